@@ -198,6 +198,14 @@ static bool rows_ok(const QsfSnapFile *f, const QsfSnapSegment *g, const QsfSnap
     return true;
 }
 
+static uint64_t table_bytes(const QsfSnapKey *key, const QsfSnapSegment *g) {
+    return HEAD + 4 * ((uint64_t)key->n_caches + g->n_states + (g->to - g->from) + 1);
+}
+
+uint64_t qsf_snap_rows_at(const QsfSnapKey *key, const QsfSnapSegment *g) {
+    return g->at + table_bytes(key, g);
+}
+
 bool qsf_snap_read_table(QsfSnapStream *s, const QsfSnapFile *f, const QsfSnapSegment *g, QsfSnapTable *t,
                          const int32_t *ids, uint32_t n, uint32_t *same) {
     uint8_t head[HEAD];
@@ -220,7 +228,8 @@ bool qsf_snap_read_table(QsfSnapStream *s, const QsfSnapFile *f, const QsfSnapSe
 
 uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, uint32_t from, uint32_t to,
                                 const QsfSnapTable *t, uint32_t n_states) {
-    uint64_t sum = HEAD + TAIL + 4 * ((uint64_t)key->n_caches + n_states + (to - from) + 1);
+    const QsfSnapSegment g = { .from = from, .to = to, .n_states = n_states };
+    uint64_t sum = table_bytes(key, &g) + TAIL;
     for (uint32_t row = from / QK_KV_TILE; row < qk_kv_tiles(to); row++)
         sum += qsf_forward_row_bytes(f, row, t->first) + 4;
     return sum + n_states * (key->state_bytes + 4);

@@ -81,6 +81,8 @@ bool qsf_snap_write_u32(QsfSnapStream *s, const uint32_t *v, size_t n);
 bool qsf_snap_read_crc(QsfSnapStream *s);
 bool qsf_snap_write_crc(QsfSnapStream *s);
 
+/* Returns the offset of the first row of a segment. */
+uint64_t qsf_snap_rows_at(const QsfSnapKey *key, const QsfSnapSegment *g);
 /* Reads the table of a segment, at whose start the stream is, and compares its ids with ids[from, ...): *same of the
  * positions [from, upto) and below n agree. Afterwards the stream is at the first row. */
 bool qsf_snap_read_table(QsfSnapStream *s, const QsfSnapFile *f, const QsfSnapSegment *g, QsfSnapTable *t,

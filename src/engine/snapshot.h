@@ -9,17 +9,20 @@
 #include "src/engine/snapfile.h"
 #include "src/engine/timeline.h"
 
-/* Fills the key of the model and the settings of a runtime. QSF_E_MODEL, QSF_E_RUNTIME: the model cannot be read. */
+/* Fills the key of the model and the settings of a runtime. key->model is kept, unless it is 0: finding it reads the
+ * model. QSF_E_MODEL, QSF_E_RUNTIME: the model cannot be read. */
 int qsf_snapshot_key(QsfSnapKey *key, const QsfRuntime *rt, QsfErr *err);
 
 /* Brings as many of ids[0..n - 1) into the timeline as the file has, if these are more than the timeline shares with ids.
  * *loaded = positions that were loaded, 0 = none. Codes: QSF_E_MODEL when the file is refused, QSF_E_RUNTIME,
- * QSF_E_BUDGET; the timeline may be shorter than before then, but is valid. *kind (may be NULL) tells more about the file. */
+ * QSF_E_BUDGET, QSF_E_INTERRUPTED (rt->cancel); the timeline may be shorter than before then, but is valid. *kind (may be
+ * NULL) tells more about the file; OTHER: it should be replaced. */
 int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, const int32_t *ids, size_t n,
                       uint32_t *loaded, QsfSnapKind *kind, QsfErr *err);
 
 typedef struct QsfSnapSave {
     uint32_t to;    /* save positions [0, to); 0 = all */
+    bool fresh;     /* write a new file: nothing in the old one is trusted */
     uint64_t limit; /* bytes of the file, and of all snapshots in its folder if `prune`; 0 = no limit */
     bool prune;     /* drop the oldest other snapshots (*.qsfsnap) until the folder is below the limit */
     bool (*stop)(void *arg); /* give up? may be NULL */

@@ -9,12 +9,14 @@
 #include "src/forward/kvcache.h"
 
 int qsf_snapshot_key(QsfSnapKey *key, const QsfRuntime *rt, QsfErr *err) {
+    const uint64_t model = key->model;
     memset(key, 0, sizeof *key);
+    key->model = model;
     key->n_caches = qsf_forward_n_caches(rt->fwd);
     key->state_bytes = qsf_forward_state_bytes(rt->fwd);
     key->row_bytes = qsf_forward_row_bytes(rt->fwd, 0, NULL);
     qsf_forward_values(rt->fwd, key->values);
-    return qsf_model_identity(rt->model.src, &key->model, err);
+    return model != 0 ? QSF_OK : qsf_model_identity(rt->model.src, &key->model, err);
 }
 
 typedef struct Load {
@@ -24,16 +26,19 @@ typedef struct Load {
     QsfSnapTable table;
     uint32_t have[QSF_MAX_LAYERS]; /* first position of each cache */
     uint32_t segments, n;          /* to load, and positions */
-    bool open;
+    const atomic_int *cancel;      /* may be NULL */
 } Load;
 
-static void stream_at(Load *l, uint64_t at) {
+static void stream_at(Load *l, uint64_t at, uint64_t limit) {
     size_t cap;
     uint8_t *buf = qsf_forward_scratch(l->f, &cap);
-    qsf_snap_stream(&l->s, l->file.fd, at, l->file.end, buf, cap);
+    qsf_snap_stream(&l->s, l->file.fd, at, limit < l->file.end ? limit : l->file.end, buf, cap);
 }
 
+static bool cancelled(const Load *l) { return l->cancel != NULL && atomic_load(l->cancel) != 0; }
+
 static int damaged(const Load *l, QsfErr *err) {
+    if (cancelled(l)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
     if (l->s.why == 0) return qsf_err_set(err, QSF_E_MODEL, "%s: the snapshot is damaged", l->file.path);
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot read the snapshot: %s", l->file.path,
                        strerror(l->s.why));
@@ -61,7 +66,7 @@ static int choose(Load *l, const int32_t *ids, uint32_t n, QsfErr *err) {
     for (uint32_t k = 0; k < l->file.n; k++) {
         const QsfSnapSegment *g = &l->file.seg[k];
         uint32_t same;
-        stream_at(l, g->at);
+        stream_at(l, g->at, qsf_snap_rows_at(&l->file.key, g));
         if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, n, &same)) return damaged(l, err);
         if (same == 0) break;
         add_gaps(l, g);
@@ -83,6 +88,7 @@ static bool pull(void *arg, uint8_t *tile, size_t bytes) { return qsf_snap_read(
 
 static bool read_rows(Load *l, const QsfSnapSegment *g, uint32_t end) {
     for (uint32_t row = g->from / QK_KV_TILE; row < qk_kv_tiles(end); row++) {
+        if (cancelled(l)) return false;
         qsf_snap_begin(&l->s);
         if (!qsf_forward_row(l->f, row, l->table.first, pull, &l->s) || !qsf_snap_read_crc(&l->s))
             return false;
@@ -95,7 +101,7 @@ static bool read_states(Load *l, const QsfSnapSegment *g, uint32_t end) {
     const uint64_t bytes = l->file.key.state_bytes;
     uint64_t at = g->at + g->bytes - QSF_SNAP_TAIL - g->n_states * (bytes + 4);
     for (uint32_t i = 0; i < g->n_states && l->table.state_pos[i] <= end; i++, at += bytes + 4) {
-        stream_at(l, at);
+        stream_at(l, at, g->at + g->bytes);
         if (!qsf_snap_read(&l->s, qsf_forward_state_place(l->f), (size_t)bytes) || !qsf_snap_read_crc(&l->s))
             return false;
         qsf_forward_state_restored(l->f, l->table.state_pos[i]);
@@ -113,7 +119,7 @@ static bool read_all(Load *l, const int32_t *ids) {
         const QsfSnapSegment *g = &l->file.seg[k];
         const uint32_t end = l->n < g->upto ? l->n : g->upto;
         uint32_t same;
-        stream_at(l, g->at);
+        stream_at(l, g->at, g->at + g->bytes);
         if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, l->n, &same) || !length_ok(l, g) ||
             g->from + same < end || !read_rows(l, g, end))
             return false;
@@ -156,6 +162,7 @@ int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
     Load *l = calloc(1, sizeof *l);
     if (l == NULL) return qsf_err_memory(err, "a snapshot");
     l->f = t->rt->fwd;
+    l->cancel = t->rt->cancel;
     const QsfSnapKind is = qsf_snapfile_open(&l->file, path, key, false, err);
     int rc = is == QSF_SNAP_ALIEN || is == QSF_SNAP_OTHER ? QSF_E_MODEL : QSF_OK;
     if (is == QSF_SNAP_OURS && n > 0) {

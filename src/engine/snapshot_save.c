@@ -56,7 +56,7 @@ static uint32_t find_common(Save *s) {
     for (uint32_t k = 0; k < s->file.n; k++) {
         const QsfSnapSegment *g = &s->file.seg[k];
         uint32_t same;
-        stream_at(s, s->file.fd, g->at, s->file.end);
+        stream_at(s, s->file.fd, g->at, qsf_snap_rows_at(&s->key, g));
         if (!qsf_snap_read_table(&s->s, &s->file, g, &s->table, s->t->ids, s->to, &same)) return 0;
         n = g->from + same;
         for (uint32_t i = 0; i < g->n_states && s->table.state_pos[i] <= n; i++)
@@ -104,13 +104,17 @@ static int rewrite(Save *s, QsfErr *err) {
     uint8_t header[QSF_SNAP_HEADER];
     const uint64_t bytes = prepare(s, 0) + QSF_SNAP_HEADER;
     if (!fits(s, bytes, bytes)) return no_room(s, err);
-    int why = qsf_savefile_create(&out, s->path, PRIVATE, NULL);
-    if (why != 0) return write_error(s, why, err);
-    qsf_snap_put_header(header, &s->key);
-    stream_at(s, out.fd, 0, 0);
-    const bool done = qsf_snap_write(&s->s, header, sizeof header) && write_segment(s);
-    why = done ? qsf_savefile_replace(&out, qsf_savefile_base(s->path)) : s->s.why;
-    qsf_savefile_close(&out, false);
+    char *real = realpath(s->path, NULL); /* a symbolic link stays one */
+    const char *to = real != NULL ? real : s->path;
+    int why = qsf_savefile_create(&out, to, PRIVATE, NULL);
+    if (why == 0) {
+        qsf_snap_put_header(header, &s->key);
+        stream_at(s, out.fd, 0, 0);
+        const bool done = qsf_snap_write(&s->s, header, sizeof header) && write_segment(s);
+        why = done ? qsf_savefile_replace(&out, qsf_savefile_base(to)) : s->s.why;
+        qsf_savefile_close(&out, false);
+    }
+    free(real);
     return write_error(s, why, err);
 }
 
@@ -146,9 +150,9 @@ int qsf_snapshot_save(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
     s->key = *key;
     s->to = o->to > 0 && o->to < t->n_ids && qsf_forward_can_save(s->f, o->to) ? o->to : t->n_ids;
     const QsfSnapKind kind = qsf_snapfile_open(&s->file, path, key, true, &other);
-    int rc = kind == QSF_SNAP_OURS    ? save(s, err)
-             : kind == QSF_SNAP_ALIEN ? qsf_err_pass(err, &other)
-                                      : rewrite(s, err);
+    int rc = kind == QSF_SNAP_ALIEN               ? qsf_err_pass(err, &other)
+             : kind == QSF_SNAP_OURS && !o->fresh ? save(s, err)
+                                                  : rewrite(s, err);
     qsf_snapfile_close(&s->file);
     free(s);
     return rc;

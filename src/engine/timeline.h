@@ -15,6 +15,9 @@ typedef struct QsfTimeline {
         cap;        /* with an eviction policy there may be more than the context; the memory grows then */
     uint64_t bytes; /* of the mapping that contains ids and piece */
     char *piece;    /* (QSF_TIMELINE_PIECE), text of one token */
+    bool
+        last_apart; /* a prefill evaluates the last token by itself, so that the state before it is a checkpoint of a
+                        recurrent model: the same prompt then needs one token only */
 } QsfTimeline;
 
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err);

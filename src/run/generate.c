@@ -128,6 +128,7 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
     qsf_json_put_string(&b, qsf_strbuf_str(&a->text), a->text.len);
     qsf_strbuf_addf(&b, ", \"prompt_tokens\": %u, \"tokens\": %u, \"stop\": \"%s\", \"seed\": %llu",
                     g->prompt_tokens, g->tokens, qsf_stop_name(g->stop), (unsigned long long)g->seed);
+    if (a->o->prompt_cache != NULL) qsf_strbuf_addf(&b, ", \"reused_tokens\": %u", g->reused_tokens);
     if (rt->fwd != NULL && qsf_forward_evicts(rt->fwd))
         qsf_strbuf_addf(&b, ", \"evicted\": %llu", (unsigned long long)g->evicted);
     if (a->thought) {
@@ -154,6 +155,8 @@ static void print_timings(const QsfGeneration *g, const RunMeter *m, const QSFPa
         "prompt %u tokens, %.2f tok/s; answer %u tokens, %.2f tok/s; first token after %.0f ms; stop: %s; seed %llu\n",
         g->prompt_tokens, f.prefill_tps, g->tokens, f.decode_tps, f.ttft_ms, qsf_stop_name(g->stop),
         (unsigned long long)g->seed);
+    if (g->reused_tokens > 0)
+        fprintf(stderr, "%u tokens of the prompt were in the prompt cache\n", g->reused_tokens);
     if (m->s.bytes_read)
         fprintf(stderr, "read %.1f MB per token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n",
                 f.bytes_per_token / 1048576, f.io_gbps, f.wait_ms, 100 * f.stall);
@@ -215,15 +218,19 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
                       .arg = &a };
     QsfGeneration out = { 0 };
     QsfErr err = { 0 };
+    RunCache cache;
+    run_cache_load(&cache, o->prompt_cache, t, ids);
     int rc = run_meter_init(&a.meter, rt, &err);
     if (!rc) rc = qsf_timeline_generate(t, &g, &out, &err);
     if (out.tokens > 0) run_meter_end(&a.meter);
+    out.ttft_ns += cache.load_ns;
     if (!rc) {
         rc = report(&a, rt, &out);
     } else {
         finish_text(&a);
         rc = run_fail(&err);
     }
+    run_cache_save(&cache, t);
     run_meter_free(&a.meter);
     qsf_strbuf_free(&a.text);
     qsf_strbuf_free(&a.reasoning);

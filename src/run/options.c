@@ -9,6 +9,7 @@
 
 enum {
     OPT_PROMPT,
+    OPT_PROMPT_CACHE,
     OPT_MODEL,
     OPT_SYSTEM,
     OPT_STOP,
@@ -44,6 +45,7 @@ enum {
 static const QSFCliOption options[] = {
     /* clang-format off */
     { "prompt", "", 'p', "TEXT", "the prompt; text on stdin is appended after a blank line (with --bench: number of prompt tokens, default 256)", OPT_PROMPT },
+    { "prompt-cache", "", 0, "FILE", "keep the state of the evaluated tokens in FILE: the next run with the same beginning does not evaluate it again", OPT_PROMPT_CACHE },
     { "model", "", 'm', "FILE", "the model file, instead of the MODEL argument", OPT_MODEL },
     { "system", "system-prompt", 0, "TEXT", "system prompt for the chat template", OPT_SYSTEM },
     { "stop", "", 0, "TEXT", "stop before this text; can be repeated", OPT_STOP },
@@ -133,6 +135,11 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     RunOptions *o = arg;
     switch (id) {
     case OPT_PROMPT: o->prompt = value; return 0;
+    case OPT_PROMPT_CACHE:
+        o->prompt_cache = value;
+        if (*value) return 0;
+        snprintf(err, cap, "--prompt-cache: the file name is empty");
+        return QSF_EXIT_USAGE;
     case OPT_MODEL: o->model = value; return 0;
     case OPT_SYSTEM: o->system = value; return 0;
     case OPT_STOP:
@@ -187,6 +194,7 @@ static int check_combination(const RunOptions *o) {
         { o->kl_save && o->kl_base, "--kl-save and --kl-base cannot be combined: save with one model, compare with another" },
         { o->fail_on_length && o->mode != RUN_GENERATE, "--fail-on-length requires a prompt" },
         { o->stats && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--stats requires a prompt or --bench" },
+        { o->prompt_cache && o->mode != RUN_GENERATE, "--prompt-cache requires a prompt" },
         { o->n_stop && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--stop requires a prompt" },
         { o->settings.show_thinking && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--show-thinking requires a prompt" },
         { o->now && o->mode != RUN_RENDER, "--now requires --render" },

@@ -11,6 +11,7 @@
 #include "src/base/strbuf.h"
 #include "src/cli/signals.h"
 #include "src/engine/runtime.h"
+#include "src/engine/snapshot.h"
 #include "src/engine/timeline.h"
 
 #define RUN_MAX_LIST 64
@@ -44,8 +45,9 @@ typedef struct RunOptions {
     size_t n_stop;
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
     size_t n_overrides;
-    char i2s_flavor[64];      /* one of them */
-    const char *repeats;      /* --bench -r */
+    char i2s_flavor[64]; /* one of them */
+    const char *repeats; /* --bench -r */
+    const char *prompt_cache;
     const char *render, *now; /* --render, and the current time for its template */
     bool json, jsonl, no_bos, no_special, exact, verbose, fail_on_length, stats;
     double max_kl;
@@ -100,6 +102,18 @@ int run_write_raw(const char *s, size_t len); /* own text: JSON, tables */
 int run_write_end(void);                      /* what the cleaner still holds */
 /* Appends all of stdin to b. Returns an exit code and prints the message. */
 int run_read_stdin(QsfStrbuf *b);
+
+/* --- prompt_cache.c: --prompt-cache --- */
+typedef struct RunCache {
+    const char *path; /* NULL: nothing is saved */
+    QsfSnapKey key;
+    bool fresh;       /* the file is replaced */
+    uint64_t load_ns; /* part of the time to the first token */
+} RunCache;
+/* Loads what the file at path (NULL = none) has of ids. What is wrong with it is printed. */
+void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QsfIds *ids);
+/* Saves the timeline; prints why it cannot. */
+void run_cache_save(const RunCache *c, QsfTimeline *t);
 
 /* --- meter.c: the cost of decoding, in total and by layer --- */
 typedef struct RunMeter {

@@ -24,6 +24,7 @@ typedef struct Chat {
 static void open_chat(Chat *c, const char *path, uint32_t ctx, uint64_t pin, int threads, const char *kv) {
     QsfErr err = { 0 };
     QsfRuntimeOptions o = { .cancel = &cancel };
+    c->key = (QsfSnapKey){ 0 };
     qsf_settings_default(&o.settings);
     o.settings.ctx = ctx;
     o.settings.pin = pin;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --prompt-cache: a snapshot of the conversation in a file that the user names. It only saves time: whatever is wrong with
+ * it is reported, and the prompt is evaluated. */
+#include "src/base/clock.h"
+#include "src/engine/snapshot.h"
+#include "src/run/run.h"
+
+static void report(const QsfErr *err, const char *what) {
+    if (err->code != QSF_E_INTERRUPTED) qsf_cli_error(&run_cli, "%s%s", err->msg, what);
+}
+
+void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QsfIds *ids) {
+    QsfErr err = { 0 };
+    QsfSnapKind kind = QSF_SNAP_MISSING;
+    uint32_t loaded;
+    *c = (RunCache){ .path = path };
+    if (path == NULL) return;
+    const uint64_t start = qsf_now_ns();
+    int rc = qsf_snapshot_key(&c->key, t->rt, &err);
+    if (rc == QSF_OK) rc = qsf_snapshot_load(t, path, &c->key, ids->data, ids->n, &loaded, &kind, &err);
+    c->load_ns = qsf_now_ns() - start;
+    c->fresh = kind == QSF_SNAP_OTHER;
+    t->last_apart = rc != QSF_E_RUNTIME && qsf_forward_state_bytes(t->rt->fwd) > 0 &&
+                    !qsf_forward_evicts(t->rt->fwd);
+    if (rc == QSF_OK) return;
+    report(&err, c->fresh ? "; the prompt is evaluated, and the file replaced" : "; the prompt is evaluated");
+    if (kind == QSF_SNAP_ALIEN || rc == QSF_E_RUNTIME) c->path = NULL;
+}
+
+void run_cache_save(const RunCache *c, QsfTimeline *t) {
+    QsfErr err = { 0 };
+    const QsfSnapSave o = { .fresh = c->fresh };
+    if (c->path != NULL && qsf_snapshot_save(t, c->path, &c->key, &o, &err) != QSF_OK) report(&err, "");
+}

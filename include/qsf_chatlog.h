@@ -71,10 +71,13 @@ bool qsf_chatlog_complete(const QSFChatLog *l);
 bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg,
                       uint32_t *damaged, char *err, size_t cap);
 
+#define QSF_LOG_NAME 128
+
 typedef struct QSFLogInfo {
-    char name[128];
+    char name[QSF_LOG_NAME];
     double mtime; /* seconds since 1970 */
     uint64_t bytes;
+    uint64_t snapshot_bytes; /* of its snapshot, 0 = none */
 } QSFLogInfo;
 /* Lists the conversations, newest first: a malloc'ed array (free() it) of *n entries; NULL when there are
  * none. */
@@ -83,6 +86,11 @@ QSFLogInfo *qsf_chatlog_list(size_t *n);
 bool qsf_chatlog_in_use(const char *name);
 /* Copies NAME to a new conversation NAME2, which must not exist. false with a message in err. */
 bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap);
+/* Returns the path of the snapshot of NAME, NAME.qsfsnap beside it, malloc'ed; NULL for a bad name, without a home
+ * directory, or when out of memory. */
+char *qsf_chatlog_snapshot(const char *name);
+/* Removes the snapshots of conversations that were deleted. */
+void qsf_chatlog_drop_snapshots(void);
 /* Returns $XDG_STATE_HOME/qsf/history, malloc'ed, and creates its folder; NULL on failure. */
 char *qsf_history_path(void);
 

@@ -110,7 +110,8 @@ typedef struct QSFWorker QSFWorker;
 /* Starts the engine thread, without a model. s is copied. NULL with a message in err. */
 QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap);
 /* Cancels the running request, stops and joins the thread, and frees everything. Returns within about 100 ms
- * of the next cancellation point (between layers, between reads). NULL is allowed. */
+ * of the next cancellation point (between layers, between reads), after at most 5 s more for a snapshot that is being
+ * written. NULL is allowed. */
 void qsf_worker_stop(QSFWorker *w);
 
 /* Sets metadata to replace in every model loaded later: "KEY=TYPE:VALUE" (str, int, float, bool) or
@@ -140,6 +141,12 @@ typedef struct QSFRequest {
     const char *const *stop; /* (n_stop) strings that end the answer and are not part of it; not searched
                                 for in reasoning */
     size_t n_stop;
+    const char *snapshot; /* a file that keeps the evaluated tokens of this conversation: what it has is not
+                                evaluated, and the rest is added after the answer. NULL = none. It has the permissions
+                                0600; in its folder, files of this kind (*.qsfsnap) belong to the engine */
+    uint64_t
+        snapshot_limit; /* bytes of all of them: the oldest are removed. 0 = a tenth of the free space, at
+                                most 4 GiB */
 } QSFRequest;
 
 /* Load, unload and submit return a request id above 0. They return 0 when a request is still running, when

@@ -211,7 +211,12 @@ static bool submit(UiApp *a, bool go_on) {
     QSFRequest r = { .messages = messages, .n_messages = n, .continue_last = go_on };
     r.stop = (const char *const *)a->stops.text;
     r.n_stop = a->stops.n;
+    char *snapshot = a->snapshots && a->session.on && a->session.log ? qsf_chatlog_snapshot(a->session.name)
+                                                                     : NULL;
+    r.snapshot = snapshot;
+    r.snapshot_limit = a->snapshot_limit;
     a->request = a->engine.submit(a->engine.self, &r);
+    free(snapshot);
     free(messages);
     if (a->request == 0) ui_app_say(a, UI_ERROR, "the engine is still busy: the message was not sent");
     return a->request != 0;

@@ -58,6 +58,9 @@ typedef struct UiApp {
     char answer_stop[16]; /* its stop reason before this request */
     bool stopping;        /* cancelled, but still running */
 
+    bool snapshots;          /* what was evaluated is kept with the session */
+    uint64_t snapshot_limit; /* as in QSFRequest */
+
     bool guide_talk; /* the messages in the context were exchanged with the guide */
     bool has_queue;
     UiBuf queue;      /* the message to send when the answer is finished */

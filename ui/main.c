@@ -74,6 +74,7 @@ static bool resume_newest(UiApp *a) {
 static bool begin_session(UiApp *a, const UiOptions *o) {
     a->session.on = !o->no_save && (a->full_screen || o->session || o->resume);
     if (!a->session.on) return true;
+    qsf_chatlog_drop_snapshots();
     if (o->session) return ui_app_resume(a, o->session);
     if (o->resume) return resume_newest(a);
     new_session(a);
@@ -92,6 +93,8 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->full_screen = !lines;
     a->interactive = a->settings.commands = !lines || isatty(STDIN_FILENO) == 1;
     a->verbose = o->verbose;
+    a->snapshots = !o->no_snapshot;
+    a->snapshot_limit = o->snapshot_limit;
     a->stops = o->stops; /* owned by the app from here on */
     o->stops = (UiStops){ 0 };
     a->chat.ascii = !unicode;

@@ -17,6 +17,8 @@ enum {
     OPT_SESSION,
     OPT_CONTINUE,
     OPT_NO_SAVE,
+    OPT_NO_SNAPSHOT,
+    OPT_SNAPSHOT_LIMIT,
     OPT_SYSTEM,
     OPT_SYSTEM_FILE,
     OPT_STOP,
@@ -33,6 +35,8 @@ static const QSFCliOption options[] = {
     { "session", "", 0, "NAME", "save the chat as NAME; resume it if it exists", OPT_SESSION },
     { "continue", "", 0, NULL, "resume the newest session that is free", OPT_CONTINUE },
     { "no-save", "", 0, NULL, "do not save the session", OPT_NO_SAVE },
+    { "no-snapshot", "", 0, NULL, "do not keep the state of the model with the session: its text is evaluated again when it is resumed", OPT_NO_SNAPSHOT },
+    { "snapshot-limit", "", 0, "SIZE", "limit all snapshots together; the oldest are removed (default a tenth of the free space, at most 4G)", OPT_SNAPSHOT_LIMIT },
     { "system", "sys", 0, "TEXT", "set the system prompt", OPT_SYSTEM },
     { "system-file", "sysf", 0, "FILE", "read the system prompt from a file", OPT_SYSTEM_FILE },
     { "stop", "", 0, "TEXT", "stop answers before this text (repeatable)", OPT_STOP },
@@ -126,6 +130,13 @@ static int add_flavor(UiOptions *o, const char *value, char *err, size_t cap) {
     return add_override(o, o->i2s_flavor, err, cap);
 }
 
+static int set_limit(UiOptions *o, const char *value, char *err, size_t cap) {
+    uint32_t percent;
+    if (qsf_parse_size(value, &o->snapshot_limit, &percent) && percent == 0) return 0;
+    (void)snprintf(err, cap, "--snapshot-limit takes a size such as 500M or 2G, or auto, not '%.40s'", value);
+    return 2;
+}
+
 static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     UiOptions *o = arg;
     switch (id) {
@@ -133,6 +144,8 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_PLAIN: o->plain = true; break;
     case OPT_CONTINUE: o->resume = true; break;
     case OPT_NO_SAVE: o->no_save = true; break;
+    case OPT_NO_SNAPSHOT: o->no_snapshot = true; break;
+    case OPT_SNAPSHOT_LIMIT: return set_limit(o, value, err, cap);
     case OPT_NO_COLOR: o->color = UI_COLOR_NEVER; break;
     case OPT_VERBOSE: o->verbose = true; break;
     case OPT_STOP: return add_stop(o, value, err, cap);
@@ -164,6 +177,8 @@ static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
     if (r->n_positional == 1 && o->model) return "the model was given twice: as MODEL and with --model";
     if (o->no_save && (o->session || o->resume))
         return "--no-save cannot be combined with --session or --continue";
+    if (o->no_snapshot && o->snapshot_limit > 0)
+        return "--snapshot-limit cannot be combined with --no-snapshot";
     if (o->session && o->resume) return "--continue cannot be combined with --session";
     return NULL;
 }

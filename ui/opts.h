@@ -18,7 +18,8 @@ typedef struct UiOptions {
     UiStops stops; /* --stop */
     bool has_system;
     bool resume; /* --continue */
-    bool no_save, plain, verbose;
+    bool no_save, no_snapshot, plain, verbose;
+    uint64_t snapshot_limit;                 /* bytes, 0 = automatic */
     const char *overrides[UI_OVERRIDES + 1]; /* (n_overrides), then NULL */
     size_t n_overrides;
     char i2s_flavor[64]; /* one of them */

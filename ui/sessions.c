@@ -11,12 +11,14 @@
 #include "qsf_chatlog.h"
 #include "qsf_text.h"
 #include "ui/app.h"
+#include "ui/format.h"
 
 #define UI_LISTED     50                    /* maximum number of sessions read and shown */
 #define UI_READ_MAX   ((uint64_t)128 << 20) /* maximum size of a file that is read for the list */
 #define UI_FIRST_MAX  1000                  /* bytes of the first message */
 #define UI_ONE_LINE   68                    /* minimum width of the list for one line per session */
 #define UI_WITH_MODEL 90                    /* and for the model in that line */
+#define UI_KEPT       10                    /* cells of the column of snapshots, if there are any */
 #define UI_WHEN       16                    /* cells of a time */
 
 typedef struct Row {
@@ -27,6 +29,7 @@ typedef struct Row {
     UiBuf first_raw, model_raw;
     uint32_t damaged;
     char state[48]; /* the problem with it, "" = none */
+    char kept[16];  /* size of its snapshot, "-" = none */
 } Row;
 
 /* ---- contents of a session ---- */
@@ -87,6 +90,10 @@ static void read_row(Row *row, const QSFLogInfo *info, bool current) {
     time_t t = (time_t)info->mtime;
     struct tm tm;
     *row = (Row){ .info = info };
+    if (info->snapshot_bytes > 0)
+        ui_format_bytes(info->snapshot_bytes, row->kept, sizeof row->kept);
+    else
+        (void)snprintf(row->kept, sizeof row->kept, "-");
     if (localtime_r(&t, &tm)) (void)strftime(row->when, sizeof row->when, "%Y-%m-%d %H:%M", &tm);
     bool small = info->bytes <= UI_READ_MAX;
     bool ok = small && qsf_chatlog_read(info->name, on_record, row, &row->damaged, err, sizeof err);
@@ -119,6 +126,7 @@ typedef struct Table {
     UiBuf *b;
     const char *more; /* mark of truncated text */
     int width, name, model;
+    uint64_t kept; /* bytes of all snapshots; 0: there is no column for them */
 } Table;
 
 static int cells_of(const char *s) { return s ? (int)qsf_text_width(s, strlen(s)) : 0; }
@@ -156,6 +164,10 @@ static void one_line(Table *t, const Row *row, const char *mark) {
     ui_buf_puts(t->b, mark);
     put(t, row->name, t->name, true);
     ui_buf_printf(t->b, "  %-*s  %8zu  ", UI_WHEN, row->when, row->roles.len);
+    if (t->kept > 0) {
+        ui_buf_printf(t->b, "%8s  ", row->kept);
+        room -= UI_KEPT;
+    }
     if (t->model > 0) {
         put(t, row->model, t->model, true);
         ui_buf_puts(t->b, "  ");
@@ -165,8 +177,10 @@ static void one_line(Table *t, const Row *row, const char *mark) {
 }
 
 static void two_lines(Table *t, const Row *row, const char *mark) {
-    char facts[32];
-    int n = snprintf(facts, sizeof facts, "%zu message%s", row->roles.len, row->roles.len == 1 ? "" : "s");
+    char facts[64];
+    const bool kept = row->info->snapshot_bytes > 0;
+    int n = snprintf(facts, sizeof facts, "%zu message%s%s%s", row->roles.len, row->roles.len == 1 ? "" : "s",
+                     kept ? ", " : "", kept ? row->kept : "");
     ui_buf_puts(t->b, mark);
     put(t, row->name, t->name, true);
     ui_buf_printf(t->b, "  %s\n    %s", row->when, facts);
@@ -185,25 +199,30 @@ static void two_lines(Table *t, const Row *row, const char *mark) {
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
+static int room_for_all(const Table *t) { return t->width - (t->kept > 0 ? UI_KEPT : 0); }
+
+static bool is_narrow(const Table *t) { return room_for_all(t) < UI_ONE_LINE; }
+
 /* Columns are as wide as their widest text, but leave space for the others. */
 static void arrange(Table *t, const Row *rows, size_t n) {
-    bool narrow = t->width < UI_ONE_LINE;
     for (size_t i = 0; i < n; i++) {
+        t->kept += rows[i].info->snapshot_bytes;
         int name = cells_of(rows[i].name), model = cells_of(rows[i].model);
         if (name > t->name) t->name = name;
         if (model > t->model) t->model = model;
     }
-    t->name = smaller(t->name, narrow ? t->width - 4 - UI_WHEN : t->width / 3);
+    t->name = smaller(t->name, is_narrow(t) ? t->width - 4 - UI_WHEN : room_for_all(t) / 3);
     if (t->name < 4) t->name = 4;
     if (t->model < 5) t->model = 5;
-    t->model = t->width < UI_WITH_MODEL ? 0 : smaller(t->model, t->width / 6);
+    t->model = room_for_all(t) < UI_WITH_MODEL ? 0 : smaller(t->model, t->width / 6);
 }
 
 static void put_rows(Table *t, const Row *rows, size_t n, const char *current) {
-    bool narrow = t->width < UI_ONE_LINE;
+    const bool narrow = is_narrow(t);
     if (!narrow)
-        ui_buf_printf(t->b, "  %-*s  %-*s  messages  %-*s%sfirst message", t->name, "name", UI_WHEN,
-                      "last used", t->model, t->model ? "model" : "", t->model ? "  " : "");
+        ui_buf_printf(t->b, "  %-*s  %-*s  messages  %s%-*s%sfirst message", t->name, "name", UI_WHEN,
+                      "last used", t->kept ? "snapshot  " : "", t->model, t->model ? "model" : "",
+                      t->model ? "  " : "");
     for (size_t i = 0; i < n; i++) {
         const char *mark = strcmp(rows[i].info->name, current) == 0 ? "* " : "  ";
         ui_buf_puts(t->b, i > 0 || !narrow ? "\n" : "");
@@ -213,6 +232,16 @@ static void put_rows(Table *t, const Row *rows, size_t n, const char *current) {
             one_line(t, &rows[i], mark);
         while (t->b->len > 0 && t->b->data[t->b->len - 1] == ' ') t->b->data[--t->b->len] = '\0';
     }
+}
+
+/* What the snapshots take, those of sessions that are not shown too. */
+static void put_total(Table *t, const QSFLogInfo *all, size_t n) {
+    char text[16];
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) sum += all[i].snapshot_bytes;
+    if (sum == 0) return;
+    ui_format_bytes(sum, text, sizeof text);
+    ui_buf_printf(t->b, "\n  all snapshots: %s", text);
 }
 
 void ui_sessions_list(UiBuf *b, const char *current, int width, bool ascii) {
@@ -227,6 +256,7 @@ void ui_sessions_list(UiBuf *b, const char *current, int width, bool ascii) {
         arrange(&t, rows, shown);
         put_rows(&t, rows, shown, current);
         if (n > shown) ui_buf_printf(b, "\n  and %zu older ones", n - shown);
+        put_total(&t, all, n);
     }
     for (size_t i = 0; rows && i < shown; i++) free_row(&rows[i]);
     free(rows);

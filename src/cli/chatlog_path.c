@@ -28,9 +28,14 @@ bool qsf_chatlog_dir(char out[QSF_PATH_MAX]) {
     return qsf_path_data_home(home) && qsf_path_join(out, home, "/", "sessions");
 }
 
+static char *path_in(const char *dir, const char *name, const char *ending) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    qsf_strbuf_addf(&b, "%s/%s%s", dir, name, ending);
+    return qsf_strbuf_take(&b, NULL);
+}
+
 char *qsf_chatlog_path(const char *name, char *err, size_t cap) {
     char dir[QSF_PATH_MAX];
-    QsfStrbuf b = QSF_STRBUF_INIT;
     if (!qsf_chatlog_name_ok(name)) {
         snprintf(
             err, cap,
@@ -42,10 +47,15 @@ char *qsf_chatlog_path(const char *name, char *err, size_t cap) {
         snprintf(err, cap, "session %s: " QSF_CHATLOG_NO_HOME, name);
         return NULL;
     }
-    qsf_strbuf_addf(&b, "%s/%s.jsonl", dir, name);
-    char *path = qsf_strbuf_take(&b, NULL);
+    char *path = path_in(dir, name, QSF_CHATLOG_ENDING);
     if (!path) snprintf(err, cap, "session %s: out of memory", name);
     return path;
+}
+
+char *qsf_chatlog_snapshot(const char *name) {
+    char dir[QSF_PATH_MAX];
+    return qsf_chatlog_name_ok(name) && qsf_chatlog_dir(dir) ? path_in(dir, name, QSF_CHATLOG_SNAPSHOT)
+                                                             : NULL;
 }
 
 int qsf_chatlog_open_regular(const char *path) {

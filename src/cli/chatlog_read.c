@@ -138,15 +138,28 @@ static int newest_first(const void *a, const void *b) {
     return strcmp(y->name, x->name);
 }
 
+/* Copies the name of the conversation that a file with this ending belongs to; false if it does not end so. */
+static bool name_of(const char *file, const char *ending, char name[QSF_LOG_NAME]) {
+    const size_t len = strlen(file), tail = strlen(ending);
+    if (len <= tail || len - tail >= QSF_LOG_NAME || strcmp(file + len - tail, ending)) return false;
+    memcpy(name, file, len - tail);
+    name[len - tail] = '\0';
+    return qsf_chatlog_name_ok(name);
+}
+
+/* Is there a regular file NAME + ending in d? */
+static bool stat_of(DIR *d, const char *name, const char *ending, struct stat *st) {
+    char file[QSF_LOG_NAME + 16];
+    snprintf(file, sizeof file, "%s%s", name, ending);
+    return !fstatat(dirfd(d), file, st, 0) && S_ISREG(st->st_mode);
+}
+
 /* Fills *info for a folder entry; false when it is not a session. */
 static bool info_of(DIR *d, const char *file, QSFLogInfo *info) {
-    size_t len = strlen(file);
-    struct stat st;
-    if (len < 7 || len - 6 >= sizeof info->name || strcmp(file + len - 6, ".jsonl")) return false;
-    memcpy(info->name, file, len - 6);
-    info->name[len - 6] = '\0';
-    if (!qsf_chatlog_name_ok(info->name) || fstatat(dirfd(d), file, &st, 0) || !S_ISREG(st.st_mode))
+    struct stat st, snap;
+    if (!name_of(file, QSF_CHATLOG_ENDING, info->name) || !stat_of(d, info->name, QSF_CHATLOG_ENDING, &st))
         return false;
+    info->snapshot_bytes = stat_of(d, info->name, QSF_CHATLOG_SNAPSHOT, &snap) ? (uint64_t)snap.st_size : 0;
     info->mtime = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9;
     info->bytes = (uint64_t)st.st_size;
     return true;
@@ -171,6 +184,16 @@ QSFLogInfo *qsf_chatlog_list(size_t *n) {
     if (d) closedir(d);
     if (*n) qsort(list, *n, sizeof *list, newest_first);
     return list;
+}
+
+void qsf_chatlog_drop_snapshots(void) {
+    char dir[QSF_PATH_MAX], name[QSF_LOG_NAME];
+    struct stat st;
+    DIR *d = qsf_chatlog_dir(dir) ? opendir(dir) : NULL;
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (name_of(e->d_name, QSF_CHATLOG_SNAPSHOT, name) && !stat_of(d, name, QSF_CHATLOG_ENDING, &st))
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d) closedir(d);
 }
 
 bool qsf_chatlog_in_use(const char *name) {

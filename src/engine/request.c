@@ -25,7 +25,7 @@ static size_t block_bytes(const QSFRequest *r) {
     for (size_t i = 0; i < r->n_messages; i++)
         n += strlen(r->messages[i].role) + 1 + r->messages[i].len + 1 + r->messages[i].reasoning_len + 1;
     for (size_t i = 0; i < r->n_stop; i++) n += strlen(r->stop[i]) + 1;
-    return n;
+    return n + (r->snapshot != NULL ? strlen(r->snapshot) + 1 : 0);
 }
 
 /* Copies len bytes and a NUL to *at and advances it. */
@@ -42,7 +42,8 @@ QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
     if (c == NULL) return NULL;
     *c = (QsfRequestCopy){ .n_messages = r->n_messages,
                            .n_stop = r->n_stop,
-                           .continue_last = r->continue_last };
+                           .continue_last = r->continue_last,
+                           .snapshot_limit = r->snapshot_limit };
     c->messages = (QsfMsg *)(c + 1);
     c->stop = (const char **)(c->messages + r->n_messages);
     char *at = (char *)(c->stop + r->n_stop);
@@ -55,6 +56,7 @@ QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
         c->text_bytes += m->len + m->reasoning_len;
     }
     for (size_t i = 0; i < r->n_stop; i++) c->stop[i] = put(&at, r->stop[i], strlen(r->stop[i]));
+    if (r->snapshot != NULL) c->snapshot = put(&at, r->snapshot, strlen(r->snapshot));
     return c;
 }
 

@@ -13,6 +13,8 @@ typedef struct QsfRequestCopy {
     size_t n_stop;
     size_t text_bytes; /* of all messages */
     bool continue_last;
+    const char *snapshot; /* NULL = none */
+    uint64_t snapshot_limit;
 } QsfRequestCopy;
 
 /* Is r valid? false when r, or an array or string that it needs, is NULL. */

@@ -65,6 +65,11 @@ static QsfSnapKind other(QsfErr *err, const char *path, const char *why) {
     return QSF_SNAP_OTHER;
 }
 
+static QsfSnapKind damaged(QsfErr *err, const char *path) {
+    (void)other(err, path, "the snapshot is damaged");
+    return QSF_SNAP_DAMAGED;
+}
+
 static QsfSnapKind check_header(const QsfSnapFile *s, const uint8_t *h, QsfErr *err) {
     uint8_t expected[QSF_SNAP_HEADER];
     if (memcmp(h, MAGIC, 8) != 0) {
@@ -77,15 +82,14 @@ static QsfSnapKind check_header(const QsfSnapFile *s, const uint8_t *h, QsfErr *
         return QSF_SNAP_ALIEN;
     }
     qsf_snap_put_header(expected, &s->key);
-    if (get32(h + AT_CRC) != qsf_crc32(0, h, AT_CRC)) return other(err, s->path, "the snapshot is damaged");
+    if (get32(h + AT_CRC) != qsf_crc32(0, h, AT_CRC)) return damaged(err, s->path);
     if (memcmp(h + AT_PROGRAM, expected + AT_PROGRAM, AT_VALUES - AT_PROGRAM) != 0)
         return other(err, s->path, "the snapshot was written by another version of this program");
     if (get64(h + AT_MODEL) != s->key.model) return other(err, s->path, "the snapshot is of another model");
     if (memcmp(h + AT_VALUES, expected + AT_VALUES, QSF_FORWARD_VALUES) != 0)
         return other(err, s->path,
                      "the snapshot was made with other settings (KV type, --exact, --cpu-mask)");
-    return memcmp(h, expected, QSF_SNAP_HEADER) == 0 ? QSF_SNAP_OURS
-                                                     : other(err, s->path, "the snapshot is damaged");
+    return memcmp(h, expected, QSF_SNAP_HEADER) == 0 ? QSF_SNAP_OURS : damaged(err, s->path);
 }
 
 /* ---- segments ---- */
@@ -171,8 +175,7 @@ QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey
     if (kind == QSF_SNAP_OURS) {
         const ssize_t n = pread(s->fd, h, sizeof h, 0);
         kind = check_header(s, h, err);
-        if (kind == QSF_SNAP_OURS && n != (ssize_t)sizeof h)
-            kind = other(err, path, "the snapshot is damaged");
+        if (kind == QSF_SNAP_OURS && n != (ssize_t)sizeof h) kind = damaged(err, path);
     }
     if (kind == QSF_SNAP_OURS)
         read_segments(s);

@@ -30,7 +30,8 @@ typedef enum QsfSnapKind {
     QSF_SNAP_OURS,    /* may be used, and written */
     QSF_SNAP_MISSING, /* no file, or an empty one */
     QSF_SNAP_ALIEN,   /* not a snapshot, or of a format that this program does not know */
-    QSF_SNAP_OTHER    /* damaged, or of another model, of other settings or another version */
+    QSF_SNAP_OTHER,   /* of another model, of other settings or of another version of the program */
+    QSF_SNAP_DAMAGED
 } QsfSnapKind;
 
 typedef struct QsfSnapFile {
@@ -44,7 +45,7 @@ typedef struct QsfSnapFile {
     uint32_t written;                      /* segments in the file, dead ones too */
 } QsfSnapFile;
 
-/* Opens path and reads the headers. Except for OURS nothing is open afterwards, and for ALIEN and OTHER err says why.
+/* Opens path and reads the headers. Except for OURS nothing is open afterwards, and for ALIEN, OTHER and DAMAGED err says why.
  * write: for reading and writing, locked; QSF_SNAP_ALIEN when another program has it locked. */
 QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey *key, bool write,
                               QsfErr *err);

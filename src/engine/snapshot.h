@@ -16,7 +16,7 @@ int qsf_snapshot_key(QsfSnapKey *key, const QsfRuntime *rt, QsfErr *err);
 /* Brings as many of ids[0..n - 1) into the timeline as the file has, if these are more than the timeline shares with ids.
  * *loaded = positions that were loaded, 0 = none. Codes: QSF_E_MODEL when the file is refused, QSF_E_RUNTIME,
  * QSF_E_BUDGET, QSF_E_INTERRUPTED (rt->cancel); the timeline may be shorter than before then, but is valid. *kind (may be
- * NULL) tells more about the file; OTHER: it should be replaced. */
+ * NULL) tells more about the file; DAMAGED: it must be replaced (fresh). */
 int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, const int32_t *ids, size_t n,
                       uint32_t *loaded, QsfSnapKind *kind, QsfErr *err);
 

@@ -164,12 +164,12 @@ int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
     l->f = t->rt->fwd;
     l->cancel = t->rt->cancel;
     const QsfSnapKind is = qsf_snapfile_open(&l->file, path, key, false, err);
-    int rc = is == QSF_SNAP_ALIEN || is == QSF_SNAP_OTHER ? QSF_E_MODEL : QSF_OK;
+    int rc = is == QSF_SNAP_OURS || is == QSF_SNAP_MISSING ? QSF_OK : QSF_E_MODEL;
     if (is == QSF_SNAP_OURS && n > 0) {
         rc = load(l, t, ids, n, loaded, err);
         qsf_snapfile_close(&l->file);
     }
-    if (kind != NULL) *kind = rc == QSF_E_MODEL && is == QSF_SNAP_OURS ? QSF_SNAP_OTHER : is;
+    if (kind != NULL) *kind = rc == QSF_E_MODEL && is == QSF_SNAP_OURS ? QSF_SNAP_DAMAGED : is;
     free(l);
     return rc;
 }

@@ -8,6 +8,7 @@
 #include "src/engine/worker_answer.h"
 #include "src/engine/worker_load.h"
 #include "src/engine/worker_plan.h"
+#include "src/engine/worker_snapshot.h"
 
 /* ---- engine thread ---- */
 
@@ -66,6 +67,7 @@ static void *engine(void *arg) {
     while (wait_command(w, &c)) {
         run_command(w, &c);
         command_free(&c);
+        qsf_worker_snapshot_save(w);
     }
     command_free(&c);
     qsf_worker_drop_model(w);

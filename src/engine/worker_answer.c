@@ -7,6 +7,7 @@
 #include "src/engine/protect.h"
 #include "src/engine/worker_load.h"
 #include "src/engine/worker_plan.h"
+#include "src/engine/worker_snapshot.h"
 
 /* Memory per byte of a request while its prompt is made: rendered text and ids, both of which grow by
  * doubling. */
@@ -108,10 +109,12 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
     QSFParams p;
     qsf_worker_get_params(w, &p);
     qsf_forward_stats_reset(w->rt.fwd);
+    qsf_worker_snapshot_load(w, r, ids);
     qsf_board_prefill(&w->board, (uint32_t)ids->n, qsf_timeline_reusable(&w->timeline, ids->data, ids->n),
                       p.max_tokens);
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
     qsf_board_done(&w->board, qsf_forward_kept(w->rt.fwd));
+    qsf_worker_snapshot_due(w);
     if (rc != QSF_OK) {
         qsf_worker_check_stale(w);
         qsf_worker_fail(w, &err);

@@ -10,6 +10,7 @@
 #include "src/engine/advice.h"
 #include "src/engine/check.h"
 #include "src/engine/describe.h"
+#include "src/engine/worker_snapshot.h"
 
 #define PROBE_BYTES (1u << 20) /* part of every plan's slack for code and small allocations */
 
@@ -37,6 +38,7 @@ void qsf_worker_drop_model(QSFWorker *w) {
     qsf_worker_set_text(w, &w->text_template, NULL);
     free(w->path);
     w->path = NULL;
+    qsf_worker_snapshot_drop(w);
     if (!w->loaded) return;
     w->loaded = false;
     qsf_timeline_free(&w->timeline);

@@ -8,6 +8,7 @@
 #include "src/engine/board.h"
 #include "src/engine/events.h"
 #include "src/engine/request.h"
+#include "src/engine/snapshot.h"
 #include "src/engine/timeline.h"
 
 #define QSF_ENGINE_STACK \
@@ -37,6 +38,14 @@ typedef struct QsfReplan {
     bool first; /* it came before the pending command, if there is one */
     QSFSettings settings;
 } QsfReplan;
+
+/* The snapshot of the conversation in the timeline; path NULL: there is none. Engine thread only. */
+typedef struct QsfWorkerSnapshot {
+    char *path;
+    uint64_t limit; /* as in the request */
+    QsfSnapKey key;
+    bool due, fresh, told; /* to be saved; as a new file; something was reported */
+} QsfWorkerSnapshot;
 
 struct QSFWorker {
     pthread_t thread;
@@ -72,6 +81,7 @@ struct QSFWorker {
     char *stale;         /* path of a model that must be reloaded before the next answer; NULL = none */
     uint64_t running;    /* id of the request; 0 = none */
     uint32_t unreported; /* tokens not yet reported in a text event */
+    QsfWorkerSnapshot snap;
 };
 
 /* ---- engine thread: events of the running request ---- */

@@ -19,7 +19,7 @@ void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QsfIds 
     int rc = qsf_snapshot_key(&c->key, t->rt, &err);
     if (rc == QSF_OK) rc = qsf_snapshot_load(t, path, &c->key, ids->data, ids->n, &loaded, &kind, &err);
     c->load_ns = qsf_now_ns() - start;
-    c->fresh = kind == QSF_SNAP_OTHER;
+    c->fresh = kind == QSF_SNAP_OTHER || kind == QSF_SNAP_DAMAGED;
     t->last_apart = rc != QSF_E_RUNTIME && qsf_forward_state_bytes(t->rt->fwd) > 0 &&
                     !qsf_forward_evicts(t->rt->fwd);
     if (rc == QSF_OK) return;

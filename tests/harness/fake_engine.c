@@ -24,6 +24,7 @@ static uint64_t fake_submit(void *self, const QSFRequest *r) {
     f->busy = true;
     f->n_submits++;
     f->go_on = r->continue_last;
+    (void)snprintf(f->snapshot, sizeof f->snapshot, "%s", r->snapshot ? r->snapshot : "");
     memset(f->roles, 0, sizeof f->roles);
     f->reasoning[0] = '\0';
     f->n_stop = r->n_stop < 8 ? r->n_stop : 8;

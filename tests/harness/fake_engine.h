@@ -29,6 +29,7 @@ typedef struct FakeEngine {
     int n_counts;
     char roles[40];         /* of the last submit: one letter per message, s u a */
     char last_content[200]; /* of its last message */
+    char snapshot[700];     /* "" = none */
     char reasoning[200];    /* of the last message that had any */
     const char *stop[8];    /* (n_stop) as passed: valid while the app does not change them */
     size_t n_stop;

@@ -44,7 +44,7 @@ for options in '-t 1' '-t 3 --pin 0' '--batch 2' '-c 200' '--ram-budget auto' '-
 done
 ask -p "$prompt" -n 5
 [ -n "$text" ] || fail "no answer"
-[ "$(ls "$work" | grep -c 'qsf-part')" = 0 ] || fail "a temporary file is left"
+[ -z "$(find "$work" -name '*.qsf-part')" ] || fail "a temporary file is left"
 # Another question after the same beginning: only that is evaluated; the file then has the later one.
 longer="$prompt a b c"
 ask -p "$longer"

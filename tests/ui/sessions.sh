@@ -22,7 +22,7 @@ grep -q 'first question' "$work/got.txt" || fail "--continue took another sessio
 
 # The list, as lines if the output is not a terminal, and adapted to a narrow window.
 printf '/sessions\n' | chat_lines 0 "$stories"
-err_has '^  first  +20[0-9-]+ [0-9:]+ +2 +stories260K +first question$'
+err_has '^  first  +20[0-9-]+ [0-9:]+ +2 +[0-9.]+ MB +stories260K +first question$'
 err_has '^  second .* \[in use\] second question$'
 
 rm "$files/first.jsonl"
@@ -61,12 +61,12 @@ mkfifo "$XDG_STATE_HOME/qsf/history"
 start 80 24 "'$chat' '$stories' -n 5 --temp 0"
 see 'is ready' && keys 'hello there' Enter && see '5 tok'
 keys '/sessions' Enter
-see '^ +\* 2.* 2  hello there'
+see '^ +\* 2.* 2 +0.. MB  hello there'
 wide_enough 80
 size 40 12
 see 't/s 5/5 ctx'
 keys '/sessions' Enter
-see '^ +2 messages, stories260K, '
+see '^ +2 messages, 0.. MB, stories'
 wide_enough 40
 keys '/quit' Enter
 see 'rc=0'

@@ -236,12 +236,31 @@ static void test_context_in_use(void **state) {
     another_free(y);
 }
 
+/* The engine is told the snapshot of a session that is saved, and of no other chat. */
+static void test_snapshot(void **state) {
+    Fixture *x = *state;
+    say(x, "a"), answer(x, "1");
+    assert_string_equal(x->engine.snapshot, "");
+    x->app.snapshots = true;
+    say(x, "b"), answer(x, "2");
+    assert_string_equal(x->engine.snapshot, ""); /* not saved */
+    say(x, "/save mine");
+    say(x, "c"), answer(x, "3");
+    assert_non_null(strstr(x->engine.snapshot, "/qsf/sessions/mine.qsfsnap"));
+    say(x, "/save copy");
+    say(x, "/retry"), answer(x, "4");
+    assert_non_null(strstr(x->engine.snapshot, "/qsf/sessions/copy.qsfsnap"));
+    x->app.snapshots = false;
+    say(x, "d"), answer(x, "5");
+    assert_string_equal(x->engine.snapshot, "");
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(test_export_is_whole), T(test_save_is_whole), T(test_first_message_fails), T(test_temporarily_full),
-        T(test_same_second),     T(test_save_taken),    T(test_context_in_use),
+        T(test_same_second),     T(test_save_taken),    T(test_context_in_use),      T(test_snapshot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

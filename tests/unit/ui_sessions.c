@@ -130,6 +130,44 @@ static void test_fits(void **state) {
     }
 }
 
+static void snapshot(const char *name, off_t bytes) {
+    char *path = qsf_chatlog_snapshot(name);
+    assert_non_null(path);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(ftruncate(fileno(f), bytes), 0);
+    fclose(f);
+    free(path);
+}
+
+static void test_snapshots(void **state) {
+    (void)state;
+    make_all();
+    char *text = list("", 120);
+    assert_null(strstr(text, "snapshot"));
+    free(text);
+    snapshot("plain", 88 << 20);
+    snapshot("undone", 3 << 19);
+    snapshot("deleted", 1 << 20);
+    qsf_chatlog_drop_snapshots();
+    char *gone = qsf_chatlog_snapshot("deleted"), *kept = qsf_chatlog_snapshot("plain");
+    assert_int_not_equal(access(gone, F_OK), 0);
+    assert_int_equal(access(kept, F_OK), 0);
+    free(gone);
+    free(kept);
+    for (int width = 40; width <= 200; width++) {
+        text = list("plain", width);
+        expect_fits(text, width);
+        assert_non_null(strstr(text, "\n  all snapshots: 89.5 MB"));
+        if (width < 78)
+            assert_non_null(strstr(text, "2 messages, 88.0 MB, "));
+        else
+            assert_non_null(strstr(line_with(text, "* plain"), "       2   88.0 MB  "));
+        if (width >= 78) assert_non_null(strstr(line_with(text, "torn"), "       1         -  "));
+        free(text);
+    }
+}
+
 static void test_none(void **state) {
     Fixture *x = *state;
     say(x, "/sessions");
@@ -139,7 +177,7 @@ static void test_none(void **state) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = { T(test_none), T(test_messages), T(test_context_in_use),
-                                        T(test_fits) };
+    const struct CMUnitTest tests[] = { T(test_none), T(test_messages), T(test_context_in_use), T(test_fits),
+                                        T(test_snapshots) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

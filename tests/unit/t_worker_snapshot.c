@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Snapshots of a chat: after a restart it gives the answers of one that was never stopped, reuses as much of the
+ * conversation, and survives damaged files, full disks and requests that come while it saves. */
+#include "tests/harness/qsf_test.h"
+
+#include <poll.h>
+#include <sys/stat.h>
+
+#include "tests/harness/gguf_build.h"
+#include "tests/harness/worker_rig.h"
+
+enum { TURNS = 4, TEXT = 4096 };
+
+static char llama[256], mamba[256], folder[256], snap[300];
+
+typedef struct Turn {
+    char text[TEXT];
+    uint32_t reused, prompt;
+} Turn;
+
+/* A conversation as the chat keeps it. */
+typedef struct Talk {
+    QSFMessage m[2 * TURNS + 4];
+    char content[2 * TURNS + 4][TEXT];
+    size_t n;
+    const char *path; /* of the snapshot */
+    uint64_t limit;
+} Talk;
+
+static void add(Talk *t, const char *role, const char *text) {
+    snprintf(t->content[t->n], TEXT, "%s", text);
+    t->m[t->n] = (QSFMessage){ .role = role, .content = t->content[t->n], .len = strlen(t->content[t->n]) };
+    t->n++;
+}
+
+static off_t size_of(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+static QSFWorker *start(const char *model) {
+    QSFWorker *w = qsf_rig_worker_with(model, 20);
+    return w;
+}
+
+static uint64_t submit(QSFWorker *w, const Talk *t) {
+    const QSFRequest r = {
+        .messages = t->m, .n_messages = t->n, .snapshot = t->path, .snapshot_limit = t->limit
+    };
+    uint64_t id = qsf_worker_submit(w, &r);
+    assert_true(id > 0);
+    return id;
+}
+
+/* Asks and answers: the text becomes a message. Notices are appended to said, which may be NULL. */
+static Turn ask(QSFWorker *w, Talk *t, const char *question, char *said) {
+    Turn turn = { 0 };
+    QSFEvent e;
+    add(t, "user", question);
+    const uint64_t id = submit(w, t);
+    do {
+        qsf_rig_wait(w, &e);
+        if (e.type == QSF_EVENT_NOTICE && said != NULL) strcat(said, e.text);
+        if (e.type != QSF_EVENT_TEXT) continue;
+        assert_true(strlen(turn.text) + e.text_len < TEXT);
+        strcat(turn.text, e.text);
+    } while (e.request != id || (e.type != QSF_EVENT_DONE && e.type != QSF_EVENT_ERROR));
+    assert_int_equal(e.type, QSF_EVENT_DONE);
+    turn.reused = e.reused_tokens;
+    turn.prompt = e.prompt_tokens;
+    add(t, "assistant", turn.text);
+    return turn;
+}
+
+static const char *const questions[TURNS] = { "a the in b c d e f g h i j k l m n o p q r s t u v w x y z",
+                                              "the second", "a b c", "in the end" };
+
+/* A chat that is never stopped, and has no snapshot. */
+static void uninterrupted(const char *model, Turn out[TURNS]) {
+    Talk t = { 0 };
+    QSFWorker *w = start(model);
+    for (int i = 0; i < TURNS; i++) out[i] = ask(w, &t, questions[i], NULL);
+    qsf_worker_stop(w);
+}
+
+static void expect_same(const Turn *is, const Turn *expected) {
+    assert_string_equal(is->text, expected->text);
+    assert_int_equal(is->prompt, expected->prompt);
+}
+
+static void a_restart_changes_nothing(void **state) {
+    static Turn expected[TURNS], turn;
+    const char *const models[] = { llama, mamba };
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        Talk t = { .path = snap };
+        off_t before = 0;
+        unlink(snap);
+        uninterrupted(models[k], expected);
+        for (int i = 0; i < TURNS; i++) {
+            char said[1000] = "";
+            QSFWorker *w = start(models[k]);
+            turn = ask(w, &t, questions[i], said);
+            expect_same(&turn, &expected[i]);
+            assert_int_equal(turn.reused, expected[i].reused);
+            assert_string_equal(said, "");
+            qsf_worker_stop(w);
+            assert_true(size_of(snap) > before);
+            before = size_of(snap);
+        }
+        struct stat st;
+        assert_int_equal(stat(snap, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+    }
+}
+
+/* The same prompt again, and one that differs late: both are common in a chat. */
+static void retries_and_branches_reuse_it(void **state) {
+    Talk t = { .path = snap };
+    Turn turn, first, other;
+    (void)state;
+    unlink(snap);
+    QSFWorker *w = start(llama);
+    first = ask(w, &t, questions[0], NULL);
+    ask(w, &t, questions[1], NULL);
+    qsf_worker_stop(w);
+    Talk again = { .path = snap };
+    w = start(llama);
+    turn = ask(w, &again, questions[0], NULL); /* /retry of the first answer */
+    expect_same(&turn, &first);
+    assert_int_equal(turn.reused, turn.prompt - 1);
+    qsf_worker_stop(w);
+    again.n = 2;
+    w = start(llama);
+    other = ask(w, &again, "another branch", NULL);
+    assert_true(other.reused > 20);
+    qsf_worker_stop(w);
+    Talk plain = { 0 };
+    w = start(llama);
+    ask(w, &plain, questions[0], NULL);
+    turn = ask(w, &plain, "another branch", NULL);
+    assert_string_equal(turn.text, other.text);
+    assert_int_equal(turn.reused, other.reused);
+    qsf_worker_stop(w);
+}
+
+static void patch(off_t at) {
+    FILE *f = fopen(snap, "r+e");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+    int c = fgetc(f);
+    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+    assert_true(fputc(c ^ 0x40, f) != EOF);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Damage is told once and repaired; another model or setting is not worth a word. */
+static void damage_costs_time_only(void **state) {
+    static Turn expected[TURNS], turn;
+    Talk t = { .path = snap };
+    char said[1000] = "";
+    (void)state;
+    unlink(snap);
+    uninterrupted(llama, expected);
+    QSFWorker *w = start(llama);
+    ask(w, &t, questions[0], NULL);
+    qsf_worker_stop(w);
+    patch(size_of(snap) / 2);
+    w = start(llama);
+    turn = ask(w, &t, questions[1], said);
+    expect_same(&turn, &expected[1]);
+    assert_int_equal(turn.reused, 0);
+    assert_non_null(strstr(said, "the snapshot is damaged; the conversation is evaluated again"));
+    qsf_worker_stop(w);
+    said[0] = '\0';
+    w = start(llama);
+    turn = ask(w, &t, questions[2], said);
+    expect_same(&turn, &expected[2]);
+    assert_int_equal(turn.reused, expected[2].reused);
+    assert_string_equal(said, "");
+    qsf_worker_stop(w);
+    w = start(mamba);
+    turn = ask(w, &t, "x", said);
+    assert_int_equal(turn.reused, 0);
+    assert_string_equal(said, "");
+    qsf_worker_stop(w);
+    Talk more = { .path = snap };
+    w = start(mamba); /* it is the snapshot of this model now */
+    memcpy(&more, &t, sizeof t);
+    for (size_t i = 0; i < more.n; i++) more.m[i].content = more.content[i];
+    turn = ask(w, &more, "y", said);
+    assert_true(turn.reused > 0);
+    qsf_worker_stop(w);
+}
+
+/* The first notice that is not about a request, within a minute. */
+static void expect_notice(QSFWorker *w, const char *part) {
+    QSFEvent e;
+    qsf_rig_wait(w, &e);
+    assert_int_equal(e.type, QSF_EVENT_NOTICE);
+    assert_int_equal(e.request, 0);
+    if (strstr(e.text, part) == NULL) fail_msg("no '%s' in '%s'", part, e.text);
+}
+
+static void what_cannot_be_saved_is_told_once(void **state) {
+    static Turn expected[TURNS], turn;
+    Talk t = { .path = snap, .limit = 1000 }, nowhere = { .path = "/proc/none/x.qsfsnap" };
+    char said[1000] = "";
+    QSFEvent e;
+    (void)state;
+    unlink(snap);
+    uninterrupted(llama, expected);
+    QSFWorker *w = start(llama);
+    turn = ask(w, &t, questions[0], said);
+    expect_same(&turn, &expected[0]);
+    expect_notice(w, "it would exceed its limit");
+    turn = ask(w, &t, questions[1], said);
+    expect_same(&turn, &expected[1]);
+    assert_string_equal(said, "");
+    assert_int_equal(size_of(snap), 0);
+    ask(w, &nowhere, questions[0], said);
+    expect_notice(w, "/proc/none/x.qsfsnap");
+    while (qsf_worker_next(w, &e)) fail_msg("another event: %s", e.text);
+    qsf_worker_stop(w);
+}
+
+/* Two conversations share the limit; the older one goes. */
+static void the_oldest_is_dropped(void **state) {
+    char second[310];
+    Talk a = { .path = snap }, b = { .path = second };
+    (void)state;
+    snprintf(second, sizeof second, "%s/second.qsfsnap", folder);
+    unlink(snap);
+    QSFWorker *w = start(llama);
+    ask(w, &a, questions[0], NULL);
+    ask(w, &b, questions[0], NULL); /* waits until the first one is saved */
+    qsf_worker_stop(w);
+    assert_true(size_of(snap) > 0 && size_of(second) > 0);
+    b.limit = (uint64_t)size_of(snap) + (uint64_t)size_of(second);
+    w = start(llama);
+    ask(w, &b, questions[1], NULL);
+    qsf_worker_stop(w);
+    assert_int_equal(size_of(snap), 0);
+    assert_true(size_of(second) > 0);
+    unlink(second);
+}
+
+/* No waiting between the end of an answer and the next question, and none before the end. */
+static void questions_may_come_while_it_saves(void **state) {
+    static Turn expected[TURNS], turn;
+    Talk t = { .path = snap };
+    (void)state;
+    unlink(snap);
+    uninterrupted(llama, expected);
+    QSFWorker *w = start(llama);
+    for (int i = 0; i < TURNS - 1; i++) {
+        turn = ask(w, &t, questions[i], NULL);
+        expect_same(&turn, &expected[i]);
+        if (i == 0) {
+            QSFSettings s;
+            qsf_worker_settings(w, &s);
+            s.threads = 1;
+            qsf_worker_replan(w, &s);
+        }
+    }
+    qsf_worker_stop(w);
+    w = start(llama);
+    turn = ask(w, &t, questions[TURNS - 1], NULL);
+    expect_same(&turn, &expected[TURNS - 1]);
+    assert_int_equal(turn.reused, expected[TURNS - 1].reused);
+    qsf_worker_stop(w);
+}
+
+/* What an answer had when the chat ended is kept, too. */
+static void a_chat_that_ends_in_an_answer_is_saved(void **state) {
+    Talk t = { .path = snap };
+    QSFEvent e;
+    (void)state;
+    unlink(snap);
+    QSFWorker *w = start(llama);
+    qsf_rig_set_max(w, 0);
+    add(&t, "user", questions[0]);
+    submit(w, &t);
+    do qsf_rig_wait(w, &e);
+    while (e.type != QSF_EVENT_TEXT);
+    qsf_worker_stop(w);
+    assert_true(size_of(snap) > 0);
+    w = start(llama);
+    t.n = 0;
+    Turn turn = ask(w, &t, questions[0], NULL);
+    assert_int_equal(turn.reused, turn.prompt - 1);
+    qsf_worker_stop(w);
+}
+
+static int setup(void **state) {
+    (void)state;
+    unsetenv("QSF_CPU_MASK");
+    snprintf(llama, sizeof llama, "%s", qsf_test_tmp("llama.gguf"));
+    snprintf(mamba, sizeof mamba, "%s", qsf_test_tmp("mamba.gguf"));
+    snprintf(folder, sizeof folder, "%s", qsf_test_tmp("snapshots"));
+    snprintf(snap, sizeof snap, "%s/chat.qsfsnap", folder);
+    const QsfTinySpec spec = { .ctx = 512 };
+    return mkdir(folder, 0700) != 0 || qsf_test_write_tiny_llama(llama, &spec) != 0 ||
+           qsf_test_write_tiny_mamba(mamba, 3) != 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    unlink(snap);
+    unlink(llama);
+    unlink(mamba);
+    return rmdir(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_restart_changes_nothing),
+        cmocka_unit_test(retries_and_branches_reuse_it),
+        cmocka_unit_test(damage_costs_time_only),
+        cmocka_unit_test(what_cannot_be_saved_is_told_once),
+        cmocka_unit_test(the_oldest_is_dropped),
+        cmocka_unit_test(questions_may_come_while_it_saves),
+        cmocka_unit_test(a_chat_that_ends_in_an_answer_is_saved),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -127,5 +127,7 @@ void qsf_forward_kernels(const QsfForward *f, char *dst, size_t cap) {
         if (used >> t & 1) append(dst, cap, f->table->weight[t].name);
     }
     if (f->exact) append(dst, cap, "exact");
-    append(dst, cap, f->kv.ops->name);
+    char kv[QSF_KV_TYPES_TEXT];
+    qsf_kv_types_print(f->kv.types, kv, sizeof kv);
+    append(dst, cap, kv);
 }

@@ -128,8 +128,8 @@ int qsf_embed_check_file(QsfForward *f, QsfErr *err);
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err);
 
 /* reserve.c: memory that the KV cache does not need yet holds weights. Bytes for the weights while the cache is charged for
- * n of ctx positions. */
-uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, uint32_t n);
+ * n of ctx positions of these types. */
+uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, QsfKvTypes types, uint32_t n);
 /* Between passes: makes sure that positions [0, n), n <= ctx, are charged, in whole steps; weights give up what that takes.
  * Also while the ledger is frozen. QSF_E_BUDGET (a bug). */
 int qsf_reserve_positions(QsfForward *f, uint32_t n, QsfErr *err);
@@ -150,9 +150,6 @@ static inline float *qsf_col(const QsfForward *f, QsfSlice s, size_t c) {
 static inline uint32_t qsf_col_stride(const QsfForward *f, QsfSlice s) {
     return s.buf == QSF_BUF_LOGITS ? qsf_pad16(f->model->hp.n_vocab) : f->model->prog.buf[s.buf].stride;
 }
-
-/* Returns how the cache stores V. */
-static inline qk_kv qsf_v_type(const QsfForward *f) { return (qk_kv)(f->kv.ops - f->table->kv); }
 
 /* token_rows.c: reads the rows of the pass's tokens from QsfProgram.token_table. */
 int qsf_token_rows(QsfForward *f, const QsfStep *s, QsfErr *err);

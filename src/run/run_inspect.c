@@ -245,10 +245,13 @@ int run_inspect(const RunOptions *o) {
 }
 
 static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
+    char kv[QSF_KV_TYPES_TEXT];
+    qsf_kv_types_print(p->kv, kv, sizeof kv);
     qsf_strbuf_addf(
-        b, "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"batch\": %u, \"threads\": %d",
-        (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx, qk_kv_name(p->kv), p->batch,
-        p->threads);
+        b,
+        "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"k_type\": \"%s\", \"v_type\": \"%s\", \"batch\": %u, \"threads\": %d",
+        (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx, kv, qk_kv_name(p->kv.k),
+        qk_kv_name(p->kv.v), p->batch, p->threads);
     qsf_strbuf_addf(
         b,
         ", \"slots\": %u, \"slot_bytes\": %llu, \"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"pinned_bytes_at_start\": %llu, \"streamed_bytes_at_start\": %llu, \"memory\": {",

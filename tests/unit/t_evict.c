@@ -120,10 +120,10 @@ static void test_resize(void **state) {
     open_with(&b, QSF_EVICT_H2O, 64, 2, 64);
     run(&a);
     run(&b);
-    assert_int_equal(qsf_kvcache_resize(&a.fwd->kv, 16, &err), QSF_E_CONTEXT);
+    assert_int_equal(qsf_kvcache_resize(&a.fwd->kv, 16, a.fwd->kv.types, &err), QSF_E_CONTEXT);
     qsf_test_expect_err(&err, QSF_E_CONTEXT, "are in use");
     qsf_err_clear(&err);
-    qsf_test_expect_ok(qsf_kvcache_resize(&a.fwd->kv, 128, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_resize(&a.fwd->kv, 128, a.fwd->kv.types, &err), &err);
     for (uint32_t i = 0; i < 30; i++) {
         eval(&a, i, 1);
         eval(&b, i, 1);

@@ -51,7 +51,8 @@ static void eval_to(QsfRig *r, uint32_t to, float *logits) {
 
 /* Nothing may take more than the plan with a full context. */
 static void limit_to_plan(QsfRig *r) {
-    const uint64_t room = qsf_reserve_lent(r->fwd, r->plan.ctx, r->fwd->kv.reserved), held = lent_pins(r);
+    const uint64_t room = qsf_reserve_lent(r->fwd, r->plan.ctx, r->plan.kv, r->fwd->kv.reserved),
+                   held = lent_pins(r);
     assert_true(held <= room);
     qsf_ledger_set_limit(&r->ledger, r->ledger.total - held + room);
 }

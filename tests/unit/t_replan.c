@@ -192,7 +192,7 @@ static void test_bad_plans(void **state) {
     qsf_err_clear(&err);
     w.ctx = 50;
     QsfPlan p = plan_of(&r, &w, items);
-    p.kv = QK_KV_F32;
+    p.exact = true;
     assert_int_equal(qsf_forward_replan(r.fwd, &p, r.pool, NULL), QSF_E_RUNTIME);
     qsf_test_expect_ok(replan(&r, &w, &err), &err);
     check_logits(&r, want);

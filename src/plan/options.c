@@ -60,6 +60,10 @@ static int kv_of(const QSFSettings *s, const char *one, bool exact) {
     return type != QK_KV_N ? (int)type : exact ? QK_KV_F32 : -1;
 }
 
+void qsf_plan_fix_types(QSFSettings *s) {
+    if (qsf_kv_type_parse(s->kv) == QK_KV_N) snprintf(s->kv, sizeof s->kv, "%s", qk_kv_name(QK_KV_F16));
+}
+
 static void take_types(QsfPlanOptions *o, const QSFSettings *s) {
     o->k = kv_of(s, s->k, o->exact);
     o->v = kv_of(s, s->v, o->exact);

@@ -22,6 +22,9 @@ typedef struct QsfPlanFacts {
     bool exact;                /* float activations, f32 KV */
 } QsfPlanFacts;
 
+/* For figures that are compared with others: types of the KV cache that would be chosen become f16, so that they do not depend
+ * on the budget. */
+void qsf_plan_fix_types(QSFSettings *s);
 /* Makes the options of a model's first plan. available: free memory in bytes. */
 void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPlanFacts *f,
                             uint64_t available);

@@ -261,6 +261,8 @@ typedef struct QSFLayerKindInfo {
 /* What the cache of the model holds. It may differ from the conversation, of which the next prompt keeps what it can. */
 typedef struct QSFContextInfo {
     uint32_t kept, evicted, n_protected; /* positions */
+    bool
+        converted; /* some were stored with another type first: the next tokens differ from those of a new prompt */
     QSFLayerKindInfo kind[QSF_LAYERS_N];
 } QSFContextInfo;
 

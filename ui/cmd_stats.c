@@ -95,7 +95,8 @@ bool ui_cmd_context(UiApp *a, const char *name, const char *args) {
     for (int k = 0; k < QSF_LAYERS_N; k++) {
         if (c->kind[k].layers > 0) kind_row(&b, (QSFLayerKind)k, &c->kind[k]);
     }
-    if (s->kv_note[0]) ui_buf_printf(&b, "%-15s %s\n", "KV cache", s->kv_note);
+    if (s->kv_note[0])
+        ui_buf_printf(&b, "%-15s %s%s\n", "KV cache", s->kv_note, c->converted ? ", converted" : "");
     ui_buf_puts(&b, "/ctx N changes the size of the context, /kv type T how K and V are stored");
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);

@@ -49,5 +49,6 @@ void qsf_context_kinds(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, QSFC
 void qsf_context_positions(uint32_t kept, const QsfForwardStats *f, QSFContextInfo *out) {
     out->kept = kept;
     out->evicted = f->missing;
+    out->converted = f->converted;
     out->n_protected = f->n_protected < kept ? f->n_protected : kept;
 }

@@ -67,5 +67,6 @@ int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *e
     f->broken_why = why;
     if (rc != QSF_OK) return qsf_err_pass(err, &why);
     qsf_counters_pins(f);
+    qsf_evicting_note(f);
     return QSF_OK;
 }

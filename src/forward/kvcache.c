@@ -120,6 +120,7 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
     if (!c->lists.on) qsf_kvlists_forget(&c->lists, c->n_past);
     if (n > 0) return;
     memset(c->lost, 0, sizeof c->lost);
+    c->converted = false;
     c->lists.on = false;
     c->lists.evicted_end = 0;
     qsf_kvlists_forget(&c->lists, 0);

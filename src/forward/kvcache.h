@@ -31,7 +31,8 @@ typedef struct QsfKvCache {
     const QsfKvSpec *spec; /* (n) must outlive the cache */
     uint32_t n;            /* number of caches */
     uint32_t ctx;
-    uint32_t n_past;                  /* positions that hold something */
+    uint32_t n_past; /* positions that hold something */
+    bool converted;  /* some were stored with other types first: an evaluation would give other bits */
     uint64_t at[QSF_MAX_LAYERS];      /* bytes before each cache, for ctx */
     uint32_t tile[QSF_MAX_LAYERS][2]; /* bytes of a tile of K and of V */
     uint32_t lost[QSF_MAX_LAYERS];    /* positions before this one may be overwritten */

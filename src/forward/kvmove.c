@@ -236,6 +236,7 @@ static int reshape(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, QsfErr *err) {
     uint8_t *tile = NULL;
     if (!qsf_kv_types_equal(types, c->types) && (tile = tile_room(c)) == NULL)
         return qsf_err_memory(err, "converting the KV cache");
+    if (tile != NULL && c->n_past > 0) c->converted = true;
     int rc = shrink(c, min_u32(ctx, c->ctx), qsf_kv_types_less(types, c->types), tile, err);
     if (rc == QSF_OK) rc = grow(c, ctx, types, tile, err);
     free(tile);

@@ -25,10 +25,10 @@ typedef struct QsfCounters {
     atomic_uint_fast64_t matmul_ns[QSF_MATMUL_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
-    atomic_uint_fast64_t evictions, evicted;   /* positions */
-    atomic_uint_fast32_t missing, n_protected; /* as in QsfForwardStats */
-    atomic_uint_fast64_t streamed, lent;       /* as in QsfForwardStats */
-    atomic_uint_fast64_t types_used;           /* bit t = weight type t was multiplied */
+    atomic_uint_fast64_t evictions, evicted;              /* positions */
+    atomic_uint_fast32_t missing, n_protected, converted; /* as in QsfForwardStats */
+    atomic_uint_fast64_t streamed, lent;                  /* as in QsfForwardStats */
+    atomic_uint_fast64_t types_used;                      /* bit t = weight type t was multiplied */
 } QsfCounters;
 
 /* Small tensors as floats, in the order of the program's parameters. */
@@ -222,7 +222,7 @@ uint32_t qsf_evicting_room(const QsfForward *f);
 uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt);
 /* A prompt was evaluated. */
 void qsf_evicting_prompt_done(QsfForward *f);
-/* Counts what is missing, after an eviction or a truncation. */
+/* Counts what is missing, after an eviction or a truncation, and notes whether the cache was converted. */
 void qsf_evicting_note(QsfForward *f);
 #define QSF_EVICT_POSITIONS (1u << 30) /* most positions of a conversation */
 

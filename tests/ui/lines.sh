@@ -32,7 +32,7 @@ if grep -q 'reload' "$work/err"; then fail "the model was loaded again"; fi
 # The types of the cache change in place, too: the conversation stays in it. One that does not exist is refused.
 printf 'Once upon a time\n/kv type q8\n/context\nOne day\n/kv k-type f32\n/stats\n/kv\n/kv type f16\n/kv type q5\n/kv\nOne\n' |
     chat_lines 1 "$stories" --temperature 0 -n 8
-err_has '^KV cache +q8 \(as set\)'
+err_has '^KV cache +q8 \(as set\), converted'
 err_has '^conversation +[1-9][0-9]* of'
 err_has '^KV cache keys f32, values q8'
 err_has '^type q8, k-type f32, v-type auto; in use f32/q8'

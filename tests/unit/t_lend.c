@@ -68,6 +68,22 @@ static uint64_t bytes_read(QsfRig *r, float *logits) {
     return b.bytes_read - a.bytes_read;
 }
 
+/* Other types between two steps, and back: within the memory of the plan for f16, and as much of it as before in the end. */
+static void convert(QsfRig *r, float *logits) {
+    QsfErr err = { 0 };
+    QsfPlan p = r->plan;
+    const uint64_t room = qsf_reserve_lent(r->fwd, p.ctx, p.kv, r->fwd->kv.reserved);
+    const uint32_t past = qsf_forward_n_past(r->fwd);
+    p.kv = (QsfKvTypes){ QK_KV_Q8, QK_KV_F16 };
+    qsf_test_expect_ok(qsf_forward_replan(r->fwd, &p, r->pool, &err), &err);
+    const uint64_t less = qsf_reserve_lent(r->fwd, p.ctx, p.kv, r->fwd->kv.reserved);
+    assert_true(r->ledger.total <= r->ledger.limit && lent_pins(r) <= less && less < room);
+    assert_int_equal(qsf_forward_n_past(r->fwd), past);
+    eval_to(r, past + FEW, logits);
+    qsf_test_expect_ok(qsf_forward_replan(r->fwd, &r->plan, r->pool, &err), &err);
+    assert_true(r->ledger.total <= r->ledger.limit && lent_pins(r) <= room);
+}
+
 static void check_model(const char *path, uint32_t ctx, uint64_t pin_cap) {
     QsfRigOptions o = { .path = path, .ctx = ctx, .threads = 2, .level = QK_LEVEL_UNKNOWN };
     QsfRig r;
@@ -108,6 +124,12 @@ static void check_model(const char *path, uint32_t ctx, uint64_t pin_cap) {
     memset(got, 0, bytes);
     eval_to(&r, ctx, got);
     assert_memory_equal(want, got, bytes);
+    qsf_forward_truncate(r.fwd, 0);
+    qsf_forward_expect(r.fwd, 1);
+    eval_to(&r, PROMPT, got);
+    convert(&r, got);
+    eval_to(&r, ctx, got);
+    assert_int_equal(lent_pins(&r), 0);
     qsf_rig_close(&r);
     assert_int_equal(qsf_rig_leak(&r), 0);
     free(want);

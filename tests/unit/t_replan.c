@@ -203,6 +203,7 @@ static void test_fewer_bits(void **state) {
     qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300) + 60, 1, NULL, NULL, &err), &err);
     qsf_forward_stats(r.fwd, &after);
     assert_int_equal(after.prefill_tokens, before.prefill_tokens);
+    assert_true(after.converted && !before.converted);
     double far = 0, size = 0;
     for (size_t i = 0; i < 300; i++) {
         const double x = (double)want[60 * 300 + i], d = (double)qsf_forward_logits(r.fwd)[i] - x;
@@ -210,6 +211,9 @@ static void test_fewer_bits(void **state) {
         size += x * x;
     }
     assert_true(far > 0 && far < 1e-3 * size);
+    qsf_forward_truncate(r.fwd, 0);
+    qsf_forward_stats(r.fwd, &after);
+    assert_false(after.converted);
     qsf_rig_close(&r);
     free(want);
 }

@@ -17,6 +17,8 @@ static const Row rows[QK_KV_N] = {
     [QK_KV_Q8] = { 8, true },
 };
 
+_Static_assert(QK_KV_N == 3, "every type has a row");
+
 /* Bits of K and V in the order of design §4. */
 static const struct { unsigned k, v; } choices[] = { { 16, 16 }, { 8, 8 }, { 8, 4 }, { 4, 4 } };
 

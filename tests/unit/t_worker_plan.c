@@ -283,103 +283,6 @@ static void idle_after_a_cancelled_answer(void **state) {
     qsf_worker_stop(w);
 }
 
-/* Positions are converted in the middle of an answer: nothing is evaluated again. */
-static void the_cache_is_converted_in_place(void **state) {
-    (void)state;
-    static QsfSeen seen;
-    static const char *const types[][3] = { { "kv-type", "f32", "f32" },
-                                            { "k-type", "f16", "f16" },
-                                            { "kv-type", "f16", "f16" },
-                                            { "kv-type", "q8", "q8" },
-                                            { "v-type", "f16", "q8" } };
-    QSFSettings s = settings();
-    QSFStats st;
-    QSFWorker *w = start();
-    memset(&seen, 0, sizeof seen);
-    uint64_t id = qsf_rig_submit(w, PROMPT);
-    while (seen.text_events == 0) assert_true(qsf_rig_take(w, id, &seen));
-    for (uint32_t i = 0; i < sizeof types / sizeof *types; i++) {
-        set(&s, types[i][0], types[i][1]);
-        qsf_worker_replan(w, &s);
-        while (seen.plans <= i) assert_true(qsf_rig_take(w, id, &seen));
-        if (seen.plan_code != 0) fail_msg("%s %s: %s", types[i][0], types[i][1], seen.plan_text);
-        qsf_worker_stats(w, &st);
-        assert_string_equal(st.k_type, types[i][2]);
-        assert_non_null(strstr(st.kv_note, "as set"));
-    }
-    assert_string_equal(st.v_type, "f16");
-    assert_non_null(strstr(seen.plan_text, "KV cache q8/f16"));
-    qsf_rig_set_max(w, 1);
-    while (qsf_rig_take(w, id, &seen)) {
-    }
-    assert_int_equal(seen.end.type, QSF_EVENT_DONE);
-    assert_int_equal(seen.end.stop, QSF_STOP_LENGTH);
-    qsf_worker_stats(w, &st);
-    const uint32_t used = st.ctx_used;
-    set(&s, "kv-type", "f32");
-    qsf_worker_replan(w, &s);
-    assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
-    qsf_worker_stats(w, &st);
-    assert_int_equal(st.ctx_used, used); /* the conversation stays */
-    qsf_worker_stop(w);
-}
-
-/* A type that does not fit is refused, and nothing changes; a type that was chosen is lowered only when nothing else helps. */
-static void a_type_that_does_not_fit(void **state) {
-    (void)state;
-    QSFSettings s = settings(), now;
-    QSFStats st;
-    char err[600];
-    s.ctx = 4096; /* the cache is most of what is needed */
-    QSFWorker *w = qsf_rig_worker();
-    qsf_rig_load(w, big, &s);
-    qsf_rig_set_max(w, 20);
-    qsf_rig_finish(w, qsf_rig_submit(w, PROMPT));
-    set(&s, "kv-type", "f16");
-    const uint64_t mb = least_mb(w, &s);
-    s.ram_budget = (mb + 1) << 20;
-    qsf_worker_replan(w, &s);
-    assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
-    set(&s, "kv-type", "f32");
-    assert_int_equal(qsf_worker_check(w, &s, err, sizeof err), QSF_EXIT_BUDGET);
-    qsf_worker_replan(w, &s);
-    QsfSeen *seen = qsf_rig_plan(w);
-    assert_int_equal(seen->plan_code, QSF_EXIT_BUDGET);
-    assert_non_null(strstr(seen->plan_text, "use --kv-type q8"));
-    qsf_worker_settings(w, &now);
-    assert_string_equal(now.kv, "f16");
-    qsf_worker_stats(w, &st);
-    assert_string_equal(st.k_type, "f16");
-    seen = qsf_rig_finish(w, qsf_rig_submit(w, PROMPT));
-    assert_memory_equal(seen->text, whole, seen->len);
-    /* auto: kept while it fits */
-    set(&s, "kv-type", "auto");
-    s.ram_budget = QSF_RIG_BUDGET;
-    qsf_worker_replan(w, &s);
-    assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
-    s.ram_budget = (mb + 1) << 20;
-    qsf_worker_replan(w, &s);
-    assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
-    qsf_worker_stats(w, &st);
-    assert_string_equal(st.k_type, "f16");
-    for (uint64_t b = mb; strcmp(st.k_type, "f16") == 0; b--) {
-        s.ram_budget = b << 20;
-        qsf_worker_replan(w, &s);
-        seen = qsf_rig_plan(w);
-        if (seen->plan_code != 0) fail_msg("%s", seen->plan_text);
-        qsf_worker_stats(w, &st);
-    }
-    assert_string_equal(st.k_type, "q8");
-    assert_non_null(strstr(seen->plan_text, "KV cache q8 instead of f16"));
-    /* and never raised again for what is there */
-    s.ram_budget = QSF_RIG_BUDGET;
-    qsf_worker_replan(w, &s);
-    assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
-    qsf_worker_stats(w, &st);
-    assert_string_equal(st.k_type, "q8");
-    qsf_worker_stop(w);
-}
-
 static void memory_is_really_freed(void **state) {
     (void)state;
     if (getenv("QSF_SAN") != NULL && strcmp(getenv("QSF_SAN"), "yes") == 0) {
@@ -531,8 +434,6 @@ int main(void) {
         cmocka_unit_test(a_check_knows_what_would_be_refused),
         cmocka_unit_test(refused_and_the_answer_continues),
         cmocka_unit_test(the_context_changes_in_place),
-        cmocka_unit_test(the_cache_is_converted_in_place),
-        cmocka_unit_test(a_type_that_does_not_fit),
         cmocka_unit_test(without_a_model_the_next_one_gets_it),
         cmocka_unit_test(while_loading_it_comes_right_after),
         cmocka_unit_test(idle_after_a_cancelled_answer),

@@ -31,7 +31,7 @@ QSFConfig *qsf_config_default(void);
 /* Sets the RAM budget of the whole process in MB of 2^20 bytes; 0 = auto. Default 200; with the
  * default, qsf_load says once on standard error if a larger budget would keep all weights in RAM. Engines
  * loaded with this configuration follow: they replan their memory between two tokens, or before the next call, and
- * continue with the same tokens. When a budget cannot be met, the old one stays in force, and qsf_ram_budget
+ * continue with the same tokens, as long as the types of the KV cache fit (qsf_config_set_kv_types). When a budget cannot be met, the old one stays in force, and qsf_ram_budget
  * returns it. Any thread, also while such an engine generates. */
 void qsf_config_set_ram_budget(QSFConfig *c, size_t megabytes);
 /* Sets the number of compute threads, at most 256; 0 or less = one per CPU. Default 0. Loaded engines follow,
@@ -40,6 +40,9 @@ void qsf_config_set_threads(QSFConfig *c, int num_threads);
 /* Sets the context length in tokens, at most 2^24; 0 or less = min(model, 4096), lowered when the budget
  * requires it. */
 void qsf_config_set_max_seq_len(QSFConfig *c, int max_seq_len);
+/* Sets how keys and values are stored in the KV cache: "f32", "f16" or "q8"; "auto" or NULL = f16 if it fits the
+ * budget, otherwise fewer bits. Default auto. Returns 0; 2 for another word or when c is NULL, and nothing changes. */
+int qsf_config_set_kv_types(QSFConfig *c, const char *k, const char *v);
 /* Sets the quality. 1.0 = full quality is the only supported value: any other makes qsf_load fail. */
 void qsf_config_set_quality(QSFConfig *c, float quality);
 /* Frees the configuration; NULL is allowed. Engines loaded with c keep the last values that were set. */

@@ -51,8 +51,9 @@ typedef struct QSFSettings {
     uint32_t slots;       /* streaming buffers for weights, 1..4; 0 = chosen by the engine */
     char io[8];           /* "auto", "uring", "pread", "mmap" */
     char direct[8];       /* "auto", "on", "off": O_DIRECT */
-    char kv[8];           /* "auto", "f16", "f32", "q8" */
-    char eviction[8];     /* "none", "sliding", "h2o", "snapkv"; "" = none */
+    char kv[8];       /* type of the KV cache: "auto" = chosen by the engine, or a name: "f16", "f32", "q8" */
+    char k[8], v[8];  /* the same for K or V alone; "auto" or "" = kv */
+    char eviction[8]; /* "none", "sliding", "h2o", "snapkv"; "" = none */
     uint32_t eviction_window;  /* positions kept besides the protected ones; 0 = what the context holds */
     uint32_t protected_prefix; /* first positions that are never evicted; 0 = the system prompt, at least 4 */
     char cpu_mask[16];         /* "" = best */
@@ -64,8 +65,8 @@ typedef struct QSFSettings {
 } QSFSettings;
 
 /* LIVE: takes effect with the next token. REPLAN: takes effect between two tokens, with a new memory plan;
- * the tokens do not change. RELOAD: takes effect when a model is loaded or reloaded. */
-enum { QSF_SETTING_LIVE = 1, QSF_SETTING_RELOAD = 2, QSF_SETTING_REPLAN = 4 };
+ * the tokens do not change, unless CHANGES is set, too. RELOAD: takes effect when a model is loaded or reloaded. */
+enum { QSF_SETTING_LIVE = 1, QSF_SETTING_RELOAD = 2, QSF_SETTING_REPLAN = 4, QSF_SETTING_CHANGES = 8 };
 
 typedef struct QSFSetting {
     const char *name;      /* "top-p": also the long option */
@@ -267,6 +268,8 @@ typedef struct QSFLayerKindInfo {
 /* What the cache of the model holds. It may differ from the conversation, of which the next prompt keeps what it can. */
 typedef struct QSFContextInfo {
     uint32_t kept, evicted, n_protected; /* positions */
+    bool
+        converted; /* some were stored with another type first: the next tokens differ from those of a new prompt */
     QSFLayerKindInfo kind[QSF_LAYERS_N];
 } QSFContextInfo;
 
@@ -287,6 +290,8 @@ typedef struct QSFStats {
     uint32_t n_layers, layer; /* layer being computed */
     uint32_t threads;
     uint32_t ctx_used, ctx_size; /* ctx_used: positions in the KV cache, without evicted ones */
+    char k_type[8], v_type[8];   /* of the KV cache: "f16", "q8", ... */
+    char kv_note[96];            /* both and why: "q8 (lowered to fit the budget)" */
     char eviction[8];            /* policy in force */
     uint64_t evictions, evicted; /* since the model was loaded: how often, and positions in all */
     QSFContextInfo context;

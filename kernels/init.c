@@ -6,6 +6,7 @@
 #include "kernels/generic/mm.h"
 #include "kernels/generic/ops.h"
 #include "kernels/kernels.h"
+#include "kernels/kvsize.h"
 #include "kernels/ref/kv.h"
 #include "kernels/ref/ref.h"
 
@@ -111,6 +112,8 @@ static qk_way way_for(qk_maker maker, qk_type type) {
 }
 
 const char *qk_kv_name(qk_kv type) { return ref_table.kv[type].name; }
+
+size_t qk_kv_tile_bytes(qk_kv type, size_t head_dim) { return ref_table.kv[type].tile_bytes(head_dim); }
 
 void qk_table_init(qk_table *t, qk_level level) {
     (void)level; /* unused if only the reference was compiled in */

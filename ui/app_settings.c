@@ -85,9 +85,11 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
         return false;
     }
     qsf_setting_get(&next, row, to, sizeof to);
-    if (strcmp(from, to) != 0 && !accepted(a, row, &next)) return false;
+    /* kv-type also takes back what was set for K or V alone */
+    const bool same = strcmp(from, to) == 0 && qsf_settings_differ(&a->settings, &next) == 0;
+    if (!same && !accepted(a, row, &next)) return false;
     a->settings = next;
-    if (strcmp(from, to) == 0) {
+    if (same) {
         if (!quiet) ui_app_say(a, UI_NOTICE, "%s is %s", row->name, to);
         return true;
     }

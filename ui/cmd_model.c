@@ -95,27 +95,39 @@ bool ui_cmd_io(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
+/* As set, and what the engine chose. */
+static void show_types(UiApp *a, UiBuf *b) {
+    char kv[QSF_SETTING_TEXT], k[QSF_SETTING_TEXT], v[QSF_SETTING_TEXT];
+    qsf_setting_get(&a->settings, qsf_setting_find("kv-type"), kv, sizeof kv);
+    qsf_setting_get(&a->settings, qsf_setting_find("k-type"), k, sizeof k);
+    qsf_setting_get(&a->settings, qsf_setting_find("v-type"), v, sizeof v);
+    ui_buf_printf(b, "type %s, k-type %s, v-type %s", kv, k, v);
+    if (a->stats.kv_note[0]) ui_buf_printf(b, "; in use %s", a->stats.kv_note);
+    ui_buf_puts(b, "\n");
+}
+
 static void show_kv(UiApp *a) {
     UiBuf b = { 0 };
     char window[QSF_SETTING_TEXT], prefix[QSF_SETTING_TEXT];
     ui_app_refresh_stats(a);
     qsf_setting_get(&a->settings, qsf_setting_find("eviction-window"), window, sizeof window);
     qsf_setting_get(&a->settings, qsf_setting_find("protected-prefix"), prefix, sizeof prefix);
-    ui_buf_printf(&b, "policy %s, window %s, protected prefix %s, type %s\n", a->settings.eviction, window,
-                  prefix, a->settings.kv);
+    ui_buf_printf(&b, "policy %s, window %s, protected prefix %s\n", a->settings.eviction, window, prefix);
+    show_types(a, &b);
     ui_buf_printf(&b, "%u of %u tokens in the context, %llu evicted\n", a->stats.ctx_used, a->stats.ctx_size,
                   (unsigned long long)a->stats.evicted);
-    ui_buf_puts(&b, "/kv policy none|sliding|h2o|snapkv, /kv window N, /kv prefix N, /kv type T change it");
+    ui_buf_puts(
+        &b,
+        "/kv policy none|sliding|h2o|snapkv, /kv window N, /kv prefix N, /kv type T, /kv k-type T, /kv v-type T change it");
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);
 }
 
 /* /kv f16 is /kv type f16. */
 bool ui_cmd_kv(UiApp *a, const char *name, const char *args) {
-    static const char *const words[][2] = { { "policy", "eviction-policy" },
-                                            { "window", "eviction-window" },
-                                            { "prefix", "protected-prefix" },
-                                            { "type", "kv-type" } };
+    static const char *const words[][2] = { { "policy", "eviction-policy" },  { "window", "eviction-window" },
+                                            { "prefix", "protected-prefix" }, { "type", "kv-type" },
+                                            { "k-type", "k-type" },           { "v-type", "v-type" } };
     const size_t n = strcspn(args, " \t");
     const char *value = args + n + strspn(args + n, " \t");
     (void)name;
@@ -130,9 +142,10 @@ bool ui_cmd_kv(UiApp *a, const char *name, const char *args) {
 }
 
 static const char *short_when(const QSFSetting *row) {
-    return row->flags & QSF_SETTING_LIVE     ? "next token"
-           : row->flags & QSF_SETTING_REPLAN ? "next token, same text"
-                                             : "reloads the model";
+    return row->flags & QSF_SETTING_LIVE      ? "next token"
+           : row->flags & QSF_SETTING_CHANGES ? "next token"
+           : row->flags & QSF_SETTING_REPLAN  ? "next token, same text"
+                                              : "reloads the model";
 }
 
 static void list_settings(UiApp *a) {

@@ -19,6 +19,7 @@ static void stats_speed(const QSFStats *s, UiBuf *b) {
     ui_buf_printf(b, "decode   %s t/s, %u tokens\n", decode, s->out_tokens);
     ui_buf_printf(b, "prefill  %s t/s, %u tokens; first token after %s\n", prefill, s->prefill_total, ttft);
     ui_buf_printf(b, "context  %u of %u tokens\n", s->ctx_used, s->ctx_size);
+    if (s->k_type[0]) ui_buf_printf(b, "KV cache keys %s, values %s\n", s->k_type, s->v_type);
     if (s->evictions > 0)
         ui_buf_printf(b, "evicted  %llu tokens in %llu evictions (%s)\n", (unsigned long long)s->evicted,
                       (unsigned long long)s->evictions, s->eviction);
@@ -94,7 +95,9 @@ bool ui_cmd_context(UiApp *a, const char *name, const char *args) {
     for (int k = 0; k < QSF_LAYERS_N; k++) {
         if (c->kind[k].layers > 0) kind_row(&b, (QSFLayerKind)k, &c->kind[k]);
     }
-    ui_buf_puts(&b, "/ctx N changes the size of the context");
+    if (s->kv_note[0])
+        ui_buf_printf(&b, "%-15s %s%s\n", "KV cache", s->kv_note, c->converted ? ", converted" : "");
+    ui_buf_puts(&b, "/ctx N changes the size of the context, /kv type T how K and V are stored");
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);
     return true;

@@ -96,6 +96,8 @@ static const char *const values[][2] = {
     { "ctx", "auto" },
     { "batch", "auto" },
     { "kv-type", "auto f16 f32 q8" },
+    { "k-type", "auto f16 f32 q8" },
+    { "v-type", "auto f16 f32 q8" },
     { "cpu-mask", "best ref sse42 avx2 avx512 avx512vnni avx512vbmi neon dotprod" },
     { "seed", "random" },
     { "ignore-eos", "on off" },

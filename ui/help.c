@@ -76,7 +76,9 @@ void ui_help_all(UiBuf *b, bool keys, int width) {
 }
 
 const char *ui_setting_when(const QSFSetting *row) {
-    return row->flags & QSF_SETTING_LIVE     ? "takes effect on the next token"
+    return row->flags & QSF_SETTING_LIVE ? "takes effect on the next token"
+           : row->flags & QSF_SETTING_CHANGES
+               ? "takes effect between two tokens; the text may differ from then on"
            : row->flags & QSF_SETTING_REPLAN ? "takes effect between two tokens; does not change the text"
                                              : "reloads the model";
 }

@@ -46,6 +46,7 @@ static int run_text(QsfStrbuf *text, const QsfCalibratePlan *p, const QsfCalibra
     QsfRuntimeOptions ro = { .settings = o->settings, .overrides = o->overrides, .cancel = o->cancel };
     QsfIds ids = { 0 };
     ro.settings.ctx = p->window;
+    qsf_plan_fix_types(&ro.settings); /* the same file with any budget */
     ro.transcript_bytes = (uint64_t)text->len * BYTES_PER_BYTE + OWN_BYTES + qsf_calibrate_run_bytes(p);
     int rc = qsf_runtime_open(&rt, o->model, &ro, err);
     if (rc != QSF_OK) return rc;

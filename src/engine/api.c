@@ -71,6 +71,18 @@ void qsf_config_set_max_seq_len(QSFConfig *c, int n) {
     if (is_config(c)) c->settings.ctx = n <= 0 ? 0 : n < CTX_MAX ? (uint32_t)n : (uint32_t)CTX_MAX;
 }
 
+int qsf_config_set_kv_types(QSFConfig *c, const char *k, const char *v) {
+    char text[256];
+    if (!is_config(c)) return QSF_E_USAGE;
+    QSFSettings s = c->settings;
+    int rc = qsf_setting_set(&s, qsf_setting_find("k-type"), k != NULL ? k : "auto", text, sizeof text);
+    if (rc == 0)
+        rc = qsf_setting_set(&s, qsf_setting_find("v-type"), v != NULL ? v : "auto", text, sizeof text);
+    if (rc != 0) return qsf_err_set(qsf_api_begin(), QSF_E_USAGE, "%s", text);
+    c->settings = s;
+    return 0;
+}
+
 void qsf_config_set_quality(QSFConfig *c, float quality) {
     if (is_config(c)) c->quality = quality;
 }

@@ -61,8 +61,11 @@ static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
     copy_clean(s->plan_note, sizeof s->plan_note, p->note);
     s->threads = (uint32_t)rt->threads;
     s->ctx_size = p->ctx;
+    snprintf(s->k_type, sizeof s->k_type, "%s", qk_kv_name(p->kv.k));
+    snprintf(s->v_type, sizeof s->v_type, "%s", qk_kv_name(p->kv.v));
+    qsf_plan_kv_text(p, s->kv_note, sizeof s->kv_note);
     copy_clean(s->eviction, sizeof s->eviction, rt->settings.eviction);
-    qsf_context_kinds(&rt->model.prog, &rt->table.kv[p->kv], p->ctx, &s->context);
+    qsf_context_kinds(&rt->model.prog, p->kv, p->ctx, &s->context);
     s->budget = rt->budget;
     s->pinned_bytes = p->pinned_bytes;
     s->streamed_bytes = p->streamed_bytes;

@@ -16,7 +16,7 @@ static QSFLayerKind kind_of(const QsfKvSpec *spec) {
     return spec->v_is_k ? QSF_LAYERS_MLA : spec->window > 0 ? QSF_LAYERS_WINDOW : QSF_LAYERS_FULL;
 }
 
-static void add_caches(const QsfProgram *p, const qk_kv_ops *ops, uint32_t ctx, QSFLayerKindInfo *kind) {
+static void add_caches(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, QSFLayerKindInfo *kind) {
     uint32_t last[QSF_LAYERS_N];
     memset(last, 0xff, sizeof last);
     for (uint32_t i = 0; i < p->n_kv; i++) {
@@ -26,8 +26,8 @@ static void add_caches(const QsfProgram *p, const qk_kv_ops *ops, uint32_t ctx, 
         kind[k].layers += spec->block != last[k];
         last[k] = spec->block;
         if (n > kind[k].positions) kind[k].positions = n;
-        kind[k].token_bytes += qsf_kv_spec_bytes(spec, ops, QK_KV_TILE) / QK_KV_TILE;
-        kind[k].most_bytes += qsf_kv_spec_bytes(spec, ops, ctx);
+        kind[k].token_bytes += qsf_kv_spec_bytes(spec, types, QK_KV_TILE) / QK_KV_TILE;
+        kind[k].most_bytes += qsf_kv_spec_bytes(spec, types, ctx);
     }
 }
 
@@ -40,14 +40,15 @@ static void add_states(const QsfProgram *p, QSFLayerKindInfo *kind) {
     }
 }
 
-void qsf_context_kinds(const QsfProgram *p, const qk_kv_ops *ops, uint32_t ctx, QSFContextInfo *out) {
+void qsf_context_kinds(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, QSFContextInfo *out) {
     memset(out->kind, 0, sizeof out->kind);
-    add_caches(p, ops, ctx, out->kind);
+    add_caches(p, types, ctx, out->kind);
     add_states(p, &out->kind[QSF_LAYERS_RECURRENT]);
 }
 
 void qsf_context_positions(uint32_t kept, const QsfForwardStats *f, QSFContextInfo *out) {
     out->kept = kept;
     out->evicted = f->missing;
+    out->converted = f->converted;
     out->n_protected = f->n_protected < kept ? f->n_protected : kept;
 }

@@ -10,7 +10,7 @@
 #include "src/model/program.h"
 
 /* Fills the kinds of layers of a program for a context of ctx positions. */
-void qsf_context_kinds(const QsfProgram *p, const qk_kv_ops *ops, uint32_t ctx, QSFContextInfo *out);
+void qsf_context_kinds(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, QSFContextInfo *out);
 /* Fills the positions: kept are in the cache, f says what was evicted and what is protected. */
 void qsf_context_positions(uint32_t kept, const QsfForwardStats *f, QSFContextInfo *out);
 

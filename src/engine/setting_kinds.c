@@ -10,11 +10,13 @@
 #include "kernels/cpu.h"
 #include "src/engine/number.h"
 #include "src/plan/evict.h"
+#include "src/plan/kvtypes.h"
 #include "src/plan/plan.h"
 #include "src/text/chat.h"
 
 #define WORD_MAX 8 /* size of the members that hold a keyword */
-_Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *)0)->io == WORD_MAX &&
+_Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *)0)->k == WORD_MAX &&
+                   sizeof((QSFSettings *)0)->v == WORD_MAX && sizeof((QSFSettings *)0)->io == WORD_MAX &&
                    sizeof((QSFSettings *)0)->direct == WORD_MAX &&
                    sizeof((QSFSettings *)0)->eviction == WORD_MAX,
                "keyword members have the same size");
@@ -167,11 +169,25 @@ static bool lower_word(const char *value, char dst[WORD_MAX]) {
     return true;
 }
 
-static bool set_kv(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
-    static const char *const words[] = { "auto", "f16", "f32", "q8", NULL };
+static bool set_kv_one(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    char word[WORD_MAX];
     (void)row;
     (void)s;
-    return word_in(words, value) && lower_word(value, p);
+    if (!lower_word(value, word)) return false;
+    if (strcmp(word, "auto") != 0 && qsf_kv_type_parse(word) == QK_KV_N) return false;
+    memcpy(p, word, sizeof word);
+    return true;
+}
+/* The type of both, whatever was set for one of them before. */
+static bool set_kv(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    if (!set_kv_one(row, s, p, value)) return false;
+    snprintf(s->k, sizeof s->k, "auto");
+    snprintf(s->v, sizeof s->v, "auto");
+    return true;
+}
+static void get_kv_one(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "auto" : (const char *)p);
 }
 static bool set_eviction(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
     (void)row;
@@ -256,6 +272,7 @@ const QsfSettingKind qsf_kind_budget = { set_budget, get_budget,
                                          "a size above 0 (200, 200M, 1.5G), 1% to 100%, or auto" };
 const QsfSettingKind qsf_kind_pin = { set_pin, get_pin, "a size (0, 200, 200M, 1.5G), or auto" };
 const QsfSettingKind qsf_kind_kv = { set_kv, get_text, "auto, f16, f32 or q8" };
+const QsfSettingKind qsf_kind_kv_one = { set_kv_one, get_kv_one, "auto, f16, f32 or q8" };
 const QsfSettingKind qsf_kind_eviction = { set_eviction, get_text, "none, sliding, h2o or snapkv" };
 const QsfSettingKind qsf_kind_window = { set_window, get_int_auto,
                                          "a whole number from 64 to 16777216, or auto" };

@@ -24,7 +24,8 @@ extern const QsfSettingKind qsf_kind_switch; /* bool */
 extern const QsfSettingKind qsf_kind_seed;   /* uint64_t; also sets params.seed_set */
 extern const QsfSettingKind qsf_kind_budget; /* uint64_t; also sets ram_percent */
 extern const QsfSettingKind qsf_kind_pin;    /* uint64_t */
-extern const QsfSettingKind qsf_kind_kv;     /* char[8], like the next two */
+extern const QsfSettingKind qsf_kind_kv;     /* char[8], like the next ones */
+extern const QsfSettingKind qsf_kind_kv_one;
 extern const QsfSettingKind qsf_kind_io;
 extern const QsfSettingKind qsf_kind_direct;
 extern const QsfSettingKind qsf_kind_eviction;

@@ -21,6 +21,7 @@ typedef struct Row {
 #define LIVE       QSF_SETTING_LIVE
 #define RELOAD     QSF_SETTING_RELOAD
 #define REPLAN     QSF_SETTING_REPLAN
+#define CONVERT    (QSF_SETTING_REPLAN | QSF_SETTING_CHANGES)
 
 /* clang-format off */
 static const Row rows[] = {
@@ -79,9 +80,15 @@ static const Row rows[] = {
     {{"threads", "", 't', "N", REPLAN,
       "compute threads, 1 to 256, or auto: one per CPU (default auto)",
       0, 256, 0}, &qsf_kind_auto, AT(threads)},
-    {{"kv-type", "kv", 0, "TYPE", RELOAD,
-      "data type of the KV cache: auto, f16, f32 or q8, which takes half the memory of f16 (default auto: f16)",
+    {{"kv-type", "kv", 0, "TYPE", CONVERT,
+      "data type of the KV cache: f16, f32, q8, which takes half the memory of f16, or auto: f16 if it fits (default auto)",
       0, 0, 0}, &qsf_kind_kv, AT(kv)},
+    {{"k-type", "", 0, "TYPE", CONVERT,
+      "the same for keys alone, or auto: as kv-type (default auto)",
+      0, 0, 0}, &qsf_kind_kv_one, AT(k)},
+    {{"v-type", "", 0, "TYPE", CONVERT,
+      "the same for values alone, or auto: as kv-type (default auto)",
+      0, 0, 0}, &qsf_kind_kv_one, AT(v)},
     {{"eviction-policy", "eviction", 0, "NAME", REPLAN,
       "what goes when the context is full: none (the answer ends), sliding (the oldest), h2o or snapkv (what gets least attention) (default none)",
       0, 0, 0}, &qsf_kind_eviction, AT(eviction)},
@@ -121,6 +128,8 @@ void qsf_settings_default(QSFSettings *s) {
         .io = "auto",
         .direct = "auto",
         .kv = "auto",
+        .k = "auto",
+        .v = "auto",
         .eviction = "none",
     };
 }

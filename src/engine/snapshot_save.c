@@ -140,7 +140,7 @@ int qsf_snapshot_save(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
                       QsfErr *err) {
     QsfErr other = { 0 };
     if (t->n_ids == 0) return QSF_OK;
-    if (qsf_forward_snapshots(t->rt->fwd, err) != QSF_OK) return QSF_E_RUNTIME;
+    if (qsf_forward_savable(t->rt->fwd, err) != QSF_OK) return QSF_E_RUNTIME;
     Save *s = calloc(1, sizeof *s);
     if (s == NULL) return qsf_err_memory(err, "a snapshot");
     s->t = t;

@@ -142,7 +142,7 @@ static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     if (load)
         qsf_plan_options_first(&o, s, &w->rt.facts, available);
     else
-        qsf_plan_options_next(&o, &from, s, (qk_kv)from.kv, kept_tokens(w, s, &st), st.ctx_size, available);
+        qsf_plan_options_next(&o, &from, s, from.kv_now, kept_tokens(w, s, &st), st.ctx_size, available);
     return qsf_plan_check(&w->rt.model, &o, err);
 }
 

@@ -79,7 +79,8 @@ void qsf_worker_snapshot_save(QSFWorker *w) {
     if (saving.stopped) return;
     s->due = false;
     if (rc == QSF_OK) s->fresh = false;
-    if (rc == QSF_OK || qsf_forward_snapshots(w->rt.fwd, NULL) != QSF_OK) return; /* evictions are known */
+    if (rc == QSF_OK || qsf_forward_savable(w->rt.fwd, NULL) != QSF_OK)
+        return; /* evictions and conversions are known */
     tell(w, err.msg);
 }
 

@@ -55,7 +55,7 @@ void qsf_worker_set_text(QSFWorker *w, char **slot, char *text) {
 void qsf_worker_publish_plan(QSFWorker *w) {
     pthread_mutex_lock(&w->lock);
     w->plan_options = w->rt.plan_options;
-    w->plan_options.kv = (int)w->rt.plan.kv;
+    w->plan_options.kv_now = w->rt.plan.kv;
     pthread_mutex_unlock(&w->lock);
     qsf_worker_set_text(w, &w->text_plan, qsf_plan_text(&w->rt.plan));
 }

@@ -10,6 +10,7 @@ typedef struct AttnJob {
     const QsfStep *s;
     const QsfAttentionStep *a;
     const QsfKvSpec *kv;
+    const qk_kv_ops *ops;          /* of K */
     uint32_t group, heads, pieces; /* query heads per KV head; per piece; number of pieces */
     uint32_t cols, blocks;         /* blocks of columns */
     uint32_t first, spans;         /* first span that is seen, and how many */
@@ -49,7 +50,7 @@ static qk_attn queries(const AttnJob *j, int worker, uint32_t col, uint32_t piec
                       .n_list = j->n_list,
                       .k = qsf_kvcache_k(&f->kv, j->a->kv, kv_head),
                       .v = qsf_kvcache_v(&f->kv, j->a->kv, kv_head),
-                      .v_type = qsf_v_type(f),
+                      .v_type = qsf_kvcache_type(&f->kv, j->a->kv, 1),
                       .q = qsf_col(f, j->s->in, col) + head * dim,
                       .y = qsf_col(f, j->s->out[0], col) + head * dim,
                       .q_stride = qsf_col_stride(f, j->s->in),
@@ -73,7 +74,7 @@ static void attend(void *arg, int worker, size_t begin, size_t end) {
     const AttnJob *j = arg;
     for (size_t i = begin; i < end; i++) {
         qk_attn a = queries(j, worker, (uint32_t)(i % j->blocks) * j->cols, (uint32_t)(i / j->blocks));
-        j->f->kv.ops->attend(&a);
+        j->ops->attend(&a);
     }
 }
 
@@ -85,19 +86,20 @@ static void attend_span(void *arg, int worker, size_t begin, size_t end) {
         uint32_t piece = (uint32_t)(i / j->spans), span = (uint32_t)(i % j->spans);
         size_t head = (size_t)(piece / j->pieces) * j->group + piece % j->pieces * j->heads;
         qk_attn a = queries(j, worker, 0, piece);
-        j->f->kv.ops->attend_span(&a, j->first + span, j->f->parts + (head * j->spans + span) * part,
-                                  j->spans * part);
+        j->ops->attend_span(&a, j->first + span, j->f->parts + (head * j->spans + span) * part,
+                            j->spans * part);
     }
 }
 
 static void attend_one_column(AttnJob *j, uint32_t items) {
     QsfForward *f = j->f;
     const size_t dim = j->kv->dim, part = qk_attn_part(dim);
+    const qk_kv_ops *v = qsf_kvcache_ops(&f->kv, j->a->kv, 1);
     float *y = qsf_col(f, j->s->out[0], 0);
     qsf_pool_run(f->pool, attend_span, j, (size_t)items * j->spans, 1);
     for (size_t h = 0; h < j->a->heads; h++) {
         const float *sink = j->a->sinks == QSF_NONE ? NULL : qsf_param(f, j->a->sinks) + h;
-        f->kv.ops->merge(y + h * dim, f->parts + h * j->spans * part, j->spans, part, dim, sink);
+        v->merge(y + h * dim, f->parts + h * j->spans * part, j->spans, part, dim, sink);
     }
 }
 
@@ -116,7 +118,12 @@ int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
     const QsfSpan span = qsf_span_begin(f);
     const QsfAttentionStep *a = &s->u.attention;
     const QsfKvSpec *kv = &f->model->prog.kv[a->kv];
-    AttnJob j = { .f = f, .s = s, .a = a, .kv = kv, .group = a->heads / kv->heads };
+    AttnJob j = { .f = f,
+                  .s = s,
+                  .a = a,
+                  .kv = kv,
+                  .ops = qsf_kvcache_ops(&f->kv, a->kv, 0),
+                  .group = a->heads / kv->heads };
     uint32_t most = (uint32_t)qk_attn_queries(kv->dim);
     j.heads = j.group < most ? j.group : most;
     j.pieces = (j.group + j.heads - 1) / j.heads;

@@ -23,7 +23,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     const QsfPlan *p = o->plan;
     int rc = map_buffers(f, p, err);
     if (rc == QSF_OK)
-        rc = qsf_kvcache_init(&f->kv, f->model->prog.kv, f->model->prog.n_kv, &f->table->kv[p->kv], p->ctx,
+        rc = qsf_kvcache_init(&f->kv, f->model->prog.kv, f->model->prog.n_kv, f->table, p->kv, p->ctx,
                               f->ledger, err);
     const uint32_t start = qsf_lend_positions(0, p->kv_step, p->ctx);
     if (rc == QSF_OK) rc = qsf_kvcache_reserve(&f->kv, start, err);
@@ -38,7 +38,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
         .plan = p,
         .table = f->table,
         .interleaved_types = f->exact ? 0 : qsf_interleaved_types(f->table), /* --exact uses plain rows */
-        .lent = qsf_reserve_lent(f, p->ctx, start),
+        .lent = qsf_reserve_lent(f, p->ctx, p->kv, start),
         .ledger = o->ledger,
         .cancel = o->cancel,
         .counters = &f->n.io,

@@ -25,6 +25,7 @@ static void evict_to(QsfForward *f, uint32_t most) {
 
 void qsf_evicting_note(QsfForward *f) {
     atomic_store_explicit(&f->n.missing, f->kv.n_past - qsf_forward_kept(f), memory_order_relaxed);
+    atomic_store_explicit(&f->n.converted, f->kv.converted, memory_order_relaxed);
 }
 
 uint32_t qsf_evicting_room(const QsfForward *f) {

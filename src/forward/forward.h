@@ -135,6 +135,7 @@ typedef struct QsfForwardStats {
     uint64_t evictions, evicted;       /* of the KV cache, and positions in all; not reset */
     uint32_t missing;                  /* evicted positions before n_past */
     uint32_t n_protected;              /* positions that the eviction policy keeps; 0 without one */
+    bool converted;                    /* the cache holds positions that were stored with other types first */
 } QsfForwardStats;
 
 /* One layer; index n_layers is the head. Counters since creation or the last reset. */

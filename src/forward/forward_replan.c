@@ -11,9 +11,8 @@ static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {
         return qsf_err_set(err, QSF_E_CONTEXT, "cannot shrink the context to %u tokens: %u are in use",
                            (unsigned)p->ctx, (unsigned)qsf_kvcache_used(&f->kv));
     }
-    if (&f->table->kv[p->kv] != f->kv.ops || p->exact != f->exact || p->batch == 0 ||
-        p->n_units != qsf_weights_n_units(f->weights)) {
-        return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan is for a different model or KV type");
+    if (p->exact != f->exact || p->batch == 0 || p->n_units != qsf_weights_n_units(f->weights)) {
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan is for a different model");
     }
     return QSF_OK;
 }
@@ -24,7 +23,7 @@ static uint32_t reserved(const QsfForward *f, const QsfPlan *p) {
 }
 
 static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err) {
-    qsf_weights_park(f->weights, p, qsf_reserve_lent(f, p->ctx, reserved(f, p)));
+    qsf_weights_park(f->weights, p, qsf_reserve_lent(f, p->ctx, p->kv, reserved(f, p)));
     qsf_embed_close(f, p);
     qsf_mem_discard(f->mem, f->l.total); /* scratch: pages of a larger layout need not stay resident */
     int rc = l->total < f->l.total ? qsf_buffers_set(f, l, err) : QSF_OK;
@@ -32,18 +31,22 @@ static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *e
         rc = qsf_recurrent_resize(&f->recurrent, p->checkpoints, err);
     if (rc == QSF_OK && reserved(f, p) < f->kv.reserved)
         rc = qsf_kvcache_reserve(&f->kv, reserved(f, p), err);
-    if (rc == QSF_OK && p->ctx <= f->kv.ctx) rc = qsf_kvcache_resize(&f->kv, p->ctx, err);
+    if (rc == QSF_OK) {
+        const uint32_t ctx = p->ctx < f->kv.ctx ? p->ctx : f->kv.ctx;
+        rc = qsf_kvcache_resize(&f->kv, ctx, qsf_kv_types_less(p->kv, f->kv.types), err);
+    }
     return rc;
 }
 
 static int grow(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err) {
     int rc = qsf_buffers_set(f, l, err);
-    if (rc == QSF_OK && p->ctx > f->kv.ctx) rc = qsf_kvcache_resize(&f->kv, p->ctx, err);
+    if (rc == QSF_OK && (p->ctx > f->kv.ctx || !qsf_kv_types_equal(p->kv, f->kv.types)))
+        rc = qsf_kvcache_resize(&f->kv, p->ctx, p->kv, err);
     if (rc == QSF_OK) rc = qsf_kvcache_reserve(&f->kv, reserved(f, p), err);
     if (rc == QSF_OK) rc = qsf_recurrent_resize(&f->recurrent, p->checkpoints, err);
     if (rc == QSF_OK) rc = qsf_forward_evict(f, &f->evict, err); /* the number of threads */
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
-    const uint64_t lent = qsf_reserve_lent(f, p->ctx, reserved(f, p));
+    const uint64_t lent = qsf_reserve_lent(f, p->ctx, p->kv, reserved(f, p));
     if (rc == QSF_OK) rc = qsf_weights_resume(f->weights, p, lent, err);
     atomic_store_explicit(&f->n.lent, lent, memory_order_relaxed);
     return rc;
@@ -64,5 +67,6 @@ int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *e
     f->broken_why = why;
     if (rc != QSF_OK) return qsf_err_pass(err, &why);
     qsf_counters_pins(f);
+    qsf_evicting_note(f);
     return QSF_OK;
 }

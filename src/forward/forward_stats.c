@@ -93,6 +93,7 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .evictions = qsf_counted(&n->evictions),
         .evicted = qsf_counted(&n->evicted),
         .missing = (uint32_t)atomic_load_explicit(&n->missing, memory_order_relaxed),
+        .converted = atomic_load_explicit(&n->converted, memory_order_relaxed) != 0,
         .n_protected = (uint32_t)atomic_load_explicit(&n->n_protected, memory_order_relaxed),
     };
     for (unsigned g = 0; g < QSF_MATMUL_N; g++) out->matmul_ns[g] = qsf_counted(&n->matmul_ns[g]);
@@ -127,5 +128,7 @@ void qsf_forward_kernels(const QsfForward *f, char *dst, size_t cap) {
         if (used >> t & 1) append(dst, cap, f->table->weight[t].name);
     }
     if (f->exact) append(dst, cap, "exact");
-    append(dst, cap, f->kv.ops->name);
+    char kv[QSF_KV_TYPES_TEXT];
+    qsf_kv_types_print(f->kv.types, kv, sizeof kv);
+    append(dst, cap, kv);
 }

@@ -25,11 +25,12 @@ static void score(void *arg, int worker, size_t begin, size_t end) {
     const IndexJob *j = arg;
     const size_t dim = j->f->model->prog.kv[j->p->kv].dim;
     const uint8_t *keys = qsf_kvcache_k(&j->f->kv, j->p->kv, 0);
+    const qk_kv_ops *ops = qsf_kvcache_ops(&j->f->kv, j->p->kv, 0);
     float key[QSF_MAX_HEAD_DIM];
     (void)worker;
     for (size_t t = begin; t < end; t++) {
         double sum = 0;
-        j->f->kv.ops->load(key, keys, 0, t, dim);
+        ops->load(key, keys, 0, t, dim);
         for (uint32_t h = 0; h < j->p->heads; h++) {
             const double x = dot(j->q + h * dim, key, dim);
             if (x > 0) sum += x * (double)j->w[h];
@@ -79,12 +80,13 @@ static void score_blocks(void *arg, int worker, size_t begin, size_t end) {
     const QsfIndexStep *p = j->p;
     const size_t dim = j->f->model->prog.kv[p->kv].dim;
     const uint8_t *keys = qsf_kvcache_k(&j->f->kv, p->kv, 0);
+    const qk_kv_ops *ops = qsf_kvcache_ops(&j->f->kv, p->kv, 0);
     float key[QSF_MAX_HEAD_DIM];
     (void)worker;
     for (size_t i = begin; i < end; i++) {
         for (uint32_t h = 0; h < p->heads; h++) j->score[h * j->blocks + i] = -INFINITY;
         for (size_t t = i * p->block; t < (i + 1) * p->block && t < j->n; t++) {
-            j->f->kv.ops->load(key, keys, 0, t, dim);
+            ops->load(key, keys, 0, t, dim);
             for (uint32_t h = 0; h < p->heads; h++) {
                 float *best = &j->score[h * j->blocks + i];
                 *best = fmaxf(*best, (float)dot(j->q + h * dim, key, dim));

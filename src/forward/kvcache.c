@@ -1,46 +1,40 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* K/V tiles by cache, head and position. */
-#include "src/forward/kvcache.h"
+#include "src/forward/kvcache_impl.h"
 
 #include <string.h>
 
-#include "src/base/discard.h"
 #include "src/plan/layout.h"
 #include "src/plan/lend.h"
 
 #define NAME "KV cache"
 
-/* Bytes of a run: the tiles that hold n positions of one head of cache i, K or V. */
-static size_t run_bytes(const QsfKvCache *c, uint32_t i, uint32_t n) {
-    return qk_kv_tiles(qsf_kv_positions(&c->spec[i], n)) * c->ops->tile_bytes(c->spec[i].dim);
-}
-
-/* Fills at[i] with the bytes of the caches before cache i, for ctx positions. */
-static void find_places(const QsfKvCache *c, uint32_t ctx, uint64_t at[QSF_MAX_LAYERS]) {
+void qsf_kvcache_place(QsfKvCache *c, uint32_t ctx, QsfKvTypes types) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < c->n; i++) {
-        at[i] = sum;
-        sum += (uint64_t)qsf_kv_runs(&c->spec[i]) * run_bytes(c, i, ctx);
+        for (unsigned which = 0; which < 2; which++)
+            c->tile[i][which] = (uint32_t)qsf_kv_tile(&c->spec[i], types, which);
+        c->at[i] = sum;
+        sum += qsf_kv_spec_bytes(&c->spec[i], types, ctx);
     }
+    c->ctx = ctx;
+    c->types = types;
 }
 
-/* Gives the mapping the size for ctx positions, of which `reserved` are charged. */
-static int set_memory(QsfKvCache *c, uint32_t ctx, uint32_t reserved, QsfErr *err) {
-    const uint64_t bytes = qsf_kv_bytes(c->spec, c->n, c->ops, ctx);
-    int rc = qsf_partial_set(&c->map, c->ledger, QSF_MEM_KV, NAME, bytes,
-                             qsf_lend_kv_bytes(c->spec, c->n, c->ops, ctx, reserved), err);
+int qsf_kvcache_set_memory(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, uint32_t reserved, QsfErr *err) {
+    int rc = qsf_partial_set(&c->map, c->ledger, QSF_MEM_KV, NAME, qsf_kv_bytes(c->spec, c->n, types, ctx),
+                             qsf_lend_kv_bytes(c->spec, c->n, types, ctx, reserved), err);
     if (rc != QSF_OK) return rc;
     c->mem = c->map.mem;
     c->reserved = reserved;
     return QSF_OK;
 }
 
-int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
-                     QsfLedger *ledger, QsfErr *err) {
-    *c = (QsfKvCache){ .ops = ops, .spec = spec, .n = n, .ctx = ctx, .ledger = ledger };
-    int rc = set_memory(c, ctx, ctx, err);
-    if (rc == QSF_OK) find_places(c, ctx, c->at);
-    return rc;
+int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_table *table,
+                     QsfKvTypes types, uint32_t ctx, QsfLedger *ledger, QsfErr *err) {
+    *c = (QsfKvCache){ .table = table, .spec = spec, .n = n, .ledger = ledger };
+    qsf_kvcache_place(c, ctx, types);
+    return qsf_kvcache_set_memory(c, ctx, types, ctx, err);
 }
 
 void qsf_kvcache_free(QsfKvCache *c) {
@@ -50,21 +44,42 @@ void qsf_kvcache_free(QsfKvCache *c) {
     c->mem = NULL;
 }
 
-/* which: 0 = K, 1 = V. */
+qk_kv qsf_kvcache_type(const QsfKvCache *c, uint32_t i, unsigned which) {
+    return qsf_kv_stored(&c->spec[i], c->types, which);
+}
+
+const qk_kv_ops *qsf_kvcache_ops(const QsfKvCache *c, uint32_t i, unsigned which) {
+    return &c->table->kv[qsf_kvcache_type(c, i, which)];
+}
+
+/* Bytes of all tiles of a head's K or V. */
+static size_t run_bytes(const QsfKvCache *c, uint32_t i, unsigned which) {
+    return qk_kv_tiles(qsf_kv_positions(&c->spec[i], c->ctx)) * c->tile[i][which];
+}
+
+QsfKvRun qsf_kvcache_run(const QsfKvCache *c, uint32_t i, uint32_t run) {
+    const uint32_t heads = c->spec[i].heads;
+    const unsigned which = run >= heads;
+    const size_t bytes = run_bytes(c, i, which), before = which ? heads * run_bytes(c, i, 0) : 0;
+    return (
+        QsfKvRun){ .which = which, .at = c->at[i] + before + (run - which * heads) * bytes, .bytes = bytes };
+}
+
 static uint8_t *tiles(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t head) {
-    return c->mem + c->at[i] + ((size_t)which * c->spec[i].heads + head) * run_bytes(c, i, c->ctx);
+    return c->mem + qsf_kvcache_run(c, i, which * c->spec[i].heads + head).at;
 }
 
 void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v) {
-    const size_t dim = c->spec[i].dim, run = run_bytes(c, i, c->ctx);
+    const qk_kv_ops *k_ops = qsf_kvcache_ops(c, i, 0), *v_ops = qsf_kvcache_ops(c, i, 1);
+    const size_t dim = c->spec[i].dim, k_run = run_bytes(c, i, 0), v_run = run_bytes(c, i, 1);
     const uint32_t ring = qsf_kvcache_ring(c, i);
     size_t place = qk_kv_wrap(pos, ring);
     if (c->lists.on && ring == 0)
         place = (size_t)qsf_kvlist_slot(&c->lists, i, pos / QK_KV_TILE) * QK_KV_TILE + pos % QK_KV_TILE;
-    uint8_t *at = tiles(c, i, 0, 0);
+    uint8_t *k_at = tiles(c, i, 0, 0), *v_at = k_at + c->spec[i].heads * k_run;
     for (uint32_t h = 0; h < c->spec[i].heads; h++) {
-        c->ops->store(at + h * run, 0, place, k + h * dim, dim);
-        if (!c->spec[i].v_is_k) c->ops->store(at + (c->spec[i].heads + h) * run, 1, place, v + h * dim, dim);
+        k_ops->store(k_at + h * k_run, 0, place, k + h * dim, dim);
+        if (!c->spec[i].v_is_k) v_ops->store(v_at + h * v_run, 1, place, v + h * dim, dim);
     }
 }
 
@@ -90,10 +105,7 @@ const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head) {
     return c->spec[i].v_is_k ? NULL : tiles(c, i, 1, head);
 }
 
-size_t qsf_kvcache_tile_bytes(const QsfKvCache *c, uint32_t i, unsigned which) {
-    (void)which;
-    return c->ops->tile_bytes(c->spec[i].dim);
-}
+size_t qsf_kvcache_tile_bytes(const QsfKvCache *c, uint32_t i, unsigned which) { return c->tile[i][which]; }
 
 uint8_t *qsf_kvcache_tile(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t head, uint32_t tile) {
     const size_t at = qk_kv_wrap(tile, qsf_kvcache_ring(c, i) / QK_KV_TILE);
@@ -115,6 +127,7 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
     if (!c->lists.on) qsf_kvlists_forget(&c->lists, c->n_past);
     if (n > 0) return;
     memset(c->lost, 0, sizeof c->lost);
+    c->converted = false;
     c->lists.on = false;
     c->lists.evicted_end = 0;
     qsf_kvlists_forget(&c->lists, 0);
@@ -169,135 +182,4 @@ const qk_kv_slot *qsf_kvcache_list(const QsfKvCache *c, uint32_t i, size_t *n) {
     const bool listed = c->lists.on && qsf_kvcache_ring(c, i) == 0;
     *n = listed ? c->lists.n[i] : 0;
     return listed ? qsf_kvlist(&c->lists, i) : NULL;
-}
-
-/* --- resizing the context --- */
-
-/* Positions from the start of a run of cache i that hold something; of lists, once they are packed. */
-static uint32_t used_positions(const QsfKvCache *c, uint32_t i) {
-    return c->lists.on && qsf_kvcache_ring(c, i) == 0 ? c->lists.n[i] * QK_KV_TILE : c->n_past;
-}
-
-static size_t used_bytes(const QsfKvCache *c, uint32_t i) { return run_bytes(c, i, used_positions(c, i)); }
-
-/* Moves tiles so that those in use come first: the memory after them can then be returned. */
-static void pack(QsfKvCache *c, uint32_t i) {
-    const size_t tile = c->ops->tile_bytes(c->spec[i].dim), run = run_bytes(c, i, c->ctx);
-    qk_kv_slot *list = qsf_kvlist(&c->lists, i);
-    const uint32_t n = c->lists.n[i];
-    uint32_t free = 0;
-    memset(c->lists.drop, 0, c->lists.cap);
-    for (uint32_t e = 0; e < n; e++) c->lists.drop[list[e].slot] = 1;
-    for (uint32_t e = 0; e < n; e++) {
-        if (list[e].slot < n) continue;
-        while (c->lists.drop[free]) free++;
-        for (uint32_t k = 0; k < qsf_kv_runs(&c->spec[i]); k++) {
-            uint8_t *at = c->mem + c->at[i] + k * run;
-            memcpy(at + free * tile, at + list[e].slot * tile, tile);
-        }
-        if (c->lists.mass != NULL)
-            memcpy(qsf_kvlist_mass(&c->lists, i) + (size_t)free * QK_KV_TILE,
-                   qsf_kvlist_mass(&c->lists, i) + (size_t)list[e].slot * QK_KV_TILE,
-                   QK_KV_TILE * sizeof *c->lists.mass);
-        list[e].slot = free++;
-    }
-}
-
-/* Discards what [from, from + n) does not share with [to, to + n). */
-static void discard_old(uint8_t *from, const uint8_t *to, size_t n) {
-    const uint8_t *lo = from, *hi = from + n;
-    if (to == from) return;
-    if (to < from && to + n > lo) lo = to + n;
-    if (to > from && to < hi) hi = to;
-    qsf_mem_discard(from + (lo - from), (uint64_t)(hi - lo));
-}
-
-/* Moves the tiles in use of cache i from its place for c->ctx positions to `at`, its place for ctx. When shrinking,
- * the first run moves first; when growing, the last one, so that no run overwrites one that has not moved yet. What a run
- * leaves is returned at once, because no more than its memory is charged. */
-static void move_cache(QsfKvCache *c, uint32_t i, uint32_t ctx, uint64_t at) {
-    const size_t n = qsf_kv_runs(&c->spec[i]), used = used_bytes(c, i);
-    const size_t old = run_bytes(c, i, c->ctx), now = run_bytes(c, i, ctx);
-    uint8_t *from = c->mem + c->at[i], *to = c->mem + at;
-    for (size_t k = 0; k < n && used > 0; k++) {
-        const size_t run = now < old ? k : n - 1 - k;
-        memmove(to + run * now, from + run * old, used);
-        discard_old(from + run * old, to + run * now, used);
-    }
-}
-
-static void move_caches(QsfKvCache *c, uint32_t ctx) {
-    uint64_t at[QSF_MAX_LAYERS];
-    find_places(c, ctx, at);
-    for (uint32_t k = 0; k < c->n && qk_kv_tiles(ctx) != qk_kv_tiles(c->ctx); k++) {
-        const uint32_t i = ctx < c->ctx ? k : c->n - 1 - k;
-        move_cache(c, i, ctx, at[i]);
-    }
-    memcpy(c->at, at, c->n * sizeof *at);
-    c->ctx = ctx;
-}
-
-/* Discards the pages between the tiles in use of one run and the next run; nothing beyond `touched` is
- * resident. */
-static void discard_gaps(QsfKvCache *c, uint64_t touched) {
-    uint64_t at = 0;
-    if (c->n_past == 0) {
-        qsf_mem_discard(c->mem, touched);
-        return;
-    }
-    for (uint32_t i = 0; i < c->n; i++) {
-        const uint64_t run = run_bytes(c, i, c->ctx), used = used_bytes(c, i);
-        for (uint32_t k = 0; k < qsf_kv_runs(&c->spec[i]); k++, at += run) {
-            if (at + used >= touched) return;
-            qsf_mem_discard(c->mem + at + used, run - used);
-        }
-    }
-}
-
-int qsf_kvcache_reserve(QsfKvCache *c, uint32_t n, QsfErr *err) {
-    if (n < c->reserved) discard_gaps(c, c->map.bytes);
-    return set_memory(c, c->ctx, n, err);
-}
-
-static int resize(QsfKvCache *c, uint32_t ctx, QsfErr *err) {
-    const uint64_t touched = c->map.bytes;
-    const uint32_t reserved = c->reserved < ctx ? c->reserved : ctx;
-    if (ctx <= c->ctx) {
-        if (ctx < c->ctx) move_caches(c, ctx);
-        int rc = set_memory(c, ctx, reserved, err);
-        discard_gaps(c, c->map.bytes);
-        return rc;
-    }
-    int rc = set_memory(c, ctx, reserved, err);
-    if (rc != QSF_OK) return rc;
-    move_caches(c, ctx);
-    discard_gaps(c, touched);
-    return QSF_OK;
-}
-
-uint32_t qsf_kvcache_used(const QsfKvCache *c) {
-    return c->lists.on ? qsf_kvcache_tiles(c) * QK_KV_TILE : c->n_past;
-}
-
-/* Rings could become something else, which their positions would not fit. */
-static bool rings_change(const QsfKvCache *c, uint32_t ctx) {
-    for (uint32_t i = 0; i < c->n; i++)
-        if ((qsf_kv_positions(&c->spec[i], ctx) < ctx) != (qsf_kvcache_ring(c, i) > 0)) return true;
-    return false;
-}
-
-int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfErr *err) {
-    if (qk_kv_tiles(ctx) * QK_KV_TILE < qsf_kvcache_used(c) || (!c->lists.on && ctx < c->n_past)) {
-        return qsf_err_set(err, QSF_E_CONTEXT, "cannot shrink the context to %u tokens: %u are in use",
-                           (unsigned)ctx, (unsigned)qsf_kvcache_used(c));
-    }
-    if (c->lists.on && rings_change(c, ctx))
-        return qsf_err_set(err, QSF_E_CONTEXT,
-                           "cannot change the context to %u tokens after positions were evicted: clear the "
-                           "conversation first",
-                           (unsigned)ctx);
-    for (uint32_t i = 0; c->lists.on && i < c->n; i++)
-        if (qsf_kvcache_ring(c, i) == 0) pack(c, i);
-    int rc = c->lists.mem != NULL ? qsf_kvlists_resize(&c->lists, ctx, c->lists.threads, err) : QSF_OK;
-    return rc == QSF_OK ? resize(c, ctx, err) : rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Keys and values of past positions, in the tiles of the KV operations (kernels/kv.h; f16, f32, q8). The
+/* Keys and values of past positions, in the tiles of the KV operations (kernels/kv.h), of a type for K and one for V. The
  * tiles of one cache and KV head are contiguous. The memory of a full context is mapped; it is charged for the positions
  * that qsf_kvcache_reserve names, and touched only as the context grows. Positions are physical: rotation is applied
  * before storing.
@@ -20,25 +20,29 @@
 #include "src/model/hparams.h"
 #include "src/model/program.h"
 #include "src/plan/evict.h"
+#include "src/plan/kvtypes.h"
 
 typedef struct QsfKvCache {
-    const qk_kv_ops *ops;
-    uint8_t *mem;          /* per cache (2, heads, tiles of ctx); (heads, ..) where V is K */
-    QsfPartial map;        /* enough for ctx */
-    uint32_t reserved;     /* positions that are charged; at least n_past */
+    const qk_table *table;
+    QsfKvTypes types;
+    uint8_t *mem;      /* per cache the tiles of ctx of each head's K, then of each head's V unless V is K */
+    QsfPartial map;    /* enough for ctx */
+    uint32_t reserved; /* positions that are charged; at least n_past */
     const QsfKvSpec *spec; /* (n) must outlive the cache */
     uint32_t n;            /* number of caches */
     uint32_t ctx;
-    uint32_t n_past;               /* positions that hold something */
-    uint64_t at[QSF_MAX_LAYERS];   /* bytes before each cache, for ctx */
-    uint32_t lost[QSF_MAX_LAYERS]; /* positions before this one may be overwritten */
+    uint32_t n_past; /* positions that hold something */
+    bool converted;  /* some were stored with other types first: an evaluation would give other bits */
+    uint64_t at[QSF_MAX_LAYERS];      /* bytes before each cache, for ctx */
+    uint32_t tile[QSF_MAX_LAYERS][2]; /* bytes of a tile of K and of V */
+    uint32_t lost[QSF_MAX_LAYERS];    /* positions before this one may be overwritten */
     QsfKvLists lists;
     QsfLedger *ledger;
 } QsfKvCache;
 
 /* Maps n <= QSF_MAX_LAYERS empty caches, charged to KV for all positions. QSF_E_BUDGET, QSF_E_RUNTIME. */
-int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
-                     QsfLedger *ledger, QsfErr *err);
+int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_table *table,
+                     QsfKvTypes types, uint32_t ctx, QsfLedger *ledger, QsfErr *err);
 void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
 
 /* Charges KV for positions [0, n), n_past <= n <= ctx; fewer than before: what they do not touch is returned to the kernel.
@@ -48,6 +52,10 @@ int qsf_kvcache_reserve(QsfKvCache *c, uint32_t n, QsfErr *err);
 /* Stores position pos of cache i, pos < reserved or, with lists, announced by qsf_kvcache_will_store; k and v are (heads, dim); v is not read where V is K. Several threads may store
  * different positions concurrently (those of one tile share cache lines). Does not change n_past. */
 void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v);
+
+/* Returns how cache i stores K (which 0) or V (1), and the operations of that type. */
+qk_kv qsf_kvcache_type(const QsfKvCache *c, uint32_t i, unsigned which);
+const qk_kv_ops *qsf_kvcache_ops(const QsfKvCache *c, uint32_t i, unsigned which);
 
 /* Returns the ring of cache i for qk_attn: 0 if it has all positions. */
 uint32_t qsf_kvcache_ring(const QsfKvCache *c, uint32_t i);
@@ -86,9 +94,10 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);
 
 /* Returns how many positions the context must have at least. */
 uint32_t qsf_kvcache_used(const QsfKvCache *c);
-/* Resizes the cache in place to ctx >= qsf_kvcache_used positions. Positions that are there keep their contents, and
- * unused memory is returned to the kernel; as many positions as before are charged. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are
- * intact, and the cache has the smaller of both sizes. */
-int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfErr *err);
+/* Changes the cache in place to ctx >= qsf_kvcache_used positions of these types. Positions that are there keep their contents,
+ * as precisely as their new type stores them, and unused memory is returned to the kernel; as many positions as before are
+ * charged. No tile is in memory twice but the one that is being converted. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are
+ * there, and the cache has the smaller of both sizes and the types with fewer bits. */
+int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, QsfErr *err);
 
 #endif

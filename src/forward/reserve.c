@@ -6,16 +6,18 @@
 /* A shorter conversation gives memory back only if this part of it stays, because what is pinned is read first. */
 #define KEEP_SHARE 2u
 
-static uint64_t charged(const QsfForward *f, uint32_t ctx, uint32_t n) {
-    return qsf_lend_kv_bytes(f->kv.spec, f->kv.n, f->kv.ops, ctx, n);
+uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, QsfKvTypes types, uint32_t n) {
+    return qsf_kv_bytes(f->kv.spec, f->kv.n, types, ctx) -
+           qsf_lend_kv_bytes(f->kv.spec, f->kv.n, types, ctx, n);
 }
 
-uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, uint32_t n) {
-    return charged(f, ctx, ctx) - charged(f, ctx, n);
+/* With n positions charged, and everything else as it is. */
+static uint64_t lent_now(const QsfForward *f, uint32_t n) {
+    return qsf_reserve_lent(f, f->kv.ctx, f->kv.types, n);
 }
 
 static void note(QsfForward *f) {
-    atomic_store_explicit(&f->n.lent, qsf_reserve_lent(f, f->kv.ctx, f->kv.reserved), memory_order_relaxed);
+    atomic_store_explicit(&f->n.lent, lent_now(f, f->kv.reserved), memory_order_relaxed);
     qsf_counters_pins(f);
 }
 
@@ -23,7 +25,7 @@ int qsf_reserve_positions(QsfForward *f, uint32_t n, QsfErr *err) {
     if (n > f->kv.ctx) n = f->kv.ctx; /* positions are evicted */
     if (n <= f->kv.reserved) return QSF_OK;
     const uint32_t to = qsf_lend_positions(n, f->kv_step, f->kv.ctx);
-    int rc = qsf_weights_lend(f->weights, qsf_reserve_lent(f, f->kv.ctx, to), err);
+    int rc = qsf_weights_lend(f->weights, lent_now(f, to), err);
     if (rc == QSF_OK) rc = qsf_kvcache_reserve(&f->kv, to, err);
     note(f);
     return rc;
@@ -36,6 +38,6 @@ void qsf_reserve_trim(QsfForward *f, uint32_t n) {
     const uint32_t to = qsf_lend_positions(f->kv.n_past + (n < left ? n : left), f->kv_step, f->kv.ctx);
     if (f->broken || to > f->kv.reserved / KEEP_SHARE) return;
     if (qsf_kvcache_reserve(&f->kv, to, &later) != QSF_OK) return;
-    (void)qsf_weights_lend(f->weights, qsf_reserve_lent(f, f->kv.ctx, to), &later);
+    (void)qsf_weights_lend(f->weights, lent_now(f, to), &later);
     note(f);
 }

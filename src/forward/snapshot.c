@@ -10,12 +10,6 @@
 
 /* ---- settings ---- */
 
-static const char *kv_name(const QsfForward *f, const qk_kv_ops *ops) {
-    static const char *const names[] = { [QK_KV_F32] = "f32", [QK_KV_F16] = "f16", [QK_KV_Q8] = "q8" };
-    const size_t i = (size_t)(ops - f->table->kv);
-    return i < sizeof names / sizeof *names ? names[i] : "?";
-}
-
 /* Are the frequencies for long contexts in use? */
 static bool rotates_long(const QsfForward *f, uint32_t ctx) {
     for (uint32_t i = 0; i < f->model->prog.n_ropes; i++) {
@@ -28,9 +22,9 @@ static bool rotates_long(const QsfForward *f, uint32_t ctx) {
 void qsf_forward_values(const QsfForward *f, char out[QSF_FORWARD_VALUES]) {
     const uint32_t ctx = f->kv.n_past > 0 ? f->rope_ctx : f->wanted_ctx;
     memset(out, 0, QSF_FORWARD_VALUES);
-    snprintf(out, QSF_FORWARD_VALUES, "k %s, v %s, %s, %s rotation, %s", kv_name(f, f->kv.ops),
-             kv_name(f, f->kv.ops), f->exact ? "exact" : "not exact", rotates_long(f, ctx) ? "long" : "short",
-             qk_level_name(f->table->level));
+    snprintf(out, QSF_FORWARD_VALUES, "k %s, v %s, %s, %s rotation, %s", qk_kv_name(f->kv.types.k),
+             qk_kv_name(f->kv.types.v), f->exact ? "exact" : "not exact",
+             rotates_long(f, ctx) ? "long" : "short", qk_level_name(f->table->level));
 }
 
 uint8_t *qsf_forward_scratch(QsfForward *f, size_t *bytes) {
@@ -87,6 +81,11 @@ int qsf_forward_snapshots(const QsfForward *f, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "no snapshot: %s",
                        l->on ? "positions of the conversation were evicted"
                              : "the eviction policy depends on past attention");
+}
+
+int qsf_forward_savable(const QsfForward *f, QsfErr *err) {
+    if (!f->kv.converted) return qsf_forward_snapshots(f, err);
+    return qsf_err_set(err, QSF_E_RUNTIME, "no snapshot: the KV cache was converted to another type");
 }
 
 bool qsf_forward_can_save(const QsfForward *f, uint32_t n) {

@@ -20,9 +20,11 @@ uint8_t *qsf_forward_scratch(QsfForward *f, size_t *bytes);
 uint32_t qsf_forward_n_caches(const QsfForward *f);
 /* Fills first (n_caches) with the first row from `row` on that each cache holds completely: a later one in a ring. */
 void qsf_forward_first_rows(const QsfForward *f, uint32_t row, uint32_t *first);
-/* Can the pass be saved and restored? QSF_E_RUNTIME: positions were evicted, or eviction follows weights of past attention,
- * which a snapshot does not hold. */
+/* Can the pass be restored? QSF_E_RUNTIME: positions were evicted, or eviction follows weights of past attention, which a
+ * snapshot does not hold. */
 int qsf_forward_snapshots(const QsfForward *f, QsfErr *err);
+/* Can it be saved? QSF_E_RUNTIME also when the cache was converted: an evaluation would give other bits. */
+int qsf_forward_savable(const QsfForward *f, QsfErr *err);
 /* Returns the bytes of a row; of caches with first[i] > row nothing. first NULL: of all caches. */
 uint64_t qsf_forward_row_bytes(const QsfForward *f, uint32_t row, const uint32_t *first);
 /* Calls fn for the tiles of a row, in the same order each time, until it returns false; returns whether it never did. */

@@ -41,10 +41,10 @@ static void gather(void *arg, int worker, size_t begin, size_t end) {
         const size_t head = item / n_tiles, first = item % n_tiles * QK_KV_TILE;
         for (size_t i = first; i < first + QK_KV_TILE && i < j->n; i++) {
             const size_t t = position(j, head, i);
-            c->ops->load(row, qsf_kvcache_k(c, kv, (uint32_t)head), 0, t, dim);
+            qsf_kvcache_ops(c, kv, 0)->load(row, qsf_kvcache_k(c, kv, (uint32_t)head), 0, t, dim);
             f->table->kv[QK_KV_F32].store(tiles(j, 0, head), 0, i, row, dim);
             if (j->kv->v_is_k) continue;
-            c->ops->load(row, qsf_kvcache_v(c, kv, (uint32_t)head), 1, t, dim);
+            qsf_kvcache_ops(c, kv, 1)->load(row, qsf_kvcache_v(c, kv, (uint32_t)head), 1, t, dim);
             f->table->kv[QK_KV_F32].store(tiles(j, 1, head), 1, i, row, dim);
         }
     }
@@ -55,7 +55,7 @@ static void attend(void *arg, int worker, size_t begin, size_t end) {
     const SparseJob *j = arg;
     const QsfForward *f = j->f;
     const QsfAttentionStep *a = &j->s->u.attention;
-    const qk_kv_ops *ops = j->all ? f->kv.ops : &f->table->kv[QK_KV_F32];
+    const qk_kv_ops *ops = j->all ? qsf_kvcache_ops(&f->kv, a->kv, 0) : &f->table->kv[QK_KV_F32];
     for (size_t i = begin; i < end; i++) {
         const uint32_t kv_head = (uint32_t)(i / j->pieces), from = (uint32_t)(i % j->pieces) * j->most;
         const size_t at = ((size_t)kv_head * j->group + from) * j->kv->dim;
@@ -64,7 +64,7 @@ static void attend(void *arg, int worker, size_t begin, size_t end) {
                                          : tiles(j, 1, kv_head);
         const qk_attn q = { .k = j->all ? qsf_kvcache_k(&f->kv, a->kv, kv_head) : tiles(j, 0, kv_head),
                             .v = v,
-                            .v_type = j->all ? qsf_v_type(f) : QK_KV_F32,
+                            .v_type = j->all ? qsf_kvcache_type(&f->kv, a->kv, 1) : QK_KV_F32,
                             .q = qsf_col(f, j->s->in, j->col) + at,
                             .y = qsf_col(f, j->s->out[0], j->col) + at,
                             .head_dim = j->kv->dim,

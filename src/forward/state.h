@@ -25,10 +25,10 @@ typedef struct QsfCounters {
     atomic_uint_fast64_t matmul_ns[QSF_MATMUL_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
-    atomic_uint_fast64_t evictions, evicted;   /* positions */
-    atomic_uint_fast32_t missing, n_protected; /* as in QsfForwardStats */
-    atomic_uint_fast64_t streamed, lent;       /* as in QsfForwardStats */
-    atomic_uint_fast64_t types_used;           /* bit t = weight type t was multiplied */
+    atomic_uint_fast64_t evictions, evicted;              /* positions */
+    atomic_uint_fast32_t missing, n_protected, converted; /* as in QsfForwardStats */
+    atomic_uint_fast64_t streamed, lent;                  /* as in QsfForwardStats */
+    atomic_uint_fast64_t types_used;                      /* bit t = weight type t was multiplied */
 } QsfCounters;
 
 /* Small tensors as floats, in the order of the program's parameters. */
@@ -128,8 +128,8 @@ int qsf_embed_check_file(QsfForward *f, QsfErr *err);
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err);
 
 /* reserve.c: memory that the KV cache does not need yet holds weights. Bytes for the weights while the cache is charged for
- * n of ctx positions. */
-uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, uint32_t n);
+ * n of ctx positions of these types. */
+uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, QsfKvTypes types, uint32_t n);
 /* Between passes: makes sure that positions [0, n), n <= ctx, are charged, in whole steps; weights give up what that takes.
  * Also while the ledger is frozen. QSF_E_BUDGET (a bug). */
 int qsf_reserve_positions(QsfForward *f, uint32_t n, QsfErr *err);
@@ -150,9 +150,6 @@ static inline float *qsf_col(const QsfForward *f, QsfSlice s, size_t c) {
 static inline uint32_t qsf_col_stride(const QsfForward *f, QsfSlice s) {
     return s.buf == QSF_BUF_LOGITS ? qsf_pad16(f->model->hp.n_vocab) : f->model->prog.buf[s.buf].stride;
 }
-
-/* Returns how the cache stores V. */
-static inline qk_kv qsf_v_type(const QsfForward *f) { return (qk_kv)(f->kv.ops - f->table->kv); }
 
 /* token_rows.c: reads the rows of the pass's tokens from QsfProgram.token_table. */
 int qsf_token_rows(QsfForward *f, const QsfStep *s, QsfErr *err);
@@ -225,7 +222,7 @@ uint32_t qsf_evicting_room(const QsfForward *f);
 uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt);
 /* A prompt was evaluated. */
 void qsf_evicting_prompt_done(QsfForward *f);
-/* Counts what is missing, after an eviction or a truncation. */
+/* Counts what is missing, after an eviction or a truncation, and notes whether the cache was converted. */
 void qsf_evicting_note(QsfForward *f);
 #define QSF_EVICT_POSITIONS (1u << 30) /* most positions of a conversation */
 

@@ -74,9 +74,9 @@ static void put_matmul(Names *n, uint32_t unit) {
     }
 }
 
-static void put_kv(Names *n, const char *verb, size_t member) {
+static void put_kv(Names *n, uint32_t kv, const char *verb, size_t member) {
     char name[40];
-    const qk_kv_ops *ops = n->f->kv.ops;
+    const qk_kv_ops *ops = qsf_kvcache_ops(&n->f->kv, kv, 0);
     (void)snprintf(name, sizeof name, "%s_%s", ops->name, verb);
     put_at(n, name, (size_t)((const char *)ops - (const char *)n->f->table) + member);
 }
@@ -121,8 +121,8 @@ unsigned qsf_forward_step_kernels(const QsfForward *f, const QsfStep *s, QsfKern
         PUT(&n, conv);
         put_act(&n, s->u.conv.act);
         break;
-    case QSF_OP_KV_STORE: put_kv(&n, "store", offsetof(qk_kv_ops, store)); break;
-    case QSF_OP_ATTENTION: put_kv(&n, "attend", offsetof(qk_kv_ops, attend)); break;
+    case QSF_OP_KV_STORE: put_kv(&n, s->u.kv, "store", offsetof(qk_kv_ops, store)); break;
+    case QSF_OP_ATTENTION: put_kv(&n, s->u.attention.kv, "attend", offsetof(qk_kv_ops, attend)); break;
     case QSF_OP_HEAD_LINEAR: put_matmul(&n, s->u.head_linear.unit); break;
     case QSF_OP_LINEAR:
         put_matmul(&n, s->u.linear.unit);

@@ -141,14 +141,14 @@ uint32_t qsf_kv_positions(const QsfKvSpec *spec, uint32_t ctx) {
     return ring < ctx ? (uint32_t)ring : ctx;
 }
 
-uint64_t qsf_kv_spec_bytes(const QsfKvSpec *spec, const qk_kv_ops *ops, uint32_t ctx) {
-    return (uint64_t)qsf_kv_runs(spec) * qk_kv_tiles(qsf_kv_positions(spec, ctx)) *
-           ops->tile_bytes(spec->dim);
+uint64_t qsf_kv_spec_bytes(const QsfKvSpec *spec, QsfKvTypes types, uint32_t ctx) {
+    const uint64_t k = qsf_kv_tile(spec, types, 0), v = spec->v_is_k ? 0 : qsf_kv_tile(spec, types, 1);
+    return spec->heads * (uint64_t)qk_kv_tiles(qsf_kv_positions(spec, ctx)) * (k + v);
 }
 
-uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx) {
+uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t ctx) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < n; i++) sum += qsf_kv_spec_bytes(&spec[i], ops, ctx);
+    for (uint32_t i = 0; i < n; i++) sum += qsf_kv_spec_bytes(&spec[i], types, ctx);
     return qsf_pages(sum);
 }
 

@@ -10,6 +10,7 @@
 
 #include "kernels/kernels.h"
 #include "src/model/model.h"
+#include "src/plan/kvtypes.h"
 
 #define QSF_PAGE           4096u
 #define QSF_ROWCACHE_ENTRY 32u /* bytes that a row of the embedding row cache costs beside itself */
@@ -81,9 +82,9 @@ static inline uint32_t qsf_kv_runs(const QsfKvSpec *spec) { return (spec->v_is_k
  * of QK_KV_BLOCK. */
 uint32_t qsf_kv_positions(const QsfKvSpec *spec, uint32_t ctx);
 /* Returns the bytes of one KV cache for ctx positions: whole tiles. */
-uint64_t qsf_kv_spec_bytes(const QsfKvSpec *spec, const qk_kv_ops *ops, uint32_t ctx);
+uint64_t qsf_kv_spec_bytes(const QsfKvSpec *spec, QsfKvTypes types, uint32_t ctx);
 /* Returns the bytes of n KV caches for a context of ctx positions, in whole pages. */
-uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx);
+uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t ctx);
 
 /* Lists of tiles of n_caches KV caches (kvlist.h); offsets are bytes. */
 typedef struct QsfKvListLayout {

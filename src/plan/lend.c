@@ -10,21 +10,22 @@
 
 /* ---- memory of positions ---- */
 
-uint64_t qsf_lend_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
-                           uint32_t used) {
-    const uint64_t all = qsf_kv_bytes(spec, n, ops, ctx);
+uint64_t qsf_lend_kv_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t ctx, uint32_t used) {
+    const uint64_t all = qsf_kv_bytes(spec, n, types, ctx);
     uint64_t sum = 0;
     if (used >= ctx) return all;
     for (uint32_t i = 0; i < n && used > 0; i++) {
-        const uint64_t run = qk_kv_tiles(qsf_kv_positions(&spec[i], used)) * ops->tile_bytes(spec[i].dim);
-        sum += qsf_kv_runs(&spec[i]) * (qsf_pages(run) + QSF_PAGE); /* a run begins anywhere in a page */
+        const uint64_t tiles = qk_kv_tiles(qsf_kv_positions(&spec[i], used));
+        for (unsigned which = 0; which < (spec[i].v_is_k ? 1u : 2u);
+             which++) /* a run begins anywhere in a page */
+            sum += spec[i].heads * (qsf_pages(tiles * qsf_kv_tile(&spec[i], types, which)) + QSF_PAGE);
     }
     return sum < all ? sum : all;
 }
 
-uint32_t qsf_lend_step(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops) {
+uint32_t qsf_lend_step(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types) {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < n; i++) bytes += qsf_kv_spec_bytes(&spec[i], ops, STEP_LEAST);
+    for (uint32_t i = 0; i < n; i++) bytes += qsf_kv_spec_bytes(&spec[i], types, STEP_LEAST);
     if (bytes == 0) return 0;
     const uint64_t steps = (STEP_BYTES + bytes - 1) / bytes;
     return steps * STEP_LEAST < UINT32_MAX / 2 ? (uint32_t)steps * STEP_LEAST : UINT32_MAX / 2;

@@ -5,16 +5,15 @@
 #ifndef QSF_PLAN_LEND_H
 #define QSF_PLAN_LEND_H
 
-#include "kernels/kernels.h"
 #include "src/model/model.h"
+#include "src/plan/kvtypes.h"
 #include "src/plan/units.h"
 
 /* Returns an upper bound of the pages that n caches for ctx positions touch when they hold `used` of them: all for
  * used >= ctx. */
-uint64_t qsf_lend_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
-                           uint32_t used);
+uint64_t qsf_lend_kv_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t ctx, uint32_t used);
 /* Returns how many positions the cache takes memory for at a time: about a megabyte. 0: there is no cache. */
-uint32_t qsf_lend_step(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops);
+uint32_t qsf_lend_step(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types);
 /* Returns the positions to take memory for when `used` are needed: whole steps, at most ctx. */
 uint32_t qsf_lend_positions(uint32_t used, uint32_t step, uint32_t ctx);
 

@@ -53,10 +53,20 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t avai
     p->kv_mass = kind != QSF_EVICT_N && qsf_evict_observes(kind);
 }
 
-static int kv_of(const QSFSettings *s, bool exact) {
-    for (int kv = 0; kv < QK_KV_N; kv++)
-        if (strcmp(s->kv, qk_kv_name((qk_kv)kv)) == 0) return kv;
-    return exact ? QK_KV_F32 : -1;
+/* one: the setting of K or V alone. */
+static int kv_of(const QSFSettings *s, const char *one, bool exact) {
+    qk_kv type = qsf_kv_type_parse(one);
+    if (type == QK_KV_N) type = qsf_kv_type_parse(s->kv);
+    return type != QK_KV_N ? (int)type : exact ? QK_KV_F32 : -1;
+}
+
+void qsf_plan_fix_types(QSFSettings *s) {
+    if (qsf_kv_type_parse(s->kv) == QK_KV_N) snprintf(s->kv, sizeof s->kv, "%s", qk_kv_name(QK_KV_F16));
+}
+
+static void take_types(QsfPlanOptions *o, const QSFSettings *s) {
+    o->k = kv_of(s, s->k, o->exact);
+    o->v = kv_of(s, s->v, o->exact);
 }
 
 uint64_t qsf_plan_timeline_bytes(uint32_t ctx) {
@@ -66,7 +76,6 @@ uint64_t qsf_plan_timeline_bytes(uint32_t ctx) {
 void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPlanFacts *f,
                             uint64_t available) {
     *o = (QsfPlanOptions){
-        .kv = kv_of(s, f->exact),
         .batch = s->batch,
         .exact = f->exact,
         .base_bytes = f->resident + BASE_SLACK + f->stack_bytes,
@@ -74,13 +83,17 @@ void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPl
         .meta_bytes = f->meta_bytes + META_SLACK,
         .transcript_bytes = f->transcript_bytes + MESSAGE_BYTES,
     };
+    take_types(o, s);
     take_settings(o, s, available);
 }
 
-void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, qk_kv kv,
+void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, QsfKvTypes kv,
                            uint32_t past, uint32_t ctx, uint64_t available) {
     *o = *from;
-    o->kv = (int)kv;
+    take_types(o, s);
+    o->kv_now = kv;
+    o->keep_k = past > 0 && o->k < 0 && from->k < 0;
+    o->keep_v = past > 0 && o->v < 0 && from->v < 0;
     o->ctx_floor = past < ctx ? past + 1 : ctx;
     take_settings(o, s, available);
 }
@@ -129,7 +142,7 @@ void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const Qs
 }
 
 void qsf_plan_auto_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
-    char weights[96];
+    char weights[96], kv[96];
     dst[0] = '\0';
     if (o->budget != 0) return;
     if (p->streamed_bytes == 0)
@@ -137,8 +150,10 @@ void qsf_plan_auto_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, 
     else
         snprintf(weights, sizeof weights, "%llu of %llu MB of weights stream from disk",
                  (unsigned long long)(p->streamed_bytes / MIB), (unsigned long long)(p->weight_bytes / MIB));
-    snprintf(dst, cap, "RAM budget %llu MB (auto): %s; %s 200 changes it",
-             (unsigned long long)(p->budget / MIB), weights, qsf_option_name(QSF_OPTION_BUDGET, o->commands));
+    qsf_plan_kv_text(p, kv, sizeof kv);
+    snprintf(dst, cap, "RAM budget %llu MB (auto): %s, KV cache %s; %s 200 changes it",
+             (unsigned long long)(p->budget / MIB), weights, kv,
+             qsf_option_name(QSF_OPTION_BUDGET, o->commands));
 }
 
 void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t cap) {
@@ -152,13 +167,14 @@ void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t 
 static unsigned long long mb(uint64_t bytes) { return (unsigned long long)((bytes + MIB / 2) / MIB); }
 
 void qsf_plan_summary(const QsfPlan *p, const char *io, char *dst, size_t cap) {
-    char weights[128];
+    char weights[128], kv[QSF_KV_TYPES_TEXT];
     if (p->streamed_bytes == 0)
         snprintf(weights, sizeof weights, "all %llu MB of weights pinned", mb(p->weight_bytes));
     else
         snprintf(weights, sizeof weights,
                  "%llu MB of %llu MB of weights pinned, %llu MB per token from disk (%s)",
                  mb(p->pinned_bytes), mb(p->weight_bytes), mb(p->streamed_bytes), io);
-    snprintf(dst, cap, "%llu MB: %s, context of %u, %d thread%s%s%s", mb(p->budget), weights, p->ctx,
-             p->threads, p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
+    qsf_kv_types_print(p->kv, kv, sizeof kv);
+    snprintf(dst, cap, "%llu MB: %s, context of %u, KV cache %s, %d thread%s%s%s", mb(p->budget), weights,
+             p->ctx, kv, p->threads, p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
 }

@@ -22,12 +22,17 @@ typedef struct QsfPlanFacts {
     bool exact;                /* float activations, f32 KV */
 } QsfPlanFacts;
 
+/* For figures that are compared with others: types of the KV cache that would be chosen become f16, so that they do not depend
+ * on the budget. */
+void qsf_plan_fix_types(QSFSettings *s);
 /* Makes the options of a model's first plan. available: free memory in bytes. */
 void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPlanFacts *f,
                             uint64_t available);
 /* Makes the options of the next plan: those of `from`, with everything that QSF_SETTING_REPLAN settings
- * determine from s. The KV type kv, and past tokens of a context of ctx, are kept: a shorter context is refused. */
-void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, qk_kv kv,
+ * determine from s. The past tokens of a context of ctx are kept: a shorter context is refused. Types of the KV cache that are
+ * chosen, now kv, stay for them as long as the plan fits, and are chosen again without them or when a type set before is
+ * auto now. */
+void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, QsfKvTypes kv,
                            uint32_t past, uint32_t ctx, uint64_t available);
 /* Checks whether a plan with these options is possible. Codes of qsf_plan_make. */
 int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);

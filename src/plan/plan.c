@@ -91,6 +91,11 @@ static bool head_is_table(const QsfPricing *s, const QsfPlan *p) {
     return s->m->prog.tied_head && p->pinned_items[p->n_units - 1] == u.items;
 }
 
+static QsfKvReason why(const QsfPricing *s, int set, qk_kv type, qk_kv best) {
+    if (set >= 0 || s->o->exact) return QSF_KV_SET;
+    return qsf_kv_type_bits(type) < qsf_kv_type_bits(best) ? QSF_KV_LOWERED : QSF_KV_DEFAULT;
+}
+
 static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->total = qsf_pricing_rows(s, c, p->rows);
     p->budget = s->budget;
@@ -98,7 +103,9 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->checkpoints = qsf_checkpoint_count(&s->m->prog, s->budget);
     p->state_bytes = 4 * s->m->prog.state_floats;
     p->wanted_ctx = qsf_plan_wanted_ctx(s);
-    p->kv = s->kv;
+    p->kv = qsf_pricing_kv(s, c);
+    p->why_k = why(s, s->o->k, p->kv.k, qsf_kv_choice(0).k);
+    p->why_v = why(s, s->o->v, p->kv.v, qsf_kv_choice(0).v);
     p->batch = qsf_pricing_batch(s, c);
     p->threads = s->o->threads;
     p->exact = s->o->exact;
@@ -113,11 +120,11 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
 /* At the start of a conversation the KV cache has memory for one step of positions. */
 static int lend(const QsfPricing *s, const QsfConfig *c, QsfPlan *p, QsfErr *err) {
     const QsfProgram *prog = &s->m->prog;
-    const qk_kv_ops *ops = &s->table.kv[s->kv];
-    const uint32_t step = qsf_lend_step(prog->kv, prog->n_kv, ops),
+    const QsfKvTypes types = qsf_pricing_kv(s, c);
+    const uint32_t step = qsf_lend_step(prog->kv, prog->n_kv, types),
                    start = qsf_lend_positions(0, step, c->ctx);
-    uint64_t room = qsf_kv_bytes(prog->kv, prog->n_kv, ops, c->ctx) -
-                    qsf_lend_kv_bytes(prog->kv, prog->n_kv, ops, c->ctx, start);
+    uint64_t room = qsf_kv_bytes(prog->kv, prog->n_kv, types, c->ctx) -
+                    qsf_lend_kv_bytes(prog->kv, prog->n_kv, types, c->ctx, start);
     if (room == 0 || s->o->kv_lists) return QSF_OK; /* what is kept after an eviction is anywhere */
     p->lend = malloc(p->n_units * sizeof *p->lend);
     if (p->lend == NULL) return qsf_err_memory(err, "plan");

@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 #include "src/base/ledger.h"
 #include "src/model/model.h"
+#include "src/plan/kvtypes.h"
 #include "src/plan/stream_config.h"
 
 #define QSF_CTX_DEFAULT    4096u
@@ -20,11 +21,15 @@
 #define QSF_MAX_SLOTS 4 /* buffers that weights stream through */
 
 typedef struct QsfPlanOptions {
-    uint64_t budget;          /* whole process; 0 = auto: what the model needs up to half of available */
-    uint64_t available;       /* available memory, for auto (qsf_available_bytes) */
-    uint32_t ctx;             /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
+    uint64_t budget;    /* whole process; 0 = auto: what the model needs up to half of available */
+    uint64_t available; /* available memory, for auto (qsf_available_bytes) */
+    uint32_t ctx;       /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
                                   it: never changed */
-    int kv;                   /* qk_kv, -1 = default f16; otherwise never changed */
+    int k, v;           /* qk_kv of K and V as the user set them: never changed; -1 = chosen */
+    QsfKvTypes
+        kv_now; /* in force, with positions in the cache, where keep_k and keep_v are set: kept as long as
+                                 the plan fits without another change, and never raised */
+    bool keep_k, keep_v;
     bool kv_lists, kv_mass;   /* lists of tiles for eviction; with weights of positions */
     uint32_t ctx_floor;       /* minimum context: positions already in the cache, plus one */
     uint64_t pin_cap;         /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
@@ -41,6 +46,14 @@ typedef struct QsfPlanOptions {
         transcript_bytes; /* reserved for messages and the event queue, besides the ids of a conversation */
 } QsfPlanOptions;
 
+/* Why K or V has its type. */
+typedef enum QsfKvReason {
+    QSF_KV_DEFAULT, /* the best of those that a plan chooses from */
+    QSF_KV_SET,     /* by the user, or by --exact */
+    QSF_KV_LOWERED, /* to fit the budget */
+    QSF_KV_REASON_N
+} QsfKvReason;
+
 typedef struct QsfPlan {
     uint64_t rows[QSF_MEM_N]; /* planned bytes per category */
     uint64_t total, budget;   /* total <= budget */
@@ -48,7 +61,8 @@ typedef struct QsfPlan {
     uint32_t wanted_ctx;  /* what it would be with more memory */
     uint32_t checkpoints; /* of the recurrent states */
     uint64_t state_bytes; /* of one copy of them; 0: the model has none */
-    qk_kv kv;
+    QsfKvTypes kv;
+    QsfKvReason why_k, why_v;
     uint32_t batch; /* prefill chunk, tokens */
     int threads;
     bool exact;
@@ -92,6 +106,7 @@ typedef enum QsfOptionName {
     QSF_OPTION_BUDGET,
     QSF_OPTION_CTX,
     QSF_OPTION_BATCH,
+    QSF_OPTION_KV,
     QSF_OPTION_N
 } QsfOptionName;
 const char *qsf_option_name(QsfOptionName name, bool commands);
@@ -99,6 +114,9 @@ const char *qsf_option_name(QsfOptionName name, bool commands);
 /* Returns the smallest budget, in bytes and a multiple of 1 MiB, that qsf_plan_make accepts for these
  * options. */
 uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o);
+
+/* Writes the types of the KV cache and why: "q8 (lowered to fit the budget)". */
+void qsf_plan_kv_text(const QsfPlan *p, char *dst, size_t cap);
 
 /* Formats the plan as a table (--plan, --verbose), newline-terminated; malloc'ed, NULL when out of memory. */
 char *qsf_plan_text(const QsfPlan *p);

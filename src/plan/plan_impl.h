@@ -13,6 +13,8 @@
 /* One way to run the model, whose memory is to be computed. */
 typedef struct QsfConfig {
     uint32_t ctx, batch, n_slots;
+    uint32_t kv;  /* how many choices of types come after the one that is used: the more, the more bits */
+    bool hold_kv; /* as in the pricing */
     uint64_t slot_bytes;
     uint32_t embed_rows;        /* of the row cache */
     bool embed_resident;        /* as a table of its own; a pinned tied head needs none */
@@ -25,11 +27,13 @@ typedef struct QsfPricing {
     const QsfPlanOptions *o;
     qk_table table; /* reference: forms of activations and cache rows, which no level changes */
     QsfShape shape;
-    qk_kv kv;
+    bool hold_kv; /* keep_k and keep_v of the options hold without exception */
     uint64_t budget;
 } QsfPricing;
 
 void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o);
+/* Returns the types of a configuration. */
+QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c);
 /* Fills rows (QSF_MEM_N) and returns their sum, UINT64_MAX when it does not fit 64 bits. */
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows);
 /* Returns the columns that a pass can have: c->batch, but not more than the context, nor more than rings of windows

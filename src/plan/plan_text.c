@@ -41,13 +41,26 @@ static void embedding(QsfStrbuf *b, const QsfPlan *p) {
         qsf_strbuf_addf(b, "read from the file, %" PRIu32 " cached\n", p->embed_rows);
 }
 
+void qsf_plan_kv_text(const QsfPlan *p, char *dst, size_t cap) {
+    static const char *const why[QSF_KV_REASON_N] = { "the default", "as set", "lowered to fit the budget" };
+    char kv[QSF_KV_TYPES_TEXT];
+    qsf_kv_types_print(p->kv, kv, sizeof kv);
+    if (p->why_k == p->why_v)
+        snprintf(dst, cap, "%s (%s)", kv, why[p->why_k]);
+    else
+        snprintf(dst, cap, "%s (K %s, V %s)", kv, why[p->why_k], why[p->why_v]);
+}
+
 char *qsf_plan_text(const QsfPlan *p) {
     QsfStrbuf b = QSF_STRBUF_INIT;
+    char kv[96];
     for (unsigned i = 0; i < QSF_MEM_N; i++) line(&b, qsf_mem_cat_name((QsfMemCat)i), mb(p->rows[i]), "MB\n");
     line(&b, "sum", mb(p->total), "MB\n");
     line(&b, "budget", mb(p->budget), "MB\n");
     qsf_strbuf_addf(&b, "%-20s %9" PRIu32 " tokens\n%-20s %9" PRIu32 " tokens\n", "context", p->ctx,
                     "prefill chunk", p->batch);
+    qsf_plan_kv_text(p, kv, sizeof kv);
+    qsf_strbuf_addf(&b, "%-20s %s\n", "KV cache type", kv);
     if (p->state_bytes > 0)
         qsf_strbuf_addf(&b, "%-20s %9" PRIu32 " of %.2f MB of state\n", "checkpoints", p->checkpoints,
                         mb(p->state_bytes));
@@ -94,6 +107,13 @@ void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     QsfConfig want = qsf_plan_preferred(s);
     if (c->ctx < want.ctx)
         add(&t, "context lowered from %" PRIu32 " to %" PRIu32 " tokens", want.ctx, c->ctx);
+    if (p->why_k == QSF_KV_LOWERED || p->why_v == QSF_KV_LOWERED) {
+        char kv[QSF_KV_TYPES_TEXT], best[QSF_KV_TYPES_TEXT];
+        qsf_kv_types_print(p->kv, kv, sizeof kv);
+        qsf_kv_types_print(qsf_pricing_kv(s, &want), best, sizeof best);
+        comma(&t);
+        add(&t, "KV cache %s instead of %s", kv, best);
+    }
     if (!p->embed_resident && c->embed_rows < want.embed_rows) {
         comma(&t);
         if (c->embed_rows == 0)
@@ -124,8 +144,14 @@ const char *qsf_option_name(QsfOptionName name, bool commands) {
         [QSF_OPTION_BUDGET] = { "--ram-budget", "/budget" },
         [QSF_OPTION_CTX] = { "--ctx", "/ctx" },
         [QSF_OPTION_BATCH] = { "--batch", "/batch" },
+        [QSF_OPTION_KV] = { "--kv-type q8", "/kv type q8" },
     };
     return names[name][commands];
+}
+
+static bool large_types(const QsfPlanOptions *o) {
+    return (o->k >= 0 && qsf_kv_type_bits((qk_kv)o->k) > 8) ||
+           (o->v >= 0 && qsf_kv_type_bits((qk_kv)o->v) > 8);
 }
 
 /* Suggests what to change among the settings the user has made. */
@@ -133,6 +159,7 @@ static void add_advice(Text *t, const QsfPlanOptions *o) {
     const char *budget = qsf_option_name(QSF_OPTION_BUDGET, o->commands);
     const char *ctx = o->ctx > QSF_CTX_MIN ? qsf_option_name(QSF_OPTION_CTX, o->commands) : NULL;
     const char *batch = o->batch > 1 ? qsf_option_name(QSF_OPTION_BATCH, o->commands) : NULL;
+    if (large_types(o)) add(t, "use %s, ", qsf_option_name(QSF_OPTION_KV, o->commands));
     if (ctx != NULL && batch != NULL)
         add(t, "lower %s or %s, or raise %s", ctx, batch, budget);
     else if (ctx != NULL || batch != NULL)

@@ -21,10 +21,25 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
     memset(s, 0, sizeof *s);
     s->m = m;
     s->o = o;
-    s->kv = o->kv >= 0 && o->kv < QK_KV_N ? (qk_kv)o->kv : o->exact ? QK_KV_F32 : QK_KV_F16;
     qk_table_init(&s->table, QK_LEVEL_REF);
     qsf_shape_make(&s->shape, m, &s->table);
     s->budget = o->budget;
+}
+
+/* set: as the user set it, or -1. */
+static qk_kv type_of(const QsfPricing *s, int set, bool kept, bool held, qk_kv now, qk_kv choice) {
+    if (set >= 0 && set < QK_KV_N) return (qk_kv)set;
+    if (s->o->exact) return QK_KV_F32;
+    if (!kept) return choice;
+    return held || qsf_kv_type_bits(now) < qsf_kv_type_bits(choice) ? now : choice;
+}
+
+QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c) {
+    const QsfPlanOptions *o = s->o;
+    const QsfKvTypes choice = qsf_kv_choice(qsf_kv_choices() - 1 - c->kv);
+    const QsfKvTypes t = { type_of(s, o->k, o->keep_k, c->hold_kv, o->kv_now.k, choice.k),
+                           type_of(s, o->v, o->keep_v, c->hold_kv, o->kv_now.v, choice.v) };
+    return qsf_kv_types_used(s->m->prog.kv, s->m->prog.n_kv, t);
 }
 
 static uint64_t meta_bytes(const QsfPricing *s) {
@@ -71,7 +86,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     /* Experts stream through slots of their own. */
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +
                           qsf_staging_bytes(&s->shape, c->n_slots);
-    rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, &s->table.kv[s->kv], c->ctx) +
+    rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, qsf_pricing_kv(s, c), c->ctx) +
                        list_bytes(s, c->ctx) +
                        qsf_recurrent_bytes(&s->m->prog, qsf_checkpoint_count(&s->m->prog, s->budget));
     rows[QSF_MEM_ACTIVATIONS] = l.total;

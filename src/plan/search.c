@@ -12,7 +12,7 @@
 #define SLOT_STEP      (64u * 1024)
 #define KV_SHARE       4u /* while weights stream, the default context uses at most a quarter */
 
-typedef enum PlanStep { STEP_CTX, STEP_EMBED, STEP_SLOT_SIZE, STEP_SLOTS, STEP_BATCH } PlanStep;
+typedef enum PlanStep { STEP_CTX, STEP_KV, STEP_EMBED, STEP_SLOT_SIZE, STEP_SLOTS, STEP_BATCH } PlanStep;
 
 /* One step of the search and its bound: the minimum when lowering, the maximum when raising. */
 typedef struct StepBound {
@@ -26,7 +26,7 @@ typedef struct StepBound {
 /* design §4, "plan order". */
 static const StepBound order[] = {
     { STEP_CTX, CTX_PREFERRED },
-    /* KV types with fewer bits belong here, one line each. */
+    { STEP_KV, 0 }, /* K and V with fewer bits, in the order of kvtypes.c */
     { STEP_EMBED, 0 },
     { STEP_SLOT_SIZE, QSF_MIB / 2 },
     { STEP_SLOTS, 2 },
@@ -77,6 +77,8 @@ static uint32_t preferred_slots(const QsfPricing *s) {
 QsfConfig qsf_plan_preferred(const QsfPricing *s) {
     return (QsfConfig){
         .ctx = qsf_plan_wanted_ctx(s),
+        .kv = qsf_kv_choices() - 1,
+        .hold_kv = s->hold_kv,
         .batch = s->o->batch != 0 ? s->o->batch : QSF_BATCH_LEAST,
         .n_slots = preferred_slots(s),
         .slot_bytes = preferred_slot(s),
@@ -99,8 +101,9 @@ static QsfConfig resident(const QsfPricing *s, bool table, uint32_t batch) {
 
 static uint64_t get(const QsfConfig *c, PlanStep k) {
     const uint64_t v[] = {
-        [STEP_CTX] = c->ctx,       [STEP_EMBED] = c->embed_rows, [STEP_SLOT_SIZE] = c->slot_bytes,
-        [STEP_SLOTS] = c->n_slots, [STEP_BATCH] = c->batch,
+        [STEP_CTX] = c->ctx,          [STEP_KV] = c->kv,
+        [STEP_EMBED] = c->embed_rows, [STEP_SLOT_SIZE] = c->slot_bytes,
+        [STEP_SLOTS] = c->n_slots,    [STEP_BATCH] = c->batch,
     };
     return v[k];
 }
@@ -111,14 +114,15 @@ static void set(QsfConfig *c, PlanStep k, uint64_t v) {
         return;
     }
     uint32_t *at[] = {
-        [STEP_CTX] = &c->ctx,       [STEP_EMBED] = &c->embed_rows, [STEP_SLOT_SIZE] = NULL,
-        [STEP_SLOTS] = &c->n_slots, [STEP_BATCH] = &c->batch,
+        [STEP_CTX] = &c->ctx,    [STEP_KV] = &c->kv,         [STEP_EMBED] = &c->embed_rows,
+        [STEP_SLOT_SIZE] = NULL, [STEP_SLOTS] = &c->n_slots, [STEP_BATCH] = &c->batch,
     };
     *at[k] = (uint32_t)v;
 }
 
 static uint64_t kv_bytes(const QsfPricing *s, uint32_t ctx) {
-    return qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, &s->table.kv[s->kv], ctx);
+    const QsfConfig best = { .kv = qsf_kv_choices() - 1, .hold_kv = s->hold_kv };
+    return qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, qsf_pricing_kv(s, &best), ctx);
 }
 
 /* Round context lengths look better. But where a token needs much memory, a step may not cost more than a
@@ -131,14 +135,21 @@ static uint64_t ctx_step(const QsfPricing *s, uint64_t least) {
 
 static uint64_t step_of(const QsfPricing *s, PlanStep k, uint64_t least) {
     static const uint32_t step[] = {
-        [STEP_EMBED] = 16, [STEP_SLOT_SIZE] = SLOT_STEP, [STEP_SLOTS] = 1, [STEP_BATCH] = 1
+        [STEP_KV] = 1, [STEP_EMBED] = 16, [STEP_SLOT_SIZE] = SLOT_STEP, [STEP_SLOTS] = 1, [STEP_BATCH] = 1
     };
     return k == STEP_CTX ? ctx_step(s, least) : step[k];
 }
 
+/* Nor may it be changed if there is no cache. */
+static bool kv_is_set(const QsfPricing *s) {
+    const QsfPlanOptions *o = s->o;
+    const bool k = o->k >= 0 || (o->keep_k && s->hold_kv), v = o->v >= 0 || (o->keep_v && s->hold_kv);
+    return o->exact || s->m->prog.n_kv == 0 || (k && v);
+}
+
 static bool set_by_user(const QsfPricing *s, PlanStep k) {
-    return (k == STEP_CTX && s->o->ctx != 0) || (k == STEP_SLOTS && s->o->slots != 0) ||
-           (k == STEP_BATCH && s->o->batch != 0);
+    return (k == STEP_KV && kv_is_set(s)) || (k == STEP_CTX && s->o->ctx != 0) ||
+           (k == STEP_SLOTS && s->o->slots != 0) || (k == STEP_BATCH && s->o->batch != 0);
 }
 
 /* Returns the minimum that a step may lower c to. */
@@ -263,7 +274,7 @@ static bool search_shorter(const QsfPricing *s, uint32_t fair, QsfConfig *out) {
     return largest(s, out, STEP_CTX, fair, ctx_step(s, fair), wanted);
 }
 
-bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
+static bool search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
     uint32_t fair = fair_ctx(s);
     *lowered = false;
     if (may_pin_all(s) && (search_resident(s, out) || search_shorter(s, fair, out))) return true;
@@ -274,6 +285,16 @@ bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
     *out = qsf_plan_preferred(s);
     out->ctx = fair;
     return lower(s, out, lowered);
+}
+
+/* The types that positions in the cache have are changed only if nothing else helps. */
+bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
+    if (s->o->keep_k || s->o->keep_v) {
+        QsfPricing held = *s;
+        held.hold_kv = true;
+        if (search(&held, out, lowered)) return true;
+    }
+    return search(s, out, lowered);
 }
 
 QsfConfig qsf_plan_least(const QsfPricing *s) {

@@ -112,6 +112,7 @@ static int compare(QsfRuntime *rt, const RunOptions *o, Parity *p, const QsfIds 
 static int load_and_compare(const RunOptions *o, Parity *p, const QsfIds *ids) {
     QsfRuntime rt;
     QsfRuntimeOptions ro = run_runtime_options(o);
+    if (!ro.exact) qsf_plan_fix_types(&ro.settings);
     int rc = run_open(&rt, o, &ro);
     if (rc) return rc;
     rc = compare(&rt, o, p, ids);

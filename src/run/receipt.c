@@ -120,6 +120,8 @@ void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
     put_real(b, "budget_mb", mb(rt->budget));
     qsf_strbuf_addf(b, ", \"threads\": %d, \"backend\": ", rt->threads);
     qsf_json_put_string(b, qk_level_name(rt->table.level), strlen(qk_level_name(rt->table.level)));
+    qsf_strbuf_addf(b, ", \"k_type\": \"%s\", \"v_type\": \"%s\"", qk_kv_name(rt->plan.kv.k),
+                    qk_kv_name(rt->plan.kv.v));
 }
 
 static double per_second(uint64_t n, uint64_t ns) { return ns ? (double)n * 1e9 / (double)ns : 0; }

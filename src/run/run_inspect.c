@@ -9,6 +9,7 @@
 #include "src/format/dtype.h"
 #include "src/format/rows.h"
 #include "src/model/program_text.h"
+#include "src/plan/layout.h"
 #include "src/run/run.h"
 
 #define SHOWN_TEXT 72 /* bytes of a metadata string in the table */
@@ -148,6 +149,21 @@ void run_put_types(QsfStrbuf *b, const QsfSource *s, bool json) {
     }
 }
 
+/* Appends the bytes that one more token takes in the KV cache, for each type. */
+static void put_kv(QsfStrbuf *b, const QsfProgram *p, bool json) {
+    if (p->n_kv == 0) return;
+    qsf_strbuf_adds(b, json ? ", \"kv_bytes_per_token\": {" : "KV cache per token:");
+    for (int t = 0; t < QK_KV_N; t++) {
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < p->n_kv; i++)
+            bytes += qsf_kv_spec_bytes(&p->kv[i], (QsfKvTypes){ (qk_kv)t, (qk_kv)t }, QK_KV_TILE) /
+                     QK_KV_TILE;
+        qsf_strbuf_addf(b, json ? "%s\"%s\": %llu" : "%s %s %llu bytes", t > 0 ? "," : "",
+                        qk_kv_name((qk_kv)t), (unsigned long long)bytes);
+    }
+    qsf_strbuf_adds(b, json ? "}" : "\n");
+}
+
 /* Appends the program of a model, or why there is none: the engine cannot run the file. */
 static void put_program(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, bool json) {
     QsfModel m;
@@ -158,6 +174,7 @@ static void put_program(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, bool json
             qsf_program_put_json(b, &m);
         else
             qsf_program_put_text(b, &m);
+        put_kv(b, &m.prog, json);
         if (!json && m.prog.n_ignored > 0)
             qsf_strbuf_addf(b, "not used: %u tensors for images or sound ('%s', ...)\n", m.prog.n_ignored,
                             m.prog.ignored);
@@ -245,10 +262,13 @@ int run_inspect(const RunOptions *o) {
 }
 
 static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
+    char kv[QSF_KV_TYPES_TEXT];
+    qsf_kv_types_print(p->kv, kv, sizeof kv);
     qsf_strbuf_addf(
-        b, "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"batch\": %u, \"threads\": %d",
-        (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx, qk_kv_name(p->kv), p->batch,
-        p->threads);
+        b,
+        "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"k_type\": \"%s\", \"v_type\": \"%s\", \"batch\": %u, \"threads\": %d",
+        (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx, kv, qk_kv_name(p->kv.k),
+        qk_kv_name(p->kv.v), p->batch, p->threads);
     qsf_strbuf_addf(
         b,
         ", \"slots\": %u, \"slot_bytes\": %llu, \"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"pinned_bytes_at_start\": %llu, \"streamed_bytes_at_start\": %llu, \"memory\": {",

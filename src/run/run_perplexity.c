@@ -172,6 +172,7 @@ static int with_text(RunPerplexity *m, QsfStrbuf *text) {
      * longer than the text needs only a context of the text's length, whatever a base specifies. */
     uint32_t saved = a->window < a->n_ids ? a->window : a->n_ids;
     if (!m->window_given) ro.settings.ctx = a->complete ? saved : DEFAULT_WINDOW;
+    if (!ro.exact) qsf_plan_fix_types(&ro.settings);
     ro.transcript_bytes = (uint64_t)text->len * BYTES_PER_BYTE + OWN_BYTES;
     int rc = run_open(&m->rt, m->o, &ro);
     if (rc) return rc;

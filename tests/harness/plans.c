@@ -65,7 +65,8 @@ QsfCompressed *qsf_plans_press(QsfModel *m) {
 QsfPlanOptions qsf_plans_options(uint64_t budget) {
     return (QsfPlanOptions){ .budget = budget,
                              .available = 16384 * MIB,
-                             .kv = -1,
+                             .k = -1,
+                             .v = -1,
                              .pin_cap = UINT64_MAX,
                              .threads = 2,
                              .base_bytes = 6 * MIB,
@@ -141,16 +142,13 @@ static void check_pins(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions
 /* Whatever the length of the context: the KV cache and the weights in the memory that it does not use yet fit what was
  * planned for both, and a longer context never pins more. */
 static void check_lend(const QsfModel *m, const QsfPlan *p) {
-    qk_table t;
-    qk_table_init(&t, QK_LEVEL_REF);
     const QsfProgram *prog = &m->prog;
-    const qk_kv_ops *ops = &t.kv[p->kv];
-    const uint64_t all = qsf_kv_bytes(prog->kv, prog->n_kv, ops, p->ctx);
+    const uint64_t all = qsf_kv_bytes(prog->kv, prog->n_kv, p->kv, p->ctx);
     uint32_t *before = malloc((p->n_lend + 1) * sizeof *before);
     assert_true(p->kv_step > 0 || p->n_lend == 0);
     for (uint32_t part = 0; p->n_lend > 0 && part <= 4; part++) {
         const uint32_t n = qsf_lend_positions(p->ctx / 4 * part, p->kv_step, p->ctx);
-        uint64_t room = all - qsf_lend_kv_bytes(prog->kv, prog->n_kv, ops, p->ctx, n), was = room, more = 0,
+        uint64_t room = all - qsf_lend_kv_bytes(prog->kv, prog->n_kv, p->kv, p->ctx, n), was = room, more = 0,
                  held = 0;
         for (uint32_t i = 0; i < p->n_lend; i++) {
             QsfUnit u;

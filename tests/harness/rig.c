@@ -23,7 +23,8 @@ static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     const QsfPlanOptions po = {
         .budget = 4ull << 30,
         .ctx = o->ctx,
-        .kv = -1,
+        .k = -1,
+        .v = -1,
         .pin_cap = o->stream         ? 0
                    : o->pin_cap != 0 ? o->pin_cap
                                      : UINT64_MAX,

@@ -17,7 +17,7 @@ ask() {
     budget=$1 prompt=$2
     shift 2
     cgroup_open "$budget" || { fail "no group of $budget MB"; return; }
-    cgroup_run "$run" --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget "$budget" "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
+    cgroup_run "$run" --kv-type f16 --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget "$budget" "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
     got=$?
     well "$got" "at $budget MB: $*"
     [ "$(answer_text)" = "$whole" ] || fail "another text at $budget MB: $*"
@@ -34,13 +34,13 @@ well() {
 resident() {
     prompt=$1
     shift
-    "$run" --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget $((2 * big_mb + 200)) "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
+    "$run" --kv-type f16 --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget $((2 * big_mb + 200)) "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
     whole=$(answer_text)
 }
 
 short=$(words 12)
 resident "$short"
-least=$(least_budget "$big")
+least=$(least_budget --kv-type f16 "$big")
 for budget in "${least:-1}" $((big_mb * 60 / 100)) "$big_mb" $((big_mb * 3 / 2)); do
     forget "$big" && ask "$budget" "$short"
     cat "$big" >/dev/null
@@ -50,7 +50,7 @@ ask $((big_mb * 60 / 100)) "$short" --io pread --direct off
 ask $((big_mb * 60 / 100)) "$short" --io mmap
 text=$(words 2000)
 resident "$text" -c 2100
-least=$(least_budget -c 2100 "$big")
+least=$(least_budget --kv-type f16 -c 2100 "$big")
 # The smallest budget streams through one slot of a few kilobytes: too slow for such a long prompt.
 forget "$big" && ask $((${least:-1} + 1)) "$text" -c 2100
 ask $((big_mb * 60 / 100)) "$text" -c 2100

@@ -12,7 +12,7 @@ cd "$work" || exit 1
 ask() {
     budget=$1 file=$2
     shift 2
-    "$run" --json --temperature 0 --ignore-eos -n 2 -p a --ram-budget "$budget" "$@" "$file" >out 2>err </dev/null || { cat err; fail "$file at $budget MB: $*"; }
+    "$run" --kv-type f16 --json --temperature 0 --ignore-eos -n 2 -p a --ram-budget "$budget" "$@" "$file" >out 2>err </dev/null || { cat err; fail "$file at $budget MB: $*"; }
     text=$(answer_text)
     [ -n "${QSF_SAN-}" ] || at_most "$(number peak_rss_mb)" "$budget" || fail "$file: peak of $(number peak_rss_mb) MB at $budget MB: $*"
 }
@@ -29,7 +29,7 @@ for how in lz4 $ways; do
     grep -q '^5 of 5 layers compressed' report || fail "$how: $(tail -2 report)"
     "$convert" --verify $how.qsf | grep -q '5 of them compressed' || fail "$how: --verify"
     "$convert" --verify - <$how.qsf >/dev/null || fail "$how: --verify -"
-    least=$(least_budget $how.qsf)
+    least=$(least_budget --kv-type f16 $how.qsf)
     ask "${least:-1}" $how.qsf
     [ "$text" = "$whole" ] || fail "$how: another answer at $least MB"
     [ $how = lz4 ] || continue
@@ -46,8 +46,8 @@ for way in '--pin 0' '--cpu-mask ref --pin 0' '--cpu-mask ref'; do
 done
 less=1
 [ -z "${QSF_SAN-}" ] || less=8
-least=$(least_budget lz4.qsf)
-expect 4 'smallest budget that works' "$run" -n 1 -p a --ram-budget $((least - less - 1)) lz4.qsf
+least=$(least_budget --kv-type f16 lz4.qsf)
+expect 4 'smallest budget that works' "$run" --kv-type f16 -n 1 -p a --ram-budget $((least - less - 1)) lz4.qsf
 for way in '--io pread --slots 1 -t 1' '--io mmap --pin 0 --slots 3' '--pin 1M --batch 2'; do
     [ -z "${QSF_TEST_QUICK-}" ] || continue
     # shellcheck disable=SC2086 # words

@@ -9,10 +9,10 @@ cd "$work" || exit 1
 
 mkdir hf && "$mktiny" hf dir=BF16 hidden=256 heads=4 ffn=512 layers=6 || fail "mktiny"
 "$convert" -q keep --quiet hf kept.qsf || fail "keep"
-say() { "$run" "$1" -p 'ab a b' -n 12 --temp 0 -c 64 --ignore-eos $2 2>err || fail "$1 $2: $(cat err)"; }
+say() { "$run" "$1" --kv-type f16 -p 'ab a b' -n 12 --temp 0 -c 64 --ignore-eos $2 2>err || fail "$1 $2: $(cat err)"; }
 say kept.qsf >want
 say hf >got && cmp -s want got || fail "a directory says something else"
-least=$("$run" hf -p x -n 1 --ram-budget 1 2>&1 | sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p')
+least=$("$run" hf --kv-type f16 -p x -n 1 --ram-budget 1 2>&1 | sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p')
 [ -n "$least" ] || fail "no smallest budget"
 for io in uring pread mmap; do
     for o in "--ram-budget ${least}M" "--threads 1" "--ram-budget ${least}M --direct on" "--direct off --threads 2"; do
@@ -21,7 +21,7 @@ for io in uring pread mmap; do
 done
 # the kernel's peak is within the budget
 if [ -z "${QSF_SAN-}" ]; then
-    "$run" hf -p 'ab a b' -n 12 --temp 0 -c 64 --ignore-eos --ram-budget "${least}M" --json >out 2>err || fail "$(cat err)"
+    "$run" hf --kv-type f16 -p 'ab a b' -n 12 --temp 0 -c 64 --ignore-eos --ram-budget "${least}M" --json >out 2>err || fail "$(cat err)"
     peak=$(sed -n 's/.*"peak_rss_mb": \([0-9.]*\).*/\1/p' out)
     awk -v p="$peak" -v b="$least" 'BEGIN { exit !(p > 0 && p <= b) }' || fail "peak of $peak MB at $least MB"
 fi

@@ -186,13 +186,17 @@ grep -q 'no snapshot: positions of the conversation were evicted' "$work/err" ||
 for kind in gemma3 jamba mamba2 rwkv7 deepseek2_lite falcon-h1 lfm2 exaone4_swa; do
     tiny=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/architectures/$kind/model.gguf
     [ -f "$tiny" ] || { echo "skip: no $tiny: snapshots of $kind"; continue; }
-    for type in f32 f16 q8; do
+    for type in 'f32 f32' 'f16 f16' 'q8 q8' 'q8 f16' 'f32 q8'; do
         snap=$work/$kind.$type
-        ask -p "$prompt" --kv-type $type
+        types="--k-type ${type% *} --v-type ${type#* }"
+        # shellcheck disable=SC2086
+        ask -p "$prompt" $types
         plain=$text
-        ask -p "$prompt" --kv-type $type --prompt-cache "$snap"
+        # shellcheck disable=SC2086
+        ask -p "$prompt" $types --prompt-cache "$snap"
         [ "$text" = "$plain" ] || fail "$kind $type: another answer while saving"
-        ask -p "$prompt" --kv-type $type --prompt-cache "$snap" -t 1 --pin 0
+        # shellcheck disable=SC2086
+        ask -p "$prompt" $types --prompt-cache "$snap" -t 1 --pin 0
         [ "$text" = "$plain" ] || fail "$kind $type: another answer after loading"
         quiet "$kind $type"
         [ "$reused" -gt 60 ] || fail "$kind $type: $reused tokens reused"

@@ -9,7 +9,7 @@ printf 'Once upon a time\n' | chat_lines 0 "$stories" --temperature 0 -n 20
 [ "$(tail -c 1 "$work/out" | od -An -c | tr -d ' ')" = '\n' ] || fail "the answer does not end with a newline"
 [ "$(tail -c 2 "$work/out" | od -An -c | tr -d ' ')" != '\n\n' ] || fail "the answer ends with two newlines"
 cp "$work/out" "$work/first"
-head -n 1 "$work/err" | grep -q 'RAM budget [0-9]* MB (auto): all weights stay in RAM; --ram-budget 200 changes it' ||
+head -n 1 "$work/err" | grep -q 'RAM budget [0-9]* MB (auto): all weights stay in RAM, KV cache f16 (the default); --ram-budget 200 changes it' ||
     { cat "$work/err"; fail "the first line does not name the budget"; }
 
 # A chosen budget is not announced, and auto is announced only where it is used.
@@ -28,6 +28,18 @@ err_has 'more than the context of 16'
 err_has '^conversation +0 of 16 tokens'
 [ "$(wc -l <"$work/out")" -ge 3 ] || { cat "$work/out"; fail "no answer after /clear"; }
 if grep -q 'reload' "$work/err"; then fail "the model was loaded again"; fi
+
+# The types of the cache change in place, too: the conversation stays in it. One that does not exist is refused.
+printf 'Once upon a time\n/kv type q8\n/context\nOne day\n/kv k-type f32\n/stats\n/kv\n/kv type f16\n/kv type q5\n/kv\nOne\n' |
+    chat_lines 1 "$stories" --temperature 0 -n 8
+err_has '^KV cache +q8 \(as set\), converted'
+err_has '^conversation +[1-9][0-9]* of'
+err_has '^KV cache keys f32, values q8'
+err_has '^type q8, k-type f32, v-type auto; in use f32/q8'
+err_has 'kv-type takes .*, not .q5'
+err_has '^type f16, k-type auto, v-type auto; in use f16 \(as set\)'
+[ "$(wc -l <"$work/out")" -ge 3 ] || { cat "$work/out"; fail "no answer after another type"; }
+if grep -q 'reload' "$work/err"; then fail "the model was loaded again for another type"; fi
 
 # The same message as a block, after commands, through a long pipe: the same answer.
 printf '/temp 0\n/set max-tokens 20\n"""\nOnce upon a time"""\n' | chat_lines 0 "$stories"

@@ -49,6 +49,11 @@ see 'RAM [0-9.]+/110 MB'
 keys '/budget 5' Enter
 see 'budget that works: [0-9]+ MB'
 not_see 'ram-budget (110M ->|is 110M)'
+# The cache is converted while the answer is written.
+keys '/kv type q8' Enter
+see 'kv-type auto -> q8'
+see 'KV cache q8'
+see 'STATE   writing'
 keys '/io pread' Enter
 see 'MB/tok  pread'
 see 'STATE   writing'

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "qsf.h"
+#include "src/engine/api_impl.h"
 #include "tests/harness/gguf_build.h"
 
 static char tiny[256];
@@ -53,6 +54,26 @@ static void loading_fails_with_a_reason(void **state) {
     qsf_config_free(c);
     qsf_config_free(NULL);
     qsf_free(NULL);
+}
+
+static void types_of_the_cache(void **state) {
+    (void)state;
+    QSFConfig *c = qsf_config_default();
+    assert_int_equal(qsf_config_set_kv_types(c, "f16", "q9"), 2);
+    assert_non_null(strstr(qsf_error(), "v-type takes "));
+    assert_int_equal(qsf_config_set_kv_types(c, "F32", "q8"), 0);
+    assert_string_equal(qsf_error(), "");
+    QSFEngine *e = qsf_load(tiny, c);
+    assert_non_null(e);
+    assert_true(e->rt.plan.kv.k == QK_KV_F32 && e->rt.plan.kv.v == QK_KV_Q8);
+    assert_int_equal(qsf_generate(e, "a", 4, 0, 1, NULL, NULL), 0);
+    qsf_free(e);
+    assert_int_equal(qsf_config_set_kv_types(c, NULL, "auto"), 0);
+    e = qsf_load(tiny, c);
+    assert_non_null(e);
+    assert_true(e->rt.plan.kv.k == QK_KV_F16 && e->rt.plan.kv.v == QK_KV_F16);
+    qsf_free(e);
+    qsf_config_free(c);
 }
 
 static void text_and_tokens(void **state) {
@@ -285,6 +306,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loading_fails_with_a_reason),
         cmocka_unit_test(text_and_tokens),
+        cmocka_unit_test(types_of_the_cache),
         cmocka_unit_test(generate_delivers_and_reports_the_end),
         cmocka_unit_test(a_configuration_is_followed_live),
         cmocka_unit_test(a_budget_is_applied_immediately_or_refused),

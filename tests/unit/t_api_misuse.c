@@ -187,6 +187,8 @@ static void null_is_an_error(void **state) {
     qsf_config_set_max_seq_len(NULL, 1);
     qsf_config_set_quality(NULL, 1);
     assert_error("NULL");
+    assert_int_equal(qsf_config_set_kv_types(NULL, "f16", "f16"), 2);
+    assert_error("NULL");
     qsf_config_free(qsf_config_default());
     assert_string_equal(qsf_error(), "");
     assert_null(qsf_load(NULL, NULL));

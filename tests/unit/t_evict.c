@@ -120,11 +120,37 @@ static void test_resize(void **state) {
     open_with(&b, QSF_EVICT_H2O, 64, 2, 64);
     run(&a);
     run(&b);
-    assert_int_equal(qsf_kvcache_resize(&a.fwd->kv, 16, &err), QSF_E_CONTEXT);
+    assert_int_equal(qsf_kvcache_resize(&a.fwd->kv, 16, a.fwd->kv.types, &err), QSF_E_CONTEXT);
     qsf_test_expect_err(&err, QSF_E_CONTEXT, "are in use");
     qsf_err_clear(&err);
-    qsf_test_expect_ok(qsf_kvcache_resize(&a.fwd->kv, 128, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_resize(&a.fwd->kv, 128, a.fwd->kv.types, &err), &err);
     for (uint32_t i = 0; i < 30; i++) {
+        eval(&a, i, 1);
+        eval(&b, i, 1);
+    }
+    assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd),
+                        a.model.hp.n_vocab * sizeof(float));
+    qsf_rig_close(&a);
+    qsf_rig_close(&b);
+}
+
+/* They are converted, too: f32 holds every f16. */
+static void test_convert(void **state) {
+    (void)state;
+    QsfErr err = { 0 };
+    const QsfKvTypes f16 = { QK_KV_F16, QK_KV_F16 };
+    static const QsfKvTypes wide[] = { { QK_KV_F32, QK_KV_F16 },
+                                       { QK_KV_F32, QK_KV_F32 },
+                                       { QK_KV_F16, QK_KV_F32 } };
+    QsfRig a, b;
+    open_with(&a, QSF_EVICT_H2O, 64, 2, 64);
+    open_with(&b, QSF_EVICT_H2O, 64, 2, 64);
+    run(&a);
+    run(&b);
+    for (uint32_t i = 0; i < 30; i++) {
+        const uint32_t ctx = 128 + i % 4 * 16;
+        qsf_test_expect_ok(qsf_kvcache_resize(&a.fwd->kv, ctx, wide[i % 3], &err), &err);
+        qsf_test_expect_ok(qsf_kvcache_resize(&a.fwd->kv, 128, f16, &err), &err);
         eval(&a, i, 1);
         eval(&b, i, 1);
     }
@@ -172,7 +198,7 @@ static void test_choice(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),    cmocka_unit_test(test_truncate), cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_convert), cmocka_unit_test(test_refused),  cmocka_unit_test(test_choice),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

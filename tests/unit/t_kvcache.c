@@ -4,6 +4,7 @@
 #include <math.h>
 #include <sys/mman.h>
 
+#include "kernels/kvsize.h"
 #include "src/forward/kvcache.h"
 #include "src/plan/layout.h"
 #include "src/plan/lend.h"
@@ -33,18 +34,25 @@ static void fill(QsfKvCache *c) {
     }
 }
 
-static bool is_q8(const QsfKvCache *c) { return strcmp(c->ops->name, "q8") == 0; }
+static QsfKvTypes same(int type) { return (QsfKvTypes){ (qk_kv)type, (qk_kv)type }; }
 
-/* Whether position pos of K (which 0) or V holds want, for q8 within half a step of the largest number
- * here. */
+/* The step of a type for the largest number here; 0: it holds all numbers here. */
+static float step_of(qk_kv type) {
+    const unsigned bits = qsf_kv_type_bits(type);
+    return bits >= 16 ? 0 : 2047.0f / (float)((1u << (bits - 1)) - 1);
+}
+
+/* Whether position pos of K (which 0) or V holds want, within half a step of its type; `coarse` is that of a type it had
+ * before. */
+static float coarse;
 static void expect(const QsfKvCache *c, uint32_t l, uint32_t h, uint32_t pos, unsigned which,
                    const float *want) {
     float got[80];
-    c->ops->load(got, which == 0 ? qsf_kvcache_k(c, l, h) : qsf_kvcache_v(c, l, h), (int)which, pos,
-                 c->spec[l].dim);
-    for (uint32_t i = 0; i < c->spec[l].dim; i++) {
-        assert_true(is_q8(c) ? fabsf(got[i] - want[i]) <= 2047.0f / 253 : got[i] == want[i]);
-    }
+    qsf_kvcache_ops(c, l, which)
+        ->load(got, which == 0 ? qsf_kvcache_k(c, l, h) : qsf_kvcache_v(c, l, h), (int)which, pos,
+               c->spec[l].dim);
+    const float step = step_of(qsf_kvcache_type(c, l, which)) + coarse;
+    for (uint32_t i = 0; i < c->spec[l].dim; i++) assert_true(fabsf(got[i] - want[i]) <= step * 0.51f);
 }
 
 static void check_rows(const QsfKvCache *c) {
@@ -68,7 +76,7 @@ static void test_rows(void **state) {
         QsfKvCache c;
         QsfErr err = { 0 };
         qsf_ledger_init(&ledger, 0);
-        qsf_test_expect_ok(qsf_kvcache_init(&c, spec, LAYERS, &t.kv[kind], CTX, &ledger, &err), &err);
+        qsf_test_expect_ok(qsf_kvcache_init(&c, spec, LAYERS, &t, same(kind), CTX, &ledger, &err), &err);
         assert_true(ledger.used[QSF_MEM_KV] >=
                     2ull * LAYERS * HEADS * t.kv[kind].tile_bytes(DIM) * ((CTX + 15) / 16));
         fill(&c);
@@ -99,7 +107,8 @@ static void test_budget(void **state) {
     QsfErr err = { 0 };
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_ledger_init(&ledger, 100);
-    assert_int_equal(qsf_kvcache_init(&c, spec, LAYERS, &t.kv[QK_KV_F16], CTX, &ledger, &err), QSF_E_BUDGET);
+    assert_int_equal(qsf_kvcache_init(&c, spec, LAYERS, &t, same(QK_KV_F16), CTX, &ledger, &err),
+                     QSF_E_BUDGET);
     qsf_test_expect_err(&err, QSF_E_BUDGET, "KV cache");
     qsf_kvcache_free(&c);
     assert_int_equal(ledger.total, 0);
@@ -156,19 +165,20 @@ static size_t resident_pages(const QsfKvCache *c) {
 }
 
 static void check_charge(const QsfKvCache *c, const QsfLedger *ledger, uint32_t reserved) {
-    const uint64_t bytes = qsf_lend_kv_bytes(c->spec, c->n, c->ops, c->ctx, reserved);
+    const uint64_t bytes = qsf_lend_kv_bytes(c->spec, c->n, c->types, c->ctx, reserved);
     assert_int_equal(c->reserved, reserved);
     assert_int_equal(ledger->used[QSF_MEM_KV], bytes);
     if (sysconf(_SC_PAGESIZE) == 4096) assert_true(resident_pages(c) * 4096 <= bytes);
 }
 
 /* Random steps: positions are added and dropped, the context grows and shrinks. */
-static void random_resizes(const QsfKvSpec *shape, uint32_t n, const qk_kv_ops *ops, uint32_t seed) {
+static void random_resizes(const QsfKvSpec *shape, uint32_t n, const qk_table *t, QsfKvTypes types,
+                           uint32_t seed) {
     QsfLedger ledger;
     QsfKvCache c;
     QsfErr err = { 0 };
     qsf_ledger_init(&ledger, 0);
-    qsf_test_expect_ok(qsf_kvcache_init(&c, shape, n, ops, 1 + seed % 50, &ledger, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, shape, n, t, types, 1 + seed % 50, &ledger, &err), &err);
     for (int step = 0; step < 40; step++) {
         uint32_t more = next_random(&seed) % 40;
         while (more-- > 0 && c.n_past < c.ctx) store_position(&c, c.n_past++);
@@ -179,16 +189,14 @@ static void random_resizes(const QsfKvSpec *shape, uint32_t n, const qk_kv_ops *
         const uint32_t reserved = c.n_past + next_random(&seed) % (c.ctx - c.n_past + 1);
         qsf_test_expect_ok(qsf_kvcache_reserve(&c, reserved, &err), &err);
         check_charge(&c, &ledger, reserved);
-        qsf_test_expect_ok(qsf_kvcache_resize(&c, ctx, &err), &err);
+        qsf_test_expect_ok(qsf_kvcache_resize(&c, ctx, c.types, &err), &err);
         assert_int_equal(c.ctx, ctx);
         check_charge(&c, &ledger, reserved < ctx ? reserved : ctx);
         check_positions(&c);
         qsf_test_expect_ok(qsf_kvcache_reserve(&c, ctx, &err), &err);
         assert_int_equal(ledger.used[QSF_MEM_KV], c.map.bytes);
         uint64_t least = 0;
-        for (uint32_t i = 0; i < n; i++)
-            least += (shape[i].v_is_k ? 1ull : 2ull) * shape[i].heads * ops->tile_bytes(shape[i].dim) *
-                     ((ctx + 15) / 16);
+        for (uint32_t i = 0; i < n; i++) least += qsf_kv_spec_bytes(&shape[i], types, ctx);
         assert_true(c.map.bytes >= least && c.map.bytes < least + 4096 && c.map.bytes % 4096 == 0);
         check_positions(&c);
     }
@@ -211,7 +219,57 @@ static void test_resize(void **state) {
                                     .dim = s->dim + i % 2 * (l % 3) * 6,
                                     .v_is_k = (i + l) % 4 == 3 };
         for (uint32_t seed = 1; seed <= 8; seed++)
-            random_resizes(shape, s->layers, &t.kv[i % QK_KV_N], seed * 77 + i);
+            random_resizes(shape, s->layers, &t,
+                           (QsfKvTypes){ (qk_kv)(i % QK_KV_N), (qk_kv)(seed % QK_KV_N) }, seed * 77 + i);
+    }
+}
+
+/* Other types, with another length or the same one, and back. Each position is stored once, so that its error is at most that of
+ * the types on the way. */
+static void convert(const QsfKvSpec *shape, uint32_t n, const qk_table *t, QsfKvTypes from, QsfKvTypes to,
+                    uint32_t seed) {
+    QsfLedger ledger;
+    QsfKvCache c;
+    QsfErr err = { 0 };
+    const uint32_t ctx = 1 + next_random(&seed) % 300, used = next_random(&seed) % (ctx + 1);
+    const uint32_t other = used + next_random(&seed) % 200 + 1,
+                   k = used + next_random(&seed) % (ctx - used + 1);
+    const uint32_t reserved = k < other ? k : other;
+    qsf_ledger_init(&ledger, 0);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, shape, n, t, from, ctx, &ledger, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_reserve(&c, reserved, &err), &err);
+    while (c.n_past < used) store_position(&c, c.n_past++);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, seed % 2 == 0 ? other : ctx, to, &err), &err);
+    assert_true(qsf_kv_types_equal(c.types, to));
+    const float k_step = step_of(qsf_kv_stored(&shape[0], from, 0)),
+                v_step = step_of(qsf_kv_stored(&shape[0], from, 1));
+    coarse = k_step > v_step ? k_step : v_step;
+    check_charge(&c, &ledger, reserved);
+    check_positions(&c);
+    const float back = step_of(to.k) > step_of(to.v) ? step_of(to.k) : step_of(to.v);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, ctx, from, &err), &err);
+    coarse += back;
+    check_charge(&c, &ledger, reserved < ctx ? reserved : ctx);
+    check_positions(&c);
+    coarse = 0;
+    while (c.n_past < ctx && c.n_past < reserved) store_position(&c, c.n_past++);
+    qsf_kvcache_free(&c);
+    assert_int_equal(ledger.total, 0);
+    qsf_ledger_destroy(&ledger);
+}
+
+static void test_convert(void **state) {
+    (void)state;
+    static const QsfKvSpec shape[] = { { .block = 0, .heads = 2, .dim = 16 },
+                                       { .block = 1, .heads = 1, .dim = 34, .v_is_k = true },
+                                       { .block = 2, .heads = 3, .dim = 22 } };
+    qk_table t;
+    qk_table_init(&t, qk_cpu_best());
+    for (uint32_t i = 0; i < QK_KV_N * QK_KV_N * QK_KV_N * QK_KV_N; i++) {
+        const uint32_t k = i / QK_KV_N, v = k / QK_KV_N;
+        const QsfKvTypes from = { (qk_kv)(i % QK_KV_N), (qk_kv)(k % QK_KV_N) };
+        const QsfKvTypes to = { (qk_kv)(v % QK_KV_N), (qk_kv)(v / QK_KV_N) };
+        for (uint32_t seed = 1; seed <= 4; seed++) convert(shape, 3, &t, from, to, 31 * i + seed);
     }
 }
 
@@ -229,19 +287,19 @@ static void test_untouched(void **state) {
     QsfErr err = { 0 };
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_ledger_init(&ledger, 0);
-    qsf_test_expect_ok(qsf_kvcache_init(&c, shape, 3, &t.kv[QK_KV_F16], 4096, &ledger, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, shape, 3, &t, same(QK_KV_F16), 4096, &ledger, &err), &err);
     madvise(c.mem, c.map.bytes, MADV_NOHUGEPAGE);
     assert_int_equal(resident_pages(&c), 0);
     for (c.n_past = 0; c.n_past < 100; c.n_past++) store_position(&c, c.n_past);
     const size_t runs = 6, most = runs * (7 * t.kv[QK_KV_F16].tile_bytes(64) / 4096 + 2);
     for (size_t i = 0; i < sizeof ctxs / sizeof *ctxs; i++) {
-        qsf_test_expect_ok(qsf_kvcache_resize(&c, ctxs[i], &err), &err);
+        qsf_test_expect_ok(qsf_kvcache_resize(&c, ctxs[i], c.types, &err), &err);
         madvise(c.mem, c.map.bytes, MADV_NOHUGEPAGE);
         assert_true(resident_pages(&c) <= most);
         check_positions(&c);
     }
     qsf_kvcache_truncate(&c, 0);
-    qsf_test_expect_ok(qsf_kvcache_resize(&c, 4096, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, 4096, c.types, &err), &err);
     assert_int_equal(resident_pages(&c), 0);
     qsf_kvcache_free(&c);
     qsf_ledger_destroy(&ledger);
@@ -256,13 +314,13 @@ static void test_resize_refused(void **state) {
     QsfErr err = { 0 };
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_ledger_init(&ledger, 0);
-    qsf_test_expect_ok(qsf_kvcache_init(&c, spec, LAYERS, &t.kv[QK_KV_F32], 50, &ledger, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, spec, LAYERS, &t, same(QK_KV_F32), 50, &ledger, &err), &err);
     for (c.n_past = 0; c.n_past < 50; c.n_past++) store_position(&c, c.n_past);
-    assert_int_equal(qsf_kvcache_resize(&c, 49, &err), QSF_E_CONTEXT);
+    assert_int_equal(qsf_kvcache_resize(&c, 49, c.types, &err), QSF_E_CONTEXT);
     qsf_test_expect_err(&err, QSF_E_CONTEXT, "50 are in use");
     qsf_err_clear(&err);
     qsf_ledger_set_limit(&ledger, ledger.total + 4096);
-    assert_int_equal(qsf_kvcache_resize(&c, 5000, &err), QSF_E_BUDGET);
+    assert_int_equal(qsf_kvcache_resize(&c, 5000, c.types, &err), QSF_E_BUDGET);
     qsf_test_expect_err(&err, QSF_E_BUDGET, "KV cache");
     qsf_err_clear(&err);
     assert_int_equal(c.ctx, 50);
@@ -270,13 +328,13 @@ static void test_resize_refused(void **state) {
     qsf_ledger_set_limit(&ledger, 0);
     for (int grow = 0; grow < 2; grow++) {
         qsf_mem_inject_failure(1);
-        int rc = qsf_kvcache_resize(&c, grow ? 900 : 20 + c.n_past, &err);
+        int rc = qsf_kvcache_resize(&c, grow ? 900 : 20 + c.n_past, c.types, &err);
         qsf_mem_inject_failure(0);
         qsf_err_clear(&err);
         assert_true(rc != QSF_OK || !grow);
         check_positions(&c);
         qsf_kvcache_truncate(&c, 30);
-        qsf_test_expect_ok(qsf_kvcache_resize(&c, 400, &err), &err);
+        qsf_test_expect_ok(qsf_kvcache_resize(&c, 400, c.types, &err), &err);
         check_positions(&c);
     }
     qsf_kvcache_free(&c);
@@ -309,7 +367,7 @@ static void check_window(const QsfKvCache *c) {
         const uint32_t ring = qsf_kvcache_ring(c, l);
         assert_int_equal(ring, l == 0 && c->ctx > RING ? RING : 0);
         for (uint32_t p = from; p < c->n_past; p++) {
-            c->ops->load(got, qsf_kvcache_k(c, l, 0), 0, ring > 0 ? p % ring : p, 8);
+            qsf_kvcache_ops(c, l, 0)->load(got, qsf_kvcache_k(c, l, 0), 0, ring > 0 ? p % ring : p, 8);
             for (size_t d = 0; d < 8; d++) want[d] = mark(l, p, 0, d);
             assert_memory_equal(got, want, sizeof want);
         }
@@ -324,10 +382,9 @@ static void test_ring(void **state) {
     QsfErr err = { 0 };
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_ledger_init(&ledger, 0);
-    const qk_kv_ops *f16 = &t.kv[QK_KV_F16];
-    qsf_test_expect_ok(qsf_kvcache_init(&c, ringed, 2, f16, 9000, &ledger, &err), &err);
-    assert_int_equal(c.map.bytes, qsf_kv_bytes(ringed, 2, f16, 9000));
-    assert_true(c.map.bytes <= (4 * RING + 2 * 9008) / 16 * f16->tile_bytes(8) + 4096);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, ringed, 2, &t, same(QK_KV_F16), 9000, &ledger, &err), &err);
+    assert_int_equal(c.map.bytes, qsf_kv_bytes(ringed, 2, same(QK_KV_F16), 9000));
+    assert_true(c.map.bytes <= (4 * RING + 2 * 9008) / 16 * qk_kv_tile_bytes(QK_KV_F16, 8) + 4096);
     add_positions(&c, 900);
     assert_int_equal(qsf_kvcache_keeps(&c, 3), 3); /* nothing is overwritten yet */
     add_positions(&c, 2100);
@@ -340,19 +397,19 @@ static void test_ring(void **state) {
     check_window(&c);
     /* Going back does not bring anything back, nor does another context. */
     assert_int_equal(qsf_kvcache_keeps(&c, 3000 - RING), 0);
-    qsf_test_expect_ok(qsf_kvcache_resize(&c, 2500, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, 2500, c.types, &err), &err);
     check_window(&c);
     add_positions(&c, 500);
     check_window(&c);
-    qsf_test_expect_ok(qsf_kvcache_resize(&c, 5000, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, 5000, c.types, &err), &err);
     check_window(&c);
     assert_int_equal(qsf_kvcache_keeps(&c, 3000 - RING), 0);
     qsf_kvcache_truncate(&c, 0);
     add_positions(&c, 1000);
     assert_int_equal(qsf_kvcache_keeps(&c, 3), 3);
-    qsf_test_expect_ok(qsf_kvcache_resize(&c, 1001, &err), &err); /* all of it fits: not a ring */
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, 1001, c.types, &err), &err); /* all of it fits: not a ring */
     check_window(&c);
-    qsf_test_expect_ok(qsf_kvcache_resize(&c, 4000, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, 4000, c.types, &err), &err);
     check_window(&c);
     add_positions(&c, 3000);
     check_window(&c);
@@ -360,12 +417,40 @@ static void test_ring(void **state) {
     qsf_ledger_destroy(&ledger);
 }
 
+/* A ring is converted as it lies. */
+static void test_convert_ring(void **state) {
+    (void)state;
+    static const QsfKvTypes types[] = { { QK_KV_F32, QK_KV_F16 },
+                                        { QK_KV_F16, QK_KV_F32 },
+                                        { QK_KV_F32, QK_KV_F32 } };
+    qk_table t;
+    QsfLedger ledger;
+    QsfKvCache c;
+    QsfErr err = { 0 };
+    qk_table_init(&t, QK_LEVEL_REF);
+    qsf_ledger_init(&ledger, 0);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, ringed, 2, &t, same(QK_KV_F16), 9000, &ledger, &err), &err);
+    add_positions(&c, 1000);
+    add_positions(&c, 900);
+    for (size_t i = 0; i < 2 * sizeof types / sizeof *types; i++) {
+        qsf_test_expect_ok(qsf_kvcache_resize(&c, 9000, i % 2 == 0 ? types[i / 2] : same(QK_KV_F16), &err),
+                           &err);
+        check_window(&c);
+        add_positions(&c, 700);
+        check_window(&c);
+    }
+    qsf_kvcache_free(&c);
+    assert_int_equal(ledger.total, 0);
+    qsf_ledger_destroy(&ledger);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_truncate),
-        cmocka_unit_test(test_budget),    cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_untouched), cmocka_unit_test(test_resize_refused),
-        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_truncate),
+        cmocka_unit_test(test_budget),       cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_untouched),    cmocka_unit_test(test_resize_refused),
+        cmocka_unit_test(test_ring),         cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_convert_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,8 @@ static void eval_to(QsfRig *r, uint32_t to, float *logits) {
 
 /* Nothing may take more than the plan with a full context. */
 static void limit_to_plan(QsfRig *r) {
-    const uint64_t room = qsf_reserve_lent(r->fwd, r->plan.ctx, r->fwd->kv.reserved), held = lent_pins(r);
+    const uint64_t room = qsf_reserve_lent(r->fwd, r->plan.ctx, r->plan.kv, r->fwd->kv.reserved),
+                   held = lent_pins(r);
     assert_true(held <= room);
     qsf_ledger_set_limit(&r->ledger, r->ledger.total - held + room);
 }
@@ -65,6 +66,22 @@ static uint64_t bytes_read(QsfRig *r, float *logits) {
     eval_to(r, qsf_forward_n_past(r->fwd) + FEW, logits);
     qsf_forward_stats(r->fwd, &b);
     return b.bytes_read - a.bytes_read;
+}
+
+/* Other types between two steps, and back: within the memory of the plan for f16, and as much of it as before in the end. */
+static void convert(QsfRig *r, float *logits) {
+    QsfErr err = { 0 };
+    QsfPlan p = r->plan;
+    const uint64_t room = qsf_reserve_lent(r->fwd, p.ctx, p.kv, r->fwd->kv.reserved);
+    const uint32_t past = qsf_forward_n_past(r->fwd);
+    p.kv = (QsfKvTypes){ QK_KV_Q8, QK_KV_F16 };
+    qsf_test_expect_ok(qsf_forward_replan(r->fwd, &p, r->pool, &err), &err);
+    const uint64_t less = qsf_reserve_lent(r->fwd, p.ctx, p.kv, r->fwd->kv.reserved);
+    assert_true(r->ledger.total <= r->ledger.limit && lent_pins(r) <= less && less < room);
+    assert_int_equal(qsf_forward_n_past(r->fwd), past);
+    eval_to(r, past + FEW, logits);
+    qsf_test_expect_ok(qsf_forward_replan(r->fwd, &r->plan, r->pool, &err), &err);
+    assert_true(r->ledger.total <= r->ledger.limit && lent_pins(r) <= room);
 }
 
 static void check_model(const char *path, uint32_t ctx, uint64_t pin_cap) {
@@ -107,6 +124,12 @@ static void check_model(const char *path, uint32_t ctx, uint64_t pin_cap) {
     memset(got, 0, bytes);
     eval_to(&r, ctx, got);
     assert_memory_equal(want, got, bytes);
+    qsf_forward_truncate(r.fwd, 0);
+    qsf_forward_expect(r.fwd, 1);
+    eval_to(&r, PROMPT, got);
+    convert(&r, got);
+    eval_to(&r, ctx, got);
+    assert_int_equal(lent_pins(&r), 0);
     qsf_rig_close(&r);
     assert_int_equal(qsf_rig_leak(&r), 0);
     free(want);

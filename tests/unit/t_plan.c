@@ -32,14 +32,15 @@ static void test_user_values_stay(void **state) {
     QsfPlanOptions o = qsf_plans_options(0);
     o.ctx = 1000;
     o.batch = 48;
-    o.kv = QK_KV_F32;
+    o.k = o.v = QK_KV_F32;
     for (o.slots = 0; o.slots <= 4; o.slots++) {
         for (o.budget = qsf_plan_smallest(&m, &o); o.budget < 900 * MIB; o.budget += 37 * MIB) {
             qsf_plans_make(&p, &m, &o);
             qsf_plans_check(&m, &p, &o);
             assert_int_equal(p.ctx, 1000);
             assert_int_equal(p.batch, 48);
-            assert_int_equal(p.kv, QK_KV_F32);
+            assert_int_equal(p.kv.k, QK_KV_F32);
+            assert_int_equal(p.kv.v, QK_KV_F32);
             assert_true(o.slots == 0 || p.n_slots == o.slots || p.streamed_bytes == 0);
             qsf_plan_free(&p);
         }
@@ -148,6 +149,7 @@ static void test_spare(void **state) {
     unsigned seen = 0;
     qsf_plans_open_shape(&m, QSF_SHAPE_BIG);
     QsfPlanOptions o = qsf_plans_options(0);
+    o.k = o.v = QK_KV_F16;
     uint64_t least = qsf_plan_smallest(&m, &o);
     for (o.budget = least; o.budget < 230 * MIB; o.budget += MIB) {
         qsf_plans_make(&p, &m, &o);
@@ -252,7 +254,91 @@ static void test_small_at_560(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* A 7B model runs in 200 MB, with a lowered context and a message about it; no slot holds a layer of 108
+/* --- types of the KV cache --- */
+
+static unsigned bits_of(QsfKvTypes t) { return 64 * qsf_kv_type_bits(t.k) + qsf_kv_type_bits(t.v); }
+
+/* Fewer bits only once the context is 512 tokens, and a shorter context only with the fewest; more memory never means fewer
+ * bits. A type that the user set stays. */
+static void test_kv_order(void **state) {
+    (void)state;
+    static const int set[][2] = { { -1, -1 }, { QK_KV_F16, -1 }, { -1, QK_KV_F32 }, { QK_KV_Q8, QK_KV_F16 } };
+    const QsfKvTypes lowest = qsf_kv_choice(qsf_kv_choices() - 1);
+    QsfModel m;
+    QsfPlan p;
+    qsf_plans_open_shape(&m, QSF_SHAPE_BIG);
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        QsfPlanOptions o = qsf_plans_options(0);
+        o.k = set[i][0];
+        o.v = set[i][1];
+        const uint64_t least = qsf_plan_smallest(&m, &o);
+        unsigned before = 0;
+        for (o.budget = least; o.budget < least + 400 * MIB; o.budget += 3 * MIB) {
+            qsf_plans_make(&p, &m, &o);
+            const bool low = p.why_k == QSF_KV_LOWERED || p.why_v == QSF_KV_LOWERED;
+            assert_true(o.k < 0 || (p.kv.k == (qk_kv)o.k && p.why_k == QSF_KV_SET));
+            assert_true(o.v < 0 || (p.kv.v == (qk_kv)o.v && p.why_v == QSF_KV_SET));
+            assert_true(bits_of(p.kv) >= before);
+            if (low) assert_true(p.ctx <= 512 && strstr(p.note, "KV cache ") != NULL);
+            if (p.ctx < 512)
+                assert_true((o.k >= 0 || p.kv.k == lowest.k) && (o.v >= 0 || p.kv.v == lowest.v));
+            if (!low) assert_null(strstr(p.note, "KV cache "));
+            before = bits_of(p.kv);
+            qsf_plan_free(&p);
+        }
+        assert_int_equal(before, bits_of((QsfKvTypes){ o.k < 0 ? QK_KV_F16 : (qk_kv)o.k,
+                                                       o.v < 0 ? QK_KV_F16 : (qk_kv)o.v }));
+    }
+    qsf_shape_model_free(&m);
+}
+
+/* A context that the user set is never shortened: then fewer bits are all that helps. */
+static void test_kv_of_set_ctx(void **state) {
+    (void)state;
+    QsfModel m;
+    QsfPlan p;
+    QsfErr err = { 0 };
+    qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
+    QsfPlanOptions o = qsf_plans_options(0), f16 = qsf_plans_options(0);
+    o.ctx = f16.ctx = 8192;
+    f16.k = f16.v = QK_KV_F16;
+    o.budget = f16.budget = qsf_plan_smallest(&m, &f16) - MIB;
+    assert_int_equal(qsf_plan_make(&p, &m, &f16, &err), QSF_E_BUDGET);
+    assert_non_null(strstr(err.msg, "use --kv-type q8, "));
+    qsf_plans_make(&p, &m, &o);
+    assert_true(p.ctx == 8192 && p.kv.k == QK_KV_Q8);
+    qsf_plan_free(&p);
+    qsf_shape_model_free(&m);
+}
+
+/* Positions that are there keep their types: with more memory and, if anything else can be lowered, with less. */
+static void test_kv_kept(void **state) {
+    (void)state;
+    QsfModel m;
+    QsfPlan p;
+    qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
+    QsfPlanOptions o = qsf_plans_options(900 * MIB), f16;
+    o.ctx_floor = 600;
+    o.keep_k = o.keep_v = true;
+    o.kv_now = (QsfKvTypes){ QK_KV_Q8, QK_KV_Q8 };
+    qsf_plans_make(&p, &m, &o);
+    assert_true(qsf_kv_types_equal(p.kv, o.kv_now) && p.why_k == QSF_KV_LOWERED);
+    qsf_plan_free(&p);
+    o.kv_now = (QsfKvTypes){ QK_KV_F16, QK_KV_F16 };
+    f16 = o;
+    f16.k = f16.v = QK_KV_F16;
+    o.budget = qsf_plan_smallest(&m, &f16);
+    qsf_plans_make(&p, &m, &o);
+    assert_true(qsf_kv_types_equal(p.kv, o.kv_now));
+    qsf_plan_free(&p);
+    o.budget -= MIB;
+    qsf_plans_make(&p, &m, &o);
+    assert_true(p.kv.k == QK_KV_Q8 && p.kv.v == QK_KV_Q8 && p.ctx >= 600);
+    qsf_plan_free(&p);
+    qsf_shape_model_free(&m);
+}
+
+/* A 7B model runs in 200 MB, with a lowered context, an 8-bit cache, and a message about them; no slot holds a layer of 108
  * MB. */
 static void test_7b_in_200(void **state) {
     (void)state;
@@ -263,8 +349,9 @@ static void test_7b_in_200(void **state) {
     o.tokenizer_bytes = 4 * MIB;
     qsf_plans_make(&p, &m, &o);
     qsf_plans_check(&m, &p, &o);
-    assert_true(p.ctx >= QSF_CTX_MIN && p.ctx < 512); /* 512 tokens of f16 keys and values take 256 MB */
-    assert_non_null(strstr(p.note, "context lowered from 4096 to"));
+    assert_int_equal(p.ctx, 512); /* 512 tokens of f16 keys and values take 256 MB */
+    assert_true(p.kv.k == QK_KV_Q8 && p.kv.v == QK_KV_Q8);
+    assert_non_null(strstr(p.note, "context lowered from 4096 to 512 tokens, KV cache q8 instead of f16"));
     assert_true(p.slot_bytes <= MIB);
     qsf_plan_free(&p);
     qsf_shape_model_free(&m);
@@ -303,12 +390,14 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusal_text), cmocka_unit_test(test_user_values_stay),
-        cmocka_unit_test(test_batch_limits), cmocka_unit_test(test_ctx_floor),
-        cmocka_unit_test(test_order),        cmocka_unit_test(test_spare),
-        cmocka_unit_test(test_pin_cap),      cmocka_unit_test(test_all_fits),
-        cmocka_unit_test(test_auto),         cmocka_unit_test(test_small_at_560),
-        cmocka_unit_test(test_7b_in_200),    cmocka_unit_test(test_text),
+        cmocka_unit_test(test_refusal_text),  cmocka_unit_test(test_user_values_stay),
+        cmocka_unit_test(test_batch_limits),  cmocka_unit_test(test_ctx_floor),
+        cmocka_unit_test(test_order),         cmocka_unit_test(test_spare),
+        cmocka_unit_test(test_pin_cap),       cmocka_unit_test(test_all_fits),
+        cmocka_unit_test(test_auto),          cmocka_unit_test(test_small_at_560),
+        cmocka_unit_test(test_7b_in_200),     cmocka_unit_test(test_kv_order),
+        cmocka_unit_test(test_kv_of_set_ctx), cmocka_unit_test(test_kv_kept),
+        cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

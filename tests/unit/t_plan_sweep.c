@@ -65,7 +65,7 @@ static void test_compressed(void **state) {
             uint64_t least = qsf_plan_smallest(&m, &o), seen = 0;
             o.budget = least - MIB;
             assert_int_equal(qsf_plan_make(&p, &m, &o, &err), QSF_E_BUDGET);
-            for (uint64_t i = 0; i < 60; i++) {
+            for (uint64_t i = 0; i < 80; i++) {
                 o.budget = i < 20 ? least + i * MIB : least + (i - 19) * least / 2;
                 qsf_plans_make(&p, &m, &o);
                 qsf_plans_check(&m, &p, &o);
@@ -158,7 +158,8 @@ static QsfPlanOptions any_options(uint32_t *seed) {
     if (pick(seed, 3) == 0) o.available = (uint64_t)pick(seed, 8000) * MIB;
     if (pick(seed, 4) == 0) o.threads = 1 + (int)pick(seed, 256);
     o.exact = pick(seed, 5) == 0;
-    o.kv = (int)pick(seed, 3) - 1;
+    o.k = (int)pick(seed, QK_KV_N + 1) - 1;
+    o.v = (int)pick(seed, QK_KV_N + 1) - 1;
     return o;
 }
 

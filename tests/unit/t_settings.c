@@ -48,18 +48,22 @@ static void live_plans(void **state) {
         { "io", "pread" },
         { "direct", "off" },
         { "ctx", "99" },
+        { "kv-type", "f32" },
+        { "k-type", "q8" },
+        { "v-type", "f16" },
         { "eviction-policy", "h2o" },
         { "eviction-window", "512" },
         { "protected-prefix", "9" },
     };
-    static const char *const other[][2] = { { "batch", "99" }, { "kv-type", "f32" }, { "top-k", "7" } };
+    static const char *const other[][2] = { { "batch", "99" }, { "cpu-mask", "ref" }, { "top-k", "7" } };
     char err[256], text[QSF_SETTING_TEXT], want[QSF_SETTING_TEXT];
     size_t n = 0;
     QSFSettings from, to, defaults;
     qsf_settings_default(&from);
     qsf_settings_default(&to);
     qsf_settings_default(&defaults);
-    for (size_t i = 0; i < qsf_setting_count(); i++) n += qsf_setting_at(i)->flags == QSF_SETTING_REPLAN;
+    for (size_t i = 0; i < qsf_setting_count(); i++)
+        n += (qsf_setting_at(i)->flags & QSF_SETTING_REPLAN) != 0;
     assert_int_equal(n, sizeof replan / sizeof replan[0]);
     for (size_t i = 0; i < n; i++) assert_int_equal(set(&from, replan[i][0], replan[i][1], err), 0);
     for (size_t i = 0; i < 3; i++) assert_int_equal(set(&from, other[i][0], other[i][1], err), 0);
@@ -68,10 +72,26 @@ static void live_plans(void **state) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         qsf_setting_get(&to, row, text, sizeof text);
-        qsf_setting_get(row->flags == QSF_SETTING_REPLAN ? &from : &defaults, row, want, sizeof want);
+        qsf_setting_get(row->flags & QSF_SETTING_REPLAN ? &from : &defaults, row, want, sizeof want);
         assert_string_equal(text, want);
     }
     assert_true(to.pin == (3u << 20) + 1 && to.ram_percent == 25 && to.ram_budget == 0);
+}
+
+/* kv-type is for both, whatever was set before. */
+static void kv_type_takes_back_k_and_v(void **state) {
+    (void)state;
+    QSFSettings s;
+    char err[256];
+    qsf_settings_default(&s);
+    assert_int_equal(set(&s, "k-type", "q8", err), 0);
+    assert_int_equal(set(&s, "v-type", "f32", err), 0);
+    assert_string_equal(s.kv, "auto");
+    assert_int_equal(set(&s, "kv-type", "f16", err), 0);
+    assert_true(strcmp(s.kv, "f16") == 0 && strcmp(s.k, "auto") == 0 && strcmp(s.v, "auto") == 0);
+    assert_int_equal(set(&s, "kv-type", "f17", err), 2);
+    assert_int_equal(set(&s, "k-type", "q8", err), 0);
+    assert_true(strcmp(s.kv, "f16") == 0 && strcmp(s.k, "q8") == 0);
 }
 
 static void every_row_reads_back_its_text(void **state) {
@@ -83,7 +103,7 @@ static void every_row_reads_back_its_text(void **state) {
         const QSFSetting *row = qsf_setting_at(i);
         assert_true(row->help[0] != '\0');
         assert_true(row->flags == QSF_SETTING_LIVE || row->flags == QSF_SETTING_RELOAD ||
-                    row->flags == QSF_SETTING_REPLAN);
+                    (row->flags & ~(unsigned)QSF_SETTING_CHANGES) == QSF_SETTING_REPLAN);
         assert_ptr_equal(qsf_setting_find(row->name), row);
         qsf_setting_get(&s, row, text, sizeof text);
         qsf_settings_default(&t);
@@ -184,7 +204,10 @@ static void values(void **state) {
         { "kv-type", "f16", "f16" },
         { "kv-type", "F32", "f32" },
         { "kv-type", "q8", "q8" },
-        { "kv-type", "q4", NULL },
+        { "k-type", "Q8", "q8" },
+        { "v-type", "auto", "auto" },
+        { "v-type", "q5", NULL },
+        { "kv-type", "q5", NULL },
         { "slots", "1", "1" },
         { "slots", "4", "4" },
         { "slots", "auto", "auto" },
@@ -280,6 +303,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_the_documented_ones),
         cmocka_unit_test(every_row_reads_back_its_text),
+        cmocka_unit_test(kv_type_takes_back_k_and_v),
         cmocka_unit_test(names_and_aliases),
         cmocka_unit_test(values),
         cmocka_unit_test(refusals_name_the_range),

@@ -83,7 +83,7 @@ static uint32_t scores(const QsfForward *f, const QsfStep *s, uint32_t c, uint32
     float key[DIM_MAX];
     for (uint32_t t = 0; t < n; t++) {
         double x = 0;
-        f->kv.ops->load(key, qsf_kvcache_k(&f->kv, p->kv, 0), 0, t, dim);
+        qsf_kvcache_ops(&f->kv, p->kv, 0)->load(key, qsf_kvcache_k(&f->kv, p->kv, 0), 0, t, dim);
         if (p->block > 0)
             x = dot(q + head * dim, key, dim);
         else
@@ -132,8 +132,10 @@ static void check_attention(const QsfForward *f, const QsfStep *s, uint32_t c, c
         for (uint32_t i = 0; i < per_head * block; i++) {
             const uint32_t t = chosen[i / block] * block + i % block;
             if (t > PAST + c) continue;
-            f->kv.ops->load(k, qsf_kvcache_k(&f->kv, a->kv, kv_head), 0, t, kv->dim);
-            if (!kv->v_is_k) f->kv.ops->load(v, qsf_kvcache_v(&f->kv, a->kv, kv_head), 1, t, kv->dim);
+            qsf_kvcache_ops(&f->kv, a->kv, 0)->load(k, qsf_kvcache_k(&f->kv, a->kv, kv_head), 0, t, kv->dim);
+            if (!kv->v_is_k)
+                qsf_kvcache_ops(&f->kv, a->kv, 1)
+                    ->load(v, qsf_kvcache_v(&f->kv, a->kv, kv_head), 1, t, kv->dim);
             const double w = exp((double)a->scale * dot(queries + h * kv->dim, k, kv->dim));
             sum += w;
             for (uint32_t d = 0; d < kv->dim; d++) want[d] += w * (double)(kv->v_is_k ? k : v)[d];

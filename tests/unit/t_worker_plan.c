@@ -20,6 +20,7 @@ static char whole[65536]; /* the answer to PROMPT until the context is full, und
 static QSFSettings settings(void) {
     QSFSettings s = qsf_rig_settings();
     s.ctx = CTX;
+    snprintf(s.kv, sizeof s.kv, "f16"); /* the same tokens under any budget */
     return s;
 }
 

@@ -271,6 +271,32 @@ static void questions_may_come_while_it_saves(void **state) {
     qsf_worker_stop(w);
 }
 
+/* After /kv type the next answer differs from that of a new prompt: the snapshot stays what it was. */
+static void a_converted_cache_is_not_saved(void **state) {
+    Talk t = { .path = snap };
+    char said[1000] = "";
+    QSFSettings s;
+    (void)state;
+    unlink(snap);
+    QSFWorker *w = start(llama);
+    ask(w, &t, questions[0], NULL);
+    qsf_worker_stop(w);
+    const off_t before = size_of(snap);
+    w = start(llama);
+    ask(w, &t, questions[0], NULL);
+    qsf_worker_settings(w, &s);
+    snprintf(s.kv, sizeof s.kv, "q8");
+    qsf_worker_replan(w, &s);
+    ask(w, &t, questions[1], said);
+    qsf_worker_stop(w);
+    assert_string_equal(said, "");
+    t.n = 0;
+    w = start(llama); /* with the first type */
+    assert_true(ask(w, &t, questions[0], NULL).reused > 0);
+    qsf_worker_stop(w);
+    assert_true(size_of(snap) >= before);
+}
+
 /* What an answer had when the chat ended is kept, too. */
 static void a_chat_that_ends_in_an_answer_is_saved(void **state) {
     Talk t = { .path = snap };
@@ -320,6 +346,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_saved_is_told_once),
         cmocka_unit_test(the_oldest_is_dropped),
         cmocka_unit_test(questions_may_come_while_it_saves),
+        cmocka_unit_test(a_converted_cache_is_not_saved),
         cmocka_unit_test(a_chat_that_ends_in_an_answer_is_saved),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

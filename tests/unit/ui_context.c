@@ -253,8 +253,8 @@ static void test_setting_refused(void **state) {
 static void test_when(void **state) {
     Fixture *x = *state;
     say(x, "hello");
-    say(x, "/kv f32");
-    assert_string_equal(last_said(x, UI_NOTICE), "kv-type takes effect when the answer is finished");
+    say(x, "/batch 8");
+    assert_string_equal(last_said(x, UI_NOTICE), "batch takes effect when the answer is finished");
     say(x, "/model other.gguf");
     assert_string_equal(last_said(x, UI_NOTICE), "other.gguf will be loaded when the answer is finished");
 }

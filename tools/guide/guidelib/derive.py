@@ -13,6 +13,7 @@ _RANGE = re.compile(r'\d to \d')  # in a help text: allowed values of the settin
 _WHEN = {
     'LIVE': '`/{}` acts on the next token, even in the middle of an answer.',
     'REPLAN': '`/{}` acts before the next token, in the middle of an answer too, and the words stay the same.',
+    'CONVERT': '`/{}` acts before the next token, in the middle of an answer too; the words may differ from then on.',
     'RELOAD': '`/{}` loads the model anew, so it waits for the end of the answer; the conversation is kept.',
 }
 

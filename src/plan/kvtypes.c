@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "src/plan/kvtypes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/kvsize.h"
+
+typedef struct Row {
+    unsigned bits; /* of an element */
+    bool latent;   /* for caches whose V is K: the rows of MLA, keys of indexers */
+} Row;
+
+static const Row rows[QK_KV_N] = {
+    [QK_KV_F32] = { 32, true },
+    [QK_KV_F16] = { 16, true },
+    [QK_KV_Q8] = { 8, true },
+};
+
+_Static_assert(QK_KV_N == 3, "every type has a row");
+
+/* Bits of K and V in the order of design §4. */
+static const struct { unsigned k, v; } choices[] = { { 16, 16 }, { 8, 8 }, { 8, 4 }, { 4, 4 } };
+
+qk_kv qsf_kv_type_parse(const char *name) {
+    for (int i = 0; i < QK_KV_N; i++)
+        if (strcmp(name, qk_kv_name((qk_kv)i)) == 0) return (qk_kv)i;
+    return QK_KV_N;
+}
+
+unsigned qsf_kv_type_bits(qk_kv type) { return rows[type].bits; }
+
+static qk_kv fewer_bits(qk_kv a, qk_kv b) { return qsf_kv_type_bits(b) < qsf_kv_type_bits(a) ? b : a; }
+
+QsfKvTypes qsf_kv_types_less(QsfKvTypes a, QsfKvTypes b) {
+    return (QsfKvTypes){ fewer_bits(a.k, b.k), fewer_bits(a.v, b.v) };
+}
+
+void qsf_kv_types_print(QsfKvTypes t, char *dst, size_t cap) {
+    if (t.k == t.v)
+        snprintf(dst, cap, "%s", qk_kv_name(t.k));
+    else
+        snprintf(dst, cap, "%s/%s", qk_kv_name(t.k), qk_kv_name(t.v));
+}
+
+/* The type itself, or the one with the fewest more bits. */
+static qk_kv latent(qk_kv type) {
+    const unsigned bits = qsf_kv_type_bits(type);
+    qk_kv best = QK_KV_F32;
+    for (int i = 0; i < QK_KV_N; i++) {
+        const unsigned b = qsf_kv_type_bits((qk_kv)i);
+        if (rows[i].latent && b >= bits && b < qsf_kv_type_bits(best)) best = (qk_kv)i;
+    }
+    return best;
+}
+
+qk_kv qsf_kv_stored(const QsfKvSpec *spec, QsfKvTypes t, unsigned which) {
+    return spec->v_is_k ? latent(t.k) : which == 0 ? t.k : t.v;
+}
+
+QsfKvTypes qsf_kv_types_used(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t) {
+    for (uint32_t i = 0; i < n; i++)
+        if (!spec[i].v_is_k) return t;
+    return n > 0 ? (QsfKvTypes){ latent(t.k), latent(t.k) } : t;
+}
+
+size_t qsf_kv_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which) {
+    return qk_kv_tile_bytes(qsf_kv_stored(spec, t, which), spec->dim);
+}
+
+static qk_kv of_bits(unsigned bits) {
+    for (int i = 0; i < QK_KV_N; i++)
+        if (qsf_kv_type_bits((qk_kv)i) == bits) return (qk_kv)i;
+    return QK_KV_N;
+}
+
+unsigned qsf_kv_choices(void) {
+    unsigned n = 0;
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        n += of_bits(choices[i].k) != QK_KV_N && of_bits(choices[i].v) != QK_KV_N;
+    return n;
+}
+
+QsfKvTypes qsf_kv_choice(unsigned n) {
+    QsfKvTypes t = { QK_KV_F16, QK_KV_F16 };
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        const QsfKvTypes c = { of_bits(choices[i].k), of_bits(choices[i].v) };
+        if (c.k == QK_KV_N || c.v == QK_KV_N) continue;
+        t = c;
+        if (n-- == 0) break;
+    }
+    return t;
+}

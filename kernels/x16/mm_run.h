@@ -10,8 +10,8 @@
 #define QSF_KERNELS_X16_MM_RUN_H
 
 enum {
-    TILE_FROM_COLS = FEW_COLS == 1 ? 3
-                                   : 13, /* minimum number of columns for which unpacking a tile pays off */
+    /* minimum number of columns for which unpacking a tile pays off */
+    TILE_FROM_COLS = FEW_COLS == 1 ? 3 : QK_TILE_COLS,
     PART_COLS = 128 /* columns of a pass: their results are contiguous, wherever the columns of y are */
 };
 

@@ -63,8 +63,7 @@ enum {
                  : PAIRS_FIT >= 4 ? 4
                  : PAIRS_FIT >= 2 ? 2
                                   : 0, /* divide a sub-block */
-    TILE_GROUPS = 4,                   /* groups of rows that share a pass over the columns */
-    TILE_ROWS = TILE_GROUPS * (int)QK_GROUP,
+    TILE_ROWS = QK_TILE_ROWS,          /* rows that share a pass over the columns */
     COLS = 4,
     R = L == 16 ? 4 : 2,           /* a register block: columns, vectors of rows */
     MV_GROUPS = 8,                 /* groups of rows that may be read together for few columns */

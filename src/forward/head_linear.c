@@ -89,7 +89,7 @@ int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
         int rc = qsf_weights_acquire(f->weights, p->unit, item, &j.v, err);
         if (rc != QSF_OK) return rc;
         QsfSpan span = qsf_span_begin(f);
-        qsf_pool_run(f->pool, run_rows, &j, j.v.item1 - item, QSF_ROW_QUANTUM);
+        qsf_pool_run(f->pool, run_rows, &j, j.v.item1 - item, qsf_row_grain(f->n_cols));
         qsf_span_end(f, &span, &f->n.matmul_ns[j.u->matmul_class]);
         qsf_weights_release(f->weights, &j.v);
     }

@@ -125,6 +125,8 @@ void qsf_linear_show(const QsfForward *f, const QsfStep *s, uint32_t k) {
     f->tap(f->tap_arg, &t);
 }
 
+size_t qsf_row_grain(size_t n_cols) { return n_cols >= QK_TILE_COLS ? QK_TILE_ROWS : QSF_ROW_QUANTUM; }
+
 int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err) {
     RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(f->weights, unit) };
     qsf_linear_note_types(f, j.u);
@@ -134,7 +136,7 @@ int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err)
         if (rc != QSF_OK) return rc;
         for (unsigned i = 0; i < j.v.n_parts; i++) set_part(&j, i);
         QsfSpan span = qsf_span_begin(f);
-        qsf_pool_run(f->pool, run_rows, &j, j.v.item1 - item, QSF_ROW_QUANTUM);
+        qsf_pool_run(f->pool, run_rows, &j, j.v.item1 - item, qsf_row_grain(p->n_cols));
         qsf_span_end(f, &span, &f->n.matmul_ns[j.u->matmul_class]);
         qsf_weights_release(f->weights, &j.v);
     }

@@ -114,7 +114,7 @@ ck_speeds ck_bench_case(const ck_case *c) {
     work mat = vec;
     mat.m.n_cols = COLS;
     mat.m.y_stride = MM_ROWS;
-    mat.piece = 32;
+    mat.piece = QK_TILE_ROWS;
     const size_t some = affordable(&mat, MM_ROWS / 8, MM_ROWS, 0.1);
     rounds(c, &mat, rows, some, (double)K * COLS, 0, s.gmacs, s.dot_part);
     free(x);

@@ -245,7 +245,8 @@ static void request_ended(UiApp *a, const QSFEvent *e) {
 
 /* Said once; what each answer evicted is marked after it. */
 static void evicted(UiApp *a) {
-    if (a->evict_said) return;
+    ui_app_refresh_stats(a);
+    if (a->evict_said || a->stats.reliefs > 0) return; /* that memory is short was said */
     a->evict_said = true;
     ui_app_say(a, UI_NOTICE,
                "the context is full: the model forgets by the policy %s; /kv shows and changes it",

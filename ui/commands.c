@@ -40,7 +40,7 @@ static const UiCommand table[] = {
     { "io", "", "[auto|uring|pread|mmap|direct WHEN]",
       "show or change how weights are read; direct on|off|auto: bypass the page cache", UI_ARG_IO,
       ui_cmd_io },
-    { "kv", "", "[policy NAME|window N|prefix N|type T|k-type T|v-type T]",
+    { "kv", "", "[policy NAME|window N|prefix N|threshold MB|type T|k-type T|v-type T]",
       "show or change what the context forgets when it is full, and the type of the KV cache", UI_ARG_NONE,
       ui_cmd_kv },
     { "save", "", "[NAME]", "show where the session is saved, or save it as NAME", UI_ARG_NONE, ui_cmd_save },

@@ -46,6 +46,8 @@ int qsf_kvlists_resize(QsfKvLists *l, uint32_t ctx, uint32_t threads, QsfErr *er
     if (rc != QSF_OK) return rc;
     x.on = l->on;
     x.evicted_end = l->evicted_end;
+    x.moved_tiles = l->moved_tiles;
+    x.moved_by = l->moved_by;
     const uint32_t cap = x.cap < l->cap ? x.cap : l->cap;
     for (uint32_t i = 0; i < l->n_caches; i++) {
         if (x.mass != NULL && l->mass != NULL)

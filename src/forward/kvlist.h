@@ -25,6 +25,8 @@ typedef struct QsfKvLists {
     uint32_t n[QSF_MAX_LAYERS]; /* entries */
     bool on;                    /* something was evicted */
     uint32_t evicted_end;       /* one past the last evicted position */
+    uint32_t moved_tiles,
+        moved_by; /* the keys of so many first tiles are rotated on by so many positions (sinks.c) */
     QsfLedger *ledger;
 } QsfKvLists;
 

@@ -52,6 +52,11 @@ static void make_good(const char *path) {
     fclose(f);
 }
 
+static void close_all(void) {
+    qsf_timeline_free(&timeline);
+    qsf_runtime_close(&rt);
+}
+
 static void prepare(void) {
     char dir[] = "/tmp/fuzz_snapshot.XXXXXX", model[64], path[64];
     QsfRuntimeOptions o = { 0 };
@@ -63,6 +68,7 @@ static void prepare(void) {
     o.settings.threads = 1;
     must(qsf_test_write_tiny_llama(model, NULL) == 0);
     must(qsf_runtime_open(&rt, model, &o, NULL) == QSF_OK);
+    atexit(close_all); /* what is mapped hides pointers from the leak check */
     must(qsf_timeline_init(&timeline, &rt, NULL) == QSF_OK && qsf_snapshot_key(&key, &rt, NULL) == QSF_OK);
     make_good(path);
     prefill(ids, N);

@@ -104,7 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int fd = memfd_create("fuzz", 0);
     if (fd < 0 || size < 3) return fd < 0 ? 0 : close(fd);
     memcpy(file, good, good_len);
-    for (size_t i = 3; i + 2 < size; i += 3) file[(data[i] | data[i + 1] << 8) % good_len] = data[i + 2];
+    for (size_t i = 3; i + 2 < size; i += 3)
+        file[(data[i] | (size_t)data[i + 1] << 8) % good_len] = data[i + 2];
     if (data[0] & 1) repair(file);
     const size_t len = data[0] & 2 ? (data[1] | (size_t)data[2] << 8) % (good_len + 1) : good_len;
     if (write(fd, file, len) == (ssize_t)len) {

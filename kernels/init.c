@@ -91,10 +91,9 @@ const char *qk_way_name(qk_way way) {
     return names[way];
 }
 
-/* On AMD (measured on Zen 4) the hardware follows one ascending stream best, unless a block is not read in order, or
- * so slowly that the next bytes are not requested soon enough. */
-static qk_way way_for(qk_maker maker, qk_type type) {
-    if (maker != QK_MAKER_AMD) return QK_WAY_TURNS;
+/* On Zen 4 the hardware follows one ascending stream best, unless a block is not read in order, or so slowly that the
+ * next bytes are not requested soon enough. */
+static qk_way zen4_way(qk_type type) {
     switch (type) {
     case QK_Q6_K:
     case QK_Q3_K:
@@ -111,6 +110,22 @@ static qk_way way_for(qk_maker maker, qk_type type) {
     }
 }
 
+/* Zen 5 reads several streams with software prefetch as fast as one, and twice as fast where a block is not read in
+ * strict order (the K types). */
+static qk_way zen5_way(qk_type type) {
+    switch (type) {
+    case QK_Q8_0:
+    case QK_Q1_0:
+    case QK_TQ2_0:
+    case QK_I2_256: return QK_WAY_ALONE;
+    default: return QK_WAY_TURNS;
+    }
+}
+
+static qk_way way_for(qk_cpu_family cpu, qk_type type) {
+    return cpu == QK_CPU_ZEN4 ? zen4_way(type) : cpu == QK_CPU_ZEN5 ? zen5_way(type) : QK_WAY_TURNS;
+}
+
 const char *qk_kv_name(qk_kv type) { return ref_table.kv[type].name; }
 
 size_t qk_kv_tile_bytes(qk_kv type, size_t head_dim) { return ref_table.kv[type].tile_bytes(head_dim); }
@@ -119,6 +134,6 @@ void qk_table_init(qk_table *t, qk_level level) {
     (void)level; /* unused if only the reference was compiled in */
     *t = ref_table;
     QK_LEVELS(SET_LEVEL)
-    const qk_maker maker = qk_cpu_maker();
-    for (int type = 0; type < QK_TYPE_N; type++) t->weight[type].way = way_for(maker, (qk_type)type);
+    const qk_cpu_family cpu = qk_cpu_family_of_machine();
+    for (int type = 0; type < QK_TYPE_N; type++) t->weight[type].way = way_for(cpu, (qk_type)type);
 }

@@ -124,7 +124,7 @@ static int open_text(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
 static int open_pool(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     int rc = qsf_pool_create(&r->pool, r->threads, &r->ledger, err);
     /* The table knows the best ways for the CPUs that were measured. */
-    if (rc == QSF_OK && !o->plan_only && qk_cpu_maker() == QK_MAKER_OTHER)
+    if (rc == QSF_OK && !o->plan_only && qk_cpu_family_of_machine() == QK_CPU_OTHER)
         qsf_measure_ways(&r->table, &r->plan, &r->model, r->pool);
     if (rc == QSF_OK && o->predict) qsf_predict(&r->prediction, &r->plan, &r->model, &r->table, r->pool);
     return rc;

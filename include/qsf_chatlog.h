@@ -18,7 +18,9 @@ typedef enum QSFLogKind {
     QSF_LOG_CLEAR,   /* all messages so far were removed */
     QSF_LOG_SYSTEM,  /* text: the new system prompt ("" = none) */
     QSF_LOG_SET,     /* name, text: a setting changed (also in the middle of an answer) */
-    QSF_LOG_MODEL    /* text: path of the new model */
+    QSF_LOG_MODEL,   /* text: path of the new model */
+    QSF_LOG_FORGET /* n: the first n messages left the context; name, text: an exchange that replaced them, a
+                        question and a summary, or NULL */
 } QSFLogKind;
 
 typedef struct QSFLogRecord {

@@ -40,6 +40,8 @@ typedef struct QSFParams {
 
 #define QSF_SETTING_TEXT 256
 
+#define QSF_PROTECT_NOTHING UINT32_MAX
+
 typedef struct QSFSettings {
     QSFParams params;
     uint64_t ram_budget;  /* 0 = auto */
@@ -55,7 +57,9 @@ typedef struct QSFSettings {
     char k[8], v[8];  /* the same for K or V alone; "auto" or "" = kv */
     char eviction[8]; /* "none", "sliding", "h2o", "snapkv"; "" = none */
     uint32_t eviction_window;  /* positions kept besides the protected ones; 0 = what the context holds */
-    uint32_t protected_prefix; /* first positions that are never evicted; 0 = the system prompt, at least 4 */
+    uint32_t protected_prefix; /* first positions that are never evicted; 0 = the system prompt, at least 4;
+                                  QSF_PROTECT_NOTHING */
+    uint32_t memory_threshold; /* MiB of available memory below which the cache shrinks; 0 = not watched */
     char cpu_mask[16];         /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
     bool show_thinking; /* used by the programs: show reasoning instead of folding or omitting it */
@@ -294,6 +298,8 @@ typedef struct QSFStats {
     char kv_note[96];            /* both and why: "q8 (lowered to fit the budget)" */
     char eviction[8];            /* policy in force */
     uint64_t evictions, evicted; /* since the model was loaded: how often, and positions in all */
+    uint64_t reliefs;            /* how often memory was given back because it was short */
+    char memory_note[200];       /* with memory_threshold: what was available at the last look */
     QSFContextInfo context;
     uint32_t ctx_train; /* context that the model was trained for; 0 = unknown */
     uint32_t prefill_done, prefill_total;

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "ui/app_internal.h"
+#include "ui/ask.h"
 #include "ui/block.h"
 #include "ui/commands.h"
 
@@ -30,6 +31,7 @@ void ui_app_free(UiApp *a) {
     ui_buf_free(&a->system);
     ui_stops_clear(&a->stops);
     ui_buf_free(&a->queue);
+    ui_buf_free(&a->compact.text);
     free(a->model_path);
     free(a->good_path);
     free(a->want_model);
@@ -53,6 +55,10 @@ void ui_app_say(UiApp *a, UiKind kind, const char *fmt, ...) {
 }
 
 bool ui_app_busy(const UiApp *a) { return a->running != UI_REQUEST_NONE; }
+
+bool ui_app_writing(const UiApp *a) {
+    return a->running == UI_REQUEST_ANSWER || a->running == UI_REQUEST_SUMMARY;
+}
 
 static bool is_command(const char *text, size_t len) {
     return len > 0 && text[0] == '/' && !(len > 1 && text[1] == '/') && !memchr(text, '\n', len);
@@ -126,6 +132,7 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         ui_app_say(a, UI_NOTICE, "%s", answer);
         return true;
     }
+    if (len == 1 && ui_ask_key(a, *text)) return true;
     if (!ui_app_can_take(a, text, len)) return false;
     if (is_command(text, len)) {
         run_command(a, text, len);
@@ -145,6 +152,7 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
         return false;
     }
+    a->asking = false;
     int64_t need;
     if (a->full_screen && !ui_app_fits(a, text, len, &need)) return false;
     send_message(a, text, len);
@@ -153,7 +161,7 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
 
 void ui_app_send_queued(UiApp *a) {
     size_t len = 0;
-    if (ui_app_busy(a) || !a->has_queue || !a->model_ready) return;
+    if (ui_app_busy(a) || ui_ask_open(a) || a->enlarging || !a->has_queue || !a->model_ready) return;
     char *text = ui_app_unqueue(a, &len);
     if (text) send_message(a, text, len);
     free(text);

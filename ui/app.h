@@ -13,7 +13,7 @@
 #define UI_SPARK       32
 #define UI_MESSAGE_MAX ((size_t)8 << 20) /* bytes of one message */
 
-typedef enum UiRequest { UI_REQUEST_NONE, UI_REQUEST_LOAD, UI_REQUEST_ANSWER } UiRequest;
+typedef enum UiRequest { UI_REQUEST_NONE, UI_REQUEST_LOAD, UI_REQUEST_ANSWER, UI_REQUEST_SUMMARY } UiRequest;
 
 /* Callbacks for the line mode; the full screen draws the transcript instead. Any may be NULL. */
 typedef struct UiHooks {
@@ -38,6 +38,15 @@ typedef struct UiTyped {
     double tokens;
 } UiTyped;
 
+/* A summary that the model is writing (forget.h). */
+typedef struct UiCompact {
+    uint32_t exchanges; /* that it replaces */
+    bool go_on;         /* the last answer continues after it */
+    bool full;          /* it is long enough: the engine was told to stop */
+    uint32_t tokens;
+    UiBuf text;
+} UiCompact;
+
 typedef struct UiApp {
     UiEngine engine;
     UiHooks hooks;
@@ -60,6 +69,11 @@ typedef struct UiApp {
 
     bool snapshots;          /* what was evaluated is kept with the session */
     uint64_t snapshot_limit; /* as in QSFRequest */
+
+    bool asking;       /* what to do at a full context was asked (ask.h) */
+    bool enlarging;    /* the context is being enlarged for the answer */
+    UiCompact compact; /* of the running UI_REQUEST_SUMMARY */
+    double read_tps;   /* speed of the last longer prefill, 0 = unknown */
 
     bool guide_talk; /* the messages in the context were exchanged with the guide */
     bool has_queue;
@@ -105,6 +119,8 @@ void ui_app_say(UiApp *a, UiKind kind, const char *fmt, ...) __attribute__((form
 void ui_app_print(UiApp *a, UiKind kind, const char *text);
 
 bool ui_app_busy(const UiApp *a);
+/* The model is writing: an answer or a summary. */
+bool ui_app_writing(const UiApp *a);
 
 /* Submits a line of input: a slash command, or a message; "//x" is the message "/x". false: it was not taken
  * (one message is queued already) and should stay in the input line. */

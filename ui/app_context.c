@@ -48,7 +48,7 @@ void ui_app_count_context(UiApp *a) {
 }
 
 void ui_app_refresh_context(UiApp *a) {
-    if (a->ctx_stale && a->model_ready && a->running != UI_REQUEST_ANSWER) count_now(a);
+    if (a->ctx_stale && a->model_ready && !ui_app_writing(a)) count_now(a);
 }
 
 /* A context for need tokens and an answer, at most what the model was trained for; 0 = none. */
@@ -61,14 +61,17 @@ static uint32_t larger_context(const UiApp *a, int64_t need) {
 
 void ui_app_context_advice(const UiApp *a, int64_t need, char *dst, size_t cap) {
     uint32_t ctx = need > 0 ? larger_context(a, need) : 0;
-    bool messages = ui_transcript_last(&a->chat) != NULL;
+    size_t exchanges;
+    bool messages = ui_transcript_count(&a->chat, &exchanges) > 0;
     char larger[32] = "";
     if (ctx > 0) (void)snprintf(larger, sizeof larger, "/ctx %u", ctx);
     (void)snprintf(dst, cap, "%s%s%s", larger,
                    !messages ? ""
                    : ctx > 0 ? ", "
                              : "",
-                   messages ? "/undo or /clear" : "");
+                   exchanges > 1 ? "/forget or /clear"
+                   : messages    ? "/undo or /clear"
+                                 : "");
     if (!dst[0]) (void)snprintf(dst, cap, "shorten the message");
 }
 

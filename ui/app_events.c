@@ -6,6 +6,8 @@
 
 #include "qsf_cli.h"
 #include "ui/app_internal.h"
+#include "ui/ask.h"
+#include "ui/forget.h"
 #include "ui/guide.h"
 
 #define UI_PIN_SECONDS 0.4 /* interval of checking how much is pinned */
@@ -80,11 +82,21 @@ static void say_thinking(UiApp *a, const QSFEvent *e) {
                e->stop == QSF_STOP_LENGTH ? ", /set max-tokens N allows more" : "");
 }
 
+/* A person at a terminal is asked what to do. An answer without text was withdrawn. */
+static bool asks(const UiApp *a, const QSFEvent *e) {
+    const UiItem *last = ui_transcript_last(&a->chat);
+    return e->stop == QSF_STOP_CONTEXT && a->interactive && !a->stopping && last && last->kind == UI_ANSWER;
+}
+
+#define READ_LEAST 16u /* tokens of a prefill whose speed counts */
+
 static void answer_done(UiApp *a, const QSFEvent *e) {
     ui_app_refresh_stats(a);
     close_answer(a, qsf_stop_name(e->stop), e);
     say_thinking(a, e);
-    if (e->stop == QSF_STOP_CONTEXT) {
+    if (e->prompt_tokens >= e->reused_tokens + READ_LEAST) a->read_tps = a->stats.prefill_tps;
+    const bool ask = asks(a, e);
+    if (e->stop == QSF_STOP_CONTEXT && !ask) {
         if (a->exit_code == 0) a->exit_code = 5;
         char advice[80];
         ui_app_context_advice(a, (int64_t)a->stats.ctx_size + 1, advice, sizeof advice);
@@ -96,6 +108,7 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
         ui_app_say(a, UI_NOTICE, "%u tokens left the context (%s)", e->evicted, a->settings.eviction);
     if (a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
     say_seed(a, e);
+    if (ask) ui_ask(a);
 }
 
 /* The prompt was longer than the context: in the chat the advice differs from the options that the engine
@@ -187,6 +200,7 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     if (a->running == UI_REQUEST_LOAD) return;
     ui_app_take_back(a, &now, QSF_SETTING_REPLAN, e->code != 0);
     qsf_settings_take(&a->good_settings, &now, QSF_SETTING_REPLAN);
+    ui_ask_planned(a, e->code == 0);
 }
 
 static void load_failed(UiApp *a, const QSFEvent *e) {
@@ -209,11 +223,17 @@ static void load_failed(UiApp *a, const QSFEvent *e) {
 
 static void request_ended(UiApp *a, const QSFEvent *e) {
     UiRequest was = a->running;
+    const bool stopped = e->type == QSF_EVENT_DONE && e->stop == QSF_STOP_INTERRUPTED;
     a->running = UI_REQUEST_NONE;
     if (was == UI_REQUEST_LOAD && e->type == QSF_EVENT_LOADED)
         model_loaded(a, e);
     else if (was == UI_REQUEST_LOAD)
         load_failed(a, e);
+    else if (was == UI_REQUEST_SUMMARY)
+        ui_compact_end(a, stopped,
+                       e->type == QSF_EVENT_DONE ? NULL
+                       : e->text                 ? e->text
+                                                 : "the engine failed");
     else if (e->type == QSF_EVENT_DONE)
         answer_done(a, e);
     else
@@ -225,7 +245,8 @@ static void request_ended(UiApp *a, const QSFEvent *e) {
 
 /* Said once; what each answer evicted is marked after it. */
 static void evicted(UiApp *a) {
-    if (a->evict_said) return;
+    ui_app_refresh_stats(a);
+    if (a->evict_said || a->stats.reliefs > 0) return; /* that memory is short was said */
     a->evict_said = true;
     ui_app_say(a, UI_NOTICE,
                "the context is full: the model forgets by the policy %s; /kv shows and changes it",
@@ -243,7 +264,9 @@ static void take(UiApp *a, const QSFEvent *e) {
     }
     if (a->running == UI_REQUEST_NONE || e->request != a->request) return;
     if (e->type == QSF_EVENT_EVICTED) evicted(a);
-    if (e->type == QSF_EVENT_TEXT || e->type == QSF_EVENT_REASONING)
+    if (a->running == UI_REQUEST_SUMMARY && (e->type == QSF_EVENT_TEXT || e->type == QSF_EVENT_REASONING))
+        ui_compact_text(a, e->text, e->type == QSF_EVENT_TEXT ? e->text_len : 0, e->tokens);
+    else if (e->type == QSF_EVENT_TEXT || e->type == QSF_EVENT_REASONING)
         answer_text(a, e);
     else if (e->type == QSF_EVENT_DONE || e->type == QSF_EVENT_ERROR || e->type == QSF_EVENT_LOADED)
         request_ended(a, e);

@@ -224,6 +224,10 @@ static void replay_record(void *arg, const QSFLogRecord *r) {
     case QSF_LOG_PART: break;
     case QSF_LOG_UNDO: (void)ui_transcript_drop(&a->chat, r->n); break;
     case QSF_LOG_CLEAR: ui_transcript_clear(&a->chat); break;
+    case QSF_LOG_FORGET:
+        (void)ui_transcript_forget(&a->chat, r->n);
+        if (r->name && r->text) (void)ui_transcript_prepend(&a->chat, r->name, r->text, r->len);
+        break;
     case QSF_LOG_SYSTEM:
         ui_buf_clear(&a->system);
         ui_buf_add(&a->system, r->text, r->len);

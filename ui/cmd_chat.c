@@ -7,6 +7,7 @@
 
 #include "ui/app_internal.h"
 #include "ui/commands.h"
+#include "ui/forget.h"
 
 bool ui_cmd_quit(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;
@@ -16,7 +17,7 @@ bool ui_cmd_quit(UiApp *a, const char *name, const char *args) {
 
 bool ui_cmd_clear(UiApp *a, const char *name, const char *args) {
     (void)args;
-    if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name)) return false;
+    if (ui_app_writing(a) && ui_cmd_busy(a, name)) return false;
     ui_app_clear_messages(a);
     ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
     ui_app_say(a, UI_NOTICE, "conversation cleared");
@@ -47,14 +48,49 @@ bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
     return false;
 }
 
-bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {
+/* Parses a number of exchanges, 1 or more; "" is 1. false: reported. */
+static bool parse_exchanges(UiApp *a, const char *name, const char *args, long *n) {
     char *end;
-    long n = *args ? strtol(args, &end, 10) : 1;
-    if (*args && (*end || n < 1 || n > 1000000)) {
-        ui_app_say(a, UI_ERROR, "/%s expects a number of exchanges, 1 or more, not '%.40s'", name, args);
+    *n = *args ? strtol(args, &end, 10) : 1;
+    if (!*args || (!*end && *n >= 1 && *n <= 1000000)) return true;
+    ui_app_say(a, UI_ERROR, "/%s expects a number of exchanges, 1 or more, not '%.40s'", name, args);
+    return false;
+}
+
+bool ui_cmd_forget(UiApp *a, const char *name, const char *args) {
+    long n;
+    const uint32_t all = ui_exchanges(a);
+    if (!parse_exchanges(a, name, args, &n) || ui_cmd_busy(a, name)) return false;
+    if (all == 0) {
+        ui_app_say(a, UI_ERROR, "/%s: nothing to forget", name);
         return false;
     }
+    ui_forget(a, n < (long)all ? (uint32_t)n : all);
+    return true;
+}
+
+bool ui_cmd_compact(UiApp *a, const char *name, const char *args) {
+    (void)args;
     if (ui_cmd_busy(a, name)) return false;
+    if (!a->model_ready) {
+        ui_app_say(a, UI_ERROR, "/%s: no model is loaded", name);
+        return false;
+    }
+    ui_app_refresh_context(a);
+    const uint32_t n = ui_compact_choose(a);
+    if (n == 0) {
+        ui_app_say(a, UI_ERROR,
+                   ui_exchanges(a) < 2 ? "/%s: fewer than two exchanges"
+                                       : "/%s: a summary does not fit the context",
+                   name);
+        return false;
+    }
+    return ui_compact(a, n, false);
+}
+
+bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {
+    long n;
+    if (!parse_exchanges(a, name, args, &n) || ui_cmd_busy(a, name)) return false;
     uint32_t drop = 0;
     long users = 0;
     for (size_t i = a->chat.n; i > 0 && users < n; i--) {

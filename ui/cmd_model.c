@@ -113,21 +113,28 @@ static void show_kv(UiApp *a) {
     qsf_setting_get(&a->settings, qsf_setting_find("eviction-window"), window, sizeof window);
     qsf_setting_get(&a->settings, qsf_setting_find("protected-prefix"), prefix, sizeof prefix);
     ui_buf_printf(&b, "policy %s, window %s, protected prefix %s\n", a->settings.eviction, window, prefix);
+    if (a->settings.memory_threshold > 0)
+        ui_buf_printf(&b, "memory threshold %u MB%s%s\n", a->settings.memory_threshold,
+                      a->stats.memory_note[0] ? "; last seen: " : "", a->stats.memory_note);
     show_types(a, &b);
     ui_buf_printf(&b, "%u of %u tokens in the context, %llu evicted\n", a->stats.ctx_used, a->stats.ctx_size,
                   (unsigned long long)a->stats.evicted);
     ui_buf_puts(
         &b,
-        "/kv policy none|sliding|h2o|snapkv, /kv window N, /kv prefix N, /kv type T, /kv k-type T, /kv v-type T change it");
+        "/kv policy none|sliding|h2o|snapkv, /kv window N, /kv prefix N, /kv threshold MB, /kv type T, /kv k-type T, /kv v-type T change it");
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);
 }
 
 /* /kv f16 is /kv type f16. */
 bool ui_cmd_kv(UiApp *a, const char *name, const char *args) {
-    static const char *const words[][2] = { { "policy", "eviction-policy" },  { "window", "eviction-window" },
-                                            { "prefix", "protected-prefix" }, { "type", "kv-type" },
-                                            { "k-type", "k-type" },           { "v-type", "v-type" } };
+    static const char *const words[][2] = { { "policy", "eviction-policy" },
+                                            { "window", "eviction-window" },
+                                            { "prefix", "protected-prefix" },
+                                            { "threshold", "memory-threshold-mb" },
+                                            { "type", "kv-type" },
+                                            { "k-type", "k-type" },
+                                            { "v-type", "v-type" } };
     const size_t n = strcspn(args, " \t");
     const char *value = args + n + strspn(args + n, " \t");
     (void)name;
@@ -137,7 +144,8 @@ bool ui_cmd_kv(UiApp *a, const char *name, const char *args) {
     }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i][0]) == n && strncmp(args, words[i][0], n) == 0)
-            return ui_app_set(a, qsf_setting_find(words[i][1]), value, false);
+            return *value ? ui_app_set(a, qsf_setting_find(words[i][1]), value, false)
+                          : ui_cmd_set(a, "set", words[i][1]);
     return set_by_name(a, "kv-type", args);
 }
 

@@ -29,7 +29,7 @@ static bool exists(const char *name) {
 
 bool ui_cmd_new(UiApp *a, const char *name, const char *args) {
     char fresh[sizeof a->session.name];
-    if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name)) return false;
+    if (ui_app_writing(a) && ui_cmd_busy(a, name)) return false;
     if (*args && !name_fits(a, args)) return false;
     if (*args && exists(args)) {
         ui_app_say(a, UI_ERROR, "session %s exists: /load %s resumes it", args, args);
@@ -76,7 +76,7 @@ static bool save_new(UiApp *a, const char *to) {
 /* A conversation with a file continues in a copy of that name; for one without, the file is created now. */
 bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
     bool other = *args && strcmp(args, a->session.name) != 0;
-    if (a->running == UI_REQUEST_ANSWER && *args && ui_cmd_busy(a, name)) return false;
+    if (ui_app_writing(a) && *args && ui_cmd_busy(a, name)) return false;
     if (*args && !name_fits(a, args)) return false;
     if (!*args && a->session.on) {
         ui_app_say(a, UI_NOTICE,
@@ -105,7 +105,7 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
     if (is_model) ui_app_load(a, path);
     free(path);
     if (is_model) return true;
-    if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name)) return false;
+    if (ui_app_writing(a) && ui_cmd_busy(a, name)) return false;
     if (!name_fits(a, args)) return false;
     if (!exists(args)) {
         ui_app_say(a, UI_ERROR, "there is no session %s; /sessions lists them", args);

@@ -23,6 +23,9 @@ static void stats_speed(const QSFStats *s, UiBuf *b) {
     if (s->evictions > 0)
         ui_buf_printf(b, "evicted  %llu tokens in %llu evictions (%s)\n", (unsigned long long)s->evicted,
                       (unsigned long long)s->evictions, s->eviction);
+    if (s->reliefs > 0)
+        ui_buf_printf(b, "memory   was short %llu time%s and was given back\n",
+                      (unsigned long long)s->reliefs, s->reliefs == 1 ? "" : "s");
 }
 
 static void stats_io(const QSFStats *s, UiBuf *b) {

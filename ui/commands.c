@@ -23,6 +23,10 @@ static const UiCommand table[] = {
     { "model", "", "[FILE]", "show or load a model; guide is the built-in one", UI_ARG_MODEL, ui_cmd_model },
     { "retry", "regen,regenerate", "", "answer the last message again", UI_ARG_NONE, ui_cmd_retry },
     { "undo", "", "[N]", "remove the last N exchanges (default 1)", UI_ARG_NONE, ui_cmd_undo },
+    { "forget", "", "[N]", "remove the oldest N exchanges from the context (default 1)", UI_ARG_NONE,
+      ui_cmd_forget },
+    { "compact", "", "", "replace the oldest half of the exchanges by a summary", UI_ARG_NONE,
+      ui_cmd_compact },
     { "continue", "", "", "continue the last answer", UI_ARG_NONE, ui_cmd_continue },
     { "think", "thinking", "[show|hide]", "show or fold the reasoning before answers", UI_ARG_THINK,
       ui_cmd_think },
@@ -36,7 +40,7 @@ static const UiCommand table[] = {
     { "io", "", "[auto|uring|pread|mmap|direct WHEN]",
       "show or change how weights are read; direct on|off|auto: bypass the page cache", UI_ARG_IO,
       ui_cmd_io },
-    { "kv", "", "[policy NAME|window N|prefix N|type T|k-type T|v-type T]",
+    { "kv", "", "[policy NAME|window N|prefix N|threshold MB|type T|k-type T|v-type T]",
       "show or change what the context forgets when it is full, and the type of the KV cache", UI_ARG_NONE,
       ui_cmd_kv },
     { "save", "", "[NAME]", "show where the session is saved, or save it as NAME", UI_ARG_NONE, ui_cmd_save },
@@ -209,6 +213,8 @@ bool ui_command_run(UiApp *a, const char *line, size_t len) {
 bool ui_cmd_busy(UiApp *a, const char *name) {
     if (a->running == UI_REQUEST_NONE) return false;
     ui_app_say(a, UI_ERROR, "/%s has to wait: %s (^C stops it)", name,
-               a->running == UI_REQUEST_LOAD ? "a model is being loaded" : "an answer is being written");
+               a->running == UI_REQUEST_LOAD      ? "a model is being loaded"
+               : a->running == UI_REQUEST_SUMMARY ? "a summary is being written"
+                                                  : "an answer is being written");
     return true;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ui/ask.h"
 #include "ui/format.h"
 #include "ui/guide.h"
 #include "ui/screen.h"
@@ -86,6 +87,9 @@ static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {
     bool stopped = s->flash_stops && !s->app->stopping;
     if (s->flash[0] && s->flash_until > ui_now() && !stopped)
         ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, " %s ", s->flash);
+    else if (ui_ask_open(s->app) && in->len == 0)
+        ui_canvas_puts(c, row, 1, cols, UI_STYLE_WARN,
+                       cols >= 60 ? " context full: " UI_ASK_KEYS " " : " " UI_ASK_KEYS " ");
     else
         draw_too_long(s, in, row, cols);
     if (below > 0 && cols >= 30) {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/ask.h"
+
 #define UI_FLASH_SECONDS 3.0
 #define UI_QUIT_SECONDS  2.0
 
@@ -72,6 +74,24 @@ bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
     return true;
 }
 
+/* A digit on an empty input line answers the question at a full context. */
+static bool key_choice(UiScreen *s, const UiKey *k) {
+    UiInputView in;
+    if (k->action != UI_DO_EDIT || k->n != 1 || !ui_ask_open(s->app)) return false;
+    ui_input_view(&in);
+    if (in.len > 0 || !ui_ask_key(s->app, k->bytes[0])) return false;
+    ui_chatview_end(&s->view);
+    return true;
+}
+
+/* Leaves the question at a full context; false if there is none. */
+static bool leave_question(UiScreen *s) {
+    if (!ui_ask_open(s->app)) return false;
+    ui_ask_stop(s->app);
+    ui_screen_flash(s, "the answer stays as it is");
+    return true;
+}
+
 static void key_stop(UiScreen *s) {
     UiInputView in;
     double now = ui_now();
@@ -80,6 +100,7 @@ static void key_stop(UiScreen *s) {
         s->flash_stops = true;
         return;
     }
+    if (leave_question(s)) return;
     ui_input_view(&in);
     bool empty = in.len == 0;
     if (empty && now - s->stop_time < UI_QUIT_SECONDS) {
@@ -106,6 +127,8 @@ static void key_escape(UiScreen *s) {
         ui_input_set(ui_buf_str(&both), both.len);
         ui_buf_free(&both);
         free(queued);
+    } else if (leave_question(s)) {
+        return;
     } else if (!s->view.follow) {
         ui_chatview_end(&s->view);
     } else {
@@ -146,6 +169,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
         pager_key(s, k);
         return;
     }
+    if (key_choice(s, k)) return;
     switch (k->action) {
     case UI_DO_EDIT: ui_input_feed(k->bytes, k->n); break;
     case UI_DO_STOP: key_stop(s); break;

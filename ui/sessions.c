@@ -51,12 +51,22 @@ static void count_message(Row *row, const QSFLogRecord *r) {
     ui_buf_puts(&row->roles, user ? "u" : "a");
 }
 
+static void forget(Row *row, const QSFLogRecord *r) {
+    const size_t gone = r->n < row->roles.len ? r->n : row->roles.len;
+    UiBuf rest = { 0 };
+    if (r->text) ui_buf_puts(&rest, "ua");
+    ui_buf_puts(&rest, ui_buf_str(&row->roles) + gone);
+    ui_buf_free(&row->roles);
+    row->roles = rest;
+}
+
 static void on_record(void *arg, const QSFLogRecord *r) {
     Row *row = arg;
     switch (r->kind) {
     case QSF_LOG_MESSAGE: count_message(row, r); break;
     case QSF_LOG_UNDO: cut(&row->roles, r->n < row->roles.len ? row->roles.len - r->n : 0); break;
     case QSF_LOG_CLEAR: cut(&row->roles, 0); break;
+    case QSF_LOG_FORGET: forget(row, r); break;
     case QSF_LOG_MODEL:
         ui_buf_clear(&row->model_raw);
         ui_buf_add(&row->model_raw, r->text ? r->text : "", r->len);

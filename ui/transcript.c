@@ -212,6 +212,47 @@ uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n) {
     return dropped;
 }
 
+uint32_t ui_transcript_forget(UiTranscript *t, uint32_t n) {
+    uint32_t gone = 0;
+    for (size_t i = 0; i < t->n && gone < n; i++) {
+        UiItem *it = t->items[i];
+        if (!it->in_context) continue;
+        it->in_context = false;
+        it->past = true;
+        it->version++;
+        gone++;
+    }
+    return gone;
+}
+
+/* Moves the last item to place i. */
+static void move_last(UiTranscript *t, size_t i) {
+    UiItem *it = t->items[t->n - 1];
+    memmove(t->items + i + 1, t->items + i, (t->n - 1 - i) * sizeof *t->items);
+    t->items[i] = it;
+}
+
+bool ui_transcript_prepend(UiTranscript *t, const char *question, const char *text, size_t len) {
+    size_t at = 0;
+    while (at < t->n && !t->items[at]->in_context) at++;
+    const uint32_t first = at < t->n ? t->items[at]->number : t->next_number + 1;
+    const uint32_t next = t->next_number;
+    UiItem *user = ui_transcript_add(t, UI_USER, question, strlen(question));
+    UiItem *answer = user ? ui_transcript_add(t, UI_ANSWER, text, len) : NULL;
+    if (!answer) {
+        if (user) ui_transcript_remove(t, user);
+        t->next_number = next;
+        return false;
+    }
+    ui_item_close(answer);
+    move_last(t, at); /* the answer */
+    move_last(t, at); /* the question before it */
+    if (at + 2 < t->n) t->next_number = next;
+    user->number = first > 2 ? first - 2 : 1;
+    answer->number = first > 2 ? first - 1 : 2;
+    return true;
+}
+
 size_t ui_transcript_count(const UiTranscript *t, size_t *of_user) {
     size_t n = 0, user = 0;
     for (size_t i = 0; i < t->n; i++) {

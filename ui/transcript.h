@@ -82,6 +82,12 @@ UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind);
 /* Removes the last n messages that the model sees, and the program's output after each of them; messages that
  * the model does not see stay, with the output after them. Returns how many were removed. */
 uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n);
+/* The first n messages that the model sees leave the context permanently and stay on the screen. Returns how many
+ * there were. */
+uint32_t ui_transcript_forget(UiTranscript *t, uint32_t n);
+/* Puts an exchange, a message of the user and an answer, before the first message that the model sees. false
+ * without memory: nothing was added. */
+bool ui_transcript_prepend(UiTranscript *t, const char *question, const char *text, size_t len);
 /* Number of messages that the model sees, and of them the user's. */
 size_t ui_transcript_count(const UiTranscript *t, size_t *of_user);
 

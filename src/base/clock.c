@@ -112,10 +112,11 @@ static uint64_t cgroup_left(const char *dir, bool v2) {
 
 /* Finds the path of this process below the mount point of a controller: the line "N:...,name,...:PATH" of
  * /proc/self/cgroup, or "0::PATH" if name is NULL. "" if there is no such line. */
-static void cgroup_path(const char *name, char out[PATH_MAX]) {
-    char text[TEXT_MAX];
+static void cgroup_path(const char *root, const char *name, char out[PATH_MAX]) {
+    char file[PATH_MAX], text[TEXT_MAX];
     out[0] = '\0';
-    if (!read_text("/proc/self/cgroup", text)) return;
+    int n = snprintf(file, sizeof file, "%s/proc/self/cgroup", root);
+    if (n < 0 || (size_t)n >= sizeof file || !read_text(file, text)) return;
     char *save;
     for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
         char *list = strchr(line, ':');
@@ -123,11 +124,11 @@ static void cgroup_path(const char *name, char out[PATH_MAX]) {
         if (path == NULL) continue;
         *path++ = '\0';
         list++;
-        size_t n = name == NULL ? 0 : strlen(name);
+        size_t len = name == NULL ? 0 : strlen(name);
         const char *hit = name == NULL ? list : strstr(list, name);
         bool match = name == NULL ? *list == '\0'
                                   : hit != NULL && (hit == list || hit[-1] == ',') &&
-                                        (hit[n] == '\0' || hit[n] == ',');
+                                        (hit[len] == '\0' || hit[len] == ',');
         if (!match) continue;
         snprintf(out, PATH_MAX, "%s", path);
         return;
@@ -138,14 +139,15 @@ typedef uint64_t (*CgroupFn)(const char *dir, bool v2);
 
 /* Returns the minimum of fn over the cgroup of this process and all its ancestors. Inside a container the
  * path may not exist below the mount point; its existing ancestors (at least the mount point) still count. */
-static uint64_t cgroup_min(const char *mount, const char *controller, bool v2, CgroupFn fn) {
+static uint64_t cgroup_min(const char *root, const char *mount, const char *controller, bool v2,
+                           CgroupFn fn) {
     char path[PATH_MAX], dir[PATH_MAX];
-    cgroup_path(controller, path);
+    cgroup_path(root, controller, path);
     if (strstr(path, "..") != NULL)
         path[0] = '\0'; /* outside our namespace: only the mount point is visible */
     uint64_t best = UINT64_MAX;
     for (;;) {
-        int n = snprintf(dir, sizeof dir, "%s%s", mount, path);
+        int n = snprintf(dir, sizeof dir, "%s%s%s", root, mount, path);
         if (n > 0 && (size_t)n < sizeof dir) best = min_u64(best, fn(dir, v2));
         char *slash = strrchr(path, '/');
         if (slash == NULL) return best;
@@ -153,15 +155,35 @@ static uint64_t cgroup_min(const char *mount, const char *controller, bool v2, C
     }
 }
 
+uint64_t qsf_available_below(const char *root) {
+    char path[PATH_MAX], text[TEXT_MAX];
+    uint64_t v = UINT64_MAX;
+    int n = snprintf(path, sizeof path, "%s/proc/meminfo", root);
+    if (n > 0 && (size_t)n < sizeof path && read_text(path, text) && line_number(text, "MemAvailable:", &v))
+        v = v < UINT64_MAX / 1024 ? v * 1024 : UINT64_MAX;
+    v = min_u64(v, cgroup_min(root, "/sys/fs/cgroup", NULL, true, cgroup_left));
+    v = min_u64(v, cgroup_min(root, "/sys/fs/cgroup/unified", NULL, true, cgroup_left));
+    return min_u64(v, cgroup_min(root, "/sys/fs/cgroup/memory", "memory", false, cgroup_left));
+}
+
 uint64_t qsf_available_bytes(void) {
-    uint64_t v = proc_kib("/proc/meminfo", "MemAvailable:");
-    if (v == 0) {
-        long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-        v = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
-    }
-    v = min_u64(v, cgroup_min("/sys/fs/cgroup", NULL, true, cgroup_left));
-    v = min_u64(v, cgroup_min("/sys/fs/cgroup/unified", NULL, true, cgroup_left));
-    return min_u64(v, cgroup_min("/sys/fs/cgroup/memory", "memory", false, cgroup_left));
+    uint64_t v = qsf_available_below("");
+    if (v != UINT64_MAX) return v;
+    long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
+}
+
+double qsf_memory_stall_below(const char *root) {
+    char path[PATH_MAX], text[TEXT_MAX];
+    int n = snprintf(path, sizeof path, "%s/proc/pressure/memory", root);
+    if (n < 0 || (size_t)n >= sizeof path || !read_text(path, text)) return -1;
+    const char *full = strstr(text, "full avg10=");
+    if (full == NULL) return -1;
+    full += strlen("full avg10=");
+    if (!isdigit((unsigned char)*full)) return -1;
+    uint64_t whole = strtoull(full, (char **)&full, 10);
+    double tenth = *full == '.' && isdigit((unsigned char)full[1]) ? (full[1] - '0') / 10.0 : 0;
+    return whole > 100 ? -1 : (double)whole + tenth;
 }
 
 /* Returns the CPU quota of the cgroup at dir in CPUs, rounded up; UINT64_MAX without a quota. */
@@ -199,7 +221,7 @@ static uint64_t affinity_cpus(void) {
 
 int qsf_cpu_count(void) {
     uint64_t n = affinity_cpus();
-    n = min_u64(n, cgroup_min("/sys/fs/cgroup", NULL, true, cgroup_cpus));
-    n = min_u64(n, cgroup_min("/sys/fs/cgroup/cpu", "cpu", false, cgroup_cpus));
+    n = min_u64(n, cgroup_min("", "/sys/fs/cgroup", NULL, true, cgroup_cpus));
+    n = min_u64(n, cgroup_min("", "/sys/fs/cgroup/cpu", "cpu", false, cgroup_cpus));
     return (int)n;
 }

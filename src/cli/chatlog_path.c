@@ -12,7 +12,8 @@
 
 #include "src/base/strbuf.h"
 
-static const char *const kind_names[] = { "message", "part", "undo", "clear", "system", "set", "model" };
+static const char *const kind_names[] = { "message", "part", "undo",  "clear",
+                                          "system",  "set",  "model", "forget" };
 
 const char *qsf_chatlog_kind_name(QSFLogKind k) { return kind_names[k]; }
 

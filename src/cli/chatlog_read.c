@@ -35,8 +35,8 @@ static bool record_of(const QsfJson *v, QSFLogRecord *r) {
     *r = (QSFLogRecord){ 0 };
     if (!kind) return false;
     int k = 0;
-    while (k <= QSF_LOG_MODEL && strcmp(kind, qsf_chatlog_kind_name((QSFLogKind)k))) k++;
-    if (k > QSF_LOG_MODEL) return false;
+    while (k <= QSF_LOG_FORGET && strcmp(kind, qsf_chatlog_kind_name((QSFLogKind)k))) k++;
+    if (k > QSF_LOG_FORGET) return false;
     r->kind = (QSFLogKind)k;
     r->role = string_of(v, "role", &len);
     r->name = string_of(v, "name", &len);

@@ -152,6 +152,11 @@ void qsf_board_decode(QsfBoard *b, uint32_t ctx_used) {
     pthread_mutex_unlock(&b->lock);
 }
 
+static void note_memory(QsfBoard *b) {
+    (void)qsf_pressure_note(&b->rt->pressure, b->rt->settings.memory_threshold, b->s.memory_note,
+                            sizeof b->s.memory_note);
+}
+
 /* Decoding speed and bytes are counted after the first token, which belongs to the prefill. */
 void qsf_board_token(QsfBoard *b, const QsfSample *t, uint32_t ctx_used, int32_t max_tokens) {
     QsfForwardStats f;
@@ -173,6 +178,7 @@ void qsf_board_token(QsfBoard *b, const QsfSample *t, uint32_t ctx_used, int32_t
     s->ctx_used = ctx_used;
     s->token_p = (double)t->p;
     s->token_entropy = (double)t->entropy;
+    note_memory(b);
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -189,6 +195,7 @@ static void add_live(QsfBoard *b, QSFStats *s) {
     qsf_forward_stats(b->rt->fwd, &f);
     s->evictions = f.evictions;
     s->evicted = f.evicted;
+    s->reliefs = f.reliefs;
     qsf_ledger_snapshot(&b->rt->ledger, &l);
     for (unsigned i = 0; i < QSF_MEM_N; i++) s->mem[i].used = l.used[i];
     s->mem[QSF_MEM_PINNED].planned += f.lent_bytes;

@@ -137,7 +137,9 @@ int qsf_runtime_evict(QsfRuntime *r, const QSFSettings *s, QsfErr *err) {
     if (automatic > half) automatic = half;
     const QsfEvict e = { .kind = kind == QSF_EVICT_N ? QSF_EVICT_NONE : kind,
                          .window = s->eviction_window,
-                         .protect = s->protected_prefix > 0 ? s->protected_prefix : automatic };
+                         .protect = s->protected_prefix == QSF_PROTECT_NOTHING ? 0
+                                    : s->protected_prefix > 0                  ? s->protected_prefix
+                                                                               : automatic };
     return qsf_forward_evict(r->fwd, &e, err);
 }
 
@@ -187,6 +189,7 @@ int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     qsf_ledger_init(&r->ledger, 0);
     r->settings = o->settings;
     r->cancel = o->cancel;
+    qsf_pressure_init(&r->pressure);
     int rc = open_all(r, path, o, base, err);
     if (rc != QSF_OK) qsf_runtime_close(r);
     return rc;

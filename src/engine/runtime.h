@@ -7,6 +7,7 @@
 
 #include "qsf_engine.h"
 #include "src/engine/predict.h"
+#include "src/engine/pressure.h"
 #include "src/forward/forward.h"
 #include "src/plan/options.h"
 #include "src/sample/sampler.h"
@@ -33,10 +34,13 @@ typedef struct QsfRuntime {
     QsfPlanFacts facts;          /* constant while it is open */
     QsfPlanOptions plan_options; /* the plan was made from these; for the next one */
     QsfPrediction prediction;    /* zero unless requested (predict) */
-    uint32_t system_tokens;      /* of qsf_runtime_protect */
-    bool lost;                   /* neither a new plan nor the old one could be applied: the model must be
+    QsfPressure pressure;        /* with memory-threshold-mb; relief.h */
+    bool pressed;                /* memory is short: what was given back is not taken again */
+    bool relief_told, no_relief_told;
+    uint32_t system_tokens;   /* of qsf_runtime_protect */
+    bool lost;                /* neither a new plan nor the old one could be applied: the model must be
                                     reopened */
-    char budget_notice[256];     /* the budget that was chosen (auto), and how to change it; or "" */
+    char budget_notice[256];  /* the budget that was chosen (auto), and how to change it; or "" */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     char ctx_notice[128];     /* the context is longer than what the model was trained for; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer; banned by ignore_eos */

@@ -201,6 +201,18 @@ static bool set_window(const QSFSetting *row, QSFSettings *s, void *p, const cha
     *(uint32_t *)p = old;
     return false;
 }
+/* 0 is a number here, and auto another value. */
+static bool set_prefix(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    if (!set_int_auto(row, s, p, value)) return false;
+    if (*(uint32_t *)p == 0 && strcasecmp(value, "auto") != 0) *(uint32_t *)p = QSF_PROTECT_NOTHING;
+    return true;
+}
+static void get_prefix(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    if (*(const uint32_t *)p == QSF_PROTECT_NOTHING)
+        snprintf(dst, cap, "0");
+    else
+        get_int_auto(s, p, dst, cap);
+}
 static bool set_io(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
     char word[WORD_MAX];
     (void)row;
@@ -276,6 +288,8 @@ const QsfSettingKind qsf_kind_kv_one = { set_kv_one, get_kv_one, "auto, f16, f32
 const QsfSettingKind qsf_kind_eviction = { set_eviction, get_text, "none, sliding, h2o or snapkv" };
 const QsfSettingKind qsf_kind_window = { set_window, get_int_auto,
                                          "a whole number from 64 to 16777216, or auto" };
+const QsfSettingKind qsf_kind_prefix = { set_prefix, get_prefix,
+                                         "a whole number from 0 to 16777216, or auto" };
 const QsfSettingKind qsf_kind_io = { set_io, get_text, "auto, uring, pread or mmap" };
 const QsfSettingKind qsf_kind_direct = { set_direct, get_text, "auto, on or off" };
 const QsfSettingKind qsf_kind_mask = {

@@ -18,7 +18,7 @@ typedef struct QsfSettingKind {
 extern const QsfSettingKind qsf_kind_float;    /* float */
 extern const QsfSettingKind qsf_kind_positive; /* float above 0 */
 extern const QsfSettingKind qsf_kind_int;      /* int32_t, or uint32_t if min is not negative */
-extern const QsfSettingKind qsf_kind_auto, qsf_kind_eviction,
+extern const QsfSettingKind qsf_kind_auto, qsf_kind_prefix, qsf_kind_eviction,
     qsf_kind_window;                         /* the same; 0 is printed as "auto" */
 extern const QsfSettingKind qsf_kind_switch; /* bool */
 extern const QsfSettingKind qsf_kind_seed;   /* uint64_t; also sets params.seed_set */

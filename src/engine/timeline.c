@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/engine/relief.h"
 #include "src/engine/stopper.h"
 #include "src/sample/rng.h"
 
@@ -232,12 +233,20 @@ static int step(Run *r, QsfErr *err) {
     return rc;
 }
 
+static void relieve(Run *r) {
+    char note[320];
+    if (qsf_runtime_relieve(r->t->rt, note, sizeof note) && r->g->memory != NULL)
+        r->g->memory(r->g->arg, note);
+}
+
 static int between(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
     QsfLedger *l = &t->rt->ledger;
+    const bool watched = t->rt->settings.memory_threshold > 0 || t->rt->pressed;
     note_evictions(r);
-    if (r->g->between == NULL && t->n_ids < t->cap) return QSF_OK;
+    if (r->g->between == NULL && t->n_ids < t->cap && !watched) return QSF_OK;
     qsf_ledger_thaw(l);
+    if (watched) relieve(r);
     if (r->g->between != NULL) r->g->between(r->g->arg);
     int rc = grow(t, (size_t)t->n_ids + 1, err);
     qsf_ledger_freeze(l);

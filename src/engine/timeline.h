@@ -48,6 +48,8 @@ typedef struct QsfGenerate {
     void (*between)(void *arg);
     /* Called when an eviction policy has removed so many positions from the KV cache; may be NULL. */
     void (*evicted)(void *arg, uint64_t positions);
+    /* Called when memory is short for the first time: a sentence; may be NULL. */
+    void (*memory)(void *arg, const char *text);
     /* Receives the text of the reasoning, like text(); it is not searched for stop strings. NULL: all text is
      * treated as answer. Each token is passed to one of the two callbacks. */
     int (*reasoning)(void *arg, int32_t id, const char *text, size_t len);

@@ -60,6 +60,8 @@ static void emit_evicted(QSFWorker *w, uint64_t n) {
 
 static void on_evicted(void *arg, uint64_t n) { emit_evicted(arg, n); }
 
+static void on_memory(void *arg, const char *text) { qsf_worker_emit(arg, QSF_EVENT_NOTICE, text); }
+
 static void on_between(void *arg) { qsf_worker_do_pending_replan(arg); }
 
 /* Reports, once per template, that the setting reasoning has no effect. */
@@ -102,6 +104,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         .tick = on_tick,
         .between = on_between,
         .evicted = on_evicted,
+        .memory = on_memory,
         .arg = w,
     };
     QsfGeneration out;

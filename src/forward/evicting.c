@@ -6,10 +6,23 @@
 /* A context that is not a multiple of a tile keeps fewer positions, so that it is never more than full. */
 static uint32_t whole_tiles(const QsfForward *f) { return f->kv.ctx / QK_KV_TILE; }
 
+/* Least tiles of a cache that shrinks. */
+static uint32_t least_tiles(const QsfForward *f) {
+    return (uint32_t)qk_kv_tiles(f->evict.protect) + QSF_EVICT_MIN / QK_KV_TILE;
+}
+
+/* What the memory allows: the whole context, or less when memory is short. */
+static uint32_t allowed_tiles(const QsfForward *f) {
+    const uint32_t whole = whole_tiles(f), least = least_tiles(f);
+    if (f->most_tiles == 0) return whole;
+    const uint32_t most = f->most_tiles > least ? f->most_tiles : least;
+    return most < whole ? most : whole;
+}
+
 /* Most tiles of a cache. SnapKV sees a prompt as far as the memory holds it before it chooses. */
 static uint32_t limit(const QsfForward *f, bool prompt) {
     const QsfEvict *e = &f->evict;
-    const uint32_t cap = whole_tiles(f);
+    const uint32_t cap = allowed_tiles(f);
     if (e->window == 0 || (e->kind == QSF_EVICT_SNAPKV && prompt)) return cap;
     const uint64_t most = qk_kv_tiles(e->protect) + (uint64_t)qk_kv_tiles(e->window);
     return most < cap ? (uint32_t)most : cap;
@@ -33,9 +46,39 @@ uint32_t qsf_evicting_room(const QsfForward *f) {
     return f->kv.ctx - f->kv.n_past;
 }
 
+/* The cache becomes as small as qsf_forward_relieve wants it. */
+static void shrink(QsfForward *f) {
+    const uint32_t tiles = qsf_kvcache_evict(&f->kv, &f->evict, f->shrink_to);
+    f->most_tiles = f->shrink_to;
+    f->shrink_to = 0;
+    qsf_kvcache_discard(&f->kv);
+    qsf_count(&f->n.evictions, 1);
+    qsf_count(&f->n.evicted, (uint64_t)tiles * QK_KV_TILE);
+    qsf_evicting_note(f);
+}
+
+static bool start_shrinking(QsfForward *f) {
+    const uint32_t used = qsf_kvcache_tiles(&f->kv), least = least_tiles(f);
+    if (f->evict.kind == QSF_EVICT_NONE || f->broken || f->shrink_to > 0 || used <= least) return false;
+    const uint32_t part = used - (used + 3) / 4;
+    f->shrink_to = part > least ? part : least;
+    f->shrink_from = f->kv.n_past + (f->evict.kind == QSF_EVICT_SNAPKV ? QSF_EVICT_OBSERVED : 0);
+    if (f->shrink_from == f->kv.n_past) shrink(f);
+    return true;
+}
+
+bool qsf_forward_relieve(QsfForward *f, bool short_of) {
+    if (!short_of) f->most_tiles = f->shrink_to = 0;
+    const uint64_t lent = qsf_reserve_forbid(f, short_of);
+    const bool gave = (short_of && start_shrinking(f)) || lent > 0;
+    if (gave) qsf_count(&f->n.reliefs, 1);
+    return gave;
+}
+
 uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt) {
     const QsfEvictKind kind = f->evict.kind;
     if (kind == QSF_EVICT_NONE) return qsf_evicting_room(f);
+    if (f->shrink_to > 0 && f->kv.n_past >= f->shrink_from) shrink(f);
     const uint32_t most = limit(f, prompt), past = f->kv.n_past;
     uint32_t room = qsf_kvcache_room(&f->kv, most);
     if (room == 0) {
@@ -43,6 +86,7 @@ uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt) {
         room = qsf_kvcache_room(&f->kv, most);
     }
     uint64_t next = (uint64_t)past + room; /* where the next choice is made */
+    if (f->shrink_to > 0 && f->shrink_from < next) next = f->shrink_from;
     if (prompt && past + n < next && qk_kv_tiles(past + n) > limit(f, false)) next = past + n;
     f->observe_from = kind == QSF_EVICT_H2O       ? 0
                       : next > QSF_EVICT_OBSERVED ? (uint32_t)(next - QSF_EVICT_OBSERVED)

@@ -103,6 +103,12 @@ uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n);
  * Everything is as before then. */
 int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err);
 bool qsf_forward_evicts(const QsfForward *f); /* Is there a policy? */
+/* Between two evals, when memory is short: `short_of` true gives back what weights hold of the memory for positions that do
+ * not exist yet, and with a policy evicts until 3/4 of the positions are kept, but what is protected and the least that a
+ * policy keeps stay; the cache does not grow beyond that until a call with false. SnapKV observes the next queries
+ * first. The memory of evicted positions returns to the kernel. Returns false if there is nothing to give back. Never fails;
+ * also while the ledger is frozen. */
+bool qsf_forward_relieve(QsfForward *f, bool short_of);
 /* Returns how many positions fit without an eviction. */
 uint32_t qsf_forward_room(const QsfForward *f);
 /* Returns how many positions the KV cache holds: n_past without those that were evicted, in whole tiles. */
@@ -133,6 +139,7 @@ typedef struct QsfForwardStats {
         lent_bytes; /* reserved for positions that do not exist yet, and for weights until then; not reset */
     uint64_t embed_hits, embed_misses; /* of the embedding row cache */
     uint64_t evictions, evicted;       /* of the KV cache, and positions in all; not reset */
+    uint64_t reliefs;                  /* how often qsf_forward_relieve gave something back; not reset */
     uint32_t missing;                  /* evicted positions before n_past */
     uint32_t n_protected;              /* positions that the eviction policy keeps; 0 without one */
     bool converted;                    /* the cache holds positions that were stored with other types first */

@@ -92,6 +92,7 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .embed_misses = qsf_counted(&n->embed_misses),
         .evictions = qsf_counted(&n->evictions),
         .evicted = qsf_counted(&n->evicted),
+        .reliefs = qsf_counted(&n->reliefs),
         .missing = (uint32_t)atomic_load_explicit(&n->missing, memory_order_relaxed),
         .converted = atomic_load_explicit(&n->converted, memory_order_relaxed) != 0,
         .n_protected = (uint32_t)atomic_load_explicit(&n->n_protected, memory_order_relaxed),

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "src/base/discard.h"
 #include "src/plan/layout.h"
 #include "src/plan/lend.h"
 
@@ -176,6 +177,28 @@ uint32_t qsf_kvcache_evict(QsfKvCache *c, const QsfEvict *e, uint32_t target) {
             memset(qsf_kvlist_mass(l, i), 0, (size_t)l->cap * QK_KV_TILE * sizeof *l->mass);
     }
     return gone;
+}
+
+/* Of one run of tiles by slot; used[slot] is 0 for free ones. */
+static void discard_run(const QsfKvCache *c, const QsfKvRun *r, const uint8_t *used) {
+    const uint32_t n = (uint32_t)qk_kv_tiles(c->ctx);
+    const size_t tile = r->bytes / n;
+    for (uint32_t s = 0, end; s < n; s = end) {
+        for (end = s + 1; end < n && used[end] == used[s];) end++;
+        if (!used[s]) qsf_mem_discard(c->mem + r->at + s * tile, (end - s) * tile);
+    }
+}
+
+void qsf_kvcache_discard(QsfKvCache *c) {
+    for (uint32_t i = 0; c->lists.on && i < c->n; i++) {
+        if (qsf_kvcache_ring(c, i) > 0) continue;
+        qsf_kvlist_sort_spare(&c->lists, i);
+        const uint32_t runs = c->spec[i].heads * (c->spec[i].v_is_k ? 1 : 2);
+        for (uint32_t r = 0; r < runs; r++) {
+            const QsfKvRun run = qsf_kvcache_run(c, i, r);
+            discard_run(c, &run, c->lists.drop);
+        }
+    }
 }
 
 const qk_kv_slot *qsf_kvcache_list(const QsfKvCache *c, uint32_t i, size_t *n) {

@@ -74,6 +74,8 @@ uint32_t qsf_kvcache_tiles(const QsfKvCache *c);
 uint32_t qsf_kvcache_room(const QsfKvCache *c, uint32_t tiles);
 /* Evicts from every cache that is not a ring all but `target` tiles. Returns the tiles evicted from the first one. */
 uint32_t qsf_kvcache_evict(QsfKvCache *c, const QsfEvict *e, uint32_t target);
+/* Returns the memory of free slots to the kernel; the lowest of them are used first from now on. The positions stay charged. */
+void qsf_kvcache_discard(QsfKvCache *c);
 /* Returns the list of cache i for qk_attn, *n entries; NULL if every position is at its place. */
 const qk_kv_slot *qsf_kvcache_list(const QsfKvCache *c, uint32_t i, size_t *n);
 

@@ -31,8 +31,8 @@ void qsf_kvlists_free(QsfKvLists *l) {
     memset(l, 0, sizeof *l);
 }
 
-/* Free slots of cache i, the lowest on top of the stack. */
-static void find_spare(QsfKvLists *l, uint32_t i) {
+/* The lowest free slot is on top of the stack. */
+void qsf_kvlist_sort_spare(QsfKvLists *l, uint32_t i) {
     uint32_t *spare = l->spare + (size_t)i * l->cap, n = 0;
     memset(l->drop, 0, l->cap);
     for (uint32_t e = 0; e < l->n[i]; e++) l->drop[qsf_kvlist(l, i)[e].slot] = 1;
@@ -52,7 +52,7 @@ int qsf_kvlists_resize(QsfKvLists *l, uint32_t ctx, uint32_t threads, QsfErr *er
             memcpy(qsf_kvlist_mass(&x, i), qsf_kvlist_mass(l, i), cap * QK_KV_TILE * sizeof *x.mass);
         x.n[i] = l->n[i];
         memcpy(qsf_kvlist(&x, i), qsf_kvlist(l, i), x.n[i] * sizeof *x.entry);
-        if (x.on) find_spare(&x, i);
+        if (x.on) qsf_kvlist_sort_spare(&x, i);
     }
     qsf_kvlists_free(l);
     *l = x;
@@ -66,7 +66,7 @@ void qsf_kvlists_start(QsfKvLists *l, uint32_t n_past) {
         if (l->n[i] > l->cap) l->n[i] = 0; /* a ring */
         for (uint32_t t = 0; t < l->n[i]; t++)
             qsf_kvlist(l, i)[t] = (qk_kv_slot){ .tile = t, .slot = t, .kept = UINT16_MAX };
-        find_spare(l, i);
+        qsf_kvlist_sort_spare(l, i);
     }
 }
 

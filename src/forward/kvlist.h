@@ -51,6 +51,8 @@ void qsf_kvlist_extend(QsfKvLists *l, uint32_t i, uint32_t end);
 void qsf_kvlist_truncate(QsfKvLists *l, uint32_t i, uint32_t n);
 /* Removes the entries whose l->drop is set. Returns their number. */
 uint32_t qsf_kvlist_remove(QsfKvLists *l, uint32_t i);
+/* Sorts the free slots of cache i: the lowest is used next. l->drop[slot] is 1 for used ones after that. */
+void qsf_kvlist_sort_spare(QsfKvLists *l, uint32_t i);
 /* Returns the slot of a tile, which must be in the list; the last tiles are found first. */
 uint32_t qsf_kvlist_slot(const QsfKvLists *l, uint32_t i, uint32_t tile);
 /* Before the first eviction: clears the weights of tiles after n positions. */

@@ -7,6 +7,7 @@
 #define KEEP_SHARE 2u
 
 uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, QsfKvTypes types, uint32_t n) {
+    if (f->no_lending) return 0;
     return qsf_kv_bytes(f->kv.spec, f->kv.n, types, ctx) -
            qsf_lend_kv_bytes(f->kv.spec, f->kv.n, types, ctx, n);
 }
@@ -40,4 +41,14 @@ void qsf_reserve_trim(QsfForward *f, uint32_t n) {
     if (qsf_kvcache_reserve(&f->kv, to, &later) != QSF_OK) return;
     (void)qsf_weights_lend(f->weights, lent_now(f, to), &later);
     note(f);
+}
+
+uint64_t qsf_reserve_forbid(QsfForward *f, bool forbid) {
+    QsfErr later = { 0 }; /* what cannot be pinned streams */
+    if (f->no_lending == forbid || f->broken || f->kv_step == 0) return 0;
+    const uint64_t before = lent_now(f, f->kv.reserved);
+    f->no_lending = forbid;
+    (void)qsf_weights_lend(f->weights, lent_now(f, f->kv.reserved), &later);
+    note(f);
+    return forbid ? before : 0;
 }

@@ -25,7 +25,7 @@ typedef struct QsfCounters {
     atomic_uint_fast64_t matmul_ns[QSF_MATMUL_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
-    atomic_uint_fast64_t evictions, evicted;              /* positions */
+    atomic_uint_fast64_t evictions, evicted, reliefs;     /* positions; as in QsfForwardStats */
     atomic_uint_fast32_t missing, n_protected, converted; /* as in QsfForwardStats */
     atomic_uint_fast64_t streamed, lent;                  /* as in QsfForwardStats */
     atomic_uint_fast64_t types_used;                      /* bit t = weight type t was multiplied */
@@ -50,7 +50,11 @@ struct QsfForward {
     QsfKvCache kv;
     QsfRecurrent recurrent;
     QsfEvict evict;
-    uint32_t wanted_ctx; /* of the plan */
+    bool no_lending;      /* memory is short: nothing is lent */
+    uint32_t most_tiles;  /* memory is short: no cache may have more; 0 = no such limit */
+    uint32_t shrink_to;   /* the same, when the policy has observed enough; 0 = nothing to do */
+    uint32_t shrink_from; /* position at which it has */
+    uint32_t wanted_ctx;  /* of the plan */
     uint32_t kv_step; /* of the plan: positions that the KV cache is charged for at a time; 0: all at once */
     bool broken;      /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;
@@ -135,6 +139,8 @@ uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, QsfKvTypes types, u
 int qsf_reserve_positions(QsfForward *f, uint32_t n, QsfErr *err);
 /* If most of what is charged is not needed for n more positions, weights get it. */
 void qsf_reserve_trim(QsfForward *f, uint32_t n);
+/* Between passes: nothing is lent from now on, or again as before. Returns the bytes that were given back. */
+uint64_t qsf_reserve_forbid(QsfForward *f, bool forbid);
 
 /* stats.c: the counters of layers; qsf_counters_pins: after a change of what is pinned. */
 int qsf_counters_open(QsfForward *f, QsfErr *err);

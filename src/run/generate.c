@@ -19,6 +19,7 @@ typedef struct Answer {
     QsfStrbuf reasoning; /* --json: what came before it */
     bool thought;        /* there is reasoning, shown or not */
     bool evicted;        /* it was said that tokens are evicted */
+    bool memory_low;     /* it was said that memory is short */
     bool answered;       /* there is an answer after it */
     char last;           /* last byte written */
     int rc;              /* a failed write */
@@ -72,10 +73,15 @@ static void on_params(void *arg, QSFParams *out) { *out = ((Answer *)arg)->param
 static void on_evicted(void *arg, uint64_t n) {
     Answer *a = arg;
     (void)n;
-    if (!a->evicted)
+    if (!a->evicted && !a->memory_low)
         qsf_cli_error(&run_cli, "the context is full: the policy %s evicts tokens from here on",
                       a->o->settings.eviction);
     a->evicted = true;
+}
+
+static void on_memory(void *arg, const char *text) {
+    ((Answer *)arg)->memory_low = true;
+    qsf_cli_error(&run_cli, "%s", text);
 }
 
 /* Starts the meter when the prompt has been evaluated and decoding begins. */
@@ -175,6 +181,13 @@ static int exit_code(const Answer *a, const QsfGeneration *g) {
     return g->stop == QSF_STOP_LENGTH && a->o->fail_on_length ? QSF_EXIT_LENGTH : QSF_EXIT_OK;
 }
 
+/* --verbose: what the monitor of memory saw. */
+static void print_memory(const QsfRuntime *rt) {
+    char note[200];
+    if (qsf_pressure_note(&rt->pressure, rt->settings.memory_threshold, note, sizeof note) > 0)
+        fprintf(stderr, "memory: %s\n", note);
+}
+
 /* Prints the messages after a completed answer. */
 static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     const RunOptions *o = a->o;
@@ -188,6 +201,7 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
                       "to show it)",
                       out->tokens);
     if (o->verbose) print_timings(out, &a->meter, &a->params);
+    if (o->verbose) print_memory(rt);
     if (o->stats) run_print_stats(&a->meter);
     return rc ? rc : exit_code(a, out);
 }
@@ -215,6 +229,7 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
                       .think = *where,
                       .tick = on_tick,
                       .evicted = on_evicted,
+                      .memory = on_memory,
                       .arg = &a };
     QsfGeneration out = { 0 };
     QsfErr err = { 0 };

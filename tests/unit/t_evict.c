@@ -160,6 +160,59 @@ static void test_convert(void **state) {
     qsf_rig_close(&b);
 }
 
+/* Memory is short: the cache shrinks to what is protected and the least beside it, stays small, and grows again. */
+static void test_relieve(void **state) {
+    (void)state;
+    for (int k = QSF_EVICT_SLIDING; k < QSF_EVICT_N; k++) {
+        QsfRig r;
+        QsfForwardStats s;
+        open_with(&r, (QsfEvictKind)k, 0, 2, 64);
+        assert_false(qsf_forward_relieve(r.fwd, true)); /* nothing there */
+        eval(&r, 0, 150);
+        uint32_t at = 150;
+        for (int i = 0; i < 6; i++) {
+            const uint32_t before = qsf_kvcache_tiles(&r.fwd->kv);
+            const bool gave = qsf_forward_relieve(r.fwd, true);
+            for (int j = 0; k == QSF_EVICT_SNAPKV && j < 40; j++) eval(&r, at++, 1); /* it observes first */
+            const uint32_t after = qsf_kvcache_tiles(&r.fwd->kv);
+            assert_int_equal(gave, before > 6);
+            assert_true(after >= 6 && (after < before || !gave));
+        }
+        assert_int_equal(qsf_kvcache_tiles(&r.fwd->kv), 6); /* 2 protected, and 64 positions */
+        qsf_forward_stats(r.fwd, &s);
+        assert_true(s.reliefs > 0 && s.evictions >= s.reliefs && s.evicted > 0);
+        for (uint32_t i = 0; i < 100; i++) eval(&r, at++, 1);
+        assert_true(qsf_kvcache_tiles(&r.fwd->kv) <= 6);
+        assert_int_equal(qsf_kvlist(&r.fwd->kv.lists, 0)[1].tile, 1);
+        assert_false(qsf_forward_relieve(r.fwd, false));
+        for (uint32_t i = 0; i < 100; i++) eval(&r, at++, 1);
+        assert_true(qsf_kvcache_tiles(&r.fwd->kv) > 6);
+        qsf_rig_close(&r);
+        assert_int_equal(qsf_rig_leak(&r), 0);
+    }
+}
+
+/* What was evicted then is what a shorter cache has evicted: the results are the same. */
+static void test_relieve_same(void **state) {
+    (void)state;
+    QsfRig a, b;
+    const QsfEvict e = { .kind = QSF_EVICT_SLIDING, .window = 0, .protect = 20 };
+    open_with(&a, QSF_EVICT_SLIDING, 0, 1, 64);
+    open_with(&b, QSF_EVICT_SLIDING, 0, 3, 7);
+    eval(&a, 0, 150);
+    eval(&b, 0, 150);
+    assert_true(qsf_forward_relieve(a.fwd, true));
+    (void)qsf_kvcache_evict(&b.fwd->kv, &e, qsf_kvcache_tiles(&a.fwd->kv)); /* its memory is not discarded */
+    for (uint32_t i = 150; i < 160; i++) {                                  /* before a shrinks again */
+        eval(&a, i, 1);
+        eval(&b, i, 1);
+    }
+    assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd),
+                        a.model.hp.n_vocab * sizeof(float));
+    qsf_rig_close(&a);
+    qsf_rig_close(&b);
+}
+
 static void test_refused(void **state) {
     (void)state;
     QsfErr err = { 0 };
@@ -197,8 +250,9 @@ static void test_choice(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same),    cmocka_unit_test(test_truncate), cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_convert), cmocka_unit_test(test_refused),  cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_same),    cmocka_unit_test(test_truncate),     cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_convert), cmocka_unit_test(test_refused),      cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_relieve), cmocka_unit_test(test_relieve_same),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

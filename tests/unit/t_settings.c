@@ -54,6 +54,7 @@ static void live_plans(void **state) {
         { "eviction-policy", "h2o" },
         { "eviction-window", "512" },
         { "protected-prefix", "9" },
+        { "memory-threshold-mb", "77" },
     };
     static const char *const other[][2] = { { "batch", "99" }, { "cpu-mask", "ref" }, { "top-k", "7" } };
     char err[256], text[QSF_SETTING_TEXT], want[QSF_SETTING_TEXT];

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A full context: the question and its choices on the full screen and in line mode on a terminal, /forget and /compact,
+# and sessions and snapshots after them.
+. "$(dirname "$0")/lib.sh"
+files=$XDG_DATA_HOME/qsf/sessions
+settings="--temp 0 -n 30 -c 256"
+
+# In a pipe nothing is asked: the answer ends, with exit status 5. A digit is a message.
+printf '/max-tokens 0\nOnce there was a cat.\n' | chat_lines 5 "$stories" --temp 0 -c 64 --ignore-eos
+err_has 'the context is full'
+if grep -q '1 forget' "$work/err"; then fail "a question in a pipe"; fi
+
+# After /forget and /compact a restart gives the same next answer, with the snapshot and without.
+talk='Once there was a cat.\nOne day a dog came.\nThen a bird sang.\n/forget\nAnd a fish?\n/compact\n'
+last='Who was happy?'
+# shellcheck disable=SC2086
+printf "$talk$last\n" | chat_lines 0 "$stories" $settings --session whole
+tail -n 1 "$work/out" >"$work/want"
+# A session stores text: the bytes of a model with random weights may not survive that.
+text=yes
+iconv -f UTF-8 -t UTF-8 "$work/out" >/dev/null 2>&1 || text=no
+[ $text = yes ] || echo "skip: the answers are not text: not compared after a restart"
+for option in --snapshot-limit=50M --no-snapshot; do
+    rm -f "$files"/parts.*
+    # shellcheck disable=SC2086
+    printf "$talk" | chat_lines 0 "$stories" $settings $option --session parts
+    # shellcheck disable=SC2086
+    printf '%s\n' "$last" | chat_lines 0 "$stories" $settings $option --continue
+    [ $text = no ] || tail -n 1 "$work/out" | cmp -s - "$work/want" || fail "another answer after a restart with $option"
+done
+[ "$(grep -c '"kind":"forget"' "$files/parts.jsonl")" = 2 ] || fail "not both are in the session"
+printf '/export %s\n' "$work/got.txt" | chat_lines 0 "$stories" --session parts
+if grep -q 'there was a cat' "$work/got.txt"; then fail "a forgotten exchange is in an export"; fi
+grep -q 'Summarize our conversation' "$work/got.txt" || fail "the summary is not in an export"
+
+need_tmux
+# Forget, then enlarge: one answer continues through both.
+start 80 24 "'$chat' '$stories' --temp 0 -c 160 -n 40 --session talk"
+see 'is ready' && keys 'Once there was a cat.' Enter && see '^ .* #2 +40 tok'
+keys 'One day a dog came.' Enter && see '#4 +40 tok'
+keys '/max-tokens 0' Enter && see 'max-tokens 40 -> 0'
+keys '/ignore-eos on' Enter && see 'ignore-eos off -> on'
+keys 'And a bird?' Enter
+see '1 forget the oldest exchange: [0-9]+ tokens leave, [0-9]+ are evaluated again'
+see '3 enlarge the context to 320 tokens: 0.1 MB more'
+see '^─ context full: 1 forget  2 compact  3 enlarge  4 stop'
+wide_enough 80
+keys '1'
+see 'forgot the oldest exchange'
+see 'context full: 1 forget'
+keys '3'
+see 'ctx 160 -> 320'
+see 'ctx 320/320 100%'
+see 'context full: 1 forget'
+keys 'x'
+see '^> x'
+not_see 'context full: 1 forget'
+keys C-u
+see 'context full: 1 forget'
+keys Escape
+see 'the answer stays as it is'
+keys '/undo' Enter && see 'removed 1 exchange' && keys '/quit' Enter && see 'rc=0'
+grep -q '"kind":"forget".*"n":2' "$files/talk.jsonl" || fail "no record of what was forgotten"
+
+# Compact, on a narrow screen.
+start 40 12 "'$chat' '$stories' --temp 0 -c 256 -n 30 --session small"
+see ' ctx0%' && keys 'Once there was a cat.' Enter && see ' 30/30 '
+for text in 'One day a dog came.' 'Then a bird sang.' 'And a fish?'; do
+    keys "$text" Enter && see "$text" && see ' 30/30 '
+done
+keys '/max-tokens 0' Enter && keys '/ignore-eos on' Enter && keys 'Who was happy?' Enter
+see '^─ 1 forget  2 compact  3 enlarge  4 stop'
+wide_enough 40
+keys '2'
+see '^─ 1 forget  2 compact  3 enlarge  4 stop' # again at the end
+keys '4'
+see 'ctx100%'
+keys '/quit' Enter && see 'rc=0'
+grep -q '"kind":"forget".*"name":"Summarize' "$files/small.jsonl" || fail "no summary in the session"
+
+# Line mode on a terminal: a line with the digit.
+start 100 30 "'$chat' '$stories' --plain --temp 0 -c 64 --ignore-eos"
+see '^>' && keys 'Once there was a cat.' Enter
+see 'Enter 1 to 4' && see '3 enlarge the context to 128' && keys '3' Enter
+see '3 enlarge the context to 256' && keys '4' Enter
+keys '/quit' Enter && see 'rc='
+finish

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The question at a full context, /forget and /compact, on the scripted engine, which counts a byte and one more for
+ * each message as tokens. */
+#include "tests/harness/app_rig.h"
+#include "ui/ask.h"
+#include "ui/forget.h"
+
+#define CTX 200
+
+static int begin(void **state) {
+    if (setup(state) != 0) return 1;
+    Fixture *x = *state;
+    x->engine.stats.ctx_size = CTX;
+    x->engine.stats.ctx_train = 1000;
+    x->engine.stats.prefill_tps = 10;
+    x->engine.stats.decode_tps = 2;
+    x->engine.stats.context.kind[QSF_LAYERS_FULL].token_bytes = 1 << 20;
+    return 0;
+}
+
+static void full(Fixture *x, const char *question, const char *text) {
+    say(x, question);
+    fake_text(&x->engine, text);
+    fake_done(&x->engine, QSF_STOP_CONTEXT, 3);
+    ui_app_pump(&x->app);
+}
+
+/* Two exchanges of 52 tokens, and one that fills the context. */
+static void fill(Fixture *x) {
+    say(x, "question1");
+    answer(x, "answer1, which has forty-one characters.!");
+    say(x, "question2");
+    answer(x, "answer2, which has forty-one characters.!");
+    full(x, "question3", "a long answer of some more words");
+}
+
+static void has(const char *text, const char *part) {
+    if (!strstr(text, part)) fail_msg("no '%s' in: %s", part, text);
+}
+
+static void test_costs(void **state) {
+    Fixture *x = *state;
+    fill(x);
+    assert_true(ui_ask_open(&x->app));
+    const char *text = last_said(x, UI_NOTICE);
+    has(text, "1 forget the oldest exchange: 52 tokens leave, 95 are evaluated again, about 9.5s");
+    has(text,
+        "2 compact the oldest 2 exchanges to a summary: up to 25 tokens are written, 68 evaluated again, about 19s");
+    has(text,
+        "3 enlarge the context to 400 tokens: 200.0 MB more for the KV cache, nothing is evaluated again");
+    has(text, "4 stop");
+    assert_int_equal(x->app.exit_code, 0);
+}
+
+static void test_forget(void **state) {
+    Fixture *x = *state;
+    fill(x);
+    assert_false(ui_ask_key(&x->app, '5'));
+    assert_true(ui_ask_key(&x->app, '1'));
+    assert_string_equal(x->engine.roles, "uaua");
+    assert_true(x->engine.go_on);
+    assert_string_equal(x->engine.last_content, "a long answer of some more words");
+    assert_false(ui_ask_open(&x->app));
+    answer(x, " and the end");
+    assert_string_equal(last_text(x), "a long answer of some more words and the end");
+    say(x, "/undo 5");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 0);
+}
+
+static void test_compact(void **state) {
+    Fixture *x = *state;
+    fill(x);
+    assert_true(ui_ask_key(&x->app, '2'));
+    assert_string_equal(x->engine.roles, "uauau");
+    assert_false(x->engine.go_on);
+    assert_true(ui_app_busy(&x->app));
+    say(x, "/undo"); /* has to wait */
+    fake_text(&x->engine, " Two numbers.");
+    fake_done(&x->engine, QSF_STOP_EOS, 3);
+    ui_app_pump(&x->app);
+    assert_string_equal(x->engine.roles, "uaua"); /* the summary, and the answer that continues */
+    assert_true(x->engine.go_on);
+    answer(x, "!");
+    assert_string_equal(last_text(x), "a long answer of some more words!");
+    say(x, "/undo");
+    assert_string_equal(last_text(x), "Two numbers.");
+}
+
+/* A summary that becomes too long is stopped and ends after a sentence. */
+static void test_long_summary(void **state) {
+    Fixture *x = *state;
+    fill(x);
+    assert_true(ui_ask_key(&x->app, '2'));
+    for (int i = 0; i < 30; i++) fake_text(&x->engine, i == 9 ? "." : "b");
+    ui_app_pump(&x->app);
+    assert_int_equal(x->engine.n_cancels, 1);
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 24);
+    ui_app_pump(&x->app);
+    answer(x, "!");
+    say(x, "/undo");
+    assert_string_equal(last_text(x), "bbbbbbbbb.");
+}
+
+static void test_stopped_summary(void **state) {
+    Fixture *x = *state;
+    fill(x);
+    assert_true(ui_ask_key(&x->app, '2'));
+    fake_text(&x->engine, "half");
+    ui_app_pump(&x->app);
+    assert_true(ui_app_stop(&x->app));
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 1);
+    ui_app_pump(&x->app);
+    assert_int_equal(ui_exchanges(&x->app), 3);
+    assert_int_equal(x->engine.n_submits, 4);
+}
+
+static void test_enlarge(void **state) {
+    Fixture *x = *state;
+    fill(x);
+    assert_true(ui_ask_key(&x->app, '3'));
+    assert_int_equal(x->engine.wanted.ctx, 400);
+    assert_int_equal(x->engine.n_submits, 3); /* continues when the plan is in force */
+    fake_plan(&x->engine, 0, "a larger plan");
+    ui_app_pump(&x->app);
+    assert_int_equal(x->engine.n_submits, 4);
+    assert_true(x->engine.go_on);
+}
+
+static void test_refused(void **state) {
+    Fixture *x = *state;
+    x->engine.check_code = 4;
+    (void)snprintf(x->engine.check_text, sizeof x->engine.check_text, "the budget is too small; more");
+    full(x, "question", "an answer");
+    const char *text = last_said(x, UI_NOTICE);
+    has(text, "1 forget: cannot");
+    has(text, "2 compact: cannot");
+    has(text, "3 enlarge the context: cannot, the budget is too small\n");
+    for (char key = '1'; key <= '3'; key++) {
+        assert_true(ui_ask_key(&x->app, key));
+        has(last_said(x, UI_NOTICE), "that is not possible");
+        assert_true(ui_ask_open(&x->app));
+    }
+    assert_int_equal(x->engine.n_submits, 1);
+    assert_true(ui_ask_key(&x->app, '4'));
+    assert_false(ui_ask_open(&x->app));
+}
+
+/* A queued message waits for the choice; another message is the choice to stop. */
+static void test_messages(void **state) {
+    Fixture *x = *state;
+    say(x, "question");
+    say(x, "queued");
+    fake_text(&x->engine, "an answer");
+    fake_done(&x->engine, QSF_STOP_CONTEXT, 3);
+    ui_app_pump(&x->app);
+    assert_int_equal(x->engine.n_submits, 1);
+    ui_ask_stop(&x->app);
+    assert_int_equal(x->engine.n_submits, 2);
+    fake_text(&x->engine, "another");
+    fake_done(&x->engine, QSF_STOP_CONTEXT, 3);
+    ui_app_pump(&x->app);
+    assert_true(ui_ask_open(&x->app));
+    say(x, "hello");
+    assert_false(ui_ask_open(&x->app));
+    assert_string_equal(x->engine.last_content, "hello");
+}
+
+/* In a pipe nothing is asked. */
+static void test_pipe(void **state) {
+    Fixture *x = *state;
+    x->app.interactive = x->app.full_screen = false;
+    full(x, "question", "an answer");
+    assert_false(ui_ask_open(&x->app));
+    assert_int_equal(x->app.exit_code, 5);
+}
+
+/* What was forgotten and compacted is the same after a restart. */
+static void test_session(void **state) {
+    Fixture *x = *state;
+    QSFSettings s;
+    UiApp again;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "shorter");
+    fill(x);
+    assert_true(ui_ask_key(&x->app, '1'));
+    answer(x, " and the end");
+    say(x, "/compact");
+    fake_text(&x->engine, "Summary.");
+    fake_done(&x->engine, QSF_STOP_EOS, 3);
+    ui_app_pump(&x->app);
+    say(x, "question4");
+    answer(x, "answer444");
+    say(x, "/undo");
+    ui_app_finish(&x->app);
+    ui_settings_default(&s);
+    ui_app_init(&again, x->app.engine, &s);
+    again.session.on = again.full_screen = true;
+    assert_true(ui_app_resume(&again, "shorter"));
+    const UiTranscript *t[2] = { &x->app.chat, &again.chat };
+    char text[2][400] = { "", "" };
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < t[k]->n; i++)
+            if (t[k]->items[i]->in_context)
+                (void)snprintf(text[k] + strlen(text[k]), sizeof text[k] - strlen(text[k]), "%u %s|",
+                               t[k]->items[i]->number, ui_buf_str(&t[k]->items[i]->raw));
+    assert_string_equal(text[0], text[1]);
+    has(text[0], "conversation so far in a few sentences.|4 Summary.|5 question3|");
+    ui_app_free(&again);
+}
+
+static void test_commands(void **state) {
+    Fixture *x = *state;
+    say(x, "/forget");
+    has(last_said(x, UI_ERROR), "nothing to forget");
+    say(x, "/compact");
+    has(last_said(x, UI_ERROR), "fewer than two exchanges");
+    fill(x);
+    say(x, "/forget 0");
+    has(last_said(x, UI_ERROR), "expects a number of exchanges");
+    say(x, "/forget 2");
+    assert_int_equal(ui_exchanges(&x->app), 1);
+    say(x, "/forget 9");
+    assert_int_equal(ui_exchanges(&x->app), 0);
+}
+
+int main(void) {
+#define T(f) cmocka_unit_test_setup_teardown(f, begin, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_costs),    T(test_forget),  T(test_compact),  T(test_long_summary), T(test_stopped_summary),
+        T(test_enlarge),  T(test_refused), T(test_messages), T(test_pipe),         T(test_session),
+        T(test_commands),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The question at a full context. */
+#include "ui/ask.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/app_internal.h"
+#include "ui/forget.h"
+#include "ui/format.h"
+
+/* What the choices would do now; 0 = impossible. */
+typedef struct Offers {
+    uint32_t forget;       /* exchanges */
+    int64_t leave, read;   /* tokens that leave and are evaluated again */
+    uint32_t compact;      /* exchanges */
+    int64_t write, reread; /* tokens of the summary, and evaluated */
+    uint32_t ctx;          /* tokens of a larger context */
+    char no_ctx[200];      /* why it is impossible */
+} Offers;
+
+/* The fewest exchanges whose end frees an eighth of the context, or else all but the last. */
+static void offer_forget(const UiApp *a, Offers *o, int64_t now, int64_t system) {
+    const uint32_t most = ui_exchanges(a);
+    for (uint32_t n = 1; n < most; n++) {
+        const int64_t after = ui_exchanges_after(a, n);
+        if (after < 0 || after >= now) continue;
+        o->forget = n;
+        o->leave = now - after;
+        o->read = after - system;
+        if (o->leave >= a->stats.ctx_size / 8) return;
+    }
+}
+
+static void offer_compact(const UiApp *a, Offers *o, int64_t now, int64_t system) {
+    const uint32_t n = ui_compact_choose(a);
+    const int64_t after = n > 0 ? ui_exchanges_after(a, n) : -1;
+    const int64_t most = ui_compact_tokens(a);
+    if (after < 0 || after + most >= now) return;
+    o->compact = n;
+    o->write = most;
+    o->reread = after - system + most;
+}
+
+/* Doubled, or less where the model or the budget ends earlier. */
+static void offer_ctx(const UiApp *a, Offers *o) {
+    static const uint32_t quarters[] = { 8, 6, 5 };
+    const uint32_t now = a->stats.ctx_size, train = a->stats.ctx_train;
+    char err[600];
+    (void)snprintf(o->no_ctx, sizeof o->no_ctx, "the model was trained for %u tokens", train);
+    for (size_t i = 0; i < sizeof quarters / sizeof *quarters; i++) {
+        QSFSettings s = a->settings;
+        uint32_t ctx = (uint32_t)((uint64_t)now * quarters[i] / 4 / 16 * 16);
+        if (train > 0 && ctx > train) ctx = train;
+        if (ctx <= now) continue;
+        s.ctx = ctx;
+        if (a->engine.check(a->engine.self, &s, err, sizeof err) == 0) {
+            o->ctx = ctx;
+            return;
+        }
+        (void)snprintf(o->no_ctx, sizeof o->no_ctx, "%.*s", (int)strcspn(err, ";\n"), err);
+    }
+}
+
+static void find_offers(const UiApp *a, Offers *o) {
+    const int64_t now = ui_exchanges_after(a, 0), system = ui_exchanges_system(a);
+    *o = (Offers){ 0 };
+    offer_forget(a, o, now, system);
+    offer_compact(a, o, now, system);
+    offer_ctx(a, o);
+}
+
+/* Bytes that more positions take in the layers that keep all of them. */
+static uint64_t bytes_of(const UiApp *a, uint32_t positions) {
+    const QSFLayerKindInfo *k = a->stats.context.kind;
+    return (k[QSF_LAYERS_FULL].token_bytes + k[QSF_LAYERS_MLA].token_bytes) * positions;
+}
+
+/* ", about 2.5s" */
+static void put_seconds(const UiApp *a, UiBuf *b, double read, double write) {
+    const double r = a->read_tps > 0 ? a->read_tps : a->stats.prefill_tps, w = a->stats.decode_tps;
+    char span[24];
+    if (!(r > 0) || (write > 0 && !(w > 0))) return;
+    const double seconds = read / r + (write > 0 ? write / w : 0);
+    if (seconds < 0.1) return;
+    ui_format_span(seconds, span, sizeof span);
+    ui_buf_printf(b, ", about %s", span);
+}
+
+static void put_forget(const UiApp *a, UiBuf *b, const Offers *o) {
+    if (o->forget == 0) {
+        ui_buf_puts(b, "\n1 forget: cannot, there is nothing before this exchange");
+        return;
+    }
+    char oldest[40];
+    ui_exchanges_oldest(o->forget, oldest, sizeof oldest);
+    ui_buf_printf(b, "\n1 forget %s: %lld tokens leave, %lld are evaluated again", oldest,
+                  (long long)o->leave, (long long)o->read);
+    put_seconds(a, b, (double)o->read, 0);
+}
+
+static void put_compact(const UiApp *a, UiBuf *b, const Offers *o) {
+    if (o->compact == 0) {
+        ui_buf_puts(b, "\n2 compact: cannot, a summary would not make space");
+        return;
+    }
+    char oldest[40];
+    ui_exchanges_oldest(o->compact, oldest, sizeof oldest);
+    ui_buf_printf(b, "\n2 compact %s to a summary: up to %lld tokens are written, %lld evaluated again",
+                  oldest, (long long)o->write, (long long)o->reread);
+    put_seconds(a, b, (double)o->reread, (double)o->write);
+}
+
+static void put_ctx(const UiApp *a, UiBuf *b, const Offers *o) {
+    char size[24];
+    if (o->ctx == 0) {
+        ui_buf_printf(b, "\n3 enlarge the context: cannot, %s", o->no_ctx);
+        return;
+    }
+    const uint64_t bytes = bytes_of(a, o->ctx - a->stats.ctx_size);
+    ui_buf_printf(b, "\n3 enlarge the context to %u tokens: ", o->ctx);
+    ui_format_bytes(bytes, size, sizeof size);
+    if (bytes > 0) ui_buf_printf(b, "%s more for the KV cache, ", size);
+    ui_buf_puts(b, "nothing is evaluated again");
+}
+
+void ui_ask(UiApp *a) {
+    UiBuf b = { 0 };
+    Offers o;
+    find_offers(a, &o);
+    ui_buf_printf(&b, "the context is full: %u tokens, and the answer is not finished. %s", a->stats.ctx_size,
+                  a->full_screen ? "Press 1 to 4" : "Enter 1 to 4");
+    put_forget(a, &b, &o);
+    put_compact(a, &b, &o);
+    put_ctx(a, &b, &o);
+    ui_buf_puts(&b, "\n4 stop: the answer stays as it is, /continue asks again");
+    a->asking = true;
+    ui_app_print(a, UI_NOTICE, ui_buf_str(&b));
+    ui_buf_free(&b);
+}
+
+bool ui_ask_open(const UiApp *a) {
+    const UiItem *last = ui_transcript_last(&a->chat);
+    return a->asking && !a->enlarging && !ui_app_busy(a) && last && last->kind == UI_ANSWER &&
+           strcmp(last->stop, "context") == 0;
+}
+
+void ui_ask_stop(UiApp *a) {
+    a->asking = false;
+    ui_app_send_queued(a);
+}
+
+static void enlarge(UiApp *a, uint32_t ctx) {
+    char value[16];
+    (void)snprintf(value, sizeof value, "%u", ctx);
+    a->enlarging = ui_app_set(a, qsf_setting_find("ctx"), value, false) && a->replanning;
+}
+
+void ui_ask_planned(UiApp *a, bool ok) {
+    if (!a->enlarging) return;
+    a->enlarging = false;
+    if (!ok || !ui_ask_open(a)) return;
+    a->asking = false;
+    (void)ui_app_ask(a, true);
+}
+
+static void refuse(UiApp *a, const char *why) {
+    ui_app_say(a, UI_NOTICE, "that is not possible: %s; " UI_ASK_KEYS, why);
+}
+
+bool ui_ask_key(UiApp *a, char key) {
+    Offers o;
+    if (!ui_ask_open(a) || key < '1' || key > '4') return false;
+    find_offers(a, &o);
+    if (key == '4') {
+        ui_ask_stop(a);
+    } else if (key == '3' && o.ctx > 0) {
+        enlarge(a, o.ctx);
+    } else if (key == '2' && o.compact > 0) {
+        a->asking = false;
+        (void)ui_compact(a, o.compact, true);
+    } else if (key == '1' && o.forget > 0) {
+        a->asking = false;
+        ui_forget(a, o.forget);
+        (void)ui_app_ask(a, true);
+    } else {
+        refuse(a, key == '3'   ? o.no_ctx
+                  : key == '2' ? "a summary would not make space"
+                               : "there is nothing before this exchange");
+    }
+    return true;
+}

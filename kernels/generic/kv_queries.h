@@ -3,16 +3,19 @@
 #ifndef QSF_KERNELS_GENERIC_KV_QUERIES_H
 #define QSF_KERNELS_GENERIC_KV_QUERIES_H
 
+#include "kernels/kvrotate.h"
+
 /* How a tile becomes floats: K as (dim, 16), V as 16 rows of pad floats. open_scale (16) is NULL for formats
  * without. */
 typedef struct kv_format {
-    size_t elem; /* bytes */
+    size_t elem; /* bytes; of tiles that are always opened 0 */
     size_t (*tile_bytes)(size_t dim);
-    kv_score_fn score; /* on tiles as they are */
+    kv_score_fn score; /* on tiles as they are; NULL = they are always opened */
     kv_mix_fn mix;
     void (*open_k)(float *dst, const char *tile, size_t dim);
     void (*open_v)(float *dst, const char *tile, size_t dim, size_t pad);
     void (*open_scale)(float *dst, const char *tile, size_t dim);
+    int rotated; /* rows were, by kernels/kvrotate.h */
 } kv_format;
 
 /* Formats by qk_kv. */
@@ -69,10 +72,15 @@ static int kv_group(const kv_work *w, size_t i) {
 /* Groups are stored one after the other; within a group the queries are adjacent for each dimension. */
 static void kv_pack(const kv_work *w) {
     const qk_attn *a = w->a;
+    float turned[QK_KV_MAX_DIM];
     for (size_t i = 0; i < w->n;) {
         const size_t nq = (size_t)kv_group(w, i);
         for (size_t r = 0; r < nq; r++) {
             const float *x = a->q + (i + r) / a->n_heads * a->q_stride + (i + r) % a->n_heads * w->dim;
+            if (w->fk->rotated) {
+                qk_kv_rotate(turned, x, w->dim, 1);
+                x = turned;
+            }
             for (size_t d = 0; d < w->dim; d++) w->q[i * w->dim + d * nq + r] = x[d];
         }
         i += nq;

@@ -20,7 +20,7 @@
     { .act = QK_ACT_Q8K, REF_ROWS(fmt), REF_X16(fmt) }
 #define REF_GRID(fmt, tail)                                           REF_SUPER(fmt, tail)
 #define REF_ROW(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = REF_##core(fmt, tail),
-#define REF_KV(a, fmt, NAME, bits, latent, dims)            \
+#define REF_KV(a, fmt, NAME, bits, latent, dims)      \
     [QK_KV_##NAME] = { #fmt,                          \
                        qk_kv_##fmt##_tile_bytes,      \
                        qk_kv_##fmt##_store_ref,       \
@@ -70,8 +70,10 @@ static const qk_table ref_table = {
     QK_SET_FORMATS(isa) \
     QK_SET_OPS(t, isa); \
     QK_SET_KV(t, isa);
-#define SET_PACKED(isa) QK_SET_PACKED_FORMATS(isa)
-#define SET_GRIDS(isa)  QK_SET_GRID_FORMATS(isa)
+#define SET_PACKED(isa)        \
+    QK_SET_PACKED_FORMATS(isa) \
+    QK_SET_KV(t, isa);
+#define SET_GRIDS(isa) QK_SET_GRID_FORMATS(isa)
 
 /* Code for a level that was not compiled in must be hidden: its kernels do not exist. */
 #define WHEN_0(...)

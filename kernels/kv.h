@@ -30,16 +30,16 @@ typedef struct qk_kv_slot {
  * passed on. q8 is
  * int8 with a half-float scale per position. The packed types (kernels/kvpack.h) have that scale too, and are rotated
  * first (kernels/kvrotate.h). */
-#define QK_KV_TYPES(X, a) \
+#define QK_KV_TYPES(X, a)    \
     X(a, f32, F32, 32, 1, 1) \
     QK_KV_ROUNDED(X, a)
 /* Those that every level stores by itself. */
-#define QK_KV_ROUNDED(X, a) \
-    X(a, f16, F16, 16, 1, 1)   \
-    X(a, q8, Q8, 8, 1, 1)      \
+#define QK_KV_ROUNDED(X, a)  \
+    X(a, f16, F16, 16, 1, 1) \
+    X(a, q8, Q8, 8, 1, 1)    \
     QK_KV_PACKED(X, a)
 #define QK_KV_PACKED(X, a) \
-    X(a, q6, Q6, 6, 0, 16)     \
+    X(a, q6, Q6, 6, 0, 16) \
     X(a, q4, Q4, 4, 0, 8)
 
 #define QK_KV_ENUM(a, name, NAME, bits, latent, dims) QK_KV_##NAME,

@@ -6,7 +6,7 @@
 
 #include "kernels/kernels.h"
 
-#define QK_KV_ATTEND(isa, fmt, NAME, bits, latent, dims)                                                        \
+#define QK_KV_ATTEND(isa, fmt, NAME, bits, latent, dims)                                                  \
     void qk_kv_##fmt##_attend_##isa(const qk_attn *a);                                                    \
     void qk_kv_##fmt##_attend_span_##isa(const qk_attn *a, size_t span, float *part, size_t part_stride); \
     void qk_kv_##fmt##_merge_##isa(float *y, float *part, size_t n, size_t part_stride, size_t dim,       \
@@ -21,11 +21,12 @@
     void qk_kv_dequantize4_##isa(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n);
 
 /* Stores them in the table. */
-#define QK_SET_KV_ATTEND(isa, fmt, NAME, bits, latent, dims)                   \
+#define QK_SET_KV_ATTEND(isa, fmt, NAME, bits, latent, dims)             \
     (t)->kv[QK_KV_##NAME].attend = qk_kv_##fmt##_attend_##isa;           \
     (t)->kv[QK_KV_##NAME].attend_span = qk_kv_##fmt##_attend_span_##isa; \
     (t)->kv[QK_KV_##NAME].merge = qk_kv_##fmt##_merge_##isa;
-#define QK_SET_KV_STORE(isa, fmt, NAME, bits, latent, dims) (t)->kv[QK_KV_##NAME].store = qk_kv_##fmt##_store_##isa;
+#define QK_SET_KV_STORE(isa, fmt, NAME, bits, latent, dims) \
+    (t)->kv[QK_KV_##NAME].store = qk_kv_##fmt##_store_##isa;
 #define QK_SET_KV(t, isa)                              \
     do {                                               \
         QK_KV_TYPES(QK_SET_KV_ATTEND, isa)             \
@@ -34,9 +35,9 @@
         (t)->kv_dequantize4 = qk_kv_dequantize4_##isa; \
     } while (0)
 
-/* The levels with ALL in kernels/formats.h. */
-#define QK_KV_OPS_ALL(isa) QK_KV_OPS(isa)
-#define QK_KV_OPS_PACKED(isa)
+/* The levels with ALL or PACKED in kernels/formats.h. */
+#define QK_KV_OPS_ALL(isa)    QK_KV_OPS(isa)
+#define QK_KV_OPS_PACKED(isa) QK_KV_OPS(isa)
 #define QK_KV_OPS_GRIDS(isa)
 #define QK_KV_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_KV_OPS_##kernels(isa)
 QK_LEVELS(QK_KV_OPS_LEVEL)

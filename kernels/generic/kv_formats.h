@@ -21,7 +21,7 @@ static void kv_f32_open_v(float *dst, const char *tile, size_t dim, size_t pad) 
 }
 
 static const kv_format kv_f32 = {
-    4, qk_kv_f32_tile_bytes, kv_score_4, kv_mix_4, kv_f32_open_k, kv_f32_open_v, NULL, 0
+    4, qk_kv_f32_tile_bytes, kv_score_4, kv_mix_4, kv_f32_open_k, kv_f32_open_v, NULL, NULL, NULL, 0
 };
 
 /* --- f16 --- */
@@ -44,7 +44,7 @@ static void kv_f16_open_v(float *dst, const char *tile, size_t dim, size_t pad) 
 }
 
 static const kv_format kv_f16 = {
-    2, qk_kv_f16_tile_bytes, kv_score_2, kv_mix_2, kv_f16_open_k, kv_f16_open_v, NULL, 0
+    2, qk_kv_f16_tile_bytes, kv_score_2, kv_mix_2, kv_f16_open_k, kv_f16_open_v, NULL, NULL, NULL, 0
 };
 
 void QK_FN(kv_f16_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) {
@@ -79,7 +79,7 @@ static void kv_q8_open_scale(float *dst, const char *tile, size_t dim) {
 }
 
 static const kv_format kv_q8 = {
-    1, qk_kv_q8_tile_bytes, kv_score_1, kv_mix_1, kv_q8_open_k, kv_q8_open_v, kv_q8_open_scale, 0
+    1, qk_kv_q8_tile_bytes, kv_score_1, kv_mix_1, kv_q8_open_k, kv_q8_open_v, kv_q8_open_scale, NULL, NULL, 0
 };
 
 void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) {
@@ -107,7 +107,7 @@ void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size
 #define KV_FORMAT_OF(x, fmt, NAME, bits, latent, dims) [QK_KV_##NAME] = &kv_##fmt,
 static const kv_format *const kv_format_of[QK_KV_N] = { QK_KV_TYPES(KV_FORMAT_OF, ) };
 
-#define KV_OPS(x, fmt, NAME, bits, latent, dims)                                                               \
+#define KV_OPS(x, fmt, NAME, bits, latent, dims)                                                         \
     void QK_FN(kv_##fmt##_attend)(const qk_attn *a) { kv_attend(a, &kv_##fmt); }                         \
     void QK_FN(kv_##fmt##_attend_span)(const qk_attn *a, size_t span, float *part, size_t part_stride) { \
         kv_attend_span(a, &kv_##fmt, span, part, part_stride);                                           \

@@ -39,7 +39,9 @@ static void kv_packed_open_scale(float *dst, const char *scales) {
     for (size_t i = 0; i < QK_KV_TILE; i += V) v_store(dst + i, v_load_half(scales + i * sizeof(uint16_t)));
 }
 
-#define KV_PACKED(a, fmt, NAME, bits, latent, dims)                                                      \
+QK_KV_PACKED(KV_INTS, )
+
+#define KV_PACKED(a, fmt, NAME, bits, latent, dims)                                                \
     static void kv_##fmt##_open_k(float *dst, const char *tile, size_t dim) {                      \
         kv_packed_open_k(bits, dst, tile, dim);                                                    \
     }                                                                                              \
@@ -53,6 +55,8 @@ static void kv_packed_open_scale(float *dst, const char *scales) {
                                         .open_k = kv_##fmt##_open_k,                               \
                                         .open_v = kv_##fmt##_open_v,                               \
                                         .open_scale = kv_##fmt##_open_scale,                       \
+                                        .scores = kv_##fmt##_scores,                               \
+                                        .rows = kv_##fmt##_rows,                                   \
                                         .rotated = 1 };                                            \
     void QK_FN(kv_##fmt##_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) { \
         qk_kvp_store(bits, tiles, which, pos, x, dim);                                             \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/kvsize.h"
+#include "src/model/hparams.h"
 
 typedef struct Row {
     unsigned bits; /* of an element */

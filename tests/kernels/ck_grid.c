@@ -19,6 +19,7 @@ enum {
     DOTPROD = 1 << QK_LEVEL_DOTPROD,
     FLOATS = SSE42 | AVX2 | AVX512 | NEON,
     ALL = FLOATS,
+    DOTS = VNNI | DOTPROD, /* attention also there */
     GRID = SSE42 | AVX2 | AVX512 | VNNI | NEON | DOTPROD
 };
 
@@ -40,8 +41,10 @@ static const struct {
 /* The operations, each with the name that its check prints. */
 #define OP(name, member, levels) \
     { name, offsetof(qk_table, member), levels }
-#define KV_STORE(a, fmt, NAME, bits, latent, dims)  OP("kv_" #fmt "_store", kv[QK_KV_##NAME].store, ALL),
-#define KV_ATTEND(a, fmt, NAME, bits, latent, dims) OP("kv_" #fmt "_attend", kv[QK_KV_##NAME].attend, ALL),
+#define KV_STORE(a, fmt, NAME, bits, latent, dims) \
+    OP("kv_" #fmt "_store", kv[QK_KV_##NAME].store, ALL | DOTS),
+#define KV_ATTEND(a, fmt, NAME, bits, latent, dims) \
+    OP("kv_" #fmt "_attend", kv[QK_KV_##NAME].attend, ALL | DOTS),
 static const struct {
     const char *name;
     size_t at;
@@ -74,8 +77,8 @@ static const struct {
     OP("delta", delta, ALL),
     OP("wkv", wkv, ALL),
     OP("conv", conv, ALL),
-    OP("kv_quantize4", kv_quantize4, ALL),
-    OP("kv_dequantize4", kv_dequantize4, ALL),
+    OP("kv_quantize4", kv_quantize4, ALL | DOTS),
+    OP("kv_dequantize4", kv_dequantize4, ALL | DOTS),
     QK_KV_ROUNDED(KV_STORE, ) QK_KV_TYPES(KV_ATTEND, ) OP("kv_f32_store", kv[QK_KV_F32].store, 0),
 };
 

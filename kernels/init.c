@@ -20,20 +20,19 @@
     { .act = QK_ACT_Q8K, REF_ROWS(fmt), REF_X16(fmt) }
 #define REF_GRID(fmt, tail)                                           REF_SUPER(fmt, tail)
 #define REF_ROW(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = REF_##core(fmt, tail),
-#define REF_KV(fmt)                                                                      \
-    {                                                                                    \
-#fmt, qk_kv_##fmt##_tile_bytes, qk_kv_##fmt##_store_ref, qk_kv_##fmt##_load_ref, \
-            qk_kv_##fmt##_attend_ref, qk_kv_##fmt##_attend_span_ref, qk_kv_merge_ref     \
-    }
+#define REF_KV(a, fmt, NAME, bits, latent, dims)      \
+    [QK_KV_##NAME] = { #fmt,                          \
+                       qk_kv_##fmt##_tile_bytes,      \
+                       qk_kv_##fmt##_store_ref,       \
+                       qk_kv_##fmt##_load_ref,        \
+                       qk_kv_##fmt##_attend_ref,      \
+                       qk_kv_##fmt##_attend_span_ref, \
+                       qk_kv_merge_ref },
 
 static const qk_table ref_table = {
     .level = QK_LEVEL_REF,
     .weight = { QK_FORMATS(REF_ROW, ) },
-    .kv = {
-        [QK_KV_F32] = REF_KV(f32),
-        [QK_KV_F16] = REF_KV(f16),
-        [QK_KV_Q8] = REF_KV(q8),
-    },
+    .kv = { QK_KV_TYPES(REF_KV, ) },
     .quantize = {
         [QK_ACT_F32] = qk_quantize_f32_ref,
         [QK_ACT_Q8] = qk_quantize_q8_ref,
@@ -71,8 +70,10 @@ static const qk_table ref_table = {
     QK_SET_FORMATS(isa) \
     QK_SET_OPS(t, isa); \
     QK_SET_KV(t, isa);
-#define SET_PACKED(isa) QK_SET_PACKED_FORMATS(isa)
-#define SET_GRIDS(isa)  QK_SET_GRID_FORMATS(isa)
+#define SET_PACKED(isa)        \
+    QK_SET_PACKED_FORMATS(isa) \
+    QK_SET_KV(t, isa);
+#define SET_GRIDS(isa) QK_SET_GRID_FORMATS(isa)
 
 /* Code for a level that was not compiled in must be hidden: its kernels do not exist. */
 #define WHEN_0(...)

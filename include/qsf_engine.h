@@ -23,10 +23,13 @@ extern "C" {
 
 /* Read once per token: a change takes effect with the next one. */
 typedef struct QSFParams {
-    float temperature;     /* 0 = argmax */
-    float top_p;           /* (0, 1], 1 = off */
-    float min_p;           /* [0, 1], 0 = off */
-    float repeat_penalty;  /* 1 = off */
+    float temperature;    /* 0 = argmax */
+    float top_p;          /* (0, 1], 1 = off */
+    float min_p;          /* [0, 1], 0 = off */
+    float repeat_penalty; /* 1 = off */
+    float
+        quality; /* (0, 1]: about this part of the weights is used for each token of an answer; 1 = all, and 0
+                      means 1 */
     int32_t top_k;         /* 0 = off */
     int32_t repeat_last_n; /* tokens the repeat penalty considers; -1 = all */
     int32_t max_tokens;    /* 0 = until the end of the turn or of the context */
@@ -289,11 +292,14 @@ typedef struct QSFStats {
     char plan_note[256];
     uint32_t n_layers, layer; /* layer being computed */
     uint32_t threads;
-    uint32_t ctx_used, ctx_size; /* ctx_used: positions in the KV cache, without evicted ones */
-    char k_type[8], v_type[8];   /* of the KV cache: "f16", "q8", ... */
-    char kv_note[96];            /* both and why: "q8 (lowered to fit the budget)" */
-    char eviction[8];            /* policy in force */
-    uint64_t evictions, evicted; /* since the model was loaded: how often, and positions in all */
+    uint32_t ctx_used, ctx_size;    /* ctx_used: positions in the KV cache, without evicted ones */
+    char k_type[8], v_type[8];      /* of the KV cache: "f16", "q8", ... */
+    char kv_note[96];               /* both and why: "q8 (lowered to fit the budget)" */
+    char eviction[8];               /* policy in force */
+    float quality;                  /* of the running or last answer; 1 = nothing is left out */
+    uint32_t quality_layers;        /* computed for its tokens, of n_layers */
+    uint32_t experts_used, experts; /* that a token uses, of those that the router chooses; 0 = it has none */
+    uint64_t evictions, evicted;    /* since the model was loaded: how often, and positions in all */
     QSFContextInfo context;
     uint32_t ctx_train; /* context that the model was trained for; 0 = unknown */
     uint32_t prefill_done, prefill_total;
@@ -326,7 +332,7 @@ void qsf_worker_stats(QSFWorker *w, QSFStats *out);
 uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
 
 /* Describes the loaded model for /show: newline-terminated text, malloc'ed; what is "model", "template",
- * "plan" or "memory" (the ledger's current categories and regions). NULL when no model is loaded or when out
+ * "plan", "quality" (a table of what each quality means) or "memory" (the ledger's current categories and regions). NULL when no model is loaded or when out
  * of memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
 /* Renders the prompt for a request as readable text: each special token is enclosed in U+27E6 and U+27E7, and

@@ -12,7 +12,8 @@
 #include "src/sample/sampler.h"
 #include "src/text/think.h"
 
-#define QSF_EOG_MAX 64
+#define QSF_EOG_MAX       64
+#define QSF_QUALITY_STEPS 20u
 
 /* Must not be moved or copied: its parts have pointers into it. */
 typedef struct QsfRuntime {
@@ -33,10 +34,14 @@ typedef struct QsfRuntime {
     QsfPlanFacts facts;          /* constant while it is open */
     QsfPlanOptions plan_options; /* the plan was made from these; for the next one */
     QsfPrediction prediction;    /* zero unless requested (predict) */
-    uint32_t system_tokens;      /* of qsf_runtime_protect */
-    bool lost;                   /* neither a new plan nor the old one could be applied: the model must be
+    QsfQuality quality;          /* in force */
+    float quality_tps[QSF_QUALITY_STEPS +
+                      1];     /* tokens per second of the last answer with quality i / QSF_QUALITY_STEPS */
+    double *importance;       /* (n_blocks) of a calibrated file, or NULL */
+    uint32_t system_tokens;   /* of qsf_runtime_protect */
+    bool lost;                /* neither a new plan nor the old one could be applied: the model must be
                                     reopened */
-    char budget_notice[256];     /* the budget that was chosen (auto), and how to change it; or "" */
+    char budget_notice[256];  /* the budget that was chosen (auto), and how to change it; or "" */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     char ctx_notice[128];     /* the context is longer than what the model was trained for; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer; banned by ignore_eos */

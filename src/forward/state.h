@@ -8,6 +8,7 @@
 #include "src/forward/forward.h"
 #include "src/forward/kvcache.h"
 #include "src/forward/recurrent.h"
+#include "src/forward/reduction.h"
 #include "src/forward/rowcache.h"
 #include "src/plan/layout.h"
 #include "src/stream/weights.h"
@@ -49,6 +50,7 @@ struct QsfForward {
     QsfParams params;
     QsfKvCache kv;
     QsfRecurrent recurrent;
+    QsfReduction reduction;
     QsfEvict evict;
     uint32_t wanted_ctx; /* of the plan */
     uint32_t kv_step; /* of the plan: positions that the KV cache is charged for at a time; 0: all at once */

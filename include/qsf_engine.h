@@ -23,10 +23,13 @@ extern "C" {
 
 /* Read once per token: a change takes effect with the next one. */
 typedef struct QSFParams {
-    float temperature;     /* 0 = argmax */
-    float top_p;           /* (0, 1], 1 = off */
-    float min_p;           /* [0, 1], 0 = off */
-    float repeat_penalty;  /* 1 = off */
+    float temperature;    /* 0 = argmax */
+    float top_p;          /* (0, 1], 1 = off */
+    float min_p;          /* [0, 1], 0 = off */
+    float repeat_penalty; /* 1 = off */
+    float
+        quality; /* (0, 1]: about this part of the weights is used for each token of an answer; 1 = all, and 0
+                      means 1 */
     int32_t top_k;         /* 0 = off */
     int32_t repeat_last_n; /* tokens the repeat penalty considers; -1 = all */
     int32_t max_tokens;    /* 0 = until the end of the turn or of the context */
@@ -53,9 +56,9 @@ typedef struct QSFSettings {
     uint32_t slots;       /* streaming buffers for weights, 1..4; 0 = chosen by the engine */
     char io[8];           /* "auto", "uring", "pread", "mmap" */
     char direct[8];       /* "auto", "on", "off": O_DIRECT */
-    char kv[8];       /* type of the KV cache: "auto" = chosen by the engine, or a name: "f16", "f32", "q8" */
-    char k[8], v[8];  /* the same for K or V alone; "auto" or "" = kv */
-    char eviction[8]; /* "none", "sliding", "h2o", "snapkv"; "" = none */
+    char kv[8];           /* type of the KV cache: "auto" = chosen by the engine, or a name: "f16", "q4" */
+    char k[8], v[8];      /* the same for K or V alone; "auto" or "" = kv */
+    char eviction[8];     /* "none", "sliding", "h2o", "snapkv"; "" = none */
     uint32_t eviction_window;  /* positions kept besides the protected ones; 0 = what the context holds */
     uint32_t protected_prefix; /* first positions that are never evicted; 0 = the system prompt, at least 4;
                                   QSF_PROTECT_NOTHING */
@@ -293,13 +296,16 @@ typedef struct QSFStats {
     char plan_note[256];
     uint32_t n_layers, layer; /* layer being computed */
     uint32_t threads;
-    uint32_t ctx_used, ctx_size; /* ctx_used: positions in the KV cache, without evicted ones */
-    char k_type[8], v_type[8];   /* of the KV cache: "f16", "q8", ... */
-    char kv_note[96];            /* both and why: "q8 (lowered to fit the budget)" */
-    char eviction[8];            /* policy in force */
-    uint64_t evictions, evicted; /* since the model was loaded: how often, and positions in all */
-    uint64_t reliefs;            /* how often memory was given back because it was short */
-    char memory_note[200];       /* with memory_threshold: what was available at the last look */
+    uint32_t ctx_used, ctx_size;    /* ctx_used: positions in the KV cache, without evicted ones */
+    char k_type[8], v_type[8];      /* of the KV cache: "f16", "q8", ... */
+    char kv_note[96];               /* both and why: "q8 (lowered to fit the budget)" */
+    char eviction[8];               /* policy in force */
+    float quality;                  /* of the running or last answer; 1 = nothing is left out */
+    uint32_t quality_layers;        /* computed for its tokens, of n_layers */
+    uint32_t experts_used, experts; /* that a token uses, of those that the router chooses; 0 = it has none */
+    uint64_t evictions, evicted;    /* since the model was loaded: how often, and positions in all */
+    uint64_t reliefs;               /* how often memory was given back because it was short */
+    char memory_note[200];          /* with memory_threshold: what was available at the last look */
     QSFContextInfo context;
     uint32_t ctx_train; /* context that the model was trained for; 0 = unknown */
     uint32_t prefill_done, prefill_total;
@@ -332,7 +338,7 @@ void qsf_worker_stats(QSFWorker *w, QSFStats *out);
 uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
 
 /* Describes the loaded model for /show: newline-terminated text, malloc'ed; what is "model", "template",
- * "plan" or "memory" (the ledger's current categories and regions). NULL when no model is loaded or when out
+ * "plan", "quality" (a table of what each quality means) or "memory" (the ledger's current categories and regions). NULL when no model is loaded or when out
  * of memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
 /* Renders the prompt for a request as readable text: each special token is enclosed in U+27E6 and U+27E7, and

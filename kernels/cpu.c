@@ -60,19 +60,28 @@ static uint32_t detect(void) {
     return levels;
 }
 
-qk_maker qk_cpu_maker(void) {
+/* AMD PPR, CPUID function 1 eax: the extended family is added to the base family. Family 19h is Zen 3 without
+ * AVX-512 and Zen 4 with it, 1Ah is Zen 5. */
+static qk_cpu_family amd_family(void) {
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return QK_CPU_OTHER;
+    const uint32_t family = (a >> 8 & 0xf) + (a >> 20 & 0xff);
+    if (family == 0x1a) return QK_CPU_ZEN5;
+    return family == 0x19 && qk_cpu_has(QK_LEVEL_AVX512) ? QK_CPU_ZEN4 : QK_CPU_OTHER;
+}
+
+qk_cpu_family qk_cpu_family_of_machine(void) {
     unsigned max, part[3];
     char name[sizeof part + 1] = { 0 };
-    if (!__get_cpuid(0, &max, &part[0], &part[2], &part[1])) return QK_MAKER_OTHER;
+    if (!__get_cpuid(0, &max, &part[0], &part[2], &part[1])) return QK_CPU_OTHER;
     memcpy(name, part, sizeof part);
-    return !strcmp(name, "AuthenticAMD") || !strcmp(name, "HygonGenuine") ? QK_MAKER_AMD
-           : !strcmp(name, "GenuineIntel")                                ? QK_MAKER_INTEL
-                                                                          : QK_MAKER_OTHER;
+    if (!strcmp(name, "AuthenticAMD")) return amd_family();
+    return !strcmp(name, "GenuineIntel") ? QK_CPU_INTEL : QK_CPU_OTHER;
 }
 
 #elif defined(__aarch64__)
 
-qk_maker qk_cpu_maker(void) { return QK_MAKER_OTHER; }
+qk_cpu_family qk_cpu_family_of_machine(void) { return QK_CPU_OTHER; }
 
 static uint32_t detect(void) {
     uint32_t levels = 1u << QK_LEVEL_REF | 1u << QK_LEVEL_NEON; /* NEON is part of the base ISA */
@@ -85,7 +94,7 @@ static uint32_t detect(void) {
 
 #else
 
-qk_maker qk_cpu_maker(void) { return QK_MAKER_OTHER; }
+qk_cpu_family qk_cpu_family_of_machine(void) { return QK_CPU_OTHER; }
 
 static uint32_t detect(void) { return 1u << QK_LEVEL_REF; }
 

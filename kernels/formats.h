@@ -69,7 +69,7 @@
 
 /* The levels of each architecture, lowest first, and what each has kernels for:
  *   ALL     every format above and every operation of qk_table
- *   PACKED  the BLOCK, SUPER and GRID formats; all else is inherited from the level below
+ *   PACKED  the BLOCK, SUPER and GRID formats, and attention; all else is inherited from the level below
  *   GRIDS   the GRID formats; all else is inherited from the level below
  * The lowest level is `ref`, which has everything in plain C (kernels/ref). */
 #define QK_LEVELS(X)                           \

@@ -14,7 +14,7 @@ avx512vbmi_flags := $(avx512vnni_flags) -mavx512vbmi
 neon_flags :=
 dotprod_flags := -march=armv8.2-a+dotprod
 
-# ---- the families of operations, for each level that has ALL: templates below kernels/generic, in this order
+# ---- the families of operations, for each level that has ALL, and attention, kv, where PACKED has its dot product: templates below kernels/generic, in this order
 
 op_families := vec actq norm act pick state kv
 vec_templates := ops_vec
@@ -23,7 +23,7 @@ norm_templates := ops_norm ops_rope
 act_templates := exp ops_softmax ops_act
 pick_templates := ops_pick
 state_templates := exp ops_state
-kv_templates := kv_exp kv_block kv_queries kv_attend kv_formats kv_quant4
+kv_templates := kv_exp kv_block kv_queries kv_ints kv_attend kv_formats kv_quant4
 
 # ---- the rows of kernels/formats.h, as q4_0:BLOCK and avx2:x86:ALL
 
@@ -35,7 +35,7 @@ $(if $(and $(formats),$(levels)),,$(error no rows in $(formats_h)))
 # $(call column,2,avx2:x86:ALL) is x86
 column = $(word $1,$(subst :, ,$2))
 formats_of = $(if $(filter %:GRIDS,$1),$(filter %:GRID,$(formats)),$(filter-out $(if $(filter %:PACKED,$1),%:FLOAT),$(formats)))
-families_of = $(if $(filter %:ALL,$1),$(op_families))
+families_of = $(if $(filter %:ALL,$1),$(op_families),$(if $(filter %:PACKED,$1),kv))
 names_of = $(foreach r,$(formats_of),$(call column,1,$r)) $(families_of)
 generated_of = $(foreach n,$(names_of),kernels/generated/$n_$(call column,1,$1).c)
 generated_all := $(sort $(foreach l,$(levels),$(call generated_of,$l)))
@@ -61,7 +61,7 @@ text_X16 = $(call include_line,$(arch)/lanes_$(isa)) $(call include_line,x16/fmt
 text_BLOCK = $(call text_X16,block)
 text_SUPER = $(call text_X16,super)
 text_GRID = $(text_SUPER)
-text_family = $(call include_line,$(arch)/v_$(isa)) \
+text_family = $(call include_line,$(arch)/v_$(isa)) $(if $(filter kv,$(fmt)),$(call include_line,$(arch)/lanes_$(isa))) \
     $(foreach t,$($(fmt)_templates),$(call include_line,generic/$t))
 
 $(addprefix $O/,$(generated_all)): $(formats_h) $S/kernels/kernels.mk

@@ -15,6 +15,7 @@ enum {
     QK_KV_BLOCK = 64,  /* positions between two looks at the running maximum */
     QK_KV_SPAN = 1024, /* positions that are summed by themselves */
     QK_KV_MASS = 1 << 20,
+    QK_KV_MAX_DIM = 4096, /* largest head_dim of the types in QK_KV_PACKED */
 };
 
 /* A tile of a cache that does not hold all positions, or not in order: positions [16 * tile, 16 * tile + 16) are in the
@@ -24,8 +25,25 @@ typedef struct qk_kv_slot {
     uint16_t kept; /* not 0 */
 } qk_kv_slot;
 
-/* How K or V is stored: q8 is int8 with a half-float scale per position. */
-typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_Q8, QK_KV_N } qk_kv;
+/* How K or V is stored, a row for each type: name, bits of an element, whether caches whose V is K can have it, and of what the
+ * dimensions of a head must be a multiple so that fewer bits never take more memory; a is
+ * passed on. q8 is
+ * int8 with a half-float scale per position. The packed types (kernels/kvpack.h) have that scale too, and are rotated
+ * first (kernels/kvrotate.h). */
+#define QK_KV_TYPES(X, a)    \
+    X(a, f32, F32, 32, 1, 1) \
+    QK_KV_ROUNDED(X, a)
+/* Those that every level stores by itself. */
+#define QK_KV_ROUNDED(X, a)  \
+    X(a, f16, F16, 16, 1, 1) \
+    X(a, q8, Q8, 8, 1, 1)    \
+    QK_KV_PACKED(X, a)
+#define QK_KV_PACKED(X, a) \
+    X(a, q6, Q6, 6, 0, 16) \
+    X(a, q4, Q4, 4, 0, 8)
+
+#define QK_KV_ENUM(a, name, NAME, bits, latent, dims) QK_KV_##NAME,
+typedef enum qk_kv { QK_KV_TYPES(QK_KV_ENUM, ) QK_KV_N } qk_kv;
 
 /* Queries against one KV head: n_heads heads of each of n_cols columns, at most qk_attn_queries in all. Column c
  * is position pos + c; it sees itself and the positions before it, the last `window` of these in all, 0 = all.

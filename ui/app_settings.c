@@ -171,7 +171,8 @@ void ui_app_knob_turn(UiApp *a, int steps) {
     v = v < row->min ? row->min : v > row->max ? row->max : v;
     /* Steps land on round numbers; a limit of "above 0" stays above it. */
     v = round(v * 1e4) / 1e4;
-    if (v <= 0 && strcmp(row->name, "top-p") == 0) v = row->step;
+    const bool positive = strcmp(row->name, "top-p") == 0 || strcmp(row->name, "quality") == 0;
+    if (v <= 0 && positive) v = row->step;
     (void)snprintf(value, sizeof value, "%.10g", v);
     (void)ui_app_set(a, row, value, !a->full_screen);
 }

@@ -95,6 +95,21 @@ bool ui_cmd_io(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
+bool ui_cmd_quality(UiApp *a, const char *name, const char *args) {
+    (void)name;
+    UiBuf b = { 0 };
+    char value[QSF_SETTING_TEXT];
+    if (*args) return set_by_name(a, "quality", args);
+    char *table = a->engine.describe(a->engine.self, "quality");
+    qsf_setting_get(&a->settings, qsf_setting_find("quality"), value, sizeof value);
+    ui_buf_printf(&b, "quality %s\n%s", value, table ? table : "");
+    ui_buf_puts(&b, "/quality Q changes it, above 0 to 1: lower is faster and less exact");
+    ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+    ui_buf_free(&b);
+    free(table);
+    return true;
+}
+
 /* As set, and what the engine chose. */
 static void show_types(UiApp *a, UiBuf *b) {
     char kv[QSF_SETTING_TEXT], k[QSF_SETTING_TEXT], v[QSF_SETTING_TEXT];

@@ -60,6 +60,7 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args);
 bool ui_cmd_template(UiApp *a, const char *name, const char *args);
 bool ui_cmd_budget(UiApp *a, const char *name, const char *args);
 bool ui_cmd_kv(UiApp *a, const char *name, const char *args);
+bool ui_cmd_quality(UiApp *a, const char *name, const char *args);
 bool ui_cmd_io(UiApp *a, const char *name, const char *args);
 bool ui_cmd_set(UiApp *a, const char *name, const char *args);
 /* cmd_info.c */

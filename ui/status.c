@@ -20,6 +20,11 @@ double ui_status_eta(const QSFStats *s) {
 
 bool ui_status_pinning(const QSFStats *s) { return s->pin_done < s->pin_total; }
 
+bool ui_status_reduced(const UiStatus *s) {
+    const float set = s->settings->params.quality, used = s->stats->quality;
+    return (set > 0 && set < 1) || (used > 0 && used < 1);
+}
+
 uint32_t ui_status_layer(const QSFStats *s) { return s->layer < s->n_layers ? s->layer + 1 : s->n_layers; }
 
 uint64_t ui_status_used(const QSFStats *s) {

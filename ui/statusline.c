@@ -136,6 +136,12 @@ static void ram(Segments *g, const UiStatus *s, const char *label, bool with_uni
         seg(g, false, "%s%s MB", label, used);
 }
 
+static void quality(Segments *g, const UiStatus *s, const char *label) {
+    const float used = s->stats->quality;
+    if (ui_status_reduced(s))
+        seg(g, true, "%s%.2g", label, (double)(used > 0 && used < 1 ? used : s->settings->params.quality));
+}
+
 static Segments strip_first(const UiStatus *s, bool with_eta) {
     const QSFStats *st = s->stats;
     Segments g = { 0 };
@@ -143,6 +149,7 @@ static Segments strip_first(const UiStatus *s, bool with_eta) {
     doing(&g, s, with_eta);
     seg(&g, ctx >= 90, "ctx %u/%u %u%%", st->ctx_used, st->ctx_size, ctx);
     ram(&g, s, "RAM ", true);
+    quality(&g, s, "quality ");
     return g;
 }
 
@@ -197,6 +204,7 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     pinning(&g, s, false);
     seg(&g, ctx >= 90, "ctx%u%%", ctx);
     ram(&g, s, "RAM", false);
+    quality(&g, s, "Q");
     knob_value(s, "temperature", temp, sizeof temp);
     seg(&g, false, "T%s", temp);
     draw(&g, c, row, width, " ", 0);

@@ -138,6 +138,21 @@ static void meter_out(Pane *p) {
     }
 }
 
+/* Only while something is left out: what, of the running or last answer. */
+static void meter_quality(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    char text[64];
+    if (!ui_status_reduced(p->s)) return;
+    int row = next(p);
+    ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_WARN, "quality");
+    if (st->quality > 0 && st->quality < 1)
+        (void)snprintf(text, sizeof text, "%5.2f  %u/%u layers", (double)st->quality, st->quality_layers,
+                       st->n_layers);
+    else
+        (void)snprintf(text, sizeof text, "%5.2f", (double)p->s->settings->params.quality);
+    ui_canvas_puts(p->c, row, p->col + 8, p->end, UI_STYLE_WARN, text);
+}
+
 static void meter_context(Pane *p) {
     const QSFStats *st = p->s->stats;
     rule(p);
@@ -288,9 +303,10 @@ static void meter_token(Pane *p) {
 }
 
 void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width) {
-    static void (*const meters[])(Pane *) = { meter_state, meter_pinning, meter_decode,   meter_prefill,
-                                              meter_out,   meter_context, meter_ram,      meter_ram_rows,
-                                              meter_rss,   meter_io,      meter_sampling, meter_token };
+    static void (*const meters[])(Pane *) = { meter_state,    meter_pinning, meter_decode,  meter_prefill,
+                                              meter_out,      meter_quality, meter_context, meter_ram,
+                                              meter_ram_rows, meter_rss,     meter_io,      meter_sampling,
+                                              meter_token };
     Pane p = { .c = c, .s = s, .row = row, .end_row = end_row, .col = col + 2, .end = col + width };
     ui_canvas_vline(c, row, end_row, col, UI_STYLE_DIM);
     for (size_t i = 0; i < sizeof meters / sizeof *meters && p.row < end_row; i++) meters[i](&p);

@@ -31,6 +31,8 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width);
 /* "generating", "reading", ... */
 const char *ui_status_word(const UiStatus *s);
 /* Weights are still being read into RAM. */
+/* Is a quality below 1 set, or used by the answer? */
+bool ui_status_reduced(const UiStatus *s);
 bool ui_status_pinning(const QSFStats *s);
 /* Seconds until the running phase (prefill, an answer with a limit) ends, -1 if unknown. */
 double ui_status_eta(const QSFStats *s);

@@ -88,6 +88,10 @@ QK_INLINE unsigned v_mask(uint32x4_t lanes) {
 }
 QK_INLINE unsigned v_equal(vf a, vf b) { return v_mask(vceqq_f32(a, b)); }
 
+/* Lanes of x where a is not 0, otherwise 0; a NaN is not 0. */
+QK_INLINE vf v_where(vf a, vf x) {
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(x), vceqq_f32(a, vdupq_n_f32(0))));
+}
 QK_INLINE vf v_round(vf v) { return vrndnq_f32(v); }
 /* 2^n for n in [-126, 127]. */
 QK_INLINE vf v_power(vi n) { return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23)); }

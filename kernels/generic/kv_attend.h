@@ -4,6 +4,28 @@
 #ifndef QSF_KERNELS_GENERIC_KV_ATTEND_H
 #define QSF_KERNELS_GENERIC_KV_ATTEND_H
 
+/* Queries as K's type wants them. As floats groups are stored one after the other; within a group the queries are adjacent for
+ * each dimension. */
+static void kv_pack(const kv_work *w) {
+    const qk_attn *a = w->a;
+    float turned[QK_KV_MAX_DIM];
+    for (size_t i = 0; i < w->n;) {
+        const size_t nq = (size_t)kv_group(w, i);
+        for (size_t r = 0; r < nq; r++) {
+            const float *x = a->q + (i + r) / a->n_heads * a->q_stride + (i + r) % a->n_heads * w->dim;
+            if (w->fk->rotated) {
+                qk_kv_rotate(turned, x, w->dim, 1);
+                x = turned;
+            }
+            if (w->fk->scores)
+                kv_pack_ints(w, i + r, turned);
+            else
+                for (size_t d = 0; d < w->dim; d++) w->q[i * w->dim + d * nq + r] = x[d];
+        }
+        i += nq;
+    }
+}
+
 /* Whether scores are more than a scaled product. */
 static int kv_adjusts(const qk_attn *a) { return a->softcap > 0.0f || a->slopes; }
 
@@ -94,7 +116,7 @@ QK_INLINE void kv_weigh(const kv_work *w, size_t i, size_t b, kv_range r, float 
 typedef struct kv_view {
     kv_tiles k, v; /* as they are */
     size_t tiles;  /* that hold positions of the set */
-    int all, opened;
+    int all, open_k, open_v;
 } kv_view;
 
 /* Where tile t is: its number in the memory. The tiles of a block may go beyond what is there, where nothing is read. */
@@ -127,7 +149,9 @@ static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
     x.k.ahead = x.v.at[0];
     x.v.ahead = kv_tiles_at(w, w->a->k, w->fk, b + QK_KV_BLOCK).at[0];
     x.all = kv_sees_all(w, b);
-    x.opened = w->n > KV_GROUP || !w->a->v || w->pad != w->dim || tiles < KV_TILES;
+    const int open = w->n > KV_GROUP || !w->a->v || w->pad != w->dim || tiles < KV_TILES;
+    x.open_k = open && !w->fk->scores;
+    x.open_v = !w->a->v || (open && !w->fv->rows);
     return x;
 }
 
@@ -163,13 +187,22 @@ static void kv_open_scale(const kv_work *w, const kv_format *f, const kv_tiles *
     for (size_t t = 0; t < n; t++) f->open_scale(w->scale + t * QK_KV_TILE, x->at[t], w->dim);
 }
 
+/* Products of the nq queries that start at i with K that lies at k. */
+static void kv_score_group(const kv_work *w, const kv_view *x, const kv_tiles *k, size_t i, int nq) {
+    if (w->fk->scores) {
+        w->fk->scores(w, i, k, x->tiles, nq);
+        return;
+    }
+    const kv_score_fn score = x->open_k ? kv_score_4 : w->fk->score;
+    score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, *k, w->dim, x->tiles * QK_KV_TILE, nq);
+}
+
 /* Scores and weights of the group that starts at i, of K that lies at k. */
 static void kv_weigh_group(const kv_work *w, const kv_view *x, kv_tiles k, size_t i, size_t b) {
     const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E,
                 *scale = w->fk->open_scale ? w->scale : NULL;
     const size_t nq = (size_t)kv_group(w, i);
-    const kv_score_fn score = x->opened ? kv_score_4 : w->fk->score;
-    score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, k, w->dim, x->tiles * QK_KV_TILE, (int)nq);
+    kv_score_group(w, x, &k, i, (int)nq);
     for (size_t q = i; q < i + nq; q++) {
         const kv_range r = x->all ? kv_all : kv_range_of(w, q, b);
         if (r.lo < r.hi) kv_weigh(w, q, b, r, c, scale);
@@ -179,10 +212,18 @@ static void kv_weigh_group(const kv_work *w, const kv_view *x, kv_tiles k, size_
 /* Weighted rows of the group that starts at i, of V that lies at v. */
 static void kv_mix_group(const kv_work *w, const kv_view *x, kv_tiles v, size_t i, size_t b) {
     const int nq = kv_group(w, i);
-    const kv_mix_fn mix = x->opened ? kv_mix_4 : w->fv->mix;
+    const kv_mix_fn mix = x->open_v ? kv_mix_4 : w->fv->mix;
     float *acc = w->part + i * w->stride + 16;
     const float *s = w->s + i * QK_KV_BLOCK;
     kv_range r[KV_GROUP] = { kv_all };
+    if (w->fv->rows && w->a->v) {
+        kv_weights ints;
+        for (int q = 0; q < nq; q++)
+            kv_weight_ints(w, &ints, (size_t)q, i + (size_t)q,
+                           x->all ? kv_all : kv_range_of(w, i + (size_t)q, b));
+        w->fv->rows(w, i, &v, x->tiles, &ints, nq);
+        return;
+    }
     if (x->all) {
         mix(acc, w->stride, s, v, w->pad, kv_all, nq);
         return;
@@ -200,13 +241,13 @@ static void kv_scale_weights(const kv_work *w) {
 /* Positions from b on. */
 static void kv_block(const kv_work *w, size_t b, size_t tiles) {
     const kv_view x = kv_view_at(w, b, tiles);
-    const kv_tiles k = x.opened ? kv_open_k(w, &x) : x.k;
+    const kv_tiles k = x.open_k ? kv_open_k(w, &x) : x.k;
     if (w->fk->open_scale) kv_open_scale(w, w->fk, &x.k, tiles);
     for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_weigh_group(w, &x, k, i, b);
-    const kv_tiles v = x.opened ? kv_open_v(w, &x) : x.v;
+    const kv_tiles v = x.open_v ? kv_open_v(w, &x) : x.v;
     if (w->fv->open_scale) {
         kv_open_scale(w, w->fv, &x.v, tiles);
-        kv_scale_weights(w);
+        if (!w->fv->rows || !w->a->v) kv_scale_weights(w);
     }
     for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_mix_group(w, &x, v, i, b);
 }
@@ -251,8 +292,8 @@ static void kv_join(float *into, const float *part, size_t pad) {
         v_store(into + i, v_add(v_mul(v_load(into + i), v_set(x)), v_mul(v_load(part + i), v_set(y))));
 }
 
-/* y from the part of a query; sink: NULL, or the logit that only adds to the sum. */
-static void kv_finish(float *y, const float *part, size_t dim, const float *sink) {
+/* y from the part of a query; sink: NULL, or the logit that only adds to the sum; rotated: the rows of V were. */
+static void kv_finish(float *y, const float *part, size_t dim, const float *sink, int rotated) {
     float inverse = 1.0f / part[1];
     if (sink) {
         const float at = *sink * KV_LOG2E, m = at > part[0] ? at : part[0], here = kv_exp2_one(part[0] - m);
@@ -262,6 +303,7 @@ static void kv_finish(float *y, const float *part, size_t dim, const float *sink
     size_t i = 0;
     for (; i + V <= dim; i += V) v_store(y + i, v_mul(v_load(part + 16 + i), by));
     if (i < dim) v_store_some(y + i, dim - i, v_mul(v_load(part + 16 + i), by));
+    if (rotated) qk_kv_rotate(y, y, dim, 1);
 }
 
 /* Adds what query i gives to the positions from b on, of scores in base 2. */
@@ -284,14 +326,13 @@ static void kv_add_weights(const kv_work *w, size_t i, size_t b, float c) {
 static void kv_add_mass(const kv_work *w, size_t b) {
     const size_t left = w->end[w->n - 1] - b, tiles = qk_kv_tiles(left < QK_KV_BLOCK ? left : QK_KV_BLOCK);
     const kv_view x = kv_view_at(w, b, tiles);
-    const kv_tiles k = x.opened ? kv_open_k(w, &x) : x.k;
-    const kv_score_fn score = x.opened ? kv_score_4 : w->fk->score;
+    const kv_tiles k = x.open_k ? kv_open_k(w, &x) : x.k;
     const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E;
     if (w->fk->open_scale) kv_open_scale(w, w->fk, &x.k, tiles);
     for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) {
         const size_t nq = (size_t)kv_group(w, i);
         if ((i + nq - 1) / w->a->n_heads < w->a->mass_from) continue;
-        score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, k, w->dim, tiles * QK_KV_TILE, (int)nq);
+        kv_score_group(w, &x, &k, i, (int)nq);
         for (size_t q = i; q < i + nq; q++) {
             const kv_range r = x.all ? kv_all : kv_range_of(w, q, b);
             if (r.lo >= r.hi || q / w->a->n_heads < w->a->mass_from) continue;
@@ -327,12 +368,13 @@ static void kv_attend(const qk_attn *a, const kv_format *f) {
         kv_add_mass(&w, b);
     for (size_t i = 0; i < w.n; i++)
         kv_finish(a->y + i / a->n_heads * a->y_stride + i % a->n_heads * w.dim, sum + i * w.stride, w.dim,
-                  a->sinks ? a->sinks + i % a->n_heads : NULL);
+                  a->sinks ? a->sinks + i % a->n_heads : NULL, w.fv->rotated);
 }
 
-static void kv_merge(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink) {
+static void kv_merge(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink,
+                     int rotated) {
     for (size_t s = 1; s < n; s++) kv_join(part, part + s * part_stride, qk_kv_pad(dim));
-    kv_finish(y, part, dim, sink);
+    kv_finish(y, part, dim, sink, rotated);
 }
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* K and V tiles of f32, f16 and q8 for any vector of v_<isa>.h: the functions for the table. */
+/* K and V tiles of f32, f16 and q8 for any vector of v_<isa>.h, and the functions of all types for the table. */
 #ifndef QSF_KERNELS_GENERIC_KV_FORMATS_H
 #define QSF_KERNELS_GENERIC_KV_FORMATS_H
 
 #include "kernels/generic/kv.h"
+#include "kernels/generic/kv_packed.h"
 #include "kernels/ref/kv.h"
 
 /* --- f32 --- */
@@ -19,9 +20,9 @@ static void kv_f32_open_v(float *dst, const char *tile, size_t dim, size_t pad) 
     }
 }
 
-static const kv_format kv_f32 = { 4,        qk_kv_f32_tile_bytes, kv_score_4,
-                                  kv_mix_4, kv_f32_open_k,        kv_f32_open_v,
-                                  NULL };
+static const kv_format kv_f32 = {
+    4, qk_kv_f32_tile_bytes, kv_score_4, kv_mix_4, kv_f32_open_k, kv_f32_open_v, NULL, NULL, NULL, 0
+};
 
 /* --- f16 --- */
 
@@ -42,9 +43,9 @@ static void kv_f16_open_v(float *dst, const char *tile, size_t dim, size_t pad) 
     }
 }
 
-static const kv_format kv_f16 = { 2,        qk_kv_f16_tile_bytes, kv_score_2,
-                                  kv_mix_2, kv_f16_open_k,        kv_f16_open_v,
-                                  NULL };
+static const kv_format kv_f16 = {
+    2, qk_kv_f16_tile_bytes, kv_score_2, kv_mix_2, kv_f16_open_k, kv_f16_open_v, NULL, NULL, NULL, 0
+};
 
 void QK_FN(kv_f16_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) {
     const size_t step = which == 0 ? QK_KV_TILE : 1;
@@ -78,7 +79,7 @@ static void kv_q8_open_scale(float *dst, const char *tile, size_t dim) {
 }
 
 static const kv_format kv_q8 = {
-    1, qk_kv_q8_tile_bytes, kv_score_1, kv_mix_1, kv_q8_open_k, kv_q8_open_v, kv_q8_open_scale
+    1, qk_kv_q8_tile_bytes, kv_score_1, kv_mix_1, kv_q8_open_k, kv_q8_open_v, kv_q8_open_scale, NULL, NULL, 0
 };
 
 void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) {
@@ -103,24 +104,19 @@ void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size
 
 /* --- the functions for the table --- */
 
-static const kv_format *const kv_format_of[QK_KV_N] = {
-    [QK_KV_F32] = &kv_f32,
-    [QK_KV_F16] = &kv_f16,
-    [QK_KV_Q8] = &kv_q8,
-};
+#define KV_FORMAT_OF(x, fmt, NAME, bits, latent, dims) [QK_KV_##NAME] = &kv_##fmt,
+static const kv_format *const kv_format_of[QK_KV_N] = { QK_KV_TYPES(KV_FORMAT_OF, ) };
 
-#define KV_OPS(fmt)                                                                                      \
+#define KV_OPS(x, fmt, NAME, bits, latent, dims)                                                         \
     void QK_FN(kv_##fmt##_attend)(const qk_attn *a) { kv_attend(a, &kv_##fmt); }                         \
     void QK_FN(kv_##fmt##_attend_span)(const qk_attn *a, size_t span, float *part, size_t part_stride) { \
         kv_attend_span(a, &kv_##fmt, span, part, part_stride);                                           \
+    }                                                                                                    \
+    void QK_FN(kv_##fmt##_merge)(float *y, float *part, size_t n, size_t part_stride, size_t dim,        \
+                                 const float *sink) {                                                    \
+        kv_merge(y, part, n, part_stride, dim, sink, kv_##fmt.rotated);                                  \
     }
 
-KV_OPS(f32)
-KV_OPS(f16)
-KV_OPS(q8)
-
-void QK_FN(kv_merge)(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink) {
-    kv_merge(y, part, n, part_stride, dim, sink);
-}
+QK_KV_TYPES(KV_OPS, )
 
 #endif

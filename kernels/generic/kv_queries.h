@@ -3,22 +3,31 @@
 #ifndef QSF_KERNELS_GENERIC_KV_QUERIES_H
 #define QSF_KERNELS_GENERIC_KV_QUERIES_H
 
+#include "kernels/kvrotate.h"
+
+typedef struct kv_work kv_work;
+typedef struct kv_weights kv_weights;
+
 /* How a tile becomes floats: K as (dim, 16), V as 16 rows of pad floats. open_scale (16) is NULL for formats
  * without. */
 typedef struct kv_format {
-    size_t elem; /* bytes */
+    size_t elem; /* bytes; of tiles that are always opened 0 */
     size_t (*tile_bytes)(size_t dim);
-    kv_score_fn score; /* on tiles as they are */
+    kv_score_fn score; /* on tiles as they are; NULL = they are always opened */
     kv_mix_fn mix;
     void (*open_k)(float *dst, const char *tile, size_t dim);
     void (*open_v)(float *dst, const char *tile, size_t dim, size_t pad);
     void (*open_scale)(float *dst, const char *tile, size_t dim);
+    /* With integers (kv_ints.h), on n tiles as they are, unless V is K; NULL = with floats. */
+    void (*scores)(const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq);
+    void (*rows)(const kv_work *w, size_t i, const kv_tiles *v, size_t n, const kv_weights *x, int nq);
+    int rotated; /* rows were, by kernels/kvrotate.h */
 } kv_format;
 
 /* Formats by qk_kv. */
 static const kv_format *const kv_format_of[QK_KV_N];
 
-typedef struct kv_work {
+struct kv_work {
     const qk_attn *a;
     const kv_format *fk, *fv; /* fv: of K where V is K */
     size_t n, dim, pad;       /* queries; dimensions, and padded */
@@ -29,7 +38,7 @@ typedef struct kv_work {
     /* What query i sees, [start, end) as qk_kv_index counts. The code below calls these numbers positions: without a list
      * they are. */
     size_t start[64], end[64];
-} kv_work;
+};
 
 /* First position that a query sees whose own position is end - 1. */
 static size_t kv_start(const qk_attn *a, size_t end) {
@@ -64,19 +73,6 @@ static int kv_group(const kv_work *w, size_t i) {
     int n = KV_GROUP;
     while (i + (size_t)n > w->n) n /= 2;
     return n;
-}
-
-/* Groups are stored one after the other; within a group the queries are adjacent for each dimension. */
-static void kv_pack(const kv_work *w) {
-    const qk_attn *a = w->a;
-    for (size_t i = 0; i < w->n;) {
-        const size_t nq = (size_t)kv_group(w, i);
-        for (size_t r = 0; r < nq; r++) {
-            const float *x = a->q + (i + r) / a->n_heads * a->q_stride + (i + r) % a->n_heads * w->dim;
-            for (size_t d = 0; d < w->dim; d++) w->q[i * w->dim + d * nq + r] = x[d];
-        }
-        i += nq;
-    }
 }
 
 static const kv_range kv_all = { 0, QK_KV_BLOCK };

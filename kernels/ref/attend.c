@@ -7,11 +7,8 @@
 
 typedef void (*load_fn)(float *x, const void *tiles, int which, size_t pos, size_t dim);
 
-static const load_fn load_of[QK_KV_N] = {
-    [QK_KV_F32] = qk_kv_f32_load_ref,
-    [QK_KV_F16] = qk_kv_f16_load_ref,
-    [QK_KV_Q8] = qk_kv_q8_load_ref,
-};
+#define LOAD_OF(a, fmt, NAME, bits, latent, dims) [QK_KV_##NAME] = qk_kv_##fmt##_load_ref,
+static const load_fn load_of[QK_KV_N] = { QK_KV_TYPES(LOAD_OF, ) };
 
 /* What one query has gathered: everything relative to the largest score so far. */
 typedef struct gathered {
@@ -126,15 +123,13 @@ static void attend_span(const qk_attn *a, size_t span, float *part, size_t part_
     for (size_t i = 0; i < a->n_cols * a->n_heads; i++) attend_one(a, i, span, part + i * part_stride, load);
 }
 
-#define REF_OPS(fmt)                                                                                     \
-    void qk_kv_##fmt##_attend_ref(const qk_attn *a) { attend(a, qk_kv_##fmt##_load_ref); }               \
-    void qk_kv_##fmt##_attend_span_ref(const qk_attn *a, size_t span, float *part, size_t part_stride) { \
-        attend_span(a, span, part, part_stride, qk_kv_##fmt##_load_ref);                                 \
+#define REF_OPS(a, fmt, NAME, bits, latent, dims)                                                              \
+    void qk_kv_##fmt##_attend_ref(const qk_attn *q) { attend(q, qk_kv_##fmt##_load_ref); }               \
+    void qk_kv_##fmt##_attend_span_ref(const qk_attn *q, size_t span, float *part, size_t part_stride) { \
+        attend_span(q, span, part, part_stride, qk_kv_##fmt##_load_ref);                                 \
     }
 
-REF_OPS(f32)
-REF_OPS(f16)
-REF_OPS(q8)
+QK_KV_TYPES(REF_OPS, )
 
 void qk_kv_merge_ref(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink) {
     for (size_t s = 1; s < n; s++) join(part, part + s * part_stride, dim);

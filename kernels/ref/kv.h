@@ -45,16 +45,14 @@ static inline qk_kv4 qk_kv4_of(float low, float high, float max, uint16_t *scale
 void qk_kv_quantize4_ref(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);
 void qk_kv_dequantize4_ref(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n);
 
-#define QK_REF_KV(fmt)                                                                            \
+#define QK_REF_KV(a, fmt, NAME, bits, latent, dims)                                                     \
     size_t qk_kv_##fmt##_tile_bytes(size_t dim);                                                  \
     void qk_kv_##fmt##_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim); \
     void qk_kv_##fmt##_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim);  \
     void qk_kv_##fmt##_attend_ref(const qk_attn *a);                                              \
     void qk_kv_##fmt##_attend_span_ref(const qk_attn *a, size_t span, float *part, size_t part_stride);
 
-QK_REF_KV(f32)
-QK_REF_KV(f16)
-QK_REF_KV(q8)
+QK_KV_TYPES(QK_REF_KV, )
 
 void qk_kv_merge_ref(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink);
 

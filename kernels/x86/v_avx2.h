@@ -92,6 +92,10 @@ QK_INLINE unsigned v_equal(vf a, vf b) {
     return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));
 }
 
+/* Lanes of x where a is not 0, otherwise 0; a NaN is not 0. */
+QK_INLINE vf v_where(vf a, vf x) {
+    return _mm256_and_ps(_mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_NEQ_UQ), x);
+}
 QK_INLINE vf v_round(vf v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 /* v * 2^n for integer n in [-220, 190], in two steps: 2^n itself may not be representable. */
 QK_INLINE vf v_ldexp(vf v, vf n) {

@@ -69,6 +69,10 @@ QK_INLINE float v_sum(vf v) { return _mm512_reduce_add_ps(v); }
 QK_INLINE float v_largest(vf v) { return _mm512_reduce_max_ps(v); }
 QK_INLINE unsigned v_equal(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 
+/* Lanes of x where a is not 0, otherwise 0; a NaN is not 0. */
+QK_INLINE vf v_where(vf a, vf x) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_NEQ_UQ), x);
+}
 QK_INLINE vf v_round(vf v) { return _mm512_cvtepi32_ps(_mm512_cvtps_epi32(v)); } /* |v| < 2^31 */
 /* v * 2^n for integer n in [-220, 190]. */
 QK_INLINE vf v_ldexp(vf v, vf n) { return _mm512_scalef_ps(v, n); }

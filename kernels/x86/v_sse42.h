@@ -129,6 +129,8 @@ QK_INLINE float v_largest(vf v) {
 }
 QK_INLINE unsigned v_equal(vf a, vf b) { return (unsigned)_mm_movemask_ps(_mm_cmpeq_ps(a, b)); }
 
+/* Lanes of x where a is not 0, otherwise 0; a NaN is not 0. */
+QK_INLINE vf v_where(vf a, vf x) { return _mm_and_ps(_mm_cmpneq_ps(a, _mm_setzero_ps()), x); }
 QK_INLINE vf v_round(vf v) { return _mm_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 /* 2^n for n in [-126, 127]. */
 QK_INLINE vf v_power(vi n) { return v_floats(_mm_slli_epi32(_mm_add_epi32(n, v_int(127)), 23)); }

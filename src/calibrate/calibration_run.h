@@ -4,8 +4,8 @@
 #define QSF_CALIBRATE_RUN_H
 
 #include "src/calibrate/channels.h"
-#include "src/calibrate/residual.h"
 #include "src/engine/runtime.h"
+#include "src/model/residual.h"
 
 enum { QSF_CALIBRATE_SKIP_TOKENS = 256 }; /* maximum number of tokens to measure layer skipping with */
 

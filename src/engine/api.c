@@ -15,9 +15,9 @@
 #define MIB         1048576.0
 
 struct QSFConfig {
-    QsfLive *live;        /* budget and threads, shared with engines */
+    QsfLive *live;        /* budget, threads and quality, shared with engines */
     QSFSettings settings; /* the rest */
-    float quality;
+    float quality;        /* as it was set, even if it is out of range */
 };
 
 /* The error of this thread's last call. */
@@ -83,8 +83,15 @@ int qsf_config_set_kv_types(QSFConfig *c, const char *k, const char *v) {
     return 0;
 }
 
+static int check_quality(float quality, QsfErr *err) {
+    if (quality > 0 && quality <= 1) return QSF_OK;
+    return qsf_err_set(err, QSF_E_USAGE, "quality is %g, must be above 0 and at most 1", (double)quality);
+}
+
 void qsf_config_set_quality(QSFConfig *c, float quality) {
-    if (is_config(c)) c->quality = quality;
+    if (!is_config(c)) return;
+    c->quality = quality;
+    if (check_quality(quality, qsf_api_begin()) == QSF_OK) qsf_live_set_quality(c->live, quality);
 }
 
 void qsf_config_free(QSFConfig *c) {
@@ -96,12 +103,12 @@ void qsf_config_free(QSFConfig *c) {
 /* ---- engine ---- */
 
 static int open_engine(QSFEngine *e, const char *path, const QSFConfig *c, QsfErr *err) {
-    if (!(c->quality == 1.0f))
-        return qsf_err_set(err, QSF_E_USAGE, "quality %.2f is not supported yet; use 1.0",
-                           (double)c->quality);
+    int rc = check_quality(c->quality, err);
+    if (rc != QSF_OK) return rc;
     QsfRuntimeOptions o = { .settings = c->settings };
     qsf_follower_init(&e->follower, c->live, &o.settings);
-    int rc = qsf_runtime_open(&e->rt, path, &o, err);
+    atomic_init(&e->quality, o.settings.params.quality);
+    rc = qsf_runtime_open(&e->rt, path, &o, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_timeline_init(&e->timeline, &e->rt, err);
     if (rc != QSF_OK) qsf_runtime_close(&e->rt);
@@ -196,6 +203,22 @@ int qsf_set_ram_budget(QSFEngine *e, size_t megabytes) {
     qsf_api_leave(e);
     return rc;
 }
+
+float qsf_api_quality(QSFEngine *e) {
+    float quality;
+    if (qsf_follower_quality(&e->follower, &quality)) atomic_store(&e->quality, quality);
+    return atomic_load(&e->quality);
+}
+
+int qsf_set_quality(QSFEngine *e, float quality) {
+    QsfErr *err = qsf_api_begin();
+    if (e == NULL) return qsf_err_set(err, QSF_E_USAGE, "the engine is NULL");
+    int rc = check_quality(quality, err);
+    if (rc == QSF_OK) atomic_store(&e->quality, quality);
+    return rc;
+}
+
+float qsf_quality(const QSFEngine *e) { return e != NULL ? atomic_load(&e->quality) : 0; }
 
 size_t qsf_ram_budget(const QSFEngine *e) { return e != NULL ? (size_t)(e->rt.budget >> 20) : 0; }
 

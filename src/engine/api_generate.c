@@ -73,7 +73,11 @@ typedef struct Call {
     QSFEngine *engine;
 } Call;
 
-static void on_params(void *arg, QSFParams *out) { *out = ((const Call *)arg)->params; }
+static void on_params(void *arg, QSFParams *out) {
+    const Call *c = arg;
+    *out = c->params;
+    out->quality = qsf_api_quality(c->engine);
+}
 
 static int on_text(void *arg, int32_t id, const char *text, size_t len) {
     const Call *c = arg;

@@ -20,7 +20,8 @@ struct QSFEngine {
     QsfRuntime rt;
     QsfTimeline timeline;
     QsfFollower follower;
-    atomic_int use; /* QsfUse */
+    atomic_int use;        /* QsfUse */
+    _Atomic float quality; /* of the next token */
 };
 
 /* Clears and returns the error of this thread's last call. A call that runs callbacks uses its own error and
@@ -33,6 +34,8 @@ int qsf_api_enter(QSFEngine *e, const char *function, QsfErr *err);
 /* Ends the call. true when qsf_free was called in between: e is destroyed. */
 bool qsf_api_leave(QSFEngine *e);
 
+/* Returns the quality of the next token, which may have been set in the configuration since the last one. */
+float qsf_api_quality(QSFEngine *e);
 /* Applies what was set in the configuration since the last call; when it cannot be met, the old plan stays. */
 void qsf_api_follow(QSFEngine *e);
 

@@ -10,6 +10,7 @@
 #include "src/base/utf8.h"
 #include "src/engine/context_info.h"
 #include "src/engine/describe.h"
+#include "src/engine/quality.h"
 
 #define RSS_NS 100000000u /* the resident set is read at most ten times a second */
 
@@ -56,6 +57,15 @@ static void fill_template(QSFStats *s, const QsfRuntime *rt) {
                rt->tmpl != NULL ? qsf_chat_template_name(rt->tmpl) : "none");
 }
 
+static void fill_quality(QSFStats *s, const QsfRuntime *rt) {
+    QsfQualityRow row;
+    qsf_quality_now(rt, &row);
+    s->quality = row.value;
+    s->quality_layers = row.layers;
+    s->experts_used = row.experts;
+    s->experts = row.n_experts;
+}
+
 static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
     const QsfPlan *p = &rt->plan;
     copy_clean(s->plan_note, sizeof s->plan_note, p->note);
@@ -66,6 +76,7 @@ static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
     qsf_plan_kv_text(p, s->kv_note, sizeof s->kv_note);
     copy_clean(s->eviction, sizeof s->eviction, rt->settings.eviction);
     qsf_context_kinds(&rt->model.prog, p->kv, p->ctx, &s->context);
+    fill_quality(s, rt);
     s->budget = rt->budget;
     s->pinned_bytes = p->pinned_bytes;
     s->streamed_bytes = p->streamed_bytes;

@@ -10,7 +10,8 @@ struct QsfLive {
     atomic_int refs;
     atomic_uint_fast64_t budget;
     atomic_int threads;
-    atomic_uint budget_n, threads_n; /* how often each was set */
+    _Atomic float quality;
+    atomic_uint budget_n, threads_n, quality_n; /* how often each was set */
 };
 
 QsfLive *qsf_live_new(const QSFSettings *s) {
@@ -19,6 +20,7 @@ QsfLive *qsf_live_new(const QSFSettings *s) {
     atomic_init(&l->refs, 1);
     atomic_init(&l->budget, s->ram_budget);
     atomic_init(&l->threads, s->threads);
+    atomic_init(&l->quality, s->params.quality);
     return l;
 }
 
@@ -34,6 +36,11 @@ void qsf_live_set_budget(QsfLive *l, uint64_t bytes) {
 void qsf_live_set_threads(QsfLive *l, int32_t threads) {
     atomic_store(&l->threads, threads);
     atomic_fetch_add(&l->threads_n, 1);
+}
+
+void qsf_live_set_quality(QsfLive *l, float quality) {
+    atomic_store(&l->quality, quality);
+    atomic_fetch_add(&l->quality_n, 1);
 }
 
 static bool update_budget(QsfFollower *f, QSFSettings *s) {
@@ -53,11 +60,21 @@ static bool update_threads(QsfFollower *f, QSFSettings *s) {
     return true;
 }
 
+bool qsf_follower_quality(QsfFollower *f, float *quality) {
+    if (f->live == NULL) return false;
+    unsigned n = atomic_load(&f->live->quality_n);
+    if (n == f->quality_seen) return false;
+    f->quality_seen = n;
+    *quality = atomic_load(&f->live->quality);
+    return true;
+}
+
 void qsf_follower_init(QsfFollower *f, QsfLive *l, QSFSettings *s) {
     *f = (QsfFollower){ .live = l };
     if (l == NULL) return;
     atomic_fetch_add(&l->refs, 1);
     qsf_follower_update(f, s);
+    qsf_follower_quality(f, &s->params.quality);
 }
 
 void qsf_follower_end(QsfFollower *f) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* State shared by a configuration of qsf.h and the engines loaded with it: the last budget and number of
- * threads. Set from any thread; each engine reads it between two tokens. */
+/* State shared by a configuration of qsf.h and the engines loaded with it: the last budget, number of
+ * threads and quality. Set from any thread; each engine reads it between two tokens. */
 #ifndef QSF_ENGINE_LIVE_H
 #define QSF_ENGINE_LIVE_H
 
@@ -13,11 +13,12 @@ QsfLive *qsf_live_new(const QSFSettings *s);
 void qsf_live_release(QsfLive *l); /* NULL allowed; the last one frees it */
 void qsf_live_set_budget(QsfLive *l, uint64_t bytes);
 void qsf_live_set_threads(QsfLive *l, int32_t threads);
+void qsf_live_set_quality(QsfLive *l, float quality);
 
 /* The changes that one engine has seen. */
 typedef struct QsfFollower {
     QsfLive *live; /* NULL: follows nothing */
-    unsigned budget_seen, threads_seen;
+    unsigned budget_seen, threads_seen, quality_seen;
 } QsfFollower;
 
 /* Takes a reference to l (NULL allowed) and copies the current values to s. */
@@ -25,5 +26,7 @@ void qsf_follower_init(QsfFollower *f, QsfLive *l, QSFSettings *s);
 void qsf_follower_end(QsfFollower *f); /* a zeroed one is allowed */
 /* Copies values that were set since the last call to s; false when nothing was set. */
 bool qsf_follower_update(QsfFollower *f, QSFSettings *s);
+/* The same for the quality, which needs no other plan; false: *quality is unchanged. */
+bool qsf_follower_quality(QsfFollower *f, float *quality);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/engine/quality.h"
+
 /* The probabilities of a valid row, from float32 logarithms, add up to 1 much more precisely. */
 #define SUM_TOLERANCE 1e-3
 
@@ -82,6 +84,18 @@ static void on_logits(void *arg, uint32_t pos, const float *logits) {
     if (p->progress != NULL) p->progress(p->arg, s->out, s->k);
 }
 
+/* As a prompt is, the context is evaluated with everything; without one, the beginning of the window shows what matters. */
+static int begin_quality(const Scoring *s, const int32_t *ids, size_t n, size_t context, QsfErr *err) {
+    QsfRuntime *rt = s->p->rt;
+    const float quality = qsf_quality_of(&rt->settings.params);
+    const size_t some = n < QSF_MEASURE_POSITIONS + 1 ? n : QSF_MEASURE_POSITIONS + 1;
+    int rc = QSF_OK;
+    if (quality < 1 && context == 0) rc = qsf_forward_eval(rt->fwd, ids, some, NULL, NULL, err);
+    if (rc == QSF_OK) qsf_runtime_quality(rt, quality);
+    if (quality < 1 && context == 0) qsf_forward_truncate(rt->fwd, 0);
+    return rc;
+}
+
 /* Tokens that only provide context need no logits; the last token predicts nothing. */
 static int evaluate(Scoring *s, QsfErr *err) {
     QsfForward *f = s->p->rt->fwd;
@@ -89,7 +103,9 @@ static int evaluate(Scoring *s, QsfErr *err) {
     size_t context = s->w.first - s->w.begin - 1, all = s->w.end - s->w.begin - 1;
     qsf_forward_truncate(f, 0);
     int rc = qsf_forward_eval(f, ids, context, NULL, NULL, err);
-    return rc == QSF_OK ? qsf_forward_eval(f, ids + context, all - context, on_logits, s, err) : rc;
+    if (rc == QSF_OK) rc = begin_quality(s, ids, all, context, err);
+    if (rc != QSF_OK) return rc;
+    return qsf_forward_decode(f, ids + context, all - context, on_logits, s, err);
 }
 
 static int one_window(Scoring *s, QsfErr *err) {

@@ -11,6 +11,7 @@
 #include "src/base/clock.h"
 #include "src/engine/check.h"
 #include "src/engine/planning.h"
+#include "src/engine/quality.h"
 
 int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err) {
     const char *word = s->cpu_mask, *from = "cpu-mask";
@@ -124,7 +125,7 @@ static int open_text(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
 static int open_pool(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     int rc = qsf_pool_create(&r->pool, r->threads, &r->ledger, err);
     /* The table knows the best ways for the CPUs that were measured. */
-    if (rc == QSF_OK && !o->plan_only && qk_cpu_maker() == QK_MAKER_OTHER)
+    if (rc == QSF_OK && !o->plan_only && qk_cpu_family_of_machine() == QK_CPU_OTHER)
         qsf_measure_ways(&r->table, &r->plan, &r->model, r->pool);
     if (rc == QSF_OK && o->predict) qsf_predict(&r->prediction, &r->plan, &r->model, &r->table, r->pool);
     return rc;
@@ -163,6 +164,7 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
     };
     int rc = qsf_forward_create(&r->fwd, &fo, err);
     if (rc == QSF_OK) rc = qsf_runtime_evict(r, &o->settings, err);
+    if (rc == QSF_OK) rc = qsf_quality_open(r, err);
     if (rc != QSF_OK) return rc;
     /* Ids that the tokenizer does not know have logits in some models (padding), but no text. */
     uint32_t n = qsf_tokenizer_n_vocab(r->tok);
@@ -202,6 +204,7 @@ void qsf_runtime_close(QsfRuntime *r) {
     qsf_chat_template_close(r->tmpl);
     qsf_tokenizer_close(r->tok);
     qsf_plan_free(&r->plan);
+    free(r->importance);
     qsf_model_close(&r->model);
     qsf_ledger_destroy(&r->ledger);
     memset(r, 0, sizeof *r);

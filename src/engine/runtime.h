@@ -13,7 +13,8 @@
 #include "src/sample/sampler.h"
 #include "src/text/think.h"
 
-#define QSF_EOG_MAX 64
+#define QSF_EOG_MAX       64
+#define QSF_QUALITY_STEPS 20u
 
 /* Must not be moved or copied: its parts have pointers into it. */
 typedef struct QsfRuntime {
@@ -37,6 +38,10 @@ typedef struct QsfRuntime {
     QsfPressure pressure;        /* with memory-threshold-mb; relief.h */
     bool pressed;                /* memory is short: what was given back is not taken again */
     bool relief_told, no_relief_told;
+    QsfQuality quality; /* in force */
+    float quality_tps[QSF_QUALITY_STEPS +
+                      1];     /* tokens per second of the last answer with quality i / QSF_QUALITY_STEPS */
+    double *importance;       /* (n_blocks) of a calibrated file, or NULL */
     uint32_t system_tokens;   /* of qsf_runtime_protect */
     bool lost;                /* neither a new plan nor the old one could be applied: the model must be
                                     reopened */

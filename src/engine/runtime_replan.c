@@ -70,14 +70,9 @@ static void write_note(const QsfRuntime *r, char *note, size_t cap) {
     qsf_plan_summary(&r->plan, io, note, cap);
 }
 
-int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err) {
-    QsfErr own = { 0 };
-    QsfPlanOptions next;
+int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
     QsfPlan plan;
-    if (err == NULL) err = &own;
-    qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_kept(r->fwd),
-                          qsf_forward_ctx(r->fwd), qsf_planning_available(&r->facts));
-    int rc = qsf_planning_make(&plan, &r->model, &next, &r->facts, err);
+    int rc = qsf_planning_make(&plan, &r->model, next, &r->facts, err);
     if (rc != QSF_OK) return rc;
     rc = change(r, &plan, err);
     trim_heap();
@@ -85,7 +80,22 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
         qsf_plan_free(&plan);
         return rc;
     }
-    r->plan_options = next;
+    r->plan_options = *next;
+    qsf_planning_settle_peak(r->budget);
+    if (r->prediction.compute_bps > 0)
+        qsf_predict_from(&r->prediction, r->plan.disk_bytes, r->plan.active_bytes, r->prediction.disk_bps,
+                         r->prediction.compute_bps);
+    return QSF_OK;
+}
+
+int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err) {
+    QsfErr own = { 0 };
+    QsfPlanOptions next;
+    if (err == NULL) err = &own;
+    qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_kept(r->fwd),
+                          qsf_forward_ctx(r->fwd), qsf_planning_available(&r->facts));
+    int rc = qsf_runtime_apply(r, &next, err);
+    if (rc != QSF_OK) return rc;
     const QSFSettings old = r->settings;
     qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);
     rc = qsf_runtime_evict(r, s, err);
@@ -95,10 +105,6 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
         r->settings.protected_prefix = old.protected_prefix;
     }
     qsf_runtime_update_notices(r);
-    qsf_planning_settle_peak(r->budget);
-    if (r->prediction.compute_bps > 0)
-        qsf_predict_from(&r->prediction, plan.disk_bytes, plan.active_bytes, r->prediction.disk_bps,
-                         r->prediction.compute_bps);
     write_note(r, note, cap);
     return rc;
 }

@@ -11,5 +11,7 @@
  * changes and generation can continue, unless the old plan cannot be restored either (r->lost): then every
  * later eval fails. After a shrink the resident set is below the new budget and the peak is reset. */
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
+/* Puts the plan in force that these options make, with the same errors. */
+int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err);
 
 #endif

@@ -136,10 +136,19 @@ static int save(Save *s, QsfErr *err) {
     return common < QK_KV_TILE || is_wasteful(s, bytes) ? rewrite(s, err) : append(s, bytes, err);
 }
 
+/* Returns the positions to save: none that lack something. 0: nothing can be saved. */
+static uint32_t end_of(const QsfTimeline *t, uint32_t to) {
+    const QsfForward *f = t->rt->fwd;
+    const uint32_t exact = qsf_forward_exact(f) < t->n_ids ? qsf_forward_exact(f) : t->n_ids;
+    if (to > 0 && to < exact && qsf_forward_can_save(f, to)) return to;
+    return exact == t->n_ids || qsf_forward_can_save(f, exact) ? exact : 0;
+}
+
 int qsf_snapshot_save(QsfTimeline *t, const char *path, const QsfSnapKey *key, const QsfSnapSave *o,
                       QsfErr *err) {
     QsfErr other = { 0 };
-    if (t->n_ids == 0) return QSF_OK;
+    const uint32_t to = end_of(t, o->to);
+    if (to == 0) return QSF_OK;
     if (qsf_forward_savable(t->rt->fwd, err) != QSF_OK) return QSF_E_RUNTIME;
     Save *s = calloc(1, sizeof *s);
     if (s == NULL) return qsf_err_memory(err, "a snapshot");
@@ -148,7 +157,7 @@ int qsf_snapshot_save(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
     s->o = o;
     s->path = path;
     s->key = *key;
-    s->to = o->to > 0 && o->to < t->n_ids && qsf_forward_can_save(s->f, o->to) ? o->to : t->n_ids;
+    s->to = to;
     const QsfSnapKind kind = qsf_snapfile_open(&s->file, path, key, true, &other);
     int rc = kind == QSF_SNAP_ALIEN               ? qsf_err_pass(err, &other)
              : kind == QSF_SNAP_OURS && !o->fresh ? save(s, err)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/engine/quality.h"
 #include "src/engine/relief.h"
 #include "src/engine/stopper.h"
 #include "src/sample/rng.h"
@@ -39,6 +40,7 @@ int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
     void *p;
     memset(t, 0, sizeof *t);
     t->rt = rt;
+    t->quality = 1;
     uint64_t bytes = qsf_plan_timeline_bytes(rt->plan.wanted_ctx);
     int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, bytes, NAME, &p, err);
     if (rc != QSF_OK) return rc;
@@ -82,9 +84,11 @@ static void store_evaluated(QsfTimeline *t, const int32_t *ids, uint32_t at) {
     t->n_ids = past;
 }
 
+/* Positions that lack something are evaluated again. */
 uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t n) {
+    const uint32_t exact = qsf_forward_exact(t->rt->fwd), most = exact < t->n_ids ? exact : t->n_ids;
     uint32_t keep = 0;
-    while (keep < t->n_ids && (size_t)keep + 1 < n && t->ids[keep] == ids[keep]) keep++;
+    while (keep < most && (size_t)keep + 1 < n && t->ids[keep] == ids[keep]) keep++;
     return qsf_forward_keeps(t->rt->fwd, keep);
 }
 
@@ -194,7 +198,6 @@ static void flush(Run *r) {
 static int32_t sample(Run *r, QsfSample *s) {
     QsfTimeline *t = r->t;
     QsfRuntime *rt = t->rt;
-    r->g->params(r->g->arg, &r->params);
     qsf_sampler_next(rt->sampler, qsf_forward_logits(rt->fwd), &r->params, t->ids, t->n_ids, rt->eog,
                      r->params.ignore_eos ? rt->n_eog : 0, s);
     return s->id;
@@ -228,7 +231,7 @@ static int step(Run *r, QsfErr *err) {
     if (qsf_forward_room(f) == 0 && !evicts(t)) end(r, QSF_STOP_CONTEXT);
     if (cancelled(r)) end(r, QSF_STOP_INTERRUPTED);
     if (r->done) return QSF_OK;
-    int rc = qsf_forward_eval(f, &id, 1, NULL, NULL, err);
+    int rc = qsf_forward_decode(f, &id, 1, NULL, NULL, err);
     store_evaluated(t, &id, t->n_ids);
     return rc;
 }
@@ -239,18 +242,49 @@ static void relieve(Run *r) {
         r->g->memory(r->g->arg, note);
 }
 
+/* Evaluates with everything what was evaluated with less; the logits then are those of the last token again. */
+static int restore(QsfTimeline *t, QsfErr *err) {
+    QsfForward *f = t->rt->fwd;
+    const uint32_t n = t->n_ids, exact = qsf_forward_exact(f);
+    if (exact >= n) return QSF_OK;
+    const uint32_t keep = qsf_forward_truncate(f, exact);
+    int rc = qsf_forward_eval(f, t->ids + keep, n - keep, NULL, NULL, err);
+    t->n_ids = qsf_forward_n_past(f);
+    return rc;
+}
+
+static void set_quality(Run *r, float quality) {
+    r->t->quality = quality;
+    if (qsf_runtime_quality(r->t->rt, quality) && r->g->quality != NULL) r->g->quality(r->g->arg);
+}
+
+/* Reads the parameters for the next token. */
+static int follow_params(Run *r, QsfErr *err) {
+    QsfTimeline *t = r->t;
+    r->g->params(r->g->arg, &r->params);
+    const float quality = qsf_quality_of(&r->params);
+    const bool first = r->out->tokens == 0; /* the prompt has shown more of what matters */
+    if (quality == t->quality && !first) return QSF_OK;
+    int rc = quality > t->quality ? restore(t, err) : QSF_OK;
+    if (rc != QSF_OK) return rc;
+    qsf_ledger_thaw(&t->rt->ledger);
+    set_quality(r, quality);
+    qsf_ledger_freeze(&t->rt->ledger);
+    return QSF_OK;
+}
+
 static int between(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
     QsfLedger *l = &t->rt->ledger;
     const bool watched = t->rt->settings.memory_threshold > 0 || t->rt->pressed;
     note_evictions(r);
-    if (r->g->between == NULL && t->n_ids < t->cap && !watched) return QSF_OK;
+    if (r->g->between == NULL && t->n_ids < t->cap && !watched) return follow_params(r, err);
     qsf_ledger_thaw(l);
     if (watched) relieve(r);
     if (r->g->between != NULL) r->g->between(r->g->arg);
     int rc = grow(t, (size_t)t->n_ids + 1, err);
     qsf_ledger_freeze(l);
-    return rc;
+    return rc == QSF_OK ? follow_params(r, err) : rc;
 }
 
 static int loop(Run *r, QsfErr *err) {
@@ -265,6 +299,7 @@ static int loop(Run *r, QsfErr *err) {
     note_evictions(r);
     qsf_ledger_thaw(l);
     r->out->decode_ns = qsf_now_ns() - start;
+    qsf_quality_note(r->t->rt, r->out->tokens, r->out->decode_ns);
     return rc;
 }
 

@@ -15,6 +15,7 @@ typedef struct QsfTimeline {
         cap;        /* with an eviction policy there may be more than the context; the memory grows then */
     uint64_t bytes; /* of the mapping that contains ids and piece */
     char *piece;    /* (QSF_TIMELINE_PIECE), text of one token */
+    float quality;  /* of the tokens that are generated, in force */
     bool
         last_apart; /* a prefill evaluates the last token by itself, so that the state before it is a checkpoint of a
                         recurrent model: the same prompt then needs one token only */
@@ -34,7 +35,8 @@ typedef struct QsfGenerate {
     bool continues; /* the answer continues text that the reader sees (base model, continue_last) */
     const char *const *stop;
     size_t n_stop;
-    /* Read before every token (live parameters). */
+    /* Read before every token (live parameters). With a quality below 1 prompts are evaluated with everything all the same, and
+     * tokens of the answer with less; the next prompt evaluates those again. Raised, it evaluates the answer so far again. */
     void (*params)(void *arg, QSFParams *out);
     /* Receives whole UTF-8 text that can no longer become part of a stop string; may be called with len 0 for
      * a token without text, and with id -1 for text that was held back until the end of the answer. Without
@@ -46,6 +48,8 @@ typedef struct QsfGenerate {
     /* Called before each token is sampled, when nothing is being computed: the plan may be changed here. May
      * be NULL. The ledger is frozen during the rest of the token loop. */
     void (*between)(void *arg);
+    /* Called when another quality, and perhaps another plan, is in force; may be NULL. */
+    void (*quality)(void *arg);
     /* Called when an eviction policy has removed so many positions from the KV cache; may be NULL. */
     void (*evicted)(void *arg, uint64_t positions);
     /* Called when memory is short for the first time: a sentence; may be NULL. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "src/engine/protect.h"
+#include "src/engine/quality.h"
 #include "src/engine/worker_load.h"
 #include "src/engine/worker_plan.h"
 #include "src/engine/worker_snapshot.h"
@@ -64,6 +65,12 @@ static void on_memory(void *arg, const char *text) { qsf_worker_emit(arg, QSF_EV
 
 static void on_between(void *arg) { qsf_worker_do_pending_replan(arg); }
 
+static void on_quality(void *arg) {
+    QSFWorker *w = arg;
+    qsf_board_plan(&w->board, qsf_forward_kept(w->rt.fwd));
+    qsf_worker_publish_plan(w);
+}
+
 /* Reports, once per template, that the setting reasoning has no effect. */
 static void note_reasoning(QSFWorker *w, const QSFParams *p) {
     if (p->reasoning == QSF_REASON_AUTO || w->rt.reasoning_noted ||
@@ -105,6 +112,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         .between = on_between,
         .evicted = on_evicted,
         .memory = on_memory,
+        .quality = on_quality,
         .arg = w,
     };
     QsfGeneration out;
@@ -117,6 +125,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
                       p.max_tokens);
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
     qsf_board_done(&w->board, qsf_forward_kept(w->rt.fwd));
+    qsf_worker_set_text(w, &w->text_quality, qsf_quality_text(&w->rt));
     qsf_worker_snapshot_due(w);
     if (rc != QSF_OK) {
         qsf_worker_check_stale(w);

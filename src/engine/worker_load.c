@@ -10,6 +10,7 @@
 #include "src/engine/advice.h"
 #include "src/engine/check.h"
 #include "src/engine/describe.h"
+#include "src/engine/quality.h"
 #include "src/engine/worker_snapshot.h"
 
 #define PROBE_BYTES (1u << 20) /* part of every plan's slack for code and small allocations */
@@ -36,6 +37,7 @@ void qsf_worker_drop_model(QSFWorker *w) {
     qsf_worker_set_text(w, &w->text_model, NULL);
     qsf_worker_set_text(w, &w->text_plan, NULL);
     qsf_worker_set_text(w, &w->text_template, NULL);
+    qsf_worker_set_text(w, &w->text_quality, NULL);
     free(w->path);
     w->path = NULL;
     qsf_worker_snapshot_drop(w);
@@ -139,6 +141,7 @@ static void publish(QSFWorker *w, const char *path) {
     qsf_worker_set_text(w, &w->text_model, qsf_model_text(&w->rt.model));
     qsf_worker_publish_plan(w);
     qsf_worker_set_text(w, &w->text_template, template_text(&w->rt));
+    qsf_worker_set_text(w, &w->text_quality, qsf_quality_text(&w->rt));
     qsf_worker_lend(w, true);
 }
 

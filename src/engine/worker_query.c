@@ -31,6 +31,7 @@ char *qsf_worker_describe(QSFWorker *w, const char *what) {
     const char *text = strcmp(what, "model") == 0      ? w->text_model
                        : strcmp(what, "plan") == 0     ? w->text_plan
                        : strcmp(what, "template") == 0 ? w->text_template
+                       : strcmp(what, "quality") == 0  ? w->text_quality
                                                        : NULL;
     char *copy = text != NULL ? strdup(text) : NULL;
     pthread_mutex_unlock(&w->lock);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/engine/quality.h"
 
 #define QUIT_NS 5000000000u /* that saving may take when the worker must stop */
 
@@ -34,10 +35,13 @@ void qsf_worker_snapshot_load(QSFWorker *w, const QsfRequestCopy *r, const QsfId
     QsfWorkerSnapshot *s = &w->snap;
     QsfErr err = { 0 };
     QsfSnapKind kind = QSF_SNAP_MISSING;
+    QSFParams p;
     uint32_t loaded;
     set_path(s, r->snapshot);
     s->limit = r->snapshot_limit;
     if (s->path == NULL || ids->n == 0 || qsf_snapshot_key(&s->key, &w->rt, &err) != QSF_OK) return;
+    qsf_worker_get_params(w, &p);
+    if (qsf_quality_measures(&w->rt, &p)) return;
     int rc = qsf_snapshot_load(&w->timeline, s->path, &s->key, ids->data, ids->n, &loaded, &kind, &err);
     if (rc != QSF_OK) refused(w, kind, &err);
 }

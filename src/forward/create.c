@@ -29,6 +29,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_kvcache_reserve(&f->kv, start, err);
     if (rc == QSF_OK) rc = qsf_recurrent_init(&f->recurrent, &f->model->prog, p->checkpoints, f->ledger, err);
     if (rc == QSF_OK) rc = qsf_counters_open(f, err);
+    if (rc == QSF_OK) rc = qsf_reduction_open(f, err);
     if (rc == QSF_OK) rc = qsf_params_load(f, err);
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
     if (rc == QSF_OK && qsf_cancelled(f)) rc = qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
@@ -85,6 +86,7 @@ void qsf_forward_destroy(QsfForward *f) {
     qsf_recurrent_free(&f->recurrent);
     qsf_embed_close(f, NULL);
     qsf_counters_close(f);
+    qsf_reduction_close(f);
     qsf_mem_unmap(f->ledger, QSF_MEM_LOGITS, f->logits, f->logits_bytes);
     qsf_mem_unmap(f->ledger, QSF_MEM_ACTIVATIONS, f->mem, f->l.total);
     free(f);

@@ -9,7 +9,10 @@
 /* A checkpoint of recurrent states at least once in this many positions, as long as there are slots. */
 #define CHECKPOINT_STEP 256u
 
-static void save_state(QsfForward *f) { qsf_recurrent_save(&f->recurrent, f->kv.n_past); }
+/* Only what everything was evaluated for: a conversation that goes back would continue what was left out. */
+static void save_state(QsfForward *f) {
+    if (f->reduction.exact == f->kv.n_past) qsf_recurrent_save(&f->recurrent, f->kv.n_past);
+}
 
 static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err) {
     const uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab, max = f->model->prog.max_ctx;
@@ -49,6 +52,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     if (rc != QSF_OK) return rc;
     f->past = f->kv.n_past;
     qsf_kvcache_will_store(&f->kv, n);
+    qsf_reduction_begin_pass(f, n);
     if (f->past == 0) f->rope_ctx = f->wanted_ctx;
     rc = body(f, ids, n, err);
     if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
@@ -57,6 +61,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     qsf_count(&f->n.passes, 1);
     if (rc != QSF_OK) return rc;
     f->kv.n_past += n;
+    qsf_reduction_end_pass(f);
     qsf_recurrent_commit(&f->recurrent);
     if (f->kv.n_past / CHECKPOINT_STEP != f->past / CHECKPOINT_STEP) save_state(f);
     return rc;
@@ -93,7 +98,8 @@ static void fill_embedding(QsfForward *f) {
         qsf_embed_fill(f, FILL_BYTES, &later);
 }
 
-int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
+static int eval(QsfForward *f, bool reduced, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg,
+                QsfErr *err) {
     QsfErr own = { 0 };
     if (err == NULL) err = &own;
     int rc = qsf_forward_usable(f, err);
@@ -101,6 +107,7 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
     if (rc != QSF_OK || n == 0) return rc;
     rc = qsf_reserve_positions(f, f->kv.n_past + (uint32_t)n, err); /* for all chunks at once */
     if (rc != QSF_OK) return rc;
+    qsf_reduction_begin(f, reduced);
     uint32_t past = f->kv.n_past;
     uint64_t t0 = qsf_now_ns();
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
@@ -113,6 +120,14 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
     qsf_count(n > 1 ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);
     if (rc == QSF_OK) fill_embedding(f);
     return rc;
+}
+
+int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
+    return eval(f, false, ids, n, all, arg, err);
+}
+
+int qsf_forward_decode(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
+    return eval(f, true, ids, n, all, arg, err);
 }
 
 float *qsf_forward_logits(QsfForward *f) { return f->logits; }
@@ -155,6 +170,7 @@ uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
     if (n < f->kv.n_past)
         qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, qsf_forward_keeps(f, n)));
+    qsf_reduction_truncate(f, f->kv.n_past);
     qsf_evicting_note(f);
     return f->kv.n_past;
 }

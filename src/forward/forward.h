@@ -60,6 +60,22 @@ typedef void (*QsfLogitsFn)(void *arg, uint32_t pos, const float *logits);
  * finite ("FILE: the model produced invalid numbers"). */
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
 
+/* ---- quality (src/plan/quality.h) ---- */
+
+/* Between two evals: sets what qsf_forward_decode leaves out; the first is nothing. */
+void qsf_forward_set_quality(QsfForward *f, const QsfQuality *q);
+/* Like qsf_forward_eval, but with what the quality leaves out: these positions have no keys, values and states in the blocks
+ * that are skipped. With an eviction policy nothing is left out. */
+int qsf_forward_decode(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
+/* Returns how many first positions were evaluated with everything, each after none but such. To use blocks that were
+ * skipped, the caller truncates to them and evaluates the others again. */
+uint32_t qsf_forward_exact(const QsfForward *f);
+/* Returns the blocks that may be skipped. */
+const QsfBlockSet *qsf_forward_optional(const QsfForward *f);
+/* Sets score (n_blocks) to the importance of the optional blocks: 1 - cos(input, output), averaged over the first positions
+ * of the conversation but the very first, at most QSF_MEASURE_POSITIONS. Returns over how many; 0: score is unchanged. */
+uint32_t qsf_forward_importance(const QsfForward *f, double *score);
+
 /* What a tap sees: that a block begins, or the input of a step's matrices. Columns are positions pos, pos + 1, ... All
  * pointers are valid during the call only. */
 typedef struct QsfTapData {

@@ -28,7 +28,9 @@ void qsf_counters_close(QsfForward *f) {
     qsf_mem_unmap(f->ledger, QSF_MEM_META, f->n.io.layer, f->n.layer_bytes);
 }
 
+/* Of what an answer computes. */
 void qsf_counters_pins(QsfForward *f) {
+    const QsfQuality *q = &f->reduction.quality;
     const uint32_t n_units = qsf_weights_n_units(f->weights);
     uint64_t streamed = 0;
     for (uint32_t i = 0; i < n_units;) {
@@ -36,12 +38,11 @@ void qsf_counters_pins(QsfForward *f) {
         uint64_t weight = 0, pinned = 0;
         for (; i < n_units && qsf_weights_unit(f->weights, i)->layer == layer; i++) {
             const QsfUnit *u = qsf_weights_unit(f->weights, i);
-            weight += qsf_unit_active_bytes(u);
-            if (u->on_demand) {
-                pinned += qsf_weights_pinned(f->weights, i) ? qsf_unit_active_bytes(u) : 0;
-                continue;
-            }
-            pinned += qsf_unit_item_bytes(u, 0, qsf_weights_items(f->weights, i));
+            const uint64_t active = qsf_quality_unit_bytes(q, u);
+            weight += active;
+            if (active > 0)
+                pinned += u->on_demand ? (qsf_weights_pinned(f->weights, i) ? active : 0)
+                                       : qsf_unit_item_bytes(u, 0, qsf_weights_items(f->weights, i));
         }
         streamed += weight - pinned;
         atomic_store_explicit(&f->n.bytes[layer].weight, weight, memory_order_relaxed);

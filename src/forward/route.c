@@ -62,18 +62,19 @@ static void close_groups(const QsfRouteStep *r, const float *score, bool *closed
 }
 
 /* Makes weights that depend on which experts were chosen. */
-static void finish_weights(const QsfForward *f, const QsfRouteStep *r, const float *id, float *w) {
+static void finish_weights(const QsfForward *f, const QsfRouteStep *r, uint32_t n, const float *id,
+                           float *w) {
     const float *factor = qsf_param(f, r->expert_scale);
     double max = -INFINITY, sum = 0;
     const bool chosen = r->gating == QSF_GATING_SOFTMAX_CHOSEN;
-    for (uint32_t k = 0; k < r->n_used; k++) max = fmax(max, (double)w[k]);
-    for (uint32_t k = 0; k < r->n_used; k++) {
+    for (uint32_t k = 0; k < n; k++) max = fmax(max, (double)w[k]);
+    for (uint32_t k = 0; k < n; k++) {
         if (chosen) w[k] = (float)exp((double)w[k] - max);
         sum += (double)w[k];
     }
     const double low = chosen ? 0.0 : 6.103515625e-5; /* ggml-org/llama.cpp: the smallest normal f16 */
     const double div = chosen || r->norm ? fmax(sum, low) : 1.0;
-    for (uint32_t k = 0; k < r->n_used; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         w[k] = (float)((double)w[k] / div) * r->scale;
         if (factor != NULL) w[k] *= factor[(uint32_t)id[k]];
     }
@@ -91,6 +92,14 @@ static void merge_equal(uint32_t n, const float *id, float *w) {
     }
 }
 
+/* The places of experts that are left out get the last one that is used, once more and without weight. */
+static void fill_unused(const QsfRouteStep *r, uint32_t n, float *id, float *w) {
+    for (uint32_t k = n; k < r->n_used; k++) {
+        id[k] = id[n - 1];
+        w[k] = 0;
+    }
+}
+
 void qsf_route(const QsfForward *f, const QsfStep *s, size_t c) {
     const QsfRouteStep *r = &s->u.route;
     const float *x = qsf_col(f, s->in, c), *bias = qsf_param(f, r->bias);
@@ -101,13 +110,15 @@ void qsf_route(const QsfForward *f, const QsfStep *s, size_t c) {
     for (uint32_t i = 0; i < r->n_expert; i++)
         score[i] = (r->by_logit ? x[i] : weight[i]) + (bias != NULL ? bias[i] : 0.0f);
     if (r->n_groups > 1) close_groups(r, score, closed);
-    mark_best(score, r->n_expert, r->n_used, r->n_groups > 1 ? closed : NULL, best);
+    const uint32_t n = qsf_reduction_experts(f, r->n_used);
+    mark_best(score, r->n_expert, n, r->n_groups > 1 ? closed : NULL, best);
     const uint32_t group = r->group > 0 ? r->group : 1;
-    for (uint32_t i = 0, k = 0; i < r->n_expert && k < r->n_used; i++) {
+    for (uint32_t i = 0, k = 0; i < r->n_expert && k < n; i++) {
         if (!best[i]) continue;
         id[k] = (float)(i / group);
         w[k++] = weight[i / group];
     }
-    finish_weights(f, r, id, w);
-    if (group > 1) merge_equal(r->n_used, id, w);
+    finish_weights(f, r, n, id, w);
+    if (group > 1) merge_equal(n, id, w);
+    fill_unused(r, n, id, w);
 }

@@ -119,6 +119,7 @@ int qsf_forward_restore(QsfForward *f, uint32_t n, QsfErr *err) {
     if (f->kv.n_past == 0) f->rope_ctx = f->wanted_ctx;
     if (rc != QSF_OK) return rc;
     qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, 0));
+    qsf_reduction_truncate(f, 0);
     return n > 0 ? qsf_reserve_positions(f, n, err) : QSF_OK;
 }
 
@@ -135,6 +136,7 @@ bool qsf_forward_is_enough(const QsfForward *f, uint32_t n, const uint32_t *have
 void qsf_forward_restored(QsfForward *f, uint32_t n, const uint32_t *have) {
     const uint32_t end = row_after(n) * QK_KV_TILE;
     f->kv.n_past = n;
+    qsf_reduction_restored(f, n);
     for (uint32_t i = 0; i < f->kv.n; i++) {
         const uint32_t ring = qsf_kvcache_ring(&f->kv, i);
         const uint32_t kept = ring > 0 && end > ring ? end - ring : 0;

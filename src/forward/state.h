@@ -8,6 +8,7 @@
 #include "src/forward/forward.h"
 #include "src/forward/kvcache.h"
 #include "src/forward/recurrent.h"
+#include "src/forward/reduction.h"
 #include "src/forward/rowcache.h"
 #include "src/plan/layout.h"
 #include "src/stream/weights.h"
@@ -49,6 +50,7 @@ struct QsfForward {
     QsfParams params;
     QsfKvCache kv;
     QsfRecurrent recurrent;
+    QsfReduction reduction;
     QsfEvict evict;
     bool no_lending;      /* memory is short: nothing is lent */
     uint32_t most_tiles;  /* memory is short: no cache may have more; 0 = no such limit */

@@ -145,14 +145,16 @@ static int wait_blocks(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err
 
 /* ---- all steps ---- */
 
-/* Does a tap want to know that a block begins with step i? */
+/* Does something want to know that a block begins with step i? */
 static bool is_border(const QsfForward *f, uint32_t i) {
     const QsfStep *s = f->model->prog.step;
-    return f->tap != NULL && (i == 0 || s[i].block != s[i - 1].block);
+    return (f->tap != NULL || f->reduction.measures) && (i == 0 || s[i].block != s[i - 1].block);
 }
 
 /* The tap may change what steps read. */
 static void show_border(QsfForward *f, uint32_t i) {
+    if (f->reduction.measures) qsf_reduction_border(f, i);
+    if (f->tap == NULL) return;
     const QsfTapData t = { .step = i, .expert = QSF_NONE, .pos = f->past + f->col0, .n_cols = f->n_cols };
     f->tap(f->tap_arg, &t);
     f->act_of.buf = QSF_NONE;
@@ -162,7 +164,7 @@ static void show_border(QsfForward *f, uint32_t i) {
 static uint32_t job_end(const QsfForward *f, uint32_t i, uint32_t last) {
     uint32_t next = i;
     while (next < last && qsf_op_is_column(f->model->prog.step[next].op) &&
-           (next == i || !is_border(f, next)))
+           (next == i || (!is_border(f, next) && !qsf_reduction_skips(f, next))))
         next++;
     return next;
 }
@@ -171,9 +173,13 @@ int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err) {
     const QsfProgram *p = &f->model->prog;
     f->act_of.buf = QSF_NONE;
     for (uint32_t i = first; i < last;) {
+        if (qsf_reduction_skips(f, i)) {
+            i++;
+            continue;
+        }
         const uint32_t next = job_end(f, i, last);
         const bool joins = next < last && !qsf_op_is_column(p->step[next].op) &&
-                           (next == i || !is_border(f, next));
+                           (next == i || (!is_border(f, next) && !qsf_reduction_skips(f, next)));
         const QsfStep *s = joins ? &p->step[next] : NULL;
         if (is_border(f, i)) show_border(f, i);
         begin_block(f, s != NULL ? s->block : p->step[next - 1].block);

@@ -5,19 +5,18 @@
 #include <string.h>
 
 #include "kernels/kvsize.h"
+#include "src/model/hparams.h"
 
 typedef struct Row {
     unsigned bits; /* of an element */
     bool latent;   /* for caches whose V is K: the rows of MLA, keys of indexers */
+    unsigned dims; /* for heads with a multiple of so many dimensions */
 } Row;
 
-static const Row rows[QK_KV_N] = {
-    [QK_KV_F32] = { 32, true },
-    [QK_KV_F16] = { 16, true },
-    [QK_KV_Q8] = { 8, true },
-};
+#define ROW(a, name, NAME, bits, latent, dims) [QK_KV_##NAME] = { bits, latent, dims },
+static const Row rows[QK_KV_N] = { QK_KV_TYPES(ROW, ) };
 
-_Static_assert(QK_KV_N == 3, "every type has a row");
+_Static_assert(QSF_MAX_HEAD_DIM <= QK_KV_MAX_DIM, "a head that the kernels do not store");
 
 /* Bits of K and V in the order of design §4. */
 static const struct { unsigned k, v; } choices[] = { { 16, 16 }, { 8, 8 }, { 8, 4 }, { 4, 4 } };
@@ -43,25 +42,36 @@ void qsf_kv_types_print(QsfKvTypes t, char *dst, size_t cap) {
         snprintf(dst, cap, "%s/%s", qk_kv_name(t.k), qk_kv_name(t.v));
 }
 
-/* The type itself, or the one with the fewest more bits. */
-static qk_kv latent(qk_kv type) {
+static bool can_have(const QsfKvSpec *spec, qk_kv type) {
+    return (rows[type].latent || !spec->v_is_k) && spec->dim % rows[type].dims == 0;
+}
+
+/* The type itself, or the one with the fewest more bits that the cache can have. */
+static qk_kv nearest(const QsfKvSpec *spec, qk_kv type) {
     const unsigned bits = qsf_kv_type_bits(type);
     qk_kv best = QK_KV_F32;
     for (int i = 0; i < QK_KV_N; i++) {
         const unsigned b = qsf_kv_type_bits((qk_kv)i);
-        if (rows[i].latent && b >= bits && b < qsf_kv_type_bits(best)) best = (qk_kv)i;
+        if (can_have(spec, (qk_kv)i) && b >= bits && b < qsf_kv_type_bits(best)) best = (qk_kv)i;
     }
     return best;
 }
 
 qk_kv qsf_kv_stored(const QsfKvSpec *spec, QsfKvTypes t, unsigned which) {
-    return spec->v_is_k ? latent(t.k) : which == 0 ? t.k : t.v;
+    return nearest(spec, spec->v_is_k || which == 0 ? t.k : t.v);
 }
 
 QsfKvTypes qsf_kv_types_used(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t) {
-    for (uint32_t i = 0; i < n; i++)
-        if (!spec[i].v_is_k) return t;
-    return n > 0 ? (QsfKvTypes){ latent(t.k), latent(t.k) } : t;
+    QsfKvTypes used = { QK_KV_F32, QK_KV_F32 };
+    bool has_v = false;
+    if (n == 0) return t;
+    for (uint32_t i = 0; i < n; i++) {
+        used.k = fewer_bits(used.k, qsf_kv_stored(&spec[i], t, 0));
+        if (!spec[i].v_is_k) used.v = fewer_bits(used.v, qsf_kv_stored(&spec[i], t, 1));
+        has_v |= !spec[i].v_is_k;
+    }
+    if (!has_v) used.v = used.k;
+    return used;
 }
 
 size_t qsf_kv_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which) {

@@ -25,10 +25,11 @@ QsfKvTypes qsf_kv_types_less(QsfKvTypes a, QsfKvTypes b);
 void qsf_kv_types_print(QsfKvTypes t, char *dst, size_t cap);
 #define QSF_KV_TYPES_TEXT 16
 
-/* Returns how a cache stores K (which 0) or V (1). Where V is K both are the type of K, or the next one with more bits that
- * such caches can have. */
+/* Returns how a cache stores K (which 0) or V (1): as t says, where V is K as t.k says. What a cache cannot have becomes the
+ * next type with more bits that it can have. */
 qk_kv qsf_kv_stored(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
-/* Returns the types that n caches have in the end: where V of all of them is K, that of K for both. */
+/* Returns the types that n caches have in the end, those with the fewest bits if they differ; for V, of the caches that have
+ * one, if there is one. */
 QsfKvTypes qsf_kv_types_used(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t);
 /* Returns the bytes of a tile of them. */
 size_t qsf_kv_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);

@@ -45,41 +45,45 @@ static uint32_t reverse_bits(uint32_t v, unsigned n) {
     return r;
 }
 
-static bool streams(const QsfModel *m, const uint32_t *pinned, uint32_t unit, bool expert) {
+static bool streams(const QsfModel *m, const QsfBlockSet *skip, const uint32_t *pinned, uint32_t unit,
+                    bool expert) {
     QsfUnit u;
     if (m->prog.unit[unit].on_demand != expert) return false;
+    if (skip != NULL && qsf_blocks_have(skip, m->prog.unit[unit].block)) return false;
     qsf_unit_at(m, unit, &u);
     return u.compressed == NULL && pinned[unit] < u.items;
 }
 
 /* Experts by their number, then by block: as many of each block. */
-static uint32_t add_experts(const QsfModel *m, const uint32_t *pinned, uint32_t *order) {
+static uint32_t add_experts(const QsfModel *m, const QsfBlockSet *skip, const uint32_t *pinned,
+                            uint32_t *order) {
     uint32_t at[QSF_MAX_EXPERTS + 1] = { 0 }, n_units = qsf_unit_count(m);
     for (uint32_t i = 0; i < n_units; i++)
-        if (streams(m, pinned, i, true)) at[m->prog.unit[i].expert + 1]++;
+        if (streams(m, skip, pinned, i, true)) at[m->prog.unit[i].expert + 1]++;
     for (uint32_t e = 0; e < QSF_MAX_EXPERTS; e++) at[e + 1] += at[e];
     const uint32_t n = at[QSF_MAX_EXPERTS];
     for (uint32_t i = 0; i < n_units; i++)
-        if (streams(m, pinned, i, true)) order[at[m->prog.unit[i].expert]++] = i;
+        if (streams(m, skip, pinned, i, true)) order[at[m->prog.unit[i].expert]++] = i;
     return n;
 }
 
 /* Every beginning of the list is spread evenly over the pass. */
-static uint32_t add_fixed(const QsfModel *m, const uint32_t *pinned, uint32_t *order) {
+static uint32_t add_fixed(const QsfModel *m, const QsfBlockSet *skip, const uint32_t *pinned,
+                          uint32_t *order) {
     const uint32_t n_units = qsf_unit_count(m);
     unsigned bits = 0;
     uint32_t n = 0;
     while (bits < 31 && (1u << bits) < n_units) bits++;
     for (uint32_t k = 0; k < 1u << bits; k++) {
         const uint32_t i = reverse_bits(k, bits);
-        if (i < n_units && streams(m, pinned, i, false)) order[n++] = i;
+        if (i < n_units && streams(m, skip, pinned, i, false)) order[n++] = i;
     }
     return n;
 }
 
-uint32_t qsf_lend_order(const QsfModel *m, const uint32_t *pinned, uint32_t *order) {
-    const uint32_t n = add_fixed(m, pinned, order);
-    return n + add_experts(m, pinned, order + n);
+uint32_t qsf_lend_order(const QsfModel *m, const QsfBlockSet *skip, const uint32_t *pinned, uint32_t *order) {
+    const uint32_t n = add_fixed(m, skip, pinned, order);
+    return n + add_experts(m, skip, pinned, order + n);
 }
 
 /* ---- rows ---- */

@@ -5,7 +5,7 @@
 #ifndef QSF_PLAN_LEND_H
 #define QSF_PLAN_LEND_H
 
-#include "src/model/model.h"
+#include "src/model/optional.h"
 #include "src/plan/kvtypes.h"
 #include "src/plan/units.h"
 
@@ -19,8 +19,8 @@ uint32_t qsf_lend_positions(uint32_t used, uint32_t step, uint32_t ctx);
 
 /* Fills order (n_units of the model) with the units whose rows from pinned[unit] on are lent memory, and returns their
  * number: those between which computation hides the reads of the others best come first, experts last. Compressed layers
- * are not among them. */
-uint32_t qsf_lend_order(const QsfModel *m, const uint32_t *pinned, uint32_t *order);
+ * are not among them, nor are the blocks of `skip` (NULL: none). */
+uint32_t qsf_lend_order(const QsfModel *m, const QsfBlockSet *skip, const uint32_t *pinned, uint32_t *order);
 /* Returns how many first items of u to pin, of which `pinned` are pinned anyway, with at most *room bytes of further memory,
  * and takes that from *room. */
 uint32_t qsf_lend_items(const QsfUnit *u, uint32_t pinned, uint64_t *room);

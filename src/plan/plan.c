@@ -74,8 +74,9 @@ static uint64_t disk_bytes(const QsfPricing *s, const QsfPlan *p) {
     for (uint32_t i = 0; i < p->n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
+        if (qsf_plan_skips(s, i)) continue;
         if (u.on_demand)
-            sum += p->pinned_items[i] < u.items ? qsf_unit_active_bytes(&u) : 0;
+            sum += p->pinned_items[i] < u.items ? qsf_quality_unit_bytes(&s->o->quality, &u) : 0;
         else if (u.compressed == NULL)
             sum += qsf_unit_item_bytes(&u, p->pinned_items[i], u.items);
         else if (qsf_unit_opens_compressed(&u) && p->pinned_items[i] < u.items)
@@ -129,14 +130,15 @@ static int lend(const QsfPricing *s, const QsfConfig *c, QsfPlan *p, QsfErr *err
     p->lend = malloc(p->n_units * sizeof *p->lend);
     if (p->lend == NULL) return qsf_err_memory(err, "plan");
     p->kv_step = step;
-    p->n_lend = qsf_lend_order(s->m, p->pinned_items, p->lend);
+    p->n_lend = qsf_lend_order(s->m, qsf_quality_reduces(&s->o->quality) ? &s->o->quality.skip : NULL,
+                               p->pinned_items, p->lend);
     for (uint32_t i = 0; i < p->n_lend; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, p->lend[i], &u);
         const uint32_t from = p->pinned_items[u.index], n = qsf_lend_items(&u, from, &room);
         const uint64_t more = qsf_unit_item_bytes(&u, from, n);
         p->lent_weight += more;
-        p->lent_active += u.on_demand ? more * u.n_used / u.n_expert : more;
+        p->lent_active += u.on_demand && more > 0 ? qsf_quality_unit_bytes(&s->o->quality, &u) : more;
         if (n < u.items) break;
     }
     return QSF_OK;
@@ -147,7 +149,8 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     if (p->pinned_items == NULL) return qsf_err_memory(err, "plan");
     p->n_units = s->shape.n_units;
     p->weight_bytes = s->shape.weight_bytes;
-    p->active_bytes = s->shape.active_bytes;
+    p->active_bytes = qsf_quality_reduces(&s->o->quality) ? qsf_quality_bytes(&s->o->quality, s->m)
+                                                          : s->shape.active_bytes;
     if (c->n_slots == 0)
         pin_all(s, p);
     else

@@ -12,6 +12,7 @@
 #include "src/base/ledger.h"
 #include "src/model/model.h"
 #include "src/plan/kvtypes.h"
+#include "src/plan/quality.h"
 #include "src/plan/stream_config.h"
 
 #define QSF_CTX_DEFAULT    4096u
@@ -38,6 +39,7 @@ typedef struct QsfPlanOptions {
     uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
     int threads;              /* compute threads, >= 1 */
     bool exact;               /* float activations (bigger scratch) */
+    QsfQuality quality;       /* what the passes of an answer leave out; skipped blocks are pinned last */
     bool commands;            /* messages name chat commands, as QSFSettings.commands */
     uint64_t base_bytes;      /* resident before loading: program, libraries, screen */
     uint64_t tokenizer_bytes; /* upper bound of what the tokenizer will charge */
@@ -87,10 +89,10 @@ typedef struct QsfPlan {
     uint32_t embed_rows; /* rows of the embedding row cache; 0 = none (or resident) */
     QsfStreamConfig stream;
     uint64_t pinned_bytes;   /* weights, without padding; as the rest when the context is full */
-    uint64_t streamed_bytes; /* weights streamed for one token; of experts the average */
+    uint64_t streamed_bytes; /* weights streamed for one token of an answer; of experts the average */
     uint64_t disk_bytes;     /* bytes read for them: less, if layers are compressed */
     uint64_t weight_bytes;   /* all units */
-    uint64_t active_bytes;   /* of them, what one token multiplies */
+    uint64_t active_bytes;   /* of them, what one token of an answer multiplies */
     char note[256];          /* what was lowered, for stderr and the pane; "" when nothing */
 } QsfPlan;
 

@@ -50,6 +50,12 @@ bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered);
 /* Returns the smallest configuration, for the error message. */
 QsfConfig qsf_plan_least(const QsfPricing *s);
 
+/* Does a unit belong to a block that is skipped? */
+static inline bool qsf_plan_skips(const QsfPricing *s, uint32_t unit) {
+    return qsf_quality_reduces(&s->o->quality) &&
+           qsf_blocks_have(&s->o->quality.skip, s->m->prog.unit[unit].block);
+}
+
 typedef struct QsfSpread {
     uint64_t held;     /* memory of what is pinned */
     uint64_t weight;   /* bytes of weights among it */
@@ -58,7 +64,7 @@ typedef struct QsfSpread {
 
 /* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are pinned,
  * and the streamed rows are spread evenly over the pass. Experts are pinned whole, and only where all other
- * units are. */
+ * units are; blocks that are skipped, with memory that nothing else needs. */
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned);
 
 /* Writes what was lowered to p->note. */

@@ -44,9 +44,10 @@ QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c) {
 
 static uint64_t meta_bytes(const QsfPricing *s) {
     uint64_t layers = s->m->hp.n_layers;
-    /* Units, and in which order they are lent memory; counters per layer. */
+    /* Units, and in which order they are lent memory; counters per layer; what was measured of its importance. */
     return s->o->meta_bytes + qsf_pages(s->shape.n_units * (QSF_WEIGHT_UNIT_BYTES + QSF_LEND_BYTES)) +
-           qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) + META_SLACK;
+           qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) +
+           qsf_pages(layers * QSF_MEASURE_POSITIONS * sizeof(float)) + META_SLACK;
 }
 
 /* Rounds to whole MiB: the resident set before loading varies by some pages from run to run, the plan should

@@ -2,7 +2,7 @@
 /* Chooses which rows stream. The streamed share of the weights is diffused over the units: each unit adds its
  * part to a carry, and streams a tail of its rows as soon as the carry is large enough for an efficient read.
  * So the streamed pieces lie evenly between pinned rows, whose computation hides the reads, and no unit reads
- * tiny pieces. Experts are pinned when everything else is. */
+ * tiny pieces. Experts are pinned when everything else is, and blocks that an answer skips when memory is left over. */
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
@@ -44,6 +44,18 @@ static uint32_t pinned_of_last(const QsfUnit *u, double carry) {
     return down16(u->items - 1 - (uint32_t)n);
 }
 
+/* Bytes of the units that every pass of an answer reads. */
+static uint64_t fixed_bytes(const QsfPricing *s) {
+    uint64_t sum = s->shape.weight_bytes - s->shape.expert_bytes;
+    for (uint32_t i = 0; i < s->shape.n_units; i++) {
+        QsfUnit u;
+        if (!qsf_plan_skips(s, i) || s->m->prog.unit[i].on_demand) continue;
+        qsf_unit_at(s->m, i, &u);
+        sum -= u.bytes;
+    }
+    return sum;
+}
+
 /* Unit i opens a compressed layer, which is streamed or pinned as a whole, depending on the carry. Returns
  * its number of units. */
 static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed *c, double share,
@@ -69,14 +81,14 @@ static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed 
 
 static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stream, uint32_t *pinned) {
     QsfSpread r = { 0, 0, 0 };
-    const uint64_t fixed = s->shape.weight_bytes - s->shape.expert_bytes; /* stream <= fixed */
+    const uint64_t fixed = fixed_bytes(s); /* stream <= fixed */
     double carry = 0, share = fixed > 0 ? (double)stream / (double)fixed : 0;
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
-        if (u.on_demand) {
+        if (u.on_demand || qsf_plan_skips(s, i)) {
             pinned[i] = 0;
-            r.streamed += qsf_unit_active_bytes(&u);
+            if (u.on_demand) r.streamed += qsf_quality_unit_bytes(&s->o->quality, &u);
             continue;
         }
         if (u.compressed != NULL) {
@@ -108,7 +120,7 @@ static QsfSpread pin_experts(const QsfPricing *s, QsfSpread dense, uint64_t n, u
         uint32_t done = 0;
         for (uint32_t i = p->block_unit[block]; i < p->block_unit[block + 1]; i++) {
             QsfUnit u;
-            if (!p->unit[i].on_demand) continue;
+            if (!p->unit[i].on_demand || qsf_plan_skips(s, i)) continue;
             any = true;
             pinned[i] = 0;
             if (p->unit[i].expert >= here) continue;
@@ -116,7 +128,7 @@ static QsfSpread pin_experts(const QsfPricing *s, QsfSpread dense, uint64_t n, u
             pinned[i] = u.items;
             r.held += qsf_unit_pinned_bytes(&u, u.items);
             r.weight += u.bytes;
-            r.streamed -= qsf_unit_active_bytes(&u);
+            r.streamed -= qsf_quality_unit_bytes(&s->o->quality, &u);
             done = u.expert + 1;
         }
         if (any) {
@@ -145,8 +157,31 @@ static QsfSpread spread_experts(const QsfPricing *s, QsfSpread dense, uint64_t r
     return pin_experts(s, dense, lo, pinned);
 }
 
+/* Pins what an answer skips, for prompts: whole blocks, as long as they fit. */
+static QsfSpread pin_skipped(const QsfPricing *s, QsfSpread r, uint64_t room, uint32_t *pinned) {
+    const QsfProgram *p = &s->m->prog;
+    for (uint32_t block = 0; block < p->n_blocks; block++) {
+        QsfSpread more = r;
+        QsfUnit u;
+        if (p->block_unit[block] == p->block_unit[block + 1] || !qsf_plan_skips(s, p->block_unit[block]))
+            continue;
+        for (uint32_t i = p->block_unit[block]; i < p->block_unit[block + 1]; i++) {
+            qsf_unit_at(s->m, i, &u);
+            more.held += qsf_unit_pinned_bytes(&u, u.items);
+            more.weight += u.bytes;
+        }
+        if (!allowed(s, &more, room)) break;
+        r = more;
+        for (uint32_t i = p->block_unit[block]; i < p->block_unit[block + 1]; i++) {
+            qsf_unit_at(s->m, i, &u);
+            pinned[i] = u.items;
+        }
+    }
+    return r;
+}
+
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned) {
-    const uint64_t all = s->shape.weight_bytes - s->shape.expert_bytes;
+    const uint64_t all = fixed_bytes(s);
     uint64_t lo = 0, hi = (all + GRAIN - 1) / GRAIN; /* in grains; hi is enough */
     while (lo < hi) {
         uint64_t mid = lo + (hi - lo) / 2, stream = mid * GRAIN < all ? mid * GRAIN : all;
@@ -157,5 +192,6 @@ QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t roo
             lo = mid + 1;
     }
     QsfSpread r = diffuse(s, slot_bytes, hi * GRAIN < all ? hi * GRAIN : all, pinned);
-    return hi == 0 && s->shape.on_demand ? spread_experts(s, r, room, pinned) : r;
+    if (hi == 0 && s->shape.on_demand) r = spread_experts(s, r, room, pinned);
+    return r.streamed == 0 ? pin_skipped(s, r, room, pinned) : r;
 }

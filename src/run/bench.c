@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/engine/quality.h"
 #include "src/run/run.h"
 
 typedef struct Bench {
@@ -54,7 +55,7 @@ typedef struct BenchRow {
 static int decode(QsfRuntime *rt, const Bench *b, const int32_t *ids, uint64_t *sampling_ns, QsfErr *err) {
     QsfSample ignored;
     for (int64_t i = 0; i < b->n_gen; i++) {
-        if (qsf_forward_eval(rt->fwd, ids + i, 1, NULL, NULL, err)) return err->code;
+        if (qsf_forward_decode(rt->fwd, ids + i, 1, NULL, NULL, err)) return err->code;
         uint64_t t0 = qsf_now_ns();
         qsf_sampler_next(rt->sampler, qsf_forward_logits(rt->fwd), &rt->settings.params, NULL, 0, NULL, 0,
                          &ignored);
@@ -72,6 +73,8 @@ static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter 
     uint64_t t0 = qsf_now_ns();
     if (b->n_prompt && qsf_forward_eval(rt->fwd, ids, (size_t)b->n_prompt, NULL, NULL, err)) return err->code;
     uint64_t t1 = qsf_now_ns();
+    qsf_runtime_quality(rt, qsf_quality_of(&rt->settings.params));
+    if (qsf_forward_settle(rt->fwd, NULL, NULL, err)) return err->code;
     double read = qsf_forward_read_speed(rt->fwd);
     run_meter_begin(m);
     uint64_t t2 = qsf_now_ns();

@@ -7,6 +7,7 @@
 #include "src/base/json.h"
 #include "src/engine/advice.h"
 #include "src/engine/protect.h"
+#include "src/engine/quality.h"
 #include "src/run/run.h"
 
 #define DEFAULT_MAX_TOKENS 256
@@ -193,6 +194,9 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     const RunOptions *o = a->o;
     int rc = finish_text(a);
     if (!rc && o->json) rc = finish_json(a, rt, out);
+    char quality[96];
+    qsf_quality_describe(rt, quality, sizeof quality);
+    if (!rc && !o->json && quality[0]) fprintf(stderr, "%s\n", quality);
     if (!rc && !o->settings.params.seed_set && out->tokens && !o->json && a->params.temperature > 0)
         fprintf(stderr, "seed %llu\n", (unsigned long long)out->seed);
     if (a->thought && !a->answered && out->stop != QSF_STOP_INTERRUPTED)
@@ -234,7 +238,7 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
     QsfGeneration out = { 0 };
     QsfErr err = { 0 };
     RunCache cache;
-    run_cache_load(&cache, o->prompt_cache, t, ids);
+    run_cache_load(&cache, o->prompt_cache, t, &a.params, ids);
     int rc = run_meter_init(&a.meter, rt, &err);
     if (!rc) rc = qsf_timeline_generate(t, &g, &out, &err);
     if (out.tokens > 0) run_meter_end(&a.meter);

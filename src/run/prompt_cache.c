@@ -2,6 +2,7 @@
 /* --prompt-cache: a snapshot of the conversation in a file that the user names. It only saves time: whatever is wrong with
  * it is reported, and the prompt is evaluated. */
 #include "src/base/clock.h"
+#include "src/engine/quality.h"
 #include "src/engine/snapshot.h"
 #include "src/run/run.h"
 
@@ -9,7 +10,7 @@ static void report(const QsfErr *err, const char *what) {
     if (err->code != QSF_E_INTERRUPTED) qsf_cli_error(&run_cli, "%s%s", err->msg, what);
 }
 
-void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QsfIds *ids) {
+void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFParams *p, const QsfIds *ids) {
     QsfErr err = { 0 };
     QsfSnapKind kind = QSF_SNAP_MISSING;
     uint32_t loaded;
@@ -17,7 +18,8 @@ void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QsfIds 
     if (path == NULL) return;
     const uint64_t start = qsf_now_ns();
     int rc = qsf_snapshot_key(&c->key, t->rt, &err);
-    if (rc == QSF_OK) rc = qsf_snapshot_load(t, path, &c->key, ids->data, ids->n, &loaded, &kind, &err);
+    if (rc == QSF_OK && !qsf_quality_measures(t->rt, p))
+        rc = qsf_snapshot_load(t, path, &c->key, ids->data, ids->n, &loaded, &kind, &err);
     c->load_ns = qsf_now_ns() - start;
     c->fresh = kind == QSF_SNAP_OTHER || kind == QSF_SNAP_DAMAGED;
     t->last_apart = rc != QSF_E_RUNTIME && qsf_forward_state_bytes(t->rt->fwd) > 0 &&

@@ -6,6 +6,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/json.h"
+#include "src/engine/quality.h"
 #include "src/run/run.h"
 
 QsfRuntimeOptions run_runtime_options(const RunOptions *o) {
@@ -101,6 +102,18 @@ static void put_real(QsfStrbuf *b, const char *key, double v) {
 /* Rounds to two decimals: the kernel's page counts are not more precise. */
 static double mb(uint64_t bytes) { return (double)(uint64_t)((double)bytes / 1048576.0 * 100 + 0.5) / 100; }
 
+/* Only while something is left out. */
+static void put_quality(QsfStrbuf *b, const QsfRuntime *rt) {
+    QsfQualityRow row;
+    if (!qsf_quality_reduces(&rt->quality)) return;
+    qsf_quality_now(rt, &row);
+    qsf_strbuf_addf(b, ", \"quality\": %.4g, \"layers_used\": %u, \"layers_skipped\": %u", (double)row.value,
+                    row.layers, row.n_layers - row.layers);
+    if (row.n_experts > 0)
+        qsf_strbuf_addf(b, ", \"experts_used\": %u, \"experts_chosen\": %u", row.experts, row.n_experts);
+    qsf_strbuf_addf(b, ", \"weights_mb\": %.4f", (double)row.bytes / 1048576);
+}
+
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
     char io[64] = "", notice[256];
     put_real(b, "prefill_tps", f->prefill_tps);
@@ -120,6 +133,7 @@ void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
     put_real(b, "budget_mb", mb(rt->budget));
     qsf_strbuf_addf(b, ", \"threads\": %d, \"backend\": ", rt->threads);
     qsf_json_put_string(b, qk_level_name(rt->table.level), strlen(qk_level_name(rt->table.level)));
+    put_quality(b, rt);
     qsf_strbuf_addf(b, ", \"k_type\": \"%s\", \"v_type\": \"%s\"", qk_kv_name(rt->plan.kv.k),
                     qk_kv_name(rt->plan.kv.v));
 }

@@ -110,8 +110,9 @@ typedef struct RunCache {
     bool fresh;       /* the file is replaced */
     uint64_t load_ns; /* part of the time to the first token */
 } RunCache;
-/* Loads what the file at path (NULL = none) has of ids. What is wrong with it is printed. */
-void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QsfIds *ids);
+/* Loads what the file at path (NULL = none) has of ids, unless the quality of p does not allow it. What is wrong with it is
+ * printed. */
+void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFParams *p, const QsfIds *ids);
 /* Saves the timeline; prints why it cannot. */
 void run_cache_save(const RunCache *c, QsfTimeline *t);
 

@@ -14,9 +14,13 @@ QsfPosition qsf_loader_first(const QsfLoader *l, uint32_t unit) {
 }
 
 /* Experts are not in the stream: what is needed of them is known only when they are chosen (demand.h). */
+static bool is_passed(const QsfLoader *l, const QsfPosition *p) {
+    const QsfWeightUnit *w = &l->o.units[p->unit];
+    return w->u.on_demand || w->skipped || p->item >= w->u.items;
+}
+
 static void skip_pinned(const QsfLoader *l, QsfPosition *p, uint32_t limit) {
-    while (p->unit < limit && (l->o.units[p->unit].u.on_demand || p->item >= l->o.units[p->unit].u.items))
-        *p = qsf_loader_first(l, p->unit + 1);
+    while (p->unit < limit && is_passed(l, p)) *p = qsf_loader_first(l, p->unit + 1);
 }
 
 bool qsf_loader_settle(QsfLoader *l) {

@@ -29,6 +29,7 @@ typedef struct QsfWeightUnit {
     uint8_t *pin[QSF_UNIT_TENSORS];       /* its place, which starts with the window that holds row 0 */
     uint64_t pin_bytes[QSF_UNIT_TENSORS]; /* memory that is there */
     uint32_t section[QSF_UNIT_TENSORS];   /* sums.h */
+    bool skipped;                         /* not read by the passes that are running */
     _Atomic bool seen; /* first unit of a compressed layer: it has been there, and was whole */
     /* pinned items, and streamed ones, up to here have been there once */
     uint32_t checked_pins, checked_items;

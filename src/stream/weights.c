@@ -211,6 +211,25 @@ void qsf_weights_io(QsfWeights *w, char *name, size_t name_cap, char *notice, si
     pthread_mutex_unlock(&w->io_lock);
 }
 
+/* ---- blocks that are skipped ---- */
+
+static bool is_skipped(const QsfBlockSet *blocks, const QsfWeightUnit *u) {
+    return blocks != NULL && qsf_blocks_have(blocks, u->u.layer);
+}
+
+void qsf_weights_skip(QsfWeights *w, const QsfBlockSet *blocks) {
+    bool differs = false;
+    if (blocks == NULL && !w->skips) return;
+    w->skips = blocks != NULL;
+    for (uint32_t i = 0; i < w->n_units; i++)
+        differs |= w->units[i].skipped != is_skipped(blocks, &w->units[i]);
+    if (!differs) return;
+    const bool pause = w->loader != NULL && (w->streams || w->n_lend > 0); /* else the loader does not ask */
+    if (pause) qsf_loader_pause(w->loader);
+    for (uint32_t i = 0; i < w->n_units; i++) w->units[i].skipped = is_skipped(blocks, &w->units[i]);
+    if (pause) qsf_loader_continue(w->loader);
+}
+
 /* ---- passes ---- */
 
 /* When everything is in RAM, changes to the files do not matter. */

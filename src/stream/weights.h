@@ -71,6 +71,10 @@ int qsf_weights_lend(QsfWeights *w, uint64_t lent, QsfErr *err);
 /* Returns how many first items of unit i are, or will be, in RAM. */
 uint32_t qsf_weights_items(const QsfWeights *w, uint32_t i);
 
+/* Between passes: the next ones acquire nothing of these blocks, and what streams of them is not read. NULL: none. If that
+ * changes what streams, what was read ahead is dropped: at most all slots. */
+void qsf_weights_skip(QsfWeights *w, const QsfBlockSet *blocks);
+
 /* Waits until all that is planned to be pinned is there (benchmarks, tests). progress may be NULL. QSF_E_RUNTIME
  * when a read failed, QSF_E_INTERRUPTED when cancelled. */
 int qsf_weights_settle(QsfWeights *w, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,

@@ -34,6 +34,7 @@ struct QsfWeights {
     QsfDemand *demand; /* NULL while parked, or if all experts are pinned */
     QsfChecksums sums; /* until the plan changes: later reads were checked before, or are incomplete */
     bool checksums_open, begun;
+    bool skips;            /* some units are skipped */
     bool streams, demands; /* fixed units stream; experts do */
     atomic_bool stale;
     pthread_mutex_t io_lock; /* the two below, read from any thread */

@@ -52,6 +52,11 @@ static void make_good(const char *path) {
     fclose(f);
 }
 
+static void close_all(void) {
+    qsf_timeline_free(&timeline);
+    qsf_runtime_close(&rt);
+}
+
 static void prepare(void) {
     char dir[] = "/tmp/fuzz_snapshot.XXXXXX", model[64], path[64];
     QsfRuntimeOptions o = { 0 };
@@ -63,6 +68,7 @@ static void prepare(void) {
     o.settings.threads = 1;
     must(qsf_test_write_tiny_llama(model, NULL) == 0);
     must(qsf_runtime_open(&rt, model, &o, NULL) == QSF_OK);
+    atexit(close_all); /* what is mapped hides pointers from the leak check */
     must(qsf_timeline_init(&timeline, &rt, NULL) == QSF_OK && qsf_snapshot_key(&key, &rt, NULL) == QSF_OK);
     make_good(path);
     prefill(ids, N);
@@ -98,7 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int fd = memfd_create("fuzz", 0);
     if (fd < 0 || size < 3) return fd < 0 ? 0 : close(fd);
     memcpy(file, good, good_len);
-    for (size_t i = 3; i + 2 < size; i += 3) file[(data[i] | data[i + 1] << 8) % good_len] = data[i + 2];
+    for (size_t i = 3; i + 2 < size; i += 3)
+        file[(data[i] | (size_t)data[i + 1] << 8) % good_len] = data[i + 2];
     if (data[0] & 1) repair(file);
     const size_t len = data[0] & 2 ? (data[1] | (size_t)data[2] << 8) % (good_len + 1) : good_len;
     if (write(fd, file, len) == (ssize_t)len) {

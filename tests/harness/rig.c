@@ -14,7 +14,7 @@ static int lend(QsfRig *r, uint32_t step, QsfErr *err) {
     free(r->plan.lend);
     r->plan.lend = malloc(r->plan.n_units * sizeof *r->plan.lend);
     if (r->plan.lend == NULL) return qsf_err_memory(err, "rig");
-    r->plan.n_lend = qsf_lend_order(&r->model, r->plan.pinned_items, r->plan.lend);
+    r->plan.n_lend = qsf_lend_order(&r->model, NULL, r->plan.pinned_items, r->plan.lend);
     r->plan.kv_step = step;
     return QSF_OK;
 }

@@ -21,11 +21,49 @@ typedef struct shape {
 
 /* --- store --- */
 
+#define BITS(a, name, NAME, bits, latent, dims) [QK_KV_##NAME] = bits,
+static const int bits_of[QK_KV_N] = { QK_KV_TYPES(BITS, ) };
+
+static int is_packed(int kv) { return bits_of[kv] < 8; }
+
+/* The Hadamard transform of blocks of the largest power of two up to 128, by its definition; each row has length 1. */
+static void transform(double *y, const float *x, size_t dim) {
+    size_t n = 1;
+    while (n < 128 && dim % (2 * n) == 0) n *= 2;
+    for (size_t i = 0; i < dim; i++) {
+        y[i] = 0;
+        for (size_t j = 0; j < n; j++)
+            y[i] += (__builtin_parityll((i % n) & j) ? -1 : 1) * (double)x[i / n * n + j] / sqrt((double)n);
+    }
+}
+
+/* What is read back is, transformed, within half a step of what was stored; where the element with the largest
+ * magnitude has the other sign, within a step of that. */
+static void check_packed(int kv, const float *got, const float *x, size_t dim) {
+    double y[MAX_DIM], want[MAX_DIM], low = 0, high = 0;
+    transform(y, got, dim);
+    transform(want, x, dim);
+    for (size_t i = 0; i < dim; i++) {
+        low = fmin(low, want[i]);
+        high = fmax(high, want[i]);
+    }
+    const double most = fmax(high, -low);
+    const double step = most / (1 << (bits_of[kv] - 1)) * (1 + 0x1p-10) + 0x1p-23, slack = most * 0x1p-20;
+    for (size_t i = 0; i < dim; i++) {
+        const int clipped = fabs(want[i]) > most - 0.51 * step;
+        ck_near("packed", i, y[i], want[i], step * (clipped ? 1 : 0.5) + slack);
+    }
+}
+
 static void check_position(const qk_table *t, int kv, int which, const float *x, size_t pos, size_t dim,
                            char *tiles) {
     float got[MAX_DIM], max = 0;
     t->kv[kv].store(tiles, which, pos, x, dim);
     t->kv[kv].load(got, tiles, which, pos, dim);
+    if (is_packed(kv)) {
+        check_packed(kv, got, x, dim);
+        return;
+    }
     for (size_t i = 0; i < dim; i++) max = fmaxf(max, fabsf(x[i]));
     for (size_t i = 0; i < dim; i++) {
         const double want = kv == QK_KV_F16 ? ck_half(qk_f32_to_f16(x[i])) : (double)x[i];
@@ -33,6 +71,18 @@ static void check_position(const qk_table *t, int kv, int which, const float *x,
         ck_near("store", i, (double)got[i], want,
                 kv == QK_KV_Q8 ? (double)max / 254 * (1 + 0x1p-10) + 0x1p-25 : 0);
     }
+}
+
+/* Every level stores the bytes of the reference. */
+static void check_bytes(int kv, int which, float (*x)[MAX_DIM], size_t dim, const char *tiles, size_t bytes) {
+    qk_table ref;
+    char *want = malloc(bytes);
+    if (!want) exit(1);
+    memset(want, 0xff, bytes);
+    qk_table_init(&ref, QK_LEVEL_REF);
+    for (size_t p = 0; p < 32; p++) ref.kv[kv].store(want, which, p * 13 % 32, x[p], dim);
+    if (memcmp(want, tiles, bytes) != 0) ck_error("not the bytes of the reference, %zu dimensions", dim);
+    free(want);
 }
 
 /* Every position of two tiles, in any order: none may affect another. */
@@ -50,6 +100,7 @@ static void check_store(const qk_table *t, int kv) {
                 memcpy(row, x[p], dim * sizeof *row);
                 t->kv[kv].store(tiles, which, p * 13 % 32, row, dim);
             }
+            if (is_packed(kv)) check_bytes(kv, which, x, dim, tiles, bytes);
             for (size_t p = 0; p < 32; p++) check_position(t, kv, which, x[p], p * 13 % 32, dim, tiles);
         }
 }
@@ -86,6 +137,13 @@ static int is_evicted(size_t p) {
     return p / 16 % evict_every == 1 || p * 7 % 11 < 2 * evict_every % 5;
 }
 
+/* How much of what was added up an element of a rotated row can hold: its length. */
+static double length(const float *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
+    return sqrt(sum);
+}
+
 static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t c, size_t h) {
     static double s[MAX_N], y[MAX_DIM], mag[MAX_DIM];
     const float *q = a->q + c * a->q_stride + h * sh->dim, *got = a->y + c * a->y_stride + h * sh->dim;
@@ -103,6 +161,10 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
             s[p] += (double)q[i] * (double)x[i] * (double)a->scale;
             mags += fabs((double)q[i] * (double)x[i] * (double)a->scale);
         }
+        if (is_packed(kv)) { /* the query has 14 bits, as the weights below */
+            mags = length(q, sh->dim) * length(x, sh->dim) * (double)a->scale;
+            worst = fmax(worst, mags * sqrt((double)sh->dim) / 16254 / CK_EPS);
+        }
         if (a->softcap > 0) s[p] = (double)a->softcap * tanh(s[p] / (double)a->softcap);
         const double bias = a->slopes ? (double)a->slopes[h] * ((double)p - (double)(end - 1)) : 0;
         s[p] += bias;
@@ -117,15 +179,17 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
         if (is_evicted(p)) continue;
         sum += w;
         t->kv[kv].load(x, a->v, 1, p, sh->dim);
+        const double row = length(x, sh->dim);
         for (size_t i = 0; i < sh->dim; i++) {
             y[i] += w * (double)x[i];
-            mag[i] += w * fabs((double)x[i]);
+            mag[i] += w * (is_packed(kv) ? row : fabs((double)x[i]));
         }
     }
     if (a->sinks) sum += exp((double)a->sinks[h] - m);
     for (size_t i = 0; i < sh->dim; i++)
         ck_near("attention", i, (double)got[i], y[i] / sum,
-                CK_EPS * (2 * worst + (double)(end - start) + 32) * mag[i] / sum);
+                (CK_EPS * (2 * worst + (double)(end - start) + 32) + (is_packed(kv) ? 64.0 / 16254 : 0)) *
+                    mag[i] / sum);
 }
 
 static void same_bits(const char *what, const float *got, const float *want, size_t n) {
@@ -206,7 +270,7 @@ static void check_v_is_k(const qk_table *t, int kv, const qk_attn *a, size_t n) 
     one.v = NULL;
     one.y = y;
     t->kv[kv].attend(&one);
-    if (kv != QK_KV_Q8) { /* storing again what was loaded may change its scale */
+    if (bits_of[kv] > 8) { /* storing again what was loaded may change its scale */
         same_bits("V is K", y, want, dim);
     } else {
         for (size_t i = 0; i < dim; i++) ck_near("V is K", i, (double)y[i], (double)want[i], 0.1);
@@ -381,7 +445,7 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
     check_level(t, kv, &a, floats);
     check_ring(t, kv, &a, n, floats);
     check_list(t, kv, &a, &sh, n, floats);
-    check_v_is_k(t, kv, &a, n);
+    if (bits_of[kv] >= 8) check_v_is_k(t, kv, &a, n); /* the packed types refuse it */
     if (ck_failed())
         ck_error(
             "dim %zu, %zu columns, %zu heads, position %zu, window %zu, chunk %zu, softcap %g, sinks %d, slopes %d",

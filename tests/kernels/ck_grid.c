@@ -19,6 +19,7 @@ enum {
     DOTPROD = 1 << QK_LEVEL_DOTPROD,
     FLOATS = SSE42 | AVX2 | AVX512 | NEON,
     ALL = FLOATS,
+    DOTS = VNNI | DOTPROD, /* attention also there */
     GRID = SSE42 | AVX2 | AVX512 | VNNI | NEON | DOTPROD
 };
 
@@ -40,6 +41,10 @@ static const struct {
 /* The operations, each with the name that its check prints. */
 #define OP(name, member, levels) \
     { name, offsetof(qk_table, member), levels }
+#define KV_STORE(a, fmt, NAME, bits, latent, dims) \
+    OP("kv_" #fmt "_store", kv[QK_KV_##NAME].store, ALL | DOTS),
+#define KV_ATTEND(a, fmt, NAME, bits, latent, dims) \
+    OP("kv_" #fmt "_attend", kv[QK_KV_##NAME].attend, ALL | DOTS),
 static const struct {
     const char *name;
     size_t at;
@@ -72,14 +77,9 @@ static const struct {
     OP("delta", delta, ALL),
     OP("wkv", wkv, ALL),
     OP("conv", conv, ALL),
-    OP("kv_quantize4", kv_quantize4, ALL),
-    OP("kv_dequantize4", kv_dequantize4, ALL),
-    OP("kv_f32_store", kv[QK_KV_F32].store, 0),
-    OP("kv_f16_store", kv[QK_KV_F16].store, ALL),
-    OP("kv_q8_store", kv[QK_KV_Q8].store, ALL),
-    OP("kv_f32_attend", kv[QK_KV_F32].attend, ALL),
-    OP("kv_f16_attend", kv[QK_KV_F16].attend, ALL),
-    OP("kv_q8_attend", kv[QK_KV_Q8].attend, ALL),
+    OP("kv_quantize4", kv_quantize4, ALL | DOTS),
+    OP("kv_dequantize4", kv_dequantize4, ALL | DOTS),
+    QK_KV_ROUNDED(KV_STORE, ) QK_KV_TYPES(KV_ATTEND, ) OP("kv_f32_store", kv[QK_KV_F32].store, 0),
 };
 
 enum { N_OPS = sizeof ops / sizeof ops[0] };

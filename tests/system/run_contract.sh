@@ -76,10 +76,12 @@ expect 0 '' "$run" --plan --k-type q8 "$tiny"
 has '^KV cache type +q8/f16 .K as set, V the default.'
 expect 0 '' "$run" --json --k-type q8 --v-type f32 -n 2 -p a "$tiny"
 has '"k_type": "q8", "v_type": "f32"'
+expect 0 '' "$run" --json --k-type q6 --v-type q4 -n 2 -p a "$tiny"
+has '"k_type": "q[68]", "v_type": "q4"'
 expect 2 'v-type takes ' "$run" --v-type q9 -n 2 -p a "$tiny"
 expect 0 '' "$run" --inspect "$tiny"
 has 'token_embd.weight'
-has '^KV cache per token: f32 [0-9]+ bytes, f16 [0-9]+ bytes, q8 [0-9]+ bytes'
+has '^KV cache per token: f32 [0-9]+ bytes, f16 [0-9]+ bytes, q8 [0-9]+ bytes, q6 [0-9]+ bytes, q4 [0-9]+ bytes'
 expect 0 '' "$run" --inspect --json "$tiny"
 has '"general.architecture": "llama"'
 has '"kv_bytes_per_token": [{]"f32": [0-9]+,"f16": [0-9]+'

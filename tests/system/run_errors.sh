@@ -11,7 +11,9 @@ expect 2 'temperature' "$run" --temperature hot "$tiny" -p x
 expect 2 'top-p' "$run" --top-p 1.5 "$tiny" -p x
 expect 2 'ram-budget' "$run" --ram-budget 12q "$tiny" -p x
 expect 2 'cpu-mask' "$run" --cpu-mask fast "$tiny" -p x
-expect 2 'quality' "$run" --quality 0.5 "$tiny" -p x
+for value in 0 1.01 -0.5 nan fast ''; do
+    expect 2 'quality takes a number above 0' "$run" --quality "$value" "$tiny" -p x
+done
 expect 2 'only one of' "$run" --bench --plan "$tiny"
 expect 2 'jsonl' "$run" --jsonl "$tiny" -p x
 expect 2 'repeats' "$run" --bench -r 0 "$tiny"

@@ -44,9 +44,13 @@ static void loading_fails_with_a_reason(void **state) {
     assert_non_null(strstr(qsf_error(), "/nonexistent.gguf"));
     assert_null(qsf_load(NULL, NULL));
     QSFConfig *c = qsf_config_default();
-    qsf_config_set_quality(c, 0.5f);
-    assert_null(qsf_load(tiny, c));
-    assert_non_null(strstr(qsf_error(), "quality"));
+    for (int i = 0; i < 4; i++) {
+        const float bad[] = { 0, -0.5f, 1.5f, NAN };
+        qsf_config_set_quality(c, bad[i]);
+        assert_non_null(strstr(qsf_error(), "quality"));
+        assert_null(qsf_load(tiny, c));
+        assert_non_null(strstr(qsf_error(), "quality"));
+    }
     qsf_config_set_quality(c, 1.0f);
     qsf_config_set_ram_budget(c, 1);
     assert_null(qsf_load(tiny, c));
@@ -94,6 +98,65 @@ static void text_and_tokens(void **state) {
     assert_true(qsf_error()[0] != '\0');
     assert_null(qsf_detokenize(e, NULL, 3));
     qsf_free(e);
+}
+
+/* Lowers the quality of an engine, or raises it, after some tokens. */
+typedef struct Turn {
+    QSFEngine *engine;
+    QSFConfig *config;
+    float to;
+    int at, calls;
+    char text[512];
+} Turn;
+
+static void turn(int id, const char *text, void *arg) {
+    Turn *t = arg;
+    (void)id;
+    const size_t n = strlen(t->text);
+    (void)snprintf(t->text + n, sizeof t->text - n, "%s", text);
+    if (++t->calls != t->at) return;
+    if (t->config != NULL)
+        qsf_config_set_quality(t->config, t->to);
+    else
+        assert_int_equal(qsf_set_quality(t->engine, t->to), 0);
+}
+
+static void generate_turning(QSFEngine *e, QSFConfig *c, float from, float to, int at, Turn *out) {
+    *out = (Turn){ .engine = e, .config = c, .to = to, .at = at };
+    assert_int_equal(qsf_set_quality(e, from), 0);
+    assert_int_equal(qsf_generate(e, "hello", 24, 0, 1, turn, out), 0);
+}
+
+/* During an answer, too. What follows a rise is what follows the same text. */
+static void quality_is_live(void **state) {
+    char path[512];
+    Turn full, again, low, falls, rises, follows;
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s", qsf_test_tmp("quality.gguf"));
+    assert_int_equal(qsf_test_write_tiny_llama(path, &(QsfTinySpec){ .layers = 8, .seed = 5 }), 0);
+    QSFConfig *c = qsf_config_default();
+    QSFEngine *e = qsf_load(path, c);
+    assert_non_null(e);
+    assert_true(qsf_quality(e) == 1.0f && qsf_quality(NULL) == 0.0f);
+    generate_turning(e, NULL, 1, 1, -1, &full);
+    generate_turning(e, NULL, 0.4f, 1, -1, &low);
+    assert_string_not_equal(low.text, full.text);
+    assert_true(qsf_quality(e) == 0.4f);
+    generate_turning(e, NULL, 1, 0.4f, 4, &falls);
+    generate_turning(e, c, 0.4f, 1, 4, &rises);
+    assert_true(qsf_quality(e) == 1.0f);
+    generate_turning(e, NULL, 1, 1, -1, &again);
+    assert_string_equal(again.text, full.text);
+    generate_turning(e, NULL, 0.4f, 1, -1, &follows);
+    assert_string_equal(follows.text, low.text);
+    assert_string_not_equal(falls.text, full.text);
+    assert_string_not_equal(rises.text, low.text);
+    assert_int_equal(qsf_set_quality(e, 0), 2);
+    assert_int_equal(qsf_set_quality(e, 1.01f), 2);
+    assert_int_equal(qsf_set_quality(NULL, 1), 2);
+    qsf_free(e);
+    qsf_config_free(c);
+    unlink(path);
 }
 
 static void generate_delivers_and_reports_the_end(void **state) {
@@ -308,6 +371,7 @@ int main(void) {
         cmocka_unit_test(text_and_tokens),
         cmocka_unit_test(types_of_the_cache),
         cmocka_unit_test(generate_delivers_and_reports_the_end),
+        cmocka_unit_test(quality_is_live),
         cmocka_unit_test(a_configuration_is_followed_live),
         cmocka_unit_test(a_budget_is_applied_immediately_or_refused),
         cmocka_unit_test(another_thread_changes_the_settings),

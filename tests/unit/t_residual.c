@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a block changes of the values that pass from block to block, in programs made by hand. */
-#include "src/calibrate/residual.h"
+#include "src/model/residual.h"
 #include "tests/harness/qsf_test.h"
 
 enum { WIDTH = 8, BUFS = 4, BANK = 2, FIRST = 3 };

@@ -104,7 +104,7 @@ static void test_complete(void **state) {
     assert_int_equal(completion.n, 3); /* set, seed and sessions */
     assert_string_equal(completed("/set tempe"), "/set temperature ");
     assert_string_equal(completed("/show pl"), "/show plan");
-    assert_string_equal(completed("/help qu"), "/help quit");
+    assert_string_equal(completed("/help qui"), "/help quit");
     assert_string_equal(completed("/io u"), "/io uring");
     assert_string_equal(completed("/io d"), "/io direct ");
     assert_string_equal(completed("/io direct of"), "/io direct off");

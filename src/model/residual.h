@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a block changes of the values that pass from block to block: the residual stream, or several. Read from the
  * program, to compare a block's input with its output, and to leave a block out. */
-#ifndef QSF_CALIBRATE_RESIDUAL_H
-#define QSF_CALIBRATE_RESIDUAL_H
+#ifndef QSF_MODEL_RESIDUAL_H
+#define QSF_MODEL_RESIDUAL_H
 
 #include "src/model/model.h"
 
@@ -24,5 +24,7 @@ typedef struct QsfResidual {
  * caller frees *out. */
 int qsf_residual_make(QsfResidual *out, const QsfModel *m, QsfErr *err);
 void qsf_residual_free(QsfResidual *r); /* *r may be zeroed */
+/* Does a block leave values for later steps that are not part of its residual? */
+bool qsf_residual_leaves_more(const QsfResidual *r, const QsfProgram *p, uint32_t block);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A slice belongs to a block's residual if values from before the block reach it, it writes there, and later steps read
  * it. What a block leaves for others without reading it first, as the values of the first block in RWKV-7, does not. */
-#include "src/calibrate/residual.h"
+#include "src/model/residual.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -75,6 +75,23 @@ static int find_slices(QsfResidual *r, const QsfProgram *p, QsfResidualBlock *b,
         }
     if (b->width > r->widest) r->widest = b->width;
     return rc;
+}
+
+static bool belongs(const QsfResidual *r, const QsfResidualBlock *b, QsfSlice w) {
+    for (uint32_t i = b->first; i < b->first + b->n; i++)
+        if (contains(r->slice[i], w)) return true;
+    return false;
+}
+
+bool qsf_residual_leaves_more(const QsfResidual *r, const QsfProgram *p, uint32_t block) {
+    const QsfResidualBlock *b = &r->block[block];
+    for (uint32_t i = b->begin; i < b->end; i++)
+        for (unsigned k = 0; k < QSF_UNIT_TENSORS; k++) {
+            const QsfSlice w = p->step[i].out[k];
+            if (w.width > 0 && w.buf < p->n_bufs && !belongs(r, b, w) && is_read(p, b->end, p->n_steps, w))
+                return true;
+        }
+    return false;
 }
 
 static int find_steps(QsfResidual *r, const QsfModel *m, QsfErr *err) {

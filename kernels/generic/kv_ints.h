@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Scores and weighted sums of packed tiles (kernels/kvpack.h) with integers, for any vector of lanes_<isa>.h. Queries, and the
+ * weights of a block, become integers of 14 bits with a scale: 128 * high + low, each of 7 bits with sign, so that no
+ * level's dot product overflows. Sums of integers are exact: no level and no order changes them. */
+#ifndef QSF_KERNELS_GENERIC_KV_INTS_H
+#define QSF_KERNELS_GENERIC_KV_INTS_H
+
+#include <float.h>
+
+#include "kernels/kvpack.h"
+
+/* n numbers as integers, at most KV_INT_MOST. The planes lie before it, high and low, n bytes each (a multiple of 16). */
+typedef struct kv_int {
+    float scale;
+    int32_t high, low; /* sums of the planes */
+} kv_int;
+
+#define KV_INT_MOST 8127.0f /* 128 * 63 + 63 */
+
+/* Writes the planes of n floats, a multiple of 16. A NaN makes the scale NaN. */
+QK_INLINE kv_int kv_to_ints(int8_t *high, int8_t *low, const float *x, size_t n) {
+    vi bits = v_abs_bits(x), high_sum = l_set(0), low_sum = l_set(0);
+    for (size_t i = V; i < n; i += V) bits = v_max_bits(bits, v_abs_bits(x + i));
+    const float most = qk_float_of(v_largest_bits(bits));
+    const float inv = most > 0 ? KV_INT_MOST / most : 0, by = inv <= FLT_MAX ? inv : 0; /* denormals are 0 */
+    for (size_t i = 0; i < n; i += V) {
+        const vf in = v_max(v_mul(v_load(x + i), v_set(by)), v_set(-KV_INT_MOST)); /* also of a NaN */
+        const vf a = v_round(v_min(in, v_set(KV_INT_MOST))), h = v_round(v_mul(a, v_set(0x1p-7f)));
+        high_sum = l_add(high_sum, v_store_bytes(high + i, h));
+        low_sum = l_add(low_sum, v_store_bytes(low + i, v_sub(a, v_mul(h, v_set(128.0f)))));
+    }
+    return (kv_int){ most / KV_INT_MOST, v_sum_int(high_sum), v_sum_int(low_sum) };
+}
+
+/* The codes of quad j of a group whose words are at w, `stride` bytes apart: four bytes in each lane. */
+QK_INLINE li kv_codes(int bits, const char *w, size_t stride, int j) {
+    const li first = l_load(w);
+    if (bits == 8) return l_biased(first);
+    if (bits == 4) return l_and(j ? l_shr(first, 4) : first, l_bytes(15));
+    if (j < 3) return l_and(l_load(w + (size_t)j * stride), l_bytes(63));
+    const li second = l_load(w + stride), third = l_load(w + 2 * stride);
+    return l_or(l_or(l_and(l_shr(first, 6), l_bytes(3)), l_and(l_shr(second, 4), l_bytes(12))),
+                l_and(l_shr(third, 2), l_bytes(48)));
+}
+
+QK_INLINE li kv_dot(int bits, li sum, li codes, const int8_t *x) {
+    return bits == 8 ? l_dot_signed(sum, codes, l_dup(x)) : l_dot(sum, codes, l_dup(x));
+}
+
+/* What codes are too large by. */
+QK_INLINE int32_t kv_bias(int bits) { return bits == 8 ? L_BIAS : 1 << (bits - 1); }
+
+QK_INLINE lf kv_of_ints(int bits, li high, li low, const kv_int *x) {
+    const lf h = l_float(l_sub(high, l_set(kv_bias(bits) * x->high)));
+    const lf l = l_float(l_sub(low, l_set(kv_bias(bits) * x->low)));
+    return l_mulf(l_addf(l_mulf(h, l_setf(128.0f)), l), l_setf(x->scale));
+}
+
+/* Prefetches tile t of those that are needed next: once, for the first queries. */
+QK_INLINE void kv_ahead_tile(int bits, const kv_work *w, size_t i, const char *ahead, size_t t) {
+    const size_t bytes = qk_kvp_tile_bytes(bits, w->dim);
+    for (size_t at = 0; i == 0 && at < bytes; at += 64) __builtin_prefetch(ahead + t * bytes + at);
+}
+
+/* --- K --- */
+
+/* Query i as integers, in the place of its floats. */
+QK_INLINE int8_t *kv_query_planes(const kv_work *w, size_t i) { return (int8_t *)(w->q + i * w->pad); }
+QK_INLINE kv_int *kv_query_int(const kv_work *w, size_t i) {
+    return (kv_int *)(void *)(kv_query_planes(w, i) + 2 * w->pad);
+}
+
+static void kv_pack_ints(const kv_work *w, size_t i, float *x) {
+    int8_t *planes = kv_query_planes(w, i);
+    memset(x + w->dim, 0, (w->pad - w->dim) * sizeof *x);
+    *kv_query_int(w, i) = kv_to_ints(planes, planes + w->pad, x, w->pad);
+}
+
+/* Products of queries [i, i + nq) with n tiles of K, without its scales. */
+QK_INLINE void kv_score_ints(int bits, const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq) {
+    const size_t elems = qk_kvp_elems(bits), stride = qk_kvp_stride(0, w->dim),
+                 step = qk_kvp_words(bits) * stride, groups = qk_kvp_groups(bits, w->dim);
+    const int8_t *x = kv_query_planes(w, i);
+    const size_t next = w->pad * sizeof(float);
+    for (size_t at = 0; at < n * QK_KV_TILE; at += L) {
+        const char *p = k->at[at / QK_KV_TILE] + at % QK_KV_TILE * sizeof(uint32_t);
+        if (at % QK_KV_TILE == 0) kv_ahead_tile(bits, w, i, k->ahead, at / QK_KV_TILE);
+        li high[KV_GROUP], low[KV_GROUP];
+        QK_UNROLL for (int r = 0; r < nq; r++) high[r] = low[r] = l_set(0);
+        for (size_t g = 0; g < groups; g++, p += step) QK_UNROLL for (int j = 0; j < (int)elems / 4; j++) {
+                const li codes = kv_codes(bits, p, stride, j);
+                const int8_t *y = x + g * elems + 4 * (size_t)j;
+                QK_UNROLL for (int r = 0; r < nq; r++) {
+                    high[r] = kv_dot(bits, high[r], codes, y + (size_t)r * next);
+                    low[r] = kv_dot(bits, low[r], codes, y + (size_t)r * next + w->pad);
+                }
+            }
+        QK_UNROLL for (int r = 0; r < nq; r++)
+            l_storef(w->s + (i + (size_t)r) * QK_KV_BLOCK + at,
+                     kv_of_ints(bits, high[r], low[r], kv_query_int(w, i + (size_t)r)));
+    }
+}
+
+/* --- V --- */
+
+typedef struct kv_weights {
+    int8_t high[KV_GROUP][QK_KV_BLOCK], low[KV_GROUP][QK_KV_BLOCK];
+    kv_int x[KV_GROUP];
+} kv_weights;
+
+/* The weights of query i at the positions that it sees, times the scales of V. */
+QK_INLINE void kv_weight_ints(const kv_work *w, kv_weights *to, size_t r, size_t i, kv_range range) {
+    float s[QK_KV_BLOCK];
+    const float *p = w->s + i * QK_KV_BLOCK;
+    for (size_t j = 0; j < QK_KV_BLOCK; j += V) {
+        /* The scale of what is not seen, which weighs 0, may be anything, also a NaN. */
+        const vf weight = v_load(p + j);
+        v_store(s + j, v_mul(weight, v_where(weight, v_load(w->scale + j))));
+    }
+    for (size_t j = 0; j < range.lo; j++) s[j] = 0;
+    for (size_t j = range.hi; j < QK_KV_BLOCK; j++) s[j] = 0;
+    to->x[r] = kv_to_ints(to->high[r], to->low[r], s, QK_KV_BLOCK);
+}
+
+/* Adds the rows of n tiles of V. */
+QK_INLINE void kv_mix_part_ints(int bits, const kv_work *w, size_t i, const kv_tiles *v, size_t n,
+                                const kv_weights *x, int nq, size_t d, int whole) {
+    const size_t elems = qk_kvp_elems(bits), words = qk_kvp_words(bits), stride = qk_kvp_stride(1, w->dim);
+    uint32_t some[3][L] = { { 0 } };
+    li high[KV_GROUP], low[KV_GROUP];
+    QK_UNROLL for (int r = 0; r < nq; r++) high[r] = low[r] = l_set(0);
+    for (size_t t = 0; t < n; t++) {
+        const char *p = v->at[t] + d * sizeof(uint32_t);
+        if (d == 0) kv_ahead_tile(bits, w, i, v->ahead, t);
+        for (size_t g = 0; g < QK_KV_TILE / elems; g++, p += words * stride) {
+            for (size_t k = 0; !whole && k < words; k++)
+                memcpy(some[k], p + k * stride, (w->dim - d) * sizeof(uint32_t));
+            QK_UNROLL for (int j = 0; j < (int)elems / 4; j++) {
+                const li codes = whole ? kv_codes(bits, p, stride, j)
+                                       : kv_codes(bits, (const char *)some, sizeof some[0], j);
+                const size_t at = t * QK_KV_TILE + g * elems + 4 * (size_t)j;
+                QK_UNROLL for (int r = 0; r < nq; r++) {
+                    high[r] = kv_dot(bits, high[r], codes, x->high[r] + at);
+                    low[r] = kv_dot(bits, low[r], codes, x->low[r] + at);
+                }
+            }
+        }
+    }
+    QK_UNROLL for (int r = 0; r < nq; r++) {
+        float *acc = w->part + (i + (size_t)r) * w->stride + 16 + d;
+        if (x->x[r].scale != 0.0f)
+            l_storef(acc, l_addf(l_loadf(acc), kv_of_ints(bits, high[r], low[r], &x->x[r])));
+    }
+}
+
+QK_INLINE void kv_mix_ints(int bits, const kv_work *w, size_t i, const kv_tiles *v, size_t n,
+                           const kv_weights *x, int nq) {
+    size_t d = 0;
+    for (; d + L <= w->dim; d += L) kv_mix_part_ints(bits, w, i, v, n, x, nq, d, 1);
+    if (d < w->dim) kv_mix_part_ints(bits, w, i, v, n, x, nq, d, 0);
+}
+
+/* One function for each group size that occurs. */
+#define KV_INTS_BY(nq, call) \
+    switch (nq) {            \
+    case 1: call(1); break;  \
+    case 2: call(2); break;  \
+    case 4: call(4); break;  \
+    default: call(KV_GROUP); \
+    }
+
+#define KV_INTS(a, fmt, NAME, bits, latent, dims)                                                    \
+    static void kv_##fmt##_scores(const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq) { \
+        KV_INTS_BY(nq, KV_##NAME##_SCORES)                                                           \
+    }                                                                                                \
+    static void kv_##fmt##_rows(const kv_work *w, size_t i, const kv_tiles *v, size_t n,             \
+                                const kv_weights *x, int nq) {                                       \
+        KV_INTS_BY(nq, KV_##NAME##_ROWS)                                                             \
+    }
+#define KV_Q6_SCORES(nq) kv_score_ints(6, w, i, k, n, nq)
+#define KV_Q4_SCORES(nq) kv_score_ints(4, w, i, k, n, nq)
+#define KV_Q6_ROWS(nq)   kv_mix_ints(6, w, i, v, n, x, nq)
+#define KV_Q4_ROWS(nq)   kv_mix_ints(4, w, i, v, n, x, nq)
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "src/engine/quality.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/strbuf.h"
+#include "src/engine/planning.h"
+#include "src/engine/runtime_replan.h"
+#include "src/format/qsf_scores.h"
+
+#define MIB 1048576.0
+
+float qsf_quality_of(const QSFParams *p) { return p->quality > 0 && p->quality < 1 ? p->quality : 1.0f; }
+
+/* A model that runs its layers several times has more blocks than layers. */
+int qsf_quality_open(QsfRuntime *r, QsfErr *err) {
+    const uint32_t n = r->model.hp.n_named, n_blocks = r->model.prog.n_blocks;
+    bool present = false;
+    float *kl = calloc(n + 1u, sizeof *kl);
+    if (kl == NULL) return qsf_err_memory(err, "importance of layers");
+    int rc = qsf_scores_read(r->model.src, QSF_KEY_SKIP_KL, n, 0, kl, &present, err);
+    if (rc == QSF_OK && present) {
+        r->importance = malloc(n_blocks * sizeof *r->importance);
+        if (r->importance == NULL) rc = qsf_err_memory(err, "importance of layers");
+        for (uint32_t i = 0; rc == QSF_OK && i < n_blocks; i++) r->importance[i] = (double)kl[i % n];
+    }
+    free(kl);
+    return rc;
+}
+
+bool qsf_quality_measures(const QsfRuntime *r, const QSFParams *p) {
+    return qsf_quality_of(p) < 1 && r->importance == NULL;
+}
+
+/* ---- the choice ---- */
+
+void qsf_runtime_choose(const QsfRuntime *r, float value, QsfQuality *out) {
+    double measured[QSF_MAX_LAYERS];
+    const double *score = r->importance;
+    if (score == NULL && qsf_forward_importance(r->fwd, measured) > 0) score = measured;
+    qsf_quality_choose(out, &r->model, qsf_forward_optional(r->fwd), score, value);
+}
+
+/* The options that the plan in force was made from, so that nothing else of it changes. */
+static QsfPlanOptions options_with(const QsfRuntime *r, const QsfQuality *q) {
+    QsfPlanOptions o = r->plan_options;
+    o.quality = *q;
+    return o;
+}
+
+static bool has_experts(const QsfRuntime *r) {
+    for (uint32_t i = 0; i < r->model.prog.n_units; i++)
+        if (r->model.prog.unit[i].on_demand) return true;
+    return false;
+}
+
+static bool same_layers(const QsfQuality *a, const QsfQuality *b) {
+    const QsfBlockSet none = { { 0 } };
+    return qsf_blocks_equal(qsf_quality_reduces(a) ? &a->skip : &none,
+                            qsf_quality_reduces(b) ? &b->skip : &none);
+}
+
+bool qsf_runtime_quality(QsfRuntime *r, float value) {
+    QsfQuality q;
+    QsfErr err = { 0 };
+    if (value >= 1 && !qsf_quality_reduces(&r->quality)) return false;
+    qsf_runtime_choose(r, qsf_forward_evicts(r->fwd) ? 1.0f : value, &q);
+    if (qsf_quality_equal(&q, &r->quality)) return false;
+    const QsfPlanOptions next = options_with(r, &q);
+    const bool replans = r->plan.n_slots > 0 && (has_experts(r) || !same_layers(&q, &r->quality));
+    r->quality = q;
+    qsf_forward_set_quality(r->fwd, &q);
+    if (replans && qsf_runtime_apply(r, &next, &err) == QSF_OK) return true;
+    r->plan_options = next;
+    r->plan.active_bytes = qsf_quality_bytes(&q, &r->model);
+    return true;
+}
+
+/* ---- what it means ---- */
+
+static void count_experts(const QsfRuntime *r, const QsfQuality *q, QsfQualityRow *row) {
+    const QsfProgram *p = &r->model.prog;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        if (p->step[i].op != QSF_OP_ROUTE) continue;
+        row->n_experts = p->step[i].u.route.n_used;
+        row->experts = qsf_quality_experts(q, row->n_experts);
+        return;
+    }
+}
+
+/* Returns how fast a token is with these bytes, from a prediction made before loading, or from the tokens so far. */
+static double predict(const QsfRuntime *r, const QsfPlan *plan, uint64_t bytes) {
+    QsfPrediction p = r->prediction, out;
+    QsfForwardStats s;
+    qsf_forward_stats(r->fwd, &s);
+    if (p.compute_bps <= 0 && s.decode_tokens > 0 && s.decode_ns > 0) {
+        const double seconds = (double)s.decode_ns / 1e9 / (double)s.decode_tokens;
+        p.compute_bps = (double)qsf_quality_bytes(&r->quality, &r->model) / seconds;
+        if (s.read_ns > 0) p.disk_bps = (double)s.bytes_read * 1e9 / (double)s.read_ns;
+        /* While the disk is slower, the kernels are known to be no slower than it. */
+        if (p.disk_bps > 0 && (double)r->plan.disk_bytes / p.disk_bps > 0.8 * seconds) p.compute_bps *= 1.25;
+    }
+    if (p.compute_bps <= 0) return 0;
+    qsf_predict_from(&out, plan->disk_bytes, bytes, p.disk_bps, p.compute_bps);
+    return out.tps;
+}
+
+static uint32_t step_of(float value) { return (uint32_t)(value * QSF_QUALITY_STEPS + 0.5f); }
+
+void qsf_quality_note(QsfRuntime *r, uint32_t tokens, uint64_t ns) {
+    const float value = qsf_quality_reduces(&r->quality) ? r->quality.value : 1.0f;
+    if (tokens > 1 && ns > 0)
+        r->quality_tps[step_of(value)] = (float)((double)(tokens - 1) * 1e9 / (double)ns);
+}
+
+static void fill(const QsfRuntime *r, const QsfQuality *q, const QsfPlan *plan, QsfQualityRow *row) {
+    const bool reduces = qsf_quality_reduces(q);
+    *row = (QsfQualityRow){ .value = reduces ? q->value : 1.0f, .n_layers = r->model.prog.n_blocks };
+    row->layers = row->n_layers - (reduces ? qsf_blocks_count(&q->skip) : 0);
+    row->bytes = qsf_quality_bytes(q, &r->model);
+    row->streamed = plan->streamed_bytes;
+    row->measured_tps = (double)r->quality_tps[step_of(row->value)];
+    count_experts(r, q, row);
+}
+
+void qsf_quality_now(const QsfRuntime *r, QsfQualityRow *row) { fill(r, &r->quality, &r->plan, row); }
+
+void qsf_quality_describe(const QsfRuntime *r, char *dst, size_t cap) {
+    QsfQualityRow row;
+    char experts[48] = "";
+    dst[0] = '\0';
+    if (!qsf_quality_reduces(&r->quality)) return;
+    qsf_quality_now(r, &row);
+    if (row.n_experts > 0)
+        (void)snprintf(experts, sizeof experts, ", %u of %u experts", row.experts, row.n_experts);
+    (void)snprintf(dst, cap, "quality %.2f: %u of %u layers%s", (double)row.value, row.layers, row.n_layers,
+                   experts);
+}
+
+void qsf_quality_row(const QsfRuntime *r, float value, QsfQualityRow *row) {
+    QsfQuality q;
+    QsfPlan plan;
+    QsfErr err = { 0 };
+    qsf_runtime_choose(r, value, &q);
+    const QsfPlanOptions o = options_with(r, &q);
+    const bool made = r->plan.n_slots > 0 &&
+                      qsf_planning_make(&plan, &r->model, &o, &r->facts, &err) == QSF_OK;
+    fill(r, &q, made ? &plan : &r->plan, row);
+    row->tps = predict(r, made ? &plan : &r->plan, row->bytes);
+    if (made) qsf_plan_free(&plan);
+}
+
+/* ---- the table ---- */
+
+static void add_speed(QsfStrbuf *b, double tps) {
+    if (tps > 0)
+        qsf_strbuf_addf(b, " %10.1f", tps);
+    else
+        qsf_strbuf_addf(b, " %10s", "-");
+}
+
+static void add_row(QsfStrbuf *b, const QsfRuntime *r, float value) {
+    QsfQualityRow row;
+    qsf_quality_row(r, value, &row);
+    qsf_strbuf_addf(b, "%7.2f %4u of %-4u", (double)row.value, row.layers, row.n_layers);
+    if (row.n_experts > 0) qsf_strbuf_addf(b, " %3u of %-3u", row.experts, row.n_experts);
+    qsf_strbuf_addf(b, " %10.1f %10.1f", (double)row.bytes / MIB, (double)row.streamed / MIB);
+    add_speed(b, row.tps);
+    add_speed(b, row.measured_tps);
+    qsf_strbuf_adds(b, "\n");
+}
+
+static void add_source(QsfStrbuf *b, const QsfRuntime *r) {
+    double scores[QSF_MAX_LAYERS];
+    const uint32_t measured = qsf_forward_importance(r->fwd, scores);
+    if (qsf_blocks_count(qsf_forward_optional(r->fwd)) == 0)
+        qsf_strbuf_adds(b, "no layer of this model can be skipped\n");
+    else if (r->importance != NULL)
+        qsf_strbuf_adds(b, "layers are skipped by the importance that the file contains\n");
+    else if (measured > 0)
+        qsf_strbuf_addf(b, "layers are skipped by how much they changed %u tokens of the conversation\n",
+                        measured);
+    else
+        qsf_strbuf_adds(b, "layers after the middle are skipped first, until a prompt shows which matter\n");
+}
+
+char *qsf_quality_text(const QsfRuntime *r) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfQualityRow full;
+    qsf_quality_now(r, &full);
+    const char *experts = full.n_experts > 0 ? "    experts" : "";
+    qsf_strbuf_addf(&b, "quality       layers%s   MB/token  from disk  predicted   measured\n", experts);
+    for (int i = 10; i >= 3; i--) add_row(&b, r, (float)i / 10);
+    add_source(&b, r);
+    qsf_strbuf_adds(&b, "prompts and the head are always computed in full\n");
+    return qsf_strbuf_take(&b, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Passes that leave something out. Prompts are evaluated with everything, and meanwhile the importance of blocks is
+ * measured. What a block adds is compared with its input at the block's borders, in a copy that lies where the logits come at
+ * the end of the pass. */
+#include <math.h>
+#include <string.h>
+
+#include "src/forward/state.h"
+
+int qsf_reduction_open(QsfForward *f, QsfErr *err) {
+    QsfReduction *r = &f->reduction;
+    const uint32_t n_blocks = f->model->prog.n_blocks, room = f->model->hp.n_vocab / f->model->hp.hidden;
+    void *mem;
+    int rc = qsf_optional_blocks(f->model, &r->optional, err);
+    if (rc != QSF_OK || qsf_blocks_count(&r->optional) == 0) return rc;
+    rc = qsf_residual_make(&r->residual, f->model, err);
+    if (rc != QSF_OK) return rc;
+    r->score_bytes = qsf_pages((uint64_t)n_blocks * QSF_MEASURE_POSITIONS * sizeof *r->score);
+    rc = qsf_mem_map(f->ledger, QSF_MEM_META, r->score_bytes, "importance of layers", &mem, err);
+    if (rc != QSF_OK) return rc;
+    r->score = mem;
+    r->window = room < QSF_MEASURE_POSITIONS ? room : QSF_MEASURE_POSITIONS;
+    return QSF_OK;
+}
+
+void qsf_reduction_close(QsfForward *f) {
+    QsfReduction *r = &f->reduction;
+    qsf_residual_free(&r->residual);
+    if (r->score != NULL) qsf_mem_unmap(f->ledger, QSF_MEM_META, r->score, r->score_bytes);
+    r->score = NULL;
+}
+
+/* ---- evals and passes ---- */
+
+void qsf_forward_set_quality(QsfForward *f, const QsfQuality *q) {
+    f->reduction.quality = *q;
+    qsf_counters_pins(f);
+}
+
+void qsf_reduction_begin(QsfForward *f, bool reduced) {
+    QsfReduction *r = &f->reduction;
+    r->on = reduced && qsf_quality_reduces(&r->quality) && f->evict.kind == QSF_EVICT_NONE;
+    qsf_weights_skip(f->weights, r->on ? &r->quality.skip : NULL);
+}
+
+/* A single position is measured only if the quality may need it. */
+void qsf_reduction_begin_pass(QsfForward *f, uint32_t n) {
+    QsfReduction *r = &f->reduction;
+    r->measures = !r->on && f->tap == NULL && r->measured < r->window && f->past <= r->measured + 1 &&
+                  f->past + n > r->measured + 1 && (n > 1 || qsf_quality_reduces(&r->quality));
+}
+
+/* A state that a block did not compute is the one before. */
+static void keep_states(QsfForward *f) {
+    const QsfProgram *p = &f->model->prog;
+    for (uint32_t i = 0; i < p->n_states; i++)
+        if (qsf_blocks_have(&f->reduction.quality.skip, p->state[i].block))
+            memcpy(qsf_recurrent_new(&f->recurrent, i), qsf_recurrent_old(&f->recurrent, i),
+                   p->state[i].floats * sizeof(float));
+}
+
+void qsf_reduction_end_pass(QsfForward *f) {
+    QsfReduction *r = &f->reduction;
+    const uint32_t n_past = f->kv.n_past;
+    if (r->on) keep_states(f);
+    if (!r->on && r->exact == f->past) r->exact = n_past;
+    if (r->measures) r->measured = n_past - 1 < r->window ? n_past - 1 : r->window;
+    r->measures = false;
+}
+
+void qsf_reduction_truncate(QsfForward *f, uint32_t n) {
+    QsfReduction *r = &f->reduction;
+    if (r->exact > n) r->exact = n;
+    if (r->measured + 1 > n) r->measured = n > 0 ? n - 1 : 0;
+}
+
+void qsf_reduction_restored(QsfForward *f, uint32_t n) {
+    f->reduction.exact = n;
+    f->reduction.measured = 0;
+}
+
+uint32_t qsf_forward_exact(const QsfForward *f) { return f->reduction.exact; }
+
+const QsfBlockSet *qsf_forward_optional(const QsfForward *f) { return &f->reduction.optional; }
+
+bool qsf_reduction_skips(const QsfForward *f, uint32_t i) {
+    return f->reduction.on && qsf_blocks_have(&f->reduction.quality.skip, f->model->prog.step[i].block);
+}
+
+uint32_t qsf_reduction_experts(const QsfForward *f, uint32_t n_used) {
+    return f->reduction.on ? qsf_quality_experts(&f->reduction.quality, n_used) : n_used;
+}
+
+/* ---- importance ---- */
+
+/* Sets [*from, *to) to the positions of the pass that are measured. */
+static void measured_positions(const QsfForward *f, uint32_t *from, uint32_t *to) {
+    const QsfReduction *r = &f->reduction;
+    *from = r->measured + 1;
+    *to = f->past + f->n_cols < r->window + 1 ? f->past + f->n_cols : r->window + 1;
+}
+
+static QsfSlice residual_of(const QsfForward *f, uint32_t block) {
+    const QsfResidual *r = &f->reduction.residual;
+    return r->slice[r->block[block].first];
+}
+
+static void copy_inputs(QsfForward *f, uint32_t block) {
+    const QsfSlice s = residual_of(f, block);
+    uint32_t from, to;
+    measured_positions(f, &from, &to);
+    for (uint32_t pos = from; pos < to; pos++)
+        memcpy(f->logits + (size_t)(pos - from) * s.width, qsf_col(f, s, pos - f->past),
+               s.width * sizeof(float));
+}
+
+static double difference(const float *x, const float *y, uint32_t n) {
+    double xy = 0, xx = 0, yy = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        xy += (double)x[i] * (double)y[i];
+        xx += (double)x[i] * (double)x[i];
+        yy += (double)y[i] * (double)y[i];
+    }
+    return xx > 0 && yy > 0 ? 1 - xy / sqrt(xx * yy) : 0;
+}
+
+static void compare_outputs(QsfForward *f, uint32_t block) {
+    const QsfSlice s = residual_of(f, block);
+    QsfReduction *r = &f->reduction;
+    uint32_t from, to;
+    measured_positions(f, &from, &to);
+    for (uint32_t pos = from; pos < to; pos++)
+        r->score[(size_t)(pos - 1) * f->model->prog.n_blocks + block] = (float)difference(
+            f->logits + (size_t)(pos - from) * s.width, qsf_col(f, s, pos - f->past), s.width);
+}
+
+void qsf_reduction_border(QsfForward *f, uint32_t i) {
+    const QsfProgram *p = &f->model->prog;
+    const QsfBlockSet *optional = &f->reduction.optional;
+    if (i > 0 && qsf_blocks_have(optional, p->step[i - 1].block)) compare_outputs(f, p->step[i - 1].block);
+    if (qsf_blocks_have(optional, p->step[i].block)) copy_inputs(f, p->step[i].block);
+}
+
+/* In the order of positions, whatever the chunks were. */
+uint32_t qsf_forward_importance(const QsfForward *f, double *score) {
+    const QsfReduction *r = &f->reduction;
+    const uint32_t n_blocks = f->model->prog.n_blocks;
+    for (uint32_t b = 0; b < n_blocks && r->measured > 0; b++) {
+        double sum = 0;
+        for (uint32_t i = 0; i < r->measured; i++) sum += (double)r->score[(size_t)i * n_blocks + b];
+        score[b] = sum / r->measured;
+    }
+    return r->measured;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "src/plan/quality.h"
+
+#include <math.h>
+#include <string.h>
+
+#define EXPERT_ROUND 1e-4 /* 0.3f * 10 is 3 */
+#define PRIOR_CENTRE 0.65 /* of the depth: without measurements, blocks near it are skipped first */
+
+bool qsf_quality_equal(const QsfQuality *a, const QsfQuality *b) {
+    if (!qsf_quality_reduces(a) || !qsf_quality_reduces(b))
+        return qsf_quality_reduces(a) == qsf_quality_reduces(b);
+    return a->value == b->value && qsf_blocks_equal(&a->skip, &b->skip);
+}
+
+uint32_t qsf_quality_experts(const QsfQuality *q, uint32_t n_used) {
+    if (!qsf_quality_reduces(q)) return n_used;
+    const double n = ceil((double)n_used * (double)q->value - EXPERT_ROUND);
+    return n < 1 ? 1 : n < n_used ? (uint32_t)n : n_used;
+}
+
+uint64_t qsf_quality_unit_bytes(const QsfQuality *q, const QsfUnit *u) {
+    if (qsf_quality_reduces(q) && qsf_blocks_have(&q->skip, u->layer)) return 0;
+    return u->on_demand ? u->bytes * qsf_quality_experts(q, u->n_used) / u->n_expert : u->bytes;
+}
+
+uint64_t qsf_quality_bytes(const QsfQuality *q, const QsfModel *m) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < qsf_unit_count(m); i++) {
+        QsfUnit u;
+        qsf_unit_at(m, i, &u);
+        sum += qsf_quality_unit_bytes(q, &u);
+    }
+    return sum;
+}
+
+/* ---- the choice ---- */
+
+/* Bytes that a token multiplies: of experts, and of the rest. */
+typedef struct Bytes {
+    double fixed, experts;
+} Bytes;
+
+static Bytes block_bytes(const QsfModel *m, uint32_t block) {
+    Bytes b = { 0, 0 };
+    for (uint32_t i = m->prog.block_unit[block]; i < m->prog.block_unit[block + 1]; i++) {
+        QsfUnit u;
+        qsf_unit_at(m, i, &u);
+        *(u.on_demand ? &b.experts : &b.fixed) += (double)qsf_unit_active_bytes(&u);
+    }
+    return b;
+}
+
+static double prior(const QsfModel *m, uint32_t block) {
+    return fabs((double)block - PRIOR_CENTRE * m->prog.n_blocks);
+}
+
+/* Is block a less important than b? Scores that are equal, or no numbers, leave the choice to the prior. */
+static bool less(const QsfModel *m, const double *score, uint32_t a, uint32_t b) {
+    if (score != NULL && score[a] < score[b]) return true;
+    if (score != NULL && score[a] > score[b]) return false;
+    const double pa = prior(m, a), pb = prior(m, b);
+    return pa < pb || (pa == pb && a > b);
+}
+
+/* Returns the least important optional block that is not skipped; n_blocks if there is none. */
+static uint32_t next_block(const QsfModel *m, const QsfBlockSet *optional, const QsfBlockSet *skip,
+                           const double *score) {
+    uint32_t best = m->prog.n_blocks;
+    for (uint32_t i = 0; i < m->prog.n_blocks; i++) {
+        if (!qsf_blocks_have(optional, i) || qsf_blocks_have(skip, i)) continue;
+        if (best == m->prog.n_blocks || less(m, score, i, best)) best = i;
+    }
+    return best;
+}
+
+/* The experts count as if their number were not rounded: otherwise a step in it would change which blocks are skipped. */
+void qsf_quality_choose(QsfQuality *out, const QsfModel *m, const QsfBlockSet *optional, const double *score,
+                        float value) {
+    memset(out, 0, sizeof *out);
+    out->value = value;
+    if (!qsf_quality_reduces(out)) return;
+    const double q = (double)value;
+    Bytes all = { 0, 0 };
+    for (uint32_t i = 0; i <= m->prog.n_blocks; i++) {
+        const Bytes b = block_bytes(m, i);
+        all.fixed += b.fixed;
+        all.experts += b.experts;
+    }
+    double over = all.fixed + q * all.experts - q * (all.fixed + all.experts);
+    for (;;) {
+        const uint32_t next = next_block(m, optional, &out->skip, score);
+        if (next == m->prog.n_blocks) return;
+        const Bytes b = block_bytes(m, next);
+        const double gain = b.fixed + q * b.experts;
+        if (over - gain < 0 && gain - over > over) return; /* this one would be further away */
+        qsf_blocks_add(&out->skip, next);
+        over -= gain;
+        if (over <= 0) return;
+    }
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What passes with a quality below 1 leave out: some blocks, and some experts of the others. Pure functions of the
+ * model, the quality and the importance of blocks: budgets, threads and I/O do not matter. */
+#ifndef QSF_PLAN_QUALITY_H
+#define QSF_PLAN_QUALITY_H
+
+#include "src/model/optional.h"
+#include "src/plan/units.h"
+
+/* Positions at the start of a conversation over which the importance of blocks is averaged, at most. */
+#define QSF_MEASURE_POSITIONS 64u
+
+typedef struct QsfQuality {
+    float value;      /* (0, 1); 0 and 1: everything is computed */
+    QsfBlockSet skip; /* blocks that are not computed, read or pinned */
+} QsfQuality;
+
+/* Is anything left out? */
+static inline bool qsf_quality_reduces(const QsfQuality *q) { return q->value > 0 && q->value < 1; }
+bool qsf_quality_equal(const QsfQuality *a, const QsfQuality *b);
+
+/* Returns how many experts a position uses of the n_used that its router chooses: n_used * quality, rounded up. */
+uint32_t qsf_quality_experts(const QsfQuality *q, uint32_t n_used);
+/* Returns the bytes of u that one token multiplies on average. */
+uint64_t qsf_quality_unit_bytes(const QsfQuality *q, const QsfUnit *u);
+/* The same for all units. */
+uint64_t qsf_quality_bytes(const QsfQuality *q, const QsfModel *m);
+
+/* Chooses what to skip so that a token multiplies about `value` of the bytes that it needs otherwise: the least important
+ * optional blocks. score: (n_blocks) importance; NULL: not known, and blocks somewhat after the middle go first. With the
+ * same scores, a lower value skips the same blocks and more. */
+void qsf_quality_choose(QsfQuality *out, const QsfModel *m, const QsfBlockSet *optional, const double *score,
+                        float value);
+
+#endif

@@ -33,7 +33,7 @@ static void evict_to(QsfForward *f, uint32_t most) {
     const uint32_t tiles = qsf_kvcache_evict(&f->kv, &f->evict, most - (step > 0 ? step : 1));
     qsf_count(&f->n.evictions, 1);
     qsf_count(&f->n.evicted, (uint64_t)tiles * QK_KV_TILE);
-    qsf_sinks_move(f, (tiles + 1) * QK_KV_TILE);
+    qsf_gaps_close(f, (tiles + 1) * QK_KV_TILE);
     qsf_evicting_note(f);
 }
 
@@ -53,7 +53,7 @@ static void shrink(QsfForward *f) {
     f->most_tiles = f->shrink_to;
     f->shrink_to = 0;
     qsf_kvcache_discard(&f->kv);
-    qsf_sinks_move(f, QK_KV_TILE);
+    qsf_gaps_close(f, QK_KV_TILE);
     qsf_count(&f->n.evictions, 1);
     qsf_count(&f->n.evicted, (uint64_t)tiles * QK_KV_TILE);
     qsf_evicting_note(f);

@@ -131,7 +131,6 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
     c->converted = false;
     c->lists.on = false;
     c->lists.evicted_end = 0;
-    c->lists.moved_tiles = c->lists.moved_by = 0;
     qsf_kvlists_forget(&c->lists, 0);
 }
 

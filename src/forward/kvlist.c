@@ -19,6 +19,7 @@ int qsf_kvlists_init(QsfKvLists *l, uint32_t n_caches, uint32_t ctx, uint32_t th
     l->cap = (uint32_t)qk_kv_tiles(ctx);
     l->entry = (qk_kv_slot *)(void *)(l->mem + p.entry);
     l->spare = (uint32_t *)(void *)(l->mem + p.spare);
+    l->moved = (uint32_t *)(void *)(l->mem + p.moved);
     l->drop = l->mem + p.drop;
     if (threads == 0) return QSF_OK;
     l->mass = (uint64_t *)(void *)(l->mem + p.mass);
@@ -46,12 +47,11 @@ int qsf_kvlists_resize(QsfKvLists *l, uint32_t ctx, uint32_t threads, QsfErr *er
     if (rc != QSF_OK) return rc;
     x.on = l->on;
     x.evicted_end = l->evicted_end;
-    x.moved_tiles = l->moved_tiles;
-    x.moved_by = l->moved_by;
     const uint32_t cap = x.cap < l->cap ? x.cap : l->cap;
     for (uint32_t i = 0; i < l->n_caches; i++) {
         if (x.mass != NULL && l->mass != NULL)
             memcpy(qsf_kvlist_mass(&x, i), qsf_kvlist_mass(l, i), cap * QK_KV_TILE * sizeof *x.mass);
+        memcpy(qsf_kvlist_moved(&x, i), qsf_kvlist_moved(l, i), cap * sizeof *x.moved);
         x.n[i] = l->n[i];
         memcpy(qsf_kvlist(&x, i), qsf_kvlist(l, i), x.n[i] * sizeof *x.entry);
         if (x.on) qsf_kvlist_sort_spare(&x, i);
@@ -63,6 +63,7 @@ int qsf_kvlists_resize(QsfKvLists *l, uint32_t ctx, uint32_t threads, QsfErr *er
 
 void qsf_kvlists_start(QsfKvLists *l, uint32_t n_past) {
     l->on = true;
+    memset(l->moved, 0, (size_t)l->n_caches * l->cap * sizeof *l->moved);
     for (uint32_t i = 0; i < l->n_caches; i++) {
         l->n[i] = (uint32_t)qk_kv_tiles(n_past);
         if (l->n[i] > l->cap) l->n[i] = 0; /* a ring */
@@ -79,6 +80,7 @@ void qsf_kvlist_extend(QsfKvLists *l, uint32_t i, uint32_t end) {
         const uint32_t slot = l->spare[(size_t)i * l->cap + l->cap - l->n[i] - 1];
         if (l->mass != NULL)
             memset(qsf_kvlist_mass(l, i) + (size_t)slot * QK_KV_TILE, 0, QK_KV_TILE * sizeof *l->mass);
+        qsf_kvlist_moved(l, i)[slot] = 0;
         entry[l->n[i]++] = (qk_kv_slot){ .tile = tile, .slot = slot, .kept = UINT16_MAX };
     }
 }

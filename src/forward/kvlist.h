@@ -15,18 +15,17 @@
 typedef struct QsfKvLists {
     uint8_t *mem; /* NULL = no lists */
     uint64_t bytes;
-    uint32_t n_caches, cap;     /* tiles of each cache */
-    qk_kv_slot *entry;          /* (n_caches, cap) */
-    uint32_t *spare;            /* (n_caches, cap) free slots: the first cap - n */
-    uint8_t *drop;              /* (cap) */
-    uint64_t *mass;             /* (n_caches, cap * 16) weights by slot and position; NULL = not wanted */
-    uint64_t *worker_mass;      /* (threads, cap * 16) of the step that is running, zeroed after it */
-    uint32_t threads;           /* of worker_mass */
+    uint32_t n_caches, cap; /* tiles of each cache */
+    qk_kv_slot *entry;      /* (n_caches, cap) */
+    uint32_t *spare;        /* (n_caches, cap) free slots: the first cap - n */
+    uint32_t *moved;        /* (n_caches, cap) by slot: the keys are rotated on by so many tiles (gaps.c) */
+    uint8_t *drop;          /* (cap) */
+    uint64_t *mass;         /* (n_caches, cap * 16) weights by slot and position; NULL = not wanted */
+    uint64_t *worker_mass;  /* (threads, cap * 16) of the step that is running, zeroed after it */
+    uint32_t threads;       /* of worker_mass */
     uint32_t n[QSF_MAX_LAYERS]; /* entries */
     bool on;                    /* something was evicted */
     uint32_t evicted_end;       /* one past the last evicted position */
-    uint32_t moved_tiles,
-        moved_by; /* the keys of so many first tiles are rotated on by so many positions (sinks.c) */
     QsfLedger *ledger;
 } QsfKvLists;
 
@@ -40,6 +39,9 @@ int qsf_kvlists_resize(QsfKvLists *l, uint32_t ctx, uint32_t threads, QsfErr *er
 
 static inline qk_kv_slot *qsf_kvlist(const QsfKvLists *l, uint32_t i) {
     return l->entry + (size_t)i * l->cap;
+}
+static inline uint32_t *qsf_kvlist_moved(const QsfKvLists *l, uint32_t i) {
+    return l->moved + (size_t)i * l->cap;
 }
 static inline uint64_t *qsf_kvlist_mass(const QsfKvLists *l, uint32_t i) {
     return l->mass + (size_t)i * l->cap * QK_KV_TILE;

@@ -159,6 +159,7 @@ void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uin
     l->worker_mass = place(&sizes, mass * cap * threads);
     l->entry = place(&sizes, all * sizeof(qk_kv_slot));
     l->spare = place(&sizes, all * sizeof(uint32_t));
+    l->moved = place(&sizes, all * sizeof(uint32_t));
     l->drop = place(&sizes, cap);
     l->total = qsf_pages(sizes.total);
 }

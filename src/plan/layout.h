@@ -88,7 +88,7 @@ uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint3
 
 /* Lists of tiles of n_caches KV caches (kvlist.h); offsets are bytes. */
 typedef struct QsfKvListLayout {
-    uint64_t mass, worker_mass, entry, spare, drop, total;
+    uint64_t mass, worker_mass, entry, spare, moved, drop, total;
 } QsfKvListLayout;
 /* threads: 0 = without weights of positions. */
 void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uint32_t threads);

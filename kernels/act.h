@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-#include "kernels/kernels.h"
+#include "kernels/matmul.h"
 
 #define QK_ACT_TINY 0x1p-100f
 #define QK_ACT_MAX  127.0f

@@ -26,19 +26,17 @@ typedef struct qk_kv_slot {
 } qk_kv_slot;
 
 /* How K or V is stored, a row for each type: name, bits of an element, whether caches whose V is K can have it, and of what the
- * dimensions of a head must be a multiple so that fewer bits never take more memory; a is
- * passed on. q8 is
- * int8 with a half-float scale per position. The packed types (kernels/kvpack.h) have that scale too, and are rotated
- * first (kernels/kvrotate.h). */
+ * dimensions of a head must be a multiple so that fewer bits never take more memory; a is passed on. The packed types
+ * (kernels/kvpack.h) have a half-float scale per position, and are rotated first (kernels/kvrotate.h). */
 #define QK_KV_TYPES(X, a)    \
     X(a, f32, F32, 32, 1, 1) \
     QK_KV_ROUNDED(X, a)
 /* Those that every level stores by itself. */
 #define QK_KV_ROUNDED(X, a)  \
     X(a, f16, F16, 16, 1, 1) \
-    X(a, q8, Q8, 8, 1, 1)    \
     QK_KV_PACKED(X, a)
 #define QK_KV_PACKED(X, a) \
+    X(a, q8, Q8, 8, 1, 4)  \
     X(a, q6, Q6, 6, 0, 16) \
     X(a, q4, Q4, 4, 0, 8)
 

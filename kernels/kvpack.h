@@ -16,7 +16,7 @@
 
 #define QK_KVP static inline __attribute__((always_inline))
 
-QK_KVP size_t qk_kvp_elems(int bits) { return bits == 4 ? 8 : 16; }
+QK_KVP size_t qk_kvp_elems(int bits) { return bits == 8 ? 4 : bits == 4 ? 8 : 16; }
 QK_KVP size_t qk_kvp_words(int bits) { return bits == 6 ? 3 : 1; }
 QK_KVP size_t qk_kvp_groups(int bits, size_t n) { return (n + qk_kvp_elems(bits) - 1) / qk_kvp_elems(bits); }
 

@@ -18,7 +18,7 @@ static void kv_pack(const kv_work *w) {
                 x = turned;
             }
             if (w->fk->scores)
-                kv_pack_ints(w, i + r, turned);
+                kv_pack_ints(w, i + r, turned, w->fk->planes);
             else
                 for (size_t d = 0; d < w->dim; d++) w->q[i * w->dim + d * nq + r] = x[d];
         }

@@ -21,14 +21,14 @@ QK_INLINE int kv_wide(int nq) {
 enum { KV_TILES = QK_KV_BLOCK / QK_KV_TILE };
 
 /* A block of K or V: its tiles, and in a V tile the bytes of a row and of what is skipped in each. Elements of 4
- * bytes are floats, of 2 bytes halves, of 1 byte integers. `ahead` is the data needed next. */
+ * bytes are floats, of 2 bytes halves. `ahead` is the data needed next. */
 typedef struct kv_tiles {
     const char *at[KV_TILES], *ahead;
     size_t row, skip;
 } kv_tiles;
 
 QK_INLINE vf kv_take(const char *p, int elem) {
-    return elem == 4 ? v_load((const float *)(const void *)p) : elem == 2 ? v_load_half(p) : v_load_bytes(p);
+    return elem == 4 ? v_load((const float *)(const void *)p) : v_load_half(p);
 }
 
 /* Prefetches n bytes, at most 256. Where floats were made of halves, n is the size of the halves. */
@@ -124,7 +124,7 @@ QK_INLINE void kv_mix_n(float *acc, size_t stride, const float *p, kv_tiles v, s
     }
 }
 
-/* The three element types. */
+/* The two element types. */
 static void kv_score_4(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq) {
     kv_score_n(s, q, k, dim, n, nq, 4);
 }
@@ -133,20 +133,12 @@ static void kv_score_2(float *s, const float *q, kv_tiles k, size_t dim, size_t 
     kv_score_n(s, q, k, dim, n, nq, 2);
 }
 
-static void kv_score_1(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq) {
-    kv_score_n(s, q, k, dim, n, nq, 1);
-}
-
 static void kv_mix_4(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq) {
     kv_mix_n(acc, stride, p, v, pad, r, nq, 4);
 }
 
 static void kv_mix_2(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq) {
     kv_mix_n(acc, stride, p, v, pad, r, nq, 2);
-}
-
-static void kv_mix_1(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq) {
-    kv_mix_n(acc, stride, p, v, pad, r, nq, 1);
 }
 
 typedef void (*kv_score_fn)(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq);

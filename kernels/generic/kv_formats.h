@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* K and V tiles of f32, f16 and q8 for any vector of v_<isa>.h, and the functions of all types for the table. */
+/* K and V tiles of f32 and f16 for any vector of v_<isa>.h, and the functions of all types for the table. */
 #ifndef QSF_KERNELS_GENERIC_KV_FORMATS_H
 #define QSF_KERNELS_GENERIC_KV_FORMATS_H
 
@@ -21,7 +21,7 @@ static void kv_f32_open_v(float *dst, const char *tile, size_t dim, size_t pad) 
 }
 
 static const kv_format kv_f32 = {
-    4, qk_kv_f32_tile_bytes, kv_score_4, kv_mix_4, kv_f32_open_k, kv_f32_open_v, NULL, NULL, NULL, 0
+    4, qk_kv_f32_tile_bytes, kv_score_4, kv_mix_4, kv_f32_open_k, kv_f32_open_v, NULL, NULL, NULL, 0, 0
 };
 
 /* --- f16 --- */
@@ -44,7 +44,7 @@ static void kv_f16_open_v(float *dst, const char *tile, size_t dim, size_t pad) 
 }
 
 static const kv_format kv_f16 = {
-    2, qk_kv_f16_tile_bytes, kv_score_2, kv_mix_2, kv_f16_open_k, kv_f16_open_v, NULL, NULL, NULL, 0
+    2, qk_kv_f16_tile_bytes, kv_score_2, kv_mix_2, kv_f16_open_k, kv_f16_open_v, NULL, NULL, NULL, 0, 0
 };
 
 void QK_FN(kv_f16_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) {
@@ -56,50 +56,6 @@ void QK_FN(kv_f16_store)(void *tiles, int which, size_t pos, const float *x, siz
         v_store_half(h, n == V ? v_load(x + i) : v_load_some(x + i, n));
         for (size_t j = 0; j < n; j++) memcpy(dst + (i + j) * step * sizeof h[0], &h[j], sizeof h[0]);
     }
-}
-
-/* --- q8 --- */
-
-static void kv_bytes(float *dst, const char *src, size_t n) {
-    for (size_t i = 0; i < n; i++) dst[i] = (float)(int8_t)src[i];
-}
-
-static void kv_q8_open_k(float *dst, const char *tile, size_t dim) { kv_bytes(dst, tile, QK_KV_TILE * dim); }
-
-static void kv_q8_open_v(float *dst, const char *tile, size_t dim, size_t pad) {
-    for (size_t p = 0; p < QK_KV_TILE; p++) {
-        kv_bytes(dst + p * pad, tile + p * dim, dim);
-        memset(dst + p * pad + dim, 0, (pad - dim) * sizeof *dst);
-    }
-}
-
-static void kv_q8_open_scale(float *dst, const char *tile, size_t dim) {
-    for (size_t i = 0; i < QK_KV_TILE; i += V)
-        v_store(dst + i, v_load_half(tile + QK_KV_TILE * dim + i * sizeof(uint16_t)));
-}
-
-static const kv_format kv_q8 = {
-    1, qk_kv_q8_tile_bytes, kv_score_1, kv_mix_1, kv_q8_open_k, kv_q8_open_v, kv_q8_open_scale, NULL, NULL, 0
-};
-
-void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) {
-    char *tile = (char *)tiles + pos / QK_KV_TILE * qk_kv_q8_tile_bytes(dim);
-    const size_t in = pos % QK_KV_TILE;
-    float part[V] = { 0 };
-    vi max = v_abs_bits(part);
-    for (size_t i = 0; i < dim; i += V) {
-        v_store(part, dim - i < V ? v_load_some(x + i, dim - i) : v_load(x + i));
-        max = v_max_bits(max, v_abs_bits(part));
-    }
-    const uint16_t h = qk_kv_q8_scale(qk_float_of(v_largest_bits(max)));
-    const float d = qk_f16_to_f32(h), inv = d > 0 ? 1.0f / d : 0;
-    for (size_t i = 0; i < dim; i += V) {
-        int8_t q[V];
-        const vf v = v_mul(dim - i < V ? v_load_some(x + i, dim - i) : v_load(x + i), v_set(inv));
-        v_store_bytes(q, v_min(v_set(127.0f), v_max(v_set(-127.0f), v)));
-        for (size_t j = 0; j < V && i + j < dim; j++) tile[qk_kv_place(which, in, i + j, dim)] = (char)q[j];
-    }
-    memcpy(tile + QK_KV_TILE * dim + in * sizeof h, &h, sizeof h);
 }
 
 /* --- the functions for the table --- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scores and weighted sums of packed tiles (kernels/kvpack.h) with integers, for any vector of lanes_<isa>.h. Queries, and the
  * weights of a block, become integers of 14 bits with a scale: 128 * high + low, each of 7 bits with sign, so that no
- * level's dot product overflows. Sums of integers are exact: no level and no order changes them. */
+ * level's dot product overflows; queries of keys with fewer than 8 bits become integers of 8 bits. Sums of integers are exact: no level and no order changes them. */
 #ifndef QSF_KERNELS_GENERIC_KV_INTS_H
 #define QSF_KERNELS_GENERIC_KV_INTS_H
 
@@ -9,7 +9,7 @@
 
 #include "kernels/kvpack.h"
 
-/* n numbers as integers, at most KV_INT_MOST. The planes lie before it, high and low, n bytes each (a multiple of 16). */
+/* n numbers as integers, at most KV_INT_MOST, or 127 in one plane. The planes lie before it, high and low, n bytes each (a multiple of 16). */
 typedef struct kv_int {
     float scale;
     int32_t high, low; /* sums of the planes */
@@ -17,25 +17,52 @@ typedef struct kv_int {
 
 #define KV_INT_MOST 8127.0f /* 128 * 63 + 63 */
 
-/* Writes the planes of n floats, a multiple of 16. A NaN makes the scale NaN. */
-QK_INLINE kv_int kv_to_ints(int8_t *high, int8_t *low, const float *x, size_t n) {
-    vi bits = v_abs_bits(x), high_sum = l_set(0), low_sum = l_set(0);
+/* Floats times what makes the largest of n `most`; by a NaN scale none is a number. */
+QK_INLINE float kv_int_scale(const float *x, size_t n, float most, float *by) {
+    vi bits = v_abs_bits(x);
     for (size_t i = V; i < n; i += V) bits = v_max_bits(bits, v_abs_bits(x + i));
-    const float most = qk_float_of(v_largest_bits(bits));
-    const float inv = most > 0 ? KV_INT_MOST / most : 0, by = inv <= FLT_MAX ? inv : 0; /* denormals are 0 */
+    const float largest = qk_float_of(v_largest_bits(bits)), inv = largest > 0 ? most / largest : 0;
+    *by = inv <= FLT_MAX ? inv : 0; /* denormals are 0 */
+    return largest * (1.0f / most);
+}
+
+QK_INLINE vf kv_rounded(const float *x, float by, float most) {
+    const vf v = v_max(v_mul(v_load(x), v_set(by)), v_set(-most)); /* -most also for a NaN */
+    return v_round(v_min(v, v_set(most)));
+}
+
+/* Writes the planes of n floats, a multiple of 16. */
+QK_INLINE kv_int kv_to_ints(int8_t *high, int8_t *low, const float *x, size_t n) {
+    kv_int r = { 0 };
+    float by;
+    vi high_sum = l_set(0), low_sum = l_set(0);
+    r.scale = kv_int_scale(x, n, KV_INT_MOST, &by);
     for (size_t i = 0; i < n; i += V) {
-        const vf in = v_max(v_mul(v_load(x + i), v_set(by)), v_set(-KV_INT_MOST)); /* also of a NaN */
-        const vf a = v_round(v_min(in, v_set(KV_INT_MOST))), h = v_round(v_mul(a, v_set(0x1p-7f)));
+        const vf a = kv_rounded(x + i, by, KV_INT_MOST), h = v_round(v_mul(a, v_set(0x1p-7f)));
         high_sum = l_add(high_sum, v_store_bytes(high + i, h));
         low_sum = l_add(low_sum, v_store_bytes(low + i, v_sub(a, v_mul(h, v_set(128.0f)))));
     }
-    return (kv_int){ most / KV_INT_MOST, v_sum_int(high_sum), v_sum_int(low_sum) };
+    r.high = v_sum_int(high_sum);
+    r.low = v_sum_int(low_sum);
+    return r;
+}
+
+/* Writes one plane of n floats, 8 bits each. */
+QK_INLINE kv_int kv_to_bytes(int8_t *high, const float *x, size_t n) {
+    kv_int r = { 0 };
+    float by;
+    vi sum = l_set(0);
+    r.scale = kv_int_scale(x, n, 127.0f, &by);
+    for (size_t i = 0; i < n; i += V)
+        sum = l_add(sum, v_store_bytes(high + i, kv_rounded(x + i, by, 127.0f)));
+    r.high = v_sum_int(sum);
+    return r;
 }
 
 /* The codes of quad j of a group whose words are at w, `stride` bytes apart: four bytes in each lane. */
 QK_INLINE li kv_codes(int bits, const char *w, size_t stride, int j) {
     const li first = l_load(w);
-    if (bits == 8) return l_biased(first);
+    if (bits == 8) return L_BIAS ? first : l_xor(first, l_bytes(128)); /* as l_biased returns them */
     if (bits == 4) return l_and(j ? l_shr(first, 4) : first, l_bytes(15));
     if (j < 3) return l_and(l_load(w + (size_t)j * stride), l_bytes(63));
     const li second = l_load(w + stride), third = l_load(w + 2 * stride);
@@ -50,8 +77,9 @@ QK_INLINE li kv_dot(int bits, li sum, li codes, const int8_t *x) {
 /* What codes are too large by. */
 QK_INLINE int32_t kv_bias(int bits) { return bits == 8 ? L_BIAS : 1 << (bits - 1); }
 
-QK_INLINE lf kv_of_ints(int bits, li high, li low, const kv_int *x) {
+QK_INLINE lf kv_of_ints(int bits, li high, li low, const kv_int *x, int planes) {
     const lf h = l_float(l_sub(high, l_set(kv_bias(bits) * x->high)));
+    if (planes == 1) return l_mulf(h, l_setf(x->scale));
     const lf l = l_float(l_sub(low, l_set(kv_bias(bits) * x->low)));
     return l_mulf(l_addf(l_mulf(h, l_setf(128.0f)), l), l_setf(x->scale));
 }
@@ -64,16 +92,20 @@ QK_INLINE void kv_ahead_tile(int bits, const kv_work *w, size_t i, const char *a
 
 /* --- K --- */
 
+/* Planes of a query: next to keys of fewer bits, one of 8 bits is precise enough. */
+#define KV_PLANES(bits) ((bits) == 8 ? 2 : 1)
+
 /* Query i as integers, in the place of its floats. */
 QK_INLINE int8_t *kv_query_planes(const kv_work *w, size_t i) { return (int8_t *)(w->q + i * w->pad); }
 QK_INLINE kv_int *kv_query_int(const kv_work *w, size_t i) {
     return (kv_int *)(void *)(kv_query_planes(w, i) + 2 * w->pad);
 }
 
-static void kv_pack_ints(const kv_work *w, size_t i, float *x) {
+static void kv_pack_ints(const kv_work *w, size_t i, float *x, int n_planes) {
     int8_t *planes = kv_query_planes(w, i);
     memset(x + w->dim, 0, (w->pad - w->dim) * sizeof *x);
-    *kv_query_int(w, i) = kv_to_ints(planes, planes + w->pad, x, w->pad);
+    *kv_query_int(w, i) = n_planes == 2 ? kv_to_ints(planes, planes + w->pad, x, w->pad)
+                                        : kv_to_bytes(planes, x, w->pad);
 }
 
 /* Products of queries [i, i + nq) with n tiles of K, without its scales. */
@@ -92,12 +124,13 @@ QK_INLINE void kv_score_ints(int bits, const kv_work *w, size_t i, const kv_tile
                 const int8_t *y = x + g * elems + 4 * (size_t)j;
                 QK_UNROLL for (int r = 0; r < nq; r++) {
                     high[r] = kv_dot(bits, high[r], codes, y + (size_t)r * next);
-                    low[r] = kv_dot(bits, low[r], codes, y + (size_t)r * next + w->pad);
+                    if (KV_PLANES(bits) == 2)
+                        low[r] = kv_dot(bits, low[r], codes, y + (size_t)r * next + w->pad);
                 }
             }
         QK_UNROLL for (int r = 0; r < nq; r++)
             l_storef(w->s + (i + (size_t)r) * QK_KV_BLOCK + at,
-                     kv_of_ints(bits, high[r], low[r], kv_query_int(w, i + (size_t)r)));
+                     kv_of_ints(bits, high[r], low[r], kv_query_int(w, i + (size_t)r), KV_PLANES(bits)));
     }
 }
 
@@ -149,7 +182,7 @@ QK_INLINE void kv_mix_part_ints(int bits, const kv_work *w, size_t i, const kv_t
     QK_UNROLL for (int r = 0; r < nq; r++) {
         float *acc = w->part + (i + (size_t)r) * w->stride + 16 + d;
         if (x->x[r].scale != 0.0f)
-            l_storef(acc, l_addf(l_loadf(acc), kv_of_ints(bits, high[r], low[r], &x->x[r])));
+            l_storef(acc, l_addf(l_loadf(acc), kv_of_ints(bits, high[r], low[r], &x->x[r], 2)));
     }
 }
 
@@ -177,6 +210,8 @@ QK_INLINE void kv_mix_ints(int bits, const kv_work *w, size_t i, const kv_tiles 
                                 const kv_weights *x, int nq) {                                       \
         KV_INTS_BY(nq, KV_##NAME##_ROWS)                                                             \
     }
+#define KV_Q8_SCORES(nq) kv_score_ints(8, w, i, k, n, nq)
+#define KV_Q8_ROWS(nq)   kv_mix_ints(8, w, i, v, n, x, nq)
 #define KV_Q6_SCORES(nq) kv_score_ints(6, w, i, k, n, nq)
 #define KV_Q4_SCORES(nq) kv_score_ints(4, w, i, k, n, nq)
 #define KV_Q6_ROWS(nq)   kv_mix_ints(6, w, i, v, n, x, nq)

@@ -21,6 +21,7 @@ typedef struct kv_format {
     /* With integers (kv_ints.h), on n tiles as they are, unless V is K; NULL = with floats. */
     void (*scores)(const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq);
     void (*rows)(const kv_work *w, size_t i, const kv_tiles *v, size_t n, const kv_weights *x, int nq);
+    int planes;  /* of queries */
     int rotated; /* rows were, by kernels/kvrotate.h */
 } kv_format;
 

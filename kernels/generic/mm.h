@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prototypes of the matmuls of every format at every level (kernels/formats.h), and macros that store those
- * of a level in the table; contracts: qk_weight_ops in kernels/kernels.h. */
+ * of a level in the table; contracts: qk_weight_ops in kernels/matmul.h. */
 #ifndef QSF_KERNELS_GENERIC_MM_H
 #define QSF_KERNELS_GENERIC_MM_H
 
 #include "kernels/formats.h"
-#include "kernels/kernels.h"
+#include "kernels/matmul.h"
 
 #define QK_MM_FLOAT(name) void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1);
 #define QK_MM_BLOCK(name)                                          \

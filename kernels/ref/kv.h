@@ -17,9 +17,6 @@ static inline uint16_t qk_half_above(float x) {
     return (uint16_t)(qk_f16_to_f32(h) < x ? h + 1 : h);
 }
 
-/* Scale of a q8 position whose largest magnitude is max. */
-static inline uint16_t qk_kv_q8_scale(float max) { return qk_half_above(max / 127.0f); }
-
 /* 4-bit encoding of numbers from low to high, with largest magnitude max (NaN if one of them is NaN): q =
  * clamp(round((x - from) * inv), least, most) + add. */
 typedef struct qk_kv4 {
@@ -45,7 +42,7 @@ static inline qk_kv4 qk_kv4_of(float low, float high, float max, uint16_t *scale
 void qk_kv_quantize4_ref(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);
 void qk_kv_dequantize4_ref(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n);
 
-#define QK_REF_KV(a, fmt, NAME, bits, latent, dims)                                                     \
+#define QK_REF_KV(a, fmt, NAME, bits, latent, dims)                                               \
     size_t qk_kv_##fmt##_tile_bytes(size_t dim);                                                  \
     void qk_kv_##fmt##_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim); \
     void qk_kv_##fmt##_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim);  \

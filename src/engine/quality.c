@@ -156,17 +156,17 @@ void qsf_quality_row(const QsfRuntime *r, float value, QsfQualityRow *row) {
 
 static void add_speed(QsfStrbuf *b, double tps) {
     if (tps > 0)
-        qsf_strbuf_addf(b, " %10.1f", tps);
+        qsf_strbuf_addf(b, " %9.1f", tps);
     else
-        qsf_strbuf_addf(b, " %10s", "-");
+        qsf_strbuf_addf(b, " %9s", "-");
 }
 
 static void add_row(QsfStrbuf *b, const QsfRuntime *r, float value) {
     QsfQualityRow row;
     qsf_quality_row(r, value, &row);
-    qsf_strbuf_addf(b, "%7.2f %4u of %-4u", (double)row.value, row.layers, row.n_layers);
-    if (row.n_experts > 0) qsf_strbuf_addf(b, " %3u of %-3u", row.experts, row.n_experts);
-    qsf_strbuf_addf(b, " %10.1f %10.1f", (double)row.bytes / MIB, (double)row.streamed / MIB);
+    qsf_strbuf_addf(b, "%7.2f %4u/%-4u", (double)row.value, row.layers, row.n_layers);
+    if (row.n_experts > 0) qsf_strbuf_addf(b, " %4u/%-3u", row.experts, row.n_experts);
+    qsf_strbuf_addf(b, " %8.1f %9.1f", (double)row.bytes / MIB, (double)row.streamed / MIB);
     add_speed(b, row.tps);
     add_speed(b, row.measured_tps);
     qsf_strbuf_adds(b, "\n");
@@ -190,8 +190,8 @@ char *qsf_quality_text(const QsfRuntime *r) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfQualityRow full;
     qsf_quality_now(r, &full);
-    const char *experts = full.n_experts > 0 ? "    experts" : "";
-    qsf_strbuf_addf(&b, "quality       layers%s   MB/token  from disk  predicted   measured\n", experts);
+    const char *experts = full.n_experts > 0 ? "  experts" : "";
+    qsf_strbuf_addf(&b, "quality    layers%s MB/token from disk predicted  measured\n", experts);
     for (int i = 10; i >= 3; i--) add_row(&b, r, (float)i / 10);
     add_source(&b, r);
     qsf_strbuf_adds(&b, "prompts and the head are always computed in full\n");

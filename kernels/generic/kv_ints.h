@@ -9,7 +9,7 @@
 
 #include "kernels/kvpack.h"
 
-/* n numbers as integers, at most KV_INT_MOST, or 127 in one plane. The planes lie before it, high and low, n bytes each (a multiple of 16). */
+/* A query as integers, at most KV_INT_MOST, or 127 in one plane. The planes lie before it, high and low, n bytes each (a multiple of 16). */
 typedef struct kv_int {
     float scale;
     int32_t high, low; /* sums of the planes */
@@ -26,25 +26,25 @@ QK_INLINE float kv_int_scale(const float *x, size_t n, float most, float *by) {
     return largest * (1.0f / most);
 }
 
-QK_INLINE vf kv_rounded(const float *x, float by, float most) {
+QK_INLINE vi kv_rounded(const float *x, float by, float most) {
     const vf v = v_max(v_mul(v_load(x), v_set(by)), v_set(-most)); /* -most also for a NaN */
-    return v_round(v_min(v, v_set(most)));
+    return v_whole(v_min(v, v_set(most)));
 }
 
 /* Writes the planes of n floats, a multiple of 16. */
-QK_INLINE kv_int kv_to_ints(int8_t *high, int8_t *low, const float *x, size_t n) {
-    kv_int r = { 0 };
+QK_INLINE float kv_to_ints(int8_t *high, int8_t *low, const float *x, size_t n, vi sum[2]) {
     float by;
-    vi high_sum = l_set(0), low_sum = l_set(0);
-    r.scale = kv_int_scale(x, n, KV_INT_MOST, &by);
+    const float scale = kv_int_scale(x, n, KV_INT_MOST, &by);
+    sum[0] = sum[1] = l_set(0);
     for (size_t i = 0; i < n; i += V) {
-        const vf a = kv_rounded(x + i, by, KV_INT_MOST), h = v_round(v_mul(a, v_set(0x1p-7f)));
-        high_sum = l_add(high_sum, v_store_bytes(high + i, h));
-        low_sum = l_add(low_sum, v_store_bytes(low + i, v_sub(a, v_mul(h, v_set(128.0f)))));
+        const vi a = kv_rounded(x + i, by, KV_INT_MOST), h = l_sar(l_add(a, l_set(64)), 7),
+                 l = l_sub(a, l_shl(h, 7));
+        v_put_bytes(high + i, h);
+        v_put_bytes(low + i, l);
+        sum[0] = l_add(sum[0], h);
+        sum[1] = l_add(sum[1], l);
     }
-    r.high = v_sum_int(high_sum);
-    r.low = v_sum_int(low_sum);
-    return r;
+    return scale;
 }
 
 /* Writes one plane of n floats, 8 bits each. */
@@ -53,8 +53,11 @@ QK_INLINE kv_int kv_to_bytes(int8_t *high, const float *x, size_t n) {
     float by;
     vi sum = l_set(0);
     r.scale = kv_int_scale(x, n, 127.0f, &by);
-    for (size_t i = 0; i < n; i += V)
-        sum = l_add(sum, v_store_bytes(high + i, kv_rounded(x + i, by, 127.0f)));
+    for (size_t i = 0; i < n; i += V) {
+        const vi a = kv_rounded(x + i, by, 127.0f);
+        v_put_bytes(high + i, a);
+        sum = l_add(sum, a);
+    }
     r.high = v_sum_int(sum);
     return r;
 }
@@ -104,8 +107,15 @@ QK_INLINE kv_int *kv_query_int(const kv_work *w, size_t i) {
 static void kv_pack_ints(const kv_work *w, size_t i, float *x, int n_planes) {
     int8_t *planes = kv_query_planes(w, i);
     memset(x + w->dim, 0, (w->pad - w->dim) * sizeof *x);
-    *kv_query_int(w, i) = n_planes == 2 ? kv_to_ints(planes, planes + w->pad, x, w->pad)
-                                        : kv_to_bytes(planes, x, w->pad);
+    if (n_planes == 1) {
+        *kv_query_int(w, i) = kv_to_bytes(planes, x, w->pad);
+        return;
+    }
+    vi sum[2];
+    kv_int *to = kv_query_int(w, i);
+    to->scale = kv_to_ints(planes, planes + w->pad, x, w->pad, sum);
+    to->high = v_sum_int(sum[0]);
+    to->low = v_sum_int(sum[1]);
 }
 
 /* What a plane of the queries from i on adds up with keys of nv vectors of positions, from position `at` of the block on. */
@@ -160,7 +170,8 @@ QK_INLINE void kv_score_ints(int bits, const kv_work *w, size_t i, const kv_tile
 
 typedef struct kv_weights {
     int8_t high[KV_GROUP][QK_KV_BLOCK], low[KV_GROUP][QK_KV_BLOCK];
-    kv_int x[KV_GROUP];
+    float scale[KV_GROUP];
+    int32_t sum[KV_GROUP]; /* of 128 * high + low */
 } kv_weights;
 
 /* The weights of query i at the positions that it sees, times the scales of V. */
@@ -174,7 +185,9 @@ QK_INLINE void kv_weight_ints(const kv_work *w, kv_weights *to, size_t r, size_t
     }
     for (size_t j = 0; j < range.lo; j++) s[j] = 0;
     for (size_t j = range.hi; j < QK_KV_BLOCK; j++) s[j] = 0;
-    to->x[r] = kv_to_ints(to->high[r], to->low[r], s, QK_KV_BLOCK);
+    vi sum[2];
+    to->scale[r] = kv_to_ints(to->high[r], to->low[r], s, QK_KV_BLOCK, sum);
+    to->sum[r] = v_sum_int(l_add(l_shl(sum[0], 7), sum[1]));
 }
 
 /* What a plane of weights adds up with nv vectors of dimensions, from d on, of n tiles of V; `some`: of so many dimensions, in
@@ -211,9 +224,11 @@ QK_INLINE void kv_mix_part_ints(int bits, const kv_work *w, size_t i, const kv_t
     kv_mix_plane(bits, w, x->high[0], v, n, d, nq, nv, some, high);
     kv_mix_plane(bits, w, x->low[0], v, n, d, nq, nv, some, low);
     for (int r = 0; r < nq; r++)
-        for (int k = 0; x->x[r].scale != 0.0f && k < nv; k++) {
+        for (int k = 0; x->scale[r] != 0.0f && k < nv; k++) {
+            /* at most 2^8 * 2^13 * QK_KV_BLOCK */
+            const li sum = l_sub(l_add(l_shl(high[r][k], 7), low[r][k]), l_set(kv_bias(bits) * x->sum[r]));
             float *acc = w->part + (i + (size_t)r) * w->stride + 16 + d + (size_t)k * L;
-            l_storef(acc, l_addf(l_loadf(acc), kv_of_ints(bits, high[r][k], low[r][k], &x->x[r], 2)));
+            l_storef(acc, l_addf(l_loadf(acc), l_mulf(l_float(sum), l_setf(x->scale[r]))));
         }
 }
 

@@ -60,11 +60,20 @@ static uint32_t detect(void) {
     return levels;
 }
 
+/* AMD64 Architecture Programmer's Manual volume 3, CPUID function 1: an extended family, if the base family is 15. */
+static unsigned family(void) {
+    unsigned a = 0, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
+    return (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0);
+}
+
 qk_maker qk_cpu_maker(void) {
+    enum { ZEN5_FAMILY = 26 };
     unsigned max, part[3];
     char name[sizeof part + 1] = { 0 };
     if (!__get_cpuid(0, &max, &part[0], &part[2], &part[1])) return QK_MAKER_OTHER;
     memcpy(name, part, sizeof part);
+    if (!strcmp(name, "AuthenticAMD") && family() >= ZEN5_FAMILY) return QK_MAKER_ZEN5;
     return !strcmp(name, "AuthenticAMD") || !strcmp(name, "HygonGenuine") ? QK_MAKER_AMD
            : !strcmp(name, "GenuineIntel")                                ? QK_MAKER_INTEL
                                                                           : QK_MAKER_OTHER;

@@ -14,8 +14,8 @@ typedef enum qk_level { QK_LEVEL_REF, QK_LEVELS(QK_LEVEL_ENUM) QK_LEVEL_N, QK_LE
 qk_level qk_cpu_best(void);
 /* Whether this machine can run the level. */
 int qk_cpu_has(qk_level level);
-/* Who made this machine's CPU, by CPUID; OTHER on ARM. */
-typedef enum qk_maker { QK_MAKER_OTHER, QK_MAKER_AMD, QK_MAKER_INTEL } qk_maker;
+/* Who made this machine's CPU, by CPUID; OTHER on ARM. AMD: up to Zen 4. ZEN5: AMD, family 26 or later. */
+typedef enum qk_maker { QK_MAKER_OTHER, QK_MAKER_AMD, QK_MAKER_INTEL, QK_MAKER_ZEN5 } qk_maker;
 qk_maker qk_cpu_maker(void);
 /* "ref" "sse42" "avx2" "avx512" "avx512vnni" "avx512vbmi" "neon" "dotprod"; the values of --cpu-mask. */
 const char *qk_level_name(qk_level level);

@@ -91,9 +91,10 @@ const char *qk_way_name(qk_way way) {
     return names[way];
 }
 
-/* On AMD (measured on Zen 4) the hardware follows one ascending stream best, unless a block is not read in order, or
- * so slowly that the next bytes are not requested soon enough. */
+/* On AMD up to Zen 4 the hardware follows one ascending stream best, unless a block is not read in order, or so slowly
+ * that the next bytes are not requested soon enough. On Zen 5 several streams are best, as on Intel. */
 static qk_way way_for(qk_maker maker, qk_type type) {
+    if (maker == QK_MAKER_ZEN5 && type == QK_I2_256) return QK_WAY_FAR;
     if (maker != QK_MAKER_AMD) return QK_WAY_TURNS;
     switch (type) {
     case QK_Q6_K:

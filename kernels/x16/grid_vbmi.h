@@ -168,7 +168,7 @@ QK_INLINE void turn(turned *t, const char *q, const char *sums) {
     l_store(t->start, l_mul(sum, l_set(!GRID_CENTER && PAIRED ? 2 - FMT_OFF : -FMT_OFF)));
     if (!GRID_CENTER && PAIRED) turn_marks(t, q);
     if (!GRID_CENTER && !PAIRED) l_store(t->marked, l_add(sum, sum));
-    if (GRID_CENTER && GRID_WIDTH == 8) {
+    if (GRID_CENTER != 0 && GRID_WIDTH == 8) {
         /* A code in bits 0, 2 or 4, its sign in bit 5, 5 or 0. */
         const li table = signed_levels(),
                  at = l_add8(l_mul(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),

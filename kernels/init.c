@@ -114,7 +114,7 @@ static qk_way zen4_way(qk_type type) {
 /* Zen 5 reads several streams with software prefetch as fast as one, faster while other programs use the memory, and
  * twice as fast where a block is not read in strict order (the K types). */
 static qk_way zen5_way(qk_type type) {
-    return type == QK_Q1_0 || type == QK_I2_256 ? QK_WAY_ALONE : QK_WAY_TURNS;
+    return type == QK_I2_256 ? QK_WAY_ALONE : QK_WAY_TURNS;
 }
 
 static qk_way way_for(qk_cpu_family cpu, qk_type type) {

@@ -110,12 +110,18 @@ QK_INLINE vi v_abs_bits(const float *p) {
 QK_INLINE vi v_max_bits(vi a, vi b) { return vmaxq_s32(a, b); }
 QK_INLINE uint32_t v_largest_bits(vi v) { return (uint32_t)vmaxvq_s32(v); }
 QK_INLINE int32_t v_sum_int(vi v) { return vaddvq_s32(v); }
-/* Rounds to nearest even, stores V bytes, returns them as integers. */
-QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
-    const vi q = vcvtnq_s32_f32(v);
+/* Rounds to nearest even. */
+QK_INLINE vi v_whole(vf v) { return vcvtnq_s32_f32(v); }
+/* Stores V integers of 8 bits. */
+QK_INLINE void v_put_bytes(int8_t *p, vi q) {
     const int16x4_t h = vqmovn_s32(q);
     const uint32_t bytes = vget_lane_u32(vreinterpret_u32_s8(vqmovn_s16(vcombine_s16(h, h))), 0);
     memcpy(p, &bytes, sizeof bytes);
+}
+/* Rounds to nearest even, stores V bytes, returns them as integers. */
+QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
+    const vi q = v_whole(v);
+    v_put_bytes(p, q);
     return q;
 }
 

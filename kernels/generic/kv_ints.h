@@ -9,7 +9,7 @@
 
 #include "kernels/kvpack.h"
 
-/* n numbers as integers, at most KV_INT_MOST, or 127 in one plane. The planes lie before it, high and low, n bytes each (a multiple of 16). */
+/* A query as integers, at most KV_INT_MOST, or 127 in one plane. The planes lie before it, high and low, n bytes each (a multiple of 16). */
 typedef struct kv_int {
     float scale;
     int32_t high, low; /* sums of the planes */
@@ -26,25 +26,25 @@ QK_INLINE float kv_int_scale(const float *x, size_t n, float most, float *by) {
     return largest * (1.0f / most);
 }
 
-QK_INLINE vf kv_rounded(const float *x, float by, float most) {
+QK_INLINE vi kv_rounded(const float *x, float by, float most) {
     const vf v = v_max(v_mul(v_load(x), v_set(by)), v_set(-most)); /* -most also for a NaN */
-    return v_round(v_min(v, v_set(most)));
+    return v_whole(v_min(v, v_set(most)));
 }
 
 /* Writes the planes of n floats, a multiple of 16. */
-QK_INLINE kv_int kv_to_ints(int8_t *high, int8_t *low, const float *x, size_t n) {
-    kv_int r = { 0 };
+QK_INLINE float kv_to_ints(int8_t *high, int8_t *low, const float *x, size_t n, vi sum[2]) {
     float by;
-    vi high_sum = l_set(0), low_sum = l_set(0);
-    r.scale = kv_int_scale(x, n, KV_INT_MOST, &by);
+    const float scale = kv_int_scale(x, n, KV_INT_MOST, &by);
+    sum[0] = sum[1] = l_set(0);
     for (size_t i = 0; i < n; i += V) {
-        const vf a = kv_rounded(x + i, by, KV_INT_MOST), h = v_round(v_mul(a, v_set(0x1p-7f)));
-        high_sum = l_add(high_sum, v_store_bytes(high + i, h));
-        low_sum = l_add(low_sum, v_store_bytes(low + i, v_sub(a, v_mul(h, v_set(128.0f)))));
+        const vi a = kv_rounded(x + i, by, KV_INT_MOST), h = l_sar(l_add(a, l_set(64)), 7),
+                 l = l_sub(a, l_shl(h, 7));
+        v_put_bytes(high + i, h);
+        v_put_bytes(low + i, l);
+        sum[0] = l_add(sum[0], h);
+        sum[1] = l_add(sum[1], l);
     }
-    r.high = v_sum_int(high_sum);
-    r.low = v_sum_int(low_sum);
-    return r;
+    return scale;
 }
 
 /* Writes one plane of n floats, 8 bits each. */
@@ -53,8 +53,11 @@ QK_INLINE kv_int kv_to_bytes(int8_t *high, const float *x, size_t n) {
     float by;
     vi sum = l_set(0);
     r.scale = kv_int_scale(x, n, 127.0f, &by);
-    for (size_t i = 0; i < n; i += V)
-        sum = l_add(sum, v_store_bytes(high + i, kv_rounded(x + i, by, 127.0f)));
+    for (size_t i = 0; i < n; i += V) {
+        const vi a = kv_rounded(x + i, by, 127.0f);
+        v_put_bytes(high + i, a);
+        sum = l_add(sum, a);
+    }
     r.high = v_sum_int(sum);
     return r;
 }
@@ -70,8 +73,8 @@ QK_INLINE li kv_codes(int bits, const char *w, size_t stride, int j) {
                 l_and(l_shr(third, 2), l_bytes(48)));
 }
 
-QK_INLINE li kv_dot(int bits, li sum, li codes, const int8_t *x) {
-    return bits == 8 ? l_dot_signed(sum, codes, l_dup(x)) : l_dot(sum, codes, l_dup(x));
+QK_INLINE li kv_dot(int bits, li sum, li codes, li x) {
+    return bits == 8 ? l_dot_signed(sum, codes, x) : l_dot(sum, codes, x);
 }
 
 /* What codes are too large by. */
@@ -104,41 +107,71 @@ QK_INLINE kv_int *kv_query_int(const kv_work *w, size_t i) {
 static void kv_pack_ints(const kv_work *w, size_t i, float *x, int n_planes) {
     int8_t *planes = kv_query_planes(w, i);
     memset(x + w->dim, 0, (w->pad - w->dim) * sizeof *x);
-    *kv_query_int(w, i) = n_planes == 2 ? kv_to_ints(planes, planes + w->pad, x, w->pad)
-                                        : kv_to_bytes(planes, x, w->pad);
+    if (n_planes == 1) {
+        *kv_query_int(w, i) = kv_to_bytes(planes, x, w->pad);
+        return;
+    }
+    vi sum[2];
+    kv_int *to = kv_query_int(w, i);
+    to->scale = kv_to_ints(planes, planes + w->pad, x, w->pad, sum);
+    to->high = v_sum_int(sum[0]);
+    to->low = v_sum_int(sum[1]);
+}
+
+/* What a plane of the queries from i on adds up with keys of nv vectors of positions, from position `at` of the block on. */
+QK_INLINE void kv_score_plane(int bits, const kv_work *w, const int8_t *x, const kv_tiles *k, size_t at,
+                              int nq, int nv, li acc[KV_GROUP][4]) {
+    const size_t elems = qk_kvp_elems(bits), stride = qk_kvp_stride(0, w->dim),
+                 step = qk_kvp_words(bits) * stride, groups = qk_kvp_groups(bits, w->dim),
+                 next = w->pad * sizeof(float);
+    li sum[KV_GROUP][4]; /* in registers */
+    const char *p[4];
+    QK_UNROLL for (int v = 0; v < nv; v++) {
+        const size_t lane = at + (size_t)v * L;
+        p[v] = k->at[lane / QK_KV_TILE] + lane % QK_KV_TILE * sizeof(uint32_t);
+        QK_UNROLL for (int r = 0; r < nq; r++) sum[r][v] = l_set(0);
+    }
+    for (size_t g = 0; g < groups; g++, x += elems) {
+        QK_UNROLL for (int j = 0; j < (int)elems / 4; j++) {
+            li codes[4];
+            QK_UNROLL for (int v = 0; v < nv; v++) codes[v] = kv_codes(bits, p[v] + g * step, stride, j);
+            QK_UNROLL for (int r = 0; r < nq; r++) {
+                const li y = l_dup(x + 4 * (size_t)j + (size_t)r * next);
+                QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = kv_dot(bits, sum[r][v], codes[v], y);
+            }
+        }
+    }
+    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) acc[r][v] = sum[r][v];
+}
+
+QK_INLINE void kv_score_part_ints(int bits, const kv_work *w, size_t i, const kv_tiles *k, size_t at, int nq,
+                                  int nv) {
+    const int8_t *x = kv_query_planes(w, i);
+    li high[KV_GROUP][4], low[KV_GROUP][4];
+    kv_score_plane(bits, w, x, k, at, nq, nv, high);
+    if (KV_PLANES(bits) == 2) kv_score_plane(bits, w, x + w->pad, k, at, nq, nv, low);
+    for (int r = 0; r < nq; r++)
+        for (int v = 0; v < nv; v++)
+            l_storef(w->s + (i + (size_t)r) * QK_KV_BLOCK + at + (size_t)v * L,
+                     kv_of_ints(bits, high[r][v], KV_PLANES(bits) == 2 ? low[r][v] : high[r][v],
+                                kv_query_int(w, i + (size_t)r), KV_PLANES(bits)));
 }
 
 /* Products of queries [i, i + nq) with n tiles of K, without its scales. */
 QK_INLINE void kv_score_ints(int bits, const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq) {
-    const size_t elems = qk_kvp_elems(bits), stride = qk_kvp_stride(0, w->dim),
-                 step = qk_kvp_words(bits) * stride, groups = qk_kvp_groups(bits, w->dim);
-    const int8_t *x = kv_query_planes(w, i);
-    const size_t next = w->pad * sizeof(float);
-    for (size_t at = 0; at < n * QK_KV_TILE; at += L) {
-        const char *p = k->at[at / QK_KV_TILE] + at % QK_KV_TILE * sizeof(uint32_t);
-        if (at % QK_KV_TILE == 0) kv_ahead_tile(bits, w, i, k->ahead, at / QK_KV_TILE);
-        li high[KV_GROUP], low[KV_GROUP];
-        QK_UNROLL for (int r = 0; r < nq; r++) high[r] = low[r] = l_set(0);
-        for (size_t g = 0; g < groups; g++, p += step) QK_UNROLL for (int j = 0; j < (int)elems / 4; j++) {
-                const li codes = kv_codes(bits, p, stride, j);
-                const int8_t *y = x + g * elems + 4 * (size_t)j;
-                QK_UNROLL for (int r = 0; r < nq; r++) {
-                    high[r] = kv_dot(bits, high[r], codes, y + (size_t)r * next);
-                    if (KV_PLANES(bits) == 2)
-                        low[r] = kv_dot(bits, low[r], codes, y + (size_t)r * next + w->pad);
-                }
-            }
-        QK_UNROLL for (int r = 0; r < nq; r++)
-            l_storef(w->s + (i + (size_t)r) * QK_KV_BLOCK + at,
-                     kv_of_ints(bits, high[r], low[r], kv_query_int(w, i + (size_t)r), KV_PLANES(bits)));
-    }
+    const size_t wide = (size_t)kv_wide(nq) * L, end = n * QK_KV_TILE;
+    size_t at = 0;
+    for (size_t t = 0; t < n; t++) kv_ahead_tile(bits, w, i, k->ahead, t);
+    for (; at + wide <= end; at += wide) kv_score_part_ints(bits, w, i, k, at, nq, kv_wide(nq));
+    for (; at < end; at += L) kv_score_part_ints(bits, w, i, k, at, nq, 1);
 }
 
 /* --- V --- */
 
 typedef struct kv_weights {
     int8_t high[KV_GROUP][QK_KV_BLOCK], low[KV_GROUP][QK_KV_BLOCK];
-    kv_int x[KV_GROUP];
+    float scale[KV_GROUP];
+    int32_t sum[KV_GROUP]; /* of 128 * high + low */
 } kv_weights;
 
 /* The weights of query i at the positions that it sees, times the scales of V. */
@@ -152,45 +185,62 @@ QK_INLINE void kv_weight_ints(const kv_work *w, kv_weights *to, size_t r, size_t
     }
     for (size_t j = 0; j < range.lo; j++) s[j] = 0;
     for (size_t j = range.hi; j < QK_KV_BLOCK; j++) s[j] = 0;
-    to->x[r] = kv_to_ints(to->high[r], to->low[r], s, QK_KV_BLOCK);
+    vi sum[2];
+    to->scale[r] = kv_to_ints(to->high[r], to->low[r], s, QK_KV_BLOCK, sum);
+    to->sum[r] = v_sum_int(l_add(l_shl(sum[0], 7), sum[1]));
 }
 
-/* Adds the rows of n tiles of V. */
-QK_INLINE void kv_mix_part_ints(int bits, const kv_work *w, size_t i, const kv_tiles *v, size_t n,
-                                const kv_weights *x, int nq, size_t d, int whole) {
+/* What a plane of weights adds up with nv vectors of dimensions, from d on, of n tiles of V; `some`: of so many dimensions, in
+ * one vector. */
+QK_INLINE void kv_mix_plane(int bits, const kv_work *w, const int8_t *x, const kv_tiles *k, size_t n,
+                            size_t d, int nq, int nv, size_t some, li acc[KV_GROUP][4]) {
     const size_t elems = qk_kvp_elems(bits), words = qk_kvp_words(bits), stride = qk_kvp_stride(1, w->dim);
-    uint32_t some[3][L] = { { 0 } };
-    li high[KV_GROUP], low[KV_GROUP];
-    QK_UNROLL for (int r = 0; r < nq; r++) high[r] = low[r] = l_set(0);
+    li sum[KV_GROUP][4]; /* in registers */
+    uint32_t copy[3][L] = { { 0 } };
+    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = l_set(0);
     for (size_t t = 0; t < n; t++) {
-        const char *p = v->at[t] + d * sizeof(uint32_t);
-        if (d == 0) kv_ahead_tile(bits, w, i, v->ahead, t);
-        for (size_t g = 0; g < QK_KV_TILE / elems; g++, p += words * stride) {
-            for (size_t k = 0; !whole && k < words; k++)
-                memcpy(some[k], p + k * stride, (w->dim - d) * sizeof(uint32_t));
+        const char *p = k->at[t] + d * sizeof(uint32_t);
+        for (size_t g = 0; g < QK_KV_TILE / elems; g++, p += words * stride, x += elems) {
+            for (size_t i = 0; some && i < words; i++)
+                memcpy(copy[i], p + i * stride, some * sizeof(uint32_t));
             QK_UNROLL for (int j = 0; j < (int)elems / 4; j++) {
-                const li codes = whole ? kv_codes(bits, p, stride, j)
-                                       : kv_codes(bits, (const char *)some, sizeof some[0], j);
-                const size_t at = t * QK_KV_TILE + g * elems + 4 * (size_t)j;
+                li codes[4];
+                QK_UNROLL for (int v = 0; v < nv; v++)
+                    codes[v] = some ? kv_codes(bits, (const char *)copy, sizeof copy[0], j)
+                                    : kv_codes(bits, p + (size_t)v * L * sizeof(uint32_t), stride, j);
                 QK_UNROLL for (int r = 0; r < nq; r++) {
-                    high[r] = kv_dot(bits, high[r], codes, x->high[r] + at);
-                    low[r] = kv_dot(bits, low[r], codes, x->low[r] + at);
+                    const li y = l_dup(x + 4 * (size_t)j + (size_t)r * QK_KV_BLOCK);
+                    QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = kv_dot(bits, sum[r][v], codes[v], y);
                 }
             }
         }
     }
-    QK_UNROLL for (int r = 0; r < nq; r++) {
-        float *acc = w->part + (i + (size_t)r) * w->stride + 16 + d;
-        if (x->x[r].scale != 0.0f)
-            l_storef(acc, l_addf(l_loadf(acc), kv_of_ints(bits, high[r], low[r], &x->x[r], 2)));
-    }
+    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) acc[r][v] = sum[r][v];
 }
 
+QK_INLINE void kv_mix_part_ints(int bits, const kv_work *w, size_t i, const kv_tiles *v, size_t n,
+                                const kv_weights *x, size_t d, int nq, int nv, size_t some) {
+    li high[KV_GROUP][4], low[KV_GROUP][4];
+    kv_mix_plane(bits, w, x->high[0], v, n, d, nq, nv, some, high);
+    kv_mix_plane(bits, w, x->low[0], v, n, d, nq, nv, some, low);
+    for (int r = 0; r < nq; r++)
+        for (int k = 0; x->scale[r] != 0.0f && k < nv; k++) {
+            /* at most 2^8 * 2^13 * QK_KV_BLOCK */
+            const li sum = l_sub(l_add(l_shl(high[r][k], 7), low[r][k]), l_set(kv_bias(bits) * x->sum[r]));
+            float *acc = w->part + (i + (size_t)r) * w->stride + 16 + d + (size_t)k * L;
+            l_storef(acc, l_addf(l_loadf(acc), l_mulf(l_float(sum), l_setf(x->scale[r]))));
+        }
+}
+
+/* Adds the rows of n tiles of V. */
 QK_INLINE void kv_mix_ints(int bits, const kv_work *w, size_t i, const kv_tiles *v, size_t n,
                            const kv_weights *x, int nq) {
+    const size_t wide = (size_t)kv_wide(nq) * L;
     size_t d = 0;
-    for (; d + L <= w->dim; d += L) kv_mix_part_ints(bits, w, i, v, n, x, nq, d, 1);
-    if (d < w->dim) kv_mix_part_ints(bits, w, i, v, n, x, nq, d, 0);
+    for (size_t t = 0; t < n; t++) kv_ahead_tile(bits, w, i, v->ahead, t);
+    for (; d + wide <= w->dim; d += wide) kv_mix_part_ints(bits, w, i, v, n, x, d, nq, kv_wide(nq), 0);
+    for (; d + L <= w->dim; d += L) kv_mix_part_ints(bits, w, i, v, n, x, d, nq, 1, 0);
+    if (d < w->dim) kv_mix_part_ints(bits, w, i, v, n, x, d, nq, 1, w->dim - d);
 }
 
 /* One function for each group size that occurs. */

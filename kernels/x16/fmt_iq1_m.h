@@ -4,6 +4,8 @@
 #ifndef QSF_KERNELS_X16_FMT_IQ1_M_H
 #define QSF_KERNELS_X16_FMT_IQ1_M_H
 
+#define FMT_AHEAD 1024
+
 #include "kernels/x16/super.h"
 
 #include "kernels/grid_iq1.h"
@@ -24,9 +26,10 @@ enum {
 #define FMT_FIX_ROW qk_fix_iq1_m
 
 enum { GRID_WIDTH = 8, GRID_BITS = 11, GRID_CENTER = 0 };
-#define GRID        qk_grid_iq1
-#define GRID_POINTS QK_GRID_IQ1
-#define GRID_LEVELS qk_levels_iq1
+#define GRID_HIGH_AT(n) ((n) % 2 * 4)
+#define GRID            qk_grid_iq1
+#define GRID_POINTS     QK_GRID_IQ1
+#define GRID_LEVELS     qk_levels_iq1
 #define GRID_STEPS \
     { QK_GRID_IQ1_FIRST }, { QK_GRID_IQ1_LAST }, { QK_GRID_IQ1_COUNT }
 
@@ -38,9 +41,7 @@ QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
 
 QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
 
-QK_INLINE li grid_high(const uint8_t *p, int n, int v) {
-    return l_and(l_shr(plane(p, 8 + n / 2, v), n % 2 * 4), l_bytes(7));
-}
+QK_INLINE li grid_high(const uint8_t *p, int n, int v) { return plane(p, 8 + n / 2, v); }
 
 QK_INLINE li grid_marks(const uint8_t *p, int n, int v) {
     /* A bit of each byte where the sign is not set, then two for the two steps, in every byte. */
@@ -50,9 +51,10 @@ QK_INLINE li grid_marks(const uint8_t *p, int n, int v) {
 }
 
 QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
-    const li low = keep(l_shr(plane(p, 12, v), 2 * j), 3);
-    const li top = keep(l_shr(l_words(p + FMT_PLANES * QK_PLANE + QK_HALF + v * L * 2), j), 1);
-    return odd_scale(l_or(low, l_shl(top, 2)));
+    const li pairs = plane(p, 12, v), top = l_words(p + FMT_PLANES * QK_PLANE + QK_HALF + v * L * 2);
+    const li low = j ? l_shr(pairs, 2 * j - 1) : l_shl(pairs, 1),
+             high = j < 3 ? l_shl(top, 3 - j) : l_shr(top, j - 3);
+    return l_or(l_or(keep(low, 6), keep(high, 8)), l_set(1));
 }
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef QSF_KERNELS_X16_FMT_IQ1_S_H
 #define QSF_KERNELS_X16_FMT_IQ1_S_H
 
+#define FMT_AHEAD 1024
+
 #include "kernels/x16/super.h"
 
 #include "kernels/grid_iq1.h"
@@ -23,9 +25,10 @@ enum {
 #define FMT_FIX_ROW qk_fix_iq1_s
 
 enum { GRID_WIDTH = 8, GRID_BITS = 11, GRID_CENTER = 0 };
-#define GRID        qk_grid_iq1
-#define GRID_POINTS QK_GRID_IQ1
-#define GRID_LEVELS qk_levels_iq1
+#define GRID_HIGH_AT(n) ((n) % 2 * 4)
+#define GRID            qk_grid_iq1
+#define GRID_POINTS     QK_GRID_IQ1
+#define GRID_LEVELS     qk_levels_iq1
 #define GRID_STEPS \
     { QK_GRID_IQ1_FIRST }, { QK_GRID_IQ1_LAST }, { QK_GRID_IQ1_COUNT }
 
@@ -37,9 +40,7 @@ QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
 
 QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
 
-QK_INLINE li grid_high(const uint8_t *p, int n, int v) {
-    return l_and(l_shr(plane(p, 8 + n / 2, v), n % 2 * 4), l_bytes(7));
-}
+QK_INLINE li grid_high(const uint8_t *p, int n, int v) { return plane(p, 8 + n / 2, v); }
 
 QK_INLINE li grid_marks(const uint8_t *p, int n, int v) {
     /* All where the sign is not set. */
@@ -47,8 +48,9 @@ QK_INLINE li grid_marks(const uint8_t *p, int n, int v) {
 }
 
 QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
-    const li s = keep(l_shr(plane(p, 8 + j / 2, v), j % 2 * 4 + 3), 0x00010101u);
-    return odd_scale(keep(l_or(s, l_or(l_shr(s, 7), l_shr(s, 14))), 7));
+    /* Eight times 2n + 1: n from a bit of each of three bytes. */
+    const li bits = keep(l_shr(plane(p, 8 + j / 2, v), j % 2 * 4), 0x00080808u);
+    return l_shr(l_dot(l_set(8), bits, l_set(0x00080402)), 3);
 }
 
 #endif

@@ -23,9 +23,10 @@ enum {
 #define FMT_FIX_ROW qk_fix_iq2_s
 
 enum { GRID_WIDTH = 8, GRID_BITS = 10, GRID_CENTER = 43 };
-#define GRID        qk_grid_iq2_s
-#define GRID_POINTS QK_GRID_IQ2_S
-#define GRID_LEVELS qk_levels_iq2
+#define GRID_HIGH_AT(n) ((n) % 4 * 2)
+#define GRID            qk_grid_iq2_s
+#define GRID_POINTS     QK_GRID_IQ2_S
+#define GRID_LEVELS     qk_levels_iq2
 
 QK_INLINE li grid_low(const uint8_t *p, int n, int v);
 QK_INLINE li grid_high(const uint8_t *p, int n, int v);
@@ -35,9 +36,7 @@ QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
 
 QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
 
-QK_INLINE li grid_high(const uint8_t *p, int n, int v) {
-    return l_and(l_shr(plane(p, 16 + n / 4, v), n % 4 * 2), l_bytes(3));
-}
+QK_INLINE li grid_high(const uint8_t *p, int n, int v) { return plane(p, 16 + n / 4, v); }
 
 QK_INLINE li grid_marks(const uint8_t *p, int n, int v) { return plane(p, 8 + n, v); }
 

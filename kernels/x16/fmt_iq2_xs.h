@@ -25,9 +25,10 @@ enum {
 #define FMT_FIX_ROW qk_fix_iq2_xs
 
 enum { GRID_WIDTH = 8, GRID_BITS = 9, GRID_CENTER = 43 };
-#define GRID        qk_grid_iq2_xs
-#define GRID_POINTS QK_GRID_IQ2_XS
-#define GRID_LEVELS qk_levels_iq2
+#define GRID_HIGH_AT(n) 0
+#define GRID            qk_grid_iq2_xs
+#define GRID_POINTS     QK_GRID_IQ2_XS
+#define GRID_LEVELS     qk_levels_iq2
 
 QK_INLINE li grid_low(const uint8_t *p, int n, int v);
 QK_INLINE li grid_high(const uint8_t *p, int n, int v);

@@ -23,9 +23,10 @@ enum {
 #define FMT_FIX_ROW qk_fix_iq3_s
 
 enum { GRID_WIDTH = 4, GRID_BITS = 9, GRID_CENTER = 15 };
-#define GRID        qk_grid_iq3_s
-#define GRID_POINTS QK_GRID_IQ3_S
-#define GRID_LEVELS qk_levels_iq3_s
+#define GRID_HIGH_AT(n) ((n) % 8)
+#define GRID            qk_grid_iq3_s
+#define GRID_POINTS     QK_GRID_IQ3_S
+#define GRID_LEVELS     qk_levels_iq3_s
 
 QK_INLINE li grid_low(const uint8_t *p, int n, int v);
 QK_INLINE li grid_high(const uint8_t *p, int n, int v);
@@ -35,9 +36,7 @@ QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
 
 QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
 
-QK_INLINE li grid_high(const uint8_t *p, int n, int v) {
-    return l_and(l_shr(plane(p, 16 + n / 8, v), n % 8), l_bytes(1));
-}
+QK_INLINE li grid_high(const uint8_t *p, int n, int v) { return plane(p, 16 + n / 8, v); }
 
 QK_INLINE li grid_marks(const uint8_t *p, int n, int v) { return plane(p, 18 + n, v); }
 

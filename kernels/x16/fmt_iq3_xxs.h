@@ -23,9 +23,10 @@ enum {
 #define FMT_FIX_ROW qk_fix_iq3_xxs
 
 enum { GRID_WIDTH = 4, GRID_BITS = 8, GRID_CENTER = 62 };
-#define GRID        qk_grid_iq3_xxs
-#define GRID_POINTS QK_GRID_IQ3_XXS
-#define GRID_LEVELS qk_levels_iq3_xxs
+#define GRID_HIGH_AT(n) 0
+#define GRID            qk_grid_iq3_xxs
+#define GRID_POINTS     QK_GRID_IQ3_XXS
+#define GRID_LEVELS     qk_levels_iq3_xxs
 
 QK_INLINE li grid_low(const uint8_t *p, int n, int v);
 QK_INLINE li grid_high(const uint8_t *p, int n, int v);

@@ -3,6 +3,8 @@
 #ifndef QSF_KERNELS_X16_FMT_Q1_0_H
 #define QSF_KERNELS_X16_FMT_Q1_0_H
 
+#define FMT_AHEAD 1024
+
 #include "kernels/x16/planes.h"
 
 enum {

@@ -47,14 +47,17 @@ QK_INLINE li trit_bytes(const uint8_t *p, int s, int v) {
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) { return first_trit(trit_bytes(p, s, v)); }
 
 #ifdef L_RAW
-#define FMT_DIRECT(start, p, x, j, v) direct_trits(start, p, (x)->q[0], (j)*FMT_SUB / 4, v)
+#define FMT_DIRECT(group, p, x, t, j, v) \
+    direct_trits(start_of(x, 0, j, OFFSET), p, (x)->q[0], (j)*FMT_SUB / 4, v)
 QK_INLINE li direct_trits(li start, const uint8_t *p, const char *x, int s0, int v) {
-    li sum = l_set(0), next = l_set(0);
+    /* Two of each, so that a product need not wait for the one before it. */
+    li sums[2] = { l_set(0), l_set(0) }, nexts[2] = { l_set(0), l_set(0) };
     QK_UNROLL for (int s = s0; s < s0 + FMT_SUB / 4; s++) {
         const li q = trit_bytes(p, s, v);
-        sum = l_dot(sum, q, l_dup(x + 4 * s));
-        next = l_dot(next, thrice(q), l_dup(x + 4 * s));
+        sums[s % 2] = l_dot_dup(sums[s % 2], q, x + 4 * s);
+        nexts[s % 2] = l_dot_dup(nexts[s % 2], thrice(q), x + 4 * s);
     }
+    const li sum = l_add(sums[0], sums[1]), next = l_add(nexts[0], nexts[1]);
     return l_add(start, l_sar(l_sub(l_add(sum, l_add(sum, sum)), next), 8));
 }
 #endif

@@ -10,7 +10,7 @@
  *   GRID_STEPS                      optional: the upper halves of the points as three lists (grid_vbmi.h)
  *   GRID_CENTER                     what makes signed levels unsigned, which is FMT_OFF; 0 for IQ1
  *   li grid_low(p, n, v)            the low bytes of the four indices of run n of 4 * GRID_WIDTH elements
- *   li grid_high(p, n, v)           their other bits, in the low bits of each byte
+ *   li grid_high(p, n, v)           their other bits, from bit GRID_HIGH_AT(n) of each byte; more bits may follow
  *   li grid_marks(p, n, v)          bit 8i + s: the mark of element 4s + i of 32 elements n
  */
 #ifndef QSF_KERNELS_X16_GRID_X16_H
@@ -52,12 +52,14 @@ QK_INLINE li odd_scale(li n) { return l_or(l_add(n, n), l_set(1)); }
 #include "kernels/x16/grid_vbmi.h"
 #else
 
-/* Codes of L times the four indices of each plane: two planes, in order. */
-QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES]) {
+/* Codes of L times the four indices of each plane, starting with plane `first`: two planes, in order. */
+QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES], int first) {
+    (void)first;
     uint16_t even[INDEX_PLANES][2 * L], odd[INDEX_PLANES][2 * L];
     QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++) {
-        l_store(even[n], l_or(keep(low[n], 0x00ff00ffu), l_shl(keep(high[n], 0x00ff00ffu), 8)));
-        l_store(odd[n], l_or(keep(l_shr(low[n], 8), 0x00ff00ffu), keep(high[n], 0xff00ff00u)));
+        const li upper = l_and(l_shr(high[n], GRID_HIGH_AT(first + n)), l_bytes((1 << (GRID_BITS - 8)) - 1));
+        l_store(even[n], l_or(keep(low[n], 0x00ff00ffu), l_shl(keep(upper, 0x00ff00ffu), 8)));
+        l_store(odd[n], l_or(keep(l_shr(low[n], 8), 0x00ff00ffu), keep(upper, 0xff00ff00u)));
     }
     for (size_t n = 0; n < INDEX_PLANES; n++, dst += 2 * QK_PLANE)
         for (size_t r = 0; r < L; r++)
@@ -96,7 +98,7 @@ QK_INLINE const uint8_t *fmt_prepare(uint8_t *dst, const uint8_t *p, int part) {
             low[i] = grid_low(p, part * INDEX_PLANES + i, v);
             high[i] = grid_high(p, part * INDEX_PLANES + i, v);
         }
-        put_codes(at, low, high);
+        put_codes(at, low, high, part * INDEX_PLANES);
         QK_UNROLL for (int i = 0; i < MARK_PLANES; i++)
             l_store(at + (CODE_PLANES + i) * (int)QK_PLANE, grid_marks(p, part * MARK_PLANES + i, v));
     }

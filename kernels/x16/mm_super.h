@@ -115,14 +115,23 @@ QK_INLINE lf product(lf d, lf dx, li sum) { return l_mulf(l_mulf(d, dx), l_float
 
 /* ---- few columns ---- */
 
+/* What FMT_DIRECT makes of a super-block of the column, for all groups. */
+#ifndef FMT_TURN
+typedef struct turned {
+    char none;
+} turned;
+#define FMT_TURN(t, x) (void)(t)
+#endif
+
 /* Adds sub-block j, times its scale, to the sums of nc columns. */
-QK_INLINE void direct_sub(li (*sum)[NV], const uint8_t *p, const uint8_t *steps, const columns *x, int j,
-                          int nc) {
+QK_INLINE void direct_sub(li (*sum)[NV], const uint8_t *p, const uint8_t *steps, const columns *x,
+                          const turned *t, int j, int nc) {
     li sub[COLS][NV];
-    QK_UNROLL for (int c = 0; c < nc; c++) for (int v = 0; v < NV; v++) sub[c][v] = start_of(x, c, j, OFFSET);
+    (void)x, (void)t;
 #ifdef FMT_DIRECT
-    for (int v = 0; v < NV; v++) sub[0][v] = FMT_DIRECT(sub[0][v], steps, x, j, v);
+    for (int v = 0; v < NV; v++) sub[0][v] = FMT_DIRECT(p, steps, x, t, j, v);
 #else
+    QK_UNROLL for (int c = 0; c < nc; c++) for (int v = 0; v < NV; v++) sub[c][v] = start_of(x, c, j, OFFSET);
     QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s += RUN)
         direct_steps(sub, steps, x->q, 4 * s, s, RUN, nc);
 #endif
@@ -145,7 +154,7 @@ QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int 
 }
 
 /* Part i of a super-block of each group. */
-QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, int i, int nc) {
+QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, const turned *t, int i, int nc) {
     _Alignas(64) uint8_t prepared[PREPARED_BYTES];
     columns col = *x;
     for (size_t g = 0; g < w->n; g++, sum += nc) {
@@ -155,14 +164,16 @@ QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, int
         for (int c = 0; i == 0 && c < nc; c++)
             for (int v = 0; v < NV; v++) sum[c][v] = l_set(0);
         QK_UNROLL for (int j = i * PART_SUBS; j < (i + 1) * PART_SUBS; j++)
-            direct_sub(sum, p, steps, &col, j, nc);
+            direct_sub(sum, p, steps, &col, t, j, nc);
     }
 }
 
 QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n, int nc) {
     li sum[MV_GROUPS * FEW_COLS][NV];
+    turned t;
     (void)n;
-    QK_UNROLL for (int i = 0; i < PARTS; i++) direct_part(sum, w, x, i, nc);
+    FMT_TURN(&t, x);
+    QK_UNROLL for (int i = 0; i < PARTS; i++) direct_part(sum, w, x, &t, i, nc);
     for (size_t g = 0, at = 0; g < w->n; g++)
         for (int c = 0; c < nc; c++, at++)
             for (int v = 0; v < NV; v++)

@@ -18,8 +18,9 @@
  *   FMT_FIX_ROW(w)            optional: rearranges the planes and halves of one row instead (rearrange_grid.h)
  *   FMT_PREPARE(dst, p, part) optional: writes PREPARED_BYTES for FMT_PART elements of the group at p to dst, from
  *                             which fmt_step makes its steps instead of the planes; returns their address
- *   FMT_DIRECT(start, p, x, j, v)  optional: start plus the sum of sub-block j with the column of x, a pointer to columns,
- *                             for one column, instead of fmt_step
+ *   FMT_DIRECT(group, p, x, t, j, v)  optional: the sum of sub-block j, the offset subtracted, with the column of x, a
+ *                             pointer to columns, for one column, instead of fmt_step; p: what FMT_PREPARE returned
+ *   FMT_TURN(t, x)            optional: fills the struct turned at t with what FMT_DIRECT needs of a super-block of x
  *   FMT_UNIT                  optional: a factor for d, a power of two
  *   li fmt_scale(p, j, v)     scale j, an int32
  *   li fmt_mins(p, i, v)      minimums 2i and 2i+1, a pair of int16

@@ -123,11 +123,17 @@ QK_INLINE int32_t v_sum_int(vi v) {
     s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
     return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
 }
-/* Rounds to nearest even, stores V bytes, returns them as integers. */
-QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
-    const vi q = _mm256_cvtps_epi32(v);
+/* Rounds to nearest even. */
+QK_INLINE vi v_whole(vf v) { return _mm256_cvtps_epi32(v); }
+/* Stores V integers of 8 bits. */
+QK_INLINE void v_put_bytes(int8_t *p, vi q) {
     const __m128i h = _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
     _mm_storel_epi64((void *)p, _mm_packs_epi16(h, h));
+}
+/* Rounds to nearest even, stores V bytes, returns them as integers. */
+QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
+    const vi q = v_whole(v);
+    v_put_bytes(p, q);
     return q;
 }
 

@@ -86,10 +86,14 @@ QK_INLINE vi v_abs_bits(const float *p) {
 QK_INLINE vi v_max_bits(vi a, vi b) { return _mm512_max_epi32(a, b); }
 QK_INLINE uint32_t v_largest_bits(vi v) { return (uint32_t)_mm512_reduce_max_epi32(v); }
 QK_INLINE int32_t v_sum_int(vi v) { return _mm512_reduce_add_epi32(v); }
+/* Rounds to nearest even. */
+QK_INLINE vi v_whole(vf v) { return _mm512_cvtps_epi32(v); }
+/* Stores V integers of 8 bits. */
+QK_INLINE void v_put_bytes(int8_t *p, vi q) { _mm_storeu_si128((void *)p, _mm512_cvtepi32_epi8(q)); }
 /* Rounds to nearest even, stores V bytes, returns them as integers. */
 QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
-    const vi q = _mm512_cvtps_epi32(v);
-    _mm_storeu_si128((void *)p, _mm512_cvtepi32_epi8(q));
+    const vi q = v_whole(v);
+    v_put_bytes(p, q);
     return q;
 }
 

@@ -153,11 +153,18 @@ QK_INLINE int32_t v_sum_int(vi v) {
     v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
     return _mm_cvtsi128_si32(_mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1)));
 }
-/* Rounds to nearest even, stores V bytes, returns them as integers. */
-QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
-    const vi q = _mm_cvtps_epi32(v), h = _mm_packs_epi32(q, q);
+/* Rounds to nearest even. */
+QK_INLINE vi v_whole(vf v) { return _mm_cvtps_epi32(v); }
+/* Stores V integers of 8 bits. */
+QK_INLINE void v_put_bytes(int8_t *p, vi q) {
+    const vi h = _mm_packs_epi32(q, q);
     const int32_t bytes = _mm_cvtsi128_si32(_mm_packs_epi16(h, h));
     memcpy(p, &bytes, sizeof bytes);
+}
+/* Rounds to nearest even, stores V bytes, returns them as integers. */
+QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
+    const vi q = v_whole(v);
+    v_put_bytes(p, q);
     return q;
 }
 

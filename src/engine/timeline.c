@@ -265,7 +265,7 @@ static int follow_params(Run *r, QsfErr *err) {
     const float quality = qsf_quality_of(&r->params);
     const bool first = r->out->tokens == 0; /* the prompt has shown more of what matters */
     if (quality == t->quality && !first) return QSF_OK;
-    int rc = quality > t->quality ? restore(t, err) : QSF_OK;
+    int rc = quality > t->quality || evicts(t) ? restore(t, err) : QSF_OK;
     if (rc != QSF_OK) return rc;
     qsf_ledger_thaw(&t->rt->ledger);
     set_quality(r, quality);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/engine/quality.h"
 #include "src/engine/worker_answer.h"
 #include "src/engine/worker_load.h"
 #include "src/engine/worker_plan.h"
@@ -67,6 +68,8 @@ static void *engine(void *arg) {
     while (wait_command(w, &c)) {
         run_command(w, &c);
         command_free(&c);
+        /* Of a large sparse model that streams, its plans take a moment: the request has ended already. */
+        if (w->loaded) qsf_worker_set_text(w, &w->text_quality, qsf_quality_text(&w->rt));
         qsf_worker_snapshot_save(w);
     }
     command_free(&c);

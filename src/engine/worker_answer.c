@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "src/engine/protect.h"
-#include "src/engine/quality.h"
 #include "src/engine/worker_load.h"
 #include "src/engine/worker_plan.h"
 #include "src/engine/worker_snapshot.h"
@@ -125,7 +124,6 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
                       p.max_tokens);
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
     qsf_board_done(&w->board, qsf_forward_kept(w->rt.fwd));
-    qsf_worker_set_text(w, &w->text_quality, qsf_quality_text(&w->rt));
     qsf_worker_snapshot_due(w);
     if (rc != QSF_OK) {
         qsf_worker_check_stale(w);

@@ -13,6 +13,7 @@
 #include "src/engine/quality.h"
 #include "src/engine/worker_snapshot.h"
 
+#define QUICK_UNITS 4096u      /* with more, the table of qualities follows after the load */
 #define PROBE_BYTES (1u << 20) /* part of every plan's slack for code and small allocations */
 
 static char *template_text(const QsfRuntime *rt) {
@@ -141,7 +142,8 @@ static void publish(QSFWorker *w, const char *path) {
     qsf_worker_set_text(w, &w->text_model, qsf_model_text(&w->rt.model));
     qsf_worker_publish_plan(w);
     qsf_worker_set_text(w, &w->text_template, template_text(&w->rt));
-    qsf_worker_set_text(w, &w->text_quality, qsf_quality_text(&w->rt));
+    if (w->rt.model.prog.n_units < QUICK_UNITS)
+        qsf_worker_set_text(w, &w->text_quality, qsf_quality_text(&w->rt));
     qsf_worker_lend(w, true);
 }
 

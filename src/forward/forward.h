@@ -65,7 +65,8 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
 /* Between two evals: sets what qsf_forward_decode leaves out; the first is nothing. */
 void qsf_forward_set_quality(QsfForward *f, const QsfQuality *q);
 /* Like qsf_forward_eval, but with what the quality leaves out: these positions have no keys, values and states in the blocks
- * that are skipped. With an eviction policy nothing is left out. */
+ * that are skipped, so that later evals skip these blocks, too, until the positions are removed. With an eviction policy
+ * nothing else is left out. */
 int qsf_forward_decode(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
 /* Returns how many first positions were evaluated with everything, each after none but such. To use blocks that were
  * skipped, the caller truncates to them and evaluates the others again. */

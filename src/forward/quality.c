@@ -37,16 +37,27 @@ void qsf_forward_set_quality(QsfForward *f, const QsfQuality *q) {
     qsf_counters_pins(f);
 }
 
-void qsf_reduction_begin(QsfForward *f, bool reduced) {
-    QsfReduction *r = &f->reduction;
-    r->on = reduced && qsf_quality_reduces(&r->quality) && f->evict.kind == QSF_EVICT_NONE;
-    qsf_weights_skip(f->weights, r->on ? &r->quality.skip : NULL);
+static void add_blocks(QsfBlockSet *to, const QsfBlockSet *from) {
+    for (size_t i = 0; i < sizeof to->bit / sizeof *to->bit; i++) to->bit[i] |= from->bit[i];
 }
+
+void qsf_reduction_begin(QsfForward *f, bool reduced) {
+    static const QsfBlockSet none;
+    QsfReduction *r = &f->reduction;
+    if (r->exact >= f->kv.n_past) r->holes = none;
+    r->reduced = reduced && qsf_quality_reduces(&r->quality) && f->evict.kind == QSF_EVICT_NONE;
+    r->skip = r->holes;
+    if (r->reduced) add_blocks(&r->skip, &r->quality.skip);
+    r->skips = !qsf_blocks_equal(&r->skip, &none);
+    qsf_weights_skip(f->weights, r->skips ? &r->skip : NULL);
+}
+
+static bool is_exact(const QsfReduction *r) { return !r->reduced && !r->skips; }
 
 /* A single position is measured only if the quality may need it. */
 void qsf_reduction_begin_pass(QsfForward *f, uint32_t n) {
     QsfReduction *r = &f->reduction;
-    r->measures = !r->on && f->tap == NULL && r->measured < r->window && f->past <= r->measured + 1 &&
+    r->measures = is_exact(r) && f->tap == NULL && r->measured < r->window && f->past <= r->measured + 1 &&
                   f->past + n > r->measured + 1 && (n > 1 || qsf_quality_reduces(&r->quality));
 }
 
@@ -54,7 +65,7 @@ void qsf_reduction_begin_pass(QsfForward *f, uint32_t n) {
 static void keep_states(QsfForward *f) {
     const QsfProgram *p = &f->model->prog;
     for (uint32_t i = 0; i < p->n_states; i++)
-        if (qsf_blocks_have(&f->reduction.quality.skip, p->state[i].block))
+        if (qsf_blocks_have(&f->reduction.skip, p->state[i].block))
             memcpy(qsf_recurrent_new(&f->recurrent, i), qsf_recurrent_old(&f->recurrent, i),
                    p->state[i].floats * sizeof(float));
 }
@@ -62,8 +73,9 @@ static void keep_states(QsfForward *f) {
 void qsf_reduction_end_pass(QsfForward *f) {
     QsfReduction *r = &f->reduction;
     const uint32_t n_past = f->kv.n_past;
-    if (r->on) keep_states(f);
-    if (!r->on && r->exact == f->past) r->exact = n_past;
+    if (r->skips) keep_states(f);
+    add_blocks(&r->holes, &r->skip);
+    if (is_exact(r) && r->exact == f->past) r->exact = n_past;
     if (r->measures) r->measured = n_past - 1 < r->window ? n_past - 1 : r->window;
     r->measures = false;
 }
@@ -84,11 +96,11 @@ uint32_t qsf_forward_exact(const QsfForward *f) { return f->reduction.exact; }
 const QsfBlockSet *qsf_forward_optional(const QsfForward *f) { return &f->reduction.optional; }
 
 bool qsf_reduction_skips(const QsfForward *f, uint32_t i) {
-    return f->reduction.on && qsf_blocks_have(&f->reduction.quality.skip, f->model->prog.step[i].block);
+    return f->reduction.skips && qsf_blocks_have(&f->reduction.skip, f->model->prog.step[i].block);
 }
 
 uint32_t qsf_reduction_experts(const QsfForward *f, uint32_t n_used) {
-    return f->reduction.on ? qsf_quality_experts(&f->reduction.quality, n_used) : n_used;
+    return f->reduction.reduced ? qsf_quality_experts(&f->reduction.quality, n_used) : n_used;
 }
 
 /* ---- importance ---- */

@@ -9,8 +9,12 @@
 /* What passes leave out, and how important blocks are (quality.c). */
 typedef struct QsfReduction {
     QsfQuality quality; /* of qsf_forward_decode */
-    bool on;            /* of the eval that is running */
-    uint32_t exact;     /* positions [0, exact) were evaluated with everything */
+    bool reduced;       /* the eval that is running uses it */
+    QsfBlockSet skip;   /* what its passes skip; skips: it is not empty */
+    bool skips;
+    uint32_t exact; /* positions [0, exact) were evaluated with everything */
+    QsfBlockSet
+        holes; /* blocks that later ones were not evaluated in: they are skipped until those are removed */
     QsfBlockSet optional;
     QsfResidual residual;
     float *score; /* (window, n_blocks) of position i + 1, META */

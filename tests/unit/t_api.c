@@ -159,6 +159,30 @@ static void quality_is_live(void **state) {
     unlink(path);
 }
 
+/* The next prompt evaluates the answer again: the logits are those of a new engine. */
+static void prompts_are_exact_after_reduced_answers(void **state) {
+    char path[512];
+    int n = 0, n_vocab = 300;
+    Turn low;
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s", qsf_test_tmp("exact.gguf"));
+    assert_int_equal(qsf_test_write_tiny_llama(path, &(QsfTinySpec){ .layers = 8, .seed = 5 }), 0);
+    QSFEngine *e = qsf_load(path, NULL), *fresh = qsf_load(path, NULL);
+    assert_true(e != NULL && fresh != NULL);
+    generate_turning(e, NULL, 0.4f, 1, -1, &low);
+    char text[600];
+    (void)snprintf(text, sizeof text, "hello%s and more", low.text);
+    int *ids = qsf_tokenize(e, text, &n);
+    assert_non_null(ids);
+    const float *a = qsf_forward(e, ids, n), *b = qsf_forward(fresh, ids, n);
+    assert_true(a != NULL && b != NULL);
+    assert_memory_equal(a, b, (size_t)n_vocab * sizeof *a);
+    free(ids);
+    qsf_free(e);
+    qsf_free(fresh);
+    unlink(path);
+}
+
 static void generate_delivers_and_reports_the_end(void **state) {
     (void)state;
     Heard a = { 0 }, b = { 0 }, c = { 0 };
@@ -372,6 +396,7 @@ int main(void) {
         cmocka_unit_test(types_of_the_cache),
         cmocka_unit_test(generate_delivers_and_reports_the_end),
         cmocka_unit_test(quality_is_live),
+        cmocka_unit_test(prompts_are_exact_after_reduced_answers),
         cmocka_unit_test(a_configuration_is_followed_live),
         cmocka_unit_test(a_budget_is_applied_immediately_or_refused),
         cmocka_unit_test(another_thread_changes_the_settings),

@@ -217,6 +217,32 @@ static void test_any_plan_gives_the_same(void **state) {
     }
 }
 
+/* Positions that a layer lacks are not used: it is skipped until they are removed, whatever is asked for. */
+static void test_holes_are_not_used(void **state) {
+    (void)state;
+    QsfRig a, b;
+    const QsfQuality q = skipping(), full = { .value = 1 };
+    open_rig(&a, &(QsfRigOptions){ 0 });
+    open_rig(&b, &(QsfRigOptions){ .stream = true });
+    for (int i = 0; i < 2; i++) {
+        QsfRig *r = i == 0 ? &a : &b;
+        eval(r, false, 0, PROMPT);
+        qsf_forward_set_quality(r->fwd, &q);
+        eval(r, true, PROMPT, PROMPT + 8);
+    }
+    eval(&a, true, PROMPT + 8, N);
+    qsf_forward_set_quality(b.fwd, &full);
+    eval(&b, true, PROMPT + 8, PROMPT + 10);
+    eval(&b, false, PROMPT + 10, N);
+    assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd), VOCAB * sizeof(float));
+    assert_int_equal(qsf_forward_exact(b.fwd), PROMPT);
+    qsf_forward_truncate(b.fwd, PROMPT + 3); /* some of them are left */
+    eval(&b, false, PROMPT + 3, N);
+    assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd), VOCAB * sizeof(float));
+    qsf_rig_close(&a);
+    qsf_rig_close(&b);
+}
+
 /* A quality of 1 changes nothing. */
 static void test_full_quality_is_exact(void **state) {
     (void)state;
@@ -286,6 +312,7 @@ int main(void) {
         cmocka_unit_test(test_shared_caches_are_kept),
         cmocka_unit_test(test_skipping_is_undoing),
         cmocka_unit_test(test_any_plan_gives_the_same),
+        cmocka_unit_test(test_holes_are_not_used),
         cmocka_unit_test(test_full_quality_is_exact),
         cmocka_unit_test(test_importance_is_the_same_for_all_chunks),
         cmocka_unit_test(test_importance_follows_truncation),

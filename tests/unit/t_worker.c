@@ -91,11 +91,11 @@ static void statistics_and_descriptions(void **state) {
     }
     assert_true(used > 0 && used <= st.budget);
     assert_true(st.pinned_bytes > 0 && st.streamed_bytes == 0);
-    static const char *const whats[] = { "model", "plan", "template" };
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const whats[] = { "model", "plan", "quality", "template" };
+    for (size_t i = 0; i < 4; i++) {
         char *text = qsf_worker_describe(w, whats[i]);
         assert_non_null(text);
-        if (i < 2) assert_true(text[0] != '\0' && text[strlen(text) - 1] == '\n');
+        if (i < 3) assert_true(text[0] != '\0' && text[strlen(text) - 1] == '\n');
         free(text);
     }
     assert_null(qsf_worker_describe(w, "weather"));
@@ -490,8 +490,43 @@ static int teardown(void **state) {
     return unlink(tiny) | unlink(big);
 }
 
+/* The quality is read for each token; what is left out is in the statistics and in the plan. */
+static void test_quality(void **state) {
+    char path[512];
+    QSFStats st;
+    QSFParams p;
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s", qsf_test_tmp("deep.gguf"));
+    assert_int_equal(qsf_test_write_tiny_llama(path, &(QsfTinySpec){ .layers = 8, .seed = 5 }), 0);
+    QSFWorker *w = qsf_rig_worker();
+    QSFSettings s = qsf_rig_settings();
+    s.pin = 0;
+    qsf_rig_load(w, path, &s);
+    qsf_rig_set_max(w, 20);
+    qsf_worker_stats(w, &st);
+    assert_true(st.quality == 1.0f && st.quality_layers == 8 && st.experts == 0);
+    const uint64_t streamed = st.streamed_bytes;
+    char *full = strdup(qsf_rig_finish(w, qsf_rig_submit(w, "hello there"))->text);
+    qsf_worker_get_params(w, &p);
+    p.quality = 0.5f;
+    qsf_worker_set_params(w, &p);
+    assert_non_null(full);
+    assert_string_not_equal(qsf_rig_finish(w, qsf_rig_submit(w, "hello there"))->text, full);
+    qsf_worker_stats(w, &st);
+    assert_true(st.quality == 0.5f && st.quality_layers < 6 && st.streamed_bytes < streamed * 3 / 4);
+    p.quality = 0; /* as 1 */
+    qsf_worker_set_params(w, &p);
+    assert_string_equal(qsf_rig_finish(w, qsf_rig_submit(w, "hello there"))->text, full);
+    qsf_worker_stats(w, &st);
+    assert_true(st.quality == 1.0f && st.quality_layers == 8 && st.streamed_bytes == streamed);
+    qsf_worker_stop(w);
+    free(full);
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quality),
         cmocka_unit_test(without_a_model),
         cmocka_unit_test(it_answers_and_reuses_the_prefix),
         cmocka_unit_test(statistics_and_descriptions),

@@ -604,6 +604,26 @@ static void test_export(void **state) {
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* /quality prints the table of the engine, or sets the quality, as the live keys do; it stays above 0. */
+static void test_quality(void **state) {
+    Fixture *x = *state;
+    say(x, "/quality");
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "quality 1\n"));
+    say(x, "/quality 0.7");
+    assert_true(x->app.settings.params.quality == 0.7f);
+    say(x, "/quality 1.5");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "above 0 and at most 1"));
+    say(x, "/quality 0");
+    assert_true(x->app.settings.params.quality == 0.7f);
+    while (strcmp(qsf_setting_at(x->app.knob)->name, "quality") != 0) ui_app_knob_choose(&x->app, 1);
+    ui_app_knob_turn(&x->app, 1);
+    assert_true(x->app.settings.params.quality == 0.75f);
+    ui_app_knob_turn(&x->app, -100);
+    assert_true(x->app.settings.params.quality == 0.05f);
+    ui_app_knob_turn(&x->app, 100);
+    assert_true(x->app.settings.params.quality == 1.0f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(test_turns),
@@ -615,6 +635,7 @@ int main(void) {
         T(test_undo_takes_notices),
         T(test_settings),
         T(test_setting_steps),
+        T(test_quality),
         T(test_commands_are_not_messages),
         T(test_commands_of_others),
         T(test_system),

@@ -51,9 +51,9 @@ typedef struct QSFSettings {
     uint32_t slots;       /* streaming buffers for weights, 1..4; 0 = chosen by the engine */
     char io[8];           /* "auto", "uring", "pread", "mmap" */
     char direct[8];       /* "auto", "on", "off": O_DIRECT */
-    char kv[8];       /* type of the KV cache: "auto" = chosen by the engine, or a name: "f16", "q4" */
-    char k[8], v[8];  /* the same for K or V alone; "auto" or "" = kv */
-    char eviction[8]; /* "none", "sliding", "h2o", "snapkv"; "" = none */
+    char kv[8];           /* type of the KV cache: "auto" = chosen by the engine, or a name: "f16", "q4" */
+    char k[8], v[8];      /* the same for K or V alone; "auto" or "" = kv */
+    char eviction[8];     /* "none", "sliding", "h2o", "snapkv"; "" = none */
     uint32_t eviction_window;  /* positions kept besides the protected ones; 0 = what the context holds */
     uint32_t protected_prefix; /* first positions that are never evicted; 0 = the system prompt, at least 4 */
     char cpu_mask[16];         /* "" = best */

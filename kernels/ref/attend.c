@@ -123,7 +123,7 @@ static void attend_span(const qk_attn *a, size_t span, float *part, size_t part_
     for (size_t i = 0; i < a->n_cols * a->n_heads; i++) attend_one(a, i, span, part + i * part_stride, load);
 }
 
-#define REF_OPS(a, fmt, NAME, bits, latent, dims)                                                              \
+#define REF_OPS(a, fmt, NAME, bits, latent, dims)                                                        \
     void qk_kv_##fmt##_attend_ref(const qk_attn *q) { attend(q, qk_kv_##fmt##_load_ref); }               \
     void qk_kv_##fmt##_attend_span_ref(const qk_attn *q, size_t span, float *part, size_t part_stride) { \
         attend_span(q, span, part, part_stride, qk_kv_##fmt##_load_ref);                                 \

@@ -2,7 +2,7 @@
 /* K and V tiles in few bits: storing and loading one position. */
 #include "kernels/kvpack.h"
 
-#define REF_PACKED(a, fmt, NAME, bits, latent, dims)                                                     \
+#define REF_PACKED(a, fmt, NAME, bits, latent, dims)                                               \
     size_t qk_kv_##fmt##_tile_bytes(size_t dim) { return qk_kvp_tile_bytes(bits, dim); }           \
     void qk_kv_##fmt##_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim) { \
         qk_kvp_store(bits, tiles, which, pos, x, dim);                                             \

@@ -145,6 +145,7 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
     float x[MAX_DIM];
     size_t end;
     const size_t start = range(sh, c, &end);
+    const int v_packed = is_packed((int)a->v_type);
     double m = -INFINITY, worst = 0, sum = 0;
     for (size_t p = start; p < end; p++) {
         double mags = 0;
@@ -173,18 +174,18 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
         const double w = exp(s[p] - m);
         if (is_evicted(p)) continue;
         sum += w;
-        t->kv[kv].load(x, a->v, 1, p, sh->dim);
+        t->kv[a->v_type].load(x, a->v, 1, p, sh->dim);
         const double row = length(x, sh->dim);
         for (size_t i = 0; i < sh->dim; i++) {
             y[i] += w * (double)x[i];
-            mag[i] += w * (is_packed(kv) ? row : fabs((double)x[i]));
+            mag[i] += w * (v_packed ? row : fabs((double)x[i]));
         }
     }
     if (a->sinks) sum += exp((double)a->sinks[h] - m);
     for (size_t i = 0; i < sh->dim; i++)
         ck_near("attention", i, (double)got[i], y[i] / sum,
-                (CK_EPS * (2 * worst + (double)(end - start) + 32) + (is_packed(kv) ? 64.0 / 16254 : 0)) *
-                    mag[i] / sum);
+                (CK_EPS * (2 * worst + (double)(end - start) + 32) + (v_packed ? 64.0 / 16254 : 0)) * mag[i] /
+                    sum);
 }
 
 static void same_bits(const char *what, const float *got, const float *want, size_t n) {
@@ -271,6 +272,31 @@ static void check_v_is_k(const qk_table *t, int kv, const qk_attn *a, size_t n) 
         for (size_t i = 0; i < dim; i++) ck_near("V is K", i, (double)y[i], (double)want[i], 0.1);
     }
     free(v);
+}
+
+/* K of one type and V of another. */
+static void check_mixed(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t n,
+                        size_t floats) {
+    const int other = (kv + 1 + (int)ck_below(QK_KV_N - 1)) % QK_KV_N;
+    char *v = malloc(qk_kv_tiles(n) * t->kv[other].tile_bytes(a->head_dim));
+    float *y = malloc(floats * sizeof *y), x[MAX_DIM];
+    qk_attn b = *a;
+    if (!v || !y) exit(1);
+    memset(v, 0xff, qk_kv_tiles(n) * t->kv[other].tile_bytes(a->head_dim));
+    for (size_t p = 0; p < n; p++) {
+        t->kv[kv].load(x, a->v, 1, p, a->head_dim);
+        t->kv[other].store(v, 1, p, x, a->head_dim);
+    }
+    memcpy(y, a->y, floats * sizeof *y);
+    b.v = v;
+    b.v_type = (qk_kv)other;
+    b.y = y;
+    t->kv[kv].attend(&b);
+    for (size_t c = 0; c < sh->cols; c++)
+        for (size_t h = 0; h < sh->heads; h++) check_truth(t, kv, &b, sh, c, h);
+    check_level(t, kv, &b, floats);
+    free(v);
+    free(y);
 }
 
 /* Puts the tiles from position `first` on at their places in a ring; the rest is not a number. */
@@ -438,6 +464,7 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
         check_spans(t, kv, &a, c);
     }
     check_level(t, kv, &a, floats);
+    check_mixed(t, kv, &a, &sh, n, floats);
     check_ring(t, kv, &a, n, floats);
     check_list(t, kv, &a, &sh, n, floats);
     if (bits_of[kv] >= 8) check_v_is_k(t, kv, &a, n); /* the others refuse it */

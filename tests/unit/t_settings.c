@@ -303,6 +303,25 @@ static void floats_print_shortest(void **state) {
     }
 }
 
+/* No protected positions are another value than those that the engine chooses. */
+static void no_prefix_is_not_auto(void **state) {
+    (void)state;
+    QSFSettings s;
+    char err[256], text[QSF_SETTING_TEXT];
+    const QSFSetting *row = qsf_setting_find("protected-prefix");
+    qsf_settings_default(&s);
+    qsf_setting_get(&s, row, text, sizeof text);
+    assert_string_equal(text, "auto");
+    static const char *const values[] = { "0", "7", "auto" };
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(qsf_setting_set(&s, row, values[i], err, sizeof err), 0);
+        qsf_setting_get(&s, row, text, sizeof text);
+        assert_string_equal(text, values[i]);
+    }
+    assert_int_equal(s.protected_prefix, 0);
+    assert_int_equal(qsf_setting_set(&s, row, "-1", err, sizeof err), 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_the_documented_ones),
@@ -314,6 +333,7 @@ int main(void) {
         cmocka_unit_test(percent_and_size_exclude_each_other),
         cmocka_unit_test(floats_print_shortest),
         cmocka_unit_test(live_plans),
+        cmocka_unit_test(no_prefix_is_not_auto),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

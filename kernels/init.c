@@ -113,9 +113,7 @@ static qk_way zen4_way(qk_type type) {
 
 /* Zen 5 reads several streams with software prefetch as fast as one, faster while other programs use the memory, and
  * twice as fast where a block is not read in strict order (the K types). */
-static qk_way zen5_way(qk_type type) {
-    return type == QK_I2_256 ? QK_WAY_ALONE : QK_WAY_TURNS;
-}
+static qk_way zen5_way(qk_type type) { return type == QK_I2_256 ? QK_WAY_ALONE : QK_WAY_TURNS; }
 
 static qk_way way_for(qk_cpu_family cpu, qk_type type) {
     return cpu == QK_CPU_ZEN4 ? zen4_way(type) : cpu == QK_CPU_ZEN5 ? zen5_way(type) : QK_WAY_TURNS;

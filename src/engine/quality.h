@@ -13,7 +13,7 @@ int qsf_quality_open(QsfRuntime *r, QsfErr *err);
 
 /* Between two evals: chooses what qsf_forward_decode leaves out with this quality, from the file's importance of layers, or
  * from what the forward pass has measured so far. If other layers are skipped then, weights are pinned around them; if there
- * is no memory for that, the old plan stays in force, which changes the speed only. The ledger must not be frozen. Returns
+ * is no memory for that, the old plan stays in force; only the speed differs. The ledger must not be frozen. Returns
  * whether something has changed. */
 bool qsf_runtime_quality(QsfRuntime *r, float value);
 /* What a quality would leave out, chosen in the same way. */

@@ -79,8 +79,10 @@ arch_define_arm := -DQK_ARCH_ARM=1
 # itself.
 lean_debug = $(if $(filter -g,$(CFLAGS)),-g1)
 # KERNEL_EXTRA: for the kernels only; CI disables AddressSanitizer for them, because in their checks every
-# buffer is followed by a guard page.
-src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(KERNEL_EXTRA) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
+# buffer is followed by a guard page. Without optimization the frames of the attention kernels are larger than the stack of
+# a thread of the pool.
+kernel_opt = $(if $(filter kernels/generated/kv_%,$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
+src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(FRAME_FLAGS) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
             $(if $(filter src/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter ui/% tests/unit/ui_%,$1),$(UI_CFLAGS)) \

@@ -91,19 +91,25 @@ start() {
 screen() { tm capture-pane -p -t t; }
 keys() { tm send-keys -t t "$@"; }
 size() { tm resize-window -t t -x "$1" -y "$2"; }
-# see EXPRESSION [SECONDS]: waits until a line of the screen matches.
-see() {
-    tries=$((${2:-15} * 10))
+on_screen() { screen | grep -qE -- "$1"; }
+off_screen() { ! on_screen "$1"; }
+# wait_for SECONDS COMMAND...: until it succeeds; fails if it never does.
+wait_for() {
+    tries=$(($1 * 10))
+    shift
     while [ $tries -gt 0 ]; do
-        screen | grep -qE -- "$1" && return 0
+        "$@" && return 0
         sleep 0.1
         tries=$((tries - 1))
     done
     echo "---- the screen:"
     screen
-    fail "no /$1/ on the screen"
     return 1
 }
+# see EXPRESSION [SECONDS]: waits until a line of the screen matches.
+see() { wait_for "${2:-15}" on_screen "$1" || { fail "no /$1/ on the screen"; return 1; }; }
+# see_gone EXPRESSION: waits until no line matches.
+see_gone() { wait_for 15 off_screen "$1" || { fail "/$1/ stays on the screen"; return 1; }; }
 not_see() { if screen | grep -qE -- "$1"; then screen; fail "/$1/ on the screen"; fi; }
 # wide_enough COLUMNS: no line is longer than the window.
 wide_enough() {

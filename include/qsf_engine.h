@@ -149,6 +149,8 @@ typedef struct QSFRequest {
     const char *const *stop; /* (n_stop) strings that end the answer and are not part of it; not searched
                                 for in reasoning */
     size_t n_stop;
+    uint32_t
+        max_tokens; /* ends the answer after so many tokens, if the setting max_tokens does not before; 0 = none */
     const char *snapshot; /* a file that keeps the evaluated tokens of this conversation: what it has is not
                                 evaluated, and the rest is added after the answer. NULL = none. It has the permissions
                                 0600; in its folder, files of this kind (*.qsfsnap) belong to the engine */

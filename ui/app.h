@@ -42,8 +42,7 @@ typedef struct UiTyped {
 typedef struct UiCompact {
     uint32_t exchanges; /* that it replaces */
     bool go_on;         /* the last answer continues after it */
-    bool full;          /* it is long enough: the engine was told to stop */
-    uint32_t tokens;
+    bool cut;           /* it ended in the middle */
     UiBuf text;
 } UiCompact;
 

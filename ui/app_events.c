@@ -223,14 +223,13 @@ static void load_failed(UiApp *a, const QSFEvent *e) {
 
 static void request_ended(UiApp *a, const QSFEvent *e) {
     UiRequest was = a->running;
-    const bool stopped = e->type == QSF_EVENT_DONE && e->stop == QSF_STOP_INTERRUPTED;
     a->running = UI_REQUEST_NONE;
     if (was == UI_REQUEST_LOAD && e->type == QSF_EVENT_LOADED)
         model_loaded(a, e);
     else if (was == UI_REQUEST_LOAD)
         load_failed(a, e);
     else if (was == UI_REQUEST_SUMMARY)
-        ui_compact_end(a, stopped,
+        ui_compact_end(a, e->stop,
                        e->type == QSF_EVENT_DONE ? NULL
                        : e->text                 ? e->text
                                                  : "the engine failed");
@@ -264,8 +263,10 @@ static void take(UiApp *a, const QSFEvent *e) {
     }
     if (a->running == UI_REQUEST_NONE || e->request != a->request) return;
     if (e->type == QSF_EVENT_EVICTED) evicted(a);
-    if (a->running == UI_REQUEST_SUMMARY && (e->type == QSF_EVENT_TEXT || e->type == QSF_EVENT_REASONING))
-        ui_compact_text(a, e->text, e->type == QSF_EVENT_TEXT ? e->text_len : 0, e->tokens);
+    if (a->running == UI_REQUEST_SUMMARY && e->type == QSF_EVENT_TEXT)
+        ui_compact_text(a, e->text, e->text_len);
+    else if (a->running == UI_REQUEST_SUMMARY && e->type == QSF_EVENT_REASONING)
+        return; /* only the summary is kept */
     else if (e->type == QSF_EVENT_TEXT || e->type == QSF_EVENT_REASONING)
         answer_text(a, e);
     else if (e->type == QSF_EVENT_DONE || e->type == QSF_EVENT_ERROR || e->type == QSF_EVENT_LOADED)

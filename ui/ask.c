@@ -19,12 +19,18 @@ typedef struct Offers {
     char no_ctx[200];      /* why it is impossible */
 } Offers;
 
+/* The end of an answer may have more tokens as text than it had when it was written: not only must something leave, the rest
+ * must fit. */
+static bool makes_room(const UiApp *a, int64_t after, int64_t now) {
+    return after >= 0 && after < now && after < a->stats.ctx_size;
+}
+
 /* The fewest exchanges whose end frees an eighth of the context, or else all but the last. */
 static void offer_forget(const UiApp *a, Offers *o, int64_t now, int64_t system) {
     const uint32_t most = ui_exchanges(a);
     for (uint32_t n = 1; n < most; n++) {
         const int64_t after = ui_exchanges_after(a, n);
-        if (after < 0 || after >= now) continue;
+        if (!makes_room(a, after, now)) continue;
         o->forget = n;
         o->leave = now - after;
         o->read = after - system;
@@ -36,7 +42,7 @@ static void offer_compact(const UiApp *a, Offers *o, int64_t now, int64_t system
     const uint32_t n = ui_compact_choose(a);
     const int64_t after = n > 0 ? ui_exchanges_after(a, n) : -1;
     const int64_t most = ui_compact_tokens(a);
-    if (after < 0 || after + most >= now) return;
+    if (after < 0 || !makes_room(a, after + most, now)) return;
     o->compact = n;
     o->write = most;
     o->reread = after - system + most;
@@ -87,9 +93,14 @@ static void put_seconds(const UiApp *a, UiBuf *b, double read, double write) {
     ui_buf_printf(b, ", about %s", span);
 }
 
+static const char *why_not_forget(const UiApp *a) {
+    return ui_exchanges(a) > 1 ? "this exchange alone fills the context"
+                               : "there is nothing before this exchange";
+}
+
 static void put_forget(const UiApp *a, UiBuf *b, const Offers *o) {
     if (o->forget == 0) {
-        ui_buf_puts(b, "\n1 forget: cannot, there is nothing before this exchange");
+        ui_buf_printf(b, "\n1 forget: cannot, %s", why_not_forget(a));
         return;
     }
     char oldest[40];
@@ -184,9 +195,7 @@ bool ui_ask_key(UiApp *a, char key) {
         ui_forget(a, o.forget);
         (void)ui_app_ask(a, true);
     } else {
-        refuse(a, key == '3'   ? o.no_ctx
-                  : key == '2' ? "a summary would not make space"
-                               : "there is nothing before this exchange");
+        refuse(a, key == '3' ? o.no_ctx : key == '2' ? "a summary would not make space" : why_not_forget(a));
     }
     return true;
 }

@@ -124,7 +124,7 @@ uint32_t ui_compact_choose(const UiApp *a) {
 bool ui_compact(UiApp *a, uint32_t exchanges, bool go_on) {
     size_t n = 0;
     QSFMessage *m = summary_request(a, exchanges, &n);
-    QSFRequest r = { .messages = m, .n_messages = n };
+    QSFRequest r = { .messages = m, .n_messages = n, .max_tokens = ui_compact_tokens(a) };
     a->request = m ? a->engine.submit(a->engine.self, &r) : 0;
     free(m);
     if (a->request == 0) {
@@ -142,36 +142,37 @@ bool ui_compact(UiApp *a, uint32_t exchanges, bool go_on) {
     return true;
 }
 
-void ui_compact_text(UiApp *a, const char *text, size_t len, uint32_t tokens) {
+void ui_compact_text(UiApp *a, const char *text, size_t len) {
     UiCompact *c = &a->compact;
-    if (c->full) return;
-    c->tokens += tokens;
-    c->full = !ui_buf_add(&c->text, text, len) || c->tokens >= ui_compact_tokens(a);
-    if (c->full) a->engine.cancel(a->engine.self);
+    if (c->cut) return;
+    c->cut = !ui_buf_add(&c->text, text, len);
+    if (c->cut) a->engine.cancel(a->engine.self);
 }
 
 /* A summary that was cut ends after its last sentence, if it has one. */
 static void trim(UiCompact *c) {
     size_t len = c->text.len;
     const char *s = ui_buf_str(&c->text);
-    if (c->full)
+    if (c->cut)
         while (len > 0 && !strchr(".!?", s[len - 1])) len--;
     if (len == 0) len = c->text.len;
     while (len > 0 && strchr(" \t\n", s[len - 1])) len--;
     if (len < c->text.len) c->text.data[c->text.len = len] = '\0';
 }
 
-void ui_compact_end(UiApp *a, bool stopped, const char *error) {
+void ui_compact_end(UiApp *a, QSFStop stop, const char *error) {
     UiCompact c = a->compact;
+    const bool stopped = stop == QSF_STOP_INTERRUPTED && !c.cut;
     char oldest[40];
     ui_exchanges_oldest(c.exchanges, oldest, sizeof oldest);
     a->compact = (UiCompact){ 0 };
+    c.cut = c.cut || stop == QSF_STOP_LENGTH || stop == QSF_STOP_CONTEXT;
     trim(&c);
     const size_t start = strspn(ui_buf_str(&c.text), " \t\n");
     const char *text = ui_buf_str(&c.text) + start;
     if (error)
         ui_app_say(a, UI_ERROR, "nothing was compacted: %s", error);
-    else if (stopped && !c.full)
+    else if (stopped)
         ui_app_say(a, UI_NOTICE, "stopped: nothing was compacted");
     else if (!*text)
         ui_app_say(a, UI_ERROR, "nothing was compacted: the model wrote no summary");
@@ -179,7 +180,7 @@ void ui_compact_end(UiApp *a, bool stopped, const char *error) {
         ui_app_say(a, UI_ERROR, "out of memory: the exchanges were forgotten");
     else
         ui_app_say(a, UI_NOTICE, "compacted %s", oldest);
-    const bool done = !error && (c.full || !stopped) && *text;
+    const bool done = !error && !stopped && *text;
     ui_app_count_context(a);
     ui_buf_free(&c.text);
     if (done && c.go_on) (void)ui_app_ask(a, true);

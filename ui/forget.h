@@ -27,8 +27,8 @@ uint32_t ui_compact_tokens(const UiApp *a);
 /* Asks the model for a summary of the first exchanges, which then replaces them; go_on: the last answer continues
  * after that. false: impossible (reported). */
 bool ui_compact(UiApp *a, uint32_t exchanges, bool go_on);
-/* Events of that request: more text of `tokens` tokens, and its end; error NULL = it ended well. */
-void ui_compact_text(UiApp *a, const char *text, size_t len, uint32_t tokens);
-void ui_compact_end(UiApp *a, bool stopped, const char *error);
+/* Events of that request: more text, and its end; error NULL = there was none, and stop says why it ended. */
+void ui_compact_text(UiApp *a, const char *text, size_t len);
+void ui_compact_end(UiApp *a, QSFStop stop, const char *error);
 
 #endif

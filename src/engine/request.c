@@ -43,6 +43,7 @@ QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
     *c = (QsfRequestCopy){ .n_messages = r->n_messages,
                            .n_stop = r->n_stop,
                            .continue_last = r->continue_last,
+                           .max_tokens = r->max_tokens,
                            .snapshot_limit = r->snapshot_limit };
     c->messages = (QsfMsg *)(c + 1);
     c->stop = (const char **)(c->messages + r->n_messages);

@@ -13,6 +13,7 @@ typedef struct QsfRequestCopy {
     size_t n_stop;
     size_t text_bytes; /* of all messages */
     bool continue_last;
+    uint32_t max_tokens;  /* 0 = none */
     const char *snapshot; /* NULL = none */
     uint64_t snapshot_limit;
 } QsfRequestCopy;

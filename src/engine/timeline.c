@@ -213,6 +213,12 @@ static void note_evictions(Run *r) {
     if (r->g->evicted != NULL) r->g->evicted(r->g->arg, more);
 }
 
+static bool is_long(const Run *r) {
+    const uint32_t n = r->out->tokens;
+    return (r->params.max_tokens > 0 && n >= (uint32_t)r->params.max_tokens) ||
+           (r->g->max_tokens > 0 && n >= r->g->max_tokens);
+}
+
 /* Samples, emits and evaluates one token. */
 static int step(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
@@ -227,7 +233,7 @@ static int step(Run *r, QsfErr *err) {
     r->out->tokens++;
     if (r->g->tick != NULL) r->g->tick(r->g->arg, &s);
     deliver(r, id);
-    if (r->params.max_tokens > 0 && r->out->tokens >= (uint32_t)r->params.max_tokens) end(r, QSF_STOP_LENGTH);
+    if (is_long(r)) end(r, QSF_STOP_LENGTH);
     if (qsf_forward_room(f) == 0 && !evicts(t)) end(r, QSF_STOP_CONTEXT);
     if (cancelled(r)) end(r, QSF_STOP_INTERRUPTED);
     if (r->done) return QSF_OK;

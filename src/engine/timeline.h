@@ -35,6 +35,7 @@ typedef struct QsfGenerate {
     bool continues; /* the answer continues text that the reader sees (base model, continue_last) */
     const char *const *stop;
     size_t n_stop;
+    uint32_t max_tokens; /* of this answer; 0 = only that of the parameters */
     /* Read before every token (live parameters). With a quality below 1 prompts are evaluated with everything all the same, and
      * tokens of the answer with less; the next prompt evaluates those again. Raised, it evaluates the answer so far again. */
     void (*params)(void *arg, QSFParams *out);

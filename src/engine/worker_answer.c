@@ -103,6 +103,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         .continues = w->rt.tmpl == NULL || r->continue_last,
         .stop = r->stop,
         .n_stop = r->n_stop,
+        .max_tokens = r->max_tokens,
         .params = on_params,
         .text = on_text,
         .reasoning = on_reasoning,

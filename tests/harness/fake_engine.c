@@ -27,6 +27,7 @@ static uint64_t fake_submit(void *self, const QSFRequest *r) {
     (void)snprintf(f->snapshot, sizeof f->snapshot, "%s", r->snapshot ? r->snapshot : "");
     memset(f->roles, 0, sizeof f->roles);
     f->reasoning[0] = '\0';
+    f->max_tokens = r->max_tokens;
     f->n_stop = r->n_stop < 8 ? r->n_stop : 8;
     for (size_t i = 0; i < f->n_stop; i++) f->stop[i] = r->stop[i];
     for (size_t i = 0; i < r->n_messages && i + 1 < sizeof f->roles; i++) {

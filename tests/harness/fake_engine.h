@@ -33,6 +33,7 @@ typedef struct FakeEngine {
     char reasoning[200];    /* of the last message that had any */
     const char *stop[8];    /* (n_stop) as passed: valid while the app does not change them */
     size_t n_stop;
+    uint32_t max_tokens; /* of the last submit */
     bool go_on;
     QSFStats stats;
     QSFLayerStats layers[80];

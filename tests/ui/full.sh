@@ -65,11 +65,17 @@ grep -q '"kind":"forget".*"n":2' "$files/talk.jsonl" || fail "no record of what 
 
 # Compact, on a narrow screen.
 start 40 12 "'$chat' '$stories' --temp 0 -c 256 -n 30 --session small"
-see ' ctx0%' && keys 'Once there was a cat.' Enter && see ' 30/30 '
-for text in 'One day a dog came.' 'Then a bird sang.' 'And a fish?'; do
-    keys "$text" Enter && see "$text" && see ' 30/30 '
+answered() { [ "$(grep -c '"role":"assistant"' "$files/small.jsonl")" = "$1" ]; }
+see ' ctx0%'
+answers=0
+for text in 'Once there was a cat.' 'One day a dog came.' 'Then a bird sang.' 'And a fish?'; do
+    answers=$((answers + 1))
+    keys "$text" Enter
+    wait_for 15 answered $answers || fail "no answer $answers"
 done
-keys '/max-tokens 0' Enter && keys '/ignore-eos on' Enter && keys 'Who was happy?' Enter
+keys '/max-tokens 0' Enter && see 'max-tokens 30 -> 0' # keys that come at once are a paste
+keys '/ignore-eos on' Enter && see 'ignore-eos off -> on'
+keys 'Who was happy?' Enter
 see '^─ 1 forget  2 compact  3 enlarge  4 stop'
 wide_enough 40
 keys '2'

@@ -278,6 +278,25 @@ static void a_slow_reader_gets_everything_in_one_read(void **state) {
     qsf_worker_stop(w);
 }
 
+/* The smaller limit of a request's own and the parameter's. */
+static void a_request_has_its_own_limit(void **state) {
+    static const struct {
+        int32_t param;
+        uint32_t own, is;
+    } cases[] = { { 0, 3, 3 }, { 5, 3, 3 }, { 2, 3, 2 }, { 4, 0, 4 } };
+    const QSFMessage m = { .role = "user", .content = "hello there", .len = 11 };
+    (void)state;
+    QSFWorker *w = qsf_rig_worker_with(tiny, 5);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const QSFRequest r = { .messages = &m, .n_messages = 1, .max_tokens = cases[i].own };
+        qsf_rig_set_max(w, cases[i].param);
+        const QsfSeen *s = qsf_rig_finish(w, qsf_worker_submit(w, &r));
+        assert_int_equal(s->end.tokens, cases[i].is);
+        assert_int_equal(s->end.stop, QSF_STOP_LENGTH);
+    }
+    qsf_worker_stop(w);
+}
+
 static void a_failed_load_keeps_the_previous_state(void **state) {
     (void)state;
     QSFStats st;
@@ -538,6 +557,7 @@ int main(void) {
         cmocka_unit_test(cancel_while_loading),
         cmocka_unit_test(parameters_change_in_the_middle_of_an_answer),
         cmocka_unit_test(a_slow_reader_gets_everything_in_one_read),
+        cmocka_unit_test(a_request_has_its_own_limit),
         cmocka_unit_test(a_failed_load_keeps_the_previous_state),
         cmocka_unit_test(a_vocabulary_answers_nothing),
         cmocka_unit_test(a_template_is_changed_without_reading_the_weights_again),

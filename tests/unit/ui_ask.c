@@ -52,6 +52,23 @@ static void test_costs(void **state) {
     assert_int_equal(x->app.exit_code, 0);
 }
 
+/* More tokens than the context has room for, however much is forgotten. */
+static void test_too_long(void **state) {
+    Fixture *x = *state;
+    char text[CTX + 1];
+    memset(text, 'a', CTX);
+    text[CTX] = '\0';
+    say(x, "question1");
+    answer(x, "answer1, which has forty-one characters.!");
+    full(x, "question2", text);
+    has(last_said(x, UI_NOTICE), "1 forget: cannot, this exchange alone fills the context");
+    has(last_said(x, UI_NOTICE), "2 compact: cannot, a summary would not make space");
+    assert_true(ui_ask_key(&x->app, '1'));
+    has(last_said(x, UI_NOTICE), "that is not possible: this exchange alone fills the context");
+    assert_true(ui_ask_key(&x->app, '3'));
+    assert_int_equal(x->app.settings.ctx, 2 * CTX);
+}
+
 static void test_forget(void **state) {
     Fixture *x = *state;
     fill(x);
@@ -86,15 +103,14 @@ static void test_compact(void **state) {
     assert_string_equal(last_text(x), "Two numbers.");
 }
 
-/* A summary that becomes too long is stopped and ends after a sentence. */
+/* A summary has a limit, and one that reaches it ends after a sentence. */
 static void test_long_summary(void **state) {
     Fixture *x = *state;
     fill(x);
     assert_true(ui_ask_key(&x->app, '2'));
-    for (int i = 0; i < 30; i++) fake_text(&x->engine, i == 9 ? "." : "b");
-    ui_app_pump(&x->app);
-    assert_int_equal(x->engine.n_cancels, 1);
-    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 24);
+    assert_int_equal(x->engine.max_tokens, CTX / 8);
+    for (int i = 0; i < 25; i++) fake_text(&x->engine, i == 9 ? "." : "b");
+    fake_done(&x->engine, QSF_STOP_LENGTH, 25);
     ui_app_pump(&x->app);
     answer(x, "!");
     say(x, "/undo");
@@ -226,9 +242,9 @@ static void test_commands(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_costs),    T(test_forget),  T(test_compact),  T(test_long_summary), T(test_stopped_summary),
-        T(test_enlarge),  T(test_refused), T(test_messages), T(test_pipe),         T(test_session),
-        T(test_commands),
+        T(test_costs),           T(test_too_long), T(test_forget),  T(test_compact),  T(test_long_summary),
+        T(test_stopped_summary), T(test_enlarge),  T(test_refused), T(test_messages), T(test_pipe),
+        T(test_session),         T(test_commands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

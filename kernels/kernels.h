@@ -104,10 +104,6 @@ typedef struct qk_table {
     /* y[i] = sum over k of x[k][i] * w[k][i] + bias[i]; bias may be NULL. */
     void (*conv)(float *y, const float *const *x, const float *const *w, size_t kernel, const float *bias,
                  size_t n);
-    /* One head row in 4 bits: element i in byte i / 2, low nibble first; scale and min are halves. min NULL:
-     * x = (q - 8) * scale, else x = min + q * scale. */
-    void (*kv_quantize4)(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);
-    void (*kv_dequantize4)(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n);
 } qk_table;
 
 /* Fills the table: reference first, then every level up to `level` overlays what it has. level

@@ -67,6 +67,12 @@ QK_KVP size_t qk_kvp_group(int bits, int which, size_t g, size_t lane, size_t di
     return g * qk_kvp_words(bits) * qk_kvp_stride(which, dim) + lane * sizeof(uint32_t);
 }
 
+/* The smallest half that is at least x >= 0, so that nothing is clipped where halves are coarse. */
+QK_KVP uint16_t qk_half_above(float x) {
+    const uint16_t h = qk_f32_to_f16(x);
+    return (uint16_t)(qk_f16_to_f32(h) < x ? h + 1 : h);
+}
+
 /* The scale of n elements: the one with the largest magnitude becomes the lowest code, so it is negative if that element is
  * positive. A NaN makes it NaN. */
 QK_KVP uint16_t qk_kvp_scale(int bits, const float *x, size_t n) {

@@ -25,7 +25,7 @@ const char *qk_way_name(qk_way way); /* "turns" "alone" "far" */
 
 /* With at least QK_TILE_COLS columns, matmul and matmul16 unpack QK_TILE_ROWS rows at a time and compute all of them even
  * if the range ends earlier: ranges that begin at multiples of it waste no work. */
-enum { QK_TILE_ROWS = 64, QK_TILE_COLS = 13 };
+enum { QK_TILE_ROWS = 64, QK_TILE_COLS = 9 };
 
 /* y[c * y_stride + r] = sum_i w[r][i] * x[c][i]   for rows r, columns c. */
 typedef struct qk_mm {

@@ -14,11 +14,9 @@
 #define QK_KV_STORE(isa, fmt, NAME, bits, latent, dims) \
     void qk_kv_##fmt##_store_##isa(void *tiles, int which, size_t pos, const float *x, size_t dim);
 
-#define QK_KV_OPS(isa)                                                                                \
-    QK_KV_TYPES(QK_KV_ATTEND, isa)                                                                    \
-    QK_KV_ROUNDED(QK_KV_STORE, isa)                                                                   \
-    void qk_kv_quantize4_##isa(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n); \
-    void qk_kv_dequantize4_##isa(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n);
+#define QK_KV_OPS(isa)             \
+    QK_KV_TYPES(QK_KV_ATTEND, isa) \
+    QK_KV_ROUNDED(QK_KV_STORE, isa)
 
 /* Stores them in the table. */
 #define QK_SET_KV_ATTEND(isa, fmt, NAME, bits, latent, dims)             \
@@ -27,12 +25,10 @@
     (t)->kv[QK_KV_##NAME].merge = qk_kv_##fmt##_merge_##isa;
 #define QK_SET_KV_STORE(isa, fmt, NAME, bits, latent, dims) \
     (t)->kv[QK_KV_##NAME].store = qk_kv_##fmt##_store_##isa;
-#define QK_SET_KV(t, isa)                              \
-    do {                                               \
-        QK_KV_TYPES(QK_SET_KV_ATTEND, isa)             \
-        QK_KV_ROUNDED(QK_SET_KV_STORE, isa)            \
-        (t)->kv_quantize4 = qk_kv_quantize4_##isa;     \
-        (t)->kv_dequantize4 = qk_kv_dequantize4_##isa; \
+#define QK_SET_KV(t, isa)                   \
+    do {                                    \
+        QK_KV_TYPES(QK_SET_KV_ATTEND, isa)  \
+        QK_KV_ROUNDED(QK_SET_KV_STORE, isa) \
     } while (0)
 
 /* The levels with ALL or PACKED in kernels/formats.h. */

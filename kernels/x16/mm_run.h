@@ -11,8 +11,10 @@
 
 enum {
     /* minimum number of columns for which unpacking a tile pays off */
-    TILE_FROM_COLS = FEW_COLS == 1 ? 3 : QK_TILE_COLS,
-    PART_COLS = 128 /* columns of a pass: their results are contiguous, wherever the columns of y are */
+    TILE_FROM_COLS = FEW_COLS == 1 ? 3
+                     : L == 8      ? 5
+                                   : QK_TILE_COLS,
+    PART_COLS = 256 /* columns of a pass: their results are contiguous, wherever the columns of y are */
 };
 
 static size_t blocks_of(const qk_mm *m, size_t u) {
@@ -71,17 +73,47 @@ static void mv_cols(const qk_mm *m, size_t r, size_t n, int packed) {
 
 typedef float part_col[TILE_ROWS];
 
-/* Unit u of a tile of n rows times the columns [c0, c1). */
-static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t n, size_t u, size_t c0,
-                     size_t c1) {
+/* What is unpacked next: a bit of it is prefetched with every few columns. */
+typedef struct upcoming {
+    const uint8_t *p; /* NULL: nothing */
+    size_t stride;    /* bytes between its groups */
+    size_t at, step;  /* of a group: bytes done, and bytes at a time */
+} upcoming;
+
+/* The unit after u of the interleaved rows from r on, or the first one of the next tile; n_cols: those that are multiplied before. */
+static upcoming unit_after(const qk_mm *m, size_t r, size_t u, size_t n_cols) {
+    const size_t unit = UNIT_BLOCKS * GROUP_BLOCK;
+    const int last = (u + 1) * UNIT >= m->k;
+    return (upcoming){ .p = qk_mm_row(m, last ? r + TILE_ROWS : r) + (last ? 0 : (u + 1) * unit),
+                       .stride = QK_GROUP * m->row_bytes,
+                       .step = (unit * WIDTH / n_cols / 64 + 1) * 64 };
+}
+
+QK_INLINE void prefetch_some(upcoming *w) {
+    if (!w->p || w->at >= UNIT_BLOCKS * GROUP_BLOCK) return;
+    for (size_t g = 0; g < TILE_ROWS / QK_GROUP; g++)
+        for (size_t i = 0; i < w->step; i += 64) l_prefetch(w->p + g * w->stride + w->at + i);
+    w->at += w->step;
+}
+
+/* n rows of a tile times WIDTH columns. A function, so that the compiler has nothing else to keep in registers. */
+static __attribute__((noinline)) void tile_block(part_col *part, const tile *t, size_t n, const columns *x,
+                                                 size_t blocks, int first) {
+    for (int r = 0; r < (int)n; r += R * L) tile_cols(&part[0][r], t, r, x, blocks, first, WIDTH);
+}
+
+/* Unit u of a tile of n rows times the columns [c0, c1). The last column is repeated to fill a block: fewer columns would
+ * take longer, because each sum waits for the one before. */
+static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t n, size_t u, size_t c0, size_t c1,
+                     upcoming next) {
     const size_t blocks = blocks_of(m, u);
-    columns x = columns_at(m, c0, u, c1 - c0 < COLS ? (int)(c1 - c0) : COLS);
-    for (; c0 + COLS <= c1; c0 += COLS, part += COLS) {
-        for (int r = 0; r < (int)n; r += R * L) tile_cols(&part[0][r], t, r, &x, blocks, u == 0, COLS);
-        for (int i = 0; i < COLS; i++) x.q[i] += COLS * m->x_stride;
+    columns x = columns_at(m, c0, u, c1 - c0 < WIDTH ? (int)(c1 - c0) : WIDTH);
+    for (; c0 < c1; c0 += WIDTH, part += WIDTH) {
+        for (size_t i = c1 - c0; i < WIDTH; i++) x.q[i] = x.q[c1 - c0 - 1];
+        prefetch_some(&next);
+        tile_block(part, t, n, &x, blocks, u == 0);
+        for (int i = 0; i < WIDTH; i++) x.q[i] += WIDTH * m->x_stride;
     }
-    for (; c0 < c1; c0++, part++, x.q[0] += m->x_stride)
-        for (int r = 0; r < (int)n; r += R * L) tile_cols(&part[0][r], t, r, &x, blocks, u == 0, 1);
 }
 
 static void store_part(const qk_mm *m, const part_col *part, size_t r, size_t n, size_t c0, size_t c1) {
@@ -97,7 +129,7 @@ static void store_part(const qk_mm *m, const part_col *part, size_t r, size_t n,
 /* n rows starting at r, at most one tile, times the columns [c0, c1), at most one pass. */
 static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, int packed) {
     uint8_t scratch[UNIT_BLOCKS * GROUP_BLOCK];
-    _Alignas(64) part_col part[PART_COLS];
+    _Alignas(64) part_col part[PART_COLS + WIDTH - 1];
     tile t;
     for (size_t u = 0; u * UNIT < m->k; u++) {
         const size_t blocks = blocks_of(m, u);
@@ -105,7 +137,8 @@ static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, in
             const source s = source_at(m, r + i, r + n, packed);
             fill_tile(&t, unit_at(&s, u, blocks, scratch), (int)i, blocks);
         }
-        tile_all(part, m, &t, n, u, c0, c1);
+        const upcoming none = { 0 };
+        tile_all(part, m, &t, n, u, c0, c1, packed ? unit_after(m, r, u, c1 - c0) : none);
     }
     store_part(m, part, r, n, c0, c1);
 }

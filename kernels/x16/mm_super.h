@@ -6,7 +6,7 @@
  * The sum of a super-block, including the scales of its sub-blocks, is an exact integer; then acc += (d * dx)
  * * sum and acc -= (dmin * dx) * mins run over the super-blocks in order. Few columns: straight from the
  * planes, one at a time. Many: tiles of 64 rows are unpacked once and multiplied with all columns, R vectors
- * of rows with COLS columns at a time, so that each load is used for several products: a core that starts two
+ * of rows with WIDTH columns at a time, so that each load is used for several products: a core that starts two
  * products per cycle would otherwise wait for loads. */
 #ifndef QSF_KERNELS_X16_MM_SUPER_H
 #define QSF_KERNELS_X16_MM_SUPER_H

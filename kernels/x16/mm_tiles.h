@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shared start of mm_block.h and mm_super.h: access to rows, and the register block of unpacked weights with
  * several columns. Both work on units of 256 elements. A tile is one unit of 64 rows. R vectors of rows are
- * multiplied with COLS columns at a time, so that each load is used for several products: a core that starts
+ * multiplied with WIDTH columns at a time, so that each load is used for several products: a core that starts
  * two products per cycle would otherwise wait for loads. */
 #ifndef QSF_KERNELS_X16_MM_TILES_H
 #define QSF_KERNELS_X16_MM_TILES_H
@@ -64,9 +64,10 @@ enum {
                  : PAIRS_FIT >= 2 ? 2
                                   : 0, /* divide a sub-block */
     TILE_ROWS = QK_TILE_ROWS,          /* rows that share a pass over the columns */
-    COLS = 4,
-    R = L == 16 ? 4 : 2,           /* a register block: columns, vectors of rows */
-    MV_GROUPS = 8,                 /* groups of rows that may be read together for few columns */
+    COLS = 4,                          /* columns that share the weights of a group, without a tile */
+    R = L == 16 ? 4 : 2,               /* a register block of a tile: vectors of rows, */
+    WIDTH = 3,     /* and columns: the sums of four and the totals would not fit the registers */
+    MV_GROUPS = 8, /* groups of rows that may be read together for few columns */
     FEW_COLS = FMT_FEW ? COLS : 1, /* columns for which a group is read once, without a tile */
     SHARE = L >
             4 /* vectors of a group share each dword of a column: with four of them the code would get long */

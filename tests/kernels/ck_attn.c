@@ -537,67 +537,7 @@ static void check_attend_all(const qk_table *t, int kv) {
     check_nan(t, kv);
 }
 
-/* --- 4 bits --- */
-
-static double at4(const uint8_t *q, uint16_t scale, const uint16_t *min, size_t i) {
-    const int v = q[i / 2] >> i % 2 * 4 & 15;
-    return min ? ck_half(*min) + v * ck_half(scale) : (v - 8) * ck_half(scale);
-}
-
-/* Within half a step of x, and the bytes of the reference. */
-static void quantize4_case(const qk_table *t, size_t n, ck_kind kind, int with_min) {
-    uint16_t d = 0, m = 0, ref_d = 0, ref_m = 0;
-    uint8_t want[MAX_DIM / 2], *q = ck_tail(SLOT_K, (n + 1) / 2);
-    float *x = ck_tail(SLOT_Q, n * sizeof *x);
-    qk_table ref;
-    ck_fill_floats(x, n, kind);
-    for (size_t i = 0; i < n; i++) x[i] *= fabsf(x[i]) > 0x1p15f ? 0x1p-30f : 1; /* the maximum of a half */
-    qk_table_init(&ref, QK_LEVEL_REF);
-    t->kv_quantize4(q, &d, with_min ? &m : NULL, x, n);
-    ref.kv_quantize4(want, &ref_d, with_min ? &ref_m : NULL, x, n);
-    if (d != ref_d || m != ref_m || memcmp(q, want, (n + 1) / 2) != 0)
-        ck_error("not the bytes of the reference (%zu elements, %s)", n, ck_kind_name(kind));
-    double low = 0, high = 0, max = 0;
-    for (size_t i = 0; i < n; i++) {
-        low = i ? fmin(low, (double)x[i]) : (double)x[i];
-        high = i ? fmax(high, (double)x[i]) : (double)x[i];
-        max = fmax(max, fabs((double)x[i]));
-    }
-    const double step = with_min ? (high - low + max * 0x1p-10 + 0x1p-24) / 15 : max / 7;
-    for (size_t i = 0; i < n; i++)
-        ck_near("quantized", i, at4(q, d, with_min ? &m : NULL, i), (double)x[i],
-                step * 0.5 * (1 + 0x1p-9) + 0x1p-24);
-}
-
-static void check_quantize4(const qk_table *t, int arg) {
-    (void)arg;
-    for (size_t n = 1; n <= 130; n++)
-        for (int kind = 0; kind < CK_KINDS; kind++) {
-            quantize4_case(t, n, (ck_kind)kind, 0);
-            quantize4_case(t, n, (ck_kind)kind, 1);
-        }
-}
-
-static void check_dequantize4(const qk_table *t, int arg) {
-    (void)arg;
-    for (size_t n = 1; n <= 130; n++)
-        for (int with_min = 0; with_min < 2; with_min++) {
-            uint8_t *q = ck_tail(SLOT_K, (n + 1) / 2);
-            float *x = ck_dst(SLOT_Y, n);
-            const uint16_t d = qk_f32_to_f16(fabsf(ck_normal())), m = qk_f32_to_f16(ck_normal());
-            ck_fill_bytes(q, (n + 1) / 2);
-            t->kv_dequantize4(x, q, d, with_min ? &m : NULL, n);
-            ck_dst_ok(SLOT_Y, n);
-            for (size_t i = 0; i < n; i++) {
-                const double want = at4(q, d, with_min ? &m : NULL, i);
-                ck_near("dequantized", i, (double)x[i], want, CK_EPS * fabs(want));
-            }
-        }
-}
-
 void ck_test_kv(const qk_table *t) {
-    ck_check("kv_quantize4", (ck_fn)t->kv_quantize4, check_quantize4, t, 0);
-    ck_check("kv_dequantize4", (ck_fn)t->kv_dequantize4, check_dequantize4, t, 0);
     for (int kv = 0; kv < QK_KV_N; kv++) {
         const qk_kv_ops *ops = &t->kv[kv];
         char name[32];

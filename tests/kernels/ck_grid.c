@@ -77,8 +77,6 @@ static const struct {
     OP("delta", delta, ALL),
     OP("wkv", wkv, ALL),
     OP("conv", conv, ALL),
-    OP("kv_quantize4", kv_quantize4, ALL | DOTS),
-    OP("kv_dequantize4", kv_dequantize4, ALL | DOTS),
     QK_KV_ROUNDED(KV_STORE, ) QK_KV_TYPES(KV_ATTEND, ) OP("kv_f32_store", kv[QK_KV_F32].store, 0),
 };
 

@@ -43,7 +43,6 @@ static const qk_table ref_table = {
     .layer_norm = qk_layer_norm_ref,
     .rope_pairs_batch = qk_rope_pairs_batch_ref,
     .rope_halves_batch = qk_rope_halves_batch_ref,
-    .softmax = qk_softmax_ref,
     .softmax_t = qk_softmax_t_ref,
     .silu_mul = qk_silu_mul_ref,
     .gelu_mul = qk_gelu_mul_ref,

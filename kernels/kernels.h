@@ -70,8 +70,6 @@ typedef struct qk_table {
      * stay. */
     void (*rope_pairs_batch)(const qk_rope *r);
     void (*rope_halves_batch)(const qk_rope *r);
-    /* In place, stable (maximum subtracted). n >= 1. */
-    void (*softmax)(float *x, size_t n);
     /* y = softmax(x / temperature), temperature > 0; y may be x. n >= 1. Returns the entropy of y in nats. */
     float (*softmax_t)(float *y, const float *x, size_t n, float temperature);
     /* gate[i] = act(gate[i]) * up[i], in place on gate; up NULL = act only. gelu is the tanh form. */

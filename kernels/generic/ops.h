@@ -12,7 +12,6 @@
     void qk_scale_##isa(float *y, float a, size_t n);                                                        \
     size_t qk_argmax_##isa(const float *x, size_t n);                                                        \
     void qk_rms_norm_##isa(float *y, const float *x, const float *w, size_t n, float eps);                   \
-    void qk_softmax_##isa(float *x, size_t n);                                                               \
     void qk_silu_mul_##isa(float *gate, const float *up, size_t n);                                          \
     void qk_gelu_mul_##isa(float *gate, const float *up, size_t n);                                          \
     void qk_layer_norm_##isa(float *y, const float *x, const float *w, const float *b, size_t n, float eps); \
@@ -47,7 +46,6 @@ QK_LEVELS(QK_OPS_LEVEL)
         (t)->quantize[QK_ACT_Q8] = qk_quantize_q8_##isa;     \
         (t)->quantize[QK_ACT_Q8K] = qk_quantize_q8k_##isa;   \
         (t)->rms_norm = qk_rms_norm_##isa;                   \
-        (t)->softmax = qk_softmax_##isa;                     \
         (t)->silu_mul = qk_silu_mul_##isa;                   \
         (t)->gelu_mul = qk_gelu_mul_##isa;                   \
         (t)->add = qk_add_##isa;                             \

@@ -12,23 +12,6 @@ QK_INLINE float greatest(const float *x, size_t n) {
     return v_largest(max);
 }
 
-void QK_FN(softmax)(float *x, size_t n) {
-    const vf max = v_set(greatest(x, n));
-    vf sum = v_set(0);
-    size_t i = 0;
-    for (; i + V <= n; i += V) {
-        const vf e = v_exp(v_sub(v_load(x + i), max));
-        v_store(x + i, e);
-        sum = v_add(sum, e);
-    }
-    if (i < n) {
-        const vf e = v_exp(v_sub(v_load_some(x + i, n - i), max));
-        v_store_some(x + i, n - i, e);
-        sum = v_add(sum, v_keep(e, n - i));
-    }
-    QK_FN(scale)(x, 1.0f / v_sum(sum), n);
-}
-
 /* y = exp(z) with z = (x - max) * inv, clamped to -150, where v_exp is 0; accumulates y and y * z. */
 QK_INLINE void exp_block(float *y, const float *x, size_t n, vf max, vf inv, vf *sum, vf *weighted) {
     const vf low = v_set(-150.0f);

@@ -28,7 +28,6 @@ void qk_rms_norm_ref(float *y, const float *x, const float *w, size_t n, float e
 void qk_layer_norm_ref(float *y, const float *x, const float *w, const float *b, size_t n, float eps);
 void qk_rope_pairs_batch_ref(const qk_rope *r);
 void qk_rope_halves_batch_ref(const qk_rope *r);
-void qk_softmax_ref(float *x, size_t n);
 float qk_softmax_t_ref(float *y, const float *x, size_t n, float temperature);
 void qk_silu_mul_ref(float *gate, const float *up, size_t n);
 void qk_gelu_mul_ref(float *gate, const float *up, size_t n);

@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Softmax with the maximum subtracted, optionally with a temperature. */
+/* Softmax with a temperature; the maximum is subtracted. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
-
-void qk_softmax_ref(float *x, size_t n) {
-    float max = x[0];
-    double sum = 0;
-    for (size_t i = 1; i < n; i++) max = x[i] > max ? x[i] : max;
-    for (size_t i = 0; i < n; i++) {
-        x[i] = expf(x[i] - max);
-        sum += (double)x[i];
-    }
-    const float r = (float)(1.0 / sum);
-    for (size_t i = 0; i < n; i++) x[i] *= r;
-}
 
 /* With z = (x - max) / t and S the sum of exp(z), the entropy is log S - sum(exp(z) z) / S, which needs no
  * logarithm per element. Where exp(z) is 0 as a float, z may be an infinity and must not be multiplied. */

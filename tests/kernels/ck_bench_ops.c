@@ -32,10 +32,6 @@ static void run_mul(const qk_table *t) {
 static void run_scale(const qk_table *t) { t->scale(b.y, -1.0f, ACT); }
 static void run_rms(const qk_table *t) { t->rms_norm(b.y, b.x, b.w, ACT, 1e-5f); }
 static void run_layer(const qk_table *t) { t->layer_norm(b.y, b.x, b.w, b.w, ACT, 1e-5f); }
-static void run_softmax(const qk_table *t) {
-    copy();
-    t->softmax(b.y, ACT);
-}
 static void run_silu(const qk_table *t) {
     copy();
     t->silu_mul(b.y, b.w, ACT);
@@ -87,7 +83,6 @@ static const struct {
     { "layer_norm", run_layer, ACT },
     { "rope_pairs_batch", run_pairs_batch, ACT },
     { "rope_halves_batch", run_halves_batch, ACT },
-    { "softmax", run_softmax, ACT },
     { "silu_mul", run_silu, ACT },
     { "gelu_mul", run_gelu, ACT },
     { "relu2_mul", run_relu2, ACT },

@@ -58,7 +58,6 @@ static const struct {
     OP("layer_norm", layer_norm, ALL),
     OP("rope_pairs_batch", rope_pairs_batch, ALL),
     OP("rope_halves_batch", rope_halves_batch, ALL),
-    OP("softmax", softmax, ALL),
     OP("softmax_t", softmax_t, ALL),
     OP("silu_mul", silu_mul, ALL),
     OP("gelu_mul", gelu_mul, ALL),

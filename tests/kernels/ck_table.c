@@ -48,7 +48,6 @@ static void check_ops(const qk_table *t) {
         (ck_fn)t->layer_norm,
         (ck_fn)t->rope_pairs_batch,
         (ck_fn)t->rope_halves_batch,
-        (ck_fn)t->softmax,
         (ck_fn)t->silu_mul,
         (ck_fn)t->gelu_mul,
         (ck_fn)t->relu2_mul,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plain vector operations, softmax and argmax. */
+/* Plain vector operations and argmax. */
 #include <math.h>
 #include <string.h>
 
@@ -83,38 +83,9 @@ static void check_argmax(const qk_table *t, int arg) {
         }
 }
 
-/* x - max rounds once, which exp turns into a relative error of eps * |x - max|. */
-static void check_softmax_of(const qk_table *t, size_t n, float spread) {
-    float before[MAX_N], max, *x = ck_dst(SLOT_Y, n);
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) before[i] = x[i] = ck_normal() * spread;
-    if (n > 3) before[3] = x[3] = -INFINITY;
-    max = x[0];
-    for (size_t i = 0; i < n; i++) max = x[i] > max ? x[i] : max;
-    for (size_t i = 0; i < n; i++) sum += exp((double)before[i] - (double)max);
-    t->softmax(x, n);
-    ck_dst_ok(SLOT_Y, n);
-    for (size_t i = 0; i < n; i++) {
-        const double want = exp((double)before[i] - (double)max) / sum;
-        const double away = isinf(before[i]) ? 0 : fabs((double)before[i] - (double)max);
-        ck_near("softmax", i, (double)x[i], want, want * CK_EPS * (8 + away + (double)n / 16) + 0x1p-125);
-    }
-}
-
-static void check_softmax(const qk_table *t, int arg) {
-    (void)arg;
-    for (int s = 0; s < N_SIZES; s++) {
-        check_softmax_of(t, sizes[s], 0.0f);
-        check_softmax_of(t, sizes[s], 1.0f);
-        check_softmax_of(t, sizes[s], 30.0f);
-        check_softmax_of(t, sizes[s], 1000.0f);
-    }
-}
-
 void ck_test_vec(const qk_table *t) {
     ck_check("add", (ck_fn)t->add, check_add, t, 0);
     ck_check("mul", (ck_fn)t->mul, check_mul, t, 0);
     ck_check("scale", (ck_fn)t->scale, check_scale, t, 0);
     ck_check("argmax", (ck_fn)t->argmax, check_argmax, t, 0);
-    ck_check("softmax", (ck_fn)t->softmax, check_softmax, t, 0);
 }

@@ -146,8 +146,12 @@ static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
     kv_view x = { .tiles = tiles };
     x.k = kv_tiles_at(w, w->a->k, w->fk, b);
     x.v = kv_tiles_at(w, v, w->fv, b);
-    x.k.ahead = x.v.at[0];
-    x.v.ahead = kv_tiles_at(w, w->a->k, w->fk, b + QK_KV_BLOCK).at[0];
+    const kv_tiles next_k = kv_tiles_at(w, w->a->k, w->fk, b + QK_KV_BLOCK),
+                   next_v = kv_tiles_at(w, v, w->fv, b + QK_KV_BLOCK);
+    /* Blocks of floats may be too large for three of them in the first cache. */
+    const int packed = w->fk->scores && w->fv->rows;
+    x.k.ahead = packed ? next_k.at[0] : x.v.at[0];
+    x.v.ahead = packed ? next_v.at[0] : next_k.at[0];
     x.all = kv_sees_all(w, b);
     const int open = w->n > KV_GROUP || !w->a->v || w->pad != w->dim || tiles < KV_TILES;
     x.open_k = open && !w->fk->scores;

@@ -87,10 +87,18 @@ QK_INLINE lf kv_of_ints(int bits, li high, li low, const kv_int *x, int planes) 
     return l_mulf(l_addf(l_mulf(h, l_setf(128.0f)), l), l_setf(x->scale));
 }
 
-/* Prefetches tile t of those that are needed next: once, for the first queries. */
-QK_INLINE void kv_ahead_tile(int bits, const kv_work *w, size_t i, const char *ahead, size_t t) {
-    const size_t bytes = qk_kvp_tile_bytes(bits, w->dim);
-    for (size_t at = 0; i == 0 && at < bytes; at += 64) __builtin_prefetch(ahead + t * bytes + at);
+/* Prefetches a group of nv vectors, `apart` bytes from each other, of what is needed next; at NULL nothing. A few lines in
+ * each step: the first cache waits for only about 24 at a time. */
+QK_INLINE void kv_ahead_group(const char *at, size_t words, size_t stride, int nv, size_t apart) {
+    if (!at) return;
+    QK_UNROLL for (int v = 0; v < nv; v++) for (size_t i = 0; i < words; i++)
+        __builtin_prefetch(at + (size_t)v * apart + i * stride);
+}
+
+/* The same of the scales of n tiles. */
+QK_INLINE void kv_ahead_scales(int bits, const kv_work *w, size_t i, const char *ahead, size_t n) {
+    const size_t bytes = qk_kvp_tile_bytes(bits, w->dim), codes = qk_kvp_bytes(bits, w->dim);
+    for (size_t t = 0; i == 0 && t < n; t++) __builtin_prefetch(ahead + t * bytes + codes);
 }
 
 /* --- K --- */
@@ -120,7 +128,7 @@ static void kv_pack_ints(const kv_work *w, size_t i, float *x, int n_planes) {
 
 /* What a plane of the queries from i on adds up with keys of nv vectors of positions, from position `at` of the block on. */
 QK_INLINE void kv_score_plane(int bits, const kv_work *w, const int8_t *x, const kv_tiles *k, size_t at,
-                              int nq, int nv, li acc[KV_GROUP][4]) {
+                              const char *ahead, int nq, int nv, li acc[KV_GROUP][4]) {
     const size_t elems = qk_kvp_elems(bits), stride = qk_kvp_stride(0, w->dim),
                  step = qk_kvp_words(bits) * stride, groups = qk_kvp_groups(bits, w->dim),
                  next = w->pad * sizeof(float);
@@ -132,6 +140,8 @@ QK_INLINE void kv_score_plane(int bits, const kv_work *w, const int8_t *x, const
         QK_UNROLL for (int r = 0; r < nq; r++) sum[r][v] = l_set(0);
     }
     for (size_t g = 0; g < groups; g++, x += elems) {
+        kv_ahead_group(ahead ? ahead + g * step : ahead, qk_kvp_words(bits), stride, nv,
+                       qk_kvp_tile_bytes(bits, w->dim));
         QK_UNROLL for (int j = 0; j < (int)elems / 4; j++) {
             li codes[4];
             QK_UNROLL for (int v = 0; v < nv; v++) codes[v] = kv_codes(bits, p[v] + g * step, stride, j);
@@ -147,9 +157,10 @@ QK_INLINE void kv_score_plane(int bits, const kv_work *w, const int8_t *x, const
 QK_INLINE void kv_score_part_ints(int bits, const kv_work *w, size_t i, const kv_tiles *k, size_t at, int nq,
                                   int nv) {
     const int8_t *x = kv_query_planes(w, i);
+    const char *ahead = i == 0 ? k->ahead + at / QK_KV_TILE * qk_kvp_tile_bytes(bits, w->dim) : NULL;
     li high[KV_GROUP][4], low[KV_GROUP][4];
-    kv_score_plane(bits, w, x, k, at, nq, nv, high);
-    if (KV_PLANES(bits) == 2) kv_score_plane(bits, w, x + w->pad, k, at, nq, nv, low);
+    kv_score_plane(bits, w, x, k, at, ahead, nq, nv, high);
+    if (KV_PLANES(bits) == 2) kv_score_plane(bits, w, x + w->pad, k, at, NULL, nq, nv, low);
     for (int r = 0; r < nq; r++)
         for (int v = 0; v < nv; v++)
             l_storef(w->s + (i + (size_t)r) * QK_KV_BLOCK + at + (size_t)v * L,
@@ -161,7 +172,7 @@ QK_INLINE void kv_score_part_ints(int bits, const kv_work *w, size_t i, const kv
 QK_INLINE void kv_score_ints(int bits, const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq) {
     const size_t wide = (size_t)kv_wide(nq) * L, end = n * QK_KV_TILE;
     size_t at = 0;
-    for (size_t t = 0; t < n; t++) kv_ahead_tile(bits, w, i, k->ahead, t);
+    kv_ahead_scales(bits, w, i, k->ahead, n);
     for (; at + wide <= end; at += wide) kv_score_part_ints(bits, w, i, k, at, nq, kv_wide(nq));
     for (; at < end; at += L) kv_score_part_ints(bits, w, i, k, at, nq, 1);
 }
@@ -193,7 +204,7 @@ QK_INLINE void kv_weight_ints(const kv_work *w, kv_weights *to, size_t r, size_t
 /* What a plane of weights adds up with nv vectors of dimensions, from d on, of n tiles of V; `some`: of so many dimensions, in
  * one vector. */
 QK_INLINE void kv_mix_plane(int bits, const kv_work *w, const int8_t *x, const kv_tiles *k, size_t n,
-                            size_t d, int nq, int nv, size_t some, li acc[KV_GROUP][4]) {
+                            const char *ahead, size_t d, int nq, int nv, size_t some, li acc[KV_GROUP][4]) {
     const size_t elems = qk_kvp_elems(bits), words = qk_kvp_words(bits), stride = qk_kvp_stride(1, w->dim);
     li sum[KV_GROUP][4]; /* in registers */
     uint32_t copy[3][L] = { { 0 } };
@@ -201,6 +212,8 @@ QK_INLINE void kv_mix_plane(int bits, const kv_work *w, const int8_t *x, const k
     for (size_t t = 0; t < n; t++) {
         const char *p = k->at[t] + d * sizeof(uint32_t);
         for (size_t g = 0; g < QK_KV_TILE / elems; g++, p += words * stride, x += elems) {
+            kv_ahead_group(ahead ? ahead + t * qk_kvp_tile_bytes(bits, w->dim) + g * words * stride : ahead,
+                           words, stride, nv, sizeof(li));
             for (size_t i = 0; some && i < words; i++)
                 memcpy(copy[i], p + i * stride, some * sizeof(uint32_t));
             QK_UNROLL for (int j = 0; j < (int)elems / 4; j++) {
@@ -221,8 +234,9 @@ QK_INLINE void kv_mix_plane(int bits, const kv_work *w, const int8_t *x, const k
 QK_INLINE void kv_mix_part_ints(int bits, const kv_work *w, size_t i, const kv_tiles *v, size_t n,
                                 const kv_weights *x, size_t d, int nq, int nv, size_t some) {
     li high[KV_GROUP][4], low[KV_GROUP][4];
-    kv_mix_plane(bits, w, x->high[0], v, n, d, nq, nv, some, high);
-    kv_mix_plane(bits, w, x->low[0], v, n, d, nq, nv, some, low);
+    kv_mix_plane(bits, w, x->high[0], v, n, i == 0 ? v->ahead + d * sizeof(uint32_t) : NULL, d, nq, nv, some,
+                 high);
+    kv_mix_plane(bits, w, x->low[0], v, n, NULL, d, nq, nv, some, low);
     for (int r = 0; r < nq; r++)
         for (int k = 0; x->scale[r] != 0.0f && k < nv; k++) {
             /* at most 2^8 * 2^13 * QK_KV_BLOCK */
@@ -237,7 +251,7 @@ QK_INLINE void kv_mix_ints(int bits, const kv_work *w, size_t i, const kv_tiles 
                            const kv_weights *x, int nq) {
     const size_t wide = (size_t)kv_wide(nq) * L;
     size_t d = 0;
-    for (size_t t = 0; t < n; t++) kv_ahead_tile(bits, w, i, v->ahead, t);
+    kv_ahead_scales(bits, w, i, v->ahead, n);
     for (; d + wide <= w->dim; d += wide) kv_mix_part_ints(bits, w, i, v, n, x, d, nq, kv_wide(nq), 0);
     for (; d + L <= w->dim; d += L) kv_mix_part_ints(bits, w, i, v, n, x, d, nq, 1, 0);
     if (d < w->dim) kv_mix_part_ints(bits, w, i, v, n, x, d, nq, 1, w->dim - d);

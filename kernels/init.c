@@ -85,7 +85,7 @@ static const qk_table ref_table = {
     })
 
 const char *qk_way_name(qk_way way) {
-    static const char *const names[QK_WAY_N] = { "turns", "alone", "far" };
+    static const char *const names[QK_WAY_N] = { "turns", "alone", "far", "ahead" };
     return names[way];
 }
 
@@ -108,22 +108,8 @@ static qk_way zen4_way(qk_type type) {
     }
 }
 
-/* Zen 5 reads one stream faster if its blocks are small; the K types, whose blocks are not read in strict order, are up to
- * twice as fast in turns. */
-static qk_way zen5_way(qk_type type) {
-    static const qk_way ways[QK_TYPE_N] = {
-#define ZEN5_FLOAT                                                     QK_WAY_ALONE /* not used */
-#define ZEN5_BLOCK                                                     QK_WAY_ALONE
-#define ZEN5_SUPER                                                     QK_WAY_TURNS
-#define ZEN5_GRID                                                      QK_WAY_TURNS
-#define ZEN5_WAY(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = ZEN5_##core,
-        QK_FORMATS(ZEN5_WAY, )
-    };
-    return type == QK_Q6_K ? QK_WAY_FAR : type == QK_TQ2_0 ? QK_WAY_ALONE : ways[type];
-}
-
 static qk_way way_for(qk_cpu_family cpu, qk_type type) {
-    return cpu == QK_CPU_ZEN4 ? zen4_way(type) : cpu == QK_CPU_ZEN5 ? zen5_way(type) : QK_WAY_TURNS;
+    return cpu == QK_CPU_ZEN4 ? zen4_way(type) : cpu == QK_CPU_ZEN5 ? QK_WAY_AHEAD : QK_WAY_TURNS;
 }
 
 const char *qk_kv_name(qk_kv type) { return ref_table.kv[type].name; }

@@ -17,11 +17,11 @@ typedef enum qk_act {
     QK_ACT_N
 } qk_act;
 
-/* How the product of one column reads groups of sixteen rows: eight in turn and prefetched, one after the other, or
- * eight in turn and prefetched from farther away. The result is the same; which way is the fastest depends on the CPU
- * and on the format (docs/KERNELS.md). */
-typedef enum qk_way { QK_WAY_TURNS, QK_WAY_ALONE, QK_WAY_FAR, QK_WAY_N } qk_way;
-const char *qk_way_name(qk_way way); /* "turns" "alone" "far" */
+/* How the product of a few columns reads groups of sixteen rows: eight in turn and prefetched, one after the other,
+ * eight in turn and prefetched to a larger cache, or one after the other and prefetched from far ahead. The result is
+ * the same; which way is the fastest depends on the CPU and on the format (docs/KERNELS.md). */
+typedef enum qk_way { QK_WAY_TURNS, QK_WAY_ALONE, QK_WAY_FAR, QK_WAY_AHEAD, QK_WAY_N } qk_way;
+const char *qk_way_name(qk_way way); /* "turns" "alone" "far" "ahead" */
 
 /* With at least QK_TILE_COLS columns, matmul and matmul16 unpack QK_TILE_ROWS rows at a time and compute all of them even
  * if the range ends earlier: ranges that begin at multiples of it waste no work. */

@@ -37,8 +37,9 @@ QK_INLINE void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed,
         for (int i = exist; i < nc; i++) x.q[i] = x.q[exist - 1];
         const size_t blocks = blocks_of(m, u);
         w.p = unit_at(&s, u, blocks, scratch);
-        if (packed && way->ahead) /* after the last unit: the first one of the next groups */
-            w.ahead = (u + 1) * UNIT < m->k ? way->ahead : blocks * GROUP_BLOCK + (w.n - 1) * w.stride;
+        if (packed && way->ahead) /* several groups: after the last unit, the first one of the next groups */
+            w.ahead = (u + 1) * UNIT < m->k || way->groups == 1 ? way->ahead
+                                                                : blocks * GROUP_BLOCK + (w.n - 1) * w.stride;
         mv_unit(acc, &w, &x, blocks, nc);
     }
     for (int i = 0; i < exist; i++) {

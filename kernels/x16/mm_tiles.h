@@ -82,6 +82,7 @@ static const struct way {
     [QK_WAY_TURNS] = { MV_GROUPS, FMT_AHEAD, 0 },
     [QK_WAY_ALONE] = { 1, 0, 0 },
     [QK_WAY_FAR] = { MV_GROUPS, 3328, 1 },
+    [QK_WAY_AHEAD] = { 1, 8192, 0 },
 };
 
 /* ---- access to rows ---- */

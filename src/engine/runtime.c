@@ -13,6 +13,8 @@
 #include "src/engine/planning.h"
 #include "src/engine/quality.h"
 
+#define WAYS_FROM (64u << 20) /* bytes of weights from which on the ways of reading them are measured */
+
 int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err) {
     const char *word = s->cpu_mask, *from = "cpu-mask";
     if (*word == '\0') {
@@ -124,8 +126,9 @@ static int open_text(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
 /* Runs before the weights are loaded: the disk is idle, and the memory for the weights is free. */
 static int open_pool(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     int rc = qsf_pool_create(&r->pool, r->threads, &r->ledger, err);
-    /* The table knows the best ways for the CPUs that were measured. */
-    if (rc == QSF_OK && !o->plan_only && qk_cpu_family_of_machine() == QK_CPU_OTHER)
+    /* On Zen 5 the table's way is the best one for all types. A small model is in the caches. */
+    if (rc == QSF_OK && !o->plan_only && qk_cpu_family_of_machine() != QK_CPU_ZEN5 &&
+        r->plan.weight_bytes >= WAYS_FROM)
         qsf_measure_ways(&r->table, &r->plan, &r->model, r->pool);
     if (rc == QSF_OK && o->predict) qsf_predict(&r->prediction, &r->plan, &r->model, &r->table, r->pool);
     return rc;

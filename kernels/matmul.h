@@ -19,7 +19,8 @@ typedef enum qk_act {
 
 /* How the product of a few columns reads groups of sixteen rows: eight in turn and prefetched, one after the other,
  * eight in turn and prefetched to a larger cache, or one after the other and prefetched from far ahead. The result is
- * the same; which way is the fastest depends on the CPU and on the format (docs/KERNELS.md). */
+ * the same; which way is the fastest depends on the CPU and on the format (docs/KERNELS.md). Float types, which stay
+ * rows, read eight of them together, and prefetch in the last way only. */
 typedef enum qk_way { QK_WAY_TURNS, QK_WAY_ALONE, QK_WAY_FAR, QK_WAY_AHEAD, QK_WAY_N } qk_way;
 const char *qk_way_name(qk_way way); /* "turns" "alone" "far" "ahead" */
 
@@ -38,7 +39,7 @@ typedef struct qk_mm {
     size_t k;        /* elements per row: a multiple of the weight type's block */
     size_t n_cols;
     float scale; /* of the whole tensor: I2_S; other types ignore it */
-    qk_way way;  /* of matmul16 */
+    qk_way way;  /* of matmul16, and of matmul for a float type */
 } qk_mm;
 
 typedef struct qk_weight_ops {

@@ -11,6 +11,9 @@
 /* A tile of four rows shares its columns; a single column is multiplied with eight rows. */
 enum { TILE_ROWS = 4, TILE_COLS = V_REGISTERS >= 32 ? 4 : 2, MANY_ROWS = 8 };
 
+/* With QK_WAY_AHEAD, bytes of each row: together as many as of a group of quantized rows (kernels/x16/mm_tiles.h). */
+enum { AHEAD = 8192 / MANY_ROWS };
+
 /* The last n < 2 V elements, padded with zeros. */
 QK_INLINE void load_rest(const uint8_t *p, size_t n, vf out[2]) {
     uint8_t bytes[2 * V * FMT_BYTES] = { 0 };
@@ -18,7 +21,15 @@ QK_INLINE void load_rest(const uint8_t *p, size_t n, vf out[2]) {
     fmt_load(bytes, out);
 }
 
-QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc) {
+/* Prefetches what a tile of a single column needs AHEAD bytes later in each of its rows; near their end, of the next tile's. */
+QK_INLINE void prefetch_rows(const qk_mm *m, const uint8_t *const w[MANY_ROWS], size_t at, int nr) {
+    const size_t later = at + AHEAD < m->row_bytes ? at + AHEAD
+                                                   : at + AHEAD + (size_t)(nr - 1) * m->row_bytes;
+    for (int i = 0; i < nr; i++)
+        for (int b = 0; b < 2 * V * FMT_BYTES; b += 64) __builtin_prefetch(w[i] + later + b);
+}
+
+QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc, int ahead) {
     const size_t whole = m->k / (2 * V) * (2 * V), rest = m->k - whole;
     const uint8_t *w[MANY_ROWS];
     const float *x[TILE_COLS];
@@ -27,12 +38,14 @@ QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc) {
     for (int j = 0; j < nc; j++) x[j] = qk_mm_col(m, c + (size_t)j);
     for (int i = 0; i < nr; i++)
         for (int j = 0; j < nc; j++) acc[i][j] = v_set(0);
-    for (size_t k = 0; k < whole; k += 2 * V)
+    for (size_t k = 0; k < whole; k += 2 * V) {
+        if (ahead) prefetch_rows(m, w, k * FMT_BYTES, nr);
         for (int i = 0; i < nr; i++) {
             fmt_load(w[i] + k * FMT_BYTES, wi);
             for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi[0], v_load(x[j] + k), acc[i][j]);
             for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi[1], v_load(x[j] + k + V), acc[i][j]);
         }
+    }
     for (int j = 0; rest && j < nc; j++) {
         const vf x0 = v_load_some(x[j] + whole, rest < V ? rest : V);
         const vf x1 = v_load_some(x[j] + whole + V, rest < V ? 0 : rest - V);
@@ -47,11 +60,13 @@ QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc) {
 }
 
 /* One function per shape: each needs the registers. */
-static void tile_many(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, TILE_ROWS, TILE_COLS); }
+static void tile_many(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, TILE_ROWS, TILE_COLS, 0); }
 
-static void tile_column(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, MANY_ROWS, 1); }
+static void tile_column(const qk_mm *m, size_t r, size_t c) {
+    tile(m, r, c, MANY_ROWS, 1, m->way == QK_WAY_AHEAD);
+}
 
-static void tile_one(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, 1, 1); }
+static void tile_one(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, 1, 1, 0); }
 
 /* Rows [r, r + n) of column c. */
 static void column(const qk_mm *m, size_t r, size_t n, size_t c) {

@@ -205,7 +205,7 @@ static void measure_way(const TypeShare *s, const QsfModel *m, qk_table *t, QsfP
     uint64_t n = prepare_type(&b, s, m, t, buffer);
     qk_way *way = &t->weight[s->type].way;
     uint64_t ns[QK_WAY_N];
-    if (n == 0 || b.matmul != b.ops->matmul16) return;
+    if (n == 0 || (b.ops->matmul16 != NULL && b.matmul != b.ops->matmul16)) return;
     memset(ns, 0xff, sizeof ns);
     /* In turn, and the shortest time counts: other programs interrupt some of them. */
     for (int i = 0; i < 2 * QK_WAY_N; i++) {

@@ -108,8 +108,15 @@ static qk_way zen4_way(qk_type type) {
     }
 }
 
-static qk_way way_for(qk_cpu_family cpu, qk_type type) {
-    return cpu == QK_CPU_ZEN4 ? zen4_way(type) : cpu == QK_CPU_ZEN5 ? QK_WAY_AHEAD : QK_WAY_TURNS;
+static qk_way way_for(qk_cpu_family cpu, qk_type type, qk_act act) {
+    if (cpu == QK_CPU_ZEN4) return zen4_way(type);
+    /* Float rows do not take turns: on Intel, too, they need the prefetch. */
+    return cpu == QK_CPU_ZEN5 || act == QK_ACT_F32 ? QK_WAY_AHEAD : QK_WAY_TURNS;
+}
+
+int qk_ways_are_known(void) {
+    const qk_cpu_family cpu = qk_cpu_family_of_machine();
+    return cpu == QK_CPU_ZEN5 || (cpu == QK_CPU_INTEL && qk_cpu_has(QK_LEVEL_AVX512));
 }
 
 const char *qk_kv_name(qk_kv type) { return ref_table.kv[type].name; }
@@ -121,5 +128,6 @@ void qk_table_init(qk_table *t, qk_level level) {
     *t = ref_table;
     QK_LEVELS(SET_LEVEL)
     const qk_cpu_family cpu = qk_cpu_family_of_machine();
-    for (int type = 0; type < QK_TYPE_N; type++) t->weight[type].way = way_for(cpu, (qk_type)type);
+    for (int type = 0; type < QK_TYPE_N; type++)
+        t->weight[type].way = way_for(cpu, (qk_type)type, t->weight[type].act);
 }

@@ -23,6 +23,9 @@ typedef enum qk_act {
  * rows, read eight of them together, and prefetch in the last way only. */
 typedef enum qk_way { QK_WAY_TURNS, QK_WAY_ALONE, QK_WAY_FAR, QK_WAY_AHEAD, QK_WAY_N } qk_way;
 const char *qk_way_name(qk_way way); /* "turns" "alone" "far" "ahead" */
+/* Whether the ways in the table (qk_weight_ops.way) are known to be the fastest on this CPU, so that measuring them would
+ * only add noise. Any thread. */
+int qk_ways_are_known(void);
 
 /* With at least QK_TILE_COLS columns, matmul and matmul16 unpack QK_TILE_ROWS rows at a time and compute all of them even
  * if the range ends earlier: ranges that begin at multiples of it waste no work. */

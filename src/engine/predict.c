@@ -14,8 +14,9 @@
 #define BUFFER_MAX      (8u << 20) /* buffer for the measurement; at most an eighth of the budget */
 #define DISK_NS         200000000u
 #define KERNEL_NS       40000000u /* for each of the most common weight types */
-#define WAY_NS          2000000u  /* for each way of reading one of them, twice */
-#define WAY_GAIN        20u       /* another way must be faster than the table's by a twentieth */
+#define WAY_NS          1500000u  /* for each way of reading one of them, in each round */
+#define WAY_ROUNDS      3u
+#define WAY_GAIN        20u /* another way must be faster than the table's by a twentieth */
 #define TYPES_MAX       3
 #define KERNEL_MIN_ROWS 64u
 #define WARMUP_ROWS     32u
@@ -203,19 +204,26 @@ static void measure_way(const TypeShare *s, const QsfModel *m, qk_table *t, QsfP
                         const Buffer *buffer) {
     Bench b;
     uint64_t n = prepare_type(&b, s, m, t, buffer);
-    qk_way *way = &t->weight[s->type].way;
-    uint64_t ns[QK_WAY_N];
+    const qk_way table = t->weight[s->type].way;
+    uint64_t shortest[QK_WAY_N];
+    unsigned wins[QK_WAY_N] = { 0 };
     if (n == 0 || (b.ops->matmul16 != NULL && b.matmul != b.ops->matmul16)) return;
-    memset(ns, 0xff, sizeof ns);
-    /* In turn, and the shortest time counts: other programs interrupt some of them. */
-    for (int i = 0; i < 2 * QK_WAY_N; i++) {
-        b.mm.way = (qk_way)(i % QK_WAY_N);
-        const uint64_t x = time_rows(&b, pool, (size_t)n, WAY_NS).shortest;
-        if (x < ns[b.mm.way]) ns[b.mm.way] = x;
+    memset(shortest, 0xff, sizeof shortest);
+    /* Other programs disturb some of the measurements, so a way must be the faster one in every round. */
+    time_rows(&b, pool, (size_t)n, WAY_NS);
+    for (unsigned round = 0; round < WAY_ROUNDS; round++) {
+        uint64_t ns[QK_WAY_N];
+        for (int i = 0; i < QK_WAY_N; i++) {
+            b.mm.way = (qk_way)i;
+            ns[i] = time_rows(&b, pool, (size_t)n, WAY_NS).shortest;
+            if (ns[i] < shortest[i]) shortest[i] = ns[i];
+        }
+        for (int i = 0; i < QK_WAY_N; i++) wins[i] += ns[i] < ns[table] - ns[table] / WAY_GAIN;
     }
-    uint64_t best = ns[*way] - ns[*way] / WAY_GAIN;
+    qk_way best = table;
     for (int i = 0; i < QK_WAY_N; i++)
-        if (ns[i] < best) *way = (qk_way)i, best = ns[i];
+        if (wins[i] == WAY_ROUNDS && shortest[i] < shortest[best]) best = (qk_way)i;
+    t->weight[s->type].way = best;
 }
 
 /* Maps the buffer for a measurement, before the weights are loaded; false if there is no memory. */

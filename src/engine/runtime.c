@@ -126,9 +126,8 @@ static int open_text(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
 /* Runs before the weights are loaded: the disk is idle, and the memory for the weights is free. */
 static int open_pool(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     int rc = qsf_pool_create(&r->pool, r->threads, &r->ledger, err);
-    /* On Zen 5 the table's way is the best one for all types. A small model is in the caches. */
-    if (rc == QSF_OK && !o->plan_only && qk_cpu_family_of_machine() != QK_CPU_ZEN5 &&
-        r->plan.weight_bytes >= WAYS_FROM)
+    /* A small model is in the caches. */
+    if (rc == QSF_OK && !o->plan_only && !qk_ways_are_known() && r->plan.weight_bytes >= WAYS_FROM)
         qsf_measure_ways(&r->table, &r->plan, &r->model, r->pool);
     if (rc == QSF_OK && o->predict) qsf_predict(&r->prediction, &r->plan, &r->model, &r->table, r->pool);
     return rc;

@@ -35,14 +35,16 @@ void run_put_prediction(QsfStrbuf *b, const QsfRuntime *rt) {
     if (p->tps > 0) qsf_strbuf_adds(b, "\n");
 }
 
-/* How one column reads the groups of each type (docs/KERNELS.md): "reading: Q4_K alone, Q6_K far". */
+/* How one column reads the rows of each type (docs/KERNELS.md): "reading: Q4_K alone, Q6_K far". */
 static void print_ways(const QsfRuntime *rt) {
     uint64_t seen = 0;
     for (uint32_t i = 0; i < qsf_unit_count(&rt->model); i++) {
         QsfUnit u;
         qsf_unit_at(&rt->model, i, &u);
-        for (unsigned t = 0; t < u.n; t++)
-            if (rt->table.weight[u.type[t]].matmul16 != NULL) seen |= 1ull << u.type[t];
+        for (unsigned t = 0; t < u.n; t++) {
+            const qk_weight_ops *ops = &rt->table.weight[u.type[t]];
+            if (ops->matmul16 != NULL || ops->act == QK_ACT_F32) seen |= 1ull << u.type[t];
+        }
     }
     for (unsigned type = 0; type < QK_TYPE_N; type++) {
         if (!(seen >> type & 1)) continue;

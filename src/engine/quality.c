@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "src/engine/quality.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/strbuf.h"
+#include "src/engine/identity.h"
 #include "src/engine/planning.h"
 #include "src/engine/runtime_replan.h"
 #include "src/format/qsf_scores.h"
@@ -13,6 +15,44 @@
 #define MIB 1048576.0
 
 float qsf_quality_of(const QSFParams *p) { return p->quality > 0 && p->quality < 1 ? p->quality : 1.0f; }
+
+/* Does the forward pass know everything that is left out as something that may be? */
+static bool is_possible(const QsfRuntime *r, const QsfQualityTable *c) {
+    for (uint32_t i = 0; i < QSF_QUALITY_CHOICES; i++) {
+        const QsfQualityChoice *row = &c->row[i];
+        if (row->exit > 0 && !qsf_blocks_have(qsf_forward_exits(r->fwd), row->exit)) return false;
+        for (uint32_t b = 0; b < c->n_blocks; b++)
+            if (qsf_blocks_have(&row->skip, b) && !qsf_blocks_have(qsf_forward_optional(r->fwd), b))
+                return false;
+    }
+    return true;
+}
+
+/* Without a usable file, quality works as if there were none. */
+static void open_table(QsfRuntime *r) {
+    char path[QSF_PATH_MAX];
+    QsfErr err = { 0 };
+    uint64_t model;
+    bool found = false;
+    QsfQualityTable *c = malloc(sizeof *c);
+    if (c == NULL) return;
+    if (qsf_model_identity(r->model.src, &model, &err) == QSF_OK && qsf_quality_file_path(path, model) &&
+        qsf_quality_file_read(path, model, r->model.prog.n_blocks, c, &found, &err) == QSF_OK && found) {
+        if (is_possible(r, c))
+            r->quality_table = c;
+        else
+            qsf_err_set(&err, QSF_E_MODEL, "%s: is of another model", path);
+    }
+    if (found && err.code != QSF_OK)
+        (void)snprintf(r->quality_notice, sizeof r->quality_notice,
+                       "%.400s; it is ignored (qsf-run --calibrate-quality writes it again)", err.msg);
+    if (r->quality_table == NULL) free(c);
+}
+
+void qsf_quality_use(QsfRuntime *r, const QsfQualityTable *c) {
+    if (r->quality_table == NULL) r->quality_table = malloc(sizeof *c);
+    if (r->quality_table != NULL) *r->quality_table = *c;
+}
 
 /* A model that runs its layers several times has more blocks than layers. */
 int qsf_quality_open(QsfRuntime *r, QsfErr *err) {
@@ -27,20 +67,29 @@ int qsf_quality_open(QsfRuntime *r, QsfErr *err) {
         for (uint32_t i = 0; rc == QSF_OK && i < n_blocks; i++) r->importance[i] = (double)kl[i % n];
     }
     free(kl);
+    if (rc == QSF_OK) open_table(r);
     return rc;
 }
 
 bool qsf_quality_measures(const QsfRuntime *r, const QSFParams *p) {
-    return qsf_quality_of(p) < 1 && r->importance == NULL;
+    return qsf_quality_of(p) < 1 && r->importance == NULL && r->quality_table == NULL;
 }
 
 /* ---- the choice ---- */
 
-void qsf_runtime_choose(const QsfRuntime *r, float value, QsfQuality *out) {
+void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out) {
     double measured[QSF_MAX_LAYERS];
     const double *score = r->importance;
     if (score == NULL && qsf_forward_importance(r->fwd, measured) > 0) score = measured;
     qsf_quality_choose(out, &r->model, qsf_forward_optional(r->fwd), score, value);
+}
+
+void qsf_runtime_choose(const QsfRuntime *r, float value, QsfQuality *out) {
+    *out = (QsfQuality){ .value = value };
+    if (r->quality_table == NULL || !qsf_quality_reduces(out))
+        qsf_runtime_choose_layers(r, value, out);
+    else
+        qsf_quality_choice_apply(qsf_quality_choice(r->quality_table, value), &r->model, out);
 }
 
 /* The options that the plan in force was made from, so that nothing else of it changes. */
@@ -119,6 +168,18 @@ static void fill(const QsfRuntime *r, const QsfQuality *q, const QsfPlan *plan, 
     const bool reduces = qsf_quality_reduces(q);
     *row = (QsfQualityRow){ .value = reduces ? q->value : 1.0f, .n_layers = r->model.prog.n_blocks };
     row->layers = row->n_layers - (reduces ? qsf_blocks_count(&q->skip) : 0);
+    if (qsf_quality_exits(q)) {
+        row->exit = q->exit;
+        row->layers += (uint32_t)ceilf(q->full * (float)qsf_blocks_count(&q->skip));
+        if (row->layers > row->n_layers) row->layers = row->n_layers;
+    }
+    if (reduces && r->quality_table != NULL) {
+        const QsfQualityChoice *c = qsf_quality_choice(r->quality_table, q->value);
+        row->kl = (double)c->kl;
+        row->perplexity = (double)c->perplexity;
+    } else if (!reduces) {
+        row->perplexity = 1;
+    }
     row->bytes = qsf_quality_bytes(q, &r->model);
     row->streamed = plan->streamed_bytes;
     row->measured_tps = (double)r->quality_tps[step_of(row->value)];
@@ -135,8 +196,12 @@ void qsf_quality_describe(const QsfRuntime *r, char *dst, size_t cap) {
     qsf_quality_now(r, &row);
     if (row.n_experts > 0)
         (void)snprintf(experts, sizeof experts, ", %u of %u experts", row.experts, row.n_experts);
-    (void)snprintf(dst, cap, "quality %.2f: %u of %u layers%s", (double)row.value, row.layers, row.n_layers,
-                   experts);
+    if (row.exit > 0)
+        (void)snprintf(dst, cap, "quality %.2f: about %u of %u layers (tokens may end after %u)",
+                       (double)row.value, row.layers, row.n_layers, row.exit);
+    else
+        (void)snprintf(dst, cap, "quality %.2f: %u of %u layers%s", (double)row.value, row.layers,
+                       row.n_layers, experts);
 }
 
 void qsf_quality_row(const QsfRuntime *r, float value, QsfQualityRow *row) {
@@ -161,21 +226,34 @@ static void add_speed(QsfStrbuf *b, double tps) {
         qsf_strbuf_addf(b, " %9s", "-");
 }
 
+static void add_exit(QsfStrbuf *b, uint32_t exit) {
+    if (exit > 0)
+        qsf_strbuf_addf(b, " %4u", exit);
+    else
+        qsf_strbuf_adds(b, "    -");
+}
+
 static void add_row(QsfStrbuf *b, const QsfRuntime *r, float value) {
     QsfQualityRow row;
     qsf_quality_row(r, value, &row);
     qsf_strbuf_addf(b, "%7.2f %4u/%-4u", (double)row.value, row.layers, row.n_layers);
+    if (r->quality_table != NULL) add_exit(b, row.exit);
     if (row.n_experts > 0) qsf_strbuf_addf(b, " %4u/%-3u", row.experts, row.n_experts);
     qsf_strbuf_addf(b, " %8.1f %9.1f", (double)row.bytes / MIB, (double)row.streamed / MIB);
     add_speed(b, row.tps);
     add_speed(b, row.measured_tps);
+    if (r->quality_table != NULL) qsf_strbuf_addf(b, " %7.4f %+6.1f %%", row.kl, 100 * (row.perplexity - 1));
     qsf_strbuf_adds(b, "\n");
 }
 
 static void add_source(QsfStrbuf *b, const QsfRuntime *r) {
     double scores[QSF_MAX_LAYERS];
     const uint32_t measured = qsf_forward_importance(r->fwd, scores);
-    if (qsf_blocks_count(qsf_forward_optional(r->fwd)) == 0)
+    if (r->quality_table != NULL)
+        qsf_strbuf_addf(
+            b, "as measured with %u tokens; exit: tokens that are sure enough after this layer end there\n",
+            r->quality_table->n_tokens);
+    else if (qsf_blocks_count(qsf_forward_optional(r->fwd)) == 0)
         qsf_strbuf_adds(b, "no layer of this model can be skipped\n");
     else if (r->importance != NULL)
         qsf_strbuf_adds(b, "layers are skipped by the importance that the file contains\n");
@@ -191,7 +269,9 @@ char *qsf_quality_text(const QsfRuntime *r) {
     QsfQualityRow full;
     qsf_quality_now(r, &full);
     const char *experts = full.n_experts > 0 ? "  experts" : "";
-    qsf_strbuf_addf(&b, "quality    layers%s MB/token from disk predicted  measured\n", experts);
+    qsf_strbuf_addf(&b, "quality    layers%s%s MB/token from disk predicted  measured%s\n",
+                    r->quality_table != NULL ? " exit" : "", experts,
+                    r->quality_table != NULL ? "      KL perplex." : "");
     for (int i = 10; i >= 3; i--) add_row(&b, r, (float)i / 10);
     add_source(&b, r);
     qsf_strbuf_adds(&b, "prompts and the head are always computed in full\n");

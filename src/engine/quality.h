@@ -4,11 +4,13 @@
 #ifndef QSF_ENGINE_QUALITY_H
 #define QSF_ENGINE_QUALITY_H
 
+#include "src/engine/quality_file.h"
 #include "src/engine/runtime.h"
 
 /* Returns the quality that parameters ask for: 0 is 1. */
 float qsf_quality_of(const QSFParams *p);
-/* Reads the importance of layers from a calibrated file. QSF_E_MODEL, QSF_E_RUNTIME. */
+/* Reads the importance of layers from a calibrated file, and what qsf-run --calibrate-quality has measured; if that cannot be
+ * used, r->quality_notice says why. QSF_E_MODEL, QSF_E_RUNTIME. */
 int qsf_quality_open(QsfRuntime *r, QsfErr *err);
 
 /* Between two evals: chooses what qsf_forward_decode leaves out with this quality, from the file's importance of layers, or
@@ -16,6 +18,10 @@ int qsf_quality_open(QsfRuntime *r, QsfErr *err);
  * is no memory for that, the old plan stays in force; only the speed differs. The ledger must not be frozen. Returns
  * whether something has changed. */
 bool qsf_runtime_quality(QsfRuntime *r, float value);
+/* The same without a calibration: layers only. */
+void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out);
+/* What was measured of this model replaces what the program knew of it; without memory nothing changes. */
+void qsf_quality_use(QsfRuntime *r, const QsfQualityTable *c);
 /* What a quality would leave out, chosen in the same way. */
 void qsf_runtime_choose(const QsfRuntime *r, float value, QsfQuality *out);
 
@@ -27,6 +33,8 @@ typedef struct QsfQualityRow {
     uint64_t bytes;              /* of weights that a token multiplies */
     uint64_t streamed;           /* of weights that a token reads from disk */
     double tps, measured_tps;    /* predicted; in the last answer with this quality; 0 = not known */
+    uint32_t exit;               /* a token may end before this layer, and `layers` is an average; 0: none */
+    double kl, perplexity;       /* as calibrated (quality_file.h); perplexity 0: not known */
 } QsfQualityRow;
 /* Must the start of a conversation be evaluated here, to measure what matters for this quality? Then a snapshot must not be
  * loaded: other layers would be skipped. */

@@ -207,6 +207,7 @@ void qsf_runtime_close(QsfRuntime *r) {
     qsf_tokenizer_close(r->tok);
     qsf_plan_free(&r->plan);
     free(r->importance);
+    free(r->quality_table);
     qsf_model_close(&r->model);
     qsf_ledger_destroy(&r->ledger);
     memset(r, 0, sizeof *r);

@@ -40,9 +40,11 @@ typedef struct QsfRuntime {
     bool relief_told, no_relief_told;
     QsfQuality quality; /* in force */
     float quality_tps[QSF_QUALITY_STEPS +
-                      1];     /* tokens per second of the last answer with quality i / QSF_QUALITY_STEPS */
-    double *importance;       /* (n_blocks) of a calibrated file, or NULL */
-    uint32_t system_tokens;   /* of qsf_runtime_protect */
+                      1]; /* tokens per second of the last answer with quality i / QSF_QUALITY_STEPS */
+    double *importance;   /* (n_blocks) of a calibrated file, or NULL */
+    struct QsfQualityTable *quality_table; /* what each quality does, as measured; or NULL */
+    char quality_notice[512];              /* why that could not be read; or "" */
+    uint32_t system_tokens;                /* of qsf_runtime_protect */
     bool lost;                /* neither a new plan nor the old one could be applied: the model must be
                                     reopened */
     char budget_notice[256];  /* the budget that was chosen (auto), and how to change it; or "" */

@@ -94,8 +94,13 @@ static int load(QSFWorker *w, const char *path, QsfErr *err) {
 
 static void emit_notices(QSFWorker *w) {
     const char *warning = qsf_tokenizer_warning(w->rt.tok);
-    const char *notes[] = { w->rt.budget_notice, w->rt.stream_notice, w->rt.plan.note,
-                            w->rt.ctx_notice,    w->rt.tmpl_notice,   warning != NULL ? warning : "" };
+    const char *notes[] = { w->rt.budget_notice,
+                            w->rt.stream_notice,
+                            w->rt.plan.note,
+                            w->rt.ctx_notice,
+                            w->rt.tmpl_notice,
+                            w->rt.quality_notice,
+                            warning != NULL ? warning : "" };
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
         if (notes[i][0] != '\0') qsf_worker_emit(w, QSF_EVENT_NOTICE, notes[i]);
 }

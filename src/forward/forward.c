@@ -55,6 +55,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     qsf_reduction_begin_pass(f, n);
     if (f->past == 0) f->rope_ctx = f->wanted_ctx;
     rc = body(f, ids, n, err);
+    if (rc == QSF_OK && f->reduction.exiting) qsf_exit_keep(f, ids[0]);
     if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
     qsf_steps_end_block(f);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);
@@ -91,6 +92,18 @@ static int eval_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn 
     return QSF_OK;
 }
 
+/* One token after the other: whether it ends at the exit depends on its logits there. */
+static int eval_exiting(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg,
+                        QsfErr *err) {
+    int rc = QSF_OK;
+    for (size_t i = 0; rc == QSF_OK && i < n; i++) {
+        rc = pass(f, ids + i, 1, true, NULL, NULL, err);
+        if (rc == QSF_OK) rc = qsf_exit_decide(f, err);
+        if (rc == QSF_OK && all != NULL) all(arg, f->kv.n_past - 1, f->logits);
+    }
+    return rc;
+}
+
 /* Fills part of the embedding table. Read errors are reported when the row is needed. */
 static void fill_embedding(QsfForward *f) {
     QsfErr later = { 0 };
@@ -107,13 +120,16 @@ static int eval(QsfForward *f, bool reduced, const int32_t *ids, size_t n, QsfLo
     if (rc != QSF_OK || n == 0) return rc;
     rc = qsf_reserve_positions(f, f->kv.n_past + (uint32_t)n, err); /* for all chunks at once */
     if (rc != QSF_OK) return rc;
+    rc = qsf_exit_settle(f, reduced, err);
+    if (rc != QSF_OK) return rc;
     qsf_reduction_begin(f, reduced);
     uint32_t past = f->kv.n_past;
     uint64_t t0 = qsf_now_ns();
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
     atomic_store_explicit(&f->n.chunk_total, (uint32_t)n, memory_order_relaxed);
     if (n > 1) save_state(f); /* the borders of messages */
-    rc = eval_chunks(f, ids, n, all, arg, err);
+    rc = f->reduction.exiting ? eval_exiting(f, ids, n, all, arg, err)
+                              : eval_chunks(f, ids, n, all, arg, err);
     if (rc == QSF_OK && n > 1) qsf_evicting_prompt_done(f);
     if (n > 1) save_state(f);
     qsf_count(n > 1 ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);

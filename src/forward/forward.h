@@ -65,14 +65,21 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
 /* Between two evals: sets what qsf_forward_decode leaves out; the first is nothing. */
 void qsf_forward_set_quality(QsfForward *f, const QsfQuality *q);
 /* Like qsf_forward_eval, but with what the quality leaves out: these positions have no keys, values and states in the blocks
- * that are skipped, so that later evals skip these blocks, too, until the positions are removed. With an eviction policy
- * nothing else is left out. */
+ * that are skipped, so that later evals skip these blocks, too, until the positions are removed. With early exit, positions
+ * wait for the blocks after it, and get keys and values there in a batch: before the next token that does not end there,
+ * before an eval that is not such a decode, or when QSF_PENDING_POSITIONS wait. With an eviction policy nothing else is left
+ * out. */
 int qsf_forward_decode(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
 /* Returns how many first positions were evaluated with everything, each after none but such. To use blocks that were
  * skipped, the caller truncates to them and evaluates the others again. */
 uint32_t qsf_forward_exact(const QsfForward *f);
 /* Returns the blocks that may be skipped. */
 const QsfBlockSet *qsf_forward_optional(const QsfForward *f);
+/* Returns the blocks before which a token may end (QsfQuality.exit): nothing but the residual stream reaches them and later
+ * ones. None in models with recurrent states. */
+const QsfBlockSet *qsf_forward_exits(const QsfForward *f);
+/* Returns by how much the largest of n logits exceeds the others; compared with QsfQuality.margin. */
+float qsf_forward_margin(const float *logits, uint32_t n);
 /* Sets score (n_blocks) to the importance of the optional blocks: 1 - cos(input, output), averaged over the first positions
  * of the conversation but the very first, at most QSF_MEASURE_POSITIONS. Returns over how many; 0: score is unchanged. */
 uint32_t qsf_forward_importance(const QsfForward *f, double *score);
@@ -146,6 +153,7 @@ typedef struct QsfForwardStats {
     uint64_t passes;         /* passes over the layers */
     uint64_t prefill_tokens; /* tokens evaluated in calls with n > 1 */
     uint64_t decode_tokens;  /* tokens evaluated one at a time */
+    uint64_t exited_tokens;  /* of these, the tokens that ended at an early exit */
     uint64_t prefill_ns, decode_ns;
     uint32_t layer;                   /* layer being computed now, n_layers during the head */
     uint32_t chunk_done, chunk_total; /* tokens of the running eval: done, and in total */

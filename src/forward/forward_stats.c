@@ -28,6 +28,11 @@ void qsf_counters_close(QsfForward *f) {
     qsf_mem_unmap(f->ledger, QSF_MEM_META, f->n.io.layer, f->n.layer_bytes);
 }
 
+/* What a token uses of `pinned` bytes, if it uses `active` of all. */
+static uint64_t share(uint64_t active, uint64_t pinned, uint64_t all) {
+    return active >= all ? pinned : (uint64_t)((double)active * ((double)pinned / (double)all));
+}
+
 /* Of what an answer computes. */
 void qsf_counters_pins(QsfForward *f) {
     const QsfQuality *q = &f->reduction.quality;
@@ -40,9 +45,11 @@ void qsf_counters_pins(QsfForward *f) {
             const QsfUnit *u = qsf_weights_unit(f->weights, i);
             const uint64_t active = qsf_quality_unit_bytes(q, u);
             weight += active;
-            if (active > 0)
-                pinned += u->on_demand ? (qsf_weights_pinned(f->weights, i) ? active : 0)
-                                       : qsf_unit_item_bytes(u, 0, qsf_weights_items(f->weights, i));
+            if (active > 0 && u->on_demand)
+                pinned += qsf_weights_pinned(f->weights, i) ? active : 0;
+            else if (active > 0)
+                pinned += share(active, qsf_unit_item_bytes(u, 0, qsf_weights_items(f->weights, i)),
+                                u->bytes);
         }
         streamed += weight - pinned;
         atomic_store_explicit(&f->n.bytes[layer].weight, weight, memory_order_relaxed);
@@ -79,6 +86,7 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .passes = qsf_counted(&n->passes),
         .prefill_tokens = qsf_counted(&n->prefill_tokens),
         .decode_tokens = qsf_counted(&n->decode_tokens),
+        .exited_tokens = qsf_counted(&n->exited_tokens),
         .prefill_ns = qsf_counted(&n->prefill_ns),
         .decode_ns = qsf_counted(&n->decode_ns),
         .layer = get32(&n->layer),
@@ -103,10 +111,12 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
 
 void qsf_forward_stats_reset(QsfForward *f) {
     QsfCounters *n = &f->n;
-    atomic_uint_fast64_t *all[] = { &n->io.bytes_read, &n->io.read_ns,     &n->io.wait_ns,    &n->io.pin_read,
-                                    &n->compute_ns,    &n->attention_ns,   &n->prep_ns,       &n->sync_ns,
-                                    &n->passes,        &n->prefill_tokens, &n->decode_tokens, &n->prefill_ns,
-                                    &n->decode_ns,     &n->embed_hits,     &n->embed_misses };
+    atomic_uint_fast64_t *all[] = { &n->io.bytes_read,  &n->io.read_ns,    &n->io.wait_ns,
+                                    &n->io.pin_read,    &n->compute_ns,    &n->attention_ns,
+                                    &n->prep_ns,        &n->sync_ns,       &n->passes,
+                                    &n->prefill_tokens, &n->decode_tokens, &n->prefill_ns,
+                                    &n->decode_ns,      &n->embed_hits,    &n->embed_misses,
+                                    &n->exited_tokens };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) zero(all[i]);
     for (unsigned g = 0; g < QSF_MATMUL_N; g++) zero(&n->matmul_ns[g]);
     for (uint32_t l = 0; l <= f->model->hp.n_layers; l++) {

@@ -20,7 +20,7 @@ int qsf_reduction_open(QsfForward *f, QsfErr *err) {
     if (rc != QSF_OK) return rc;
     r->score = mem;
     r->window = room < QSF_MEASURE_POSITIONS ? room : QSF_MEASURE_POSITIONS;
-    return QSF_OK;
+    return qsf_exit_open(f, err);
 }
 
 void qsf_reduction_close(QsfForward *f) {
@@ -28,6 +28,7 @@ void qsf_reduction_close(QsfForward *f) {
     qsf_residual_free(&r->residual);
     if (r->score != NULL) qsf_mem_unmap(f->ledger, QSF_MEM_META, r->score, r->score_bytes);
     r->score = NULL;
+    qsf_exit_close(f);
 }
 
 /* ---- evals and passes ---- */
@@ -41,15 +42,23 @@ static void add_blocks(QsfBlockSet *to, const QsfBlockSet *from) {
     for (size_t i = 0; i < sizeof to->bit / sizeof *to->bit; i++) to->bit[i] |= from->bit[i];
 }
 
+/* Besides those that positions in the cache were not evaluated in. */
+void qsf_reduction_set_skip(QsfForward *f, const QsfBlockSet *blocks) {
+    static const QsfBlockSet none;
+    QsfReduction *r = &f->reduction;
+    r->skip = r->holes;
+    add_blocks(&r->skip, blocks);
+    r->skips = !qsf_blocks_equal(&r->skip, &none);
+    qsf_weights_skip(f->weights, r->skips ? &r->skip : NULL);
+}
+
 void qsf_reduction_begin(QsfForward *f, bool reduced) {
     static const QsfBlockSet none;
     QsfReduction *r = &f->reduction;
     if (r->exact >= f->kv.n_past) r->holes = none;
     r->reduced = reduced && qsf_quality_reduces(&r->quality) && f->evict.kind == QSF_EVICT_NONE;
-    r->skip = r->holes;
-    if (r->reduced) add_blocks(&r->skip, &r->quality.skip);
-    r->skips = !qsf_blocks_equal(&r->skip, &none);
-    qsf_weights_skip(f->weights, r->skips ? &r->skip : NULL);
+    r->exiting = r->reduced && qsf_quality_exits(&r->quality);
+    qsf_reduction_set_skip(f, r->reduced ? &r->quality.skip : &none);
 }
 
 static bool is_exact(const QsfReduction *r) { return !r->reduced && !r->skips; }
@@ -74,7 +83,7 @@ void qsf_reduction_end_pass(QsfForward *f) {
     QsfReduction *r = &f->reduction;
     const uint32_t n_past = f->kv.n_past;
     if (r->skips) keep_states(f);
-    add_blocks(&r->holes, &r->skip);
+    if (!r->exiting) add_blocks(&r->holes, &r->skip);
     if (is_exact(r) && r->exact == f->past) r->exact = n_past;
     if (r->measures) r->measured = n_past - 1 < r->window ? n_past - 1 : r->window;
     r->measures = false;
@@ -82,13 +91,16 @@ void qsf_reduction_end_pass(QsfForward *f) {
 
 void qsf_reduction_truncate(QsfForward *f, uint32_t n) {
     QsfReduction *r = &f->reduction;
+    QsfPending *p = &r->pending;
     if (r->exact > n) r->exact = n;
+    if (p->n > 0 && p->first + p->n > n) p->n = n > p->first ? n - p->first : 0;
     if (r->measured + 1 > n) r->measured = n > 0 ? n - 1 : 0;
 }
 
 void qsf_reduction_restored(QsfForward *f, uint32_t n) {
     f->reduction.exact = n;
     f->reduction.measured = 0;
+    f->reduction.pending.n = 0;
 }
 
 uint32_t qsf_forward_exact(const QsfForward *f) { return f->reduction.exact; }

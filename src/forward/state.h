@@ -24,7 +24,8 @@ typedef struct QsfCounters {
     uint64_t layer_bytes; /* of the mapping that holds both */
     atomic_uint_fast64_t embed_hits, embed_misses;
     atomic_uint_fast64_t matmul_ns[QSF_MATMUL_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
-    atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
+    atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, exited_tokens, prefill_ns,
+        decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
     atomic_uint_fast64_t evictions, evicted, reliefs;     /* positions; as in QsfForwardStats */
     atomic_uint_fast32_t missing, n_protected, converted; /* as in QsfForwardStats */

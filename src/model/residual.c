@@ -94,6 +94,18 @@ bool qsf_residual_leaves_more(const QsfResidual *r, const QsfProgram *p, uint32_
     return false;
 }
 
+bool qsf_residual_is_all(const QsfProgram *p, uint32_t step, QsfSlice slice) {
+    const QsfSlice x = { .buf = QSF_BUF_X, .off = 0, .width = p->buf[QSF_BUF_X].width };
+    if (slice.buf != QSF_BUF_X && is_read(p, step, p->n_steps, x)) return false;
+    for (uint32_t i = 0; i < step; i++)
+        for (unsigned k = 0; k < QSF_UNIT_TENSORS; k++) {
+            const QsfSlice w = p->step[i].out[k];
+            if (w.width > 0 && w.buf < p->n_bufs && !contains(slice, w) && is_read(p, step, p->n_steps, w))
+                return false;
+        }
+    return true;
+}
+
 static int find_steps(QsfResidual *r, const QsfModel *m, QsfErr *err) {
     const QsfProgram *p = &m->prog;
     for (uint32_t i = 0; i < p->n_steps; i++) {

@@ -59,13 +59,28 @@ static void pin_all(const QsfPricing *s, QsfPlan *p) {
     p->pinned_bytes = p->weight_bytes;
 }
 
+/* With early exit: what passes over the blocks after it stream for one token. */
+static uint64_t after_exit(const QsfPricing *s, const QsfPlan *p) {
+    double sum = 0;
+    for (uint32_t i = 0; i < p->n_units && qsf_quality_exits(&s->o->quality); i++) {
+        QsfUnit u;
+        qsf_unit_at(s->m, i, &u);
+        const uint32_t pinned = p->pinned_items[i];
+        const double all = (double)qsf_quality_unit_bytes(&s->o->quality, &u);
+        if (qsf_plan_skips(s, i) && pinned < u.items)
+            sum += u.on_demand ? all
+                               : all * (double)qsf_unit_item_bytes(&u, pinned, u.items) / (double)u.bytes;
+    }
+    return (uint64_t)sum;
+}
+
 /* lowered: the budget is too small for the preferred configuration, so all unpinned weights stream. */
 static void pin_some(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p) {
     uint64_t left = grow_batch(s, c, s->budget - qsf_pricing_rows(s, c, p->rows));
     QsfSpread r = qsf_plan_spread(s, c->slot_bytes, lowered ? 0 : left, p->pinned_items);
     c->pinned_unit_bytes = r.held;
     p->pinned_bytes = r.weight;
-    p->streamed_bytes = r.streamed;
+    p->streamed_bytes = r.streamed + after_exit(s, p);
 }
 
 /* Bytes that every pass reads. */
@@ -82,7 +97,7 @@ static uint64_t disk_bytes(const QsfPricing *s, const QsfPlan *p) {
         else if (qsf_unit_opens_compressed(&u) && p->pinned_items[i] < u.items)
             sum += u.compressed->bytes;
     }
-    return sum;
+    return sum + after_exit(s, p);
 }
 
 /* The pinned head of a tied model is the embedding table. */

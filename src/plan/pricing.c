@@ -44,10 +44,12 @@ QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c) {
 
 static uint64_t meta_bytes(const QsfPricing *s) {
     uint64_t layers = s->m->hp.n_layers;
-    /* Units, and in which order they are lent memory; counters per layer; what was measured of its importance. */
+    /* Units, and in which order they are lent memory; counters per layer; what was measured of its importance; positions that
+     * wait for the blocks after an early exit. */
     return s->o->meta_bytes + qsf_pages(s->shape.n_units * (QSF_WEIGHT_UNIT_BYTES + QSF_LEND_BYTES)) +
            qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) +
-           qsf_pages(layers * QSF_MEASURE_POSITIONS * sizeof(float)) + META_SLACK;
+           qsf_pages(layers * QSF_MEASURE_POSITIONS * sizeof(float)) +
+           qsf_pages((QSF_PENDING_POSITIONS + 1) * (uint64_t)s->m->hp.hidden * sizeof(float)) + META_SLACK;
 }
 
 /* Rounds to whole MiB: the resident set before loading varies by some pages from run to run, the plan should

@@ -10,18 +10,28 @@
 bool qsf_quality_equal(const QsfQuality *a, const QsfQuality *b) {
     if (!qsf_quality_reduces(a) || !qsf_quality_reduces(b))
         return qsf_quality_reduces(a) == qsf_quality_reduces(b);
-    return a->value == b->value && qsf_blocks_equal(&a->skip, &b->skip);
+    return a->value == b->value && qsf_blocks_equal(&a->skip, &b->skip) && a->exit == b->exit &&
+           memcmp(&a->margin, &b->margin, sizeof a->margin) == 0;
+}
+
+void qsf_quality_exit(QsfQuality *q, const QsfModel *m, uint32_t exit, float margin, float full) {
+    memset(&q->skip, 0, sizeof q->skip);
+    for (uint32_t i = exit; i < m->prog.n_blocks; i++) qsf_blocks_add(&q->skip, i);
+    q->exit = exit;
+    q->margin = margin;
+    q->full = full;
 }
 
 uint32_t qsf_quality_experts(const QsfQuality *q, uint32_t n_used) {
-    if (!qsf_quality_reduces(q)) return n_used;
+    if (!qsf_quality_reduces(q) || q->exit > 0) return n_used;
     const double n = ceil((double)n_used * (double)q->value - EXPERT_ROUND);
     return n < 1 ? 1 : n < n_used ? (uint32_t)n : n_used;
 }
 
 uint64_t qsf_quality_unit_bytes(const QsfQuality *q, const QsfUnit *u) {
-    if (qsf_quality_reduces(q) && qsf_blocks_have(&q->skip, u->layer)) return 0;
-    return u->on_demand ? u->bytes * qsf_quality_experts(q, u->n_used) / u->n_expert : u->bytes;
+    const uint64_t all = u->on_demand ? u->bytes * qsf_quality_experts(q, u->n_used) / u->n_expert : u->bytes;
+    if (!qsf_quality_reduces(q) || !qsf_blocks_have(&q->skip, u->layer)) return all;
+    return qsf_quality_exits(q) ? (uint64_t)((double)all * (double)q->full) : 0;
 }
 
 uint64_t qsf_quality_bytes(const QsfQuality *q, const QsfModel *m) {
@@ -30,6 +40,9 @@ uint64_t qsf_quality_bytes(const QsfQuality *q, const QsfModel *m) {
         QsfUnit u;
         qsf_unit_at(m, i, &u);
         sum += qsf_quality_unit_bytes(q, &u);
+        /* A token that does not end at the exit needs the head a second time. */
+        if (qsf_quality_exits(q) && u.layer == m->prog.n_blocks)
+            sum += (uint64_t)((double)u.bytes * (double)q->full);
     }
     return sum;
 }

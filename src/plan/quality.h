@@ -9,14 +9,31 @@
 
 /* Positions at the start of a conversation over which the importance of blocks is averaged, at most. */
 #define QSF_MEASURE_POSITIONS 64u
+/* Positions that may wait for the blocks after an early exit, at most; fewer than a ring of the KV cache can take at a time
+ * (QSF_KV_SLACK). */
+#define QSF_PENDING_POSITIONS 16u
 
 typedef struct QsfQuality {
     float value;      /* (0, 1); 0 and 1: everything is computed */
     QsfBlockSet skip; /* blocks that are not computed, read or pinned */
+    /* 0: skip is what every token skips. Otherwise early exit: skip are the blocks from `exit` on, and a token skips them
+     * only if its two largest logits before them are at least `margin` apart. Nothing else is left out then. */
+    uint32_t exit;
+    float margin;
+    float full; /* passes over those blocks for each token of an answer, as calibrated */
 } QsfQuality;
+
+/* Only a margin that no token misses: early exit is then the same as skipping. */
+#define QSF_EVERY_MARGIN (-1.0f)
 
 /* Is anything left out? */
 static inline bool qsf_quality_reduces(const QsfQuality *q) { return q->value > 0 && q->value < 1; }
+/* Early exit of blocks [exit, n_blocks). */
+void qsf_quality_exit(QsfQuality *q, const QsfModel *m, uint32_t exit, float margin, float full);
+/* Is it decided token by token whether blocks are skipped? */
+static inline bool qsf_quality_exits(const QsfQuality *q) {
+    return qsf_quality_reduces(q) && q->exit > 0 && q->margin > QSF_EVERY_MARGIN;
+}
 bool qsf_quality_equal(const QsfQuality *a, const QsfQuality *b);
 
 /* Returns how many experts a position uses of the n_used that its router chooses: n_used * quality, rounded up. */

@@ -69,6 +69,7 @@ static int dispatch(const RunOptions *o, int argc, char **argv) {
     case RUN_BENCH: return run_bench(o);
     case RUN_PARITY: return run_parity(o);
     case RUN_PERPLEXITY: return run_perplexity(o);
+    case RUN_CALIBRATE_QUALITY: return run_calibrate_quality(o);
     case RUN_TOKENIZE: return run_tokenize(o);
     case RUN_DETOKENIZE: return run_detokenize(o);
     case RUN_INSPECT: return run_inspect(o);

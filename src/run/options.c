@@ -37,6 +37,7 @@ enum {
     OPT_STRIDE,
     OPT_KL_SAVE,
     OPT_KL_BASE,
+    OPT_CALIBRATE_QUALITY,
     OPT_SHOW_PROMPT,
     OPT_RENDER,
     OPT_NOW
@@ -75,6 +76,7 @@ static const QSFCliOption options[] = {
     { "stride", "", 0, "N", "with --perplexity: tokens between window starts (default half the window)", OPT_STRIDE },
     { "kl-save", "", 0, "FILE", "with --perplexity: save the distributions of all scored tokens to FILE", OPT_KL_SAVE },
     { "kl-base", "", 0, "FILE", "with --perplexity: compare with the distributions saved in FILE by --kl-save", OPT_KL_BASE },
+    { "calibrate-quality", "", 0, "FILE", "measure with a text (- for stdin) what each --quality does to this model, and use that from now on", OPT_CALIBRATE_QUALITY },
     { "exact", "", 0, NULL, "use float activations and an f32 KV cache, to test only the weights and the graph", OPT_EXACT },
     /* clang-format on */
 };
@@ -83,6 +85,7 @@ const QSFCli run_cli = {
     .program = "qsf-run",
     .usage = "Usage: qsf-run [options] MODEL\n"
              "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
+             "       qsf-run --calibrate-quality FILE MODEL\n"
              "       qsf-run --parity DIR [--receipt FILE] [MODEL]\n"
              "       qsf-run --render FILE.jinja [--now TIME]\n",
     .summary = "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
@@ -100,7 +103,7 @@ static int set_mode(RunOptions *o, RunMode mode, char *err, size_t cap) {
     if (o->mode_set && o->mode != mode) {
         snprintf(
             err, cap,
-            "use only one of --bench, --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --show-prompt, --render, --interactive");
+            "use only one of --bench, --parity, --perplexity, --calibrate-quality, --tokenize, --detokenize, --inspect, --plan, --show-prompt, --render, --interactive");
         return QSF_EXIT_USAGE;
     }
     o->mode = mode;
@@ -171,6 +174,9 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_STRIDE: o->stride = value; return 0;
     case OPT_KL_SAVE: o->kl_save = value; return 0;
     case OPT_KL_BASE: o->kl_base = value; return 0;
+    case OPT_CALIBRATE_QUALITY:
+        o->calibrate_quality = value;
+        return set_mode(o, RUN_CALIBRATE_QUALITY, err, cap);
     case OPT_MAX_KL: return parse_max_kl(o, value, err, cap);
     case OPT_EXACT: o->exact = true; return 0;
     default: return QSF_EXIT_USAGE;
@@ -199,9 +205,10 @@ static int check_combination(const RunOptions *o) {
         { o->settings.show_thinking && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--show-thinking requires a prompt" },
         { o->now && o->mode != RUN_RENDER, "--now requires --render" },
         { o->system && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--system requires a prompt" },
-        { o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_BENCH, "--prompt cannot be used with --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --render or --interactive" },
+        { o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_BENCH, "--prompt cannot be used with --parity, --perplexity, --calibrate-quality, --tokenize, --detokenize, --inspect, --plan, --render or --interactive" },
         { o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_SHOW_PROMPT || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--exact needs a mode that evaluates the model" },
-        { o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json requires a prompt, --show-prompt, --bench, --perplexity, --inspect or --plan (for --tokenize use --jsonl)" },
+        { o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json requires a prompt, --show-prompt, --bench, --perplexity, --calibrate-quality, --inspect or --plan (for --tokenize use --jsonl)" },
+        { o->mode == RUN_CALIBRATE_QUALITY && o->settings.params.quality < 1, "--calibrate-quality measures all qualities: it cannot be combined with --quality" },
         { o->n_overrides && o->mode == RUN_RENDER, "--override-kv needs a MODEL, and --render takes none" },
         /* clang-format on */
     };

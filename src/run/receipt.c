@@ -92,6 +92,7 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     if (!weights) return QSF_EXIT_OK;
     if (o->mode != RUN_PLAN) print_notice(rt->plan.note);
     if (generate) print_notice(rt->ctx_notice);
+    if (generate && rt->settings.params.quality < 1) print_notice(rt->quality_notice);
     if (o->verbose && !ro->plan_only) print_verbose(rt);
     return QSF_EXIT_OK;
 }
@@ -111,6 +112,12 @@ static void put_quality(QsfStrbuf *b, const QsfRuntime *rt) {
     qsf_quality_now(rt, &row);
     qsf_strbuf_addf(b, ", \"quality\": %.4g, \"layers_used\": %u, \"layers_skipped\": %u", (double)row.value,
                     row.layers, row.n_layers - row.layers);
+    if (row.exit > 0) {
+        QsfForwardStats s;
+        qsf_forward_stats(rt->fwd, &s);
+        qsf_strbuf_addf(b, ", \"exit_layer\": %u, \"exited_tokens\": %llu", row.exit,
+                        (unsigned long long)s.exited_tokens);
+    }
     if (row.n_experts > 0)
         qsf_strbuf_addf(b, ", \"experts_used\": %u, \"experts_chosen\": %u", row.experts, row.n_experts);
     qsf_strbuf_addf(b, ", \"weights_mb\": %.4f", (double)row.bytes / 1048576);

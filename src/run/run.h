@@ -21,6 +21,7 @@ typedef enum RunMode {
     RUN_BENCH,
     RUN_PARITY,
     RUN_PERPLEXITY,
+    RUN_CALIBRATE_QUALITY,
     RUN_TOKENIZE,
     RUN_DETOKENIZE,
     RUN_INSPECT,
@@ -41,6 +42,7 @@ typedef struct RunOptions {
     const char *parity_dir, *receipt;
     const char *perplexity; /* the text; "-" = stdin */
     const char *stride, *kl_save, *kl_base;
+    const char *calibrate_quality; /* the text; "-" = stdin */
     const char *stop[RUN_MAX_LIST];
     size_t n_stop;
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
@@ -64,6 +66,7 @@ int run_generate(const RunOptions *o);
 int run_bench(const RunOptions *o);
 int run_parity(const RunOptions *o);
 int run_perplexity(const RunOptions *o);
+int run_calibrate_quality(const RunOptions *o);
 int run_tokenize(const RunOptions *o);
 int run_detokenize(const RunOptions *o);
 int run_inspect(const RunOptions *o);
@@ -102,6 +105,10 @@ int run_write_raw(const char *s, size_t len); /* own text: JSON, tables */
 int run_write_end(void);                      /* what the cleaner still holds */
 /* Appends all of stdin to b. Returns an exit code and prints the message. */
 int run_read_stdin(QsfStrbuf *b);
+
+/* read_text.c: appends the text at path to b; "-" is standard input, FIFOs are allowed. option: named in messages, which it
+ * prints. Returns an exit code; a text without a byte is an error. */
+int run_read_text(const char *option, const char *path, QsfStrbuf *b);
 
 /* --- prompt_cache.c: --prompt-cache --- */
 typedef struct RunCache {

@@ -14,38 +14,10 @@
 #include "src/run/run_perplexity.h"
 
 #define DEFAULT_WINDOW 512u
-#define TEXT_MAX       (64u << 20)
 /* For each byte of text, which is at most one token: its id in a list that grows by half, and its final id;
  * after the list is freed, its divergence. */
 #define BYTES_PER_BYTE 10u
 #define OWN_BYTES      (512u << 10) /* pieces of rows, buffers of libc */
-
-/* Reads the text; "-" is standard input, FIFOs are allowed. Returns the exit code and prints the message. */
-static int read_text(const char *path, QsfStrbuf *b) {
-    char buf[16384];
-    bool in = !strcmp(path, "-");
-    int fd = in ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), rc = QSF_EXIT_OK;
-    const char *name = in ? "stdin" : path;
-    ssize_t n = fd < 0 ? -1 : 1;
-    while (fd >= 0 && b->len <= TEXT_MAX && (n = read(fd, buf, sizeof buf)) != 0) {
-        if (n < 0 && (errno != EINTR || atomic_load(&qsf_signal_cancel))) break;
-        if (n > 0) qsf_strbuf_add(b, buf, (size_t)n);
-    }
-    int sig = atomic_load(&qsf_signal_cancel);
-    if (n < 0 && sig)
-        rc = 128 + sig;
-    else if (n < 0)
-        rc = QSF_EXIT_MODEL, qsf_cli_error(&run_cli, "--perplexity %s: %s", name, strerror(errno));
-    else if (!qsf_strbuf_ok(b))
-        rc = QSF_EXIT_RUNTIME, qsf_cli_error(&run_cli, "--perplexity %s: out of memory", name);
-    else if (b->len == 0)
-        rc = QSF_EXIT_MODEL, qsf_cli_error(&run_cli, "--perplexity %s: the text is empty", name);
-    else if (b->len > TEXT_MAX)
-        rc = QSF_EXIT_MODEL,
-        qsf_cli_error(&run_cli, "--perplexity %s: more than %u MB of text", name, TEXT_MAX >> 20);
-    if (fd >= 0 && !in) close(fd);
-    return rc;
-}
 
 /* Tokenizes the text to ids in their own mapping and frees the text. */
 static int encode(RunPerplexity *m, QsfStrbuf *text, QsfErr *err) {
@@ -201,7 +173,7 @@ int run_perplexity(const RunOptions *o) {
     QsfErr err = { 0 };
     m.p.rt = &m.rt;
     int rc = parse_stride(&m);
-    if (!rc) rc = read_text(o->perplexity, &text);
+    if (!rc) rc = run_read_text("--perplexity", o->perplexity, &text);
     if (!rc && o->kl_base && qsf_kl_open(&m.reader, o->kl_base, &err)) rc = run_fail(&err);
     if (!rc) rc = with_text(&m, &text);
     qsf_kl_close(&m.reader);

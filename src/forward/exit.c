@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Early exit. A token of an answer is evaluated in the blocks before the exit, and the head computes its logits from the
+ * residual there. If the two largest are far enough apart, that is all; its residual waits. Before a token that needs the
+ * other blocks, all that wait are evaluated there together with it, so these weights are read once for all of them, and the
+ * KV cache is then what an evaluation with everything would have left. */
+#include <float.h>
+#include <string.h>
+
+#include "src/forward/state.h"
+
+int qsf_exit_open(QsfForward *f, QsfErr *err) {
+    QsfReduction *r = &f->reduction;
+    const QsfProgram *p = &f->model->prog;
+    const uint32_t hidden = f->model->hp.hidden;
+    void *mem;
+    for (uint32_t i = 1; i < p->n_blocks && p->n_states == 0; i++) {
+        const QsfResidualBlock *b = &r->residual.block[i];
+        if (b->n == 1 && b->width == hidden && qsf_residual_is_all(p, b->begin, r->residual.slice[b->first]))
+            qsf_blocks_add(&r->exits, i);
+    }
+    if (qsf_blocks_count(&r->exits) == 0) return QSF_OK;
+    r->pending.bytes = qsf_pages((QSF_PENDING_POSITIONS + 1) * (uint64_t)hidden * sizeof(float));
+    int rc = qsf_mem_map(f->ledger, QSF_MEM_META, r->pending.bytes, "positions after an early exit", &mem,
+                         err);
+    if (rc == QSF_OK) r->pending.x = mem;
+    return rc;
+}
+
+void qsf_exit_close(QsfForward *f) {
+    QsfPending *w = &f->reduction.pending;
+    if (w->x != NULL) qsf_mem_unmap(f->ledger, QSF_MEM_META, w->x, w->bytes);
+    w->x = NULL;
+}
+
+const QsfBlockSet *qsf_forward_exits(const QsfForward *f) { return &f->reduction.exits; }
+
+static QsfSlice residual_before(const QsfForward *f, uint32_t block) {
+    const QsfResidual *r = &f->reduction.residual;
+    return r->slice[r->block[block].first];
+}
+
+/* Only once the head has succeeded does the position count (qsf_exit_decide). */
+void qsf_exit_keep(QsfForward *f, int32_t id) {
+    QsfPending *w = &f->reduction.pending;
+    if (w->n == 0) w->first = f->past, w->exit = f->reduction.quality.exit;
+    const QsfSlice s = residual_before(f, w->exit);
+    w->id[w->n] = id;
+    memcpy(w->x + (size_t)w->n * s.width, qsf_col(f, s, 0), s.width * sizeof(float));
+}
+
+/* ---- the blocks after the exit ---- */
+
+/* Evaluates n waiting positions from number `at` on; head: the logits of the last one too. */
+static int rest_of(QsfForward *f, uint32_t at, uint32_t n, bool head, QsfErr *err) {
+    const QsfReduction *r = &f->reduction;
+    const QsfPending *w = &r->pending;
+    const QsfSlice s = residual_before(f, w->exit);
+    int rc = qsf_weights_begin_pass(f->weights, head, err);
+    if (rc != QSF_OK) return rc;
+    f->past = w->first + at;
+    f->ids = w->id + at;
+    f->col0 = 0;
+    f->n_cols = n;
+    qsf_rope_angles(f, n);
+    for (uint32_t c = 0; c < n; c++)
+        memcpy(qsf_col(f, s, c), w->x + (size_t)(at + c) * s.width, s.width * sizeof(float));
+    rc = qsf_steps_run(f, r->residual.block[w->exit].begin, f->model->prog.head_step, err);
+    if (rc == QSF_OK && head) rc = qsf_head(f, n, NULL, NULL, err);
+    qsf_steps_end_block(f);
+    qsf_weights_end_pass(f->weights, rc == QSF_OK);
+    qsf_count(&f->n.passes, 1);
+    return rc;
+}
+
+/* Evaluates everything that waits. */
+static int rest(QsfForward *f, bool head, QsfErr *err) {
+    static const QsfBlockSet none;
+    QsfReduction *r = &f->reduction;
+    QsfPending *w = &r->pending;
+    QsfBlockSet before = none;
+    const uint32_t most = f->l.n_cols < QSF_KV_SLACK ? f->l.n_cols : QSF_KV_SLACK;
+    int rc = QSF_OK;
+    for (uint32_t i = 0; i < w->exit; i++) qsf_blocks_add(&before, i);
+    qsf_reduction_set_skip(f, &before);
+    for (uint32_t at = 0, n; rc == QSF_OK && at < w->n; at += n) {
+        n = w->n - at < most ? w->n - at : most;
+        rc = rest_of(f, at, n, head && at + n == w->n, err);
+    }
+    if (rc != QSF_OK) return rc;
+    if (qsf_blocks_equal(&r->holes, &none) && r->exact == w->first) r->exact = w->first + w->n;
+    w->n = 0;
+    return QSF_OK;
+}
+
+int qsf_exit_settle(QsfForward *f, bool reduced, QsfErr *err) {
+    const QsfReduction *r = &f->reduction;
+    const bool same = reduced && f->evict.kind == QSF_EVICT_NONE && qsf_quality_exits(&r->quality) &&
+                      r->quality.exit == r->pending.exit;
+    return r->pending.n == 0 || same ? QSF_OK : rest(f, false, err);
+}
+
+/* ---- the decision ---- */
+
+float qsf_forward_margin(const float *y, uint32_t n) {
+    float first = -FLT_MAX, second = -FLT_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        if (y[i] <= second) continue;
+        second = y[i] > first ? first : y[i];
+        if (y[i] > first) first = y[i];
+    }
+    return first - second;
+}
+
+int qsf_exit_decide(QsfForward *f, QsfErr *err) {
+    QsfReduction *r = &f->reduction;
+    QsfPending *w = &r->pending;
+    const bool ends = qsf_forward_margin(f->logits, f->model->hp.n_vocab) >= r->quality.margin;
+    int rc = QSF_OK;
+    w->n++;
+    if (ends && w->n <= QSF_PENDING_POSITIONS) {
+        qsf_count(&f->n.exited_tokens, 1);
+        return QSF_OK;
+    }
+    rc = rest(f, !ends, err);
+    if (rc == QSF_OK)
+        qsf_count(&f->n.exited_tokens, ends);
+    else
+        qsf_forward_truncate(f, f->kv.n_past - 1);
+    if (rc == QSF_OK) qsf_reduction_set_skip(f, &r->quality.skip);
+    return rc;
+}

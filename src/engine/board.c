@@ -62,6 +62,7 @@ static void fill_quality(QSFStats *s, const QsfRuntime *rt) {
     qsf_quality_now(rt, &row);
     s->quality = row.value;
     s->quality_layers = row.layers;
+    s->quality_exit = row.exit;
     s->experts_used = row.experts;
     s->experts = row.n_experts;
 }

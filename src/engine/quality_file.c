@@ -57,11 +57,14 @@ static bool word(Reader *r, const char *w) {
     return true;
 }
 
-/* A number without a sign, after `before`. */
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* A number without a sign, after `before`; otherwise nothing is consumed. */
 static bool number(Reader *r, const char *before, uint32_t *out) {
+    const size_t n = strlen(before);
     uint64_t v = 0;
-    if (!word(r, before) || *r->p < '0' || *r->p > '9') return false;
-    for (; *r->p >= '0' && *r->p <= '9'; r->p++) {
+    if (strncmp(r->p, before, n) != 0 || !is_digit(r->p[n])) return false;
+    for (r->p += n; is_digit(*r->p); r->p++) {
         v = v * 10 + (uint64_t)(*r->p - '0');
         if (v > VALUE_MAX) return false;
     }

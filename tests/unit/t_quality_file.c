@@ -20,8 +20,8 @@ static QsfQualityTable example(void) {
             c->margin = 2.125f;
             c->full = 0.5f;
         } else {
-            qsf_blocks_add(&c->skip, i);
-            qsf_blocks_add(&c->skip, 18);
+            if (i > 1) qsf_blocks_add(&c->skip, i);
+            if (i > 1) qsf_blocks_add(&c->skip, 18);
         }
     }
     return t;
@@ -94,7 +94,7 @@ static void test_damaged_files(void **state) {
     for (size_t i = 0; i < n; i++) {
         const char kept = text[i];
         const bool digit = kept >= '0' && kept <= '9';
-        text[i] = 'x';
+        text[i] = '!';
         assert_int_equal(read_text(path, text, n), QSF_E_MODEL);
         text[i] = '\0';
         assert_int_equal(read_text(path, text, n), QSF_E_MODEL);

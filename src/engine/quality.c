@@ -219,30 +219,46 @@ void qsf_quality_row(const QsfRuntime *r, float value, QsfQualityRow *row) {
 
 /* ---- the table ---- */
 
+/* At most 76 columns, for a terminal of 80. */
 static void add_speed(QsfStrbuf *b, double tps) {
     if (tps > 0)
-        qsf_strbuf_addf(b, " %9.1f", tps);
+        qsf_strbuf_addf(b, " %8.1f", tps);
     else
-        qsf_strbuf_addf(b, " %9s", "-");
+        qsf_strbuf_addf(b, " %8s", "-");
 }
 
-static void add_exit(QsfStrbuf *b, uint32_t exit) {
-    if (exit > 0)
-        qsf_strbuf_addf(b, " %4u", exit);
+/* What was measured with a text. */
+static void add_measured(QsfStrbuf *b, const QsfQualityRow *row) {
+    const double more = 100 * (row->perplexity - 1);
+    qsf_strbuf_addf(b, " %7.4f", row->kl);
+    if (more < 1000)
+        qsf_strbuf_addf(b, " %+5.1f %%", more);
     else
-        qsf_strbuf_adds(b, "    -");
+        qsf_strbuf_adds(b, " >999.9%");
+}
+
+static void add_head(QsfStrbuf *b, bool measured, bool experts) {
+    qsf_strbuf_addf(b, "%4s %7s", "Q", "layers ");
+    if (measured) qsf_strbuf_addf(b, " %4s", "exit");
+    if (experts) qsf_strbuf_addf(b, " %7s", "experts");
+    qsf_strbuf_addf(b, " %8s %8s %8s %8s", "MB/token", "disk MB", "expected", "measured");
+    if (measured) qsf_strbuf_addf(b, " %7s %7s", "KL", "perpl.");
+    qsf_strbuf_adds(b, "\n");
 }
 
 static void add_row(QsfStrbuf *b, const QsfRuntime *r, float value) {
     QsfQualityRow row;
     qsf_quality_row(r, value, &row);
-    qsf_strbuf_addf(b, "%7.2f %4u/%-4u", (double)row.value, row.layers, row.n_layers);
-    if (r->quality_table != NULL) add_exit(b, row.exit);
-    if (row.n_experts > 0) qsf_strbuf_addf(b, " %4u/%-3u", row.experts, row.n_experts);
-    qsf_strbuf_addf(b, " %8.1f %9.1f", (double)row.bytes / MIB, (double)row.streamed / MIB);
+    qsf_strbuf_addf(b, "%4.2f %3u/%-3u", (double)row.value, row.layers, row.n_layers);
+    if (row.exit > 0)
+        qsf_strbuf_addf(b, " %4u", row.exit);
+    else if (r->quality_table != NULL)
+        qsf_strbuf_addf(b, " %4s", "-");
+    if (row.n_experts > 0) qsf_strbuf_addf(b, " %4u/%-2u", row.experts, row.n_experts);
+    qsf_strbuf_addf(b, " %8.1f %8.1f", (double)row.bytes / MIB, (double)row.streamed / MIB);
     add_speed(b, row.tps);
     add_speed(b, row.measured_tps);
-    if (r->quality_table != NULL) qsf_strbuf_addf(b, " %7.4f %+6.1f %%", row.kl, 100 * (row.perplexity - 1));
+    if (r->quality_table != NULL) add_measured(b, &row);
     qsf_strbuf_adds(b, "\n");
 }
 
@@ -250,9 +266,8 @@ static void add_source(QsfStrbuf *b, const QsfRuntime *r) {
     double scores[QSF_MAX_LAYERS];
     const uint32_t measured = qsf_forward_importance(r->fwd, scores);
     if (r->quality_table != NULL)
-        qsf_strbuf_addf(
-            b, "as measured with %u tokens; exit: tokens that are sure enough after this layer end there\n",
-            r->quality_table->n_tokens);
+        qsf_strbuf_addf(b, "KL, perplexity: of %u tokens; exit: after this layer sure tokens end\n",
+                        r->quality_table->n_tokens);
     else if (qsf_blocks_count(qsf_forward_optional(r->fwd)) == 0)
         qsf_strbuf_adds(b, "no layer of this model can be skipped\n");
     else if (r->importance != NULL)
@@ -268,11 +283,9 @@ char *qsf_quality_text(const QsfRuntime *r) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfQualityRow full;
     qsf_quality_now(r, &full);
-    const char *experts = full.n_experts > 0 ? "  experts" : "";
-    qsf_strbuf_addf(&b, "quality    layers%s%s MB/token from disk predicted  measured%s\n",
-                    r->quality_table != NULL ? " exit" : "", experts,
-                    r->quality_table != NULL ? "      KL perplex." : "");
+    add_head(&b, r->quality_table != NULL, full.n_experts > 0);
     for (int i = 10; i >= 3; i--) add_row(&b, r, (float)i / 10);
+    qsf_strbuf_adds(&b, "expected, measured: tokens per second; measured in the last answer\n");
     add_source(&b, r);
     qsf_strbuf_adds(&b, "prompts and the head are always computed in full\n");
     return qsf_strbuf_take(&b, NULL);

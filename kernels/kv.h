@@ -38,7 +38,8 @@ typedef struct qk_kv_slot {
 #define QK_KV_PACKED(X, a) \
     X(a, q8, Q8, 8, 1, 4)  \
     X(a, q6, Q6, 6, 0, 16) \
-    X(a, q4, Q4, 4, 0, 8)
+    X(a, q4, Q4, 4, 0, 8)  \
+    X(a, q2, Q2, 2, 0, 8)
 
 #define QK_KV_ENUM(a, name, NAME, bits, latent, dims) QK_KV_##NAME,
 typedef enum qk_kv { QK_KV_TYPES(QK_KV_ENUM, ) QK_KV_N } qk_kv;
@@ -69,6 +70,12 @@ typedef struct qk_attn {
         mass; /* of a slot's position i at 16 * slot + i: attend adds the weights of columns mass_from and later,
                        of which 1 is QK_KV_MASS; NULL = they are not wanted. Not with a ring */
     size_t mass_from;
+    size_t from, to; /* of what the columns see only positions [from, to); to 0 = all of it */
+    const uint32_t *where; /* (n_list) the tile of the memory of each entry; NULL = its slot */
+    const struct qk_attn *
+        recent; /* the rest of what the columns see, at most QK_KV_BLOCK positions, stored in another way: the same queries,
+                 and no further rest. attend adds it, attend_span reads only what is here; NULL = there is none */
+    qk_kv recent_type; /* how its K is stored */
     void *
         scratch; /* qk_attn_scratch(head_dim) bytes, or qk_attn_scratch_v_is_k, aligned to 64, worthless afterwards */
 } qk_attn;
@@ -94,6 +101,17 @@ static inline size_t qk_kv_index(const qk_attn *a, size_t pos) {
 /* The position that is counted as number x. */
 static inline size_t qk_kv_position(const qk_attn *a, size_t x) {
     return a->list ? (size_t)a->list[x / QK_KV_TILE].tile * QK_KV_TILE + x % QK_KV_TILE : x;
+}
+
+/* Returns the first number that a query at position `at` sees by window and chunk, and one past the last. */
+static inline size_t qk_kv_first(const qk_attn *a, size_t at) {
+    const size_t window = a->window && at + 1 > a->window ? at + 1 - a->window : 0;
+    const size_t chunk = a->chunk ? at / a->chunk * a->chunk : 0;
+    const size_t first = window > chunk ? window : chunk;
+    return qk_kv_index(a, first > a->from ? first : a->from);
+}
+static inline size_t qk_kv_end(const qk_attn *a, size_t at) {
+    return a->to && a->to <= at ? qk_kv_index(a, a->to) : qk_kv_index(a, at) + 1;
 }
 
 static inline size_t qk_kv_pad(size_t head_dim) { return (head_dim + 15) & ~(size_t)15; }

@@ -2,7 +2,8 @@
 /* Cached K and V in few bits: how the elements of a tile are packed, for every level. All of it is exact or rounded once,
  * so that every level stores the same bits.
  *
- * An element is round(x / scale) plus half of the numbers of its bits: a code without sign. Codes lie in words of 32
+ * An element is round(x / scale) plus half of the numbers of its bits: a code without sign. Codes of 2 bits are the odd
+ * numbers -3, -1, 1 and 3 times the scale. Codes lie in words of 32
  * bits, E of them in W words (qk_kvp_elems, qk_kvp_words): E dimensions of K, E positions of V. So a tile of K is, for each E
  * dimensions and each of the W words, 16 words side by side, one for each position. A tile of V is the same with
  * positions and dimensions exchanged. Byte j of a word has elements j, j + 4, ... in its bits from the lowest on: four
@@ -10,10 +11,15 @@
 #ifndef QSF_KERNELS_KVPACK_H
 #define QSF_KERNELS_KVPACK_H
 
+#include <math.h>
+
 #include "kernels/kvrotate.h"
 #include "kernels/load.h"
 #include "kernels/ref/kv.h"
 
+#ifndef Q2_MODE
+#define Q2_MODE 0
+#endif
 #define QK_KVP static inline __attribute__((always_inline))
 
 QK_KVP size_t qk_kvp_elems(int bits) { return bits == 8 ? 4 : bits == 4 ? 8 : 16; }
@@ -67,6 +73,11 @@ QK_KVP size_t qk_kvp_group(int bits, int which, size_t g, size_t lane, size_t di
     return g * qk_kvp_words(bits) * qk_kvp_stride(which, dim) + lane * sizeof(uint32_t);
 }
 
+/* The number that a code is, in units of the scale. */
+QK_KVP int32_t qk_kvp_number(int bits, uint32_t code) {
+    return bits == 2 ? 2 * (int32_t)code - 3 : (int32_t)code - (1 << (bits - 1));
+}
+
 /* The smallest half that is at least x >= 0, so that nothing is clipped where halves are coarse. */
 QK_KVP uint16_t qk_half_above(float x) {
     const uint16_t h = qk_f32_to_f16(x);
@@ -84,6 +95,32 @@ QK_KVP uint16_t qk_kvp_scale(int bits, const float *x, size_t n) {
     }
     const uint16_t h = qk_half_above(qk_float_of((uint32_t)most) / (float)(1 << (bits - 1)));
     return most == highest ? (uint16_t)(h | 0x8000) : h;
+}
+
+/* The scale of n elements in 2 bits. */
+QK_KVP uint16_t qk_kvp_scale_of_odd(int which, const float *x, size_t n) {
+    float s = 0, xx = 0, xm = 0, mm = 0;
+    for (size_t i = 0; i < n; i++) s += fabsf(x[i]);
+    s *= 0.624f / (float)n;
+    for (int round = 0; round < 3; round++) {
+        xx = xm = mm = 0;
+        for (size_t i = 0; i < n; i++) {
+            const float a = fabsf(x[i]), m = a < 2 * s ? 1.0f : 3.0f;
+            xx += a * a;
+            xm += a * m;
+            mm += m * m;
+        }
+        s = xm / mm;
+    }
+    return qk_f32_to_f16(which == Q2_MODE ? xx / xm : s);
+}
+
+QK_KVP void qk_kvp_odd_codes(uint8_t *code, const float *x, size_t n, uint16_t scale) {
+    const float d = qk_f16_to_f32(scale), inv = d > 0 ? 1.0f / d : 0;
+    for (size_t i = 0; i < n; i++) {
+        const float v = x[i] * inv;
+        code[i] = (uint8_t)((v >= -2) + (v >= 0) + (v >= 2));
+    }
 }
 
 /* Codes of n elements. */
@@ -106,8 +143,12 @@ QK_KVP void qk_kvp_store(int bits, void *tiles, int which, size_t pos, const flo
     float turned[QK_KV_MAX_DIM];
     uint8_t code[QK_KV_MAX_DIM];
     qk_kv_rotate(turned, x, dim, 0);
-    const uint16_t scale = qk_kvp_scale(bits, turned, dim);
-    qk_kvp_codes(bits, code, turned, dim, scale);
+    const uint16_t scale = bits == 2 ? qk_kvp_scale_of_odd(which, turned, dim)
+                                     : qk_kvp_scale(bits, turned, dim);
+    if (bits == 2)
+        qk_kvp_odd_codes(code, turned, dim, scale);
+    else
+        qk_kvp_codes(bits, code, turned, dim, scale);
     memcpy(tile + qk_kvp_bytes(bits, dim) + in * sizeof scale, &scale, sizeof scale);
     if (which == 0) {
         for (size_t i = 0; i < dim; i++)
@@ -129,7 +170,7 @@ QK_KVP void qk_kvp_load(int bits, float *x, const void *tiles, int which, size_t
         const size_t e = which ? in : i, lane = which ? i : in;
         const uint32_t code = qk_kvp_get(tile + qk_kvp_group(bits, which, e / elems, lane, dim), stride,
                                          qk_kvp_place(bits, e % elems));
-        turned[i] = d * (float)((int)code - (1 << (bits - 1)));
+        turned[i] = d * (float)qk_kvp_number(bits, code);
     }
     qk_kv_rotate(x, turned, dim, 1);
 }

@@ -125,12 +125,17 @@ static size_t kv_slot(const qk_attn *a, size_t t) {
     return qk_kv_wrap(t * QK_KV_TILE, a->ring) / QK_KV_TILE;
 }
 
+/* The same of a list. */
+static size_t kv_tile_at(const qk_attn *a, size_t t) {
+    return a->where ? a->where[t < a->n_list ? t : a->n_list - 1] : kv_slot(a, t);
+}
+
 /* Tiles of the block of 64 positions from b on; first is tile 0. */
 static kv_tiles kv_tiles_at(const kv_work *w, const void *first, const kv_format *f, size_t b) {
     const size_t bytes = f->tile_bytes(w->dim), t = b / QK_KV_TILE, slot = kv_slot(w->a, t);
     kv_tiles x = { .row = w->dim * f->elem };
     for (size_t i = 0; i < KV_TILES; i++)
-        x.at[i] = (const char *)first + (w->a->list ? kv_slot(w->a, t + i) : slot + i) * bytes;
+        x.at[i] = (const char *)first + (w->a->list ? kv_tile_at(w->a, t + i) : slot + i) * bytes;
     return x;
 }
 
@@ -355,6 +360,23 @@ static void kv_attend_span(const qk_attn *a, const kv_format *f, size_t span, fl
     kv_span(&w, span);
 }
 
+/* Adds the mass of all blocks of w, whose queries are packed; the joined parts are at sum. */
+static void kv_add_masses(kv_work *w, float *sum) {
+    w->part = sum;
+    for (size_t b = w->start[0] / QK_KV_BLOCK * QK_KV_BLOCK; b < w->end[w->n - 1]; b += QK_KV_BLOCK)
+        kv_add_mass(w, b);
+}
+
+/* Joins the rest of what the queries see to the parts at sum; part: room for as many. */
+static void kv_attend_recent(const qk_attn *a, float *sum, float *part) {
+    kv_work w = kv_work_at(a->recent, kv_format_of[a->recent_type]);
+    w.part = part;
+    kv_pack(&w);
+    kv_span(&w, 0);
+    for (size_t i = 0; i < w.n; i++) kv_join(sum + i * w.stride, part + i * w.stride, w.pad);
+    if (a->mass) kv_add_masses(&w, sum);
+}
+
 static void kv_attend(const qk_attn *a, const kv_format *f) {
     kv_work w = kv_work_at(a, f);
     float *sum = w.part, *part = w.part + w.n * w.stride;
@@ -367,9 +389,9 @@ static void kv_attend(const qk_attn *a, const kv_format *f) {
         kv_span(&w, s);
         for (size_t i = 0; i < w.n; i++) kv_join(sum + i * w.stride, part + i * w.stride, w.pad);
     }
-    w.part = sum;
-    for (size_t b = w.start[0] / QK_KV_BLOCK * QK_KV_BLOCK; a->mass && b < w.end[w.n - 1]; b += QK_KV_BLOCK)
-        kv_add_mass(&w, b);
+    if (a->recent) kv_attend_recent(a, sum, part);
+    if (a->recent && a->mass) kv_pack(&w); /* in the same place */
+    if (a->mass) kv_add_masses(&w, sum);
     for (size_t i = 0; i < w.n; i++)
         kv_finish(a->y + i / a->n_heads * a->y_stride + i % a->n_heads * w.dim, sum + i * w.stride, w.dim,
                   a->sinks ? a->sinks + i % a->n_heads : NULL, w.fv->rotated);

@@ -67,6 +67,7 @@ QK_INLINE li kv_codes(int bits, const char *w, size_t stride, int j) {
     const li first = l_load(w);
     if (bits == 8) return L_BIAS ? first : l_xor(first, l_bytes(128)); /* as l_biased returns them */
     if (bits == 4) return l_and(j ? l_shr(first, 4) : first, l_bytes(15));
+    if (bits == 2) return l_and(j ? l_shr(first, 2 * j) : first, l_bytes(3));
     if (j < 3) return l_and(l_load(w + (size_t)j * stride), l_bytes(63));
     const li second = l_load(w + stride), third = l_load(w + 2 * stride);
     return l_or(l_or(l_and(l_shr(first, 6), l_bytes(3)), l_and(l_shr(second, 4), l_bytes(12))),
@@ -77,13 +78,16 @@ QK_INLINE li kv_dot(int bits, li sum, li codes, li x) {
     return bits == 8 ? l_dot_signed(sum, codes, x) : l_dot(sum, codes, x);
 }
 
-/* What codes are too large by. */
-QK_INLINE int32_t kv_bias(int bits) { return bits == 8 ? L_BIAS : 1 << (bits - 1); }
+/* A sum of products with codes becomes one with the numbers that they are; of: the sum of the other factors. */
+QK_INLINE li kv_unbias(int bits, li sum, int32_t of) {
+    if (bits == 2) return l_sub(l_add(sum, sum), l_set(3 * of));
+    return l_sub(sum, l_set((bits == 8 ? L_BIAS : 1 << (bits - 1)) * of));
+}
 
 QK_INLINE lf kv_of_ints(int bits, li high, li low, const kv_int *x, int planes) {
-    const lf h = l_float(l_sub(high, l_set(kv_bias(bits) * x->high)));
+    const lf h = l_float(kv_unbias(bits, high, x->high));
     if (planes == 1) return l_mulf(h, l_setf(x->scale));
-    const lf l = l_float(l_sub(low, l_set(kv_bias(bits) * x->low)));
+    const lf l = l_float(kv_unbias(bits, low, x->low));
     return l_mulf(l_addf(l_mulf(h, l_setf(128.0f)), l), l_setf(x->scale));
 }
 
@@ -240,7 +244,7 @@ QK_INLINE void kv_mix_part_ints(int bits, const kv_work *w, size_t i, const kv_t
     for (int r = 0; r < nq; r++)
         for (int k = 0; x->scale[r] != 0.0f && k < nv; k++) {
             /* at most 2^8 * 2^13 * QK_KV_BLOCK */
-            const li sum = l_sub(l_add(l_shl(high[r][k], 7), low[r][k]), l_set(kv_bias(bits) * x->sum[r]));
+            const li sum = kv_unbias(bits, l_add(l_shl(high[r][k], 7), low[r][k]), x->sum[r]);
             float *acc = w->part + (i + (size_t)r) * w->stride + 16 + d + (size_t)k * L;
             l_storef(acc, l_addf(l_loadf(acc), l_mulf(l_float(sum), l_setf(x->scale[r]))));
         }
@@ -280,5 +284,7 @@ QK_INLINE void kv_mix_ints(int bits, const kv_work *w, size_t i, const kv_tiles 
 #define KV_Q4_SCORES(nq) kv_score_ints(4, w, i, k, n, nq)
 #define KV_Q6_ROWS(nq)   kv_mix_ints(6, w, i, v, n, x, nq)
 #define KV_Q4_ROWS(nq)   kv_mix_ints(4, w, i, v, n, x, nq)
+#define KV_Q2_SCORES(nq) kv_score_ints(2, w, i, k, n, nq)
+#define KV_Q2_ROWS(nq)   kv_mix_ints(2, w, i, v, n, x, nq)
 
 #endif

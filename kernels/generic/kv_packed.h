@@ -10,7 +10,7 @@
 QK_INLINE void kv_unpack(float *dst, const char *w, size_t stride, int bits, size_t e, size_t n) {
     const qk_kvp_at at = qk_kvp_place(bits, e);
     for (size_t i = 0; i < n; i++)
-        dst[i] = (float)((int32_t)qk_kvp_get(w + i * sizeof(uint32_t), stride, at) - (1 << (bits - 1)));
+        dst[i] = (float)qk_kvp_number(bits, qk_kvp_get(w + i * sizeof(uint32_t), stride, at));
 }
 
 QK_INLINE void kv_packed_open_k(int bits, float *dst, const char *tile, size_t dim) {

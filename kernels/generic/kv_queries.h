@@ -41,13 +41,6 @@ struct kv_work {
     size_t start[64], end[64];
 };
 
-/* First position that a query sees whose own position is end - 1. */
-static size_t kv_start(const qk_attn *a, size_t end) {
-    const size_t window = a->window && end > a->window ? end - a->window : 0;
-    const size_t chunk = a->chunk ? (end - 1) / a->chunk * a->chunk : 0;
-    return window > chunk ? window : chunk;
-}
-
 static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
     const size_t most = qk_attn_queries(a->head_dim), pad = qk_kv_pad(a->head_dim);
     kv_work w = {
@@ -63,8 +56,8 @@ static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
     w.turn = w.part + 2 * most * w.stride;
     for (size_t i = 0; i < w.n; i++) {
         const size_t at = a->pos + i / a->n_heads;
-        w.start[i] = i % a->n_heads ? w.start[i - 1] : qk_kv_index(a, kv_start(a, at + 1));
-        w.end[i] = i % a->n_heads ? w.end[i - 1] : qk_kv_index(a, at) + 1;
+        w.start[i] = i % a->n_heads ? w.start[i - 1] : qk_kv_first(a, at);
+        w.end[i] = i % a->n_heads ? w.end[i - 1] : qk_kv_end(a, at);
     }
     return w;
 }

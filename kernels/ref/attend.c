@@ -18,8 +18,14 @@ typedef struct gathered {
 
 /* Where the position that counts as number x is in the memory. */
 static size_t place(const qk_attn *a, size_t x) {
+    if (a->where) return (size_t)a->where[x / QK_KV_TILE] * QK_KV_TILE + x % QK_KV_TILE;
     if (a->list) return (size_t)a->list[x / QK_KV_TILE].slot * QK_KV_TILE + x % QK_KV_TILE;
     return qk_kv_wrap(x, a->ring);
+}
+
+/* The same of its mass. */
+static size_t slot_place(const qk_attn *a, size_t x) {
+    return a->list ? (size_t)a->list[x / QK_KV_TILE].slot * QK_KV_TILE + x % QK_KV_TILE : place(a, x);
 }
 
 static int is_kept(const qk_attn *a, size_t x) {
@@ -52,17 +58,10 @@ static void add_position(gathered *g, const qk_attn *a, size_t i, size_t at, siz
     for (size_t d = 0; d < a->head_dim; d++) g->acc[d] += p * (double)g->row[d];
 }
 
-/* First number that a query sees whose own position is end - 1. */
-static size_t first_seen(const qk_attn *a, size_t end) {
-    size_t p = a->window && end > a->window ? end - a->window : 0;
-    if (a->chunk && p < (end - 1) / a->chunk * a->chunk) p = (end - 1) / a->chunk * a->chunk;
-    return qk_kv_index(a, p);
-}
-
 /* Query i in one span. A sum of 0 means that it sees nothing there. */
 static void attend_one(const qk_attn *a, size_t i, size_t span, float *part, load_fn load) {
-    const size_t at = a->pos + i / a->n_heads, end = qk_kv_index(a, at) + 1, stop = (span + 1) * QK_KV_SPAN;
-    size_t x = first_seen(a, at + 1);
+    const size_t at = a->pos + i / a->n_heads, end = qk_kv_end(a, at), stop = (span + 1) * QK_KV_SPAN;
+    size_t x = qk_kv_first(a, at);
     gathered g = { -INFINITY, 0, a->scratch, NULL };
     g.row = (float *)(void *)(g.acc + a->head_dim);
     memset(g.acc, 0, a->head_dim * sizeof *g.acc);
@@ -76,12 +75,12 @@ static void attend_one(const qk_attn *a, size_t i, size_t span, float *part, loa
 
 /* Adds the weights of query i, of which `sum` is the joined part. */
 static void add_mass(const qk_attn *a, size_t i, const float *sum, load_fn load) {
-    const size_t at = a->pos + i / a->n_heads, end = qk_kv_index(a, at) + 1;
+    const size_t at = a->pos + i / a->n_heads, end = qk_kv_end(a, at);
     float *row = a->scratch;
-    for (size_t x = first_seen(a, at + 1); x < end; x++) {
+    for (size_t x = qk_kv_first(a, at); x < end; x++) {
         if (!is_kept(a, x)) continue;
         const double w = exp(score(row, a, i, at, x, load) - (double)sum[0]) / (double)sum[1];
-        if (w > 0) a->mass[place(a, x)] += (uint64_t)(w * QK_KV_MASS + 0.5);
+        if (w > 0) a->mass[slot_place(a, x)] += (uint64_t)(w * QK_KV_MASS + 0.5);
     }
 }
 
@@ -108,12 +107,19 @@ static void attend(const qk_attn *a, load_fn load) {
     float *sum = (float *)(void *)((double *)a->scratch + 2 * dim), *part = sum + 16 + dim;
     for (size_t i = 0; i < a->n_cols * a->n_heads; i++) {
         sum[1] = 0;
-        const size_t end = qk_kv_index(a, a->pos + a->n_cols - 1) + 1;
+        const size_t end = qk_kv_end(a, a->pos + a->n_cols - 1);
         for (size_t s = 0; s < qk_kv_spans(end); s++) {
             attend_one(a, i, s, part, load);
             join(sum, part, dim);
         }
-        if (a->mass && i / a->n_heads >= a->mass_from) add_mass(a, i, sum, load);
+        if (a->recent) {
+            attend_one(a->recent, i, 0, part, load_of[a->recent_type]);
+            join(sum, part, dim);
+        }
+        if (a->mass && i / a->n_heads >= a->mass_from) {
+            add_mass(a, i, sum, load);
+            if (a->recent) add_mass(a->recent, i, sum, load_of[a->recent_type]);
+        }
         finish(a->y + i / a->n_heads * a->y_stride + i % a->n_heads * dim, sum, dim,
                a->sinks ? a->sinks + i % a->n_heads : NULL);
     }

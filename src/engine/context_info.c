@@ -27,7 +27,7 @@ static void add_caches(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, QSFL
         last[k] = spec->block;
         if (n > kind[k].positions) kind[k].positions = n;
         kind[k].token_bytes += qsf_kv_spec_bytes(spec, types, QK_KV_TILE) / QK_KV_TILE;
-        kind[k].most_bytes += qsf_kv_spec_bytes(spec, types, ctx);
+        kind[k].most_bytes += qsf_kv_spec_bytes(spec, types, ctx) + qsf_kv_recent_bytes(spec, types);
     }
 }
 

@@ -17,7 +17,14 @@ typedef struct AttnJob {
     const qk_kv_slot *list;        /* of the cache; NULL = none */
     size_t n_list;
     bool observed; /* the weights of some columns are wanted */
+    bool recent;   /* some positions are read as recent ones: blocks do not go beyond a tile of columns */
 } AttnJob;
+
+/* A call: the queries, and if there are recent positions what they see of those. */
+typedef struct Queries {
+    qk_attn a, recent;
+    QsfKvRecentView view;
+} Queries;
 
 /* Computes in double and rounds once, so that large positions times small frequencies stay precise. */
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols) {
@@ -36,14 +43,49 @@ void qsf_rope_angles(QsfForward *f, uint32_t n_cols) {
     }
 }
 
-/* Describes the columns starting at col, piece `piece` of all heads. The output may overwrite the query. */
-static qk_attn queries(const AttnJob *j, int worker, uint32_t col, uint32_t piece) {
+/* Returns the columns [*from, to) of a block; to <= *from: there are none. */
+static uint32_t columns_of(const AttnJob *j, uint32_t block, uint32_t *from) {
+    const uint32_t past = j->f->past, end = past + j->f->n_cols;
+    if (!j->recent) {
+        *from = block * j->cols;
+        return *from + j->cols < j->f->n_cols ? *from + j->cols : j->f->n_cols;
+    }
+    const uint32_t in_tile = (QK_KV_TILE + j->cols - 1) / j->cols, tile = past / QK_KV_TILE + block / in_tile;
+    uint32_t first = tile * QK_KV_TILE + block % in_tile * j->cols, to = first + j->cols;
+    if (to > (tile + 1) * QK_KV_TILE) to = (tile + 1) * QK_KV_TILE;
+    if (to > end) to = end;
+    if (first < past) first = past;
+    *from = first - past;
+    return to > first ? to - past : *from;
+}
+
+/* Divides what the columns see into what is read from the cache and recent positions. */
+static void add_recent(const AttnJob *j, Queries *q, uint32_t kv_head) {
+    const QsfKvCache *c = &j->f->kv;
+    const uint32_t kv = j->a->kv;
+    qsf_kvrecent_view(c, (uint32_t)q->a.pos / QK_KV_TILE, j->list, j->n_list, &q->view);
+    q->recent = q->a;
+    q->recent.list = q->view.list;
+    q->recent.where = q->view.where;
+    q->recent.n_list = q->view.n;
+    q->recent.k = qsf_kvrecent_tiles(c, kv, 0, kv_head);
+    q->recent.v = qsf_kvrecent_tiles(c, kv, 1, kv_head);
+    q->recent.v_type = qsf_kv_recent_type(j->kv, c->types, 1);
+    q->recent.ring = 0;
+    q->a.from = q->view.from;
+    q->a.to = q->view.to;
+    q->a.recent = &q->recent;
+    q->a.recent_type = qsf_kv_recent_type(j->kv, c->types, 0);
+}
+
+/* Describes columns [col, to), piece `piece` of all heads. The output may overwrite the query. */
+static void queries(const AttnJob *j, Queries *q, int worker, uint32_t col, uint32_t to, uint32_t piece) {
     QsfForward *f = j->f;
     const uint32_t kv_head = piece / j->pieces, from = piece % j->pieces * j->heads, dim = j->kv->dim;
     const size_t head = (size_t)kv_head * j->group + from;
     const QsfKvLists *lists = &f->kv.lists;
     const uint32_t pos = f->past + col;
-    return (qk_attn){ .mass = j->observed ? lists->worker_mass + (size_t)worker * lists->cap * QK_KV_TILE
+    q->a = (qk_attn){ .mass = j->observed ? lists->worker_mass + (size_t)worker * lists->cap * QK_KV_TILE
                                           : NULL,
                       .mass_from = f->observe_from > pos ? f->observe_from - pos : 0,
                       .list = j->list,
@@ -56,7 +98,7 @@ static qk_attn queries(const AttnJob *j, int worker, uint32_t col, uint32_t piec
                       .q_stride = qsf_col_stride(f, j->s->in),
                       .y_stride = qsf_col_stride(f, j->s->out[0]),
                       .head_dim = dim,
-                      .n_cols = f->n_cols - col < j->cols ? f->n_cols - col : j->cols,
+                      .n_cols = to - col,
                       .n_heads = j->group - from < j->heads ? j->group - from : j->heads,
                       .pos = f->past + col,
                       .window = j->a->window,
@@ -67,27 +109,36 @@ static qk_attn queries(const AttnJob *j, int worker, uint32_t col, uint32_t piec
                       .sinks = j->a->sinks == QSF_NONE ? NULL : qsf_param(f, j->a->sinks) + head,
                       .slopes = j->a->slopes == QSF_NONE ? NULL : f->model->prog.slopes[j->a->slopes] + head,
                       .scratch = f->mem + f->l.attn + (size_t)worker * f->l.attn_stride };
+    if (j->recent) add_recent(j, q, kv_head);
 }
 
 /* Items are (piece of heads, block of columns). */
 static void attend(void *arg, int worker, size_t begin, size_t end) {
     const AttnJob *j = arg;
     for (size_t i = begin; i < end; i++) {
-        qk_attn a = queries(j, worker, (uint32_t)(i % j->blocks) * j->cols, (uint32_t)(i / j->blocks));
-        j->ops->attend(&a);
+        Queries q;
+        uint32_t from;
+        const uint32_t to = columns_of(j, (uint32_t)(i % j->blocks), &from);
+        if (from >= to) continue;
+        queries(j, &q, worker, from, to, (uint32_t)(i / j->blocks));
+        j->ops->attend(&q.a);
     }
 }
 
-/* One column with many positions: items are (piece of heads, span). */
+/* One column with many positions: items are (piece of heads, span); the last one is that of recent positions. */
 static void attend_span(void *arg, int worker, size_t begin, size_t end) {
     const AttnJob *j = arg;
     size_t part = qk_attn_part(j->kv->dim);
     for (size_t i = begin; i < end; i++) {
         uint32_t piece = (uint32_t)(i / j->spans), span = (uint32_t)(i % j->spans);
         size_t head = (size_t)(piece / j->pieces) * j->group + piece % j->pieces * j->heads;
-        qk_attn a = queries(j, worker, 0, piece);
-        j->ops->attend_span(&a, j->first + span, j->f->parts + (head * j->spans + span) * part,
-                            j->spans * part);
+        float *to = j->f->parts + (head * j->spans + span) * part;
+        Queries q;
+        queries(j, &q, worker, 0, 1, piece);
+        if (j->recent && span + 1 == j->spans)
+            j->f->table->kv[q.a.recent_type].attend_span(&q.recent, 0, to, j->spans * part);
+        else
+            j->ops->attend_span(&q.a, j->first + span, to, j->spans * part);
     }
 }
 
@@ -128,16 +179,23 @@ int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
     j.heads = j.group < most ? j.group : most;
     j.pieces = (j.group + j.heads - 1) / j.heads;
     j.cols = most / j.heads;
-    j.blocks = (f->n_cols + j.cols - 1) / j.cols;
+    j.recent = f->kv.recent.on[a->kv];
+    if (j.recent && j.cols > QK_KV_TILE) j.cols = QK_KV_TILE;
+    const uint32_t in_tile = (QK_KV_TILE + j.cols - 1) / j.cols;
+    j.blocks = j.recent ? (uint32_t)qk_kv_tiles(f->past % QK_KV_TILE + f->n_cols) * in_tile
+                        : (f->n_cols + j.cols - 1) / j.cols;
     j.list = qsf_kvcache_list(&f->kv, a->kv, &j.n_list);
     j.observed = f->kv.lists.mass != NULL && f->past + f->n_cols > f->observe_from &&
                  qsf_kvcache_ring(&f->kv, a->kv) == 0;
     find_spans(&j);
     uint32_t items = kv->heads * j.pieces;
-    if (f->n_cols == 1 && j.spans > 1 && !j.observed)
+    if (f->n_cols == 1 && j.spans > 1 && !j.observed) {
+        j.spans += j.recent;
         attend_one_column(&j, items);
-    else
+    } else {
         qsf_pool_run(f->pool, attend, &j, (size_t)items * j.blocks, 1);
+    }
+    if (j.recent) qsf_kvrecent_close(&f->kv, a->kv, false);
     if (j.observed) qsf_kvlist_gather(&f->kv.lists, a->kv, f->past + f->n_cols);
     qsf_span_end(f, &span, &f->n.attention_ns);
     return QSF_OK;

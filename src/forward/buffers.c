@@ -15,7 +15,7 @@ static void place_buffers(QsfForward *f) {
 }
 
 void qsf_buffers_layout(const QsfForward *f, const QsfPlan *p, QsfLayout *l) {
-    qsf_layout_make(l, f->model, &f->shape, p->batch, p->ctx, qsf_pool_threads(f->pool), p->exact);
+    qsf_layout_make(l, f->model, &f->shape, p->batch, p->ctx, p->kv, qsf_pool_threads(f->pool), p->exact);
 }
 
 int qsf_buffers_set(QsfForward *f, const QsfLayout *l, QsfErr *err) {

@@ -125,6 +125,7 @@ static void rope(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {
 
 static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
     const float *v = s->in2.buf == QSF_NONE ? NULL : qsf_col(f, s->in2, c);
+    if (c == 0 && f->kv.recent.on[s->u.kv]) qsf_kvrecent_open(&f->kv, s->u.kv);
     qsf_kvcache_store(&f->kv, s->u.kv, (uint32_t)(f->past + c), qsf_col(f, s->in, c), v);
 }
 

@@ -27,7 +27,8 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
                               f->ledger, err);
     const uint32_t start = qsf_lend_positions(0, p->kv_step, p->ctx);
     if (rc == QSF_OK) rc = qsf_kvcache_reserve(&f->kv, start, err);
-    if (rc == QSF_OK) rc = qsf_recurrent_init(&f->recurrent, &f->model->prog, p->checkpoints, f->ledger, err);
+    if (rc == QSF_OK)
+        rc = qsf_recurrent_init(&f->recurrent, &f->model->prog, p->kv, p->checkpoints, f->ledger, err);
     if (rc == QSF_OK) rc = qsf_counters_open(f, err);
     if (rc == QSF_OK) rc = qsf_reduction_open(f, err);
     if (rc == QSF_OK) rc = qsf_params_load(f, err);

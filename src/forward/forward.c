@@ -6,7 +6,8 @@
 /* Bytes of a resident embedding table to fill after each evaluation, once the weights are pinned. */
 #define FILL_BYTES (1u << 20)
 
-/* A checkpoint of recurrent states at least once in this many positions, as long as there are slots. */
+/* A checkpoint of recurrent states at least once in this many positions, as long as there are slots. Of recent positions
+ * there are few, for the borders of messages. */
 #define CHECKPOINT_STEP 256u
 
 /* Only what everything was evaluated for: a conversation that goes back would continue what was left out. */
@@ -52,6 +53,8 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     if (rc != QSF_OK) return rc;
     f->past = f->kv.n_past;
     qsf_kvcache_will_store(&f->kv, n);
+    qsf_kvrecent_begin(&f->kv, n, f->mem + f->l.recent, qsf_recurrent_old_recent(&f->recurrent),
+                       qsf_recurrent_new_recent(&f->recurrent));
     qsf_reduction_begin_pass(f, n);
     if (f->past == 0) f->rope_ctx = f->wanted_ctx;
     rc = body(f, ids, n, err);
@@ -64,7 +67,8 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     f->kv.n_past += n;
     qsf_reduction_end_pass(f);
     qsf_recurrent_commit(&f->recurrent);
-    if (f->kv.n_past / CHECKPOINT_STEP != f->past / CHECKPOINT_STEP) save_state(f);
+    if (f->kv.n_past / CHECKPOINT_STEP != f->past / CHECKPOINT_STEP && f->model->prog.state_floats > 0)
+        save_state(f);
     return rc;
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Changes the plan during a conversation: first everything that the new plan does not use is freed, then the
  * rest is mapped. Positions and logits stay. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "src/base/discard.h"
 #include "src/forward/state.h"
 #include "src/plan/lend.h"
@@ -22,11 +25,40 @@ static uint32_t reserved(const QsfForward *f, const QsfPlan *p) {
     return qsf_lend_positions(f->kv.n_past, p->kv_step, p->ctx);
 }
 
+/* The memory of recent positions is returned while the types of the cache change; what it holds is carried beside it. */
+static int carry_recent(QsfForward *f, const QsfPlan *p, QsfErr *err) {
+    const QsfProgram *prog = &f->model->prog;
+    const uint64_t states = 4 * prog->state_floats, now = f->recurrent.copy - states,
+                   later = qsf_state_bytes(prog, p->kv) - states;
+    if (qsf_kv_types_equal(p->kv, f->kv.types) || (now == 0 && later == 0)) return QSF_OK;
+    if (now > 0 && f->kv.n_past > 0) {
+        f->kv.carried = malloc(now);
+        if (f->kv.carried == NULL) return qsf_err_memory(err, "converting the KV cache");
+        memcpy(f->kv.carried, qsf_recurrent_old_recent(&f->recurrent), now);
+    }
+    const QsfKvTypes none = { QK_KV_F32, QK_KV_F32 };
+    return qsf_recurrent_set_types(&f->recurrent, none, 0, err);
+}
+
+/* Gives states room for recent positions of the new types, and what was carried. */
+static int place_recent(QsfForward *f, const QsfPlan *p, QsfErr *err) {
+    const uint64_t bytes = qsf_state_bytes(&f->model->prog, p->kv);
+    if (f->recurrent.copy == bytes) return qsf_recurrent_resize(&f->recurrent, p->checkpoints, err);
+    int rc = qsf_recurrent_set_types(&f->recurrent, p->kv, p->checkpoints, err);
+    if (rc == QSF_OK && f->kv.carried != NULL)
+        memcpy(qsf_recurrent_old_recent(&f->recurrent), f->kv.carried,
+               bytes - 4 * f->model->prog.state_floats);
+    free(f->kv.carried);
+    f->kv.carried = NULL;
+    return rc;
+}
+
 static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err) {
     qsf_weights_park(f->weights, p, qsf_reserve_lent(f, p->ctx, p->kv, reserved(f, p)));
     qsf_embed_close(f, p);
     qsf_mem_discard(f->mem, f->l.total); /* scratch: pages of a larger layout need not stay resident */
     int rc = l->total < f->l.total ? qsf_buffers_set(f, l, err) : QSF_OK;
+    if (rc == QSF_OK) rc = carry_recent(f, p, err);
     if (rc == QSF_OK && p->checkpoints < f->recurrent.n_slots)
         rc = qsf_recurrent_resize(&f->recurrent, p->checkpoints, err);
     if (rc == QSF_OK && reserved(f, p) < f->kv.reserved)
@@ -43,7 +75,7 @@ static int grow(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err
     if (rc == QSF_OK && (p->ctx > f->kv.ctx || !qsf_kv_types_equal(p->kv, f->kv.types)))
         rc = qsf_kvcache_resize(&f->kv, p->ctx, p->kv, err);
     if (rc == QSF_OK) rc = qsf_kvcache_reserve(&f->kv, reserved(f, p), err);
-    if (rc == QSF_OK) rc = qsf_recurrent_resize(&f->recurrent, p->checkpoints, err);
+    if (rc == QSF_OK) rc = place_recent(f, p, err);
     if (rc == QSF_OK) rc = qsf_forward_evict(f, &f->evict, err); /* the number of threads */
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
     const uint64_t lent = qsf_reserve_lent(f, p->ctx, p->kv, reserved(f, p));

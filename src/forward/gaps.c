@@ -55,9 +55,9 @@ static uint32_t tiles_on(const QsfKvLists *l, uint32_t cache, uint32_t e) {
     return list[n - 1].tile - (n - 1 - e) - list[e].tile;
 }
 
-static void turn_tile(const QsfForward *f, uint32_t cache, uint8_t *k, uint32_t slot, const Turn *turn,
-                      const float *cs) {
-    const qk_kv_ops *ops = qsf_kvcache_ops(&f->kv, cache, 0);
+/* The tile in this slot after k. */
+static void turn_tile(const QsfForward *f, uint32_t cache, const qk_kv_ops *ops, uint8_t *k, uint32_t slot,
+                      const Turn *turn, const float *cs) {
     const uint32_t dim = f->kv.spec[cache].dim;
     float row[QSF_MAX_HEAD_DIM];
     const qk_rope r = {
@@ -85,7 +85,11 @@ static void turn_head(const QsfForward *f, uint32_t cache, uint32_t h, const Tur
         if (d == 0) continue;
         if (d != made_for) angles(f, turn->table, d * QK_KV_TILE, cs);
         made_for = d;
-        turn_tile(f, cache, k, slot, turn, cs);
+        turn_tile(f, cache, qsf_kvcache_ops(&f->kv, cache, 0), k, slot, turn, cs);
+        uint8_t *recent = qsf_kvrecent_held(&f->kv, cache, 0, h, qsf_kvlist(l, cache)[e].tile, f->kv.n_past,
+                                            qsf_recurrent_old_recent(&f->recurrent));
+        const qk_kv type = qsf_kv_recent_type(&f->kv.spec[cache], f->kv.types, 0);
+        if (recent != NULL) turn_tile(f, cache, &f->table->kv[type], recent, 0, turn, cs);
     }
 }
 
@@ -110,6 +114,7 @@ void qsf_gaps_close(QsfForward *f, uint32_t n) {
         const QsfKvSpec *kv = &f->kv.spec[cache];
         for (uint32_t h = 0; h < kv->heads; h++)
             if (find_turn(p, store, h, kv->dim, &turn)) turn_head(f, cache, h, &turn);
+        if (f->kv.recent.on[cache]) qsf_recurrent_forget(&f->recurrent); /* their keys are where they were */
         for (uint32_t e = 0; e < l->n[cache]; e++)
             qsf_kvlist_moved(l, cache)[qsf_kvlist(l, cache)[e].slot] = tiles_on(l, cache, e);
     }

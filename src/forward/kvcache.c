@@ -2,6 +2,7 @@
 /* K/V tiles by cache, head and position. */
 #include "src/forward/kvcache_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/base/discard.h"
@@ -20,6 +21,7 @@ void qsf_kvcache_place(QsfKvCache *c, uint32_t ctx, QsfKvTypes types) {
     }
     c->ctx = ctx;
     c->types = types;
+    qsf_kvrecent_place(c);
 }
 
 int qsf_kvcache_set_memory(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, uint32_t reserved, QsfErr *err) {
@@ -40,6 +42,8 @@ int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_
 
 void qsf_kvcache_free(QsfKvCache *c) {
     qsf_kvlists_free(&c->lists);
+    free(c->carried);
+    c->carried = NULL;
     QsfErr none = { 0 };
     if (c->mem != NULL) (void)qsf_partial_set(&c->map, c->ledger, QSF_MEM_KV, NAME, 0, 0, &none);
     c->mem = NULL;
@@ -82,6 +86,7 @@ void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const floa
         k_ops->store(k_at + h * k_run, 0, place, k + h * dim, dim);
         if (!c->spec[i].v_is_k) v_ops->store(v_at + h * v_run, 1, place, v + h * dim, dim);
     }
+    if (c->recent.on[i] && c->recent.stage != NULL) qsf_kvrecent_store(c, i, pos, k, v);
 }
 
 uint32_t qsf_kvcache_ring(const QsfKvCache *c, uint32_t i) {

@@ -17,12 +17,13 @@
 #include "kernels/kernels.h"
 #include "src/base/partial.h"
 #include "src/forward/kvlist.h"
+#include "src/forward/kvrecent.h"
 #include "src/model/hparams.h"
 #include "src/model/program.h"
 #include "src/plan/evict.h"
 #include "src/plan/kvtypes.h"
 
-typedef struct QsfKvCache {
+struct QsfKvCache {
     const qk_table *table;
     QsfKvTypes types;
     uint8_t *mem;      /* per cache the tiles of ctx of each head's K, then of each head's V unless V is K */
@@ -37,8 +38,10 @@ typedef struct QsfKvCache {
     uint32_t tile[QSF_MAX_LAYERS][2]; /* bytes of a tile of K and of V */
     uint32_t lost[QSF_MAX_LAYERS];    /* positions before this one may be overwritten */
     QsfKvLists lists;
+    QsfKvRecent recent;
+    uint8_t *carried; /* what states hold of recent positions, while their memory changes (malloc'ed); NULL */
     QsfLedger *ledger;
-} QsfKvCache;
+};
 
 /* Maps n <= QSF_MAX_LAYERS empty caches, charged to KV for all positions. QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_table *table,
@@ -49,7 +52,7 @@ void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
  * Also while the ledger is frozen. QSF_E_BUDGET: nothing has changed; fewer never fails. */
 int qsf_kvcache_reserve(QsfKvCache *c, uint32_t n, QsfErr *err);
 
-/* Stores position pos of cache i, pos < reserved or, with lists, announced by qsf_kvcache_will_store; k and v are (heads, dim); v is not read where V is K. Several threads may store
+/* Stores position pos of cache i, also as a recent one (kvrecent.h), pos < reserved or, with lists, announced by qsf_kvcache_will_store; k and v are (heads, dim); v is not read where V is K. Several threads may store
  * different positions concurrently (those of one tile share cache lines). Does not change n_past. */
 void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v);
 
@@ -98,7 +101,8 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);
 uint32_t qsf_kvcache_used(const QsfKvCache *c);
 /* Changes the cache in place to ctx >= qsf_kvcache_used positions of these types. Positions that are there keep their contents,
  * as precisely as their new type stores them, and unused memory is returned to the kernel; as many positions as before are
- * charged. No tile is in memory twice but the one that is being converted. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are
+ * charged. No tile is in memory twice but the one that is being converted, and recent ones: c->carried, of recent positions with
+ * the old types, becomes that with the new types. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are
  * there, and the cache has the smaller of both sizes and the types with fewer bits. */
 int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, QsfErr *err);
 

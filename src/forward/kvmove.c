@@ -7,6 +7,7 @@
 
 #include "src/base/discard.h"
 #include "src/forward/kvcache_impl.h"
+#include "src/forward/kvcarry.h"
 #include "src/plan/layout.h"
 
 #define PIECE (256u << 10) /* what tiles leave behind is returned in pieces of at least this size */
@@ -64,6 +65,7 @@ typedef struct Move {
     unsigned which;
     uint32_t positions;     /* in the tiles, one after the other */
     const uint8_t *in_tile; /* (n) positions of each tile; NULL = as above */
+    QsfKvCarried recent;    /* what is read instead of some tiles */
     uint8_t *tile;          /* room for one */
 } Move;
 
@@ -81,9 +83,16 @@ static void convert_tile(const Move *m, size_t t) {
     float row[QSF_MAX_HEAD_DIM];
     const size_t left = m->positions - t * QK_KV_TILE;
     const size_t n = m->in_tile != NULL ? m->in_tile[t] : left < QK_KV_TILE ? left : QK_KV_TILE;
+    const uint8_t *from = m->from + t * m->from_tile;
+    const qk_kv_ops *ops = m->from_ops;
+    for (uint32_t e = 0; e < m->recent.n; e++) {
+        if (m->recent.slot[e] != t) continue;
+        from = m->recent.tile[e];
+        ops = m->recent.ops;
+    }
     memset(m->tile, 0, m->to_tile);
     for (size_t p = 0; p < n; p++) {
-        m->from_ops->load(row, m->from + t * m->from_tile, (int)m->which, p, m->dim);
+        ops->load(row, from, (int)m->which, p, m->dim);
         m->to_ops->store(m->tile, (int)m->which, p, row, m->dim);
     }
     memcpy(m->to + t * m->to_tile, m->tile, m->to_tile);
@@ -135,7 +144,8 @@ static void move_run(const Move *m, uint8_t *base) {
 
 /* Moves the tiles in use of cache i from their places in `old` to those in c. What a run leaves is returned at once, because no
  * more than its memory is charged. */
-static void move_cache(QsfKvCache *c, const QsfKvCache *old, uint32_t i, bool down, uint8_t *tile) {
+static void move_cache(QsfKvCache *c, const QsfKvCache *old, const QsfKvCache *was, uint32_t i, bool down,
+                       uint8_t *tile) {
     const uint32_t n = qsf_kv_runs(&c->spec[i]);
     const bool listed = old->lists.on && qsf_kvcache_ring(old, i) == 0;
     Move m = {
@@ -156,16 +166,21 @@ static void move_cache(QsfKvCache *c, const QsfKvCache *old, uint32_t i, bool do
         m.to_tile = c->tile[i][to.which];
         m.from_ops = qsf_kvcache_ops(old, i, from.which);
         m.to_ops = qsf_kvcache_ops(c, i, to.which);
+        if (m.from_ops == qsf_kvcache_ops(was, i, from.which))
+            qsf_kvcarry_find(was, i, from.which, run % c->spec[i].heads, &m.recent);
+        else
+            m.recent.n = 0;
         move_run(&m, c->mem);
     }
 }
 
-/* down: no run gets larger; otherwise none gets smaller. */
-static void move_caches(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, bool down, uint8_t *tile) {
+/* down: no run gets larger; otherwise none gets smaller. was: the cache before both. */
+static void move_caches(QsfKvCache *c, const QsfKvCache *was, uint32_t ctx, QsfKvTypes types, bool down,
+                        uint8_t *tile) {
     const QsfKvCache old = *c;
     qsf_kvcache_place(c, ctx, types);
     if (qk_kv_tiles(ctx) == qk_kv_tiles(old.ctx) && qsf_kv_types_equal(types, old.types)) return;
-    for (uint32_t k = 0; k < c->n; k++) move_cache(c, &old, down ? k : c->n - 1 - k, down, tile);
+    for (uint32_t k = 0; k < c->n; k++) move_cache(c, &old, was, down ? k : c->n - 1 - k, down, tile);
 }
 
 /* Discards the pages between the tiles in use of one run and the next run; nothing beyond `touched` is
@@ -193,22 +208,24 @@ int qsf_kvcache_reserve(QsfKvCache *c, uint32_t n, QsfErr *err) {
 static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 /* Nothing gets larger. */
-static int shrink(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, uint8_t *tile, QsfErr *err) {
+static int shrink(QsfKvCache *c, const QsfKvCache *was, uint32_t ctx, QsfKvTypes types, uint8_t *tile,
+                  QsfErr *err) {
     if (ctx == c->ctx && qsf_kv_types_equal(types, c->types)) return QSF_OK;
-    move_caches(c, ctx, types, true, tile);
+    move_caches(c, was, ctx, types, true, tile);
     int rc = qsf_kvcache_set_memory(c, ctx, types, min_u32(c->reserved, ctx), err);
     discard_gaps(c, c->map.bytes);
     return rc;
 }
 
 /* Nothing gets smaller. */
-static int grow(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, uint8_t *tile, QsfErr *err) {
+static int grow(QsfKvCache *c, const QsfKvCache *was, uint32_t ctx, QsfKvTypes types, uint8_t *tile,
+                QsfErr *err) {
     const uint64_t touched = c->map.bytes;
     if (ctx == c->ctx && qsf_kv_types_equal(types, c->types)) return QSF_OK;
     int rc = qsf_kvcache_set_memory(c, ctx, types, c->reserved, err);
     if (rc != QSF_OK) return rc;
     const bool convert = !qsf_kv_types_equal(types, c->types);
-    move_caches(c, ctx, types, false, tile);
+    move_caches(c, was, ctx, types, false, tile);
     discard_gaps(c, convert ? c->map.bytes : touched);
     return QSF_OK;
 }
@@ -236,9 +253,15 @@ static int reshape(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, QsfErr *err) {
     uint8_t *tile = NULL;
     if (!qsf_kv_types_equal(types, c->types) && (tile = tile_room(c)) == NULL)
         return qsf_err_memory(err, "converting the KV cache");
-    if (tile != NULL && c->n_past > 0) c->converted = true;
-    int rc = shrink(c, min_u32(ctx, c->ctx), qsf_kv_types_less(types, c->types), tile, err);
-    if (rc == QSF_OK) rc = grow(c, ctx, types, tile, err);
+    const QsfKvCache was = *c;
+    uint8_t *carried = c->carried;
+    int rc = tile != NULL ? qsf_kvcarry_make(c, types, &carried, err) : QSF_OK;
+    if (rc == QSF_OK && tile != NULL && c->n_past > 0) c->converted = true;
+    if (rc == QSF_OK)
+        rc = shrink(c, &was, min_u32(ctx, c->ctx), qsf_kv_types_less(types, c->types), tile, err);
+    if (rc == QSF_OK) rc = grow(c, &was, ctx, types, tile, err);
+    if (carried != was.carried) free(was.carried);
+    c->carried = carried;
     free(tile);
     return rc;
 }

@@ -77,6 +77,9 @@ static void keep_states(QsfForward *f) {
         if (qsf_blocks_have(&f->reduction.skip, p->state[i].block))
             memcpy(qsf_recurrent_new(&f->recurrent, i), qsf_recurrent_old(&f->recurrent, i),
                    p->state[i].floats * sizeof(float));
+    for (uint32_t i = 0; i < p->n_kv; i++)
+        if (f->kv.recent.on[i] && qsf_blocks_have(&f->reduction.skip, p->kv[i].block))
+            qsf_kvrecent_close(&f->kv, i, true);
 }
 
 void qsf_reduction_end_pass(QsfForward *f) {

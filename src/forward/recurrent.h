@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Recurrent state of all blocks: what a position leaves for the next one. There are two copies: a pass reads the old
+/* What a position leaves for the next one besides K and V: the recurrent states of all blocks, and after them the recent
+ * positions of caches that hold them by themselves (kvrecent.h). There are two copies: a pass reads the old
  * one and writes the new one, so that a pass that fails or is cancelled changes nothing.
  * A recurrence cannot be truncated to any position, as attention can: checkpoints, which are copies of the state at
  * some positions, are what a conversation can go back to. The start of the sequence is one that needs no memory. One
@@ -13,7 +14,8 @@
 
 typedef struct QsfRecurrent {
     const QsfProgram *p;
-    float *mem; /* (2 + n_slots, p->state_floats): the two copies, then the checkpoints */
+    uint8_t *mem;  /* (2 + n_slots, copy): the two copies, then the checkpoints */
+    uint64_t copy; /* bytes, qsf_state_bytes */
     uint64_t bytes;
     unsigned old; /* the copy that holds the state after n_past positions */
     uint32_t n_slots;
@@ -22,15 +24,19 @@ typedef struct QsfRecurrent {
     QsfLedger *ledger;
 } QsfRecurrent;
 
-/* Maps states of zeros and n_slots checkpoints (qsf_recurrent_bytes), charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
-int qsf_recurrent_init(QsfRecurrent *r, const QsfProgram *p, uint32_t n_slots, QsfLedger *ledger,
-                       QsfErr *err);
+/* Maps states of zeros for caches of these types, and n_slots checkpoints (qsf_recurrent_bytes), charged to KV. QSF_E_BUDGET,
+ * QSF_E_RUNTIME. */
+int qsf_recurrent_init(QsfRecurrent *r, const QsfProgram *p, QsfKvTypes types, uint32_t n_slots,
+                       QsfLedger *ledger, QsfErr *err);
 void qsf_recurrent_free(QsfRecurrent *r); /* zero-initialised is allowed */
 
 /* Return a state before the pass that is running, and the place for the state after it, which must be written whole:
  * column 0 of a pass reads the old one, later columns read what the column before them wrote. */
 const float *qsf_recurrent_old(const QsfRecurrent *r, uint32_t state);
 float *qsf_recurrent_new(const QsfRecurrent *r, uint32_t state);
+/* The same of recent positions. */
+uint8_t *qsf_recurrent_old_recent(const QsfRecurrent *r);
+uint8_t *qsf_recurrent_new_recent(const QsfRecurrent *r);
 /* A pass succeeded: the new states become the old ones. */
 void qsf_recurrent_commit(QsfRecurrent *r);
 
@@ -42,12 +48,18 @@ uint32_t qsf_recurrent_before(const QsfRecurrent *r, uint32_t pos);
 /* Goes back to this checkpoint, drops the later ones, and returns its position. */
 uint32_t qsf_recurrent_restore(QsfRecurrent *r, uint32_t pos);
 
-/* Returns the state after `pos` positions, a checkpoint's or, of n_past positions, the newest: (state_floats). NULL if it
+/* Drops all checkpoints. */
+void qsf_recurrent_forget(QsfRecurrent *r);
+
+/* Returns the state after `pos` positions, a checkpoint's or, of n_past positions, the newest: (copy) bytes. NULL if it
  * is not held. */
-float *qsf_recurrent_at(const QsfRecurrent *r, uint32_t pos, uint32_t n_past);
+uint8_t *qsf_recurrent_at(const QsfRecurrent *r, uint32_t pos, uint32_t n_past);
 
 /* Changes the number of checkpoints; the state stays, and as many checkpoints as possible. After an error
  * (QSF_E_BUDGET, QSF_E_RUNTIME; only when growing) everything is as before. */
 int qsf_recurrent_resize(QsfRecurrent *r, uint32_t n_slots, QsfErr *err);
+/* Changes the room for recent positions to that of caches of these types; n_slots checkpoints. Recurrent states stay, but no
+ * recent position and no checkpoint. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) there are no states. */
+int qsf_recurrent_set_types(QsfRecurrent *r, QsfKvTypes types, uint32_t n_slots, QsfErr *err);
 
 #endif

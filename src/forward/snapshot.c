@@ -97,7 +97,7 @@ bool qsf_forward_can_save(const QsfForward *f, uint32_t n) {
 /* ---- recurrent states ---- */
 
 uint64_t qsf_forward_state_bytes(const QsfForward *f) {
-    return f->recurrent.mem != NULL ? f->model->prog.state_floats * sizeof(float) : 0;
+    return f->recurrent.copy;
 }
 
 uint32_t qsf_forward_state_before(const QsfForward *f, uint32_t after, uint32_t before) {
@@ -106,7 +106,7 @@ uint32_t qsf_forward_state_before(const QsfForward *f, uint32_t after, uint32_t 
 }
 
 const uint8_t *qsf_forward_state(const QsfForward *f, uint32_t pos) {
-    return (const uint8_t *)qsf_recurrent_at(&f->recurrent, pos, f->kv.n_past);
+    return qsf_recurrent_at(&f->recurrent, pos, f->kv.n_past);
 }
 
 /* ---- restoring ---- */
@@ -123,7 +123,7 @@ int qsf_forward_restore(QsfForward *f, uint32_t n, QsfErr *err) {
     return n > 0 ? qsf_reserve_positions(f, n, err) : QSF_OK;
 }
 
-uint8_t *qsf_forward_state_place(QsfForward *f) { return (uint8_t *)qsf_recurrent_at(&f->recurrent, 0, 0); }
+uint8_t *qsf_forward_state_place(QsfForward *f) { return qsf_recurrent_at(&f->recurrent, 0, 0); }
 
 void qsf_forward_state_restored(QsfForward *f, uint32_t pos) { qsf_recurrent_save(&f->recurrent, pos); }
 

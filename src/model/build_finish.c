@@ -254,6 +254,23 @@ static void find_windows(QsfProgram *p) {
     }
 }
 
+/* Finds the caches that no other step uses between their store and their attention, and none after that. */
+static void find_readers(QsfProgram *p) {
+    for (uint32_t k = 0; k < p->n_kv; k++) {
+        uint32_t stored = QSF_NONE, reads = 0;
+        bool once = true;
+        for (uint32_t i = 0; i < p->n_steps; i++) {
+            const QsfStep *s = &p->step[i];
+            if (s->op == QSF_OP_INDEX && s->u.index.kv == k) once = false;
+            if (s->op == QSF_OP_KV_STORE) stored = s->u.kv;
+            if (s->op != QSF_OP_ATTENTION || s->u.attention.kv != k) continue;
+            once = once && stored == k && s->in2.buf == QSF_NONE && s->block == p->kv[k].block;
+            reads++;
+        }
+        p->kv[k].read_once = once && reads == 1;
+    }
+}
+
 /* ---- compressed layers ---- */
 
 static void refuse_compressed(QsfBuilder *b, uint32_t block, const QsfTensor *t) {
@@ -352,6 +369,7 @@ static void analyse(QsfBuilder *b) {
     p->head_step = first_head_step(p);
     number_runs(p);
     find_windows(p);
+    find_readers(p);
     find_lifetimes(p);
     place_buffers(b);
     index_units(b);

@@ -363,6 +363,7 @@ typedef struct QsfKvSpec {
     uint32_t heads, dim; /* of K and of V */
     bool v_is_k;         /* V is K: only K is stored */
     uint32_t window;     /* no step sees more than the last `window` positions; 0 = all are seen */
+    bool read_once;      /* only one step reads it, the attention that follows its store */
 } QsfKvSpec;
 
 /* What a recurrence carries from one position to the next, per sequence: the tail of a convolution, a matrix. 0 before

@@ -42,8 +42,12 @@ void qsf_kv_types_print(QsfKvTypes t, char *dst, size_t cap) {
         snprintf(dst, cap, "%s/%s", qk_kv_name(t.k), qk_kv_name(t.v));
 }
 
+/* The type of recent positions. */
+static qk_kv recent_of(qk_kv type) { return type == QK_KV_Q2 ? QK_KV_Q8 : type; }
+
 static bool can_have(const QsfKvSpec *spec, qk_kv type) {
-    return (rows[type].latent || !spec->v_is_k) && spec->dim % rows[type].dims == 0;
+    return (rows[type].latent || !spec->v_is_k) && spec->dim % rows[type].dims == 0 &&
+           (recent_of(type) == type || spec->read_once);
 }
 
 /* The type itself, or the one with the fewest more bits that the cache can have. */
@@ -76,6 +80,20 @@ QsfKvTypes qsf_kv_types_used(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t) {
 
 size_t qsf_kv_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which) {
     return qk_kv_tile_bytes(qsf_kv_stored(spec, t, which), spec->dim);
+}
+
+qk_kv qsf_kv_recent_type(const QsfKvSpec *spec, QsfKvTypes t, unsigned which) {
+    return recent_of(qsf_kv_stored(spec, t, which));
+}
+
+bool qsf_kv_has_recent(const QsfKvSpec *spec, QsfKvTypes t) {
+    for (unsigned which = 0; which < 2; which++)
+        if (qsf_kv_recent_type(spec, t, which) != qsf_kv_stored(spec, t, which)) return true;
+    return false;
+}
+
+size_t qsf_kv_recent_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which) {
+    return qk_kv_tile_bytes(qsf_kv_recent_type(spec, t, which), spec->dim);
 }
 
 static qk_kv of_bits(unsigned bits) {

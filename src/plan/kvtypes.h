@@ -34,6 +34,18 @@ QsfKvTypes qsf_kv_types_used(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t);
 /* Returns the bytes of a tile of them. */
 size_t qsf_kv_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
 
+/* A type of 2 bits is not precise enough for the first positions, to which much attention goes, and the latest ones. These
+ * are also held in another type, and read there: the first tile, the tile of the query, and the two before it, so that a
+ * query sees itself and at least QSF_KV_RECENT positions before it. What it reads where depends on its own position only. */
+#define QSF_KV_RECENT       32u
+#define QSF_KV_RECENT_TILES 4u
+/* Returns whether a cache holds recent positions by themselves: those of both K and V, if one of them has such a type. */
+bool qsf_kv_has_recent(const QsfKvSpec *spec, QsfKvTypes t);
+/* Returns the type of K (which 0) or V there: q8, or where that is precise enough the one of all positions; and the bytes of a
+ * tile. */
+qk_kv qsf_kv_recent_type(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
+size_t qsf_kv_recent_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
+
 /* The types that a plan chooses from, the best first: 0 is f16 for both. Those that do not exist are left out. */
 unsigned qsf_kv_choices(void);
 QsfKvTypes qsf_kv_choice(unsigned i);

@@ -9,6 +9,7 @@
 #include "src/plan/units.h"
 
 #define CHECKPOINT_SHARE 16u /* checkpoints use at most this part of the budget */
+#define RECENT_SHARE     6u  /* and those of recent positions alone this part of the caches */
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -109,7 +110,7 @@ static void place_sparse(QsfLayout *l, const QsfProgram *p, uint32_t ctx) {
 }
 
 void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
-                     int threads, bool exact) {
+                     QsfKvTypes types, int threads, bool exact) {
     const QsfProgram *p = &m->prog;
     uint64_t scratch, parts, spans = ctx > QK_KV_SPAN ? qk_kv_spans(ctx) : 0;
     memset(l, 0, sizeof *l);
@@ -126,7 +127,9 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->attn_stride = (scratch + 63) & ~(uint64_t)63;
     l->attn = place(l, (uint64_t)threads * l->attn_stride);
     place_sparse(l, p, ctx);
-    l->parts = place(l, 4u * spans * parts);
+    const uint64_t recent = qsf_kv_staged_bytes(p->kv, p->n_kv, types, n_cols);
+    l->recent = place(l, recent);
+    l->parts = place(l, 4u * (spans > 0 && recent > 0 ? spans + 1 : spans) * parts);
     l->exact_stride = exact ? qsf_pad16(s->max_k) : 0;
     l->exact = place(l, 4u * (uint64_t)threads * l->exact_stride);
     l->chosen = place(l, s->on_demand ? 4ull * n_cols : 0);
@@ -164,14 +167,40 @@ void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uin
     l->total = qsf_pages(sizes.total);
 }
 
-uint32_t qsf_checkpoint_count(const QsfProgram *p, uint64_t budget) {
-    if (p->state_floats == 0) return 0;
-    const uint64_t n = budget / CHECKPOINT_SHARE / (4 * p->state_floats);
+uint64_t qsf_kv_recent_bytes(const QsfKvSpec *spec, QsfKvTypes types) {
+    if (!qsf_kv_has_recent(spec, types)) return 0;
+    const uint64_t k = qsf_kv_recent_tile(spec, types, 0), v = qsf_kv_recent_tile(spec, types, 1);
+    return spec->heads * QSF_KV_RECENT_TILES * (k + v);
+}
+
+/* The first tile, two before that of the first column, and those of the columns, of which the first and the last one may
+ * be cut. */
+uint32_t qsf_kv_staged_tiles(uint32_t n_cols) { return 3 + (uint32_t)qk_kv_tiles(n_cols) + 1; }
+
+uint64_t qsf_kv_staged_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t n_cols) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        most = max_u64(most, qsf_kv_recent_bytes(&spec[i], types) / QSF_KV_RECENT_TILES);
+    return most * qsf_kv_staged_tiles(n_cols);
+}
+
+uint64_t qsf_state_bytes(const QsfProgram *p, QsfKvTypes types) {
+    uint64_t sum = 4 * p->state_floats;
+    for (uint32_t i = 0; i < p->n_kv; i++) sum += qsf_kv_recent_bytes(&p->kv[i], types);
+    return (sum + 63) & ~(uint64_t)63;
+}
+
+uint32_t qsf_checkpoint_count(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, uint64_t budget) {
+    const uint64_t bytes = qsf_state_bytes(p, types);
+    if (bytes == 0) return 0;
+    const uint64_t cache = p->state_floats > 0 ? UINT64_MAX
+                                               : qsf_kv_bytes(p->kv, p->n_kv, types, ctx) / RECENT_SHARE;
+    const uint64_t share = budget / CHECKPOINT_SHARE, n = (share < cache ? share : cache) / bytes;
     return n < QSF_CHECKPOINTS_MAX ? (uint32_t)n : QSF_CHECKPOINTS_MAX;
 }
 
-uint64_t qsf_recurrent_bytes(const QsfProgram *p, uint32_t n_checkpoints) {
-    return qsf_pages((2 + (uint64_t)n_checkpoints) * 4 * p->state_floats);
+uint64_t qsf_recurrent_bytes(const QsfProgram *p, QsfKvTypes types, uint32_t n_checkpoints) {
+    return qsf_pages((2 + (uint64_t)n_checkpoints) * qsf_state_bytes(p, types));
 }
 
 uint64_t qsf_rowcache_bytes(uint32_t rows, uint64_t row_bytes) {

@@ -61,7 +61,8 @@ typedef struct QsfLayout {
     uint64_t attn_stride;   /* bytes */
     uint64_t scores;        /* of an indexer */
     uint64_t gathered;      /* float tiles of the positions that it chose */
-    uint64_t parts;         /* (n_heads, spans of ctx) parts of one column, if there are several
+    uint64_t recent;        /* tiles of the recent positions of one cache (qsf_kv_staged_bytes) */
+    uint64_t parts;         /* (n_heads, spans of ctx and one more) parts of one column, if there are several
                                spans */
     uint64_t exact;         /* (threads, max_k), 0 bytes unless exact */
     uint64_t exact_stride;  /* floats */
@@ -71,7 +72,7 @@ typedef struct QsfLayout {
 } QsfLayout;
 
 void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
-                     int threads, bool exact);
+                     QsfKvTypes types, int threads, bool exact);
 
 /* Returns the runs of tiles of a cache: one for each head's K, and one for its V unless it is K. */
 static inline uint32_t qsf_kv_runs(const QsfKvSpec *spec) { return (spec->v_is_k ? 1u : 2u) * spec->heads; }
@@ -86,6 +87,13 @@ uint64_t qsf_kv_spec_bytes(const QsfKvSpec *spec, QsfKvTypes types, uint32_t ctx
 /* Returns the bytes of n KV caches for a context of ctx positions, in whole pages. */
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t ctx);
 
+/* Returns the bytes in which a cache holds its recent positions (kvtypes.h), QSF_KV_RECENT_TILES tiles of each head. */
+uint64_t qsf_kv_recent_bytes(const QsfKvSpec *spec, QsfKvTypes types);
+/* Returns the most tiles of a head, K or V, that a pass over n_cols columns reads as recent ones, and the bytes of all of them
+ * of the largest of n caches. */
+uint32_t qsf_kv_staged_tiles(uint32_t n_cols);
+uint64_t qsf_kv_staged_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t n_cols);
+
 /* Lists of tiles of n_caches KV caches (kvlist.h); offsets are bytes. */
 typedef struct QsfKvListLayout {
     uint64_t mass, worker_mass, entry, spare, moved, drop, total;
@@ -94,10 +102,14 @@ typedef struct QsfKvListLayout {
 void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uint32_t threads);
 
 #define QSF_CHECKPOINTS_MAX 16u
-/* Returns the number of checkpoints of the recurrent states that a budget pays for; 0 for a program without states. */
-uint32_t qsf_checkpoint_count(const QsfProgram *p, uint64_t budget);
-/* Returns the bytes of the recurrent states of a program: the two copies that a pass needs, and checkpoints. */
-uint64_t qsf_recurrent_bytes(const QsfProgram *p, uint32_t n_checkpoints);
+/* Returns the bytes of a state, which is what positions leave for the next one besides K and V: recurrent states, and the
+ * recent positions of caches. */
+uint64_t qsf_state_bytes(const QsfProgram *p, QsfKvTypes types);
+/* Returns the number of checkpoints of it that a budget pays for; 0 for a program without states. Those of recent positions
+ * alone are few, so that they take less memory than such a type saves. */
+uint32_t qsf_checkpoint_count(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, uint64_t budget);
+/* Returns the bytes of the states of a program: the two copies that a pass needs, and checkpoints. */
+uint64_t qsf_recurrent_bytes(const QsfProgram *p, QsfKvTypes types, uint32_t n_checkpoints);
 
 /* Returns the bytes of a cache of n rows of row_bytes each, with its list and its index, in whole pages; 0
  * for 0 rows. */

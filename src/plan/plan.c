@@ -116,10 +116,10 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->total = qsf_pricing_rows(s, c, p->rows);
     p->budget = s->budget;
     p->ctx = c->ctx;
-    p->checkpoints = qsf_checkpoint_count(&s->m->prog, s->budget);
-    p->state_bytes = 4 * s->m->prog.state_floats;
     p->wanted_ctx = qsf_plan_wanted_ctx(s);
     p->kv = qsf_pricing_kv(s, c);
+    p->checkpoints = qsf_checkpoint_count(&s->m->prog, p->kv, p->ctx, s->budget);
+    p->state_bytes = qsf_state_bytes(&s->m->prog, p->kv);
     p->why_k = why(s, s->o->k, p->kv.k, qsf_kv_choice(0).k);
     p->why_v = why(s, s->o->v, p->kv.v, qsf_kv_choice(0).v);
     p->batch = qsf_pricing_batch(s, c);

@@ -61,8 +61,8 @@ typedef struct QsfPlan {
     uint64_t total, budget;   /* total <= budget */
     uint32_t ctx;
     uint32_t wanted_ctx;  /* what it would be with more memory */
-    uint32_t checkpoints; /* of the recurrent states */
-    uint64_t state_bytes; /* of one copy of them; 0: the model has none */
+    uint32_t checkpoints; /* of states: recurrent ones, and recent positions of caches */
+    uint64_t state_bytes; /* of one copy of them; 0: there are none */
     QsfKvTypes kv;
     QsfKvReason why_k, why_v;
     uint32_t batch; /* prefill chunk, tokens */

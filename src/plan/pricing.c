@@ -83,15 +83,16 @@ uint32_t qsf_pricing_batch(const QsfPricing *s, const QsfConfig *c) {
 
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows) {
     const QsfHparams *hp = &s->m->hp;
+    const QsfKvTypes types = qsf_pricing_kv(s, c);
     QsfLayout l;
-    qsf_layout_make(&l, s->m, &s->shape, qsf_pricing_batch(s, c), c->ctx, s->o->threads, s->o->exact);
+    qsf_layout_make(&l, s->m, &s->shape, qsf_pricing_batch(s, c), c->ctx, types, s->o->threads, s->o->exact);
     rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + s->shape.group_bytes + qsf_pages(4 * s->shape.param_floats);
     /* Experts stream through slots of their own. */
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +
                           qsf_staging_bytes(&s->shape, c->n_slots);
-    rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, qsf_pricing_kv(s, c), c->ctx) +
-                       list_bytes(s, c->ctx) +
-                       qsf_recurrent_bytes(&s->m->prog, qsf_checkpoint_count(&s->m->prog, s->budget));
+    const uint32_t checkpoints = qsf_checkpoint_count(&s->m->prog, types, c->ctx, s->budget);
+    rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, types, c->ctx) + list_bytes(s, c->ctx) +
+                       qsf_recurrent_bytes(&s->m->prog, types, checkpoints);
     rows[QSF_MEM_ACTIVATIONS] = l.total;
     rows[QSF_MEM_LOGITS] = qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab +
                            SAMPLER_SLACK;

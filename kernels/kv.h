@@ -39,7 +39,7 @@ typedef struct qk_kv_slot {
     X(a, q8, Q8, 8, 1, 4)  \
     X(a, q6, Q6, 6, 0, 16) \
     X(a, q4, Q4, 4, 0, 8)  \
-    X(a, q2, Q2, 2, 0, 8)
+    X(a, q2, Q2, 2, 0, 16)
 
 #define QK_KV_ENUM(a, name, NAME, bits, latent, dims) QK_KV_##NAME,
 typedef enum qk_kv { QK_KV_TYPES(QK_KV_ENUM, ) QK_KV_N } qk_kv;

@@ -17,9 +17,6 @@
 #include "kernels/load.h"
 #include "kernels/ref/kv.h"
 
-#ifndef Q2_MODE
-#define Q2_MODE 0
-#endif
 #define QK_KVP static inline __attribute__((always_inline))
 
 QK_KVP size_t qk_kvp_elems(int bits) { return bits == 8 ? 4 : bits == 4 ? 8 : 16; }
@@ -97,11 +94,13 @@ QK_KVP uint16_t qk_kvp_scale(int bits, const float *x, size_t n) {
     return most == highest ? (uint16_t)(h | 0x8000) : h;
 }
 
-/* The scale of n elements in 2 bits. */
-QK_KVP uint16_t qk_kvp_scale_of_odd(int which, const float *x, size_t n) {
+/* The scale of n elements in 2 bits. The one with the least error is found in a few steps, and would make rows shorter than
+ * they were; a larger one leaves the product of a row with itself, and so on average scores and sums, as it was. Not much
+ * larger: of a row with a single large element it would be far from all others. */
+QK_KVP uint16_t qk_kvp_scale_of_odd(const float *x, size_t n) {
     float s = 0, xx = 0, xm = 0, mm = 0;
     for (size_t i = 0; i < n; i++) s += fabsf(x[i]);
-    s *= 0.624f / (float)n;
+    s *= 0.624f / (float)n; /* best for a normal distribution */
     for (int round = 0; round < 3; round++) {
         xx = xm = mm = 0;
         for (size_t i = 0; i < n; i++) {
@@ -112,7 +111,8 @@ QK_KVP uint16_t qk_kvp_scale_of_odd(int which, const float *x, size_t n) {
         }
         s = xm / mm;
     }
-    return qk_f32_to_f16(which == Q2_MODE ? xx / xm : s);
+    const float same = xx / xm, most = 1.25f * s;
+    return qk_f32_to_f16(same < most ? same : most);
 }
 
 QK_KVP void qk_kvp_odd_codes(uint8_t *code, const float *x, size_t n, uint16_t scale) {
@@ -143,7 +143,7 @@ QK_KVP void qk_kvp_store(int bits, void *tiles, int which, size_t pos, const flo
     float turned[QK_KV_MAX_DIM];
     uint8_t code[QK_KV_MAX_DIM];
     qk_kv_rotate(turned, x, dim, 0);
-    const uint16_t scale = bits == 2 ? qk_kvp_scale_of_odd(which, turned, dim)
+    const uint16_t scale = bits == 2 ? qk_kvp_scale_of_odd(turned, dim)
                                      : qk_kvp_scale(bits, turned, dim);
     if (bits == 2)
         qk_kvp_odd_codes(code, turned, dim, scale);

@@ -37,12 +37,35 @@ static void transform(double *y, const float *x, size_t dim) {
     }
 }
 
+/* In 2 bits each element, transformed, is once or three times a scale, whichever is nearer; what is lost of a row is less
+ * than the row. */
+static void check_odd(const double *y, const double *want, size_t dim) {
+    double least = INFINITY, lost = 0, all = 0;
+    for (size_t i = 0; i < dim; i++) least = fmin(least, fabs(y[i]));
+    for (size_t i = 0; i < dim; i++) {
+        const double x = fabs(want[i]), slack = least * 0x1p-10 + 0x1p-22;
+        const int outer = fabs(y[i]) > 2 * least;
+        ck_near("odd", i, fabs(y[i]), least * (outer ? 3 : 1), slack);
+        if (outer ? x < 2 * least - slack : 0) ck_error("element %zu, %g, became %g", i, want[i], y[i]);
+        if (y[i] * want[i] < -slack * least) ck_error("element %zu, %g, became %g", i, want[i], y[i]);
+        lost += (y[i] - want[i]) * (y[i] - want[i]);
+        all += want[i] * want[i];
+    }
+    const double noise = (double)dim * 0x1p-46;
+    if (lost > all * (1 + 0x1p-10) + noise) ck_error("a row of %g lost %g", all, lost);
+    if (dim >= 64 && lost > all / 4 + noise) ck_error("an even row of %g lost %g", all, lost);
+}
+
 /* What is read back is, transformed, within half a step of what was stored; where the element with the largest
  * magnitude has the other sign, within a step of that. */
 static void check_packed(int kv, const float *got, const float *x, size_t dim) {
     double y[MAX_DIM], want[MAX_DIM], low = 0, high = 0;
     transform(y, got, dim);
     transform(want, x, dim);
+    if (bits_of[kv] == 2) {
+        check_odd(y, want, dim);
+        return;
+    }
     for (size_t i = 0; i < dim; i++) {
         low = fmin(low, want[i]);
         high = fmax(high, want[i]);

@@ -70,7 +70,7 @@ typedef struct qk_attn {
         mass; /* of a slot's position i at 16 * slot + i: attend adds the weights of columns mass_from and later,
                        of which 1 is QK_KV_MASS; NULL = they are not wanted. Not with a ring */
     size_t mass_from;
-    size_t from, to; /* of what the columns see only positions [from, to); to 0 = all of it */
+    size_t from, to;       /* of what the columns see only positions [from, to); to 0 = all of it */
     const uint32_t *where; /* (n_list) the tile of the memory of each entry; NULL = its slot */
     const struct qk_attn *
         recent; /* the rest of what the columns see, at most QK_KV_BLOCK positions, stored in another way: the same queries,

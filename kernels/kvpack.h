@@ -143,8 +143,7 @@ QK_KVP void qk_kvp_store(int bits, void *tiles, int which, size_t pos, const flo
     float turned[QK_KV_MAX_DIM];
     uint8_t code[QK_KV_MAX_DIM];
     qk_kv_rotate(turned, x, dim, 0);
-    const uint16_t scale = bits == 2 ? qk_kvp_scale_of_odd(turned, dim)
-                                     : qk_kvp_scale(bits, turned, dim);
+    const uint16_t scale = bits == 2 ? qk_kvp_scale_of_odd(turned, dim) : qk_kvp_scale(bits, turned, dim);
     if (bits == 2)
         qk_kvp_odd_codes(code, turned, dim, scale);
     else

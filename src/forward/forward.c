@@ -183,13 +183,20 @@ void qsf_forward_expect(QsfForward *f, uint32_t n) { qsf_reserve_trim(f, n); }
 
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
     if (!same_rotation(f)) return 0;
-    return n < f->kv.n_past ? qsf_kvcache_keeps(&f->kv, qsf_recurrent_before(&f->recurrent, n))
-                            : f->kv.n_past;
+    if (n >= f->kv.n_past) return f->kv.n_past;
+    const bool covered = qsf_recurrent_covers(&f->recurrent, n, f->kv.n_past);
+    return qsf_kvcache_keeps(&f->kv, covered ? n : qsf_recurrent_reaches(&f->recurrent, n));
 }
 
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
-    if (n < f->kv.n_past)
-        qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, qsf_forward_keeps(f, n)));
+    if (n < f->kv.n_past) {
+        n = qsf_forward_keeps(f, n);
+        if (qsf_recurrent_covers(&f->recurrent, n, f->kv.n_past))
+            qsf_recurrent_forget(&f->recurrent, n);
+        else
+            n = qsf_recurrent_restore(&f->recurrent, n);
+        qsf_kvcache_truncate(&f->kv, n);
+    }
     qsf_reduction_truncate(f, f->kv.n_past);
     qsf_evicting_note(f);
     return f->kv.n_past;

@@ -114,7 +114,8 @@ void qsf_gaps_close(QsfForward *f, uint32_t n) {
         const QsfKvSpec *kv = &f->kv.spec[cache];
         for (uint32_t h = 0; h < kv->heads; h++)
             if (find_turn(p, store, h, kv->dim, &turn)) turn_head(f, cache, h, &turn);
-        if (f->kv.recent.on[cache]) qsf_recurrent_forget(&f->recurrent); /* their keys are where they were */
+        if (f->kv.recent.on[cache])
+            qsf_recurrent_forget(&f->recurrent, 0); /* their keys are where they were */
         for (uint32_t e = 0; e < l->n[cache]; e++)
             qsf_kvlist_moved(l, cache)[qsf_kvlist(l, cache)[e].slot] = tiles_on(l, cache, e);
     }

@@ -3,6 +3,7 @@
 #include "src/forward/kvcarry.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/forward/kvcache_impl.h"
 
@@ -58,6 +59,10 @@ static void make_tile(const QsfKvCache *c, const QsfKvCache *to, uint32_t i, uns
         if (old.slot[e] != slot) continue;
         from = old.tile[e];
         from_ops = old.ops;
+    }
+    if (from_ops == ops) {
+        memcpy(out, from, qsf_kv_recent_tile(&to->spec[i], to->types, which));
+        return;
     }
     for (uint32_t p = 0; p < QK_KV_TILE && tile * QK_KV_TILE + p < c->n_past; p++) {
         from_ops->load(row, from, (int)which, p, c->spec[i].dim);

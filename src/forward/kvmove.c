@@ -90,6 +90,10 @@ static void convert_tile(const Move *m, size_t t) {
         from = m->recent.tile[e];
         ops = m->recent.ops;
     }
+    if (ops == m->to_ops) {
+        memcpy(m->to + t * m->to_tile, from, m->to_tile);
+        return;
+    }
     memset(m->tile, 0, m->to_tile);
     for (size_t p = 0; p < n; p++) {
         ops->load(row, from, (int)m->which, p, m->dim);

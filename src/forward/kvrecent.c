@@ -9,7 +9,7 @@
 #define TAIL (QSF_KV_RECENT / QK_KV_TILE) /* tiles before that of a query */
 
 _Static_assert(QSF_KV_RECENT_TILES == 2 + TAIL, "the first tile, those before a query's, and its own");
-_Static_assert(QSF_KV_RECENT_TILES * QK_KV_TILE <= QK_KV_BLOCK, "kernels read them as one block");
+_Static_assert(QSF_KV_RECENT_TILES *QK_KV_TILE <= QK_KV_BLOCK, "kernels read them as one block");
 
 static uint32_t tile_of(uint32_t pos) { return pos / QK_KV_TILE; }
 

@@ -20,6 +20,7 @@ int qsf_recurrent_init(QsfRecurrent *r, const QsfProgram *p, QsfKvTypes types, u
                        QsfLedger *ledger, QsfErr *err) {
     void *mem;
     *r = (QsfRecurrent){ .p = p, .n_slots = n_slots, .copy = qsf_state_bytes(p, types), .ledger = ledger };
+    r->grain = p->state_floats == 0 ? QK_KV_TILE : 1;
     r->bytes = bytes_of(r, n_slots);
     if (r->bytes == 0) return QSF_OK;
     int rc = qsf_mem_map(ledger, QSF_MEM_KV, r->bytes, NAME, &mem, err);
@@ -93,19 +94,35 @@ uint32_t qsf_recurrent_before(const QsfRecurrent *r, uint32_t pos) {
     return best;
 }
 
+uint32_t qsf_recurrent_reaches(const QsfRecurrent *r, uint32_t pos) {
+    uint32_t best = 0;
+    if (r->mem == NULL) return pos;
+    for (uint32_t i = 0; i < r->n && r->pos[i] / r->grain <= pos / r->grain; i++)
+        best = r->pos[i] < pos ? r->pos[i] : pos;
+    return best;
+}
+
 uint32_t qsf_recurrent_restore(QsfRecurrent *r, uint32_t pos) {
     if (r->mem == NULL) return pos;
-    while (r->n > 0 && r->pos[r->n - 1] > pos) r->n--;
+    while (r->n > 0 && r->pos[r->n - 1] / r->grain > pos / r->grain) r->n--;
+    while (r->n > 1 && r->pos[r->n - 2] >= pos) r->n--; /* the first one of the tile is enough */
     uint8_t *state = copy_at(r, r->old);
     if (r->n == 0) {
         memset(state, 0, r->copy);
         return 0;
     }
     memcpy(state, slot(r, r->n - 1), r->copy);
+    if (r->pos[r->n - 1] > pos) r->pos[r->n - 1] = pos;
     return r->pos[r->n - 1];
 }
 
-void qsf_recurrent_forget(QsfRecurrent *r) { r->n = 0; }
+bool qsf_recurrent_covers(const QsfRecurrent *r, uint32_t pos, uint32_t n_past) {
+    return r->mem != NULL && r->grain > 1 && pos / r->grain == n_past / r->grain;
+}
+
+void qsf_recurrent_forget(QsfRecurrent *r, uint32_t pos) {
+    while (r->n > 0 && r->pos[r->n - 1] > pos) r->n--;
+}
 
 uint8_t *qsf_recurrent_at(const QsfRecurrent *r, uint32_t pos, uint32_t n_past) {
     if (r->mem == NULL) return NULL;

@@ -19,6 +19,9 @@ typedef struct QsfRecurrent {
     uint64_t bytes;
     unsigned old; /* the copy that holds the state after n_past positions */
     uint32_t n_slots;
+    uint32_t
+        grain; /* the state after a position is also that after earlier ones of the same `grain`: of a tile if there are
+                       only recent positions, otherwise 1 */
     uint32_t n; /* checkpoints: slots [0, n), of ascending positions */
     uint32_t pos[QSF_CHECKPOINTS_MAX];
     QsfLedger *ledger;
@@ -43,13 +46,18 @@ void qsf_recurrent_commit(QsfRecurrent *r);
 /* Saves the state, which must be the one after `pos` positions, as the newest checkpoint. If all slots are taken, one
  * checkpoint is dropped first. The choice keeps recent checkpoints close together and old ones far apart. */
 void qsf_recurrent_save(QsfRecurrent *r, uint32_t pos);
-/* Returns the position of the newest checkpoint at or before pos; pos itself for a program without states. */
+/* Returns the newest position at or before pos that qsf_recurrent_restore can go back to; pos itself for a program without
+ * states. */
+uint32_t qsf_recurrent_reaches(const QsfRecurrent *r, uint32_t pos);
+/* The same, only of positions at which a checkpoint was saved. */
 uint32_t qsf_recurrent_before(const QsfRecurrent *r, uint32_t pos);
-/* Goes back to this checkpoint, drops the later ones, and returns its position. */
+/* Goes back to this position, drops later checkpoints, and returns it. */
 uint32_t qsf_recurrent_restore(QsfRecurrent *r, uint32_t pos);
 
-/* Drops all checkpoints. */
-void qsf_recurrent_forget(QsfRecurrent *r);
+/* Is the state after n_past positions also that after pos < n_past? */
+bool qsf_recurrent_covers(const QsfRecurrent *r, uint32_t pos, uint32_t n_past);
+/* Drops all checkpoints after pos. */
+void qsf_recurrent_forget(QsfRecurrent *r, uint32_t pos);
 
 /* Returns the state after `pos` positions, a checkpoint's or, of n_past positions, the newest: (copy) bytes. NULL if it
  * is not held. */

@@ -96,9 +96,7 @@ bool qsf_forward_can_save(const QsfForward *f, uint32_t n) {
 
 /* ---- recurrent states ---- */
 
-uint64_t qsf_forward_state_bytes(const QsfForward *f) {
-    return f->recurrent.copy;
-}
+uint64_t qsf_forward_state_bytes(const QsfForward *f) { return f->recurrent.copy; }
 
 uint32_t qsf_forward_state_before(const QsfForward *f, uint32_t after, uint32_t before) {
     const uint32_t pos = f->kv.n_past <= before ? f->kv.n_past : qsf_recurrent_before(&f->recurrent, before);

@@ -9,7 +9,8 @@
 #include "src/plan/units.h"
 
 #define CHECKPOINT_SHARE 16u /* checkpoints use at most this part of the budget */
-#define RECENT_SHARE     6u  /* and those of recent positions alone this part of the caches */
+#define RECENT_SHARE     6u  /* and those of recent positions alone this part of the caches, */
+#define RECENT_LEAST     2u  /* but there are so many: of the start and the end of the last prompt */
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -193,10 +194,13 @@ uint64_t qsf_state_bytes(const QsfProgram *p, QsfKvTypes types) {
 uint32_t qsf_checkpoint_count(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, uint64_t budget) {
     const uint64_t bytes = qsf_state_bytes(p, types);
     if (bytes == 0) return 0;
-    const uint64_t cache = p->state_floats > 0 ? UINT64_MAX
-                                               : qsf_kv_bytes(p->kv, p->n_kv, types, ctx) / RECENT_SHARE;
-    const uint64_t share = budget / CHECKPOINT_SHARE, n = (share < cache ? share : cache) / bytes;
-    return n < QSF_CHECKPOINTS_MAX ? (uint32_t)n : QSF_CHECKPOINTS_MAX;
+    uint64_t most = QSF_CHECKPOINTS_MAX;
+    if (p->state_floats == 0) {
+        const uint64_t share = qsf_kv_bytes(p->kv, p->n_kv, types, ctx) / RECENT_SHARE / bytes;
+        most = share < RECENT_LEAST ? RECENT_LEAST : share < most ? share : most;
+    }
+    const uint64_t n = budget / CHECKPOINT_SHARE / bytes;
+    return (uint32_t)(n < most ? n : most);
 }
 
 uint64_t qsf_recurrent_bytes(const QsfProgram *p, QsfKvTypes types, uint32_t n_checkpoints) {

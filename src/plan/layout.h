@@ -106,7 +106,7 @@ void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uin
  * recent positions of caches. */
 uint64_t qsf_state_bytes(const QsfProgram *p, QsfKvTypes types);
 /* Returns the number of checkpoints of it that a budget pays for; 0 for a program without states. Those of recent positions
- * alone are few, so that they take less memory than such a type saves. */
+ * alone are few, because such a type is there to save memory. */
 uint32_t qsf_checkpoint_count(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, uint64_t budget);
 /* Returns the bytes of the states of a program: the two copies that a pass needs, and checkpoints. */
 uint64_t qsf_recurrent_bytes(const QsfProgram *p, QsfKvTypes types, uint32_t n_checkpoints);

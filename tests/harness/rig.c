@@ -23,8 +23,8 @@ static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     const QsfPlanOptions po = {
         .budget = 4ull << 30,
         .ctx = o->ctx,
-        .k = -1,
-        .v = -1,
+        .k = o->k_type != NULL ? (int)qsf_kv_type_parse(o->k_type) : -1,
+        .v = o->v_type != NULL ? (int)qsf_kv_type_parse(o->v_type) : -1,
         .pin_cap = o->stream         ? 0
                    : o->pin_cap != 0 ? o->pin_cap
                                      : UINT64_MAX,

@@ -78,7 +78,8 @@ static void load(const qk_table *t, const setup *s, float *x, int which, size_t 
     const size_t tile = p / 16;
     for (size_t e = 0; e < s->n_recent; e++)
         if (s->recent[e].tile == tile) {
-            t->kv[s->precise].load(x, which ? s->rv : s->rk, which, s->where[e] * (size_t)16 + p % 16, s->dim);
+            t->kv[s->precise].load(x, which ? s->rv : s->rk, which, s->where[e] * (size_t)16 + p % 16,
+                                   s->dim);
             return;
         }
     for (size_t e = 0; e < s->n_list; e++)
@@ -97,8 +98,7 @@ static void check_truth(const qk_table *t, const setup *s, const qk_attn *a, siz
         if (is_evicted(s, p)) continue;
         load(t, s, x, 0, p);
         score[p] = a->slopes ? (double)a->slopes[h] * ((double)p - (double)(end - 1)) : 0;
-        for (size_t i = 0; i < s->dim; i++)
-            score[p] += (double)q[i] * (double)x[i] * (double)a->scale;
+        for (size_t i = 0; i < s->dim; i++) score[p] += (double)q[i] * (double)x[i] * (double)a->scale;
         const double mags = length(q, s->dim) * length(x, s->dim) * (double)a->scale;
         worst = fmax(worst, mags * (double)(s->dim + 8) + 2 * fabs(score[p]));
         if (packed) worst = fmax(worst, mags * sqrt((double)s->dim) / 254 / CK_EPS);
@@ -179,8 +179,7 @@ static void check_mass(const qk_table *t, const setup *s, const qk_attn *a, size
             if (s->list[e].kept >> i & 1) seen += mass[s->list[e].slot * 16 + i];
     if (seen != sum) ck_error("mass in other places");
     const double queries = (double)(s->cols * s->heads);
-    ck_near("mass", 0, (double)sum / QK_KV_MASS, queries,
-            queries * (1e-4 + MAX_TILES * 16.0 / QK_KV_MASS));
+    ck_near("mass", 0, (double)sum / QK_KV_MASS, queries, queries * (1e-4 + MAX_TILES * 16.0 / QK_KV_MASS));
     free(y);
 }
 

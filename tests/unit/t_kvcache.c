@@ -104,6 +104,14 @@ static void test_stored(void **state) {
     assert_int_equal(qsf_kv_stored(&even, four, 0), QK_KV_Q4);
     assert_int_equal(qsf_kv_stored(&even, six, 1), QK_KV_Q8);
     assert_int_equal(qsf_kv_stored(&odd, four, 0), QK_KV_F16);
+    const QsfKvSpec once = { .heads = 1, .dim = 32, .read_once = true }, shared = { .heads = 1, .dim = 32 };
+    assert_int_equal(qsf_kv_stored(&once, same(QK_KV_Q2), 0), QK_KV_Q2);
+    assert_int_equal(qsf_kv_stored(&shared, same(QK_KV_Q2), 0), QK_KV_Q4);
+    assert_int_equal(qsf_kv_stored(&even, same(QK_KV_Q2), 1), QK_KV_Q4);
+    assert_true(qsf_kv_has_recent(&once, (QsfKvTypes){ QK_KV_F16, QK_KV_Q2 }));
+    assert_int_equal(qsf_kv_recent_type(&once, (QsfKvTypes){ QK_KV_F16, QK_KV_Q2 }, 0), QK_KV_F16);
+    assert_int_equal(qsf_kv_recent_type(&once, (QsfKvTypes){ QK_KV_F16, QK_KV_Q2 }, 1), QK_KV_Q8);
+    assert_false(qsf_kv_has_recent(&once, four));
     assert_int_equal(qsf_kv_stored(&latent, four, 0), QK_KV_Q8);
     assert_true(qsf_kv_types_equal(qsf_kv_types_used(&odd, 1, four), same(QK_KV_F16)));
     assert_true(qsf_kv_types_equal(qsf_kv_types_used(&latent, 1, six), same(QK_KV_Q8)));
@@ -113,7 +121,7 @@ static void test_stored(void **state) {
     assert_true(qsf_kv_types_equal(qsf_kv_types_used(both, 2, mixed), mixed));
     /* fewer bits never take more memory */
     for (uint32_t dim = 1; dim <= 300; dim++) {
-        const QsfKvSpec s = { .heads = 1, .dim = dim };
+        const QsfKvSpec s = { .heads = 1, .dim = dim, .read_once = true };
         for (int i = 1; i < QK_KV_N; i++)
             assert_true(qsf_kv_tile(&s, same(i), 0) <= qsf_kv_tile(&s, same(i - 1), 0));
     }

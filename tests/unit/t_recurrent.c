@@ -27,6 +27,7 @@ static int32_t id_at(uint32_t pos) { return (int32_t)((pos * 7919u + 11) % 250);
 
 static QsfStateSpec specs[] = { { .block = 0, .floats = 16, .at = 0 },
                                 { .block = 1, .floats = 9, .at = 16 } };
+static const QsfKvTypes none = { QK_KV_F32, QK_KV_F32 };
 static const QsfProgram numbers = { .state = specs, .n_states = 2, .state_floats = FLOATS };
 
 /* One position: the new state is the position's number in all elements. */
@@ -49,8 +50,8 @@ static void expect_state(const QsfRecurrent *r, uint32_t pos) {
 static void open_numbers(QsfRecurrent *r, QsfLedger *l, uint32_t slots) {
     QsfErr err = { 0 };
     qsf_ledger_init(l, 0);
-    qsf_test_expect_ok(qsf_recurrent_init(r, &numbers, slots, l, &err), &err);
-    assert_int_equal(l->used[QSF_MEM_KV], qsf_recurrent_bytes(&numbers, slots));
+    qsf_test_expect_ok(qsf_recurrent_init(r, &numbers, none, slots, l, &err), &err);
+    assert_int_equal(l->used[QSF_MEM_KV], qsf_recurrent_bytes(&numbers, none, slots));
 }
 
 static void test_checkpoints(void **state) {
@@ -108,7 +109,7 @@ static void test_thinning(void **state) {
         const uint32_t newest = r.pos[r.n - 1];
         qsf_test_expect_ok(qsf_recurrent_resize(&r, slots, &err), &err);
         assert_int_equal(r.n, slots);
-        assert_int_equal(l.used[QSF_MEM_KV], qsf_recurrent_bytes(&numbers, slots));
+        assert_int_equal(l.used[QSF_MEM_KV], qsf_recurrent_bytes(&numbers, none, slots));
         if (slots > 1) assert_true(r.pos[r.n - 1] <= newest);
         expect_state(&r, 3000);
     }

@@ -40,7 +40,7 @@ void qsf_config_set_threads(QSFConfig *c, int num_threads);
 /* Sets the context length in tokens, at most 2^24; 0 or less = min(model, 4096), lowered when the budget
  * requires it. */
 void qsf_config_set_max_seq_len(QSFConfig *c, int max_seq_len);
-/* Sets how keys and values are stored in the KV cache: "f32", "f16", "q8", "q6" or "q4"; "auto" or NULL = f16 if it
+/* Sets how keys and values are stored in the KV cache: "f32", "f16", "q8", "q6", "q4" or "q2"; "auto" or NULL = f16 if it
  * fits the budget, otherwise fewer bits. Default auto. Returns 0; 2 for another word or when c is NULL, and nothing changes. */
 int qsf_config_set_kv_types(QSFConfig *c, const char *k, const char *v);
 /* Sets the quality, above 0 to 1: about this part of the weights is used for each token that qsf_generate

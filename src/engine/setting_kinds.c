@@ -283,8 +283,8 @@ const QsfSettingKind qsf_kind_seed = { set_seed, get_seed,
 const QsfSettingKind qsf_kind_budget = { set_budget, get_budget,
                                          "a size above 0 (200, 200M, 1.5G), 1% to 100%, or auto" };
 const QsfSettingKind qsf_kind_pin = { set_pin, get_pin, "a size (0, 200, 200M, 1.5G), or auto" };
-const QsfSettingKind qsf_kind_kv = { set_kv, get_text, "auto, f32, f16, q8, q6 or q4" };
-const QsfSettingKind qsf_kind_kv_one = { set_kv_one, get_kv_one, "auto, f32, f16, q8, q6 or q4" };
+const QsfSettingKind qsf_kind_kv = { set_kv, get_text, "auto, f32, f16, q8, q6, q4 or q2" };
+const QsfSettingKind qsf_kind_kv_one = { set_kv_one, get_kv_one, "auto, f32, f16, q8, q6, q4 or q2" };
 const QsfSettingKind qsf_kind_eviction = { set_eviction, get_text, "none, sliding, h2o or snapkv" };
 const QsfSettingKind qsf_kind_window = { set_window, get_int_auto,
                                          "a whole number from 64 to 16777216, or auto" };

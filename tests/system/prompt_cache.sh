@@ -186,7 +186,7 @@ grep -q 'no snapshot: positions of the conversation were evicted' "$work/err" ||
 for kind in gemma3 jamba mamba2 rwkv7 deepseek2_lite falcon-h1 lfm2 exaone4_swa; do
     tiny=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/architectures/$kind/model.gguf
     [ -f "$tiny" ] || { echo "skip: no $tiny: snapshots of $kind"; continue; }
-    for type in 'f32 f32' 'f16 f16' 'q8 q8' 'q8 f16' 'f32 q8' 'q6 q6' 'q8 q4' 'q4 q4'; do
+    for type in 'f32 f32' 'f16 f16' 'q8 q8' 'q8 f16' 'f32 q8' 'q6 q6' 'q8 q4' 'q4 q4' 'q2 q2' 'f16 q2' 'q2 q8'; do
         snap=$work/$kind.$type
         types="--k-type ${type% *} --v-type ${type#* }"
         # shellcheck disable=SC2086

@@ -81,7 +81,7 @@ has '"k_type": "q[68]", "v_type": "q4"'
 expect 2 'v-type takes ' "$run" --v-type q9 -n 2 -p a "$tiny"
 expect 0 '' "$run" --inspect "$tiny"
 has 'token_embd.weight'
-has '^KV cache per token: f32 [0-9]+ bytes, f16 [0-9]+ bytes, q8 [0-9]+ bytes, q6 [0-9]+ bytes, q4 [0-9]+ bytes'
+has '^KV cache per token: f32 [0-9]+ bytes, f16 [0-9]+ bytes, q8 [0-9]+ bytes, q6 [0-9]+ bytes, q4 [0-9]+ bytes, q2 [0-9]+ bytes'
 expect 0 '' "$run" --inspect --json "$tiny"
 has '"general.architecture": "llama"'
 has '"kv_bytes_per_token": [{]"f32": [0-9]+,"f16": [0-9]+'

@@ -89,7 +89,7 @@ done
 grep -q '"base": "tiny.gguf"' "$work/out" || fail "the base has no name"
 # types of the KV cache, against f32
 expect 0 '' $ppl "$text" -c 64 --stride 24 --kv-type f32 --kl-save "$work/f32.kl" "$tiny"
-for type in 'f16 1e-3' 'q8 1e-3' 'q6 1e-3' 'q4 5e-2'; do
+for type in 'f16 1e-3' 'q8 1e-3' 'q6 1e-3' 'q4 5e-2' 'q2 1e-3'; do
     expect 0 '' $ppl "$text" --json --kv-type "${type% *}" --kl-base "$work/f32.kl" "$tiny"
     awk -v kl="$(number mean_kl)" -v most="${type#* }" 'BEGIN { exit !(kl > 0 && kl < most) }' || { cat "$work/out"; fail "--kv-type $type: far from f32, or the same"; }
 done

@@ -56,7 +56,8 @@ static void the_cache_is_converted_in_place(void **state) {
     static QsfSeen seen;
     static const char *const types[][3] = { { "kv-type", "f32", "f32" }, { "k-type", "f16", "f16" },
                                             { "kv-type", "f16", "f16" }, { "kv-type", "q8", "q8" },
-                                            { "kv-type", "q4", "q4" },   { "kv-type", "q8", "q8" },
+                                            { "kv-type", "q4", "q4" },   { "k-type", "q2", "q2" },
+                                            { "kv-type", "q2", "q2" },   { "kv-type", "q8", "q8" },
                                             { "v-type", "f16", "q8" } };
     QSFSettings s = settings();
     QSFStats st;

@@ -19,8 +19,11 @@ static uint32_t first_seen(uint32_t tile) { return tile > TAIL ? tile - TAIL : 1
 static uint32_t held_slot(uint32_t tile) { return tile == 0 ? 0 : 1 + tile % (TAIL + 1); }
 
 static uint32_t staged_slot(const QsfKvRecent *r, uint32_t tile) {
-    return tile == 0 ? 0 : 1 + tile - r->first;
+    return r->single ? held_slot(tile) : tile == 0 ? 0 : 1 + tile - r->first;
 }
+
+/* Where the tiles of cache i are during the pass. */
+static uint8_t *staged(const QsfKvRecent *r, uint32_t i) { return r->single ? r->next + r->at[i] : r->stage; }
 
 void qsf_kvrecent_place(QsfKvCache *c) {
     uint64_t sum = 0;
@@ -38,9 +41,10 @@ void qsf_kvrecent_begin(QsfKvCache *c, uint32_t n, uint8_t *stage, const uint8_t
     r->next = next;
     r->past = c->n_past;
     r->end = c->n_past + n;
+    r->single = n == 1;
     r->first = first_seen(tile_of(r->past));
     const uint32_t last = tile_of(r->end - 1);
-    r->tiles = last < r->first ? 1 : 1 + last - r->first + 1;
+    r->tiles = r->single ? QSF_KV_RECENT_TILES : last < r->first ? 1 : 1 + last - r->first + 1;
 }
 
 /* Where a tile of a head is: slot `slot` of `tiles`, from the start of the cache's memory. */
@@ -58,12 +62,12 @@ static void copy_tile(const QsfKvCache *c, uint32_t i, uint32_t tile, bool open)
     for (unsigned which = 0; which < 2; which++) {
         const size_t bytes = qsf_kv_recent_tile(&c->spec[i], c->types, which);
         for (uint32_t h = 0; h < c->spec[i].heads; h++) {
-            const size_t staged = place(c, i, which, h, r->tiles, staged_slot(r, tile)),
+            const size_t at = place(c, i, which, h, r->tiles, staged_slot(r, tile)),
                          held = r->at[i] + place(c, i, which, h, QSF_KV_RECENT_TILES, held_slot(tile));
             if (open)
-                memcpy(r->stage + staged, r->old + held, bytes);
+                memcpy(r->stage + at, r->old + held, bytes);
             else
-                memcpy(r->next + held, r->stage + staged, bytes);
+                memcpy(r->next + held, r->stage + at, bytes);
         }
     }
 }
@@ -75,14 +79,24 @@ static void copy_tiles(const QsfKvCache *c, uint32_t i, uint32_t end, bool open)
     for (uint32_t t = first_seen(tile_of(end)); t * QK_KV_TILE < end; t++) copy_tile(c, i, t, open);
 }
 
-void qsf_kvrecent_open(const QsfKvCache *c, uint32_t i) { copy_tiles(c, i, c->recent.past, true); }
+/* The state after the pass is the one before. */
+static void copy_state(const QsfKvCache *c, uint32_t i) {
+    const QsfKvRecent *r = &c->recent;
+    memcpy(r->next + r->at[i], r->old + r->at[i], qsf_kv_recent_bytes(&c->spec[i], c->types));
+}
+
+void qsf_kvrecent_open(const QsfKvCache *c, uint32_t i) {
+    if (c->recent.single)
+        copy_state(c, i);
+    else
+        copy_tiles(c, i, c->recent.past, true);
+}
 
 void qsf_kvrecent_close(const QsfKvCache *c, uint32_t i, bool skipped) {
-    const QsfKvRecent *r = &c->recent;
     if (skipped)
-        memcpy(r->next + r->at[i], r->old + r->at[i], qsf_kv_recent_bytes(&c->spec[i], c->types));
-    else
-        copy_tiles(c, i, r->end, false);
+        copy_state(c, i);
+    else if (!c->recent.single)
+        copy_tiles(c, i, c->recent.end, false);
 }
 
 void qsf_kvrecent_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v) {
@@ -92,8 +106,8 @@ void qsf_kvrecent_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const flo
                     *v_ops = &c->table->kv[qsf_kv_recent_type(s, c->types, 1)];
     const size_t at = (size_t)staged_slot(r, tile_of(pos)) * QK_KV_TILE + pos % QK_KV_TILE;
     for (uint32_t h = 0; h < s->heads; h++) {
-        k_ops->store(r->stage + place(c, i, 0, h, r->tiles, 0), 0, at, k + (size_t)h * s->dim, s->dim);
-        v_ops->store(r->stage + place(c, i, 1, h, r->tiles, 0), 1, at, v + (size_t)h * s->dim, s->dim);
+        k_ops->store(staged(r, i) + place(c, i, 0, h, r->tiles, 0), 0, at, k + (size_t)h * s->dim, s->dim);
+        v_ops->store(staged(r, i) + place(c, i, 1, h, r->tiles, 0), 1, at, v + (size_t)h * s->dim, s->dim);
     }
 }
 
@@ -122,7 +136,7 @@ void qsf_kvrecent_view(const QsfKvCache *c, uint32_t tile, const qk_kv_slot *lis
 }
 
 const uint8_t *qsf_kvrecent_tiles(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t head) {
-    return c->recent.stage + place(c, i, which, head, c->recent.tiles, 0);
+    return staged(&c->recent, i) + place(c, i, which, head, c->recent.tiles, 0);
 }
 
 uint8_t *qsf_kvrecent_held(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t head, uint32_t tile,

@@ -3,7 +3,7 @@
  * Between passes a state (recurrent.h) holds, for each head, the first tile in slot 0, and the tile of the next position and the
  * two before it, tile t in slot 1 + t % 3. During a pass they are in scratch memory of one cache at a time, with the tiles
  * that the pass adds: opened before the cache's first store, read by its attention, and closed after that, which writes the
- * state after the pass. */
+ * state after the pass. A pass over one position uses the state after it for that. */
 #ifndef QSF_FORWARD_KVRECENT_H
 #define QSF_FORWARD_KVRECENT_H
 
@@ -24,7 +24,8 @@ typedef struct QsfKvRecent {
     const uint8_t *old; /* states before and after the pass */
     uint8_t *next;
     uint32_t past, end;    /* its positions */
-    uint32_t first, tiles; /* tile t > 0 is in slot 1 + t - first of `tiles` */
+    bool single;           /* there is one: tiles are in `next`, at the slots of a state */
+    uint32_t first, tiles; /* otherwise tile t > 0 is in slot 1 + t - first of `tiles` */
 } QsfKvRecent;
 
 /* The recent tiles that the queries of one tile see, for qk_attn. */

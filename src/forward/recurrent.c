@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME   "recurrent state"
+#define NAME   "states"
 #define COPIES 2u
 
 static uint8_t *copy_at(const QsfRecurrent *r, uint32_t i) { return r->mem + i * r->copy; }

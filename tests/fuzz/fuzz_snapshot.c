@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fuzz target: a damaged snapshot of a conversation. The input is a list of patches of a good file (offset in two bytes,
- * value in one), after a byte that says whether the checksums of headers and tables are repaired. Whatever is loaded, the
- * logits must be those of the tokens. */
+ * value in one), after a byte that says whether the checksums of headers and tables are repaired, and whether it is of a cache
+ * of 2 bits, which has states. Whatever is loaded, the logits must be those of the tokens. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,63 +18,77 @@ enum { N = 40, SAVED = 36, HEAD = 40, FILE_MAX = 1 << 16, VOCAB_MAX = 1024 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static QsfRuntime rt;
-static QsfTimeline timeline;
-static QsfSnapKey key;
+/* A conversation with a type of the cache. */
+typedef struct Target {
+    QsfRuntime rt;
+    QsfTimeline timeline;
+    QsfSnapKey key;
+    float logits[VOCAB_MAX];
+    uint8_t good[FILE_MAX];
+    size_t good_len;
+} Target;
+
+static Target targets[2];
 static int32_t ids[N];
-static float logits[VOCAB_MAX];
-static uint8_t good[FILE_MAX];
-static size_t good_len;
 
 static void must(bool ok) {
     if (!ok) abort();
 }
 
-static void prefill(const int32_t *of, size_t n) {
-    must(qsf_timeline_prefill(&timeline, of, n, NULL, NULL) == QSF_OK);
+static void prefill(Target *t, const int32_t *of, size_t n) {
+    must(qsf_timeline_prefill(&t->timeline, of, n, NULL, NULL) == QSF_OK);
 }
 
-static void save(const char *path) {
+static void save(Target *t, const char *path) {
     const QsfSnapSave o = { 0 };
-    must(qsf_snapshot_save(&timeline, path, &key, &o, NULL) == QSF_OK);
+    must(qsf_snapshot_save(&t->timeline, path, &t->key, &o, NULL) == QSF_OK);
 }
 
 /* A file of two segments. */
-static void make_good(const char *path) {
-    prefill(ids, SAVED / 2);
-    save(path);
-    prefill(ids, SAVED);
-    save(path);
+static void make_good(Target *t, const char *path) {
+    prefill(t, ids, SAVED / 2);
+    save(t, path);
+    prefill(t, ids, SAVED);
+    save(t, path);
     FILE *f = fopen(path, "rb");
     must(f != NULL);
-    good_len = fread(good, 1, FILE_MAX, f);
-    must(good_len > QSF_SNAP_HEADER && good_len < FILE_MAX);
+    t->good_len = fread(t->good, 1, FILE_MAX, f);
+    must(t->good_len > QSF_SNAP_HEADER && t->good_len < FILE_MAX);
     fclose(f);
 }
 
 static void close_all(void) {
-    qsf_timeline_free(&timeline);
-    qsf_runtime_close(&rt);
+    for (unsigned i = 0; i < 2; i++) {
+        qsf_timeline_free(&targets[i].timeline);
+        qsf_runtime_close(&targets[i].rt);
+    }
+}
+
+static void open_target(Target *t, const char *model, const char *path, const char *kv) {
+    QsfRuntimeOptions o = { 0 };
+    qsf_settings_default(&o.settings);
+    o.settings.threads = 1;
+    snprintf(o.settings.kv, sizeof o.settings.kv, "%s", kv);
+    must(qsf_runtime_open(&t->rt, model, &o, NULL) == QSF_OK);
+    must(qsf_timeline_init(&t->timeline, &t->rt, NULL) == QSF_OK &&
+         qsf_snapshot_key(&t->key, &t->rt, NULL) == QSF_OK);
+    make_good(t, path);
+    prefill(t, ids, N);
+    must(t->rt.model.hp.n_vocab <= VOCAB_MAX);
+    memcpy(t->logits, qsf_forward_logits(t->rt.fwd), t->rt.model.hp.n_vocab * sizeof *t->logits);
+    unlink(path);
 }
 
 static void prepare(void) {
     char dir[] = "/tmp/fuzz_snapshot.XXXXXX", model[64], path[64];
-    QsfRuntimeOptions o = { 0 };
     must(mkdtemp(dir) != NULL);
     snprintf(model, sizeof model, "%s/m.gguf", dir);
     snprintf(path, sizeof path, "%s/s.qsfsnap", dir);
     for (int32_t i = 0; i < N; i++) ids[i] = (i * 7919 + 11) % 250;
-    qsf_settings_default(&o.settings);
-    o.settings.threads = 1;
     must(qsf_test_write_tiny_llama(model, NULL) == 0);
-    must(qsf_runtime_open(&rt, model, &o, NULL) == QSF_OK);
     atexit(close_all); /* what is mapped hides pointers from the leak check */
-    must(qsf_timeline_init(&timeline, &rt, NULL) == QSF_OK && qsf_snapshot_key(&key, &rt, NULL) == QSF_OK);
-    make_good(path);
-    prefill(ids, N);
-    must(rt.model.hp.n_vocab <= VOCAB_MAX);
-    memcpy(logits, qsf_forward_logits(rt.fwd), rt.model.hp.n_vocab * sizeof *logits);
-    unlink(path);
+    open_target(&targets[0], model, path, "f16");
+    open_target(&targets[1], model, path, "q2");
     unlink(model);
     rmdir(dir);
 }
@@ -84,15 +98,15 @@ static void put32(uint8_t *p, uint32_t v) {
 }
 
 /* Of the first segment. */
-static void repair(uint8_t *file) {
+static void repair(const Target *t, uint8_t *file) {
     uint8_t *head = file + QSF_SNAP_HEADER;
-    const size_t table = 4 * ((size_t)key.n_caches + SAVED / 2);
+    const size_t n_states = t->key.state_bytes > 0, table = 4 * (t->key.n_caches + n_states + SAVED / 2);
     put32(file + QSF_SNAP_HEADER - 4, qsf_crc32(0, file, QSF_SNAP_HEADER - 4));
     put32(head + HEAD - 4, qsf_crc32(0, head, HEAD - 4));
     put32(head + HEAD + table, qsf_crc32(0, head + HEAD, table));
     uint32_t bytes = 0; /* the end repeats the checksum of the head */
     for (unsigned i = 0; i < 4; i++) bytes |= (uint32_t)head[24 + i] << 8 * i;
-    if (bytes >= 4 && bytes <= good_len - QSF_SNAP_HEADER) memcpy(head + bytes - 4, head + HEAD - 4, 4);
+    if (bytes >= 4 && bytes <= t->good_len - QSF_SNAP_HEADER) memcpy(head + bytes - 4, head + HEAD - 4, 4);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -100,21 +114,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const int32_t other = 249;
     char path[64];
     uint32_t loaded;
-    if (rt.fwd == NULL) prepare();
+    if (targets[0].rt.fwd == NULL) prepare();
     int fd = memfd_create("fuzz", 0);
     if (fd < 0 || size < 3) return fd < 0 ? 0 : close(fd);
-    memcpy(file, good, good_len);
+    Target *t = &targets[data[0] >> 2 & 1];
+    memcpy(file, t->good, t->good_len);
     for (size_t i = 3; i + 2 < size; i += 3)
-        file[(data[i] | (size_t)data[i + 1] << 8) % good_len] = data[i + 2];
-    if (data[0] & 1) repair(file);
-    const size_t len = data[0] & 2 ? (data[1] | (size_t)data[2] << 8) % (good_len + 1) : good_len;
+        file[(data[i] | (size_t)data[i + 1] << 8) % t->good_len] = data[i + 2];
+    if (data[0] & 1) repair(t, file);
+    const size_t len = data[0] & 2 ? (data[1] | (size_t)data[2] << 8) % (t->good_len + 1) : t->good_len;
     if (write(fd, file, len) == (ssize_t)len) {
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        prefill(&other, 1);
-        (void)qsf_snapshot_load(&timeline, path, &key, ids, N, &loaded, NULL, NULL);
+        prefill(t, &other, 1);
+        (void)qsf_snapshot_load(&t->timeline, path, &t->key, ids, N, &loaded, NULL, NULL);
         if (loaded > 0) {
-            prefill(ids, N);
-            must(memcmp(qsf_forward_logits(rt.fwd), logits, rt.model.hp.n_vocab * sizeof *logits) == 0);
+            prefill(t, ids, N);
+            must(memcmp(qsf_forward_logits(t->rt.fwd), t->logits,
+                        t->rt.model.hp.n_vocab * sizeof *t->logits) == 0);
         }
     }
     close(fd);

@@ -165,6 +165,38 @@ static void only_the_prompt_is_saved(void **state) {
     close_chat(&c);
 }
 
+/* With 2 bits a conversation continues where its recent positions are held. */
+static void recent_positions_are_saved(void **state) {
+    enum { ALL = 200 };
+    Chat c;
+    int32_t ids[ALL];
+    float logits[VOCAB_MAX];
+    (void)state;
+    fill(ids, ALL);
+    open_chat(&c, model_path, 256, UINT64_MAX, 1, "q2");
+    prefill(&c, ids, ALL);
+    memcpy(logits, qsf_forward_logits(c.rt.fwd), c.rt.model.hp.n_vocab * sizeof *logits);
+    close_chat(&c);
+    unlink(snap_path);
+    open_chat(&c, model_path, 256, UINT64_MAX, 1, "q2");
+    assert_true(c.key.state_bytes > 0);
+    prefill(&c, ids, 90);
+    save(&c, 0);
+    prefill(&c, ids, 150);
+    save(&c, 0);
+    close_chat(&c);
+    for (int i = 0; i < 4; i++) {
+        const uint32_t changed = i < 2 ? ALL : 120; /* the second half is of another conversation */
+        if (changed < ALL) ids[changed]++;
+        open_chat(&c, model_path, i & 1 ? 256 : 220, i & 1 ? 0 : UINT64_MAX, 1 + i % 3, "q2");
+        assert_int_equal(load(&c, ids, ALL), changed < ALL ? 90 : 150);
+        if (changed < ALL) ids[changed]--;
+        prefill(&c, ids, ALL);
+        expect_logits(&c, logits);
+        close_chat(&c);
+    }
+}
+
 /* Half of the file at most is waste. */
 static void waste_is_bounded(void **state) {
     Chat c;
@@ -481,15 +513,11 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_saved_continues),
-        cmocka_unit_test(a_common_prefix_is_enough),
-        cmocka_unit_test(only_the_prompt_is_saved),
-        cmocka_unit_test(waste_is_bounded),
-        cmocka_unit_test(a_stopped_save_changes_nothing),
-        cmocka_unit_test(others_are_refused),
-        cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(lengths_are_not_trusted),
-        cmocka_unit_test(the_oldest_are_dropped),
+        cmocka_unit_test(what_was_saved_continues),  cmocka_unit_test(recent_positions_are_saved),
+        cmocka_unit_test(a_common_prefix_is_enough), cmocka_unit_test(only_the_prompt_is_saved),
+        cmocka_unit_test(waste_is_bounded),          cmocka_unit_test(a_stopped_save_changes_nothing),
+        cmocka_unit_test(others_are_refused),        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(lengths_are_not_trusted),   cmocka_unit_test(the_oldest_are_dropped),
         cmocka_unit_test(every_kind_of_cache),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -94,24 +94,38 @@ QK_KVP uint16_t qk_kvp_scale(int bits, const float *x, size_t n) {
     return most == highest ? (uint16_t)(h | 0x8000) : h;
 }
 
-/* The scale of n elements in 2 bits. The one with the least error is found in a few steps, and would make rows shorter than
- * they were; a larger one leaves the product of a row with itself, and so on average scores and sums, as it was. Not much
- * larger: of a row with a single large element it would be far from all others. */
+/* Sums of QK_KVP_LANES numbers, halves added to halves. */
+enum { QK_KVP_LANES = 16 };
+QK_KVP float qk_kvp_fold(float *lane) {
+    for (size_t n = QK_KVP_LANES / 2; n > 0; n /= 2)
+        for (size_t i = 0; i < n; i++) lane[i] += lane[i + n];
+    return lane[0];
+}
+
+/* The scale of n elements in 2 bits, after which x has zeros up to a multiple of QK_KVP_LANES. The scale with the least error
+ * is found in a few steps, and would make rows shorter than they were; a larger one leaves the product of a row with itself,
+ * and so on average scores and sums, as it was. Not much larger: of a row with a single large element it would be far from all
+ * others. */
 QK_KVP uint16_t qk_kvp_scale_of_odd(const float *x, size_t n) {
-    float s = 0, xx = 0, xm = 0, mm = 0;
-    for (size_t i = 0; i < n; i++) s += fabsf(x[i]);
-    s *= 0.624f / (float)n; /* best for a normal distribution */
-    for (int round = 0; round < 3; round++) {
-        xx = xm = mm = 0;
-        for (size_t i = 0; i < n; i++) {
-            const float a = fabsf(x[i]), m = a < 2 * s ? 1.0f : 3.0f;
-            xx += a * a;
-            xm += a * m;
-            mm += m * m;
+    float sum[QK_KVP_LANES] = { 0 }, xx[QK_KVP_LANES] = { 0 };
+    for (size_t i = 0; i < n; i += QK_KVP_LANES)
+        for (size_t j = 0; j < QK_KVP_LANES; j++) {
+            sum[j] += fabsf(x[i + j]);
+            xx[j] += x[i + j] * x[i + j];
         }
-        s = xm / mm;
+    float s = qk_kvp_fold(sum) * (0.624f / (float)n), square = qk_kvp_fold(xx), product = 0;
+    for (int round = 0; round < 3; round++) { /* the first one is best for a normal distribution */
+        float xm[QK_KVP_LANES] = { 0 }, mm[QK_KVP_LANES] = { 0 };
+        for (size_t i = 0; i < n; i += QK_KVP_LANES)
+            for (size_t j = 0; j < QK_KVP_LANES; j++) {
+                const float a = fabsf(x[i + j]), m = a < 2 * s ? 1.0f : 3.0f;
+                xm[j] += a * m;
+                mm[j] += m * m;
+            }
+        product = qk_kvp_fold(xm);
+        s = product / (qk_kvp_fold(mm) - (float)((QK_KVP_LANES - n % QK_KVP_LANES) % QK_KVP_LANES));
     }
-    const float same = xx / xm, most = 1.25f * s;
+    const float same = square / product, most = 1.25f * s;
     return qk_f32_to_f16(same < most ? same : most);
 }
 
@@ -143,6 +157,7 @@ QK_KVP void qk_kvp_store(int bits, void *tiles, int which, size_t pos, const flo
     float turned[QK_KV_MAX_DIM];
     uint8_t code[QK_KV_MAX_DIM];
     qk_kv_rotate(turned, x, dim, 0);
+    if (bits == 2) memset(turned + dim, 0, (qk_kv_pad(dim) - dim) * sizeof *turned);
     const uint16_t scale = bits == 2 ? qk_kvp_scale_of_odd(turned, dim) : qk_kvp_scale(bits, turned, dim);
     if (bits == 2)
         qk_kvp_odd_codes(code, turned, dim, scale);

@@ -85,11 +85,12 @@ void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out
 }
 
 void qsf_runtime_choose(const QsfRuntime *r, float value, QsfQuality *out) {
+    const QsfQualityChoice *c = r->quality_table != NULL ? qsf_quality_choice(r->quality_table, value) : NULL;
     *out = (QsfQuality){ .value = value };
-    if (r->quality_table == NULL || !qsf_quality_reduces(out))
+    if (c == NULL || !qsf_quality_reduces(out) || (c->exit > 0 && !qsf_forward_can_exit(r->fwd)))
         qsf_runtime_choose_layers(r, value, out);
     else
-        qsf_quality_choice_apply(qsf_quality_choice(r->quality_table, value), &r->model, out);
+        qsf_quality_choice_apply(c, &r->model, out);
 }
 
 /* The options that the plan in force was made from, so that nothing else of it changes. */

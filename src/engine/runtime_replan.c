@@ -74,7 +74,8 @@ int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
     QsfPlan plan;
     int rc = qsf_planning_make(&plan, &r->model, next, &r->facts, err);
     if (rc != QSF_OK) return rc;
-    rc = change(r, &plan, err);
+    rc = qsf_forward_catch_up(r->fwd, err);
+    if (rc == QSF_OK) rc = change(r, &plan, err);
     trim_heap();
     if (rc != QSF_OK) {
         qsf_plan_free(&plan);

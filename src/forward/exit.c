@@ -32,6 +32,12 @@ void qsf_exit_close(QsfForward *f) {
     w->x = NULL;
 }
 
+bool qsf_forward_can_exit(const QsfForward *f) {
+    bool recent = false;
+    for (uint32_t i = 0; i < f->kv.n; i++) recent = recent || f->kv.recent.on[i];
+    return f->reduction.pending.x != NULL && f->evict.kind == QSF_EVICT_NONE && !recent;
+}
+
 const QsfBlockSet *qsf_forward_exits(const QsfForward *f) { return &f->reduction.exits; }
 
 static QsfSlice residual_before(const QsfForward *f, uint32_t block) {
@@ -94,9 +100,14 @@ static int rest(QsfForward *f, bool head, QsfErr *err) {
 
 int qsf_exit_settle(QsfForward *f, bool reduced, QsfErr *err) {
     const QsfReduction *r = &f->reduction;
-    const bool same = reduced && f->evict.kind == QSF_EVICT_NONE && qsf_quality_exits(&r->quality) &&
+    const bool same = reduced && qsf_forward_can_exit(f) && qsf_quality_exits(&r->quality) &&
                       r->quality.exit == r->pending.exit;
     return r->pending.n == 0 || same ? QSF_OK : rest(f, false, err);
+}
+
+int qsf_forward_catch_up(QsfForward *f, QsfErr *err) {
+    int rc = f->reduction.pending.n > 0 ? qsf_forward_usable(f, err) : QSF_OK;
+    return rc == QSF_OK ? qsf_exit_settle(f, false, err) : rc;
 }
 
 /* ---- the decision ---- */

@@ -78,6 +78,12 @@ const QsfBlockSet *qsf_forward_optional(const QsfForward *f);
 /* Returns the blocks before which a token may end (QsfQuality.exit): nothing but the residual stream reaches them and later
  * ones. None in models with recurrent states. */
 const QsfBlockSet *qsf_forward_exits(const QsfForward *f);
+/* Can tokens end early with the KV cache as it is? Not with an eviction policy or recent positions (q2): everything is then
+ * computed. */
+bool qsf_forward_can_exit(const QsfForward *f);
+/* Between two evals, and before the types of the KV cache change: evaluates the positions that wait for the blocks after an
+ * early exit. Errors of qsf_forward_eval; they then still wait. */
+int qsf_forward_catch_up(QsfForward *f, QsfErr *err);
 /* Returns by how much the largest of n logits exceeds the others; compared with QsfQuality.margin. */
 float qsf_forward_margin(const float *logits, uint32_t n);
 /* Sets score (n_blocks) to the importance of the optional blocks: 1 - cos(input, output), averaged over the first positions

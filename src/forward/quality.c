@@ -56,8 +56,9 @@ void qsf_reduction_begin(QsfForward *f, bool reduced) {
     static const QsfBlockSet none;
     QsfReduction *r = &f->reduction;
     if (r->exact >= f->kv.n_past) r->holes = none;
-    r->reduced = reduced && qsf_quality_reduces(&r->quality) && f->evict.kind == QSF_EVICT_NONE;
-    r->exiting = r->reduced && qsf_quality_exits(&r->quality);
+    r->exiting = reduced && qsf_quality_exits(&r->quality) && qsf_forward_can_exit(f);
+    r->reduced = r->exiting || (reduced && qsf_quality_reduces(&r->quality) &&
+                                !qsf_quality_exits(&r->quality) && f->evict.kind == QSF_EVICT_NONE);
     qsf_reduction_set_skip(f, r->reduced ? &r->quality.skip : &none);
 }
 

@@ -184,6 +184,45 @@ static void test_changes_in_between(void **state) {
     qsf_rig_close(&r);
 }
 
+/* With 2 bits, nothing ends early. */
+static void test_with_recent_positions(void **state) {
+    static float want[VOCAB];
+    (void)state;
+    const QsfRigOptions o = { .k_type = "q2", .v_type = "q2" };
+    QsfRig r;
+    open_rig(&r, &o);
+    assert_false(qsf_forward_can_exit(r.fwd));
+    eval(&r, false, 0, N);
+    memcpy(want, qsf_forward_logits(r.fwd), sizeof want);
+    qsf_forward_truncate(r.fwd, 0);
+    eval(&r, false, 0, PROMPT);
+    set_exit(&r, EXIT, 0);
+    for (uint32_t i = PROMPT; i < N; i++) eval(&r, true, i, i + 1);
+    assert_memory_equal(qsf_forward_logits(r.fwd), want, sizeof want);
+    assert_int_equal(qsf_forward_exact(r.fwd), N);
+    assert_int_equal(exited(&r), 0);
+    qsf_rig_close(&r);
+}
+
+/* What waits can be evaluated at any time, once. */
+static void test_settling(void **state) {
+    (void)state;
+    QsfRig r;
+    QsfErr err = { 0 };
+    open_rig(&r, &(QsfRigOptions){ 0 });
+    eval(&r, false, 0, PROMPT);
+    set_exit(&r, EXIT, 0);
+    for (uint32_t i = PROMPT; i < PROMPT + 7; i++) eval(&r, true, i, i + 1);
+    assert_int_equal(qsf_forward_exact(r.fwd), PROMPT);
+    for (int k = 0; k < 2; k++) {
+        qsf_test_expect_ok(qsf_forward_catch_up(r.fwd, &err), &err);
+        assert_int_equal(qsf_forward_exact(r.fwd), PROMPT + 7);
+        assert_int_equal(qsf_forward_n_past(r.fwd), PROMPT + 7);
+    }
+    check_tokens(&r, 0, PROMPT + 7, N);
+    qsf_rig_close(&r);
+}
+
 /* A token that ends early reads nothing of the other layers. */
 static void test_less_is_read(void **state) {
     (void)state;
@@ -211,6 +250,8 @@ int main(void) {
         cmocka_unit_test(test_each_token_decides),
         cmocka_unit_test(test_a_prompt_finds_everything),
         cmocka_unit_test(test_changes_in_between),
+        cmocka_unit_test(test_settling),
+        cmocka_unit_test(test_with_recent_positions),
         cmocka_unit_test(test_less_is_read),
     };
     return cmocka_run_group_tests(tests, write_model, remove_model);

@@ -12,7 +12,7 @@
 #include "src/engine/quality_search.h"
 #include "src/sample/score.h"
 
-#define PIECE_MOST 32u /* tokens whose logits are kept at a time */
+#define PIECE_MOST 64u /* tokens whose logits are kept at a time */
 
 typedef struct Measure {
     const QsfQualityMeasure *p;

@@ -23,8 +23,8 @@ typedef struct QsfQualityMeasure {
     void *arg;
 } QsfQualityMeasure;
 
-/* Bytes that a measurement charges to TRANSCRIPT, at most, for vocabularies of up to two million tokens. */
-#define QSF_MEASURED_BYTES (8u << 20)
+/* Bytes that a measurement charges to TRANSCRIPT, at most, for vocabularies of up to four million tokens. */
+#define QSF_MEASURED_BYTES (16u << 20)
 
 /* Replaces the contents of the KV cache. Depends on the model, the text and the instruction set only. QSF_E_USAGE: the text
  * is too short, or the context; QSF_E_MODEL: an id outside the vocabulary; errors of qsf_forward_eval. */

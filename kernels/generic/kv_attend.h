@@ -119,17 +119,6 @@ typedef struct kv_view {
     int all, open_k, open_v;
 } kv_view;
 
-/* Where tile t is: its number in the memory. The tiles of a block may go beyond what is there, where nothing is read. */
-static size_t kv_slot(const qk_attn *a, size_t t) {
-    if (a->list) return a->list[t < a->n_list ? t : a->n_list - 1].slot;
-    return qk_kv_wrap(t * QK_KV_TILE, a->ring) / QK_KV_TILE;
-}
-
-/* The same of a list. */
-static size_t kv_tile_at(const qk_attn *a, size_t t) {
-    return a->where ? a->where[t < a->n_list ? t : a->n_list - 1] : kv_slot(a, t);
-}
-
 /* Tiles of the block of 64 positions from b on; first is tile 0. */
 static kv_tiles kv_tiles_at(const kv_work *w, const void *first, const kv_format *f, size_t b) {
     const size_t bytes = f->tile_bytes(w->dim), t = b / QK_KV_TILE, slot = kv_slot(w->a, t);

@@ -62,6 +62,17 @@ static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
     return w;
 }
 
+/* Where tile t is: its number in the memory. The tiles of a block may go beyond what is there, where nothing is read. */
+static size_t kv_slot(const qk_attn *a, size_t t) {
+    if (a->list) return a->list[t < a->n_list ? t : a->n_list - 1].slot;
+    return qk_kv_wrap(t * QK_KV_TILE, a->ring) / QK_KV_TILE;
+}
+
+/* The same of a list. */
+static size_t kv_tile_at(const qk_attn *a, size_t t) {
+    return a->where ? a->where[t < a->n_list ? t : a->n_list - 1] : kv_slot(a, t);
+}
+
 /* Queries of the group that starts at i. */
 static int kv_group(const kv_work *w, size_t i) {
     int n = KV_GROUP;

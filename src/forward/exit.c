@@ -56,26 +56,44 @@ void qsf_exit_keep(QsfForward *f, int32_t id) {
 
 /* ---- the blocks after the exit ---- */
 
-/* Evaluates n waiting positions from number `at` on; head: the logits of the last one too. */
-static int rest_of(QsfForward *f, uint32_t at, uint32_t n, bool head, QsfErr *err) {
+/* Evaluates the first n waiting positions; head: the logits of the last one too. */
+static int rest_of(QsfForward *f, uint32_t n, bool head, QsfErr *err) {
     const QsfReduction *r = &f->reduction;
     const QsfPending *w = &r->pending;
     const QsfSlice s = residual_before(f, w->exit);
     int rc = qsf_weights_begin_pass(f->weights, head, err);
     if (rc != QSF_OK) return rc;
-    f->past = w->first + at;
-    f->ids = w->id + at;
+    f->past = w->first;
+    f->ids = w->id;
     f->col0 = 0;
     f->n_cols = n;
+    qsf_kvrecent_begin(&f->kv, f->past, n, f->mem + f->l.recent, qsf_recurrent_old_recent(&f->recurrent),
+                       qsf_recurrent_new_recent(&f->recurrent));
     qsf_rope_angles(f, n);
     for (uint32_t c = 0; c < n; c++)
-        memcpy(qsf_col(f, s, c), w->x + (size_t)(at + c) * s.width, s.width * sizeof(float));
+        memcpy(qsf_col(f, s, c), w->x + (size_t)c * s.width, s.width * sizeof(float));
     rc = qsf_steps_run(f, r->residual.block[w->exit].begin, f->model->prog.head_step, err);
     if (rc == QSF_OK && head) rc = qsf_head(f, n, NULL, NULL, err);
     qsf_steps_end_block(f);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);
     qsf_count(&f->n.passes, 1);
-    return rc;
+    if (rc != QSF_OK) return rc;
+    qsf_reduction_keep_states(f);
+    qsf_recurrent_commit(&f->recurrent);
+    return QSF_OK;
+}
+
+/* The first n positions do not wait any more. */
+static void remove_first(QsfForward *f, uint32_t n) {
+    static const QsfBlockSet none;
+    QsfReduction *r = &f->reduction;
+    QsfPending *w = &r->pending;
+    const size_t width = residual_before(f, w->exit).width;
+    if (qsf_blocks_equal(&r->holes, &none) && r->exact == w->first) r->exact = w->first + n;
+    w->first += n;
+    w->n -= n;
+    memmove(w->id, w->id + n, w->n * sizeof *w->id);
+    memmove(w->x, w->x + n * width, w->n * width * sizeof *w->x);
 }
 
 /* Evaluates everything that waits. */
@@ -88,14 +106,12 @@ static int rest(QsfForward *f, bool head, QsfErr *err) {
     int rc = QSF_OK;
     for (uint32_t i = 0; i < w->exit; i++) qsf_blocks_add(&before, i);
     qsf_reduction_set_skip(f, &before);
-    for (uint32_t at = 0, n; rc == QSF_OK && at < w->n; at += n) {
-        n = w->n - at < most ? w->n - at : most;
-        rc = rest_of(f, at, n, head && at + n == w->n, err);
+    while (rc == QSF_OK && w->n > 0) {
+        const uint32_t n = w->n < most ? w->n : most;
+        rc = rest_of(f, n, head && n == w->n, err);
+        if (rc == QSF_OK) remove_first(f, n);
     }
-    if (rc != QSF_OK) return rc;
-    if (qsf_blocks_equal(&r->holes, &none) && r->exact == w->first) r->exact = w->first + w->n;
-    w->n = 0;
-    return QSF_OK;
+    return rc;
 }
 
 int qsf_exit_settle(QsfForward *f, bool reduced, QsfErr *err) {

@@ -53,7 +53,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     if (rc != QSF_OK) return rc;
     f->past = f->kv.n_past;
     qsf_kvcache_will_store(&f->kv, n);
-    qsf_kvrecent_begin(&f->kv, n, f->mem + f->l.recent, qsf_recurrent_old_recent(&f->recurrent),
+    qsf_kvrecent_begin(&f->kv, f->past, n, f->mem + f->l.recent, qsf_recurrent_old_recent(&f->recurrent),
                        qsf_recurrent_new_recent(&f->recurrent));
     qsf_reduction_begin_pass(f, n);
     if (f->past == 0) f->rope_ctx = f->wanted_ctx;

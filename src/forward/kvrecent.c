@@ -34,13 +34,14 @@ void qsf_kvrecent_place(QsfKvCache *c) {
     }
 }
 
-void qsf_kvrecent_begin(QsfKvCache *c, uint32_t n, uint8_t *stage, const uint8_t *old, uint8_t *next) {
+void qsf_kvrecent_begin(QsfKvCache *c, uint32_t past, uint32_t n, uint8_t *stage, const uint8_t *old,
+                        uint8_t *next) {
     QsfKvRecent *r = &c->recent;
     r->stage = stage;
     r->old = old;
     r->next = next;
-    r->past = c->n_past;
-    r->end = c->n_past + n;
+    r->past = past;
+    r->end = past + n;
     r->single = n == 1;
     r->first = first_seen(tile_of(r->past));
     const uint32_t last = tile_of(r->end - 1);

@@ -39,9 +39,10 @@ typedef struct QsfKvRecentView {
 /* Finds where the caches' recent positions are in a state, for the cache's types. */
 void qsf_kvrecent_place(QsfKvCache *c);
 
-/* A pass over positions [n_past, n_past + n) begins: stage is scratch memory (QsfLayout.recent); old and next are what states
+/* A pass over positions [past, past + n) begins: stage is scratch memory (QsfLayout.recent); old and next are what states
  * hold of recent positions. */
-void qsf_kvrecent_begin(QsfKvCache *c, uint32_t n, uint8_t *stage, const uint8_t *old, uint8_t *next);
+void qsf_kvrecent_begin(QsfKvCache *c, uint32_t past, uint32_t n, uint8_t *stage, const uint8_t *old,
+                        uint8_t *next);
 /* Brings the recent positions of cache i to the scratch memory; by the thread that stores the first position of the pass,
  * before that. */
 void qsf_kvrecent_open(const QsfKvCache *c, uint32_t i);

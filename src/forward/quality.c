@@ -71,9 +71,9 @@ void qsf_reduction_begin_pass(QsfForward *f, uint32_t n) {
                   f->past + n > r->measured + 1 && (n > 1 || qsf_quality_reduces(&r->quality));
 }
 
-/* A state that a block did not compute is the one before. */
-static void keep_states(QsfForward *f) {
+void qsf_reduction_keep_states(QsfForward *f) {
     const QsfProgram *p = &f->model->prog;
+    if (!f->reduction.skips) return;
     for (uint32_t i = 0; i < p->n_states; i++)
         if (qsf_blocks_have(&f->reduction.skip, p->state[i].block))
             memcpy(qsf_recurrent_new(&f->recurrent, i), qsf_recurrent_old(&f->recurrent, i),
@@ -86,7 +86,7 @@ static void keep_states(QsfForward *f) {
 void qsf_reduction_end_pass(QsfForward *f) {
     QsfReduction *r = &f->reduction;
     const uint32_t n_past = f->kv.n_past;
-    if (r->skips) keep_states(f);
+    qsf_reduction_keep_states(f);
     if (!r->exiting) add_blocks(&r->holes, &r->skip);
     if (is_exact(r) && r->exact == f->past) r->exact = n_past;
     if (r->measures) r->measured = n_past - 1 < r->window ? n_past - 1 : r->window;

@@ -54,6 +54,8 @@ int qsf_exit_decide(QsfForward *f, QsfErr *err);
 void qsf_reduction_begin(QsfForward *f, bool reduced);
 /* A pass over n positions begins. */
 void qsf_reduction_begin_pass(QsfForward *f, uint32_t n);
+/* A state that a skipped block did not compute becomes the one before. */
+void qsf_reduction_keep_states(QsfForward *f);
 /* It has succeeded, and its states are not committed yet. */
 void qsf_reduction_end_pass(QsfForward *f);
 /* Positions n and later were removed. */

@@ -137,6 +137,33 @@ static void test_cancelled(void **state) {
     free(want);
 }
 
+/* Positions that wait after an early exit are evaluated later, as they would have been at once. */
+static void test_exits(void **state) {
+    (void)state;
+    static const float margins[] = { 0, 0.05f, 1e30f };
+    const QsfQuality all = { .value = 1 };
+    float *want = all_logits("q2", "q2", 1, 64, N);
+    for (unsigned m = 0; m < sizeof margins / sizeof *margins; m++) {
+        QsfQuality q = { .value = 0.5f };
+        QsfErr err = { 0 };
+        QsfRig r;
+        open_as(&r, "q2", "q2", 1, m == 1 ? 4 : 64);
+        eval(&r, 0, 90);
+        qsf_quality_exit(&q, &r.model, 1, margins[m], 0.5f);
+        qsf_forward_set_quality(r.fwd, &q);
+        for (uint32_t i = 90; i < 175; i++) {
+            qsf_test_expect_ok(qsf_forward_decode(r.fwd, ids_from(i), 1, NULL, NULL, &err), &err);
+            if (margins[m] > 1) expect_logits(&r, want);
+        }
+        assert_int_equal(qsf_forward_truncate(r.fwd, 172), 172);
+        qsf_forward_set_quality(r.fwd, &all);
+        eval(&r, 172, 50);
+        expect_logits(&r, want);
+        close_rig(&r);
+    }
+    free(want);
+}
+
 /* ---- truncation ---- */
 
 static void test_truncate(void **state) {
@@ -298,11 +325,11 @@ static void test_converted_far(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuts),          cmocka_unit_test(test_precise),
-        cmocka_unit_test(test_memory),        cmocka_unit_test(test_cancelled),
-        cmocka_unit_test(test_truncate),      cmocka_unit_test(test_evict),
-        cmocka_unit_test(test_contexts),      cmocka_unit_test(test_converted),
-        cmocka_unit_test(test_converted_far),
+        cmocka_unit_test(test_cuts),      cmocka_unit_test(test_precise),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_exits),     cmocka_unit_test(test_truncate),
+        cmocka_unit_test(test_evict),     cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_converted), cmocka_unit_test(test_converted_far),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

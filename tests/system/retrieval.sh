@@ -45,7 +45,7 @@ export.write(sys.argv[2], gguf.F16, shape, bpe.Tokenizer([], shape['vocab']), t.
 PYTHON
 
 # 512 tokens, of which a policy keeps 256, 128 and 64.
-RETRIEVAL=$tool "$QSF_SRCDIR/tools/kvquality/retrieval" "$work/model.gguf" -n 6 -l 512 >"$work/out" 2>"$work/err" ||
+RETRIEVAL=$tool "$QSF_SRCDIR/tools/kvquality/retrieval" "$work/model.gguf" -n 4 -l 512 >"$work/out" 2>"$work/err" ||
     { cat "$work/err"; fail "no table"; }
 if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report"; fi
 # Columns of the table.
@@ -56,13 +56,13 @@ every() {
     shift
     for column in "$@"; do [ "$(cell)" = 100 ] || fail "$name: $(cell) % right in column $column"; done
 }
-# hardly NAME COLUMN...: no more than one of the six is right, which may be by chance.
+# hardly NAME COLUMN...: at most one of four is right, which may be by chance.
 hardly() {
     name=$1
     shift
-    for column in "$@"; do [ "$(cell)" -le 20 ] || fail "$name: $(cell) % right in column $column although it was evicted"; done
+    for column in "$@"; do [ "$(cell)" -le 25 ] || fail "$name: $(cell) % right in column $column although it was evicted"; done
 }
-cell() { awk -F '|' -v name=" $name " -v column=$column '$2 == name { print $column + 0 }' "$work/out"; }
+cell() { awk -F '|' -v name=" $name " -v column="$column" '$2 == name { print $column + 0 }' "$work/out"; }
 
 every 'everything kept' $at_10 $at_30 $at_50 $at_70 $at_90 $first $later $all
 # A needle is found as long as it is in the window.

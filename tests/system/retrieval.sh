@@ -75,4 +75,19 @@ every '`h2o`, 50 %' $at_90
 # What the end of the prompt looks at stays, wherever it is.
 for size in 50 25 12; do every "\`snapkv\`, $size %" $at_10 $at_30 $at_50 $at_70 $at_90 $first; done
 [ $bad = 0 ] || cat "$work/out"
+
+# qsf-run, too, sees a prompt to its end before it chooses.
+PYTHONDONTWRITEBYTECODE=1 python3 - "$QSF_SRCDIR/tools/kvquality" >"$work/text" <<'PYTHON' || fail "no text"
+import random, sys
+sys.path.insert(0, sys.argv[1])
+import needles
+(text, answer), = needles.conversation(random.Random(1), 512, [0.3])
+print(text, answer, sep='\n')
+PYTHON
+ask() {
+    expect 0 '' "$QSF_BUILDDIR/qsf-run" "$work/model.gguf" -p "$(head -n 1 "$work/text")" --template raw -n 1 --temperature 0 -c 576 "$@"
+    [ "$(cat "$work/out")" = "$(tail -n 1 "$work/text")" ] || fail "qsf-run $*: $(cat "$work/out") instead of $(tail -n 1 "$work/text")"
+}
+ask
+ask --eviction-policy snapkv --eviction-window 64
 finish

@@ -44,8 +44,10 @@ export.write(sys.argv[2], gguf.F16, shape, bpe.Tokenizer([], shape['vocab']), t.
              tokenizer__ggml__pre='gpt-2')
 PYTHON
 
-# 512 tokens, of which a policy keeps 256, 128 and 64.
-RETRIEVAL=$tool "$QSF_SRCDIR/tools/kvquality/retrieval" "$work/model.gguf" -n 4 -l 512 >"$work/out" 2>"$work/err" ||
+# 512 tokens, of which a policy keeps 256, 128 and 64. With sanitizers four texts for each number take minutes.
+texts=4
+[ -z "${QSF_SAN-}" ] || texts=1
+RETRIEVAL=$tool "$QSF_SRCDIR/tools/kvquality/retrieval" "$work/model.gguf" -n $texts -l 512 >"$work/out" 2>"$work/err" ||
     { cat "$work/err"; fail "no table"; }
 if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report"; fi
 # Columns of the table.
@@ -58,6 +60,7 @@ every() {
 }
 # hardly NAME COLUMN...: at most one of four is right, which may be by chance.
 hardly() {
+    [ $texts = 4 ] || return 0
     name=$1
     shift
     for column in "$@"; do [ "$(cell)" -le 25 ] || fail "$name: $(cell) % right in column $column although it was evicted"; done

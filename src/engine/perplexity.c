@@ -91,7 +91,11 @@ static int begin_quality(const Scoring *s, const int32_t *ids, size_t n, size_t 
     const size_t some = n < QSF_MEASURE_POSITIONS + 1 ? n : QSF_MEASURE_POSITIONS + 1;
     int rc = QSF_OK;
     if (quality < 1 && context == 0) rc = qsf_forward_eval(rt->fwd, ids, some, NULL, NULL, err);
-    if (rc == QSF_OK) qsf_runtime_quality(rt, quality);
+    if (rc == QSF_OK) {
+        qsf_ledger_thaw(&rt->ledger); /* weights may be pinned around the layers that are skipped */
+        qsf_runtime_quality(rt, quality);
+        qsf_ledger_freeze(&rt->ledger);
+    }
     if (quality < 1 && context == 0) qsf_forward_truncate(rt->fwd, 0);
     return rc;
 }

@@ -65,6 +65,10 @@ words 400 >"$work/text"
 at_most "$(number mean_kl)" 0 || { cat "$work/out"; fail "--quality 1 diverges"; }
 "$run" "$deep" --perplexity "$work/text" --kl-base "$work/kl" --ctx 128 --quality 0.5 --json >"$work/out" 2>"$work/err" || fail "--kl-base failed"
 at_most "$(number mean_kl)" 0 && { cat "$work/out"; fail "--quality 0.5 does not diverge"; }
+want=$(number mean_kl)
+"$run" "$deep" --perplexity "$work/text" --kl-base "$work/kl" --ctx 128 --quality 0.5 --pin 0 --json >"$work/out" 2>"$work/err" ||
+    { cat "$work/err"; fail "--kl-base with weights that stream"; }
+[ "$(number mean_kl)" = "$want" ] || fail "another divergence with weights that stream"
 "$run" "$deep" --bench -p 20 -n 4 -r 1 --quality 0.5 --json >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "--bench failed"; }
 [ "$(whole layers_skipped)" -gt 4 ] || fail "--bench skips nothing"
 finish

@@ -15,7 +15,7 @@ static const char *path;
 
 static int setup(void **state) {
     static char own[512];
-    const QsfTinySpec spec = { .ctx = CTX };
+    const QsfTinySpec spec = { .ctx = CTX, .layers = 4 };
     (void)state;
     snprintf(own, sizeof own, "%s", qsf_test_tmp("recent.gguf"));
     path = own;
@@ -149,7 +149,7 @@ static void test_exits(void **state) {
         QsfRig r;
         open_as(&r, "q2", "q2", 1, m == 1 ? 4 : 64);
         eval(&r, 0, 90);
-        qsf_quality_exit(&q, &r.model, 1, margins[m], 0.5f);
+        qsf_quality_exit(&q, &r.model, 2, margins[m], 0.5f);
         qsf_forward_set_quality(r.fwd, &q);
         for (uint32_t i = 90; i < 175; i++) {
             qsf_test_expect_ok(qsf_forward_decode(r.fwd, ids_from(i), 1, NULL, NULL, &err), &err);

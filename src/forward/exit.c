@@ -33,9 +33,7 @@ void qsf_exit_close(QsfForward *f) {
 }
 
 bool qsf_forward_can_exit(const QsfForward *f) {
-    bool recent = false;
-    for (uint32_t i = 0; i < f->kv.n; i++) recent = recent || f->kv.recent.on[i];
-    return f->reduction.pending.x != NULL && f->evict.kind == QSF_EVICT_NONE && !recent;
+    return f->reduction.pending.x != NULL && f->evict.kind == QSF_EVICT_NONE;
 }
 
 const QsfBlockSet *qsf_forward_exits(const QsfForward *f) { return &f->reduction.exits; }

@@ -78,8 +78,7 @@ const QsfBlockSet *qsf_forward_optional(const QsfForward *f);
 /* Returns the blocks before which a token may end (QsfQuality.exit): nothing but the residual stream reaches them and later
  * ones. None in models with recurrent states. */
 const QsfBlockSet *qsf_forward_exits(const QsfForward *f);
-/* Can tokens end early with the KV cache as it is? Not with an eviction policy or recent positions (q2): everything is then
- * computed. */
+/* Can tokens end early now? Not with an eviction policy: everything is then computed. */
 bool qsf_forward_can_exit(const QsfForward *f);
 /* Between two evals, and before the types of the KV cache change: evaluates the positions that wait for the blocks after an
  * early exit. Errors of qsf_forward_eval; they then still wait. */

@@ -184,24 +184,31 @@ static void test_changes_in_between(void **state) {
     qsf_rig_close(&r);
 }
 
-/* With 2 bits, nothing ends early. */
+/* With 2 bits the recent positions are a state, which layers after the exit get with the positions that waited. */
 static void test_with_recent_positions(void **state) {
-    static float want[VOCAB];
+    static float want[N][VOCAB];
     (void)state;
     const QsfRigOptions o = { .k_type = "q2", .v_type = "q2" };
-    QsfRig r;
-    open_rig(&r, &o);
-    assert_false(qsf_forward_can_exit(r.fwd));
-    eval(&r, false, 0, N);
-    memcpy(want, qsf_forward_logits(r.fwd), sizeof want);
-    qsf_forward_truncate(r.fwd, 0);
-    eval(&r, false, 0, PROMPT);
-    set_exit(&r, EXIT, 0);
-    for (uint32_t i = PROMPT; i < N; i++) eval(&r, true, i, i + 1);
-    assert_memory_equal(qsf_forward_logits(r.fwd), want, sizeof want);
-    assert_int_equal(qsf_forward_exact(r.fwd), N);
-    assert_int_equal(exited(&r), 0);
-    qsf_rig_close(&r);
+    for (int m = 0; m < 2; m++) {
+        QsfRig r;
+        open_rig(&r, &o);
+        for (uint32_t i = 0; i < N; i++) {
+            eval(&r, false, i, i + 1);
+            memcpy(want[i], qsf_forward_logits(r.fwd), sizeof want[i]);
+        }
+        qsf_forward_truncate(r.fwd, 0);
+        eval(&r, false, 0, PROMPT);
+        set_exit(&r, EXIT, m == 0 ? 0 : 1e30f);
+        for (uint32_t i = PROMPT; i < N - 1; i++) {
+            eval(&r, true, i, i + 1);
+            if (m == 1) assert_memory_equal(qsf_forward_logits(r.fwd), want[i], sizeof want[i]);
+        }
+        eval(&r, false, N - 1, N);
+        assert_memory_equal(qsf_forward_logits(r.fwd), want[N - 1], sizeof want[0]);
+        assert_int_equal(qsf_forward_exact(r.fwd), N);
+        assert_int_equal(exited(&r), m == 0 ? N - 1 - PROMPT : 0);
+        qsf_rig_close(&r);
+    }
 }
 
 /* What waits can be evaluated at any time, once. */

@@ -58,6 +58,7 @@ typedef struct QSFSettings {
     char direct[8];       /* "auto", "on", "off": O_DIRECT */
     char kv[8];           /* type of the KV cache: "auto" = chosen by the engine, or a name: "f16", "q4" */
     char k[8], v[8];      /* the same for K or V alone; "auto" or "" = kv */
+    uint8_t embedding;    /* value of the setting "embedding": 0 = chosen by the engine */
     char eviction[8];     /* "none", "sliding", "h2o", "snapkv"; "" = none */
     uint32_t eviction_window;  /* positions kept besides the protected ones; 0 = what the context holds */
     uint32_t protected_prefix; /* first positions that are never evicted; 0 = the system prompt, at least 4;

@@ -91,6 +91,7 @@ static const char *const values[][2] = {
     { "pin", "auto 0" },
     { "threads", "auto" },
     { "slots", "auto 1 2 3 4" },
+    { "embedding", "auto resident lru" },
     { "io", "auto uring pread mmap" },
     { "direct", "auto on off" },
     { "ctx", "auto" },

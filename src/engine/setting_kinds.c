@@ -245,6 +245,19 @@ static void get_text(const QSFSettings *s, const void *p, char *dst, size_t cap)
     snprintf(dst, cap, "%s", (const char *)p);
 }
 
+static bool set_embedding(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    const QsfEmbedding e = qsf_embedding_parse(value);
+    (void)row;
+    (void)s;
+    if (e == QSF_EMBEDDING_N) return false;
+    *(uint8_t *)p = (uint8_t)e;
+    return true;
+}
+static void get_embedding(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", qsf_embedding_name((QsfEmbedding) * (const uint8_t *)p));
+}
+
 static bool set_reasoning(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
     char word[WORD_MAX];
     (void)row;
@@ -297,5 +310,7 @@ const QsfSettingKind qsf_kind_mask = {
 };
 const QsfSettingKind qsf_kind_reasoning = { set_reasoning, get_reasoning,
                                             "auto, on, off, low, medium or high" };
+const QsfSettingKind qsf_kind_embedding = { set_embedding, get_embedding,
+                                            "auto, resident or lru (tables by clusters are not supported)" };
 const QsfSettingKind qsf_kind_template = { set_template, get_template,
                                            "the name of a template or file, at most 255 bytes" };

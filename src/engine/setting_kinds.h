@@ -32,6 +32,7 @@ extern const QsfSettingKind qsf_kind_eviction;
 extern const QsfSettingKind qsf_kind_window;    /* as auto, but at least QSF_EVICT_MIN */
 extern const QsfSettingKind qsf_kind_mask;      /* cpu_mask */
 extern const QsfSettingKind qsf_kind_reasoning; /* uint8_t */
+extern const QsfSettingKind qsf_kind_embedding; /* uint8_t */
 extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_TEXT] */
 
 #endif

@@ -47,6 +47,7 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t avai
     p->stream.kind = io_of(s);
     p->stream.direct = direct_of(s);
     p->threads = thread_count(s);
+    p->embedding = s->embedding < QSF_EMBEDDING_N ? (QsfEmbedding)s->embedding : QSF_EMBEDDING_AUTO;
     p->commands = s->commands;
     const QsfEvictKind kind = qsf_evict_parse(s->eviction);
     if (kind != QSF_EVICT_NONE && kind != QSF_EVICT_N) p->kv_lists = true; /* they stay for this model */

@@ -77,7 +77,8 @@ static uint64_t after_exit(const QsfPricing *s, const QsfPlan *p) {
 /* lowered: the budget is too small for the preferred configuration, so all unpinned weights stream. */
 static void pin_some(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p) {
     uint64_t left = grow_batch(s, c, s->budget - qsf_pricing_rows(s, c, p->rows));
-    QsfSpread r = qsf_plan_spread(s, c->slot_bytes, lowered ? 0 : left, p->pinned_items);
+    QsfSpread r = qsf_plan_spread(s, c->slot_bytes, c->pinned_unit_bytes + (lowered ? 0 : left),
+                                  p->pinned_items);
     c->pinned_unit_bytes = r.held;
     p->pinned_bytes = r.weight;
     p->streamed_bytes = r.streamed + after_exit(s, p);
@@ -226,6 +227,12 @@ static uint64_t auto_budget(const QsfPlanOptions *o) {
     return half != 0 ? half : QSF_BUDGET_DEFAULT;
 }
 
+static bool may_hold_head(const QsfPricing *s) {
+    QsfUnit u;
+    qsf_unit_at(s->m, s->shape.n_units - 1, &u);
+    return !qsf_plan_holds_head(s) || u.bytes <= s->o->pin_cap;
+}
+
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err) {
     QsfPricing s;
     QsfConfig c;
@@ -243,6 +250,11 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
         return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot be %u tokens: %u are in use", o->ctx,
                            o->ctx_floor - 1);
     qsf_pricing_init(&s, m, o);
+    if (!may_hold_head(&s))
+        return qsf_err_set(err, QSF_E_USAGE,
+                           "the resident embedding table of this model is its head, which pin %llu MB does "
+                           "not allow: set embedding to lru, or raise pin",
+                           (unsigned long long)(o->pin_cap / QSF_MIB));
     if (o->budget == 0) s.budget = auto_budget(o);
     if (!qsf_plan_search(&s, &c, &lowered)) {
         c = qsf_plan_least(&s);

@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 #include "src/base/ledger.h"
 #include "src/model/model.h"
+#include "src/plan/embedding.h"
 #include "src/plan/kvtypes.h"
 #include "src/plan/quality.h"
 #include "src/plan/stream_config.h"
@@ -36,6 +37,7 @@ typedef struct QsfPlanOptions {
     uint64_t pin_cap;         /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
     uint32_t slots;           /* 1..4, 0 = chosen */
     QsfStreamConfig stream;   /* keep_cached is ignored */
+    QsfEmbedding embedding;   /* where rows of the embedding table come from */
     uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
     int threads;              /* compute threads, >= 1 */
     bool exact;               /* float activations (bigger scratch) */
@@ -99,7 +101,8 @@ typedef struct QsfPlan {
 /* Makes a plan; the caller frees it with qsf_plan_free. QSF_E_CONTEXT when o->ctx is longer than the model allows or
  * shorter than o->ctx_floor. QSF_E_BUDGET when the budget cannot be met: the
  * message has one line per category with its bytes, the sum, what to lower, and as its last line exactly
- * "smallest budget that works: NNN MB", which is a budget that works. */
+ * "smallest budget that works: NNN MB", which is a budget that works. QSF_E_USAGE when pin_cap does not allow the resident
+ * embedding table of a tied model. */
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
 void qsf_plan_free(QsfPlan *p);
 

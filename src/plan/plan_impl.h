@@ -16,9 +16,10 @@ typedef struct QsfConfig {
     uint32_t kv;  /* how many choices of types come after the one that is used: the more, the more bits */
     bool hold_kv; /* as in the pricing */
     uint64_t slot_bytes;
-    uint32_t embed_rows;        /* of the row cache */
-    bool embed_resident;        /* as a table of its own; a pinned tied head needs none */
-    uint64_t pinned_unit_bytes; /* whole windows */
+    uint32_t embed_rows; /* of the row cache */
+    bool embed_resident; /* as a table of its own; a pinned tied head needs none */
+    uint64_t
+        pinned_unit_bytes; /* whole windows; while weights stream and before they are spread, what must be pinned */
 } QsfConfig;
 
 /* Everything known before the search. */
@@ -50,6 +51,11 @@ bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered);
 /* Returns the smallest configuration, for the error message. */
 QsfConfig qsf_plan_least(const QsfPricing *s);
 
+/* Must the head be pinned, because it is the table and that was asked for? */
+static inline bool qsf_plan_holds_head(const QsfPricing *s) {
+    return s->o->embedding == QSF_EMBEDDING_RESIDENT && s->m->prog.tied_head;
+}
+
 /* Does a unit belong to a block that is skipped? */
 static inline bool qsf_plan_skips(const QsfPricing *s, uint32_t unit) {
     return qsf_quality_reduces(&s->o->quality) &&
@@ -64,7 +70,8 @@ typedef struct QsfSpread {
 
 /* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are pinned,
  * and the streamed rows are spread evenly over the pass. Experts are pinned whole, and only where all other
- * units are; blocks that are skipped, with memory that nothing else needs. */
+ * units are; blocks that are skipped, with memory that nothing else needs. The head, if it must be pinned, comes first:
+ * room is at least what it takes. */
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned);
 
 /* Writes what was lowered to p->note. */

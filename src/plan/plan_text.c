@@ -34,11 +34,11 @@ static void streaming(QsfStrbuf *b, const QsfPlan *p) {
 static void embedding(QsfStrbuf *b, const QsfPlan *p) {
     qsf_strbuf_addf(b, "%-20s ", "embedding rows");
     if (p->embed_resident)
-        qsf_strbuf_addf(b, "all in RAM\n");
+        qsf_strbuf_addf(b, "resident: all in RAM\n");
     else if (p->embed_rows == 0)
-        qsf_strbuf_addf(b, "read from the file one by one\n");
+        qsf_strbuf_addf(b, "lru: read from the file one by one\n");
     else
-        qsf_strbuf_addf(b, "read from the file, %" PRIu32 " cached\n", p->embed_rows);
+        qsf_strbuf_addf(b, "lru: read from the file, %" PRIu32 " cached\n", p->embed_rows);
 }
 
 void qsf_plan_kv_text(const QsfPlan *p, char *dst, size_t cap) {

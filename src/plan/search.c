@@ -2,6 +2,7 @@
 /* Searches for a configuration that fits: everything resident if possible; otherwise streaming with the
  * preferred values, which a table of steps lowers one after another, as little as necessary. */
 #include "src/plan/plan_impl.h"
+#include "src/plan/units.h"
 
 #define CTX_PREFERRED  512u
 #define CTX_STEP       32u
@@ -74,7 +75,16 @@ static uint32_t preferred_slots(const QsfPricing *s) {
     return s->shape.stage_bytes > 0 ? 2 : QSF_MAX_SLOTS;
 }
 
+/* What is pinned whatever streams. */
+static uint64_t held_bytes(const QsfPricing *s) {
+    QsfUnit u;
+    if (!qsf_plan_holds_head(s)) return 0;
+    qsf_unit_at(s->m, s->shape.n_units - 1, &u);
+    return qsf_unit_pinned_bytes(&u, u.items);
+}
+
 QsfConfig qsf_plan_preferred(const QsfPricing *s) {
+    const bool whole = s->o->embedding == QSF_EMBEDDING_RESIDENT;
     return (QsfConfig){
         .ctx = qsf_plan_wanted_ctx(s),
         .kv = qsf_kv_choices() - 1,
@@ -82,12 +92,15 @@ QsfConfig qsf_plan_preferred(const QsfPricing *s) {
         .batch = s->o->batch != 0 ? s->o->batch : QSF_BATCH_LEAST,
         .n_slots = preferred_slots(s),
         .slot_bytes = preferred_slot(s),
-        .embed_rows = preferred_rows(s),
+        .embed_rows = whole ? 0 : preferred_rows(s),
+        .embed_resident = whole && !s->m->prog.tied_head,
+        .pinned_unit_bytes = held_bytes(s),
     };
 }
 
 static QsfConfig resident(const QsfPricing *s, bool table, uint32_t batch) {
     QsfConfig c = qsf_plan_preferred(s);
+    if (s->o->embedding != QSF_EMBEDDING_AUTO) table = s->o->embedding == QSF_EMBEDDING_RESIDENT;
     c.n_slots = 0;
     c.slot_bytes = 0;
     c.batch = s->o->batch != 0 ? s->o->batch : batch;

@@ -44,12 +44,13 @@ static uint32_t pinned_of_last(const QsfUnit *u, double carry) {
     return down16(u->items - 1 - (uint32_t)n);
 }
 
-/* Bytes of the units that every pass of an answer reads. */
+/* Bytes of the units that every pass of an answer reads, if they stream. */
 static uint64_t fixed_bytes(const QsfPricing *s) {
     uint64_t sum = s->shape.weight_bytes - s->shape.expert_bytes;
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
         QsfUnit u;
-        if (!qsf_plan_skips(s, i) || s->m->prog.unit[i].on_demand) continue;
+        const bool held = qsf_plan_holds_head(s) && i + 1 == s->shape.n_units;
+        if (!held && (!qsf_plan_skips(s, i) || s->m->prog.unit[i].on_demand)) continue;
         qsf_unit_at(s->m, i, &u);
         sum -= u.bytes;
     }
@@ -95,9 +96,11 @@ static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stre
             i += load_layer(s, i, u.compressed, share, &carry, &r, pinned) - 1;
             continue;
         }
-        carry += share * (double)u.bytes;
-        bool last = i + 1 == s->shape.n_units;
-        pinned[i] = last ? pinned_of_last(&u, carry) : pinned_of(&u, quota(&u, slot_bytes, carry));
+        const bool last = i + 1 == s->shape.n_units, held = last && qsf_plan_holds_head(s);
+        if (!held) carry += share * (double)u.bytes;
+        pinned[i] = held   ? u.items
+                    : last ? pinned_of_last(&u, carry)
+                           : pinned_of(&u, quota(&u, slot_bytes, carry));
         uint64_t weight = qsf_unit_item_bytes(&u, 0, pinned[i]);
         carry -= (double)(u.bytes - weight);
         r.weight += weight;

@@ -271,7 +271,8 @@ static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
         qk_kv_name(p->kv.v), p->batch, p->threads);
     qsf_strbuf_addf(
         b,
-        ", \"slots\": %u, \"slot_bytes\": %llu, \"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"pinned_bytes_at_start\": %llu, \"streamed_bytes_at_start\": %llu, \"memory\": {",
+        ", \"embedding\": \"%s\", \"embedding_rows\": %u, \"slots\": %u, \"slot_bytes\": %llu, \"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"pinned_bytes_at_start\": %llu, \"streamed_bytes_at_start\": %llu, \"memory\": {",
+        qsf_embedding_name(p->embed_resident ? QSF_EMBEDDING_RESIDENT : QSF_EMBEDDING_LRU), p->embed_rows,
         p->n_slots, (unsigned long long)p->slot_bytes, (unsigned long long)p->pinned_bytes,
         (unsigned long long)p->streamed_bytes, (unsigned long long)(p->pinned_bytes + p->lent_weight),
         (unsigned long long)(p->streamed_bytes - p->lent_active));

@@ -52,7 +52,7 @@ fi
 # Other options, at a budget that pins some.
 middle=$((big_mb * 45 / 100))
 for way in "--io uring --direct on" "--io uring --direct off" "--io pread --direct on --slots 1" "--io pread --direct off --slots 2" \
-    "--io mmap --slots 3" "--slots 4 -t 3" "--pin 0 -t 1" "--pin 0 --slots 1 -t 2" "--batch 3" "-t 3 --pin 40M"; do
+    "--io mmap --slots 3" "--slots 4 -t 3" "--pin 0 -t 1" "--pin 0 --slots 1 -t 2" "--batch 3" "-t 3 --pin 40M" "--embedding resident" "--embedding lru" "--embedding lru --pin 0"; do
     # shellcheck disable=SC2086
     ask $middle "$short" $way
 done

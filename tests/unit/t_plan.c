@@ -207,6 +207,54 @@ static void test_all_fits(void **state) {
     qsf_shape_model_free(&m);
 }
 
+/* resident holds the table also while weights stream, and of a tied model the head; lru has no table of its own. The
+ * refusal names a budget that works. */
+static void test_embedding(void **state) {
+    static const QsfPlanShape shapes[] = { QSF_SHAPE_SMALL, QSF_SHAPE_TIED };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        QsfModel m;
+        QsfPlan p;
+        QsfUnit head;
+        QsfErr err = { 0 };
+        const bool tied = shapes[i] == QSF_SHAPE_TIED;
+        qsf_plans_open_shape(&m, shapes[i]);
+        qsf_unit_at(&m, qsf_unit_count(&m) - 1, &head);
+        QsfPlanOptions o = qsf_plans_options(0);
+        const uint64_t least = qsf_plan_smallest(&m, &o);
+        o.embedding = QSF_EMBEDDING_RESIDENT;
+        const uint64_t table = tied ? head.bytes : m.prog.embed->bytes, more = qsf_plan_smallest(&m, &o);
+        assert_true(more >= least + table / MIB * MIB / 2 && more <= least + table + 4 * MIB);
+        o.budget = more - MIB;
+        assert_int_equal(qsf_plan_make(&p, &m, &o, &err), QSF_E_BUDGET);
+        for (o.budget = more; o.budget < more + 200 * MIB; o.budget += 50 * MIB) {
+            qsf_plans_make(&p, &m, &o);
+            qsf_plans_check(&m, &p, &o);
+            assert_true(p.embed_resident && p.embed_rows == 0 && p.streamed_bytes > 0);
+            assert_true(tied ? p.pinned_items[head.index] == head.items : p.rows[QSF_MEM_EMBED] >= table);
+            qsf_plan_free(&p);
+        }
+        o.pin_cap = 0;
+        if (tied) {
+            err = (QsfErr){ 0 };
+            assert_int_equal(qsf_plan_make(&p, &m, &o, &err), QSF_E_USAGE);
+            assert_non_null(strstr(err.msg, "pin 0 MB does not allow"));
+        } else {
+            qsf_plans_make(&p, &m, &o);
+            assert_true(p.embed_resident && p.pinned_bytes == 0);
+            qsf_plan_free(&p);
+        }
+        o.pin_cap = UINT64_MAX;
+        o.embedding = QSF_EMBEDDING_LRU;
+        o.budget = 2000 * MIB;
+        qsf_plans_make(&p, &m, &o);
+        assert_true(p.streamed_bytes == 0 && p.embed_resident == tied && (p.embed_rows > 0) == !tied);
+        assert_true(p.rows[QSF_MEM_EMBED] < m.prog.embed->bytes);
+        qsf_plan_free(&p);
+        qsf_shape_model_free(&m);
+    }
+}
+
 static void test_auto(void **state) {
     (void)state;
     QsfModel m;
@@ -397,7 +445,7 @@ int main(void) {
         cmocka_unit_test(test_auto),          cmocka_unit_test(test_small_at_560),
         cmocka_unit_test(test_7b_in_200),     cmocka_unit_test(test_kv_order),
         cmocka_unit_test(test_kv_of_set_ctx), cmocka_unit_test(test_kv_kept),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_text),          cmocka_unit_test(test_embedding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,6 +46,8 @@ static void test_sweep(void **state) {
         o.slots = 1;
         o.batch = 32;
         sweep(&m, o);
+        o = qsf_plans_options(0);
+        for (o.embedding = QSF_EMBEDDING_RESIDENT; o.embedding < QSF_EMBEDDING_N; o.embedding++) sweep(&m, o);
         qsf_shape_model_free(&m);
     }
 }

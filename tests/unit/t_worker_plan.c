@@ -60,9 +60,22 @@ typedef struct Step {
 
 /* Each is requested when the previous one was applied, in one answer. */
 static const Step steps[] = {
-    { "pin", "0" },         { "threads", "1" },  { "slots", "1" }, { "slots", "4" },     { "io", "pread" },
-    { "direct", "on" },     { "direct", "off" }, { "io", "mmap" }, { "ram-budget", "" }, { "pin", "auto" },
-    { "ram-budget", "2G" }, { "threads", "3" },  { "pin", "3M" },  { "io", "auto" },
+    { "pin", "0" },
+    { "threads", "1" },
+    { "slots", "1" },
+    { "slots", "4" },
+    { "embedding", "lru" },
+    { "io", "pread" },
+    { "direct", "on" },
+    { "direct", "off" },
+    { "io", "mmap" },
+    { "ram-budget", "" },
+    { "pin", "auto" },
+    { "ram-budget", "2G" },
+    { "embedding", "resident" },
+    { "threads", "3" },
+    { "pin", "3M" },
+    { "io", "auto" },
 };
 enum { N_STEPS = sizeof steps / sizeof steps[0] };
 

@@ -34,7 +34,7 @@ static void open_table(QsfRuntime *r) {
     QsfErr err = { 0 };
     uint64_t model;
     bool found = false;
-    QsfQualityTable *c = malloc(sizeof *c);
+    QsfQualityTable *c = qsf_quality_file_any() ? malloc(sizeof *c) : NULL;
     if (c == NULL) return;
     if (qsf_model_identity(r->model.src, &model, &err) == QSF_OK && qsf_quality_file_path(path, model) &&
         qsf_quality_file_read(path, model, r->model.prog.n_blocks, c, &found, &err) == QSF_OK && found) {

@@ -39,6 +39,12 @@ bool qsf_quality_file_path(char out[QSF_PATH_MAX], uint64_t model) {
     return qsf_path_state_home(home) && qsf_path_join(out, home, name, "");
 }
 
+bool qsf_quality_file_any(void) {
+    char home[QSF_PATH_MAX], folder[QSF_PATH_MAX];
+    return qsf_path_state_home(home) && qsf_path_join(folder, home, "/quality", "") &&
+           access(folder, F_OK) == 0;
+}
+
 /* ---- reading ---- */
 
 typedef struct Reader {

@@ -46,7 +46,7 @@ typedef struct QSFCli {
 typedef int (*QSFCliHandler)(void *arg, int id, const char *value, char *err, size_t cap);
 
 typedef struct QSFCliResult {
-    bool done;         /* --help or --version was printed on stdout: exit with 0 */
+    bool done;         /* --help or --version was printed on stdout: exit with qsf_cli_printed() */
     char **positional; /* (n_positional), pointing into argv */
     int n_positional;
 } QSFCliResult;
@@ -62,6 +62,9 @@ int qsf_cli_open_std_fds(const char *program);
  * has no settings. */
 int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFCliHandler fn, void *arg,
                   QSFCliResult *out, char *err, size_t cap);
+/* Returns QSF_EXIT_OK if all that was printed reached stdout, else QSF_EXIT_RUNTIME. fflush alone fails only if it has
+ * something left to write. */
+int qsf_cli_printed(void);
 /* Prints usage, options and settings. */
 void qsf_cli_help(const QSFCli *cli, FILE *to);
 /* Prints "program: message\n" to stderr, with control characters made visible. */

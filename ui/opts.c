@@ -192,7 +192,7 @@ int ui_options_parse(UiOptions *o, int argc, char **argv) {
         ui_options_error(err);
         return QSF_EXIT_USAGE;
     }
-    if (r.done) return QSF_EXIT_OK;
+    if (r.done) return qsf_cli_printed();
     const char *wrong = contradiction(o, &r);
     if (wrong) {
         ui_options_error(wrong);

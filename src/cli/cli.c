@@ -251,6 +251,8 @@ void qsf_cli_help(const QSFCli *cli, FILE *to) {
     if (cli->epilogue) fprintf(to, "\n%s", cli->epilogue);
 }
 
+int qsf_cli_printed(void) { return fflush(stdout) != 0 || ferror(stdout) ? QSF_EXIT_RUNTIME : QSF_EXIT_OK; }
+
 void qsf_cli_error(const QSFCli *cli, const char *fmt, ...) {
     char text[2048];
     va_list ap;

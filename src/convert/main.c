@@ -144,7 +144,7 @@ int main(int argc, char **argv) {
     if (rc)
         qsf_cli_error(&convert_cli, "%s", err);
     else if (res.done)
-        rc = fflush(stdout) ? QSF_EXIT_RUNTIME : QSF_EXIT_OK;
+        rc = qsf_cli_printed();
     else if (!(rc = check(&o, &res)))
         rc = modes[o.mode](&o);
     return rc;

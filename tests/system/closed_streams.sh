@@ -62,7 +62,9 @@ same_output qsf-run
 closed 2 0 "$run" --verbose --temperature 0 -n 8 "$tiny" -p hello
 [ -s "$work/out" ] || fail "qsf-run gave no answer without stderr"
 closed 0 0 "$run" --tokenize "$tiny"
-closed 012 1 "$run" --help
+for program in "$run" ${chat:+"$chat"} ${convert:+"$convert"}; do
+    if [ -x "$program" ]; then closed 012 1 "$program" --help; fi
+done
 
 if [ -x "$convert" ]; then
     expect 0 '' "$convert" "$tiny" "$work/open.qsf"

@@ -17,8 +17,9 @@
 typedef struct Measure {
     const QsfQualityMeasure *p;
     QsfMeasured *m;
-    size_t begin; /* of the window: position 0 */
-    float *base;  /* (piece, n_vocab) logits with everything, of positions from base_pos on */
+    size_t begin;                /* of the window: position 0 */
+    float *base;                 /* (piece, n_vocab) logits with everything, of positions from base_pos on */
+    double base_sum[PIECE_MOST]; /* qsf_score_log_sum of each */
     uint64_t base_bytes;
     uint32_t base_pos, piece;
     size_t first;     /* number of the first scored token of the piece */
@@ -45,15 +46,15 @@ static void on_base(void *arg, uint32_t pos, const float *logits) {
     const uint32_t n = s->p->rt->model.hp.n_vocab;
     const size_t i = s->first + pos - s->base_pos;
     memcpy(s->base + (size_t)(pos - s->base_pos) * n, logits, n * sizeof *logits);
-    s->m->base_nll[i] = nll_of(s, pos, logits, qsf_score_log_sum(logits, n));
+    s->base_sum[pos - s->base_pos] = qsf_score_log_sum(logits, n);
+    s->m->base_nll[i] = nll_of(s, pos, logits, s->base_sum[pos - s->base_pos]);
 }
 
 static void on_variant(void *arg, uint32_t pos, const float *logits) {
     Measure *s = arg;
     const uint32_t n = s->p->rt->model.hp.n_vocab;
-    const float *base = base_of(s, pos);
     QsfMeasuredToken *t = &s->m->variant[s->variant].token[s->first + pos - s->base_pos];
-    t->kl = (float)qsf_score_divergence(base, qsf_score_log_sum(base, n), logits, n);
+    t->kl = (float)qsf_score_divergence(base_of(s, pos), s->base_sum[pos - s->base_pos], logits, n);
     t->nll = (float)nll_of(s, pos, logits, qsf_score_log_sum(logits, n));
     t->margin = qsf_forward_margin(logits, n);
 }

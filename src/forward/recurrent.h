@@ -66,8 +66,8 @@ uint8_t *qsf_recurrent_at(const QsfRecurrent *r, uint32_t pos, uint32_t n_past);
 /* Changes the number of checkpoints; the state stays, and as many checkpoints as possible. After an error
  * (QSF_E_BUDGET, QSF_E_RUNTIME; only when growing) everything is as before. */
 int qsf_recurrent_resize(QsfRecurrent *r, uint32_t n_slots, QsfErr *err);
-/* Changes the room for recent positions to that of caches of these types; n_slots checkpoints. Recurrent states stay, but no
- * recent position and no checkpoint. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) there are no states. */
+/* Changes the room for recent positions to that of caches of these types; n_slots checkpoints. Recurrent states stay; recent
+ * positions and checkpoints are dropped. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the states are gone, too. */
 int qsf_recurrent_set_types(QsfRecurrent *r, QsfKvTypes types, uint32_t n_slots, QsfErr *err);
 
 #endif

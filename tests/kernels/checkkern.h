@@ -49,6 +49,10 @@ void ck_dst_ok(int slot, size_t n);
 
 /* got - want| <= bound, and NaN only where NaN is expected. Reports `what` and index i. */
 void ck_near(const char *what, size_t i, double got, double want, double bound);
+/* The n floats have the same bits. Reports `what` and the first index. */
+void ck_same_bits(const char *what, const float *got, const float *want, size_t n);
+/* AVX2 gives the bits that a level above it has computed: a->y (floats), for keys of type kv. */
+void ck_avx2_bits(const qk_table *t, int kv, const qk_attn *a, size_t floats);
 
 /* Element i of a packed row in float64 (I2_S: without the scale of the tensor), by the definition of the
  * format; *mag: sum of magnitudes. */

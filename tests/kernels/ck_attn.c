@@ -211,14 +211,6 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
                     sum);
 }
 
-static void same_bits(const char *what, const float *got, const float *want, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (memcmp(&got[i], &want[i], sizeof *got) != 0) {
-            ck_error("%s: element %zu is %.9g, was %.9g", what, i, (double)got[i], (double)want[i]);
-            return;
-        }
-}
-
 /* One query alone. */
 static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, size_t h) {
     float y[MAX_DIM];
@@ -230,7 +222,7 @@ static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, s
     if (a->sinks) one.sinks = a->sinks + h;
     if (a->slopes) one.slopes = a->slopes + h;
     t->kv[kv].attend(&one);
-    same_bits("alone", y, a->y + c * a->y_stride + h * a->head_dim, a->head_dim);
+    ck_same_bits("alone", y, a->y + c * a->y_stride + h * a->head_dim, a->head_dim);
 }
 
 /* One column from its spans, whose parts are stored head by head, computed in any order. */
@@ -249,23 +241,8 @@ static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c) {
     }
     for (size_t h = 0; h < a->n_heads; h++) {
         t->kv[kv].merge(y, part + h * spans * stride, spans, stride, dim, a->sinks ? a->sinks + h : NULL);
-        same_bits("spans", y, a->y + c * a->y_stride + h * dim, dim);
+        ck_same_bits("spans", y, a->y + c * a->y_stride + h * dim, dim);
     }
-}
-
-/* AVX2 and all higher levels give the same bits. */
-static void check_level(const qk_table *t, int kv, const qk_attn *a, size_t floats) {
-    qk_table low;
-    if (t->level <= QK_LEVEL_AVX2 || t->level > QK_LEVEL_AVX512VNNI) return;
-    float *y = malloc(floats * sizeof *y);
-    qk_attn b = *a;
-    if (!y) exit(1);
-    memcpy(y, a->y, floats * sizeof *y);
-    b.y = y;
-    qk_table_init(&low, QK_LEVEL_AVX2);
-    low.kv[kv].attend(&b);
-    same_bits("avx2", y, a->y, floats);
-    free(y);
 }
 
 /* V that is K gives the same bits as the same rows stored as V. */
@@ -290,7 +267,7 @@ static void check_v_is_k(const qk_table *t, int kv, const qk_attn *a, size_t n) 
     one.y = y;
     t->kv[kv].attend(&one);
     if (bits_of[kv] > 8) { /* storing again what was loaded may change its scale */
-        same_bits("V is K", y, want, dim);
+        ck_same_bits("V is K", y, want, dim);
     } else {
         for (size_t i = 0; i < dim; i++) ck_near("V is K", i, (double)y[i], (double)want[i], 0.1);
     }
@@ -317,7 +294,7 @@ static void check_mixed(const qk_table *t, int kv, const qk_attn *a, const shape
     t->kv[kv].attend(&b);
     for (size_t c = 0; c < sh->cols; c++)
         for (size_t h = 0; h < sh->heads; h++) check_truth(t, kv, &b, sh, c, h);
-    check_level(t, kv, &b, floats);
+    ck_avx2_bits(t, kv, &b, floats);
     free(v);
     free(y);
 }
@@ -350,7 +327,7 @@ static void check_ring(const qk_table *t, int kv, const qk_attn *a, size_t n, si
         b.ring = ring;
         memcpy(y, a->y, floats * sizeof *y);
         t->kv[kv].attend(&b);
-        same_bits("ring", y, a->y, floats);
+        ck_same_bits("ring", y, a->y, floats);
         free(k);
         free(v);
     }
@@ -392,7 +369,7 @@ static void check_mass(const qk_table *t, int kv, const qk_attn *a, size_t slots
     b.mass = mass;
     b.mass_from = a->n_cols / 2;
     t->kv[kv].attend(&b);
-    same_bits("mass", y, a->y, floats);
+    ck_same_bits("mass", y, a->y, floats);
     for (size_t i = 0; i < slots * 16; i++) sum += mass[i];
     for (size_t i = 0; a->list && i < a->n_list * 16; i++)
         if (is_evicted(a->list[i / 16].tile * 16 + i % 16) && mass[a->list[i / 16].slot * 16 + i % 16] > 0)
@@ -426,7 +403,7 @@ static void check_list(const qk_table *t, int kv, const qk_attn *a, const shape 
             alone &= !is_evicted(p);
         if (alone) {
             t->kv[kv].attend(&b);
-            if (evict_every == 0) same_bits("list", y, a->y, floats);
+            if (evict_every == 0) ck_same_bits("list", y, a->y, floats);
             b.k = a->k; /* for the truth */
             b.v = a->v;
             for (size_t c = 0; c < sh->cols; c++)
@@ -435,7 +412,7 @@ static void check_list(const qk_table *t, int kv, const qk_attn *a, const shape 
             b.v = v;
             for (size_t c = 0; c < sh->cols; c++) check_alone(t, kv, &b, c, c % sh->heads);
             for (size_t c = 0; c < sh->cols; c++) check_spans(t, kv, &b, c);
-            check_level(t, kv, &b, floats);
+            ck_avx2_bits(t, kv, &b, floats);
             check_mass(t, kv, &b, slots, floats);
         }
         free(k);
@@ -486,7 +463,7 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
         }
         check_spans(t, kv, &a, c);
     }
-    check_level(t, kv, &a, floats);
+    ck_avx2_bits(t, kv, &a, floats);
     check_mixed(t, kv, &a, &sh, n, floats);
     check_ring(t, kv, &a, n, floats);
     check_list(t, kv, &a, &sh, n, floats);

@@ -120,10 +120,6 @@ static void check_truth(const qk_table *t, const setup *s, const qk_attn *a, siz
                     sum);
 }
 
-static void same_bits(const char *what, const float *got, const float *want, size_t n) {
-    if (memcmp(got, want, n * sizeof *got) != 0) ck_error("%s: other bits", what);
-}
-
 /* One query alone, and from its spans: the same bits. */
 static void check_alone(const qk_table *t, const setup *s, const qk_attn *a, size_t c, size_t h) {
     const size_t spans = qk_kv_spans(a->pos + s->cols), stride = qk_attn_part(s->dim);
@@ -137,26 +133,11 @@ static void check_alone(const qk_table *t, const setup *s, const qk_attn *a, siz
     if (a->slopes) one.slopes = rest.slopes = a->slopes + h;
     one.recent = &rest;
     t->kv[s->kv].attend(&one);
-    same_bits("alone", y, want, s->dim);
+    ck_same_bits("alone", y, want, s->dim);
     for (size_t i = 0; i < spans; i++) t->kv[s->kv].attend_span(&one, i, part + i * stride, spans * stride);
     t->kv[s->precise].attend_span(&rest, 0, part + spans * stride, stride);
     t->kv[s->kv].merge(y, part, spans + 1, stride, s->dim, NULL);
-    same_bits("spans", y, want, s->dim);
-}
-
-/* AVX2 and all higher levels give the same bits. */
-static void check_level(const qk_table *t, const setup *s, const qk_attn *a, size_t floats) {
-    qk_table low;
-    if (t->level <= QK_LEVEL_AVX2 || t->level > QK_LEVEL_AVX512VNNI) return;
-    float *y = malloc(floats * sizeof *y);
-    qk_attn b = *a;
-    if (!y) exit(1);
-    memcpy(y, a->y, floats * sizeof *y);
-    b.y = y;
-    qk_table_init(&low, QK_LEVEL_AVX2);
-    low.kv[s->kv].attend(&b);
-    same_bits("avx2", y, a->y, floats);
-    free(y);
+    ck_same_bits("spans", y, want, s->dim);
 }
 
 /* Weights add up to 1 for each query, at the slots of what is seen; they change no bit. */
@@ -172,7 +153,7 @@ static void check_mass(const qk_table *t, const setup *s, const qk_attn *a, size
     b.mass = rest.mass = mass;
     b.recent = &rest;
     t->kv[s->kv].attend(&b);
-    same_bits("mass", y, a->y, floats);
+    ck_same_bits("mass", y, a->y, floats);
     for (size_t i = 0; i < MAX_TILES * 16; i++) sum += mass[i];
     for (size_t e = 0; e < s->n_list; e++)
         for (size_t i = 0; i < 16; i++)
@@ -229,7 +210,7 @@ static void recent_case(const qk_table *t, setup s) {
             check_truth(t, &s, &a, c, h);
             if ((c + h) % 3 == 0) check_alone(t, &s, &a, c, h);
         }
-    check_level(t, &s, &a, floats);
+    ck_avx2_bits(t, s.kv, &a, floats);
     check_mass(t, &s, &a, floats);
     if (ck_failed())
         ck_error("dim %zu, tile %zu, %zu columns from %zu, %zu heads, window %zu, listed %d", s.dim, s.last,

@@ -70,3 +70,25 @@ void ck_near(const char *what, size_t i, double got, double want, double bound) 
     ck_error("%s: element %zu is %.9g, should be %.9g (off by %.3g, bound %.3g)", what, i, got, want,
              fabs(got - want), bound);
 }
+
+void ck_same_bits(const char *what, const float *got, const float *want, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&got[i], &want[i], sizeof *got) != 0) {
+            ck_error("%s: element %zu is %.9g, was %.9g", what, i, (double)got[i], (double)want[i]);
+            return;
+        }
+}
+
+void ck_avx2_bits(const qk_table *t, int kv, const qk_attn *a, size_t floats) {
+    qk_table low;
+    if (t->level <= QK_LEVEL_AVX2 || t->level > QK_LEVEL_AVX512VNNI) return;
+    float *y = malloc(floats * sizeof *y);
+    qk_attn b = *a;
+    if (!y) exit(1);
+    memcpy(y, a->y, floats * sizeof *y);
+    b.y = y;
+    qk_table_init(&low, QK_LEVEL_AVX2);
+    low.kv[kv].attend(&b);
+    ck_same_bits("avx2", y, a->y, floats);
+    free(y);
+}

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "src/engine/runtime.h"
+#include "tests/tools/setting.h"
 
 typedef struct Options {
     unsigned long tokens, skip, block, piece, seed;
@@ -34,17 +35,6 @@ static bool number(const char *word, const char *name, unsigned long *out) {
     return true;
 }
 
-static void setting(QSFSettings *s, const char *word) {
-    char name[64], err[256] = "";
-    const char *eq = strchr(word, '=');
-    if (eq == NULL || (size_t)(eq - word) >= sizeof name) fail(word);
-    memcpy(name, word, (size_t)(eq - word));
-    name[eq - word] = '\0';
-    const QSFSetting *row = qsf_setting_find(name);
-    if (row == NULL || qsf_setting_set(s, row, eq + 1, err, sizeof err) != 0)
-        fail(err[0] != '\0' ? err : word);
-}
-
 static void parse(Options *o, int argc, char **argv) {
     *o = (Options){ .tokens = 512, .piece = 400, .seed = 1, .model = argv[1] };
     qsf_settings_default(&o->settings);
@@ -58,7 +48,7 @@ static void parse(Options *o, int argc, char **argv) {
         else if (!number(w, "tokens", &o->tokens) && !number(w, "skip", &o->skip) &&
                  !number(w, "block", &o->block) && !number(w, "piece", &o->piece) &&
                  !number(w, "seed", &o->seed))
-            setting(&o->settings, w);
+            tool_setting(&o->settings, w, fail);
     }
 }
 

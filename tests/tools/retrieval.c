@@ -9,21 +9,11 @@
 #include <string.h>
 
 #include "src/engine/timeline.h"
+#include "tests/tools/setting.h"
 
 static _Noreturn void fail(const char *why) {
     fprintf(stderr, "retrieval: %s\n", why);
     exit(1);
-}
-
-static void setting(QSFSettings *s, const char *word) {
-    char name[64], err[256] = "";
-    const char *eq = strchr(word, '=');
-    if (eq == NULL || (size_t)(eq - word) >= sizeof name) fail(word);
-    memcpy(name, word, (size_t)(eq - word));
-    name[eq - word] = '\0';
-    const QSFSetting *row = qsf_setting_find(name);
-    if (row == NULL || qsf_setting_set(s, row, eq + 1, err, sizeof err) != 0)
-        fail(err[0] != '\0' ? err : word);
 }
 
 /* The ids of the first len bytes of a conversation. */
@@ -72,7 +62,7 @@ int main(int argc, char **argv) {
     if (argc < 2) fail("usage: retrieval MODEL [NAME=VALUE]...");
     qsf_settings_default(&o.settings);
     o.settings.ram_budget = 0;
-    for (int i = 2; i < argc; i++) setting(&o.settings, argv[i]);
+    for (int i = 2; i < argc; i++) tool_setting(&o.settings, argv[i], fail);
     if (qsf_runtime_open(&rt, argv[1], &o, &err) != QSF_OK) fail(err.msg);
     if (qsf_timeline_init(&t, &rt, &err) != QSF_OK) fail(err.msg);
     while (getline(&line, &cap, stdin) > 0) converse(&t, line, &ids, &with);

@@ -97,7 +97,7 @@ static void a_type_that_does_not_fit(void **state) {
     QSFSettings s = settings(), now;
     QSFStats st;
     char err[600];
-    s.ctx = 4096; /* the cache is most of what is needed */
+    s.ctx = 8192; /* the cache is most of what is needed */
     QSFWorker *w = qsf_rig_worker();
     qsf_rig_load(w, big, &s);
     qsf_rig_set_max(w, 20);
@@ -137,9 +137,7 @@ static void a_type_that_does_not_fit(void **state) {
         qsf_worker_stats(w, &st);
     }
     assert_string_equal(st.k_type, "q8");
-    /* or q8/q4, where q8 needs a little more */
-    assert_non_null(strstr(seen->plan_text, "; KV cache q8"));
-    assert_non_null(strstr(seen->plan_text, " instead of f16"));
+    assert_non_null(strstr(seen->plan_text, "KV cache q8 instead of f16"));
     /* and never raised again for what is there */
     s.ram_budget = QSF_RIG_BUDGET;
     qsf_worker_replan(w, &s);

@@ -7,7 +7,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#define LEVEL 9 /* higher levels are much slower and barely smaller on weights */
+/* Higher levels save at most 2 % more on weights of 8 and 16 bits, by short matches that decompress at half the speed. */
+#define LEVEL 1
 
 bool qsf_zstd_built(void) { return true; }
 

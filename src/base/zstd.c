@@ -7,7 +7,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-/* Higher levels save at most 2 % more on weights of 8 and 16 bits, by short matches that decompress at half the speed. */
+/* Level 9 saves about 1 % more of weights, and those of 16 bits then decompress at half the speed. */
 #define LEVEL 1
 
 bool qsf_zstd_built(void) { return true; }

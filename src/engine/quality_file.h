@@ -32,7 +32,8 @@ const QsfQualityChoice *qsf_quality_choice(const QsfQualityTable *c, float quali
 /* Sets what a row leaves out. q->value stays. */
 void qsf_quality_choice_apply(const QsfQualityChoice *row, const QsfModel *m, QsfQuality *q);
 
-/* Writes the path of a model's file to out; false if neither XDG_STATE_HOME nor HOME is set. */
+/* Writes the path of a model's file to out; false if neither XDG_STATE_HOME nor HOME is set, or it is
+ * too long. */
 bool qsf_quality_file_path(char out[QSF_PATH_MAX], uint64_t model);
 /* Is there a folder of such files? Finding the identity of a model takes 66 reads, which is a second on a slow disk. */
 bool qsf_quality_file_any(void);

@@ -80,8 +80,9 @@ static int measure(QsfRuntime *rt, const RunOptions *o, QsfStrbuf *text) {
     int rc = c != NULL ? QSF_OK : qsf_err_memory(&err, "quality");
     if (rc == QSF_OK) rc = qsf_model_identity(rt->model.src, &model, &err);
     if (rc == QSF_OK && !qsf_quality_file_path(path, model))
-        rc = qsf_err_set(&err, QSF_E_RUNTIME,
-                         "cannot save the result: neither XDG_STATE_HOME nor HOME is set");
+        rc = qsf_err_set(
+            &err, QSF_E_RUNTIME,
+            "cannot save the result: neither XDG_STATE_HOME nor HOME is set, or its path is too long");
     if (rc == QSF_OK)
         rc = qsf_tokenizer_encode(rt->tok, qsf_strbuf_str(text), text->len, QSF_TOK_BOS | QSF_TOK_SPECIAL,
                                   &ids, &err);

@@ -82,7 +82,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
 /* Generates an answer to its end. A prompt longer than the context: QSF_E_CONTEXT before anything is
  * computed. A context that becomes full while generating is not an error: stop = QSF_STOP_CONTEXT. With an
  * eviction policy neither happens: positions are evicted. The ids of evicted positions stay in t->ids, so that a prompt
- * that continues them finds the cache; one that differs before the last evicted position is evaluated whole. Cancel:
+ * that continues them finds the cache; one that differs before the last eviction is evaluated whole. Cancel:
  * success with stop = QSF_STOP_INTERRUPTED (also during prefill). QSF_E_RUNTIME on I/O failure: the text
  * delivered so far is valid, and the same prompt may be submitted again. The id that ended the answer (EOS)
  * is neither shown nor kept. */

@@ -118,10 +118,10 @@ uint8_t *qsf_kvcache_tile(const QsfKvCache *c, uint32_t i, unsigned which, uint3
     return tiles(c, i, which, head) + at * qsf_kvcache_tile_bytes(c, i, which);
 }
 
-/* Evicted positions do not come back: before the last one of them there would be holes that a conversation of that length
- * would not have. */
+/* Evicted positions do not come back: a conversation that was shorter than when some were last evicted still has
+ * them. */
 uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n) {
-    if (c->lists.on && n < c->lists.evicted_end) return 0;
+    if (c->lists.on && n < c->lists.evicted_at) return 0;
     for (uint32_t i = 0; i < c->n; i++)
         if (c->lost[i] > 0 && n < (uint64_t)c->lost[i] + c->spec[i].window) return 0;
     return n;
@@ -135,7 +135,7 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
     memset(c->lost, 0, sizeof c->lost);
     c->converted = false;
     c->lists.on = false;
-    c->lists.evicted_end = 0;
+    c->lists.evicted_at = 0;
     qsf_kvlists_forget(&c->lists, 0);
 }
 
@@ -177,6 +177,7 @@ uint32_t qsf_kvcache_evict(QsfKvCache *c, const QsfEvict *e, uint32_t target) {
         memset(l->drop, 0, v.n);
         qsf_evict_choose(e->kind, &v);
         const uint32_t n = qsf_kvlist_remove(l, i);
+        l->evicted_at = c->n_past;
         if (gone == 0) gone = n;
         if (l->mass != NULL && e->kind == QSF_EVICT_SNAPKV)
             memset(qsf_kvlist_mass(l, i), 0, (size_t)l->cap * QK_KV_TILE * sizeof *l->mass);

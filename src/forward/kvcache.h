@@ -4,7 +4,7 @@
  * that qsf_kvcache_reserve names, and touched only as the context grows. Positions are physical: rotation is applied
  * before storing.
  * Positions may be evicted, if there are lists (kvlist.h): the memory then holds ctx positions at a time, all of them
- * charged, and n_past may be larger. A truncation to before an evicted position keeps nothing: all of it must be
+ * charged, and n_past may be larger. A truncation to fewer positions than there were at the last eviction keeps nothing: all of it must be
  * evaluated again.
  * A cache of steps with a window keeps its last positions in a ring. A conversation can then be truncated only as far as
  * the window before its new end is still there. */

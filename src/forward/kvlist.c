@@ -46,7 +46,7 @@ int qsf_kvlists_resize(QsfKvLists *l, uint32_t ctx, uint32_t threads, QsfErr *er
     int rc = qsf_kvlists_init(&x, l->n_caches, ctx, threads, l->ledger, err);
     if (rc != QSF_OK) return rc;
     x.on = l->on;
-    x.evicted_end = l->evicted_end;
+    x.evicted_at = l->evicted_at;
     const uint32_t cap = x.cap < l->cap ? x.cap : l->cap;
     for (uint32_t i = 0; i < l->n_caches; i++) {
         if (x.mass != NULL && l->mass != NULL)
@@ -103,8 +103,6 @@ uint32_t qsf_kvlist_remove(QsfKvLists *l, uint32_t i) {
             entry[n++] = entry[e];
             continue;
         }
-        const uint32_t end = (entry[e].tile + 1) * QK_KV_TILE;
-        if (end > l->evicted_end) l->evicted_end = end;
         spare[free++] = entry[e].slot;
     }
     const uint32_t gone = l->n[i] - n;

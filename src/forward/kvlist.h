@@ -25,7 +25,7 @@ typedef struct QsfKvLists {
     uint32_t threads;       /* of worker_mass */
     uint32_t n[QSF_MAX_LAYERS]; /* entries */
     bool on;                    /* something was evicted */
-    uint32_t evicted_end;       /* one past the last evicted position */
+    uint32_t evicted_at;        /* positions that were there when some were last evicted */
     QsfLedger *ledger;
 } QsfKvLists;
 

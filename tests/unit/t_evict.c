@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Eviction: the same logits for any threads and batches, far beyond the context; what is protected stays; truncation
- * before an evicted position keeps nothing; a change of the context keeps what is there. */
+ * before the last eviction keeps nothing; a change of the context keeps what is there. */
 #include <math.h>
 
 #include "src/forward/state.h"
@@ -89,7 +89,8 @@ static void test_same(void **state) {
     }
 }
 
-/* Before the last evicted position nothing is kept; after it a truncation is exact. */
+/* Before the last eviction nothing is kept, since a conversation of that length has evicted less; from there on a
+ * truncation is exact. */
 static void test_truncate(void **state) {
     (void)state;
     QsfRig a, b;
@@ -97,9 +98,10 @@ static void test_truncate(void **state) {
     open_with(&b, QSF_EVICT_SLIDING, 0, 1, 64);
     run(&a);
     run(&b);
-    const uint32_t last = a.fwd->kv.lists.evicted_end;
-    assert_true(last > CTX && last < N);
+    const uint32_t last = a.fwd->kv.lists.evicted_at;
+    assert_true(last > CTX && last < N - 5);
     assert_int_equal(qsf_forward_keeps(a.fwd, last - 1), 0);
+    assert_int_equal(qsf_forward_keeps(a.fwd, last), last);
     assert_int_equal(qsf_forward_keeps(a.fwd, N - 5), N - 5);
     assert_int_equal(qsf_forward_truncate(a.fwd, N - 5), N - 5);
     for (uint32_t i = N - 5; i < N; i++) eval(&a, i, 1);
@@ -111,6 +113,25 @@ static void test_truncate(void **state) {
     assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd), bytes);
     qsf_rig_close(&a);
     qsf_rig_close(&b);
+}
+
+/* After a truncation to any length a conversation continues as one that never had what was removed. */
+static void test_truncate_anywhere(void **state) {
+    (void)state;
+    const size_t n = CTX + CTX / 2;
+    for (uint32_t to = CTX - 24; to < n; to += 5) {
+        QsfRig a, b;
+        open_with(&a, QSF_EVICT_SLIDING, 0, 1, 64);
+        open_with(&b, QSF_EVICT_SLIDING, 0, 1, 64);
+        for (uint32_t i = 0; i < n; i += 8) eval(&a, i, 8);
+        const uint32_t kept = qsf_forward_truncate(a.fwd, to);
+        eval(&a, kept, to + 1 - kept);
+        eval(&b, 0, to + 1);
+        assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd),
+                            a.model.hp.n_vocab * sizeof(float));
+        qsf_rig_close(&a);
+        qsf_rig_close(&b);
+    }
 }
 
 /* Tiles move when the memory changes, and no result with them. */
@@ -316,9 +337,16 @@ static void test_choice(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same),    cmocka_unit_test(test_truncate),     cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_convert), cmocka_unit_test(test_refused),      cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_relieve), cmocka_unit_test(test_relieve_same), cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_truncate),
+        cmocka_unit_test(test_truncate_anywhere),
+        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_relieve),
+        cmocka_unit_test(test_relieve_same),
+        cmocka_unit_test(test_gaps),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

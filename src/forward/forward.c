@@ -63,6 +63,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     qsf_steps_end_block(f);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);
     qsf_count(&f->n.passes, 1);
+    if (f->past + n > f->observe_from) qsf_kvlists_weighed_pass(&f->kv.lists, f->past, n, rc == QSF_OK);
     if (rc != QSF_OK) return rc;
     f->kv.n_past += n;
     qsf_reduction_end_pass(f);
@@ -132,6 +133,7 @@ static int eval(QsfForward *f, bool reduced, const int32_t *ids, size_t n, QsfLo
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
     atomic_store_explicit(&f->n.chunk_total, (uint32_t)n, memory_order_relaxed);
     if (n > 1) save_state(f); /* the borders of messages */
+    if (n > 1) qsf_kvlists_save_weights(&f->kv.lists, past);
     rc = f->reduction.exiting ? eval_exiting(f, ids, n, all, arg, err)
                               : eval_chunks(f, ids, n, all, arg, err);
     if (rc == QSF_OK && n > 1) qsf_evicting_prompt_done(f);
@@ -181,17 +183,28 @@ static bool same_rotation(const QsfForward *f) {
 
 void qsf_forward_expect(QsfForward *f, uint32_t n) { qsf_reserve_trim(f, n); }
 
+/* Nothing has to be taken back. */
+static bool is_whole(const QsfForward *f, uint32_t n) {
+    return n >= f->kv.n_past && !qsf_kvlists_ahead(&f->kv.lists, f->kv.n_past);
+}
+
+/* A length at which states and caches are both held. */
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
     if (!same_rotation(f)) return 0;
-    if (n >= f->kv.n_past) return f->kv.n_past;
-    const bool covered = qsf_recurrent_covers(&f->recurrent, n, f->kv.n_past);
-    return qsf_kvcache_keeps(&f->kv, covered ? n : qsf_recurrent_reaches(&f->recurrent, n));
+    if (n > f->kv.n_past) n = f->kv.n_past;
+    if (is_whole(f, n)) return n;
+    for (uint32_t want = n + 1; want != n;) {
+        want = n;
+        const bool covered = n == f->kv.n_past || qsf_recurrent_covers(&f->recurrent, n, f->kv.n_past);
+        n = qsf_kvcache_keeps(&f->kv, covered ? n : qsf_recurrent_reaches(&f->recurrent, n));
+    }
+    return n;
 }
 
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
-    if (n < f->kv.n_past) {
+    if (!is_whole(f, n)) {
         n = qsf_forward_keeps(f, n);
-        if (qsf_recurrent_covers(&f->recurrent, n, f->kv.n_past))
+        if (n == f->kv.n_past || qsf_recurrent_covers(&f->recurrent, n, f->kv.n_past))
             qsf_recurrent_forget(&f->recurrent, n);
         else
             n = qsf_recurrent_restore(&f->recurrent, n);

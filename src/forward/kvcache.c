@@ -121,6 +121,7 @@ uint8_t *qsf_kvcache_tile(const QsfKvCache *c, uint32_t i, unsigned which, uint3
 /* Evicted positions do not come back: a conversation that was shorter than when some were last evicted still has
  * them. */
 uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n) {
+    n = qsf_kvlists_weighed(&c->lists, n);
     if (c->lists.on && n < c->lists.evicted_at) return 0;
     for (uint32_t i = 0; i < c->n; i++)
         if (c->lost[i] > 0 && n < (uint64_t)c->lost[i] + c->spec[i].window) return 0;
@@ -130,6 +131,7 @@ uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n) {
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
     if (n < c->n_past) c->n_past = n;
     for (uint32_t i = 0; c->lists.on && i < c->n; i++) qsf_kvlist_truncate(&c->lists, i, c->n_past);
+    qsf_kvlists_restore_weights(&c->lists, c->n_past);
     if (!c->lists.on) qsf_kvlists_forget(&c->lists, c->n_past);
     if (n > 0) return;
     memset(c->lost, 0, sizeof c->lost);
@@ -178,10 +180,12 @@ uint32_t qsf_kvcache_evict(QsfKvCache *c, const QsfEvict *e, uint32_t target) {
         qsf_evict_choose(e->kind, &v);
         const uint32_t n = qsf_kvlist_remove(l, i);
         l->evicted_at = c->n_past;
+        l->n_saved = 0;
         if (gone == 0) gone = n;
         if (l->mass != NULL && e->kind == QSF_EVICT_SNAPKV)
             memset(qsf_kvlist_mass(l, i), 0, (size_t)l->cap * QK_KV_TILE * sizeof *l->mass);
     }
+    if (l->evicted_at == c->n_past) qsf_kvlists_save_weights(l, c->n_past);
     return gone;
 }
 

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "src/plan/layout.h"
-
 int qsf_kvlists_init(QsfKvLists *l, uint32_t n_caches, uint32_t ctx, uint32_t threads, QsfLedger *ledger,
                      QsfErr *err) {
     QsfKvListLayout p;
@@ -23,6 +21,7 @@ int qsf_kvlists_init(QsfKvLists *l, uint32_t n_caches, uint32_t ctx, uint32_t th
     l->drop = l->mem + p.drop;
     if (threads == 0) return QSF_OK;
     l->mass = (uint64_t *)(void *)(l->mem + p.mass);
+    l->saved_mass = (uint64_t *)(void *)(l->mem + p.saved_mass);
     l->worker_mass = (uint64_t *)(void *)(l->mem + p.worker_mass);
     return QSF_OK;
 }
@@ -41,6 +40,66 @@ void qsf_kvlist_sort_spare(QsfKvLists *l, uint32_t i) {
         if (!l->drop[s]) spare[n++] = s;
 }
 
+/* ---- weights at earlier lengths ---- */
+
+static uint64_t *saved(const QsfKvLists *l, uint32_t copy, uint32_t i) {
+    return l->saved_mass + ((size_t)copy * l->n_caches + i) * l->cap * QK_KV_TILE;
+}
+
+/* Entries of cache i while there are n_past positions. */
+static uint32_t entries(const QsfKvLists *l, uint32_t i, uint32_t n_past) {
+    return l->on ? l->n[i] : (uint32_t)qk_kv_tiles(n_past);
+}
+
+static uint64_t *entry_mass(const QsfKvLists *l, uint32_t i, uint32_t e) {
+    return qsf_kvlist_mass(l, i) + (size_t)(l->on ? qsf_kvlist(l, i)[e].slot : e) * QK_KV_TILE;
+}
+
+void qsf_kvlists_save_weights(QsfKvLists *l, uint32_t n_past) {
+    const size_t copy = (size_t)l->n_caches * l->cap * QK_KV_TILE;
+    const uint32_t newest = l->n_saved > 0 ? l->saved_at[l->n_saved - 1] : 0;
+    if (l->mass == NULL || n_past == 0 || newest == n_past || qsf_kvlists_ahead(l, n_past)) return;
+    if (l->n_saved == QSF_KV_WEIGHT_COPIES) {
+        l->n_saved--;
+        memmove(l->saved_at, l->saved_at + 1, l->n_saved * sizeof *l->saved_at);
+        memmove(l->saved_mass, l->saved_mass + copy, l->n_saved * copy * sizeof *l->saved_mass);
+    }
+    for (uint32_t i = 0; i < l->n_caches; i++)
+        for (uint32_t e = 0; e < entries(l, i, n_past); e++)
+            memcpy(saved(l, l->n_saved, i) + (size_t)e * QK_KV_TILE, entry_mass(l, i, e),
+                   QK_KV_TILE * sizeof *l->mass);
+    l->saved_at[l->n_saved++] = n_past;
+}
+
+uint32_t qsf_kvlists_weighed(const QsfKvLists *l, uint32_t n) {
+    uint32_t best = 0;
+    if (!qsf_kvlists_ahead(l, n)) return n;
+    for (uint32_t k = 0; k < l->n_saved && l->saved_at[k] <= n; k++) best = l->saved_at[k];
+    return best;
+}
+
+void qsf_kvlists_restore_weights(QsfKvLists *l, uint32_t n) {
+    while (l->n_saved > 0 && l->saved_at[l->n_saved - 1] > n) l->n_saved--;
+    if (!qsf_kvlists_ahead(l, n)) return;
+    l->weighed_end = n;
+    for (uint32_t i = 0; n > 0 && i < l->n_caches; i++)
+        for (uint32_t e = 0; e < entries(l, i, n); e++)
+            memcpy(entry_mass(l, i, e), saved(l, l->n_saved - 1, i) + (size_t)e * QK_KV_TILE,
+                   QK_KV_TILE * sizeof *l->mass);
+}
+
+/* Copies that both have room for. */
+static void keep_weights(QsfKvLists *to, const QsfKvLists *from, uint32_t cap) {
+    to->n_saved = from->n_saved;
+    to->weighed_end = from->weighed_end;
+    memcpy(to->saved_at, from->saved_at, sizeof to->saved_at);
+    for (uint32_t i = 0; i < from->n_caches; i++) {
+        const size_t bytes = (size_t)cap * QK_KV_TILE * sizeof *to->mass;
+        memcpy(qsf_kvlist_mass(to, i), qsf_kvlist_mass(from, i), bytes);
+        for (uint32_t k = 0; k < from->n_saved; k++) memcpy(saved(to, k, i), saved(from, k, i), bytes);
+    }
+}
+
 int qsf_kvlists_resize(QsfKvLists *l, uint32_t ctx, uint32_t threads, QsfErr *err) {
     QsfKvLists x = { 0 };
     int rc = qsf_kvlists_init(&x, l->n_caches, ctx, threads, l->ledger, err);
@@ -48,9 +107,8 @@ int qsf_kvlists_resize(QsfKvLists *l, uint32_t ctx, uint32_t threads, QsfErr *er
     x.on = l->on;
     x.evicted_at = l->evicted_at;
     const uint32_t cap = x.cap < l->cap ? x.cap : l->cap;
+    if (x.mass != NULL && l->mass != NULL) keep_weights(&x, l, cap);
     for (uint32_t i = 0; i < l->n_caches; i++) {
-        if (x.mass != NULL && l->mass != NULL)
-            memcpy(qsf_kvlist_mass(&x, i), qsf_kvlist_mass(l, i), cap * QK_KV_TILE * sizeof *x.mass);
         memcpy(qsf_kvlist_moved(&x, i), qsf_kvlist_moved(l, i), cap * sizeof *x.moved);
         x.n[i] = l->n[i];
         memcpy(qsf_kvlist(&x, i), qsf_kvlist(l, i), x.n[i] * sizeof *x.entry);

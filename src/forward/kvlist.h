@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 #include "src/base/ledger.h"
 #include "src/model/hparams.h"
+#include "src/plan/layout.h"
 
 typedef struct QsfKvLists {
     uint8_t *mem; /* NULL = no lists */
@@ -21,11 +22,17 @@ typedef struct QsfKvLists {
     uint32_t *moved;        /* (n_caches, cap) by slot: the keys are rotated on by so many tiles (gaps.c) */
     uint8_t *drop;          /* (cap) */
     uint64_t *mass;         /* (n_caches, cap * 16) weights by slot and position; NULL = not wanted */
-    uint64_t *worker_mass;  /* (threads, cap * 16) of the step that is running, zeroed after it */
-    uint32_t threads;       /* of worker_mass */
+    uint64_t
+        *saved_mass; /* (QSF_KV_WEIGHT_COPIES, n_caches, cap * 16) by entry: the weights at earlier lengths */
+    uint64_t *worker_mass;      /* (threads, cap * 16) of the step that is running, zeroed after it */
+    uint32_t threads;           /* of worker_mass */
     uint32_t n[QSF_MAX_LAYERS]; /* entries */
     bool on;                    /* something was evicted */
     uint32_t evicted_at;        /* positions that were there when some were last evicted */
+    uint32_t n_saved;           /* copies that hold something, of ascending lengths */
+    uint32_t saved_at[QSF_KV_WEIGHT_COPIES]; /* positions that were there */
+    uint32_t
+        weighed_end; /* one past the last query in the weights; UINT32_MAX = they hold part of a failed pass */
     QsfLedger *ledger;
 } QsfKvLists;
 
@@ -59,6 +66,22 @@ uint32_t qsf_kvlist_remove(QsfKvLists *l, uint32_t i);
 void qsf_kvlist_sort_spare(QsfKvLists *l, uint32_t i);
 /* Returns the slot of a tile, which must be in the list; the last tiles are found first. */
 uint32_t qsf_kvlist_slot(const QsfKvLists *l, uint32_t i, uint32_t tile);
+/* A pass over n positions after `past` of them added to the weights, or failed and may have. */
+static inline void qsf_kvlists_weighed_pass(QsfKvLists *l, uint32_t past, uint32_t n, bool ok) {
+    l->weighed_end = ok && l->weighed_end <= past ? past + n : UINT32_MAX;
+}
+/* Do the weights hold queries after n positions? */
+static inline bool qsf_kvlists_ahead(const QsfKvLists *l, uint32_t n) {
+    return l->mass != NULL && l->weighed_end > n;
+}
+/* Saves the weights, which must be those of n_past positions; the oldest copy makes room. An eviction must drop all copies:
+ * n_saved = 0. */
+void qsf_kvlists_save_weights(QsfKvLists *l, uint32_t n_past);
+/* Returns the largest length up to n at which the weights are known; n itself if there are none. */
+uint32_t qsf_kvlists_weighed(const QsfKvLists *l, uint32_t n);
+/* Makes the weights those of n positions, a result of qsf_kvlists_weighed, and drops later copies. The lists must be as
+ * they are after qsf_kvlist_truncate to n. */
+void qsf_kvlists_restore_weights(QsfKvLists *l, uint32_t n);
 /* Before the first eviction: clears the weights of tiles after n positions. */
 void qsf_kvlists_forget(QsfKvLists *l, uint32_t n);
 /* Adds the weights that the threads gathered for cache i. */

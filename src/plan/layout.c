@@ -160,6 +160,7 @@ void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uin
     const uint64_t cap = qk_kv_tiles(ctx), all = cap * n_caches, mass = threads > 0 ? 8ull * QK_KV_TILE : 0;
     QsfLayout sizes = { 0 };
     l->mass = place(&sizes, mass * all);
+    l->saved_mass = place(&sizes, mass * all * QSF_KV_WEIGHT_COPIES);
     l->worker_mass = place(&sizes, mass * cap * threads);
     l->entry = place(&sizes, all * sizeof(qk_kv_slot));
     l->spare = place(&sizes, all * sizeof(uint32_t));

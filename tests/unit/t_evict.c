@@ -115,20 +115,86 @@ static void test_truncate(void **state) {
     qsf_rig_close(&b);
 }
 
-/* After a truncation to any length a conversation continues as one that never had what was removed. */
+/* After a truncation to any length a conversation continues as one that never had what was removed, also where
+ * evictions after it depend on the attention before. */
+static void check_truncation(QsfEvictKind kind, uint32_t to) {
+    QsfRig a, b;
+    open_with(&a, kind, 0, 1, 64);
+    open_with(&b, kind, 0, 1, 64);
+    for (uint32_t i = 0, n; i < CTX + CTX / 2; i += n) { /* prompts and answers */
+        n = i / 64 % 2 == 0 ? 8 : 1;
+        eval(&a, i, n);
+    }
+    const uint32_t kept = qsf_forward_truncate(a.fwd, to);
+    assert_true(kept <= to);
+    eval(&a, kept, to + 1 - kept);
+    eval(&b, 0, to + 1);
+    for (uint32_t i = to + 1; i < to + CTX; i++) {
+        eval(&a, i, 1);
+        eval(&b, i, 1);
+    }
+    assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd),
+                        a.model.hp.n_vocab * sizeof(float));
+    qsf_rig_close(&a);
+    qsf_rig_close(&b);
+}
+
 static void test_truncate_anywhere(void **state) {
     (void)state;
-    const size_t n = CTX + CTX / 2;
-    for (uint32_t to = CTX - 24; to < n; to += 5) {
+    for (uint32_t to = CTX - 60; to < CTX + CTX / 2; to += 13)
+        for (int k = QSF_EVICT_SLIDING; k < QSF_EVICT_N; k++) check_truncation((QsfEvictKind)k, to);
+}
+
+/* The border of the last messages is at hand, wherever the policy looks. */
+static void test_borders(void **state) {
+    (void)state;
+    for (int k = QSF_EVICT_SLIDING; k < QSF_EVICT_N; k++) {
+        QsfRig r;
+        open_with(&r, (QsfEvictKind)k, 0, 1, 64);
+        for (uint32_t i = 0; i < 120; i += 30) {
+            eval(&r, i, 20);
+            for (uint32_t j = i + 20; j < i + 30; j++) eval(&r, j, 1);
+        }
+        assert_int_equal(qsf_forward_keeps(r.fwd, 119), k == QSF_EVICT_H2O ? 90 : 119);
+        assert_int_equal(qsf_forward_truncate(r.fwd, 90), 90);
+        assert_int_equal(qsf_forward_truncate(r.fwd, 60), 60);
+        assert_int_equal(qsf_forward_truncate(r.fwd, 59), k == QSF_EVICT_H2O ? 0 : 59);
+        qsf_rig_close(&r);
+    }
+}
+
+typedef struct Interruption {
+    QsfRig *rig;
+    int taps; /* before it */
+} Interruption;
+
+static void interrupt(void *arg, const QsfTapData *t) {
+    Interruption *i = arg;
+    (void)t;
+    if (i->taps-- == 0) atomic_store(&i->rig->cancel, 1);
+}
+
+/* A pass that was interrupted leaves no weights. */
+static void test_cancelled(void **state) {
+    (void)state;
+    for (uint32_t at = 0; at < 150; at += 70) {
+        int32_t ids[20];
         QsfRig a, b;
-        open_with(&a, QSF_EVICT_SLIDING, 0, 1, 64);
-        open_with(&b, QSF_EVICT_SLIDING, 0, 1, 64);
-        for (uint32_t i = 0; i < n; i += 8) eval(&a, i, 8);
-        const uint32_t kept = qsf_forward_truncate(a.fwd, to);
-        eval(&a, kept, to + 1 - kept);
-        eval(&b, 0, to + 1);
-        assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd),
-                            a.model.hp.n_vocab * sizeof(float));
+        QsfErr err = { 0 };
+        open_with(&a, QSF_EVICT_H2O, 0, 1, 64);
+        open_with(&b, QSF_EVICT_H2O, 0, 1, 64);
+        eval(&a, 0, at);
+        for (uint32_t i = 0; i < 20; i++) ids[i] = id_at(&a, 300 + i);
+        Interruption in_pass = { &a, 6 }; /* in the second block */
+        qsf_forward_tap(a.fwd, interrupt, &in_pass);
+        assert_int_equal(qsf_forward_eval(a.fwd, ids, 20, NULL, NULL, &err), QSF_E_INTERRUPTED);
+        qsf_forward_tap(a.fwd, NULL, NULL);
+        atomic_store(&a.cancel, 0);
+        assert_int_equal(qsf_forward_truncate(a.fwd, at), at); /* the border of a prompt */
+        eval(&b, 0, at);
+        for (uint32_t i = 0; i < a.fwd->kv.n; i++)
+            assert_memory_equal(qsf_kvlist_mass(&a.fwd->kv.lists, i), qsf_kvlist_mass(&b.fwd->kv.lists, i),
+                                CTX * sizeof(uint64_t));
         qsf_rig_close(&a);
         qsf_rig_close(&b);
     }
@@ -340,6 +406,8 @@ int main(void) {
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_truncate),
         cmocka_unit_test(test_truncate_anywhere),
+        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_cancelled),
         cmocka_unit_test(test_resize),
         cmocka_unit_test(test_convert),
         cmocka_unit_test(test_refused),

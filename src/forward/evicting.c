@@ -28,9 +28,11 @@ static uint32_t limit(const QsfForward *f, bool prompt) {
     return most < cap ? (uint32_t)most : cap;
 }
 
+/* Where the weights are saved, states are, too: a conversation can go back to where both are. */
 static void evict_to(QsfForward *f, uint32_t most) {
     const uint32_t step = (most - (uint32_t)qk_kv_tiles(f->evict.protect)) / 8;
     const uint32_t tiles = qsf_kvcache_evict(&f->kv, &f->evict, most - (step > 0 ? step : 1));
+    if (f->kv.lists.mass != NULL) qsf_recurrent_save(&f->recurrent, f->kv.n_past);
     qsf_count(&f->n.evictions, 1);
     qsf_count(&f->n.evicted, (uint64_t)tiles * QK_KV_TILE);
     qsf_gaps_close(f, (tiles + 1) * QK_KV_TILE);

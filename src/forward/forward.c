@@ -138,6 +138,7 @@ static int eval(QsfForward *f, bool reduced, const int32_t *ids, size_t n, QsfLo
                               : eval_chunks(f, ids, n, all, arg, err);
     if (rc == QSF_OK && n > 1) qsf_evicting_prompt_done(f);
     if (n > 1) save_state(f);
+    if (n > 1) qsf_kvlists_save_weights(&f->kv.lists, f->kv.n_past);
     qsf_count(n > 1 ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);
     qsf_count(n > 1 ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);
     if (rc == QSF_OK) fill_embedding(f);

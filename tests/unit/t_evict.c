@@ -155,10 +155,10 @@ static void test_borders(void **state) {
             eval(&r, i, 20);
             for (uint32_t j = i + 20; j < i + 30; j++) eval(&r, j, 1);
         }
-        assert_int_equal(qsf_forward_keeps(r.fwd, 119), k == QSF_EVICT_H2O ? 90 : 119);
+        assert_int_equal(qsf_forward_keeps(r.fwd, 119), k == QSF_EVICT_H2O ? 110 : 119);
         assert_int_equal(qsf_forward_truncate(r.fwd, 90), 90);
-        assert_int_equal(qsf_forward_truncate(r.fwd, 60), 60);
-        assert_int_equal(qsf_forward_truncate(r.fwd, 59), k == QSF_EVICT_H2O ? 0 : 59);
+        assert_int_equal(qsf_forward_truncate(r.fwd, 85), k == QSF_EVICT_H2O ? 80 : 85);
+        assert_int_equal(qsf_forward_truncate(r.fwd, 79), k == QSF_EVICT_H2O ? 0 : 79);
         qsf_rig_close(&r);
     }
 }

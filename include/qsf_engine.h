@@ -306,6 +306,7 @@ typedef struct QSFStats {
     float quality;                  /* of the running or last answer; 1 = nothing is left out */
     uint32_t quality_layers;        /* computed for its tokens, of n_layers; with an early exit the average */
     uint32_t quality_exit;          /* tokens may end after this many layers; 0 = none */
+    bool quality_head;              /* the logits that matter are found with a sketch of the head */
     uint32_t experts_used, experts; /* that a token uses, of those that the router chooses; 0 = it has none */
     uint64_t evictions, evicted;    /* since the model was loaded: how often, and positions in all */
     uint64_t reliefs;               /* how often memory was given back because it was short */

@@ -63,6 +63,7 @@ static void fill_quality(QSFStats *s, const QsfRuntime *rt) {
     s->quality = row.value;
     s->quality_layers = row.layers;
     s->quality_exit = row.exit;
+    s->quality_head = row.sketched;
     s->experts_used = row.experts;
     s->experts = row.n_experts;
 }

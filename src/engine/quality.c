@@ -77,16 +77,23 @@ bool qsf_quality_measures(const QsfRuntime *r, const QSFParams *p) {
 
 /* ---- the choice ---- */
 
+/* --exact multiplies floats, and the sketch is not for them. */
+static void choose_head(const QsfRuntime *r, float value, QsfQuality *out) {
+    *out = (QsfQuality){ .value = value };
+    if (!r->plan_options.exact) qsf_quality_sketch(out, &r->model);
+}
+
 void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out) {
     double measured[QSF_MAX_LAYERS];
     const double *score = r->importance;
     if (score == NULL && qsf_forward_importance(r->fwd, measured) > 0) score = measured;
+    choose_head(r, value, out);
     qsf_quality_choose(out, &r->model, qsf_forward_optional(r->fwd), score, value);
 }
 
 void qsf_runtime_choose(const QsfRuntime *r, float value, QsfQuality *out) {
     const QsfQualityChoice *c = r->quality_table != NULL ? qsf_quality_choice(r->quality_table, value) : NULL;
-    *out = (QsfQuality){ .value = value };
+    choose_head(r, value, out);
     if (c == NULL || !qsf_quality_reduces(out) || (c->exit > 0 && !qsf_forward_can_exit(r->fwd)))
         qsf_runtime_choose_layers(r, value, out);
     else
@@ -120,9 +127,14 @@ bool qsf_runtime_quality(QsfRuntime *r, float value) {
     if (qsf_quality_equal(&q, &r->quality)) return false;
     const QsfPlanOptions next = options_with(r, &q);
     const bool replans = r->plan.n_slots > 0 && (has_experts(r) || !same_layers(&q, &r->quality));
+    const bool sketches = q.head.groups != r->quality.head.groups;
     r->quality = q;
     qsf_forward_set_quality(r->fwd, &q);
-    if (replans && qsf_runtime_apply(r, &next, &err) == QSF_OK) return true;
+    if ((replans || sketches) && qsf_runtime_apply(r, &next, &err) == QSF_OK) return true;
+    if (sketches && q.head.groups > 0) { /* no memory for it: the head is computed in full */
+        q.head = r->quality.head = (QsfQualityHead){ 0 };
+        qsf_forward_set_quality(r->fwd, &q);
+    }
     r->plan_options = next;
     r->plan.active_bytes = qsf_quality_bytes(&q, &r->model);
     return true;
@@ -181,6 +193,7 @@ static void fill(const QsfRuntime *r, const QsfQuality *q, const QsfPlan *plan, 
     } else if (!reduces) {
         row->perplexity = 1;
     }
+    row->sketched = reduces && plan->sketch_bytes > 0;
     row->bytes = qsf_quality_bytes(q, &r->model);
     row->streamed = plan->streamed_bytes;
     row->measured_tps = (double)r->quality_tps[step_of(row->value)];
@@ -192,17 +205,19 @@ void qsf_quality_now(const QsfRuntime *r, QsfQualityRow *row) { fill(r, &r->qual
 void qsf_quality_describe(const QsfRuntime *r, char *dst, size_t cap) {
     QsfQualityRow row;
     char experts[48] = "";
+    const char *head = "";
     dst[0] = '\0';
     if (!qsf_quality_reduces(&r->quality)) return;
     qsf_quality_now(r, &row);
     if (row.n_experts > 0)
         (void)snprintf(experts, sizeof experts, ", %u of %u experts", row.experts, row.n_experts);
+    if (row.sketched) head = ", the head by its sketch";
     if (row.exit > 0)
-        (void)snprintf(dst, cap, "quality %.2f: about %u of %u layers (tokens may end after %u)",
-                       (double)row.value, row.layers, row.n_layers, row.exit);
+        (void)snprintf(dst, cap, "quality %.2f: about %u of %u layers (tokens may end after %u)%s",
+                       (double)row.value, row.layers, row.n_layers, row.exit, head);
     else
-        (void)snprintf(dst, cap, "quality %.2f: %u of %u layers%s", (double)row.value, row.layers,
-                       row.n_layers, experts);
+        (void)snprintf(dst, cap, "quality %.2f: %u of %u layers%s%s", (double)row.value, row.layers,
+                       row.n_layers, experts, head);
 }
 
 void qsf_quality_row(const QsfRuntime *r, float value, QsfQualityRow *row) {
@@ -280,6 +295,21 @@ static void add_source(QsfStrbuf *b, const QsfRuntime *r) {
         qsf_strbuf_adds(b, "layers after the middle are skipped first, until a prompt shows which matter\n");
 }
 
+static void add_head_note(QsfStrbuf *b, const QsfRuntime *r) {
+    QsfQuality q;
+    QsfForwardStats s;
+    choose_head(r, 0.5f, &q);
+    qsf_strbuf_adds(b, q.head.groups > 0 ? "prompts are always computed in full\n"
+                                         : "prompts and the head are always computed in full\n");
+    if (q.head.groups == 0) return;
+    qsf_strbuf_addf(b, "below 1 a sketch of the head (%.1f MB) finds the logits that matter\n",
+                    (double)q.head.sketch_bytes / MIB);
+    qsf_forward_stats(r->fwd, &s);
+    if (s.head_sketched > 0)
+        qsf_strbuf_addf(b, "it was not sure for %llu of %llu tokens, which needed the whole head\n",
+                        (unsigned long long)s.head_whole, (unsigned long long)s.head_sketched);
+}
+
 char *qsf_quality_text(const QsfRuntime *r) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfQualityRow full;
@@ -288,6 +318,6 @@ char *qsf_quality_text(const QsfRuntime *r) {
     for (int i = 10; i >= 3; i--) add_row(&b, r, (float)i / 10);
     qsf_strbuf_adds(&b, "expected, measured: tokens per second; measured in the last answer\n");
     add_source(&b, r);
-    qsf_strbuf_adds(&b, "prompts and the head are always computed in full\n");
+    add_head_note(&b, r);
     return qsf_strbuf_take(&b, NULL);
 }

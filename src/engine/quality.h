@@ -30,6 +30,7 @@ typedef struct QsfQualityRow {
     float value;
     uint32_t layers, n_layers;   /* computed, and all */
     uint32_t experts, n_experts; /* of those that a router chooses, used, and all; 0: the model has none */
+    bool sketched;               /* the head is found with a sketch (plan/sketch.h) */
     uint64_t bytes;              /* of weights that a token multiplies */
     uint64_t streamed;           /* of weights that a token reads from disk */
     double tps, measured_tps;    /* predicted; in the last answer with this quality; 0 = not known */

@@ -33,6 +33,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_reduction_open(f, err);
     if (rc == QSF_OK) rc = qsf_params_load(f, err);
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
+    if (rc == QSF_OK) rc = qsf_sketch_open(f, p, err);
     if (rc == QSF_OK && qsf_cancelled(f)) rc = qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
     if (rc != QSF_OK) return rc;
     const QsfWeightsOptions wo = {
@@ -86,6 +87,7 @@ void qsf_forward_destroy(QsfForward *f) {
     qsf_kvcache_free(&f->kv);
     qsf_recurrent_free(&f->recurrent);
     qsf_embed_close(f, NULL);
+    qsf_sketch_close(f, NULL);
     qsf_counters_close(f);
     qsf_reduction_close(f);
     qsf_mem_unmap(f->ledger, QSF_MEM_LOGITS, f->logits, f->logits_bytes);

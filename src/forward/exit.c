@@ -59,7 +59,7 @@ static int rest_of(QsfForward *f, uint32_t n, bool head, QsfErr *err) {
     const QsfReduction *r = &f->reduction;
     const QsfPending *w = &r->pending;
     const QsfSlice s = residual_before(f, w->exit);
-    int rc = qsf_weights_begin_pass(f->weights, head, err);
+    int rc = qsf_weights_begin_pass(f->weights, head && qsf_sketch_walks_head(f), err);
     if (rc != QSF_OK) return rc;
     f->past = w->first;
     f->ids = w->id;

@@ -49,7 +49,7 @@ static int body(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
  * pass overwrites. */
 static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg,
                 QsfErr *err) {
-    int rc = qsf_weights_begin_pass(f->weights, head, err);
+    int rc = qsf_weights_begin_pass(f->weights, head && qsf_sketch_walks_head(f), err);
     if (rc != QSF_OK) return rc;
     f->past = f->kv.n_past;
     qsf_kvcache_will_store(&f->kv, n);

@@ -159,6 +159,9 @@ typedef struct QsfForwardStats {
     uint64_t prefill_tokens; /* tokens evaluated in calls with n > 1 */
     uint64_t decode_tokens;  /* tokens evaluated one at a time */
     uint64_t exited_tokens;  /* of these, the tokens that ended at an early exit */
+    uint64_t head_sketched,
+        head_whole; /* logits found with the sketch of the head; of these, those whose other rows had to be
+                                           multiplied, too */
     uint64_t prefill_ns, decode_ns;
     uint32_t layer;                   /* layer being computed now, n_layers during the head */
     uint32_t chunk_done, chunk_total; /* tokens of the running eval: done, and in total */

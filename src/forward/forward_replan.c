@@ -56,6 +56,7 @@ static int place_recent(QsfForward *f, const QsfPlan *p, QsfErr *err) {
 static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err) {
     qsf_weights_park(f->weights, p, qsf_reserve_lent(f, p->ctx, p->kv, reserved(f, p)));
     qsf_embed_close(f, p);
+    qsf_sketch_close(f, p);
     qsf_mem_discard(f->mem, f->l.total); /* scratch: pages of a larger layout need not stay resident */
     int rc = l->total < f->l.total ? qsf_buffers_set(f, l, err) : QSF_OK;
     if (rc == QSF_OK) rc = carry_recent(f, p, err);
@@ -78,6 +79,7 @@ static int grow(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err
     if (rc == QSF_OK) rc = place_recent(f, p, err);
     if (rc == QSF_OK) rc = qsf_forward_evict(f, &f->evict, err); /* the number of threads */
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
+    if (rc == QSF_OK) rc = qsf_sketch_open(f, p, err);
     const uint64_t lent = qsf_reserve_lent(f, p->ctx, p->kv, reserved(f, p));
     if (rc == QSF_OK) rc = qsf_weights_resume(f->weights, p, lent, err);
     atomic_store_explicit(&f->n.lent, lent, memory_order_relaxed);

@@ -6,6 +6,7 @@
 
 uint32_t qsf_head_cols(const QsfForward *f) {
     uint64_t n = f->l.spare_floats / qsf_pad16(f->model->hp.n_vocab);
+    if (qsf_sketch_runs(&f->sketch)) return 1; /* the sketch is for one column */
     return n < 1 ? 1 : n < f->l.n_cols ? (uint32_t)n : f->l.n_cols;
 }
 

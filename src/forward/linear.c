@@ -15,8 +15,13 @@ unsigned qsf_unit_acts(const QsfForward *f, const QsfUnit *u) {
     return f->exact ? 0 : acts & ~(1u << QK_ACT_F32); /* float columns are used where they lie */
 }
 
+static bool is_sketched(const QsfForward *f, const QsfStep *s) {
+    return qsf_sketch_runs(&f->sketch) && f->n_cols == 1 && s->u.linear.unit == f->sketch.shape.unit;
+}
+
 unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s) {
-    const unsigned acts = qsf_unit_acts(f, qsf_weights_unit(f->weights, s->u.linear.unit));
+    unsigned acts = qsf_unit_acts(f, qsf_weights_unit(f->weights, s->u.linear.unit));
+    if (is_sketched(f, s)) acts |= 1u << f->table->weight[QSF_SKETCH_TYPE].act;
     return qsf_linear_is_quantized(f, s) ? acts & ~f->acts : acts;
 }
 
@@ -156,5 +161,6 @@ int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
         p.bias[i] = qsf_param(f, s->u.linear.bias[i]);
     }
     qsf_linear_show(f, s, u->k);
+    if (is_sketched(f, s)) return qsf_sketch_head(f, s, err);
     return qsf_multiply(f, s->u.linear.unit, &p, err);
 }

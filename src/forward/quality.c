@@ -52,13 +52,22 @@ void qsf_reduction_set_skip(QsfForward *f, const QsfBlockSet *blocks) {
     qsf_weights_skip(f->weights, r->skips ? &r->skip : NULL);
 }
 
+/* Does the quality leave out more than rows of the head, on which no later position depends? */
+static bool thins(const QsfForward *f) {
+    static const QsfBlockSet none;
+    const QsfQuality *q = &f->reduction.quality;
+    return qsf_quality_reduces(q) && (f->shape.on_demand || !qsf_blocks_equal(&q->skip, &none));
+}
+
 void qsf_reduction_begin(QsfForward *f, bool reduced) {
     static const QsfBlockSet none;
     QsfReduction *r = &f->reduction;
     if (r->exact >= f->kv.n_past) r->holes = none;
     r->exiting = reduced && qsf_quality_exits(&r->quality) && qsf_forward_can_exit(f);
-    r->reduced = r->exiting || (reduced && qsf_quality_reduces(&r->quality) &&
-                                !qsf_quality_exits(&r->quality) && f->evict.kind == QSF_EVICT_NONE);
+    r->reduced = r->exiting ||
+                 (reduced && thins(f) && !qsf_quality_exits(&r->quality) && f->evict.kind == QSF_EVICT_NONE);
+    f->sketch.on = reduced && qsf_quality_reduces(&r->quality) && r->quality.head.groups > 0 &&
+                   f->evict.kind == QSF_EVICT_NONE;
     qsf_reduction_set_skip(f, r->reduced ? &r->quality.skip : &none);
 }
 

@@ -10,6 +10,7 @@
 #include "src/forward/recurrent.h"
 #include "src/forward/reduction.h"
 #include "src/forward/rowcache.h"
+#include "src/forward/sketch.h"
 #include "src/plan/layout.h"
 #include "src/stream/weights.h"
 
@@ -29,6 +30,7 @@ typedef struct QsfCounters {
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
     atomic_uint_fast64_t evictions, evicted, reliefs;     /* positions; as in QsfForwardStats */
     atomic_uint_fast32_t missing, n_protected, converted; /* as in QsfForwardStats */
+    atomic_uint_fast64_t head_sketched, head_whole;       /* as in QsfForwardStats */
     atomic_uint_fast64_t streamed, lent;                  /* as in QsfForwardStats */
     atomic_uint_fast64_t types_used;                      /* bit t = weight type t was multiplied */
 } QsfCounters;
@@ -52,6 +54,7 @@ struct QsfForward {
     QsfKvCache kv;
     QsfRecurrent recurrent;
     QsfReduction reduction;
+    QsfSketch sketch;
     QsfEvict evict;
     bool no_lending;      /* memory is short: nothing is lent */
     uint32_t most_tiles;  /* memory is short: no cache may have more; 0 = no such limit */

@@ -6,6 +6,7 @@
 
 #include "src/format/qsf_codec.h"
 #include "src/format/qsf_layout.h"
+#include "src/plan/sketch.h"
 #include "src/plan/units.h"
 
 #define CHECKPOINT_SHARE 16u /* checkpoints use at most this part of the budget */
@@ -48,6 +49,10 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
                 s->act_stride[act] = max_u64(s->act_stride[act], inputs * qk_act_bytes(act, u.k));
         }
     }
+    QsfSketchShape sketch;
+    const qk_act act = t->weight[QSF_SKETCH_TYPE].act;
+    if (qsf_sketch_shape(m, 1, &sketch))
+        s->act_stride[act] = max_u64(s->act_stride[act], qk_act_bytes(act, sketch.k));
     const QsfTensor *e = m->prog.embed;
     s->embed_bytes = e->bytes;
     s->embed_row_bytes = s->row_bytes = e->bytes / e->ne[1];

@@ -67,7 +67,7 @@ static uint64_t after_exit(const QsfPricing *s, const QsfPlan *p) {
         qsf_unit_at(s->m, i, &u);
         const uint32_t pinned = p->pinned_items[i];
         const double all = (double)qsf_quality_unit_bytes(&s->o->quality, &u);
-        if (qsf_plan_skips(s, i) && pinned < u.items)
+        if (qsf_plan_skips(s, i) && !qsf_quality_sketches(&s->o->quality, i) && pinned < u.items)
             sum += u.on_demand ? all
                                : all * (double)qsf_unit_item_bytes(&u, pinned, u.items) / (double)u.bytes;
     }
@@ -90,6 +90,8 @@ static uint64_t disk_bytes(const QsfPricing *s, const QsfPlan *p) {
     for (uint32_t i = 0; i < p->n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
+        if (qsf_quality_sketches(&s->o->quality, i) && p->pinned_items[i] < u.items)
+            sum += qsf_quality_unit_bytes(&s->o->quality, &u);
         if (qsf_plan_skips(s, i)) continue;
         if (u.on_demand)
             sum += p->pinned_items[i] < u.items ? qsf_quality_unit_bytes(&s->o->quality, &u) : 0;
@@ -131,7 +133,16 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->n_stages = qsf_stages(&s->shape, c->n_slots);
     p->stage_bytes = s->shape.stage_bytes;
     p->embed_rows = c->embed_rows;
+    p->sketch_bytes = s->sketch.total;
     p->stream = s->o->stream;
+}
+
+/* Part of a head with a sketch would be of no use. */
+static void drop_sketched(const QsfPricing *s, QsfPlan *p) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_lend; i++)
+        if (!qsf_quality_sketches(&s->o->quality, p->lend[i])) p->lend[n++] = p->lend[i];
+    p->n_lend = n;
 }
 
 /* At the start of a conversation the KV cache has memory for one step of positions. */
@@ -148,6 +159,7 @@ static int lend(const QsfPricing *s, const QsfConfig *c, QsfPlan *p, QsfErr *err
     p->kv_step = step;
     p->n_lend = qsf_lend_order(s->m, qsf_quality_reduces(&s->o->quality) ? &s->o->quality.skip : NULL,
                                p->pinned_items, p->lend);
+    drop_sketched(s, p);
     for (uint32_t i = 0; i < p->n_lend; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, p->lend[i], &u);

@@ -85,10 +85,11 @@ typedef struct QsfPlan {
     uint32_t *lend; /* (n_lend) units that are pinned further meanwhile, in this order; owned by the plan */
     uint32_t n_lend;
     uint64_t lent_weight,
-        lent_active;     /* of them at the start of a conversation: bytes of weights, and what a token
+        lent_active;       /* of them at the start of a conversation: bytes of weights, and what a token
                                           then streams less */
-    bool embed_resident; /* the embedding table is in RAM (pinned head of a tied model counts) */
-    uint32_t embed_rows; /* rows of the embedding row cache; 0 = none (or resident) */
+    bool embed_resident;   /* the embedding table is in RAM (pinned head of a tied model counts) */
+    uint32_t embed_rows;   /* rows of the embedding row cache; 0 = none (or resident) */
+    uint64_t sketch_bytes; /* memory of the sketch of the head; 0: none */
     QsfStreamConfig stream;
     uint64_t pinned_bytes;   /* weights, without padding; as the rest when the context is full */
     uint64_t streamed_bytes; /* weights streamed for one token of an answer; of experts the average */

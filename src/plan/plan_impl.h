@@ -6,6 +6,7 @@
 
 #include "src/plan/layout.h"
 #include "src/plan/plan.h"
+#include "src/plan/sketch.h"
 
 #define QSF_MIB         (1ull << 20)
 #define QSF_BATCH_LEAST 16u /* columns of a prefill chunk that are not given up but at the very end */
@@ -28,7 +29,8 @@ typedef struct QsfPricing {
     const QsfPlanOptions *o;
     qk_table table; /* reference: forms of activations and cache rows, which no level changes */
     QsfShape shape;
-    bool hold_kv; /* keep_k and keep_v of the options hold without exception */
+    QsfSketchShape sketch; /* zero: none is wanted */
+    bool hold_kv;          /* keep_k and keep_v of the options hold without exception */
     uint64_t budget;
 } QsfPricing;
 
@@ -56,10 +58,11 @@ static inline bool qsf_plan_holds_head(const QsfPricing *s) {
     return s->o->embedding == QSF_EMBEDDING_RESIDENT && s->m->prog.tied_head;
 }
 
-/* Does a unit belong to a block that is skipped? */
+/* Does a unit belong to a block that is skipped, or is it a head with a sketch? */
 static inline bool qsf_plan_skips(const QsfPricing *s, uint32_t unit) {
-    return qsf_quality_reduces(&s->o->quality) &&
-           qsf_blocks_have(&s->o->quality.skip, s->m->prog.unit[unit].block);
+    return qsf_quality_sketches(&s->o->quality, unit) ||
+           (qsf_quality_reduces(&s->o->quality) &&
+            qsf_blocks_have(&s->o->quality.skip, s->m->prog.unit[unit].block));
 }
 
 typedef struct QsfSpread {

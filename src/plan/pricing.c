@@ -24,6 +24,8 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
     qk_table_init(&s->table, QK_LEVEL_REF);
     qsf_shape_make(&s->shape, m, &s->table);
     s->budget = o->budget;
+    if (qsf_quality_reduces(&o->quality) && o->quality.head.groups > 0)
+        (void)qsf_sketch_shape(m, o->threads, &s->sketch);
 }
 
 /* set: as the user set it, or -1. */
@@ -86,7 +88,8 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     const QsfKvTypes types = qsf_pricing_kv(s, c);
     QsfLayout l;
     qsf_layout_make(&l, s->m, &s->shape, qsf_pricing_batch(s, c), c->ctx, types, s->o->threads, s->o->exact);
-    rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + s->shape.group_bytes + qsf_pages(4 * s->shape.param_floats);
+    rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + s->shape.group_bytes +
+                           qsf_pages(4 * s->shape.param_floats) + s->sketch.total;
     /* Experts stream through slots of their own. */
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +
                           qsf_staging_bytes(&s->shape, c->n_slots);

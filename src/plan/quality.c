@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/plan/sketch.h"
+
 #define EXPERT_ROUND 1e-4 /* 0.3f * 10 is 3 */
 #define PRIOR_CENTRE 0.65 /* of the depth: without measurements, blocks near it are skipped first */
 
@@ -11,7 +13,17 @@ bool qsf_quality_equal(const QsfQuality *a, const QsfQuality *b) {
     if (!qsf_quality_reduces(a) || !qsf_quality_reduces(b))
         return qsf_quality_reduces(a) == qsf_quality_reduces(b);
     return a->value == b->value && qsf_blocks_equal(&a->skip, &b->skip) && a->exit == b->exit &&
-           memcmp(&a->margin, &b->margin, sizeof a->margin) == 0;
+           memcmp(&a->margin, &b->margin, sizeof a->margin) == 0 && a->head.groups == b->head.groups;
+}
+
+void qsf_quality_sketch(QsfQuality *out, const QsfModel *m) {
+    QsfSketchShape s;
+    out->head = (QsfQualityHead){ 0 };
+    if (!qsf_quality_reduces(out) || !qsf_sketch_shape(m, 1, &s)) return;
+    out->head = (QsfQualityHead){ .groups = s.chosen,
+                                  .unit = s.unit,
+                                  .bytes = s.chosen_bytes,
+                                  .sketch_bytes = s.groups * QSF_ROW_QUANTUM * s.row_bytes };
 }
 
 void qsf_quality_exit(QsfQuality *q, const QsfModel *m, uint32_t exit, float margin, float full) {
@@ -30,19 +42,23 @@ uint32_t qsf_quality_experts(const QsfQuality *q, uint32_t n_used) {
 
 uint64_t qsf_quality_unit_bytes(const QsfQuality *q, const QsfUnit *u) {
     const uint64_t all = u->on_demand ? u->bytes * qsf_quality_experts(q, u->n_used) / u->n_expert : u->bytes;
+    if (qsf_quality_sketches(q, u->index)) return q->head.bytes;
     if (!qsf_quality_reduces(q) || !qsf_blocks_have(&q->skip, u->layer)) return all;
     return qsf_quality_exits(q) ? (uint64_t)((double)all * (double)q->full) : 0;
 }
 
 uint64_t qsf_quality_bytes(const QsfQuality *q, const QsfModel *m) {
     uint64_t sum = 0;
+    const uint64_t sketch = qsf_quality_reduces(q) ? q->head.sketch_bytes : 0;
     for (uint32_t i = 0; i < qsf_unit_count(m); i++) {
+        const bool head = i + 1 == qsf_unit_count(m);
         QsfUnit u;
         qsf_unit_at(m, i, &u);
-        sum += qsf_quality_unit_bytes(q, &u);
+        const uint64_t bytes = qsf_quality_unit_bytes(q, &u) + (head ? sketch : 0);
+        sum += bytes;
         /* A token that does not end at the exit needs the head a second time. */
         if (qsf_quality_exits(q) && u.layer == m->prog.n_blocks)
-            sum += (uint64_t)((double)u.bytes * (double)q->full);
+            sum += (uint64_t)((double)bytes * (double)q->full);
     }
     return sum;
 }
@@ -87,11 +103,19 @@ static uint32_t next_block(const QsfModel *m, const QsfBlockSet *optional, const
     return best;
 }
 
+/* Bytes that the sketch saves. */
+static double head_gain(const QsfQuality *q, const QsfModel *m) {
+    QsfUnit u;
+    if (q->head.groups == 0) return 0;
+    qsf_unit_at(m, q->head.unit, &u);
+    return (double)u.bytes - (double)(q->head.bytes + q->head.sketch_bytes);
+}
+
 /* The experts count as if their number were not rounded: otherwise a step in it would change which blocks are skipped. */
 void qsf_quality_choose(QsfQuality *out, const QsfModel *m, const QsfBlockSet *optional, const double *score,
                         float value) {
-    memset(out, 0, sizeof *out);
-    out->value = value;
+    const QsfQualityHead head = out->head;
+    *out = (QsfQuality){ .value = value, .head = head };
     if (!qsf_quality_reduces(out)) return;
     const double q = (double)value;
     Bytes all = { 0, 0 };
@@ -100,7 +124,8 @@ void qsf_quality_choose(QsfQuality *out, const QsfModel *m, const QsfBlockSet *o
         all.fixed += b.fixed;
         all.experts += b.experts;
     }
-    double over = all.fixed + q * all.experts - q * (all.fixed + all.experts);
+    double over = all.fixed + q * all.experts - q * (all.fixed + all.experts) - head_gain(out, m);
+    if (over <= 0) return;
     for (;;) {
         const uint32_t next = next_block(m, optional, &out->skip, score);
         if (next == m->prog.n_blocks) return;

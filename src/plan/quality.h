@@ -13,6 +13,13 @@
  * (QSF_KV_SLACK). */
 #define QSF_PENDING_POSITIONS 16u
 
+/* The head is found with its sketch (sketch.h). */
+typedef struct QsfQualityHead {
+    uint32_t groups; /* of 16 rows that are multiplied in full; 0: all, without a sketch */
+    uint32_t unit;
+    uint64_t bytes, sketch_bytes; /* of the head and of the sketch that a token multiplies */
+} QsfQualityHead;
+
 typedef struct QsfQuality {
     float value;      /* (0, 1); 0 and 1: everything is computed */
     QsfBlockSet skip; /* blocks that are not computed, read or pinned */
@@ -21,7 +28,11 @@ typedef struct QsfQuality {
     uint32_t exit;
     float margin;
     float full; /* passes over those blocks for each token of an answer, as calibrated */
+    QsfQualityHead head;
 } QsfQuality;
+
+/* Sets out->head for a model that has a sketch. */
+void qsf_quality_sketch(QsfQuality *out, const QsfModel *m);
 
 /* Only a margin that no token misses: early exit is then the same as skipping. */
 #define QSF_EVERY_MARGIN (-1.0f)
@@ -38,13 +49,17 @@ bool qsf_quality_equal(const QsfQuality *a, const QsfQuality *b);
 
 /* Returns how many experts a position uses of the n_used that its router chooses: n_used * quality, rounded up. */
 uint32_t qsf_quality_experts(const QsfQuality *q, uint32_t n_used);
-/* Returns the bytes of u that one token multiplies on average. */
+/* Does a pass find the rows of unit `unit` with a sketch? */
+static inline bool qsf_quality_sketches(const QsfQuality *q, uint32_t unit) {
+    return qsf_quality_reduces(q) && q->head.groups > 0 && q->head.unit == unit;
+}
+/* Returns the bytes of u, without its sketch, that one token multiplies on average. */
 uint64_t qsf_quality_unit_bytes(const QsfQuality *q, const QsfUnit *u);
-/* The same for all units. */
+/* The same for all units, and the sketch. */
 uint64_t qsf_quality_bytes(const QsfQuality *q, const QsfModel *m);
 
 /* Chooses what to skip so that a token multiplies about `value` of the bytes that it needs otherwise: the least important
- * optional blocks. score: (n_blocks) importance; NULL: not known, and blocks somewhat after the middle go first. With the
+ * optional blocks. out->head is as set before (qsf_quality_sketch), and counts. score: (n_blocks) importance; NULL: not known, and blocks somewhat after the middle go first. With the
  * same scores, a lower value skips the same blocks and more. */
 void qsf_quality_choose(QsfQuality *out, const QsfModel *m, const QsfBlockSet *optional, const double *score,
                         float value);

@@ -87,16 +87,17 @@ static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stre
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
-        if (u.on_demand || qsf_plan_skips(s, i)) {
+        const bool last = i + 1 == s->shape.n_units, held = last && qsf_plan_holds_head(s);
+        if (!held && (u.on_demand || qsf_plan_skips(s, i))) {
             pinned[i] = 0;
-            if (u.on_demand) r.streamed += qsf_quality_unit_bytes(&s->o->quality, &u);
+            if (u.on_demand || qsf_quality_sketches(&s->o->quality, i))
+                r.streamed += qsf_quality_unit_bytes(&s->o->quality, &u);
             continue;
         }
         if (u.compressed != NULL) {
             i += load_layer(s, i, u.compressed, share, &carry, &r, pinned) - 1;
             continue;
         }
-        const bool last = i + 1 == s->shape.n_units, held = last && qsf_plan_holds_head(s);
         if (!held) carry += share * (double)u.bytes;
         pinned[i] = held   ? u.items
                     : last ? pinned_of_last(&u, carry)
@@ -183,6 +184,22 @@ static QsfSpread pin_skipped(const QsfPricing *s, QsfSpread r, uint64_t room, ui
     return r;
 }
 
+/* Pins a head with a sketch, if nothing else streams and all of it fits. */
+static QsfSpread pin_sketched(const QsfPricing *s, QsfSpread r, uint64_t room, uint32_t *pinned) {
+    const uint32_t head = s->shape.n_units - 1;
+    QsfSpread more = r;
+    QsfUnit u;
+    qsf_unit_at(s->m, head, &u);
+    const uint64_t bytes = qsf_quality_unit_bytes(&s->o->quality, &u);
+    if (!qsf_quality_sketches(&s->o->quality, head) || pinned[head] > 0 || r.streamed > bytes) return r;
+    more.held += qsf_unit_pinned_bytes(&u, u.items);
+    more.weight += u.bytes;
+    more.streamed -= bytes;
+    if (!allowed(s, &more, room)) return r;
+    pinned[head] = u.items;
+    return more;
+}
+
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned) {
     const uint64_t all = fixed_bytes(s);
     uint64_t lo = 0, hi = (all + GRAIN - 1) / GRAIN; /* in grains; hi is enough */
@@ -196,5 +213,6 @@ QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t roo
     }
     QsfSpread r = diffuse(s, slot_bytes, hi * GRAIN < all ? hi * GRAIN : all, pinned);
     if (hi == 0 && s->shape.on_demand) r = spread_experts(s, r, room, pinned);
+    r = pin_sketched(s, r, room, pinned);
     return r.streamed == 0 ? pin_skipped(s, r, room, pinned) : r;
 }

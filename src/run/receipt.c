@@ -112,9 +112,12 @@ static void put_quality(QsfStrbuf *b, const QsfRuntime *rt) {
     qsf_quality_now(rt, &row);
     qsf_strbuf_addf(b, ", \"quality\": %.4g, \"layers_used\": %u, \"layers_skipped\": %u", (double)row.value,
                     row.layers, row.n_layers - row.layers);
+    QsfForwardStats s;
+    qsf_forward_stats(rt->fwd, &s);
+    if (row.sketched)
+        qsf_strbuf_addf(b, ", \"sketched_heads\": %llu, \"whole_heads\": %llu",
+                        (unsigned long long)s.head_sketched, (unsigned long long)s.head_whole);
     if (row.exit > 0) {
-        QsfForwardStats s;
-        qsf_forward_stats(rt->fwd, &s);
         qsf_strbuf_addf(b, ", \"exit_layer\": %u, \"exited_tokens\": %llu", row.exit,
                         (unsigned long long)s.exited_tokens);
     }

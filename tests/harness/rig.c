@@ -20,7 +20,10 @@ static int lend(QsfRig *r, uint32_t step, QsfErr *err) {
 }
 
 static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
+    QsfQuality q = { .value = o->quality };
+    qsf_quality_sketch(&q, &r->model);
     const QsfPlanOptions po = {
+        .quality = q,
         .budget = 4ull << 30,
         .ctx = o->ctx,
         .k = o->k_type != NULL ? (int)qsf_kv_type_parse(o->k_type) : -1,
@@ -44,6 +47,12 @@ static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     return o->kv_step > 0 ? lend(r, o->kv_step, err) : QSF_OK;
 }
 
+static void set_quality(QsfRig *r, float value) {
+    QsfQuality q = { .value = value };
+    qsf_quality_sketch(&q, &r->model);
+    qsf_forward_set_quality(r->fwd, &q);
+}
+
 int qsf_rig_open(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     memset(r, 0, sizeof *r);
     qsf_ledger_init(&r->ledger, 0);
@@ -60,6 +69,7 @@ int qsf_rig_open(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
                                    .ledger = &r->ledger,
                                    .cancel = &r->cancel };
     if (rc == QSF_OK) rc = qsf_forward_create(&r->fwd, &fo, err);
+    if (rc == QSF_OK && o->quality > 0) set_quality(r, o->quality);
     if (rc != QSF_OK) qsf_rig_close(r);
     return rc;
 }

@@ -306,8 +306,8 @@ static void add_head_note(QsfStrbuf *b, const QsfRuntime *r) {
                     (double)q.head.sketch_bytes / MIB);
     qsf_forward_stats(r->fwd, &s);
     if (s.head_sketched > 0)
-        qsf_strbuf_addf(b, "it was not sure for %llu of %llu tokens, which needed the whole head\n",
-                        (unsigned long long)s.head_whole, (unsigned long long)s.head_sketched);
+        qsf_strbuf_addf(b, "so far %.1f %% of the head was multiplied in full\n",
+                        100 * qsf_forward_head_part(&s, r->model.hp.n_vocab));
 }
 
 char *qsf_quality_text(const QsfRuntime *r) {

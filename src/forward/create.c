@@ -99,7 +99,8 @@ int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done,
                        QsfErr *err) {
     int rc = qsf_forward_usable(f, err);
     if (rc == QSF_OK) rc = qsf_weights_settle(f->weights, progress, arg, err);
-    return rc == QSF_OK ? qsf_embed_fill(f, UINT64_MAX, err) : rc;
+    if (rc == QSF_OK) rc = qsf_embed_fill(f, UINT64_MAX, err);
+    return rc == QSF_OK && f->sketch.mem != NULL ? qsf_sketch_fill(f, err) : rc;
 }
 
 bool qsf_forward_stale(const QsfForward *f) {

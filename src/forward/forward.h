@@ -31,8 +31,8 @@ typedef struct QsfForwardOptions {
 int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err);
 void qsf_forward_destroy(QsfForward *f); /* NULL allowed */
 
-/* Waits until all planned weights are pinned, for benchmarks. progress (bytes) may be NULL. Errors of
- * qsf_weights_settle. */
+/* Waits until all planned weights are pinned, and makes the sketch of the head if the plan has one, for benchmarks. progress
+ * (bytes) may be NULL. Errors of qsf_weights_settle. */
 int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                        QsfErr *err);
 
@@ -159,9 +159,8 @@ typedef struct QsfForwardStats {
     uint64_t prefill_tokens; /* tokens evaluated in calls with n > 1 */
     uint64_t decode_tokens;  /* tokens evaluated one at a time */
     uint64_t exited_tokens;  /* of these, the tokens that ended at an early exit */
-    uint64_t head_sketched,
-        head_whole; /* logits found with the sketch of the head; of these, those whose other rows had to be
-                                           multiplied, too */
+    uint64_t head_sketched;  /* logits found with the sketch of the head */
+    uint64_t head_rows;      /* rows of the head that were multiplied in full for them */
     uint64_t prefill_ns, decode_ns;
     uint32_t layer;                   /* layer being computed now, n_layers during the head */
     uint32_t chunk_done, chunk_total; /* tokens of the running eval: done, and in total */
@@ -177,6 +176,10 @@ typedef struct QsfForwardStats {
     uint32_t n_protected;              /* positions that the eviction policy keeps; 0 without one */
     bool converted;                    /* the cache holds positions that were stored with other types first */
 } QsfForwardStats;
+/* Returns which part of the head of n_vocab rows was multiplied in full with the sketch, on average; 0 without one. */
+static inline double qsf_forward_head_part(const QsfForwardStats *s, uint32_t n_vocab) {
+    return s->head_sketched > 0 ? (double)s->head_rows / ((double)s->head_sketched * n_vocab) : 0;
+}
 
 /* One layer; index n_layers is the head. Counters since creation or the last reset. */
 typedef struct QsfLayerStats {

@@ -88,7 +88,7 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .decode_tokens = qsf_counted(&n->decode_tokens),
         .exited_tokens = qsf_counted(&n->exited_tokens),
         .head_sketched = qsf_counted(&n->head_sketched),
-        .head_whole = qsf_counted(&n->head_whole),
+        .head_rows = qsf_counted(&n->head_rows),
         .prefill_ns = qsf_counted(&n->prefill_ns),
         .decode_ns = qsf_counted(&n->decode_ns),
         .layer = get32(&n->layer),
@@ -118,7 +118,7 @@ void qsf_forward_stats_reset(QsfForward *f) {
                                     &n->prep_ns,        &n->sync_ns,       &n->passes,
                                     &n->prefill_tokens, &n->decode_tokens, &n->prefill_ns,
                                     &n->decode_ns,      &n->embed_hits,    &n->embed_misses,
-                                    &n->exited_tokens,  &n->head_sketched, &n->head_whole };
+                                    &n->exited_tokens,  &n->head_sketched, &n->head_rows };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) zero(all[i]);
     for (unsigned g = 0; g < QSF_MATMUL_N; g++) zero(&n->matmul_ns[g]);
     for (uint32_t l = 0; l <= f->model->hp.n_layers; l++) {

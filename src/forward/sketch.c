@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Makes the sketch of a head: of each weight its sign, and of 128 of them the mean of their sizes, which is the best that one
- * bit can say of them (Rastegari et al. 2016, XNOR-Net). */
+/* Makes the sketch of a head. What its rows share, about their mean, is kept apart: it says nothing about which logit is the
+ * largest. Of what a row has beyond that, the sketch has the sign of each weight and the mean size of 128 of them, which is the
+ * best that one bit can say (Rastegari et al. 2016, XNOR-Net). */
 #include "src/forward/sketch.h"
 
 #include <math.h>
@@ -9,6 +10,8 @@
 #include "src/base/half.h"
 #include "src/format/rows.h"
 #include "src/forward/state.h"
+
+#define MEAN_GROUPS 256u
 
 static bool wanted(const QsfForward *f, const QsfPlan *p) {
     return p != NULL && p->sketch_bytes > 0 && !f->exact;
@@ -31,6 +34,10 @@ int qsf_sketch_open(QsfForward *f, const QsfPlan *p, QsfErr *err) {
     k->types = qsf_interleaved_types(f->table);
     k->grouped = (k->types >> QSF_SKETCH_TYPE & 1) != 0;
     return QSF_OK;
+}
+
+float *qsf_sketch_mean(const QsfForward *f) {
+    return (float *)(void *)(f->sketch.mem + f->sketch.shape.mean);
 }
 
 bool qsf_sketch_walks_head(const QsfForward *f) {
@@ -82,22 +89,33 @@ static const uint8_t *head_row(const Fill *j, uint32_t row, uint8_t *buf) {
     return buf;
 }
 
+/* The row as floats. */
+static float *row_floats(const Fill *j, uint32_t row, int worker) {
+    const QsfForward *f = j->f;
+    const QsfSketchShape *s = &f->sketch.shape;
+    const qk_weight_ops *ops = &f->table->weight[j->u->type[0]];
+    float *x = (float *)(void *)(f->sketch.mem + s->scratch + (size_t)worker * s->scratch_stride);
+    ops->dequant(head_row(j, row, (uint8_t *)(x + qsf_pad16(s->k))), x, s->k);
+    if (ops->scaled) f->table->scale(x, j->u->tensor[0]->scale, s->k);
+    return x;
+}
+
 static void fill_groups(void *arg, int worker, size_t begin, size_t end) {
     const Fill *j = arg;
     const QsfForward *f = j->f;
     const QsfSketchShape *s = &f->sketch.shape;
-    const qk_weight_ops *head = &f->table->weight[j->u->type[0]], *ops = &f->table->weight[QSF_SKETCH_TYPE];
-    float *x = (float *)(void *)(f->sketch.mem + s->scratch + (size_t)worker * s->scratch_stride);
-    uint8_t *row = (uint8_t *)(x + qsf_pad16(s->k)), *rows = row + ((s->head_group / 16 + 63) & ~63ull);
+    const qk_weight_ops *ops = &f->table->weight[QSF_SKETCH_TYPE];
+    const float *mean = qsf_sketch_mean(f);
     const size_t bytes = QSF_ROW_QUANTUM * s->row_bytes;
+    uint8_t *rows = f->sketch.mem + s->scratch + (size_t)worker * s->scratch_stride + s->scratch_rows;
     for (size_t g = begin; g < end; g++) {
         uint8_t *to = f->sketch.mem + (j->first + g) * bytes;
         memset(rows, 0, bytes);
         for (uint32_t r = 0; r < QSF_ROW_QUANTUM; r++) {
             const uint32_t at = (j->first + (uint32_t)g) * QSF_ROW_QUANTUM + r;
             if (at >= s->rows) break;
-            head->dequant(head_row(j, at, row), x, s->k);
-            if (head->scaled) f->table->scale(x, j->u->tensor[0]->scale, s->k);
+            float *x = row_floats(j, at, worker);
+            for (uint32_t i = 0; i < s->k; i++) x[i] -= mean[i];
             sketch_row(rows + r * s->row_bytes, x, s->k);
         }
         if (f->sketch.grouped)
@@ -109,19 +127,42 @@ static void fill_groups(void *arg, int worker, size_t begin, size_t end) {
 
 /* ---- reading ---- */
 
+/* The mean of the rows of about MEAN_GROUPS groups, which lie all over the head. */
+static int fill_mean(Fill *j, bool resident, QsfErr *err) {
+    QsfForward *f = j->f;
+    const QsfSketchShape *s = &f->sketch.shape;
+    const uint32_t step = s->groups > MEAN_GROUPS ? s->groups / MEAN_GROUPS : 1;
+    float *mean = qsf_sketch_mean(f);
+    uint32_t n = 0;
+    memset(mean, 0, s->k * sizeof *mean);
+    for (j->first = 0; j->first < s->groups; j->first += step) {
+        int rc = resident ? QSF_OK : qsf_sketch_read(f, j->first, 1, 0, err);
+        if (rc != QSF_OK) return rc;
+        for (uint32_t r = j->first * QSF_ROW_QUANTUM; r < (j->first + 1) * QSF_ROW_QUANTUM && r < s->rows;
+             r++) {
+            f->table->add(mean, row_floats(j, r, 0), s->k);
+            n++;
+        }
+    }
+    f->table->scale(mean, 1 / (float)n, s->k);
+    return QSF_OK;
+}
+
 int qsf_sketch_fill(QsfForward *f, QsfErr *err) {
     QsfSketch *k = &f->sketch;
     const QsfSketchShape *s = &k->shape;
-    const QsfUnit *u = qsf_weights_unit(f->weights, s->unit);
-    Fill j = { .f = f, .u = u };
+    Fill j = { .f = f, .u = qsf_weights_unit(f->weights, s->unit) };
     if (k->filled) return QSF_OK;
     /* Rows are pinned in order. */
     const bool resident = qsf_weights_has_row(f->weights, s->unit, 0, s->rows - 1);
+    j.data = resident ? NULL : k->mem + s->stage;
+    int rc = fill_mean(&j, resident, err);
+    if (rc != QSF_OK) return rc;
+    j.first = 0;
     for (uint32_t n; j.first < s->groups; j.first += n) {
         n = s->groups - j.first < s->stage_groups ? s->groups - j.first : (uint32_t)s->stage_groups;
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-        j.data = resident ? NULL : k->mem + s->stage;
-        int rc = resident ? QSF_OK : qsf_sketch_read(f, j.first, n, 0, err);
+        rc = resident ? QSF_OK : qsf_sketch_read(f, j.first, n, 0, err);
         if (rc != QSF_OK) return rc;
         qsf_pool_run(f->pool, fill_groups, &j, n, 1);
     }

@@ -25,6 +25,8 @@ static inline bool qsf_sketch_runs(const QsfSketch *k) { return k->on && k->mem 
 int qsf_sketch_fill(QsfForward *f, QsfErr *err);
 /* Reads groups [first, first + n) of the head to the stage, from group `slot` of it on. QSF_E_RUNTIME. */
 int qsf_sketch_read(QsfForward *f, uint32_t first, uint32_t n, uint32_t slot, QsfErr *err);
+/* k floats, which were taken from every row before it was sketched. */
+float *qsf_sketch_mean(const QsfForward *f);
 /* Does this pass, which needs logits, walk the head as other units? */
 bool qsf_sketch_walks_head(const QsfForward *f);
 /* sketch_head.c: the logits of one column. Those of the rows that the sketch puts first are as without it, the others are the

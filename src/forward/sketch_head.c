@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The logits of one column with a sketch of the head. All rows are multiplied as the sketch has them, the groups that then
- * have the largest logits in full. How far the sketch was off there says how far it may be off elsewhere: unless the largest
- * logit is above what any other row may have, all rows are multiplied. */
+ * have the largest logits in full. How far the sketch was off there says how far it may be off elsewhere: all groups that
+ * might hold a larger logit than the largest one so far are then multiplied in full, too. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -10,9 +10,13 @@
 #include "src/forward/state.h"
 
 #define GROUP QSF_ROW_QUANTUM
-/* A row that was not multiplied in full may be above its sketch by so many times the error's root mean square. Of some
- * thousand that are near the limit, one in ten thousand columns would have one that is further off. */
-#define ERRORS 5.0
+/* A row may be above what its sketch says by so many times the error's root mean square: more in one of 30,000 rows. Rows
+ * that are near the limit are far fewer. */
+#define ERRORS 4.0
+/* Rows that are so many nats below the best one hardly matter. Those above are multiplied in full as long as that takes no
+ * more than this part of the groups: a model that is not sure at all has too many. */
+#define LIKELY        12.0
+#define LIKELY_GROUPS 4u
 
 typedef struct HeadJob {
     const QsfForward *f;
@@ -20,14 +24,16 @@ typedef struct HeadJob {
     const qk_weight_ops *ops;
     qk_mm sketch, head; /* head.w: the rows in RAM from row0 on, or the stage */
     const float *bias;
-    const qk_pick *pick; /* groups, ascending; NULL: [first, ...) */
+    float shared;         /* what the mean row adds to every sketched logit */
+    float shift;          /* what the sketch lacks on average */
+    const uint32_t *list; /* groups, ascending; NULL: [first, ...) */
     uint32_t first;
     uint32_t row0, row1, interleaved; /* in RAM */
 } HeadJob;
 
 static float *best_of(const QsfForward *f) { return (float *)(void *)(f->sketch.mem + f->sketch.shape.best); }
-static qk_pick *picks_of(const QsfForward *f) {
-    return (qk_pick *)(void *)(f->sketch.mem + f->sketch.shape.picks);
+static uint32_t *list_of(const QsfForward *f) {
+    return (uint32_t *)(void *)(f->sketch.mem + f->sketch.shape.list);
 }
 static float *values_of(const QsfForward *f) {
     return (float *)(void *)(f->sketch.mem + f->sketch.shape.values);
@@ -55,6 +61,7 @@ static void run_sketch(void *arg, int worker, size_t begin, size_t end) {
         ops->matmul16(&j->sketch, from, end * GROUP);
     else
         ops->matmul(&j->sketch, from, to);
+    for (uint32_t row = from; row < to; row++) j->sketch.y[row] += j->shared;
     add_bias(j, from, to);
     for (size_t g = begin; g < end; g++) {
         float best = -FLT_MAX;
@@ -64,32 +71,37 @@ static void run_sketch(void *arg, int worker, size_t begin, size_t end) {
     }
 }
 
-/* Puts the best groups into the list, by their number, and what the sketch says of their rows beside them. Returns how many;
- * *limit is the largest sketched logit of the others. */
-static uint32_t choose(const HeadJob *j, float *limit) {
+/* Lists the best groups, by their number, and what the sketch says of their rows beside them. Returns how many. They are
+ * marked as done: INFINITY. */
+static uint32_t list_best(const HeadJob *j) {
     const QsfForward *f = j->f;
     const QsfSketchShape *s = &f->sketch.shape;
     float *best = best_of(f), *values = values_of(f);
-    qk_pick *pick = picks_of(f);
+    qk_pick *pick = (qk_pick *)(void *)(f->sketch.mem + s->picks);
     const size_t n = f->table->top_k(pick, best, s->groups, s->chosen);
     uint32_t done = 0;
     for (size_t i = 0; i < n; i++) best[pick[i].id] = INFINITY;
-    *limit = -FLT_MAX;
-    for (uint32_t g = 0; g < s->groups; g++) {
-        if (best[g] < INFINITY) {
-            if (best[g] > *limit) *limit = best[g];
-        } else if (done < n) {
-            memcpy(values + (size_t)done * GROUP, j->sketch.y + (size_t)g * GROUP, GROUP * sizeof *values);
-            pick[done++].id = (int32_t)g;
-        }
+    for (uint32_t g = 0; g < s->groups && done < n; g++) {
+        if (best[g] < INFINITY) continue;
+        memcpy(values + (size_t)done * GROUP, j->sketch.y + (size_t)g * GROUP, GROUP * sizeof *values);
+        list_of(f)[done++] = g;
     }
     return done;
+}
+
+/* Lists the groups that are not done and have a sketched logit above the limit. Returns how many. */
+static uint32_t list_above(const QsfForward *f, double limit) {
+    const float *best = best_of(f);
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < f->sketch.shape.groups; g++)
+        if (best[g] < INFINITY && (double)best[g] > limit) list_of(f)[n++] = g;
+    return n;
 }
 
 /* ---- the head ---- */
 
 static uint32_t group_at(const HeadJob *j, size_t i) {
-    return j->pick != NULL ? (uint32_t)j->pick[i].id : j->first + (uint32_t)i;
+    return j->list != NULL ? j->list[i] : j->first + (uint32_t)i;
 }
 
 static void run_resident(void *arg, int worker, size_t begin, size_t end) {
@@ -137,23 +149,21 @@ static void run_staged(void *arg, int worker, size_t begin, size_t end) {
 /* n groups of the list, or all. */
 static int read_groups(HeadJob *j, QsfForward *f, uint32_t n, QsfErr *err) {
     const QsfSketchShape *s = &f->sketch.shape;
-    const qk_pick *pick = j->pick;
+    const uint32_t *list = j->list;
     int rc = qsf_embed_check_file(f, err);
-    for (uint32_t i = 0; pick != NULL && i < n; i++)
-        qsf_source_will_need(f->model->src, j->u->tensor[0], (uint64_t)pick[i].id * s->head_group,
-                             s->head_group);
+    for (uint32_t i = 0; list != NULL && i < n; i++)
+        qsf_source_will_need(f->model->src, j->u->tensor[0], list[i] * s->head_group, s->head_group);
     for (uint32_t at = 0, some; rc == QSF_OK && at < n; at += some) {
         some = n - at < s->stage_groups ? n - at : (uint32_t)s->stage_groups;
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-        if (pick == NULL) rc = qsf_sketch_read(f, at, some, 0, err);
-        for (uint32_t i = 0; pick != NULL && rc == QSF_OK && i < some; i++)
-            rc = qsf_sketch_read(f, (uint32_t)pick[at + i].id, 1, i, err);
+        if (list == NULL) rc = qsf_sketch_read(f, at, some, 0, err);
+        for (uint32_t i = 0; list != NULL && rc == QSF_OK && i < some; i++)
+            rc = qsf_sketch_read(f, list[at + i], 1, i, err);
         if (rc != QSF_OK) return rc;
-        j->pick = pick != NULL ? pick + at : NULL;
+        j->list = list != NULL ? list + at : NULL;
         j->first = at;
         qsf_pool_run(f->pool, run_staged, j, some, 1);
     }
-    j->pick = pick;
     return rc;
 }
 
@@ -176,25 +186,61 @@ static int walk_groups(HeadJob *j, QsfForward *f, uint32_t n, QsfErr *err) {
     return QSF_OK;
 }
 
+/* The n groups of the list. Most of the head is read in one go. */
 static int multiply(HeadJob *j, QsfForward *f, uint32_t n, QsfErr *err) {
-    return qsf_sketch_walks_head(f) ? walk_groups(j, f, n, err) : read_groups(j, f, n, err);
+    const uint32_t groups = f->sketch.shape.groups;
+    const bool walks = qsf_sketch_walks_head(f), whole = !walks && n > groups / 2;
+    if (n == 0) return QSF_OK;
+    j->list = whole ? NULL : list_of(f);
+    qsf_count(&f->n.head_rows, (uint64_t)n * GROUP);
+    return walks ? walk_groups(j, f, n, err) : read_groups(j, f, whole ? groups : n, err);
 }
 
-/* Is the largest logit above what the rows may have that were not multiplied in full? */
-static bool is_sure(const HeadJob *j, uint32_t n, float limit) {
+/* How far the sketch was off in the n groups of the list, which were multiplied in full: on average, and around that. */
+typedef struct Errors {
+    double best; /* the largest logit */
+    double mean, rms;
+} Errors;
+
+static Errors measure(const HeadJob *j, uint32_t n) {
     const float *values = values_of(j->f);
-    double squares = 0, best = -DBL_MAX;
-    uint64_t rows = 0;
+    const uint32_t *list = list_of(j->f);
+    double sum = 0, squares = 0, rows = 0;
+    Errors e = { .best = -DBL_MAX };
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t row = group_at(j, i) * GROUP, to = end_of(j->f, group_at(j, i));
+        const uint32_t row = list[i] * GROUP, to = end_of(j->f, list[i]);
         for (uint32_t at = row; at < to; at++) {
             const double exact = (double)j->head.y[at], d = exact - (double)values[i * GROUP + at - row];
+            sum += d;
             squares += d * d;
-            if (exact > best) best = exact;
+            if (exact > e.best) e.best = exact;
         }
         rows += to - row;
     }
-    return rows > 0 && best > (double)limit + ERRORS * sqrt(squares / (double)rows);
+    e.mean = sum / fmax(rows, 1);
+    e.rms = sqrt(fmax(squares / fmax(rows, 1) - e.mean * e.mean, 0));
+    return e;
+}
+
+/* Lists the groups that are needed, too: all that might hold a larger logit, and as many of the likely ones as may be. Returns
+ * how many. */
+static uint32_t list_needed(const QsfForward *f, const Errors *e) {
+    const double margin = ERRORS * e->rms, best = e->best - e->mean;
+    for (double nats = LIKELY; nats > margin; nats--) {
+        const uint32_t likely = list_above(f, best - nats);
+        if (likely <= f->sketch.shape.groups / LIKELY_GROUPS) return likely;
+    }
+    return list_above(f, best - margin);
+}
+
+/* The groups that are not done. */
+static void shift_rows(void *arg, int worker, size_t begin, size_t end) {
+    const HeadJob *j = arg;
+    (void)worker;
+    for (size_t g = begin; g < end; g++)
+        for (uint32_t row = (uint32_t)g * GROUP;
+             best_of(j->f)[g] < INFINITY && row < end_of(j->f, (uint32_t)g); row++)
+            j->sketch.y[row] += j->shift;
 }
 
 static void set_products(HeadJob *j, QsfForward *f, const QsfStep *s) {
@@ -222,27 +268,36 @@ static void set_products(HeadJob *j, QsfForward *f, const QsfStep *s) {
     j->head.way = j->ops->way;
 }
 
+/* Sums side by side, for the compiler's vectors; the order is the same everywhere. */
+static float dot(const float *a, const float *b, uint32_t n) {
+    enum { LANES = 16 };
+    double lane[LANES] = { 0 }, sum = 0;
+    for (uint32_t i = 0; i + LANES <= n; i += LANES)
+        for (uint32_t l = 0; l < LANES; l++) lane[l] += (double)a[i + l] * (double)b[i + l];
+    for (uint32_t l = 0; l < LANES; l++) sum += lane[l];
+    return (float)sum;
+}
+
 int qsf_sketch_head(QsfForward *f, const QsfStep *s, QsfErr *err) {
-    HeadJob j = { .f = f, .u = qsf_weights_unit(f->weights, s->u.linear.unit), .pick = picks_of(f) };
-    float limit;
+    HeadJob j = { .f = f, .u = qsf_weights_unit(f->weights, s->u.linear.unit) };
     int rc = qsf_sketch_fill(f, err);
     if (rc != QSF_OK) return rc;
     j.ops = &f->table->weight[j.u->type[0]];
     j.bias = qsf_param(f, s->u.linear.bias[0]);
     qsf_linear_note_types(f, j.u);
     set_products(&j, f, s);
+    j.shared = dot(qsf_sketch_mean(f), qsf_col(f, s->in, f->col0), f->sketch.shape.k);
     const QsfSpan span = qsf_span_begin(f);
     qsf_pool_run(f->pool, run_sketch, &j, f->sketch.shape.groups, 1);
-    const uint32_t n = choose(&j, &limit);
+    const uint32_t n = list_best(&j);
     rc = multiply(&j, f, n, err);
     if (rc != QSF_OK) return rc;
+    const Errors e = measure(&j, n);
+    j.shift = (float)e.mean;
+    qsf_pool_run(f->pool, shift_rows, &j, f->sketch.shape.groups, 1);
+    rc = multiply(&j, f, list_needed(f, &e), err);
+    if (rc != QSF_OK) return rc;
     qsf_count(&f->n.head_sketched, 1);
-    if (!is_sure(&j, n, limit)) {
-        qsf_count(&f->n.head_whole, 1);
-        j.pick = NULL;
-        j.first = 0;
-        rc = multiply(&j, f, f->sketch.shape.groups, err);
-    }
     qsf_span_end(f, &span, &f->n.matmul_ns[QSF_MATMUL_HEAD]);
-    return rc;
+    return QSF_OK;
 }

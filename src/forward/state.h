@@ -30,7 +30,7 @@ typedef struct QsfCounters {
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
     atomic_uint_fast64_t evictions, evicted, reliefs;     /* positions; as in QsfForwardStats */
     atomic_uint_fast32_t missing, n_protected, converted; /* as in QsfForwardStats */
-    atomic_uint_fast64_t head_sketched, head_whole;       /* as in QsfForwardStats */
+    atomic_uint_fast64_t head_sketched, head_rows;        /* as in QsfForwardStats */
     atomic_uint_fast64_t streamed, lent;                  /* as in QsfForwardStats */
     atomic_uint_fast64_t types_used;                      /* bit t = weight type t was multiplied */
 } QsfCounters;

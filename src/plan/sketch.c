@@ -7,7 +7,7 @@
 
 #define ROWS_LEAST 32768u /* smaller heads are a small part of a token */
 #define PART_LEAST 10u    /* so is a head below this fraction of the bytes of a token */
-#define CHOSEN     64u    /* one group in so many is multiplied in full */
+#define CHOSEN     64u    /* one group in so many is always multiplied in full */
 #define STAGE      (1u << 20)
 
 static uint64_t active_bytes(const QsfModel *m) {
@@ -58,13 +58,15 @@ bool qsf_sketch_shape(const QsfModel *m, int threads, QsfSketchShape *s) {
     s->chosen_bytes = s->chosen * s->head_group;
     s->stage_groups = s->head_group < STAGE ? STAGE / s->head_group : 1;
     (void)place(s, s->groups * QSF_ROW_QUANTUM * row);
+    s->mean = place(s, u.k * sizeof(float));
     s->best = place(s, s->groups * sizeof(float));
-    s->picks = place(s, s->chosen * sizeof(uint64_t));
+    s->picks = place(s, s->chosen * sizeof(qk_pick));
+    s->list = place(s, s->groups * sizeof(uint32_t));
     s->values = place(s, s->chosen * QSF_ROW_QUANTUM * sizeof(float));
     s->stage = place(s, s->stage_groups * s->head_group);
     /* Of each thread: a row as floats and as it lies in the file, and a group of the sketch. */
-    s->scratch_stride = ((4ull * u.k + 63) & ~63ull) + ((u.row_bytes[0] + 63) & ~63ull) +
-                        ((QSF_ROW_QUANTUM * row + 63) & ~63ull);
+    s->scratch_rows = ((4ull * u.k + 63) & ~63ull) + ((u.row_bytes[0] + 63) & ~63ull);
+    s->scratch_stride = s->scratch_rows + ((QSF_ROW_QUANTUM * row + 63) & ~63ull);
     s->scratch = place(s, (uint64_t)threads * s->scratch_stride);
     s->total = qsf_pages(s->total);
     return true;

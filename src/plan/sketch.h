@@ -14,13 +14,14 @@ typedef struct QsfSketchShape {
     uint32_t unit;         /* the head */
     uint32_t rows, k;      /* of the head */
     uint32_t groups;       /* the last one may be cut */
-    uint32_t chosen;       /* groups that are multiplied in full */
+    uint32_t chosen;       /* groups that are always multiplied in full */
     uint64_t row_bytes;    /* of the sketch */
     uint64_t head_group;   /* a group of the head */
     uint64_t chosen_bytes; /* those groups */
     uint64_t stage_groups; /* groups of the head that are read at a time, where it is not in RAM */
     /* Offsets in one mapping. */
-    uint64_t best, picks, values, stage, scratch, scratch_stride, total;
+    uint64_t mean, best, picks, list, values, stage, scratch, total;
+    uint64_t scratch_rows, scratch_stride; /* in the scratch of a thread; of a thread */
 } QsfSketchShape;
 
 /* Fills s for this number of threads. Returns false, and s is zero, for a model whose head is computed in full: it is small,

@@ -115,8 +115,8 @@ static void put_quality(QsfStrbuf *b, const QsfRuntime *rt) {
     QsfForwardStats s;
     qsf_forward_stats(rt->fwd, &s);
     if (row.sketched)
-        qsf_strbuf_addf(b, ", \"sketched_heads\": %llu, \"whole_heads\": %llu",
-                        (unsigned long long)s.head_sketched, (unsigned long long)s.head_whole);
+        qsf_strbuf_addf(b, ", \"sketched_heads\": %llu, \"head_part\": %.4f",
+                        (unsigned long long)s.head_sketched, qsf_forward_head_part(&s, rt->model.hp.n_vocab));
     if (row.exit > 0) {
         qsf_strbuf_addf(b, ", \"exit_layer\": %u, \"exited_tokens\": %llu", row.exit,
                         (unsigned long long)s.exited_tokens);

@@ -57,6 +57,7 @@ typedef struct QsfTinySpec {
     uint32_t ctx;      /* [256] */
     uint64_t seed;     /* [1] */
     bool tied;         /* no output.weight */
+    float head_mean;   /* of the weights of output.weight */
     bool biases;       /* attention and output projections have one */
     bool twins; /* rows 1, 3, ... of the layers' matrices equal the previous row: layers compress to half */
     bool rope_freqs;           /* add rope_freqs.weight */

@@ -220,8 +220,8 @@ int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec) {
     for (uint32_t l = 0; l < s.layers; l++) add_layer(&b, &s, l, &state);
     add_random(&b, "output_norm.weight", TYPE_F32, s.hidden, 0, 1.0f, 0.1f, &state);
     if (!s.tied)
-        add_random(&b, "output.weight", s.wtype, s.hidden, s.vocab, 0.0f, 4.0f / sqrtf((float)s.hidden),
-                   &state);
+        add_random(&b, "output.weight", s.wtype, s.hidden, s.vocab, s.head_mean,
+                   4.0f / sqrtf((float)s.hidden), &state);
     int rc = qsf_gb_write(&b, path);
     qsf_gb_free(&b);
     return rc;

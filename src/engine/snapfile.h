@@ -23,6 +23,7 @@ typedef struct QsfSnapKey {
 typedef struct QsfSnapSegment {
     uint32_t from, to, upto;
     uint32_t n_states;
+    bool lists;         /* of caches with lists (src/forward/snapshot.h): all of a conversation, from = 0 */
     uint64_t at, bytes; /* in the file, whole */
 } QsfSnapSegment;
 
@@ -51,12 +52,6 @@ QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey
                               QsfErr *err);
 void qsf_snapfile_close(QsfSnapFile *s);
 
-/* The parts of a segment that come before its rows. */
-typedef struct QsfSnapTable {
-    uint32_t first[QSF_MAX_LAYERS];      /* (n_caches) */
-    uint32_t state_pos[QSF_SNAP_STATES]; /* (n_states) */
-} QsfSnapTable;
-
 /* ---- streams ---- */
 
 /* Reads or writes a file in order, through a buffer that the caller lends. */
@@ -82,24 +77,36 @@ bool qsf_snap_write_u32(QsfSnapStream *s, const uint32_t *v, size_t n);
 bool qsf_snap_read_crc(QsfSnapStream *s);
 bool qsf_snap_write_crc(QsfSnapStream *s);
 
+/* ---- segments ---- */
+
+/* Is there a whole segment at g->at? Fills in the rest of g. */
+bool qsf_snap_find_segment(const QsfSnapFile *s, QsfSnapSegment *g);
+
+/* The parts of a segment that come before its rows. */
+typedef struct QsfSnapTable {
+    uint32_t words[QSF_LISTS_WORDS];     /* of lists */
+    uint32_t first[QSF_MAX_LAYERS];      /* (n_caches) first rows; of lists as qsf_forward_lists_first */
+    uint32_t state_pos[QSF_SNAP_STATES]; /* (n_states) */
+} QsfSnapTable;
+
 /* Returns the offset of the first row of a segment. */
 uint64_t qsf_snap_rows_at(const QsfSnapKey *key, const QsfSnapSegment *g);
 /* Reads the table of a segment, at whose start the stream is, and compares its ids with ids[from, ...): *same of the
- * positions [from, upto) and below n agree. Afterwards the stream is at the first row. */
+ * positions [from, upto) and below n agree. out (to - from), which may be NULL, gets its ids. Afterwards the stream is at the
+ * first row. */
 bool qsf_snap_read_table(QsfSnapStream *s, const QsfSnapFile *f, const QsfSnapSegment *g, QsfSnapTable *t,
-                         const int32_t *ids, uint32_t n, uint32_t *same);
+                         const int32_t *ids, uint32_t n, uint32_t *same, int32_t *out);
 
 /* ---- writing ---- */
 
 #define QSF_SNAP_HEADER 320u
 void qsf_snap_put_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key);
-/* Returns the bytes of a segment. */
-uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, uint32_t from, uint32_t to,
-                                const QsfSnapTable *t, uint32_t n_states);
-/* Writes a segment of f's state, and what makes it count; ids are those of [0, to). stop may be NULL: asks before each row
- * whether to give up. */
-bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *key, uint32_t from,
-                            uint32_t to, const QsfSnapTable *t, uint32_t n_states, const int32_t *ids,
-                            bool (*stop)(void *), void *arg);
+/* Returns the bytes of a segment; g->at and g->bytes are not read. */
+uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, const QsfSnapSegment *g,
+                                const QsfSnapTable *t);
+/* Writes a segment of f's state, and what makes it count; ids are those of [0, to). stop may be NULL: asks before each row, or
+ * cache, whether to give up. */
+bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *key, const QsfSnapSegment *g,
+                            const QsfSnapTable *t, const int32_t *ids, bool (*stop)(void *), void *arg);
 
 #endif

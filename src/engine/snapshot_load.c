@@ -26,6 +26,7 @@ typedef struct Load {
     QsfSnapTable table;
     uint32_t have[QSF_MAX_LAYERS]; /* first position of each cache */
     uint32_t segments, n;          /* to load, and positions */
+    bool other;                    /* an error is about settings, not damage */
     const atomic_int *cancel;      /* may be NULL */
 } Load;
 
@@ -67,7 +68,7 @@ static int choose(Load *l, const int32_t *ids, uint32_t n, QsfErr *err) {
         const QsfSnapSegment *g = &l->file.seg[k];
         uint32_t same;
         stream_at(l, g->at, qsf_snap_rows_at(&l->file.key, g));
-        if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, n, &same)) return damaged(l, err);
+        if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, n, &same, NULL)) return damaged(l, err);
         if (same == 0) break;
         add_gaps(l, g);
         const uint32_t pos = continues_at(l, g, g->from + same);
@@ -111,7 +112,7 @@ static bool read_states(Load *l, const QsfSnapSegment *g, uint32_t end) {
 
 /* Is the length of the segment the one that its contents need? */
 static bool length_ok(const Load *l, const QsfSnapSegment *g) {
-    return g->bytes == qsf_snap_segment_bytes(l->f, &l->file.key, g->from, g->to, &l->table, g->n_states);
+    return g->bytes == qsf_snap_segment_bytes(l->f, &l->file.key, g, &l->table);
 }
 
 static bool read_all(Load *l, const int32_t *ids) {
@@ -120,7 +121,7 @@ static bool read_all(Load *l, const int32_t *ids) {
         const uint32_t end = l->n < g->upto ? l->n : g->upto;
         uint32_t same;
         stream_at(l, g->at, g->at + g->bytes);
-        if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, l->n, &same) || !length_ok(l, g) ||
+        if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, l->n, &same, NULL) || !length_ok(l, g) ||
             g->from + same < end || !read_rows(l, g, end))
             return false;
         if (k + QSF_SNAP_STATES >= l->segments && !read_states(l, g, end)) return false;
@@ -144,9 +145,72 @@ static int restore(Load *l, QsfTimeline *t, const int32_t *ids, QsfErr *err) {
     return QSF_OK;
 }
 
+/* ---- lists ---- */
+
+static bool is_listed(const Load *l) { return l->file.n > 0 && l->file.seg[0].lists; }
+
+static bool read_lists(Load *l, QsfTimeline *t) {
+    const QsfSnapSegment *g = &l->file.seg[0];
+    uint32_t same;
+    stream_at(l, g->at, g->at + g->bytes);
+    if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, NULL, 0, &same, t->ids) || !length_ok(l, g) ||
+        !qsf_forward_lists_begin(l->f, l->table.words, l->table.first, g->to))
+        return false;
+    for (uint32_t i = 0; i < l->file.key.n_caches; i++) {
+        if (cancelled(l)) return false;
+        qsf_snap_begin(&l->s);
+        if (!qsf_forward_lists_cache(l->f, i, l->table.first, g->to, pull, &l->s) ||
+            !qsf_snap_read_crc(&l->s))
+            return false;
+    }
+    const bool stateless = l->file.key.state_bytes == 0;
+    if (!stateless && (g->n_states == 0 || l->table.state_pos[g->n_states - 1] != g->to)) return false;
+    return read_states(l, g, g->to);
+}
+
+/* All of the conversation: the timeline cuts what follows the common prefix. */
+static int restore_lists(Load *l, QsfTimeline *t, QsfErr *err) {
+    const uint32_t n = l->file.seg[0].to, ctx = qsf_forward_ctx(l->f);
+    QsfErr none = { 0 };
+    t->n_ids = 0;
+    int rc = qsf_timeline_grow(t, n, err);
+    if (rc == QSF_OK) rc = qsf_forward_restore(l->f, n < ctx ? n : ctx, err);
+    if (rc != QSF_OK) return rc;
+    (void)posix_fadvise(l->file.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    if (!read_lists(l, t)) {
+        (void)qsf_forward_restore(l->f, 0, &none);
+        return damaged(l, err);
+    }
+    qsf_forward_lists_done(l->f, l->table.first, n);
+    t->n_ids = n;
+    return QSF_OK;
+}
+
+static int other_settings(Load *l, QsfErr *err) {
+    l->other = true;
+    return qsf_err_set(err, QSF_E_MODEL, "%s: the snapshot was made with other settings (eviction, context)",
+                       l->file.path);
+}
+
+static int load_lists(Load *l, QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *loaded, QsfErr *err) {
+    const QsfSnapSegment *g = &l->file.seg[0];
+    const uint32_t most = n - 1 < g->to ? (uint32_t)(n - 1) : g->to;
+    uint32_t same;
+    stream_at(l, g->at, qsf_snap_rows_at(&l->file.key, g));
+    if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, most, &same, NULL)) return damaged(l, err);
+    if (!qsf_forward_lists_same(l->f, l->table.words)) return other_settings(l, err);
+    if (same <= qsf_timeline_reusable(t, ids, n) || !qsf_forward_lists_reach(l->table.words, same))
+        return QSF_OK;
+    int rc = restore_lists(l, t, err);
+    if (rc == QSF_OK) *loaded = qsf_timeline_reusable(t, ids, n);
+    return rc;
+}
+
 static int load(Load *l, QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *loaded, QsfErr *err) {
+    if (is_listed(l)) return load_lists(l, t, ids, n, loaded, err);
     const uint32_t ctx = qsf_forward_ctx(l->f), room = t->cap < ctx ? t->cap : ctx;
     const uint32_t most = n - 1 < room ? (uint32_t)(n - 1) : room;
+    if (l->file.n > 0 && qsf_forward_weighs(l->f)) return other_settings(l, err); /* rows have no weights */
     int rc = choose(l, ids, most, err);
     if (rc != QSF_OK || l->n <= qsf_timeline_reusable(t, ids, n)) return rc;
     rc = restore(l, t, ids, err);
@@ -158,7 +222,6 @@ int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
                       uint32_t *loaded, QsfSnapKind *kind, QsfErr *err) {
     *loaded = 0;
     if (kind != NULL) *kind = QSF_SNAP_MISSING;
-    if (qsf_forward_snapshots(t->rt->fwd, err) != QSF_OK) return QSF_E_RUNTIME;
     Load *l = calloc(1, sizeof *l);
     if (l == NULL) return qsf_err_memory(err, "a snapshot");
     l->f = t->rt->fwd;
@@ -169,7 +232,8 @@ int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
         rc = load(l, t, ids, n, loaded, err);
         qsf_snapfile_close(&l->file);
     }
-    if (kind != NULL) *kind = rc == QSF_E_MODEL && is == QSF_SNAP_OURS ? QSF_SNAP_DAMAGED : is;
+    const bool refused = rc == QSF_E_MODEL && is == QSF_SNAP_OURS;
+    if (kind != NULL) *kind = refused ? (l->other ? QSF_SNAP_OTHER : QSF_SNAP_DAMAGED) : is;
     free(l);
     return rc;
 }

@@ -21,7 +21,9 @@ typedef struct Save {
     QsfSnapKey key;
     QsfSnapStream s;
     QsfSnapTable table;
-    uint32_t n_states, from, to;
+    QsfSnapSegment seg; /* what is written */
+    uint32_t to;
+    bool lists;
     bool complete; /* the file has it all */
 } Save;
 
@@ -35,18 +37,30 @@ static void stream_at(Save *s, int fd, uint64_t at, uint64_t limit) {
 static void choose_states(Save *s) {
     uint32_t pos[QSF_SNAP_STATES], n = 0;
     for (uint32_t p = s->to; n < QSF_SNAP_STATES; n++, p = pos[n - 1] - 1) {
-        pos[n] = qsf_forward_state_before(s->f, s->from, p);
+        pos[n] = qsf_forward_state_before(s->f, s->seg.from, p);
         if (pos[n] == 0) break;
     }
     for (uint32_t i = 0; i < n; i++) s->table.state_pos[i] = pos[n - 1 - i];
-    s->n_states = n;
+    s->seg.n_states = n;
 }
 
 static uint64_t prepare(Save *s, uint32_t from) {
-    s->from = from / QK_KV_TILE * QK_KV_TILE;
-    qsf_forward_first_rows(s->f, s->from / QK_KV_TILE, s->table.first);
+    s->seg = (QsfSnapSegment){ .from = from / QK_KV_TILE * QK_KV_TILE, .to = s->to, .lists = s->lists };
+    if (s->lists) {
+        qsf_forward_lists(s->f, s->table.words);
+        qsf_forward_lists_first(s->f, s->table.first);
+    } else {
+        qsf_forward_first_rows(s->f, s->seg.from / QK_KV_TILE, s->table.first);
+    }
     choose_states(s);
-    return qsf_snap_segment_bytes(s->f, &s->key, s->from, s->to, &s->table, s->n_states);
+    return qsf_snap_segment_bytes(s->f, &s->key, &s->seg, &s->table);
+}
+
+/* Does the last segment, whose table was read, hold the lists as they are? */
+static bool has_lists(const Save *s) {
+    uint32_t words[QSF_LISTS_WORDS];
+    qsf_forward_lists(s->f, words);
+    return s->file.seg[0].lists && memcmp(words, s->table.words, sizeof words) == 0;
 }
 
 /* Returns how many positions of the timeline the file has; s->complete: nothing would be added. A file with a damaged
@@ -57,13 +71,13 @@ static uint32_t find_common(Save *s) {
         const QsfSnapSegment *g = &s->file.seg[k];
         uint32_t same;
         stream_at(s, s->file.fd, g->at, qsf_snap_rows_at(&s->key, g));
-        if (!qsf_snap_read_table(&s->s, &s->file, g, &s->table, s->t->ids, s->to, &same)) return 0;
+        if (!qsf_snap_read_table(&s->s, &s->file, g, &s->table, s->t->ids, s->to, &same, NULL)) return 0;
         n = g->from + same;
         for (uint32_t i = 0; i < g->n_states && s->table.state_pos[i] <= n; i++)
             newest = s->table.state_pos[i];
         if (n < g->upto) break;
     }
-    s->complete = n == s->to &&
+    s->complete = n == s->to && (!s->lists || has_lists(s)) &&
                   (s->key.state_bytes == 0 || newest >= qsf_forward_state_before(s->f, 0, s->to));
     return n;
 }
@@ -84,8 +98,7 @@ static int write_error(const Save *s, int why, QsfErr *err) {
 }
 
 static bool write_segment(Save *s) {
-    return qsf_snap_write_segment(&s->s, s->f, &s->key, s->from, s->to, &s->table, s->n_states, s->t->ids,
-                                  s->o->stop, s->o->arg);
+    return qsf_snap_write_segment(&s->s, s->f, &s->key, &s->seg, &s->table, s->t->ids, s->o->stop, s->o->arg);
 }
 
 /* What follows the last complete segment is overwritten. */
@@ -129,10 +142,11 @@ static int save(Save *s, QsfErr *err) {
         (void)futimens(s->file.fd, NULL); /* in use: others are dropped first */
         return QSF_OK;
     }
+    if (s->lists || (s->file.n > 0 && s->file.seg[0].lists)) return rewrite(s, err);
     const uint32_t end = s->file.n > 0 ? s->file.seg[s->file.n - 1].upto : 0;
     const uint64_t bytes = prepare(s, common);
     /* What the new segment replaces is dead as well. */
-    if (end > 0) s->file.dead += s->file.end / end * (end - s->from);
+    if (end > 0) s->file.dead += s->file.end / end * (end - s->seg.from);
     return common < QK_KV_TILE || is_wasteful(s, bytes) ? rewrite(s, err) : append(s, bytes, err);
 }
 
@@ -140,6 +154,7 @@ static int save(Save *s, QsfErr *err) {
 static uint32_t end_of(const QsfTimeline *t, uint32_t to) {
     const QsfForward *f = t->rt->fwd;
     const uint32_t exact = qsf_forward_exact(f) < t->n_ids ? qsf_forward_exact(f) : t->n_ids;
+    if (qsf_forward_is_listed(f)) return exact == t->n_ids && qsf_forward_lists_ready(f) ? exact : 0;
     if (to > 0 && to < exact && qsf_forward_can_save(f, to)) return to;
     return exact == t->n_ids || qsf_forward_can_save(f, exact) ? exact : 0;
 }
@@ -158,6 +173,7 @@ int qsf_snapshot_save(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
     s->path = path;
     s->key = *key;
     s->to = to;
+    s->lists = qsf_forward_is_listed(s->f);
     const QsfSnapKind kind = qsf_snapfile_open(&s->file, path, key, true, &other);
     int rc = kind == QSF_SNAP_ALIEN               ? qsf_err_pass(err, &other)
              : kind == QSF_SNAP_OURS && !o->fresh ? save(s, err)

@@ -59,7 +59,7 @@ static int resize(QsfTimeline *t, size_t n, QsfErr *err) {
     return rc;
 }
 
-static int grow(QsfTimeline *t, size_t n, QsfErr *err) {
+int qsf_timeline_grow(QsfTimeline *t, size_t n, QsfErr *err) {
     return n <= t->cap ? QSF_OK : resize(t, n + MORE_IDS, err);
 }
 
@@ -108,7 +108,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
             err, QSF_E_CONTEXT,
             "the prompt has %zu tokens, more than the context of %u: shorten it or set a larger %s", n,
             (unsigned)ctx, qsf_option_name(QSF_OPTION_CTX, t->rt->settings.commands));
-    int rc = grow(t, n, err);
+    int rc = qsf_timeline_grow(t, n, err);
     if (rc != QSF_OK) return rc;
     const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));
     t->n_ids = keep;
@@ -288,7 +288,7 @@ static int between(Run *r, QsfErr *err) {
     qsf_ledger_thaw(l);
     if (watched) relieve(r);
     if (r->g->between != NULL) r->g->between(r->g->arg);
-    int rc = grow(t, (size_t)t->n_ids + 1, err);
+    int rc = qsf_timeline_grow(t, (size_t)t->n_ids + 1, err);
     qsf_ledger_freeze(l);
     return rc == QSF_OK ? follow_params(r, err) : rc;
 }

@@ -26,6 +26,8 @@ void qsf_timeline_free(QsfTimeline *t);
 /* After a replan: makes room for the context of the plan in force. On failure (QSF_E_BUDGET, QSF_E_RUNTIME) nothing has
  * changed, and no plan with a longer context than before may stay in force. Between two tokens. */
 int qsf_timeline_fit(QsfTimeline *t, QsfErr *err);
+/* Makes room for n tokens, in steps. QSF_E_BUDGET, QSF_E_RUNTIME. Not while the ledger is frozen. */
+int qsf_timeline_grow(QsfTimeline *t, size_t n, QsfErr *err);
 /* Removes tokens from the cache so that at most n are left. Not while an answer is generated. */
 void qsf_timeline_cut(QsfTimeline *t, uint32_t n);
 

@@ -83,8 +83,7 @@ void qsf_worker_snapshot_save(QSFWorker *w) {
     if (saving.stopped) return;
     s->due = false;
     if (rc == QSF_OK) s->fresh = false;
-    if (rc == QSF_OK || qsf_forward_savable(w->rt.fwd, NULL) != QSF_OK)
-        return; /* evictions and conversions are known */
+    if (rc == QSF_OK || qsf_forward_savable(w->rt.fwd, NULL) != QSF_OK) return; /* conversions are known */
     tell(w, err.msg);
 }
 

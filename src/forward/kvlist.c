@@ -42,10 +42,6 @@ void qsf_kvlist_sort_spare(QsfKvLists *l, uint32_t i) {
 
 /* ---- weights at earlier lengths ---- */
 
-static uint64_t *saved(const QsfKvLists *l, uint32_t copy, uint32_t i) {
-    return l->saved_mass + ((size_t)copy * l->n_caches + i) * l->cap * QK_KV_TILE;
-}
-
 /* Entries of cache i while there are n_past positions. */
 static uint32_t entries(const QsfKvLists *l, uint32_t i, uint32_t n_past) {
     return l->on ? l->n[i] : (uint32_t)qk_kv_tiles(n_past);
@@ -66,7 +62,7 @@ void qsf_kvlists_save_weights(QsfKvLists *l, uint32_t n_past) {
     }
     for (uint32_t i = 0; i < l->n_caches; i++)
         for (uint32_t e = 0; e < entries(l, i, n_past); e++)
-            memcpy(saved(l, l->n_saved, i) + (size_t)e * QK_KV_TILE, entry_mass(l, i, e),
+            memcpy(qsf_kvlist_saved(l, l->n_saved, i) + (size_t)e * QK_KV_TILE, entry_mass(l, i, e),
                    QK_KV_TILE * sizeof *l->mass);
     l->saved_at[l->n_saved++] = n_past;
 }
@@ -84,7 +80,7 @@ void qsf_kvlists_restore_weights(QsfKvLists *l, uint32_t n) {
     l->weighed_end = n;
     for (uint32_t i = 0; n > 0 && i < l->n_caches; i++)
         for (uint32_t e = 0; e < entries(l, i, n); e++)
-            memcpy(entry_mass(l, i, e), saved(l, l->n_saved - 1, i) + (size_t)e * QK_KV_TILE,
+            memcpy(entry_mass(l, i, e), qsf_kvlist_saved(l, l->n_saved - 1, i) + (size_t)e * QK_KV_TILE,
                    QK_KV_TILE * sizeof *l->mass);
 }
 
@@ -96,7 +92,8 @@ static void keep_weights(QsfKvLists *to, const QsfKvLists *from, uint32_t cap) {
     for (uint32_t i = 0; i < from->n_caches; i++) {
         const size_t bytes = (size_t)cap * QK_KV_TILE * sizeof *to->mass;
         memcpy(qsf_kvlist_mass(to, i), qsf_kvlist_mass(from, i), bytes);
-        for (uint32_t k = 0; k < from->n_saved; k++) memcpy(saved(to, k, i), saved(from, k, i), bytes);
+        for (uint32_t k = 0; k < from->n_saved; k++)
+            memcpy(qsf_kvlist_saved(to, k, i), qsf_kvlist_saved(from, k, i), bytes);
     }
 }
 

@@ -54,6 +54,11 @@ static inline uint64_t *qsf_kvlist_mass(const QsfKvLists *l, uint32_t i) {
     return l->mass + (size_t)i * l->cap * QK_KV_TILE;
 }
 
+/* Returns the weights of cache i in a copy, by entry. */
+static inline uint64_t *qsf_kvlist_saved(const QsfKvLists *l, uint32_t copy, uint32_t i) {
+    return l->saved_mass + ((size_t)copy * l->n_caches + i) * l->cap * QK_KV_TILE;
+}
+
 /* The first eviction: lists of the tiles of n_past positions, each in its own slot. */
 void qsf_kvlists_start(QsfKvLists *l, uint32_t n_past);
 /* Gives cache i slots for positions up to `end`, of which there must be enough; the list must not go beyond n_past. */

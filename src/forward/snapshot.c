@@ -46,7 +46,7 @@ void qsf_forward_first_rows(const QsfForward *f, uint32_t row, uint32_t *first) 
     }
 }
 
-static uint64_t cache_bytes(const QsfForward *f, uint32_t i) {
+uint64_t qsf_forward_tile_bytes(const QsfForward *f, uint32_t i) {
     const QsfKvSpec *s = &f->kv.spec[i];
     const uint64_t v = s->v_is_k ? 0 : qsf_kvcache_tile_bytes(&f->kv, i, 1);
     return s->heads * (qsf_kvcache_tile_bytes(&f->kv, i, 0) + v);
@@ -55,11 +55,11 @@ static uint64_t cache_bytes(const QsfForward *f, uint32_t i) {
 uint64_t qsf_forward_row_bytes(const QsfForward *f, uint32_t row, const uint32_t *first) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < f->kv.n; i++)
-        if (first == NULL || first[i] <= row) sum += cache_bytes(f, i);
+        if (first == NULL || first[i] <= row) sum += qsf_forward_tile_bytes(f, i);
     return sum;
 }
 
-static bool cache_row(const QsfForward *f, uint32_t i, uint32_t row, QsfTileFn fn, void *arg) {
+bool qsf_forward_cache_row(const QsfForward *f, uint32_t i, uint32_t row, QsfTileFn fn, void *arg) {
     const QsfKvSpec *s = &f->kv.spec[i];
     for (unsigned which = 0; which < (s->v_is_k ? 1u : 2u); which++)
         for (uint32_t h = 0; h < s->heads; h++)
@@ -71,20 +71,12 @@ static bool cache_row(const QsfForward *f, uint32_t i, uint32_t row, QsfTileFn f
 
 bool qsf_forward_row(QsfForward *f, uint32_t row, const uint32_t *first, QsfTileFn fn, void *arg) {
     for (uint32_t i = 0; i < f->kv.n; i++)
-        if (first[i] <= row && !cache_row(f, i, row, fn, arg)) return false;
+        if (first[i] <= row && !qsf_forward_cache_row(f, i, row, fn, arg)) return false;
     return true;
 }
 
-int qsf_forward_snapshots(const QsfForward *f, QsfErr *err) {
-    const QsfKvLists *l = &f->kv.lists;
-    if (!l->on && l->mass == NULL) return qsf_forward_usable(f, err);
-    return qsf_err_set(err, QSF_E_RUNTIME, "no snapshot: %s",
-                       l->on ? "positions of the conversation were evicted"
-                             : "the eviction policy depends on past attention");
-}
-
 int qsf_forward_savable(const QsfForward *f, QsfErr *err) {
-    if (!f->kv.converted) return qsf_forward_snapshots(f, err);
+    if (!f->kv.converted) return qsf_forward_usable(f, err);
     return qsf_err_set(err, QSF_E_RUNTIME, "no snapshot: the KV cache was converted to another type");
 }
 
@@ -110,7 +102,7 @@ const uint8_t *qsf_forward_state(const QsfForward *f, uint32_t pos) {
 /* ---- restoring ---- */
 
 int qsf_forward_restore(QsfForward *f, uint32_t n, QsfErr *err) {
-    int rc = qsf_forward_snapshots(f, err);
+    int rc = qsf_forward_usable(f, err);
     if (rc == QSF_OK && n > f->kv.ctx)
         rc = qsf_err_set(err, QSF_E_CONTEXT, "the context has %u tokens, %u needed", (unsigned)f->kv.ctx,
                          (unsigned)n);

@@ -20,16 +20,16 @@ uint8_t *qsf_forward_scratch(QsfForward *f, size_t *bytes);
 uint32_t qsf_forward_n_caches(const QsfForward *f);
 /* Fills first (n_caches) with the first row from `row` on that each cache holds completely: a later one in a ring. */
 void qsf_forward_first_rows(const QsfForward *f, uint32_t row, uint32_t *first);
-/* Can the pass be restored? QSF_E_RUNTIME: positions were evicted, or eviction follows weights of past attention, which a
- * snapshot does not hold. */
-int qsf_forward_snapshots(const QsfForward *f, QsfErr *err);
-/* Can it be saved? QSF_E_RUNTIME also when the cache was converted: an evaluation would give other bits. */
+/* Can the pass be saved? QSF_E_RUNTIME: the cache was converted, and an evaluation would give other bits. */
 int qsf_forward_savable(const QsfForward *f, QsfErr *err);
 /* Returns the bytes of a row; of caches with first[i] > row nothing. first NULL: of all caches. */
 uint64_t qsf_forward_row_bytes(const QsfForward *f, uint32_t row, const uint32_t *first);
 /* Calls fn for the tiles of a row, in the same order each time, until it returns false; returns whether it never did. */
 typedef bool (*QsfTileFn)(void *arg, uint8_t *tile, size_t bytes);
 bool qsf_forward_row(QsfForward *f, uint32_t row, const uint32_t *first, QsfTileFn fn, void *arg);
+/* The same of one cache, and its bytes. */
+bool qsf_forward_cache_row(const QsfForward *f, uint32_t i, uint32_t row, QsfTileFn fn, void *arg);
+uint64_t qsf_forward_tile_bytes(const QsfForward *f, uint32_t i);
 /* Can a conversation continue after its first n positions, when all rows that are held before n are saved? */
 bool qsf_forward_can_save(const QsfForward *f, uint32_t n);
 
@@ -40,6 +40,36 @@ uint64_t qsf_forward_state_bytes(const QsfForward *f);
 /* Finds the newest position p with after < p <= before whose state is held; 0 if there is none. */
 uint32_t qsf_forward_state_before(const QsfForward *f, uint32_t after, uint32_t before);
 const uint8_t *qsf_forward_state(const QsfForward *f, uint32_t pos);
+
+/* ---- caches with lists ---- */
+
+/* After an eviction, and with a policy that decides by weights of past attention, rows do not say it all: caches are saved one
+ * by one, with where their tiles were and their weights, and n_past positions are restored as they were. */
+#define QSF_LISTS_WORDS 16u /* of their description */
+
+bool qsf_forward_is_listed(const QsfForward *f);
+/* Is that so because of a policy's weights, whatever was evicted? */
+bool qsf_forward_weighs(const QsfForward *f);
+/* Can it be saved now? Not when an evaluation failed and left part of its weights. */
+bool qsf_forward_lists_ready(const QsfForward *f);
+void qsf_forward_lists(const QsfForward *f, uint32_t words[QSF_LISTS_WORDS]);
+/* Were they made with this pass's policy and context? */
+bool qsf_forward_lists_same(const QsfForward *f, const uint32_t words[QSF_LISTS_WORDS]);
+/* Can such a conversation be cut to n positions? No is certain, yes is not. */
+bool qsf_forward_lists_reach(const uint32_t words[QSF_LISTS_WORDS], uint32_t n);
+/* Fills first (n_caches): the entries of a list, or the first row of a ring. */
+void qsf_forward_lists_first(const QsfForward *f, uint32_t *first);
+/* Returns the bytes of cache i. */
+uint64_t qsf_forward_lists_bytes(const QsfForward *f, uint32_t i, const uint32_t words[QSF_LISTS_WORDS],
+                                 const uint32_t *first, uint32_t n_past);
+/* Calls fn for all parts of cache i, as qsf_forward_row; also false when what was read into them is impossible. */
+bool qsf_forward_lists_cache(QsfForward *f, uint32_t i, const uint32_t *first, uint32_t n_past, QsfTileFn fn,
+                             void *arg);
+/* After qsf_forward_restore: makes place for lists of these sizes; false if they are impossible. Then all caches are read,
+ * and qsf_forward_lists_done is called instead of qsf_forward_restored. */
+bool qsf_forward_lists_begin(QsfForward *f, const uint32_t words[QSF_LISTS_WORDS], const uint32_t *first,
+                             uint32_t n_past);
+void qsf_forward_lists_done(QsfForward *f, const uint32_t *first, uint32_t n_past);
 
 /* ---- restoring ---- */
 

@@ -10,6 +10,13 @@ static void report(const QsfErr *err, const char *what) {
     if (err->code != QSF_E_INTERRUPTED) qsf_cli_error(&run_cli, "%s%s", err->msg, what);
 }
 
+/* SnapKV chooses at the end of each prompt, so an answer after an earlier run's prompt is not that after one prompt. */
+static int check_policy(const QsfRuntime *rt, QsfErr *err) {
+    if (qsf_evict_parse(rt->settings.eviction) != QSF_EVICT_SNAPKV) return QSF_OK;
+    return qsf_err_set(err, QSF_E_RUNTIME,
+                       "no snapshot: what snapkv evicts depends on where the prompts of earlier runs ended");
+}
+
 void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFParams *p, const QsfIds *ids) {
     QsfErr err = { 0 };
     QsfSnapKind kind = QSF_SNAP_MISSING;
@@ -17,7 +24,8 @@ void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFPara
     *c = (RunCache){ .path = path };
     if (path == NULL) return;
     const uint64_t start = qsf_now_ns();
-    int rc = qsf_snapshot_key(&c->key, t->rt, &err);
+    int rc = check_policy(t->rt, &err);
+    if (rc == QSF_OK) rc = qsf_snapshot_key(&c->key, t->rt, &err);
     if (rc == QSF_OK && !qsf_quality_measures(t->rt, p))
         rc = qsf_snapshot_load(t, path, &c->key, ids->data, ids->n, &loaded, &kind, &err);
     c->load_ns = qsf_now_ns() - start;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fuzz target: a damaged snapshot of a conversation. The input is a list of patches of a good file (offset in two bytes,
  * value in one), after a byte that says whether the checksums of headers and tables are repaired, and whether it is of a cache
- * of 2 bits, which has states. Whatever is loaded, the logits must be those of the tokens. */
+ * of 2 bits, which has states, or of one with an eviction policy. Whatever is loaded, the logits must be those of the tokens,
+ * unless the description of what was evicted was forged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "src/engine/snapshot.h"
 #include "tests/harness/gguf_build.h"
 
-enum { N = 40, SAVED = 36, HEAD = 40, FILE_MAX = 1 << 16, VOCAB_MAX = 1024 };
+enum { N = 140, SAVED = 132, CTX = 96, HEAD = 40, FILE_MAX = 1 << 16, VOCAB_MAX = 1024 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,7 +29,8 @@ typedef struct Target {
     size_t good_len;
 } Target;
 
-static Target targets[2];
+enum { PLAIN, STATES, LISTS, TARGETS };
+static Target targets[TARGETS];
 static int32_t ids[N];
 
 static void must(bool ok) {
@@ -58,17 +60,19 @@ static void make_good(Target *t, const char *path) {
 }
 
 static void close_all(void) {
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < TARGETS; i++) {
         qsf_timeline_free(&targets[i].timeline);
         qsf_runtime_close(&targets[i].rt);
     }
 }
 
-static void open_target(Target *t, const char *model, const char *path, const char *kv) {
+static void open_target(Target *t, const char *model, const char *path, const char *kv, const char *policy) {
     QsfRuntimeOptions o = { 0 };
     qsf_settings_default(&o.settings);
     o.settings.threads = 1;
     snprintf(o.settings.kv, sizeof o.settings.kv, "%s", kv);
+    snprintf(o.settings.eviction, sizeof o.settings.eviction, "%s", policy);
+    if (policy[0] != '\0') o.settings.ctx = CTX;
     must(qsf_runtime_open(&t->rt, model, &o, NULL) == QSF_OK);
     must(qsf_timeline_init(&t->timeline, &t->rt, NULL) == QSF_OK &&
          qsf_snapshot_key(&t->key, &t->rt, NULL) == QSF_OK);
@@ -87,8 +91,9 @@ static void prepare(void) {
     for (int32_t i = 0; i < N; i++) ids[i] = (i * 7919 + 11) % 250;
     must(qsf_test_write_tiny_llama(model, NULL) == 0);
     atexit(close_all); /* what is mapped hides pointers from the leak check */
-    open_target(&targets[0], model, path, "f16");
-    open_target(&targets[1], model, path, "q2");
+    open_target(&targets[PLAIN], model, path, "f16", "");
+    open_target(&targets[STATES], model, path, "q2", "");
+    open_target(&targets[LISTS], model, path, "f16", "h2o");
     unlink(model);
     rmdir(dir);
 }
@@ -100,7 +105,9 @@ static void put32(uint8_t *p, uint32_t v) {
 /* Of the first segment. */
 static void repair(const Target *t, uint8_t *file) {
     uint8_t *head = file + QSF_SNAP_HEADER;
-    const size_t n_states = t->key.state_bytes > 0, table = 4 * (t->key.n_caches + n_states + SAVED / 2);
+    const bool lists = t == &targets[LISTS];
+    const size_t n_states = t->key.state_bytes > 0, n = lists ? QSF_LISTS_WORDS + SAVED : SAVED / 2,
+                 table = 4 * (t->key.n_caches + n_states + n);
     put32(file + QSF_SNAP_HEADER - 4, qsf_crc32(0, file, QSF_SNAP_HEADER - 4));
     put32(head + HEAD - 4, qsf_crc32(0, head, HEAD - 4));
     put32(head + HEAD + table, qsf_crc32(0, head + HEAD, table));
@@ -117,7 +124,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (targets[0].rt.fwd == NULL) prepare();
     int fd = memfd_create("fuzz", 0);
     if (fd < 0 || size < 3) return fd < 0 ? 0 : close(fd);
-    Target *t = &targets[data[0] >> 2 & 1];
+    Target *t = &targets[(data[0] >> 2) % TARGETS];
+    const bool forged = t == &targets[LISTS] && (data[0] & 1) != 0;
     memcpy(file, t->good, t->good_len);
     for (size_t i = 3; i + 2 < size; i += 3)
         file[(data[i] | (size_t)data[i + 1] << 8) % t->good_len] = data[i + 2];
@@ -129,8 +137,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         (void)qsf_snapshot_load(&t->timeline, path, &t->key, ids, N, &loaded, NULL, NULL);
         if (loaded > 0) {
             prefill(t, ids, N);
-            must(memcmp(qsf_forward_logits(t->rt.fwd), t->logits,
-                        t->rt.model.hp.n_vocab * sizeof *t->logits) == 0);
+            must(forged || memcmp(qsf_forward_logits(t->rt.fwd), t->logits,
+                                  t->rt.model.hp.n_vocab * sizeof *t->logits) == 0);
         }
     }
     close(fd);

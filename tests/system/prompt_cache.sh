@@ -174,13 +174,30 @@ quiet 'after four processes'
 # ---- usage
 expect 2 'requires a prompt' "$run" --prompt-cache x --plan "$tiny"
 expect 2 'the file name is empty' "$run" --prompt-cache '' -p a "$tiny"
-snap=$work/evicted
-ask -p "$prompt" --eviction-policy h2o --prompt-cache "$snap"
-refused 'no snapshot: the eviction policy depends on past attention'
-[ ! -e "$snap" ] || fail "a snapshot with h2o"
-ask -p "$(words 300)" -c 128 --eviction-policy sliding --prompt-cache "$snap"
-grep -q 'no snapshot: positions of the conversation were evicted' "$work/err" || { cat "$work/err"; fail "evicted positions were not mentioned"; }
-[ ! -e "$snap" ] || fail "a snapshot without the evicted positions"
+
+# ---- with an eviction policy, beyond the context
+for policy in sliding h2o; do
+    snap=$work/$policy options="-c 128 --eviction-policy $policy"
+    # shellcheck disable=SC2086
+    {
+        ask -p "$(words 420)" $options
+        plain=$text
+        ask -p "$(words 300)" $options --prompt-cache "$snap" -n 2
+        prompt=$(words 420)
+        ask -p "$prompt" $options --prompt-cache "$snap" -t 1 --pin 0
+        [ "$text" = "$plain" ] || fail "$policy: another answer"
+        [ "$reused" -gt 128 ] || { cat "$work/err"; fail "$policy: only $reused tokens reused"; }
+        [ "$said" = 1 ] || { cat "$work/err"; fail "$policy: more was said than that the context is full"; }
+        ask -p "$prompt" -c 144 --eviction-policy $policy --prompt-cache "$snap"
+        grep -q 'made with other settings (eviction, context); the prompt is evaluated, and the file replaced' "$work/err" ||
+            { cat "$work/err"; fail "$policy: another context was not refused"; }
+    }
+done
+snap=$work/snapkv
+ask -p "$prompt" -c 128 --eviction-policy snapkv --prompt-cache "$snap"
+grep -q 'no snapshot: what snapkv evicts depends on' "$work/err" || { cat "$work/err"; fail "snapkv was not mentioned"; }
+[ ! -e "$snap" ] || fail "a snapshot with snapkv"
+prompt=$(words 60)
 
 # ---- kinds of caches
 for kind in gemma3 jamba mamba2 rwkv7 deepseek2_lite falcon-h1 lfm2 exaone4_swa; do

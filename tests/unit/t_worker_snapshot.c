@@ -9,7 +9,7 @@
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/worker_rig.h"
 
-enum { TURNS = 4, TEXT = 4096 };
+enum { TURNS = 4, TEXT = 4096, EVICTING_CTX = 96 };
 
 static char llama[256], mamba[256], folder[256], snap[300];
 
@@ -38,8 +38,15 @@ static off_t size_of(const char *path) {
     return stat(path, &st) == 0 ? st.st_size : 0;
 }
 
+static const char *policy = ""; /* of eviction, with a short context */
+
 static QSFWorker *start(const char *model) {
-    QSFWorker *w = qsf_rig_worker_with(model, 20);
+    QSFSettings s = qsf_rig_settings();
+    s.params.max_tokens = policy[0] != '\0' ? 4 : 20; /* few enough to evict nothing */
+    snprintf(s.eviction, sizeof s.eviction, "%s", policy);
+    if (policy[0] != '\0') s.ctx = EVICTING_CTX;
+    QSFWorker *w = qsf_rig_worker();
+    qsf_rig_load(w, model, &s);
     return w;
 }
 
@@ -112,6 +119,30 @@ static void a_restart_changes_nothing(void **state) {
         assert_int_equal(stat(snap, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
     }
+}
+
+/* Also when it has become longer than its context. */
+static void what_was_evicted_stays_evicted(void **state) {
+    static Turn expected[TURNS], turn;
+    const char *const policies[] = { "sliding", "h2o", "snapkv" };
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        Talk t = { .path = snap }, live = { 0 };
+        policy = policies[k];
+        unlink(snap);
+        QSFWorker *w = start(llama);
+        for (int i = 0; i < TURNS; i++) expected[i] = ask(w, &live, questions[0], NULL);
+        qsf_worker_stop(w);
+        for (int i = 0; i < TURNS; i++) {
+            w = start(llama);
+            turn = ask(w, &t, questions[0], NULL);
+            expect_same(&turn, &expected[i]);
+            assert_int_equal(turn.reused, expected[i].reused);
+            qsf_worker_stop(w);
+        }
+        assert_true(turn.reused > EVICTING_CTX);
+    }
+    policy = "";
 }
 
 /* The same prompt again, and one that differs late: both are common in a chat. */
@@ -341,6 +372,7 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_restart_changes_nothing),
+        cmocka_unit_test(what_was_evicted_stays_evicted),
         cmocka_unit_test(retries_and_branches_reuse_it),
         cmocka_unit_test(damage_costs_time_only),
         cmocka_unit_test(what_cannot_be_saved_is_told_once),

@@ -208,10 +208,11 @@ static int load_lists(Load *l, QsfTimeline *t, const int32_t *ids, size_t n, uin
 
 static int load(Load *l, QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *loaded, QsfErr *err) {
     if (is_listed(l)) return load_lists(l, t, ids, n, loaded, err);
-    const uint32_t ctx = qsf_forward_ctx(l->f), room = t->cap < ctx ? t->cap : ctx;
-    const uint32_t most = n - 1 < room ? (uint32_t)(n - 1) : room;
+    const uint32_t room = qsf_forward_is_bounded(l->f) ? qsf_forward_ctx(l->f) : UINT32_MAX,
+                   most = n - 1 < room ? (uint32_t)(n - 1) : room;
     if (l->file.n > 0 && qsf_forward_weighs(l->f)) return other_settings(l, err); /* rows have no weights */
     int rc = choose(l, ids, most, err);
+    if (rc == QSF_OK) rc = qsf_timeline_grow(t, l->n, err);
     if (rc != QSF_OK || l->n <= qsf_timeline_reusable(t, ids, n)) return rc;
     rc = restore(l, t, ids, err);
     if (rc == QSF_OK) *loaded = l->n;

@@ -103,7 +103,7 @@ const uint8_t *qsf_forward_state(const QsfForward *f, uint32_t pos) {
 
 int qsf_forward_restore(QsfForward *f, uint32_t n, QsfErr *err) {
     int rc = qsf_forward_usable(f, err);
-    if (rc == QSF_OK && n > f->kv.ctx)
+    if (rc == QSF_OK && n > f->kv.ctx && qsf_forward_is_bounded(f))
         rc = qsf_err_set(err, QSF_E_CONTEXT, "the context has %u tokens, %u needed", (unsigned)f->kv.ctx,
                          (unsigned)n);
     if (f->kv.n_past == 0) f->rope_ctx = f->wanted_ctx;

@@ -48,6 +48,8 @@ const uint8_t *qsf_forward_state(const QsfForward *f, uint32_t pos);
 #define QSF_LISTS_WORDS 16u /* of their description */
 
 bool qsf_forward_is_listed(const QsfForward *f);
+/* Is there a cache that holds as many positions as the context? Otherwise a conversation may be longer. */
+bool qsf_forward_is_bounded(const QsfForward *f);
 /* Is that so because of a policy's weights, whatever was evicted? */
 bool qsf_forward_weighs(const QsfForward *f);
 /* Can it be saved now? Not when an evaluation failed and left part of its weights. */

@@ -25,7 +25,15 @@ _Static_assert(WORDS_USED <= QSF_LISTS_WORDS, "the description has room");
 #define ENTRY_WORDS \
     3u /* of an entry: its tile, which positions are kept, and by how many tiles its keys are turned */
 
-bool qsf_forward_weighs(const QsfForward *f) { return f->kv.lists.mass != NULL; }
+static bool has_list(const QsfForward *f, uint32_t i) { return qsf_kvcache_ring(&f->kv, i) == 0; }
+
+bool qsf_forward_is_bounded(const QsfForward *f) {
+    for (uint32_t i = 0; i < f->kv.n; i++)
+        if (has_list(f, i)) return true;
+    return false;
+}
+
+bool qsf_forward_weighs(const QsfForward *f) { return f->kv.lists.mass != NULL && qsf_forward_is_bounded(f); }
 
 bool qsf_forward_is_listed(const QsfForward *f) { return f->kv.lists.on || qsf_forward_weighs(f); }
 
@@ -68,8 +76,6 @@ static bool words_ok(const QsfForward *f, const uint32_t *w, uint32_t n_past) {
 }
 
 /* ---- entries ---- */
-
-static bool has_list(const QsfForward *f, uint32_t i) { return qsf_kvcache_ring(&f->kv, i) == 0; }
 
 void qsf_forward_lists_first(const QsfForward *f, uint32_t *first) {
     const QsfKvLists *l = &f->kv.lists;

@@ -2,7 +2,7 @@
 /* Fuzz target: a damaged snapshot of a conversation. The input is a list of patches of a good file (offset in two bytes,
  * value in one), after a byte that says whether the checksums of headers and tables are repaired, and whether it is of a cache
  * of 2 bits, which has states, or of one with an eviction policy. Whatever is loaded, the logits must be those of the tokens,
- * unless the description of what was evicted was forged. */
+ * unless where states belong, or what was evicted, was forged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int fd = memfd_create("fuzz", 0);
     if (fd < 0 || size < 3) return fd < 0 ? 0 : close(fd);
     Target *t = &targets[(data[0] >> 2) % TARGETS];
-    const bool forged = t == &targets[LISTS] && (data[0] & 1) != 0;
+    const bool forged = t != &targets[PLAIN] && (data[0] & 1) != 0;
     memcpy(file, t->good, t->good_len);
     for (size_t i = 3; i + 2 < size; i += 3)
         file[(data[i] | (size_t)data[i + 1] << 8) % t->good_len] = data[i + 2];

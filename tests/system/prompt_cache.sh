@@ -180,10 +180,10 @@ for policy in sliding h2o; do
     snap=$work/$policy options="-c 128 --eviction-policy $policy"
     # shellcheck disable=SC2086
     {
-        ask -p "$(words 420)" $options
+        ask -p "$(words 260)" $options
         plain=$text
-        ask -p "$(words 300)" $options --prompt-cache "$snap" -n 2
-        prompt=$(words 420)
+        ask -p "$(words 180)" $options --prompt-cache "$snap" -n 2
+        prompt=$(words 260)
         ask -p "$prompt" $options --prompt-cache "$snap" -t 1 --pin 0
         [ "$text" = "$plain" ] || fail "$policy: another answer"
         [ "$reused" -gt 128 ] || { cat "$work/err"; fail "$policy: only $reused tokens reused"; }

@@ -245,7 +245,7 @@ static void check_damage(Chat *c, const float *expected) {
 
 static void damage_is_found(void **state) {
     (void)state;
-    for (unsigned w = 1; w < 4; w++) {
+    for (unsigned w = 1; w < 4; w += 2) {
         Chat c;
         float expected[VOCAB];
         size_t len;
@@ -257,7 +257,7 @@ static void damage_is_found(void **state) {
         memcpy(expected, logits(&c), sizeof expected);
         uint8_t *data = read_file(&len);
         const size_t dense = QSF_SNAP_HEADER + HEAD + 4 * (QSF_LISTS_WORDS + 4);
-        for (size_t at = 0; at < len; at += at < dense || at + 32 > len ? 1 : 97) {
+        for (size_t at = 0; at < len; at += at < dense || at + 32 > len ? 1 : 241) {
             data[at] ^= (uint8_t)(1u << at % 8);
             write_file(data, len);
             check_damage(&c, expected);
@@ -279,9 +279,7 @@ static void put32(uint8_t *p, uint32_t v) {
 /* Numbers with correct checksums: of the description and the sizes of lists in the table, and of the first entries. Only
  * memory is at stake here: such a file is not damaged by accident. */
 static void numbers_are_not_trusted(void **state) {
-    static const uint32_t values[] = {
-        0, 1, 2, 3, 4, 9, 10, 11, 26, 27, 429, 430, 431, 0x7FFFFFFF, 0xFFFFFFFF
-    };
+    static const uint32_t values[] = { 0, 1, 4, 27, 431, 0x7FFFFFFF, 0xFFFFFFFF };
     (void)state;
     for (unsigned w = 0; w < WAYS; w += 3) {
         Chat c;

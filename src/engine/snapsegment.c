@@ -42,7 +42,7 @@ bool qsf_snap_find_segment(const QsfSnapFile *s, QsfSnapSegment *g) {
     g->to = g->upto = qsf_snap_get32(h + 12);
     g->n_states = qsf_snap_get32(h + 16);
     g->bytes = qsf_snap_get64(h + 24);
-    if (g->from % (g->lists ? CTX_MAX : QK_KV_TILE) != 0 || g->to <= g->from || g->to > CTX_MAX ||
+    if ((g->lists ? g->from != 0 : g->from % QK_KV_TILE != 0) || g->to <= g->from || g->to > CTX_MAX ||
         g->n_states > QSF_SNAP_STATES)
         return false;
     if (g->bytes < HEAD + TAIL || g->bytes > s->size - g->at) return false;

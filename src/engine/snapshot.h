@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Snapshots: the KV cache and the recurrent states of a conversation in a file, so that the tokens of an earlier run need
- * not be evaluated again. They change no token: what is loaded has the bits that evaluating would give. A snapshot is only
+ * not be evaluated again. They change no token: what is loaded has the bits that evaluating would give, or, where an eviction
+ * policy has chosen, those of the conversation that was saved. A snapshot is only
  * a copy: what is damaged or does not fit is refused, and the text is evaluated. Between two answers, by the thread that
  * generates. */
 #ifndef QSF_ENGINE_SNAPSHOT_H

@@ -199,8 +199,7 @@ static int load_lists(Load *l, QsfTimeline *t, const int32_t *ids, size_t n, uin
     stream_at(l, g->at, qsf_snap_rows_at(&l->file.key, g));
     if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, most, &same, NULL)) return damaged(l, err);
     if (!qsf_forward_lists_same(l->f, l->table.words)) return other_settings(l, err);
-    if (same <= qsf_timeline_reusable(t, ids, n) || !qsf_forward_lists_reach(l->table.words, same))
-        return QSF_OK;
+    if (qsf_forward_lists_reach(l->table.words, same) <= qsf_timeline_reusable(t, ids, n)) return QSF_OK;
     int rc = restore_lists(l, t, err);
     if (rc == QSF_OK) *loaded = qsf_timeline_reusable(t, ids, n);
     return rc;

@@ -57,8 +57,9 @@ bool qsf_forward_lists_ready(const QsfForward *f);
 void qsf_forward_lists(const QsfForward *f, uint32_t words[QSF_LISTS_WORDS]);
 /* Were they made with this pass's policy and context? */
 bool qsf_forward_lists_same(const QsfForward *f, const uint32_t words[QSF_LISTS_WORDS]);
-/* Can such a conversation be cut to n positions? No is certain, yes is not. */
-bool qsf_forward_lists_reach(const uint32_t words[QSF_LISTS_WORDS], uint32_t n);
+/* Returns to how many of its first n positions such a conversation can be cut, as far as the lists go: states may reach less
+ * far. */
+uint32_t qsf_forward_lists_reach(const uint32_t words[QSF_LISTS_WORDS], uint32_t n);
 /* Fills first (n_caches): the entries of a list, or the first row of a ring. */
 void qsf_forward_lists_first(const QsfForward *f, uint32_t *first);
 /* Returns the bytes of cache i. */

@@ -60,8 +60,11 @@ bool qsf_forward_lists_same(const QsfForward *f, const uint32_t words[QSF_LISTS_
     return f->kv.lists.mem != NULL && memcmp(own, words, SETTINGS * sizeof *words) == 0;
 }
 
-bool qsf_forward_lists_reach(const uint32_t words[QSF_LISTS_WORDS], uint32_t n) {
-    return n >= words[EVICTED_AT];
+uint32_t qsf_forward_lists_reach(const uint32_t words[QSF_LISTS_WORDS], uint32_t n) {
+    uint32_t at = n >= words[WEIGHED_END] ? n : 0;
+    for (uint32_t k = 0; k < words[N_SAVED] && k < QSF_KV_WEIGHT_COPIES; k++)
+        if (words[SAVED_AT + k] <= n && words[SAVED_AT + k] > at) at = words[SAVED_AT + k];
+    return at >= words[EVICTED_AT] ? at : 0;
 }
 
 /* What the file says of itself must not lead anywhere else. */

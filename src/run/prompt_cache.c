@@ -39,6 +39,12 @@ void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFPara
 
 void run_cache_save(const RunCache *c, QsfTimeline *t) {
     QsfErr err = { 0 };
+    QsfForwardStats s;
     const QsfSnapSave o = { .fresh = c->fresh };
+    qsf_forward_stats(t->rt->fwd, &s);
+    if (c->path != NULL && s.reliefs > 0 && s.evictions > 0) {
+        qsf_cli_error(&run_cli, "no snapshot: memory was short, and the KV cache was made smaller");
+        return;
+    }
     if (c->path != NULL && qsf_snapshot_save(t, c->path, &c->key, &o, &err) != QSF_OK) report(&err, "");
 }

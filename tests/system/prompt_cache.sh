@@ -197,6 +197,10 @@ snap=$work/snapkv
 ask -p "$prompt" -c 128 --eviction-policy snapkv --prompt-cache "$snap"
 grep -q 'no snapshot: what snapkv evicts depends on' "$work/err" || { cat "$work/err"; fail "snapkv was not mentioned"; }
 [ ! -e "$snap" ] || fail "a snapshot with snapkv"
+snap=$work/short
+ask -p "$prompt" -c 128 --eviction-policy sliding --memory-threshold-mb 9999999 --prompt-cache "$snap"
+grep -q 'no snapshot: memory was short' "$work/err" || { cat "$work/err"; fail "a shrunken cache was not mentioned"; }
+[ ! -e "$snap" ] || fail "a snapshot of a shrunken cache"
 prompt=$(words 60)
 
 # ---- kinds of caches

@@ -223,10 +223,7 @@ static uint8_t *read_file(size_t *len) {
 }
 
 static void write_file(const uint8_t *data, size_t len) {
-    FILE *f = fopen(snap_path, "we");
-    assert_non_null(f);
-    assert_int_equal(fwrite(data, 1, len, f), len);
-    assert_int_equal(fclose(f), 0);
+    assert_int_equal(qsf_test_write_file(snap_path, data, len), 0);
 }
 
 /* Whatever is there, it is refused, or continues as it should. */

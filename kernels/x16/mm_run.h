@@ -99,8 +99,8 @@ QK_INLINE void prefetch_some(upcoming *w) {
 
 /* n rows of a tile times WIDTH columns. A function, so that the compiler has nothing else to keep in registers. */
 static __attribute__((noinline)) void tile_block(part_col *part, const tile *t, size_t n, const columns *x,
-                                                 size_t blocks, int first) {
-    for (int r = 0; r < (int)n; r += R * L) tile_cols(&part[0][r], t, r, x, blocks, first, WIDTH);
+                                                 size_t blocks, int first, int wide) {
+    for (int r = 0; r < (int)n; r += R * L) tile_cols(&part[0][r], t, r, x, blocks, first, WIDTH, wide);
 }
 
 /* Unit u of a tile of n rows times the columns [c0, c1). The last column is repeated to fill a block: fewer columns would
@@ -112,7 +112,10 @@ static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t n, si
     for (; c0 < c1; c0 += WIDTH, part += WIDTH) {
         for (size_t i = c1 - c0; i < WIDTH; i++) x.q[i] = x.q[c1 - c0 - 1];
         prefetch_some(&next);
-        tile_block(part, t, n, &x, blocks, u == 0);
+        if (ways[m->way].wide)
+            tile_block(part, t, n, &x, blocks, u == 0, 1);
+        else
+            tile_block(part, t, n, &x, blocks, u == 0, 0);
         for (int i = 0; i < WIDTH; i++) x.q[i] += WIDTH * m->x_stride;
     }
 }

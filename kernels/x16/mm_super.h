@@ -224,28 +224,40 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     }
 }
 
-/* sum += pairs (minimums or centres) times the sums of the columns. */
-QK_INLINE void add_pairs(li sum[][COLS], const int32_t pairs[][TILE_ROWS], int r, const columns *x, int nc) {
+QK_INLINE void no_sums(li sum[][COLS], int nc) {
+    QK_UNROLL for (int c = 0; c < nc; c++) QK_UNROLL for (int v = 0; v < R; v++) sum[v][c] = l_set(0);
+}
+
+/* The sums of pairs (minimums or centres) times the sums of the columns. */
+QK_INLINE void pair_sums(li sum[][COLS], const int32_t pairs[][TILE_ROWS], int r, const columns *x, int nc) {
+    no_sums(sum, nc);
     QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) {
         li w[R];
-        QK_UNROLL for (int v = 0; v < R; v++) w[v] = l_load(&pairs[i][r + v * L]);
+        QK_UNROLL for (int v = 0; v < R; v++) {
+            w[v] = l_load(&pairs[i][r + v * L]);
+            L_HOLD(w[v]);
+        }
         QK_UNROLL for (int c = 0; c < nc; c++) {
-            const li xs = l_dup(x->q[c] + x->mins + 4 * i);
-            QK_UNROLL for (int v = 0; v < R; v++) sum[v][c] = l_dot16(sum[v][c], w[v], xs);
+            li xs = l_dup(x->q[c] + x->mins + 4 * i);
+            L_HOLD(xs);
+            QK_UNROLL for (int v = 0; v < R; v++) {
+                sum[v][c] = l_dot16(sum[v][c], w[v], xs);
+                L_HOLD(sum[v][c]);
+            }
         }
     }
 }
 
-/* Adds sub-block j, times its scale, to the total. */
-QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, int j, int nc) {
+/* Adds sub-block j, times its scale, to the total. Pairs: the product is one of pairs of int16, with FMT_CENTER subtracted. */
+QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, int j, int nc, int pairs) {
     li sum[R][COLS], start[COLS];
-    QK_UNROLL for (int c = 0; c < nc; c++) start[c] = start_of(x, c, j, OFFSET + FMT_CENTER);
+    QK_UNROLL for (int c = 0; c < nc; c++) start[c] = start_of(x, c, j, OFFSET + (pairs ? FMT_CENTER : 0));
     dot_sub(sum, (const uint8_t(*)[TILE_ROWS][4]) & t->q[j * SUB_STEPS][r], x->q, (size_t)j * FMT_SUB,
             SUB_STEPS, start, nc);
     QK_UNROLL for (int v = 0; v < R; v++) {
         const li scale = l_load(&t->scale[j][r + v * L]);
         QK_UNROLL for (int c = 0; c < nc; c++) {
-            if (FMT_SCALED && FMT_INT16)
+            if (pairs)
                 all[v][c] = l_dot16(all[v][c], sum[v][c], scale);
             else
                 all[v][c] = l_add(all[v][c], FMT_SCALED ? l_mul(sum[v][c], scale) : sum[v][c]);
@@ -253,36 +265,30 @@ QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, i
     }
 }
 
-QK_INLINE void no_sums(li sum[][COLS], int nc) {
-    QK_UNROLL for (int c = 0; c < nc; c++) QK_UNROLL for (int v = 0; v < R; v++) sum[v][c] = l_set(0);
-}
-
-/* y += (d * dx) * sum, or -= with the scale of the minimums. */
-QK_INLINE void add_products(float *y, li sum[][COLS], const float *d, const columns *x, int minus, int first,
-                            int nc) {
-    QK_UNROLL for (int v = 0; v < R; v++) {
-        const lf dv = l_loadf(d + v * L);
-        QK_UNROLL for (int c = 0; c < nc; c++) {
-            float *at = y + c * TILE_ROWS + v * L;
-            const lf acc = first ? l_zerof() : l_loadf(at);
-            const lf term = product(dv, scale_of(x, c), sum[v][c]);
-            l_storef(at, minus ? l_subf(acc, term) : l_addf(acc, term));
-        }
-    }
-}
-
 /* R vectors of rows, starting at r, times nc columns. */
-QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc) {
+QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc, int wide) {
+    static const float zeros[TILE_ROWS];
+    const float *from = first ? zeros : y;
+    const int stride = first ? 0 : TILE_ROWS, pairs = FMT_SCALED && FMT_INT16 && !(FMT_CENTER && wide);
+    li sum[R][COLS], mins[R][COLS];
+    lf dx[COLS];
     (void)n;
-    li sum[R][COLS];
-    no_sums(sum, nc);
-    if (FMT_CENTER) add_pairs(sum, t->centre, r, x, nc);
-    for (int j = 0; j < SUBS; j++) add_sub(sum, t, r, x, j, nc);
-    add_products(y, sum, &t->d[r], x, 0, first, nc);
-    if (FMT_MINS) {
+    if (FMT_CENTER && pairs)
+        pair_sums(sum, t->centre, r, x, nc);
+    else
         no_sums(sum, nc);
-        add_pairs(sum, t->mins, r, x, nc);
-        add_products(y, sum, &t->dmin[r], x, 1, 0, nc);
+    for (int j = 0; j < SUBS; j++) add_sub(sum, t, r, x, j, nc, pairs);
+    L_FENCE();
+    if (FMT_MINS) pair_sums(mins, t->mins, r, x, nc);
+    for (int c = 0; c < nc; c++) dx[c] = scale_of(x, c);
+    L_FENCE();
+    QK_UNROLL for (int v = 0; v < R; v++) {
+        const lf d = l_loadf(&t->d[r + v * L]), dmin = FMT_MINS ? l_loadf(&t->dmin[r + v * L]) : d;
+        QK_UNROLL for (int c = 0; c < nc; c++) {
+            lf acc = l_addf(l_loadf(from + c * stride + v * L), product(d, dx[c], sum[v][c]));
+            if (FMT_MINS) acc = l_subf(acc, product(dmin, dx[c], mins[v][c]));
+            l_storef(y + c * TILE_ROWS + v * L, acc);
+        }
     }
 }
 

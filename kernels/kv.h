@@ -125,9 +125,9 @@ static inline size_t qk_attn_queries(size_t head_dim) {
 /* What a span leaves of a query, in floats: maximum, sum and padding, then head_dim sums and padding. */
 static inline size_t qk_attn_part(size_t head_dim) { return 16 + qk_kv_pad(head_dim); }
 
-/* One block of K or V as floats and its scales; per query its packed elements, scores, lane sums and two parts. */
+/* One block of K or V as floats, scales of both; per query its packed elements, scores, lane sums and two parts. */
 static inline size_t qk_attn_scratch(size_t head_dim) {
-    const size_t pad = qk_kv_pad(head_dim), block = QK_KV_BLOCK * (pad + 1);
+    const size_t pad = qk_kv_pad(head_dim), block = QK_KV_BLOCK * (pad + 2);
     return sizeof(float) *
            (block + qk_attn_queries(head_dim) * (pad + QK_KV_BLOCK + 16 + 2 * qk_attn_part(head_dim)));
 }

@@ -88,6 +88,11 @@ QK_INLINE unsigned v_mask(uint32x4_t lanes) {
 }
 QK_INLINE unsigned v_equal(vf a, vf b) { return v_mask(vceqq_f32(a, b)); }
 
+/* v, but 0 in lanes where x is below the bound. */
+QK_INLINE vf v_not_below(vf v, vf x, float bound) {
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(v), vcltq_f32(x, vdupq_n_f32(bound))));
+}
+
 /* Lanes of x where a is not 0, otherwise 0; a NaN is not 0. */
 QK_INLINE vf v_where(vf a, vf x) {
     return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(x), vceqq_f32(a, vdupq_n_f32(0))));

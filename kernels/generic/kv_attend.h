@@ -18,7 +18,7 @@ static void kv_pack(const kv_work *w) {
                 x = turned;
             }
             if (w->fk->scores)
-                kv_pack_ints(w, i + r, turned, w->fk->planes);
+                kv_pack_ints(w, i, r, nq, turned);
             else
                 for (size_t d = 0; d < w->dim; d++) w->q[i * w->dim + d * nq + r] = x[d];
         }
@@ -87,27 +87,38 @@ QK_INLINE void kv_finish_scores(const kv_work *w, size_t i, size_t b, kv_range r
     if (r.lo > 0 || r.hi < QK_KV_BLOCK || w->a->list) kv_hide(w, b, s, r);
 }
 
-/* Scores of query i become weights; its maximum, sums and what it has added up so far follow the new maximum. All
- * in base 2: c is scale * log2 e, the maximum is one of c * s. */
-QK_INLINE void kv_weigh(const kv_work *w, size_t i, size_t b, kv_range r, float c, const float *scale) {
+enum { KV_VECTORS = QK_KV_BLOCK / V };
+
+/* Scores of query i become weights, times scale_v if that is not NULL; its maximum, sums and what it has added up so far
+ * follow the new maximum. All in base 2: c is scale * log2 e, the maximum is one of c * s. */
+QK_INLINE void kv_weigh(const kv_work *w, size_t i, size_t b, kv_range r, float c, const float *scale,
+                        const float *scale_v) {
+    const int all = r.lo == 0 && r.hi == QK_KV_BLOCK && !w->a->list;
+    vf x[KV_VECTORS];
     float *s = w->s + i * QK_KV_BLOCK, *lanes = w->lanes + i * 16, *part = w->part + i * w->stride;
-    vf x[QK_KV_BLOCK / V], best = v_set(-INFINITY);
-    kv_finish_scores(w, i, b, r, scale);
-    for (int j = 0; j < QK_KV_BLOCK / V; j++) {
-        x[j] = v_load(s + j * V);
+    vf best = v_set(-INFINITY);
+    if (kv_adjusts(w->a) || !all) {
+        kv_finish_scores(w, i, b, r, scale);
+        scale = NULL;
+    }
+    for (int j = 0; j < KV_VECTORS; j++) {
+        x[j] = scale ? v_mul(v_load(s + j * V), v_load(scale + j * V)) : v_load(s + j * V);
         best = v_max(x[j], best); /* in this order a NaN leaves best as it is */
     }
-    const float here = c * v_largest(best);
-    if (!(here <= part[0] + KV_SLACK)) kv_raise(w, lanes, part, here);
+    if (v_above(v_mul(best, v_set(c)), v_set(part[0] + KV_SLACK)))
+        kv_raise(w, lanes, part, c * v_largest(best));
     const vf minus_m = v_set(-part[0]);
-    for (int j = 0; j < QK_KV_BLOCK / V; j++) {
-        x[j] = kv_exp2(v_fma(x[j], v_set(c), minus_m));
-        v_store(s + j * V, x[j]);
-    }
+    for (int j = 0; j < KV_VECTORS; j++) x[j] = kv_exp2(v_fma(x[j], v_set(c), minus_m));
     for (int j = 0; j < 16; j += V) {
         vf sum = v_load(lanes + j);
-        for (int k = j / V; k < QK_KV_BLOCK / V; k += 16 / V) sum = v_add(sum, x[k]);
+        for (int k = j / V; k < KV_VECTORS; k += 16 / V) sum = v_add(sum, x[k]);
         v_store(lanes + j, sum);
+    }
+    for (int j = 0; j < KV_VECTORS; j++) {
+        /* The scale of what is not seen, which weighs 0, may be anything, also a NaN. */
+        if (scale_v)
+            x[j] = v_mul(x[j], all ? v_load(scale_v + j * V) : v_where(x[j], v_load(scale_v + j * V)));
+        v_store(s + j * V, x[j]);
     }
 }
 
@@ -119,12 +130,16 @@ typedef struct kv_view {
     int all, open_k, open_v;
 } kv_view;
 
-/* Tiles of the block of 64 positions from b on; first is tile 0. */
-static kv_tiles kv_tiles_at(const kv_work *w, const void *first, const kv_format *f, size_t b) {
-    const size_t bytes = f->tile_bytes(w->dim), t = b / QK_KV_TILE, slot = kv_slot(w->a, t);
-    kv_tiles x = { .row = w->dim * f->elem };
-    for (size_t i = 0; i < KV_TILES; i++)
-        x.at[i] = (const char *)first + (w->a->list ? kv_tile_at(w->a, t + i) : slot + i) * bytes;
+/* Places in the memory of the tiles of the block of 64 positions from b on. */
+static void kv_places(const kv_work *w, size_t b, size_t at[KV_TILES]) {
+    const size_t t = b / QK_KV_TILE, slot = kv_slot(w->a, t);
+    for (size_t i = 0; i < KV_TILES; i++) at[i] = w->a->list ? kv_tile_at(w->a, t + i) : slot + i;
+}
+
+/* Tiles of a block; first is tile 0, of `bytes`. */
+static kv_tiles kv_tiles_at(const void *first, size_t bytes, size_t row, const size_t at[KV_TILES]) {
+    kv_tiles x = { .row = row };
+    for (size_t i = 0; i < KV_TILES; i++) x.at[i] = (const char *)first + at[i] * bytes;
     return x;
 }
 
@@ -136,16 +151,19 @@ static kv_tiles kv_opened(const kv_work *w, size_t tile_floats, size_t row, cons
 }
 
 static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
-    const void *v = w->a->v ? w->a->v : w->a->k;
+    const char *v = w->a->v ? w->a->v : w->a->k;
+    const size_t next = (b + QK_KV_BLOCK) / QK_KV_TILE,
+                 after = w->a->list ? kv_tile_at(w->a, next) : kv_slot(w->a, next);
+    const char *next_k = (const char *)w->a->k + after * w->k_bytes, *next_v = v + after * w->v_bytes;
     kv_view x = { .tiles = tiles };
-    x.k = kv_tiles_at(w, w->a->k, w->fk, b);
-    x.v = kv_tiles_at(w, v, w->fv, b);
-    const kv_tiles next_k = kv_tiles_at(w, w->a->k, w->fk, b + QK_KV_BLOCK),
-                   next_v = kv_tiles_at(w, v, w->fv, b + QK_KV_BLOCK);
+    size_t at[KV_TILES];
+    kv_places(w, b, at);
+    x.k = kv_tiles_at(w->a->k, w->k_bytes, w->dim * w->fk->elem, at);
+    x.v = kv_tiles_at(v, w->v_bytes, w->dim * w->fv->elem, at);
     /* Blocks of floats may be too large for three of them in the first cache. */
     const int packed = w->fk->scores && w->fv->rows;
-    x.k.ahead = packed ? next_k.at[0] : x.v.at[0];
-    x.v.ahead = packed ? next_v.at[0] : next_k.at[0];
+    x.k.ahead = packed ? next_k : x.v.at[0];
+    x.v.ahead = packed ? next_v : next_k;
     x.all = kv_sees_all(w, b);
     const int open = w->n > KV_GROUP || !w->a->v || w->pad != w->dim || tiles < KV_TILES;
     x.open_k = open && !w->fk->scores;
@@ -181,8 +199,8 @@ static kv_tiles kv_open_v(const kv_work *w, const kv_view *x) {
     return kv_opened(w, tile, w->pad * sizeof(float), x->v.ahead);
 }
 
-static void kv_open_scale(const kv_work *w, const kv_format *f, const kv_tiles *x, size_t n) {
-    for (size_t t = 0; t < n; t++) f->open_scale(w->scale + t * QK_KV_TILE, x->at[t], w->dim);
+static void kv_open_scale(const kv_work *w, const kv_format *f, float *scale, const kv_tiles *x, size_t n) {
+    for (size_t t = 0; t < n; t++) f->open_scale(scale + t * QK_KV_TILE, x->at[t], w->dim);
 }
 
 /* Products of the nq queries that start at i with K that lies at k. */
@@ -195,15 +213,20 @@ static void kv_score_group(const kv_work *w, const kv_view *x, const kv_tiles *k
     score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, *k, w->dim, x->tiles * QK_KV_TILE, nq);
 }
 
-/* Scores and weights of the group that starts at i, of K that lies at k. */
-static void kv_weigh_group(const kv_work *w, const kv_view *x, kv_tiles k, size_t i, size_t b) {
+/* Scores and weights of the group that starts at i, of K that lies at k. The weights are multiplied with the scales of V if
+ * these are not NULL. */
+static void kv_weigh_group(const kv_work *w, const kv_view *x, kv_tiles k, size_t i, size_t b,
+                           const float *scale_v) {
     const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E,
                 *scale = w->fk->open_scale ? w->scale : NULL;
     const size_t nq = (size_t)kv_group(w, i);
     kv_score_group(w, x, &k, i, (int)nq);
     for (size_t q = i; q < i + nq; q++) {
         const kv_range r = x->all ? kv_all : kv_range_of(w, q, b);
-        if (r.lo < r.hi) kv_weigh(w, q, b, r, c, scale);
+        if (r.lo < r.hi)
+            kv_weigh(w, q, b, r, c, scale, scale_v);
+        else if (scale_v)
+            memset(w->s + q * QK_KV_BLOCK, 0, QK_KV_BLOCK * sizeof *w->s);
     }
 }
 
@@ -214,14 +237,6 @@ static void kv_mix_group(const kv_work *w, const kv_view *x, kv_tiles v, size_t 
     float *acc = w->part + i * w->stride + 16;
     const float *s = w->s + i * QK_KV_BLOCK;
     kv_range r[KV_GROUP] = { kv_all };
-    if (w->fv->rows && w->a->v) {
-        kv_weights ints;
-        for (int q = 0; q < nq; q++)
-            kv_weight_ints(w, &ints, (size_t)q, i + (size_t)q,
-                           x->all ? kv_all : kv_range_of(w, i + (size_t)q, b));
-        w->fv->rows(w, i, &v, x->tiles, &ints, nq);
-        return;
-    }
     if (x->all) {
         mix(acc, w->stride, s, v, w->pad, kv_all, nq);
         return;
@@ -230,23 +245,34 @@ static void kv_mix_group(const kv_work *w, const kv_view *x, kv_tiles v, size_t 
     kv_mix_ranges(acc, w->stride, s, v, w->pad, r, nq, mix);
 }
 
+/* The same with integers. */
+static void kv_mix_group_ints(const kv_work *w, const kv_view *x, size_t i) {
+    const int nq = kv_group(w, i);
+    kv_weights ints;
+    kv_weights_to_ints(&ints, w->s + i * QK_KV_BLOCK, (size_t)nq);
+    w->fv->rows(w, i, &x->v, x->tiles, &ints, nq);
+}
+
 /* Weights times the scales of V. */
 static void kv_scale_weights(const kv_work *w) {
     for (size_t i = 0; i < w->n * QK_KV_BLOCK; i += V)
-        v_store(w->s + i, v_mul(v_load(w->s + i), v_load(w->scale + i % QK_KV_BLOCK)));
+        v_store(w->s + i, v_mul(v_load(w->s + i), v_load(w->scale_v + i % QK_KV_BLOCK)));
 }
 
 /* Positions from b on. */
 static void kv_block(const kv_work *w, size_t b, size_t tiles) {
     const kv_view x = kv_view_at(w, b, tiles);
     const kv_tiles k = x.open_k ? kv_open_k(w, &x) : x.k;
-    if (w->fk->open_scale) kv_open_scale(w, w->fk, &x.k, tiles);
-    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_weigh_group(w, &x, k, i, b);
-    const kv_tiles v = x.open_v ? kv_open_v(w, &x) : x.v;
-    if (w->fv->open_scale) {
-        kv_open_scale(w, w->fv, &x.v, tiles);
-        if (!w->fv->rows || !w->a->v) kv_scale_weights(w);
+    const int with_ints = w->fv->rows && w->a->v;
+    if (w->fk->open_scale) kv_open_scale(w, w->fk, w->scale, &x.k, tiles);
+    if (w->fv->open_scale) kv_open_scale(w, w->fv, w->scale_v, &x.v, tiles);
+    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) {
+        kv_weigh_group(w, &x, k, i, b, with_ints ? w->scale_v : NULL);
+        if (with_ints) kv_mix_group_ints(w, &x, i);
     }
+    if (with_ints) return;
+    const kv_tiles v = x.open_v ? kv_open_v(w, &x) : x.v;
+    if (w->fv->open_scale) kv_scale_weights(w);
     for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_mix_group(w, &x, v, i, b);
 }
 
@@ -326,7 +352,7 @@ static void kv_add_mass(const kv_work *w, size_t b) {
     const kv_view x = kv_view_at(w, b, tiles);
     const kv_tiles k = x.open_k ? kv_open_k(w, &x) : x.k;
     const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E;
-    if (w->fk->open_scale) kv_open_scale(w, w->fk, &x.k, tiles);
+    if (w->fk->open_scale) kv_open_scale(w, w->fk, w->scale, &x.k, tiles);
     for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) {
         const size_t nq = (size_t)kv_group(w, i);
         if ((i + nq - 1) / w->a->n_heads < w->a->mass_from) continue;

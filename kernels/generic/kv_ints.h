@@ -9,21 +9,20 @@
 
 #include "kernels/kvpack.h"
 
-/* A query as integers, at most KV_INT_MOST, or 127 in one plane. The planes lie before it, high and low, n bytes each (a multiple of 16). */
-typedef struct kv_int {
-    float scale;
-    int32_t high, low; /* sums of the planes */
-} kv_int;
-
 #define KV_INT_MOST 8127.0f /* 128 * 63 + 63 */
 
-/* Floats times what makes the largest of n `most`; by a NaN scale none is a number. */
-QK_INLINE float kv_int_scale(const float *x, size_t n, float most, float *by) {
-    vi bits = v_abs_bits(x);
-    for (size_t i = V; i < n; i += V) bits = v_max_bits(bits, v_abs_bits(x + i));
-    const float largest = qk_float_of(v_largest_bits(bits)), inv = largest > 0 ? most / largest : 0;
+/* The scale of floats whose largest magnitude becomes `most`, and its inverse, by which they are multiplied. By a NaN scale
+ * none is a number. */
+QK_INLINE float kv_int_scale(uint32_t largest_bits, float most, float *by) {
+    const float largest = qk_float_of(largest_bits), inv = largest > 0 ? most / largest : 0;
     *by = inv <= FLT_MAX ? inv : 0; /* denormals are 0 */
     return largest * (1.0f / most);
+}
+
+QK_INLINE vi kv_most_bits(const float *x, size_t n) {
+    vi bits = v_abs_bits(x);
+    for (size_t i = V; i < n; i += V) bits = v_max_bits(bits, v_abs_bits(x + i));
+    return bits;
 }
 
 QK_INLINE vi kv_rounded(const float *x, float by, float most) {
@@ -31,35 +30,27 @@ QK_INLINE vi kv_rounded(const float *x, float by, float most) {
     return v_whole(v_min(v, v_set(most)));
 }
 
-/* Writes the planes of n floats, a multiple of 16. */
-QK_INLINE float kv_to_ints(int8_t *high, int8_t *low, const float *x, size_t n, vi sum[2]) {
-    float by;
-    const float scale = kv_int_scale(x, n, KV_INT_MOST, &by);
-    sum[0] = sum[1] = l_set(0);
+/* Writes the planes of n floats, a multiple of 16; returns sums of the integers. */
+QK_INLINE vi kv_to_planes(int8_t *high, int8_t *low, const float *x, size_t n, float by, float most) {
+    vi all = l_set(0);
     for (size_t i = 0; i < n; i += V) {
-        const vi a = kv_rounded(x + i, by, KV_INT_MOST), h = l_sar(l_add(a, l_set(64)), 7),
-                 l = l_sub(a, l_shl(h, 7));
-        v_put_bytes(high + i, h);
-        v_put_bytes(low + i, l);
-        sum[0] = l_add(sum[0], h);
-        sum[1] = l_add(sum[1], l);
+        const vi a = kv_rounded(x + i, by, most);
+        v_put_bytes(high + i, l_sar(a, 7));
+        v_put_bytes(low + i, l_and(a, l_set(127)));
+        all = l_add(all, a);
     }
-    return scale;
+    return all;
 }
 
 /* Writes one plane of n floats, 8 bits each. */
-QK_INLINE kv_int kv_to_bytes(int8_t *high, const float *x, size_t n) {
-    kv_int r = { 0 };
-    float by;
-    vi sum = l_set(0);
-    r.scale = kv_int_scale(x, n, 127.0f, &by);
+QK_INLINE vi kv_to_bytes(int8_t *plane, const float *x, size_t n, float by) {
+    vi all = l_set(0);
     for (size_t i = 0; i < n; i += V) {
         const vi a = kv_rounded(x + i, by, 127.0f);
-        v_put_bytes(high + i, a);
-        sum = l_add(sum, a);
+        v_put_bytes(plane + i, a);
+        all = l_add(all, a);
     }
-    r.high = v_sum_int(sum);
-    return r;
+    return all;
 }
 
 /* The codes of quad j of a group whose words are at w, `stride` bytes apart: four bytes in each lane. */
@@ -78,18 +69,13 @@ QK_INLINE li kv_dot(int bits, li sum, li codes, li x) {
     return bits == 8 ? l_dot_signed(sum, codes, x) : l_dot(sum, codes, x);
 }
 
-/* A sum of products with codes becomes one with the numbers that they are; of: the sum of the other factors. */
-QK_INLINE li kv_unbias(int bits, li sum, int32_t of) {
-    if (bits == 2) return l_sub(l_add(sum, sum), l_set(3 * of));
-    return l_sub(sum, l_set((bits == 8 ? L_BIAS : 1 << (bits - 1)) * of));
+/* What is added to a sum of products with codes, so that it becomes one with the numbers that they are; of: the sum of the
+ * other factors. With 2 bits the sum is doubled before. */
+QK_INLINE int32_t kv_bias(int bits, int32_t of) {
+    return bits == 2 ? -3 * of : -(bits == 8 ? L_BIAS : 1 << (bits - 1)) * of;
 }
 
-QK_INLINE lf kv_of_ints(int bits, li high, li low, const kv_int *x, int planes) {
-    const lf h = l_float(kv_unbias(bits, high, x->high));
-    if (planes == 1) return l_mulf(h, l_setf(x->scale));
-    const lf l = l_float(kv_unbias(bits, low, x->low));
-    return l_mulf(l_addf(l_mulf(h, l_setf(128.0f)), l), l_setf(x->scale));
-}
+QK_INLINE li kv_unbias(int bits, li sum, li bias) { return l_add(bits == 2 ? l_add(sum, sum) : sum, bias); }
 
 /* Prefetches a group of nv vectors, `apart` bytes from each other, of what is needed next; at NULL nothing. A few lines in
  * each step: the first cache waits for only about 24 at a time. */
@@ -110,47 +96,59 @@ QK_INLINE void kv_ahead_scales(int bits, const kv_work *w, size_t i, const char 
 /* Planes of a query: next to keys of fewer bits, one of 8 bits is precise enough. */
 #define KV_PLANES(bits) ((bits) == 8 ? 2 : 1)
 
-/* Query i as integers, in the place of its floats. */
-QK_INLINE int8_t *kv_query_planes(const kv_work *w, size_t i) { return (int8_t *)(w->q + i * w->pad); }
-QK_INLINE kv_int *kv_query_int(const kv_work *w, size_t i) {
-    return (kv_int *)(void *)(kv_query_planes(w, i) + 2 * w->pad);
+/* Queries of a group as integers, in the place of their floats. A plane has the dwords of all queries next to each other, so
+ * that their addresses are constants apart. */
+typedef struct kv_int {
+    float scale;
+    int32_t bias; /* kv_bias */
+} kv_int;
+
+/* Queries [i, i + nq) are a group. */
+QK_INLINE int8_t *kv_query_plane(const kv_work *w, size_t i, size_t nq, int plane) {
+    return (int8_t *)(w->q + i * w->pad) + (size_t)plane * nq * w->pad;
+}
+QK_INLINE kv_int *kv_query_ints(const kv_work *w, size_t i, size_t nq) {
+    return (kv_int *)(void *)kv_query_plane(w, i, nq, 2);
 }
 
-static void kv_pack_ints(const kv_work *w, size_t i, float *x, int n_planes) {
-    int8_t *planes = kv_query_planes(w, i);
+/* Query r of the group that starts at i: x, which has room for w->pad floats. */
+static void kv_pack_ints(const kv_work *w, size_t i, size_t r, size_t nq, float *x) {
+    const int bits = w->fk->code_bits;
+    /* The sum of 14-bit integers times 128 has to fit 31 bits. */
+    const float most = KV_PLANES(bits) == 1 ? 127.0f : w->dim > 2048 ? KV_INT_MOST / 2 : KV_INT_MOST;
+    int8_t plane[2][QK_KV_MAX_DIM];
+    float by;
+    kv_int *to = kv_query_ints(w, i, nq) + r;
     memset(x + w->dim, 0, (w->pad - w->dim) * sizeof *x);
-    if (n_planes == 1) {
-        *kv_query_int(w, i) = kv_to_bytes(planes, x, w->pad);
-        return;
-    }
-    vi sum[2];
-    kv_int *to = kv_query_int(w, i);
-    to->scale = kv_to_ints(planes, planes + w->pad, x, w->pad, sum);
-    to->high = v_sum_int(sum[0]);
-    to->low = v_sum_int(sum[1]);
+    to->scale = kv_int_scale(v_largest_bits(kv_most_bits(x, w->pad)), most, &by);
+    to->bias = kv_bias(bits, v_sum_int(KV_PLANES(bits) == 1
+                                           ? kv_to_bytes(plane[0], x, w->pad, by)
+                                           : kv_to_planes(plane[0], plane[1], x, w->pad, by, most)));
+    for (int p = 0; p < KV_PLANES(bits); p++)
+        for (size_t d = 0; d < w->pad; d += 4)
+            memcpy(kv_query_plane(w, i, nq, p) + d * nq + 4 * r, plane[p] + d, 4);
 }
 
-/* What a plane of the queries from i on adds up with keys of nv vectors of positions, from position `at` of the block on. */
+/* Adds a plane of the nq queries at x times keys of nv vectors of positions, from position `at` of the block on. */
 QK_INLINE void kv_score_plane(int bits, const kv_work *w, const int8_t *x, const kv_tiles *k, size_t at,
                               const char *ahead, int nq, int nv, li acc[KV_GROUP][4]) {
     const size_t elems = qk_kvp_elems(bits), stride = qk_kvp_stride(0, w->dim),
-                 step = qk_kvp_words(bits) * stride, groups = qk_kvp_groups(bits, w->dim),
-                 next = w->pad * sizeof(float);
+                 step = qk_kvp_words(bits) * stride, groups = qk_kvp_groups(bits, w->dim);
     li sum[KV_GROUP][4]; /* in registers */
     const char *p[4];
     QK_UNROLL for (int v = 0; v < nv; v++) {
         const size_t lane = at + (size_t)v * L;
         p[v] = k->at[lane / QK_KV_TILE] + lane % QK_KV_TILE * sizeof(uint32_t);
-        QK_UNROLL for (int r = 0; r < nq; r++) sum[r][v] = l_set(0);
+        QK_UNROLL for (int r = 0; r < nq; r++) sum[r][v] = acc[r][v];
     }
-    for (size_t g = 0; g < groups; g++, x += elems) {
+    for (size_t g = 0; g < groups; g++, x += elems * (size_t)nq) {
         kv_ahead_group(ahead ? ahead + g * step : ahead, qk_kvp_words(bits), stride, nv,
                        qk_kvp_tile_bytes(bits, w->dim));
         QK_UNROLL for (int j = 0; j < (int)elems / 4; j++) {
             li codes[4];
             QK_UNROLL for (int v = 0; v < nv; v++) codes[v] = kv_codes(bits, p[v] + g * step, stride, j);
             QK_UNROLL for (int r = 0; r < nq; r++) {
-                const li y = l_dup(x + 4 * (size_t)j + (size_t)r * next);
+                const li y = l_dup(x + 4 * (j * nq + r));
                 QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = kv_dot(bits, sum[r][v], codes[v], y);
             }
         }
@@ -158,18 +156,34 @@ QK_INLINE void kv_score_plane(int bits, const kv_work *w, const int8_t *x, const
     QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) acc[r][v] = sum[r][v];
 }
 
+/* Sums of the upper plane times what its bits are worth, to which the lower plane is added. */
+QK_INLINE void kv_next_plane(li sum[KV_GROUP][4], int nq, int nv) {
+    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++)
+        sum[r][v] = l_shl(sum[r][v], 7);
+}
+
+QK_INLINE void kv_no_sums(li sum[KV_GROUP][4], int nq, int nv) {
+    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = l_set(0);
+}
+
 QK_INLINE void kv_score_part_ints(int bits, const kv_work *w, size_t i, const kv_tiles *k, size_t at, int nq,
                                   int nv) {
-    const int8_t *x = kv_query_planes(w, i);
+    const kv_int *of = kv_query_ints(w, i, (size_t)nq);
     const char *ahead = i == 0 ? k->ahead + at / QK_KV_TILE * qk_kvp_tile_bytes(bits, w->dim) : NULL;
-    li high[KV_GROUP][4], low[KV_GROUP][4];
-    kv_score_plane(bits, w, x, k, at, ahead, nq, nv, high);
-    if (KV_PLANES(bits) == 2) kv_score_plane(bits, w, x + w->pad, k, at, NULL, nq, nv, low);
-    for (int r = 0; r < nq; r++)
-        for (int v = 0; v < nv; v++)
-            l_storef(w->s + (i + (size_t)r) * QK_KV_BLOCK + at + (size_t)v * L,
-                     kv_of_ints(bits, high[r][v], KV_PLANES(bits) == 2 ? low[r][v] : high[r][v],
-                                kv_query_int(w, i + (size_t)r), KV_PLANES(bits)));
+    li sum[KV_GROUP][4];
+    kv_no_sums(sum, nq, nv);
+    kv_score_plane(bits, w, kv_query_plane(w, i, (size_t)nq, 0), k, at, ahead, nq, nv, sum);
+    if (KV_PLANES(bits) == 2) {
+        kv_next_plane(sum, nq, nv);
+        kv_score_plane(bits, w, kv_query_plane(w, i, (size_t)nq, 1), k, at, NULL, nq, nv, sum);
+    }
+    float *s = w->s + i * QK_KV_BLOCK + at;
+    QK_UNROLL for (int r = 0; r < nq; r++) {
+        const li bias = l_set(of[r].bias);
+        const lf scale = l_setf(of[r].scale);
+        QK_UNROLL for (int v = 0; v < nv; v++)
+            l_storef(s + r * QK_KV_BLOCK + v * L, l_mulf(l_float(kv_unbias(bits, sum[r][v], bias)), scale));
+    }
 }
 
 /* Products of queries [i, i + nq) with n tiles of K, without its scales. */
@@ -186,33 +200,29 @@ QK_INLINE void kv_score_ints(int bits, const kv_work *w, size_t i, const kv_tile
 typedef struct kv_weights {
     int8_t high[KV_GROUP][QK_KV_BLOCK], low[KV_GROUP][QK_KV_BLOCK];
     float scale[KV_GROUP];
-    int32_t sum[KV_GROUP]; /* of 128 * high + low */
+    int32_t sum[KV_GROUP];
 } kv_weights;
 
-/* The weights of query i at the positions that it sees, times the scales of V. */
-QK_INLINE void kv_weight_ints(const kv_work *w, kv_weights *to, size_t r, size_t i, kv_range range) {
-    float s[QK_KV_BLOCK];
-    const float *p = w->s + i * QK_KV_BLOCK;
-    for (size_t j = 0; j < QK_KV_BLOCK; j += V) {
-        /* The scale of what is not seen, which weighs 0, may be anything, also a NaN. */
-        const vf weight = v_load(p + j);
-        v_store(s + j, v_mul(weight, v_where(weight, v_load(w->scale + j))));
-    }
-    for (size_t j = 0; j < range.lo; j++) s[j] = 0;
-    for (size_t j = range.hi; j < QK_KV_BLOCK; j++) s[j] = 0;
-    vi sum[2];
-    to->scale[r] = kv_to_ints(to->high[r], to->low[r], s, QK_KV_BLOCK, sum);
-    to->sum[r] = v_sum_int(l_add(l_shl(sum[0], 7), sum[1]));
+/* The weights of nq queries at s, already times the scales of V. One step for all queries after the other, because each of
+ * them waits long for its result. */
+static void kv_weights_to_ints(kv_weights *to, const float *s, size_t nq) {
+    float by[KV_GROUP];
+    vi v[KV_GROUP];
+    for (size_t r = 0; r < nq; r++) v[r] = kv_most_bits(s + r * QK_KV_BLOCK, QK_KV_BLOCK);
+    for (size_t r = 0; r < nq; r++) to->scale[r] = kv_int_scale(v_largest_bits(v[r]), KV_INT_MOST, &by[r]);
+    for (size_t r = 0; r < nq; r++)
+        v[r] = kv_to_planes(to->high[r], to->low[r], s + r * QK_KV_BLOCK, QK_KV_BLOCK, by[r], KV_INT_MOST);
+    for (size_t r = 0; r < nq; r++) to->sum[r] = v_sum_int(v[r]);
 }
 
-/* What a plane of weights adds up with nv vectors of dimensions, from d on, of n tiles of V; `some`: of so many dimensions, in
- * one vector. */
+/* Adds a plane of weights times nv vectors of dimensions, from d on, of n tiles of V; `some`: of so many dimensions, in one
+ * vector. */
 QK_INLINE void kv_mix_plane(int bits, const kv_work *w, const int8_t *x, const kv_tiles *k, size_t n,
                             const char *ahead, size_t d, int nq, int nv, size_t some, li acc[KV_GROUP][4]) {
     const size_t elems = qk_kvp_elems(bits), words = qk_kvp_words(bits), stride = qk_kvp_stride(1, w->dim);
     li sum[KV_GROUP][4]; /* in registers */
     uint32_t copy[3][L] = { { 0 } };
-    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = l_set(0);
+    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = acc[r][v];
     for (size_t t = 0; t < n; t++) {
         const char *p = k->at[t] + d * sizeof(uint32_t);
         for (size_t g = 0; g < QK_KV_TILE / elems; g++, p += words * stride, x += elems) {
@@ -237,17 +247,22 @@ QK_INLINE void kv_mix_plane(int bits, const kv_work *w, const int8_t *x, const k
 
 QK_INLINE void kv_mix_part_ints(int bits, const kv_work *w, size_t i, const kv_tiles *v, size_t n,
                                 const kv_weights *x, size_t d, int nq, int nv, size_t some) {
-    li high[KV_GROUP][4], low[KV_GROUP][4];
-    kv_mix_plane(bits, w, x->high[0], v, n, i == 0 ? v->ahead + d * sizeof(uint32_t) : NULL, d, nq, nv, some,
-                 high);
-    kv_mix_plane(bits, w, x->low[0], v, n, NULL, d, nq, nv, some, low);
-    for (int r = 0; r < nq; r++)
-        for (int k = 0; x->scale[r] != 0.0f && k < nv; k++) {
-            /* at most 2^8 * 2^13 * QK_KV_BLOCK */
-            const li sum = kv_unbias(bits, l_add(l_shl(high[r][k], 7), low[r][k]), x->sum[r]);
-            float *acc = w->part + (i + (size_t)r) * w->stride + 16 + d + (size_t)k * L;
-            l_storef(acc, l_addf(l_loadf(acc), l_mulf(l_float(sum), l_setf(x->scale[r]))));
+    const char *ahead = i == 0 ? v->ahead + d * sizeof(uint32_t) : NULL;
+    li sum[KV_GROUP][4];
+    kv_no_sums(sum, nq, nv);
+    kv_mix_plane(bits, w, x->high[0], v, n, ahead, d, nq, nv, some, sum);
+    kv_next_plane(sum, nq, nv);
+    kv_mix_plane(bits, w, x->low[0], v, n, NULL, d, nq, nv, some, sum);
+    QK_UNROLL for (int r = 0; r < nq; r++) {
+        const li bias = l_set(kv_bias(bits, x->sum[r]));
+        const lf scale = l_setf(x->scale[r]);
+        float *acc = w->part + (i + (size_t)r) * w->stride + 16 + d;
+        if (x->scale[r] == 0.0f) continue;       /* nothing, or all of it not seen */
+        QK_UNROLL for (int k = 0; k < nv; k++) { /* at most 2^8 * 2^13 * QK_KV_BLOCK */
+            const lf add = l_mulf(l_float(kv_unbias(bits, sum[r][k], bias)), scale);
+            l_storef(acc + k * L, l_addf(l_loadf(acc + k * L), add));
         }
+    }
 }
 
 /* Adds the rows of n tiles of V. */

@@ -57,7 +57,7 @@ QK_KV_PACKED(KV_INTS, )
                                         .open_scale = kv_##fmt##_open_scale,                       \
                                         .scores = kv_##fmt##_scores,                               \
                                         .rows = kv_##fmt##_rows,                                   \
-                                        .planes = KV_PLANES(bits),                                 \
+                                        .code_bits = bits,                                         \
                                         .rotated = 1 };                                            \
     void QK_FN(kv_##fmt##_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) { \
         qk_kvp_store(bits, tiles, which, pos, x, dim);                                             \

@@ -21,7 +21,7 @@ typedef struct kv_format {
     /* With integers (kv_ints.h), on n tiles as they are, unless V is K; NULL = with floats. */
     void (*scores)(const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq);
     void (*rows)(const kv_work *w, size_t i, const kv_tiles *v, size_t n, const kv_weights *x, int nq);
-    int planes;  /* of queries */
+    int code_bits;
     int rotated; /* rows were, by kernels/kvrotate.h */
 } kv_format;
 
@@ -32,7 +32,8 @@ struct kv_work {
     const qk_attn *a;
     const kv_format *fk, *fv; /* fv: of K where V is K */
     size_t n, dim, pad;       /* queries; dimensions, and padded */
-    float *block, *scale, *q, *s, *lanes;
+    size_t k_bytes, v_bytes;  /* of a tile */
+    float *block, *scale, *scale_v, *q, *s, *lanes;
     float *turn; /* one tile of K, only if V is K */
     float *part; /* of query i at i * stride: maximum, sum, ..., and the sums at 16 and after */
     size_t stride;
@@ -47,8 +48,11 @@ static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
         .a = a, .fk = f, .n = a->n_cols * a->n_heads, .dim = a->head_dim, .pad = pad, .block = a->scratch
     };
     w.fv = a->v ? kv_format_of[a->v_type] : f;
+    w.k_bytes = w.fk->tile_bytes(w.dim);
+    w.v_bytes = w.fv->tile_bytes(w.dim);
     w.scale = w.block + QK_KV_BLOCK * pad;
-    w.s = w.scale + QK_KV_BLOCK;
+    w.scale_v = w.scale + QK_KV_BLOCK;
+    w.s = w.scale_v + QK_KV_BLOCK;
     w.lanes = w.s + most * QK_KV_BLOCK;
     w.q = w.lanes + most * 16;
     w.part = w.q + most * pad;

@@ -152,7 +152,8 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
         }
 }
 
-QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc, int wide) {
+QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc,
+                         int wide) {
     (void)wide;
     lf acc[R][COLS];
     for (int c = 0; c < nc; c++)

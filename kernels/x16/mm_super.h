@@ -266,7 +266,8 @@ QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, i
 }
 
 /* R vectors of rows, starting at r, times nc columns. */
-QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc, int wide) {
+QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc,
+                         int wide) {
     static const float zeros[TILE_ROWS];
     const float *from = first ? zeros : y;
     const int stride = first ? 0 : TILE_ROWS, pairs = FMT_SCALED && FMT_INT16 && !(FMT_CENTER && wide);

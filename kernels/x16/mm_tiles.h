@@ -18,7 +18,7 @@
 /* If several groups are multiplied with the same column, the compiler would keep the column's dwords in
  * general registers, each of which then needs another instruction to broadcast. If it does not know them, it
  * uses memory operands. */
-#define L_FENCE() __asm__ volatile("" ::: "memory")
+#define L_FENCE()       __asm__ volatile("" ::: "memory")
 #define L_HIDE(pointer) __asm__("" : "+r"(pointer))
 
 /* For levels where 16-bit sums of pairs are not cheaper than l_dot. */

@@ -92,6 +92,11 @@ QK_INLINE unsigned v_equal(vf a, vf b) {
     return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));
 }
 
+/* v, but 0 in lanes where x is below the bound. */
+QK_INLINE vf v_not_below(vf v, vf x, float bound) {
+    return _mm256_and_ps(_mm256_cmp_ps(x, _mm256_set1_ps(bound), _CMP_NLT_UQ), v);
+}
+
 /* Lanes of x where a is not 0, otherwise 0; a NaN is not 0. */
 QK_INLINE vf v_where(vf a, vf x) {
     return _mm256_and_ps(_mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_NEQ_UQ), x);

@@ -69,6 +69,11 @@ QK_INLINE float v_sum(vf v) { return _mm512_reduce_add_ps(v); }
 QK_INLINE float v_largest(vf v) { return _mm512_reduce_max_ps(v); }
 QK_INLINE unsigned v_equal(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 
+/* v, but 0 in lanes where x is below the bound. */
+QK_INLINE vf v_not_below(vf v, vf x, float bound) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(bound), _CMP_NLT_UQ), v);
+}
+
 /* Lanes of x where a is not 0, otherwise 0; a NaN is not 0. */
 QK_INLINE vf v_where(vf a, vf x) {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_NEQ_UQ), x);

@@ -129,6 +129,11 @@ QK_INLINE float v_largest(vf v) {
 }
 QK_INLINE unsigned v_equal(vf a, vf b) { return (unsigned)_mm_movemask_ps(_mm_cmpeq_ps(a, b)); }
 
+/* v, but 0 in lanes where x is below the bound. */
+QK_INLINE vf v_not_below(vf v, vf x, float bound) {
+    return _mm_and_ps(_mm_cmpnlt_ps(x, _mm_set1_ps(bound)), v);
+}
+
 /* Lanes of x where a is not 0, otherwise 0; a NaN is not 0. */
 QK_INLINE vf v_where(vf a, vf x) { return _mm_and_ps(_mm_cmpneq_ps(a, _mm_setzero_ps()), x); }
 QK_INLINE vf v_round(vf v) { return _mm_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

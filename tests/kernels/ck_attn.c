@@ -532,8 +532,53 @@ static void check_nan(const qk_table *t, int kv) {
     }
 }
 
+static void *room(size_t bytes) {
+    void *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (!p) exit(1);
+    memset(p, 0, bytes);
+    return p;
+}
+
+/* The largest sums of integers: a wide head whose elements are all the same once they are rotated. */
+static void check_wide(const qk_table *t, int kv, size_t dim) {
+    enum { HEADS = 8 };
+    const size_t bytes = t->kv[kv].tile_bytes(dim);
+    float *x = room(dim * sizeof *x), *q = room(HEADS * dim * sizeof *q), *y = room(HEADS * dim * sizeof *y);
+    double *turned = room(dim * sizeof *turned);
+    char *k = room(bytes), *v = room(bytes), *scratch = room(qk_attn_scratch(dim));
+    const qk_attn a = { .k = k,
+                        .v = v,
+                        .v_type = (qk_kv)kv,
+                        .q = q,
+                        .y = y,
+                        .q_stride = HEADS * dim,
+                        .y_stride = HEADS * dim,
+                        .head_dim = dim,
+                        .n_cols = 1,
+                        .n_heads = HEADS,
+                        .pos = 1,
+                        .scale = 1 / (float)dim,
+                        .scratch = (void *)scratch };
+    const double weight = 1 / (1 + exp(-2)); /* of scores 1 and -1 */
+    t->kv[kv].store(v, 1, 1, x, dim);
+    for (size_t i = 0; i < dim; i++) x[i] = 1;
+    transform(turned, x, dim);
+    for (size_t i = 0; i < dim; i++) x[i] = (float)-turned[i];
+    t->kv[kv].store(k, 0, 1, x, dim);
+    for (size_t i = 0; i < dim; i++) x[i] = (float)turned[i];
+    t->kv[kv].store(k, 0, 0, x, dim);
+    t->kv[kv].store(v, 1, 0, x, dim);
+    for (size_t h = 0; h < HEADS; h++) memcpy(q + h * dim, x, dim * sizeof *x);
+    t->kv[kv].attend(&a);
+    for (size_t i = 0; i < HEADS * dim; i++)
+        ck_near("wide head", i, (double)y[i], weight * (double)x[i % dim],
+                0.02 * fabs((double)x[i % dim]) + 1e-3);
+    free(x), free(q), free(y), free(turned), free(k), free(v), free(scratch);
+}
+
 static void check_attend_all(const qk_table *t, int kv) {
     check_attend(t, kv);
+    for (size_t dim = 1024; is_packed(kv) && dim <= QK_KV_MAX_DIM; dim *= 2) check_wide(t, kv, dim);
     check_nan(t, kv);
 }
 

@@ -24,6 +24,11 @@
 #define QK_BUILT_AVX512VBMI QK_BUILT_X86
 #define QK_BUILT_NEON       QK_BUILT_ARM
 #define QK_BUILT_DOTPROD    QK_BUILT_ARM
+#if QK_BUILT_X86 && QSF_HAVE_AVXVNNI /* config.h: whether the compiler knows it */
+#define QK_BUILT_AVXVNNI 1
+#else
+#define QK_BUILT_AVXVNNI 0
+#endif
 
 #else
 
@@ -37,6 +42,12 @@
 #define QK_BUILT_AVX2 1
 #else
 #define QK_BUILT_AVX2 0
+#endif
+
+#if QK_BUILT_AVX2 && defined(__AVXVNNI__)
+#define QK_BUILT_AVXVNNI 1
+#else
+#define QK_BUILT_AVXVNNI 0
 #endif
 
 #if QK_BUILT_AVX2 && defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && \

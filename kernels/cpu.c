@@ -36,7 +36,17 @@ static uint64_t read_xcr0(void) {
 
 static int has_all(uint32_t word, uint32_t mask) { return (word & mask) == mask; }
 
-/* Intel SDM volume 2A, CPUID: leaf 1 ecx, leaf 7 subleaf 0 ebx and ecx. */
+/* AVX-VNNI, the dot products without AVX-512. */
+static int has_avxvnni(void) {
+    uint32_t a, b, c, d;
+#ifdef QK_AVXVNNI_EVEX /* AVX512VL and AVX512_VNNI instead */
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & BIT(31)) && (c & BIT(11));
+#endif
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) &&
+           (a & BIT(4));
+}
+
+/* Intel SDM volume 2A, CPUID: leaf 1 ecx, leaf 7 subleaf 0 ebx and ecx, subleaf 1 eax. */
 static uint32_t detect(void) {
     const uint32_t c1_sse42 = BIT(9) | BIT(19) | BIT(20) | BIT(23); /* SSSE3 SSE4.1 SSE4.2 POPCNT */
     const uint32_t c1_avx = BIT(12) | BIT(27) | BIT(28) | BIT(29);  /* FMA OSXSAVE AVX F16C */
@@ -50,6 +60,7 @@ static uint32_t detect(void) {
     if ((xcr0 & XCR0_SSE_AVX) != XCR0_SSE_AVX || !(b7 & BIT(5))) /* AVX2 */
         return levels;
     levels |= BIT(QK_LEVEL_AVX2);
+    if (has_avxvnni()) levels |= BIT(QK_LEVEL_AVXVNNI);
     if ((xcr0 & XCR0_AVX512) != XCR0_AVX512 || !has_all(b7, b7_512)) return levels;
     levels |= BIT(QK_LEVEL_AVX512);
     if (!(c7 & BIT(11))) /* AVX512_VNNI */
@@ -64,10 +75,10 @@ static uint32_t detect(void) {
  * AVX-512 and Zen 4 with it, 1Ah is Zen 5. */
 static qk_cpu_family amd_family(void) {
     uint32_t a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d)) return QK_CPU_OTHER;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return QK_CPU_AMD;
     const uint32_t family = (a >> 8 & 0xf) + (a >> 20 & 0xff);
     if (family == 0x1a) return QK_CPU_ZEN5;
-    return family == 0x19 && qk_cpu_has(QK_LEVEL_AVX512) ? QK_CPU_ZEN4 : QK_CPU_OTHER;
+    return family == 0x19 && qk_cpu_has(QK_LEVEL_AVX512) ? QK_CPU_ZEN4 : QK_CPU_AMD;
 }
 
 qk_cpu_family qk_cpu_family_of_machine(void) {

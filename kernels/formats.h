@@ -76,6 +76,7 @@
     /* level      LEVEL       arch  kernels */ \
     X(sse42, SSE42, x86, ALL)                  \
     X(avx2, AVX2, x86, ALL)                    \
+    X(avxvnni, AVXVNNI, x86, PACKED)           \
     X(avx512, AVX512, x86, ALL)                \
     X(avx512vnni, AVX512VNNI, x86, PACKED)     \
     X(avx512vbmi, AVX512VBMI, x86, GRIDS)      \

@@ -119,6 +119,9 @@ int qk_ways_are_known(void) {
     return cpu == QK_CPU_ZEN5 || (cpu == QK_CPU_INTEL && qk_cpu_has(QK_LEVEL_AVX512));
 }
 
+/* These multiply 32-bit integers as fast as pairs of int16. */
+static int is_amd(qk_cpu_family cpu) { return cpu == QK_CPU_AMD || cpu == QK_CPU_ZEN4 || cpu == QK_CPU_ZEN5; }
+
 const char *qk_kv_name(qk_kv type) { return ref_table.kv[type].name; }
 
 size_t qk_kv_tile_bytes(qk_kv type, size_t head_dim) { return ref_table.kv[type].tile_bytes(head_dim); }
@@ -128,6 +131,8 @@ void qk_table_init(qk_table *t, qk_level level) {
     *t = ref_table;
     QK_LEVELS(SET_LEVEL)
     const qk_cpu_family cpu = qk_cpu_family_of_machine();
-    for (int type = 0; type < QK_TYPE_N; type++)
+    for (int type = 0; type < QK_TYPE_N; type++) {
         t->weight[type].way = way_for(cpu, (qk_type)type, t->weight[type].act);
+        t->weight[type].wide = is_amd(cpu);
+    }
 }

@@ -8,6 +8,7 @@
 
 sse42_flags := -msse4.2
 avx2_flags := -mavx2 -mfma -mf16c
+avxvnni_flags := $(avx2_flags) $(AVXVNNI_FLAG)
 avx512_flags := $(avx2_flags) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 avx512vnni_flags := $(avx512_flags) -mavx512vnni
 avx512vbmi_flags := $(avx512vnni_flags) -mavx512vbmi

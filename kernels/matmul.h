@@ -43,6 +43,9 @@ typedef struct qk_mm {
     size_t n_cols;
     float scale; /* of the whole tensor: I2_S; other types ignore it */
     qk_way way;  /* of matmul16, and of matmul for a float type */
+    /* Of many columns: 1 = sums of sub-blocks times their scales are products of 32-bit integers, 0 = of pairs of int16,
+     * where a format can choose. The result is the same. */
+    int wide;
 } qk_mm;
 
 typedef struct qk_weight_ops {
@@ -50,6 +53,7 @@ typedef struct qk_weight_ops {
     qk_act act;
     int scaled; /* qk_mm.scale counts: I2_S */
     qk_way way; /* for qk_mm.way: the fastest on this CPU, as far as known */
+    int wide;   /* for qk_mm.wide: the same */
     /* Rows [row0, row1) of m, all columns. */
     void (*matmul)(const qk_mm *m, size_t row0, size_t row1);
     /* One row to k floats; I2_S without the scale of the tensor. */

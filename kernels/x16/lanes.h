@@ -13,7 +13,7 @@
  *   l_add8 l_sub8 l_subs8 l_min8                 bytes; l_subs8 saturates at 0, both unsigned
  *   li l_lookup(table, i)           table[i] for 16 bytes at table and bytes i below 16
  *   li l_dot(acc, w, x)             acc + sum of four products; w unsigned up to 63, x signed and not -128
- *   L_DOT_DUP, li l_dot_dup(acc, w, p)  l_dot with l_dup(p), where one instruction does both (optional)
+ *   li l_dot_dup(acc, w, p)         l_dot with l_dup(p), which may be one instruction; where there is L_RAW
  *   li l_biased(w)                  signed bytes as l_dot_signed wants them
  *   li l_dot_signed(acc, w, x)      w from l_biased; the result holds L_BIAS * (sum of x) too much
  *   li l_dot16(acc, a, b)           acc + sum of both products of int16

@@ -34,6 +34,7 @@
 #endif
 
 enum {
+    CAN_BE_WIDE = 0,
     SUB = FMT_SUB, /* elements of a sub-block */
     STEPS = SUB / 4,
     SUBS = FMT_ELEMS / SUB, /* of a block */

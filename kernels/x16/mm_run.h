@@ -5,7 +5,8 @@
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
  *   mv_unit(acc, w, x, n, nc)                adds n blocks of each group times nc columns, FEW_COLS or one
  *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the tile
- *   tile_cols(y, t, r, x, n, first, nc)      R vectors of rows, starting at r, times nc columns of y, which are TILE_ROWS apart */
+ *   tile_cols(y, t, r, x, n, first, nc, wide)  R vectors of rows, starting at r, times nc columns of y, which are TILE_ROWS
+ *                                            apart; wide: qk_mm.wide, where CAN_BE_WIDE */
 #ifndef QSF_KERNELS_X16_MM_RUN_H
 #define QSF_KERNELS_X16_MM_RUN_H
 
@@ -112,7 +113,7 @@ static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t n, si
     for (; c0 < c1; c0 += WIDTH, part += WIDTH) {
         for (size_t i = c1 - c0; i < WIDTH; i++) x.q[i] = x.q[c1 - c0 - 1];
         prefetch_some(&next);
-        if (ways[m->way].wide)
+        if (CAN_BE_WIDE && m->wide)
             tile_block(part, t, n, &x, blocks, u == 0, 1);
         else
             tile_block(part, t, n, &x, blocks, u == 0, 0);

@@ -35,6 +35,7 @@ enum { PREPARED_BYTES = 1 };
 #endif
 
 enum {
+    CAN_BE_WIDE = FMT_SCALED && FMT_INT16 && FMT_CENTER > 0,
     STEPS = QK_K / 4,
     SUBS = QK_K / FMT_SUB,
     SUB_STEPS = FMT_SUB / 4,
@@ -270,7 +271,7 @@ QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_
                          int wide) {
     static const float zeros[TILE_ROWS];
     const float *from = first ? zeros : y;
-    const int stride = first ? 0 : TILE_ROWS, pairs = FMT_SCALED && FMT_INT16 && !(FMT_CENTER && wide);
+    const int stride = first ? 0 : TILE_ROWS, pairs = FMT_SCALED && FMT_INT16 && !(CAN_BE_WIDE && wide);
     li sum[R][COLS], mins[R][COLS];
     lf dx[COLS];
     (void)n;

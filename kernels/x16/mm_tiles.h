@@ -18,8 +18,10 @@
 /* If several groups are multiplied with the same column, the compiler would keep the column's dwords in
  * general registers, each of which then needs another instruction to broadcast. If it does not know them, it
  * uses memory operands. */
-#define L_FENCE()       __asm__ volatile("" ::: "memory")
 #define L_HIDE(pointer) __asm__("" : "+r"(pointer))
+
+/* The compiler reads nothing before this that is read after it, which would need more registers than there are. */
+#define L_FENCE() __asm__ volatile("" ::: "memory")
 
 /* For levels where 16-bit sums of pairs are not cheaper than l_dot. */
 #ifndef L_PAIRS
@@ -79,12 +81,11 @@ enum {
 static const struct way {
     size_t groups, ahead;
     int far;
-    int wide; /* CPUs for which this way is the best multiply 32-bit integers as fast as pairs of 16 bits (AMD) */
 } ways[QK_WAY_N] = {
-    [QK_WAY_TURNS] = { MV_GROUPS, FMT_AHEAD, 0, 0 },
-    [QK_WAY_ALONE] = { 1, 0, 0, 1 },
-    [QK_WAY_FAR] = { MV_GROUPS, 3328, 1, 0 },
-    [QK_WAY_AHEAD] = { 1, 8192, 0, 1 },
+    [QK_WAY_TURNS] = { MV_GROUPS, FMT_AHEAD, 0 },
+    [QK_WAY_ALONE] = { 1, 0, 0 },
+    [QK_WAY_FAR] = { MV_GROUPS, 3328, 1 },
+    [QK_WAY_AHEAD] = { 1, 8192, 0 },
 };
 
 /* ---- access to rows ---- */

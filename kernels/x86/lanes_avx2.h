@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* AVX2 lanes (kernels/x16/lanes.h). */
+/* AVX2 lanes (kernels/x16/lanes.h). With L_VNNI, which lanes_avxvnni.h defines, AVX-VNNI instructions are used. */
 #ifndef QSF_KERNELS_X86_LANES_AVX2_H
 #define QSF_KERNELS_X86_LANES_AVX2_H
 
@@ -9,7 +9,7 @@
 
 typedef __m256i li;
 typedef __m256 lf;
-enum { L = 8, L_BIAS = 0 };
+enum { L = 8 };
 
 #define L_HOLD(v) __asm__("" : "+x"(v))
 
@@ -35,6 +35,16 @@ QK_INLINE li l_lookup(const void *table, li i) {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(table)), i);
 }
 
+#ifdef L_VNNI
+enum { L_BIAS = 128 };
+#define L_RAW 1
+QK_INLINE li l_dot(li acc, li w, li x) { return L_VNNI(dpbusd)(acc, w, x); }
+QK_INLINE li l_dot_dup(li acc, li w, const void *p) { return l_dot(acc, w, l_dup(p)); }
+QK_INLINE li l_biased(li w) { return _mm256_xor_si256(w, _mm256_set1_epi8((char)-128)); }
+QK_INLINE li l_dot_signed(li acc, li w, li x) { return L_VNNI(dpbusd)(acc, w, x); }
+QK_INLINE li l_dot16(li acc, li a, li b) { return L_VNNI(dpwssd)(acc, a, b); }
+#else
+enum { L_BIAS = 0 };
 /* The pairs of vpmaddubsw do not saturate: 2 * 128 * 127. */
 QK_INLINE li l_dot(li acc, li w, li x) {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
@@ -47,6 +57,7 @@ QK_INLINE li l_dot_signed(li acc, li w, li x) {
     return l_dot(acc, _mm256_sign_epi8(w, w), _mm256_sign_epi8(x, w));
 }
 QK_INLINE li l_dot16(li acc, li a, li b) { return _mm256_add_epi32(acc, _mm256_madd_epi16(a, b)); }
+#endif
 
 QK_INLINE lf l_float(li v) { return _mm256_cvtepi32_ps(v); }
 QK_INLINE li l_int(lf v) { return _mm256_cvtps_epi32(v); }

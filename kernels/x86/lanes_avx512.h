@@ -41,7 +41,6 @@ enum { L_BIAS = 128 };
 #define L_RAW 1
 QK_INLINE li l_dot(li acc, li w, li x) { return _mm512_dpbusd_epi32(acc, w, x); }
 /* The compiler would load and broadcast with an instruction of its own. */
-#define L_DOT_DUP 1
 QK_INLINE li l_dot_dup(li acc, li w, const void *p) {
     __asm__("vpdpbusd %1%{1to16%}, %2, %0" : "+v"(acc) : "m"(*(const int32_t(*)[1])p), "v"(w));
     return acc;

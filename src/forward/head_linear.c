@@ -37,6 +37,7 @@ static qk_mm product(const HeadsJob *j, unsigned i, size_t h) {
     return (qk_mm){ .w = j->v.rows[i],
                     .scale = j->u->tensor[0]->scale,
                     .way = j->ops->way,
+                    .wide = j->ops->wide,
                     .row_bytes = (size_t)j->u->row_bytes[0],
                     .x = floats ? (const void *)x : (const void *)act,
                     .x_stride = floats ? qsf_col_stride(f, j->s->in) * sizeof(float)

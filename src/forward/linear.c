@@ -52,6 +52,7 @@ static void set_part(RowsJob *j, unsigned i) {
     j->mm[i] = (qk_mm){
         .scale = j->u->tensor[t]->scale,
         .way = f->table->weight[j->u->type[t]].way,
+        .wide = f->table->weight[j->u->type[t]].wide,
         .w = j->v.rows[i],
         .row_bytes = (size_t)j->u->row_bytes[t],
         .x = act == QK_ACT_F32 ? (const void *)p->x

@@ -233,6 +233,8 @@ static int measure(void) {
 int main(int argc, char **argv) {
     if (!parse(&run.opt, argc, argv)) return 2;
     catch_signals();
+    const char *san = getenv("QSF_SAN"); /* the sanitizers take several times as long */
+    if (san && *san) run.opt.small = 1;
     if (run.opt.bench || run.opt.limits) return measure();
     if (!run.opt.list)
         printf("checkkern: seed %u, best level %s\n", run.opt.seed, qk_level_name(qk_cpu_best()));

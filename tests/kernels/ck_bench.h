@@ -34,6 +34,7 @@ ck_limits ck_limits_of(qk_level level);
     double name##_dot(size_t rounds, uint32_t *out);
 CK_LIMITS(ck_sse42)
 CK_LIMITS(ck_avx2)
+CK_LIMITS(ck_avxvnni)
 CK_LIMITS(ck_avx512)
 CK_LIMITS(ck_avx512vnni)
 CK_LIMITS(ck_avx512vbmi)

@@ -25,6 +25,7 @@ ck_limits ck_limits_of(qk_level level) {
 #if defined QK_ARCH_X86
     case QK_LEVEL_SSE42: return (ck_limits){ ck_sse42_read, ck_sse42_dot };
     case QK_LEVEL_AVX2: return (ck_limits){ ck_avx2_read, ck_avx2_dot };
+    case QK_LEVEL_AVXVNNI: return (ck_limits){ ck_avxvnni_read, ck_avxvnni_dot };
     case QK_LEVEL_AVX512: return (ck_limits){ ck_avx512_read, ck_avx512_dot };
     case QK_LEVEL_AVX512VNNI: return (ck_limits){ ck_avx512vnni_read, ck_avx512vnni_dot };
     case QK_LEVEL_AVX512VBMI: return (ck_limits){ ck_avx512vbmi_read, ck_avx512vbmi_dot };

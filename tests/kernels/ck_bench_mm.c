@@ -101,7 +101,7 @@ ck_speeds ck_bench_case(const ck_case *c) {
                  .groups = c->groups,
                  .w = c->w,
                  .piece = 512,
-                 .m = { c->w, row_bytes, x, x_bytes, y, rows, K, 1, 1.0f, ops->way } };
+                 .m = { c->w, row_bytes, x, x_bytes, y, rows, K, 1, 1.0f, ops->way, ops->wide } };
     ck_speeds s;
     fill(c, ops, row_bytes, rows);
     for (size_t i = 0; i < COLS; i++) {

@@ -41,6 +41,7 @@ static void make_case(mm_case *c, const qk_table *t, qk_type type, size_t k, siz
     c->m.n_cols = cols;
     c->m.scale = ck_tensor_scale(kind);
     c->m.way = QK_WAY_TURNS;
+    c->m.wide = (int)ck_below(2);
     c->m.row_bytes = k / qk_type_elems(type) * qk_type_bytes(type);
     c->m.x_stride = qk_act_bytes(c->ops->act, k);
     c->m.y_stride = rows + Y_PAD;

@@ -372,6 +372,7 @@ static void matmul_case(const qk_table *t, qk_type type, size_t k, size_t groups
     c.rows.y_stride = c.n + Y_PAD;
     c.rows.scale = ck_tensor_scale(kind);
     c.rows.way = (qk_way)ck_below(QK_WAY_N);
+    c.rows.wide = (int)ck_below(2);
     fill_case(&c, &ref, kind, xkind);
     for (size_t row0 = 0; row0 < c.n; row0 += 2 * QK_GROUP) {
         c.groups.y = ck_dst(SLOT_Y, cols * c.rows.y_stride);

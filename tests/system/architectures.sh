@@ -41,7 +41,7 @@ for dir in "$cases"/*/; do
     expect 0 '' "$run" --parity "$dir" --max-kl "$(value "$dir/about.json" default_kl)"
     # With sanitizers and in a quick run these are tried with every fourth case.
     [ -z "$QSF_TEST_QUICK$QSF_SAN" ] || [ $((done % 4)) = 0 ] || continue
-    for level in ref sse42 avx2 avx512 neon; do
+    for level in ref sse42 avx2 avxvnni avx512 neon; do
         "$run" --cpu-mask $level --plan "$tiny" >/dev/null 2>&1 || continue
         expect 0 '' "$run" --parity "$dir" --cpu-mask $level --max-kl "$(value "$dir/about.json" default_kl)"
     done

@@ -275,7 +275,7 @@ QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_
     li sum[R][COLS], mins[R][COLS];
     lf dx[COLS];
     (void)n;
-    if (FMT_CENTER && pairs)
+    if (FMT_CENTER > 0 && pairs)
         pair_sums(sum, t->centre, r, x, nc);
     else
         no_sums(sum, nc);

@@ -91,7 +91,7 @@ static void plain(const QsfBooks *t, const QsfBookCore *core, const QsfBookValue
 
 const QsfBookCore *qsf_book_core(qk_level level) {
 #if defined(QK_ARCH_X86)
-    if (level >= QK_LEVEL_AVX512 && level <= QK_LEVEL_AVX512VNNI) return &qsf_book_core_avx512;
+    if (level >= QK_LEVEL_AVX512 && level <= QK_LEVEL_AVX512VBMI) return &qsf_book_core_avx512;
     if (level == QK_LEVEL_AVX2 || level == QK_LEVEL_AVXVNNI) return &qsf_book_core_avx2;
 #endif
     (void)level;

@@ -33,6 +33,14 @@ static void fill(int kind, bool weighted, float *x, float *w) {
 static const QsfBooks *const layouts[] = { &qsf_books_2bit, &qsf_books_3bit, &qsf_books_4bit };
 static const char *const names[] = { "2bit-book", "3bit-book", "4bit-book" };
 
+/* A level that adds instructions has the vectors of the one below it. */
+static void test_every_level(void **state) {
+    (void)state;
+    assert_ptr_equal(qsf_book_core(QK_LEVEL_AVXVNNI), qsf_book_core(QK_LEVEL_AVX2));
+    assert_ptr_equal(qsf_book_core(QK_LEVEL_AVX512VNNI), qsf_book_core(QK_LEVEL_AVX512));
+    assert_ptr_equal(qsf_book_core(QK_LEVEL_AVX512VBMI), qsf_book_core(QK_LEVEL_AVX512));
+}
+
 static void test_same_bytes(void **state) {
     (void)state;
     static const qk_level levels[] = { QK_LEVEL_AVX2, QK_LEVEL_AVX512 };
@@ -141,6 +149,7 @@ static void test_near_the_minimum(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_level),
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_known_bytes),
         cmocka_unit_test(test_near_the_minimum),

@@ -215,6 +215,8 @@ unsigned qk_type_bytes(qk_type t);
 /* Planes of a block when 16 rows are interleaved (kernels/x16/x16.h); 0 for the float types, whose rows are
  * not interleaved. */
 unsigned qk_type_planes(qk_type t);
+/* Whether the planes of a group are in the order of their use instead of that of the block (kernels/x16/order.h). */
+int qk_type_by_use(qk_type t);
 
 /* Returns the weight type of a GGML type number; QK_NONE if it has no kernels. */
 qk_type qk_type_of(uint32_t ggml_type);

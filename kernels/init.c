@@ -93,8 +93,6 @@ const char *qk_way_name(qk_way way) {
  * next bytes are not requested soon enough. */
 static qk_way zen4_way(qk_type type) {
     switch (type) {
-    case QK_Q6_K:
-    case QK_Q3_K:
     case QK_IQ4_XS:
     case QK_NVFP4: return QK_WAY_FAR;
     case QK_IQ3_S:
@@ -126,10 +124,18 @@ const char *qk_kv_name(qk_kv type) { return ref_table.kv[type].name; }
 
 size_t qk_kv_tile_bytes(qk_kv type, size_t head_dim) { return ref_table.kv[type].tile_bytes(head_dim); }
 
+static void set_orders(qk_weight_ops weight[QK_TYPE_N]) {
+    weight[QK_Q6_K].by_use = qk_by_use_q6_k;
+    weight[QK_Q6_K].by_block = qk_by_block_q6_k;
+    weight[QK_Q3_K].by_use = qk_by_use_q3_k;
+    weight[QK_Q3_K].by_block = qk_by_block_q3_k;
+}
+
 void qk_table_init(qk_table *t, qk_level level) {
     (void)level; /* unused if only the reference was compiled in */
     *t = ref_table;
     QK_LEVELS(SET_LEVEL)
+    set_orders(t->weight);
     const qk_cpu_family cpu = qk_cpu_family_of_machine();
     for (int type = 0; type < QK_TYPE_N; type++) {
         t->weight[type].way = way_for(cpu, (qk_type)type, t->weight[type].act);

@@ -63,8 +63,12 @@ typedef struct qk_weight_ops {
      * types, which stay rows. */
     /* Rows at src, row_bytes apart, to the group at dst; they do not overlap. */
     void (*pack)(void *dst, const void *src, size_t row_bytes, size_t k);
-    /* Row r < 16 of a group, as it lay in the file. */
+    /* Row r < 16 of a group, as it was before pack. */
     void (*unpack_row)(void *dst, const void *group, unsigned r, size_t k);
+    /* For types whose planes pack puts in the order of their use (qk_type_by_use): a group with the planes in the order of
+     * the block to one of pack, or back, in place. NULL for the others, which have one order. */
+    void (*by_use)(void *group, size_t k);
+    void (*by_block)(void *group, size_t k);
     /* The same bits as matmul; w holds groups, group g at w + g * 16 * row_bytes; row0 and row1 are multiples of 16. */
     void (*matmul16)(const qk_mm *m, size_t row0, size_t row1);
 } qk_weight_ops;

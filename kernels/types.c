@@ -19,6 +19,8 @@ unsigned qk_type_bytes(qk_type t) { return types[t].bytes; }
 
 unsigned qk_type_planes(qk_type t) { return types[t].planes; }
 
+int qk_type_by_use(qk_type t) { return t == QK_Q6_K || t == QK_Q3_K; }
+
 qk_type qk_type_of(uint32_t ggml_type) {
     for (int t = 0; t < QK_TYPE_N; t++)
         if (types[t].ggml == ggml_type) return (qk_type)t;

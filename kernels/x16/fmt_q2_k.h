@@ -20,9 +20,13 @@ enum {
 
 #define FMT_SHIFT(s) two_bits_shift(s)
 
-QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) { return two_bits_in_place(p, 4, s, v); }
+QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) {
+    return two_bits_in_place(plane(p, 4 + two_bits_plane(s), v), s);
+}
 
-QK_INLINE li fmt_step(const uint8_t *p, int s, int v) { return two_bits(p, 4, s, v); }
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
+    return two_bits(plane(p, 4 + two_bits_plane(s), v), s);
+}
 
 QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
     return l_and(l_shr(plane(p, j / 4, v), j % 4 * 8), l_set(15));

@@ -4,7 +4,10 @@
 #ifndef QSF_KERNELS_X16_FMT_Q3_K_H
 #define QSF_KERNELS_X16_FMT_Q3_K_H
 
+#include "kernels/x16/order.h"
 #include "kernels/x16/super.h"
+
+#define FMT_PLACE qk_q3_k_place
 
 /* 16 * (16 * 4 * 127) * 32, all sums times their scales, stays below 2^24. */
 enum { FMT_PLANES = 27, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 108 };
@@ -20,13 +23,14 @@ enum {
 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    return l_or(two_bits(p, 8, s, v), bit_to(plane(p, s % 8, v), s / 8, 2));
+    return l_or(two_bits(plane(p, FMT_PLACE(8 + two_bits_plane(s)), v), s),
+                bit_to(plane(p, FMT_PLACE(s % 8), v), s / 8, 2));
 }
 
 QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
     const int four = j / 4;
-    const li low = l_and(l_shr(plane(p, 24 + four % 2, v), four / 2 * 4), l_bytes(15));
-    const li top = plane(p, 26, v);
+    const li low = l_and(l_shr(plane(p, FMT_PLACE(24 + four % 2), v), four / 2 * 4), l_bytes(15));
+    const li top = plane(p, FMT_PLACE(26), v);
     const li high = l_and(four < 2 ? l_shl(top, 4 - 2 * four) : l_shr(top, 2 * four - 4), l_bytes(48));
     return l_sub(byte_of(l_or(low, high), j % 4), l_set(32));
 }

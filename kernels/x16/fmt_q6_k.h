@@ -4,7 +4,10 @@
 #ifndef QSF_KERNELS_X16_FMT_Q6_K_H
 #define QSF_KERNELS_X16_FMT_Q6_K_H
 
+#include "kernels/x16/order.h"
 #include "kernels/x16/super.h"
+
+#define FMT_PLACE qk_q6_k_place
 
 /* With the offset subtracted, 2 * (16 * 32 * 127) * 128, two sums times their scales, stays below 2^24. */
 enum { FMT_PLANES = 52, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 208 };
@@ -21,14 +24,14 @@ enum {
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const int half = s / 32, group = s / 8 % 4, i = s % 8;
-    const li low = l_shr(plane(p, 16 * half + group % 2 * 8 + i, v), group / 2 * 4);
-    const li top = plane(p, 32 + 8 * half + i, v);
+    const li low = l_shr(plane(p, FMT_PLACE(16 * half + group % 2 * 8 + i), v), group / 2 * 4);
+    const li top = plane(p, FMT_PLACE(32 + 8 * half + i), v);
     const li high = group < 2 ? l_shl(top, 4 - 2 * group) : l_shr(top, 2 * group - 4);
     return l_or(l_and(low, l_bytes(15)), l_and(high, l_bytes(48)));
 }
 
 QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
-    return signed_byte_of(plane(p, 48 + j / 4, v), j % 4);
+    return signed_byte_of(plane(p, FMT_PLACE(48 + j / 4), v), j % 4);
 }
 
 QK_INLINE li fmt_mins(const uint8_t *p, int i, int v) {

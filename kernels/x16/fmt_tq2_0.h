@@ -19,9 +19,11 @@ enum {
 
 #define FMT_SHIFT(s) two_bits_shift(s)
 
-QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) { return two_bits_in_place(p, 0, s, v); }
+QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) {
+    return two_bits_in_place(plane(p, two_bits_plane(s), v), s);
+}
 
-QK_INLINE li fmt_step(const uint8_t *p, int s, int v) { return two_bits(p, 0, s, v); }
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) { return two_bits(plane(p, two_bits_plane(s), v), s); }
 
 QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
     (void)p, (void)j, (void)v;

@@ -65,13 +65,25 @@ QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size
     }
 }
 #else
+/* Planes n .. n + 3 of the block at `at` of each row. */
+#ifdef FMT_PLACE
+QK_INLINE void pack_planes(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at, int n) {
+    _Alignas(64) uint8_t four[4 * QK_PLANE];
+    l_planes4(four, row, at + FMT_PLANE_AT + 4 * (size_t)n);
+    QK_UNROLL for (int i = 0; i < 4; i++)
+        memcpy(dst + FMT_PLACE(n + i) * (int)QK_PLANE, four + i * (int)QK_PLANE, QK_PLANE);
+}
+#else
+QK_INLINE void pack_planes(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at, int n) {
+    l_planes4(dst + n * (int)QK_PLANE, row, at + FMT_PLANE_AT + 4 * (size_t)n);
+}
+#endif
+
 /* The last planes are stored twice, to avoid reading past the block. */
 QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b) {
     const size_t at = b * BLOCK_BYTES;
-    for (size_t n = 0; n < FMT_PLANES; n += 4) {
-        const size_t first = n + 4 > FMT_PLANES ? FMT_PLANES - 4 : n;
-        l_planes4(dst + first * QK_PLANE, row, at + FMT_PLANE_AT + 4 * first);
-    }
+    for (int n = 0; n < FMT_PLANES; n += 4)
+        pack_planes(dst, row, at, n + 4 > FMT_PLANES ? FMT_PLANES - 4 : n);
     for (size_t h = 0; h < FMT_HALVES; h++)
         pack_halves(dst + HALVES + h * QK_HALF, row, at + FMT_HALF_AT + 2 * h);
     FMT_FIX(dst, row, at);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Converts rows to groups of sixteen and back. In every format the dwords of the planes are contiguous in the
- * block, in the order of the planes, and so are the halves: a format is described by two offsets and a
- * rearrangement. */
+ * block, in the order of the planes (but for the two formats of order.h), and so are the halves: a format is described
+ * by two offsets and a rearrangement. */
 #include "kernels/x16/pack.h"
 
 #include "kernels/blocks.h"
 #include "kernels/load.h"
+#include "kernels/x16/order.h"
 #include "kernels/x16/rearrange.h"
 #include "kernels/x16/rearrange_grid.h"
 #include "kernels/x16/x16.h"
@@ -72,6 +73,38 @@ INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *gro
             QK_BYTES_##TYPE - 4 * QK_PLANES_##TYPE                             \
     }
 
+/* The formats of order.h: the dwords of a row's block from its own order to that of use and back, and so the planes of the
+ * blocks of a group. */
+INLINE void reorder(form f, int (*place)(int), int back, uint8_t *group, size_t k) {
+    uint8_t was[MAX_PLANES * QK_PLANE];
+    for (size_t b = 0; b < k / f.elems; b++, group += QK_GROUP * f.bytes) {
+        memcpy(was, group, f.planes * QK_PLANE);
+        for (int n = 0; n < (int)f.planes; n++)
+            memcpy(group + (back ? n : place(n)) * (int)QK_PLANE, was + (back ? place(n) : n) * (int)QK_PLANE,
+                   QK_PLANE);
+    }
+}
+
+#define ORDER(fmt, TYPE)                                                            \
+    INLINE void by_use_##fmt(uint32_t *w) {                                         \
+        uint32_t out[QK_PLANES_##TYPE];                                             \
+        for (int n = 0; n < QK_PLANES_##TYPE; n++) out[qk_##fmt##_place(n)] = w[n]; \
+        memcpy(w, out, sizeof out);                                                 \
+    }                                                                               \
+    INLINE void by_block_##fmt(uint32_t *w) {                                       \
+        uint32_t out[QK_PLANES_##TYPE];                                             \
+        for (int n = 0; n < QK_PLANES_##TYPE; n++) out[n] = w[qk_##fmt##_place(n)]; \
+        memcpy(w, out, sizeof out);                                                 \
+    }                                                                               \
+    void qk_by_use_##fmt(void *group, size_t k) {                                   \
+        reorder(FORM_OF(TYPE, 0, 0), qk_##fmt##_place, 0, group, k);                \
+    }                                                                               \
+    void qk_by_block_##fmt(void *group, size_t k) {                                 \
+        reorder(FORM_OF(TYPE, 0, 0), qk_##fmt##_place, 1, group, k);                \
+    }
+ORDER(q6_k, Q6_K)
+ORDER(q3_k, Q3_K)
+
 FORM(q8_0, Q8_0, 2, 0, qk_fix_none, qk_fix_none)
 FORM(q4_0, Q4_0, 2, 0, qk_fix_none, qk_fix_none)
 FORM(q4_1, Q4_1, 4, 0, qk_fix_none, qk_fix_none)
@@ -80,9 +113,9 @@ FORM(q5_1, Q5_1, 4, 0, qk_fix_q5, qk_unfix_q5)
 FORM(iq4_nl, IQ4_NL, 2, 0, qk_fix_none, qk_fix_none)
 FORM(q4_k, Q4_K, 4, 0, qk_fix_none, qk_fix_none)
 FORM(q5_k, Q5_K, 4, 0, qk_fix_none, qk_fix_none)
-FORM(q6_k, Q6_K, 0, 208, qk_fix_none, qk_fix_none)
+FORM(q6_k, Q6_K, 0, 208, by_use_q6_k, by_block_q6_k)
 FORM(q2_k, Q2_K, 0, 80, qk_fix_none, qk_fix_none)
-FORM(q3_k, Q3_K, 0, 108, qk_fix_none, qk_fix_none)
+FORM(q3_k, Q3_K, 0, 108, by_use_q3_k, by_block_q3_k)
 FORM(iq4_xs, IQ4_XS, 4, 0, qk_fix_none, qk_fix_none)
 FORM(tq1_0, TQ1_0, 0, 52, qk_fix_none, qk_fix_none)
 FORM(tq2_0, TQ2_0, 0, 64, qk_fix_none, qk_fix_none)

@@ -16,4 +16,10 @@
 #define QK_PACK(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_PACK_##core(fmt)
 QK_FORMATS(QK_PACK, )
 
+/* qk_weight_ops.by_use and by_block. */
+void qk_by_use_q6_k(void *group, size_t k);
+void qk_by_block_q6_k(void *group, size_t k);
+void qk_by_use_q3_k(void *group, size_t k);
+void qk_by_block_q3_k(void *group, size_t k);
+
 #endif

@@ -14,6 +14,7 @@
  *   FMT_CENTER                for formats with 8 scales and 8 minimums, otherwise 0
  *   li fmt_step(p, s, v)      elements 4s..4s+3 of lanes [v * L, (v + 1) * L), unsigned below 64 (or l_biased)
  *   FMT_SHIFT(s), li fmt_in_place(p, s, v)  optional (mm_tiles.h)
+ *   FMT_PLACE(n)              optional: the place in a group of plane n of the block (order.h)
  *   FMT_FIX(dst, row, at)     optional: rearranges bits of the group at dst, after its planes were copied
  *   FMT_FIX_ROW(w)            optional: rearranges the planes and halves of one row instead (rearrange_grid.h)
  *   FMT_PREPARE(dst, p, part) optional: writes PREPARED_BYTES for FMT_PART elements of the group at p to dst, from
@@ -53,16 +54,15 @@ QK_INLINE li bit_to(li x, int from, int to) {
     return l_and(from < to ? l_shl(x, to - from) : l_shr(x, from - to), l_bytes(1 << to));
 }
 
-/* Step s of elements of two bits: byte l of each 32 holds elements l, 32 + l, 64 + l and 96 + l; planes from `first`. */
+/* Elements of two bits: byte l of each 32 holds elements l, 32 + l, 64 + l and 96 + l. Which of their planes holds step s,
+ * at which bit of each byte, and the step, given that plane. */
+QK_INLINE int two_bits_plane(int s) { return s / 32 * 8 + s % 8; }
+
 QK_INLINE int two_bits_shift(int s) { return s / 8 % 4 * 2; }
 
-QK_INLINE li two_bits_in_place(const uint8_t *p, int first, int s, int v) {
-    return l_and(plane(p, first + s / 32 * 8 + s % 8, v), l_bytes(3 << two_bits_shift(s)));
-}
+QK_INLINE li two_bits_in_place(li plane, int s) { return l_and(plane, l_bytes(3 << two_bits_shift(s))); }
 
-QK_INLINE li two_bits(const uint8_t *p, int first, int s, int v) {
-    return l_and(l_shr(plane(p, first + s / 32 * 8 + s % 8, v), two_bits_shift(s)), l_bytes(3));
-}
+QK_INLINE li two_bits(li plane, int s) { return l_and(l_shr(plane, two_bits_shift(s)), l_bytes(3)); }
 
 /* A placeholder for what a format does not have. */
 QK_INLINE li nothing(void) { return l_set(0); }

@@ -19,9 +19,9 @@
  *   iq4_nl  qs[4]                                                               d
  *   q4_k    scales[3] qs[32]                                                    d dmin
  *   q5_k    scales[3] qh[8] qs[32]                                              d dmin
- *   q6_k    ql[32] qh[16] scales[4]                                             d
+ *   q6_k    ql[32] qh[16] scales[4], in another order (order.h)                 d
  *   q2_k    scales[4] qs[16]                                                    d dmin
- *   q3_k    hmask[8] qs[16] scales[3]                                           d
+ *   q3_k    hmask[8] qs[16] scales[3], in another order (order.h)               d
  *   iq4_xs  scales_l[1] qs[32]                                                  d scales_h
  *   tq1_0   qs[12] qh[1]                                                        d
  *   tq2_0   qs[16]                                                              d

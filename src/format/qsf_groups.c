@@ -15,6 +15,11 @@ unsigned qsf_group_planes(uint32_t dtype) {
     return t == QK_NONE ? 0 : qk_type_planes(t);
 }
 
+bool qsf_group_by_use(uint32_t dtype) {
+    const qk_type t = qk_type_of(dtype);
+    return t != QK_NONE && qk_type_by_use(t);
+}
+
 uint64_t qsf_group_rows(uint64_t rows) {
     return (rows + QSFF_GROUP_ROWS - 1) / QSFF_GROUP_ROWS * QSFF_GROUP_ROWS;
 }

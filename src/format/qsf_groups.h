@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Layout 1 of QSF tensors (man/qsf-format.5): groups of 16 rows, interleaved as the kernels multiply them
- * (kernels/x16/x16.h); the last group is padded with zeros. For the reader, writer and verifier; the kernels
+/* Layouts 1 and 2 of QSF tensors (man/qsf-format.5): groups of 16 rows, interleaved as the kernels multiply them
+ * (kernels/x16/x16.h), but with layout 1 the planes are always in the order of the block; the last group is padded with
+ * zeros. For the reader, writer and verifier; the kernels
  * do the interleaving. All functions are pure except qsf_groups_verify. */
 #ifndef QSF_FORMAT_QSF_GROUPS_H
 #define QSF_FORMAT_QSF_GROUPS_H
@@ -16,6 +17,8 @@
 /* Returns the number of planes of a block of this type (dtype.h) in a group; 0: such rows cannot be
  * interleaved. */
 unsigned qsf_group_planes(uint32_t dtype);
+/* Whether such rows can have layout 2 as well: the order in which the kernels multiply them. */
+bool qsf_group_by_use(uint32_t dtype);
 /* Returns the number of rows stored in groups: rounded up to a multiple of 16. */
 uint64_t qsf_group_rows(uint64_t rows);
 

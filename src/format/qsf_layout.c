@@ -85,7 +85,7 @@ static const Field tensor_fields[] = {
     F(4, 4, QsfTensorHeader, rows, PLAIN, 1, UINT32_MAX, "rows of a tensor"),
     F(8, 4, QsfTensorHeader, cols, PLAIN, 1, DIM_MAX, "columns of a tensor"),
     F(12, 1, QsfTensorHeader, code, TENSOR_CODE, 0, 0, "quantization type of a tensor"),
-    F(13, 1, QsfTensorHeader, layout, PLAIN, 0, 1, "layout of a tensor"),
+    F(13, 1, QsfTensorHeader, layout, PLAIN, 0, QSFF_GROUPS_BY_USE, "layout of a tensor"),
     F(14, 2, QsfTensorHeader, reserved, ONLY_ZERO, 0, 0, "reserved part of a tensor header"),
 };
 

@@ -37,7 +37,7 @@ enum { QSFF_GELU, QSFF_SILU, QSFF_RELU };                                  /* ac
 enum { QSFF_LAYER_NORM, QSFF_RMS_NORM };                                   /* normalization */
 enum { QSFF_LEARNED, QSFF_ROPE, QSFF_ALIBI };                              /* position encoding */
 enum { QSFF_STORED, QSFF_LZ4, QSFF_LZ4_HC, QSFF_ZSTD, QSFF_COMPRESSIONS }; /* compression */
-enum { QSFF_ROWS, QSFF_GROUPS }; /* layout of a tensor: qsf_groups.h */
+enum { QSFF_ROWS, QSFF_GROUPS, QSFF_GROUPS_BY_USE }; /* layout of a tensor: qsf_groups.h */
 typedef struct QsfFileHeader {
     uint32_t version, bytes, arch;
     uint32_t n_layers, hidden, n_heads, n_kv_heads /* 0: as n_heads */, n_vocab, n_ctx, ffn, head_dim;

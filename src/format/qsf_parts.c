@@ -160,10 +160,11 @@ static int check_layout(const QsfTensorScope *s, const QsfTensorPlace *p, uint64
     if (!(s->head->flags & QSFF_X16))
         return bad(s, t, at, "is interleaved by 16 rows, which the flags do not declare", err);
     if (!qsf_tensor_type_is_matrix(t->type)) return bad(s, t, at, "cannot be interleaved by 16 rows", err);
-    return qsf_group_planes(p->dtype) > 0
-               ? QSF_OK
-               : bad(s, t, at, "is interleaved by 16 rows, which its quantization type does not support",
-                     err);
+    if (qsf_group_planes(p->dtype) == 0)
+        return bad(s, t, at, "is interleaved by 16 rows, which its quantization type does not support", err);
+    if (t->layout == QSFF_GROUPS_BY_USE && !qsf_group_by_use(p->dtype))
+        return bad(s, t, at, "has layout 2, which its quantization type does not have", err);
+    return QSF_OK;
 }
 
 int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES], uint64_t at,
@@ -176,7 +177,7 @@ int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES]
         return bad(s, &t->head, at, "has no quantization type of its own, and neither has its layer", err);
     rc = check_layout(s, t, at, err);
     if (rc != QSF_OK) return rc;
-    uint64_t rows = t->head.layout == QSFF_GROUPS ? qsf_group_rows(t->head.rows) : t->head.rows;
+    uint64_t rows = t->head.layout != QSFF_ROWS ? qsf_group_rows(t->head.rows) : t->head.rows;
     if (!qsf_code_bytes(t->dtype, rows, t->head.cols, &t->bytes))
         return bad(s, &t->head, at, "has an impossible shape", err);
     rc = check_shape(s, t, at, err);

@@ -11,6 +11,7 @@
 #include "src/format/i2s.h"
 #include "src/format/qsf_compressed.h"
 #include "src/format/qsf_fields.h"
+#include "src/format/qsf_groups.h"
 #include "src/format/qsf_named.h"
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_parts.h"
@@ -222,13 +223,18 @@ static int add_ffn_biases(Reader *r, const char *prefix, const QsfTensorPlace *p
     return rc == QSF_OK ? add(r, name, p->dtype, r->head.hidden, 1, off + up, p->bytes - up) : rc;
 }
 
+static void set_layout(QsfTensor *t, const QsfTensorPlace *p) {
+    t->x16 = p->head.layout != QSFF_ROWS;
+    t->by_block = p->head.layout == QSFF_GROUPS && qsf_group_by_use(p->dtype);
+}
+
 static int add_named(Reader *r, const QsfTensorPlace *p, uint64_t off) {
     int rc = add(r, p->named->name, p->dtype, p->head.cols, p->head.rows, off, p->bytes);
     if (rc != QSF_OK) return rc;
     QsfTensor *t = &r->s->tensors[r->s->n_tensors - 1];
     t->n_dims = p->named->n_dims;
     memcpy(t->ne, p->named->ne, sizeof t->ne);
-    t->x16 = p->head.layout == QSFF_GROUPS;
+    set_layout(t, p);
     return QSF_OK;
 }
 
@@ -243,7 +249,7 @@ static int add_tensor(Reader *r, const QsfTensorScope *sc, uint32_t before, cons
     snprintf(name, sizeof name, "%.32s%.40s%s", prefix,
              qsf_tensor_type_name(outliers ? before : p->head.type), outliers ? ".outliers" : "");
     int rc = add(r, name, p->dtype, p->head.cols, p->head.rows, off, p->bytes);
-    if (rc == QSF_OK) r->s->tensors[r->s->n_tensors - 1].x16 = p->head.layout == QSFF_GROUPS;
+    if (rc == QSF_OK) set_layout(&r->s->tensors[r->s->n_tensors - 1], p);
     return rc == QSF_OK && qsf_tensor_type_is_experts(p->head.type) ? split_experts(r) : rc;
 }
 

@@ -12,6 +12,8 @@
 
 #include "src/base/crc32.h"
 #include "src/base/half.h"
+#include "src/format/dtype.h"
+#include "src/format/qsf_groups.h"
 #include "src/format/qsf_names.h"
 #include "src/format/source_impl.h"
 
@@ -274,9 +276,13 @@ int qsf_write_tensor(QsfWriter *w, uint32_t type, uint8_t code, uint32_t rows, u
 }
 
 int qsf_write_groups(QsfWriter *w, uint32_t type, uint8_t code, uint32_t rows, uint32_t cols, QsfErr *err) {
-    const QsfTensorHeader t = {
-        .type = type, .rows = rows, .cols = cols, .code = code, .layout = QSFF_GROUPS
-    };
+    uint32_t dtype;
+    const bool by_use = qsf_code_dtype(code, w->head.block, &dtype) && qsf_group_by_use(dtype);
+    const QsfTensorHeader t = { .type = type,
+                                .rows = rows,
+                                .cols = cols,
+                                .code = code,
+                                .layout = by_use ? QSFF_GROUPS_BY_USE : QSFF_GROUPS };
     w->head.flags |= QSFF_X16;
     return begin_tensor(w, &t, err);
 }

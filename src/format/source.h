@@ -52,8 +52,9 @@ typedef struct QsfTensor {
                          file of tensors that are computed when they are read (qsf_source_virtual_file) */
     uint64_t offset; /* absolute byte offset in that part; [offset, offset+bytes) was checked */
     uint64_t bytes;
-    float scale; /* of I2_S: what its values are multiplied by; other types do not use it */
-    bool x16;    /* its rows are interleaved by 16 and padded to a multiple of 16 (qsf_groups.h) */
+    float scale;   /* of I2_S: what its values are multiplied by; other types do not use it */
+    bool x16;      /* its rows are interleaved by 16 and padded to a multiple of 16 (qsf_groups.h), */
+    bool by_block; /* with the planes in the order of the block, although the kernels have another order */
     const QsfCompressed *compressed; /* NULL, or its section: then file is QSF_FILE_NONE and offset is
                                         relative to the start of the decompressed section */
 } QsfTensor;

@@ -10,6 +10,7 @@
 #include "src/base/half.h"
 #include "src/format/rows.h"
 #include "src/forward/state.h"
+#include "src/stream/interleave.h"
 
 #define MEAN_GROUPS 256u
 
@@ -172,12 +173,14 @@ int qsf_sketch_fill(QsfForward *f, QsfErr *err) {
 
 int qsf_sketch_read(QsfForward *f, uint32_t first, uint32_t n, uint32_t slot, QsfErr *err) {
     const QsfSketchShape *s = &f->sketch.shape;
-    const QsfTensor *t = qsf_weights_unit(f->weights, s->unit)->tensor[0];
+    const QsfUnit *u = qsf_weights_unit(f->weights, s->unit);
+    const QsfTensor *t = u->tensor[0];
+    uint8_t *stage = f->sketch.mem + s->stage + slot * s->head_group;
     const uint64_t at = first * s->head_group, left = t->bytes - at, all = n * s->head_group;
     const uint64_t t0 = qsf_now_ns(), bytes = all < left ? all : left;
-    int rc = qsf_source_read_bytes(f->model->src, t, at, f->sketch.mem + s->stage + slot * s->head_group,
-                                   (size_t)bytes, err);
+    int rc = qsf_source_read_bytes(f->model->src, t, at, stage, (size_t)bytes, err);
     if (rc != QSF_OK) return rc;
+    qsf_interleave_by_use(u, 0, &f->table->weight[u->type[0]], stage, n);
     qsf_count(&f->n.io.bytes_read, bytes);
     qsf_count(&f->n.io.read_ns, qsf_now_ns() - t0);
     return QSF_OK;

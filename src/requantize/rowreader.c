@@ -16,7 +16,7 @@ static int open_larger(QsfRowReader *r, QsfErr *err) {
 }
 
 static int open_groups(QsfRowReader *r, const qk_table *kernels, QsfErr *err) {
-    r->unpack_row = kernels->weight[qk_type_of(r->dtype)].unpack_row; /* checked at open: it has one */
+    r->ops = &kernels->weight[qk_type_of(r->dtype)]; /* checked at open: it has groups */
     r->group = malloc((size_t)(QSFF_GROUP_ROWS * r->row_bytes));
     return r->group != NULL ? QSF_OK : qsf_err_memory(err, "16 rows of tensor '%s'", r->t->name);
 }
@@ -61,6 +61,7 @@ static int fetch(QsfRowReader *r, uint64_t number, QsfErr *err) {
     r->number = UINT64_MAX;
     int rc = qsf_source_read_bytes(r->s, r->t, number * bytes, r->group, (size_t)bytes, err);
     if (rc == QSF_OK) r->number = number;
+    if (rc == QSF_OK && r->t->by_block) r->ops->by_use(r->group, (size_t)r->t->ne[0]);
     return rc;
 }
 
@@ -73,7 +74,8 @@ static int read_larger(QsfRowReader *r, uint64_t row, uint8_t *out, QsfErr *err)
 
 static int read_grouped(QsfRowReader *r, uint64_t row, uint8_t *out, QsfErr *err) {
     int rc = fetch(r, row / QSFF_GROUP_ROWS, err);
-    if (rc == QSF_OK) r->unpack_row(out, r->group, (unsigned)(row % QSFF_GROUP_ROWS), (size_t)r->t->ne[0]);
+    if (rc == QSF_OK)
+        r->ops->unpack_row(out, r->group, (unsigned)(row % QSFF_GROUP_ROWS), (size_t)r->t->ne[0]);
     return rc;
 }
 

@@ -19,13 +19,14 @@ typedef struct QsfRowReader {
     uint64_t stored_bytes; /* size of a row as stored */
     uint8_t *stored;       /* (stored_bytes); NULL: blocks are not converted */
     /* For interleaved rows: */
-    void (*unpack_row)(void *dst, const void *group, unsigned r, size_t k);
+    const qk_weight_ops *ops;
     uint8_t *group;  /* (16, row_bytes) the last group read; NULL: rows are not interleaved */
     uint64_t number; /* index of that group; UINT64_MAX: none yet */
 } QsfRowReader;
 
-/* Opens t for reading. Of kernels, only the functions that unpack groups are used. QSF_E_MODEL: a row is not
- * a multiple of the block; QSF_E_RUNTIME if out of memory. On failure there is nothing to close. */
+/* Opens t for reading. Of kernels, which must outlive r, only the functions that unpack groups are used.
+ * QSF_E_MODEL: a row is not a multiple of the block; QSF_E_RUNTIME if out of memory. On failure there is nothing to
+ * close. */
 int qsf_rowreader_open(QsfRowReader *r, const QsfSource *s, const QsfTensor *t, const qk_table *kernels,
                        QsfErr *err);
 /* Reads rows [first, first + n), counted over all dimensions but the first, to out (n, row_bytes).

@@ -47,9 +47,27 @@ void qsf_interleave_convert(const qk_weight_ops *ops, bool pack, uint8_t *at, si
     for (unsigned r = 0; r < GROUP && !pack; r++) ops->unpack_row(at + r * row_bytes, scratch, r, k);
 }
 
-/* Interleaves the tile of tensor t at `at`, or undoes it. */
-static void turn(const QsfWeightUnit *u, unsigned t, bool pack, uint8_t *at, uint8_t *scratch) {
-    qsf_interleave_convert(u->ops[t], pack, at, (size_t)u->u.row_bytes[t], u->u.k, scratch);
+void qsf_interleave_by_use(const QsfUnit *u, unsigned t, const qk_weight_ops *ops, uint8_t *at, uint64_t n) {
+    for (uint64_t g = 0; u->tensor[t]->by_block && g < n; g++)
+        ops->by_use(at + g * GROUP * u->row_bytes[t], u->k);
+}
+
+/* The group of tensor t at `at` from the form of the file to `groups` or rows. */
+static void arrive(const QsfWeightUnit *u, unsigned t, bool groups, uint8_t *at, uint8_t *scratch) {
+    const size_t bytes = (size_t)u->u.row_bytes[t];
+    qsf_interleave_by_use(&u->u, t, u->ops[t], at, 1);
+    if (u->u.x16[t] != groups) qsf_interleave_convert(u->ops[t], groups, at, bytes, u->u.k, scratch);
+}
+
+/* The same backwards, for one that was pinned. */
+static void leave(const QsfWeightUnit *u, unsigned t, uint8_t *at, uint8_t *scratch) {
+    const bool from = u->interleaved[t], to = u->u.x16[t];
+    if (from != to) qsf_interleave_convert(u->ops[t], to, at, (size_t)u->u.row_bytes[t], u->u.k, scratch);
+    if (u->u.tensor[t]->by_block) u->ops[t]->by_block(at, u->u.k);
+}
+
+static bool form_changes(const QsfWeightUnit *u, unsigned t, bool to) {
+    return u->u.x16[t] != to || u->u.tensor[t]->by_block;
 }
 
 void qsf_interleave_arrived(const QsfWeightUnit *u, const QsfPart *p, uint8_t *at, bool stays,
@@ -57,20 +75,21 @@ void qsf_interleave_arrived(const QsfWeightUnit *u, const QsfPart *p, uint8_t *a
     const unsigned t = p->tensor;
     const bool from = u->u.x16[t], to = u->interleaved[t] && (stays || from);
     uint32_t rows = p->row1 - p->row0;
-    if (from == to) return;
-    if (to) rows = rows / GROUP * GROUP; /* what is behind stays rows; the last group of a file is whole */
-    for (uint32_t row = 0; row < rows; row += GROUP) turn(u, t, to, at + row * u->u.row_bytes[t], scratch);
+    if (!form_changes(u, t, to)) return;
+    if (!from)
+        rows = rows / GROUP * GROUP; /* what comes after them stays rows; the last group of a file is whole */
+    for (uint32_t row = 0; row < rows; row += GROUP) arrive(u, t, to, at + row * u->u.row_bytes[t], scratch);
 }
 
 void qsf_interleave_cut(const QsfWeightUnit *u, uint32_t n, uint32_t old, uint8_t *scratch) {
     for (unsigned t = 0; t < u->u.n; t++) {
         uint32_t from, to, none;
-        if (u->u.x16[t] == u->interleaved[t]) continue;
+        if (!form_changes(u, t, u->interleaved[t])) continue;
         qsf_unit_rows(&u->u, 0, n, t, &none, &from);
         qsf_unit_rows(&u->u, 0, old, t, &none, &to);
         if (u->interleaved[t]) to = qsf_interleaved_rows(u, t, to);
         const uint8_t *stays = u->pin[t] + qsf_tensor_pinned_bytes(&u->u, t, from);
         for (uint32_t row = from; row < to && qsf_pinned_at(u, t, row) < stays; row += GROUP)
-            turn(u, t, u->u.x16[t], qsf_pinned_at(u, t, row), scratch);
+            leave(u, t, qsf_pinned_at(u, t, row), scratch);
     }
 }

@@ -10,6 +10,8 @@
  *     groups    groups       unchanged; the last one is padded           unchanged
  *     groups    rows         rows                                       rows, in every pass
  *
+ * Groups with planes in another order than the kernels want (QsfTensor.by_block) get that order, pinned and streamed.
+ *
  * Pinned items and chunks end at multiples of QSF_ROW_QUANTUM or with the unit, and tensors begin at such: groups are
  * never cut. */
 #ifndef QSF_STREAM_INTERLEAVE_H
@@ -32,6 +34,10 @@ uint32_t qsf_interleaved_streamed(const QsfWeightUnit *u, unsigned t, uint32_t r
 /* One group at `at` from rows to groups (pack) or back, by way of scratch (16 rows). */
 void qsf_interleave_convert(const qk_weight_ops *ops, bool pack, uint8_t *at, size_t row_bytes, size_t k,
                             uint8_t *scratch);
+
+/* n groups of tensor t, which were read to `at`, get the order that the kernels want, if the file has another. ops: of
+ * the type. */
+void qsf_interleave_by_use(const QsfUnit *u, unsigned t, const qk_weight_ops *ops, uint8_t *at, uint64_t n);
 
 /* The rows of p were read to `at`: they get the form in which they are multiplied. stays: they are pinned. scratch holds
  * a group. */

@@ -7,7 +7,7 @@
 
 #include "tests/harness/gguf_build.h"
 
-enum { TYPE_F32 = 0, TYPE_F16 = 1, TYPE_Q4_0 = 2, TYPE_Q8_0 = 8 };
+enum { TYPE_F32 = 0, TYPE_F16 = 1, TYPE_Q4_0 = 2, TYPE_Q8_0 = 8, TYPE_Q3_K = 11, TYPE_Q6_K = 14 };
 enum { TOKEN_NORMAL = 1, TOKEN_UNKNOWN = 2, TOKEN_CONTROL = 3, TOKEN_BYTE = 6 };
 
 #define FIRST_PIECE 259u
@@ -50,11 +50,49 @@ static int quant(float x, float d, int lo, int hi) {
     return q < lo ? lo : q > hi ? hi : (int)q;
 }
 
-/* Appends n values (a multiple of 32 for block types) in the given type. */
+/* Scale j of a block of 256, different ones. */
+static int scale_of(size_t j) { return 1 + (int)(j % 5); }
+
+/* kernels/blocks.h: the low bits of the codes, their upper bits, 16 scales, d. */
+static void encode_q6_k(QsfStrbuf *out, const float *x) {
+    const float d = block_max(x, 256) / (3 * 31.0f);
+    unsigned char b[208] = { 0 };
+    for (size_t e = 0; e < 256; e++) {
+        const size_t half = e / 128, quarter = e / 32 % 4, l = e % 32;
+        const unsigned q = (unsigned)(quant(x[e], d * (float)scale_of(e / 16), -32, 31) + 32);
+        b[64 * half + quarter % 2 * 32 + l] |= (unsigned char)((q & 15) << quarter / 2 * 4);
+        b[128 + 32 * half + l] |= (unsigned char)(q >> 4 << 2 * quarter);
+        b[192 + e / 16] = (unsigned char)scale_of(e / 16);
+    }
+    qsf_strbuf_add(out, b, sizeof b);
+    put16(out, half_bits(d));
+}
+
+/* The upper bits first; scales of 6 bits, plus 32, in two parts. */
+static void encode_q3_k(QsfStrbuf *out, const float *x) {
+    const float d = block_max(x, 256) / (3 * 4.0f);
+    unsigned char b[108] = { 0 };
+    for (size_t e = 0; e < 256; e++) {
+        const unsigned q = (unsigned)(quant(x[e], d * (float)scale_of(e / 16), -4, 3) + 4);
+        b[e % 32] |= (unsigned char)(q >> 2 << e / 32);
+        b[32 + e / 128 * 32 + e % 32] |= (unsigned char)((q & 3) << e / 32 % 4 * 2);
+    }
+    for (size_t j = 0; j < 16; j++) {
+        const unsigned scale = (unsigned)scale_of(j) + 32;
+        b[96 + j % 8] |= (unsigned char)((scale & 15) << j / 8 * 4);
+        b[104 + j % 4] |= (unsigned char)(scale >> 4 << j / 4 * 2);
+    }
+    qsf_strbuf_add(out, b, sizeof b);
+    put16(out, half_bits(d));
+}
+
+/* Appends n values (a multiple of the block for block types) in the given type. */
 static void encode(QsfStrbuf *out, uint32_t type, const float *x, size_t n) {
     if (type == TYPE_F32) qsf_strbuf_add(out, x, n * sizeof *x);
     if (type == TYPE_F16)
         for (size_t i = 0; i < n; i++) put16(out, half_bits(x[i]));
+    for (const float *b = x; type == TYPE_Q6_K && b < x + n; b += 256) encode_q6_k(out, b);
+    for (const float *b = x; type == TYPE_Q3_K && b < x + n; b += 256) encode_q3_k(out, b);
     if (type != TYPE_Q8_0 && type != TYPE_Q4_0) return;
     for (const float *b = x; b < x + n; b += 32) {
         float d = block_max(b, 32) / (type == TYPE_Q8_0 ? 127.0f : 7.0f);
@@ -161,11 +199,17 @@ static QsfTinySpec completed(const QsfTinySpec *spec) {
     return s;
 }
 
+/* Elements of a block; 0: a type that is not written. */
+static uint32_t block_of(uint32_t type) {
+    if (type == TYPE_F32 || type == TYPE_F16) return 1;
+    if (type == TYPE_Q4_0 || type == TYPE_Q8_0) return 32;
+    return type == TYPE_Q3_K || type == TYPE_Q6_K ? 256 : 0;
+}
+
 static bool spec_ok(const QsfTinySpec *s) {
-    bool blocks = s->wtype == TYPE_Q4_0 || s->wtype == TYPE_Q8_0;
-    if (s->vocab < FIRST_PIECE + 1 || s->heads % s->kv_heads != 0) return false;
-    if (blocks && (s->hidden % 32 != 0 || s->ffn % 32 != 0 || s->heads * s->head_dim % 32 != 0)) return false;
-    return blocks || s->wtype == TYPE_F32 || s->wtype == TYPE_F16;
+    const uint32_t n = block_of(s->wtype);
+    if (s->vocab < FIRST_PIECE + 1 || s->heads % s->kv_heads != 0 || n == 0) return false;
+    return s->hidden % n == 0 && s->ffn % n == 0 && s->heads * s->head_dim % n == 0;
 }
 
 static void add_hparams(QsfGgufBuild *b, const QsfTinySpec *s) {

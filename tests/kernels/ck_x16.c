@@ -188,6 +188,14 @@ static uint32_t qsb3_plane(const uint8_t *block, size_t p) { return book_plane(b
 
 static uint32_t qsb4_plane(const uint8_t *block, size_t p) { return book_plane(block, p, 8, qsf4_plane); }
 
+/* Which plane of the file comes where in memory (x16.h), for the formats with another order there. */
+static const uint8_t q6_k_order[52] = { 48, 32, 0,  33, 1,  34, 2,  35, 3,  36, 4,  37, 5,
+                                        38, 6,  39, 7,  49, 8,  9,  10, 11, 12, 13, 14, 15,
+                                        50, 40, 16, 41, 17, 42, 18, 43, 19, 44, 20, 45, 21,
+                                        46, 22, 47, 23, 51, 24, 25, 26, 27, 28, 29, 30, 31 };
+static const uint8_t q3_k_order[27] = { 24, 25, 26, 0, 8,  1,  9,  2,  10, 3,  11, 4,  12, 5,
+                                        13, 6,  14, 7, 15, 16, 17, 18, 19, 20, 21, 22, 23 };
+
 static const struct {
     span spans[3];  /* planes in order, or */
     plane_of plane; /* n_planes of these */
@@ -195,6 +203,7 @@ static const struct {
     uint8_t halves[2]; /* offsets in the block, plus one */
     uint8_t octet;     /* the same */
     uint8_t last;      /* halves come from this plane */
+    const uint8_t *order;
 } forms[QK_TYPE_N] = {
     [QK_Q8_0] = { .spans = { { 2, 8 } }, .halves = { 1, 0 } },
     [QK_Q4_0] = { .spans = { { 2, 4 } }, .halves = { 1, 0 } },
@@ -203,9 +212,11 @@ static const struct {
     [QK_Q5_1] = { .plane = q5_1_plane, .n_planes = 5, .halves = { 1, 3 } },
     [QK_Q4_K] = { .spans = { { 4, 3 }, { 16, 32 } }, .halves = { 1, 3 } },
     [QK_Q5_K] = { .spans = { { 4, 3 }, { 16, 8 }, { 48, 32 } }, .halves = { 1, 3 } },
-    [QK_Q6_K] = { .spans = { { 0, 32 }, { 128, 16 }, { 192, 4 } }, .halves = { 209, 0 } },
+    [QK_Q6_K] = { .spans = { { 0, 32 }, { 128, 16 }, { 192, 4 } },
+                  .halves = { 209, 0 },
+                  .order = q6_k_order },
     [QK_Q2_K] = { .spans = { { 0, 4 }, { 16, 16 } }, .halves = { 81, 83 } },
-    [QK_Q3_K] = { .spans = { { 0, 8 }, { 32, 16 }, { 96, 3 } }, .halves = { 109, 0 } },
+    [QK_Q3_K] = { .spans = { { 0, 8 }, { 32, 16 }, { 96, 3 } }, .halves = { 109, 0 }, .order = q3_k_order },
     [QK_IQ4_NL] = { .spans = { { 2, 4 } }, .halves = { 1, 0 } },
     [QK_IQ4_XS] = { .spans = { { 4, 1 }, { 8, 32 } }, .halves = { 1, 3 } },
     [QK_TQ1_0] = { .spans = { { 0, 12 }, { 48, 1 } }, .halves = { 53, 0 } },
@@ -258,13 +269,23 @@ static void canonical(qk_type t, uint8_t *row, size_t blocks) {
             row[b * sizeof(qk_qsft) + 2 + i] &= (uint8_t)~row[b * sizeof(qk_qsft) + 10 + i];
 }
 
-static void check_bytes(qk_type t, const uint8_t *group, const uint8_t *rows, size_t row_bytes,
+/* A block from the order of a file to that of memory. */
+static void put_in_order(qk_type t, uint8_t *want) {
+    uint8_t file[QK_GROUP * 256];
+    memcpy(file, want, sizeof file);
+    for (size_t p = 0; forms[t].order && p < qk_type_planes(t); p++)
+        memcpy(want + p * QK_PLANE, file + forms[t].order[p] * QK_PLANE, QK_PLANE);
+}
+
+/* in_file: the group is in the order of a file. */
+static void check_bytes(qk_type t, int in_file, const uint8_t *group, const uint8_t *rows, size_t row_bytes,
                         size_t blocks) {
     const size_t bytes = qk_type_bytes(t);
     uint8_t want[QK_GROUP * 256];
     for (size_t b = 0; b < blocks; b++) {
         memset(want, 0, sizeof want);
         for (size_t r = 0; r < QK_GROUP; r++) put_block(t, want, rows + r * row_bytes + b * bytes, r);
+        if (!in_file) put_in_order(t, want);
         for (size_t i = 0; i < QK_GROUP * bytes; i++)
             if (group[b * QK_GROUP * bytes + i] != want[i]) {
                 ck_error("block %zu of %zu: byte %zu is %02x, should be %02x", b, blocks, i,
@@ -289,6 +310,21 @@ static void check_back(const qk_weight_ops *ops, qk_type t, const uint8_t *group
     }
 }
 
+/* A group to the order of a file and back, at any address. */
+static void check_file(const qk_weight_ops *ops, qk_type t, const uint8_t *group, const uint8_t *rows,
+                       size_t row_bytes, size_t blocks) {
+    const size_t n = QK_GROUP * blocks * qk_type_bytes(t), k = blocks * qk_type_elems(t);
+    uint8_t *file = ck_tail(SLOT_X, n);
+    if (!ops->by_block != !forms[t].order || !ops->by_use != !forms[t].order)
+        ck_error("order of the file, but no functions, or the other way round");
+    if (!ops->by_block || !ops->by_use) return;
+    memcpy(file, group, n);
+    ops->by_block(file, k);
+    check_bytes(t, 1, file, rows, row_bytes, blocks);
+    ops->by_use(file, k);
+    if (memcmp(file, group, n) != 0) ck_error("a group of %zu blocks does not come back from a file", blocks);
+}
+
 /* Rows with gaps between them, the last ending at the inaccessible page; a group at any address. */
 static void pack_case(const qk_weight_ops *ops, qk_type t, size_t blocks, size_t gap, ck_kind kind) {
     const size_t n = blocks * qk_type_bytes(t), row_bytes = n + gap;
@@ -300,7 +336,8 @@ static void pack_case(const qk_weight_ops *ops, qk_type t, size_t blocks, size_t
     ops->pack(group, rows, row_bytes, blocks * qk_type_elems(t));
     for (size_t i = 1; i < FRONT; i++)
         if (group[-(ptrdiff_t)i] != 0xa5) ck_error("pack wrote %zu bytes before its group", i);
-    check_bytes(t, group, rows, row_bytes, blocks);
+    check_bytes(t, 0, group, rows, row_bytes, blocks);
+    check_file(ops, t, group, rows, row_bytes, blocks);
     check_back(ops, t, group, rows, row_bytes, blocks);
 }
 

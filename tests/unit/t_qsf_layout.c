@@ -278,8 +278,11 @@ static void test_embed_and_tensor_bytes(void **state) {
     qsf_test_expect_ok(qsf_tensor_header_decode(&tn2, b, "x.qsf", 1000, &e), &e);
     assert_int_equal(tn2.layout, QSFF_GROUPS);
     b[13] = 2;
+    qsf_test_expect_ok(qsf_tensor_header_decode(&tn2, b, "x.qsf", 1000, &e), &e);
+    assert_int_equal(tn2.layout, QSFF_GROUPS_BY_USE);
+    b[13] = 3;
     assert_int_equal(qsf_tensor_header_decode(&tn2, b, "x.qsf", 1000, &e), QSF_E_MODEL);
-    qsf_test_expect_err(&e, QSF_E_MODEL, "layout of a tensor at byte offset 1013 is 2, expected 0 to 1");
+    qsf_test_expect_err(&e, QSF_E_MODEL, "layout of a tensor at byte offset 1013 is 3, expected 0 to 2");
     qsf_err_clear(&e);
     b[13] = 0;
     b[15] = 1;

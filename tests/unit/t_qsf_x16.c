@@ -92,6 +92,30 @@ static void dwords(const Form *f, const uint8_t *block, uint32_t *w) {
     }
 }
 
+/* Layout 2 of Q3_K and Q6_K: the planes of layout 1 that come first to last. */
+static unsigned by_use(uint32_t dtype, unsigned order[52]) {
+    unsigned n = 0;
+    if (dtype == 11) {
+        for (unsigned i = 24; i < 27; i++) order[n++] = i;
+        for (unsigned i = 0; i < 8; i++, n += 2) order[n] = i, order[n + 1] = 8 + i;
+        for (unsigned i = 16; i < 24; i++) order[n++] = i;
+    }
+    for (unsigned half = 0; dtype == 14 && half < 2; half++) {
+        order[n++] = 48 + 2 * half;
+        for (unsigned i = 0; i < 8; i++, n += 2) order[n] = 32 + 8 * half + i, order[n + 1] = 16 * half + i;
+        order[n++] = 49 + 2 * half;
+        for (unsigned i = 8; i < 16; i++) order[n++] = 16 * half + i;
+    }
+    return n;
+}
+
+static void sort_planes(uint32_t dtype, uint32_t *w) {
+    uint32_t was[64];
+    unsigned order[52], n = by_use(dtype, order);
+    memcpy(was, w, sizeof was);
+    for (unsigned i = 0; i < n; i++) w[i] = was[order[i]];
+}
+
 /* The group made from a block of 16 rows; rows after the first n are zeros. */
 static void expect_group(const Form *f, const uint8_t *rows, size_t block, size_t row_bytes, unsigned n,
                          uint8_t *out) {
@@ -99,8 +123,9 @@ static void expect_group(const Form *f, const uint8_t *rows, size_t block, size_
     memset(out, 0, 16 * d->block_bytes);
     for (unsigned r = 0; r < n; r++) {
         const uint8_t *b = rows + r * row_bytes + block * d->block_bytes;
-        uint32_t w[64];
+        uint32_t w[64] = { 0 };
         dwords(f, b, w);
+        sort_planes(f->dtype, w);
         for (unsigned p = 0; p < f->planes; p++) memcpy(out + p * 64 + r * 4, &w[p], 4);
         for (unsigned h = 0; h < f->halves; h++)
             memcpy(out + f->planes * 64 + h * 32 + r * 2, b + f->half_at + 2 * h, 2);
@@ -215,6 +240,10 @@ static const QsfTinySpec odd = {
     .hidden = 96, .heads = 4, .kv_heads = 1, .head_dim = 24, .ffn = 224, .wtype = 2, .biases = true
 };
 
+/* Types whose groups are in another order in memory. */
+static const QsfTinySpec q6_k = { .hidden = 256, .heads = 4, .kv_heads = 1, .ffn = 512, .wtype = 14 };
+static const QsfTinySpec q3_k = { .hidden = 256, .heads = 4, .kv_heads = 1, .ffn = 512, .wtype = 11 };
+
 static void convert(const char *from, const char *to, bool x16) {
     const QsfPackOptions o = { .flags = QSFF_PAGES | QSFF_LINES, .x16 = x16 };
     QsfErr e = { 0 };
@@ -282,14 +311,41 @@ static void logits_of(const QsfRigOptions *o, float *x) {
 
 /* All pinned, half of it, streamed in the smallest slots, with float activations; in the layouts that the
  * kernels of each level need. */
-static void test_same_logits(void **state) {
-    (void)state;
+/* A file of layout 1, as it was written before there was layout 2. */
+static void with_layout_1(const char *path) {
+    QsfErr e = { 0 };
+    QsfSource *s;
+    qk_table kernels;
+    QsfImage m = load(path);
+    const QsfImageMap map = qsf_image_map(&m);
+    qk_table_init(&kernels, QK_LEVEL_REF);
+    qsf_test_expect_ok(qsf_source_open(&s, path, &ledger, &e), &e);
+    for (uint64_t i = 0; i < qsf_source_n_tensors(s); i++) {
+        const QsfTensor *t = qsf_source_tensor(s, i);
+        if (!t->x16) continue;
+        const qk_weight_ops *ops = &kernels.weight[qk_type_of(t->dtype)];
+        const uint64_t rows = qsf_group_rows(t->ne[1]), group = t->bytes / rows * 16;
+        assert_int_equal(m.b[t->offset - 3], 2);
+        m.b[t->offset - 3] = 1;
+        for (uint64_t at = 0; at < t->bytes; at += group)
+            ops->by_block(m.b + t->offset + at, (size_t)t->ne[0]);
+    }
+    qsf_source_close(s);
+    qsf_image_fix(&m, &map);
+    assert_int_equal(qsf_test_write_file(path, m.b, m.len), 0);
+    free(m.b);
+}
+
+/* layout_1: the same after with_layout_1. */
+static void same_logits(const QsfTinySpec *spec, bool layout_1) {
     static const QsfRigOptions ways[] = { { .threads = 2 },
                                           { .threads = 2, .pin_cap = 60000 },
                                           { .stream = true, .slot_bytes = 1 },
                                           { .exact = true } };
     float want[N_VOCAB], have[N_VOCAB];
+    assert_int_equal(qsf_test_write_tiny_llama(gguf, spec), 0);
     convert(gguf, qsf, true);
+    if (layout_1) with_layout_1(qsf);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (int level = QK_LEVEL_REF; level < QK_LEVEL_N; level++) {
             QsfRigOptions o = ways[i];
@@ -301,6 +357,15 @@ static void test_same_logits(void **state) {
             logits_of(&o, have);
             assert_memory_equal(want, have, sizeof want);
         }
+}
+
+static void test_same_logits(void **state) {
+    (void)state;
+    for (int layout_1 = 0; layout_1 < 2; layout_1++) {
+        same_logits(&q6_k, layout_1);
+        same_logits(&q3_k, layout_1);
+    }
+    same_logits(&odd, false);
 }
 
 /* Another plan between two tokens: the given percentage of each unit is pinned. */
@@ -327,12 +392,13 @@ static void move(QsfRig *r, uint32_t percent) {
 
 /* Pages that hold both kept and dropped rows, as groups (level of this machine) and converted to rows
  * (reference). */
-static void test_other_plans(void **state) {
-    (void)state;
+static void other_plans(const QsfTinySpec *spec, bool layout_1) {
     static const uint32_t percents[] = { 40, 70, 10, 100, 55, 0, 100 };
     enum { N = sizeof percents / sizeof *percents };
     float want[N][N_VOCAB];
+    assert_int_equal(qsf_test_write_tiny_llama(gguf, spec), 0);
     convert(gguf, qsf, true);
+    if (layout_1) with_layout_1(qsf);
     for (int way = 0; way < 4; way++) {
         const QsfRigOptions o = { .path = way % 2 ? qsf : gguf,
                                   .threads = 2,
@@ -351,6 +417,15 @@ static void test_other_plans(void **state) {
         qsf_rig_close(&r);
         assert_int_equal(qsf_rig_leak(&r), 0);
     }
+}
+
+static void test_other_plans(void **state) {
+    (void)state;
+    for (int layout_1 = 0; layout_1 < 2; layout_1++) {
+        other_plans(&q6_k, layout_1);
+        other_plans(&q3_k, layout_1);
+    }
+    other_plans(&odd, false);
 }
 
 /* --- damage --- */
@@ -390,7 +465,8 @@ static void test_damage(void **state) {
     (void)state;
     static const Damage list[] = {
         /* clang-format off */
-        { "blk.0.attn_q.weight", -3, 2, "layout of a tensor", false },
+        { "blk.0.attn_q.weight", -3, 3, "layout of a tensor", false },
+        { "blk.0.attn_q.weight", -3, 2, "has layout 2, which its quantization type does not have", false },
         { "blk.0.attn_norm.weight", -3, 1, "(attn_norm.weight) at byte offset", false },
         { "blk.0.attn_norm.weight", -3, 1, "cannot be interleaved by 16 rows", false },
         { "blk.0.attn_q.weight", -4, QSFF_F16, "interleaved by 16 rows, which its quantization type does not support", false },

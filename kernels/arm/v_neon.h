@@ -15,6 +15,7 @@
 typedef float32x4_t vf;
 typedef int32x4_t vi;
 enum { V = 4, V_REGISTERS = 32 };
+#define V_HOLD(v) __asm__("" : "+w"(v))
 
 /* All bits set in the first n (0..4) lanes. */
 QK_INLINE uint32x4_t v_lanes(size_t n) {
@@ -81,6 +82,9 @@ QK_INLINE vf v_fnma(vf a, vf b, vf c) { return vfmsq_f32(c, a, b); }
 QK_INLINE vf v_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 QK_INLINE float v_sum(vf v) { return vaddvq_f32(v); }
+QK_INLINE void v_sums(float out[8], const vf v[8]) {
+    for (int i = 0; i < 8; i++) out[i] = v_sum(v[i]);
+}
 QK_INLINE float v_largest(vf v) { return vmaxvq_f32(v); }
 QK_INLINE unsigned v_mask(uint32x4_t lanes) {
     static const uint32_t bit[V] = { 1, 2, 4, 8 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Matmul of rows of floats of any size with float columns, using the vectors of v_<isa>.h. The including file has
  * defined FMT_BYTES, fmt_load(p, out) for 2 V elements, and fmt_scale, which the sums are multiplied by. Each output
- * element has one accumulator of V lanes, updated by FMA in ascending order, regardless of the tile size. */
+ * element has one accumulator of V lanes, updated by FMA in ascending order, regardless of the number of rows and columns. */
 #ifndef QSF_KERNELS_GENERIC_MM_FLOAT_H
 #define QSF_KERNELS_GENERIC_MM_FLOAT_H
 
@@ -74,8 +74,14 @@ static void column(const qk_mm *m, size_t r, size_t n, size_t c) {
     for (; n > 0; n--, r++) tile_one(m, r, c);
 }
 
+#include "kernels/generic/mm_float_strip.h"
+
 static void mm_float(const qk_mm *m, size_t row0, size_t row1) {
     size_t r = row0;
+    if (m->n_cols >= STRIP_FROM_COLS) {
+        mm_strips(m, row0, row1);
+        return;
+    }
     for (; r + MANY_ROWS <= row1; r += MANY_ROWS) {
         size_t c = 0;
         for (; c + TILE_COLS <= m->n_cols; c += TILE_COLS)

@@ -39,15 +39,9 @@
 
 #include "kernels/act.h"
 #include "kernels/load.h"
+#include "kernels/unroll.h"
 #include "kernels/x16/x16.h"
 
 #define QK_INLINE static inline __attribute__((always_inline))
-
-/* For loops with a constant count whose index must be a constant, in shifts and as a register number. */
-#ifdef __clang__
-#define QK_UNROLL _Pragma("unroll")
-#else
-#define QK_UNROLL _Pragma("GCC unroll 64")
-#endif
 
 #endif

@@ -15,6 +15,7 @@
 typedef __m256 vf;
 typedef __m256i vi;
 enum { V = 8, V_REGISTERS = 16 };
+#define V_HOLD(v) __asm__("" : "+x"(v))
 
 /* All bits set in the first n (0..8) of 8 lanes. */
 QK_INLINE __m256i qk_lanes(size_t n) {
@@ -87,6 +88,19 @@ QK_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
 QK_INLINE vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 QK_INLINE float v_sum(vf v) { return qk_sum_ps(v); }
+/* v_sum of each of eight, added in the same order: halves, pairs, neighbours. */
+QK_INLINE void v_sums(float out[8], const vf v[8]) {
+    __m256d half[4];
+    vf pairs[2];
+    for (int i = 0; i < 4; i++)
+        half[i] = _mm256_castps_pd(_mm256_add_ps(_mm256_permute2f128_ps(v[i], v[i + 4], 0x20),
+                                                 _mm256_permute2f128_ps(v[i], v[i + 4], 0x31)));
+    for (int i = 0; i < 2; i++)
+        pairs[i] = _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(half[2 * i], half[2 * i + 1])),
+                                 _mm256_castpd_ps(_mm256_unpackhi_pd(half[2 * i], half[2 * i + 1])));
+    _mm256_storeu_ps(out, _mm256_add_ps(_mm256_shuffle_ps(pairs[0], pairs[1], 0x88),
+                                        _mm256_shuffle_ps(pairs[0], pairs[1], 0xdd)));
+}
 QK_INLINE float v_largest(vf v) { return qk_max_ps(v); }
 QK_INLINE unsigned v_equal(vf a, vf b) {
     return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));

@@ -15,6 +15,7 @@
 typedef __m512 vf;
 typedef __m512i vi;
 enum { V = 16, V_REGISTERS = 32 };
+#define V_HOLD(v) __asm__("" : "+v"(v))
 
 QK_INLINE __mmask16 v_lanes(size_t n) { return (__mmask16)((1u << n) - 1u); }
 
@@ -66,6 +67,22 @@ QK_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); }
 QK_INLINE vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
 QK_INLINE float v_sum(vf v) { return _mm512_reduce_add_ps(v); }
+/* v_sum of each of eight, added in the same order: halves, quarters, pairs, neighbours. */
+QK_INLINE void v_sums(float out[8], const vf v[8]) {
+    vf half[4], quarter[2];
+    for (int i = 0; i < 4; i++)
+        half[i] = _mm512_add_ps(_mm512_shuffle_f32x4(v[2 * i], v[2 * i + 1], 0x44),
+                                _mm512_shuffle_f32x4(v[2 * i], v[2 * i + 1], 0xee));
+    for (int i = 0; i < 2; i++)
+        quarter[i] = _mm512_add_ps(_mm512_shuffle_f32x4(half[2 * i], half[2 * i + 1], 0x88),
+                                   _mm512_shuffle_f32x4(half[2 * i], half[2 * i + 1], 0xdd));
+    const __m512d a = _mm512_castps_pd(quarter[0]), b = _mm512_castps_pd(quarter[1]);
+    const vf pairs = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+                                   _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+    const vf sums = _mm512_add_ps(pairs, _mm512_permute_ps(pairs, 0xb1));
+    const vi order = _mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 0, 0, 0, 0, 0, 0, 0, 0);
+    _mm256_storeu_ps(out, _mm512_castps512_ps256(_mm512_permutexvar_ps(order, sums)));
+}
 QK_INLINE float v_largest(vf v) { return _mm512_reduce_max_ps(v); }
 QK_INLINE unsigned v_equal(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 
@@ -124,10 +141,6 @@ QK_INLINE vf v_load_bf16_some(const void *p, size_t n) {
     memcpy(h, p, n * sizeof h[0]);
     return v_load_bf16(h);
 }
-/* Without optimization, gcc's intrinsic is a macro that changes the sign of its mask. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic pop
 /* A bit per lane: a > b; a >= b. */
 QK_INLINE unsigned v_above(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 QK_INLINE unsigned v_at_least(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }

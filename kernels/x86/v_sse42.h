@@ -16,6 +16,7 @@
 typedef __m128 vf;
 typedef __m128i vi;
 enum { V = 4, V_REGISTERS = 16 };
+#define V_HOLD(v) __asm__("" : "+x"(v))
 
 QK_INLINE vi v_int(uint32_t a) { return _mm_set1_epi32((int)a); }
 QK_INLINE vi v_bits(vf v) { return _mm_castps_si128(v); }
@@ -122,6 +123,9 @@ QK_INLINE vf v_min(vf a, vf b) { return _mm_min_ps(a, b); }
 QK_INLINE float v_sum(vf v) {
     v = _mm_add_ps(v, _mm_movehl_ps(v, v));
     return _mm_cvtss_f32(_mm_add_ss(v, _mm_movehdup_ps(v)));
+}
+QK_INLINE void v_sums(float out[8], const vf v[8]) {
+    for (int i = 0; i < 8; i++) out[i] = v_sum(v[i]);
 }
 QK_INLINE float v_largest(vf v) {
     v = _mm_max_ps(v, _mm_movehl_ps(v, v));

@@ -8,7 +8,7 @@
 
 #include "tests/kernels/checkkern.h"
 
-enum { SLOT_W, SLOT_X, SLOT_Y, SLOT_ROW, Y_PAD = 3, MAX_ROWS = 40, MAX_K = 2048 };
+enum { SLOT_W, SLOT_X, SLOT_Y, SLOT_ROW, Y_PAD = 3, MAX_ROWS = 80, MAX_K = 2048 };
 
 /* One set of inputs. */
 typedef struct mm_case {
@@ -155,16 +155,16 @@ static void one_case(const qk_table *t, qk_type type, size_t k, size_t rows, siz
 }
 
 /* A column with a NaN must give NaN in its own outputs and in no other column's. */
-static void nan_column(const qk_table *t, qk_type type) {
+static void nan_column(const qk_table *t, qk_type type, size_t cols) {
     const size_t k = 512, rows = 5;
     mm_case c;
     float x[512];
-    make_case(&c, t, type, k, rows, 4, CK_RANDOM);
+    make_case(&c, t, type, k, rows, cols, CK_RANDOM);
     ck_fill_floats(x, k, CK_RANDOM);
     x[300] = NAN;
-    t->quantize[c.ops->act]((char *)ck_tail64(SLOT_X, 4 * c.m.x_stride) + 2 * c.m.x_stride, x, k);
+    t->quantize[c.ops->act]((char *)ck_tail64(SLOT_X, cols * c.m.x_stride) + 2 * c.m.x_stride, x, k);
     run_rows(&c, 0, rows);
-    for (size_t col = 0; col < 4; col++)
+    for (size_t col = 0; col < cols; col++)
         for (size_t r = 0; r < rows; r++)
             if (!!isnan(c.m.y[col * c.m.y_stride + r]) != (col == 2))
                 ck_error("NaN in column 2: column %zu row %zu is %g", col, r,
@@ -179,6 +179,16 @@ static size_t pick_sizes(qk_type type, const size_t **ks) {
     const size_t be = qk_type_elems(type);
     *ks = be == 1 ? plain : be <= 64 ? small : super;
     return be == 1 ? sizeof plain / sizeof *plain : be <= 64 ? sizeof small / sizeof *small : 4;
+}
+
+/* Around the sizes at which the kernels of floats begin another block, pass or chunk (generic/mm_float_strip.h). */
+static void many_columns(const qk_table *t, qk_type type) {
+    static const size_t ks[] = { 511, 512, 513, 543, 1024, 1025, 1061 };
+    static const size_t rows[] = { 1, 7, 8, 9, 63, 64, 65, 73 }, cols[] = { 11, 12, 13, 18, 47, 48, 49, 97 };
+    if (qk_type_elems(type) > 1) return;
+    for (size_t i = 0; i < 7 && !ck_failed(); i++)
+        for (size_t j = 0; j < ck_some(2); j++)
+            one_case(t, type, ks[i], rows[ck_below(8)], cols[ck_below(8)], CK_RANDOM);
 }
 
 static void check_matmul(const qk_table *t, int arg) {
@@ -197,7 +207,9 @@ static void check_matmul(const qk_table *t, int arg) {
         for (size_t j = 0; j < ck_some(3); j++)
             one_case(t, type, kind == CK_UNIT && be > 1 ? 256 * (1 + ck_below(2)) : ks[ck_below(nk)] * be,
                      rows[3 + ck_below(7)], cols[ck_below(9)], (ck_kind)kind);
-    nan_column(t, type);
+    many_columns(t, type);
+    nan_column(t, type, 4);
+    nan_column(t, type, 20);
 }
 
 void ck_test_matmul(const qk_table *t) {

@@ -240,6 +240,11 @@ static const QsfTinySpec odd = {
     .hidden = 96, .heads = 4, .kv_heads = 1, .head_dim = 24, .ffn = 224, .wtype = 2, .biases = true
 };
 
+static int write_odd(void **state) {
+    (void)state;
+    return qsf_test_write_tiny_llama(gguf, &odd);
+}
+
 /* Types whose groups are in another order in memory. */
 static const QsfTinySpec q6_k = { .hidden = 256, .heads = 4, .kv_heads = 1, .ffn = 512, .wtype = 14 };
 static const QsfTinySpec q3_k = { .hidden = 256, .heads = 4, .kv_heads = 1, .ffn = 512, .wtype = 11 };
@@ -366,6 +371,29 @@ static void test_same_logits(void **state) {
         same_logits(&q3_k, layout_1);
     }
     same_logits(&odd, false);
+}
+
+/* Rows come back from layout 1 as from layout 2. */
+static void test_rows_of_layouts(void **state) {
+    (void)state;
+    static const QsfTinySpec *const specs[] = { &q6_k, &q3_k };
+    QsfImage image[2];
+    QsfErr e = { 0 };
+    QsfVerifyReport r;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(qsf_test_write_tiny_llama(gguf, specs[i]), 0);
+        convert(gguf, qsf, true);
+        for (int layout_1 = 0; layout_1 < 2; layout_1++) {
+            if (layout_1) with_layout_1(qsf);
+            qsf_test_expect_ok(qsf_verify_file(qsf, &ledger, &r, &e), &e);
+            convert(qsf, back, false);
+            image[layout_1] = load(back);
+        }
+        assert_int_equal(image[0].len, image[1].len);
+        assert_memory_equal(image[0].b, image[1].b, image[0].len);
+        free(image[0].b);
+        free(image[1].b);
+    }
 }
 
 /* Another plan between two tokens: the given percentage of each unit is pinned. */
@@ -503,16 +531,15 @@ static void test_damage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),       cmocka_unit_test(test_types),
-        cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_round_trip_types),
-        cmocka_unit_test(test_same_logits), cmocka_unit_test(test_other_plans),
-        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_bytes),           cmocka_unit_test(test_types),
+        cmocka_unit_test(test_by_hand),         cmocka_unit_test_setup(test_round_trip_types, write_odd),
+        cmocka_unit_test(test_same_logits),     cmocka_unit_test(test_other_plans),
+        cmocka_unit_test(test_rows_of_layouts), cmocka_unit_test_setup(test_damage, write_odd),
     };
     (void)snprintf(gguf, sizeof gguf, "%s", qsf_test_tmp("x16.gguf"));
     (void)snprintf(qsf, sizeof qsf, "%s", qsf_test_tmp("x16.qsf"));
     (void)snprintf(back, sizeof back, "%s", qsf_test_tmp("x16.back.qsf"));
     qsf_ledger_init(&ledger, 0);
-    if (qsf_test_write_tiny_llama(gguf, &odd) != 0) return 1;
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(gguf);
     unlink(qsf);

@@ -124,12 +124,11 @@ const char *qk_kv_name(qk_kv type) { return ref_table.kv[type].name; }
 
 size_t qk_kv_tile_bytes(qk_kv type, size_t head_dim) { return ref_table.kv[type].tile_bytes(head_dim); }
 
-static void set_orders(qk_weight_ops weight[QK_TYPE_N]) {
-    weight[QK_Q6_K].by_use = qk_by_use_q6_k;
-    weight[QK_Q6_K].by_block = qk_by_block_q6_k;
-    weight[QK_Q3_K].by_use = qk_by_use_q3_k;
-    weight[QK_Q3_K].by_block = qk_by_block_q3_k;
-}
+#define SET_ORDER(fmt, TYPE)                    \
+    weight[QK_##TYPE].by_use = qk_by_use_##fmt; \
+    weight[QK_##TYPE].by_block = qk_by_block_##fmt;
+
+static void set_orders(qk_weight_ops weight[QK_TYPE_N]) { QK_BY_USE(SET_ORDER) }
 
 void qk_table_init(qk_table *t, qk_level level) {
     (void)level; /* unused if only the reference was compiled in */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Kernel types, their GGML type numbers and their blocks. */
 #include "kernels/blocks.h"
+#include "kernels/x16/order.h"
 
 #define ROW(a, fmt, TYPE, ggml, elems, bytes, planes, ...) [QK_##TYPE] = { ggml, elems, bytes, planes },
 
@@ -19,7 +20,8 @@ unsigned qk_type_bytes(qk_type t) { return types[t].bytes; }
 
 unsigned qk_type_planes(qk_type t) { return types[t].planes; }
 
-int qk_type_by_use(qk_type t) { return t == QK_Q6_K || t == QK_Q3_K; }
+#define IS(fmt, TYPE) || t == QK_##TYPE
+int qk_type_by_use(qk_type t) { return 0 QK_BY_USE(IS); }
 
 qk_type qk_type_of(uint32_t ggml_type) {
     for (int t = 0; t < QK_TYPE_N; t++)

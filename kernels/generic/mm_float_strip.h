@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Part of mm_float.h: many columns. Eight rows become floats, STRIP_STEPS vectors of each at a time, and are multiplied
- * with all columns of a pass while they are in the nearest cache. The accumulators of four rows and STRIP_COLS columns are in
- * registers meanwhile, all others of the strip in memory. Each output element is added up as in mm_float.h. */
+/* Part of mm_float.h, for many columns. Eight rows are converted to floats, STRIP_STEPS vectors of each at a time, and
+ * multiplied with all columns of a pass while they are in the first cache. The accumulators of four rows and STRIP_COLS
+ * columns are in registers; those of the other rows and columns wait in memory. The order of additions is that of
+ * mm_float.h. */
 #ifndef QSF_KERNELS_GENERIC_MM_FLOAT_STRIP_H
 #define QSF_KERNELS_GENERIC_MM_FLOAT_STRIP_H
 
@@ -12,9 +13,9 @@ enum {
     STRIP_STEPS = 512 / V,
     STRIP_ROWS = 4,
     STRIP_COLS = V_REGISTERS >= 32 ? 6 : 3,
-    PASS_COLS = 48,      /* whose elements stay in the second cache for all strips of a chunk */
-    CHUNK = 64,          /* rows */
-    STRIP_FROM_COLS = 12 /* minimum number of columns for which this pays off */
+    PASS_COLS = 48,       /* columns whose elements stay in the second cache for all strips of a chunk */
+    CHUNK = QK_TILE_ROWS, /* rows: what a thread takes at a time */
+    STRIP_FROM_COLS = 12  /* minimum number of columns for which this pays off */
 };
 
 typedef struct strip {

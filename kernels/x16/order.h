@@ -6,6 +6,9 @@
 #ifndef QSF_KERNELS_X16_ORDER_H
 #define QSF_KERNELS_X16_ORDER_H
 
+/* The formats, as X(format, TYPE). */
+#define QK_BY_USE(X) X(q6_k, Q6_K) X(q3_k, Q3_K)
+
 /* Each half of the elements: two scales before what they multiply; the upper bits of a step next to its low bits,
  * which are used again, shifted, for two quarters; the low bits of the other quarters. */
 static inline int qk_q6_k_place(int n) {

@@ -102,8 +102,7 @@ INLINE void reorder(form f, int (*place)(int), int back, uint8_t *group, size_t 
     void qk_by_block_##fmt(void *group, size_t k) {                                 \
         reorder(FORM_OF(TYPE, 0, 0), qk_##fmt##_place, 1, group, k);                \
     }
-ORDER(q6_k, Q6_K)
-ORDER(q3_k, Q3_K)
+QK_BY_USE(ORDER)
 
 FORM(q8_0, Q8_0, 2, 0, qk_fix_none, qk_fix_none)
 FORM(q4_0, Q4_0, 2, 0, qk_fix_none, qk_fix_none)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "kernels/formats.h"
+#include "kernels/x16/order.h"
 
 #define QK_PACK_FLOAT(fmt)
 #define QK_PACK_BLOCK(fmt)                                                      \
@@ -17,9 +18,9 @@
 QK_FORMATS(QK_PACK, )
 
 /* qk_weight_ops.by_use and by_block. */
-void qk_by_use_q6_k(void *group, size_t k);
-void qk_by_block_q6_k(void *group, size_t k);
-void qk_by_use_q3_k(void *group, size_t k);
-void qk_by_block_q3_k(void *group, size_t k);
+#define QK_REORDER(fmt, TYPE)                    \
+    void qk_by_use_##fmt(void *group, size_t k); \
+    void qk_by_block_##fmt(void *group, size_t k);
+QK_BY_USE(QK_REORDER)
 
 #endif

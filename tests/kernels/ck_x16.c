@@ -188,7 +188,7 @@ static uint32_t qsb3_plane(const uint8_t *block, size_t p) { return book_plane(b
 
 static uint32_t qsb4_plane(const uint8_t *block, size_t p) { return book_plane(block, p, 8, qsf4_plane); }
 
-/* Which plane of the file comes where in memory (x16.h), for the formats with another order there. */
+/* Which plane of the block comes where in a group, for the formats with another order there (x16/order.h). */
 static const uint8_t q6_k_order[52] = { 48, 32, 0,  33, 1,  34, 2,  35, 3,  36, 4,  37, 5,
                                         38, 6,  39, 7,  49, 8,  9,  10, 11, 12, 13, 14, 15,
                                         50, 40, 16, 41, 17, 42, 18, 43, 19, 44, 20, 45, 21,
@@ -269,23 +269,23 @@ static void canonical(qk_type t, uint8_t *row, size_t blocks) {
             row[b * sizeof(qk_qsft) + 2 + i] &= (uint8_t)~row[b * sizeof(qk_qsft) + 10 + i];
 }
 
-/* A block from the order of a file to that of memory. */
+/* Planes in the order of the block to that of their use. */
 static void put_in_order(qk_type t, uint8_t *want) {
-    uint8_t file[QK_GROUP * 256];
-    memcpy(file, want, sizeof file);
+    uint8_t was[QK_GROUP * 256];
+    memcpy(was, want, sizeof was);
     for (size_t p = 0; forms[t].order && p < qk_type_planes(t); p++)
-        memcpy(want + p * QK_PLANE, file + forms[t].order[p] * QK_PLANE, QK_PLANE);
+        memcpy(want + p * QK_PLANE, was + forms[t].order[p] * QK_PLANE, QK_PLANE);
 }
 
-/* in_file: the group is in the order of a file. */
-static void check_bytes(qk_type t, int in_file, const uint8_t *group, const uint8_t *rows, size_t row_bytes,
+/* by_block: its planes are in the order of the block. */
+static void check_bytes(qk_type t, int by_block, const uint8_t *group, const uint8_t *rows, size_t row_bytes,
                         size_t blocks) {
     const size_t bytes = qk_type_bytes(t);
     uint8_t want[QK_GROUP * 256];
     for (size_t b = 0; b < blocks; b++) {
         memset(want, 0, sizeof want);
         for (size_t r = 0; r < QK_GROUP; r++) put_block(t, want, rows + r * row_bytes + b * bytes, r);
-        if (!in_file) put_in_order(t, want);
+        if (!by_block) put_in_order(t, want);
         for (size_t i = 0; i < QK_GROUP * bytes; i++)
             if (group[b * QK_GROUP * bytes + i] != want[i]) {
                 ck_error("block %zu of %zu: byte %zu is %02x, should be %02x", b, blocks, i,
@@ -310,19 +310,19 @@ static void check_back(const qk_weight_ops *ops, qk_type t, const uint8_t *group
     }
 }
 
-/* A group to the order of a file and back, at any address. */
-static void check_file(const qk_weight_ops *ops, qk_type t, const uint8_t *group, const uint8_t *rows,
-                       size_t row_bytes, size_t blocks) {
+/* A group to the order of the block and back, at any address. */
+static void check_order(const qk_weight_ops *ops, qk_type t, const uint8_t *group, const uint8_t *rows,
+                        size_t row_bytes, size_t blocks) {
     const size_t n = QK_GROUP * blocks * qk_type_bytes(t), k = blocks * qk_type_elems(t);
-    uint8_t *file = ck_tail(SLOT_X, n);
+    uint8_t *copy = ck_tail(SLOT_X, n);
     if (!ops->by_block != !forms[t].order || !ops->by_use != !forms[t].order)
-        ck_error("order of the file, but no functions, or the other way round");
+        ck_error("another order, but no functions for it, or the other way round");
     if (!ops->by_block || !ops->by_use) return;
-    memcpy(file, group, n);
-    ops->by_block(file, k);
-    check_bytes(t, 1, file, rows, row_bytes, blocks);
-    ops->by_use(file, k);
-    if (memcmp(file, group, n) != 0) ck_error("a group of %zu blocks does not come back from a file", blocks);
+    memcpy(copy, group, n);
+    ops->by_block(copy, k);
+    check_bytes(t, 1, copy, rows, row_bytes, blocks);
+    ops->by_use(copy, k);
+    if (memcmp(copy, group, n) != 0) ck_error("the order of %zu blocks does not come back", blocks);
 }
 
 /* Rows with gaps between them, the last ending at the inaccessible page; a group at any address. */
@@ -337,7 +337,7 @@ static void pack_case(const qk_weight_ops *ops, qk_type t, size_t blocks, size_t
     for (size_t i = 1; i < FRONT; i++)
         if (group[-(ptrdiff_t)i] != 0xa5) ck_error("pack wrote %zu bytes before its group", i);
     check_bytes(t, 0, group, rows, row_bytes, blocks);
-    check_file(ops, t, group, rows, row_bytes, blocks);
+    check_order(ops, t, group, rows, row_bytes, blocks);
     check_back(ops, t, group, rows, row_bytes, blocks);
 }
 

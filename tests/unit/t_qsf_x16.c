@@ -396,6 +396,44 @@ static void test_rows_of_layouts(void **state) {
     }
 }
 
+/* With a sketch of the head, whose rows are read a few at a time, into x. */
+static void sketched_logits(const char *path, qk_level level, float *x, uint32_t n_vocab) {
+    const QsfRigOptions o = { .path = path, .level = level, .stream = true, .quality = 0.9f };
+    QsfErr e = { 0 };
+    QsfForwardStats stats;
+    QsfRig r;
+    qsf_test_expect_ok(qsf_rig_open(&r, &o, &e), &e);
+    assert_true(r.plan.sketch_bytes > 0);
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, (int32_t[]){ 3, 20, 37 }, 3, NULL, NULL, &e), &e);
+    qsf_test_expect_ok(qsf_forward_decode(r.fwd, &(int32_t){ 54 }, 1, NULL, NULL, &e), &e);
+    qsf_forward_stats(r.fwd, &stats);
+    assert_int_equal(stats.head_sketched, 1);
+    memcpy(x, qsf_forward_logits(r.fwd), n_vocab * sizeof *x);
+    qsf_rig_close(&r);
+}
+
+static void test_sketch(void **state) {
+    (void)state;
+    enum { VOCAB = 33000 };
+    QsfTinySpec spec = q6_k;
+    float *want = malloc(VOCAB * sizeof *want), *have = malloc(VOCAB * sizeof *have);
+    assert_true(want != NULL && have != NULL);
+    spec.vocab = VOCAB;
+    assert_int_equal(qsf_test_write_tiny_llama(gguf, &spec), 0);
+    convert(gguf, qsf, true);
+    for (int layout_1 = 0; layout_1 < 2; layout_1++) {
+        const qk_level levels[] = { qk_cpu_best(), QK_LEVEL_REF };
+        if (layout_1) with_layout_1(qsf);
+        for (size_t i = 0; i < 2; i++) {
+            sketched_logits(gguf, levels[i], want, VOCAB);
+            sketched_logits(qsf, levels[i], have, VOCAB);
+            assert_memory_equal(want, have, VOCAB * sizeof *want);
+        }
+    }
+    free(want);
+    free(have);
+}
+
 /* Another plan between two tokens: the given percentage of each unit is pinned. */
 static void move(QsfRig *r, uint32_t percent) {
     uint32_t items[16];
@@ -531,10 +569,15 @@ static void test_damage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),           cmocka_unit_test(test_types),
-        cmocka_unit_test(test_by_hand),         cmocka_unit_test_setup(test_round_trip_types, write_odd),
-        cmocka_unit_test(test_same_logits),     cmocka_unit_test(test_other_plans),
-        cmocka_unit_test(test_rows_of_layouts), cmocka_unit_test_setup(test_damage, write_odd),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test_setup(test_round_trip_types, write_odd),
+        cmocka_unit_test(test_same_logits),
+        cmocka_unit_test(test_other_plans),
+        cmocka_unit_test(test_rows_of_layouts),
+        cmocka_unit_test(test_sketch),
+        cmocka_unit_test_setup(test_damage, write_odd),
     };
     (void)snprintf(gguf, sizeof gguf, "%s", qsf_test_tmp("x16.gguf"));
     (void)snprintf(qsf, sizeof qsf, "%s", qsf_test_tmp("x16.qsf"));

@@ -10,6 +10,7 @@
 #   make check-long          only what check leaves out
 #   make check-unit check-kernels check-system check-ui bench fuzz
 #   make check-arm           kernels for 64-bit ARM by a cross compiler, checked in an emulator
+#   make count-arm           instructions of these kernels per multiply-add; FORMATS="q4_0 ..."
 #   make install install-strip uninstall [DESTDIR=DIR]
 #   make amalgamation        qsf-run as one file, qsf.c, and qsf.h for programs that use it as a library
 #   make dist distcheck compdb clean distclean
@@ -96,7 +97,7 @@ link_ui = $(if $(filter no,$(UI_STATIC)),$(link_dynamic),$(link))
 
 # ---- build
 
-.PHONY: all tests check check-all check-long check-unit check-kernels check-system check-ui check-san check-arm arm-checkkern bench run fuzz
+.PHONY: all tests check check-all check-long check-unit check-kernels check-system check-ui check-san check-arm count-arm arm-checkkern bench run fuzz
 .PHONY: fuzz-build fuzz-binaries fuzz-programs
 .PHONY: amalgamation install install-strip uninstall dist distcheck compdb clean distclean help
 
@@ -259,8 +260,11 @@ ARM_KERNEL_OPT ?= $(if $(SAN),,-O3)
 ARM_LDFLAGS ?= $(if $(SAN),,-static)
 ARM_QEMU ?= qemu-aarch64-static
 arm_dir := $(if $(SAN),arm/san,arm)
+# The host's config.h does not know what this compiler can do.
+arm_i8mm = $(shell echo | $(ARM_CC) -march=armv8.2-a+i8mm -E -x c - >/dev/null 2>&1 && echo 1 || echo 0)
 arm_build = checkkern=$(arm_dir)/checkkern O=$(arm_dir)/obj ARCH=arm CC='$(ARM_CC)' CFLAGS='$(ARM_CFLAGS)' \
-            LDFLAGS='$(ARM_LDFLAGS)' CPPFLAGS= EXTRA_CFLAGS= EXTRA_LDFLAGS= LIB_CFLAGS= CMOCKA_CFLAGS= \
+            LDFLAGS='$(ARM_LDFLAGS)' I8MM_EXT=$(if $(filter 1,$(arm_i8mm)),+i8mm) \
+            CPPFLAGS='-DQSF_HAVE_I8MM=$(arm_i8mm)' EXTRA_CFLAGS= EXTRA_LDFLAGS= LIB_CFLAGS= CMOCKA_CFLAGS= \
             KERNEL_OPT='$(ARM_KERNEL_OPT)' SAN=
 arm_lacks = $(shell command -v $(ARM_QEMU) >/dev/null || echo '$(ARM_QEMU)'; \
     echo 'int main(void) { return 0; }' | $(ARM_CC) $(ARM_LDFLAGS) -x c -o /dev/null - 2>/dev/null || echo '$(ARM_CC)')
@@ -274,6 +278,9 @@ arm-checkkern:
 	+$(if $(arm_lacks),,$Q$(MAKE) --no-print-directory $(arm_build) $(arm_dir)/checkkern)
 check-arm: arm-checkkern
 	$(runner) $S/tests/kernels/arm.sh
+
+count-arm: arm-checkkern
+	$QCHECKKERN=$(arm_dir)/checkkern ARM_QEMU='$(ARM_QEMU)' $S/tools/count-arm $(FORMATS)
 
 # The table of kernels, and models with everything in RAM, next to other programs (llama-bench) if given.
 bench_models = $(or $(MODELS),$(MODEL))

@@ -24,7 +24,13 @@
 #define QK_BUILT_AVX512VBMI QK_BUILT_X86
 #define QK_BUILT_NEON       QK_BUILT_ARM
 #define QK_BUILT_DOTPROD    QK_BUILT_ARM
-#if QK_BUILT_X86 && QSF_HAVE_AVXVNNI /* config.h: whether the compiler knows it */
+/* Whether the compiler knows them is in config.h. */
+#if QK_BUILT_ARM && QSF_HAVE_I8MM
+#define QK_BUILT_I8MM 1
+#else
+#define QK_BUILT_I8MM 0
+#endif
+#if QK_BUILT_X86 && QSF_HAVE_AVXVNNI
 #define QK_BUILT_AVXVNNI 1
 #else
 #define QK_BUILT_AVXVNNI 0
@@ -79,6 +85,12 @@
 #define QK_BUILT_DOTPROD 1
 #else
 #define QK_BUILT_DOTPROD 0
+#endif
+
+#if QK_BUILT_DOTPROD && defined(__ARM_FEATURE_MATMUL_INT8)
+#define QK_BUILT_I8MM 1
+#else
+#define QK_BUILT_I8MM 0
 #endif
 
 #endif

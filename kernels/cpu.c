@@ -98,7 +98,10 @@ static uint32_t detect(void) {
     uint32_t levels = 1u << QK_LEVEL_REF | 1u << QK_LEVEL_NEON; /* NEON is part of the base ISA */
 #if defined(__linux__)
     const unsigned long hwcap_asimddp = 1ul << 20; /* Linux arch/arm64/include/uapi/asm/hwcap.h */
-    if (getauxval(AT_HWCAP) & hwcap_asimddp) levels |= 1u << QK_LEVEL_DOTPROD;
+    const unsigned long hwcap2_i8mm = 1ul << 13;
+    if (!(getauxval(AT_HWCAP) & hwcap_asimddp)) return levels;
+    levels |= 1u << QK_LEVEL_DOTPROD;
+    if (getauxval(AT_HWCAP2) & hwcap2_i8mm) levels |= 1u << QK_LEVEL_I8MM;
 #endif
     return levels;
 }

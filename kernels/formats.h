@@ -70,6 +70,7 @@
 /* The levels of each architecture, lowest first, and what each has kernels for:
  *   ALL     every format above and every operation of qk_table
  *   PACKED  the BLOCK, SUPER and GRID formats, and attention; all else is inherited from the level below
+ *   WEIGHTS the BLOCK, SUPER and GRID formats; all else is inherited from the level below
  *   GRIDS   the GRID formats; all else is inherited from the level below
  * The lowest level is `ref`, which has everything in plain C (kernels/ref). */
 #define QK_LEVELS(X)                           \
@@ -81,6 +82,7 @@
     X(avx512vnni, AVX512VNNI, x86, PACKED)     \
     X(avx512vbmi, AVX512VBMI, x86, GRIDS)      \
     X(neon, NEON, arm, ALL)                    \
-    X(dotprod, DOTPROD, arm, PACKED)
+    X(dotprod, DOTPROD, arm, PACKED)           \
+    X(i8mm, I8MM, arm, WEIGHTS)
 
 #endif

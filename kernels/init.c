@@ -70,7 +70,8 @@ static const qk_table ref_table = {
 #define SET_PACKED(isa)        \
     QK_SET_PACKED_FORMATS(isa) \
     QK_SET_KV(t, isa);
-#define SET_GRIDS(isa) QK_SET_GRID_FORMATS(isa)
+#define SET_WEIGHTS(isa) QK_SET_PACKED_FORMATS(isa)
+#define SET_GRIDS(isa)   QK_SET_GRID_FORMATS(isa)
 
 /* Code for a level that was not compiled in must be hidden: its kernels do not exist. */
 #define WHEN_0(...)

@@ -14,6 +14,7 @@ avx512vnni_flags := $(avx512_flags) -mavx512vnni
 avx512vbmi_flags := $(avx512vnni_flags) -mavx512vbmi
 neon_flags :=
 dotprod_flags := -march=armv8.2-a+dotprod
+i8mm_flags := $(dotprod_flags)$(I8MM_EXT)
 
 # ---- the families of operations, for each level that has ALL, and attention, kv, where PACKED has its dot product: templates below kernels/generic, in this order
 
@@ -35,7 +36,7 @@ $(if $(and $(formats),$(levels)),,$(error no rows in $(formats_h)))
 
 # $(call column,2,avx2:x86:ALL) is x86
 column = $(word $1,$(subst :, ,$2))
-formats_of = $(if $(filter %:GRIDS,$1),$(filter %:GRID,$(formats)),$(filter-out $(if $(filter %:PACKED,$1),%:FLOAT),$(formats)))
+formats_of = $(if $(filter %:GRIDS,$1),$(filter %:GRID,$(formats)),$(filter-out $(if $(filter %:ALL,$1),,%:FLOAT),$(formats)))
 families_of = $(if $(filter %:ALL,$1),$(op_families),$(if $(filter %:PACKED,$1),kv))
 names_of = $(foreach r,$(formats_of),$(call column,1,$r)) $(families_of)
 generated_of = $(foreach n,$(names_of),kernels/generated/$n_$(call column,1,$1).c)

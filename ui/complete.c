@@ -99,7 +99,7 @@ static const char *const values[][2] = {
     { "kv-type", "auto f16 f32 q8 q6 q4 q2" },
     { "k-type", "auto f16 f32 q8 q6 q4 q2" },
     { "v-type", "auto f16 f32 q8 q6 q4 q2" },
-    { "cpu-mask", "best ref sse42 avx2 avxvnni avx512 avx512vnni avx512vbmi neon dotprod" },
+    { "cpu-mask", "best ref sse42 avx2 avxvnni avx512 avx512vnni avx512vbmi neon dotprod i8mm" },
     { "seed", "random" },
     { "ignore-eos", "on off" },
     { "show-thinking", "on off" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* NEON lanes (kernels/x16/lanes.h). With L_DOTPROD, which lanes_dotprod.h defines, the dot product
- * instructions are used. */
+ * instructions are used, with L_I8MM (lanes_i8mm.h) also those of small matrices. */
 #ifndef QSF_KERNELS_ARM_LANES_NEON_H
 #define QSF_KERNELS_ARM_LANES_NEON_H
 
@@ -11,13 +11,19 @@
 typedef int32x4_t li;
 typedef float32x4_t lf;
 enum { L = 4, L_BIAS = 0 };
+#define L_SIGNED  1
+#define L_COLS    4
+#define L_HOLD(v) __asm__ volatile("" : "+w"(v))
+#define L_WIDE    1
 
-/* Lanes as signed bytes, unsigned bytes and unsigned dwords. */
+/* Lanes as bytes, dwords and qwords. */
 QK_INLINE int8x16_t l_s8(li v) { return vreinterpretq_s8_s32(v); }
 QK_INLINE uint8x16_t l_u8(li v) { return vreinterpretq_u8_s32(v); }
 QK_INLINE uint32x4_t l_u32(li v) { return vreinterpretq_u32_s32(v); }
+QK_INLINE uint64x2_t l_u64(li v) { return vreinterpretq_u64_s32(v); }
 QK_INLINE li l_of_u8(uint8x16_t v) { return vreinterpretq_s32_u8(v); }
 QK_INLINE li l_of_u32(uint32x4_t v) { return vreinterpretq_s32_u32(v); }
+QK_INLINE li l_of_u64(uint64x2_t v) { return vreinterpretq_s32_u64(v); }
 
 QK_INLINE li l_load(const void *p) { return l_of_u8(vld1q_u8(p)); }
 QK_INLINE void l_store(void *p, li v) { vst1q_u8(p, l_u8(v)); }
@@ -34,6 +40,10 @@ QK_INLINE li l_mul(li a, li b) { return vmulq_s32(a, b); }
 QK_INLINE li l_shl(li v, int n) { return l_of_u32(l_u32(v) << vdupq_n_u32((uint32_t)n)); }
 QK_INLINE li l_shr(li v, int n) { return l_of_u32(l_u32(v) >> vdupq_n_u32((uint32_t)n)); }
 QK_INLINE li l_sar(li v, int n) { return v >> vdupq_n_s32(n); }
+QK_INLINE li l_field(li v, int n, int bits) {
+    const li low = n ? l_of_u8(l_u8(v) >> vdupq_n_u8((uint8_t)n)) : v;
+    return n + bits == 8 ? low : l_and(low, l_bytes((1 << bits) - 1));
+}
 QK_INLINE li l_add8(li a, li b) { return l_of_u8(vaddq_u8(l_u8(a), l_u8(b))); }
 QK_INLINE li l_sub8(li a, li b) { return l_of_u8(vsubq_u8(l_u8(a), l_u8(b))); }
 QK_INLINE li l_subs8(li a, li b) { return l_of_u8(vqsubq_u8(l_u8(a), l_u8(b))); }
@@ -42,6 +52,29 @@ QK_INLINE li l_lookup(const void *table, li i) { return l_of_u8(vqtbl1q_u8(vld1q
 
 #ifdef L_DOTPROD
 QK_INLINE li l_dot(li acc, li w, li x) { return vdotq_s32(acc, l_s8(w), l_s8(x)); }
+#define L_LANES 1
+/* The intrinsic requires a constant even where nothing is inlined. */
+QK_INLINE li l_dot_lane(li acc, li w, li x, int i) {
+    switch (i) {
+    case 0: return vdotq_laneq_s32(acc, l_s8(w), l_s8(x), 0);
+    case 1: return vdotq_laneq_s32(acc, l_s8(w), l_s8(x), 1);
+    case 2: return vdotq_laneq_s32(acc, l_s8(w), l_s8(x), 2);
+    default: return vdotq_laneq_s32(acc, l_s8(w), l_s8(x), 3);
+    }
+}
+#define LANE(i)                                                                                     \
+    vmlal_high_laneq_s16(vmlal_laneq_s16(acc, vget_low_s16(p), vreinterpretq_s16_s32(x), 2 * i), p, \
+                         vreinterpretq_s16_s32(x), 2 * i + 1)
+QK_INLINE li l_dot_apart_lane(li acc, li w, li x, int i) {
+    const int16x8_t p = vreinterpretq_s16_s32(w);
+    switch (i) {
+    case 0: return LANE(0);
+    case 1: return LANE(1);
+    case 2: return LANE(2);
+    default: return LANE(3);
+    }
+}
+#undef LANE
 #else
 /* Two products fit into 16 bits: 2 * 128 * 127. */
 QK_INLINE li l_dot(li acc, li w, li x) {
@@ -55,6 +88,12 @@ QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot(acc, w, x); }
 QK_INLINE li l_dot16(li acc, li a, li b) {
     const int16x8_t p = vreinterpretq_s16_s32(a), q = vreinterpretq_s16_s32(b);
     return vaddq_s32(acc, vpaddq_s32(vmull_s16(vget_low_s16(p), vget_low_s16(q)), vmull_high_s16(p, q)));
+}
+#define L_APART 1
+QK_INLINE li l_apart(li v) { return vreinterpretq_s32_s16(vshrn_high_n_s32(vmovn_s32(v), v, 16)); }
+QK_INLINE li l_dot_apart(li acc, li a, li b) {
+    const int16x8_t p = vreinterpretq_s16_s32(a), q = vreinterpretq_s16_s32(b);
+    return vmlal_high_s16(vmlal_s16(acc, vget_low_s16(p), vget_low_s16(q)), p, q);
 }
 
 QK_INLINE lf l_float(li v) { return vcvtq_f32_s32(v); }
@@ -74,6 +113,24 @@ QK_INLINE li l_octets(const void *p) {
     return l_of_u32(vmovl_u16(vget_low_u16(w)));
 }
 QK_INLINE lf l_float_of(li v) { return vreinterpretq_f32_s32(v); }
+#if defined L_I8MM && defined __ARM_FEATURE_MATMUL_INT8
+#define L_MATRIX 1
+QK_INLINE li l_matrix(li acc, li w, li x) { return vmmlaq_s32(acc, l_s8(w), l_s8(x)); }
+QK_INLINE li l_bits(lf v) { return vreinterpretq_s32_f32(v); }
+QK_INLINE li l_dup2(const void *p) { return l_of_u64(vdupq_lane_u64(vreinterpret_u64_u8(vld1_u8(p)), 0)); }
+QK_INLINE void l_zip(li v[2]) {
+    const int32x4x2_t zipped = vzipq_s32(v[0], v[1]);
+    v[0] = zipped.val[0], v[1] = zipped.val[1];
+}
+QK_INLINE void l_unzip(li v[2]) {
+    const int32x4x2_t apart = vuzpq_s32(v[0], v[1]);
+    v[0] = apart.val[0], v[1] = apart.val[1];
+}
+QK_INLINE void l_zip2(li v[2]) {
+    const uint64x2_t a = l_u64(v[0]), b = l_u64(v[1]);
+    v[0] = l_of_u64(vzip1q_u64(a, b)), v[1] = l_of_u64(vzip2q_u64(a, b));
+}
+#endif
 QK_INLINE void l_prefetch(const void *p) { __builtin_prefetch(p); }
 QK_INLINE void l_prefetch_far(const void *p) { __builtin_prefetch(p, 0, 1); }
 

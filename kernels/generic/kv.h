@@ -34,6 +34,7 @@
 /* The levels with ALL or PACKED in kernels/formats.h. */
 #define QK_KV_OPS_ALL(isa)    QK_KV_OPS(isa)
 #define QK_KV_OPS_PACKED(isa) QK_KV_OPS(isa)
+#define QK_KV_OPS_WEIGHTS(isa)
 #define QK_KV_OPS_GRIDS(isa)
 #define QK_KV_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_KV_OPS_##kernels(isa)
 QK_LEVELS(QK_KV_OPS_LEVEL)

@@ -58,8 +58,8 @@ QK_INLINE vi kv_to_bytes(int8_t *plane, const float *x, size_t n, float by) {
 QK_INLINE li kv_codes(int bits, const char *w, size_t stride, int j) {
     const li first = l_load(w);
     if (bits == 8) return L_BIAS ? first : l_xor(first, l_bytes(128)); /* as l_biased returns them */
-    if (bits == 4) return l_and(j ? l_shr(first, 4) : first, l_bytes(15));
-    if (bits == 2) return l_and(j ? l_shr(first, 2 * j) : first, l_bytes(3));
+    if (bits == 4) return l_field(first, 4 * j, 4);
+    if (bits == 2) return l_field(first, 2 * j, 2);
     if (j < 3) return l_and(l_load(w + (size_t)j * stride), l_bytes(63));
     const li second = l_load(w + stride), third = l_load(w + 2 * stride);
     return l_or(l_or(l_and(l_shr(first, 6), l_bytes(3)), l_and(l_shr(second, 4), l_bytes(12))),

@@ -37,6 +37,7 @@
 /* The levels with ALL in kernels/formats.h. */
 #define QK_OPS_ALL(isa) QK_OPS(isa)
 #define QK_OPS_PACKED(isa)
+#define QK_OPS_WEIGHTS(isa)
 #define QK_OPS_GRIDS(isa)
 #define QK_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_OPS_##kernels(isa)
 QK_LEVELS(QK_OPS_LEVEL)

@@ -24,7 +24,7 @@ static const uint8_t i2_upper[16] = { 0, 0, 0, 0, 1, 1, 1, 1, 3, 3, 3, 3, 4, 4, 
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const li q = l_load(p + s / 4 * (int)QK_PLANE + v * L * 4);
-    return l_lookup(s % 2 ? i2_upper : i2_lower, l_and(s % 4 < 2 ? q : l_shr(q, 4), l_bytes(15)));
+    return l_lookup(s % 2 ? i2_upper : i2_lower, l_field(q, s % 4 < 2 ? 0 : 4, 4));
 }
 
 QK_INLINE void fmt_pack(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {

@@ -18,7 +18,7 @@ enum {
 
 /* q + q / 2 is 2 more than the value. */
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    const li q = l_and(l_shr(l_load(p + s / 4 * (int)QK_PLANE + v * L * 4), 2 * (s % 4)), l_bytes(3));
+    const li q = l_field(l_load(p + s / 4 * (int)QK_PLANE + v * L * 4), 2 * (s % 4), 2);
     return l_add8(q, l_and(l_shr(q, 1), l_bytes(1)));
 }
 

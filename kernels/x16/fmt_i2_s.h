@@ -22,7 +22,7 @@ QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) {
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const li q = l_load(p + s % 8 * (int)QK_PLANE + v * L * 4);
-    return l_and(l_shr(q, FMT_SHIFT(s)), l_bytes(3));
+    return l_field(q, FMT_SHIFT(s), 2);
 }
 
 QK_INLINE void fmt_pack(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {

@@ -20,8 +20,8 @@ enum {
 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    const li q = l_shr(plane(p, 1 + s / 8 * 4 + s % 4, v), s / 4 % 2 * 4);
-    return l_biased(l_lookup(qk_iq4_values, l_and(q, l_bytes(15))));
+    const li q = plane(p, 1 + s / 8 * 4 + s % 4, v);
+    return l_biased(l_lookup(qk_iq4_values, l_field(q, s / 4 % 2 * 4, 4)));
 }
 
 QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {

@@ -18,7 +18,7 @@ enum {
 #define FMT_OCTETS 1
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    return fp4_level(l_shr(l_load(p + s % 4 * (int)QK_PLANE + v * L * 4), s / 4 * 4));
+    return fp4_level(l_load(p + s % 4 * (int)QK_PLANE + v * L * 4), s / 4);
 }
 
 /* 2^(e - 128), as the product of two normal numbers: exact where it is none itself. */

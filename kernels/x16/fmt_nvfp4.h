@@ -21,7 +21,7 @@ enum {
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const int plane = 1 + s / 4 * 2 + s % 2;
-    return fp4_level(l_shr(l_load(p + plane * (int)QK_PLANE + v * L * 4), s / 2 % 2 * 4));
+    return fp4_level(l_load(p + plane * (int)QK_PLANE + v * L * 4), s / 2 % 2);
 }
 
 /* Exponent and fraction moved into a float's place are 2^120 too small, which one exact multiplication mends, denormals

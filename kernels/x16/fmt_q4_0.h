@@ -16,7 +16,7 @@ enum {
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const li q = l_load(p + s % 4 * (int)QK_PLANE + v * L * 4);
-    return l_and(s < 4 ? q : l_shr(q, 4), l_bytes(15));
+    return l_field(q, s < 4 ? 0 : 4, 4);
 }
 
 QK_INLINE void fmt_pack(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {

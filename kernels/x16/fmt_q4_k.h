@@ -21,7 +21,7 @@ enum {
 #include "kernels/x16/kscale_x16.h"
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    return l_and(l_shr(plane(p, 3 + s / 16 * 8 + s % 8, v), s / 8 % 2 * 4), l_bytes(15));
+    return l_field(plane(p, 3 + s / 16 * 8 + s % 8, v), s / 8 % 2 * 4, 4);
 }
 
 #endif

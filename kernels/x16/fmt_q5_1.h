@@ -19,7 +19,7 @@ enum {
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const li q = l_load(p + (1 + s % 4) * (int)QK_PLANE + v * L * 4);
     const li top = fifth_bits_of(l_load(p + v * L * 4), s);
-    return l_or(l_and(s < 4 ? q : l_shr(q, 4), l_bytes(15)), top);
+    return l_or(l_field(q, s < 4 ? 0 : 4, 4), top);
 }
 
 QK_INLINE void fmt_pack(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {

@@ -21,9 +21,8 @@ enum {
 #include "kernels/x16/kscale_x16.h"
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    const li low = l_shr(plane(p, 11 + s / 16 * 8 + s % 8, v), s / 8 % 2 * 4);
-    const li top = bit_to(plane(p, 3 + s % 8, v), s / 8, 4);
-    return l_or(l_and(low, l_bytes(15)), top);
+    const li low = l_field(plane(p, 11 + s / 16 * 8 + s % 8, v), s / 8 % 2 * 4, 4);
+    return l_or(low, bit_to(plane(p, 3 + s % 8, v), s / 8, 4));
 }
 
 #endif

@@ -24,10 +24,10 @@ enum {
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const int half = s / 32, group = s / 8 % 4, i = s % 8;
-    const li low = l_shr(plane(p, FMT_PLACE(16 * half + group % 2 * 8 + i), v), group / 2 * 4);
+    const li low = l_field(plane(p, FMT_PLACE(16 * half + group % 2 * 8 + i), v), group / 2 * 4, 4);
     const li top = plane(p, FMT_PLACE(32 + 8 * half + i), v);
     const li high = group < 2 ? l_shl(top, 4 - 2 * group) : l_shr(top, 2 * group - 4);
-    return l_or(l_and(low, l_bytes(15)), l_and(high, l_bytes(48)));
+    return l_or(low, l_and(high, l_bytes(48)));
 }
 
 QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {

@@ -10,7 +10,7 @@ enum { BOOK_BITS = 2, BOOK_SCALE_BITS = 3, FMT_PLANES = 19 };
 #include "kernels/x16/books_x16.h"
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    const li q = l_and(l_shr(plane(p, 3 + s / 4, v), 2 * (s % 4)), l_bytes(3));
+    const li q = l_field(plane(p, 3 + s / 4, v), 2 * (s % 4), 2);
     return book_level(q, p, s / 4, v);
 }
 

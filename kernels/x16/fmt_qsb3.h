@@ -11,7 +11,7 @@ enum { BOOK_BITS = 3, BOOK_SCALE_BITS = 4, FMT_PLANES = 27 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const int first = 3 + s / 16 * 6, at = s % 16;
-    const li low = l_and(l_shr(plane(p, first + at / 4, v), 2 * (at % 4)), l_bytes(3));
+    const li low = l_field(plane(p, first + at / 4, v), 2 * (at % 4), 2);
     const li top = l_and(l_shr(plane(p, first + 4 + at / 8, v), at % 8), l_bytes(1));
     return book_level(l_or(low, l_shl(top, 2)), p, s / 4, v);
 }

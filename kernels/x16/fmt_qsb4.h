@@ -9,7 +9,7 @@ enum { BOOK_BITS = 4, BOOK_SCALE_BITS = 5, FMT_PLANES = 35 };
 #include "kernels/x16/books_x16.h"
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    const li q = l_and(l_shr(plane(p, 3 + s / 2, v), 4 * (s % 2)), l_bytes(15));
+    const li q = l_field(plane(p, 3 + s / 2, v), 4 * (s % 2), 4);
     return book_level(q, p, s / 4, v);
 }
 

@@ -18,7 +18,7 @@ enum {
 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    return l_and(l_shr(l_load(p + s / 4 * (int)QK_PLANE + v * L * 4), 2 * (s % 4)), l_bytes(3));
+    return l_field(l_load(p + s / 4 * (int)QK_PLANE + v * L * 4), 2 * (s % 4), 2);
 }
 
 QK_INLINE void fmt_pack(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {

@@ -18,7 +18,7 @@ enum {
 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    const li low = l_and(l_shr(l_load(p + s / 4 * (int)QK_PLANE + v * L * 4), 2 * (s % 4)), l_bytes(3));
+    const li low = l_field(l_load(p + s / 4 * (int)QK_PLANE + v * L * 4), 2 * (s % 4), 2);
     const li top = l_load(p + (4 + s / 8) * (int)QK_PLANE + v * L * 4);
     return l_or(low, l_shl(l_and(l_shr(top, s % 8), l_bytes(1)), 2));
 }

@@ -18,7 +18,7 @@ enum {
 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    return l_and(l_shr(l_load(p + s / 2 * (int)QK_PLANE + v * L * 4), 4 * (s % 2)), l_bytes(15));
+    return l_field(l_load(p + s / 2 * (int)QK_PLANE + v * L * 4), 4 * (s % 2), 4);
 }
 
 QK_INLINE void fmt_pack(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {

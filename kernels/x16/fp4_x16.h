@@ -7,9 +7,9 @@
 
 enum { QK_FP4_MAX = 12 };
 
-/* The values of the nibbles in the low half of each byte, plus QK_FP4_MAX. */
-QK_INLINE li fp4_level(li q) {
-    return l_add8(l_lookup(qk_fp4_values, l_and(q, l_bytes(15))), l_bytes(QK_FP4_MAX));
+/* The values of the low (upper = 0) or upper nibbles, plus QK_FP4_MAX. */
+QK_INLINE li fp4_level(li q, int upper) {
+    return l_add8(l_lookup(qk_fp4_values, l_field(q, 4 * upper, 4)), l_bytes(QK_FP4_MAX));
 }
 
 #endif

@@ -10,6 +10,7 @@
  *   li l_set(int32_t), l_bytes(int) every lane, every byte
  *   l_and l_or l_xor l_add l_sub l_mul           32-bit; l_mul keeps the low half
  *   l_shl(v, n) l_shr(v, n) l_sar(v, n)          of 32-bit lanes, n a constant
+ *   l_field(v, n, bits)             bits n .. n + bits - 1 of every byte, n and bits constants
  *   l_add8 l_sub8 l_subs8 l_min8                 bytes; l_subs8 saturates at 0, both unsigned
  *   li l_lookup(table, i)           table[i] for 16 bytes at table and bytes i below 16
  *   li l_dot(acc, w, x)             acc + sum of four products; w unsigned up to 63, x signed and not -128
@@ -17,8 +18,21 @@
  *   li l_biased(w)                  signed bytes as l_dot_signed wants them
  *   li l_dot_signed(acc, w, x)      w from l_biased; the result holds L_BIAS * (sum of x) too much
  *   li l_dot16(acc, a, b)           acc + sum of both products of int16
+ *   L_APART, li l_apart(v), li l_dot_apart(acc, a, b)  1 where l_dot16 is slower than to move the low int16 of all lanes
+ *                                   before the high ones, once, and to multiply those (optional)
+ *   L_WIDE                          1 where l_mul is not slower than l_dot16 (optional)
+ *   L_SIGNED                        1 where the w of l_dot may be any signed byte (optional)
+ *   L_LANES, li l_dot_lane(acc, w, x, i)  1 where l_dot can multiply all lanes with dword i, a constant, of x (optional)
+ *   li l_dot_apart_lane(acc, a, x, i)  the same for l_dot_apart, with the pair in dword i, which is not apart; with L_LANES
+ *   L_MATRIX                        1 where there are instructions for matrices (optional); with it
+ *     li l_matrix(acc, w, x)        acc + (ac, ad, bc, bd): products of the eight bytes of rows a, b of w and c, d of x
+ *     l_zip(v), l_unzip(v)          li v[2] to (a0 b0 a1 b1), (a2 b2 a3 b3), and back
+ *     l_zip2(v)                     to (a0 a1 b0 b1), (a2 a3 b2 b3)
+ *     li l_dup2(p)                  the two unaligned dwords at p, twice
+ *     li l_bits(f)                  the bits of floats
  *   L_PAIRS, li l_pairs(acc, w, x)  1 where acc + w*x as sums of two products in int16 (w unsigned) is cheaper than l_dot
  *   L_RAW                           1 where the w of l_dot may be any unsigned byte (optional)
+ *   L_COLS                          columns of a register block of a tile: 3, or 4 where registers allow it (optional)
  *   L_HOLD(v)                       keeps a vector in a register (optional)
  *   lf l_float(v)  li l_int(f)      conversions; l_int of whole numbers only
  *   lf l_setf(a) l_zerof() l_addf l_subf l_mulf  each rounded by itself

@@ -67,8 +67,6 @@ QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc) {
     return x;
 }
 
-QK_INLINE lf column_float(const columns *x, int c, size_t at) { return l_setf(qk_load_f32(x->q[c] + at)); }
-
 /* Minus the offset's share of the sum of sub-block sb: -OFFSET times the sums of its elements, which are one or both of
  * a pair. */
 QK_INLINE li start_of(const columns *x, int c, size_t sb) {
@@ -78,12 +76,14 @@ QK_INLINE li start_of(const columns *x, int c, size_t sb) {
 }
 
 /* acc + (d * dx) * sum, and m * ds where there are minimums. */
-QK_INLINE lf add_sub(lf acc, li sum, lf d, lf m, const columns *x, int c, size_t sb) {
-    const lf dx = column_float(x, c, x->d + sb * SUB / 32 * 4);
+QK_INLINE lf add_sub(lf acc, li sum, lf d, lf m, lf dx, lf ds) {
     const lf scale = FMT_TENSOR_SCALE ? dx : l_mulf(d, dx);
     acc = l_addf(acc, l_mulf(scale, l_float(sum)));
-    return FMT_MIN ? l_addf(acc, l_mulf(m, column_float(x, c, x->ds + 4 * sb))) : acc;
+    return FMT_MIN ? l_addf(acc, l_mulf(m, ds)) : acc;
 }
+
+/* The dword at p of a column, in all lanes. */
+QK_INLINE lf float_at(const char *p) { return l_setf(qk_load_f32(p)); }
 
 /* d of sub-block j. */
 QK_INLINE lf scale_of(const uint8_t *block, int j, int v) {
@@ -110,7 +110,9 @@ QK_INLINE void direct_block(lf (*acc)[NV], const uint8_t *p, const columns *x, i
         for (int v = 0; v < NV; v++) {
             const lf d = scale_of(p, j, v), m = min_of(p, v);
             QK_UNROLL for (int c = 0; c < nc; c++)
-                acc[c][v] = add_sub(acc[c][v], sum[c][v], d, m, x, c, (size_t)j);
+                acc[c][v] = add_sub(acc[c][v], sum[c][v], d, m,
+                                    float_at(x->q[c] + x->d + (size_t)(j * SUB / 32 * 4)),
+                                    FMT_MIN ? float_at(x->q[c] + x->ds + 4 * (size_t)j) : l_zerof());
         }
     }
 }
@@ -138,40 +140,69 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
 /* ---- many columns ---- */
 
 typedef struct tile {
-    _Alignas(64) uint8_t q[UNIT / 4][TILE_ROWS][4];
-    float d[UNIT_BLOCKS * FMT_SCALES][TILE_ROWS], m[UNIT_BLOCKS][TILE_ROWS];
+    _Alignas(64) tile_step q[UNIT / 4 / SIDE];
+    float d[UNIT_BLOCKS * FMT_SCALES][TILE_ROWS * SIDE], m[UNIT_BLOCKS][TILE_ROWS * SIDE];
 } tile;
 
 static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     for (size_t b = 0; b < n; b++, p += GROUP_BLOCK)
         for (int v = 0; v < NV; v++) {
-            QK_UNROLL for (int s = 0; s < BLOCK_STEPS; s++)
-                l_store(t->q[b * BLOCK_STEPS + (size_t)s][r + v * L], fmt_step(p, s, v));
+            QK_UNROLL for (int s = 0; s < BLOCK_STEPS; s += 2)
+                put_steps(&t->q[(b * BLOCK_STEPS + (size_t)s) / SIDE], r + v * L, unpacked(p, s, v),
+                          unpacked(p, s + 1, v));
             QK_UNROLL for (int j = 0; j < FMT_SCALES; j++)
-                l_storef(&t->d[b * FMT_SCALES + (size_t)j][r + v * L], scale_of(p, j, v));
-            if (FMT_MIN) l_storef(&t->m[b][r + v * L], min_of(p, v));
+                put_floats(t->d[b * FMT_SCALES + (size_t)j], r + v * L, scale_of(p, j, v));
+            if (FMT_MIN) put_floats(t->m[b], r + v * L, min_of(p, v));
         }
 }
 
+#if L_MATRIX
+enum { SCALES_BYTES = UNIT / 32 * 4, JOINED_BYTES = SIDE * (UNIT + 2 * SCALES_BYTES) };
+
+/* n blocks of the pairs of columns of x, joined. */
+QK_INLINE columns join_columns(char (*to)[JOINED_BYTES], const columns *x, size_t n) {
+    columns joined = { .d = SIDE * UNIT, .ds = SIDE * (UNIT + SCALES_BYTES) };
+    for (int c = 0; c < WIDTH / SIDE; c++) {
+        const char *a = x->q[2 * c], *b = x->q[2 * c + 1];
+        joined.q[c] = to[c];
+        join_bytes(to[c], a, b, n * FMT_ELEMS);
+        join_dwords(to[c] + joined.d, a + x->d, b + x->d, SCALES_BYTES);
+        if (FMT_MIN) join_dwords(to[c] + joined.ds, a + x->ds, b + x->ds, SCALES_BYTES);
+    }
+    return joined;
+}
+#endif
+
 QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc,
                          int wide) {
+    const int cv = nc / SIDE; /* vectors of columns */
     (void)wide;
-    lf acc[R][COLS];
-    for (int c = 0; c < nc; c++)
-        for (int v = 0; v < R; v++) acc[v][c] = first ? l_zerof() : l_loadf(y + c * TILE_ROWS + v * L);
+    lf acc[RV][COLS];
+    QK_UNROLL for (int c = 0; c < cv; c++) QK_UNROLL for (int v = 0; v < R; v++) {
+        lf from[SIDE];
+        results_from(from, y + c * SIDE * TILE_ROWS + v * L, TILE_ROWS);
+        QK_UNROLL for (int i = 0; i < SIDE; i++) acc[v * SIDE + i][c] = first ? l_zerof() : from[i];
+    }
     for (size_t sb = 0; sb < n * SUBS; sb++) {
-        li sum[R][COLS], start[COLS];
-        for (int c = 0; c < nc; c++) start[c] = start_of(x, c, sb);
-        dot_sub(sum, (const uint8_t(*)[TILE_ROWS][4]) & t->q[sb * STEPS][r], x->q, sb * SUB, STEPS, start,
-                nc);
-        for (int v = 0; v < R; v++) {
-            const lf d = l_loadf(&t->d[sb * FMT_SCALES / SUBS][r + v * L]),
-                     m = FMT_MIN ? l_loadf(&t->m[sb / SUBS][r + v * L]) : d;
-            for (int c = 0; c < nc; c++) acc[v][c] = add_sub(acc[v][c], sum[v][c], d, m, x, c, sb);
+        li sum[RV][COLS], start[COLS];
+        QK_UNROLL for (int c = 0; c < cv; c++) start[c] = TILE_OFFSET ? start_of(x, c, sb) : l_set(0);
+        dot_sub(sum, (const tile_step *)&t->q[sb * STEPS / SIDE][r * SIDE], x->q, sb * SUB * SIDE, STEPS,
+                start, cv);
+        QK_UNROLL for (int v = 0; v < RV; v++) {
+            const lf d = l_loadf(&t->d[sb * FMT_SCALES / SUBS][r * SIDE + v * L]),
+                     m = FMT_MIN ? l_loadf(&t->m[sb / SUBS][r * SIDE + v * L]) : d;
+            QK_UNROLL for (int c = 0; c < cv; c++) {
+                const lf dx = column_scale(x->q[c] + x->d + sb * SUB / 32 * 4 * SIDE);
+                const lf ds = FMT_MIN ? column_scale(x->q[c] + x->ds + 4 * sb * SIDE) : dx;
+                acc[v][c] = add_sub(acc[v][c], sum[v][c], d, m, dx, ds);
+            }
         }
     }
-    for (int c = 0; c < nc; c++)
-        for (int v = 0; v < R; v++) l_storef(y + c * TILE_ROWS + v * L, acc[v][c]);
+    QK_UNROLL for (int c = 0; c < cv; c++) QK_UNROLL for (int v = 0; v < R; v++) {
+        lf to[SIDE];
+        QK_UNROLL for (int i = 0; i < SIDE; i++) to[i] = acc[v * SIDE + i][c];
+        results_to(y + c * SIDE * TILE_ROWS + v * L, TILE_ROWS, to);
+    }
 }
 
 #include "kernels/x16/mm_run.h"

@@ -101,6 +101,11 @@ QK_INLINE void prefetch_some(upcoming *w) {
 /* n rows of a tile times WIDTH columns. A function, so that the compiler has nothing else to keep in registers. */
 static __attribute__((noinline)) void tile_block(part_col *part, const tile *t, size_t n, const columns *x,
                                                  size_t blocks, int first, int wide) {
+#if L_MATRIX
+    _Alignas(16) char pairs[WIDTH / SIDE][JOINED_BYTES];
+    const columns joined = join_columns(pairs, x, blocks);
+    x = &joined;
+#endif
     for (int r = 0; r < (int)n; r += R * L) tile_cols(&part[0][r], t, r, x, blocks, first, WIDTH, wide);
 }
 

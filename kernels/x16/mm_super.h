@@ -35,7 +35,9 @@ enum { PREPARED_BYTES = 1 };
 #endif
 
 enum {
-    CAN_BE_WIDE = FMT_SCALED && FMT_INT16 && FMT_CENTER > 0,
+    IN_PAIRS = FMT_SCALED && FMT_INT16 && !L_WIDE, /* sums times scales, unless they are wide */
+    CENTER = IN_PAIRS ? FMT_CENTER : 0,
+    CAN_BE_WIDE = IN_PAIRS && CENTER > 0,
     STEPS = QK_K / 4,
     SUBS = QK_K / FMT_SUB,
     SUB_STEPS = FMT_SUB / 4,
@@ -197,19 +199,19 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
 
 enum { PAIRS = FMT_MINS ? FMT_MINS / 2 : 1 };
 
-/* One super-block of 64 rows, unpacked. Where FMT_CENTER is subtracted from every q, so that the sum of a
- * sub-block fits an int16, `centre` holds FMT_CENTER times the scales to compensate, as pairs that are
+/* One super-block of 64 rows, unpacked. Where CENTER is subtracted from every q, so that the sum of a
+ * sub-block fits an int16, `centre` holds CENTER times the scales to compensate, as pairs that are
  * multiplied with pairs of sums like the minimums. */
 typedef struct tile {
-    _Alignas(64) uint8_t q[STEPS][TILE_ROWS][4];
-    int32_t scale[SUBS][TILE_ROWS];
-    int32_t mins[PAIRS][TILE_ROWS], centre[PAIRS][TILE_ROWS];
-    float d[TILE_ROWS], dmin[TILE_ROWS];
+    _Alignas(64) tile_step q[STEPS / SIDE];
+    int32_t scale[SUBS][TILE_ROWS * SIDE];
+    int32_t mins[PAIRS][TILE_ROWS * SIDE], centre[PAIRS][TILE_ROWS * SIDE];
+    float d[TILE_ROWS * SIDE], dmin[TILE_ROWS * SIDE];
 } tile;
 
-/* FMT_CENTER times the scales of the 32 elements of sub-block 32n. */
+/* CENTER times the scales of the 32 elements of sub-block 32n. */
 QK_INLINE li centre_of(const uint8_t *p, int n, int v) {
-    return l_mul(fmt_scale(p, 32 * n / FMT_SUB, v), l_set(FMT_CENTER));
+    return l_mul(fmt_scale(p, 32 * n / FMT_SUB, v), l_set(CENTER));
 }
 
 /* Unpacks the group at p to rows r.. of the tile. */
@@ -219,57 +221,77 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     QK_UNROLL for (int part = 0; part < PARTS; part++) {
         const uint8_t *steps = FMT_PREPARE(prepared, p, part);
         for (int v = 0; v < NV; v++)
-            QK_UNROLL for (int s = part * STEPS / PARTS; s < (part + 1) * STEPS / PARTS; s++)
-                l_store(t->q[s][r + v * L], fmt_step(steps, s, v));
+            QK_UNROLL for (int s = part * STEPS / PARTS; s < (part + 1) * STEPS / PARTS; s += 2)
+                put_steps(&t->q[s / SIDE], r + v * L, unpacked(steps, s, v), unpacked(steps, s + 1, v));
     }
     for (int v = 0; v < NV; v++, r += L) {
         QK_UNROLL for (int j = 0; FMT_SCALED && j < SUBS; j++)
-            l_store(&t->scale[j][r],
-                    FMT_INT16 ? l_and(fmt_scale(p, j, v), l_set(0xffff)) : fmt_scale(p, j, v));
+            put_ints(t->scale[j], r,
+                     IN_PAIRS ? l_and(fmt_scale(p, j, v), l_set(0xffff)) : fmt_scale(p, j, v));
         QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) {
-            l_store(&t->mins[i][r], fmt_mins(p, i, v));
-            if (FMT_CENTER)
-                l_store(&t->centre[i][r],
-                        l_or(centre_of(p, 2 * i, v), l_shl(centre_of(p, 2 * i + 1, v), 16)));
+            put_pairs(t->mins[i], r, fmt_mins(p, i, v));
+            if (CENTER)
+                put_pairs(t->centre[i], r,
+                          l_or(centre_of(p, 2 * i, v), l_shl(centre_of(p, 2 * i + 1, v), 16)));
         }
-        l_storef(&t->d[r], d_of(p, v));
-        if (FMT_MINS) l_storef(&t->dmin[r], l_halves(p + HALVES + QK_HALF + v * L * 2));
+        put_floats(t->d, r, d_of(p, v));
+        if (FMT_MINS) put_floats(t->dmin, r, l_halves(p + HALVES + QK_HALF + v * L * 2));
     }
 }
 
-QK_INLINE void no_sums(li sum[][COLS], int nc) {
-    QK_UNROLL for (int c = 0; c < nc; c++) QK_UNROLL for (int v = 0; v < R; v++) sum[v][c] = l_set(0);
+#if L_MATRIX
+enum { JOINED_BYTES = SIDE * UNIT + 16 + PAIRS * (int)sizeof(li) };
+
+/* The super-block of the pairs of columns of x, joined. */
+QK_INLINE columns join_columns(char (*to)[JOINED_BYTES], const columns *x, size_t n) {
+    columns joined = { .d = SIDE * UNIT, .mins = SIDE * UNIT + 16 };
+    (void)n;
+    for (int c = 0; c < WIDTH / SIDE; c++) {
+        const char *a = x->q[2 * c], *b = x->q[2 * c + 1];
+        joined.q[c] = to[c];
+        join_bytes(to[c], a, b, UNIT);
+        memcpy(to[c] + joined.d, a + x->d, sizeof(float));
+        memcpy(to[c] + joined.d + sizeof(float), b + x->d, sizeof(float));
+        join_pairs(to[c] + joined.mins, a + x->mins, b + x->mins, FMT_MINS / 2);
+    }
+    return joined;
+}
+#endif
+
+QK_INLINE void no_sums(li sum[][COLS], int cv) {
+    QK_UNROLL for (int c = 0; c < cv; c++) QK_UNROLL for (int v = 0; v < RV; v++) sum[v][c] = l_set(0);
 }
 
 /* The sums of pairs (minimums or centres) times the sums of the columns. */
-QK_INLINE void pair_sums(li sum[][COLS], const int32_t pairs[][TILE_ROWS], int r, const columns *x, int nc) {
-    no_sums(sum, nc);
+QK_INLINE void pair_sums(li sum[][COLS], const int32_t pairs[][TILE_ROWS * SIDE], int r, const columns *x,
+                         int cv) {
+    no_sums(sum, cv);
     QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) {
-        li w[R];
-        QK_UNROLL for (int v = 0; v < R; v++) {
-            w[v] = l_load(&pairs[i][r + v * L]);
+        li w[RV];
+        QK_UNROLL for (int v = 0; v < RV; v++) {
+            w[v] = l_load(&pairs[i][r * SIDE + v * L]);
             L_HOLD(w[v]);
         }
-        QK_UNROLL for (int c = 0; c < nc; c++) {
-            li xs = l_dup(x->q[c] + x->mins + 4 * i);
+        QK_UNROLL for (int c = 0; c < cv; c++) {
+            li xs = column_pair(x->q[c] + x->mins, i);
             L_HOLD(xs);
-            QK_UNROLL for (int v = 0; v < R; v++) {
-                sum[v][c] = l_dot16(sum[v][c], w[v], xs);
+            QK_UNROLL for (int v = 0; v < RV; v++) {
+                sum[v][c] = dot_pair(sum[v][c], w[v], xs, i);
                 L_HOLD(sum[v][c]);
             }
         }
     }
 }
 
-/* Adds sub-block j, times its scale, to the total. Pairs: the product is one of pairs of int16, with FMT_CENTER subtracted. */
-QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, int j, int nc, int pairs) {
-    li sum[R][COLS], start[COLS];
-    QK_UNROLL for (int c = 0; c < nc; c++) start[c] = start_of(x, c, j, OFFSET + (pairs ? FMT_CENTER : 0));
-    dot_sub(sum, (const uint8_t(*)[TILE_ROWS][4]) & t->q[j * SUB_STEPS][r], x->q, (size_t)j * FMT_SUB,
-            SUB_STEPS, start, nc);
-    QK_UNROLL for (int v = 0; v < R; v++) {
-        const li scale = l_load(&t->scale[j][r + v * L]);
-        QK_UNROLL for (int c = 0; c < nc; c++) {
+/* Adds sub-block j, times its scale, to the total. Pairs: the product is one of pairs of int16, with CENTER subtracted. */
+QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, int j, int cv, int pairs) {
+    li sum[RV][COLS], start[COLS];
+    QK_UNROLL for (int c = 0; c < cv; c++) start[c] = start_of(x, c, j, TILE_OFFSET + (pairs ? CENTER : 0));
+    dot_sub(sum, (const tile_step *)&t->q[j * SUB_STEPS / SIDE][r * SIDE], x->q, (size_t)(j * FMT_SUB * SIDE),
+            SUB_STEPS, start, cv);
+    QK_UNROLL for (int v = 0; v < RV; v++) {
+        const li scale = l_load(&t->scale[j][r * SIDE + v * L]);
+        QK_UNROLL for (int c = 0; c < cv; c++) {
             if (pairs)
                 all[v][c] = l_dot16(all[v][c], sum[v][c], scale);
             else
@@ -278,30 +300,39 @@ QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, i
     }
 }
 
-/* R vectors of rows, starting at r, times nc columns. */
+/* R vectors of a step of rows, starting at r, times nc columns. */
 QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc,
                          int wide) {
     static const float zeros[TILE_ROWS];
     const float *from = first ? zeros : y;
-    const int stride = first ? 0 : TILE_ROWS, pairs = FMT_SCALED && FMT_INT16 && !(CAN_BE_WIDE && wide);
-    li sum[R][COLS], mins[R][COLS];
+    const int stride = first ? 0 : TILE_ROWS, pairs = IN_PAIRS && !(CAN_BE_WIDE && wide);
+    const int cv = nc / SIDE; /* vectors of columns */
+    li sum[RV][COLS], mins[RV][COLS];
     lf dx[COLS];
     (void)n;
-    if (FMT_CENTER > 0 && pairs)
-        pair_sums(sum, t->centre, r, x, nc);
+    if (CENTER > 0 && pairs)
+        pair_sums(sum, t->centre, r, x, cv);
     else
-        no_sums(sum, nc);
-    for (int j = 0; j < SUBS; j++) add_sub(sum, t, r, x, j, nc, pairs);
+        no_sums(sum, cv);
+    for (int j = 0; j < SUBS; j++) add_sub(sum, t, r, x, j, cv, pairs);
     L_FENCE();
-    if (FMT_MINS) pair_sums(mins, t->mins, r, x, nc);
-    for (int c = 0; c < nc; c++) dx[c] = scale_of(x, c);
+    if (FMT_MINS) pair_sums(mins, t->mins, r, x, cv);
+    for (int c = 0; c < cv; c++) dx[c] = column_scale(x->q[c] + x->d);
     L_FENCE();
-    QK_UNROLL for (int v = 0; v < R; v++) {
-        const lf d = l_loadf(&t->d[r + v * L]), dmin = FMT_MINS ? l_loadf(&t->dmin[r + v * L]) : d;
-        QK_UNROLL for (int c = 0; c < nc; c++) {
-            lf acc = l_addf(l_loadf(from + c * stride + v * L), product(d, dx[c], sum[v][c]));
-            if (FMT_MINS) acc = l_subf(acc, product(dmin, dx[c], mins[v][c]));
-            l_storef(y + c * TILE_ROWS + v * L, acc);
+    QK_UNROLL for (int v = 0; v < RV; v += SIDE) {
+        lf d[SIDE], dmin[SIDE];
+        for (int i = 0; i < SIDE; i++) {
+            d[i] = l_loadf(&t->d[r * SIDE + (v + i) * L]);
+            dmin[i] = FMT_MINS ? l_loadf(&t->dmin[r * SIDE + (v + i) * L]) : d[i];
+        }
+        QK_UNROLL for (int c = 0; c < cv; c++) {
+            lf acc[SIDE];
+            results_from(acc, from + c * SIDE * stride + v / SIDE * L, stride);
+            QK_UNROLL for (int i = 0; i < SIDE; i++) {
+                acc[i] = l_addf(acc[i], product(d[i], dx[c], sum[v + i][c]));
+                if (FMT_MINS) acc[i] = l_subf(acc[i], product(dmin[i], dx[c], mins[v + i][c]));
+            }
+            results_to(y + c * SIDE * TILE_ROWS + v / SIDE * L, TILE_ROWS, acc);
         }
     }
 }

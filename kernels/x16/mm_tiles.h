@@ -43,6 +43,29 @@ enum { IN_PLACE = 0 };
 QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) { return fmt_step(p, s, v); }
 #endif
 
+/* For levels without these, see lanes.h. */
+#ifndef L_APART
+QK_INLINE li l_apart(li v) { return v; }
+QK_INLINE li l_dot_apart(li acc, li a, li b) { return l_dot16(acc, a, b); }
+#endif
+#ifndef L_WIDE
+#define L_WIDE 0
+#endif
+#ifndef L_SIGNED
+#define L_SIGNED 0
+#endif
+#ifndef L_COLS
+#define L_COLS 3
+#endif
+#ifndef L_LANES
+#define L_LANES 0
+QK_INLINE li l_dot_lane(li acc, li w, li x, int i) { return (void)i, l_dot(acc, w, x); }
+QK_INLINE li l_dot_apart_lane(li acc, li w, li x, int i) { return (void)i, l_dot_apart(acc, w, x); }
+#endif
+#ifndef L_MATRIX
+#define L_MATRIX 0
+#endif
+
 #ifndef FMT_OCTETS
 #define FMT_OCTETS 0
 #endif
@@ -60,6 +83,7 @@ enum {
     HALVES = FMT_PLANES * (int)QK_PLANE, /* byte offset of the halves */
     OCTETS = HALVES + FMT_HALVES * (int)QK_HALF,
     OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
+    TILE_OFFSET = L_SIGNED ? 0 : OFFSET, /* of a tile: what is not subtracted when it is unpacked */
     PAIRS_FIT = L_PAIRS && !FMT_SIGNED ? 32767 / (2 * 127 * FMT_MAX)
                                        : 0, /* steps whose sums of pairs stay below 2^15 */
     PAIR_STEPS = PAIRS_FIT >= 8   ? PAIRS_FIT / 8 * 8
@@ -68,12 +92,12 @@ enum {
                                   : 0, /* divide a sub-block */
     TILE_ROWS = QK_TILE_ROWS,          /* rows that share a pass over the columns */
     COLS = 4,                          /* columns that share the weights of a group, without a tile */
-    R = L == 16 ? 4 : 2,               /* a register block of a tile: vectors of rows, */
-    WIDTH = 3,     /* and columns: the sums of four and the totals would not fit the registers */
-    MV_GROUPS = 8, /* groups of rows that may be read together for few columns */
-    FEW_COLS = FMT_FEW ? COLS : 1, /* columns for which a group is read once, without a tile */
-    SHARE = L >
-            4 /* vectors of a group share each dword of a column: with four of them the code would get long */
+    R = L == 16 ? 4 : 2,               /* a register block of a tile: vectors of a step of rows, */
+    WIDTH = L_COLS,                    /* and columns: sums and totals fit the registers */
+    MV_GROUPS = 8,                     /* groups of rows that may be read together for few columns */
+    FEW_COLS = FMT_FEW ? COLS : 1,     /* columns for which a group is read once, without a tile */
+    SHARE = L > 4 ||
+            L_LANES /* vectors of a group share each dword of a column: otherwise the code would get long */
 };
 
 /* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched, to the
@@ -157,8 +181,11 @@ QK_INLINE void hide_columns(const char *q[COLS], int nc) {
 QK_INLINE li direct_vector(li start, const uint8_t *p, const char *x, int s0, int n, int v) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
     li sum = shift ? l_set(0) : start;
-    QK_UNROLL for (int s = 0; s < n; s++)
-        sum = byte_dot(sum, shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v), l_dup(x + 4 * s));
+    QK_UNROLL for (int s = 0; s < n; s++) {
+        const li w = shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v);
+        sum = L_LANES ? l_dot_lane(sum, w, l_load(x + s / 4 * 16), s % 4)
+                      : byte_dot(sum, w, l_dup(x + 4 * s));
+    }
     return shift ? l_add(l_sar(sum, shift), start) : sum;
 }
 
@@ -167,9 +194,12 @@ QK_INLINE li direct_vector(li start, const uint8_t *p, const char *x, int s0, in
 QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x[COLS], int at, int s0, int n,
                             int nc) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
-    li high[COLS][NV];
+    li high[COLS][NV], xs[COLS];
     if (!SHARE) {
-        for (int v = 0; v < NV; v++) sum[0][v] = direct_vector(sum[0][v], p, x[0] + at, s0, n, v);
+        for (int v = 0; v < NV; v++) {
+            sum[0][v] = direct_vector(sum[0][v], p, x[0] + at, s0, n, v);
+            L_HOLD(sum[0][v]);
+        }
         return;
     }
     for (int c = 0; c < nc; c++)
@@ -181,8 +211,11 @@ QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x
             if (nc > 1) L_HOLD(w[v]);
         }
         QK_UNROLL for (int c = 0; c < nc; c++) {
-            const li xs = l_dup(x[c] + at + 4 * s);
-            QK_UNROLL for (int v = 0; v < NV; v++) high[c][v] = byte_dot(high[c][v], w[v], xs);
+            const char *dword = x[c] + at + 4 * s;
+            if (!L_LANES || s % 4 == 0) xs[c] = L_LANES ? l_load(dword) : l_dup(dword);
+            QK_UNROLL for (int v = 0; v < NV; v++)
+                high[c][v] = L_LANES ? l_dot_lane(high[c][v], w[v], xs[c], s % 4)
+                                     : byte_dot(high[c][v], w[v], xs[c]);
         }
     }
     for (int c = 0; c < nc; c++)
@@ -190,44 +223,37 @@ QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x
             sum[c][v] = shift ? l_add(l_sar(high[c][v], shift), sum[c][v]) : high[c][v];
 }
 
-/* Adds n steps to the sums of R vectors of rows with nc columns, as pairs as long as these stay below 2^15.
- * w: the steps of the tile at the first of those rows; x[c] + at: the steps of column c. */
-QK_INLINE void dot_steps(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const char *const x[COLS],
-                         size_t at, int n, int nc, int pairs) {
-    QK_UNROLL for (int s = 0; s < n; s++) {
-        li ws[R];
-        QK_UNROLL for (int v = 0; v < R; v++) {
-            ws[v] = l_load(w[s][v * L]);
-            L_HOLD(ws[v]);
-        }
-        QK_UNROLL for (int c = 0; c < nc; c++) {
-            li xs = l_dup(x[c] + at + 4 * (size_t)s);
-            L_HOLD(xs);
-            QK_UNROLL for (int v = 0; v < R; v++) {
-                sum[v][c] = pairs ? l_pairs(sum[v][c], ws[v], xs) : byte_dot(sum[v][c], ws[v], xs);
-                L_HOLD(sum[v][c]);
-            }
-        }
-    }
+/* ---- a tile ---- */
+
+/* A step of the rows as it is unpacked to a tile. */
+QK_INLINE li unpacked(const uint8_t *p, int s, int v) {
+    const li w = fmt_step(p, s, v);
+    return L_SIGNED && FMT_OFF ? l_sub8(w, l_bytes(FMT_OFF)) : w;
 }
 
-/* The steps of a sub-block; `start`: the initial sum of a column. */
-QK_INLINE void dot_sub(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const char *const x[COLS], size_t at,
-                       int n, const li start[COLS], int nc) {
+#if L_MATRIX
+#include "kernels/x16/mm_matrix.h"
+#else
+#include "kernels/x16/mm_lane.h"
+#endif
+
+/* The steps of a sub-block, for RV vectors of rows; `start`: the initial sum of a column, of nc. */
+QK_INLINE void dot_sub(li sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
+                       const li start[COLS], int nc) {
     const int many = PAIR_STEPS >= n ? n : PAIR_STEPS;
     for (int c = 0; c < nc; c++)
-        for (int v = 0; v < R; v++) sum[v][c] = start[c];
+        for (int v = 0; v < RV; v++) sum[v][c] = start[c];
     if (many < 2) {
         dot_steps(sum, w, x, at, n, nc, 0);
         return;
     }
     QK_UNROLL for (int s = 0; s < n; s += many) {
-        li pairs[R][COLS];
+        li pairs[RV][COLS];
         for (int c = 0; c < nc; c++)
-            for (int v = 0; v < R; v++) pairs[v][c] = l_set(0);
+            for (int v = 0; v < RV; v++) pairs[v][c] = l_set(0);
         dot_steps(pairs, w + s, x, at + 4 * (size_t)s, many, nc, 1);
         for (int c = 0; c < nc; c++)
-            for (int v = 0; v < R; v++) sum[v][c] = l_dot16(sum[v][c], pairs[v][c], l_set(0x10001));
+            for (int v = 0; v < RV; v++) sum[v][c] = l_dot16(sum[v][c], pairs[v][c], l_set(0x10001));
     }
 }
 

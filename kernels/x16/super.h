@@ -62,7 +62,7 @@ QK_INLINE int two_bits_shift(int s) { return s / 8 % 4 * 2; }
 
 QK_INLINE li two_bits_in_place(li plane, int s) { return l_and(plane, l_bytes(3 << two_bits_shift(s))); }
 
-QK_INLINE li two_bits(li plane, int s) { return l_and(l_shr(plane, two_bits_shift(s)), l_bytes(3)); }
+QK_INLINE li two_bits(li plane, int s) { return l_field(plane, two_bits_shift(s), 2); }
 
 /* A placeholder for what a format does not have. */
 QK_INLINE li nothing(void) { return l_set(0); }

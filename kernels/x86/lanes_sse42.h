@@ -27,6 +27,7 @@ QK_INLINE li l_mul(li a, li b) { return _mm_mullo_epi32(a, b); }
 QK_INLINE li l_shl(li v, int n) { return _mm_slli_epi32(v, n); }
 QK_INLINE li l_shr(li v, int n) { return _mm_srli_epi32(v, n); }
 QK_INLINE li l_sar(li v, int n) { return _mm_srai_epi32(v, n); }
+QK_INLINE li l_field(li v, int n, int bits) { return l_and(n ? l_shr(v, n) : v, l_bytes((1 << bits) - 1)); }
 QK_INLINE li l_add8(li a, li b) { return _mm_add_epi8(a, b); }
 QK_INLINE li l_sub8(li a, li b) { return _mm_sub_epi8(a, b); }
 QK_INLINE li l_subs8(li a, li b) { return _mm_subs_epu8(a, b); }

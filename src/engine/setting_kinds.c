@@ -307,7 +307,7 @@ const QsfSettingKind qsf_kind_io = { set_io, get_text, "auto, uring, pread or mm
 const QsfSettingKind qsf_kind_direct = { set_direct, get_text, "auto, on or off" };
 const QsfSettingKind qsf_kind_mask = {
     set_mask, get_mask,
-    "one of ref, sse42, avx2, avxvnni, avx512, avx512vnni, avx512vbmi, neon, dotprod, or best"
+    "one of ref, sse42, avx2, avxvnni, avx512, avx512vnni, avx512vbmi, neon, dotprod, i8mm, or best"
 };
 const QsfSettingKind qsf_kind_reasoning = { set_reasoning, get_reasoning,
                                             "auto, on, off, low, medium or high" };

@@ -108,7 +108,7 @@ static const Row rows[] = {
       "give memory back while less than N MB are available: the cache shrinks by the eviction policy; 0 to 16777216, 0 = off (default 0)",
       0, 16777216, 0}, &qsf_kind_int, AT(memory_threshold)},
     {{"cpu-mask", "", 0, "LEVEL", RELOAD,
-      "highest instruction set to use: ref, sse42, avx2, avxvnni, avx512, avx512vnni, avx512vbmi, neon, dotprod or best (default best)",
+      "highest instruction set to use: ref, sse42, avx2, avxvnni, avx512, avx512vnni, avx512vbmi, neon, dotprod, i8mm or best (default best)",
       0, 0, 0}, &qsf_kind_mask, AT(cpu_mask)},
     {{"show-thinking", "", 0, NULL, LIVE,
       "show the reasoning before the answer; when off, it is folded, and omitted from pipes (default off)",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The kernel checks of the ARM build under an emulator (make check-arm): all levels of a CPU without dot
-# product instructions, then those of a CPU with them.
+# product instructions, then those above it of one with them and of one with all.
 . "$(dirname "$0")/../system/lib.sh"
 
 [ -z "${ARM_LACKS-}" ] || skip "NO ARM KERNEL WAS BUILT OR CHECKED: there is no working $ARM_LACKS"
@@ -19,7 +19,8 @@ on() {
 
 # With the sanitizers all of this is slow, and the reference was already checked natively.
 on cortex-a53 neon ${ARM_SAN:+--level=neon} >"$work/first" &
-on max dotprod --level=dotprod
+on cortex-a76 dotprod --level=dotprod
+on max i8mm --level=i8mm
 wait $! || bad=1
 cat "$work/first"
 finish

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] [--bench] [--way=NAME] [--limits]
- *           [--list] [SEED]
+ *           [--count=FORMAT:COLUMNS:TIMES] [--list] [SEED]
  *
- * Checks every pointer of the kernel table at every level this CPU has, lowest first. --bench and --limits
- * measure one level: the given one, that of QSF_CPU_MASK, or the best; --way makes all
+ * Checks every pointer of the kernel table at every level this CPU has, lowest first. --bench, --limits and --count
+ * use one level: the given one, that of QSF_CPU_MASK, or the best; --way makes all
  * formats read their groups in that way (qk_way). */
 #include "tests/kernels/checkkern.h"
 
@@ -31,7 +31,7 @@ static const ck_test tests[] = {
 enum { N_TESTS = sizeof tests / sizeof tests[0], MAX_SEEN = 1024, MAX_MESSAGES = 4 };
 
 typedef struct ck_options {
-    const char *test, *function, *level, *way;
+    const char *test, *function, *level, *way, *count;
     int small, bench, limits, list;
     uint32_t seed;
 } ck_options;
@@ -162,6 +162,8 @@ static int parse(ck_options *o, int argc, char **argv) {
             o->level = a + 8;
         else if (strncmp(a, "--way=", 6) == 0)
             o->way = a + 6;
+        else if (strncmp(a, "--count=", 8) == 0)
+            o->count = a + 8;
         else if (strcmp(a, "--small") == 0)
             o->small = 1;
         else if (strcmp(a, "--bench") == 0)
@@ -173,8 +175,9 @@ static int parse(ck_options *o, int argc, char **argv) {
         else {
             o->seed = (uint32_t)strtoul(a, &end, 0);
             if (end == a || *end) {
-                fprintf(stderr, "usage: checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] "
-                                "[--bench] [--way=NAME] [--limits] [--list] [SEED]\n");
+                fprintf(stderr,
+                        "usage: checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] "
+                        "[--bench] [--way=NAME] [--limits] [--count=FORMAT:COLUMNS:TIMES] [--list] [SEED]\n");
                 return 0;
             }
         }
@@ -224,6 +227,7 @@ static int measure(void) {
         fprintf(stderr, "checkkern: no such way of reading\n");
         return 2;
     }
+    if (run.opt.count) return ck_count(&t, run.opt.count);
     ck_bench(&t, run.opt.function);
     ck_bench_kv(&t, run.opt.function);
     ck_bench_ops(&t, run.opt.function);
@@ -235,7 +239,7 @@ int main(int argc, char **argv) {
     catch_signals();
     const char *san = getenv("QSF_SAN"); /* the sanitizers take several times as long */
     if (san && *san) run.opt.small = 1;
-    if (run.opt.bench || run.opt.limits) return measure();
+    if (run.opt.bench || run.opt.limits || run.opt.count) return measure();
     if (!run.opt.list)
         printf("checkkern: seed %u, best level %s\n", run.opt.seed, qk_level_name(qk_cpu_best()));
     for (int l = 0; l < QK_LEVEL_N; l++)

@@ -103,5 +103,7 @@ void ck_bench_limits(qk_level level);
 void ck_bench(const qk_table *t, const char *only_function);
 void ck_bench_kv(const qk_table *t, const char *only_function);
 void ck_bench_ops(const qk_table *t, const char *only_function);
+/* --count=FORMAT:COLUMNS:TIMES: an exit status. */
+int ck_count(const qk_table *t, const char *what);
 
 #endif

@@ -40,6 +40,7 @@ CK_LIMITS(ck_avx512vnni)
 CK_LIMITS(ck_avx512vbmi)
 CK_LIMITS(ck_neon)
 CK_LIMITS(ck_dotprod)
+CK_LIMITS(ck_i8mm)
 /* Picks the fastest way of reading [p, p + n) with this many threads. */
 typedef struct ck_reader {
     ck_limits limits;

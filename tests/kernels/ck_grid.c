@@ -17,10 +17,11 @@ enum {
     VBMI = 1 << QK_LEVEL_AVX512VBMI,
     NEON = 1 << QK_LEVEL_NEON,
     DOTPROD = 1 << QK_LEVEL_DOTPROD,
+    I8MM = 1 << QK_LEVEL_I8MM,
     FLOATS = SSE42 | AVX2 | AVX512 | NEON,
     ALL = FLOATS,
     DOTS = VNNI | DOTPROD, /* attention also there */
-    GRID = SSE42 | AVX2 | AVX512 | VNNI | NEON | DOTPROD
+    GRID = SSE42 | AVX2 | AVX512 | VNNI | NEON | DOTPROD | I8MM
 };
 
 /* Levels with a kernel of their own: for rows, and for groups of sixteen. */

@@ -14,6 +14,15 @@ enum { DOT_ACCS = 8 };
 enum { DOT_ACCS = 16 };
 #endif
 
+/* The instruction with the most multiply-adds, and how many. */
+#ifdef L_MATRIX
+#define MULTIPLY      l_matrix
+#define MULTIPLY_SIZE (L * 8)
+#else
+#define MULTIPLY      l_dot
+#define MULTIPLY_SIZE (L * 4)
+#endif
+
 /* Hides the value of v from the compiler, so that no product is moved out of the loop. */
 #if defined __x86_64__
 #define OPAQUE(v) __asm__ volatile("" : "+v"(v))
@@ -57,13 +66,13 @@ QK_INLINE double dot_rounds(size_t rounds, uint32_t *out) {
     for (size_t r = 0; r < rounds; r++)
         for (int i = 0; i < DOT_ACCS; i++) {
             OPAQUE(w);
-            acc[i] = l_dot(acc[i], w, x);
+            acc[i] = MULTIPLY(acc[i], w, x);
         }
     for (int i = 1; i < DOT_ACCS; i++) acc[0] = l_add(acc[0], acc[i]);
     uint32_t lane[L];
     l_store(lane, acc[0]);
     *out = lane[0];
-    return (double)rounds * DOT_ACCS * L * 4;
+    return (double)rounds * DOT_ACCS * MULTIPLY_SIZE;
 }
 
 #define LIMITS(name)                                                                          \

@@ -78,7 +78,7 @@ for type in ternary 3bit-book 8bit f16; do
     [ $type = ternary ] || [ -z "${QSF_TEST_QUICK-}" ] || break
 done
 "$convert" -q q4_k --layout rows --quiet m.gguf r.qsf && "$convert" --quiet r.qsf x.qsf || fail "q4_k"
-for level in ref sse42 avx2 avxvnni avx512 neon dotprod; do
+for level in ref sse42 avx2 avxvnni avx512 neon dotprod i8mm; do
     answer --cpu-mask $level r.qsf >out || continue # not of this machine
     for with in '--pin 0' '--pin 300K --threads 1' '--pin 0 --io mmap'; do
         # shellcheck disable=SC2086 # words

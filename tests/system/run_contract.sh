@@ -23,7 +23,7 @@ same -p 'a the in' --ram-budget auto
 same -p 'a the in' --batch 1
 same -p 'a the in' --batch 2 --pin 0
 same -p 'a the in' --seed 7
-for level in ref sse42 avx2 avxvnni avx512 avx512vnni avx512vbmi neon dotprod; do
+for level in ref sse42 avx2 avxvnni avx512 avx512vnni avx512vbmi neon dotprod i8mm; do
     "$run" "$tiny" --cpu-mask $level -n 1 -p a >/dev/null 2>&1 </dev/null && same -p 'a the in' --cpu-mask $level
 done
 

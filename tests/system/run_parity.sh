@@ -26,7 +26,7 @@ limit_of() {
 }
 
 levels=
-for level in ref sse42 avx2 avxvnni avx512 avx512vnni avx512vbmi neon dotprod; do
+for level in ref sse42 avx2 avxvnni avx512 avx512vnni avx512vbmi neon dotprod i8mm; do
     "$run" --cpu-mask $level --plan "$tiny" >/dev/null 2>&1 && levels="$levels $level"
 done
 ran=0

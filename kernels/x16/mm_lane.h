@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Products of a tile where a vector of sums belongs to L rows and one column. mm_matrix.h has the same names for levels
+ * whose instructions multiply matrices:
+ *
+ *   SIDE                     columns of a vector of sums; each of its rows is in so many lanes
+ *   RV                       vectors of rows of a register block
+ *   tile_step                the bytes of SIDE steps of all rows of a tile
+ *   put_steps(q, r, a, b)    stores two steps of the rows from r on to the step or steps at q
+ *   put_ints, put_floats     store an int32 or a float of each row, put_pairs a pair of int16
+ *   column_scale             the float at p of the columns of a vector, for all its rows
+ *   column_pair, dot_pair    pair i of int16 of them; the sum with its products with a pair of the rows
+ *   results_from(to, y), results_to(y, from)  SIDE vectors of sums, for L rows and SIDE columns of y
+ *   dot_steps                below */
+#ifndef QSF_KERNELS_X16_MM_LANE_H
+#define QSF_KERNELS_X16_MM_LANE_H
+
+enum { SIDE = 1, RV = R };
+
+typedef uint8_t tile_step[TILE_ROWS][4];
+
+QK_INLINE void put_steps(tile_step *q, int r, li a, li b) {
+    l_store(q[0][r], a);
+    l_store(q[1][r], b);
+}
+QK_INLINE void put_ints(int32_t *to, int r, li v) { l_store(to + r, v); }
+QK_INLINE void put_pairs(int32_t *to, int r, li v) { l_store(to + r, l_apart(v)); }
+QK_INLINE void put_floats(float *to, int r, lf v) { l_storef(to + r, v); }
+
+QK_INLINE lf column_scale(const char *p) { return l_setf(qk_load_f32(p)); }
+/* Pair i of those at p. */
+QK_INLINE li column_pair(const char *p, int i) {
+    return L_LANES ? l_load(p + i / 4 * 16) : l_apart(l_dup(p + 4 * i));
+}
+QK_INLINE li dot_pair(li acc, li w, li x, int i) {
+    return L_LANES ? l_dot_apart_lane(acc, w, x, i % 4) : l_dot_apart(acc, w, x);
+}
+
+QK_INLINE void results_from(lf to[SIDE], const float *y, int stride) {
+    (void)stride;
+    to[0] = l_loadf(y);
+}
+QK_INLINE void results_to(float *y, int stride, const lf from[SIDE]) {
+    (void)stride;
+    l_storef(y, from[0]);
+}
+
+/* Adds n steps to the sums of RV vectors of rows with nc columns, as pairs as long as these stay below 2^15.
+ * w: the steps of the tile at the first of those rows; x[c] + at: the steps of column c. */
+QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
+                         int nc, int pairs) {
+    li xs[COLS];
+    QK_UNROLL for (int s = 0; s < n; s++) {
+        li ws[RV];
+        QK_UNROLL for (int v = 0; v < RV; v++) {
+            ws[v] = l_load(w[s][v * L]);
+            L_HOLD(ws[v]);
+        }
+        QK_UNROLL for (int c = 0; c < nc; c++) {
+            const char *dword = x[c] + at + 4 * (size_t)s;
+            if (!L_LANES || s % 4 == 0) {
+                xs[c] = L_LANES ? l_load(dword) : l_dup(dword);
+                L_HOLD(xs[c]);
+            }
+            QK_UNROLL for (int v = 0; v < RV; v++) {
+                sum[v][c] = pairs     ? l_pairs(sum[v][c], ws[v], xs[c])
+                            : L_LANES ? l_dot_lane(sum[v][c], ws[v], xs[c], s % 4)
+                                      : byte_dot(sum[v][c], ws[v], xs[c]);
+                L_HOLD(sum[v][c]);
+            }
+        }
+    }
+}
+
+#endif

@@ -7,26 +7,29 @@
 
 #include "kernels/act.h"
 #include "kernels/generic/mm.h"
+#include "kernels/unroll.h"
 
 /* A tile of four rows shares its columns; a single column is multiplied with eight rows. */
 enum { TILE_ROWS = 4, TILE_COLS = V_REGISTERS >= 32 ? 4 : 2, MANY_ROWS = 8 };
 
 /* With QK_WAY_AHEAD, bytes of each row: together as many as of a group of quantized rows (kernels/x16/mm_tiles.h). */
-enum { AHEAD = 8192 / MANY_ROWS };
+enum { AHEAD = 8192 / MANY_ROWS, LINE = 64, STEP = 2 * V * FMT_BYTES /* bytes of a row in a step */ };
 
 /* The last n < 2 V elements, padded with zeros. */
 QK_INLINE void load_rest(const uint8_t *p, size_t n, vf out[2]) {
-    uint8_t bytes[2 * V * FMT_BYTES] = { 0 };
+    uint8_t bytes[STEP] = { 0 };
     memcpy(bytes, p, n * FMT_BYTES);
     fmt_load(bytes, out);
 }
 
-/* Prefetches what a tile of a single column needs AHEAD bytes later in each of its rows; near their end, of the next tile's. */
+/* Prefetches what a tile of a single column needs AHEAD bytes later in each of its rows; near their end, of the next tile's.
+ * With short steps each line once. */
 QK_INLINE void prefetch_rows(const qk_mm *m, const uint8_t *const w[MANY_ROWS], size_t at, int nr) {
+    if (STEP < LINE && at % LINE) return;
     const size_t later = at + AHEAD < m->row_bytes ? at + AHEAD
                                                    : at + AHEAD + (size_t)(nr - 1) * m->row_bytes;
     for (int i = 0; i < nr; i++)
-        for (int b = 0; b < 2 * V * FMT_BYTES; b += 64) __builtin_prefetch(w[i] + later + b);
+        for (int b = 0; b < STEP; b += LINE) __builtin_prefetch(w[i] + later + b);
 }
 
 QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc, int ahead) {
@@ -34,29 +37,27 @@ QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc, int ahea
     const uint8_t *w[MANY_ROWS];
     const float *x[TILE_COLS];
     vf acc[MANY_ROWS][TILE_COLS], wi[2];
-    for (int i = 0; i < nr; i++) w[i] = qk_mm_row(m, r + (size_t)i);
-    for (int j = 0; j < nc; j++) x[j] = qk_mm_col(m, c + (size_t)j);
-    for (int i = 0; i < nr; i++)
-        for (int j = 0; j < nc; j++) acc[i][j] = v_set(0);
+    QK_UNROLL for (int i = 0; i < nr; i++) w[i] = qk_mm_row(m, r + (size_t)i);
+    QK_UNROLL for (int j = 0; j < nc; j++) x[j] = qk_mm_col(m, c + (size_t)j);
+    QK_UNROLL for (int i = 0; i < nr; i++) QK_UNROLL for (int j = 0; j < nc; j++) acc[i][j] = v_set(0);
     for (size_t k = 0; k < whole; k += 2 * V) {
         if (ahead) prefetch_rows(m, w, k * FMT_BYTES, nr);
-        for (int i = 0; i < nr; i++) {
+        QK_UNROLL for (int i = 0; i < nr; i++) {
             fmt_load(w[i] + k * FMT_BYTES, wi);
-            for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi[0], v_load(x[j] + k), acc[i][j]);
-            for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi[1], v_load(x[j] + k + V), acc[i][j]);
+            QK_UNROLL for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi[0], v_load(x[j] + k), acc[i][j]);
+            QK_UNROLL for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi[1], v_load(x[j] + k + V), acc[i][j]);
         }
     }
     for (int j = 0; rest && j < nc; j++) {
         const vf x0 = v_load_some(x[j] + whole, rest < V ? rest : V);
         const vf x1 = v_load_some(x[j] + whole + V, rest < V ? 0 : rest - V);
-        for (int i = 0; i < nr; i++) {
+        QK_UNROLL for (int i = 0; i < nr; i++) {
             load_rest(w[i] + whole * FMT_BYTES, rest, wi);
             acc[i][j] = v_fma(wi[1], x1, v_fma(wi[0], x0, acc[i][j]));
         }
     }
-    for (int i = 0; i < nr; i++)
-        for (int j = 0; j < nc; j++)
-            m->y[(c + (size_t)j) * m->y_stride + r + (size_t)i] = v_sum(acc[i][j]) * fmt_scale;
+    QK_UNROLL for (int i = 0; i < nr; i++) QK_UNROLL for (int j = 0; j < nc; j++)
+        m->y[(c + (size_t)j) * m->y_stride + r + (size_t)i] = v_sum(acc[i][j]) * fmt_scale;
 }
 
 /* One function per shape: each needs the registers. */

@@ -6,8 +6,6 @@
 #ifndef QSF_KERNELS_GENERIC_MM_FLOAT_STRIP_H
 #define QSF_KERNELS_GENERIC_MM_FLOAT_STRIP_H
 
-#include "kernels/unroll.h"
-
 enum {
     STRIP = 8, /* rows */
     STRIP_STEPS = 512 / V,

@@ -159,7 +159,8 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
 #if L_MATRIX
 enum { SCALES_BYTES = UNIT / 32 * 4, JOINED_BYTES = SIDE * (UNIT + 2 * SCALES_BYTES) };
 
-/* n blocks of the pairs of columns of x, joined. */
+/* n blocks of the pairs of columns of x, joined. Scales of all blocks of a unit are there to be read: their arrays end at a
+ * multiple of 64 bytes. */
 QK_INLINE columns join_columns(char (*to)[JOINED_BYTES], const columns *x, size_t n) {
     columns joined = { .d = SIDE * UNIT, .ds = SIDE * (UNIT + SCALES_BYTES) };
     for (int c = 0; c < WIDTH / SIDE; c++) {
@@ -180,7 +181,7 @@ QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_
     lf acc[RV][COLS];
     QK_UNROLL for (int c = 0; c < cv; c++) QK_UNROLL for (int v = 0; v < R; v++) {
         lf from[SIDE];
-        results_from(from, y + c * SIDE * TILE_ROWS + v * L, TILE_ROWS);
+        if (!first) results_from(from, y + c * SIDE * TILE_ROWS + v * L, TILE_ROWS);
         QK_UNROLL for (int i = 0; i < SIDE; i++) acc[v * SIDE + i][c] = first ? l_zerof() : from[i];
     }
     for (size_t sb = 0; sb < n * SUBS; sb++) {

@@ -9,7 +9,7 @@
  *   put_ints, put_floats     store an int32 or a float of each row, put_pairs a pair of int16
  *   column_scale             the float at p of the columns of a vector, for all its rows
  *   column_pair, dot_pair    pair i of int16 of them; the sum with its products with a pair of the rows
- *   results_from(to, y), results_to(y, from)  SIDE vectors of sums, for L rows and SIDE columns of y
+ *   results_from, results_to SIDE vectors of sums, for L rows and SIDE columns of y, which are `stride` apart
  *   dot_steps                below */
 #ifndef QSF_KERNELS_X16_MM_LANE_H
 #define QSF_KERNELS_X16_MM_LANE_H

@@ -4,6 +4,7 @@
  *   columns                                  units of a few columns, columns.q[c] the bytes of one
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
  *   mv_unit(acc, w, x, n, nc)                adds n blocks of each group times nc columns, FEW_COLS or one
+ *   join_columns(to, x, n), JOINED_BYTES      WIDTH columns, n blocks of each, as tile_cols wants them: where there is L_MATRIX
  *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the tile
  *   tile_cols(y, t, r, x, n, first, nc, wide)  R vectors of rows, starting at r, times nc columns of y, which are TILE_ROWS
  *                                            apart; wide: qk_mm.wide, where CAN_BE_WIDE */

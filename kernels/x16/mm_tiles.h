@@ -228,7 +228,7 @@ QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x
 /* A step of the rows as it is unpacked to a tile. */
 QK_INLINE li unpacked(const uint8_t *p, int s, int v) {
     const li w = fmt_step(p, s, v);
-    return L_SIGNED && FMT_OFF ? l_sub8(w, l_bytes(FMT_OFF)) : w;
+    return L_SIGNED && FMT_OFF != 0 ? l_sub8(w, l_bytes(FMT_OFF)) : w;
 }
 
 #if L_MATRIX

@@ -97,7 +97,8 @@ enum {
     MV_GROUPS = 8,                     /* groups of rows that may be read together for few columns */
     FEW_COLS = FMT_FEW ? COLS : 1,     /* columns for which a group is read once, without a tile */
     SHARE = L > 4 ||
-            L_LANES /* vectors of a group share each dword of a column: otherwise the code would get long */
+            L_LANES, /* vectors of a group share each dword of a column: otherwise the code would get long */
+    PLAIN = FMT_SIGNED || FMT_MAX == 15 /* a step is a byte or a nibble of one plane */
 };
 
 /* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched, to the
@@ -181,11 +182,8 @@ QK_INLINE void hide_columns(const char *q[COLS], int nc) {
 QK_INLINE li direct_vector(li start, const uint8_t *p, const char *x, int s0, int n, int v) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
     li sum = shift ? l_set(0) : start;
-    QK_UNROLL for (int s = 0; s < n; s++) {
-        const li w = shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v);
-        sum = L_LANES ? l_dot_lane(sum, w, l_load(x + s / 4 * 16), s % 4)
-                      : byte_dot(sum, w, l_dup(x + 4 * s));
-    }
+    QK_UNROLL for (int s = 0; s < n; s++)
+        sum = byte_dot(sum, shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v), l_dup(x + 4 * s));
     return shift ? l_add(l_sar(sum, shift), start) : sum;
 }
 
@@ -198,7 +196,8 @@ QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x
     if (!SHARE) {
         for (int v = 0; v < NV; v++) {
             sum[0][v] = direct_vector(sum[0][v], p, x[0] + at, s0, n, v);
-            L_HOLD(sum[0][v]);
+            if (!PLAIN)
+                L_HOLD(sum[0][v]); /* one vector after the other, as parts of planes need many registers */
         }
         return;
     }

@@ -131,7 +131,8 @@ static double nanoseconds(const qk_table *t, run_fn run) {
 }
 
 void ck_bench_ops(const qk_table *t, const char *only_function) {
-    if (t->level == QK_LEVEL_AVXVNNI || t->level == QK_LEVEL_AVX512VNNI || t->level == QK_LEVEL_DOTPROD)
+    if (t->level == QK_LEVEL_AVXVNNI || t->level == QK_LEVEL_AVX512VNNI || t->level == QK_LEVEL_DOTPROD ||
+        t->level == QK_LEVEL_I8MM)
         return; /* those of the level below */
     prepare(t);
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {

@@ -16,6 +16,7 @@ enum {
     QK_KV_SPAN = 1024, /* positions that are summed by themselves */
     QK_KV_MASS = 1 << 20,
     QK_KV_MAX_DIM = 4096, /* largest head_dim of the types in QK_KV_PACKED */
+    QK_KV_PANEL = 64,     /* dimensions of K that are turned into rows at a time, where V is K */
 };
 
 /* A tile of a cache that does not hold all positions, or not in order: positions [16 * tile, 16 * tile + 16) are in the
@@ -44,8 +45,8 @@ typedef struct qk_kv_slot {
 #define QK_KV_ENUM(a, name, NAME, bits, latent, dims) QK_KV_##NAME,
 typedef enum qk_kv { QK_KV_TYPES(QK_KV_ENUM, ) QK_KV_N } qk_kv;
 
-/* Queries against one KV head: n_heads heads of each of n_cols columns, at most qk_attn_queries in all. Column c
- * is position pos + c; it sees itself and the positions before it, the last `window` of these in all, 0 = all.
+/* Queries against one KV head: n_heads heads of each of n_cols columns, at most qk_attn_queries in all, or
+ * qk_attn_queries_v_is_k. Column c is position pos + c; it sees itself and the positions before it, the last `window` of these in all, 0 = all.
  * Position p is stored at p, or in a ring at p % ring; what the columns see must not have been overwritten. */
 typedef struct qk_attn {
     const void *k, *v;         /* tile 0 of the KV head; v NULL: V is K */
@@ -122,19 +123,28 @@ static inline size_t qk_attn_queries(size_t head_dim) {
     return n < 8 ? 8 : n > 64 ? 64 : n;
 }
 
+/* The same where V is K: a block is turned into rows for all of them, so they are as many as the second cache holds. */
+static inline size_t qk_attn_queries_v_is_k(size_t head_dim) {
+    const size_t n = 40960 / qk_kv_pad(head_dim) & ~(size_t)7;
+    return n < 8 ? 8 : n > 64 ? 64 : n;
+}
+
 /* What a span leaves of a query, in floats: maximum, sum and padding, then head_dim sums and padding. */
 static inline size_t qk_attn_part(size_t head_dim) { return 16 + qk_kv_pad(head_dim); }
 
 /* One block of K or V as floats, scales of both; per query its packed elements, scores, lane sums and two parts. */
-static inline size_t qk_attn_scratch(size_t head_dim) {
+static inline size_t qk_attn_scratch_of(size_t head_dim, size_t queries) {
     const size_t pad = qk_kv_pad(head_dim), block = QK_KV_BLOCK * (pad + 2);
-    return sizeof(float) *
-           (block + qk_attn_queries(head_dim) * (pad + QK_KV_BLOCK + 16 + 2 * qk_attn_part(head_dim)));
+    return sizeof(float) * (block + queries * (pad + QK_KV_BLOCK + 16 + 2 * qk_attn_part(head_dim)));
+}
+static inline size_t qk_attn_scratch(size_t head_dim) {
+    return qk_attn_scratch_of(head_dim, qk_attn_queries(head_dim));
 }
 
-/* The same where V is K: one tile of K as floats more. */
+/* The same where V is K, and a panel: some dimensions of a tile of K and, turned, of a block. */
 static inline size_t qk_attn_scratch_v_is_k(size_t head_dim) {
-    return qk_attn_scratch(head_dim) + sizeof(float) * QK_KV_TILE * qk_kv_pad(head_dim);
+    return qk_attn_scratch_of(head_dim, qk_attn_queries_v_is_k(head_dim)) +
+           sizeof(float) * QK_KV_PANEL * (QK_KV_TILE + QK_KV_BLOCK);
 }
 
 #endif

@@ -146,6 +146,18 @@ QK_INLINE vf v_addsub(vf a, vf b) {
 QK_INLINE vf v_evens(vf a, vf b) { return vuzp1q_f32(a, b); }
 QK_INLINE vf v_odds(vf a, vf b) { return vuzp2q_f32(a, b); }
 
+/* Rows become columns. */
+QK_INLINE void v_transpose(vf x[V]) {
+    const float64x2_t a = vreinterpretq_f64_f32(vtrn1q_f32(x[0], x[1])),
+                      b = vreinterpretq_f64_f32(vtrn2q_f32(x[0], x[1])),
+                      c = vreinterpretq_f64_f32(vtrn1q_f32(x[2], x[3])),
+                      d = vreinterpretq_f64_f32(vtrn2q_f32(x[2], x[3]));
+    x[0] = vreinterpretq_f32_f64(vtrn1q_f64(a, c));
+    x[1] = vreinterpretq_f32_f64(vtrn1q_f64(b, d));
+    x[2] = vreinterpretq_f32_f64(vtrn2q_f64(a, c));
+    x[3] = vreinterpretq_f32_f64(vtrn2q_f64(b, d));
+}
+
 QK_INLINE vf v_load_bf16(const void *p) {
     return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
 }

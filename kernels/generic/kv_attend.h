@@ -149,19 +149,33 @@ static void kv_weigh_group(const kv_work *w, const kv_view *x, kv_tiles k, size_
     }
 }
 
-/* Weighted rows of the group that starts at i, of V that lies at v. */
-static void kv_mix_group(const kv_work *w, const kv_view *x, kv_tiles v, size_t i, size_t b) {
+/* Weighted rows of the group that starts at i, of n dimensions of V that lie at v; acc: the sums of the first query. */
+static void kv_mix_group(const kv_work *w, const kv_view *x, kv_mix_fn mix, float *acc, kv_tiles v, size_t n,
+                         size_t i, size_t b) {
     const int nq = kv_group(w, i);
-    const kv_mix_fn mix = x->open_v ? kv_mix_4 : w->fv->mix;
-    float *acc = w->part + i * w->stride + 16;
     const float *s = w->s + i * QK_KV_BLOCK;
     kv_range r[KV_GROUP] = { kv_all };
     if (x->all) {
-        mix(acc, w->stride, s, v, w->pad, kv_all, nq);
+        mix(acc, w->stride, s, v, n, kv_all, nq);
         return;
     }
     for (int q = 0; q < nq; q++) r[q] = kv_range_of(w, i + (size_t)q, b);
-    kv_mix_ranges(acc, w->stride, s, v, w->pad, r, nq, mix);
+    kv_mix_ranges(acc, w->stride, s, v, n, r, nq, mix);
+}
+
+/* Weighted rows of all queries, dimensions [from, from + n) of V that lie at v. */
+static void kv_mix_all(const kv_work *w, const kv_view *x, kv_mix_fn mix, kv_tiles v, size_t from, size_t n,
+                       size_t b) {
+    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i))
+        kv_mix_group(w, x, mix, w->part + i * w->stride + 16 + from, v, n, i, b);
+}
+
+/* The same where V is K, which lies at k: some dimensions at a time, which the first cache holds for all queries. */
+static void kv_mix_k(const kv_work *w, const kv_view *x, const kv_tiles *k, size_t b) {
+    for (size_t from = 0; from < w->pad; from += QK_KV_PANEL) {
+        const size_t n = w->pad - from < QK_KV_PANEL ? w->pad - from : QK_KV_PANEL;
+        kv_mix_all(w, x, kv_mix_4, kv_turn(w, x, k, from, n), from, n, b);
+    }
 }
 
 /* The same with integers. */
@@ -190,9 +204,13 @@ static void kv_block(const kv_work *w, size_t b, size_t tiles) {
         if (with_ints) kv_mix_group_ints(w, &x, i);
     }
     if (with_ints) return;
-    const kv_tiles v = x.open_v ? kv_open_v(w, &x) : x.v;
     if (w->fv->open_scale) kv_scale_weights(w);
-    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_mix_group(w, &x, v, i, b);
+    if (!w->a->v)
+        kv_mix_k(w, &x, &k, b);
+    else if (x.open_v)
+        kv_mix_all(w, &x, kv_mix_4, kv_open_v(w, &x), 0, w->pad, b);
+    else
+        kv_mix_all(w, &x, w->fv->mix, x.v, 0, w->pad, b);
 }
 
 /* Sixteen lane sums, halves added to halves. */

@@ -9,8 +9,8 @@
 
 /* --- f32 --- */
 
-static void kv_f32_open_k(float *dst, const char *tile, size_t dim) {
-    memcpy(dst, tile, QK_KV_TILE * dim * sizeof *dst);
+static void kv_f32_open_k(float *dst, const char *tile, size_t from, size_t n) {
+    memcpy(dst, tile + QK_KV_TILE * from * sizeof *dst, QK_KV_TILE * n * sizeof *dst);
 }
 
 static void kv_f32_open_v(float *dst, const char *tile, size_t dim, size_t pad) {
@@ -26,9 +26,10 @@ static const kv_format kv_f32 = {
 
 /* --- f16 --- */
 
-static void kv_f16_open_k(float *dst, const char *tile, size_t dim) {
-    for (size_t i = 0; i < QK_KV_TILE * dim; i += V)
-        v_store(dst + i, v_load_half(tile + i * sizeof(uint16_t)));
+static void kv_f16_open_k(float *dst, const char *tile, size_t from, size_t n) {
+    const char *first = tile + QK_KV_TILE * from * sizeof(uint16_t);
+    for (size_t i = 0; i < QK_KV_TILE * n; i += V)
+        v_store(dst + i, v_load_half(first + i * sizeof(uint16_t)));
 }
 
 static void kv_f16_open_v(float *dst, const char *tile, size_t dim, size_t pad) {

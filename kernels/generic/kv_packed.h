@@ -6,33 +6,14 @@
 #include "kernels/generic/kv.h"
 #include "kernels/kvpack.h"
 
-/* n codes of side by side lanes as floats. */
-QK_INLINE void kv_unpack(float *dst, const char *w, size_t stride, int bits, size_t e, size_t n) {
-    const qk_kvp_at at = qk_kvp_place(bits, e);
-    for (size_t i = 0; i < n; i++)
-        dst[i] = (float)qk_kvp_number(bits, qk_kvp_get(w + i * sizeof(uint32_t), stride, at));
-}
-
-QK_INLINE void kv_packed_open_k(int bits, float *dst, const char *tile, size_t dim) {
-    const size_t elems = qk_kvp_elems(bits), stride = qk_kvp_stride(0, dim);
-    for (size_t g = 0; g * elems < dim; g++) {
-        const char *w = tile + qk_kvp_group(bits, 0, g, 0, dim);
-        float *to = dst + g * elems * QK_KV_TILE;
-        const size_t left = dim - g * elems;
-        if (left >= elems)
-            for (size_t e = 0; e < elems; e++) kv_unpack(to + e * QK_KV_TILE, w, stride, bits, e, QK_KV_TILE);
-        else
-            for (size_t e = 0; e < left; e++) kv_unpack(to + e * QK_KV_TILE, w, stride, bits, e, QK_KV_TILE);
-    }
-}
-
-QK_INLINE void kv_packed_open_v(int bits, float *dst, const char *tile, size_t dim, size_t pad) {
-    const size_t elems = qk_kvp_elems(bits), stride = qk_kvp_stride(1, dim);
-    for (size_t p = 0; p < QK_KV_TILE; p++) {
-        float *row = dst + p * pad;
-        kv_unpack(row, tile + qk_kvp_group(bits, 1, p / elems, 0, dim), stride, bits, p % elems, dim);
-        memset(row + dim, 0, (pad - dim) * sizeof *row);
-    }
+/* K of the packed type that caches whose V is K can have. Attention reads the others as they are. */
+static void kv_q8_open_k(float *dst, const char *tile, size_t from, size_t n) {
+    for (size_t d = 0; d < n; d += 4)
+        for (size_t i = 0; i < QK_KV_TILE; i += L) {
+            const li x = l_xor(l_load(tile + qk_kvp_group(8, 0, (from + d) / 4, i, 0)), l_bytes(128));
+            QK_UNROLL for (int e = 0; e < 4; e++)
+                l_storef(dst + (d + (size_t)e) * QK_KV_TILE + i, l_float(l_sar(l_shl(x, 24 - 8 * e), 24)));
+        }
 }
 
 static void kv_packed_open_scale(float *dst, const char *scales) {
@@ -41,19 +22,14 @@ static void kv_packed_open_scale(float *dst, const char *scales) {
 
 QK_KV_PACKED(KV_INTS, )
 
+#define KV_OPEN_0(fmt) NULL
+#define KV_OPEN_1(fmt) kv_##fmt##_open_k
 #define KV_PACKED(a, fmt, NAME, bits, latent, dims)                                                \
-    static void kv_##fmt##_open_k(float *dst, const char *tile, size_t dim) {                      \
-        kv_packed_open_k(bits, dst, tile, dim);                                                    \
-    }                                                                                              \
-    static void kv_##fmt##_open_v(float *dst, const char *tile, size_t dim, size_t pad) {          \
-        kv_packed_open_v(bits, dst, tile, dim, pad);                                               \
-    }                                                                                              \
     static void kv_##fmt##_open_scale(float *dst, const char *tile, size_t dim) {                  \
         kv_packed_open_scale(dst, tile + qk_kvp_bytes(bits, dim));                                 \
     }                                                                                              \
     static const kv_format kv_##fmt = { .tile_bytes = qk_kv_##fmt##_tile_bytes,                    \
-                                        .open_k = kv_##fmt##_open_k,                               \
-                                        .open_v = kv_##fmt##_open_v,                               \
+                                        .open_k = KV_OPEN_##latent(fmt),                           \
                                         .open_scale = kv_##fmt##_open_scale,                       \
                                         .scores = kv_##fmt##_scores,                               \
                                         .rows = kv_##fmt##_rows,                                   \

@@ -8,17 +8,17 @@
 typedef struct kv_work kv_work;
 typedef struct kv_weights kv_weights;
 
-/* How a tile becomes floats: K as (dim, 16), V as 16 rows of pad floats. open_scale (16) is NULL for formats
- * without. */
+/* How a tile becomes floats: dimensions [from, from + n) of K as (n, 16), V as 16 rows of pad floats. from is a multiple of
+ * 16. open_scale (16) is NULL for formats without. */
 typedef struct kv_format {
-    size_t elem; /* bytes; of tiles that are always opened 0 */
+    size_t elem; /* bytes; of packed tiles 0 */
     size_t (*tile_bytes)(size_t dim);
-    kv_score_fn score; /* on tiles as they are; NULL = they are always opened */
+    kv_score_fn score; /* on tiles as they are; NULL where there are scores and rows */
     kv_mix_fn mix;
-    void (*open_k)(float *dst, const char *tile, size_t dim);
-    void (*open_v)(float *dst, const char *tile, size_t dim, size_t pad);
+    void (*open_k)(float *dst, const char *tile, size_t from, size_t n);  /* NULL = never wanted */
+    void (*open_v)(float *dst, const char *tile, size_t dim, size_t pad); /* the same */
     void (*open_scale)(float *dst, const char *tile, size_t dim);
-    /* With integers (kv_ints.h), on n tiles as they are, unless V is K; NULL = with floats. */
+    /* With integers (kv_ints.h), on n tiles as they are; NULL = with floats. rows not where V is K. */
     void (*scores)(const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq);
     void (*rows)(const kv_work *w, size_t i, const kv_tiles *v, size_t n, const kv_weights *x, int nq);
     int code_bits;
@@ -34,7 +34,7 @@ struct kv_work {
     size_t n, dim, pad;       /* queries; dimensions, and padded */
     size_t k_bytes, v_bytes;  /* of a tile */
     float *block, *scale, *scale_v, *q, *s, *lanes;
-    float *turn; /* one tile of K, only if V is K */
+    float *turn; /* a panel of a tile of K, and after it of a block as rows; only if V is K */
     float *part; /* of query i at i * stride: maximum, sum, ..., and the sums at 16 and after */
     size_t stride;
     /* What query i sees, [start, end) as qk_kv_index counts. The code below calls these numbers positions: without a list
@@ -43,7 +43,8 @@ struct kv_work {
 };
 
 static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
-    const size_t most = qk_attn_queries(a->head_dim), pad = qk_kv_pad(a->head_dim);
+    const size_t most = a->v ? qk_attn_queries(a->head_dim) : qk_attn_queries_v_is_k(a->head_dim);
+    const size_t pad = qk_kv_pad(a->head_dim);
     kv_work w = {
         .a = a, .fk = f, .n = a->n_cols * a->n_heads, .dim = a->head_dim, .pad = pad, .block = a->scratch
     };

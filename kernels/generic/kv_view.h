@@ -43,40 +43,57 @@ static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
     x.v = kv_tiles_at(v, w->v_bytes, w->dim * w->fv->elem, at);
     /* Blocks of floats may be too large for three of them in the first cache. */
     const int packed = w->fk->scores && w->fv->rows;
-    x.k.ahead = packed ? next_k : x.v.at[0];
+    x.k.ahead = packed || !w->a->v ? next_k : x.v.at[0];
     x.v.ahead = packed ? next_v : next_k;
     x.all = kv_sees_all(w, b);
-    const int open = w->n > KV_GROUP || !w->a->v || w->pad != w->dim || tiles < KV_TILES;
+    const int open = w->n > KV_GROUP || w->pad != w->dim || tiles < KV_TILES;
     x.open_k = open && !w->fk->scores;
-    x.open_v = !w->a->v || (open && !w->fv->rows);
+    x.open_v = open && !w->fv->rows;
     return x;
 }
 
-/* Rows of V that are the positions of n tiles of K. */
-static void kv_turn(const kv_work *w, const kv_tiles *k, size_t n) {
-    for (size_t t = 0; t < n; t++) {
-        w->fk->open_k(w->turn, k->at[t], w->dim);
-        for (size_t p = 0; p < QK_KV_TILE; p++) {
-            float *row = w->block + (t * QK_KV_TILE + p) * w->pad;
-            for (size_t d = 0; d < w->dim; d++) row[d] = w->turn[d * QK_KV_TILE + p];
-            memset(row + w->dim, 0, (w->pad - w->dim) * sizeof *row);
+/* Dimensions of a tile as rows: n of them, a multiple of 16, from (n, 16) at tile. */
+static void kv_turn_tile(float *rows, const float *tile, size_t n) {
+    for (size_t d = 0; d < n; d += V)
+        for (size_t p = 0; p < QK_KV_TILE; p += V) {
+            vf x[V];
+            for (size_t i = 0; i < V; i++) x[i] = v_load(tile + (d + i) * QK_KV_TILE + p);
+            v_transpose(x);
+            for (size_t i = 0; i < V; i++) v_store(rows + (p + i) * QK_KV_PANEL + d, x[i]);
         }
+}
+
+/* Where V is K: rows of dimensions [from, from + n) of a block, n a multiple of 16. k: the block, opened or as it is. */
+static kv_tiles kv_turn(const kv_work *w, const kv_view *x, const kv_tiles *k, size_t from, size_t n) {
+    float *rows = w->turn + QK_KV_PANEL * QK_KV_TILE;
+    const size_t have = from + n > w->dim ? w->dim - from : n;
+    kv_tiles v = { .row = QK_KV_PANEL * sizeof *rows, .ahead = (const char *)rows };
+    for (size_t t = 0; t < KV_TILES; t++) {
+        float *to = rows + t * QK_KV_TILE * QK_KV_PANEL;
+        v.at[t] = (const char *)to;
+        if (t >= x->tiles) continue;
+        if (x->open_k && have == n) {
+            kv_turn_tile(to, (const float *)(const void *)k->at[t] + from * QK_KV_TILE, n);
+            continue;
+        }
+        w->fk->open_k(w->turn, x->k.at[t], from, have);
+        memset(w->turn + have * QK_KV_TILE, 0, (n - have) * QK_KV_TILE * sizeof *rows);
+        kv_turn_tile(to, w->turn, n);
     }
+    return v;
 }
 
 /* Opens K of a block to floats, one tile after the other. */
 static kv_tiles kv_open_k(const kv_work *w, const kv_view *x) {
     const size_t tile = QK_KV_TILE * w->dim;
-    for (size_t t = 0; t < x->tiles; t++) w->fk->open_k(w->block + t * tile, x->k.at[t], w->dim);
+    for (size_t t = 0; t < x->tiles; t++) w->fk->open_k(w->block + t * tile, x->k.at[t], 0, w->dim);
     return kv_opened(w, tile, 0, x->k.ahead);
 }
 
 /* The same for V. */
 static kv_tiles kv_open_v(const kv_work *w, const kv_view *x) {
     const size_t tile = QK_KV_TILE * w->pad;
-    if (!w->a->v) kv_turn(w, &x->k, x->tiles);
-    for (size_t t = 0; w->a->v && t < x->tiles; t++)
-        w->fv->open_v(w->block + t * tile, x->v.at[t], w->dim, w->pad);
+    for (size_t t = 0; t < x->tiles; t++) w->fv->open_v(w->block + t * tile, x->v.at[t], w->dim, w->pad);
     return kv_opened(w, tile, w->pad * sizeof(float), x->v.ahead);
 }
 

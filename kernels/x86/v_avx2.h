@@ -168,6 +168,25 @@ QK_INLINE vf v_halves_of(__m256 v) {
 QK_INLINE vf v_evens(vf a, vf b) { return v_halves_of(_mm256_shuffle_ps(a, b, 0x88)); }
 QK_INLINE vf v_odds(vf a, vf b) { return v_halves_of(_mm256_shuffle_ps(a, b, 0xdd)); }
 
+/* See v_avx512.h. */
+QK_INLINE void v_transpose(vf x[V]) {
+    vf a[V], b[V];
+    for (int i = 0; i < V; i += 2) {
+        a[i] = _mm256_unpacklo_ps(x[i], x[i + 1]);
+        a[i + 1] = _mm256_unpackhi_ps(x[i], x[i + 1]);
+    }
+    for (int i = 0; i < V; i += 4)
+        for (int j = 0; j < 2; j++) {
+            const __m256d lo = _mm256_castps_pd(a[i + j]), hi = _mm256_castps_pd(a[i + j + 2]);
+            b[i + 2 * j] = _mm256_castpd_ps(_mm256_unpacklo_pd(lo, hi));
+            b[i + 2 * j + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(lo, hi));
+        }
+    for (int j = 0; j < 4; j++) {
+        x[j] = _mm256_permute2f128_ps(b[j], b[4 + j], 0x20);
+        x[4 + j] = _mm256_permute2f128_ps(b[j], b[4 + j], 0x31);
+    }
+}
+
 QK_INLINE vf v_load_bf16(const void *p) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)), 16));
 }

@@ -133,6 +133,32 @@ QK_INLINE vf v_odds(vf a, vf b) {
     return _mm512_permutex2var_ps(a, _mm512_add_epi32(v_twos(), _mm512_set1_epi32(1)), b);
 }
 
+/* Rows become columns. */
+QK_INLINE void v_transpose(vf x[V]) {
+    vf a[V], b[V];
+    for (int i = 0; i < V; i += 2) {
+        a[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
+        a[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+    }
+    for (int i = 0; i < V; i += 4)
+        for (int j = 0; j < 2; j++) {
+            const __m512d lo = _mm512_castps_pd(a[i + j]), hi = _mm512_castps_pd(a[i + j + 2]);
+            b[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(lo, hi));
+            b[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(lo, hi));
+        }
+    /* Quarter k of b[i + j] is column 4 k + j of rows i to i + 3. */
+    for (int j = 0; j < 4; j++) {
+        const vf even = _mm512_shuffle_f32x4(b[j], b[4 + j], 0x88),
+                 even2 = _mm512_shuffle_f32x4(b[8 + j], b[12 + j], 0x88),
+                 odd = _mm512_shuffle_f32x4(b[j], b[4 + j], 0xdd),
+                 odd2 = _mm512_shuffle_f32x4(b[8 + j], b[12 + j], 0xdd);
+        x[j] = _mm512_shuffle_f32x4(even, even2, 0x88);
+        x[4 + j] = _mm512_shuffle_f32x4(odd, odd2, 0x88);
+        x[8 + j] = _mm512_shuffle_f32x4(even, even2, 0xdd);
+        x[12 + j] = _mm512_shuffle_f32x4(odd, odd2, 0xdd);
+    }
+}
+
 QK_INLINE vf v_load_bf16(const void *p) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16));
 }

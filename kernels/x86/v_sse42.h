@@ -186,6 +186,16 @@ QK_INLINE vf v_addsub(vf a, vf b) { return _mm_addsub_ps(a, b); }
 QK_INLINE vf v_evens(vf a, vf b) { return _mm_shuffle_ps(a, b, 0x88); }
 QK_INLINE vf v_odds(vf a, vf b) { return _mm_shuffle_ps(a, b, 0xdd); }
 
+/* Rows become columns. */
+QK_INLINE void v_transpose(vf x[V]) {
+    const vf a = _mm_unpacklo_ps(x[0], x[1]), b = _mm_unpackhi_ps(x[0], x[1]),
+             c = _mm_unpacklo_ps(x[2], x[3]), d = _mm_unpackhi_ps(x[2], x[3]);
+    x[0] = _mm_movelh_ps(a, c);
+    x[1] = _mm_movehl_ps(c, a);
+    x[2] = _mm_movelh_ps(b, d);
+    x[3] = _mm_movehl_ps(d, b);
+}
+
 QK_INLINE vf v_load_bf16(const void *p) {
     return v_floats(_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64(p)));
 }

@@ -164,6 +164,33 @@ static void find_spans(AttnJob *j) {
     j->spans = (uint32_t)(last / QK_KV_SPAN) + 1 - j->first;
 }
 
+/* Divides heads and columns into calls of at most `most` queries. */
+static void divide(AttnJob *j, uint32_t most) {
+    const QsfForward *f = j->f;
+    j->heads = j->group < most ? j->group : most;
+    j->pieces = (j->group + j->heads - 1) / j->heads;
+    j->cols = most / j->heads;
+    if (j->recent && j->cols > QK_KV_TILE) j->cols = QK_KV_TILE;
+    const uint32_t in_tile = (QK_KV_TILE + j->cols - 1) / j->cols;
+    j->blocks = j->recent ? (uint32_t)qk_kv_tiles(f->past % QK_KV_TILE + f->n_cols) * in_tile
+                          : (f->n_cols + j->cols - 1) / j->cols;
+}
+
+/* As many queries in a call as it can have; where that is more than a group of the kernels, fewer while threads would have
+ * nothing to do. */
+static void divide_for_threads(AttnJob *j) {
+    enum { GROUP = 8, CALLS = 2 };
+    const QsfForward *f = j->f;
+    const size_t spans = f->n_cols == 1 ? j->spans : 1, wanted = CALLS * (size_t)qsf_pool_threads(f->pool);
+    uint32_t most = (uint32_t)(j->kv->v_is_k ? qk_attn_queries_v_is_k(j->kv->dim)
+                                             : qk_attn_queries(j->kv->dim));
+    divide(j, most);
+    while (j->kv->v_is_k && most > GROUP && spans * j->kv->heads * j->pieces * j->blocks < wanted) {
+        most = most / 2 / GROUP * GROUP;
+        divide(j, most < GROUP ? GROUP : most);
+    }
+}
+
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
     if (s->in2.buf != QSF_NONE) return qsf_sparse_attention(f, s, err);
     const QsfSpan span = qsf_span_begin(f);
@@ -175,19 +202,12 @@ int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
                   .kv = kv,
                   .ops = qsf_kvcache_ops(&f->kv, a->kv, 0),
                   .group = a->heads / kv->heads };
-    uint32_t most = (uint32_t)qk_attn_queries(kv->dim);
-    j.heads = j.group < most ? j.group : most;
-    j.pieces = (j.group + j.heads - 1) / j.heads;
-    j.cols = most / j.heads;
     j.recent = f->kv.recent.on[a->kv];
-    if (j.recent && j.cols > QK_KV_TILE) j.cols = QK_KV_TILE;
-    const uint32_t in_tile = (QK_KV_TILE + j.cols - 1) / j.cols;
-    j.blocks = j.recent ? (uint32_t)qk_kv_tiles(f->past % QK_KV_TILE + f->n_cols) * in_tile
-                        : (f->n_cols + j.cols - 1) / j.cols;
     j.list = qsf_kvcache_list(&f->kv, a->kv, &j.n_list);
     j.observed = f->kv.lists.mass != NULL && f->past + f->n_cols > f->observe_from &&
                  qsf_kvcache_ring(&f->kv, a->kv) == 0;
     find_spans(&j);
+    divide_for_threads(&j);
     uint32_t items = kv->heads * j.pieces;
     if (f->n_cols == 1 && j.spans > 1 && !j.observed) {
         j.spans += j.recent;

@@ -24,8 +24,8 @@ static const ck_test tests[] = {
     { "dequant", ck_test_dequant }, { "quantize", ck_test_quantize }, { "exact", ck_test_exact },
     { "vec", ck_test_vec },         { "ops", ck_test_ops },           { "pick", ck_test_pick },
     { "norm", ck_test_norm },       { "act", ck_test_act },           { "kv", ck_test_kv },
-    { "recent", ck_test_recent },   { "half", ck_test_half },         { "state", ck_test_state },
-    { "grid", ck_test_grid },
+    { "latent", ck_test_latent },   { "recent", ck_test_recent },     { "half", ck_test_half },
+    { "state", ck_test_state },     { "grid", ck_test_grid },
 };
 
 enum { N_TESTS = sizeof tests / sizeof tests[0], MAX_SEEN = 1024, MAX_MESSAGES = 4 };

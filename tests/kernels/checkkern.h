@@ -94,6 +94,7 @@ void ck_test_pick(const qk_table *t);
 void ck_test_norm(const qk_table *t);
 void ck_test_act(const qk_table *t);
 void ck_test_kv(const qk_table *t);
+void ck_test_latent(const qk_table *t);
 void ck_test_recent(const qk_table *t);
 void ck_test_half(const qk_table *t);
 void ck_test_grid(const qk_table *t);

@@ -245,35 +245,6 @@ static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c) {
     }
 }
 
-/* V that is K gives the same bits as the same rows stored as V. */
-static void check_v_is_k(const qk_table *t, int kv, const qk_attn *a, size_t n) {
-    const size_t dim = a->head_dim, bytes = qk_kv_tiles(n) * t->kv[kv].tile_bytes(dim);
-    char *v = malloc(bytes);
-    float x[MAX_DIM], y[MAX_DIM], want[MAX_DIM];
-    qk_attn one = *a;
-    if (!v) exit(1);
-    memset(v, 0xff, bytes);
-    for (size_t p = 0; p < n; p++) {
-        t->kv[kv].load(x, a->k, 0, p, dim);
-        t->kv[kv].store(v, 1, p, x, dim);
-    }
-    one.scratch = ck_tail64(SLOT_SCRATCH, qk_attn_scratch_v_is_k(dim));
-    one.n_cols = one.n_heads = 1;
-    one.pos = n - 1;
-    one.v = v;
-    one.y = want;
-    t->kv[kv].attend(&one);
-    one.v = NULL;
-    one.y = y;
-    t->kv[kv].attend(&one);
-    if (bits_of[kv] > 8) { /* storing again what was loaded may change its scale */
-        ck_same_bits("V is K", y, want, dim);
-    } else {
-        for (size_t i = 0; i < dim; i++) ck_near("V is K", i, (double)y[i], (double)want[i], 0.1);
-    }
-    free(v);
-}
-
 /* K of one type and V of another. */
 static void check_mixed(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t n,
                         size_t floats) {
@@ -467,7 +438,6 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
     check_mixed(t, kv, &a, &sh, n, floats);
     check_ring(t, kv, &a, n, floats);
     check_list(t, kv, &a, &sh, n, floats);
-    if (bits_of[kv] >= 8) check_v_is_k(t, kv, &a, n); /* the others refuse it */
     if (ck_failed())
         ck_error(
             "dim %zu, %zu columns, %zu heads, position %zu, window %zu, chunk %zu, softcap %g, sinks %d, slopes %d",

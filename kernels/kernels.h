@@ -50,6 +50,17 @@ typedef struct qk_pick {
     int32_t id;
 } qk_pick;
 
+/* Gated SiLU with limits: min(g sigmoid(alpha g), most) with g = min(gate, gate_most), times up, from -up_most to up_most,
+ * plus up_plus. */
+typedef struct qk_swiglu {
+    float alpha, gate_most, most, up_most, up_plus;
+} qk_swiglu;
+
+/* xIELU (Huang and Schlag 2024): beta x, plus positive x^2 above 0, plus negative (e^min(x, eps) - 1 - x) below. */
+typedef struct qk_xielu {
+    float positive, negative, beta, eps;
+} qk_xielu;
+
 typedef struct qk_table {
     qk_level level; /* highest level used */
     qk_weight_ops weight[QK_TYPE_N];
@@ -76,6 +87,9 @@ typedef struct qk_table {
     void (*silu_mul)(float *gate, const float *up, size_t n);
     void (*gelu_mul)(float *gate, const float *up, size_t n);
     void (*relu2_mul)(float *gate, const float *up, size_t n);
+    void (*sigmoid_mul)(float *gate, const float *up, size_t n);
+    void (*swiglu_mul)(float *gate, const float *up, size_t n, const qk_swiglu *s);
+    void (*xielu_mul)(float *gate, const float *up, size_t n, const qk_xielu *s);
     void (*add)(float *y, const float *x, size_t n); /* y += x */
     void (*mul)(float *y, const float *x, size_t n); /* y *= x */
     void (*scale)(float *y, float a, size_t n);      /* y *= a */

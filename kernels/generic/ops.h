@@ -19,6 +19,9 @@
     void qk_rope_halves_batch_##isa(const qk_rope *r);                                                       \
     float qk_softmax_t_##isa(float *y, const float *x, size_t n, float temperature);                         \
     void qk_relu2_mul_##isa(float *gate, const float *up, size_t n);                                         \
+    void qk_sigmoid_mul_##isa(float *gate, const float *up, size_t n);                                       \
+    void qk_swiglu_mul_##isa(float *gate, const float *up, size_t n, const qk_swiglu *s);                    \
+    void qk_xielu_mul_##isa(float *gate, const float *up, size_t n, const qk_xielu *s);                      \
     void qk_clamp_##isa(float *y, const float *x, size_t n, float low, float high);                          \
     void qk_scan_each_##isa(const qk_scan *p, const qk_scan_each *e);                                        \
     void qk_scan_one_##isa(const qk_scan *p, const qk_scan_one *o);                                          \
@@ -58,6 +61,9 @@ QK_LEVELS(QK_OPS_LEVEL)
         (t)->rope_halves_batch = qk_rope_halves_batch_##isa; \
         (t)->softmax_t = qk_softmax_t_##isa;                 \
         (t)->relu2_mul = qk_relu2_mul_##isa;                 \
+        (t)->sigmoid_mul = qk_sigmoid_mul_##isa;             \
+        (t)->swiglu_mul = qk_swiglu_mul_##isa;               \
+        (t)->xielu_mul = qk_xielu_mul_##isa;                 \
         (t)->clamp = qk_clamp_##isa;                         \
         (t)->scan_each = qk_scan_each_##isa;                 \
         (t)->scan_one = qk_scan_one_##isa;                   \

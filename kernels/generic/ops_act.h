@@ -17,6 +17,28 @@ QK_INLINE vf relu2(vf x) {
     return v_mul(r, r);
 }
 
+QK_INLINE vf sigmoid(vf x) { return v_div(v_set(1.0f), v_add(v_set(1.0f), v_exp(v_sub(v_set(0.0f), x)))); }
+
+/* In this order of operands a NaN stays. */
+QK_INLINE vf at_most(vf x, float most) { return v_min(v_set(most), x); }
+QK_INLINE vf at_least(vf x, float least) { return v_max(v_set(least), x); }
+
+QK_INLINE vf swiglu_gate(vf x, const qk_swiglu *s) {
+    const vf g = at_most(x, s->gate_most), e = v_exp(v_mul(g, v_set(-s->alpha)));
+    return at_most(v_div(g, v_add(v_set(1.0f), e)), s->most);
+}
+
+QK_INLINE vf swiglu_up(vf x, const qk_swiglu *s) {
+    return v_add(at_least(at_most(x, s->up_most), -s->up_most), v_set(s->up_plus));
+}
+
+QK_INLINE vf xielu(vf x, const qk_xielu *s) {
+    const vf above = at_least(x, 0.0f), below = at_most(x, 0.0f);
+    const vf rest = v_sub(v_sub(v_exp(at_most(x, s->eps)), v_set(1.0f)), x);
+    const vf y = v_add(v_mul(x, v_set(s->beta)), v_mul(v_mul(above, above), v_set(s->positive)));
+    return v_add(y, v_where(below, v_mul(rest, v_set(s->negative))));
+}
+
 QK_INLINE void gate_mul(float *gate, const float *up, size_t n, vf (*act)(vf)) {
     size_t i = 0;
     for (; i + V <= n; i += V) {
@@ -34,5 +56,31 @@ void QK_FN(silu_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up
 void QK_FN(gelu_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, gelu); }
 
 void QK_FN(relu2_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, relu2); }
+
+void QK_FN(sigmoid_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, sigmoid); }
+
+void QK_FN(swiglu_mul)(float *gate, const float *up, size_t n, const qk_swiglu *s) {
+    size_t i = 0;
+    for (; i + V <= n; i += V) {
+        const vf a = swiglu_gate(v_load(gate + i), s);
+        v_store(gate + i, up ? v_mul(a, swiglu_up(v_load(up + i), s)) : a);
+    }
+    if (i < n) {
+        const vf a = swiglu_gate(v_load_some(gate + i, n - i), s);
+        v_store_some(gate + i, n - i, up ? v_mul(a, swiglu_up(v_load_some(up + i, n - i), s)) : a);
+    }
+}
+
+void QK_FN(xielu_mul)(float *gate, const float *up, size_t n, const qk_xielu *s) {
+    size_t i = 0;
+    for (; i + V <= n; i += V) {
+        const vf a = xielu(v_load(gate + i), s);
+        v_store(gate + i, up ? v_mul(a, v_load(up + i)) : a);
+    }
+    if (i < n) {
+        const vf a = xielu(v_load_some(gate + i, n - i), s);
+        v_store_some(gate + i, n - i, up ? v_mul(a, v_load_some(up + i, n - i)) : a);
+    }
+}
 
 #endif

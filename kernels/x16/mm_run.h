@@ -99,6 +99,13 @@ QK_INLINE void prefetch_some(upcoming *w) {
     w->at += w->step;
 }
 
+/* The lines that the results of n rows from r on, WIDTH columns from c on, are stored to. */
+QK_INLINE void prefetch_results(const qk_mm *m, size_t r, size_t n, size_t c, size_t c1) {
+    for (size_t end = c1 - c < WIDTH ? c1 : c + WIDTH; c < end; c++)
+        for (size_t i = 0; i < n; i += 64 / sizeof(float))
+            __builtin_prefetch(m->y + c * m->y_stride + r + i, 1);
+}
+
 /* n rows of a tile times WIDTH columns. A function, so that the compiler has nothing else to keep in registers. */
 static __attribute__((noinline)) void tile_block(part_col *part, const tile *t, size_t n, const columns *x,
                                                  size_t blocks, int first, int wide) {
@@ -112,13 +119,14 @@ static __attribute__((noinline)) void tile_block(part_col *part, const tile *t, 
 
 /* Unit u of a tile of n rows times the columns [c0, c1). The last column is repeated to fill a block: fewer columns would
  * take longer, because each sum waits for the one before. */
-static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t n, size_t u, size_t c0, size_t c1,
-                     upcoming next) {
+static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t r, size_t n, size_t u, size_t c0,
+                     size_t c1, upcoming next) {
     const size_t blocks = blocks_of(m, u);
     columns x = columns_at(m, c0, u, c1 - c0 < WIDTH ? (int)(c1 - c0) : WIDTH);
     for (; c0 < c1; c0 += WIDTH, part += WIDTH) {
         for (size_t i = c1 - c0; i < WIDTH; i++) x.q[i] = x.q[c1 - c0 - 1];
         prefetch_some(&next);
+        if ((u + 1) * UNIT >= m->k) prefetch_results(m, r, n, c0, c1);
         if (CAN_BE_WIDE && m->wide)
             tile_block(part, t, n, &x, blocks, u == 0, 1);
         else
@@ -149,7 +157,7 @@ static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, in
             fill_tile(&t, unit_at(&s, u, blocks, scratch), (int)i, blocks);
         }
         const upcoming none = { 0 };
-        tile_all(part, m, &t, n, u, c0, c1, packed ? unit_after(m, r, u, c1 - c0) : none);
+        tile_all(part, m, &t, r, n, u, c0, c1, packed ? unit_after(m, r, u, c1 - c0) : none);
     }
     store_part(m, part, r, n, c0, c1);
 }

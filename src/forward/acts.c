@@ -13,50 +13,34 @@ static void apply(float *y, const float *up, size_t n, float (*act)(float)) {
 }
 
 static void relu_mul(float *y, const float *up, size_t n) { apply(y, up, n, relu); }
-static void sigmoid_mul(float *y, const float *up, size_t n) { apply(y, up, n, sigmoid); }
 static void softplus_mul(float *y, const float *up, size_t n) { apply(y, up, n, softplus); }
 static void exp_mul(float *y, const float *up, size_t n) { apply(y, up, n, expf); }
 static void tanh_mul(float *y, const float *up, size_t n) { apply(y, up, n, tanhf); }
 
-/* gpt-oss: the gate is at most 7, the other input within +-7 and raised by 1. */
-static void swiglu_oai_mul(float *y, const float *up, size_t n) {
-    const float limit = 7.0f, alpha = 1.702f;
-    for (size_t i = 0; i < n; i++) {
-        const float g = fminf(y[i], limit), u = up != NULL ? fmaxf(fminf(up[i], limit), -limit) : 0.0f;
-        y[i] = g * sigmoid(alpha * g) * (u + 1.0f);
-    }
-}
-
 QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind) {
     const QsfActFn fn[QSF_ACT_N] = {
-        [QSF_ACT_SILU] = t->silu_mul,    [QSF_ACT_GELU] = t->gelu_mul,
-        [QSF_ACT_RELU2] = t->relu2_mul,  [QSF_ACT_RELU] = relu_mul,
-        [QSF_ACT_SIGMOID] = sigmoid_mul, [QSF_ACT_SOFTPLUS] = softplus_mul,
-        [QSF_ACT_TANH] = tanh_mul,       [QSF_ACT_SWIGLU_OAI] = swiglu_oai_mul,
-        [QSF_ACT_EXP] = exp_mul,
+        [QSF_ACT_SILU] = t->silu_mul,       [QSF_ACT_GELU] = t->gelu_mul,
+        [QSF_ACT_RELU2] = t->relu2_mul,     [QSF_ACT_RELU] = relu_mul,
+        [QSF_ACT_SIGMOID] = t->sigmoid_mul, [QSF_ACT_SOFTPLUS] = softplus_mul,
+        [QSF_ACT_TANH] = tanh_mul,          [QSF_ACT_EXP] = exp_mul,
     };
     return fn[kind];
 }
 
 /* ---- activations with constants ---- */
 
-/* Huang and Schlag 2024 (xIELU), with the constants as Apertus stores them. */
-static void xielu(float *x, const float *up, size_t n, const QsfActStep *a) {
-    const float ap = softplus(a->a), an = a->c + softplus(a->b);
-    for (size_t i = 0; i < n; i++) {
-        const float v = x[i];
-        x[i] = v > 0.0f ? ap * v * v + a->c * v : (expm1f(fminf(v, a->d)) - v) * an + a->c * v;
-        if (up != NULL) x[i] *= up[i];
-    }
+/* gpt-oss: the gate is at most 7, the other input within +-7 and raised by 1. */
+static const qk_swiglu swiglu_oai = { 1.702f, 7.0f, INFINITY, 7.0f, 1.0f };
+
+/* xIELU with the constants as Apertus stores them. */
+static void xielu(const qk_table *t, float *y, const float *up, size_t n, const QsfActStep *a) {
+    const qk_xielu x = { softplus(a->a), a->c + softplus(a->b), a->c, a->d };
+    t->xielu_mul(y, up, n, &x);
 }
 
-static float between(float x, float low, float high) { return fmaxf(fminf(x, high), low); }
-
-static void swiglu_limit(float *y, const float *up, size_t n, const QsfActStep *a) {
-    for (size_t i = 0; i < n; i++) {
-        y[i] = fminf(y[i] * sigmoid(y[i]), a->a);
-        if (up != NULL) y[i] *= between(up[i], -a->a, a->a);
-    }
+static void swiglu_limit(const qk_table *t, float *y, const float *up, size_t n, const QsfActStep *a) {
+    const qk_swiglu s = { 1.0f, INFINITY, a->a, a->a, 0.0f };
+    t->swiglu_mul(y, up, n, &s);
 }
 
 static void situ(float *y, const float *up, size_t n, const QsfActStep *a) {
@@ -68,9 +52,11 @@ static void situ(float *y, const float *up, size_t n, const QsfActStep *a) {
 
 void qsf_act(const qk_table *t, const QsfActStep *a, float *y, const float *up, size_t n) {
     if (a->kind == QSF_ACT_XIELU)
-        xielu(y, up, n, a);
+        xielu(t, y, up, n, a);
     else if (a->kind == QSF_ACT_SWIGLU_LIMIT)
-        swiglu_limit(y, up, n, a);
+        swiglu_limit(t, y, up, n, a);
+    else if (a->kind == QSF_ACT_SWIGLU_OAI)
+        t->swiglu_mul(y, up, n, &swiglu_oai);
     else if (a->kind == QSF_ACT_SITU)
         situ(y, up, n, a);
     else

@@ -2,6 +2,7 @@
 /* checkkern --bench, operations other than matrix products and attention: nanoseconds per element, one
  * thread, data in L1 (2048 elements) or, for operations on a vocabulary, in L2 (32000). The input of in-place
  * operations is copied each time; the line "copy" shows the time of that. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -43,6 +44,20 @@ static void run_gelu(const qk_table *t) {
 static void run_relu2(const qk_table *t) {
     copy();
     t->relu2_mul(b.y, b.w, ACT);
+}
+static void run_sigmoid(const qk_table *t) {
+    copy();
+    t->sigmoid_mul(b.y, b.w, ACT);
+}
+static void run_swiglu(const qk_table *t) {
+    static const qk_swiglu s = { 1.702f, 7, INFINITY, 7, 1 };
+    copy();
+    t->swiglu_mul(b.y, b.w, ACT, &s);
+}
+static void run_xielu(const qk_table *t) {
+    static const qk_xielu s = { 0.8f, 1.3f, 0.5f, -1e-6f };
+    copy();
+    t->xielu_mul(b.y, b.w, ACT, &s);
 }
 static void run_q8(const qk_table *t) { t->quantize[QK_ACT_Q8](b.column, b.x, ACT); }
 static void run_q8k(const qk_table *t) { t->quantize[QK_ACT_Q8K](b.column, b.x, ACT); }
@@ -86,6 +101,9 @@ static const struct {
     { "silu_mul", run_silu, ACT },
     { "gelu_mul", run_gelu, ACT },
     { "relu2_mul", run_relu2, ACT },
+    { "sigmoid_mul", run_sigmoid, ACT },
+    { "swiglu_mul", run_swiglu, ACT },
+    { "xielu_mul", run_xielu, ACT },
     { "quantize_q8", run_q8, ACT },
     { "quantize_q8k", run_q8k, ACT },
     { "clamp", run_clamp, VOCAB },

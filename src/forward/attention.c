@@ -14,6 +14,7 @@ typedef struct AttnJob {
     uint32_t group, heads, pieces; /* query heads per KV head; per piece; number of pieces */
     uint32_t cols, blocks;         /* blocks of columns */
     uint32_t first, spans;         /* first span that is seen, and how many */
+    uint32_t seen;                 /* positions from there to the last one */
     const qk_kv_slot *list;        /* of the cache; NULL = none */
     size_t n_list;
     bool observed; /* the weights of some columns are wanted */
@@ -162,6 +163,7 @@ static void find_spans(AttnJob *j) {
     const size_t last = qk_kv_index(&all, (size_t)f->past + f->n_cols - 1);
     j->first = window > 0 && end > window ? (uint32_t)(qk_kv_index(&all, end - window) / QK_KV_SPAN) : 0;
     j->spans = (uint32_t)(last / QK_KV_SPAN) + 1 - j->first;
+    j->seen = (uint32_t)last + 1 - j->first * QK_KV_SPAN;
 }
 
 /* Divides heads and columns into calls of at most `most` queries. */
@@ -176,19 +178,26 @@ static void divide(AttnJob *j, uint32_t most) {
                           : (f->n_cols + j->cols - 1) / j->cols;
 }
 
-/* As many queries in a call as it can have; where that is more than a group of the kernels, fewer while threads would have
- * nothing to do. */
-static void divide_for_threads(AttnJob *j) {
-    enum { GROUP = 8, CALLS = 2 };
-    const QsfForward *f = j->f;
-    const size_t spans = f->n_cols == 1 ? j->spans : 1, wanted = CALLS * (size_t)qsf_pool_threads(f->pool);
-    uint32_t most = (uint32_t)(j->kv->v_is_k ? qk_attn_queries_v_is_k(j->kv->dim)
-                                             : qk_attn_queries(j->kv->dim));
-    divide(j, most);
-    while (j->kv->v_is_k && most > GROUP && spans * j->kv->heads * j->pieces * j->blocks < wanted) {
-        most = most / 2 / GROUP * GROUP;
-        divide(j, most < GROUP ? GROUP : most);
-    }
+/* Where V is K a call turns what it reads into rows, which takes as long as TURN queries. Returns how long the calls take if
+ * each has at most `most` queries: all of them, shared among the threads, or the longest one. */
+static double latent_cost(const AttnJob *j, uint32_t most) {
+    enum { TURN = 5 };
+    AttnJob d = *j;
+    divide(&d, most);
+    const uint32_t queries = d.cols < d.f->n_cols ? d.heads * d.cols : d.heads * d.f->n_cols;
+    const double call = TURN + queries, calls = (double)d.kv->heads * d.pieces * d.blocks;
+    const double spans = j->f->n_cols == 1 ? (double)j->seen / QK_KV_SPAN : 1;
+    return fmax(calls * spans * call / qsf_pool_threads(d.f->pool), fmin(spans, 1) * call);
+}
+
+/* Queries of a call: as many as the kernels take, or where V is K as many as are fastest. */
+static uint32_t queries_of_call(const AttnJob *j) {
+    const size_t dim = j->kv->dim;
+    if (!j->kv->v_is_k) return (uint32_t)qk_attn_queries(dim);
+    uint32_t best = (uint32_t)qk_attn_queries_v_is_k(dim);
+    for (uint32_t most = best / 2; most > 1; most /= 2)
+        if (latent_cost(j, most) < latent_cost(j, best)) best = most;
+    return best;
 }
 
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
@@ -207,7 +216,7 @@ int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
     j.observed = f->kv.lists.mass != NULL && f->past + f->n_cols > f->observe_from &&
                  qsf_kvcache_ring(&f->kv, a->kv) == 0;
     find_spans(&j);
-    divide_for_threads(&j);
+    divide(&j, queries_of_call(&j));
     uint32_t items = kv->heads * j.pieces;
     if (f->n_cols == 1 && j.spans > 1 && !j.observed) {
         j.spans += j.recent;

@@ -6,8 +6,7 @@
 
 #include "src/forward/state.h"
 
-#define LANES 8u  /* sums that a dot product is split into */
-#define BLOCK 64u /* elements of all streams that are mixed together */
+#define LANES 8u /* elements that are computed side by side: the compiler makes vectors of them */
 
 static double dot(const float *x, const float *y, size_t n) {
     double sum[LANES] = { 0 }, all = 0;
@@ -48,33 +47,56 @@ void qsf_column_match(const QsfForward *f, const QsfStep *s, size_t c) {
     }
 }
 
-/* Mixes elements [0, m) of n streams, which are `stride` elements apart. */
-static void mix(float *y, const float *coef, size_t n, size_t stride, size_t m) {
-    double sum[QSF_MAX_STREAMS][BLOCK];
+/* Mixes LANES elements of n streams, which are `stride` elements apart. */
+static void mix(float *y, const float *coef, size_t n, size_t stride) {
+    double in[QSF_MAX_STREAMS][LANES];
+    for (size_t j = 0; j < n; j++)
+        for (size_t k = 0; k < LANES; k++) in[j][k] = (double)y[j * stride + k];
     for (size_t i = 0; i < n; i++) {
-        for (size_t e = 0; e < m; e++) sum[i][e] = 0;
+        double sum[LANES] = { 0 };
         for (size_t j = 0; j < n; j++)
-            for (size_t e = 0; e < m; e++) sum[i][e] += (double)coef[i * n + j] * (double)y[j * stride + e];
+            for (size_t k = 0; k < LANES; k++) sum[k] += (double)coef[i * n + j] * in[j][k];
+        for (size_t k = 0; k < LANES; k++) y[i * stride + k] += (float)sum[k];
     }
-    for (size_t i = 0; i < n; i++)
-        for (size_t e = 0; e < m; e++) y[i * stride + e] += (float)sum[i][e];
+}
+
+/* The same for one element. */
+static void mix_one(float *y, const float *coef, size_t n, size_t stride) {
+    double in[QSF_MAX_STREAMS];
+    for (size_t j = 0; j < n; j++) in[j] = (double)y[j * stride];
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (size_t j = 0; j < n; j++) sum += (double)coef[i * n + j] * in[j];
+        y[i * stride] += (float)sum;
+    }
 }
 
 void qsf_column_predict(const QsfForward *f, const QsfStep *s, size_t c) {
     const size_t n = s->u.streams, width = s->out[0].width / n;
     const float *coef = qsf_col(f, s->in, c);
     float *y = qsf_col(f, s->out[0], c);
-    for (size_t e = 0; e < width; e += BLOCK)
-        mix(y + e, coef, n, width, width - e < BLOCK ? width - e : BLOCK);
+    size_t e = 0;
+    for (; e + LANES <= width; e += LANES) mix(y + e, coef, n, width);
+    for (; e < width; e++) mix_one(y + e, coef, n, width);
 }
 
+/* Adds to n streams what the computed one, of which x is the result, missed by, times 1 + coef. */
 void qsf_column_correct(const QsfForward *f, const QsfStep *s, size_t c) {
     const size_t n = s->u.streams, width = s->in.width;
     const float *x = qsf_col(f, s->in, c), *coef = qsf_col(f, s->in2, c);
     float *y = qsf_col(f, s->out[0], c);
-    for (size_t i = n; i-- > 0;) { /* stream 0 last: the others need what was predicted for it */
-        const double by = 1 + (double)coef[i];
-        for (size_t e = 0; e < width; e++) y[i * width + e] += (float)(((double)x[e] - (double)y[e]) * by);
+    size_t e = 0;
+    for (; e + LANES <= width; e += LANES) {
+        double missed[LANES];
+        for (size_t k = 0; k < LANES; k++) missed[k] = (double)x[e + k] - (double)y[e + k];
+        for (size_t i = 0; i < n; i++) {
+            const double by = 1 + (double)coef[i];
+            for (size_t k = 0; k < LANES; k++) y[i * width + e + k] += (float)(missed[k] * by);
+        }
+    }
+    for (; e < width; e++) {
+        const double missed = (double)x[e] - (double)y[e];
+        for (size_t i = 0; i < n; i++) y[i * width + e] += (float)(missed * (1 + (double)coef[i]));
     }
 }
 

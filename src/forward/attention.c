@@ -178,25 +178,24 @@ static void divide(AttnJob *j, uint32_t most) {
                           : (f->n_cols + j->cols - 1) / j->cols;
 }
 
-/* Where V is K a call turns what it reads into rows, which takes as long as TURN queries. Returns how long the calls take if
- * each has at most `most` queries: all of them, shared among the threads, or the longest one. */
-static double latent_cost(const AttnJob *j, uint32_t most) {
+/* How long the calls take if each has at most `most` queries: all of them, shared among the threads, or the longest one. Each
+ * turns what it reads into rows, which takes as long as TURN queries. */
+static double latent_cost(const QsfForward *f, const QsfKvSpec *kv, uint32_t heads, uint32_t n_cols,
+                          double spans, uint32_t most) {
     enum { TURN = 5 };
-    AttnJob d = *j;
-    divide(&d, most);
-    const uint32_t queries = d.cols < d.f->n_cols ? d.heads * d.cols : d.heads * d.f->n_cols;
-    const double call = TURN + queries, calls = (double)d.kv->heads * d.pieces * d.blocks;
-    const double spans = j->f->n_cols == 1 ? (double)j->seen / QK_KV_SPAN : 1;
-    return fmax(calls * spans * call / qsf_pool_threads(d.f->pool), fmin(spans, 1) * call);
+    const uint32_t together = heads < most ? heads : most, cols = most / together;
+    const double calls = kv->heads * ceil((double)heads / together) * ceil((double)n_cols / cols);
+    const double call = TURN + together * (cols < n_cols ? cols : n_cols);
+    return fmax(calls * spans * call / qsf_pool_threads(f->pool), fmin(spans, 1) * call);
 }
 
-/* Queries of a call: as many as the kernels take, or where V is K as many as are fastest. */
-static uint32_t queries_of_call(const AttnJob *j) {
-    const size_t dim = j->kv->dim;
-    if (!j->kv->v_is_k) return (uint32_t)qk_attn_queries(dim);
-    uint32_t best = (uint32_t)qk_attn_queries_v_is_k(dim);
+uint32_t qsf_attention_queries(const QsfForward *f, const QsfKvSpec *kv, uint32_t heads, uint32_t n_cols,
+                               double spans) {
+    if (!kv->v_is_k) return (uint32_t)qk_attn_queries(kv->dim);
+    uint32_t best = (uint32_t)qk_attn_queries_v_is_k(kv->dim);
     for (uint32_t most = best / 2; most > 1; most /= 2)
-        if (latent_cost(j, most) < latent_cost(j, best)) best = most;
+        if (latent_cost(f, kv, heads, n_cols, spans, most) < latent_cost(f, kv, heads, n_cols, spans, best))
+            best = most;
     return best;
 }
 
@@ -216,9 +215,11 @@ int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
     j.observed = f->kv.lists.mass != NULL && f->past + f->n_cols > f->observe_from &&
                  qsf_kvcache_ring(&f->kv, a->kv) == 0;
     find_spans(&j);
-    divide(&j, queries_of_call(&j));
+    const bool by_span = f->n_cols == 1 && j.spans > 1 && !j.observed;
+    const double spans = by_span ? (double)j.seen / QK_KV_SPAN : 1;
+    divide(&j, qsf_attention_queries(f, kv, j.group, f->n_cols, spans));
     uint32_t items = kv->heads * j.pieces;
-    if (f->n_cols == 1 && j.spans > 1 && !j.observed) {
+    if (by_span) {
         j.spans += j.recent;
         attend_one_column(&j, items);
     } else {

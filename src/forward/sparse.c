@@ -96,7 +96,7 @@ int qsf_sparse_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
                     .chosen = s->in2.width / kv->heads,
                     .block = a->block > 0 ? a->block : 1,
                     .group = a->heads / kv->heads };
-    const uint32_t most = (uint32_t)(kv->v_is_k ? qk_attn_queries_v_is_k(kv->dim) : qk_attn_queries(kv->dim));
+    const uint32_t most = qsf_attention_queries(f, kv, j.group, 1, 1);
     (void)err;
     j.most = most < j.group ? most : j.group;
     j.pieces = (j.group + j.most - 1) / j.most;

@@ -229,6 +229,10 @@ int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 /* attention.c */
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
+/* Most queries of a call of the kernels, when `heads` heads for each KV head of n_cols columns are divided into calls: all that
+ * a call can have, or where V is K as many as are fastest. spans: how many can be calls of their own, or 1. */
+uint32_t qsf_attention_queries(const QsfForward *f, const QsfKvSpec *kv, uint32_t heads, uint32_t n_cols,
+                               double spans);
 
 /* evicting.c: how many positions can be stored without an eviction. */
 uint32_t qsf_evicting_room(const QsfForward *f);

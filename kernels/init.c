@@ -25,9 +25,12 @@
                        qk_kv_##fmt##_tile_bytes,      \
                        qk_kv_##fmt##_store_ref,       \
                        qk_kv_##fmt##_load_ref,        \
+                       qk_kv_##fmt##_copy_ref,        \
                        qk_kv_##fmt##_attend_ref,      \
                        qk_kv_##fmt##_attend_span_ref, \
                        qk_kv_merge_ref },
+
+#define REF_GATE(name, NAME) [QK_GATE_##NAME] = qk_##name##_mul_ref,
 
 static const qk_table ref_table = {
     .level = QK_LEVEL_REF,
@@ -41,18 +44,18 @@ static const qk_table ref_table = {
     .matmul_exact = qk_matmul_exact_ref,
     .rms_norm = qk_rms_norm_ref,
     .layer_norm = qk_layer_norm_ref,
+    .l2_norm = qk_l2_norm_ref,
     .rope_pairs_batch = qk_rope_pairs_batch_ref,
     .rope_halves_batch = qk_rope_halves_batch_ref,
     .softmax_t = qk_softmax_t_ref,
-    .silu_mul = qk_silu_mul_ref,
-    .gelu_mul = qk_gelu_mul_ref,
-    .relu2_mul = qk_relu2_mul_ref,
-    .sigmoid_mul = qk_sigmoid_mul_ref,
+    .gate = { QK_GATES(REF_GATE) },
     .swiglu_mul = qk_swiglu_mul_ref,
     .xielu_mul = qk_xielu_mul_ref,
     .add = qk_add_ref,
     .mul = qk_mul_ref,
     .scale = qk_scale_ref,
+    .lerp = qk_lerp_ref,
+    .softcap = qk_softcap_ref,
     .argmax = qk_argmax_ref,
     .top_k = qk_top_k_ref,
     .top_p = qk_top_p_ref,

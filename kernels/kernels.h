@@ -26,6 +26,8 @@ typedef struct qk_kv_ops {
     size_t (*tile_bytes)(size_t head_dim); /* of K, and as much of V; a multiple of 16 */
     void (*store)(void *tiles, int which, size_t pos, const float *x, size_t head_dim);
     void (*load)(float *x, const void *tiles, int which, size_t pos, size_t head_dim);
+    /* Position `from` of the tiles at src, as it is, becomes position `to` of those at dst. */
+    void (*copy)(void *dst, size_t to, const void *src, size_t from, int which, size_t head_dim);
     /* y = softmax(scale * q K^T) V for every query of a, with K in this type and V in a->v_type. */
     void (*attend)(const qk_attn *a);
     /* Positions [span * QK_KV_SPAN, (span + 1) * QK_KV_SPAN) alone; query i = c * n_heads + h leaves its part at
@@ -49,6 +51,14 @@ typedef struct qk_pick {
     float x;
     int32_t id;
 } qk_pick;
+
+/* Activation functions: gelu is the tanh form, relu2 the square of relu, softplus log(1 + e^x). */
+#define QK_GATES(X) \
+    X(silu, SILU)   \
+    X(gelu, GELU)   \
+    X(relu, RELU) X(relu2, RELU2) X(sigmoid, SIGMOID) X(softplus, SOFTPLUS) X(exp, EXP) X(tanh, TANH)
+#define QK_GATE_NUMBER(name, NAME) QK_GATE_##NAME,
+typedef enum qk_gate { QK_GATES(QK_GATE_NUMBER) QK_GATE_N } qk_gate;
 
 /* Gated SiLU with limits: min(g sigmoid(alpha g), most) with g = min(gate, gate_most), times up, from -up_most to up_most,
  * plus up_plus. */
@@ -77,22 +87,24 @@ typedef struct qk_table {
     void (*rms_norm)(float *y, const float *x, const float *w, size_t n, float eps);
     /* y = (x - mean) / sqrt(var + eps) * w + b; b may be NULL */
     void (*layer_norm)(float *y, const float *x, const float *w, const float *b, size_t n, float eps);
+    /* y = x / max(sqrt(sum x^2), eps); y may be x */
+    void (*l2_norm)(float *y, const float *x, size_t n, float eps);
     /* Rotate pairs of elements in place. pairs: (2i, 2i+1); halves: (i, i + n_rot/2). Elements past n_rot
      * stay. */
     void (*rope_pairs_batch)(const qk_rope *r);
     void (*rope_halves_batch)(const qk_rope *r);
     /* y = softmax(x / temperature), temperature > 0; y may be x. n >= 1. Returns the entropy of y in nats. */
     float (*softmax_t)(float *y, const float *x, size_t n, float temperature);
-    /* gate[i] = act(gate[i]) * up[i], in place on gate; up NULL = act only. gelu is the tanh form. */
-    void (*silu_mul)(float *gate, const float *up, size_t n);
-    void (*gelu_mul)(float *gate, const float *up, size_t n);
-    void (*relu2_mul)(float *gate, const float *up, size_t n);
-    void (*sigmoid_mul)(float *gate, const float *up, size_t n);
+    /* gate[i] = act(gate[i]) * up[i], in place on gate; up NULL = act only. relu and relu2 of a NaN are 0. */
+    void (*gate[QK_GATE_N])(float *gate, const float *up, size_t n);
     void (*swiglu_mul)(float *gate, const float *up, size_t n, const qk_swiglu *s);
     void (*xielu_mul)(float *gate, const float *up, size_t n, const qk_xielu *s);
     void (*add)(float *y, const float *x, size_t n); /* y += x */
     void (*mul)(float *y, const float *x, size_t n); /* y *= x */
     void (*scale)(float *y, float a, size_t n);      /* y *= a */
+    /* y = x + (z - x) * w; y may be any of them */
+    void (*lerp)(float *y, const float *x, const float *z, const float *w, size_t n);
+    void (*softcap)(float *y, float cap, size_t n); /* y = cap * tanh(y / cap), cap > 0 */
     /* Index of the largest element, the lowest on a tie; NaN never wins; n >= 1. */
     size_t (*argmax)(const float *x, size_t n);
     /* The k best of x, best first, the lower id first on a tie; NaN is never picked. Returns how many: k, or fewer. */

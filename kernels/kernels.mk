@@ -24,8 +24,8 @@ actq_templates := ops_actq
 norm_templates := ops_norm ops_rope
 act_templates := exp ops_softmax ops_act
 pick_templates := ops_pick
-state_templates := exp ops_state
-kv_templates := kv_exp kv_block kv_queries kv_ints kv_view kv_attend kv_formats
+state_templates := exp exp2 ops_state
+kv_templates := exp2 kv_block kv_queries kv_ints kv_view kv_attend kv_formats
 
 # ---- the rows of kernels/formats.h, as q4_0:BLOCK and avx2:x86:ALL
 

@@ -189,4 +189,19 @@ QK_KVP void qk_kvp_load(int bits, float *x, const void *tiles, int which, size_t
     qk_kv_rotate(x, turned, dim, 1);
 }
 
+QK_KVP void qk_kvp_copy(int bits, void *dst, size_t to, const void *src, size_t from, int which, size_t dim) {
+    char *into = (char *)dst + to / QK_KV_TILE * qk_kvp_tile_bytes(bits, dim);
+    const char *of = (const char *)src + from / QK_KV_TILE * qk_kvp_tile_bytes(bits, dim);
+    const size_t t = to % QK_KV_TILE, f = from % QK_KV_TILE, elems = qk_kvp_elems(bits);
+    const size_t stride = qk_kvp_stride(which, dim), scales = qk_kvp_bytes(bits, dim);
+    memcpy(into + scales + t * sizeof(uint16_t), of + scales + f * sizeof(uint16_t), sizeof(uint16_t));
+    for (size_t i = 0; i < dim; i++) {
+        const size_t te = which ? t : i, fe = which ? f : i, tl = which ? i : t, fl = which ? i : f;
+        const uint32_t code = qk_kvp_get(of + qk_kvp_group(bits, which, fe / elems, fl, dim), stride,
+                                         qk_kvp_place(bits, fe % elems));
+        qk_kvp_put(into + qk_kvp_group(bits, which, te / elems, tl, dim), stride,
+                   qk_kvp_place(bits, te % elems), code);
+    }
+}
+
 #endif

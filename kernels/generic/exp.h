@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The exponential function for any vector of v_<isa>.h. */
+/* The exponential function, and softplus, for any vector of v_<isa>.h. */
 #ifndef QSF_KERNELS_GENERIC_EXP_H
 #define QSF_KERNELS_GENERIC_EXP_H
 
@@ -15,6 +15,17 @@ QK_INLINE vf v_exp(vf x) {
     for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) p = v_fma(p, r, v_set(series[i]));
     p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
     return v_ldexp(p, n);
+}
+
+/* log(1 + exp(x)) = max(x, 0) + log(1 + u) with u = exp(-|x|) and log(1 + u) = 2 artanh(u / (2 + u)), whose argument is
+ * at most 1/3: the series up to z^15 / 15 leaves 1e-9. */
+QK_INLINE vf v_softplus(vf x) {
+    static const float inverse[] = { 1.0f / 13, 1.0f / 11, 1.0f / 9, 1.0f / 7, 1.0f / 5, 1.0f / 3 };
+    const vf size = v_max(v_sub(v_set(0), x), x), u = v_exp(v_sub(v_set(0), size));
+    const vf z = v_div(u, v_add(u, v_set(2.0f))), zz = v_mul(z, z);
+    vf p = v_set(1.0f / 15);
+    for (size_t i = 0; i < sizeof inverse / sizeof inverse[0]; i++) p = v_fma(p, zz, v_set(inverse[i]));
+    return v_add(v_max(v_set(0), x), v_mul(v_add(z, z), v_fma(p, zz, v_set(1.0f))));
 }
 
 #endif

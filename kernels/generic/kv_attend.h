@@ -41,8 +41,8 @@ static void kv_adjust(const kv_work *w, size_t i, size_t b, float *s) {
     for (size_t j = 0; j < QK_KV_BLOCK; j += V) {
         vf x = v_mul(v_load(s + j), v_set(a->scale));
         if (cap > 0.0f) {
-            const vf two_x = v_mul(x, v_set(2.0f * KV_LOG2E / cap));
-            const vf e = kv_exp2(v_min(two_x, v_set(60.0f)));
+            const vf two_x = v_mul(x, v_set(2.0f * V_LOG2E / cap));
+            const vf e = v_exp2(v_min(two_x, v_set(60.0f)));
             const vf t = v_sub(v_set(1.0f), v_div(v_set(2.0f), v_add(e, v_set(1.0f))));
             x = v_mul(v_set(cap), t);
         }
@@ -60,7 +60,7 @@ static void kv_rescale(float *acc, size_t n, float by) {
 
 /* What a query has added up so far, relative to the new maximum m. */
 static void kv_raise(const kv_work *w, float *lanes, float *part, float m) {
-    const float by = kv_exp2_one(part[0] - m);
+    const float by = v_exp2_one(part[0] - m);
     const int first = part[0] == -INFINITY; /* nothing there */
     part[0] = m;
     if (first) return;
@@ -108,7 +108,7 @@ QK_INLINE void kv_weigh(const kv_work *w, size_t i, size_t b, kv_range r, float 
     if (v_above(v_mul(best, v_set(c)), v_set(part[0] + KV_SLACK)))
         kv_raise(w, lanes, part, c * v_largest(best));
     const vf minus_m = v_set(-part[0]);
-    for (int j = 0; j < KV_VECTORS; j++) x[j] = kv_exp2(v_fma(x[j], v_set(c), minus_m));
+    for (int j = 0; j < KV_VECTORS; j++) x[j] = v_exp2(v_fma(x[j], v_set(c), minus_m));
     for (int j = 0; j < 16; j += V) {
         vf sum = v_load(lanes + j);
         for (int k = j / V; k < KV_VECTORS; k += 16 / V) sum = v_add(sum, x[k]);
@@ -136,7 +136,7 @@ static void kv_score_group(const kv_work *w, const kv_view *x, const kv_tiles *k
  * these are not NULL. */
 static void kv_weigh_group(const kv_work *w, const kv_view *x, kv_tiles k, size_t i, size_t b,
                            const float *scale_v) {
-    const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E,
+    const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * V_LOG2E,
                 *scale = w->fk->open_scale ? w->scale : NULL;
     const size_t nq = (size_t)kv_group(w, i);
     kv_score_group(w, x, &k, i, (int)nq);
@@ -246,7 +246,7 @@ static void kv_join(float *into, const float *part, size_t pad) {
         return;
     }
     const float m = part[0] > into[0] ? part[0] : into[0];
-    const float x = kv_exp2_one(into[0] - m), y = kv_exp2_one(part[0] - m);
+    const float x = v_exp2_one(into[0] - m), y = v_exp2_one(part[0] - m);
     into[0] = m;
     into[1] = into[1] * x + part[1] * y;
     for (size_t i = 16; i < 16 + pad; i += V)
@@ -257,8 +257,8 @@ static void kv_join(float *into, const float *part, size_t pad) {
 static void kv_finish(float *y, const float *part, size_t dim, const float *sink, int rotated) {
     float inverse = 1.0f / part[1];
     if (sink) {
-        const float at = *sink * KV_LOG2E, m = at > part[0] ? at : part[0], here = kv_exp2_one(part[0] - m);
-        inverse = here / (part[1] * here + kv_exp2_one(at - m));
+        const float at = *sink * V_LOG2E, m = at > part[0] ? at : part[0], here = v_exp2_one(part[0] - m);
+        inverse = here / (part[1] * here + v_exp2_one(at - m));
     }
     const vf by = v_set(inverse);
     size_t i = 0;
@@ -273,7 +273,7 @@ static void kv_add_weights(const kv_work *w, size_t i, size_t b, float c) {
     const vf by = v_set((float)QK_KV_MASS / part[1]), minus_m = v_set(-part[0]);
     float *s = w->s + i * QK_KV_BLOCK;
     for (int j = 0; j < QK_KV_BLOCK; j += V)
-        v_store(s + j, v_mul(kv_exp2(v_fma(v_load(s + j), v_set(c), minus_m)), by));
+        v_store(s + j, v_mul(v_exp2(v_fma(v_load(s + j), v_set(c), minus_m)), by));
     for (size_t t = 0; t < KV_TILES && b + t * QK_KV_TILE < w->end[i]; t++) {
         uint64_t *to = w->a->mass + QK_KV_TILE * kv_slot(w->a, b / QK_KV_TILE + t);
         for (size_t j = 0; j < QK_KV_TILE; j++) {
@@ -288,7 +288,7 @@ static void kv_add_mass(const kv_work *w, size_t b) {
     const size_t left = w->end[w->n - 1] - b, tiles = qk_kv_tiles(left < QK_KV_BLOCK ? left : QK_KV_BLOCK);
     const kv_view x = kv_view_at(w, b, tiles);
     const kv_tiles k = x.open_k ? kv_open_k(w, &x) : x.k;
-    const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E;
+    const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * V_LOG2E;
     if (w->fk->open_scale) kv_open_scale(w, w->fk, w->scale, &x.k, tiles);
     for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) {
         const size_t nq = (size_t)kv_group(w, i);

@@ -10,16 +10,23 @@
     void qk_add_##isa(float *y, const float *x, size_t n);                                                   \
     void qk_mul_##isa(float *y, const float *x, size_t n);                                                   \
     void qk_scale_##isa(float *y, float a, size_t n);                                                        \
+    void qk_lerp_##isa(float *y, const float *x, const float *z, const float *w, size_t n);                  \
     size_t qk_argmax_##isa(const float *x, size_t n);                                                        \
     void qk_rms_norm_##isa(float *y, const float *x, const float *w, size_t n, float eps);                   \
-    void qk_silu_mul_##isa(float *gate, const float *up, size_t n);                                          \
-    void qk_gelu_mul_##isa(float *gate, const float *up, size_t n);                                          \
+    void qk_l2_norm_##isa(float *y, const float *x, size_t n, float eps);                                    \
     void qk_layer_norm_##isa(float *y, const float *x, const float *w, const float *b, size_t n, float eps); \
     void qk_rope_pairs_batch_##isa(const qk_rope *r);                                                        \
     void qk_rope_halves_batch_##isa(const qk_rope *r);                                                       \
     float qk_softmax_t_##isa(float *y, const float *x, size_t n, float temperature);                         \
+    void qk_silu_mul_##isa(float *gate, const float *up, size_t n);                                          \
+    void qk_gelu_mul_##isa(float *gate, const float *up, size_t n);                                          \
+    void qk_relu_mul_##isa(float *gate, const float *up, size_t n);                                          \
     void qk_relu2_mul_##isa(float *gate, const float *up, size_t n);                                         \
     void qk_sigmoid_mul_##isa(float *gate, const float *up, size_t n);                                       \
+    void qk_softplus_mul_##isa(float *gate, const float *up, size_t n);                                      \
+    void qk_exp_mul_##isa(float *gate, const float *up, size_t n);                                           \
+    void qk_tanh_mul_##isa(float *gate, const float *up, size_t n);                                          \
+    void qk_softcap_##isa(float *y, float cap, size_t n);                                                    \
     void qk_swiglu_mul_##isa(float *gate, const float *up, size_t n, const qk_swiglu *s);                    \
     void qk_xielu_mul_##isa(float *gate, const float *up, size_t n, const qk_xielu *s);                      \
     void qk_clamp_##isa(float *y, const float *x, size_t n, float low, float high);                          \
@@ -50,8 +57,17 @@ QK_LEVELS(QK_OPS_LEVEL)
         (t)->quantize[QK_ACT_Q8] = qk_quantize_q8_##isa;     \
         (t)->quantize[QK_ACT_Q8K] = qk_quantize_q8k_##isa;   \
         (t)->rms_norm = qk_rms_norm_##isa;                   \
-        (t)->silu_mul = qk_silu_mul_##isa;                   \
-        (t)->gelu_mul = qk_gelu_mul_##isa;                   \
+        (t)->gate[QK_GATE_SILU] = qk_silu_mul_##isa;         \
+        (t)->gate[QK_GATE_GELU] = qk_gelu_mul_##isa;         \
+        (t)->gate[QK_GATE_RELU] = qk_relu_mul_##isa;         \
+        (t)->gate[QK_GATE_RELU2] = qk_relu2_mul_##isa;       \
+        (t)->gate[QK_GATE_SIGMOID] = qk_sigmoid_mul_##isa;   \
+        (t)->gate[QK_GATE_SOFTPLUS] = qk_softplus_mul_##isa; \
+        (t)->gate[QK_GATE_EXP] = qk_exp_mul_##isa;           \
+        (t)->gate[QK_GATE_TANH] = qk_tanh_mul_##isa;         \
+        (t)->softcap = qk_softcap_##isa;                     \
+        (t)->l2_norm = qk_l2_norm_##isa;                     \
+        (t)->lerp = qk_lerp_##isa;                           \
         (t)->add = qk_add_##isa;                             \
         (t)->mul = qk_mul_##isa;                             \
         (t)->scale = qk_scale_##isa;                         \
@@ -60,8 +76,6 @@ QK_LEVELS(QK_OPS_LEVEL)
         (t)->rope_pairs_batch = qk_rope_pairs_batch_##isa;   \
         (t)->rope_halves_batch = qk_rope_halves_batch_##isa; \
         (t)->softmax_t = qk_softmax_t_##isa;                 \
-        (t)->relu2_mul = qk_relu2_mul_##isa;                 \
-        (t)->sigmoid_mul = qk_sigmoid_mul_##isa;             \
         (t)->swiglu_mul = qk_swiglu_mul_##isa;               \
         (t)->xielu_mul = qk_xielu_mul_##isa;                 \
         (t)->clamp = qk_clamp_##isa;                         \

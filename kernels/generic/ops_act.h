@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gated activations for any vector of v_<isa>.h; needs exp.h. */
+/* Activation functions for any vector of v_<isa>.h; needs exp.h. */
 #ifndef QSF_KERNELS_GENERIC_OPS_ACT_H
 #define QSF_KERNELS_GENERIC_OPS_ACT_H
 
@@ -12,12 +12,19 @@ QK_INLINE vf gelu(vf x) {
     return v_div(x, v_add(v_set(1.0f), v_exp(v_sub(v_set(0.0f), two_u))));
 }
 
-QK_INLINE vf relu2(vf x) {
-    const vf r = v_max(x, v_set(0.0f));
-    return v_mul(r, r);
-}
+QK_INLINE vf relu(vf x) { return v_max(x, v_set(0.0f)); }
+
+QK_INLINE vf relu2(vf x) { return v_mul(relu(x), relu(x)); }
 
 QK_INLINE vf sigmoid(vf x) { return v_div(v_set(1.0f), v_add(v_set(1.0f), v_exp(v_sub(v_set(0.0f), x)))); }
+
+/* cap * tanh(x / cap) = cap - 2 cap / (1 + e^(2 x / cap)), two_inv being 2 / cap. */
+QK_INLINE vf capped_tanh(vf x, float cap, float two_inv) {
+    const vf e = v_exp(v_mul(x, v_set(two_inv)));
+    return v_sub(v_set(cap), v_div(v_set(2.0f * cap), v_add(v_set(1.0f), e)));
+}
+
+QK_INLINE vf tanh_of(vf x) { return capped_tanh(x, 1.0f, 2.0f); }
 
 /* In this order of operands a NaN stays. */
 QK_INLINE vf at_most(vf x, float most) { return v_min(v_set(most), x); }
@@ -52,12 +59,20 @@ QK_INLINE void gate_mul(float *gate, const float *up, size_t n, vf (*act)(vf)) {
 }
 
 void QK_FN(silu_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, silu); }
-
 void QK_FN(gelu_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, gelu); }
-
+void QK_FN(relu_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, relu); }
 void QK_FN(relu2_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, relu2); }
-
 void QK_FN(sigmoid_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, sigmoid); }
+void QK_FN(softplus_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, v_softplus); }
+void QK_FN(exp_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, v_exp); }
+void QK_FN(tanh_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, tanh_of); }
+
+void QK_FN(softcap)(float *y, float cap, size_t n) {
+    const float two_inv = 2.0f / cap;
+    size_t i = 0;
+    for (; i + V <= n; i += V) v_store(y + i, capped_tanh(v_load(y + i), cap, two_inv));
+    if (i < n) v_store_some(y + i, n - i, capped_tanh(v_load_some(y + i, n - i), cap, two_inv));
+}
 
 void QK_FN(swiglu_mul)(float *gate, const float *up, size_t n, const qk_swiglu *s) {
     size_t i = 0;

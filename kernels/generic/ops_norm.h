@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Root-mean-square and layer norm for any vector of v_<isa>.h. Sums use four chains, which hides the latency
+/* Root-mean-square, layer and L2 norm for any vector of v_<isa>.h. Sums use four chains, which hides the latency
  * of the addition. */
 #ifndef QSF_KERNELS_GENERIC_OPS_NORM_H
 #define QSF_KERNELS_GENERIC_OPS_NORM_H
@@ -41,6 +41,13 @@ void QK_FN(layer_norm)(float *y, const float *x, const float *w, const float *b,
         const vf scaled = v_mul(v_mul(v_sub(v_load_some(x + i, n - i), m), r), v_load_some(w + i, n - i));
         v_store_some(y + i, n - i, v_add(scaled, b ? v_load_some(b + i, n - i) : zero));
     }
+}
+
+void QK_FN(l2_norm)(float *y, const float *x, size_t n, float eps) {
+    const vf r = v_set((float)(1.0 / fmax(sqrt(sum_of(x, n, 0.0f, plus_square)), (double)eps)));
+    size_t i = 0;
+    for (; i + V <= n; i += V) v_store(y + i, v_mul(v_load(x + i), r));
+    if (i < n) v_store_some(y + i, n - i, v_mul(v_load_some(x + i, n - i), r));
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Recurrent states for any vector of v_<isa>.h; needs exp.h. */
+/* Recurrent states for any vector of v_<isa>.h; needs exp.h and exp2.h. */
 #ifndef QSF_KERNELS_GENERIC_OPS_STATE_H
 #define QSF_KERNELS_GENERIC_OPS_STATE_H
 
@@ -16,7 +16,8 @@ enum {
     ROWS = V_REGISTERS / 2,             /* of a state that stay in registers */
     CHAINS = 4,                         /* sums, which hide the latency of the addition */
     WIDE = TILE / V < 4 ? TILE / V : 4, /* vectors of a row that are handled together */
-    PAIR = 2                            /* rows whose sums are separate */
+    GANG = WIDE < 4 ? 4 : 2, /* rows whose sums are separate: eight chains hide the latency of a sum */
+    AHEAD = 8                /* positions of a scan that are prefetched: they are far apart in memory */
 };
 
 /* Columns [at, at + V) of a row of `cols` columns, with zeros after the last. */
@@ -34,6 +35,11 @@ QK_INLINE void give(float *p, size_t cols, size_t at, vf v) {
 
 /* ---- scans: some rows of a vector of columns stay in registers for all positions ---- */
 
+/* Prefetches the line of V columns of a position some positions later. */
+QK_INLINE void scan_ahead(const float *x, size_t stride, const qk_scan *p, size_t c) {
+    if (c + AHEAD < p->n_pos) __builtin_prefetch(x + (c + AHEAD) * stride);
+}
+
 typedef struct scan_sums {
     vf t[POSITIONS]; /* time step */
     vf x[POSITIONS]; /* input */
@@ -50,58 +56,73 @@ QK_INLINE void store_rows(const vf *s, const qk_scan *p, size_t row, size_t at, 
 
 QK_INLINE vf sum_chains(const vf *y) { return v_add(v_add(y[0], y[1]), v_add(y[2], y[3])); }
 
-QK_INLINE void one_rows(const qk_scan *p, const qk_scan_one *o, scan_sums *m, size_t row, size_t at,
-                        size_t n) {
+/* Inputs of all positions for some rows of a state, next to each other. */
+typedef struct scan_rows {
+    float b[POSITIONS][ROWS], c[POSITIONS][ROWS];
+} scan_rows;
+
+QK_INLINE void gather_rows(scan_rows *to, const qk_scan *p, size_t row, size_t n) {
+    for (size_t c = 0; c < p->n_pos; c++) {
+        memcpy(to->b[c], p->b + c * p->bc_stride + row, n * sizeof(float));
+        memcpy(to->c[c], p->c + c * p->bc_stride + row, n * sizeof(float));
+    }
+}
+
+QK_INLINE void one_rows(const qk_scan *p, const qk_scan_one *o, const scan_rows *in, const vf *inputs,
+                        vf *sums, size_t row, size_t at, size_t n) {
     vf s[ROWS];
     load_rows(s, p, row, at, n);
     for (size_t c = 0; c < p->n_pos; c++) {
-        const float *b = p->b + c * p->bc_stride + row, *cc = p->c + c * p->bc_stride + row;
-        const vf x = m->x[c];
-        vf y[CHAINS] = { m->y[c], v_set(0), v_set(0), v_set(0) };
+        const vf x = inputs[c];
+        vf y[CHAINS] = { sums[c], v_set(0), v_set(0), v_set(0) };
         if (!(o->keep[c] >= 1.0f && o->keep[c] <= 1.0f))
             QK_REPEAT for (size_t r = 0; r < n; r++) s[r] = v_mul(s[r], v_set(o->keep[c]));
         QK_REPEAT for (size_t r = 0; r < n; r++) {
-            s[r] = v_fma(v_set(b[r]), x, s[r]);
-            y[r % CHAINS] = v_fma(v_set(cc[r]), s[r], y[r % CHAINS]);
+            s[r] = v_fma(v_set(in->b[c][r]), x, s[r]);
+            y[r % CHAINS] = v_fma(v_set(in->c[c][r]), s[r], y[r % CHAINS]);
         }
-        m->y[c] = sum_chains(y);
+        sums[c] = sum_chains(y);
     }
     store_rows(s, p, row, at, n);
 }
 
-void QK_FN(scan_one)(const qk_scan *p, const qk_scan_one *o) {
-    scan_sums m;
-    for (size_t at = 0; at < p->cols; at += V) {
-        size_t row = 0;
-        for (size_t c = 0; c < p->n_pos; c++) {
-            m.x[c] = v_mul(v_set(o->gain[c]), take(p->x + c * p->x_stride, p->cols, at));
-            m.y[c] = v_set(0);
+/* All columns for some rows, then the next rows, whose inputs then stay in the first cache. */
+void QK_FN(scan_one)(const qk_scan *at_tile, const qk_scan_one *one) {
+    const qk_scan p = *at_tile;
+    const qk_scan_one o = *one;
+    vf x[TILE / V][POSITIONS], y[TILE / V][POSITIONS];
+    scan_rows in;
+    for (size_t at = 0; at < p.cols; at += V)
+        for (size_t c = 0; c < p.n_pos; c++) {
+            x[at / V][c] = v_mul(v_set(o.gain[c]), take(p.x + c * p.x_stride, p.cols, at));
+            y[at / V][c] = v_set(0);
         }
-        for (; row + ROWS <= p->rows; row += ROWS) one_rows(p, o, &m, row, at, ROWS);
-        for (; row < p->rows; row++) one_rows(p, o, &m, row, at, 1);
-        for (size_t c = 0; c < p->n_pos; c++) {
-            const vf x = take(p->x + c * p->x_stride, p->cols, at), y = v_mul(v_set(o->out[c]), m.y[c]);
-            give(p->y + c * p->y_stride, p->cols, at, v_fma(v_set(o->d), x, y));
-        }
+    for (size_t row = 0, n; row < p.rows; row += n) {
+        n = row + ROWS <= p.rows ? ROWS : 1;
+        if (n == ROWS)
+            gather_rows(&in, &p, row, ROWS);
+        else
+            gather_rows(&in, &p, row, 1);
+        for (size_t at = 0; at < p.cols; at += V)
+            if (n == ROWS)
+                one_rows(&p, &o, &in, x[at / V], y[at / V], row, at, ROWS);
+            else
+                one_rows(&p, &o, &in, x[at / V], y[at / V], row, at, 1);
     }
+    for (size_t at = 0; at < p.cols; at += V)
+        for (size_t c = 0; c < p.n_pos; c++) {
+            const vf in_x = take(p.x + c * p.x_stride, p.cols, at),
+                     out = v_mul(v_set(o.out[c]), y[at / V][c]);
+            give(p.y + c * p.y_stride, p.cols, at, v_fma(v_set(o.d), in_x, out));
+        }
 }
 
-/* log(1 + exp(x)) = max(x, 0) + log(1 + u) with u = exp(-|x|) and log(1 + u) = 2 artanh(u / (2 + u)), whose argument is
- * at most 1/3: the series up to z^15 / 15 leaves 1e-9. */
-QK_INLINE vf softplus(vf x) {
-    const vf size = v_max(v_sub(v_set(0), x), x), u = v_exp(v_sub(v_set(0), size));
-    const vf z = v_div(u, v_add(u, v_set(2.0f))), zz = v_mul(z, z);
-    vf p = v_set(1.0f / 15);
-    QK_REPEAT for (int i = 13; i >= 3; i -= 2) p = v_fma(p, zz, v_set(1.0f / (float)i));
-    return v_add(v_max(v_set(0), x), v_mul(v_add(z, z), v_fma(p, zz, v_set(1.0f))));
-}
-
-/* Rows [row, row + n) of a, for V columns. */
+/* Rows [row, row + n) of a times log2 e, for V columns. */
 QK_INLINE void load_rates(vf *a, const qk_scan *p, const qk_scan_each *e, size_t row, size_t at, size_t n) {
     float lane[ROWS / 2][V] = { { 0 } };
     for (size_t i = 0; i < V && at + i < p->cols; i++)
         for (size_t r = 0; r < n; r++) lane[r][i] = e->a[(at + i) * p->rows + row + r];
-    QK_REPEAT for (size_t r = 0; r < n; r++) a[r] = v_load(lane[r]);
+    QK_REPEAT for (size_t r = 0; r < n; r++) a[r] = v_mul(v_load(lane[r]), v_set(V_LOG2E));
 }
 
 QK_INLINE void each_rows(const qk_scan *p, const qk_scan_each *e, scan_sums *m, size_t row, size_t at,
@@ -114,7 +135,8 @@ QK_INLINE void each_rows(const qk_scan *p, const qk_scan_each *e, scan_sums *m, 
         const vf x = m->x[c], t = m->t[c];
         vf y = m->y[c];
         QK_REPEAT for (size_t r = 0; r < n; r++) {
-            s[r] = v_fma(s[r], v_exp(v_mul(t, a[r])), v_mul(v_set(b[r]), x));
+            const vf keep = v_exp2(v_min(v_set(100.0f), v_mul(t, a[r])));
+            s[r] = v_fma(s[r], keep, v_mul(v_set(b[r]), x));
             y = v_fma(v_set(cc[r]), s[r], y);
         }
         m->y[c] = y;
@@ -127,7 +149,9 @@ void QK_FN(scan_each)(const qk_scan *p, const qk_scan_each *e) {
     for (size_t at = 0; at < p->cols; at += V) {
         size_t row = 0;
         for (size_t c = 0; c < p->n_pos; c++) {
-            m.t[c] = softplus(take(e->dt + c * e->dt_stride, p->cols, at));
+            scan_ahead(e->dt + at, e->dt_stride, p, c);
+            scan_ahead(p->x + at, p->x_stride, p, c);
+            m.t[c] = v_softplus(take(e->dt + c * e->dt_stride, p->cols, at));
             m.x[c] = v_mul(m.t[c], take(p->x + c * p->x_stride, p->cols, at));
             m.y[c] = v_set(0);
         }
@@ -142,22 +166,31 @@ void QK_FN(scan_each)(const qk_scan *p, const qk_scan_each *e) {
 
 /* ---- one position: the columns of WIDE vectors, all rows ---- */
 
+QK_INLINE void no_sums(vf sum[GANG][WIDE]) {
+    QK_REPEAT for (int u = 0; u < GANG; u++) QK_REPEAT for (int g = 0; g < WIDE; g++) sum[u][g] = v_set(0);
+}
+
+QK_INLINE vf gang_sum(vf sum[GANG][WIDE], int g) {
+    const vf first = v_add(sum[0][g], sum[1][g]);
+    return GANG == 2 ? first : v_add(first, v_add(sum[GANG - 2][g], sum[GANG - 1][g]));
+}
+
 /* sum[g] = sum over the rows of f * row, f being from[i] * by[i * step], or from[i] where by is NULL. */
 QK_INLINE void sum_rows(vf sum[WIDE], const float *s, const float *from, const float *by, size_t rows) {
-    vf part[PAIR][WIDE];
+    vf part[GANG][WIDE];
     size_t i = 0;
-    QK_REPEAT for (int g = 0; g < WIDE; g++) part[0][g] = part[1][g] = v_set(0);
-    for (; i + PAIR <= rows; i += PAIR) QK_REPEAT for (size_t u = 0; u < PAIR; u++) {
+    no_sums(part);
+    for (; i + GANG <= rows; i += GANG) QK_REPEAT for (size_t u = 0; u < GANG; u++) {
             const vf f = v_set(by != NULL ? from[i + u] * by[i + u] : from[i + u]);
             QK_REPEAT for (int g = 0; g < WIDE; g++)
                 part[u][g] = v_fma(f, v_load(s + (i + u) * TILE + g * V), part[u][g]);
         }
-    if (i < rows) {
+    for (; i < rows; i++) {
         const vf f = v_set(by != NULL ? from[i] * by[i] : from[i]);
         QK_REPEAT for (int g = 0; g < WIDE; g++)
             part[0][g] = v_fma(f, v_load(s + i * TILE + g * V), part[0][g]);
     }
-    QK_REPEAT for (int g = 0; g < WIDE; g++) sum[g] = v_add(part[0][g], part[1][g]);
+    QK_REPEAT for (int g = 0; g < WIDE; g++) sum[g] = gang_sum(part, g);
 }
 
 /* Row i = w * row + k * v - b * seen, b NULL: without the last term; adds r * row, as it was or as it is, to sum. */
@@ -172,8 +205,14 @@ QK_INLINE void change_row(vf sum[WIDE], float *row, const vf factor[4], const vf
     }
 }
 
+QK_INLINE void delta_row(vf sum[WIDE], float *s, const qk_delta *p, size_t i, const vf v[WIDE]) {
+    const vf f[4] = { v_set(p->decay[i * p->decay_step]), v_set(p->k[i]), v_set(p->q[i]) };
+    change_row(sum, s + i * TILE, f, v, NULL, 0);
+}
+
 QK_INLINE void delta_cols(float *s, const qk_delta *p, size_t at) {
-    vf v[WIDE], seen[WIDE], sum[PAIR][WIDE];
+    vf v[WIDE], seen[WIDE], sum[GANG][WIDE];
+    size_t i = 0;
     if (p->decay_step == 0)
         sum_rows(seen, s, p->k, NULL, p->rows);
     else
@@ -182,24 +221,19 @@ QK_INLINE void delta_cols(float *s, const qk_delta *p, size_t at) {
     for (int g = 0; g < WIDE; g++) {
         const vf x = v_fnma(once, seen[g], take(p->v, p->cols, at + (size_t)g * V));
         v[g] = v_mul(v_set(p->beta), x);
-        sum[0][g] = sum[1][g] = v_set(0);
     }
-    for (size_t i = 0; i + PAIR <= p->rows; i += PAIR) QK_REPEAT for (size_t u = 0; u < PAIR; u++) {
-            const vf f[4] = { v_set(p->decay[(i + u) * p->decay_step]), v_set(p->k[i + u]),
-                              v_set(p->q[i + u]) };
-            change_row(sum[u], s + (i + u) * TILE, f, v, NULL, 0);
-        }
-    if (p->rows % PAIR != 0) {
-        const size_t i = p->rows - 1;
-        const vf f[4] = { v_set(p->decay[i * p->decay_step]), v_set(p->k[i]), v_set(p->q[i]) };
-        change_row(sum[0], s + i * TILE, f, v, NULL, 0);
-    }
+    no_sums(sum);
+    for (; i + GANG <= p->rows; i += GANG)
+        QK_REPEAT for (size_t u = 0; u < GANG; u++) delta_row(sum[u], s, p, i + u, v);
+    for (; i < p->rows; i++) delta_row(sum[0], s, p, i, v);
     for (int g = 0; g < WIDE; g++)
-        give(p->y, p->cols, at + (size_t)g * V, v_mul(v_set(p->scale), v_add(sum[0][g], sum[1][g])));
+        give(p->y, p->cols, at + (size_t)g * V, v_mul(v_set(p->scale), gang_sum(sum, g)));
 }
 
-void QK_FN(delta)(float *s, const qk_delta *p) {
-    for (size_t at = 0; at < p->cols; at += WIDE * V) delta_cols(s + at, p, at);
+/* Copied, so that the compiler need not read it again after each store. */
+void QK_FN(delta)(float *s, const qk_delta *at_pos) {
+    const qk_delta p = *at_pos;
+    for (size_t at = 0; at < p.cols; at += WIDE * V) delta_cols(s + at, &p, at);
 }
 
 QK_INLINE void wkv_row(vf sum[WIDE], float *s, const qk_wkv *p, size_t i, const vf v[WIDE],
@@ -210,27 +244,27 @@ QK_INLINE void wkv_row(vf sum[WIDE], float *s, const qk_wkv *p, size_t i, const 
 }
 
 QK_INLINE void wkv_cols(float *s, const qk_wkv *p, size_t at, int subtracts, int before) {
-    vf v[WIDE], seen[WIDE], sum[PAIR][WIDE];
+    vf v[WIDE], seen[WIDE], sum[GANG][WIDE];
+    size_t i = 0;
     if (subtracts) sum_rows(seen, s, p->a, NULL, p->rows);
-    for (int g = 0; g < WIDE; g++) {
-        v[g] = take(p->v, p->cols, at + (size_t)g * V);
-        sum[0][g] = sum[1][g] = v_set(0);
-    }
-    for (size_t i = 0; i + PAIR <= p->rows; i += PAIR)
-        QK_REPEAT for (size_t u = 0; u < PAIR; u++)
+    for (int g = 0; g < WIDE; g++) v[g] = take(p->v, p->cols, at + (size_t)g * V);
+    no_sums(sum);
+    for (; i + GANG <= p->rows; i += GANG)
+        QK_REPEAT for (size_t u = 0; u < GANG; u++)
             wkv_row(sum[u], s, p, i + u, v, subtracts ? seen : NULL, before);
-    if (p->rows % PAIR != 0) wkv_row(sum[0], s, p, p->rows - 1, v, subtracts ? seen : NULL, before);
-    for (int g = 0; g < WIDE; g++) give(p->y, p->cols, at + (size_t)g * V, v_add(sum[0][g], sum[1][g]));
+    for (; i < p->rows; i++) wkv_row(sum[0], s, p, i, v, subtracts ? seen : NULL, before);
+    for (int g = 0; g < WIDE; g++) give(p->y, p->cols, at + (size_t)g * V, gang_sum(sum, g));
 }
 
-void QK_FN(wkv)(float *s, const qk_wkv *p) {
-    for (size_t at = 0; at < p->cols; at += WIDE * V)
-        if (p->a != NULL)
-            wkv_cols(s + at, p, at, 1, 0);
-        else if (p->before)
-            wkv_cols(s + at, p, at, 0, 1);
+void QK_FN(wkv)(float *s, const qk_wkv *at_pos) {
+    const qk_wkv p = *at_pos;
+    for (size_t at = 0; at < p.cols; at += WIDE * V)
+        if (p.a != NULL)
+            wkv_cols(s + at, &p, at, 1, 0);
+        else if (p.before)
+            wkv_cols(s + at, &p, at, 0, 1);
         else
-            wkv_cols(s + at, p, at, 0, 0);
+            wkv_cols(s + at, &p, at, 0, 0);
 }
 
 /* ---- convolution ---- */

@@ -22,6 +22,18 @@ void QK_FN(scale)(float *y, float a, size_t n) {
     if (i < n) v_store_some(y + i, n - i, v_mul(v_load_some(y + i, n - i), va));
 }
 
+void QK_FN(lerp)(float *y, const float *x, const float *z, const float *w, size_t n) {
+    size_t i = 0;
+    for (; i + V <= n; i += V) {
+        const vf from = v_load(x + i);
+        v_store(y + i, v_add(from, v_mul(v_sub(v_load(z + i), from), v_load(w + i))));
+    }
+    if (i < n) {
+        const vf from = v_load_some(x + i, n - i), step = v_sub(v_load_some(z + i, n - i), from);
+        v_store_some(y + i, n - i, v_add(from, v_mul(step, v_load_some(w + i, n - i))));
+    }
+}
+
 /* Finds the largest value, then its first position. */
 size_t QK_FN(argmax)(const float *x, size_t n) {
     vf best = v_set(-INFINITY);

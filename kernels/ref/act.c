@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gated activations of the feed-forward block. */
+/* Activation functions, most of them with the product of a gated feed-forward block. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
@@ -13,24 +13,26 @@ static float gelu(float x) {
     return x / (1.0f + expf(-two_u));
 }
 
-void qk_silu_mul_ref(float *gate, const float *up, size_t n) {
-    for (size_t i = 0; i < n; i++) gate[i] = silu(gate[i]) * (up ? up[i] : 1.0f);
-}
+static float relu(float x) { return x > 0.0f ? x : 0.0f; }
 
-void qk_gelu_mul_ref(float *gate, const float *up, size_t n) {
-    for (size_t i = 0; i < n; i++) gate[i] = gelu(gate[i]) * (up ? up[i] : 1.0f);
-}
+static float relu2(float x) { return relu(x) * relu(x); }
 
-void qk_relu2_mul_ref(float *gate, const float *up, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const float r = gate[i] > 0.0f ? gate[i] : 0.0f;
-        gate[i] = r * r * (up ? up[i] : 1.0f);
+static float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+static float softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }
+
+#define GATE(name, function)                                                              \
+    void qk_##name##_mul_ref(float *gate, const float *up, size_t n) {                    \
+        for (size_t i = 0; i < n; i++) gate[i] = function(gate[i]) * (up ? up[i] : 1.0f); \
     }
-}
-
-void qk_sigmoid_mul_ref(float *gate, const float *up, size_t n) {
-    for (size_t i = 0; i < n; i++) gate[i] = 1.0f / (1.0f + expf(-gate[i])) * (up ? up[i] : 1.0f);
-}
+GATE(silu, silu)
+GATE(gelu, gelu)
+GATE(relu, relu)
+GATE(relu2, relu2)
+GATE(sigmoid, sigmoid)
+GATE(softplus, softplus)
+GATE(exp, expf)
+GATE(tanh, tanhf)
 
 /* x, at most `most`; a NaN stays. */
 static float at_most(float x, float most) { return x > most ? most : x; }
@@ -51,4 +53,8 @@ void qk_xielu_mul_ref(float *gate, const float *up, size_t n, const qk_xielu *s)
         if (x < 0.0f) gate[i] += s->negative * (expm1f(at_most(x, s->eps)) - x);
         if (up) gate[i] *= up[i];
     }
+}
+
+void qk_softcap_ref(float *y, float cap, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] = cap * tanhf(y[i] / cap);
 }

@@ -11,11 +11,12 @@ static inline size_t qk_kv_place(int which, size_t pos, size_t i, size_t dim) {
     return tile * QK_KV_TILE * dim + (which == 0 ? i * QK_KV_TILE + in : in * dim + i);
 }
 
-#define QK_REF_KV(a, fmt, NAME, bits, latent, dims)                                               \
-    size_t qk_kv_##fmt##_tile_bytes(size_t dim);                                                  \
-    void qk_kv_##fmt##_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim); \
-    void qk_kv_##fmt##_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim);  \
-    void qk_kv_##fmt##_attend_ref(const qk_attn *a);                                              \
+#define QK_REF_KV(a, fmt, NAME, bits, latent, dims)                                                         \
+    size_t qk_kv_##fmt##_tile_bytes(size_t dim);                                                            \
+    void qk_kv_##fmt##_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim);           \
+    void qk_kv_##fmt##_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim);            \
+    void qk_kv_##fmt##_copy_ref(void *dst, size_t to, const void *src, size_t from, int which, size_t dim); \
+    void qk_kv_##fmt##_attend_ref(const qk_attn *a);                                                        \
     void qk_kv_##fmt##_attend_span_ref(const qk_attn *a, size_t span, float *part, size_t part_stride);
 
 QK_KV_TYPES(QK_REF_KV, )

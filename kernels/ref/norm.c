@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Root-mean-square and layer norm, sums in double. */
+/* Root-mean-square, layer and L2 norm, sums in double. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
@@ -18,4 +18,11 @@ void qk_layer_norm_ref(float *y, const float *x, const float *w, const float *b,
     for (size_t i = 0; i < n; i++) var += ((double)x[i] - mean) * ((double)x[i] - mean);
     const double r = 1.0 / sqrt(var / (double)n + (double)eps);
     for (size_t i = 0; i < n; i++) y[i] = (float)(((double)x[i] - mean) * r) * w[i] + (b ? b[i] : 0.0f);
+}
+
+void qk_l2_norm_ref(float *y, const float *x, size_t n, float eps) {
+    double s = 0;
+    for (size_t i = 0; i < n; i++) s += (double)x[i] * (double)x[i];
+    const float r = (float)(1.0 / fmax(sqrt(s), (double)eps));
+    for (size_t i = 0; i < n; i++) y[i] = x[i] * r;
 }

@@ -26,18 +26,19 @@ void qk_matmul_exact_ref(const qk_mm *m, size_t row0, size_t row1, const qk_weig
 
 void qk_rms_norm_ref(float *y, const float *x, const float *w, size_t n, float eps);
 void qk_layer_norm_ref(float *y, const float *x, const float *w, const float *b, size_t n, float eps);
+void qk_l2_norm_ref(float *y, const float *x, size_t n, float eps);
 void qk_rope_pairs_batch_ref(const qk_rope *r);
 void qk_rope_halves_batch_ref(const qk_rope *r);
 float qk_softmax_t_ref(float *y, const float *x, size_t n, float temperature);
-void qk_silu_mul_ref(float *gate, const float *up, size_t n);
-void qk_gelu_mul_ref(float *gate, const float *up, size_t n);
-void qk_relu2_mul_ref(float *gate, const float *up, size_t n);
-void qk_sigmoid_mul_ref(float *gate, const float *up, size_t n);
+#define QK_REF_GATE(name, NAME) void qk_##name##_mul_ref(float *gate, const float *up, size_t n);
+QK_GATES(QK_REF_GATE)
 void qk_swiglu_mul_ref(float *gate, const float *up, size_t n, const qk_swiglu *s);
 void qk_xielu_mul_ref(float *gate, const float *up, size_t n, const qk_xielu *s);
 void qk_add_ref(float *y, const float *x, size_t n);
 void qk_mul_ref(float *y, const float *x, size_t n);
 void qk_scale_ref(float *y, float a, size_t n);
+void qk_lerp_ref(float *y, const float *x, const float *z, const float *w, size_t n);
+void qk_softcap_ref(float *y, float cap, size_t n);
 size_t qk_argmax_ref(const float *x, size_t n);
 size_t qk_top_k_ref(qk_pick *out, const float *x, size_t n, size_t k);
 size_t qk_top_p_ref(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,

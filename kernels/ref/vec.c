@@ -16,6 +16,10 @@ void qk_scale_ref(float *y, float a, size_t n) {
     for (size_t i = 0; i < n; i++) y[i] *= a;
 }
 
+void qk_lerp_ref(float *y, const float *x, const float *z, const float *w, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] = x[i] + (z[i] - x[i]) * w[i];
+}
+
 size_t qk_argmax_ref(const float *x, size_t n) {
     float best = -INFINITY;
     size_t at = n;

@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Activation functions. The common ones are kernels; the others are rare and written in plain C. */
+/* Activation functions: which kernel computes each. */
 #include <math.h>
+#include <stddef.h>
 
 #include "src/forward/state.h"
 
-static float relu(float x) { return x > 0.0f ? x : 0.0f; }
-static float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-static float softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }
+#define GATE(name, NAME) \
+    [QSF_ACT_##NAME] = { #name "_mul", offsetof(qk_table, gate[QK_GATE_##NAME]), true, QK_GATE_##NAME },
+static const struct {
+    const char *name;
+    size_t at; /* in the table */
+    bool is_gate;
+    qk_gate gate;
+} kernels[QSF_ACT_N] = {
+    QK_GATES(GATE)[QSF_ACT_XIELU] = { .name = "xielu_mul", .at = offsetof(qk_table, xielu_mul) },
+    [QSF_ACT_SWIGLU_LIMIT] = { .name = "swiglu_mul", .at = offsetof(qk_table, swiglu_mul) },
+    [QSF_ACT_SWIGLU_OAI] = { .name = "swiglu_mul", .at = offsetof(qk_table, swiglu_mul) },
+};
 
-static void apply(float *y, const float *up, size_t n, float (*act)(float)) {
-    for (size_t i = 0; i < n; i++) y[i] = up != NULL ? act(y[i]) * up[i] : act(y[i]);
+const char *qsf_act_kernel(QsfActKind kind, size_t *at) {
+    *at = kernels[kind].at;
+    return kernels[kind].name;
 }
 
-static void relu_mul(float *y, const float *up, size_t n) { apply(y, up, n, relu); }
-static void softplus_mul(float *y, const float *up, size_t n) { apply(y, up, n, softplus); }
-static void exp_mul(float *y, const float *up, size_t n) { apply(y, up, n, expf); }
-static void tanh_mul(float *y, const float *up, size_t n) { apply(y, up, n, tanhf); }
-
 QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind) {
-    const QsfActFn fn[QSF_ACT_N] = {
-        [QSF_ACT_SILU] = t->silu_mul,       [QSF_ACT_GELU] = t->gelu_mul,
-        [QSF_ACT_RELU2] = t->relu2_mul,     [QSF_ACT_RELU] = relu_mul,
-        [QSF_ACT_SIGMOID] = t->sigmoid_mul, [QSF_ACT_SOFTPLUS] = softplus_mul,
-        [QSF_ACT_TANH] = tanh_mul,          [QSF_ACT_EXP] = exp_mul,
-    };
-    return fn[kind];
+    return kernels[kind].is_gate ? t->gate[kernels[kind].gate] : NULL;
 }
 
 /* ---- activations with constants ---- */
 
 /* gpt-oss: the gate is at most 7, the other input within +-7 and raised by 1. */
 static const qk_swiglu swiglu_oai = { 1.702f, 7.0f, INFINITY, 7.0f, 1.0f };
+
+static float softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }
 
 /* xIELU with the constants as Apertus stores them. */
 static void xielu(const qk_table *t, float *y, const float *up, size_t n, const QsfActStep *a) {
@@ -43,10 +45,11 @@ static void swiglu_limit(const qk_table *t, float *y, const float *up, size_t n,
     t->swiglu_mul(y, up, n, &s);
 }
 
+/* The only one without a kernel. */
 static void situ(float *y, const float *up, size_t n, const QsfActStep *a) {
     for (size_t i = 0; i < n; i++) {
         const float u = up == NULL ? 1.0f : a->b > 0.0f ? a->b * tanhf(up[i] / a->b) : up[i];
-        y[i] = a->a * tanhf(y[i] / a->a) * sigmoid(y[i]) * u;
+        y[i] = a->a * tanhf(y[i] / a->a) / (1.0f + expf(-y[i])) * u;
     }
 }
 

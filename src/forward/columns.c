@@ -5,13 +5,6 @@
 
 #include "src/forward/state.h"
 
-static void l2_norm(float *y, const float *x, size_t n, float eps) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
-    const double r = 1.0 / fmax(sqrt(sum), (double)eps);
-    for (size_t i = 0; i < n; i++) y[i] = (float)((double)x[i] * r);
-}
-
 static void norm(const QsfForward *f, const QsfStep *s, size_t c) {
     const QsfNormStep *p = &s->u.norm;
     const float *x = qsf_col(f, s->in, c), *w = qsf_param(f, p->weight), *b = qsf_param(f, p->bias);
@@ -26,7 +19,7 @@ static void norm(const QsfForward *f, const QsfStep *s, size_t c) {
         } else if (p->kind == QSF_NORM_LAYER)
             f->table->layer_norm(y + at, x + at, w + off, b == NULL ? NULL : b + off, n, p->eps);
         else
-            l2_norm(y + at, x + at, n, p->eps);
+            f->table->l2_norm(y + at, x + at, n, p->eps);
     }
 }
 
@@ -71,7 +64,7 @@ static void lerp(const QsfForward *f, const QsfStep *s, size_t c) {
     const float *x = qsf_col(f, s->in, c), *z = qsf_col(f, s->in2, c);
     float *y = qsf_col(f, s->out[0], c);
     const float *w = p->param == QSF_NONE ? y : qsf_param(f, p->param) + p->off;
-    for (size_t i = 0; i < s->out[0].width; i++) y[i] = x[i] + (z[i] - x[i]) * w[i];
+    f->table->lerp(y, x, z, w, s->out[0].width);
 }
 
 static void clamp(const QsfForward *f, const QsfStep *s, size_t c) {
@@ -80,8 +73,7 @@ static void clamp(const QsfForward *f, const QsfStep *s, size_t c) {
 }
 
 static void softcap(const QsfForward *f, const QsfStep *s, size_t c) {
-    float *y = qsf_col(f, s->out[0], c);
-    for (size_t i = 0; i < s->out[0].width; i++) y[i] = s->u.scale * tanhf(y[i] / s->u.scale);
+    f->table->softcap(qsf_col(f, s->out[0], c), s->u.scale, s->out[0].width);
 }
 
 static void act(const QsfForward *f, const QsfStep *s, size_t c) {

@@ -7,6 +7,7 @@
 
 #define WEIGHTS 4096u /* of the channels at a time, */
 #define MOST    512u  /* which are at most so many: the inputs of an output stay in the first cache */
+#define LINE    16u   /* floats of a cache line. The input that the next output adds is prefetched */
 
 typedef struct ConvJob {
     const QsfForward *f;
@@ -49,6 +50,8 @@ static void block(const ConvJob *j, float *weights, size_t ch, size_t n) {
     for (size_t c = (size_t)f->col0 + f->n_cols; c-- > f->col0;) {
         float *y = qsf_col(f, j->s->out[0], c) + ch;
         for (size_t k = 0; k < kernel; k++) x[k] = input(j, c, kernel - 1 - k, ch);
+        if (c >= (size_t)f->col0 + kernel)
+            for (size_t i = 0; i < n; i += LINE) __builtin_prefetch(input(j, c, kernel, ch) + i);
         f->table->conv(y, x, w, kernel, bias != NULL ? bias + ch : NULL, n);
         if (j->act != NULL) j->act(y, NULL, n);
     }

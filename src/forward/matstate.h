@@ -20,4 +20,9 @@ typedef void (*QsfStateTileFn)(const QsfForward *f, const QsfStep *s, const QsfS
 void qsf_matrix_state_run(QsfForward *f, const QsfStep *s, uint32_t state, uint32_t heads, uint32_t k_dim,
                           uint32_t v_dim, QsfStateTileFn fn);
 
+/* Prefetches n floats of the next position, which is far away in memory. */
+static inline void qsf_state_ahead(const float *x, size_t n) {
+    for (size_t i = 0; i < n; i += 16) __builtin_prefetch(x + i);
+}
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attention that reads only what an indexer chose (index.c): copies it to float tiles, which the kernel then reads as if
+/* Attention that reads only what an indexer chose (index.c): copies it to tiles, which the kernel then reads as if
  * they were the cache. One column at a time, by all threads. */
 #include "src/forward/state.h"
 
@@ -14,11 +14,12 @@ typedef struct SparseJob {
     uint32_t pieces;        /* calls for a KV head */
 } SparseJob;
 
-/* Float tiles of a head; which: 0 = K, 1 = V. */
+/* Tiles of a head; which: 0 = K, 1 = V. */
 static uint8_t *tiles(const SparseJob *j, unsigned which, size_t head) {
-    const size_t run = qk_kv_tiles((size_t)j->chosen * j->block) * QK_KV_TILE * j->kv->dim * sizeof(float);
-    const size_t each = j->kv->v_is_k ? 1 : 2;
-    return j->f->mem + j->f->l.gathered + (head * each + which) * run;
+    const uint32_t kv = j->s->u.attention.kv, n = (uint32_t)qk_kv_tiles((size_t)j->chosen * j->block);
+    const size_t k = n * qsf_kvcache_tile_bytes(&j->f->kv, kv, 0);
+    const size_t v = j->kv->v_is_k ? 0 : n * qsf_kvcache_tile_bytes(&j->f->kv, kv, 1);
+    return j->f->mem + j->f->l.gathered + head * (k + v) + which * k;
 }
 
 /* The i-th position that a head reads. */
@@ -35,17 +36,15 @@ static void gather(void *arg, int worker, size_t begin, size_t end) {
     const QsfKvCache *c = &f->kv;
     const uint32_t kv = j->s->u.attention.kv;
     const size_t n_tiles = qk_kv_tiles(j->n), dim = j->kv->dim;
-    float row[QSF_MAX_HEAD_DIM];
     (void)worker;
     for (size_t item = begin; item < end; item++) {
         const size_t head = item / n_tiles, first = item % n_tiles * QK_KV_TILE;
+        const uint8_t *k = qsf_kvcache_k(c, kv, (uint32_t)head);
+        const uint8_t *v = j->kv->v_is_k ? NULL : qsf_kvcache_v(c, kv, (uint32_t)head);
         for (size_t i = first; i < first + QK_KV_TILE && i < j->n; i++) {
             const size_t t = position(j, head, i);
-            qsf_kvcache_ops(c, kv, 0)->load(row, qsf_kvcache_k(c, kv, (uint32_t)head), 0, t, dim);
-            f->table->kv[QK_KV_F32].store(tiles(j, 0, head), 0, i, row, dim);
-            if (j->kv->v_is_k) continue;
-            qsf_kvcache_ops(c, kv, 1)->load(row, qsf_kvcache_v(c, kv, (uint32_t)head), 1, t, dim);
-            f->table->kv[QK_KV_F32].store(tiles(j, 1, head), 1, i, row, dim);
+            qsf_kvcache_ops(c, kv, 0)->copy(tiles(j, 0, head), i, k, t, 0, dim);
+            if (v != NULL) qsf_kvcache_ops(c, kv, 1)->copy(tiles(j, 1, head), i, v, t, 1, dim);
         }
     }
 }
@@ -55,7 +54,7 @@ static void attend(void *arg, int worker, size_t begin, size_t end) {
     const SparseJob *j = arg;
     const QsfForward *f = j->f;
     const QsfAttentionStep *a = &j->s->u.attention;
-    const qk_kv_ops *ops = j->all ? qsf_kvcache_ops(&f->kv, a->kv, 0) : &f->table->kv[QK_KV_F32];
+    const qk_kv_ops *ops = qsf_kvcache_ops(&f->kv, a->kv, 0);
     for (size_t i = begin; i < end; i++) {
         const uint32_t kv_head = (uint32_t)(i / j->pieces), from = (uint32_t)(i % j->pieces) * j->most;
         const size_t at = ((size_t)kv_head * j->group + from) * j->kv->dim;
@@ -64,7 +63,7 @@ static void attend(void *arg, int worker, size_t begin, size_t end) {
                                          : tiles(j, 1, kv_head);
         const qk_attn q = { .k = j->all ? qsf_kvcache_k(&f->kv, a->kv, kv_head) : tiles(j, 0, kv_head),
                             .v = v,
-                            .v_type = j->all ? qsf_kvcache_type(&f->kv, a->kv, 1) : QK_KV_F32,
+                            .v_type = qsf_kvcache_type(&f->kv, a->kv, 1),
                             .q = qsf_col(f, j->s->in, j->col) + at,
                             .y = qsf_col(f, j->s->out[0], j->col) + at,
                             .head_dim = j->kv->dim,

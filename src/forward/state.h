@@ -181,6 +181,8 @@ void qsf_act(const qk_table *t, const QsfActStep *a, float *y, const float *up, 
 /* Returns the function of a kind without constants; NULL for NONE and kinds with constants. */
 typedef void (*QsfActFn)(float *y, const float *up, size_t n);
 QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind);
+/* Returns the name of the kernel that computes a kind, and its place in qk_table; NULL: there is none. */
+const char *qsf_act_kernel(QsfActKind kind, size_t *at);
 
 /* route.c: chooses the experts of column c. */
 void qsf_route(const QsfForward *f, const QsfStep *s, size_t c);

@@ -45,13 +45,12 @@ static void put_at(Names *n, const char *name, size_t offset) {
 static void put_portable(Names *n, const char *name) { put(n, name, "portable"); }
 
 static void put_act(Names *n, QsfActKind kind) {
-    switch (kind) {
-    case QSF_ACT_NONE: break;
-    case QSF_ACT_SILU: PUT(n, silu_mul); break;
-    case QSF_ACT_GELU: PUT(n, gelu_mul); break;
-    case QSF_ACT_RELU2: PUT(n, relu2_mul); break;
-    default: put_portable(n, qsf_act_name(kind));
-    }
+    size_t at;
+    const char *name = qsf_act_kernel(kind, &at);
+    if (name != NULL)
+        put_at(n, name, at);
+    else if (kind != QSF_ACT_NONE)
+        put_portable(n, qsf_act_name(kind));
 }
 
 static void put_norm(Names *n, const QsfStep *s) {
@@ -60,7 +59,7 @@ static void put_norm(Names *n, const QsfStep *s) {
     else if (s->u.norm.kind == QSF_NORM_LAYER)
         PUT(n, layer_norm);
     else
-        put_portable(n, "l2_norm");
+        PUT(n, l2_norm);
 }
 
 static void put_matmul(Names *n, uint32_t unit) {
@@ -111,6 +110,8 @@ unsigned qsf_forward_step_kernels(const QsfForward *f, const QsfStep *s, QsfKern
     case QSF_OP_MUL: put_factor(&n, s->in.width == 1); break;
     case QSF_OP_GAIN: put_factor(&n, gain_is_blockwise(f, s)); break;
     case QSF_OP_CLAMP: PUT(&n, clamp); break;
+    case QSF_OP_SOFTCAP: PUT(&n, softcap); break;
+    case QSF_OP_LERP: PUT(&n, lerp); break;
     case QSF_OP_ACT: put_act(&n, s->u.act.kind); break;
     case QSF_OP_ROPE: put_rope(&n, s); break;
     case QSF_OP_SCAN1: PUT(&n, scan_each); break;

@@ -11,6 +11,7 @@ static const float *input(const float *in, const QsfWkvStep *p, unsigned i, uint
 static void through_positions(const QsfForward *f, const QsfStep *s, const QsfStateTile *t) {
     const QsfWkvStep *p = &s->u.wkv;
     const bool fixed = p->kind == QSF_WKV_FIXED, v7 = p->kind == QSF_WKV_V7;
+    const unsigned inputs = v7 ? QSF_WKV_SLOTS : QSF_WKV_A;
     for (size_t c = f->col0; c < f->col0 + f->n_cols; c++) {
         const float *in = qsf_col(f, s->in, c);
         const qk_wkv pos = { .rows = p->dim,
@@ -26,6 +27,8 @@ static void through_positions(const QsfForward *f, const QsfStep *s, const QsfSt
                              .open = p->kind == QSF_WKV_GLA,
                              .v = input(in, p, QSF_WKV_V, t->head) + t->col,
                              .y = qsf_col(f, s->out[0], c) + (size_t)t->head * p->dim + t->col };
+        for (unsigned i = 0; i < inputs && c + 1 < (size_t)f->col0 + f->n_cols; i++)
+            qsf_state_ahead(input(qsf_col(f, s->in, c + 1), p, i, t->head), p->dim);
         f->table->wkv(t->s, &pos);
     }
 }

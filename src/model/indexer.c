@@ -10,7 +10,7 @@
 #define KEY_NORM_EPS 1e-6f
 
 void qsf_indexer_read(QsfBuilder *b, QsfRopeKind kind, QsfIndexer *x) {
-    *x = (QsfIndexer){ .heads = qsf_build_need_u32(b, "attention.indexer.head_count", 1, QSF_MAX_HEADS),
+    *x = (QsfIndexer){ .heads = qsf_build_need_u32(b, "attention.indexer.head_count", 1, QSF_MAX_INDEX_HEADS),
                        .dim = qsf_build_need_u32(b, "attention.indexer.key_length", 2, QSF_MAX_HEAD_DIM),
                        .n = qsf_build_need_u32(b, "attention.indexer.top_k", 1, QSF_MAX_SELECTED) };
     if (qsf_build_failed(b)) return;

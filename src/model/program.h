@@ -152,7 +152,8 @@ typedef struct QsfIndexStep {
     uint32_t heads, n;
     uint32_t block, local;
 } QsfIndexStep;
-#define QSF_MAX_SELECTED (1u << 16)
+#define QSF_MAX_SELECTED    (1u << 16)
+#define QSF_MAX_INDEX_HEADS 1024u
 
 /* in2: a selection (INDEX), which is all that is read by columns that see more: for each KV head the same number of
  * positions, or blocks of `block` positions. Then there is nothing of what follows scale, but block. */

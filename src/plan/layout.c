@@ -90,29 +90,31 @@ static void attention_sizes(const QsfProgram *p, uint64_t *scratch, uint64_t *pa
     }
 }
 
-/* What an indexer writes: a score for each position, or for each head and block. */
+/* What an indexer writes of a column: a score for each position, or for each head and block. */
 static uint64_t score_floats(const QsfIndexStep *x, uint32_t ctx) {
-    return x->block == 0 ? ctx : x->heads * (ctx / x->block + 1ull);
+    const uint64_t n = x->block == 0 ? ctx : x->heads * (ctx / x->block + 1ull);
+    return (n + 15) & ~(uint64_t)15;
 }
 
-/* Float tiles of what attention reads of each KV head. */
-static uint64_t gathered_floats(const QsfStep *s, const QsfKvSpec *kv) {
+/* Bytes of tiles of what attention reads of each KV head. */
+static uint64_t gathered_bytes(const QsfStep *s, const QsfKvSpec *kv, QsfKvTypes types) {
     const uint32_t block = s->u.attention.block > 0 ? s->u.attention.block : 1;
     const uint64_t tiles = qk_kv_tiles((size_t)(s->in2.width / kv->heads) * block);
-    return qsf_kv_runs(kv) * tiles * QK_KV_TILE * kv->dim;
+    return kv->heads * tiles *
+           (qsf_kv_tile(kv, types, 0) + (kv->v_is_k ? 0 : (uint64_t)qsf_kv_tile(kv, types, 1)));
 }
 
 /* Sizes that sparse attention needs. */
-static void place_sparse(QsfLayout *l, const QsfProgram *p, uint32_t ctx) {
-    uint64_t scores = 0, gathered = 0;
+static void place_sparse(QsfLayout *l, const QsfProgram *p, uint32_t ctx, QsfKvTypes types) {
+    uint64_t gathered = 0;
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const QsfStep *s = &p->step[i];
-        if (s->op == QSF_OP_INDEX) scores = max_u64(scores, score_floats(&s->u.index, ctx));
+        if (s->op == QSF_OP_INDEX) l->score_stride = max_u64(l->score_stride, score_floats(&s->u.index, ctx));
         if (s->op == QSF_OP_ATTENTION && s->in2.buf != QSF_NONE)
-            gathered = max_u64(gathered, gathered_floats(s, &p->kv[s->u.attention.kv]));
+            gathered = max_u64(gathered, gathered_bytes(s, &p->kv[s->u.attention.kv], types));
     }
-    l->scores = place(l, 4 * scores);
-    l->gathered = place(l, 4 * gathered);
+    l->scores = place(l, 4 * l->score_stride * (l->n_cols < QSF_INDEX_COLS ? l->n_cols : QSF_INDEX_COLS));
+    l->gathered = place(l, gathered);
 }
 
 void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
@@ -132,7 +134,7 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->cs = place(l, 4ull * n_cols * p->rope_floats);
     l->attn_stride = (scratch + 63) & ~(uint64_t)63;
     l->attn = place(l, (uint64_t)threads * l->attn_stride);
-    place_sparse(l, p, ctx);
+    place_sparse(l, p, ctx, types);
     const uint64_t recent = qsf_kv_staged_bytes(p->kv, p->n_kv, types, n_cols);
     l->recent = place(l, recent);
     l->parts = place(l, 4u * (spans > 0 && recent > 0 ? spans + 1 : spans) * parts);

@@ -47,6 +47,9 @@ uint32_t qsf_stages(const QsfShape *s, uint32_t n_slots);
 /* Returns the memory of these buffers and of the decompressor. */
 uint64_t qsf_staging_bytes(const QsfShape *s, uint32_t n_slots);
 
+/* Columns that an indexer scores at a time, so that it reads the keys once for them. */
+#define QSF_INDEX_COLS 8u
+
 /* Buffers of one forward pass; offsets are bytes from a page-aligned start, multiples of 64; strides
  * of float buffers are floats, multiples of 16. */
 typedef struct QsfLayout {
@@ -59,8 +62,9 @@ typedef struct QsfLayout {
     uint64_t cs;            /* per rope table (n_cols, n_rot / 2) cos, sin */
     uint64_t attn;          /* (threads) scratch of the attention kernels */
     uint64_t attn_stride;   /* bytes */
-    uint64_t scores;        /* of an indexer */
-    uint64_t gathered;      /* float tiles of the positions that it chose */
+    uint64_t scores;        /* of an indexer: (QSF_INDEX_COLS at most) columns */
+    uint64_t score_stride;  /* floats */
+    uint64_t gathered;      /* tiles of the positions that it chose for one column */
     uint64_t recent;        /* tiles of the recent positions of one cache (qsf_kv_staged_bytes) */
     uint64_t parts;         /* (n_heads, spans of ctx and one more) parts of one column, if there are several
                                spans */

@@ -33,22 +33,18 @@ static void run_mul(const qk_table *t) {
 static void run_scale(const qk_table *t) { t->scale(b.y, -1.0f, ACT); }
 static void run_rms(const qk_table *t) { t->rms_norm(b.y, b.x, b.w, ACT, 1e-5f); }
 static void run_layer(const qk_table *t) { t->layer_norm(b.y, b.x, b.w, b.w, ACT, 1e-5f); }
-static void run_silu(const qk_table *t) {
+#define RUN_GATE(name, NAME)                    \
+    static void run_##name(const qk_table *t) { \
+        copy();                                 \
+        t->gate[QK_GATE_##NAME](b.y, b.w, ACT); \
+    }
+QK_GATES(RUN_GATE)
+static void run_softcap(const qk_table *t) {
     copy();
-    t->silu_mul(b.y, b.w, ACT);
+    t->softcap(b.y, 30, ACT);
 }
-static void run_gelu(const qk_table *t) {
-    copy();
-    t->gelu_mul(b.y, b.w, ACT);
-}
-static void run_relu2(const qk_table *t) {
-    copy();
-    t->relu2_mul(b.y, b.w, ACT);
-}
-static void run_sigmoid(const qk_table *t) {
-    copy();
-    t->sigmoid_mul(b.y, b.w, ACT);
-}
+static void run_lerp(const qk_table *t) { t->lerp(b.y, b.x, b.w, b.p, ACT); }
+static void run_l2(const qk_table *t) { t->l2_norm(b.y, b.x, ACT, 1e-5f); }
 static void run_swiglu(const qk_table *t) {
     static const qk_swiglu s = { 1.702f, 7, INFINITY, 7, 1 };
     copy();
@@ -85,6 +81,7 @@ static void run_halves_batch(const qk_table *t) {
     t->rope_halves_batch(&(qk_rope){ b.y, b.w, HEAD, ACT / HEAD, HEAD, 1, ACT });
 }
 
+#define BENCH_GATE(name, NAME) { #name "_mul", run_##name, ACT },
 static const struct {
     const char *name;
     run_fn run;
@@ -94,14 +91,13 @@ static const struct {
     { "add", run_add, ACT },
     { "mul", run_mul, ACT },
     { "scale", run_scale, ACT },
+    { "lerp", run_lerp, ACT },
     { "rms_norm", run_rms, ACT },
     { "layer_norm", run_layer, ACT },
+    { "l2_norm", run_l2, ACT },
     { "rope_pairs_batch", run_pairs_batch, ACT },
     { "rope_halves_batch", run_halves_batch, ACT },
-    { "silu_mul", run_silu, ACT },
-    { "gelu_mul", run_gelu, ACT },
-    { "relu2_mul", run_relu2, ACT },
-    { "sigmoid_mul", run_sigmoid, ACT },
+    QK_GATES(BENCH_GATE){ "softcap", run_softcap, ACT },
     { "swiglu_mul", run_swiglu, ACT },
     { "xielu_mul", run_xielu, ACT },
     { "quantize_q8", run_q8, ACT },

@@ -46,6 +46,7 @@ static const struct {
     OP("kv_" #fmt "_store", kv[QK_KV_##NAME].store, ALL | DOTS),
 #define KV_ATTEND(a, fmt, NAME, bits, latent, dims) \
     OP("kv_" #fmt "_attend", kv[QK_KV_##NAME].attend, ALL | DOTS),
+#define GATE(name, NAME) OP(#name "_mul", gate[QK_GATE_##NAME], ALL),
 static const struct {
     const char *name;
     size_t at;
@@ -60,15 +61,14 @@ static const struct {
     OP("rope_pairs_batch", rope_pairs_batch, ALL),
     OP("rope_halves_batch", rope_halves_batch, ALL),
     OP("softmax_t", softmax_t, ALL),
-    OP("silu_mul", silu_mul, ALL),
-    OP("gelu_mul", gelu_mul, ALL),
-    OP("relu2_mul", relu2_mul, ALL),
-    OP("sigmoid_mul", sigmoid_mul, ALL),
-    OP("swiglu_mul", swiglu_mul, ALL),
+    QK_GATES(GATE) OP("swiglu_mul", swiglu_mul, ALL),
     OP("xielu_mul", xielu_mul, ALL),
     OP("add", add, ALL),
     OP("mul", mul, ALL),
     OP("scale", scale, ALL),
+    OP("lerp", lerp, ALL),
+    OP("softcap", softcap, ALL),
+    OP("l2_norm", l2_norm, ALL),
     OP("argmax", argmax, ALL),
     OP("top_k", top_k, ALL),
     OP("top_p", top_p, ALL),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Half-float conversions, quantization of activations. */
+/* Half-float conversions, copies of cached positions, quantization of activations. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/act.h"
@@ -47,6 +48,37 @@ static void check_to_half(const qk_table *t, int arg) {
         }
 }
 
+/* A position keeps its bits in another place, and the positions around it theirs. */
+static void check_copy(const qk_table *t, int type) {
+    enum { DIM = 68, TILES = 3, POSITIONS = TILES * QK_KV_TILE };
+    const qk_kv_ops *kv = &t->kv[type];
+    for (int rep = 0; rep < 60; rep++) {
+        const size_t dim = rep % 3 ? DIM : 4 + 4 * ck_below(16), bytes = TILES * kv->tile_bytes(dim);
+        const int which = rep % 2;
+        const size_t from = ck_below(POSITIONS), to = ck_below(POSITIONS);
+        char *src = ck_tail(SLOT_ROWS, bytes), *dst = ck_tail(SLOT_Q, bytes);
+        float x[DIM], want[DIM], got[DIM];
+        memset(src, 0, bytes);
+        memset(dst, 0, bytes);
+        for (size_t p = 0; p < POSITIONS; p++) {
+            ck_fill_floats(x, dim, CK_RANDOM);
+            kv->store(src, which, p, x, dim);
+            ck_fill_floats(x, dim, CK_RANDOM);
+            kv->store(dst, which, p, x, dim);
+        }
+        char *before = malloc(bytes);
+        if (!before) exit(1);
+        memcpy(before, dst, bytes);
+        kv->copy(dst, to, src, from, which, dim);
+        for (size_t p = 0; p < POSITIONS; p++) {
+            kv->load(want, p == to ? src : before, which, p == to ? from : p, dim);
+            kv->load(got, dst, which, p, dim);
+            ck_same_bits("copied", got, want, dim);
+        }
+        free(before);
+    }
+}
+
 static double bfloat(uint16_t h) {
     const uint32_t bits = (uint32_t)h << 16;
     float f;
@@ -85,6 +117,9 @@ static void check_from_half(const qk_table *t, int type) {
 void ck_test_half(const qk_table *t) {
     ck_check("f16_values", (ck_fn)t->weight[QK_F16].matmul, check_from_half, t, QK_F16);
     ck_check("bf16_values", (ck_fn)t->weight[QK_BF16].matmul, check_from_half, t, QK_BF16);
+#define CHECK_COPY(a, fmt, NAME, bits, latent, dims) \
+    ck_check("kv_" #fmt "_copy", (ck_fn)t->kv[QK_KV_##NAME].copy, check_copy, t, QK_KV_##NAME);
+    QK_KV_TYPES(CHECK_COPY, )
     ck_check("f16_rounding", (ck_fn)t->kv[QK_KV_F16].store, check_to_half, t, 0);
 }
 

@@ -78,7 +78,7 @@ static void apply(const qk_table *t, int which, float *y, const float *x, size_t
     void (*const two[])(float *, const float *, size_t) = {
         [ADD] = t->add,
         [MUL] = t->mul,
-        [RELU2] = t->relu2_mul,
+        [RELU2] = t->gate[QK_GATE_RELU2],
         [SCALE] = NULL,
     };
     if (which == SCALE)
@@ -107,6 +107,37 @@ static void check_same_bits(const qk_table *t, int which) {
             ck_dst_ok(SLOT_Y, n);
             same_bits("bits", y, want, n);
         }
+}
+
+/* Rounded after each operation, also where y is an input. */
+static void check_lerp(const qk_table *t, int arg) {
+    static float want[MAX_N];
+    (void)arg;
+    for (int rep = 0; rep < N_SIZES * 6; rep++) {
+        const size_t n = sizes[rep / 6];
+        float *x = ck_tail(SLOT_A, n * sizeof *x), *z = ck_tail(SLOT_B, n * sizeof *z),
+              *y = ck_dst(SLOT_Y, n);
+        ck_fill_floats(x, n, CK_RANDOM);
+        ck_fill_floats(z, n, CK_RANDOM);
+        ck_fill_floats(y, n, CK_RANDOM);
+        if (rep % 2) fill_odd(z, n);
+        for (size_t i = 0; i < n; i++) {
+            const float step = z[i] - x[i], part = step * y[i];
+            want[i] = x[i] + part;
+        }
+        if (rep % 6 < 4) {
+            t->lerp(y, x, z, y, n);
+        } else { /* y is x; the weights lie elsewhere */
+            for (size_t i = 0; i < n; i++) {
+                const float w = y[i];
+                y[i] = x[i];
+                x[i] = w;
+            }
+            t->lerp(y, y, z, x, n);
+        }
+        ck_dst_ok(SLOT_Y, n);
+        same_bits("lerp", y, want, n);
+    }
 }
 
 /* --- softmax --- */
@@ -177,7 +208,8 @@ void ck_test_ops(const qk_table *t) {
     ck_check("add_bits", (ck_fn)t->add, check_same_bits, t, ADD);
     ck_check("mul_bits", (ck_fn)t->mul, check_same_bits, t, MUL);
     ck_check("scale_bits", (ck_fn)t->scale, check_same_bits, t, SCALE);
-    ck_check("relu2_bits", (ck_fn)t->relu2_mul, check_same_bits, t, RELU2);
+    ck_check("lerp", (ck_fn)t->lerp, check_lerp, t, 0);
+    ck_check("relu2_bits", (ck_fn)t->gate[QK_GATE_RELU2], check_same_bits, t, RELU2);
     ck_check("softmax_t", (ck_fn)t->softmax_t, check_softmax_t, t, 0);
     ck_check("clamp", (ck_fn)t->clamp, check_clamp, t, 0);
 }

@@ -48,25 +48,26 @@ static void check_ops(const qk_table *t) {
         (ck_fn)t->layer_norm,
         (ck_fn)t->rope_pairs_batch,
         (ck_fn)t->rope_halves_batch,
-        (ck_fn)t->silu_mul,
-        (ck_fn)t->gelu_mul,
-        (ck_fn)t->relu2_mul,
-        (ck_fn)t->sigmoid_mul,
         (ck_fn)t->swiglu_mul,
         (ck_fn)t->xielu_mul,
         (ck_fn)t->add,
         (ck_fn)t->mul,
         (ck_fn)t->scale,
+        (ck_fn)t->lerp,
+        (ck_fn)t->softcap,
+        (ck_fn)t->l2_norm,
         (ck_fn)t->argmax,
     };
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         if (!ops[i]) ck_error("operation %zu is missing", i);
+    for (int i = 0; i < QK_GATE_N; i++)
+        if (!t->gate[i]) ck_error("activation %d is missing", i);
     for (int i = 0; i < QK_ACT_N; i++)
         if (!t->quantize[i]) ck_error("quantize %d is missing", i);
     for (int i = 0; i < QK_KV_N; i++) {
         const qk_kv_ops *kv = &t->kv[i];
-        if (!kv->name || !kv->tile_bytes || !kv->store || !kv->load || !kv->attend || !kv->attend_span ||
-            !kv->merge)
+        if (!kv->name || !kv->tile_bytes || !kv->store || !kv->load || !kv->copy || !kv->attend ||
+            !kv->attend_span || !kv->merge)
             ck_error("KV format %d is incomplete", i);
     }
 }

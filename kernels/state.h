@@ -11,6 +11,9 @@
 
 enum { QK_SCAN_POSITIONS = 64 };
 
+/* Where a new state is written with `stream` set, past the caches: when it is not read again soon, this saves memory that reads
+ * of what is overwritten would take. It is aligned to 64 bytes then, and not the old state. The result is the same. */
+
 /* A tile of a selective scan over n_pos <= QK_SCAN_POSITIONS positions. Those after the first one are `stride` floats
  * further. */
 typedef struct qk_scan {
@@ -21,11 +24,12 @@ typedef struct qk_scan {
     const float *x;     /* (cols) */
     float *y;           /* (cols); may be x */
     size_t bc_stride, x_stride, y_stride;
+    int stream;
 } qk_scan;
 
 /* Mamba: one decay for each element. */
 typedef struct qk_scan_each {
-    const float *a; /* (cols, rows) */
+    const float *a; /* (rows, QK_STATE_TILE) */
     const float *d; /* (cols) */
     const float *dt;
     size_t dt_stride;
@@ -39,6 +43,8 @@ typedef struct qk_scan_one {
 
 /* One position of a delta rule: v' = beta * (v - (decay * k)^T s);  s = decay * s + k v'^T;  y = scale * q^T s. */
 typedef struct qk_delta {
+    const float *old; /* the state before; may be s */
+    int stream;
     size_t rows, cols;
     const float *q, *k; /* (rows) */
     const float *decay; /* (rows) if decay_step is 1, one number if it is 0 */
@@ -50,6 +56,8 @@ typedef struct qk_delta {
 
 /* One position of linear attention: seen = a^T s;  s = w * s + k v^T - b seen^T;  y = r^T s. */
 typedef struct qk_wkv {
+    const float *old; /* the state before; may be s */
+    int stream;
     size_t rows, cols;
     const float *r, *k; /* (rows) */
     const float *a, *b; /* (rows); a NULL: nothing is subtracted */

@@ -35,6 +35,13 @@ QK_INLINE void give(float *p, size_t cols, size_t at, vf v) {
 
 /* ---- scans: some rows of a vector of columns stay in registers for all positions ---- */
 
+QK_INLINE void put(float *p, vf v, int stream) {
+    if (stream)
+        v_stream(p, v);
+    else
+        v_store(p, v);
+}
+
 /* Prefetches the line of V columns of a position some positions later. */
 QK_INLINE void scan_ahead(const float *x, size_t stride, const qk_scan *p, size_t c) {
     if (c + AHEAD < p->n_pos) __builtin_prefetch(x + (c + AHEAD) * stride);
@@ -51,7 +58,7 @@ QK_INLINE void load_rows(vf *s, const qk_scan *p, size_t row, size_t at, size_t 
 }
 
 QK_INLINE void store_rows(const vf *s, const qk_scan *p, size_t row, size_t at, size_t n) {
-    QK_REPEAT for (size_t r = 0; r < n; r++) v_store(p->s + (row + r) * TILE + at, s[r]);
+    QK_REPEAT for (size_t r = 0; r < n; r++) put(p->s + (row + r) * TILE + at, s[r], p->stream);
 }
 
 QK_INLINE vf sum_chains(const vf *y) { return v_add(v_add(y[0], y[1]), v_add(y[2], y[3])); }
@@ -115,20 +122,14 @@ void QK_FN(scan_one)(const qk_scan *at_tile, const qk_scan_one *one) {
                      out = v_mul(v_set(o.out[c]), y[at / V][c]);
             give(p.y + c * p.y_stride, p.cols, at, v_fma(v_set(o.d), in_x, out));
         }
-}
-
-/* Rows [row, row + n) of a times log2 e, for V columns. */
-QK_INLINE void load_rates(vf *a, const qk_scan *p, const qk_scan_each *e, size_t row, size_t at, size_t n) {
-    float lane[ROWS / 2][V] = { { 0 } };
-    for (size_t i = 0; i < V && at + i < p->cols; i++)
-        for (size_t r = 0; r < n; r++) lane[r][i] = e->a[(at + i) * p->rows + row + r];
-    QK_REPEAT for (size_t r = 0; r < n; r++) a[r] = v_mul(v_load(lane[r]), v_set(V_LOG2E));
+    if (p.stream) v_streamed();
 }
 
 QK_INLINE void each_rows(const qk_scan *p, const qk_scan_each *e, scan_sums *m, size_t row, size_t at,
                          size_t n) {
     vf s[ROWS / 2], a[ROWS / 2];
-    load_rates(a, p, e, row, at, n);
+    QK_REPEAT for (size_t r = 0; r < n; r++)
+        a[r] = v_mul(v_load(e->a + (row + r) * TILE + at), v_set(V_LOG2E));
     load_rows(s, p, row, at, n);
     for (size_t c = 0; c < p->n_pos; c++) {
         const float *b = p->b + c * p->bc_stride + row, *cc = p->c + c * p->bc_stride + row;
@@ -162,6 +163,7 @@ void QK_FN(scan_each)(const qk_scan *p, const qk_scan_each *e) {
             give(p->y + c * p->y_stride, p->cols, at, v_fma(take(e->d, p->cols, at), x, m.y[c]));
         }
     }
+    if (p->stream) v_streamed();
 }
 
 /* ---- one position: the columns of WIDE vectors, all rows ---- */
@@ -193,30 +195,39 @@ QK_INLINE void sum_rows(vf sum[WIDE], const float *s, const float *from, const f
     QK_REPEAT for (int g = 0; g < WIDE; g++) sum[g] = gang_sum(part, g);
 }
 
+/* Two states that are at the same place of a tile. */
+typedef struct states {
+    float *s;
+    const float *old;
+    int stream;
+} states;
+
+QK_INLINE states states_at(states t, size_t at) { return (states){ t.s + at, t.old + at, t.stream }; }
+
 /* Row i = w * row + k * v - b * seen, b NULL: without the last term; adds r * row, as it was or as it is, to sum. */
-QK_INLINE void change_row(vf sum[WIDE], float *row, const vf factor[4], const vf v[WIDE], const vf seen[WIDE],
+QK_INLINE void change_row(vf sum[WIDE], states row, const vf factor[4], const vf v[WIDE], const vf seen[WIDE],
                           int before) {
     QK_REPEAT for (int g = 0; g < WIDE; g++) {
-        const vf old = v_load(row + g * V);
+        const vf old = v_load(row.old + g * V);
         vf now = v_fma(factor[1], v[g], v_mul(factor[0], old));
         if (seen != NULL) now = v_fnma(factor[3], seen[g], now);
-        v_store(row + g * V, now);
+        put(row.s + g * V, now, row.stream);
         sum[g] = v_fma(factor[2], before ? old : now, sum[g]);
     }
 }
 
-QK_INLINE void delta_row(vf sum[WIDE], float *s, const qk_delta *p, size_t i, const vf v[WIDE]) {
+QK_INLINE void delta_row(vf sum[WIDE], states s, const qk_delta *p, size_t i, const vf v[WIDE]) {
     const vf f[4] = { v_set(p->decay[i * p->decay_step]), v_set(p->k[i]), v_set(p->q[i]) };
-    change_row(sum, s + i * TILE, f, v, NULL, 0);
+    change_row(sum, states_at(s, i * TILE), f, v, NULL, 0);
 }
 
-QK_INLINE void delta_cols(float *s, const qk_delta *p, size_t at) {
+QK_INLINE void delta_cols(states s, const qk_delta *p, size_t at) {
     vf v[WIDE], seen[WIDE], sum[GANG][WIDE];
     size_t i = 0;
     if (p->decay_step == 0)
-        sum_rows(seen, s, p->k, NULL, p->rows);
+        sum_rows(seen, s.old, p->k, NULL, p->rows);
     else
-        sum_rows(seen, s, p->k, p->decay, p->rows);
+        sum_rows(seen, s.old, p->k, p->decay, p->rows);
     const vf once = v_set(p->decay_step == 0 ? p->decay[0] : 1.0f);
     for (int g = 0; g < WIDE; g++) {
         const vf x = v_fnma(once, seen[g], take(p->v, p->cols, at + (size_t)g * V));
@@ -233,20 +244,22 @@ QK_INLINE void delta_cols(float *s, const qk_delta *p, size_t at) {
 /* Copied, so that the compiler need not read it again after each store. */
 void QK_FN(delta)(float *s, const qk_delta *at_pos) {
     const qk_delta p = *at_pos;
-    for (size_t at = 0; at < p.cols; at += WIDE * V) delta_cols(s + at, &p, at);
+    const states all = { s, p.old, p.stream };
+    for (size_t at = 0; at < p.cols; at += WIDE * V) delta_cols(states_at(all, at), &p, at);
+    if (p.stream) v_streamed();
 }
 
-QK_INLINE void wkv_row(vf sum[WIDE], float *s, const qk_wkv *p, size_t i, const vf v[WIDE],
+QK_INLINE void wkv_row(vf sum[WIDE], states s, const qk_wkv *p, size_t i, const vf v[WIDE],
                        const vf seen[WIDE], int before) {
     const float w = p->w[i * p->w_step], k = p->open ? p->k[i] - p->k[i] * w : p->k[i];
     const vf f[4] = { v_set(w), v_set(k), v_set(p->r[i]), v_set(seen != NULL ? p->b[i] : 0.0f) };
-    change_row(sum, s + i * TILE, f, v, seen, before);
+    change_row(sum, states_at(s, i * TILE), f, v, seen, before);
 }
 
-QK_INLINE void wkv_cols(float *s, const qk_wkv *p, size_t at, int subtracts, int before) {
+QK_INLINE void wkv_cols(states s, const qk_wkv *p, size_t at, int subtracts, int before) {
     vf v[WIDE], seen[WIDE], sum[GANG][WIDE];
     size_t i = 0;
-    if (subtracts) sum_rows(seen, s, p->a, NULL, p->rows);
+    if (subtracts) sum_rows(seen, s.old, p->a, NULL, p->rows);
     for (int g = 0; g < WIDE; g++) v[g] = take(p->v, p->cols, at + (size_t)g * V);
     no_sums(sum);
     for (; i + GANG <= p->rows; i += GANG)
@@ -258,13 +271,15 @@ QK_INLINE void wkv_cols(float *s, const qk_wkv *p, size_t at, int subtracts, int
 
 void QK_FN(wkv)(float *s, const qk_wkv *at_pos) {
     const qk_wkv p = *at_pos;
+    const states all = { s, p.old, p.stream };
     for (size_t at = 0; at < p.cols; at += WIDE * V)
         if (p.a != NULL)
-            wkv_cols(s + at, &p, at, 1, 0);
+            wkv_cols(states_at(all, at), &p, at, 1, 0);
         else if (p.before)
-            wkv_cols(s + at, &p, at, 0, 1);
+            wkv_cols(states_at(all, at), &p, at, 0, 1);
         else
-            wkv_cols(s + at, &p, at, 0, 0);
+            wkv_cols(states_at(all, at), &p, at, 0, 0);
+    if (p.stream) v_streamed();
 }
 
 /* ---- convolution ---- */

@@ -15,7 +15,7 @@ void qk_scan_each_ref(const qk_scan *p, const qk_scan_each *e) {
             double sum = 0;
             for (size_t i = 0; i < p->rows; i++) {
                 const size_t at = i * QK_STATE_TILE + j;
-                p->s[at] = old[at] * expf(t * e->a[j * p->rows + i]) + b[i] * (t * x);
+                p->s[at] = old[at] * expf(t * e->a[at]) + b[i] * (t * x);
                 sum += (double)cc[i] * (double)p->s[at];
             }
             p->y[c * p->y_stride + j] = (float)sum + e->d[j] * x;
@@ -42,12 +42,12 @@ void qk_delta_ref(float *s, const qk_delta *p) {
     for (size_t j = 0; j < p->cols; j++) {
         float seen = 0, y = 0;
         for (size_t i = 0; i < p->rows; i++)
-            seen += p->decay[i * p->decay_step] * p->k[i] * s[i * QK_STATE_TILE + j];
+            seen += p->decay[i * p->decay_step] * p->k[i] * p->old[i * QK_STATE_TILE + j];
         const float v = p->beta * (p->v[j] - seen);
         for (size_t i = 0; i < p->rows; i++) {
-            float *at = s + i * QK_STATE_TILE + j;
-            *at = p->decay[i * p->decay_step] * *at + p->k[i] * v;
-            y += p->q[i] * *at;
+            const size_t at = i * QK_STATE_TILE + j;
+            s[at] = p->decay[i * p->decay_step] * p->old[at] + p->k[i] * v;
+            y += p->q[i] * s[at];
         }
         p->y[j] = p->scale * y;
     }
@@ -56,13 +56,14 @@ void qk_delta_ref(float *s, const qk_delta *p) {
 void qk_wkv_ref(float *s, const qk_wkv *p) {
     for (size_t j = 0; j < p->cols; j++) {
         float seen = 0, y = 0;
-        for (size_t i = 0; p->a != NULL && i < p->rows; i++) seen += p->a[i] * s[i * QK_STATE_TILE + j];
+        for (size_t i = 0; p->a != NULL && i < p->rows; i++) seen += p->a[i] * p->old[i * QK_STATE_TILE + j];
         for (size_t i = 0; i < p->rows; i++) {
-            float *at = s + i * QK_STATE_TILE + j;
-            const float w = p->w[i * p->w_step], k = p->open ? p->k[i] - p->k[i] * w : p->k[i], old = *at;
-            *at = w * old + k * p->v[j];
-            if (p->a != NULL) *at -= p->b[i] * seen;
-            y += p->r[i] * (p->before ? old : *at);
+            const size_t at = i * QK_STATE_TILE + j;
+            const float w = p->w[i * p->w_step], k = p->open ? p->k[i] - p->k[i] * w : p->k[i],
+                        old = p->old[at];
+            s[at] = w * old + k * p->v[j];
+            if (p->a != NULL) s[at] -= p->b[i] * seen;
+            y += p->r[i] * (p->before ? old : s[at]);
         }
         p->y[j] = y;
     }

@@ -10,7 +10,9 @@ static void through_positions(const QsfForward *f, const QsfStep *s, const QsfSt
     const size_t stride = qsf_col_stride(f, s->in);
     for (size_t c = f->col0; c < f->col0 + f->n_cols; c++) {
         const float *qkv = qsf_col(f, s->in, c);
-        const qk_delta pos = { .rows = p->k_dim,
+        const qk_delta pos = { .old = c == f->col0 ? t->old : t->s,
+                               .stream = qsf_streams_states(f),
+                               .rows = p->k_dim,
                                .cols = t->n,
                                .q = qkv + (size_t)k_head * p->k_dim,
                                .k = qkv + keys + (size_t)k_head * p->k_dim,

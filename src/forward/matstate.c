@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "src/forward/matstate.h"
 
-#include <string.h>
-
 typedef struct TilesJob {
     const QsfForward *f;
     const QsfStep *s;
@@ -21,8 +19,8 @@ static void run_tiles(void *arg, int worker, size_t begin, size_t end) {
         const QsfStateTile t = { .head = (uint32_t)(i / j->tiles),
                                  .col = col,
                                  .n = left < QSF_STATE_TILE ? left : QSF_STATE_TILE,
+                                 .old = j->old + i * floats,
                                  .s = j->new_state + i * floats };
-        memcpy(t.s, j->old + i * floats, floats * sizeof *t.s);
         j->fn(j->f, j->s, &t);
     }
 }

@@ -10,8 +10,17 @@
 /* Columns [col, col + n) of the matrix of a head. */
 typedef struct QsfStateTile {
     uint32_t head, col, n;
-    float *s; /* (k_dim, QSF_STATE_TILE); the old state, to be replaced by the new one */
+    const float *old; /* (k_dim, QSF_STATE_TILE) */
+    float *s;         /* as large, for the new state */
 } QsfStateTile;
+
+#define QSF_STREAM_STATES (32u << 20) /* bytes of weights per token, more than a cache keeps */
+
+/* Whether a pass writes states past the caches: a single position reads and writes each once, and in a large model
+ * nothing of them is left in a cache until the next one. */
+static inline bool qsf_streams_states(const QsfForward *f) {
+    return f->n_cols == 1 && f->shape.active_bytes >= QSF_STREAM_STATES;
+}
 
 /* Takes a tile through all positions of the pass, in their order. */
 typedef void (*QsfStateTileFn)(const QsfForward *f, const QsfStep *s, const QsfStateTile *t);

@@ -36,7 +36,8 @@ static qk_scan tile_at(const ScanJob *j, size_t i, uint32_t c, size_t n_pos, siz
                       .y = qsf_col(f, j->s->out[0], c) + at,
                       .bc_stride = qsf_col_stride(f, j->s->in3),
                       .x_stride = qsf_col_stride(f, j->s->in),
-                      .y_stride = qsf_col_stride(f, j->s->out[0]) };
+                      .y_stride = qsf_col_stride(f, j->s->out[0]),
+                      .stream = qsf_streams_states(f) };
 }
 
 static size_t positions(const QsfForward *f, uint32_t c) {

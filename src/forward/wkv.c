@@ -14,7 +14,9 @@ static void through_positions(const QsfForward *f, const QsfStep *s, const QsfSt
     const unsigned inputs = v7 ? QSF_WKV_SLOTS : QSF_WKV_A;
     for (size_t c = f->col0; c < f->col0 + f->n_cols; c++) {
         const float *in = qsf_col(f, s->in, c);
-        const qk_wkv pos = { .rows = p->dim,
+        const qk_wkv pos = { .old = c == f->col0 ? t->old : t->s,
+                             .stream = qsf_streams_states(f),
+                             .rows = p->dim,
                              .cols = t->n,
                              .r = input(in, p, QSF_WKV_R, t->head),
                              .k = input(in, p, QSF_WKV_K, t->head),

@@ -138,6 +138,15 @@ uint32_t qsf_build_param_nd(QsfBuilder *b, QsfNeed need, const uint64_t *ne, uns
     return add_param(b, t, want[0] * want[1] * want[2] * want[3]);
 }
 
+uint32_t qsf_build_param_tiles(QsfBuilder *b, QsfNeed need, uint32_t rows, uint32_t cols, const char *name) {
+    const uint64_t ne[2] = { rows, cols };
+    const uint32_t i = qsf_build_param_nd(b, need, ne, 2, name);
+    if (i == QSF_NONE) return i;
+    b->p.param[i].tile_rows = rows;
+    b->p.param_floats = b->p.param[i].at + qsf_matrix_state_floats(1, rows, cols);
+    return i;
+}
+
 uint32_t qsf_build_param(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name) {
     return qsf_build_param_nd(b, need, &n, 1, name);
 }

@@ -50,6 +50,8 @@ const QsfTensor *qsf_build_peek(const QsfBuilder *b, const char *name);
 /* Adds a small tensor of n elements (F32, F16 or BF16), which is kept in RAM as floats; QSF_NONE if it is optional
  * and absent. */
 uint32_t qsf_build_param(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name);
+/* The same for a tensor (cols, rows), which is held in tiles as a state is (QsfParam). */
+uint32_t qsf_build_param_tiles(QsfBuilder *b, QsfNeed need, uint32_t rows, uint32_t cols, const char *name);
 /* The same for a small tensor with several dimensions, of ne[0..n_dims). */
 uint32_t qsf_build_param_nd(QsfBuilder *b, QsfNeed need, const uint64_t *ne, unsigned n_dims,
                             const char *name);

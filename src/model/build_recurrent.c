@@ -32,13 +32,11 @@ void qsf_build_scan(QsfBuilder *b, const QsfScanSpec *spec) {
     /* Some converters store one number per head without a dimension of 1. */
     const QsfTensor *t = qsf_build_peek(b, "ssm_d");
     const bool flat = !one && t != NULL && t->ne[0] == spec->heads;
-    const uint64_t a[2] = { one    ? spec->n
-                            : flat ? spec->heads
-                                   : 1,
-                            flat ? 1 : spec->heads },
+    const uint64_t a[2] = { flat ? spec->heads : 1, flat ? 1 : spec->heads },
                    d[2] = { flat ? spec->heads : 1, flat ? 1 : spec->heads };
     QsfScanStep p = { .heads = spec->heads, .n = spec->n, .groups = spec->groups };
-    p.a = qsf_build_param_nd(b, QSF_REQUIRED, a, 2, "ssm_a");
+    p.a = one ? qsf_build_param_tiles(b, QSF_REQUIRED, spec->n, spec->heads, "ssm_a")
+              : qsf_build_param_nd(b, QSF_REQUIRED, a, 2, "ssm_a");
     p.d = one ? qsf_build_param(b, QSF_REQUIRED, spec->heads, "ssm_d")
               : qsf_build_param_nd(b, QSF_REQUIRED, d, 2, "ssm_d");
     if (qsf_build_failed(b)) return;

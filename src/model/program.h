@@ -241,7 +241,7 @@ typedef struct QsfScanStep {
     /* SCAN1: qsf_matrix_state_floats(1, n, heads); SCAN2: the same of (heads, n, dim), and a factor for each head */
     uint32_t state;
     uint32_t heads, dim, n, groups;
-    uint32_t a; /* parameter: SCAN1 (heads, n), SCAN2 (heads); negative */
+    uint32_t a; /* parameter: SCAN1 tiles of (n, heads), SCAN2 (heads); negative */
     uint32_t d; /* parameter (heads) */
 } QsfScanStep;
 
@@ -353,9 +353,10 @@ typedef struct QsfUnitSpec {
 /* A small tensor, kept in RAM as floats. */
 typedef struct QsfParam {
     const QsfTensor *tensor;
-    uint32_t block; /* n_blocks: of the whole model */
-    uint64_t n;     /* elements */
-    uint64_t at;    /* floats before it */
+    uint32_t block;     /* n_blocks: of the whole model */
+    uint64_t n;         /* elements */
+    uint64_t at;        /* floats before it */
+    uint32_t tile_rows; /* 0; or as many: the tensor, (n / rows, rows), is held in tiles as a state is */
 } QsfParam;
 
 /* Keys and values of one block, or of several that share them. */

@@ -28,7 +28,7 @@ static const ck_test tests[] = {
     { "state", ck_test_state },     { "grid", ck_test_grid },
 };
 
-enum { N_TESTS = sizeof tests / sizeof tests[0], MAX_SEEN = 1024, MAX_MESSAGES = 4 };
+enum { N_TESTS = sizeof tests / sizeof tests[0], MAX_SEEN = 2048, MAX_MESSAGES = 4 };
 
 typedef struct ck_options {
     const char *test, *function, *level, *way, *count;

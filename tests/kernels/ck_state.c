@@ -37,7 +37,7 @@ static void make_scan(size_t rows) {
     fill(m.d, TILE, 1);
     m.dt[0] = 25;
     m.dt[1] = -60;
-    for (size_t i = 0; i < TILE * rows; i++) m.a[i] = -fabsf(ck_normal());
+    for (size_t i = 0; i < TILE * rows; i++) m.a[i] = -fabsf(ck_normal()); /* also where no column is */
     for (size_t i = 0; i < POS; i++) {
         m.keep[i] = i % 3 == 0 ? 0.75f : 1.0f;
         m.gain[i] = ck_normal();
@@ -58,7 +58,8 @@ static void run_scan(const qk_table *t, int each, size_t rows, size_t cols, size
                         .y = y + first * X,
                         .bc_stride = BC,
                         .x_stride = X,
-                        .y_stride = X };
+                        .y_stride = X,
+                        .stream = s != old && ck_below(2) };
     const qk_scan_each e = { m.a, m.d, m.dt + first * X, X };
     const qk_scan_one o = { m.keep + first, m.gain + first, m.out + first, m.d[0] };
     if (each)
@@ -74,7 +75,7 @@ static void expect_scan(int each, size_t rows, size_t cols, size_t j) {
         const double x = (double)m.x[c * X + j], step = log1p(exp((double)m.dt[c * X + j]));
         double y = 0, size = 1;
         for (size_t i = 0; i < rows; i++) {
-            const double by = each ? exp(step * (double)m.a[j * rows + i]) : (double)m.keep[c];
+            const double by = each ? exp(step * (double)m.a[i * TILE + j]) : (double)m.keep[c];
             s[i] = s[i] * by + (double)m.b[c * BC + i] * (each ? step : (double)m.gain[c]) * x;
             y += s[i] * (double)m.c[c * BC + i];
             size += fabs(s[i] * (double)m.c[c * BC + i]);
@@ -113,13 +114,14 @@ static void check_scan(const qk_table *t, int each) {
 
 /* ---- one position ---- */
 
-/* Compares m.s[0] and the output after a position with the state m.want before it. */
-static void expect_position(const char *what, size_t rows, size_t j, const double *w, const double *k,
-                            const double *minus, const double *r, double v, int before, double scale) {
+/* Compares the state s and the output after a position with the state m.want before it. */
+static void expect_position(const char *what, const float *s, size_t rows, size_t j, const double *w,
+                            const double *k, const double *minus, const double *r, double v, int before,
+                            double scale) {
     double y = 0, size = 1;
     for (size_t i = 0; i < rows; i++) {
         const double old = m.want[i * TILE + j], now = w[i] * old + k[i] * v - minus[i];
-        ck_near(what, i * TILE + j, (double)m.s[0][i * TILE + j], now,
+        ck_near(what, i * TILE + j, (double)s[i * TILE + j], now,
                 4e-6 * (1 + fabs(w[i] * old) + fabs(k[i] * v) + fabs(minus[i])));
         y += r[i] * (before ? old : now);
         size += fabs(r[i] * old) + fabs(r[i] * now);
@@ -133,12 +135,19 @@ static void start_position(size_t rows) {
     fill(m.x, TILE, 1);
     memset(m.y, 0, sizeof m.y);
     for (size_t i = 0; i < rows * TILE; i++) m.want[i] = (double)m.s[0][i];
+    memset(m.s[1], 0, sizeof m.s[1]);
 }
+
+/* Where the new state is: in the place of the old one, or beside it. */
+static int beside(void) { return (int)ck_below(2); }
 
 static void delta_case(const qk_table *t, size_t rows, size_t cols, size_t step) {
     start_position(rows);
     const float *q = m.b, *k = m.b + BC, *decay = m.b + 2 * BC;
-    const qk_delta p = { .rows = rows,
+    float *s = m.s[beside()];
+    const qk_delta p = { .old = m.s[0],
+                         .stream = s != m.s[0] && ck_below(2),
+                         .rows = rows,
                          .cols = cols,
                          .q = q,
                          .k = k,
@@ -148,7 +157,7 @@ static void delta_case(const qk_table *t, size_t rows, size_t cols, size_t step)
                          .y = m.y[0],
                          .beta = 0.75f,
                          .scale = 0.5f };
-    t->delta(m.s[0], &p);
+    t->delta(s, &p);
     for (size_t j = 0; j < cols; j++) {
         double w[ROWS_MAX], kk[ROWS_MAX], r[ROWS_MAX], none[ROWS_MAX] = { 0 }, seen = 0;
         for (size_t i = 0; i < rows; i++) {
@@ -157,7 +166,7 @@ static void delta_case(const qk_table *t, size_t rows, size_t cols, size_t step)
             r[i] = (double)q[i];
             seen += w[i] * kk[i] * m.want[i * TILE + j];
         }
-        expect_position("delta", rows, j, w, kk, none, r, 0.75 * ((double)m.x[j] - seen), 0, 0.5);
+        expect_position("delta", s, rows, j, w, kk, none, r, 0.75 * ((double)m.x[j] - seen), 0, 0.5);
     }
     for (size_t j = cols; j < X; j++) ck_near("after the columns", j, (double)m.y[0][j], 0, 0);
 }
@@ -166,7 +175,10 @@ static void wkv_case(const qk_table *t, size_t rows, size_t cols, size_t step, i
     start_position(rows);
     const float *row[5];
     for (int i = 0; i < 5; i++) row[i] = m.b + i * BC;
-    const qk_wkv p = { .rows = rows,
+    float *s = m.s[beside()];
+    const qk_wkv p = { .old = m.s[0],
+                       .stream = s != m.s[0] && ck_below(2),
+                       .rows = rows,
                        .cols = cols,
                        .r = row[0],
                        .k = row[1],
@@ -178,7 +190,7 @@ static void wkv_case(const qk_table *t, size_t rows, size_t cols, size_t step, i
                        .open = kind == 3,
                        .v = m.x,
                        .y = m.y[0] };
-    t->wkv(m.s[0], &p);
+    t->wkv(s, &p);
     for (size_t j = 0; j < cols; j++) {
         double w[ROWS_MAX], k[ROWS_MAX], r[ROWS_MAX], minus[ROWS_MAX], seen = 0;
         for (size_t i = 0; i < rows; i++) seen += (double)row[2][i] * m.want[i * TILE + j];
@@ -188,7 +200,7 @@ static void wkv_case(const qk_table *t, size_t rows, size_t cols, size_t step, i
             r[i] = (double)row[0][i];
             minus[i] = kind == 2 ? (double)row[3][i] * seen : 0;
         }
-        expect_position("wkv", rows, j, w, k, minus, r, (double)m.x[j], kind == 1, 1);
+        expect_position("wkv", s, rows, j, w, k, minus, r, (double)m.x[j], kind == 1, 1);
     }
     for (size_t j = cols; j < X; j++) ck_near("after the columns", j, (double)m.y[0][j], 0, 0);
 }

@@ -289,6 +289,7 @@ static void check_scan(const char *name, QsfOp op, uint32_t n_cols) {
     QsfForward *f = r.fwd;
     const QsfStep *s = find_step(&r, op);
     const QsfScanStep *p = &s->u.scan;
+    const size_t tile = QSF_STATE_TILE;
     fill(f, s->in, n_cols, 1);
     fill(f, s->in2, n_cols, 2);
     fill(f, s->in3, n_cols, 3);
@@ -308,7 +309,8 @@ static void check_scan(const char *name, QsfOp op, uint32_t n_cols) {
                              in = x[(size_t)c * s->in.width + at];
                 double y = (double)d[h] * in;
                 for (uint32_t k = 0; k < p->n; k++) {
-                    const double rate = (double)(op == QSF_OP_SCAN1 ? a[(size_t)h * p->n + k] : a[h]);
+                    const size_t in_tile = (h / tile * p->n + k) * tile + h % tile;
+                    const double rate = (double)(op == QSF_OP_SCAN1 ? a[in_tile] : a[h]);
                     st[k] = st[k] * exp(t * rate) + b[k] * in * t;
                     y += st[k] * cc[k];
                 }

@@ -71,6 +71,8 @@ typedef struct qk_xielu {
     float positive, negative, beta, eps;
 } qk_xielu;
 
+enum { QK_MAX_STREAMS = 16 };
+
 typedef struct qk_table {
     qk_level level; /* highest level used */
     qk_weight_ops weight[QK_TYPE_N];
@@ -105,6 +107,14 @@ typedef struct qk_table {
     /* y = x + (z - x) * w; y may be any of them */
     void (*lerp)(float *y, const float *x, const float *z, const float *w, size_t n);
     void (*softcap)(float *y, float cap, size_t n); /* y = cap * tanh(y / cap), cap > 0 */
+    /* n <= QK_MAX_STREAMS streams of width elements, stream i at y + i * stride: y_i += sum over j of coef[i * n + j] y_j, all of
+     * them as they were. */
+    void (*mix_streams)(float *y, const float *coef, size_t n, size_t stride, size_t width);
+    /* The same streams: y_i += (x - y_0) * (1 + coef[i]), with y_0 as it was. */
+    void (*correct_streams)(float *y, const float *x, const float *coef, size_t n, size_t stride,
+                            size_t width);
+    /* y = max(y - t, 0), t being so many standard deviations (of a sample) above the mean; n >= 2. */
+    void (*keep_above)(float *y, size_t n, float deviations);
     /* Index of the largest element, the lowest on a tie; NaN never wins; n >= 1. */
     size_t (*argmax)(const float *x, size_t n);
     /* The k best of x, best first, the lower id first on a tie; NaN is never picked. Returns how many: k, or fewer. */

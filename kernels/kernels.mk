@@ -19,7 +19,7 @@ i8mm_flags := $(dotprod_flags)$(I8MM_EXT)
 # ---- the families of operations, for each level that has ALL, and attention, kv, where PACKED has its dot product: templates below kernels/generic, in this order
 
 op_families := vec actq norm act pick state kv
-vec_templates := ops_vec
+vec_templates := ops_vec ops_streams
 actq_templates := ops_actq
 norm_templates := ops_norm ops_rope
 act_templates := exp ops_softmax ops_act

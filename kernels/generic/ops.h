@@ -11,6 +11,10 @@
     void qk_mul_##isa(float *y, const float *x, size_t n);                                                   \
     void qk_scale_##isa(float *y, float a, size_t n);                                                        \
     void qk_lerp_##isa(float *y, const float *x, const float *z, const float *w, size_t n);                  \
+    void qk_mix_streams_##isa(float *y, const float *coef, size_t n, size_t stride, size_t width);           \
+    void qk_correct_streams_##isa(float *y, const float *x, const float *coef, size_t n, size_t stride,      \
+                                  size_t width);                                                             \
+    void qk_keep_above_##isa(float *y, size_t n, float deviations);                                          \
     size_t qk_argmax_##isa(const float *x, size_t n);                                                        \
     void qk_rms_norm_##isa(float *y, const float *x, const float *w, size_t n, float eps);                   \
     void qk_l2_norm_##isa(float *y, const float *x, size_t n, float eps);                                    \
@@ -68,6 +72,9 @@ QK_LEVELS(QK_OPS_LEVEL)
         (t)->softcap = qk_softcap_##isa;                     \
         (t)->l2_norm = qk_l2_norm_##isa;                     \
         (t)->lerp = qk_lerp_##isa;                           \
+        (t)->mix_streams = qk_mix_streams_##isa;             \
+        (t)->correct_streams = qk_correct_streams_##isa;     \
+        (t)->keep_above = qk_keep_above_##isa;               \
         (t)->add = qk_add_##isa;                             \
         (t)->mul = qk_mul_##isa;                             \
         (t)->scale = qk_scale_##isa;                         \

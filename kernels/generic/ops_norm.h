@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Root-mean-square, layer and L2 norm for any vector of v_<isa>.h. Sums use four chains, which hides the latency
+/* Root-mean-square, layer and L2 norm, and what is above the mean, for any vector of v_<isa>.h. Sums use four chains, which hides the latency
  * of the addition. */
 #ifndef QSF_KERNELS_GENERIC_OPS_NORM_H
 #define QSF_KERNELS_GENERIC_OPS_NORM_H
@@ -48,6 +48,15 @@ void QK_FN(l2_norm)(float *y, const float *x, size_t n, float eps) {
     size_t i = 0;
     for (; i + V <= n; i += V) v_store(y + i, v_mul(v_load(x + i), r));
     if (i < n) v_store_some(y + i, n - i, v_mul(v_load_some(x + i, n - i), r));
+}
+
+void QK_FN(keep_above)(float *y, size_t n, float deviations) {
+    const float mean = (float)(sum_of(y, n, 0.0f, plus) / (double)n);
+    const double var = sum_of(y, n, mean, plus_square) / (double)(n - 1);
+    const vf cut = v_set((float)((double)mean + (double)deviations * sqrt(var))), zero = v_set(0);
+    size_t i = 0;
+    for (; i + V <= n; i += V) v_store(y + i, v_max(v_sub(v_load(y + i), cut), zero));
+    if (i < n) v_store_some(y + i, n - i, v_max(v_sub(v_load_some(y + i, n - i), cut), zero));
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Root-mean-square, layer and L2 norm, sums in double. */
+/* Root-mean-square, layer and L2 norm, and what is above the mean; sums in double. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
@@ -25,4 +25,13 @@ void qk_l2_norm_ref(float *y, const float *x, size_t n, float eps) {
     for (size_t i = 0; i < n; i++) s += (double)x[i] * (double)x[i];
     const float r = (float)(1.0 / fmax(sqrt(s), (double)eps));
     for (size_t i = 0; i < n; i++) y[i] = x[i] * r;
+}
+
+void qk_keep_above_ref(float *y, size_t n, float deviations) {
+    double mean = 0, var = 0;
+    for (size_t i = 0; i < n; i++) mean += (double)y[i];
+    mean /= (double)n;
+    for (size_t i = 0; i < n; i++) var += ((double)y[i] - mean) * ((double)y[i] - mean);
+    const float cut = (float)(mean + (double)deviations * sqrt(var / (double)(n - 1)));
+    for (size_t i = 0; i < n; i++) y[i] = y[i] > cut ? y[i] - cut : 0.0f;
 }

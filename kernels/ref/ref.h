@@ -39,6 +39,10 @@ void qk_mul_ref(float *y, const float *x, size_t n);
 void qk_scale_ref(float *y, float a, size_t n);
 void qk_lerp_ref(float *y, const float *x, const float *z, const float *w, size_t n);
 void qk_softcap_ref(float *y, float cap, size_t n);
+void qk_mix_streams_ref(float *y, const float *coef, size_t n, size_t stride, size_t width);
+void qk_correct_streams_ref(float *y, const float *x, const float *coef, size_t n, size_t stride,
+                            size_t width);
+void qk_keep_above_ref(float *y, size_t n, float deviations);
 size_t qk_argmax_ref(const float *x, size_t n);
 size_t qk_top_k_ref(qk_pick *out, const float *x, size_t n, size_t k);
 size_t qk_top_p_ref(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,

@@ -112,6 +112,9 @@ unsigned qsf_forward_step_kernels(const QsfForward *f, const QsfStep *s, QsfKern
     case QSF_OP_CLAMP: PUT(&n, clamp); break;
     case QSF_OP_SOFTCAP: PUT(&n, softcap); break;
     case QSF_OP_LERP: PUT(&n, lerp); break;
+    case QSF_OP_PREDICT: PUT(&n, mix_streams); break;
+    case QSF_OP_CORRECT: PUT(&n, correct_streams); break;
+    case QSF_OP_SPARSE: PUT(&n, keep_above); break;
     case QSF_OP_ACT: put_act(&n, s->u.act.kind); break;
     case QSF_OP_ROPE: put_rope(&n, s); break;
     case QSF_OP_SCAN1: PUT(&n, scan_each); break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Column steps of Gemma 3n: several residual streams of which one is computed and the others are predicted (AltUp,
- * Baykal et al. 2023), and a feed-forward network that keeps its largest values only; and the mix of residuals of Kimi K3. Sums are in double, in one
+ * Baykal et al. 2023), and a feed-forward network that keeps its largest values only; and the mix of residuals of Kimi K3. Sums here are in double, in one
  * order. */
 #include <math.h>
 
@@ -26,14 +26,7 @@ void qsf_column_matvec(const QsfForward *f, const QsfStep *s, size_t c) {
 }
 
 void qsf_column_sparse(const QsfForward *f, const QsfStep *s, size_t c) {
-    const size_t n = s->out[0].width;
-    float *y = qsf_col(f, s->out[0], c);
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < n; i++) sum += (double)y[i];
-    const double mean = sum / (double)n;
-    for (size_t i = 0; i < n; i++) squares += ((double)y[i] - mean) * ((double)y[i] - mean);
-    const double cut = mean + (double)s->u.scale * sqrt(squares / (double)(n - 1));
-    for (size_t i = 0; i < n; i++) y[i] = (double)y[i] > cut ? (float)((double)y[i] - cut) : 0.0f;
+    f->table->keep_above(qsf_col(f, s->out[0], c), s->out[0].width, s->u.scale);
 }
 
 void qsf_column_match(const QsfForward *f, const QsfStep *s, size_t c) {
@@ -47,57 +40,18 @@ void qsf_column_match(const QsfForward *f, const QsfStep *s, size_t c) {
     }
 }
 
-/* Mixes LANES elements of n streams, which are `stride` elements apart. */
-static void mix(float *y, const float *coef, size_t n, size_t stride) {
-    double in[QSF_MAX_STREAMS][LANES];
-    for (size_t j = 0; j < n; j++)
-        for (size_t k = 0; k < LANES; k++) in[j][k] = (double)y[j * stride + k];
-    for (size_t i = 0; i < n; i++) {
-        double sum[LANES] = { 0 };
-        for (size_t j = 0; j < n; j++)
-            for (size_t k = 0; k < LANES; k++) sum[k] += (double)coef[i * n + j] * in[j][k];
-        for (size_t k = 0; k < LANES; k++) y[i * stride + k] += (float)sum[k];
-    }
-}
-
-/* The same for one element. */
-static void mix_one(float *y, const float *coef, size_t n, size_t stride) {
-    double in[QSF_MAX_STREAMS];
-    for (size_t j = 0; j < n; j++) in[j] = (double)y[j * stride];
-    for (size_t i = 0; i < n; i++) {
-        double sum = 0;
-        for (size_t j = 0; j < n; j++) sum += (double)coef[i * n + j] * in[j];
-        y[i * stride] += (float)sum;
-    }
-}
+_Static_assert(QSF_MAX_STREAMS <= QK_MAX_STREAMS, "the kernel mixes fewer streams");
 
 void qsf_column_predict(const QsfForward *f, const QsfStep *s, size_t c) {
     const size_t n = s->u.streams, width = s->out[0].width / n;
-    const float *coef = qsf_col(f, s->in, c);
-    float *y = qsf_col(f, s->out[0], c);
-    size_t e = 0;
-    for (; e + LANES <= width; e += LANES) mix(y + e, coef, n, width);
-    for (; e < width; e++) mix_one(y + e, coef, n, width);
+    f->table->mix_streams(qsf_col(f, s->out[0], c), qsf_col(f, s->in, c), n, width, width);
 }
 
-/* Adds to n streams what the computed one, of which x is the result, missed by, times 1 + coef. */
+/* Adds to n streams what the computed one, of which in is the result, missed by, times 1 + in2. */
 void qsf_column_correct(const QsfForward *f, const QsfStep *s, size_t c) {
     const size_t n = s->u.streams, width = s->in.width;
-    const float *x = qsf_col(f, s->in, c), *coef = qsf_col(f, s->in2, c);
-    float *y = qsf_col(f, s->out[0], c);
-    size_t e = 0;
-    for (; e + LANES <= width; e += LANES) {
-        double missed[LANES];
-        for (size_t k = 0; k < LANES; k++) missed[k] = (double)x[e + k] - (double)y[e + k];
-        for (size_t i = 0; i < n; i++) {
-            const double by = 1 + (double)coef[i];
-            for (size_t k = 0; k < LANES; k++) y[i * width + e + k] += (float)(missed[k] * by);
-        }
-    }
-    for (; e < width; e++) {
-        const double missed = (double)x[e] - (double)y[e];
-        for (size_t i = 0; i < n; i++) y[i * width + e] += (float)(missed * (1 + (double)coef[i]));
-    }
+    f->table->correct_streams(qsf_col(f, s->out[0], c), qsf_col(f, s->in, c), qsf_col(f, s->in2, c), n, width,
+                              width);
 }
 
 static double score(const float *x, const float *w, size_t n, float eps) {

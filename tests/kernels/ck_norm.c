@@ -108,10 +108,34 @@ static void check_l2_norm(const qk_table *t, int arg) {
     for (size_t i = 0; i < 35; i++) ck_near("zeros", i, (double)y[i], 0, 0);
 }
 
+static void check_keep_above(const qk_table *t, int arg) {
+    static const float far[] = { 1.6449f, 0, -1 };
+    (void)arg;
+    for (int rep = 0; rep < N_SIZES * 3; rep++) {
+        const size_t n = sizes[rep / 3] + 1;
+        float *y = ck_dst(SLOT_Y, n), before[MAX_N];
+        double mean = 0, var = 0, most = 0;
+        ck_fill_floats(y, n, CK_RANDOM);
+        memcpy(before, y, n * sizeof *y);
+        for (size_t i = 0; i < n; i++) {
+            mean += (double)y[i] / (double)n;
+            most = fmax(most, fabs((double)y[i]));
+        }
+        for (size_t i = 0; i < n; i++) var += ((double)y[i] - mean) * ((double)y[i] - mean);
+        t->keep_above(y, n, far[rep % 3]);
+        ck_dst_ok(SLOT_Y, n);
+        const double cut = mean + (double)far[rep % 3] * sqrt(var / (double)(n - 1));
+        for (size_t i = 0; i < n; i++)
+            ck_near("keep_above", i, (double)y[i], fmax((double)before[i] - cut, 0),
+                    CK_EPS * (8 + (double)n / 16) * most);
+    }
+}
+
 void ck_test_norm(const qk_table *t) {
     ck_check("rms_norm", (ck_fn)t->rms_norm, check_rms_norm, t, 0);
     ck_check("layer_norm", (ck_fn)t->layer_norm, check_layer_norm, t, 0);
     ck_check("l2_norm", (ck_fn)t->l2_norm, check_l2_norm, t, 0);
+    ck_check("keep_above", (ck_fn)t->keep_above, check_keep_above, t, 0);
     ck_check("rms_norm_odd", (ck_fn)t->rms_norm, check_norm_odd, t, 0);
     ck_check("layer_norm_odd", (ck_fn)t->layer_norm, check_norm_odd, t, 1);
 }

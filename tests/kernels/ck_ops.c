@@ -140,6 +140,42 @@ static void check_lerp(const qk_table *t, int arg) {
     }
 }
 
+/* --- streams --- */
+
+/* The same bits as one element after the other; what lies between the streams stays. */
+static void streams_case(const qk_table *t, size_t n, size_t width, int correct) {
+    static float want[MAX_N];
+    const size_t stride = width + 3, all = (n - 1) * stride + width;
+    float *y = ck_dst(SLOT_Y, all), *x = ck_tail(SLOT_A, width * sizeof *x),
+          *coef = ck_tail(SLOT_B, n * n * sizeof *coef);
+    ck_fill_floats(y, all, CK_RANDOM);
+    ck_fill_floats(x, width, CK_RANDOM);
+    ck_fill_floats(coef, n * n, CK_RANDOM);
+    memcpy(want, y, all * sizeof *y);
+    for (size_t e = 0; e < width; e++) {
+        const float missed = x[e] - y[e];
+        for (size_t i = 0; i < n; i++) {
+            float sum = y[i * stride + e];
+            if (correct) sum += missed * (1 + coef[i]);
+            for (size_t j = 0; !correct && j < n; j++) sum += coef[i * n + j] * y[j * stride + e];
+            want[i * stride + e] = sum;
+        }
+    }
+    if (correct)
+        t->correct_streams(y, x, coef, n, stride, width);
+    else
+        t->mix_streams(y, coef, n, stride, width);
+    ck_dst_ok(SLOT_Y, all);
+    same_bits("streams", y, want, all);
+}
+
+static void check_streams(const qk_table *t, int correct) {
+    static const size_t counts[] = { 1, 2, 3, 4, 5, QK_MAX_STREAMS };
+    for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
+        for (size_t width = 1; width < 70; width += 1 + width / 20)
+            streams_case(t, counts[k], width, correct);
+}
+
 /* --- softmax --- */
 
 /* z = (x - max) / t rounds three times, which exp turns into a relative error of 3 eps |z|. */
@@ -209,6 +245,8 @@ void ck_test_ops(const qk_table *t) {
     ck_check("mul_bits", (ck_fn)t->mul, check_same_bits, t, MUL);
     ck_check("scale_bits", (ck_fn)t->scale, check_same_bits, t, SCALE);
     ck_check("lerp", (ck_fn)t->lerp, check_lerp, t, 0);
+    ck_check("mix_streams", (ck_fn)t->mix_streams, check_streams, t, 0);
+    ck_check("correct_streams", (ck_fn)t->correct_streams, check_streams, t, 1);
     ck_check("relu2_bits", (ck_fn)t->gate[QK_GATE_RELU2], check_same_bits, t, RELU2);
     ck_check("softmax_t", (ck_fn)t->softmax_t, check_softmax_t, t, 0);
     ck_check("clamp", (ck_fn)t->clamp, check_clamp, t, 0);

@@ -24,6 +24,7 @@ enum { WIDTH = 150, STREAMS = 3, COLS = 2 };
 
 static QsfModel model;
 static QsfForward forward;
+static qk_table table;
 /* The streams, one vector, and coefficients. */
 static QsfBuffer buffers[3] = { { .width = STREAMS * WIDTH, .stride = 464 },
                                 { .width = WIDTH, .stride = 160, .off = 464 },
@@ -40,6 +41,8 @@ static void set_up(void) {
     model.prog.buf = buffers;
     model.prog.n_bufs = 3;
     model.prog.param = &param;
+    qk_table_init(&table, qk_cpu_best());
+    forward.table = &table;
     forward.model = &model;
     forward.cols = columns;
     forward.l.n_cols = COLS;

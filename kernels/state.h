@@ -11,8 +11,8 @@
 
 enum { QK_SCAN_POSITIONS = 64 };
 
-/* Where a new state is written with `stream` set, past the caches: when it is not read again soon, this saves memory that reads
- * of what is overwritten would take. It is aligned to 64 bytes then, and not the old state. The result is the same. */
+/* stream: the new state is written with non-temporal stores. If it is not read again soon, that saves reading the lines that
+ * are overwritten. It must be aligned to 64 bytes and must not be the old state. The result is the same. */
 
 /* A tile of a selective scan over n_pos <= QK_SCAN_POSITIONS positions. Those after the first one are `stride` floats
  * further. */

@@ -35,7 +35,7 @@ QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other) {
     return vbslq_f32(v_lanes(n), v_load_some(p, n), other);
 }
 QK_INLINE void v_store(float *p, vf v) { vst1q_u8((void *)p, vreinterpretq_u8_f32(v)); }
-/* There are no stores past the caches that need not wait. */
+/* An ordinary store: NEON has no intrinsic for a non-temporal one. */
 QK_INLINE void v_stream(float *p, vf v) { v_store(p, v); }
 QK_INLINE void v_streamed(void) {}
 QK_INLINE void v_store_some(float *p, size_t n, vf v) {

@@ -38,7 +38,7 @@ QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other) {
     return _mm_blendv_ps(other, v_load_some(p, n), v_lanes(n));
 }
 QK_INLINE void v_store(float *p, vf v) { _mm_storeu_ps(p, v); }
-/* Past the caches, to an aligned address; v_streamed after the last one. */
+/* A non-temporal store, which bypasses the caches, to an aligned address; v_streamed after the last one. */
 QK_INLINE void v_stream(float *p, vf v) { _mm_stream_ps(p, v); }
 QK_INLINE void v_streamed(void) { _mm_sfence(); }
 QK_INLINE void v_store_some(float *p, size_t n, vf v) {

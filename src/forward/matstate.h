@@ -16,8 +16,8 @@ typedef struct QsfStateTile {
 
 #define QSF_STREAM_STATES (32u << 20) /* bytes of weights per token, more than a cache keeps */
 
-/* Whether a pass writes states past the caches: a single position reads and writes each once, and in a large model
- * nothing of them is left in a cache until the next one. */
+/* Whether a pass writes states with non-temporal stores: a single position reads and writes each once, and in a large
+ * model the weights evict them before the next one. */
 static inline bool qsf_streams_states(const QsfForward *f) {
     return f->n_cols == 1 && f->shape.active_bytes >= QSF_STREAM_STATES;
 }

@@ -36,15 +36,17 @@ static void gather(void *arg, int worker, size_t begin, size_t end) {
     const QsfKvCache *c = &f->kv;
     const uint32_t kv = j->s->u.attention.kv;
     const size_t n_tiles = qk_kv_tiles(j->n), dim = j->kv->dim;
+    const qk_kv_ops *k_ops = qsf_kvcache_ops(c, kv, 0), *v_ops = qsf_kvcache_ops(c, kv, 1);
     (void)worker;
     for (size_t item = begin; item < end; item++) {
         const size_t head = item / n_tiles, first = item % n_tiles * QK_KV_TILE;
         const uint8_t *k = qsf_kvcache_k(c, kv, (uint32_t)head);
         const uint8_t *v = j->kv->v_is_k ? NULL : qsf_kvcache_v(c, kv, (uint32_t)head);
+        uint8_t *to_k = tiles(j, 0, head), *to_v = tiles(j, 1, head);
         for (size_t i = first; i < first + QK_KV_TILE && i < j->n; i++) {
             const size_t t = position(j, head, i);
-            qsf_kvcache_ops(c, kv, 0)->copy(tiles(j, 0, head), i, k, t, 0, dim);
-            if (v != NULL) qsf_kvcache_ops(c, kv, 1)->copy(tiles(j, 1, head), i, v, t, 1, dim);
+            k_ops->copy(to_k, i, k, t, 0, dim);
+            if (v != NULL) v_ops->copy(to_v, i, v, t, 1, dim);
         }
     }
 }

@@ -76,12 +76,26 @@ QK_INLINE li l_dot_apart_lane(li acc, li w, li x, int i) {
 }
 #undef LANE
 #else
-/* Two products fit into 16 bits: 2 * 128 * 127. */
-QK_INLINE li l_dot(li acc, li w, li x) {
-    const int16x8_t low = vmull_s8(vget_low_s8(l_s8(w)), vget_low_s8(l_s8(x)));
-    const int16x8_t high = vmull_high_s8(l_s8(w), l_s8(x));
-    return vpadalq_s16(acc, vpaddq_s16(low, high));
+#define L_PAIRS         1
+/* Products of the lower and the upper half of a vector. The sums of two neighbours fit: 2 * 128 * 127. */
+typedef struct lp {
+    int16x8_t low, high;
+} lp;
+#define L_HOLD_PAIRS(p) __asm__ volatile("" : "+w"((p).low), "+w"((p).high))
+QK_INLINE lp l_pairs_of(li w, li x) {
+    return (lp){ vmull_s8(vget_low_s8(l_s8(w)), vget_low_s8(l_s8(x))), vmull_high_s8(l_s8(w), l_s8(x)) };
 }
+QK_INLINE lp l_pairs_signed(li w, li x) { return l_pairs_of(w, x); }
+QK_INLINE lp l_pairs(lp acc, li w, li x) {
+    return (lp){ vmlal_s8(acc.low, vget_low_s8(l_s8(w)), vget_low_s8(l_s8(x))),
+                 vmlal_high_s8(acc.high, l_s8(w), l_s8(x)) };
+}
+QK_INLINE li l_dot_pairs(li acc, lp p) { return vpadalq_s16(acc, vpaddq_s16(p.low, p.high)); }
+QK_INLINE li l_dot_scaled(li acc, lp p, li scale) {
+    return vmlaq_s32(acc, vpaddlq_s16(vpaddq_s16(p.low, p.high)), scale);
+}
+QK_INLINE li l_pair_scale(li scale) { return scale; }
+QK_INLINE li l_dot(li acc, li w, li x) { return l_dot_pairs(acc, l_pairs_of(w, x)); }
 #endif
 QK_INLINE li l_biased(li w) { return w; }
 QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot(acc, w, x); }

@@ -10,7 +10,7 @@
  *   column_scale             the float at p of the columns of a vector, for all its rows
  *   column_pair, dot_pair    pair i of int16 of them; the sum with its products with a pair of the rows
  *   results_from, results_to SIDE vectors of sums, for L rows and SIDE columns of y, which are `stride` apart
- *   dot_steps                below */
+ *   dot_steps, pair_steps    below; pair_steps where there is L_PAIRS */
 #ifndef QSF_KERNELS_X16_MM_LANE_H
 #define QSF_KERNELS_X16_MM_LANE_H
 
@@ -44,10 +44,10 @@ QK_INLINE void results_to(float *y, int stride, const lf from[SIDE]) {
     l_storef(y, from[0]);
 }
 
-/* Adds n steps to the sums of RV vectors of rows with nc columns, as pairs as long as these stay below 2^15.
+/* Adds n steps to the sums of RV vectors of rows with nc columns.
  * w: the steps of the tile at the first of those rows; x[c] + at: the steps of column c. */
 QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
-                         int nc, int pairs) {
+                         int nc) {
     li xs[COLS];
     QK_UNROLL for (int s = 0; s < n; s++) {
         li ws[RV];
@@ -62,10 +62,31 @@ QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x
                 L_HOLD(xs[c]);
             }
             QK_UNROLL for (int v = 0; v < RV; v++) {
-                sum[v][c] = pairs     ? l_pairs(sum[v][c], ws[v], xs[c])
-                            : L_LANES ? l_dot_lane(sum[v][c], ws[v], xs[c], s % 4)
-                                      : byte_dot(sum[v][c], ws[v], xs[c]);
+                sum[v][c] = L_LANES ? l_dot_lane(sum[v][c], ws[v], xs[c], s % 4)
+                                    : byte_dot(sum[v][c], ws[v], xs[c]);
                 L_HOLD(sum[v][c]);
+            }
+        }
+    }
+}
+
+/* The sums of pairs of n steps, at most PAIR_STEPS. */
+QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
+                          int nc) {
+    QK_UNROLL for (int s = 0; s < n; s++) {
+        li ws[RV];
+        QK_UNROLL for (int v = 0; v < RV; v++) {
+            ws[v] = l_load(w[s][v * L]);
+            L_HOLD(ws[v]);
+        }
+        QK_UNROLL for (int c = 0; c < nc; c++) {
+            li xs = l_dup(x[c] + at + 4 * (size_t)s);
+            L_HOLD(xs);
+            QK_UNROLL for (int v = 0; v < RV; v++) {
+                sum[v][c] = FMT_SIGNED ? l_pairs_signed(ws[v], xs)
+                            : s == 0   ? l_pairs_of(ws[v], xs)
+                                       : l_pairs(sum[v][c], ws[v], xs);
+                L_HOLD_PAIRS(sum[v][c]);
             }
         }
     }

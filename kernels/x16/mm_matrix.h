@@ -44,8 +44,7 @@ QK_INLINE void results_to(float *y, int stride, const lf from[SIDE]) {
 
 /* nc: pairs of columns. */
 QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
-                         int nc, int pairs) {
-    (void)pairs;
+                         int nc) {
     QK_UNROLL for (int s = 0; s < n; s += SIDE) {
         li ws[RV];
         QK_UNROLL for (int v = 0; v < RV; v++) ws[v] = l_load(w[s / SIDE][v * L]);
@@ -54,6 +53,12 @@ QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x
             QK_UNROLL for (int v = 0; v < RV; v++) sum[v][c] = l_matrix(sum[v][c], ws[v], xs);
         }
     }
+}
+
+/* There are no pairs. */
+QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
+                          int nc) {
+    dot_steps(sum, w, x, at, n, nc);
 }
 
 /* n bytes, a multiple of 16, of columns a and b in turn, eight of each. */

@@ -35,16 +35,22 @@ enum { PREPARED_BYTES = 1 };
 #endif
 
 enum {
-    IN_PAIRS = FMT_SCALED && FMT_INT16 && !L_WIDE, /* sums times scales, unless they are wide */
-    CENTER = IN_PAIRS ? FMT_CENTER : 0,
-    CAN_BE_WIDE = IN_PAIRS && CENTER > 0,
     STEPS = QK_K / 4,
     SUBS = QK_K / FMT_SUB,
     SUB_STEPS = FMT_SUB / 4,
     RUN = SUB_STEPS < 8 ? SUB_STEPS : 8, /* steps that share FMT_SHIFT */
     PART_SUBS = FMT_PART / FMT_SUB,      /* consecutive sub-blocks of one group, before the next group */
     PARTS = SUBS / PART_SUBS,
-    PART_BYTES = GROUP_BLOCK / PARTS / 64 * 64 /* of a group, that are prefetched with a part */
+    PART_BYTES = GROUP_BLOCK / PARTS / 64 * 64, /* of a group, that are prefetched with a part */
+    BY_PARTS = FMT_SCALED && L_PAIRS,           /* sums of pairs times scales */
+    IN_PAIRS = FMT_SCALED && FMT_INT16 && !BY_PARTS && !L_WIDE, /* sums times scales, unless they are wide */
+    CENTER = IN_PAIRS ? FMT_CENTER : 0,
+    CAN_BE_WIDE = IN_PAIRS && CENTER > 0,
+    /* Times the scales: what is added for a whole super-block, in so many pairs. */
+    MADE_UP = BY_PARTS ? -(int)TILE_OFFSET : CENTER,
+    MADE_UP_PAIRS = MADE_UP == 0 ? 1
+                    : BY_PARTS   ? SUBS / 2
+                                 : FMT_MINS / 2
 };
 
 /* d of the rows in vector v of the group at p. */
@@ -199,19 +205,25 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
 
 enum { PAIRS = FMT_MINS ? FMT_MINS / 2 : 1 };
 
-/* One super-block of 64 rows, unpacked. Where CENTER is subtracted from every q, so that the sum of a
- * sub-block fits an int16, `centre` holds CENTER times the scales to compensate, as pairs that are
- * multiplied with pairs of sums like the minimums. */
+/* One super-block of 64 rows, unpacked. Where CENTER is subtracted from every q, so that the sum of a sub-block fits an
+ * int16, or an offset is not, `extra` makes up for it: MADE_UP times the scales, as pairs that are multiplied with pairs
+ * of sums like the minimums. */
 typedef struct tile {
     _Alignas(64) tile_step q[STEPS / SIDE];
     int32_t scale[SUBS][TILE_ROWS * SIDE];
-    int32_t mins[PAIRS][TILE_ROWS * SIDE], centre[PAIRS][TILE_ROWS * SIDE];
+    int32_t mins[PAIRS][TILE_ROWS * SIDE], extra[MADE_UP_PAIRS][TILE_ROWS * SIDE];
     float d[TILE_ROWS * SIDE], dmin[TILE_ROWS * SIDE];
 } tile;
 
-/* CENTER times the scales of the 32 elements of sub-block 32n. */
-QK_INLINE li centre_of(const uint8_t *p, int n, int v) {
-    return l_mul(fmt_scale(p, 32 * n / FMT_SUB, v), l_set(CENTER));
+/* MADE_UP times the scale of the elements whose sum is number n in the pairs of `extra`. */
+QK_INLINE li made_up(const uint8_t *p, int n, int v) {
+    return l_mul(fmt_scale(p, n * SUBS / (2 * MADE_UP_PAIRS), v), l_set(MADE_UP));
+}
+
+/* What the sums of sub-block j are multiplied with. */
+QK_INLINE li tile_scale(const uint8_t *p, int j, int v) {
+    const li scale = fmt_scale(p, j, v);
+    return BY_PARTS ? l_pair_scale(scale) : IN_PAIRS ? l_and(scale, l_set(0xffff)) : scale;
 }
 
 /* Unpacks the group at p to rows r.. of the tile. */
@@ -225,15 +237,11 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
                 put_steps(&t->q[s / SIDE], r + v * L, unpacked(steps, s, v), unpacked(steps, s + 1, v));
     }
     for (int v = 0; v < NV; v++, r += L) {
-        QK_UNROLL for (int j = 0; FMT_SCALED && j < SUBS; j++)
-            put_ints(t->scale[j], r,
-                     IN_PAIRS ? l_and(fmt_scale(p, j, v), l_set(0xffff)) : fmt_scale(p, j, v));
-        QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) {
-            put_pairs(t->mins[i], r, fmt_mins(p, i, v));
-            if (CENTER)
-                put_pairs(t->centre[i], r,
-                          l_or(centre_of(p, 2 * i, v), l_shl(centre_of(p, 2 * i + 1, v), 16)));
-        }
+        QK_UNROLL for (int j = 0; FMT_SCALED && j < SUBS; j++) put_ints(t->scale[j], r, tile_scale(p, j, v));
+        QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) put_pairs(t->mins[i], r, fmt_mins(p, i, v));
+        QK_UNROLL for (int i = 0; MADE_UP && i < MADE_UP_PAIRS; i++)
+            put_pairs(t->extra[i], r,
+                      l_or(l_and(made_up(p, 2 * i, v), l_set(0xffff)), l_shl(made_up(p, 2 * i + 1, v), 16)));
         put_floats(t->d, r, d_of(p, v));
         if (FMT_MINS) put_floats(t->dmin, r, l_halves(p + HALVES + QK_HALF + v * L * 2));
     }
@@ -262,23 +270,37 @@ QK_INLINE void no_sums(li sum[][COLS], int cv) {
     QK_UNROLL for (int c = 0; c < cv; c++) QK_UNROLL for (int v = 0; v < RV; v++) sum[v][c] = l_set(0);
 }
 
-/* The sums of pairs (minimums or centres) times the sums of the columns. */
-QK_INLINE void pair_sums(li sum[][COLS], const int32_t pairs[][TILE_ROWS * SIDE], int r, const columns *x,
-                         int cv) {
+/* n pairs of each row (minimums, or what is made up) times the sums of the columns at q[c] + at. */
+QK_INLINE void pair_sums(li sum[][COLS], const int32_t pairs[][TILE_ROWS * SIDE], int n, int r,
+                         const columns *x, size_t at, int cv) {
     no_sums(sum, cv);
-    QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) {
+    QK_UNROLL for (int i = 0; i < n; i++) {
         li w[RV];
         QK_UNROLL for (int v = 0; v < RV; v++) {
             w[v] = l_load(&pairs[i][r * SIDE + v * L]);
             L_HOLD(w[v]);
         }
         QK_UNROLL for (int c = 0; c < cv; c++) {
-            li xs = column_pair(x->q[c] + x->mins, i);
+            li xs = column_pair(x->q[c] + at, i);
             L_HOLD(xs);
             QK_UNROLL for (int v = 0; v < RV; v++) {
                 sum[v][c] = dot_pair(sum[v][c], w[v], xs, i);
                 L_HOLD(sum[v][c]);
             }
+        }
+    }
+}
+
+/* Adds sub-block j, times its scale, to the total, without the offset: parts of it, before their pairs are joined. */
+QK_INLINE void add_parts(li all[][COLS], const tile *t, int r, const columns *x, int j, int cv) {
+    const int many = PAIR_STEPS == 0 || (int)PAIR_STEPS > (int)SUB_STEPS ? (int)SUB_STEPS : (int)PAIR_STEPS;
+    QK_UNROLL for (int s = 0; s < SUB_STEPS; s += many) {
+        lp pairs[RV][COLS];
+        pair_steps(pairs, (const tile_step *)&t->q[(j * SUB_STEPS + s) / SIDE][r * SIDE], x->q,
+                   (size_t)((j * SUB_STEPS + s) * 4 * SIDE), many, cv);
+        QK_UNROLL for (int v = 0; v < RV; v++) {
+            const li scale = l_load(&t->scale[j][r * SIDE + v * L]);
+            QK_UNROLL for (int c = 0; c < cv; c++) all[v][c] = l_dot_scaled(all[v][c], pairs[v][c], scale);
         }
     }
 }
@@ -310,13 +332,18 @@ QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_
     li sum[RV][COLS], mins[RV][COLS];
     lf dx[COLS];
     (void)n;
-    if (CENTER > 0 && pairs)
-        pair_sums(sum, t->centre, r, x, cv);
+    if (MADE_UP != 0 && (BY_PARTS || pairs))
+        pair_sums(sum, t->extra, MADE_UP_PAIRS, r, x, BY_PARTS ? x->sums : x->mins, cv);
     else
         no_sums(sum, cv);
-    for (int j = 0; j < SUBS; j++) add_sub(sum, t, r, x, j, cv, pairs);
+    for (int j = 0; j < SUBS; j++) {
+        if (BY_PARTS)
+            add_parts(sum, t, r, x, j, cv);
+        else
+            add_sub(sum, t, r, x, j, cv, pairs);
+    }
     L_FENCE();
-    if (FMT_MINS) pair_sums(mins, t->mins, r, x, cv);
+    if (FMT_MINS) pair_sums(mins, t->mins, FMT_MINS / 2, r, x, x->mins, cv);
     for (int c = 0; c < cv; c++) dx[c] = column_scale(x->q[c] + x->d);
     L_FENCE();
     QK_UNROLL for (int v = 0; v < RV; v += SIDE) {

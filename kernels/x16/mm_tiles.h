@@ -23,10 +23,17 @@
 /* The compiler reads nothing before this that is read after it, which would need more registers than there are. */
 #define L_FENCE() __asm__ volatile("" ::: "memory")
 
-/* For levels where 16-bit sums of pairs are not cheaper than l_dot. */
+/* For levels whose dot product is one instruction, so that nothing of this is used. */
 #ifndef L_PAIRS
 #define L_PAIRS 0
-QK_INLINE li l_pairs(li acc, li w, li x) { return l_dot(acc, w, x); }
+typedef li lp;
+#define L_HOLD_PAIRS(p) L_HOLD(p)
+QK_INLINE lp l_pairs_of(li w, li x) { return l_dot(l_set(0), w, x); }
+QK_INLINE lp l_pairs_signed(li w, li x) { return l_dot_signed(l_set(0), w, x); }
+QK_INLINE lp l_pairs(lp acc, li w, li x) { return l_dot(acc, w, x); }
+QK_INLINE li l_dot_pairs(li acc, lp p) { return l_add(acc, p); }
+QK_INLINE li l_dot_scaled(li acc, lp p, li scale) { return l_add(acc, l_mul(p, scale)); }
+QK_INLINE li l_pair_scale(li scale) { return scale; }
 #endif
 
 /* Where l_dot takes any unsigned byte (L_RAW), bits need not be shifted to the low end of their byte: a
@@ -84,18 +91,21 @@ enum {
     OCTETS = HALVES + FMT_HALVES * (int)QK_HALF,
     OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
     TILE_OFFSET = L_SIGNED ? 0 : OFFSET, /* of a tile: what is not subtracted when it is unpacked */
-    PAIRS_FIT = L_PAIRS && !FMT_SIGNED ? 32767 / (2 * 127 * FMT_MAX)
-                                       : 0, /* steps whose sums of pairs stay below 2^15 */
-    PAIR_STEPS = PAIRS_FIT >= 8   ? PAIRS_FIT / 8 * 8
+    TILE_MAX = !L_SIGNED                     ? FMT_MAX /* the largest magnitude of a weight of a tile */
+               : FMT_OFF > FMT_MAX - FMT_OFF ? FMT_OFF
+                                             : FMT_MAX - FMT_OFF,
+    PAIRS_FIT = 32767 / (2 * 127 * TILE_MAX), /* steps whose sums of pairs stay below 2^15 */
+    PAIR_STEPS = !L_PAIRS         ? 0         /* divide a sub-block; 0: no sums of pairs */
+                 : PAIRS_FIT >= 8 ? PAIRS_FIT / 8 * 8
                  : PAIRS_FIT >= 4 ? 4
                  : PAIRS_FIT >= 2 ? 2
-                                  : 0, /* divide a sub-block */
-    TILE_ROWS = QK_TILE_ROWS,          /* rows that share a pass over the columns */
-    COLS = 4,                          /* columns that share the weights of a group, without a tile */
-    R = L == 16 ? 4 : 2,               /* a register block of a tile: vectors of a step of rows, */
-    WIDTH = L_COLS,                    /* and columns: sums and totals fit the registers */
-    MV_GROUPS = 8,                     /* groups of rows that may be read together for few columns */
-    FEW_COLS = FMT_FEW ? COLS : 1,     /* columns for which a group is read once, without a tile */
+                                  : 1,
+    TILE_ROWS = QK_TILE_ROWS,      /* rows that share a pass over the columns */
+    COLS = 4,                      /* columns that share the weights of a group, without a tile */
+    R = L == 16 ? 4 : 2,           /* a register block of a tile: vectors of a step of rows, */
+    WIDTH = L_COLS,                /* and columns: sums and totals fit the registers */
+    MV_GROUPS = 8,                 /* groups of rows that may be read together for few columns */
+    FEW_COLS = FMT_FEW ? COLS : 1, /* columns for which a group is read once, without a tile */
     SHARE = L > 4 ||
             L_LANES, /* vectors of a group share each dword of a column: otherwise the code would get long */
     PLAIN = FMT_SIGNED || FMT_MAX == 15 /* a step is a byte or a nibble of one plane */
@@ -243,16 +253,14 @@ QK_INLINE void dot_sub(li sum[][COLS], const tile_step *w, const char *const x[C
     for (int c = 0; c < nc; c++)
         for (int v = 0; v < RV; v++) sum[v][c] = start[c];
     if (many < 2) {
-        dot_steps(sum, w, x, at, n, nc, 0);
+        dot_steps(sum, w, x, at, n, nc);
         return;
     }
     QK_UNROLL for (int s = 0; s < n; s += many) {
-        li pairs[RV][COLS];
+        lp pairs[RV][COLS];
+        pair_steps(pairs, w + s, x, at + 4 * (size_t)s, many, nc);
         for (int c = 0; c < nc; c++)
-            for (int v = 0; v < RV; v++) pairs[v][c] = l_set(0);
-        dot_steps(pairs, w + s, x, at + 4 * (size_t)s, many, nc, 1);
-        for (int c = 0; c < nc; c++)
-            for (int v = 0; v < RV; v++) sum[v][c] = l_dot16(sum[v][c], pairs[v][c], l_set(0x10001));
+            for (int v = 0; v < RV; v++) sum[v][c] = l_dot_pairs(sum[v][c], pairs[v][c]);
     }
 }
 

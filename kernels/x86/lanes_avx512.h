@@ -51,19 +51,24 @@ QK_INLINE li l_dot_signed(li acc, li w, li x) { return _mm512_dpbusd_epi32(acc, 
 QK_INLINE li l_dot16(li acc, li a, li b) { return _mm512_dpwssd_epi32(acc, a, b); }
 #else
 enum { L_BIAS = 0 };
+#define L_PAIRS         1
+typedef li lp;
+#define L_HOLD_PAIRS(p) L_HOLD(p)
 /* The pairs of vpmaddubsw do not saturate: 2 * 128 * 127. */
-QK_INLINE li l_dot(li acc, li w, li x) {
-    return _mm512_add_epi32(acc, _mm512_madd_epi16(_mm512_maddubs_epi16(w, x), _mm512_set1_epi16(1)));
-}
-#define L_PAIRS 1
-QK_INLINE li l_pairs(li acc, li w, li x) { return _mm512_add_epi16(acc, _mm512_maddubs_epi16(w, x)); }
+QK_INLINE lp l_pairs_of(li w, li x) { return _mm512_maddubs_epi16(w, x); }
+QK_INLINE lp l_pairs(lp acc, li w, li x) { return _mm512_add_epi16(acc, l_pairs_of(w, x)); }
+QK_INLINE li l_dot16(li acc, li a, li b) { return _mm512_add_epi32(acc, _mm512_madd_epi16(a, b)); }
+QK_INLINE li l_dot_pairs(li acc, lp p) { return l_dot16(acc, p, _mm512_set1_epi16(1)); }
+QK_INLINE li l_dot_scaled(li acc, lp p, li scale) { return l_dot16(acc, p, scale); }
+QK_INLINE li l_pair_scale(li scale) { return l_or(l_and(scale, l_set(0xffff)), l_shl(scale, 16)); }
+QK_INLINE li l_dot(li acc, li w, li x) { return l_dot_pairs(acc, l_pairs_of(w, x)); }
 QK_INLINE li l_biased(li w) { return w; }
 /* The sign of w is moved to x. */
-QK_INLINE li l_dot_signed(li acc, li w, li x) {
-    return l_dot(acc, _mm512_abs_epi8(w),
-                 _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x));
+QK_INLINE lp l_pairs_signed(li w, li x) {
+    return l_pairs_of(_mm512_abs_epi8(w),
+                      _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x));
 }
-QK_INLINE li l_dot16(li acc, li a, li b) { return _mm512_add_epi32(acc, _mm512_madd_epi16(a, b)); }
+QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot_pairs(acc, l_pairs_signed(w, x)); }
 #endif
 
 QK_INLINE lf l_float(li v) { return _mm512_cvtepi32_ps(v); }

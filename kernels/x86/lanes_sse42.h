@@ -34,16 +34,21 @@ QK_INLINE li l_subs8(li a, li b) { return _mm_subs_epu8(a, b); }
 QK_INLINE li l_min8(li a, li b) { return _mm_min_epu8(a, b); }
 QK_INLINE li l_lookup(const void *table, li i) { return _mm_shuffle_epi8(_mm_loadu_si128(table), i); }
 
-/* The pairs of pmaddubsw do not saturate: 2 * 128 * 127. */
-QK_INLINE li l_dot(li acc, li w, li x) {
-    return _mm_add_epi32(acc, _mm_madd_epi16(_mm_maddubs_epi16(w, x), _mm_set1_epi16(1)));
-}
 #define L_PAIRS 1
-QK_INLINE li l_pairs(li acc, li w, li x) { return _mm_add_epi16(acc, _mm_maddubs_epi16(w, x)); }
+typedef li lp;
+#define L_HOLD_PAIRS(p) L_HOLD(p)
+/* The pairs of pmaddubsw do not saturate: 2 * 128 * 127. */
+QK_INLINE lp l_pairs_of(li w, li x) { return _mm_maddubs_epi16(w, x); }
+QK_INLINE lp l_pairs(lp acc, li w, li x) { return _mm_add_epi16(acc, l_pairs_of(w, x)); }
+QK_INLINE li l_dot16(li acc, li a, li b) { return _mm_add_epi32(acc, _mm_madd_epi16(a, b)); }
+QK_INLINE li l_dot_pairs(li acc, lp p) { return l_dot16(acc, p, _mm_set1_epi16(1)); }
+QK_INLINE li l_dot_scaled(li acc, lp p, li scale) { return l_dot16(acc, p, scale); }
+QK_INLINE li l_pair_scale(li scale) { return l_or(l_and(scale, l_set(0xffff)), l_shl(scale, 16)); }
+QK_INLINE li l_dot(li acc, li w, li x) { return l_dot_pairs(acc, l_pairs_of(w, x)); }
 QK_INLINE li l_biased(li w) { return w; }
 /* The sign of w is moved to x. */
-QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot(acc, _mm_sign_epi8(w, w), _mm_sign_epi8(x, w)); }
-QK_INLINE li l_dot16(li acc, li a, li b) { return _mm_add_epi32(acc, _mm_madd_epi16(a, b)); }
+QK_INLINE lp l_pairs_signed(li w, li x) { return l_pairs_of(_mm_sign_epi8(w, w), _mm_sign_epi8(x, w)); }
+QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot_pairs(acc, l_pairs_signed(w, x)); }
 
 QK_INLINE lf l_float(li v) { return _mm_cvtepi32_ps(v); }
 QK_INLINE li l_int(lf v) { return _mm_cvtps_epi32(v); }

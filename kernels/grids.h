@@ -22,6 +22,11 @@
 extern const uint16_t qk_grid_iq1[2048], qk_grid_iq2_xxs[256], qk_grid_iq2_xs[512], qk_grid_iq2_s[1024],
     qk_grid_iq3_xxs[256], qk_grid_iq3_s[512];
 
+/* Of each index the levels of its elements without their signs, element i in byte i; IQ1: 8 * (-1, 0, 1) + 8. */
+extern const uint64_t qk_points_iq1[2048], qk_points_iq2_xxs[256], qk_points_iq2_xs[512],
+    qk_points_iq2_s[1024];
+extern const uint32_t qk_points_iq3_xxs[256], qk_points_iq3_s[512];
+
 /* Of each code the level, repeated to 16. IQ1: 8 * (-1, 0, 1) + 8. */
 extern const uint8_t qk_levels_iq1[16], qk_levels_iq2[16], qk_levels_iq3_xxs[16], qk_levels_iq3_s[16];
 

@@ -49,6 +49,12 @@ QK_INLINE li l_sub8(li a, li b) { return l_of_u8(vsubq_u8(l_u8(a), l_u8(b))); }
 QK_INLINE li l_subs8(li a, li b) { return l_of_u8(vqsubq_u8(l_u8(a), l_u8(b))); }
 QK_INLINE li l_min8(li a, li b) { return l_of_u8(vminq_u8(l_u8(a), l_u8(b))); }
 QK_INLINE li l_lookup(const void *table, li i) { return l_of_u8(vqtbl1q_u8(vld1q_u8(table), l_u8(i))); }
+QK_INLINE li l_negate(li v, li marks, int bit) {
+    const uint8x16_t mask = vtstq_u8(l_u8(marks), l_u8(l_bytes(1 << bit)));
+    return vreinterpretq_s32_s8(vbslq_s8(mask, vnegq_s8(l_s8(v)), l_s8(v)));
+}
+QK_INLINE li l_even(const void *p) { return vuzp1q_s32(l_load(p), l_load((const char *)p + sizeof(li))); }
+QK_INLINE li l_odd(const void *p) { return vuzp2q_s32(l_load(p), l_load((const char *)p + sizeof(li))); }
 
 #ifdef L_DOTPROD
 QK_INLINE li l_dot(li acc, li w, li x) { return vdotq_s32(acc, l_s8(w), l_s8(x)); }

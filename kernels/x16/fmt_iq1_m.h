@@ -27,7 +27,7 @@ enum {
 
 enum { GRID_WIDTH = 8, GRID_BITS = 11, GRID_CENTER = 0 };
 #define GRID_HIGH_AT(n) ((n) % 2 * 4)
-#define GRID            qk_grid_iq1
+#define GRID            qk_points_iq1
 #define GRID_POINTS     QK_GRID_IQ1
 #define GRID_LEVELS     qk_levels_iq1
 #define GRID_STEPS \

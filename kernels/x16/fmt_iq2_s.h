@@ -24,7 +24,7 @@ enum {
 
 enum { GRID_WIDTH = 8, GRID_BITS = 10, GRID_CENTER = 43 };
 #define GRID_HIGH_AT(n) ((n) % 4 * 2)
-#define GRID            qk_grid_iq2_s
+#define GRID            qk_points_iq2_s
 #define GRID_POINTS     QK_GRID_IQ2_S
 #define GRID_LEVELS     qk_levels_iq2
 

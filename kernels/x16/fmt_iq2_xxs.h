@@ -26,7 +26,7 @@ enum {
 
 enum { GRID_WIDTH = 8, GRID_BITS = 8, GRID_CENTER = 43 };
 #define GRID_HIGH_AT(n) 0
-#define GRID            qk_grid_iq2_xxs
+#define GRID            qk_points_iq2_xxs
 #define GRID_POINTS     QK_GRID_IQ2_XXS
 #define GRID_LEVELS     qk_levels_iq2
 

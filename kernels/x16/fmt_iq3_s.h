@@ -24,7 +24,7 @@ enum {
 
 enum { GRID_WIDTH = 4, GRID_BITS = 9, GRID_CENTER = 15 };
 #define GRID_HIGH_AT(n) ((n) % 8)
-#define GRID            qk_grid_iq3_s
+#define GRID            qk_points_iq3_s
 #define GRID_POINTS     QK_GRID_IQ3_S
 #define GRID_LEVELS     qk_levels_iq3_s
 

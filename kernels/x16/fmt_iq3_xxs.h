@@ -24,7 +24,7 @@ enum {
 
 enum { GRID_WIDTH = 4, GRID_BITS = 8, GRID_CENTER = 62 };
 #define GRID_HIGH_AT(n) 0
-#define GRID            qk_grid_iq3_xxs
+#define GRID            qk_points_iq3_xxs
 #define GRID_POINTS     QK_GRID_IQ3_XXS
 #define GRID_LEVELS     qk_levels_iq3_xxs
 

@@ -216,7 +216,7 @@ QK_INLINE li bits_at(li marks, int a, int b, int c, int d, int to) {
 QK_INLINE li direct_points(const uint8_t *p, const turned *t, int j, int v) {
     const li table = signed_levels();
     const int n = j % MARK_PLANES;
-    const li marks = plane(p, CODE_PLANES + n, v);
+    const li marks = plane(p, POINT_PLANES + n, v);
     li sum = l_dup(&t->start[j]);
     QK_UNROLL for (int i = 0; i < 8; i++) {
         const int h = i / 4, e = i % 4, bit = 8 * e + 4 * h;
@@ -232,7 +232,7 @@ QK_INLINE li direct_points(const uint8_t *p, const turned *t, int j, int v) {
 /* Points of eight elements: the same, where the code is in its byte. */
 QK_INLINE li direct_signed(const uint8_t *p, const turned *t, int j, int v) {
     const codes c = codes_of(p, j, v);
-    const li marks = plane(p, CODE_PLANES + (PAIRED ? j / 2 : j) % MARK_PLANES, v);
+    const li marks = plane(p, POINT_PLANES + (PAIRED ? j / 2 : j) % MARK_PLANES, v);
     li sum = l_dup(&t->start[j]);
     QK_UNROLL for (int h = 0; h < (PAIRED ? 1 : 2); h++) QK_UNROLL for (int e = 0; e < 4; e++) {
         const int to = e == 2 ? 0 : 5, l = PAIRED ? 4 * (j % 2) : 0, bit = 8 * e + l + h;
@@ -267,7 +267,7 @@ QK_INLINE li codes_dot(codes c, const char *q) {
 /* Levels 0, 8 and 16, and 2 where there is a mark, which is the same for all of a sub-block. */
 QK_INLINE li direct_ones(const uint8_t *p, const turned *t, int j, int v) {
     const li sum = l_add(l_shl(codes_dot(codes_of(p, j, v), t->q + FMT_SUB * j), 3), l_dup(&t->start[j]));
-    return l_add(sum, l_and(plane(p, CODE_PLANES + j % MARK_PLANES, v), l_dup(&t->marked[j])));
+    return l_add(sum, l_and(plane(p, POINT_PLANES + j % MARK_PLANES, v), l_dup(&t->marked[j])));
 }
 
 /* The same with a mark of each point that has no sign in the group. */

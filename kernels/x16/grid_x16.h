@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the formats with grids share (kernels/grids.h). For 64 or 128 elements at a time the indices of all rows are looked up,
- * which leaves planes of codes and of marks, one bit per element: its sign, or for IQ1 the sign of the 1 that is added.
- * The steps are made from those. The fmt_<format>.h has included super.h and defined
+ * which leaves their levels (with VBMI the codes of these) and planes of marks, one bit per element: its sign, or for IQ1 the
+ * sign of the 1 that is added. The steps are made from those. The fmt_<format>.h has included super.h and defined
  *
  *   GRID_WIDTH                      elements of an index: 8 or 4
  *   GRID_BITS                       of an index: 8 to 11
- *   GRID, GRID_POINTS               the codes of its points: the table, the list it is made from
- *   GRID_LEVELS                     the levels of codes
+ *   GRID                            the levels of its points
+ *   GRID_POINTS, GRID_LEVELS        the list of their codes, the levels of codes: with VBMI
  *   GRID_STEPS                      optional: the upper halves of the points as three lists (grid_vbmi.h)
  *   GRID_CENTER                     what makes signed levels unsigned, which is FMT_OFF; 0 for IQ1
  *   li grid_low(p, n, v)            the low bytes of the four indices of run n of 4 * GRID_WIDTH elements
@@ -17,15 +17,20 @@
 #define QSF_KERNELS_X16_GRID_X16_H
 
 #include "kernels/grids.h"
+#include "kernels/x16/pairs.h"
 #include "kernels/x16/planes.h"
 
 #define FMT_PART (16 * GRID_WIDTH)
 enum {
     INDEX_PLANES = 4, /* of a part */
-    CODE_PLANES = 8,  /* of what is prepared, then the marks */
     PART_STEPS = FMT_PART / 4,
     MARK_PLANES = FMT_PART / 32,
-    PREPARED_BYTES = (CODE_PLANES + MARK_PLANES) * (int)QK_PLANE
+#ifdef L_VBMI
+    POINT_PLANES = 8, /* of what is prepared: codes, then the marks */
+#else
+    POINT_PLANES = PART_STEPS, /* the same with levels */
+#endif
+    PREPARED_BYTES = (POINT_PLANES + MARK_PLANES) * (int)QK_PLANE
 };
 
 /* Marks with the eighth of eight, which is odd where the others are odd in number; what lies in its place goes. */
@@ -52,8 +57,13 @@ QK_INLINE li odd_scale(li n) { return l_or(l_add(n, n), l_set(1)); }
 #include "kernels/x16/grid_vbmi.h"
 #else
 
-/* Codes of L times the four indices of each plane, starting with plane `first`: two planes, in order. */
-QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES], int first) {
+/* Of one index, the levels of all rows. */
+enum { ROWS_BYTES = GRID_WIDTH * (int)QK_GROUP };
+
+/* The points of the four indices of each plane, starting with plane `first`, of the rows of vector v: of one index after the
+ * other those of all rows. */
+QK_INLINE void put_points(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES], int first,
+                          int v) {
     (void)first;
     uint16_t even[INDEX_PLANES][2 * L], odd[INDEX_PLANES][2 * L];
     QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++) {
@@ -61,31 +71,52 @@ QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high
         l_store(even[n], l_or(keep(low[n], 0x00ff00ffu), l_shl(keep(upper, 0x00ff00ffu), 8)));
         l_store(odd[n], l_or(keep(l_shr(low[n], 8), 0x00ff00ffu), keep(upper, 0xff00ff00u)));
     }
-    for (size_t n = 0; n < INDEX_PLANES; n++, dst += 2 * QK_PLANE)
-        for (size_t r = 0; r < L; r++)
-            for (size_t i = 0; i < 2; i++) {
-                const uint32_t point = GRID[even[n][2 * r + i]] | (uint32_t)GRID[odd[n][2 * r + i]] << 16;
-                memcpy(dst + i * QK_PLANE + 4 * r, &point, 4);
-            }
+    dst += v * L * GRID_WIDTH;
+    for (size_t n = 0; n < INDEX_PLANES; n++, dst += 4 * ROWS_BYTES)
+        QK_UNROLL for (size_t r = 0; r < L; r++) {
+            uint8_t *to = dst + r * GRID_WIDTH;
+            memcpy(to, &GRID[even[n][2 * r]], GRID_WIDTH);
+            memcpy(to + ROWS_BYTES, &GRID[odd[n][2 * r]], GRID_WIDTH);
+            memcpy(to + 2 * ROWS_BYTES, &GRID[even[n][2 * r + 1]], GRID_WIDTH);
+            memcpy(to + 3 * ROWS_BYTES, &GRID[odd[n][2 * r + 1]], GRID_WIDTH);
+        }
 }
 
-/* The levels of step s of a part, plus GRID_CENTER. */
+/* The levels of step s of a part. */
 QK_INLINE li level_of(const uint8_t *p, int s, int v) {
-    const int bits = 16 / GRID_WIDTH, steps = 8 / bits;
-    const li codes = plane(p, s / steps, v),
-             apart = GRID_WIDTH == 8 ? pairs_apart(codes) : nibbles_apart(codes);
-    const li level = l_lookup(GRID_LEVELS, l_and(l_shr(apart, s % steps * bits), l_bytes((1 << bits) - 1)));
-    return GRID_CENTER ? l_add8(level, l_bytes(GRID_CENTER)) : level;
+    if (GRID_WIDTH == 4) return plane(p, s, v);
+    const uint8_t *rows = p + s / 2 * ROWS_BYTES + v * L * GRID_WIDTH;
+    return s % 2 ? l_odd(rows) : l_even(rows);
 }
 
-#endif
+/* ---- one column: its signs are changed instead of those of the levels ---- */
 
-/* Without a cheaper way. */
-#ifndef L_MIRROR
-QK_INLINE li l_mirror(li v, li marks, int bit, int twice) {
-    const li mask = l_sub8(l_set(0), l_and(l_shr(marks, bit), l_bytes(1)));
-    return l_add8(l_xor(v, mask), l_and(mask, l_bytes(twice + 1)));
+#define FMT_DIRECT(group, p, x, t, j, v) \
+    direct_points(GRID_CENTER ? l_set(0) : start_of(x, 0, j, FMT_OFF), p, (x)->q[0], j, v)
+
+/* Adds sub-block j times the bytes at q to sum. */
+QK_INLINE li direct_points(li sum, const uint8_t *p, const char *q, int j, int v) {
+    enum { LARGEST = GRID_CENTER ? GRID_CENTER : FMT_MAX, FIT = 32767 / (2 * 127 * LARGEST) };
+    const int many = !L_PAIRS ? 1
+                     : FIT >= 4 ? 4
+                     : FIT >= 2 ? 2
+                                : 1; /* steps whose sums of pairs stay below 2^15 */
+    lp pairs;
+    QK_UNROLL for (int i = 0; i < FMT_SUB / 4; i++) {
+        const int s = j * (FMT_SUB / 4) + i, at = s % PART_STEPS;
+        const li marks = plane(p, POINT_PLANES + at / 8, v), x = l_dup(q + 4 * s), level = level_of(p, at, v);
+        const li w = GRID_CENTER ? level : l_or(level, bit_to(marks, at % 8, 1)),
+                 signed_x = GRID_CENTER ? l_negate(x, marks, at % 8) : x;
+        if (!L_PAIRS) {
+            sum = l_dot(sum, w, signed_x);
+            continue;
+        }
+        pairs = i % many ? l_pairs(pairs, w, signed_x) : l_pairs_of(w, signed_x);
+        if (i % many == many - 1) sum = l_dot_pairs(sum, pairs);
+    }
+    return sum;
 }
+
 #endif
 
 /* Part `part` of a super-block of the group at p. */
@@ -98,9 +129,13 @@ QK_INLINE const uint8_t *fmt_prepare(uint8_t *dst, const uint8_t *p, int part) {
             low[i] = grid_low(p, part * INDEX_PLANES + i, v);
             high[i] = grid_high(p, part * INDEX_PLANES + i, v);
         }
+#ifdef L_VBMI
         put_codes(at, low, high, part * INDEX_PLANES);
+#else
+        put_points(dst, low, high, part * INDEX_PLANES, v);
+#endif
         QK_UNROLL for (int i = 0; i < MARK_PLANES; i++)
-            l_store(at + (CODE_PLANES + i) * (int)QK_PLANE, grid_marks(p, part * MARK_PLANES + i, v));
+            l_store(at + (POINT_PLANES + i) * (int)QK_PLANE, grid_marks(p, part * MARK_PLANES + i, v));
     }
     return dst;
 }
@@ -108,9 +143,13 @@ QK_INLINE const uint8_t *fmt_prepare(uint8_t *dst, const uint8_t *p, int part) {
 /* Step s, from what fmt_prepare left of its part. */
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const int at = s % PART_STEPS;
-    const li level = level_of(p, at, v), marks = plane(p, CODE_PLANES + at / 8, v);
-    return GRID_CENTER ? l_mirror(level, marks, at % 8, 2 * GRID_CENTER)
-                       : l_or(level, bit_to(marks, at % 8, 1));
+    const li level = level_of(p, at, v), marks = plane(p, POINT_PLANES + at / 8, v);
+    if (GRID_CENTER == 0) return l_or(level, bit_to(marks, at % 8, 1));
+#ifdef L_VBMI
+    return l_mirror(level, marks, at % 8, 2 * GRID_CENTER);
+#else
+    return l_add8(l_negate(level, marks, at % 8), l_bytes(GRID_CENTER));
+#endif
 }
 
 QK_INLINE li fmt_mins(const uint8_t *p, int i, int v) {

@@ -42,8 +42,9 @@
  *   li l_words(p)                  L uint16 at p
  *   li l_octets(p)                 L uint8 at p
  *   lf l_float_of(v)               the bits of floats as floats
- *   L_MIRROR, li l_mirror(v, marks, bit, twice)  1 where choosing bytes by a bit is cheaper than masks (optional):
- *                                   the bytes of v, or `twice` minus them where `marks` have the bit
+ *   li l_negate(v, marks, bit)      the bytes of v, none of them -128, negative where `marks` have the bit, a constant
+ *   li l_even(p), l_odd(p)          every other of 2 L dwords
+ *   li l_mirror(v, marks, bit, twice)  with L_VBMI: the bytes of v, or `twice` minus them where `marks` have the bit
  *   l_planes4(dst, row, at)         16 bytes at row[r] + at of 16 rows -> 4 planes at dst
  *   l_prefetch(p)                   the line at p, to the nearest cache
  *   l_prefetch_far(p)               the same, to a larger one

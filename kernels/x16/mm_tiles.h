@@ -8,6 +8,7 @@
 
 #include "kernels/generic/mm.h"
 #include "kernels/x16/lanes.h"
+#include "kernels/x16/pairs.h"
 
 /* Keeps a vector in its register. The load ports have no time to load it again for every product, and if the
  * compiler reorders the sums, they need more registers than there are. */
@@ -22,19 +23,6 @@
 
 /* The compiler reads nothing before this that is read after it, which would need more registers than there are. */
 #define L_FENCE() __asm__ volatile("" ::: "memory")
-
-/* For levels whose dot product is one instruction, so that nothing of this is used. */
-#ifndef L_PAIRS
-#define L_PAIRS 0
-typedef li lp;
-#define L_HOLD_PAIRS(p) L_HOLD(p)
-QK_INLINE lp l_pairs_of(li w, li x) { return l_dot(l_set(0), w, x); }
-QK_INLINE lp l_pairs_signed(li w, li x) { return l_dot_signed(l_set(0), w, x); }
-QK_INLINE lp l_pairs(lp acc, li w, li x) { return l_dot(acc, w, x); }
-QK_INLINE li l_dot_pairs(li acc, lp p) { return l_add(acc, p); }
-QK_INLINE li l_dot_scaled(li acc, lp p, li scale) { return l_add(acc, l_mul(p, scale)); }
-QK_INLINE li l_pair_scale(li scale) { return scale; }
-#endif
 
 /* Where l_dot takes any unsigned byte (L_RAW), bits need not be shifted to the low end of their byte: a
  * format whose steps of a sub-block are all FMT_SHIFT(s) bits too high returns them like that, and only the

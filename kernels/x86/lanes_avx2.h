@@ -35,6 +35,21 @@ QK_INLINE li l_min8(li a, li b) { return _mm256_min_epu8(a, b); }
 QK_INLINE li l_lookup(const void *table, li i) {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(table)), i);
 }
+QK_INLINE li l_negate(li v, li marks, int bit) {
+    return _mm256_sign_epi8(v, l_or(l_shl(marks, 7 - bit), l_bytes(1)));
+}
+/* Quarters 0 and 2, 1 and 3, so that shuffling within halves puts all in order. */
+QK_INLINE __m256 l_quarters(const char *p, int n) {
+    const __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const void *)(p + 16 * n)));
+    return _mm256_castsi256_ps(
+        _mm256_inserti128_si256(low, _mm_loadu_si128((const void *)(p + 16 * n + 32)), 1));
+}
+QK_INLINE li l_even(const void *p) {
+    return _mm256_castps_si256(_mm256_shuffle_ps(l_quarters(p, 0), l_quarters(p, 1), 0x88));
+}
+QK_INLINE li l_odd(const void *p) {
+    return _mm256_castps_si256(_mm256_shuffle_ps(l_quarters(p, 0), l_quarters(p, 1), 0xdd));
+}
 
 #ifdef L_VNNI
 enum { L_BIAS = 128 };

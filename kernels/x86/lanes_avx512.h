@@ -85,7 +85,19 @@ QK_INLINE lf l_halves(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256
 QK_INLINE li l_words(const void *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p)); }
 QK_INLINE li l_octets(const void *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
 QK_INLINE lf l_float_of(li v) { return _mm512_castsi512_ps(v); }
-#define L_MIRROR 1
+QK_INLINE li l_negate(li v, li marks, int bit) {
+    return _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(marks, l_bytes(1 << bit)), l_set(0), v);
+}
+QK_INLINE li l_even(const void *p) {
+    return _mm512_permutex2var_epi32(
+        l_load(p), _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0),
+        l_load((const char *)p + sizeof(li)));
+}
+QK_INLINE li l_odd(const void *p) {
+    return _mm512_permutex2var_epi32(
+        l_load(p), _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1),
+        l_load((const char *)p + sizeof(li)));
+}
 QK_INLINE li l_mirror(li v, li marks, int bit, int twice) {
     return _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(marks, l_bytes(1 << bit)), l_bytes(twice), v);
 }

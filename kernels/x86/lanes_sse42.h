@@ -33,6 +33,15 @@ QK_INLINE li l_sub8(li a, li b) { return _mm_sub_epi8(a, b); }
 QK_INLINE li l_subs8(li a, li b) { return _mm_subs_epu8(a, b); }
 QK_INLINE li l_min8(li a, li b) { return _mm_min_epu8(a, b); }
 QK_INLINE li l_lookup(const void *table, li i) { return _mm_shuffle_epi8(_mm_loadu_si128(table), i); }
+QK_INLINE li l_negate(li v, li marks, int bit) {
+    return _mm_sign_epi8(v, l_or(l_shl(marks, 7 - bit), l_bytes(1)));
+}
+QK_INLINE li l_even(const void *p) {
+    return _mm_castps_si128(_mm_shuffle_ps(_mm_loadu_ps(p), _mm_loadu_ps((const float *)p + 4), 0x88));
+}
+QK_INLINE li l_odd(const void *p) {
+    return _mm_castps_si128(_mm_shuffle_ps(_mm_loadu_ps(p), _mm_loadu_ps((const float *)p + 4), 0xdd));
+}
 
 #define L_PAIRS 1
 typedef li lp;

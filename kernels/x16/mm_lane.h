@@ -70,7 +70,7 @@ QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x
     }
 }
 
-/* The sums of pairs of n steps, at most PAIR_STEPS. */
+/* The sums of pairs of n steps, at most tile_pairs(n). */
 QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
                           int nc) {
     QK_UNROLL for (int s = 0; s < n; s++) {

@@ -293,7 +293,7 @@ QK_INLINE void pair_sums(li sum[][COLS], const int32_t pairs[][TILE_ROWS * SIDE]
 
 /* Adds sub-block j, times its scale, to the total, without the offset: parts of it, before their pairs are joined. */
 QK_INLINE void add_parts(li all[][COLS], const tile *t, int r, const columns *x, int j, int cv) {
-    const int many = PAIR_STEPS == 0 || (int)PAIR_STEPS > (int)SUB_STEPS ? (int)SUB_STEPS : (int)PAIR_STEPS;
+    const int many = L_PAIRS ? tile_pairs(SUB_STEPS) : SUB_STEPS;
     QK_UNROLL for (int s = 0; s < SUB_STEPS; s += many) {
         lp pairs[RV][COLS];
         pair_steps(pairs, (const tile_step *)&t->q[(j * SUB_STEPS + s) / SIDE][r * SIDE], x->q,

@@ -79,25 +79,34 @@ enum {
     OCTETS = HALVES + FMT_HALVES * (int)QK_HALF,
     OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
     TILE_OFFSET = L_SIGNED ? 0 : OFFSET, /* of a tile: what is not subtracted when it is unpacked */
-    TILE_MAX = !L_SIGNED                     ? FMT_MAX /* the largest magnitude of a weight of a tile */
-               : FMT_OFF > FMT_MAX - FMT_OFF ? FMT_OFF
-                                             : FMT_MAX - FMT_OFF,
-    PAIRS_FIT = 32767 / (2 * 127 * TILE_MAX), /* steps whose sums of pairs stay below 2^15 */
-    PAIR_STEPS = !L_PAIRS         ? 0         /* divide a sub-block; 0: no sums of pairs */
-                 : PAIRS_FIT >= 8 ? PAIRS_FIT / 8 * 8
-                 : PAIRS_FIT >= 4 ? 4
-                 : PAIRS_FIT >= 2 ? 2
-                                  : 1,
-    TILE_ROWS = QK_TILE_ROWS,      /* rows that share a pass over the columns */
-    COLS = 4,                      /* columns that share the weights of a group, without a tile */
-    R = L == 16 ? 4 : 2,           /* a register block of a tile: vectors of a step of rows, */
-    WIDTH = L_COLS,                /* and columns: sums and totals fit the registers */
-    MV_GROUPS = 8,                 /* groups of rows that may be read together for few columns */
-    FEW_COLS = FMT_FEW ? COLS : 1, /* columns for which a group is read once, without a tile */
+    TILE_ROWS = QK_TILE_ROWS,            /* rows that share a pass over the columns */
+    COLS = 4,                            /* columns that share the weights of a group, without a tile */
+    R = L == 16 ? 4 : 2,                 /* a register block of a tile: vectors of a step of rows, */
+    WIDTH = L_COLS,                      /* and columns: sums and totals fit the registers */
+    MV_GROUPS = 8,                       /* groups of rows that may be read together for few columns */
+    FEW_COLS = FMT_FEW ? COLS : 1,       /* columns for which a group is read once, without a tile */
     SHARE = L > 4 ||
             L_LANES, /* vectors of a group share each dword of a column: otherwise the code would get long */
     PLAIN = FMT_SIGNED || FMT_MAX == 15 /* a step is a byte or a nibble of one plane */
 };
+
+/* Steps that divide a sub-block and whose sums of pairs stay below 2^15 if no weight is larger than max; 0: there are no
+ * such sums. */
+QK_INLINE int steps_of_pairs(int max) {
+    const int fit = 32767 / (2 * 127 * max);
+    return !L_PAIRS ? 0 : fit >= 8 ? fit / 8 * 8 : fit >= 4 ? 4 : fit >= 2 ? 2 : 1;
+}
+
+/* The same for n steps at most, of a group as it is and of a tile, where offsets may have been subtracted. */
+QK_INLINE int direct_pairs(int n) {
+    const int fit = steps_of_pairs(FMT_MAX);
+    return fit < n ? fit : n;
+}
+QK_INLINE int tile_pairs(int n) {
+    const int high = FMT_MAX - FMT_OFF, max = !L_SIGNED ? FMT_MAX : FMT_OFF > high ? FMT_OFF : high;
+    const int fit = steps_of_pairs(max);
+    return fit < n ? fit : n;
+}
 
 /* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched, to the
  * nearest cache or to a larger one, which can have more reads under way. 0: not at all. */
@@ -178,11 +187,36 @@ QK_INLINE void hide_columns(const char *q[COLS], int nc) {
 /* start plus the n steps from s0, which form a sub-block, with the bytes at x of one column, directly from the planes, for
  * one vector of rows. */
 QK_INLINE li direct_vector(li start, const uint8_t *p, const char *x, int s0, int n, int v) {
-    const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
+    const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0, many = direct_pairs(n);
+    if (many > 1) {
+        QK_UNROLL for (int s = 0; s < n; s += many) {
+            lp pairs = l_pairs_of(fmt_step(p, s0 + s, v), l_dup(x + 4 * s));
+            QK_UNROLL for (int i = s + 1; i < s + many; i++)
+                pairs = l_pairs(pairs, fmt_step(p, s0 + i, v), l_dup(x + 4 * i));
+            start = l_dot_pairs(start, pairs);
+        }
+        return start;
+    }
     li sum = shift ? l_set(0) : start;
     QK_UNROLL for (int s = 0; s < n; s++)
         sum = byte_dot(sum, shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v), l_dup(x + 4 * s));
     return shift ? l_add(l_sar(sum, shift), start) : sum;
+}
+
+/* Adds n steps, all of which fit sums of pairs, times nc columns. */
+QK_INLINE void direct_step_pairs(li (*sum)[NV], const uint8_t *p, const char *const x[COLS], int at, int s0,
+                                 int n, int nc) {
+    lp pairs[COLS][NV];
+    QK_UNROLL for (int s = 0; s < n; s++) QK_UNROLL for (int v = 0; v < NV; v++) {
+        li w = fmt_step(p, s0 + s, v);
+        if (nc > 1) L_HOLD(w);
+        QK_UNROLL for (int c = 0; c < nc; c++) {
+            const li xs = l_dup(x[c] + at + 4 * s);
+            pairs[c][v] = s == 0 ? l_pairs_of(w, xs) : l_pairs(pairs[c][v], w, xs);
+        }
+    }
+    QK_UNROLL for (int c = 0; c < nc; c++) QK_UNROLL for (int v = 0; v < NV; v++)
+        sum[c][v] = l_dot_pairs(sum[c][v], pairs[c][v]);
 }
 
 /* The same with the bytes at x[c] + at of nc columns, for all vectors of the group: they share each dword of a column,
@@ -197,6 +231,11 @@ QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x
             if (!PLAIN)
                 L_HOLD(sum[0][v]); /* one vector after the other, as parts of planes need many registers */
         }
+        return;
+    }
+    if (direct_pairs(n) > 1) {
+        QK_UNROLL for (int s = 0; s < n; s += direct_pairs(n))
+            direct_step_pairs(sum, p, x, at + 4 * s, s0 + s, direct_pairs(n), nc);
         return;
     }
     for (int c = 0; c < nc; c++)
@@ -237,7 +276,7 @@ QK_INLINE li unpacked(const uint8_t *p, int s, int v) {
 /* The steps of a sub-block, for RV vectors of rows; `start`: the initial sum of a column, of nc. */
 QK_INLINE void dot_sub(li sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
                        const li start[COLS], int nc) {
-    const int many = PAIR_STEPS >= n ? n : PAIR_STEPS;
+    const int many = tile_pairs(n);
     for (int c = 0; c < nc; c++)
         for (int v = 0; v < RV; v++) sum[v][c] = start[c];
     if (many < 2) {

@@ -42,7 +42,8 @@ enum {
     PART_SUBS = FMT_PART / FMT_SUB,      /* consecutive sub-blocks of one group, before the next group */
     PARTS = SUBS / PART_SUBS,
     PART_BYTES = GROUP_BLOCK / PARTS / 64 * 64, /* of a group, that are prefetched with a part */
-    BY_PARTS = FMT_SCALED && L_PAIRS,           /* sums of pairs times scales */
+    /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than adding first if no two steps fit. */
+    BY_PARTS = FMT_SCALED && L_PAIRS && (!L_WIDE || 2 * 2 * 127 * TILE_MAX < 32768),
     IN_PAIRS = FMT_SCALED && FMT_INT16 && !BY_PARTS && !L_WIDE, /* sums times scales, unless they are wide */
     CENTER = IN_PAIRS ? FMT_CENTER : 0,
     CAN_BE_WIDE = IN_PAIRS && CENTER > 0,

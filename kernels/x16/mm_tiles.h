@@ -79,12 +79,15 @@ enum {
     OCTETS = HALVES + FMT_HALVES * (int)QK_HALF,
     OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
     TILE_OFFSET = L_SIGNED ? 0 : OFFSET, /* of a tile: what is not subtracted when it is unpacked */
-    TILE_ROWS = QK_TILE_ROWS,            /* rows that share a pass over the columns */
-    COLS = 4,                            /* columns that share the weights of a group, without a tile */
-    R = L == 16 ? 4 : 2,                 /* a register block of a tile: vectors of a step of rows, */
-    WIDTH = L_COLS,                      /* and columns: sums and totals fit the registers */
-    MV_GROUPS = 8,                       /* groups of rows that may be read together for few columns */
-    FEW_COLS = FMT_FEW ? COLS : 1,       /* columns for which a group is read once, without a tile */
+    TILE_MAX = !L_SIGNED                     ? FMT_MAX /* the largest magnitude of a weight of a tile */
+               : FMT_OFF > FMT_MAX - FMT_OFF ? FMT_OFF
+                                             : FMT_MAX - FMT_OFF,
+    TILE_ROWS = QK_TILE_ROWS,      /* rows that share a pass over the columns */
+    COLS = 4,                      /* columns that share the weights of a group, without a tile */
+    R = L == 16 ? 4 : 2,           /* a register block of a tile: vectors of a step of rows, */
+    WIDTH = L_COLS,                /* and columns: sums and totals fit the registers */
+    MV_GROUPS = 8,                 /* groups of rows that may be read together for few columns */
+    FEW_COLS = FMT_FEW ? COLS : 1, /* columns for which a group is read once, without a tile */
     SHARE = L > 4 ||
             L_LANES, /* vectors of a group share each dword of a column: otherwise the code would get long */
     PLAIN = FMT_SIGNED || FMT_MAX == 15 /* a step is a byte or a nibble of one plane */
@@ -103,8 +106,7 @@ QK_INLINE int direct_pairs(int n) {
     return fit < n ? fit : n;
 }
 QK_INLINE int tile_pairs(int n) {
-    const int high = FMT_MAX - FMT_OFF, max = !L_SIGNED ? FMT_MAX : FMT_OFF > high ? FMT_OFF : high;
-    const int fit = steps_of_pairs(max);
+    const int fit = steps_of_pairs(TILE_MAX);
     return fit < n ? fit : n;
 }
 

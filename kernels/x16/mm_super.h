@@ -240,7 +240,7 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     for (int v = 0; v < NV; v++, r += L) {
         QK_UNROLL for (int j = 0; FMT_SCALED && j < SUBS; j++) put_ints(t->scale[j], r, tile_scale(p, j, v));
         QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) put_pairs(t->mins[i], r, fmt_mins(p, i, v));
-        QK_UNROLL for (int i = 0; MADE_UP && i < MADE_UP_PAIRS; i++)
+        QK_UNROLL for (int i = 0; MADE_UP != 0 && i < MADE_UP_PAIRS; i++)
             put_pairs(t->extra[i], r,
                       l_or(l_and(made_up(p, 2 * i, v), l_set(0xffff)), l_shl(made_up(p, 2 * i + 1, v), 16)));
         put_floats(t->d, r, d_of(p, v));

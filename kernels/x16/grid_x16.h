@@ -94,25 +94,36 @@ QK_INLINE li level_of(const uint8_t *p, int s, int v) {
 #define FMT_DIRECT(group, p, x, t, j, v) \
     direct_points(GRID_CENTER ? l_set(0) : start_of(x, 0, j, FMT_OFF), p, (x)->q[0], j, v)
 
-/* Adds sub-block j times the bytes at q to sum. */
+/* Step s of a super-block: levels and the four bytes of the column, q, that they are multiplied with. */
+typedef struct factors {
+    li level, x;
+} factors;
+QK_INLINE factors factors_of(const uint8_t *p, const char *q, int s, int v) {
+    const int at = s % PART_STEPS;
+    const li marks = plane(p, POINT_PLANES + at / 8, v), level = level_of(p, at, v), x = l_dup(q + 4 * s);
+    if (GRID_CENTER == 0) return (factors){ l_or(level, bit_to(marks, at % 8, 1)), x };
+    return (factors){ level, l_negate(x, marks, at % 8) };
+}
+
+/* Adds sub-block j times the column at q to sum. */
 QK_INLINE li direct_points(li sum, const uint8_t *p, const char *q, int j, int v) {
-    enum { LARGEST = GRID_CENTER ? GRID_CENTER : FMT_MAX, FIT = 32767 / (2 * 127 * LARGEST) };
+    const int fit = 32767 / (2 * 127 * (GRID_CENTER ? GRID_CENTER : FMT_MAX));
     const int many = !L_PAIRS ? 1
-                     : FIT >= 4 ? 4
-                     : FIT >= 2 ? 2
+                     : fit >= 4 ? 4
+                     : fit >= 2 ? 2
                                 : 1; /* steps whose sums of pairs stay below 2^15 */
-    lp pairs;
-    QK_UNROLL for (int i = 0; i < FMT_SUB / 4; i++) {
-        const int s = j * (FMT_SUB / 4) + i, at = s % PART_STEPS;
-        const li marks = plane(p, POINT_PLANES + at / 8, v), x = l_dup(q + 4 * s), level = level_of(p, at, v);
-        const li w = GRID_CENTER ? level : l_or(level, bit_to(marks, at % 8, 1)),
-                 signed_x = GRID_CENTER ? l_negate(x, marks, at % 8) : x;
+    QK_UNROLL for (int s = j * FMT_SUB / 4; s < (j + 1) * FMT_SUB / 4; s += many) {
+        factors f = factors_of(p, q, s, v);
         if (!L_PAIRS) {
-            sum = l_dot(sum, w, signed_x);
+            sum = l_dot(sum, f.level, f.x);
             continue;
         }
-        pairs = i % many ? l_pairs(pairs, w, signed_x) : l_pairs_of(w, signed_x);
-        if (i % many == many - 1) sum = l_dot_pairs(sum, pairs);
+        lp pairs = l_pairs_of(f.level, f.x);
+        QK_UNROLL for (int i = s + 1; i < s + many; i++) {
+            f = factors_of(p, q, i, v);
+            pairs = l_pairs(pairs, f.level, f.x);
+        }
+        sum = l_dot_pairs(sum, pairs);
     }
     return sum;
 }

@@ -107,11 +107,8 @@ QK_INLINE factors factors_of(const uint8_t *p, const char *q, int s, int v) {
 
 /* Adds sub-block j times the column at q to sum. */
 QK_INLINE li direct_points(li sum, const uint8_t *p, const char *q, int j, int v) {
-    const int fit = 32767 / (2 * 127 * (GRID_CENTER ? GRID_CENTER : FMT_MAX));
-    const int many = !L_PAIRS ? 1
-                     : fit >= 4 ? 4
-                     : fit >= 2 ? 2
-                                : 1; /* steps whose sums of pairs stay below 2^15 */
+    const int fit = steps_of_pairs(GRID_CENTER ? GRID_CENTER : FMT_MAX, FMT_SUB / 4),
+              many = fit > 0 ? fit : 1;
     QK_UNROLL for (int s = j * FMT_SUB / 4; s < (j + 1) * FMT_SUB / 4; s += many) {
         factors f = factors_of(p, q, s, v);
         if (!L_PAIRS) {

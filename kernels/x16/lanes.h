@@ -13,7 +13,7 @@
  *   l_field(v, n, bits)             bits n .. n + bits - 1 of every byte, n and bits constants
  *   l_add8 l_sub8 l_subs8 l_min8                 bytes; l_subs8 saturates at 0, both unsigned
  *   li l_lookup(table, i)           table[i] for 16 bytes at table and bytes i below 16
- *   li l_dot(acc, w, x)             acc + sum of four products; w unsigned up to 63, x signed and not -128
+ *   li l_dot(acc, w, x)             acc + sum of four products; w unsigned up to 128, x signed and not -128
  *   li l_dot_dup(acc, w, p)         l_dot with l_dup(p), which may be one instruction; where there is L_RAW
  *   li l_biased(w)                  signed bytes as l_dot_signed wants them
  *   li l_dot_signed(acc, w, x)      w from l_biased; the result holds L_BIAS * (sum of x) too much
@@ -30,7 +30,16 @@
  *     l_zip2(v)                     to (a0 a1 b0 b1), (a2 a3 b2 b3)
  *     li l_dup2(p)                  the two unaligned dwords at p, twice
  *     li l_bits(f)                  the bits of floats
- *   L_PAIRS, li l_pairs(acc, w, x)  1 where acc + w*x as sums of two products in int16 (w unsigned) is cheaper than l_dot
+ *   L_PAIRS                         1 where l_dot is several instructions, so that it pays to add products as int16 first
+ *                                   (optional; pairs.h has the names for other levels). With it
+ *     lp                            sums in int16, of which l_dot_pairs adds two or four to a lane
+ *     lp l_pairs_of(w, x)           the products of one step; w as for l_dot
+ *     lp l_pairs_signed(w, x)       the same, w as for l_dot_signed
+ *     lp l_pairs(acc, w, x)         acc + the products; no sum of two products of each step may leave int16
+ *     li l_dot_pairs(acc, p)        acc + the sums of each lane
+ *     li l_dot_scaled(acc, p, s)    acc + the sums of each lane times its scale; s from l_pair_scale
+ *     li l_pair_scale(s)            scales that fit int16, as l_dot_scaled wants them
+ *     L_HOLD_PAIRS(p)               L_HOLD of an lp
  *   L_RAW                           1 where the w of l_dot may be any unsigned byte (optional)
  *   L_COLS                          columns of a register block of a tile: 3, or 4 where registers allow it (optional)
  *   L_HOLD(v)                       keeps a vector in a register (optional)
@@ -42,8 +51,8 @@
  *   li l_words(p)                  L uint16 at p
  *   li l_octets(p)                 L uint8 at p
  *   lf l_float_of(v)               the bits of floats as floats
- *   li l_negate(v, marks, bit)      the bytes of v, none of them -128, negative where `marks` have the bit, a constant
- *   li l_even(p), l_odd(p)          every other of 2 L dwords
+ *   li l_negate(v, marks, bit)      v with each byte negated whose byte of `marks` has the bit, a constant; no byte of v is -128
+ *   li l_even(p), l_odd(p)          dwords 0, 2, 4 .. or 1, 3, 5 .. of the 2 L dwords at p
  *   li l_mirror(v, marks, bit, twice)  with L_VBMI: the bytes of v, or `twice` minus them where `marks` have the bit
  *   l_planes4(dst, row, at)         16 bytes at row[r] + at of 16 rows -> 4 planes at dst
  *   l_prefetch(p)                   the line at p, to the nearest cache

@@ -55,7 +55,7 @@ QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x
     }
 }
 
-/* There are no pairs. */
+/* Only for shared code to compile: levels with l_matrix have no L_PAIRS. */
 QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
                           int nc) {
     dot_steps(sum, w, x, at, n, nc);

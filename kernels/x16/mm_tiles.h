@@ -93,22 +93,9 @@ enum {
     PLAIN = FMT_SIGNED || FMT_MAX == 15 /* a step is a byte or a nibble of one plane */
 };
 
-/* Steps that divide a sub-block and whose sums of pairs stay below 2^15 if no weight is larger than max; 0: there are no
- * such sums. */
-QK_INLINE int steps_of_pairs(int max) {
-    const int fit = 32767 / (2 * 127 * max);
-    return !L_PAIRS ? 0 : fit >= 8 ? fit / 8 * 8 : fit >= 4 ? 4 : fit >= 2 ? 2 : 1;
-}
-
-/* The same for n steps at most, of a group as it is and of a tile, where offsets may have been subtracted. */
-QK_INLINE int direct_pairs(int n) {
-    const int fit = steps_of_pairs(FMT_MAX);
-    return fit < n ? fit : n;
-}
-QK_INLINE int tile_pairs(int n) {
-    const int fit = steps_of_pairs(TILE_MAX);
-    return fit < n ? fit : n;
-}
+/* steps_of_pairs, n at most, of a group as it is and of a tile, where offsets may have been subtracted. */
+QK_INLINE int direct_pairs(int n) { return steps_of_pairs(FMT_MAX, n); }
+QK_INLINE int tile_pairs(int n) { return steps_of_pairs(TILE_MAX, n); }
 
 /* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched, to the
  * nearest cache or to a larger one, which can have more reads under way. 0: not at all. */

@@ -40,6 +40,10 @@
  *     li l_dot_scaled(acc, p, s)    acc + the sums of each lane times its scale; s from l_pair_scale
  *     li l_pair_scale(s)            scales that fit int16, as l_dot_scaled wants them
  *     L_HOLD_PAIRS(p)               L_HOLD of an lp
+ *   L_WORDS                         1 where signed bytes with integer scales are multiplied with many columns as int16
+ *                                   (optional). With it
+ *     li l_low_words(v), l_high_words(v)  bytes 0 and 1, or 2 and 3, of each lane as int16
+ *     li l_mul16(a, b)              the low halves of products of int16
  *   L_RAW                           1 where the w of l_dot may be any unsigned byte (optional)
  *   L_COLS                          columns of a register block of a tile: 3, or 4 where registers allow it (optional)
  *   L_HOLD(v)                       keeps a vector in a register (optional)

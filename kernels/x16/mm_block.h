@@ -24,6 +24,7 @@
 #define QSF_KERNELS_X16_MM_BLOCK_H
 
 #define FMT_FEW (L > 4)
+enum { FMT_SCALED = 0 }; /* no integers as scales */
 #include "kernels/x16/mm_tiles.h"
 
 #ifndef FMT_SUB
@@ -157,11 +158,12 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
 }
 
 #if L_MATRIX
-enum { SCALES_BYTES = UNIT / 32 * 4, JOINED_BYTES = SIDE * (UNIT + 2 * SCALES_BYTES) };
+#define OWN_COLUMNS 1
+enum { SCALES_BYTES = UNIT / 32 * 4, OWN_BYTES = SIDE * (UNIT + 2 * SCALES_BYTES) };
 
 /* n blocks of the pairs of columns of x, joined. Scales of all blocks of a unit are there to be read: their arrays end at a
  * multiple of 64 bytes. */
-QK_INLINE columns join_columns(char (*to)[JOINED_BYTES], const columns *x, size_t n) {
+QK_INLINE columns own_columns(char (*to)[OWN_BYTES], const columns *x, size_t n) {
     columns joined = { .d = SIDE * UNIT, .ds = SIDE * (UNIT + SCALES_BYTES) };
     for (int c = 0; c < WIDTH / SIDE; c++) {
         const char *a = x->q[2 * c], *b = x->q[2 * c + 1];
@@ -187,8 +189,7 @@ QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_
     for (size_t sb = 0; sb < n * SUBS; sb++) {
         li sum[RV][COLS], start[COLS];
         QK_UNROLL for (int c = 0; c < cv; c++) start[c] = TILE_OFFSET ? start_of(x, c, sb) : l_set(0);
-        dot_sub(sum, (const tile_step *)&t->q[sb * STEPS / SIDE][r * SIDE], x->q, sb * SUB * SIDE, STEPS,
-                start, cv);
+        dot_sub(sum, t->q, r, x->q, sb * STEPS, STEPS, start, cv);
         QK_UNROLL for (int v = 0; v < RV; v++) {
             const lf d = l_loadf(&t->d[sb * FMT_SCALES / SUBS][r * SIDE + v * L]),
                      m = FMT_MIN ? l_loadf(&t->m[sb / SUBS][r * SIDE + v * L]) : d;

@@ -4,13 +4,13 @@
  *
  *   SIDE                     columns of a vector of sums; each of its rows is in so many lanes
  *   RV                       vectors of rows of a register block
- *   tile_step                the bytes of SIDE steps of all rows of a tile
+ *   tile_step                a dword of SIDE steps of all rows of a tile
  *   put_steps(q, r, a, b)    stores two steps of the rows from r on to the step or steps at q
  *   put_ints, put_floats     store an int32 or a float of each row, put_pairs a pair of int16
  *   column_scale             the float at p of the columns of a vector, for all its rows
  *   column_pair, dot_pair    pair i of int16 of them; the sum with its products with a pair of the rows
  *   results_from, results_to SIDE vectors of sums, for L rows and SIDE columns of y, which are `stride` apart
- *   dot_steps, pair_steps    below; pair_steps where there is L_PAIRS */
+ *   dot_steps, pair_steps, put_words  below; pair_steps where there is L_PAIRS, put_words with WORDS */
 #ifndef QSF_KERNELS_X16_MM_LANE_H
 #define QSF_KERNELS_X16_MM_LANE_H
 
@@ -18,6 +18,11 @@ enum { SIDE = 1, RV = R };
 
 typedef uint8_t tile_step[TILE_ROWS][4];
 
+/* A step times its scale, a pair of int16, in two dwords. */
+QK_INLINE void put_words(tile_step *q, int r, li w, li scale) {
+    l_store(q[0][r], l_mul16(l_low_words(w), scale));
+    l_store(q[1][r], l_mul16(l_high_words(w), scale));
+}
 QK_INLINE void put_steps(tile_step *q, int r, li a, li b) {
     l_store(q[0][r], a);
     l_store(q[1][r], b);
@@ -44,12 +49,13 @@ QK_INLINE void results_to(float *y, int stride, const lf from[SIDE]) {
     l_storef(y, from[0]);
 }
 
-/* Adds n steps to the sums of RV vectors of rows with nc columns.
- * w: the steps of the tile at the first of those rows; x[c] + at: the steps of column c. */
-QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
-                         int nc) {
+/* Adds n steps from s0 on to the sums of the RV vectors of rows from r on with nc columns. */
+QK_INLINE void dot_steps(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
+                         int n, int nc) {
+    const tile_step *w = (const tile_step *)&q[s0 * SPLIT][r];
+    const size_t at = s0 * SPLIT * 4;
     li xs[COLS];
-    QK_UNROLL for (int s = 0; s < n; s++) {
+    QK_UNROLL for (int s = 0; s < n * SPLIT; s++) {
         li ws[RV];
         QK_UNROLL for (int v = 0; v < RV; v++) {
             ws[v] = l_load(w[s][v * L]);
@@ -62,17 +68,19 @@ QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x
                 L_HOLD(xs[c]);
             }
             QK_UNROLL for (int v = 0; v < RV; v++) {
-                sum[v][c] = L_LANES ? l_dot_lane(sum[v][c], ws[v], xs[c], s % 4)
-                                    : byte_dot(sum[v][c], ws[v], xs[c]);
+                sum[v][c] = WORDS     ? l_dot16(sum[v][c], ws[v], xs[c])
+                            : L_LANES ? l_dot_lane(sum[v][c], ws[v], xs[c], s % 4)
+                                      : byte_dot(sum[v][c], ws[v], xs[c]);
                 L_HOLD(sum[v][c]);
             }
         }
     }
 }
 
-/* The sums of pairs of n steps, at most tile_pairs(n). */
-QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
-                          int nc) {
+/* The sums of pairs of n of these steps, at most tile_pairs(n). */
+QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
+                          int n, int nc) {
+    const tile_step *w = (const tile_step *)&q[s0][r];
     QK_UNROLL for (int s = 0; s < n; s++) {
         li ws[RV];
         QK_UNROLL for (int v = 0; v < RV; v++) {
@@ -80,7 +88,7 @@ QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *w, const char *const 
             L_HOLD(ws[v]);
         }
         QK_UNROLL for (int c = 0; c < nc; c++) {
-            li xs = l_dup(x[c] + at + 4 * (size_t)s);
+            li xs = l_dup(x[c] + 4 * (s0 + (size_t)s));
             L_HOLD(xs);
             QK_UNROLL for (int v = 0; v < RV; v++) {
                 sum[v][c] = FMT_SIGNED ? l_pairs_signed(ws[v], xs)

@@ -43,8 +43,10 @@ QK_INLINE void results_to(float *y, int stride, const lf from[SIDE]) {
 }
 
 /* nc: pairs of columns. */
-QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
-                         int nc) {
+QK_INLINE void dot_steps(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
+                         int n, int nc) {
+    const tile_step *w = (const tile_step *)&q[s0 / SIDE][r * SIDE];
+    const size_t at = s0 * 4 * SIDE;
     QK_UNROLL for (int s = 0; s < n; s += SIDE) {
         li ws[RV];
         QK_UNROLL for (int v = 0; v < RV; v++) ws[v] = l_load(w[s / SIDE][v * L]);
@@ -55,11 +57,12 @@ QK_INLINE void dot_steps(li sum[][COLS], const tile_step *w, const char *const x
     }
 }
 
-/* Only for shared code to compile: levels with l_matrix have no L_PAIRS. */
-QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
-                          int nc) {
-    dot_steps(sum, w, x, at, n, nc);
+/* Only for shared code to compile: levels with l_matrix have neither L_PAIRS nor L_WORDS. */
+QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
+                          int n, int nc) {
+    dot_steps(sum, q, r, x, s0, n, nc);
 }
+QK_INLINE void put_words(tile_step *q, int r, li w, li scale) { put_steps(q, r, w, scale); }
 
 /* n bytes, a multiple of 16, of columns a and b in turn, eight of each. */
 QK_INLINE void join_bytes(char *to, const char *a, const char *b, size_t n) {

@@ -4,7 +4,8 @@
  *   columns                                  units of a few columns, columns.q[c] the bytes of one
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
  *   mv_unit(acc, w, x, n, nc)                adds n blocks of each group times nc columns, FEW_COLS or one
- *   join_columns(to, x, n), JOINED_BYTES      WIDTH columns, n blocks of each, as tile_cols wants them: where there is L_MATRIX
+ *   own_columns(to, x, n), OWN_BYTES         WIDTH columns, n blocks of each, as tile_cols wants them: where OWN_COLUMNS is
+ *                                            defined and not 0
  *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the tile
  *   tile_cols(y, t, r, x, n, first, nc, wide)  R vectors of rows, starting at r, times nc columns of y, which are TILE_ROWS
  *                                            apart; wide: qk_mm.wide, where CAN_BE_WIDE */
@@ -109,10 +110,13 @@ QK_INLINE void prefetch_results(const qk_mm *m, size_t r, size_t n, size_t c, si
 /* n rows of a tile times WIDTH columns. A function, so that the compiler has nothing else to keep in registers. */
 static __attribute__((noinline)) void tile_block(part_col *part, const tile *t, size_t n, const columns *x,
                                                  size_t blocks, int first, int wide) {
-#if L_MATRIX
-    _Alignas(16) char pairs[WIDTH / SIDE][JOINED_BYTES];
-    const columns joined = join_columns(pairs, x, blocks);
-    x = &joined;
+#ifdef OWN_COLUMNS
+    _Alignas(32) char bytes[WIDTH / SIDE][OWN_BYTES];
+    columns own;
+    if (OWN_COLUMNS) {
+        own = own_columns(bytes, x, blocks);
+        x = &own;
+    }
 #endif
     for (int r = 0; r < (int)n; r += R * L) tile_cols(&part[0][r], t, r, x, blocks, first, WIDTH, wide);
 }

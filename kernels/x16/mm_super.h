@@ -43,7 +43,7 @@ enum {
     PARTS = SUBS / PART_SUBS,
     PART_BYTES = GROUP_BLOCK / PARTS / 64 * 64, /* of a group, that are prefetched with a part */
     /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than adding first if no two steps fit. */
-    BY_PARTS = FMT_SCALED && L_PAIRS && (!L_WIDE || 2 * 2 * 127 * TILE_MAX < 32768),
+    BY_PARTS = FMT_SCALED && L_PAIRS && !WORDS && (!L_WIDE || 2 * 2 * 127 * TILE_MAX < 32768),
     IN_PAIRS = FMT_SCALED && FMT_INT16 && !BY_PARTS && !L_WIDE, /* sums times scales, unless they are wide */
     CENTER = IN_PAIRS ? FMT_CENTER : 0,
     CAN_BE_WIDE = IN_PAIRS && CENTER > 0,
@@ -210,7 +210,7 @@ enum { PAIRS = FMT_MINS ? FMT_MINS / 2 : 1 };
  * int16, or an offset is not, `extra` makes up for it: MADE_UP times the scales, as pairs that are multiplied with pairs
  * of sums like the minimums. */
 typedef struct tile {
-    _Alignas(64) tile_step q[STEPS / SIDE];
+    _Alignas(64) tile_step q[STEPS * SPLIT / SIDE];
     int32_t scale[SUBS][TILE_ROWS * SIDE];
     int32_t mins[PAIRS][TILE_ROWS * SIDE], extra[MADE_UP_PAIRS][TILE_ROWS * SIDE];
     float d[TILE_ROWS * SIDE], dmin[TILE_ROWS * SIDE];
@@ -224,7 +224,19 @@ QK_INLINE li made_up(const uint8_t *p, int n, int v) {
 /* What the sums of sub-block j are multiplied with. */
 QK_INLINE li tile_scale(const uint8_t *p, int j, int v) {
     const li scale = fmt_scale(p, j, v);
-    return BY_PARTS ? l_pair_scale(scale) : IN_PAIRS ? l_and(scale, l_set(0xffff)) : scale;
+    return BY_PARTS || WORDS ? l_pair_scale(scale) : IN_PAIRS ? l_and(scale, l_set(0xffff)) : scale;
+}
+
+/* Steps s and s + 1 of the rows from r on. */
+QK_INLINE void fill_steps(tile *t, const uint8_t *p, const uint8_t *steps, int r, int s, int v) {
+    const li a = unpacked(steps, s, v), b = unpacked(steps, s + 1, v);
+    tile_step *to = &t->q[s * SPLIT / SIDE];
+    if (WORDS) {
+        const li scale = tile_scale(p, s / SUB_STEPS, v);
+        put_words(to, r, a, scale);
+        put_words(to + SPLIT, r, b, scale);
+    } else
+        put_steps(to, r, a, b);
 }
 
 /* Unpacks the group at p to rows r.. of the tile. */
@@ -235,10 +247,11 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
         const uint8_t *steps = FMT_PREPARE(prepared, p, part);
         for (int v = 0; v < NV; v++)
             QK_UNROLL for (int s = part * STEPS / PARTS; s < (part + 1) * STEPS / PARTS; s += 2)
-                put_steps(&t->q[s / SIDE], r + v * L, unpacked(steps, s, v), unpacked(steps, s + 1, v));
+                fill_steps(t, p, steps, r + v * L, s, v);
     }
     for (int v = 0; v < NV; v++, r += L) {
-        QK_UNROLL for (int j = 0; FMT_SCALED && j < SUBS; j++) put_ints(t->scale[j], r, tile_scale(p, j, v));
+        QK_UNROLL for (int j = 0; FMT_SCALED && !WORDS && j < SUBS; j++)
+            put_ints(t->scale[j], r, tile_scale(p, j, v));
         QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) put_pairs(t->mins[i], r, fmt_mins(p, i, v));
         QK_UNROLL for (int i = 0; MADE_UP != 0 && i < MADE_UP_PAIRS; i++)
             put_pairs(t->extra[i], r,
@@ -248,11 +261,12 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     }
 }
 
-#if L_MATRIX
-enum { JOINED_BYTES = SIDE * UNIT + 16 + PAIRS * (int)sizeof(li) };
+#define OWN_COLUMNS (L_MATRIX || WORDS)
+enum { OWN_BYTES = 2 * UNIT + 16 + PAIRS * (int)sizeof(li) };
 
+#if L_MATRIX
 /* The super-block of the pairs of columns of x, joined. */
-QK_INLINE columns join_columns(char (*to)[JOINED_BYTES], const columns *x, size_t n) {
+QK_INLINE columns own_columns(char (*to)[OWN_BYTES], const columns *x, size_t n) {
     columns joined = { .d = SIDE * UNIT, .mins = SIDE * UNIT + 16 };
     (void)n;
     for (int c = 0; c < WIDTH / SIDE; c++) {
@@ -264,6 +278,21 @@ QK_INLINE columns join_columns(char (*to)[JOINED_BYTES], const columns *x, size_
         join_pairs(to[c] + joined.mins, a + x->mins, b + x->mins, FMT_MINS / 2);
     }
     return joined;
+}
+#else
+/* The super-block of the columns of x as words. A format that has minimums has no signed bytes. */
+QK_INLINE columns own_columns(char (*to)[OWN_BYTES], const columns *x, size_t n) {
+    columns words = { .d = UNIT * SPLIT };
+    (void)n;
+    for (int c = 0; c < WIDTH; c++) {
+        words.q[c] = to[c];
+        for (int i = 0; i < UNIT; i++) {
+            const int16_t word = (signed char)x->q[c][i];
+            memcpy(to[c] + i * 2, &word, 2);
+        }
+        memcpy(to[c] + words.d, x->q[c] + x->d, sizeof(float));
+    }
+    return words;
 }
 #endif
 
@@ -297,8 +326,7 @@ QK_INLINE void add_parts(li all[][COLS], const tile *t, int r, const columns *x,
     const int many = L_PAIRS ? tile_pairs(SUB_STEPS) : SUB_STEPS;
     QK_UNROLL for (int s = 0; s < SUB_STEPS; s += many) {
         lp pairs[RV][COLS];
-        pair_steps(pairs, (const tile_step *)&t->q[(j * SUB_STEPS + s) / SIDE][r * SIDE], x->q,
-                   (size_t)((j * SUB_STEPS + s) * 4 * SIDE), many, cv);
+        pair_steps(pairs, t->q, r, x->q, (size_t)(j * SUB_STEPS + s), many, cv);
         QK_UNROLL for (int v = 0; v < RV; v++) {
             const li scale = l_load(&t->scale[j][r * SIDE + v * L]);
             QK_UNROLL for (int c = 0; c < cv; c++) all[v][c] = l_dot_scaled(all[v][c], pairs[v][c], scale);
@@ -310,8 +338,7 @@ QK_INLINE void add_parts(li all[][COLS], const tile *t, int r, const columns *x,
 QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, int j, int cv, int pairs) {
     li sum[RV][COLS], start[COLS];
     QK_UNROLL for (int c = 0; c < cv; c++) start[c] = start_of(x, c, j, TILE_OFFSET + (pairs ? CENTER : 0));
-    dot_sub(sum, (const tile_step *)&t->q[j * SUB_STEPS / SIDE][r * SIDE], x->q, (size_t)(j * FMT_SUB * SIDE),
-            SUB_STEPS, start, cv);
+    dot_sub(sum, t->q, r, x->q, (size_t)(j * SUB_STEPS), SUB_STEPS, start, cv);
     QK_UNROLL for (int v = 0; v < RV; v++) {
         const li scale = l_load(&t->scale[j][r * SIDE + v * L]);
         QK_UNROLL for (int c = 0; c < cv; c++) {
@@ -338,7 +365,9 @@ QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_
     else
         no_sums(sum, cv);
     for (int j = 0; j < SUBS; j++) {
-        if (BY_PARTS)
+        if (WORDS)
+            dot_steps(sum, t->q, r, x->q, (size_t)(j * SUB_STEPS), SUB_STEPS, cv);
+        else if (BY_PARTS)
             add_parts(sum, t, r, x, j, cv);
         else
             add_sub(sum, t, r, x, j, cv, pairs);

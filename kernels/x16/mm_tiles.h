@@ -60,6 +60,12 @@ QK_INLINE li l_dot_apart_lane(li acc, li w, li x, int i) { return (void)i, l_dot
 #ifndef L_MATRIX
 #define L_MATRIX 0
 #endif
+#ifndef L_WORDS
+#define L_WORDS 0
+QK_INLINE li l_low_words(li v) { return v; }
+QK_INLINE li l_high_words(li v) { return v; }
+QK_INLINE li l_mul16(li a, li b) { return (void)b, a; }
+#endif
 
 #ifndef FMT_OCTETS
 #define FMT_OCTETS 0
@@ -82,12 +88,15 @@ enum {
     TILE_MAX = !L_SIGNED                     ? FMT_MAX /* the largest magnitude of a weight of a tile */
                : FMT_OFF > FMT_MAX - FMT_OFF ? FMT_OFF
                                              : FMT_MAX - FMT_OFF,
-    TILE_ROWS = QK_TILE_ROWS,      /* rows that share a pass over the columns */
-    COLS = 4,                      /* columns that share the weights of a group, without a tile */
-    R = L == 16 ? 4 : 2,           /* a register block of a tile: vectors of a step of rows, */
-    WIDTH = L_COLS,                /* and columns: sums and totals fit the registers */
-    MV_GROUPS = 8,                 /* groups of rows that may be read together for few columns */
-    FEW_COLS = FMT_FEW ? COLS : 1, /* columns for which a group is read once, without a tile */
+    /* A tile has weights times their scales as int16, and is multiplied with columns of int16. */
+    WORDS = L_WORDS && FMT_SIGNED && FMT_SCALED,
+    SPLIT = WORDS ? 2 : 1,            /* dwords of a step */
+    TILE_ROWS = QK_TILE_ROWS / SPLIT, /* rows that share a pass over the columns */
+    COLS = 4,                         /* columns that share the weights of a group, without a tile */
+    R = L == 16 ? 4 : 2,              /* a register block of a tile: vectors of a step of rows, */
+    WIDTH = L_COLS,                   /* and columns: sums and totals fit the registers */
+    MV_GROUPS = 8,                    /* groups of rows that may be read together for few columns */
+    FEW_COLS = FMT_FEW ? COLS : 1,    /* columns for which a group is read once, without a tile */
     SHARE = L > 4 ||
             L_LANES, /* vectors of a group share each dword of a column: otherwise the code would get long */
     PLAIN = FMT_SIGNED || FMT_MAX == 15 /* a step is a byte or a nibble of one plane */
@@ -262,19 +271,19 @@ QK_INLINE li unpacked(const uint8_t *p, int s, int v) {
 #include "kernels/x16/mm_lane.h"
 #endif
 
-/* The steps of a sub-block, for RV vectors of rows; `start`: the initial sum of a column, of nc. */
-QK_INLINE void dot_sub(li sum[][COLS], const tile_step *w, const char *const x[COLS], size_t at, int n,
+/* n steps of a sub-block from s0 on, for the RV vectors of rows from r on; `start`: the initial sum of a column, of nc. */
+QK_INLINE void dot_sub(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0, int n,
                        const li start[COLS], int nc) {
     const int many = tile_pairs(n);
     for (int c = 0; c < nc; c++)
         for (int v = 0; v < RV; v++) sum[v][c] = start[c];
     if (many < 2) {
-        dot_steps(sum, w, x, at, n, nc);
+        dot_steps(sum, q, r, x, s0, n, nc);
         return;
     }
     QK_UNROLL for (int s = 0; s < n; s += many) {
         lp pairs[RV][COLS];
-        pair_steps(pairs, w + s, x, at + 4 * (size_t)s, many, nc);
+        pair_steps(pairs, q, r, x, s0 + (size_t)s, many, nc);
         for (int c = 0; c < nc; c++)
             for (int v = 0; v < RV; v++) sum[v][c] = l_dot_pairs(sum[v][c], pairs[v][c]);
     }

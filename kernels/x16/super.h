@@ -7,7 +7,7 @@
  *   FMT_SCALED                whether a sub-block has a scale
  *   FMT_MAX                   the largest byte of a step, when unsigned
  *   FMT_OFF                   the offset included in each q
- *   FMT_SIGNED                1: bytes of a step are signed, and come from l_biased
+ *   FMT_SIGNED                1: bytes of a step are signed, and come from l_biased; times a scale they fit an int16
  *   FMT_MINS                  minimums: 8 or 16, or 0
  *   FMT_INT16                 1: the sum of a sub-block with FMT_OFF and FMT_CENTER subtracted from each q fits
  *                             an int16 for any column: |q| < 128

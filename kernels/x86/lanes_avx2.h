@@ -76,6 +76,13 @@ QK_INLINE li l_biased(li w) { return w; }
 /* The sign of w is moved to x. */
 QK_INLINE lp l_pairs_signed(li w, li x) { return l_pairs_of(_mm256_sign_epi8(w, w), _mm256_sign_epi8(x, w)); }
 QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot_pairs(acc, l_pairs_signed(w, x)); }
+#define L_WORDS         1
+QK_INLINE li l_low_words(li v) {
+    const __m128i upper = _mm_setr_epi8(-1, 0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13);
+    return _mm256_srai_epi16(_mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(upper)), 8);
+}
+QK_INLINE li l_high_words(li v) { return l_low_words(l_shr(v, 16)); }
+QK_INLINE li l_mul16(li a, li b) { return _mm256_mullo_epi16(a, b); }
 #endif
 
 QK_INLINE lf l_float(li v) { return _mm256_cvtepi32_ps(v); }

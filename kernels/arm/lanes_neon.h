@@ -53,8 +53,21 @@ QK_INLINE li l_negate(li v, li marks, int bit) {
     const uint8x16_t mask = vtstq_u8(l_u8(marks), l_u8(l_bytes(1 << bit)));
     return vreinterpretq_s32_s8(vbslq_s8(mask, vnegq_s8(l_s8(v)), l_s8(v)));
 }
-QK_INLINE li l_even(const void *p) { return vuzp1q_s32(l_load(p), l_load((const char *)p + sizeof(li))); }
-QK_INLINE li l_odd(const void *p) { return vuzp2q_s32(l_load(p), l_load((const char *)p + sizeof(li))); }
+QK_INLINE li l_points4(const uint32_t *grid, const uint8_t *i) {
+    uint32x4_t v = vdupq_n_u32(grid[qk_load_u16(i)]);
+    v = vld1q_lane_u32(&grid[qk_load_u16(i + 4)], v, 1);
+    v = vld1q_lane_u32(&grid[qk_load_u16(i + 8)], v, 2);
+    return vreinterpretq_s32_u32(vld1q_lane_u32(&grid[qk_load_u16(i + 12)], v, 3));
+}
+QK_INLINE li l_two_points(const uint64_t *grid, const uint8_t *i) {
+    return vreinterpretq_s32_u64(
+        vcombine_u64(vld1_u64(&grid[qk_load_u16(i)]), vld1_u64(&grid[qk_load_u16(i + 4)])));
+}
+QK_INLINE void l_points8(li to[2], const uint64_t *grid, const uint8_t *i) {
+    const li a = l_two_points(grid, i), b = l_two_points(grid, i + 8);
+    to[0] = vuzp1q_s32(a, b);
+    to[1] = vuzp2q_s32(a, b);
+}
 
 #ifdef L_DOTPROD
 QK_INLINE li l_dot(li acc, li w, li x) { return vdotq_s32(acc, l_s8(w), l_s8(x)); }

@@ -25,11 +25,7 @@ enum {
     INDEX_PLANES = 4, /* of a part */
     PART_STEPS = FMT_PART / 4,
     MARK_PLANES = FMT_PART / 32,
-#ifdef L_VBMI
-    POINT_PLANES = 8, /* of what is prepared: codes, then the marks */
-#else
-    POINT_PLANES = PART_STEPS, /* the same with levels */
-#endif
+    POINT_PLANES = 8, /* of what is prepared: indices (with VBMI codes), then the marks */
     PREPARED_BYTES = (POINT_PLANES + MARK_PLANES) * (int)QK_PLANE
 };
 
@@ -57,36 +53,25 @@ QK_INLINE li odd_scale(li n) { return l_or(l_add(n, n), l_set(1)); }
 #include "kernels/x16/grid_vbmi.h"
 #else
 
-/* Of one index, the levels of all rows. */
-enum { ROWS_BYTES = GRID_WIDTH * (int)QK_GROUP };
-
-/* The points of the four indices of each plane, starting with plane `first`, of the rows of vector v: of one index after the
- * other those of all rows. */
-QK_INLINE void put_points(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES], int first,
-                          int v) {
+/* The four indices of each plane, starting with plane `first`, of the rows at dst: a plane of pairs of 16 bits of the first and
+ * the third, then one of the others. */
+QK_INLINE void put_indices(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES], int first) {
     (void)first;
-    uint16_t even[INDEX_PLANES][2 * L], odd[INDEX_PLANES][2 * L];
-    QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++) {
+    QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++, dst += 2 * QK_PLANE) {
         const li upper = l_and(l_shr(high[n], GRID_HIGH_AT(first + n)), l_bytes((1 << (GRID_BITS - 8)) - 1));
-        l_store(even[n], l_or(keep(low[n], 0x00ff00ffu), l_shl(keep(upper, 0x00ff00ffu), 8)));
-        l_store(odd[n], l_or(keep(l_shr(low[n], 8), 0x00ff00ffu), keep(upper, 0xff00ff00u)));
+        l_store(dst, l_or(keep(low[n], 0x00ff00ffu), l_shl(keep(upper, 0x00ff00ffu), 8)));
+        l_store(dst + QK_PLANE, l_or(keep(l_shr(low[n], 8), 0x00ff00ffu), keep(upper, 0xff00ff00u)));
     }
-    dst += v * L * GRID_WIDTH;
-    for (size_t n = 0; n < INDEX_PLANES; n++, dst += 4 * ROWS_BYTES)
-        QK_UNROLL for (size_t r = 0; r < L; r++) {
-            uint8_t *to = dst + r * GRID_WIDTH;
-            memcpy(to, &GRID[even[n][2 * r]], GRID_WIDTH);
-            memcpy(to + ROWS_BYTES, &GRID[odd[n][2 * r]], GRID_WIDTH);
-            memcpy(to + 2 * ROWS_BYTES, &GRID[even[n][2 * r + 1]], GRID_WIDTH);
-            memcpy(to + 3 * ROWS_BYTES, &GRID[odd[n][2 * r + 1]], GRID_WIDTH);
-        }
 }
 
 /* The levels of step s of a part. */
 QK_INLINE li level_of(const uint8_t *p, int s, int v) {
-    if (GRID_WIDTH == 4) return plane(p, s, v);
-    const uint8_t *rows = p + s / 2 * ROWS_BYTES + v * L * GRID_WIDTH;
-    return s % 2 ? l_odd(rows) : l_even(rows);
+    const int n = s / (GRID_WIDTH / 4); /* of its index */
+    const uint8_t *i = p + (n / 4 * 2 + n % 2) * (int)QK_PLANE + v * L * 4 + n % 4 / 2 * 2;
+    li level[2];
+    if (GRID_WIDTH == 4) return l_points4((const void *)GRID, i);
+    l_points8(level, (const void *)GRID, i);
+    return level[s % 2];
 }
 
 /* ---- one column: its signs are changed instead of those of the levels ---- */
@@ -140,11 +125,15 @@ QK_INLINE const uint8_t *fmt_prepare(uint8_t *dst, const uint8_t *p, int part) {
 #ifdef L_VBMI
         put_codes(at, low, high, part * INDEX_PLANES);
 #else
-        put_points(dst, low, high, part * INDEX_PLANES, v);
+        put_indices(at, low, high, part * INDEX_PLANES);
 #endif
         QK_UNROLL for (int i = 0; i < MARK_PLANES; i++)
             l_store(at + (POINT_PLANES + i) * (int)QK_PLANE, grid_marks(p, part * MARK_PLANES + i, v));
     }
+#ifndef L_VBMI
+    /* Indices are loaded from there. The compiler would take them out of their vectors, which is slower. */
+    __asm__("" : "+r"(dst));
+#endif
     return dst;
 }
 

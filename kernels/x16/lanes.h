@@ -56,7 +56,8 @@
  *   li l_octets(p)                 L uint8 at p
  *   lf l_float_of(v)               the bits of floats as floats
  *   li l_negate(v, marks, bit)      v with each byte negated whose byte of `marks` has the bit, a constant; no byte of v is -128
- *   li l_even(p), l_odd(p)          dwords 0, 2, 4 .. or 1, 3, 5 .. of the 2 L dwords at p
+ *   li l_points4(grid, i)           without L_VBMI: lane r: the uint32_t of the grid whose index is the uint16_t at i + 4r
+ *   l_points8(to, grid, i)          without L_VBMI: the same of uint64_t; li to[2]: their low dwords, their high dwords
  *   li l_mirror(v, marks, bit, twice)  with L_VBMI: the bytes of v, or `twice` minus them where `marks` have the bit
  *   l_planes4(dst, row, at)         16 bytes at row[r] + at of 16 rows -> 4 planes at dst
  *   l_prefetch(p)                   the line at p, to the nearest cache

@@ -38,17 +38,29 @@ QK_INLINE li l_lookup(const void *table, li i) {
 QK_INLINE li l_negate(li v, li marks, int bit) {
     return _mm256_sign_epi8(v, l_or(l_shl(marks, 7 - bit), l_bytes(1)));
 }
-/* Quarters 0 and 2, 1 and 3, so that shuffling within halves puts all in order. */
-QK_INLINE __m256 l_quarters(const char *p, int n) {
-    const __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const void *)(p + 16 * n)));
+/* Broadcasts from memory need no shuffle, and blends run on more units than shuffles and insertions. */
+QK_INLINE li l_points4(const uint32_t *grid, const uint8_t *i) {
+    li v = l_set((int32_t)grid[qk_load_u16(i)]);
+    v = _mm256_blend_epi32(v, l_set((int32_t)grid[qk_load_u16(i + 4)]), 1 << 1);
+    v = _mm256_blend_epi32(v, l_set((int32_t)grid[qk_load_u16(i + 8)]), 1 << 2);
+    v = _mm256_blend_epi32(v, l_set((int32_t)grid[qk_load_u16(i + 12)]), 1 << 3);
+    v = _mm256_blend_epi32(v, l_set((int32_t)grid[qk_load_u16(i + 16)]), 1 << 4);
+    v = _mm256_blend_epi32(v, l_set((int32_t)grid[qk_load_u16(i + 20)]), 1 << 5);
+    v = _mm256_blend_epi32(v, l_set((int32_t)grid[qk_load_u16(i + 24)]), 1 << 6);
+    return _mm256_blend_epi32(v, l_set((int32_t)grid[qk_load_u16(i + 28)]), 1 << 7);
+}
+/* Of rows r, r + 1, r + 4, r + 5. */
+QK_INLINE __m256 l_four_points(const uint64_t *grid, const uint8_t *i) {
+    li v = _mm256_set1_epi64x((long long)grid[qk_load_u16(i)]);
+    v = _mm256_blend_epi32(v, _mm256_set1_epi64x((long long)grid[qk_load_u16(i + 4)]), 3 << 2);
+    v = _mm256_blend_epi32(v, _mm256_set1_epi64x((long long)grid[qk_load_u16(i + 16)]), 3 << 4);
     return _mm256_castsi256_ps(
-        _mm256_inserti128_si256(low, _mm_loadu_si128((const void *)(p + 16 * n + 32)), 1));
+        _mm256_blend_epi32(v, _mm256_set1_epi64x((long long)grid[qk_load_u16(i + 20)]), 3 << 6));
 }
-QK_INLINE li l_even(const void *p) {
-    return _mm256_castps_si256(_mm256_shuffle_ps(l_quarters(p, 0), l_quarters(p, 1), 0x88));
-}
-QK_INLINE li l_odd(const void *p) {
-    return _mm256_castps_si256(_mm256_shuffle_ps(l_quarters(p, 0), l_quarters(p, 1), 0xdd));
+QK_INLINE void l_points8(li to[2], const uint64_t *grid, const uint8_t *i) {
+    const __m256 a = l_four_points(grid, i), b = l_four_points(grid, i + 8);
+    to[0] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
+    to[1] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd));
 }
 
 #ifdef L_VNNI

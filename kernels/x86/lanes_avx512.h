@@ -88,15 +88,25 @@ QK_INLINE lf l_float_of(li v) { return _mm512_castsi512_ps(v); }
 QK_INLINE li l_negate(li v, li marks, int bit) {
     return _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(marks, l_bytes(1 << bit)), l_set(0), v);
 }
-QK_INLINE li l_even(const void *p) {
-    return _mm512_permutex2var_epi32(
-        l_load(p), _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0),
-        l_load((const char *)p + sizeof(li)));
+QK_INLINE li l_points4(const uint32_t *grid, const uint8_t *i) {
+    li v = l_set((int32_t)grid[qk_load_u16(i)]);
+    QK_UNROLL for (int r = 1; r < L; r++)
+        v = _mm512_mask_set1_epi32(v, (__mmask16)(1 << r), (int32_t)grid[qk_load_u16(i + 4 * r)]);
+    return v;
 }
-QK_INLINE li l_odd(const void *p) {
-    return _mm512_permutex2var_epi32(
-        l_load(p), _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1),
-        l_load((const char *)p + sizeof(li)));
+/* Of eight rows. */
+QK_INLINE li l_eight_points(const uint64_t *grid, const uint8_t *i) {
+    li v = _mm512_set1_epi64((long long)grid[qk_load_u16(i)]);
+    QK_UNROLL for (int r = 1; r < 8; r++)
+        v = _mm512_mask_broadcastq_epi64(v, (__mmask8)(1 << r),
+                                         _mm_loadl_epi64((const void *)&grid[qk_load_u16(i + 4 * r)]));
+    return v;
+}
+QK_INLINE void l_points8(li to[2], const uint64_t *grid, const uint8_t *i) {
+    const li a = l_eight_points(grid, i), b = l_eight_points(grid, i + 32);
+    const li even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    to[0] = _mm512_permutex2var_epi32(a, even, b);
+    to[1] = _mm512_permutex2var_epi32(a, l_or(even, l_set(1)), b);
 }
 QK_INLINE li l_mirror(li v, li marks, int bit, int twice) {
     return _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(marks, l_bytes(1 << bit)), l_bytes(twice), v);

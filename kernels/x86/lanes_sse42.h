@@ -36,11 +36,21 @@ QK_INLINE li l_lookup(const void *table, li i) { return _mm_shuffle_epi8(_mm_loa
 QK_INLINE li l_negate(li v, li marks, int bit) {
     return _mm_sign_epi8(v, l_or(l_shl(marks, 7 - bit), l_bytes(1)));
 }
-QK_INLINE li l_even(const void *p) {
-    return _mm_castps_si128(_mm_shuffle_ps(_mm_loadu_ps(p), _mm_loadu_ps((const float *)p + 4), 0x88));
+QK_INLINE li l_points4(const uint32_t *grid, const uint8_t *i) {
+    const __m128i a = _mm_insert_epi32(_mm_cvtsi32_si128((int)grid[qk_load_u16(i)]),
+                                       (int)grid[qk_load_u16(i + 4)], 1);
+    const __m128i b = _mm_insert_epi32(_mm_cvtsi32_si128((int)grid[qk_load_u16(i + 8)]),
+                                       (int)grid[qk_load_u16(i + 12)], 1);
+    return _mm_unpacklo_epi64(a, b);
 }
-QK_INLINE li l_odd(const void *p) {
-    return _mm_castps_si128(_mm_shuffle_ps(_mm_loadu_ps(p), _mm_loadu_ps((const float *)p + 4), 0xdd));
+QK_INLINE __m128 l_two_points(const uint64_t *grid, const uint8_t *i) {
+    const __m128d low = _mm_castsi128_pd(_mm_loadl_epi64((const void *)&grid[qk_load_u16(i)]));
+    return _mm_castpd_ps(_mm_loadh_pd(low, (const double *)(const void *)&grid[qk_load_u16(i + 4)]));
+}
+QK_INLINE void l_points8(li to[2], const uint64_t *grid, const uint8_t *i) {
+    const __m128 a = l_two_points(grid, i), b = l_two_points(grid, i + 8);
+    to[0] = _mm_castps_si128(_mm_shuffle_ps(a, b, 0x88));
+    to[1] = _mm_castps_si128(_mm_shuffle_ps(a, b, 0xdd));
 }
 
 #define L_PAIRS 1

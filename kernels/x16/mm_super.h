@@ -152,6 +152,7 @@ QK_INLINE void direct_sub(li (*sum)[NV], const uint8_t *p, const uint8_t *steps,
     (void)x, (void)t;
 #ifdef FMT_DIRECT
     for (int v = 0; v < NV; v++) sub[0][v] = FMT_DIRECT(p, steps, x, t, j, v);
+    L_FENCE();
 #else
     QK_UNROLL for (int c = 0; c < nc; c++) for (int v = 0; v < NV; v++) sub[c][v] = start_of(x, c, j, OFFSET);
     QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s += RUN)

@@ -46,6 +46,10 @@ typedef struct qk_rope {
     size_t n_rot, n_heads, head_stride, n_pos, pos_stride;
 } qk_rope;
 
+/* Smaller differences of logits from the largest, divided by the temperature, have no weight. The exponentials of many would
+ * be denormal numbers, which take a hundred times as long; a draw cannot tell 1e-30 from 0. */
+#define QK_SOFTMAX_LOWEST (-69.5f)
+
 /* A token that may be chosen: its logit, its id. */
 typedef struct qk_pick {
     float x;
@@ -95,7 +99,8 @@ typedef struct qk_table {
      * stay. */
     void (*rope_pairs_batch)(const qk_rope *r);
     void (*rope_halves_batch)(const qk_rope *r);
-    /* y = softmax(x / temperature), temperature > 0; y may be x. n >= 1. Returns the entropy of y in nats. */
+    /* y = softmax(x / temperature), temperature > 0; y may be x. n >= 1. Returns the entropy of y in nats. Weights below
+     * exp(QK_SOFTMAX_LOWEST) of the largest are 0. */
     float (*softmax_t)(float *y, const float *x, size_t n, float temperature);
     /* gate[i] = act(gate[i]) * up[i], in place on gate; up NULL = act only. relu and relu2 of a NaN are 0. */
     void (*gate[QK_GATE_N])(float *gate, const float *up, size_t n);

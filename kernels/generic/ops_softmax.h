@@ -12,20 +12,23 @@ QK_INLINE float greatest(const float *x, size_t n) {
     return v_largest(max);
 }
 
-/* y = exp(z) with z = (x - max) * inv, clamped to -150, where v_exp is 0; accumulates y and y * z. */
+/* exp(z), 0 where z is below QK_SOFTMAX_LOWEST. */
+QK_INLINE vf weight_of(vf z) { return v_not_below(v_exp(z), z, QK_SOFTMAX_LOWEST); }
+
+/* y = weight_of(z) with z = (x - max) * inv, at least a little less than the lowest; accumulates y and y * z. */
 QK_INLINE void exp_block(float *y, const float *x, size_t n, vf max, vf inv, vf *sum, vf *weighted) {
-    const vf low = v_set(-150.0f);
+    const vf low = v_set(QK_SOFTMAX_LOWEST - 1.0f);
     vf s = v_set(0), w = v_set(0);
     size_t i = 0;
     for (; i + V <= n; i += V) {
-        const vf z = v_max(low, v_mul(v_sub(v_load(x + i), max), inv)), e = v_exp(z);
+        const vf z = v_max(low, v_mul(v_sub(v_load(x + i), max), inv)), e = weight_of(z);
         v_store(y + i, e);
         s = v_add(s, e);
         w = v_fma(e, z, w);
     }
     if (i < n) {
         const vf z = v_max(low, v_mul(v_sub(v_load_some(x + i, n - i), max), inv)),
-                 e = v_keep(v_exp(z), n - i);
+                 e = v_keep(weight_of(z), n - i);
         v_store_some(y + i, n - i, e);
         s = v_add(s, e);
         w = v_fma(e, v_keep(z, n - i), w);

@@ -25,7 +25,7 @@
 #include "src/base/sleep.h"
 
 #define STACK_BYTES     (256u * 1024)
-#define SPIN_NS         500000u /* longer than the pause between two tokens; then sleep */
+#define SPIN_NS         2000000u /* longer than the pause between two tokens; then sleep */
 #define QUIET_NS        5000u   /* yield after this time: the thread waited for may need this CPU */
 #define SPINS_PER_CHECK 64      /* pauses between two checks of the clock */
 

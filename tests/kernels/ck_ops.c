@@ -197,7 +197,8 @@ static void softmax_case(const qk_table *t, size_t n, float spread, float temper
             CK_EPS * (16 + (double)n / 8) * (2 - 4 * weighted / sum + log((double)n)));
     for (size_t i = 0; i < n; i++) {
         const double want = exp(z[i]) / sum, away = isinf(z[i]) ? 0 : -3 * z[i];
-        ck_near("softmax_t", i, (double)y[i], want, want * CK_EPS * (8 + away + (double)n / 16) + 0x1p-125);
+        ck_near("softmax_t", i, (double)y[i], want, want * CK_EPS * (8 + away + (double)n / 16) + 0x1p-100);
+        if (y[i] != 0.0f) ck_near("no denormal", i, fmin((double)y[i], 0x1p-126), 0x1p-126, 0);
     }
 }
 

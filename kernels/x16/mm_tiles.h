@@ -211,6 +211,7 @@ QK_INLINE void direct_step_pairs(li (*sum)[NV], const uint8_t *p, const char *co
         QK_UNROLL for (int c = 0; c < nc; c++) {
             const li xs = l_dup(x[c] + at + 4 * s);
             pairs[c][v] = s == 0 ? l_pairs_of(w, xs) : l_pairs(pairs[c][v], w, xs);
+            if (nc > 1) L_HOLD_PAIRS(pairs[c][v]); /* otherwise all products are made before they are added */
         }
     }
     QK_UNROLL for (int c = 0; c < nc; c++) QK_UNROLL for (int v = 0; v < NV; v++)

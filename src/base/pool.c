@@ -25,9 +25,9 @@
 #include "src/base/sleep.h"
 
 #define STACK_BYTES     (256u * 1024)
-#define SPIN_NS         2000000u /* longer than the pause between two tokens; then sleep */
-#define QUIET_NS        5000u    /* yield after this time: the thread waited for may need this CPU */
-#define SPINS_PER_CHECK 64       /* pauses between two checks of the clock */
+#define SPIN_NS         500000u /* longer than the pause between two tokens; then sleep */
+#define QUIET_NS        5000u   /* yield after this time: the thread waited for may need this CPU */
+#define SPINS_PER_CHECK 64      /* pauses between two checks of the clock */
 
 /* Units [begin, end) that no thread has taken yet, and the generation of their job: 24, 24 and 16 bits. */
 #define UNIT_BITS 24

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Part of mm_super.h, for few columns: straight from the planes of the groups, a part of a super-block of each group in
+ * turn. */
+#ifndef QSF_KERNELS_X16_MM_SUPER_FEW_H
+#define QSF_KERNELS_X16_MM_SUPER_FEW_H
+
+/* What FMT_DIRECT makes of a super-block of the column, for all groups. */
+#ifndef FMT_TURN
+typedef struct turned {
+    char none;
+} turned;
+#define FMT_TURN(t, x) (void)(t)
+#endif
+
+/* Adds sub-block j, times its scale, to the sums of nc columns. */
+QK_INLINE void direct_sub(li (*sum)[NV], const uint8_t *p, const uint8_t *steps, const columns *x,
+                          const turned *t, int j, int nc) {
+    li sub[COLS][NV];
+    (void)x, (void)t;
+#ifdef FMT_DIRECT
+    for (int v = 0; v < NV; v++) sub[0][v] = FMT_DIRECT(p, steps, x, t, j, v);
+    L_FENCE();
+#else
+    QK_UNROLL for (int c = 0; c < nc; c++) for (int v = 0; v < NV; v++) sub[c][v] = start_of(x, c, j, OFFSET);
+    QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s += RUN)
+        direct_steps(sub, steps, x->q, 4 * s, s, RUN, nc);
+#endif
+    for (int v = 0; v < NV; v++) {
+        const li scale = FMT_SCALED ? fmt_scale(p, j, v) : l_set(0);
+        QK_UNROLL for (int c = 0; c < nc; c++)
+            sum[c][v] = l_add(sum[c][v], FMT_SCALED ? l_mul(sub[c][v], scale) : sub[c][v]);
+    }
+}
+
+/* Adds the sums of a super-block, times their scales, to acc. */
+QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int c, int v) {
+    const uint8_t *half = p + HALVES + v * L * 2;
+    const lf dx = scale_of(x, c);
+    li mins = l_set(0);
+    acc = l_addf(acc, product(d_of(p, v), dx, sum));
+    QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++)
+        mins = l_dot16(mins, fmt_mins(p, i, v), l_dup(x->q[c] + x->mins + 4 * i));
+    return FMT_MINS ? l_subf(acc, product(l_halves(half + QK_HALF), dx, mins)) : acc;
+}
+
+/* Part i of a super-block of each group. */
+QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, const turned *t, int i, int nc) {
+    _Alignas(64) uint8_t prepared[PREPARED_BYTES];
+    columns col = *x;
+    for (size_t g = 0; g < w->n; g++, sum += nc) {
+        const uint8_t *p = w->p + g * w->stride, *steps = FMT_PREPARE(prepared, p, i);
+        hide_columns(col.q, nc);
+        prefetch_group(w, p + i * PART_BYTES, i + 1 < PARTS ? PART_BYTES : GROUP_BLOCK - i * PART_BYTES);
+        for (int c = 0; i == 0 && c < nc; c++)
+            for (int v = 0; v < NV; v++) sum[c][v] = l_set(0);
+        QK_UNROLL for (int j = i * PART_SUBS; j < (i + 1) * PART_SUBS; j++)
+            direct_sub(sum, p, steps, &col, t, j, nc);
+    }
+}
+
+/* Parts for FEW_COLS columns, as functions: unrolled into one, sub-blocks of 16 take gcc most of a minute with L of 8. */
+#define FEW_PART(i)                                                                           \
+    static __attribute__((noinline, unused)) void few_part_##i(li(*sum)[NV], const groups *w, \
+                                                               const columns *x) {            \
+        if (FEW_COLS > 1 && i < PARTS) direct_part(sum, w, x, NULL, i, FEW_COLS);             \
+    }
+FEW_PART(0)
+FEW_PART(1)
+FEW_PART(2)
+FEW_PART(3)
+FEW_PART(4)
+FEW_PART(5)
+FEW_PART(6)
+FEW_PART(7)
+
+/* All parts of a super-block of each group times FEW_COLS columns. */
+QK_INLINE void few_parts(li (*sum)[NV], const groups *w, const columns *x) {
+    static void (*const part[])(li(*sum)[NV], const groups *w,
+                                const columns *x) = { few_part_0, few_part_1, few_part_2, few_part_3,
+                                                      few_part_4, few_part_5, few_part_6, few_part_7 };
+    _Static_assert(PARTS <= 8, "a function for each part");
+    for (int i = 0; i < PARTS; i++) part[i](sum, w, x);
+}
+
+QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n, int nc) {
+    li sum[MV_GROUPS * FEW_COLS][NV];
+    turned t;
+    (void)n;
+    FMT_TURN(&t, x);
+    if (L == 8 && nc > 1)
+        few_parts(sum, w, x);
+    else
+        QK_UNROLL for (int i = 0; i < PARTS; i++) direct_part(sum, w, x, &t, i, nc);
+    for (size_t g = 0, at = 0; g < w->n; g++)
+        for (int c = 0; c < nc; c++, at++)
+            for (int v = 0; v < NV; v++)
+                acc[at][v] = direct_end(acc[at][v], sum[at][v], w->p + g * w->stride, x, c, v);
+}
+
+#endif

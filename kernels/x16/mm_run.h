@@ -14,9 +14,9 @@
 
 enum {
     /* minimum number of columns for which unpacking a tile pays off */
-    TILE_FROM_COLS = FEW_COLS == 1 ? 3
-                     : L == 8      ? 5
-                                   : QK_TILE_COLS,
+    TILE_FROM_COLS = FEW_COLS == 1                                                      ? 3
+                     : L == 8 && (FMT_SUB == 16 || (L_PAIRS && (!FMT_SIGNED || WORDS))) ? 6
+                                                                                        : QK_TILE_COLS,
     PART_COLS = 256 /* columns of a pass: their results are contiguous, wherever the columns of y are */
 };
 

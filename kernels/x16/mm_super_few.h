@@ -58,20 +58,36 @@ QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, con
     }
 }
 
-/* Parts for FEW_COLS columns, as functions: unrolled into one, sub-blocks of 16 take gcc most of a minute with L of 8. */
-#define FEW_PART(i)                                                                           \
-    static __attribute__((noinline, unused)) void few_part_##i(li(*sum)[NV], const groups *w, \
-                                                               const columns *x) {            \
-        if (FEW_COLS > 1 && i < PARTS) direct_part(sum, w, x, NULL, i, FEW_COLS);             \
-    }
-FEW_PART(0)
-FEW_PART(1)
-FEW_PART(2)
-FEW_PART(3)
-FEW_PART(4)
-FEW_PART(5)
-FEW_PART(6)
-FEW_PART(7)
+/* Part i for FEW_COLS columns. */
+QK_INLINE void few_part(li (*sum)[NV], const groups *w, const columns *x, int i) {
+    if (FEW_COLS > 1 && i < PARTS) direct_part(sum, w, x, NULL, i, FEW_COLS);
+}
+
+/* As functions: unrolled into one, sub-blocks of 16 take gcc most of a minute with L of 8. */
+static __attribute__((noinline, unused)) void few_part_0(li (*sum)[NV], const groups *w, const columns *x) {
+    few_part(sum, w, x, 0);
+}
+static __attribute__((noinline, unused)) void few_part_1(li (*sum)[NV], const groups *w, const columns *x) {
+    few_part(sum, w, x, 1);
+}
+static __attribute__((noinline, unused)) void few_part_2(li (*sum)[NV], const groups *w, const columns *x) {
+    few_part(sum, w, x, 2);
+}
+static __attribute__((noinline, unused)) void few_part_3(li (*sum)[NV], const groups *w, const columns *x) {
+    few_part(sum, w, x, 3);
+}
+static __attribute__((noinline, unused)) void few_part_4(li (*sum)[NV], const groups *w, const columns *x) {
+    few_part(sum, w, x, 4);
+}
+static __attribute__((noinline, unused)) void few_part_5(li (*sum)[NV], const groups *w, const columns *x) {
+    few_part(sum, w, x, 5);
+}
+static __attribute__((noinline, unused)) void few_part_6(li (*sum)[NV], const groups *w, const columns *x) {
+    few_part(sum, w, x, 6);
+}
+static __attribute__((noinline, unused)) void few_part_7(li (*sum)[NV], const groups *w, const columns *x) {
+    few_part(sum, w, x, 7);
+}
 
 /* All parts of a super-block of each group times FEW_COLS columns. */
 QK_INLINE void few_parts(li (*sum)[NV], const groups *w, const columns *x) {

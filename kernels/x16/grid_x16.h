@@ -131,8 +131,7 @@ QK_INLINE const uint8_t *fmt_prepare(uint8_t *dst, const uint8_t *p, int part) {
             l_store(at + (POINT_PLANES + i) * (int)QK_PLANE, grid_marks(p, part * MARK_PLANES + i, v));
     }
 #ifndef L_VBMI
-    /* Indices are loaded from there. The compiler would take them out of their vectors, which is slower. */
-    __asm__("" : "+r"(dst));
+    L_HIDE(dst); /* indices are loaded */
 #endif
     return dst;
 }

@@ -73,4 +73,9 @@
 
 #define QK_INLINE static inline __attribute__((always_inline))
 
+/* The compiler no longer knows what is at the address, and loads it from there. Otherwise dwords of a column that several groups
+ * are multiplied with would stay in general registers, and need another instruction to be broadcast; indices would be taken out of
+ * the vectors that they were stored from. */
+#define L_HIDE(pointer) __asm__("" : "+r"(pointer))
+
 #endif

@@ -16,11 +16,6 @@
 #define L_HOLD(v) (void)(v)
 #endif
 
-/* If several groups are multiplied with the same column, the compiler would keep the column's dwords in
- * general registers, each of which then needs another instruction to broadcast. If it does not know them, it
- * uses memory operands. */
-#define L_HIDE(pointer) __asm__("" : "+r"(pointer))
-
 /* The compiler reads nothing before this that is read after it, which would need more registers than there are. */
 #define L_FENCE() __asm__ volatile("" ::: "memory")
 

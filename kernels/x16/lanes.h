@@ -44,6 +44,9 @@
  *                                   (optional). With it
  *     li l_low_words(v), l_high_words(v)  bytes 0 and 1, or 2 and 3, of each lane as int16
  *     li l_mul16(a, b)              the low halves of products of int16
+ *   L_MARKS                         1 where signed bytes without such scales are multiplied with many columns as magnitudes, with
+ *                                   the bytes of the columns negated by an XOR with marks (optional). With it
+ *     li l_magnitudes(w), l_marks(w)  of signed bytes: |w|, unsigned; all bits of a byte that is negative, else 0
  *   L_RAW                           1 where the w of l_dot may be any unsigned byte (optional)
  *   L_COLS                          columns of a register block of a tile: 3, or 4 where registers allow it (optional)
  *   L_HOLD(v)                       keeps a vector in a register (optional)

@@ -141,16 +141,34 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
 /* ---- many columns ---- */
 
 typedef struct tile {
-    _Alignas(64) tile_step q[UNIT / 4 / SIDE];
+    _Alignas(64) tile_step q[UNIT / 4 * SPLIT / SIDE];
+    int32_t negative[MARKS ? UNIT / SUB : 1]
+                    [TILE_ROWS]; /* with MARKS: the sum of the magnitudes that have one */
     float d[UNIT_BLOCKS * FMT_SCALES][TILE_ROWS * SIDE], m[UNIT_BLOCKS][TILE_ROWS * SIDE];
 } tile;
+
+/* Vector v of block b, as magnitudes and marks. */
+QK_INLINE void fill_marked(tile *t, const uint8_t *p, int r, size_t b, int v) {
+    QK_UNROLL for (int j = 0; j < SUBS; j++) {
+        li negative = l_set(0);
+        QK_UNROLL for (int s = j * STEPS; s < (j + 1) * STEPS; s++) {
+            const li w = unpacked(p, s, v), magnitudes = l_magnitudes(w), marks = l_marks(w);
+            put_steps(&t->q[(b * BLOCK_STEPS + (size_t)s) * SPLIT], r, magnitudes, marks);
+            negative = l_dot(negative, magnitudes, l_and(marks, l_bytes(1)));
+        }
+        put_ints(t->negative[b * SUBS + (size_t)j], r, negative);
+    }
+}
 
 static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     for (size_t b = 0; b < n; b++, p += GROUP_BLOCK)
         for (int v = 0; v < NV; v++) {
-            QK_UNROLL for (int s = 0; s < BLOCK_STEPS; s += 2)
-                put_steps(&t->q[(b * BLOCK_STEPS + (size_t)s) / SIDE], r + v * L, unpacked(p, s, v),
-                          unpacked(p, s + 1, v));
+            if (MARKS)
+                fill_marked(t, p, r + v * L, b, v);
+            else
+                QK_UNROLL for (int s = 0; s < BLOCK_STEPS; s += 2)
+                    put_steps(&t->q[(b * BLOCK_STEPS + (size_t)s) / SIDE], r + v * L, unpacked(p, s, v),
+                              unpacked(p, s + 1, v));
             QK_UNROLL for (int j = 0; j < FMT_SCALES; j++)
                 put_floats(t->d[b * FMT_SCALES + (size_t)j], r + v * L, scale_of(p, j, v));
             if (FMT_MIN) put_floats(t->m[b], r + v * L, min_of(p, v));
@@ -187,9 +205,13 @@ QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_
         QK_UNROLL for (int i = 0; i < SIDE; i++) acc[v * SIDE + i][c] = first ? l_zerof() : from[i];
     }
     for (size_t sb = 0; sb < n * SUBS; sb++) {
-        li sum[RV][COLS], start[COLS];
-        QK_UNROLL for (int c = 0; c < cv; c++) start[c] = TILE_OFFSET ? start_of(x, c, sb) : l_set(0);
-        dot_sub(sum, t->q, r, x->q, sb * STEPS, STEPS, start, cv);
+        li sum[RV][COLS];
+        QK_UNROLL for (int c = 0; c < cv; c++) {
+            const li start = TILE_OFFSET ? start_of(x, c, sb) : l_set(0);
+            QK_UNROLL for (int v = 0; v < RV; v++) sum[v][c] = MARKS ? l_load(&t->negative[sb][r + v * L])
+                                                                     : start;
+        }
+        dot_sub(sum, t->q, r, x->q, sb * STEPS, STEPS, cv);
         QK_UNROLL for (int v = 0; v < RV; v++) {
             const lf d = l_loadf(&t->d[sb * FMT_SCALES / SUBS][r * SIDE + v * L]),
                      m = FMT_MIN ? l_loadf(&t->m[sb / SUBS][r * SIDE + v * L]) : d;

@@ -10,7 +10,8 @@
  *   column_scale             the float at p of the columns of a vector, for all its rows
  *   column_pair, dot_pair    pair i of int16 of them; the sum with its products with a pair of the rows
  *   results_from, results_to SIDE vectors of sums, for L rows and SIDE columns of y, which are `stride` apart
- *   dot_steps, pair_steps, put_words  below; pair_steps where there is L_PAIRS, put_words with WORDS */
+ *   dot_steps, pair_steps, put_words, dot_marked  below; pair_steps where there is L_PAIRS, put_words with WORDS, dot_marked with
+ *                            MARKS */
 #ifndef QSF_KERNELS_X16_MM_LANE_H
 #define QSF_KERNELS_X16_MM_LANE_H
 
@@ -71,6 +72,29 @@ QK_INLINE void dot_steps(li sum[][COLS], const tile_step *q, int r, const char *
                 sum[v][c] = WORDS     ? l_dot16(sum[v][c], ws[v], xs[c])
                             : L_LANES ? l_dot_lane(sum[v][c], ws[v], xs[c], s % 4)
                                       : byte_dot(sum[v][c], ws[v], xs[c]);
+                L_HOLD(sum[v][c]);
+            }
+        }
+    }
+}
+
+/* The same steps as magnitudes and marks. -x is (x ^ -1) + 1: what the 1 adds up to depends on the rows only, and is in the sums
+ * from the start. */
+QK_INLINE void dot_marked(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
+                          int n, int nc) {
+    const tile_step *w = (const tile_step *)&q[s0 * SPLIT][r];
+    QK_UNROLL for (int s = 0; s < n; s++) {
+        li ws[RV], marks[RV];
+        QK_UNROLL for (int v = 0; v < RV; v++) {
+            ws[v] = l_load(w[s * SPLIT][v * L]), marks[v] = l_load(w[s * SPLIT + 1][v * L]);
+            L_HOLD(ws[v]);
+            L_HOLD(marks[v]);
+        }
+        QK_UNROLL for (int c = 0; c < nc; c++) {
+            li xs = l_dup(x[c] + 4 * (s0 + (size_t)s));
+            L_HOLD(xs);
+            QK_UNROLL for (int v = 0; v < RV; v++) {
+                sum[v][c] = l_dot(sum[v][c], ws[v], l_xor(xs, marks[v]));
                 L_HOLD(sum[v][c]);
             }
         }

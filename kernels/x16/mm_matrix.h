@@ -57,12 +57,16 @@ QK_INLINE void dot_steps(li sum[][COLS], const tile_step *q, int r, const char *
     }
 }
 
-/* Only for shared code to compile: levels with l_matrix have neither L_PAIRS nor L_WORDS. */
+/* Only for shared code to compile: levels with l_matrix have none of L_PAIRS, L_WORDS and L_MARKS. */
 QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
                           int n, int nc) {
     dot_steps(sum, q, r, x, s0, n, nc);
 }
 QK_INLINE void put_words(tile_step *q, int r, li w, li scale) { put_steps(q, r, w, scale); }
+QK_INLINE void dot_marked(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
+                          int n, int nc) {
+    dot_steps(sum, q, r, x, s0, n, nc);
+}
 
 /* n bytes, a multiple of 16, of columns a and b in turn, eight of each. */
 QK_INLINE void join_bytes(char *to, const char *a, const char *b, size_t n) {

@@ -271,9 +271,12 @@ QK_INLINE void add_parts(li all[][COLS], const tile *t, int r, const columns *x,
 
 /* Adds sub-block j, times its scale, to the total. Pairs: the product is one of pairs of int16, with CENTER subtracted. */
 QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, int j, int cv, int pairs) {
-    li sum[RV][COLS], start[COLS];
-    QK_UNROLL for (int c = 0; c < cv; c++) start[c] = start_of(x, c, j, TILE_OFFSET + (pairs ? CENTER : 0));
-    dot_sub(sum, t->q, r, x->q, (size_t)(j * SUB_STEPS), SUB_STEPS, start, cv);
+    li sum[RV][COLS];
+    QK_UNROLL for (int c = 0; c < cv; c++) {
+        const li start = start_of(x, c, j, TILE_OFFSET + (pairs ? CENTER : 0));
+        for (int v = 0; v < RV; v++) sum[v][c] = start;
+    }
+    dot_sub(sum, t->q, r, x->q, (size_t)(j * SUB_STEPS), SUB_STEPS, cv);
     QK_UNROLL for (int v = 0; v < RV; v++) {
         const li scale = l_load(&t->scale[j][r * SIDE + v * L]);
         QK_UNROLL for (int c = 0; c < cv; c++) {

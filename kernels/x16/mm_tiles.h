@@ -62,6 +62,12 @@ QK_INLINE li l_high_words(li v) { return v; }
 QK_INLINE li l_mul16(li a, li b) { return (void)b, a; }
 #endif
 
+#ifndef L_MARKS
+#define L_MARKS 0
+QK_INLINE li l_magnitudes(li w) { return w; }
+QK_INLINE li l_marks(li w) { return w; }
+#endif
+
 #ifndef FMT_OCTETS
 #define FMT_OCTETS 0
 #endif
@@ -85,7 +91,9 @@ enum {
                                              : FMT_MAX - FMT_OFF,
     /* A tile has weights times their scales as int16, and is multiplied with columns of int16. */
     WORDS = L_WORDS && FMT_SIGNED && FMT_SCALED,
-    SPLIT = WORDS ? 2 : 1,            /* dwords of a step */
+    /* A tile has magnitudes and marks of weights. */
+    MARKS = L_MARKS && FMT_SIGNED && !FMT_SCALED,
+    SPLIT = WORDS || MARKS ? 2 : 1,   /* dwords of a step */
     TILE_ROWS = QK_TILE_ROWS / SPLIT, /* rows that share a pass over the columns */
     COLS = 4,                         /* columns that share the weights of a group, without a tile */
     R = L == 16 ? 4 : 2,              /* a register block of a tile: vectors of a step of rows, */
@@ -267,12 +275,14 @@ QK_INLINE li unpacked(const uint8_t *p, int s, int v) {
 #include "kernels/x16/mm_lane.h"
 #endif
 
-/* n steps of a sub-block from s0 on, for the RV vectors of rows from r on; `start`: the initial sum of a column, of nc. */
+/* Adds n steps of a sub-block from s0 on to the sums of the RV vectors of rows from r on with nc columns. */
 QK_INLINE void dot_sub(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0, int n,
-                       const li start[COLS], int nc) {
+                       int nc) {
     const int many = tile_pairs(n);
-    for (int c = 0; c < nc; c++)
-        for (int v = 0; v < RV; v++) sum[v][c] = start[c];
+    if (MARKS) {
+        dot_marked(sum, q, r, x, s0, n, nc);
+        return;
+    }
     if (many < 2) {
         dot_steps(sum, q, r, x, s0, n, nc);
         return;

@@ -88,6 +88,9 @@ QK_INLINE li l_biased(li w) { return w; }
 /* The sign of w is moved to x. */
 QK_INLINE lp l_pairs_signed(li w, li x) { return l_pairs_of(_mm256_sign_epi8(w, w), _mm256_sign_epi8(x, w)); }
 QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot_pairs(acc, l_pairs_signed(w, x)); }
+#define L_MARKS         1
+QK_INLINE li l_magnitudes(li w) { return _mm256_sign_epi8(w, w); }
+QK_INLINE li l_marks(li w) { return _mm256_cmpgt_epi8(_mm256_setzero_si256(), w); }
 #define L_WORDS         1
 QK_INLINE li l_low_words(li v) {
     const __m128i upper = _mm_setr_epi8(-1, 0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13);

@@ -68,6 +68,9 @@ QK_INLINE li l_biased(li w) { return w; }
 /* The sign of w is moved to x. */
 QK_INLINE lp l_pairs_signed(li w, li x) { return l_pairs_of(_mm_sign_epi8(w, w), _mm_sign_epi8(x, w)); }
 QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot_pairs(acc, l_pairs_signed(w, x)); }
+#define L_MARKS 1
+QK_INLINE li l_magnitudes(li w) { return _mm_sign_epi8(w, w); }
+QK_INLINE li l_marks(li w) { return _mm_cmpgt_epi8(_mm_setzero_si128(), w); }
 
 QK_INLINE lf l_float(li v) { return _mm_cvtepi32_ps(v); }
 QK_INLINE li l_int(lf v) { return _mm_cvtps_epi32(v); }

@@ -19,7 +19,7 @@ enum {
     FMT_OFF = 9,
     FMT_SIGNED = 0,
     FMT_MINS = 0,
-    FMT_INT16 = 0,
+    FMT_INT16 = 1,
     FMT_CENTER = 0
 };
 #define FMT_UNIT    0x1p-3f

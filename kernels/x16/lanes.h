@@ -26,7 +26,7 @@
  *   li l_dot_apart_lane(acc, a, x, i)  the same for l_dot_apart, with the pair in dword i, which is not apart; with L_LANES
  *   L_MATRIX                        1 where there are instructions for matrices (optional); with it
  *     li l_matrix(acc, w, x)        acc + (ac, ad, bc, bd): products of the eight bytes of rows a, b of w and c, d of x
- *     l_zip(v), l_unzip(v)          li v[2] to (a0 b0 a1 b1), (a2 b2 a3 b3), and back
+ *     l_zip(v), l_unzip(v)          li v[2] to (a0 b0 a1 b1), (a2 b2 a3 b3) of each four dwords, and back
  *     l_zip2(v)                     to (a0 a1 b0 b1), (a2 a3 b2 b3)
  *     li l_dup2(p)                  the two unaligned dwords at p, twice
  *     li l_bits(f)                  the bits of floats
@@ -47,6 +47,11 @@
  *   L_MARKS                         1 where signed bytes without such scales are multiplied with many columns as magnitudes, with
  *                                   the bytes of the columns negated by an XOR with marks (optional). With it
  *     li l_magnitudes(w), l_marks(w)  of signed bytes: |w|, unsigned; all bits of a byte that is negative, else 0
+ *   L_NARROW                        1 where int32 are narrowed to int16 by a shuffle, and l_mul takes longer (optional). With it
+ *     li l_narrow(a, b)             the dwords of both as int16, which they fit: after l_zip of vectors of rows, the two of a row
+ *                                   are a pair, and the rows are in order
+ *     l_zip(v), li l_dup2(p)        as with L_MATRIX
+ *     li l_swap2(v)                 the dwords of each four in the order 2, 3, 0, 1
  *   L_RAW                           1 where the w of l_dot may be any unsigned byte (optional)
  *   L_COLS                          columns of a register block of a tile: 3, or 4 where registers allow it (optional)
  *   L_HOLD(v)                       keeps a vector in a register (optional)

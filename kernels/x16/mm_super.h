@@ -45,6 +45,9 @@ enum {
     /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than adding first if no two steps fit. */
     BY_PARTS = FMT_SCALED && L_PAIRS && !WORDS && (!L_WIDE || 2 * 2 * 127 * TILE_MAX < 32768),
     IN_PAIRS = FMT_SCALED && FMT_INT16 && !BY_PARTS && !L_WIDE, /* sums times scales, unless they are wide */
+    MOST = FMT_OFF > FMT_MAX - FMT_OFF ? FMT_OFF
+                                       : FMT_MAX - FMT_OFF, /* the largest magnitude without the offset */
+    NARROW = L_NARROW && FMT_SCALED && FMT_SUB == 16 && !FMT_INT16 && !FMT_MINS && 8 * 127 * MOST < 32768,
     CENTER = IN_PAIRS ? FMT_CENTER : 0,
     CAN_BE_WIDE = IN_PAIRS && CENTER > 0,
     /* Times the scales: what is added for a whole super-block, in so many pairs. */
@@ -151,6 +154,14 @@ typedef struct tile {
     float d[TILE_ROWS * SIDE], dmin[TILE_ROWS * SIDE];
 } tile;
 
+#define OWN_COLUMNS (L_MATRIX || WORDS || NARROW)
+enum { OWN_BYTES = 2 * UNIT + 16 + PAIRS * (int)sizeof(li) };
+
+#include "kernels/x16/mm_super_narrow.h"
+
+/* a and the low int16 of b, as a pair of int16. */
+QK_INLINE li low_pair(li a, li b) { return l_or(l_and(a, l_set(0xffff)), l_shl(b, 16)); }
+
 /* MADE_UP times the scale of the elements whose sum is number n in the pairs of `extra`. */
 QK_INLINE li made_up(const uint8_t *p, int n, int v) {
     return l_mul(fmt_scale(p, n * SUBS / (2 * MADE_UP_PAIRS), v), l_set(MADE_UP));
@@ -159,19 +170,22 @@ QK_INLINE li made_up(const uint8_t *p, int n, int v) {
 /* What the sums of sub-block j are multiplied with. */
 QK_INLINE li tile_scale(const uint8_t *p, int j, int v) {
     const li scale = fmt_scale(p, j, v);
+    if (NARROW) return low_pair(scale, scale);
     return BY_PARTS || WORDS ? l_pair_scale(scale) : IN_PAIRS ? l_and(scale, l_set(0xffff)) : scale;
 }
 
 /* Steps s and s + 1 of the rows from r on. */
 QK_INLINE void fill_steps(tile *t, const uint8_t *p, const uint8_t *steps, int r, int s, int v) {
-    const li a = unpacked(steps, s, v), b = unpacked(steps, s + 1, v);
+    li two[2] = { unpacked(steps, s, v), unpacked(steps, s + 1, v) };
     tile_step *to = &t->q[s * SPLIT / SIDE];
     if (WORDS) {
         const li scale = tile_scale(p, s / SUB_STEPS, v);
-        put_words(to, r, a, scale);
-        put_words(to + SPLIT, r, b, scale);
-    } else
-        put_steps(to, r, a, b);
+        put_words(to, r, two[0], scale);
+        put_words(to + SPLIT, r, two[1], scale);
+    } else {
+        if (NARROW) zip_steps(two);
+        put_steps(to, r, two[0], two[1]);
+    }
 }
 
 /* Unpacks the group at p to rows r.. of the tile. */
@@ -189,15 +203,11 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
             put_ints(t->scale[j], r, tile_scale(p, j, v));
         QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) put_pairs(t->mins[i], r, fmt_mins(p, i, v));
         QK_UNROLL for (int i = 0; MADE_UP != 0 && i < MADE_UP_PAIRS; i++)
-            put_pairs(t->extra[i], r,
-                      l_or(l_and(made_up(p, 2 * i, v), l_set(0xffff)), l_shl(made_up(p, 2 * i + 1, v), 16)));
+            put_pairs(t->extra[i], r, low_pair(made_up(p, 2 * i, v), made_up(p, 2 * i + 1, v)));
         put_floats(t->d, r, d_of(p, v));
         if (FMT_MINS) put_floats(t->dmin, r, l_halves(p + HALVES + QK_HALF + v * L * 2));
     }
 }
-
-#define OWN_COLUMNS (L_MATRIX || WORDS)
-enum { OWN_BYTES = 2 * UNIT + 16 + PAIRS * (int)sizeof(li) };
 
 #if L_MATRIX
 /* The super-block of the pairs of columns of x, joined. */
@@ -219,6 +229,7 @@ QK_INLINE columns own_columns(char (*to)[OWN_BYTES], const columns *x, size_t n)
 QK_INLINE columns own_columns(char (*to)[OWN_BYTES], const columns *x, size_t n) {
     columns words = { .d = UNIT * SPLIT };
     (void)n;
+    if (NARROW) return narrow_columns(to, x);
     for (int c = 0; c < WIDTH; c++) {
         words.q[c] = to[c];
         for (int i = 0; i < UNIT; i++) {
@@ -305,6 +316,8 @@ QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_
     for (int j = 0; j < SUBS; j++) {
         if (WORDS)
             dot_steps(sum, t->q, r, x->q, (size_t)(j * SUB_STEPS), SUB_STEPS, cv);
+        else if (NARROW)
+            add_narrow(sum, t, r, x, j, cv);
         else if (BY_PARTS)
             add_parts(sum, t, r, x, j, cv);
         else

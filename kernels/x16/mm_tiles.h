@@ -68,6 +68,10 @@ QK_INLINE li l_magnitudes(li w) { return w; }
 QK_INLINE li l_marks(li w) { return w; }
 #endif
 
+#ifndef L_NARROW
+#define L_NARROW 0
+#endif
+
 #ifndef FMT_OCTETS
 #define FMT_OCTETS 0
 #endif

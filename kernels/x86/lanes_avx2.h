@@ -71,6 +71,14 @@ QK_INLINE li l_dot_dup(li acc, li w, const void *p) { return l_dot(acc, w, l_dup
 QK_INLINE li l_biased(li w) { return _mm256_xor_si256(w, _mm256_set1_epi8((char)-128)); }
 QK_INLINE li l_dot_signed(li acc, li w, li x) { return L_VNNI(dpbusd)(acc, w, x); }
 QK_INLINE li l_dot16(li acc, li a, li b) { return L_VNNI(dpwssd)(acc, a, b); }
+#define L_NARROW 1
+QK_INLINE li l_narrow(li a, li b) { return _mm256_packs_epi32(a, b); }
+QK_INLINE void l_zip(li v[2]) {
+    const li a = v[0], b = v[1];
+    v[0] = _mm256_unpacklo_epi32(a, b), v[1] = _mm256_unpackhi_epi32(a, b);
+}
+QK_INLINE li l_dup2(const void *p) { return _mm256_set1_epi64x((long long)qk_load_u64(p)); }
+QK_INLINE li l_swap2(li v) { return _mm256_shuffle_epi32(v, 0x4e); }
 #else
 enum { L_BIAS = 0 };
 #define L_PAIRS         1

@@ -49,6 +49,14 @@ QK_INLINE li l_dot_dup(li acc, li w, const void *p) {
 QK_INLINE li l_biased(li w) { return _mm512_xor_si512(w, _mm512_set1_epi8((char)-128)); }
 QK_INLINE li l_dot_signed(li acc, li w, li x) { return _mm512_dpbusd_epi32(acc, w, x); }
 QK_INLINE li l_dot16(li acc, li a, li b) { return _mm512_dpwssd_epi32(acc, a, b); }
+#define L_NARROW 1
+QK_INLINE li l_narrow(li a, li b) { return _mm512_packs_epi32(a, b); }
+QK_INLINE void l_zip(li v[2]) {
+    const li a = v[0], b = v[1];
+    v[0] = _mm512_unpacklo_epi32(a, b), v[1] = _mm512_unpackhi_epi32(a, b);
+}
+QK_INLINE li l_dup2(const void *p) { return _mm512_set1_epi64((long long)qk_load_u64(p)); }
+QK_INLINE li l_swap2(li v) { return _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)0x4e); }
 #else
 enum { L_BIAS = 0 };
 #define L_PAIRS         1

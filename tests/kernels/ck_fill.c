@@ -67,6 +67,14 @@ static void put_half(uint8_t *p, ck_kind kind) {
     memcpy(p, &h, sizeof h);
 }
 
+/* Where the scales of sub-blocks are that are bytes of their own, and how many bytes. */
+static const struct {
+    uint8_t at, n;
+} scales[QK_TYPE_N] = {
+    [QK_Q2_K] = { 0, 16 }, [QK_Q3_K] = { 96, 12 },  [QK_Q4_K] = { 4, 12 },
+    [QK_Q5_K] = { 4, 12 }, [QK_Q6_K] = { 192, 16 }, [QK_IQ4_XS] = { 2, 6 },
+};
+
 /* Sub-block scales so small that the sums of unit blocks are exact integers in a float. */
 static void tame_scales(qk_type t, uint8_t *p) {
     if (t == QK_Q6_K)
@@ -109,6 +117,9 @@ static void fill_block(qk_type t, uint8_t *p, ck_kind kind) {
     if (kind == CK_ALL_MIN || kind == CK_ALL_MAX) memset(p, kind == CK_ALL_MAX ? 0xff : 0, bytes);
     if (t == QK_Q8_0 && (kind == CK_ALL_MIN || kind == CK_ALL_MAX))
         memset(p, kind == CK_ALL_MAX ? 0x7f : 0x80, bytes);
+    /* Otherwise the smallest weights would only be multiplied by the smallest scales, which may be 0. */
+    if ((kind == CK_ALL_MIN || kind == CK_ALL_MAX) && (ck_rand() & 1))
+        ck_fill_bytes(p + scales[t].at, scales[t].n);
     if (kind == CK_UNIT) tame_scales(t, p);
     put_scale(t, p, kind);
     if (halves[t].d) put_half(p + halves[t].d - 1, kind);

@@ -39,7 +39,8 @@ enum {
     SUB = FMT_SUB, /* elements of a sub-block */
     STEPS = SUB / 4,
     SUBS = FMT_ELEMS / SUB, /* of a block */
-    BLOCK_STEPS = FMT_ELEMS / 4
+    BLOCK_STEPS = FMT_ELEMS / 4,
+    MARKED_SUBS = MARKS ? UNIT / SUB : 1 /* of a tile */
 };
 
 QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b) {
@@ -142,8 +143,7 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
 
 typedef struct tile {
     _Alignas(64) tile_step q[UNIT / 4 * SPLIT / SIDE];
-    int32_t negative[MARKS ? UNIT / SUB : 1]
-                    [TILE_ROWS]; /* with MARKS: the sum of the magnitudes that have one */
+    int32_t negative[MARKED_SUBS][TILE_ROWS]; /* with MARKS: sums of the magnitudes that have one */
     float d[UNIT_BLOCKS * FMT_SCALES][TILE_ROWS * SIDE], m[UNIT_BLOCKS][TILE_ROWS * SIDE];
 } tile;
 

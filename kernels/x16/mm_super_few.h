@@ -4,6 +4,9 @@
 #ifndef QSF_KERNELS_X16_MM_SUPER_FEW_H
 #define QSF_KERNELS_X16_MM_SUPER_FEW_H
 
+/* One column of Q6_K, too, takes the parts of a super-block as functions. With them Q3_K and Q5_K would be 3 to 13 % slower. */
+enum { ONE_APART = FMT_MAX == 63 };
+
 /* What FMT_DIRECT makes of a super-block of the column, for all groups. */
 #ifndef FMT_TURN
 typedef struct turned {
@@ -58,44 +61,44 @@ QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, con
     }
 }
 
-/* Part i for FEW_COLS columns. */
-QK_INLINE void few_part(li (*sum)[NV], const groups *w, const columns *x, int i) {
-    if (FEW_COLS > 1 && i < PARTS) direct_part(sum, w, x, NULL, i, FEW_COLS);
+/* Part i for FEW_COLS columns or one. */
+QK_INLINE void part_apart(li (*sum)[NV], const groups *w, const columns *x, int i, int few) {
+    if (i < PARTS && (few || !ONE_APART))
+        direct_part(sum, w, x, NULL, i, FEW_COLS);
+    else if (i < PARTS)
+        direct_part(sum, w, x, NULL, i, 1);
 }
 
-/* As functions: unrolled into one, sub-blocks of 16 take gcc most of a minute with L of 8. */
-static __attribute__((noinline, unused)) void few_part_0(li (*sum)[NV], const groups *w, const columns *x) {
-    few_part(sum, w, x, 0);
-}
-static __attribute__((noinline, unused)) void few_part_1(li (*sum)[NV], const groups *w, const columns *x) {
-    few_part(sum, w, x, 1);
-}
-static __attribute__((noinline, unused)) void few_part_2(li (*sum)[NV], const groups *w, const columns *x) {
-    few_part(sum, w, x, 2);
-}
-static __attribute__((noinline, unused)) void few_part_3(li (*sum)[NV], const groups *w, const columns *x) {
-    few_part(sum, w, x, 3);
-}
-static __attribute__((noinline, unused)) void few_part_4(li (*sum)[NV], const groups *w, const columns *x) {
-    few_part(sum, w, x, 4);
-}
-static __attribute__((noinline, unused)) void few_part_5(li (*sum)[NV], const groups *w, const columns *x) {
-    few_part(sum, w, x, 5);
-}
-static __attribute__((noinline, unused)) void few_part_6(li (*sum)[NV], const groups *w, const columns *x) {
-    few_part(sum, w, x, 6);
-}
-static __attribute__((noinline, unused)) void few_part_7(li (*sum)[NV], const groups *w, const columns *x) {
-    few_part(sum, w, x, 7);
+QK_INLINE void parts_apart(li (*sum)[NV], const groups *w, const columns *x, int quarter, int few) {
+    part_apart(sum, w, x, 2 * quarter, few);
+    part_apart(sum, w, x, 2 * quarter + 1, few);
 }
 
-/* All parts of a super-block of each group times FEW_COLS columns. */
-QK_INLINE void few_parts(li (*sum)[NV], const groups *w, const columns *x) {
-    static void (*const part[])(li(*sum)[NV], const groups *w,
-                                const columns *x) = { few_part_0, few_part_1, few_part_2, few_part_3,
-                                                      few_part_4, few_part_5, few_part_6, few_part_7 };
-    _Static_assert(PARTS <= 8, "a function for each part");
-    for (int i = 0; i < PARTS; i++) part[i](sum, w, x);
+/* As functions: unrolled into one, Q6_K takes gcc a minute and 2 GB for ARM, more than a small board has. */
+static __attribute__((noinline, unused)) void parts_0(li (*sum)[NV], const groups *w, const columns *x,
+                                                      int few) {
+    parts_apart(sum, w, x, 0, few);
+}
+static __attribute__((noinline, unused)) void parts_1(li (*sum)[NV], const groups *w, const columns *x,
+                                                      int few) {
+    parts_apart(sum, w, x, 1, few);
+}
+static __attribute__((noinline, unused)) void parts_2(li (*sum)[NV], const groups *w, const columns *x,
+                                                      int few) {
+    parts_apart(sum, w, x, 2, few);
+}
+static __attribute__((noinline, unused)) void parts_3(li (*sum)[NV], const groups *w, const columns *x,
+                                                      int few) {
+    parts_apart(sum, w, x, 3, few);
+}
+
+/* All parts of a super-block of each group. */
+QK_INLINE void all_apart(li (*sum)[NV], const groups *w, const columns *x, int few) {
+    _Static_assert(PARTS <= 8, "two for each function");
+    parts_0(sum, w, x, few);
+    parts_1(sum, w, x, few);
+    parts_2(sum, w, x, few);
+    parts_3(sum, w, x, few);
 }
 
 QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n, int nc) {
@@ -103,8 +106,8 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
     turned t;
     (void)n;
     FMT_TURN(&t, x);
-    if (L == 8 && nc > 1)
-        few_parts(sum, w, x);
+    if (ONE_APART || (L == 8 && nc > 1))
+        all_apart(sum, w, x, nc > 1);
     else
         QK_UNROLL for (int i = 0; i < PARTS; i++) direct_part(sum, w, x, &t, i, nc);
     for (size_t g = 0, at = 0; g < w->n; g++)

@@ -143,7 +143,7 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
 
 typedef struct tile {
     _Alignas(64) tile_step q[UNIT / 4 * SPLIT / SIDE];
-    int32_t negative[MARKED_SUBS][TILE_ROWS]; /* with MARKS: sums of the magnitudes that have one */
+    int32_t negative[MARKED_SUBS][TILE_ROWS]; /* with MARKS: sums of the magnitudes of negative weights */
     float d[UNIT_BLOCKS * FMT_SCALES][TILE_ROWS * SIDE], m[UNIT_BLOCKS][TILE_ROWS * SIDE];
 } tile;
 

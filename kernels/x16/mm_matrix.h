@@ -57,7 +57,7 @@ QK_INLINE void dot_steps(li sum[][COLS], const tile_step *q, int r, const char *
     }
 }
 
-/* Only for shared code to compile: levels with l_matrix have none of L_PAIRS, L_WORDS and L_MARKS. */
+/* Only for shared code to compile: levels with l_matrix do not define L_PAIRS, L_WORDS or L_MARKS. */
 QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
                           int n, int nc) {
     dot_steps(sum, q, r, x, s0, n, nc);

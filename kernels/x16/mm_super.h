@@ -45,8 +45,6 @@ enum {
     /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than adding first if no two steps fit. */
     BY_PARTS = FMT_SCALED && L_PAIRS && !WORDS && (!L_WIDE || 2 * 2 * 127 * TILE_MAX < 32768),
     IN_PAIRS = FMT_SCALED && FMT_INT16 && !BY_PARTS && !L_WIDE, /* sums times scales, unless they are wide */
-    MOST = FMT_OFF > FMT_MAX - FMT_OFF ? FMT_OFF
-                                       : FMT_MAX - FMT_OFF, /* the largest magnitude without the offset */
     NARROW = L_NARROW && FMT_SCALED && FMT_SUB == 16 && !FMT_INT16 && !FMT_MINS && 8 * 127 * MOST < 32768,
     CENTER = IN_PAIRS ? FMT_CENTER : 0,
     CAN_BE_WIDE = IN_PAIRS && CENTER > 0,

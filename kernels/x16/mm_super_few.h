@@ -4,7 +4,7 @@
 #ifndef QSF_KERNELS_X16_MM_SUPER_FEW_H
 #define QSF_KERNELS_X16_MM_SUPER_FEW_H
 
-/* One column of Q6_K, too, takes the parts of a super-block as functions. With them Q3_K and Q5_K would be 3 to 13 % slower. */
+/* One column of Q6_K, too, takes the parts of a super-block as functions. Q3_K and Q5_K would be slower that way (docs/KERNELS.md). */
 enum { ONE_APART = FMT_MAX == 63 };
 
 /* What FMT_DIRECT makes of a super-block of the column, for all groups. */

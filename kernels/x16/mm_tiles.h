@@ -90,9 +90,9 @@ enum {
     OCTETS = HALVES + FMT_HALVES * (int)QK_HALF,
     OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
     TILE_OFFSET = L_SIGNED ? 0 : OFFSET, /* of a tile: what is not subtracted when it is unpacked */
-    TILE_MAX = !L_SIGNED                     ? FMT_MAX /* the largest magnitude of a weight of a tile */
-               : FMT_OFF > FMT_MAX - FMT_OFF ? FMT_OFF
-                                             : FMT_MAX - FMT_OFF,
+    /* The largest magnitude of a weight: with the offset subtracted, and as it is in a tile. */
+    MOST = FMT_OFF > FMT_MAX - FMT_OFF ? FMT_OFF : FMT_MAX - FMT_OFF,
+    TILE_MAX = L_SIGNED ? MOST : FMT_MAX,
     /* A tile has weights times their scales as int16, and is multiplied with columns of int16. */
     WORDS = L_WORDS && FMT_SIGNED && FMT_SCALED,
     /* A tile has magnitudes and marks of weights. */

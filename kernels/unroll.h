@@ -9,4 +9,19 @@
 #define QK_UNROLL _Pragma("GCC unroll 64")
 #endif
 
+/* Calls F(0) to F(n - 1), with n at most 32, each with a constant argument. Around other unrolled loops this takes gcc a
+ * fraction of the time of QK_UNROLL, which updates the SSA form of the whole function after each level of nesting. */
+#define QK_REPEAT(n, F)       \
+    do {                      \
+        QK_REPEAT_8(n, F, 0)  \
+        QK_REPEAT_8(n, F, 8)  \
+        QK_REPEAT_8(n, F, 16) \
+        QK_REPEAT_8(n, F, 24) \
+    } while (0)
+#define QK_REPEAT_8(n, F, i) \
+    QK_REPEAT_2(n, F, i) QK_REPEAT_2(n, F, i + 2) QK_REPEAT_2(n, F, i + 4) QK_REPEAT_2(n, F, i + 6)
+#define QK_REPEAT_2(n, F, i) \
+    if ((n) > (i)) F((i));   \
+    if ((n) > (i) + 1) F((i) + 1);
+
 #endif

@@ -186,16 +186,20 @@ QK_INLINE void fill_steps(tile *t, const uint8_t *p, const uint8_t *steps, int r
     }
 }
 
+QK_INLINE void fill_part(tile *t, const uint8_t *p, int r, int part) {
+    _Alignas(64) uint8_t prepared[PREPARED_BYTES];
+    const uint8_t *steps = FMT_PREPARE(prepared, p, part);
+    for (int v = 0; v < NV; v++)
+        QK_UNROLL for (int s = part * STEPS / PARTS; s < (part + 1) * STEPS / PARTS; s += 2)
+            fill_steps(t, p, steps, r + v * L, s, v);
+}
+
 /* Unpacks the group at p to rows r.. of the tile. */
 static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
-    _Alignas(64) uint8_t prepared[PREPARED_BYTES];
     (void)n;
-    QK_UNROLL for (int part = 0; part < PARTS; part++) {
-        const uint8_t *steps = FMT_PREPARE(prepared, p, part);
-        for (int v = 0; v < NV; v++)
-            QK_UNROLL for (int s = part * STEPS / PARTS; s < (part + 1) * STEPS / PARTS; s += 2)
-                fill_steps(t, p, steps, r + v * L, s, v);
-    }
+#define FILL_PART(i) fill_part(t, p, r, i)
+    QK_REPEAT(PARTS, FILL_PART);
+#undef FILL_PART
     for (int v = 0; v < NV; v++, r += L) {
         QK_UNROLL for (int j = 0; FMT_SCALED && !WORDS && j < SUBS; j++)
             put_ints(t->scale[j], r, tile_scale(p, j, v));

@@ -106,10 +106,12 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
     turned t;
     (void)n;
     FMT_TURN(&t, x);
+#define ADD_PART(i) direct_part(sum, w, x, &t, i, nc)
     if (ONE_APART || (L == 8 && nc > 1))
         all_apart(sum, w, x, nc > 1);
     else
-        QK_UNROLL for (int i = 0; i < PARTS; i++) direct_part(sum, w, x, &t, i, nc);
+        QK_REPEAT(PARTS, ADD_PART);
+#undef ADD_PART
     for (size_t g = 0, at = 0; g < w->n; g++)
         for (int c = 0; c < nc; c++, at++)
             for (int v = 0; v < NV; v++)

@@ -46,9 +46,13 @@ static void no_prepare(int meta) { (void)meta; }
 
 static void no_deprepare(void) {}
 
-static void remember(const char *line) {
+static bool is_new(const char *line) {
     HIST_ENTRY *last = history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
-    if (strspn(line, " \t\n") == strlen(line) || (last && strcmp(last->line, line) == 0)) return;
+    return strspn(line, " \t\n") < strlen(line) && !(last && strcmp(last->line, line) == 0);
+}
+
+static void remember(const char *line) {
+    if (!is_new(line)) return;
     add_history(line);
     if (input.history_path) (void)ui_history_append(input.history_path, line);
 }
@@ -306,6 +310,7 @@ void ui_input_set(const char *text, size_t len) {
     /* Leaves searches and half-typed key sequences too. */
     rl_callback_sigcleanup();
     rl_clear_message();
+    rl_maybe_unsave_line(); /* what Down after the newest entry would bring back */
     rl_free_undo_list();
     using_history();
     rl_replace_line(copy, 1);
@@ -313,6 +318,55 @@ void ui_input_set(const char *text, size_t len) {
     rl_mark = 0;
     free(copy);
     menu_forget();
+}
+
+bool ui_input_discard(void) {
+    if (RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH)) {
+        ui_input_feed("\x07", 1);
+        return true;
+    }
+    if (rl_end == 0) return false;
+    /* An entry of the history that was recalled and not changed is there already. */
+    HIST_ENTRY *recalled = current_history();
+    bool same = recalled && strcmp(recalled->line, rl_line_buffer) == 0;
+    char *copy = same || !is_new(rl_line_buffer) ? NULL : ui_strdup_len(rl_line_buffer, (size_t)rl_end);
+    ui_input_set("", 0);
+    if (copy) add_history(copy);
+    using_history();
+    free(copy);
+    return true;
+}
+
+bool ui_input_knows(const char *seq, size_t n) {
+    /* Arguments and marks, of which nothing is shown, completion by readline, which is not ours, searches that take the
+     * text that follows, and a function that ends the line without sending it. */
+    static rl_command_func_t *const useless[] = {
+        rl_digit_argument,
+        rl_set_mark,
+        rl_tab_insert,
+        rl_tilde_expand,
+        rl_possible_completions,
+        rl_complete,
+        rl_insert_completions,
+        rl_insert_comment,
+        rl_noninc_reverse_search,
+        rl_noninc_forward_search,
+        rl_menu_complete,
+        rl_do_lowercase_version,
+    };
+    char copy[8];
+    int type = ISFUNC;
+    if (rl_editing_mode == 0 || n >= sizeof copy) return false; /* in vi mode Esc is a key of its own */
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)n, seq);
+    rl_command_func_t *f = rl_function_of_keyseq(copy, rl_get_keymap(), &type);
+    if (f == rl_do_lowercase_version && seq[n - 1] >= 'A' && seq[n - 1] <= 'Z') {
+        copy[n - 1] = (char)(seq[n - 1] | 0x20);
+        f = rl_function_of_keyseq(copy, rl_get_keymap(), &type);
+    }
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
+        if (f == useless[i]) return false;
+    bool control = (unsigned char)seq[n - 1] < 0x20 && seq[n - 1] != '\b';
+    return f != NULL && type == ISFUNC && !control;
 }
 
 void ui_input_view(UiInputView *v) {

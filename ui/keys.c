@@ -13,7 +13,8 @@ static const UiBinding bindings[] = {
       "\\e\r \\e\n \n \\e[13;2u \\e[13;3u \\e[27;2;13~" },
     { UI_DO_EDIT, "Tab", "complete commands, settings, templates, files, sessions", "" },
     { UI_DO_EDIT, "Up Down ^R", "recall earlier messages; search them", "" },
-    { UI_DO_STOP, "^C", "stop the answer and keep it; clear the line; twice: quit", "\x03" },
+    { UI_DO_STOP, "^C", "stop the answer and keep it; clear the line (Up brings it back); twice: quit",
+      "\x03" },
     { UI_DO_ESCAPE, "Esc", "take back the queued message; jump to the end", "\\e \\e\\e" },
     { UI_DO_EDIT, "^D", "quit (on an empty line)", "" },
     { UI_DO_PAGE_UP, "PgUp PgDn", "scroll one page", "\\e[5~" },
@@ -70,16 +71,38 @@ static void key_of(UiKey *out, const char *bytes, size_t n) {
     memcpy(out->bytes, bytes, n);
 }
 
-/* Whether the escape sequence seq[0..n), n > 1, is complete. (ECMA-48: CSI ends with a byte of 0x40 or more;
- * SS3 takes one byte, after digits if a modifier is held; the Linux console sends ESC [ [ A for F1.) */
-static bool complete(const char *seq, size_t n) {
+/* What the bytes after an ESC are so far. */
+typedef enum Form { FORM_PARTIAL, FORM_KEY, FORM_OTHER } Form;
+
+static bool is_among(char c, const char *list) { return c != '\0' && strchr(list, c) != NULL; }
+
+/* After ESC O: one letter of those that terminals send, after digits if a modifier is held. The letters of the keypad
+ * are only sent in a mode that is never switched on here. */
+static Form form_ss3(const char *p, size_t n) {
+    if (n == 0 || is_among(p[n - 1], "0123456789;")) return FORM_PARTIAL;
+    return is_among(p[n - 1], "ABCDEFHIMPQRSXabcd") ? FORM_KEY : FORM_OTHER;
+}
+
+/* After ESC [: parameters and a final byte (ECMA-48), or "$" from rxvt. Without parameters only capital letters are
+ * keys. The Linux console sends ESC [ [ A for F1. */
+static Form form_csi(const char *p, size_t n) {
+    char c = n > 0 ? p[n - 1] : '\0';
+    if (n == 0 || (n == 1 && c == '[')) return FORM_PARTIAL;
+    if (p[0] == '[') return n == 2 && c >= 'A' && c <= 'E' ? FORM_KEY : FORM_OTHER;
+    if (c == '$' && n > 1 && p[0] != '?') return FORM_KEY;
+    if (c >= 0x20 && c <= 0x3f) return FORM_PARTIAL;
+    if (c < 0x40 || c > 0x7e) return FORM_OTHER;
+    return n > 1 || (c >= 'A' && c <= 'Z') || c == '@' ? FORM_KEY : FORM_OTHER;
+}
+
+static Form form_of(const UiKeys *k) {
+    const char *seq = k->seq;
     size_t i = seq[1] == '\x1b' ? 1 : 0; /* Alt with a key that sends a sequence */
-    if (n < i + 2) return false;
-    char c = seq[n - 1];
-    if (seq[i + 1] == 'O') return n >= i + 3 && c >= 0x40;
-    if (seq[i + 1] != '[') return true;
-    if (n == i + 2 || (n == i + 3 && c == '[')) return false;
-    return n == i + 4 && seq[i + 2] == '[' ? true : c >= 0x40 && c <= 0x7e;
+    if (k->n < i + 2) return FORM_PARTIAL;
+    if (seq[i + 1] == 'O') return form_ss3(seq + i + 2, k->n - i - 2);
+    if (seq[i + 1] == '[') return form_csi(seq + i + 2, k->n - i - 2);
+    bool key = i == 0 && (action_of(seq, k->n) != UI_DO_EDIT || !k->knows || k->knows(seq, k->n));
+    return key ? FORM_KEY : FORM_OTHER;
 }
 
 static bool ends_with(const UiBuf *b, const char *end) {
@@ -135,6 +158,18 @@ static bool sequence_done(UiKeys *k, UiKey *out) {
     return true;
 }
 
+/* The ESC was the Esc key; the bytes after it are read again, before those that wait already. */
+static bool split(UiKeys *k, UiKey *out) {
+    size_t n = k->n - 1;
+    if (k->n_rest > sizeof k->rest - n) k->n_rest = sizeof k->rest - n; /* ui_keys_more was not called */
+    memmove(k->rest + n, k->rest, k->n_rest);
+    memcpy(k->rest, k->seq + 1, n);
+    k->n_rest += n;
+    k->n = 0;
+    key_of(out, k->seq, 1);
+    return true;
+}
+
 bool ui_keys_feed(UiKeys *k, char byte, UiKey *out) {
     if (k->pasting) return feed_paste(k, byte, out);
     if (k->n == 0 && byte != '\x1b') {
@@ -143,7 +178,18 @@ bool ui_keys_feed(UiKeys *k, char byte, UiKey *out) {
     }
     k->seq[k->n++] = byte;
     if (k->n == 1) return false;
-    return complete(k->seq, k->n) || k->n == UI_KEY_BYTES ? sequence_done(k, out) : false;
+    Form form = form_of(k);
+    if (form == FORM_OTHER) return split(k, out);
+    return form == FORM_KEY || k->n == UI_KEY_BYTES ? sequence_done(k, out) : false;
+}
+
+bool ui_keys_more(UiKeys *k, UiKey *out) {
+    while (k->n_rest > 0) {
+        char byte = k->rest[0];
+        memmove(k->rest, k->rest + 1, --k->n_rest);
+        if (ui_keys_feed(k, byte, out)) return true;
+    }
+    return false;
 }
 
 int ui_keys_wait_ms(const UiKeys *k) {
@@ -154,6 +200,7 @@ int ui_keys_wait_ms(const UiKeys *k) {
 
 bool ui_keys_timeout(UiKeys *k, UiKey *out) {
     if (k->pasting) return paste_done(k, out);
+    if (k->n > 1 && action_of(k->seq, k->n) == UI_DO_EDIT) return split(k, out);
     return k->n > 0 && sequence_done(k, out);
 }
 

@@ -56,13 +56,20 @@ typedef struct UiKey {
 typedef struct UiKeys {
     char seq[UI_KEY_BYTES]; /* an escape sequence that is not complete */
     size_t n;
+    char rest[UI_KEY_BYTES]; /* bytes after an Esc that began no sequence: they are keys by themselves */
+    size_t n_rest;
+    bool (*knows)(const char *seq,
+                  size_t n); /* whether ESC with this byte is a key of the input line; NULL: all are */
     bool pasting;
     bool unmarked; /* the end of the paste is marked only by silence */
     UiBuf paste;   /* text of the last paste, valid until the next one begins */
 } UiKeys;
 
-/* Adds one byte; true if *out is a complete key. */
+/* Adds one byte; true if *out is a complete key. ESC and bytes that are not a sequence of a key are the Esc key and
+ * these bytes: after true, ui_keys_more has to be called until it returns false. */
 bool ui_keys_feed(UiKeys *k, char byte, UiKey *out);
+/* Another key of the bytes so far. */
+bool ui_keys_more(UiKeys *k, UiKey *out);
 /* Whether the bytes of one read are a paste into a terminal that does not mark pastes. A line, its end and
  * more text in a single read cannot be typed. Never if there is a control key among them. */
 bool ui_keys_are_paste(const UiKeys *k, const char *bytes, size_t n);
@@ -70,7 +77,7 @@ bool ui_keys_are_paste(const UiKeys *k, const char *bytes, size_t n);
 void ui_keys_begin_paste(UiKeys *k);
 /* Milliseconds until ui_keys_timeout should be called if no byte arrives; -1 = never. */
 int ui_keys_wait_ms(const UiKeys *k);
-/* That time is over: the pending bytes are a key; true if *out is one. */
+/* That time is over: the pending bytes are a key; true if *out is one, and ui_keys_more may have others. */
 bool ui_keys_timeout(UiKeys *k, UiKey *out);
 void ui_keys_free(UiKeys *k);
 

@@ -64,6 +64,11 @@ static void on_key(Loop *l, const UiKey *k) {
     }
 }
 
+/* k, if there is one, and those that follow from the same bytes. */
+static void on_keys(Loop *l, bool any, UiKey *k) {
+    for (; any && !l->app->quit; any = ui_keys_more(&l->keys, k)) on_key(l, k);
+}
+
 static void read_keys(Loop *l) {
     char bytes[4096];
     UiKey k;
@@ -71,15 +76,13 @@ static void read_keys(Loop *l) {
     if (n < 0) end(l, 128 + SIGHUP);
     l->key_time = ui_now();
     if (n > 0 && ui_keys_are_paste(&l->keys, bytes, (size_t)n)) ui_keys_begin_paste(&l->keys);
-    for (long i = 0; i < n && !l->app->quit; i++) {
-        if (ui_keys_feed(&l->keys, bytes[i], &k)) on_key(l, &k);
-    }
+    for (long i = 0; i < n && !l->app->quit; i++) on_keys(l, ui_keys_feed(&l->keys, bytes[i], &k), &k);
 }
 
 static void key_timeout(Loop *l, double now) {
     UiKey k;
     int wait = ui_keys_wait_ms(&l->keys);
-    if (wait >= 0 && (now - l->key_time) * 1000 >= wait && ui_keys_timeout(&l->keys, &k)) on_key(l, &k);
+    if (wait >= 0 && (now - l->key_time) * 1000 >= wait) on_keys(l, ui_keys_timeout(&l->keys, &k), &k);
 }
 
 static void on_signal(Loop *l, int sig) {
@@ -176,7 +179,7 @@ static void run(Loop *l) {
 
 int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
     char notice[400]; /* at least cap */
-    Loop l = { .app = a, .dirty = true };
+    Loop l = { .app = a, .dirty = true, .keys.knows = ui_input_knows };
     if (!ui_term_open(color, notice, err, cap)) return -1;
     (void)ui_signals_open(true);
     ui_screen_init(&l.screen, a, unicode);

@@ -13,7 +13,7 @@
 #define UI_QUIT_SECONDS  2.0
 
 void ui_screen_init(UiScreen *s, UiApp *app, bool unicode) {
-    *s = (UiScreen){ .app = app, .pane = true, .again = true, .stop_time = -1e9 };
+    *s = (UiScreen){ .app = app, .pane = true, .again = true };
     s->canvas.unicode = unicode;
     s->view.follow = true;
     app->chat.ascii = !unicode;
@@ -31,7 +31,7 @@ void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
     (void)vsnprintf(s->flash, sizeof s->flash, fmt, ap);
     va_end(ap);
     s->flash_until = ui_now() + UI_FLASH_SECONDS;
-    s->flash_stops = false;
+    s->flash_stops = s->armed = false;
 }
 
 /* Command output too long for the screen is shown in the pager, not scrolled past. */
@@ -92,24 +92,27 @@ static bool leave_question(UiScreen *s) {
     return true;
 }
 
+/* The next ^C does not leave. */
+static void disarm(UiScreen *s) {
+    if (s->armed) s->flash_until = 0;
+    s->armed = false;
+}
+
 static void key_stop(UiScreen *s) {
-    UiInputView in;
-    double now = ui_now();
     if (ui_app_stop(s->app)) {
         ui_screen_flash(s, "stopping");
         s->flash_stops = true;
         return;
     }
-    if (leave_question(s)) return;
-    ui_input_view(&in);
-    bool empty = in.len == 0;
-    if (empty && now - s->stop_time < UI_QUIT_SECONDS) {
+    bool text = ui_input_discard();
+    if (!text && leave_question(s)) return;
+    if (!text && s->armed && ui_now() < s->flash_until) {
         s->app->quit = true;
         return;
     }
-    ui_input_set("", 0);
-    s->stop_time = now;
-    ui_screen_flash(s, "^C again, or ^D, leaves");
+    ui_screen_flash(s, text ? "^C again, or ^D, leaves; Up brings the text back" : "^C again, or ^D, leaves");
+    s->flash_until = ui_now() + UI_QUIT_SECONDS;
+    s->armed = true;
 }
 
 static void key_escape(UiScreen *s) {
@@ -161,10 +164,12 @@ static void scroll_page(UiScreen *s, int pages) {
 
 void ui_screen_paste(UiScreen *s, const char *text, size_t len) {
     s->pager.open = false;
+    disarm(s);
     ui_input_insert(text, len);
 }
 
 void ui_screen_key(UiScreen *s, const UiKey *k) {
+    if (k->action != UI_DO_STOP) disarm(s);
     if (s->pager.open && k->action != UI_DO_SUSPEND) {
         pager_key(s, k);
         return;

@@ -20,7 +20,7 @@ typedef struct UiScreen {
     char flash[160];    /* short message on the rule above the input */
     double flash_until;
     bool flash_stops; /* it announces that something is being stopped: removed when it has */
-    double stop_time; /* of the last ^C with nothing to stop */
+    bool armed;       /* the next ^C leaves, as long as flash says so */
     bool again;       /* draw everything, not only what changed */
     bool suspend;     /* ^Z was pressed */
 } UiScreen;

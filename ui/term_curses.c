@@ -14,8 +14,12 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#define PASTE_ON  "\x1b[?2004h"
-#define PASTE_OFF "\x1b[?2004l"
+/* Pastes are marked; the wheel sends no arrow keys, which would recall the history (xterm's ctlseqs: alternate scroll,
+ * 1007). How that was set is saved and restored where the terminal can (XTSAVE, XTRESTORE); the other terminals have it
+ * switched on. */
+#define MODES_SAVE "\x1b[?1007s"
+#define MODES_ON   "\x1b[?2004h\x1b[?1007l"
+#define MODES_OFF  "\x1b[?2004l\x1b[?1007h\x1b[?1007r"
 
 static const int fatal_signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
 enum { N_FATAL = sizeof fatal_signals / sizeof *fatal_signals };
@@ -77,7 +81,7 @@ static void append_cap(size_t *n, const char *s) {
 static void prepare_restore(void) {
     static const char *const names[] = { "sgr0", "cnorm", "rmcup" };
     size_t n = 0;
-    append_cap(&n, PASTE_OFF);
+    append_cap(&n, MODES_OFF);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char name[8];
         (void)snprintf(name, sizeof name, "%s", names[i]);
@@ -161,7 +165,7 @@ bool ui_term_open(bool color, char *notice, char *err, size_t cap) {
     prepare_restore();
     catch_fatal();
     term.open = true;
-    write_raw(PASTE_ON, sizeof PASTE_ON - 1);
+    write_raw(MODES_SAVE MODES_ON, sizeof MODES_SAVE MODES_ON - 1);
     ui_term_resized();
     return true;
 }
@@ -169,7 +173,7 @@ bool ui_term_open(bool color, char *notice, char *err, size_t cap) {
 void ui_term_close(void) {
     if (!term.open) return;
     term.open = false;
-    write_raw(PASTE_OFF, sizeof PASTE_OFF - 1);
+    write_raw(MODES_OFF, sizeof MODES_OFF - 1);
     endwin();
     term.n_restore = 0;
     release_fatal();
@@ -262,10 +266,12 @@ long ui_term_read(char *buf, size_t cap) {
     return n < 0 && (errno == EINTR || errno == EAGAIN) ? 0 : -1;
 }
 
-static void take_again(void) {
+/* released: its modes were given back before, as by ^Z, but not by SIGSTOP. */
+static void take_again(bool released) {
     reset_prog_mode();
     look_for_typed();
-    write_raw(PASTE_ON, sizeof PASTE_ON - 1);
+    if (released) write_raw(MODES_SAVE, sizeof MODES_SAVE - 1);
+    write_raw(MODES_ON, sizeof MODES_ON - 1);
     ui_term_resized();
     clearok(curscr, TRUE);
 }
@@ -274,17 +280,17 @@ void ui_term_suspend(void) {
     struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
     if (!term.open) return;
     sigemptyset(&dfl.sa_mask);
-    write_raw(PASTE_OFF, sizeof PASTE_OFF - 1);
+    write_raw(MODES_OFF, sizeof MODES_OFF - 1);
     def_prog_mode();
     endwin();
     sigaction(SIGTSTP, &dfl, &old);
     kill(0, SIGTSTP);
     sigaction(SIGTSTP, &old, NULL);
-    take_again();
+    take_again(true);
 }
 
 void ui_term_continued(void) {
-    if (term.open) take_again();
+    if (term.open) take_again(false);
 }
 
 void ui_term_beep(void) {

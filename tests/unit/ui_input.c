@@ -34,13 +34,16 @@ static int end(void **state) {
     return teardown(state);
 }
 
+/* In one read. */
 static void type(const char *bytes) {
-    UiKeys keys = { 0 };
+    UiKeys keys = { .knows = ui_input_knows };
     UiKey k;
     for (; *bytes; bytes++) {
-        if (ui_keys_feed(&keys, *bytes, &k)) ui_screen_key(&screen, &k);
+        for (bool any = ui_keys_feed(&keys, *bytes, &k); any; any = ui_keys_more(&keys, &k))
+            ui_screen_key(&screen, &k);
     }
-    if (ui_keys_timeout(&keys, &k)) ui_screen_key(&screen, &k);
+    for (bool any = ui_keys_timeout(&keys, &k); any; any = ui_keys_more(&keys, &k))
+        ui_screen_key(&screen, &k);
     ui_keys_free(&keys);
 }
 
@@ -93,6 +96,84 @@ static void test_unknown_keys(void **state) {
     assert_string_equal(view().text, "<abc>");
 }
 
+/* Esc, and the bytes after it in the same read: a key of the input line, or Esc and what was typed. */
+static void test_escape(void **state) {
+    Fixture *x = *state;
+    static const struct {
+        const char *bytes, *text;
+    } rows[] = {
+        { "\x1b/sta", "/sta" },
+        { "\x1b"
+          "Hello",
+          "Hello" },
+        { "\x1b"
+          "7 of 9",
+          "7 of 9" },
+        { "\x1b#1", "#1" },
+        { "\x1bno", "no" },
+        { "\x1b\xc3\xa9t\xc3\xa9", "\xc3\xa9t\xc3\xa9" },
+        { "\x1b\x1b/x", "/x" },
+        { "\x1bOh", "Oh" },
+        { "\x1b[x] done", "[x] done" },
+        { "\x1b[", "[" },
+        { "\x1bO", "O" },
+        { "\x1b \"a", " \"a" },
+        { "one two\x1b"
+          "b\x1b"
+          "b<",
+          "<one two" },
+        { "one\x1b\x7fx", "x" },
+        { "one\x1b\x15x", "x" },
+        { "a\x1b[\x1b[Db", "ab[" },
+        { "a\x1b[7$b", "ab" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        type(rows[i].bytes);
+        if (strcmp(view().text, rows[i].text) != 0) fail_msg("row %zu left '%s'", i, view().text);
+        ui_input_set("", 0);
+    }
+    /* Esc takes the queued message back, and the text after it is the line's. */
+    say(x, "one");
+    say(x, "queued");
+    type("\x1b/more");
+    assert_false(x->app.has_queue);
+    assert_string_equal(view().text, "queued/more");
+    type("\x1b\x03"); /* and ^C is not swallowed */
+    assert_int_equal(x->engine.n_cancels, 1);
+}
+
+/* ^C empties the line and keeps it in the history; only a second one at once leaves. */
+static void test_stop_key(void **state) {
+    Fixture *x = *state;
+    type("half a thought\x03");
+    assert_string_equal(view().text, "");
+    assert_non_null(strstr(frame(80, 24), "^C again, or ^D, leaves; Up brings the text back"));
+    type("\x1b[A");
+    assert_null(strstr(frame(80, 24), "^C again"));
+    assert_string_equal(view().text, "half a thought");
+    type("\x03");
+    assert_string_equal(view().text, "");
+    assert_false(x->app.quit);
+    type("\x1b[A\x1b[B"); /* nothing older comes back */
+    assert_string_equal(view().text, "");
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const others[] = { "x\x7f", "\x1b[5~", "\x1bOQ" };
+        type("x\x7f\x03");
+        assert_non_null(strstr(frame(80, 24), "^C again, or ^D, leaves"));
+        type(others[i]);
+        assert_null(strstr(frame(80, 24), "^C again"));
+        type("\x03");
+        assert_false(x->app.quit);
+    }
+    type("a\x12half"); /* a search: the line before it is back */
+    type("\x03");
+    assert_string_equal(view().text, "a");
+    type("\x03\x1b[A");
+    assert_string_equal(view().text, "a");
+    type("\x03\x03");
+    assert_true(x->app.quit);
+}
+
 /* Short output is shown in the transcript after its command; output longer than the screen opens the pager,
  * and text typed there is not lost. */
 static void test_pager(void **state) {
@@ -141,6 +222,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_slash, begin, end),
         cmocka_unit_test_setup_teardown(test_unknown_keys, begin, end),
+        cmocka_unit_test_setup_teardown(test_escape, begin, end),
+        cmocka_unit_test_setup_teardown(test_stop_key, begin, end),
         cmocka_unit_test_setup_teardown(test_pager, begin, end),
         cmocka_unit_test_setup_teardown(test_too_long, begin, end),
     };

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Keys that arrive in one read, ^C with text, and the modes of the terminal: the wheel does not recall history.
+. "$(dirname "$0")/lib.sh"
+need_tmux
+
+# begin COMMAND: in a window whose output is also written to $work/raw.
+begin() {
+    rm -f "$work/go" "$work/raw"
+    start 80 24 "until [ -e '$work/go' ]; do sleep 0.05; done; $1"
+    tm pipe-pane -t t "cat >'$work/raw'"
+    : >"$work/go"
+}
+esc=$(printf '\033')
+# counts MODE: how often it was written.
+counts() { tr "$esc" '\n' <"$work/raw" | grep -acF -- "$1"; }
+# modes OFF ON: the number of times that alternate scroll was switched off and given back.
+modes() {
+    [ "$(counts '[?1007l')" -ge "$1" ] && [ "$(counts '[?1007s')" = "$1" ] || fail "alternate scroll was not switched off $1 times"
+    [ "$(counts '[?1007r')" = "$2" ] || fail "alternate scroll was not given back $2 times"
+}
+
+begin "'$chat' '$stories' --temp 0 -n 5 --session keys"
+see 'is ready'
+modes 1 0
+keys Escape /sta
+see '^> /sta$'
+keys C-u
+keys Escape '/undo' Enter
+see 'nothing to undo'
+keys Escape Hello
+see '^> Hello$'
+# ^C keeps the text for Up, and any other key than ^C means to stay.
+keys C-c
+see '\^C again, or \^D, leaves; Up brings the text back'
+keys Up
+see '^> Hello$'
+see_gone '\^C again'
+keys C-c
+see '^> *$'
+keys NPage
+see_gone '\^C again'
+keys C-c
+see '\^C again, or \^D, leaves'
+keys C-c
+see '^rc=0'
+modes 1 1
+if grep -q Hello "$XDG_STATE_HOME/qsf/history"; then fail "text that was not sent is in the history file"; fi
+
+# A signal gives the mode back too.
+begin "'$chat' '$stories' --no-save"
+see 'is ready'
+kill -SEGV "$(ps -o pid= --ppid "$(tm list-panes -t t -F '#{pane_pid}')" | head -1)"
+see '^rc='
+modes 1 1
+
+# ^Z gives it back, fg takes it again.
+begin "PS1='shell> ' exec sh -i"
+see '^shell>'
+keys "'$chat' '$stories' --no-save" Enter
+see 'is ready'
+keys C-z
+see '^shell> *$|Stopped'
+modes 1 1
+keys fg Enter
+see 'is ready'
+see '^> *$'
+keys C-d
+see '^shell> *$'
+modes 2 2
+finish

@@ -40,7 +40,7 @@ static int put_ends(QsfHfModel *m) {
                                m->s->dir, rows[i].name, (long long)rows[i].id, m->n_vocab);
         rc = qsf_meta_make_u32(m->s, rows[i].key, (uint32_t)rows[i].id, m->err);
     }
-    return rc;
+    return rc == QSF_OK ? qsf_hf_ends_put(m) : rc;
 }
 
 /* --- */
@@ -68,7 +68,7 @@ static int read_model(QsfHfModel *m) {
     if (rc == QSF_OK) rc = qsf_hf_config_put(m);
     if (rc == QSF_OK) rc = qsf_hf_tensors_add(m);
     if (rc == QSF_OK) rc = check_vocab_rows(m);
-    if (rc == QSF_OK) rc = qsf_hf_generation_put(s, s->dir, m->err);
+    if (rc == QSF_OK) rc = qsf_hf_generation_put(m);
     return rc == QSF_OK ? read_vocabulary(m) : rc;
 }
 

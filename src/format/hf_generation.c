@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads generation_config.json, the recommended sampling parameters (huggingface/transformers
- * generation/configuration_utils.py), and writes the metadata that ggml-org/llama.cpp gguf-py writes for
- * them. */
+/* Reads generation_config.json, the recommended sampling parameters and the end tokens (huggingface/transformers
+ * generation/configuration_utils.py), and writes the metadata that ggml-org/llama.cpp gguf-py writes for the
+ * former. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -41,14 +41,18 @@ static int put_rows(QsfSource *s, const QsfJson *root, QsfErr *err) {
     return rc;
 }
 
-int qsf_hf_generation_put(QsfSource *s, const char *dir, QsfErr *err) {
+int qsf_hf_generation_put(QsfHfModel *m) {
+    QsfSource *s = m->s;
     QsfWhole w;
     QsfJson *root = NULL;
-    char *path = qsf_hf_path(dir, "generation_config.json", err);
-    if (path == NULL) return err->code;
-    int rc = qsf_whole_open(s, path, MAX_FILE, &w, err);
-    if (rc == QSF_OK && w.text != NULL) rc = qsf_whole_json(&w, &root, err);
-    if (rc == QSF_OK && root != NULL && qsf_json_type(root) == QSF_JSON_OBJECT) rc = put_rows(s, root, err);
+    char *path = qsf_hf_path(s->dir, "generation_config.json", m->err);
+    if (path == NULL) return m->err->code;
+    int rc = qsf_whole_open(s, path, MAX_FILE, &w, m->err);
+    if (rc == QSF_OK && w.text != NULL) rc = qsf_whole_json(&w, &root, m->err);
+    if (rc == QSF_OK && root != NULL && qsf_json_type(root) == QSF_JSON_OBJECT) {
+        rc = put_rows(s, root, m->err);
+        qsf_hf_ends_add(m, root);
+    }
     qsf_json_free(root);
     qsf_whole_close(s, &w);
     free(path);

@@ -15,6 +15,7 @@
 #define QSF_HF_NUMBER (1u << 28) /* more than any size in config.json */
 #define QSF_HF_MADE   8u
 #define QSF_HF_NO_FFN 99u
+#define QSF_HF_ENDS   32u /* most tokens that end an answer */
 
 typedef struct QsfHfModel QsfHfModel;
 
@@ -152,7 +153,8 @@ struct QsfHfModel {
     QsfHfRope rope;
     double rope_base, rope_factor, rope_low, rope_high, rope_ctx; /* the last three for LLAMA3 and YARN */
     int64_t bos, eos;                                             /* -1 = not set */
-    QsfStHeader *h;                                               /* (s->n_files) */
+    uint32_t ends[QSF_HF_ENDS], n_ends; /* tokens that end an answer, without repeats */
+    QsfStHeader *h;                     /* (s->n_files) */
     QsfHfMade made[QSF_HF_MADE];
     uint32_t n_made;
     uint64_t n_targets; /* the most GGUF tensors there can be */
@@ -169,9 +171,14 @@ int qsf_hf_rope_read(QsfHfModel *m);
 int qsf_hf_rope_put(QsfHfModel *m);
 /* hf_tensors.c: fills the tensors of m->s from the headers m->h. */
 int qsf_hf_tensors_add(QsfHfModel *m);
-/* Writes general.sampling.* from dir/generation_config.json, if it exists. QSF_E_MODEL with path, line and
- * column if it is not JSON; values that are not numbers are skipped. */
-int qsf_hf_generation_put(QsfSource *s, const char *dir, QsfErr *err);
+/* Writes general.sampling.* from generation_config.json, if it exists, and collects its end tokens. QSF_E_MODEL with
+ * path, line and column if it is not JSON; values that are not numbers are skipped. */
+int qsf_hf_generation_put(QsfHfModel *m);
+/* hf_ends.c: adds the tokens of eos_token_id, an id or a list; others are skipped. */
+void qsf_hf_ends_add(QsfHfModel *m, const QsfJson *object);
+/* Adds those of config.json and writes QSF_KEY_ENDS, and the end token if the vocabulary has none. Call it after the
+ * vocabulary was read. */
+int qsf_hf_ends_put(QsfHfModel *m);
 
 /* Opens model.safetensors in s->dir, or the shards listed in model.safetensors.index.json, as s->files, and
  * reads the header of each: *h (s->n_files) in memory of QsfSource.opening. QSF_E_MODEL if a shard is missing, is not a plain

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metadata keys for properties of a tokenizer.json that GGUF has no keys for. They complement
+/* Metadata keys for properties of a tokenizer.json that GGUF's specification has no keys for. They complement
  * tokenizer.ggml.*, take precedence over tokenizer.ggml.pre, and are copied when such a source is
  * converted. */
 #ifndef QSF_FORMAT_VOCAB_KEYS_H
@@ -24,5 +24,7 @@
 /* i32 arrays: ids of special tokens that absorb the white space before or after them */
 #define QSF_KEY_LSTRIP "qsf.tokenizer.lstrip"
 #define QSF_KEY_RSTRIP "qsf.tokenizer.rstrip"
+/* i32 or u32 array: all tokens that end an answer; ollama/ollama convert/convert.go writes it too */
+#define QSF_KEY_ENDS "tokenizer.ggml.eos_token_ids"
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Special ids: two tables, keys and texts. Both as in ggml-org/llama.cpp src/llama-vocab.cpp. */
+/* Special ids: tables of keys and of texts, as in ggml-org/llama.cpp src/llama-vocab.cpp. */
 #include "src/text/token_roles.h"
 
 #include <string.h>
+
+#include "src/format/vocab_keys.h"
 
 static const struct {
     QsfTokenRole role;
@@ -44,7 +46,7 @@ static const struct {
     { QSF_TOKEN_ROLE_EOT, true, "[EOT]" },
     { QSF_TOKEN_ROLE_EOT, true, "<|return|>" },
     { QSF_TOKEN_ROLE_EOT, true, "<end_of_utterance>" },
-    { QSF_TOKEN_ROLE_EOT, false, "<" BAR "end" LOW "of" LOW "sentence" BAR ">" },
+    { QSF_TOKEN_ROLE_EOT, true, "<" BAR "end" LOW "of" LOW "sentence" BAR ">" },
     { QSF_TOKEN_ROLE_EOM, true, "<|eom_id|>" },
     { QSF_TOKEN_ROLE_FIM_PRE, false, "<|fim_prefix|>" },
     { QSF_TOKEN_ROLE_FIM_PRE, false, "<fim-prefix>" },
@@ -71,6 +73,32 @@ static const struct {
     { QSF_TOKEN_ROLE_FIM_SEP, false, "<|file_sep|>" },
 };
 
+/* Control tokens that end an answer in addition to those of the roles: of Llama 4, gpt-oss, Solar Open, Gemma 4, Kimi
+ * K2 and K3, MiniMax, OpenChat, HyperCLOVA X, Command R, Apertus, Ling and Seed-OSS. Of other types they are text. */
+static const char *const CONTROL_ENDS[] = {
+    "<|eot|>",
+    "<|eom|>",
+    "<|call|>",
+    "<|calls|>",
+    "<|flush|>",
+    "<eos>",
+    "<turn|>",
+    "<|tool_response>",
+    "[EOS]",
+    "<|end_of_msg|>",
+    "[e~[",
+    "<|end_of_turn|>",
+    "<|endofturn|>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<|assistant_end|>",
+    "<|role_end|>",
+    "<seed:eos>",
+    "</s>",
+};
+
+/* Tokens that show that a special token "</s>" is the HTML tag (Gemma). */
+static const char *const HTML_SIGNS[] = { "<|tool_response>", "<turn|>", "<strong>", "<table>", "<h1>" };
+
 static const QsfTokenRole ENDS[] = {
     QSF_TOKEN_ROLE_EOS,     QSF_TOKEN_ROLE_EOT,     QSF_TOKEN_ROLE_EOM,
     QSF_TOKEN_ROLE_FIM_PAD, QSF_TOKEN_ROLE_FIM_REP, QSF_TOKEN_ROLE_FIM_SEP,
@@ -78,36 +106,126 @@ static const QsfTokenRole ENDS[] = {
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-int qsf_roles_read(QsfRoles *r, const QsfSource *src, const QsfVocab *v, const int32_t fallback[3],
-                   QsfErr *err) {
+static bool is_array(const QsfSource *src, const char *key) {
+    for (size_t i = 0; i < qsf_meta_count(src); i++) {
+        QsfMetaType type, elem;
+        uint64_t count;
+        if (strcmp(qsf_meta_at(src, i, &type, &elem, &count), key) == 0) return type == QSF_META_ARRAY;
+    }
+    return false;
+}
+
+/* A key with one id or an array of them: *first is the first valid one. ends: all of them end a generation. */
+static int read_ids(QsfRoles *r, const QsfSource *src, QsfVocab *v, const char *key, bool ends,
+                    int32_t *first, QsfErr *err) {
+    QsfMetaArray a = { .count = 1 };
+    const bool array = is_array(src, key);
+    bool present = false;
+    int rc = array ? qsf_meta_array_open(src, key, QSF_META_I64, &a, &present, err) : QSF_OK;
+    *first = -1;
+    for (uint64_t i = 0; i < a.count && rc == QSF_OK; i++) {
+        int64_t id = -1;
+        rc = array ? qsf_meta_array_i64(&a, &id, err) : qsf_meta_i64(src, key, -1, &id, err);
+        if (rc != QSF_OK) break;
+        if (id < 0 || id >= (int64_t)v->n) {
+            r->bad_key = key;
+            continue;
+        }
+        if (*first < 0) *first = (int32_t)id;
+        if (ends) v->attr[id] |= QSF_ATTR_EOG;
+    }
+    if (present) qsf_meta_array_close(&a);
+    return rc;
+}
+
+int qsf_roles_read(QsfRoles *r, const QsfSource *src, QsfVocab *v, const int32_t fallback[3], QsfErr *err) {
     static const QsfTokenRole named[3] = { QSF_TOKEN_ROLE_BOS, QSF_TOKEN_ROLE_EOS, QSF_TOKEN_ROLE_UNK };
+    int32_t id;
     *r = (QsfRoles){ 0 };
     for (size_t i = 0; i < QSF_TOKEN_ROLE_N; i++) r->id[i] = -1;
     for (size_t i = 0; i < 3; i++)
         if (fallback[i] < (int32_t)v->n) r->id[named[i]] = fallback[i];
     for (size_t i = 0; i < COUNT(KEYS); i++) {
-        int64_t id;
         if (!qsf_meta_has(src, KEYS[i].key)) continue;
-        int rc = qsf_meta_i64(src, KEYS[i].key, -1, &id, err);
+        int rc = read_ids(r, src, v, KEYS[i].key, KEYS[i].role == QSF_TOKEN_ROLE_EOS, &id, err);
         if (rc != QSF_OK) return rc;
-        if (id >= 0 && id < (int64_t)v->n) {
-            r->id[KEYS[i].role] = (int32_t)id;
-        } else {
-            r->bad_key = KEYS[i].key;
-        }
+        if (id >= 0) r->id[KEYS[i].role] = id;
     }
-    return QSF_OK;
+    return qsf_meta_has(src, QSF_KEY_ENDS) ? read_ids(r, src, v, QSF_KEY_ENDS, true, &id, err) : QSF_OK;
 }
 
-void qsf_roles_complete(QsfRoles *r, QsfVocab *v) {
+/* --- by text --- */
+
+static int32_t find_text(const QsfVocab *v, const char *text) {
+    return qsf_vocab_find(v, text, strlen(text));
+}
+
+/* Whether types distinguish special tokens from pieces of text. Without them, only texts can. */
+static bool has_types(const QsfVocab *v) {
+    for (uint32_t i = 0; i < v->n; i++)
+        if (qsf_vocab_type(v, (int32_t)i) == QSF_TOKEN_CONTROL) return true;
+    return false;
+}
+
+static bool is_special(const QsfVocab *v, int32_t id) {
+    QsfTokenType type = id < 0 ? QSF_TOKEN_NORMAL : qsf_vocab_type(v, id);
+    return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_USER;
+}
+
+static bool ends(QsfTokenRole role) {
+    for (size_t i = 0; i < COUNT(ENDS); i++)
+        if (ENDS[i] == role) return true;
+    return false;
+}
+
+/* Some converters lose the types of tokens that the chat template writes. */
+static bool is_written(const QsfSource *src, const char *text) {
+    const char *chat;
+    size_t len;
+    QsfErr ignored = { 0 };
+    return qsf_meta_str(src, "tokenizer.chat_template", &chat, &len, &ignored) == QSF_OK && chat != NULL &&
+           memmem(chat, len, text, strlen(text)) != NULL;
+}
+
+static void complete_roles(QsfRoles *r, QsfVocab *v, const QsfSource *src) {
+    const bool typed = has_types(v);
     for (size_t i = 0; i < COUNT(TEXTS); i++) {
-        int32_t id = qsf_vocab_find(v, TEXTS[i].text, strlen(TEXTS[i].text));
+        const char *text = TEXTS[i].text;
+        int32_t id = find_text(v, text);
         if (id < 0) continue;
+        if (typed && ends(TEXTS[i].role) && !is_special(v, id) && !is_written(src, text)) continue;
         bool wins = r->id[TEXTS[i].role] < 0;
         if (wins) r->id[TEXTS[i].role] = id;
         if (wins || TEXTS[i].always_ends) qsf_vocab_set_type(v, id, QSF_TOKEN_CONTROL);
         if (TEXTS[i].always_ends) v->attr[id] |= QSF_ATTR_EOG;
     }
+}
+
+/* Where "</s>" is an HTML tag, it is part of an answer and printed, whatever its type in the file. */
+static void keep_html(const QsfRoles *r, QsfVocab *v) {
+    int32_t id = find_text(v, "</s>");
+    if (id < 0 || qsf_vocab_type(v, id) != QSF_TOKEN_CONTROL || (v->attr[id] & QSF_ATTR_EOG)) return;
+    for (size_t i = 0; i < QSF_TOKEN_ROLE_N; i++)
+        if (r->id[i] == id) return;
+    for (size_t i = 0; i < COUNT(HTML_SIGNS); i++)
+        if (is_special(v, find_text(v, HTML_SIGNS[i]))) qsf_vocab_set_type(v, id, QSF_TOKEN_USER);
+}
+
+static void mark_control_ends(QsfVocab *v) {
+    /* In formats of messages (Muse) <|eom|> ends one that another follows. */
+    const bool messages = is_special(v, find_text(v, "<|message|>"));
+    for (size_t i = 0; i < COUNT(CONTROL_ENDS); i++) {
+        int32_t id = find_text(v, CONTROL_ENDS[i]);
+        if (id < 0 || qsf_vocab_type(v, id) != QSF_TOKEN_CONTROL) continue;
+        if (messages && strcmp(CONTROL_ENDS[i], "<|eom|>") == 0) continue;
+        v->attr[id] |= QSF_ATTR_EOG;
+    }
+}
+
+void qsf_roles_complete(QsfRoles *r, QsfVocab *v, const QsfSource *src) {
+    complete_roles(r, v, src);
+    keep_html(r, v);
+    mark_control_ends(v);
     for (size_t i = 0; i < COUNT(ENDS); i++) {
         int32_t id = r->id[ENDS[i]];
         if (id >= 0) v->attr[id] |= QSF_ATTR_EOG;

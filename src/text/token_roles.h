@@ -26,13 +26,15 @@ typedef struct QsfRoles {
     const char *bad_key;          /* key of an id outside the vocabulary (which was ignored), or NULL */
 } QsfRoles;
 
-/* Reads the ids. fallback: those of BOS, EOS and the unknown token if the file has no key, -1 = none.
+/* Reads the ids. fallback: those of BOS, EOS and the unknown token if the file has no key, -1 = none. All ids
+ * of QSF_KEY_ENDS end a generation (QSF_ATTR_EOG in v). A key may hold an array; its first id has the role.
  * QSF_E_MODEL names a key of the wrong type. */
-int qsf_roles_read(QsfRoles *r, const QsfSource *src, const QsfVocab *v, const int32_t fallback[3],
-                   QsfErr *err);
+int qsf_roles_read(QsfRoles *r, const QsfSource *src, QsfVocab *v, const int32_t fallback[3], QsfErr *err);
 
-/* Fills missing roles from known texts, marks the tokens that end a generation (QSF_ATTR_EOG), and makes
- * tokens with such texts control tokens, whatever their type in the file. */
-void qsf_roles_complete(QsfRoles *r, QsfVocab *v);
+/* Fills missing roles from known texts, and marks the tokens that end a generation (QSF_ATTR_EOG). If the
+ * vocabulary has control tokens at all, ordinary pieces with such texts end nothing, unless the chat template
+ * writes them; other tokens with the texts of a role become control tokens. A "</s>" that is an HTML tag stays
+ * text. */
+void qsf_roles_complete(QsfRoles *r, QsfVocab *v, const QsfSource *src);
 
 #endif

@@ -198,7 +198,7 @@ static int build(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr
     int rc = qsf_vocab_load(&t->vocab, src, &plan->shape, &t->arena, err);
     if (rc == QSF_OK) rc = qsf_roles_read(&t->roles, src, &t->vocab, kind->fallback, err);
     if (rc != QSF_OK) return rc;
-    qsf_roles_complete(&t->roles, &t->vocab);
+    qsf_roles_complete(&t->roles, &t->vocab, src);
     rc = qsf_specials_init(&t->specials, &t->vocab, &t->arena, err);
     if (rc == QSF_OK) rc = OPEN[kind->algorithm](t, src, plan, err);
     if (rc == QSF_OK) rc = read_flags(t, src, err);

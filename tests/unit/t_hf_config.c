@@ -148,6 +148,63 @@ static void test_generation(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "generation_config.json");
 }
 
+/* The ids of tokenizer.ggml.eos_token_ids, separated by blanks; "" without the key. */
+static const char *read_ends(const QsfSource *s, char *out, size_t cap) {
+    QsfMetaArray a;
+    QsfErr e = { 0 };
+    bool present;
+    size_t n = 0;
+    out[0] = '\0';
+    qsf_test_expect_ok(qsf_meta_array_open(s, "tokenizer.ggml.eos_token_ids", QSF_META_I64, &a, &present, &e),
+                       &e);
+    for (uint64_t i = 0; present && i < a.count; i++) {
+        int64_t id;
+        qsf_test_expect_ok(qsf_meta_array_i64(&a, &id, &e), &e);
+        n += (size_t)snprintf(out + n, cap - n, "%s%lld", i > 0 ? " " : "", (long long)id);
+    }
+    if (present) qsf_meta_array_close(&a);
+    return out;
+}
+
+/* Tokens that end an answer, from both files; 7 and 8 are special, 0 to 6 are text. */
+static void test_ends(void **state) {
+    static const struct {
+        const char *config, *generation, *ids;
+        uint32_t eos;
+    } rows[] = {
+        { "8", NULL, "", 8 },
+        { "[8,7]", NULL, "8 7", 8 },
+        { "[8,8]", NULL, "", 8 },
+        { "8", "{\"eos_token_id\":7}", "7 8", 8 },
+        { "null", "{\"eos_token_id\":[7,8,7]}", "7 8", 7 },
+        { "null", "{\"eos_token_id\":7}", "", 7 },
+        { "null", "{\"eos_token_id\":null}", "", 99 },
+        { "8", "{\"eos_token_id\":[-1,4000000,\"x\",2.5,1]}", "1 8", 8 },
+        { "[8,2]", "{\"eos_token_id\":[8,1]}", "8 1", 8 }, /* a default of another vocabulary */
+        { "[8,2]", NULL, "8 2", 8 },
+    };
+    QsfErr e = { 0 };
+    QsfSource *s;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char last[64], ids[64], path[128];
+        uint32_t eos;
+        snprintf(last, sizeof last, ",\"eos_token_id\":%s", rows[i].config);
+        assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .last = last }), 0);
+        const char *generation = rows[i].generation;
+        snprintf(path, sizeof path, "%s/generation_config.json", dir);
+        (void)unlink(path);
+        if (generation != NULL)
+            assert_int_equal(qsf_test_write_in(dir, "generation_config.json", generation, strlen(generation)),
+                             0);
+        qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
+        qsf_test_expect_ok(qsf_meta_u32(s, "tokenizer.ggml.eos_token_id", 99, &eos, &e), &e);
+        if (strcmp(read_ends(s, ids, sizeof ids), rows[i].ids) != 0 || eos != rows[i].eos)
+            fail_msg("row %zu: \"%s\", EOS %u", i, ids, eos);
+        qsf_source_close(s);
+    }
+}
+
 /* --- what is refused --- */
 
 static void test_refused(void **state) {
@@ -223,7 +280,7 @@ static void test_refused(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = { TEST(test_consumed), TEST(test_mistral), TEST(test_dropped_tokens),
-                                        TEST(test_generation), TEST(test_refused) };
+    const struct CMUnitTest tests[] = { TEST(test_consumed),   TEST(test_mistral), TEST(test_dropped_tokens),
+                                        TEST(test_generation), TEST(test_ends),    TEST(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

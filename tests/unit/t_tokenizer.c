@@ -249,7 +249,7 @@ static void test_special_ids(void **state) {
     QsfErr e = { 0 };
     QsfTestVocab v = { 0 };
     qsf_tv_bpe(&v);
-    int32_t end = qsf_tv_add(&v, "<|im_end|>", 0, QSF_TOKEN_NORMAL);
+    int32_t end = qsf_tv_add(&v, "<|im_end|>", 0, QSF_TOKEN_USER);
     int32_t text_end = qsf_tv_add(&v, "<|endoftext|>", 0, QSF_TOKEN_CONTROL);
     int32_t bos = qsf_tv_add(&v, "<bos>", 0, QSF_TOKEN_CONTROL);
     qsf_gb_u32(&v.gb, "tokenizer.ggml.bos_token_id", (uint32_t)bos);
@@ -269,6 +269,94 @@ static void test_special_ids(void **state) {
     QSF_TV_EXPECT(t, "a", QSF_TOK_BOS | QSF_TOK_EOS, bos, 'a');
     QSF_TV_EXPECT(t, "", QSF_TOK_BOS, bos);
     qsf_tokenizer_close(t);
+    qsf_tv_free(&v);
+}
+
+/* Which tokens end an answer: by text and type, by lists of ids, and by what else is in the vocabulary. */
+static void test_ends(void **state) {
+    enum { N = QSF_TOKEN_NORMAL, C = QSF_TOKEN_CONTROL, U = QSF_TOKEN_USER };
+    static const struct {
+        const char *text[4]; /* the last ones of the vocabulary; the first decides */
+        int type[4];
+        const char *chat_template;
+        bool ends;
+        int becomes;
+    } rows[] = {
+        { { "<|im_end|>", "<s>" }, { U, C }, NULL, true, C },
+        { { "<|im_end|>", "<s>" }, { N, C }, NULL, false, N },
+        { { "<|im_end|>", "<s>" }, { N, N }, NULL, true, C }, /* no types at all */
+        { { "<|im_end|>", "<s>" }, { N, C }, "{{ x }}<|im_end|>", true, C },
+        { { "<|file_sep|>", "<s>" }, { N, C }, NULL, false, N },
+        { { "<|eot|>" }, { C }, NULL, true, C },
+        { { "<|eot|>", "<s>" }, { U, C }, NULL, false, U },
+        { { "<|eom|>" }, { C }, NULL, true, C },
+        { { "<|eom|>", "<|message|>" }, { C, C }, NULL, false, C },
+        { { "<|call|>" }, { C }, NULL, true, C },
+        { { "<|calls|>" }, { C }, NULL, true, C },
+        { { "<|flush|>" }, { C }, NULL, true, C },
+        { { "<eos>" }, { C }, NULL, true, C },
+        { { "<eos>", "<s>" }, { N, C }, NULL, false, N },
+        { { "<turn|>" }, { C }, NULL, true, C },
+        { { "<|tool_response>" }, { C }, NULL, true, C },
+        { { "[EOS]" }, { C }, NULL, true, C },
+        { { "</s>" }, { C }, NULL, true, C },
+        { { "</s>", "<s>" }, { N, C }, NULL, false, N },
+        { { "</s>", "<s>" }, { U, C }, NULL, false, U },
+        { { "</s>", "<turn|>" }, { C, C }, NULL, false, U },
+        { { "</s>", "<h1>" }, { C, U }, NULL, false, U },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        QsfErr e = { 0 };
+        QsfTestVocab v = { 0 };
+        int32_t id = -1;
+        qsf_tv_bpe(&v);
+        for (size_t k = 0; k < 4 && rows[i].text[k] != NULL; k++) {
+            int32_t at = qsf_tv_add(&v, rows[i].text[k], 0, (QsfTokenType)rows[i].type[k]);
+            if (k == 0) id = at;
+        }
+        if (rows[i].chat_template != NULL)
+            qsf_gb_str(&v.gb, "tokenizer.chat_template", rows[i].chat_template);
+        QsfTokenizer *t = qsf_tv_open(&v, "gpt2", &ledger, &e);
+        qsf_test_expect_ok(e.code, &e);
+        if (qsf_tokenizer_is_eog(t, id) != rows[i].ends || (int)qsf_tokenizer_type(t, id) != rows[i].becomes)
+            fail_msg("row %zu: %s: ends %d, type %d", i, rows[i].text[0], qsf_tokenizer_is_eog(t, id),
+                     (int)qsf_tokenizer_type(t, id));
+        qsf_tokenizer_close(t);
+        qsf_tv_free(&v);
+    }
+}
+
+/* Arrays of end tokens: all of them end an answer, whatever their type; the first of eos_token_id is EOS. */
+static void test_end_lists(void **state) {
+    static const int32_t listed[] = { 'x', 'y', 4000000 }, eos[] = { 'q', 'r' };
+    (void)state;
+    for (int key = 0; key < 3; key++) {
+        QsfErr e = { 0 };
+        QsfTestVocab v = { 0 };
+        qsf_tv_bpe(&v);
+        qsf_tv_add(&v, "</s>", 0, QSF_TOKEN_CONTROL);
+        qsf_tv_add(&v, "<turn|>", 0, QSF_TOKEN_USER);
+        if (key == 0)
+            qsf_gb_array(&v.gb, "tokenizer.ggml.eos_token_ids", QSF_META_I32, 3, listed, sizeof listed);
+        if (key == 1) qsf_gb_array(&v.gb, "tokenizer.ggml.eos_token_id", QSF_META_U32, 2, eos, sizeof eos);
+        if (key == 2) qsf_gb_u32(&v.gb, "tokenizer.ggml.eos_token_ids", 'x');
+        QsfTokenizer *t = qsf_tv_open(&v, "gpt2", &ledger, &e);
+        qsf_test_expect_ok(e.code, &e);
+        assert_int_equal(qsf_tokenizer_eos(t), key == 1 ? 'q' : -1);
+        assert_int_equal(qsf_tokenizer_is_eog(t, 'x'), key != 1);
+        assert_int_equal(qsf_tokenizer_is_eog(t, 'y'), key == 0);
+        assert_int_equal(qsf_tokenizer_is_eog(t, 'q'), key == 1);
+        assert_int_equal(qsf_tokenizer_is_eog(t, 'r'), key == 1);
+        qsf_tokenizer_close(t);
+        qsf_tv_free(&v);
+    }
+    QsfErr e = { 0 };
+    QsfTestVocab v = { 0 };
+    qsf_tv_bpe(&v);
+    qsf_gb_strings(&v.gb, "tokenizer.ggml.eos_token_ids", (const char *const[]){ "x" }, 1);
+    assert_null(qsf_tv_open(&v, "gpt2", &ledger, &e));
+    qsf_test_expect_err(&e, QSF_E_MODEL, "tokenizer.ggml.eos_token_ids");
     qsf_tv_free(&v);
 }
 
@@ -362,6 +450,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_odd_tokens, setup, teardown),
         cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_special_ids, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_end_lists, setup, teardown),
         cmocka_unit_test_setup_teardown(test_budget, setup, teardown),
         cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
         cmocka_unit_test(test_ids),

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/jsonnumber.h"
 #include "src/base/utf8.h"
 
 #define TEXT_LIMIT  ((size_t)256 << 20)
@@ -107,6 +108,9 @@ static json_t *load(const char *text, size_t len, bool *memory, json_error_t *je
 
 QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err) {
     json_error_t je;
+    const size_t mark = qsf_utf8_bom(text, len);
+    text += mark;
+    len -= mark;
     if (len > TEXT_LIMIT) {
         qsf_err_set(err, QSF_E_RUNTIME, "JSON: %zu bytes are more than the limit of %zu", len, TEXT_LIMIT);
         return NULL;
@@ -117,8 +121,16 @@ QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err) {
     }
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
     pthread_once(&watched, watch_memory);
-    bool memory;
-    json_t *v = load(text, len, &memory, &je);
+    QsfStrbuf fixed = QSF_STRBUF_INIT;
+    bool memory = false;
+    json_t *v = NULL;
+    if (qsf_json_numbers(text, len, &fixed)) {
+        memory = !qsf_strbuf_ok(&fixed);
+        text = qsf_strbuf_str(&fixed);
+        len = fixed.len;
+    }
+    if (!memory) v = load(text, len, &memory, &je);
+    qsf_strbuf_free(&fixed);
     if (memory) {
         qsf_err_memory(err, "JSON");
         return NULL;

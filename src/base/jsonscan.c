@@ -11,7 +11,7 @@
 #define MAX_DEPTH 100 /* also in the message below */
 
 void qsf_jscan_init(QsfJsonScan *s, const char *text, size_t len) {
-    *s = (QsfJsonScan){ .text = text, .len = len };
+    *s = (QsfJsonScan){ .text = text, .len = len, .at = qsf_utf8_bom(text, len) };
 }
 
 static int expected(const QsfJsonScan *s, const char *what, QsfErr *err) {

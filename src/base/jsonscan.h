@@ -18,6 +18,7 @@ typedef struct QsfJsonScan {
     size_t len, at;   /* bytes; next byte */
 } QsfJsonScan;
 
+/* Begins after a byte order mark, if there is one. */
 void qsf_jscan_init(QsfJsonScan *s, const char *text, size_t len);
 /* Skips white space and returns the first byte of the next value, '\0' at the end. Does not consume it. */
 char qsf_jscan_peek(QsfJsonScan *s);

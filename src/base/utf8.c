@@ -2,6 +2,8 @@
 /* UTF-8 decoding by the table of well-formed sequences (The Unicode Standard, table 3-7). */
 #include "src/base/utf8.h"
 
+#include <string.h>
+
 #define ILL_FORMED 0xFFFFFFFFu
 
 /* Returns the sequence length for a first byte, 0 if no well-formed sequence begins with it. */
@@ -66,6 +68,10 @@ bool qsf_utf8_valid(const char *s, size_t len) {
         len -= n;
     }
     return true;
+}
+
+size_t qsf_utf8_bom(const char *s, size_t len) {
+    return len >= 3 && memcmp(s, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
 size_t qsf_utf8_incomplete_tail(const char *s, size_t len) {

@@ -13,6 +13,8 @@ size_t qsf_utf8_next(const char *s, size_t len, uint32_t *cp);
 /* Encodes cp, which must be a scalar value, as 1..4 bytes and returns their number. */
 size_t qsf_utf8_put(uint32_t cp, char out[4]);
 bool qsf_utf8_valid(const char *s, size_t len);
+/* Returns the length of the byte order mark at the start of s: 3, or 0 if there is none. */
+size_t qsf_utf8_bom(const char *s, size_t len);
 /* Returns the number of bytes at the end of s (0..3) that are the start of a sequence that more bytes could
  * complete. */
 size_t qsf_utf8_incomplete_tail(const char *s, size_t len);

@@ -21,20 +21,6 @@ static int get_id(const QsfHfModel *m, const char *key, int64_t *out) {
     return qsf_hf_bad(m, key, "is not a token id");
 }
 
-/* Python writes infinite numbers as no JSON has them (time_step_limit of Mamba-2): makes them large ones. */
-static void replace_infinity(char *text, uint64_t size) {
-    static const char word[] = "Infinity", large[] = "1e308   ";
-    bool quoted = false;
-    for (uint64_t i = 0; i < size; i++) {
-        if (text[i] == '\\' && quoted)
-            i++;
-        else if (text[i] == '"')
-            quoted = !quoted;
-        else if (!quoted && size - i >= sizeof word - 1 && memcmp(text + i, word, sizeof word - 1) == 0)
-            memcpy(text + i, large, sizeof large - 1);
-    }
-}
-
 /* --- architecture --- */
 
 static int read_arch(QsfHfModel *m) {
@@ -188,7 +174,6 @@ int qsf_hf_config_open(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err
     if (rc == QSF_OK && m->file.text == NULL)
         rc = qsf_err_set(err, QSF_E_MODEL,
                          "%s: is missing; safetensors weights need it in the same directory", m->path);
-    if (rc == QSF_OK) replace_infinity(m->file.text, m->file.f.size);
     if (rc == QSF_OK) rc = qsf_whole_json(&m->file, &m->root, err);
     return rc == QSF_OK ? read_object(m) : rc;
 }

@@ -70,6 +70,75 @@ static void test_refuse(void **state) {
     qsf_json_free(v);
 }
 
+/* Parses a list of one number. */
+static void expect_number(const char *text, QsfJsonType type, double want) {
+    QsfErr e = { 0 };
+    char list[512];
+    snprintf(list, sizeof list, "[%s]", text);
+    QsfJson *v = qsf_json_parse(list, strlen(list), &e);
+    if (v == NULL) print_error("%s: %s\n", text, e.msg);
+    assert_non_null(v);
+    const QsfJson *one = qsf_json_at(v, 0);
+    if (qsf_json_type(one) != type || qsf_json_real(one, NAN) != want) print_error("%s\n", text);
+    assert_int_equal(qsf_json_type(one), type);
+    assert_true(qsf_json_real(one, NAN) == want);
+    qsf_json_free(v);
+}
+
+static void test_numbers_of_others(void **state) {
+    (void)state;
+    char digits[401];
+    memset(digits, '9', 400);
+    digits[400] = '\0';
+    expect_number("1000000000000000019884624838656", QSF_JSON_REAL, 1e30);
+    expect_number("-1000000000000000019884624838656", QSF_JSON_REAL, -1e30);
+    expect_number("9223372036854775808", QSF_JSON_REAL, 9223372036854775808.0);
+    expect_number("18446744073709551615", QSF_JSON_REAL, 18446744073709551615.0);
+    expect_number("-9223372036854775809", QSF_JSON_REAL, -9223372036854775809.0);
+    expect_number("9223372036854775807", QSF_JSON_INT, 9223372036854775807.0);
+    expect_number("-9223372036854775808", QSF_JSON_INT, -9223372036854775808.0);
+    expect_number("-0", QSF_JSON_INT, 0);
+    expect_number("1e30", QSF_JSON_REAL, 1e30);
+    expect_number("1E+2", QSF_JSON_REAL, 100);
+    expect_number("1e400", QSF_JSON_REAL, DBL_MAX);
+    expect_number("-1e400", QSF_JSON_REAL, -DBL_MAX);
+    expect_number("1e-400", QSF_JSON_REAL, 0);
+    expect_number("1e99999999999999999999", QSF_JSON_REAL, DBL_MAX);
+    expect_number(digits, QSF_JSON_REAL, DBL_MAX);
+    expect_number("Infinity", QSF_JSON_REAL, DBL_MAX);
+    expect_number("-Infinity", QSF_JSON_REAL, -DBL_MAX);
+}
+
+/* Strings that look like numbers stay, and what is around a number is read as before. */
+static void test_numbers_in_place(void **state) {
+    static const char text[] =
+        "\xEF\xBB\xBF{\"a\": \"99999999999999999999 \\\"1e999\", \"99999999999999999999\": "
+        "[99999999999999999999,1,2.5],\"b\":99999999999999999999, \"b\": 3}";
+    static const char *const bad[] = { "[99999999999999999999x]",
+                                       "[1e]",
+                                       "[0199999999999999999999]",
+                                       "[Infinit]",
+                                       "[99999999999999999999",
+                                       "[--1]",
+                                       "[1.]",
+                                       "\xEF\xBB\xBF" };
+    (void)state;
+    QsfErr e = { 0 };
+    QsfJson *v = qsf_json_parse(text, sizeof text - 1, &e);
+    assert_non_null(v);
+    assert_string_equal(qsf_json_string(qsf_json_get(v, "a"), NULL), "99999999999999999999 \"1e999");
+    const QsfJson *list = qsf_json_get(v, "99999999999999999999");
+    assert_int_equal(qsf_json_type(qsf_json_at(list, 0)), QSF_JSON_REAL);
+    assert_int_equal(qsf_json_type(qsf_json_at(list, 1)), QSF_JSON_INT);
+    assert_int_equal(qsf_json_int(qsf_json_get(v, "b"), 0), 3); /* the later of two */
+    qsf_json_free(v);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        qsf_err_clear(&e);
+        assert_null(qsf_json_parse(bad[i], strlen(bad[i]), &e));
+        qsf_test_expect_err(&e, QSF_E_RUNTIME, "line");
+    }
+}
+
 static void expect_json_string(const char *s, size_t len, const char *want) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     qsf_json_put_string(&b, s, len);
@@ -112,7 +181,10 @@ static void test_write_real(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read), cmocka_unit_test(test_refuse),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read),
+                                        cmocka_unit_test(test_refuse),
+                                        cmocka_unit_test(test_numbers_of_others),
+                                        cmocka_unit_test(test_numbers_in_place),
                                         cmocka_unit_test(test_write_string),
                                         cmocka_unit_test(test_write_real) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,7 @@ char *qsf_detokenize(QSFEngine *e, const int *tokens, int num_tokens) {
         return NULL;
     }
     qsf_detok_init(&d, e->rt.tok, false, false);
+    qsf_detok_clean(&d, false);
     /* A BOS does not count as text, so that the ids of qsf_tokenize give back the original text. */
     int begins = num_tokens > 0 && tokens[0] >= 0 && tokens[0] == qsf_tokenizer_bos(e->rt.tok);
     for (int i = begins; i < num_tokens; i++)

@@ -27,6 +27,7 @@ enum {
     OPT_JSONL,
     OPT_NO_BOS,
     OPT_NO_SPECIAL,
+    OPT_CLEAN_SPACES,
     OPT_OVERRIDE_KV,
     OPT_I2S_FLAVOR,
     OPT_PARITY,
@@ -67,6 +68,7 @@ static const QSFCliOption options[] = {
     { "jsonl", "", 0, NULL, "with --tokenize: one JSON string per input line, one JSON array per output line", OPT_JSONL },
     { "no-bos", "", 0, NULL, "with --tokenize: add neither BOS nor EOS; with --perplexity: no BOS", OPT_NO_BOS },
     { "no-special", "", 0, NULL, "with --tokenize and --perplexity: treat special tokens as text; with --detokenize: omit them", OPT_NO_SPECIAL },
+    { "clean-spaces", "", 0, NULL, "with --detokenize: drop spaces before punctuation and contractions", OPT_CLEAN_SPACES },
     { "override-kv", "", 0, "KEY=TYPE:VALUE", "replace a metadata value (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV },
     { "i2s-flavor", "", 0, "LAYOUT", "set the layout of I2_S tensors instead of detecting it by size: microsoft, bitnet32f16, split32 or qk256", OPT_I2S_FLAVOR },
     { "parity", "", 0, "DIR", "compare logits for DIR/tokens.txt with DIR/logits.f32 and print the result as JSON", OPT_PARITY },
@@ -166,6 +168,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_JSONL: o->jsonl = true; return 0;
     case OPT_NO_BOS: o->no_bos = true; return 0;
     case OPT_NO_SPECIAL: o->no_special = true; return 0;
+    case OPT_CLEAN_SPACES: o->clean_spaces = true; return 0;
     case OPT_I2S_FLAVOR: return add_flavor(o, value, err, cap);
     case OPT_OVERRIDE_KV: return add_to(o->overrides, &o->n_overrides, value, err, cap);
     case OPT_PARITY: o->parity_dir = value; return set_mode(o, RUN_PARITY, err, cap);
@@ -193,6 +196,7 @@ static int check_combination(const RunOptions *o) {
         { o->jsonl && o->mode != RUN_TOKENIZE, "--jsonl requires --tokenize" },
         { o->no_bos && o->mode != RUN_TOKENIZE && o->mode != RUN_PERPLEXITY, "--no-bos requires --tokenize or --perplexity" },
         { o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE && o->mode != RUN_PERPLEXITY, "--no-special requires --tokenize, --detokenize or --perplexity" },
+        { o->clean_spaces && o->mode != RUN_DETOKENIZE, "--clean-spaces requires --detokenize" },
         { o->repeats && o->mode != RUN_BENCH, "--repeats requires --bench" },
         { o->receipt && o->mode != RUN_PARITY, "--receipt requires --parity" },
         { o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl requires --parity" },

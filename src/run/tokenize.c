@@ -73,6 +73,7 @@ static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char
     char *copy = strndup(line, len);
     int rc = copy ? QSF_OK : qsf_err_memory(&err, "a line of ids");
     qsf_detok_init(&d, rt->tok, !o->no_special, false);
+    qsf_detok_clean(&d, o->clean_spaces);
     for (char *s = copy, *end; !rc && *(s += strspn(s, " \t\r,[]")); s = end) {
         long v = strtol(s, &end, 10);
         if (end == s || v < 0 || v >= (long)qsf_tokenizer_n_vocab(rt->tok))

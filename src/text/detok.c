@@ -35,11 +35,12 @@ size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special,
         type = QSF_TOKEN_NORMAL; /* a byte token by type, but written as text */
     }
     switch (type) {
+    case QSF_TOKEN_USER: /* Gemma and Yi write runs of spaces with U+2581, which decoders of huggingface/tokenizers
+                          * replace in added tokens too; with bytes as characters the text is not encoded */
+        return t->unescape ? unescape_spaces(s, len, dst, cap) : copy(s, len, dst, cap);
     case QSF_TOKEN_NORMAL:
-        if (t->kind->algorithm == QSF_ALG_GREEDY || t->kind->algorithm == QSF_ALG_ROUNDED)
-            return copy(s, len, dst, cap);
-        return t->bytes ? qsf_bytemap_decode(s, len, dst, cap) : unescape_spaces(s, len, dst, cap);
-    case QSF_TOKEN_USER: return copy(s, len, dst, cap);
+        if (t->unescape) return unescape_spaces(s, len, dst, cap);
+        return t->bytes ? qsf_bytemap_decode(s, len, dst, cap) : copy(s, len, dst, cap);
     case QSF_TOKEN_CONTROL:
     case QSF_TOKEN_UNKNOWN: return show_special ? copy(s, len, dst, cap) : 0;
     case QSF_TOKEN_UNUSED:
@@ -47,10 +48,10 @@ size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special,
     }
 }
 
-/* --- tidying spaces --- Byte-level BPE vocabularies whose models were published with
- * clean_up_tokenization_spaces (huggingface/transformers) lose the space before "?!.,", the spaces around a
- * lone apostrophe, and the one before 's 'm 're 've. ggml-org/llama.cpp does it in three passes over the
- * whole text; here they are three filters in a row, each holding back the few bytes that are not decided
+/* --- tidying spaces --- clean_up_tokenization_spaces (huggingface/transformers) drops the space before "?!.,", the
+ * spaces around a lone apostrophe, and the one before 's 'm 're 've. It suits English prose whose words were
+ * separated by a tokenizer, and destroys code, so it must be asked for. ggml-org/llama.cpp does it in three passes
+ * over the whole text; here they are three filters in a row, each holding back the few bytes that are not decided
  * yet. */
 
 typedef struct Sink {
@@ -132,7 +133,10 @@ static void punctuation(QsfDetok *d, char c, Sink *out) {
 void qsf_detok_init(QsfDetok *d, const QsfTokenizer *t, bool show_special, bool continues) {
     *d = (QsfDetok){ .t = t, .show_special = show_special };
     d->at_start = !continues;
-    d->clean = !continues && t->clean_spaces;
+}
+
+void qsf_detok_clean(QsfDetok *d, bool always) {
+    d->clean = always || (d->t->clean_spaces && d->t->kind->algorithm != QSF_ALG_BPE);
 }
 
 /* Bytes that dst may receive now; their incomplete end moves to the tail. */

@@ -201,6 +201,7 @@ static int build(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr
     qsf_roles_complete(&t->roles, &t->vocab, src);
     rc = qsf_specials_init(&t->specials, &t->vocab, &t->arena, err);
     if (rc == QSF_OK) rc = OPEN[kind->algorithm](t, src, plan, err);
+    t->unescape = !t->bytes && kind->algorithm != QSF_ALG_GREEDY && kind->algorithm != QSF_ALG_ROUNDED;
     if (rc == QSF_OK) rc = read_flags(t, src, err);
     if (rc == QSF_OK) rc = apply_strip_rules(t, src, err);
     if (rc == QSF_OK && t->roles.bad_key != NULL && t->warning[0] == '\0') {

@@ -96,10 +96,11 @@ typedef struct QsfDetok {
     unsigned char hold[3]; /* bytes held back by each of its filters */
 } QsfDetok;
 
-/* continues: the text follows earlier text (the answer after a prompt): no space is removed. Otherwise it is
- * a text of its own, written as by the reference's detokenizer: vocabularies with
- * clean_up_tokenization_spaces also drop spaces before ?!., and contractions. */
+/* continues: the text follows earlier text (the answer after a prompt), so its first space is kept. */
 void qsf_detok_init(QsfDetok *d, const QsfTokenizer *t, bool show_special, bool continues);
+/* Also drops spaces before ?!., and contractions: always, or only if the vocabulary has clean_up_tokenization_spaces
+ * and is not BPE. Never for answers: they may be code. Call it before the first token. */
+void qsf_detok_clean(QsfDetok *d, bool always);
 /* Text completed by this id, to dst (cap >= QSF_PIECE_MAX + 8); returns its bytes. */
 size_t qsf_detok_feed(QsfDetok *d, int32_t id, char *dst, size_t cap);
 /* The text still held back at the end; returns its bytes. */

@@ -45,13 +45,15 @@ struct QsfTokenizer {
     QsfCharsmap charsmap;      /* the two SentencePiece kinds; may change nothing */
     int normal_form;           /* QsfNormalForm applied to text first, -1 = none */
     bool bytes;                /* tokens are bytes written as characters */
+    bool unescape;             /* U+2581 in tokens is a space */
     bool escape;               /* BPE: spaces become U+2581 first */
     bool bpe_prefix;           /* BPE: the space prefix is also added to text, not only removed */
     bool prefix_first;   /* the prefix is added at the start of the text only, not after special tokens */
     bool prefix_missing; /* ... and not before a space */
     bool add_bos, add_eos;
     bool add_space_prefix; /* add a space before a text and after special tokens */
-    bool clean_spaces;     /* detokenizing a whole text cleans up spaces before punctuation */
+    bool
+        clean_spaces; /* the file asks for cleaning up spaces before punctuation; BPE needs the user to ask */
     char warning[256];
 };
 

@@ -88,20 +88,31 @@ void qsf_tv_expect(const QsfTokenizer *t, const char *text, unsigned flags, cons
     qsf_ids_free(&got);
 }
 
-char *qsf_tv_detok(const QsfTokenizer *t, const int32_t *ids, size_t n, bool show_special, bool continues,
-                   size_t *len) {
-    QsfDetok d;
+static char *detok(QsfDetok *d, const int32_t *ids, size_t n, size_t *len) {
     QsfStrbuf out = QSF_STRBUF_INIT;
     char *buf = malloc(QSF_PIECE_MAX + 8);
     assert_non_null(buf);
-    qsf_detok_init(&d, t, show_special, continues);
     for (size_t i = 0; i < n; i++) {
-        size_t k = qsf_detok_feed(&d, ids[i], buf, QSF_PIECE_MAX + 8);
+        size_t k = qsf_detok_feed(d, ids[i], buf, QSF_PIECE_MAX + 8);
         qsf_strbuf_add(&out, buf, k);
     }
-    qsf_strbuf_add(&out, buf, qsf_detok_flush(&d, buf, QSF_PIECE_MAX + 8));
+    qsf_strbuf_add(&out, buf, qsf_detok_flush(d, buf, QSF_PIECE_MAX + 8));
     qsf_strbuf_add(&out, "", 0);
     free(buf);
     char *s = qsf_strbuf_take(&out, len);
     return s;
+}
+
+char *qsf_tv_detok(const QsfTokenizer *t, const int32_t *ids, size_t n, bool show_special, bool continues,
+                   size_t *len) {
+    QsfDetok d;
+    qsf_detok_init(&d, t, show_special, continues);
+    return detok(&d, ids, n, len);
+}
+
+char *qsf_tv_detok_clean(const QsfTokenizer *t, const int32_t *ids, size_t n, size_t *len) {
+    QsfDetok d;
+    qsf_detok_init(&d, t, false, false);
+    qsf_detok_clean(&d, true);
+    return detok(&d, ids, n, len);
 }

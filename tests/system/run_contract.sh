@@ -94,6 +94,14 @@ has '^qsf-run [0-9]'
 printf 'the in\n' | "$run" --tokenize --no-bos "$tiny" >"$work/ids" 2>/dev/null || fail "--tokenize"
 "$run" --detokenize --no-special "$tiny" <"$work/ids" >"$work/out" 2>/dev/null || fail "--detokenize"
 [ "$(cat "$work/out")" = '"the in\n"' ] || { cat "$work/ids" "$work/out"; fail "text to ids and back changed it"; }
+printf 'x .\n' | "$run" --tokenize --no-bos "$tiny" >"$work/ids" 2>/dev/null || fail "--tokenize"
+for clean in '' --clean-spaces; do
+    # shellcheck disable=SC2086
+    "$run" --detokenize $clean "$tiny" <"$work/ids" >"$work/out" 2>/dev/null || fail "--detokenize $clean"
+    case $clean in "") want="\"x .\\n\"" ;; *) want="\"x.\\n\"" ;; esac
+    [ "$(cat "$work/out")" = "$want" ] || { cat "$work/out"; fail "--detokenize $clean: spaces before punctuation"; }
+done
+expect 2 'clean-spaces requires' "$run" --tokenize --clean-spaces "$tiny"
 printf '"a"\n"\\u0000 x"\n""\n' | "$run" --tokenize --jsonl --no-bos "$tiny" >"$work/out" 2>/dev/null || fail "--jsonl"
 [ "$(wc -l <"$work/out")" = 3 ] || fail "--jsonl: not a line per line"
 [ "$(tail -n 1 "$work/out")" = '[]' ] || fail "--jsonl: the empty string is not []"

@@ -5,7 +5,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/json.h"
-#include "src/text/tokenizer.h"
+#include "src/text/tokenizer_impl.h"
 
 #define DIR       "oracle/tokenizers/"
 #define MAX_SHOWN 5
@@ -153,6 +153,7 @@ static void detok(Vocab *v, const QsfJson *ids, bool show, QsfStrbuf *out) {
     QsfDetok d;
     qsf_strbuf_clear(out);
     qsf_detok_init(&d, v->t, show, false);
+    if (v->t->clean_spaces) qsf_detok_clean(&d, true); /* as the reference does by default */
     for (size_t i = 0; i < qsf_json_size(ids); i++) {
         size_t n = qsf_detok_feed(&d, (int32_t)qsf_json_int(qsf_json_at(ids, i), -1), v->buf,
                                   QSF_PIECE_MAX + 8);

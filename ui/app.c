@@ -20,7 +20,7 @@ double ui_now(void) {
 }
 
 void ui_app_init(UiApp *a, UiEngine engine, const QSFSettings *settings) {
-    *a = (UiApp){ .engine = engine, .settings = *settings };
+    *a = (UiApp){ .engine = engine, .settings = *settings, .given.settings = *settings };
     a->engine.set_params(a->engine.self, &a->settings.params);
     a->engine.stats(a->engine.self, &a->stats);
 }
@@ -30,6 +30,7 @@ void ui_app_free(UiApp *a) {
     ui_transcript_clear(&a->chat);
     ui_buf_free(&a->system);
     ui_stops_clear(&a->stops);
+    ui_given_free(&a->given);
     ui_buf_free(&a->queue);
     ui_buf_free(&a->compact.text);
     free(a->model_path);
@@ -284,6 +285,7 @@ void ui_app_load(UiApp *a, const char *path) {
     char *copy = ui_strdup_len(path, strlen(path));
     free(a->want_model);
     a->want_model = copy;
+    a->model_unsaved = false;
     (void)snprintf(what, sizeof what, "%.150s will be loaded", path);
     load_soon(a, what);
 }

@@ -38,6 +38,13 @@ typedef struct UiTyped {
     double tokens;
 } UiTyped;
 
+/* What the command line set: it applies to each session that is opened. */
+typedef struct UiGiven {
+    QSFSettings settings; /* those with qsf_setting_user_set */
+    UiStops stops;
+    UiBuf system; /* for sessions without a system prompt */
+} UiGiven;
+
 /* A summary that the model is writing (forget.h). */
 typedef struct UiCompact {
     uint32_t exchanges; /* that it replaces */
@@ -50,6 +57,7 @@ typedef struct UiApp {
     UiEngine engine;
     UiHooks hooks;
     QSFSettings settings;
+    UiGiven given;
     UiTranscript chat;
     UiSession session;
     UiBuf system;     /* system prompt, empty = none */
@@ -79,7 +87,11 @@ typedef struct UiApp {
     UiBuf queue;      /* the message to send when the answer is finished */
     char *want_model; /* to load when the answer is finished */
     bool want_reload; /* settings changed that need a load */
-    bool replanning;  /* the engine was asked for a new plan and has not answered yet */
+    bool
+        resuming; /* a session was resumed and the engine has not answered yet: what it refuses is not written to its file */
+    bool
+        model_unsaved; /* another model answers than the session's, which is recorded with the next message */
+    bool replanning;   /* the engine was asked for a new plan and has not answered yet */
 
     bool interactive; /* input comes from a terminal: prefixes of command names are accepted */
     bool full_screen;

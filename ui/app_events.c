@@ -149,9 +149,10 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
     a->good_settings = a->settings;
     ui_app_refresh_stats(a);
-    ui_guide_switch(a);
+    ui_guide_switch(a, false);
     ui_app_count_context(a);
-    ui_app_save_model(a);
+    if (!a->model_unsaved) ui_app_save_model(a);
+    a->resuming = false;
     ui_guide_welcome(a);
     if (a->full_screen || a->interactive)
         ui_app_say(a, UI_NOTICE, "%s is ready: %s%s", e->text ? e->text : "the model", a->stats.model_desc,
@@ -199,8 +200,17 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     /* It was requested before the load, which supersedes it. */
     if (a->running == UI_REQUEST_LOAD) return;
     ui_app_take_back(a, &now, QSF_SETTING_REPLAN, e->code != 0);
+    a->resuming = false;
     qsf_settings_take(&a->good_settings, &now, QSF_SETTING_REPLAN);
     ui_ask_planned(a, e->code == 0);
+}
+
+/* The session keeps the name of its own model until the other one gets a message. */
+static void stay_with_old(UiApp *a) {
+    if (!a->resuming) return;
+    a->model_unsaved = true;
+    if (ui_guide_is(a->good_path) == a->guide_talk)
+        ui_app_say(a, UI_NOTICE, "session %s continues with %s", a->session.name, a->good_path);
 }
 
 static void load_failed(UiApp *a, const QSFEvent *e) {
@@ -212,9 +222,17 @@ static void load_failed(UiApp *a, const QSFEvent *e) {
     if (e->code == QSF_EXIT_MODEL && ui_guide_is(a->model_path)) ui_guide_failed(a);
     /* If a file could not even be opened, the old model is still loaded. */
     a->model_ready = a->stats.state == QSF_STATE_IDLE && a->good_path;
-    if (!a->good_path) return;
+    if (!a->good_path) {
+        a->resuming = false;
+        return;
+    }
+    stay_with_old(a);
     go_back(a);
-    if (a->model_ready) return;
+    if (a->model_ready) {
+        a->resuming = false;
+        ui_guide_switch(a, false);
+        return;
+    }
     /* Only once: if this fails too, there is nothing to fall back to. */
     a->want_reload = true;
     free(a->good_path);

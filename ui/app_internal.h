@@ -39,7 +39,24 @@ QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
 void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from);
 /* Saves which model answers from now on. */
 void ui_app_save_model(UiApp *a);
+/* In the file a stop string is a setting like any other, except that there may be several; "" clears them. */
+#define UI_STOP_SETTING "stop"
 /* Saves a stop string that applies from now on; "": clears them. */
 void ui_app_save_stop(UiApp *a, const char *text);
+/* Saves all stop strings; replace: instead of those in the file. */
+void ui_app_save_stops(UiApp *a, bool replace);
+
+/* The settings that a session file sets: begin, add each QSF_LOG_SET record, take, free. */
+typedef struct UiOwn {
+    QSFSettings settings; /* the defaults, without what a model recommends, and the records */
+    UiStops stops;
+} UiOwn;
+void ui_own_begin(UiOwn *own);
+void ui_own_record(UiOwn *own, const QSFLogRecord *r);
+/* Makes them the settings of the chat. Those of the command line replace them, in the file of the session too;
+ * nothing of the session before remains. system: the session has a system prompt of its own. */
+void ui_own_take(UiApp *a, UiOwn *own, bool system);
+void ui_own_free(UiOwn *own);
+void ui_given_free(UiGiven *g);
 
 #endif

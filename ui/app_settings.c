@@ -112,7 +112,7 @@ void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say) 
         char is[QSF_SETTING_TEXT];
         if (!qsf_setting_differs(&a->settings, &before, row)) continue;
         qsf_setting_get(&a->settings, row, is, sizeof is);
-        mark(a, row, is);
+        if (!a->resuming) mark(a, row, is);
         if (say) ui_app_say(a, UI_NOTICE, "%s is %s again", row->name, is);
     }
 }

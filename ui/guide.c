@@ -54,13 +54,18 @@ void ui_guide_welcome(UiApp *a) {
 }
 
 /* The conversation with the other model keeps its session, so that it can be resumed. */
-static void begin_with_guide(UiApp *a) {
+static void begin_with_guide(UiApp *a, bool unknown) {
     char kept[sizeof a->session.name], fresh[sizeof a->session.name];
     bool saved = a->session.log != NULL;
     (void)snprintf(kept, sizeof kept, "%s", a->session.name);
     ui_session_name_now(fresh, sizeof fresh);
     if (saved) ui_session_use(&a->session, fresh);
-    if (saved)
+    if (saved && unknown)
+        ui_app_say(a, UI_NOTICE,
+                   "session %s does not name its model, and the guide does not get its messages: "
+                   "load a model with /model FILE, then /load %s",
+                   kept, kept);
+    else if (saved)
         ui_app_say(a, UI_NOTICE, "new conversation with the guide; /load %s resumes the one above", kept);
     else
         ui_app_say(a, UI_NOTICE,
@@ -73,11 +78,14 @@ static void begin_without_guide(UiApp *a) {
                "new conversation: the messages above were for the guide and are not in the context");
 }
 
-void ui_guide_switch(UiApp *a) {
+void ui_guide_switch(UiApp *a, bool unknown) {
     bool guide = ui_guide_is(a->model_path);
     if (guide != a->guide_talk && ui_transcript_count(&a->chat, NULL) > 0) {
         ui_transcript_begin(&a->chat);
-        (guide ? begin_with_guide : begin_without_guide)(a);
+        if (guide)
+            begin_with_guide(a, unknown);
+        else
+            begin_without_guide(a);
     }
     a->guide_talk = guide;
 }

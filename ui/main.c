@@ -95,8 +95,10 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->verbose = o->verbose;
     a->snapshots = !o->no_snapshot;
     a->snapshot_limit = o->snapshot_limit;
-    a->stops = o->stops; /* owned by the app from here on */
+    a->given.stops = o->stops; /* owned by the app from here on */
     o->stops = (UiStops){ 0 };
+    for (size_t i = 0; i < a->given.stops.n; i++) (void)ui_stops_add(&a->stops, a->given.stops.text[i]);
+    if (o->has_system) ui_buf_puts(&a->given.system, ui_buf_str(&o->system));
     a->chat.ascii = !unicode;
     a->hooks = (UiHooks){ .arg = a, .said = early };
     /* The conversation first: it may contain settings for loading the model. */
@@ -106,7 +108,8 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         ui_app_load(a, o->model);
     else if (!a->model_path && !a->want_model)
         ui_guide_open(a);
-    if (o->has_system) ui_app_set_system(a, ui_buf_str(&o->system));
+    if (o->has_system && strcmp(ui_buf_str(&a->system), ui_buf_str(&o->system)) != 0)
+        ui_app_set_system(a, ui_buf_str(&o->system));
     a->hooks = (UiHooks){ 0 };
     if (!lines) {
         int status = ui_loop_run(a, wants_color(o), unicode, err, sizeof err);

@@ -54,6 +54,35 @@ else
 fi
 [ "$(tr -d '\n\t -~' <"$work/odd.txt" | wc -c)" = 0 ] || fail "control characters in a text export"
 
+# /load loads the session's own model and settings: another model's session, one of the guide, and back.
+other=$work/other.gguf
+"$QSF_BUILDDIR/obj/tests/tools/mktiny" "$other" layers=2 vocab=512 ctx=1024 || skip "mktiny is not built"
+echo 'first question' | chat_lines 0 "$stories" -n 3 --session loadA --temp 0.25 --stop END --kv-type q8
+echo 'second question' | chat_lines 0 "$other" -n 3 --session loadB
+cp "$files/loadB.jsonl" "$work/loadB"
+printf '/load loadB\n/model\n/show settings\n/stop\n/load loadA\n/model\n/stop\nmore\n' | chat_lines 0 --session loadA -n 3
+err_has 'session loadB, 2 messages'
+[ "$(grep -c "^$(realpath "$other")\$" "$work/err")" = 1 ] || { cat "$work/err"; fail "/load did not load the session's model"; }
+err_has '^temperature +0.7'
+err_has '^kv-type +auto'
+err_has 'no stop strings are set'
+err_has "^$(realpath "$stories")\$"
+err_has '^END$'
+[ "$(grep -c '"user"' "$files/loadA.jsonl")" = 2 ] || fail "the message after /load is not in its session"
+if grep -q '"temperature"\|"kv-type"\|"stop","text"' "$files/loadB.jsonl"; then fail "settings of one session are in the file of another"; fi
+if [ -f "$QSF_BUILDDIR/models/guide.qsf" ] || [ -f "$QSF_SRCDIR/models/guide.qsf" ]; then
+    printf '/load loadB\n/model\nmore\n' | chat_lines 0 -n 3
+    err_has "^$other\$"
+    if grep -q 'new conversation' "$work/err"; then cat "$work/err"; fail "/load started a conversation with the guide"; fi
+    [ "$(grep -c '"user"' "$files/loadB.jsonl")" = 2 ] || fail "the message after /load went to the guide"
+fi
+# Its model is gone: said, and the loaded one answers.
+mv "$other" "$other.away"
+printf '/load loadB\n/model\n' | chat_lines 1 "$stories" -n 3
+err_has "$other: .*No such file"
+err_has 'session loadB continues with '
+mv "$other.away" "$other"
+
 # A pipe in place of a file, without a writer.
 need_tmux
 mkdir -p "$XDG_STATE_HOME/qsf"
@@ -80,6 +109,15 @@ start 80 24 "env -u HOME -u XDG_DATA_HOME '$chat' '$stories' -n 5"
 see 'is ready' && keys 'hello there' Enter && see 'not saved: .*no home directory' && see '5 tok' && keys '/quit' Enter
 see '^the conversation was not saved'
 not_see 'resume with'
+# /load from the guide: the session's model answers, and its settings are in the pane.
+if [ -f "$QSF_BUILDDIR/models/guide.qsf" ] || [ -f "$QSF_SRCDIR/models/guide.qsf" ]; then
+    start 100 30 "'$chat'"
+    see 'guide is ready' && keys '/load loadA' Enter
+    see 'stories260K is ready' && see 'temperature .25'
+    not_see 'new conversation'
+    keys 'once more' Enter && see '#6 .*3 tok' && keys '/quit' Enter && see 'rc=0'
+    [ "$(grep -c '"user"' "$files/loadA.jsonl")" = 3 ] || fail "the message after /load is not in its session"
+fi
 # A FIFO as its file of bindings does not block readline.
 mkfifo "$work/inputrc"
 start 80 24 "INPUTRC='$work/inputrc' '$chat' --no-save '$stories'"

@@ -21,8 +21,7 @@
 #define MODES_ON   "\x1b[?2004h\x1b[?1007l"
 #define MODES_OFF  "\x1b[?2004l\x1b[?1007h\x1b[?1007r"
 
-static const int fatal_signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
-enum { N_FATAL = sizeof fatal_signals / sizeof *fatal_signals };
+#define UI_SIGNALS 65 /* numbers of Linux: 1 to 64 */
 
 static struct {
     SCREEN *screen;
@@ -30,7 +29,8 @@ static struct {
     struct termios saved; /* the original state of the terminal */
     char restore[128];    /* bytes written by a fatal signal */
     volatile sig_atomic_t n_restore;
-    struct sigaction old[N_FATAL];
+    struct sigaction old[UI_SIGNALS]; /* of the signals in caught */
+    bool caught[UI_SIGNALS];
     attr_t attrs[UI_STYLE_COUNT];
     long typed_ahead; /* unread bytes that arrived while we did not control the terminal */
 } term;
@@ -46,6 +46,12 @@ static void write_raw(const char *s, size_t n) {
     }
 }
 
+static void release_fatal(void) {
+    for (int sig = 1; sig < UI_SIGNALS; sig++) {
+        if (term.caught[sig]) sigaction(sig, &term.old[sig], NULL);
+    }
+}
+
 /* Only calls that POSIX allows in a handler. The signal then has its default effect. */
 static void on_fatal(int sig) {
     int n = term.n_restore;
@@ -55,18 +61,30 @@ static void on_fatal(int sig) {
         (void)ignored;
         tcsetattr(STDIN_FILENO, TCSANOW, &term.saved);
     }
-    for (size_t i = 0; i < N_FATAL; i++) sigaction(fatal_signals[i], &term.old[i], NULL);
+    release_fatal();
     raise(sig);
 }
 
+/* Would it end the program? Real-time signals would, too. The others are handled by ui_signals.c. */
+static bool is_fatal(int sig) {
+    static const int others[] = { SIGKILL, SIGSTOP, SIGTSTP,  SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD,
+                                  SIGURG,  SIGINT,  SIGWINCH, SIGTERM, SIGHUP,  SIGPIPE, SIGXFSZ };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (others[i] == sig) return false;
+    }
+    return true;
+}
+
+/* A signal that the parent had ignored stays ignored. Numbers that the C library keeps for itself fail. */
 static void catch_fatal(void) {
     struct sigaction sa = { .sa_handler = on_fatal, .sa_flags = SA_NODEFER };
     sigemptyset(&sa.sa_mask);
-    for (size_t i = 0; i < N_FATAL; i++) sigaction(fatal_signals[i], &sa, &term.old[i]);
-}
-
-static void release_fatal(void) {
-    for (size_t i = 0; i < N_FATAL; i++) sigaction(fatal_signals[i], &term.old[i], NULL);
+    sigaddset(&sa.sa_mask, SIGTTOU); /* tcsetattr does not stop a program in the background */
+    for (int sig = 1; sig < UI_SIGNALS; sig++) {
+        struct sigaction *old = &term.old[sig];
+        term.caught[sig] = is_fatal(sig) && sigaction(sig, NULL, old) == 0 && old->sa_handler != SIG_IGN &&
+                           sigaction(sig, &sa, NULL) == 0;
+    }
 }
 
 static void append_cap(size_t *n, const char *s) {
@@ -280,12 +298,15 @@ void ui_term_suspend(void) {
     struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
     if (!term.open) return;
     sigemptyset(&dfl.sa_mask);
+    const sig_atomic_t n = term.n_restore;
     write_raw(MODES_OFF, sizeof MODES_OFF - 1);
     def_prog_mode();
     endwin();
+    term.n_restore = 0; /* a fatal signal finds the terminal restored */
     sigaction(SIGTSTP, &dfl, &old);
     kill(0, SIGTSTP);
     sigaction(SIGTSTP, &old, NULL);
+    term.n_restore = n;
     take_again(true);
 }
 

@@ -13,7 +13,9 @@ is_sane() {
     see '^icanon$'
     see '^echo$'
     see '^isig$'
+    [ "$(tm display-message -p -t t '#{alternate_on}#{cursor_flag}')" = 01 ] || fail "the alternate screen, or no cursor"
 }
+chat_pid() { ps -o pid= --ppid "$(tm list-panes -t t -F '#{pane_pid}')" 2>/dev/null | head -1; }
 
 sane "$slow --session run"
 see 'is ready'
@@ -76,6 +78,27 @@ for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
     grep -q '"role":"user"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" || fail "$sig: the message was not saved"
     grep -q '"kind":"part"\|"role":"assistant"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" || fail "$sig: the answer was not saved"
 done
+
+# Every other signal that ends a program restores the terminal, too, and is what it ends by.
+for pair in QUIT:131 USR1:138 USR2:140 ALRM:142 XCPU:152 BUS:135 SYS:159 PWR:158 34:162 64:192; do
+    sane "'$chat' '$stories' --session other"
+    see 'is ready'
+    kill -"${pair%:*}" "$(chat_pid)"
+    case $pair:${QSF_SAN:+yes} in
+    BUS:135:yes) see '^rc=' ;;
+    *) see "^rc=${pair#*:}" ;;
+    esac
+    is_sane
+done
+# One that was ignored when the program began stays ignored, and so does a closed pipe.
+sane "(trap '' USR1; exec '$chat' '$stories' --no-save)"
+see 'is ready'
+pid=$(chat_pid)
+kill -USR1 "$pid" && kill -PIPE "$pid" && kill -XFSZ "$pid"
+keys '/stats' Enter
+see 'RSS'
+keys C-d
+see '^rc=0'
 
 # ^Z releases the terminal, fg takes it again, in the middle of an answer.
 start 80 24 "env PS1='shell> ' sh -i"

@@ -195,20 +195,26 @@ bool qsf_j_item(QsfJCtx *c, QsfJVal obj, QsfJVal key, QsfJVal *out) {
     return undefined_of(c, key.type == QSF_J_STR ? key.u.s : NULL, object_name(obj), out);
 }
 
-bool qsf_j_path(QsfJCtx *c, QsfJVal obj, QsfJVal path, QsfJVal *out) {
+static bool item_or(QsfJCtx *c, QsfJVal obj, QsfJVal key, const QsfJVal *otherwise, QsfJVal *out) {
+    if (!qsf_j_item(c, obj, key, out)) return false;
+    if (out->type == QSF_J_UNDEF && otherwise != NULL && otherwise->type != QSF_J_NONE) *out = *otherwise;
+    return true;
+}
+
+bool qsf_j_path(QsfJCtx *c, QsfJVal obj, QsfJVal path, const QsfJVal *otherwise, QsfJVal *out) {
     *out = obj;
-    if (path.type != QSF_J_STR) return qsf_j_item(c, obj, path, out);
+    if (path.type != QSF_J_STR) return item_or(c, obj, path, otherwise, out);
     const QsfJStr *s = path.u.s;
     for (size_t at = 0; at <= s->len;) {
         size_t end = at;
         int64_t number = 0;
         bool digits = true;
         for (; end < s->len && s->p[end] != '.'; end++) {
-            digits = digits && s->p[end] >= '0' && s->p[end] <= '9' && number < INT32_MAX;
-            if (digits) number = number * 10 + (s->p[end] - '0');
+            digits = digits && s->p[end] >= '0' && s->p[end] <= '9';
+            if (digits && number < INT32_MAX) number = number * 10 + (s->p[end] - '0');
         }
         QsfJVal key = digits && end > at ? qsf_j_int(number) : qsf_j_substr(c->mem, path, at, end - at);
-        if (!qsf_j_ok(c) || !qsf_j_item(c, *out, key, out)) return false;
+        if (!qsf_j_ok(c) || !item_or(c, *out, key, otherwise, out)) return false;
         at = end + 1;
     }
     return true;

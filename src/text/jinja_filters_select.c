@@ -15,8 +15,8 @@ static bool map_attribute(QsfJCtx *c, const QsfJList *in, QsfJVal path, const Qs
                           QsfJList *out) {
     for (uint32_t i = 0; i < in->n; i++) {
         QsfJVal v;
-        if (!qsf_j_path(c, in->v[i], path, &v)) return false;
-        if (v.type == QSF_J_UNDEF && otherwise != NULL) v = *otherwise;
+        v = in->v[i];
+        if (path.type != QSF_J_NONE && !qsf_j_path(c, v, path, otherwise, &v)) return false;
         if (!qsf_j_append(c->mem, out, v)) return qsf_j_ok(c);
     }
     return true;
@@ -34,8 +34,10 @@ static bool f_map(QsfJCtx *c, A *a, QsfJVal *out) {
     if (!walk(c, a->self, &in)) return false;
     *out = qsf_j_list(c->mem, QSF_J_GEN, in->n);
     if (!qsf_j_ok(c)) return false;
-    if (a->n == 0 && attribute != NULL)
-        return map_attribute(c, in, *attribute, kwarg(a, "default"), out->u.l);
+    const QsfJVal *otherwise = kwarg(a, "default");
+    if (a->n == 0 && attribute != NULL && in->n > 0 && a->n_kw > (otherwise != NULL ? 2 : 1))
+        return qsf_j_fail(c, "'map' of an attribute takes 'default' and no other keyword");
+    if (a->n == 0 && attribute != NULL) return map_attribute(c, in, *attribute, otherwise, out->u.l);
     if (a->n == 0 || !qsf_j_arg_str(c, a, 0, &name))
         return qsf_j_fail(c, "'map' needs the name of a filter or an attribute");
     for (uint32_t i = 0; i < in->n; i++) {
@@ -58,7 +60,7 @@ static bool select_items(QsfJCtx *c, A *a, bool by_attribute, bool wanted, QsfJV
     *out = qsf_j_list(c->mem, QSF_J_GEN, in->n);
     for (uint32_t i = 0; i < in->n && qsf_j_ok(c); i++) {
         QsfJVal v = in->v[i], passed;
-        if (by_attribute && !qsf_j_path(c, v, a->v[0], &v)) return false;
+        if (by_attribute && a->v[0].type != QSF_J_NONE && !qsf_j_path(c, v, a->v[0], NULL, &v)) return false;
         passed = v;
         if (name.type == QSF_J_STR && !qsf_j_apply(c, true, name.u.s, v, a, skip + 1, &passed)) return false;
         if (qsf_j_truth(passed) == wanted) qsf_j_append(c->mem, out->u.l, in->v[i]);

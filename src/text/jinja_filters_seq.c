@@ -52,6 +52,8 @@ static bool f_reverse(QsfJCtx *c, A *a, QsfJVal *out) {
     return true;
 }
 
+static bool has_attribute(const A *a, uint32_t i) { return qsf_j_given(a, i) && a->v[i].type != QSF_J_NONE; }
+
 static bool f_join(QsfJCtx *c, A *a, QsfJVal *out) {
     const QsfJList *in;
     QsfJVal sep, v;
@@ -62,7 +64,7 @@ static bool f_join(QsfJCtx *c, A *a, QsfJVal *out) {
     for (uint32_t i = 0; i < in->n; i++) {
         if (i > 0 && !qsf_j_put_val(c, sep)) return false;
         v = in->v[i];
-        if (qsf_j_given(a, 1) && a->v[1].type != QSF_J_NONE && !qsf_j_path(c, v, a->v[1], &v)) return false;
+        if (has_attribute(a, 1) && !qsf_j_path(c, v, a->v[1], NULL, &v)) return false;
         if (!qsf_j_put_val(c, v)) return false;
     }
     return qsf_j_cut(c, mark, out);
@@ -74,53 +76,71 @@ typedef struct Keyed {
     QsfJVal key, v;
 } Keyed;
 
-/* The sort key of v: its attribute if requested, in lower case unless case matters. */
-static bool sort_key(QsfJCtx *c, QsfJVal v, QsfJVal attribute, bool case_matters, QsfJVal *out) {
+/* How elements become keys. */
+typedef struct KeyRule {
+    QsfJVal attribute;        /* missing or none: the element itself */
+    const QsfJVal *otherwise; /* of qsf_j_path */
+    bool case_matters;
+    bool several; /* the attribute may be several, separated by commas */
+} KeyRule;
+
+/* The key of v: its attribute if requested, in lower case unless case matters. */
+static bool sort_key(QsfJCtx *c, QsfJVal v, QsfJVal attribute, const KeyRule *r, QsfJVal *out) {
     *out = v;
-    if (attribute.type != QSF_J_MISSING && attribute.type != QSF_J_NONE && !qsf_j_path(c, v, attribute, out))
+    if (attribute.type != QSF_J_MISSING && attribute.type != QSF_J_NONE &&
+        !qsf_j_path(c, v, attribute, r->otherwise, out))
         return false;
-    return case_matters || out->type != QSF_J_STR || qsf_j_case(c, *out, QSF_JC_LOWER, out);
+    return r->case_matters || out->type != QSF_J_STR || qsf_j_case(c, *out, QSF_JC_LOWER, out);
 }
 
 /* Several attributes separated by commas: a tuple of keys. */
-static bool sort_keys(QsfJCtx *c, QsfJVal v, QsfJVal attribute, bool case_matters, QsfJVal *out) {
-    if (attribute.type != QSF_J_STR || memchr(attribute.u.s->p, ',', attribute.u.s->len) == NULL)
-        return sort_key(c, v, attribute, case_matters, out);
+static bool sort_keys(QsfJCtx *c, QsfJVal v, const KeyRule *r, QsfJVal *out) {
+    const QsfJVal attribute = r->attribute;
+    if (!r->several || attribute.type != QSF_J_STR ||
+        memchr(attribute.u.s->p, ',', attribute.u.s->len) == NULL)
+        return sort_key(c, v, attribute, r, out);
     *out = qsf_j_list(c->mem, QSF_J_TUPLE, 2);
     const QsfJStr *s = attribute.u.s;
     for (size_t at = 0; at <= s->len && qsf_j_ok(c);) {
         const char *comma = at < s->len ? memchr(s->p + at, ',', s->len - at) : NULL;
         size_t end = comma == NULL ? s->len : (size_t)(comma - s->p);
         QsfJVal key;
-        if (!sort_key(c, v, qsf_j_substr(c->mem, attribute, at, end - at), case_matters, &key)) return false;
+        if (!sort_key(c, v, qsf_j_substr(c->mem, attribute, at, end - at), r, &key)) return false;
         qsf_j_append(c->mem, out->u.l, key);
         at = end + 1;
     }
     return qsf_j_ok(c);
 }
 
+enum { DOWN = 1, EQUAL_FIRST = 2 };
+
+/* Whether a sorts before b. EQUAL_FIRST: as lists of keys, of which equal ones need no order (two of undefined). */
+static bool before(QsfJCtx *c, QsfJVal a, QsfJVal b, unsigned how, bool *out) {
+    bool same = false;
+    *out = false;
+    if ((how & EQUAL_FIRST) && !qsf_j_equal(c, a, b, &same)) return false;
+    return same || ((how & DOWN) ? qsf_j_less(c, b, a, out) : qsf_j_less(c, a, b, out));
+}
+
 /* Merges two sorted runs of from into to; equal elements keep their order. */
-static bool merge(QsfJCtx *c, const Keyed *from, Keyed *to, size_t lo, size_t mid, size_t hi, bool down) {
+static bool merge(QsfJCtx *c, const Keyed *from, Keyed *to, size_t lo, size_t mid, size_t hi, unsigned how) {
     size_t i = lo, k = mid;
     for (size_t at = lo; at < hi; at++) {
         bool second = i == mid;
-        if (i < mid && k < hi &&
-            !(down ? qsf_j_less(c, from[i].key, from[k].key, &second)
-                   : qsf_j_less(c, from[k].key, from[i].key, &second)))
-            return false;
+        if (i < mid && k < hi && !before(c, from[k].key, from[i].key, how, &second)) return false;
         to[at] = second ? from[k++] : from[i++];
     }
     return true;
 }
 
 /* Stable bottom-up merge sort; the result is in *v. */
-static bool sort_keyed(QsfJCtx *c, Keyed **v, size_t n, bool down) {
+static bool sort_keyed(QsfJCtx *c, Keyed **v, size_t n, unsigned how) {
     Keyed *a = *v, *b = qsf_j_alloc(c->mem, (n + 1) * sizeof *b);
     if (b == NULL) return qsf_j_ok(c);
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t lo = 0; lo < n; lo += 2 * width) {
             size_t mid = lo + width < n ? lo + width : n, hi = mid + width < n ? mid + width : n;
-            if (!merge(c, a, b, lo, mid, hi, down)) return false;
+            if (!merge(c, a, b, lo, mid, hi, how)) return false;
         }
         Keyed *swap = a;
         a = b;
@@ -130,8 +150,8 @@ static bool sort_keyed(QsfJCtx *c, Keyed **v, size_t n, bool down) {
     return true;
 }
 
-/* The elements of v with their sort keys. */
-static bool with_keys(QsfJCtx *c, QsfJVal v, QsfJVal attribute, bool case_matters, Keyed **out, uint32_t *n) {
+/* The elements of v with their keys. */
+static bool with_keys(QsfJCtx *c, QsfJVal v, const KeyRule *r, Keyed **out, uint32_t *n) {
     const QsfJList *in;
     if (!qsf_j_iter(c, v, &in)) return false;
     *n = in->n;
@@ -139,7 +159,7 @@ static bool with_keys(QsfJCtx *c, QsfJVal v, QsfJVal attribute, bool case_matter
     if (*out == NULL) return qsf_j_ok(c);
     for (uint32_t i = 0; i < in->n; i++) {
         (*out)[i].v = in->v[i];
-        if (!sort_keys(c, in->v[i], attribute, case_matters, &(*out)[i].key)) return false;
+        if (!sort_keys(c, in->v[i], r, &(*out)[i].key)) return false;
     }
     return true;
 }
@@ -147,8 +167,9 @@ static bool with_keys(QsfJCtx *c, QsfJVal v, QsfJVal attribute, bool case_matter
 static bool f_sort(QsfJCtx *c, A *a, QsfJVal *out) {
     Keyed *v;
     uint32_t n;
-    if (!with_keys(c, a->self, a->v[2], qsf_j_truth(a->v[1]), &v, &n) ||
-        !sort_keyed(c, &v, n, qsf_j_truth(a->v[0])))
+    const KeyRule r = { a->v[2], NULL, qsf_j_truth(a->v[1]), true };
+    if (!with_keys(c, a->self, &r, &v, &n) ||
+        !sort_keyed(c, &v, n, EQUAL_FIRST | (qsf_j_truth(a->v[0]) ? DOWN : 0)))
         return false;
     *out = qsf_j_list(c->mem, QSF_J_LIST, n);
     for (uint32_t i = 0; i < n && !c->mem->failed; i++) qsf_j_append(c->mem, out->u.l, v[i].v);
@@ -158,7 +179,8 @@ static bool f_sort(QsfJCtx *c, A *a, QsfJVal *out) {
 static bool extreme(QsfJCtx *c, A *a, bool largest, QsfJVal *out) {
     Keyed *v;
     uint32_t n, best = 0;
-    if (!with_keys(c, a->self, a->v[1], qsf_j_truth(a->v[0]), &v, &n)) return false;
+    const KeyRule r = { a->v[1], NULL, qsf_j_truth(a->v[0]), false };
+    if (!with_keys(c, a->self, &r, &v, &n)) return false;
     for (uint32_t i = 1; i < n; i++) {
         bool better;
         if (!(largest ? qsf_j_less(c, v[best].key, v[i].key, &better)
@@ -176,9 +198,12 @@ static bool f_max(QsfJCtx *c, A *a, QsfJVal *out) { return extreme(c, a, true, o
 static bool f_unique(QsfJCtx *c, A *a, QsfJVal *out) {
     Keyed *v;
     uint32_t n, kept = 0;
-    if (!with_keys(c, a->self, a->v[1], qsf_j_truth(a->v[0]), &v, &n)) return false;
+    const KeyRule r = { a->v[1], NULL, qsf_j_truth(a->v[0]), false };
+    if (!with_keys(c, a->self, &r, &v, &n)) return false;
     *out = qsf_j_list(c->mem, QSF_J_GEN, n);
     for (uint32_t i = 0; i < n && !c->mem->failed; i++) {
+        if (v[i].key.type == QSF_J_LIST || v[i].key.type == QSF_J_DICT)
+            return qsf_j_fail(c, "'unique' needs keys that can be hashed, not %s", qsf_j_type_name(v[i].key));
         bool known = false;
         for (uint32_t k = 0; k < kept && !known; k++)
             if (!qsf_j_equal(c, v[k].key, v[i].key, &known)) return false;
@@ -193,12 +218,13 @@ static bool f_groupby(QsfJCtx *c, A *a, QsfJVal *out) {
     Keyed *v;
     uint32_t n;
     if (!qsf_j_given(a, 0)) return qsf_j_fail(c, "'groupby' needs an attribute");
-    if (!with_keys(c, a->self, a->v[0], qsf_j_truth(a->v[2]), &v, &n) || !sort_keyed(c, &v, n, false))
-        return false;
+    KeyRule r = { a->v[0], qsf_j_given(a, 1) ? &a->v[1] : NULL, qsf_j_truth(a->v[2]), false };
+    if (!with_keys(c, a->self, &r, &v, &n) || !sort_keyed(c, &v, n, 0)) return false;
+    r.case_matters = true; /* a group is named after its first element */
     *out = qsf_j_list(c->mem, QSF_J_LIST, 4);
     for (uint32_t i = 0; i < n && qsf_j_ok(c);) {
         QsfJVal group = qsf_j_list(c->mem, QSF_J_TUPLE, 2), members = qsf_j_list(c->mem, QSF_J_LIST, 4), name;
-        if (!qsf_j_ok(c) || !sort_keys(c, v[i].v, a->v[0], true, &name)) return false;
+        if (!qsf_j_ok(c) || !sort_key(c, v[i].v, a->v[0], &r, &name)) return false;
         uint32_t first = i;
         for (bool same = true; i < n && same;) {
             qsf_j_append(c->mem, members.u.l, v[i++].v);
@@ -242,13 +268,13 @@ static bool f_dictsort(QsfJCtx *c, A *a, QsfJVal *out) {
     if (qsf_j_given(a, 1) && !by_value && (a->v[1].type != QSF_J_STR || !qsf_j_is(a->v[1].u.s, "key")))
         return qsf_j_fail(c, "'dictsort' goes by 'key' or by 'value'");
     const QsfJDict *d = a->self.u.d;
+    const KeyRule r = { .case_matters = qsf_j_truth(a->v[0]) };
     Keyed *v = qsf_j_alloc(c->mem, (d->n + 1u) * sizeof *v);
     if (v == NULL) return qsf_j_ok(c);
     for (uint32_t i = 0; i < d->n; i++)
-        if (!pair(c, d, i, &v[i].v) ||
-            !sort_key(c, v[i].v.u.l->v[by_value], (QsfJVal){ 0 }, qsf_j_truth(a->v[0]), &v[i].key))
+        if (!pair(c, d, i, &v[i].v) || !sort_key(c, v[i].v.u.l->v[by_value], r.attribute, &r, &v[i].key))
             return false;
-    if (!sort_keyed(c, &v, d->n, qsf_j_truth(a->v[2]))) return false;
+    if (!sort_keyed(c, &v, d->n, qsf_j_truth(a->v[2]) ? DOWN : 0)) return false;
     *out = qsf_j_list(c->mem, QSF_J_LIST, d->n);
     for (uint32_t i = 0; i < d->n && !c->mem->failed; i++) qsf_j_append(c->mem, out->u.l, v[i].v);
     return qsf_j_ok(c);
@@ -263,7 +289,7 @@ static bool f_sum(QsfJCtx *c, A *a, QsfJVal *out) {
     if (acc.type == QSF_J_STR) return qsf_j_fail(c, "'sum' adds no strings");
     for (uint32_t i = 0; i < in->n; i++) {
         v = in->v[i];
-        if (qsf_j_given(a, 0) && a->v[0].type != QSF_J_NONE && !qsf_j_path(c, v, a->v[0], &v)) return false;
+        if (has_attribute(a, 0) && !qsf_j_path(c, v, a->v[0], NULL, &v)) return false;
         if (!qsf_j_arith(c, QSF_J_OP_ADD, acc, v, &acc)) return false;
     }
     *out = acc;

@@ -232,6 +232,60 @@ static void render(const char *source, size_t len, const QsfJinjaLimits *limits,
     qsf_jinja_free(t);
 }
 
+/* Attribute arguments of filters: paths, integers, defaults for each part of a path. The texts are those of Python's
+ * jinja2 3.1. */
+static void test_attributes(void **state) {
+    static const struct {
+        const char *source, *text;
+    } rows[] = {
+        { "{{ [{'a': {'b': 'x'}}, {'a': {}}, {}, {'a': {'b': 'Y'}}]|map(attribute='a.b', default='en')|join(',') }}",
+          "x,en,en,Y" },
+        { "{{ [{'a': {'b': 'x'}}, {'a': {}}, {}, {'a': {'b': 'Y'}}]|map(attribute='a.b', default={'b': 'd'})|list }}",
+          "['x', {'b': 'd'}, 'd', 'Y']" },
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|map(attribute=1)|list }}", "[2, 1, 0]" },
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|map(attribute=-1)|list }}", "[2, 1, 0]" },
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|map(attribute='0.0', default='?')|list }}", "['b', 'a', 'B']" },
+        { "{{ [[], [7]]|map(attribute=0, default=none)|list|length }}", "2" },
+        { "{{ [{'a': {'b': 1}}, {'a': {}}]|selectattr('a.b', 'defined')|list|length }}", "1" },
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|sort(attribute=1, reverse=true)|map(attribute=0)|join }}",
+          "baB" },
+        { "{{ [{'a': 1, 'b': 2}, {'a': 0, 'b': 3}, {'a': 1, 'b': 1}]|sort(attribute='a,b')|map(attribute='b')|join }}",
+          "312" },
+        { "{{ [3, 1]|sort(attribute='x')|list }}", "[3, 1]" },
+        { "{{ [none, none]|sort|list }}", "[None, None]" },
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|min(attribute=1) }}{{ [['b', 2], ['a', 1], ['B', 0]]|max(attribute='1') }}",
+          "['B', 0]['b', 2]" },
+        { "{{ [{'a,b': 2}, {'a,b': 1}]|min(attribute='a,b') }}", "{'a,b': 1}" },
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|sum(attribute='1') }}{{ [['b', 2], ['a', 1], ['B', 0]]|sum(attribute=1, start=10) }}",
+          "313" },
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|unique(attribute='0')|list }}", "[['b', 2], ['a', 1]]" },
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|groupby('0')|list }}",
+          "[('a', [['a', 1]]), ('b', [['b', 2], ['B', 0]])]" },
+        { "{{ [{'a': {'b': 1}}, {'a': {}}]|groupby('a.b', default=2)|list }}",
+          "[(1, [{'a': {'b': 1}}]), (2, [{'a': {}}])]" },
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|join('-', attribute='1') }}", "2-1-0" },
+    };
+    static const char *const bad[] = { "{{ [1]|map(attribute='a', foo=1)|list }}",
+                                       "{{ [1, 2]|groupby('a')|list }}", "{{ [[1]]|unique|list }}",
+                                       "{{ [{}]|sum(attribute='a') }}", "{{ [{}, {}]|min(attribute='a') }}" };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        QsfErr e = { 0 };
+        QsfJinjaOut out;
+        render(rows[i].source, strlen(rows[i].source), NULL, &out, &e);
+        qsf_test_expect_ok(e.code, &e);
+        assert_string_equal(qsf_strbuf_str(&out.text), rows[i].text);
+        qsf_jinja_out_free(&out);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        QsfErr e = { 0 };
+        QsfJinjaOut out;
+        render(bad[i], strlen(bad[i]), NULL, &out, &e);
+        if (e.code != QSF_E_RUNTIME) fail_msg("no error in %s", bad[i]);
+        qsf_jinja_out_free(&out);
+    }
+}
+
 static void test_runtime_errors(void **state) {
     static const struct {
         const char *source, *part;
@@ -442,13 +496,10 @@ static void test_limits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_snippets),
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_compile_errors),
-        cmocka_unit_test(test_runtime_errors),
-        cmocka_unit_test(test_hostile_sources),
-        cmocka_unit_test(test_long_chains),
-        cmocka_unit_test(test_tags),
+        cmocka_unit_test(test_snippets),       cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_compile_errors), cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_runtime_errors), cmocka_unit_test(test_hostile_sources),
+        cmocka_unit_test(test_long_chains),    cmocka_unit_test(test_tags),
         cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

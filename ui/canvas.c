@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_text.h"
 #include "ui/wrap.h"
 
 static UiCell *cell_at(UiCanvas *c, int row, int col) {
@@ -63,12 +64,29 @@ static size_t fit(const char *s, size_t len) {
     return n;
 }
 
+static bool is_plain(const char *s, size_t n) { return n == 1 && ((*s >= 0x20 && *s < 0x7f) || *s == '\t'); }
+
+/* The mark of a cluster that must not reach the terminal, in dst (QSF_CLEAN_MAX(UI_CELL_TEXT)); 0: it may. */
+static size_t mark_of(const char *s, size_t n, char *dst) {
+    QSFClean state = { 0 };
+    if (n > UI_CELL_TEXT) n = fit(s, n);
+    size_t marked = qsf_clean(&state, s, n, true, dst);
+    return marked != n || memcmp(dst, s, n) != 0 ? marked : 0;
+}
+
 int ui_canvas_put(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s, size_t len) {
     int start = col;
+    char mark[QSF_CLEAN_MAX(UI_CELL_TEXT)];
     if (end > c->cols) end = c->cols;
     while (len > 0 && *s != '\n') {
         int cells = 0;
-        size_t n = ui_wrap_step(s, len, col - start, &cells);
+        size_t n = ui_wrap_step(s, len, col - start, &cells), m = is_plain(s, n) ? 0 : mark_of(s, n, mark);
+        if (m > 0) {
+            col = ui_canvas_put(c, row, col, end, style, mark, m);
+            s += n;
+            len -= n;
+            continue;
+        }
         if (n == 0 || col + cells > end) break;
         if (*s == '\t') {
             ui_canvas_fill(c, row, col, col + cells, style);

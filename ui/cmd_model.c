@@ -143,13 +143,6 @@ static void show_kv(UiApp *a) {
 
 /* /kv f16 is /kv type f16. */
 bool ui_cmd_kv(UiApp *a, const char *name, const char *args) {
-    static const char *const words[][2] = { { "policy", "eviction-policy" },
-                                            { "window", "eviction-window" },
-                                            { "prefix", "protected-prefix" },
-                                            { "threshold", "memory-threshold-mb" },
-                                            { "type", "kv-type" },
-                                            { "k-type", "k-type" },
-                                            { "v-type", "v-type" } };
     const size_t n = strcspn(args, " \t");
     const char *value = args + n + strspn(args + n, " \t");
     (void)name;
@@ -157,10 +150,10 @@ bool ui_cmd_kv(UiApp *a, const char *name, const char *args) {
         show_kv(a);
         return true;
     }
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i][0]) == n && strncmp(args, words[i][0], n) == 0)
-            return *value ? ui_app_set(a, qsf_setting_find(words[i][1]), value, false)
-                          : ui_cmd_set(a, "set", words[i][1]);
+    for (const UiWord *w = ui_kv_words; w->word; w++)
+        if (strlen(w->word) == n && strncmp(args, w->word, n) == 0)
+            return *value ? ui_app_set(a, qsf_setting_find(w->setting), value, false)
+                          : ui_cmd_set(a, "set", w->setting);
     return set_by_name(a, "kv-type", args);
 }
 

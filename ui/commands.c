@@ -8,50 +8,95 @@
 
 #include "qsf_cli.h"
 
+const UiWord ui_kv_words[] = {
+    { "policy", "what the context forgets when it is full", "eviction-policy" },
+    { "window", "positions that a policy keeps besides the protected ones", "eviction-window" },
+    { "prefix", "first positions that are never evicted", "protected-prefix" },
+    { "threshold", "MB of available memory below which the cache shrinks", "memory-threshold-mb" },
+    { "type", "data type of keys and values", "kv-type" },
+    { "k-type", "of keys alone", "k-type" },
+    { "v-type", "of values alone", "v-type" },
+    { NULL, NULL, NULL },
+};
+static const UiWord io_words[] = {
+    { "direct", "on, off or auto: read past the page cache", "direct" },
+    { NULL, NULL, NULL },
+};
+static const UiWord show_words[] = {
+    { "settings", "all settings and their values", NULL },
+    { "model", "facts about the model", NULL },
+    { "system", "the system prompt", NULL },
+    { "template", "the chat template", NULL },
+    { "prompt", "the exact prompt of the conversation, or for a TEXT", NULL },
+    { "license", "what the model file says", NULL },
+    { "plan", "what uses the budget", NULL },
+    { "memory", "regions of memory", NULL },
+    { NULL, NULL, NULL },
+};
+static const UiWord think_words[] = {
+    { "show", "show the reasoning", NULL },
+    { "hide", "fold it", NULL },
+    { NULL, NULL, NULL },
+};
+static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
+static const UiWord stop_words[] = { { "off", "clear all stop strings", NULL }, { NULL, NULL, NULL } };
+
+#define ARG(kind) \
+    { UI_ARG_##kind, NULL, NULL }
+#define WORDS(list) \
+    { UI_ARG_NONE, list, NULL }
+#define VALUE(setting) \
+    { UI_ARG_NONE, NULL, setting }
+#define MIXED(list, setting) \
+    { UI_ARG_NONE, list, setting }
+
+/* clang-format off */
 static const UiCommand table[] = {
-    { "help", "?", "[COMMAND]", "show keys and commands, or one command", UI_ARG_COMMAND, ui_cmd_help },
-    { "quit", "exit,bye,q", "", "quit; the conversation is saved", UI_ARG_NONE, ui_cmd_quit },
-    { "clear", "", "", "clear the conversation; settings and session stay", UI_ARG_NONE, ui_cmd_clear },
-    { "new", "", "[NAME]", "start a new session", UI_ARG_NONE, ui_cmd_new },
+    { "help", "?", "[COMMAND]", "show keys and commands, or one command", ARG(COMMAND), ui_cmd_help },
+    { "quit", "exit,bye,q", "", "quit; the conversation is saved", ARG(NONE), ui_cmd_quit },
+    { "clear", "", "", "clear the conversation; settings and session stay", ARG(NONE), ui_cmd_clear },
+    { "new", "", "[NAME]", "start a new session", ARG(NONE), ui_cmd_new },
     { "set", "", "[NAME [VALUE]]", "show or change settings; sampling takes effect on the next token",
-      UI_ARG_SETTING, ui_cmd_set },
+      ARG(SETTING), ui_cmd_set },
     { "show", "info", "[settings|model|system|template|prompt [TEXT]|license|plan|memory]",
-      "show settings, model facts, prompt or memory", UI_ARG_SHOW, ui_cmd_show },
-    { "system", "", "[TEXT|off]", "show, set or remove the system prompt", UI_ARG_NONE, ui_cmd_system },
+      "show settings, model facts, prompt or memory", WORDS(show_words), ui_cmd_show },
+    { "system", "", "[TEXT|off]", "show, set or remove the system prompt", WORDS(system_words), ui_cmd_system },
     { "template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",
-      UI_ARG_TEMPLATE, ui_cmd_template },
-    { "model", "", "[FILE]", "show or load a model; guide is the built-in one", UI_ARG_MODEL, ui_cmd_model },
-    { "retry", "regen,regenerate", "", "answer the last message again", UI_ARG_NONE, ui_cmd_retry },
-    { "undo", "", "[N]", "remove the last N exchanges (default 1)", UI_ARG_NONE, ui_cmd_undo },
-    { "forget", "", "[N]", "remove the oldest N exchanges from the context (default 1)", UI_ARG_NONE,
+      ARG(TEMPLATE), ui_cmd_template },
+    { "model", "", "[FILE]", "show or load a model; guide is the built-in one", ARG(MODEL), ui_cmd_model },
+    { "retry", "regen,regenerate", "", "answer the last message again", ARG(NONE), ui_cmd_retry },
+    { "undo", "", "[N]", "remove the last N exchanges (default 1)", ARG(NONE), ui_cmd_undo },
+    { "forget", "", "[N]", "remove the oldest N exchanges from the context (default 1)", ARG(NONE),
       ui_cmd_forget },
-    { "compact", "", "", "replace the oldest half of the exchanges by a summary", UI_ARG_NONE,
+    { "compact", "", "", "replace the oldest half of the exchanges by a summary", ARG(NONE),
       ui_cmd_compact },
-    { "continue", "", "", "continue the last answer", UI_ARG_NONE, ui_cmd_continue },
-    { "think", "thinking", "[show|hide]", "show or fold the reasoning before answers", UI_ARG_THINK,
+    { "continue", "", "", "continue the last answer", ARG(NONE), ui_cmd_continue },
+    { "think", "thinking", "[show|hide]", "show or fold the reasoning before answers", WORDS(think_words),
       ui_cmd_think },
-    { "stop", "", "[TEXT|off]", "list, add or clear stop strings", UI_ARG_NONE, ui_cmd_stop },
-    { "stats", "", "", "show speed and size of the last answer", UI_ARG_NONE, ui_cmd_stats },
+    { "stop", "", "[TEXT|off]", "list, add or clear stop strings", WORDS(stop_words), ui_cmd_stop },
+    { "stats", "", "", "show speed and size of the last answer", ARG(NONE), ui_cmd_stats },
     { "context", "", "[N]", "show the positions in the cache and what a token takes in each kind of layer",
-      UI_ARG_NONE, ui_cmd_context },
-    { "mem", "ram", "", "show RAM use by category and as the kernel counts it", UI_ARG_NONE, ui_cmd_mem },
-    { "budget", "", "[SIZE]", "show or change the RAM budget: 200, 1.5G, 25%, auto", UI_ARG_BUDGET,
+      VALUE("ctx"), ui_cmd_context },
+    { "mem", "ram", "", "show RAM use by category and as the kernel counts it", ARG(NONE), ui_cmd_mem },
+    { "budget", "", "[SIZE]", "show or change the RAM budget: 200, 1.5G, 25%, auto", VALUE("ram-budget"),
       ui_cmd_budget },
     { "io", "", "[auto|uring|pread|mmap|direct WHEN]",
-      "show or change how weights are read; direct on|off|auto: bypass the page cache", UI_ARG_IO,
+      "show or change how weights are read; direct on|off|auto: bypass the page cache", MIXED(io_words, "io"),
       ui_cmd_io },
     { "kv", "", "[policy NAME|window N|prefix N|threshold MB|type T|k-type T|v-type T]",
-      "show or change what the context forgets when it is full, and the type of the KV cache", UI_ARG_NONE,
+      "show or change what the context forgets when it is full, and the type of the KV cache", MIXED(ui_kv_words, "kv-type"),
       ui_cmd_kv },
     { "quality", "", "[Q]",
-      "show what each quality means, or set it: above 0 to 1, lower is faster and less exact", UI_ARG_NONE,
+      "show what each quality means, or set it: above 0 to 1, lower is faster and less exact", VALUE("quality"),
       ui_cmd_quality },
-    { "save", "", "[NAME]", "show where the session is saved, or save it as NAME", UI_ARG_NONE, ui_cmd_save },
-    { "load", "", "NAME", "resume another session (or load a model file)", UI_ARG_SESSION, ui_cmd_load },
-    { "sessions", "list", "", "list the sessions, newest first", UI_ARG_NONE, ui_cmd_sessions },
+    { "save", "", "[NAME]", "show where the session is saved, or save it as NAME", ARG(NONE), ui_cmd_save },
+    { "load", "", "NAME", "resume another session (or load a model file)", ARG(SESSION), ui_cmd_load },
+    { "sessions", "list", "", "list the sessions, newest first", ARG(NONE), ui_cmd_sessions },
     { "export", "export!", "FILE", "write the conversation to FILE (.md .txt .json); /export! overwrites",
-      UI_ARG_FILE, ui_cmd_export },
+      ARG(FILE), ui_cmd_export },
 };
+
+/* clang-format on */
 
 size_t ui_command_count(void) { return sizeof table / sizeof *table; }
 

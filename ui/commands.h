@@ -6,30 +6,42 @@
 
 #include "ui/app.h"
 
-/* What Tab offers for the argument. */
+/* What Tab offers for the argument besides words and values. */
 typedef enum UiArgKind {
     UI_ARG_NONE,
     UI_ARG_COMMAND,
-    UI_ARG_SETTING,
-    UI_ARG_IO,
-    UI_ARG_BUDGET,
-    UI_ARG_SHOW,
-    UI_ARG_THINK,
+    UI_ARG_SETTING, /* and then its value */
     UI_ARG_TEMPLATE,
     UI_ARG_FILE,
     UI_ARG_MODEL, /* a file, or guide */
     UI_ARG_SESSION
 } UiArgKind;
 
+/* A word that an argument begins with. */
+typedef struct UiWord {
+    const char *word;    /* NULL ends a list */
+    const char *help;    /* one line, or "" */
+    const char *setting; /* a value of it follows, or NULL */
+} UiWord;
+
+typedef struct UiArg {
+    UiArgKind kind;
+    const UiWord *words; /* or NULL */
+    const char *setting; /* the argument may be a value of it, or NULL */
+} UiArg;
+
 typedef struct UiCommand {
     const char *name;    /* without the slash */
     const char *aliases; /* comma-separated, or "" */
     const char *args;    /* as shown in help, or "" */
     const char *help;    /* one line */
-    UiArgKind arg_kind;
+    UiArg arg;           /* for completion */
     /* args: the text after the name, trimmed, "" if there is none. Returns false if it failed (reported). */
     bool (*run)(UiApp *a, const char *name, const char *args);
 } UiCommand;
+
+/* The words of /kv and the settings that they name. */
+extern const UiWord ui_kv_words[];
 
 size_t ui_command_count(void);
 const UiCommand *ui_command_at(size_t i);

@@ -7,7 +7,11 @@
 #include <string.h>
 
 #include "ui/commands.h"
+#include "ui/complete_internal.h"
 #include "ui/path.h"
+#include "ui/sessions.h"
+
+#define UI_FIRST_WORDS 50 /* sessions whose first words are read */
 
 /* A file name with control characters cannot be typed, so it is not offered. */
 static bool typeable(const char *text) {
@@ -17,7 +21,7 @@ static bool typeable(const char *text) {
     return true;
 }
 
-static void add(UiCompletion *c, const char *text, const char *after, const char *help) {
+void ui_complete_add(UiCompletion *c, const char *text, const char *after, const char *help) {
     if (!typeable(text)) return;
     if (c->n == UI_CHOICES || strlen(text) + strlen(after) >= sizeof c->choices->text) return;
     if (c->n == c->cap) {
@@ -41,112 +45,93 @@ static void commands(UiCompletion *c, const char *word, size_t len, const char *
         const UiCommand *cmd = ui_command_at(i);
         if (!begins(cmd->name, word, len)) continue;
         (void)snprintf(text, sizeof text, "%s%s", slash, cmd->name);
-        add(c, text, cmd->args[0] ? " " : "", cmd->help);
+        ui_complete_add(c, text, cmd->args[0] ? " " : "", cmd->help);
     }
     for (size_t i = 0; settings && len > 0 && i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         if (!begins(row->name, word, len) || ui_command_find(row->name)) continue;
         (void)snprintf(text, sizeof text, "%s%s", slash, row->name);
-        add(c, text, " ", row->help);
+        ui_complete_add(c, text, " ", row->help);
     }
 }
 
 static void settings(UiCompletion *c, const char *word, size_t len) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         if (begins(qsf_setting_at(i)->name, word, len))
-            add(c, qsf_setting_at(i)->name, " ", qsf_setting_at(i)->help);
+            ui_complete_add(c, qsf_setting_at(i)->name, " ", qsf_setting_at(i)->help);
     }
 }
 
-static void templates(UiCompletion *c, const char *word, size_t len) {
-    char *names = qsf_template_names();
-    for (const char *p = names; p && *p; p += strlen(p) + 1) {
-        if (begins(p, word, len)) add(c, p, "", "");
+static void names(UiCompletion *c, char *list, const char *help, const char *word, size_t len) {
+    for (const char *p = list; p && *p; p += strlen(p) + 1) {
+        if (begins(p, word, len)) ui_complete_add(c, p, "", help);
     }
-    free(names);
-    if (begins("model", word, len)) add(c, "model", "", "the model's own");
-    if (begins("off", word, len)) add(c, "off", "", "plain continuation");
+    free(list);
 }
 
-static void sessions(UiCompletion *c, const char *word, size_t len) {
+/* off: what /template calls the setting's raw. */
+static void templates(UiCompletion *c, const UiApp *a, const char *off, const char *word, size_t len) {
+    names(c, qsf_template_names(), "", word, len);
+    if (a) names(c, a->engine.templates(a->engine.self), "from the model file", word, len);
+    if (begins("model", word, len)) ui_complete_add(c, "model", "", "the model's own");
+    if (begins(off, word, len)) ui_complete_add(c, off, "", "plain continuation");
+}
+
+/* Newest first. */
+static void sessions(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
     size_t n = 0;
     QSFLogInfo *all = qsf_chatlog_list(&n);
+    c->keep = true;
     for (size_t i = 0; all && i < n; i++) {
-        if (begins(all[i].name, word, len)) add(c, all[i].name, "", "");
+        char first[sizeof c->choices->help] = "";
+        if (!begins(all[i].name, word, len)) continue;
+        if (c->n < UI_FIRST_WORDS) ui_sessions_first(&all[i], a ? a->session.name : "", first, sizeof first);
+        ui_complete_add(c, all[i].name, "", first);
     }
     free(all);
 }
 
-static void shows(UiCompletion *c, const char *word, size_t len) {
-    static const char *const names[] = { "settings", "model",   "system", "template",
-                                         "prompt",   "license", "plan",   "memory" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (begins(names[i], word, len)) add(c, names[i], "", "");
+static void words(UiCompletion *c, const UiWord *list, const char *word, size_t len) {
+    for (const UiWord *w = list; w && w->word; w++) {
+        if (begins(w->word, word, len)) ui_complete_add(c, w->word, w->setting ? " " : "", w->help);
     }
 }
 
-/* Values of settings that are words; the unit test checks that the settings accept them. */
-static const char *const values[][2] = {
-    { "ram-budget", "auto 25% 50%" },
-    { "pin", "auto 0" },
-    { "threads", "auto" },
-    { "slots", "auto 1 2 3 4" },
-    { "embedding", "auto resident lru" },
-    { "io", "auto uring pread mmap" },
-    { "direct", "auto on off" },
-    { "ctx", "auto" },
-    { "batch", "auto" },
-    { "kv-type", "auto f16 f32 q8 q6 q4 q2" },
-    { "k-type", "auto f16 f32 q8 q6 q4 q2" },
-    { "v-type", "auto f16 f32 q8 q6 q4 q2" },
-    { "cpu-mask", "best ref sse42 avx2 avxvnni avx512 avx512vnni avx512vbmi neon dotprod i8mm" },
-    { "seed", "random" },
-    { "ignore-eos", "on off" },
-    { "show-thinking", "on off" },
-    { "reasoning", "auto high low medium off on" },
-    { "allow-special", "on off" },
-};
-
-static void words(UiCompletion *c, const char *list, const char *word, size_t len) {
-    for (char one[40]; *list; list += strcspn(list, " "), list += *list == ' ') {
-        (void)snprintf(one, sizeof one, "%.*s", (int)strcspn(list, " "), list);
-        if (begins(one, word, len)) add(c, one, "", "");
-    }
+static void setting_values(UiCompletion *c, const UiApp *a, const char *setting, const char *word,
+                           size_t len) {
+    c->keep = true;
+    ui_complete_values(c, a, setting, word, len);
+    if (strcmp(setting, "template") == 0) templates(c, a, "raw", word, len);
 }
 
-static void setting_values(UiCompletion *c, const char *setting, const char *word, size_t len) {
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        if (strcmp(values[i][0], setting) == 0) words(c, values[i][1], word, len);
-    }
-    if (strcmp(setting, "template") == 0) templates(c, word, len);
+static void add_file(void *arg, const char *name, bool is_dir) {
+    ui_complete_add(arg, name, is_dir ? "/" : "", "");
 }
 
-static void add_file(void *arg, const char *name, bool is_dir) { add(arg, name, is_dir ? "/" : "", ""); }
+static bool takes_files(const UiArg *arg, const char *word, size_t len) {
+    return arg->kind == UI_ARG_FILE || arg->kind == UI_ARG_MODEL ||
+           (arg->kind == UI_ARG_SESSION && len > 0) ||
+           (arg->kind == UI_ARG_TEMPLATE && memchr(word, '/', len));
+}
 
 /* The argument of a command, starting at `word`. */
-static void argument(UiCompletion *c, const UiCommand *cmd, const char *word, size_t len) {
-    switch (cmd->arg_kind) {
-    case UI_ARG_NONE: break;
+static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const char *word, size_t len) {
+    c->keep = arg->words || arg->setting;
+    words(c, arg->words, word, len);
+    if (arg->setting) setting_values(c, a, arg->setting, word, len);
+    switch (arg->kind) {
     case UI_ARG_COMMAND: commands(c, word, len, "", true); break;
     case UI_ARG_SETTING: settings(c, word, len); break;
-    case UI_ARG_BUDGET: setting_values(c, "ram-budget", word, len); break;
-    case UI_ARG_IO:
-        setting_values(c, "io", word, len);
-        if (begins("direct", word, len)) add(c, "direct", " ", "on, off or auto: read past the page cache");
-        break;
-    case UI_ARG_SHOW: shows(c, word, len); break;
-    case UI_ARG_THINK: words(c, "show hide", word, len); break;
-    case UI_ARG_TEMPLATE: templates(c, word, len); break;
-    case UI_ARG_SESSION: sessions(c, word, len); break;
+    case UI_ARG_TEMPLATE: templates(c, a, "off", word, len); break;
+    case UI_ARG_SESSION: sessions(c, a, word, len); break;
     case UI_ARG_MODEL:
-        if (begins(QSF_GUIDE, word, len)) add(c, QSF_GUIDE, "", "the built-in guide to this program");
+        if (begins(QSF_GUIDE, word, len))
+            ui_complete_add(c, QSF_GUIDE, "", "the built-in guide to this program");
         break;
+    case UI_ARG_NONE:
     case UI_ARG_FILE: break;
     }
-    bool files = cmd->arg_kind == UI_ARG_FILE || cmd->arg_kind == UI_ARG_MODEL ||
-                 (cmd->arg_kind == UI_ARG_SESSION && len > 0) ||
-                 (cmd->arg_kind == UI_ARG_TEMPLATE && memchr(word, '/', len));
-    char *typed = files ? ui_strdup_len(word, len) : NULL;
+    char *typed = takes_files(arg, word, len) ? ui_strdup_len(word, len) : NULL;
     if (typed) ui_path_match(typed, add_file, c, UI_CHOICES);
     free(typed);
 }
@@ -155,22 +140,34 @@ static int by_text(const void *a, const void *b) {
     return strcmp(((const UiChoice *)a)->text, ((const UiChoice *)b)->text);
 }
 
-/* After "/set NAME " or "/io direct " a value of a setting follows: returns its row and moves *at to the
- * value. */
+static const QSFSetting *setting_of_word(const UiWord *list, const char *name) {
+    for (const UiWord *w = list; w && w->word; w++) {
+        if (strcmp(w->word, name) == 0 && w->setting) return qsf_setting_find(w->setting);
+    }
+    return NULL;
+}
+
+/* After "/set NAME ", "/kv policy " or "/io direct " a value of a setting follows: returns its row and moves *at to
+ * the value. */
 static const QSFSetting *value_of(const UiCommand *cmd, const char *line, size_t *at, size_t point) {
     size_t end = *at + strcspn(line + *at, " ");
-    bool names = cmd->arg_kind == UI_ARG_SETTING || cmd->arg_kind == UI_ARG_IO;
-    if (!names || end >= point) return NULL;
+    if (end >= point) return NULL;
     char *name = ui_strdup_len(line + *at, end - *at);
-    const QSFSetting *row = name ? qsf_setting_find(name) : NULL;
-    if (cmd->arg_kind == UI_ARG_IO && row && strcmp(row->name, "direct") != 0) row = NULL;
+    const QSFSetting *row = !name                             ? NULL
+                            : cmd->arg.kind == UI_ARG_SETTING ? qsf_setting_find(name)
+                                                              : setting_of_word(cmd->arg.words, name);
     free(name);
     *at = end + strspn(line + end, " ");
     if (*at > point) *at = point;
     return row;
 }
 
-static void arguments(UiCompletion *c, const char *line, size_t name_end, size_t point) {
+/* File names and sessions may contain blanks; anything else is one word. */
+static bool has_blanks(const UiArg *arg) {
+    return arg->kind == UI_ARG_FILE || arg->kind == UI_ARG_MODEL || arg->kind == UI_ARG_SESSION;
+}
+
+static void arguments(UiCompletion *c, const UiApp *a, const char *line, size_t name_end, size_t point) {
     char *name = ui_strdup_len(line + 1, name_end - 1);
     const QSFSetting *row = NULL;
     bool several = false;
@@ -178,28 +175,27 @@ static void arguments(UiCompletion *c, const char *line, size_t name_end, size_t
     free(name);
     c->from = name_end + strspn(line + name_end, " ");
     if (c->from > point) c->from = point;
-    /* A file name may contain blanks; anything else is one word. */
-    bool more = cmd && cmd->arg_kind != UI_ARG_FILE && cmd->arg_kind != UI_ARG_MODEL &&
-                memchr(line + c->from, ' ', point - c->from);
+    bool more = cmd && !has_blanks(&cmd->arg) && memchr(line + c->from, ' ', point - c->from);
     if (more) row = value_of(cmd, line, &c->from, point);
     if (memchr(line + c->from, ' ', point - c->from) && row) return;
     if (row)
-        setting_values(c, row->name, line + c->from, point - c->from);
+        setting_values(c, a, row->name, line + c->from, point - c->from);
     else if (cmd && !more)
-        argument(c, cmd, line + c->from, point - c->from);
+        argument(c, a, &cmd->arg, line + c->from, point - c->from);
 }
 
-bool ui_complete(UiCompletion *c, const char *line, size_t point) {
+bool ui_complete(UiCompletion *c, const UiApp *a, const char *line, size_t point) {
     c->n = 0;
     c->from = 0;
+    c->keep = false;
     if (point == 0 || line[0] != '/' || (point > 1 && line[1] == '/') || memchr(line, '\n', point))
         return false;
     size_t name_end = 1 + strcspn(line + 1, " ");
     if (point <= name_end)
         commands(c, line + 1, point - 1, "/", true);
     else
-        arguments(c, line, name_end, point);
-    if (c->n > 1) qsort(c->choices, c->n, sizeof *c->choices, by_text);
+        arguments(c, a, line, name_end, point);
+    if (c->n > 1 && !c->keep) qsort(c->choices, c->n, sizeof *c->choices, by_text);
     return c->n > 0;
 }
 

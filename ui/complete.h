@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define UI_CHOICES 64
+struct UiApp;
+
+#define UI_CHOICES 1000
 
 typedef struct UiChoice {
     char text[240]; /* replaces the word, including what usually follows it ("/set ", "models/") */
@@ -14,14 +16,17 @@ typedef struct UiChoice {
 } UiChoice;
 
 typedef struct UiCompletion {
-    UiChoice *choices; /* (n), sorted */
+    UiChoice *choices; /* (n), names sorted, values and sessions in the order in which they are useful */
     size_t n, cap;
     size_t from; /* byte of the line where the word begins */
+    bool keep;   /* they stay in the order in which they were added */
 } UiCompletion;
 
-/* Choices for the word that ends at line[point]. A zeroed UiCompletion is empty; the previous result is
- * discarded. Returns false if there is nothing to offer. */
-bool ui_complete(UiCompletion *c, const char *line, size_t point);
+/* Choices for the word that ends at line[point]: commands, and what the tables know of their arguments. Text from files
+ * is not cleaned: the caller does that before it shows it. a: for the model's own templates and context, and the session; NULL:
+ * without. A zeroed UiCompletion is empty; the previous result is discarded. Returns false if there is nothing to
+ * offer. */
+bool ui_complete(UiCompletion *c, const struct UiApp *a, const char *line, size_t point);
 /* Length of the common prefix of all choices. */
 size_t ui_complete_common(const UiCompletion *c);
 void ui_complete_free(UiCompletion *c);

@@ -110,22 +110,54 @@ static void draw_queue(UiScreen *s, int row, int cols) {
     free(text);
 }
 
+/* Names of files and sessions, and the first words of sessions, may contain anything. */
+static char *clean(const char *text) { return qsf_clean_dup(text, strlen(text), true); }
+
+static int menu_width(const UiCompletion *list, size_t first, int n) {
+    int wide = 0;
+    for (int i = 0; i < n && first + (size_t)i < list->n; i++) {
+        char *text = clean(list->choices[first + (size_t)i].text);
+        int w = text ? (int)qsf_text_width(text, strlen(text)) : 0;
+        wide = w > wide ? w : wide;
+        free(text);
+    }
+    return wide;
+}
+
+static void draw_choice(UiCanvas *c, const UiChoice *o, bool chosen, int row, int wide, int cols) {
+    char *text = clean(o->text), *help = clean(o->help);
+    if (chosen) ui_canvas_puts(c, row, 0, cols, UI_STYLE_KEY, ">");
+    ui_canvas_puts(c, row, 2, cols, chosen ? UI_STYLE_TITLE : UI_STYLE_KEY, text ? text : "");
+    if (wide + 4 < cols - 10) ui_canvas_puts(c, row, wide + 4, cols, UI_STYLE_DIM, help ? help : "");
+    free(text);
+    free(help);
+}
+
+/* Which choices are shown, "7-11 of 29, and 18 more: Tab". */
+static void draw_pages(UiCanvas *c, size_t from, size_t to, size_t n, int row, int cols) {
+    int col = ui_canvas_printf(c, row, 2, cols, UI_STYLE_DIM, "%zu-%zu of %zu%s", from, to, n,
+                               n == UI_CHOICES ? " or more" : "");
+    if (to < n)
+        col = ui_canvas_printf(c, row, col, cols, UI_STYLE_DIM, ", and %zu more: Tab", n - to);
+    else
+        col = ui_canvas_puts(c, row, col, cols, UI_STYLE_DIM, ", Tab: the first ones");
+    if (cols >= UI_STRIP_FROM) ui_canvas_puts(c, row, col, cols, UI_STYLE_DIM, "; arrows and Enter choose");
+}
+
+/* If not all choices fit, the last row says which of them are shown. */
 static void draw_menu(UiScreen *s, const UiInputView *in, int row, int rows, int cols) {
     UiCanvas *c = &s->canvas;
-    int wide = 0;
-    for (size_t i = 0; i < in->menu->n && i < (size_t)rows; i++) {
-        int w = (int)qsf_text_width(in->menu->choices[i].text, strlen(in->menu->choices[i].text));
-        wide = w > wide ? w : wide;
+    const UiCompletion *list = &in->menu->list;
+    const size_t n = list->n, first = in->menu->first < n ? in->menu->first : 0;
+    bool pages = n > (size_t)rows;
+    if (rows == 0) return;
+    s->menu_rows = pages && rows > 1 ? rows - 1 : rows;
+    int wide = menu_width(list, first, s->menu_rows), shown = 0;
+    for (; shown < s->menu_rows && first + (size_t)shown < n; shown++) {
+        const size_t i = first + (size_t)shown;
+        draw_choice(c, &list->choices[i], (long)i == in->menu->chosen, row + shown, wide, cols);
     }
-    for (int i = 0; i < rows && (size_t)i < in->menu->n; i++) {
-        const UiChoice *o = &in->menu->choices[i];
-        if (i == rows - 1 && in->menu->n > (size_t)rows) {
-            ui_canvas_printf(c, row + i, 2, cols, UI_STYLE_DIM, "and %zu more: Tab", in->menu->n - (size_t)i);
-            return;
-        }
-        ui_canvas_puts(c, row + i, 2, cols, UI_STYLE_KEY, o->text);
-        if (wide + 4 < cols - 10) ui_canvas_puts(c, row + i, wide + 4, cols, UI_STYLE_DIM, o->help);
-    }
+    if (pages && rows > 1) draw_pages(c, first + 1, first + (size_t)shown, n, row + rows - 1, cols);
 }
 
 /* Questions a new user may ask, as many as fit, and how to switch to other models. */
@@ -191,9 +223,8 @@ static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int co
     l.hint_rule = rows >= 20;
     l.offer = rows >= 12 && ui_guide_offers(s->app);
     int most = rows >= 24 ? 6 : rows >= 12 ? 3 : 0;
-    l.menu = in->menu->n > 0 ? (in->menu->n < (size_t)most ? (int)in->menu->n : most) : 0;
-    if (in->menu_asked && rows >= 24 && in->menu->n > (size_t)l.menu)
-        l.menu = in->menu->n < (size_t)(rows / 2) ? (int)in->menu->n : rows / 2;
+    if (in->menu->asked && rows >= 4) most = rows / 2;
+    l.menu = in->menu->list.n < (size_t)most ? (int)in->menu->list.n : most;
     int used = l.title + l.status_rule + l.status + l.rule + l.queue + l.input + l.menu + l.hint_rule +
                l.offer + l.hints;
     l.body = rows - used;

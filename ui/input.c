@@ -23,8 +23,7 @@ static struct {
     FILE *nowhere;
     const char *bytes; /* fed and not read yet */
     size_t n;
-    UiCompletion menu;
-    bool menu_asked;
+    UiMenu menu;
     bool ended;
 } input;
 
@@ -67,13 +66,32 @@ static void on_line(char *line) {
     free(line);
 }
 
-static void menu_forget(void) {
-    input.menu.n = 0;
-    input.menu_asked = false;
+static void replace_word(const char *text, size_t len) {
+    char *copy = ui_strdup_len(text, len);
+    if (!copy) return;
+    rl_begin_undo_group();
+    rl_delete_text((int)input.menu.list.from, rl_point);
+    rl_point = (int)input.menu.list.from;
+    rl_insert_text(copy);
+    rl_end_undo_group();
+    free(copy);
 }
 
+/* Enter puts the choice into the line; false: there is none. */
+static bool take_choice(void) {
+    const UiChoice *o = ui_menu_chosen(&input.menu);
+    if (o) replace_word(o->text, strlen(o->text));
+    return o != NULL;
+}
+
+/* While the user walks through the history, the arrows stay there. */
+static bool in_history(void) { return where_history() < history_length; }
+
+/* ---- keys ---- */
+
 static int key_enter(int count, int key) {
-    menu_forget();
+    if (take_choice()) return 0;
+    ui_menu_forget(&input.menu);
     /* A backslash at the end of the line continues it. */
     if (rl_end > 0 && rl_point == rl_end && rl_line_buffer[rl_end - 1] == '\\') {
         rl_delete_text(rl_end - 1, rl_end);
@@ -95,17 +113,7 @@ static int key_newline(int count, int key) {
     return 0;
 }
 
-static void replace_word(const char *text, size_t len) {
-    char *copy = ui_strdup_len(text, len);
-    if (!copy) return;
-    rl_begin_undo_group();
-    rl_delete_text((int)input.menu.from, rl_point);
-    rl_point = (int)input.menu.from;
-    rl_insert_text(copy);
-    rl_end_undo_group();
-    free(copy);
-}
-
+/* Completes as far as all choices agree; if they do not, shows them, and then page after page. */
 static int key_tab(int count, int key) {
     (void)count, (void)key;
     const char *line = input.hooks.tab ? input.hooks.tab(input.hooks.arg, rl_line_buffer, (size_t)rl_end)
@@ -113,22 +121,40 @@ static int key_tab(int count, int key) {
     if (line) {
         rl_replace_line(line, 0);
         rl_point = rl_end;
-        menu_forget();
+        ui_menu_forget(&input.menu);
         return 0;
     }
-    if (!ui_complete(&input.menu, rl_line_buffer, (size_t)rl_point)) {
-        menu_forget();
+    UiMenu *m = &input.menu;
+    if (m->asked && m->list.n > 1) {
+        ui_menu_turn(m, 1);
         return 0;
     }
-    size_t common = ui_complete_common(&input.menu);
-    if (common > (size_t)rl_point - input.menu.from || input.menu.n == 1)
-        replace_word(input.menu.choices[0].text, common);
-    input.menu_asked = input.menu.n > 1;
+    if (!ui_complete(&m->list, input.hooks.app, rl_line_buffer, (size_t)rl_point)) {
+        ui_menu_forget(m);
+        return 0;
+    }
+    size_t common = ui_complete_common(&m->list);
+    bool more = common > (size_t)rl_point - m->list.from || m->list.n == 1;
+    if (more)
+        replace_word(m->list.choices[0].text, common);
+    else if (!ui_menu_pages(m)) /* all of them are on the screen already */
+        ui_menu_choose(m, 1);
+    m->asked = m->used = m->list.n > 1;
+    return 0;
+}
+
+static int key_backtab(int count, int key) {
+    (void)count, (void)key;
+    if (input.menu.asked && input.menu.list.n > 1) ui_menu_turn(&input.menu, -1);
     return 0;
 }
 
 /* In a message over several lines the arrows move between lines before they switch to the history. */
 static int key_up(int count, int key) {
+    if (input.menu.list.n > 0 && input.menu.asked) {
+        ui_menu_choose(&input.menu, -1);
+        return 0;
+    }
     int start = rl_point;
     while (start > 0 && rl_line_buffer[start - 1] != '\n') start--;
     if (start == 0) return rl_get_previous_history(count, key);
@@ -139,6 +165,10 @@ static int key_up(int count, int key) {
 }
 
 static int key_down(int count, int key) {
+    if (input.menu.list.n > 0 && (input.menu.asked || !in_history())) {
+        ui_menu_choose(&input.menu, 1);
+        return 0;
+    }
     int start = rl_point, end = rl_point;
     while (start > 0 && rl_line_buffer[start - 1] != '\n') start--;
     while (end < rl_end && rl_line_buffer[end] != '\n') end++;
@@ -161,6 +191,7 @@ static void bind_keys(void) {
         rl_bind_keyseq_in_map("\\eOA", key_up, maps[i]);
         rl_bind_keyseq_in_map("\\e[B", key_down, maps[i]);
         rl_bind_keyseq_in_map("\\eOB", key_down, maps[i]);
+        rl_bind_keyseq_in_map("\\e[Z", key_backtab, maps[i]);
     }
     rl_bind_key_in_map('\r', key_enter, rl_get_keymap_by_name("vi-command"));
 }
@@ -206,6 +237,7 @@ static void skip_odd_inputrc(void) {
 
 void ui_input_open(const UiInputHooks *hooks, const char *history) {
     input.hooks = *hooks;
+    input.menu.chosen = -1;
     input.nowhere = fopen("/dev/null", "r+e");
     rl_readline_name = "qsf-chat";
     rl_instream = input.nowhere ? input.nowhere : stdin;
@@ -240,21 +272,25 @@ void ui_input_close(void) {
     rl_instream = stdin;
     rl_outstream = stdout;
     free(input.history_path);
-    ui_complete_free(&input.menu);
+    ui_menu_free(&input.menu);
     memset(&input, 0, sizeof input);
 }
 
 /* While a command is typed, its choices are shown automatically. */
 static void menu_update(void) {
-    bool asked = input.menu_asked;
-    if (rl_end > 0 && rl_line_buffer[0] == '/' && !RL_ISSTATE(RL_STATE_ISEARCH))
-        (void)ui_complete(&input.menu, rl_line_buffer, (size_t)rl_point);
-    else
-        input.menu.n = 0;
+    UiMenu *m = &input.menu;
+    ui_menu_key_done(m);
+    if (rl_end == 0 || rl_line_buffer[0] != '/' || RL_ISSTATE(RL_STATE_ISEARCH)) {
+        ui_menu_forget(m);
+        return;
+    }
+    bool asked = m->asked;
+    ui_menu_fill(m, input.hooks.app, rl_line_buffer, (size_t)rl_point);
+    m->asked = asked;
     /* The word is complete: there is nothing to choose. */
-    size_t typed = (size_t)rl_point > input.menu.from ? (size_t)rl_point - input.menu.from : 0;
-    if (input.menu.n == 1 && strlen(input.menu.choices[0].text) <= typed + 1) input.menu.n = 0;
-    input.menu_asked = asked && input.menu.n > 0;
+    size_t typed = (size_t)rl_point > m->list.from ? (size_t)rl_point - m->list.from : 0;
+    if (m->list.n == 1 && strlen(m->list.choices[0].text) <= typed + 1) m->list.n = 0;
+    if (m->list.n == 0) ui_menu_shut(m);
 }
 
 /* An unassigned function key or similar. readline would drop its first bytes and insert the rest. */
@@ -271,7 +307,6 @@ void ui_input_feed(const char *bytes, size_t n) {
     if (unknown_key(bytes, n)) return;
     input.bytes = bytes;
     input.n = n;
-    if (n > 0 && bytes[0] != '\t') input.menu_asked = false;
     while (input.n > 0 && !input.ended) rl_callback_read_char();
     input.n = 0;
     if (input.ended) {
@@ -317,7 +352,7 @@ void ui_input_set(const char *text, size_t len) {
     rl_point = rl_end;
     rl_mark = 0;
     free(copy);
-    menu_forget();
+    ui_menu_forget(&input.menu);
 }
 
 bool ui_input_discard(void) {
@@ -375,5 +410,12 @@ void ui_input_view(UiInputView *v) {
     v->len = rl_end > 0 ? (size_t)rl_end : 0;
     v->point = rl_point > 0 ? (size_t)rl_point : 0;
     v->menu = &input.menu;
-    v->menu_asked = input.menu_asked;
+}
+
+void ui_input_menu_page(size_t rows) { input.menu.page = rows; }
+
+bool ui_input_menu_leave(void) {
+    if (!input.menu.asked) return false;
+    ui_menu_shut(&input.menu);
+    return true;
 }

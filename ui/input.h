@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "ui/complete.h"
+#include "ui/menu.h"
 
 typedef struct UiInputHooks {
     void *arg;
@@ -17,6 +17,7 @@ typedef struct UiInputHooks {
     void (*eof)(void *arg);
     /* Tab: the new line, or NULL to complete the word. */
     const char *(*tab)(void *arg, const char *text, size_t len);
+    const struct UiApp *app; /* for completion; may be NULL */
 } UiInputHooks;
 
 /* history: path of the history file, or NULL. */
@@ -40,11 +41,14 @@ bool ui_input_knows(const char *seq, size_t n);
 typedef struct UiInputView {
     const char *prompt; /* "> ", or readline's prompt: "(reverse-i-search)`ab': " */
     const char *text;
-    size_t len, point;        /* bytes; where the cursor is */
-    const UiCompletion *menu; /* completions for this place, n 0 = none */
-    bool menu_asked;          /* requested with Tab */
+    size_t len, point;  /* bytes; where the cursor is */
+    const UiMenu *menu; /* completions for this place */
 } UiInputView;
 
 void ui_input_view(UiInputView *v);
+/* How many completions were shown at once: a page of Tab and the arrows. */
+void ui_input_menu_page(size_t rows);
+/* Esc: the menu is again what it is while one types. false if it was not asked for. */
+bool ui_input_menu_leave(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The input line as screen rows: wrapped between graphemes, never between words, so that the cursor moves
  * evenly. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "qsf_text.h"
@@ -41,14 +42,21 @@ static void place_cluster(Walk *w, const char *s, size_t len) {
     place(w, clean, n, (int)qsf_text_width(clean, n), UI_STYLE_TEXT);
 }
 
-static void walk(Walk *w, const UiInputView *in, int *point_row, int *point_col) {
-    size_t prompt = strlen(in->prompt);
-    for (size_t i = 0, n; i < prompt; i += n) {
+/* A search has the text that is searched in its prompt. */
+static void place_prompt(Walk *w, const char *prompt) {
+    char *clean = qsf_clean_dup(prompt, strlen(prompt), true);
+    size_t len = clean ? strlen(clean) : 0;
+    for (size_t i = 0, n; i < len; i += n) {
         int cells;
-        n = qsf_text_grapheme(in->prompt + i, prompt - i, &cells);
+        n = qsf_text_grapheme(clean + i, len - i, &cells);
         if (n == 0) break;
-        place(w, in->prompt + i, n, cells, UI_STYLE_USER);
+        place(w, clean + i, n, cells, UI_STYLE_USER);
     }
+    free(clean);
+}
+
+static void walk(Walk *w, const UiInputView *in, int *point_row, int *point_col) {
+    place_prompt(w, in->prompt);
     int indent = w->col;
     for (size_t i = 0, n; i <= in->len; i += n) {
         if (i == in->point || (i == in->len && in->point > in->len)) {

@@ -185,7 +185,7 @@ int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
     ui_screen_init(&l.screen, a, unicode);
     if (notice[0]) ui_app_say(a, UI_NOTICE, "%s", notice);
     char *history = qsf_history_path();
-    UiInputHooks hooks = { &l, on_enter, on_eof, on_tab };
+    UiInputHooks hooks = { &l, on_enter, on_eof, on_tab, a };
     ui_input_open(&hooks, history);
     free(history);
     run(&l);

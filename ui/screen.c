@@ -118,6 +118,7 @@ static void key_stop(UiScreen *s) {
 static void key_escape(UiScreen *s) {
     size_t len = 0;
     UiInputView in;
+    if (ui_input_menu_leave()) return;
     char *queued = ui_app_unqueue(s->app, &len);
     if (queued) {
         UiBuf both = { 0 };
@@ -176,7 +177,10 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     }
     if (key_choice(s, k)) return;
     switch (k->action) {
-    case UI_DO_EDIT: ui_input_feed(k->bytes, k->n); break;
+    case UI_DO_EDIT:
+        ui_input_menu_page((size_t)s->menu_rows);
+        ui_input_feed(k->bytes, k->n);
+        break;
     case UI_DO_STOP: key_stop(s); break;
     case UI_DO_SUSPEND: s->suspend = true; break;
     case UI_DO_REDRAW: s->again = true; break;

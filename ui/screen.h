@@ -16,6 +16,7 @@ typedef struct UiScreen {
     bool pane; /* the status is shown */
     UiPager pager;
     int body_rows;      /* of the transcript, when last drawn */
+    int menu_rows;      /* choices on a page of the menu, when last drawn */
     unsigned help_seen; /* requests of the app already answered */
     char flash[160];    /* short message on the rule above the input */
     double flash_until;

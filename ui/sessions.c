@@ -272,3 +272,43 @@ void ui_sessions_list(UiBuf *b, const char *current, int width, bool ascii) {
     free(rows);
     free(all);
 }
+
+/* ---- first words ---- */
+
+#define UI_KNOWN       64          /* sessions whose first words are remembered */
+#define UI_FIRST_BYTES (256 << 10) /* of a file that is read for them: Tab must not take long */
+
+typedef struct Known {
+    char name[QSF_LOG_NAME], first[120];
+    double mtime;
+    uint64_t bytes;
+} Known;
+
+static void cut_at_character(UiBuf *b, size_t len) {
+    while (len > 0 && len < b->len && ((unsigned char)b->data[len] & 0xc0) == 0x80) len--;
+    cut(b, len);
+}
+
+void ui_sessions_first(const QSFLogInfo *info, const char *current, char *dst, size_t cap) {
+    static Known known[UI_KNOWN];
+    static size_t next;
+    dst[0] = '\0';
+    if (info->bytes > UI_FIRST_BYTES) return;
+    Known *k = NULL;
+    for (size_t i = 0; i < UI_KNOWN && !k; i++)
+        if (strcmp(known[i].name, info->name) == 0) k = &known[i];
+    if (!k) k = &known[next++ % UI_KNOWN];
+    if (strcmp(k->name, info->name) != 0 || k->mtime != info->mtime || k->bytes != info->bytes) {
+        Row row;
+        read_row(&row, info, strcmp(info->name, current) == 0);
+        *k = (Known){ .mtime = info->mtime, .bytes = info->bytes };
+        (void)snprintf(k->name, sizeof k->name, "%s", info->name);
+        UiBuf b = { 0 };
+        ui_buf_printf(&b, "%s%s", row.state, row.first ? row.first : "");
+        cut_at_character(&b, sizeof k->first - 1);
+        (void)snprintf(k->first, sizeof k->first, "%s", ui_buf_str(&b));
+        ui_buf_free(&b);
+        free_row(&row);
+    }
+    (void)snprintf(dst, cap, "%s", k->first);
+}

@@ -3,6 +3,7 @@
 #ifndef QSF_UI_SESSIONS_H
 #define QSF_UI_SESSIONS_H
 
+#include "qsf_chatlog.h"
 #include "ui/buf.h"
 
 /* Lists the sessions, newest first, in lines of at most width cells (40 to 200): name, last use, number of
@@ -10,5 +11,9 @@
  * files is cleaned; a session that another program has open, or that is damaged or unreadable, is marked.
  * ascii: the terminal cannot show UTF-8. Adds nothing if there is no session. */
 void ui_sessions_list(UiBuf *b, const char *current, int width, bool ascii);
+
+/* The first words of a session as the list shows them, "[in use] " and the like included; "" if there are none or the file
+ * is long. What was read is remembered until the file changes. */
+void ui_sessions_first(const QSFLogInfo *info, const char *current, char *dst, size_t cap);
 
 #endif

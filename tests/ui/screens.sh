@@ -80,10 +80,28 @@ not_see '^> q'
 keys /
 see '/budget +show'
 keys Tab
-see 'and [0-9]+ more: Tab'
+see '1-[0-9]+ of [0-9]+, and [0-9]+ more: Tab'
+keys Tab Tab
+see '/undo +remove'
+see 'Tab: the first ones'
 keys se
 see '/sessions'
 keys C-c
+size 40 12
+keys /kv Space Tab
+see '^  policy '
+keys Up
+see '^> q2'
+keys Up Up Enter
+see '^> /kv q6'
+keys C-c
+size 80 24
+keys /kv Space po Tab
+see '^  sliding +the oldest'
+keys Down Down Enter
+see '^> /kv policy sliding'
+keys C-c
+see '^> *$'
 keys /tempe Tab
 see '^> /temperature $|^> /temperature$'
 keys .5 Enter

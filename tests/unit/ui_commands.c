@@ -89,7 +89,7 @@ static UiCompletion completion;
 
 static const char *completed(const char *line) {
     static char common[300];
-    if (!ui_complete(&completion, line, strlen(line))) return "";
+    if (!ui_complete(&completion, NULL, line, strlen(line))) return "";
     size_t n = ui_complete_common(&completion);
     (void)snprintf(common, sizeof common, "%.*s%.*s", (int)completion.from, line, (int)n,
                    completion.choices[0].text);
@@ -113,9 +113,25 @@ static void test_complete(void **state) {
     assert_string_equal(completed("/threads a"), "/threads auto");
     assert_string_equal(completed("/set io p"), "/set io pread");
     assert_string_equal(completed("/set io pread x"), "");
+    assert_string_equal(completed("/kv po"), "/kv policy ");
+    assert_string_equal(completed("/kv policy s"), "/kv policy s");
+    assert_int_equal(completion.n, 2); /* sliding and snapkv */
+    assert_string_equal(completed("/kv policy sl"), "/kv policy sliding");
+    assert_string_equal(completed("/kv type f1"), "/kv type f16");
+    assert_string_equal(completed("/kv k-type q8"), "/kv k-type q8");
+    assert_string_equal(completed("/kv q2"), "/kv q2");
+    assert_string_equal(completed("/quality 0.5"), "/quality 0.5");
+    assert_string_equal(completed("/context a"), "/context auto");
+    assert_string_equal(completed("/reasoning hi"), "/reasoning high");
+    assert_string_equal(completed("/thinking h"), "/thinking hide");
+    assert_string_equal(completed("/template o"), "/template off");
+    assert_string_equal(completed("/set template ra"), "/set template raw");
+    assert_string_equal(completed("/eviction-policy h"), "/eviction-policy h2o");
+    assert_string_equal(completed("/system o"), "/system off");
+    assert_string_equal(completed("/stop o"), "/stop off");
     assert_string_equal(completed("hello /he"), "");
     assert_string_equal(completed("//he"), "");
-    assert_string_equal(completed("/set temperature 0"), "");
+    assert_string_equal(completed("/set temperature 1"), "");
     (void)snprintf(line, sizeof line, "%s", qsf_test_tmp("uicomplete.gguf"));
     FILE *f = fopen(line, "w");
     assert_non_null(f);
@@ -128,6 +144,29 @@ static void test_complete(void **state) {
     ui_complete_free(&completion);
 }
 
+/* Every command whose help names arguments that are known offers them. */
+static void test_every_argument(void **state) {
+    (void)state;
+    static const char *const free_text[] = { "new", "undo", "forget", "save", "export", "model", "load" };
+    char line[80];
+    for (size_t i = 0; i < ui_command_count(); i++) {
+        const UiCommand *c = ui_command_at(i);
+        bool open = c->args[0] == '\0';
+        for (size_t k = 0; k < sizeof free_text / sizeof *free_text; k++)
+            open = open || strcmp(c->name, free_text[k]) == 0;
+        (void)snprintf(line, sizeof line, "/%s ", c->name);
+        if (!open && !ui_complete(&completion, NULL, line, strlen(line))) fail_msg("nothing for %s", line);
+        for (const UiWord *w = c->arg.words; w && w->word; w++)
+            assert_true(!w->setting || qsf_setting_find(w->setting));
+        assert_true(!c->arg.setting || qsf_setting_find(c->arg.setting));
+    }
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        (void)snprintf(line, sizeof line, "/set %s ", qsf_setting_at(i)->name);
+        if (!ui_complete(&completion, NULL, line, strlen(line))) fail_msg("nothing for %s", line);
+    }
+    ui_complete_free(&completion);
+}
+
 /* A word offered by Tab is accepted by the setting. */
 static void test_values(void **state) {
     (void)state;
@@ -136,7 +175,8 @@ static void test_values(void **state) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         (void)snprintf(line, sizeof line, "/set %s ", row->name);
-        if (strcmp(row->name, "template") == 0 || !ui_complete(&completion, line, strlen(line))) continue;
+        if (strcmp(row->name, "template") == 0 || !ui_complete(&completion, NULL, line, strlen(line)))
+            continue;
         for (size_t k = 0; k < completion.n; k++, n++) {
             QSFSettings s;
             qsf_settings_default(&s);
@@ -295,10 +335,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lookup),         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_table),          cmocka_unit_test(test_complete),
-        cmocka_unit_test(test_help_width),     cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_keys),           cmocka_unit_test(test_key_noise),
-        cmocka_unit_test(test_history),        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_unmarked_paste),
+        cmocka_unit_test(test_every_argument), cmocka_unit_test(test_help_width),
+        cmocka_unit_test(test_blocks),         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_key_noise),      cmocka_unit_test(test_history),
+        cmocka_unit_test(test_values),         cmocka_unit_test(test_unmarked_paste),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static int begin(void **state) {
     setenv("INPUTRC", path, 1);
     if (setup(state) != 0) return 1;
     Fixture *x = *state;
-    UiInputHooks hooks = { NULL, on_enter, on_eof, NULL };
+    UiInputHooks hooks = { NULL, on_enter, on_eof, NULL, &x->app };
     ui_screen_init(&screen, &x->app, true);
     ui_input_open(&hooks, NULL);
     return 0;
@@ -68,14 +68,117 @@ static const char *frame(int cols, int rows) {
 /* A slash alone shows all commands, Tab shows more of them. */
 static void test_slash(void **state) {
     (void)state;
-    assert_int_equal(view().menu->n, 0);
+    assert_int_equal(view().menu->list.n, 0);
     type("/");
-    assert_int_equal(view().menu->n, ui_command_count());
+    assert_int_equal(view().menu->list.n, ui_command_count());
     type("\t");
-    assert_true(view().menu_asked);
+    assert_true(view().menu->asked);
     assert_string_equal(view().text, "/");
     type("\x15");
-    assert_int_equal(view().menu->n, 0);
+    assert_int_equal(view().menu->list.n, 0);
+}
+
+static bool shown(int cols, int rows, const char *choice) {
+    char line[80];
+    (void)snprintf(line, sizeof line, "\n  %s", choice);
+    return strstr(frame(cols, rows), line) != NULL;
+}
+
+/* Tab pages through all commands, the last page included, and begins again; Shift-Tab goes back. */
+static void test_menu_pages(void **state) {
+    (void)state;
+    static const int sizes[][2] = { { 100, 30 }, { 80, 24 }, { 40, 12 }, { 40, 8 }, { 30, 5 } };
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        const int cols = sizes[k][0], rows = sizes[k][1];
+        bool seen[64] = { false };
+        size_t n_seen = 0;
+        type("/");
+        for (int tabs = 0; tabs < 40 && n_seen < ui_command_count(); tabs++) {
+            for (size_t i = 0; i < ui_command_count(); i++) {
+                char name[40];
+                (void)snprintf(name, sizeof name, "/%s", ui_command_at(i)->name);
+                if (seen[i] || !shown(cols, rows, name)) continue;
+                seen[i] = true;
+                n_seen++;
+            }
+            type("\t");
+        }
+        if (n_seen < ui_command_count()) fail_msg("%zu commands at %dx%d", n_seen, cols, rows);
+        assert_string_equal(view().text, "/");
+        type("\x15");
+    }
+    type("/\t");
+    assert_true(shown(80, 24, "/budget"));
+    type("\t");
+    assert_false(shown(80, 24, "/budget"));
+    type("\x1b[Z");
+    assert_true(shown(80, 24, "/budget"));
+    type("\x1b[Z");
+    assert_true(shown(80, 24, "/undo"));
+    assert_non_null(strstr(frame(80, 24), ", Tab: the first ones; arrows and Enter choose"));
+}
+
+/* The arrows choose, Enter puts the choice into the line and sends nothing, Esc and other keys leave it. */
+static void test_menu_choice(void **state) {
+    Fixture *x = *state;
+    type("/");
+    (void)frame(80, 24);
+    type("\x1b[B\x1b[B");
+    assert_non_null(strstr(frame(80, 24), "\n> /clear"));
+    type("\r");
+    assert_string_equal(view().text, "/clear");
+    assert_int_equal(view().menu->list.n, 0);
+    type("\x15/kv ");
+    (void)frame(80, 24);
+    type("\x1b[A"); /* not asked for: the history */
+    assert_string_equal(view().text, "/kv ");
+    type("\t\x1b[A\x1b[A\r");
+    assert_string_equal(view().text, "/kv q4");
+    type("\x15/se\t");
+    (void)frame(80, 24);
+    type("\t\r"); /* all are shown already: the second one is chosen */
+    assert_string_equal(view().text, "/sessions");
+    type("\x15/\t\x1b[B");
+    assert_true(view().menu->asked);
+    type("\x1b");
+    assert_false(view().menu->asked);
+    assert_string_equal(view().text, "/");
+    type("\x1b[Bl");
+    assert_int_equal(view().menu->chosen, -1);
+    assert_string_equal(view().text, "/l");
+    type("\x15/temp 0.5\r");
+    type("\x1b[A"); /* in the history the arrows stay there */
+    assert_string_equal(view().text, "/temp 0.5");
+    type("\x1b[B");
+    assert_string_equal(view().text, "");
+    assert_int_equal(x->app.settings.params.temperature * 10, 5);
+}
+
+/* Templates of the model, sessions with their first words; text of files is shown as marks. */
+static void test_menu_texts(void **state) {
+    Fixture *x = *state;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "first");
+    say(x, "Why is\nthe \xe2\x80\xae sky blue?");
+    answer(x, "It scatters.");
+    say(x, "/new rtl\xe2\x80\xaename");
+    say(x, "another");
+    answer(x, "one");
+    type("/load ");
+    const char *s = frame(80, 24);
+    assert_non_null(strstr(s, "\n  first            Why is the <U+202E> sky blue?"));
+    assert_non_null(strstr(s, "\n  rtl<U+202E>name  another"));
+    assert_null(strstr(s, "\xe2\x80\xae"));
+    type("rt\t");
+    assert_string_equal(view().text, "/load rtl\xe2\x80\xaename");
+    s = frame(80, 24);
+    assert_non_null(strstr(s, "> /load rtl<U+202E>name"));
+    assert_null(strstr(s, "\xe2\x80\xae")); /* in the title either */
+    type("\x15/template model:");
+    assert_non_null(strstr(frame(80, 24), "model:rag"));
+    type("\x15\x12\xe2\x80\xae"); /* the prompt of a search */
+    assert_null(strstr(frame(80, 24), "\xe2\x80\xae"));
+    type("\x07");
 }
 
 static void test_unknown_keys(void **state) {
@@ -221,6 +324,9 @@ static void test_too_long(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_slash, begin, end),
+        cmocka_unit_test_setup_teardown(test_menu_pages, begin, end),
+        cmocka_unit_test_setup_teardown(test_menu_choice, begin, end),
+        cmocka_unit_test_setup_teardown(test_menu_texts, begin, end),
         cmocka_unit_test_setup_teardown(test_unknown_keys, begin, end),
         cmocka_unit_test_setup_teardown(test_escape, begin, end),
         cmocka_unit_test_setup_teardown(test_stop_key, begin, end),

@@ -9,7 +9,7 @@
 static FakeEngine engine;
 static UiApp app;
 static UiScreen screen;
-static const UiCompletion no_menu;
+static const UiMenu no_menu = { .chosen = -1 };
 
 static int setup(void **state) {
     (void)state;

@@ -169,7 +169,7 @@ static void test_stop_strings(void **state) {
 
 static const char *frame(UiScreen *s, int cols, int rows) {
     static UiBuf shot;
-    static const UiCompletion no_menu;
+    static const UiMenu no_menu = { .chosen = -1 };
     UiInputView in = { .prompt = "> ", .text = "", .menu = &no_menu };
     ui_screen_draw(s, &in, rows, cols);
     ui_buf_clear(&shot);

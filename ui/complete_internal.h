@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shared by the complete*.c files only. */
+#ifndef QSF_UI_COMPLETE_INTERNAL_H
+#define QSF_UI_COMPLETE_INTERNAL_H
+
+#include "ui/app.h"
+#include "ui/complete.h"
+
+/* Adds a choice, unless it cannot be typed or there are UI_CHOICES already. */
+void ui_complete_add(UiCompletion *c, const char *text, const char *after, const char *help);
+/* Adds the known values of a setting that begin with word. a may be NULL. */
+void ui_complete_values(UiCompletion *c, const UiApp *a, const char *setting, const char *word, size_t len);
+
+#endif

@@ -12,13 +12,13 @@
 
 /* One event of a conversation. The kind decides which fields of the record are used. */
 typedef enum QSFLogKind {
-    QSF_LOG_MESSAGE, /* role, text; for answers: reasoning, stop, seed, tokens */
+    QSF_LOG_MESSAGE, /* role, text; for answers: name (the model's, as shown), reasoning, stop, seed, tokens */
     QSF_LOG_PART,    /* text, reasoning: more of an answer that is still being written */
     QSF_LOG_UNDO,    /* n: the last n messages were removed */
     QSF_LOG_CLEAR,   /* all messages so far were removed */
     QSF_LOG_SYSTEM,  /* text: the new system prompt ("" = none) */
     QSF_LOG_SET,     /* name, text: a setting changed (also in the middle of an answer) */
-    QSF_LOG_MODEL,   /* text: path of the new model */
+    QSF_LOG_MODEL,   /* text: path of the new model; name: its name, or NULL */
     QSF_LOG_FORGET /* n: the first n messages left the context; name, text: an exchange that replaced them, a
                         question and a summary, or NULL */
 } QSFLogKind;

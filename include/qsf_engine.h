@@ -346,8 +346,8 @@ uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
  * "plan", "quality" (a table of what each quality means) or "memory" (the ledger's current categories and regions). NULL when no model is loaded or when out
  * of memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
-/* Renders the prompt for a request as readable text: each special token is enclosed in U+27E6 and U+27E7, and
- * the last line gives the number of tokens. malloc'ed; NULL with a message in err (no model, a template
+/* Renders the prompt for a request as readable text: each special token is enclosed in U+27E6 and U+27E7, a NUL is
+ * ^@, and the last line gives the number of tokens. malloc'ed; NULL with a message in err (no model, a template
  * error, too long to show now). Works also while an answer is generated. */
 char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap);
 /* Returns the number of tokens of that prompt; -1 where qsf_worker_prompt would fail. Owner's thread; takes

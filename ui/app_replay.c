@@ -13,6 +13,7 @@ typedef struct Replay {
     UiOwn own;   /* settings in the file */
     bool system; /* the file has a system prompt, or had one */
     char *model; /* path of the last QSF_LOG_MODEL record */
+    char *label; /* its name there, or NULL */
 } Replay;
 
 size_t ui_model_stem(const char *name) {
@@ -25,7 +26,7 @@ size_t ui_model_stem(const char *name) {
     return len;
 }
 
-/* Uses the model's file name: session files do not store the model's name. */
+/* The model's file name: older session files do not store the model's name. */
 static void label_from_path(UiItem *it, const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -34,8 +35,18 @@ static void label_from_path(UiItem *it, const char *path) {
     free(clean);
 }
 
+/* The name that the answer had on the screen. */
+static void label(const Replay *rp, UiItem *it, const QSFLogRecord *r) {
+    const char *name = r->name ? r->name : rp->label;
+    if (name)
+        (void)snprintf(it->label, sizeof it->label, "%.63s", name);
+    else if (rp->model)
+        label_from_path(it, rp->model);
+}
+
 /* An answer after an answer is what /continue added to it. */
-static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
+static void replay_message(const Replay *rp, const QSFLogRecord *r) {
+    UiApp *a = rp->app;
     bool user = strcmp(r->role, "user") == 0;
     UiItem *last = ui_transcript_last(&a->chat);
     if (!user && last && last->kind == UI_ANSWER)
@@ -48,7 +59,7 @@ static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
         last->thought->seconds = 0;
     }
     ui_item_close(last);
-    if (!user && model) label_from_path(last, model);
+    if (!user) label(rp, last, r);
     last->time = r->time > 0 && r->time < 1e11 ? r->time : 0; /* a damaged one does not fit any time type */
     last->seed = r->seed;
     last->tokens += r->tokens;
@@ -60,7 +71,9 @@ static void replay_model(Replay *rp, const QSFLogRecord *r) {
     char *model = r->text ? ui_strdup_len(r->text, r->len) : NULL;
     if (!model) return;
     free(rp->model);
+    free(rp->label);
     rp->model = model;
+    rp->label = r->name ? ui_strdup_len(r->name, strlen(r->name)) : NULL;
     bool guide = ui_guide_is(model);
     if (guide != rp->app->guide_talk) ui_transcript_clear(&rp->app->chat);
     rp->app->guide_talk = guide;
@@ -70,7 +83,7 @@ static void replay_record(void *arg, const QSFLogRecord *r) {
     Replay *rp = arg;
     UiApp *a = rp->app;
     switch (r->kind) {
-    case QSF_LOG_MESSAGE: replay_message(a, r, rp->model); break;
+    case QSF_LOG_MESSAGE: replay_message(rp, r); break;
     case QSF_LOG_PART: break;
     case QSF_LOG_UNDO: (void)ui_transcript_drop(&a->chat, r->n); break;
     case QSF_LOG_CLEAR: ui_transcript_clear(&a->chat); break;
@@ -154,6 +167,7 @@ static bool replay(UiApp *a, const char *name) {
         ui_app_say(a, UI_ERROR, "%s", err);
     ui_own_free(&rp.own);
     free(rp.model);
+    free(rp.label);
     ui_app_count_context(a);
     return ok;
 }

@@ -22,6 +22,7 @@ static void save_text(UiApp *a, const UiItem *it, UiPlace from) {
     facts.seed = it->seed;
     facts.tokens = it->tokens;
     facts.stop = it->stop[0] ? it->stop : NULL;
+    facts.name = answer && it->label[0] ? it->label : NULL;
     ui_session_message(&a->session, answer ? "assistant" : "user", facts.text, facts.len,
                        answer ? &facts : NULL);
 }
@@ -30,7 +31,8 @@ static void save_text(UiApp *a, const UiItem *it, UiPlace from) {
 void ui_app_save_model(UiApp *a) {
     a->model_unsaved = false;
     char *whole = a->model_path && !ui_guide_is(a->model_path) ? realpath(a->model_path, NULL) : NULL;
-    if (a->model_path) ui_session_simple(&a->session, QSF_LOG_MODEL, NULL, whole ? whole : a->model_path, 0);
+    const char *name = a->model_ready && a->stats.model_name[0] ? a->stats.model_name : NULL;
+    if (a->model_path) ui_session_simple(&a->session, QSF_LOG_MODEL, name, whole ? whole : a->model_path, 0);
     free(whole);
 }
 

@@ -242,6 +242,10 @@ static bool run(UiApp *a, const char *word, const char *args) {
 }
 
 bool ui_command_run(UiApp *a, const char *line, size_t len) {
+    if (memchr(line, '\0', len)) { /* what follows it would be lost */
+        ui_app_say(a, UI_ERROR, "a command cannot contain a NUL character");
+        return false;
+    }
     char *copy = ui_strdup_len(line, len);
     if (!copy) {
         ui_app_say(a, UI_ERROR, "out of memory");

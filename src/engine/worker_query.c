@@ -92,6 +92,19 @@ static int prompt(QSFWorker *w, const QSFRequest *r, Prompt *p, QsfErr *err) {
     return rc;
 }
 
+/* Takes a text that may contain NULs, which are ^@ in the string. NULL without memory. */
+static char *take_string(QsfStrbuf *b) {
+    QsfStrbuf whole = QSF_STRBUF_INIT;
+    const char *s = qsf_strbuf_str(b), *end = s + b->len, *nul;
+    for (; (nul = memchr(s, '\0', (size_t)(end - s))) != NULL; s = nul + 1) {
+        qsf_strbuf_add(&whole, s, (size_t)(nul - s));
+        qsf_strbuf_adds(&whole, "^@");
+    }
+    if (whole.len == 0) return qsf_strbuf_take(b, NULL);
+    qsf_strbuf_add(&whole, s, (size_t)(end - s));
+    return qsf_strbuf_take(&whole, NULL);
+}
+
 char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap) {
     QsfErr e = { 0 };
     QsfStrbuf out = QSF_STRBUF_INIT;
@@ -102,7 +115,7 @@ char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap
         return NULL;
     }
     int rc = prompt(w, r, &p, &e);
-    char *text = rc == QSF_OK ? qsf_strbuf_take(&out, NULL) : NULL;
+    char *text = rc == QSF_OK ? take_string(&out) : NULL;
     if (text == NULL) snprintf(err, cap, "%s", rc == QSF_OK ? "out of memory" : e.msg);
     qsf_strbuf_free(&out);
     return text;

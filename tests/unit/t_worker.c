@@ -131,6 +131,13 @@ static void the_prompt_is_shown_at_any_time(void **state) {
     assert_non_null(strstr(text, " tokens, 1 of them special"));
     assert_int_equal(qsf_worker_count(w, &r), tokens_of(text));
     free(text);
+    m = (QSFMessage){ .role = "user", .content = "a\0b\0\0 c", .len = 7 };
+    text = qsf_worker_prompt(w, &r, err, sizeof err);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "a^@b^@^@ c\n"));
+    assert_int_equal(qsf_worker_count(w, &r), tokens_of(text));
+    free(text);
+    m = (QSFMessage){ .role = "user", .content = "a <s> b", .len = 7 };
     uint64_t id = qsf_rig_submit(w, "one");
     text = qsf_worker_prompt(w, &r, err, sizeof err);
     assert_non_null(text);

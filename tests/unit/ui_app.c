@@ -196,6 +196,17 @@ static void test_commands_are_not_messages(void **state) {
 }
 
 /* Commands of other programs get a hint; a piped message that equals one is a message. */
+/* In a command everything after a NUL would be lost. */
+static void test_nul(void **state) {
+    Fixture *x = *state;
+    (void)ui_app_submit(&x->app, "/system be\0brief", 16);
+    assert_non_null(strstr(last_said(x, UI_ERROR), "NUL"));
+    assert_int_equal(x->app.system.len, 0);
+    (void)ui_app_submit(&x->app, "a\0b", 3);
+    assert_int_equal(ui_transcript_last(&x->app.chat)->kind, UI_ANSWER);
+    assert_int_equal(ui_transcript_last_of(&x->app.chat, UI_USER)->raw.len, 3);
+}
+
 static void test_commands_of_others(void **state) {
     Fixture *x = *state;
     static const char *const leave[] = { "exit", "quit", ":q", " exit \n" };
@@ -523,6 +534,37 @@ static void test_advice(void **state) {
     assert_float_equal(x->app.settings.params.temperature, 0.9f, 1e-6);
 }
 
+/* The labels of answers stay, whichever models wrote them, and in a copy too. */
+static void test_session_labels(void **state) {
+    Fixture *x = *state;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "labels");
+    say(x, "a"), answer(x, "1");
+    say(x, "/model other.gguf");
+    fake_loaded(&x->engine);
+    (void)snprintf(x->engine.stats.model_name, sizeof x->engine.stats.model_name, "Other Model");
+    ui_app_pump(&x->app);
+    say(x, "b"), answer(x, "2");
+    say(x, "/save copy");
+    say(x, "c");
+    fake_text(&x->engine, "half");
+    ui_app_pump(&x->app);
+    ui_app_tick(&x->app, ui_now() + 10);
+    ui_session_close(&x->app.session); /* as if it was killed */
+    static const char *const names[] = { "labels", "copy" };
+    for (size_t k = 0; k < 2; k++) {
+        static const char *const want[] = { "tiny", "Other Model", "Other Model" };
+        Fixture *y = second();
+        assert_true(ui_app_resume(&y->app, names[k]));
+        size_t n = 0;
+        for (size_t i = 0; i < y->app.chat.n; i++)
+            if (y->app.chat.items[i]->kind == UI_ANSWER)
+                assert_string_equal(y->app.chat.items[i]->label, want[n++]);
+        assert_int_equal(n, k == 0 ? 2 : 3);
+        second_free(y);
+    }
+}
+
 static void test_session_killed(void **state) {
     Fixture *x = *state;
     x->app.session.on = true;
@@ -637,6 +679,7 @@ int main(void) {
         T(test_setting_steps),
         T(test_quality),
         T(test_commands_are_not_messages),
+        T(test_nul),
         T(test_commands_of_others),
         T(test_system),
         T(test_show_prompt),
@@ -648,6 +691,7 @@ int main(void) {
         T(test_reload_fails),
         T(test_session_replay),
         T(test_advice),
+        T(test_session_labels),
         T(test_session_killed),
         T(test_session_stopped_program),
         T(test_save_load_new),

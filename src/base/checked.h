@@ -23,6 +23,11 @@ static inline bool qsf_add_u64(uint64_t a, uint64_t b, uint64_t *out) {
 static inline bool qsf_range_ok(uint64_t off, uint64_t len, uint64_t size) {
     return off <= size && len <= size - off;
 }
+/* Rounds v up to a multiple of n, at least 1. Returns false on overflow. */
+static inline bool qsf_round_up_u64(uint64_t v, uint64_t n, uint64_t *out) {
+    const uint64_t over = v % n;
+    return qsf_add_u64(v, over > 0 ? n - over : 0, out);
+}
 /* Rounds v up to a multiple of align, a power of two. Returns false on overflow. */
 static inline bool qsf_align_up_u64(uint64_t v, uint64_t align, uint64_t *out) {
     uint64_t r;

@@ -59,6 +59,79 @@ const QsfDtype *qsf_dtype(uint32_t id) {
     return slot < QSF_DTYPES_MAX && table[slot].name != NULL && table[slot].id == id ? &table[slot] : NULL;
 }
 
+/* ikawrakow/ik_llama.cpp and PrismML-Eng/llama.cpp ggml/include/ggml.h; "old files": withdrawn by ggml-org/llama.cpp. */
+static const struct {
+    uint32_t id;
+    const char *name;
+} foreign[] = {
+    /* clang-format off */
+    { 4, "Q4_2 of old files" },
+    { 5, "Q4_3 of old files" },
+    { 31, "Q4_0_4_4 of old files" },
+    { 32, "Q4_0_4_8 of old files" },
+    { 33, "Q4_0_8_8 of old files" },
+    { 37, "IQ4_NL_4_8 of old files" },
+    { 38, "IQ4_NL_8_8 of old files" },
+    { 133, "Q6_0 of ik_llama.cpp" },
+    { 134, "IQ1_BN of ik_llama.cpp" },
+    { 135, "IQ2_BN of ik_llama.cpp" },
+    { 137, "IQ2_K of ik_llama.cpp" },
+    { 138, "IQ3_K of ik_llama.cpp" },
+    { 139, "IQ4_K of ik_llama.cpp" },
+    { 140, "IQ5_K of ik_llama.cpp" },
+    { 141, "IQ6_K of ik_llama.cpp" },
+    { 142, "PQ2_0 of PrismML" },
+    { 143, "PTQ1_0 of PrismML" },
+    { 144, "IQ4_KS of ik_llama.cpp" },
+    { 145, "IQ2_KS of ik_llama.cpp" },
+    { 146, "IQ4_KSS of ik_llama.cpp" },
+    { 148, "Q8_K32 of ik_llama.cpp" },
+    { 151, "Q8_KV of ik_llama.cpp" },
+    { 152, "IQ5_KS of ik_llama.cpp" },
+    { 153, "IQ2_KT of ik_llama.cpp" },
+    { 154, "IQ3_KT of ik_llama.cpp" },
+    { 155, "IQ4_KT of ik_llama.cpp" },
+    { 156, "IQ3_KS of ik_llama.cpp" },
+    { 157, "IQ2_KL of ik_llama.cpp" },
+    { 158, "IQ1_KT of ik_llama.cpp" },
+    { 202, "Q4_0_R8 of ik_llama.cpp" },
+    { 206, "Q5_0_R4 of ik_llama.cpp" },
+    { 208, "Q8_0_R8 of ik_llama.cpp" },
+    { 210, "Q2_K_R4 of ik_llama.cpp" },
+    { 211, "Q3_K_R4 of ik_llama.cpp" },
+    { 212, "Q4_K_R4 of ik_llama.cpp" },
+    { 213, "Q5_K_R4 of ik_llama.cpp" },
+    { 214, "Q6_K_R4 of ik_llama.cpp" },
+    { 216, "IQ2_XXS_R4 of ik_llama.cpp" },
+    { 217, "IQ2_XS_R4 of ik_llama.cpp" },
+    { 218, "IQ3_XXS_R4 of ik_llama.cpp" },
+    { 219, "IQ1_S_R4 of ik_llama.cpp" },
+    { 220, "IQ4_NL_R4 of ik_llama.cpp" },
+    { 221, "IQ3_S_R4 of ik_llama.cpp" },
+    { 222, "IQ2_S_R4 of ik_llama.cpp" },
+    { 223, "IQ4_XS_R8 of ik_llama.cpp" },
+    { 229, "IQ1_M_R4 of ik_llama.cpp" },
+    { 230, "BF16_R16 of ik_llama.cpp" },
+    { 233, "Q6_0_R4 of ik_llama.cpp" },
+    { 335, "IQ2_BN_R4 of ik_llama.cpp" },
+    { 337, "IQ2_K_R4 of ik_llama.cpp" },
+    { 338, "IQ3_K_R4 of ik_llama.cpp" },
+    { 339, "IQ4_K_R4 of ik_llama.cpp" },
+    { 340, "IQ5_K_R4 of ik_llama.cpp" },
+    { 344, "IQ4_KS_R4 of ik_llama.cpp" },
+    { 352, "IQ5_KS_R4 of ik_llama.cpp" },
+    { 397, "Q8_K_R16 of ik_llama.cpp" },
+    { 398, "Q8_KV_R8 of ik_llama.cpp" },
+    { 399, "Q8_K_R8 of ik_llama.cpp" },
+    /* clang-format on */
+};
+
+const char *qsf_dtype_foreign(uint32_t id) {
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (foreign[i].id == id) return foreign[i].name;
+    return NULL;
+}
+
 bool qsf_dtype_row_bytes(const QsfDtype *t, uint64_t k, uint64_t *out) {
     return k % t->block_elems == 0 && qsf_mul_u64(k / t->block_elems, t->block_bytes, out);
 }

@@ -13,6 +13,8 @@
 #define MIN_PAIR_BYTES    14u /* key length, one key byte, type, one value byte */
 #define MIN_TENSOR_BYTES  33u /* name length, one name byte, dimensions, one size, type, offset */
 #define DEFAULT_ALIGNMENT 32u
+#define MIN_ARRAY_BYTES   12u /* element type, length */
+#define ARRAY_DEPTH_MAX   16u /* of arrays in arrays */
 
 typedef struct Reader {
     QsfSource *s;
@@ -98,8 +100,8 @@ static int read_scalar(Reader *r, QsfMetaEntry *e) {
 }
 
 /* Checks the lengths of all strings of an array, so that later readers can trust them. */
-static int skip_strings(Reader *r, const QsfMetaEntry *e) {
-    for (uint64_t i = 0; i < e->v.arr.count; i++) {
+static int skip_strings(Reader *r, const char *key, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
         uint64_t at = r->c.pos, n;
         int rc = qsf_cursor_u64(&r->c, &n, "string in a metadata array", r->err);
         if (rc != QSF_OK) return rc;
@@ -107,34 +109,56 @@ static int skip_strings(Reader *r, const QsfMetaEntry *e) {
             return qsf_err_set(r->err, QSF_E_MODEL,
                                "%s: metadata key '%s': string %" PRIu64 " at byte offset %" PRIu64
                                " claims a length of %" PRIu64 ", more than 1 MiB",
-                               path_of(r), e->key, i, at, n);
+                               path_of(r), key, i, at, n);
         rc = qsf_cursor_skip(&r->c, n, "string in a metadata array", r->err);
         if (rc != QSF_OK) return rc;
     }
     return QSF_OK;
 }
 
-static int read_array(Reader *r, QsfMetaEntry *e) {
-    uint64_t at = r->c.pos;
-    int rc = read_type(r, e->key, &e->elem);
-    if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, &e->v.arr.count, "metadata array length", r->err);
-    if (rc != QSF_OK) return rc;
-    if (e->elem == QSF_META_ARRAY)
+static int skip_array(Reader *r, const char *key, unsigned depth, QsfMetaType *elem, uint64_t *count);
+
+/* Skips the arrays that are the elements of an array. No setting is one: they are carried over to other files, but
+ * not read. */
+static int skip_arrays(Reader *r, const char *key, uint64_t count, unsigned depth) {
+    int rc = QSF_OK;
+    if (depth == ARRAY_DEPTH_MAX)
         return qsf_err_set(r->err, QSF_E_MODEL,
                            "%s: metadata key '%s' at byte offset %" PRIu64
-                           " is an array of arrays, which is not supported",
-                           path_of(r), e->key, at);
-    unsigned size = e->elem == QSF_META_STRING ? 8 : qsf_meta_type_bytes(e->elem);
-    uint64_t least;
-    if (!qsf_mul_u64(e->v.arr.count, size, &least) || least > qsf_cursor_left(&r->c))
+                           " has arrays nested deeper than %u levels",
+                           path_of(r), key, r->c.pos, ARRAY_DEPTH_MAX);
+    for (uint64_t i = 0; rc == QSF_OK && i < count; i++) {
+        QsfMetaType elem;
+        uint64_t n;
+        rc = skip_array(r, key, depth + 1, &elem, &n);
+    }
+    return rc;
+}
+
+/* Reads the header of an array and skips its elements. depth counts from 1. */
+static int skip_array(Reader *r, const char *key, unsigned depth, QsfMetaType *elem, uint64_t *count) {
+    uint64_t at = r->c.pos, least;
+    int rc = read_type(r, key, elem);
+    if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, count, "metadata array length", r->err);
+    if (rc != QSF_OK) return rc;
+    const unsigned size = *elem == QSF_META_STRING  ? 8
+                          : *elem == QSF_META_ARRAY ? MIN_ARRAY_BYTES
+                                                    : qsf_meta_type_bytes(*elem);
+    if (!qsf_mul_u64(*count, size, &least) || least > qsf_cursor_left(&r->c))
         return qsf_err_set(r->err, QSF_E_MODEL,
                            "%s: metadata key '%s' at byte offset %" PRIu64 " claims %" PRIu64
                            " elements, but only %" PRIu64 " bytes are left",
-                           path_of(r), e->key, at, e->v.arr.count, qsf_cursor_left(&r->c));
-    e->v.arr.off = r->c.pos;
-    rc = e->elem == QSF_META_STRING ? skip_strings(r, e)
-                                    : qsf_cursor_skip(&r->c, least, "metadata array", r->err);
-    e->v.arr.bytes = r->c.pos - e->v.arr.off;
+                           path_of(r), key, at, *count, qsf_cursor_left(&r->c));
+    if (*elem == QSF_META_STRING) return skip_strings(r, key, *count);
+    if (*elem == QSF_META_ARRAY) return skip_arrays(r, key, *count, depth);
+    return qsf_cursor_skip(&r->c, least, "metadata array", r->err);
+}
+
+static int read_array(Reader *r, QsfMetaEntry *e) {
+    uint64_t at = r->c.pos;
+    int rc = skip_array(r, e->key, 1, &e->elem, &e->v.arr.count);
+    e->v.arr.off = at + MIN_ARRAY_BYTES;
+    e->v.arr.bytes = rc == QSF_OK ? r->c.pos - e->v.arr.off : 0;
     return rc;
 }
 
@@ -191,6 +215,11 @@ static int read_tensor(Reader *r, QsfTensor *t) {
     if (rc != QSF_OK) return rc;
     t->file = r->file;
     const QsfDtype *type = t->dtype < QK_GGML_QSF ? qsf_dtype(t->dtype) : NULL; /* no QSF types in GGUF */
+    const char *foreign = type == NULL ? qsf_dtype_foreign(t->dtype) : NULL;
+    if (foreign != NULL)
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tensor '%s' is of type %" PRIu32 " (%s), which is not supported", path_of(r),
+                           t->name, t->dtype, foreign);
     if (type == NULL)
         return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' has unknown type %" PRIu32, path_of(r),
                            t->name, t->dtype);
@@ -253,15 +282,15 @@ static int read_tensors(Reader *r, QsfGgufPart *part) {
                                 &part->alignment, r->err);
     if (rc != QSF_OK) return rc;
     const uint32_t alignment = part->alignment;
-    if (alignment < 8 || (alignment & (alignment - 1)) != 0) /* docs/gguf.md: a multiple of 8 */
+    if (alignment == 0 || alignment % 8 != 0) /* docs/gguf.md */
         return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: general.alignment is %" PRIu32 ", expected a power of two, 8 or more",
-                           path_of(r), alignment);
+                           "%s: general.alignment is %" PRIu32 ", expected a multiple of 8", path_of(r),
+                           alignment);
     part->tensors = qsf_source_alloc(r->s, part->n_tensors, sizeof *part->tensors, r->err);
     if (part->tensors == NULL) return r->err->code;
     for (uint64_t i = 0; rc == QSF_OK && i < part->n_tensors; i++) rc = read_tensor(r, &part->tensors[i]);
     uint64_t data = 0;
-    if (rc == QSF_OK && !qsf_align_up_u64(r->c.pos, alignment, &data))
+    if (rc == QSF_OK && !qsf_round_up_u64(r->c.pos, alignment, &data))
         rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: general.alignment %" PRIu32 " is too large", path_of(r),
                          alignment);
     for (uint64_t i = 0; rc == QSF_OK && i < part->n_tensors; i++)

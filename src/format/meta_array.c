@@ -9,6 +9,7 @@
 static bool converts(QsfMetaType have, QsfMetaType want) {
     bool is_float = have == QSF_META_F32 || have == QSF_META_F64;
     if (want == QSF_META_STRING || have == QSF_META_STRING) return have == want;
+    if (have == QSF_META_ARRAY) return false;
     if (want == QSF_META_F32 || want == QSF_META_F64) return is_float;
     return !is_float;
 }

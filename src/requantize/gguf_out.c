@@ -110,7 +110,7 @@ static int choose_alignment(GgufOut *g, QsfErr *err) {
     uint32_t v;
     int rc = qsf_meta_u32(g->s, KEY_ALIGNMENT, ALIGNMENT_DEFAULT, &v, err);
     if (rc != QSF_OK) return rc;
-    g->set_alignment = v >= 8 && (v & (v - 1)) == 0;
+    g->set_alignment = v > 0 && v % 8 == 0;
     if (g->set_alignment) g->alignment = v;
     return QSF_OK;
 }

@@ -159,9 +159,6 @@ static void test_counts(void **state) {
 static void test_bad_metadata(void **state) {
     QsfGgufBuild b = { 0 };
     (void)state;
-    qsf_gb_array(&b, "nested", QSF_META_ARRAY, 0, "", 0);
-    qsf_gb_str(&b, "filler", "so that the count of entries is plausible");
-    expect_refused(&b, "array of arrays");
     qsf_gb_raw(&b, "odd", (QsfMetaType)13, "12345678", 8);
     expect_refused(&b, "unknown type 13");
     qsf_gb_raw(&b, "flag", QSF_META_BOOL, "\2", 1);
@@ -172,8 +169,10 @@ static void test_bad_metadata(void **state) {
     expect_refused(&b, "'twice' appears twice");
     qsf_gb_u32(&b, "", 1);
     expect_refused(&b, "empty");
-    qsf_gb_u32(&b, "general.alignment", 48);
-    expect_refused(&b, "power of two");
+    qsf_gb_u32(&b, "general.alignment", 12);
+    expect_refused(&b, "multiple of 8");
+    qsf_gb_u32(&b, "general.alignment", 0);
+    expect_refused(&b, "multiple of 8");
     qsf_gb_str(&b, "general.alignment", "32");
     expect_refused(&b, "expected an integer");
     char *key = malloc(65537);
@@ -182,6 +181,56 @@ static void test_bad_metadata(void **state) {
     qsf_gb_u32(&b, key, 1);
     expect_refused(&b, "claims a length of 65536");
     free(key);
+}
+
+/* Appends the header of an array, as in the file. */
+static void put_array(QsfStrbuf *b, QsfMetaType elem, uint64_t n) {
+    const unsigned char head[4] = { (unsigned char)elem };
+    qsf_strbuf_add(b, head, sizeof head);
+    for (unsigned i = 0; i < 8; i++) qsf_strbuf_addc(b, (char)(unsigned char)(n >> (8 * i)));
+}
+
+/* An array whose elements are arrays, down to `depth` levels; the innermost one has n bytes. */
+static QsfGgufBuild nested(unsigned depth, uint64_t n) {
+    QsfStrbuf in = QSF_STRBUF_INIT;
+    QsfGgufBuild b = { 0 };
+    for (unsigned i = 2; i < depth; i++) put_array(&in, QSF_META_ARRAY, 1);
+    put_array(&in, QSF_META_U8, n);
+    qsf_strbuf_adds(&in, "abc");
+    qsf_gb_array(&b, "nested", QSF_META_ARRAY, 1, in.data, in.len);
+    qsf_gb_u32(&b, "after", 5);
+    add_small_tensors(&b);
+    qsf_strbuf_free(&in);
+    return b;
+}
+
+/* Arrays of arrays are skipped, but not without limit, and every length in them is checked. */
+static void test_nested_arrays(void **state) {
+    static const unsigned depths[] = { 2, 3, 16 };
+    (void)state;
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        QsfGgufBuild b = nested(depths[i], 3);
+        QsfErr e = { 0 };
+        uint32_t v;
+        QsfMetaArray a;
+        bool present;
+        QsfSource *s = open_build(&b, &e);
+        qsf_test_expect_ok(e.code, &e);
+        qsf_test_expect_ok(qsf_meta_u32(s, "after", 0, &v, &e), &e);
+        assert_int_equal(v, 5);
+        assert_int_equal(qsf_meta_array_open(s, "nested", QSF_META_I64, &a, &present, &e), QSF_E_MODEL);
+        qsf_test_expect_err(&e, QSF_E_MODEL, "array of array");
+        qsf_source_close(s);
+    }
+    QsfGgufBuild b = nested(17, 3);
+    expect_refused(&b, "nested deeper than 16 levels");
+    b = nested(100000, 3);
+    expect_refused(&b, "nested deeper than 16 levels");
+    b = nested(3, UINT64_MAX);
+    expect_refused(&b, "bytes are left");
+    qsf_gb_array(&b, "nested", QSF_META_ARRAY, UINT64_MAX / 12, "", 0);
+    qsf_gb_str(&b, "filler", "so that the count of entries is plausible");
+    expect_refused(&b, "bytes are left");
 }
 
 static void expect_bad_tensor(uint32_t dtype, uint32_t n_dims, const uint64_t *ne, uint64_t offset,
@@ -202,7 +251,7 @@ static void test_bad_tensors(void **state) {
     expect_bad_tensor(0, 2, zero, 0, "size 0");
     expect_bad_tensor(2, 1, row, 0, "impossible shape");
     expect_bad_tensor(0, 3, wrap, 0, "impossible shape");
-    expect_bad_tensor(4, 1, ok, 0, "unknown type 4");
+    expect_bad_tensor(4, 1, ok, 0, "type 4 (Q4_2 of old files)");
     expect_bad_tensor(0, 1, ok, 16, "multiple of the alignment");
     expect_bad_tensor(0, 1, ok, 1024, "truncated");
     expect_bad_tensor(0, 1, ok, UINT64_MAX - 31, "truncated");
@@ -216,16 +265,19 @@ static void test_bad_tensors(void **state) {
 }
 
 static void test_alignment(void **state) {
-    QsfGgufBuild b = { .alignment = 256 };
-    QsfErr e = { 0 };
+    static const uint32_t multiples[] = { 8, 24, 48, 256, 1000 };
     (void)state;
-    qsf_gb_u32(&b, "general.alignment", 256);
-    add_small_tensors(&b);
-    QsfSource *s = open_build(&b, &e);
-    qsf_test_expect_ok(e.code, &e);
-    assert_int_equal(qsf_source_tensor(s, 0)->offset % 256, 0);
-    assert_int_equal(qsf_source_tensor(s, 1)->offset % 256, 0);
-    qsf_source_close(s);
+    for (size_t i = 0; i < sizeof multiples / sizeof *multiples; i++) {
+        QsfGgufBuild b = { .alignment = multiples[i] };
+        QsfErr e = { 0 };
+        qsf_gb_u32(&b, "general.alignment", multiples[i]);
+        add_small_tensors(&b);
+        QsfSource *s = open_build(&b, &e);
+        qsf_test_expect_ok(e.code, &e);
+        assert_int_equal(qsf_source_tensor(s, 0)->offset % multiples[i], 0);
+        assert_int_equal(qsf_source_tensor(s, 1)->offset % multiples[i], 0);
+        qsf_source_close(s);
+    }
 }
 
 typedef struct Sniff {
@@ -387,13 +439,13 @@ static int setup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_file),   cmocka_unit_test(test_every_truncation),
-        cmocka_unit_test(test_huge_fields),  cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_bad_metadata), cmocka_unit_test(test_bad_tensors),
-        cmocka_unit_test(test_alignment),    cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_split),        cmocka_unit_test(test_many_keys),
-        cmocka_unit_test(test_memory_cap),   cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_dtype)
+        cmocka_unit_test(test_whole_file),    cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_huge_fields),   cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_bad_metadata),  cmocka_unit_test(test_bad_tensors),
+        cmocka_unit_test(test_nested_arrays), cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_other_files),   cmocka_unit_test(test_split),
+        cmocka_unit_test(test_many_keys),     cmocka_unit_test(test_memory_cap),
+        cmocka_unit_test(test_budget),        cmocka_unit_test(test_dtype)
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -12,6 +12,7 @@
 #include "src/engine/check.h"
 #include "src/engine/planning.h"
 #include "src/engine/quality.h"
+#include "src/model/purpose.h"
 
 #define WAYS_FROM (64u << 20) /* bytes of weights from which on the ways of reading them are measured */
 
@@ -42,6 +43,7 @@ static int open_source(QsfRuntime *r, const char *path, const QsfRuntimeOptions 
     int rc = qsf_source_open(&r->model.src, path, &r->ledger, err);
     for (size_t i = 0; rc == QSF_OK && o->overrides != NULL && o->overrides[i] != NULL; i++)
         rc = qsf_source_override(r->model.src, o->overrides[i], err);
+    if (rc == QSF_OK) rc = qsf_purpose_check(r->model.src, err);
     if (rc == QSF_OK) rc = qsf_tokenizer_open(&r->tok, r->model.src, &r->ledger, err);
     return rc == QSF_OK && o->with_template ? qsf_runtime_template(r, o->settings.chat_template, err) : rc;
 }

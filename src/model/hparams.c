@@ -9,6 +9,7 @@
 #include "src/base/strbuf.h"
 #include "src/base/utf8.h"
 #include "src/model/keys.h"
+#include "src/model/purpose.h"
 
 #define MAX_VOCAB (1u << 24)
 #define MAX_CTX   (1u << 28)
@@ -153,12 +154,10 @@ static int check_causal(QsfKeys *k) {
 static int unsupported_arch(const QsfSource *src, const char *name, QsfErr *err) {
     QsfStrbuf list = QSF_STRBUF_INIT;
     const QsfFamily *a;
-    if (strcmp(name, "clip") == 0)
-        return qsf_err_set(
-            err, QSF_E_MODEL,
-            "%s: this is the projector of a multimodal model (general.architecture 'clip'), which "
-            "turns images or sound into embeddings; give the file of the language model",
-            qsf_source_path(src));
+    const char *what = qsf_purpose_of_arch(name);
+    if (what != NULL)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: is %s (general.architecture is '%s')", qsf_source_path(src),
+                           what, name);
     for (unsigned i = 0; (a = qsf_family_at(i)) != NULL; i++) {
         if (i > 0) qsf_strbuf_adds(&list, ", ");
         qsf_strbuf_adds(&list, a->name);
@@ -196,7 +195,8 @@ static int read_numbers(QsfHparams *h, const QsfSource *src, QsfErr *err) {
 int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfErr *err) {
     const char *arch;
     *h = (QsfHparams){ 0 };
-    int rc = qsf_meta_str(src, "general.architecture", &arch, NULL, err);
+    int rc = qsf_purpose_check(src, err);
+    if (rc == QSF_OK) rc = qsf_meta_str(src, "general.architecture", &arch, NULL, err);
     if (rc == QSF_OK) rc = read_name(h, src, err);
     if (rc != QSF_OK) return rc;
     h->arch = arch == NULL ? NULL : qsf_family_find(arch);
@@ -204,7 +204,9 @@ int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, Qs
     if (arch == NULL)
         return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key 'general.architecture' is missing",
                            qsf_source_path(src));
-    return h->arch != NULL ? read_numbers(h, src, err) : unsupported_arch(src, arch, err);
+    if (h->arch == NULL) return unsupported_arch(src, arch, err);
+    rc = qsf_purpose_check_computation(src, err);
+    return rc == QSF_OK ? read_numbers(h, src, err) : rc;
 }
 
 int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfErr *err) {

@@ -42,6 +42,12 @@ static int write_file(const ConvertOptions *o, const QsfSource *s) {
     int rc = qsf_write_gguf(s, o->output, &g, &report, &err);
     convert_progress_end(&progress);
     if (rc) return convert_fail(&err);
+    if (report.yarn_rounded)
+        qsf_cli_error(
+            &convert_cli,
+            "warning: %s: GGUF cannot say that YaRN does not round (truncate: false in rope_scaling), so "
+            "programs that read this file compute other frequencies than with %s",
+            o->output, o->input);
     if (o->quiet) return QSF_EXIT_OK;
     put_report(&b, o, &report);
     return convert_print(&b);

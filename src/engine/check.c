@@ -4,17 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/format/dirhint.h"
 #include "src/format/pytorch.h"
 #include "src/text/chat.h"
 
 int qsf_check_weights(const QsfModel *m, QsfErr *err) {
     if (!m->vocab_only) return QSF_OK;
+    char hint[QSF_DIR_HINT];
     const char *path = qsf_source_path(m->src), *slash = strrchr(path, '/');
     if (qsf_pytorch_in(path, slash != NULL ? (size_t)(slash - path) + 1 : 0))
         return qsf_err_set(err, QSF_E_MODEL, "%s: the weights beside this vocabulary are " QSF_PYTORCH_ADVICE,
                            path);
-    return qsf_err_set(err, QSF_E_MODEL, "%s: contains a vocabulary but no weights: it can only tokenize",
-                       path);
+    qsf_dir_hint(path, slash != NULL ? (size_t)(slash - path) + 1 : 0, hint);
+    return qsf_err_set(err, QSF_E_MODEL, "%s: contains a vocabulary but no weights: it can only tokenize%s",
+                       path, hint);
 }
 
 /* Copies general.architecture to foreign when the table has no row for it. */

@@ -40,7 +40,7 @@ static int check_cancel(const QsfRuntimeOptions *o, QsfErr *err) {
 }
 
 static int open_source(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err) {
-    int rc = qsf_source_open(&r->model.src, path, &r->ledger, err);
+    int rc = qsf_source_open_tokens(&r->model.src, path, &r->ledger, err);
     for (size_t i = 0; rc == QSF_OK && o->overrides != NULL && o->overrides[i] != NULL; i++)
         rc = qsf_source_override(r->model.src, o->overrides[i], err);
     if (rc == QSF_OK) rc = qsf_purpose_check(r->model.src, err);

@@ -7,6 +7,7 @@
 
 #include "src/base/checked.h"
 #include "src/format/dtype.h"
+#include "src/format/lfs.h"
 #include "src/format/source_impl.h"
 
 #define TENSOR_NAME_MAX   1024u
@@ -337,7 +338,8 @@ static int read_all(Reader *r, QsfGgufPart *part) {
 int qsf_gguf_read_part(QsfSource *s, uint32_t file, QsfGgufPart *part, QsfErr *err) {
     Reader r = { .s = s, .err = err, .file = file };
     *part = (QsfGgufPart){ 0 };
-    int rc = qsf_cursor_open(&r.c, &s->files[file], 0, s->files[file].size, err);
+    int rc = qsf_lfs_check(&s->files[file], err);
+    if (rc == QSF_OK) rc = qsf_cursor_open(&r.c, &s->files[file], 0, s->files[file].size, err);
     if (rc == QSF_OK) rc = read_all(&r, part);
     qsf_cursor_close(&r.c);
     return rc;

@@ -52,6 +52,7 @@ static const QsfHfKey keys[] = {
 static const QsfHfMust must[] = {
     { "hidden_act", "silu" },
     { "swiglu_limit", "7" },
+    { "swiglu_alpha", "1.702" },
     QSF_HF_END,
 };
 /* clang-format on */
@@ -81,6 +82,8 @@ const QsfHfArch qsf_hf_arch_gpt_oss[] = {
       .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,
       .kv_heads = 8,
       .head_dim = 64,
-      .rope_base = 150000 },
+      .rope_base = 150000,
+      .rope = "{\"rope_type\": \"yarn\", \"factor\": 32, \"beta_fast\": 32, \"beta_slow\": 1, "
+              "\"truncate\": false, \"original_max_position_embeddings\": 4096}" },
     QSF_HF_END,
 };

@@ -147,13 +147,23 @@ static int read_sizes(QsfHfModel *m) {
 
 /* --- */
 
-static int read_object(QsfHfModel *m) {
+static int get_ids(QsfHfModel *m) {
+    int rc = get_id(m, "bos_token_id", &m->bos);
+    return rc == QSF_OK ? get_id(m, "eos_token_id", &m->eos) : rc;
+}
+
+/* Finds the settings of the language model. */
+static int read_text(QsfHfModel *m) {
     m->text = m->root;
     if (qsf_json_type(m->root) != QSF_JSON_OBJECT)
         return qsf_err_set(m->err, QSF_E_MODEL, "%s: is not a JSON object", m->path);
     /* Models that also take images or sound have the settings of the language model in an object of their own. */
     const QsfJson *inner = qsf_hf_member(m->root, "text_config|llm_config|language_config");
     if (inner != NULL && qsf_json_type(inner) == QSF_JSON_OBJECT) m->text = inner;
+    return QSF_OK;
+}
+
+static int read_object(QsfHfModel *m) {
     int rc = read_arch(m);
     if (rc == QSF_OK) rc = read_quantization(m);
     if (rc == QSF_OK) rc = refuse_features(m);
@@ -162,24 +172,38 @@ static int read_object(QsfHfModel *m) {
     const QsfJson *tied = qsf_json_get(m->root, "tie_word_embeddings");
     if (rc == QSF_OK)
         rc = qsf_hf_bool(m, "tie_word_embeddings", qsf_json_bool(tied, m->arch->tied), &m->tied);
-    if (rc == QSF_OK) rc = get_id(m, "bos_token_id", &m->bos);
-    return rc == QSF_OK ? get_id(m, "eos_token_id", &m->eos) : rc;
+    return rc == QSF_OK ? get_ids(m) : rc;
 }
 
-int qsf_hf_config_open(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err) {
-    *m = (QsfHfModel){ .s = s, .err = err };
+/* Reads dir/config.json, if it exists, as m->root and m->text. */
+static int open_file(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err) {
+    *m = (QsfHfModel){ .s = s, .err = err, .bos = -1, .eos = -1 };
     m->path = qsf_hf_path(dir, "config.json", err);
     if (m->path == NULL) return err->code;
     int rc = qsf_whole_open(s, m->path, MAX_FILE, &m->file, err);
-    if (rc == QSF_OK && m->file.text == NULL)
+    if (rc != QSF_OK || m->file.text == NULL) return rc;
+    rc = qsf_whole_json(&m->file, &m->root, err);
+    return rc == QSF_OK ? read_text(m) : rc;
+}
+
+int qsf_hf_config_open(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err) {
+    int rc = open_file(m, s, dir, err);
+    if (rc == QSF_OK && m->root == NULL)
         rc = qsf_err_set(err, QSF_E_MODEL,
                          "%s: is missing; safetensors weights need it in the same directory", m->path);
-    if (rc == QSF_OK) rc = qsf_whole_json(&m->file, &m->root, err);
     return rc == QSF_OK ? read_object(m) : rc;
+}
+
+int qsf_hf_config_open_tokens(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err) {
+    int rc = open_file(m, s, dir, err);
+    if (rc != QSF_OK || m->root == NULL) return rc;
+    if (qsf_hf_member(m->text, "vocab_size") != NULL) rc = qsf_hf_u32(m, "vocab_size", 0, &m->n_vocab);
+    return rc == QSF_OK ? get_ids(m) : rc;
 }
 
 void qsf_hf_config_close(QsfHfModel *m) {
     qsf_json_free(m->root);
+    qsf_json_free(m->rope_fallback);
     qsf_whole_close(m->s, &m->file);
     free(m->path);
 }

@@ -49,7 +49,7 @@ static int put_ends(QsfHfModel *m) {
 static int read_vocabulary(QsfHfModel *m) {
     QsfSource *s = m->s;
     QsfFile vocab, weights = s->files[0];
-    char *path = qsf_vocab_file_in(s->dir, m->err);
+    char *path = qsf_vocab_file_in(s->dir, false, m->err);
     if (path == NULL) return m->err->code;
     int rc = qsf_file_open(&vocab, path, m->err);
     free(path);
@@ -72,13 +72,51 @@ static int read_model(QsfHfModel *m) {
     return rc == QSF_OK ? read_vocabulary(m) : rc;
 }
 
-int qsf_hf_dir_open(QsfSource *s, const char *dir, QsfErr *err) {
-    QsfHfModel m;
+static int keep_path(QsfSource *s, const char *dir, QsfErr *err) {
     size_t len = strlen(dir);
     while (len > 1 && dir[len - 1] == '/') len--;
     s->dir = qsf_arena_strdup(&s->arena, dir, len, err);
-    if (s->dir == NULL) return err->code;
-    int rc = qsf_hf_config_open(&m, s, s->dir, err);
+    return s->dir == NULL ? err->code : QSF_OK;
+}
+
+/* Returns the number of tokens of the vocabulary, which has no more than QSF_DRAFT_MAX. */
+static uint32_t count_tokens(const QsfSource *s) {
+    const QsfMetaEntry *e = qsf_meta_find(&s->meta, "tokenizer.ggml.tokens");
+    return e != NULL && e->type == QSF_META_ARRAY ? (uint32_t)e->v.arr.count : 0;
+}
+
+/* Opens the vocabulary in s->dir as files[0], and reads it. */
+static int open_vocabulary(QsfHfModel *m, bool weights) {
+    QsfSource *s = m->s;
+    char *path = qsf_vocab_file_in(s->dir, weights, m->err);
+    if (path == NULL) return m->err->code;
+    s->files = qsf_arena_alloc(&s->arena, sizeof *s->files, 16, m->err);
+    int rc = s->files == NULL ? m->err->code : qsf_file_open(&s->files[0], path, m->err);
+    free(path);
+    if (rc != QSF_OK) return rc;
+    s->n_files = 1;
+    rc = qsf_source_read_vocab(s, m->n_vocab, m->err);
+    if (rc == QSF_OK && m->n_vocab == 0) m->n_vocab = count_tokens(s);
+    if (rc == QSF_OK) rc = qsf_hf_generation_put(m);
+    return rc == QSF_OK ? put_ends(m) : rc;
+}
+
+int qsf_hf_dir_open_tokens(QsfSource *s, const char *dir, bool weights, QsfErr *err) {
+    QsfHfModel m;
+    int rc = keep_path(s, dir, err);
+    if (rc != QSF_OK) return rc;
+    rc = qsf_hf_config_open_tokens(&m, s, s->dir, err);
+    if (rc == QSF_OK) rc = open_vocabulary(&m, weights);
+    qsf_hf_config_close(&m);
+    if (rc == QSF_OK) s->dir = NULL; /* messages name the file of the vocabulary */
+    return rc;
+}
+
+int qsf_hf_dir_open(QsfSource *s, const char *dir, QsfErr *err) {
+    QsfHfModel m;
+    int rc = keep_path(s, dir, err);
+    if (rc != QSF_OK) return rc;
+    rc = qsf_hf_config_open(&m, s, s->dir, err);
     if (rc == QSF_OK) rc = read_model(&m);
     qsf_hf_config_close(&m);
     snprintf(s->format, sizeof s->format, "safetensors");

@@ -105,6 +105,7 @@ typedef struct QsfHfArch {
     const char *rotated; /* the setting with the rotated part of a head, where `put` writes the other sizes */
     const char *ctx;     /* names of the context length; NULL = the usual ones */
     double rope_base;    /* 0 = 10000 */
+    const char *rope;    /* rope_scaling, as JSON, if absent from config.json; NULL = none */
     double rotary;       /* partial_rotary_factor; 0 = 1, and no other is supported */
 } QsfHfArch;
 
@@ -151,6 +152,7 @@ struct QsfHfModel {
     bool scale_is_factor;    /* of packed trits: it multiplies; otherwise it divides */
     uint32_t scale_block[2]; /* rows and columns of its blocks; 0 = by the shape of the scales */
     QsfHfRope rope;
+    QsfJson *rope_fallback; /* the rope_scaling of the architecture, NULL = none */
     double rope_base, rope_factor, rope_low, rope_high, rope_ctx; /* the last three for LLAMA3 and YARN */
     int64_t bos, eos;                                             /* -1 = not set */
     uint32_t ends[QSF_HF_ENDS], n_ends; /* tokens that end an answer, without repeats */
@@ -163,6 +165,9 @@ struct QsfHfModel {
 /* hf_config.c: reads dir/config.json; close it afterwards, also after a failure. QSF_E_MODEL with its path, the key,
  * its value and what was expected. Unsupported settings that change the computation are errors. */
 int qsf_hf_config_open(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err);
+/* The same for a model whose weights are not needed, of any architecture: reads only m->n_vocab (0 = not set), m->bos and
+ * m->eos. config.json may be missing: then m->root is NULL. */
+int qsf_hf_config_open_tokens(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err);
 void qsf_hf_config_close(QsfHfModel *m);
 /* hf_config_put.c: writes the metadata that a GGUF file of this model has. */
 int qsf_hf_config_put(QsfHfModel *m);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/format/hf_model.h"
+#include "src/format/model_keys.h"
 
 #define MAX_SCALE 1e6
 #define MAX_BASE  1e12
@@ -24,7 +25,8 @@ static const QsfJson *parameters(const QsfHfModel *m) {
     const QsfJson *rope = qsf_hf_member(m->text, "rope_parameters");
     const QsfJson *full = qsf_hf_member(rope, "full_attention");
     if (full != NULL) return full;
-    return rope != NULL ? rope : qsf_hf_member(m->text, "rope_scaling");
+    if (rope == NULL) rope = qsf_hf_member(m->text, "rope_scaling");
+    return rope != NULL ? rope : m->rope_fallback;
 }
 
 static int unsupported(const QsfHfModel *m, const char *name) {
@@ -113,6 +115,9 @@ static int read_part(QsfHfModel *m, const QsfJson *rope) {
 
 int qsf_hf_rope_read(QsfHfModel *m) {
     double base = m->arch->rope_base > 0 ? m->arch->rope_base : 10000;
+    if (m->arch->rope != NULL)
+        m->rope_fallback = qsf_json_parse(m->arch->rope, strlen(m->arch->rope), m->err);
+    if (m->arch->rope != NULL && m->rope_fallback == NULL) return m->err->code;
     const QsfJson *rope = parameters(m);
     m->rope = QSF_HF_ROPE_PLAIN;
     m->rope_factor = 1;
@@ -152,6 +157,17 @@ static int put_attention_factor(QsfHfModel *m, const QsfJson *rope) {
     return qsf_hf_put_f32(m, "rope.scaling.attn_factor", v / usual);
 }
 
+/* Does YaRN round the ends of its ramp to whole pairs? */
+static int put_truncate(QsfHfModel *m, const QsfJson *rope) {
+    const QsfJson *v = qsf_hf_member(rope, "truncate");
+    if (v == NULL) return QSF_OK;
+    if (qsf_json_type(v) != QSF_JSON_BOOL)
+
+        return qsf_err_set(m->err, QSF_E_MODEL, "%s: 'truncate' of rope_scaling is not true or false",
+                           m->path);
+    return qsf_json_bool(v, true) ? QSF_OK : qsf_hf_put_bool(m, QSF_KEY_YARN_TRUNCATE, false);
+}
+
 /* ggml-org/llama.cpp conversion/base.py: which of YaRN's numbers are written. */
 static int put_yarn(QsfHfModel *m) {
     static const char *const rows[][2] = {
@@ -162,6 +178,7 @@ static int put_yarn(QsfHfModel *m) {
     const QsfJson *rope = parameters(m);
     int rc = qsf_hf_put_u32(m, "rope.scaling.original_context_length", (uint32_t)m->rope_ctx);
     if (rc == QSF_OK) rc = put_attention_factor(m, rope);
+    if (rc == QSF_OK) rc = put_truncate(m, rope);
     for (size_t i = 0; rc == QSF_OK && i < sizeof rows / sizeof *rows; i++) {
         double v;
         if (qsf_hf_member(rope, rows[i][0]) == NULL) continue;

@@ -8,6 +8,7 @@
 
 #include "src/base/jsonscan.h"
 #include "src/format/hf_model.h"
+#include "src/format/lfs.h"
 #include "src/format/whole.h"
 
 #define ONE_FILE      "model.safetensors"
@@ -139,6 +140,7 @@ static int open_files(QsfSource *s, const char *const *names, uint32_t n, QsfErr
         if (path == NULL) return err->code;
         rc = qsf_file_open(&s->files[i], path, err);
         if (rc == QSF_OK) s->n_files = i + 1;
+        if (rc == QSF_OK) rc = qsf_lfs_check(&s->files[i], err);
         free(path);
     }
     return rc;

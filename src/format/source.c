@@ -9,6 +9,7 @@
 
 #include "src/base/checked.h"
 #include "src/format/derive.h"
+#include "src/format/lfs.h"
 #include "src/format/qsf_compressed.h"
 #include "src/format/source_impl.h"
 
@@ -68,8 +69,6 @@ static const Magic magics[] = {
     { 0, 4, "PK\x03\x04", "a ZIP archive (a PyTorch checkpoint?), expected GGUF or QSF" },
     { 0, 2, "\x1f\x8b", "a gzip file: decompress it first" },
     { 0, 4, "\x28\xb5\x2f\xfd", "a zstd file: decompress it first" },
-    { 0, 23, "version https://git-lfs",
-      "a Git LFS pointer, not the model itself: fetch it with git lfs pull" },
     { 0, 14, "<!DOCTYPE html", "a web page, not a model (an unfinished download?)" },
     { 0, 14, "<!doctype html", "a web page, not a model (an unfinished download?)" },
 };
@@ -82,6 +81,8 @@ static bool looks_like_text(const unsigned char *p, size_t n) {
 
 /* Sets the error for an unsupported file: what it is, if recognized. */
 static int reject(const QsfFile *f, const unsigned char *p, size_t n, QsfErr *err) {
+    int rc = qsf_lfs_check_bytes(f->path, p, n, err);
+    if (rc != QSF_OK) return rc;
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
         const Magic *m = &magics[i];
         if (n >= m->off + m->len && memcmp(p + m->off, m->bytes, m->len) == 0)
@@ -148,20 +149,10 @@ static bool is_directory(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Opens path; for a directory, the vocabulary file in it. */
-static int open_file(QsfFile *file, const char *path, QsfErr *err) {
-    if (!is_directory(path)) return qsf_file_open(file, path, err);
-    char *inside = qsf_vocab_file_in(path, err);
-    if (inside == NULL) return err->code;
-    int rc = qsf_file_open(file, inside, err);
-    free(inside);
-    return rc;
-}
-
 /* Opens a model or vocabulary whose first file is given. */
 static int open_one(QsfSource *s, const char *path, QsfErr *err) {
     QsfFile file;
-    int rc = open_file(&file, path, err);
+    int rc = qsf_file_open(&file, path, err);
     if (rc != QSF_OK) return rc;
     s->files = qsf_arena_alloc(&s->arena, sizeof *s->files, 16, err);
     if (s->files == NULL) {
@@ -173,7 +164,12 @@ static int open_one(QsfSource *s, const char *path, QsfErr *err) {
     return sniff_and_read(s, err);
 }
 
-int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
+static int open_dir(QsfSource *s, const char *path, bool weights, QsfErr *err) {
+    if (weights && qsf_hf_dir_has_weights(path)) return qsf_hf_dir_open(s, path, err);
+    return qsf_hf_dir_open_tokens(s, path, weights, err);
+}
+
+static int open_source(QsfSource **out, const char *path, bool weights, QsfLedger *ledger, QsfErr *err) {
     QsfErr local = { 0 };
     if (err == NULL) err = &local; /* the readers use its code */
     *out = NULL;
@@ -182,8 +178,7 @@ int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr
     s->ledger = ledger;
     qsf_arena_init(&s->arena, ledger, QSF_MEM_META, "model metadata", 0);
     qsf_arena_init(&s->opening, ledger, QSF_MEM_META, "model headers", 0);
-    bool hf = is_directory(path) && qsf_hf_dir_has_weights(path);
-    int rc = hf ? qsf_hf_dir_open(s, path, err) : open_one(s, path, err);
+    int rc = is_directory(path) ? open_dir(s, path, weights, err) : open_one(s, path, err);
     qsf_arena_destroy(&s->opening);
     if (rc != QSF_OK) {
         qsf_source_close(s);
@@ -191,6 +186,14 @@ int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr
     }
     *out = s;
     return QSF_OK;
+}
+
+int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
+    return open_source(out, path, true, ledger, err);
+}
+
+int qsf_source_open_tokens(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
+    return open_source(out, path, false, ledger, err);
 }
 
 void qsf_source_close(QsfSource *s) {

@@ -76,6 +76,9 @@ typedef struct QsfSource QsfSource;
  * QSF_MEM_META. QSF_E_MODEL with path, byte offset and what was expected if the file is not complete and
  * consistent. The caller closes the source. */
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
+/* The same without weights, for tokenizing: of a directory, only the vocabulary is opened, and the settings of its
+ * tokens in config.json and generation_config.json; its weights may be missing or unusable. */
+int qsf_source_open_tokens(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
 void qsf_source_close(QsfSource *s);
 
 const char *qsf_source_path(const QsfSource *s);   /* of the first file, or of the model directory */

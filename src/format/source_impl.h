@@ -162,13 +162,17 @@ int qsf_qsf_open(QsfSource *s, QsfErr *err);
  * model has rows for, the last ones without text; 0 = as many as the file has. */
 int qsf_vocab_file_open(QsfSource *s, bool json, uint32_t n_vocab, QsfErr *err);
 /* Returns the path of the vocabulary file in a directory, preferring tokenizer.json to tokenizer.model; the
- * caller frees it. NULL with *err set (QSF_E_MODEL) if there is none. */
-char *qsf_vocab_file_in(const char *dir, QsfErr *err);
+ * caller frees it. NULL with *err set (QSF_E_MODEL) if there is none; the message is about weights first if they are
+ * needed and missing. */
+char *qsf_vocab_file_in(const char *dir, bool weights, QsfErr *err);
 
 /* --- hf_dir.c: Hugging Face models --- */
 /* Returns whether the directory contains safetensors weights. */
 bool qsf_hf_dir_has_weights(const char *dir);
 /* Fills s, which has no files yet, from config.json, the weights and the vocabulary in dir. */
 int qsf_hf_dir_open(QsfSource *s, const char *dir, QsfErr *err);
+/* The same without the weights: the vocabulary, and what config.json and generation_config.json say about its tokens,
+ * if they exist. If there is no vocabulary and weights are needed, the message is about those. */
+int qsf_hf_dir_open_tokens(QsfSource *s, const char *dir, bool weights, QsfErr *err);
 
 #endif

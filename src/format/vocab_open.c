@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/format/pytorch.h"
+#include "src/format/dirhint.h"
 #include "src/format/vocab_draft.h"
 #include "src/format/whole.h"
 
 #define MAX_FILE ((uint64_t)256 << 20)
 
-char *qsf_vocab_file_in(const char *dir, QsfErr *err) {
+char *qsf_vocab_file_in(const char *dir, bool weights, QsfErr *err) {
     static const char *const names[] = { "tokenizer.json", "tokenizer.model" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path;
@@ -22,16 +22,7 @@ char *qsf_vocab_file_in(const char *dir, QsfErr *err) {
         if (access(path, F_OK) == 0) return path;
         free(path);
     }
-    char prefix[4096];
-    const int n = snprintf(prefix, sizeof prefix, "%s/", dir);
-    if (n > 0 && (size_t)n < sizeof prefix && !qsf_hf_dir_has_weights(dir) &&
-        qsf_pytorch_in(prefix, (size_t)n))
-        qsf_err_set(err, QSF_E_MODEL,
-                    "%s: the weights in this directory are " QSF_PYTORCH_ADVICE
-                    "; it has no tokenizer.json or tokenizer.model either",
-                    dir);
-    else
-        qsf_err_set(err, QSF_E_MODEL, "%s: is a directory without tokenizer.json or tokenizer.model", dir);
+    (void)qsf_dir_missing(dir, weights, err);
     return NULL;
 }
 

@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include "src/format/lfs.h"
+
 int qsf_whole_map(QsfSource *s, const QsfFile *f, uint64_t len, char **out, QsfErr *err) {
     void *p;
     *out = NULL;
@@ -23,6 +25,7 @@ int qsf_whole_open(QsfSource *s, const char *path, uint64_t max, QsfWhole *w, Qs
     *w = (QsfWhole){ .f = { .fd = -1 } };
     if (access(path, F_OK) != 0) return QSF_OK;
     int rc = qsf_file_open(&w->f, path, err);
+    if (rc == QSF_OK) rc = qsf_lfs_check(&w->f, err);
     if (rc == QSF_OK && w->f.size > max)
         rc = qsf_err_set(err, QSF_E_MODEL, "%s: has %llu bytes, more than the limit of %llu", path,
                          (unsigned long long)w->f.size, (unsigned long long)max);

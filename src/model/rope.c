@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/format/model_keys.h"
+
 #define PI 3.14159265358979323846
 
 typedef enum Scaling { SCALING_NONE, SCALING_LINEAR, SCALING_YARN, SCALING_LONGROPE } Scaling;
@@ -17,6 +19,7 @@ typedef struct Scale {
     double factor;       /* positions are divided by it */
     double original_ctx; /* of YaRN, and where long factors begin */
     double beta_fast, beta_slow, ext_factor;
+    bool truncate;         /* the ends of YaRN's ramp are whole pairs */
     double attn_factor;    /* of cos and sin, beside YaRN's own */
     double log_multiplier; /* rope.scaling.yarn_log_multiplier; 0 = absent */
 } Scale;
@@ -55,6 +58,7 @@ static Scale read_scale(QsfBuilder *b) {
     s.ext_factor = (double)qsf_build_f32(b, "rope.scaling.yarn_ext_factor", 1.0f, 0.0f, 1e6f);
     s.beta_fast = (double)qsf_build_f32(b, "rope.scaling.yarn_beta_fast", 32.0f, 1e-6f, 1e6f);
     s.beta_slow = (double)qsf_build_f32(b, "rope.scaling.yarn_beta_slow", 1.0f, 1e-6f, 1e6f);
+    s.truncate = qsf_build_bool(b, QSF_KEY_YARN_TRUNCATE, true);
     s.log_multiplier = (double)qsf_build_f32(b, "rope.scaling.yarn_log_multiplier", 0.0f, 0.0f, 1e6f);
     return s;
 }
@@ -66,8 +70,12 @@ static double pair_of(double beta, double base, uint32_t n_rot, double ctx) {
 
 /* Share of the unscaled frequency in pair i. */
 static double yarn_ramp(const Scale *s, double base, uint32_t n_rot, uint32_t i) {
-    double low = floor(pair_of(s->beta_fast, base, n_rot, s->original_ctx));
-    double high = ceil(pair_of(s->beta_slow, base, n_rot, s->original_ctx));
+    double low = pair_of(s->beta_fast, base, n_rot, s->original_ctx);
+    double high = pair_of(s->beta_slow, base, n_rot, s->original_ctx);
+    if (s->truncate) {
+        low = floor(low);
+        high = ceil(high);
+    }
     low = low > 0 ? low : 0;
     high = high < n_rot - 1 ? high : n_rot - 1;
     double y = ((double)i - low) / fmax(0.001, high - low);

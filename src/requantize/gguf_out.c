@@ -11,6 +11,7 @@
 
 #include "src/base/newfile.h"
 #include "src/format/dtype.h"
+#include "src/format/model_keys.h"
 #include "src/format/qsf_write.h"
 #include "src/format/rows.h"
 #include "src/format/source_impl.h"
@@ -98,7 +99,15 @@ static int pad(GgufOut *g, QsfErr *err) {
 
 /* ---- metadata */
 
+/* The end of a key that programs which read GGUF do not have. */
+static bool is_yarn_truncate(const char *key) {
+    static const char end[] = "." QSF_KEY_YARN_TRUNCATE;
+    const size_t n = strlen(key), k = sizeof end - 1;
+    return n > k && strcmp(key + n - k, end) == 0;
+}
+
 static bool carried(const GgufOut *g, const QsfMetaEntry *e) {
+    if (is_yarn_truncate(e->key)) return false;
     if (strcmp(e->key, KEY_ALIGNMENT) == 0) return g->set_alignment;
     return !e->hidden && !e->derived && !qsf_key_of_file(e->key);
 }
@@ -118,7 +127,12 @@ static int choose_alignment(GgufOut *g, QsfErr *err) {
 static int put_header(GgufOut *g, QsfErr *err) {
     const QsfMetaTable *t = &g->s->meta;
     QsfStrbuf b = QSF_STRBUF_INIT;
-    for (uint32_t i = 0; i < t->n; i++) g->r->n_pairs += carried(g, &t->e[i]);
+    for (uint32_t i = 0; i < t->n; i++) {
+        const QsfMetaEntry *e = &t->e[i];
+        g->r->n_pairs += carried(g, e);
+        if (is_yarn_truncate(e->key) && !e->hidden && e->type == QSF_META_BOOL && e->v.u == 0)
+            g->r->yarn_rounded = true;
+    }
     g->r->n_tensors = g->l.n;
     qsf_strbuf_adds(&b, "GGUF");
     qsf_meta_put_le(&b, 3, 4);

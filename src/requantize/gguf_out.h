@@ -18,6 +18,7 @@ typedef struct QsfGgufOptions {
 
 typedef struct QsfGgufReport {
     uint64_t n_tensors, n_pairs, bytes; /* in the file */
+    bool yarn_rounded; /* the model's RoPE does not round (QSF_KEY_YARN_TRUNCATE), which GGUF cannot say */
 } QsfGgufReport;
 
 /* Writes s to path, in bounded memory and under its name only when it is complete. Parts of tensors that a QSF file

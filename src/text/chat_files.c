@@ -10,6 +10,7 @@
 
 #include "src/base/file.h"
 #include "src/base/paths.h"
+#include "src/format/lfs.h"
 #include "src/text/chat_impl.h"
 
 #define ENDING    ".jinja"
@@ -139,6 +140,11 @@ int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, Q
     *text = NULL;
     int rc = qsf_file_open(&f, path, err);
     if (rc != QSF_OK) return rc;
+    rc = qsf_lfs_check(&f, err);
+    if (rc != QSF_OK) {
+        qsf_file_close(&f);
+        return rc;
+    }
     if (f.size > max)
         rc = qsf_err_set(err, QSF_E_MODEL, "%s: too large for a chat template: more than %zu bytes", path,
                          max);

@@ -111,4 +111,23 @@ expect 3 'in pytorch_model.bin, which is not supported: save them as safetensors
 rm -rf "$work/bad" && cp -r "$work/good/dir" "$work/bad" && rm "$work/bad"/tokenizer* # old weights beside others
 : >"$work/bad/pytorch_model.bin"
 expect 3 'without tokenizer.json or tokenizer.model' "$run" -p a -n 1 "$work/bad"
+# Tokenizing needs no weights, and they are what is missing first.
+rm -rf "$work/good"
+make_dir "$work/tiny.llama.gguf" good || fail "the good directory"
+want=$(echo abc | "$run" --tokenize "$work/good/dir")
+cp -r "$work/good/dir" "$work/clone"
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >"$work/clone/model.safetensors"
+[ "$(echo abc | "$run" --tokenize "$work/clone")" = "$want" ] || fail "--tokenize reads weights"
+expect 3 'model.safetensors: is a Git LFS pointer.*git lfs pull' "$run" -p a -n 1 "$work/clone"
+rm "$work/clone/model.safetensors" "$work/clone"/tokenizer*
+expect 3 'without weights .model.safetensors' "$run" -p a -n 1 "$work/clone"
+# YaRN that does not round: kept in QSF, and GGUF cannot say it.
+python3 "$here/hf/edit.py" "$work/good/dir" set rope_parameters \
+    '{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "truncate": false}' || fail "edit.py"
+expect 0 'warning: .*GGUF cannot say' "$convert" --quiet "$work/good/dir" "$work/rounded.gguf"
+expect 0 '' "$convert" -q keep --quiet "$work/good/dir" "$work/exact.qsf"
+[ ! -s "$work/err" ] || fail "a warning about QSF"
+equal truncate "$(answer "$work/good/dir")" answer "$work/exact.qsf"
+"$run" --inspect "$work/exact.qsf" | grep -q 'qsf.rope.yarn_truncate *bool *false' || fail "no key in QSF"
+if "$run" --inspect "$work/rounded.gguf" | grep -q yarn_truncate; then fail "the key in GGUF"; fi
 finish

@@ -70,6 +70,100 @@ static void test_consumed(void **state) {
     }
 }
 
+/* YaRN of gpt-oss does not round; the key is written only then. */
+static void test_truncate(void **state) {
+    static const char *const rows[] = { "", "\"truncate\":null,", "\"truncate\":true,",
+                                        "\"truncate\":false," };
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        char last[200];
+        QsfErr e = { 0 };
+        QsfSource *s;
+        bool v;
+        snprintf(
+            last, sizeof last,
+            ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,%s\"original_max_position_embeddings\":128}",
+            rows[i]);
+        qsf_test_expect_ok(open_with(last, &s, &e), &e);
+        assert_int_equal(qsf_meta_has(s, "llama.qsf.rope.yarn_truncate"), i == 3);
+        qsf_test_expect_ok(qsf_meta_bool(s, "llama.qsf.rope.yarn_truncate", true, &v, &e), &e);
+        assert_int_equal(v, i != 3);
+        qsf_source_close(s);
+    }
+}
+
+/* A Git LFS pointer in the place of any file of a directory is named; tokenizing needs no weights. */
+static void test_pointers(void **state) {
+    static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 135\n";
+    static const char *const names[] = { "config.json",
+                                         "model.safetensors",
+                                         "tokenizer.json",
+                                         "tokenizer_config.json",
+                                         "chat_template.jinja",
+                                         "generation_config.json",
+                                         "model.safetensors.index.json" };
+    char path[128];
+    QsfErr e = { 0 };
+    QsfSource *s;
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_int_equal(
+            qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .shards = strstr(names[i], "index") != NULL }), 0);
+        snprintf(path, sizeof path, "%s/model.safetensors", dir);
+        if (strstr(names[i], "index") != NULL) assert_int_equal(unlink(path), 0);
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        assert_int_equal(qsf_test_write_in(dir, names[i], pointer, sizeof pointer - 1), 0);
+        qsf_err_clear(&e);
+        assert_int_equal(qsf_source_open(&s, dir, &ledger, &e), QSF_E_MODEL);
+        qsf_test_expect_err(&e, QSF_E_MODEL,
+                            "Git LFS pointer, not the file itself: fetch it with git lfs pull");
+        assert_non_null(strstr(e.msg, path));
+        qsf_err_clear(&e);
+        int rc = qsf_source_open_tokens(&s, dir, &ledger, &e);
+        if (strstr(names[i], "model.safetensors") != NULL) {
+            qsf_test_expect_ok(rc, &e);
+            assert_true(qsf_meta_has(s, "tokenizer.ggml.tokens"));
+            qsf_source_close(s);
+        } else {
+            qsf_test_expect_err(&e, QSF_E_MODEL, path);
+        }
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+/* The ids in config.json count without weights too, whatever the architecture; without a vocabulary the missing weights
+ * come first. */
+static void test_tokens_only(void **state) {
+    const QsfHfSpec spec = { .arch = "TomorrowForCausalLM", .last = ",\"eos_token_id\":2" };
+    char path[128];
+    QsfErr e = { 0 };
+    QsfSource *s;
+    uint32_t v;
+    (void)state;
+    assert_int_equal(qsf_test_write_hf_dir(dir, &spec), 0);
+    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    assert_int_equal(unlink(path), 0);
+    for (int full = 0; full < 2; full++) {
+        int rc = full ? qsf_source_open(&s, dir, &ledger, &e) : qsf_source_open_tokens(&s, dir, &ledger, &e);
+        qsf_test_expect_ok(rc, &e);
+        assert_int_equal(qsf_source_n_tensors(s), 0);
+        qsf_test_expect_ok(qsf_meta_u32(s, "tokenizer.ggml.eos_token_id", 99, &v, &e), &e);
+        assert_int_equal(v, 2);
+        qsf_source_close(s);
+    }
+    snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    assert_int_equal(unlink(path), 0);
+    for (int i = 0; i < 2; i++) { /* only config.json is left, then there is a model in another format */
+        if (i == 1) assert_int_equal(qsf_test_write_in(dir, "m-Q4_K_M.gguf", "GGUF", 4), 0);
+        assert_int_equal(qsf_source_open(&s, dir, &ledger, &e), QSF_E_MODEL);
+        qsf_test_expect_err(&e, QSF_E_MODEL, "is a directory without weights (model.safetensors, or");
+        assert_int_equal(strstr(e.msg, "it contains m-Q4_K_M.gguf: open that file") != NULL, i == 1);
+        qsf_err_clear(&e);
+    }
+    snprintf(path, sizeof path, "%s/m-Q4_K_M.gguf", dir);
+    assert_int_equal(unlink(path), 0);
+}
+
 /* Mistral does not state its number of KV heads when it is eight. */
 static void test_mistral(void **state) {
     QsfErr e = { 0 };
@@ -246,6 +340,9 @@ static void test_refused(void **state) {
         { ",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":4}", "type 'dynamic'" },
         { ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4}",
           "'original_max_position_embeddings' is missing" },
+        { ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"truncate\":1,"
+          "\"original_max_position_embeddings\":128}",
+          "'truncate' of rope_scaling is not true or false" },
         { ",\"rope_scaling\":{\"factor\":4}", "type '?'" },
         { ",\"rope_scaling\":{\"type\":\"linear\"}", "'factor' is missing" },
         { ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":0}", "'factor' is 0" },
@@ -280,7 +377,10 @@ static void test_refused(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = { TEST(test_consumed),   TEST(test_mistral), TEST(test_dropped_tokens),
-                                        TEST(test_generation), TEST(test_ends),    TEST(test_refused) };
+    const struct CMUnitTest tests[] = { TEST(test_consumed),       TEST(test_mistral),
+                                        TEST(test_dropped_tokens), TEST(test_generation),
+                                        TEST(test_truncate),       TEST(test_pointers),
+                                        TEST(test_tokens_only),    TEST(test_ends),
+                                        TEST(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

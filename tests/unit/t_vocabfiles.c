@@ -356,6 +356,9 @@ static void test_directory(void **state) {
     const char *text;
     assert_non_null(mkdtemp(dir));
     assert_int_equal(qsf_source_open(&src, dir, &ledger, &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "without weights (model.safetensors");
+    qsf_err_clear(&e);
+    assert_int_equal(qsf_source_open_tokens(&src, dir, &ledger, &e), QSF_E_MODEL);
     qsf_test_expect_err(&e, QSF_E_MODEL, "without tokenizer.json");
     qsf_err_clear(&e);
     write_in(dir, names[0], "{" BYTES_MODEL MERGES ",\"pre_tokenizer\":" BYTE_LEVEL "}");

@@ -248,8 +248,8 @@ def evens(a, b):
 
 
 def gpt_oss(m):
-    rope = dict(scaling(m), truncate=False) if m.key("rope.scaling.type") == "yarn" else scaling(m)
-    c = base(m, "GptOssForCausalLM", "gpt_oss", rope=rope)
+    # As published, rope_scaling says "truncate": false, which GGUF cannot say: see t_rope.c.
+    c = base(m, "GptOssForCausalLM", "gpt_oss", rope=dict(scaling(m), truncate=True))
     c["num_local_experts"], c["num_experts_per_tok"] = experts(m)
     c.update(
         intermediate_size=m.key("expert_feed_forward_length"), sliding_window=m.key("attention.sliding_window"),

@@ -62,6 +62,16 @@ const char *qsf_chatlog_name(const QSFChatLog *l);
  * next one or by qsf_chatlog_close, so that the file always contains the conversation without gaps. A PART is
  * not buffered, because its MESSAGE repeats it. */
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap);
+/* What became of the file since the last record. Another program, or the user, may do that at any time. */
+typedef enum QSFLogState {
+    QSF_LOG_INTACT,
+    QSF_LOG_REMOVED,  /* no file has its name: it was removed, renamed, or its folder was */
+    QSF_LOG_REPLACED, /* another file has its name */
+    QSF_LOG_CUT       /* it is shorter than what was written */
+} QSFLogState;
+/* Looks at the file, for a check before a record is appended. INTACT for one that is not published, and where
+ * it cannot be known (no permission to search the folder). */
+QSFLogState qsf_chatlog_state(const QSFChatLog *l);
 /* Are all records written or buffered? false after a record was lost because memory ran out, until the next
  * CLEAR. */
 bool qsf_chatlog_complete(const QSFChatLog *l);

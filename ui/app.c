@@ -21,6 +21,8 @@ double ui_now(void) {
 
 void ui_app_init(UiApp *a, UiEngine engine, const QSFSettings *settings) {
     *a = (UiApp){ .engine = engine, .settings = *settings, .given.settings = *settings };
+    a->session.rewrite = ui_app_rewrite;
+    a->session.arg = a;
     a->engine.set_params(a->engine.self, &a->settings.params);
     a->engine.stats(a->engine.self, &a->stats);
 }

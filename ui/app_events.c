@@ -12,12 +12,17 @@
 
 #define UI_PIN_SECONDS 0.4 /* interval of checking how much is pinned */
 
+/* It may be saved later: only what is missing at the end is a failure of the program. */
 static void say_save_problem(UiApp *a) {
-    if (!a->session.problem[0]) return;
     char text[sizeof a->session.problem];
+    const int code = a->exit_code;
     memcpy(text, a->session.problem, sizeof text);
     a->session.problem[0] = '\0';
-    ui_app_say(a, UI_ERROR, "%s", text);
+    if (text[0]) ui_app_say(a, UI_ERROR, "%s", text);
+    a->exit_code = code;
+    memcpy(text, a->session.notice, sizeof text);
+    a->session.notice[0] = '\0';
+    if (text[0]) ui_app_say(a, UI_NOTICE, "%s", text);
 }
 
 static void answer_text(UiApp *a, const QSFEvent *e) {
@@ -368,5 +373,8 @@ void ui_app_finish(UiApp *a) {
         if (a->answer) close_answer(a, "interrupted", NULL);
     }
     a->running = UI_REQUEST_NONE;
+    if (a->session.failing && !a->session.log && ui_transcript_last(&a->chat)) (void)ui_app_save_all(a, true);
     ui_session_close(&a->session);
+    say_save_problem(a);
+    if ((a->session.unsaved || a->session.lost) && a->exit_code == 0) a->exit_code = 1;
 }

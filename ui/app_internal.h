@@ -37,6 +37,8 @@ QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
 /* Saves a message of the transcript, starting at `from`. Creates the file with the first message, and writes
  * everything again if a record was lost before. */
 void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from);
+/* Implements UiSession.rewrite; arg is the app. */
+bool ui_app_rewrite(void *arg);
 /* Saves which model answers from now on. */
 void ui_app_save_model(UiApp *a);
 /* In the file a stop string is a setting like any other, except that there may be several; "" clears them. */

@@ -174,10 +174,11 @@ static bool replay(UiApp *a, const char *name) {
 
 static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
     /* Lock first: another program may be writing. */
-    UiSession next = { .on = a->session.on };
+    UiSession next = { .on = a->session.on, .rewrite = ui_app_rewrite, .arg = a };
     if (!ui_session_attach(&next, name, err, cap))
         return errno == EWOULDBLOCK ? UI_RESUME_IN_USE : UI_RESUME_FAILED;
     ui_session_close(&a->session);
+    next.lost = a->session.lost || a->session.unsaved;
     a->session = next;
     return replay(a, name) ? UI_RESUMED : UI_RESUME_FAILED;
 }

@@ -47,38 +47,58 @@ void ui_app_save_stops(UiApp *a, bool replace) {
 
 /* Settings of the whole conversation: model, system prompt, stop strings, and the settings that differ from
  * their defaults. */
-static void save_head(UiApp *a) {
+static void save_head(UiApp *a, bool replace) {
     QSFSettings base;
     ui_app_base(a, &base);
     ui_app_save_model(a);
-    if (a->system.len > 0) ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(&a->system), 0);
-    ui_app_save_stops(a, false);
+    if (a->system.len > 0 || replace)
+        ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(&a->system), 0);
+    ui_app_save_stops(a, replace);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char is[QSF_SETTING_TEXT];
-        if (!qsf_setting_differs(&a->settings, &base, row)) continue;
+        const bool set = replace && qsf_setting_user_set(&a->settings, row);
+        if (!set && !qsf_setting_differs(&a->settings, &base, row)) continue;
         qsf_setting_get(&a->settings, row, is, sizeof is);
         ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
     }
 }
 
-static void save_everything(UiApp *a) {
-    save_head(a);
+/* What an answer had before /continue, while more of it is being written. */
+static void save_begin(UiApp *a) {
+    QSFLogRecord r = ui_app_record(a->answer, (UiPlace){ 0 });
+    r.len = a->answer_from.text;
+    r.reasoning_len = a->answer_from.thought;
+    r.stop = a->answer_stop;
+    if (r.len > 0 || r.reasoning_len > 0) ui_session_message(&a->session, "assistant", r.text, r.len, &r);
+}
+
+/* replace: the file has something that must not remain. */
+static void save_everything(UiApp *a, bool replace) {
+    if (replace) ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
+    save_head(a, replace);
     for (size_t i = 0; i < a->chat.n; i++) {
         const UiItem *it = a->chat.items[i];
         if (it->in_context && it != a->answer) save_text(a, it, (UiPlace){ 0 });
+        if (it == a->answer) save_begin(a);
     }
 }
 
 bool ui_app_save_all(UiApp *a, bool other_name) {
     if (!a->session.log) {
         if (!ui_session_create(&a->session)) return false;
-        save_everything(a);
+        save_everything(a, false);
         return ui_session_publish(&a->session, other_name);
     }
-    ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
-    save_everything(a);
-    return qsf_chatlog_complete(a->session.log);
+    save_everything(a, true);
+    return a->session.log && qsf_chatlog_complete(a->session.log) && !a->session.failing;
+}
+
+bool ui_app_rewrite(void *arg) {
+    UiApp *a = arg;
+    if (!a->session.log && !ui_transcript_last(&a->chat))
+        return false; /* the next message creates the file */
+    return ui_app_save_all(a, true);
 }
 
 void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from) {

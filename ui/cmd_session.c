@@ -47,13 +47,15 @@ bool ui_cmd_new(UiApp *a, const char *name, const char *args) {
 /* Continues in a copy of the existing file. */
 static bool save_copy(UiApp *a, const char *to) {
     char err[300] = "";
-    UiSession next = { 0 };
+    UiSession next = { .rewrite = ui_app_rewrite, .arg = a };
+    (void)ui_session_repair(&a->session);
     if (!qsf_chatlog_copy(a->session.name, to, err, sizeof err) ||
         !ui_session_attach(&next, to, err, sizeof err)) {
         ui_app_say(a, UI_ERROR, "%s", err);
         return false;
     }
     ui_session_close(&a->session);
+    next.lost = a->session.lost || a->session.unsaved;
     a->session = next;
     return true;
 }

@@ -60,6 +60,7 @@ static void begin_with_guide(UiApp *a, bool unknown) {
     (void)snprintf(kept, sizeof kept, "%s", a->session.name);
     ui_session_name_now(fresh, sizeof fresh);
     if (saved) ui_session_use(&a->session, fresh);
+    ui_transcript_begin(&a->chat); /* after the file was closed, which may have to be written again */
     if (saved && unknown)
         ui_app_say(a, UI_NOTICE,
                    "session %s does not name its model, and the guide does not get its messages: "
@@ -73,6 +74,7 @@ static void begin_with_guide(UiApp *a, bool unknown) {
 }
 
 static void begin_without_guide(UiApp *a) {
+    ui_transcript_begin(&a->chat);
     ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
     ui_app_say(a, UI_NOTICE,
                "new conversation: the messages above were for the guide and are not in the context");
@@ -81,7 +83,6 @@ static void begin_without_guide(UiApp *a) {
 void ui_guide_switch(UiApp *a, bool unknown) {
     bool guide = ui_guide_is(a->model_path);
     if (guide != a->guide_talk && ui_transcript_count(&a->chat, NULL) > 0) {
-        ui_transcript_begin(&a->chat);
         if (guide)
             begin_with_guide(a, unknown);
         else

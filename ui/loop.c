@@ -190,6 +190,7 @@ int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
     free(history);
     run(&l);
     ui_app_finish(a);
+    if (l.status == 0 && (a->session.unsaved || a->session.lost)) l.status = 1;
     ui_input_close();
     ui_term_close();
     ui_screen_free(&l.screen);

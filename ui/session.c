@@ -20,6 +20,7 @@ void ui_session_name_now(char *dst, size_t cap) {
 
 void ui_session_use(UiSession *s, const char *name) {
     ui_session_close(s);
+    s->lost = s->lost || s->unsaved;
     s->saved = s->unsaved = false;
     (void)snprintf(s->name, sizeof s->name, "%s", name);
 }
@@ -27,6 +28,12 @@ void ui_session_use(UiSession *s, const char *name) {
 static void problem(UiSession *s, const char *err) {
     if (!s->failing) (void)snprintf(s->problem, sizeof s->problem, "not saved: %s", err);
     s->failing = true;
+}
+
+static void saved(UiSession *s) {
+    if (s->failing) (void)snprintf(s->notice, sizeof s->notice, "saved again as %s", s->name);
+    s->failing = false;
+    s->saved = true;
 }
 
 bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap) {
@@ -64,7 +71,7 @@ bool ui_session_publish(UiSession *s, bool other_name) {
     if (ok) {
         memcpy(s->name, name, sizeof s->name);
         s->name[sizeof s->name - 1] = '\0';
-        s->saved = true;
+        saved(s);
     } else {
         problem(s, err);
         discard(s);
@@ -72,7 +79,29 @@ bool ui_session_publish(UiSession *s, bool other_name) {
     return ok;
 }
 
+bool ui_session_repair(UiSession *s) {
+    static const char *const what[] = { "", "removed", "replaced by another, which is kept", "truncated" };
+    const QSFLogState state = s->log && s->rewrite && !s->rewriting ? qsf_chatlog_state(s->log)
+                                                                    : QSF_LOG_INTACT;
+    char name[sizeof s->name];
+    if (state == QSF_LOG_INTACT) return false;
+    memcpy(name, s->name, sizeof name);
+    if (state != QSF_LOG_CUT) {
+        qsf_chatlog_close(s->log);
+        s->log = NULL;
+        s->saved = false;
+    }
+    s->parted = s->parted_reasoning = 0;
+    s->rewriting = true;
+    const bool ok = s->rewrite(s->arg);
+    (void)snprintf(s->notice, sizeof s->notice, "the file of session %s was %s%s%s", name, what[state],
+                   ok ? ": the conversation was saved again as " : "", ok ? s->name : "");
+    s->rewriting = false;
+    return true;
+}
+
 void ui_session_close(UiSession *s) {
+    (void)ui_session_repair(s);
     s->unsaved = s->log ? !qsf_chatlog_close(s->log) : s->failing || s->unsaved;
     s->log = NULL;
     s->failing = false;
@@ -81,9 +110,10 @@ void ui_session_close(UiSession *s) {
 
 static bool append(UiSession *s, const QSFLogRecord *r) {
     char err[300] = "";
+    if (ui_session_repair(s)) return s->log != NULL;
     if (!s->log) return false;
     if (qsf_chatlog_append(s->log, r, err, sizeof err)) {
-        s->failing = false;
+        saved(s);
         return true;
     }
     problem(s, err);
@@ -110,6 +140,7 @@ bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const ch
 void ui_session_part(UiSession *s, const QSFLogRecord *all, double now, bool force) {
     bool more = all->len > s->parted || all->reasoning_len > s->parted_reasoning;
     if (!more || (!force && now - s->part_time < UI_PART_SECONDS)) return;
+    (void)ui_session_repair(s); /* the open answer is not in what it writes */
     QSFLogRecord r = { .kind = QSF_LOG_PART, .text = all->text + s->parted, .len = all->len - s->parted };
     if (all->reasoning_len > s->parted_reasoning) {
         r.reasoning = all->reasoning + s->parted_reasoning;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Saves the conversation to disk continuously, through qsf_chatlog.h. A write error is reported once and the
- * chat continues; the next record tries again. One thread. */
+ * chat continues; the next record tries again. A file that was removed, replaced or truncated is noticed
+ * before the next record, and the whole conversation is written again. One thread. */
 #ifndef QSF_UI_SESSION_H
 #define QSF_UI_SESSION_H
 
@@ -17,6 +18,13 @@ typedef struct UiSession {
     size_t parted, parted_reasoning; /* bytes of the open answer already written as PART */
     double part_time;                /* monotonic seconds of the last PART */
     char problem[400]; /* message about a failed write, "" = none; the owner shows and clears it */
+    char notice[400];  /* the same for what was repaired */
+    /* Writes the conversation again, with the change whose record is being appended: to a new file if log is
+     * NULL, otherwise after what is left in it. false: not done, s->problem may say why. */
+    bool (*rewrite)(void *arg);
+    void *arg;
+    bool rewriting;
+    bool lost; /* an earlier session was closed with a part missing */
 } UiSession;
 
 /* "2026-08-01_09-42-10": a name from the current time. */
@@ -32,9 +40,13 @@ bool ui_session_create(UiSession *s);
 /* If the name is taken, other_name allows NAME-2, NAME-3 ... Returns false if there is no file, not even a
  * part of one; s->problem says why. */
 bool ui_session_publish(UiSession *s, bool other_name);
+/* Closes it, after what is missing was written, as far as possible. */
 void ui_session_close(UiSession *s);
+/* Checks that the file is still there, and repairs what is not. Returns true if everything was written again:
+ * a record of a change that has been made already must not be appended then. */
+bool ui_session_repair(UiSession *s);
 
-/* Each appends one record; nothing if no file is open. facts (may be NULL): reasoning, stop, seed, tokens. */
+/* Each appends one record of a change that the conversation has already; nothing if no file is open. facts (may be NULL): reasoning, stop, seed, tokens. */
 bool ui_session_message(UiSession *s, const char *role, const char *text, size_t len,
                         const QSFLogRecord *facts);
 bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const char *text, uint32_t n);

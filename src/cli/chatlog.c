@@ -22,6 +22,7 @@
 struct QSFChatLog {
     int fd;
     char *name, *path;
+    off_t size;        /* of the file after the last record */
     bool torn;         /* the file may end in the middle of a line: start the next record on a new one */
     bool incomplete;   /* a record was lost because memory ran out */
     QsfStrbuf waiting; /* records that could not be written yet */
@@ -95,6 +96,7 @@ QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap) {
     if (l) l->fd = open_locked(l->path, err, cap);
     int why = l ? errno : EINVAL;
     if (l && l->fd >= 0) {
+        l->size = lseek(l->fd, 0, SEEK_END);
         l->torn = ends_torn(l->fd);
         return l;
     }
@@ -133,9 +135,11 @@ static bool write_waiting(QSFChatLog *l, char *err, size_t cap) {
     struct stat st;
     if (!l->waiting.len) return true;
     bool known = !fstat(l->fd, &st);
+    if (known && st.st_size != l->size) l->torn = ends_torn(l->fd); /* another program has written to it */
     bool ready = known && (!l->torn || write_all(l->fd, "\n", 1));
     if (ready && write_all(l->fd, l->waiting.data, l->waiting.len)) {
         l->torn = false;
+        l->size = lseek(l->fd, 0, SEEK_END);
         qsf_strbuf_free(&l->waiting);
         return true;
     }
@@ -243,6 +247,14 @@ bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t 
     if (!fdatasync(l->fd) || errno == EINVAL || errno == EROFS) return true;
     snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
     return false;
+}
+
+QSFLogState qsf_chatlog_state(const QSFChatLog *l) {
+    struct stat opened, named;
+    if (l->pending || fstat(l->fd, &opened)) return QSF_LOG_INTACT;
+    if (stat(l->path, &named)) return errno == ENOENT || errno == ENOTDIR ? QSF_LOG_REMOVED : QSF_LOG_INTACT;
+    if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino) return QSF_LOG_REPLACED;
+    return opened.st_size < l->size ? QSF_LOG_CUT : QSF_LOG_INTACT;
 }
 
 bool qsf_chatlog_complete(const QSFChatLog *l) { return !l->incomplete; }

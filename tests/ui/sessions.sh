@@ -83,6 +83,32 @@ err_has "$other: .*No such file"
 err_has 'session loadB continues with '
 mv "$other.away" "$other"
 
+# Its file, or the whole folder, is removed or emptied under a running chat: said once, written again, exit 0.
+# gone NAME COMMAND: what happens after the first answer.
+gone() {
+    rm -f "$work/in" "$work/out"
+    mkfifo "$work/in"
+    "$chat" "$stories" -n 3 --session "$1" <"$work/in" >"$work/out" 2>"$work/err" &
+    pid=$!
+    exec 3>"$work/in"
+    echo 'first question' >&3
+    tries=100
+    while ! grep -qs '"role":"assistant"' "$files/$1.jsonl" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    eval "$2"
+    printf 'second question\n/undo\nthird question\n' >&3
+    exec 3>&-
+    wait $pid || { cat "$work/err"; fail "$2: exit $?"; }
+    [ "$(grep -c "the file of session $1 was" "$work/err")" = 1 ] || { cat "$work/err"; fail "$2: not said once"; }
+    printf '/export! %s\n' "$work/gone.txt" | chat_lines 0 "$stories" --session "$1"
+    { grep -q 'first question' "$work/gone.txt" && grep -q 'third question' "$work/gone.txt"; } ||
+        { cat "$work/gone.txt"; fail "$2: a message is missing"; }
+}
+gone removed "rm '$files/removed.jsonl'"
+gone emptied ": >'$files/emptied.jsonl'"
+cp -R "$files" "$work/kept"
+gone folder "rm -r '$files'"
+cp "$work/kept"/load* "$files"
+
 # A pipe in place of a file, without a writer.
 need_tmux
 mkdir -p "$XDG_STATE_HOME/qsf"
@@ -118,6 +144,13 @@ if [ -f "$QSF_BUILDDIR/models/guide.qsf" ] || [ -f "$QSF_SRCDIR/models/guide.qsf
     keys 'once more' Enter && see '#6 .*3 tok' && keys '/quit' Enter && see 'rc=0'
     [ "$(grep -c '"user"' "$files/loadA.jsonl")" = 3 ] || fail "the message after /load is not in its session"
 fi
+# On the screen, too.
+start 80 24 "'$chat' '$stories' -n 3 --session vanished"
+see 'is ready' && keys 'first question' Enter && see '#2 .*3 tok'
+rm -r "$files"
+keys 'second question' Enter && see 'the file of session vanished was removed: the conversation was saved'
+keys '/quit' Enter && see '^resume with: qsf-chat --session vanished$' && see 'rc=0'
+[ "$(grep -c '"user"' "$files/vanished.jsonl")" = 2 ] || fail "the removed session is not complete"
 # A FIFO as its file of bindings does not block readline.
 mkfifo "$work/inputrc"
 start 80 24 "INPUTRC='$work/inputrc' '$chat' --no-save '$stories'"

@@ -255,12 +255,207 @@ static void test_snapshot(void **state) {
     assert_string_equal(x->engine.snapshot, "");
 }
 
+/* ---- what others do to the file ---- */
+
+static int told(const Fixture *x, const char *part) {
+    int n = 0;
+    for (size_t i = 0; i < x->app.chat.n; i++)
+        n += strstr(ui_buf_str(&x->app.chat.items[i]->raw), part) != NULL;
+    return n;
+}
+
+static void spill(const char *name, const char *text) {
+    FILE *f = fopen(path_of(name), "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void sessions_folder(char path[600]) {
+    (void)snprintf(path, 600, "%s/qsf/sessions", getenv("XDG_DATA_HOME"));
+}
+
+static void remove_file(void) { assert_int_equal(unlink(path_of("talk")), 0); }
+static void rename_file(void) {
+    char to[700];
+    (void)snprintf(to, sizeof to, "%s", path_of("moved"));
+    assert_int_equal(rename(path_of("talk"), to), 0);
+}
+static void empty_file(void) { assert_int_equal(truncate(path_of("talk"), 0), 0); }
+static void cut_file(void) { assert_int_equal(truncate(path_of("talk"), 150), 0); }
+static void replace_file(void) {
+    remove_file();
+    spill("talk", "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"theirs\"}\n");
+}
+static void remove_folder(void) {
+    char folder[600];
+    remove_file();
+    sessions_folder(folder);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static const struct {
+    void (*attack)(void);
+    const char *name, *said;
+} attacks[] = {
+    { remove_file, "talk", "was removed" },     { rename_file, "talk", "was removed" },
+    { empty_file, "talk", "was truncated" },    { cut_file, "talk", "was truncated" },
+    { replace_file, "talk-2", "was replaced" }, { remove_folder, "talk", "was removed" },
+};
+
+/* What can be written after it happened: a message, its answer, a setting, /undo and so on, and nothing. */
+static void nothing_more(Fixture *x) { (void)x; }
+static void one_more(Fixture *x) { say(x, "third"), answer(x, "3"); }
+static void undo(Fixture *x) { say(x, "/undo"); }
+static void settings(Fixture *x) {
+    say(x, "/temp 0.5"), say(x, "/stop END"), say(x, "/stop off"), say(x, "/system off");
+}
+static void forgotten(Fixture *x) { say(x, "/forget"); }
+static void longer(Fixture *x) { say(x, "/continue"), answer(x, " and a half"); }
+static void cleared(Fixture *x) { say(x, "/clear"), one_more(x); }
+static void leave(Fixture *x) { say(x, "/new next"), one_more(x); }
+
+static const struct {
+    void (*act)(Fixture *x);
+    size_t messages;
+    const char *last;
+} acts[] = {
+    { nothing_more, 4, "2" }, { one_more, 6, "3" },          { undo, 2, "1" },    { settings, 4, "2" },
+    { forgotten, 2, "2" },    { longer, 4, "2 and a half" }, { cleared, 2, "3" }, { leave, 4, "2" },
+};
+
+static void lost_and_written(Fixture *x, size_t attack, size_t act) {
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "talk");
+    say(x, "/temp 1.5");
+    say(x, "/system be brief");
+    say(x, "first"), answer(x, "1");
+    say(x, "second"), answer(x, "2");
+    attacks[attack].attack();
+    acts[act].act(x);
+    ui_app_pump(&x->app);
+    ui_app_finish(&x->app);
+    assert_int_equal(x->app.exit_code, 0);
+    assert_int_equal(told(x, attacks[attack].said), 1);
+    Fixture *y = another();
+    assert_true(ui_app_resume(&y->app, attacks[attack].name));
+    assert_int_equal(ui_transcript_count(&y->app.chat, NULL), acts[act].messages);
+    assert_string_equal(last_text(y), acts[act].last);
+    const bool set = acts[act].act == settings;
+    assert_float_equal(y->app.settings.params.temperature, set ? 0.5f : 1.5f, 1e-6);
+    assert_string_equal(ui_buf_str(&y->app.system), set ? "" : "be brief");
+    assert_int_equal(y->app.stops.n, 0);
+    if (strcmp(attacks[attack].name, "talk") != 0) {
+        assert_true(ui_app_resume(&y->app, "talk"));
+        assert_string_equal(ui_buf_str(&y->app.chat.items[0]->raw), "theirs");
+    }
+    another_free(y);
+}
+
+static void test_file_is_lost(void **state) {
+    for (size_t i = 0; i < sizeof attacks / sizeof *attacks; i++) {
+        for (size_t k = 0; k < sizeof acts / sizeof *acts; k++) {
+            void *fresh = NULL;
+            assert_int_equal(setup(&fresh), 0);
+            lost_and_written(fresh, i, k);
+            (void)teardown(&fresh);
+        }
+    }
+    (void)state;
+}
+
+/* In the middle of an answer, and of one that /continue continues: killed right after, nothing is lost. */
+static void test_lost_while_answering(void **state) {
+    for (size_t i = 0; i < 2 * sizeof attacks / sizeof *attacks; i++) {
+        Fixture *x = NULL;
+        char err[300];
+        assert_int_equal(setup((void **)&x), 0);
+        x->app.session.on = true;
+        ui_session_use(&x->app.session, "talk");
+        say(x, "first");
+        if (i % 2) answer(x, "so "), say(x, "/continue");
+        fake_text(&x->engine, "long ");
+        ui_app_pump(&x->app), ui_app_tick(&x->app, ui_now() + 2);
+        attacks[i / 2].attack();
+        fake_text(&x->engine, "answer");
+        ui_app_pump(&x->app), ui_app_tick(&x->app, ui_now() + 9);
+        assert_int_equal(told(x, attacks[i / 2].said), 1);
+        assert_true(qsf_chatlog_copy(attacks[i / 2].name, "seen", err, sizeof err));
+        Fixture *y = another();
+        assert_true(ui_app_resume(&y->app, "seen"));
+        assert_int_equal(ui_transcript_count(&y->app.chat, NULL), 2);
+        assert_string_equal(last_text(y), i % 2 ? "so long answer" : "long answer");
+        fake_done(&x->engine, QSF_STOP_EOS, 3);
+        ui_app_pump(&x->app), ui_app_finish(&x->app);
+        assert_true(ui_app_resume(&y->app, attacks[i / 2].name));
+        assert_string_equal(last_text(y), i % 2 ? "so long answer" : "long answer");
+        another_free(y);
+        (void)teardown((void **)&x);
+    }
+    (void)state;
+}
+
+/* The folder cannot be made again for a while: said once, and everything follows. */
+static void test_no_folder(void **state) {
+    Fixture *x = *state;
+    char folder[600];
+    sessions_folder(folder);
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "talk");
+    say(x, "first"), answer(x, "1");
+    remove_folder();
+    FILE *f = fopen(folder, "w");
+    assert_non_null(f);
+    fclose(f);
+    say(x, "second"), answer(x, "2");
+    say(x, "/temp 1.5");
+    say(x, "third"), answer(x, "3");
+    assert_int_equal(told(x, "not saved: "), 1);
+    assert_int_equal(unlink(folder), 0);
+    say(x, "fourth"), answer(x, "4");
+    assert_int_equal(told(x, "saved again as talk"), 1);
+    ui_app_finish(&x->app);
+    assert_int_equal(x->app.exit_code, 0);
+    Fixture *y = another();
+    assert_true(ui_app_resume(&y->app, "talk"));
+    assert_int_equal(ui_transcript_count(&y->app.chat, NULL), 8);
+    assert_float_equal(y->app.settings.params.temperature, 1.5f, 1e-6);
+    another_free(y);
+}
+
+/* With room again at the latest when the chat ends it is no failure; without, or in a session that was left, it is. */
+static void test_exit_code(void **state) {
+    (void)state;
+    static char big[9000];
+    memset(big, 'x', sizeof big - 1);
+    for (int i = 0; i < 4; i++) {
+        Fixture *x = NULL;
+        assert_int_equal(setup((void **)&x), 0);
+        x->app.session.on = true;
+        ui_session_use(&x->app.session, "full");
+        say(x, "first"), answer(x, "1");
+        void (*was)(int) = signal(SIGXFSZ, SIG_IGN);
+        limit(8000);
+        say(x, big), answer(x, "2");
+        if (i == 0) limit(RLIM_INFINITY), say(x, "third"), answer(x, "3");
+        if (i == 1) limit(RLIM_INFINITY);
+        if (i == 3) say(x, "/new next"), say(x, "third"), answer(x, "3");
+        ui_app_finish(&x->app);
+        limit(RLIM_INFINITY);
+        signal(SIGXFSZ, was);
+        assert_int_equal(x->app.exit_code, i < 2 ? 0 : 1);
+        (void)teardown((void **)&x);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_export_is_whole), T(test_save_is_whole), T(test_first_message_fails), T(test_temporarily_full),
-        T(test_same_second),     T(test_save_taken),    T(test_context_in_use),      T(test_snapshot),
+        T(test_export_is_whole),      T(test_save_is_whole), T(test_first_message_fails),
+        T(test_temporarily_full),     T(test_same_second),   T(test_save_taken),
+        T(test_context_in_use),       T(test_snapshot),      T(test_file_is_lost),
+        T(test_lost_while_answering), T(test_no_folder),     T(test_exit_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,7 @@ static const char *foreign_answer(const UiApp *a, const char *text, size_t len) 
 }
 
 static void trim(const char **text, size_t *len) {
+    ui_block_skip_mark(text, len);
     while (*len > 0 && strchr(" \t\n", (*text)[*len - 1]) && (*text)[*len - 1]) (*len)--;
     while (*len > 0 && strchr(" \t\n", **text) && **text) {
         (*text)++;

@@ -10,13 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qsf_decode.h"
 #include "ui/block.h"
 #include "ui/guide.h"
 #include "ui/ui_signals.h"
 
 typedef struct Line {
     UiApp *app;
-    UiBuf in;     /* read but not used yet */
+    UiBuf in; /* read but not used yet, as UTF-8 */
+    QSFDecode decoder;
     size_t taken; /* bytes of it already returned */
     bool eof, too_long;
     UiLines lines;
@@ -162,8 +164,11 @@ static void read_more(Line *l) {
             l->in.len -= l->taken;
             l->taken = 0;
         }
-        ui_buf_add(&l->in, bytes, (size_t)n);
+        char text[QSF_DECODE_MAX(sizeof bytes)];
+        ui_buf_add(&l->in, text, qsf_decode(&l->decoder, bytes, (size_t)n, false, text));
     } else if (n == 0) {
+        char text[QSF_DECODE_MAX(0)];
+        ui_buf_add(&l->in, text, qsf_decode(&l->decoder, "", 0, true, text));
         l->eof = true;
     } else if (errno != EINTR && errno != EAGAIN) {
         fprintf(stderr, "qsf-chat: standard input: %s\n", strerror(errno));

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "qsf_chatlog.h"
+#include "qsf_decode.h"
 #include "ui/app.h"
 
 #define UI_SYSTEM_MAX ((size_t)1 << 20)
@@ -84,6 +86,16 @@ static int set_color(UiOptions *o, const char *value, char *err, size_t cap) {
     return 2;
 }
 
+/* Makes a text UTF-8. */
+static void decode(UiBuf *b) {
+    QSFDecode d = { 0 };
+    char *text = malloc(QSF_DECODE_MAX(b->len));
+    const size_t n = text ? qsf_decode(&d, ui_buf_str(b), b->len, true, text) : 0;
+    ui_buf_clear(b);
+    if (!text || !ui_buf_add(b, text, n)) b->failed = true;
+    free(text);
+}
+
 static int read_system(UiOptions *o, const char *path, char *err, size_t cap) {
     char bytes[4096];
     FILE *f = fopen(path, "re");
@@ -98,6 +110,7 @@ static int read_system(UiOptions *o, const char *path, char *err, size_t cap) {
     bool failed = ferror(f) != 0;
     int why = errno;
     (void)fclose(f);
+    decode(&o->system);
     if (failed || o->system.len > UI_SYSTEM_MAX || o->system.failed) {
         (void)snprintf(err, cap, "--system-file %.200s: %s", path,
                        failed ? strerror(why) : "larger than 1 MB");

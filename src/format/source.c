@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 
 #include "src/base/checked.h"
+#include "src/base/utf8.h"
 #include "src/format/derive.h"
 #include "src/format/lfs.h"
 #include "src/format/qsf_compressed.h"
 #include "src/format/source_impl.h"
+#include "src/format/whole.h"
 
 #define SNIFF_BYTES 512
 
@@ -82,6 +84,7 @@ static bool looks_like_text(const unsigned char *p, size_t n) {
 /* Sets the error for an unsupported file: what it is, if recognized. */
 static int reject(const QsfFile *f, const unsigned char *p, size_t n, QsfErr *err) {
     int rc = qsf_lfs_check_bytes(f->path, p, n, err);
+    if (rc == QSF_OK) rc = qsf_whole_check_utf8(f->path, (const char *)p, n, err);
     if (rc != QSF_OK) return rc;
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
         const Magic *m = &magics[i];
@@ -100,7 +103,7 @@ static int reject(const QsfFile *f, const unsigned char *p, size_t n, QsfErr *er
 
 /* Detects a JSON object, as in tokenizer.json. A safetensors file has NULs before its first brace. */
 static bool looks_like_json(const unsigned char *p, size_t n) {
-    size_t i = 0;
+    size_t i = qsf_utf8_bom((const char *)p, n);
     while (i < n && memchr(" \t\r\n", p[i], 4) != NULL) i++;
     if (i == n || p[i++] != '{' || memchr(p, 0, n) != NULL) return false;
     while (i < n && memchr(" \t\r\n", p[i], 4) != NULL) i++;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/utf8.h"
 #include "src/format/dirhint.h"
 #include "src/format/vocab_draft.h"
 #include "src/format/whole.h"
@@ -56,7 +57,8 @@ static int read_template(QsfSource *s, QsfErr *err) {
     QsfWhole w;
     int rc = read_beside(s, "chat_template.jinja", &w, err);
     if (w.text == NULL) return rc;
-    rc = qsf_meta_make_str(s, "tokenizer.chat_template", w.text, (size_t)w.f.size, err);
+    const size_t mark = qsf_utf8_bom(w.text, (size_t)w.f.size);
+    rc = qsf_meta_make_str(s, "tokenizer.chat_template", w.text + mark, (size_t)w.f.size - mark, err);
     qsf_whole_close(s, &w);
     return rc;
 }

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "src/base/decode.h"
 #include "src/format/lfs.h"
 
 int qsf_whole_map(QsfSource *s, const QsfFile *f, uint64_t len, char **out, QsfErr *err) {
@@ -30,8 +31,16 @@ int qsf_whole_open(QsfSource *s, const char *path, uint64_t max, QsfWhole *w, Qs
         rc = qsf_err_set(err, QSF_E_MODEL, "%s: has %llu bytes, more than the limit of %llu", path,
                          (unsigned long long)w->f.size, (unsigned long long)max);
     if (rc == QSF_OK) rc = qsf_whole_map(s, &w->f, w->f.size, &w->text, err);
+    if (rc == QSF_OK) rc = qsf_whole_check_utf8(path, w->text, (size_t)w->f.size, err);
     if (rc != QSF_OK) qsf_whole_close(s, w);
     return rc;
+}
+
+int qsf_whole_check_utf8(const char *path, const char *text, size_t len, QsfErr *err) {
+    const char *name = qsf_decode_name(text, len);
+    if (name == NULL) return QSF_OK;
+    return qsf_err_set(err, QSF_E_MODEL, "%s: is %s text, expected UTF-8: convert it, for example with iconv",
+                       path, name);
 }
 
 void qsf_whole_close(QsfSource *s, QsfWhole *w) {

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "src/base/utf8.h"
 #include "src/format/i2s.h"
 #include "src/run/run.h"
 
@@ -139,14 +141,14 @@ static int parse_max_kl(RunOptions *o, const char *value, char *err, size_t cap)
 static int on_option(void *arg, int id, const char *value, char *err, size_t cap) {
     RunOptions *o = arg;
     switch (id) {
-    case OPT_PROMPT: o->prompt = value; return 0;
+    case OPT_PROMPT: o->prompt = value + qsf_utf8_bom(value, strlen(value)); return 0;
     case OPT_PROMPT_CACHE:
         o->prompt_cache = value;
         if (*value) return 0;
         snprintf(err, cap, "--prompt-cache: the file name is empty");
         return QSF_EXIT_USAGE;
     case OPT_MODEL: o->model = value; return 0;
-    case OPT_SYSTEM: o->system = value; return 0;
+    case OPT_SYSTEM: o->system = value + qsf_utf8_bom(value, strlen(value)); return 0;
     case OPT_STOP:
         if (*value) return add_to(o->stop, &o->n_stop, value, err, cap);
         snprintf(err, cap, "--stop: the text is empty");

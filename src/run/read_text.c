@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/decode.h"
 #include "src/run/run.h"
 
 #define TEXT_MAX (64u << 20)
@@ -19,6 +20,7 @@ int run_read_text(const char *option, const char *path, QsfStrbuf *b) {
         if (n < 0 && (errno != EINTR || atomic_load(&qsf_signal_cancel))) break;
         if (n > 0) qsf_strbuf_add(b, buf, (size_t)n);
     }
+    if (qsf_strbuf_ok(b) && b->len <= TEXT_MAX) qsf_strbuf_decode(b);
     int sig = atomic_load(&qsf_signal_cancel);
     if (n < 0 && sig)
         rc = 128 + sig;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/decode.h"
 #include "src/base/file.h"
 #include "src/base/paths.h"
 #include "src/format/lfs.h"
@@ -153,8 +154,10 @@ int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, Q
     else
         rc = qsf_file_pread(&f, *text, f.size, 0, err);
     if (rc == QSF_OK) {
-        *len = f.size;
+        QsfStrbuf b = { .data = *text, .len = f.size, .cap = f.size + 1 };
         (*text)[f.size] = '\0';
+        qsf_strbuf_decode(&b);
+        if ((*text = qsf_strbuf_take(&b, len)) == NULL) rc = qsf_err_memory(err, "%s", path);
     } else {
         free(*text);
         *text = NULL;

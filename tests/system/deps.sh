@@ -10,7 +10,7 @@ allowed() {
     case $1 in
     kernels/*) echo 'kernels/*' ;;
     include/*) echo 'api' ;;
-    src/base/*) echo 'src/base/* qsf_savefile.h' ;; # the public header that it implements
+    src/base/*) echo 'src/base/* qsf_savefile.h qsf_decode.h' ;; # the public headers that it implements
     src/quant/*) echo 'src/base/* src/quant/* src/format/qsf_codes.h kernels/blocks.h kernels/books.h kernels/cpu.h' ;;
     src/requantize/*) echo 'src/base/* src/requantize/* src/quant/* src/format/* kernels/*' ;;
     src/format/*) echo 'src/base/* src/format/* kernels/blocks.h' ;;

@@ -38,6 +38,27 @@ for key in prompt template tokens special ids; do grep -q "\"$key\": " "$work/ou
 ids=$(sed -n 's/.*"ids": \[\(.*\)\].*/\1/p' "$work/out" | tr -d ,)
 [ "$ids" = "$(printf 'a b' | "$run" --tokenize "$tiny" 2>/dev/null)" ] || { cat "$work/out"; fail "--tokenize has other ids"; }
 
+# Byte order marks: UTF-8, UTF-16 and UTF-32 in either order are the same text, on stdin and in templates.
+utf16() { # text on stdin, which must be ASCII
+    printf '\377\376'
+    LC_ALL=C od -An -v -tx1 | tr -d ' \n' | sed 's/../\\\\x&\\\\x00/g' | xargs printf '%b'
+}
+hi=$(printf 'Hi \303\244' | "$run" --show-prompt "$tiny" 2>/dev/null)
+for text in '\357\273\277Hi \303\244' '\377\376H\0i\0 \0\344\0' '\376\377\0H\0i\0 \0\344' '\377\376\0\0H\0\0\0i\0\0\0 \0\0\0\344\0\0\0'; do
+    # shellcheck disable=SC2059
+    got=$(printf "$text" | "$run" --show-prompt "$tiny" 2>/dev/null)
+    [ "$got" = "$hi" ] || { echo "$got"; fail "stdin with the mark of another encoding: $text"; }
+done
+mark=$(printf '\357\273\277')
+expect 0 '' "$run" --show-prompt "$tiny" -p "${mark}Hi ä"
+[ "$(cat "$work/out")" = "$hi" ] || fail "-p with a byte order mark"
+printf '%s{{ messages[0].content }}!' "$mark" >"$work/mark.jinja"
+printf '{{ messages[0].content }}!' | utf16 >"$work/wide.jinja"
+for template in mark wide; do
+    expect 0 '' "$run" --show-prompt "$tiny" -p Hi --template "$work/$template.jinja"
+    tail -c 4 "$work/out" | grep -qx 'Hi!' || { cat "$work/out"; fail "$template.jinja"; }
+done
+
 # usage
 expect 2 'empty' "$run" --show-prompt "$tiny" -p ''
 expect 2 'only one of' "$run" --show-prompt --plan "$tiny" -p a
@@ -52,6 +73,16 @@ if [ -x "$chat" ]; then
         [ ! -s "$work/out" ] || { cat "$work/out"; fail "/show writes to stdout"; }
         grep -qF "$L<s>$R user: a </s>$L</s>$R" "$work/err" || { cat "$work/err"; fail "$program: another prompt"; }
         grep -qF '{% for m in messages %}' "$work/err" || fail "/show template does not show it"
+    done
+    # a byte order mark before a command, at the start and later, UTF-16, and in the file of a system prompt
+    commands='/show prompt a\n'
+    printf 'be brief\n' | utf16 >"$work/system.txt"
+    # shellcheck disable=SC2059
+    for input in "$mark$commands" "$commands$mark$commands" utf16; do
+        if [ "$input" = utf16 ]; then printf "$commands" | utf16; else printf "$input"; fi |
+            "$chat" --plain "$tiny" --override-kv "$own" --system-file "$work/system.txt" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "a mark before a command"; }
+        grep -qF "user: a$L</s>$R" "$work/err" || { cat "$work/err"; fail "a mark before a command"; }
+        grep -qF 'system: be brief' "$work/err" || { cat "$work/err"; fail "--system-file in UTF-16"; }
     done
 fi
 

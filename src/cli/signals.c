@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/cli/signals.h"
 
 atomic_int qsf_signal_cancel;
@@ -21,6 +22,10 @@ void qsf_signals_init(void) {
     sa.sa_handler = on_signal; /* no SA_RESTART, so that a read of stdin is interrupted */
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
+    struct sigaction hup;
+    if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &sa, NULL); /* nohup */
+    (void)qsf_interrupt_watch(&qsf_signal_cancel);
     sa.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &sa, NULL);
     sigaction(SIGXFSZ, &sa, NULL); /* the write fails with EFBIG instead */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* SIGINT and SIGTERM request cancellation of the running computation; a second one kills immediately. SIGPIPE
+/* SIGINT, SIGTERM and SIGHUP request cancellation of the running computation; a second one kills immediately. SIGPIPE
  * and SIGXFSZ are ignored. */
 #ifndef QSF_CLI_SIGNALS_H
 #define QSF_CLI_SIGNALS_H
@@ -7,7 +7,8 @@
 #include <stdatomic.h>
 
 extern atomic_int qsf_signal_cancel; /* the signal's number, 0 = none */
-/* Installs the handlers. Call it once, before starting threads. */
+/* Installs the handlers, and makes this thread watch the flag (base/interrupt.h). Call it once, before starting
+ * threads. */
 void qsf_signals_init(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/engine/quality.h"
 #include "src/engine/worker_answer.h"
 #include "src/engine/worker_load.h"
@@ -65,6 +66,7 @@ static void run_command(QSFWorker *w, const QsfCommand *c) {
 static void *engine(void *arg) {
     QSFWorker *w = arg;
     QsfCommand c;
+    (void)qsf_interrupt_watch(&w->cancel);
     while (wait_command(w, &c)) {
         run_command(w, &c);
         command_free(&c);

@@ -158,9 +158,11 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r) {
         qsf_worker_fail(w, &err);
         return;
     }
-    if (encode(w, r, &ids, &where, &err) == QSF_OK)
-        answer(w, r, &ids, &where);
-    else
-        qsf_worker_fail(w, &err);
+    QSFEvent stopped = { .type = QSF_EVENT_DONE, .stop = QSF_STOP_INTERRUPTED };
+    switch (encode(w, r, &ids, &where, &err)) {
+    case QSF_OK: answer(w, r, &ids, &where); break;
+    case QSF_E_INTERRUPTED: qsf_worker_end(w, &stopped, QSF_STATE_IDLE); break;
+    default: qsf_worker_fail(w, &err);
+    }
     qsf_ids_free(&ids);
 }

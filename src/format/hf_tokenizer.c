@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/jsonscan.h"
 #include "src/format/vocab_draft.h"
 
@@ -172,6 +173,7 @@ static int each(Reader *r, const Member *m, char open, ElementFn fn, QsfErr *err
         rc = qsf_jscan_next(&s, open == '[' ? ']' : '}', &first, &more, err);
         if (rc != QSF_OK || !more) break;
         rc = fn(r, &s, i, err);
+        if (rc == QSF_OK && i % 1024 == 0) rc = qsf_interrupt_check(err);
         if (rc == QSF_OK && !(qsf_strbuf_ok(&r->d->merges))) rc = qsf_err_memory(err, "merges");
     }
     return rc;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/unicode.h"
 #include "src/text/tokenizer_impl.h"
 
@@ -20,7 +21,7 @@ static void work_free(Work *w) {
     qsf_merger_free(&w->merger);
     qsf_strbuf_free(&w->word);
     qsf_regex_scratch_free(w->scratch);
-    free(w->lattice.best);
+    qsf_lattice_free(&w->lattice);
     free(w->frag);
 }
 
@@ -121,6 +122,7 @@ static int encode_fragments(const QsfTokenizer *t, Work *w, const char *text, bo
     int rc = QSF_OK;
     for (size_t i = 0; i < w->n_frag && rc == QSF_OK; i++) {
         const QsfFragment *f = &w->frag[i];
+        if (i % 256 == 0 && (rc = qsf_interrupt_check(err)) != QSF_OK) break;
         if (f->id >= 0) {
             rc = qsf_ids_push(out, f->id, err);
             prefix = t->add_space_prefix && !t->prefix_first;

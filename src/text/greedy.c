@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "src/text/greedy.h"
 
+#include <stdlib.h>
+
+#include "src/base/interrupt.h"
+
+#define BLOCK 16384u /* places at a time; more if a token is longer */
+
 int qsf_greedy_init(QsfGreedy *g, const QsfVocab *v, int32_t unknown, QsfArena *arena, QsfErr *err) {
     g->unknown = unknown;
-    return qsf_trie_init(&g->trie, v, qsf_vocab_mergeable, arena, err);
+    int rc = qsf_trie_init(&g->trie, v, qsf_vocab_mergeable, QSF_TOKEN_LONG, arena, err);
+    return rc == QSF_OK ? qsf_matcher_init_long(&g->rest, v, qsf_vocab_mergeable, arena, err) : rc;
 }
 
-/* Returns the length of the longest token at the start of a text, 0 if there is none. */
+/* Returns the length of the longest short token at the start of a text, 0 if there is none. */
 static size_t longest(const QsfGreedy *g, const char *text, size_t len, int32_t *id) {
     size_t best = 0;
     uint32_t node = 0;
@@ -21,14 +28,33 @@ static size_t longest(const QsfGreedy *g, const char *text, size_t len, int32_t 
     return best;
 }
 
-int qsf_greedy_encode(const QsfGreedy *g, const char *text, size_t len, QsfIds *out, QsfErr *err) {
-    int rc = QSF_OK;
-    for (size_t i = 0, n; rc == QSF_OK && i < len; i += n) {
-        int32_t id = g->unknown;
-        n = longest(g, text + i, len - i, &id);
+/* Appends the tokens that begin in text[*at..end), *at becomes the place after the last one. found: the long token at
+ * each of these places, or NULL. */
+static int encode_block(const QsfGreedy *g, const char *text, size_t len, size_t *at, size_t end,
+                        const int32_t *found, QsfIds *out, QsfErr *err) {
+    int rc = qsf_interrupt_check(err);
+    const size_t begin = *at;
+    while (*at < end && rc == QSF_OK) {
+        const int32_t word = found != NULL ? found[*at - begin] : -1;
+        int32_t id = word >= 0 ? g->rest.word[word].id : g->unknown;
+        size_t n = word >= 0 ? g->rest.word[word].len : longest(g, text + *at, len - *at, &id);
         if (n == 0) n = 1;
         if (id >= 0) rc = qsf_ids_push(out, id, err);
+        *at += n;
     }
+    return rc;
+}
+
+int qsf_greedy_encode(const QsfGreedy *g, const char *text, size_t len, QsfIds *out, QsfErr *err) {
+    const size_t block = g->rest.max_len > BLOCK ? g->rest.max_len : BLOCK;
+    int32_t *found = g->rest.n > 0 ? malloc(block * sizeof *found) : NULL;
+    int rc = g->rest.n > 0 && found == NULL ? qsf_err_memory(err, "tokenizing") : QSF_OK;
+    for (size_t at = 0; at < len && rc == QSF_OK;) {
+        const size_t end = len - at < block ? len : at + block;
+        if (found != NULL) rc = qsf_matcher_find(&g->rest, text, len, at, end, found, err);
+        if (rc == QSF_OK) rc = encode_block(g, text, len, &at, end, found, out, err);
+    }
+    free(found);
     return rc;
 }
 

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/unicode.h"
 #include "src/text/jinja_eval.h"
+
+#define CHECK_EVERY 1024u /* steps between two looks at the interrupt flag */
 
 const QsfJinjaLimits qsf_jinja_limits = {
     .steps = 1000000, .memory = 16u << 20, .output = 4u << 20, .depth = 200
@@ -100,8 +103,9 @@ bool qsf_j_ok(QsfJCtx *c) {
 
 bool qsf_j_work(QsfJCtx *c, uint64_t amount) {
     if (amount <= c->limits.steps - c->steps) {
+        const uint64_t before = c->steps / CHECK_EVERY;
         c->steps += amount;
-        return true;
+        return c->steps / CHECK_EVERY == before || qsf_interrupt_check(c->err) == QSF_OK;
     }
     return qsf_j_fail(c, "the template needs more than its limit of %llu steps",
                       (unsigned long long)c->limits.steps);

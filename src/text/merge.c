@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 
+#include "src/base/interrupt.h"
+
+#define CHECK_EVERY 4096u /* pairs */
 #define MAX_TEXT    (1u << 30)
 #define WAYS        4 /* children of a heap node: half as many levels as with two */
 #define DIGIT_BITS  11
@@ -157,6 +160,7 @@ static int offer_all(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err)
     bool sorted = m->n_syms >= SORTED_FROM;
     for (size_t i = 0; i + 1 < m->n_syms; i++) {
         int rc = offer(m, (int32_t)i, pair, ctx, !sorted, err);
+        if (rc == QSF_OK && (i + 1) % CHECK_EVERY == 0) rc = qsf_interrupt_check(err);
         if (rc != QSF_OK) return rc;
     }
     return sorted ? sort_first(m, err) : QSF_OK;
@@ -165,7 +169,8 @@ static int offer_all(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err)
 int qsf_merger_run(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err) {
     QsfPair p;
     int rc = offer_all(m, pair, ctx, err);
-    while (rc == QSF_OK && pop(m, &p)) {
+    for (unsigned n = 1; rc == QSF_OK && pop(m, &p); n++) {
+        if (n % CHECK_EVERY == 0 && (rc = qsf_interrupt_check(err)) != QSF_OK) break;
         QsfSymbol *l = &m->syms[p.left];
         if (l->len == 0 || l->next < 0) continue;
         QsfSymbol *r = &m->syms[l->next];

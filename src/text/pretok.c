@@ -3,9 +3,11 @@
  * passes immediately, so no list of pieces is stored. */
 #include "src/text/pretok.h"
 
+#include "src/base/interrupt.h"
 #include "src/base/utf8.h"
 
-#define ILL_FORMED 0xFFFFFFFFu
+#define CHECK_EVERY 256u /* pieces; one costs at most a few milliseconds (regex.c) */
+#define ILL_FORMED  0xFFFFFFFFu
 
 int qsf_pretok_open(QsfPretok *p, const QsfPretokSpec *spec, QsfErr *err) {
     *p = (QsfPretok){ 0 };
@@ -34,11 +36,13 @@ typedef struct Split {
     QsfPieceFn fn;
     void *ctx;
     QsfErr *err;
+    unsigned pieces;
 } Split;
 
 /* The depth is the number of passes, at most QSF_PRETOK_PASSES. */
-static int split_from(const Split *s, unsigned pass, const char *text, size_t len) {
+static int split_from(Split *s, unsigned pass, const char *text, size_t len) {
     if (len == 0) return QSF_OK;
+    if (++s->pieces % CHECK_EVERY == 0 && qsf_interrupted()) return qsf_interrupt_check(s->err);
     if (pass == s->p->n) return s->fn(s->ctx, text, len, s->err);
     size_t done = 0, from = 0, begin, end;
     while (from < len && qsf_regex_find(s->p->re[pass], s->scratch, text, len, from, &begin, &end)) {

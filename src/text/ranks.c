@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "src/base/interrupt.h"
+
 #define KEY_MERGES "tokenizer.ggml.merges"
 #define EMPTY      UINT32_MAX
 #define ID_BITS    21
@@ -97,6 +99,7 @@ int qsf_ranks_load(QsfRanks *r, const QsfSource *src, const QsfVocab *v, uint32_
         size_t len;
         rc = qsf_meta_array_str(&a, &s, &len, err);
         if (rc == QSF_OK) add_merge(r, v, s, len, i);
+        if (rc == QSF_OK && i % 1024 == 0) rc = qsf_interrupt_check(err);
     }
     qsf_meta_array_close(&a);
     return rc;

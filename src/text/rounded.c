@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/utf8.h"
 
 #define MAX_TEXT     (256u << 20)
@@ -25,7 +26,8 @@ int qsf_rounded_init(QsfRoundedUnigram *u, const QsfVocab *v, QsfArena *arena, Q
             return qsf_err_set(err, QSF_E_MODEL,
                                "the vocabulary has no token %s, which tokenizer \"plamo2\" needs", text);
     }
-    return qsf_trie_init(&u->trie, v, qsf_vocab_mergeable, arena, err);
+    int rc = qsf_trie_init(&u->trie, v, qsf_vocab_mergeable, QSF_TOKEN_LONG, arena, err);
+    return rc == QSF_OK ? qsf_matcher_init_long(&u->rest, v, qsf_vocab_mergeable, arena, err) : rc;
 }
 
 /* The rounded score of a token; LOWEST_SCORE for one that is not used. */
@@ -36,8 +38,21 @@ static double score_of(const QsfRoundedUnigram *u, int32_t id) {
     return s < 1e9 ? s : 1e9; /* a file may contain any bits; sums of these stay exact */
 }
 
+/* The best of the long tokens at a place, the longest of equals; its score is -INFINITY if there is none. */
+static QsfBest best_long(const QsfRoundedUnigram *u, const QsfLattice *l, size_t at) {
+    QsfBest b = { .score = -INFINITY };
+    for (int32_t i = l->found[at]; i >= 0; i = u->rest.word[i].shorter) {
+        const QsfMatcherWord *w = &u->rest.word[i];
+        const double score = score_of(u, w->id), sum = l->best[at + w->len].score + score;
+        if (score > LOWEST_SCORE && sum > b.score)
+            b = (QsfBest){ .score = sum, .from = (uint32_t)(at + w->len), .id = w->id };
+    }
+    return b;
+}
+
 /* Finds the best token at a character, from the best paths of all places after it. */
-static void best_at(const QsfRoundedUnigram *u, QsfBest *best, const char *s, size_t len, size_t at) {
+static void best_at(const QsfRoundedUnigram *u, const QsfLattice *l, const char *s, size_t len, size_t at) {
+    QsfBest *best = l->best;
     const uint32_t next = best[at].from;
     QsfBest b = { .score = best[next].score + BYTES_SCORE, .from = next, .id = -1 };
     uint32_t node = 0;
@@ -50,7 +65,8 @@ static void best_at(const QsfRoundedUnigram *u, QsfBest *best, const char *s, si
         const double sum = best[i + 1].score + score;
         if (sum >= b.score) b = (QsfBest){ .score = sum, .from = (uint32_t)(i + 1), .id = id };
     }
-    best[at] = b;
+    const QsfBest other = u->rest.n > 0 ? best_long(u, l, at) : (QsfBest){ .score = -INFINITY };
+    best[at] = other.score >= b.score ? other : b;
 }
 
 static int reserve(QsfLattice *l, size_t len, QsfErr *err) {
@@ -84,7 +100,8 @@ int qsf_rounded_encode(const QsfRoundedUnigram *u, QsfLattice *l, const char *te
         text += first;
         len -= first;
     }
-    const int rc = reserve(l, len, err);
+    int rc = reserve(l, len, err);
+    if (rc == QSF_OK) rc = qsf_lattice_find(l, &u->rest, text, len, err);
     if (rc != QSF_OK) return rc;
     for (size_t i = 0; i <= len; i++) l->best[i] = (QsfBest){ .score = -INFINITY, .id = -1 };
     for (size_t at = 0, n; at < len; at += n) {
@@ -92,7 +109,9 @@ int qsf_rounded_encode(const QsfRoundedUnigram *u, QsfLattice *l, const char *te
         l->best[at].from = (uint32_t)(at + n); /* the next character; 0 inside one */
     }
     l->best[len].score = 0;
-    for (size_t at = len; at-- > 0;)
-        if (l->best[at].from > 0) best_at(u, l->best, text, len, at);
-    return push_path(u, l->best, text, len, out, err);
+    for (size_t at = len; at-- > 0 && rc == QSF_OK;) {
+        if (l->best[at].from > 0) best_at(u, l, text, len, at);
+        if (at % 4096 == 0) rc = qsf_interrupt_check(err);
+    }
+    return rc != QSF_OK ? rc : push_path(u, l->best, text, len, out, err);
 }

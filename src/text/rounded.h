@@ -9,7 +9,8 @@
 
 typedef struct QsfRoundedUnigram {
     const QsfVocab *vocab;
-    QsfTrie trie;
+    QsfTrie trie;    /* tokens up to QSF_TOKEN_LONG bytes */
+    QsfMatcher rest; /* longer ones */
     int32_t byte_id[256];
 } QsfRoundedUnigram;
 

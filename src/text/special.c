@@ -1,117 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Special tokens in a text. One pass finds the longest token at every place; a heap then accepts them by
- * length. A place whose token overlaps an accepted one tries its next shorter token. */
+/* Special tokens in a text. One pass per kind finds the longest token at every place; a heap then accepts them in the
+ * order of the rule. */
 #include "src/text/special.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
+#include "src/text/chars.h"
 #include "src/text/think.h"
 
-uint64_t qsf_specials_bytes(uint32_t n) {
-    return (uint64_t)n * (sizeof(uint32_t) + sizeof(int32_t)) + 2 * 16;
+#define CHECK_EVERY 16384u /* steps between two looks at the interrupt flag */
+
+uint64_t qsf_specials_bytes(uint32_t n, uint64_t text_bytes) {
+    return qsf_matcher_bytes(n, text_bytes) + (QSF_SPECIAL_KINDS - 1) * qsf_matcher_bytes(0, 0);
 }
 
-static bool is_special(const QsfVocab *v, int32_t id) {
+bool qsf_specials_has(const QsfVocab *v, int32_t id) {
     size_t len;
     (void)qsf_vocab_text(v, id, &len);
     QsfTokenType t = qsf_vocab_type(v, id);
     return len > 0 && (t == QSF_TOKEN_UNKNOWN || t == QSF_TOKEN_CONTROL || t == QSF_TOKEN_USER);
 }
 
-static int compare_texts(const QsfVocab *v, uint32_t a, uint32_t b) {
-    size_t len_a, len_b;
-    const char *ta = qsf_vocab_text(v, (int32_t)a, &len_a), *tb = qsf_vocab_text(v, (int32_t)b, &len_b);
-    int c = memcmp(ta, tb, len_a < len_b ? len_a : len_b);
-    if (c != 0) return c;
-    if (len_a != len_b) return len_a < len_b ? -1 : 1;
-    return a < b ? -1 : a > b;
-}
-
-static void sift(const QsfVocab *v, uint32_t *a, size_t n, size_t i) {
-    uint32_t x = a[i];
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && compare_texts(v, a[child], a[child + 1]) < 0) child++;
-        if (compare_texts(v, a[child], x) <= 0) break;
-        a[i] = a[child];
-    }
-    a[i] = x;
-}
-
-/* Heap sort: qsort has no context argument, and glibc's takes memory. */
-static void sort_by_text(const QsfVocab *v, uint32_t *a, size_t n) {
-    for (size_t i = n / 2; i-- > 0;) sift(v, a, n, i);
-    for (size_t end = n; end-- > 1;) {
-        uint32_t top = a[0];
-        a[0] = a[end];
-        a[end] = top;
-        sift(v, a, end, 0);
-    }
-}
-
-static bool begins_with(const QsfVocab *v, uint32_t id, uint32_t prefix) {
-    size_t len, n;
-    const char *s = qsf_vocab_text(v, (int32_t)id, &len), *p = qsf_vocab_text(v, (int32_t)prefix, &n);
-    return n <= len && memcmp(s, p, n) == 0;
-}
-
-/* In sorted order, a token's prefixes come before it, each a prefix of the next. */
-static void link_prefixes(QsfSpecials *s) {
-    for (uint32_t i = 0; i < s->n; i++) {
-        int32_t p = (int32_t)i - 1;
-        while (p >= 0 && !begins_with(s->vocab, s->id[i], s->id[p])) p = s->shorter[p];
-        s->shorter[i] = p;
-    }
-}
-
-static void index_first_bytes(QsfSpecials *s) {
-    uint32_t i = 0;
-    for (unsigned b = 0; b < 256; b++) {
-        s->first[b] = i;
-        size_t len;
-        while (i < s->n && (unsigned char)*qsf_vocab_text(s->vocab, (int32_t)s->id[i], &len) == b) i++;
-    }
-    s->first[256] = i;
-}
-
-int qsf_specials_init(QsfSpecials *s, const QsfVocab *v, QsfArena *arena, QsfErr *err) {
-    *s = (QsfSpecials){ .vocab = v };
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < v->n; i++) n += is_special(v, (int32_t)i);
-    s->id = qsf_arena_alloc(arena, n * sizeof *s->id, sizeof *s->id, err);
-    s->shorter = qsf_arena_alloc(arena, n * sizeof *s->shorter, sizeof *s->shorter, err);
-    if (s->id == NULL || s->shorter == NULL) return err->code;
-    for (uint32_t i = 0; i < v->n; i++) {
-        if (!is_special(v, (int32_t)i)) continue;
-        s->id[s->n++] = i;
-        s->n_user += qsf_vocab_type(v, (int32_t)i) == QSF_TOKEN_USER;
-    }
-    sort_by_text(v, s->id, s->n);
-    link_prefixes(s);
-    index_first_bytes(s);
-    return QSF_OK;
-}
-
-/* --- matching --- */
-
-typedef struct Match {
-    size_t pos;
-    uint32_t len;
-    uint32_t token; /* index in QsfSpecials.id */
-} Match;
-
-typedef struct Search {
-    const QsfSpecials *s;
-    const char *text;
-    size_t len;
-    bool control;
-    const uint8_t *trusted; /* (len), NULL = all of it */
-    Match *heap;            /* (n) */
-    size_t n, cap;
-    unsigned char *taken; /* (len) inside a token, or stripped by one; NULL while nothing matched */
-    QsfFragment *frag;    /* (n_frag) tokens found, in the order found */
-    size_t n_frag, cap_frag;
-} Search;
+/* --- kinds --- */
 
 static bool has_affixes(const char *t, size_t len, const char *head, const char *tail) {
     size_t h = strlen(head), e = strlen(tail);
@@ -136,79 +48,102 @@ static bool is_structural(const char *t, size_t len) {
     return true;
 }
 
-static bool all_trusted(const Search *q, size_t pos, size_t len) {
-    return q->trusted == NULL || memchr(q->trusted + pos, 0, len) == NULL;
-}
-
-/* Whether the token with index i may be used at pos. */
-static bool may_take(const Search *q, int32_t i, size_t pos) {
+static QsfSpecialKind kind_of(const QsfVocab *v, int32_t id) {
     size_t len;
-    int32_t id = (int32_t)q->s->id[i];
-    const char *t = qsf_vocab_text(q->s->vocab, id, &len);
-    if (qsf_vocab_type(q->s->vocab, id) != QSF_TOKEN_USER) return q->control && all_trusted(q, pos, len);
-    return q->trusted == NULL || !is_structural(t, len) || all_trusted(q, pos, len);
+    const char *t = qsf_vocab_text(v, id, &len);
+    if (qsf_vocab_type(v, id) != QSF_TOKEN_USER) return QSF_SPECIAL_CONTROL;
+    return is_structural(t, len) ? QSF_SPECIAL_MARKUP : QSF_SPECIAL_PLAIN;
 }
 
-/* Follows the prefixes of token index i to the first that may be used at pos; -1 = none. */
-static int32_t usable(const Search *q, int32_t i, size_t pos) {
-    while (i >= 0 && !may_take(q, i, pos)) i = q->s->shorter[i];
-    return i;
-}
-
-/* Byte `depth` of the text of the token with index i, -1 after its end. */
-static int byte_of(const QsfSpecials *s, uint32_t i, size_t depth) {
-    size_t len;
-    const char *t = qsf_vocab_text(s->vocab, (int32_t)s->id[i], &len);
-    return depth < len ? (unsigned char)t[depth] : -1;
-}
-
-/* First index in [lo, hi) whose byte at depth is at least b. */
-static uint32_t lower_bound(const QsfSpecials *s, uint32_t lo, uint32_t hi, size_t depth, int b) {
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (byte_of(s, mid, depth) < b) {
-            lo = mid + 1;
+/* Moves the tokens of a kind to the front, in their order, and returns their number. */
+static uint32_t select_kind(const QsfVocab *v, QsfTrieText *text, uint32_t n, QsfSpecialKind kind,
+                            QsfTrieText *rest) {
+    uint32_t taken = 0, left = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (kind_of(v, (int32_t)text[i].value) == kind) {
+            text[taken++] = text[i];
         } else {
-            hi = mid;
+            rest[left++] = text[i];
         }
     }
-    return lo;
+    memcpy(text + taken, rest, left * sizeof *text);
+    return taken;
 }
 
-/* Index of the longest token at text[0..len), -1 = none: narrows the range of texts byte by byte. */
-static int32_t longest_at(const QsfSpecials *s, const char *text, size_t len) {
-    uint32_t lo = s->first[(unsigned char)text[0]], hi = s->first[(unsigned char)text[0] + 1];
-    int32_t best = -1;
-    for (size_t depth = 1; lo < hi; depth++) {
-        if (byte_of(s, lo, depth) < 0) best = (int32_t)lo; /* ends here; the shortest text sorts first */
-        if (depth == len) break;
-        int b = (unsigned char)text[depth];
-        lo = lower_bound(s, lo, hi, depth, b);
-        hi = lower_bound(s, lo, hi, depth, b + 1);
+int qsf_specials_init(QsfSpecials *s, const QsfVocab *v, QsfTrieText *text, uint32_t n, bool leftmost,
+                      QsfArena *arena, QsfErr *err) {
+    *s = (QsfSpecials){ .vocab = v, .leftmost = leftmost };
+    QsfTrieText *rest = malloc(((size_t)n + 1) * sizeof *rest);
+    if (rest == NULL) return qsf_err_memory(err, "the special tokens of a vocabulary");
+    int rc = QSF_OK;
+    for (int kind = 0; kind < QSF_SPECIAL_KINDS && rc == QSF_OK; kind++) {
+        uint32_t count = select_kind(v, text, n, (QsfSpecialKind)kind, rest);
+        rc = qsf_matcher_init(&s->set[kind], text, count, arena, err);
+        text += count;
+        n -= count;
     }
-    return best;
+    free(rest);
+    return rc;
 }
 
-static bool before(const QsfSpecials *s, const Match *a, const Match *b) {
-    if (a->len != b->len) return a->len > b->len;
-    if (a->token != b->token) return s->id[a->token] < s->id[b->token];
+int qsf_specials_init_all(QsfSpecials *s, const QsfVocab *v, QsfArena *arena, QsfErr *err) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->n; i++) n += qsf_specials_has(v, (int32_t)i);
+    QsfTrieText *text = malloc(((size_t)n + 1) * sizeof *text);
+    if (text == NULL) return qsf_err_memory(err, "the special tokens of a vocabulary");
+    n = 0;
+    for (uint32_t i = 0; i < v->n; i++) {
+        size_t len;
+        const char *t = qsf_vocab_text(v, (int32_t)i, &len);
+        if (qsf_specials_has(v, (int32_t)i))
+            text[n++] = (QsfTrieText){ .s = t, .len = (uint32_t)len, .value = i };
+    }
+    int rc = qsf_specials_init(s, v, text, n, false, arena, err);
+    free(text);
+    return rc;
+}
+
+/* --- matching --- */
+
+typedef struct Match {
+    size_t pos;
+    int32_t word; /* index in the set */
+    uint32_t kind;
+} Match;
+
+typedef struct Search {
+    const QsfSpecials *s;
+    const char *text;
+    size_t len;
+    Match *heap; /* (n) */
+    size_t n, cap;
+    uint32_t *
+        taken; /* (len) inside a token, or stripped by one: 1 + where that part begins; NULL with the second rule */
+    QsfFragment *frag; /* (n_frag) tokens found, in the order found */
+    size_t n_frag, cap_frag;
+    unsigned steps;
+} Search;
+
+static const QsfMatcherWord *word_of(const Search *q, const Match *m) {
+    return &q->s->set[m->kind].word[m->word];
+}
+
+static bool before(const Search *q, const Match *a, const Match *b) {
+    const QsfMatcherWord *x = word_of(q, a), *y = word_of(q, b);
+    if (q->s->leftmost && a->pos != b->pos) return a->pos < b->pos;
+    if (x->len != y->len) return x->len > y->len;
+    if (x->id != y->id) return x->id < y->id;
     return a->pos < b->pos;
 }
 
 static void sift_match(Search *q, size_t i) {
     Match x = q->heap[i];
     for (size_t child; (child = 2 * i + 1) < q->n; i = child) {
-        if (child + 1 < q->n && before(q->s, &q->heap[child + 1], &q->heap[child])) child++;
-        if (!before(q->s, &q->heap[child], &x)) break;
+        if (child + 1 < q->n && before(q, &q->heap[child + 1], &q->heap[child])) child++;
+        if (!before(q, &q->heap[child], &x)) break;
         q->heap[i] = q->heap[child];
     }
     q->heap[i] = x;
-}
-
-static uint32_t token_len(const QsfSpecials *s, int32_t i) {
-    size_t len;
-    (void)qsf_vocab_text(s->vocab, (int32_t)s->id[i], &len);
-    return (uint32_t)len;
 }
 
 /* Grows an array on the heap by one element; NULL without memory. */
@@ -224,61 +159,156 @@ static void *room(void *p, size_t n, size_t *cap, size_t elem, QsfErr *err) {
     return grown;
 }
 
-static int find_matches(Search *q, QsfErr *err) {
-    for (size_t pos = 0; pos < q->len; pos++) {
-        unsigned char b = (unsigned char)q->text[pos];
-        if (q->s->first[b] == q->s->first[b + 1]) continue;
-        int32_t i = usable(q, longest_at(q->s, q->text + pos, q->len - pos), pos);
-        if (i < 0) continue;
-        Match *heap = room(q->heap, q->n, &q->cap, sizeof *heap, err);
-        if (heap == NULL) return QSF_E_RUNTIME;
-        q->heap = heap;
-        heap[q->n++] = (Match){ .pos = pos, .len = token_len(q->s, i), .token = (uint32_t)i };
-    }
-    for (size_t i = q->n / 2; i-- > 0;) sift_match(q, i);
+static int check(Search *q, QsfErr *err) {
+    return ++q->steps % CHECK_EVERY == 0 ? qsf_interrupt_check(err) : QSF_OK;
+}
+
+static int add_match(Search *q, size_t pos, int32_t word, uint32_t kind, QsfErr *err) {
+    Match *heap = room(q->heap, q->n, &q->cap, sizeof *heap, err);
+    if (heap == NULL) return QSF_E_RUNTIME;
+    q->heap = heap;
+    heap[q->n++] = (Match){ .pos = pos, .word = word, .kind = kind };
     return QSF_OK;
 }
+
+/* Adds the longest token of a kind at every place of text[begin..end). */
+static int match_run(Search *q, uint32_t kind, size_t begin, size_t end, QsfErr *err) {
+    const QsfMatcher *m = &q->s->set[kind];
+    uint32_t state = 0;
+    int rc = QSF_OK;
+    for (size_t pos = end; pos-- > begin && rc == QSF_OK;) {
+        const unsigned char byte = (unsigned char)q->text[pos];
+        state = state == 0 ? m->trie.first[byte] : qsf_matcher_step(m, state, byte);
+        if (state == 0) continue; /* nearly everywhere */
+        int32_t word = qsf_matcher_longest(m, state);
+        rc = word >= 0 ? add_match(q, pos, word, kind, err) : QSF_OK;
+        if (rc == QSF_OK) rc = check(q, err);
+    }
+    return rc;
+}
+
+/* Tokens of the first two kinds are made of trusted bytes only. */
+static int match_kind(Search *q, uint32_t kind, const uint8_t *trusted, QsfErr *err) {
+    int rc = QSF_OK;
+    if (q->s->set[kind].n == 0) return QSF_OK;
+    if (trusted == NULL || kind == QSF_SPECIAL_PLAIN) return match_run(q, kind, 0, q->len, err);
+    for (size_t begin = 0, end; begin < q->len && rc == QSF_OK; begin = end) {
+        const uint8_t *other = memchr(trusted + begin, !trusted[begin], q->len - begin);
+        end = other != NULL ? (size_t)(other - trusted) : q->len;
+        if (trusted[begin]) rc = match_run(q, kind, begin, end, err);
+    }
+    return rc;
+}
+
+static int add_token(Search *q, size_t off, size_t end, int32_t id, QsfErr *err) {
+    QsfFragment *frag = room(q->frag, q->n_frag, &q->cap_frag, sizeof *frag, err);
+    if (frag == NULL) return QSF_E_RUNTIME;
+    q->frag = frag;
+    frag[q->n_frag++] = (QsfFragment){ .off = off, .len = end - off, .id = id };
+    return QSF_OK;
+}
+
+static void pop(Search *q) {
+    q->heap[0] = q->heap[--q->n];
+    if (q->n > 0) sift_match(q, 0);
+}
+
+/* --- the first rule: by length --- */
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* Marks the bytes of an accepted token and the white space that it strips. */
 static int take(Search *q, const Match *m, QsfErr *err) {
-    QsfFragment *frag = room(q->frag, q->n_frag, &q->cap_frag, sizeof *frag, err);
-    if (frag == NULL) return QSF_E_RUNTIME;
-    q->frag = frag;
-    int32_t id = (int32_t)q->s->id[m->token];
-    frag[q->n_frag++] = (QsfFragment){ .off = m->pos, .len = m->len, .id = id };
-    memset(q->taken + m->pos, 1, m->len);
-    uint8_t attr = q->s->vocab->attr[id];
-    size_t end = m->pos + m->len;
-    if (attr & QSF_ATTR_RSTRIP) {
-        while (end < q->len && !q->taken[end] && is_space(q->text[end])) q->taken[end++] = 1;
-    }
-    if (attr & QSF_ATTR_LSTRIP) {
-        for (size_t i = m->pos; i > 0 && !q->taken[i - 1] && is_space(q->text[i - 1]); i--)
-            q->taken[i - 1] = 1;
-    }
-    return QSF_OK;
+    const QsfMatcherWord *w = word_of(q, m);
+    uint8_t attr = q->s->vocab->attr[w->id];
+    size_t begin = m->pos, end = m->pos + w->len;
+    int rc = add_token(q, begin, end, w->id, err);
+    while ((attr & QSF_ATTR_RSTRIP) && end < q->len && !q->taken[end] && is_space(q->text[end])) end++;
+    while ((attr & QSF_ATTR_LSTRIP) && begin > 0 && !q->taken[begin - 1] && is_space(q->text[begin - 1]))
+        begin--;
+    for (size_t i = begin; i < end; i++) q->taken[i] = (uint32_t)begin + 1;
+    return rc;
 }
 
-/* Longer tokens were accepted first, so one that overlaps this match covers one of its ends. */
+/* Longer tokens were accepted first, so one that overlaps this match covers one of its ends. If it is the right end, a
+ * shorter token may fit before it. */
 static int take_by_length(Search *q, QsfErr *err) {
-    while (q->n > 0) {
+    int rc = QSF_OK;
+    while (q->n > 0 && rc == QSF_OK) {
         Match m = q->heap[0];
-        if (!q->taken[m.pos] && !q->taken[m.pos + m.len - 1]) {
-            int rc = take(q, &m, err);
-            if (rc != QSF_OK) return rc;
+        const size_t last = m.pos + word_of(q, &m)->len - 1;
+        size_t free_bytes = 0;
+        if (!q->taken[m.pos] && !q->taken[last]) {
+            rc = take(q, &m, err);
+        } else if (!q->taken[m.pos]) {
+            free_bytes = q->taken[last] - 1 - m.pos;
         }
-        int32_t i = q->taken[m.pos] ? -1 : usable(q, q->s->shorter[m.token], m.pos);
-        if (i >= 0) {
-            q->heap[0] = (Match){ .pos = m.pos, .len = token_len(q->s, i), .token = (uint32_t)i };
+        m.word = free_bytes > 0 ? qsf_matcher_within(&q->s->set[m.kind], m.word, free_bytes) : -1;
+        if (m.word >= 0) {
+            q->heap[0] = m;
+            sift_match(q, 0);
         } else {
-            q->heap[0] = q->heap[--q->n];
+            pop(q);
         }
-        if (q->n > 0) sift_match(q, 0);
+        if (rc == QSF_OK) rc = check(q, err);
     }
-    return QSF_OK;
+    return rc;
 }
+
+/* --- the second rule: leftmost --- */
+
+/* Whether the character before or after a token belongs to a word. */
+static bool in_word(const Search *q, size_t begin, size_t end) {
+    uint32_t cp = 0;
+    if (begin > 0 && qsf_char_before(q->text, begin, &cp) > 0 && qsf_char_is_word(cp)) return true;
+    return end < q->len && qsf_char_at(q->text + end, q->len - end, &cp) > 0 && qsf_char_is_word(cp);
+}
+
+/* The end of the white space that begins at `at`; *known is that of the last call, so that no text is read twice. */
+static size_t spaces_end(const Search *q, size_t at, size_t *known) {
+    uint32_t cp = 0;
+    if (at >= *known)
+        for (*known = at; *known < q->len;) {
+            size_t n = qsf_char_at(q->text + *known, q->len - *known, &cp);
+            if (!qsf_char_is_space(cp)) break;
+            *known += n;
+        }
+    return *known;
+}
+
+static size_t spaces_begin(const Search *q, size_t at, size_t limit) {
+    uint32_t cp = 0;
+    while (at > limit) {
+        size_t n = qsf_char_before(q->text, at, &cp);
+        if (!qsf_char_is_space(cp)) break;
+        at -= n;
+    }
+    return at > limit ? at : limit;
+}
+
+/* A token that is inside a word is text, and so are shorter ones there, as in the reference. White space that a token
+ * took may still contain one. */
+static int take_leftmost(Search *q, QsfErr *err) {
+    size_t done = 0, text_from = 0, known = 0;
+    int rc = QSF_OK;
+    for (; q->n > 0 && rc == QSF_OK; pop(q)) {
+        const Match m = q->heap[0];
+        const QsfMatcherWord *w = word_of(q, &m);
+        const uint8_t attr = q->s->vocab->attr[w->id];
+        size_t begin = m.pos, end = m.pos + w->len;
+        rc = check(q, err);
+        if (begin < done) continue;
+        done = end;
+        if ((attr & QSF_ATTR_SINGLE) && in_word(q, begin, end)) continue;
+        if ((attr & QSF_ATTR_LSTRIP) && begin > text_from) begin = spaces_begin(q, begin, text_from);
+        if (attr & QSF_ATTR_RSTRIP) end = spaces_end(q, end, &known);
+        if (rc == QSF_OK) rc = add_token(q, begin, end, w->id, err);
+        text_from = end;
+    }
+    return rc;
+}
+
+/* --- the result --- */
 
 static int by_offset(const void *a, const void *b) {
     size_t x = ((const QsfFragment *)a)->off, y = ((const QsfFragment *)b)->off;
@@ -289,7 +319,7 @@ static bool is_taken(const Search *q, size_t i) { return q->taken != NULL && q->
 
 /* The tokens found and the text between them, in order. */
 static int assemble(Search *q, QsfFragment **out, size_t *n, QsfErr *err) {
-    if (q->n_frag > 1) qsort(q->frag, q->n_frag, sizeof *q->frag, by_offset);
+    if (!q->s->leftmost && q->n_frag > 1) qsort(q->frag, q->n_frag, sizeof *q->frag, by_offset);
     QsfFragment *all = malloc((2 * q->n_frag + 1) * sizeof *all);
     if (all == NULL) return qsf_err_memory(err, "tokenizing");
     size_t count = 0, from = 0;
@@ -308,16 +338,24 @@ static int assemble(Search *q, QsfFragment **out, size_t *n, QsfErr *err) {
     return QSF_OK;
 }
 
+static int select_matches(Search *q, QsfErr *err) {
+    for (size_t i = q->n / 2; i-- > 0;) sift_match(q, i);
+    if (q->s->leftmost) return take_leftmost(q, err);
+    q->taken = calloc(q->len, sizeof *q->taken);
+    return q->taken != NULL ? take_by_length(q, err) : qsf_err_memory(err, "tokenizing");
+}
+
 int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len, bool control,
                               const uint8_t *trusted, QsfFragment **out, size_t *n, QsfErr *err) {
-    Search q = { .s = s, .text = text, .len = len, .control = control, .trusted = trusted };
+    Search q = { .s = s, .text = text, .len = len };
     *out = NULL;
     *n = 0;
-    int rc = s->n > 0 && (control || s->n_user > 0) ? find_matches(&q, err) : QSF_OK;
-    if (rc == QSF_OK && q.n > 0) {
-        q.taken = calloc(len, 1);
-        rc = q.taken != NULL ? take_by_length(&q, err) : qsf_err_memory(err, "tokenizing");
-    }
+    int rc = len < UINT32_MAX ? QSF_OK
+                              : qsf_err_set(err, QSF_E_RUNTIME, "text too long to tokenize: 4 GiB or more");
+    for (uint32_t kind = control ? 0 : QSF_SPECIAL_CONTROL + 1; kind < QSF_SPECIAL_KINDS && rc == QSF_OK;
+         kind++)
+        rc = match_kind(&q, kind, trusted, err);
+    if (rc == QSF_OK && q.n > 0) rc = select_matches(&q, err);
     if (rc == QSF_OK) rc = assemble(&q, out, n, err);
     free(q.heap);
     free(q.taken);

@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finds the special tokens in a text, before any other processing: user-defined ones always, control and
- * unknown ones on request. Where tokens overlap, the longer one wins, then the lower id, then the leftmost
- * (the result of searching the text for one token after another, longest first, as ggml-org/llama.cpp
- * does). */
+ * unknown ones on request. Where tokens overlap, one of two rules decides:
+ * - the longer one wins, then the lower id, then the leftmost (the result of searching the text for one token after
+ *   another, longest first, as ggml-org/llama.cpp does);
+ * - the leftmost one wins, then the longer (huggingface/tokenizers). With this rule a token may require that it is a
+ *   word of its own, and white space is that of Unicode.
+ * Takes linear time (the first rule n log n) whatever the lengths of the tokens. */
 #ifndef QSF_TEXT_SPECIAL_H
 #define QSF_TEXT_SPECIAL_H
 
-#include "src/text/vocab.h"
+#include "src/text/matcher.h"
+
+/* Tokens that are found in different parts of a text. */
+typedef enum QsfSpecialKind {
+    QSF_SPECIAL_CONTROL, /* control and unknown tokens: on request, in trusted text */
+    QSF_SPECIAL_MARKUP,  /* user-defined ones that look like chat markup: in trusted text */
+    QSF_SPECIAL_PLAIN,   /* other user-defined ones: everywhere */
+    QSF_SPECIAL_KINDS
+} QsfSpecialKind;
 
 typedef struct QsfSpecials {
     const QsfVocab *vocab;
-    uint32_t *id;     /* (n) ids in the order of their texts */
-    int32_t *shorter; /* (n) index of the longest special token that is a prefix of this one, -1 = none */
-    uint32_t n;
-    uint32_t n_user;     /* number of user-defined ones */
-    uint32_t first[257]; /* texts that begin with byte b are at [first[b], first[b+1]) */
+    QsfMatcher set[QSF_SPECIAL_KINDS];
+    bool leftmost; /* the second rule */
 } QsfSpecials;
 
 /* A part of the text: a token, or (id -1) plain text. */
@@ -23,15 +31,21 @@ typedef struct QsfFragment {
     int32_t id;
 } QsfFragment;
 
-/* Bytes that init allocates from the arena for up to n tokens. */
-uint64_t qsf_specials_bytes(uint32_t n);
-/* Collects the tokens of type unknown, control and user-defined. */
-int qsf_specials_init(QsfSpecials *s, const QsfVocab *v, QsfArena *arena, QsfErr *err);
+/* Bytes that init allocates from the arena for up to n tokens with that many bytes together. */
+uint64_t qsf_specials_bytes(uint32_t n, uint64_t text_bytes);
+/* Whether a token is searched for: of type unknown, control or user-defined, with a text. */
+bool qsf_specials_has(const QsfVocab *v, int32_t id);
+/* text[0..n): the tokens, with their ids as values, in ascending order, and the texts to search for, which must outlive
+ * s. Changes text. QSF_E_RUNTIME, QSF_E_BUDGET, QSF_E_INTERRUPTED. */
+int qsf_specials_init(QsfSpecials *s, const QsfVocab *v, QsfTrieText *text, uint32_t n, bool leftmost,
+                      QsfArena *arena, QsfErr *err);
+/* The same with all tokens of the vocabulary and their own texts, by the first rule. */
+int qsf_specials_init_all(QsfSpecials *s, const QsfVocab *v, QsfArena *arena, QsfErr *err);
 
 /* Splits text into fragments, in order. White space stripped by a token belongs to no fragment. trusted:
  * NULL, or (len) bytes, 1 where the text is the template's own: then control tokens, and user-defined ones
  * that look like chat markup (<|...|>, [INST], <end_of_turn>, <think>, ...), are found only where all their
- * bytes are trusted. *out has *n elements, free() it. QSF_E_RUNTIME without memory. */
+ * bytes are trusted. *out has *n elements, free() it. QSF_E_RUNTIME without memory or beyond 4 GiB; QSF_E_INTERRUPTED. */
 int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len, bool control,
                               const uint8_t *trusted, QsfFragment **out, size_t *n, QsfErr *err);
 /* With all text trusted. */

@@ -15,7 +15,8 @@
 /* Upper bound for the compiled expressions of any row of the pre-tokenizer table. */
 #define PATTERN_ROOM (32u * 1024)
 /* Tokens that are special because of their text, in addition to those with such a type. */
-#define EXTRA_SPECIAL 64
+#define EXTRA_SPECIAL       64
+#define EXTRA_SPECIAL_BYTES 64 /* of the longest */
 
 static const QsfTokenizerKind KINDS[] = {
     { "llama", QSF_ALG_SPM, NULL, true, false, true, { 1, 2, 0 } },
@@ -61,12 +62,14 @@ static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
     if (rc == QSF_OK && bpe) rc = qsf_ranks_count(src, &plan->n_merges, err);
     if (rc == QSF_OK && !bpe && !greedy) rc = qsf_charsmap_bytes(src, &charsmap, err);
     if (rc != QSF_OK) return rc;
-    uint32_t n_special = plan->shape.n_special + EXTRA_SPECIAL;
-    plan->arena_bytes = sizeof(QsfTokenizer) + qsf_vocab_bytes(&plan->shape) + qsf_specials_bytes(n_special) +
-                        charsmap + 256;
+    const uint32_t n_special = plan->shape.n_special + EXTRA_SPECIAL;
+    const uint64_t special_bytes = plan->shape.special_bytes + (uint64_t)EXTRA_SPECIAL * EXTRA_SPECIAL_BYTES;
+    plan->arena_bytes = sizeof(QsfTokenizer) + qsf_vocab_bytes(&plan->shape) +
+                        qsf_specials_bytes(n_special, special_bytes) + charsmap + 256;
     if (bpe) plan->arena_bytes += qsf_ranks_bytes(plan->n_merges);
     if (alg == QSF_ALG_UNIGRAM || alg == QSF_ALG_ROUNDED || greedy)
-        plan->arena_bytes += qsf_trie_bytes(plan->shape.text_bytes);
+        plan->arena_bytes += qsf_trie_bytes(plan->shape.text_bytes) +
+                             qsf_matcher_bytes(plan->shape.n_long, plan->shape.long_bytes);
     return QSF_OK;
 }
 
@@ -161,7 +164,8 @@ static int apply_strip_rules(QsfTokenizer *t, const QsfSource *src, QsfErr *err)
     }
     if (name == NULL || (strcasestr(name, "phi-3") == NULL && strcasestr(name, "phi3") == NULL))
         return QSF_OK;
-    for (uint32_t i = 0; i < t->specials.n; i++) t->vocab.attr[t->specials.id[i]] |= QSF_ATTR_RSTRIP;
+    for (uint32_t i = 0; i < t->vocab.n; i++)
+        if (qsf_specials_has(&t->vocab, (int32_t)i)) t->vocab.attr[i] |= QSF_ATTR_RSTRIP;
     set_attr(&t->vocab, "<unk>", QSF_ATTR_RSTRIP, false);
     set_attr(&t->vocab, "<s>", QSF_ATTR_RSTRIP, false);
     set_attr(&t->vocab, "<|endoftext|>", QSF_ATTR_RSTRIP, false);
@@ -199,7 +203,7 @@ static int build(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr
     if (rc == QSF_OK) rc = qsf_roles_read(&t->roles, src, &t->vocab, kind->fallback, err);
     if (rc != QSF_OK) return rc;
     qsf_roles_complete(&t->roles, &t->vocab, src);
-    rc = qsf_specials_init(&t->specials, &t->vocab, &t->arena, err);
+    rc = qsf_specials_init_all(&t->specials, &t->vocab, &t->arena, err);
     if (rc == QSF_OK) rc = OPEN[kind->algorithm](t, src, plan, err);
     t->unescape = !t->bytes && kind->algorithm != QSF_ALG_GREEDY && kind->algorithm != QSF_ALG_ROUNDED;
     if (rc == QSF_OK) rc = read_flags(t, src, err);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/utf8.h"
 #include "src/text/spm.h"
 
@@ -49,7 +50,25 @@ int qsf_unigram_init(QsfUnigram *u, const QsfVocab *v, int32_t unknown, QsfArena
     *u = (QsfUnigram){ .vocab = v, .unknown = unknown, .by_word = qsf_spm_spaces_lead(v) };
     u->unknown_score = lowest_score(v) - UNKNOWN_PENALTY;
     find_bytes(u);
-    return qsf_trie_init(&u->trie, v, in_trie, arena, err);
+    int rc = qsf_trie_init(&u->trie, v, in_trie, QSF_TOKEN_LONG, arena, err);
+    return rc == QSF_OK ? qsf_matcher_init_long(&u->rest, v, in_trie, arena, err) : rc;
+}
+
+void qsf_lattice_free(QsfLattice *l) {
+    free(l->best);
+    free(l->found);
+    *l = (QsfLattice){ 0 };
+}
+
+int qsf_lattice_find(QsfLattice *l, const QsfMatcher *rest, const char *text, size_t len, QsfErr *err) {
+    if (rest->n == 0) return QSF_OK;
+    if (len > l->cap_found) {
+        int32_t *found = realloc(l->found, len * sizeof *found);
+        if (found == NULL) return qsf_err_memory(err, "a text of %zu bytes", len);
+        l->found = found;
+        l->cap_found = len;
+    }
+    return qsf_matcher_find(rest, text, len, 0, len, l->found, err);
 }
 
 static void offer(QsfBest *to, double score, size_t from, int32_t id) {
@@ -58,7 +77,8 @@ static void offer(QsfBest *to, double score, size_t from, int32_t id) {
 
 /* Offers all tokens that begin at position `at`, and the unknown one if no token covers the character
  * there. */
-static size_t offer_tokens(const QsfUnigram *u, QsfBest *best, const char *s, size_t len, size_t at) {
+static size_t offer_tokens(const QsfUnigram *u, const QsfLattice *l, const char *s, size_t len, size_t at) {
+    QsfBest *best = l->best;
     uint32_t cp;
     size_t step = qsf_utf8_next(s + at, len - at, &cp);
     double so_far = best[at].score;
@@ -71,6 +91,11 @@ static size_t offer_tokens(const QsfUnigram *u, QsfBest *best, const char *s, si
         if (id < 0) continue;
         single = single || i + 1 - at == step;
         offer(&best[i + 1], so_far + score_of(u->vocab, id), at, id);
+    }
+    int32_t word = u->rest.n > 0 && len > QSF_TOKEN_LONG ? l->found[at] : -1;
+    for (; word >= 0; word = u->rest.word[word].shorter) {
+        const QsfMatcherWord *w = &u->rest.word[word];
+        offer(&best[at + w->len], so_far + score_of(u->vocab, w->id), at, w->id);
     }
     if (!single) offer(&best[at + step], so_far + (double)u->unknown_score, at, -1);
     return step;
@@ -124,7 +149,12 @@ static int encode_word(const QsfUnigram *u, QsfLattice *l, const char *s, size_t
     }
     for (size_t i = 0; i <= len; i++) l->best[i] = (QsfBest){ .score = -INFINITY, .id = -1 };
     l->best[0].score = 0;
-    for (size_t at = 0; at < len;) at += offer_tokens(u, l->best, s, len, at);
+    int rc = len > QSF_TOKEN_LONG ? qsf_lattice_find(l, &u->rest, s, len, err) : QSF_OK;
+    for (size_t at = 0, n = 1; at < len && rc == QSF_OK; n++) {
+        at += offer_tokens(u, l, s, len, at);
+        if (n % 4096 == 0) rc = qsf_interrupt_check(err);
+    }
+    if (rc != QSF_OK) return rc;
     return push_path(u, l->best, s, len, unknown, out, err);
 }
 
@@ -143,10 +173,12 @@ static size_t word_length(const char *s, size_t len) {
 int qsf_unigram_encode(const QsfUnigram *u, QsfLattice *lattice, const char *text, size_t len, QsfIds *out,
                        QsfErr *err) {
     bool unknown = false;
+    unsigned words = 0;
     int rc = QSF_OK;
     while (len > 0 && rc == QSF_OK) {
         size_t n = u->by_word ? word_length(text, len) : len;
         rc = encode_word(u, lattice, text, n, &unknown, out, err);
+        if (rc == QSF_OK && ++words % 1024 == 0) rc = qsf_interrupt_check(err);
         text += n;
         len -= n;
     }

@@ -4,11 +4,12 @@
 #ifndef QSF_TEXT_UNIGRAM_H
 #define QSF_TEXT_UNIGRAM_H
 
-#include "src/text/trie.h"
+#include "src/text/matcher.h"
 
 typedef struct QsfUnigram {
     const QsfVocab *vocab;
-    QsfTrie trie;
+    QsfTrie trie;    /* tokens up to QSF_TOKEN_LONG bytes */
+    QsfMatcher rest; /* longer ones */
     float unknown_score;
     int32_t unknown;      /* id for characters without a token, or -1 */
     int32_t byte_id[256]; /* token of each byte, with fallback */
@@ -23,11 +24,17 @@ typedef struct QsfBest {
     int32_t id;    /* -1: a character without a token */
 } QsfBest;
 
-/* Scratch memory on the libc heap, reused. Zero-initialise; free(best). */
+/* Scratch memory on the libc heap, reused. Zero-initialise. */
 typedef struct QsfLattice {
     QsfBest *best; /* (cap) */
     size_t cap;
+    int32_t *
+        found; /* (cap_found) the longest of the long tokens at each place, as an index; unused without such */
+    size_t cap_found;
 } QsfLattice;
+void qsf_lattice_free(QsfLattice *l);
+/* Finds the long tokens of a text. QSF_E_RUNTIME without memory, QSF_E_INTERRUPTED. */
+int qsf_lattice_find(QsfLattice *l, const QsfMatcher *rest, const char *text, size_t len, QsfErr *err);
 
 /* unknown: the id of the unknown token, or -1. QSF_E_RUNTIME, QSF_E_BUDGET. */
 int qsf_unigram_init(QsfUnigram *u, const QsfVocab *v, int32_t unknown, QsfArena *arena, QsfErr *err);

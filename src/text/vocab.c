@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/base/interrupt.h"
 #include "src/text/greedy.h"
 
 #define KEY_TOKENS "tokenizer.ggml.tokens"
@@ -32,18 +33,33 @@ static int open_parallel(QsfMetaArray *a, const QsfSource *src, const char *key,
                        (unsigned long long)count, n);
 }
 
-static int count_special(uint32_t *out, const QsfSource *src, uint32_t n, QsfErr *err) {
-    QsfMetaArray a;
-    bool present;
-    *out = 0;
-    int rc = open_parallel(&a, src, KEY_TYPES, QSF_META_I64, n, &present, err);
-    if (rc != QSF_OK || !present) return rc;
-    for (uint32_t i = 0; i < n && rc == QSF_OK; i++) {
-        int64_t type;
-        rc = qsf_meta_array_i64(&a, &type, err);
-        if (rc == QSF_OK && is_special_type(type)) ++*out;
+static int count_token(QsfVocabShape *shape, QsfMetaArray *texts, QsfMetaArray *types, QsfErr *err) {
+    const char *s;
+    size_t len;
+    int64_t type = QSF_TOKEN_NORMAL;
+    int rc = qsf_meta_array_str(texts, &s, &len, err);
+    if (rc == QSF_OK && types != NULL) rc = qsf_meta_array_i64(types, &type, err);
+    if (rc != QSF_OK) return rc;
+    const bool special = is_special_type(type), is_long = len > QSF_TOKEN_LONG;
+    shape->n_special += special;
+    shape->special_bytes += special ? len : 0;
+    shape->n_long += is_long;
+    shape->long_bytes += is_long ? len : 0;
+    return QSF_OK;
+}
+
+static int count_tokens(QsfVocabShape *shape, const QsfSource *src, QsfErr *err) {
+    QsfMetaArray texts, types;
+    bool present, typed;
+    int rc = qsf_meta_array_open(src, KEY_TOKENS, QSF_META_STRING, &texts, &present, err);
+    if (rc != QSF_OK) return rc;
+    rc = open_parallel(&types, src, KEY_TYPES, QSF_META_I64, shape->n, &typed, err);
+    for (uint32_t i = 0; i < shape->n && rc == QSF_OK; i++) {
+        rc = count_token(shape, &texts, typed ? &types : NULL, err);
+        if (rc == QSF_OK && i % 1024 == 0) rc = qsf_interrupt_check(err);
     }
-    qsf_meta_array_close(&a);
+    if (typed) qsf_meta_array_close(&types);
+    qsf_meta_array_close(&texts);
     return rc;
 }
 
@@ -80,7 +96,7 @@ int qsf_vocab_shape(QsfVocabShape *shape, const QsfSource *src, bool scores, Qsf
     shape->n = (uint32_t)count;
     shape->text_bytes = bytes - 8 * count;
     rc = check_scores(src, shape, err);
-    return rc == QSF_OK ? count_special(&shape->n_special, src, shape->n, err) : rc;
+    return rc == QSF_OK ? count_tokens(shape, src, err) : rc;
 }
 
 uint64_t qsf_vocab_bytes(const QsfVocabShape *shape) {
@@ -123,6 +139,7 @@ static int load_tokens(QsfVocab *v, const QsfSource *src, const QsfVocabShape *s
     if (rc != QSF_OK) return rc;
     for (uint32_t i = 0; i < v->n && rc == QSF_OK; i++) {
         rc = load_token(v, &a, shape, i, qsf_source_path(src), err);
+        if (rc == QSF_OK && i % 1024 == 0) rc = qsf_interrupt_check(err);
     }
     qsf_meta_array_close(&a);
     return rc;

@@ -8,24 +8,30 @@
 
 /* Maximum stored text; leaves the detokenizer space for the bytes it holds back. */
 #define QSF_TOKEN_TEXT_MAX (QSF_PIECE_MAX - 16)
+/* Longer tokens are searched for in another way (matcher.h): their length costs no time. */
+#define QSF_TOKEN_LONG 64
 /* Merges pack three ids into 63 bits. */
 #define QSF_VOCAB_MAX ((1u << 21) - 1)
 
 /* Flags next to the type in QsfVocab.attr. */
 enum {
-    QSF_ATTR_TYPE = 0x07,   /* mask of QsfTokenType */
-    QSF_ATTR_EOG = 0x08,    /* ends a generation */
-    QSF_ATTR_LSTRIP = 0x10, /* white space before the token belongs to it */
-    QSF_ATTR_RSTRIP = 0x20  /* white space after it */
+    QSF_ATTR_TYPE = 0x07,      /* mask of QsfTokenType */
+    QSF_ATTR_EOG = 0x08,       /* ends a generation */
+    QSF_ATTR_LSTRIP = 0x10,    /* white space before the token belongs to it */
+    QSF_ATTR_RSTRIP = 0x20,    /* white space after it */
+    QSF_ATTR_SINGLE = 0x40,    /* found only as a word of its own */
+    QSF_ATTR_NORMALIZED = 0x80 /* searched for in normalized text, and with its own text normalized */
 };
 
 /* Sizes given by the metadata, before anything is allocated. */
 typedef struct QsfVocabShape {
-    uint32_t n;          /* tokens */
-    uint64_t text_bytes; /* of all stored texts together */
-    uint32_t n_special;  /* tokens of type unknown, control or user-defined */
-    bool scores;         /* there is an array of scores */
-    bool escaped;        /* texts are written with escapes; set by the caller */
+    uint32_t n;                         /* tokens */
+    uint64_t text_bytes;                /* of all stored texts together */
+    uint32_t n_special;                 /* tokens of type unknown, control or user-defined */
+    uint32_t n_long;                    /* tokens of more than QSF_TOKEN_LONG bytes (as written) */
+    uint64_t special_bytes, long_bytes; /* of their texts */
+    bool scores;                        /* there is an array of scores */
+    bool escaped;                       /* texts are written with escapes; set by the caller */
 } QsfVocabShape;
 
 typedef struct QsfVocab {

@@ -3,6 +3,7 @@
  * each test one language feature; its limits; the origin of the characters of a rendering. */
 #include "tests/harness/qsf_test.h"
 
+#include "src/base/interrupt.h"
 #include "src/base/json.h"
 #include "src/text/jinja.h"
 
@@ -391,6 +392,19 @@ static void test_hostile_sources(void **state) {
     }
 }
 
+static void test_interrupted(void **state) {
+    static const char source[] = "{% for i in range(100000) %}{{ i }}{% endfor %}";
+    (void)state;
+    QsfJinjaOut out = { 0 };
+    QsfErr e = { 0 };
+    atomic_int stop = 1;
+    const atomic_int *before = qsf_interrupt_watch(&stop);
+    render(source, sizeof source - 1, NULL, &out, &e);
+    (void)qsf_interrupt_watch(before);
+    assert_int_equal(e.code, QSF_E_INTERRUPTED);
+    qsf_jinja_out_free(&out);
+}
+
 /* Long sequences of operators are not nesting. */
 static void test_long_chains(void **state) {
     static const char *const units[] = { " + 1", " ~ 1", " or 0", " == 1", " - 1 * 1" };
@@ -499,8 +513,8 @@ int main(void) {
         cmocka_unit_test(test_snippets),       cmocka_unit_test(test_cases),
         cmocka_unit_test(test_compile_errors), cmocka_unit_test(test_attributes),
         cmocka_unit_test(test_runtime_errors), cmocka_unit_test(test_hostile_sources),
-        cmocka_unit_test(test_long_chains),    cmocka_unit_test(test_tags),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_interrupted),    cmocka_unit_test(test_long_chains),
+        cmocka_unit_test(test_tags),           cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

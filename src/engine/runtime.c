@@ -104,7 +104,7 @@ static void collect_ends(QsfRuntime *r, int32_t turn_end) {
 }
 
 int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err) {
-    r->reasoning_noted = false;
+    r->reasoning_noted = r->lost_noted = false;
     QsfChatTemplate *t;
     int32_t turn_end = -1;
     int rc = qsf_chat_template_open(&t, r->model.src, r->tok, *name != '\0' ? name : NULL, r->tmpl_notice,

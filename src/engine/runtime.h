@@ -24,6 +24,7 @@ typedef struct QsfRuntime {
     QsfChatTemplate *tmpl; /* NULL: plain text is continued */
     char tmpl_notice[256];
     bool reasoning_noted; /* the missing reasoning switch of the template was reported */
+    bool lost_noted;      /* messages that the template leaves out were reported */
     QsfPlan plan;
     qk_table table;
     QsfPool *pool;   /* NULL until loaded */

@@ -106,8 +106,9 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     if (n > ctx && !evicts(t))
         return qsf_err_set(
             err, QSF_E_CONTEXT,
-            "the prompt has %zu tokens, more than the context of %u: shorten it or set a larger %s", n,
-            (unsigned)ctx, qsf_option_name(QSF_OPTION_CTX, t->rt->settings.commands));
+            "%s: the prompt has %zu tokens, more than the context of %u: shorten it or set a larger %s",
+            qsf_source_path(t->rt->model.src), n, (unsigned)ctx,
+            qsf_option_name(QSF_OPTION_CTX, t->rt->settings.commands));
     int rc = qsf_timeline_grow(t, n, err);
     if (rc != QSF_OK) return rc;
     const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));

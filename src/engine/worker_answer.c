@@ -70,13 +70,21 @@ static void on_quality(void *arg) {
     qsf_worker_publish_plan(w);
 }
 
-/* Reports, once per template, that the setting reasoning has no effect. */
+/* Reports, once per template, that the setting reasoning does not do what it says. */
 static void note_reasoning(QSFWorker *w, const QSFParams *p) {
-    if (p->reasoning == QSF_REASON_AUTO || w->rt.reasoning_noted ||
-        qsf_chat_takes_reasoning(w->rt.tmpl, p->reasoning))
-        return;
+    const char *note = qsf_chat_reasoning_note(w->rt.tmpl, p->reasoning);
+    if (note == NULL || w->rt.reasoning_noted) return;
     w->rt.reasoning_noted = true;
-    qsf_worker_emit(w, QSF_EVENT_NOTICE, QSF_REASON_NO_SWITCH);
+    qsf_worker_emit(w, QSF_EVENT_NOTICE, note);
+}
+
+/* Reports that the template leaves out a message: the newest one always, others once per template. */
+static void note_lost(QSFWorker *w, const QsfRequestCopy *r, size_t lost) {
+    char text[160];
+    if (lost == 0 || (lost < r->n_messages && w->rt.lost_noted)) return;
+    w->rt.lost_noted = w->rt.lost_noted || lost < r->n_messages;
+    qsf_chat_lost_note(w->rt.tmpl, r->messages, r->n_messages, lost, text, sizeof text);
+    qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
 }
 
 static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
@@ -89,6 +97,7 @@ static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPr
     note_reasoning(w, &p);
     rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages,
                           qsf_request_chat_flags(r, &p), ids, where, err);
+    if (rc == QSF_OK) note_lost(w, r, where->lost);
     if (rc == QSF_OK)
         qsf_runtime_protect(&w->rt, qsf_system_tokens(&w->rt, r->messages, r->n_messages,
                                                       qsf_request_chat_flags(r, &p), ids));

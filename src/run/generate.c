@@ -59,11 +59,16 @@ int run_encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prom
     unsigned flags = QSF_CHAT_GENERATE | (p->allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0) |
                      QSF_CHAT_REASON * p->reasoning;
     size_t n = 0;
-    if (p->reasoning != QSF_REASON_AUTO && !qsf_chat_takes_reasoning(rt->tmpl, p->reasoning))
-        qsf_cli_error(&run_cli, QSF_REASON_NO_SWITCH);
+    const char *note = qsf_chat_reasoning_note(rt->tmpl, p->reasoning);
+    char lost[160];
+    if (note != NULL) qsf_cli_error(&run_cli, "%s", note);
     if (o->system) msgs[n++] = (QsfMsg){ .role = "system", .content = o->system, .len = strlen(o->system) };
     msgs[n++] = (QsfMsg){ .role = "user", .content = qsf_strbuf_str(prompt), .len = prompt->len };
     int rc = qsf_think_encode(&rt->think, rt->tmpl, rt->tok, msgs, n, flags, ids, where, err);
+    if (rc == QSF_OK && where->lost > 0) {
+        qsf_chat_lost_note(rt->tmpl, msgs, n, where->lost, lost, sizeof lost);
+        qsf_cli_error(&run_cli, "%s", lost);
+    }
     if (rc == QSF_OK && rt->fwd != NULL) qsf_runtime_protect(rt, qsf_system_tokens(rt, msgs, n, flags, ids));
     return rc;
 }

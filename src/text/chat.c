@@ -28,6 +28,8 @@ static int make(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer 
     if (rc == QSF_OK && (rc = qsf_jinja_compile(&t->jinja, t->source, t->source_len, NULL, err)) != QSF_OK)
         qsf_err_prefix(err, "chat template %s", where);
     qsf_chat_file_free(file);
+    if (rc == QSF_OK) rc = qsf_chat_choose_forms(t, err);
+    if (rc == QSF_OK) rc = qsf_chat_find_switches(t, err);
     if (rc == QSF_OK)
         *out = t;
     else

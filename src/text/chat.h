@@ -28,6 +28,7 @@ typedef struct QsfRendered {
     QsfStrbuf text;
     QsfSegment *segs; /* (n_segs), in order, covering text */
     size_t n_segs, cap_segs;
+    size_t lost; /* 1 + index of a message whose text the template left out, the newest one; 0 = none */
 } QsfRendered;
 void qsf_rendered_free(QsfRendered *r);
 
@@ -67,9 +68,10 @@ typedef enum QsfReason {
 /* "auto", "on", "off", "low", "medium", "high"; parse returns _N if the word is unknown. */
 QsfReason qsf_reason_parse(const char *word);
 const char *qsf_reason_word(QsfReason r);
-/* Whether the template uses a variable that r sets. If it does not, the user is told. */
+/* A sentence for the user if the setting r does not do what it says with this template, otherwise NULL. */
 #define QSF_REASON_NO_SWITCH "reasoning: the model's chat template has no such switch, so it changes nothing"
-bool qsf_chat_takes_reasoning(const QsfChatTemplate *t, QsfReason r);
+#define QSF_REASON_LOWERS    "reasoning: the model's chat template cannot turn it off, only lower its effort"
+const char *qsf_chat_reasoning_note(const QsfChatTemplate *t, QsfReason r);
 
 enum {
     QSF_CHAT_GENERATE = 1,      /* open the assistant's turn */
@@ -80,8 +82,9 @@ enum {
 
 /* Renders. GENERATE opens the assistant's turn. If the last message is the assistant's and CONTINUE is set,
  * its content follows the opened turn unchanged, so that generation continues it. flags: QSF_CHAT_*. A
- * template that raises (raise_exception) or breaks a limit: QSF_E_RUNTIME with its message. A system message
- * that the template refuses is added before the first user message. */
+ * template that raises (raise_exception) or breaks a limit: QSF_E_RUNTIME with its message, after the names of
+ * the file and the template. A system message that the template refuses is added before the first user message.
+ * Contents are lists of typed parts where the template does not print strings. */
 int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsigned flags, QsfRendered *out,
                     QsfErr *err);
 
@@ -90,6 +93,10 @@ int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsi
  * as plain text, separated by newlines. flags: QSF_CHAT_*. */
 int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
                     unsigned flags, QsfIds *out, QsfErr *err);
+
+/* A sentence for the user about the message that is QsfRendered.lost. */
+void qsf_chat_lost_note(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, size_t lost, char *out,
+                        size_t cap);
 
 /* The marks around a special token in qsf_chat_show: U+27E6 and U+27E7. */
 #define QSF_CHAT_MARK_OPEN  "\xE2\x9F\xA6"

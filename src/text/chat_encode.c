@@ -50,15 +50,22 @@ static int encode_plain(const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, b
     return rc;
 }
 
-int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
-                    unsigned flags, QsfIds *out, QsfErr *err) {
+int qsf_chat_encode_checked(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
+                            unsigned flags, QsfIds *out, size_t *lost, QsfErr *err) {
     QsfRendered r = { 0 };
     bool allow = flags & QSF_CHAT_ALLOW_SPECIAL;
+    if (lost != NULL) *lost = 0;
     if (t == NULL) return encode_plain(tok, msgs, n, allow, out, err);
     int rc = qsf_chat_render(t, msgs, n, flags, &r, err);
+    if (lost != NULL) *lost = r.lost;
     if (rc == QSF_OK) rc = qsf_chat_encode_rendered(tok, &r, allow, out, err);
     qsf_rendered_free(&r);
     return rc;
+}
+
+int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
+                    unsigned flags, QsfIds *out, QsfErr *err) {
+    return qsf_chat_encode_checked(t, tok, msgs, n, flags, out, NULL, err);
 }
 
 /* --- display --- */

@@ -7,13 +7,37 @@
 #include "src/text/chat.h"
 #include "src/text/jinja.h"
 
-#define QSF_CHAT_VARS 32  /* special token variables of a template */
-#define QSF_CHAT_MORE 256 /* additional_special_tokens */
+#define QSF_CHAT_VARS     32  /* special token variables of a template */
+#define QSF_CHAT_MORE     256 /* additional_special_tokens */
+#define QSF_CHAT_SWITCHES 24  /* variables that switch reasoning */
 
 /* A special token that the template may name: bos_token, ... */
 typedef struct QsfChatVar {
     char *name, *text;
 } QsfChatVar;
+
+/* Roles whose contents are lists of parts. */
+enum { QSF_CHAT_USER = 1, QSF_CHAT_ASSISTANT = 2, QSF_CHAT_SYSTEM = 4 };
+
+/* How a template reads the reasoning of an earlier answer as a part {"type": "thinking", "thinking": ...} of its
+ * content. */
+enum {
+    QSF_CHAT_THINKING_NONE,
+    QSF_CHAT_THINKING_TEXT, /* its text is a string */
+    QSF_CHAT_THINKING_PARTS /* its text is a list of parts */
+};
+
+/* The value of a variable that switches reasoning. */
+typedef struct QsfChatValue {
+    enum { QSF_CHAT_UNSET, QSF_CHAT_BOOL, QSF_CHAT_INT, QSF_CHAT_WORD } kind;
+    int number;
+    const char *word; /* static */
+} QsfChatValue;
+
+typedef struct QsfChatSwitch {
+    const char *name; /* static */
+    QsfChatValue value[QSF_REASON_N];
+} QsfChatSwitch;
 
 struct QsfChatTemplate {
     QsfJinja *jinja;
@@ -25,6 +49,13 @@ struct QsfChatTemplate {
     size_t n_vars;
     char *more[QSF_CHAT_MORE]; /* (n_more) */
     size_t n_more;
+    unsigned listed;                           /* QSF_CHAT_USER, ... */
+    int thinking;                              /* QSF_CHAT_THINKING_NONE, ... */
+    bool hides_user;                           /* the text of a user appears in no form */
+    QsfChatSwitch switches[QSF_CHAT_SWITCHES]; /* (n_switches) */
+    size_t n_switches;
+    bool takes_switch; /* one of them makes a difference */
+    bool lowers;       /* reasoning cannot be switched off: it has the lowest effort */
 };
 
 /* --- chat_files.c: the template directories --- */
@@ -45,8 +76,14 @@ void qsf_chat_vars_free(QsfChatTemplate *t);
 void qsf_chat_vars_bind(const QsfChatTemplate *t, QsfJinjaVars *v);
 
 /* --- chat_reason.c --- */
-/* The variables that switch reasoning; none for AUTO. */
-void qsf_chat_reason_bind(QsfReason r, QsfJinjaVars *v);
+/* Finds the variables and values of t->switches. QSF_E_RUNTIME without memory. */
+int qsf_chat_find_switches(QsfChatTemplate *t, QsfErr *err);
+/* Sets the n variables s as r says; none for AUTO. */
+void qsf_chat_reason_bind(const QsfChatSwitch *s, size_t n, QsfReason r, QsfJinjaVars *v);
+
+/* --- chat_parts.c --- */
+/* Finds the form of messages: t->listed, t->thinking, t->hides_user. QSF_E_RUNTIME without memory. */
+int qsf_chat_choose_forms(QsfChatTemplate *t, QsfErr *err);
 
 /* --- chat_family.c: files that replace templates that cannot be used --- */
 /* The file for a template with this text, or for the vocabulary alone (text NULL), or NULL. */
@@ -54,7 +91,29 @@ const char *qsf_chat_family(const QsfSource *src, const QsfTokenizer *tok, const
 /* Why a model's own template is known not to be the one it was trained with (use *file), or NULL. */
 const char *qsf_chat_placeholder(const char *text, size_t len, const char **file);
 
-/* --- chat_render.c --- */
+/* --- chat_message.c --- */
+/* One rendering. */
+typedef struct QsfChatRequest {
+    const QsfChatTemplate *t;
+    const QsfMsg *msgs; /* (n) */
+    size_t n;
+    bool generation;               /* add_generation_prompt */
+    bool open_end;                 /* continue the last message; of qsf_chat_render */
+    const QsfChatSwitch *switches; /* (n_switches) */
+    size_t n_switches;
+    QsfReason reason; /* their values */
+} QsfChatRequest;
+
+/* The result of a rendering that did not fail, and the reason why one did. */
+typedef struct QsfChatOutcome {
+    bool raised; /* the template called raise_exception */
+    bool memory; /* memory ran out, so another rendering must not be used instead */
+} QsfChatOutcome;
+
+/* QSF_E_RUNTIME names the template, and the model that it is from. */
+int qsf_chat_render_once(const QsfChatRequest *q, QsfRendered *out, QsfChatOutcome *oc, QsfErr *err);
+/* Renders to find out something: *ok is false if the template fails. QSF_E_RUNTIME only without memory. */
+int qsf_chat_sample(const QsfChatRequest *q, QsfRendered *out, bool *ok, QsfErr *err);
 /* Renders short conversations to test whether the template runs. *raised: it refused one by
  * raise_exception. */
 int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err);
@@ -63,6 +122,9 @@ int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err);
 int qsf_rendered_add(QsfRendered *r, const char *text, size_t len, bool trusted, QsfErr *err);
 
 /* --- chat_encode.c --- */
+/* qsf_chat_encode; *lost (may be NULL) as QsfRendered.lost. */
+int qsf_chat_encode_checked(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
+                            unsigned flags, QsfIds *out, size_t *lost, QsfErr *err);
 /* The second half of qsf_chat_encode; allow: QSF_CHAT_ALLOW_SPECIAL. */
 int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, bool allow, QsfIds *out,
                              QsfErr *err);

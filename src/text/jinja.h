@@ -34,6 +34,10 @@ typedef struct QsfJinja QsfJinja;
 int qsf_jinja_compile(QsfJinja **out, const char *source, size_t len, const QsfJinjaLimits *limits,
                       QsfErr *err);
 void qsf_jinja_free(QsfJinja *t); /* NULL allowed */
+/* Whether it reads a variable of this name, perhaps one that it sets itself. */
+bool qsf_jinja_reads(const QsfJinja *t, const char *name);
+/* Whether it contains this text as a string literal. */
+bool qsf_jinja_has_word(const QsfJinja *t, const char *word);
 
 /* --- the variables of one rendering; one thread --- */
 typedef struct QsfJinjaVars QsfJinjaVars;

@@ -55,6 +55,7 @@ typedef struct QsfThinkPrompt {
     char opened[64];
     /* INSIDE: number of bytes of a partial closing tag at the end */
     size_t begun;
+    size_t lost; /* as QsfRendered.lost */
 } QsfThinkPrompt;
 
 /* piece_max: maximum text of one feed. QSF_E_RUNTIME without memory. Allocates nothing afterwards. */

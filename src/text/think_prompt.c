@@ -74,7 +74,7 @@ int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfT
     bool behind = continue_last && n > 0 && msgs[n - 1].reasoning_len > 0;
     *where = (QsfThinkPrompt){ .state = continue_last ? QSF_THINK_ANSWER : QSF_THINK_START };
     if (t == NULL || think->tags == NULL || (continue_last && !behind))
-        return qsf_chat_encode(t, tok, msgs, n, flags, out, err);
+        return qsf_chat_encode_checked(t, tok, msgs, n, flags, out, &where->lost, err);
     QsfRendered r = { 0 };
     unsigned turn = (flags & ~(unsigned)QSF_CHAT_CONTINUE) | QSF_CHAT_GENERATE;
     int rc = qsf_chat_render(t, msgs, behind ? n - 1 : n, turn, &r, err);
@@ -87,6 +87,7 @@ int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfT
         where->state = QSF_THINK_INSIDE;
         snprintf(where->opened, sizeof where->opened, "%.*s", (int)(r.text.len - at), r.text.data + at);
     }
+    where->lost = r.lost;
     if (rc == QSF_OK) rc = qsf_chat_encode_rendered(tok, &r, flags & QSF_CHAT_ALLOW_SPECIAL, out, err);
     qsf_rendered_free(&r);
     return rc;

@@ -20,7 +20,8 @@ typedef struct Run {
     const QsfGenerate *g;
     QsfGeneration *out;
     QsfDetok detok;
-    QsfThinkSplit split; /* buf NULL: no reasoning */
+    QsfThinkSplit split;
+    bool splits; /* the output has more than an answer */
     QsfStopper stopper;
     int32_t id; /* the token whose text is emitted next, -1 after it was emitted */
     QSFParams params;
@@ -153,30 +154,36 @@ static void on_part(void *arg, bool reasoning, const char *text, size_t len) {
 }
 
 static void feed_text(Run *r, size_t len) {
-    if (r->split.buf != NULL)
+    if (r->splits)
         qsf_think_feed(&r->split, r->t->piece, len, on_part, r);
     else
         on_part(r, false, r->t->piece, len);
 }
 
-static bool in_reasoning(const Run *r) { return r->split.buf != NULL && r->split.state == QSF_THINK_INSIDE; }
+static bool in_reasoning(const Run *r) { return r->splits && qsf_think_inside(&r->split); }
 
-/* Emits the decided text of a token. Reasoning tags have text although they are hidden. */
+/* A control or user-defined token may be a part of the format, whether it is shown or not. */
+static void feed_token(Run *r, int32_t id, QsfTokenType type) {
+    QsfTimeline *t = r->t;
+    const bool hidden = type != QSF_TOKEN_USER;
+    feed_text(r, qsf_detok_flush(&r->detok, t->piece, QSF_TIMELINE_PIECE));
+    size_t n = qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE);
+    if (hidden) n = qsf_tokenizer_piece(t->rt->tok, id, true, t->piece, QSF_TIMELINE_PIECE);
+    if (n > QSF_TIMELINE_PIECE) n = QSF_TIMELINE_PIECE;
+    qsf_think_feed_token(&r->split, t->piece, n, hidden, on_part, r);
+    if (r->split.ended) end(r, QSF_STOP_EOS);
+}
+
+/* Emits the decided text of a token. */
 static void deliver(Run *r, int32_t id) {
     QsfTimeline *t = r->t;
-    bool before = in_reasoning(r);
-    const char *tag = r->split.buf != NULL ? qsf_think_hidden(&t->rt->think, t->rt->tok, id) : NULL;
+    const bool before = in_reasoning(r);
+    const QsfTokenType type = qsf_tokenizer_type(t->rt->tok, id);
     r->id = id;
-    if (tag != NULL) {
-        feed_text(r, qsf_detok_flush(&r->detok, t->piece, QSF_TIMELINE_PIECE));
-        (void)qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE); /* no text, but it is no longer the
-                                                                              beginning */
-        size_t n = strlen(tag);
-        memcpy(t->piece, tag, n);
-        feed_text(r, n);
-    } else {
+    if (r->splits && (type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_USER))
+        feed_token(r, id, type);
+    else
         feed_text(r, qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE));
-    }
     r->out->reasoning_tokens += before || in_reasoning(r);
     if (r->id >= 0) emit(r, false, "", 0);
 }
@@ -187,7 +194,7 @@ static void flush(Run *r) {
     r->id = -1;
     if (r->stopper.hit) return;
     feed_text(r, qsf_detok_flush(&r->detok, r->t->piece, QSF_TIMELINE_PIECE));
-    if (r->split.buf != NULL) qsf_think_flush(&r->split, on_part, r);
+    if (r->splits) qsf_think_flush(&r->split, on_part, r);
     if (r->stopper.hit) {
         r->out->stop = QSF_STOP_STRING;
         return;
@@ -232,6 +239,7 @@ static int step(Run *r, QsfErr *err) {
         return QSF_OK;
     }
     r->out->tokens++;
+    r->out->last_id = id;
     if (r->g->tick != NULL) r->g->tick(r->g->arg, &s);
     deliver(r, id);
     if (is_long(r)) end(r, QSF_STOP_LENGTH);
@@ -315,7 +323,7 @@ static int run(Run *r, QsfErr *err) {
     int rc = qsf_timeline_prefill(r->t, g->prompt, g->n_prompt, &r->out->reused_tokens, err);
     r->out->prefill_ns = qsf_now_ns() - r->start_ns;
     if (rc == QSF_OK && g->tick != NULL) g->tick(g->arg, NULL);
-    if (rc == QSF_OK && r->split.buf != NULL && g->think.opened[0] != '\0')
+    if (rc == QSF_OK && r->splits && g->think.opened[0] != '\0')
         emit(r, true, g->think.opened, strlen(g->think.opened));
     if (rc == QSF_OK) rc = loop(r, err);
     if (rc == QSF_E_INTERRUPTED) {
@@ -327,16 +335,14 @@ static int run(Run *r, QsfErr *err) {
     return rc;
 }
 
-/* One piece of output is at most a token's text plus what the split held back. */
+/* One piece of output is at most a token's text, or what the split held back. */
 static int open_filters(Run *r, QsfErr *err) {
     const QsfGenerate *g = r->g;
-    const QsfThink *think = &r->t->rt->think;
-    bool splits = g->reasoning != NULL && think->tags != NULL;
-    int rc = splits ? qsf_think_open(&r->split, think, &g->think, QSF_TIMELINE_PIECE, err) : QSF_OK;
-    size_t longest = splits ? r->split.cap : QSF_TIMELINE_PIECE;
-    if (rc == QSF_OK) rc = qsf_stopper_open(&r->stopper, g->stop, g->n_stop, longest, err);
-    if (rc != QSF_OK) qsf_think_close(&r->split);
-    return rc;
+    r->splits = g->reasoning != NULL && g->think.split.t != NULL &&
+                g->think.split.t->format != QSF_THINK_NONE;
+    if (r->splits) r->split = g->think.split;
+    const size_t longest = r->splits ? qsf_think_piece_max(QSF_TIMELINE_PIECE) : QSF_TIMELINE_PIECE;
+    return qsf_stopper_open(&r->stopper, g->stop, g->n_stop, longest, err);
 }
 
 int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *out, QsfErr *err) {
@@ -356,6 +362,5 @@ int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *o
     r.evicted = before.evicted;
     rc = run(&r, err);
     qsf_stopper_close(&r.stopper);
-    qsf_think_close(&r.split);
     return rc;
 }

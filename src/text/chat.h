@@ -16,6 +16,9 @@ typedef struct QsfMsg {
     size_t len;
     const char *reasoning; /* (reasoning_len) of an answer, tags included (src/text/think.h); NULL = none */
     size_t reasoning_len;
+    const char *
+        exact; /* (exact_len) of an unfinished answer: exactly what was generated (src/text/think.h); NULL = unknown */
+    size_t exact_len;
 } QsfMsg;
 
 /* A run of rendered text. trusted: written by the template itself. */

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tags that delimit reasoning, and splitting at them. */
-#include "src/text/think.h"
-
-#include <stdlib.h>
+/* Formats of model output: their tags and tokens, which one a model uses, and the readable part of its reasoning. */
 #include <string.h>
 
 #include "qsf_engine.h"
-
-/* Maximum white space before a block; more is an answer. */
-#define BLANK_MAX 64
+#include "src/text/think_impl.h"
 
 /* From the models' own templates: deepseek-ai and Qwen and most others, mistralai (Magistral, Ministral),
  * CohereLabs (command-a), swiss-ai (Apertus), ByteDance-Seed, tencent (Hy3), LGAI-EXAONE (Deep), google
- * (gemma 4), moonshotai (Kimi-VL). */
+ * (gemma 4), MiniMaxAI (M3), moonshotai (Kimi-VL). */
 static const QsfThinkTags tags[] = {
     { "<think>", "</think>" },
     { "[THINK]", "[/THINK]" },
@@ -22,52 +17,173 @@ static const QsfThinkTags tags[] = {
     { "<think:opensource>", "</think:opensource>" },
     { "<thought>", "</thought>" },
     { "<|channel>thought", "<channel|>" },
+    { "<mm:think>", "</mm:think>" },
     { "\xE2\x97\x81think\xE2\x96\xB7", "\xE2\x97\x81/think\xE2\x96\xB7" },
 };
-#define N_TAGS (sizeof tags / sizeof *tags)
+
+/* Around answers: ibm-granite (3.3) and baidu (ERNIE), tencent (Hunyuan), CohereLabs. */
+static const QsfThinkTags answers[] = {
+    { "<response>", "</response>" },
+    { "<answer>", "</answer>" },
+    { "<|START_RESPONSE|>", "<|END_RESPONSE|>" },
+    { "<|START_TEXT|>", "<|END_TEXT|>" },
+};
+
+/* openai/harmony; ggml-org/llama.cpp common/chat.cpp for the recipients of Muse; upstage/Solar-Open-100B and
+ * moonshotai/Kimi-K3, by their templates. */
+static const char *const harmony[] = { "<|start|>",     "<|message|>", "<|channel|>", "<|end|>",
+                                       "<|constrain|>", "<|return|>",  "<|call|>",    NULL };
+static const char *const muse[] = { "<|start|>", "<|message|>", "<|eom|>", "<|eot|>", NULL };
+static const char *const solar[] = {
+    "<|begin|>",         "<|think|>",           "<|content|>",        "<|end|>",
+    "<|tool_calls|>",    "<|tool_call:begin|>", "<|tool_call:name|>", "<|tool_call:args|>",
+    "<|tool_call:end|>", "<|flush|>",           "<|calls|>",          NULL
+};
+static const char *const kimi[] = { "<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>", NULL };
+
+static const struct {
+    QsfThinkFormat format;
+    size_t needs; /* the vocabulary must have the first ones of its tokens */
+    QsfThinkDialect d;
+} dialects[] = {
+    { QSF_THINK_HARMONY,
+      3,
+      { "<|channel|>analysis<|message|>", "<|end|>", "<|start|>assistant", "<|channel|>final<|message|>",
+        "<|start|>", harmony } },
+    { QSF_THINK_SELF,
+      4,
+      { " to=self<|message|>", "<|eom|>", "<|start|>assistant", " to=user<|message|>", "<|start|>", muse } },
+    { QSF_THINK_BLOCKS,
+      4,
+      { "<|think|>", "<|end|>", "<|begin|>assistant", "<|content|>", "<|begin|>", solar } },
+    { QSF_THINK_ELEMENTS,
+      3,
+      { "<|open|>think<|sep|>", "<|close|>think<|sep|>", "", "<|open|>response<|sep|>", "<|open|>message",
+        kimi } },
+};
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+const QsfThinkDialect *qsf_think_dialect(QsfThinkFormat f) {
+    for (size_t i = 0; i < COUNT(dialects); i++)
+        if (dialects[i].format == f) return &dialects[i].d;
+    return NULL;
+}
 
 static bool has(const char *text, size_t len, const char *part) {
     return memmem(text, len, part, strlen(part)) != NULL;
 }
 
-static bool same(const char *text, size_t len, const char *tag) {
-    return strlen(tag) == len && memcmp(text, tag, len) == 0;
-}
-
-bool qsf_think_is_tag(const char *text, size_t len) {
-    for (size_t i = 0; i < N_TAGS; i++)
-        if (same(text, len, tags[i].open) || same(text, len, tags[i].close)) return true;
+static bool is_one(const QsfThinkTags *rows, size_t n, const char *text, size_t len) {
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++) {
+            const char *tag = k == 0 ? rows[i].open : rows[i].close;
+            if (strlen(tag) == len && memcmp(text, tag, len) == 0) return true;
+        }
     return false;
 }
 
-/* Its id if the vocabulary distinguishes this text from ordinary text. */
-static int32_t tag_token(const QsfTokenizer *tok, const char *text) {
-    int32_t id = qsf_tokenizer_find(tok, text, strlen(text));
-    QsfTokenType type = id < 0 ? QSF_TOKEN_NORMAL : qsf_tokenizer_type(tok, id);
-    return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_USER ? id : -1;
+bool qsf_think_is_tag(const char *text, size_t len) {
+    return is_one(tags, COUNT(tags), text, len) || is_one(answers, COUNT(answers), text, len);
 }
 
-static const QsfThinkTags *find_tags(const QsfTokenizer *tok, const char *source, size_t len) {
-    for (size_t i = 0; i < N_TAGS; i++)
-        if (has(source, len, tags[i].close) || has(source, len, tags[i].open)) return &tags[i];
-    for (size_t i = 0; i < N_TAGS; i++)
-        if (tag_token(tok, tags[i].open) >= 0 && tag_token(tok, tags[i].close) >= 0) return &tags[i];
-    return NULL;
+/* ---- tags as tokens ---- */
+
+static bool is_special(const QsfTokenizer *tok, int32_t id) {
+    QsfTokenType type = id < 0 ? QSF_TOKEN_NORMAL : qsf_tokenizer_type(tok, id);
+    return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_USER;
+}
+
+static bool has_token(const QsfTokenizer *tok, const char *text) {
+    return is_special(tok, qsf_tokenizer_find(tok, text, strlen(text)));
+}
+
+static void mark_token(QsfThinkTag *t, size_t at, size_t len) {
+    memset(t->mark + at, QSF_MARK_REST, len);
+    t->mark[at] = QSF_MARK_FIRST;
+}
+
+/* Whether a token that is a part of a tag is markup. Others, such as "</", are pieces of text. */
+static bool is_markup(const char *piece, size_t n) {
+    return n > 2 && strchr("<[", piece[0]) != NULL && strchr(">]", piece[n - 1]) != NULL;
+}
+
+/* Marks the bytes of the tag that the vocabulary distinguishes from ordinary text. */
+static void mark_tokens(QsfThinkTag *t, const QsfTokenizer *tok) {
+    QsfIds ids = { 0 };
+    QsfErr e = { 0 };
+    size_t at = 0;
+    if (qsf_tokenizer_encode(tok, t->text, t->len, QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, &ids, &e) != QSF_OK)
+        ids.n = 0;
+    for (size_t i = 0; i < ids.n && at < t->len; i++) {
+        char piece[QSF_THINK_TAG];
+        size_t n = qsf_tokenizer_piece(tok, ids.data[i], true, piece, sizeof piece);
+        if (n > t->len - at || memcmp(piece, t->text + at, n) != 0) break;
+        if (is_markup(piece, n) && is_special(tok, ids.data[i])) mark_token(t, at, n);
+        at += n;
+    }
+    qsf_ids_free(&ids);
+}
+
+/* Returns whether a part of it is a token. */
+static bool compile(QsfThinkTag *t, const QsfTokenizer *tok, const char *text) {
+    *t = (QsfThinkTag){ .len = strlen(text) };
+    memcpy(t->text, text, t->len);
+    if (has_token(tok, text))
+        mark_token(t, 0, t->len);
+    else
+        mark_tokens(t, tok);
+    return memchr(t->mark, QSF_MARK_FIRST, t->len) != NULL;
+}
+
+/* The first tags that the template has and that are tokens; otherwise those of the template, or those that are tokens. */
+static const QsfThinkTags *find_tags(QsfThink *t, const QsfTokenizer *tok, const char *source, size_t len) {
+    const QsfThinkTags *named = NULL, *known = NULL;
+    for (size_t i = 0; i < COUNT(tags); i++) {
+        bool named_here = has(source, len, tags[i].close) || has(source, len, tags[i].open);
+        bool open = compile(&t->open, tok, tags[i].open), close = compile(&t->close, tok, tags[i].close);
+        if (named_here && open && close) return &tags[i];
+        if (named_here && named == NULL) named = &tags[i];
+        if (open && close && known == NULL) known = &tags[i];
+    }
+    return named != NULL ? named : known;
+}
+
+/* The tags around the answer, if the template or the vocabulary has them. */
+static void find_answer(QsfThink *t, const QsfTokenizer *tok, const char *source, size_t len) {
+    for (size_t i = 0; i < COUNT(answers); i++) {
+        const QsfThinkTags *a = &answers[i];
+        bool named = has(source, len, a->open) || has(source, len, a->close);
+        if (!named && !(has_token(tok, a->open) && has_token(tok, a->close))) continue;
+        compile(&t->answer_open, tok, a->open);
+        compile(&t->answer_close, tok, a->close);
+        return;
+    }
+}
+
+/* A format of messages: by its tokens, unless the template writes other ones. */
+static QsfThinkFormat find_dialect(const QsfTokenizer *tok, const char *source, size_t len) {
+    for (size_t i = 0; i < COUNT(dialects); i++) {
+        const char *const *t = dialects[i].d.tokens;
+        bool all = true, named = source == NULL;
+        for (size_t k = 0; k < dialects[i].needs; k++) {
+            all = all && has_token(tok, t[k]);
+            named = named || has(source, len, t[k]);
+        }
+        if (all && named) return dialects[i].format;
+    }
+    return QSF_THINK_NONE;
 }
 
 void qsf_think_detect(QsfThink *t, const QsfTokenizer *tok, const char *source, size_t len) {
-    *t = (QsfThink){ .open_id = -1, .close_id = -1 };
-    if (source == NULL) return;
-    t->tags = find_tags(tok, source, len);
+    *t = (QsfThink){ .format = find_dialect(tok, source, len) };
+    if (source == NULL || t->format != QSF_THINK_NONE) return;
+    t->tags = find_tags(t, tok, source, len);
     if (t->tags == NULL) return;
-    t->open_id = tag_token(tok, t->tags->open);
-    t->close_id = tag_token(tok, t->tags->close);
-}
-
-const char *qsf_think_hidden(const QsfThink *t, const QsfTokenizer *tok, int32_t id) {
-    if (t->tags == NULL || id < 0 || (id != t->open_id && id != t->close_id)) return NULL;
-    if (qsf_tokenizer_type(tok, id) != QSF_TOKEN_CONTROL) return NULL;
-    return id == t->open_id ? t->tags->open : t->tags->close;
+    t->format = QSF_THINK_TAGS;
+    compile(&t->open, tok, t->tags->open);
+    compile(&t->close, tok, t->tags->close);
+    find_answer(t, tok, source, len);
 }
 
 const char *qsf_think_field(const char *source, size_t len) {
@@ -86,89 +202,34 @@ const char *qsf_think_field(const char *source, size_t len) {
     return NULL;
 }
 
-/* ---- splitting ---- */
-
-int qsf_think_open(QsfThinkSplit *s, const QsfThink *t, const QsfThinkPrompt *where, size_t piece_max,
-                   QsfErr *err) {
-    size_t open = strlen(t->tags->open), close = strlen(t->tags->close);
-    *s = (QsfThinkSplit){ .tags = t->tags, .state = where->state, .said = where->begun, .len = where->begun };
-    s->cap = piece_max + BLANK_MAX + (open > close ? open : close);
-    s->buf = malloc(s->cap);
-    if (s->buf == NULL) return qsf_err_memory(err, "the answer's text");
-    memcpy(s->buf, t->tags->close, s->len);
-    return QSF_OK;
-}
-
-void qsf_think_close(QsfThinkSplit *s) {
-    free(s->buf);
-    *s = (QsfThinkSplit){ 0 };
-}
-
-static size_t blanks(const char *text, size_t len) {
+size_t qsf_think_blanks(const char *text, size_t len) {
     size_t n = 0;
     while (n < len && (text[n] == ' ' || (text[n] >= '\t' && text[n] <= '\r'))) n++;
     return n;
 }
 
-/* Emits the first n bytes. */
-static void put_out(QsfThinkSplit *s, bool reasoning, size_t n, QsfThinkPut put, void *arg) {
-    size_t said = n < s->said ? n : s->said;
-    if (n == 0) return;
-    if (n > said) put(arg, reasoning, s->buf + said, n - said);
-    s->said -= said;
-    memmove(s->buf, s->buf + n, s->len - n);
-    s->len -= n;
-}
-
-/* Outside a block: white space, then perhaps a tag. false: more text is needed. */
-static bool look_for_open(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
-    size_t blank = blanks(s->buf, s->len), tag = strlen(s->tags->open);
-    if (s->state == QSF_THINK_AFTER) {
-        put_out(s, true, blank, put, arg);
-        blank = 0;
-    }
-    size_t rest = s->len - blank, n = rest < tag ? rest : tag;
-    if (blank > BLANK_MAX || memcmp(s->buf + blank, s->tags->open, n) != 0) {
-        s->state = QSF_THINK_ANSWER;
-        return true;
-    }
-    if (n < tag) return false;
-    put_out(s, true, blank + tag, put, arg);
-    s->state = QSF_THINK_INSIDE;
-    return true;
-}
-
-/* Inside: up to the closing tag, or to what may be the start of one. */
-static bool look_for_close(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
-    size_t tag = strlen(s->tags->close), keep = s->len < tag ? s->len : tag - 1;
-    const char *at = memmem(s->buf, s->len, s->tags->close, tag);
-    if (at != NULL) {
-        put_out(s, true, (size_t)(at - s->buf) + tag, put, arg);
-        s->state = QSF_THINK_AFTER;
-        return true;
-    }
-    while (keep > 0 && memcmp(s->buf + s->len - keep, s->tags->close, keep) != 0) keep--;
-    put_out(s, true, s->len - keep, put, arg);
-    return false;
-}
-
-void qsf_think_feed(QsfThinkSplit *s, const char *text, size_t len, QsfThinkPut put, void *arg) {
-    if (len > s->cap - s->len) len = s->cap - s->len; /* cannot happen: little is held back */
-    memcpy(s->buf + s->len, text, len);
-    s->len += len;
-    for (bool more = true; more && s->len > 0;) {
-        if (s->state == QSF_THINK_ANSWER)
-            put_out(s, false, s->len, put, arg);
-        else
-            more = s->state == QSF_THINK_INSIDE ? look_for_close(s, put, arg) : look_for_open(s, put, arg);
-    }
-}
-
-void qsf_think_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
-    put_out(s, s->state == QSF_THINK_INSIDE, s->len, put, arg);
-}
-
 /* ---- display ---- */
+
+static size_t without_blanks(const char *text, size_t from, size_t len) {
+    while (len > from && qsf_think_blanks(text + len - 1, 1) == 1) len--;
+    return len;
+}
+
+static bool begins(const char *text, size_t len, const char *with) {
+    return strlen(with) <= len && memcmp(text, with, strlen(with)) == 0;
+}
+
+/* The tags that the text begins with; close is "" where the format has none. */
+static QsfThinkTags tags_of(const char *text, size_t len) {
+    for (size_t i = 0; i < COUNT(tags); i++)
+        if (begins(text, len, tags[i].open)) return tags[i];
+    for (size_t i = 0; i < COUNT(dialects); i++) {
+        const char *open = dialects[i].d.reasoning;
+        open += qsf_think_blanks(open, strlen(open));
+        if (begins(text, len, open)) return (QsfThinkTags){ open, "" };
+    }
+    return (QsfThinkTags){ "", "" };
+}
 
 const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len) {
     if (text == NULL) len = 0;
@@ -176,18 +237,13 @@ const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len) {
         *body_len = 0;
         return text;
     }
-    size_t at = blanks(text, len);
-    const QsfThinkTags *t = NULL;
-    for (size_t i = 0; i < N_TAGS && t == NULL; i++) {
-        size_t n = strlen(tags[i].open);
-        if (len - at >= n && memcmp(text + at, tags[i].open, n) == 0) t = &tags[i];
-    }
-    if (t != NULL) at += strlen(t->open);
-    at += blanks(text + at, len - at);
-    while (len > at && blanks(text + len - 1, 1) == 1) len--;
-    size_t close = t != NULL ? strlen(t->close) : 0;
-    if (close > 0 && len - at >= close && memcmp(text + len - close, t->close, close) == 0) len -= close;
-    while (len > at && blanks(text + len - 1, 1) == 1) len--;
-    *body_len = len - at;
+    size_t at = qsf_think_blanks(text, len);
+    const QsfThinkTags t = tags_of(text + at, len - at);
+    at += strlen(t.open);
+    at += qsf_think_blanks(text + at, len - at);
+    len = without_blanks(text, at, len);
+    const size_t close = strlen(t.close);
+    if (close > 0 && len - at >= close && memcmp(text + len - close, t.close, close) == 0) len -= close;
+    *body_len = without_blanks(text, at, len) - at;
     return text + at;
 }

@@ -222,6 +222,30 @@ static void mark_control_ends(QsfVocab *v) {
     }
 }
 
+/* Formats in which a generation has several messages: the first token ends each of them, the others the
+ * generation. From ggml-org/llama.cpp src/llama-vocab.cpp (gpt-oss, Solar Open) and common/chat.cpp (Muse). */
+static const struct {
+    const char *message_end, *with[3]; /* with: the vocabulary has these too */
+} MESSAGES[] = {
+    { "<|end|>", { "<|return|>", "<|call|>", NULL } },
+    { "<|end|>", { "<|flush|>", "<|calls|>", NULL } },
+    { "<|eom|>", { "<|eot|>", "<|start|>", "<|message|>" } },
+};
+
+static void mark_message_ends(QsfRoles *r, QsfVocab *v) {
+    for (size_t i = 0; i < COUNT(MESSAGES); i++) {
+        const int32_t id = find_text(v, MESSAGES[i].message_end);
+        bool all = is_special(v, id);
+        for (size_t k = 0; k < COUNT(MESSAGES[i].with) && MESSAGES[i].with[k] != NULL; k++)
+            all = all && is_special(v, find_text(v, MESSAGES[i].with[k]));
+        if (!all) continue;
+        v->attr[id] &= (uint8_t)~QSF_ATTR_EOG;
+        for (size_t k = 0; k < COUNT(ENDS); k++)
+            if (r->id[ENDS[k]] == id) r->id[ENDS[k]] = find_text(v, MESSAGES[i].with[0]);
+        r->id[QSF_TOKEN_ROLE_MESSAGE_END] = id;
+    }
+}
+
 void qsf_roles_complete(QsfRoles *r, QsfVocab *v, const QsfSource *src) {
     complete_roles(r, v, src);
     keep_html(r, v);
@@ -230,4 +254,5 @@ void qsf_roles_complete(QsfRoles *r, QsfVocab *v, const QsfSource *src) {
         int32_t id = r->id[ENDS[i]];
         if (id >= 0) v->attr[id] |= QSF_ATTR_EOG;
     }
+    mark_message_ends(r, v);
 }

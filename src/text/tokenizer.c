@@ -259,6 +259,10 @@ bool qsf_tokenizer_is_eog(const QsfTokenizer *t, int32_t id) {
     return id >= 0 && (uint32_t)id < t->vocab.n && (t->vocab.attr[id] & QSF_ATTR_EOG);
 }
 
+bool qsf_tokenizer_is_eom(const QsfTokenizer *t, int32_t id) {
+    return id >= 0 && t->roles.id[QSF_TOKEN_ROLE_MESSAGE_END] == id;
+}
+
 QsfTokenType qsf_tokenizer_type(const QsfTokenizer *t, int32_t id) { return qsf_vocab_type(&t->vocab, id); }
 
 int32_t qsf_tokenizer_find(const QsfTokenizer *t, const char *text, size_t len) {

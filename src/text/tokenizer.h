@@ -71,6 +71,8 @@ bool qsf_tokenizer_adds_bos(const QsfTokenizer *t);
 bool qsf_tokenizer_adds_eos(const QsfTokenizer *t);
 /* Whether this id ends a generation (EOS, EOT, <|im_end|>, <end_of_turn>, ...). */
 bool qsf_tokenizer_is_eog(const QsfTokenizer *t, int32_t id);
+/* Whether this id ends a message, but not the generation (<|end|> of gpt-oss). */
+bool qsf_tokenizer_is_eom(const QsfTokenizer *t, int32_t id);
 QsfTokenType qsf_tokenizer_type(const QsfTokenizer *t, int32_t id);
 /* Id of a token by its exact stored text, -1 if absent. */
 int32_t qsf_tokenizer_find(const QsfTokenizer *t, const char *text, size_t len);

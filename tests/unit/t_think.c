@@ -4,8 +4,7 @@
 #include "tests/harness/qsf_test.h"
 
 #include "qsf_engine.h"
-#include "src/text/think.h"
-#include "tests/harness/tiny_vocab.h"
+#include "tests/harness/think_rig.h"
 
 /* ---- splitting ---- */
 
@@ -65,15 +64,28 @@ static const Case cases[] = {
     /* clang-format on */
 };
 
+static QsfThinkTag text_tag(const char *text) {
+    QsfThinkTag t = { .len = strlen(text) };
+    memcpy(t.text, text, t.len);
+    return t;
+}
+
+/* A vocabulary without tokens for the tags. */
+static QsfThink text_tags(const QsfThinkTags *tags) {
+    return (QsfThink){
+        .format = QSF_THINK_TAGS, .tags = tags, .open = text_tag(tags->open), .close = text_tag(tags->close)
+    };
+}
+
 /* In pieces of about `step` bytes, whole characters each. */
 static void run(const Case *c, size_t step) {
-    QsfThink t = { .tags = c->tags };
+    const QsfThink t = text_tags(c->tags);
     QsfThinkSplit s;
-    QsfErr e = { 0 };
     Out out = { 0 };
     size_t len = strlen(c->text);
-    qsf_test_expect_ok(
-        qsf_think_open(&s, &t, &(QsfThinkPrompt){ .state = c->state, .begun = c->begun }, 64, &e), &e);
+    qsf_think_start(&s, &t);
+    s.state = c->state;
+    qsf_think_feed(&s, c->tags->close, c->begun, NULL, NULL);
     for (size_t at = 0; at < len;) {
         size_t n = len - at < step ? len - at : step;
         while (at + n < len && ((unsigned char)c->text[at + n] & 0xC0) == 0x80) n++;
@@ -81,7 +93,6 @@ static void run(const Case *c, size_t step) {
         at += n;
     }
     qsf_think_flush(&s, put, &out);
-    qsf_think_close(&s);
     assert_string_equal(out.reasoning, c->reasoning);
     assert_string_equal(out.answer, c->answer);
 }
@@ -94,25 +105,21 @@ static void any_cut_gives_the_same(void **state) {
 
 static void decided_text_is_not_held_back(void **state) {
     (void)state;
-    QsfThink t = { .tags = &think };
+    const QsfThink t = text_tags(&think);
     QsfThinkSplit s;
-    QsfErr e = { 0 };
     Out out = { 0 };
-    qsf_test_expect_ok(qsf_think_open(&s, &t, &(QsfThinkPrompt){ .state = QSF_THINK_START }, 256, &e), &e);
+    qsf_think_start(&s, &t);
     qsf_think_feed(&s, "<think>abc<", 11, put, &out);
     assert_string_equal(out.reasoning, "<think>abc");
     qsf_think_feed(&s, "b", 1, put, &out);
     assert_string_equal(out.reasoning, "<think>abc<b");
-    qsf_think_close(&s);
     /* Endless white space does not hide a block. */
     char blank[200];
     memset(blank, '\n', sizeof blank);
     memset(&out, 0, sizeof out);
-    qsf_test_expect_ok(qsf_think_open(&s, &t, &(QsfThinkPrompt){ .state = QSF_THINK_START }, 256, &e), &e);
+    qsf_think_start(&s, &t);
     qsf_think_feed(&s, blank, sizeof blank, put, &out);
     assert_int_equal(strlen(out.answer), sizeof blank);
-    qsf_think_close(&s);
-    qsf_think_close(&s);
 }
 
 static void displayed_text(void **state) {
@@ -126,6 +133,10 @@ static void displayed_text(void **state) {
         { "<think>", "" },
         { "", "" },
         { "a [/THINK]", "a [/THINK]" },
+        { "<|channel|>analysis<|message|>a\n\nb\n\n", "a\n\nb" },
+        { " to=self<|message|>a", "a" },
+        { "<|think|>\n\n", "" },
+        { "<|open|>think<|sep|>a <|close|>", "a <|close|>" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
@@ -138,72 +149,47 @@ static void displayed_text(void **state) {
 
 /* ---- a vocabulary and a template ---- */
 
-typedef struct Rig {
-    QsfTestVocab v;
-    QsfLedger ledger;
-    QsfSource *src;
-    QsfTokenizer *tok;
-    QsfChatTemplate *tmpl;
-    QsfThink think;
-} Rig;
-
-/* Byte-level BPE, with these tokens after its 256 bytes (NULL-terminated; prefix '!': control). */
-static void rig_open(Rig *r, const char *template, const char *const *tokens) {
-    QsfErr e = { 0 };
-    memset(r, 0, sizeof *r);
-    qsf_ledger_init(&r->ledger, 0);
-    qsf_tv_bpe(&r->v);
-    for (; *tokens != NULL; tokens++)
-        qsf_tv_add(&r->v, *tokens + (**tokens == '!'), 0,
-                   **tokens == '!' ? QSF_TOKEN_CONTROL : QSF_TOKEN_USER);
-    qsf_gb_str(&r->v.gb, "tokenizer.chat_template", template);
-    r->src = qsf_tv_source(&r->v, "gpt2", &r->ledger, &e);
-    assert_non_null(r->src);
-    qsf_test_expect_ok(qsf_tokenizer_open(&r->tok, r->src, &r->ledger, &e), &e);
-    qsf_test_expect_ok(qsf_chat_template_open(&r->tmpl, r->src, r->tok, NULL, NULL, 0, &e), &e);
-    qsf_think_detect(&r->think, r->tok, qsf_chat_template_source(r->tmpl), strlen(template));
-}
-
-static void rig_close(Rig *r) {
-    qsf_chat_template_close(r->tmpl);
-    qsf_tokenizer_close(r->tok);
-    qsf_source_close(r->src);
-    qsf_tv_free(&r->v);
-    qsf_ledger_destroy(&r->ledger);
-}
-
 #define TURNS "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|stop|>{% endfor %}"
 #define OPEN  "{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}"
 #define PLAIN "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 
-static const char *const vocabulary[] = { "!<|user|>", "!<|assistant|>", "!<|stop|>",
-                                          "<think>",   "</think>",       NULL };
+static const char *const vocabulary[] = { "<|user|>", "<|assistant|>", "<|stop|>",
+                                          "~<think>", "~</think>",     NULL };
 enum { USER = 256, ASSISTANT, STOP, THINK, UNTHINK };
 
 static void the_vocabulary_decides_when_the_template_does_not(void **state) {
-    static const char *const mistral[] = { "![THINK]", "![/THINK]", NULL }, *const none[] = { "<b>", NULL };
-    Rig r;
+    static const char *const mistral[] = { "[THINK]", "[/THINK]", NULL }, *const none[] = { "~<b>", NULL };
+    QsfThinkRig r;
     (void)state;
-    rig_open(&r, TURNS PLAIN, vocabulary);
+    qsf_think_rig_open(&r, TURNS PLAIN, vocabulary);
     assert_string_equal(r.think.tags->open, "<think>");
-    assert_int_equal(r.think.open_id, THINK);
-    assert_int_equal(r.think.close_id, UNTHINK);
-    assert_null(qsf_think_hidden(&r.think, r.tok, THINK)); /* the detokenizer shows it */
+    assert_int_equal(r.think.open.mark[0], QSF_MARK_FIRST);
+    assert_int_equal(r.think.open.mark[6], QSF_MARK_REST);
+    assert_int_equal(r.think.close.mark[7], QSF_MARK_REST);
     qsf_think_detect(&r.think, r.tok, NULL, 0);
-    assert_null(r.think.tags);
-    rig_close(&r);
-    rig_open(&r, TURNS PLAIN, mistral);
+    assert_int_equal(r.think.format, QSF_THINK_NONE);
+    qsf_think_rig_close(&r);
+    qsf_think_rig_open(&r, TURNS PLAIN, mistral);
     assert_string_equal(r.think.tags->open, "[THINK]");
-    assert_string_equal(qsf_think_hidden(&r.think, r.tok, r.think.close_id), "[/THINK]");
-    assert_null(qsf_think_hidden(&r.think, r.tok, 65));
-    rig_close(&r);
-    rig_open(&r, TURNS PLAIN, none);
+    qsf_think_rig_close(&r);
+    qsf_think_rig_open(&r, TURNS PLAIN, none);
     assert_null(r.think.tags);
-    rig_close(&r);
+    qsf_think_rig_close(&r);
+    /* Of the tags in the template, those that are tokens count. */
+    qsf_think_rig_open(&r, "{# not <think> #}" TURNS PLAIN "{# [THINK] #}", mistral);
+    assert_string_equal(r.think.tags->open, "[THINK]");
+    qsf_think_rig_close(&r);
+    /* A part of the tag is a token. */
+    static const char *const gemma[] = { "<|channel>", "~<channel|>", NULL };
+    qsf_think_rig_open(&r, TURNS PLAIN "{# <|channel>thought #}", gemma);
+    assert_int_equal(r.think.open.mark[0], QSF_MARK_FIRST);
+    assert_int_equal(r.think.open.mark[9], QSF_MARK_REST);
+    assert_int_equal(r.think.open.mark[10], QSF_MARK_TEXT);
+    qsf_think_rig_close(&r);
 }
 
 /* The ids as text with special tokens as <id>. */
-static char *encode(const Rig *r, const QsfMsg *msgs, size_t n, bool go_on, QsfThinkPrompt *where) {
+static char *encode(const QsfThinkRig *r, const QsfMsg *msgs, size_t n, bool go_on, QsfThinkPrompt *where) {
     QsfIds ids = { 0 };
     QsfErr e = { 0 };
     static char text[1024];
@@ -225,23 +211,23 @@ static char *encode(const Rig *r, const QsfMsg *msgs, size_t n, bool go_on, QsfT
 static void prompts_that_open_a_block(void **state) {
     static const QsfMsg ask[] = { MSG("user", "Hi <think>") };
     QsfThinkPrompt where;
-    Rig r;
+    QsfThinkRig r;
     (void)state;
-    rig_open(&r, TURNS OPEN, vocabulary);
+    qsf_think_rig_open(&r, TURNS OPEN, vocabulary);
     assert_string_equal(encode(&r, ask, 1, false, &where), "{256}Hi <think>{258}{257}{259}\n");
-    assert_int_equal(where.state, QSF_THINK_INSIDE);
+    assert_int_equal(where.split.state, QSF_THINK_INSIDE);
     assert_string_equal(where.opened, "<think>\n");
-    rig_close(&r);
-    rig_open(&r, TURNS PLAIN, vocabulary);
+    qsf_think_rig_close(&r);
+    qsf_think_rig_open(&r, TURNS PLAIN, vocabulary);
     encode(&r, ask, 1, false, &where);
-    assert_int_equal(where.state, QSF_THINK_START);
+    assert_int_equal(where.split.state, QSF_THINK_START);
     assert_string_equal(where.opened, "");
-    rig_close(&r);
+    qsf_think_rig_close(&r);
     /* Text typed by the user at the very end opens nothing. */
-    rig_open(&r, "{% for m in messages %}{{ m.content }}{% endfor %}", vocabulary);
+    qsf_think_rig_open(&r, "{% for m in messages %}{{ m.content }}{% endfor %}", vocabulary);
     assert_string_equal(encode(&r, ask, 1, false, &where), "Hi <think>");
-    assert_int_equal(where.state, QSF_THINK_START);
-    rig_close(&r);
+    assert_int_equal(where.split.state, QSF_THINK_START);
+    qsf_think_rig_close(&r);
 }
 
 /* The text to continue is in the prompt as the model wrote it, with its tags as tokens. */
@@ -250,26 +236,19 @@ static void continuing(void **state) {
         QsfMsg last;
         const char *want;
         QsfThinkState state;
-        size_t begun;
     } rows[] = {
         { { .role = "assistant", THOUGHT("<think>\nso <think> it") },
           "{259}\nso <think> it",
-          QSF_THINK_INSIDE,
-          0 },
-        { { .role = "assistant", THOUGHT("<think>a</thi") }, "{259}a</thi", QSF_THINK_INSIDE, 5 },
-        { { .role = "assistant", THOUGHT("<think>") }, "{259}", QSF_THINK_INSIDE, 0 },
-        { { .role = "assistant", THOUGHT("<think>\na\n</think>\n") },
-          "{259}\na\n{260}\n",
-          QSF_THINK_AFTER,
-          0 },
+          QSF_THINK_INSIDE },
+        { { .role = "assistant", THOUGHT("<think>a</thi") }, "{259}a</thi", QSF_THINK_INSIDE },
+        { { .role = "assistant", THOUGHT("<think>") }, "{259}", QSF_THINK_INSIDE },
+        { { .role = "assistant", THOUGHT("<think>\na\n</think>\n") }, "{259}\na\n{260}\n", QSF_THINK_AFTER },
         { { .role = "assistant", .content = "b", .len = 1, THOUGHT("<think>\na\n</think>\n\n") },
           "{259}\na\n{260}\n\nb",
-          QSF_THINK_ANSWER,
-          0 },
+          QSF_THINK_ANSWER },
         { { .role = "assistant", .content = "</think>", .len = 8, THOUGHT("<think>a</think>") },
           "{259}a{260}</think>",
-          QSF_THINK_ANSWER,
-          0 },
+          QSF_THINK_ANSWER },
     };
     static const char *const templates[] = { TURNS OPEN, TURNS PLAIN };
     (void)state;
@@ -277,14 +256,13 @@ static void continuing(void **state) {
         QsfMsg msgs[] = { MSG("user", "Hi"), rows[i / 2].last };
         QsfThinkPrompt where;
         char want[200];
-        Rig r;
-        rig_open(&r, templates[i % 2], vocabulary);
+        QsfThinkRig r;
+        qsf_think_rig_open(&r, templates[i % 2], vocabulary);
         snprintf(want, sizeof want, "{256}Hi{258}{257}%s", rows[i / 2].want);
         assert_string_equal(encode(&r, msgs, 2, true, &where), want);
-        assert_int_equal(where.state, rows[i / 2].state);
-        assert_int_equal(where.begun, rows[i / 2].begun);
+        assert_int_equal(where.split.state, rows[i / 2].state);
         assert_string_equal(where.opened, "");
-        rig_close(&r);
+        qsf_think_rig_close(&r);
     }
 }
 
@@ -296,36 +274,37 @@ static void past_reasoning(void **state) {
         MSG("user", "Bye")
     };
     QsfThinkPrompt where;
-    Rig r;
+    QsfThinkRig r;
     (void)state;
-    rig_open(&r, TURNS PLAIN, vocabulary);
+    qsf_think_rig_open(&r, TURNS PLAIN, vocabulary);
     assert_string_equal(encode(&r, msgs, 3, false, &where), "{256}Hi{258}{257}Yo{258}{256}Bye{258}{257}");
-    rig_close(&r);
-    rig_open(&r,
-             "{% for m in messages %}{% if m.reasoning_content is defined %}<think>{{ m.reasoning_content "
-             "}}</think>"
-             "{% endif %}{{ m.content }}<|stop|>{% endfor %}" PLAIN,
-             vocabulary);
+    qsf_think_rig_close(&r);
+    qsf_think_rig_open(
+        &r,
+        "{% for m in messages %}{% if m.reasoning_content is defined %}<think>{{ m.reasoning_content "
+        "}}</think>"
+        "{% endif %}{{ m.content }}<|stop|>{% endfor %}" PLAIN,
+        vocabulary);
     assert_string_equal(encode(&r, msgs, 3, false, &where), "Hi{258}{259}hm{260}Yo{258}Bye{258}{257}");
-    rig_close(&r);
+    qsf_think_rig_close(&r);
 }
 
 /* ---- the end of a turn ---- */
 
 static int32_t turn_end(const char *template, const char *const *tokens) {
-    Rig r;
-    rig_open(&r, template, tokens);
+    QsfThinkRig r;
+    qsf_think_rig_open(&r, template, tokens);
     int32_t id, none = 0;
     QsfErr e = { 0 };
     qsf_test_expect_ok(qsf_chat_turn_end(r.tmpl, r.tok, &id, &e), &e);
     qsf_test_expect_ok(qsf_chat_turn_end(NULL, r.tok, &none, &e), &e);
     assert_int_equal(none, -1);
-    rig_close(&r);
+    qsf_think_rig_close(&r);
     return id;
 }
 
 static void the_template_ends_turns(void **state) {
-    static const char *const other[] = { "!<|user|>", "!<|assistant|>", NULL };
+    static const char *const other[] = { "<|user|>", "<|assistant|>", NULL };
     (void)state;
     assert_int_equal(turn_end(TURNS PLAIN, vocabulary), STOP);
     assert_int_equal(turn_end("{% for m in messages %}{{ m.content }}\n <|stop|>{% endfor %}", vocabulary),

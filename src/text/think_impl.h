@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shared by the files that implement think.h. */
+#ifndef QSF_TEXT_THINK_IMPL_H
+#define QSF_TEXT_THINK_IMPL_H
+
+#include "src/text/think.h"
+
+/* Maximum white space before a block; more is an answer. */
+#define QSF_THINK_BLANKS 64
+
+/* Number of bytes of white space at the start. */
+size_t qsf_think_blanks(const char *text, size_t len);
+
+/* --- think.c --- */
+/* The text that opens and closes reasoning and opens the answer, for formats other than TAGS. */
+typedef struct QsfThinkDialect {
+    const char *reasoning, *end, *next, *answer; /* next: the head of the assistant's next message */
+    const char *start;                           /* the token that begins a message */
+    const char *const *tokens;                   /* all tokens of the format, NULL-terminated */
+} QsfThinkDialect;
+/* NULL for NONE and TAGS. */
+const QsfThinkDialect *qsf_think_dialect(QsfThinkFormat f);
+
+/* --- think_tags.c: TAGS --- */
+/* mark: QSF_MARK_* of the bytes, with FIRST only for the first one. */
+void qsf_think_tags_feed(QsfThinkSplit *s, const char *text, size_t len, unsigned mark, QsfThinkPut put,
+                         void *arg);
+void qsf_think_tags_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg);
+
+/* --- think_parts.c: formats of messages and elements --- */
+void qsf_think_parts_text(QsfThinkSplit *s, const char *text, size_t len, QsfThinkPut put, void *arg);
+void qsf_think_parts_token(QsfThinkSplit *s, const char *text, size_t len, bool hidden, QsfThinkPut put,
+                           void *arg);
+void qsf_think_parts_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg);
+
+#endif

@@ -12,7 +12,8 @@
 
 /* One event of a conversation. The kind decides which fields of the record are used. */
 typedef enum QSFLogKind {
-    QSF_LOG_MESSAGE, /* role, text; for answers: name (the model's, as shown), reasoning, stop, seed, tokens */
+    QSF_LOG_MESSAGE, /* role, text; for answers: name (the model's, as shown), reasoning, exact, stop, seed,
+                        tokens */
     QSF_LOG_PART,    /* text, reasoning: more of an answer that is still being written */
     QSF_LOG_UNDO,    /* n: the last n messages were removed */
     QSF_LOG_CLEAR,   /* all messages so far were removed */
@@ -31,6 +32,8 @@ typedef struct QSFLogRecord {
     size_t len;
     const char *reasoning; /* (reasoning_len) bytes before the text, as in QSF_EVENT_REASONING; or NULL */
     size_t reasoning_len;
+    const char *exact; /* (exact_len) bytes of an answer that was cut, as in QSFMessage; or NULL */
+    size_t exact_len;
     const char *stop; /* "eos", ... or NULL */
     uint64_t seed;
     uint32_t tokens;

@@ -141,6 +141,10 @@ typedef struct QSFMessage {
                               includes it; with continue_last the last answer continues after exactly this
                               text */
     size_t reasoning_len;
+    const char *exact; /* (exact_len) bytes of an unfinished answer: "answer" of qsf_worker_describe after it;
+                          NULL = none. With continue_last the last answer continues after exactly this, if it
+                          has only tokens of the model */
+    size_t exact_len;
 } QSFMessage;
 
 typedef struct QSFRequest {
@@ -343,7 +347,9 @@ void qsf_worker_stats(QSFWorker *w, QSFStats *out);
 uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
 
 /* Describes the loaded model for /show: newline-terminated text, malloc'ed; what is "model", "template",
- * "plan", "quality" (a table of what each quality means) or "memory" (the ledger's current categories and regions). NULL when no model is loaded or when out
+ * "plan", "quality" (a table of what each quality means), "memory" (the ledger's current categories and regions) or
+ * "answer": for QSFMessage.exact, after a DONE event whose stop is LENGTH, CONTEXT or INTERRUPTED, if the answer has
+ * tokens that its text does not tell. NULL when no model is loaded or when out
  * of memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
 /* Renders the prompt for a request as readable text: each special token is enclosed in U+27E6 and U+27E7, a NUL is

@@ -197,6 +197,8 @@ static QSFMessage message_of(const UiItem *it) {
         m.reasoning = ui_buf_str(&it->thought->raw);
         m.reasoning_len = it->thought->raw.len;
     }
+    m.exact = it->exact;
+    m.exact_len = it->exact ? strlen(it->exact) : 0;
     return m;
 }
 

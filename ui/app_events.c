@@ -46,7 +46,17 @@ static bool has_more(const UiItem *it, UiPlace from) {
     return end.text > from.text || end.thought > from.thought || (from.text == 0 && from.thought == 0);
 }
 
-/* The answer ends, complete or not: it is closed, stored and saved. An empty answer is removed, and its
+/* What a cut answer consists of besides its text, so that /continue is exact. */
+static void take_exact(UiApp *a, UiItem *it, bool more, const QSFEvent *e) {
+    const bool done = e && e->type == QSF_EVENT_DONE;
+    const bool cut = done && e->stop != QSF_STOP_EOS && e->stop != QSF_STOP_STRING;
+    if (cut && e->tokens > 0)
+        ui_item_set_exact(it, a->engine.describe(a->engine.self, "answer"));
+    else if (more || (done && !cut))
+        ui_item_set_exact(it, NULL);
+}
+
+/* The answer ends, complete or not: it is closed, stored and saved. An answer without a token is removed, and its
  * question leaves the context, so that two questions never follow each other. */
 static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     UiItem *it = a->answer;
@@ -54,7 +64,9 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     if (!it) return;
     it->open = false;
     ui_item_close(it);
-    bool more = has_more(it, a->answer_from);
+    const uint32_t tokens = e && e->type == QSF_EVENT_DONE ? e->tokens : 0;
+    bool more = has_more(it, a->answer_from) || tokens > 0;
+    take_exact(a, it, more, e);
     bool refused = !more && !(e && e->type == QSF_EVENT_DONE); /* /continue added nothing */
     (void)snprintf(it->stop, sizeof it->stop, "%s", refused ? a->answer_stop : stop);
     if (!it->label[0]) (void)snprintf(it->label, sizeof it->label, "%.63s", a->stats.model_name);
@@ -64,7 +76,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
         it->tps = a->stats.decode_tps;
     }
     bool finished = strcmp(stop, "eos") == 0 || strcmp(stop, "stop") == 0;
-    if (it->raw.len == 0 && !ui_item_thought(it) && !finished) {
+    if (it->raw.len == 0 && !ui_item_thought(it) && !finished && it->tokens == 0) {
         a->chat.next_number = it->number - 1;
         ui_transcript_remove(&a->chat, it);
         ui_app_withdraw(a);

@@ -54,6 +54,7 @@ static void replay_message(const Replay *rp, const QSFLogRecord *r) {
     else
         last = ui_transcript_add(&a->chat, user ? UI_USER : UI_ANSWER, r->text, r->len);
     if (!last) return;
+    ui_item_set_exact(last, r->exact_len > 0 ? ui_strdup_len(r->exact, r->exact_len) : NULL);
     if (r->reasoning_len > 0) {
         (void)ui_item_think(&a->chat, last, r->reasoning, r->reasoning_len, 0);
         last->thought->seconds = 0;

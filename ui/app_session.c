@@ -13,6 +13,8 @@ QSFLogRecord ui_app_record(const UiItem *it, UiPlace from) {
         r.reasoning = ui_buf_str(&it->thought->raw) + from.thought;
         r.reasoning_len = it->thought->raw.len - from.thought;
     }
+    r.exact = it->exact;
+    r.exact_len = it->exact ? strlen(it->exact) : 0;
     return r;
 }
 

@@ -21,6 +21,7 @@ static double now_realtime(void) {
 
 static void item_free(UiItem *it) {
     if (it->thought) item_free(it->thought);
+    free(it->exact);
     ui_buf_free(&it->raw);
     ui_buf_free(&it->shown);
     free(it);
@@ -48,7 +49,9 @@ static void forget_oldest_said(UiTranscript *t) {
 UiItem *ui_transcript_add(UiTranscript *t, UiKind kind, const char *text, size_t len) {
     if (!is_message(kind) && t->n_said >= UI_SAID_MAX) forget_oldest_said(t);
     UiItem *it = make_room(t) ? calloc(1, sizeof *it) : NULL;
+    UiItem *last = kind == UI_USER ? ui_transcript_last(t) : NULL;
     if (!it) return NULL;
+    if (last) ui_item_set_exact(last, NULL); /* it will not be continued */
     it->kind = kind;
     it->id = ++t->next_id;
     it->time = now_realtime();
@@ -107,6 +110,11 @@ bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, ui
     it->thought->tokens += tokens;
     it->thought->seconds = now_realtime() - it->thought->time;
     return ui_item_append(t, it->thought, text, len);
+}
+
+void ui_item_set_exact(UiItem *it, char *text) {
+    free(it->exact);
+    it->exact = text;
 }
 
 bool ui_item_thought(const UiItem *it) {

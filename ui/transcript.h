@@ -36,6 +36,7 @@ typedef struct UiItem {
     char label[64];         /* the model's name for answers; the setting for notices of a change */
     double seconds;         /* duration of the reasoning; 0 = unknown */
     char stop[16];          /* why the answer ended, "" while it is open or unknown */
+    char *exact;            /* of an answer that was cut: QSFMessage.exact, or NULL */
     struct UiItem *thought; /* of an answer: the reasoning before it, tags included; NULL = none */
     UiBuf raw, shown;
     QSFClean clean;
@@ -62,6 +63,8 @@ UiItem *ui_transcript_insert(UiTranscript *t, uint32_t after, UiKind kind, const
 bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len);
 /* Appends reasoning before an answer, with its number of tokens. */
 bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, uint32_t tokens);
+/* Replaces its exact text; takes ownership of text, which may be NULL. */
+void ui_item_set_exact(UiItem *it, char *text);
 /* Whether there is reasoning with text. Models told not to reason leave an empty one. */
 bool ui_item_thought(const UiItem *it);
 /* Its current end. */

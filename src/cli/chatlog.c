@@ -212,6 +212,7 @@ static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
         qsf_strbuf_addf(b, ",\"seed\":\"%llu\",\"tokens\":%u", (unsigned long long)r->seed, r->tokens);
     }
     if (r->reasoning_len) put_field(b, "reasoning", r->reasoning, r->reasoning_len);
+    if (r->exact_len) put_field(b, "exact", r->exact, r->exact_len);
     if (r->kind == QSF_LOG_UNDO || r->kind == QSF_LOG_FORGET) qsf_strbuf_addf(b, ",\"n\":%u", r->n);
     qsf_strbuf_adds(b, "}\n");
 }

@@ -42,6 +42,7 @@ static bool record_of(const QsfJson *v, QSFLogRecord *r) {
     r->name = string_of(v, "name", &len);
     r->text = string_of(v, "text", &r->len);
     r->reasoning = string_of(v, "reasoning", &r->reasoning_len);
+    r->exact = string_of(v, "exact", &r->exact_len);
     r->stop = string_of(v, "stop", &len);
     const char *seed = string_of(v, "seed", &len);
     r->seed = seed ? strtoull(seed, NULL, 10) : 0;

@@ -7,7 +7,7 @@
 
 static bool message_ok(const QSFMessage *m) {
     return m->role != NULL && (m->content != NULL || m->len == 0) &&
-           (m->reasoning != NULL || m->reasoning_len == 0);
+           (m->reasoning != NULL || m->reasoning_len == 0) && (m->exact != NULL || m->exact_len == 0);
 }
 
 bool qsf_request_ok(const QSFRequest *r) {
@@ -22,8 +22,10 @@ bool qsf_request_ok(const QSFRequest *r) {
 
 static size_t block_bytes(const QSFRequest *r) {
     size_t n = sizeof(QsfRequestCopy) + r->n_messages * sizeof(QsfMsg) + r->n_stop * sizeof(char *);
-    for (size_t i = 0; i < r->n_messages; i++)
-        n += strlen(r->messages[i].role) + 1 + r->messages[i].len + 1 + r->messages[i].reasoning_len + 1;
+    for (size_t i = 0; i < r->n_messages; i++) {
+        const QSFMessage *m = &r->messages[i];
+        n += strlen(m->role) + 1 + m->len + 1 + m->reasoning_len + 1 + m->exact_len + 1;
+    }
     for (size_t i = 0; i < r->n_stop; i++) n += strlen(r->stop[i]) + 1;
     return n + (r->snapshot != NULL ? strlen(r->snapshot) + 1 : 0);
 }
@@ -51,10 +53,13 @@ QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
     for (size_t i = 0; i < r->n_messages; i++) {
         const QSFMessage *m = &r->messages[i];
         const char *role = put(&at, m->role, strlen(m->role));
-        c->messages[i] = (QsfMsg){ .role = role, .len = m->len, .reasoning_len = m->reasoning_len };
+        c->messages[i] = (QsfMsg){
+            .role = role, .len = m->len, .reasoning_len = m->reasoning_len, .exact_len = m->exact_len
+        };
         c->messages[i].content = put(&at, m->content, m->len);
         c->messages[i].reasoning = put(&at, m->reasoning, m->reasoning_len);
-        c->text_bytes += m->len + m->reasoning_len;
+        c->messages[i].exact = put(&at, m->exact, m->exact_len);
+        c->text_bytes += m->len + m->reasoning_len + m->exact_len;
     }
     for (size_t i = 0; i < r->n_stop; i++) c->stop[i] = put(&at, r->stop[i], strlen(r->stop[i]));
     if (r->snapshot != NULL) c->snapshot = put(&at, r->snapshot, strlen(r->snapshot));

@@ -105,6 +105,57 @@ static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPr
     return rc;
 }
 
+/* Memory per token while the exact text is made. */
+#define BYTES_PER_TOKEN 32u
+
+/* Appends the exact text of the tokens that were generated. false: there is none, or no memory. */
+static bool add_generated(QSFWorker *w, const QsfIds *prompt, const QsfGeneration *g, bool continues,
+                          QsfStrbuf *out, bool *special) {
+    const QsfTimeline *t = &w->timeline;
+    QsfIds ids = { 0 };
+    QsfErr err = { 0 };
+    const size_t cached = t->n_ids > prompt->n ? t->n_ids - prompt->n : 0;
+    const size_t n = cached < g->tokens ? cached : g->tokens;
+    if (n + 1 < g->tokens) return false; /* a context that became smaller lost some */
+    bool ok = qsf_ids_append(&ids, t->ids + prompt->n, n, &err) == QSF_OK &&
+              (n == g->tokens || qsf_ids_push(&ids, g->last_id, &err) == QSF_OK) &&
+              qsf_exact_add(w->rt.tok, ids.data, ids.n, continues, t->piece, QSF_TIMELINE_PIECE, out,
+                            special);
+    qsf_ids_free(&ids);
+    return ok;
+}
+
+/* Appends the exact text that the prompt ends with, if it continues an answer. false: it is not known. */
+static bool add_continued(const QsfMsg *last, const QsfThinkPrompt *where, QsfStrbuf *out) {
+    const QsfThinkFormat format = where->split.t->format;
+    if (where->exact) {
+        qsf_strbuf_add(out, last->exact, last->exact_len);
+    } else if (last != NULL) {
+        if (last->reasoning_len > 0 || (format != QSF_THINK_NONE && format != QSF_THINK_TAGS)) return false;
+        if (last->len > 0) qsf_strbuf_add(out, last->content, last->len);
+    }
+    return qsf_strbuf_ok(out);
+}
+
+/* Publishes what an unfinished answer consists of, if its text does not tell. */
+static void publish_exact(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids,
+                          const QsfThinkPrompt *where, const QsfGeneration *g) {
+    const QsfMsg *last = r->continue_last && r->n_messages > 0 ? &r->messages[r->n_messages - 1] : NULL;
+    uint64_t bytes = (uint64_t)g->tokens * BYTES_PER_TOKEN + (last != NULL ? last->len + last->exact_len : 0);
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfErr err = { 0 };
+    bool special = false;
+    if (g->stop == QSF_STOP_EOS || g->stop == QSF_STOP_STRING || g->tokens == 0) return;
+    if (qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the answer", &err) !=
+        QSF_OK)
+        return;
+    bool ok = add_continued(last, where, &b) &&
+              add_generated(w, ids, g, w->rt.tmpl == NULL || last != NULL, &b, &special);
+    if (ok && (where->exact || special)) qsf_worker_set_text(w, &w->text_answer, qsf_strbuf_take(&b, NULL));
+    qsf_strbuf_free(&b);
+    qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
+}
+
 static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, const QsfThinkPrompt *where) {
     QsfGenerate g = {
         .prompt = ids->data,
@@ -140,6 +191,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         qsf_worker_fail(w, &err);
         return;
     }
+    publish_exact(w, r, ids, where, &out);
     QSFEvent e = {
         .type = QSF_EVENT_DONE,
         .stop = out.stop,
@@ -158,6 +210,7 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r) {
     QsfIds ids = { 0 };
     QsfThinkPrompt where;
     w->unreported = 0;
+    qsf_worker_set_text(w, &w->text_answer, NULL);
     if (w->stale != NULL && qsf_worker_reload(w, &err) != QSF_OK) {
         qsf_worker_fail(w, &err);
         return;

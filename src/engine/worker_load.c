@@ -39,6 +39,7 @@ void qsf_worker_drop_model(QSFWorker *w) {
     qsf_worker_set_text(w, &w->text_plan, NULL);
     qsf_worker_set_text(w, &w->text_template, NULL);
     qsf_worker_set_text(w, &w->text_quality, NULL);
+    qsf_worker_set_text(w, &w->text_answer, NULL);
     free(w->path);
     w->path = NULL;
     qsf_worker_snapshot_drop(w);

@@ -32,6 +32,7 @@ char *qsf_worker_describe(QSFWorker *w, const char *what) {
                        : strcmp(what, "plan") == 0     ? w->text_plan
                        : strcmp(what, "template") == 0 ? w->text_template
                        : strcmp(what, "quality") == 0  ? w->text_quality
+                       : strcmp(what, "answer") == 0   ? w->text_answer
                                                        : NULL;
     char *copy = text != NULL ? strdup(text) : NULL;
     pthread_mutex_unlock(&w->lock);

@@ -59,8 +59,9 @@ struct QSFWorker {
     QSFSettings settings; /* in force: of the model, or for the next one; written by the engine thread only */
     QSFSettings advice;   /* of the model, or the program's defaults; written by the engine thread only */
     QsfPlanOptions plan_options; /* of the plan in force; written by the engine thread only */
-    char *text_model, *text_plan, *text_template, *text_quality; /* answers of qsf_worker_describe, or NULL */
-    uint64_t last_id;                                            /* owner */
+    char *text_model, *text_plan, *text_template, *text_quality,
+        *text_answer;             /* answers of qsf_worker_describe, or NULL */
+    uint64_t last_id;             /* owner */
     const char *const *overrides; /* set by the owner while no load is pending or running */
 
     atomic_int cancel;

@@ -316,8 +316,11 @@ typedef struct QSFStats {
     uint64_t reliefs;               /* how often memory was given back because it was short */
     char memory_note[200];          /* with memory_threshold: what was available at the last look */
     QSFContextInfo context;
-    uint32_t ctx_train; /* context that the model was trained for; 0 = unknown */
-    uint32_t prefill_done, prefill_total;
+    uint32_t ctx_train;                   /* context that the model was trained for; 0 = unknown */
+    uint32_t prefill_done, prefill_total; /* tokens; within a batch, done moves from layer to layer */
+    double
+        prefill_left; /* seconds that the running prefill still takes, by its speed and that of the last one; 0 =
+                            not known yet */
     uint32_t out_tokens, max_tokens; /* of the running or last answer; max 0 = none */
     double prefill_tps, decode_tps;  /* of the running or last request; 0 = not known yet */
     double ttft_ms;                  /* time to the first token of the last request */

@@ -10,6 +10,7 @@ const char *ui_status_word(const UiStatus *s) {
 }
 
 double ui_status_eta(const QSFStats *s) {
+    if (s->state == QSF_STATE_PREFILL && s->prefill_left > 0) return s->prefill_left;
     if (s->state == QSF_STATE_PREFILL && s->prefill_tps > 0 && s->prefill_total >= s->prefill_done)
         return (double)(s->prefill_total - s->prefill_done) / s->prefill_tps;
     if (s->state == QSF_STATE_DECODE && s->decode_tps > 0 && s->max_tokens >= s->out_tokens &&

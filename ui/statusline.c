@@ -9,6 +9,7 @@
 #include "ui/statuspane.h"
 
 #define UI_SEGMENTS 8
+#define UI_ETA_FROM 45 /* below that the line has no room for the word */
 #define MB          1048576.0
 
 /* Parts of one line; those that do not fit are omitted from the end. */
@@ -189,7 +190,7 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
 void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     const QSFStats *st = s->stats;
     Segments g = { 0 };
-    char tps[24], temp[24];
+    char tps[24], temp[24], left[40] = "";
     unsigned ctx = percent(st->ctx_used, st->ctx_size);
     if (st->state == QSF_STATE_PREFILL) {
         seg(&g, false, "reading %u/%u", st->prefill_done, st->prefill_total);
@@ -204,6 +205,8 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     pinning(&g, s, false);
     seg(&g, ctx >= 90, "ctx%u%%", ctx);
     ram(&g, s, "RAM", false);
+    if (st->state == QSF_STATE_PREFILL) eta(st, left, sizeof left);
+    if (left[0]) seg(&g, false, "%s", width < UI_ETA_FROM ? strrchr(left, ' ') + 1 : left + 1);
     quality(&g, s, "Q");
     knob_value(s, "temperature", temp, sizeof temp);
     seg(&g, false, "T%s", temp);

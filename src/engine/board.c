@@ -12,7 +12,10 @@
 #include "src/engine/describe.h"
 #include "src/engine/quality.h"
 
-#define RSS_NS 100000000u /* the resident set is read at most ten times a second */
+#define RSS_NS     100000000u /* the resident set is read at most ten times a second */
+#define READ_LEAST 16         /* tokens of a prefill whose speed counts for the next one */
+#define READ_PRIOR 0.1        /* the part of a prefill that the speed of the last one counts for */
+#define READ_SHOWN 0.02       /* the part that has to be done before its own speed says anything */
 
 _Static_assert(QSF_STATS_MEM == QSF_MEM_N, "one row per category");
 
@@ -105,6 +108,7 @@ void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSet
     pthread_mutex_lock(&b->lock);
     memset(&b->s, 0, sizeof b->s);
     b->rt = rt;
+    b->read_tps = 0;
     b->s.budget = s->ram_budget;
     if (rt != NULL) fill_model(&b->s, rt, path);
     set_state(b, rt != NULL ? QSF_STATE_IDLE : QSF_STATE_EMPTY);
@@ -160,6 +164,7 @@ void qsf_board_decode(QsfBoard *b, uint32_t ctx_used) {
     QSFStats *s = &b->s;
     s->prefill_tps = per_second(s->prefill_total, qsf_now_ns() - b->state_ns);
     s->prefill_done = s->prefill_total;
+    if (s->prefill_total >= READ_LEAST) b->read_tps = s->prefill_tps;
     s->ctx_used = ctx_used;
     set_state(b, QSF_STATE_DECODE);
     pthread_mutex_unlock(&b->lock);
@@ -202,6 +207,29 @@ void qsf_board_done(QsfBoard *b, uint32_t ctx_used) {
     pthread_mutex_unlock(&b->lock);
 }
 
+/* Seconds that the prefill still takes if `done` tokens took `seconds`; 0 = not known. The speed of the last prefill
+ * counts as if a part of this one had been read at it, because the first steps say little: the first layers wait for
+ * the disk. */
+static double prefill_left(const QsfBoard *b, double done, double seconds) {
+    const double total = b->s.prefill_total;
+    const double prior = b->read_tps > 0 ? total * READ_PRIOR : 0;
+    if (done >= total || (prior <= 0 && done < total * READ_SHOWN)) return 0;
+    if (prior > 0) seconds += prior / b->read_tps;
+    return (total - done) * seconds / (done + prior);
+}
+
+/* Moves within a batch, from layer to layer. */
+static void add_prefill(const QsfBoard *b, const QsfForwardStats *f, QSFStats *s) {
+    const double seconds = (double)s->elapsed_ns / 1e9, total = s->prefill_total;
+    const double done = f->work < total ? f->work : total;
+    s->prefill_done = (uint32_t)done;
+    s->prefill_tps = seconds > 0 && done >= total * READ_SHOWN ? done / seconds : 0;
+    s->prefill_left = prefill_left(b, done, seconds);
+    const uint32_t whole = f->chunk_done < s->prefill_total ? f->chunk_done : s->prefill_total;
+    const uint32_t past = b->reused + whole;
+    s->ctx_used = past > f->missing ? past - f->missing : 0;
+}
+
 static void add_live(QsfBoard *b, QSFStats *s) {
     QsfForwardStats f;
     QsfLedger l;
@@ -227,12 +255,7 @@ static void add_live(QsfBoard *b, QSFStats *s) {
     s->compute_ms = (double)f.compute_ns / 1e6;
     uint64_t busy = f.wait_ns + f.compute_ns;
     s->stall = busy > 0 ? (double)f.wait_ns / (double)busy : 0;
-    if (s->state == QSF_STATE_PREFILL) {
-        s->prefill_done = f.chunk_done < s->prefill_total ? f.chunk_done : s->prefill_total;
-        const uint32_t past = b->reused + s->prefill_done;
-        s->ctx_used = past > f.missing ? past - f.missing : 0;
-        s->prefill_tps = per_second(s->prefill_done, s->elapsed_ns);
-    }
+    if (s->state == QSF_STATE_PREFILL) add_prefill(b, &f, s);
     qsf_context_positions(s->ctx_used, &f, &s->context);
 }
 

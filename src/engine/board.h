@@ -17,6 +17,7 @@ typedef struct QsfBoard {
     uint64_t read_from;       /* bytes read until then, or until the plan changed */
     uint32_t read_tokens;     /* tokens generated until then */
     uint32_t reused;          /* prompt tokens that needed no prefill */
+    double read_tps;          /* speed of the model's last longer prefill, 0 = not known */
     QsfRuntime *rt;           /* NULL: no model; its counters are read under the lock only */
     pthread_mutex_t rss_lock; /* separate, so that reading /proc does not block the engine */
     uint64_t rss_ns;          /* when rss was read; 0 = never */
@@ -35,7 +36,8 @@ void qsf_board_template(QsfBoard *b);
 void qsf_board_plan(QsfBoard *b, uint32_t ctx_used);
 /* Publishes the budget of the next model while none is loaded. */
 void qsf_board_budget(QsfBoard *b, const QSFSettings *s);
-/* Begins a request with the prefill of n tokens; reused of them are in the cache. */
+/* Begins a request with the prefill of n tokens; reused of them are in the cache. The counters of the forward pass were
+ * reset before. */
 void qsf_board_prefill(QsfBoard *b, uint32_t n, uint32_t reused, int32_t max_tokens);
 void qsf_board_decode(QsfBoard *b, uint32_t ctx_used);
 void qsf_board_token(QsfBoard *b, const QsfSample *s, uint32_t ctx_used, int32_t max_tokens);

@@ -52,6 +52,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     int rc = qsf_weights_begin_pass(f->weights, head && qsf_sketch_walks_head(f), err);
     if (rc != QSF_OK) return rc;
     f->past = f->kv.n_past;
+    f->pass_cols = n;
     qsf_kvcache_will_store(&f->kv, n);
     qsf_kvrecent_begin(&f->kv, f->past, n, f->mem + f->l.recent, qsf_recurrent_old_recent(&f->recurrent),
                        qsf_recurrent_new_recent(&f->recurrent));
@@ -65,6 +66,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     qsf_count(&f->n.passes, 1);
     if (f->past + n > f->observe_from) qsf_kvlists_weighed_pass(&f->kv.lists, f->past, n, rc == QSF_OK);
     if (rc != QSF_OK) return rc;
+    qsf_steps_end_pass(f, n);
     f->kv.n_past += n;
     qsf_reduction_end_pass(f);
     qsf_recurrent_commit(&f->recurrent);

@@ -164,9 +164,10 @@ typedef struct QsfForwardStats {
     uint64_t prefill_ns, decode_ns;
     uint32_t layer;                   /* layer being computed now, n_layers during the head */
     uint32_t chunk_done, chunk_total; /* tokens of the running eval: done, and in total */
-    uint64_t pin_done, pin_total;     /* bytes of weights pinned, and planned; not reset */
-    uint64_t pin_read;                /* bytes read to be pinned, or for the resident embedding table */
-    uint64_t streamed_bytes; /* weights that a token streams now; of experts the average; not reset */
+    double work; /* tokens evaluated, of those of the running pass the part of its steps that are done */
+    uint64_t pin_done, pin_total; /* bytes of weights pinned, and planned; not reset */
+    uint64_t pin_read;            /* bytes read to be pinned, or for the resident embedding table */
+    uint64_t streamed_bytes;      /* weights that a token streams now; of experts the average; not reset */
     uint64_t
         lent_bytes; /* reserved for positions that do not exist yet, and for weights until then; not reset */
     uint64_t embed_hits, embed_misses; /* of the embedding row cache */

@@ -94,6 +94,7 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .layer = get32(&n->layer),
         .chunk_done = get32(&n->chunk_done),
         .chunk_total = get32(&n->chunk_total),
+        .work = (double)qsf_counted(&n->work) / f->model->prog.n_steps,
         .pin_done = qsf_counted(&n->io.pin_done),
         .pin_total = qsf_counted(&n->io.pin_total),
         .pin_read = qsf_counted(&n->io.pin_read),
@@ -113,13 +114,14 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
 
 void qsf_forward_stats_reset(QsfForward *f) {
     QsfCounters *n = &f->n;
-    atomic_uint_fast64_t *all[] = { &n->io.bytes_read,  &n->io.read_ns,    &n->io.wait_ns,
-                                    &n->io.pin_read,    &n->compute_ns,    &n->attention_ns,
-                                    &n->prep_ns,        &n->sync_ns,       &n->passes,
-                                    &n->prefill_tokens, &n->decode_tokens, &n->prefill_ns,
-                                    &n->decode_ns,      &n->embed_hits,    &n->embed_misses,
-                                    &n->exited_tokens,  &n->head_sketched, &n->head_rows };
+    atomic_uint_fast64_t *all[] = {
+        &n->io.bytes_read, &n->io.read_ns,    &n->io.wait_ns, &n->io.pin_read, &n->compute_ns,
+        &n->attention_ns,  &n->prep_ns,       &n->sync_ns,    &n->passes,      &n->prefill_tokens,
+        &n->decode_tokens, &n->prefill_ns,    &n->decode_ns,  &n->embed_hits,  &n->embed_misses,
+        &n->exited_tokens, &n->head_sketched, &n->head_rows,  &n->work
+    };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) zero(all[i]);
+    f->work_before = f->pass_cols = 0;
     for (unsigned g = 0; g < QSF_MATMUL_N; g++) zero(&n->matmul_ns[g]);
     for (uint32_t l = 0; l <= f->model->hp.n_layers; l++) {
         zero(&n->io.layer[l].read_bytes);

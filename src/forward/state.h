@@ -28,6 +28,7 @@ typedef struct QsfCounters {
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, exited_tokens, prefill_ns,
         decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
+    atomic_uint_fast64_t work;                            /* as in QsfForwardStats */
     atomic_uint_fast64_t evictions, evicted, reliefs;     /* positions; as in QsfForwardStats */
     atomic_uint_fast32_t missing, n_protected, converted; /* as in QsfForwardStats */
     atomic_uint_fast64_t head_sketched, head_rows;        /* as in QsfForwardStats */
@@ -94,6 +95,8 @@ struct QsfForward {
     uint32_t past;         /* position of column 0 */
     uint32_t observe_from; /* the policy wants the weights of queries from this position on */
     uint32_t col0, n_cols; /* columns that steps compute */
+    uint32_t pass_cols;    /* columns of the pass; the head may compute fewer. 0: none is running */
+    uint64_t work_before;  /* n.work when it began */
     float *y;              /* QSF_BUF_LOGITS: column col0 */
     uint32_t block;        /* its time is being counted; QSF_NONE = none */
     uint64_t block_ns, block_wait_ns;
@@ -172,6 +175,8 @@ int qsf_position_rows(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err);
 /* Ends the time of the block that is being counted. */
 void qsf_steps_end_block(QsfForward *f);
+/* A pass over n columns succeeded: counts them as work. */
+void qsf_steps_end_pass(QsfForward *f, uint32_t n);
 
 /* columns.c: a column step on columns [c0, c1), by one thread. */
 void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1);

@@ -15,6 +15,17 @@ void qsf_steps_end_block(QsfForward *f) {
     qsf_count(&f->n.compute_ns, ns - waited);
 }
 
+/* How far the pass is. Steps outside of one, after an early exit, are no progress. */
+static void note_work(QsfForward *f, uint32_t step) {
+    atomic_store_explicit(&f->n.work, f->work_before + (uint64_t)f->pass_cols * step, memory_order_relaxed);
+}
+
+void qsf_steps_end_pass(QsfForward *f, uint32_t n) {
+    f->work_before += (uint64_t)n * f->model->prog.n_steps;
+    f->pass_cols = 0;
+    note_work(f, 0);
+}
+
 static void begin_block(QsfForward *f, uint32_t block) {
     if (f->block == block) return;
     qsf_steps_end_block(f);
@@ -182,6 +193,7 @@ int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err) {
                            (next == i || (!is_border(f, next) && !qsf_reduction_skips(f, next)));
         const QsfStep *s = joins ? &p->step[next] : NULL;
         if (is_border(f, i)) show_border(f, i);
+        note_work(f, i);
         begin_block(f, s != NULL ? s->block : p->step[next - 1].block);
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
         int rc = wait_blocks(f, i, s != NULL ? next : next - 1, err);

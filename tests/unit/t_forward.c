@@ -537,8 +537,46 @@ static void test_real_model(void **state) {
     }
 }
 
+typedef struct Work {
+    const QsfForward *fwd;
+    double last;
+    uint32_t moves;
+} Work;
+
+static void see_work(void *arg, const QsfTapData *t) {
+    Work *w = arg;
+    QsfForwardStats s;
+    (void)t;
+    qsf_forward_stats(w->fwd, &s);
+    assert_true(s.work >= w->last && s.work >= s.chunk_done && s.work < s.chunk_done + 8);
+    w->moves += s.work > w->last;
+    w->last = s.work;
+}
+
+/* The work of an eval moves with the steps of a batch, never back, and ends at its tokens. */
+static void test_work(void **state) {
+    (void)state;
+    QsfRig r;
+    QsfErr err = { 0 };
+    QsfForwardStats s;
+    write_tiny(&(QsfTinySpec){ .layers = 6 });
+    open_rig(&r, &(QsfRigOptions){ .path = path, .threads = 2, .batch = 8, .level = QK_LEVEL_REF });
+    for (int round = 0; round < 2; round++) {
+        Work w = { .fwd = r.fwd };
+        qsf_forward_stats_reset(r.fwd);
+        qsf_forward_tap(r.fwd, see_work, &w);
+        qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300), 20, NULL, NULL, &err), &err);
+        qsf_forward_tap(r.fwd, NULL, NULL);
+        assert_true(w.moves > 3 * 6 * 3); /* three batches, six layers with some steps each */
+        qsf_forward_stats(r.fwd, &s);
+        assert_true(s.work == 20 && s.chunk_done == 20);
+    }
+    close_rig(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_work),
         cmocka_unit_test_teardown(test_same_bits_f32, clean),
         cmocka_unit_test_teardown(test_same_bits_f16, clean),
         cmocka_unit_test_teardown(test_same_bits_q4_0, clean),

@@ -240,6 +240,52 @@ static void cancel_while_reading_the_prompt(void **state) {
     qsf_worker_stop(w);
 }
 
+/* Follows the prefill of a long prompt in one batch; returns how often `done` moved, and in *first the seconds left when
+ * it was first seen. */
+static uint32_t watch_prefill(QSFWorker *w, const char *text, double *first) {
+    QSFStats st;
+    uint32_t moves = 0, last = 0;
+    uint64_t id = qsf_rig_submit(w, text);
+    *first = -1;
+    do {
+        qsf_worker_stats(w, &st);
+        (void)usleep(100); /* leaves the processor to the engine */
+        if (st.state != QSF_STATE_PREFILL) continue;
+        if (*first < 0) *first = st.prefill_left;
+        assert_true(st.prefill_done >= last && st.prefill_done <= st.prefill_total);
+        moves += st.prefill_done > last;
+        last = st.prefill_done;
+    } while (st.state == QSF_STATE_PREFILL || (*first < 0 && st.state != QSF_STATE_DECODE));
+    qsf_worker_cancel(w);
+    qsf_rig_finish(w, id);
+    return moves;
+}
+
+/* Within a batch the progress moves with the layers, and with a speed known from before the time left is known at
+ * once. */
+static void progress_of_the_prefill(void **state) {
+    (void)state;
+    char path[512], text[601];
+    double first;
+    (void)snprintf(path, sizeof path, "%s", qsf_test_tmp("layers.gguf"));
+    assert_int_equal(qsf_test_write_tiny_llama(path, &(QsfTinySpec){ .layers = 20, .ctx = 2048, .seed = 5 }),
+                     0);
+    QSFSettings s = qsf_rig_settings();
+    s.batch = 2048;
+    s.threads = 1;
+    (void)snprintf(s.cpu_mask, sizeof s.cpu_mask, "ref");
+    QSFWorker *w = qsf_rig_worker();
+    qsf_rig_load(w, path, &s);
+    memset(text, 'k', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    assert_true(watch_prefill(w, text, &first) > 3);
+    text[0] = 'x';
+    assert_true(watch_prefill(w, text, &first) > 3);
+    assert_true(first > 0);
+    qsf_worker_stop(w);
+    unlink(path);
+}
+
 static void cancel_while_loading(void **state) {
     (void)state;
     QSFStats st;
@@ -552,6 +598,7 @@ static void test_quality(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(progress_of_the_prefill),
         cmocka_unit_test(test_quality),
         cmocka_unit_test(without_a_model),
         cmocka_unit_test(it_answers_and_reuses_the_prefix),

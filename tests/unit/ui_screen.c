@@ -141,6 +141,21 @@ static void test_line(void **state) {
     assert_null(strstr(s, "F1 help"));
 }
 
+/* The time left is known before the speed is. */
+static void test_prefill(void **state) {
+    (void)state;
+    QSFStats *st = &engine.stats;
+    st->state = QSF_STATE_PREFILL;
+    st->prefill_done = 0;
+    st->prefill_total = 300;
+    st->prefill_tps = 0;
+    st->prefill_left = 75;
+    ui_app_tick(&app, 10);
+    HAS(frame("", 100, 30), " - t/s  eta 1m15s");
+    HAS(frame("", 80, 24), " reading 0/300 eta 1m15s");
+    HAS(frame("", 40, 12), "reading 0/300 ctx32% RAM187/200 1m15s");
+}
+
 /* The model answers while weights are still being loaded into RAM. */
 static void test_pinning(void **state) {
     (void)state;
@@ -287,8 +302,15 @@ static void test_input_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_wide),       T(test_strip), T(test_line),      T(test_pinning),
-        T(test_heat),       T(test_ascii), T(test_all_sizes), T(test_queue_and_flash),
+        cmocka_unit_test_setup_teardown(test_prefill, setup, teardown),
+        T(test_wide),
+        T(test_strip),
+        T(test_line),
+        T(test_pinning),
+        T(test_heat),
+        T(test_ascii),
+        T(test_all_sizes),
+        T(test_queue_and_flash),
         T(test_input_rows),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,6 +280,10 @@ static int fill_kv_heads(Meta *m, QsfFileHeader *h) {
 int qsf_fields_apply(const QsfFileHeader *head, QsfSource *s, QsfErr *err) {
     Meta m = { .s = s, .err = err };
     QsfFileHeader h = *head;
+    s->has_codes = true;
+    s->codes[0] = h.act;
+    s->codes[1] = h.norm;
+    s->codes[2] = h.pos;
     int rc = apply_arch(&m, s, &h);
     if (rc == QSF_OK) rc = fill_kv_heads(&m, &h);
     if (rc == QSF_OK) rc = check_codes(&m, &h);

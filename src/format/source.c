@@ -221,6 +221,8 @@ uint64_t qsf_source_bytes(const QsfSource *s) {
     return sum;
 }
 
+const uint8_t *qsf_source_header_codes(const QsfSource *s) { return s->has_codes ? s->codes : NULL; }
+
 const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n) {
     *n = s->n_checksums;
     return s->checksums;

@@ -97,6 +97,11 @@ void qsf_source_virtual_advise(const QsfSource *s, uint64_t off, uint64_t len, i
  * format has none. */
 const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n);
 
+/* Returns the codes of activation, normalization and position encoding in the header of a QSF file (qsf_layout.h), NULL for
+ * other formats. */
+#define QSF_HEADER_CODES 3u
+const uint8_t *qsf_source_header_codes(const QsfSource *s);
+
 uint64_t qsf_source_n_tensors(const QsfSource *s);
 uint64_t
 qsf_source_n_left_out(const QsfSource *s); /* tensors of inputs other than text, which are not among them */

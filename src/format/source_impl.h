@@ -66,6 +66,8 @@ struct QsfSource {
     QsfArena arena;
     QsfArena opening; /* memory that is freed at the end of opening */
     char format[16];
+    bool has_codes;
+    uint8_t codes[QSF_HEADER_CODES]; /* of a QSF header */
     const char *dir; /* the directory, if the model was opened by directory, else NULL; in the arena */
     QsfFile *files;  /* (n_files) */
     uint32_t n_files;

@@ -3,6 +3,7 @@
 #include "src/model/model.h"
 
 #include "src/model/build.h"
+#include "src/model/header.h"
 
 /* ---- building ---- */
 
@@ -26,7 +27,8 @@ static const QsfTensor *find_in_source(void *arg, const char *name) {
 static int read_source(QsfModel *m, QsfErr *err) {
     int rc = qsf_hparams_read(&m->hp, m->src, &m->vocab_only, err);
     if (rc != QSF_OK || m->vocab_only) return rc;
-    return qsf_model_build(m, &(QsfTensorSet){ find_in_source, m->src }, err);
+    rc = qsf_model_build(m, &(QsfTensorSet){ find_in_source, m->src }, err);
+    return rc == QSF_OK ? qsf_header_check(m, err) : rc;
 }
 
 /* ---- life ---- */

@@ -2,7 +2,9 @@
 /* A model converted to QSF gives the same results as before, bit for bit, pinned and streamed. */
 #include "tests/harness/qsf_test.h"
 
+#include "src/model/model.h"
 #include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_image.h"
 #include "tests/harness/qsf_made.h"
 #include "tests/harness/rig.h"
 
@@ -96,8 +98,59 @@ static void test_compressed(void **state) {
     unlink(qsf);
 }
 
+/* A header that names an activation, a norm or positions that the model does not have is refused, though the checksums
+ * are right; codes that it has, and "see metadata", are not. */
+static void test_header_codes(void **state) {
+    static const struct {
+        uint8_t at, code;
+        const char *why; /* NULL: accepted */
+    } rows[] = {
+        { 49, 0xFF, NULL },
+        { 49, 1, NULL }, /* SiLU */
+        { 49, 0, "activation 0 at byte offset 49" },
+        { 49, 2, "activation 2 at byte offset 49" },
+        { 50, 0xFF, NULL },
+        { 50, 0, "byte offset 50" },
+        { 51, 0, "position encoding 0 at byte offset 51" },
+        { 51, 2, "position encoding 2 at byte offset 51" },
+    };
+    char from[256], to[256];
+    (void)state;
+    snprintf(from, sizeof from, "%s", qsf_test_tmp("codes.gguf"));
+    snprintf(to, sizeof to, "%s", qsf_test_tmp("codes.qsf"));
+    assert_int_equal(qsf_test_write_tiny_mamba(from, 1), 0);
+    carry(from, to, QSFF_PAGES | QSFF_LINES, QSFF_STORED);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        QsfImage m = qsf_image_load(to);
+        const QsfImageMap at = qsf_image_map(&m);
+        const uint8_t before = m.b[rows[i].at];
+        QsfErr e = { 0 };
+        QsfModel model;
+        QsfLedger ledger;
+        m.b[rows[i].at] = rows[i].code;
+        qsf_image_fix(&m, &at);
+        assert_int_equal(qsf_test_write_file(to, m.b, m.len), 0);
+        qsf_ledger_init(&ledger, 0);
+        int rc = qsf_model_open(&model, to, NULL, &ledger, &e);
+        if (rows[i].why == NULL) {
+            qsf_test_expect_ok(rc, &e);
+            qsf_model_close(&model);
+        } else {
+            qsf_test_expect_err(&e, QSF_E_MODEL, rows[i].why);
+        }
+        qsf_ledger_destroy(&ledger);
+        m.b[rows[i].at] = before;
+        qsf_image_fix(&m, &at);
+        assert_int_equal(qsf_test_write_file(to, m.b, m.len), 0);
+        free(m.b);
+    }
+    unlink(from);
+    unlink(to);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_logits),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_header_codes),
+                                        cmocka_unit_test(test_same_logits),
                                         cmocka_unit_test(test_compressed) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

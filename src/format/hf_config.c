@@ -53,6 +53,18 @@ static int read_quantization(QsfHfModel *m) {
     if (method != NULL && strcmp(method, "compressed-tensors") == 0 && format != NULL &&
         strcmp(format, "float-quantized") == 0)
         m->quantized = "fp8";
+    if (qsf_json_size(qsf_hf_member(q, "transform_config")) > 0)
+        return qsf_err_set(
+            m->err, QSF_E_MODEL,
+            "%s: 'transform_config' of quantization_config: weights that need a rotation or another "
+            "transformation are not supported",
+            m->path);
+    if (qsf_json_bool(qsf_json_get(q, "use_rms_norm"), false))
+        return qsf_err_set(
+            m->err, QSF_E_MODEL,
+            "%s: 'use_rms_norm' of quantization_config is true: a norm before each matrix is not "
+            "supported",
+            m->path);
     const char *mode = qsf_json_string(qsf_json_get(q, "quantization_mode"), NULL);
     if (mode != NULL && strcmp(mode, "online") == 0)
         return qsf_err_set(

@@ -7,6 +7,7 @@
 
 #include "src/base/interrupt.h"
 #include "src/base/jsonscan.h"
+#include "src/base/utf8.h"
 #include "src/format/vocab_draft.h"
 
 /* The position of a member of an object in the text. */
@@ -238,8 +239,6 @@ static int read_model(Reader *r, const Member *model, QsfErr *err) {
         [M_SUFFIX] = { .key = "end_of_word_suffix" },
     };
     QsfVocabDraft *d = r->d;
-    if (model->end == 0)
-        return qsf_err_set(err, QSF_E_MODEL, "JSON: not a tokenizer.json: it has no \"model\"");
     int rc = find_members(r, model->begin, model->end, m, M_N, err);
     if (rc == QSF_OK) rc = read_type(r, m, err);
     if (rc == QSF_OK) rc = read_affixes(r, m, err);
@@ -264,6 +263,27 @@ static int read_added(QsfVocabDraft *d, const QsfJson *list, QsfErr *err) {
     return rc;
 }
 
+/* Names another file of a model directory, which has no "model". */
+static int refuse_kind(Reader *r, size_t begin, QsfErr *err) {
+    Member m[] = { { .key = "weight_map" }, { .key = "architectures" }, { .key = "model_type" } };
+    const char *path = r->d->s->files[0].path;
+    int rc = find_members(r, begin, r->len, m, sizeof m / sizeof *m, err);
+    if (rc == QSF_OK && m[0].end > 0)
+        return qsf_err_set(
+            err, QSF_E_MODEL,
+            "%s: is the index of the weights of a model directory, without the weights: open the "
+            "directory that contains it, config.json and the files that it lists",
+            path);
+    if (rc == QSF_OK && (m[1].end > 0 || m[2].end > 0))
+        return qsf_err_set(
+            err, QSF_E_MODEL,
+            "%s: is the configuration of a model directory, without weights and vocabulary: open the "
+            "directory that contains it",
+            path);
+    return rc == QSF_OK ? qsf_err_set(err, QSF_E_MODEL, "JSON: not a tokenizer.json: it has no \"model\"")
+                        : rc;
+}
+
 enum { T_MODEL, T_ADDED, T_NORM, T_PRE, T_POST, T_N };
 
 static int read_steps(Reader *r, const Member *m, QsfErr *err) {
@@ -285,8 +305,13 @@ int qsf_hf_tokenizer_read(QsfVocabDraft *d, const char *text, size_t len, QsfErr
         [T_POST] = { .key = "post_processor" },
     };
     Reader r = { .d = d, .text = text, .len = len };
-    int rc = find_members(&r, 0, len, m, T_N, err);
+    const size_t begin = qsf_utf8_bom(text, len);
+    int rc = find_members(&r, begin, len, m, T_N, err);
+    if (rc == QSF_OK && m[T_MODEL].end == 0) rc = refuse_kind(&r, begin, err);
     if (rc == QSF_OK) rc = read_model(&r, &m[T_MODEL], err);
+    if (rc == QSF_OK && d->n == 0) /* before special tokens and the rows of the model are added */
+        rc = qsf_err_set(err, QSF_E_MODEL,
+                         "JSON: no usable vocabulary: \"vocab\" of \"model\" is missing or empty");
     if (rc == QSF_OK) rc = read_steps(&r, m, err);
     if (rc == QSF_OK) d->model = d->bpe ? (d->bytes ? "gpt2" : "gemma4") : "t5";
     rc = fail(&r, rc, err);

@@ -74,6 +74,8 @@ static int read_tokens(QsfVocabDraft *d, bool json, QsfErr *err) {
     if (rc != QSF_OK) return rc;
     rc = json ? qsf_hf_tokenizer_read(d, text, (size_t)f->size, err)
               : qsf_spm_model_read(d, text, (size_t)f->size, err);
+    if (rc == QSF_OK && d->n == 0) /* before the rows of the model are added */
+        rc = qsf_err_set(err, QSF_E_MODEL, "%s: no usable vocabulary: it has no tokens", f->path);
     qsf_whole_unmap(d->s, text, f->size);
     return rc;
 }

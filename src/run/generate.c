@@ -69,6 +69,9 @@ int run_encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prom
         qsf_chat_lost_note(rt->tmpl, msgs, n, where->lost, lost, sizeof lost);
         qsf_cli_error(&run_cli, "%s", lost);
     }
+    if (rc == QSF_OK && rt->tmpl == NULL && ids->n == 0)
+        rc = qsf_err_set(err, QSF_E_MODEL, "%s: no usable vocabulary: it has no tokens for the prompt",
+                         qsf_source_path(rt->model.src));
     if (rc == QSF_OK && rt->fwd != NULL) qsf_runtime_protect(rt, qsf_system_tokens(rt, msgs, n, flags, ids));
     return rc;
 }

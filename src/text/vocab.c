@@ -142,6 +142,10 @@ static int load_tokens(QsfVocab *v, const QsfSource *src, const QsfVocabShape *s
         if (rc == QSF_OK && i % 1024 == 0) rc = qsf_interrupt_check(err);
     }
     qsf_meta_array_close(&a);
+    if (rc == QSF_OK && v->n > 1 && v->map.n <= 1)
+        rc = qsf_err_set(err, QSF_E_MODEL,
+                         "%s: no usable vocabulary: its %u tokens (%s) all have the same text",
+                         qsf_source_path(src), v->n, KEY_TOKENS);
     return rc;
 }
 

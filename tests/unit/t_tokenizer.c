@@ -46,6 +46,10 @@ static void test_bad_tokens(void **state) {
     expect_refused(&v, "llama", "tokenizer.ggml.tokens is missing");
     qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", NULL, 0);
     expect_refused(&v, "llama", "empty");
+    for (int i = 0; i < 300; i++) qsf_tv_add(&v, "a", 0, QSF_TOKEN_NORMAL);
+    expect_refused(&v, "llama", "no usable vocabulary: its 300 tokens");
+    for (int i = 0; i < 300; i++) qsf_tv_add(&v, "", 0, QSF_TOKEN_NORMAL);
+    expect_refused(&v, "gpt2", "no usable vocabulary");
     qsf_gb_array(&v.gb, "tokenizer.ggml.tokens", QSF_META_I32, 1, "\1\0\0\0", 4);
     expect_refused(&v, "llama", "tokenizer.ggml.tokens");
     qsf_gb_u32(&v.gb, "tokenizer.ggml.tokens", 7);

@@ -4,6 +4,7 @@
 #ifndef QSF_TEXT_H
 #define QSF_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,5 +32,10 @@ size_t qsf_clean(QSFClean *c, const char *s, size_t len, bool end, char *dst);
 /* Cleans a whole text; the result is malloc'ed and NUL-terminated. With one_line, newlines and tabs become
  * spaces. */
 char *qsf_clean_dup(const char *s, size_t len, bool one_line);
+
+/* Formats a message into dst like vsnprintf, but newlines of its arguments (names, text from outside) become ^J: only fmt
+ * ends lines. Returns its length; what does not fit is cut. */
+size_t qsf_text_vformat(char *dst, size_t cap, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
 
 #endif

@@ -52,7 +52,7 @@ void ui_app_say(UiApp *a, UiKind kind, const char *fmt, ...) {
     char text[1024];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    (void)qsf_text_vformat(text, sizeof text, fmt, ap);
     va_end(ap);
     ui_app_print(a, kind, text);
 }

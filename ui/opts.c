@@ -205,7 +205,7 @@ int ui_options_parse(UiOptions *o, int argc, char **argv) {
         ui_options_error(err);
         return QSF_EXIT_USAGE;
     }
-    if (r.done) return qsf_cli_printed();
+    if (r.done) return qsf_cli_printed(cli.program);
     const char *wrong = contradiction(o, &r);
     if (wrong) {
         ui_options_error(wrong);

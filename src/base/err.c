@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/lines.h"
 #include "src/base/utf8.h"
 
 /* Formats into out[cap], truncated at a whole character, and replaces control characters from the arguments.
- * Newlines are kept only if the format itself has some. */
+ * Only newlines of the format itself are kept. */
 static void format_clean(char *out, size_t cap, const char *fmt, va_list ap) {
-    int n = vsnprintf(out, cap, fmt, ap);
+    char line;
+    int n = qsf_lines_format(out, cap, fmt, ap, &line);
     if (n < 0) {
         snprintf(out, cap, "error message could not be formatted");
         return;
@@ -20,7 +22,12 @@ static void format_clean(char *out, size_t cap, const char *fmt, va_list ap) {
         len = cap - 1;
         len -= qsf_utf8_incomplete_tail(out, len);
     }
-    len = qsf_utf8_clean(out, len, strchr(fmt, '\n') != NULL);
+    for (size_t i = 0; i < len; i++)
+        if (out[i] == '\n')
+            out[i] = '?';
+        else if (line != 0 && out[i] == line)
+            out[i] = '\n';
+    len = qsf_utf8_clean(out, len, true);
     while (len > 0 && out[len - 1] == '\n') len--;
     out[len] = '\0';
 }
@@ -37,6 +44,21 @@ int qsf_err_set(QsfErr *err, int code, const char *fmt, ...) {
     va_start(ap, fmt);
     qsf_err_setv(err, code, fmt, ap);
     va_end(ap);
+    return code;
+}
+
+int qsf_err_lines(QsfErr *err, int code, const char *text) {
+    if (err == NULL || err->code != QSF_OK) return code;
+    size_t len = strlen(text);
+    err->code = code;
+    if (len >= sizeof err->msg) {
+        len = sizeof err->msg - 1;
+        len -= qsf_utf8_incomplete_tail(text, len);
+    }
+    memcpy(err->msg, text, len);
+    len = qsf_utf8_clean(err->msg, len, true);
+    while (len > 0 && err->msg[len - 1] == '\n') len--;
+    err->msg[len] = '\0';
     return code;
 }
 

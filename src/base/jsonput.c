@@ -8,8 +8,8 @@
 #include "src/base/json.h"
 #include "src/base/utf8.h"
 
-/* Appends one code point, escaped for a JSON string. DEL, C1 and the line separators are escaped too, beyond
- * what RFC 8259 requires: the text may be shown on a terminal. */
+/* Appends one code point, escaped for a JSON string. DEL, C1 and code points that are invisible
+ * or change how others are shown are escaped too, beyond what RFC 8259 requires: the text may be shown on a terminal. */
 static void put_code_point(QsfStrbuf *b, uint32_t cp) {
     static const char letters[32] = { ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
     if (cp == '"' || cp == '\\') {
@@ -18,8 +18,10 @@ static void put_code_point(QsfStrbuf *b, uint32_t cp) {
     } else if (cp < 32 && letters[cp] != 0) {
         qsf_strbuf_addc(b, '\\');
         qsf_strbuf_addc(b, letters[cp]);
-    } else if (cp < 32 || (cp >= 0x7F && cp <= 0x9F) || cp == 0x2028 || cp == 0x2029) {
+    } else if (cp < 32 || (cp >= 0x7F && cp <= 0x9F) || (cp < 0x10000 && qsf_utf8_is_hidden(cp))) {
         qsf_strbuf_addf(b, "\\u%04x", (unsigned)cp);
+    } else if (qsf_utf8_is_hidden(cp)) { /* a surrogate pair */
+        qsf_strbuf_addf(b, "\\u%04x\\u%04x", 0xD7C0 + (unsigned)(cp >> 10), 0xDC00 + (unsigned)(cp & 0x3FF));
     } else {
         qsf_strbuf_add_utf8(b, cp == 0xFFFFFFFFu ? 0xFFFD : cp);
     }

@@ -85,11 +85,21 @@ size_t qsf_utf8_incomplete_tail(const char *s, size_t len) {
     return 0;
 }
 
-/* Characters that control a terminal, or make a line display differently from its byte order:
- * C0, DEL, C1, line separators and the bidirectional controls. */
+bool qsf_utf8_is_hidden(uint32_t cp) {
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        { 0x061C, 0x061C }, { 0x200E, 0x200F }, { 0x2028, 0x202E }, { 0x2060, 0x2060 },
+        { 0x2066, 0x206F }, { 0xFEFF, 0xFEFF }, { 0xFFF9, 0xFFFB }, { 0xE0000, 0xE007F },
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (cp >= ranges[i].first && cp <= ranges[i].last) return true;
+    return false;
+}
+
+/* Characters that control a terminal, or make a line display differently from its byte order. */
 static bool is_control(uint32_t cp) {
-    return cp < 0x20 || (cp >= 0x7F && cp <= 0x9F) || cp == 0x2028 || cp == 0x2029 || cp == 0x200E ||
-           cp == 0x200F || (cp >= 0x202A && cp <= 0x202E) || (cp >= 0x2066 && cp <= 0x2069);
+    return cp < 0x20 || (cp >= 0x7F && cp <= 0x9F) || qsf_utf8_is_hidden(cp);
 }
 
 size_t qsf_utf8_clean(char *s, size_t len, bool keep_newlines) {

@@ -18,8 +18,11 @@ size_t qsf_utf8_bom(const char *s, size_t len);
 /* Returns the number of bytes at the end of s (0..3) that are the start of a sequence that more bytes could
  * complete. */
 size_t qsf_utf8_incomplete_tail(const char *s, size_t len);
-/* Makes untrusted bytes safe to display, in place: every control character (C0, DEL, C1, line
- * separators, bidirectional controls) and every ill-formed byte becomes '?'. '\n' is kept only with
+/* Is it a code point that is invisible or changes how others are shown: line separators, bidirectional controls, marks and
+ * tags? */
+bool qsf_utf8_is_hidden(uint32_t cp);
+/* Makes untrusted bytes safe to display, in place: every control character (C0, DEL, C1, code points
+ * of qsf_utf8_is_hidden) and every ill-formed byte becomes '?'. '\n' is kept only with
  * keep_newlines. Returns the new length, at most len; writes no NUL. */
 size_t qsf_utf8_clean(char *s, size_t len, bool keep_newlines);
 

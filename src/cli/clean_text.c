@@ -8,25 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/lines.h"
 #include "src/base/unicode.h"
 #include "src/base/utf8.h"
 
 size_t qsf_text_grapheme(const char *s, size_t len, int *cells) { return qsf_grapheme_next(s, len, cells); }
 
 size_t qsf_text_width(const char *s, size_t len) { return qsf_text_cells(s, len); }
-
-/* Is it a code point that is invisible or changes how others are shown? Such ones are printed as <U+XXXX>. */
-static bool is_hidden(uint32_t cp) {
-    static const struct {
-        uint32_t first, last;
-    } ranges[] = {
-        { 0x061C, 0x061C }, { 0x200E, 0x200F }, { 0x2028, 0x202E }, { 0x2060, 0x2060 },
-        { 0x2066, 0x206F }, { 0xFEFF, 0xFEFF }, { 0xFFF9, 0xFFFB }, { 0xE0000, 0xE007F },
-    };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (cp >= ranges[i].first && cp <= ranges[i].last) return true;
-    return false;
-}
 
 /* Writes the visible form of a code point that must not pass raw, at most 10 bytes; returns 0 when it may
  * pass. */
@@ -38,7 +26,7 @@ static size_t mark_of(uint32_t cp, char *dst) {
     }
     if (cp == 0x7F) return (size_t)sprintf(dst, "^?");
     if (cp >= 0x80 && cp < 0xA0) return (size_t)sprintf(dst, "\\x%02x", (unsigned)cp);
-    if (is_hidden(cp)) return (size_t)sprintf(dst, "<U+%04X>", (unsigned)cp);
+    if (qsf_utf8_is_hidden(cp)) return (size_t)sprintf(dst, "<U+%04X>", (unsigned)cp);
     return 0;
 }
 
@@ -122,4 +110,18 @@ char *qsf_clean_dup(const char *s, size_t len, bool one_line) {
             if (dst[i] == '\n' || dst[i] == '\t') dst[i] = ' ';
     char *fit = realloc(dst, n + 1); /* the bound is ten times too large for ordinary text */
     return fit ? fit : dst;
+}
+
+size_t qsf_text_vformat(char *dst, size_t cap, const char *fmt, va_list ap) {
+    char line, *text = malloc(cap);
+    const int n = text != NULL && cap > 0 ? qsf_lines_format(text, cap, fmt, ap, &line) : -1;
+    size_t out = 0;
+    for (size_t i = 0; n >= 0 && text[i] != '\0' && out + 2 < cap; i++) {
+        const bool mark = text[i] == '\n';
+        if (mark) dst[out++] = '^';
+        dst[out++] = mark ? 'J' : line != 0 && text[i] == line ? '\n' : text[i];
+    }
+    if (cap > 0) dst[out] = '\0';
+    free(text);
+    return out;
 }

@@ -3,11 +3,14 @@
  * program's options and the engine's settings. */
 #include "qsf_cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "qsf_text.h"
+
+#define OUT_BYTES 65536 /* more than the longest --help */
 
 /* The option that a word on the command line refers to: exactly one of the two is set. */
 typedef struct Found {
@@ -133,6 +136,7 @@ static int apply(Parser *p, Found f, const char *value) {
             return name_in_error(p, f.setting->name);
         return QSF_EXIT_OK;
     }
+    if (f.own == &builtin[0] || f.own == &builtin[1]) (void)setvbuf(stdout, NULL, _IOFBF, OUT_BYTES);
     if (f.own == &builtin[0]) {
         qsf_cli_help(p->cli, stdout);
         p->out->done = true;
@@ -251,14 +255,24 @@ void qsf_cli_help(const QSFCli *cli, FILE *to) {
     if (cli->epilogue) fprintf(to, "\n%s", cli->epilogue);
 }
 
-int qsf_cli_printed(void) { return fflush(stdout) != 0 || ferror(stdout) ? QSF_EXIT_RUNTIME : QSF_EXIT_OK; }
+int qsf_cli_printed(const char *program) {
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return QSF_EXIT_OK;
+    if (errno != EPIPE) /* the buffer has all of it: this was the first write */
+        fprintf(stderr, "%s: stdout: %s\n", program, errno != 0 ? strerror(errno) : "cannot write");
+    return QSF_EXIT_RUNTIME;
+}
 
 void qsf_cli_error(const QSFCli *cli, const char *fmt, ...) {
     char text[2048];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    qsf_text_vformat(text, sizeof text, fmt, ap);
     va_end(ap);
+    qsf_cli_error_text(cli, text);
+}
+
+void qsf_cli_error_text(const QSFCli *cli, const char *text) {
     char *clean = qsf_clean_dup(text, strlen(text), false);
     fprintf(stderr, "%s: %s\n", cli->program, clean ? clean : "out of memory");
     free(clean);

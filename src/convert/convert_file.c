@@ -15,7 +15,7 @@
 int convert_fail(const QsfErr *err) {
     int sig = atomic_load(&qsf_signal_cancel);
     if (err->code == QSF_E_INTERRUPTED && sig) return 128 + sig;
-    qsf_cli_error(&convert_cli, "%s", err->msg);
+    qsf_cli_error_text(&convert_cli, err->msg);
     return err->code;
 }
 

@@ -144,7 +144,7 @@ int main(int argc, char **argv) {
     if (rc)
         qsf_cli_error(&convert_cli, "%s", err);
     else if (res.done)
-        rc = qsf_cli_printed();
+        rc = qsf_cli_printed(convert_cli.program);
     else if (!(rc = check(&o, &res)))
         rc = modes[o.mode](&o);
     return rc;

@@ -102,8 +102,12 @@ static void emit_notices(QSFWorker *w) {
                             w->rt.tmpl_notice,
                             w->rt.quality_notice,
                             warning != NULL ? warning : "" };
-    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
-        if (notes[i][0] != '\0') qsf_worker_emit(w, QSF_EVENT_NOTICE, notes[i]);
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
+        char text[QSF_ERR_MSG_MAX]; /* names from the file cannot add lines */
+        snprintf(text, sizeof text, "%s", notes[i]);
+        text[qsf_utf8_clean(text, strlen(text), false)] = '\0';
+        if (text[0] != '\0') qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
+    }
 }
 
 static void end_loaded(QSFWorker *w) {

@@ -194,5 +194,7 @@ void qsf_plan_refuse(const QsfPricing *s, const QsfConfig *least, uint64_t small
     }
     add(&t, "sum %.2f (context %" PRIu32 "); ", mb(sum), least->ctx);
     add_advice(&t, s->o);
-    qsf_err_set(err, QSF_E_BUDGET, "%s\nsmallest budget that works: %" PRIu64 " MB", buf, smallest >> 20);
+    char text[QSF_ERR_MSG_MAX];
+    snprintf(text, sizeof text, "%s\nsmallest budget that works: %" PRIu64 " MB", buf, smallest >> 20);
+    qsf_err_lines(err, QSF_E_BUDGET, text);
 }

@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
     memcpy(args, argv, (size_t)argc * sizeof *args);
     int rc = run_parse(&o, argc, args, &res);
     if (!rc && res.done)
-        rc = qsf_cli_printed();
+        rc = qsf_cli_printed(run_cli.program);
     else if (!rc && !(rc = check_model(&o, &res, model_file, sizeof model_file)))
         rc = dispatch(&o, argc, argv);
     free(args);

@@ -22,7 +22,7 @@ QsfRuntimeOptions run_runtime_options(const RunOptions *o) {
 int run_fail(const QsfErr *err) {
     int sig = atomic_load(&qsf_signal_cancel);
     if (err->code == QSF_E_INTERRUPTED && sig) return 128 + sig;
-    qsf_cli_error(&run_cli, "%s", err->msg);
+    qsf_cli_error_text(&run_cli, err->msg);
     return err->code;
 }
 

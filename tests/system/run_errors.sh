@@ -80,11 +80,30 @@ expect 6 '' "$run" "$tiny" -p a -n 3 --ignore-eos --fail-on-length
 expect 0 '' "$run" "$tiny" -p a -n 3 --ignore-eos
 
 # stdout: a full disk is reported, a closed reader is not.
+# full COMMAND...: writing to a full disk is an error with a message.
+full() {
+    echo 1 | "$@" >/dev/full 2>"$work/err"
+    [ $? = 1 ] || fail "a full stdout did not exit with 1: $*"
+    grep -qE '^qsf-[a-z]+: (stdout|standard output): ' "$work/err" || { cat "$work/err"; fail "a full stdout gave no message: $*"; }
+}
 if [ -w /dev/full ]; then
-    "$run" "$tiny" -p a -n 5 --ignore-eos >/dev/full 2>"$work/err"
-    [ $? = 1 ] || fail "a full stdout did not exit with 1"
-    grep -q 'stdout' "$work/err" || fail "a full stdout gave no message"
+    full "$run" "$tiny" -p a -n 5 --ignore-eos
+    full "$run" "$tiny" -p a -n 5 --json
+    for option in --help --version; do
+        for program in qsf-run qsf-chat qsf-convert; do full "$QSF_BUILDDIR/$program" $option; done
+    done
+    for option in --inspect --plan --show-prompt --tokenize --detokenize; do full "$run" "$tiny" $option; done
+    full "$run" "$tiny" --bench -p 1 -n 1 -r 1
 fi
+# A name cannot add lines to a message.
+lines=$(printf 'a\nqsf-run: b')
+for words in "--$lines" "$lines.gguf" "$tiny $lines"; do
+    # shellcheck disable=SC2086
+    (IFS=' '; "$run" $words -p a) >"$work/out" 2>"$work/err"
+    [ "$(wc -l <"$work/err")" = 1 ] || { cat "$work/err"; fail "a name adds lines: $words"; }
+done
+expect 0 'unknown pre-tokenizer "a\^Jqsf-run: b": using' "$run" --tokenize "$QSF_SRCDIR/models/guide.qsf" --override-kv "tokenizer.ggml.pre=str:$lines"
+
 "$run" "$tiny" -p a -n 5 --ignore-eos >&- 2>"$work/err"
 [ $? = 1 ] || fail "a closed stdout did not exit with 1"
 # A pipe without a reader before the first write. A reader is opened first, because opening a FIFO for writing

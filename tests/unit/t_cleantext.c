@@ -89,6 +89,28 @@ static void clean_ascii_and_one_line(void **state) {
     free(line);
 }
 
+static void format_text(char *out, size_t cap, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const size_t n = qsf_text_vformat(out, cap, fmt, ap);
+    assert_int_equal(n, strlen(out));
+    va_end(ap);
+}
+
+/* Only the format ends lines. */
+static void formats(void **state) {
+    char out[16];
+    (void)state;
+    format_text(out, sizeof out, "%s", "a\nb");
+    assert_string_equal(out, "a^Jb");
+    format_text(out, sizeof out, "%s\n%s", "\x01", "\n");
+    assert_string_equal(out, "\x01\n^J");
+    format_text(out, sizeof out, "%s", "0123456789abcdefgh");
+    assert_true(strlen(out) < sizeof out);
+    format_text(out, sizeof out, "%s", "\n\n\n\n\n\n\n\n\n\n");
+    assert_string_equal(out, "^J^J^J^J^J^J^J");
+}
+
 static void widths(void **state) {
     (void)state;
     int cells;
@@ -105,6 +127,7 @@ int main(void) {
         cmocka_unit_test(clean_split_at_every_byte),
         cmocka_unit_test(clean_never_emits_controls),
         cmocka_unit_test(clean_ascii_and_one_line),
+        cmocka_unit_test(formats),
         cmocka_unit_test(widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,20 @@ static void test_cleaned(void **state) {
     qsf_err_clear(&e);
     qsf_err_set(&e, QSF_E_MODEL, "one\ntwo %s\n", "\t");
     assert_string_equal(e.msg, "one\ntwo ?");
+    qsf_err_clear(&e);
+    qsf_err_set(&e, QSF_E_MODEL, "one %s\ntwo %s", "a\nb\x01", "\x02\n");
+    assert_string_equal(e.msg, "one a?b?\ntwo ??");
+    qsf_err_prefix(&e, "p\n%s", "\n");
+    assert_string_equal(e.msg, "p\n?: one a?b?\ntwo ??");
+    qsf_err_clear(&e);
+    qsf_err_set(&e, QSF_E_MODEL, "\n%s", "\x01\x02\x03\x04\x05\x06\x07\x08|");
+    assert_string_equal(e.msg, "?????????|");
+    qsf_err_clear(&e);
+    qsf_err_set(&e, QSF_E_MODEL, "%s", "\xef\xbb\xbf\xd8\x9c\xf3\xa0\x81\x81."); /* U+FEFF, U+061C, U+E0041 */
+    assert_string_equal(e.msg, "???.");
+    qsf_err_clear(&e);
+    assert_int_equal(qsf_err_lines(&e, QSF_E_BUDGET, "a\nb\x1b\n\n"), QSF_E_BUDGET);
+    assert_string_equal(e.msg, "a\nb?");
 }
 
 static void test_cut_at_character(void **state) {

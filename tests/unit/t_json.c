@@ -152,6 +152,8 @@ static void test_write_string(void **state) {
                        "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u001b\\u007f\\u0000\"");
     expect_json_string("\xc3\xa4\xc2\x9b\xff\xf0\x9f\x98\x80", 9,
                        "\"\xc3\xa4\\u009b\xef\xbf\xbd\xf0\x9f\x98\x80\"");
+    /* invisible, or changing the order of others: U+202E, U+FEFF, U+E0041 */
+    expect_json_string("\xe2\x80\xae\xef\xbb\xbf\xf3\xa0\x81\x81", 10, "\"\\u202e\\ufeff\\udb40\\udc41\"");
     expect_json_string("", 0, "\"\"");
 }
 

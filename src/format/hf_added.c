@@ -98,28 +98,6 @@ static int later_tokens(QsfVocabDraft *d, const QsfJson *list, QsfErr *err) {
     return rc;
 }
 
-/* Reads chat_template: a string, or a list of named templates. */
-static int templates(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
-    size_t len;
-    const char *s = qsf_json_string(v, &len);
-    bool has = qsf_meta_has(d->s, "tokenizer.chat_template"); /* from chat_template.jinja */
-    if (s != NULL) return has ? QSF_OK : qsf_meta_make_str(d->s, "tokenizer.chat_template", s, len, err);
-    for (size_t i = 0; i < qsf_json_size(v); i++) {
-        char key[96] = "tokenizer.chat_template";
-        const QsfJson *one = qsf_json_at(v, i);
-        const char *name = qsf_json_string(qsf_json_get(one, "name"), NULL);
-        s = qsf_json_string(qsf_json_get(one, "template"), &len);
-        if (name == NULL || s == NULL || strlen(name) > 60) continue;
-        if (strcmp(name, "default") != 0) snprintf(key, sizeof key, "tokenizer.chat_template.%s", name);
-        if (qsf_meta_has(d->s, key)) continue;
-        char *owned = qsf_arena_strdup(&d->s->arena, key, strlen(key), err);
-        if (owned == NULL) return err->code;
-        int rc = qsf_meta_make_str(d->s, owned, s, len, err);
-        if (rc != QSF_OK) return rc;
-    }
-    return QSF_OK;
-}
-
 int qsf_hf_config(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
     int rc = later_tokens(d, qsf_json_get(v, "added_tokens_decoder"), err);
     if (rc != QSF_OK) return rc;
@@ -130,5 +108,5 @@ int qsf_hf_config(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
     read_flag(v, "add_bos_token", &d->add_bos);
     read_flag(v, "add_eos_token", &d->add_eos);
     read_flag(v, "clean_up_tokenization_spaces", &d->clean_spaces);
-    return templates(d, qsf_json_get(v, "chat_template"), err);
+    return qsf_hf_templates(d->s, qsf_json_get(v, "chat_template"), err);
 }

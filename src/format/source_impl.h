@@ -13,7 +13,7 @@
 #define QSF_META_KEY_MAX  65535u /* ggml-org/ggml docs/gguf.md */
 #define QSF_MAX_OVERRIDES 64u
 #define QSF_MAX_PARTS     1024u
-#define QSF_MADE_KEYS     96u /* maximum metadata keys of a source whose format has no metadata */
+#define QSF_MADE_KEYS     144u /* maximum metadata keys of a source whose format has no metadata */
 #define QSF_MADE_ARRAYS   16u
 #define QSF_MADE_MAX      ((uint64_t)256 << 20) /* maximum size of such an array */
 

@@ -27,14 +27,13 @@ char *qsf_vocab_file_in(const char *dir, bool weights, QsfErr *err) {
     return NULL;
 }
 
-/* Opens and reads the file `name` next to files[0]; succeeds without text if it does not exist. */
-static int read_beside(QsfSource *s, const char *name, QsfWhole *w, QsfErr *err) {
+int qsf_read_beside(QsfSource *s, const char *name, uint64_t max, QsfWhole *w, QsfErr *err) {
     const char *path = s->files[0].path, *slash = strrchr(path, '/');
     char *beside;
     *w = (QsfWhole){ .f = { .fd = -1 } };
     if (asprintf(&beside, "%.*s%s", slash != NULL ? (int)(slash - path) + 1 : 0, path, name) < 0)
         return qsf_err_memory(err, "%s", path);
-    int rc = qsf_whole_open(s, beside, MAX_FILE, w, err);
+    int rc = qsf_whole_open(s, beside, max, w, err);
     free(beside);
     return rc;
 }
@@ -42,24 +41,12 @@ static int read_beside(QsfSource *s, const char *name, QsfWhole *w, QsfErr *err)
 static int read_config(QsfVocabDraft *d, QsfErr *err) {
     QsfWhole w;
     QsfJson *v;
-    int rc = read_beside(d->s, "tokenizer_config.json", &w, err);
+    int rc = qsf_read_beside(d->s, "tokenizer_config.json", MAX_FILE, &w, err);
     if (w.text == NULL) return rc;
     rc = qsf_whole_json(&w, &v, err);
     if (rc == QSF_OK) rc = qsf_hf_config(d, v, err);
     qsf_json_free(v);
     qsf_whole_close(d->s, &w);
-    return rc;
-}
-
-/* Newer directories have the template in a separate file, which takes precedence over
- * tokenizer_config.json. */
-static int read_template(QsfSource *s, QsfErr *err) {
-    QsfWhole w;
-    int rc = read_beside(s, "chat_template.jinja", &w, err);
-    if (w.text == NULL) return rc;
-    const size_t mark = qsf_utf8_bom(w.text, (size_t)w.f.size);
-    rc = qsf_meta_make_str(s, "tokenizer.chat_template", w.text + mark, (size_t)w.f.size - mark, err);
-    qsf_whole_close(s, &w);
     return rc;
 }
 
@@ -86,8 +73,9 @@ int qsf_vocab_file_open(QsfSource *s, bool json, uint32_t n_vocab, QsfErr *err) 
     qsf_draft_init(&d, s);
     int rc = s->meta.e != NULL ? QSF_OK : qsf_meta_table_init(s, &s->meta, QSF_MADE_KEYS, err);
     if (rc == QSF_OK) rc = read_tokens(&d, json, err);
-    if (rc == QSF_OK) rc = read_template(s, err);
+    if (rc == QSF_OK) rc = qsf_vocab_template_files(s, err);
     if (rc == QSF_OK) rc = read_config(&d, err);
+    if (rc == QSF_OK) rc = qsf_vocab_template_members(s, err);
     if (rc == QSF_OK && n_vocab > 0) rc = qsf_draft_extend(&d, n_vocab, err);
     if (rc == QSF_OK) rc = qsf_draft_finish(&d, err);
     qsf_draft_free(&d);

@@ -81,6 +81,11 @@ static void print_notice(const char *notice) {
     if (notice[0]) qsf_cli_error(&run_cli, "%s", notice);
 }
 
+/* A base model without a template does what is expected of it. */
+static bool continues_text(const QsfRuntime *rt, const RunOptions *o) {
+    return rt->tok && rt->tmpl == NULL && o->system == NULL && qsf_chat_is_base(rt->tok);
+}
+
 int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     QsfErr err = { 0 };
     if (qsf_runtime_open(rt, o->model, ro, &err)) return run_fail(&err);
@@ -88,7 +93,7 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     /* Streaming weights although memory is free costs the most time. */
     if (weights && generate) print_notice(rt->stream_notice);
     if (rt->tok && qsf_tokenizer_warning(rt->tok)) print_notice(qsf_tokenizer_warning(rt->tok));
-    if (generate || o->mode == RUN_SHOW_PROMPT) print_notice(rt->tmpl_notice);
+    if ((generate || o->mode == RUN_SHOW_PROMPT) && !continues_text(rt, o)) print_notice(rt->tmpl_notice);
     if (!weights) return QSF_EXIT_OK;
     if (o->mode != RUN_PLAN) print_notice(rt->plan.note);
     if (generate) print_notice(rt->ctx_notice);

@@ -74,6 +74,15 @@ static void say(char *notice, size_t cap, const char *why, const char *file) {
                  file);
 }
 
+/* A base model, or a chat model whose file lacks the template. */
+static void say_none(const QsfSource *src, const QsfTokenizer *tok, char *notice, size_t cap) {
+    const char *file = qsf_chat_family(src, tok, NULL, 0);
+    if (notice == NULL || cap == 0) return;
+    snprintf(notice, cap, "The model has no chat template: text is continued as it is%s%s%s.",
+             file != NULL ? " (its tokens are those of the template " : "", file != NULL ? file : "",
+             file != NULL ? ")" : "");
+}
+
 static int open_replacement(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
                             const char *text, size_t len, const QsfErr *why, char *notice, size_t notice_cap,
                             QsfErr *err) {
@@ -175,6 +184,7 @@ static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfToke
     QsfErr why = { 0 };
     int rc = model_text(src, variant, &text, &len, err);
     if (rc == QSF_OK && text == NULL && variant != NULL) return no_variant(src, variant, err);
+    if (rc == QSF_OK && (text == NULL || len == 0)) say_none(src, tok, notice, notice_cap);
     if (rc != QSF_OK || text == NULL || len == 0) return rc; /* a base model: *out stays NULL */
     const char *stand_in = variant == NULL ? qsf_chat_placeholder(text, len, &file) : NULL;
     if (stand_in != NULL && open_file(out, src, tok, file, &why) == QSF_OK) {

@@ -39,8 +39,7 @@ typedef struct QsfChatTemplate QsfChatTemplate;
 
 /* Chooses and compiles a template.
  *   name NULL     the one in the model's metadata (tokenizer.chat_template; only named ones there: "default", or
- *                 else the first); none: *out = NULL and success, the model is a base model and text is continued
- *                 unchanged
+ *                 else the first); none: *out = NULL and success, text is continued unchanged, with a notice
  *   "model:NAME"  the model's tokenizer.chat_template.NAME ("model:default": the unnamed one, without a fallback)
  *   name "raw"    *out = NULL and success
  *   name          as for qsf_chat_file_read; otherwise a named one of the model
@@ -53,6 +52,9 @@ typedef struct QsfChatTemplate QsfChatTemplate;
 int qsf_chat_template_open(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
                            const char *name, char *notice, size_t notice_cap, QsfErr *err);
 void qsf_chat_template_close(QsfChatTemplate *t); /* NULL allowed */
+/* Whether the vocabulary has no control tokens but the usual ones around a text: the model was not trained to chat,
+ * so that it has no template is no surprise. */
+bool qsf_chat_is_base(const QsfTokenizer *tok);
 /* "model", "model:NAME" or the name of the file that is used. */
 const char *qsf_chat_template_name(const QsfChatTemplate *t);
 /* Its source text, for /show template. */

@@ -30,12 +30,17 @@ static void list_names(const QsfJson *list, QsfStrbuf *b) {
         const char *name = qsf_json_string(qsf_json_get(qsf_json_at(list, i), "name"), NULL);
         if (name != NULL) qsf_strbuf_addf(b, "%s%s", b->len > 0 ? ", " : "", name);
     }
+    const char *key;
+    const QsfJson *member;
+    for (const void *it = NULL; (it = qsf_json_next(list, it, &key, &member)) != NULL;)
+        qsf_strbuf_addf(b, "%s%s", b->len > 0 ? ", " : "", key);
 }
 
 /* The template named variant (NULL: "default", otherwise the first), or NULL. */
 static const QsfJson *find_variant(const QsfJson *chat, const char *variant) {
     const char *wanted = variant != NULL ? variant : "default";
     if (qsf_json_type(chat) == QSF_JSON_STRING) return strcmp(wanted, "default") == 0 ? chat : NULL;
+    if (qsf_json_type(chat) == QSF_JSON_OBJECT) return qsf_json_get(chat, wanted);
     for (size_t i = 0; i < qsf_json_size(chat); i++) {
         const QsfJson *one = qsf_json_at(chat, i);
         const char *name = qsf_json_string(qsf_json_get(one, "name"), NULL);
@@ -120,6 +125,7 @@ int qsf_chat_config_read(const char *path, const char *variant, QsfChatFile *out
     }
     Parts p = { own_file(path, variant), file_in(path, "tokenizer_config", ".json"),
                 file_in(path, "chat_template", ".json") };
+    if (p.chat == NULL) p.chat = file_in(path, "processor_config", ".json");
     int rc = from_parts(&p, path, variant, out, err);
     free(p.own);
     free(p.config);

@@ -57,6 +57,24 @@ const char *qsf_chat_family(const QsfSource *src, const QsfTokenizer *tok, const
     return NULL;
 }
 
+bool qsf_chat_is_base(const QsfTokenizer *tok) {
+    static const char *const usual[] = { "<pad>", "[PAD]", "<mask>", "[MASK]",
+                                         "<sep>", "[SEP]", "<cls>",  "[CLS]" };
+    for (uint32_t i = 0; i < qsf_tokenizer_n_vocab(tok); i++) {
+        const int32_t id = (int32_t)i;
+        size_t len;
+        if (qsf_tokenizer_type(tok, id) != QSF_TOKEN_CONTROL || id == qsf_tokenizer_bos(tok) ||
+            id == qsf_tokenizer_eos(tok))
+            continue;
+        const char *text = qsf_tokenizer_raw(tok, id, &len);
+        bool known = false;
+        for (size_t k = 0; k < sizeof usual / sizeof *usual; k++)
+            known = known || (strlen(usual[k]) == len && memcmp(text, usual[k], len) == 0);
+        if (!known) return false;
+    }
+    return true;
+}
+
 /* Texts that occur only in a converter's placeholder. */
 static const struct {
     const char *mark, *file, *why;

@@ -151,6 +151,8 @@ static void test_choice(void **state) {
     if (!rig_open(&r, "llama-spm", NULL)) skip();
     qsf_test_expect_ok(qsf_chat_template_open(&t, r.src, r.tok, NULL, notice, sizeof notice, &e), &e);
     assert_null(t); /* a base model */
+    assert_non_null(strstr(notice, "no chat template"));
+    assert_true(qsf_chat_is_base(r.tok));
     assert_null(open_template(&r, "raw"));
     assert_int_equal(qsf_chat_template_open(&t, r.src, r.tok, "nonsense", NULL, 0, &e), QSF_E_USAGE);
     qsf_test_expect_err(&e, QSF_E_USAGE, "alpaca, bitnet, chatml");

@@ -3,6 +3,8 @@
  * with which message. */
 #include "tests/harness/tiny_vocab.h"
 
+#include <sys/stat.h>
+
 #include "tests/harness/qsf_test.h"
 
 #define SP "\xE2\x96\x81"
@@ -395,13 +397,72 @@ static void test_directory(void **state) {
     rmdir(dir);
 }
 
+static void expect_template(const QsfSource *s, const char *key, const char *want) {
+    QsfErr e = { 0 };
+    const char *text;
+    qsf_test_expect_ok(qsf_meta_str(s, key, &text, NULL, &e), &e);
+    if (want == NULL) assert_null(text);
+    if (want != NULL) assert_non_null(text);
+    if (want != NULL) assert_string_equal(text, want);
+}
+
+/* Templates in files of their own, and of processors. */
+static void test_template_files(void **state) {
+    static const struct {
+        const char *file, *text, *plain, *rag, *tool_use;
+    } steps[] = {
+        { "processor_config.json", "{\"chat_template\":\"P\"}", "P", NULL, NULL },
+        { "chat_template.json", "{\"chat_template\":{\"default\":\"C\",\"rag\":\"CR\"}}", "C", "CR", NULL },
+        { "chat_template.json", "{\"chat_template\":\"C\"}", "C", NULL, NULL },
+        { "tokenizer_config.json", "{\"chat_template\":[{\"name\":\"rag\",\"template\":\"TR\"}]}", "C", "TR",
+          NULL },
+        { "tokenizer_config.json", "{\"chat_template\":\"T\"}", "T", NULL, NULL },
+        { "additional_chat_templates/rag.jinja", "A", "T", "A", NULL },
+        { "additional_chat_templates/tool_use.jinja", "B", "T", "A", "B" },
+        { "additional_chat_templates/notes.txt", "x", "T", "A", "B" },
+        { "chat_template.jinja", "\xEF\xBB\xBFJ", "J", "A", "B" },
+    };
+    (void)state;
+    char dir[] = "/tmp/qsfdir.XXXXXX", path[128];
+    QsfErr e = { 0 };
+    QsfSource *src;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/additional_chat_templates", dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    write_in(dir, "tokenizer.json", "{" BYTES_MODEL MERGES ",\"pre_tokenizer\":" BYTE_LEVEL "}");
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        write_in(dir, steps[i].file, steps[i].text);
+        qsf_test_expect_ok(qsf_source_open(&src, dir, &ledger, &e), &e);
+        expect_template(src, "tokenizer.chat_template", steps[i].plain);
+        expect_template(src, "tokenizer.chat_template.rag", steps[i].rag);
+        expect_template(src, "tokenizer.chat_template.tool_use", steps[i].tool_use);
+        qsf_source_close(src);
+    }
+    for (int i = 0; i < 31; i++) {
+        snprintf(path, sizeof path, "additional_chat_templates/n%d.jinja", i);
+        write_in(dir, path, "x");
+    }
+    assert_int_equal(qsf_source_open(&src, dir, &ledger, &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "more than 32 named chat templates");
+    for (int i = 0; i < 31; i++) {
+        snprintf(path, sizeof path, "additional_chat_templates/n%d.jinja", i);
+        remove_in(dir, path);
+    }
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) remove_in(dir, steps[i].file);
+    remove_in(dir, "tokenizer.json");
+    snprintf(path, sizeof path, "%s/additional_chat_templates", dir);
+    rmdir(path);
+    rmdir(dir);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),         cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_normal_forms),  cmocka_unit_test(test_chars),
-        cmocka_unit_test(test_unigram),       cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_model),         cmocka_unit_test(test_lost_merges),
-        cmocka_unit_test(test_damaged_model), cmocka_unit_test(test_directory),
+        cmocka_unit_test(test_bytes),          cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_normal_forms),   cmocka_unit_test(test_chars),
+        cmocka_unit_test(test_unigram),        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_model),          cmocka_unit_test(test_lost_merges),
+        cmocka_unit_test(test_damaged_model),  cmocka_unit_test(test_directory),
+        cmocka_unit_test(test_template_files),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -410,6 +410,7 @@ static void a_template_is_changed_without_reading_the_weights_again(void **state
 static void streaming_with_free_memory_is_reported(void **state) {
     (void)state;
     QSFSettings s = qsf_rig_settings();
+    memcpy(s.chat_template, "raw", sizeof "raw"); /* no notice about the missing one */
     QSFWorker *w = qsf_rig_worker();
     QsfSeen *seen = qsf_rig_finish(w, qsf_worker_load(w, big, &s));
     assert_int_equal(seen->end.type, QSF_EVENT_LOADED);
@@ -428,7 +429,7 @@ static void streaming_with_free_memory_is_reported(void **state) {
 
     /* A little more than the smallest budget: the notice names one that pins everything. */
     static const char least[] = "smallest budget that works: ";
-    s = qsf_rig_settings();
+    s.pin = qsf_rig_settings().pin;
     s.ram_budget = 1u << 20;
     seen = qsf_rig_finish(w, qsf_worker_load(w, big, &s));
     assert_int_equal(seen->end.code, QSF_EXIT_BUDGET);

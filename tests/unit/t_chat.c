@@ -100,6 +100,9 @@ static void test_files(void **state) {
           "<|USER_TOKEN|>Hi<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>Yo."
           "<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>Bye<|END_OF_TURN_TOKEN|>"
           "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>" },
+        { "solar-open",
+          "<|begin|>system<|content|>Be kind.<|end|><|begin|>user<|content|>Hi<|end|><|begin|>assistant<|content|>Yo."
+          "<|end|><|begin|>user<|content|>Bye<|end|><|begin|>assistant" },
         { "falcon", "System: Be kind.\nUser: Hi\nFalcon: Yo.\nUser: Bye\nFalcon:" },
         { "bitnet",
           "System: Be kind.<|eot_id|>User: Hi<|eot_id|>Assistant: Yo.<|eot_id|>User: Bye<|eot_id|>Assistant: " },
@@ -130,8 +133,8 @@ static void test_files(void **state) {
 
 static void test_list(void **state) {
     static const char names[] =
-        "alpaca\0bitnet\0chatml\0command-r\0deepseek\0falcon\0gemma\0granite\0guide\0"
-        "llama2\0llama3\0mistral-tekken\0mistral-v1\0mistral-v3\0phi3\0phi4\0raw\0vicuna\0"
+        "alpaca\0bitnet\0chatml\0command-r\0deepseek\0falcon\0gemma\0gpt-oss\0granite\0guide\0"
+        "llama2\0llama3\0mistral-tekken\0mistral-v1\0mistral-v3\0phi3\0phi4\0raw\0solar-open\0vicuna\0"
         "zephyr\0";
     char *list = qsf_chat_template_list();
     (void)state;
@@ -188,6 +191,8 @@ static void test_replacement(void **state) {
         { "llama-spm", "{{ 1 // 0 }}<|START_OF_TURN_TOKEN|>", "command-r" },
         { "llama-spm", "{{ 1 // 0 }}<|start_of_role|>", "granite" },
         { "llama-spm", "{{ 1 // 0 }}<|im_start|>user<|im_sep|>", "phi4" },
+        { "llama-spm", "{{ 1 // 0 }}<|channel|><|end|>", "gpt-oss" },
+        { "llama-spm", "{{ 1 // 0 }}<|begin|><|end|>", "solar-open" },
         { "llama-spm", "{{ 1 // 0 }}ASSISTANT:", "vicuna" },
         { "llama-spm", "{{ 1 // 0 }}Falcon:", "falcon" },
         { "llama-spm", "{{ 1 // 0 }}<|eot_id|>", "bitnet" },

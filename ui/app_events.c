@@ -94,9 +94,13 @@ static void say_seed(UiApp *a, const QSFEvent *e) {
 /* The answer has not begun, so nothing of it is shown. */
 static void say_thinking(UiApp *a, const QSFEvent *e) {
     const UiItem *last = ui_transcript_last(&a->chat);
-    if (!last || !last->thought || last->raw.len > 0 || e->stop == QSF_STOP_INTERRUPTED) return;
-    ui_app_say(a, UI_NOTICE, "the model was still thinking: /continue resumes, /think shows it%s",
-               e->stop == QSF_STOP_LENGTH ? ", /set max-tokens N allows more" : "");
+    if (!last || last->kind != UI_ANSWER || last->raw.len > 0 || e->stop == QSF_STOP_INTERRUPTED) return;
+    const char *allows = e->stop == QSF_STOP_LENGTH ? ", /set max-tokens N allows more" : "";
+    if (last->thought)
+        ui_app_say(a, UI_NOTICE, "the model was still thinking: /continue resumes, /think shows it%s",
+                   allows);
+    else if (e->stop == QSF_STOP_LENGTH)
+        ui_app_say(a, UI_NOTICE, "the answer has no text yet: /continue resumes%s", allows);
 }
 
 /* A person at a terminal is asked what to do. An answer without text was withdrawn. */

@@ -109,7 +109,7 @@ typedef struct QsfThinkPrompt {
     QsfThinkSplit split; /* after the prompt */
     /* the opening tag of the prompt's own block, and the text after it: the start of the reasoning; or "" */
     char opened[64];
-    bool exact; /* it continues QsfMsg.exact */
+    bool exact;  /* it continues QsfMsg.exact */
     size_t lost; /* as QsfRendered.lost */
 } QsfThinkPrompt;
 

@@ -48,6 +48,40 @@ err_has 'reasoning takes auto, on, off, low, medium or high'
 printf '/set reasoning off\nHi\n/retry\n' | chat_lines 0 "$work/closed.gguf"
 [ "$(grep -c 'no such switch' "$work/err")" = 1 ] || { cat "$work/err"; fail "the chat does not report exactly once that the template has no switch"; }
 
+# ---- messages with channels, whose <|end|> does not end the turn; the template names no tag
+heads='!<|channel|> analysis !<|message|> deep _thought !<|end|> !<|start|> assistant !<|channel|> final !<|message|>'
+message='{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor %}'
+"$mktiny" "$work/channels.gguf" "script=$heads Hello _world !<|return|> +!<|call|>" "chat_template=$message{% if add_generation_prompt %}<|start|>assistant{% endif %}" || fail "mktiny"
+"$mktiny" "$work/bare.gguf" "script=$heads Hello _world !<|return|> +!<|call|>" || fail "mktiny"
+for model in channels bare; do
+    "$run" "$work/$model.gguf" -p Hi --json </dev/null >"$work/out" 2>"$work/err" || fail "$model: exit $?"
+    out_has '"text": "Hello world".*"stop": "eos".*"reasoning": "deep thought"'
+    "$run" "$work/$model.gguf" -p Hi --reasoning off </dev/null >"$work/out" 2>"$work/err" || fail "$model: exit $?"
+    [ "$(cat "$work/out")" = "Hello world" ] || { cat "$work/out"; fail "$model: the answer is not alone on stdout"; }
+done
+"$run" "$work/channels.gguf" -p Hi --show-thinking </dev/null >"$work/out" 2>"$work/err"
+[ "$(cat "$work/out")" = '<|channel|>analysis<|message|>deep thought
+
+Hello world' ] || { cat "$work/out"; fail "channels --show-thinking"; }
+"$mktiny" "$work/call.gguf" 'script=!<|channel|> commentary _to=functions.f !<|constrain|> json !<|message|> [1] !<|call|> +!<|return|> +!<|start|> +!<|end|>' "chat_template=$message" || fail "mktiny"
+"$run" "$work/call.gguf" -p Hi </dev/null >"$work/out" 2>"$work/err" || fail "call: exit $?"
+[ "$(cat "$work/out")" = '[tool call to=functions.f] [1]' ] || { cat "$work/out"; fail "a tool call"; }
+"$run" "$work/channels.gguf" -p Hi --template gpt-oss --show-prompt </dev/null >"$work/out" 2>"$work/err" || fail "gpt-oss: exit $?"
+tr -d '⟦⟧ ' <"$work/out" | grep -q '<|message|>Hi<|end|><|start|>assistant$' || { cat "$work/out"; fail "--template gpt-oss"; }
+
+# ---- an answer cut after tokens that are not shown: it stays, and continues with them, after a resume too
+"$mktiny" "$work/hidden.gguf" "script=!<|START-RESPONSE|> <One> <Two>" "chat_template=$turns$asks" || fail "mktiny"
+printf '/set max-tokens 1\nHi\n' | chat_lines 0 "$work/hidden.gguf" --session hidden
+err_has 'no text yet'
+printf '/show prompt\n/continue\n' | chat_lines 0 --session hidden
+err_has 'Hi<end><|assistant|>⟦<|START-RESPONSE|>⟧$'
+printf '/show prompt\n/set max-tokens 0\n/continue\n/show prompt More\n' | chat_lines 0 --session hidden
+[ "$(cat "$work/out")" = '<Two>' ] || { cat "$work/out"; fail "a resumed answer with hidden tokens"; }
+err_has '⟦<|START-RESPONSE|>⟧⟦<One>⟧$'
+err_has 'Hi<end>.*<Two>.*<end>.*More<end>'
+printf '/set max-tokens 1\nFirst\n/show prompt Second\n' | chat_lines 0 "$work/closed.gguf"
+err_has 'First⟦<end>.*Second⟦<end>'
+
 # ---- lines
 printf 'Hi\n/think show\n/retry\n/stop \\n\n/stop wor\n/think hide\n/retry\n' |
     chat_lines 0 "$work/closed.gguf" --session lines
@@ -89,6 +123,16 @@ see 'rc=0'
 start 80 24 "'$chat' '$work/closed.gguf' --session screen --show-thinking"
 see '^   deep thought'
 see '^ Hello world'
+keys C-d
+see 'rc=0'
+start 80 24 "'$chat' '$work/channels.gguf' --no-save"
+see 'is ready'
+keys 'Hi' Enter
+see '^ ▸ thought, 11 tok'
+see '^ Hello world'
+keys C-t
+see '^   deep thought'
+screen | grep -q 'channel\|analysis' && fail "the head of a message is shown"
 keys C-d
 see 'rc=0'
 finish

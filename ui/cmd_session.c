@@ -14,7 +14,10 @@
 
 static bool name_fits(UiApp *a, const char *name) {
     if (qsf_chatlog_name_ok(name) && strlen(name) < sizeof a->session.name) return true;
-    ui_app_say(a, UI_ERROR, "session '%.60s': a name must not be empty, contain '/' or begin with '.'", name);
+    ui_app_say(
+        a, UI_ERROR,
+        "session '%.60s': a name must not be empty, begin with '.' or contain '/' or control characters",
+        name);
     return false;
 }
 

@@ -173,9 +173,10 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_I2S_FLAVOR: return add_flavor(o, value, err, cap);
     case OPT_SESSION:
         if (!qsf_chatlog_name_ok(value)) {
-            (void)snprintf(err, cap,
-                           "--session '%.60s': a name must not be empty, contain '/' or begin with '.'",
-                           value);
+            (void)snprintf(
+                err, cap,
+                "--session '%.60s': a name must not be empty, begin with '.' or contain '/' or control characters",
+                value);
             return 2;
         }
         o->session = value;

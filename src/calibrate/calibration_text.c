@@ -9,6 +9,7 @@
 
 #include "src/base/decode.h"
 #include "src/base/utf8.h"
+#include "src/format/lfs.h"
 
 enum { READ_BYTES = 16384 };
 
@@ -52,6 +53,8 @@ int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *ou
     if (out->len > QSF_CALIBRATE_TEXT_MAX)
         return qsf_err_set(err, QSF_E_MODEL, "%s: more than %u MB of text", path,
                            QSF_CALIBRATE_TEXT_MAX >> 20);
+    rc = qsf_lfs_check_bytes(path, out->data, out->len, err);
+    if (rc != QSF_OK) return rc;
     qsf_strbuf_decode(out);
     if (!qsf_strbuf_ok(out)) return qsf_err_memory(err, "%s", path);
     return check_utf8(path, out, err);

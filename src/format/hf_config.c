@@ -42,6 +42,12 @@ static int read_quantization(QsfHfModel *m) {
     static const char *const methods[] = { "fp8", "fbgemm_fp8", "mxfp4", "bitnet" };
     const QsfJson *q = qsf_hf_member(m->root, "quantization_config");
     if (q == NULL) q = qsf_hf_member(m->text, "quantization_config");
+    if (q == NULL && qsf_hf_member(qsf_hf_member(m->root, "quantization"), "group_size") != NULL)
+        return qsf_err_set(
+            m->err, QSF_E_MODEL,
+            "%s: 'quantization': weights quantized by MLX are not supported; use the original model or a "
+            "GGUF file of it",
+            m->path);
     if (q == NULL) return QSF_OK;
     const char *method = qsf_json_string(qsf_json_get(q, "quant_method"), NULL);
     const QsfJson *block = qsf_hf_member(q, "weight_block_size");

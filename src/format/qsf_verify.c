@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/format/lfs.h"
 #include "src/format/qsf_compressed.h"
 #include "src/format/qsf_fields.h"
 #include "src/format/qsf_groups.h"
@@ -37,8 +38,14 @@ typedef struct Verifier {
 /* --- pieces --- */
 
 static int check_head(Verifier *v) {
-    unsigned char b[QSFF_HEAD_BYTES];
+    unsigned char b[QSFF_HEAD_BYTES] = { 0 };
+    QsfErr pointer = { 0 };
     int rc = qsf_stream_take(&v->in, b, sizeof b, "header", v->err);
+    if ((rc == QSF_OK || rc == QSF_E_MODEL) &&
+        qsf_lfs_check_bytes(v->path, b, sizeof b, &pointer) != QSF_OK) {
+        qsf_err_clear(v->err); /* it may be shorter than a header */
+        return qsf_err_pass(v->err, &pointer);
+    }
     if (rc == QSF_OK) rc = qsf_file_header_decode(&v->head, b, v->path, v->err);
     if (rc != QSF_OK) return rc;
     v->crc100 = qsf_file_header_crc100(b);

@@ -105,7 +105,8 @@ int run_perplexity_report(const RunPerplexity *m, const QsfPerplexityResult *r) 
         put_text(&b, m, r);
     if (m->o->verbose) print_verbose(m);
     if (m->p.base && !m->reader.about.complete)
-        fprintf(stderr, "note: %s does not identify its text: only its size was compared\n", m->o->kl_base);
+        qsf_cli_error(&run_cli, "note: %s does not identify its text: only its size was compared",
+                      m->o->kl_base);
     else if (m->p.base && !m->reader.checksums)
         fprintf(stderr,
                 "note: %s was written by an earlier version without checksums: not all damage is detected\n",

@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include "src/base/decode.h"
+#include "src/format/lfs.h"
 #include "src/run/run.h"
 
 #define TEXT_MAX (64u << 20)
 
 int run_read_text(const char *option, const char *path, QsfStrbuf *b) {
     char buf[16384];
+    QsfErr pointer = { 0 };
     bool in = !strcmp(path, "-");
     int fd = in ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), rc = QSF_EXIT_OK;
     const char *name = in ? "stdin" : path;
@@ -33,6 +35,8 @@ int run_read_text(const char *option, const char *path, QsfStrbuf *b) {
     else if (b->len > TEXT_MAX)
         rc = QSF_EXIT_MODEL,
         qsf_cli_error(&run_cli, "%s %s: more than %u MB of text", option, name, TEXT_MAX >> 20);
+    else if (qsf_lfs_check_bytes(name, b->data, b->len, &pointer))
+        rc = QSF_EXIT_MODEL, qsf_cli_error(&run_cli, "%s %s", option, pointer.msg);
     if (fd >= 0 && !in) close(fd);
     return rc;
 }

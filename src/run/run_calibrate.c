@@ -67,7 +67,7 @@ static int report(QsfRuntime *rt, const RunOptions *o, const QsfQualityTable *c,
     free(table);
     int rc = qsf_strbuf_ok(&b) ? run_write_raw(qsf_strbuf_str(&b), b.len) : QSF_EXIT_RUNTIME;
     qsf_strbuf_free(&b);
-    if (rc == QSF_EXIT_OK && !o->json) fprintf(stderr, "saved as %s\n", path);
+    if (rc == QSF_EXIT_OK && !o->json) qsf_cli_error(&run_cli, "saved as %s", path);
     return rc;
 }
 

@@ -173,4 +173,21 @@ expect 0 "warning: f5.gguf: tensor 'blk.1.attn_q.weight' is missing" "$convert" 
 expect 3 "o5.qsf: tensor 'blk.1.attn_q.weight' is missing" "$convert" --verify o5.qsf
 "$tools/ggufedit" good.gguf f6.gguf nan=output_norm.weight || fail "ggufedit"
 expect 1 'f6.gguf: the model produced invalid numbers' "$run" -p a -n 1 f6.gguf
+# A transformation that is not done is refused by every program that computes, a file that is no model by all.
+"$tools/ggufedit" good.gguf f7.gguf u32=prism.hadamard.version=1 || fail "ggufedit"
+rotated="f7.gguf: metadata key 'prism.hadamard.version' announces a Hadamard rotation"
+expect 3 "$rotated" "$run" -p a -n 1 f7.gguf
+expect 3 "$rotated.*; use --force" "$convert" --quiet f7.gguf o7.qsf
+expect 0 "$rotated" "$convert" --quiet --force f7.gguf o7.qsf
+expect 3 'prism.hadamard.version' "$run" -p a -n 1 o7.qsf
+expect 3 'prism.hadamard.version' "$convert" --verify o7.qsf
+expect 0 '' "$run" --inspect f7.gguf
+expect 0 '' "$run" --tokenize f7.gguf
+expect 0 '' "$run" -p a -n 1 f7.gguf --override-kv prism.hadamard.version=null
+"$tools/ggufedit" good.gguf f8.gguf str=general.type=adapter || fail "ggufedit"
+expect 3 'f8.gguf: is an adapter' "$run" -p a -n 1 f8.gguf
+expect 3 'f8.gguf: is an adapter' "$run" --tokenize f8.gguf
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >f9.qsf
+for how in --verify --inspect; do expect 3 'f9.qsf: is a Git LFS pointer' "$convert" $how f9.qsf; done
+expect 3 'f9.qsf: is a Git LFS pointer' "$run" --perplexity f9.qsf good.gguf
 finish

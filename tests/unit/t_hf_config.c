@@ -343,6 +343,7 @@ static void test_refused(void **state) {
         { ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"truncate\":1,"
           "\"original_max_position_embeddings\":128}",
           "'truncate' of rope_scaling is not true or false" },
+        { ",\"quantization\":{\"group_size\":64,\"bits\":4}", "quantized by MLX" },
         { ",\"quantization_config\":{\"quant_method\":\"fp8\",\"transform_config\":{\"config_groups\":{}}}",
           "'transform_config'" },
         { ",\"quantization_config\":{\"quant_method\":\"bitnet\",\"use_rms_norm\":true}", "'use_rms_norm'" },

@@ -101,10 +101,12 @@ static void put_text(QsfStrbuf *b, const Inspected *f) {
                     (Big)(qsf_source_bytes(f->s) - h->final_off));
     for (uint64_t i = 0; i < qsf_source_n_tensors(f->s); i++) {
         const QsfTensor *t = qsf_source_tensor(f->s, i);
-        qsf_strbuf_addf(b, "  %-34s %-9s %-4s %8llu x %-8llu %12llu bytes at %llu%s\n", t->name,
+        char *shown = qsf_clean_dup(t->name, strlen(t->name), true);
+        qsf_strbuf_addf(b, "  %-34s %-9s %-4s %8llu x %-8llu %12llu bytes at %llu%s\n", shown ? shown : "",
                         convert_code_name(code_of(t), name, sizeof name), layout_of(t), tensor_rows(t),
                         (Big)t->ne[0], (Big)t->bytes, (Big)t->offset,
                         t->compressed ? " of its decompressed layer" : "");
+        free(shown);
     }
 }
 

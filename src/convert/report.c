@@ -6,6 +6,7 @@
 
 #include "qsf_text.h"
 #include "src/base/json.h"
+#include "src/base/utf8.h"
 #include "src/convert/convert.h"
 #include "src/format/dtype.h"
 
@@ -26,9 +27,10 @@ static bool is_new(const QsfItem *i) { return i->code != i->keep; }
 
 static void put_row(QsfStrbuf *b, const QsfItem *i, bool dry) {
     char from[16], to[16], outliers[24] = "", name[QSF_ITEM_NAME];
-    qsf_strbuf_addf(b, "%-28s %-9s %-9s %6.2f ", qsf_item_name(i, name),
-                    convert_code_name(i->keep, from, sizeof from), convert_code_name(i->code, to, sizeof to),
-                    bits_of(i));
+    (void)qsf_item_name(i, name);
+    name[qsf_utf8_clean(name, strlen(name), false)] = '\0';
+    qsf_strbuf_addf(b, "%-28s %-9s %-9s %6.2f ", name, convert_code_name(i->keep, from, sizeof from),
+                    convert_code_name(i->code, to, sizeof to), bits_of(i));
     if (is_new(i) && !dry) {
         if (i->outliers)
             snprintf(outliers, sizeof outliers, "%.3f %%",
@@ -91,10 +93,13 @@ static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, 
 
 static void put_json_item(QsfStrbuf *b, const QsfItem *i, bool dry) {
     char from[16], to[16], name[QSF_ITEM_NAME];
+    (void)qsf_item_name(i, name);
+    qsf_strbuf_adds(b, "{\"name\": ");
+    qsf_json_put_string(b, name, strlen(name));
     qsf_strbuf_addf(
         b,
-        "{\"name\": \"%s\", \"rows\": %u, \"columns\": %u, \"was\": \"%s\", \"is\": \"%s\", \"layout\": \"%s\", \"bytes\": %llu, \"bits\": ",
-        qsf_item_name(i, name), i->rows, i->cols, convert_code_name(i->keep, from, sizeof from),
+        ", \"rows\": %u, \"columns\": %u, \"was\": \"%s\", \"is\": \"%s\", \"layout\": \"%s\", \"bytes\": %llu, \"bits\": ",
+        i->rows, i->cols, convert_code_name(i->keep, from, sizeof from),
         convert_code_name(i->code, to, sizeof to), i->groups ? "x16" : "rows", (unsigned long long)i->bytes);
     qsf_json_put_real(b, bits_of(i));
     if (is_new(i) && !dry) {

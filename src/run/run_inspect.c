@@ -175,9 +175,11 @@ static void put_program(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, bool json
         else
             qsf_program_put_text(b, &m);
         put_kv(b, &m.prog, json);
-        if (!json && m.prog.n_ignored > 0)
-            qsf_strbuf_addf(b, "not used: %u tensors for images or sound ('%s', ...)\n", m.prog.n_ignored,
-                            m.prog.ignored);
+        if (!json && m.prog.n_ignored > 0) {
+            qsf_strbuf_addf(b, "not used: %u tensors for images or sound ('", m.prog.n_ignored);
+            put_string_value(b, m.prog.ignored, strlen(m.prog.ignored), false);
+            qsf_strbuf_adds(b, "', ...)\n");
+        }
         qsf_model_close(&m);
         return;
     }

@@ -190,4 +190,12 @@ expect 3 'f8.gguf: is an adapter' "$run" --tokenize f8.gguf
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >f9.qsf
 for how in --verify --inspect; do expect 3 'f9.qsf: is a Git LFS pointer' "$convert" $how f9.qsf; done
 expect 3 'f9.qsf: is a Git LFS pointer' "$run" --perplexity f9.qsf good.gguf
+# The names of tensors can be anything: neither reports nor JSON are broken by them.
+name=$(printf 'blk.0.a\n"\033[31m.weight')
+"$tools/ggufedit" f2.gguf f10.gguf "rename=blk.0.attn_q.weight=$name" || fail "ggufedit"
+"$convert" f10.gguf o10.qsf >out 2>err || fail "$(cat err)"
+"$convert" --inspect o10.qsf >>out 2>err || fail "$(cat err)"
+if grep -q "$(printf '\033')\|^\"" out; then cat out; fail "a tensor's name in a report"; fi
+"$convert" --json f10.gguf o10.qsf >out 2>err || fail "$(cat err)"
+grep -qF '"name": "blk.0.a\n\"\u001b[31m.weight"' out || { cat out; fail "a tensor's name in JSON"; }
 finish

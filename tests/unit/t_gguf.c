@@ -4,7 +4,7 @@
 
 #include "src/base/clock.h"
 #include "src/format/dtype.h"
-#include "src/format/source.h"
+#include "src/format/source_impl.h"
 #include "tests/harness/gguf_build.h"
 
 static QsfLedger ledger;
@@ -204,13 +204,21 @@ static QsfGgufBuild nested(unsigned depth, uint64_t n) {
     return b;
 }
 
+static int collect(void *arg, const void *data, size_t len, QsfErr *err) {
+    (void)err;
+    qsf_strbuf_add(arg, data, len);
+    return QSF_OK;
+}
+
 /* Arrays of arrays are skipped, but not without limit, and every length in them is checked. */
 static void test_nested_arrays(void **state) {
     static const unsigned depths[] = { 2, 3, 16 };
     (void)state;
     for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
         QsfGgufBuild b = nested(depths[i], 3);
+        QsfStrbuf pairs = QSF_STRBUF_INIT, copy = QSF_STRBUF_INIT;
         QsfErr e = { 0 };
+        qsf_strbuf_add(&pairs, b.meta.data, b.meta.len);
         uint32_t v;
         QsfMetaArray a;
         bool present;
@@ -220,6 +228,15 @@ static void test_nested_arrays(void **state) {
         assert_int_equal(v, 5);
         assert_int_equal(qsf_meta_array_open(s, "nested", QSF_META_I64, &a, &present, &e), QSF_E_MODEL);
         qsf_test_expect_err(&e, QSF_E_MODEL, "array of array");
+        /* qsf-convert carries them over as they are */
+        const QsfMetaEntry *entry = qsf_meta_find(&s->meta, "nested");
+        assert_non_null(entry);
+        qsf_err_clear(&e);
+        qsf_test_expect_ok(qsf_meta_copy_entry(s, entry, collect, &copy, &e), &e);
+        assert_int_equal(copy.len, 8 + 6 + 4 + 12 * depths[i] + 3);
+        assert_memory_equal(copy.data, pairs.data, copy.len);
+        qsf_strbuf_free(&pairs);
+        qsf_strbuf_free(&copy);
         qsf_source_close(s);
     }
     QsfGgufBuild b = nested(17, 3);

@@ -28,9 +28,10 @@ typedef struct QSFLogRecord {
     QSFLogKind kind;
     const char *role; /* "user", "assistant" */
     const char *name;
-    const char *text; /* (len) bytes */
+    const char *text; /* (len) bytes; when reading, the first ones, at most QSF_LOG_HEAD */
     size_t len;
-    const char *reasoning; /* (reasoning_len) bytes before the text, as in QSF_EVENT_REASONING; or NULL */
+    const char *reasoning; /* (reasoning_len) bytes before the text, as in QSF_EVENT_REASONING; or NULL. When
+                              reading, the first ones, too */
     size_t reasoning_len;
     const char *exact; /* (exact_len) bytes of an answer that was cut, as in QSFMessage; or NULL */
     size_t exact_len;
@@ -39,7 +40,13 @@ typedef struct QSFLogRecord {
     uint32_t tokens;
     uint32_t n;
     double time; /* seconds since 1970; 0 = now when writing */
+    /* Set when reading: bytes and newlines of the whole texts, and where the record is, for qsf_chatlog_texts. */
+    uint64_t text_bytes, text_lines, reasoning_bytes, reasoning_lines, exact_bytes;
+    uint64_t at;
 } QSFLogRecord;
+
+#define QSF_LOG_HEAD     4096u                 /* bytes of a text that are read with its record */
+#define QSF_LOG_FILE_MAX ((uint64_t)256 << 20) /* maximum size of a file that is read */
 
 typedef struct QSFChatLog QSFChatLog;
 
@@ -79,12 +86,21 @@ QSFLogState qsf_chatlog_state(const QSFChatLog *l);
  * CLEAR. */
 bool qsf_chatlog_complete(const QSFChatLog *l);
 
-/* Reads NAME and calls fn for each intact record in order (pointers are valid during the call). PART records
- * without a MESSAGE (the program was killed) are reported at the end as one assistant MESSAGE with stop
- * "interrupted". *damaged counts skipped lines. false with a message in err when the file cannot be read; for
- * a missing file, true without records. */
-bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg,
+/* Reads NAME and calls fn for each intact record in order (pointers are valid during the call), until it
+ * returns false. Takes a fixed amount of memory, about 100 KB of stack: of long texts the beginning is
+ * reported. PART records without a MESSAGE (the program was killed) are reported as assistant MESSAGEs with
+ * stop "interrupted", which continue one another. *damaged counts skipped lines. false with a message in err
+ * when the file cannot be read, or has more than QSF_LOG_FILE_MAX bytes; for a missing file, true without
+ * records. */
+bool qsf_chatlog_read(const char *name, bool (*fn)(void *arg, const QSFLogRecord *r), void *arg,
                       uint32_t *damaged, char *err, size_t cap);
+
+typedef enum QSFLogPart { QSF_LOG_IS_TEXT, QSF_LOG_IS_REASONING, QSF_LOG_IS_EXACT } QSFLogPart;
+/* Passes the texts of the records at bytes at[0..n) of l (QSFLogRecord.at) to put, in pieces of whole
+ * characters: one text after the other. false: one cannot be read, or is damaged now; put may have received a
+ * part. */
+bool qsf_chatlog_texts(const QSFChatLog *l, const uint64_t *at, size_t n,
+                       void (*put)(void *arg, QSFLogPart part, const char *s, size_t len), void *arg);
 
 #define QSF_LOG_NAME 128
 

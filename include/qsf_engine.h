@@ -371,6 +371,9 @@ char *qsf_worker_templates(QSFWorker *w);
  * installed data (its expected path when it is missing), for anything else a copy of name ("./guide" is a
  * file). NULL when out of memory. Any thread. */
 char *qsf_model_file(const char *name);
+/* Returns the bytes of memory that are available to this process: of MemAvailable or of what its cgroup has
+ * left, whichever is less. Any thread. */
+uint64_t qsf_memory_available(void);
 /* Lists the names of the template files, sorted, NUL-separated, ended by an empty name; free() it. */
 char *qsf_template_names(void);
 /* Returns the version, static. */

@@ -41,20 +41,24 @@ static void save_setting(UiApp *a, const UiOwn *own, const QSFSetting *row) {
 }
 
 /* In the order of the table: kv-type replaces what the session has for K or V alone. */
-static void take_settings(UiApp *a, const UiOwn *own) {
+void ui_own_settings(const UiApp *a, const UiOwn *own, QSFSettings *s) {
     const QSFSettings *given = &a->given.settings;
-    const bool commands = a->settings.commands;
     char value[QSF_SETTING_TEXT], err[200];
-    a->settings = own->settings;
-    a->settings.commands = commands;
+    *s = own->settings;
+    s->commands = a->settings.commands;
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         if (!qsf_setting_user_set(given, row)) continue;
         qsf_setting_get(given, row, value, sizeof value);
-        (void)qsf_setting_set(&a->settings, row, value, err, sizeof err);
+        (void)qsf_setting_set(s, row, value, err, sizeof err);
     }
+}
+
+static void take_settings(UiApp *a, const UiOwn *own) {
+    ui_own_settings(a, own, &a->settings);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
-        if (qsf_setting_user_set(given, qsf_setting_at(i))) save_setting(a, own, qsf_setting_at(i));
+        const QSFSetting *row = qsf_setting_at(i);
+        if (qsf_setting_user_set(&a->given.settings, row)) save_setting(a, own, row);
     }
 }
 

@@ -48,6 +48,24 @@ void ui_app_save_stop(UiApp *a, const char *text);
 /* Saves all stop strings; replace: instead of those in the file. */
 void ui_app_save_stops(UiApp *a, bool replace);
 
+/* Memory for the texts of a session that is resumed. */
+typedef struct UiRoom {
+    uint64_t budget, bytes; /* of the process; that they may take */
+    bool refused;           /* they do not fit, which was written to err */
+} UiRoom;
+/* Measures it; s: the settings that will apply. */
+void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room);
+/* Do the items alone fit, with so many places of records? */
+bool ui_room_for_items(const UiRoom *room, const UiTranscript *t, uint64_t places);
+/* Refuses need bytes, 0 = unknown, and writes what to do. */
+void ui_room_refuse(const UiApp *a, UiRoom *room, const char *name, uint64_t need, char *err, size_t cap);
+/* Adds the texts of record r, which stay in the file, to it; false without memory. */
+bool ui_item_place(UiItem *it, const QSFLogRecord *r);
+/* Reads the texts of t from log: of all messages in the context, and of others as far as they fit in a part of the
+ * room. false, with a message in err, if those in the context do not fit or cannot be read. */
+bool ui_texts_load(UiApp *a, UiTranscript *t, const QSFChatLog *log, UiRoom *room, const char *name,
+                   char *err, size_t cap);
+
 /* The settings that a session file sets: begin, add each QSF_LOG_SET record, take, free. */
 typedef struct UiOwn {
     QSFSettings settings; /* the defaults, without what a model recommends, and the records */
@@ -55,6 +73,8 @@ typedef struct UiOwn {
 } UiOwn;
 void ui_own_begin(UiOwn *own);
 void ui_own_record(UiOwn *own, const QSFLogRecord *r);
+/* The settings that ui_own_take will make those of the chat. */
+void ui_own_settings(const UiApp *a, const UiOwn *own, QSFSettings *s);
 /* Makes them the settings of the chat. Those of the command line replace them, in the file of the session too;
  * nothing of the session before remains. system: the session has a system prompt of its own. */
 void ui_own_take(UiApp *a, UiOwn *own, bool system);

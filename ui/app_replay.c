@@ -5,15 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_cli.h"
 #include "ui/app_internal.h"
 #include "ui/guide.h"
 
+#define UI_SYSTEM_MAX ((uint64_t)1 << 20)
+
+/* A conversation while its file is read: that of the chat stays what it is until all of it fits. */
 typedef struct Replay {
     UiApp *app;
-    UiOwn own;   /* settings in the file */
-    bool system; /* the file has a system prompt, or had one */
-    char *model; /* path of the last QSF_LOG_MODEL record */
-    char *label; /* its name there, or NULL */
+    UiTranscript chat; /* texts are still in the file */
+    UiRoom room;
+    uint64_t places; /* records of messages */
+    bool guide_talk;
+    UiOwn own;                        /* settings in the file */
+    bool system;                      /* it has a system prompt, or had one */
+    uint64_t system_at, system_bytes; /* its record */
+    UiBuf prompt;                     /* the system prompt */
+    char *model;                      /* path of the last QSF_LOG_MODEL record */
+    char *label;                      /* its name there, or NULL */
+    bool too_many;                    /* messages for the RAM budget */
 } Replay;
 
 size_t ui_model_stem(const char *name) {
@@ -45,21 +56,17 @@ static void label(const Replay *rp, UiItem *it, const QSFLogRecord *r) {
 }
 
 /* An answer after an answer is what /continue added to it. */
-static void replay_message(const Replay *rp, const QSFLogRecord *r) {
-    UiApp *a = rp->app;
+static void replay_message(Replay *rp, const QSFLogRecord *r) {
     bool user = strcmp(r->role, "user") == 0;
-    UiItem *last = ui_transcript_last(&a->chat);
-    if (!user && last && last->kind == UI_ANSWER)
-        (void)ui_item_append(&a->chat, last, r->text, r->len);
-    else
-        last = ui_transcript_add(&a->chat, user ? UI_USER : UI_ANSWER, r->text, r->len);
-    if (!last) return;
-    ui_item_set_exact(last, r->exact_len > 0 ? ui_strdup_len(r->exact, r->exact_len) : NULL);
-    if (r->reasoning_len > 0) {
-        (void)ui_item_think(&a->chat, last, r->reasoning, r->reasoning_len, 0);
-        last->thought->seconds = 0;
+    UiItem *last = ui_transcript_last(&rp->chat);
+    if (user && last && last->places) last->places->exact = false; /* it will not be continued */
+    if (user || !last || last->kind != UI_ANSWER)
+        last = ui_transcript_add(&rp->chat, user ? UI_USER : UI_ANSWER, "", 0);
+    if (!last || !ui_item_place(last, r)) {
+        rp->too_many = true;
+        return;
     }
-    ui_item_close(last);
+    rp->places++;
     if (!user) label(rp, last, r);
     last->time = r->time > 0 && r->time < 1e11 ? r->time : 0; /* a damaged one does not fit any time type */
     last->seed = r->seed;
@@ -67,39 +74,51 @@ static void replay_message(const Replay *rp, const QSFLogRecord *r) {
     (void)snprintf(last->stop, sizeof last->stop, "%s", r->stop ? r->stop : "");
 }
 
+/* A question and the summary that replaced forgotten messages. */
+static void replay_summary(Replay *rp, const QSFLogRecord *r) {
+    if (!ui_transcript_prepend(&rp->chat, r->name, "", 0)) return;
+    UiItem *question = NULL;
+    for (size_t i = 0; i < rp->chat.n && !question; i++)
+        if (rp->chat.items[i]->in_context) question = rp->chat.items[i + 1];
+    rp->too_many = rp->too_many || !question || !ui_item_place(question, r);
+}
+
 /* A conversation with the guide is not passed to another model. */
 static void replay_model(Replay *rp, const QSFLogRecord *r) {
-    char *model = r->text ? ui_strdup_len(r->text, r->len) : NULL;
+    char *model = r->text && r->text_bytes == r->len ? ui_strdup_len(r->text, r->len) : NULL;
     if (!model) return;
     free(rp->model);
     free(rp->label);
     rp->model = model;
     rp->label = r->name ? ui_strdup_len(r->name, strlen(r->name)) : NULL;
     bool guide = ui_guide_is(model);
-    if (guide != rp->app->guide_talk) ui_transcript_clear(&rp->app->chat);
-    rp->app->guide_talk = guide;
+    if (guide != rp->guide_talk) ui_transcript_clear(&rp->chat);
+    rp->guide_talk = guide;
 }
 
-static void replay_record(void *arg, const QSFLogRecord *r) {
+static bool replay_record(void *arg, const QSFLogRecord *r) {
     Replay *rp = arg;
-    UiApp *a = rp->app;
     switch (r->kind) {
     case QSF_LOG_MESSAGE: replay_message(rp, r); break;
     case QSF_LOG_PART: break;
-    case QSF_LOG_UNDO: (void)ui_transcript_drop(&a->chat, r->n); break;
-    case QSF_LOG_CLEAR: ui_transcript_clear(&a->chat); break;
+    case QSF_LOG_UNDO: (void)ui_transcript_drop(&rp->chat, r->n); break;
+    case QSF_LOG_CLEAR: ui_transcript_clear(&rp->chat); break;
     case QSF_LOG_FORGET:
-        (void)ui_transcript_forget(&a->chat, r->n);
-        if (r->name && r->text) (void)ui_transcript_prepend(&a->chat, r->name, r->text, r->len);
+        (void)ui_transcript_forget(&rp->chat, r->n);
+        if (r->name && r->text) replay_summary(rp, r);
         break;
     case QSF_LOG_SYSTEM:
         rp->system = true;
-        ui_buf_clear(&a->system);
-        ui_buf_add(&a->system, r->text, r->len);
+        rp->system_at = r->at;
+        rp->system_bytes = r->text_bytes;
         break;
-    case QSF_LOG_SET: ui_own_record(&rp->own, r); break;
+    case QSF_LOG_SET:
+        if (r->text_bytes == r->len) ui_own_record(&rp->own, r);
+        break;
     case QSF_LOG_MODEL: replay_model(rp, r); break;
     }
+    rp->too_many = rp->too_many || !ui_room_for_items(&rp->room, &rp->chat, rp->places);
+    return !rp->too_many;
 }
 
 /* Are these the same file, or both the guide? */
@@ -149,39 +168,89 @@ static void settle(Replay *rp, const char *name, uint32_t damaged) {
         ui_app_withdraw(a);
         ui_app_say(a, UI_NOTICE, "the last message had no answer yet: /retry sends it again");
     }
-    if (damaged > 0) ui_app_say(a, UI_NOTICE, "session %s: %u damaged lines were skipped", name, damaged);
+    if (damaged > 0)
+        ui_app_say(a, UI_NOTICE, "session %s: %u damaged line%s skipped", name, damaged,
+                   damaged == 1 ? " was" : "s were");
 }
 
-/* The messages and settings of the attached session become those of the chat. */
-static bool replay(UiApp *a, const char *name) {
-    char err[300] = "";
-    uint32_t damaged = 0;
-    Replay rp = { .app = a };
+static void put_system(void *arg, QSFLogPart part, const char *s, size_t len) {
+    if (part == QSF_LOG_IS_TEXT) (void)ui_buf_add(arg, s, len);
+}
+
+static bool load_system(Replay *rp, const QSFChatLog *log, const char *name, char *err, size_t cap) {
+    if (rp->system_bytes == 0) return true;
+    if (rp->system_bytes > UI_SYSTEM_MAX) {
+        (void)snprintf(err, cap, "session %s: its system prompt has %.1f MB, and at most 1 MB is allowed",
+                       name, (double)rp->system_bytes / (1 << 20));
+        return false;
+    }
+    if (qsf_chatlog_texts(log, &rp->system_at, 1, put_system, &rp->prompt) && !rp->prompt.failed) return true;
+    (void)snprintf(err, cap, "session %s: cannot read its system prompt", name);
+    return false;
+}
+
+/* Reads the file of the session that log has open. */
+static bool replay(Replay *rp, const char *name, const QSFChatLog *log, uint32_t *damaged, char *err,
+                   size_t cap) {
+    UiApp *a = rp->app;
+    QSFSettings s;
+    rp->chat = (UiTranscript){ .ascii = a->chat.ascii, .next_id = a->chat.next_id };
+    ui_own_begin(&rp->own);
+    ui_own_settings(a, &rp->own, &s);
+    ui_room_measure(a, &s, &rp->room);
+    if (!qsf_chatlog_read(name, replay_record, rp, damaged, err, cap)) return false;
+    ui_own_settings(a, &rp->own, &s);
+    ui_room_measure(a, &s, &rp->room);
+    if (rp->too_many) {
+        ui_room_refuse(a, &rp->room, name, 0, err, cap);
+        return false;
+    }
+    return load_system(rp, log, name, err, cap) &&
+           ui_texts_load(a, &rp->chat, log, &rp->room, name, err, cap);
+}
+
+/* The messages and settings of the session become those of the chat. */
+static void take_over(Replay *rp, UiSession *next, uint32_t damaged) {
+    UiApp *a = rp->app;
+    ui_session_close(&a->session);
+    next->lost = a->session.lost || a->session.unsaved;
+    next->rewrite = ui_app_rewrite;
+    next->arg = a;
+    a->session = *next;
     ui_transcript_clear(&a->chat);
-    ui_buf_clear(&a->system);
-    a->guide_talk = false;
-    ui_own_begin(&rp.own);
-    bool ok = qsf_chatlog_read(name, replay_record, &rp, &damaged, err, sizeof err);
-    if (ok)
-        settle(&rp, name, damaged);
-    else
-        ui_app_say(a, UI_ERROR, "%s", err);
-    ui_own_free(&rp.own);
-    free(rp.model);
-    free(rp.label);
+    a->chat = rp->chat;
+    rp->chat = (UiTranscript){ 0 };
+    ui_buf_free(&a->system);
+    a->system = rp->prompt;
+    rp->prompt = (UiBuf){ 0 };
+    a->guide_talk = rp->guide_talk;
+    settle(rp, a->session.name, damaged);
     ui_app_count_context(a);
-    return ok;
+}
+
+static void replay_free(Replay *rp) {
+    ui_transcript_clear(&rp->chat);
+    ui_own_free(&rp->own);
+    ui_buf_free(&rp->prompt);
+    free(rp->model);
+    free(rp->label);
 }
 
 static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
     /* Lock first: another program may be writing. */
-    UiSession next = { .on = a->session.on, .rewrite = ui_app_rewrite, .arg = a };
+    UiSession next = { .on = a->session.on };
+    uint32_t damaged = 0;
     if (!ui_session_attach(&next, name, err, cap))
         return errno == EWOULDBLOCK ? UI_RESUME_IN_USE : UI_RESUME_FAILED;
-    ui_session_close(&a->session);
-    next.lost = a->session.lost || a->session.unsaved;
-    a->session = next;
-    return replay(a, name) ? UI_RESUMED : UI_RESUME_FAILED;
+    Replay rp = { .app = a };
+    bool ok = replay(&rp, name, next.log, &damaged, err, cap);
+    if (ok)
+        take_over(&rp, &next, damaged);
+    else
+        ui_session_close(&next);
+    if (rp.room.refused && !a->started && a->exit_code == 0) a->exit_code = QSF_EXIT_BUDGET;
+    replay_free(&rp);
+    return ok ? UI_RESUMED : UI_RESUME_FAILED;
 }
 
 UiResume ui_app_try_resume(UiApp *a, const char *name) {

@@ -23,6 +23,16 @@ static bool reserve(UiBuf *b, size_t more) {
     return true;
 }
 
+bool ui_buf_reserve(UiBuf *b, size_t len) {
+    if (len < b->cap) return true;
+    char *p = len < SIZE_MAX / 2 ? realloc(b->data, len + 1) : NULL;
+    if (!p) return false;
+    if (!b->data) *p = '\0';
+    b->data = p;
+    b->cap = len + 1;
+    return true;
+}
+
 bool ui_buf_add(UiBuf *b, const char *s, size_t len) {
     if (!reserve(b, len)) {
         b->failed = true;

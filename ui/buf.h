@@ -14,6 +14,8 @@ typedef struct UiBuf {
     bool failed;
 } UiBuf;
 
+/* Makes space for len bytes in all. */
+bool ui_buf_reserve(UiBuf *b, size_t len);
 bool ui_buf_add(UiBuf *b, const char *s, size_t len);
 bool ui_buf_puts(UiBuf *b, const char *s);
 bool ui_buf_printf(UiBuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -14,7 +14,8 @@
 #include "ui/format.h"
 
 #define UI_LISTED     50                    /* maximum number of sessions read and shown */
-#define UI_READ_MAX   ((uint64_t)128 << 20) /* maximum size of a file that is read for the list */
+#define UI_READ_MAX   ((uint64_t)128 << 20) /* maximum size of all files that are read for the list */
+#define UI_COUNT_MAX  1000000               /* messages of a session that are counted */
 #define UI_FIRST_MAX  1000                  /* bytes of the first message */
 #define UI_ONE_LINE   68                    /* minimum width of the list for one line per session */
 #define UI_WITH_MODEL 90                    /* and for the model in that line */
@@ -28,6 +29,8 @@ typedef struct Row {
     UiBuf roles;                /* one letter per message that counts: u or a */
     UiBuf first_raw, model_raw;
     uint32_t damaged;
+    size_t messages;
+    bool too_many;  /* messages to count */
     char state[48]; /* the problem with it, "" = none */
     char kept[16];  /* size of its snapshot, "-" = none */
 } Row;
@@ -60,7 +63,7 @@ static void forget(Row *row, const QSFLogRecord *r) {
     row->roles = rest;
 }
 
-static void on_record(void *arg, const QSFLogRecord *r) {
+static bool on_record(void *arg, const QSFLogRecord *r) {
     Row *row = arg;
     switch (r->kind) {
     case QSF_LOG_MESSAGE: count_message(row, r); break;
@@ -75,6 +78,8 @@ static void on_record(void *arg, const QSFLogRecord *r) {
     case QSF_LOG_SYSTEM:
     case QSF_LOG_SET: break;
     }
+    row->too_many = row->roles.len >= UI_COUNT_MAX || row->roles.failed;
+    return !row->too_many;
 }
 
 /* The model's file name without directory and extension. */
@@ -95,7 +100,8 @@ static char *words(const char *s, size_t len) {
     return clean;
 }
 
-static void read_row(Row *row, const QSFLogInfo *info, bool current) {
+/* left: bytes of files that may still be read. */
+static void read_row(Row *row, const QSFLogInfo *info, bool current, uint64_t *left) {
     char err[300] = "";
     time_t t = (time_t)info->mtime;
     struct tm tm;
@@ -105,13 +111,15 @@ static void read_row(Row *row, const QSFLogInfo *info, bool current) {
     else
         (void)snprintf(row->kept, sizeof row->kept, "-");
     if (localtime_r(&t, &tm)) (void)strftime(row->when, sizeof row->when, "%Y-%m-%d %H:%M", &tm);
-    bool small = info->bytes <= UI_READ_MAX;
-    bool ok = small && qsf_chatlog_read(info->name, on_record, row, &row->damaged, err, sizeof err);
+    bool small = info->bytes <= *left;
+    if (small) *left -= info->bytes;
+    bool ok = small && qsf_chatlog_read(info->name, on_record, row, &row->damaged, err, sizeof err) &&
+              !row->too_many;
     if (!current && qsf_chatlog_in_use(info->name))
         (void)snprintf(row->state, sizeof row->state, "[in use] ");
     else if (!ok)
         (void)snprintf(row->state, sizeof row->state, "%s",
-                       small ? "[cannot be read] " : "[too large to scan] ");
+                       small && !row->too_many ? "[cannot be read] " : "[too large to scan] ");
     else if (row->damaged > 0)
         (void)snprintf(row->state, sizeof row->state, "[%u damaged line%s] ", row->damaged,
                        row->damaged == 1 ? "" : "s");
@@ -119,6 +127,8 @@ static void read_row(Row *row, const QSFLogInfo *info, bool current) {
     row->name = words(info->name, strlen(info->name));
     row->model = model_name(&row->model_raw);
     row->first = words(any ? ui_buf_str(&row->first_raw) : "", any ? row->first_raw.len : 0);
+    row->messages = row->roles.len;
+    ui_buf_free(&row->roles);
 }
 
 static void free_row(Row *row) {
@@ -173,7 +183,7 @@ static void one_line(Table *t, const Row *row, const char *mark) {
     int room = t->width - 2 - t->name - 2 - UI_WHEN - 2 - 8 - 2;
     ui_buf_puts(t->b, mark);
     put(t, row->name, t->name, true);
-    ui_buf_printf(t->b, "  %-*s  %8zu  ", UI_WHEN, row->when, row->roles.len);
+    ui_buf_printf(t->b, "  %-*s  %8zu  ", UI_WHEN, row->when, row->messages);
     if (t->kept > 0) {
         ui_buf_printf(t->b, "%8s  ", row->kept);
         room -= UI_KEPT;
@@ -189,7 +199,7 @@ static void one_line(Table *t, const Row *row, const char *mark) {
 static void two_lines(Table *t, const Row *row, const char *mark) {
     char facts[64];
     const bool kept = row->info->snapshot_bytes > 0;
-    int n = snprintf(facts, sizeof facts, "%zu message%s%s%s", row->roles.len, row->roles.len == 1 ? "" : "s",
+    int n = snprintf(facts, sizeof facts, "%zu message%s%s%s", row->messages, row->messages == 1 ? "" : "s",
                      kept ? ", " : "", kept ? row->kept : "");
     ui_buf_puts(t->b, mark);
     put(t, row->name, t->name, true);
@@ -261,7 +271,9 @@ void ui_sessions_list(UiBuf *b, const char *current, int width, bool ascii) {
     Row *rows = shown > 0 ? calloc(shown, sizeof *rows) : NULL;
     Table t = { .b = b, .more = ascii ? "..." : "\xe2\x80\xa6" };
     t.width = width < 40 ? 40 : smaller(width, 200);
-    for (size_t i = 0; rows && i < shown; i++) read_row(&rows[i], &all[i], strcmp(all[i].name, current) == 0);
+    uint64_t left = UI_READ_MAX;
+    for (size_t i = 0; rows && i < shown; i++)
+        read_row(&rows[i], &all[i], strcmp(all[i].name, current) == 0, &left);
     if (rows) {
         arrange(&t, rows, shown);
         put_rows(&t, rows, shown, current);
@@ -300,7 +312,8 @@ void ui_sessions_first(const QSFLogInfo *info, const char *current, char *dst, s
     if (!k) k = &known[next++ % UI_KNOWN];
     if (strcmp(k->name, info->name) != 0 || k->mtime != info->mtime || k->bytes != info->bytes) {
         Row row;
-        read_row(&row, info, strcmp(info->name, current) == 0);
+        uint64_t left = UI_FIRST_BYTES;
+        read_row(&row, info, strcmp(info->name, current) == 0, &left);
         *k = (Known){ .mtime = info->mtime, .bytes = info->bytes };
         (void)snprintf(k->name, sizeof k->name, "%s", info->name);
         UiBuf b = { 0 };

@@ -22,6 +22,8 @@ static double now_realtime(void) {
 static void item_free(UiItem *it) {
     if (it->thought) item_free(it->thought);
     free(it->exact);
+    if (it->places) free(it->places->at);
+    free(it->places);
     ui_buf_free(&it->raw);
     ui_buf_free(&it->shown);
     free(it);

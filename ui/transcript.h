@@ -20,6 +20,15 @@ typedef enum UiKind {
     UI_THOUGHT  /* the reasoning before an answer: part of its item, never alone */
 } UiKind;
 
+/* Where the text of a message is in the file of its session, while it is not in memory. */
+typedef struct UiPlaces {
+    uint64_t *at; /* (n) records, QSFLogRecord.at */
+    size_t n, cap;
+    uint64_t bytes, lines; /* of its text and reasoning */
+    uint64_t text;         /* bytes of its text */
+    bool exact;            /* the last record has an exact text */
+} UiPlaces;
+
 typedef struct UiItem {
     UiKind kind;
     bool in_context;  /* part of the next request to the model */
@@ -38,6 +47,7 @@ typedef struct UiItem {
     char stop[16];          /* why the answer ended, "" while it is open or unknown */
     char *exact;            /* of an answer that was cut: QSFMessage.exact, or NULL */
     struct UiItem *thought; /* of an answer: the reasoning before it, tags included; NULL = none */
+    UiPlaces *places;       /* NULL: the text is in memory */
     UiBuf raw, shown;
     QSFClean clean;
 } UiItem;

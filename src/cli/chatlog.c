@@ -18,6 +18,7 @@
 #include "src/base/paths.h"
 #include "src/base/strbuf.h"
 #include "src/cli/chatlog_path.h"
+#include "src/cli/chatlog_scan.h"
 
 struct QSFChatLog {
     int fd;
@@ -248,6 +249,19 @@ bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t 
     if (!fdatasync(l->fd) || errno == EINVAL || errno == EROFS) return true;
     snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
     return false;
+}
+
+bool qsf_chatlog_texts(const QSFChatLog *l, const uint64_t *at, size_t n,
+                       void (*put)(void *arg, QSFLogPart part, const char *s, size_t len), void *arg) {
+    QsfLogScan s;
+    QSFLogRecord r;
+    const QsfLogSink sink = { .put = put, .arg = arg };
+    qsf_logscan_init(&s, l->fd, 0);
+    for (size_t i = 0; i < n; i++) {
+        qsf_logscan_seek(&s, at[i]);
+        if (qsf_logscan_line(&s, &sink, &r) != QSF_LOG_LINE_RECORD) return false;
+    }
+    return true;
 }
 
 QSFLogState qsf_chatlog_state(const QSFChatLog *l) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reading conversations: implements the reading half of qsf_chatlog.h. The file may be truncated or damaged:
- * intact lines are used, damaged ones are counted. */
+ * intact lines are used, damaged ones are counted. Memory does not depend on the file. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,124 +10,101 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/base/json.h"
 #include "src/base/paths.h"
-#include "src/base/strbuf.h"
 #include "src/cli/chatlog_path.h"
-
-#define LINE_MAX_BYTES ((size_t)64 << 20) /* a longer line is damage, not a message */
+#include "src/cli/chatlog_scan.h"
 
 typedef struct Reader {
-    void (*fn)(void *arg, const QSFLogRecord *r);
+    QsfLogScan scan;
+    bool (*fn)(void *arg, const QSFLogRecord *r);
     void *arg;
     uint32_t damaged;
-    QsfStrbuf part, part_reasoning; /* of PART records since the last whole message */
+    bool stopped;        /* fn wants no more */
+    bool open;           /* there are PART records without their whole message */
+    uint64_t begin, end; /* where they are in the file */
 } Reader;
 
-static const char *string_of(const QsfJson *v, const char *key, size_t *len) {
-    return qsf_json_string(qsf_json_get(v, key), len);
-}
+static void report(Reader *rd, const QSFLogRecord *r) { rd->stopped = rd->stopped || !rd->fn(rd->arg, r); }
 
-/* Fills r from one parsed line; false when it is not a valid record. */
-static bool record_of(const QsfJson *v, QSFLogRecord *r) {
-    size_t len;
-    const char *kind = string_of(v, "kind", &len);
-    *r = (QSFLogRecord){ 0 };
-    if (!kind) return false;
-    int k = 0;
-    while (k <= QSF_LOG_FORGET && strcmp(kind, qsf_chatlog_kind_name((QSFLogKind)k))) k++;
-    if (k > QSF_LOG_FORGET) return false;
-    r->kind = (QSFLogKind)k;
-    r->role = string_of(v, "role", &len);
-    r->name = string_of(v, "name", &len);
-    r->text = string_of(v, "text", &r->len);
-    r->reasoning = string_of(v, "reasoning", &r->reasoning_len);
-    r->exact = string_of(v, "exact", &r->exact_len);
-    r->stop = string_of(v, "stop", &len);
-    const char *seed = string_of(v, "seed", &len);
-    r->seed = seed ? strtoull(seed, NULL, 10) : 0;
-    r->tokens = (uint32_t)qsf_json_int(qsf_json_get(v, "tokens"), 0);
-    r->n = (uint32_t)qsf_json_int(qsf_json_get(v, "n"), 0);
-    r->time = qsf_json_real(qsf_json_get(v, "time"), 0);
-    bool needs_text = k == QSF_LOG_MESSAGE || k == QSF_LOG_PART || k == QSF_LOG_SYSTEM;
-    if (needs_text && !r->text) return false;
-    return k != QSF_LOG_MESSAGE || (r->role && *r->role);
-}
-
-static void clear_part(Reader *rd) {
-    qsf_strbuf_clear(&rd->part);
-    qsf_strbuf_clear(&rd->part_reasoning);
-}
-
-/* Reports the parts of an answer whose writer was killed as one message. */
-static void flush_part(Reader *rd) {
-    if (!rd->part.len && !rd->part_reasoning.len) return;
-    QSFLogRecord r = { .kind = QSF_LOG_MESSAGE, .role = "assistant", .stop = "interrupted" };
-    r.text = qsf_strbuf_str(&rd->part);
-    r.len = rd->part.len;
-    r.reasoning = qsf_strbuf_str(&rd->part_reasoning);
-    r.reasoning_len = rd->part_reasoning.len;
-    rd->fn(rd->arg, &r);
-    clear_part(rd);
-}
-
-static void read_line(Reader *rd, const char *line, size_t len) {
-    QsfErr e = { 0 };
+/* Reports the parts of an answer whose writer was killed as messages. They stayed in the file, because there
+ * may be any number of them. */
+static void flush_parts(Reader *rd) {
+    QsfLogScan s;
     QSFLogRecord r;
-    if (!len) return;
-    QsfJson *v = memchr(line, '\0', len) ? NULL : qsf_json_parse(line, len, &e);
-    if (!v || !record_of(v, &r)) {
-        rd->damaged++;
-    } else if (r.kind == QSF_LOG_PART) {
-        qsf_strbuf_add(&rd->part, r.text, r.len);
-        if (r.reasoning_len) qsf_strbuf_add(&rd->part_reasoning, r.reasoning, r.reasoning_len);
-    } else {
-        bool answer = r.kind == QSF_LOG_MESSAGE && !strcmp(r.role, "assistant");
-        if (answer)
-            clear_part(rd); /* the whole message repeats its parts */
-        else if (r.kind != QSF_LOG_SET)
-            flush_part(rd);
-        rd->fn(rd->arg, &r);
+    if (!rd->open) return;
+    rd->open = false;
+    qsf_logscan_init(&s, rd->scan.fd, rd->begin);
+    for (QsfLogLine l;
+         !rd->stopped && s.at < rd->end && (l = qsf_logscan_line(&s, NULL, &r)) != QSF_LOG_LINE_END;) {
+        if (l != QSF_LOG_LINE_RECORD || r.kind != QSF_LOG_PART) continue;
+        r.kind = QSF_LOG_MESSAGE;
+        r.role = "assistant";
+        r.name = NULL;
+        r.stop = "interrupted";
+        report(rd, &r);
     }
-    qsf_json_free(v);
+    if (s.why != 0) rd->scan.why = s.why;
 }
 
-/* Collects one line without its newline; false at the end of the file. */
-static bool next_line(FILE *f, QsfStrbuf *line) {
-    int c;
-    qsf_strbuf_clear(line);
-    while ((c = getc_unlocked(f)) != EOF && c != '\n')
-        if (line->len < LINE_MAX_BYTES) qsf_strbuf_addc(line, (char)c);
-    return c != EOF || line->len;
+static void take_record(Reader *rd, const QSFLogRecord *r) {
+    if (r->kind == QSF_LOG_PART) {
+        if (!rd->open) rd->begin = r->at;
+        rd->open = true;
+        rd->end = rd->scan.at;
+        return;
+    }
+    bool answer = r->kind == QSF_LOG_MESSAGE && strcmp(r->role, "assistant") == 0;
+    if (answer)
+        rd->open = false; /* the whole message repeats its parts */
+    else if (r->kind != QSF_LOG_SET)
+        flush_parts(rd);
+    if (!rd->stopped) report(rd, r);
 }
 
-bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg,
+static void read_lines(Reader *rd) {
+    QSFLogRecord r;
+    for (QsfLogLine l; !rd->stopped && (l = qsf_logscan_line(&rd->scan, NULL, &r)) != QSF_LOG_LINE_END;) {
+        if (l == QSF_LOG_LINE_RECORD)
+            take_record(rd, &r);
+        else if (l == QSF_LOG_LINE_DAMAGED)
+            rd->damaged++;
+    }
+    if (rd->scan.why == 0) flush_parts(rd);
+}
+
+/* Refuses what would take seconds to read only to say that it is not a conversation. */
+static bool size_ok(int fd, const char *path, char *err, size_t cap) {
+    struct stat st;
+    if (fstat(fd, &st) != 0 || st.st_size <= (off_t)QSF_LOG_FILE_MAX) return true;
+    snprintf(err, cap, "%s: cannot read the session: it has %.1f MB, and a session has at most %llu", path,
+             (double)st.st_size / (1 << 20), (unsigned long long)(QSF_LOG_FILE_MAX >> 20));
+    return false;
+}
+
+static bool read_file(int fd, const char *path, Reader *rd, char *err, size_t cap) {
+    if (!size_ok(fd, path, err, cap)) return false;
+    qsf_logscan_init(&rd->scan, fd, 0);
+    read_lines(rd);
+    if (rd->scan.why == 0) return true;
+    snprintf(err, cap, "%s: cannot read the session: %s", path, strerror(rd->scan.why));
+    return false;
+}
+
+bool qsf_chatlog_read(const char *name, bool (*fn)(void *arg, const QSFLogRecord *r), void *arg,
                       uint32_t *damaged, char *err, size_t cap) {
     *damaged = 0;
     char *path = qsf_chatlog_path(name, err, cap);
     if (!path) return false;
     int fd = qsf_chatlog_open_regular(path);
-    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    if (fd >= 0 && !f) close(fd);
-    bool ok = f || errno == ENOENT;
+    bool ok = fd >= 0 || errno == ENOENT;
     if (!ok)
         snprintf(err, cap, "%s: cannot read the session: %s", path,
                  errno == EINVAL ? "not a regular file" : strerror(errno));
-    if (f) {
+    if (fd >= 0) {
         Reader rd = { .fn = fn, .arg = arg };
-        QsfStrbuf line = QSF_STRBUF_INIT;
-        while (next_line(f, &line) && qsf_strbuf_ok(&line)) read_line(&rd, qsf_strbuf_str(&line), line.len);
-        bool memory = qsf_strbuf_ok(&line) && qsf_strbuf_ok(&rd.part) && qsf_strbuf_ok(&rd.part_reasoning);
-        if (memory) flush_part(&rd);
-        ok = memory && !ferror(f);
-        if (!ok)
-            snprintf(err, cap, "%s: cannot read the session: %s", path,
-                     memory ? strerror(errno) : "out of memory");
+        ok = read_file(fd, path, &rd, err, cap);
         *damaged = rd.damaged;
-        qsf_strbuf_free(&line);
-        qsf_strbuf_free(&rd.part);
-        qsf_strbuf_free(&rd.part_reasoning);
-        fclose(f);
+        close(fd);
     }
     free(path);
     return ok;

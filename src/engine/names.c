@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "qsf_engine.h"
+#include "src/base/clock.h"
 #include "src/base/paths.h"
 #include "src/text/chat.h"
 
@@ -26,6 +27,8 @@ const char *qsf_stop_name(QSFStop s) {
     };
     return (unsigned)s < sizeof names / sizeof names[0] ? names[s] : "unknown";
 }
+
+uint64_t qsf_memory_available(void) { return qsf_available_bytes(); }
 
 char *qsf_template_names(void) { return qsf_chat_template_list(); }
 

@@ -39,7 +39,14 @@ static const char *put(char **at, const char *s, size_t len) {
     return dst;
 }
 
-QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
+size_t qsf_request_text_bytes(const QSFRequest *r) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_messages; i++)
+        n += r->messages[i].len + r->messages[i].reasoning_len + r->messages[i].exact_len;
+    return n;
+}
+
+static QsfRequestCopy *copy(const QSFRequest *r) {
     QsfRequestCopy *c = malloc(block_bytes(r));
     if (c == NULL) return NULL;
     *c = (QsfRequestCopy){ .n_messages = r->n_messages,
@@ -47,6 +54,7 @@ QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
                            .continue_last = r->continue_last,
                            .max_tokens = r->max_tokens,
                            .snapshot_limit = r->snapshot_limit };
+    c->text_bytes = qsf_request_text_bytes(r);
     c->messages = (QsfMsg *)(c + 1);
     c->stop = (const char **)(c->messages + r->n_messages);
     char *at = (char *)(c->stop + r->n_stop);
@@ -59,10 +67,18 @@ QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
         c->messages[i].content = put(&at, m->content, m->len);
         c->messages[i].reasoning = put(&at, m->reasoning, m->reasoning_len);
         c->messages[i].exact = put(&at, m->exact, m->exact_len);
-        c->text_bytes += m->len + m->reasoning_len + m->exact_len;
     }
     for (size_t i = 0; i < r->n_stop; i++) c->stop[i] = put(&at, r->stop[i], strlen(r->stop[i]));
     if (r->snapshot != NULL) c->snapshot = put(&at, r->snapshot, strlen(r->snapshot));
+    return c;
+}
+
+QsfRequestCopy *qsf_request_copy(const QSFRequest *r, bool refused) {
+    QSFRequest small = *r;
+    if (refused) small.n_messages = 0;
+    QsfRequestCopy *c = copy(&small);
+    if (c != NULL) c->refused = refused;
+    if (c != NULL && refused) c->text_bytes = qsf_request_text_bytes(r);
     return c;
 }
 

@@ -6,12 +6,16 @@
 #include "qsf_engine.h"
 #include "src/text/chat.h"
 
+/* What a byte of text takes while a prompt is made: its copy, the rendered text and ids. */
+#define QSF_REQUEST_BYTES 6u
+
 typedef struct QsfRequestCopy {
     QsfMsg *messages; /* (n_messages) */
     size_t n_messages;
     const char **stop; /* (n_stop) */
     size_t n_stop;
     size_t text_bytes; /* of all messages */
+    bool refused;      /* the messages were not copied, because their text does not fit in the budget */
     bool continue_last;
     uint32_t max_tokens;  /* 0 = none */
     const char *snapshot; /* NULL = none */
@@ -20,8 +24,10 @@ typedef struct QsfRequestCopy {
 
 /* Is r valid? false when r, or an array or string that it needs, is NULL. */
 bool qsf_request_ok(const QSFRequest *r);
-/* Copies a valid request; free() it. NULL when out of memory. */
-QsfRequestCopy *qsf_request_copy(const QSFRequest *r);
+/* Returns the bytes of text of all messages of a valid request. */
+size_t qsf_request_text_bytes(const QSFRequest *r);
+/* Copies a valid request; refused: without its messages. free() it. NULL when out of memory. */
+QsfRequestCopy *qsf_request_copy(const QSFRequest *r, bool refused);
 /* Returns the flags (QSF_CHAT_*) for rendering it with these parameters. */
 unsigned qsf_request_chat_flags(const QsfRequestCopy *r, const QSFParams *p);
 

@@ -182,9 +182,22 @@ uint64_t qsf_worker_unload(QSFWorker *w) {
     return w != NULL ? send_command(w, &c) : 0;
 }
 
+/* A text that the ledger will refuse is not copied. Where that cannot be known now, because the model is being
+ * replaced, it is. */
+static bool text_fits(QSFWorker *w, const QSFRequest *r) {
+    QsfErr e = { 0 };
+    const uint64_t bytes = (uint64_t)qsf_request_text_bytes(r) * QSF_REQUEST_BYTES;
+    if (pthread_mutex_trylock(&w->lend_lock) != 0) return true;
+    bool fits = !w->lent ||
+                qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "text", &e) == QSF_OK;
+    if (fits && w->lent) qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
+    pthread_mutex_unlock(&w->lend_lock);
+    return fits;
+}
+
 uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r) {
     if (w == NULL || !qsf_request_ok(r) || atomic_load(&w->busy)) return 0;
-    QsfCommand c = { .kind = QSF_COMMAND_SUBMIT, .request = qsf_request_copy(r) };
+    QsfCommand c = { .kind = QSF_COMMAND_SUBMIT, .request = qsf_request_copy(r, !text_fits(w, r)) };
     return c.request != NULL ? send_command(w, &c) : 0;
 }
 

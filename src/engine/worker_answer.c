@@ -11,7 +11,7 @@
 
 /* Memory per byte of a request while its prompt is made: rendered text and ids, both of which grow by
  * doubling. */
-#define BYTES_PER_TEXT_BYTE 6u
+#define BYTES_PER_TEXT_BYTE QSF_REQUEST_BYTES
 
 static void on_params(void *arg, QSFParams *out) { qsf_worker_get_params(arg, out); }
 
@@ -92,6 +92,11 @@ static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPr
     uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
     int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation",
                                 err);
+    if (rc == QSF_OK && r->refused) { /* there is space now, but the messages were not copied */
+        qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
+        rc = qsf_err_set(err, QSF_E_BUDGET,
+                         "the text of the conversation did not fit in the RAM budget: ask again");
+    }
     if (rc != QSF_OK) return rc;
     qsf_worker_get_params(w, &p);
     note_reasoning(w, &p);

@@ -67,29 +67,35 @@ static int make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, QsfErr *err) {
     return rc;
 }
 
+static int copy_and_make(QSFWorker *w, const QSFRequest *r, Prompt *p, QsfErr *err) {
+    QsfRequestCopy *copy = qsf_request_copy(r, false);
+    if (copy == NULL) return qsf_err_memory(err, "the prompt as text");
+    int rc = make(w, copy, p, err);
+    free(copy);
+    return rc;
+}
+
 /* While an answer is generated nothing may be charged, so long conversations are rejected. */
-static int charge_and_make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, QsfErr *err) {
-    uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
+static int charge_and_make(QSFWorker *w, const QSFRequest *r, Prompt *p, QsfErr *err) {
+    const size_t text = qsf_request_text_bytes(r);
+    const uint64_t bytes = (uint64_t)text * BYTES_PER_TEXT_BYTE;
     if (!w->lent) return qsf_err_set(err, QSF_E_MODEL, "no model is loaded: /model FILE opens one");
     if (atomic_load(&w->busy)) {
-        if (r->text_bytes <= BUSY_MAX) return make(w, r, p, err);
+        if (text <= BUSY_MAX) return copy_and_make(w, r, p, err);
         return qsf_err_set(err, QSF_E_BUDGET,
                            "the conversation is too long to be shown while an answer is generated");
     }
     int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the prompt", err);
     if (rc != QSF_OK) return rc;
-    rc = make(w, r, p, err);
+    rc = copy_and_make(w, r, p, err);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
     return rc;
 }
 
 static int prompt(QSFWorker *w, const QSFRequest *r, Prompt *p, QsfErr *err) {
-    QsfRequestCopy *copy = qsf_request_copy(r);
-    if (copy == NULL) return qsf_err_memory(err, "the prompt as text");
     pthread_mutex_lock(&w->lend_lock);
-    int rc = charge_and_make(w, copy, p, err);
+    int rc = charge_and_make(w, r, p, err);
     pthread_mutex_unlock(&w->lend_lock);
-    free(copy);
     return rc;
 }
 

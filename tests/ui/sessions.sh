@@ -109,6 +109,38 @@ cp -R "$files" "$work/kept"
 gone folder "rm -r '$files'"
 cp "$work/kept"/load* "$files"
 
+# Session files with megabytes of JSON in one line, or with texts that are larger than the budget, are read within it.
+peak_within() {
+    [ -n "${QSF_SAN-}" ] && return
+    awk -v most="$1" '/^kernel: RSS/ { seen = 1; if ($6 > most) bad = 1 } END { exit bad || !seen }' "$work/err" ||
+        { cat "$work/err"; fail "the peak is above $1 MB"; }
+}
+awk 'BEGIN { printf "{"; for (i = 0; i < 40000; i++) printf "\"k%d\":[[[[[[[[[[1]]]]]]]]]],", i; print "\"k\":1}"
+    print "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"hello\"}" }' >"$files/json.jsonl"
+awk 'BEGIN { printf "{\"kind\":\"message\",\"role\":\"user\",\"text\":\""; for (i = 0; i < 1000000; i++) printf "words "
+    print "\"}"; print "{\"kind\":\"message\",\"role\":\"assistant\",\"text\":\"yes\"}" }' >"$files/words.jsonl"
+awk 'BEGIN { printf "{\"kind\":\"message\",\"role\":\"user\",\"text\":\""; for (i = 0; i < 7000000; i++) printf "\\u000a"
+    print "\"}" }' >"$files/newlines.jsonl"
+truncate -s 3G "$files/sparse.jsonl"
+if [ -z "${QSF_SAN-}" ]; then
+    printf 'hello\n/sessions\n/load newlines\n/load sparse\n/load words\n/mem\n' | chat_lines 1 "$stories" -n 3 --no-save --ram-budget 20
+    peak_within 20
+    err_has '^  json .* 1 +.*\[1 damaged line\] hello'
+    err_has '^  words .* 2 +.*words words'
+    err_has '^  sparse .*too large to scan'
+    err_has 'session newlines: its messages need [0-9.]+ MB, but [0-9.]+ MB are free in the RAM budget of 20 MB: /budget [0-9]+ makes room'
+    err_has 'sparse.jsonl: cannot read the session: it has 3072.0 MB'
+    printf '/mem\nhello\n' | chat_lines 4 "$stories" -n 3 --session words --ram-budget 25
+    peak_within 25
+    err_has 'the text of the conversation .*needs'
+    printf 'hello\n' | chat_lines 4 "$stories" -n 3 --session newlines --ram-budget 8
+    err_has 'session newlines: its messages need .*--ram-budget [0-9]+ makes room'
+    printf '/mem\n' | chat_lines 0 "$stories" -n 3 --session json --ram-budget 20
+    peak_within 20
+    err_has 'session json: 1 damaged line was skipped'
+fi
+rm "$files/json.jsonl" "$files/words.jsonl" "$files/newlines.jsonl" "$files/sparse.jsonl"
+
 # A pipe in place of a file, without a writer.
 need_tmux
 mkdir -p "$XDG_STATE_HOME/qsf"
@@ -144,7 +176,18 @@ if [ -f "$QSF_BUILDDIR/models/guide.qsf" ] || [ -f "$QSF_SRCDIR/models/guide.qsf
     keys 'once more' Enter && see '#6 .*3 tok' && keys '/quit' Enter && see 'rc=0'
     [ "$(grep -c '"user"' "$files/loadA.jsonl")" = 3 ] || fail "the message after /load is not in its session"
 fi
-# On the screen, too.
+# On the screen: a file that does not fit is refused before the screen is opened, or by /load.
+if [ -z "${QSF_SAN-}" ]; then
+    awk 'BEGIN { printf "{\"kind\":\"message\",\"role\":\"user\",\"text\":\""; for (i = 0; i < 3000000; i++) printf "\\n"
+        print "\"}" }' >"$files/newlines.jsonl"
+    start 80 24 "'$chat' '$stories' --session newlines --ram-budget 25"
+    see 'session newlines: its messages need' && see 'rc=4'
+    start 80 24 "'$chat' '$stories' --ram-budget 25"
+    see 'is ready' && keys '/load newlines' Enter && see 'session newlines: its messages need' && keys '/quit' Enter
+    see 'rc=0'
+    rm "$files/newlines.jsonl"
+fi
+# A session that is lost, on the screen, too.
 start 80 24 "'$chat' '$stories' -n 3 --session vanished"
 see 'is ready' && keys 'first question' Enter && see '#2 .*3 tok'
 rm -r "$files"

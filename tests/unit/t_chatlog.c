@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -38,13 +39,14 @@ typedef struct Seen {
 } Seen;
 
 /* One line of text per record: comparing text shows the difference. */
-static void on_record(void *arg, const QSFLogRecord *r) {
+static bool on_record(void *arg, const QSFLogRecord *r) {
     Seen *s = arg;
     size_t used = strlen(s->log);
     snprintf(s->log + used, sizeof s->log - used, "%d|%s|%s|%.*s|%s|%llu|%u;", (int)r->kind,
              r->role ? r->role : "-", r->name ? r->name : "-", (int)r->len, r->text ? r->text : "",
              r->stop ? r->stop : "-", (unsigned long long)r->seed, r->n);
     s->n++;
+    return true;
 }
 
 static Seen read_back(const char *name, uint32_t *damaged) {
@@ -107,8 +109,8 @@ static void killed_while_answering(void **state) {
     append(l, (QSFLogRecord){ .kind = QSF_LOG_PART, .text = "cause" });
     qsf_chatlog_close(l);
     Seen s = read_back("killed", NULL);
-    assert_int_equal(s.n, 2);
-    assert_non_null(strstr(s.log, "0|assistant|-|because|interrupted|0|0;"));
+    assert_int_equal(s.n, 3); /* the second part continues the first one */
+    assert_non_null(strstr(s.log, "0|assistant|-|be|interrupted|0|0;0|assistant|-|cause|interrupted|0|0;"));
 }
 
 static char *path_of(const char *name) {
@@ -250,6 +252,138 @@ static void full_disk_keeps_the_file_whole(void **state) {
     assert_int_equal(read_back("full", &damaged).n, 4);
 }
 
+/* ---- long texts ---- */
+
+typedef struct Text {
+    char *data;
+    size_t len, cap, pieces;
+    QSFLogPart part; /* to be collected */
+} Text;
+
+static void collect(void *arg, QSFLogPart part, const char *s, size_t len) {
+    Text *t = arg;
+    if (part != t->part) return;
+    assert_true(t->len + len <= t->cap);
+    memcpy(t->data + t->len, s, len);
+    t->len += len;
+    t->pieces++;
+}
+
+typedef struct Head {
+    QSFLogRecord r;
+    char text[QSF_LOG_HEAD + 1];
+} Head;
+
+static bool keep_head(void *arg, const QSFLogRecord *r) {
+    Head *h = arg;
+    h->r = *r;
+    assert_true(r->len <= QSF_LOG_HEAD);
+    memcpy(h->text, r->text, r->len);
+    return true;
+}
+
+/* Of a long text the beginning is reported, up to a whole character; the rest is read in pieces. */
+static void long_texts_stay_in_the_file(void **state) {
+    (void)state;
+    const size_t n = 3000001;
+    char *big = malloc(n), err[256];
+    static const char unit[] = "a \xc3\xa4\xe6\xbc\xa2\n\"\\\xf0\x9f\x98\x80\x01";
+    for (size_t i = 0; i < n; i++) big[i] = unit[i % (sizeof unit - 1)];
+    size_t len = n - n % (sizeof unit - 1), lines = n / (sizeof unit - 1);
+    QSFChatLog *l = open_log("long");
+    append(l, question);
+    append(l, (QSFLogRecord){ .kind = QSF_LOG_MESSAGE,
+                              .role = "assistant",
+                              .stop = "eos",
+                              .text = big,
+                              .len = len,
+                              .reasoning = big,
+                              .reasoning_len = len / 2 / 17 * 17 });
+    Head h = { 0 };
+    uint32_t damaged;
+    assert_true(qsf_chatlog_read("long", keep_head, &h, &damaged, err, sizeof err));
+    assert_int_equal(h.r.text_bytes, len);
+    assert_int_equal(h.r.text_lines, lines);
+    assert_true(h.r.len > QSF_LOG_HEAD - 4);
+    assert_memory_equal(h.text, big, h.r.len);
+    assert_true(((unsigned char)big[h.r.len] & 0xC0) != 0x80);
+    for (int which = 0; which < 2; which++) {
+        Text t = { .data = malloc(2 * n + 100),
+                   .cap = 2 * n + 100,
+                   .part = which ? QSF_LOG_IS_REASONING : QSF_LOG_IS_TEXT };
+        const uint64_t at[] = { h.r.at, 0, h.r.at };
+        assert_true(qsf_chatlog_texts(l, at, 3, collect, &t));
+        const size_t one = which ? h.r.reasoning_bytes : len, first = which           ? 0
+                                                                      : question.text ? strlen(question.text)
+                                                                                      : 0;
+        assert_int_equal(t.len, 2 * one + first);
+        assert_memory_equal(t.data, big, one);
+        assert_memory_equal(t.data + one + first, big, one);
+        assert_true(t.pieces < 3000);
+        free(t.data);
+    }
+    const uint64_t wrong[] = { h.r.at + 1 };
+    Text none = { .data = big, .cap = 0, .part = QSF_LOG_IS_REASONING };
+    assert_false(qsf_chatlog_texts(l, wrong, 1, collect, &none));
+    qsf_chatlog_close(l);
+    free(big);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SHADOWED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SHADOWED 1
+#endif
+#endif
+
+static void repeat(FILE *f, const char *s, int n) {
+    for (int i = 0; i < n; i++) fputs(s, f);
+}
+
+/* Whatever is in the file, and however long a line is, memory does not grow. */
+static void reading_takes_no_memory(void **state) {
+    (void)state;
+    qsf_chatlog_close(open_log("bomb"));
+    FILE *f = fopen(path_of("bomb"), "w");
+    assert_non_null(f);
+    repeat(f, "[", 100000), repeat(f, "\n{\"k\":[[[[[[[1]]]]]]],\"a\":\"", 1), repeat(f, "\\u0061", 1000000);
+    repeat(f, "\"}\n", 1), repeat(f, "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"", 1);
+    repeat(f, "\\u00e4 ", 1000000), repeat(f, "\"}\n", 1);
+    repeat(f, "{\"kind\":\"part\",\"text\":\"x\"}\n", 100000);
+    repeat(f, "{\"x\":{\"y\":[1,2,3]},", 200000), fputs("\n", f);
+    fclose(f);
+    assert_int_equal(truncate(path_of("bomb"), 200 << 20), 0); /* NULs, as after a crash */
+    pid_t pid = fork();
+    if (pid == 0) {
+        unsigned long pages = 0;
+        FILE *m = fopen("/proc/self/statm", "r");
+        if (!m || fscanf(m, "%lu", &pages) != 1) _exit(2);
+        fclose(m);
+        struct rlimit limit = { pages * 4096 + (1 << 20), pages * 4096 + (1 << 20) };
+#ifndef SHADOWED
+        if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(3);
+#endif
+        (void)limit;
+        Head h = { 0 };
+        uint32_t damaged = 0;
+        char err[256];
+        bool ok = qsf_chatlog_read("bomb", keep_head, &h, &damaged, err, sizeof err);
+        _exit(!ok ? 4 : damaged != 4 ? 5 : strcmp(h.r.role, "assistant") != 0 ? 6 : 0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(truncate(path_of("bomb"), (off_t)3 << 30), 0);
+    char err[512] = "";
+    uint32_t damaged;
+    Head h = { 0 };
+    assert_false(qsf_chatlog_read("bomb", keep_head, &h, &damaged, err, sizeof err));
+    assert_non_null(strstr(err, "it has 3072.0 MB, and a session has at most 256"));
+    unlink(path_of("bomb"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
@@ -259,6 +393,8 @@ int main(void) {
         cmocka_unit_test(names_locks_and_copies),
         cmocka_unit_test(only_regular_files),
         cmocka_unit_test(full_disk_keeps_the_file_whole),
+        cmocka_unit_test(long_texts_stay_in_the_file),
+        cmocka_unit_test(reading_takes_no_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -195,9 +195,10 @@ static void the_worker_survives_a_mapping_that_fails(void **state) {
 }
 /* --- saving and resuming a conversation: what was reported as saved is there and complete --- */
 
-static void collect(void *arg, const QSFLogRecord *r) {
+static bool collect(void *arg, const QSFLogRecord *r) {
     add_text(arg, r->text != NULL ? r->text : "");
     add_text(arg, "|");
+    return true;
 }
 
 static void append_step(Outcome *o, QSFChatLog **log, const char *role, const char *text) {

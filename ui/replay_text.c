@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The texts of a resumed session: measured, and read from its file only if they fit in the RAM budget. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app_internal.h"
+
+#define UI_ROOM_MIN \
+    ((uint64_t)1 << 20)    /* for texts beside a model that takes the whole budget: its plan has a reserve */
+#define UI_ITEM_BYTES  480 /* of a message without its text */
+#define UI_BLOCK_BYTES 128 /* and on the screen */
+#define UI_LINE_BYTES  32  /* of a line on the screen, while their array grows */
+#define UI_LINE_CELLS  60
+#define UI_PAST_SHARE  16 /* messages that left the context take at most this part */
+
+static double mb(uint64_t bytes) { return (double)bytes / (1 << 20); }
+
+bool ui_item_place(UiItem *it, const QSFLogRecord *r) {
+    UiPlaces *p = it->places;
+    if (!p) p = it->places = calloc(1, sizeof *p);
+    if (!p) return false;
+    if (p->n == p->cap) {
+        const size_t cap = p->cap ? p->cap * 2 : 1;
+        uint64_t *at = realloc(p->at, cap * sizeof *at);
+        if (!at) return false;
+        p->at = at;
+        p->cap = cap;
+    }
+    p->at[p->n++] = r->at;
+    p->bytes += r->text_bytes + r->reasoning_bytes + r->exact_bytes;
+    p->exact = r->exact_bytes > 0;
+    p->lines += r->text_lines + r->reasoning_lines;
+    p->text += r->text_bytes;
+    return true;
+}
+
+/* What this item takes when its text is in memory, besides the item. */
+static uint64_t text_cost(const UiApp *a, const UiItem *it) {
+    const UiPlaces *p = it->places;
+    if (!p) return 0;
+    const uint64_t lines = a->full_screen ? p->lines + p->bytes / UI_LINE_CELLS + 1 : 0;
+    return p->bytes + lines * UI_LINE_BYTES;
+}
+
+/* Of what the chat shows now. */
+static uint64_t bytes_held(const UiTranscript *t) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const UiItem *it = t->items[i];
+        sum += UI_ITEM_BYTES + it->raw.len + it->shown.len;
+        if (it->thought) sum += UI_ITEM_BYTES + it->thought->raw.len + it->thought->shown.len;
+    }
+    return sum;
+}
+
+/* Beside the loaded model, what its plan leaves; before one is loaded, what the process does not use yet. */
+static uint64_t used_now(const UiApp *a) {
+    const QSFStats *s = &a->stats;
+    uint64_t used = 0, planned = 0;
+    if (!a->model_ready) return s->rss;
+    for (uint32_t i = 0; i < s->n_mem; i++) {
+        used += s->mem[i].used;
+        planned += s->mem[i].planned;
+    }
+    return (used > planned ? used : planned) + bytes_held(&a->chat);
+}
+
+static uint64_t budget_now(const UiApp *a, const QSFSettings *s) {
+    const uint64_t available = qsf_memory_available();
+    if (a->model_ready) return a->stats.budget;
+    if (s->ram_budget > 0) return s->ram_budget;
+    return s->ram_percent > 0 ? available / 100 * s->ram_percent : a->stats.rss + available / 2;
+}
+
+void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room) {
+    ui_app_refresh_stats(a);
+    room->budget = budget_now(a, s);
+    const uint64_t used = used_now(a);
+    room->bytes = room->budget == 0 ? UINT64_MAX : room->budget > used ? room->budget - used : 0;
+    if (room->bytes < UI_ROOM_MIN) room->bytes = UI_ROOM_MIN;
+}
+
+bool ui_room_for_items(const UiRoom *room, const UiTranscript *t, uint64_t places) {
+    return t->n * (uint64_t)UI_ITEM_BYTES + places * sizeof(uint64_t) <= room->bytes;
+}
+
+void ui_room_refuse(const UiApp *a, UiRoom *room, const char *name, uint64_t need, char *err, size_t cap) {
+    room->refused = true;
+    if (need == 0) {
+        (void)snprintf(
+            err, cap,
+            "session %s: it has more messages than fit in the %.1f MB that are free in the RAM budget of "
+            "%.0f MB: set a larger one with %s",
+            name, mb(room->bytes), mb(room->budget), a->started ? "/budget" : "--ram-budget");
+        return;
+    }
+    const uint64_t more = need > room->bytes ? need - room->bytes : 0;
+    const unsigned long long enough = (unsigned long long)((room->budget + more) >> 20) + 1;
+    (void)snprintf(
+        err, cap,
+        "session %s: its messages need %.1f MB, but %.1f MB are free in the RAM budget of %.0f MB: "
+        "%s %llu makes room",
+        name, mb(need), mb(room->bytes), mb(room->budget), a->started ? "/budget" : "--ram-budget", enough);
+}
+
+/* ---- reading ---- */
+
+typedef struct Load {
+    UiTranscript *t;
+    UiItem *it;
+    UiBuf exact;
+    bool last;   /* the last record of the last answer */
+    bool failed; /* out of memory */
+} Load;
+
+static void put(void *arg, QSFLogPart part, const char *s, size_t len) {
+    Load *l = arg;
+    if (l->failed || (part == QSF_LOG_IS_EXACT && !l->last)) return;
+    l->failed = part == QSF_LOG_IS_EXACT       ? !ui_buf_add(&l->exact, s, len)
+                : part == QSF_LOG_IS_REASONING ? !ui_item_think(l->t, l->it, s, len, 0)
+                                               : !ui_item_append(l->t, l->it, s, len);
+}
+
+static void places_free(UiItem *it) {
+    if (it->places) free(it->places->at);
+    free(it->places);
+    it->places = NULL;
+}
+
+/* Only an answer that can be continued needs its exact text. */
+static bool load_item(UiTranscript *t, UiItem *it, const QSFChatLog *log) {
+    Load l = { .t = t, .it = it };
+    const size_t n = it->places->n;
+    const uint64_t *at = it->places->at;
+    bool ok = ui_buf_reserve(&it->raw, it->places->text) && qsf_chatlog_texts(log, at, n - 1, put, &l);
+    l.last = it->places->exact && it == ui_transcript_last(t) && it->kind == UI_ANSWER;
+    ok = ok && qsf_chatlog_texts(log, at + n - 1, 1, put, &l) && !l.failed;
+    ui_item_set_exact(it, l.exact.data);
+    places_free(it);
+    if (it->thought) it->thought->seconds = 0;
+    ui_item_close(it);
+    return ok;
+}
+
+static bool leave_on_disk(UiTranscript *t, UiItem *it) {
+    char text[80];
+    const int n = snprintf(text, sizeof text, "(%.1f MB, left on disk to save memory)",
+                           mb(it->places->bytes));
+    places_free(it);
+    bool ok = ui_item_append(t, it, text, (size_t)n);
+    ui_item_close(it);
+    return ok;
+}
+
+/* The newest ones first, as far as they fit. */
+static bool load_past(UiApp *a, UiTranscript *t, const QSFChatLog *log, uint64_t room) {
+    bool ok = true;
+    for (size_t i = t->n; ok && i > 0; i--) {
+        UiItem *it = t->items[i - 1];
+        if (!it->places) continue;
+        const uint64_t cost = text_cost(a, it);
+        ok = cost <= room ? load_item(t, it, log) : leave_on_disk(t, it);
+        room -= cost <= room ? cost : 0;
+    }
+    return ok;
+}
+
+bool ui_texts_load(UiApp *a, UiTranscript *t, const QSFChatLog *log, UiRoom *room, const char *name,
+                   char *err, size_t cap) {
+    uint64_t need = t->n * (uint64_t)(UI_ITEM_BYTES + (a->full_screen ? UI_BLOCK_BYTES : 0));
+    bool ok = true;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->items[i]->in_context) need += text_cost(a, t->items[i]);
+    for (size_t i = 0; ok && need <= room->bytes && i < t->n; i++) {
+        UiItem *it = t->items[i];
+        if (!it->in_context || !it->places) continue;
+        ok = load_item(t, it, log);
+        need += it->shown.len + (it->thought ? it->thought->shown.len : 0); /* it has control characters */
+    }
+    if (ok && need > room->bytes) {
+        ui_room_refuse(a, room, name, need, err, cap);
+        return false;
+    }
+    const uint64_t past = room->bytes / UI_PAST_SHARE, left = room->bytes - need;
+    ok = ok && load_past(a, t, log, past < left ? past : left);
+    if (!ok) (void)snprintf(err, cap, "session %s: cannot read its messages", name);
+    return ok;
+}

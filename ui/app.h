@@ -45,6 +45,18 @@ typedef struct UiGiven {
     UiBuf system; /* for sessions without a system prompt */
 } UiGiven;
 
+/* What would make space in the context, as last found: advice is drawn with every frame. */
+typedef struct UiFit {
+    uint32_t last_item, exchanges; /* of the conversation for which it was found */
+    uint32_t forget;               /* exchanges, 0 = none helps */
+    int64_t left, before;          /* tokens that stay after them, and after one less */
+    uint32_t ctx_size;             /* of the plan for which the rest was found */
+    uint64_t budget;
+    int64_t ctx_for; /* tokens */
+    uint32_t ctx;    /* a context for them, 0 = impossible */
+    bool policy;     /* an eviction policy is possible */
+} UiFit;
+
 /* A summary that the model is writing (forget.h). */
 typedef struct UiCompact {
     uint32_t exchanges; /* that it replaces */
@@ -78,7 +90,9 @@ typedef struct UiApp {
     uint64_t snapshot_limit; /* as in QSFRequest */
 
     bool asking;       /* what to do at a full context was asked (ask.h) */
-    bool enlarging;    /* the context is being enlarged for the answer */
+    char ask_keys[80]; /* the choices, "1 forget  4 stop" */
+    bool enlarging;    /* the plan changes so that the answer can continue */
+    UiFit fit;
     UiCompact compact; /* of the running UI_REQUEST_SUMMARY */
     double read_tps;   /* speed of the last longer prefill, 0 = unknown */
 
@@ -178,14 +192,17 @@ void ui_app_finish(UiApp *a);
 
 /* Makes a->stats.ctx_used that of the conversation, for commands that print it: in a pipe it is counted only then. */
 void ui_app_refresh_context(UiApp *a);
-/* Estimates by how many tokens text, as the next message, is too long for the context; 0 = it fits, or unknown. Cheap
- * enough to call for every key. */
+/* Estimates by how many tokens the conversation with text as the next message ("": without) is too long for the
+ * context; 0 = it fits, or unknown. Cheap enough to call for every key. */
 int64_t ui_app_too_long(UiApp *a, const char *text, size_t len);
 /* Whether the conversation with text as the next message fits the context. *need: its tokens, or -1 =
  * unknown, then true. */
 bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need);
-/* Writes advice if need tokens (0 = unknown) do not fit: "/ctx 4096, /undo or /clear". */
-void ui_app_context_advice(const UiApp *a, int64_t need, char *dst, size_t cap);
+/* Writes what can be done if a prompt of need tokens does not fit, as much as fits into cap: "/forget 199: fits, /ctx
+ * 4096, /kv policy sliding". Nothing of it is impossible. Cheap enough for every frame. */
+void ui_app_context_advice(UiApp *a, int64_t need, char *dst, size_t cap);
+/* Says that the conversation is longer than the context, if it is. */
+void ui_app_say_long(UiApp *a);
 
 /* ---- conversations ---- */
 

@@ -2,11 +2,14 @@
 /* The chat without a screen: how much of the context the conversation uses, and whether a message still fits.
  * The engine reports the contents of its KV cache; after /undo, /clear or resuming a session the conversation
  * differs from that. */
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ui/app_internal.h"
+#include "ui/forget.h"
 
 #define SAMPLE_MAX ((size_t)32 << 10) /* bytes of a long message that are counted for an estimate */
 #define CTX_SPARE  256                /* minimum space for an answer, in tokens, in a larger context */
@@ -51,29 +54,131 @@ void ui_app_refresh_context(UiApp *a) {
     if (a->ctx_stale && a->model_ready && !ui_app_writing(a)) count_now(a);
 }
 
-/* A context for need tokens and an answer, at most what the model was trained for; 0 = none. */
-static uint32_t larger_context(const UiApp *a, int64_t need) {
-    uint32_t ctx = 512, train = a->stats.ctx_train;
-    while (ctx < need + CTX_SPARE && ctx < 1u << 30) ctx *= 2;
-    if (train > 0 && ctx > train) ctx = train;
-    return ctx > need && ctx > a->stats.ctx_size ? ctx : 0;
+/* ---- advice ---- */
+
+static bool is_possible(const UiApp *a, const QSFSettings *s) {
+    char err[600];
+    return a->engine.check(a->engine.self, s, err, sizeof err) == 0;
 }
 
-void ui_app_context_advice(const UiApp *a, int64_t need, char *dst, size_t cap) {
-    uint32_t ctx = need > 0 ? larger_context(a, need) : 0;
-    size_t exchanges;
-    bool messages = ui_transcript_count(&a->chat, &exchanges) > 0;
-    char larger[32] = "";
-    if (ctx > 0) (void)snprintf(larger, sizeof larger, "/ctx %u", ctx);
-    (void)snprintf(dst, cap, "%s%s%s", larger,
-                   !messages ? ""
-                   : ctx > 0 ? ", "
-                             : "",
-                   exchanges > 1 ? "/forget or /clear"
-                   : messages    ? "/undo or /clear"
-                                 : "");
-    if (!dst[0]) (void)snprintf(dst, cap, "shorten the message");
+static bool ctx_is_possible(const UiApp *a, uint32_t ctx) {
+    QSFSettings s = a->settings;
+    s.ctx = ctx;
+    return is_possible(a, &s);
 }
+
+bool ui_app_policy_is_possible(const UiApp *a) {
+    QSFSettings s = a->settings;
+    char err[200];
+    if (evicts(a)) return false;
+    (void)qsf_setting_set(&s, qsf_setting_find("eviction-policy"), "sliding", err, sizeof err);
+    return is_possible(a, &s);
+}
+
+/* A context for need tokens and an answer, at most what the model was trained for and the budget allows; 0 = none. */
+static uint32_t larger_context(const UiApp *a, int64_t need) {
+    uint32_t ctx = 512, train = a->stats.ctx_train;
+    const int64_t least = (need + 16) / 16 * 16;
+    while (ctx < need + CTX_SPARE && ctx < 1u << 30) ctx *= 2;
+    if (train > 0 && ctx > train) ctx = train;
+    if (ctx <= need || ctx <= a->stats.ctx_size) return 0;
+    if (ctx_is_possible(a, ctx)) return ctx;
+    return least < ctx && least > a->stats.ctx_size && ctx_is_possible(a, (uint32_t)least) ? (uint32_t)least
+                                                                                           : 0;
+}
+
+/* The fewest exchanges without which at most `room` tokens stay. */
+static void find_forget(UiApp *a, int64_t room) {
+    UiFit *f = &a->fit;
+    uint32_t low = 0, high = f->exchanges;
+    f->before = INT64_MAX;
+    f->left = ui_exchanges_after(a, high);
+    f->forget = 0;
+    if (f->left < 0 || f->left > room) { /* not even without all of them */
+        f->before = f->left < 0 ? room + 1 : f->left;
+        f->left = INT64_MIN;
+        return;
+    }
+    while (high - low > 1) {
+        const uint32_t n = low + (high - low) / 2;
+        const int64_t after = ui_exchanges_after(a, n);
+        if (after >= 0 && after <= room) {
+            high = n;
+            f->left = after;
+        } else {
+            low = n;
+            f->before = after < 0 ? INT64_MAX : after;
+        }
+    }
+    f->forget = high;
+}
+
+/* The conversation is what it was, and the room is between the same two lengths. */
+static bool forget_is_known(const UiApp *a, int64_t room) {
+    const UiFit *f = &a->fit;
+    return f->last_item == a->chat.next_id && f->exchanges == ui_exchanges(a) && room >= f->left &&
+           room < f->before;
+}
+
+static uint32_t fewest_forget(UiApp *a, int64_t need, int64_t spare) {
+    const int64_t message = need > a->stats.ctx_used ? need - a->stats.ctx_used : 0;
+    const int64_t room = (int64_t)a->stats.ctx_size - message - spare;
+    if (forget_is_known(a, room)) return a->fit.forget;
+    a->fit.last_item = a->chat.next_id;
+    a->fit.exchanges = ui_exchanges(a);
+    if (a->fit.exchanges == 0) return 0;
+    find_forget(a, room);
+    return a->fit.forget;
+}
+
+static void find_plan(UiApp *a, int64_t need) {
+    UiFit *f = &a->fit;
+    const bool same = f->ctx_size == a->stats.ctx_size && f->budget == a->stats.budget;
+    if (!same) f->policy = ui_app_policy_is_possible(a);
+    if (!same || need > f->ctx_for || need < f->ctx_for / 2) {
+        f->ctx_for = need + need / 16; /* also for what is typed next */
+        f->ctx = larger_context(a, f->ctx_for);
+    }
+    f->ctx_size = a->stats.ctx_size;
+    f->budget = a->stats.budget;
+}
+
+/* Adds a piece of advice if there is space. */
+__attribute__((format(printf, 3, 4))) static void advise(char *dst, size_t cap, const char *fmt, ...) {
+    char text[64];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    const size_t at = strlen(dst);
+    if (at + strlen(text) + (at > 0 ? 2 : 0) < cap)
+        (void)snprintf(dst + at, cap - at, "%s%s", at > 0 ? ", " : "", text);
+}
+
+void ui_app_context_advice(UiApp *a, int64_t need, char *dst, size_t cap) {
+    const uint32_t spare = a->stats.ctx_size / 8 < CTX_SPARE ? a->stats.ctx_size / 8 : CTX_SPARE;
+    uint32_t forget = fewest_forget(a, need, spare);
+    if (forget == 0) forget = fewest_forget(a, need, 0);
+    find_plan(a, need);
+    dst[0] = '\0';
+    if (forget > 0) advise(dst, cap, "/forget %u: fits", forget);
+    if (a->fit.ctx > 0) advise(dst, cap, "/ctx %u", a->fit.ctx);
+    if (a->fit.policy && !evicts(a)) advise(dst, cap, "/kv policy sliding");
+    if (forget == 0 && a->fit.ctx == 0 && (!a->fit.policy || evicts(a)))
+        advise(dst, cap, need > a->stats.ctx_used ? "shorten the message" : "/clear");
+}
+
+void ui_app_say_long(UiApp *a) {
+    char advice[80];
+    const QSFStats *s = &a->stats;
+    if (!a->model_ready || !a->ctx_counted || evicts(a) || s->ctx_size == 0 || s->ctx_used <= s->ctx_size)
+        return;
+    ui_app_context_advice(a, s->ctx_used, advice, sizeof advice);
+    ui_app_say(a, UI_NOTICE, "the conversation has %u tokens, more than the context of %u: %s", s->ctx_used,
+               s->ctx_size, advice);
+}
+
+/* ---- what is typed ---- */
 
 /* Tokens of text alone, based on as much of it as can be counted quickly. */
 static int64_t estimate(UiApp *a, const char *text, size_t len) {
@@ -92,10 +197,10 @@ static int64_t estimate(UiApp *a, const char *text, size_t len) {
 
 int64_t ui_app_too_long(UiApp *a, const char *text, size_t len) {
     const QSFStats *s = &a->stats;
-    uint32_t left = s->ctx_size > s->ctx_used ? s->ctx_size - s->ctx_used : 0;
-    if (!a->model_ready || s->ctx_size == 0 || len < left || len == 0 || evicts(a))
+    const int64_t left = (int64_t)s->ctx_size - s->ctx_used;
+    if (!a->model_ready || s->ctx_size == 0 || evicts(a) || (int64_t)len < left)
         return 0; /* a token has at least one byte */
-    int64_t tokens = estimate(a, text, len);
+    const int64_t tokens = len > 0 ? estimate(a, text, len) : 0;
     return tokens > left ? tokens - left : 0;
 }
 

@@ -121,9 +121,7 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
         if (a->exit_code == 0) a->exit_code = 5;
         char advice[80];
         ui_app_context_advice(a, (int64_t)a->stats.ctx_size + 1, advice, sizeof advice);
-        ui_app_say(a, UI_NOTICE,
-                   "the context is full: %s; /kv policy sliding, then /continue, forgets the oldest text",
-                   advice);
+        ui_app_say(a, UI_NOTICE, "the context is full: %s; then /continue", advice);
     }
     if (e->evicted > 0)
         ui_app_say(a, UI_NOTICE, "%u tokens left the context (%s)", e->evicted, a->settings.eviction);
@@ -179,6 +177,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
         ui_app_say(a, UI_NOTICE, "%s is ready: %s%s", e->text ? e->text : "the model", a->stats.model_desc,
                    ui_buf_str(&advice));
     ui_buf_free(&advice);
+    ui_app_say_long(a);
     char *plan = a->verbose ? a->engine.describe(a->engine.self, "plan") : NULL;
     if (plan) ui_app_print(a, UI_OUTPUT, plan);
     free(plan);
@@ -224,6 +223,7 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     a->resuming = false;
     qsf_settings_take(&a->good_settings, &now, QSF_SETTING_REPLAN);
     ui_ask_planned(a, e->code == 0);
+    ui_ask_refresh(a);
 }
 
 /* The session keeps the name of its own model until the other one gets a message. */

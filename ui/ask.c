@@ -17,6 +17,7 @@ typedef struct Offers {
     int64_t write, reread; /* tokens of the summary, and evaluated */
     uint32_t ctx;          /* tokens of a larger context */
     char no_ctx[200];      /* why it is impossible */
+    bool policy;           /* there is none yet */
 } Offers;
 
 /* The end of an answer may have more tokens as text than it had when it was written: not only must something leave, the rest
@@ -74,6 +75,39 @@ static void find_offers(const UiApp *a, Offers *o) {
     offer_forget(a, o, now, system);
     offer_compact(a, o, now, system);
     offer_ctx(a, o);
+    o->policy = ui_app_policy_is_possible(a);
+}
+
+static bool is_offered(const Offers *o, char key) {
+    switch (key) {
+    case '1': return o->forget > 0;
+    case '2': return o->compact > 0;
+    case '3': return o->ctx > 0;
+    case '4': return true;
+    default: return key == '5' && o->policy;
+    }
+}
+
+/* "1 forget  4 stop", for the line above the input. */
+static void note_keys(UiApp *a, const Offers *o) {
+    static const char *const names[] = { "forget", "compact", "enlarge", "stop", "policy" };
+    size_t at = 0;
+    for (char key = '1'; key <= '5'; key++) {
+        if (!is_offered(o, key)) continue;
+        at += (size_t)snprintf(a->ask_keys + at, sizeof a->ask_keys - at, "%s%c %s", at > 0 ? "  " : "", key,
+                               names[key - '1']);
+    }
+}
+
+/* "1, 3 or 4" */
+static void put_keys(UiBuf *b, const Offers *o) {
+    int n = 0, i = 0;
+    for (char key = '1'; key <= '5'; key++) n += is_offered(o, key);
+    for (char key = '1'; key <= '5'; key++) {
+        if (!is_offered(o, key)) continue;
+        ui_buf_printf(b, "%s%c", i == 0 ? "" : i == n - 1 ? " or " : ", ", key);
+        i++;
+    }
 }
 
 /* Bytes that more positions take in the layers that keep all of them. */
@@ -99,10 +133,7 @@ static const char *why_not_forget(const UiApp *a) {
 }
 
 static void put_forget(const UiApp *a, UiBuf *b, const Offers *o) {
-    if (o->forget == 0) {
-        ui_buf_printf(b, "\n1 forget: cannot, %s", why_not_forget(a));
-        return;
-    }
+    if (o->forget == 0) return;
     char oldest[40];
     ui_exchanges_oldest(o->forget, oldest, sizeof oldest);
     ui_buf_printf(b, "\n1 forget %s: %lld tokens leave, %lld are evaluated again", oldest,
@@ -111,10 +142,7 @@ static void put_forget(const UiApp *a, UiBuf *b, const Offers *o) {
 }
 
 static void put_compact(const UiApp *a, UiBuf *b, const Offers *o) {
-    if (o->compact == 0) {
-        ui_buf_puts(b, "\n2 compact: cannot, a summary would not make space");
-        return;
-    }
+    if (o->compact == 0) return;
     char oldest[40];
     ui_exchanges_oldest(o->compact, oldest, sizeof oldest);
     ui_buf_printf(b, "\n2 compact %s to a summary: up to %lld tokens are written, %lld evaluated again",
@@ -124,10 +152,7 @@ static void put_compact(const UiApp *a, UiBuf *b, const Offers *o) {
 
 static void put_ctx(const UiApp *a, UiBuf *b, const Offers *o) {
     char size[24];
-    if (o->ctx == 0) {
-        ui_buf_printf(b, "\n3 enlarge the context: cannot, %s", o->no_ctx);
-        return;
-    }
+    if (o->ctx == 0) return;
     const uint64_t bytes = bytes_of(a, o->ctx - a->stats.ctx_size);
     ui_buf_printf(b, "\n3 enlarge the context to %u tokens: ", o->ctx);
     ui_format_bytes(bytes, size, sizeof size);
@@ -139,12 +164,19 @@ void ui_ask(UiApp *a) {
     UiBuf b = { 0 };
     Offers o;
     find_offers(a, &o);
-    ui_buf_printf(&b, "the context is full: %u tokens, and the answer is not finished. %s", a->stats.ctx_size,
-                  a->full_screen ? "Press 1 to 4" : "Enter 1 to 4");
+    ui_buf_printf(&b, "the context is full: %u tokens, and the answer is not finished. %s ",
+                  a->stats.ctx_size, a->full_screen ? "Press" : "Enter");
+    put_keys(&b, &o);
+    note_keys(a, &o);
     put_forget(a, &b, &o);
     put_compact(a, &b, &o);
     put_ctx(a, &b, &o);
     ui_buf_puts(&b, "\n4 stop: the answer stays as it is, /continue asks again");
+    if (o.policy)
+        ui_buf_puts(
+            &b,
+            "\n5 policy sliding: from now on the oldest tokens leave when the context is full, nothing is "
+            "evaluated again");
     a->asking = true;
     ui_app_print(a, UI_NOTICE, ui_buf_str(&b));
     ui_buf_free(&b);
@@ -161,10 +193,15 @@ void ui_ask_stop(UiApp *a) {
     ui_app_send_queued(a);
 }
 
+/* The answer continues when the plan is in force. */
+static void change(UiApp *a, const char *setting, const char *value) {
+    a->enlarging = ui_app_set(a, qsf_setting_find(setting), value, false) && a->replanning;
+}
+
 static void enlarge(UiApp *a, uint32_t ctx) {
     char value[16];
     (void)snprintf(value, sizeof value, "%u", ctx);
-    a->enlarging = ui_app_set(a, qsf_setting_find("ctx"), value, false) && a->replanning;
+    change(a, "ctx", value);
 }
 
 void ui_ask_planned(UiApp *a, bool ok) {
@@ -175,27 +212,49 @@ void ui_ask_planned(UiApp *a, bool ok) {
     (void)ui_app_ask(a, true);
 }
 
-static void refuse(UiApp *a, const char *why) {
-    ui_app_say(a, UI_NOTICE, "that is not possible: %s; " UI_ASK_KEYS, why);
+void ui_ask_refresh(UiApp *a) {
+    Offers o;
+    if (!ui_ask_open(a)) return;
+    const int64_t now = ui_exchanges_after(a, 0);
+    const bool evicts = strcmp(a->settings.eviction, "none") != 0;
+    if (evicts || (now >= 0 && now + a->stats.ctx_size / 16 < a->stats.ctx_size)) {
+        a->asking = false;
+        ui_app_say(a, UI_NOTICE, "there is space in the context: /continue continues the answer");
+        return;
+    }
+    find_offers(a, &o);
+    note_keys(a, &o);
+}
+
+static void refuse(UiApp *a, const Offers *o, char key) {
+    note_keys(a, o);
+    ui_app_say(a, UI_NOTICE, "that is not possible: %s; %s",
+               key == '3'   ? o->no_ctx
+               : key == '2' ? "a summary would not make space"
+               : key == '1' ? why_not_forget(a)
+                            : "the model does not work with a policy, or has one",
+               a->ask_keys);
 }
 
 bool ui_ask_key(UiApp *a, char key) {
     Offers o;
-    if (!ui_ask_open(a) || key < '1' || key > '4') return false;
+    if (!ui_ask_open(a) || key < '1' || key > '5') return false;
     find_offers(a, &o);
-    if (key == '4') {
+    if (!is_offered(&o, key)) {
+        refuse(a, &o, key);
+    } else if (key == '5') {
+        change(a, "eviction-policy", "sliding");
+    } else if (key == '4') {
         ui_ask_stop(a);
-    } else if (key == '3' && o.ctx > 0) {
+    } else if (key == '3') {
         enlarge(a, o.ctx);
-    } else if (key == '2' && o.compact > 0) {
+    } else if (key == '2') {
         a->asking = false;
         (void)ui_compact(a, o.compact, true);
-    } else if (key == '1' && o.forget > 0) {
+    } else {
         a->asking = false;
         ui_forget(a, o.forget);
         (void)ui_app_ask(a, true);
-    } else {
-        refuse(a, key == '3' ? o.no_ctx : key == '2' ? "a summary would not make space" : why_not_forget(a));
     }
     return true;
 }

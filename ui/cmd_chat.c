@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/app_internal.h"
+#include "ui/ask.h"
 #include "ui/commands.h"
 #include "ui/forget.h"
 
@@ -66,6 +67,7 @@ bool ui_cmd_forget(UiApp *a, const char *name, const char *args) {
         return false;
     }
     ui_forget(a, n < (long)all ? (uint32_t)n : all);
+    ui_ask_refresh(a);
     return true;
 }
 
@@ -85,7 +87,7 @@ bool ui_cmd_compact(UiApp *a, const char *name, const char *args) {
                    name);
         return false;
     }
-    return ui_compact(a, n, false);
+    return ui_compact(a, n, ui_ask_open(a)); /* the answer to which the question belongs continues */
 }
 
 bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {

@@ -124,6 +124,7 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
     a->session.on = true;
     ui_app_say(a, UI_NOTICE, "session %s, %zu messages", a->session.name,
                ui_transcript_count(&a->chat, NULL));
+    ui_app_say_long(a);
     return true;
 }
 

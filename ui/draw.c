@@ -69,15 +69,30 @@ static void draw_title(UiScreen *s, int row, int cols) {
 
 /* ---- rules, queue, menu, hints ---- */
 
-/* Shown before Enter, if the message is too long. */
+/* Shown before Enter, if the conversation or the message makes it too long. */
 static void draw_too_long(UiScreen *s, const UiInputView *in, int row, int cols) {
-    char advice[80];
+    char advice[100];
     bool command = in->len > 0 && in->text[0] == '/' && !(in->len > 1 && in->text[1] == '/');
-    int64_t more = command ? 0 : ui_app_too_long(s->app, in->text, in->len);
+    if (ui_app_busy(s->app)) return;
+    int64_t more = ui_app_too_long(s->app, in->text, command ? 0 : in->len);
     if (more == 0) return;
-    ui_app_context_advice(s->app, (int64_t)s->app->stats.ctx_size + more, advice, sizeof advice);
-    ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN, " %s%lld tokens too long: %s ",
-                     cols >= UI_STRIP_FROM ? "about " : "", (long long)more, advice);
+    int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN,
+                               " %s%lld tokens too long: ", cols >= UI_STRIP_FROM ? "about " : "",
+                               (long long)more);
+    size_t room = cols > col + 1 ? (size_t)(cols - col) : 1;
+    ui_app_context_advice(s->app, (int64_t)s->app->stats.ctx_size + more, advice,
+                          room < sizeof advice ? room : sizeof advice);
+    ui_canvas_printf(&s->canvas, row, col, cols, UI_STYLE_WARN, "%s ", advice);
+}
+
+/* Bytes of the choices "1 forget  4 stop" that fit; none is cut. */
+static int keys_that_fit(const char *keys, int room) {
+    int len = (int)strlen(keys);
+    while (len > room && len > 0) {
+        do len--;
+        while (len > 0 && strncmp(keys + len, "  ", 2) != 0);
+    }
+    return len;
 }
 
 static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {
@@ -88,8 +103,8 @@ static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {
     if (s->flash[0] && s->flash_until > ui_now() && !stopped)
         ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, " %s ", s->flash);
     else if (ui_ask_open(s->app) && in->len == 0)
-        ui_canvas_puts(c, row, 1, cols, UI_STYLE_WARN,
-                       cols >= 60 ? " context full: " UI_ASK_KEYS " " : " " UI_ASK_KEYS " ");
+        ui_canvas_printf(c, row, 1, cols, UI_STYLE_WARN, " %s%.*s ", cols >= 70 ? "context full: " : "",
+                         keys_that_fit(s->app->ask_keys, cols - (cols >= 70 ? 16 : 2)), s->app->ask_keys);
     else
         draw_too_long(s, in, row, cols);
     if (below > 0 && cols >= 30) {

@@ -15,7 +15,8 @@
 #define RSS_NS     100000000u /* the resident set is read at most ten times a second */
 #define READ_LEAST 16         /* tokens of a prefill whose speed counts for the next one */
 #define READ_PRIOR 0.1        /* the part of a prefill that the speed of the last one counts for */
-#define READ_SHOWN 0.02       /* the part that has to be done before its own speed says anything */
+#define READ_SHOWN 0.02       /* the part that has to be done before its own speed says anything, */
+#define READ_WAIT  0.4        /* or the seconds that it has to take */
 
 _Static_assert(QSF_STATS_MEM == QSF_MEM_N, "one row per category");
 
@@ -200,11 +201,24 @@ void qsf_board_token(QsfBoard *b, const QsfSample *t, uint32_t ctx_used, int32_t
     pthread_mutex_unlock(&b->lock);
 }
 
+/* A prefill that was stopped says how fast the next one will be, too. */
+static void note_stopped_prefill(QsfBoard *b) {
+    QsfForwardStats f;
+    if (b->rt == NULL || b->s.state != QSF_STATE_PREFILL) return;
+    qsf_forward_stats(b->rt->fwd, &f);
+    if (f.work >= READ_LEAST) b->read_tps = per_second(f.work, qsf_now_ns() - b->state_ns);
+}
+
 void qsf_board_done(QsfBoard *b, uint32_t ctx_used) {
     pthread_mutex_lock(&b->lock);
+    note_stopped_prefill(b);
     b->s.ctx_used = ctx_used;
     set_state(b, QSF_STATE_IDLE);
     pthread_mutex_unlock(&b->lock);
+}
+
+static bool says_something(double done, double total, double seconds) {
+    return done >= total * READ_SHOWN || (done >= 1 && seconds >= READ_WAIT);
 }
 
 /* Seconds that the prefill still takes if `done` tokens took `seconds`; 0 = not known. The speed of the last prefill
@@ -213,7 +227,7 @@ void qsf_board_done(QsfBoard *b, uint32_t ctx_used) {
 static double prefill_left(const QsfBoard *b, double done, double seconds) {
     const double total = b->s.prefill_total;
     const double prior = b->read_tps > 0 ? total * READ_PRIOR : 0;
-    if (done >= total || (prior <= 0 && done < total * READ_SHOWN)) return 0;
+    if (done >= total || (prior <= 0 && !says_something(done, total, seconds))) return 0;
     if (prior > 0) seconds += prior / b->read_tps;
     return (total - done) * seconds / (done + prior);
 }
@@ -223,7 +237,7 @@ static void add_prefill(const QsfBoard *b, const QsfForwardStats *f, QSFStats *s
     const double seconds = (double)s->elapsed_ns / 1e9, total = s->prefill_total;
     const double done = f->work < total ? f->work : total;
     s->prefill_done = (uint32_t)done;
-    s->prefill_tps = seconds > 0 && done >= total * READ_SHOWN ? done / seconds : 0;
+    s->prefill_tps = seconds > 0 && says_something(done, total, seconds) ? done / seconds : 0;
     s->prefill_left = prefill_left(b, done, seconds);
     const uint32_t whole = f->chunk_done < s->prefill_total ? f->chunk_done : s->prefill_total;
     const uint32_t past = b->reused + whole;

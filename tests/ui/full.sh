@@ -85,10 +85,32 @@ keys '4'
 see 'ctx100%'
 keys '/quit' Enter && see 'rc=0'
 
+# A conversation longer than the context: what is offered fits, and is true after each step.
+i=0
+while [ $i -lt 14 ]; do
+    i=$((i + 1))
+    echo "Question number $i about a cat."
+done | chat_lines 0 "$stories" --temp 0 -n 20 -c 1024 --session long
+start 80 24 "'$chat' '$stories' --temp 0 -n 20 -c 160 --session long"
+see 'the conversation has [0-9]+ tokens, more than the context of 160: /forget'
+see '^─ about [0-9]+ tokens too long: /forget [0-9]+: fits, .*/kv policy sliding'
+wide_enough 80
+n=$(screen | sed -n 's/^─ about.*\/forget \([0-9]*\): fits.*/\1/p')
+keys '/forget 3' Enter
+see "^─ about [0-9]+ tokens too long: /forget $((n - 3)): fits"
+size 40 12
+see "tokens too long: /forget $((n - 3)): fits"
+size 80 24
+keys "/forget $((n - 3))" Enter
+see_gone 'tokens too long'
+keys 'And then?' Enter
+see '20 tok'
+keys '/quit' Enter && see 'rc=0'
+
 # Line mode on a terminal: a line with the digit.
 start 100 30 "'$chat' '$stories' --plain --temp 0 -c 64 --ignore-eos"
 see '^>' && keys 'Once there was a cat.' Enter
-see 'Enter 1 to 4' && see '3 enlarge the context to 128' && keys '3' Enter
+see 'Enter 3, 4 or 5' && see '3 enlarge the context to 128' && keys '3' Enter
 see '3 enlarge the context to 256' && keys '4' Enter
 keys '/quit' Enter && see 'rc='
 finish

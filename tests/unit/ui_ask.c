@@ -38,6 +38,10 @@ static void has(const char *text, const char *part) {
     if (!strstr(text, part)) fail_msg("no '%s' in: %s", part, text);
 }
 
+static void has_not(const char *text, const char *part) {
+    if (strstr(text, part)) fail_msg("'%s' in: %s", part, text);
+}
+
 static void test_costs(void **state) {
     Fixture *x = *state;
     fill(x);
@@ -49,6 +53,9 @@ static void test_costs(void **state) {
     has(text,
         "3 enlarge the context to 400 tokens: 200.0 MB more for the KV cache, nothing is evaluated again");
     has(text, "4 stop");
+    has(text, "5 policy sliding");
+    has(text, "Press 1, 2, 3, 4 or 5\n");
+    assert_string_equal(x->app.ask_keys, "1 forget  2 compact  3 enlarge  4 stop  5 policy");
     assert_int_equal(x->app.exit_code, 0);
 }
 
@@ -61,8 +68,9 @@ static void test_too_long(void **state) {
     say(x, "question1");
     answer(x, "answer1, which has forty-one characters.!");
     full(x, "question2", text);
-    has(last_said(x, UI_NOTICE), "1 forget: cannot, this exchange alone fills the context");
-    has(last_said(x, UI_NOTICE), "2 compact: cannot, a summary would not make space");
+    has_not(last_said(x, UI_NOTICE), "1 forget");
+    has_not(last_said(x, UI_NOTICE), "2 compact");
+    has(last_said(x, UI_NOTICE), "Press 3, 4 or 5\n");
     assert_true(ui_ask_key(&x->app, '1'));
     has(last_said(x, UI_NOTICE), "that is not possible: this exchange alone fills the context");
     assert_true(ui_ask_key(&x->app, '3'));
@@ -72,7 +80,7 @@ static void test_too_long(void **state) {
 static void test_forget(void **state) {
     Fixture *x = *state;
     fill(x);
-    assert_false(ui_ask_key(&x->app, '5'));
+    assert_false(ui_ask_key(&x->app, '6'));
     assert_true(ui_ask_key(&x->app, '1'));
     assert_string_equal(x->engine.roles, "uaua");
     assert_true(x->engine.go_on);
@@ -148,17 +156,50 @@ static void test_refused(void **state) {
     (void)snprintf(x->engine.check_text, sizeof x->engine.check_text, "the budget is too small; more");
     full(x, "question", "an answer");
     const char *text = last_said(x, UI_NOTICE);
-    has(text, "1 forget: cannot");
-    has(text, "2 compact: cannot");
-    has(text, "3 enlarge the context: cannot, the budget is too small\n");
-    for (char key = '1'; key <= '3'; key++) {
-        assert_true(ui_ask_key(&x->app, key));
+    has(text, "Press 4\n4 stop");
+    assert_string_equal(x->app.ask_keys, "4 stop");
+    for (const char *key = "1235"; *key; key++) {
+        assert_true(ui_ask_key(&x->app, *key));
         has(last_said(x, UI_NOTICE), "that is not possible");
         assert_true(ui_ask_open(&x->app));
     }
+    assert_true(ui_ask_key(&x->app, '3'));
+    has(last_said(x, UI_NOTICE), "that is not possible: the budget is too small; 4 stop");
     assert_int_equal(x->engine.n_submits, 1);
     assert_true(ui_ask_key(&x->app, '4'));
     assert_false(ui_ask_open(&x->app));
+}
+
+/* The answer continues with a policy. */
+static void test_policy(void **state) {
+    Fixture *x = *state;
+    fill(x);
+    assert_true(ui_ask_key(&x->app, '5'));
+    assert_string_equal(x->engine.wanted.eviction, "sliding");
+    assert_int_equal(x->engine.n_submits, 3);
+    (void)snprintf(x->engine.stats.eviction, sizeof x->engine.stats.eviction, "sliding");
+    fake_plan(&x->engine, 0, "a plan with a policy");
+    ui_app_pump(&x->app);
+    assert_int_equal(x->engine.n_submits, 4);
+    assert_true(x->engine.go_on);
+}
+
+/* Commands in the question: what is offered stays true, and with space again the question is over. */
+static void test_commands_in_question(void **state) {
+    Fixture *x = *state;
+    x->engine.stats.ctx_size = 150;
+    fill(x);
+    x->engine.check_code = 4;
+    (void)snprintf(x->engine.check_text, sizeof x->engine.check_text, "too small");
+    fake_plan(&x->engine, 4, "refused");
+    ui_app_pump(&x->app);
+    assert_string_equal(x->app.ask_keys, "1 forget  2 compact  4 stop");
+    x->engine.check_code = 0;
+    say(x, "/forget 2");
+    assert_false(ui_ask_open(&x->app));
+    has(last_said(x, UI_NOTICE), "there is space in the context: /continue continues the answer");
+    say(x, "/continue");
+    assert_true(x->engine.go_on);
 }
 
 /* A queued message waits for the choice; another message is the choice to stop. */
@@ -242,9 +283,20 @@ static void test_commands(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_costs),           T(test_too_long), T(test_forget),  T(test_compact),  T(test_long_summary),
-        T(test_stopped_summary), T(test_enlarge),  T(test_refused), T(test_messages), T(test_pipe),
-        T(test_session),         T(test_commands),
+        T(test_costs),
+        T(test_too_long),
+        T(test_forget),
+        T(test_compact),
+        T(test_long_summary),
+        T(test_policy),
+        T(test_commands_in_question),
+        T(test_stopped_summary),
+        T(test_enlarge),
+        T(test_refused),
+        T(test_messages),
+        T(test_pipe),
+        T(test_session),
+        T(test_commands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,14 +200,68 @@ static void test_advice(void **state) {
     char text[80];
     ui_app_tick(&x->app, 1);
     ui_app_context_advice(&x->app, 300, text, sizeof text);
-    assert_string_equal(text, "/ctx 1000"); /* not longer than the model was trained for */
+    assert_string_equal(text,
+                        "/ctx 1000, /kv policy sliding"); /* not longer than the model was trained for */
     talk(x);
     x->engine.stats.ctx_train = 100000;
     ui_app_tick(&x->app, 1);
-    ui_app_context_advice(&x->app, 3000, text, sizeof text);
-    assert_string_equal(text, "/ctx 4096, /undo or /clear");
+    ui_app_context_advice(&x->app, 3000, text, sizeof text); /* a message that is longer than the context */
+    assert_string_equal(text, "/ctx 4096, /kv policy sliding");
     ui_app_context_advice(&x->app, 200000, text, sizeof text);
-    assert_string_equal(text, "/undo or /clear");
+    assert_string_equal(text, "/kv policy sliding");
+    ui_app_context_advice(&x->app, 205, text,
+                          sizeof text); /* it fits without what was said before, but only just */
+    assert_string_equal(text, "/forget 1: fits, /ctx 512, /kv policy sliding");
+    ui_app_context_advice(&x->app, 205, text, 30); /* parts are not cut */
+    assert_string_equal(text, "/forget 1: fits, /ctx 512");
+    (void)snprintf(x->engine.stats.eviction, sizeof x->engine.stats.eviction, "h2o");
+    ui_app_tick(&x->app, 2);
+    ui_app_context_advice(&x->app, 200000, text, sizeof text);
+    assert_string_equal(text, "shorten the message");
+}
+
+static const char *hint(Fixture *x) {
+    static char text[80];
+    ui_app_tick(&x->app, 1);
+    const int64_t more = ui_app_too_long(&x->app, "", 0);
+    if (more == 0) return "";
+    ui_app_context_advice(&x->app, CTX + more, text, sizeof text);
+    return text;
+}
+
+/* A conversation that became longer than the context, as after a resume: what is offered fits, is possible, and is true
+ * after each step. */
+static void test_long_conversation(void **state) {
+    Fixture *x = *state;
+    x->engine.stats.ctx_size = 100000;
+    for (int i = 0; i < 25; i++) {
+        say(x, "a question");
+        answer(x, "some answer");
+    }
+    x->engine.stats.ctx_used = 575;
+    assert_string_equal(hint(x), "");
+    say(x, "/ctx 200");
+    x->engine.stats.ctx_size = CTX; /* 23 tokens each: 8 of them fit, 7 with space for an answer */
+    x->engine.stats.ctx_used = 3;
+    fake_plan(&x->engine, 0, "done");
+    ui_app_pump(&x->app);
+    assert_string_equal(hint(x), "/forget 18: fits, /ctx 1000, /kv policy sliding");
+    const int counts = x->engine.n_counts;
+    for (int i = 0; i < 10; i++) (void)hint(x);
+    assert_int_equal(x->engine.n_counts, counts);
+    say(x, "/forget 10");
+    assert_string_equal(hint(x), "/forget 8: fits, /ctx 1000, /kv policy sliding");
+    x->engine.stats.ctx_train = 100000;
+    x->engine.check_code = 4; /* neither a context nor a policy is possible */
+    x->engine.stats.budget++;
+    assert_string_equal(hint(x), "/forget 8: fits");
+    x->engine.check_code = 0;
+    x->engine.stats.budget++;
+    assert_string_equal(hint(x), "/forget 8: fits, /ctx 1024, /kv policy sliding");
+    say(x, "/forget 8");
+    assert_string_equal(hint(x), "");
+    say(x, "and another");
+    assert_true(ui_app_busy(&x->app));
 }
 
 /* The engine refused a prompt: the chat adds advice that applies here. */
@@ -223,7 +277,7 @@ static void test_refused(void **state) {
     ui_app_pump(&x->app);
     assert_string_equal(
         last_said(x, UI_ERROR),
-        "the prompt has 309 tokens, more than the context of 200: /ctx 1000, /undo or /clear");
+        "the prompt has 309 tokens, more than the context of 200: /ctx 1000, /kv policy sliding");
 }
 
 /* One line, nothing changed, nothing reverted; also while an answer is generated. */
@@ -278,21 +332,14 @@ static void test_continue_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_clear),
-        T(test_undo),
-        T(test_resume),
-        T(test_too_long),
-        T(test_advice),
-        T(test_failed_turns),
-        T(test_retry),
-        T(test_other_session),
-        T(test_pipe),
-        T(test_context_command),
-        T(test_ctx_in_place),
-        T(test_refused),
-        T(test_when),
-        T(test_setting_refused),
-        T(test_continue_refused),
+        T(test_clear),           T(test_undo),
+        T(test_resume),          T(test_too_long),
+        T(test_advice),          T(test_long_conversation),
+        T(test_failed_turns),    T(test_retry),
+        T(test_other_session),   T(test_pipe),
+        T(test_context_command), T(test_ctx_in_place),
+        T(test_refused),         T(test_when),
+        T(test_setting_refused), T(test_continue_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

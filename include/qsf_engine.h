@@ -305,7 +305,7 @@ typedef struct QSFStats {
     uint32_t threads;
     uint32_t ctx_used, ctx_size;    /* ctx_used: positions in the KV cache, without evicted ones */
     char k_type[8], v_type[8];      /* of the KV cache: "f16", "q8", ... */
-    char kv_note[96];               /* both and why: "q8 (lowered to fit the budget)" */
+    char kv_note[128];              /* both and why: "q8 (lowered to fit the budget)" */
     char eviction[8];               /* policy in force */
     float quality;                  /* of the running or last answer; 1 = nothing is left out */
     uint32_t quality_layers;        /* computed for its tokens, of n_layers; with an early exit the average */

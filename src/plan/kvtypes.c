@@ -65,17 +65,31 @@ qk_kv qsf_kv_stored(const QsfKvSpec *spec, QsfKvTypes t, unsigned which) {
     return nearest(spec, spec->v_is_k || which == 0 ? t.k : t.v);
 }
 
-QsfKvTypes qsf_kv_types_used(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t) {
-    QsfKvTypes used = { QK_KV_F32, QK_KV_F32 };
+static qk_kv further(qk_kv a, qk_kv b, bool most) {
+    return (qsf_kv_type_bits(b) > qsf_kv_type_bits(a)) == most ? b : a;
+}
+
+/* Those with the most bits, or the fewest. */
+static QsfKvTypes used(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t, bool most) {
+    QsfKvTypes all = t;
     bool has_v = false;
-    if (n == 0) return t;
     for (uint32_t i = 0; i < n; i++) {
-        used.k = fewer_bits(used.k, qsf_kv_stored(&spec[i], t, 0));
-        if (!spec[i].v_is_k) used.v = fewer_bits(used.v, qsf_kv_stored(&spec[i], t, 1));
-        has_v |= !spec[i].v_is_k;
+        const qk_kv k = qsf_kv_stored(&spec[i], t, 0), v = qsf_kv_stored(&spec[i], t, 1);
+        all.k = i > 0 ? further(all.k, k, most) : k;
+        if (spec[i].v_is_k) continue;
+        all.v = has_v ? further(all.v, v, most) : v;
+        has_v = true;
     }
-    if (!has_v) used.v = used.k;
-    return used;
+    if (n > 0 && !has_v) all.v = all.k;
+    return all;
+}
+
+QsfKvTypes qsf_kv_types_used(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t) {
+    return used(spec, n, t, false);
+}
+
+QsfKvTypes qsf_kv_types_most(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t) {
+    return used(spec, n, t, true);
 }
 
 size_t qsf_kv_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which) {

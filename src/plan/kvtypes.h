@@ -31,6 +31,8 @@ qk_kv qsf_kv_stored(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
 /* Returns the types that n caches have in the end, those with the fewest bits if they differ; for V, of the caches that have
  * one, if there is one. */
 QsfKvTypes qsf_kv_types_used(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t);
+/* The same, those with the most bits. */
+QsfKvTypes qsf_kv_types_most(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t);
 /* Returns the bytes of a tile of them. */
 size_t qsf_kv_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
 

@@ -143,7 +143,7 @@ void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const Qs
 }
 
 void qsf_plan_auto_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
-    char weights[96], kv[96];
+    char weights[96], kv[QSF_PLAN_KV_TEXT];
     dst[0] = '\0';
     if (o->budget != 0) return;
     if (p->streamed_bytes == 0)

@@ -110,9 +110,30 @@ static bool head_is_table(const QsfPricing *s, const QsfPlan *p) {
     return s->m->prog.tied_head && p->pinned_items[p->n_units - 1] == u.items;
 }
 
-static QsfKvReason why(const QsfPricing *s, int set, qk_kv type, qk_kv best) {
-    if (set >= 0 || s->o->exact) return QSF_KV_SET;
-    return qsf_kv_type_bits(type) < qsf_kv_type_bits(best) ? QSF_KV_LOWERED : QSF_KV_DEFAULT;
+/* used and most: of all caches. */
+static QsfKvReason why(const QsfPricing *s, int set, qk_kv used, qk_kv most, qk_kv best) {
+    if (set >= 0) return used == (qk_kv)set && most == used ? QSF_KV_SET : QSF_KV_INSTEAD;
+    if (s->o->exact) return QSF_KV_SET;
+    return qsf_kv_type_bits(used) < qsf_kv_type_bits(best) ? QSF_KV_LOWERED : QSF_KV_DEFAULT;
+}
+
+static bool has_v(const QsfProgram *p) {
+    for (uint32_t i = 0; i < p->n_kv; i++)
+        if (!p->kv[i].v_is_k) return true;
+    return p->n_kv == 0;
+}
+
+static void take_types(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
+    const QsfProgram *prog = &s->m->prog;
+    p->kv = qsf_pricing_kv(s, c);
+    p->kv_set = (QsfKvTypes){ s->o->k >= 0 ? (qk_kv)s->o->k : p->kv.k,
+                              s->o->v >= 0 ? (qk_kv)s->o->v : p->kv.v };
+    p->kv_most = qsf_kv_types_most(prog->kv, prog->n_kv, qsf_pricing_wanted_kv(s, c));
+    p->why_k = why(s, s->o->k, p->kv.k, p->kv_most.k, qsf_kv_choice(0).k);
+    p->why_v = why(s, s->o->v, p->kv.v, p->kv_most.v, qsf_kv_choice(0).v);
+    if (has_v(prog)) return;
+    p->why_v = p->why_k;
+    p->kv_set.v = p->kv_set.k;
 }
 
 static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
@@ -120,11 +141,9 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->budget = s->budget;
     p->ctx = c->ctx;
     p->wanted_ctx = qsf_plan_wanted_ctx(s);
-    p->kv = qsf_pricing_kv(s, c);
+    take_types(s, c, p);
     p->checkpoints = qsf_checkpoint_count(&s->m->prog, p->kv, p->ctx, s->budget);
     p->state_bytes = qsf_state_bytes(&s->m->prog, p->kv);
-    p->why_k = why(s, s->o->k, p->kv.k, qsf_kv_choice(0).k);
-    p->why_v = why(s, s->o->v, p->kv.v, qsf_kv_choice(0).v);
     p->batch = qsf_pricing_batch(s, c);
     p->threads = s->o->threads;
     p->exact = s->o->exact;

@@ -55,6 +55,7 @@ typedef enum QsfKvReason {
     QSF_KV_DEFAULT, /* the best of those that a plan chooses from */
     QSF_KV_SET,     /* by the user, or by --exact */
     QSF_KV_LOWERED, /* to fit the budget */
+    QSF_KV_INSTEAD, /* the user set another one, which some or all caches cannot have (kv_set, kv_most) */
     QSF_KV_REASON_N
 } QsfKvReason;
 
@@ -65,7 +66,9 @@ typedef struct QsfPlan {
     uint32_t wanted_ctx;  /* what it would be with more memory */
     uint32_t checkpoints; /* of states: recurrent ones, and recent positions of caches */
     uint64_t state_bytes; /* of one copy of them; 0: there are none */
-    QsfKvTypes kv;
+    QsfKvTypes kv;        /* of caches that have different ones, those with the fewest bits, */
+    QsfKvTypes kv_most;   /* and those with the most */
+    QsfKvTypes kv_set;    /* as the user set them; meaningful with QSF_KV_INSTEAD */
     QsfKvReason why_k, why_v;
     uint32_t batch; /* prefill chunk, tokens */
     int threads;
@@ -121,8 +124,9 @@ const char *qsf_option_name(QsfOptionName name, bool commands);
  * options. */
 uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o);
 
-/* Writes the types of the KV cache and why: "q8 (lowered to fit the budget)". */
+/* Writes the types of the KV cache and why: "q8 (lowered to fit the budget)", "q4 (because the model cannot store q2)". */
 void qsf_plan_kv_text(const QsfPlan *p, char *dst, size_t cap);
+#define QSF_PLAN_KV_TEXT 128
 
 /* Formats the plan as a table (--plan, --verbose), newline-terminated; malloc'ed, NULL when out of memory. */
 char *qsf_plan_text(const QsfPlan *p);

@@ -35,8 +35,9 @@ typedef struct QsfPricing {
 } QsfPricing;
 
 void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o);
-/* Returns the types of a configuration. */
+/* Returns the types of a configuration: of all caches those with the fewest bits; or before it is known what they can have. */
 QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c);
+QsfKvTypes qsf_pricing_wanted_kv(const QsfPricing *s, const QsfConfig *c);
 /* Fills rows (QSF_MEM_N) and returns their sum, UINT64_MAX when it does not fit 64 bits. */
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows);
 /* Returns the columns that a pass can have: c->batch, but not more than the context, nor more than rings of windows

@@ -41,19 +41,32 @@ static void embedding(QsfStrbuf *b, const QsfPlan *p) {
         qsf_strbuf_addf(b, "lru: read from the file, %" PRIu32 " cached\n", p->embed_rows);
 }
 
-void qsf_plan_kv_text(const QsfPlan *p, char *dst, size_t cap) {
-    static const char *const why[QSF_KV_REASON_N] = { "the default", "as set", "lowered to fit the budget" };
-    char kv[QSF_KV_TYPES_TEXT];
-    qsf_kv_types_print(p->kv, kv, sizeof kv);
-    if (p->why_k == p->why_v)
-        snprintf(dst, cap, "%s (%s)", kv, why[p->why_k]);
+/* Of K or V, which have the same three types. */
+static void kv_reason(QsfKvReason why, qk_kv used, qk_kv most, qk_kv set, char *dst, size_t cap) {
+    static const char *const texts[QSF_KV_REASON_N] = { "the default", "as set", "lowered to fit the budget",
+                                                        "" };
+    if (why != QSF_KV_INSTEAD)
+        snprintf(dst, cap, "%s", texts[why]);
+    else if (used != set)
+        snprintf(dst, cap, "because the model cannot store %s", qk_kv_name(set));
     else
-        snprintf(dst, cap, "%s (K %s, V %s)", kv, why[p->why_k], why[p->why_v]);
+        snprintf(dst, cap, "as set, %s where the model cannot store it", qk_kv_name(most));
+}
+
+void qsf_plan_kv_text(const QsfPlan *p, char *dst, size_t cap) {
+    char kv[QSF_KV_TYPES_TEXT], k[56], v[56];
+    qsf_kv_types_print(p->kv, kv, sizeof kv);
+    kv_reason(p->why_k, p->kv.k, p->kv_most.k, p->kv_set.k, k, sizeof k);
+    kv_reason(p->why_v, p->kv.v, p->kv_most.v, p->kv_set.v, v, sizeof v);
+    if (strcmp(k, v) == 0)
+        snprintf(dst, cap, "%s (%s)", kv, k);
+    else
+        snprintf(dst, cap, "%s (K %s, V %s)", kv, k, v);
 }
 
 char *qsf_plan_text(const QsfPlan *p) {
     QsfStrbuf b = QSF_STRBUF_INIT;
-    char kv[96];
+    char kv[QSF_PLAN_KV_TEXT];
     for (unsigned i = 0; i < QSF_MEM_N; i++) line(&b, qsf_mem_cat_name((QsfMemCat)i), mb(p->rows[i]), "MB\n");
     line(&b, "sum", mb(p->total), "MB\n");
     line(&b, "budget", mb(p->budget), "MB\n");
@@ -102,18 +115,34 @@ static void comma(Text *t) {
     if (t->len > 0) add(t, ", ");
 }
 
+/* The types without regard to memory and to those of positions in the cache. */
+static QsfKvTypes best_types(const QsfPricing *s) {
+    const QsfConfig best = { .kv = qsf_kv_choices() - 1 };
+    QsfPlanOptions o = *s->o;
+    QsfPricing fresh = *s;
+    o.keep_k = o.keep_v = false;
+    fresh.o = &o;
+    return qsf_pricing_kv(&fresh, &best);
+}
+
+/* kept: the positions in the cache are the reason. */
+static void note_types(const QsfPricing *s, const QsfPlan *p, bool kept, Text *t) {
+    char kv[QSF_KV_TYPES_TEXT], best[QSF_KV_TYPES_TEXT];
+    const bool held = (s->o->keep_k || s->o->keep_v) && qsf_kv_types_equal(p->kv, s->o->kv_now);
+    if ((p->why_k != QSF_KV_LOWERED && p->why_v != QSF_KV_LOWERED) || held != kept) return;
+    qsf_kv_types_print(p->kv, kv, sizeof kv);
+    qsf_kv_types_print(best_types(s), best, sizeof best);
+    comma(t);
+    add(t, kept ? "KV cache %s instead of %s because it is not empty" : "KV cache %s instead of %s", kv,
+        best);
+}
+
 void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     Text t = { p->note, sizeof p->note, 0 };
     QsfConfig want = qsf_plan_preferred(s);
     if (c->ctx < want.ctx)
         add(&t, "context lowered from %" PRIu32 " to %" PRIu32 " tokens", want.ctx, c->ctx);
-    if (p->why_k == QSF_KV_LOWERED || p->why_v == QSF_KV_LOWERED) {
-        char kv[QSF_KV_TYPES_TEXT], best[QSF_KV_TYPES_TEXT];
-        qsf_kv_types_print(p->kv, kv, sizeof kv);
-        qsf_kv_types_print(qsf_pricing_kv(s, &want), best, sizeof best);
-        comma(&t);
-        add(&t, "KV cache %s instead of %s", kv, best);
-    }
+    note_types(s, p, false, &t);
     if (!p->embed_resident && c->embed_rows < want.embed_rows) {
         comma(&t);
         if (c->embed_rows == 0)
@@ -131,6 +160,7 @@ void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
         add(&t, "prefill chunk of %" PRIu32 " token%s", c->batch, c->batch == 1 ? "" : "s");
     }
     if (t.len > 0) add(&t, " to fit %" PRIu64 " MB", s->budget >> 20);
+    note_types(s, p, true, &t);
     if (p->batch == s->o->batch || s->o->batch == 0) return;
     comma(&t);
     add(&t, "prefill chunk of %" PRIu32 " instead of %" PRIu32 " tokens, which is all that %s", p->batch,

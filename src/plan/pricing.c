@@ -36,12 +36,15 @@ static qk_kv type_of(const QsfPricing *s, int set, bool kept, bool held, qk_kv n
     return held || qsf_kv_type_bits(now) < qsf_kv_type_bits(choice) ? now : choice;
 }
 
-QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c) {
+QsfKvTypes qsf_pricing_wanted_kv(const QsfPricing *s, const QsfConfig *c) {
     const QsfPlanOptions *o = s->o;
     const QsfKvTypes choice = qsf_kv_choice(qsf_kv_choices() - 1 - c->kv);
-    const QsfKvTypes t = { type_of(s, o->k, o->keep_k, c->hold_kv, o->kv_now.k, choice.k),
-                           type_of(s, o->v, o->keep_v, c->hold_kv, o->kv_now.v, choice.v) };
-    return qsf_kv_types_used(s->m->prog.kv, s->m->prog.n_kv, t);
+    return (QsfKvTypes){ type_of(s, o->k, o->keep_k, c->hold_kv, o->kv_now.k, choice.k),
+                         type_of(s, o->v, o->keep_v, c->hold_kv, o->kv_now.v, choice.v) };
+}
+
+QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c) {
+    return qsf_kv_types_used(s->m->prog.kv, s->m->prog.n_kv, qsf_pricing_wanted_kv(s, c));
 }
 
 static uint64_t meta_bytes(const QsfPricing *s) {

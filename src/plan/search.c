@@ -279,12 +279,14 @@ static uint32_t fair_ctx(const QsfPricing *s) {
     return (uint32_t)(least + lo * step);
 }
 
-/* Tries everything in RAM with a shorter context, but not shorter than it would be when weights stream. */
+/* Tries everything in RAM with a shorter context, but not shorter than it would be when weights stream, and then with a
+ * smaller prefill chunk. */
 static bool search_shorter(const QsfPricing *s, uint32_t fair, QsfConfig *out) {
     uint32_t wanted = qsf_plan_wanted_ctx(s);
     if (fair >= wanted) return false;
     *out = resident(s, false, BATCH_TABLE);
-    return largest(s, out, STEP_CTX, fair, ctx_step(s, fair), wanted);
+    if (largest(s, out, STEP_CTX, fair, ctx_step(s, fair), wanted)) return true;
+    return s->o->batch == 0 && largest(s, out, STEP_BATCH, QSF_BATCH_LEAST, QSF_BATCH_LEAST, BATCH_TABLE);
 }
 
 static bool search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
@@ -300,14 +302,36 @@ static bool search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
     return lower(s, out, lowered);
 }
 
+/* Types with fewer bits save more than was missing: finds what is best with the types of out, as if the user had set them. */
+static void spend(const QsfPricing *s, QsfConfig *out, bool *lowered) {
+    const QsfKvTypes types = qsf_pricing_kv(s, out);
+    QsfPlanOptions named = *s->o;
+    QsfPricing same = *s;
+    QsfConfig c;
+    bool less;
+    named.k = (int)types.k;
+    named.v = (int)types.v;
+    same.o = &named;
+    if (!search(&same, &c, &less)) return;
+    c.kv = out->kv;
+    *out = c;
+    *lowered = less;
+}
+
+static bool search_types(const QsfPricing *s, QsfConfig *out, bool *lowered) {
+    if (!search(s, out, lowered)) return false;
+    if (out->kv + 1 < qsf_kv_choices()) spend(s, out, lowered);
+    return true;
+}
+
 /* The types that positions in the cache have are changed only if nothing else helps. */
 bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
     if (s->o->keep_k || s->o->keep_v) {
         QsfPricing held = *s;
         held.hold_kv = true;
-        if (search(&held, out, lowered)) return true;
+        if (search_types(&held, out, lowered)) return true;
     }
-    return search(s, out, lowered);
+    return search_types(s, out, lowered);
 }
 
 QsfConfig qsf_plan_least(const QsfPricing *s) {

@@ -371,6 +371,7 @@ static void test_kv_kept(void **state) {
     o.kv_now = (QsfKvTypes){ QK_KV_Q8, QK_KV_Q8 };
     qsf_plans_make(&p, &m, &o);
     assert_true(qsf_kv_types_equal(p.kv, o.kv_now) && p.why_k == QSF_KV_LOWERED);
+    assert_non_null(strstr(p.note, "KV cache q8 instead of f16 because it is not empty"));
     qsf_plan_free(&p);
     o.kv_now = (QsfKvTypes){ QK_KV_F16, QK_KV_F16 };
     f16 = o;
@@ -401,7 +402,40 @@ static void test_7b_in_200(void **state) {
     assert_true(p.kv.k == QK_KV_Q8 && p.kv.v == QK_KV_Q8);
     assert_non_null(strstr(p.note, "context lowered from 4096 to 512 tokens, KV cache q8 instead of f16"));
     assert_true(p.slot_bytes <= MIB);
+    assert_true(p.pinned_bytes > 20 * MIB); /* what fewer bits save beyond what was missing */
     qsf_plan_free(&p);
+    qsf_shape_model_free(&m);
+}
+
+/* The reason that is shown for the types: set, or because caches cannot have what was set. */
+static void check_kv_text(QsfModel *m, int k, int v, const char *expected) {
+    char text[QSF_PLAN_KV_TEXT];
+    QsfPlan p;
+    QsfPlanOptions o = qsf_plans_options(8000 * MIB);
+    o.k = k;
+    o.v = v;
+    qsf_plans_make(&p, m, &o);
+    qsf_plan_kv_text(&p, text, sizeof text);
+    assert_string_equal(text, expected);
+    qsf_plan_free(&p);
+}
+
+static void test_kv_text(void **state) {
+    (void)state;
+    QsfModel m;
+    qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
+    for (uint32_t i = 0; i < m.prog.n_kv; i++) m.prog.kv[i].read_once = true;
+    check_kv_text(&m, -1, -1, "f16 (the default)");
+    check_kv_text(&m, QK_KV_Q2, QK_KV_Q2, "q2 (as set)");
+    m.prog.kv[3].read_once = false;
+    check_kv_text(&m, QK_KV_Q2, QK_KV_Q2, "q2 (as set, q4 where the model cannot store it)");
+    check_kv_text(&m, QK_KV_F16, QK_KV_Q2, "f16/q2 (K as set, V as set, q4 where the model cannot store it)");
+    for (uint32_t i = 0; i < m.prog.n_kv; i++) m.prog.kv[i].read_once = false;
+    check_kv_text(&m, QK_KV_Q2, QK_KV_Q2, "q4 (because the model cannot store q2)");
+    check_kv_text(&m, QK_KV_Q2, -1, "q4/f16 (K because the model cannot store q2, V the default)");
+    for (uint32_t i = 0; i < m.prog.n_kv; i++) m.prog.kv[i].v_is_k = true;
+    check_kv_text(&m, QK_KV_Q8, QK_KV_Q4, "q8 (as set)");
+    check_kv_text(&m, QK_KV_Q4, -1, "q8 (because the model cannot store q4)");
     qsf_shape_model_free(&m);
 }
 
@@ -446,6 +480,7 @@ int main(void) {
         cmocka_unit_test(test_7b_in_200),     cmocka_unit_test(test_kv_order),
         cmocka_unit_test(test_kv_of_set_ctx), cmocka_unit_test(test_kv_kept),
         cmocka_unit_test(test_text),          cmocka_unit_test(test_embedding),
+        cmocka_unit_test(test_kv_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans for whole ranges of budgets, models and options: the properties of all of them. */
+#include "src/plan/layout.h"
 #include "src/plan/units.h"
 #include "tests/harness/plans.h"
 #include "tests/harness/qsf_test.h"
@@ -9,11 +10,37 @@ static uint64_t tolerance(const QsfPlan *p) {
     return p->slot_bytes + MIB + p->rows[QSF_MEM_ACTIVATIONS] / p->batch * 4;
 }
 
-/* Budgets from the smallest to twice what holds everything: all are met, more memory never pins less and
- * never shortens the context, and the budget is used. */
+/* A plan that was left the choice of the types, or of the context too, is no worse than one for what it has chosen; where
+ * the context was lowered, one step of it may be left. */
+static void check_named(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions *o) {
+    QsfPlanOptions named = *o;
+    QsfPlan same, all;
+    named.k = (int)p->kv.k;
+    named.v = (int)p->kv.v;
+    named.budget = p->budget;
+    qsf_plans_make(&same, m, &named);
+    assert_true(qsf_kv_types_equal(same.kv, p->kv));
+    assert_int_equal(p->ctx, same.ctx);
+    assert_true(p->pinned_bytes == same.pinned_bytes && p->total == same.total);
+    assert_true(p->batch == same.batch && p->embed_rows == same.embed_rows);
+    assert_true(p->n_slots == same.n_slots && p->slot_bytes == same.slot_bytes);
+    named.ctx = p->ctx;
+    qsf_plans_make(&all, m, &named);
+    const uint64_t step = qsf_kv_bytes(m->prog.kv, m->prog.n_kv, p->kv, 32),
+                   left = p->ctx < p->wanted_ctx ? (step > 2 * MIB ? step : 2 * MIB) : 0;
+    assert_true(p->pinned_bytes + left >= all.pinned_bytes);
+    qsf_plan_free(&same);
+    qsf_plan_free(&all);
+}
+
+static unsigned bits_of(QsfKvTypes t) { return 64 * qsf_kv_type_bits(t.k) + qsf_kv_type_bits(t.v); }
+
+/* Budgets from the smallest to twice what holds everything: all are met, more memory never lowers a type and, with
+ * the same types, never pins less and never shortens the context; and the budget is used. */
 static void sweep(const QsfModel *m, QsfPlanOptions o) {
     uint64_t least = qsf_plan_smallest(m, &o), last = 0, most;
     uint32_t last_ctx = 0;
+    unsigned last_bits = 0;
     QsfPlan p;
     o.budget = 1ull << 40;
     qsf_plans_make(&p, m, &o);
@@ -23,7 +50,11 @@ static void sweep(const QsfModel *m, QsfPlanOptions o) {
         o.budget = i < 8 ? least + i * MIB : least + (most - least) / 60 * i;
         qsf_plans_make(&p, m, &o);
         qsf_plans_check(m, &p, &o);
+        check_named(m, &p, &o);
         assert_int_equal(p.budget, o.budget);
+        assert_true(bits_of(p.kv) >= last_bits);
+        if (bits_of(p.kv) > last_bits) last = last_ctx = 0;
+        last_bits = bits_of(p.kv);
         assert_true(p.pinned_bytes >= last);
         assert_true(p.ctx >= last_ctx || p.streamed_bytes == 0);
         if (p.pinned_bytes > 0 && p.streamed_bytes > 0) assert_true(p.budget - p.total <= tolerance(&p));
@@ -48,6 +79,45 @@ static void test_sweep(void **state) {
         sweep(&m, o);
         o = qsf_plans_options(0);
         for (o.embedding = QSF_EMBEDDING_RESIDENT; o.embedding < QSF_EMBEDDING_N; o.embedding++) sweep(&m, o);
+        qsf_shape_model_free(&m);
+    }
+}
+
+/* With positions in the cache, which keep their types where that is possible. */
+static void test_sweep_kept(void **state) {
+    (void)state;
+    for (size_t s = 0; s < QSF_SHAPE_COUNT; s++) {
+        QsfModel m;
+        if (s == QSF_SHAPE_TINY) continue; /* its context ends at 512 */
+        qsf_plans_open_shape(&m, (QsfPlanShape)s);
+        QsfPlanOptions o = qsf_plans_options(0);
+        o.ctx_floor = 600;
+        o.keep_k = o.keep_v = true;
+        o.kv_now = (QsfKvTypes){ QK_KV_F16, QK_KV_F16 };
+        sweep(&m, o);
+        o.kv_now = (QsfKvTypes){ QK_KV_Q8, QK_KV_Q4 };
+        sweep(&m, o);
+        qsf_shape_model_free(&m);
+    }
+}
+
+/* Lowering the types of a cache never costs memory, however short the context. */
+static void test_choices(void **state) {
+    (void)state;
+    for (size_t s = 0; s < QSF_SHAPE_COUNT; s++) {
+        QsfModel m;
+        qsf_plans_open_shape(&m, (QsfPlanShape)s);
+        const QsfProgram *p = &m.prog;
+        for (uint32_t ctx = 1; ctx <= 4096; ctx += ctx < 64 ? 1 : ctx / 3) {
+            uint64_t last = UINT64_MAX;
+            for (unsigned i = 0; i < qsf_kv_choices(); i++) {
+                const QsfKvTypes t = qsf_kv_choice(i);
+                const uint64_t all = qsf_kv_bytes(p->kv, p->n_kv, t, ctx) +
+                                     qsf_recurrent_bytes(p, t, qsf_checkpoint_count(p, t, ctx, 1ull << 40));
+                assert_true(all <= last);
+                last = all;
+            }
+        }
         qsf_shape_model_free(&m);
     }
 }
@@ -94,11 +164,14 @@ static void test_every_megabyte(void **state) {
         qsf_plans_open_shape(&m, (QsfPlanShape)s);
         QsfPlanOptions o = qsf_plans_options(0);
         uint64_t last = 0, least;
+        unsigned last_bits = 0;
         o.ctx = 256;
         least = qsf_plan_smallest(&m, &o);
         for (o.budget = least; o.budget < least + 150 * MIB; o.budget += MIB) {
             qsf_plans_make(&p, &m, &o);
             qsf_plans_check(&m, &p, &o);
+            if (bits_of(p.kv) > last_bits) last = 0;
+            last_bits = bits_of(p.kv);
             assert_true(p.pinned_bytes >= last);
             last = p.pinned_bytes;
             qsf_plan_free(&p);
@@ -264,6 +337,8 @@ static void test_toy(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_sweep_kept),
+        cmocka_unit_test(test_choices),
         cmocka_unit_test(test_compressed),
         cmocka_unit_test(test_every_megabyte),
         cmocka_unit_test(test_smallest),

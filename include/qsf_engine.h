@@ -325,7 +325,9 @@ typedef struct QSFStats {
     double prefill_tps, decode_tps;  /* of the running or last request; 0 = not known yet */
     double ttft_ms;                  /* time to the first token of the last request */
     double token_p, token_entropy;   /* last token: probability after filtering, entropy (bits) before it */
-    uint64_t budget, rss, peak_rss;
+    uint64_t budget, rss;
+    uint64_t peak_rss,
+        recent_peak_rss; /* of the process since its start; since a smaller budget or a model with one took effect */
     QSFMemRow mem[QSF_STATS_MEM];
     uint32_t n_mem;
     uint64_t pinned_bytes, streamed_bytes;  /* weights in RAM; weights read per token */

@@ -123,10 +123,14 @@ static void mem_table(const QSFStats *s, UiBuf *b) {
             mem_row(b, s->mem[i].name, s->mem[i].used, s->mem[i].planned);
     }
     mem_row(b, "sum, budget", sum, s->budget);
-    char rss[32], peak[32];
+    char rss[32], peak[32], recent[32];
     ui_format_bytes(s->rss, rss, sizeof rss);
     ui_format_bytes(s->peak_rss, peak, sizeof peak);
-    ui_buf_printf(b, "%-20s %10s, peak %s\n", "kernel: RSS", rss, peak);
+    ui_format_bytes(s->recent_peak_rss, recent, sizeof recent);
+    ui_buf_printf(b, "%-20s %10s, peak %s", "kernel: RSS", rss, peak);
+    if (s->recent_peak_rss > 0 && s->recent_peak_rss < s->peak_rss)
+        ui_buf_printf(b, ", with this budget %s", recent);
+    ui_buf_puts(b, "\n");
 }
 
 static void mem_weights(const QSFStats *s, UiBuf *b) {

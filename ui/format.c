@@ -58,6 +58,17 @@ void ui_format_mb(uint64_t bytes, char *dst, size_t cap) {
     (void)snprintf(dst, cap, "%.*f", mb < 99.95 ? 1 : 0, mb);
 }
 
+void ui_format_peak(uint64_t recent, uint64_t ever, char *dst, size_t cap) {
+    const bool lower = recent > 0 && recent < ever;
+    char now[24], all[24];
+    ui_format_mb(lower ? recent : ever, now, sizeof now);
+    ui_format_mb(ever, all, sizeof all);
+    if (lower)
+        (void)snprintf(dst, cap, "%s (%s)", now, all);
+    else
+        (void)snprintf(dst, cap, "%s", now);
+}
+
 /* detail 0: why it ended; 1: and the tokens; 2: and their speed; 3: and the seed. */
 static void answer_facts(const UiItem *it, int detail, UiBuf *b) {
     char tps[24];

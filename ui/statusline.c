@@ -168,7 +168,7 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     const QSFStats *st = s->stats;
     const char *sep = c->unicode ? " │ " : " | ";
     Segments first = strip_first(s, true), second = { 0 };
-    char rss[24], peak[24];
+    char rss[24], peak[48];
     /* The remaining time is an estimate and may be omitted; RAM and context must be visible. */
     if (width_of(&first, sep, 1) > width) first = strip_first(s, false);
     draw(&first, c, row, width, sep, 1);
@@ -177,7 +177,7 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     disk(&second, st);
     if (st->out_tokens > 0) seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
     ui_format_mb(st->rss, rss, sizeof rss);
-    ui_format_mb(st->peak_rss, peak, sizeof peak);
+    ui_format_peak(st->recent_peak_rss, st->peak_rss, peak, sizeof peak);
     seg(&second, false, "RSS %s peak %s MB", rss, peak);
     if (st->state != QSF_STATE_PREFILL && st->prefill_tps > 0) {
         char tps[24];

@@ -222,9 +222,9 @@ static void meter_ram_rows(Pane *p) {
 }
 
 static void meter_rss(Pane *p) {
-    char rss[24], peak[24];
+    char rss[24], peak[48];
     ui_format_mb(p->s->stats->rss, rss, sizeof rss);
-    ui_format_mb(p->s->stats->peak_rss, peak, sizeof peak);
+    ui_format_peak(p->s->stats->recent_peak_rss, p->s->stats->peak_rss, peak, sizeof peak);
     int row = next(p);
     ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "RSS");
     ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%s  peak %s MB", rss, peak);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,14 +64,25 @@ static uint64_t proc_kib(const char *path, const char *key) {
 
 uint64_t qsf_rss_bytes(void) { return proc_kib("/proc/self/status", "VmRSS:"); }
 
-uint64_t qsf_peak_rss_bytes(void) {
+static atomic_uint_fast64_t peak_before; /* the largest VmHWM before a reset */
+
+uint64_t qsf_recent_peak_rss_bytes(void) {
     uint64_t v = proc_kib("/proc/self/status", "VmHWM:");
     struct rusage ru;
     if (v == 0 && getrusage(RUSAGE_SELF, &ru) == 0) v = (uint64_t)ru.ru_maxrss * 1024;
     return v;
 }
 
+uint64_t qsf_peak_rss_bytes(void) {
+    const uint64_t before = atomic_load(&peak_before), now = qsf_recent_peak_rss_bytes();
+    return now > before ? now : before;
+}
+
 bool qsf_peak_rss_reset(void) {
+    const uint64_t peak = qsf_recent_peak_rss_bytes();
+    uint_fast64_t before = atomic_load(&peak_before);
+    while (before < peak && !atomic_compare_exchange_weak(&peak_before, &before, peak)) {
+    }
     int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
     if (fd < 0) return false;
     ssize_t n;

@@ -6,11 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-uint64_t qsf_now_ns(void);         /* CLOCK_MONOTONIC, nanoseconds */
-uint64_t qsf_rss_bytes(void);      /* VmRSS of /proc/self/status; 0 where unknown */
-uint64_t qsf_peak_rss_bytes(void); /* VmHWM; falls back to getrusage */
-/* Resets the peak to the current resident set (writes 5 to /proc/self/clear_refs, proc(5)). Returns false if
- * that is not permitted. */
+uint64_t qsf_now_ns(void);    /* CLOCK_MONOTONIC, nanoseconds */
+uint64_t qsf_rss_bytes(void); /* VmRSS of /proc/self/status; 0 where unknown */
+/* Returns the largest resident set of the process so far: VmHWM, or what that was before it was reset; falls back to
+ * getrusage. */
+uint64_t qsf_peak_rss_bytes(void);
+/* Returns the largest one since the last reset: VmHWM. */
+uint64_t qsf_recent_peak_rss_bytes(void);
+/* Resets VmHWM to the current resident set (writes 5 to /proc/self/clear_refs, proc(5)). Returns false if that is not
+ * permitted. */
 bool qsf_peak_rss_reset(void);
 /* Returns the available memory in bytes: the minimum of MemAvailable and the headroom of the tightest memory
  * cgroup (v1 or v2) that contains this process. */

@@ -240,8 +240,9 @@ void qsf_print_stats(QSFEngine *e) {
         fprintf(stderr, "%-20s %10.2f MB\n", qsf_mem_cat_name((QsfMemCat)i), (double)l.used[i] / MIB);
     fprintf(stderr, "%-20s %10.2f MB of %.2f MB\n", "total", (double)l.total / MIB,
             (double)e->rt.budget / MIB);
-    fprintf(stderr, "%-20s %10.2f MB, at most %.2f MB\n", "resident", (double)qsf_rss_bytes() / MIB,
-            (double)qsf_peak_rss_bytes() / MIB);
+    fprintf(stderr, "%-20s %10.2f MB, at most %.2f MB, with the budget in force %.2f MB\n", "resident",
+            (double)qsf_rss_bytes() / MIB, (double)qsf_peak_rss_bytes() / MIB,
+            (double)qsf_recent_peak_rss_bytes() / MIB);
     fprintf(stderr, "%-20s %10.2f tok/s (%llu tokens)\n", "prefill", rate(f.prefill_tokens, f.prefill_ns),
             (unsigned long long)f.prefill_tokens);
     fprintf(stderr, "%-20s %10.2f tok/s (%llu tokens)\n", "decode", rate(f.decode_tokens, f.decode_ns),

@@ -279,10 +279,12 @@ static void add_rss(QsfBoard *b, QSFStats *s) {
     if (b->rss_ns == 0 || now - b->rss_ns >= RSS_NS) {
         b->rss = qsf_rss_bytes();
         b->peak_rss = qsf_peak_rss_bytes();
+        b->recent_peak_rss = qsf_recent_peak_rss_bytes();
         b->rss_ns = now;
     }
     s->rss = b->rss;
     s->peak_rss = b->peak_rss;
+    s->recent_peak_rss = b->recent_peak_rss;
     pthread_mutex_unlock(&b->rss_lock);
 }
 

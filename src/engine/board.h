@@ -21,7 +21,7 @@ typedef struct QsfBoard {
     QsfRuntime *rt;           /* NULL: no model; its counters are read under the lock only */
     pthread_mutex_t rss_lock; /* separate, so that reading /proc does not block the engine */
     uint64_t rss_ns;          /* when rss was read; 0 = never */
-    uint64_t rss, peak_rss;
+    uint64_t rss, peak_rss, recent_peak_rss;
 } QsfBoard;
 
 void qsf_board_init(QsfBoard *b, const QSFSettings *s);

@@ -34,5 +34,5 @@ void qsf_planning_uncharge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *f
 }
 
 void qsf_planning_settle_peak(uint64_t budget) {
-    if (qsf_peak_rss_bytes() > budget && qsf_rss_bytes() <= budget) qsf_peak_rss_reset();
+    if (qsf_recent_peak_rss_bytes() > budget && qsf_rss_bytes() <= budget) qsf_peak_rss_reset();
 }

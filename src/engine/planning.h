@@ -18,7 +18,7 @@ int qsf_planning_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, co
 int qsf_planning_charge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts, QsfErr *err);
 void qsf_planning_uncharge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts);
 
-/* Resets the peak that the kernel reports if it is above budget and the resident set is not: it belongs to an
+/* Resets the recent peak that the kernel reports if it is above budget and the resident set is not: it belongs to an
  * earlier, larger budget. */
 void qsf_planning_settle_peak(uint64_t budget);
 

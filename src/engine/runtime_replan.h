@@ -9,7 +9,7 @@
  * two tokens only; it does not change the tokens. On success note (cap bytes) gets a sentence about the new
  * plan. On QSF_E_BUDGET (the message ends with the smallest budget that works now) and QSF_E_RUNTIME nothing
  * changes and generation can continue, unless the old plan cannot be restored either (r->lost): then every
- * later eval fails. After a shrink the resident set is below the new budget and the peak is reset. */
+ * later eval fails. After a shrink the resident set is below the new budget and the recent peak is reset (base/clock.h). */
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
 /* Puts the plan in force that these options make, with the same errors. */
 int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err);

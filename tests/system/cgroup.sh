@@ -61,8 +61,8 @@ small=$work/small.gguf
 "$QSF_BUILDDIR/obj/tests/tools/mkbig" "$small" layers=3 || fail "mkbig"
 mkfifo "$work/in"
 
-# say LINE: sends a line to the chat. answered N: waits for N lines of answers. peak_is BUDGET: /mem reports
-# no higher peak.
+# say LINE: sends a line to the chat. answered N: waits for N lines of answers. peak_is BUDGET: /mem reports no higher peak
+# since the program started. rss_is BUDGET: nor a larger resident set now.
 say() { printf '%s\n' "$1" >&3; }
 lines_of() { if [ -s "$1" ]; then grep -c "$2" "$1"; else echo 0; fi; }
 await() {
@@ -75,13 +75,15 @@ await() {
 }
 answers=0 mems=0 plans=0
 turn() { say "$1"; answers=$((answers + 1)); await out '' $answers; }
-peak_is() {
+mem() {
     say /mem
     mems=$((mems + 1))
     await err '^kernel: RSS' $mems
+    rss=$(sed -n 's/^kernel: RSS *\([0-9.]*\) MB.*/\1/p' "$work/err" | tail -n 1)
     peak=$(sed -n 's/^kernel: RSS.* peak *\([0-9.]*\) MB.*/\1/p' "$work/err" | tail -n 1)
-    at_most "$peak" "$1" || fail "the chat's peak is $peak MB at a budget of $1 MB"
 }
+peak_is() { mem; at_most "$peak" "$1" || fail "the chat's peak is $peak MB at a budget of $1 MB"; }
+rss_is() { mem; at_most "$rss" "$1" || fail "$rss MB are resident in the chat at a budget of $1 MB"; }
 budget() { say "/budget $1"; plans=$((plans + 1)); await err 'MB of weights pinned\|all .* MB of weights' $plans; }
 
 # talk OPTIONS...: the chat in the group, or without one, reading from the pipe.
@@ -113,10 +115,12 @@ cgroup_open 80 || skip "no writable memory cgroup"
 talk --ram-budget 80 --session kept "$big"
 turn 'a b c'
 peak_is 80
+high=$peak
 budget 40
-turn 'd e f'
-peak_is 40
 cgroup_resize 40 || fail "the kernel cannot reclaim what /budget 40 released"
+turn 'd e f' # within the new limit of the group
+rss_is 40
+at_most "$high" "$peak" || fail "a peak of $high MB became $peak MB with a smaller budget"
 cgroup_resize 120 || fail "the group does not grow"
 budget 120
 turn 'g h i'

@@ -268,8 +268,30 @@ static void test_clock(void **state) {
     assert_true(qsf_now_ns() >= t);
     assert_true(qsf_rss_bytes() > 100000);
     assert_true(qsf_peak_rss_bytes() >= qsf_rss_bytes() / 2);
+    assert_true(qsf_peak_rss_bytes() >= qsf_recent_peak_rss_bytes());
     assert_true(qsf_available_bytes() > 1 << 20);
     assert_in_range(qsf_cpu_count(), 1, 1 << 20);
+}
+
+/* A reset hides nothing: what was resident before it is still the peak. */
+static void test_peak(void **state) {
+    (void)state;
+    const size_t bytes = 64u << 20;
+    QsfLedger l;
+    QsfErr err = { 0 };
+    void *p;
+    qsf_ledger_init(&l, 0);
+    assert_int_equal(qsf_mem_map(&l, QSF_MEM_KV, bytes, "peak", &p, &err), QSF_OK);
+    memset(p, 1, bytes);
+    const uint64_t high = qsf_peak_rss_bytes();
+    qsf_mem_unmap(&l, QSF_MEM_KV, p, bytes);
+    qsf_ledger_destroy(&l);
+    if (!qsf_peak_rss_reset()) {
+        printf("skip: this kernel does not reset the peak\n");
+        skip();
+    }
+    assert_true(qsf_recent_peak_rss_bytes() + bytes / 2 < high);
+    assert_true(qsf_peak_rss_bytes() + (1u << 20) >= high); /* the kernel counts some pages late */
 }
 
 int main(void) {
@@ -277,6 +299,7 @@ int main(void) {
         cmocka_unit_test(test_limit),        cmocka_unit_test(test_map),    cmocka_unit_test(test_arena),
         cmocka_unit_test(test_regions),      cmocka_unit_test(test_freeze), cmocka_unit_test(test_resize),
         cmocka_unit_test(test_many_regions), cmocka_unit_test(test_text),   cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,8 +105,10 @@ static void test_wide(void **state) {
     engine.stats.stall = 0.08;
     engine.stats.bytes_per_token = 341 * 1048576.0;
     (void)snprintf(engine.stats.io_name, sizeof engine.stats.io_name, "io_uring, direct");
+    engine.stats.recent_peak_rss = (uint64_t)194 << 20; /* the budget was larger before */
     ui_app_tick(&app, 2);
     s = frame("", 100, 30);
+    HAS(s, "RSS 193  peak 194 (195) MB");
     HAS(s, "IO  2.20 GB/s  stall 8%");
     HAS(s, "341 MB/tok  io_uring, direct");
     /* Many memory owners never push the sampling line out: the small ones are combined. */

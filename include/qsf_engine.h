@@ -97,6 +97,9 @@ const QSFSetting *qsf_setting_find(const char *name);
 /* Parses, checks and stores value. Returns 0, or 2 with a message in err that names the setting and its
  * range. */
 int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, char *err, size_t cap);
+/* Checks that no two settings exclude each other: a quality below 1 and an eviction policy. Returns 0, or 2 with a message in
+ * err that names both and the reason. The programs and the worker refuse such settings. Any thread. */
+int qsf_settings_check(const QSFSettings *s, char *err, size_t cap);
 /* Prints the current value as text that qsf_setting_set reads back; "" when s or row is NULL. */
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap);
 /* Has qsf_setting_set set this row? Then a model's recommendation does not replace it. */
@@ -176,7 +179,8 @@ void qsf_worker_cancel(QSFWorker *w);
 /* Is a request running? Any thread. */
 bool qsf_worker_busy(const QSFWorker *w);
 
-/* Set and get the live parameters. Any thread; never block on a token. */
+/* Set and get the live parameters. Any thread; never block on a token. With an eviction policy everything is computed,
+ * whatever their quality (qsf_settings_check). */
 void qsf_worker_set_params(QSFWorker *w, const QSFParams *p);
 void qsf_worker_get_params(QSFWorker *w, QSFParams *p);
 

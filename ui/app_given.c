@@ -60,6 +60,7 @@ static void take_settings(UiApp *a, const UiOwn *own) {
         const QSFSetting *row = qsf_setting_at(i);
         if (qsf_setting_user_set(&a->given.settings, row)) save_setting(a, own, row);
     }
+    ui_app_settle(a);
 }
 
 static bool same_stops(const UiStops *x, const UiStops *y) {

@@ -25,6 +25,9 @@ void ui_app_start_load(UiApp *a);
 /* Restores the rows of these kinds (QSF_SETTING_*) to their values in s, in the session's file too; say:
  * reports it. */
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);
+/* Settings of a session and of the command line may exclude each other (qsf_settings_check): sets the quality to 1 then, and
+ * says why. */
+void ui_app_settle(UiApp *a);
 /* Settings changed without ui_app_set; before holds the old values. Informs the engine. */
 void ui_app_apply(UiApp *a, const QSFSettings *before);
 /* The settings without user choices: the defaults, with what the loaded model recommends. */

@@ -77,7 +77,7 @@ static bool accepted(UiApp *a, const QSFSetting *row, const QSFSettings *next) {
 }
 
 bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
-    char err[300], from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT];
+    char err[400], from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT];
     QSFSettings next = a->settings;
     qsf_setting_get(&a->settings, row, from, sizeof from);
     if (qsf_setting_set(&next, row, value, err, sizeof err) != 0) {
@@ -87,6 +87,10 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
     qsf_setting_get(&next, row, to, sizeof to);
     /* kv-type also takes back what was set for K or V alone */
     const bool same = strcmp(from, to) == 0 && qsf_settings_differ(&a->settings, &next) == 0;
+    if (!same && qsf_settings_check(&next, err, sizeof err) != 0) {
+        ui_app_say(a, UI_ERROR, "%s", err);
+        return false;
+    }
     if (!same && !accepted(a, row, &next)) return false;
     a->settings = next;
     if (same) {
@@ -102,6 +106,15 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
 void ui_app_think(UiApp *a, bool show, bool quiet) {
     const QSFSetting *row = qsf_setting_find("show-thinking");
     if (row) (void)ui_app_set(a, row, show ? "on" : "off", quiet);
+}
+
+void ui_app_settle(UiApp *a) {
+    char err[400];
+    const QSFSetting *row = qsf_setting_find("quality");
+    if (!row || qsf_settings_check(&a->settings, err, sizeof err) == 0) return;
+    a->settings.params.quality = 1;
+    ui_app_say(a, UI_NOTICE, "quality is 1: %s", err);
+    mark(a, row, "1");
 }
 
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say) {

@@ -217,7 +217,7 @@ int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFC
             out->positional[out->n_positional++] = argv[i]; /* never overtakes i: values are skipped */
         if (rc) return rc;
     }
-    return QSF_EXIT_OK;
+    return s != NULL && !out->done ? qsf_settings_check(s, err, cap) : QSF_EXIT_OK;
 }
 
 static void help_row(FILE *to, char short_name, const char *name, const char *aliases, const char *arg,

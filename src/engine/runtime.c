@@ -177,6 +177,9 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
 }
 
 static int open_all(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t base, QsfErr *err) {
+    char text[300];
+    if (qsf_settings_check(&o->settings, text, sizeof text) != 0)
+        return qsf_err_set(err, QSF_E_USAGE, "%s", text);
     if (o->text_only) return open_source(r, path, o, err);
     int rc = open_plan(r, path, o, base, err);
     if (rc == QSF_OK && o->plan_only) return o->predict ? open_pool(r, o, err) : QSF_OK;

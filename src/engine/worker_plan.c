@@ -37,6 +37,16 @@ static int replan(QSFWorker *w, const QSFSettings *s, char note[NOTE_MAX], QsfEr
     return err->code;
 }
 
+/* With the quality that is in force. */
+static bool is_allowed(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
+    QSFSettings all = *s;
+    char text[NOTE_MAX];
+    qsf_worker_get_params(w, &all.params);
+    if (qsf_settings_check(&all, text, sizeof text) == 0) return true;
+    qsf_err_set(err, QSF_E_USAGE, "%s", text);
+    return false;
+}
+
 void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
     char note[NOTE_MAX];
     QsfErr err = { 0 };
@@ -47,7 +57,7 @@ void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
         return;
     }
     const bool longer_before = w->rt.ctx_notice[0] != '\0';
-    const int rc = replan(w, &s, note, &err);
+    const int rc = is_allowed(w, &s, &err) ? replan(w, &s, note, &err) : err.code;
     if (rc != QSF_OK) {
         qsf_worker_check_stale(w);
         emit_plan(w, err.code, err.msg);

@@ -184,6 +184,7 @@ int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap) 
         snprintf(err, cap, "the worker or the settings are NULL");
         return QSF_E_USAGE;
     }
+    if (qsf_settings_check(s, err, cap) != 0) return QSF_E_USAGE;
     qsf_worker_settings(w, &now);
     pthread_mutex_lock(&w->lend_lock);
     int rc = QSF_OK;

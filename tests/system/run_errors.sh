@@ -14,6 +14,8 @@ expect 2 'cpu-mask' "$run" --cpu-mask fast "$tiny" -p x
 for value in 0 1.01 -0.5 nan fast ''; do
     expect 2 'quality takes a number above 0' "$run" --quality "$value" "$tiny" -p x
 done
+expect 2 '--quality 0.5 does not work with --eviction-policy sliding: ' "$run" --quality 0.5 --eviction-policy sliding "$tiny" -p x
+expect 2 'does not work with --eviction-policy h2o' "$QSF_BUILDDIR/qsf-chat" --plain --eviction-policy h2o --quality 0.5 "$tiny"
 expect 2 'only one of' "$run" --bench --plan "$tiny"
 expect 2 'jsonl' "$run" --jsonl "$tiny" -p x
 expect 2 'repeats' "$run" --bench -r 0 "$tiny"

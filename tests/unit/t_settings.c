@@ -329,8 +329,32 @@ static void no_prefix_is_not_auto(void **state) {
     assert_int_equal(qsf_setting_set(&s, row, "-1", err, sizeof err), 2);
 }
 
+static void what_excludes_each_other(void **state) {
+    static const struct {
+        const char *quality, *policy;
+        int rc;
+    } rows[] = { { "1", "none", 0 },      { "0.5", "none", 0 }, { "1", "h2o", 0 },
+                 { "0.5", "sliding", 2 }, { "0.99", "h2o", 2 }, { "0.01", "snapkv", 2 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        QSFSettings s;
+        char err[400] = "";
+        qsf_settings_default(&s);
+        assert_int_equal(qsf_setting_set(&s, qsf_setting_find("quality"), rows[i].quality, err, sizeof err),
+                         0);
+        assert_int_equal(qsf_setting_set(&s, qsf_setting_find("eviction"), rows[i].policy, err, sizeof err),
+                         0);
+        assert_int_equal(qsf_settings_check(&s, err, sizeof err), rows[i].rc);
+        assert_int_equal(qsf_settings_check(&s, NULL, 0), rows[i].rc);
+        assert_true((err[0] != '\0') == (rows[i].rc != 0));
+        if (rows[i].rc != 0) assert_non_null(strstr(err, rows[i].policy));
+    }
+    assert_int_equal(qsf_settings_check(NULL, NULL, 0), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_excludes_each_other),
         cmocka_unit_test(defaults_are_the_documented_ones),
         cmocka_unit_test(every_row_reads_back_its_text),
         cmocka_unit_test(kv_type_takes_back_k_and_v),

@@ -122,7 +122,7 @@ static void the_same_tokens_under_any_plan(void **state) {
 static void a_check_knows_what_would_be_refused(void **state) {
     (void)state;
     char err[600];
-    QSFSettings s = settings(), tight = s, longer = s, odd = s;
+    QSFSettings s = settings(), tight = s, longer = s, odd = s, both = s;
     QSFWorker *w = qsf_rig_worker();
     tight.ram_budget = 1u << 20;
     assert_int_equal(qsf_worker_check(w, &tight, err, sizeof err), 0); /* there is no model */
@@ -132,6 +132,8 @@ static void a_check_knows_what_would_be_refused(void **state) {
     tight.ram_budget /= 2; /* the budget named by a refusal includes a reserve */
     longer.ctx = 16000000;
     set(&odd, "template", "no-such-template");
+    set(&both, "quality", "0.5");
+    set(&both, "eviction-policy", "sliding");
     uint64_t id = qsf_rig_submit(w, PROMPT);
     for (int idle = 0; idle < 2; idle++) {
         err[0] = '\0';
@@ -141,6 +143,8 @@ static void a_check_knows_what_would_be_refused(void **state) {
         assert_int_equal(qsf_worker_check(w, &longer, err, sizeof err), QSF_EXIT_BUDGET);
         assert_int_equal(qsf_worker_check(w, &odd, err, sizeof err), QSF_EXIT_USAGE);
         assert_non_null(strstr(err, "no-such-template"));
+        assert_int_equal(qsf_worker_check(w, &both, err, sizeof err), QSF_EXIT_USAGE);
+        assert_non_null(strstr(err, "does not work with"));
         if (idle == 0) qsf_worker_cancel(w);
         if (idle == 0) (void)qsf_rig_finish(w, id);
     }

@@ -666,6 +666,37 @@ static void test_quality(void **state) {
     assert_true(x->app.settings.params.quality == 1.0f);
 }
 
+/* Whichever comes second is refused, with the reason; a session that has one takes nothing from a command line with the
+ * other. */
+static void test_quality_and_policy(void **state) {
+    Fixture *x = *state;
+    x->app.session.on = true;
+    x->app.settings.commands = true;
+    ui_session_use(&x->app.session, "sliding");
+    say(x, "/quality 0.5");
+    say(x, "/kv policy sliding");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/quality 0.5 does not work with /kv policy sliding: "));
+    assert_string_equal(x->app.settings.eviction, "none");
+    say(x, "/quality 1");
+    say(x, "/kv policy sliding");
+    assert_string_equal(x->app.settings.eviction, "sliding");
+    say(x, "/quality 0.25");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/quality 0.25 does not work with /kv policy sliding: "));
+    assert_true(x->app.settings.params.quality == 1.0f && x->engine.params.quality == 1.0f);
+    say(x, "a"), answer(x, "1");
+    ui_app_finish(&x->app);
+
+    Fixture *y = second();
+    y->app.session.on = true;
+    const QSFSetting *row = qsf_setting_find("quality");
+    char err[300];
+    assert_int_equal(qsf_setting_set(&y->app.given.settings, row, "0.5", err, sizeof err), 0);
+    assert_true(ui_app_resume(&y->app, "sliding"));
+    assert_string_equal(y->app.settings.eviction, "sliding");
+    assert_true(y->app.settings.params.quality == 1.0f);
+    second_free(y);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(test_turns),
@@ -678,6 +709,7 @@ int main(void) {
         T(test_settings),
         T(test_setting_steps),
         T(test_quality),
+        T(test_quality_and_policy),
         T(test_commands_are_not_messages),
         T(test_nul),
         T(test_commands_of_others),

@@ -76,8 +76,20 @@ static bool accepted(UiApp *a, const QSFSetting *row, const QSFSettings *next) {
     return false;
 }
 
+/* " (0 is auto: one per CPU)" for a number that means auto, from the row's help; else "". */
+static void explain_auto(const QSFSetting *row, const char *typed, const char *is, char *dst, size_t cap) {
+    const char *what = strstr(row->help, "auto: ");
+    const int n = what ? (int)strcspn(what, "(;") : 0;
+    dst[0] = '\0';
+    if (strcmp(is, "auto") != 0 || typed[0] < '0' || typed[0] > '9') return;
+    (void)snprintf(dst, cap, " (%s is %.*s", typed, n > 0 ? n : 4, n > 0 ? what : "auto");
+    for (size_t len = strlen(dst); len > 0 && dst[len - 1] == ' ';) dst[--len] = '\0';
+    const size_t len = strlen(dst);
+    (void)snprintf(dst + len, cap - len, ")");
+}
+
 bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
-    char err[400], from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT];
+    char err[400], from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT], why[100];
     QSFSettings next = a->settings;
     qsf_setting_get(&a->settings, row, from, sizeof from);
     if (qsf_setting_set(&next, row, value, err, sizeof err) != 0) {
@@ -93,11 +105,13 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
     }
     if (!same && !accepted(a, row, &next)) return false;
     a->settings = next;
+    explain_auto(row, value, to, why, sizeof why);
     if (same) {
-        if (!quiet) ui_app_say(a, UI_NOTICE, "%s is %s", row->name, to);
+        if (!quiet) ui_app_say(a, UI_NOTICE, "%s is %s%s", row->name, to, why);
         return true;
     }
     mark(a, row, to);
+    (void)snprintf(to + strlen(to), sizeof to - strlen(to), "%s", why);
     if (!quiet) said_change(a, row, from, to);
     act(a, row);
     return true;

@@ -13,6 +13,8 @@
 #include "src/base/crc32.h"
 #include "src/engine/klread.h"
 
+#define SMALL (10u << 20) /* bytes, below which they are counted in KB */
+
 static int failed(const QsfKlWriter *w, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", w->path, strerror(errno));
 }
@@ -66,10 +68,12 @@ static int check_space(const QsfKlWriter *w, QsfErr *err) {
     if (fstatvfs(w->out.file.fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* free space not known */
     uint64_t space = (uint64_t)v.f_bavail * (v.f_frsize ? v.f_frsize : v.f_bsize);
     if (need <= space) return QSF_OK;
+    const bool small = need < SMALL; /* rounded so that what is needed is not what is free */
+    const uint64_t unit = small ? 1024 : 1u << 20;
     return qsf_err_set(err, QSF_E_RUNTIME,
-                       "%s: the distributions of %u tokens need %llu MB, but only %llu MB are free", w->path,
-                       (unsigned)w->about.n_rows, (unsigned long long)(need >> 20),
-                       (unsigned long long)(space >> 20));
+                       "%s: the distributions of %u tokens need %llu %s, but only %llu %s are free", w->path,
+                       (unsigned)w->about.n_rows, (unsigned long long)((need + unit - 1) / unit),
+                       small ? "KB" : "MB", (unsigned long long)(space / unit), small ? "KB" : "MB");
 }
 
 static int make_file(QsfKlWriter *w, QsfErr *err) {

@@ -61,7 +61,7 @@ static QsfPlanFacts measure_facts(const QsfRuntime *r, const QsfRuntimeOptions *
 }
 
 void qsf_runtime_update_notices(QsfRuntime *r) {
-    qsf_plan_auto_notice(&r->plan_options, &r->plan, r->budget_notice, sizeof r->budget_notice);
+    qsf_plan_budget_notice(&r->plan_options, &r->plan, r->budget_notice, sizeof r->budget_notice);
     qsf_plan_ctx_notice(&r->model, &r->plan, r->ctx_notice, sizeof r->ctx_notice);
     qsf_plan_stream_notice(&r->model, &r->plan_options, &r->plan, r->stream_notice, sizeof r->stream_notice);
 }

@@ -46,9 +46,10 @@ typedef struct QsfRuntime {
     struct QsfQualityTable *quality_table; /* what each quality does, as measured; or NULL */
     char quality_notice[512];              /* why that could not be read; or "" */
     uint32_t system_tokens;                /* of qsf_runtime_protect */
-    bool lost;                /* neither a new plan nor the old one could be applied: the model must be
+    bool lost; /* neither a new plan nor the old one could be applied: the model must be
                                     reopened */
-    char budget_notice[256];  /* the budget that was chosen (auto), and how to change it; or "" */
+    char budget_notice
+        [256]; /* the budget that was chosen (auto), and how to change it; that one is more than there is; or "" */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     char ctx_notice[128];     /* the context is longer than what the model was trained for; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer; banned by ignore_eos */

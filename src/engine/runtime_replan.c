@@ -68,6 +68,9 @@ static void write_note(const QsfRuntime *r, char *note, size_t cap) {
     char io[32], reason[160];
     qsf_forward_io(r->fwd, io, sizeof io, reason, sizeof reason);
     qsf_plan_summary(&r->plan, io, note, cap);
+    const size_t n = strlen(note);
+    if (r->plan_options.budget != 0 && r->budget_notice[0] != '\0')
+        snprintf(note + n, cap - n, "; %s", r->budget_notice);
 }
 
 int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {

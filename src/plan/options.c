@@ -142,10 +142,30 @@ void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const Qs
         qsf_option_name(QSF_OPTION_BUDGET, o->commands), (unsigned long long)(need / MIB));
 }
 
-void qsf_plan_auto_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
+/* The row of the kernel grows with the budget, even if the rest does not use it. */
+static uint64_t used_bytes(const QsfPlan *p) {
+    const uint64_t rest = p->total - p->rows[QSF_MEM_KERNEL];
+    return rest + MIB + rest / 1000 * 3;
+}
+
+static void more_than_available(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
+    const uint64_t uses = used_bytes(p);
+    /* Of a cgroup of the budget's size, a little is in use. */
+    if (o->available == 0 || p->budget / 8 * 7 <= o->available + o->base_bytes) return;
+    snprintf(dst, cap,
+             "the RAM budget of %llu MB is more than the %llu MB that are available; the plan uses %llu MB%s",
+             (unsigned long long)(p->budget / MIB), (unsigned long long)(o->available / MIB),
+             (unsigned long long)((uses + MIB - 1) / MIB),
+             uses > o->available ? ", so the machine may swap, or stop the program" : "");
+}
+
+void qsf_plan_budget_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
     char weights[96], kv[QSF_PLAN_KV_TEXT];
     dst[0] = '\0';
-    if (o->budget != 0) return;
+    if (o->budget != 0) {
+        more_than_available(o, p, dst, cap);
+        return;
+    }
     if (p->streamed_bytes == 0)
         snprintf(weights, sizeof weights, "all weights stay in RAM");
     else

@@ -44,8 +44,9 @@ uint64_t qsf_plan_timeline_bytes(uint32_t ctx);
 /* Writes a notice, with the budget that would pin them, if weights stream although memory is free; else "". */
 void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst,
                             size_t cap);
-/* Writes a notice about a budget that was chosen (auto) and how to change it; "" for other budgets. */
-void qsf_plan_auto_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap);
+/* Writes a notice about a budget that was chosen (auto) and how to change it, or about one that is clearly more than this
+ * process can have; "" for other budgets. */
+void qsf_plan_budget_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap);
 /* Returns the budget that would pin everything; 0 if nothing streams, pins are limited, or it is more than nine
  * tenths of what is available. */
 uint64_t qsf_plan_full_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p);

@@ -92,6 +92,7 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     bool weights = !ro->text_only, generate = o->mode == RUN_GENERATE;
     /* Streaming weights although memory is free costs the most time. */
     if (weights && generate) print_notice(rt->stream_notice);
+    if (weights && generate && rt->plan_options.budget != 0) print_notice(rt->budget_notice);
     if (rt->tok && qsf_tokenizer_warning(rt->tok)) print_notice(qsf_tokenizer_warning(rt->tok));
     if ((generate || o->mode == RUN_SHOW_PROMPT) && !continues_text(rt, o)) print_notice(rt->tmpl_notice);
     if (!weights) return QSF_EXIT_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The memory plan, case by case: what is reduced and in which order, what the user set, what the messages
  * say. t_plan_sweep.c has the properties of all plans. */
+#include "src/plan/options.h"
 #include "src/plan/units.h"
 #include "tests/harness/plans.h"
 #include "tests/harness/qsf_test.h"
@@ -439,6 +440,36 @@ static void test_kv_text(void **state) {
     qsf_shape_model_free(&m);
 }
 
+/* A budget that was chosen, and one that the machine does not have; a cgroup of the budget's size is no reason. */
+static void test_budget_notice(void **state) {
+    (void)state;
+    char text[256];
+    QsfModel m;
+    QsfPlan p;
+    qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
+    QsfPlanOptions o = qsf_plans_options(0);
+    for (int i = 0; i < 4; i++) {
+        static const struct {
+            uint64_t budget, available;
+            const char *text;
+        } rows[] = {
+            { 0, 16384 * MIB, "RAM budget " },
+            { 200 * MIB, 190 * MIB, "" },
+            { 99999999 * MIB, 23398 * MIB,
+              "the RAM budget of 99999999 MB is more than the 23398 MB that are available; the plan uses " },
+            { 99999999 * MIB, 300 * MIB, ", so the machine may swap, or stop the program" }
+        };
+        o.budget = rows[i].budget;
+        o.available = rows[i].available;
+        qsf_plans_make(&p, &m, &o);
+        qsf_plan_budget_notice(&o, &p, text, sizeof text);
+        assert_true(rows[i].text[0] != '\0' ? strstr(text, rows[i].text) != NULL : text[0] == '\0');
+        if (i == 2) assert_null(strstr(text, "may swap"));
+        qsf_plan_free(&p);
+    }
+    qsf_shape_model_free(&m);
+}
+
 static void test_text(void **state) {
     (void)state;
     QsfModel m;
@@ -480,7 +511,7 @@ int main(void) {
         cmocka_unit_test(test_7b_in_200),     cmocka_unit_test(test_kv_order),
         cmocka_unit_test(test_kv_of_set_ctx), cmocka_unit_test(test_kv_kept),
         cmocka_unit_test(test_text),          cmocka_unit_test(test_embedding),
-        cmocka_unit_test(test_kv_text),
+        cmocka_unit_test(test_kv_text),       cmocka_unit_test(test_budget_notice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -666,6 +666,20 @@ static void test_quality(void **state) {
     assert_true(x->app.settings.params.quality == 1.0f);
 }
 
+/* A number that means auto is explained. */
+static void test_zero_is_auto(void **state) {
+    Fixture *x = *state;
+    say(x, "/threads 0");
+    assert_string_equal(last_said(x, UI_NOTICE), "threads is auto (0 is auto: one per CPU)");
+    say(x, "/slots 2");
+    fake_plan(&x->engine, 0, "two slots");
+    ui_app_pump(&x->app);
+    say(x, "/slots 0");
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "-> auto (0 is auto)"));
+    say(x, "/threads auto");
+    assert_string_equal(last_said(x, UI_NOTICE), "threads is auto");
+}
+
 /* Whichever comes second is refused, with the reason; a session that has one takes nothing from a command line with the
  * other. */
 static void test_quality_and_policy(void **state) {
@@ -710,6 +724,7 @@ int main(void) {
         T(test_setting_steps),
         T(test_quality),
         T(test_quality_and_policy),
+        T(test_zero_is_auto),
         T(test_commands_are_not_messages),
         T(test_nul),
         T(test_commands_of_others),

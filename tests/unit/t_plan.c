@@ -440,7 +440,7 @@ static void test_kv_text(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* A budget that was chosen, and one that the machine does not have; a cgroup of the budget's size is no reason. */
+/* A budget that was chosen, and one that the machine does not have; a cgroup of the budget's size is not one. */
 static void test_budget_notice(void **state) {
     (void)state;
     char text[256];

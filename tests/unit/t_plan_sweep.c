@@ -10,7 +10,7 @@ static uint64_t tolerance(const QsfPlan *p) {
     return p->slot_bytes + MIB + p->rows[QSF_MEM_ACTIVATIONS] / p->batch * 4;
 }
 
-/* A plan that was left the choice of the types, or of the context too, is no worse than one for what it has chosen; where
+/* A plan that was left the choice of the types, or of the context too, is as good as one for what it has chosen; where
  * the context was lowered, one step of it may be left. */
 static void check_named(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions *o) {
     QsfPlanOptions named = *o;

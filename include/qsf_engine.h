@@ -69,7 +69,10 @@ typedef struct QSFSettings {
     bool show_thinking; /* used by the programs: show reasoning instead of folding or omitting it */
     bool commands;      /* used by the programs, not a setting: messages name chat commands (/budget)
                            instead of options (--ram-budget) */
-    uint32_t user_set;  /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
+    uint64_t
+        text_bytes; /* used by the programs, not a setting: bytes of the messages that a conversation has when a model is
+                            loaded or planned again; an automatic budget has room for them */
+    uint32_t user_set; /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
 } QSFSettings;
 
 /* LIVE: takes effect with the next token. REPLAN: takes effect between two tokens, with a new memory plan;

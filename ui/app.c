@@ -311,6 +311,7 @@ void ui_app_start_load(UiApp *a) {
     }
     a->want_reload = false;
     char *file = qsf_model_file(a->model_path);
+    a->settings.text_bytes = ui_transcript_bytes(&a->chat);
     a->request = file ? a->engine.load(a->engine.self, file, &a->settings) : 0;
     free(file);
     if (a->request == 0) {

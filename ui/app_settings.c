@@ -49,6 +49,7 @@ static void said_change(UiApp *a, const QSFSetting *row, const char *from, const
 
 static void replan(UiApp *a) {
     a->replanning = true;
+    a->settings.text_bytes = ui_transcript_bytes(&a->chat);
     a->engine.replan(a->engine.self, &a->settings);
 }
 

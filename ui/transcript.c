@@ -263,6 +263,12 @@ bool ui_transcript_prepend(UiTranscript *t, const char *question, const char *te
     return true;
 }
 
+size_t ui_transcript_bytes(const UiTranscript *t) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++) n += t->items[i]->in_context ? t->items[i]->raw.len : 0;
+    return n;
+}
+
 size_t ui_transcript_count(const UiTranscript *t, size_t *of_user) {
     size_t n = 0, user = 0;
     for (size_t i = 0; i < t->n; i++) {

@@ -101,6 +101,8 @@ uint32_t ui_transcript_forget(UiTranscript *t, uint32_t n);
 /* Puts an exchange, a message of the user and an answer, before the first message that the model sees. false
  * without memory: nothing was added. */
 bool ui_transcript_prepend(UiTranscript *t, const char *question, const char *text, size_t len);
+/* Returns the bytes of the messages that are part of the next request. */
+size_t ui_transcript_bytes(const UiTranscript *t);
 /* Number of messages that the model sees, and of them the user's. */
 size_t ui_transcript_count(const UiTranscript *t, size_t *of_user);
 

@@ -87,7 +87,7 @@ static const Row rows[] = {
       "compute threads, 1 to 256, or auto: one per CPU (default auto)",
       0, 256, 0}, &qsf_kind_auto, AT(threads)},
     {{"kv-type", "kv", 0, "TYPE", CONVERT,
-      "data type of the KV cache: f32, f16, q8, q6, q4 or q2 (half, three eighths, a quarter and an eighth of f16), or auto: f16 if it fits (default auto)",
+      "data type of the KV cache: f32, f16, q8, q6, q4 or q2 (half, three eighths, a quarter and an eighth of f16; q2 also holds some positions in q8, so it is smaller than q4 only above about 1100 tokens), or auto: f16 if it fits (default auto)",
       0, 0, 0}, &qsf_kind_kv, AT(kv)},
     {{"k-type", "", 0, "TYPE", CONVERT,
       "the same for keys alone, or auto: as kv-type (default auto)",

@@ -49,6 +49,7 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t avai
     p->threads = thread_count(s);
     p->embedding = s->embedding < QSF_EMBEDDING_N ? (QsfEmbedding)s->embedding : QSF_EMBEDDING_AUTO;
     p->commands = s->commands;
+    p->text_bytes = s->text_bytes;
     const QsfEvictKind kind = qsf_evict_parse(s->eviction);
     if (kind != QSF_EVICT_NONE && kind != QSF_EVICT_N) p->kv_lists = true; /* they stay for this model */
     p->kv_mass = kind != QSF_EVICT_N && qsf_evict_observes(kind);

@@ -13,9 +13,11 @@
 #define BASE_JITTER     (256u * 1024) /* between the resident sets of two runs of one program */
 #define BASE_PER_JITTER 32u           /* or this fraction: larger programs (sanitizer builds) vary more */
 #define BATCH_STEP      4u
-/* An automatic budget has room for long messages: copies, rendered text and ids of all tokens that the context holds. */
+/* An automatic budget has room for long messages: copies, rendered text and ids of all tokens that the context holds; and of
+ * all messages of a conversation that is resumed, even if they turn out to be too many for the context. */
 #define AUTO_ROOM      (8 * QSF_MIB)
 #define AUTO_PER_TOKEN 96u
+#define AUTO_PER_BYTE  10u
 #define BATCH_MOST     128u /* with more, computation hides the reads anyway */
 #define BATCH_ENOUGH   64u  /* where little streams */
 
@@ -213,8 +215,9 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
 }
 
 /* Lowers an automatic budget to what the plan uses, with room for the text of prompts (AUTO_ROOM). */
-static void trim_budget(QsfPlan *p) {
-    uint64_t rest = p->total - p->rows[QSF_MEM_KERNEL] + AUTO_ROOM + (uint64_t)p->ctx * AUTO_PER_TOKEN;
+static void trim_budget(QsfPlan *p, uint64_t text_bytes) {
+    const uint64_t text = text_bytes < p->budget ? text_bytes * AUTO_PER_BYTE : p->budget;
+    uint64_t rest = p->total - p->rows[QSF_MEM_KERNEL] + AUTO_ROOM + (uint64_t)p->ctx * AUTO_PER_TOKEN + text;
     uint64_t b = (rest + QSF_MIB) / 997 * 1000 + 2 * QSF_MIB;
     b = b / QSF_MIB * QSF_MIB;
     if (b >= p->budget) return;
@@ -296,7 +299,7 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
     }
     int rc = write_plan(&s, &c, lowered, p, err);
     if (rc != QSF_OK) return rc;
-    if (o->budget == 0) trim_budget(p);
+    if (o->budget == 0) trim_budget(p, o->text_bytes);
     p->stream.keep_cached = cache_has_room(&s, p);
     return QSF_OK;
 }

@@ -42,6 +42,7 @@ typedef struct QsfPlanOptions {
     int threads;              /* compute threads, >= 1 */
     bool exact;               /* float activations (bigger scratch) */
     QsfQuality quality;       /* what the passes of an answer leave out; skipped blocks are pinned last */
+    uint64_t text_bytes;      /* messages of a conversation, for an automatic budget */
     bool commands;            /* messages name chat commands, as QSFSettings.commands */
     uint64_t base_bytes;      /* resident before loading: program, libraries, screen */
     uint64_t tokenizer_bytes; /* upper bound of what the tokenizer will charge */

@@ -137,6 +137,26 @@ static void note_types(const QsfPricing *s, const QsfPlan *p, bool kept, Text *t
         best);
 }
 
+static uint64_t cache_bytes(const QsfPricing *s, const QsfPlan *p, QsfKvTypes t) {
+    const QsfProgram *prog = &s->m->prog;
+    const uint32_t n = qsf_checkpoint_count(prog, t, p->ctx, s->budget);
+    return qsf_kv_bytes(prog->kv, prog->n_kv, t, p->ctx) + qsf_recurrent_bytes(prog, t, n);
+}
+
+/* What is held of recent positions costs more than 2 bits save where the context is short. */
+static void note_larger(const QsfPricing *s, const QsfPlan *p, Text *t) {
+    const QsfKvTypes other = { p->kv.k == QK_KV_Q2 ? QK_KV_Q4 : p->kv.k,
+                               p->kv.v == QK_KV_Q2 ? QK_KV_Q4 : p->kv.v };
+    const uint64_t now = cache_bytes(s, p, p->kv), then = cache_bytes(s, p, other);
+    char kv[QSF_KV_TYPES_TEXT], smaller[QSF_KV_TYPES_TEXT];
+    if (then >= now) return;
+    qsf_kv_types_print(p->kv, kv, sizeof kv);
+    qsf_kv_types_print(other, smaller, sizeof smaller);
+    comma(t);
+    add(t, "KV cache %s takes %.2f MB for %" PRIu32 " tokens, %s would take %.2f", kv, mb(now), p->ctx,
+        smaller, mb(then));
+}
+
 void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     Text t = { p->note, sizeof p->note, 0 };
     QsfConfig want = qsf_plan_preferred(s);
@@ -161,6 +181,7 @@ void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     }
     if (t.len > 0) add(&t, " to fit %" PRIu64 " MB", s->budget >> 20);
     note_types(s, p, true, &t);
+    note_larger(s, p, &t);
     if (p->batch == s->o->batch || s->o->batch == 0) return;
     comma(&t);
     add(&t, "prefill chunk of %" PRIu32 " instead of %" PRIu32 " tokens, which is all that %s", p->batch,

@@ -266,7 +266,17 @@ static void test_auto(void **state) {
     qsf_plans_check(&m, &p, &o);
     assert_true(p.streamed_bytes == 0 && p.batch == 512);
     assert_true(p.budget < p.total + 12 * MIB); /* what it needs, with room for long messages */
+    const uint64_t empty = p.budget;
     qsf_plan_free(&p);
+    o.text_bytes = 6 * MIB; /* and for those of a session */
+    qsf_plans_make(&p, &m, &o);
+    assert_true(p.budget >= empty + 60 * MIB && p.budget < empty + 64 * MIB);
+    qsf_plan_free(&p);
+    o.text_bytes = UINT64_MAX / 2;
+    qsf_plans_make(&p, &m, &o);
+    assert_int_equal(p.budget, o.available / 2);
+    qsf_plan_free(&p);
+    o.text_bytes = 0;
     o.available = 800 * MIB;
     qsf_plans_make(&p, &m, &o);
     qsf_plans_check(&m, &p, &o);
@@ -440,6 +450,32 @@ static void test_kv_text(void **state) {
     qsf_shape_model_free(&m);
 }
 
+/* With a short context q2 takes more than q4, which is said. */
+static void test_two_bits(void **state) {
+    (void)state;
+    QsfModel m;
+    qsf_plans_open_shape(&m, QSF_SHAPE_BIG);
+    for (uint32_t i = 0; i < m.prog.n_kv; i++) m.prog.kv[i].read_once = true;
+    for (uint32_t ctx = 512; ctx <= 2048; ctx *= 4) {
+        uint64_t kv[2];
+        for (int i = 0; i < 2; i++) {
+            QsfPlan p;
+            QsfPlanOptions o = qsf_plans_options(6000 * MIB);
+            o.ctx = ctx;
+            o.k = o.v = i == 0 ? QK_KV_Q2 : QK_KV_Q4;
+            qsf_plans_make(&p, &m, &o);
+            kv[i] = p.rows[QSF_MEM_KV];
+            const bool noted =
+                strstr(p.note, "KV cache q2 takes 99.00 MB for 512 tokens, q4 would take 66.00") != NULL;
+            assert_true(noted == (i == 0 && ctx == 512));
+            assert_true(noted || p.note[0] == '\0');
+            qsf_plan_free(&p);
+        }
+        assert_true((kv[0] > kv[1]) == (ctx == 512));
+    }
+    qsf_shape_model_free(&m);
+}
+
 /* A budget that was chosen, and one that the machine does not have; a cgroup of the budget's size is not one. */
 static void test_budget_notice(void **state) {
     (void)state;
@@ -511,7 +547,8 @@ int main(void) {
         cmocka_unit_test(test_7b_in_200),     cmocka_unit_test(test_kv_order),
         cmocka_unit_test(test_kv_of_set_ctx), cmocka_unit_test(test_kv_kept),
         cmocka_unit_test(test_text),          cmocka_unit_test(test_embedding),
-        cmocka_unit_test(test_kv_text),       cmocka_unit_test(test_budget_notice),
+        cmocka_unit_test(test_two_bits),      cmocka_unit_test(test_kv_text),
+        cmocka_unit_test(test_budget_notice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -488,6 +488,8 @@ static void test_session_replay(void **state) {
     assert_float_equal(y->app.settings.params.temperature, 0.3f, 1e-6);
     /* It names its model, which is loaded. */
     assert_string_equal(y->engine.path, "tiny.gguf");
+    assert_int_equal(y->engine.settings.text_bytes,
+                     strlen("a") + strlen("1") + strlen("c") + strlen("whole"));
     fake_loaded(&y->engine);
     ui_app_pump(&y->app);
     say(y, "more");

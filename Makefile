@@ -9,6 +9,7 @@
 #   make check-all           the same with the long tests, and the long parts of the others
 #   make check-long          only what check leaves out
 #   make check-unit check-kernels check-system check-ui bench fuzz
+#   make check-tsan          unit tests with threads, with the thread sanitizer
 #   make check-arm           kernels for 64-bit ARM by a cross compiler, checked in an emulator
 #   make count-arm           instructions of these kernels per multiply-add; FORMATS="q4_0 ..."
 #   make install install-strip uninstall [DESTDIR=DIR]
@@ -97,7 +98,7 @@ link_ui = $(if $(filter no,$(UI_STATIC)),$(link_dynamic),$(link))
 
 # ---- build
 
-.PHONY: all tests check check-all check-long check-unit check-kernels check-system check-ui check-san check-arm count-arm arm-checkkern bench run fuzz
+.PHONY: all tests check check-all check-long check-unit check-kernels check-system check-ui check-san check-tsan check-arm count-arm arm-checkkern bench run fuzz
 .PHONY: fuzz-build fuzz-binaries fuzz-programs
 .PHONY: amalgamation install install-strip uninstall dist distcheck compdb clean distclean help
 
@@ -238,6 +239,20 @@ check-all: all $(run_unit) $(run_kern) $(tool_bin)
 check-unit: $(run_unit)
 	$(runner) $(run_unit)
 endif
+
+# The thread sanitizer, in a third build. What races does not depend on the level of the kernels: one is built, instrumented
+# like everything else; QK_ONE_FILE leaves the others out of the table (kernels/built.h). Only tests whose subject are threads.
+tsan_flags_x86 := -msse4.2
+tsan_levels_x86 := sse42:x86:ALL
+tsan_levels_arm := neon:arm:ALL
+tsan_tests := t_two_engines t_pool t_api
+tsan_make = $(MAKE) --no-print-directory -C tsan TESTS='$(or $(TESTS),$(tsan_tests))' SANITIZERS=yes KERNEL_OPT=-O1 FRAME_FLAGS= \
+    levels='$(tsan_levels_$(ARCH))' CPPFLAGS=-DQK_ONE_FILE quick=1
+check-tsan: export TSAN_OPTIONS := suppressions=$(abs_srcdir)/tests/harness/tsan.supp $(TSAN_OPTIONS)
+check-tsan:
+	@mkdir -p tsan
+	@test -f tsan/config.mk || (cd tsan && eval '$(abs_srcdir)/configure $(subst ','\'',$(CONFIGURE_ARGS)) CFLAGS="-O1 -g1 -fsanitize=thread $(tsan_flags_$(ARCH))"')
+	+$Q$(tsan_make) check-unit
 
 # With sanitizers, of the tests that check omits, only those that run the programs.
 check-long:
@@ -383,7 +398,7 @@ distcheck: dist
 	@echo "$(dist_name).tar.gz is good"
 
 clean:
-	rm -rf $O san fuzz arm qsf-chat qsf-run qsf-convert checkkern libqsf.a compile_commands.json qsf.c qsf.h
+	rm -rf $O san tsan fuzz arm qsf-chat qsf-run qsf-convert checkkern libqsf.a compile_commands.json qsf.c qsf.h
 
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true

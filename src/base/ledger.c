@@ -206,6 +206,19 @@ int qsf_mem_none(const char *what, uint64_t bytes, QsfErr *err) {
     return qsf_err_memory(err, "%s needs %.2f MB: %s", what, (double)bytes / MIB, strerror(ENOMEM));
 }
 
+/* The thread sanitizer does not see mremap: memory that moves to where another thread's memory was would be a race. */
+void *qsf_mem_remap(void *p, uint64_t old, uint64_t bytes) {
+#ifdef __SANITIZE_THREAD__
+    void *to = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (to == MAP_FAILED) return to;
+    memcpy(to, p, (size_t)(old < bytes ? old : bytes));
+    munmap(p, (size_t)old);
+    return to;
+#else
+    return mremap(p, (size_t)old, (size_t)bytes, MREMAP_MAYMOVE);
+#endif
+}
+
 int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, void **out, QsfErr *err) {
     *out = NULL;
     if (bytes == 0) return QSF_OK;
@@ -249,7 +262,7 @@ int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, co
     if (old == 0) return qsf_mem_map(l, cat, bytes, what, p, err);
     int rc = qsf_ledger_reserve(l, cat, bytes - old, what, err);
     if (rc != QSF_OK) return rc;
-    void *q = mremap(*p, (size_t)old, (size_t)bytes, MREMAP_MAYMOVE);
+    void *q = qsf_mem_remap(*p, old, bytes);
     if (q == MAP_FAILED) {
         qsf_ledger_release(l, cat, bytes - old);
         return qsf_mem_none(what, bytes, err);

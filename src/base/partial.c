@@ -23,7 +23,7 @@ static void *remap(const QsfPartial *p, uint64_t bytes) {
     }
     if (p->mem == NULL)
         return mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return mremap(p->mem, (size_t)p->bytes, (size_t)bytes, MREMAP_MAYMOVE);
+    return qsf_mem_remap(p->mem, p->bytes, bytes);
 }
 
 static void note_region(const QsfPartial *old, const QsfPartial *now, QsfLedger *l, QsfMemCat cat,

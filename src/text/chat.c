@@ -19,6 +19,7 @@ static int make(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer 
     *out = NULL;
     if (t != NULL) {
         *t = (QsfChatTemplate){ .name = file->name, .source = file->text, .source_len = file->len };
+        t->sample_steps = QSF_CHAT_SAMPLE_STEPS;
         file->name = file->text = NULL;
     }
     if (t == NULL || t->source == NULL || t->name == NULL)

@@ -52,8 +52,8 @@ typedef struct QsfChatTemplate QsfChatTemplate;
 int qsf_chat_template_open(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
                            const char *name, char *notice, size_t notice_cap, QsfErr *err);
 void qsf_chat_template_close(QsfChatTemplate *t); /* NULL allowed */
-/* Whether the vocabulary has no control tokens but the usual ones around a text: the model was not trained to chat,
- * so that it has no template is no surprise. */
+/* Whether the vocabulary has no control tokens but the usual ones around a text: the model was not trained to chat
+ * and needs no template. */
 bool qsf_chat_is_base(const QsfTokenizer *tok);
 /* "model", "model:NAME" or the name of the file that is used. */
 const char *qsf_chat_template_name(const QsfChatTemplate *t);

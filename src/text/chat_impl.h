@@ -7,9 +7,10 @@
 #include "src/text/chat.h"
 #include "src/text/jinja.h"
 
-#define QSF_CHAT_VARS     32  /* special token variables of a template */
-#define QSF_CHAT_MORE     256 /* additional_special_tokens */
-#define QSF_CHAT_SWITCHES 24  /* variables that switch reasoning */
+#define QSF_CHAT_VARS         32       /* special token variables of a template */
+#define QSF_CHAT_MORE         256      /* additional_special_tokens */
+#define QSF_CHAT_SAMPLE_STEPS 4000000u /* of all samples; templates of models need thousands for one */
+#define QSF_CHAT_SWITCHES     24       /* variables that switch reasoning */
 
 /* A special token that the template may name: bos_token, ... */
 typedef struct QsfChatVar {
@@ -54,8 +55,9 @@ struct QsfChatTemplate {
     bool hides_user;                           /* the text of a user appears in no form */
     QsfChatSwitch switches[QSF_CHAT_SWITCHES]; /* (n_switches) */
     size_t n_switches;
-    bool takes_switch; /* one of them makes a difference */
-    bool lowers;       /* reasoning cannot be switched off: it has the lowest effort */
+    bool takes_switch;     /* one of them makes a difference */
+    uint64_t sample_steps; /* that are left for finding out the above */
+    bool lowers;           /* reasoning cannot be switched off: it has the lowest effort */
 };
 
 /* --- chat_files.c: the template directories --- */
@@ -101,19 +103,22 @@ typedef struct QsfChatRequest {
     bool open_end;                 /* continue the last message; of qsf_chat_render */
     const QsfChatSwitch *switches; /* (n_switches) */
     size_t n_switches;
-    QsfReason reason; /* their values */
+    QsfReason reason;   /* their values */
+    uint64_t max_steps; /* 0 = those of the content */
 } QsfChatRequest;
 
 /* The result of a rendering that did not fail, and the reason why one did. */
 typedef struct QsfChatOutcome {
+    uint64_t steps;
     bool raised; /* the template called raise_exception */
     bool memory; /* memory ran out, so another rendering must not be used instead */
 } QsfChatOutcome;
 
 /* QSF_E_RUNTIME names the template, and the model that it is from. */
 int qsf_chat_render_once(const QsfChatRequest *q, QsfRendered *out, QsfChatOutcome *oc, QsfErr *err);
-/* Renders to find out something: *ok is false if the template fails. QSF_E_RUNTIME only without memory. */
-int qsf_chat_sample(const QsfChatRequest *q, QsfRendered *out, bool *ok, QsfErr *err);
+/* Renders q with t to find out something, within t->sample_steps: *ok is false if the template fails or none are
+ * left. QSF_E_RUNTIME only without memory, QSF_E_INTERRUPTED. */
+int qsf_chat_sample(QsfChatTemplate *t, QsfChatRequest *q, QsfRendered *out, bool *ok, QsfErr *err);
 /* Renders short conversations to test whether the template runs. *raised: it refused one by
  * raise_exception. */
 int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err);

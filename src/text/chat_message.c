@@ -152,6 +152,7 @@ int qsf_chat_render_once(const QsfChatRequest *q, QsfRendered *out, QsfChatOutco
     QsfJinjaOut o = { 0 };
     QsfErr e = { 0 };
     QsfJinjaLimits limits = qsf_jinja_limits_for(content_bytes(q));
+    if (q->max_steps > 0 && q->max_steps < limits.steps) limits.steps = q->max_steps;
     QsfJinjaVars *v = qsf_jinja_vars_new(&limits);
     *oc = (QsfChatOutcome){ .memory = v == NULL };
     if (v == NULL) return qsf_err_memory(err, "rendered messages");
@@ -159,6 +160,7 @@ int qsf_chat_render_once(const QsfChatRequest *q, QsfRendered *out, QsfChatOutco
     int rc = qsf_jinja_render(q->t->jinja, v, &o, &e);
     if (rc != QSF_OK) name_template(q->t, o.raised, &e);
     oc->raised = o.raised;
+    oc->steps = o.steps;
     oc->memory = qsf_jinja_vars_mem(v)->failed || e.memory;
     rc = rc == QSF_OK ? take_output(&o, out, err) : qsf_err_pass(err, &e);
     qsf_jinja_out_free(&o);
@@ -166,12 +168,17 @@ int qsf_chat_render_once(const QsfChatRequest *q, QsfRendered *out, QsfChatOutco
     return rc;
 }
 
-int qsf_chat_sample(const QsfChatRequest *q, QsfRendered *out, bool *ok, QsfErr *err) {
+int qsf_chat_sample(QsfChatTemplate *t, QsfChatRequest *q, QsfRendered *out, bool *ok, QsfErr *err) {
     QsfChatOutcome oc;
     QsfErr e = { 0 };
     qsf_strbuf_clear(&out->text);
+    *ok = false;
+    if (t->sample_steps == 0) return QSF_OK;
+    q->t = t;
+    q->max_steps = t->sample_steps;
     *ok = qsf_chat_render_once(q, out, &oc, &e) == QSF_OK;
-    return e.memory ? qsf_err_pass(err, &e) : QSF_OK;
+    t->sample_steps -= oc.steps < t->sample_steps ? oc.steps : t->sample_steps;
+    return e.memory || e.code == QSF_E_INTERRUPTED ? qsf_err_pass(err, &e) : QSF_OK;
 }
 
 /* One message, and an exchange followed by another: templates treat earlier answers differently. */

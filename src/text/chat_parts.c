@@ -46,10 +46,10 @@ typedef struct Probe {
 } Probe;
 
 /* *ok: the template rendered them; *shown: with the text. */
-static int probe(const QsfChatTemplate *t, const Probe *p, bool *ok, bool *shown, QsfErr *err) {
-    QsfChatRequest q = { .t = t, .msgs = p->msgs, .n = p->n, .generation = true };
+static int probe(QsfChatTemplate *t, const Probe *p, bool *ok, bool *shown, QsfErr *err) {
+    QsfChatRequest q = { .msgs = p->msgs, .n = p->n, .generation = true };
     QsfRendered r = { 0 };
-    int rc = qsf_chat_sample(&q, &r, ok, err);
+    int rc = qsf_chat_sample(t, &q, &r, ok, err);
     *shown = rc == QSF_OK && *ok && has_text(&r, p->text);
     qsf_rendered_free(&r);
     return rc;

@@ -104,7 +104,7 @@ static const QsfMsg question[] = { MSG("user", "Hello") };
 static const QsfMsg talk[] = { MSG("system", "Be brief."), MSG("user", "Hello"), MSG("assistant", "Hi"),
                                MSG("user", "Bye") };
 
-static int render(const QsfChatTemplate *t, const QsfChatSwitch *s, size_t n, QsfReason r, bool is_talk,
+static int render(QsfChatTemplate *t, const QsfChatSwitch *s, size_t n, QsfReason r, bool is_talk,
                   QsfRendered *out, bool *ok, QsfErr *err) {
     QsfChatRequest q = { .t = t,
                          .msgs = is_talk ? talk : question,
@@ -113,11 +113,11 @@ static int render(const QsfChatTemplate *t, const QsfChatSwitch *s, size_t n, Qs
     q.switches = s;
     q.n_switches = n;
     q.reason = r;
-    return qsf_chat_sample(&q, out, ok, err);
+    return qsf_chat_sample(t, &q, out, ok, err);
 }
 
 /* Whether the settings a and b make different prompts of a conversation that both can render. */
-static int compare(const QsfChatTemplate *t, const QsfChatSwitch *s, size_t n, QsfReason a, QsfReason b,
+static int compare(QsfChatTemplate *t, const QsfChatSwitch *s, size_t n, QsfReason a, QsfReason b,
                    bool *differ, QsfErr *err) {
     int rc = QSF_OK;
     *differ = false;
@@ -136,8 +136,7 @@ static int compare(const QsfChatTemplate *t, const QsfChatSwitch *s, size_t n, Q
 }
 
 /* Whether a question can be rendered with the setting. */
-static int accepts(const QsfChatTemplate *t, const QsfChatSwitch *s, size_t n, QsfReason r, bool *ok,
-                   QsfErr *err) {
+static int accepts(QsfChatTemplate *t, const QsfChatSwitch *s, size_t n, QsfReason r, bool *ok, QsfErr *err) {
     QsfRendered out = { 0 };
     int rc = render(t, s, n, r, false, &out, ok, err);
     qsf_rendered_free(&out);
@@ -157,8 +156,8 @@ static void join(const QsfChatTemplate *t, const QsfChatSwitch *s, Set *out) {
 }
 
 /* Does the one variable s make a difference with these values? Then it has them. */
-static int try_values(const QsfChatTemplate *t, QsfChatSwitch *s, QsfChatValue off, QsfChatValue on,
-                      bool *works, QsfErr *err) {
+static int try_values(QsfChatTemplate *t, QsfChatSwitch *s, QsfChatValue off, QsfChatValue on, bool *works,
+                      QsfErr *err) {
     QsfChatSwitch trial = { .name = s->name };
     trial.value[QSF_REASON_OFF] = off;
     trial.value[QSF_REASON_ON] = on;
@@ -170,7 +169,7 @@ static int try_values(const QsfChatTemplate *t, QsfChatSwitch *s, QsfChatValue o
 
 /* --- kinds --- */
 
-static int find_switch(const QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
+static int find_switch(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
     const size_t len = strlen(s->name);
     const bool mode = len > 5 && strcmp(s->name + len - 5, "_mode") == 0;
     int rc = QSF_OK;
@@ -182,12 +181,12 @@ static int find_switch(const QsfChatTemplate *t, QsfChatSwitch *s, bool *works, 
     return rc == QSF_OK && !*works ? try_values(t, s, truth(false), truth(true), works, err) : rc;
 }
 
-static int find_inverse(const QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
+static int find_inverse(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
     return try_values(t, s, truth(true), truth(false), works, err);
 }
 
 /* 0 is off. On is what the template does by itself, unless that is off. Beside another switch it only limits. */
-static int find_budget(const QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
+static int find_budget(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
     bool on = false;
     int rc = try_values(t, s, number(0), (QsfChatValue){ 0 }, &on, err);
     *works = on;
@@ -201,7 +200,7 @@ static int find_budget(const QsfChatTemplate *t, QsfChatSwitch *s, bool *works, 
 }
 
 /* The word for the effort: its own, or else the nearest one that the template names and accepts. */
-static int choose_effort(const QsfChatTemplate *t, QsfChatSwitch *s, QsfReason r, int effort, QsfErr *err) {
+static int choose_effort(QsfChatTemplate *t, QsfChatSwitch *s, QsfReason r, int effort, QsfErr *err) {
     Set set;
     bool ok = false;
     int rc = QSF_OK;
@@ -218,7 +217,7 @@ static int choose_effort(const QsfChatTemplate *t, QsfChatSwitch *s, QsfReason r
 }
 
 /* An effort counts where reasoning is on, so the other switches are on. */
-static int find_effort(const QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
+static int find_effort(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
     Set set;
     int rc = choose_effort(t, s, QSF_REASON_LOW, LOW, err);
     if (rc == QSF_OK) rc = choose_effort(t, s, QSF_REASON_MEDIUM, MEDIUM, err);
@@ -248,7 +247,7 @@ static int switch_by_effort(QsfChatTemplate *t, QsfChatSwitch *s, QsfErr *err) {
 }
 
 int qsf_chat_find_switches(QsfChatTemplate *t, QsfErr *err) {
-    static int (*const find[])(const QsfChatTemplate *, QsfChatSwitch *, bool *, QsfErr *) = {
+    static int (*const find[])(QsfChatTemplate *, QsfChatSwitch *, bool *, QsfErr *) = {
         [SWITCH] = find_switch, [INVERSE] = find_inverse, [BUDGET] = find_budget, [EFFORT] = find_effort
     };
     size_t effort = QSF_CHAT_SWITCHES;

@@ -58,7 +58,8 @@ typedef struct QsfJinjaOut {
     QsfStrbuf text;
     QsfJRun *runs; /* (n_runs): text[runs[i-1].end .. runs[i].end) has runs[i].tag */
     size_t n_runs, cap_runs;
-    bool raised; /* the template called raise_exception; text is its message */
+    bool raised;    /* the template called raise_exception; text is its message */
+    uint64_t steps; /* how many it took */
 } QsfJinjaOut;
 void qsf_jinja_out_free(QsfJinjaOut *o);
 

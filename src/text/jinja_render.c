@@ -190,6 +190,7 @@ int qsf_jinja_render(const QsfJinja *t, QsfJinjaVars *v, QsfJinjaOut *out, QsfEr
              before = plain == (locale_t)0 ? plain : uselocale(plain);
     (void)qsf_unicode_guessed(); /* steps of earlier calls do not count here */
     if (bind_variables(&c, v)) qsf_j_exec(&c, t->body);
+    out->steps = c.steps;
     if (plain != (locale_t)0) {
         uselocale(before);
         freelocale(plain);

@@ -32,6 +32,24 @@ grep -q '<|im_start|>user' "$work/out" || { cat "$work/out"; fail "no ChatML"; }
 expect 3 'choose a different one with --template' "$run" --show-prompt "$tiny" -p a --override-kv 'tokenizer.chat_template=str:{% trans %}'
 expect 2 'model:rag' "$run" --show-prompt "$tiny" -p a --override-kv tokenizer.chat_template.rag=str:rag --template model:tools
 
+# templates that read lists of parts get them; a message that is left out is reported, and so is a switch that is not
+# there, and a message of raise_exception with the names of file and template
+tmpl() { printf 'tokenizer.chat_template=str:%s' "$1"; }
+shows "$L<s>$R <user>a b" -p 'a b' --override-kv "$(tmpl '{% for m in messages %}<{{ m.role }}>{% for p in m.content %}{% if p.type == "text" %}{{ p.text }}{% endif %}{% endfor %}{% endfor %}')"
+! grep -q 'leaves out' "$work/err" || { cat "$work/err"; fail "nothing is left out"; }
+expect 0 'chat template model leaves out your message' "$run" --show-prompt "$tiny" -p 'a b' --override-kv "$(tmpl hello)"
+shows "$L<s>$R a|0" -p a --reasoning off --override-kv "$(tmpl '{{ messages[0].content }}|{{ thinking_budget|default(-1) }}')"
+! grep -q 'no such switch' "$work/err" || { cat "$work/err"; fail "the switch was set"; }
+expect 0 'no such switch' "$run" --show-prompt "$tiny" -p a --reasoning off --override-kv "$(tmpl '{{ messages[0].content }}{{ "enable_thinking" }}')"
+expect 0 'only lower its effort' "$run" --show-prompt "$tiny" -p a --reasoning off --override-kv "$(tmpl '{{ messages[0].content }}{{ reasoning_effort }}')"
+expect 1 "$tiny: chat template model: refuses these messages: not so" "$run" --show-prompt "$tiny" -p a --override-kv "$(tmpl '{{ raise_exception("not so") }}')"
+
+# no template: said once, unless a base model continues text
+expect 0 '' "$run" --show-prompt "$tiny" -p a
+! grep -q 'no chat template' "$work/err" || { cat "$work/err"; fail "a base model needs no template"; }
+expect 0 'no chat template' "$run" --show-prompt "$tiny" -p a --system b
+expect 0 '' "$run" --show-prompt "$tiny" -p a --system b --template raw
+! grep -q 'no chat template' "$work/err" || { cat "$work/err"; fail "raw needs no template"; }
 # JSON, and the same ids as the tokenizer's
 expect 0 '' "$run" --show-prompt --json "$tiny" -p 'a b'
 for key in prompt template tokens special ids; do grep -q "\"$key\": " "$work/out" || fail "no $key in the JSON"; done
@@ -67,6 +85,8 @@ expect 3 'nothing.gguf' "$run" --show-prompt "$work/nothing.gguf" -p a
 # the chat shows the same, writes none of it to stdout, and accepts --override-kv, also after --interactive
 chat=$QSF_BUILDDIR/qsf-chat
 if [ -x "$chat" ]; then
+    printf 'a\nb\n' | "$chat" --plain --temperature 0 --max-tokens 2 "$tiny" >"$work/out" 2>"$work/err" || fail "a chat without a template"
+    [ "$(grep -c 'no chat template' "$work/err")" = 1 ] || { cat "$work/err"; fail "the chat does not say once that there is no template"; }
     for program in "$chat" "$run -i"; do
         # shellcheck disable=SC2086
         printf '/show prompt a </s>\n/show template\n' | $program "$tiny" --override-kv "$own" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "$program failed"; }

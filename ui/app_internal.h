@@ -28,6 +28,8 @@ void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);
 /* Settings of a session and of the command line may exclude each other (qsf_settings_check): sets the quality to 1 then, and
  * says why. */
 void ui_app_settle(UiApp *a);
+/* Asks the engine for a plan with the settings and the text of the conversation. */
+void ui_app_replan(UiApp *a);
 /* Settings changed without ui_app_set; before holds the old values. Informs the engine. */
 void ui_app_apply(UiApp *a, const QSFSettings *before);
 /* The settings without user choices: the defaults, with what the loaded model recommends. */

@@ -9,6 +9,7 @@
 #include "ui/app_internal.h"
 #include "ui/guide.h"
 
+#define UI_TEXT_STEP  65536u /* bytes that the reserve of a plan has space for */
 #define UI_SYSTEM_MAX ((uint64_t)1 << 20)
 
 /* A conversation while its file is read: that of the chat stays what it is until all of it fits. */
@@ -140,6 +141,13 @@ static bool wants_load(const UiApp *a, const char *model) {
     return !same_model(next, model) || (!a->model_ready && !ui_app_busy(a));
 }
 
+/* An automatic budget counts the text of the conversation. */
+static bool wants_room(const UiApp *a, uint64_t counted) {
+    const bool automatic = a->settings.ram_budget == 0 && a->settings.ram_percent == 0;
+    return automatic && a->model_ready && !a->replanning && !ui_app_busy(a) &&
+           ui_transcript_bytes(&a->chat) > counted + UI_TEXT_STEP;
+}
+
 /* The settings of the session reach the engine, with its model if another one is loaded. */
 static void take_model(Replay *rp) {
     UiApp *a = rp->app;
@@ -155,6 +163,7 @@ static void take_model(Replay *rp) {
         return;
     }
     ui_app_apply(a, &before);
+    if (wants_room(a, before.text_bytes)) ui_app_replan(a);
     a->resuming = a->replanning || a->running == UI_REQUEST_LOAD;
     if (a->model_ready) ui_guide_switch(a, rp->model == NULL);
 }

@@ -47,7 +47,7 @@ static void said_change(UiApp *a, const QSFSetting *row, const char *from, const
         ui_app_say(a, UI_NOTICE, "%s %s", row->name, to);
 }
 
-static void replan(UiApp *a) {
+void ui_app_replan(UiApp *a) {
     a->replanning = true;
     a->settings.text_bytes = ui_transcript_bytes(&a->chat);
     a->engine.replan(a->engine.self, &a->settings);
@@ -60,7 +60,7 @@ static void act(UiApp *a, const QSFSetting *row) {
     if (row->flags & QSF_SETTING_LIVE)
         a->engine.set_params(a->engine.self, &a->settings.params);
     else if ((row->flags & QSF_SETTING_REPLAN) && !failed)
-        replan(a);
+        ui_app_replan(a);
     else
         ui_app_reload(a, row);
 }
@@ -152,7 +152,7 @@ void ui_app_apply(UiApp *a, const QSFSettings *before) {
     if (changed & QSF_SETTING_RELOAD)
         ui_app_reload(a, NULL);
     else if (changed & QSF_SETTING_REPLAN)
-        replan(a);
+        ui_app_replan(a);
 }
 
 void ui_app_base(const UiApp *a, QSFSettings *base) {

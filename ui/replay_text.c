@@ -54,11 +54,14 @@ static uint64_t bytes_held(const UiTranscript *t) {
     return sum;
 }
 
+/* An automatic budget grows with the text, and so does a part of the available memory. */
+static bool is_fixed(const QSFSettings *s) { return s->ram_budget > 0 || s->ram_percent > 0; }
+
 /* Beside the loaded model, what its plan leaves; before one is loaded, what the process does not use yet. */
-static uint64_t used_now(const UiApp *a) {
+static uint64_t used_now(const UiApp *a, bool fixed) {
     const QSFStats *s = &a->stats;
     uint64_t used = 0, planned = 0;
-    if (!a->model_ready) return s->rss;
+    if (!a->model_ready || !fixed) return s->rss;
     for (uint32_t i = 0; i < s->n_mem; i++) {
         used += s->mem[i].used;
         planned += s->mem[i].planned;
@@ -68,7 +71,7 @@ static uint64_t used_now(const UiApp *a) {
 
 static uint64_t budget_now(const UiApp *a, const QSFSettings *s) {
     const uint64_t available = qsf_memory_available();
-    if (a->model_ready) return a->stats.budget;
+    if (a->model_ready && is_fixed(s)) return a->stats.budget;
     if (s->ram_budget > 0) return s->ram_budget;
     return s->ram_percent > 0 ? available / 100 * s->ram_percent : a->stats.rss + available / 2;
 }
@@ -76,7 +79,7 @@ static uint64_t budget_now(const UiApp *a, const QSFSettings *s) {
 void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room) {
     ui_app_refresh_stats(a);
     room->budget = budget_now(a, s);
-    const uint64_t used = used_now(a);
+    const uint64_t used = used_now(a, is_fixed(s));
     room->bytes = room->budget == 0 ? UINT64_MAX : room->budget > used ? room->budget - used : 0;
     if (room->bytes < UI_ROOM_MIN) room->bytes = UI_ROOM_MIN;
 }

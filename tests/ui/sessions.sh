@@ -141,6 +141,18 @@ if [ -z "${QSF_SAN-}" ]; then
 fi
 rm "$files/json.jsonl" "$files/words.jsonl" "$files/newlines.jsonl" "$files/sparse.jsonl"
 
+# Names with line ends and characters that change how others are shown are marks in messages and lists.
+evil=$(printf 'ev\342\200\256il\302\205')
+printf '%s\n' '{"kind":"message","role":"user","text":"hi"}' '{"kind":"message","role":"assistant","text":"yes"}' >"$files/$evil.jsonl"
+printf '/sessions\n/load %s\n/load no%s\n/new %s\n/save %s\n' "$evil" "$evil" "$evil" "$evil" | chat_lines 1 "$stories" --session loadA
+err_has '^  ev<U\+202E>il\\x85 '
+err_has 'session ev<U\+202E>il\\x85, 2 messages'
+err_has 'there is no session noev<U\+202E>il\\x85;'
+err_has 'session ev<U\+202E>il\\x85 exists'
+if LC_ALL=C grep -q "$(printf '\342\200\256\|\302\205')" "$work/err"; then fail "a name reaches the terminal raw"; fi
+chat_lines 2 "$stories" --session "$(printf 'two\nlines')" </dev/null
+err_has "'two\^Jlines'"
+
 # A pipe in place of a file, without a writer.
 need_tmux
 mkdir -p "$XDG_STATE_HOME/qsf"
@@ -187,6 +199,12 @@ if [ -z "${QSF_SAN-}" ]; then
     see 'rc=0'
     rm "$files/newlines.jsonl"
 fi
+# In the popup of completion and in the title.
+start 100 24 "'$chat' '$stories' --no-save"
+see 'is ready' && keys '/load ' && see 'ev<U\+202E>il\\x85' && keys 'ev' Tab Enter
+see 'session ev<U\+202E>il\\x85, 2 messages' && see '^ qsf-chat  ev<U\+202E>il\\x85'
+if screen | LC_ALL=C grep -q "$(printf '\342\200\256\|\302\205')"; then fail "a name reaches the screen raw"; fi
+keys '/quit' Enter && see 'rc=0'
 # A session that is lost, on the screen, too.
 start 80 24 "'$chat' '$stories' -n 3 --session vanished"
 see 'is ready' && keys 'first question' Enter && see '#2 .*3 tok'

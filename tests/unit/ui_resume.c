@@ -316,7 +316,12 @@ static void make_large(const char *name, size_t bytes, const char *after) {
     fclose(f);
 }
 
+/* Of a command line: each session has it. */
 static void budget(Fixture *x, uint64_t bytes) {
+    char text[40], err[200];
+    (void)snprintf(text, sizeof text, "%lluM", (unsigned long long)(bytes >> 20));
+    assert_int_equal(
+        qsf_setting_set(&x->app.given.settings, qsf_setting_find("ram-budget"), text, err, sizeof err), 0);
     x->engine.stats.budget = bytes;
     x->engine.stats.n_mem = 1;
     x->engine.stats.mem[0] = (QSFMemRow){ .name = "weights", .used = 10 * MB, .planned = 12 * MB };
@@ -349,6 +354,30 @@ static void test_does_not_fit(void **state) {
     assert_int_equal(x->app.chat.items[0]->raw.len, 9 * MB / 10 * 10);
     assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 4);
     assert_string_equal(last_text(x), "last");
+}
+
+/* An automatic budget makes room for the text, a chosen one does not change. */
+static void test_automatic(void **state) {
+    Fixture *x = *state;
+    begin(x, "small");
+    make_large("large", MB, "");
+    x->engine.stats.budget = 20 * MB;
+    x->engine.stats.mem[0] = (QSFMemRow){ .name = "weights", .used = 20 * MB, .planned = 20 * MB };
+    x->engine.stats.n_mem = 1;
+    say(x, "/load large");
+    assert_int_equal(x->engine.n_replans, 1);
+    assert_int_equal(x->engine.wanted.text_bytes, ui_transcript_bytes(&x->app.chat));
+    fake_plan(&x->engine, 0, "more");
+    ui_app_pump(&x->app);
+    say(x, "/load small");
+    assert_int_equal(x->engine.n_replans, 1);
+    budget(x, 30 * MB);
+    say(x, "/load large");
+    settle(x);
+    const int replans = x->engine.n_replans;
+    say(x, "/load small");
+    say(x, "/load large");
+    assert_int_equal(x->engine.n_replans, replans);
 }
 
 /* Messages that were undone or cleared take nothing. Forgotten ones are read if there is much space. */
@@ -470,6 +499,7 @@ int main(void) {
         T(test_many),
         T(test_long_texts),
         T(test_exact),
+        T(test_automatic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

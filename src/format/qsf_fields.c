@@ -256,6 +256,16 @@ static int check_codes(Meta *m, const QsfFileHeader *h) {
     return QSF_OK;
 }
 
+/* Keeps the codes that the metadata does not decide. */
+static void keep_codes(Meta *m, QsfSource *s, const QsfFileHeader *h) {
+    QsfFileHeader from_meta = { 0 };
+    read_codes(m, &from_meta);
+    s->has_codes = true;
+    s->codes[0] = from_meta.act == QSFF_BY_META ? h->act : QSFF_BY_META;
+    s->codes[1] = from_meta.norm == QSFF_BY_META ? h->norm : QSFF_BY_META;
+    s->codes[2] = from_meta.pos == QSFF_BY_META ? h->pos : QSFF_BY_META;
+}
+
 /* Adds general.architecture from the header if the metadata lacks it. */
 static int apply_arch(Meta *m, QsfSource *s, const QsfFileHeader *h) {
     static const char *const names[] = { "gpt2", "llama", "llama", "phi2" };
@@ -280,13 +290,10 @@ static int fill_kv_heads(Meta *m, QsfFileHeader *h) {
 int qsf_fields_apply(const QsfFileHeader *head, QsfSource *s, QsfErr *err) {
     Meta m = { .s = s, .err = err };
     QsfFileHeader h = *head;
-    s->has_codes = true;
-    s->codes[0] = h.act;
-    s->codes[1] = h.norm;
-    s->codes[2] = h.pos;
     int rc = apply_arch(&m, s, &h);
     if (rc == QSF_OK) rc = fill_kv_heads(&m, &h);
     if (rc == QSF_OK) rc = check_codes(&m, &h);
+    if (rc == QSF_OK) keep_codes(&m, s, &h);
     if (rc == QSF_OK) rc = apply_vocab(&m, s, &h);
     for (size_t i = 0; rc == QSF_OK && i < N_NUMBERS; i++) rc = apply_number(&m, s, &numbers[i], &h);
     return rc == QSF_OK ? apply_theta(&m, s, &h) : rc;

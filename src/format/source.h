@@ -97,8 +97,8 @@ void qsf_source_virtual_advise(const QsfSource *s, uint64_t off, uint64_t len, i
  * format has none. */
 const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n);
 
-/* Returns the codes of activation, normalization and position encoding in the header of a QSF file (qsf_layout.h), NULL for
- * other formats. */
+/* Returns the codes of activation, normalization and position encoding in the header of a QSF file (qsf_layout.h), with
+ * QSFF_BY_META for those that follow from the metadata; NULL for other formats. */
 #define QSF_HEADER_CODES 3u
 const uint8_t *qsf_source_header_codes(const QsfSource *s);
 

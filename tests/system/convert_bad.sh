@@ -173,7 +173,7 @@ expect 0 "warning: f5.gguf: tensor 'blk.1.attn_q.weight' is missing" "$convert" 
 expect 3 "o5.qsf: tensor 'blk.1.attn_q.weight' is missing" "$convert" --verify o5.qsf
 "$tools/ggufedit" good.gguf f6.gguf nan=output_norm.weight || fail "ggufedit"
 expect 1 'f6.gguf: the model produced invalid numbers' "$run" -p a -n 1 f6.gguf
-# A transformation that is not done is refused by every program that computes, a file that is no model by all.
+# A transformation that is not done is refused by every program that computes, a file that is not a model by all.
 "$tools/ggufedit" good.gguf f7.gguf u32=prism.hadamard.version=1 || fail "ggufedit"
 rotated="f7.gguf: metadata key 'prism.hadamard.version' announces a Hadamard rotation"
 expect 3 "$rotated" "$run" -p a -n 1 f7.gguf

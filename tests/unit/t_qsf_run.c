@@ -4,6 +4,7 @@
 
 #include "src/model/model.h"
 #include "tests/harness/gguf_build.h"
+#include "tests/harness/gguf_edit.h"
 #include "tests/harness/qsf_image.h"
 #include "tests/harness/qsf_made.h"
 #include "tests/harness/rig.h"
@@ -144,6 +145,23 @@ static void test_header_codes(void **state) {
         assert_int_equal(qsf_test_write_file(to, m.b, m.len), 0);
         free(m.b);
     }
+    /* Positions that follow from a key are not compared with the program: some models have the key and no RoPE. */
+    char keyed[256];
+    QsfErr e = { 0 };
+    QsfModel model;
+    QsfLedger ledger;
+    snprintf(keyed, sizeof keyed, "%s", qsf_test_tmp("keyed.gguf"));
+    assert_int_equal(
+        qsf_test_edit_gguf(from, keyed, (const char *const[]){ "f32=mamba.rope.freq_base=10000", NULL }), 0);
+    carry(keyed, to, QSFF_PAGES | QSFF_LINES, QSFF_STORED);
+    QsfImage m = qsf_image_load(to);
+    assert_int_equal(m.b[51], 1);
+    free(m.b);
+    qsf_ledger_init(&ledger, 0);
+    qsf_test_expect_ok(qsf_model_open(&model, to, NULL, &ledger, &e), &e);
+    qsf_model_close(&model);
+    qsf_ledger_destroy(&ledger);
+    unlink(keyed);
     unlink(from);
     unlink(to);
 }

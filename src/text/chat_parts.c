@@ -71,7 +71,7 @@ static int choose_form(QsfChatTemplate *t, const Probe *p, unsigned role, bool *
 }
 
 static int choose_thinking(QsfChatTemplate *t, QsfErr *err) {
-    static const Probe thought = { reasoned, 3, THOUGHT };
+    static const Probe thought = { reasoned, 3, THOUGHT }, answer = { reasoned, 3, ASSISTANT };
     bool ok, shown = false;
     int rc = QSF_OK;
     if (qsf_think_field(t->source, t->source_len) != NULL || !qsf_jinja_has_word(t->jinja, "thinking"))
@@ -80,6 +80,7 @@ static int choose_thinking(QsfChatTemplate *t, QsfErr *err) {
          form++) {
         t->thinking = form;
         rc = probe(t, &thought, &ok, &shown, err);
+        if (rc == QSF_OK && shown) rc = probe(t, &answer, &ok, &shown, err);
     }
     if (!shown) t->thinking = QSF_CHAT_THINKING_NONE;
     return rc;

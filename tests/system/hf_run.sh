@@ -29,6 +29,17 @@ fi
 grep -q 'blk.0.attn_q.weight' out || fail "--inspect: $(cat out)"
 "$run" hf --plan >out || fail "--plan"
 
+# end tokens and chat templates are in every file that is made of it
+cp -r hf ends && mkdir ends/additional_chat_templates || fail "cp"
+echo '{"eos_token_id": [0, 1, 2, 3, 4, 5, 6]}' >ends/generation_config.json
+printf 'rag' >ends/additional_chat_templates/rag.jinja
+"$convert" -q keep --quiet ends ends.qsf && "$convert" --quiet ends ends.gguf && "$convert" --quiet ends.qsf back.gguf || fail "ends"
+for model in ends ends.qsf ends.gguf back.gguf; do
+    "$run" "$model" -p 'ab a b' -n 12 --temp 0 -c 64 --json 2>/dev/null | grep -q '"stop": "eos"' || fail "$model: an end token does not end the answer"
+    "$run" "$model" --show-prompt -p x --template model:rag >out 2>err || fail "$model: $(cat err)"
+    grep -q 'template model:rag' err || fail "$model has no template rag: $(cat err)"
+done
+
 # a damaged part is an error that names the file
 cp -r hf cut && truncate -s -64 cut/model.safetensors
 expect 3 'cut/model.safetensors.*truncated' "$run" cut -p x -n 1

@@ -130,6 +130,10 @@ static void test_thinking_part(void **state) {
     expect(ASSISTANT "[{% for p in b.thinking %}{{ p.text }}{% endfor %}]" OTHERS, msgs, 3, QSF_REASON_AUTO,
            "(Hi)[hm]Yo.(Bye)");
     expect(ASSISTANT OTHERS, msgs, 3, QSF_REASON_AUTO, "(Hi)(Yo.)(Bye)"); /* left out by the template */
+    /* the answer would be lost */
+    expect(
+        "{% for m in messages %}({{ m.content if m.content is string else m.content[0]['thinking'] }}){% endfor %}",
+        msgs, 3, QSF_REASON_AUTO, "(Hi)(Yo.)(Bye)");
 }
 
 /* --- messages that are left out --- */

@@ -57,6 +57,6 @@ int qsf_check_source(QsfSource *src, bool to_convert, char *foreign, size_t cap,
 int qsf_check_meta(const QsfSource *meta, char *foreign, size_t cap, QsfLedger *ledger, QsfErr *err) {
     QsfHparams hp;
     int rc = find_foreign(meta, foreign, cap, err);
-    if (rc == QSF_OK && *foreign == '\0') rc = qsf_hparams_of_meta(&hp, meta, false, err);
+    if (rc == QSF_OK && *foreign == '\0') rc = qsf_hparams_of_meta(&hp, meta, false, NULL, err);
     return rc == QSF_OK ? check_text(meta, ledger, err) : rc;
 }

@@ -98,6 +98,14 @@ static void put_advice(QsfStrbuf *b, const QsfModel *m) {
     if (*sep == ',') qsf_strbuf_adds(b, "\n");
 }
 
+static void put_unknown(QsfStrbuf *b, const QsfModel *m) {
+    QsfStrbuf keys = QSF_STRBUF_INIT;
+    if (m->hp.arch != NULL && !m->vocab_only &&
+        qsf_reads_put_unknown(&keys, &m->reads, m->src, m->hp.arch->name) > 0)
+        qsf_strbuf_addf(b, "%-16s%s\n", "unknown keys", qsf_strbuf_str(&keys));
+    qsf_strbuf_free(&keys);
+}
+
 char *qsf_model_text(const QsfModel *m) {
     const QsfHparams *h = &m->hp;
     QsfStrbuf b = QSF_STRBUF_INIT;
@@ -119,5 +127,6 @@ char *qsf_model_text(const QsfModel *m) {
     qsf_strbuf_addf(&b, "%-16s%.*s\n", "file", (int)len, path);
     qsf_strbuf_addf(&b, "%-16s%s, %.1f MB\n", "format", qsf_source_format(m->src),
                     (double)qsf_source_bytes(m->src) / 1048576);
+    put_unknown(&b, m);
     return qsf_strbuf_take(&b, NULL);
 }

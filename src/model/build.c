@@ -74,6 +74,8 @@ static const QsfTensor *find(QsfBuilder *b, QsfNeed need, const char *name) {
     if (qsf_build_failed(b)) return NULL;
     const QsfTensor *t = b->set->find(b->set->arg, full_name(b, name, full));
     if (t == NULL && need == QSF_REQUIRED) qsf_build_fail(b, "tensor '%s' is missing", full);
+    if (t == NULL && need == QSF_OPTIONAL)
+        qsf_reads_tensor(b->keys.reads, name, b->block >= b->p.n_blocks ? QSF_NONE : named_block(b));
     return t;
 }
 
@@ -83,6 +85,8 @@ const QsfTensor *qsf_build_peek(const QsfBuilder *b, const char *name) {
 }
 
 bool qsf_build_has(const QsfBuilder *b, const char *name) { return qsf_build_peek(b, name) != NULL; }
+
+bool qsf_build_maybe(QsfBuilder *b, const char *name) { return find(b, QSF_OPTIONAL, name) != NULL; }
 
 void qsf_build_require(QsfBuilder *b, const char *name) { (void)find(b, QSF_REQUIRED, name); }
 
@@ -179,7 +183,7 @@ uint64_t qsf_build_rows_of(const QsfBuilder *b, const char *name) {
 }
 
 void qsf_build_unused(QsfBuilder *b, const char *name) {
-    const QsfTensor *t = find(b, QSF_OPTIONAL, name);
+    const QsfTensor *t = qsf_build_peek(b, name);
     const QsfTensor **at = t != NULL ? grow(b, &b->unused, &b->n_unused, &b->cap_unused, sizeof t) : NULL;
     if (at != NULL) *at = t;
 }
@@ -215,6 +219,12 @@ float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, 
     float v = fallback;
     if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_f32(&b->keys, name, fallback, low, high, &v));
     return !qsf_build_failed(b) ? v : fallback > low ? fallback : low;
+}
+
+float qsf_build_need_f32(QsfBuilder *b, const char *name, float low, float high) {
+    float v = low > 0 ? low : 0;
+    if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_need_f32(&b->keys, name, low, high, &v));
+    return qsf_build_failed(b) ? (low > 0 ? low : 0) : v;
 }
 
 bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback) {

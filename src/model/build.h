@@ -43,6 +43,8 @@ void qsf_build_units_in(QsfBuilder *b, uint32_t block);
 
 /* Returns whether the current block has the tensor. */
 bool qsf_build_has(const QsfBuilder *b, const char *name);
+/* The same for an optional part: if the block does not have it, that is noted (reads.h). */
+bool qsf_build_maybe(QsfBuilder *b, const char *name);
 /* Sets an error if the current block does not have the tensor: for parts that are optional in other families. */
 void qsf_build_require(QsfBuilder *b, const char *name);
 /* Returns a tensor of the current block without using it, to look at its shape; NULL if it is absent. */
@@ -77,6 +79,8 @@ uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint3
 /* The same for a key that must be there; returns low after an error. */
 uint32_t qsf_build_need_u32(QsfBuilder *b, const char *name, uint32_t low, uint32_t high);
 float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high);
+/* The same for a key that must be there; returns low, or 0 if that is negative, after an error. */
+float qsf_build_need_f32(QsfBuilder *b, const char *name, float low, float high);
 bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback);
 
 /* ---- buffers ---- */
@@ -205,7 +209,10 @@ typedef struct QsfFfnSpec {
     uint32_t n; /* inner elements */
     QsfActKind act;
     bool gated;
-    bool shared;     /* that of a shared expert: names end in "_shexp" */
+    bool shared; /* that of a shared expert: names end in "_shexp" */
+    bool
+        parts; /* its matrices may be missing: without the gate as if it was not gated, without `up` the input is
+                        used as it is, without `down` the output is the product (ggml-org/llama.cpp src/llama-graph.cpp) */
     QsfActStep with; /* an activation with constants instead of act; kind NONE = act */
 } QsfFfnSpec;
 /* out = ffn_down * (act(ffn_gate * in) * (ffn_up * in)), or ffn_down * act(ffn_up * in) where it is not gated. out may be

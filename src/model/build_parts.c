@@ -49,7 +49,49 @@ QsfQkv qsf_build_qkv(QsfBuilder *b, const QsfBlockSizes *n, QsfSlice in) {
     return y;
 }
 
+static bool has_part(QsfBuilder *b, const char *name) {
+    char full[QSF_KEY_MAX];
+    snprintf(full, sizeof full, "%s.weight", name);
+    return qsf_build_maybe(b, full);
+}
+
+static void check_width(QsfBuilder *b, const char *name, uint32_t n, uint32_t width) {
+    if (n != width && !qsf_build_failed(b))
+        qsf_build_fail(b, "tensor 'blk.%u.%s.weight' is missing", b->block, name);
+}
+
+/* A network some of whose matrices are missing. */
+static void build_incomplete(QsfBuilder *b, const QsfFfnSpec *f, QsfSlice in, QsfSlice out) {
+    const char *const name[] = { f->shared ? "ffn_gate_shexp" : "ffn_gate",
+                                 f->shared ? "ffn_up_shexp" : "ffn_up",
+                                 f->shared ? "ffn_down_shexp" : "ffn_down" };
+    const bool gate = f->gated && has_part(b, name[0]), up = has_part(b, name[1]),
+               down = has_part(b, name[2]);
+    const QsfSlice first = qsf_build_buffer(b, f->n), second = up && gate ? qsf_build_buffer(b, f->n) : in;
+    if (!up) check_width(b, name[1], f->n, in.width);
+    if (!down) check_width(b, name[2], f->n, out.width);
+    if (gate) qsf_build_project(b, QSF_MATMUL_FFN_IN, name[0], in, first);
+    if (up) qsf_build_project(b, QSF_MATMUL_FFN_IN, name[1], in, gate ? second : first);
+    if (!gate && !up) (void)qsf_build_step(b, QSF_OP_COPY, "ffn_in", in, first);
+    QsfStep *s = qsf_build_step(b, QSF_OP_ACT, "ffn_act", gate ? second : qsf_slice_none(), first);
+    if (s != NULL) s->u.act = f->with.kind != QSF_ACT_NONE ? f->with : (QsfActStep){ .kind = f->act };
+    if (down)
+        qsf_build_project(b, QSF_MATMUL_FFN_OUT, name[2], first, out);
+    else
+        (void)qsf_build_step(b, QSF_OP_COPY, "ffn_out", first, out);
+}
+
+static bool is_complete(const QsfBuilder *b, const QsfFfnSpec *f) {
+    return qsf_build_has(b, f->shared ? "ffn_up_shexp.weight" : "ffn_up.weight") &&
+           qsf_build_has(b, f->shared ? "ffn_down_shexp.weight" : "ffn_down.weight") &&
+           (!f->gated || qsf_build_has(b, f->shared ? "ffn_gate_shexp.weight" : "ffn_gate.weight"));
+}
+
 void qsf_build_ffn(QsfBuilder *b, const QsfFfnSpec *f, QsfSlice in, QsfSlice out) {
+    if (f->parts && !is_complete(b, f)) {
+        build_incomplete(b, f, in, out);
+        return;
+    }
     const QsfSlice first = qsf_build_buffer(b, f->n), up = f->gated ? qsf_build_buffer(b, f->n) : first;
     const QsfMatrixSpec mats[] = { { f->shared ? "ffn_gate_shexp" : "ffn_gate", first, QSF_REQUIRED },
                                    { f->shared ? "ffn_up_shexp" : "ffn_up", up, QSF_REQUIRED } };

@@ -13,6 +13,7 @@ struct QsfBuilder;
 typedef enum QsfPresence {
     QSF_EACH_BLOCK,  /* 1 or more in every block */
     QSF_SOME_BLOCKS, /* 0 in blocks without */
+    QSF_KV_BLOCKS,   /* the same, and there may be KV heads without heads */
     QSF_NO_BLOCK     /* the key is not read */
 } QsfPresence;
 
@@ -23,8 +24,13 @@ typedef struct QsfFamily {
     const void *traits;     /* of the builder: what the architectures that share it differ in */
     QsfNormKind norm;       /* the key of epsilon */
     QsfPresence heads, ffn; /* attention.head_count and head_count_kv; feed_forward_length */
-    bool loops;             /* num_loops: the blocks run so many times over the same weights */
+    unsigned bits;          /* QSF_FAMILY_* */
 } QsfFamily;
+
+enum {
+    QSF_FAMILY_LOOPS = 1,      /* num_loops: the blocks run so many times over the same weights */
+    QSF_FAMILY_RMS_BY_KEY = 2, /* norms are RMS norms if there is that key of epsilon */
+};
 
 /* Finds a family by name; NULL if unknown. */
 const QsfFamily *qsf_family_find(const char *name);

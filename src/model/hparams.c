@@ -68,6 +68,7 @@ static int check_heads(QsfKeys *k, const QsfHparams *h) {
     qsf_keys_name(k, "attention.head_count_kv");
     for (uint32_t i = 0; i < h->n_layers; i++) {
         const QsfBlockSizes *b = &h->block[i];
+        if (b->heads == 0 && h->arch->heads == QSF_KV_BLOCKS) continue;
         if (b->kv_heads == 0 || (b->heads > 0 && b->heads % b->kv_heads == 0)) continue;
         return qsf_err_set(k->err, QSF_E_MODEL,
                            b->heads == 0 ? "%s: metadata key '%s' is %u in a layer with %u heads"
@@ -122,7 +123,7 @@ static int read_heads(QsfKeys *k, QsfHparams *h) {
 static int read_loops(QsfKeys *k, QsfHparams *h) {
     uint32_t n = 1;
     h->n_named = h->n_layers;
-    if (!h->arch->loops) return QSF_OK;
+    if ((h->arch->bits & QSF_FAMILY_LOOPS) == 0) return QSF_OK;
     int rc = qsf_keys_u32(k, "num_loops", 1, 1, QSF_MAX_LAYERS / h->n_layers, &n);
     if (rc != QSF_OK) return rc;
     if (n > 1 && h->n_extra > 0) {
@@ -135,8 +136,10 @@ static int read_loops(QsfKeys *k, QsfHparams *h) {
 }
 
 static int read_norm(QsfKeys *k, QsfHparams *h) {
-    const char *name = h->arch->norm == QSF_NORM_RMS ? "attention.layer_norm_rms_epsilon"
-                                                     : "attention.layer_norm_epsilon";
+    static const char *const rms = "attention.layer_norm_rms_epsilon";
+    const bool by_key = (h->arch->bits & QSF_FAMILY_RMS_BY_KEY) != 0;
+    h->norm = by_key && qsf_keys_has(k, rms) ? QSF_NORM_RMS : h->arch->norm;
+    const char *name = h->norm == QSF_NORM_RMS ? rms : "attention.layer_norm_epsilon";
     if (!qsf_keys_has(k, name)) return qsf_keys_bad(k, "is missing");
     int rc = qsf_meta_f32(k->src, k->key, 0.0f, &h->norm_eps, k->err);
     if (rc == QSF_OK && !(h->norm_eps > 0.0f && h->norm_eps < 1.0f))
@@ -183,8 +186,8 @@ static int read_name(QsfHparams *h, const QsfSource *src, QsfErr *err) {
     return QSF_OK;
 }
 
-static int read_numbers(QsfHparams *h, const QsfSource *src, QsfErr *err) {
-    QsfKeys k = { .src = src, .arch = h->arch->name, .err = err };
+static int read_numbers(QsfHparams *h, const QsfSource *src, QsfReads *reads, QsfErr *err) {
+    QsfKeys k = { .src = src, .arch = h->arch->name, .err = err, .reads = reads };
     int rc = read_sizes(&k, h);
     if (rc == QSF_OK) rc = read_heads(&k, h);
     if (rc == QSF_OK) rc = read_norm(&k, h);
@@ -192,7 +195,7 @@ static int read_numbers(QsfHparams *h, const QsfSource *src, QsfErr *err) {
     return rc == QSF_OK ? check_causal(&k) : rc;
 }
 
-int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfErr *err) {
+int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfReads *reads, QsfErr *err) {
     const char *arch;
     *h = (QsfHparams){ 0 };
     int rc = qsf_purpose_check(src, err);
@@ -206,10 +209,10 @@ int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, Qs
                            qsf_source_path(src));
     if (h->arch == NULL) return unsupported_arch(src, arch, err);
     rc = qsf_purpose_check_computation(src, err);
-    return rc == QSF_OK ? read_numbers(h, src, err) : rc;
+    return rc == QSF_OK ? read_numbers(h, src, reads, err) : rc;
 }
 
-int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfErr *err) {
+int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfReads *reads, QsfErr *err) {
     *vocab_only = qsf_source_n_tensors(src) == 0;
-    return qsf_hparams_of_meta(h, src, *vocab_only, err);
+    return qsf_hparams_of_meta(h, src, *vocab_only, reads, err);
 }

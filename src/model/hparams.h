@@ -7,6 +7,7 @@
 
 #include "src/format/source.h"
 #include "src/model/family.h"
+#include "src/model/reads.h"
 
 #define QSF_MAX_LAYERS   1024u
 #define QSF_MAX_HIDDEN   (1u << 20)
@@ -34,14 +35,15 @@ typedef struct QsfHparams {
     uint32_t ffn;             /* feed-forward length */
     uint32_t n_vocab;
     uint32_t n_ctx_train;
+    QsfNormKind norm; /* of the blocks */
     float norm_eps;
     QsfBlockSizes block[QSF_MAX_LAYERS];
 } QsfHparams;
 
-/* Reads and checks; QSF_E_MODEL names file, key and value. A vocabulary-only file (no tensors) is not
+/* Reads and checks, and records what it looks for in *reads, which may be NULL; QSF_E_MODEL names file, key and value. A vocabulary-only file (no tensors) is not
  * an error: it sets *vocab_only, and only arch (NULL if unknown) and name are filled. */
-int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfErr *err);
+int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfReads *reads, QsfErr *err);
 /* The same for metadata without its tensors: the caller states whether there are weights. */
-int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfErr *err);
+int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfReads *reads, QsfErr *err);
 
 #endif

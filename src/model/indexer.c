@@ -44,6 +44,16 @@ static void index_step(QsfBuilder *b, const QsfIndexer *x, QsfSlice q, QsfSlice 
     s->u.index = (QsfIndexStep){ kv, x->heads, x->n, x->block, x->local };
 }
 
+/* The norm of the key, whose weight may be missing in some architectures. */
+static void key_norm(QsfBuilder *b, const QsfIndexer *x, QsfSlice k) {
+    const bool weight = !x->maybe_norm || qsf_build_maybe(b, "indexer.k_norm.weight");
+    const uint32_t bias = weight ? QSF_NONE : qsf_build_param(b, QSF_OPTIONAL, x->dim, "indexer.k_norm.bias");
+    qsf_build_norm(b, QSF_NORM_LAYER, weight ? "indexer.k_norm" : NULL, k, k);
+    if (qsf_build_failed(b)) return;
+    b->p.step[b->p.n_steps - 1].u.norm.eps = KEY_NORM_EPS;
+    if (!weight) b->p.step[b->p.n_steps - 1].u.norm.bias = bias;
+}
+
 QsfSlice qsf_build_indexer(QsfBuilder *b, const QsfIndexer *x, QsfSlice q_row, QsfSlice in) {
     const QsfSlice q = qsf_build_buffer(b, x->heads * x->dim), k = qsf_build_buffer(b, x->dim),
                    w = qsf_build_buffer(b, x->heads), out = qsf_build_buffer(b, x->n);
@@ -51,8 +61,7 @@ QsfSlice qsf_build_indexer(QsfBuilder *b, const QsfIndexer *x, QsfSlice q_row, Q
                                    { "indexer.proj", w, QSF_REQUIRED } };
     qsf_build_project(b, QSF_MATMUL_ATTN_IN, "indexer.attn_q_b", q_row, q);
     qsf_build_linear(b, QSF_MATMUL_ATTN_IN, in, mats, 2, QSF_ACT_NONE);
-    qsf_build_norm(b, QSF_NORM_LAYER, "indexer.k_norm", k, k);
-    if (!qsf_build_failed(b)) b->p.step[b->p.n_steps - 1].u.norm.eps = KEY_NORM_EPS;
+    key_norm(b, x, k);
     qsf_build_rope(b, x->table, q, x->heads, x->dim, 0);
     qsf_build_rope(b, x->table, k, 1, x->dim, 0);
     qsf_build_scale(b, "indexer_scale", w, 1.0f / sqrtf((float)x->heads * (float)x->dim));

@@ -10,6 +10,7 @@ typedef struct QsfIndexer {
     uint32_t n;            /* positions or blocks */
     uint32_t block, local; /* as in QsfIndexStep */
     uint32_t table;        /* rotation of the first elements */
+    bool maybe_norm;       /* the norm of the key may have no weight */
 } QsfIndexer;
 
 /* Reads attention.indexer.head_count, key_length, top_k. */

@@ -10,9 +10,19 @@ const char *qsf_keys_name(QsfKeys *k, const char *name) {
     return k->key;
 }
 
-bool qsf_keys_has(QsfKeys *k, const char *name) {
+/* Looks for a key; records what is used without it, of type QSF_META_N if that is not a value. */
+static bool look(QsfKeys *k, const char *name, QsfReadValue fallback) {
     qsf_keys_name(k, name);
-    return k->src != NULL && qsf_meta_has(k->src, k->key);
+    const bool has = k->src != NULL && qsf_meta_has(k->src, k->key);
+    qsf_reads_key(k->reads, k->arch, name, has ? NULL : &fallback);
+    return has;
+}
+
+static QsfReadValue value_u32(uint32_t v) { return (QsfReadValue){ .type = QSF_META_U32, .v.u = v }; }
+static QsfReadValue value_f32(float v) { return (QsfReadValue){ .type = QSF_META_F32, .v.f = v }; }
+
+bool qsf_keys_has(QsfKeys *k, const char *name) {
+    return look(k, name, (QsfReadValue){ .type = QSF_META_N });
 }
 
 bool qsf_keys_is_array(QsfKeys *k, const char *name) {
@@ -49,8 +59,10 @@ int qsf_keys_u32(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, 
                  uint32_t *out) {
     int rc = QSF_OK;
     *out = fallback;
-    if (qsf_keys_has(k, name)) rc = qsf_meta_u32(k->src, k->key, fallback, out, k->err);
-    if (rc == QSF_OK && qsf_keys_has(k, name)) rc = check_u32(k, *out, low, high);
+    if (look(k, name, value_u32(fallback))) {
+        rc = qsf_meta_u32(k->src, k->key, fallback, out, k->err);
+        if (rc == QSF_OK) rc = check_u32(k, *out, low, high);
+    }
     k->bound = NULL;
     return rc;
 }
@@ -64,14 +76,15 @@ static int check_f32(const QsfKeys *k, float v, float low, float high) {
 
 int qsf_keys_f32(QsfKeys *k, const char *name, float fallback, float low, float high, float *out) {
     *out = fallback;
-    if (!qsf_keys_has(k, name)) return QSF_OK;
+    if (!look(k, name, value_f32(fallback))) return QSF_OK;
     int rc = qsf_meta_f32(k->src, k->key, fallback, out, k->err);
     return rc == QSF_OK ? check_f32(k, *out, low, high) : rc;
 }
 
 int qsf_keys_bool(QsfKeys *k, const char *name, bool fallback, bool *out) {
     *out = fallback;
-    return qsf_keys_has(k, name) ? qsf_meta_bool(k->src, k->key, fallback, out, k->err) : QSF_OK;
+    const bool has = look(k, name, (QsfReadValue){ .type = QSF_META_BOOL, .v.b = fallback });
+    return has ? qsf_meta_bool(k->src, k->key, fallback, out, k->err) : QSF_OK;
 }
 
 int qsf_keys_need_u32(QsfKeys *k, const char *name, uint32_t low, uint32_t high, uint32_t *out) {
@@ -86,9 +99,10 @@ int qsf_keys_need_f32(QsfKeys *k, const char *name, float low, float high, float
     return qsf_keys_f32(k, name, 0, low, high, out);
 }
 
-int qsf_keys_str(QsfKeys *k, const char *name, const char **out) {
-    *out = NULL;
-    return qsf_keys_has(k, name) ? qsf_meta_str(k->src, k->key, out, NULL, k->err) : QSF_OK;
+int qsf_keys_str(QsfKeys *k, const char *name, const char *fallback, const char **out) {
+    *out = fallback;
+    const bool has = look(k, name, (QsfReadValue){ .type = QSF_META_STRING, .v.s = fallback });
+    return has ? qsf_meta_str(k->src, k->key, out, NULL, k->err) : QSF_OK;
 }
 
 /* ---- one number per block ---- */
@@ -106,6 +120,17 @@ static int open_array(QsfKeys *k, QsfMetaType type, uint32_t n, QsfMetaArray *a)
     return rc;
 }
 
+static int read_list(QsfKeys *k, QsfMetaArray *a, uint32_t low, uint32_t high, uint32_t *out) {
+    int rc = QSF_OK;
+    for (uint32_t i = 0; rc == QSF_OK && i < a->count; i++) {
+        int64_t v = 0;
+        rc = qsf_meta_array_i64(a, &v, k->err);
+        if (rc == QSF_OK) rc = check_u32(k, v, low, high);
+        out[i] = (uint32_t)v;
+    }
+    return rc;
+}
+
 int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high,
                       uint32_t n, uint32_t *out) {
     QsfMetaArray a;
@@ -117,12 +142,28 @@ int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t 
     }
     int rc = open_array(k, QSF_META_I64, n, &a);
     if (rc != QSF_OK) return rc;
-    for (uint32_t i = 0; rc == QSF_OK && i < n; i++) {
-        int64_t v = 0;
-        rc = qsf_meta_array_i64(&a, &v, k->err);
-        if (rc == QSF_OK) rc = check_u32(k, v, low, high);
-        out[i] = (uint32_t)v;
+    rc = read_list(k, &a, low, high, out);
+    qsf_meta_array_close(&a);
+    return rc;
+}
+
+int qsf_keys_u32_list(QsfKeys *k, const char *name, uint32_t low, uint32_t high, uint32_t min, uint32_t max,
+                      uint32_t *out) {
+    QsfMetaArray a;
+    bool present = false;
+    for (uint32_t i = 0; i < max; i++) out[i] = 0;
+    if (!qsf_keys_is_array(k, name)) {
+        int rc = qsf_keys_u32(k, name, 0, low, high, out);
+        for (uint32_t i = 1; i < max; i++) out[i] = out[0];
+        return rc;
     }
+    int rc = qsf_meta_array_open(k->src, k->key, QSF_META_I64, &a, &present, k->err);
+    if (rc != QSF_OK || !present) return rc;
+    rc = a.count >= min && a.count <= max
+             ? read_list(k, &a, low, high, out)
+             : qsf_err_set(k->err, QSF_E_MODEL,
+                           "%s: metadata key '%s' is an array of %llu elements, expected %u to %u",
+                           qsf_source_path(k->src), k->key, (unsigned long long)a.count, min, max);
     qsf_meta_array_close(&a);
     return rc;
 }

@@ -9,7 +9,10 @@ void qsf_mla_read(QsfBuilder *b, QsfMlaSpec *m) {
     const QsfHparams *hp = qsf_build_hp(b);
     *m = (QsfMlaSpec){ .heads = hp->n_heads, .table = QSF_NONE, .selected = qsf_slice_none() };
     m->kv_lora = qsf_build_need_u32(b, "attention.kv_lora_rank", 1, QSF_MAX_HEAD_DIM);
-    m->v_dim = qsf_build_u32(b, "attention.value_length_mla", hp->v_dim, 1, QSF_MAX_HEAD_DIM);
+    /* attention.value_length_mla, else attention.value_length, else as many as of the model per head */
+    const bool known = !qsf_build_failed(b) && qsf_keys_has(&b->keys, "attention.value_length");
+    const uint32_t usual = known || hp->n_heads == 0 ? hp->v_dim : hp->hidden / hp->n_heads;
+    m->v_dim = qsf_build_u32(b, "attention.value_length_mla", usual, 1, QSF_MAX_HEAD_DIM);
     const uint32_t k_dim = qsf_build_u32(b, "attention.key_length_mla", hp->head_dim, 1, QSF_MAX_HEAD_DIM);
     m->rope = qsf_build_need_u32(b, "rope.dimension_count", 1, QSF_MAX_HEAD_DIM);
     if (qsf_build_failed(b)) return;
@@ -32,7 +35,8 @@ typedef struct Inputs {
 } Inputs;
 
 static QsfSlice output_gate(QsfBuilder *b, const QsfMlaSpec *m, QsfSlice in) {
-    if (m->gate == QSF_ACT_NONE) return qsf_slice_none();
+    if (m->gate == QSF_ACT_NONE || (m->maybe_gate && !qsf_build_maybe(b, "attn_gate.weight")))
+        return qsf_slice_none();
     const bool by_head = qsf_build_rows_of(b, "attn_gate.weight") == m->heads;
     const QsfSlice gate = qsf_build_buffer(b, m->heads * (by_head ? 1 : m->v_dim));
     qsf_build_linear(b, QSF_MATMUL_ATTN_IN, in, &(QsfMatrixSpec){ "attn_gate", gate, QSF_REQUIRED }, 1,

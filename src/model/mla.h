@@ -17,6 +17,7 @@ typedef struct QsfMlaSpec {
     uint32_t window;     /* as in QsfAttentionStep */
     QsfActKind gate;     /* the output is multiplied by this function of attn_gate, a number for each head or
                             element; NONE: it is not */
+    bool maybe_gate;     /* where the tensor exists */
     bool k_norm;         /* the rotated key is normalized first: attn_k_norm */
     const QsfIndexer *indexer; /* of this block; NULL = none */
     QsfSlice selected;         /* the positions that the last indexer chose; none = all are read */

@@ -11,11 +11,14 @@ int qsf_model_build(QsfModel *m, const QsfTensorSet *set, QsfErr *err) {
     QsfErr local = { 0 };
     if (err == NULL) err = &local;
     QsfBuilder b = { .m = m, .set = set, .err = err, .block = m->hp.n_layers, .unit_block = QSF_NONE };
-    b.keys = (QsfKeys){ .src = m->src, .arch = m->hp.arch->name, .err = err };
+    m->reads.arena = &m->arena;
+    b.keys = (QsfKeys){ .src = m->src, .arch = m->hp.arch->name, .err = err, .reads = &m->reads };
     b.p.n_blocks = m->hp.n_layers;
     (void)qsf_build_buffer(&b, m->hp.hidden); /* QSF_BUF_X, QSF_BUF_BRANCH */
     (void)qsf_build_buffer(&b, m->hp.hidden);
     m->hp.arch->build(&b);
+    if (m->reads.failed)
+        qsf_build_check(&b, qsf_err_memory(err, "%s", m->src != NULL ? qsf_source_path(m->src) : "program"));
     return qsf_build_finish(&b, &m->prog, &m->arena);
 }
 
@@ -25,7 +28,8 @@ static const QsfTensor *find_in_source(void *arg, const char *name) {
 
 /* Runs all checks of m->src. */
 static int read_source(QsfModel *m, QsfErr *err) {
-    int rc = qsf_hparams_read(&m->hp, m->src, &m->vocab_only, err);
+    m->reads.arena = &m->arena;
+    int rc = qsf_hparams_read(&m->hp, m->src, &m->vocab_only, &m->reads, err);
     if (rc != QSF_OK || m->vocab_only) return rc;
     rc = qsf_model_build(m, &(QsfTensorSet){ find_in_source, m->src }, err);
     return rc == QSF_OK ? qsf_header_check(m, err) : rc;

@@ -7,11 +7,13 @@
 #include "src/base/arena.h"
 #include "src/model/hparams.h"
 #include "src/model/program.h"
+#include "src/model/reads.h"
 
 typedef struct QsfModel {
     QsfSource *src; /* owned, unless borrowed */
     QsfHparams hp;
     QsfProgram prog; /* empty if vocab_only */
+    QsfReads reads;  /* what both were read from, in the arena */
     bool borrowed;   /* src is not closed with the model */
     bool to_convert; /* as in qsf_model_of_source */
     bool vocab_only; /* no tensors: can only tokenize */
@@ -33,8 +35,8 @@ int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, 
 /* Checks a source in the same way. The caller keeps ownership of src and closes it after *m. to_convert:
  * types that only qsf-convert can read (blocks of 128 and 256) are not errors. */
 int qsf_model_of_source(QsfModel *m, QsfSource *src, bool to_convert, QsfLedger *ledger, QsfErr *err);
-/* Builds m->prog from m->hp and the tensors of set; m->src may be NULL, then every metadata key is absent. Errors as
- * above. */
+/* Builds m->prog from m->hp and the tensors of set, and records in m->reads what it looked for; m->src may be NULL, then
+ * every metadata key is absent. Errors as above. */
 int qsf_model_build(QsfModel *m, const QsfTensorSet *set, QsfErr *err);
 void qsf_model_close(QsfModel *m);
 

@@ -24,11 +24,17 @@ typedef struct QsfMoeRow {
     QsfActKind act;
     bool not_gated;    /* down(act(up(x))) */
     bool fixed_gating; /* expert_gating_func is not read */
+    bool needs_gating; /* expert_gating_func must be there */
+    bool
+        sigmoid_large; /* the default of models with 47 or 48 blocks and 154,880 tokens is SIGMOID (GLM-4.7-Flash) */
     bool scale_input;  /* an expert's input is multiplied by its weight, not its output */
     bool optional;     /* without expert_count the model is dense */
     bool limits;       /* swiglu_clamp_exp and swiglu_clamp_shexp limit the activations of each block */
     bool early_router; /* the router reads the block's input before its norms */
     bool dense_shared; /* the block's dense network, if there is one, is the shared expert */
+    bool maybe_gated;  /* without the gate's matrix experts and networks are down(act(up(x))) */
+    bool shared_parts; /* one matrix of the shared expert may be missing (QsfFfnSpec.parts) */
+    bool shared_gate;  /* without its gate's matrix there is no shared expert */
     bool adjugate;     /* neighbours share a smaller expert: experts_per_group, expert_group_scale */
     float sum_scale;   /* of the sum of routed and shared experts; 0 = 1 */
 } QsfMoeRow;
@@ -42,8 +48,9 @@ typedef struct QsfMoeSpec {
     bool norm;   /* weights are divided by their sum */
     float scale; /* and multiplied by this */
     QsfActKind act;
-    bool gated;                     /* down(act(gate(x)) * up(x)), otherwise down(act(up(x))) */
-    bool scale_input, dense_shared; /* as in QsfMoeRow */
+    bool gated;                      /* down(act(gate(x)) * up(x)), otherwise down(act(up(x))) */
+    bool shared_gated, shared_parts; /* the same of the shared expert; as in QsfMoeRow */
+    bool scale_input, dense_shared;  /* as in QsfMoeRow */
     float sum_scale;
     const char *tensors; /* "exps": how the names of the tensors end; "chexps" of adjugate experts */
     uint32_t group;      /* experts that share an adjugate one, 0 = none do */
@@ -56,6 +63,8 @@ typedef struct QsfMoeSpec {
 /* Reads the keys of the current block's experts. The widths come from the tensors, which must agree with
  * expert_feed_forward_length or feed_forward_length. Sets router_in and router_logits to none. */
 void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *spec);
+/* Returns the activation of a network without experts in a block of such a model: kind NONE = that of the family. */
+QsfActStep qsf_moe_dense_act(QsfBuilder *b, const QsfMoeRow *row);
 /* Returns whether the current block has experts. */
 bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row);
 

@@ -153,8 +153,9 @@ void qsf_build_shared_expert(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, Qs
     const QsfSlice weight = shared_gate(b, in);
     const QsfFfnSpec f = { .n = s->shared_ffn,
                            .act = s->act,
-                           .gated = s->gated,
+                           .gated = s->shared_gated,
                            .shared = !s->dense_shared,
+                           .parts = s->shared_parts,
                            .with = s->shared_act };
     qsf_build_ffn(b, &f, in, out);
     if (weight.buf == QSF_NONE) return;

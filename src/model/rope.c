@@ -25,9 +25,10 @@ typedef struct Scale {
 } Scale;
 
 static Scaling scaling_kind(QsfBuilder *b) {
-    const char *type;
-    qsf_build_check(b, qsf_keys_str(&b->keys, "rope.scaling.type", &type));
-    if (qsf_build_failed(b) || type == NULL) return SCALING_LINEAR; /* older files have the factor alone */
+    const char *type = NULL;
+    /* Older files have the factor alone. */
+    qsf_build_check(b, qsf_keys_str(&b->keys, "rope.scaling.type", "linear", &type));
+    if (qsf_build_failed(b)) return SCALING_NONE;
     if (strcmp(type, "none") == 0) return SCALING_NONE;
     if (strcmp(type, "linear") == 0) return SCALING_LINEAR;
     if (strcmp(type, "yarn") == 0) return SCALING_YARN;
@@ -38,8 +39,8 @@ static Scaling scaling_kind(QsfBuilder *b) {
 }
 
 static double read_factor(QsfBuilder *b) {
-    const char *name = "rope.scaling.factor";
-    if (!qsf_keys_has(&b->keys, name)) name = "rope.scale_linear"; /* in older files */
+    static const char *const usual = "rope.scaling.factor", *const old = "rope.scale_linear";
+    const char *name = !qsf_keys_has(&b->keys, usual) && qsf_keys_has(&b->keys, old) ? old : usual;
     float f = qsf_build_f32(b, name, 1.0f, 0.0f, 1e6f);
     if (fpclassify(f) == FP_ZERO) f = 1.0f; /* 0 means "none" */
     if (f < 1e-6f) qsf_build_check(b, qsf_keys_bad(&b->keys, "is out of range"));
@@ -51,15 +52,15 @@ static Scale read_scale(QsfBuilder *b) {
     if (qsf_build_failed(b)) return s;
     const QsfHparams *hp = qsf_build_hp(b);
     s.original_ctx = qsf_build_u32(b, "rope.scaling.original_context_length", hp->n_ctx_train, 1, 1u << 28);
+    s.attn_factor = (double)qsf_build_f32(b, "rope.scaling.attn_factor", 1.0f, 1e-6f, 1e6f);
     if (s.kind == SCALING_NONE) return s;
     s.factor = read_factor(b);
-    s.attn_factor = (double)qsf_build_f32(b, "rope.scaling.attn_factor", 1.0f, 1e-6f, 1e6f);
-    if (s.kind == SCALING_LINEAR) return s;
+    s.log_multiplier = (double)qsf_build_f32(b, "rope.scaling.yarn_log_multiplier", 0.0f, 0.0f, 1e6f);
+    if (s.kind != SCALING_YARN) return s;
     s.ext_factor = (double)qsf_build_f32(b, "rope.scaling.yarn_ext_factor", 1.0f, 0.0f, 1e6f);
     s.beta_fast = (double)qsf_build_f32(b, "rope.scaling.yarn_beta_fast", 32.0f, 1e-6f, 1e6f);
     s.beta_slow = (double)qsf_build_f32(b, "rope.scaling.yarn_beta_slow", 1.0f, 1e-6f, 1e6f);
     s.truncate = qsf_build_bool(b, QSF_KEY_YARN_TRUNCATE, true);
-    s.log_multiplier = (double)qsf_build_f32(b, "rope.scaling.yarn_log_multiplier", 0.0f, 0.0f, 1e6f);
     return s;
 }
 
@@ -91,21 +92,29 @@ static double frequency(const Scale *s, double base, uint32_t n_rot, uint32_t i)
 
 /* 1 + 0.1 * multiplier * ln(factor) */
 static double log_factor(const Scale *s, double multiplier) {
-    return s->kind == SCALING_YARN && s->factor > 1 ? 1 + 0.1 * multiplier * log(s->factor) : 1;
+    return s->factor > 1 ? 1 + 0.1 * multiplier * log(s->factor) : 1;
 }
 
 static double magnitude(const QsfRopeSpec *spec, const Scale *s) {
+    if (s->kind != SCALING_YARN) return s->attn_factor;
     if (spec->unit_magnitude && s->log_multiplier > 0) return s->attn_factor;
     return s->attn_factor * log_factor(s, 1) / log_factor(s, s->log_multiplier);
 }
 
-/* Divides the frequencies by the factors in a tensor, each a positive number; false without the tensor. */
-static bool apply_factors(QsfBuilder *b, QsfNeed need, const char *name, uint32_t n, double *freq) {
+/* What scores are multiplied with, squared. Models of DeepSeek's line scale them by the factor whatever the kind of
+ * scaling is; only with YaRN do cos and sin have a share of it (ggml-org/llama.cpp src/models/deepseek2.cpp). */
+static double score_factor(const QsfRopeSpec *spec, const Scale *s) {
+    const double share = s->kind == SCALING_YARN ? 1 : log_factor(s, 1);
+    return magnitude(spec, s) * share * log_factor(s, s->log_multiplier);
+}
+
+/* Divides the frequencies by the factors in a tensor, each a positive number, if there is one. */
+static void apply_factors(QsfBuilder *b, const char *name, uint32_t n, double *freq) {
     const uint32_t block = b->block;
     float *factor = calloc(n + 1u, sizeof *factor);
     if (factor == NULL) qsf_build_check(b, qsf_err_memory(b->err, "RoPE factors"));
     qsf_build_block(b, qsf_build_hp(b)->n_layers);
-    const bool there = factor != NULL && qsf_build_read(b, need, n, name, factor);
+    const bool there = factor != NULL && qsf_build_read(b, QSF_OPTIONAL, n, name, factor);
     qsf_build_block(b, block);
     for (uint32_t i = 0; there && i < n; i++) {
         if (!isfinite(factor[i]) || factor[i] <= 0.0f)
@@ -114,28 +123,30 @@ static bool apply_factors(QsfBuilder *b, QsfNeed need, const char *name, uint32_
         freq[i] /= (double)factor[i];
     }
     free(factor);
-    return there;
 }
 
-static bool has_long_factors(QsfBuilder *b) {
+static bool has_two_factors(QsfBuilder *b) {
     const uint32_t block = b->block;
     qsf_build_block(b, qsf_build_hp(b)->n_layers);
-    const bool has = qsf_build_has(b, "rope_factors_long.weight");
+    const bool has = qsf_build_has(b, "rope_factors_long.weight") ||
+                     qsf_build_has(b, "rope_factors_short.weight");
     qsf_build_block(b, block);
     return has;
 }
 
 /* Adds the table; freq (2, n): frequencies of short contexts, and of long ones. */
-static uint32_t add_table(QsfBuilder *b, const QsfRopeSpec *spec, const Scale *s, uint32_t n, double *freq) {
-    bool two = false;
-    /* The factors are used where they exist, whatever rope.scaling.type is (phimoe). */
-    if (!spec->plain && (s->kind == SCALING_LONGROPE || has_long_factors(b))) {
-        two = apply_factors(b, QSF_REQUIRED, "rope_factors_short.weight", n, freq) &&
-              apply_factors(b, QSF_REQUIRED, "rope_factors_long.weight", n, freq + n);
+static uint32_t add_table(QsfBuilder *b, const QsfRopeSpec *spec, QsfRopeKind kind, const Scale *s,
+                          uint32_t n, double *freq) {
+    /* The factors are used where they exist, whatever rope.scaling.type is (phimoe); without those of a kind the
+     * frequencies stay as they are. */
+    const bool two = !spec->plain && (s->kind == SCALING_LONGROPE || has_two_factors(b));
+    if (two) {
+        apply_factors(b, "rope_factors_short.weight", n, freq);
+        apply_factors(b, "rope_factors_long.weight", n, freq + n);
     } else if (!spec->plain) {
-        apply_factors(b, QSF_OPTIONAL, "rope_freqs.weight", n, freq);
+        apply_factors(b, "rope_freqs.weight", n, freq);
     }
-    const uint32_t table = qsf_build_rope_table(b, spec->kind, 2 * n, freq, magnitude(spec, s));
+    const uint32_t table = qsf_build_rope_table(b, kind, 2 * n, freq, magnitude(spec, s));
     if (two && table != QSF_NONE) qsf_build_rope_long(b, table, freq + n, (uint32_t)s->original_ctx);
     return table;
 }
@@ -144,7 +155,7 @@ static double read_base(QsfBuilder *b, const QsfRopeSpec *spec) {
     const double base = spec->base_key == NULL
                             ? (double)spec->base
                             : (double)qsf_build_f32(b, spec->base_key, spec->base, 1.0f, 3e38f);
-    const float alpha = spec->xdrope ? qsf_build_f32(b, "rope.scaling.alpha", 0.0f, 0.0f, 1e6f) : 0.0f;
+    const float alpha = spec->alpha ? qsf_build_f32(b, "rope.scaling.alpha", 0.0f, 0.0f, 1e6f) : 0.0f;
     if (!(alpha > 0.0f)) return base;
     if (spec->head_dim <= 2)
         qsf_build_check(b, qsf_keys_bad(&b->keys, "needs heads of more than 2 elements"));
@@ -152,19 +163,28 @@ static double read_base(QsfBuilder *b, const QsfRopeSpec *spec) {
     return spec->head_dim <= 2 ? base : base * pow((double)alpha, n / (n - 2));
 }
 
-/* Stops the pairs of the fourth section. */
-static void stop_pairs(QsfBuilder *b, uint32_t n, double *freq) {
-    uint32_t part[4] = { 0 };
-    if (qsf_build_failed(b) || !qsf_keys_has(&b->keys, "rope.dimension_sections")) return;
-    qsf_build_check(b, qsf_keys_u32_each(&b->keys, "rope.dimension_sections", 0, 0, n, 4, part));
+/* ---- sections ---- */
+
+static void read_sections(QsfBuilder *b, const QsfRopeSpec *spec, uint32_t part[4]) {
+    memset(part, 0, 4 * sizeof *part);
+    if (spec->sections == QSF_ROPE_SECTIONS_NONE || qsf_build_failed(b)) return;
+    qsf_build_check(b,
+                    qsf_keys_u32_list(&b->keys, "rope.dimension_sections", 0, QSF_MAX_HEAD_DIM, 3, 4, part));
+}
+
+/* Stops the pairs that turn with the fourth position, which is 0 in text. */
+static void stop_pairs(const QsfRopeSpec *spec, const uint32_t part[4], uint32_t n, double *freq) {
     const uint32_t turn = part[0] + part[1] + part[2], all = turn + part[3];
-    for (uint32_t i = 0; i < n && all > 0; i++)
-        if (i % all >= turn) freq[i] = 0;
+    for (uint32_t i = 0; i < n && all > 0; i++) {
+        const uint32_t k = i % all;
+        const bool turns = spec->sections == QSF_ROPE_SECTIONS_MIXED ? k < 3 * part[k % 3] : k < turn;
+        if (!turns) freq[i] = 0;
+    }
 }
 
 uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
     if (spec->kind == QSF_ROPE_NONE || qsf_build_failed(b)) return QSF_NONE;
-    uint32_t n_rot = spec->n_rot;
+    uint32_t n_rot = spec->n_rot, part[4];
     if (n_rot == 0) {
         b->keys.bound = spec->head_key != NULL ? spec->head_key : "attention.key_length";
         n_rot = qsf_build_u32(b, "rope.dimension_count", spec->head_dim, 1, spec->head_dim);
@@ -176,8 +196,8 @@ uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
     const double base = read_base(b, spec);
     Scale s = spec->plain ? (Scale){ .factor = 1, .attn_factor = 1 } : read_scale(b);
     if (spec->log_unit > 0) s.log_multiplier /= spec->log_unit;
-    if (spec->score_factor != NULL)
-        *spec->score_factor = magnitude(spec, &s) * log_factor(&s, s.log_multiplier);
+    if (spec->score_factor != NULL) *spec->score_factor = score_factor(spec, &s);
+    read_sections(b, spec, part);
     if (qsf_build_failed(b)) return QSF_NONE;
     double *freq = calloc(n_rot + 1u, sizeof *freq);
     if (freq == NULL) {
@@ -185,8 +205,9 @@ uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
         return QSF_NONE;
     }
     for (uint32_t i = 0; i < n_rot; i++) freq[i] = frequency(&s, base, n_rot, i % (n_rot / 2));
-    if (spec->xdrope) stop_pairs(b, n_rot / 2, freq);
-    const uint32_t table = add_table(b, spec, &s, n_rot / 2, freq);
+    stop_pairs(spec, part, n_rot / 2, freq);
+    const QsfRopeKind kind = part[0] > 0 && part[1] > 0 ? QSF_ROPE_HALVES : spec->kind;
+    const uint32_t table = add_table(b, spec, kind, &s, n_rot / 2, freq);
     free(freq);
     return table;
 }

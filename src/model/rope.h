@@ -5,6 +5,15 @@
 
 #include "src/model/build.h"
 
+/* How rope.dimension_sections divides the pairs among the positions of an image: time, height, width and one more. In
+ * text the first three are the same and the fourth is 0, so its pairs do not turn; files with the first two sections
+ * rotate halves, whatever others of their architecture do (ggml-org/llama.cpp). */
+typedef enum QsfRopeSections {
+    QSF_ROPE_SECTIONS_NONE, /* the key is not read */
+    QSF_ROPE_SECTIONS_SIDE, /* side by side */
+    QSF_ROPE_SECTIONS_MIXED /* pair i belongs to section i % 3, up to three times its size */
+} QsfRopeSections;
+
 typedef struct QsfRopeSpec {
     QsfRopeKind kind;
     uint32_t head_dim;    /* default of rope.dimension_count, and its maximum */
@@ -12,9 +21,8 @@ typedef struct QsfRopeSpec {
     uint32_t n_rot;       /* 0 = rope.dimension_count */
     bool halve;           /* half of rope.dimension_count */
     const char *base_key; /* "rope.freq_base"; NULL = the base is fixed */
-    bool
-        xdrope; /* rope.scaling.alpha a raises the base to base * a^(n / (n - 2)), n = head_dim; pairs of the fourth
-                    part of rope.dimension_sections do not turn in text (ggml-org/llama.cpp) */
+    bool alpha;           /* rope.scaling.alpha a raises the base to base * a^(n / (n - 2)), n = head_dim */
+    QsfRopeSections sections;
     float base;          /* default of the base */
     bool plain;          /* ignore the model's scaling and factors */
     double log_unit;     /* of rope.scaling.yarn_log_multiplier; 0 = 1 */

@@ -70,6 +70,15 @@ static void print_verbose(const QsfRuntime *rt) {
     fprintf(stderr, "io: %s%s%s\n", io[0] ? io : "nothing to read", notice[0] ? "; " : "", notice);
 }
 
+/* Names what the model's metadata says that nothing reads. */
+static void print_unknown(const QsfModel *m) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    if (m->hp.arch == NULL || m->vocab_only) return;
+    if (qsf_reads_put_unknown(&b, &m->reads, m->src, m->hp.arch->name) > 0)
+        fprintf(stderr, "metadata keys that are not used: %s\n", qsf_strbuf_str(&b));
+    qsf_strbuf_free(&b);
+}
+
 void run_close(QsfRuntime *rt, const RunOptions *o) {
     char *text = o->verbose ? qsf_ledger_text(&rt->ledger) : NULL;
     if (text) fputs(text, stderr);
@@ -99,6 +108,7 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     if (o->mode != RUN_PLAN) print_notice(rt->plan.note);
     if (generate) print_notice(rt->ctx_notice);
     if (generate && rt->settings.params.quality < 1) print_notice(rt->quality_notice);
+    if (o->verbose) print_unknown(&rt->model);
     if (o->verbose && !ro->plan_only) print_verbose(rt);
     return QSF_EXIT_OK;
 }

@@ -164,6 +164,36 @@ static void put_kv(QsfStrbuf *b, const QsfProgram *p, bool json) {
     qsf_strbuf_adds(b, json ? "}" : "\n");
 }
 
+typedef struct JsonList {
+    QsfStrbuf *b;
+    const char *sep;
+} JsonList;
+
+static void put_unknown_json(void *arg, const char *key) {
+    JsonList *list = arg;
+    qsf_strbuf_adds(list->b, list->sep);
+    qsf_json_put_string(list->b, key, strlen(key));
+    list->sep = ", ";
+}
+
+/* Appends what the file does not say and what was used instead, and what it says that nothing reads. */
+static void put_reads(QsfStrbuf *b, const QsfModel *m, bool json) {
+    const char *arch = m->hp.arch->name;
+    if (json) {
+        JsonList list = { b, "" };
+        qsf_reads_put_json(b, &m->reads);
+        qsf_strbuf_adds(b, ", \"unknown_keys\": [");
+        (void)qsf_reads_unknown(&m->reads, m->src, arch, put_unknown_json, &list);
+        qsf_strbuf_addc(b, ']');
+        return;
+    }
+    qsf_reads_put_text(b, &m->reads, m->hp.n_named);
+    if (qsf_reads_unknown(&m->reads, m->src, arch, NULL, NULL) == 0) return;
+    qsf_strbuf_adds(b, "\nmetadata keys that are not used\n  ");
+    (void)qsf_reads_put_unknown(b, &m->reads, m->src, arch);
+    qsf_strbuf_addc(b, '\n');
+}
+
 /* Appends the program of a model, or why there is none: the engine cannot run the file. */
 static void put_program(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, bool json) {
     QsfModel m;
@@ -180,6 +210,7 @@ static void put_program(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, bool json
             put_string_value(b, m.prog.ignored, strlen(m.prog.ignored), false);
             qsf_strbuf_adds(b, "', ...)\n");
         }
+        put_reads(b, &m, json);
         qsf_model_close(&m);
         return;
     }

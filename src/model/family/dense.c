@@ -8,7 +8,7 @@ static bool has(const QsfDenseModel *m, unsigned quirk) { return qsf_dense_has(m
 /* ---- blocks ---- */
 
 static void norm(const QsfDenseModel *m, const char *name, QsfSlice in, QsfSlice out) {
-    qsf_build_norm(m->b, m->hp->arch->norm, has(m, QSF_DENSE_NO_NORM_WEIGHTS) ? NULL : name, in, out);
+    qsf_build_norm(m->b, m->hp->norm, has(m, QSF_DENSE_NO_NORM_WEIGHTS) ? NULL : name, in, out);
 }
 
 static void post_norm(const QsfDenseModel *m, const char *name, QsfSlice x) {
@@ -68,11 +68,19 @@ static void sequential(QsfDenseModel *m, uint32_t block) {
     add(m, NULL, branch);
 }
 
+/* Biases of norms whose weights are missing have no effect. */
+static void unused_biases(const QsfDenseModel *m, bool own) {
+    (void)qsf_build_maybe(m->b, "ffn_norm.weight");
+    qsf_build_unused(m->b, "ffn_norm.bias");
+    if (!own) qsf_build_unused(m->b, "attn_norm_2.bias");
+}
+
 /* Both branches read the block's input. */
 static void parallel(const QsfDenseModel *m, uint32_t block) {
     const QsfSlice x = qsf_build_x(m->b), branch = qsf_build_branch(m->b);
     const QsfSlice in = qsf_build_buffer(m->b, m->hp->hidden), out = qsf_build_buffer(m->b, m->hp->hidden);
-    const bool own = m->d->branches == QSF_BRANCHES_BY_TENSOR && qsf_build_has(m->b, "attn_norm_2.weight");
+    const bool own = m->d->branches == QSF_BRANCHES_BY_TENSOR && qsf_build_maybe(m->b, "attn_norm_2.weight");
+    if (m->d->branches == QSF_BRANCHES_BY_TENSOR) unused_biases(m, own);
     norm(m, own ? "attn_norm_2" : "attn_norm", x, in);
     qsf_dense_attention(m, block, in, branch);
     if (m->d->branches == QSF_BRANCHES_BY_KEY) norm(m, "ffn_norm", x, in);
@@ -105,7 +113,7 @@ static void loop_norm(QsfDenseModel *m, uint32_t i) {
 
 static void block(QsfDenseModel *m, uint32_t i, bool two) {
     const QsfBranches how = m->d->branches;
-    if (m->hp->arch->loops) loop_norm(m, i);
+    if ((m->hp->arch->bits & QSF_FAMILY_LOOPS) != 0) loop_norm(m, i);
     qsf_build_block(m->b, i);
     if (two || how == QSF_BRANCHES_ONE_NORM ||
         (how == QSF_BRANCHES_BY_TENSOR && !qsf_build_has(m->b, "ffn_norm.weight")))
@@ -127,7 +135,7 @@ static void embedding(QsfDenseModel *m) {
     else
         qsf_build_embed(b);
     qsf_build_scale(b, "embed_scale", x, m->embed_scale);
-    if (has(m, QSF_DENSE_EMBED_NORM)) qsf_build_norm(b, m->hp->arch->norm, "token_embd_norm", x, x);
+    if (has(m, QSF_DENSE_EMBED_NORM)) qsf_build_norm(b, m->hp->norm, "token_embd_norm", x, x);
     if (has(m, QSF_DENSE_EMBED_PLAIN_NORM)) qsf_build_norm(b, QSF_NORM_RMS, NULL, x, x);
     if (has(m, QSF_DENSE_EMBED_SKIP)) {
         m->embedding = qsf_build_buffer(b, m->hp->hidden);
@@ -139,7 +147,7 @@ static void embedding(QsfDenseModel *m) {
 }
 
 static void head(const QsfDenseModel *m) {
-    qsf_build_head(m->b, m->hp->arch->norm, has(m, QSF_DENSE_NO_NORM_WEIGHTS) ? NULL : "output_norm");
+    qsf_build_head(m->b, m->hp->norm, has(m, QSF_DENSE_NO_NORM_WEIGHTS) ? NULL : "output_norm");
     qsf_build_scale(m->b, "logit_scale", qsf_build_logits(m->b), m->logit_scale);
     qsf_build_logit_cap(m->b, m->logit_cap);
 }

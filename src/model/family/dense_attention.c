@@ -21,16 +21,17 @@ static void plain_norm(const QsfDenseModel *m, const QsfBlockSizes *n, const Qsf
 
 static void qk_norm(const QsfDenseModel *m, const QsfBlockSizes *n, const QsfQkv *x) {
     QsfBuilder *b = m->b;
-    const QsfNormKind kind = m->hp->arch->norm;
+    const QsfNormKind kind = m->hp->norm;
     const bool own = m->d->qk_norm == QSF_QK_NORM_OPTIONAL, row = m->d->qk_norm == QSF_QK_NORM_ROW;
     const bool optional = own || m->d->qk_norm == QSF_QK_NORM_HEAD_OPTIONAL;
     if (m->d->qk_norm == QSF_QK_NORM_PLAIN_AFTER) {
         plain_norm(m, n, x);
         return;
     }
-    if (optional && !qsf_build_has(b, "attn_q_norm.weight")) return;
-    qsf_build_head_norm(b, kind, "attn_q_norm", x->q, row ? 1 : n->heads, own);
-    qsf_build_head_norm(b, kind, "attn_k_norm", x->k, row ? 1 : n->kv_heads, own);
+    if (!optional || qsf_build_maybe(b, "attn_q_norm.weight"))
+        qsf_build_head_norm(b, kind, "attn_q_norm", x->q, row ? 1 : n->heads, own);
+    if (!optional || qsf_build_maybe(b, "attn_k_norm.weight"))
+        qsf_build_head_norm(b, kind, "attn_k_norm", x->k, row ? 1 : n->kv_heads, own);
 }
 
 /* Llama 4: blocks with rotation see chunks of 8192 positions and normalize rotated heads, unless the model has 128
@@ -59,7 +60,7 @@ static void llama4(const QsfDenseModel *m, const QsfBlockSizes *n, bool rotated,
 static QsfSlice output_gate(const QsfDenseModel *m, const QsfBlockSizes *n, QsfSlice in) {
     QsfBuilder *b = m->b;
     const bool optional = qsf_dense_has(m, QSF_DENSE_GATE_OPTIONAL);
-    if (m->d->gate == QSF_ACT_NONE || (optional && !qsf_build_has(b, "attn_gate.weight")))
+    if (m->d->gate == QSF_ACT_NONE || (optional && !qsf_build_maybe(b, "attn_gate.weight")))
         return qsf_slice_none();
     const bool by_head = qsf_build_rows_of(b, "attn_gate.weight") == n->heads;
     const QsfSlice gate = qsf_build_buffer(b, n->heads * (by_head ? 1 : m->hp->v_dim));

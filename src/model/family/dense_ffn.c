@@ -22,21 +22,29 @@ static void xielu(const QsfDenseModel *m, QsfSlice x) {
     if (s != NULL) s->u.act = (QsfActStep){ QSF_ACT_XIELU, v[0], v[1], v[2], v[3] };
 }
 
+static bool is_gated(const QsfDenseModel *m) {
+    if (!m->d->gated || m->d->moe == NULL || !m->d->moe->maybe_gated) return m->d->gated;
+    return qsf_build_maybe(m->b, "ffn_gate.weight");
+}
+
 /* Multiplies by gate and up, and applies the activation. */
 static QsfSlice inner(const QsfDenseModel *m, uint32_t ffn, QsfSlice in) {
     QsfBuilder *b = m->b;
-    const bool special = m->d->act == QSF_ACT_XIELU;
-    if (m->d->gated && qsf_dense_has(m, QSF_DENSE_FUSED_UP) && !qsf_build_has(b, "ffn_gate.weight")) {
+    const QsfActStep limit = qsf_moe_dense_act(b, m->d->moe);
+    const bool gated = is_gated(m), special = m->d->act == QSF_ACT_XIELU || limit.kind != QSF_ACT_NONE;
+    if (gated && qsf_dense_has(m, QSF_DENSE_FUSED_UP) && !qsf_build_has(b, "ffn_gate.weight")) {
         const QsfSlice both = qsf_build_buffer(b, 2 * ffn), gate = qsf_slice_part(both, 0, ffn);
         qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_up", in, both);
         qsf_build_act(b, "ffn_act", m->d->act, qsf_slice_part(both, ffn, ffn), gate);
         return gate;
     }
-    const QsfSlice gate = qsf_build_buffer(b, ffn), up = m->d->gated ? qsf_build_buffer(b, ffn) : gate;
+    const QsfSlice gate = qsf_build_buffer(b, ffn), up = gated ? qsf_build_buffer(b, ffn) : gate;
     const QsfMatrixSpec mats[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
-    const unsigned first = m->d->gated ? 0 : 1;
+    const unsigned first = gated ? 0 : 1;
     qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, mats + first, 2 - first, special ? QSF_ACT_NONE : m->d->act);
-    if (special) xielu(m, gate);
+    if (m->d->act == QSF_ACT_XIELU) xielu(m, gate);
+    QsfStep *s = limit.kind != QSF_ACT_NONE ? qsf_build_step(b, QSF_OP_ACT, "ffn_act", up, gate) : NULL;
+    if (s != NULL) s->u.act = limit;
     return gate;
 }
 

@@ -6,7 +6,8 @@
 #include "src/model/rope.h"
 
 static bool uses_alibi(const QsfDenseModel *m) {
-    return m->d->alibi > 0 && (m->d->alibi_blocks == 0 || m->d->alibi_blocks == m->hp->n_layers);
+    return (m->d->alibi > 0 || m->d->maybe_alibi) &&
+           (m->d->alibi_blocks == 0 || m->d->alibi_blocks == m->hp->n_layers);
 }
 
 /* ---- windows ---- */
@@ -26,14 +27,19 @@ static void read_windows(QsfDenseModel *m) {
     QsfBuilder *b = m->b;
     const QsfDense *d = m->d;
     if (d->window_period == 0 || (d->window_blocks != 0 && d->window_blocks != m->hp->n_layers)) return;
-    m->window = qsf_build_u32(b, "attention.sliding_window", 0, 1, UINT32_MAX);
+    const uint32_t low = (d->window_needed && !d->window_zero) || d->window_default > 0 ? 1 : 0;
+    m->window = d->window_needed
+                    ? qsf_build_need_u32(b, "attention.sliding_window", low, UINT32_MAX)
+                    : qsf_build_u32(b, "attention.sliding_window", d->window_default, low, UINT32_MAX);
     if (m->window == 0 || qsf_build_failed(b)) return;
     if (d->window_size != 0) m->window = d->window_size;
     if (qsf_keys_is_array(&b->keys, pattern)) {
         read_flags(m, pattern, 0, m->has_window);
         return;
     }
-    const uint32_t period = qsf_build_u32(b, pattern, d->window_period, 1, QSF_MAX_LAYERS);
+    const uint32_t period = d->pattern_needed
+                                ? qsf_build_need_u32(b, pattern, 1, QSF_MAX_LAYERS)
+                                : qsf_build_u32(b, pattern, d->window_period, 1, QSF_MAX_LAYERS);
     for (uint32_t i = 0; i < m->hp->n_layers; i++)
         m->has_window[i] = i % period != (d->window_not_first ? 0 : period - 1);
 }
@@ -45,10 +51,11 @@ static void read_granite_scales(QsfDenseModel *m) {
     QsfBuilder *b = m->b;
     const bool own = qsf_dense_has(m, QSF_DENSE_MINICPM);
     const float residual = own ? 1.4f / sqrtf((float)m->hp->n_layers) : 1,
-                logit = own ? 256.0f / (float)m->hp->hidden : 1;
+                logit = 256.0f / (float)m->hp->hidden;
     m->embed_scale = qsf_build_f32(b, "embedding_scale", own ? 12 : 1, 1e-6f, 1e6f);
     m->residual_scale = qsf_build_f32(b, "residual_scale", residual, 1e-6f, 1e6f);
-    m->logit_scale = 1.0f / qsf_build_f32(b, "logit_scale", own ? logit : 1, 1e-6f, 1e6f);
+    m->logit_scale = 1.0f / (own ? qsf_build_f32(b, "logit_scale", logit, 1e-6f, 1e6f)
+                                 : qsf_build_need_f32(b, "logit_scale", 1e-6f, 1e6f));
     const float scale = qsf_build_f32(b, "attention.scale", 0, 0, 1e6f);
     if (scale > 0) m->score_scale = scale;
 }
@@ -61,6 +68,13 @@ static void read_grok_scales(QsfDenseModel *m) {
     m->score_scale = qsf_build_f32(b, "attention.output_scale", 0.08838834764831845f, 1e-6f, 1e6f);
 }
 
+/* 0 means "none" (ggml-org/llama.cpp). */
+static void read_logit_scale(QsfDenseModel *m) {
+    const float scale = m->d->maybe_logit_scale ? qsf_build_f32(m->b, "logit_scale", 1, -1e6f, 1e6f)
+                                                : qsf_build_need_f32(m->b, "logit_scale", -1e6f, 1e6f);
+    if (fpclassify(scale) != FP_ZERO) m->logit_scale = scale;
+}
+
 static void read_scales(QsfDenseModel *m) {
     QsfBuilder *b = m->b;
     const QsfHparams *hp = m->hp;
@@ -71,8 +85,7 @@ static void read_scales(QsfDenseModel *m) {
         m->score_scale = 1.0f / sqrtf((float)hp->hidden / (float)hp->n_heads);
     if (qsf_dense_has(m, QSF_DENSE_SCALE_BY_DIM)) m->score_scale = 1.0f / (float)hp->head_dim;
     if (qsf_dense_has(m, QSF_DENSE_EMBED_SQRT)) m->embed_scale = sqrtf((float)hp->hidden);
-    if (qsf_dense_has(m, QSF_DENSE_LOGIT_SCALE))
-        m->logit_scale = qsf_build_f32(b, "logit_scale", 1, -1e6f, 1e6f);
+    if (qsf_dense_has(m, QSF_DENSE_LOGIT_SCALE)) read_logit_scale(m);
     if (qsf_dense_has(m, QSF_DENSE_SCALES)) read_granite_scales(m);
     if (qsf_dense_has(m, QSF_DENSE_GROK)) read_grok_scales(m);
     if (qsf_dense_has(m, QSF_DENSE_VALUE_SCALE)) {
@@ -83,7 +96,9 @@ static void read_scales(QsfDenseModel *m) {
         m->score_cap = qsf_build_f32(b, "attn_logit_softcapping", d->score_cap, 0, 1e6f);
     if (qsf_dense_has(m, QSF_DENSE_LOGIT_CAP))
         m->logit_cap = qsf_build_f32(b, "final_logit_softcapping", d->logit_cap, 0, 1e6f);
-    if (qsf_dense_has(m, QSF_DENSE_CLAMP_QKV)) m->clamp = qsf_build_f32(b, "attention.clamp_kqv", 0, 0, 1e6f);
+    if (qsf_dense_has(m, QSF_DENSE_CLAMP_QKV))
+        m->clamp = d->clamp_needed ? qsf_build_need_f32(b, "attention.clamp_kqv", 0, 1e6f)
+                                   : qsf_build_f32(b, "attention.clamp_kqv", 0, 0, 1e6f);
     m->slopes = QSF_NONE;
     if (uses_alibi(m))
         m->slopes = qsf_build_alibi(b, qsf_build_f32(b, "attention.max_alibi_bias", d->alibi, 0, 1e3f));
@@ -91,9 +106,16 @@ static void read_scales(QsfDenseModel *m) {
 
 /* ---- rotation ---- */
 
-static void make_window_rope(QsfDenseModel *m, QsfRopeSpec *spec) {
-    static const char *const own = "rope.freq_base_swa";
+/* Returns how blocks with a window rotate. */
+static QsfWindowRope window_kind(QsfDenseModel *m) {
     const QsfWindowRope kind = m->d->window_rope;
+    if (m->window == 0 || qsf_build_failed(m->b)) return QSF_WINDOW_ROPE_SAME;
+    if (kind != QSF_WINDOW_ROPE_BY_KEY) return kind;
+    return qsf_keys_has(&m->b->keys, "rope.freq_base_swa") ? QSF_WINDOW_ROPE_BASE : QSF_WINDOW_ROPE_SAME;
+}
+
+static void make_window_rope(QsfDenseModel *m, QsfWindowRope kind, QsfRopeSpec *spec) {
+    static const char *const own = "rope.freq_base_swa";
     const bool if_there = kind == QSF_WINDOW_ROPE_BASE || kind == QSF_WINDOW_ROPE_PLAIN_BASE;
     const uint32_t n = m->hp->head_dim;
     spec->plain = kind != QSF_WINDOW_ROPE_BASE;
@@ -111,10 +133,16 @@ static void make_ropes(QsfDenseModel *m) {
                          .base_key = "rope.freq_base",
                          .base = 10000.0f,
                          .halve = qsf_dense_has(m, QSF_DENSE_HALF_ROPE),
-                         .xdrope = qsf_dense_has(m, QSF_DENSE_XDROPE) };
-    if (qsf_dense_has(m, QSF_DENSE_FIXED_ROPE)) spec.base_key = NULL;
+                         .sections = d->sections,
+                         .alpha = qsf_dense_has(m, QSF_DENSE_ALPHA) };
+    if (qsf_dense_has(m, QSF_DENSE_FIXED_ROPE)) {
+        spec.base_key = NULL;
+        spec.n_rot = spec.head_dim;
+        spec.plain = true;
+    }
     m->rope = m->window_rope = qsf_rope_table(m->b, &spec);
-    if (m->window != 0 && d->window_rope != QSF_WINDOW_ROPE_SAME) make_window_rope(m, &spec);
+    const QsfWindowRope kind = window_kind(m);
+    if (kind != QSF_WINDOW_ROPE_SAME) make_window_rope(m, kind, &spec);
 }
 
 static bool rotates(const QsfDenseModel *m, uint32_t block, uint32_t n_leading) {

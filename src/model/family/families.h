@@ -4,6 +4,7 @@
 #define QSF_MODEL_FAMILY_FAMILIES_H
 
 #include "src/model/build.h"
+#include "src/model/rope.h"
 
 /* Where the norms of a block are. */
 typedef enum QsfNormPlaces {
@@ -18,9 +19,9 @@ typedef enum QsfQkNorm {
     QSF_QK_NORM_HEAD,        /* of each head, before rotation */
     QSF_QK_NORM_HEAD_AFTER,  /* of each head, after rotation */
     QSF_QK_NORM_PLAIN_AFTER, /* of each head without weights, after rotation; then one factor per query head */
-    QSF_QK_NORM_HEAD_OPTIONAL, /* as HEAD, where the tensors exist */
+    QSF_QK_NORM_HEAD_OPTIONAL, /* as HEAD, each where its tensor exists */
     QSF_QK_NORM_ROW,           /* over all heads together, before rotation */
-    QSF_QK_NORM_OPTIONAL /* of each head with weights of its own, before rotation, where the tensors exist */
+    QSF_QK_NORM_OPTIONAL /* of each head with weights of its own, before rotation, each where its tensor exists */
 } QsfQkNorm;
 
 /* How the two branches of a block are connected. */
@@ -49,6 +50,7 @@ typedef enum QsfWindowRope {
     QSF_WINDOW_ROPE_OWN,        /* rope.freq_base_swa (10000) without scaling */
     QSF_WINDOW_ROPE_BASE,       /* rope.freq_base_swa, or the same base, with scaling */
     QSF_WINDOW_ROPE_PLAIN_BASE, /* the same without scaling */
+    QSF_WINDOW_ROPE_BY_KEY      /* BASE if there is rope.freq_base_swa, else SAME */
 } QsfWindowRope;
 
 /* Quirks of an architecture, as bits. */
@@ -76,7 +78,7 @@ enum {
     QSF_DENSE_VALUE_SCALE = 1 << 18,     /* attention.value_scale */
     QSF_DENSE_GATE_OPTIONAL = 1 << 19,   /* attn_gate where the tensor exists */
     QSF_DENSE_HALF_ROPE = 1 << 23,       /* blocks without a window rotate half of rope.dimension_count */
-    QSF_DENSE_XDROPE = 1 << 24,          /* rope.scaling.alpha */
+    QSF_DENSE_ALPHA = 1 << 24,           /* rope.scaling.alpha */
     QSF_DENSE_FIXED_ROPE = 1 << 25,      /* the base of the rotation is 10000 */
     QSF_DENSE_EMBED_PLAIN_NORM = 1 << 26, /* an RMS norm without weight after the embedding */
     QSF_DENSE_EMBED_SKIP = 1 << 27,       /* each block adds the embedding times layer_output_scale */
@@ -88,6 +90,7 @@ enum {
 /* Transformers with attention and a feed-forward network in each block. */
 typedef struct QsfDense {
     QsfRopeKind rope;
+    QsfRopeSections sections;
     QsfActKind act;
     bool gated; /* down(act(gate(x)) * up(x)); otherwise down(act(up(x))) */
     QsfNormPlaces norms;
@@ -100,16 +103,23 @@ typedef struct QsfDense {
     unsigned quirks;            /* QSF_DENSE_* */
     uint32_t
         window_period; /* with attention.sliding_window all blocks but every n-th have a window; 0 = none */
-    uint32_t window_blocks; /* only models of this many blocks have windows; 0 = any */
-    bool window_not_first;  /* instead of all but the last of each n: all but the first */
+    uint32_t window_default; /* of attention.sliding_window; 0 = no block has a window without the key */
+    bool window_needed;      /* the key must be there, and not 0 */
+    bool window_zero;        /* it may be 0 all the same: then no block has a window */
+    bool pattern_needed;     /* attention.sliding_window_pattern must be there */
+    uint32_t window_blocks;  /* only models of this many blocks have windows; 0 = any */
+    bool window_not_first;   /* instead of all but the last of each n: all but the first */
     uint32_t
         window_size; /* attention.sliding_window says only whether there are windows; 0 = it is their size */
     QsfRopeBlocks rope_blocks;
     QsfWindowRope window_rope;
     float score_cap, logit_cap; /* defaults of the caps */
+    bool maybe_logit_scale;     /* logit_scale may be missing */
     const char *const
         *unused;           /* tensors of blocks that have no effect on text, NULL-terminated; NULL = none */
+    bool clamp_needed;     /* attention.clamp_kqv must be there */
     float alibi;           /* default of attention.max_alibi_bias */
+    bool maybe_alibi;      /* attention.max_alibi_bias is read, and is 0 without the key */
     uint32_t alibi_blocks; /* only models of this many blocks have it, and do not rotate; 0 = any */
     const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
 } QsfDense;
@@ -126,6 +136,7 @@ void qsf_family_rwkv(QsfBuilder *b);
 
 /* Attention and linear attention with a gated delta rule. */
 typedef struct QsfQwenNext {
+    QsfRopeSections sections;
     bool fused_beta; /* ssm_ba instead of ssm_beta and ssm_alpha; neighbouring V heads share a K head */
     const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
 } QsfQwenNext;
@@ -145,6 +156,7 @@ typedef struct QsfKimi {
     bool negative_factor; /* with a bound the factors of the heads (ssm_a) are stored negative */
     QsfRopeKind rope;     /* of latent attention */
     QsfActKind mla_gate;  /* as QsfMlaSpec.gate */
+    bool maybe_mla_gate;  /* where its tensor exists */
     bool k3;              /* residual attention, experts in a latent space, an activation of its own */
 } QsfKimi;
 void qsf_family_kimi(QsfBuilder *b);
@@ -167,9 +179,10 @@ typedef struct QsfMla {
     QsfActKind act;
     bool gated; /* as in QsfDense */
     QsfRopeKind
-        indexer;  /* NONE: attention reads all positions; else what an indexer chooses, which rotates so */
-    bool windows; /* blocks with a window have sizes of their own; a gate; attn_k_norm */
-    bool minicpm; /* scales of embeddings, branches and logits */
+        indexer; /* NONE: attention reads all positions; else what an indexer chooses, which rotates so */
+    bool maybe_key_norm;         /* as QsfIndexer.maybe_norm */
+    bool windows;                /* blocks with a window have sizes of their own; a gate; attn_k_norm */
+    bool minicpm;                /* scales of embeddings, branches and logits */
     const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
 } QsfMla;
 void qsf_family_mla(QsfBuilder *b);

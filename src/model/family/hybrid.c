@@ -72,22 +72,31 @@ static void attention(const Hybrid *m, uint32_t block, QsfSlice in, QsfSlice out
 
 /* ---- blocks ---- */
 
+/* Returns whether the current block has one of the projections; without it, the space must be the block's own. */
+static bool has_projection(QsfBuilder *b, const char *name, uint32_t latent, uint32_t hidden) {
+    if (latent != hidden) qsf_build_require(b, name);
+    return qsf_build_maybe(b, name);
+}
+
 /* The routed experts of Nemotron-H work in a smaller space where the file has its projections. */
 static void experts(const Hybrid *m, QsfSlice x) {
     QsfBuilder *b = m->b;
     QsfMoeSpec spec;
     qsf_moe_read(b, m->d->moe, &spec);
-    const uint32_t latent = qsf_build_u32(b, "moe_latent_size", 0, 0, QSF_MAX_HIDDEN);
-    if (latent == 0) {
+    const uint32_t hidden = m->hp->hidden, size = qsf_build_u32(b, "moe_latent_size", 0, 0, QSF_MAX_HIDDEN),
+                   latent = size > 0 ? size : hidden;
+    const bool down = has_projection(b, "ffn_latent_down.weight", latent, hidden),
+               up = has_projection(b, "ffn_latent_up.weight", latent, hidden);
+    if (!down && !up) {
         qsf_build_moe(b, &spec, x, x);
         return;
     }
-    const QsfSlice in = qsf_build_buffer(b, latent), out = qsf_build_buffer(b, latent),
-                   sum = qsf_build_buffer(b, m->hp->hidden);
-    qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_latent_down", x, in);
+    const QsfSlice in = down ? qsf_build_buffer(b, latent) : x, out = qsf_build_buffer(b, latent),
+                   sum = up ? qsf_build_buffer(b, hidden) : out;
+    if (down) qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_latent_down", x, in);
     spec.router_in = x;
     qsf_build_routed(b, &spec, in, out);
-    qsf_build_project(b, QSF_MATMUL_FFN_OUT, "ffn_latent_up", out, sum);
+    if (up) qsf_build_project(b, QSF_MATMUL_FFN_OUT, "ffn_latent_up", out, sum);
     if (spec.shared_ffn == 0) {
         (void)qsf_build_step(b, QSF_OP_COPY, "ffn_latent", sum, x);
         return;

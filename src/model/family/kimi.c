@@ -141,7 +141,8 @@ static void latent_experts(const Kimi *m, QsfMoeSpec *moe, QsfSlice x) {
     qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_routed_down", x, in);
     moe->router_in = x;
     qsf_build_routed(b, moe, in, out);
-    qsf_build_norm(b, QSF_NORM_RMS, "ffn_routed_norm", out, out);
+    if (qsf_build_maybe(b, "ffn_routed_norm.weight"))
+        qsf_build_norm(b, QSF_NORM_RMS, "ffn_routed_norm", out, out);
     qsf_build_project(b, QSF_MATMUL_FFN_OUT, "ffn_routed_up", out, sum);
     if (moe->shared_ffn == 0) {
         (void)qsf_build_step(b, QSF_OP_COPY, "experts_out", sum, x);
@@ -174,7 +175,8 @@ static void feed_forward(const Kimi *m, uint32_t block) {
                        qsf_keys_name(&b->keys, "feed_forward_length"));
         return;
     }
-    const QsfFfnSpec f = { .n = ffn, .act = QSF_ACT_SILU, .gated = true, .with = m->act };
+    QsfFfnSpec f = { .n = ffn, .act = QSF_ACT_SILU, .gated = true, .with = m->act };
+    if (m->act.kind == QSF_ACT_NONE) f.with = qsf_moe_dense_act(b, m->d->moe);
     qsf_build_ffn(b, &f, x, x);
 }
 
@@ -197,6 +199,7 @@ static void attention(const Kimi *m, uint32_t block) {
 static void read_mla(Kimi *m) {
     qsf_mla_read(m->b, &m->mla);
     m->mla.gate = m->d->mla_gate;
+    m->mla.maybe_gate = m->d->maybe_mla_gate;
     m->mla.table = qsf_rope_table(m->b, &(QsfRopeSpec){ .kind = m->d->rope,
                                                         .head_dim = m->mla.rope,
                                                         .n_rot = m->mla.rope,
@@ -234,8 +237,8 @@ static void read_k3(Kimi *m) {
     QsfBuilder *b = m->b;
     if (!m->d->k3) return;
     m->act = (QsfActStep){ .kind = QSF_ACT_SITU,
-                           .a = qsf_build_f32(b, "activation.situ_beta", 1, 1e-6f, 1e6f),
-                           .b = qsf_build_f32(b, "activation.situ_linear_beta", 0, 0, 1e6f) };
+                           .a = qsf_build_need_f32(b, "activation.situ_beta", 1e-6f, 1e6f),
+                           .b = qsf_build_need_f32(b, "activation.situ_linear_beta", 0, 1e6f) };
     m->latent = qsf_build_u32(b, "expert_latent_length", 0, 0, QSF_MAX_HIDDEN);
     m->bank_period = qsf_build_u32(b, "attn_res.block_size", 0, 0, QSF_MAX_LAYERS);
     if (m->bank_period == 0 || qsf_build_failed(b)) return;

@@ -19,7 +19,7 @@ static void read_keys(MiniMax *m) {
     static const char *const pattern = "attention.recurrent_layers";
     QsfBuilder *b = m->b;
     const uint32_t n = m->hp->n_layers;
-    m->residual_scale = qsf_build_f32(b, "residual_scale", 1, 1e-6f, 1e6f);
+    m->residual_scale = qsf_build_need_f32(b, "residual_scale", 1e-6f, 1e6f);
     const uint32_t interval = qsf_build_u32(b, "full_attention_interval", 8, 1, QSF_MAX_LAYERS);
     for (uint32_t i = 0; i < n; i++) m->linear[i] = (i + 1) % interval != 0;
     if (!qsf_build_failed(b) && qsf_keys_has(&b->keys, pattern))

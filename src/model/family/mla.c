@@ -49,6 +49,7 @@ static void read_indexer(Model *m) {
     const uint32_t n = m->hp->n_layers;
     if (m->d->indexer == QSF_ROPE_NONE) return;
     qsf_indexer_read(b, m->d->indexer, &m->indexer);
+    m->indexer.maybe_norm = m->d->maybe_key_norm;
     for (uint32_t i = 0; i < n && !qsf_build_failed(b); i++) {
         qsf_build_block(b, i);
         m->own_indexer[i] = qsf_build_has(b, "indexer.attn_k.weight");

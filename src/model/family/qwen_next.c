@@ -199,7 +199,8 @@ void qsf_family_qwen_next(QsfBuilder *b) {
     m.rope = qsf_rope_table(b, &(QsfRopeSpec){ .kind = QSF_ROPE_HALVES,
                                                .head_dim = hp->head_dim,
                                                .base_key = "rope.freq_base",
-                                               .base = 10000.0f });
+                                               .base = 10000.0f,
+                                               .sections = m.t->sections });
     for (uint32_t i = 0; i < hp->n_layers && !qsf_build_failed(b); i++) {
         qsf_build_block(b, i);
         qsf_build_norm(b, QSF_NORM_RMS, "attn_norm", x, branch);

@@ -73,7 +73,7 @@ void qsf_rwkv_bonus(const QsfRwkvModel *m, const char *label, uint32_t param) {
 static void channel_mix(const QsfRwkvModel *m, uint32_t block) {
     QsfBuilder *b = m->b;
     const QsfSlice x = qsf_build_branch(b), k = qsf_build_buffer(b, m->hp->block[block].ffn);
-    qsf_build_norm(b, m->hp->arch->norm, "attn_norm_2", qsf_build_x(b), x);
+    qsf_build_norm(b, m->hp->norm, "attn_norm_2", qsf_build_x(b), x);
     qsf_rwkv_shift(m, "channel_shift");
     const uint32_t w = qsf_build_param(b, QSF_REQUIRED, m->hp->hidden, "channel_mix_lerp_k.weight");
     const QsfSlice mix = qsf_slice_part(m->mix, 0, m->hp->hidden);
@@ -95,7 +95,7 @@ static void feed_forward(const QsfRwkvModel *m, uint32_t block) {
     QsfBuilder *b = m->b;
     const QsfSlice x = qsf_build_branch(b);
     const QsfFfnSpec f = { .n = m->hp->block[block].ffn, .act = QSF_ACT_SILU, .gated = true };
-    qsf_build_norm(b, m->hp->arch->norm, "ffn_norm", qsf_build_x(b), x);
+    qsf_build_norm(b, m->hp->norm, "ffn_norm", qsf_build_x(b), x);
     qsf_build_ffn(b, &f, x, x);
 }
 
@@ -138,12 +138,12 @@ void qsf_family_rwkv(QsfBuilder *b) {
                                  : 0;
     qsf_build_embed(b);
     make_buffers(&m);
-    if (m.t->channel_mix) qsf_build_norm(b, hp->arch->norm, "token_embd_norm", x, x);
+    if (m.t->channel_mix) qsf_build_norm(b, hp->norm, "token_embd_norm", x, x);
     /* Defines the values of block 0 for passes that skip it. */
     if (m.t->version == 7) (void)qsf_build_step(b, QSF_OP_COPY, "values", x, m.v0);
     for (uint32_t i = 0; i < hp->n_layers && !qsf_build_failed(b); i++) {
         qsf_build_block(b, i);
-        qsf_build_norm(b, hp->arch->norm, "attn_norm", x, branch);
+        qsf_build_norm(b, hp->norm, "attn_norm", x, branch);
         if (m.t->version == 6)
             qsf_rwkv6_time_mix(&m, i);
         else
@@ -156,5 +156,5 @@ void qsf_family_rwkv(QsfBuilder *b) {
         qsf_build_add(b, "ffn_residual", branch, x);
         if (rescale > 0 && (i + 1) % rescale == 0) qsf_build_scale(b, "rescale", x, 0.5f);
     }
-    qsf_build_head(b, hp->arch->norm, "output_norm");
+    qsf_build_head(b, hp->norm, "output_norm");
 }

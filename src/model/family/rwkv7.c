@@ -81,6 +81,18 @@ static void read_lerps(QsfRwkvModel *m, bool gated) {
     m->lerps = qsf_build_param_nd(b, QSF_REQUIRED, ne, 4, "time_mix_lerp_fused.weight");
 }
 
+/* Files without a norm may have one of its tensors, which has no effect then. */
+static bool has_norm(const QsfRwkvModel *m) {
+    QsfBuilder *b = m->b;
+    const bool weight = qsf_build_has(b, "time_mix_ln.weight"), bias = qsf_build_has(b, "time_mix_ln.bias");
+    if (!m->t->optional_norm || (weight && bias)) return true;
+    (void)qsf_build_maybe(b, "time_mix_ln.weight");
+    (void)qsf_build_maybe(b, "time_mix_ln.bias");
+    qsf_build_unused(b, "time_mix_ln.weight");
+    qsf_build_unused(b, "time_mix_ln.bias");
+    return false;
+}
+
 void qsf_rwkv7_time_mix(QsfRwkvModel *m, uint32_t block) {
     QsfBuilder *b = m->b;
     const bool gated = !m->t->optional_gate || qsf_build_has(b, "time_mix_g1.weight");
@@ -96,7 +108,7 @@ void qsf_rwkv7_time_mix(QsfRwkvModel *m, uint32_t block) {
         qsf_rwkv_low_rank(m, "time_mix_g1", "time_mix_g2", m->gate_rank, QSF_ACT_SIGMOID, m->mix, m->gate);
     }
     qsf_rwkv_recurrence(m, QSF_WKV_V7, m->heads);
-    if (!m->t->optional_norm || qsf_build_has(b, "time_mix_ln.weight")) qsf_rwkv_group_norm(m);
+    if (has_norm(m)) qsf_rwkv_group_norm(m);
     qsf_rwkv_bonus(m, "time_mix_r_k", qsf_build_param(b, QSF_REQUIRED, m->hp->hidden, "time_mix_r_k.weight"));
     if (gated) (void)qsf_build_step(b, QSF_OP_MUL, "gate", m->gate, m->y);
     qsf_build_project(m->b, QSF_MATMUL_ATTN_OUT, "time_mix_output", m->y, qsf_build_branch(b));

@@ -213,8 +213,9 @@ typedef enum QSFEventType {
     QSF_EVENT_PLAN,      /* qsf_worker_replan was applied: code 0 and a sentence about the new plan, or the
                            exit code and why nothing changed (qsf_worker_settings returns what is in force).
                            Does not end a request; request: the running one, 0 when idle */
-    QSF_EVENT_REASONING, /* text: more of the reasoning before the answer, including its tags, whole UTF-8
-                           sequences; followed by the TEXT of the answer, if there is one */
+    QSF_EVENT_REASONING, /* text: more of the reasoning, including its tags, whole UTF-8 sequences; followed by
+                           the TEXT of the answer, if there is one (models that write several messages may go
+                           back to reasoning) */
     QSF_EVENT_EVICTED /* the eviction policy removed positions from the KV cache; text: a sentence. Once for each
                            prompt, and once for each eviction while the answer is generated */
 } QSFEventType;

@@ -96,7 +96,9 @@ static void say_thinking(UiApp *a, const QSFEvent *e) {
     const UiItem *last = ui_transcript_last(&a->chat);
     if (!last || last->kind != UI_ANSWER || last->raw.len > 0 || e->stop == QSF_STOP_INTERRUPTED) return;
     const char *allows = e->stop == QSF_STOP_LENGTH ? ", /set max-tokens N allows more" : "";
-    if (last->thought)
+    if (last->thought && e->stop == QSF_STOP_EOS)
+        ui_app_say(a, UI_NOTICE, "the model ended without an answer: /think shows its reasoning");
+    else if (last->thought)
         ui_app_say(a, UI_NOTICE, "the model was still thinking: /continue resumes, /think shows it%s",
                    allows);
     else if (e->stop == QSF_STOP_LENGTH)

@@ -207,7 +207,9 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     if (!rc && !o->json && quality[0]) fprintf(stderr, "%s\n", quality);
     if (!rc && !o->settings.params.seed_set && out->tokens && !o->json && a->params.temperature > 0)
         fprintf(stderr, "seed %llu\n", (unsigned long long)out->seed);
-    if (a->thought && !a->answered && out->stop != QSF_STOP_INTERRUPTED)
+    if (a->thought && !a->answered && out->stop == QSF_STOP_EOS)
+        qsf_cli_error(&run_cli, "the model ended without an answer (--show-thinking shows its reasoning)");
+    else if (a->thought && !a->answered && out->stop != QSF_STOP_INTERRUPTED)
         qsf_cli_error(&run_cli,
                       "the model was still thinking after %u tokens (use -n N for more, --show-thinking "
                       "to show it)",

@@ -159,6 +159,57 @@ static void turns_end_as_the_template_ends_them(void **state) {
     done(w);
 }
 
+#define HEADS(role, end)                                                                                    \
+    "!<|channel|> analysis !<|message|> deep !<|end|> !<|start|> " role " !<|channel|> final !<|message|> " \
+    "Hello " end " more +!<|return|> +!<|call|>"
+#define MESSAGES \
+    "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor %}<|start|>assistant"
+
+/* <|end|> ends a message, <|return|> the turn, and so does a message of another role. */
+static void messages_with_channels(void **state) {
+    static const char head[] = "<|channel|>analysis<|message|>";
+    char reasoning[64];
+    (void)state;
+    snprintf(reasoning, sizeof reasoning, "%sdeep\n\n", head);
+    QSFWorker *w = worker_with(HEADS("assistant", "!<|return|>"), MESSAGES);
+    QsfSeen *s = ask(w, NULL, 0, NULL, 0);
+    expect(s, reasoning, "Hello", QSF_STOP_EOS);
+    assert_int_equal(s->end.tokens, 11);
+    assert_null(qsf_worker_describe(w, "answer"));
+    done(w);
+    w = worker_with(HEADS("user", "!<|return|>"), MESSAGES);
+    snprintf(reasoning, sizeof reasoning, "%sdeep", head);
+    expect(ask(w, NULL, 0, NULL, 0), reasoning, "", QSF_STOP_EOS);
+    done(w);
+    w = worker_with(HEADS("assistant", "!<|call|>"), NULL); /* no template */
+    snprintf(reasoning, sizeof reasoning, "%sdeep\n\n", head);
+    expect(ask(w, NULL, 0, NULL, 0), reasoning, "Hello", QSF_STOP_EOS);
+    done(w);
+}
+
+/* Tokens that are not shown are in the prompt that continues the answer, so that none is generated twice. */
+static void hidden_tokens(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("!<|x|> <a> !<|y|> !<|z|> <b> !<|x2|>", TURNS PLAIN);
+    for (int32_t n = 1; n <= 6; n++) {
+        QsfSeen *s = ask(w, NULL, n, NULL, 0);
+        QsfStrbuf text = QSF_STRBUF_INIT;
+        qsf_strbuf_adds(&text, s->text);
+        char *exact = qsf_worker_describe(w, "answer");
+        assert_non_null(exact);
+        QSFMessage last = { .role = "assistant", .content = qsf_strbuf_str(&text), .len = text.len };
+        last.exact = exact;
+        last.exact_len = strlen(exact);
+        s = ask(w, &last, 0, NULL, 0);
+        qsf_strbuf_adds(&text, s->text);
+        assert_string_equal(qsf_strbuf_str(&text), "<a><b>");
+        assert_int_equal(s->end.tokens, 6 - n);
+        qsf_strbuf_free(&text);
+        free(exact);
+    }
+    done(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_separate_channel),
@@ -166,6 +217,8 @@ int main(void) {
         cmocka_unit_test(continuing),
         cmocka_unit_test(stop_strings_end_answers_not_reasoning),
         cmocka_unit_test(turns_end_as_the_template_ends_them),
+        cmocka_unit_test(messages_with_channels),
+        cmocka_unit_test(hidden_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

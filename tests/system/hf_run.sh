@@ -35,7 +35,7 @@ echo '{"eos_token_id": [0, 1, 2, 3, 4, 5, 6]}' >ends/generation_config.json
 printf 'rag' >ends/additional_chat_templates/rag.jinja
 "$convert" -q keep --quiet ends ends.qsf && "$convert" --quiet ends ends.gguf && "$convert" --quiet ends.qsf back.gguf || fail "ends"
 for model in ends ends.qsf ends.gguf back.gguf; do
-    "$run" "$model" -p 'ab a b' -n 12 --temp 0 -c 64 --json 2>/dev/null | grep -q '"stop": "eos"' || fail "$model: an end token does not end the answer"
+    "$run" "$model" -p 'ab a b' -n 12 --temp 0 -c 64 --json 2>/dev/null | grep -q '"tokens": 0, "stop": "eos"' || fail "$model: an end token does not end the answer"
     "$run" "$model" --show-prompt -p x --template model:rag >out 2>err || fail "$model: $(cat err)"
     grep -q 'template model:rag' err || fail "$model has no template rag: $(cat err)"
 done

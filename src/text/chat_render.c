@@ -69,16 +69,19 @@ static bool shows_words(const QsfRendered *r, const QsfMsg *m) {
     return found > 0 && 2 * found >= words;
 }
 
-/* 1 + the newest message of the last ones whose text is not in the rendering, or 0. */
+static bool is_lost(const QsfChatRequest *q, const QsfRendered *r, size_t i) {
+    const QsfMsg *m = &q->msgs[i];
+    if (blank(m)) return false;
+    if (strcmp(m->role, "user") == 0 && q->t->hides_user) return true;
+    return !shows(r, m) && !shows_words(r, m);
+}
+
+/* 1 + the newest message of the first and the last ones whose text is not in the rendering, or 0. */
 static size_t find_lost(const QsfChatRequest *q, const QsfRendered *r) {
     const size_t end = q->n - q->open_end, begin = end > CHECKED ? end - CHECKED : 0;
-    for (size_t i = end; i > begin; i--) {
-        const QsfMsg *m = &q->msgs[i - 1];
-        const bool user = strcmp(m->role, "user") == 0;
-        if ((!user && strcmp(m->role, "assistant") != 0) || blank(m)) continue;
-        if ((user && q->t->hides_user) || (!shows(r, m) && !shows_words(r, m))) return i;
-    }
-    return 0;
+    for (size_t i = end; i > begin; i--)
+        if (is_lost(q, r, i - 1)) return i;
+    return begin > 0 && is_lost(q, r, 0) ? 1 : 0;
 }
 
 void qsf_chat_lost_note(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, size_t lost, char *out,

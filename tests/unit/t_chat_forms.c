@@ -141,6 +141,7 @@ static void test_thinking_part(void **state) {
 static void test_lost(void **state) {
     static const QsfMsg msgs[] = { MSG("user", "/no_think How old are you?"), MSG("assistant", "Not very."),
                                    MSG("user", "x") };
+    static const QsfMsg with_system[] = { MSG("system", "A hidden rule."), msgs[0], msgs[1], msgs[2] };
     static const struct {
         const char *template;
         size_t n, lost;
@@ -153,6 +154,11 @@ static void test_lost(void **state) {
         { "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}", 3, 2,
           "leaves out message 2 of 3 (assistant)" },
         { "{{ messages[-1].content }}", 3, 2, "message 2 of 3" },
+        { "{% for m in messages if m.role != 'system' %}{{ m.content }}{% endfor %}", 4, 0,
+          NULL }, /* merged */
+        { "{% for m in messages if m.role != 'system' %}{% if 'hidden' in m.content %}{{ raise_exception('no') }}{% "
+          "endif %}{{ m.content }}{% endfor %}",
+          4, 1, "leaves out message 1 of 4 (system)" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -161,10 +167,13 @@ static void test_lost(void **state) {
         QsfErr e = { 0 };
         char note[200];
         rig_open(&r, rows[i].template);
-        qsf_test_expect_ok(qsf_chat_render(r.t, msgs, rows[i].n, QSF_CHAT_GENERATE, &out, &e), &e);
+        qsf_test_expect_ok(qsf_chat_render(r.t, rows[i].n == 4 ? with_system : msgs, rows[i].n,
+                                           QSF_CHAT_GENERATE, &out, &e),
+                           &e);
         if (out.lost != rows[i].lost) fail_msg("row %zu: %zu", i, out.lost);
         if (out.lost > 0) {
-            qsf_chat_lost_note(r.t, msgs, rows[i].n, out.lost, note, sizeof note);
+            qsf_chat_lost_note(r.t, rows[i].n == 4 ? with_system : msgs, rows[i].n, out.lost, note,
+                               sizeof note);
             if (strstr(note, rows[i].note) == NULL) fail_msg("row %zu: %s", i, note);
         }
         qsf_rendered_free(&out);

@@ -50,10 +50,12 @@ static void label_from_path(UiItem *it, const char *path) {
 /* The name that the answer had on the screen. */
 static void label(const Replay *rp, UiItem *it, const QSFLogRecord *r) {
     const char *name = r->name ? r->name : rp->label;
-    if (name)
-        (void)snprintf(it->label, sizeof it->label, "%.63s", name);
+    char *clean = name ? qsf_clean_dup(name, strlen(name), true) : NULL;
+    if (clean)
+        (void)snprintf(it->label, sizeof it->label, "%.63s", clean);
     else if (rp->model)
         label_from_path(it, rp->model);
+    free(clean);
 }
 
 /* An answer after an answer is what /continue added to it. */

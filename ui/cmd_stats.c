@@ -12,12 +12,15 @@
 #define UI_WORST 4 /* number of layers listed */
 
 static void stats_speed(const QSFStats *s, UiBuf *b) {
-    char decode[24], prefill[24], ttft[24];
+    char decode[24], prefill[24], ttft[24], of[24] = "";
     ui_format_tps(s->decode_tps, decode, sizeof decode);
     ui_format_tps(s->prefill_tps, prefill, sizeof prefill);
     ui_format_span(s->ttft_ms / 1000, ttft, sizeof ttft);
     ui_buf_printf(b, "decode   %s t/s, %u tokens\n", decode, s->out_tokens);
-    ui_buf_printf(b, "prefill  %s t/s, %u tokens; first token after %s\n", prefill, s->prefill_total, ttft);
+    if (s->state == QSF_STATE_PREFILL) (void)snprintf(of, sizeof of, "%u of ", s->prefill_done);
+    ui_buf_printf(b, "prefill  %s t/s, %s%u tokens", prefill, of, s->prefill_total);
+    if (s->ttft_ms > 0) ui_buf_printf(b, "; first token after %s", ttft);
+    ui_buf_puts(b, "\n");
     ui_buf_printf(b, "context  %u of %u tokens\n", s->ctx_used, s->ctx_size);
     if (s->k_type[0]) ui_buf_printf(b, "KV cache keys %s, values %s\n", s->k_type, s->v_type);
     if (s->evictions > 0)

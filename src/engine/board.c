@@ -201,12 +201,16 @@ void qsf_board_token(QsfBoard *b, const QsfSample *t, uint32_t ctx_used, int32_t
     pthread_mutex_unlock(&b->lock);
 }
 
-/* A prefill that was stopped says how fast the next one will be, too. */
+/* A prefill that was stopped: what it read, and how fast, which the next one will be, too. */
 static void note_stopped_prefill(QsfBoard *b) {
     QsfForwardStats f;
-    if (b->rt == NULL || b->s.state != QSF_STATE_PREFILL) return;
+    QSFStats *s = &b->s;
+    if (b->rt == NULL || s->state != QSF_STATE_PREFILL) return;
     qsf_forward_stats(b->rt->fwd, &f);
-    if (f.work >= READ_LEAST) b->read_tps = per_second(f.work, qsf_now_ns() - b->state_ns);
+    if (f.work < s->prefill_total) s->prefill_total = (uint32_t)f.work;
+    s->prefill_done = s->prefill_total;
+    s->prefill_tps = per_second(s->prefill_total, qsf_now_ns() - b->state_ns);
+    if (s->prefill_total >= READ_LEAST) b->read_tps = s->prefill_tps;
 }
 
 void qsf_board_done(QsfBoard *b, uint32_t ctx_used) {

@@ -7,6 +7,7 @@
 
 #include "src/engine/planning.h"
 #include "src/engine/worker_state.h"
+#include "src/forward/evictable.h"
 
 #define BYTES_PER_TEXT_BYTE 8u          /* rendered text, ids, and the text made of them */
 #define BUSY_MAX            (96u << 10) /* bytes of messages that fit into the slack of every plan */
@@ -167,6 +168,20 @@ static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     return qsf_plan_check(&w->rt.model, &o, err);
 }
 
+/* As qsf_runtime_evict, but for the system prompt of the next request, which is not known. */
+static int check_policy(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
+    QSFStats st;
+    qsf_worker_stats(w, &st);
+    const uint32_t ctx = s->ctx > 0 ? s->ctx : st.ctx_size;
+    const QsfEvictKind kind = qsf_evict_parse(s->eviction);
+    const QsfEvict e = { .kind = kind == QSF_EVICT_N ? QSF_EVICT_NONE : kind,
+                         .protect = s->protected_prefix == QSF_PROTECT_NOTHING ? 0
+                                    : s->protected_prefix > 0                  ? s->protected_prefix
+                                    : ctx / 2 < QSF_EVICT_SINKS                ? ctx / 2
+                                                                               : QSF_EVICT_SINKS };
+    return qsf_evict_check(&w->rt.model, &e, ctx / QK_KV_TILE * QK_KV_TILE, err);
+}
+
 static int check_template(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     QsfChatTemplate *t = NULL;
     const char *name = s->chat_template[0] != '\0' ? s->chat_template : NULL;
@@ -190,6 +205,7 @@ int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap) 
     int rc = QSF_OK;
     if (w->lent) rc = qsf_runtime_level(s, &level, &e);
     if (w->lent && rc == QSF_OK) rc = check_plan(w, s, &e);
+    if (w->lent && rc == QSF_OK && strcmp(s->eviction, now.eviction) != 0) rc = check_policy(w, s, &e);
     if (w->lent && rc == QSF_OK && strcmp(s->chat_template, now.chat_template) != 0)
         rc = check_template(w, s, &e);
     pthread_mutex_unlock(&w->lend_lock);

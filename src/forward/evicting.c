@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* When positions are evicted: before a pass that needs room, and with SnapKV at the end of a prompt. An eighth of what
  * may be evicted goes at a time, so that the passes of a long prompt are not small. */
+#include "src/forward/evictable.h"
 #include "src/forward/state.h"
 
 /* A context that is not a multiple of a tile keeps fewer positions, so that it is never more than full. */
@@ -109,21 +110,26 @@ static bool is_sparse(const QsfProgram *p) {
     return false;
 }
 
-int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err) {
-    const uint32_t cap = whole_tiles(f);
+int qsf_evict_check(const QsfModel *m, const QsfEvict *e, uint64_t ctx, QsfErr *err) {
     const uint64_t least = (qk_kv_tiles(e->protect) + QSF_EVICT_MIN / QK_KV_TILE) * (uint64_t)QK_KV_TILE;
-    if (e->kind != QSF_EVICT_NONE && is_sparse(&f->model->prog))
+    if (e->kind != QSF_EVICT_NONE && is_sparse(&m->prog))
         return qsf_err_set(err, QSF_E_USAGE,
                            "%s: the eviction policy %s does not work with this model's sparse attention",
-                           qsf_source_path(f->model->src), qsf_evict_name(e->kind));
-    if (e->kind != QSF_EVICT_NONE && least > (uint64_t)cap * QK_KV_TILE)
+                           qsf_source_path(m->src), qsf_evict_name(e->kind));
+    if (e->kind != QSF_EVICT_NONE && least > ctx)
         return qsf_err_set(
             err, QSF_E_CONTEXT,
             "the eviction policy %s needs a context of at least %llu tokens: %u protected, and %u",
             qsf_evict_name(e->kind), (unsigned long long)least, (unsigned)e->protect, QSF_EVICT_MIN);
+    return QSF_OK;
+}
+
+int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err) {
+    int rc = qsf_evict_check(f->model, e, (uint64_t)whole_tiles(f) * QK_KV_TILE, err);
+    if (rc != QSF_OK) return rc;
     const uint32_t threads = qsf_evict_observes(e->kind) ? (uint32_t)qsf_pool_threads(f->pool) : 0;
-    int rc = e->kind != QSF_EVICT_NONE || f->kv.lists.mem != NULL ? qsf_kvcache_lists(&f->kv, threads, err)
-                                                                  : QSF_OK;
+    rc = e->kind != QSF_EVICT_NONE || f->kv.lists.mem != NULL ? qsf_kvcache_lists(&f->kv, threads, err)
+                                                              : QSF_OK;
     if (rc != QSF_OK) return rc;
     f->evict = *e;
     atomic_store_explicit(&f->n.n_protected, e->kind == QSF_EVICT_NONE ? 0 : e->protect,

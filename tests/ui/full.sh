@@ -110,7 +110,7 @@ keys '/quit' Enter && see 'rc=0'
 # Line mode on a terminal: a line with the digit.
 start 100 30 "'$chat' '$stories' --plain --temp 0 -c 64 --ignore-eos"
 see '^>' && keys 'Once there was a cat.' Enter
-see 'Enter 3, 4 or 5' && see '3 enlarge the context to 128' && keys '3' Enter
+see 'Enter 3 or 4$' && see '3 enlarge the context to 128' && keys '3' Enter
 see '3 enlarge the context to 256' && keys '4' Enter
 keys '/quit' Enter && see 'rc='
 finish

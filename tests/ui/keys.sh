@@ -47,6 +47,27 @@ see '^rc=0'
 modes 1 1
 if grep -q Hello "$XDG_STATE_HOME/qsf/history"; then fail "text that was not sent is in the history file"; fi
 
+# A prompt in one batch: the progress moves within it, the time left is known, and keys work.
+make_slow
+start 80 24 "'$chat' '$slow' --ignore-eos --cpu-mask ref --threads 1 -c 8192 --no-save"
+see 'is ready'
+seq -s ' ' 700 >"$work/paste"
+tm load-buffer "$work/paste"
+tm paste-buffer -p -t t
+see ' 700$'
+keys Enter
+see '^ reading [0-9.]+ t/s [1-9][0-9]*/[0-9]{4} eta ' 60
+keys /stats Enter
+see 'prefill +[0-9.]+ t/s, [0-9]+ of [0-9]+ tokens$'
+keys C-c
+see '^ ready' 20
+keys /retry Enter
+see '^ reading .*/[0-9]{4} eta ' 20
+keys C-c
+see '^ ready' 20
+keys C-d
+see '^rc=0'
+
 # A signal gives the mode back too.
 begin "'$chat' '$stories' --no-save"
 see 'is ready'

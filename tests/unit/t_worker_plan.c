@@ -122,8 +122,9 @@ static void the_same_tokens_under_any_plan(void **state) {
 static void a_check_knows_what_would_be_refused(void **state) {
     (void)state;
     char err[600];
-    QSFSettings s = settings(), tight = s, longer = s, odd = s, both = s;
+    QSFSettings s = settings(), tight = s, longer = s, odd = s, both = s, policy = s;
     QSFWorker *w = qsf_rig_worker();
+    set(&policy, "eviction-policy", "sliding");
     tight.ram_budget = 1u << 20;
     assert_int_equal(qsf_worker_check(w, &tight, err, sizeof err), 0); /* there is no model */
     qsf_rig_load(w, big, &s);
@@ -145,6 +146,12 @@ static void a_check_knows_what_would_be_refused(void **state) {
         assert_non_null(strstr(err, "no-such-template"));
         assert_int_equal(qsf_worker_check(w, &both, err, sizeof err), QSF_EXIT_USAGE);
         assert_non_null(strstr(err, "does not work with"));
+        policy.ctx = s.ctx;
+        assert_int_equal(qsf_worker_check(w, &policy, err, sizeof err), 0);
+        policy.protected_prefix = 16000000; /* more than the context */
+        assert_int_equal(qsf_worker_check(w, &policy, err, sizeof err), QSF_EXIT_CONTEXT);
+        assert_non_null(strstr(err, "the eviction policy sliding needs a context of at least"));
+        policy.protected_prefix = 0;
         if (idle == 0) qsf_worker_cancel(w);
         if (idle == 0) (void)qsf_rig_finish(w, id);
     }

@@ -167,6 +167,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_SYSTEM:
         ui_buf_clear(&o->system);
         ui_buf_puts(&o->system, value);
+        decode(&o->system); /* of a file that a shell has read */
         o->has_system = true;
         break;
     case OPT_OVERRIDE_KV: return add_override(o, value, err, cap);

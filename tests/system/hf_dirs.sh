@@ -121,6 +121,8 @@ printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >"$w
 expect 3 'model.safetensors: is a Git LFS pointer.*git lfs pull' "$run" -p a -n 1 "$work/clone"
 rm "$work/clone/model.safetensors" "$work/clone"/tokenizer*
 expect 3 'without weights .model.safetensors' "$run" -p a -n 1 "$work/clone"
+: >"$work/clone/adapter_model.safetensors"
+expect 3 'without weights .*; it contains an adapter' "$run" -p a -n 1 "$work/clone"
 # YaRN that does not round: kept in QSF, and GGUF cannot say it.
 python3 "$here/hf/edit.py" "$work/good/dir" set rope_parameters \
     '{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "truncate": false}' || fail "edit.py"

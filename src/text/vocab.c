@@ -142,10 +142,6 @@ static int load_tokens(QsfVocab *v, const QsfSource *src, const QsfVocabShape *s
         if (rc == QSF_OK && i % 1024 == 0) rc = qsf_interrupt_check(err);
     }
     qsf_meta_array_close(&a);
-    if (rc == QSF_OK && v->n > 1 && v->map.n <= 1)
-        rc = qsf_err_set(err, QSF_E_MODEL,
-                         "%s: no usable vocabulary: its %u tokens (%s) all have the same text",
-                         qsf_source_path(src), v->n, KEY_TOKENS);
     return rc;
 }
 
@@ -174,6 +170,21 @@ static int load_types(QsfVocab *v, const QsfSource *src, QsfErr *err) {
     return rc;
 }
 
+/* Refuses a vocabulary of equal tokens: no text but one could be written with it. */
+static int check_usable(const QsfVocab *v, const QsfSource *src, QsfErr *err) {
+    uint32_t n = 0, distinct = 0;
+    for (uint32_t i = 0; i < v->n && distinct < 2; i++) {
+        size_t len;
+        const char *text = qsf_vocab_text(v, (int32_t)i, &len);
+        if (v->attr[i] == QSF_TOKEN_CONTROL || v->attr[i] == QSF_TOKEN_UNKNOWN) continue;
+        n++;
+        distinct += len > 0 && qsf_hashmap_get(&v->map, text, len) == (int32_t)i;
+    }
+    if (v->n < 2 || (v->map.n > 1 && (n < 2 || distinct > 1))) return QSF_OK;
+    return qsf_err_set(err, QSF_E_MODEL, "%s: no usable vocabulary: its tokens (%s) all have the same text",
+                       qsf_source_path(src), KEY_TOKENS);
+}
+
 int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape, QsfArena *arena,
                    QsfErr *err) {
     size_t n = shape->n;
@@ -189,7 +200,8 @@ int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape
     int rc = qsf_hashmap_init(&v->map, arena, v->n, map_key, v, err);
     if (rc == QSF_OK) rc = load_tokens(v, src, shape, err);
     if (rc == QSF_OK && shape->scores) rc = load_scores(v, src, err);
-    return rc == QSF_OK ? load_types(v, src, err) : rc;
+    if (rc == QSF_OK) rc = load_types(v, src, err);
+    return rc == QSF_OK ? check_usable(v, src, err) : rc;
 }
 
 const char *qsf_vocab_text(const QsfVocab *v, int32_t id, size_t *len) {

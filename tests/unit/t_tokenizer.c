@@ -47,7 +47,11 @@ static void test_bad_tokens(void **state) {
     qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", NULL, 0);
     expect_refused(&v, "llama", "empty");
     for (int i = 0; i < 300; i++) qsf_tv_add(&v, "a", 0, QSF_TOKEN_NORMAL);
-    expect_refused(&v, "llama", "no usable vocabulary: its 300 tokens");
+    expect_refused(&v, "llama", "no usable vocabulary: its tokens (tokenizer.ggml.tokens)");
+    qsf_tv_add(&v, "<unk>", 0, QSF_TOKEN_UNKNOWN);
+    qsf_tv_add(&v, "<s>", 0, QSF_TOKEN_CONTROL);
+    for (int i = 0; i < 300; i++) qsf_tv_add(&v, "a", 0, QSF_TOKEN_NORMAL);
+    expect_refused(&v, "gpt2", "no usable vocabulary");
     for (int i = 0; i < 300; i++) qsf_tv_add(&v, "", 0, QSF_TOKEN_NORMAL);
     expect_refused(&v, "gpt2", "no usable vocabulary");
     qsf_gb_array(&v.gb, "tokenizer.ggml.tokens", QSF_META_I32, 1, "\1\0\0\0", 4);

@@ -70,6 +70,18 @@ bool qsf_utf8_valid(const char *s, size_t len) {
     return true;
 }
 
+size_t qsf_utf8_run(const char *s, size_t len, bool *ok) {
+    uint32_t cp = 0;
+    size_t n = qsf_utf8_next(s, len, &cp);
+    *ok = cp != 0xFFFFFFFFu;
+    while (n < len) {
+        size_t step = qsf_utf8_next(s + n, len - n, &cp);
+        if ((cp != 0xFFFFFFFFu) != *ok) break;
+        n += step;
+    }
+    return n;
+}
+
 size_t qsf_utf8_bom(const char *s, size_t len) {
     return len >= 3 && memcmp(s, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }

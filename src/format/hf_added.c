@@ -6,19 +6,43 @@
 
 #include "src/format/vocab_draft.h"
 
+/* A member that this program does not know may change where the token is found. */
+static int check_members(const QsfVocabDraft *d, uint64_t id, const QsfJson *v, QsfErr *err) {
+    static const char *const known[] = { "id",     "content",     "special",    "lstrip",
+                                         "rstrip", "single_word", "normalized", "__type" };
+    const char *key;
+    const QsfJson *value;
+    for (const void *it = NULL; (it = qsf_json_next(v, it, &key, &value)) != NULL;) {
+        size_t i = 0, n = sizeof known / sizeof *known;
+        while (i < n && strcmp(known[i], key) != 0) i++;
+        if (i == n)
+            return qsf_err_set(err, QSF_E_MODEL, "%s: added token %llu with \"%.80s\" is not supported",
+                               d->s->files[0].path, (unsigned long long)id, key);
+    }
+    return QSF_OK;
+}
+
 int qsf_hf_added_token(QsfVocabDraft *d, uint64_t id, const QsfJson *v, QsfErr *err) {
     size_t len;
     const char *text = qsf_json_string(qsf_json_get(v, "content"), &len);
     if (text == NULL)
         return qsf_err_set(err, QSF_E_MODEL, "%s: added token %llu has no content", d->s->files[0].path,
                            (unsigned long long)id);
+    int rc = check_members(d, id, v, err);
+    if (rc != QSF_OK) return rc;
     bool special = qsf_json_bool(qsf_json_get(v, "special"), false);
+    const bool is_new = id >= d->n || d->tok[id].type == 0;
     bool unknown = id < d->n && d->tok[id].type == QSF_DRAFT_UNKNOWN;
     int type = unknown ? QSF_DRAFT_UNKNOWN : special ? QSF_DRAFT_CONTROL : QSF_DRAFT_USER;
-    int rc = qsf_draft_set(d, id, text, len, 0, type, err);
+    rc = qsf_draft_set(d, id, text, len, 0, type, err);
     if (rc != QSF_OK) return rc;
-    d->tok[id].lstrip = qsf_json_bool(qsf_json_get(v, "lstrip"), false);
-    d->tok[id].rstrip = qsf_json_bool(qsf_json_get(v, "rstrip"), false);
+    QsfDraftToken *t = &d->tok[id];
+    t->added = len > 0;
+    t->added_only = t->added_only || is_new;
+    t->lstrip = qsf_json_bool(qsf_json_get(v, "lstrip"), false);
+    t->rstrip = qsf_json_bool(qsf_json_get(v, "rstrip"), false);
+    t->single_word = qsf_json_bool(qsf_json_get(v, "single_word"), false);
+    t->normalized = qsf_json_bool(qsf_json_get(v, "normalized"), !special);
     return QSF_OK;
 }
 

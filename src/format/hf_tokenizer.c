@@ -21,6 +21,10 @@ typedef struct Reader {
     const char *text;
     size_t len;
     QsfStrbuf a, b; /* scratch strings */
+    struct {
+        char key[80];
+        size_t at;
+    } unknown; /* the first member that this program does not know, which may change what the others mean */
 } Reader;
 
 /* Prepends the file name; any error except out of memory means a bad file. */
@@ -43,12 +47,18 @@ static int find_members(Reader *r, size_t begin, size_t end, Member *m, size_t n
         if (rc != QSF_OK || !more) break;
         rc = qsf_jscan_key(&s, &r->a, err);
         if (rc == QSF_OK) rc = qsf_jscan_skip(&s, &from, &to, err);
+        bool known = false;
         for (size_t i = 0; rc == QSF_OK && i < n; i++) {
             if (!qsf_strbuf_is(&r->a, m[i].key)) continue;
+            known = true;
             if (m[i].end > 0)
                 rc = qsf_err_set(err, QSF_E_MODEL, "JSON: byte %zu: \"%s\" occurs twice", from, m[i].key);
             m[i].begin = from;
             m[i].end = to;
+        }
+        if (rc == QSF_OK && !known && r->unknown.key[0] == '\0') {
+            snprintf(r->unknown.key, sizeof r->unknown.key, "%s", qsf_strbuf_str(&r->a));
+            r->unknown.at = from;
         }
     }
     return rc == QSF_OK ? qsf_jscan_end(&s, err) : rc;
@@ -182,7 +192,20 @@ static int each(Reader *r, const Member *m, char open, ElementFn fn, QsfErr *err
 
 /* --- the model object --- */
 
-enum { M_TYPE, M_VOCAB, M_MERGES, M_UNK, M_UNK_ID, M_BYTES, M_IGNORE, M_PREFIX, M_SUFFIX, M_N };
+enum {
+    M_TYPE,
+    M_VOCAB,
+    M_MERGES,
+    M_UNK,
+    M_UNK_ID,
+    M_BYTES,
+    M_FUSE,
+    M_IGNORE,
+    M_DROPOUT,
+    M_PREFIX,
+    M_SUFFIX,
+    M_N
+};
 
 /* Marks the unknown token. */
 static int set_unknown(Reader *r, const Member *m, QsfErr *err) {
@@ -201,6 +224,7 @@ static int set_unknown(Reader *r, const Member *m, QsfErr *err) {
             return qsf_err_set(err, QSF_E_MODEL, "JSON: \"unk_id\" %g is not a token id", id);
         d->unk = (int32_t)id;
     }
+    d->model_unk = d->unk;
     if (d->unk >= 0 && d->tok[d->unk].type == QSF_DRAFT_NORMAL) d->tok[d->unk].type = QSF_DRAFT_UNKNOWN;
     return QSF_OK;
 }
@@ -226,6 +250,20 @@ static int read_affixes(Reader *r, const Member *m, QsfErr *err) {
                        r->a.len > 0 ? m[M_PREFIX].key : m[M_SUFFIX].key);
 }
 
+/* Random merges make no sense outside training. */
+static int read_dropout(Reader *r, const Member *m, QsfErr *err) {
+    QsfJsonScan s;
+    double v = 0;
+    if (m->end == 0 || r->text[m->begin] == 'n') return QSF_OK;
+    qsf_jscan_init(&s, r->text, m->end);
+    s.at = m->begin;
+    int rc = qsf_jscan_number(&s, &v, err);
+    return rc != QSF_OK || v == 0
+               ? rc
+               : qsf_err_set(err, QSF_E_MODEL, "%s: BPE with \"dropout\" %g is not supported",
+                             r->d->s->files[0].path, v);
+}
+
 static int read_model(Reader *r, const Member *model, QsfErr *err) {
     Member m[M_N] = {
         [M_TYPE] = { .key = "type" },
@@ -234,7 +272,9 @@ static int read_model(Reader *r, const Member *model, QsfErr *err) {
         [M_UNK] = { .key = "unk_token" },
         [M_UNK_ID] = { .key = "unk_id" },
         [M_BYTES] = { .key = "byte_fallback" },
+        [M_FUSE] = { .key = "fuse_unk" },
         [M_IGNORE] = { .key = "ignore_merges" },
+        [M_DROPOUT] = { .key = "dropout" },
         [M_PREFIX] = { .key = "continuing_subword_prefix" },
         [M_SUFFIX] = { .key = "end_of_word_suffix" },
     };
@@ -242,8 +282,10 @@ static int read_model(Reader *r, const Member *model, QsfErr *err) {
     int rc = find_members(r, model->begin, model->end, m, M_N, err);
     if (rc == QSF_OK) rc = read_type(r, m, err);
     if (rc == QSF_OK) rc = read_affixes(r, m, err);
+    if (rc == QSF_OK) rc = read_dropout(r, &m[M_DROPOUT], err);
     d->byte_fallback = flag(r, &m[M_BYTES]);
     d->ignore_merges = flag(r, &m[M_IGNORE]);
+    d->fuse_unk = !d->bpe || flag(r, &m[M_FUSE]); /* a Unigram model always does */
     if (rc == QSF_OK)
         rc = each(r, &m[M_VOCAB], d->bpe ? '{' : '[', d->bpe ? vocab_member : scored_piece, err);
     if (rc == QSF_OK && d->bpe) rc = each(r, &m[M_MERGES], '[', merge_element, err);
@@ -284,26 +326,46 @@ static int refuse_kind(Reader *r, size_t begin, QsfErr *err) {
                         : rc;
 }
 
-enum { T_MODEL, T_ADDED, T_NORM, T_PRE, T_POST, T_N };
+enum {
+    T_MODEL,
+    T_ADDED,
+    T_NORM,
+    T_PRE,
+    T_POST,
+    T_TREES,
+    T_DECODER = T_TREES,
+    T_VERSION,
+    T_TRUNCATION,
+    T_PADDING,
+    T_N
+};
 
 static int read_steps(Reader *r, const Member *m, QsfErr *err) {
-    QsfJson *v[T_N] = { NULL };
+    QsfJson *v[T_TREES] = { NULL };
     int rc = QSF_OK;
-    for (size_t i = T_ADDED; i < T_N && rc == QSF_OK; i++) rc = tree(r, &m[i], &v[i], err);
+    for (size_t i = T_ADDED; i < T_TREES && rc == QSF_OK; i++) rc = tree(r, &m[i], &v[i], err);
     if (rc == QSF_OK) rc = read_added(r->d, v[T_ADDED], err);
     if (rc == QSF_OK) rc = qsf_hf_normalizer(r->d, v[T_NORM], err);
     if (rc == QSF_OK) rc = qsf_hf_pre_tokenizer(r->d, v[T_PRE], err);
     if (rc == QSF_OK) qsf_hf_post_processor(r->d, v[T_POST]);
-    for (size_t i = 0; i < T_N; i++) qsf_json_free(v[i]);
+    for (size_t i = 0; i < T_TREES; i++) qsf_json_free(v[i]);
     return rc;
 }
 
 int qsf_hf_tokenizer_read(QsfVocabDraft *d, const char *text, size_t len, QsfErr *err) {
     Member m[T_N] = {
-        [T_MODEL] = { .key = "model" },         [T_ADDED] = { .key = "added_tokens" },
-        [T_NORM] = { .key = "normalizer" },     [T_PRE] = { .key = "pre_tokenizer" },
+        [T_MODEL] = { .key = "model" },
+        [T_ADDED] = { .key = "added_tokens" },
+        [T_NORM] = { .key = "normalizer" },
+        [T_PRE] = { .key = "pre_tokenizer" },
         [T_POST] = { .key = "post_processor" },
+        [T_DECODER] = { .key = "decoder" },
+        /* huggingface/transformers sets truncation and padding in each call; the version says nothing */
+        [T_VERSION] = { .key = "version" },
+        [T_TRUNCATION] = { .key = "truncation" },
+        [T_PADDING] = { .key = "padding" },
     };
+    d->has_steps = true;
     Reader r = { .d = d, .text = text, .len = len };
     const size_t begin = qsf_utf8_bom(text, len);
     int rc = find_members(&r, begin, len, m, T_N, err);
@@ -314,6 +376,9 @@ int qsf_hf_tokenizer_read(QsfVocabDraft *d, const char *text, size_t len, QsfErr
                          "JSON: no usable vocabulary: \"vocab\" of \"model\" is missing or empty");
     if (rc == QSF_OK) rc = read_steps(&r, m, err);
     if (rc == QSF_OK) d->model = d->bpe ? (d->bytes ? "gpt2" : "gemma4") : "t5";
+    if (rc == QSF_OK && r.unknown.key[0] != '\0')
+        rc = qsf_err_set(err, QSF_E_MODEL, "JSON: byte %zu: \"%s\" is not supported", r.unknown.at,
+                         r.unknown.key);
     rc = fail(&r, rc, err);
     qsf_strbuf_free(&r.a);
     qsf_strbuf_free(&r.b);

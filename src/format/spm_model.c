@@ -153,6 +153,7 @@ static int apply(QsfVocabDraft *d, const Spec *s, const char *path, QsfErr *err)
     d->model = s->model_type == 2 ? "llama" : "t5";
     d->scores = true;
     d->space_prefix = s->dummy_prefix;
+    d->prefix_user = true;
     d->remove_extra = s->remove_extra;
     for (size_t i = 0; i < sizeof to / sizeof *to; i++)
         if (s->ids[i] < d->n) *to[i] = (int32_t)s->ids[i];

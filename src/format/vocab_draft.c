@@ -14,6 +14,7 @@ void qsf_draft_init(QsfVocabDraft *d, QsfSource *s) {
         .eos = -1,
         .unk = -1,
         .pad = -1,
+        .model_unk = -1,
         .add_bos = -1,
         .add_eos = -1,
         .clean_spaces = -1,
@@ -24,7 +25,7 @@ void qsf_draft_free(QsfVocabDraft *d) {
     free(d->tok);
     qsf_strbuf_free(&d->text);
     qsf_strbuf_free(&d->merges);
-    qsf_strbuf_free(&d->passes);
+    qsf_strbuf_free(&d->steps);
     qsf_strbuf_free(&d->charsmap);
 }
 
@@ -105,11 +106,6 @@ int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err) {
     return n > d->n ? reach(d, n - 1, err) : QSF_OK;
 }
 
-void qsf_draft_add_pass(QsfVocabDraft *d, const char *expression) {
-    qsf_meta_put_str(&d->passes, expression, strlen(expression));
-    d->n_passes++;
-}
-
 /* --- writing --- */
 
 static int put_tokens(QsfVocabDraft *d, QsfErr *err) {
@@ -133,19 +129,40 @@ static int put_tokens(QsfVocabDraft *d, QsfErr *err) {
     return rc;
 }
 
-/* Writes the ids of the tokens that strip white space on one side. */
-static int put_strips(QsfVocabDraft *d, bool left, QsfErr *err) {
+static bool is_added(const QsfDraftToken *t) { return t->added; }
+static bool is_added_only(const QsfDraftToken *t) { return t->added_only; }
+static bool is_lstrip(const QsfDraftToken *t) { return t->lstrip; }
+static bool is_rstrip(const QsfDraftToken *t) { return t->rstrip; }
+static bool is_single(const QsfDraftToken *t) { return t->single_word; }
+static bool is_normalized(const QsfDraftToken *t) { return t->normalized; }
+
+/* Writes the ids of the tokens with a property, if there are any. */
+static int put_list(QsfVocabDraft *d, const char *key, bool (*has)(const QsfDraftToken *), QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     uint64_t n = 0;
     for (uint32_t i = 0; i < d->n; i++) {
-        if (left ? !d->tok[i].lstrip : !d->tok[i].rstrip) continue;
+        if (!has(&d->tok[i])) continue;
         qsf_meta_put_le(&b, i, 4);
         n++;
     }
-    int rc = n == 0 ? QSF_OK
-                    : qsf_meta_make_array(d->s, left ? QSF_KEY_LSTRIP : QSF_KEY_RSTRIP, QSF_META_I32, n, &b,
-                                          err);
+    int rc = n == 0 ? QSF_OK : qsf_meta_make_array(d->s, key, QSF_META_I32, n, &b, err);
     qsf_strbuf_free(&b);
+    return rc;
+}
+
+static int put_lists(QsfVocabDraft *d, QsfErr *err) {
+    static const struct {
+        const char *key;
+        bool (*has)(const QsfDraftToken *);
+        bool steps; /* only for a vocabulary with steps */
+    } lists[] = {
+        { QSF_KEY_LSTRIP, is_lstrip, false },        { QSF_KEY_RSTRIP, is_rstrip, false },
+        { QSF_KEY_ADDED, is_added, true },           { QSF_KEY_SINGLE_WORD, is_single, true },
+        { QSF_KEY_NORMALIZED, is_normalized, true }, { QSF_KEY_ADDED_ONLY, is_added_only, true },
+    };
+    int rc = QSF_OK;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && rc == QSF_OK; i++)
+        if (d->has_steps || !lists[i].steps) rc = put_list(d, lists[i].key, lists[i].has, err);
     return rc;
 }
 
@@ -179,8 +196,9 @@ static int put_flags(QsfVocabDraft *d, QsfErr *err) {
         { QSF_KEY_PRE_ESCAPE, d->bpe, d->escape },
         { QSF_KEY_IGNORE_MERGES, d->bpe, d->ignore_merges },
         { QSF_KEY_CLEAN_SPACES, d->clean_spaces >= 0, d->clean_spaces > 0 },
-        { QSF_KEY_PREFIX_FIRST, d->prefix_first, true },
-        { QSF_KEY_PREFIX_MISSING, d->prefix_missing && !d->remove_extra, true }, /* which removes those spaces */
+        { QSF_KEY_BYTE_FALLBACK, d->has_steps, d->byte_fallback },
+        { QSF_KEY_FUSE_UNKNOWN, d->has_steps, d->fuse_unk },
+        { QSF_KEY_PREFIX_USER, d->prefix_user, true },
         /* clang-format on */
     };
     int rc = QSF_OK;
@@ -196,15 +214,14 @@ int qsf_draft_finish(QsfVocabDraft *d, QsfErr *err) {
     if (rc == QSF_OK) rc = put_tokens(d, err);
     if (rc == QSF_OK && d->bpe)
         rc = qsf_meta_make_array(s, "tokenizer.ggml.merges", QSF_META_STRING, d->n_merges, &d->merges, err);
-    if (rc == QSF_OK && d->bpe)
-        rc = qsf_meta_make_array(s, QSF_KEY_PRE_EXPRESSIONS, QSF_META_STRING, d->n_passes, &d->passes, err);
+    if (rc == QSF_OK && d->has_steps)
+        rc = qsf_meta_make_array(s, QSF_KEY_STEPS, QSF_META_STRING, d->n_steps, &d->steps, err);
+    if (rc == QSF_OK && d->has_steps && d->model_unk >= 0)
+        rc = qsf_meta_make_u32(s, QSF_KEY_UNKNOWN, (uint32_t)d->model_unk, err);
     if (rc == QSF_OK && (d->charsmap.len > 0 || !qsf_strbuf_ok(&d->charsmap)))
         rc = qsf_meta_make_array(s, "tokenizer.ggml.precompiled_charsmap", QSF_META_U8, d->charsmap.len,
                                  &d->charsmap, err);
-    if (rc == QSF_OK && d->normal_form != NULL)
-        rc = qsf_meta_make_str(s, QSF_KEY_NORMAL_FORM, d->normal_form, strlen(d->normal_form), err);
-    if (rc == QSF_OK) rc = put_strips(d, true, err);
-    if (rc == QSF_OK) rc = put_strips(d, false, err);
+    if (rc == QSF_OK) rc = put_lists(d, err);
     if (rc == QSF_OK) rc = put_ids(d, err);
     return rc == QSF_OK ? put_flags(d, err) : rc;
 }

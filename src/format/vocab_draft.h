@@ -23,7 +23,7 @@ typedef struct QsfDraftToken {
     uint32_t off, len; /* of its text */
     float score;
     uint8_t type;
-    bool lstrip, rstrip;
+    bool added, added_only, lstrip, rstrip, single_word, normalized; /* of an added token */
 } QsfDraftToken;
 
 typedef struct QsfVocabDraft {
@@ -31,18 +31,19 @@ typedef struct QsfVocabDraft {
     QsfDraftToken *tok; /* (n) by id */
     uint32_t n, cap;
     QsfStrbuf text;
-    QsfStrbuf merges, passes; /* encoded as elements of arrays */
-    uint64_t n_merges, n_passes;
+    QsfStrbuf merges, steps; /* encoded as elements of arrays */
+    uint64_t n_merges, n_steps;
+    bool has_steps;             /* a tokenizer.json: its rules apply, also without any step */
     QsfStrbuf charsmap;         /* precompiled normalizer of SentencePiece; empty = none */
     const char *model;          /* tokenizer.ggml.model */
-    const char *normal_form;    /* or NULL */
     int32_t bos, eos, unk, pad; /* -1 = not set */
-    int add_bos, add_eos;       /* -1 = not set */
-    bool scores;                /* write scores */
-    bool bpe, bytes, escape, ignore_merges, byte_fallback;
-    bool space_prefix, prefix_first, prefix_missing, suffix;
-    bool remove_extra; /* remove leading, trailing and repeated white space */
-    int clean_spaces;  /* -1 = not set */
+    int32_t model_unk;    /* of a tokenizer.json: what its model uses; unk may be a name that nothing uses */
+    int add_bos, add_eos; /* -1 = not set */
+    bool scores;          /* write scores */
+    bool bpe, bytes, escape, ignore_merges, byte_fallback, fuse_unk;
+    bool space_prefix, prefix_user, suffix; /* prefix_user: vocab_keys.h, QSF_KEY_PREFIX_USER */
+    bool remove_extra;                      /* remove leading, trailing and repeated white space */
+    int clean_spaces;                       /* -1 = not set */
 } QsfVocabDraft;
 
 void qsf_draft_init(QsfVocabDraft *d, QsfSource *s);
@@ -52,8 +53,6 @@ int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, f
                   QsfErr *err);
 /* Returns the lowest id with this text, or -1; searches linearly. */
 int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len);
-/* Adds an expression of the pre-tokenizer. */
-void qsf_draft_add_pass(QsfVocabDraft *d, const char *expression);
 /* Extends the vocabulary to n tokens; the new ones have no text and are UNUSED (unused rows of the
  * embedding). Added tokens beyond n are dropped. QSF_E_MODEL if it still has more. */
 int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err);

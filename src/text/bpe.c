@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/base/utf8.h"
 #include "src/text/bytemap.h"
@@ -16,7 +17,9 @@ void qsf_bpe_init_bytes(QsfBpe *b, const QsfVocab *v, bool chars, int32_t unknow
         char byte = (char)i, text[8];
         size_t len = chars ? (size_t)snprintf(text, sizeof text, "<0x%02X>", i)
                            : qsf_bytemap_encode(&byte, 1, text);
-        b->byte_id[i] = qsf_vocab_find(v, text, len);
+        b->byte_id[i] = qsf_vocab_find_model(v, text, len);
+        len = (size_t)snprintf(text, sizeof text, "<0x%02X>", i);
+        b->fallback_id[i] = qsf_vocab_find_model(v, text, len);
     }
 }
 
@@ -33,17 +36,18 @@ typedef struct Piece {
 
 /* The token that is exactly this piece, or -1. */
 static int32_t whole_token(const QsfBpe *b, const char *piece, size_t len) {
+    bool (*usable)(const QsfVocab *, int32_t) = b->trained ? qsf_vocab_plain : qsf_vocab_mergeable;
     char small[256], *text = small;
     if (len > b->vocab->max_len) return -1;
-    if (b->chars) {
-        int32_t id = qsf_vocab_find(b->vocab, piece, len);
-        return qsf_vocab_mergeable(b->vocab, id) ? id : -1;
+    if (b->chars || b->mapped) {
+        int32_t id = qsf_vocab_find_model(b->vocab, piece, len);
+        return usable(b->vocab, id) ? id : -1;
     }
     if (len > sizeof small / 2) text = malloc(2 * len);
     if (text == NULL) return -1; /* merging needs memory too and reports if it runs out */
-    int32_t id = qsf_vocab_find(b->vocab, text, qsf_bytemap_encode(piece, len, text));
+    int32_t id = qsf_vocab_find_model(b->vocab, text, qsf_bytemap_encode(piece, len, text));
     if (text != small) free(text);
-    return qsf_vocab_mergeable(b->vocab, id) ? id : -1;
+    return usable(b->vocab, id) ? id : -1;
 }
 
 /* The parts at the start of merging. */
@@ -54,12 +58,75 @@ static int add_parts(const QsfBpe *b, QsfMerger *merger, const char *piece, size
         if (b->chars) {
             uint32_t cp;
             n = qsf_utf8_next(piece + i, len - i, &cp);
-            id = qsf_vocab_find(b->vocab, piece + i, n);
+            id = qsf_vocab_find_model(b->vocab, piece + i, n);
             if (!qsf_vocab_mergeable(b->vocab, id)) id = -1;
         }
         rc = qsf_merger_add(merger, n, id, err);
     }
     return rc;
+}
+
+/* --- parts of a piece by the rules of huggingface/tokenizers; pending: an unknown token is due --- */
+
+static int flush_unknown(const QsfBpe *b, QsfMerger *merger, bool *pending, QsfErr *err) {
+    if (!*pending) return QSF_OK;
+    *pending = false;
+    return qsf_merger_add(merger, 1, b->unknown, err);
+}
+
+static int add_fallback(const QsfBpe *b, QsfMerger *merger, const char *s, size_t len, QsfErr *err) {
+    int rc = QSF_OK;
+    for (size_t i = 0; i < len && rc == QSF_OK; i++)
+        rc = qsf_merger_add(merger, 1, b->fallback_id[(unsigned char)s[i]], err);
+    return rc;
+}
+
+static bool has_fallback(const QsfBpe *b, const char *s, size_t len) {
+    for (size_t i = 0; b->fallback && i < len; i++)
+        if (b->fallback_id[(unsigned char)s[i]] < 0) return false;
+    return b->fallback;
+}
+
+/* A part that has no token: byte tokens, or an unknown one, or nothing. Byte tokens do not end a run of what is
+ * unknown, as in the reference. */
+static int add_unknown(const QsfBpe *b, QsfMerger *merger, bool *pending, const char *s, size_t len,
+                       QsfErr *err) {
+    if (has_fallback(b, s, len)) return add_fallback(b, merger, s, len, err);
+    if (b->unknown < 0) return QSF_OK;
+    int rc = b->fuse_unknown ? QSF_OK : flush_unknown(b, merger, pending, err);
+    *pending = true;
+    return rc;
+}
+
+/* The token of the part of n bytes at s; if there is none, text is what the part is called in vocabularies. */
+static int32_t part_at(const QsfBpe *b, const char *s, size_t len, size_t *n, char *text, size_t *text_len) {
+    uint32_t cp;
+    *n = b->chars || b->mapped ? qsf_utf8_next(s, len, &cp) : 1;
+    if (b->chars || b->mapped) {
+        memcpy(text, s, *n);
+        *text_len = *n;
+        return qsf_vocab_find_model(b->vocab, s, *n); /* also a control token: one character is not markup */
+    }
+    const int32_t id = b->byte_id[(unsigned char)*s];
+    *text_len = id < 0 ? qsf_bytemap_encode(s, 1, text) : 0;
+    return id;
+}
+
+static int add_trained(const QsfBpe *b, QsfMerger *merger, const char *piece, size_t len, QsfErr *err) {
+    bool pending = false;
+    int rc = QSF_OK;
+    for (size_t i = 0, n; i < len && rc == QSF_OK; i += n) {
+        char text[8];
+        size_t text_len;
+        const int32_t id = part_at(b, piece + i, len - i, &n, text, &text_len);
+        if (id < 0) {
+            rc = add_unknown(b, merger, &pending, text, text_len, err);
+        } else {
+            if (pending) rc = flush_unknown(b, merger, &pending, err);
+            if (rc == QSF_OK) rc = qsf_merger_add(merger, n, id, err);
+        }
+    }
+    return rc == QSF_OK ? flush_unknown(b, merger, &pending, err) : rc;
 }
 
 /* A character without a token: its bytes, if all of them have one. */
@@ -90,16 +157,23 @@ static bool all_newlines(const char *s, size_t len) {
 static int encode_piece(void *ctx, const char *piece, size_t len, QsfErr *err) {
     const Piece *p = ctx;
     const QsfBpe *b = p->b;
-    if (b->ignore_merges || (b->chars && all_newlines(piece, len))) {
+    if (b->ignore_merges || (b->chars && !b->trained && all_newlines(piece, len))) {
         int32_t id = whole_token(b, piece, len);
         if (id >= 0) return qsf_ids_push(p->out, id, err);
     }
     qsf_merger_clear(p->merger);
-    int rc = add_parts(b, p->merger, piece, len, err);
+    int rc = (b->trained ? add_trained : add_parts)(b, p->merger, piece, len, err);
+    if (p->merger->n_syms == 0) return rc;
     if (rc == QSF_OK) rc = qsf_merger_run(p->merger, join, &b->ranks, err);
     for (int32_t i = 0; i >= 0 && rc == QSF_OK; i = p->merger->syms[i].next)
         rc = push_symbol(p, &p->merger->syms[i], piece, err);
     return rc;
+}
+
+int qsf_bpe_piece(const QsfBpe *b, QsfMerger *merger, const char *piece, size_t len, QsfIds *out,
+                  QsfErr *err) {
+    Piece p = { .b = b, .merger = merger, .out = out };
+    return encode_piece(&p, piece, len, err);
 }
 
 int qsf_bpe_encode(const QsfBpe *b, QsfMerger *merger, QsfRegexScratch *scratch, const char *text, size_t len,

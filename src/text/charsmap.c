@@ -80,9 +80,9 @@ static uint32_t unit(const QsfCharsmap *c, uint32_t i) { return word_at(c->units
 
 static uint32_t base_of(uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); }
 
-/* Length of the longest prefix of s that the table replaces, 0 for none; *value is the offset of its
+/* Length of the longest (or shortest) prefix of s that the table replaces, 0 for none; *value is the offset of its
  * replacement. */
-static size_t longest(const QsfCharsmap *c, const char *s, size_t len, uint32_t *value) {
+static size_t find(const QsfCharsmap *c, const char *s, size_t len, bool shortest, uint32_t *value) {
     size_t best = 0;
     if (c->n_units == 0) return 0;
     uint32_t i = base_of(unit(c, 0));
@@ -97,20 +97,29 @@ static size_t longest(const QsfCharsmap *c, const char *s, size_t len, uint32_t 
         if ((u & 0x100) == 0) continue;
         best = k + 1;
         *value = unit(c, i) & 0x7FFFFFFFu;
+        if (shortest) break;
     }
     return best;
+}
+
+static const char *replacement(const QsfCharsmap *c, uint32_t value, size_t *out_len) {
+    const char *end = memchr(c->text + value, '\0', c->text_len - value);
+    *out_len = end != NULL ? (size_t)(end - c->text) - value : c->text_len - value;
+    return c->text + value;
+}
+
+const char *qsf_charsmap_first(const QsfCharsmap *c, const char *s, size_t len, size_t *out_len) {
+    uint32_t value = 0;
+    if (find(c, s, len, true, &value) == 0 || value >= c->text_len) return NULL;
+    return replacement(c, value, out_len);
 }
 
 /* The normalized form of the text at s, of which *taken bytes are used. */
 static const char *next_part(const QsfCharsmap *c, const char *s, size_t len, size_t *taken,
                              size_t *out_len) {
     uint32_t value = 0, cp;
-    *taken = longest(c, s, len, &value);
-    if (*taken > 0 && value < c->text_len) {
-        const char *end = memchr(c->text + value, '\0', c->text_len - value);
-        *out_len = end != NULL ? (size_t)(end - c->text) - value : c->text_len - value;
-        return c->text + value;
-    }
+    *taken = find(c, s, len, false, &value);
+    if (*taken > 0 && value < c->text_len) return replacement(c, value, out_len);
     *taken = *out_len = qsf_utf8_next(s, len, &cp);
     return s;
 }
@@ -132,15 +141,17 @@ static void put(Spaces *sp, const char *s, size_t len, QsfStrbuf *out) {
     }
 }
 
-void qsf_charsmap_apply(const QsfCharsmap *c, const char *text, size_t len, bool prefix, QsfStrbuf *out) {
-    Spaces sp = { .remove_extra = c->remove_extra, .after_space = true, .prefix = prefix };
+void qsf_charsmap_apply(const QsfCharsmap *c, const char *text, size_t len, bool prefix, unsigned edges,
+                        QsfStrbuf *out) {
+    Spaces sp = { .remove_extra = c->remove_extra, .after_space = edges & QSF_EDGE_LEFT, .prefix = prefix };
     for (size_t at = 0; at < len;) {
         size_t taken, n;
         const char *part = next_part(c, text + at, len - at, &taken, &n);
         put(&sp, part, n, out);
         at += taken;
     }
-    bool trailing = out->len >= QSF_SPM_SPACE_LEN && sp.after_space && sp.remove_extra && qsf_strbuf_ok(out);
+    bool trailing = (edges & QSF_EDGE_RIGHT) && out->len >= QSF_SPM_SPACE_LEN && sp.after_space &&
+                    sp.remove_extra && qsf_strbuf_ok(out);
     if (trailing && memcmp(out->data + out->len - QSF_SPM_SPACE_LEN, QSF_SPM_SPACE, QSF_SPM_SPACE_LEN) == 0) {
         out->len -= QSF_SPM_SPACE_LEN;
         out->data[out->len] = '\0';

@@ -14,6 +14,7 @@ typedef struct Work {
     QsfRegexScratch *scratch; /* BPE */
     QsfLattice lattice;       /* unigram */
     QsfFragment *frag;        /* (n_frag) */
+    unsigned edges;           /* of the fragment being encoded */
     size_t n_frag;
 } Work;
 
@@ -60,7 +61,7 @@ static int plain_bpe(const QsfTokenizer *t, Work *w, const char *text, size_t le
 
 static int normalize(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfErr *err) {
     qsf_strbuf_clear(&w->word);
-    qsf_charsmap_apply(&t->charsmap, text, len, prefix, &w->word);
+    qsf_charsmap_apply(&t->charsmap, text, len, prefix, w->edges, &w->word);
     return word_ready(w, err);
 }
 
@@ -115,6 +116,11 @@ static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t
     return rc;
 }
 
+/* Whether fragment i is a user-defined token, which is text to SentencePiece itself. */
+static bool is_user(const QsfTokenizer *t, const Work *w, size_t i) {
+    return t->prefix_user && i < w->n_frag && qsf_vocab_type(&t->vocab, w->frag[i].id) == QSF_TOKEN_USER;
+}
+
 /* SentencePiece adds a space before a text and, as in ggml-org/llama.cpp, before the text after a special
  * token. */
 static int encode_fragments(const QsfTokenizer *t, Work *w, const char *text, bool prefix, QsfIds *out,
@@ -124,11 +130,16 @@ static int encode_fragments(const QsfTokenizer *t, Work *w, const char *text, bo
         const QsfFragment *f = &w->frag[i];
         if (i % 256 == 0 && (rc = qsf_interrupt_check(err)) != QSF_OK) break;
         if (f->id >= 0) {
-            rc = qsf_ids_push(out, f->id, err);
-            prefix = t->add_space_prefix && !t->prefix_first;
+            const bool user = is_user(t, w, i);
+            if (user && prefix) rc = encode_plain(t, w, QSF_SPM_SPACE, QSF_SPM_SPACE_LEN, false, out, err);
+            if (rc == QSF_OK) rc = qsf_ids_push(out, f->id, err);
+            prefix = t->add_space_prefix && !t->prefix_first && !user;
         } else {
+            const size_t before = out->n;
+            w->edges = (is_user(t, w, i - 1) ? 0u : QSF_EDGE_LEFT) |
+                       (is_user(t, w, i + 1) ? 0u : QSF_EDGE_RIGHT);
             rc = encode_plain(t, w, text + f->off, f->len, prefix, out, err);
-            prefix = false;
+            prefix = prefix && t->prefix_user && out->n == before; /* white space that was removed */
         }
     }
     return rc;
@@ -154,7 +165,9 @@ int qsf_tokenizer_encode_marked(const QsfTokenizer *t, const char *text, size_t 
     size_t before = out->n;
     int rc = QSF_OK;
     if ((flags & QSF_TOK_BOS) && t->add_bos) rc = qsf_ids_push(out, t->roles.id[QSF_TOKEN_ROLE_BOS], err);
-    if (rc == QSF_OK && len > 0) rc = encode_text(t, text, len, trusted, flags, out, err);
+    if (rc == QSF_OK && len > 0)
+        rc = (t->steps.present ? qsf_tokenizer_encode_steps : encode_text)(t, text, len, trusted, flags, out,
+                                                                           err);
     bool eos = (flags & QSF_TOK_EOS) && t->add_eos;
     if (rc == QSF_OK && eos) rc = qsf_ids_push(out, t->roles.id[QSF_TOKEN_ROLE_EOS], err);
     if (rc != QSF_OK) out->n = before; /* all or nothing */

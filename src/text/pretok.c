@@ -7,7 +7,6 @@
 #include "src/base/utf8.h"
 
 #define CHECK_EVERY 256u /* pieces; one costs at most a few milliseconds (regex.c) */
-#define ILL_FORMED  0xFFFFFFFFu
 
 int qsf_pretok_open(QsfPretok *p, const QsfPretokSpec *spec, QsfErr *err) {
     *p = (QsfPretok){ 0 };
@@ -60,25 +59,12 @@ static int split_from(Split *s, unsigned pass, const char *text, size_t len) {
     return split_from(s, pass + 1, text + done, len - done);
 }
 
-/* Length of the run at the start of s that is either well-formed UTF-8 (*ok) or not. */
-static size_t run_length(const char *s, size_t len, bool *ok) {
-    uint32_t cp;
-    size_t n = qsf_utf8_next(s, len, &cp);
-    *ok = cp != ILL_FORMED;
-    while (n < len) {
-        size_t step = qsf_utf8_next(s + n, len - n, &cp);
-        if ((cp != ILL_FORMED) != *ok) break;
-        n += step;
-    }
-    return n;
-}
-
 int qsf_pretok_split(const QsfPretok *p, QsfRegexScratch *scratch, const char *text, size_t len,
                      QsfPieceFn fn, void *ctx, QsfErr *err) {
     Split s = { .p = p, .scratch = scratch, .fn = fn, .ctx = ctx, .err = err };
     while (len > 0) {
         bool ok;
-        size_t n = run_length(text, len, &ok);
+        size_t n = qsf_utf8_run(text, len, &ok);
         int rc = ok ? split_from(&s, 0, text, n) : fn(ctx, text, n, err);
         if (rc != QSF_OK) return rc;
         text += n;

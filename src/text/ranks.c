@@ -70,23 +70,25 @@ static void add_merge(QsfRanks *r, const QsfVocab *v, const char *s, size_t len,
     char joined[QSF_TOKEN_TEXT_MAX];
     memcpy(joined, s, n_left);
     memcpy(joined + n_left, space + 1, n_right);
-    int32_t merged = qsf_vocab_find(v, joined, len - 1);
-    int32_t left = qsf_vocab_find(v, s, n_left), right = qsf_vocab_find(v, space + 1, n_right);
+    int32_t merged = qsf_vocab_find_model(v, joined, len - 1);
+    int32_t left = qsf_vocab_find_model(v, s, n_left), right = qsf_vocab_find_model(v, space + 1, n_right);
     if (merged < 0 || left < 0 || right < 0) return;
     r->n_lost--;
-    if (!qsf_vocab_mergeable(v, merged)) return;
+    if (!(r->trained ? qsf_vocab_plain : qsf_vocab_mergeable)(v, merged)) return;
     QsfRank *slot = find_slot(r, (uint32_t)left, (uint32_t)right);
-    if (slot->rank != EMPTY) return; /* listed twice: the first one counts */
+    if (slot->rank != EMPTY && !r->trained) return; /* listed twice */
     uint32_t m = (uint32_t)merged;
     slot->a = (uint32_t)left | m << ID_BITS;
     slot->b = (uint32_t)right | m >> LOW_BITS << ID_BITS;
+    r->n += slot->rank == EMPTY;
     slot->rank = rank;
-    r->n++;
 }
 
 int qsf_ranks_load(QsfRanks *r, const QsfSource *src, const QsfVocab *v, uint32_t n, QsfArena *arena,
                    QsfErr *err) {
-    *r = (QsfRanks){ .n_slots = slots_for(n), .key = qsf_hash_bytes(KEY_MERGES, sizeof KEY_MERGES) };
+    *r = (QsfRanks){ .n_slots = slots_for(n),
+                     .trained = r->trained,
+                     .key = qsf_hash_bytes(KEY_MERGES, sizeof KEY_MERGES) };
     r->slot = qsf_arena_alloc(arena, (size_t)r->n_slots * sizeof *r->slot, sizeof(uint32_t), err);
     if (r->slot == NULL) return err->code;
     memset(r->slot, 0xFF, (size_t)r->n_slots * sizeof *r->slot);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/strbuf.h"
+#include "src/text/regex_ruby.h"
 
 struct QsfRegex {
     pcre2_code *code;
@@ -104,6 +104,17 @@ int qsf_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err) {
     re->bytes = sizeof *re + code_bytes + jit_bytes;
     *out = re;
     return QSF_OK;
+}
+
+int qsf_regex_compile_ruby(QsfRegex **out, const char *pattern, QsfErr *err) {
+    QsfStrbuf text = QSF_STRBUF_INIT;
+    *out = NULL;
+    int rc = qsf_regex_from_ruby(&text, pattern, err);
+    if (rc == QSF_OK)
+        rc = qsf_strbuf_ok(&text) ? qsf_regex_compile(out, qsf_strbuf_str(&text), err)
+                                  : qsf_err_memory(err, "a regular expression");
+    qsf_strbuf_free(&text);
+    return rc;
 }
 
 void qsf_regex_free(QsfRegex *re) {

@@ -16,6 +16,10 @@ typedef struct QsfRegexScratch QsfRegexScratch;
  * White_Space, $ only the very end. Uses the JIT if available. The caller frees *out. QSF_E_RUNTIME with the
  * offset of the error, or if this build has no PCRE2. */
 int qsf_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err);
+/* The same for an expression that was written for Oniguruma with Ruby's syntax, which huggingface/tokenizers uses: ^ and $
+ * are the ends of lines, \w and \b know all letters and marks of Unicode, {m,n}+ repeats. Syntax that means something else
+ * in PCRE2 and cannot be rewritten is an error that names it. */
+int qsf_regex_compile_ruby(QsfRegex **out, const char *pattern, QsfErr *err);
 void qsf_regex_free(QsfRegex *re); /* NULL allowed */
 /* Its size in bytes, including machine code. */
 size_t qsf_regex_bytes(const QsfRegex *re);

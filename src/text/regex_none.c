@@ -10,6 +10,10 @@ int qsf_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "needs PCRE2, which this program was built without");
 }
 
+int qsf_regex_compile_ruby(QsfRegex **out, const char *pattern, QsfErr *err) {
+    return qsf_regex_compile(out, pattern, err);
+}
+
 void qsf_regex_free(QsfRegex *re) { (void)re; }
 
 size_t qsf_regex_bytes(const QsfRegex *re) { return (void)re, 0; }

@@ -300,9 +300,10 @@ static int take_leftmost(Search *q, QsfErr *err) {
         if (begin < done) continue;
         done = end;
         if ((attr & QSF_ATTR_SINGLE) && in_word(q, begin, end)) continue;
-        if ((attr & QSF_ATTR_LSTRIP) && begin > text_from) begin = spaces_begin(q, begin, text_from);
+        if (attr & QSF_ATTR_LSTRIP) begin = spaces_begin(q, begin, text_from);
         if (attr & QSF_ATTR_RSTRIP) end = spaces_end(q, end, &known);
-        if (rc == QSF_OK) rc = add_token(q, begin, end, w->id, err);
+        if (rc == QSF_OK && begin < end)
+            rc = add_token(q, begin, end, w->id, err); /* else nothing is left of it */
         text_from = end;
     }
     return rc;

@@ -60,12 +60,14 @@ static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
     rc = qsf_vocab_shape(&plan->shape, src, !bpe && !greedy, err);
     plan->shape.escaped = greedy;
     if (rc == QSF_OK && bpe) rc = qsf_ranks_count(src, &plan->n_merges, err);
-    if (rc == QSF_OK && !bpe && !greedy) rc = qsf_charsmap_bytes(src, &charsmap, err);
+    if (rc == QSF_OK && !greedy) rc = qsf_charsmap_bytes(src, &charsmap, err);
     if (rc != QSF_OK) return rc;
     const uint32_t n_special = plan->shape.n_special + EXTRA_SPECIAL;
     const uint64_t special_bytes = plan->shape.special_bytes + (uint64_t)EXTRA_SPECIAL * EXTRA_SPECIAL_BYTES;
     plan->arena_bytes = sizeof(QsfTokenizer) + qsf_vocab_bytes(&plan->shape) +
                         qsf_specials_bytes(n_special, special_bytes) + charsmap + 256;
+    if (qsf_meta_has(src, QSF_KEY_NORMALIZED)) /* normalized texts, usually of the same length */
+        plan->arena_bytes += qsf_specials_bytes(0, special_bytes) + special_bytes + 16ull * n_special;
     if (bpe) plan->arena_bytes += qsf_ranks_bytes(plan->n_merges);
     if (alg == QSF_ALG_UNIGRAM || alg == QSF_ALG_ROUNDED || greedy)
         plan->arena_bytes += qsf_trie_bytes(plan->shape.text_bytes) +
@@ -78,15 +80,27 @@ uint64_t qsf_tokenizer_estimate(const QsfSource *src) {
     Plan plan;
     QsfErr err = { 0 };
     if (make_plan(&plan, src, &err) != QSF_OK) return 0; /* opening will report the error */
-    return (plan.arena_bytes / page + 1) * page + (plan.kind->algorithm == QSF_ALG_BPE ? PATTERN_ROOM : 0);
+    return (plan.arena_bytes / page + 1) * page + (plan.kind->algorithm == QSF_ALG_BPE ? PATTERN_ROOM
+                                                   : qsf_meta_has(src, QSF_KEY_STEPS)  ? PATTERN_ROOM
+                                                                                       : 0);
 }
 
 /* --- by algorithm --- */
 
+static int32_t unknown_id(const QsfTokenizer *t) {
+    return t->steps.present ? t->model_unknown : t->roles.id[QSF_TOKEN_ROLE_UNK];
+}
+
+static int open_trained_bpe(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
+    t->bytes = t->steps.bytes;
+    t->bpe.chars = !t->steps.bytes;
+    return qsf_meta_bool(src, QSF_KEY_IGNORE_MERGES, false, &t->bpe.ignore_merges, err);
+}
+
 static int open_bpe(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
-    int rc = qsf_tokenizer_open_pretok(t, src, err);
+    int rc = t->steps.present ? open_trained_bpe(t, src, err) : qsf_tokenizer_open_pretok(t, src, err);
     if (rc != QSF_OK) return rc;
-    qsf_bpe_init_bytes(&t->bpe, &t->vocab, t->bpe.chars, t->roles.id[QSF_TOKEN_ROLE_UNK]);
+    qsf_bpe_init_bytes(&t->bpe, &t->vocab, t->bpe.chars, unknown_id(t));
     rc = qsf_ranks_load(&t->bpe.ranks, src, &t->vocab, plan->n_merges, &t->arena, err);
     if (rc == QSF_OK && t->bpe.ranks.n_lost > 0 && t->warning[0] == '\0') {
         snprintf(t->warning, sizeof t->warning,
@@ -104,9 +118,10 @@ static int open_spm(QsfTokenizer *t, const QsfSource *src, const Plan *plan, Qsf
 
 static int open_unigram(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
     (void)plan;
-    int rc = qsf_charsmap_load(&t->charsmap, src, &t->arena, err);
+    int rc = t->steps.present ? QSF_OK : qsf_charsmap_load(&t->charsmap, src, &t->arena, err);
     if (rc != QSF_OK) return rc;
-    return qsf_unigram_init(&t->unigram, &t->vocab, t->roles.id[QSF_TOKEN_ROLE_UNK], &t->arena, err);
+    t->bytes = t->steps.bytes;
+    return qsf_unigram_init(&t->unigram, &t->vocab, unknown_id(t), &t->arena, err);
 }
 
 static int open_greedy(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
@@ -135,7 +150,7 @@ static void set_attr(QsfVocab *v, const char *text, uint8_t attr, bool on) {
 }
 
 /* Ids listed in the file, as an array. */
-static int read_strips(QsfTokenizer *t, const QsfSource *src, const char *key, uint8_t attr, QsfErr *err) {
+static int read_ids(QsfTokenizer *t, const QsfSource *src, const char *key, uint8_t attr, QsfErr *err) {
     QsfMetaArray a;
     bool present;
     int rc = qsf_meta_array_open(src, key, QSF_META_I64, &a, &present, err);
@@ -149,15 +164,20 @@ static int read_strips(QsfTokenizer *t, const QsfSource *src, const char *key, u
     return rc;
 }
 
+static int read_attributes(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
+    int rc = read_ids(t, src, QSF_KEY_LSTRIP, QSF_ATTR_LSTRIP, err);
+    if (rc == QSF_OK) rc = read_ids(t, src, QSF_KEY_RSTRIP, QSF_ATTR_RSTRIP, err);
+    if (rc == QSF_OK) rc = read_ids(t, src, QSF_KEY_SINGLE_WORD, QSF_ATTR_SINGLE, err);
+    return rc == QSF_OK ? read_ids(t, src, QSF_KEY_ADDED_ONLY, QSF_ATTR_ADDED_ONLY, err) : rc;
+}
+
 /* Phi-3's special tokens strip the white space after them, Jina's mask the white space before it. */
 static int apply_strip_rules(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
     const char *name, *pre;
     size_t len; /* the name is searched, not compared: one with a NUL is searched up to it */
     int rc = qsf_meta_str(src, "general.name", &name, &len, err);
     if (rc == QSF_OK) rc = qsf_meta_str(src, KEY_PRE, &pre, NULL, err);
-    if (rc == QSF_OK) rc = read_strips(t, src, QSF_KEY_LSTRIP, QSF_ATTR_LSTRIP, err);
-    if (rc == QSF_OK) rc = read_strips(t, src, QSF_KEY_RSTRIP, QSF_ATTR_RSTRIP, err);
-    if (rc != QSF_OK) return rc;
+    if (rc != QSF_OK || t->steps.present) return rc;
     if (pre != NULL && strstr(pre, "jina-v2-") != NULL) {
         set_attr(&t->vocab, "<mask>", QSF_ATTR_LSTRIP, true);
         return QSF_OK;
@@ -184,6 +204,7 @@ static int read_flags(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
         { QSF_KEY_CLEAN_SPACES, &t->clean_spaces },
         { QSF_KEY_PREFIX_FIRST, &t->prefix_first },
         { QSF_KEY_PREFIX_MISSING, &t->prefix_missing },
+        { QSF_KEY_PREFIX_USER, &t->prefix_user },
     };
     int rc = QSF_OK;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && rc == QSF_OK; i++)
@@ -203,7 +224,10 @@ static int build(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr
     if (rc == QSF_OK) rc = qsf_roles_read(&t->roles, src, &t->vocab, kind->fallback, err);
     if (rc != QSF_OK) return rc;
     qsf_roles_complete(&t->roles, &t->vocab, src);
-    rc = qsf_specials_init_all(&t->specials, &t->vocab, &t->arena, err);
+    if (rc == QSF_OK) rc = read_attributes(t, src, err);
+    if (rc != QSF_OK) return rc;
+    rc = qsf_meta_has(src, QSF_KEY_STEPS) ? qsf_tokenizer_open_steps(t, src, err)
+                                          : qsf_specials_init_all(&t->specials, &t->vocab, &t->arena, err);
     if (rc == QSF_OK) rc = OPEN[kind->algorithm](t, src, plan, err);
     t->unescape = !t->bytes && kind->algorithm != QSF_ALG_GREEDY && kind->algorithm != QSF_ALG_ROUNDED;
     if (rc == QSF_OK) rc = read_flags(t, src, err);
@@ -240,6 +264,7 @@ int qsf_tokenizer_open(QsfTokenizer **out, const QsfSource *src, QsfLedger *ledg
 void qsf_tokenizer_close(QsfTokenizer *t) {
     if (t == NULL) return;
     qsf_pretok_close(&t->bpe.pretok);
+    qsf_steps_close(&t->steps);
     QsfArena arena = t->arena; /* t is inside it */
     qsf_ledger_release(arena.ledger, QSF_MEM_TOKENIZER, t->pattern_bytes);
     qsf_arena_destroy(&arena);

@@ -10,6 +10,7 @@
 #include "src/text/rounded.h"
 #include "src/text/special.h"
 #include "src/text/spm.h"
+#include "src/text/steps.h"
 #include "src/text/token_roles.h"
 #include "src/text/unigram.h"
 
@@ -34,7 +35,8 @@ struct QsfTokenizer {
     QsfArena arena;         /* holds this struct and all its tables */
     uint64_t pattern_bytes; /* charged for compiled expressions, which live on the libc heap */
     QsfVocab vocab;
-    QsfSpecials specials;
+    QsfSpecials specials,
+        normalized; /* normalized: found after normalization, with steps; vocab is NULL without any */
     QsfRoles roles;
     const QsfTokenizerKind *kind;
     QsfSpm spm;                /* QSF_ALG_SPM */
@@ -43,6 +45,8 @@ struct QsfTokenizer {
     QsfGreedy greedy;          /* QSF_ALG_GREEDY */
     QsfRoundedUnigram rounded; /* QSF_ALG_ROUNDED */
     QsfCharsmap charsmap;      /* the two SentencePiece kinds; may change nothing */
+    QsfSteps steps;            /* present: text is tokenized as by huggingface/tokenizers */
+    int32_t model_unknown;     /* with steps: id for what has no token, or -1 */
     int normal_form;           /* QsfNormalForm applied to text first, -1 = none */
     bool bytes;                /* tokens are bytes written as characters */
     bool unescape;             /* U+2581 in tokens is a space */
@@ -52,6 +56,7 @@ struct QsfTokenizer {
     bool prefix_missing; /* ... and not before a space */
     bool add_bos, add_eos;
     bool add_space_prefix; /* add a space before a text and after special tokens */
+    bool prefix_user;      /* not after user-defined ones, but before one at the start of a text */
     bool
         clean_spaces; /* the file asks for cleaning up spaces before punctuation; BPE needs the user to ask */
     char warning[256];
@@ -61,5 +66,14 @@ struct QsfTokenizer {
 /* Chooses the pre-tokenizer and compiles it; sets its other properties. QSF_E_MODEL for expressions of the
  * file that do not compile. */
 int qsf_tokenizer_open_pretok(QsfTokenizer *t, const QsfSource *src, QsfErr *err);
+
+/* --- open_steps.c --- */
+/* Opens the steps and the special tokens of a vocabulary with steps. QSF_E_MODEL, QSF_E_BUDGET, QSF_E_RUNTIME. */
+int qsf_tokenizer_open_steps(QsfTokenizer *t, const QsfSource *src, QsfErr *err);
+
+/* --- encode_steps.c --- */
+/* qsf_tokenizer_encode_marked for a vocabulary with steps, without BOS and EOS; len > 0. */
+int qsf_tokenizer_encode_steps(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
+                               unsigned flags, QsfIds *out, QsfErr *err);
 
 #endif

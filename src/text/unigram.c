@@ -14,44 +14,50 @@
 #define UNKNOWN_PENALTY 10.0f /* google/sentencepiece src/unigram_model.cc, kUnkPenalty */
 #define MAX_WORD        (256u << 20)
 
-static bool in_trie(const QsfVocab *v, int32_t id) { return qsf_vocab_mergeable(v, id); }
-
 /* A file may contain any bits; sums of these stay finite. */
-static double score_of(const QsfVocab *v, int32_t id) {
-    if (v->score == NULL || qsf_vocab_type(v, id) == QSF_TOKEN_USER) return 0;
+static double score_of(const QsfUnigram *u, int32_t id) {
+    const QsfVocab *v = u->vocab;
+    if (v->score == NULL || (!u->trained && qsf_vocab_type(v, id) == QSF_TOKEN_USER)) return 0;
     float s = v->score[id];
     if (isnan(s) || s < -1e30f) return -1e30;
     return s > 1e30f ? 1e30 : (double)s;
 }
 
-static float lowest_score(const QsfVocab *v) {
+static double lowest_score(const QsfUnigram *u) {
+    const QsfVocab *v = u->vocab;
     double lowest = 0;
     bool any = false;
     for (uint32_t i = 0; i < v->n; i++) {
-        if (qsf_vocab_type(v, (int32_t)i) != QSF_TOKEN_NORMAL) continue;
-        double s = score_of(v, (int32_t)i);
+        if (qsf_vocab_type(v, (int32_t)i) != QSF_TOKEN_NORMAL && !u->trained) continue;
+        if (qsf_vocab_type(v, (int32_t)i) == QSF_TOKEN_UNUSED) continue;
+        double s = score_of(u, (int32_t)i);
         if (!any || s < lowest) lowest = s;
         any = true;
     }
-    return (float)lowest;
+    return lowest;
 }
 
 static void find_bytes(QsfUnigram *u) {
-    u->fallback = true;
+    bool all = true;
     for (unsigned b = 0; b < 256; b++) {
         char text[8];
         int len = snprintf(text, sizeof text, "<0x%02X>", b);
-        u->byte_id[b] = qsf_vocab_find(u->vocab, text, (size_t)len);
-        u->fallback = u->fallback && qsf_vocab_type(u->vocab, u->byte_id[b]) == QSF_TOKEN_BYTE;
+        u->byte_id[b] = qsf_vocab_find_model(u->vocab, text, (size_t)len);
+        all = all && qsf_vocab_type(u->vocab, u->byte_id[b]) == QSF_TOKEN_BYTE;
     }
+    if (!u->trained) u->fallback = all;
 }
 
 int qsf_unigram_init(QsfUnigram *u, const QsfVocab *v, int32_t unknown, QsfArena *arena, QsfErr *err) {
-    *u = (QsfUnigram){ .vocab = v, .unknown = unknown, .by_word = qsf_spm_spaces_lead(v) };
-    u->unknown_score = lowest_score(v) - UNKNOWN_PENALTY;
+    *u = (QsfUnigram){ .vocab = v, .unknown = unknown, .trained = u->trained, .fallback = u->fallback };
+    u->by_word = !u->trained && qsf_spm_spaces_lead(v);
+    u->unknown_score = lowest_score(u) - (double)UNKNOWN_PENALTY;
+    if (!u->trained)
+        u->unknown_score = (double)((float)lowest_score(u) - UNKNOWN_PENALTY); /* of the reference */
     find_bytes(u);
-    int rc = qsf_trie_init(&u->trie, v, in_trie, QSF_TOKEN_LONG, arena, err);
-    return rc == QSF_OK ? qsf_matcher_init_long(&u->rest, v, in_trie, arena, err) : rc;
+    QsfTrieFilter keep = u->trained ? qsf_vocab_plain : qsf_vocab_mergeable;
+    int rc = qsf_trie_init(&u->trie, v, keep, QSF_TOKEN_LONG, arena, err);
+    return rc == QSF_OK ? qsf_matcher_init_long(&u->rest, v, keep, arena, err) : rc;
 }
 
 void qsf_lattice_free(QsfLattice *l) {
@@ -90,14 +96,14 @@ static size_t offer_tokens(const QsfUnigram *u, const QsfLattice *l, const char 
         int32_t id = qsf_trie_token(&u->trie, node);
         if (id < 0) continue;
         single = single || i + 1 - at == step;
-        offer(&best[i + 1], so_far + score_of(u->vocab, id), at, id);
+        offer(&best[i + 1], so_far + score_of(u, id), at, id == u->unknown ? -1 : id);
     }
     int32_t word = u->rest.n > 0 && len > QSF_TOKEN_LONG ? l->found[at] : -1;
     for (; word >= 0; word = u->rest.word[word].shorter) {
         const QsfMatcherWord *w = &u->rest.word[word];
-        offer(&best[at + w->len], so_far + score_of(u->vocab, w->id), at, w->id);
+        offer(&best[at + w->len], so_far + score_of(u, w->id), at, w->id);
     }
-    if (!single) offer(&best[at + step], so_far + (double)u->unknown_score, at, -1);
+    if (!single) offer(&best[at + step], so_far + u->unknown_score, at, -1);
     return step;
 }
 
@@ -109,6 +115,41 @@ static int push_unknown(const QsfUnigram *u, const char *s, size_t len, QsfIds *
         return rc;
     }
     return u->unknown >= 0 ? qsf_ids_push(out, u->unknown, err) : QSF_OK;
+}
+
+/* The tokens of a run of characters without one, last first, by the rules of huggingface/tokenizers. The run may be the
+ * unknown token's own text. */
+static int push_run(const QsfUnigram *u, const char *s, size_t len, QsfIds *out, QsfErr *err) {
+    const int32_t id = qsf_vocab_find_model(u->vocab, s, len);
+    bool bytes = u->fallback;
+    int rc = QSF_OK;
+    if (qsf_vocab_plain(u->vocab, id)) return qsf_ids_push(out, id, err);
+    for (size_t i = 0; i < len && bytes; i++) bytes = u->byte_id[(unsigned char)s[i]] >= 0;
+    if (!bytes) return u->unknown >= 0 ? qsf_ids_push(out, u->unknown, err) : QSF_OK;
+    while (len > 0 && rc == QSF_OK) rc = qsf_ids_push(out, u->byte_id[(unsigned char)s[--len]], err);
+    return rc;
+}
+
+static void reverse(QsfIds *ids, size_t first) {
+    for (size_t i = first, k = ids->n; i + 1 < k; i++) {
+        int32_t swap = ids->data[i];
+        ids->data[i] = ids->data[--k];
+        ids->data[k] = swap;
+    }
+}
+
+static int push_trained(const QsfUnigram *u, const QsfBest *best, const char *s, size_t len, QsfIds *out,
+                        QsfErr *err) {
+    const size_t first = out->n;
+    int rc = QSF_OK;
+    for (size_t at = len, from; at > 0 && rc == QSF_OK; at = from) {
+        from = best[at].from;
+        while (best[at].id < 0 && from > 0 && best[from].id < 0) from = best[from].from;
+        rc = best[at].id >= 0 ? qsf_ids_push(out, best[at].id, err)
+                              : push_run(u, s + from, at - from, out, err);
+    }
+    reverse(out, first);
+    return rc;
 }
 
 /* Follows the best path back from the end. Runs of unknown characters are one token, also if one ended the
@@ -128,11 +169,7 @@ static int push_path(const QsfUnigram *u, const QsfBest *best, const char *s, si
         }
     }
     *unknown = ends_unknown;
-    for (size_t i = first, k = out->n; i + 1 < k; i++) {
-        int32_t swap = out->data[i];
-        out->data[i] = out->data[--k];
-        out->data[k] = swap;
-    }
+    reverse(out, first);
     return rc;
 }
 
@@ -155,6 +192,7 @@ static int encode_word(const QsfUnigram *u, QsfLattice *l, const char *s, size_t
         if (n % 4096 == 0) rc = qsf_interrupt_check(err);
     }
     if (rc != QSF_OK) return rc;
+    if (u->trained) return push_trained(u, l->best, s, len, out, err);
     return push_path(u, l->best, s, len, unknown, out, err);
 }
 

@@ -10,11 +10,14 @@ typedef struct QsfUnigram {
     const QsfVocab *vocab;
     QsfTrie trie;    /* tokens up to QSF_TOKEN_LONG bytes */
     QsfMatcher rest; /* longer ones */
-    float unknown_score;
+    double unknown_score;
     int32_t unknown;      /* id for characters without a token, or -1 */
     int32_t byte_id[256]; /* token of each byte, with fallback */
     bool fallback;        /* every byte has a token: characters without a token become bytes */
-    bool by_word;         /* no token continues after a space inside it: words may be encoded separately */
+    bool
+        trained; /* as huggingface/tokenizers: all scores count, also those of user-defined tokens, and a run of
+                           * characters without a token is one, as bytes if fallback is set and all have a token */
+    bool by_word; /* no token continues after a space inside it: words may be encoded separately */
 } QsfUnigram;
 
 /* The best path to one position of a text. */
@@ -36,7 +39,8 @@ void qsf_lattice_free(QsfLattice *l);
 /* Finds the long tokens of a text. QSF_E_RUNTIME without memory, QSF_E_INTERRUPTED. */
 int qsf_lattice_find(QsfLattice *l, const QsfMatcher *rest, const char *text, size_t len, QsfErr *err);
 
-/* unknown: the id of the unknown token, or -1. QSF_E_RUNTIME, QSF_E_BUDGET. */
+/* unknown: the id of the unknown token, or -1. u->trained and, with it, u->fallback are set before. QSF_E_RUNTIME,
+ * QSF_E_BUDGET. */
 int qsf_unigram_init(QsfUnigram *u, const QsfVocab *v, int32_t unknown, QsfArena *arena, QsfErr *err);
 /* Appends the ids of text[0..len). A run of characters without a token gives one unknown token. QSF_E_RUNTIME
  * without memory, or for a word beyond 256 MiB. */

@@ -231,3 +231,22 @@ bool qsf_vocab_mergeable(const QsfVocab *v, int32_t id) {
     QsfTokenType type = qsf_vocab_type(v, id);
     return id >= 0 && type != QSF_TOKEN_CONTROL && type != QSF_TOKEN_UNKNOWN && type != QSF_TOKEN_BYTE;
 }
+
+int32_t qsf_vocab_find_model(const QsfVocab *v, const char *text, size_t len) {
+    int32_t id = qsf_vocab_find(v, text, len);
+    return id >= 0 && (v->attr[id] & QSF_ATTR_ADDED_ONLY) ? -1 : id;
+}
+
+/* Whether a text looks like <s>, [INST] or {x}. */
+static bool is_markup(const char *s, size_t len) {
+    for (size_t i = 0; len > 2 && i < len; i++)
+        if (memchr("<>[]{}|", s[i], 7) != NULL) return true;
+    return len > 2 && memmem(s, len, "\xEF\xBD\x9C", 3) != NULL; /* U+FF5C */
+}
+
+bool qsf_vocab_plain(const QsfVocab *v, int32_t id) {
+    size_t len;
+    const char *s = qsf_vocab_text(v, id, &len);
+    if (id < 0 || (v->attr[id] & QSF_ATTR_ADDED_ONLY)) return false;
+    return qsf_vocab_type(v, id) != QSF_TOKEN_CONTROL || !is_markup(s, len);
+}

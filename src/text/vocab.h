@@ -20,7 +20,7 @@ enum {
     QSF_ATTR_LSTRIP = 0x10,    /* white space before the token belongs to it */
     QSF_ATTR_RSTRIP = 0x20,    /* white space after it */
     QSF_ATTR_SINGLE = 0x40,    /* found only as a word of its own */
-    QSF_ATTR_NORMALIZED = 0x80 /* searched for in normalized text, and with its own text normalized */
+    QSF_ATTR_ADDED_ONLY = 0x80 /* not known to the model that tokenizes text, only found as a special token */
 };
 
 /* Sizes given by the metadata, before anything is allocated. */
@@ -55,6 +55,8 @@ int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape
 const char *qsf_vocab_text(const QsfVocab *v, int32_t id, size_t *len);
 /* -1 if absent. */
 int32_t qsf_vocab_find(const QsfVocab *v, const char *text, size_t len);
+/* The same without QSF_ATTR_ADDED_ONLY. */
+int32_t qsf_vocab_find_model(const QsfVocab *v, const char *text, size_t len);
 /* QSF_TOKEN_UNUSED for ids out of range. */
 QsfTokenType qsf_vocab_type(const QsfVocab *v, int32_t id);
 void qsf_vocab_set_type(QsfVocab *v, int32_t id, QsfTokenType type);
@@ -62,5 +64,8 @@ void qsf_vocab_set_type(QsfVocab *v, int32_t id, QsfTokenType type);
 /* Whether merging plain text may result in this token. Control, unknown and byte tokens are excluded: typed
  * text never becomes one by merging (google/sentencepiece src/model_interface.cc keeps them apart too). */
 bool qsf_vocab_mergeable(const QsfVocab *v, int32_t id);
+/* The same for vocabularies of huggingface/tokenizers, whose models know no types: excluded are added tokens that the
+ * model does not know, and control tokens that are chat markup, which typed text must not become. */
+bool qsf_vocab_plain(const QsfVocab *v, int32_t id);
 
 #endif

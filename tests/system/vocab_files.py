@@ -293,7 +293,7 @@ def unigram_files(v, out, texts):
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [
-                {"type": "WhitespaceSplit"},
+                {"type": "CharDelimiterSplit", "delimiter": " "},
                 {"type": "Metaspace", "replacement": MARK, "add_prefix_space": True},
             ],
         },
@@ -314,6 +314,11 @@ def main():
     v = Vocab(read_gguf(gguf))
     texts = [json.loads(line)["text"] for line in open(ids, encoding="utf-8").read().split("\n") if line]
     write(out + "/texts.jsonl", "".join(json.dumps(t) + "\n" for t in texts).encode())
+    # Where the rules are the same: SentencePiece puts its dummy prefix before user-defined tokens, and
+    # huggingface/tokenizers maps grapheme clusters, puts nothing before U+2581, and finds byte tokens in text.
+    user = [v.tokens[i] for i, kind in enumerate(v.types) if kind == 4]
+    plain = [t for t in texts if not any(u in t for u in user + [MARK, "\uff9e", "\u200d", "<0x", "<unk>"])]
+    write(out + "/plain.jsonl", "".join(json.dumps(t) + "\n" for t in plain).encode())
     if v.spm:
         write(out + "/json/tokenizer.json", tokenizer_json(v, char_level(v)))
         write(out + "/model/tokenizer.model", sentencepiece(v, 2))

@@ -31,10 +31,10 @@ for name in $names; do
     python3 "$QSF_SRCDIR/tests/system/vocab_files.py" "$gguf" "$data/pre_tokenizers.json" "$data/ids/$name.jsonl" "$out" ||
         { fail "$name: cannot be written"; continue; }
     same "$gguf" "$out/json" "$out/texts.jsonl"
-    [ ! -d "$out/model" ] || same "$gguf" "$out/model/tokenizer.model" "$out/texts.jsonl"
+    [ ! -d "$out/model" ] || same "$gguf" "$out/model/tokenizer.model" "$out/plain.jsonl"
     [ -f "$out/unigram.gguf" ] || continue
-    same "$out/unigram.gguf" "$out/unigram-json" "$out/texts.jsonl"
-    same "$out/unigram.gguf" "$out/unigram-model" "$out/texts.jsonl"
+    same "$out/unigram.gguf" "$out/unigram-json" "$out/plain.jsonl"
+    same "$out/unigram.gguf" "$out/unigram-model" "$out/plain.jsonl"
     "$run" --tokenize --jsonl --no-bos --no-special "$out/unigram.gguf" <"$out/texts.jsonl" >"$work/got" 2>/dev/null
     paste "$out/unigram.want" "$work/got" | awk -F '\t' '$1 != "skip" && $1 != $2 { print NR ": " $1 " but " $2; n++ } END { exit n > 0 }' |
         cut -c1-300 >"$work/diff"

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The normalizer: each step writes a new text, with a mask of what is trusted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/interrupt.h"
+#include "src/base/utf8.h"
+#include "src/text/chars.h"
+#include "src/text/steps.h"
+
+/* The text that a step reads, and where it writes. */
+typedef struct Pass {
+    const QsfSteps *s;
+    const QsfStep *step;
+    QsfRegexScratch *scratch;
+    const char *text; /* (len) */
+    size_t len;
+    const uint8_t *mask; /* (len), or NULL */
+    QsfMasked *out;
+    unsigned *where;
+} Pass;
+
+/* Copies text[begin..end). */
+static void keep(const Pass *p, size_t begin, size_t end) {
+    qsf_strbuf_add(&p->out->text, p->text + begin, end - begin);
+    if (p->mask != NULL) qsf_strbuf_add(&p->out->mask, p->mask + begin, end - begin);
+}
+
+/* Writes s instead of text[begin..end); where that is empty, s is trusted if its neighbours are. */
+static void put(const Pass *p, const char *s, size_t n, size_t begin, size_t end) {
+    qsf_strbuf_add(&p->out->text, s, n);
+    if (p->mask == NULL) return;
+    if (begin == end) {
+        begin -= begin > 0;
+        end += end < p->len;
+    }
+    const bool trusted = memchr(p->mask + begin, 0, end - begin) == NULL;
+    for (size_t i = 0; i < n; i++) qsf_strbuf_addc(&p->out->mask, trusted);
+}
+
+/* Drops text[begin..end). */
+static void drop(const Pass *p, size_t begin, size_t end) {
+    if (begin == 0 && end > 0) *p->where &= ~(unsigned)QSF_AT_START;
+}
+
+static bool is_ascii(const char *s, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)s[i] >= 0x80) return false;
+    return true;
+}
+
+/* Writes s instead of text[begin..end): what is the same at both ends keeps its trust. */
+static void put_changes(const Pass *p, const char *s, size_t n, size_t begin, size_t end) {
+    const size_t most = n < end - begin ? n : end - begin;
+    size_t head = 0, tail = 0;
+    while (head < most && s[head] == p->text[begin + head]) head++;
+    while (tail < most - head && s[n - 1 - tail] == p->text[end - 1 - tail]) tail++;
+    keep(p, begin, begin + head);
+    if (n > head + tail) put(p, s + head, n - head - tail, begin + head, end - tail);
+    keep(p, end - tail, end);
+}
+
+/* Normal forms change nothing between two ASCII characters: the end of the part that begins at `at`. */
+static size_t form_part(const Pass *p, size_t at) {
+    size_t end = at + 1;
+    while (end < p->len && !((unsigned char)p->text[end] < 0x80 && (unsigned char)p->text[end - 1] < 0x80))
+        end++;
+    return end;
+}
+
+static int form(const Pass *p, QsfErr *err) {
+    if (is_ascii(p->text, p->len)) {
+        keep(p, 0, p->len);
+        return QSF_OK;
+    }
+    for (size_t at = 0, end, n; at < p->len; at = end) {
+        end = p->mask != NULL ? form_part(p, at) : p->len;
+        char *s = qsf_normal_form(p->text + at, end - at, p->step->form, &n);
+        if (s == NULL) return qsf_err_memory(err, "tokenizing");
+        put_changes(p, s, n, at, end);
+        free(s);
+    }
+    return QSF_OK;
+}
+
+static int replace(const Pass *p, QsfErr *err) {
+    QsfMatches m = { 0 };
+    size_t done = 0, begin, end;
+    for (unsigned n = 1; qsf_matches_next(&m, p->step->re, p->scratch, p->text, p->len, &begin, &end); n++) {
+        keep(p, done, begin);
+        put(p, p->step->text, p->step->len, begin, end);
+        if (p->step->len == 0) drop(p, begin, end);
+        done = end;
+        if (n % 256 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
+    }
+    keep(p, done, p->len);
+    return QSF_OK;
+}
+
+static int replace_text(const Pass *p, QsfErr *err) {
+    const QsfStep *step = p->step;
+    size_t done = 0;
+    (void)err;
+    for (const char *at; (at = memmem(p->text + done, p->len - done, step->text, step->len)) != NULL;) {
+        size_t begin = (size_t)(at - p->text);
+        keep(p, done, begin);
+        done = begin + step->len;
+        put(p, step->by, step->by_len, begin, done);
+        if (step->by_len == 0) drop(p, begin, done);
+    }
+    keep(p, done, p->len);
+    return QSF_OK;
+}
+
+static int prepend(const Pass *p, QsfErr *err) {
+    (void)err;
+    if ((*p->where & (QSF_AT_START | QSF_WITHOUT_PREFIX)) != (QSF_AT_START | QSF_WITHOUT_PREFIX))
+        put(p, p->step->text, p->step->len, 0, 0);
+    keep(p, 0, p->len);
+    return QSF_OK;
+}
+
+static int strip(const Pass *p, QsfErr *err) {
+    size_t begin = 0, end = p->len;
+    uint32_t cp;
+    (void)err;
+    for (size_t n; p->step->left && begin < end; begin += n) {
+        n = qsf_char_at(p->text + begin, end - begin, &cp);
+        if (!qsf_char_is_space(cp)) break;
+    }
+    for (size_t n; p->step->right && end > begin; end -= n) {
+        n = qsf_char_before(p->text, end, &cp);
+        if (!qsf_char_is_space(cp)) break;
+    }
+    drop(p, 0, begin);
+    keep(p, begin, end);
+    return QSF_OK;
+}
+
+/* Replaces text[begin..end), if the table has it. */
+static bool map_part(const Pass *p, size_t begin, size_t end) {
+    size_t n;
+    const char *s = qsf_charsmap_first(p->s->charsmap, p->text + begin, end - begin, &n);
+    if (s == NULL) return false;
+    put(p, s, n, begin, end);
+    if (n == 0) drop(p, begin, end);
+    return true;
+}
+
+/* The reference looks for whole grapheme clusters of up to 5 bytes, then for each character. */
+static int charsmap(const Pass *p, QsfErr *err) {
+    for (size_t at = 0, end; at < p->len; at = end) {
+        end = at + qsf_grapheme_next(p->text + at, p->len - at, NULL);
+        if (at % 1024 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
+        if (end - at < 6 && map_part(p, at, end)) continue;
+        for (size_t i = at, next; i < end; i = next) {
+            uint32_t cp;
+            next = i + qsf_char_at(p->text + i, end - i, &cp);
+            if (!map_part(p, i, next)) keep(p, i, next);
+        }
+    }
+    return QSF_OK;
+}
+
+static bool nmt_drops(uint32_t c) {
+    return (c >= 1 && c <= 8) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
+}
+
+static bool nmt_blanks(uint32_t c) {
+    return c == 9 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
+           c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+}
+
+static int nmt(const Pass *p, QsfErr *err) {
+    (void)err;
+    for (size_t at = 0, n; at < p->len; at += n) {
+        uint32_t cp;
+        n = qsf_char_at(p->text + at, p->len - at, &cp);
+        if (nmt_drops(cp)) {
+            drop(p, at, at + n);
+        } else if (nmt_blanks(cp)) {
+            put(p, " ", 1, at, at + n);
+        } else {
+            keep(p, at, at + n);
+        }
+    }
+    return QSF_OK;
+}
+
+static int (*const APPLY[QSF_STEP_SPLIT])(const Pass *p, QsfErr *err) = {
+    [QSF_STEP_FORM] = form,       [QSF_STEP_REPLACE] = replace, [QSF_STEP_REPLACE_TEXT] = replace_text,
+    [QSF_STEP_PREPEND] = prepend, [QSF_STEP_STRIP] = strip,     [QSF_STEP_CHARSMAP] = charsmap,
+    [QSF_STEP_NMT] = nmt,
+};
+
+static void clear(QsfMasked *m) {
+    qsf_strbuf_clear(&m->text);
+    qsf_strbuf_clear(&m->mask);
+}
+
+int qsf_steps_normalize(const QsfSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
+                        const uint8_t *mask, unsigned *where, QsfMasked *out, QsfMasked *other, QsfErr *err) {
+    Pass p = {
+        .s = s, .scratch = scratch, .text = text, .len = len, .mask = mask, .out = out, .where = where
+    };
+    int rc = qsf_interrupt_check(err);
+    clear(out);
+    if (s->n_normal == 0) keep(&p, 0, len);
+    for (unsigned i = 0; i < s->n_normal && p.len > 0 && rc == QSF_OK; i++) {
+        clear(out);
+        p.step = &s->step[i];
+        rc = APPLY[p.step->kind](&p, err);
+        if (rc == QSF_OK && (!qsf_strbuf_ok(&out->text) || !qsf_strbuf_ok(&out->mask)))
+            rc = qsf_err_memory(err, "tokenizing");
+        p.len = out->text.len;
+        if (i + 1 == s->n_normal || rc != QSF_OK) break;
+        const QsfMasked written = *out; /* becomes the next step's input */
+        *out = *other;
+        *other = written;
+        p.text = qsf_strbuf_str(&other->text);
+        p.mask = mask != NULL ? (const uint8_t *)qsf_strbuf_str(&other->mask) : NULL;
+        if (p.len == 0) clear(out);
+    }
+    return rc;
+}

@@ -243,8 +243,18 @@ static int check_key(const QsfSource *src, const char *key, QsfMetaType type, ui
     return ends_with(key, ".tensor_data_layout") ? check_layout(src, key, err) : QSF_OK;
 }
 
+/* Kinds of files that qsf_purpose_check does not know by name. */
+static int check_type(const QsfSource *src, QsfErr *err) {
+    const char *type;
+    int rc = qsf_meta_str(src, "general.type", &type, NULL, err);
+    if (rc != QSF_OK || type == NULL || strcmp(type, "model") == 0 || type[0] == '\0') return rc;
+    return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key 'general.type' is '%.*s', expected 'model'",
+                       qsf_source_path(src), WORD_SHOWN, type);
+}
+
 int qsf_purpose_check_computation(const QsfSource *src, QsfErr *err) {
-    int rc = check_version(src, err);
+    int rc = check_type(src, err);
+    if (rc == QSF_OK) rc = check_version(src, err);
     for (size_t i = 0; rc == QSF_OK && i < qsf_meta_count(src); i++) {
         QsfMetaType type, elem;
         uint64_t count;

@@ -10,9 +10,9 @@
  * importance matrices, control vectors, draft heads and models that do not generate text. QSF_E_MODEL; the message
  * names the file, the key, what the file is, and what to give instead. */
 int qsf_purpose_check(const QsfSource *src, QsfErr *err);
-/* Checks that the metadata announces no transformation of weights or activations (rotation, smoothing, permutation,
- * other layouts) that the engine would leave out: the answers would be wrong. A key that says 0, false, "none" or
- * nothing announces none. QSF_E_MODEL names file, key and transformation. */
+/* Checks that general.type, if present, is "model", and that the metadata announces no transformation of weights or
+ * activations (rotation, smoothing, permutation, other layouts) that the engine would leave out: the answers would be
+ * wrong. A key that says 0, false, "none" or nothing announces none. QSF_E_MODEL names file, key and transformation. */
 int qsf_purpose_check_computation(const QsfSource *src, QsfErr *err);
 /* Returns what a model of an architecture is that the engine does not run, as the end of "FILE: is ...", or NULL. */
 const char *qsf_purpose_of_arch(const char *arch);

@@ -110,6 +110,8 @@ static void test_kinds(void **state) {
         assert_non_null(strstr(e.msg, rows[i][0]));
     }
     expect_refused("general.type=str:adapter", "give the file of the model itself");
+    expect_refused("general.type=str:tomorrow", "'general.type' is 'tomorrow', expected 'model'");
+    expect_refused("general.type=int:1", "expected a string");
     expect_refused("general.architecture=str:controlvector", "a control vector");
     expect_refused("general.architecture=str:eagle3", "a draft head");
     expect_refused("general.architecture=str:nomic-bert", "an embedding model");

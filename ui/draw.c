@@ -306,7 +306,9 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     draw_menu(s, in, row, l.menu, cols);
     row += l.menu;
     if (l.hint_rule) ui_canvas_hline(&s->canvas, row++, 0, cols, UI_STYLE_DIM);
-    if (l.offer) draw_offer(s, row++, cols);
+    /* Tab completes what else is typed. */
+    if (l.offer && (in->len == 0 || ui_guide_next(a, in->text, in->len))) draw_offer(s, row, cols);
+    row += l.offer;
     if (l.hints) draw_hints(s, row, cols);
     if (s->pager.open) s->canvas.cursor_row = -1;
 }

@@ -15,7 +15,7 @@ void qsf_steps_end_block(QsfForward *f) {
     qsf_count(&f->n.compute_ns, ns - waited);
 }
 
-/* How far the pass is. Steps outside of one, after an early exit, are no progress. */
+/* How far the pass is. Steps outside of one, after an early exit, do not count. */
 static void note_work(QsfForward *f, uint32_t step) {
     atomic_store_explicit(&f->n.work, f->work_before + (uint64_t)f->pass_cols * step, memory_order_relaxed);
 }

@@ -85,6 +85,17 @@ has '^KV cache per token: f32 [0-9]+ bytes, f16 [0-9]+ bytes, q8 [0-9]+ bytes, q
 expect 0 '' "$run" --inspect --json "$tiny"
 has '"general.architecture": "llama"'
 has '"kv_bytes_per_token": [{]"f32": [0-9]+,"f16": [0-9]+'
+python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["unknown_keys"] == [] and d["defaults"]["llama.rope.scaling.type"] == "linear", d["defaults"]
+assert {"name": "attn_q.bias", "blocks": [0, 1]} in d["absent_tensors"], d["absent_tensors"]' "$work/out" || fail "--inspect --json: what was defaulted"
+set -- --override-kv llama.pretend=int:1 --override-kv llama.vision.size=int:1
+expect 0 '' "$run" "$@" --inspect "$tiny"
+grep -q '^  llama.rope.scaling.factor  *1$' "$work/out" || fail "--inspect: no default of rope.scaling.factor"
+sed -n '/^metadata keys that are not used$/,$p' "$work/out" | grep -qx '  llama.pretend' || fail "--inspect: no unknown keys"
+expect 0 'metadata keys that are not used: llama.pretend$' "$run" "$@" --verbose -n 1 "$tiny" -p hello
+expect 0 '' "$run" --verbose -n 1 "$tiny" -p hello
+grep -q 'not used' "$work/err" && fail "--verbose names keys that are used: $(cat "$work/err")"
 expect 0 '' "$run" --help
 has '^ +(-[a-z], )?.*--ram-budget'
 expect 0 '' "$run" --version

@@ -72,6 +72,8 @@ const char *qsf_chatlog_name(const QSFChatLog *l);
  * next one or by qsf_chatlog_close, so that the file always contains the conversation without gaps. A PART is
  * not buffered, because its MESSAGE repeats it. */
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap);
+/* With on, whole messages are not synced one by one, until it is called again: when many are written at once. */
+void qsf_chatlog_batch(QSFChatLog *l, bool on);
 /* What became of the file since the last record. Another program, or the user, may do that at any time. */
 typedef enum QSFLogState {
     QSF_LOG_INTACT,

@@ -103,6 +103,7 @@ typedef struct UiApp {
     bool want_reload; /* settings changed that need a load */
     bool
         resuming; /* a session was resumed and the engine has not answered yet: what it refuses is not written to its file */
+    bool unnamed; /* the session was resumed and its file names no model */
     bool
         model_unsaved; /* another model answers than the session's, which is recorded with the next message */
     bool replanning;   /* the engine was asked for a new plan and has not answered yet */

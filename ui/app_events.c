@@ -170,7 +170,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
     a->good_settings = a->settings;
     ui_app_refresh_stats(a);
-    ui_guide_switch(a, false);
+    ui_guide_switch(a);
     ui_app_count_context(a);
     if (!a->model_unsaved) ui_app_save_model(a);
     a->resuming = false;
@@ -253,7 +253,7 @@ static void load_failed(UiApp *a, const QSFEvent *e) {
     go_back(a);
     if (a->model_ready) {
         a->resuming = false;
-        ui_guide_switch(a, false);
+        ui_guide_switch(a);
         return;
     }
     /* Only once: if this fails too, there is nothing to fall back to. */

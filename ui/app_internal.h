@@ -55,6 +55,29 @@ void ui_app_save_stop(UiApp *a, const char *text);
 /* Saves all stop strings; replace: instead of those in the file. */
 void ui_app_save_stops(UiApp *a, bool replace);
 
+/* The messages of a session whose file is replayed, without their texts (ui/replay_list.c). Zeroed but for
+ * maker.ascii and maker.next_id it is empty. */
+typedef struct UiReplayList {
+    UiItem **items; /* those in the context: [first, first + n) of (cap) */
+    size_t first, n, cap;
+    UiItem **past; /* (n_past) messages that were forgotten, before the others */
+    size_t n_past, cap_past;
+    UiTranscript maker; /* counts ids and numbers */
+} UiReplayList;
+/* The last one in the context, or NULL. */
+UiItem *ui_replay_last(const UiReplayList *l);
+/* Adds an empty one; NULL without memory. */
+UiItem *ui_replay_add(UiReplayList *l, UiKind kind);
+/* Removes the last n in the context; the first n leave it, false without memory; removes all. */
+void ui_replay_drop(UiReplayList *l, uint32_t n);
+bool ui_replay_forget(UiReplayList *l, uint32_t n);
+void ui_replay_clear(UiReplayList *l);
+/* Puts a question and an empty answer, which is returned, before those in the context; NULL without memory. */
+UiItem *ui_replay_prepend(UiReplayList *l, const char *question);
+/* Moves them to t, which must be empty; false without memory. */
+bool ui_replay_finish(UiReplayList *l, UiTranscript *t);
+void ui_replay_free(UiReplayList *l);
+
 /* Memory for the texts of a session that is resumed. */
 typedef struct UiRoom {
     uint64_t budget, bytes; /* of the process; that they may take */
@@ -62,8 +85,8 @@ typedef struct UiRoom {
 } UiRoom;
 /* Measures it; s: the settings that will apply. */
 void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room);
-/* Do the items alone fit, with so many places of records? */
-bool ui_room_for_items(const UiRoom *room, const UiTranscript *t, uint64_t places);
+/* Do so many items without texts fit, with so many places of records? */
+bool ui_room_for_items(const UiRoom *room, uint64_t items, uint64_t places);
 /* Refuses need bytes, 0 = unknown, and writes what to do. */
 void ui_room_refuse(const UiApp *a, UiRoom *room, const char *name, uint64_t need, char *err, size_t cap);
 /* Adds the texts of record r, which stay in the file, to it; false without memory. */

@@ -15,7 +15,8 @@
 /* A conversation while its file is read: that of the chat stays what it is until all of it fits. */
 typedef struct Replay {
     UiApp *app;
-    UiTranscript chat; /* texts are still in the file */
+    UiReplayList list;
+    UiTranscript chat; /* made of it; texts are still in the file */
     UiRoom room;
     uint64_t places; /* records of messages */
     bool guide_talk;
@@ -61,10 +62,9 @@ static void label(const Replay *rp, UiItem *it, const QSFLogRecord *r) {
 /* An answer after an answer is what /continue added to it. */
 static void replay_message(Replay *rp, const QSFLogRecord *r) {
     bool user = strcmp(r->role, "user") == 0;
-    UiItem *last = ui_transcript_last(&rp->chat);
+    UiItem *last = ui_replay_last(&rp->list);
     if (user && last && last->places) last->places->exact = false; /* it will not be continued */
-    if (user || !last || last->kind != UI_ANSWER)
-        last = ui_transcript_add(&rp->chat, user ? UI_USER : UI_ANSWER, "", 0);
+    if (user || !last || last->kind != UI_ANSWER) last = ui_replay_add(&rp->list, user ? UI_USER : UI_ANSWER);
     if (!last || !ui_item_place(last, r)) {
         rp->too_many = true;
         return;
@@ -79,11 +79,8 @@ static void replay_message(Replay *rp, const QSFLogRecord *r) {
 
 /* A question and the summary that replaced forgotten messages. */
 static void replay_summary(Replay *rp, const QSFLogRecord *r) {
-    if (!ui_transcript_prepend(&rp->chat, r->name, "", 0)) return;
-    UiItem *question = NULL;
-    for (size_t i = 0; i < rp->chat.n && !question; i++)
-        if (rp->chat.items[i]->in_context) question = rp->chat.items[i + 1];
-    rp->too_many = rp->too_many || !question || !ui_item_place(question, r);
+    UiItem *answer = ui_replay_prepend(&rp->list, r->name);
+    rp->too_many = rp->too_many || !answer || !ui_item_place(answer, r);
 }
 
 /* A conversation with the guide is not passed to another model. */
@@ -95,7 +92,7 @@ static void replay_model(Replay *rp, const QSFLogRecord *r) {
     rp->model = model;
     rp->label = r->name ? ui_strdup_len(r->name, strlen(r->name)) : NULL;
     bool guide = ui_guide_is(model);
-    if (guide != rp->guide_talk) ui_transcript_clear(&rp->chat);
+    if (guide != rp->guide_talk) ui_replay_clear(&rp->list);
     rp->guide_talk = guide;
 }
 
@@ -104,10 +101,10 @@ static bool replay_record(void *arg, const QSFLogRecord *r) {
     switch (r->kind) {
     case QSF_LOG_MESSAGE: replay_message(rp, r); break;
     case QSF_LOG_PART: break;
-    case QSF_LOG_UNDO: (void)ui_transcript_drop(&rp->chat, r->n); break;
-    case QSF_LOG_CLEAR: ui_transcript_clear(&rp->chat); break;
+    case QSF_LOG_UNDO: ui_replay_drop(&rp->list, r->n); break;
+    case QSF_LOG_CLEAR: ui_replay_clear(&rp->list); break;
     case QSF_LOG_FORGET:
-        (void)ui_transcript_forget(&rp->chat, r->n);
+        rp->too_many = rp->too_many || !ui_replay_forget(&rp->list, r->n);
         if (r->name && r->text) replay_summary(rp, r);
         break;
     case QSF_LOG_SYSTEM:
@@ -120,7 +117,7 @@ static bool replay_record(void *arg, const QSFLogRecord *r) {
         break;
     case QSF_LOG_MODEL: replay_model(rp, r); break;
     }
-    rp->too_many = rp->too_many || !ui_room_for_items(&rp->room, &rp->chat, rp->places);
+    rp->too_many = rp->too_many || !ui_room_for_items(&rp->room, rp->list.n + rp->list.n_past, rp->places);
     return !rp->too_many;
 }
 
@@ -167,7 +164,7 @@ static void take_model(Replay *rp) {
     ui_app_apply(a, &before);
     if (wants_room(a, before.text_bytes)) ui_app_replan(a);
     a->resuming = a->replanning || a->running == UI_REQUEST_LOAD;
-    if (a->model_ready) ui_guide_switch(a, rp->model == NULL);
+    if (a->model_ready) ui_guide_switch(a);
 }
 
 /* After the replay: informs the engine, and removes a question without an answer from the context. */
@@ -205,14 +202,14 @@ static bool replay(Replay *rp, const char *name, const QSFChatLog *log, uint32_t
                    size_t cap) {
     UiApp *a = rp->app;
     QSFSettings s;
-    rp->chat = (UiTranscript){ .ascii = a->chat.ascii, .next_id = a->chat.next_id };
+    rp->list.maker = (UiTranscript){ .ascii = a->chat.ascii, .next_id = a->chat.next_id };
     ui_own_begin(&rp->own);
     ui_own_settings(a, &rp->own, &s);
     ui_room_measure(a, &s, &rp->room);
     if (!qsf_chatlog_read(name, replay_record, rp, damaged, err, cap)) return false;
     ui_own_settings(a, &rp->own, &s);
     ui_room_measure(a, &s, &rp->room);
-    if (rp->too_many) {
+    if (rp->too_many || !ui_replay_finish(&rp->list, &rp->chat)) {
         ui_room_refuse(a, &rp->room, name, 0, err, cap);
         return false;
     }
@@ -235,11 +232,13 @@ static void take_over(Replay *rp, UiSession *next, uint32_t damaged) {
     a->system = rp->prompt;
     rp->prompt = (UiBuf){ 0 };
     a->guide_talk = rp->guide_talk;
+    a->unnamed = rp->model == NULL;
     settle(rp, a->session.name, damaged);
     ui_app_count_context(a);
 }
 
 static void replay_free(Replay *rp) {
+    ui_replay_free(&rp->list);
     ui_transcript_clear(&rp->chat);
     ui_own_free(&rp->own);
     ui_buf_free(&rp->prompt);

@@ -31,7 +31,7 @@ static void save_text(UiApp *a, const UiItem *it, UiPlace from) {
 
 /* An absolute path, so that the conversation finds its model from any directory. */
 void ui_app_save_model(UiApp *a) {
-    a->model_unsaved = false;
+    a->model_unsaved = a->unnamed = false;
     char *whole = a->model_path && !ui_guide_is(a->model_path) ? realpath(a->model_path, NULL) : NULL;
     const char *name = a->model_ready && a->stats.model_name[0] ? a->stats.model_name : NULL;
     if (a->model_path) ui_session_simple(&a->session, QSF_LOG_MODEL, name, whole ? whole : a->model_path, 0);
@@ -92,7 +92,9 @@ bool ui_app_save_all(UiApp *a, bool other_name) {
         save_everything(a, false);
         return ui_session_publish(&a->session, other_name);
     }
+    qsf_chatlog_batch(a->session.log, true);
     save_everything(a, true);
+    if (a->session.log) qsf_chatlog_batch(a->session.log, false);
     return a->session.log && qsf_chatlog_complete(a->session.log) && !a->session.failing;
 }
 

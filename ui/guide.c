@@ -54,14 +54,14 @@ void ui_guide_welcome(UiApp *a) {
 }
 
 /* The conversation with the other model keeps its session, so that it can be resumed. */
-static void begin_with_guide(UiApp *a, bool unknown) {
+static void begin_with_guide(UiApp *a) {
     char kept[sizeof a->session.name], fresh[sizeof a->session.name];
     bool saved = a->session.log != NULL;
     (void)snprintf(kept, sizeof kept, "%s", a->session.name);
     ui_session_name_now(fresh, sizeof fresh);
     if (saved) ui_session_use(&a->session, fresh);
     ui_transcript_begin(&a->chat); /* after the file was closed, which may have to be written again */
-    if (saved && unknown)
+    if (saved && a->unnamed)
         ui_app_say(a, UI_NOTICE,
                    "session %s does not name its model, and the guide does not get its messages: "
                    "load a model with /model FILE, then /load %s",
@@ -80,11 +80,11 @@ static void begin_without_guide(UiApp *a) {
                "new conversation: the messages above were for the guide and are not in the context");
 }
 
-void ui_guide_switch(UiApp *a, bool unknown) {
+void ui_guide_switch(UiApp *a) {
     bool guide = ui_guide_is(a->model_path);
     if (guide != a->guide_talk && ui_transcript_count(&a->chat, NULL) > 0) {
         if (guide)
-            begin_with_guide(a, unknown);
+            begin_with_guide(a);
         else
             begin_without_guide(a);
     }

@@ -14,9 +14,8 @@ bool ui_guide_is(const char *path);
 /* Prints on the full screen what the guide is and what to do next. */
 void ui_guide_welcome(UiApp *a);
 /* A model was loaded. When it replaces the guide, or the guide replaces it, the new one does not get the
- * conversation: an empty one starts, the messages stay on the screen, and a notice says so. unknown: the
- * conversation was resumed and its file names no model. */
-void ui_guide_switch(UiApp *a, bool unknown);
+ * conversation: an empty one starts, the messages stay on the screen, and a notice says so. */
+void ui_guide_switch(UiApp *a);
 /* Reports what to do when its file could not be loaded. */
 void ui_guide_failed(UiApp *a);
 /* Whether the guide is loaded and has not been asked anything yet. Then questions are offered. */

@@ -84,8 +84,8 @@ void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room) {
     if (room->bytes < UI_ROOM_MIN) room->bytes = UI_ROOM_MIN;
 }
 
-bool ui_room_for_items(const UiRoom *room, const UiTranscript *t, uint64_t places) {
-    return t->n * (uint64_t)UI_ITEM_BYTES + places * sizeof(uint64_t) <= room->bytes;
+bool ui_room_for_items(const UiRoom *room, uint64_t items, uint64_t places) {
+    return items * UI_ITEM_BYTES + places * sizeof(uint64_t) <= room->bytes;
 }
 
 void ui_room_refuse(const UiApp *a, UiRoom *room, const char *name, uint64_t need, char *err, size_t cap) {
@@ -132,12 +132,12 @@ static void places_free(UiItem *it) {
 }
 
 /* Only an answer that can be continued needs its exact text. */
-static bool load_item(UiTranscript *t, UiItem *it, const QSFChatLog *log) {
+static bool load_item(UiTranscript *t, UiItem *it, bool last, const QSFChatLog *log) {
     Load l = { .t = t, .it = it };
     const size_t n = it->places->n;
     const uint64_t *at = it->places->at;
     bool ok = ui_buf_reserve(&it->raw, it->places->text) && qsf_chatlog_texts(log, at, n - 1, put, &l);
-    l.last = it->places->exact && it == ui_transcript_last(t) && it->kind == UI_ANSWER;
+    l.last = last && it->places->exact && it->kind == UI_ANSWER;
     ok = ok && qsf_chatlog_texts(log, at + n - 1, 1, put, &l) && !l.failed;
     ui_item_set_exact(it, l.exact.data);
     places_free(it);
@@ -163,7 +163,7 @@ static bool load_past(UiApp *a, UiTranscript *t, const QSFChatLog *log, uint64_t
         UiItem *it = t->items[i - 1];
         if (!it->places) continue;
         const uint64_t cost = text_cost(a, it);
-        ok = cost <= room ? load_item(t, it, log) : leave_on_disk(t, it);
+        ok = cost <= room ? load_item(t, it, false, log) : leave_on_disk(t, it);
         room -= cost <= room ? cost : 0;
     }
     return ok;
@@ -173,12 +173,13 @@ bool ui_texts_load(UiApp *a, UiTranscript *t, const QSFChatLog *log, UiRoom *roo
                    char *err, size_t cap) {
     uint64_t need = t->n * (uint64_t)(UI_ITEM_BYTES + (a->full_screen ? UI_BLOCK_BYTES : 0));
     bool ok = true;
+    const UiItem *last = ui_transcript_last(t);
     for (size_t i = 0; i < t->n; i++)
         if (t->items[i]->in_context) need += text_cost(a, t->items[i]);
     for (size_t i = 0; ok && need <= room->bytes && i < t->n; i++) {
         UiItem *it = t->items[i];
         if (!it->in_context || !it->places) continue;
-        ok = load_item(t, it, log);
+        ok = load_item(t, it, it == last, log);
         need += it->shown.len + (it->thought ? it->thought->shown.len : 0); /* it has control characters */
     }
     if (ok && need > room->bytes) {

@@ -27,6 +27,7 @@ struct QSFChatLog {
     bool torn;         /* the file may end in the middle of a line: start the next record on a new one */
     bool incomplete;   /* a record was lost because memory ran out */
     QsfStrbuf waiting; /* records that could not be written yet */
+    bool batch;        /* records are not synced one by one */
     bool pending;      /* created but not published */
     QSFSaveFile file;  /* owns fd while pending */
 };
@@ -233,6 +234,11 @@ static bool add_waiting(QSFChatLog *l, const QSFLogRecord *r) {
     return false;
 }
 
+void qsf_chatlog_batch(QSFChatLog *l, bool on) {
+    if (l->batch && !on) (void)fdatasync(l->fd);
+    l->batch = on;
+}
+
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap) {
     size_t before = l->waiting.len;
     if (!add_waiting(l, r)) {
@@ -245,7 +251,7 @@ bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t 
         if (r->kind == QSF_LOG_PART) cut_waiting(l, before);
         return false;
     }
-    if (r->kind == QSF_LOG_PART || l->pending) return true;
+    if (r->kind == QSF_LOG_PART || l->pending || l->batch) return true;
     if (!fdatasync(l->fd) || errno == EINVAL || errno == EROFS) return true;
     snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
     return false;

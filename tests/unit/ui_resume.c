@@ -457,6 +457,23 @@ static void test_exact(void **state) {
     for (size_t i = 0; i < x->app.chat.n; i++) assert_null(x->app.chat.items[i]->exact);
 }
 
+/* The time for a record does not grow with what was forgotten before. */
+static void test_forgotten_often(void **state) {
+    Fixture *x = *state;
+    UiBuf b = { 0 };
+    begin(x, "small");
+    for (int i = 0; i < 40000; i++)
+        ui_buf_puts(&b,
+                    "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"a\"}\n{\"kind\":\"forget\",\"n\":1}\n"
+                    "{\"kind\":\"forget\",\"n\":1,\"name\":\"q\",\"text\":\"s\"}\n");
+    make_large("often", 0, ui_buf_str(&b));
+    budget(x, 500 * (uint64_t)MB);
+    say(x, "/load often");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 2 + 40000 + 2);
+    assert_string_equal(last_text(x), "last");
+    ui_buf_free(&b);
+}
+
 /* A long summary, and a long system prompt. */
 static void test_long_texts(void **state) {
     Fixture *x = *state;
@@ -499,6 +516,7 @@ int main(void) {
         T(test_many),
         T(test_long_texts),
         T(test_exact),
+        T(test_forgotten_often),
         T(test_automatic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

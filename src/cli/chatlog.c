@@ -206,7 +206,9 @@ static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
     qsf_strbuf_addf(b, "{\"kind\":\"%s\",\"time\":%.3f", qsf_chatlog_kind_name(r->kind),
                     r->time > 0 ? r->time : now());
     if (r->role) put_field(b, "role", r->role, strlen(r->role));
-    if (r->name) put_field(b, "name", r->name, strlen(r->name));
+    /* Of a message and a model it is an addition: what was there before comes first. */
+    const bool last = r->kind == QSF_LOG_MESSAGE || r->kind == QSF_LOG_MODEL;
+    if (r->name && !last) put_field(b, "name", r->name, strlen(r->name));
     if (r->text) put_field(b, "text", r->text, r->len);
     if (r->stop) {
         put_field(b, "stop", r->stop, strlen(r->stop));
@@ -215,6 +217,7 @@ static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
     }
     if (r->reasoning_len) put_field(b, "reasoning", r->reasoning, r->reasoning_len);
     if (r->exact_len) put_field(b, "exact", r->exact, r->exact_len);
+    if (r->name && last) put_field(b, "name", r->name, strlen(r->name));
     if (r->kind == QSF_LOG_UNDO || r->kind == QSF_LOG_FORGET) qsf_strbuf_addf(b, ",\"n\":%u", r->n);
     qsf_strbuf_adds(b, "}\n");
 }

@@ -355,17 +355,57 @@ static int setup(void **state) {
     return 0;
 }
 
+/* ---- what was defaulted ---- */
+
+static void expect_part(const char *text, const char *part) {
+    if (strstr(text, part) == NULL) fail_msg("'%s' is not in: %s", part, text);
+}
+
+static void test_reads(void **state) {
+    const QsfTinySpec spec = { .biases = true };
+    const char *path = qsf_test_tmp("reads.gguf"), *copy = qsf_test_tmp("reads-edited.gguf");
+    const char *const edits[] = {
+        "drop-tensor=blk.1.attn_v.bias", "u32=llama.pretend.level=3", "u32=llama.vision.size=3",
+        "u32=llama.vocab_size=300",      "u32=llamas.other=3",        NULL
+    };
+    QsfStrbuf text = QSF_STRBUF_INIT, json = QSF_STRBUF_INIT, unknown = QSF_STRBUF_INIT;
+    QsfModel m;
+    QsfErr err = { 0 };
+    (void)state;
+    assert_int_equal(qsf_test_write_tiny_llama(path, &spec), 0);
+    assert_int_equal(qsf_test_edit_gguf(path, copy, edits), 0);
+    qsf_test_expect_ok(qsf_model_open(&m, copy, NULL, &ledger, &err), &err);
+    qsf_reads_put_text(&text, &m.reads, m.hp.n_named);
+    expect_part(qsf_strbuf_str(&text), "  llama.rope.scaling.type                              linear\n");
+    expect_part(qsf_strbuf_str(&text), "  llama.rope.scaling.factor                            1\n");
+    expect_part(qsf_strbuf_str(&text), "  attn_v.bias                                          block 1\n");
+    expect_part(qsf_strbuf_str(&text), "  ffn_up.bias                                          all blocks\n");
+    expect_part(qsf_strbuf_str(&text), "  rope_freqs.weight\n");
+    assert_null(strstr(qsf_strbuf_str(&text), "attn_q.bias"));
+    assert_null(strstr(qsf_strbuf_str(&text), "embedding_length"));
+    qsf_reads_put_json(&json, &m.reads);
+    expect_part(qsf_strbuf_str(&json), "\"llama.rope.scaling.type\": \"linear\"");
+    expect_part(qsf_strbuf_str(&json), "{\"name\": \"attn_v.bias\", \"blocks\": [1]}");
+    expect_part(qsf_strbuf_str(&json), "{\"name\": \"rope_freqs.weight\", \"blocks\": null}");
+    assert_int_equal(qsf_reads_put_unknown(&unknown, &m.reads, m.src, "llama"), 1);
+    assert_string_equal(qsf_strbuf_str(&unknown), "llama.pretend.level");
+    qsf_strbuf_free(&text);
+    qsf_strbuf_free(&json);
+    qsf_strbuf_free(&unknown);
+    qsf_model_close(&m);
+    assert_int_equal(ledger.total, 0);
+    (void)remove(path);
+    (void)remove(copy);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tiny),
-                                        cmocka_unit_test(test_sums),
-                                        cmocka_unit_test(test_wrong_hparams),
-                                        cmocka_unit_test(test_rope_scale),
-                                        cmocka_unit_test(test_tensors),
-                                        cmocka_unit_test(test_nul),
-                                        cmocka_unit_test(test_per_layer_arrays),
-                                        cmocka_unit_test(test_unlike_layers),
-                                        cmocka_unit_test(test_vocab_only),
-                                        cmocka_unit_test(test_real),
-                                        cmocka_unit_test(test_parity_cases) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reads),         cmocka_unit_test(test_tiny),
+        cmocka_unit_test(test_sums),          cmocka_unit_test(test_wrong_hparams),
+        cmocka_unit_test(test_rope_scale),    cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_nul),           cmocka_unit_test(test_per_layer_arrays),
+        cmocka_unit_test(test_unlike_layers), cmocka_unit_test(test_vocab_only),
+        cmocka_unit_test(test_real),          cmocka_unit_test(test_parity_cases)
+    };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files without an optional tensor or key compute what files with the neutral tensor or the default value compute: factors
- * of 1, an identity matrix, a second matrix whose product is 1. And what was defaulted is recorded. */
+ * of 1, an identity matrix, a second matrix whose product is 1. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -371,6 +371,26 @@ static void test_shared_expert(void **state) {
     expect_same(no_gate, eval(write_model(arch, numbers, unit_gate), 32));
 }
 
+/* Nemotron-H without the projections of its experts' space, which is then the block's own. */
+static void test_latent(void **state) {
+    static const Number numbers[] = { { "ssm.conv_kernel", 4 },   { "ssm.inner_size", HIDDEN },
+                                      { "ssm.state_size", 8 },    { "ssm.time_step_rank", HEADS },
+                                      { "ssm.group_count", 1 },   { "expert_count", EXPERTS },
+                                      { "expert_used_count", 2 }, END_NUMBERS };
+#define NEMOTRON                                                  \
+    ROUTER, DOWN, { "attn_norm.weight", { HIDDEN }, RANDOM }, {   \
+        "ffn_up_exps.weight", { HIDDEN, HIDDEN, EXPERTS }, RANDOM \
+    }
+    static const Tensor with[] = { NEMOTRON,
+                                   { "ffn_latent_down.weight", { HIDDEN, HIDDEN }, UNIT },
+                                   { "ffn_latent_up.weight", { HIDDEN, HIDDEN }, UNIT },
+                                   END_TENSORS };
+    static const Tensor without[] = { NEMOTRON, END_TENSORS };
+    (void)state;
+    const Logits a = eval(write_model("nemotron_h_moe", numbers, with), 32);
+    expect_same(a, eval(write_model("nemotron_h_moe", numbers, without), 32));
+}
+
 /* ---- norms ---- */
 
 static uint32_t count_steps(const char *path, const char *label) {
@@ -445,56 +465,12 @@ static void test_defaults(void **state) {
     qsf_ledger_destroy(&ledger);
 }
 
-/* ---- what was defaulted ---- */
-
-static void expect_part(const char *text, const char *part) {
-    if (strstr(text, part) == NULL) fail_msg("'%s' is not in: %s", part, text);
-}
-
-static void test_reads(void **state) {
-    const QsfTinySpec spec = { .biases = true };
-    const char *path = scratch(false), *copy = scratch(true);
-    const char *const edits[] = {
-        "drop-tensor=blk.1.attn_v.bias", "u32=llama.pretend.level=3", "u32=llama.vision.size=3",
-        "u32=llama.vocab_size=300",      "u32=llamas.other=3",        NULL
-    };
-    QsfStrbuf text = QSF_STRBUF_INIT, json = QSF_STRBUF_INIT, unknown = QSF_STRBUF_INIT;
-    QsfLedger ledger;
-    QsfModel m;
-    QsfErr err = { 0 };
-    (void)state;
-    assert_int_equal(qsf_test_write_tiny_llama(path, &spec), 0);
-    assert_int_equal(qsf_test_edit_gguf(path, copy, edits), 0);
-    qsf_ledger_init(&ledger, 0);
-    qsf_test_expect_ok(qsf_model_open(&m, copy, NULL, &ledger, &err), &err);
-    qsf_reads_put_text(&text, &m.reads, m.hp.n_named);
-    expect_part(qsf_strbuf_str(&text), "  llama.rope.scaling.type                              linear\n");
-    expect_part(qsf_strbuf_str(&text), "  llama.rope.scaling.factor                            1\n");
-    expect_part(qsf_strbuf_str(&text), "  attn_v.bias                                          block 1\n");
-    expect_part(qsf_strbuf_str(&text), "  ffn_up.bias                                          all blocks\n");
-    expect_part(qsf_strbuf_str(&text), "  rope_freqs.weight\n");
-    assert_null(strstr(qsf_strbuf_str(&text), "attn_q.bias"));
-    assert_null(strstr(qsf_strbuf_str(&text), "embedding_length"));
-    qsf_reads_put_json(&json, &m.reads);
-    expect_part(qsf_strbuf_str(&json), "\"llama.rope.scaling.type\": \"linear\"");
-    expect_part(qsf_strbuf_str(&json), "{\"name\": \"attn_v.bias\", \"blocks\": [1]}");
-    expect_part(qsf_strbuf_str(&json), "{\"name\": \"rope_freqs.weight\", \"blocks\": null}");
-    assert_int_equal(qsf_reads_put_unknown(&unknown, &m.reads, m.src, "llama"), 1);
-    assert_string_equal(qsf_strbuf_str(&unknown), "llama.pretend.level");
-    qsf_strbuf_free(&text);
-    qsf_strbuf_free(&json);
-    qsf_strbuf_free(&unknown);
-    qsf_model_close(&m);
-    assert_int_equal(ledger.total, 0);
-    qsf_ledger_destroy(&ledger);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rope_factors),  cmocka_unit_test(test_rope_sections),
         cmocka_unit_test(test_scores),        cmocka_unit_test(test_experts_without_gate),
         cmocka_unit_test(test_shared_expert), cmocka_unit_test(test_one_head_norm),
-        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_latent),        cmocka_unit_test(test_defaults),
     };
     const int rc = cmocka_run_group_tests(tests, NULL, NULL);
     (void)remove(scratch(false));

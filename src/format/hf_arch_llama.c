@@ -110,12 +110,13 @@ static const QsfHfName *const names_without_norms[] = {
 };
 static const QsfHfKey *const keys[] = { qsf_hf_keys_rms, NULL };
 
-/* Granite: factors of embedding, branches, scores and logits. */
+/* Granite: factors of embedding, branches, scores and logits; 1 where config.json does not have them, also of scores
+ * (huggingface/transformers, GraniteConfig). */
 const QsfHfKey qsf_hf_keys_granite[] = {
-    { "attention_multiplier", "attention.scale", QSF_HF_F32, QSF_HF_ABSENT, 1e-6, 1e6 },
-    { "embedding_multiplier", "embedding_scale", QSF_HF_F32, QSF_HF_ABSENT, 1e-6, 1e6 },
-    { "residual_multiplier", "residual_scale", QSF_HF_F32, QSF_HF_ABSENT, 1e-6, 1e6 },
-    { "logits_scaling", "logit_scale", QSF_HF_F32, QSF_HF_ABSENT, 1e-6, 1e6 },
+    { "attention_multiplier", "attention.scale", QSF_HF_F32, 1, 1e-6, 1e6 },
+    { "embedding_multiplier", "embedding_scale", QSF_HF_F32, 1, 1e-6, 1e6 },
+    { "residual_multiplier", "residual_scale", QSF_HF_F32, 1, 1e-6, 1e6 },
+    { "logits_scaling", "logit_scale", QSF_HF_F32, 1, 1e-6, 1e6 },
     QSF_HF_END,
 };
 static const QsfHfKey *const granite_keys[] = { qsf_hf_keys_rms, qsf_hf_keys_granite, NULL };

@@ -185,6 +185,23 @@ static void test_mistral(void **state) {
     qsf_source_close(s);
 }
 
+/* Granite's factors are 1 where config.json does not have them, that of scores too. */
+static void test_granite(void **state) {
+    static const char *const keys[] = { "granite.attention.scale", "granite.embedding_scale",
+                                        "granite.residual_scale", "granite.logit_scale" };
+    QsfErr e = { 0 };
+    QsfSource *s;
+    float v;
+    (void)state;
+    assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .arch = "GraniteForCausalLM" }), 0);
+    qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
+    for (size_t i = 0; i < 4; i++) {
+        qsf_test_expect_ok(qsf_meta_f32(s, keys[i], 0, &v, &e), &e);
+        if (v < 1 || v > 1) fail_msg("%s is %g", keys[i], (double)v);
+    }
+    qsf_source_close(s);
+}
+
 /* Added tokens without an embedding row are dropped. */
 static void test_dropped_tokens(void **state) {
     QsfErr e = { 0 };
@@ -381,10 +398,10 @@ static void test_refused(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = { TEST(test_consumed),       TEST(test_mistral),
-                                        TEST(test_dropped_tokens), TEST(test_generation),
-                                        TEST(test_truncate),       TEST(test_pointers),
-                                        TEST(test_tokens_only),    TEST(test_ends),
-                                        TEST(test_refused) };
+    const struct CMUnitTest tests[] = { TEST(test_consumed),   TEST(test_mistral),
+                                        TEST(test_granite),    TEST(test_dropped_tokens),
+                                        TEST(test_generation), TEST(test_truncate),
+                                        TEST(test_pointers),   TEST(test_tokens_only),
+                                        TEST(test_ends),       TEST(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/json.h"
 #include "src/base/utf8.h"
 #include "src/run/run.h"
@@ -24,7 +25,10 @@ static unsigned encode_flags(const RunOptions *o) {
 
 static void put_ids(QsfStrbuf *out, const QsfIds *ids, const char *open, const char *sep, const char *close) {
     qsf_strbuf_adds(out, open);
-    for (size_t i = 0; i < ids->n; i++) qsf_strbuf_addf(out, "%s%d", i ? sep : "", ids->data[i]);
+    for (size_t i = 0; i < ids->n; i++) {
+        qsf_strbuf_addf(out, "%s%d", i ? sep : "", ids->data[i]);
+        if (i % 65536 == 65535 && qsf_interrupted()) break; /* the caller looks again */
+    }
     qsf_strbuf_adds(out, close);
 }
 
@@ -55,10 +59,14 @@ static int tokenize_text(const QsfRuntime *rt, const RunOptions *o, const QsfStr
     QsfErr err = { 0 };
     QsfIds ids = { 0 };
     int rc = qsf_tokenizer_encode(rt->tok, qsf_strbuf_str(in), in->len, encode_flags(o), &ids, &err);
-    if (rc)
-        rc = run_fail(&err);
-    else
+    if (!rc) {
         put_ids(out, &ids, "", " ", "\n");
+        rc = qsf_interrupt_check(&err);
+    }
+    if (rc) {
+        qsf_strbuf_clear(out);
+        rc = run_fail(&err);
+    }
     qsf_ids_free(&ids);
     return rc;
 }

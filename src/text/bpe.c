@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/utf8.h"
 #include "src/text/bytemap.h"
+
+#define CHECK_EVERY 16384u /* bytes of a piece between two looks at the interrupt flag */
 
 void qsf_bpe_init_bytes(QsfBpe *b, const QsfVocab *v, bool chars, int32_t unknown) {
     b->vocab = v;
@@ -62,6 +65,7 @@ static int add_parts(const QsfBpe *b, QsfMerger *merger, const char *piece, size
             if (!qsf_vocab_mergeable(b->vocab, id)) id = -1;
         }
         rc = qsf_merger_add(merger, n, id, err);
+        if (rc == QSF_OK && i % CHECK_EVERY == CHECK_EVERY - 1) rc = qsf_interrupt_check(err);
     }
     return rc;
 }
@@ -125,6 +129,7 @@ static int add_trained(const QsfBpe *b, QsfMerger *merger, const char *piece, si
             if (pending) rc = flush_unknown(b, merger, &pending, err);
             if (rc == QSF_OK) rc = qsf_merger_add(merger, n, id, err);
         }
+        if (rc == QSF_OK && i % CHECK_EVERY == CHECK_EVERY - 1) rc = qsf_interrupt_check(err);
     }
     return rc == QSF_OK ? flush_unknown(b, merger, &pending, err) : rc;
 }

@@ -110,6 +110,7 @@ static int sort_first(QsfMerger *m, QsfErr *err) {
     }
     QsfPair *from = m->heap, *to = m->first;
     for (unsigned shift = 0; shift < 32 && m->n_heap > 0; shift += DIGIT_BITS) {
+        if (qsf_interrupted()) return qsf_interrupt_check(err);
         if (!sort_digit(from, to, m->n_heap, shift)) continue;
         QsfPair *sorted = to;
         to = from;

@@ -100,13 +100,14 @@ static int replace(const Pass *p, QsfErr *err) {
 static int replace_text(const Pass *p, QsfErr *err) {
     const QsfStep *step = p->step;
     size_t done = 0;
-    (void)err;
+    unsigned n = 0;
     for (const char *at; (at = memmem(p->text + done, p->len - done, step->text, step->len)) != NULL;) {
         size_t begin = (size_t)(at - p->text);
         keep(p, done, begin);
         done = begin + step->len;
         put(p, step->by, step->by_len, begin, done);
         if (step->by_len == 0) drop(p, begin, done);
+        if (++n % 4096 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
     }
     keep(p, done, p->len);
     return QSF_OK;

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/utf8.h"
+
+#define CHECK_EVERY 16384u /* bytes or symbols between two looks at the interrupt flag */
 
 bool qsf_spm_spaces_lead(const QsfVocab *v) {
     for (uint32_t i = 0; i < v->n; i++) {
@@ -88,6 +91,7 @@ static int encode_word(const QsfSpm *m, QsfMerger *merger, const char *s, size_t
         size_t n = qsf_utf8_next(s + i, len - i, &cp);
         int32_t id = qsf_vocab_find(m->vocab, s + i, n);
         int rc = qsf_merger_add(merger, n, qsf_vocab_mergeable(m->vocab, id) ? id : -1, err);
+        if (rc == QSF_OK && merger->n_syms % CHECK_EVERY == 0) rc = qsf_interrupt_check(err);
         if (rc != QSF_OK) return rc;
         i += n;
     }
@@ -111,7 +115,7 @@ static size_t space_at(const char *s, size_t len) {
 static size_t take_word(const char *s, size_t len, bool whole, QsfStrbuf *word) {
     size_t i = 0;
     bool in_word = false;
-    while (i < len) {
+    while (i < len && (i % CHECK_EVERY != 0 || !qsf_interrupted())) {
         size_t space = space_at(s + i, len - i);
         if (space > 0 && in_word && !whole) break;
         in_word = in_word || space == 0;
@@ -123,12 +127,14 @@ static size_t take_word(const char *s, size_t len, bool whole, QsfStrbuf *word) 
 
 int qsf_spm_encode(const QsfSpm *m, QsfMerger *merger, QsfStrbuf *word, const char *text, size_t len,
                    bool prefix, QsfIds *out, QsfErr *err) {
-    while (len > 0) {
+    for (unsigned words = 1; len > 0; words++) {
+        if (words % 256 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
         qsf_strbuf_clear(word);
         if (prefix) qsf_strbuf_adds(word, QSF_SPM_SPACE);
         prefix = false;
         size_t n = take_word(text, len, !m->by_word, word);
         if (!qsf_strbuf_ok(word)) return qsf_err_memory(err, "tokenizing");
+        if (n % CHECK_EVERY == 0 && qsf_interrupted()) return qsf_interrupt_check(err); /* a part of a word */
         int rc = encode_word(m, merger, qsf_strbuf_str(word), word->len, out, err);
         if (rc != QSF_OK) return rc;
         text += n;

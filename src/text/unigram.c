@@ -142,7 +142,9 @@ static int push_trained(const QsfUnigram *u, const QsfBest *best, const char *s,
                         QsfErr *err) {
     const size_t first = out->n;
     int rc = QSF_OK;
+    unsigned steps = 0;
     for (size_t at = len, from; at > 0 && rc == QSF_OK; at = from) {
+        if (++steps % 65536 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
         from = best[at].from;
         while (best[at].id < 0 && from > 0 && best[from].id < 0) from = best[from].from;
         rc = best[at].id >= 0 ? qsf_ids_push(out, best[at].id, err)
@@ -184,7 +186,10 @@ static int encode_word(const QsfUnigram *u, QsfLattice *l, const char *s, size_t
         l->best = best;
         l->cap = cap;
     }
-    for (size_t i = 0; i <= len; i++) l->best[i] = (QsfBest){ .score = -INFINITY, .id = -1 };
+    for (size_t i = 0; i <= len; i++) {
+        l->best[i] = (QsfBest){ .score = -INFINITY, .id = -1 };
+        if (i % 65536 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
+    }
     l->best[0].score = 0;
     int rc = len > QSF_TOKEN_LONG ? qsf_lattice_find(l, &u->rest, s, len, err) : QSF_OK;
     for (size_t at = 0, n = 1; at < len && rc == QSF_OK; n++) {

@@ -102,6 +102,7 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     if (rc != QSF_OK) return rc;
     const QSFSettings old = r->settings;
     qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);
+    r->settings.text_bytes = s->text_bytes;
     rc = qsf_runtime_evict(r, s, err);
     if (rc != QSF_OK) { /* the rest of the plan is in force */
         memcpy(r->settings.eviction, old.eviction, sizeof old.eviction);

@@ -130,11 +130,11 @@ if [ -z "${QSF_SAN-}" ]; then
     err_has '^  sparse .*too large to scan'
     err_has 'session newlines: its messages need [0-9.]+ MB, but [0-9.]+ MB are free in the RAM budget of 20 MB: /budget [0-9]+ makes room'
     err_has 'sparse.jsonl: cannot read the session: it has 3072.0 MB'
+    printf '/load words\n' | chat_lines 0 "$stories" -n 3 --no-save
+    err_has '^qsf-chat: ([4-9][0-9]|[0-9]{3,}) MB: all 1 MB of weights pinned' # the automatic budget grows with the text
     printf '/mem\nhello\n' | chat_lines 4 "$stories" -n 3 --session words --ram-budget 25
     peak_within 25
     err_has 'the text of the conversation .*needs'
-    printf '/load words\n' | chat_lines 0 "$stories" -n 3 --no-save
-    err_has '^qsf-chat: ([4-9][0-9]|[0-9]{3,}) MB: all 1 MB of weights pinned' # the automatic budget grows with the text
     printf 'hello\n' | chat_lines 4 "$stories" -n 3 --session newlines --ram-budget 8
     err_has 'session newlines: its messages need .*--ram-budget [0-9]+ makes room'
     printf '/mem\n' | chat_lines 0 "$stories" -n 3 --session json --ram-budget 20

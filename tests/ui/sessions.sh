@@ -123,6 +123,8 @@ awk 'BEGIN { printf "{\"kind\":\"message\",\"role\":\"user\",\"text\":\""; for (
     print "\"}" }' >"$files/newlines.jsonl"
 truncate -s 3G "$files/sparse.jsonl"
 if [ -z "${QSF_SAN-}" ]; then
+    printf '/load words\n' | chat_lines 0 "$stories" -n 3 --no-save
+    err_has '^qsf-chat: ([4-9][0-9]|[0-9]{3,}) MB: all 1 MB of weights pinned' # the automatic budget grows with the text
     printf 'hello\n/sessions\n/load newlines\n/load sparse\n/load words\n/mem\n' | chat_lines 1 "$stories" -n 3 --no-save --ram-budget 20
     peak_within 20
     err_has '^  json .* 1 +.*\[1 damaged line\] hello'
@@ -130,8 +132,6 @@ if [ -z "${QSF_SAN-}" ]; then
     err_has '^  sparse .*too large to scan'
     err_has 'session newlines: its messages need [0-9.]+ MB, but [0-9.]+ MB are free in the RAM budget of 20 MB: /budget [0-9]+ makes room'
     err_has 'sparse.jsonl: cannot read the session: it has 3072.0 MB'
-    printf '/load words\n' | chat_lines 0 "$stories" -n 3 --no-save
-    err_has '^qsf-chat: ([4-9][0-9]|[0-9]{3,}) MB: all 1 MB of weights pinned' # the automatic budget grows with the text
     printf '/mem\nhello\n' | chat_lines 4 "$stories" -n 3 --session words --ram-budget 25
     peak_within 25
     err_has 'the text of the conversation .*needs'

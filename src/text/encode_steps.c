@@ -63,7 +63,7 @@ static int encode_normal(Call *c, unsigned where, QsfErr *err) {
 /* Encodes text without special tokens. mask: NULL, or (len) bytes. */
 static int encode_plain(Call *c, const char *text, size_t len, const uint8_t *mask, unsigned where,
                         QsfErr *err) {
-    const QsfSteps *s = &c->t->steps;
+    const QsfTextSteps *s = &c->t->steps;
     int rc = QSF_OK;
     for (size_t at = 0, n; at < len && rc == QSF_OK; at += n) {
         bool ok;

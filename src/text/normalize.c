@@ -10,8 +10,8 @@
 
 /* The text that a step reads, and where it writes. */
 typedef struct Pass {
-    const QsfSteps *s;
-    const QsfStep *step;
+    const QsfTextSteps *s;
+    const QsfTextStep *step;
     QsfRegexScratch *scratch;
     const char *text; /* (len) */
     size_t len;
@@ -98,7 +98,7 @@ static int replace(const Pass *p, QsfErr *err) {
 }
 
 static int replace_text(const Pass *p, QsfErr *err) {
-    const QsfStep *step = p->step;
+    const QsfTextStep *step = p->step;
     size_t done = 0;
     unsigned n = 0;
     for (const char *at; (at = memmem(p->text + done, p->len - done, step->text, step->len)) != NULL;) {
@@ -188,10 +188,14 @@ static int nmt(const Pass *p, QsfErr *err) {
     return QSF_OK;
 }
 
-static int (*const APPLY[QSF_STEP_SPLIT])(const Pass *p, QsfErr *err) = {
-    [QSF_STEP_FORM] = form,       [QSF_STEP_REPLACE] = replace, [QSF_STEP_REPLACE_TEXT] = replace_text,
-    [QSF_STEP_PREPEND] = prepend, [QSF_STEP_STRIP] = strip,     [QSF_STEP_CHARSMAP] = charsmap,
-    [QSF_STEP_NMT] = nmt,
+static int (*const APPLY[QSF_TEXT_STEP_SPLIT])(const Pass *p, QsfErr *err) = {
+    [QSF_TEXT_STEP_FORM] = form,
+    [QSF_TEXT_STEP_REPLACE] = replace,
+    [QSF_TEXT_STEP_REPLACE_TEXT] = replace_text,
+    [QSF_TEXT_STEP_PREPEND] = prepend,
+    [QSF_TEXT_STEP_STRIP] = strip,
+    [QSF_TEXT_STEP_CHARSMAP] = charsmap,
+    [QSF_TEXT_STEP_NMT] = nmt,
 };
 
 static void clear(QsfMasked *m) {
@@ -199,7 +203,7 @@ static void clear(QsfMasked *m) {
     qsf_strbuf_clear(&m->mask);
 }
 
-int qsf_steps_normalize(const QsfSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
+int qsf_steps_normalize(const QsfTextSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
                         const uint8_t *mask, unsigned *where, QsfMasked *out, QsfMasked *other, QsfErr *err) {
     Pass p = {
         .s = s, .scratch = scratch, .text = text, .len = len, .mask = mask, .out = out, .where = where

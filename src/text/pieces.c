@@ -10,12 +10,12 @@
 #define CHECK_EVERY 256u /* pieces between two looks at the interrupt flag */
 
 typedef struct Cutter {
-    const QsfSteps *s;
+    const QsfTextSteps *s;
     QsfRegexScratch *scratch;
     QsfPieceFn fn;
     void *ctx;
     QsfErr *err;
-    QsfStrbuf written[QSF_STEPS_MAX]; /* by step: a piece that it changed */
+    QsfStrbuf written[QSF_TEXT_STEPS_MAX]; /* by step: a piece that it changed */
     unsigned pieces;
 } Cutter;
 
@@ -50,7 +50,7 @@ static bool joins(const Joiner *j, QsfCut cut, bool match) {
 }
 
 static int add_segment(Joiner *j, size_t begin, size_t end, bool match) {
-    const QsfStep *step = &j->c->s->step[j->step];
+    const QsfTextStep *step = &j->c->s->step[j->step];
     match = match != step->invert;
     if (step->cut == QSF_CUT_ISOLATED) return emit(j, begin, end);
     if (step->cut == QSF_CUT_REMOVED) return match ? QSF_OK : emit(j, begin, end);
@@ -84,7 +84,7 @@ static int split(Cutter *c, unsigned i, const char *text, size_t len, unsigned w
 /* --- writing --- */
 
 static int prefix(Cutter *c, unsigned i, const char *text, size_t len, unsigned where) {
-    const QsfStep *step = &c->s->step[i];
+    const QsfTextStep *step = &c->s->step[i];
     const bool has = len >= step->len && memcmp(text, step->text, step->len) == 0;
     const bool start = where & QSF_AT_START;
     if (has || (step->first_only && !start) || (start && (where & QSF_WITHOUT_PREFIX)))
@@ -96,7 +96,7 @@ static int prefix(Cutter *c, unsigned i, const char *text, size_t len, unsigned 
 }
 
 static int spaces(Cutter *c, unsigned i, const char *text, size_t len, unsigned where) {
-    const QsfStep *step = &c->s->step[i];
+    const QsfTextStep *step = &c->s->step[i];
     const char *space = memchr(text, ' ', len);
     if (space == NULL) return run(c, i + 1, text, len, where);
     qsf_strbuf_clear(&c->written[i]);
@@ -124,15 +124,15 @@ static int run(Cutter *c, unsigned i, const char *text, size_t len, unsigned whe
     if (++c->pieces % CHECK_EVERY == 0 && qsf_interrupted()) return qsf_interrupt_check(c->err);
     if (i == c->s->n) return c->fn(c->ctx, text, len, c->err);
     switch (c->s->step[i].kind) {
-    case QSF_STEP_SPLIT: return split(c, i, text, len, where);
-    case QSF_STEP_PREFIX: return prefix(c, i, text, len, where);
-    case QSF_STEP_SPACES: return spaces(c, i, text, len, where);
+    case QSF_TEXT_STEP_SPLIT: return split(c, i, text, len, where);
+    case QSF_TEXT_STEP_PREFIX: return prefix(c, i, text, len, where);
+    case QSF_TEXT_STEP_SPACES: return spaces(c, i, text, len, where);
     default: return bytes(c, i, text, len, where);
     }
 }
 
-int qsf_steps_split(const QsfSteps *s, QsfRegexScratch *scratch, const char *text, size_t len, unsigned where,
-                    QsfPieceFn fn, void *ctx, QsfErr *err) {
+int qsf_steps_split(const QsfTextSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
+                    unsigned where, QsfPieceFn fn, void *ctx, QsfErr *err) {
     Cutter c = { .s = s, .scratch = scratch, .fn = fn, .ctx = ctx, .err = err };
     int rc = run(&c, s->n_normal, text, len, where);
     for (unsigned i = 0; i < s->n; i++) qsf_strbuf_free(&c.written[i]);

@@ -12,7 +12,7 @@
 #define MAX_ARGS 3
 
 typedef struct Reader {
-    QsfSteps *s;
+    QsfTextSteps *s;
     const char *path;
     QsfMetaArray *a;
     char *arg[MAX_ARGS]; /* owned */
@@ -23,18 +23,18 @@ typedef struct Reader {
 static const struct {
     const char *name;
     unsigned args;
-} NAMES[QSF_STEP_KINDS] = {
-    [QSF_STEP_FORM] = { "form", 1 },                 /* NFC, NFD, NFKC or NFKD */
-    [QSF_STEP_REPLACE] = { "replace", 2 },           /* expression, text */
-    [QSF_STEP_REPLACE_TEXT] = { "replace_text", 2 }, /* text, text */
-    [QSF_STEP_PREPEND] = { "prepend", 1 },           /* text */
-    [QSF_STEP_STRIP] = { "strip", 1 },               /* left, right or both */
-    [QSF_STEP_CHARSMAP] = { "charsmap", 0 },
-    [QSF_STEP_NMT] = { "nmt", 0 },
-    [QSF_STEP_SPLIT] = { "split", 3 },   /* expression, behavior, "match" or "between" */
-    [QSF_STEP_PREFIX] = { "prefix", 2 }, /* text, "always" or "first" */
-    [QSF_STEP_SPACES] = { "spaces", 1 }, /* text */
-    [QSF_STEP_BYTES] = { "bytes", 0 },
+} NAMES[QSF_TEXT_STEP_KINDS] = {
+    [QSF_TEXT_STEP_FORM] = { "form", 1 },                 /* NFC, NFD, NFKC or NFKD */
+    [QSF_TEXT_STEP_REPLACE] = { "replace", 2 },           /* expression, text */
+    [QSF_TEXT_STEP_REPLACE_TEXT] = { "replace_text", 2 }, /* text, text */
+    [QSF_TEXT_STEP_PREPEND] = { "prepend", 1 },           /* text */
+    [QSF_TEXT_STEP_STRIP] = { "strip", 1 },               /* left, right or both */
+    [QSF_TEXT_STEP_CHARSMAP] = { "charsmap", 0 },
+    [QSF_TEXT_STEP_NMT] = { "nmt", 0 },
+    [QSF_TEXT_STEP_SPLIT] = { "split", 3 },   /* expression, behavior, "match" or "between" */
+    [QSF_TEXT_STEP_PREFIX] = { "prefix", 2 }, /* text, "always" or "first" */
+    [QSF_TEXT_STEP_SPACES] = { "spaces", 1 }, /* text */
+    [QSF_TEXT_STEP_BYTES] = { "bytes", 0 },
 };
 
 static int bad(const Reader *r, const char *what, const char *text, QsfErr *err) {
@@ -51,7 +51,7 @@ static char *take_arg(Reader *r, unsigned i, size_t *len) {
     return s;
 }
 
-static int compile(Reader *r, QsfStep *step, QsfErr *err) {
+static int compile(Reader *r, QsfTextStep *step, QsfErr *err) {
     QsfErr e = { 0 };
     if (strlen(r->arg[0]) != r->len[0]) return bad(r, "an expression with a NUL:", r->arg[0], err);
     int rc = qsf_regex_compile_ruby(&step->re, r->arg[0], &e);
@@ -62,7 +62,7 @@ static int compile(Reader *r, QsfStep *step, QsfErr *err) {
     return QSF_OK;
 }
 
-static int read_form(const Reader *r, QsfStep *step, QsfErr *err) {
+static int read_form(const Reader *r, QsfTextStep *step, QsfErr *err) {
     static const char *const forms[] = {
         [QSF_NFC] = "NFC",
         [QSF_NFD] = "NFD",
@@ -80,7 +80,7 @@ static int read_form(const Reader *r, QsfStep *step, QsfErr *err) {
     return QSF_OK;
 }
 
-static int read_split(Reader *r, QsfStep *step, QsfErr *err) {
+static int read_split(Reader *r, QsfTextStep *step, QsfErr *err) {
     static const char *const cuts[] = {
         [QSF_CUT_ISOLATED] = "Isolated",     [QSF_CUT_REMOVED] = "Removed",
         [QSF_CUT_CONTIGUOUS] = "Contiguous", [QSF_CUT_PREVIOUS] = "MergedWithPrevious",
@@ -95,33 +95,33 @@ static int read_split(Reader *r, QsfStep *step, QsfErr *err) {
 }
 
 /* Fills in a step from its arguments. */
-static int fill(Reader *r, QsfStep *step, QsfErr *err) {
+static int fill(Reader *r, QsfTextStep *step, QsfErr *err) {
     int rc = QSF_OK;
     switch (step->kind) {
-    case QSF_STEP_FORM: return read_form(r, step, err);
-    case QSF_STEP_SPLIT: return read_split(r, step, err);
-    case QSF_STEP_REPLACE:
+    case QSF_TEXT_STEP_FORM: return read_form(r, step, err);
+    case QSF_TEXT_STEP_SPLIT: return read_split(r, step, err);
+    case QSF_TEXT_STEP_REPLACE:
         rc = compile(r, step, err);
         step->text = take_arg(r, 1, &step->len);
         return rc;
-    case QSF_STEP_REPLACE_TEXT:
+    case QSF_TEXT_STEP_REPLACE_TEXT:
         step->by = take_arg(r, 1, &step->by_len);
         step->text = take_arg(r, 0, &step->len);
         return step->len > 0 ? QSF_OK : bad(r, "nothing to replace in", "replace_text", err);
-    case QSF_STEP_PREFIX:
+    case QSF_TEXT_STEP_PREFIX:
         step->first_only = arg_is(r, 1, "first");
         step->text = take_arg(r, 0, &step->len);
         return QSF_OK;
-    case QSF_STEP_PREPEND:
-    case QSF_STEP_SPACES: step->text = take_arg(r, 0, &step->len); return QSF_OK;
-    case QSF_STEP_STRIP:
+    case QSF_TEXT_STEP_PREPEND:
+    case QSF_TEXT_STEP_SPACES: step->text = take_arg(r, 0, &step->len); return QSF_OK;
+    case QSF_TEXT_STEP_STRIP:
         step->left = !arg_is(r, 0, "right");
         step->right = !arg_is(r, 0, "left");
         return QSF_OK;
-    case QSF_STEP_BYTES: r->s->bytes = true; return QSF_OK;
-    case QSF_STEP_CHARSMAP:
-    case QSF_STEP_NMT:
-    case QSF_STEP_KINDS: break;
+    case QSF_TEXT_STEP_BYTES: r->s->bytes = true; return QSF_OK;
+    case QSF_TEXT_STEP_CHARSMAP:
+    case QSF_TEXT_STEP_NMT:
+    case QSF_TEXT_STEP_KINDS: break;
     }
     return QSF_OK;
 }
@@ -147,28 +147,29 @@ static void free_args(Reader *r) {
 }
 
 static int read_step(Reader *r, uint64_t *left, QsfErr *err) {
-    QsfSteps *s = r->s;
+    QsfTextSteps *s = r->s;
     int rc = next_string(r, left, 0, err);
     if (rc != QSF_OK) return rc;
     unsigned kind = 0;
-    while (kind < QSF_STEP_KINDS && !arg_is(r, 0, NAMES[kind].name)) kind++;
-    if (kind == QSF_STEP_KINDS) return bad(r, "an unknown step", r->arg[0], err);
-    const bool normal = kind < QSF_STEP_SPLIT;
-    if (s->n == QSF_STEPS_MAX || (normal && s->n > s->n_normal))
-        return bad(r, s->n == QSF_STEPS_MAX ? "too many steps before" : "misplaced:", NAMES[kind].name, err);
+    while (kind < QSF_TEXT_STEP_KINDS && !arg_is(r, 0, NAMES[kind].name)) kind++;
+    if (kind == QSF_TEXT_STEP_KINDS) return bad(r, "an unknown step", r->arg[0], err);
+    const bool normal = kind < QSF_TEXT_STEP_SPLIT;
+    if (s->n == QSF_TEXT_STEPS_MAX || (normal && s->n > s->n_normal))
+        return bad(r, s->n == QSF_TEXT_STEPS_MAX ? "too many steps before" : "misplaced:", NAMES[kind].name,
+                   err);
     free_args(r);
     for (unsigned i = 0; i < NAMES[kind].args && rc == QSF_OK; i++) rc = next_string(r, left, i, err);
     if (rc != QSF_OK) return rc;
     s->mapped = s->bytes; /* another step follows */
-    if (s->bytes && kind == QSF_STEP_BYTES) return bad(r, "twice:", "bytes", err);
-    s->step[s->n] = (QsfStep){ .kind = (QsfStepKind)kind };
+    if (s->bytes && kind == QSF_TEXT_STEP_BYTES) return bad(r, "twice:", "bytes", err);
+    s->step[s->n] = (QsfTextStep){ .kind = (QsfTextStepKind)kind };
     s->n_normal += normal;
     return fill(r, &s->step[s->n++], err);
 }
 
-int qsf_steps_open(QsfSteps *s, const QsfSource *src, const QsfCharsmap *charsmap, QsfErr *err) {
+int qsf_steps_open(QsfTextSteps *s, const QsfSource *src, const QsfCharsmap *charsmap, QsfErr *err) {
     QsfMetaArray a;
-    *s = (QsfSteps){ .charsmap = charsmap };
+    *s = (QsfTextSteps){ .charsmap = charsmap };
     int rc = qsf_meta_array_open(src, QSF_KEY_STEPS, QSF_META_STRING, &a, &s->present, err);
     if (rc != QSF_OK || !s->present) return rc;
     Reader r = { .s = s, .path = qsf_source_path(src), .a = &a };
@@ -180,13 +181,13 @@ int qsf_steps_open(QsfSteps *s, const QsfSource *src, const QsfCharsmap *charsma
     return rc;
 }
 
-void qsf_steps_close(QsfSteps *s) {
+void qsf_steps_close(QsfTextSteps *s) {
     for (unsigned i = 0; i < s->n; i++) {
         qsf_regex_free(s->step[i].re);
         free(s->step[i].text);
         free(s->step[i].by);
     }
-    *s = (QsfSteps){ 0 };
+    *s = (QsfTextSteps){ 0 };
 }
 
 bool qsf_matches_next(QsfMatches *m, const QsfRegex *re, QsfRegexScratch *scratch, const char *text,

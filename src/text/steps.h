@@ -10,24 +10,24 @@
 #include "src/text/charsmap.h"
 #include "src/text/pretok.h"
 
-#define QSF_STEPS_MAX 32
+#define QSF_TEXT_STEPS_MAX 32
 
-typedef enum QsfStepKind {
+typedef enum QsfTextStepKind {
     /* of the normalizer */
-    QSF_STEP_FORM,         /* a Unicode normal form */
-    QSF_STEP_REPLACE,      /* all matches of an expression */
-    QSF_STEP_REPLACE_TEXT, /* all places of a text */
-    QSF_STEP_PREPEND,      /* a text before what is not empty */
-    QSF_STEP_STRIP,        /* white space at the ends */
-    QSF_STEP_CHARSMAP,     /* the table of a SentencePiece model */
-    QSF_STEP_NMT,          /* control characters dropped, other white space as spaces */
+    QSF_TEXT_STEP_FORM,         /* a Unicode normal form */
+    QSF_TEXT_STEP_REPLACE,      /* all matches of an expression */
+    QSF_TEXT_STEP_REPLACE_TEXT, /* all places of a text */
+    QSF_TEXT_STEP_PREPEND,      /* a text before what is not empty */
+    QSF_TEXT_STEP_STRIP,        /* white space at the ends */
+    QSF_TEXT_STEP_CHARSMAP,     /* the table of a SentencePiece model */
+    QSF_TEXT_STEP_NMT,          /* control characters dropped, other white space as spaces */
     /* of the pre-tokenizer */
-    QSF_STEP_SPLIT,  /* by an expression */
-    QSF_STEP_PREFIX, /* a text before what does not begin with it */
-    QSF_STEP_SPACES, /* spaces replaced by a text */
-    QSF_STEP_BYTES,  /* bytes written as characters (bytemap.h) */
-    QSF_STEP_KINDS
-} QsfStepKind;
+    QSF_TEXT_STEP_SPLIT,  /* by an expression */
+    QSF_TEXT_STEP_PREFIX, /* a text before what does not begin with it */
+    QSF_TEXT_STEP_SPACES, /* spaces replaced by a text */
+    QSF_TEXT_STEP_BYTES,  /* bytes written as characters (bytemap.h) */
+    QSF_TEXT_STEP_KINDS
+} QsfTextStepKind;
 
 /* What becomes of the matches of an expression. */
 typedef enum QsfCut {
@@ -38,35 +38,35 @@ typedef enum QsfCut {
     QSF_CUT_NEXT
 } QsfCut;
 
-typedef struct QsfStep {
-    QsfStepKind kind;
+typedef struct QsfTextStep {
+    QsfTextStepKind kind;
     QsfRegex *re; /* or NULL */
     char *text;   /* (len) what is written, or searched for; on the libc heap */
     size_t len;
-    char *by; /* (by_len) QSF_STEP_REPLACE_TEXT: what is written */
+    char *by; /* (by_len) QSF_TEXT_STEP_REPLACE_TEXT: what is written */
     size_t by_len;
     QsfNormalForm form;
     QsfCut cut;
     bool invert;      /* of a split: what is between the matches are the matches */
     bool first_only;  /* of a prefix: only at the start of the text */
     bool left, right; /* which ends are stripped */
-} QsfStep;
+} QsfTextStep;
 
-typedef struct QsfSteps {
-    QsfStep step[QSF_STEPS_MAX]; /* those of the normalizer first */
+typedef struct QsfTextSteps {
+    QsfTextStep step[QSF_TEXT_STEPS_MAX]; /* those of the normalizer first */
     unsigned n, n_normal;
     bool present; /* the file has steps, maybe none */
-    bool bytes;   /* there is a QSF_STEP_BYTES */
+    bool bytes;   /* there is a QSF_TEXT_STEP_BYTES */
     bool
         mapped; /* ... and other steps follow: pieces are written in its characters. Otherwise they are bytes. */
     size_t memory; /* bytes on the libc heap */
     const QsfCharsmap *charsmap;
-} QsfSteps;
+} QsfTextSteps;
 
 /* Reads the steps of src; s->present is false if it has no such key. charsmap: its table. QSF_E_MODEL names a step that
  * is not known, or an expression that does not compile; QSF_E_RUNTIME. Close s in either case. */
-int qsf_steps_open(QsfSteps *s, const QsfSource *src, const QsfCharsmap *charsmap, QsfErr *err);
-void qsf_steps_close(QsfSteps *s);
+int qsf_steps_open(QsfTextSteps *s, const QsfSource *src, const QsfCharsmap *charsmap, QsfErr *err);
+void qsf_steps_close(QsfTextSteps *s);
 
 /* Text and, for each byte, whether it is trusted. Zero-initialise; free the members. */
 typedef struct QsfMasked {
@@ -82,11 +82,11 @@ enum {
 /* Normalizes text[0..len), which is UTF-8, into out. mask: NULL, or (len) bytes. A character of out that replaces others
  * is trusted if all of these are. *where loses QSF_AT_START if the first characters were dropped. other is scratch.
  * QSF_E_RUNTIME without memory, QSF_E_INTERRUPTED. */
-int qsf_steps_normalize(const QsfSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
+int qsf_steps_normalize(const QsfTextSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
                         const uint8_t *mask, unsigned *where, QsfMasked *out, QsfMasked *other, QsfErr *err);
 /* Splits text[0..len), which is UTF-8, into pieces and calls fn for each of them. */
-int qsf_steps_split(const QsfSteps *s, QsfRegexScratch *scratch, const char *text, size_t len, unsigned where,
-                    QsfPieceFn fn, void *ctx, QsfErr *err);
+int qsf_steps_split(const QsfTextSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
+                    unsigned where, QsfPieceFn fn, void *ctx, QsfErr *err);
 
 /* Finds the matches of an expression one after another, as onig's iterator: an empty one right after a match is not
  * one. Zero-initialise next and end; any is false before the first match. */

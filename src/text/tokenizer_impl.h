@@ -45,7 +45,7 @@ struct QsfTokenizer {
     QsfGreedy greedy;          /* QSF_ALG_GREEDY */
     QsfRoundedUnigram rounded; /* QSF_ALG_ROUNDED */
     QsfCharsmap charsmap;      /* the two SentencePiece kinds; may change nothing */
-    QsfSteps steps;            /* present: text is tokenized as by huggingface/tokenizers */
+    QsfTextSteps steps;        /* present: text is tokenized as by huggingface/tokenizers */
     int32_t model_unknown;     /* with steps: id for what has no token, or -1 */
     int normal_form;           /* QsfNormalForm applied to text first, -1 = none */
     bool bytes;                /* tokens are bytes written as characters */

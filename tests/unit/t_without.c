@@ -18,12 +18,14 @@ uint32_t plain_crc32(uint32_t crc, const void *p, size_t len);
 
 #define QSF_WITHOUT_PCRE2      1
 #define qsf_regex_compile      none_regex_compile
+#define qsf_regex_compile_ruby none_regex_compile_ruby
 #define qsf_regex_free         none_regex_free
 #define qsf_regex_bytes        none_regex_bytes
 #define qsf_regex_scratch_new  none_regex_scratch_new
 #define qsf_regex_scratch_free none_regex_scratch_free
 #define qsf_regex_find         none_regex_find
 int none_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err);
+int none_regex_compile_ruby(QsfRegex **out, const char *pattern, QsfErr *err);
 void none_regex_free(QsfRegex *re);
 size_t none_regex_bytes(const QsfRegex *re);
 QsfRegexScratch *none_regex_scratch_new(void);

@@ -48,10 +48,11 @@ static void test_same_bytes(void **state) {
     uint8_t plain[BYTES], other[BYTES];
     int compared = 0;
     for (size_t l = 0; l < sizeof levels / sizeof *levels; l++)
-        for (int i = 0; i < BLOCKS * KINDS && qk_cpu_has(levels[l]); i++)
+        for (int i = 0; i < BLOCKS * KINDS; i++)
             for (size_t k = 0; k < 3; k++) {
                 const size_t bytes = QSF_BOOK_HEAD + N * layouts[k]->bits / 8;
-                fill(i % KINDS, i / KINDS % 2, x, w);
+                fill(i % KINDS, i / KINDS % 2, x, w); /* the same numbers for later tests on every CPU */
+                if (!qk_cpu_has(levels[l])) continue;
                 qsf_book_encode(layouts[k], qsf_book_core(QK_LEVEL_REF), x, w, plain);
                 qsf_book_encode(layouts[k], qsf_book_core(levels[l]), x, w, other);
                 assert_memory_equal(plain, other, bytes);

@@ -60,6 +60,12 @@ struct QsfChatTemplate {
     bool lowers;           /* reasoning cannot be switched off: it has the lowest effort */
 };
 
+/* How messages name a template: "the model's chat template", or "chat template NAME". */
+typedef struct QsfChatLabel {
+    char text[120];
+} QsfChatLabel;
+QsfChatLabel qsf_chat_label(const QsfChatTemplate *t);
+
 /* --- chat_files.c: the template directories --- */
 /* The whole file at path and a NUL, malloc'ed. QSF_E_MODEL, also if it has more than max bytes. */
 int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, QsfErr *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Messages as values of a template, and one rendering of them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,12 +140,18 @@ static size_t content_bytes(const QsfChatRequest *q) {
     return n;
 }
 
+QsfChatLabel qsf_chat_label(const QsfChatTemplate *t) {
+    QsfChatLabel label;
+    if (strcmp(t->name, "model") == 0)
+        snprintf(label.text, sizeof label.text, "the model's chat template");
+    else
+        snprintf(label.text, sizeof label.text, "chat template %.80s", t->name);
+    return label;
+}
+
 /* Names the template, and the file that it is from. */
 static void name_template(const QsfChatTemplate *t, bool raised, QsfErr *e) {
-    if (raised)
-        qsf_err_prefix(e, "chat template %s: refuses these messages", t->name);
-    else
-        qsf_err_prefix(e, "chat template %s", t->name);
+    qsf_err_prefix(e, raised ? "%s refuses these messages" : "%s", qsf_chat_label(t).text);
     if (t->model != NULL) qsf_err_prefix(e, "%s", t->model);
 }
 

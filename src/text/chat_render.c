@@ -88,9 +88,9 @@ void qsf_chat_lost_note(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, 
                         size_t cap) {
     const bool newest = lost == n && strcmp(msgs[n - 1].role, "user") == 0;
     if (newest)
-        snprintf(out, cap, "chat template %.80s leaves out your message: the model does not see it", t->name);
+        snprintf(out, cap, "%s leaves out your message: the model does not see it", qsf_chat_label(t).text);
     else
-        snprintf(out, cap, "chat template %.80s leaves out message %zu of %zu (%.20s)", t->name, lost, n,
+        snprintf(out, cap, "%s leaves out message %zu of %zu (%.20s)", qsf_chat_label(t).text, lost, n,
                  msgs[lost - 1].role);
 }
 

@@ -37,12 +37,12 @@ expect 2 'model:rag' "$run" --show-prompt "$tiny" -p a --override-kv tokenizer.c
 tmpl() { printf 'tokenizer.chat_template=str:%s' "$1"; }
 shows "$L<s>$R <user>a b" -p 'a b' --override-kv "$(tmpl '{% for m in messages %}<{{ m.role }}>{% for p in m.content %}{% if p.type == "text" %}{{ p.text }}{% endif %}{% endfor %}{% endfor %}')"
 ! grep -q 'leaves out' "$work/err" || { cat "$work/err"; fail "nothing is left out"; }
-expect 0 'chat template model leaves out your message' "$run" --show-prompt "$tiny" -p 'a b' --override-kv "$(tmpl hello)"
+expect 0 'the model.s chat template leaves out your message' "$run" --show-prompt "$tiny" -p 'a b' --override-kv "$(tmpl hello)"
 shows "$L<s>$R a|0" -p a --reasoning off --override-kv "$(tmpl '{{ messages[0].content }}|{{ thinking_budget|default(-1) }}')"
 ! grep -q 'no such switch' "$work/err" || { cat "$work/err"; fail "the switch was set"; }
 expect 0 'no such switch' "$run" --show-prompt "$tiny" -p a --reasoning off --override-kv "$(tmpl '{{ messages[0].content }}{{ "enable_thinking" }}')"
 expect 0 'only lower its effort' "$run" --show-prompt "$tiny" -p a --reasoning off --override-kv "$(tmpl '{{ messages[0].content }}{{ reasoning_effort }}')"
-expect 1 "$tiny: chat template model: refuses these messages: not so" "$run" --show-prompt "$tiny" -p a --override-kv "$(tmpl '{{ raise_exception("not so") }}')"
+expect 1 "$tiny: the model's chat template refuses these messages: not so" "$run" --show-prompt "$tiny" -p a --override-kv "$(tmpl '{{ raise_exception("not so") }}')"
 
 # no template: said once, unless a base model continues text
 expect 0 '' "$run" --show-prompt "$tiny" -p a

@@ -468,7 +468,7 @@ static void test_raise(void **state) {
     QsfChatTemplate *t = open_template(&r, NULL);
     assert_int_equal(qsf_chat_render(t, msgs, 2, QSF_CHAT_GENERATE, &out, &e), QSF_E_RUNTIME);
     assert_non_null(
-        strstr(e.msg, ".gguf: chat template model: refuses these messages: roles must alternate"));
+        strstr(e.msg, ".gguf: the model's chat template refuses these messages: roles must alternate"));
     qsf_rendered_free(&out);
     qsf_chat_template_close(t);
     rig_close(&r);

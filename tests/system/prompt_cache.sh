@@ -9,7 +9,8 @@ snap=$work/cache.qsfsnap
 # ask OPTIONS...: a greedy answer; its text is in $text, the tokens reused in $reused, the lines on stderr in $said.
 ask() {
     "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json "$@" >"$work/out" 2>"$work/err" </dev/null || { cat "$work/err"; fail "failed: $*"; }
-    text=$(answer_text) reused=$(number reused_tokens | sed 's/[^0-9].*//') said=$(wc -l <"$work/err")
+    text=$(answer_text) reused=$(number reused_tokens | sed 's/[^0-9].*//')
+    said=$(grep -cv 'KV cache .* would take' "$work/err") # how large q2 is in short contexts
     if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
 }
 # same WHAT REUSED OPTIONS...: the answer of a run without a cache, and so many tokens reused.

@@ -63,10 +63,7 @@ want=$text
 ask --exact --quality 0.9
 [ "$text" = "$want" ] || fail "--exact uses a sketch"
 grep -q sketched "$work/out" && fail "a sketch is reported with --exact"
-ask --eviction-policy sliding
-want=$text
-ask --eviction-policy sliding --quality 0.9
-[ "$text" = "$want" ] || fail "a sketch is used with an eviction policy"
+expect 2 'quality 0.9 does not work with --eviction-policy sliding' "$run" "$model" -p a -n 1 --eviction-policy sliding --quality 0.9
 
 # ---- divergence is small
 words 200 >"$work/text"

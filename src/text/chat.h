@@ -76,6 +76,8 @@ const char *qsf_reason_word(QsfReason r);
 /* A sentence for the user if the setting r does not do what it says with this template, otherwise NULL. */
 #define QSF_REASON_NO_SWITCH "reasoning: the model's chat template has no such switch, so it changes nothing"
 #define QSF_REASON_LOWERS    "reasoning: the model's chat template cannot turn it off, only lower its effort"
+#define QSF_REASON_SAME \
+    "reasoning: with the model's chat template, off changes nothing: it names no word for it"
 const char *qsf_chat_reasoning_note(const QsfChatTemplate *t, QsfReason r);
 
 enum {

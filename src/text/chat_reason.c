@@ -62,10 +62,21 @@ static const char *const PAIRS[][2] = {
     { "no", "yes" },
 };
 
+/* The words of PAIRS and others for off and on; two that the template names are a pair. */
+static const char *const OFF_WORDS[] = { "disabled",    "disable",      "off",          "no_think",
+                                         "nothink",     "no-think",     "/no_think",    "no_thinking",
+                                         "no-thinking", "non-thinking", "non_thinking", "no_reasoning",
+                                         "none",        "no",           "false",        "never",
+                                         "chat",        "fast",         "instant",      "direct",
+                                         "quick",       "minimal" };
+static const char *const ON_WORDS[] = { "enabled",   "enable",   "on",     "think", "/think",   "thinking",
+                                        "reasoning", "reasoner", "reason", "deep",  "true",     "yes",
+                                        "always",    "full",     "slow",   "high",  "extended", "max" };
+
 /* Words for efforts, from none to the greatest; LOW, MEDIUM and HIGH are the words of the settings. */
-static const char *const EFFORTS[] = { "none", "no_think", "off",  "disabled", "minimal",
-                                       "low",  "medium",   "high", "xhigh",    "max" };
-enum { N_OFF = 4, MINIMAL = 4, LOW = 5, MEDIUM = 6, HIGH = 7 };
+static const char *const EFFORTS[] = { "none",    "no_think", "nothink", "off",  "disabled", "disable", "no",
+                                       "minimal", "low",      "medium",  "high", "xhigh",    "max" };
+enum { MINIMAL = 7, N_OFF = MINIMAL, LOW, MEDIUM, HIGH };
 
 /* Tokens of thinking for BUDGET. */
 enum { BUDGET_LOW = 512, BUDGET_MEDIUM = 2048, BUDGET_HIGH = 8192 };
@@ -169,16 +180,78 @@ static int try_values(QsfChatTemplate *t, QsfChatSwitch *s, QsfChatValue off, Qs
 
 /* --- kinds --- */
 
+/* Two words that the template names. moves: off is also something else than what the template does by itself. */
+static int find_words(QsfChatTemplate *t, QsfChatSwitch *s, bool moves, bool *works, QsfErr *err) {
+    int rc = QSF_OK;
+    for (size_t i = 0; i < COUNT(OFF_WORDS) && rc == QSF_OK && !*works; i++) {
+        if (!qsf_jinja_has_word(t->jinja, OFF_WORDS[i])) continue;
+        for (size_t j = 0; j < COUNT(ON_WORDS) && rc == QSF_OK && !*works; j++) {
+            if (!qsf_jinja_has_word(t->jinja, ON_WORDS[j])) continue;
+            rc = try_values(t, s, word(OFF_WORDS[i]), word(ON_WORDS[j]), works, err);
+            if (rc == QSF_OK && *works && moves)
+                rc = compare(t, s, 1, QSF_REASON_AUTO, QSF_REASON_OFF, works, err);
+        }
+    }
+    return rc;
+}
+
+/* Words that no template knows. */
+#define NONSENSE  "qsf"
+#define NONSENSE2 "fsq"
+
+/* A word for off that the template names and tells from others; on is what it does by itself. */
+static int find_off_word(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
+    QsfChatSwitch other = { .name = s->name };
+    bool is_accepted = false;
+    other.value[QSF_REASON_ON] = word(NONSENSE);
+    int rc = accepts(t, &other, 1, QSF_REASON_ON, &is_accepted, err);
+    for (size_t i = 0; i < COUNT(OFF_WORDS) && rc == QSF_OK && !*works; i++) {
+        if (!qsf_jinja_has_word(t->jinja, OFF_WORDS[i])) continue;
+        rc = try_values(t, s, word(OFF_WORDS[i]), (QsfChatValue){ 0 }, works, err);
+        other.value[QSF_REASON_OFF] = word(OFF_WORDS[i]);
+        if (rc == QSF_OK && *works && is_accepted)
+            rc = compare(t, &other, 1, QSF_REASON_OFF, QSF_REASON_ON, works, err);
+    }
+    return rc;
+}
+
+/* Does the template only test the variable? Otherwise it also prints words that it does not know. */
+static int is_tested(QsfChatTemplate *t, const char *name, bool *tested, QsfErr *err) {
+    QsfChatSwitch trial = { .name = name };
+    trial.value[QSF_REASON_OFF] = word(NONSENSE);
+    trial.value[QSF_REASON_ON] = word(NONSENSE2);
+    int rc = compare(t, &trial, 1, QSF_REASON_OFF, QSF_REASON_ON, tested, err);
+    *tested = !*tested;
+    return rc;
+}
+
+/* Is off an invented word that changes nothing? Then the template may have another one. */
+static int note_guess(QsfChatTemplate *t, const QsfChatSwitch *s, bool works, QsfErr *err) {
+    const QsfChatValue *off = &s->value[QSF_REASON_OFF];
+    bool differ = true;
+    int rc = QSF_OK;
+    if (works && off->kind == QSF_CHAT_WORD && !qsf_jinja_has_word(t->jinja, off->word))
+        rc = compare(t, s, 1, QSF_REASON_AUTO, QSF_REASON_OFF, &differ, err);
+    if (!differ) t->guesses_off = true;
+    return rc;
+}
+
 static int find_switch(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
     const size_t len = strlen(s->name);
     const bool mode = len > 5 && strcmp(s->name + len - 5, "_mode") == 0;
-    int rc = QSF_OK;
+    bool tested = false;
+    int rc = is_tested(t, s->name, &tested, err);
+    const bool words_first = mode || tested;
+    if (rc == QSF_OK && words_first) rc = find_words(t, s, true, works, err);
+    if (rc == QSF_OK && words_first && !*works) rc = find_words(t, s, false, works, err);
     for (size_t i = 0; i < COUNT(PAIRS) && rc == QSF_OK && !*works; i++)
         if (qsf_jinja_has_word(t->jinja, PAIRS[i][0]) || qsf_jinja_has_word(t->jinja, PAIRS[i][1]))
             rc = try_values(t, s, word(PAIRS[i][0]), word(PAIRS[i][1]), works, err);
+    if (rc == QSF_OK && !*works && words_first) rc = find_off_word(t, s, works, err);
     if (rc == QSF_OK && !*works && mode)
         rc = try_values(t, s, word(PAIRS[0][0]), word(PAIRS[0][1]), works, err);
-    return rc == QSF_OK && !*works ? try_values(t, s, truth(false), truth(true), works, err) : rc;
+    if (rc == QSF_OK && !*works) rc = try_values(t, s, truth(false), truth(true), works, err);
+    return rc == QSF_OK ? note_guess(t, s, *works, err) : rc;
 }
 
 static int find_inverse(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
@@ -225,6 +298,12 @@ static int find_effort(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr
     join(t, s, &set);
     for (int r = QSF_REASON_LOW; r <= QSF_REASON_HIGH && rc == QSF_OK && !*works; r++)
         rc = compare(t, set.s, set.n, QSF_REASON_ON, (QsfReason)r, works, err);
+    /* a template may know no effort but none */
+    for (int i = 0; i <= MINIMAL && t->n_switches == 0 && rc == QSF_OK && !*works; i++) {
+        if (!qsf_jinja_has_word(t->jinja, EFFORTS[i])) continue;
+        set.s[0].value[QSF_REASON_OFF] = word(EFFORTS[i]);
+        rc = compare(t, set.s, 1, QSF_REASON_ON, QSF_REASON_OFF, works, err);
+    }
     return rc;
 }
 
@@ -274,5 +353,6 @@ int qsf_chat_find_switches(QsfChatTemplate *t, QsfErr *err) {
 const char *qsf_chat_reasoning_note(const QsfChatTemplate *t, QsfReason r) {
     if (r == QSF_REASON_AUTO) return NULL;
     if (t == NULL || !t->takes_switch) return QSF_REASON_NO_SWITCH;
-    return r == QSF_REASON_OFF && t->lowers ? QSF_REASON_LOWERS : NULL;
+    if (r != QSF_REASON_OFF) return NULL;
+    return t->lowers ? QSF_REASON_LOWERS : t->guesses_off ? QSF_REASON_SAME : NULL;
 }

@@ -33,6 +33,7 @@ void ui_app_free(UiApp *a) {
     ui_buf_free(&a->system);
     ui_stops_clear(&a->stops);
     ui_given_free(&a->given);
+    ui_own_free(&a->own);
     ui_buf_free(&a->queue);
     ui_buf_free(&a->compact.text);
     free(a->model_path);

@@ -45,6 +45,13 @@ typedef struct UiGiven {
     UiBuf system; /* for sessions without a system prompt */
 } UiGiven;
 
+/* The settings that a session file sets; what a model recommends is not among them. */
+typedef struct UiOwn {
+    QSFSettings settings;
+    UiStops stops;
+    UiBuf system;
+} UiOwn;
+
 /* What would make space in the context, as last found: advice is drawn with every frame. */
 typedef struct UiFit {
     uint32_t last_item, exchanges; /* of the conversation for which it was found */
@@ -70,6 +77,8 @@ typedef struct UiApp {
     UiHooks hooks;
     QSFSettings settings;
     UiGiven given;
+    bool kept; /* the session existed before this program opened it: its file does not get what is given */
+    UiOwn own; /* of that file; only if kept */
     UiTranscript chat;
     UiSession session;
     UiBuf system;     /* system prompt, empty = none */
@@ -221,6 +230,8 @@ bool ui_app_save_all(UiApp *a, bool other_name);
 /* Removes the last n messages, in the file too. */
 void ui_app_drop(UiApp *a, uint32_t n);
 void ui_app_set_system(UiApp *a, const char *text);
+/* The same with that of the command line: a session that existed before keeps its own in its file. */
+void ui_app_give_system(UiApp *a, const char *text);
 
 /* ---- small things shared by the commands ---- */
 

@@ -17,7 +17,22 @@ void ui_own_begin(UiOwn *own) {
     ui_settings_default(&own->settings);
 }
 
-void ui_own_free(UiOwn *own) { ui_stops_clear(&own->stops); }
+void ui_own_free(UiOwn *own) {
+    ui_stops_clear(&own->stops);
+    ui_buf_free(&own->system);
+    *own = (UiOwn){ 0 };
+}
+
+void ui_own_none(UiApp *a) {
+    ui_own_free(&a->own);
+    a->kept = false;
+}
+
+void ui_own_set(UiApp *a, const QSFSetting *row, const char *value) {
+    char err[200];
+    if (a->kept) (void)qsf_setting_set(&a->own.settings, row, value, err, sizeof err);
+    ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
+}
 
 void ui_own_record(UiOwn *own, const QSFLogRecord *r) {
     char err[200];
@@ -31,13 +46,10 @@ void ui_own_record(UiOwn *own, const QSFLogRecord *r) {
         ui_stops_clear(&own->stops);
 }
 
-/* Values of the command line belong to the session from now on. */
-static void save_setting(UiApp *a, const UiOwn *own, const QSFSetting *row) {
+static void save_setting(UiApp *a, const QSFSetting *row) {
     char value[QSF_SETTING_TEXT];
-    if (qsf_setting_user_set(&own->settings, row) && !qsf_setting_differs(&a->settings, &own->settings, row))
-        return;
     qsf_setting_get(&a->settings, row, value, sizeof value);
-    ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
+    ui_own_set(a, row, value);
 }
 
 /* In the order of the table: kv-type replaces what the session has for K or V alone. */
@@ -54,34 +66,26 @@ void ui_own_settings(const UiApp *a, const UiOwn *own, QSFSettings *s) {
     }
 }
 
-static void take_settings(UiApp *a, const UiOwn *own) {
-    ui_own_settings(a, own, &a->settings);
-    for (size_t i = 0; i < qsf_setting_count(); i++) {
+static void take_settings(UiApp *a) {
+    ui_own_settings(a, &a->own, &a->settings);
+    for (size_t i = 0; !a->kept && i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        if (qsf_setting_user_set(&a->given.settings, row)) save_setting(a, own, row);
+        if (qsf_setting_user_set(&a->given.settings, row)) save_setting(a, row);
     }
     ui_app_settle(a);
 }
 
-static bool same_stops(const UiStops *x, const UiStops *y) {
-    bool same = x->n == y->n;
-    for (size_t i = 0; same && i < x->n; i++) same = strcmp(x->text[i], y->text[i]) == 0;
-    return same;
+static void take_stops(UiApp *a) {
+    const UiStops *from = a->given.stops.n > 0 ? &a->given.stops : &a->own.stops;
+    ui_stops_clear(&a->stops);
+    for (size_t i = 0; i < from->n; i++) (void)ui_stops_add(&a->stops, from->text[i]);
+    if (!a->kept) ui_app_save_stops(a, &a->stops, false);
 }
 
-static void copy_stops(UiStops *to, const UiStops *from) {
-    ui_stops_clear(to);
-    for (size_t i = 0; i < from->n; i++) (void)ui_stops_add(to, from->text[i]);
-}
-
-static void take_stops(UiApp *a, UiOwn *own) {
-    const bool given = a->given.stops.n > 0, save = given && !same_stops(&a->given.stops, &own->stops);
-    copy_stops(&a->stops, given ? &a->given.stops : &own->stops);
-    if (save) ui_app_save_stops(a, true);
-}
-
-void ui_own_take(UiApp *a, UiOwn *own, bool system) {
-    take_settings(a, own);
-    take_stops(a, own);
-    if (!system && a->given.system.len > 0) ui_app_set_system(a, ui_buf_str(&a->given.system));
+void ui_own_take(UiApp *a, bool system) {
+    take_settings(a);
+    take_stops(a);
+    ui_buf_clear(&a->system);
+    ui_buf_puts(&a->system, ui_buf_str(&a->own.system));
+    if (!system && a->given.system.len > 0) ui_app_give_system(a, ui_buf_str(&a->given.system));
 }

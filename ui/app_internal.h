@@ -52,8 +52,8 @@ void ui_app_save_model(UiApp *a);
 #define UI_STOP_SETTING "stop"
 /* Saves a stop string that applies from now on; "": clears them. */
 void ui_app_save_stop(UiApp *a, const char *text);
-/* Saves all stop strings; replace: instead of those in the file. */
-void ui_app_save_stops(UiApp *a, bool replace);
+/* Saves stops; replace: instead of those in the file. */
+void ui_app_save_stops(UiApp *a, const UiStops *stops, bool replace);
 
 /* The messages of a session whose file is replayed, without their texts (ui/replay_list.c). Zeroed but for
  * maker.ascii and maker.next_id it is empty. */
@@ -96,19 +96,19 @@ bool ui_item_place(UiItem *it, const QSFLogRecord *r);
 bool ui_texts_load(UiApp *a, UiTranscript *t, const QSFChatLog *log, UiRoom *room, const char *name,
                    char *err, size_t cap);
 
-/* The settings that a session file sets: begin, add each QSF_LOG_SET record, take, free. */
-typedef struct UiOwn {
-    QSFSettings settings; /* the defaults, without what a model recommends, and the records */
-    UiStops stops;
-} UiOwn;
+/* The settings in a session file (ui/app_given.c): begin, add each QSF_LOG_SET record, then pass it to ui_own_take. */
 void ui_own_begin(UiOwn *own);
 void ui_own_record(UiOwn *own, const QSFLogRecord *r);
 /* The settings that ui_own_take will make those of the chat. */
 void ui_own_settings(const UiApp *a, const UiOwn *own, QSFSettings *s);
-/* Makes them the settings of the chat. Those of the command line replace them, in the file of the session too;
- * nothing of the session before remains. system: the session has a system prompt of its own. */
-void ui_own_take(UiApp *a, UiOwn *own, bool system);
+/* Makes a->own the settings of the chat; nothing of the session before remains. Those of the command line replace
+ * them, in the file too unless a->kept. system: the session has a system prompt of its own. */
+void ui_own_take(UiApp *a, bool system);
 void ui_own_free(UiOwn *own);
+/* The session that begins is of this program: all settings of the chat are its own. */
+void ui_own_none(UiApp *a);
+/* Saves that the user set this: it belongs to the session from now on. */
+void ui_own_set(UiApp *a, const QSFSetting *row, const char *value);
 void ui_given_free(UiGiven *g);
 
 #endif

@@ -20,10 +20,10 @@ typedef struct Replay {
     UiRoom room;
     uint64_t places; /* records of messages */
     bool guide_talk;
+    bool any;                         /* record */
     UiOwn own;                        /* settings in the file */
     bool system;                      /* it has a system prompt, or had one */
     uint64_t system_at, system_bytes; /* its record */
-    UiBuf prompt;                     /* the system prompt */
     char *model;                      /* path of the last QSF_LOG_MODEL record */
     char *label;                      /* its name there, or NULL */
     bool too_many;                    /* messages for the RAM budget */
@@ -98,6 +98,7 @@ static void replay_model(Replay *rp, const QSFLogRecord *r) {
 
 static bool replay_record(void *arg, const QSFLogRecord *r) {
     Replay *rp = arg;
+    rp->any = true;
     switch (r->kind) {
     case QSF_LOG_MESSAGE: replay_message(rp, r); break;
     case QSF_LOG_PART: break;
@@ -153,12 +154,13 @@ static void take_model(Replay *rp) {
     QSFSettings before = a->settings;
     const bool load = wants_load(a, rp->model);
     a->model_unsaved = false;
-    ui_own_take(a, &rp->own, rp->system);
+    ui_own_take(a, rp->system);
     if (!load) a->engine.advise(a->engine.self, &a->settings);
     a->engine.set_params(a->engine.self, &a->settings.params);
     if (load) {
         a->resuming = a->model_path != NULL;
         ui_app_load(a, rp->model);
+        a->model_unsaved = true; /* the file names it already */
         return;
     }
     ui_app_apply(a, &before);
@@ -192,7 +194,8 @@ static bool load_system(Replay *rp, const QSFChatLog *log, const char *name, cha
                        name, (double)rp->system_bytes / (1 << 20));
         return false;
     }
-    if (qsf_chatlog_texts(log, &rp->system_at, 1, put_system, &rp->prompt) && !rp->prompt.failed) return true;
+    if (qsf_chatlog_texts(log, &rp->system_at, 1, put_system, &rp->own.system) && !rp->own.system.failed)
+        return true;
     (void)snprintf(err, cap, "session %s: cannot read its system prompt", name);
     return false;
 }
@@ -228,9 +231,10 @@ static void take_over(Replay *rp, UiSession *next, uint32_t damaged) {
     ui_transcript_clear(&a->chat);
     a->chat = rp->chat;
     rp->chat = (UiTranscript){ 0 };
-    ui_buf_free(&a->system);
-    a->system = rp->prompt;
-    rp->prompt = (UiBuf){ 0 };
+    ui_own_free(&a->own);
+    a->own = rp->own;
+    rp->own = (UiOwn){ 0 };
+    a->kept = rp->any || damaged > 0;
     a->guide_talk = rp->guide_talk;
     a->unnamed = rp->model == NULL;
     settle(rp, a->session.name, damaged);
@@ -241,7 +245,6 @@ static void replay_free(Replay *rp) {
     ui_replay_free(&rp->list);
     ui_transcript_clear(&rp->chat);
     ui_own_free(&rp->own);
-    ui_buf_free(&rp->prompt);
     free(rp->model);
     free(rp->label);
 }

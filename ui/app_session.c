@@ -39,31 +39,40 @@ void ui_app_save_model(UiApp *a) {
 }
 
 void ui_app_save_stop(UiApp *a, const char *text) {
+    const QSFLogRecord r = { .name = UI_STOP_SETTING, .text = text };
+    if (a->kept) ui_own_record(&a->own, &r);
     ui_session_simple(&a->session, QSF_LOG_SET, UI_STOP_SETTING, text, 0);
 }
 
-void ui_app_save_stops(UiApp *a, bool replace) {
-    if (replace) ui_app_save_stop(a, "");
-    for (size_t i = 0; i < a->stops.n; i++) ui_app_save_stop(a, a->stops.text[i]);
+void ui_app_save_stops(UiApp *a, const UiStops *stops, bool replace) {
+    if (replace) ui_session_simple(&a->session, QSF_LOG_SET, UI_STOP_SETTING, "", 0);
+    for (size_t i = 0; i < stops->n; i++)
+        ui_session_simple(&a->session, QSF_LOG_SET, UI_STOP_SETTING, stops->text[i], 0);
+}
+
+static void save_settings(UiApp *a, const QSFSettings *s, bool replace) {
+    QSFSettings base;
+    ui_app_base(a, &base);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char is[QSF_SETTING_TEXT];
+        const bool set = qsf_setting_user_set(s, row), differs = qsf_setting_differs(s, &base, row);
+        /* What the model recommends is not among a session's own settings. */
+        if (!(set && replace) && !(differs && (set || !a->kept))) continue;
+        qsf_setting_get(s, row, is, sizeof is);
+        ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
+    }
 }
 
 /* Settings of the whole conversation: model, system prompt, stop strings, and the settings that differ from
  * their defaults. */
 static void save_head(UiApp *a, bool replace) {
-    QSFSettings base;
-    ui_app_base(a, &base);
+    const UiBuf *system = a->kept ? &a->own.system : &a->system;
     ui_app_save_model(a);
-    if (a->system.len > 0 || replace)
-        ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(&a->system), 0);
-    ui_app_save_stops(a, replace);
-    for (size_t i = 0; i < qsf_setting_count(); i++) {
-        const QSFSetting *row = qsf_setting_at(i);
-        char is[QSF_SETTING_TEXT];
-        const bool set = replace && qsf_setting_user_set(&a->settings, row);
-        if (!set && !qsf_setting_differs(&a->settings, &base, row)) continue;
-        qsf_setting_get(&a->settings, row, is, sizeof is);
-        ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
-    }
+    if (system->len > 0 || replace)
+        ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(system), 0);
+    ui_app_save_stops(a, a->kept ? &a->own.stops : &a->stops, replace);
+    save_settings(a, a->kept ? &a->own.settings : &a->settings, replace);
 }
 
 /* What an answer had before /continue, while more of it is being written. */
@@ -126,8 +135,20 @@ void ui_app_drop(UiApp *a, uint32_t n) {
 }
 
 void ui_app_set_system(UiApp *a, const char *text) {
+    ui_buf_clear(&a->own.system);
+    if (a->kept) ui_buf_puts(&a->own.system, text);
     ui_buf_clear(&a->system);
     ui_buf_puts(&a->system, text);
     ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, text, 0);
+    ui_app_count_context(a);
+}
+
+void ui_app_give_system(UiApp *a, const char *text) {
+    if (!a->kept) {
+        ui_app_set_system(a, text);
+        return;
+    }
+    ui_buf_clear(&a->system);
+    ui_buf_puts(&a->system, text);
     ui_app_count_context(a);
 }

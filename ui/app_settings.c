@@ -18,7 +18,7 @@ static void mark(UiApp *a, const QSFSetting *row, const char *value) {
         QSFLogRecord all = ui_app_record(a->answer, a->answer_from);
         ui_session_part(&a->session, &all, ui_now(), true);
     }
-    ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
+    ui_own_set(a, row, value);
 }
 
 /* Repeated changes of a setting are one line in the transcript, not one per key. */
@@ -108,6 +108,8 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
     a->settings = next;
     explain_auto(row, value, to, why, sizeof why);
     if (same) {
+        /* It was an option of the command line or a recommendation. */
+        if (a->kept && qsf_setting_differs(&a->settings, &a->own.settings, row)) mark(a, row, to);
         if (!quiet) ui_app_say(a, UI_NOTICE, "%s is %s%s", row->name, to, why);
         return true;
     }
@@ -129,7 +131,7 @@ void ui_app_settle(UiApp *a) {
     if (!row || qsf_settings_check(&a->settings, err, sizeof err) == 0) return;
     a->settings.params.quality = 1;
     ui_app_say(a, UI_NOTICE, "quality is 1: %s", err);
-    mark(a, row, "1");
+    if (!a->kept) mark(a, row, "1");
 }
 
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say) {

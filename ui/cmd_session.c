@@ -40,6 +40,7 @@ bool ui_cmd_new(UiApp *a, const char *name, const char *args) {
     }
     ui_session_name_now(fresh, sizeof fresh);
     ui_session_use(&a->session, *args ? args : fresh);
+    ui_own_none(a);
     if (*args) a->session.on = true;
     ui_app_clear_messages(a);
     ui_app_say(a, UI_NOTICE, "new session%s%s", a->session.on ? " " : "",

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ui/app_internal.h"
+
 /* Short, so that all fit in a line of 80 columns. */
 static const char *const questions[UI_GUIDE_QUESTIONS] = {
     "How do I load a model?",
@@ -60,6 +62,7 @@ static void begin_with_guide(UiApp *a) {
     (void)snprintf(kept, sizeof kept, "%s", a->session.name);
     ui_session_name_now(fresh, sizeof fresh);
     if (saved) ui_session_use(&a->session, fresh);
+    ui_own_none(a);
     ui_transcript_begin(&a->chat); /* after the file was closed, which may have to be written again */
     if (saved && a->unnamed)
         ui_app_say(a, UI_NOTICE,

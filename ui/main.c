@@ -104,12 +104,14 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     /* The conversation first: it may contain settings for loading the model. */
     if (o->model) a->want_model = ui_strdup_len(o->model, strlen(o->model));
     if (!begin_session(a, o)) return a->exit_code;
-    if (o->model)
+    if (o->model) {
         ui_app_load(a, o->model);
-    else if (!a->model_path && !a->want_model)
+        a->model_unsaved = a->kept;
+    } else if (!a->model_path && !a->want_model) {
         ui_guide_open(a);
+    }
     if (o->has_system && strcmp(ui_buf_str(&a->system), ui_buf_str(&o->system)) != 0)
-        ui_app_set_system(a, ui_buf_str(&o->system));
+        ui_app_give_system(a, ui_buf_str(&o->system));
     a->hooks = (UiHooks){ 0 };
     if (!lines) {
         int status = ui_loop_run(a, wants_color(o), unicode, err, sizeof err);

@@ -76,6 +76,19 @@ if [ -f "$QSF_BUILDDIR/models/guide.qsf" ] || [ -f "$QSF_SRCDIR/models/guide.qsf
     if grep -q 'new conversation' "$work/err"; then cat "$work/err"; fail "/load started a conversation with the guide"; fi
     [ "$(grep -c '"user"' "$files/loadB.jsonl")" = 2 ] || fail "the message after /load went to the guide"
 fi
+# Options of the command line apply while the program runs; a session that exists does not get them, whether it is
+# opened at the start or later, and one that the program starts does.
+printf '/temp 0.6\n/stop wolf\nfirst question\n' | chat_lines 0 "$stories" -n 3 --session own
+cp "$files/own.jsonl" "$work/own"
+printf '/load own\n/stop\n/system\n/show settings\n' |
+    chat_lines 0 "$other" --temperature 1.9 --stop bear --threads 1 --ctx 256 --system 'be evil'
+err_has '^bear$' && err_has '^be evil$' && err_has '^temperature +1.9' && err_has '^threads +1 '
+printf '/system\n' | chat_lines 0 "$other" --temperature 1.9 --stop bear --threads 1 --ctx 256 --system 'be evil' --session own
+err_has '^be evil$'
+cmp "$files/own.jsonl" "$work/own" || fail "options of the command line are in the file of a session that existed"
+printf 'first question\n' | chat_lines 0 "$stories" -n 3 --session started --temperature 1.9 --stop bear
+printf '/stop\n/show settings\n' | chat_lines 0 --session started
+err_has '^bear$' && err_has '^temperature +1.9'
 # Its model is gone: said, and the loaded one answers.
 mv "$other" "$other.away"
 printf '/load loadB\n/model\n' | chat_lines 1 "$stories" -n 3

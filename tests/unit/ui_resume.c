@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* /load: a session has its own settings and its own model, or those of the command line, and nothing of the
  * session that was open before. */
+#include <unistd.h>
+
 #include "tests/harness/app_rig.h"
 #include "ui/app_internal.h"
 #include "ui/guide.h"
@@ -144,11 +146,10 @@ static void test_stops_do_not_leak(void **state) {
     answer(x, "1");
 }
 
-/* The command line's, in each session that is opened, and in its file. */
+/* The command line's, in each session that is opened. */
 static void test_command_line(void **state) {
     Fixture *x = *state;
     char err[200];
-    size_t len;
     begin(x, "plain");
     say(x, "/new warm");
     say(x, "/temp 1.5");
@@ -164,16 +165,127 @@ static void test_command_line(void **state) {
     assert_int_equal(x->app.settings.params.top_k, 40);
     assert_string_equal(x->app.stops.text[0], "STOP");
     assert_string_equal(ui_buf_str(&x->app.system), "be brief");
-    assert_non_null(strstr(slurp("plain", &len), "\"name\":\"temperature\",\"text\":\"0.25\""));
     say(x, "/load warm");
     assert_float_equal(x->app.settings.params.temperature, 0.25f, 1e-6);
     assert_int_equal(x->app.settings.params.top_k, 7);
     assert_string_equal(ui_buf_str(&x->app.system), "be warm");
-    const size_t before = len;
-    (void)slurp("warm", &len);
-    say(x, "/load plain"); /* what it has is not written again */
-    (void)slurp("plain", &len);
-    assert_int_equal(len, before);
+}
+
+/* The options of a run: they are not those of the sessions that existed before. */
+static void give(Fixture *x) {
+    static const char *const options[][2] = { { "temperature", "1.9" },
+                                              { "threads", "1" },
+                                              { "ctx", "256" } };
+    char err[200];
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(qsf_setting_set(&x->app.given.settings, qsf_setting_find(options[i][0]),
+                                         options[i][1], err, sizeof err),
+                         0);
+    assert_null(ui_stops_add(&x->app.given.stops, "bear"));
+    ui_buf_puts(&x->app.given.system, "be evil");
+}
+
+static void take_away(Fixture *x) {
+    QSFSettings none;
+    ui_settings_default(&none);
+    ui_given_free(&x->app.given);
+    x->app.given.settings = none;
+}
+
+static void expect_own(Fixture *x, const char *temperature, const char *stop, const char *system) {
+    expect(&x->app.settings, qsf_setting_find("temperature"), temperature);
+    expect(&x->app.settings, qsf_setting_find("threads"), NULL);
+    expect(&x->app.settings, qsf_setting_find("ctx"), NULL);
+    assert_int_equal(x->app.stops.n, 1);
+    assert_string_equal(x->app.stops.text[0], stop);
+    assert_string_equal(ui_buf_str(&x->app.system), system);
+}
+
+static void load(Fixture *x, const char *name) {
+    said(x, "/load %s", name);
+    settle(x);
+}
+
+/* Session "own" with settings of its own, closed. */
+static void own_session(Fixture *x) {
+    say(x, "/new own");
+    say(x, "/temp 0.6");
+    say(x, "/stop wolf");
+    say(x, "a"), answer(x, "1");
+    begin(x, "other");
+    say(x, "/stop off");
+}
+
+static void test_options_are_not_saved(void **state) {
+    Fixture *x = *state;
+    size_t len, after;
+    own_session(x);
+    give(x);
+    char *copy = ui_strdup_len(slurp("own", &len), 8000);
+    load(x, "own");
+    assert_float_equal(x->app.settings.params.temperature, 1.9f, 1e-6);
+    assert_string_equal(x->app.stops.text[0], "bear");
+    assert_string_equal(ui_buf_str(&x->app.system), "be evil");
+    load(x, "other");
+    const char *now = slurp("own", &after);
+    assert_int_equal(after, len);
+    assert_memory_equal(now, copy, len);
+    free(copy);
+    /* A message is saved, and what is set with a command, even to the value of an option. */
+    load(x, "own");
+    say(x, "b"), answer(x, "2");
+    load(x, "other");
+    take_away(x);
+    load(x, "own");
+    expect_own(x, "0.6", "wolf", "");
+    load(x, "other");
+    give(x);
+    load(x, "own");
+    say(x, "/temp 1.9");
+    say(x, "/system be good");
+    load(x, "other");
+    take_away(x);
+    load(x, "own");
+    expect_own(x, "1.9", "wolf", "be good");
+}
+
+/* When the file has to be written again, it gets the session's own settings. */
+static void test_options_are_not_rewritten(void **state) {
+    Fixture *x = *state;
+    char path[700];
+    for (int cut = 0; cut < 2; cut++) {
+        if (cut == 0) own_session(x);
+        give(x);
+        load(x, "own");
+        (void)snprintf(path, sizeof path, "%s/qsf/sessions/own.jsonl", getenv("XDG_DATA_HOME"));
+        assert_int_equal(cut ? truncate(path, 0) : unlink(path), 0);
+        say(x, "b"), answer(x, "2");
+        load(x, "other");
+        take_away(x);
+        load(x, "own");
+        expect_own(x, "0.6", "wolf", "");
+        load(x, "other");
+    }
+}
+
+/* A session that this run starts keeps them. */
+static void test_options_of_a_new_session(void **state) {
+    Fixture *x = *state;
+    begin(x, "other");
+    give(x);
+    assert_true(ui_app_resume(&x->app, "fresh"));
+    settle(x);
+    say(x, "a"), answer(x, "1");
+    load(x, "other");
+    begin(x, "fresher");
+    load(x, "other");
+    take_away(x);
+    for (int i = 0; i < 2; i++) {
+        load(x, i ? "fresher" : "fresh");
+        expect(&x->app.settings, qsf_setting_find("temperature"), "1.9");
+        assert_string_equal(x->app.stops.text[0], "bear");
+        assert_string_equal(ui_buf_str(&x->app.system), "be evil");
+    }
 }
 
 /* What a model recommends belongs to the model: the session follows the one that answers. */
@@ -299,6 +411,9 @@ int main(void) {
     const struct CMUnitTest tests[] = { T(test_settings_do_not_leak),
                                         T(test_stops_do_not_leak),
                                         T(test_command_line),
+                                        T(test_options_are_not_saved),
+                                        T(test_options_are_not_rewritten),
+                                        T(test_options_of_a_new_session),
                                         T(test_advice),
                                         T(test_model),
                                         T(test_guide),

@@ -4,8 +4,6 @@
 
 #ifndef QSF_WITHOUT_UTF8PROC
 
-#include <stdlib.h>
-#include <string.h>
 #include <utf8proc.h>
 
 #include "src/base/utf8.h"
@@ -85,26 +83,6 @@ size_t qsf_text_cells(const char *s, size_t len) {
         len -= n;
     }
     return total;
-}
-
-char *qsf_nfc(const char *s, size_t len, size_t *out_len) {
-    return qsf_normal_form(s, len, QSF_NFC, out_len);
-}
-
-char *qsf_normal_form(const char *s, size_t len, QsfNormalForm form, size_t *out_len) {
-    static const utf8proc_option_t options[] = {
-        [QSF_NFC] = UTF8PROC_COMPOSE,
-        [QSF_NFD] = UTF8PROC_DECOMPOSE,
-        [QSF_NFKC] = UTF8PROC_COMPOSE | UTF8PROC_COMPAT,
-        [QSF_NFKD] = UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT,
-    };
-    utf8proc_uint8_t *mapped = NULL;
-    if (!qsf_utf8_valid(s, len)) return NULL;
-    utf8proc_ssize_t n = utf8proc_map((const utf8proc_uint8_t *)s, (utf8proc_ssize_t)len, &mapped,
-                                      (utf8proc_option_t)(UTF8PROC_STABLE | options[form]));
-    if (n < 0) return NULL;
-    if (out_len != NULL) *out_len = (size_t)n;
-    return (char *)mapped; /* utf8proc allocates with malloc and adds the NUL */
 }
 
 const char *qsf_unicode_category(uint32_t cp) {

@@ -110,6 +110,10 @@ static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t
     if (prefix && t->prefix_missing && (*text == ' ' || memcmp(text, QSF_SPM_SPACE, len < 3 ? len : 3) == 0))
         prefix = false;
     char *form = t->normal_form >= 0 ? qsf_normal_form(text, len, (QsfNormalForm)t->normal_form, &n) : NULL;
+    if (t->normal_form >= 0 && qsf_interrupted()) {
+        free(form);
+        return qsf_interrupt_check(err);
+    }
     if (form == NULL) return PLAIN[t->kind->algorithm](t, w, text, len, prefix, out, err);
     int rc = PLAIN[t->kind->algorithm](t, w, form, n, prefix, out, err);
     free(form);

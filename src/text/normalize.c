@@ -8,6 +8,8 @@
 #include "src/text/chars.h"
 #include "src/text/steps.h"
 
+#define FORM_PART 65536u /* bytes of a text that are put into a normal form at once */
+
 /* The text that a step reads, and where it writes. */
 typedef struct Pass {
     const QsfTextSteps *s;
@@ -43,12 +45,6 @@ static void drop(const Pass *p, size_t begin, size_t end) {
     if (begin == 0 && end > 0) *p->where &= ~(unsigned)QSF_AT_START;
 }
 
-static bool is_ascii(const char *s, size_t len) {
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)s[i] >= 0x80) return false;
-    return true;
-}
-
 /* Writes s instead of text[begin..end): what is the same at both ends keeps its trust. */
 static void put_changes(const Pass *p, const char *s, size_t n, size_t begin, size_t end) {
     const size_t most = n < end - begin ? n : end - begin;
@@ -60,24 +56,41 @@ static void put_changes(const Pass *p, const char *s, size_t n, size_t begin, si
     keep(p, end - tail, end);
 }
 
-/* Normal forms change nothing between two ASCII characters: the end of the part that begins at `at`. */
+/* Normal forms change nothing between two ASCII characters: the length of the text at `at` that none of them changes, 0
+ * if the character there may be changed. */
+static size_t plain_part(const Pass *p, size_t at) {
+    size_t end = at;
+    while (end < p->len && (unsigned char)p->text[end] < 0x80) end++;
+    return end == p->len || end == at ? end - at : end - at - 1;
+}
+
+/* The end of the part that begins at `at` and ends between two ASCII characters. Without a mask, parts only need to be
+ * short enough to be written at once. */
 static size_t form_part(const Pass *p, size_t at) {
     size_t end = at + 1;
+    if (p->mask == NULL && p->len - at > FORM_PART) end += FORM_PART;
+    if (p->mask == NULL && p->len - at <= FORM_PART) return p->len;
     while (end < p->len && !((unsigned char)p->text[end] < 0x80 && (unsigned char)p->text[end - 1] < 0x80))
         end++;
     return end;
 }
 
 static int form(const Pass *p, QsfErr *err) {
-    if (is_ascii(p->text, p->len)) {
-        keep(p, 0, p->len);
-        return QSF_OK;
-    }
+    unsigned parts = 0;
     for (size_t at = 0, end, n; at < p->len; at = end) {
-        end = p->mask != NULL ? form_part(p, at) : p->len;
+        if (p->mask == NULL || parts++ % 256 == 0)
+            if (qsf_interrupted()) return qsf_interrupt_check(err);
+        end = at + plain_part(p, at);
+        keep(p, at, end);
+        if (end > at) continue;
+        end = form_part(p, at);
         char *s = qsf_normal_form(p->text + at, end - at, p->step->form, &n);
-        if (s == NULL) return qsf_err_memory(err, "tokenizing");
-        put_changes(p, s, n, at, end);
+        if (s == NULL)
+            return qsf_interrupted() ? qsf_interrupt_check(err) : qsf_err_memory(err, "tokenizing");
+        if (p->mask != NULL)
+            put_changes(p, s, n, at, end);
+        else
+            qsf_strbuf_add(&p->out->text, s, n);
         free(s);
     }
     return QSF_OK;
@@ -124,12 +137,14 @@ static int prepend(const Pass *p, QsfErr *err) {
 static int strip(const Pass *p, QsfErr *err) {
     size_t begin = 0, end = p->len;
     uint32_t cp;
-    (void)err;
+    unsigned chars = 0;
     for (size_t n; p->step->left && begin < end; begin += n) {
+        if (++chars % 4096 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
         n = qsf_char_at(p->text + begin, end - begin, &cp);
         if (!qsf_char_is_space(cp)) break;
     }
     for (size_t n; p->step->right && end > begin; end -= n) {
+        if (++chars % 4096 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
         n = qsf_char_before(p->text, end, &cp);
         if (!qsf_char_is_space(cp)) break;
     }
@@ -150,12 +165,14 @@ static bool map_part(const Pass *p, size_t begin, size_t end) {
 
 /* The reference looks for whole grapheme clusters of up to 5 bytes, then for each character. */
 static int charsmap(const Pass *p, QsfErr *err) {
+    unsigned clusters = 0;
     for (size_t at = 0, end; at < p->len; at = end) {
         end = at + qsf_grapheme_next(p->text + at, p->len - at, NULL);
-        if (at % 1024 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
+        if (++clusters % 1024 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
         if (end - at < 6 && map_part(p, at, end)) continue;
         for (size_t i = at, next; i < end; i = next) {
             uint32_t cp;
+            if (i - at > 4096 && i % 64 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
             next = i + qsf_char_at(p->text + i, end - i, &cp);
             if (!map_part(p, i, next)) keep(p, i, next);
         }
@@ -173,9 +190,10 @@ static bool nmt_blanks(uint32_t c) {
 }
 
 static int nmt(const Pass *p, QsfErr *err) {
-    (void)err;
+    unsigned chars = 0;
     for (size_t at = 0, n; at < p->len; at += n) {
         uint32_t cp;
+        if (++chars % 4096 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
         n = qsf_char_at(p->text + at, p->len - at, &cp);
         if (nmt_drops(cp)) {
             drop(p, at, at + n);

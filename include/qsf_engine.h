@@ -250,6 +250,10 @@ bool qsf_worker_next(QSFWorker *w, QSFEvent *e);
 /* Returns the readable part of an answer's reasoning, without the tags and surrounding white space. Points
  * into text, which may be NULL; body_len must not be NULL. Any thread. */
 const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len);
+/* As qsf_reasoning_body, but copies to out (len bytes, not NUL-terminated) and puts an empty line where one block of
+ * reasoning ends and the next begins: a model may think again in the middle of its answer. Returns the length. Any
+ * thread. */
+size_t qsf_reasoning_plain(const char *text, size_t len, char *out);
 /* Returns "eos", "stop", "length", "context" or "interrupted". */
 const char *qsf_stop_name(QSFStop s);
 

@@ -63,6 +63,14 @@ static void json_string(UiBuf *b, const char *s, size_t len) {
     ui_buf_puts(b, "\"");
 }
 
+/* Appends the readable part of the reasoning. */
+static void put_plain(UiBuf *b, const UiItem *thought, void (*put)(UiBuf *, const char *, size_t)) {
+    char *plain = malloc(thought->raw.len + 1);
+    b->failed = b->failed || !plain;
+    if (plain) put(b, plain, qsf_reasoning_plain(ui_buf_str(&thought->raw), thought->raw.len, plain));
+    free(plain);
+}
+
 static void json_field(UiBuf *b, const char *name, const char *value) {
     ui_buf_printf(b, "\"%s\": ", name);
     json_string(b, value, strlen(value));
@@ -97,10 +105,8 @@ static void as_json(const UiApp *a, UiBuf *b) {
                       it->kind == UI_USER ? "user" : "assistant", when);
         json_string(b, ui_buf_str(&it->raw), it->raw.len);
         if (ui_item_thought(it)) {
-            size_t len;
-            const char *body = qsf_reasoning_body(ui_buf_str(&it->thought->raw), it->thought->raw.len, &len);
             ui_buf_puts(b, ", \"reasoning\": ");
-            json_string(b, body, len);
+            put_plain(b, it->thought, json_string);
         }
         if (it->kind == UI_ANSWER) {
             ui_buf_printf(b, ", \"tokens\": %u, \"seed\": \"%llu\", ", it->tokens,
@@ -121,12 +127,12 @@ static void put_clean(UiBuf *b, const char *s, size_t len, bool one_line) {
     free(clean);
 }
 
+static void put_lines(UiBuf *b, const char *s, size_t len) { put_clean(b, s, len, false); }
+
 /* Separate from the answer, and folded if the format can fold. */
 static void put_thought(UiBuf *b, const UiItem *thought, bool markdown) {
-    size_t len;
-    const char *body = qsf_reasoning_body(ui_buf_str(&thought->raw), thought->raw.len, &len);
     ui_buf_puts(b, markdown ? "<details><summary>Thinking</summary>\n\n" : "[thinking]\n");
-    put_clean(b, body, len, false);
+    put_plain(b, thought, put_lines);
     ui_buf_puts(b, markdown ? "\n\n</details>\n\n" : "\n[answer]\n");
 }
 

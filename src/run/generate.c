@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The main mode: answers a prompt from -p and stdin on stdout. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -136,6 +137,15 @@ static int finish_text(Answer *a) {
     return a->rc;
 }
 
+/* The text without tags. */
+static void put_reasoning(QsfStrbuf *b, const QsfStrbuf *reasoning) {
+    char *plain = malloc(reasoning->len + 1);
+    b->failed = b->failed || plain == NULL;
+    if (plain != NULL)
+        qsf_json_put_string(b, plain, qsf_reasoning_plain(qsf_strbuf_str(reasoning), reasoning->len, plain));
+    free(plain);
+}
+
 static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     RunFigures f = run_figures(&a->meter.s, g);
@@ -147,10 +157,8 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
     if (rt->fwd != NULL && qsf_forward_evicts(rt->fwd))
         qsf_strbuf_addf(&b, ", \"evicted\": %llu", (unsigned long long)g->evicted);
     if (a->thought) {
-        size_t len;
-        const char *body = qsf_reasoning_body(qsf_strbuf_str(&a->reasoning), a->reasoning.len, &len);
         qsf_strbuf_adds(&b, ", \"reasoning\": ");
-        qsf_json_put_string(&b, body, len);
+        put_reasoning(&b, &a->reasoning);
         qsf_strbuf_addf(&b, ", \"reasoning_tokens\": %u", g->reasoning_tokens);
     }
     run_put_figures(&b, &f, rt);

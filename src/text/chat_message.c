@@ -107,9 +107,9 @@ static QsfJVal message_value(QsfJMem *m, const QsfChatTemplate *t, const QsfMsg 
     QsfJVal d = qsf_j_dict(m, QSF_J_DICT, 3), body = { 0 };
     if (d.type != QSF_J_DICT) return d;
     if (msg->reasoning_len > 0) {
-        size_t len;
-        const char *text = qsf_reasoning_body(msg->reasoning, msg->reasoning_len, &len);
-        body = qsf_j_str(m, text, len, QSF_J_DATA);
+        char *text = qsf_j_alloc(m, msg->reasoning_len);
+        const size_t len = text != NULL ? qsf_reasoning_plain(msg->reasoning, msg->reasoning_len, text) : 0;
+        body = qsf_j_str(m, text != NULL ? text : "", len, QSF_J_DATA);
     }
     qsf_j_dict_add(m, d.u.d, text_value(m, "role"),
                    qsf_j_str(m, msg->role, strlen(msg->role), role_tag(msg->role)));

@@ -247,3 +247,41 @@ const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len) {
     *body_len = without_blanks(text, at, len) - at;
     return text + at;
 }
+
+/* ---- several blocks ---- */
+
+/* Start of the block after the one whose text begins at `at`, or len; *end: where the text ends. */
+static size_t next_block(const QsfThinkTags *t, const char *text, size_t at, size_t len, size_t *end) {
+    const size_t close = strlen(t->close);
+    const char *found;
+    *end = len;
+    if (close == 0) return len;
+    while ((found = memmem(text + at, len - at, t->close, close)) != NULL) {
+        at = (size_t)(found - text) + close;
+        const size_t next = at + qsf_think_blanks(text + at, len - at);
+        *end = (size_t)(found - text);
+        if (next == len || begins(text + next, len - next, t->open)) return next;
+        *end = len;
+    }
+    return len;
+}
+
+size_t qsf_reasoning_plain(const char *text, size_t len, char *out) {
+    size_t n = 0;
+    if (text == NULL) return 0;
+    for (size_t at = qsf_think_blanks(text, len); at < len;) {
+        const QsfThinkTags t = tags_of(text + at, len - at);
+        at += strlen(t.open);
+        size_t end, next = next_block(&t, text, at, len, &end);
+        at += qsf_think_blanks(text + at, end - at);
+        end = without_blanks(text, at, end);
+        if (n > 0 && end > at) {
+            memcpy(out + n, "\n\n", 2); /* shorter than the tags */
+            n += 2;
+        }
+        memcpy(out + n, text + at, end - at);
+        n += end - at;
+        at = next;
+    }
+    return n;
+}

@@ -65,7 +65,7 @@ typedef enum QsfThinkState {
     QSF_THINK_INSIDE,
     QSF_THINK_AFTER,  /* a block was closed and only white space followed: another may open */
     QSF_THINK_OPENED, /* the tag before the answer, and only white space after it */
-    QSF_THINK_ANSWER  /* to the end: an answer may mention tags */
+    QSF_THINK_ANSWER  /* to the end, or to a tag whose tokens open a block again: characters may mention tags */
 } QsfThinkState;
 
 /* Receives decided text: a part of the reasoning, including tags, or of the answer. */
@@ -90,6 +90,7 @@ typedef struct QsfThinkSplit {
     /* TAGS */
     QsfThinkState state;
     bool wrapped;                /* the answer began with its own tag */
+    bool spaced;                 /* its text so far ends with white space */
     size_t len, said;            /* said: bytes at the start of buf that are not emitted */
     char buf[QSF_THINK_BUF];     /* (len): undecided text */
     uint8_t mark[QSF_THINK_BUF]; /* (len) */

@@ -25,6 +25,8 @@ const QsfThinkDialect *qsf_think_dialect(QsfThinkFormat f);
 /* mark: QSF_MARK_* of the bytes, with FIRST only for the first one. */
 void qsf_think_tags_feed(QsfThinkSplit *s, const char *text, size_t len, unsigned mark, QsfThinkPut put,
                          void *arg);
+/* An answer has begun with this text, or without any. */
+void qsf_think_tags_answered(QsfThinkSplit *s, const char *text, size_t len);
 void qsf_think_tags_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg);
 
 /* --- think_parts.c: formats of messages and elements --- */

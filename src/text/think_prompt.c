@@ -164,7 +164,8 @@ static int append_block(const QsfMsg *m, QsfRendered *r, QsfThinkPrompt *where, 
     if (rc == QSF_OK) rc = qsf_rendered_add(r, text + from, to - from, false, err);
     if (rc == QSF_OK) rc = qsf_rendered_add(r, text + to, m->reasoning_len - to, true, err);
     if (rc == QSF_OK) rc = qsf_rendered_add(r, m->content, m->len, false, err);
-    s->state = m->len > 0 ? QSF_THINK_ANSWER : to < m->reasoning_len ? QSF_THINK_AFTER : QSF_THINK_INSIDE;
+    s->state = to < m->reasoning_len ? QSF_THINK_AFTER : QSF_THINK_INSIDE;
+    if (m->len > 0) qsf_think_tags_answered(s, m->content, m->len);
     if (s->state == QSF_THINK_INSIDE) qsf_think_feed(s, text + from, m->reasoning_len - from, NULL, NULL);
     return rc;
 }
@@ -213,7 +214,7 @@ static int append_last(const QsfTokenizer *tok, const QsfMsg *m, QsfRendered *r,
     }
     if (qsf_think_dialect(s->t->format) != NULL) return append_parts(tok, m, r, where, err);
     if (s->t->format == QSF_THINK_TAGS && m->reasoning_len > 0) return append_block(m, r, where, err);
-    s->state = QSF_THINK_ANSWER;
+    qsf_think_tags_answered(s, m->content, m->len);
     return qsf_rendered_add(r, m->content, m->len, false, err);
 }
 
@@ -238,7 +239,7 @@ int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfT
     where->exact = last != NULL && last->exact_len > 0 && qsf_exact_fits(tok, last->exact, last->exact_len);
     const bool separate = where->exact || (last != NULL && (parts || last->reasoning_len > 0));
     if ((t == NULL && !separate) || (last != NULL && !separate)) {
-        if (last != NULL) where->split.state = QSF_THINK_ANSWER;
+        if (last != NULL) qsf_think_tags_answered(&where->split, last->content, last->len);
         return qsf_chat_encode_checked(t, tok, msgs, n, flags, out, &where->lost, err);
     }
     const size_t before = last != NULL ? n - 1 : n;

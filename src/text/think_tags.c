@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Splitting at tags: reasoning between two of them, then the answer, which may have tags of its own. */
+/* Splitting at tags: reasoning between two of them, and the answer, which may have tags of its own and, where tags are
+ * tokens, more reasoning inside. */
 #include <string.h>
 
 #include "src/text/think_impl.h"
@@ -35,9 +36,17 @@ static void emit(const QsfThinkSplit *s, bool reasoning, bool hidden, size_t fro
     }
 }
 
+void qsf_think_tags_answered(QsfThinkSplit *s, const char *text, size_t len) {
+    s->state = QSF_THINK_ANSWER;
+    if (len == 0) return;
+    s->answered = true;
+    s->spaced = qsf_think_blanks(text + len - 1, 1) == 1;
+}
+
 /* Removes the first n bytes, without those already emitted. hidden: hidden tokens are shown too. */
 static void put_out(QsfThinkSplit *s, bool reasoning, bool hidden, size_t n, QsfThinkPut put, void *arg) {
     size_t said = n < s->said ? n : s->said;
+    if (n > 0 && !reasoning && s->state == QSF_THINK_ANSWER) qsf_think_tags_answered(s, s->buf, n);
     emit(s, reasoning, hidden, said, n, put, arg);
     s->said -= said;
     memmove(s->buf, s->buf + n, s->len - n);
@@ -46,6 +55,11 @@ static void put_out(QsfThinkSplit *s, bool reasoning, bool hidden, size_t n, Qsf
 }
 
 static void drop(QsfThinkSplit *s, size_t n) { put_out(s, false, false, n, NULL, NULL); }
+
+static bool has_token(const QsfThinkTag *t) { return memchr(t->mark, QSF_MARK_FIRST, t->len) != NULL; }
+
+/* Whether an opening tag inside an answer opens a block: it does where tags are tokens. Characters may mention a tag. */
+static bool reopens(const QsfThink *t) { return has_token(&t->open) && has_token(&t->close); }
 
 /* Outside a block: white space, then perhaps a tag. false: more text is needed. */
 static bool look_for_open(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
@@ -78,7 +92,8 @@ static bool look_for_close(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
     put_out(s, true, false, at, put, arg);
     if (m != MATCH_WHOLE) return false;
     put_out(s, true, true, s->t->close.len, put, arg);
-    s->state = QSF_THINK_AFTER;
+    /* White space after a block belongs to the answer if it separates two parts of it. */
+    s->state = s->answered && !s->spaced ? QSF_THINK_ANSWER : QSF_THINK_AFTER;
     return true;
 }
 
@@ -93,15 +108,20 @@ static bool may_end(const QsfThinkSplit *s, size_t at, bool *whole) {
     return end + qsf_think_blanks(s->buf + end, s->len - end) == s->len;
 }
 
-/* The answer: all of it, or up to what may be its end. */
+/* The answer: all of it, or up to what may be its end or another block. */
 static bool look_for_end(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
-    size_t at = s->len;
+    size_t at = 0;
+    Match open = MATCH_NO;
     bool whole;
-    if (s->wrapped)
-        for (at = 0; at < s->len; at++)
-            if (s->len - at <= 2 * QSF_THINK_BLANKS && may_end(s, at, &whole)) break;
+    for (; at < s->len; at++) {
+        if (reopens(s->t) && (open = match(s, at, &s->t->open)) != MATCH_NO) break;
+        if (s->wrapped && s->len - at <= 2 * QSF_THINK_BLANKS && may_end(s, at, &whole)) break;
+    }
     put_out(s, false, false, at, put, arg);
-    return false;
+    if (open != MATCH_WHOLE) return false;
+    put_out(s, true, true, s->t->open.len, put, arg);
+    s->state = QSF_THINK_INSIDE;
+    return true;
 }
 
 static bool after_open(QsfThinkSplit *s) {
@@ -116,7 +136,8 @@ static bool is_dropped(const QsfThinkSplit *s) {
     bool whole = false;
     const size_t blank = qsf_think_blanks(s->buf, s->len);
     if (s->state == QSF_THINK_ANSWER && s->wrapped && s->len > 0) (void)may_end(s, 0, &whole);
-    const bool outside = s->state == QSF_THINK_START || s->state == QSF_THINK_AFTER;
+    const bool outside = s->state == QSF_THINK_START || s->state == QSF_THINK_AFTER ||
+                         (s->state == QSF_THINK_ANSWER && reopens(s->t));
     return whole || (outside && blank < s->len && (s->mark[blank] & QSF_MARK_HIDDEN));
 }
 

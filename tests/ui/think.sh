@@ -31,6 +31,11 @@ done
 "$run" --tokenize --show-thinking "$work/open.gguf" </dev/null >/dev/null 2>"$work/err" && fail "--show-thinking without a prompt"
 err_has 'show-thinking requires a prompt'
 
+# ---- a block after the answer has begun is reasoning as well
+"$mktiny" "$work/again.gguf" "script=<think> plan </think> <ans> <think> secret </think> <wer> <end>" "chat_template=$turns$asks" || fail "mktiny"
+"$run" "$work/again.gguf" -p Hi --json </dev/null >"$work/out" 2>"$work/err" || fail "two blocks: exit $?"
+out_has '"text": "<ans><wer>".*"reasoning": "plan\\n\\nsecret", "reasoning_tokens": 6'
+
 # ---- switching reasoning on and off: through variables of the template, with a notice if it has none
 "$mktiny" "$work/switch.gguf" "script=Hello" "chat_template=$turns{% if enable_thinking is defined %}[{{ enable_thinking }}]{% endif %}{% if reasoning_effort is defined %}[{{ reasoning_effort }}]{% endif %}" || fail "mktiny"
 for is in 'auto:' 'on:[True]' 'off:[False]' 'high:[True][high]'; do

@@ -147,6 +147,28 @@ static void displayed_text(void **state) {
     }
 }
 
+/* Without the tags of each block. */
+static void displayed_blocks(void **state) {
+    static const char *const bodies[][2] = {
+        { "<think>\nplan\n</think>\n\n<think>\nsecret</think>", "plan\n\nsecret" },
+        { "<think>plan</think><think>sec", "plan\n\nsec" },
+        { "<think>a</think> b</think>", "a</think> b" },
+        { "<think></think><think>b</think>\n", "b" },
+        { "<|channel>thought\na<channel|><|channel>thought\nb<channel|>", "a\n\nb" },
+        { "plain", "plain" },
+        { " \n", "" },
+        { "", "" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        char out[80];
+        const size_t len = qsf_reasoning_plain(bodies[i][0], strlen(bodies[i][0]), out);
+        assert_int_equal(len, strlen(bodies[i][1]));
+        assert_memory_equal(out, bodies[i][1], len);
+    }
+    assert_int_equal(qsf_reasoning_plain(NULL, 0, NULL), 0);
+}
+
 /* ---- a vocabulary and a template ---- */
 
 #define TURNS "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|stop|>{% endfor %}"
@@ -384,6 +406,7 @@ int main(void) {
         cmocka_unit_test(any_cut_gives_the_same),
         cmocka_unit_test(decided_text_is_not_held_back),
         cmocka_unit_test(displayed_text),
+        cmocka_unit_test(displayed_blocks),
         cmocka_unit_test(the_vocabulary_decides_when_the_template_does_not),
         cmocka_unit_test(prompts_that_open_a_block),
         cmocka_unit_test(continuing),

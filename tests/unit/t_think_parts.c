@@ -96,11 +96,17 @@ static void only_tokens_are_tags(void **state) {
         { "", "{~<think>}a{~x</think>y}b{~</think>} c", "<think>ax</think>yb</think> ", "c", false },
         { "", "{~<think>}a{~</think>}{<|x|>}\n{<|x|>}c{<|x|>}d", "<think>a</think>\n", "cd", false },
         { "", "{~<think>}a{<|x|>}b", "<think>ab", "", false },
+        /* Where tags are tokens, a block may follow in the answer. */
+        { "", "{~<think>}a{~</think>}b{~<think>}c{~</think>}d", "<think>a</think><think>c</think>", "bd",
+          false },
+        { "", "b {~<think>}c{~</think>}\nd{~</think>}", "<think>c</think>\n", "b d</think>", false },
+        { "", "b{~<think>}c{~</think>}\nd<think>e", "<think>c</think>", "b\nd<think>e", false },
+        { "", "b{~<think>}c", "<think>c", "b", false },
     };
     static const Row hidden_rows[] = {
         { "", "{[THINK]}a[/THINK]b{[/THINK]}c", "[THINK]a[/THINK]b[/THINK]", "c", false },
         { "", "[THINK]a{[/THINK]}b", "", "[THINK]ab", false },
-        { "", "a{[THINK]}b", "", "ab", false },
+        { "", "a{[THINK]}b{[/THINK]}c", "[THINK]b[/THINK]", "ac", false },
     };
     static const Row gemma_rows[] = {
         { "", "{<|channel>}thought\na{<channel|>}b", "<|channel>thought\na<channel|>", "b", false },
@@ -108,6 +114,9 @@ static void only_tokens_are_tags(void **state) {
         { "", "<|channel>thought{<channel|>}b", "", "<|channel>thoughtb", false },
         { "", "{<|channel>}tho", "", "", false },
         { "", "\n{<|channel>}thx", "", "\nthx", false },
+        { "", "{<|channel>}thought\na{<channel|>}b{<|channel>}thought\nc{<channel|>}d",
+          "<|channel>thought\na<channel|><|channel>thought\nc<channel|>", "bd", false },
+        { "", "b{<|channel>}thx{<|channel>}thou", "", "bthx", false },
     };
     QsfThinkRig r;
     (void)state;

@@ -69,21 +69,6 @@ static bool shows_words(const QsfRendered *r, const QsfMsg *m) {
     return found > 0 && 2 * found >= words;
 }
 
-static bool is_lost(const QsfChatRequest *q, const QsfRendered *r, size_t i) {
-    const QsfMsg *m = &q->msgs[i];
-    if (blank(m)) return false;
-    if (strcmp(m->role, "user") == 0 && q->t->hides_user) return true;
-    return !shows(r, m) && !shows_words(r, m);
-}
-
-/* 1 + the newest message of the first and the last ones whose text is not in the rendering, or 0. */
-static size_t find_lost(const QsfChatRequest *q, const QsfRendered *r) {
-    const size_t end = q->n - q->open_end, begin = end > CHECKED ? end - CHECKED : 0;
-    for (size_t i = end; i > begin; i--)
-        if (is_lost(q, r, i - 1)) return i;
-    return begin > 0 && is_lost(q, r, 0) ? 1 : 0;
-}
-
 void qsf_chat_lost_note(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, size_t lost, char *out,
                         size_t cap) {
     const bool newest = lost == n && strcmp(msgs[n - 1].role, "user") == 0;
@@ -121,13 +106,82 @@ static int render_merged(const QsfChatRequest *q, QsfRendered *out, QsfErr *err)
     return rc;
 }
 
+/* --- words instead of messages --- */
+
+/* The same messages with words that every filter leaves recognizable, in upper or lower case. */
+typedef struct Words {
+    QsfRendered r;
+    QsfMsg *msgs; /* NULL: not rendered yet */
+    bool ok;      /* rendered without an error */
+    char text[CHECKED + 1][16];
+} Words;
+
+static size_t first_checked(const QsfChatRequest *q) {
+    const size_t end = q->n - q->open_end;
+    return end > CHECKED ? end - CHECKED : 0;
+}
+
+/* The place of a message in Words.text; the first message has the last one. */
+static size_t place_of(const QsfChatRequest *q, size_t i) {
+    return i < first_checked(q) ? CHECKED : i - first_checked(q);
+}
+
+static void words_free(Words *w) {
+    qsf_rendered_free(&w->r);
+    free(w->msgs);
+}
+
+static bool has_word(const Words *w, size_t place) {
+    const char *p = qsf_strbuf_str(&w->r.text), *end = p + w->r.text.len;
+    for (; p < end; p += strlen(p) + 1)
+        if (strcasestr(p, w->text[place]) != NULL) return true;
+    return false;
+}
+
+/* Renders words instead of the checked messages, or only of the first one; merged: with render_merged. An error other than missing memory and
+ * interruption only means that nothing is known. */
+static int render_words(const QsfChatRequest *q, bool only_first, bool merged, Words *w, QsfErr *err) {
+    QsfErr e = { 0 };
+    bool memory = false;
+    if (w->msgs != NULL) return QSF_OK;
+    if ((w->msgs = malloc(q->n * sizeof *w->msgs)) == NULL) return qsf_err_memory(err, "rendered messages");
+    memcpy(w->msgs, q->msgs, q->n * sizeof *w->msgs);
+    for (size_t i = 0; i < q->n - q->open_end; i++) {
+        const size_t place = place_of(q, i);
+        if ((i > 0 && (only_first || i < first_checked(q))) || blank(&q->msgs[i])) continue;
+        snprintf(w->text[place], sizeof w->text[place], "Zqword%ck", (char)('a' + place));
+        w->msgs[i].content = w->text[place];
+        w->msgs[i].len = strlen(w->text[place]);
+    }
+    QsfChatRequest copy = *q;
+    copy.msgs = w->msgs;
+    int rc = merged ? render_merged(&copy, &w->r, &e) : render_request(&copy, &w->r, &memory, &e);
+    w->ok = rc == QSF_OK;
+    return memory || e.memory || e.code == QSF_E_INTERRUPTED ? qsf_err_pass(err, &e) : QSF_OK;
+}
+
+/* Whether the rendering has the system message. */
+static int shows_system(const QsfChatRequest *q, const QsfRendered *r, bool *shown, QsfErr *err) {
+    Words w = { 0 };
+    *shown = shows(r, &q->msgs[0]);
+    if (*shown) return QSF_OK;
+    int rc = render_words(q, true, false, &w, err);
+    *shown = rc == QSF_OK && w.ok && has_word(&w, place_of(q, 0));
+    words_free(&w);
+    return rc;
+}
+
 /* As it is, or else merged. */
-static int render_with_system(const QsfChatRequest *q, QsfRendered *out, QsfErr *err) {
+static int render_with_system(const QsfChatRequest *q, bool *is_merged, QsfRendered *out, QsfErr *err) {
     QsfErr first = { 0 }, again = { 0 };
-    bool memory;
+    bool memory, shown = false;
     int rc = render_request(q, out, &memory, &first);
     bool system = !memory && q->n > 1 && strcmp(q->msgs[0].role, "system") == 0 && !blank(&q->msgs[0]);
-    if (!system || (rc == QSF_OK && shows(out, &q->msgs[0]))) return qsf_err_pass(err, &first);
+    if (system && rc == QSF_OK) {
+        const int failed = shows_system(q, out, &shown, err);
+        if (failed != QSF_OK) return failed;
+    }
+    if (!system || shown) return qsf_err_pass(err, &first);
     QsfRendered merged = { 0 };
     int rc2 = render_merged(q, &merged, &again);
     if (rc2 != QSF_OK) {
@@ -136,7 +190,38 @@ static int render_with_system(const QsfChatRequest *q, QsfRendered *out, QsfErr 
     }
     qsf_rendered_free(out);
     *out = merged;
+    *is_merged = true;
     return QSF_OK;
+}
+
+/* A text that a filter changed beyond recognition is not lost if a word in its place appears. */
+static int is_lost(const QsfChatRequest *q, const QsfRendered *r, bool merged, size_t i, Words *w, bool *lost,
+                   QsfErr *err) {
+    const QsfMsg *m = &q->msgs[i];
+    *lost = !blank(m) && strcmp(m->role, "user") == 0 && q->t->hides_user;
+    if (*lost || blank(m) || shows(r, m) || shows_words(r, m)) return QSF_OK;
+    int rc = render_words(q, false, merged, w, err);
+    *lost = rc == QSF_OK && w->ok && !has_word(w, place_of(q, i));
+    return rc;
+}
+
+/* *at: 1 + the newest message of the first and the last ones whose text is not in the rendering, or 0. */
+static int find_lost(const QsfChatRequest *q, const QsfRendered *r, bool merged, size_t *at, QsfErr *err) {
+    const size_t begin = first_checked(q);
+    Words w = { 0 };
+    bool lost = false;
+    int rc = QSF_OK;
+    *at = 0;
+    for (size_t i = q->n - q->open_end; i > begin && rc == QSF_OK && !lost; i--) {
+        rc = is_lost(q, r, merged, i - 1, &w, &lost, err);
+        if (lost) *at = i;
+    }
+    if (rc == QSF_OK && !lost && begin > 0) {
+        rc = is_lost(q, r, merged, 0, &w, &lost, err);
+        if (lost) *at = 1;
+    }
+    words_free(&w);
+    return rc;
 }
 
 int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsigned flags, QsfRendered *out,
@@ -148,7 +233,8 @@ int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsi
     q.switches = t->switches;
     q.n_switches = t->n_switches;
     q.generation = (flags & QSF_CHAT_GENERATE) && !open_end;
-    int rc = render_with_system(&q, out, err);
-    out->lost = rc == QSF_OK ? find_lost(&q, out) : 0;
-    return rc;
+    bool merged = false;
+    int rc = render_with_system(&q, &merged, out, err);
+    out->lost = 0;
+    return rc == QSF_OK ? find_lost(&q, out, merged, &out->lost, err) : rc;
 }

@@ -181,6 +181,35 @@ static void test_lost(void **state) {
     }
 }
 
+/* Filters that leave nothing of a text recognizable do not lose it, nor is a system message added twice. */
+static void test_changed(void **state) {
+    static const char *const texts[] = { "\xC3\xA9\xF0\x9F\x98\x80", "<b>&", "\\\"\n", "\xC3\xA9" };
+    static const char *const filters[] = { "upper",           "escape",         "tojson",
+                                           "trim|capitalize", "e|string|upper", "urlencode" };
+    (void)state;
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        QsfStrbuf template = QSF_STRBUF_INIT;
+        Rig r;
+        qsf_strbuf_addf(&template, "{%% for m in messages %%}<{{ m.role }}>{{ m.content|%s }}{%% endfor %%}",
+                        filters[i]);
+        rig_open(&r, qsf_strbuf_str(&template));
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+            const QsfMsg m = { .role = "user", .content = texts[k], .len = strlen(texts[k]) };
+            QsfMsg all[3] = { m, m, m };
+            QsfRendered out = { 0 };
+            QsfErr e = { 0 };
+            all[0].role = "system";
+            qsf_test_expect_ok(qsf_chat_render(r.t, all, 3, QSF_CHAT_GENERATE, &out, &e), &e);
+            if (out.lost != 0) fail_msg("%s, text %zu: message %zu", filters[i], k, out.lost);
+            if (strncmp(qsf_strbuf_str(&out.text), "<system>", 8) != 0)
+                fail_msg("%s, text %zu: merged", filters[i], k);
+            qsf_rendered_free(&out);
+        }
+        rig_close(&r);
+        qsf_strbuf_free(&template);
+    }
+}
+
 /* --- switches --- */
 
 static void test_switches(void **state) {
@@ -309,10 +338,8 @@ static void test_switches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_thinking_part),
-        cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_parts),   cmocka_unit_test(test_thinking_part), cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_changed), cmocka_unit_test(test_switches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

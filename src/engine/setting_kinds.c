@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "kernels/cpu.h"
 #include "src/engine/number.h"
@@ -276,8 +277,9 @@ static bool set_template(const QSFSetting *row, QSFSettings *s, void *p, const c
     (void)row;
     (void)s;
     if (len >= QSF_SETTING_TEXT) return false;
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f) return false;
+    bool plain = true;
+    for (size_t i = 0; i < len; i++) plain = plain && (unsigned char)value[i] >= 0x20 && value[i] != 0x7f;
+    if (!plain && access(value, F_OK) != 0) return false; /* a file may have any name */
     snprintf(p, QSF_SETTING_TEXT, "%s", strcmp(value, "model") == 0 ? "" : value);
     return true;
 }

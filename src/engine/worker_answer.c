@@ -80,7 +80,7 @@ static void note_reasoning(QSFWorker *w, const QSFParams *p) {
 
 /* Reports that the template leaves out a message: the newest one always, others once per template. */
 static void note_lost(QSFWorker *w, const QsfRequestCopy *r, size_t lost) {
-    char text[160];
+    char text[400];
     if (lost == 0 || (lost < r->n_messages && w->rt.lost_noted)) return;
     w->rt.lost_noted = w->rt.lost_noted || lost < r->n_messages;
     qsf_chat_lost_note(w->rt.tmpl, r->messages, r->n_messages, lost, text, sizeof text);

@@ -61,7 +61,7 @@ int run_encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prom
                      QSF_CHAT_REASON * p->reasoning;
     size_t n = 0;
     const char *note = qsf_chat_reasoning_note(rt->tmpl, p->reasoning);
-    char lost[160];
+    char lost[400];
     if (note != NULL) qsf_cli_error(&run_cli, "%s", note);
     if (o->system) msgs[n++] = (QsfMsg){ .role = "system", .content = o->system, .len = strlen(o->system) };
     msgs[n++] = (QsfMsg){ .role = "user", .content = qsf_strbuf_str(prompt), .len = prompt->len };

@@ -43,6 +43,7 @@ void qsf_chat_template_close(QsfChatTemplate *t) {
     qsf_jinja_free(t->jinja);
     qsf_chat_vars_free(t);
     free(t->name);
+    free(t->given);
     free(t->model);
     free(t->source);
     free(t);
@@ -55,7 +56,13 @@ static int open_file(QsfChatTemplate **out, const QsfSource *src, const QsfToken
                      QsfErr *err) {
     QsfChatFile file;
     int rc = qsf_chat_file_read(name, &file, err);
-    return rc != QSF_OK ? rc : make(out, src, tok, &file, name, err);
+    if (rc == QSF_OK) rc = make(out, src, tok, &file, name, err);
+    if (rc == QSF_OK && ((*out)->given = strdup(name)) == NULL) {
+        qsf_chat_template_close(*out);
+        *out = NULL;
+        rc = qsf_err_memory(err, "chat template");
+    }
+    return rc;
 }
 
 /* --- a file that replaces the model's template --- */
@@ -73,6 +80,15 @@ static void say(char *notice, size_t cap, const char *why, const char *file) {
     if (notice != NULL && cap > 0)
         snprintf(notice, cap, "The model's chat template cannot be used (%.160s): using %s instead.", why,
                  file);
+}
+
+/* Only named templates, none of them "default". */
+static void say_first(const char *used, char *notice, size_t cap) {
+    if (used == NULL || notice == NULL || cap == 0 || notice[0] != '\0') return;
+    snprintf(
+        notice, cap,
+        "The model has no default chat template: using its first named one, model:%.60s; choose with --template.",
+        used);
 }
 
 /* A base model, or a chat model whose file lacks the template. */
@@ -123,9 +139,9 @@ char *qsf_chat_template_variants(const QsfSource *src) {
 }
 
 /* Text of the template named variant; NULL: the unnamed one, or the named one used as the default. *text is
- * NULL if there is none. */
+ * NULL if there is none. *first (may be NULL): the name of the one that is used for want of a default, or NULL. */
 static int model_text(const QsfSource *src, const char *variant, const char **text, size_t *len,
-                      QsfErr *err) {
+                      const char **first, QsfErr *err) {
     QsfStrbuf key = QSF_STRBUF_INIT;
     qsf_strbuf_addf(&key, KEY_TEMPLATE "%s%s", variant != NULL ? "." : "", variant != NULL ? variant : "");
     int rc = qsf_strbuf_ok(&key) ? qsf_meta_str(src, qsf_strbuf_str(&key), text, len, err)
@@ -135,12 +151,14 @@ static int model_text(const QsfSource *src, const char *variant, const char **te
     *text = NULL;
     if (variant != NULL && strcmp(variant, "default") == 0)
         return qsf_meta_str(src, KEY_TEMPLATE, text, len, err);
-    const char *first = NULL;
+    const char *named = NULL;
     for (size_t i = 0; variant == NULL && i < qsf_meta_count(src); i++) {
         const char *name = variant_at(src, i);
-        if (name != NULL && (first == NULL || strcmp(name, "default") == 0)) first = name;
+        if (name != NULL && (named == NULL || strcmp(name, "default") == 0)) named = name;
     }
-    return first != NULL ? model_text(src, first, text, len, err) : QSF_OK;
+    if (named == NULL) return QSF_OK;
+    if (first != NULL && strcmp(named, "default") != 0) *first = named;
+    return model_text(src, named, text, len, NULL, err);
 }
 
 static int no_variant(const QsfSource *src, const char *variant, QsfErr *err) {
@@ -180,10 +198,10 @@ static int open_own(QsfChatTemplate **out, const QsfSource *src, const QsfTokeni
 /* variant NULL: the one used by default. */
 static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
                       const char *variant, char *notice, size_t notice_cap, QsfErr *err) {
-    const char *text, *file = NULL;
+    const char *text, *file = NULL, *first = NULL;
     size_t len;
     QsfErr why = { 0 };
-    int rc = model_text(src, variant, &text, &len, err);
+    int rc = model_text(src, variant, &text, &len, &first, err);
     if (rc == QSF_OK && text == NULL && variant != NULL) return no_variant(src, variant, err);
     if (rc == QSF_OK && (text == NULL || len == 0)) say_none(src, tok, notice, notice_cap);
     if (rc != QSF_OK || text == NULL || len == 0) return rc; /* a base model: *out stays NULL */
@@ -194,7 +212,10 @@ static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfToke
     }
     if (why.memory) return qsf_err_pass(err, &why);
     qsf_err_clear(&why);
-    if (open_own(out, src, tok, text, len, variant, &why) == QSF_OK) return QSF_OK;
+    if (open_own(out, src, tok, text, len, variant, &why) == QSF_OK) {
+        say_first(first, notice, notice_cap);
+        return QSF_OK;
+    }
     if (why.code == QSF_E_RUNTIME) {
         if (!why.memory) qsf_err_prefix(&why, "%s", qsf_source_path(src));
         return qsf_err_pass(err, &why);

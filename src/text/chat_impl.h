@@ -43,6 +43,7 @@ typedef struct QsfChatSwitch {
 struct QsfChatTemplate {
     QsfJinja *jinja;
     char *name;  /* "model", "model:NAME" or a file name without its extension */
+    char *given; /* for a file, its name or path as it was given, for messages; otherwise NULL */
     char *model; /* for a model's own template: the model's file, for messages; otherwise NULL */
     char *source;
     size_t source_len;
@@ -61,9 +62,10 @@ struct QsfChatTemplate {
     bool lowers;           /* reasoning cannot be switched off: it has the lowest effort */
 };
 
-/* How messages name a template: "the model's chat template", or "chat template NAME". */
+/* How messages name a template: "the model's chat template", or "chat template NAME"; of a file, the name or path that
+ * was given. */
 typedef struct QsfChatLabel {
-    char text[120];
+    char text[280];
 } QsfChatLabel;
 QsfChatLabel qsf_chat_label(const QsfChatTemplate *t);
 

@@ -145,7 +145,8 @@ QsfChatLabel qsf_chat_label(const QsfChatTemplate *t) {
     if (strcmp(t->name, "model") == 0)
         snprintf(label.text, sizeof label.text, "the model's chat template");
     else
-        snprintf(label.text, sizeof label.text, "chat template %.80s", t->name);
+        snprintf(label.text, sizeof label.text, "chat template %.255s",
+                 t->given != NULL ? t->given : t->name);
     return label;
 }
 

@@ -44,6 +44,16 @@ expect 0 'no such switch' "$run" --show-prompt "$tiny" -p a --reasoning off --ov
 expect 0 'only lower its effort' "$run" --show-prompt "$tiny" -p a --reasoning off --override-kv "$(tmpl '{{ messages[0].content }}{{ reasoning_effort }}')"
 expect 1 "$tiny: the model's chat template refuses these messages: not so" "$run" --show-prompt "$tiny" -p a --override-kv "$(tmpl '{{ raise_exception("not so") }}')"
 
+# a file with any name is opened, named in messages as it was given, and without its control characters
+odd="$work/a$(printf '\033[2J\nb\342\200\256').jinja"
+printf '%s' '{{ raise_exception("never") }}' >"$odd"
+expect 1 'a[?][[]2J.*b.*\.jinja refuses these messages: never' "$run" --show-prompt "$tiny" -p a --template "$odd"
+! grep -q "$(printf '\033')" "$work/err" || fail "control characters of a name on the terminal"
+printf 'odd' >"$odd"
+shows "${L}<s>${R} odd" -p a --template "$odd"
+expect 2 'template takes' "$run" --show-prompt "$tiny" -p a --template "$odd.not"
+expect 0 'using its first named one, model:rag' "$run" --show-prompt "$tiny" -p a --override-kv tokenizer.chat_template=null --override-kv tokenizer.chat_template.rag=str:rag
+
 # no template: said once, unless a base model continues text
 expect 0 '' "$run" --show-prompt "$tiny" -p a
 ! grep -q 'no chat template' "$work/err" || { cat "$work/err"; fail "a base model needs no template"; }

@@ -307,8 +307,10 @@ static void test_variants(void **state) {
     (void)state;
     if (!rig_open(&r, "llama-spm", NULL)) skip();
     override(&r, "tokenizer.chat_template.rag=str:rag {{ messages[0].content }}");
-    t = open_template(&r, NULL);
+    char notice[300];
+    qsf_test_expect_ok(qsf_chat_template_open(&t, r.src, r.tok, NULL, notice, sizeof notice, &e), &e);
     assert_string_equal(qsf_chat_template_source(t), "rag {{ messages[0].content }}");
+    assert_non_null(strstr(notice, "using its first named one, model:rag"));
     qsf_chat_template_close(t);
     override(&r, "tokenizer.chat_template.default=str:plain");
     char *names = qsf_chat_template_variants(r.src);

@@ -3,6 +3,7 @@
 #ifndef QSF_TEXT_THINK_IMPL_H
 #define QSF_TEXT_THINK_IMPL_H
 
+#include "src/text/chat_impl.h"
 #include "src/text/think.h"
 
 /* Maximum white space before a block; more is an answer. */
@@ -20,6 +21,21 @@ typedef struct QsfThinkDialect {
 } QsfThinkDialect;
 /* NULL for NONE and TAGS. */
 const QsfThinkDialect *qsf_think_dialect(QsfThinkFormat f);
+
+/* --- think_prompt.c --- */
+/* Start of the last message in the template's own text at the end of the prompt, or the length of the prompt. */
+size_t qsf_think_last_message(const QsfThinkDialect *d, const QsfRendered *r);
+/* Removes everything after `at`. */
+void qsf_think_cut(QsfRendered *r, size_t at);
+
+/* --- think_calls.c: answers that call tools, where calls are messages --- */
+/* Messages to render: the given ones, or a copy (*held, to be freed) with what stands for such answers. NULL: out of
+ * memory. */
+const QsfMsg *qsf_think_hold_calls(const QsfThink *t, const QsfMsg *msgs, size_t n, QsfMsg **held,
+                                   QsfErr *err);
+/* Replaces it in the rendering by messages that call. msgs: the given ones. */
+int qsf_think_put_calls(const QsfThink *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
+                        QsfRendered *r, QsfErr *err);
 
 /* --- think_tags.c: TAGS --- */
 /* mark: QSF_MARK_* of the bytes, with FIRST only for the first one. */

@@ -2,10 +2,10 @@
 /* Prompts of models that reason: whether the template has opened a block or message already, and prompts that
  * continue an answer. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "qsf_engine.h"
-#include "src/text/chat_impl.h"
 #include "src/text/think_impl.h"
 
 static bool blank(char c) { return qsf_think_blanks(&c, 1) == 1; }
@@ -20,8 +20,7 @@ static size_t tag_at_end(const QsfThinkTag *t, const QsfRendered *r) {
     return last->trusted && last->off <= end - t->len ? end - t->len : r->text.len;
 }
 
-/* Removes everything after `at`. */
-static void cut(QsfRendered *r, size_t at) {
+void qsf_think_cut(QsfRendered *r, size_t at) {
     while (r->n_segs > 0 && r->segs[r->n_segs - 1].off >= at) r->n_segs--;
     if (r->n_segs > 0) r->segs[r->n_segs - 1].len = at - r->segs[r->n_segs - 1].off;
     r->text.len = at;
@@ -87,8 +86,7 @@ static int append_exact(QsfRendered *r, const char *exact, size_t len, QsfErr *e
 
 /* ---- where the prompt ends ---- */
 
-/* Start of the last message in the template's own text at the end of the prompt, or the length of the prompt. */
-static size_t last_message(const QsfThinkDialect *d, const QsfRendered *r) {
+size_t qsf_think_last_message(const QsfThinkDialect *d, const QsfRendered *r) {
     if (r->n_segs == 0 || !r->segs[r->n_segs - 1].trusted) return r->text.len;
     const size_t from = r->segs[r->n_segs - 1].off, n = strlen(d->start);
     for (size_t at = r->text.len; at >= from + n; at--)
@@ -108,7 +106,7 @@ static void settle_head(QsfThinkSplit *s) {
 static int begin_parts(const QsfTokenizer *tok, const QsfRendered *r, QsfThinkPrompt *where, QsfErr *err) {
     QsfThinkSplit *s = &where->split;
     const QsfThinkDialect *d = qsf_think_dialect(s->t->format);
-    const size_t at = last_message(d, r);
+    const size_t at = qsf_think_last_message(d, r);
     QsfStrbuf exact = QSF_STRBUF_INIT;
     add_format(d, &exact, r->text.data + at, r->text.len - at);
     const bool ok = qsf_strbuf_ok(&exact);
@@ -159,7 +157,7 @@ static int append_block(const QsfMsg *m, QsfRendered *r, QsfThinkPrompt *where, 
     QsfThinkSplit *s = &where->split;
     const char *text = m->reasoning;
     const size_t from = opening(&s->t->open, m), to = closing(&s->t->close, m);
-    if (from > 0) cut(r, tag_at_end(&s->t->open, r));
+    if (from > 0) qsf_think_cut(r, tag_at_end(&s->t->open, r));
     int rc = qsf_rendered_add(r, text, from, true, err);
     if (rc == QSF_OK) rc = qsf_rendered_add(r, text + from, to - from, false, err);
     if (rc == QSF_OK) rc = qsf_rendered_add(r, text + to, m->reasoning_len - to, true, err);
@@ -228,6 +226,18 @@ static int render_plain(const QsfMsg *msgs, size_t n, bool more, QsfRendered *r,
     return rc;
 }
 
+/* With the template; tool calls of earlier answers are messages of their own. */
+static int render(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
+                  const QsfMsg *msgs, size_t n, unsigned flags, QsfRendered *r, QsfErr *err) {
+    QsfMsg *held;
+    const QsfMsg *shown = qsf_think_hold_calls(think, msgs, n, &held, err);
+    if (shown == NULL) return err != NULL ? err->code : QSF_E_RUNTIME;
+    int rc = qsf_chat_render(t, shown, n, flags, r, err);
+    if (rc == QSF_OK && held != NULL) rc = qsf_think_put_calls(think, tok, msgs, n, r, err);
+    free(held);
+    return rc;
+}
+
 int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
                      const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *out, QsfThinkPrompt *where,
                      QsfErr *err) {
@@ -244,7 +254,7 @@ int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfT
     }
     const size_t before = last != NULL ? n - 1 : n;
     unsigned turn = (flags & ~(unsigned)QSF_CHAT_CONTINUE) | QSF_CHAT_GENERATE;
-    int rc = t != NULL ? qsf_chat_render(t, msgs, before, turn, &r, err)
+    int rc = t != NULL ? render(think, t, tok, msgs, before, turn, &r, err)
                        : render_plain(msgs, before, last != NULL, &r, err);
     where->lost = r.lost;
     if (rc == QSF_OK) rc = begin(tok, &r, where, err);

@@ -108,6 +108,9 @@ bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, ui
         if (!it->thought) return false;
         *it->thought = (UiItem){ .kind = UI_THOUGHT, .open = true, .time = now_realtime() };
     }
+    /* An answer that continues: the time since it was cut does not count. */
+    if (!it->thought->open) it->thought->time = now_realtime() - it->thought->seconds;
+    it->thought->open = true;
     it->version++;
     it->thought->tokens += tokens;
     it->thought->seconds = now_realtime() - it->thought->time;

@@ -67,6 +67,27 @@ static void test_only_reasoning(void **state) {
     assert_null(ui_transcript_last(&x->app.chat));
 }
 
+/* The time between an answer that was cut and its continuation is not spent on thinking. */
+static void test_time(void **state) {
+    Fixture *x = *state;
+    say(x, "why");
+    think(x, "hm", "", QSF_STOP_LENGTH);
+    UiItem *thought = ui_transcript_last(&x->app.chat)->thought;
+    thought->time -= 1000; /* as if it had begun, */
+    thought->seconds = 10; /* and ended, that long ago */
+    say(x, "/continue");
+    think(x, "m", "", QSF_STOP_LENGTH);
+    assert_in_range(thought->seconds, 10, 100);
+    say(x, "/continue");
+    fake_reasoning(&x->engine, "m");
+    ui_app_pump(&x->app);
+    assert_true(thought->open);
+    fake_text(&x->engine, "so");
+    ui_app_pump(&x->app);
+    assert_false(thought->open);
+    assert_in_range(thought->seconds, 10, 100);
+}
+
 static void test_reasoning_in_sessions(void **state) {
     Fixture *x = *state;
     size_t len;
@@ -225,9 +246,10 @@ static void test_folded_on_the_screen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_reasoning_is_separate), T(test_only_reasoning), T(test_reasoning_in_sessions),
-        T(test_reasoning_in_exports),  T(test_think_command),  T(test_stop_strings),
-        T(test_folded_on_the_screen),
+        T(test_reasoning_is_separate), T(test_only_reasoning),
+        T(test_reasoning_in_sessions), T(test_time),
+        T(test_reasoning_in_exports),  T(test_think_command),
+        T(test_stop_strings),          T(test_folded_on_the_screen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

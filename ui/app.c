@@ -157,7 +157,6 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
         return false;
     }
-    a->asking = false;
     int64_t need;
     if (a->full_screen && !ui_app_fits(a, text, len, &need)) return false;
     send_message(a, text, len);
@@ -245,6 +244,7 @@ bool ui_app_ask(UiApp *a, bool go_on) {
     }
     if (!submit(a, go_on)) return false;
     if (go_on) {
+        ui_ask_over(a);
         a->answer = last;
     } else {
         a->answer = ui_transcript_add(&a->chat, UI_ANSWER, "", 0);

@@ -55,6 +55,7 @@ typedef struct UiOwn {
 /* What would make space in the context, as last found: advice is drawn with every frame. */
 typedef struct UiFit {
     uint32_t last_item, exchanges; /* of the conversation for which it was found */
+    uint32_t most;                 /* that may leave */
     uint32_t forget;               /* exchanges, 0 = none helps */
     int64_t left, before;          /* tokens that stay after them, and after one less */
     uint32_t ctx_size;             /* of the plan for which the rest was found */
@@ -98,9 +99,12 @@ typedef struct UiApp {
     bool snapshots;          /* what was evaluated is kept with the session */
     uint64_t snapshot_limit; /* as in QSFRequest */
 
-    bool asking;       /* what to do at a full context was asked (ask.h) */
-    char ask_keys[80]; /* the choices, "1 forget  4 stop" */
-    bool enlarging;    /* the plan changes so that the answer can continue */
+    uint32_t
+        asking; /* id of the answer for which it was asked what to do at a full context (ask.h); 0 = none */
+    uint32_t ask_item;    /* id of that question on the screen, 0 = none */
+    unsigned ask_offered; /* the choices, bit 0 is the first */
+    char ask_keys[80];    /* and their names, "1 forget  4 stop" */
+    bool enlarging;       /* the plan changes so that the answer can continue */
     UiFit fit;
     UiCompact compact; /* of the running UI_REQUEST_SUMMARY */
     double read_tps;   /* speed of the last longer prefill, 0 = unknown */
@@ -209,8 +213,10 @@ int64_t ui_app_too_long(UiApp *a, const char *text, size_t len);
  * unknown, then true. */
 bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need);
 /* Writes what can be done if a prompt of need tokens does not fit, as much as fits into cap: "/forget 199: fits, /ctx
- * 4096, /kv policy sliding". Nothing of it is impossible. Cheap enough for every frame. */
-void ui_app_context_advice(UiApp *a, int64_t need, char *dst, size_t cap);
+ * 4096, /kv policy sliding". Nothing of it is impossible. message: it ends with a message that is not in the
+ * conversation yet; otherwise the last exchange has to stay. Cheap enough for every frame. false: there is only the
+ * last resort, to shorten the message or to /clear. */
+bool ui_app_context_advice(UiApp *a, int64_t need, bool message, char *dst, size_t cap);
 /* Says that the conversation is longer than the context, if it is. */
 void ui_app_say_long(UiApp *a);
 

@@ -56,23 +56,21 @@ void ui_app_refresh_context(UiApp *a) {
 
 /* ---- advice ---- */
 
-static bool is_possible(const UiApp *a, const QSFSettings *s) {
-    char err[600];
-    return a->engine.check(a->engine.self, s, err, sizeof err) == 0;
-}
-
 static bool ctx_is_possible(const UiApp *a, uint32_t ctx) {
     QSFSettings s = a->settings;
+    char err[600];
     s.ctx = ctx;
-    return is_possible(a, &s);
+    return a->engine.check(a->engine.self, &s, err, sizeof err) == 0;
 }
 
-bool ui_app_policy_is_possible(const UiApp *a) {
+bool ui_app_policy_is_possible(const UiApp *a, char *err, size_t cap) {
     QSFSettings s = a->settings;
-    char err[200];
-    if (evicts(a)) return false;
-    (void)qsf_setting_set(&s, qsf_setting_find("eviction-policy"), "sliding", err, sizeof err);
-    return is_possible(a, &s);
+    if (evicts(a)) {
+        (void)snprintf(err, cap, "the policy is %s already", a->stats.eviction);
+        return false;
+    }
+    if (qsf_setting_set(&s, qsf_setting_find("eviction-policy"), "sliding", err, cap) != 0) return false;
+    return a->engine.check(a->engine.self, &s, err, cap) == 0;
 }
 
 /* A context for need tokens and an answer, at most what the model was trained for and the budget allows; 0 = none. */
@@ -87,14 +85,14 @@ static uint32_t larger_context(const UiApp *a, int64_t need) {
                                                                                            : 0;
 }
 
-/* The fewest exchanges without which at most `room` tokens stay. */
+/* The fewest exchanges, at most f->most, without which at most `room` tokens stay. */
 static void find_forget(UiApp *a, int64_t room) {
     UiFit *f = &a->fit;
-    uint32_t low = 0, high = f->exchanges;
+    uint32_t low = 0, high = f->most;
     f->before = INT64_MAX;
     f->left = ui_exchanges_after(a, high);
     f->forget = 0;
-    if (f->left < 0 || f->left > room) { /* not even without all of them */
+    if (f->left < 0 || f->left > room) { /* not even without all that may leave */
         f->before = f->left < 0 ? room + 1 : f->left;
         f->left = INT64_MIN;
         return;
@@ -114,27 +112,31 @@ static void find_forget(UiApp *a, int64_t room) {
 }
 
 /* The conversation is what it was, and the room is between the same two lengths. */
-static bool forget_is_known(const UiApp *a, int64_t room) {
+static bool forget_is_known(const UiApp *a, uint32_t exchanges, uint32_t most, int64_t room) {
     const UiFit *f = &a->fit;
-    return f->last_item == a->chat.next_id && f->exchanges == ui_exchanges(a) && room >= f->left &&
-           room < f->before;
+    return f->last_item == a->chat.next_id && f->exchanges == exchanges && f->most == most &&
+           room >= f->left && room < f->before;
 }
 
-static uint32_t fewest_forget(UiApp *a, int64_t need, int64_t spare) {
-    const int64_t message = need > a->stats.ctx_used ? need - a->stats.ctx_used : 0;
-    const int64_t room = (int64_t)a->stats.ctx_size - message - spare;
-    if (forget_is_known(a, room)) return a->fit.forget;
+/* Without a message the last exchange stays: it is what continues. */
+static uint32_t fewest_forget(UiApp *a, int64_t need, bool message, int64_t spare) {
+    const int64_t added = message && need > a->stats.ctx_used ? need - a->stats.ctx_used : 0;
+    const int64_t room = (int64_t)a->stats.ctx_size - added - spare;
+    const uint32_t all = ui_exchanges(a), most = message || all == 0 ? all : all - 1;
+    if (most == 0) return 0;
+    if (forget_is_known(a, all, most, room)) return a->fit.forget;
     a->fit.last_item = a->chat.next_id;
-    a->fit.exchanges = ui_exchanges(a);
-    if (a->fit.exchanges == 0) return 0;
+    a->fit.exchanges = all;
+    a->fit.most = most;
     find_forget(a, room);
     return a->fit.forget;
 }
 
 static void find_plan(UiApp *a, int64_t need) {
     UiFit *f = &a->fit;
+    char err[600];
     const bool same = f->ctx_size == a->stats.ctx_size && f->budget == a->stats.budget;
-    if (!same) f->policy = ui_app_policy_is_possible(a);
+    if (!same) f->policy = ui_app_policy_is_possible(a, err, sizeof err);
     if (!same || need > f->ctx_for || need < f->ctx_for / 2) {
         f->ctx_for = need + need / 16; /* also for what is typed next */
         f->ctx = larger_context(a, f->ctx_for);
@@ -155,17 +157,18 @@ __attribute__((format(printf, 3, 4))) static void advise(char *dst, size_t cap, 
         (void)snprintf(dst + at, cap - at, "%s%s", at > 0 ? ", " : "", text);
 }
 
-void ui_app_context_advice(UiApp *a, int64_t need, char *dst, size_t cap) {
+bool ui_app_context_advice(UiApp *a, int64_t need, bool message, char *dst, size_t cap) {
     const uint32_t spare = a->stats.ctx_size / 8 < CTX_SPARE ? a->stats.ctx_size / 8 : CTX_SPARE;
-    uint32_t forget = fewest_forget(a, need, spare);
-    if (forget == 0) forget = fewest_forget(a, need, 0);
+    uint32_t forget = fewest_forget(a, need, message, spare);
+    if (forget == 0) forget = fewest_forget(a, need, message, message ? 0 : 1);
     find_plan(a, need);
+    const bool policy = a->fit.policy && !evicts(a), possible = forget > 0 || a->fit.ctx > 0 || policy;
     dst[0] = '\0';
     if (forget > 0) advise(dst, cap, "/forget %u: fits", forget);
     if (a->fit.ctx > 0) advise(dst, cap, "/ctx %u", a->fit.ctx);
-    if (a->fit.policy && !evicts(a)) advise(dst, cap, "/kv policy sliding");
-    if (forget == 0 && a->fit.ctx == 0 && (!a->fit.policy || evicts(a)))
-        advise(dst, cap, need > a->stats.ctx_used ? "shorten the message" : "/clear");
+    if (policy) advise(dst, cap, "/kv policy sliding");
+    if (!possible) advise(dst, cap, message ? "shorten the message" : "/clear");
+    return possible;
 }
 
 void ui_app_say_long(UiApp *a) {
@@ -173,7 +176,7 @@ void ui_app_say_long(UiApp *a) {
     const QSFStats *s = &a->stats;
     if (!a->model_ready || !a->ctx_counted || evicts(a) || s->ctx_size == 0 || s->ctx_used <= s->ctx_size)
         return;
-    ui_app_context_advice(a, s->ctx_used, advice, sizeof advice);
+    (void)ui_app_context_advice(a, s->ctx_used, false, advice, sizeof advice);
     ui_app_say(a, UI_NOTICE, "the conversation has %u tokens, more than the context of %u: %s", s->ctx_used,
                s->ctx_size, advice);
 }

@@ -83,6 +83,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     } else if (more) {
         ui_app_save_message(a, it, a->answer_from);
     }
+    ui_ask_answered(a);
 }
 
 /* The full screen shows it with the answer. */
@@ -111,7 +112,25 @@ static bool asks(const UiApp *a, const QSFEvent *e) {
     return e->stop == QSF_STOP_CONTEXT && a->interactive && !a->stopping && last && last->kind == UI_ANSWER;
 }
 
+/* Nothing is asked: what would let the answer continue, or begin if its message was withdrawn. */
+static void say_full(UiApp *a) {
+    char advice[80];
+    int64_t need = a->stats.ctx_size;
+    const UiItem *user = ui_transcript_last_of(&a->chat, UI_USER);
+    const bool message = user && !user->in_context;
+    if (message) (void)ui_app_fits(a, ui_buf_str(&user->raw), user->raw.len, &need);
+    if (ui_app_context_advice(a, need + 1, message, advice, sizeof advice))
+        ui_app_say(a, UI_NOTICE, "the context is full: %s; then /%s", advice, message ? "retry" : "continue");
+    else if (message)
+        ui_app_say(a, UI_NOTICE, "the context is full: %s", advice);
+    else
+        ui_app_say(a, UI_NOTICE, "the context is full: the answer cannot continue, /clear begins again");
+}
+
 #define READ_LEAST 16u /* tokens of a prefill whose speed counts */
+
+/* The request was to continue an answer that had begun. */
+static bool goes_on(const UiApp *a) { return a->answer_from.text > 0 || a->answer_from.thought > 0; }
 
 static void answer_done(UiApp *a, const QSFEvent *e) {
     ui_app_refresh_stats(a);
@@ -121,9 +140,7 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
     const bool ask = asks(a, e);
     if (e->stop == QSF_STOP_CONTEXT && !ask) {
         if (a->exit_code == 0) a->exit_code = 5;
-        char advice[80];
-        ui_app_context_advice(a, (int64_t)a->stats.ctx_size + 1, advice, sizeof advice);
-        ui_app_say(a, UI_NOTICE, "the context is full: %s; then /continue", advice);
+        say_full(a);
     }
     if (e->evicted > 0)
         ui_app_say(a, UI_NOTICE, "%u tokens left the context (%s)", e->evicted, a->settings.eviction);
@@ -133,19 +150,21 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
 }
 
 /* The prompt was longer than the context: in the chat the advice differs from the options that the engine
- * names. */
-static bool say_too_long(UiApp *a) {
+ * names. go_on: it was the answer that should continue. */
+static bool say_too_long(UiApp *a, bool go_on) {
     UiItem *last = ui_transcript_last_of(&a->chat, UI_USER);
     char advice[80];
     int64_t need = 0;
-    if (last && !last->in_context)
+    const bool message = !go_on && last && !last->in_context;
+    ui_app_refresh_context(a);
+    if (message)
         (void)ui_app_fits(a, ui_buf_str(&last->raw), last->raw.len, &need);
     else if (a->ctx_counted)
         need = a->ctx_tokens;
     if (need <= a->stats.ctx_size) return false;
-    ui_app_context_advice(a, need, advice, sizeof advice);
-    ui_app_say(a, UI_ERROR, "the prompt has %lld tokens, more than the context of %u: %s", (long long)need,
-               a->stats.ctx_size, advice);
+    (void)ui_app_context_advice(a, need, message, advice, sizeof advice);
+    ui_app_say(a, UI_ERROR, "the %s has %lld tokens, more than the context of %u: %s",
+               go_on ? "conversation" : "prompt", (long long)need, a->stats.ctx_size, advice);
     return true;
 }
 
@@ -157,7 +176,9 @@ static void answer_failed(UiApp *a, const QSFEvent *e) {
     if (had_text && a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
     const char *text = e->text ? e->text : "the engine failed";
     ui_app_count_context(a);
-    bool said = e->code == QSF_EXIT_CONTEXT && a->interactive && say_too_long(a);
+    /* In a pipe a message is a prompt like any other, but an answer that continues cannot be shortened. */
+    const bool advise = e->code == QSF_EXIT_CONTEXT && (a->interactive || goes_on(a));
+    bool said = advise && say_too_long(a, goes_on(a));
     if (!said) ui_app_print(a, UI_ERROR, text);
     if (e->file && a->interactive) ui_app_say(a, UI_NOTICE, "/retry asks again when the file can be read");
 }

@@ -15,8 +15,8 @@ void ui_app_refresh_stats(UiApp *a);
 /* The messages changed without the engine: their tokens are counted for the status. Does nothing while an
  * answer is generated, because the engine reports the number at its end. */
 void ui_app_count_context(UiApp *a);
-/* Whether an eviction policy could be set, and there is none. */
-bool ui_app_policy_is_possible(const UiApp *a);
+/* Whether an eviction policy could be set, and there is none; otherwise err says why not. */
+bool ui_app_policy_is_possible(const UiApp *a, char *err, size_t cap);
 /* Reports why the engine refused setting name (NULL: several) with that value: its first sentence, and of a
  * table the last line, which names a value that works. */
 void ui_app_say_refused(UiApp *a, const char *name, const char *value, const char *text);

@@ -17,7 +17,7 @@ typedef struct Offers {
     int64_t write, reread; /* tokens of the summary, and evaluated */
     uint32_t ctx;          /* tokens of a larger context */
     char no_ctx[200];      /* why it is impossible */
-    bool policy;           /* there is none yet */
+    char no_policy[200];   /* the same for a policy, "" = possible */
 } Offers;
 
 /* The end of an answer may have more tokens as text than it had when it was written: not only must something leave, the rest
@@ -49,20 +49,22 @@ static void offer_compact(const UiApp *a, Offers *o, int64_t now, int64_t system
     o->reread = after - system + most;
 }
 
-/* Doubled, or less where the model or the budget ends earlier. */
-static void offer_ctx(const UiApp *a, Offers *o) {
+/* Doubled, or less where the model or the budget ends earlier; the conversation of `need` tokens must fit. */
+static void offer_ctx(const UiApp *a, Offers *o, int64_t need) {
     static const uint32_t quarters[] = { 8, 6, 5 };
     const uint32_t now = a->stats.ctx_size, train = a->stats.ctx_train;
+    const uint64_t base = need > (int64_t)now * 7 / 4 ? (uint64_t)need : now;
     char err[600];
     (void)snprintf(o->no_ctx, sizeof o->no_ctx, "the model was trained for %u tokens", train);
     for (size_t i = 0; i < sizeof quarters / sizeof *quarters; i++) {
         QSFSettings s = a->settings;
-        uint32_t ctx = (uint32_t)((uint64_t)now * quarters[i] / 4 / 16 * 16);
+        uint64_t ctx = base * quarters[i] / 4 / 16 * 16;
+        if (ctx > 1u << 30) ctx = 1u << 30;
         if (train > 0 && ctx > train) ctx = train;
-        if (ctx <= now) continue;
-        s.ctx = ctx;
+        if (ctx <= now || (int64_t)ctx <= need) continue;
+        s.ctx = (uint32_t)ctx;
         if (a->engine.check(a->engine.self, &s, err, sizeof err) == 0) {
-            o->ctx = ctx;
+            o->ctx = s.ctx;
             return;
         }
         (void)snprintf(o->no_ctx, sizeof o->no_ctx, "%.*s", (int)strcspn(err, ";\n"), err);
@@ -71,11 +73,13 @@ static void offer_ctx(const UiApp *a, Offers *o) {
 
 static void find_offers(const UiApp *a, Offers *o) {
     const int64_t now = ui_exchanges_after(a, 0), system = ui_exchanges_system(a);
+    char err[600];
     *o = (Offers){ 0 };
     offer_forget(a, o, now, system);
     offer_compact(a, o, now, system);
-    offer_ctx(a, o);
-    o->policy = ui_app_policy_is_possible(a);
+    offer_ctx(a, o, now);
+    if (!ui_app_policy_is_possible(a, err, sizeof err))
+        (void)snprintf(o->no_policy, sizeof o->no_policy, "%.*s", (int)strcspn(err, ";\n"), err);
 }
 
 static bool is_offered(const Offers *o, char key) {
@@ -84,30 +88,74 @@ static bool is_offered(const Offers *o, char key) {
     case '2': return o->compact > 0;
     case '3': return o->ctx > 0;
     case '4': return true;
-    default: return key == '5' && o->policy;
+    default: return key == '5' && o->no_policy[0] == '\0';
     }
 }
 
-/* "1 forget  4 stop", for the line above the input. */
+#define FORMS 3u
+
+/* The names of the choices, from the longest; two of the short ones are commands. */
+static const struct {
+    const char *gap, *name[5];
+} forms[FORMS] = {
+    { "  ", { " forget", " compact", " enlarge", " stop", " policy" } },
+    { " ", { " forget", " compact", " ctx", " stop", " kv" } },
+    { " ", { "", "", "", "", "" } },
+};
+
+static bool is_among_offered(const UiApp *a, char key) {
+    return key >= '1' && key <= '5' && (a->ask_offered >> (key - '1') & 1) != 0;
+}
+
+void ui_ask_names(const UiApp *a, int room, char *dst, size_t cap) {
+    for (size_t form = 0; form < FORMS; form++) {
+        size_t at = 0;
+        dst[0] = '\0';
+        for (char key = '1'; key <= '5' && at < cap; key++) {
+            if (!is_among_offered(a, key)) continue;
+            at += (size_t)snprintf(dst + at, cap - at, "%s%c%s", at > 0 ? forms[form].gap : "", key,
+                                   forms[form].name[key - '1']);
+        }
+        if ((int)at <= room) return;
+    }
+}
+
+const char *ui_ask_name(const UiApp *a, char key) {
+    return is_among_offered(a, key) ? forms[0].name[key - '1'] + 1 : NULL;
+}
+
+bool ui_ask_needs_no_enter(char key) { return key >= '3' && key <= '5'; }
+
 static void note_keys(UiApp *a, const Offers *o) {
-    static const char *const names[] = { "forget", "compact", "enlarge", "stop", "policy" };
-    size_t at = 0;
-    for (char key = '1'; key <= '5'; key++) {
-        if (!is_offered(o, key)) continue;
-        at += (size_t)snprintf(a->ask_keys + at, sizeof a->ask_keys - at, "%s%c %s", at > 0 ? "  " : "", key,
-                               names[key - '1']);
-    }
+    a->ask_offered = 0;
+    for (char key = '1'; key <= '5'; key++) a->ask_offered |= (unsigned)is_offered(o, key) << (key - '1');
+    ui_ask_names(a, (int)sizeof a->ask_keys, a->ask_keys, sizeof a->ask_keys);
 }
 
-/* "1, 3 or 4" */
-static void put_keys(UiBuf *b, const Offers *o) {
+/* "3, 4 or 5", of the choices from `first` to `last` that are offered. */
+static void put_keys(UiBuf *b, const Offers *o, char first, char last) {
     int n = 0, i = 0;
-    for (char key = '1'; key <= '5'; key++) n += is_offered(o, key);
-    for (char key = '1'; key <= '5'; key++) {
+    for (char key = first; key <= last; key++) n += is_offered(o, key);
+    for (char key = first; key <= last; key++) {
         if (!is_offered(o, key)) continue;
         ui_buf_printf(b, "%s%c", i == 0 ? "" : i == n - 1 ? " or " : ", ", key);
         i++;
     }
+}
+
+/* Which keys make a choice: ui_ask_needs_no_enter. */
+static void put_how(const UiApp *a, UiBuf *b, const Offers *o) {
+    if (!a->full_screen) {
+        ui_buf_puts(b, "Enter ");
+        put_keys(b, o, '1', '5');
+        return;
+    }
+    ui_buf_puts(b, "Press ");
+    put_keys(b, o, '3', '5');
+    if (!is_offered(o, '1') && !is_offered(o, '2')) return;
+    ui_buf_puts(b, ", or ");
+    put_keys(b, o, '1', '2');
+    ui_buf_puts(b, " and Enter");
 }
 
 /* Bytes that more positions take in the layers that keep all of them. */
@@ -164,32 +212,63 @@ void ui_ask(UiApp *a) {
     UiBuf b = { 0 };
     Offers o;
     find_offers(a, &o);
-    ui_buf_printf(&b, "the context is full: %u tokens, and the answer is not finished. %s ",
-                  a->stats.ctx_size, a->full_screen ? "Press" : "Enter");
-    put_keys(&b, &o);
+    ui_buf_printf(&b, "the context is full: %u tokens, and the answer is not finished. ", a->stats.ctx_size);
+    put_how(a, &b, &o);
     note_keys(a, &o);
     put_forget(a, &b, &o);
     put_compact(a, &b, &o);
     put_ctx(a, &b, &o);
     ui_buf_puts(&b, "\n4 stop: the answer stays as it is, /continue asks again");
-    if (o.policy)
+    if (is_offered(&o, '5'))
         ui_buf_puts(
             &b,
             "\n5 policy sliding: from now on the oldest tokens leave when the context is full, nothing is "
             "evaluated again");
-    a->asking = true;
+    ui_ask_over(a);
+    const UiItem *last = ui_transcript_last(&a->chat);
+    const uint32_t before = a->chat.next_id;
+    a->asking = last ? last->id : 0;
     ui_app_print(a, UI_NOTICE, ui_buf_str(&b));
+    a->ask_item = a->chat.next_id != before ? a->chat.next_id : 0;
     ui_buf_free(&b);
+}
+
+static bool evicts(const UiApp *a) { return strcmp(a->settings.eviction, "none") != 0; }
+
+/* An answer that the model or a stop string did not end. */
+static bool is_cut(const UiItem *it) {
+    return it && it->kind == UI_ANSWER && strcmp(it->stop, "eos") != 0 && strcmp(it->stop, "stop") != 0;
+}
+
+bool ui_ask_again(UiApp *a) {
+    const uint32_t size = a->stats.ctx_size;
+    if (!a->interactive || !a->model_ready || evicts(a) || size == 0) return false;
+    if (!is_cut(ui_transcript_last(&a->chat)) || ui_exchanges_after(a, 0) < size) return false;
+    ui_ask(a);
+    return true;
+}
+
+void ui_ask_over(UiApp *a) {
+    for (size_t i = a->chat.n; a->ask_item != 0 && i > 0; i--) {
+        if (a->chat.items[i - 1]->id != a->ask_item) continue;
+        ui_transcript_remove(&a->chat, a->chat.items[i - 1]);
+        break;
+    }
+    a->asking = a->ask_item = 0;
+}
+
+void ui_ask_answered(UiApp *a) {
+    const UiItem *last = ui_transcript_last(&a->chat);
+    if (!last || last->id != a->asking) ui_ask_over(a);
 }
 
 bool ui_ask_open(const UiApp *a) {
     const UiItem *last = ui_transcript_last(&a->chat);
-    return a->asking && !a->enlarging && !ui_app_busy(a) && last && last->kind == UI_ANSWER &&
-           strcmp(last->stop, "context") == 0;
+    return a->asking != 0 && !a->enlarging && !ui_app_busy(a) && last && last->id == a->asking;
 }
 
 void ui_ask_stop(UiApp *a) {
-    a->asking = false;
+    ui_ask_over(a);
     ui_app_send_queued(a);
 }
 
@@ -207,18 +286,15 @@ static void enlarge(UiApp *a, uint32_t ctx) {
 void ui_ask_planned(UiApp *a, bool ok) {
     if (!a->enlarging) return;
     a->enlarging = false;
-    if (!ok || !ui_ask_open(a)) return;
-    a->asking = false;
-    (void)ui_app_ask(a, true);
+    if (ok && ui_ask_open(a)) (void)ui_app_ask(a, true);
 }
 
 void ui_ask_refresh(UiApp *a) {
     Offers o;
     if (!ui_ask_open(a)) return;
     const int64_t now = ui_exchanges_after(a, 0);
-    const bool evicts = strcmp(a->settings.eviction, "none") != 0;
-    if (evicts || (now >= 0 && now + a->stats.ctx_size / 16 < a->stats.ctx_size)) {
-        a->asking = false;
+    if (evicts(a) || (now >= 0 && now + a->stats.ctx_size / 16 < a->stats.ctx_size)) {
+        ui_ask_over(a);
         ui_app_say(a, UI_NOTICE, "there is space in the context: /continue continues the answer");
         return;
     }
@@ -232,7 +308,7 @@ static void refuse(UiApp *a, const Offers *o, char key) {
                key == '3'   ? o->no_ctx
                : key == '2' ? "a summary would not make space"
                : key == '1' ? why_not_forget(a)
-                            : "the model does not work with a policy, or has one",
+                            : o->no_policy,
                a->ask_keys);
 }
 
@@ -249,10 +325,8 @@ bool ui_ask_key(UiApp *a, char key) {
     } else if (key == '3') {
         enlarge(a, o.ctx);
     } else if (key == '2') {
-        a->asking = false;
         (void)ui_compact(a, o.compact, true);
     } else {
-        a->asking = false;
         ui_forget(a, o.forget);
         (void)ui_app_ask(a, true);
     }

@@ -117,7 +117,7 @@ bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_ERROR, "/%s: there is no answer to continue", name);
         return false;
     }
-    return ui_app_ask(a, true);
+    return ui_ask_again(a) || ui_app_ask(a, true);
 }
 
 bool ui_cmd_think(UiApp *a, const char *name, const char *args) {

@@ -74,25 +74,33 @@ static void draw_too_long(UiScreen *s, const UiInputView *in, int row, int cols)
     char advice[100];
     bool command = in->len > 0 && in->text[0] == '/' && !(in->len > 1 && in->text[1] == '/');
     if (ui_app_busy(s->app)) return;
-    int64_t more = ui_app_too_long(s->app, in->text, command ? 0 : in->len);
+    const size_t len = command ? 0 : in->len;
+    int64_t more = ui_app_too_long(s->app, in->text, len);
     if (more == 0) return;
     int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN,
                                " %s%lld tokens too long: ", cols >= UI_STRIP_FROM ? "about " : "",
                                (long long)more);
     size_t room = cols > col + 1 ? (size_t)(cols - col) : 1;
-    ui_app_context_advice(s->app, (int64_t)s->app->stats.ctx_size + more, advice,
-                          room < sizeof advice ? room : sizeof advice);
+    (void)ui_app_context_advice(s->app, (int64_t)s->app->stats.ctx_size + more, len > 0, advice,
+                                room < sizeof advice ? room : sizeof advice);
     ui_canvas_printf(&s->canvas, row, col, cols, UI_STYLE_WARN, "%s ", advice);
 }
 
-/* Bytes of the choices "1 forget  4 stop" that fit; none is cut. */
-static int keys_that_fit(const char *keys, int room) {
-    int len = (int)strlen(keys);
-    while (len > room && len > 0) {
-        do len--;
-        while (len > 0 && strncmp(keys + len, "  ", 2) != 0);
+/* The choices at a full context; with one of them typed, that it waits for Enter. false: nothing is asked, or a message
+ * is typed. */
+static bool draw_question(UiScreen *s, const UiInputView *in, int row, int cols) {
+    static const char head[] = " context full: ";
+    const bool wide = cols >= 70;
+    char names[80];
+    if (in->len > 1 || !ui_ask_open(s->app)) return false;
+    if (in->len == 1) {
+        const char *name = ui_ask_name(s->app, in->text[0]);
+        if (name) ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN, " Enter: %s ", name);
+        return name != NULL;
     }
-    return len;
+    ui_ask_names(s->app, cols - (wide ? (int)sizeof head : 2), names, sizeof names);
+    ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN, "%s%s ", wide ? head : " ", names);
+    return true;
 }
 
 static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {
@@ -102,10 +110,7 @@ static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {
     bool stopped = s->flash_stops && !s->app->stopping;
     if (s->flash[0] && s->flash_until > ui_now() && !stopped)
         ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, " %s ", s->flash);
-    else if (ui_ask_open(s->app) && in->len == 0)
-        ui_canvas_printf(c, row, 1, cols, UI_STYLE_WARN, " %s%.*s ", cols >= 70 ? "context full: " : "",
-                         keys_that_fit(s->app->ask_keys, cols - (cols >= 70 ? 16 : 2)), s->app->ask_keys);
-    else
+    else if (!draw_question(s, in, row, cols))
         draw_too_long(s, in, row, cols);
     if (below > 0 && cols >= 30) {
         char text[48];

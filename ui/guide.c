@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ui/app_internal.h"
+#include "ui/ask.h"
 
 /* Short, so that all fit in a line of 80 columns. */
 static const char *const questions[UI_GUIDE_QUESTIONS] = {
@@ -63,6 +64,7 @@ static void begin_with_guide(UiApp *a) {
     ui_session_name_now(fresh, sizeof fresh);
     if (saved) ui_session_use(&a->session, fresh);
     ui_own_none(a);
+    ui_ask_over(a);
     ui_transcript_begin(&a->chat); /* after the file was closed, which may have to be written again */
     if (saved && a->unnamed)
         ui_app_say(a, UI_NOTICE,
@@ -77,6 +79,7 @@ static void begin_with_guide(UiApp *a) {
 }
 
 static void begin_without_guide(UiApp *a) {
+    ui_ask_over(a);
     ui_transcript_begin(&a->chat);
     ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
     ui_app_say(a, UI_NOTICE,

@@ -49,6 +49,7 @@ const UiBinding *ui_binding_at(size_t i);
 typedef struct UiKey {
     UiAction action;
     bool paste; /* the paste buffer of the parser holds a complete paste */
+    bool more;  /* bytes that came at the same time follow it; set by the reader */
     char bytes[UI_KEY_BYTES];
     size_t n;
 } UiKey;

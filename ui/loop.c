@@ -64,9 +64,12 @@ static void on_key(Loop *l, const UiKey *k) {
     }
 }
 
-/* k, if there is one, and those that follow from the same bytes. */
-static void on_keys(Loop *l, bool any, UiKey *k) {
-    for (; any && !l->app->quit; any = ui_keys_more(&l->keys, k)) on_key(l, k);
+/* k, if there is one, and those that follow from the same bytes; more: others were read with them. */
+static void on_keys(Loop *l, bool any, UiKey *k, bool more) {
+    for (; any && !l->app->quit; any = ui_keys_more(&l->keys, k)) {
+        k->more = more;
+        on_key(l, k);
+    }
 }
 
 static void read_keys(Loop *l) {
@@ -76,13 +79,14 @@ static void read_keys(Loop *l) {
     if (n < 0) end(l, 128 + SIGHUP);
     l->key_time = ui_now();
     if (n > 0 && ui_keys_are_paste(&l->keys, bytes, (size_t)n)) ui_keys_begin_paste(&l->keys);
-    for (long i = 0; i < n && !l->app->quit; i++) on_keys(l, ui_keys_feed(&l->keys, bytes[i], &k), &k);
+    for (long i = 0; i < n && !l->app->quit; i++)
+        on_keys(l, ui_keys_feed(&l->keys, bytes[i], &k), &k, i + 1 < n);
 }
 
 static void key_timeout(Loop *l, double now) {
     UiKey k;
     int wait = ui_keys_wait_ms(&l->keys);
-    if (wait >= 0 && (now - l->key_time) * 1000 >= wait) on_keys(l, ui_keys_timeout(&l->keys, &k), &k);
+    if (wait >= 0 && (now - l->key_time) * 1000 >= wait) on_keys(l, ui_keys_timeout(&l->keys, &k), &k, false);
 }
 
 static void on_signal(Loop *l, int sig) {

@@ -58,7 +58,7 @@ static void say_not_taken(UiScreen *s, const char *text, size_t len) {
     } else if (len > UI_MESSAGE_MAX) {
         ui_screen_flash(s, "not sent: longer than %zu MB", UI_MESSAGE_MAX >> 20);
     } else if (a->model_ready && !ui_app_fits(a, text, len, &need)) {
-        ui_app_context_advice(a, need, advice, sizeof advice);
+        (void)ui_app_context_advice(a, need, true, advice, sizeof advice);
         ui_screen_flash(s, "not sent, %lld tokens too long: %s", (long long)need - a->stats.ctx_size, advice);
     }
 }
@@ -74,10 +74,11 @@ bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
     return true;
 }
 
-/* A digit on an empty input line answers the question at a full context. */
+/* A digit alone on an empty input line answers the question at a full context, unless it could be the beginning of a
+ * message and something would be lost; with Enter it always does. */
 static bool key_choice(UiScreen *s, const UiKey *k) {
     UiInputView in;
-    if (k->action != UI_DO_EDIT || k->n != 1 || !ui_ask_open(s->app)) return false;
+    if (k->action != UI_DO_EDIT || k->n != 1 || k->more || !ui_ask_needs_no_enter(k->bytes[0])) return false;
     ui_input_view(&in);
     if (in.len > 0 || !ui_ask_key(s->app, k->bytes[0])) return false;
     ui_chatview_end(&s->view);

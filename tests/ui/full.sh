@@ -10,6 +10,10 @@ settings="--temp 0 -n 30 -c 256"
 printf '/max-tokens 0\nOnce there was a cat.\n' | chat_lines 5 "$stories" --temp 0 -c 64 --ignore-eos
 err_has 'the context is full'
 if grep -q '1 forget' "$work/err"; then fail "a question in a pipe"; fi
+# The answer that continues is never among what is to be forgotten.
+printf '/max-tokens 0\nOnce there was a cat.\n/continue\n' | chat_lines 5 "$stories" --temp 0 -c 64 --ignore-eos
+err_has 'the context is full: /ctx [0-9]+; then /continue'
+err_has 'the conversation has [0-9]+ tokens, more than the context of 64: /ctx [0-9]+$'
 
 # After /forget and /compact a restart gives the same next answer, with the snapshot and without.
 talk='Once there was a cat.\nOne day a dog came.\nThen a bird sang.\n/forget\nAnd a fish?\n/compact\n'
@@ -46,9 +50,14 @@ see '1 forget the oldest exchange: [0-9]+ tokens leave, [0-9]+ are evaluated aga
 see '3 enlarge the context to 320 tokens: 0.1 MB more'
 see '^─ context full: 1 forget  2 compact  3 enlarge  4 stop'
 wide_enough 80
-keys '1'
+# A digit that begins a message chooses nothing; 1 and 2 need Enter, as something would be lost.
+keys '1' && see '^> 1$' && see '^─ Enter: forget'
+keys ' more' && see '^> 1 more' && keys C-u && see 'context full: 1 forget'
+keys '4 or 5?' && see '^> 4 or 5' && keys C-u && see 'context full: 1 forget'
+keys '1' Enter
 see 'forgot the oldest exchange'
 see 'context full: 1 forget'
+[ "$(screen | grep -c '4 stop: the answer')" -le 1 ] || fail "an old question is on the screen"
 keys '3'
 see 'ctx 160 -> 320'
 see 'ctx 320/320 100%'
@@ -76,13 +85,17 @@ done
 keys '/max-tokens 0' Enter && see 'max-tokens 30 -> 0' # keys that come at once are a paste
 keys '/ignore-eos on' Enter && see 'ignore-eos off -> on'
 keys 'Who was happy?' Enter
-see '^─ 1 forget  2 compact  3 enlarge  4 stop'
+see '^─ 1 forget 2 compact 3 ctx 4 stop 5 kv'
 wide_enough 40
-keys '2'
+keys '2' Enter
 wait_for 15 grep -q '"kind":"forget".*"name":"Summarize' "$files/small.jsonl" || fail "no summary in the session"
-see '^─ 1 forget  2 compact  3 enlarge  4 stop' # again at the end
+see '^─ 1 forget 2 compact 3 ctx 4 stop 5 kv' # again at the end
 keys '4'
-see 'ctx100%'
+see 'ctx100%' && see_gone '1 forget'
+keys '/continue' Enter
+see '^─ 1 forget 2 compact 3 ctx 4 stop 5 kv'
+keys '4'
+see_gone '1 forget'
 keys '/quit' Enter && see 'rc=0'
 
 # A conversation longer than the context: what is offered fits, and is true after each step.
@@ -108,9 +121,12 @@ see '20 tok'
 keys '/quit' Enter && see 'rc=0'
 
 # Line mode on a terminal: a line with the digit.
+asked() { [ "$(screen | grep -c '^4 stop: ')" = "$1" ]; }
 start 100 30 "'$chat' '$stories' --plain --temp 0 -c 64 --ignore-eos"
 see '^>' && keys 'Once there was a cat.' Enter
 see 'Enter 3 or 4$' && see '3 enlarge the context to 128' && keys '3' Enter
 see '3 enlarge the context to 256' && keys '4' Enter
-keys '/quit' Enter && see 'rc='
+keys '/continue' Enter
+wait_for 15 asked 3 || fail "/continue does not ask again"
+keys '4' Enter && keys '/quit' Enter && see 'rc='
 finish

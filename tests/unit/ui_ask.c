@@ -54,7 +54,7 @@ static void test_costs(void **state) {
         "3 enlarge the context to 400 tokens: 200.0 MB more for the KV cache, nothing is evaluated again");
     has(text, "4 stop");
     has(text, "5 policy sliding");
-    has(text, "Press 1, 2, 3, 4 or 5\n");
+    has(text, "Press 3, 4 or 5, or 1 or 2 and Enter\n");
     assert_string_equal(x->app.ask_keys, "1 forget  2 compact  3 enlarge  4 stop  5 policy");
     assert_int_equal(x->app.exit_code, 0);
 }
@@ -165,6 +165,9 @@ static void test_refused(void **state) {
     }
     assert_true(ui_ask_key(&x->app, '3'));
     has(last_said(x, UI_NOTICE), "that is not possible: the budget is too small; 4 stop");
+    (void)snprintf(x->engine.check_text, sizeof x->engine.check_text, "needs 80 tokens; more");
+    assert_true(ui_ask_key(&x->app, '5'));
+    has(last_said(x, UI_NOTICE), "that is not possible: needs 80 tokens; 4 stop");
     assert_int_equal(x->engine.n_submits, 1);
     assert_true(ui_ask_key(&x->app, '4'));
     assert_false(ui_ask_open(&x->app));
@@ -200,6 +203,74 @@ static void test_commands_in_question(void **state) {
     has(last_said(x, UI_NOTICE), "there is space in the context: /continue continues the answer");
     say(x, "/continue");
     assert_true(x->engine.go_on);
+}
+
+static size_t questions(const Fixture *x) {
+    size_t n = 0;
+    for (size_t i = 0; i < x->app.chat.n; i++)
+        n += strstr(ui_buf_str(&x->app.chat.items[i]->raw), "\n4 stop") != NULL;
+    return n;
+}
+
+/* /continue asks again what to do, after the choice to stop and for an answer that was cut in a larger context; only the
+ * newest question is on the screen, and none when it is over. */
+static void test_asks_again(void **state) {
+    Fixture *x = *state;
+    fill(x);
+    x->engine.stats.ctx_size = 140;
+    ui_app_tick(&x->app, 1);
+    assert_true(ui_ask_key(&x->app, '4'));
+    assert_int_equal(questions(x), 0);
+    say(x, "/continue");
+    assert_int_equal(x->engine.n_submits, 3);
+    assert_true(ui_ask_open(&x->app));
+    say(x, "/continue");
+    assert_int_equal(questions(x), 1);
+    has(last_said(x, UI_NOTICE), "1 forget the oldest exchange");
+    assert_true(ui_ask_key(&x->app, '1'));
+    assert_true(x->engine.go_on);
+    assert_int_equal(questions(x), 0);
+    fake_done(&x->engine, QSF_STOP_LENGTH, 1);
+    ui_app_pump(&x->app);
+    x->engine.stats.ctx_size = 50;
+    ui_app_tick(&x->app, 1);
+    say(x, "/continue");
+    has(last_said(x, UI_NOTICE), "3 enlarge the context to 176 tokens"); /* 95 have to fit */
+    x->engine.stats.ctx_size = 60;
+    ui_app_tick(&x->app, 1);
+    say(x, "/continue");
+    has(last_said(x, UI_NOTICE), "3 enlarge the context to 112 tokens");
+    assert_true(ui_ask_open(&x->app));
+    ui_ask_stop(&x->app);
+    x->app.interactive = false;
+    say(x, "/continue");
+    assert_false(ui_ask_open(&x->app));
+    assert_int_equal(x->engine.n_submits, 5);
+}
+
+/* A message that is not sent or gets no answer leaves the question as it is: what it says stays true. */
+static void test_not_sent(void **state) {
+    Fixture *x = *state;
+    static char text[CTX + 1];
+    memset(text, 'a', CTX);
+    fill(x);
+    assert_false(ui_app_submit(&x->app, text, CTX));
+    assert_true(ui_ask_open(&x->app));
+    say(x, "hello");
+    assert_false(ui_ask_open(&x->app));
+    fake_error(&x->engine, 1, "cannot read the file");
+    ui_app_pump(&x->app);
+    assert_true(ui_ask_open(&x->app));
+    assert_true(ui_ask_key(&x->app, '2')); /* a summary that fails */
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
+    ui_app_pump(&x->app);
+    assert_true(ui_ask_open(&x->app));
+    assert_int_equal(questions(x), 1);
+    say(x, "hello");
+    answer(x, "hi");
+    assert_int_equal(questions(x), 0);
+    say(x, "/undo");
+    assert_false(ui_ask_open(&x->app));
 }
 
 /* A queued message waits for the choice; another message is the choice to stop. */
@@ -294,6 +365,8 @@ int main(void) {
         T(test_enlarge),
         T(test_refused),
         T(test_messages),
+        T(test_asks_again),
+        T(test_not_sent),
         T(test_pipe),
         T(test_session),
         T(test_commands),

@@ -199,25 +199,77 @@ static void test_advice(void **state) {
     Fixture *x = *state;
     char text[80];
     ui_app_tick(&x->app, 1);
-    ui_app_context_advice(&x->app, 300, text, sizeof text);
+    ui_app_context_advice(&x->app, 300, true, text, sizeof text);
     assert_string_equal(text,
                         "/ctx 1000, /kv policy sliding"); /* not longer than the model was trained for */
     talk(x);
     x->engine.stats.ctx_train = 100000;
     ui_app_tick(&x->app, 1);
-    ui_app_context_advice(&x->app, 3000, text, sizeof text); /* a message that is longer than the context */
+    ui_app_context_advice(&x->app, 3000, true, text,
+                          sizeof text); /* a message that is longer than the context */
     assert_string_equal(text, "/ctx 4096, /kv policy sliding");
-    ui_app_context_advice(&x->app, 200000, text, sizeof text);
+    ui_app_context_advice(&x->app, 200000, true, text, sizeof text);
     assert_string_equal(text, "/kv policy sliding");
-    ui_app_context_advice(&x->app, 205, text,
-                          sizeof text); /* it fits without what was said before, but only just */
+    /* it fits without what was said before, but only just */
+    ui_app_context_advice(&x->app, 205, true, text, sizeof text);
     assert_string_equal(text, "/forget 1: fits, /ctx 512, /kv policy sliding");
-    ui_app_context_advice(&x->app, 205, text, 30); /* parts are not cut */
+    ui_app_context_advice(&x->app, 205, true, text, 30); /* parts are not cut */
     assert_string_equal(text, "/forget 1: fits, /ctx 512");
     (void)snprintf(x->engine.stats.eviction, sizeof x->engine.stats.eviction, "h2o");
     ui_app_tick(&x->app, 2);
-    ui_app_context_advice(&x->app, 200000, text, sizeof text);
+    assert_false(ui_app_context_advice(&x->app, 200000, true, text, sizeof text));
     assert_string_equal(text, "shorten the message");
+    assert_false(ui_app_context_advice(&x->app, 200000, false, text, sizeof text));
+    assert_string_equal(text, "/clear");
+}
+
+/* Without a message the last exchange stays: it continues, or it is the conversation that was opened again. */
+static void test_last_exchange_stays(void **state) {
+    Fixture *x = *state;
+    static char text[CTX + 1];
+    char advice[80];
+    memset(text, 'a', CTX);
+    say(x, "one");
+    fake_text(&x->engine, text);
+    fake_done(&x->engine, QSF_STOP_LENGTH, 3);
+    ui_app_pump(&x->app);
+    x->engine.stats.ctx_used = CTX;
+    ui_app_tick(&x->app, 1);
+    assert_true(ui_app_context_advice(&x->app, CTX + 5, false, advice, sizeof advice));
+    assert_string_equal(advice, "/ctx 512, /kv policy sliding");
+    ui_app_context_advice(&x->app, CTX + 5, true, advice, sizeof advice);
+    assert_string_equal(advice, "/forget 1: fits, /ctx 512, /kv policy sliding");
+    x->engine.check_code = 4; /* neither a context nor a policy */
+    x->engine.stats.budget++;
+    x->app.interactive = x->app.full_screen = false;
+    say(x, "/continue");
+    fake_error(&x->engine, 5, "shorten it or set a larger --ctx");
+    x->app.full_screen = true;
+    ui_app_pump(&x->app);
+    assert_string_equal(last_said(x, UI_ERROR),
+                        "the conversation has 204 tokens, more than the context of 200: /clear");
+}
+
+/* In a pipe: the advice keeps the answer that continues. */
+static void test_full_pipe(void **state) {
+    Fixture *x = *state;
+    static char text[CTX + 1];
+    memset(text, 'a', CTX);
+    talk(x);
+    say(x, "two");
+    fake_text(&x->engine, text + 50);
+    fake_done(&x->engine, QSF_STOP_CONTEXT, 3);
+    x->app.interactive = false;
+    x->engine.stats.ctx_used = CTX;
+    ui_app_pump(&x->app);
+    assert_string_equal(last_said(x, UI_NOTICE),
+                        "the context is full: /forget 1: fits, /ctx 512, /kv policy sliding; then /continue");
+    say(x, "/undo");
+    say(x, text + 10); /* fills the context: there is no answer */
+    fake_done(&x->engine, QSF_STOP_CONTEXT, 0);
+    ui_app_pump(&x->app);
+    assert_string_equal(last_said(x, UI_NOTICE),
+                        "the context is full: /forget 1: fits, /ctx 512, /kv policy sliding; then /retry");
 }
 
 static const char *hint(Fixture *x) {
@@ -225,7 +277,7 @@ static const char *hint(Fixture *x) {
     ui_app_tick(&x->app, 1);
     const int64_t more = ui_app_too_long(&x->app, "", 0);
     if (more == 0) return "";
-    ui_app_context_advice(&x->app, CTX + more, text, sizeof text);
+    ui_app_context_advice(&x->app, CTX + more, false, text, sizeof text);
     return text;
 }
 
@@ -340,6 +392,7 @@ int main(void) {
         T(test_context_command), T(test_ctx_in_place),
         T(test_refused),         T(test_when),
         T(test_setting_refused), T(test_continue_refused),
+        T(test_full_pipe),       T(test_last_exchange_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

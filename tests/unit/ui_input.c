@@ -39,8 +39,10 @@ static void type(const char *bytes) {
     UiKeys keys = { .knows = ui_input_knows };
     UiKey k;
     for (; *bytes; bytes++) {
-        for (bool any = ui_keys_feed(&keys, *bytes, &k); any; any = ui_keys_more(&keys, &k))
+        for (bool any = ui_keys_feed(&keys, *bytes, &k); any; any = ui_keys_more(&keys, &k)) {
+            k.more = bytes[1] != '\0';
             ui_screen_key(&screen, &k);
+        }
     }
     for (bool any = ui_keys_timeout(&keys, &k); any; any = ui_keys_more(&keys, &k))
         ui_screen_key(&screen, &k);
@@ -277,6 +279,43 @@ static void test_stop_key(void **state) {
     assert_true(x->app.quit);
 }
 
+/* The question at a full context: a digit that begins a message chooses nothing. */
+static void test_question(void **state) {
+    Fixture *x = *state;
+    x->engine.stats.ctx_size = 200;
+    say(x, "question1");
+    answer(x, "answer1, which has forty-one characters.!");
+    say(x, "question2");
+    fake_text(&x->engine, "an answer that is not finished");
+    fake_done(&x->engine, QSF_STOP_CONTEXT, 3);
+    ui_app_pump(&x->app);
+    assert_non_null(
+        strstr(frame(80, 24), " context full: 1 forget  2 compact  3 enlarge  4 stop  5 policy "));
+    assert_non_null(strstr(frame(40, 24), "\xe2\x94\x80 1 forget 2 compact 3 ctx 4 stop 5 kv "));
+    assert_non_null(strstr(frame(20, 24), "\xe2\x94\x80 1 2 3 4 5 "));
+    type("3 cats"); /* in one read, as from a paste */
+    assert_string_equal(view().text, "3 cats");
+    assert_null(strstr(frame(80, 24), "context full"));
+    type("\x15");
+    type("1"); /* typed: it needs Enter */
+    assert_string_equal(view().text, "1");
+    assert_non_null(strstr(frame(80, 24), " Enter: forget "));
+    type(" more");
+    assert_string_equal(view().text, "1 more");
+    assert_int_equal(x->engine.n_submits, 2);
+    type("\x15");
+    type("1\r");
+    assert_int_equal(x->engine.n_submits, 3);
+    assert_true(x->engine.go_on);
+    assert_string_equal(view().text, "");
+    fake_done(&x->engine, QSF_STOP_CONTEXT, 1);
+    ui_app_pump(&x->app);
+    assert_null(strstr(frame(80, 24), "or 1"));
+    type("4");
+    assert_null(strstr(frame(80, 24), "context full"));
+    assert_string_equal(view().text, "");
+}
+
 /* Short output is shown in the transcript after its command; output longer than the screen opens the pager,
  * and text typed there is not lost. */
 static void test_pager(void **state) {
@@ -330,6 +369,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_unknown_keys, begin, end),
         cmocka_unit_test_setup_teardown(test_escape, begin, end),
         cmocka_unit_test_setup_teardown(test_stop_key, begin, end),
+        cmocka_unit_test_setup_teardown(test_question, begin, end),
         cmocka_unit_test_setup_teardown(test_pager, begin, end),
         cmocka_unit_test_setup_teardown(test_too_long, begin, end),
     };

@@ -355,12 +355,12 @@ void ui_input_set(const char *text, size_t len) {
     ui_menu_forget(&input.menu);
 }
 
-bool ui_input_discard(void) {
+UiDiscarded ui_input_discard(void) {
     if (RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH)) {
         ui_input_feed("\x07", 1);
-        return true;
+        return UI_DISCARDED_SEARCH;
     }
-    if (rl_end == 0) return false;
+    if (rl_end == 0) return UI_DISCARDED_NOTHING;
     /* An entry of the history that was recalled and not changed is there already. */
     HIST_ENTRY *recalled = current_history();
     bool same = recalled && strcmp(recalled->line, rl_line_buffer) == 0;
@@ -369,7 +369,7 @@ bool ui_input_discard(void) {
     if (copy) add_history(copy);
     using_history();
     free(copy);
-    return true;
+    return UI_DISCARDED_TEXT;
 }
 
 bool ui_input_knows(const char *seq, size_t n) {

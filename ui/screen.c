@@ -105,7 +105,12 @@ static void key_stop(UiScreen *s) {
         s->flash_stops = true;
         return;
     }
-    bool text = ui_input_discard();
+    const UiDiscarded discarded = ui_input_discard();
+    const bool text = discarded == UI_DISCARDED_TEXT;
+    if (discarded == UI_DISCARDED_SEARCH) {
+        disarm(s);
+        return;
+    }
     if (!text && leave_question(s)) return;
     if (!text && s->armed && ui_now() < s->flash_until) {
         s->app->quit = true;

@@ -40,6 +40,9 @@ keys C-c
 see '^> *$'
 keys NPage
 see_gone '\^C again'
+# In a search it leaves only the search.
+keys C-c && see '\^C again' && keys C-r && see 'reverse-i-search' && see_gone '\^C again'
+keys undo && see 'undo' && keys C-c && see '^> *$' && not_see '\^C again'
 keys C-c
 see '\^C again, or \^D, leaves'
 keys C-c

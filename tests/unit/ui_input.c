@@ -275,7 +275,12 @@ static void test_stop_key(void **state) {
     assert_string_equal(view().text, "a");
     type("\x03\x1b[A");
     assert_string_equal(view().text, "a");
-    type("\x03\x03");
+    type("\x15\x12half\x03"); /* with an empty line too: ^C has left the search, nothing else */
+    assert_null(strstr(frame(80, 24), "^C again"));
+    type("\x03");
+    assert_false(x->app.quit);
+    assert_non_null(strstr(frame(80, 24), " ^C again, or ^D, leaves "));
+    type("\x03");
     assert_true(x->app.quit);
 }
 

@@ -132,8 +132,16 @@ static void say_full(UiApp *a) {
 /* The request was to continue an answer that had begun. */
 static bool goes_on(const UiApp *a) { return a->answer_from.text > 0 || a->answer_from.thought > 0; }
 
+/* Otherwise nothing would show that /continue did anything. */
+static void say_finished(UiApp *a, const QSFEvent *e) {
+    const bool ended = e->stop == QSF_STOP_EOS || e->stop == QSF_STOP_STRING;
+    if (ended && a->answer && goes_on(a) && !has_more(a->answer, a->answer_from))
+        ui_app_say(a, UI_NOTICE, "the answer is finished: the model adds nothing to it");
+}
+
 static void answer_done(UiApp *a, const QSFEvent *e) {
     ui_app_refresh_stats(a);
+    say_finished(a, e);
     close_answer(a, qsf_stop_name(e->stop), e);
     say_thinking(a, e);
     if (e->prompt_tokens >= e->reused_tokens + READ_LEAST) a->read_tps = a->stats.prefill_tps;

@@ -380,19 +380,44 @@ static void test_continue_refused(void **state) {
     assert_string_equal(ui_transcript_last(&x->app.chat)->stop, "error");
 }
 
+/* Nothing on the screen would show that /continue did anything. */
+static void test_continue_finished(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    say(x, "/continue");
+    fake_done(&x->engine, QSF_STOP_EOS, 0);
+    ui_app_pump(&x->app);
+    assert_string_equal(last_said(x, UI_NOTICE), "the answer is finished: the model adds nothing to it");
+    say(x, "/continue");
+    const size_t notices = n_said(x, UI_NOTICE);
+    answer(x, ", three");
+    assert_int_equal(n_said(x, UI_NOTICE), notices);
+    assert_string_equal(last_text(x), "two, three");
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_clear),           T(test_undo),
-        T(test_resume),          T(test_too_long),
-        T(test_advice),          T(test_long_conversation),
-        T(test_failed_turns),    T(test_retry),
-        T(test_other_session),   T(test_pipe),
-        T(test_context_command), T(test_ctx_in_place),
-        T(test_refused),         T(test_when),
-        T(test_setting_refused), T(test_continue_refused),
-        T(test_full_pipe),       T(test_last_exchange_stays),
+        T(test_clear),
+        T(test_undo),
+        T(test_resume),
+        T(test_too_long),
+        T(test_advice),
+        T(test_long_conversation),
+        T(test_failed_turns),
+        T(test_retry),
+        T(test_other_session),
+        T(test_pipe),
+        T(test_context_command),
+        T(test_ctx_in_place),
+        T(test_refused),
+        T(test_when),
+        T(test_setting_refused),
+        T(test_continue_refused),
+        T(test_continue_finished),
+        T(test_full_pipe),
+        T(test_last_exchange_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "src/base/interrupt.h"
+
 #define ILL_FORMED 0xFFFFFFFFu
 
 /* Returns the sequence length for a first byte, 0 if no well-formed sequence begins with it. */
@@ -74,9 +76,9 @@ size_t qsf_utf8_run(const char *s, size_t len, bool *ok) {
     uint32_t cp = 0;
     size_t n = qsf_utf8_next(s, len, &cp);
     *ok = cp != 0xFFFFFFFFu;
-    while (n < len) {
+    for (unsigned i = 1; n < len; i++) {
         size_t step = qsf_utf8_next(s + n, len - n, &cp);
-        if ((cp != 0xFFFFFFFFu) != *ok) break;
+        if ((cp != 0xFFFFFFFFu) != *ok || (i % 65536 == 0 && qsf_interrupted())) break;
         n += step;
     }
     return n;

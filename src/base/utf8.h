@@ -14,7 +14,7 @@ size_t qsf_utf8_next(const char *s, size_t len, uint32_t *cp);
 size_t qsf_utf8_put(uint32_t cp, char out[4]);
 bool qsf_utf8_valid(const char *s, size_t len);
 /* Returns the length of the run at the start of s, len > 0, that is either well-formed (*ok) or has no byte of a
- * well-formed sequence. */
+ * well-formed sequence; of a part of it if the thread is to stop (interrupt.h), which callers check. */
 size_t qsf_utf8_run(const char *s, size_t len, bool *ok);
 /* Returns the length of the byte order mark at the start of s: 3, or 0 if there is none. */
 size_t qsf_utf8_bom(const char *s, size_t len);

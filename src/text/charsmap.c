@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/utf8.h"
 #include "src/text/spm.h"
 
@@ -144,7 +145,7 @@ static void put(Spaces *sp, const char *s, size_t len, QsfStrbuf *out) {
 void qsf_charsmap_apply(const QsfCharsmap *c, const char *text, size_t len, bool prefix, unsigned edges,
                         QsfStrbuf *out) {
     Spaces sp = { .remove_extra = c->remove_extra, .after_space = edges & QSF_EDGE_LEFT, .prefix = prefix };
-    for (size_t at = 0; at < len;) {
+    for (size_t at = 0, parts = 1; at < len && (parts % 4096 != 0 || !qsf_interrupted()); parts++) {
         size_t taken, n;
         const char *part = next_part(c, text + at, len - at, &taken, &n);
         put(&sp, part, n, out);

@@ -32,7 +32,8 @@ const char *qsf_charsmap_first(const QsfCharsmap *c, const char *s, size_t len, 
 /* The ends of a text at which extra white space is removed; between a text and a user-defined token one space stays. */
 enum { QSF_EDGE_LEFT = 1, QSF_EDGE_RIGHT = 2 };
 /* Appends the normalized form of text[0..len), with a leading space if prefix is set. Bytes that are not
- * UTF-8 are not changed. Check out afterwards. */
+ * UTF-8 are not changed. Check out afterwards, and whether the thread is to stop (interrupt.h): then it is a part of
+ * the text. */
 void qsf_charsmap_apply(const QsfCharsmap *c, const char *text, size_t len, bool prefix, unsigned edges,
                         QsfStrbuf *out);
 

@@ -32,10 +32,10 @@ static int word_ready(const Work *w, QsfErr *err) {
 
 /* --- plain text, by algorithm; prefix: add a leading space --- */
 
-/* Spaces as U+2581, or unchanged. */
+/* Spaces as U+2581, or unchanged; a part of the text if the thread is to stop. */
 static void escape_spaces(const char *text, size_t len, bool escape, bool prefix, QsfStrbuf *out) {
     if (prefix) qsf_strbuf_adds(out, escape ? QSF_SPM_SPACE : " ");
-    while (len > 0) {
+    for (unsigned i = 1; len > 0 && (i % 4096 != 0 || !qsf_interrupted()); i++) {
         const char *space = escape ? memchr(text, ' ', len) : NULL;
         size_t n = space != NULL ? (size_t)(space - text) : len;
         qsf_strbuf_add(out, text, n);
@@ -52,6 +52,7 @@ static int plain_bpe(const QsfTokenizer *t, Work *w, const char *text, size_t le
         qsf_strbuf_clear(&w->word);
         escape_spaces(text, len, t->escape, prefix, &w->word);
         int rc = word_ready(w, err);
+        if (rc == QSF_OK) rc = qsf_interrupt_check(err);
         if (rc != QSF_OK) return rc;
         text = qsf_strbuf_str(&w->word);
         len = w->word.len;
@@ -62,6 +63,7 @@ static int plain_bpe(const QsfTokenizer *t, Work *w, const char *text, size_t le
 static int normalize(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfErr *err) {
     qsf_strbuf_clear(&w->word);
     qsf_charsmap_apply(&t->charsmap, text, len, prefix, w->edges, &w->word);
+    if (qsf_interrupted()) return qsf_interrupt_check(err); /* a part of the text */
     return word_ready(w, err);
 }
 

@@ -69,6 +69,7 @@ static int encode_plain(Call *c, const char *text, size_t len, const uint8_t *ma
         bool ok;
         n = qsf_utf8_run(text + at, len - at, &ok);
         unsigned here = at == 0 ? where : where & ~(unsigned)QSF_AT_START;
+        if (qsf_interrupted()) return qsf_interrupt_check(err); /* maybe a part of the run */
         const bool direct = s->n_normal == 0 && c->t->normalized.vocab == NULL;
         if (!ok) {
             rc = encode_bytes(c, text + at, n, err);

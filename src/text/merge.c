@@ -7,7 +7,8 @@
 
 #include "src/base/interrupt.h"
 
-#define CHECK_EVERY 4096u /* pairs */
+#define CHECK_EVERY 4096u  /* pairs */
+#define SORT_CHECK  65536u /* pairs sorted between two looks at the interrupt flag */
 #define MAX_TEXT    (1u << 30)
 #define WAYS        4 /* children of a heap node: half as many levels as with two */
 #define DIGIT_BITS  11
@@ -83,18 +84,20 @@ static void sift_down(QsfPair *heap, size_t n, size_t i) {
     heap[i] = p;
 }
 
+static bool stops_at(size_t i) { return i % SORT_CHECK == SORT_CHECK - 1 && qsf_interrupted(); }
+
 /* One pass of the radix sort: from -> to, by the digit at shift, stable. Returns false, without moving
- * anything, if all have the same digit. */
+ * anything, if all have the same digit. If the thread is to stop, the result is of no use. */
 static bool sort_digit(const QsfPair *from, QsfPair *to, size_t n, unsigned shift) {
     size_t at[DIGITS] = { 0 }, sum = 0;
-    for (size_t i = 0; i < n; i++) at[from[i].rank >> shift & (DIGITS - 1)]++;
+    for (size_t i = 0; i < n && !stops_at(i); i++) at[from[i].rank >> shift & (DIGITS - 1)]++;
     if (at[from[0].rank >> shift & (DIGITS - 1)] == n) return false;
     for (size_t d = 0; d < DIGITS; d++) {
         size_t count = at[d];
         at[d] = sum;
         sum += count;
     }
-    for (size_t i = 0; i < n; i++) to[at[from[i].rank >> shift & (DIGITS - 1)]++] = from[i];
+    for (size_t i = 0; i < n && !stops_at(i); i++) to[at[from[i].rank >> shift & (DIGITS - 1)]++] = from[i];
     return true;
 }
 
@@ -116,6 +119,7 @@ static int sort_first(QsfMerger *m, QsfErr *err) {
         to = from;
         from = sorted;
     }
+    if (qsf_interrupted()) return qsf_interrupt_check(err);
     size_t cap = m->cap_heap;
     m->cap_heap = from == m->heap ? m->cap_first : m->cap_heap;
     m->cap_first = from == m->heap ? cap : m->cap_first;

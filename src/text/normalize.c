@@ -8,6 +8,12 @@
 #include "src/text/chars.h"
 #include "src/text/steps.h"
 
+#define CHECK_EVERY 256u       /* calls of check() between two looks at the interrupt flag */
+#define LIMIT_FEW   (1u << 20) /* bytes that a step may always write */
+#define LIMIT_SOME  4u         /* ... and that for each byte of the text */
+#define LIMIT_TIMES 64u        /* ... or that, if there is memory for it */
+#define BYTES_PER_BYTE \
+    8u                   /* of memory for a byte of normalized text: two copies, a mask, what is made of it */
 #define FORM_PART 65536u /* bytes of a text that are put into a normal form at once */
 
 /* The text that a step reads, and where it writes. */
@@ -20,7 +26,30 @@ typedef struct Pass {
     const uint8_t *mask; /* (len), or NULL */
     QsfMasked *out;
     unsigned *where;
+    size_t given, most; /* bytes of the text before the first step, and how many a step may write */
 } Pass;
+
+/* A few replacements in a row can make gigabytes of a short text: no tokenizer of a model multiplies a text by so much. If
+ * memory is short, the limit is lower. */
+static size_t most_written(const QsfTextSteps *s, size_t given) {
+    const size_t few = LIMIT_FEW + LIMIT_SOME * given, many = LIMIT_FEW + LIMIT_TIMES * given;
+    QsfLedger now;
+    if (s->ledger == NULL) return many;
+    qsf_ledger_snapshot(s->ledger, &now);
+    if (now.limit == UINT64_MAX) return many;
+    const uint64_t free_bytes = now.limit > now.total ? now.limit - now.total : 0;
+    if (free_bytes / BYTES_PER_BYTE >= many) return many;
+    return free_bytes / BYTES_PER_BYTE > few ? (size_t)(free_bytes / BYTES_PER_BYTE) : few;
+}
+
+/* Called in all loops: whether to go on. *n counts the calls. */
+static int check(const Pass *p, unsigned *n, QsfErr *err) {
+    if (p->out->text.len > p->most)
+        return qsf_err_set(err, QSF_E_RUNTIME,
+                           "%s: its normalizer makes more than %zu bytes of a text of %zu bytes",
+                           p->s->path != NULL ? p->s->path : "the model", p->most, p->given);
+    return ++*n % CHECK_EVERY == 0 ? qsf_interrupt_check(err) : QSF_OK;
+}
 
 /* Copies text[begin..end). */
 static void keep(const Pass *p, size_t begin, size_t end) {
@@ -99,15 +128,17 @@ static int form(const Pass *p, QsfErr *err) {
 static int replace(const Pass *p, QsfErr *err) {
     QsfMatches m = { 0 };
     size_t done = 0, begin, end;
-    for (unsigned n = 1; qsf_matches_next(&m, p->step->re, p->scratch, p->text, p->len, &begin, &end); n++) {
+    unsigned n = 0;
+    while (qsf_matches_next(&m, p->step->re, p->scratch, p->text, p->len, &begin, &end)) {
         keep(p, done, begin);
         put(p, p->step->text, p->step->len, begin, end);
         if (p->step->len == 0) drop(p, begin, end);
         done = end;
-        if (n % 256 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
+        int rc = check(p, &n, err);
+        if (rc != QSF_OK) return rc;
     }
     keep(p, done, p->len);
-    return QSF_OK;
+    return qsf_interrupt_check(err);
 }
 
 static int replace_text(const Pass *p, QsfErr *err) {
@@ -120,7 +151,8 @@ static int replace_text(const Pass *p, QsfErr *err) {
         done = begin + step->len;
         put(p, step->by, step->by_len, begin, done);
         if (step->by_len == 0) drop(p, begin, done);
-        if (++n % 4096 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
+        int rc = check(p, &n, err);
+        if (rc != QSF_OK) return rc;
     }
     keep(p, done, p->len);
     return QSF_OK;
@@ -168,7 +200,8 @@ static int charsmap(const Pass *p, QsfErr *err) {
     unsigned clusters = 0;
     for (size_t at = 0, end; at < p->len; at = end) {
         end = at + qsf_grapheme_next(p->text + at, p->len - at, NULL);
-        if (++clusters % 1024 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
+        int rc = check(p, &clusters, err);
+        if (rc != QSF_OK) return rc;
         if (end - at < 6 && map_part(p, at, end)) continue;
         for (size_t i = at, next; i < end; i = next) {
             uint32_t cp;
@@ -224,7 +257,15 @@ static void clear(QsfMasked *m) {
 int qsf_steps_normalize(const QsfTextSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
                         const uint8_t *mask, unsigned *where, QsfMasked *out, QsfMasked *other, QsfErr *err) {
     Pass p = {
-        .s = s, .scratch = scratch, .text = text, .len = len, .mask = mask, .out = out, .where = where
+        .s = s,
+        .scratch = scratch,
+        .text = text,
+        .len = len,
+        .mask = mask,
+        .out = out,
+        .where = where,
+        .given = len,
+        .most = most_written(s, len),
     };
     int rc = qsf_interrupt_check(err);
     clear(out);

@@ -122,6 +122,7 @@ int qsf_tokenizer_open_steps(QsfTokenizer *t, const QsfSource *src, QsfErr *err)
         rc = qsf_ledger_reserve(t->arena.ledger, QSF_MEM_TOKENIZER, t->steps.memory,
                                 "pre-tokenizer expressions", err);
     if (rc != QSF_OK) return rc;
+    t->steps.ledger = t->arena.ledger;
     t->pattern_bytes = t->steps.memory;
     rc = read_model(t, src, err);
     return rc == QSF_OK ? open_added(t, src, err) : rc;

@@ -77,6 +77,7 @@ static int split(Cutter *c, unsigned i, const char *text, size_t len, unsigned w
         if (rc == QSF_OK) rc = add_segment(&j, begin, end, true);
         done = end;
     }
+    if (rc == QSF_OK) rc = qsf_interrupt_check(c->err); /* then there may be more matches */
     if (rc == QSF_OK && done < len) rc = add_segment(&j, done, len, false);
     return rc == QSF_OK && j.any ? emit(&j, j.begin, j.end) : rc;
 }
@@ -100,7 +101,8 @@ static int spaces(Cutter *c, unsigned i, const char *text, size_t len, unsigned 
     const char *space = memchr(text, ' ', len);
     if (space == NULL) return run(c, i + 1, text, len, where);
     qsf_strbuf_clear(&c->written[i]);
-    for (; space != NULL; space = memchr(text, ' ', len)) {
+    for (unsigned n = 1; space != NULL; space = memchr(text, ' ', len), n++) {
+        if (n % 4096 == 0 && qsf_interrupted()) return qsf_interrupt_check(c->err);
         qsf_strbuf_add(&c->written[i], text, (size_t)(space - text));
         qsf_strbuf_add(&c->written[i], step->text, step->len);
         len -= (size_t)(space - text) + 1;
@@ -113,8 +115,10 @@ static int spaces(Cutter *c, unsigned i, const char *text, size_t len, unsigned 
 static int bytes(Cutter *c, unsigned i, const char *text, size_t len, unsigned where) {
     if (!c->s->mapped) return run(c, i + 1, text, len, where); /* the vocabulary is searched by bytes */
     qsf_strbuf_clear(&c->written[i]);
-    for (size_t k = 0; k < len; k++)
+    for (size_t k = 0; k < len; k++) {
+        if (k % 4096 == 4095 && qsf_interrupted()) return qsf_interrupt_check(c->err);
         qsf_strbuf_add_utf8(&c->written[i], qsf_bytemap_cp((unsigned char)text[k]));
+    }
     return run_written(c, i, where);
 }
 

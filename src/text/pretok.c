@@ -56,6 +56,7 @@ static int split_from(Split *s, unsigned pass, const char *text, size_t len) {
             break;
         }
     }
+    if (qsf_interrupted()) return qsf_interrupt_check(s->err); /* then there may be more matches */
     return split_from(s, pass + 1, text + done, len - done);
 }
 
@@ -65,6 +66,7 @@ int qsf_pretok_split(const QsfPretok *p, QsfRegexScratch *scratch, const char *t
     while (len > 0) {
         bool ok;
         size_t n = qsf_utf8_run(text, len, &ok);
+        if (qsf_interrupted()) return qsf_interrupt_check(err); /* maybe a part of the run */
         int rc = ok ? split_from(&s, 0, text, n) : fn(ctx, text, n, err);
         if (rc != QSF_OK) return rc;
         text += n;

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/text/regex_ruby.h"
 
 struct QsfRegex {
     pcre2_code *code;
+    pcre2_code *slow; /* the same with callouts between its items, where a long match can be interrupted */
     size_t bytes;
 };
 
@@ -31,6 +33,12 @@ struct QsfRegexScratch {
 #define STEPS_PER_BYTE    1000u
 #define WASTED_MAX        64u
 #define HEAP_LIMIT_KIB    16384u
+
+/* Neither limit bounds the time of one call: each step may read the rest of the text, and each place of the text has
+ * its own limit. So a long text is searched in windows, of which the first is short; only the rare match that does not end in
+ * it goes on with the slow code. */
+#define WINDOW       4096u
+#define WINDOW_TIMES 16u
 
 /* White_Space of the Unicode Character Database. PCRE2's own \s includes U+180E, which lost the property in
  * Unicode 6.3. */
@@ -65,10 +73,10 @@ static void rewrite(QsfStrbuf *out, const char *p) {
     }
 }
 
-static pcre2_code *compile(const char *pattern, size_t len, QsfErr *err) {
+static pcre2_code *compile(const char *pattern, size_t len, uint32_t more, QsfErr *err) {
     int code;
     PCRE2_SIZE at;
-    uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NO_AUTO_CAPTURE | PCRE2_DOLLAR_ENDONLY;
+    uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NO_AUTO_CAPTURE | PCRE2_DOLLAR_ENDONLY | more;
     pcre2_code *re = pcre2_compile((PCRE2_SPTR)pattern, len, options, &code, &at, NULL);
     if (re == NULL && code == PCRE2_ERROR_HEAP_FAILED) qsf_err_memory(err, "a regular expression");
     if (re == NULL) {
@@ -80,6 +88,16 @@ static pcre2_code *compile(const char *pattern, size_t len, QsfErr *err) {
     return re;
 }
 
+/* Makes machine code and returns the bytes of the expression. Without JIT (not built in, or no executable memory)
+ * pcre2_match interprets: slower, but the same result. */
+static size_t prepare(pcre2_code *code) {
+    size_t code_bytes = 0, jit_bytes = 0;
+    (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
+    (void)pcre2_pattern_info(code, PCRE2_INFO_SIZE, &code_bytes);
+    (void)pcre2_pattern_info(code, PCRE2_INFO_JITSIZE, &jit_bytes);
+    return code_bytes + jit_bytes;
+}
+
 int qsf_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err) {
     *out = NULL;
     QsfStrbuf text = QSF_STRBUF_INIT;
@@ -89,19 +107,14 @@ int qsf_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err) {
         qsf_strbuf_free(&text);
         return qsf_err_memory(err, "a regular expression");
     }
-    re->code = compile(qsf_strbuf_str(&text), text.len, err);
+    re->code = compile(qsf_strbuf_str(&text), text.len, 0, err);
+    if (re->code != NULL) re->slow = compile(qsf_strbuf_str(&text), text.len, PCRE2_AUTO_CALLOUT, err);
     qsf_strbuf_free(&text);
-    if (re->code == NULL) {
-        free(re);
+    if (re->slow == NULL) {
+        qsf_regex_free(re);
         return QSF_E_RUNTIME;
     }
-    /* Without JIT (not built in, or no executable memory) pcre2_match interprets: slower, but the same
-     * result. */
-    (void)pcre2_jit_compile(re->code, PCRE2_JIT_COMPLETE);
-    size_t code_bytes = 0, jit_bytes = 0;
-    (void)pcre2_pattern_info(re->code, PCRE2_INFO_SIZE, &code_bytes);
-    (void)pcre2_pattern_info(re->code, PCRE2_INFO_JITSIZE, &jit_bytes);
-    re->bytes = sizeof *re + code_bytes + jit_bytes;
+    re->bytes = sizeof *re + prepare(re->code) + prepare(re->slow);
     *out = re;
     return QSF_OK;
 }
@@ -120,10 +133,18 @@ int qsf_regex_compile_ruby(QsfRegex **out, const char *pattern, QsfErr *err) {
 void qsf_regex_free(QsfRegex *re) {
     if (re == NULL) return;
     pcre2_code_free(re->code);
+    pcre2_code_free(re->slow);
     free(re);
 }
 
 size_t qsf_regex_bytes(const QsfRegex *re) { return re->bytes; }
+
+/* Called between the items of the slow code; one item may read the rest of the text. */
+static int look(pcre2_callout_block *block, void *ctx) {
+    (void)block;
+    (void)ctx;
+    return qsf_interrupted() ? PCRE2_ERROR_CALLOUT : 0;
+}
 
 QsfRegexScratch *qsf_regex_scratch_new(void) {
     QsfRegexScratch *s = calloc(1, sizeof *s);
@@ -135,6 +156,7 @@ QsfRegexScratch *qsf_regex_scratch_new(void) {
         return NULL;
     }
     (void)pcre2_set_heap_limit(s->ctx, HEAP_LIMIT_KIB);
+    (void)pcre2_set_callout(s->ctx, look, NULL);
     return s;
 }
 
@@ -145,24 +167,66 @@ void qsf_regex_scratch_free(QsfRegexScratch *s) {
     free(s);
 }
 
-static int match(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from) {
+static int match(const pcre2_code *code, QsfRegexScratch *s, const char *text, size_t len, size_t from,
+                 uint32_t options) {
     PCRE2_SPTR subject = (PCRE2_SPTR)text;
-    int rc = pcre2_match(re->code, subject, len, from, PCRE2_NO_UTF_CHECK, s->data, s->ctx);
-    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) { /* machine code has a 32 KiB stack, the interpreter a heap */
-        rc = pcre2_match(re->code, subject, len, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, s->data, s->ctx);
+    options |= PCRE2_NO_UTF_CHECK;
+    int rc = pcre2_match(code, subject, len, from, options, s->data, s->ctx);
+    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) /* machine code has a 32 KiB stack, the interpreter a heap */
+        rc = pcre2_match(code, subject, len, from, options | PCRE2_NO_JIT, s->data, s->ctx);
+    return rc;
+}
+
+/* Searches the whole text with rising limits; the last one in *limit. */
+static int match_all(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from,
+                     uint32_t *limit) {
+    const pcre2_code *code = len - from > WINDOW ? re->slow : re->code;
+    int rc;
+    while ((rc = match(code, s, text, len, from, 0)) == PCRE2_ERROR_MATCHLIMIT && *limit < MATCH_LIMIT) {
+        if (qsf_interrupted()) return PCRE2_ERROR_CALLOUT;
+        code = re->slow;
+        *limit *= MATCH_LIMIT_TIMES;
+        (void)pcre2_set_match_limit(s->ctx, *limit);
     }
     return rc;
+}
+
+/* The end of a window of n bytes after `at`, between two characters. */
+static size_t window_end(const char *text, size_t len, size_t at, size_t n) {
+    if (len - at <= n) return len;
+    for (n += at; n < len && ((unsigned char)text[n] & 0xC0) == 0x80;) n++;
+    return n;
+}
+
+/* The same window by window. A match, or none, counts only if nothing after the window could change that. */
+static int match_windows(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from,
+                         uint32_t *limit) {
+    size_t size = WINDOW;
+    while (len - from > size) {
+        if (qsf_interrupted()) return PCRE2_ERROR_CALLOUT;
+        const size_t end = window_end(text, len, from, size);
+        if (end == len) break;
+        const pcre2_code *code = size == WINDOW ? re->code : re->slow;
+        int rc = match(code, s, text, end, from, PCRE2_PARTIAL_HARD);
+        if (rc == PCRE2_ERROR_NOMATCH) {
+            from = end;
+            size = WINDOW;
+        } else if (rc == PCRE2_ERROR_PARTIAL) {
+            size *= WINDOW_TIMES;
+        } else if (rc == PCRE2_ERROR_MATCHLIMIT) {
+            break;
+        } else {
+            return rc;
+        }
+    }
+    return match_all(re, s, text, len, from, limit);
 }
 
 bool qsf_regex_find(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from,
                     size_t *begin, size_t *end) {
     uint32_t limit = MATCH_LIMIT_FIRST;
-    int rc;
     (void)pcre2_set_match_limit(s->ctx, limit);
-    while ((rc = match(re, s, text, len, from)) == PCRE2_ERROR_MATCHLIMIT && limit < MATCH_LIMIT) {
-        limit *= MATCH_LIMIT_TIMES;
-        (void)pcre2_set_match_limit(s->ctx, limit);
-    }
+    int rc = match_windows(re, s, text, len, from, &limit);
     if (rc < 0) return false;
     const PCRE2_SIZE *span = pcre2_get_ovector_pointer(s->data);
     *begin = span[0];

@@ -30,7 +30,8 @@ void qsf_regex_scratch_free(QsfRegexScratch *s); /* NULL allowed */
 
 /* First match in text[0..len) at or after `from`: true and its range [*begin, *end), which may be empty.
  * False if there is none, a match limit was exceeded, or too many matches with this scratch were far more
- * expensive than their length explains: an expression from a file may be hostile. text must be well-formed
+ * expensive than their length explains: an expression from a file may be hostile. Also false soon after the thread
+ * is to stop (interrupt.h), which callers check. text must be well-formed
  * UTF-8 and `from` the start of a character. */
 bool qsf_regex_find(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from,
                     size_t *begin, size_t *end);

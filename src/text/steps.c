@@ -8,8 +8,9 @@
 #include "src/base/utf8.h"
 #include "src/format/vocab_keys.h"
 
-#define MAX_TEXT 65536
-#define MAX_ARGS 3
+#define MAX_TEXT  65536
+#define MAX_SPACE 64 /* bytes written for each space */
+#define MAX_ARGS  3
 
 typedef struct Reader {
     QsfTextSteps *s;
@@ -112,8 +113,11 @@ static int fill(Reader *r, QsfTextStep *step, QsfErr *err) {
         step->first_only = arg_is(r, 1, "first");
         step->text = take_arg(r, 0, &step->len);
         return QSF_OK;
-    case QSF_TEXT_STEP_PREPEND:
-    case QSF_TEXT_STEP_SPACES: step->text = take_arg(r, 0, &step->len); return QSF_OK;
+    case QSF_TEXT_STEP_SPACES:
+        if (r->len[0] > MAX_SPACE) return bad(r, "a space of more than 64 bytes:", r->arg[0], err);
+        step->text = take_arg(r, 0, &step->len);
+        return QSF_OK;
+    case QSF_TEXT_STEP_PREPEND: step->text = take_arg(r, 0, &step->len); return QSF_OK;
     case QSF_TEXT_STEP_STRIP:
         step->left = !arg_is(r, 0, "right");
         step->right = !arg_is(r, 0, "left");
@@ -172,6 +176,7 @@ int qsf_steps_open(QsfTextSteps *s, const QsfSource *src, const QsfCharsmap *cha
     *s = (QsfTextSteps){ .charsmap = charsmap };
     int rc = qsf_meta_array_open(src, QSF_KEY_STEPS, QSF_META_STRING, &a, &s->present, err);
     if (rc != QSF_OK || !s->present) return rc;
+    s->path = strdup(qsf_source_path(src));
     Reader r = { .s = s, .path = qsf_source_path(src), .a = &a };
     for (uint64_t left = a.count; left > 0 && rc == QSF_OK;) {
         rc = read_step(&r, &left, err);
@@ -187,6 +192,7 @@ void qsf_steps_close(QsfTextSteps *s) {
         free(s->step[i].text);
         free(s->step[i].by);
     }
+    free(s->path);
     *s = (QsfTextSteps){ 0 };
 }
 

@@ -5,6 +5,7 @@
 #ifndef QSF_TEXT_STEPS_H
 #define QSF_TEXT_STEPS_H
 
+#include "src/base/ledger.h"
 #include "src/base/strbuf.h"
 #include "src/base/unicode.h"
 #include "src/text/charsmap.h"
@@ -61,6 +62,8 @@ typedef struct QsfTextSteps {
         mapped; /* ... and other steps follow: pieces are written in its characters. Otherwise they are bytes. */
     size_t memory; /* bytes on the libc heap */
     const QsfCharsmap *charsmap;
+    QsfLedger *ledger; /* for how much a text may grow; or NULL */
+    char *path;        /* of the file, for messages; or NULL */
 } QsfTextSteps;
 
 /* Reads the steps of src; s->present is false if it has no such key. charsmap: its table. QSF_E_MODEL names a step that
@@ -81,7 +84,7 @@ enum {
 
 /* Normalizes text[0..len), which is UTF-8, into out. mask: NULL, or (len) bytes. A character of out that replaces others
  * is trusted if all of these are. *where loses QSF_AT_START if the first characters were dropped. other is scratch.
- * QSF_E_RUNTIME without memory, QSF_E_INTERRUPTED. */
+ * QSF_E_RUNTIME without memory or if out would be many times as long as text, QSF_E_INTERRUPTED. */
 int qsf_steps_normalize(const QsfTextSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
                         const uint8_t *mask, unsigned *where, QsfMasked *out, QsfMasked *other, QsfErr *err);
 /* Splits text[0..len), which is UTF-8, into pieces and calls fn for each of them. */

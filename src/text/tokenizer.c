@@ -13,7 +13,7 @@
 #define KEY_PRE   "tokenizer.ggml.pre"
 
 /* Upper bound for the compiled expressions of any row of the pre-tokenizer table. */
-#define PATTERN_ROOM (32u * 1024)
+#define PATTERN_ROOM (96u * 1024)
 /* Tokens that are special because of their text, in addition to those with such a type. */
 #define EXTRA_SPECIAL       64
 #define EXTRA_SPECIAL_BYTES 64 /* of the longest */

@@ -11,7 +11,8 @@
 #include "src/base/utf8.h"
 #include "src/text/spm.h"
 
-#define UNKNOWN_PENALTY 10.0f /* google/sentencepiece src/unigram_model.cc, kUnkPenalty */
+#define UNKNOWN_PENALTY 10.0f  /* google/sentencepiece src/unigram_model.cc, kUnkPenalty */
+#define CHECK_EVERY     16384u /* bytes or tokens between two looks at the interrupt flag */
 #define MAX_WORD        (256u << 20)
 
 /* A file may contain any bits; sums of these stay finite. */
@@ -161,7 +162,9 @@ static int push_path(const QsfUnigram *u, const QsfBest *best, const char *s, si
     size_t first = out->n;
     bool ends_unknown = best[len].id < 0;
     int rc = QSF_OK;
+    unsigned steps = 0;
     for (size_t at = len; at > 0 && rc == QSF_OK; at = best[at].from) {
+        if (++steps % CHECK_EVERY == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
         const QsfBest *b = &best[at];
         bool run = b->id < 0 && !u->fallback && (b->from > 0 ? best[b->from].id < 0 : *unknown);
         if (b->id >= 0) {
@@ -205,11 +208,14 @@ static bool mark_at(const char *s, size_t len) {
     return len >= QSF_SPM_SPACE_LEN && memcmp(s, QSF_SPM_SPACE, QSF_SPM_SPACE_LEN) == 0;
 }
 
-/* Length of the first word: leading spaces, then everything up to the next one. */
+static bool stops_at(size_t i) { return i % CHECK_EVERY == 0 && qsf_interrupted(); }
+
+/* Length of the first word: leading spaces, then everything up to the next one; 0 or a part of it if the thread is to
+ * stop. */
 static size_t word_length(const char *s, size_t len) {
     size_t i = 0;
-    while (mark_at(s + i, len - i)) i += QSF_SPM_SPACE_LEN;
-    while (i < len && !mark_at(s + i, len - i)) i++;
+    while (mark_at(s + i, len - i) && !stops_at(i)) i += QSF_SPM_SPACE_LEN;
+    while (i < len && !mark_at(s + i, len - i) && !stops_at(i)) i++;
     return i;
 }
 
@@ -220,6 +226,7 @@ int qsf_unigram_encode(const QsfUnigram *u, QsfLattice *lattice, const char *tex
     int rc = QSF_OK;
     while (len > 0 && rc == QSF_OK) {
         size_t n = u->by_word ? word_length(text, len) : len;
+        if (qsf_interrupted()) return qsf_interrupt_check(err);
         rc = encode_word(u, lattice, text, n, &unknown, out, err);
         if (rc == QSF_OK && ++words % 1024 == 0) rc = qsf_interrupt_check(err);
         text += n;

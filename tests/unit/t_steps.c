@@ -170,11 +170,37 @@ static void test_space_runs(void **state) {
     qsf_tokenizer_close(t);
 }
 
+/* A few replacements in a row would make a text of gigabytes. */
+static void test_growth(void **state) {
+    (void)state;
+    char json[4096], twenty[64];
+    QsfErr e = { 0 };
+    QsfIds got = { 0 };
+    snprintf(twenty, sizeof twenty, "%s", "{\"String\":\"a\"},\"content\":\"aaaaaaaaaaaaaaaaaaaa\"}");
+    size_t n = (size_t)snprintf(json, sizeof json,
+                                "{\"model\":%s},\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[",
+                                models[CHARS]);
+    for (unsigned i = 0; i < 6; i++)
+        n += (size_t)snprintf(json + n, sizeof json - n, "%s{\"type\":\"Replace\",\"pattern\":%s",
+                              i > 0 ? "," : "", twenty);
+    snprintf(json + n, sizeof json - n, "]}}");
+    QsfTokenizer *t = open_json(json, &e);
+    qsf_test_expect_ok(e.code, &e);
+    assert_int_equal(qsf_tokenizer_encode(t, "ba", 2, 0, &got, &e), QSF_E_RUNTIME);
+    assert_non_null(strstr(e.msg, "normalizer"));
+    assert_int_equal(got.n, 0);
+    e = (QsfErr){ 0 };
+    qsf_test_expect_ok(qsf_tokenizer_encode(t, "bb", 2, 0, &got, &e), &e);
+    qsf_ids_free(&got);
+    qsf_tokenizer_close(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_trusted),
         cmocka_unit_test(test_space_runs),
+        cmocka_unit_test(test_growth),
     };
     qsf_ledger_init(&ledger, 0);
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

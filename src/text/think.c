@@ -31,6 +31,7 @@ static const QsfThinkTags answers[] = {
 
 /* openai/harmony; ggml-org/llama.cpp common/chat.cpp for the recipients of Muse; upstage/Solar-Open-100B and
  * moonshotai/Kimi-K3, by their templates. */
+#define COMMENTARY "<|channel|>commentary<|message|>"
 static const char *const harmony[] = { "<|start|>",     "<|message|>", "<|channel|>", "<|end|>",
                                        "<|constrain|>", "<|return|>",  "<|call|>",    NULL };
 static const char *const muse[] = { "<|start|>", "<|message|>", "<|eom|>", "<|eot|>", NULL };
@@ -68,6 +69,10 @@ const QsfThinkDialect *qsf_think_dialect(QsfThinkFormat f) {
     for (size_t i = 0; i < COUNT(dialects); i++)
         if (dialects[i].format == f) return &dialects[i].d;
     return NULL;
+}
+
+const char *qsf_think_reasoning_head(QsfThinkFormat f, bool commentary) {
+    return f == QSF_THINK_HARMONY && commentary ? COMMENTARY : qsf_think_dialect(f)->reasoning;
 }
 
 static bool has(const char *text, size_t len, const char *part) {
@@ -228,6 +233,7 @@ static QsfThinkTags tags_of(const char *text, size_t len) {
         open += qsf_think_blanks(open, strlen(open));
         if (begins(text, len, open)) return (QsfThinkTags){ open, "" };
     }
+    if (begins(text, len, COMMENTARY)) return (QsfThinkTags){ COMMENTARY, "" };
     return (QsfThinkTags){ "", "" };
 }
 
@@ -250,38 +256,59 @@ const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len) {
 
 /* ---- several blocks ---- */
 
+/* As next_block, for messages: each begins with its head, after an empty line. */
+static size_t next_message(const char *text, size_t at, size_t len, size_t *end) {
+    const char *found;
+    *end = len;
+    while ((found = memmem(text + at, len - at, "\n\n", 2)) != NULL) {
+        at = (size_t)(found - text) + 2;
+        const size_t next = at + qsf_think_blanks(text + at, len - at);
+        const QsfThinkTags t = tags_of(text + next, len - next);
+        if (*t.open == '\0' || *t.close != '\0') continue;
+        *end = (size_t)(found - text);
+        return next;
+    }
+    return len;
+}
+
 /* Start of the block after the one whose text begins at `at`, or len; *end: where the text ends. */
 static size_t next_block(const QsfThinkTags *t, const char *text, size_t at, size_t len, size_t *end) {
     const size_t close = strlen(t->close);
     const char *found;
     *end = len;
-    if (close == 0) return len;
+    if (close == 0) return *t->open != '\0' ? next_message(text, at, len, end) : len;
     while ((found = memmem(text + at, len - at, t->close, close)) != NULL) {
         at = (size_t)(found - text) + close;
         const size_t next = at + qsf_think_blanks(text + at, len - at);
+        if (next < len && !begins(text + next, len - next, t->open)) continue;
         *end = (size_t)(found - text);
-        if (next == len || begins(text + next, len - next, t->open)) return next;
-        *end = len;
+        return next;
     }
     return len;
 }
 
+bool qsf_think_block(const char *text, size_t len, size_t *at, QsfThinkBlock *b) {
+    size_t from = *at + qsf_think_blanks(text + *at, len - *at), end;
+    if (from >= len) return false;
+    const QsfThinkTags t = tags_of(text + from, len - from);
+    from += strlen(t.open);
+    *at = next_block(&t, text, from, len, &end);
+    from += qsf_think_blanks(text + from, end - from);
+    *b = (QsfThinkBlock){ text + from, without_blanks(text, from, end) - from,
+                          strcmp(t.open, COMMENTARY) == 0 };
+    return true;
+}
+
 size_t qsf_reasoning_plain(const char *text, size_t len, char *out) {
-    size_t n = 0;
-    if (text == NULL) return 0;
-    for (size_t at = qsf_think_blanks(text, len); at < len;) {
-        const QsfThinkTags t = tags_of(text + at, len - at);
-        at += strlen(t.open);
-        size_t end, next = next_block(&t, text, at, len, &end);
-        at += qsf_think_blanks(text + at, end - at);
-        end = without_blanks(text, at, end);
-        if (n > 0 && end > at) {
+    QsfThinkBlock b;
+    size_t n = 0, at = 0;
+    while (text != NULL && qsf_think_block(text, len, &at, &b)) {
+        if (n > 0 && b.len > 0) {
             memcpy(out + n, "\n\n", 2); /* shorter than the tags */
             n += 2;
         }
-        memcpy(out + n, text + at, end - at);
-        n += end - at;
-        at = next;
+        memcpy(out + n, b.text, b.len);
+        n += b.len;
     }
     return n;
 }

@@ -65,7 +65,7 @@ typedef enum QsfThinkState {
     QSF_THINK_INSIDE,
     QSF_THINK_AFTER,  /* a block was closed and only white space followed: another may open */
     QSF_THINK_OPENED, /* the tag before the answer, and only white space after it */
-    QSF_THINK_ANSWER  /* to the end, or to a tag whose tokens open a block again: characters may mention tags */
+    QSF_THINK_ANSWER /* to the end, or to a tag whose tokens open a block again: characters may mention tags */
 } QsfThinkState;
 
 /* Receives decided text: a part of the reasoning, including tags, or of the answer. */
@@ -100,6 +100,7 @@ typedef struct QsfThinkSplit {
     bool closing;          /* of a closing one */
     bool started;          /* the head began with its token; otherwise it may be text without a head */
     bool reasoned, closed; /* reasoning was emitted; and what separates it from the answer */
+    bool commentary;       /* the channel of the last message with a head */
     bool answered;         /* text of the answer was emitted */
     size_t head_len;
     char head[QSF_THINK_HEAD]; /* (head_len) */

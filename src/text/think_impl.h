@@ -22,6 +22,17 @@ typedef struct QsfThinkDialect {
 /* NULL for NONE and TAGS. */
 const QsfThinkDialect *qsf_think_dialect(QsfThinkFormat f);
 
+/* The text that opens a message of reasoning. */
+const char *qsf_think_reasoning_head(QsfThinkFormat f, bool commentary);
+/* A block or message of reasoning, without its tags. */
+typedef struct QsfThinkBlock {
+    const char *text;
+    size_t len;
+    bool commentary; /* its channel */
+} QsfThinkBlock;
+/* The next one of a reasoning, from *at on, which moves behind it. false: there is none. */
+bool qsf_think_block(const char *text, size_t len, size_t *at, QsfThinkBlock *b);
+
 /* --- think_prompt.c --- */
 /* Start of the last message in the template's own text at the end of the prompt, or the length of the prompt. */
 size_t qsf_think_last_message(const QsfThinkDialect *d, const QsfRendered *r);

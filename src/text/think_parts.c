@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Splitting messages and elements, whose structure is in tokens: channels and recipients (gpt-oss, Muse), kinds (Solar
- * Open), elements (Kimi K3). Reasoning of several messages becomes one text, and so do answers; tool calls are shown
+ * Open), elements (Kimi K3). Reasoning of several messages becomes one text, in which each has its head, and answers become one without heads; tool calls are shown
  * with the answer, by name and arguments. Tokens are never shown. */
 #include <string.h>
 
@@ -24,8 +24,8 @@ static void begin(QsfThinkSplit *s, QsfThinkPart part, QsfThinkPut put, void *ar
     s->heading = false;
     s->part = part;
     if (part == QSF_PART_REASONING) {
-        emit(put, arg, true,
-             s->reasoned ? s->closed ? "" : PARAGRAPH : qsf_think_dialect(s->t->format)->reasoning);
+        if (s->reasoned && !s->closed) emit(put, arg, true, PARAGRAPH);
+        emit(put, arg, true, qsf_think_reasoning_head(s->t->format, s->commentary));
         s->reasoned = true;
         s->closed = false;
     }
@@ -122,6 +122,7 @@ static bool check_role(QsfThinkSplit *s) {
 static void begin_message(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
     const Word channel = channel_of(s), to = recipient_of(s);
     if (!check_role(s)) return;
+    s->commentary = is(channel, "commentary");
     if (to.len > 0 && !is(to, "assistant") && !is(to, "user") && !is(to, "self") && !is(to, "all"))
         named_call(s, to.text, to.len, put, arg);
     else if (is(channel, "analysis") || is(channel, "commentary") || is(to, "self"))

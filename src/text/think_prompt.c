@@ -115,7 +115,9 @@ static int begin_parts(const QsfTokenizer *tok, const QsfRendered *r, QsfThinkPr
     if (!ok) return qsf_err_memory(err, "rendered messages");
     s->ended = false;
     if (s->heading && s->t->format != QSF_THINK_ELEMENTS) settle_head(s);
-    if (qsf_think_inside(s)) snprintf(where->opened, sizeof where->opened, "%s", d->reasoning);
+    if (qsf_think_inside(s))
+        snprintf(where->opened, sizeof where->opened, "%s",
+                 qsf_think_reasoning_head(s->t->format, s->commentary));
     return QSF_OK;
 }
 
@@ -170,15 +172,28 @@ static int append_block(const QsfMsg *m, QsfRendered *r, QsfThinkPrompt *where, 
 
 /* ---- continuing without the exact text: messages and elements ---- */
 
+/* inside: the prompt has the head of the first message. */
+static void add_reasoning(const QsfThinkDialect *d, QsfThinkFormat f, const QsfMsg *m, bool inside,
+                          QsfStrbuf *out) {
+    QsfThinkBlock b = { 0 };
+    size_t at = 0;
+    bool first = true;
+    for (; qsf_think_block(m->reasoning, m->reasoning_len, &at, &b) || first; first = false) {
+        const char *head = qsf_think_reasoning_head(f, b.commentary);
+        if (!first) add_format(d, out, d->end, strlen(d->end));
+        if (!first) add_format(d, out, d->next, strlen(d->next));
+        if (!first || !inside) add_format(d, out, head, strlen(head));
+        add_text(out, b.text, b.len);
+        b = (QsfThinkBlock){ 0 };
+    }
+}
+
 /* What the model wrote, as far as its reasoning and its answer tell. */
 static void restore(const QsfMsg *m, const QsfThinkSplit *s, QsfStrbuf *out) {
     const QsfThinkDialect *d = qsf_think_dialect(s->t->format);
     const bool inside = qsf_think_inside(s), answering = s->part == QSF_PART_ANSWER && !s->heading;
-    size_t len;
-    const char *body = qsf_reasoning_body(m->reasoning, m->reasoning_len, &len);
     const bool closed = m->reasoning_len > 1 && memcmp(m->reasoning + m->reasoning_len - 2, "\n\n", 2) == 0;
-    if (m->reasoning_len > 0 && !inside) add_format(d, out, d->reasoning, strlen(d->reasoning));
-    if (m->reasoning_len > 0) add_text(out, body, len);
+    if (m->reasoning_len > 0) add_reasoning(d, s->t->format, m, inside, out);
     if ((inside || m->reasoning_len > 0) && (m->len > 0 || closed)) {
         add_format(d, out, d->end, strlen(d->end));
         add_format(d, out, d->next, strlen(d->next));

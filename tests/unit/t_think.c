@@ -155,6 +155,8 @@ static void displayed_blocks(void **state) {
         { "<think>a</think> b</think>", "a</think> b" },
         { "<think></think><think>b</think>\n", "b" },
         { "<|channel>thought\na<channel|><|channel>thought\nb<channel|>", "a\n\nb" },
+        { "<|channel|>commentary<|message|>a\n\nb\n\n<|channel|>analysis<|message|>c\n\n", "a\n\nb\n\nc" },
+        { " to=self<|message|>a\n\n to=self<|message|>b", "a\n\nb" },
         { "plain", "plain" },
         { " \n", "" },
         { "", "" },

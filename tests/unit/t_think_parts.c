@@ -172,7 +172,10 @@ static void channels(void **state) {
         { "",
           "{<|channel|>}analysis{<|message|>}<|end|>a{<|end|>}{<|start|>}assistant{<|channel|>}analysis{<|message|>}b{<|"
           "end|>}{<|start|>}assistant{<|channel|>}commentary{<|message|>}c{<|end|>}{<|start|>}assistant{<|message|>}42",
-          A "<|end|>a\n\nb\n\nc\n\n", "42", false },
+          A "<|end|>a\n\n" A "b\n\n<|channel|>commentary<|message|>c\n\n", "42", false },
+        { "",
+          "{<|channel|>}commentary{<|message|>}a{<|end|>}{<|start|>}assistant{<|channel|>}final{<|message|>}b",
+          "<|channel|>commentary<|message|>a\n\n", "b", false },
         { "",
           "{<|channel|>}final{<|message|>}1{<|end|>}{<|start|>}assistant{<|channel|>}analysis{<|message|>}a{<|end|>}{<|"
           "start|>}assistant{<|channel|>}final{<|message|>}2",

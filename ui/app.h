@@ -78,8 +78,9 @@ typedef struct UiApp {
     UiHooks hooks;
     QSFSettings settings;
     UiGiven given;
-    bool kept; /* the session existed before this program opened it: its file does not get what is given */
-    UiOwn own; /* of that file; only if kept */
+    bool no_save; /* nothing is written but what /save NAME creates */
+    bool kept;    /* the session existed before this program opened it: its file does not get what is given */
+    UiOwn own;    /* of that file; only if kept */
     UiTranscript chat;
     UiSession session;
     UiBuf system;     /* system prompt, empty = none */
@@ -222,6 +223,8 @@ void ui_app_say_long(UiApp *a);
 
 /* ---- conversations ---- */
 
+/* Another conversation begins: its session is called `name`, and all settings of the chat are its own. */
+void ui_app_begin_session(UiApp *a, const char *name);
 /* Clears all messages, but keeps the settings and the file. */
 void ui_app_clear_messages(UiApp *a);
 /* Replays conversation `name` and continues it. Returns false on failure (reported). */

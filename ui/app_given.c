@@ -23,11 +23,6 @@ void ui_own_free(UiOwn *own) {
     *own = (UiOwn){ 0 };
 }
 
-void ui_own_none(UiApp *a) {
-    ui_own_free(&a->own);
-    a->kept = false;
-}
-
 void ui_own_set(UiApp *a, const QSFSetting *row, const char *value) {
     char err[200];
     if (a->kept) (void)qsf_setting_set(&a->own.settings, row, value, err, sizeof err);

@@ -105,8 +105,6 @@ void ui_own_settings(const UiApp *a, const UiOwn *own, QSFSettings *s);
  * them, in the file too unless a->kept. system: the session has a system prompt of its own. */
 void ui_own_take(UiApp *a, bool system);
 void ui_own_free(UiOwn *own);
-/* The session that begins is of this program: all settings of the chat are its own. */
-void ui_own_none(UiApp *a);
 /* Saves that the user set this: it belongs to the session from now on. */
 void ui_own_set(UiApp *a, const QSFSetting *row, const char *value);
 void ui_given_free(UiGiven *g);

@@ -257,6 +257,7 @@ static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
         return errno == EWOULDBLOCK ? UI_RESUME_IN_USE : UI_RESUME_FAILED;
     Replay rp = { .app = a };
     bool ok = replay(&rp, name, next.log, &damaged, err, cap);
+    if (a->no_save) ui_session_detach(&next);
     if (ok)
         take_over(&rp, &next, damaged);
     else

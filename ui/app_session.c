@@ -123,6 +123,13 @@ void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from) {
         save_text(a, it, from);
 }
 
+void ui_app_begin_session(UiApp *a, const char *name) {
+    ui_session_use(&a->session, name);
+    if (a->no_save) a->session.on = false;
+    ui_own_free(&a->own);
+    a->kept = false;
+}
+
 void ui_app_clear_messages(UiApp *a) {
     ui_transcript_clear(&a->chat);
     ui_app_count_context(a);

@@ -39,12 +39,14 @@ bool ui_cmd_new(UiApp *a, const char *name, const char *args) {
         return false;
     }
     ui_session_name_now(fresh, sizeof fresh);
-    ui_session_use(&a->session, *args ? args : fresh);
-    ui_own_none(a);
-    if (*args) a->session.on = true;
+    ui_app_begin_session(a, *args ? args : fresh);
+    if (*args && !a->no_save) a->session.on = true;
     ui_app_clear_messages(a);
-    ui_app_say(a, UI_NOTICE, "new session%s%s", a->session.on ? " " : "",
-               a->session.on ? a->session.name : "");
+    if (a->no_save)
+        ui_app_say(a, UI_NOTICE, "new session, not saved");
+    else
+        ui_app_say(a, UI_NOTICE, "new session%s%s", a->session.on ? " " : "",
+                   a->session.on ? a->session.name : "");
     return true;
 }
 
@@ -68,10 +70,11 @@ static bool save_copy(UiApp *a, const char *to) {
  * without. */
 static bool save_new(UiApp *a, const char *to) {
     UiSession before = a->session;
-    char fresh[sizeof before.name];
-    ui_session_name_now(fresh, sizeof fresh);
-    ui_session_use(&a->session, to ? to : fresh);
-    if (ui_app_save_all(a, !to)) return true;
+    ui_session_use(&a->session, to);
+    if (ui_app_save_all(a, false)) {
+        a->session.lost = before.lost; /* nothing of this conversation */
+        return true;
+    }
     char text[sizeof before.problem];
     memcpy(text, a->session.problem, sizeof text);
     a->session = before;
@@ -79,22 +82,33 @@ static bool save_new(UiApp *a, const char *to) {
     return false;
 }
 
+static void say_where(UiApp *a) {
+    const UiSession *s = &a->session;
+    if (!s->on)
+        ui_app_say(a, UI_NOTICE, "not saved%s: /save NAME saves the conversation",
+                   a->no_save ? " because of --no-save" : "");
+    else if (s->failing)
+        ui_app_say(a, UI_NOTICE, "not saved: %s; the next message tries again", s->why);
+    else
+        ui_app_say(a, UI_NOTICE,
+                   s->log ? "saved continuously as %s" : "will be saved as %s with the first message",
+                   s->name);
+}
+
 /* A conversation with a file continues in a copy of that name; for one without, the file is created now. */
 bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
-    bool other = *args && strcmp(args, a->session.name) != 0;
-    if (ui_app_writing(a) && *args && ui_cmd_busy(a, name)) return false;
-    if (*args && !name_fits(a, args)) return false;
-    if (!*args && a->session.on) {
-        ui_app_say(a, UI_NOTICE,
-                   a->session.log ? "saved continuously as %s" : "will be saved as %s with the first message",
-                   a->session.name);
+    const bool other = !a->session.log || strcmp(args, a->session.name) != 0;
+    if (!*args) {
+        say_where(a);
         return true;
     }
+    if (ui_app_writing(a) && ui_cmd_busy(a, name)) return false;
+    if (!name_fits(a, args)) return false;
     if (other && exists(args)) {
         ui_app_say(a, UI_ERROR, "session %s exists: choose another name, or /load %s", args, args);
         return false;
     }
-    bool ok = !a->session.log ? save_new(a, *args ? args : NULL) : !other || save_copy(a, args);
+    bool ok = !a->session.log ? save_new(a, args) : !other || save_copy(a, args);
     if (!ok) return false;
     a->session.on = true;
     ui_app_say(a, UI_NOTICE, "saved as %s", a->session.name);
@@ -122,9 +136,9 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
         return true;
     }
     if (!ui_app_resume(a, args)) return false;
-    a->session.on = true;
-    ui_app_say(a, UI_NOTICE, "session %s, %zu messages", a->session.name,
-               ui_transcript_count(&a->chat, NULL));
+    a->session.on = !a->no_save;
+    ui_app_say(a, UI_NOTICE, "session %s, %zu messages%s", a->session.name,
+               ui_transcript_count(&a->chat, NULL), a->no_save ? "; what follows is not saved" : "");
     ui_app_say_long(a);
     return true;
 }

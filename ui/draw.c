@@ -56,10 +56,10 @@ static void draw_title(UiScreen *s, int row, int cols) {
     int end = cols - (int)strlen(right);
     size_t room = (size_t)cols / 3;
     int at = ui_canvas_puts(c, row, cols >= 60 ? 1 : 0, end, UI_STYLE_TITLE, "qsf-chat");
-    if (a->session.on && a->session.name[0])
+    if ((a->session.on || a->no_save) && a->session.name[0])
         at = ui_canvas_printf(c, row, at + (cols >= 60 ? 2 : 1), end - 1, UI_STYLE_TITLE, "%.*s%s",
                               clip(a->session.name, room), a->session.name,
-                              a->session.failing ? " (not saved)" : "");
+                              a->session.failing || !a->session.on ? " (not saved)" : "");
     at = ui_canvas_printf(c, row, at + (cols >= 60 ? 2 : 1), end - 1, UI_STYLE_TITLE, "%.*s",
                           clip(model, room), model);
     if (*template && cols >= 60)

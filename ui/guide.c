@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/app_internal.h"
 #include "ui/ask.h"
 
 /* Short, so that all fit in a line of 80 columns. */
@@ -62,8 +61,7 @@ static void begin_with_guide(UiApp *a) {
     bool saved = a->session.log != NULL;
     (void)snprintf(kept, sizeof kept, "%s", a->session.name);
     ui_session_name_now(fresh, sizeof fresh);
-    if (saved) ui_session_use(&a->session, fresh);
-    ui_own_none(a);
+    if (saved || a->kept) ui_app_begin_session(a, fresh);
     ui_ask_over(a);
     ui_transcript_begin(&a->chat); /* after the file was closed, which may have to be written again */
     if (saved && a->unnamed)

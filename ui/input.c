@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "qsf_chatlog.h"
+#include "ui/app.h"
 #include "ui/block.h"
 #include "ui/buf.h"
 #include "ui/history.h"
@@ -53,7 +54,8 @@ static bool is_new(const char *line) {
 static void remember(const char *line) {
     if (!is_new(line)) return;
     add_history(line);
-    if (input.history_path) (void)ui_history_append(input.history_path, line);
+    const bool write = !(input.hooks.app && input.hooks.app->no_save);
+    if (input.history_path && write) (void)ui_history_append(input.history_path, line);
 }
 
 /* Enter was accepted, or the input ended. */

@@ -17,10 +17,10 @@ typedef struct UiInputHooks {
     void (*eof)(void *arg);
     /* Tab: the new line, or NULL to complete the word. */
     const char *(*tab)(void *arg, const char *text, size_t len);
-    const struct UiApp *app; /* for completion; may be NULL */
+    const struct UiApp *app; /* for completion and no_save; may be NULL */
 } UiInputHooks;
 
-/* history: path of the history file, or NULL. */
+/* history: path of the history file, or NULL; with no_save of the app it is only read. */
 void ui_input_open(const UiInputHooks *hooks, const char *history);
 void ui_input_close(void);
 /* Bytes of keys that belong to the line. */

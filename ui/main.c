@@ -47,7 +47,7 @@ static bool wants_color(const UiOptions *o) {
 static void new_session(UiApp *a) {
     char name[sizeof a->session.name];
     ui_session_name_now(name, sizeof name);
-    ui_session_use(&a->session, name);
+    ui_app_begin_session(a, name);
 }
 
 /* Resumes the newest session that no other program has open. Returns false if the free one cannot be resumed,
@@ -72,6 +72,7 @@ static bool resume_newest(UiApp *a) {
 
 /* Opens the requested conversation. Returns false on failure, which was reported. */
 static bool begin_session(UiApp *a, const UiOptions *o) {
+    a->no_save = o->no_save;
     a->session.on = !o->no_save && (a->full_screen || o->session || o->resume);
     if (!a->session.on) return true;
     qsf_chatlog_drop_snapshots();

@@ -36,7 +36,7 @@ static const QSFCliOption options[] = {
     { "model", "", 'm', "FILE", "load this model; same as MODEL", OPT_MODEL },
     { "session", "", 0, "NAME", "save the chat as NAME; resume it if it exists", OPT_SESSION },
     { "continue", "", 0, NULL, "resume the newest session that is free", OPT_CONTINUE },
-    { "no-save", "", 0, NULL, "do not save the session", OPT_NO_SAVE },
+    { "no-save", "", 0, NULL, "write no session and no input history; only /save NAME saves", OPT_NO_SAVE },
     { "no-snapshot", "", 0, NULL, "do not keep the state of the model with the session: its text is evaluated again when it is resumed", OPT_NO_SNAPSHOT },
     { "snapshot-limit", "", 0, "SIZE", "limit all snapshots together; the oldest are removed (default a tenth of the free space, at most 4G)", OPT_SNAPSHOT_LIMIT },
     { "system", "sys", 0, "TEXT", "set the system prompt", OPT_SYSTEM },

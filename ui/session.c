@@ -27,6 +27,7 @@ void ui_session_use(UiSession *s, const char *name) {
 
 static void problem(UiSession *s, const char *err) {
     if (!s->failing) (void)snprintf(s->problem, sizeof s->problem, "not saved: %s", err);
+    (void)snprintf(s->why, sizeof s->why, "%s", err);
     s->failing = true;
 }
 
@@ -41,6 +42,12 @@ bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap) {
     s->log = qsf_chatlog_open(name, err, cap);
     s->saved = s->log != NULL;
     return s->saved;
+}
+
+void ui_session_detach(UiSession *s) {
+    (void)qsf_chatlog_close(s->log);
+    s->log = NULL;
+    s->on = s->saved = false;
 }
 
 bool ui_session_create(UiSession *s) {

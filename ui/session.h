@@ -18,6 +18,7 @@ typedef struct UiSession {
     size_t parted, parted_reasoning; /* bytes of the open answer already written as PART */
     double part_time;                /* monotonic seconds of the last PART */
     char problem[400]; /* message about a failed write, "" = none; the owner shows and clears it */
+    char why[300];     /* while failing: the reason */
     char notice[400];  /* the same for what was repaired */
     /* Writes the conversation again, with the change whose record is being appended: to a new file if log is
      * NULL, otherwise after what is left in it. false: not done, s->problem may say why. */
@@ -34,6 +35,8 @@ void ui_session_use(UiSession *s, const char *name);
 /* The same for one that may have a file: opens or creates it, and locks it. Returns false with a message in
  * err; errno is EWOULDBLOCK if another program has it open. */
 bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap);
+/* Leaves the file as it is: nothing more is saved. */
+void ui_session_detach(UiSession *s);
 /* Starts the file of a conversation that has none. ui_session_publish makes it visible, with everything
  * appended so far. Returns false if it cannot be created; s->problem says why. */
 bool ui_session_create(UiSession *s);

@@ -32,14 +32,34 @@ err_has 'all sessions are in use'
 exec 3>&-
 wait $pid || fail "the chat whose session was asked for ends with $?"
 
-# Chats that save at the same time each get a file of their own.
-before=$(find "$files" -name '*.jsonl' | wc -l)
+# Of chats that save under the same name at the same time, one gets it.
 for i in 1 2 3 4 5 6; do
-    printf 'number %s\n/save\n' $i | "$chat" "$stories" -n 2 >/dev/null 2>"$work/save$i" &
+    printf 'number %s\n/save together\n' $i | "$chat" "$stories" -n 2 >/dev/null 2>"$work/save$i" &
 done
 wait
-[ "$(find "$files" -name '*.jsonl' | wc -l)" = $((before + 6)) ] || { cat "$work"/save?; fail "not every chat was saved"; }
-[ "$(cat "$work"/save? | sed -n 's/.*saved as //p' | sort -u | wc -l)" = 6 ] || fail "two chats have one session"
+[ "$(grep -l 'saved as together' "$work"/save? | wc -l)" = 1 ] || { cat "$work"/save?; fail "not exactly one chat has the name"; }
+[ "$(grep -l 'together.* exists' "$work"/save? | wc -l)" = 5 ] || { cat "$work"/save?; fail "a chat did not say that the name is taken"; }
+[ "$(grep -c '"user"' "$files/together.jsonl")" = 1 ] || fail "two chats are in one session"
+
+# Nothing is written with --no-save, except where /save NAME says; /save alone only shows where.
+tree() { (cd "$files" && cksum ./*.jsonl); }
+tree >"$work/before"
+printf '/load together\nsecret\n/temp 1.5\n/system be secret\n/save\n/new hidden\nsecret\n/save\n/clear\n' |
+    chat_lines 0 "$stories" -n 3 --no-save --temp 0.3
+tree >"$work/after"
+cmp "$work/before" "$work/after" || fail "--no-save wrote a session"
+err_has 'session together, 2 messages; what follows is not saved'
+[ "$(grep -c 'not saved because of --no-save: /save NAME saves the conversation' "$work/err")" = 2 ] || fail "/save does not say that nothing is saved"
+printf 'plain\n/save\nplain\n' | chat_lines 0 "$stories" -n 3
+err_has 'not saved: /save NAME saves'
+tree | cmp - "$work/before" || fail "/save alone began to save"
+printf '/load together\nkept\n/save named\nkept too\n/new\nsecret\n/load named\nsecret\n' | chat_lines 0 "$stories" -n 3 --no-save
+err_has 'saved as named'
+rm -f "$work/got.txt"
+printf '/export %s\n' "$work/got.txt" | chat_lines 0 "$stories" --session named
+[ "$(grep -c 'kept' "$work/got.txt")" = 2 ] || fail "/save NAME did not save the conversation"
+if grep -q secret "$files"/*; then fail "--no-save wrote a conversation"; fi
+rm "$files/named.jsonl" "$files/together.jsonl"
 
 # Text written to a session by another program is plain text in an export, whatever it contains.
 printf '%s\n' '{"kind":"message","role":"user","text":"q \u001b[31m \ud800"}' \
@@ -217,9 +237,10 @@ fi
 # In the popup of completion and in the title.
 start 100 24 "'$chat' '$stories' --no-save"
 see 'is ready' && keys '/load ' && see 'ev<U\+202E>il\\x85' && keys 'ev' Tab Enter
-see 'session ev<U\+202E>il\\x85, 2 messages' && see '^ qsf-chat  ev<U\+202E>il\\x85'
+see 'session ev<U\+202E>il\\x85, 2 messages' && see '^ qsf-chat  ev<U\+202E>il\\x85 \(not saved\)'
 if screen | LC_ALL=C grep -q "$(printf '\342\200\256\|\302\205')"; then fail "a name reaches the screen raw"; fi
 keys '/quit' Enter && see 'rc=0'
+if grep -qs 'load ev' "$XDG_STATE_HOME/qsf/history"; then fail "--no-save wrote the input history"; fi
 # A session that is lost, on the screen, too.
 start 80 24 "'$chat' '$stories' -n 3 --session vanished"
 see 'is ready' && keys 'first question' Enter && see '#2 .*3 tok'

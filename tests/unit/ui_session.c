@@ -145,8 +145,13 @@ static void test_first_message_fails(void **state) {
     ui_app_pump(&x->app);
     assert_non_null(strstr(last_said(x, UI_ERROR), "not saved"));
     assert_int_equal(sessions(), 0);
+    say(x, "/save"); /* says why it is not saved, not that it will be */
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "not saved: "));
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "later.jsonl: cannot save: "));
     answer(x, "there");
     assert_true(there(path_of("later")));
+    say(x, "/save");
+    assert_string_equal(last_said(x, UI_NOTICE), "saved continuously as later");
     ui_app_finish(&x->app);
     Fixture *y = another();
     assert_true(ui_app_resume(&y->app, "later"));

@@ -245,6 +245,7 @@ bool ui_app_ask(UiApp *a, bool go_on) {
     if (!submit(a, go_on)) return false;
     if (go_on) {
         ui_ask_over(a);
+        ui_app_drop_unanswered(a); /* the answer goes on before it */
         a->answer = last;
     } else {
         a->answer = ui_transcript_add(&a->chat, UI_ANSWER, "", 0);
@@ -272,7 +273,7 @@ void ui_app_withdraw(UiApp *a) {
     last->in_context = false;
     last->version++;
     a->chat.next_number = last->number - 1;
-    ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, 1);
+    a->unanswered = last->id;
     ui_app_count_context(a);
 }
 

@@ -110,6 +110,8 @@ typedef struct UiApp {
     UiCompact compact; /* of the running UI_REQUEST_SUMMARY */
     double read_tps;   /* speed of the last longer prefill, 0 = unknown */
 
+    uint32_t
+        unanswered; /* id of a message that got no answer and ends the file, though it left the context; 0 = none */
     bool guide_talk; /* the messages in the context were exchanged with the guide */
     bool has_queue;
     UiBuf queue;      /* the message to send when the answer is finished */

@@ -420,7 +420,8 @@ void ui_app_finish(UiApp *a) {
         if (a->answer) close_answer(a, "interrupted", NULL);
     }
     a->running = UI_REQUEST_NONE;
-    if (a->session.failing && !a->session.log && ui_transcript_last(&a->chat)) (void)ui_app_save_all(a, true);
+    const bool any = ui_transcript_last(&a->chat) || a->unanswered != 0;
+    if (a->session.failing && !a->session.log && any) (void)ui_app_save_all(a, true);
     ui_session_close(&a->session);
     say_save_problem(a);
     if ((a->session.unsaved || a->session.lost) && a->exit_code == 0) a->exit_code = 1;

@@ -36,11 +36,14 @@ void ui_app_apply(UiApp *a, const QSFSettings *before);
 void ui_app_base(const UiApp *a, QSFSettings *base);
 /* A model was loaded: applies its recommended settings. Adds ", NAME VALUE" for each setting that changed. */
 void ui_app_take_model_defaults(UiApp *a, UiBuf *changed);
-/* The last message got no answer: it stays on the screen and leaves the context. */
+/* The last message got no answer: it leaves the context, but stays on the screen and, until the next change of the
+ * messages, in the file. */
 void ui_app_withdraw(UiApp *a);
 
 /* A record with the text and the reasoning of a message from `from` on, owned by the item. */
 QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
+/* Removes a message without an answer from the file. */
+void ui_app_drop_unanswered(UiApp *a);
 /* Saves a message of the transcript, starting at `from`. Creates the file with the first message, and writes
  * everything again if a record was lost before. */
 void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from);

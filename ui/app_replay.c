@@ -229,6 +229,7 @@ static void take_over(Replay *rp, UiSession *next, uint32_t damaged) {
     next->arg = a;
     a->session = *next;
     ui_transcript_clear(&a->chat);
+    a->unanswered = 0;
     a->chat = rp->chat;
     rp->chat = (UiTranscript){ 0 };
     ui_own_free(&a->own);
@@ -258,6 +259,7 @@ static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
     Replay rp = { .app = a };
     bool ok = replay(&rp, name, next.log, &damaged, err, cap);
     if (a->no_save) ui_session_detach(&next);
+    next.had_file = rp.any;
     if (ok)
         take_over(&rp, &next, damaged);
     else

@@ -91,6 +91,7 @@ static void save_everything(UiApp *a, bool replace) {
     for (size_t i = 0; i < a->chat.n; i++) {
         const UiItem *it = a->chat.items[i];
         if (it->in_context && it != a->answer) save_text(a, it, (UiPlace){ 0 });
+        if (it->id == a->unanswered && !it->in_context) save_text(a, it, (UiPlace){ 0 });
         if (it == a->answer) save_begin(a);
     }
 }
@@ -109,22 +110,32 @@ bool ui_app_save_all(UiApp *a, bool other_name) {
 
 bool ui_app_rewrite(void *arg) {
     UiApp *a = arg;
-    if (!a->session.log && !ui_transcript_last(&a->chat))
+    if (!a->session.log && !ui_transcript_last(&a->chat) && a->unanswered == 0)
         return false; /* the next message creates the file */
     return ui_app_save_all(a, true);
 }
 
 void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from) {
+    const bool again = a->unanswered == it->id; /* the file has it */
+    if (!again) ui_app_drop_unanswered(a);
+    a->unanswered = 0;
     if (!a->session.on || !a->session.name[0]) return;
     if (a->model_unsaved) ui_app_save_model(a);
     if (!a->session.log || !qsf_chatlog_complete(a->session.log))
         (void)ui_app_save_all(a, true);
-    else
+    else if (!again)
         save_text(a, it, from);
+}
+
+void ui_app_drop_unanswered(UiApp *a) {
+    const bool any = a->unanswered != 0;
+    a->unanswered = 0;
+    if (any) ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, 1);
 }
 
 void ui_app_begin_session(UiApp *a, const char *name) {
     ui_session_use(&a->session, name);
+    a->unanswered = 0;
     if (a->no_save) a->session.on = false;
     ui_own_free(&a->own);
     a->kept = false;
@@ -132,10 +143,12 @@ void ui_app_begin_session(UiApp *a, const char *name) {
 
 void ui_app_clear_messages(UiApp *a) {
     ui_transcript_clear(&a->chat);
+    a->unanswered = 0;
     ui_app_count_context(a);
 }
 
 void ui_app_drop(UiApp *a, uint32_t n) {
+    ui_app_drop_unanswered(a);
     uint32_t dropped = ui_transcript_drop(&a->chat, n);
     if (dropped > 0) ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, dropped);
     ui_app_count_context(a);

@@ -62,6 +62,7 @@ static bool save_copy(UiApp *a, const char *to) {
     }
     ui_session_close(&a->session);
     next.lost = a->session.lost || a->session.unsaved;
+    next.had_file = true;
     a->session = next;
     return true;
 }

@@ -64,6 +64,7 @@ static void begin_with_guide(UiApp *a) {
     if (saved || a->kept) ui_app_begin_session(a, fresh);
     ui_ask_over(a);
     ui_transcript_begin(&a->chat); /* after the file was closed, which may have to be written again */
+    a->unanswered = 0;
     if (saved && a->unnamed)
         ui_app_say(a, UI_NOTICE,
                    "session %s does not name its model, and the guide does not get its messages: "
@@ -79,6 +80,7 @@ static void begin_with_guide(UiApp *a) {
 static void begin_without_guide(UiApp *a) {
     ui_ask_over(a);
     ui_transcript_begin(&a->chat);
+    a->unanswered = 0;
     ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
     ui_app_say(a, UI_NOTICE,
                "new conversation: the messages above were for the guide and are not in the context");
@@ -86,7 +88,7 @@ static void begin_without_guide(UiApp *a) {
 
 void ui_guide_switch(UiApp *a) {
     bool guide = ui_guide_is(a->model_path);
-    if (guide != a->guide_talk && ui_transcript_count(&a->chat, NULL) > 0) {
+    if (guide != a->guide_talk && (ui_transcript_count(&a->chat, NULL) > 0 || a->unanswered != 0)) {
         if (guide)
             begin_with_guide(a);
         else

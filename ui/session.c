@@ -21,7 +21,7 @@ void ui_session_name_now(char *dst, size_t cap) {
 void ui_session_use(UiSession *s, const char *name) {
     ui_session_close(s);
     s->lost = s->lost || s->unsaved;
-    s->saved = s->unsaved = false;
+    s->saved = s->had_file = s->unsaved = false;
     (void)snprintf(s->name, sizeof s->name, "%s", name);
 }
 
@@ -32,9 +32,10 @@ static void problem(UiSession *s, const char *err) {
 }
 
 static void saved(UiSession *s) {
-    if (s->failing) (void)snprintf(s->notice, sizeof s->notice, "saved again as %s", s->name);
+    if (s->failing)
+        (void)snprintf(s->notice, sizeof s->notice, "saved %sas %s", s->had_file ? "again " : "", s->name);
     s->failing = false;
-    s->saved = true;
+    s->saved = s->had_file = true;
 }
 
 bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap) {
@@ -54,7 +55,8 @@ bool ui_session_create(UiSession *s) {
     char err[300] = "";
     s->log = qsf_chatlog_create(s->name, err, sizeof err);
     if (!s->log) problem(s, err);
-    return s->log != NULL;
+    s->pending = s->log != NULL;
+    return s->pending;
 }
 
 /* Leaves no file; the next message tries again. */
@@ -65,6 +67,7 @@ static void discard(UiSession *s) {
 
 bool ui_session_publish(UiSession *s, bool other_name) {
     char err[300] = "", name[sizeof s->name + 16];
+    s->pending = false;
     if (!qsf_chatlog_complete(s->log)) {
         discard(s);
         return false;
@@ -120,7 +123,7 @@ static bool append(UiSession *s, const QSFLogRecord *r) {
     if (ui_session_repair(s)) return s->log != NULL;
     if (!s->log) return false;
     if (qsf_chatlog_append(s->log, r, err, sizeof err)) {
-        saved(s);
+        if (!s->pending) saved(s);
         return true;
     }
     problem(s, err);

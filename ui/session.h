@@ -12,6 +12,8 @@ typedef struct UiSession {
     bool on;         /* conversations are saved */
     bool failing;    /* the last write failed and was reported */
     bool saved;      /* there is a file; still known after ui_session_close */
+    bool had_file;   /* something was saved in one, which may be gone */
+    bool pending;    /* the file is not visible yet */
     bool unsaved;    /* after ui_session_close: a part of the conversation is not in the file, or all of it */
     char name[128];  /* "" = none yet */
     QSFChatLog *log; /* NULL until the first message */

@@ -489,7 +489,7 @@ static void test_session_replay(void **state) {
     /* It names its model, which is loaded. */
     assert_string_equal(y->engine.path, "tiny.gguf");
     assert_int_equal(y->engine.settings.text_bytes,
-                     strlen("a") + strlen("1") + strlen("c") + strlen("whole"));
+                     strlen("a") + strlen("1") + strlen("c") + strlen("whole") + strlen("lost"));
     fake_loaded(&y->engine);
     ui_app_pump(&y->app);
     say(y, "more");

@@ -453,6 +453,99 @@ static void test_exit_code(void **state) {
     }
 }
 
+/* ---- a message without an answer ---- */
+
+/* How the chat ends while the second message is read. */
+static void interrupted(Fixture *x) {
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
+    ui_app_pump(&x->app);
+    ui_app_finish(&x->app);
+}
+static void quit(Fixture *x) { ui_app_finish(&x->app); }
+static void killed(Fixture *x) { ui_session_close(&x->app.session); }
+
+static void ask_twice(Fixture *x) {
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "talk");
+    say(x, "first"), answer(x, "1");
+    say(x, "second");
+}
+
+/* Resumes the session, lets act do something and leaves again. */
+static void resumed(void (*act)(Fixture *x), size_t messages, const char *last) {
+    Fixture *y = another();
+    assert_true(ui_app_resume(&y->app, "talk"));
+    assert_int_equal(told(y, "the last message had no answer yet: /retry sends it again"), 1);
+    assert_int_equal(ui_transcript_count(&y->app.chat, NULL), 2);
+    act(y);
+    assert_int_equal(ui_transcript_count(&y->app.chat, NULL), messages);
+    assert_string_equal(last_text(y), last);
+    ui_app_finish(&y->app);
+    another_free(y);
+}
+
+static void ask_again(Fixture *x) { say(x, "/retry"), answer(x, "2"); }
+static void ask_other(Fixture *x) { say(x, "/temp 1.5"), say(x, "third"), answer(x, "3"); }
+static void continue_before(Fixture *x) {
+    say(x, "/continue");
+    fake_text(&x->engine, " and"), ui_app_pump(&x->app), ui_app_tick(&x->app, ui_now() + 2);
+    answer(x, " more");
+}
+static void written_again(Fixture *x) {
+    assert_int_equal(unlink(path_of("talk")), 0);
+    say(x, "/temp 1.5");
+}
+
+static void test_unanswered(void **state) {
+    void (*const ends[])(Fixture *) = { interrupted, quit, killed };
+    static const struct {
+        void (*act)(Fixture *x);
+        size_t messages;
+        const char *last, *question;
+    } then[] = {
+        { ask_again, 4, "2", "second" },
+        { ask_other, 4, "3", "third" },
+        { continue_before, 2, "1 and more", "first" },
+        { undo, 0, "", "" },
+        { forgotten, 0, "", "second" },
+        { written_again, 2, "1", "second" },
+    };
+    (void)state;
+    for (size_t i = 0; i < 3 * sizeof then / sizeof *then; i++) {
+        Fixture *x = NULL;
+        assert_int_equal(setup((void **)&x), 0);
+        ask_twice(x);
+        ends[i % 3](x);
+        resumed(nothing_more, 2, "1"); /* is not lost by looking at it */
+        resumed(then[i / 3].act, then[i / 3].messages, then[i / 3].last);
+        Fixture *y = another();
+        assert_true(ui_app_resume(&y->app, "talk"));
+        assert_int_equal(ui_transcript_count(&y->app.chat, NULL), then[i / 3].messages);
+        assert_string_equal(last_text(y), then[i / 3].last);
+        assert_string_equal(last_said(y, UI_USER), then[i / 3].question);
+        another_free(y);
+        (void)teardown((void **)&x);
+    }
+}
+
+/* "again" only if it was saved before. */
+static void test_saved_again(void **state) {
+    Fixture *x = *state;
+    static char big[9000];
+    memset(big, 'x', sizeof big - 1);
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "late");
+    full_disk(x, big);
+    ui_app_pump(&x->app);
+    answer(x, "1");
+    assert_int_equal(told(x, "saved again"), 0);
+    assert_int_equal(told(x, "saved as late"), 1);
+    full_disk(x, big);
+    ui_app_pump(&x->app);
+    answer(x, "2");
+    assert_int_equal(told(x, "saved again as late"), 1);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -461,6 +554,7 @@ int main(void) {
         T(test_temporarily_full),     T(test_same_second),   T(test_save_taken),
         T(test_context_in_use),       T(test_snapshot),      T(test_file_is_lost),
         T(test_lost_while_answering), T(test_no_folder),     T(test_exit_code),
+        T(test_unanswered),           T(test_saved_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,6 +242,7 @@ typedef struct QSFEvent {
     uint32_t reused_tokens;    /* DONE: prompt tokens found in the KV cache */
     uint64_t seed;             /* DONE: the seed that was used */
     uint32_t evicted;          /* EVICTED, DONE: positions; DONE: during the request */
+    bool thinking;             /* DONE: it ended inside reasoning */
 } QSFEvent;
 
 /* Removes the oldest event and copies it to e; false when there is none. When the reader is slow, text of one

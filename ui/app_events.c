@@ -99,7 +99,7 @@ static void say_thinking(UiApp *a, const QSFEvent *e) {
     const char *allows = e->stop == QSF_STOP_LENGTH ? ", /set max-tokens N allows more" : "";
     if (last->thought && e->stop == QSF_STOP_EOS)
         ui_app_say(a, UI_NOTICE, "the model ended without an answer: /think shows its reasoning");
-    else if (last->thought)
+    else if (last->thought && e->thinking)
         ui_app_say(a, UI_NOTICE, "the model was still thinking: /continue resumes, /think shows it%s",
                    allows);
     else if (e->stop == QSF_STOP_LENGTH)

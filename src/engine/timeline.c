@@ -192,6 +192,7 @@ static void deliver(Run *r, int32_t id) {
 static void flush(Run *r) {
     size_t n;
     r->id = -1;
+    r->out->thinking = in_reasoning(r);
     if (r->stopper.hit) return;
     feed_text(r, qsf_detok_flush(&r->detok, r->t->piece, QSF_TIMELINE_PIECE));
     if (r->splits) qsf_think_flush(&r->split, on_part, r);

@@ -69,6 +69,7 @@ typedef struct QsfGeneration {
     uint32_t prompt_tokens, reused_tokens, tokens;
     uint64_t evicted;          /* positions that an eviction policy removed */
     uint32_t reasoning_tokens; /* of tokens */
+    bool thinking;             /* it ended inside reasoning */
     int32_t last_id;           /* the last of tokens, whether or not it is in the cache */
     uint64_t seed;
     uint64_t prefill_ns, decode_ns, ttft_ns;

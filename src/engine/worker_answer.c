@@ -202,6 +202,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         .stop = out.stop,
         .tokens = out.tokens,
         .reasoning_tokens = out.reasoning_tokens,
+        .thinking = out.thinking,
         .prompt_tokens = out.prompt_tokens,
         .reused_tokens = out.reused_tokens,
         .seed = out.seed,

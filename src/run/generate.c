@@ -205,6 +205,22 @@ static void print_memory(const QsfRuntime *rt) {
         fprintf(stderr, "memory: %s\n", note);
 }
 
+/* Why nothing was printed. */
+static void say_without_text(const Answer *a, const QsfGeneration *out) {
+    const bool cut = out->stop == QSF_STOP_LENGTH || out->stop == QSF_STOP_CONTEXT;
+    if (a->answered || out->tokens == 0) return;
+    if (a->thought && out->stop == QSF_STOP_EOS)
+        qsf_cli_error(&run_cli, "the model ended without an answer (--show-thinking shows its reasoning)");
+    else if (cut && out->thinking)
+        qsf_cli_error(&run_cli,
+                      "the model was still thinking after %u tokens (use -n N for more, --show-thinking "
+                      "to show it)",
+                      out->tokens);
+    else if (cut)
+        qsf_cli_error(&run_cli, "the answer has no text yet after %u tokens (use -n N for more)",
+                      out->tokens);
+}
+
 /* Prints the messages after a completed answer. */
 static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     const RunOptions *o = a->o;
@@ -215,13 +231,7 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     if (!rc && !o->json && quality[0]) fprintf(stderr, "%s\n", quality);
     if (!rc && !o->settings.params.seed_set && out->tokens && !o->json && a->params.temperature > 0)
         fprintf(stderr, "seed %llu\n", (unsigned long long)out->seed);
-    if (a->thought && !a->answered && out->stop == QSF_STOP_EOS)
-        qsf_cli_error(&run_cli, "the model ended without an answer (--show-thinking shows its reasoning)");
-    else if (a->thought && !a->answered && out->stop != QSF_STOP_INTERRUPTED)
-        qsf_cli_error(&run_cli,
-                      "the model was still thinking after %u tokens (use -n N for more, --show-thinking "
-                      "to show it)",
-                      out->tokens);
+    say_without_text(a, out);
     if (o->verbose) print_timings(out, &a->meter, &a->params);
     if (o->verbose) print_memory(rt);
     if (o->stats) run_print_stats(&a->meter);

@@ -60,6 +60,7 @@ static bool fake_next(void *self, QSFEvent *e) {
     e->code = v->code;
     e->file = v->file;
     e->tokens = v->tokens;
+    e->thinking = v->thinking;
     e->seed = 7;
     return true;
 }
@@ -187,7 +188,9 @@ void fake_reasoning(FakeEngine *f, const char *text) {
 }
 
 void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens) {
+    const FakeEvent *last = f->n_events > 0 ? &f->events[f->n_events - 1] : NULL;
     FakeEvent e = { .type = QSF_EVENT_DONE, .stop = stop, .tokens = tokens };
+    e.thinking = last != NULL && last->type == QSF_EVENT_REASONING && strstr(last->text, "</think>") == NULL;
     f->busy = false;
     put(f, e);
 }

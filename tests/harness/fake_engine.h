@@ -10,7 +10,7 @@ typedef struct FakeEvent {
     char text[200];
     QSFStop stop;
     int code;
-    bool file;
+    bool file, thinking;
     uint32_t tokens;
 } FakeEvent;
 
@@ -48,6 +48,7 @@ void fake_loaded(FakeEngine *f);
 void fake_text(FakeEngine *f, const char *text);
 void fake_reasoning(FakeEngine *f, const char *text);
 /* The request ends; the engine is idle again. */
+/* thinking: after reasoning that no closing tag ends. */
 void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens);
 void fake_error(FakeEngine *f, int code, const char *text);
 /* The same for a model file that could not be read. */

@@ -68,6 +68,17 @@ done
 [ "$(cat "$work/out")" = '<|channel|>analysis<|message|>deep thought
 
 Hello world' ] || { cat "$work/out"; fail "channels --show-thinking"; }
+# A cut in a head is neither an answer nor reasoning. Each answer of the chat is one line, with text or not.
+for n in 1 2 6 8; do
+    "$run" "$work/channels.gguf" -p Hi -n $n </dev/null >"$work/out" 2>"$work/err" || fail "channels -n $n: exit $?"
+    [ -s "$work/out" ] && fail "a head reached stdout"
+    err_has "the answer has no text yet after $n tokens"
+    printf '/set max-tokens %s\nHi\n' $n | chat_lines 0 "$work/channels.gguf"
+    err_has 'no text yet'
+    printf '\n' | cmp -s - "$work/out" || { od -c "$work/out"; fail "an answer without text is not one newline"; }
+done
+"$run" "$work/channels.gguf" -p Hi -n 4 </dev/null >"$work/out" 2>"$work/err" || fail "channels -n 4: exit $?"
+err_has 'still thinking after 4 tokens'
 "$mktiny" "$work/call.gguf" 'script=!<|channel|> commentary _to=functions.f !<|constrain|> json !<|message|> [1] !<|call|> +!<|return|> +!<|start|> +!<|end|>' "chat_template=$message" || fail "mktiny"
 "$run" "$work/call.gguf" -p Hi </dev/null >"$work/out" 2>"$work/err" || fail "call: exit $?"
 [ "$(cat "$work/out")" = '[tool call to=functions.f] [1]' ] || { cat "$work/out"; fail "a tool call"; }

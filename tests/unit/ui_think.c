@@ -60,6 +60,10 @@ static void test_only_reasoning(void **state) {
     say(x, "/retry");
     assert_string_equal(x->engine.roles, "u");
     assert_string_equal(x->engine.reasoning, "");
+    /* Cut between reasoning and answer. */
+    think(x, "hm</think>", "", QSF_STOP_LENGTH);
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "no text yet"));
+    say(x, "/retry");
     /* Stopped before the first word: as if it had not been asked. */
     fake_reasoning(&x->engine, "<think>\n");
     fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);

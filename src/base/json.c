@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/jsonnumber.h"
 #include "src/base/utf8.h"
 
@@ -73,12 +74,15 @@ static void watch_memory(void) { json_set_alloc_funcs(watched_malloc, watched_fr
 typedef struct Input {
     const char *text;
     size_t left;
+    bool begun, stopped; /* stopped: the thread is to stop; a short text is read nevertheless */
 } Input;
 
 static size_t feed(void *to, size_t cap, void *data) {
     Input *from = data;
     size_t n = from->left < cap ? from->left : cap;
-    if (reserve.tapped) return 0;
+    from->stopped = from->stopped || (from->begun && from->left > 0 && qsf_interrupted());
+    from->begun = true;
+    if (reserve.tapped || from->stopped) return 0;
     if (n > PIECE) n = PIECE;
     memcpy(to, from->text, n);
     from->text += n;
@@ -86,9 +90,9 @@ static size_t feed(void *to, size_t cap, void *data) {
     return n;
 }
 
-/* Returns NULL on failure, with *memory set if out of memory, else with *je filled. */
-static json_t *load(const char *text, size_t len, bool *memory, json_error_t *je) {
-    Input input = { text, len };
+/* Returns NULL on failure, with *memory set if out of memory, *stopped if interrupted, else with *je filled. */
+static json_t *load(const char *text, size_t len, bool *memory, bool *stopped, json_error_t *je) {
+    Input input = { .text = text, .left = len };
     reserve.size = 4 * len + RESERVE_EXTRA;
     reserve.used = 0;
     reserve.tapped = false;
@@ -97,7 +101,8 @@ static json_t *load(const char *text, size_t len, bool *memory, json_error_t *je
     if (*memory) return NULL;
     json_t *v = json_load_callback(feed, &input, JSON_DECODE_ANY | JSON_ALLOW_NUL, je);
     *memory = reserve.tapped;
-    if (*memory) {
+    *stopped = input.stopped;
+    if (*memory || *stopped) {
         json_decref(v);
         v = NULL;
     }
@@ -122,17 +127,21 @@ QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err) {
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
     pthread_once(&watched, watch_memory);
     QsfStrbuf fixed = QSF_STRBUF_INIT;
-    bool memory = false;
+    bool memory = false, stopped = false;
     json_t *v = NULL;
     if (qsf_json_numbers(text, len, &fixed)) {
         memory = !qsf_strbuf_ok(&fixed);
         text = qsf_strbuf_str(&fixed);
         len = fixed.len;
     }
-    if (!memory) v = load(text, len, &memory, &je);
+    if (!memory) v = load(text, len, &memory, &stopped, &je);
     qsf_strbuf_free(&fixed);
     if (memory) {
         qsf_err_memory(err, "JSON");
+        return NULL;
+    }
+    if (stopped) {
+        (void)qsf_interrupt_check(err);
         return NULL;
     }
     if (v == NULL) {

@@ -12,8 +12,8 @@
 /* One call. */
 typedef struct Call {
     const QsfTokenizer *t;
-    bool special;  /* control tokens are parsed */
-    unsigned base; /* QSF_WITHOUT_PREFIX or 0 */
+    bool special;        /* control tokens are parsed */
+    bool without_prefix; /* QsfWhere */
     QsfMerger merger;
     QsfLattice lattice;
     QsfRegexScratch *scratch;
@@ -38,12 +38,12 @@ static int encode_bytes(Call *c, const char *s, size_t len, QsfErr *err) {
     return encode_piece(c, qsf_strbuf_str(&c->mapped), c->mapped.len, err);
 }
 
-static int split(Call *c, const char *s, size_t len, unsigned where, QsfErr *err) {
+static int split(Call *c, const char *s, size_t len, QsfWhere where, QsfErr *err) {
     return qsf_steps_split(&c->t->steps, c->scratch, s, len, where, encode_piece, c, err);
 }
 
 /* Encodes normalized text. */
-static int encode_normal(Call *c, unsigned where, QsfErr *err) {
+static int encode_normal(Call *c, QsfWhere where, QsfErr *err) {
     const QsfStrbuf *b = &c->normal.text;
     const char *s = qsf_strbuf_str(b);
     const uint8_t *mask = c->normal.mask.len > 0 ? (const uint8_t *)c->normal.mask.data : NULL;
@@ -53,7 +53,9 @@ static int encode_normal(Call *c, unsigned where, QsfErr *err) {
     int rc = qsf_specials_split_marked(&c->t->normalized, s, b->len, c->special, mask, &frag, &n, err);
     for (size_t i = 0; i < n && rc == QSF_OK; i++) {
         const QsfFragment *f = &frag[i];
-        const unsigned at = f->off == 0 ? where : where & ~(unsigned)QSF_AT_START;
+        QsfWhere at = where;
+        at.at_start = where.at_start && f->off <= where.lead;
+        at.lead = at.at_start ? where.lead - f->off : 0;
         rc = f->id >= 0 ? qsf_ids_push(c->out, f->id, err) : split(c, s + f->off, f->len, at, err);
     }
     free(frag);
@@ -61,14 +63,15 @@ static int encode_normal(Call *c, unsigned where, QsfErr *err) {
 }
 
 /* Encodes text without special tokens. mask: NULL, or (len) bytes. */
-static int encode_plain(Call *c, const char *text, size_t len, const uint8_t *mask, unsigned where,
+static int encode_plain(Call *c, const char *text, size_t len, const uint8_t *mask, QsfWhere where,
                         QsfErr *err) {
     const QsfTextSteps *s = &c->t->steps;
     int rc = QSF_OK;
     for (size_t at = 0, n; at < len && rc == QSF_OK; at += n) {
         bool ok;
         n = qsf_utf8_run(text + at, len - at, &ok);
-        unsigned here = at == 0 ? where : where & ~(unsigned)QSF_AT_START;
+        QsfWhere here = where;
+        here.at_start = where.at_start && at == 0;
         if (qsf_interrupted()) return qsf_interrupt_check(err); /* maybe a part of the run */
         const bool direct = s->n_normal == 0 && c->t->normalized.vocab == NULL;
         if (!ok) {
@@ -89,10 +92,11 @@ static int encode_fragments(Call *c, const char *text, const uint8_t *trusted, c
     int rc = QSF_OK;
     for (size_t i = 0; i < n && rc == QSF_OK; i++) {
         const QsfFragment *f = &frag[i];
+        const QsfWhere where = { .at_start = f->off == 0, .without_prefix = c->without_prefix };
         if (i % 256 == 0 && (rc = qsf_interrupt_check(err)) != QSF_OK) break;
         rc = f->id >= 0 ? qsf_ids_push(c->out, f->id, err)
                         : encode_plain(c, text + f->off, f->len, trusted != NULL ? trusted + f->off : NULL,
-                                       c->base | (f->off == 0 ? QSF_AT_START : 0u), err);
+                                       where, err);
     }
     return rc;
 }
@@ -101,7 +105,7 @@ int qsf_tokenizer_encode_steps(const QsfTokenizer *t, const char *text, size_t l
                                unsigned flags, QsfIds *out, QsfErr *err) {
     Call c = { .t = t,
                .special = flags & QSF_TOK_SPECIAL,
-               .base = flags & QSF_TOK_NO_PREFIX ? QSF_WITHOUT_PREFIX : 0u,
+               .without_prefix = flags & QSF_TOK_NO_PREFIX,
                .scratch = qsf_regex_scratch_new(),
                .out = out };
     QsfFragment *frag = NULL;

@@ -25,7 +25,8 @@ typedef struct Pass {
     size_t len;
     const uint8_t *mask; /* (len), or NULL */
     QsfMasked *out;
-    unsigned *where;
+    QsfWhere *where;
+    size_t first;       /* QsfWhere.lead in text; where->lead is that in out */
     size_t given, most; /* bytes of the text before the first step, and how many a step may write */
 } Pass;
 
@@ -53,6 +54,7 @@ static int check(const Pass *p, unsigned *n, QsfErr *err) {
 
 /* Copies text[begin..end). */
 static void keep(const Pass *p, size_t begin, size_t end) {
+    if (begin <= p->first && p->first < end) p->where->lead = p->out->text.len + p->first - begin;
     qsf_strbuf_add(&p->out->text, p->text + begin, end - begin);
     if (p->mask != NULL) qsf_strbuf_add(&p->out->mask, p->mask + begin, end - begin);
 }
@@ -60,6 +62,7 @@ static void keep(const Pass *p, size_t begin, size_t end) {
 /* Writes s instead of text[begin..end); where that is empty, s is trusted if its neighbours are. */
 static void put(const Pass *p, const char *s, size_t n, size_t begin, size_t end) {
     qsf_strbuf_add(&p->out->text, s, n);
+    if (begin <= p->first && p->first < end) p->where->lead = p->out->text.len - (p->out->text.len > 0);
     if (p->mask == NULL) return;
     if (begin == end) {
         begin -= begin > 0;
@@ -71,7 +74,8 @@ static void put(const Pass *p, const char *s, size_t n, size_t begin, size_t end
 
 /* Drops text[begin..end). */
 static void drop(const Pass *p, size_t begin, size_t end) {
-    if (begin == 0 && end > 0) *p->where &= ~(unsigned)QSF_AT_START;
+    if (begin == 0 && end > 0) p->where->at_start = false;
+    if (begin <= p->first && p->first < end) p->where->lead = p->out->text.len - (p->out->text.len > 0);
 }
 
 /* Writes s instead of text[begin..end): what is the same at both ends keeps its trust. */
@@ -116,10 +120,13 @@ static int form(const Pass *p, QsfErr *err) {
         char *s = qsf_normal_form(p->text + at, end - at, p->step->form, &n);
         if (s == NULL)
             return qsf_interrupted() ? qsf_interrupt_check(err) : qsf_err_memory(err, "tokenizing");
+        const size_t lead = p->first - at + p->out->text.len;
         if (p->mask != NULL)
             put_changes(p, s, n, at, end);
         else
             qsf_strbuf_add(&p->out->text, s, n);
+        if (at <= p->first && p->first < end)
+            p->where->lead = lead < p->out->text.len ? lead : p->out->text.len - (p->out->text.len > 0);
         free(s);
     }
     return QSF_OK;
@@ -160,8 +167,7 @@ static int replace_text(const Pass *p, QsfErr *err) {
 
 static int prepend(const Pass *p, QsfErr *err) {
     (void)err;
-    if ((*p->where & (QSF_AT_START | QSF_WITHOUT_PREFIX)) != (QSF_AT_START | QSF_WITHOUT_PREFIX))
-        put(p, p->step->text, p->step->len, 0, 0);
+    if (!p->where->at_start || !p->where->without_prefix) put(p, p->step->text, p->step->len, 0, 0);
     keep(p, 0, p->len);
     return QSF_OK;
 }
@@ -255,7 +261,7 @@ static void clear(QsfMasked *m) {
 }
 
 int qsf_steps_normalize(const QsfTextSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
-                        const uint8_t *mask, unsigned *where, QsfMasked *out, QsfMasked *other, QsfErr *err) {
+                        const uint8_t *mask, QsfWhere *where, QsfMasked *out, QsfMasked *other, QsfErr *err) {
     Pass p = {
         .s = s,
         .scratch = scratch,
@@ -273,6 +279,7 @@ int qsf_steps_normalize(const QsfTextSteps *s, QsfRegexScratch *scratch, const c
     for (unsigned i = 0; i < s->n_normal && p.len > 0 && rc == QSF_OK; i++) {
         clear(out);
         p.step = &s->step[i];
+        p.first = where->lead;
         rc = APPLY[p.step->kind](&p, err);
         if (rc == QSF_OK && (!qsf_strbuf_ok(&out->text) || !qsf_strbuf_ok(&out->mask)))
             rc = qsf_err_memory(err, "tokenizing");

@@ -19,7 +19,7 @@ typedef struct Added {
 static int add_normalized(QsfTokenizer *t, Added *a, QsfTrieText text, QsfRegexScratch *scratch,
                           QsfErr *err) {
     QsfMasked out = { 0 }, other = { 0 };
-    unsigned where = 0;
+    QsfWhere where = { 0 };
     int rc = QSF_OK;
     if (qsf_utf8_valid(text.s, text.len))
         rc = qsf_steps_normalize(&t->steps, scratch, text.s, text.len, NULL, &where, &out, &other, err);

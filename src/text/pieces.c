@@ -19,10 +19,10 @@ typedef struct Cutter {
     unsigned pieces;
 } Cutter;
 
-static int run(Cutter *c, unsigned i, const char *text, size_t len, unsigned where);
+static int run(Cutter *c, unsigned i, const char *text, size_t len, QsfWhere where);
 
 /* Continues with what step i wrote. */
-static int run_written(Cutter *c, unsigned i, unsigned where) {
+static int run_written(Cutter *c, unsigned i, QsfWhere where) {
     const QsfStrbuf *b = &c->written[i];
     if (!qsf_strbuf_ok(b)) return qsf_err_memory(c->err, "tokenizing");
     return run(c, i + 1, qsf_strbuf_str(b), b->len, where);
@@ -33,14 +33,20 @@ static int run_written(Cutter *c, unsigned i, unsigned where) {
 /* A segment is a match or the text between two; those that stay together are a piece. */
 typedef struct Joiner {
     Cutter *c;
-    unsigned step, where;
+    unsigned step;
+    QsfWhere where;
     const char *text;
     size_t begin, end; /* the piece so far */
     bool any, match;   /* there is one; the last segment was a match */
 } Joiner;
 
 static int emit(Joiner *j, size_t begin, size_t end) {
-    return run(j->c, j->step + 1, j->text + begin, end - begin, begin == 0 ? j->where : 0);
+    QsfWhere where = { 0 };
+    if (begin <= j->where.lead) {
+        where = j->where;
+        where.lead -= begin;
+    }
+    return run(j->c, j->step + 1, j->text + begin, end - begin, where);
 }
 
 /* Whether a segment belongs to the piece before it. */
@@ -67,7 +73,7 @@ static int add_segment(Joiner *j, size_t begin, size_t end, bool match) {
     return rc;
 }
 
-static int split(Cutter *c, unsigned i, const char *text, size_t len, unsigned where) {
+static int split(Cutter *c, unsigned i, const char *text, size_t len, QsfWhere where) {
     Joiner j = { .c = c, .step = i, .where = where, .text = text };
     QsfMatches m = { 0 };
     size_t done = 0, begin, end;
@@ -84,19 +90,19 @@ static int split(Cutter *c, unsigned i, const char *text, size_t len, unsigned w
 
 /* --- writing --- */
 
-static int prefix(Cutter *c, unsigned i, const char *text, size_t len, unsigned where) {
+static int prefix(Cutter *c, unsigned i, const char *text, size_t len, QsfWhere where) {
     const QsfTextStep *step = &c->s->step[i];
     const bool has = len >= step->len && memcmp(text, step->text, step->len) == 0;
-    const bool start = where & QSF_AT_START;
-    if (has || (step->first_only && !start) || (start && (where & QSF_WITHOUT_PREFIX)))
+    if (has || (step->first_only && !where.at_start) || (where.at_start && where.without_prefix))
         return run(c, i + 1, text, len, where);
     qsf_strbuf_clear(&c->written[i]);
     qsf_strbuf_add(&c->written[i], step->text, step->len);
     qsf_strbuf_add(&c->written[i], text, len);
+    where.lead += step->len;
     return run_written(c, i, where);
 }
 
-static int spaces(Cutter *c, unsigned i, const char *text, size_t len, unsigned where) {
+static int spaces(Cutter *c, unsigned i, const char *text, size_t len, QsfWhere where) {
     const QsfTextStep *step = &c->s->step[i];
     const char *space = memchr(text, ' ', len);
     if (space == NULL) return run(c, i + 1, text, len, where);
@@ -112,7 +118,7 @@ static int spaces(Cutter *c, unsigned i, const char *text, size_t len, unsigned 
     return run_written(c, i, where);
 }
 
-static int bytes(Cutter *c, unsigned i, const char *text, size_t len, unsigned where) {
+static int bytes(Cutter *c, unsigned i, const char *text, size_t len, QsfWhere where) {
     if (!c->s->mapped) return run(c, i + 1, text, len, where); /* the vocabulary is searched by bytes */
     qsf_strbuf_clear(&c->written[i]);
     for (size_t k = 0; k < len; k++) {
@@ -123,7 +129,7 @@ static int bytes(Cutter *c, unsigned i, const char *text, size_t len, unsigned w
 }
 
 /* The depth is the number of steps. */
-static int run(Cutter *c, unsigned i, const char *text, size_t len, unsigned where) {
+static int run(Cutter *c, unsigned i, const char *text, size_t len, QsfWhere where) {
     if (len == 0) return QSF_OK;
     if (++c->pieces % CHECK_EVERY == 0 && qsf_interrupted()) return qsf_interrupt_check(c->err);
     if (i == c->s->n) return c->fn(c->ctx, text, len, c->err);
@@ -136,7 +142,7 @@ static int run(Cutter *c, unsigned i, const char *text, size_t len, unsigned whe
 }
 
 int qsf_steps_split(const QsfTextSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
-                    unsigned where, QsfPieceFn fn, void *ctx, QsfErr *err) {
+                    QsfWhere where, QsfPieceFn fn, void *ctx, QsfErr *err) {
     Cutter c = { .s = s, .scratch = scratch, .fn = fn, .ctx = ctx, .err = err };
     int rc = run(&c, s->n_normal, text, len, where);
     for (unsigned i = 0; i < s->n; i++) qsf_strbuf_free(&c.written[i]);

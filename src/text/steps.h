@@ -77,19 +77,22 @@ typedef struct QsfMasked {
 } QsfMasked;
 
 /* Where a piece of text is. */
-enum {
-    QSF_AT_START = 1,      /* at the start of the whole text */
-    QSF_WITHOUT_PREFIX = 2 /* that start continues earlier text: nothing is put before it */
-};
+typedef struct QsfWhere {
+    bool at_start;       /* at the start of the whole text */
+    bool without_prefix; /* that start continues earlier text: nothing is put before it */
+    size_t
+        lead; /* at_start: parts that begin here or before are at the start too: the normalizer wrote them for the
+                          * first character, or before it */
+} QsfWhere;
 
 /* Normalizes text[0..len), which is UTF-8, into out. mask: NULL, or (len) bytes. A character of out that replaces others
- * is trusted if all of these are. *where loses QSF_AT_START if the first characters were dropped. other is scratch.
+ * is trusted if all of these are. *where loses at_start if the first characters were dropped. other is scratch.
  * QSF_E_RUNTIME without memory or if out would be many times as long as text, QSF_E_INTERRUPTED. */
 int qsf_steps_normalize(const QsfTextSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
-                        const uint8_t *mask, unsigned *where, QsfMasked *out, QsfMasked *other, QsfErr *err);
+                        const uint8_t *mask, QsfWhere *where, QsfMasked *out, QsfMasked *other, QsfErr *err);
 /* Splits text[0..len), which is UTF-8, into pieces and calls fn for each of them. */
 int qsf_steps_split(const QsfTextSteps *s, QsfRegexScratch *scratch, const char *text, size_t len,
-                    unsigned where, QsfPieceFn fn, void *ctx, QsfErr *err);
+                    QsfWhere where, QsfPieceFn fn, void *ctx, QsfErr *err);
 
 /* Finds the matches of an expression one after another, as onig's iterator: an empty one right after a match is not
  * one. Zero-initialise next and end; any is false before the first match. */

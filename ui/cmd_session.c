@@ -116,6 +116,20 @@ bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
+/* All messages of the session, as /sessions counts them. */
+static void say_loaded(UiApp *a) {
+    size_t n = 0, past = 0;
+    char forgotten[60] = "";
+    for (size_t i = 0; i < a->chat.n; i++) {
+        const UiItem *it = a->chat.items[i];
+        n += it->kind == UI_USER || it->kind == UI_ANSWER;
+        past += it->past;
+    }
+    if (past > 0) (void)snprintf(forgotten, sizeof forgotten, ", %zu of them forgotten", past);
+    ui_app_say(a, UI_NOTICE, "session %s, %zu message%s%s%s", a->session.name, n, n == 1 ? "" : "s",
+               forgotten, a->no_save ? "; what follows is not saved" : "");
+}
+
 bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
     if (!*args) {
         ui_app_say(a, UI_ERROR, "/%s needs the name of a session; /sessions lists them", name);
@@ -138,8 +152,7 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
     }
     if (!ui_app_resume(a, args)) return false;
     a->session.on = !a->no_save;
-    ui_app_say(a, UI_NOTICE, "session %s, %zu messages%s", a->session.name,
-               ui_transcript_count(&a->chat, NULL), a->no_save ? "; what follows is not saved" : "");
+    say_loaded(a);
     ui_app_say_long(a);
     return true;
 }

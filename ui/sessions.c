@@ -26,7 +26,9 @@ typedef struct Row {
     const QSFLogInfo *info;
     char when[UI_WHEN + 1];
     char *name, *model, *first; /* clean; NULL without memory */
-    UiBuf roles;                /* one letter per message that counts: u or a */
+    UiBuf roles;                /* one letter per message in the context: u or a */
+    size_t past;                /* messages that were forgotten, which are still shown */
+    bool past_user;             /* one of them is of the user */
     UiBuf first_raw, model_raw;
     uint32_t damaged;
     size_t messages;
@@ -47,7 +49,7 @@ static void cut(UiBuf *b, size_t len) {
 static void count_message(Row *row, const QSFLogRecord *r) {
     bool user = strcmp(r->role, "user") == 0;
     if (!user && row->roles.len > 0 && row->roles.data[row->roles.len - 1] == 'a') return;
-    if (user && (row->roles.len == 0 || !memchr(row->roles.data, 'u', row->roles.len))) {
+    if (user && !row->past_user && (row->roles.len == 0 || !memchr(row->roles.data, 'u', row->roles.len))) {
         ui_buf_clear(&row->first_raw);
         ui_buf_add(&row->first_raw, r->text, r->len < UI_FIRST_MAX ? r->len : UI_FIRST_MAX);
     }
@@ -57,6 +59,8 @@ static void count_message(Row *row, const QSFLogRecord *r) {
 static void forget(Row *row, const QSFLogRecord *r) {
     const size_t gone = r->n < row->roles.len ? r->n : row->roles.len;
     UiBuf rest = { 0 };
+    row->past += gone;
+    row->past_user = row->past_user || (gone > 0 && memchr(row->roles.data, 'u', gone));
     if (r->text) ui_buf_puts(&rest, "ua");
     ui_buf_puts(&rest, ui_buf_str(&row->roles) + gone);
     ui_buf_free(&row->roles);
@@ -68,7 +72,11 @@ static bool on_record(void *arg, const QSFLogRecord *r) {
     switch (r->kind) {
     case QSF_LOG_MESSAGE: count_message(row, r); break;
     case QSF_LOG_UNDO: cut(&row->roles, r->n < row->roles.len ? row->roles.len - r->n : 0); break;
-    case QSF_LOG_CLEAR: cut(&row->roles, 0); break;
+    case QSF_LOG_CLEAR:
+        cut(&row->roles, 0);
+        row->past = 0;
+        row->past_user = false;
+        break;
     case QSF_LOG_FORGET: forget(row, r); break;
     case QSF_LOG_MODEL:
         ui_buf_clear(&row->model_raw);
@@ -78,7 +86,7 @@ static bool on_record(void *arg, const QSFLogRecord *r) {
     case QSF_LOG_SYSTEM:
     case QSF_LOG_SET: break;
     }
-    row->too_many = row->roles.len >= UI_COUNT_MAX || row->roles.failed;
+    row->too_many = row->past + row->roles.len >= UI_COUNT_MAX || row->roles.failed;
     return !row->too_many;
 }
 
@@ -123,11 +131,11 @@ static void read_row(Row *row, const QSFLogInfo *info, bool current, uint64_t *l
     else if (row->damaged > 0)
         (void)snprintf(row->state, sizeof row->state, "[%u damaged line%s] ", row->damaged,
                        row->damaged == 1 ? "" : "s");
-    bool any = row->roles.len > 0 && memchr(row->roles.data, 'u', row->roles.len);
+    bool any = row->past_user || (row->roles.len > 0 && memchr(row->roles.data, 'u', row->roles.len));
     row->name = words(info->name, strlen(info->name));
     row->model = model_name(&row->model_raw);
     row->first = words(any ? ui_buf_str(&row->first_raw) : "", any ? row->first_raw.len : 0);
-    row->messages = row->roles.len;
+    row->messages = row->past + row->roles.len;
     ui_buf_free(&row->roles);
 }
 

@@ -30,6 +30,8 @@ static void session(const char *name, int day, const char *lines) {
 #define USER(text)  "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"" text "\"}\n"
 #define ANSWER      "{\"kind\":\"message\",\"role\":\"assistant\",\"text\":\"yes\",\"stop\":\"eos\"}\n"
 #define MODEL(path) "{\"kind\":\"model\",\"text\":\"" path "\"}\n"
+#define FORGET(n)   "{\"kind\":\"forget\",\"n\":" #n "}\n"
+#define COMPACT(n)  "{\"kind\":\"forget\",\"name\":\"sum\",\"text\":\"up\",\"n\":" #n "}\n"
 #define UNDO(n)     "{\"kind\":\"undo\",\"n\":" #n "}\n"
 
 static void make_all(void) {
@@ -64,6 +66,31 @@ static const char *line_with(const char *text, const char *part) {
     while (begin > text && begin[-1] != '\n') begin--;
     (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(begin, "\n"), begin);
     return line;
+}
+
+/* Forgotten messages are still shown when the session is resumed: it is not empty. */
+static void test_forgotten(void **state) {
+    Fixture *x = *state;
+    static const char *const names[] = { "forgot-all", "forgot-one", "compacted", "cleared", "asked" };
+    static const size_t counts[] = { 4, 4, 6, 1, 1 };
+    session("forgot-all", 1, USER("hello") ANSWER USER("more") ANSWER FORGET(2) FORGET(9));
+    session("forgot-one", 2, USER("hello") ANSWER FORGET(2) USER("more") ANSWER);
+    session("compacted", 3, USER("hello") ANSWER USER("more") ANSWER COMPACT(4));
+    session("cleared", 4, USER("gone") ANSWER FORGET(2) "{\"kind\":\"clear\"}\n" USER("hello"));
+    session("asked", 5, USER("hello"));
+    char *text = list("", 120);
+    for (int i = 0; i < 5; i++) {
+        char want[60], command[60];
+        (void)snprintf(want, sizeof want, "  %zu  ", counts[i]);
+        assert_non_null(strstr(line_with(text, names[i]), want));
+        assert_non_null(strstr(line_with(text, names[i]), "hello"));
+        /* As many as the resumed chat has. */
+        (void)snprintf(command, sizeof command, "/load %s", names[i]);
+        (void)snprintf(want, sizeof want, "session %s, %zu message", names[i], counts[i]);
+        say(x, command);
+        assert_non_null(strstr(last_said(x, UI_NOTICE), want));
+    }
+    free(text);
 }
 
 static void test_messages(void **state) {
@@ -177,7 +204,7 @@ static void test_none(void **state) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = { T(test_none), T(test_messages), T(test_context_in_use), T(test_fits),
-                                        T(test_snapshots) };
+    const struct CMUnitTest tests[] = { T(test_none),           T(test_messages), T(test_forgotten),
+                                        T(test_context_in_use), T(test_fits),     T(test_snapshots) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

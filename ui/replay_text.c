@@ -49,7 +49,8 @@ static uint64_t bytes_held(const UiTranscript *t) {
     for (size_t i = 0; i < t->n; i++) {
         const UiItem *it = t->items[i];
         sum += UI_ITEM_BYTES + it->raw.len + it->shown.len;
-        if (it->thought) sum += UI_ITEM_BYTES + it->thought->raw.len + it->thought->shown.len;
+        if (it->thought)
+            sum += UI_ITEM_BYTES + it->thought->raw.len + it->thought->shown.len + it->thought->plain.len;
     }
     return sum;
 }

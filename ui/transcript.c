@@ -25,6 +25,7 @@ static void item_free(UiItem *it) {
     if (it->places) free(it->places->at);
     free(it->places);
     ui_buf_free(&it->raw);
+    ui_buf_free(&it->plain);
     ui_buf_free(&it->shown);
     free(it);
 }
@@ -102,6 +103,20 @@ bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len) {
     return ok;
 }
 
+/* Reasoning of several blocks is displayed without the tags between them. */
+static bool set_plain(UiItem *thought, const char *added, size_t len) {
+    const UiBuf *b = thought->differs ? &thought->shown : &thought->raw;
+    if (thought->plain.len == 0 && !memchr(added, '<', len) && !memchr(added, '[', len)) return true;
+    char *plain = malloc(b->len + 1);
+    if (!plain) return false;
+    size_t whole, n = qsf_reasoning_plain(ui_buf_str(b), b->len, plain);
+    (void)qsf_reasoning_body(ui_buf_str(b), b->len, &whole);
+    ui_buf_clear(&thought->plain);
+    const bool ok = n == whole || ui_buf_add(&thought->plain, plain, n);
+    free(plain);
+    return ok;
+}
+
 bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, uint32_t tokens) {
     if (!it->thought) {
         it->thought = calloc(1, sizeof *it->thought);
@@ -114,7 +129,7 @@ bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, ui
     it->version++;
     it->thought->tokens += tokens;
     it->thought->seconds = now_realtime() - it->thought->time;
-    return ui_item_append(t, it->thought, text, len);
+    return ui_item_append(t, it->thought, text, len) && set_plain(it->thought, text, len);
 }
 
 void ui_item_set_exact(UiItem *it, char *text) {
@@ -145,6 +160,10 @@ void ui_item_close(UiItem *it) {
 
 const char *ui_item_shown(const UiItem *it, size_t *len) {
     const UiBuf *b = it->differs ? &it->shown : &it->raw;
+    if (it->plain.len > 0) {
+        *len = it->plain.len;
+        return ui_buf_str(&it->plain);
+    }
     if (it->kind == UI_THOUGHT) return qsf_reasoning_body(ui_buf_str(b), b->len, len);
     *len = b->len;
     return ui_buf_str(b);

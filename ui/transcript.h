@@ -49,6 +49,7 @@ typedef struct UiItem {
     struct UiItem *thought; /* of an answer: the reasoning before it, tags included; NULL = none */
     UiPlaces *places;       /* NULL: the text is in memory */
     UiBuf raw, shown;
+    UiBuf plain; /* of reasoning in several blocks: shown or raw without the tags */
     QSFClean clean;
 } UiItem;
 

@@ -40,6 +40,25 @@ static void test_reasoning_is_separate(void **state) {
     assert_null(ui_transcript_last(&x->app.chat));
 }
 
+/* A second block, after the answer has begun: displayed without the tags between them. */
+static void test_two_blocks(void **state) {
+    Fixture *x = *state;
+    size_t len;
+    say(x, "why");
+    fake_reasoning(&x->engine, "<think>plan</think>");
+    fake_text(&x->engine, "ans");
+    fake_reasoning(&x->engine, "<think>");
+    fake_reasoning(&x->engine, "sec\x1B");
+    fake_reasoning(&x->engine, "ret</think>");
+    answer(x, "wer");
+    const UiItem *it = ui_transcript_last(&x->app.chat);
+    assert_string_equal(last_text(x), "answer");
+    assert_string_equal(ui_buf_str(&it->thought->raw), "<think>plan</think><think>sec\x1Bret</think>");
+    const char *shown = ui_item_shown(it->thought, &len);
+    assert_memory_equal(shown, "plan\n\nsec", 9);
+    assert_null(memchr(shown, '<', len));
+}
+
 /* Only reasoning: it is kept, reported, and continued. */
 static void test_only_reasoning(void **state) {
     Fixture *x = *state;
@@ -250,6 +269,7 @@ static void test_folded_on_the_screen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        T(test_reasoning_is_separate), T(test_two_blocks),
         T(test_reasoning_is_separate), T(test_only_reasoning),
         T(test_reasoning_in_sessions), T(test_time),
         T(test_reasoning_in_exports),  T(test_think_command),

@@ -27,6 +27,7 @@ static Change change_of(const char *word, size_t n) {
     const char *p = word + negative;
     n -= negative;
     if (n == sizeof infinity - 1 && memcmp(p, infinity, n) == 0) return LARGE;
+    if (!negative && n == 3 && memcmp(p, "NaN", n) == 0) return LARGE;
     if (n == 0 || *p < '0' || *p > '9') return KEEP;
     for (size_t i = 0; i < n && plain; i++) plain = p[i] >= '0' && p[i] <= '9';
     if (plain && !too_big(p, n, negative)) return KEEP;

@@ -51,7 +51,7 @@ int qsf_hf_generation_put(QsfHfModel *m) {
     if (rc == QSF_OK && w.text != NULL) rc = qsf_whole_json(&w, &root, m->err);
     if (rc == QSF_OK && root != NULL && qsf_json_type(root) == QSF_JSON_OBJECT) {
         rc = put_rows(s, root, m->err);
-        qsf_hf_ends_add(m, root);
+        qsf_hf_ends_add(m, root, "generation_config.json");
     }
     qsf_json_free(root);
     qsf_whole_close(s, &w);

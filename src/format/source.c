@@ -209,6 +209,7 @@ void qsf_source_close(QsfSource *s) {
     free(s);
 }
 
+const char *qsf_source_notice(const QsfSource *s) { return s->notice; }
 const char *qsf_source_path(const QsfSource *s) { return s->dir != NULL ? s->dir : s->files[0].path; }
 const char *qsf_source_format(const QsfSource *s) { return s->format; }
 uint32_t qsf_source_n_files(const QsfSource *s) { return s->n_files; }

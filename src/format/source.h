@@ -81,7 +81,9 @@ int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr
 int qsf_source_open_tokens(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
 void qsf_source_close(QsfSource *s);
 
-const char *qsf_source_path(const QsfSource *s);   /* of the first file, or of the model directory */
+const char *qsf_source_path(const QsfSource *s); /* of the first file, or of the model directory */
+/* A sentence for the user about a value that was skipped when the source was opened, or ""; owned by s. */
+const char *qsf_source_notice(const QsfSource *s);
 const char *qsf_source_format(const QsfSource *s); /* "GGUF v3", "QSF v1", "tokenizer.json", ...; owned */
 uint64_t qsf_source_bytes(const QsfSource *s);     /* all parts */
 uint32_t qsf_source_n_files(const QsfSource *s);

@@ -236,6 +236,8 @@ static int build(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr
         snprintf(t->warning, sizeof t->warning, "%s names a token outside the vocabulary and was ignored",
                  t->roles.bad_key);
     }
+    if (rc == QSF_OK && t->warning[0] == '\0' && qsf_source_notice(src)[0] != '\0')
+        snprintf(t->warning, sizeof t->warning, "%s", qsf_source_notice(src));
     return rc;
 }
 

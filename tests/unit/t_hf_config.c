@@ -282,17 +282,31 @@ static void test_ends(void **state) {
     static const struct {
         const char *config, *generation, *ids;
         uint32_t eos;
+        const char *notice; /* NULL: none */
     } rows[] = {
-        { "8", NULL, "", 8 },
-        { "[8,7]", NULL, "8 7", 8 },
-        { "[8,8]", NULL, "", 8 },
-        { "8", "{\"eos_token_id\":7}", "7 8", 8 },
-        { "null", "{\"eos_token_id\":[7,8,7]}", "7 8", 7 },
-        { "null", "{\"eos_token_id\":7}", "", 7 },
-        { "null", "{\"eos_token_id\":null}", "", 99 },
-        { "8", "{\"eos_token_id\":[-1,4000000,\"x\",2.5,1]}", "1 8", 8 },
-        { "[8,2]", "{\"eos_token_id\":[8,1]}", "8 1", 8 }, /* a default of another vocabulary */
-        { "[8,2]", NULL, "8 2", 8 },
+        { "8", NULL, "", 8, NULL },
+        { "[8,7]", NULL, "8 7", 8, NULL },
+        { "[8,8]", NULL, "", 8, NULL },
+        { "8", "{\"eos_token_id\":7}", "7 8", 8, NULL },
+        { "null", "{\"eos_token_id\":[7,8,7]}", "7 8", 7, NULL },
+        { "null", "{\"eos_token_id\":7}", "", 7, NULL },
+        { "null", "{\"eos_token_id\":null}", "", 99, NULL },
+        { "null", "{\"eos_token_id\":-1}", "", 99, NULL },
+        { "8", "{\"eos_token_id\":[-1,4000000,\"x\",2.5,1]}", "1 8", 8,
+          "generation_config.json: 'eos_token_id' contains 4000000, which is not one of the " },
+        { "8", "{\"eos_token_id\":\"7\"}", "", 8,
+          "generation_config.json: 'eos_token_id' contains a string" },
+        { "8", "{\"eos_token_id\":[[7]]}", "", 8, "generation_config.json: 'eos_token_id' contains a list" },
+        { "8", "{\"eos_token_id\":{\"id\":7}}", "", 8,
+          "generation_config.json: 'eos_token_id' contains an object" },
+        { "8", "{\"eos_token_id\":true}", "", 8,
+          "generation_config.json: 'eos_token_id' contains a truth value" },
+        { "8", "{\"eos_token_id\":NaN}", "", 8,
+          "generation_config.json: 'eos_token_id' contains a real number" },
+        { "[8,\"7\"]", NULL, "", 8, "config.json: 'eos_token_id' contains a string" },
+        { "[8,70000]", NULL, "", 8, "config.json: 'eos_token_id' contains 70000" },
+        { "[8,2]", "{\"eos_token_id\":[8,1]}", "8 1", 8, NULL }, /* a default of another vocabulary */
+        { "[8,2]", NULL, "8 2", 8, NULL },
     };
     QsfErr e = { 0 };
     QsfSource *s;
@@ -312,6 +326,10 @@ static void test_ends(void **state) {
         qsf_test_expect_ok(qsf_meta_u32(s, "tokenizer.ggml.eos_token_id", 99, &eos, &e), &e);
         if (strcmp(read_ends(s, ids, sizeof ids), rows[i].ids) != 0 || eos != rows[i].eos)
             fail_msg("row %zu: \"%s\", EOS %u", i, ids, eos);
+        const char *want = rows[i].notice != NULL ? rows[i].notice : "";
+        if (strncmp(qsf_source_notice(s), want, strlen(want)) != 0 ||
+            (*want == '\0' && *qsf_source_notice(s) != '\0'))
+            fail_msg("row %zu: %s", i, qsf_source_notice(s));
         qsf_source_close(s);
     }
 }
@@ -322,6 +340,7 @@ static void test_refused(void **state) {
     static const char *const rows[][2] = {
         { ",\"architectures\":null", "'architectures' is missing" },
         { ",\"architectures\":[]", "'architectures' is missing" },
+        { ",\"rms_norm_eps\":NaN", "'rms_norm_eps'" },
         { ",\"architectures\":[7]", "'architectures' is missing" },
         { ",\"architectures\":\"LlamaForCausalLM\"", "'architectures' is missing" },
         { ",\"architectures\":[\"T5ForConditionalGeneration\"]",

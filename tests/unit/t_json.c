@@ -106,6 +106,7 @@ static void test_numbers_of_others(void **state) {
     expect_number("1e99999999999999999999", QSF_JSON_REAL, DBL_MAX);
     expect_number(digits, QSF_JSON_REAL, DBL_MAX);
     expect_number("Infinity", QSF_JSON_REAL, DBL_MAX);
+    expect_number("NaN", QSF_JSON_REAL, DBL_MAX);
     expect_number("-Infinity", QSF_JSON_REAL, -DBL_MAX);
 }
 
@@ -118,6 +119,8 @@ static void test_numbers_in_place(void **state) {
                                        "[1e]",
                                        "[0199999999999999999999]",
                                        "[Infinit]",
+                                       "[NaNs]",
+                                       "[-NaN]",
                                        "[99999999999999999999",
                                        "[--1]",
                                        "[1.]",

@@ -10,7 +10,12 @@
 typedef struct QSFDecode {
     unsigned char held[4]; /* (n) bytes of an incomplete mark, unit or pair */
     unsigned char n, encoding;
+    bool damaged; /* something could not be read and became U+FFFD */
 } QSFDecode;
+
+/* What a message says of a damaged text, after the name of its file. */
+#define QSF_DECODE_DAMAGED \
+    "the text is damaged: it is cut, or characters of UTF-16 or UTF-32 are invalid; each became U+FFFD"
 
 /* Maximum size of the result of decoding len bytes. */
 #define QSF_DECODE_MAX(len) (2 * (len) + 16)

@@ -170,6 +170,7 @@ static void read_more(Line *l) {
         char text[QSF_DECODE_MAX(0)];
         ui_buf_add(&l->in, text, qsf_decode(&l->decoder, "", 0, true, text));
         l->eof = true;
+        if (l->decoder.damaged) fprintf(stderr, "qsf-chat: standard input: %s\n", QSF_DECODE_DAMAGED);
     } else if (errno != EINTR && errno != EAGAIN) {
         fprintf(stderr, "qsf-chat: standard input: %s\n", strerror(errno));
         end(l, 1);

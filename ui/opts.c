@@ -87,17 +87,19 @@ static int set_color(UiOptions *o, const char *value, char *err, size_t cap) {
 }
 
 /* Makes a text UTF-8. */
-static void decode(UiBuf *b) {
+static void decode(UiBuf *b, bool *damaged) {
     QSFDecode d = { 0 };
     char *text = malloc(QSF_DECODE_MAX(b->len));
     const size_t n = text ? qsf_decode(&d, ui_buf_str(b), b->len, true, text) : 0;
     ui_buf_clear(b);
     if (!text || !ui_buf_add(b, text, n)) b->failed = true;
     free(text);
+    *damaged = d.damaged;
 }
 
 static int read_system(UiOptions *o, const char *path, char *err, size_t cap) {
     char bytes[4096];
+    bool damaged;
     FILE *f = fopen(path, "re");
     size_t n = 0;
     if (!f) {
@@ -110,7 +112,8 @@ static int read_system(UiOptions *o, const char *path, char *err, size_t cap) {
     bool failed = ferror(f) != 0;
     int why = errno;
     (void)fclose(f);
-    decode(&o->system);
+    decode(&o->system, &damaged);
+    if (damaged) qsf_cli_error(&cli, "--system-file %.200s: %s", path, QSF_DECODE_DAMAGED);
     if (failed || o->system.len > UI_SYSTEM_MAX || o->system.failed) {
         (void)snprintf(err, cap, "--system-file %.200s: %s", path,
                        failed ? strerror(why) : "larger than 1 MB");
@@ -167,7 +170,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_SYSTEM:
         ui_buf_clear(&o->system);
         ui_buf_puts(&o->system, value);
-        decode(&o->system); /* of a file that a shell has read */
+        decode(&o->system, &(bool){ false }); /* of a file that a shell has read */
         o->has_system = true;
         break;
     case OPT_OVERRIDE_KV: return add_override(o, value, err, cap);

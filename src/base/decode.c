@@ -47,19 +47,23 @@ static uint32_t unit(const unsigned char *p, unsigned bytes, bool big) {
 
 static bool is_scalar(uint32_t v) { return v <= 0x10FFFF && (v < 0xD800 || v > 0xDFFF); }
 
-/* Decodes one character from the n held bytes; returns how many it takes, 0 if there are too few. */
-static unsigned take(const unsigned char *p, unsigned n, unsigned char encoding, bool end, uint32_t *cp) {
+/* Decodes one character from the n held bytes; returns how many it takes, 0 if there are too few. *bad: it is none. */
+static unsigned take(const unsigned char *p, unsigned n, unsigned char encoding, bool end, uint32_t *cp,
+                     bool *bad) {
     const bool wide = encoding == UTF32_LE || encoding == UTF32_BE;
     const bool big = encoding == UTF16_BE || encoding == UTF32_BE;
     const unsigned bytes = wide ? 4 : 2;
     *cp = REPLACEMENT;
+    *bad = true;
     if (n < bytes) return end ? n : 0;
     const uint32_t v = unit(p, bytes, big);
-    if (is_scalar(v)) *cp = v;
+    *bad = !is_scalar(v);
+    if (!*bad) *cp = v;
     if (wide || v < 0xD800 || v > 0xDBFF) return bytes;
     if (n < 4) return end ? 2 : 0; /* the second half of a pair follows, if any */
     const uint32_t low = unit(p + 2, 2, big);
     if (low < 0xDC00 || low > 0xDFFF) return 2;
+    *bad = false;
     *cp = 0x10000 + ((v - 0xD800) << 10) + (low - 0xDC00);
     return 4;
 }
@@ -69,8 +73,10 @@ static size_t drain(QSFDecode *d, bool end, char *dst) {
     size_t out = 0;
     while (d->n > 0) {
         uint32_t cp;
-        const unsigned used = take(d->held, d->n, d->encoding, end, &cp);
+        bool bad;
+        const unsigned used = take(d->held, d->n, d->encoding, end, &cp, &bad);
         if (used == 0) break;
+        d->damaged = d->damaged || bad;
         out += qsf_utf8_put(cp, dst + out);
         d->n = (unsigned char)(d->n - used);
         memmove(d->held, d->held + used, d->n);
@@ -119,10 +125,11 @@ size_t qsf_decode(QSFDecode *d, const char *s, size_t len, bool end, char *dst) 
     return end ? out + drain(d, true, dst + out) : out;
 }
 
-void qsf_strbuf_decode(QsfStrbuf *b) {
+bool qsf_strbuf_decode(QsfStrbuf *b) {
     QSFDecode d = { 0 };
     const unsigned char first = b->len > 0 ? (unsigned char)b->data[0] : 0xFF;
-    if (b->len == 0 || (first != 0xEF && first < 0xFE && first != 0)) return; /* no mark begins like this */
+    if (b->len == 0 || (first != 0xEF && first < 0xFE && first != 0))
+        return true; /* no mark begins like this */
     char *text = malloc(QSF_DECODE_MAX(b->len));
     const size_t n = text != NULL ? qsf_decode(&d, b->data, b->len, true, text) : 0;
     qsf_strbuf_clear(b);
@@ -131,6 +138,7 @@ void qsf_strbuf_decode(QsfStrbuf *b) {
     else
         b->failed = true;
     free(text);
+    return !d.damaged;
 }
 
 const char *qsf_decode_name(const char *text, size_t len) {

@@ -55,7 +55,7 @@ int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *ou
                            QSF_CALIBRATE_TEXT_MAX >> 20);
     rc = qsf_lfs_check_bytes(path, out->data, out->len, err);
     if (rc != QSF_OK) return rc;
-    qsf_strbuf_decode(out);
+    (void)qsf_strbuf_decode(out);
     if (!qsf_strbuf_ok(out)) return qsf_err_memory(err, "%s", path);
     return check_utf8(path, out, err);
 }

@@ -10,12 +10,12 @@
 
 int qsf_check_weights(const QsfModel *m, QsfErr *err) {
     if (!m->vocab_only) return QSF_OK;
-    char hint[QSF_DIR_HINT];
+    char hint[QSF_DIR_HINT] = "";
     const char *path = qsf_source_path(m->src), *slash = strrchr(path, '/');
     if (qsf_pytorch_in(path, slash != NULL ? (size_t)(slash - path) + 1 : 0))
         return qsf_err_set(err, QSF_E_MODEL, "%s: the weights beside this vocabulary are " QSF_PYTORCH_ADVICE,
                            path);
-    qsf_dir_hint(path, slash != NULL ? (size_t)(slash - path) + 1 : 0, hint);
+    if (qsf_source_from_dir(m->src)) qsf_dir_hint(path, slash != NULL ? (size_t)(slash - path) + 1 : 0, hint);
     return qsf_err_set(err, QSF_E_MODEL, "%s: contains a vocabulary but no weights: it can only tokenize%s",
                        path, hint);
 }

@@ -76,6 +76,7 @@ static int keep_path(QsfSource *s, const char *dir, QsfErr *err) {
     size_t len = strlen(dir);
     while (len > 1 && dir[len - 1] == '/') len--;
     s->dir = qsf_arena_strdup(&s->arena, dir, len, err);
+    s->from_dir = true;
     return s->dir == NULL ? err->code : QSF_OK;
 }
 

@@ -209,6 +209,7 @@ void qsf_source_close(QsfSource *s) {
     free(s);
 }
 
+bool qsf_source_from_dir(const QsfSource *s) { return s->from_dir; }
 const char *qsf_source_notice(const QsfSource *s) { return s->notice; }
 const char *qsf_source_path(const QsfSource *s) { return s->dir != NULL ? s->dir : s->files[0].path; }
 const char *qsf_source_format(const QsfSource *s) { return s->format; }

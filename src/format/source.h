@@ -82,6 +82,7 @@ int qsf_source_open_tokens(QsfSource **out, const char *path, QsfLedger *ledger,
 void qsf_source_close(QsfSource *s);
 
 const char *qsf_source_path(const QsfSource *s); /* of the first file, or of the model directory */
+bool qsf_source_from_dir(const QsfSource *s);    /* whether a directory was opened, not a file */
 /* A sentence for the user about a value that was skipped when the source was opened, or ""; owned by s. */
 const char *qsf_source_notice(const QsfSource *s);
 const char *qsf_source_format(const QsfSource *s); /* "GGUF v3", "QSF v1", "tokenizer.json", ...; owned */

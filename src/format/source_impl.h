@@ -68,6 +68,7 @@ struct QsfSource {
     char format[16];
     bool has_codes;
     uint8_t codes[QSF_HEADER_CODES]; /* of a QSF header */
+    bool from_dir;                   /* a directory was opened */
     char notice[200];                /* what was skipped on opening, for the user, or "" */
     const char *dir; /* the directory, if the model was opened by directory, else NULL; in the arena */
     QsfFile *files;  /* (n_files) */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qsf_decode.h"
 #include "qsf_text.h"
 #include "src/base/decode.h"
 #include "src/run/run.h"
@@ -61,7 +62,7 @@ int run_read_stdin(QsfStrbuf *b) {
         if (n == 0) break;
         qsf_strbuf_add(b, buf, (size_t)n);
     }
-    if (qsf_strbuf_ok(b)) qsf_strbuf_decode(b);
+    if (qsf_strbuf_ok(b) && !qsf_strbuf_decode(b)) qsf_cli_error(&run_cli, "stdin: %s", QSF_DECODE_DAMAGED);
     if (qsf_strbuf_ok(b)) return QSF_EXIT_OK;
     qsf_cli_error(&run_cli, "stdin: out of memory");
     return QSF_EXIT_RUNTIME;

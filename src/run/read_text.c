@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qsf_decode.h"
 #include "src/base/decode.h"
 #include "src/format/lfs.h"
 #include "src/run/run.h"
@@ -22,7 +23,8 @@ int run_read_text(const char *option, const char *path, QsfStrbuf *b) {
         if (n < 0 && (errno != EINTR || atomic_load(&qsf_signal_cancel))) break;
         if (n > 0) qsf_strbuf_add(b, buf, (size_t)n);
     }
-    if (qsf_strbuf_ok(b) && b->len <= TEXT_MAX) qsf_strbuf_decode(b);
+    if (qsf_strbuf_ok(b) && b->len <= TEXT_MAX && !qsf_strbuf_decode(b))
+        qsf_cli_error(&run_cli, "%s %s: %s", option, name, QSF_DECODE_DAMAGED);
     int sig = atomic_load(&qsf_signal_cancel);
     if (n < 0 && sig)
         rc = 128 + sig;

@@ -156,7 +156,7 @@ int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, Q
     if (rc == QSF_OK) {
         QsfStrbuf b = { .data = *text, .len = f.size, .cap = f.size + 1 };
         (*text)[f.size] = '\0';
-        qsf_strbuf_decode(&b);
+        (void)qsf_strbuf_decode(&b);
         if ((*text = qsf_strbuf_take(&b, len)) == NULL) rc = qsf_err_memory(err, "%s", path);
     } else {
         free(*text);

@@ -54,6 +54,11 @@ shows "${L}<s>${R} odd" -p a --template "$odd"
 expect 2 'template takes' "$run" --show-prompt "$tiny" -p a --template "$odd.not"
 expect 0 'using its first named one, model:rag' "$run" --show-prompt "$tiny" -p a --override-kv tokenizer.chat_template=null --override-kv tokenizer.chat_template.rag=str:rag
 
+# a text that is cut is said to be damaged, once, and is used
+printf '\377\376a\000\000\330b' >"$work/cut"
+"$run" --show-prompt "$tiny" --template raw <"$work/cut" >"$work/out" 2>"$work/err" || fail "a cut text"
+[ "$(grep -c 'stdin: the text is damaged' "$work/err")" = 1 ] || { cat "$work/err"; fail "a cut text is used without a word"; }
+
 # no template: said once, unless a base model continues text
 expect 0 '' "$run" --show-prompt "$tiny" -p a
 ! grep -q 'no chat template' "$work/err" || { cat "$work/err"; fail "a base model needs no template"; }

@@ -9,10 +9,13 @@ typedef struct Case {
     const char *bytes;
     size_t len;
     const char *text;
+    bool damaged;
 } Case;
 
 #define CASE(bytes, text) \
-    { bytes, sizeof(bytes) - 1, text }
+    { bytes, sizeof(bytes) - 1, text, false }
+#define DAMAGED(bytes, text) \
+    { bytes, sizeof(bytes) - 1, text, true }
 
 static const Case cases[] = {
     CASE("", ""),
@@ -27,16 +30,17 @@ static const Case cases[] = {
     CASE("\xFF\xFE\xE4\0\xAC\x20", "\xC3\xA4\xE2\x82\xAC"),
     CASE("\xFF\xFE\x3D\xD8\x00\xDE!\0", "\xF0\x9F\x98\x80!"),
     CASE("\xFE\xFF\xD8\x3D\xDE\x00\0!", "\xF0\x9F\x98\x80!"),
-    CASE("\xFF\xFE\x3D\xD8!\0", "\xEF\xBF\xBD!"), /* half a pair */
-    CASE("\xFF\xFE\x00\xDE!\0", "\xEF\xBF\xBD!"),
-    CASE("\xFF\xFE\x3D\xD8", "\xEF\xBF\xBD"),
-    CASE("\xFF\xFE\x3D\xD8!", "\xEF\xBF\xBD\xEF\xBF\xBD"),
-    CASE("\xFF\xFE"
-         "a\0b",
-         "a\xEF\xBF\xBD"),
+    DAMAGED("\xFF\xFE\x3D\xD8!\0", "\xEF\xBF\xBD!"), /* half a pair */
+    DAMAGED("\xFF\xFE\x00\xDE!\0", "\xEF\xBF\xBD!"),
+    DAMAGED("\xFF\xFE\x3D\xD8", "\xEF\xBF\xBD"),
+    DAMAGED("\xFF\xFE\x3D\xD8!", "\xEF\xBF\xBD\xEF\xBF\xBD"),
+    DAMAGED("\xFF\xFE"
+            "a\0b",
+            "a\xEF\xBF\xBD"),
     CASE("\xFF\xFE\0\0H\0\0\0", "H"),
     CASE("\0\0\xFE\xFF\0\0\0H\0\x01\xF6\0", "H\xF0\x9F\x98\x80"),
-    CASE("\xFF\xFE\0\0\0\0\x11\0", "\xEF\xBF\xBD"),
+    DAMAGED("\xFF\xFE\0\0\0\0\x11\0", "\xEF\xBF\xBD"),
+    CASE("\xFF\xFE\xFD\xFF", "\xEF\xBF\xBD"), /* really U+FFFD */
     CASE("\xFF\xFF", "\xFF\xFF"),
 };
 
@@ -45,7 +49,7 @@ static void test_whole(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         QsfStrbuf b = QSF_STRBUF_INIT;
         qsf_strbuf_add(&b, cases[i].bytes, cases[i].len);
-        qsf_strbuf_decode(&b);
+        assert_int_equal(qsf_strbuf_decode(&b), !cases[i].damaged);
         assert_true(qsf_strbuf_ok(&b));
         if (b.len != strlen(cases[i].text) || strcmp(qsf_strbuf_str(&b), cases[i].text) != 0)
             fail_msg("case %zu: %s", i, qsf_strbuf_str(&b));
@@ -71,6 +75,7 @@ static void test_pieces(void **state) {
             n += qsf_decode(&d, "", 0, true, out + n);
             if (n != strlen(cases[i].text) || memcmp(out, cases[i].text, n) != 0)
                 fail_msg("case %zu in pieces of %zu", i, step);
+            assert_int_equal(d.damaged, cases[i].damaged);
         }
 }
 

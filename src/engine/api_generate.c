@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/engine/api_impl.h"
+#include "src/engine/prompt.h"
 #include "src/sample/rng.h"
 
 _Static_assert(sizeof(int) == sizeof(int32_t), "token ids of the public functions are int");
@@ -132,6 +133,8 @@ int qsf_generate(QSFEngine *e, const char *prompt, int max_tokens, float tempera
     int rc = check_sampling(temperature, top_p, &err);
     if (rc == QSF_OK && max_tokens < 0)
         rc = qsf_err_set(&err, QSF_E_USAGE, "max_tokens is %d, must not be negative", max_tokens);
+    if (rc == QSF_OK && e != NULL && prompt != NULL)
+        rc = qsf_prompt_check(&e->rt, prompt, strlen(prompt), &err);
     if (rc == QSF_OK) rc = encode(e, prompt, &ids, &err);
     if (rc == QSF_OK && max_tokens > 0) rc = generate(&c, &ids, &err);
     qsf_ids_free(&ids);

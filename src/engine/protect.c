@@ -10,7 +10,7 @@ uint32_t qsf_system_tokens(const QsfRuntime *r, const QsfMsg *msgs, size_t n, un
         return 0;
     const bool zero = msgs[1].len > 0 && msgs[1].content[0] == '0';
     const QsfMsg other[2] = { msgs[0], { .role = msgs[1].role, .content = zero ? "1" : "0", .len = 1 } };
-    QsfIds two = { 0 };
+    QsfIds two = { .ledger = ids->ledger };
     QsfErr err = { 0 };
     size_t same = 0;
     if (qsf_chat_encode(r->tmpl, r->tok, other, 2, flags, &two, &err) == QSF_OK)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/engine/prompt.h"
 #include "src/engine/quality.h"
 #include "src/engine/relief.h"
 #include "src/engine/stopper.h"
@@ -104,12 +105,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     uint32_t ctx = qsf_forward_ctx(f);
     if (reused != NULL) *reused = 0;
     if (n == 0) return qsf_err_set(err, QSF_E_USAGE, "the prompt is empty");
-    if (n > ctx && !evicts(t))
-        return qsf_err_set(
-            err, QSF_E_CONTEXT,
-            "%s: the prompt has %zu tokens, more than the context of %u: shorten it or set a larger %s",
-            qsf_source_path(t->rt->model.src), n, (unsigned)ctx,
-            qsf_option_name(QSF_OPTION_CTX, t->rt->settings.commands));
+    if (n > ctx && !evicts(t)) return qsf_prompt_too_long(t->rt, n, false, err);
     int rc = qsf_timeline_grow(t, n, err);
     if (rc != QSF_OK) return rc;
     const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));

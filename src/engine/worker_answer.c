@@ -4,14 +4,11 @@
 
 #include <stdio.h>
 
+#include "src/engine/prompt.h"
 #include "src/engine/protect.h"
 #include "src/engine/worker_load.h"
 #include "src/engine/worker_plan.h"
 #include "src/engine/worker_snapshot.h"
-
-/* Memory per byte of a request while its prompt is made: rendered text and ids, both of which grow by
- * doubling. */
-#define BYTES_PER_TEXT_BYTE QSF_REQUEST_BYTES
 
 static void on_params(void *arg, QSFParams *out) { qsf_worker_get_params(arg, out); }
 
@@ -87,26 +84,28 @@ static void note_lost(QSFWorker *w, const QsfRequestCopy *r, size_t lost) {
     qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
 }
 
-static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
-    QSFParams p;
-    uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
+/* Says why the messages were not copied. */
+static int refuse_text(QSFWorker *w, const QsfRequestCopy *r, QsfErr *err) {
+    const uint64_t bytes = (uint64_t)r->text_bytes * QSF_REQUEST_BYTES;
     int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation",
                                 err);
-    if (rc == QSF_OK && r->refused) { /* there is space now, but the messages were not copied */
-        qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
-        rc = qsf_err_set(err, QSF_E_BUDGET,
-                         "the text of the conversation did not fit in the RAM budget: ask again");
-    }
     if (rc != QSF_OK) return rc;
+    qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes); /* there is space now */
+    return qsf_err_set(err, QSF_E_BUDGET,
+                       "the text of the conversation did not fit in the RAM budget: ask again");
+}
+
+static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
+    QSFParams p;
+    if (r->refused) return refuse_text(w, r, err);
     qsf_worker_get_params(w, &p);
     note_reasoning(w, &p);
-    rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages,
-                          qsf_request_chat_flags(r, &p), ids, where, err);
+    int rc = qsf_prompt_encode(&w->rt, r->messages, r->n_messages, qsf_request_chat_flags(r, &p), ids, where,
+                               err);
     if (rc == QSF_OK) note_lost(w, r, where->lost);
     if (rc == QSF_OK)
         qsf_runtime_protect(&w->rt, qsf_system_tokens(&w->rt, r->messages, r->n_messages,
                                                       qsf_request_chat_flags(r, &p), ids));
-    qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
     return rc;
 }
 

@@ -11,6 +11,7 @@
 
 #define BYTES_PER_TEXT_BYTE 8u          /* rendered text, ids, and the text made of them */
 #define BUSY_MAX            (96u << 10) /* bytes of messages that fit into the slack of every plan */
+#define BUSY_TOKENIZING     (1u << 20)  /* bytes for tokenizing them */
 
 /* ---- statistics and descriptions ---- */
 
@@ -46,10 +47,11 @@ char *qsf_worker_describe(QSFWorker *w, const char *what) {
 typedef struct Prompt {
     QsfStrbuf *out;
     size_t tokens;
+    QsfLedger *ledger; /* for tokenizing */
 } Prompt;
 
 static int make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, QsfErr *err) {
-    QsfIds ids = { 0 };
+    QsfIds ids = { .ledger = p->ledger };
     size_t special = 0;
     QsfThinkPrompt where;
     QSFParams params;
@@ -76,18 +78,33 @@ static int copy_and_make(QSFWorker *w, const QSFRequest *r, Prompt *p, QsfErr *e
     return rc;
 }
 
+static int refuse_busy(QsfErr *err) {
+    return qsf_err_set(err, QSF_E_BUDGET,
+                       "the conversation is too long to be shown while an answer is generated");
+}
+
+/* A ledger of its own keeps this within the slack of the plan. */
+static int make_busy(QSFWorker *w, const QSFRequest *r, Prompt *p, QsfErr *err) {
+    QsfLedger slack;
+    QsfErr why = { 0 };
+    qsf_ledger_init(&slack, BUSY_TOKENIZING);
+    p->ledger = &slack;
+    int rc = copy_and_make(w, r, p, &why);
+    qsf_ledger_destroy(&slack);
+    return rc == QSF_E_BUDGET ? refuse_busy(err) : qsf_err_pass(err, &why);
+}
+
 /* While an answer is generated nothing may be charged, so long conversations are rejected. */
 static int charge_and_make(QSFWorker *w, const QSFRequest *r, Prompt *p, QsfErr *err) {
     const size_t text = qsf_request_text_bytes(r);
     const uint64_t bytes = (uint64_t)text * BYTES_PER_TEXT_BYTE;
     if (!w->lent) return qsf_err_set(err, QSF_E_MODEL, "no model is loaded: /model FILE opens one");
     if (atomic_load(&w->busy)) {
-        if (text <= BUSY_MAX) return copy_and_make(w, r, p, err);
-        return qsf_err_set(err, QSF_E_BUDGET,
-                           "the conversation is too long to be shown while an answer is generated");
+        return text <= BUSY_MAX ? make_busy(w, r, p, err) : refuse_busy(err);
     }
     int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the prompt", err);
     if (rc != QSF_OK) return rc;
+    p->ledger = &w->rt.ledger;
     rc = copy_and_make(w, r, p, err);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
     return rc;

@@ -7,6 +7,7 @@
 
 #include "src/base/json.h"
 #include "src/engine/advice.h"
+#include "src/engine/prompt.h"
 #include "src/engine/protect.h"
 #include "src/engine/quality.h"
 #include "src/run/run.h"
@@ -65,7 +66,7 @@ int run_encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prom
     if (note != NULL) qsf_cli_error(&run_cli, "%s", note);
     if (o->system) msgs[n++] = (QsfMsg){ .role = "system", .content = o->system, .len = strlen(o->system) };
     msgs[n++] = (QsfMsg){ .role = "user", .content = qsf_strbuf_str(prompt), .len = prompt->len };
-    int rc = qsf_think_encode(&rt->think, rt->tmpl, rt->tok, msgs, n, flags, ids, where, err);
+    int rc = qsf_prompt_encode(rt, msgs, n, flags, ids, where, err);
     if (rc == QSF_OK && where->lost > 0) {
         qsf_chat_lost_note(rt->tmpl, msgs, n, where->lost, lost, sizeof lost);
         qsf_cli_error(&run_cli, "%s", lost);

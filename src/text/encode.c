@@ -7,6 +7,9 @@
 #include "src/base/unicode.h"
 #include "src/text/tokenizer_impl.h"
 
+#define FORM_BYTES 4u     /* per byte of a text, for its normal form */
+#define SMALL      16384u /* bytes of a text */
+
 /* Scratch memory of one call. */
 typedef struct Work {
     QsfMerger merger;
@@ -16,6 +19,8 @@ typedef struct Work {
     QsfFragment *frag;        /* (n_frag) */
     unsigned edges;           /* of the fragment being encoded */
     size_t n_frag;
+    QsfLedger *ledger; /* NULL, or charged with all of this */
+    uint64_t charged;  /* of it, for buffers of text */
 } Work;
 
 static void work_free(Work *w) {
@@ -23,7 +28,34 @@ static void work_free(Work *w) {
     qsf_strbuf_free(&w->word);
     qsf_regex_scratch_free(w->scratch);
     qsf_lattice_free(&w->lattice);
-    free(w->frag);
+    qsf_fragments_free(w->frag, w->n_frag, w->ledger);
+    if (w->charged > 0) qsf_ledger_release(w->ledger, QSF_MEM_TRANSCRIPT, w->charged);
+}
+
+/* Bytes that the buffers for this text take: forms of it that the algorithm needs. */
+static uint64_t buffer_bytes(const QsfTokenizer *t, const char *text, size_t len) {
+    const uint64_t form = t->normal_form >= 0 ? (uint64_t)len * FORM_BYTES : 0;
+    switch (t->kind->algorithm) {
+    case QSF_ALG_SPM:
+        if (qsf_charsmap_active(&t->charsmap)) return form + 2 * QSF_SPM_SPACE_LEN * (uint64_t)len;
+        return form + qsf_spm_word_bytes(&t->spm, text, len);
+    case QSF_ALG_BPE: return form + (t->escape || t->bpe_prefix ? QSF_SPM_SPACE_LEN * (uint64_t)len : 0);
+    case QSF_ALG_UNIGRAM: return form + QSF_SPM_SPACE_LEN * (uint64_t)len;
+    case QSF_ALG_GREEDY:
+    case QSF_ALG_ROUNDED: break;
+    }
+    return form;
+}
+
+/* Buffers are reused, so the largest text counts. Small ones are part of the slack of every plan. */
+static int charge_buffers(const QsfTokenizer *t, Work *w, const char *text, size_t len, QsfErr *err) {
+    if (w->ledger == NULL || len < SMALL) return QSF_OK;
+    const uint64_t bytes = buffer_bytes(t, text, len);
+    if (bytes <= w->charged) return QSF_OK;
+    int rc = qsf_ledger_reserve(w->ledger, QSF_MEM_TRANSCRIPT, bytes - w->charged, "tokenizing the text",
+                                err);
+    if (rc == QSF_OK) w->charged = bytes;
+    return rc;
 }
 
 static int word_ready(const Work *w, QsfErr *err) {
@@ -109,6 +141,8 @@ static int (*const PLAIN[])(const QsfTokenizer *, Work *, const char *, size_t, 
 static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
                         QsfIds *out, QsfErr *err) {
     size_t n;
+    int rc = charge_buffers(t, w, text, len, err);
+    if (rc != QSF_OK) return rc;
     if (prefix && t->prefix_missing && (*text == ' ' || memcmp(text, QSF_SPM_SPACE, len < 3 ? len : 3) == 0))
         prefix = false;
     char *form = t->normal_form >= 0 ? qsf_normal_form(text, len, (QsfNormalForm)t->normal_form, &n) : NULL;
@@ -117,7 +151,7 @@ static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t
         return qsf_interrupt_check(err);
     }
     if (form == NULL) return PLAIN[t->kind->algorithm](t, w, text, len, prefix, out, err);
-    int rc = PLAIN[t->kind->algorithm](t, w, form, n, prefix, out, err);
+    rc = PLAIN[t->kind->algorithm](t, w, form, n, prefix, out, err);
     free(form);
     return rc;
 }
@@ -153,10 +187,10 @@ static int encode_fragments(const QsfTokenizer *t, Work *w, const char *text, bo
 
 static int encode_text(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
                        unsigned flags, QsfIds *out, QsfErr *err) {
-    Work w = { 0 };
+    Work w = { .merger.ledger = out->ledger, .lattice.ledger = out->ledger, .ledger = out->ledger };
     bool prefix = t->add_space_prefix && !(flags & QSF_TOK_NO_PREFIX);
-    int rc = qsf_specials_split_marked(&t->specials, text, len, flags & QSF_TOK_SPECIAL, trusted, &w.frag,
-                                       &w.n_frag, err);
+    int rc = qsf_specials_split_marked(&t->specials, text, len, flags & QSF_TOK_SPECIAL, trusted, w.ledger,
+                                       &w.frag, &w.n_frag, err);
     if (rc == QSF_OK && t->kind->algorithm == QSF_ALG_BPE) {
         w.scratch = qsf_regex_scratch_new();
         if (w.scratch == NULL) rc = qsf_err_memory(err, "tokenizing");

@@ -9,6 +9,8 @@
 #include "src/text/bytemap.h"
 #include "src/text/tokenizer_impl.h"
 
+#define SMALL 16384u /* bytes of a text whose buffers are part of the slack of every plan */
+
 /* One call. */
 typedef struct Call {
     const QsfTokenizer *t;
@@ -50,7 +52,8 @@ static int encode_normal(Call *c, QsfWhere where, QsfErr *err) {
     QsfFragment *frag;
     size_t n;
     if (c->t->normalized.vocab == NULL) return split(c, s, b->len, where, err);
-    int rc = qsf_specials_split_marked(&c->t->normalized, s, b->len, c->special, mask, &frag, &n, err);
+    int rc = qsf_specials_split_marked(&c->t->normalized, s, b->len, c->special, mask, c->out->ledger, &frag,
+                                       &n, err);
     for (size_t i = 0; i < n && rc == QSF_OK; i++) {
         const QsfFragment *f = &frag[i];
         QsfWhere at = where;
@@ -58,7 +61,7 @@ static int encode_normal(Call *c, QsfWhere where, QsfErr *err) {
         at.lead = at.at_start ? where.lead - f->off : 0;
         rc = f->id >= 0 ? qsf_ids_push(c->out, f->id, err) : split(c, s + f->off, f->len, at, err);
     }
-    free(frag);
+    qsf_fragments_free(frag, n, c->out->ledger);
     return rc;
 }
 
@@ -101,20 +104,37 @@ static int encode_fragments(Call *c, const char *text, const uint8_t *trusted, c
     return rc;
 }
 
+/* Bytes that the buffers for a text take: two of what is normalized, each with its mask, and one of pieces that are
+ * written in another way. */
+static uint64_t buffer_bytes(const QsfTextSteps *s, size_t len, bool masked) {
+    const uint64_t normal = s->n_normal > 0 ? (masked ? 8u : 4u) : 0u;
+    return (normal + (s->mapped || s->n > s->n_normal + s->bytes ? 3u : 0u)) * len;
+}
+
 int qsf_tokenizer_encode_steps(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
                                unsigned flags, QsfIds *out, QsfErr *err) {
     Call c = { .t = t,
                .special = flags & QSF_TOK_SPECIAL,
                .without_prefix = flags & QSF_TOK_NO_PREFIX,
+               .merger.ledger = out->ledger,
+               .lattice.ledger = out->ledger,
                .scratch = qsf_regex_scratch_new(),
                .out = out };
     QsfFragment *frag = NULL;
     size_t n = 0;
+    uint64_t buffers = 0;
     int rc = c.scratch != NULL ? QSF_OK : qsf_err_memory(err, "tokenizing");
+    if (rc == QSF_OK && out->ledger != NULL && len >= SMALL) {
+        const uint64_t want = buffer_bytes(&t->steps, len, trusted != NULL);
+        rc = qsf_ledger_reserve(out->ledger, QSF_MEM_TRANSCRIPT, want, "tokenizing the text", err);
+        if (rc == QSF_OK) buffers = want;
+    }
     if (rc == QSF_OK)
-        rc = qsf_specials_split_marked(&t->specials, text, len, c.special, trusted, &frag, &n, err);
+        rc = qsf_specials_split_marked(&t->specials, text, len, c.special, trusted, out->ledger, &frag, &n,
+                                       err);
     if (rc == QSF_OK) rc = encode_fragments(&c, text, trusted, frag, n, err);
-    free(frag);
+    qsf_fragments_free(frag, n, out->ledger);
+    if (buffers > 0) qsf_ledger_release(out->ledger, QSF_MEM_TRANSCRIPT, buffers);
     qsf_merger_free(&c.merger);
     qsf_lattice_free(&c.lattice);
     qsf_regex_scratch_free(c.scratch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Growable list of token ids. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "src/base/heap.h"
 #include "src/text/tokenizer.h"
 
 static int grow(QsfIds *ids, size_t extra, QsfErr *err) {
@@ -12,8 +12,10 @@ static int grow(QsfIds *ids, size_t extra, QsfErr *err) {
         return qsf_err_memory(err, "%zu more token ids", extra);
     }
     if (want < ids->n + extra) want = ids->n + extra;
-    int32_t *p = realloc(ids->data, want * sizeof *p);
-    if (p == NULL) return qsf_err_memory(err, "%zu token ids", want);
+    void *p = ids->data;
+    int rc = qsf_heap_resize(ids->ledger, QSF_MEM_TRANSCRIPT, ids->cap * sizeof *ids->data,
+                             want * sizeof *ids->data, "token ids of the prompt", &p, err);
+    if (rc != QSF_OK) return rc;
     ids->data = p;
     ids->cap = want;
     return QSF_OK;
@@ -38,6 +40,7 @@ int qsf_ids_append(QsfIds *ids, const int32_t *src, size_t n, QsfErr *err) {
 }
 
 void qsf_ids_free(QsfIds *ids) {
-    free(ids->data);
-    *ids = (QsfIds){ 0 };
+    void *p = ids->data;
+    (void)qsf_heap_resize(ids->ledger, QSF_MEM_TRANSCRIPT, ids->cap * sizeof *ids->data, 0, "", &p, NULL);
+    *ids = (QsfIds){ .ledger = ids->ledger };
 }

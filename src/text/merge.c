@@ -3,8 +3,7 @@
  * when reached. */
 #include "src/text/merge.h"
 
-#include <stdlib.h>
-
+#include "src/base/heap.h"
 #include "src/base/interrupt.h"
 
 #define CHECK_EVERY 4096u  /* pairs */
@@ -15,11 +14,33 @@
 #define DIGITS      (1u << DIGIT_BITS)
 #define SORTED_FROM 4096 /* symbols: below this, sorting is not faster */
 
+/* Changes the capacity of an array with elements of elem bytes. */
+static int resize(QsfLedger *l, void **p, size_t *cap, size_t want, size_t elem, QsfErr *err) {
+    if (want > SIZE_MAX / elem) return qsf_err_memory(err, "tokenizing a text of %zu characters", *cap);
+    int rc = qsf_heap_resize(l, QSF_MEM_TRANSCRIPT, *cap * elem, want * elem, "tokenizing the text", p, err);
+    if (rc == QSF_OK) *cap = want;
+    return rc;
+}
+
+static int resize_pairs(QsfLedger *l, QsfPair **pairs, size_t *cap, size_t want, QsfErr *err) {
+    void *p = *pairs;
+    int rc = resize(l, &p, cap, want, sizeof **pairs, err);
+    *pairs = p;
+    return rc;
+}
+
+static int resize_symbols(QsfMerger *m, size_t want, QsfErr *err) {
+    void *p = m->syms;
+    int rc = resize(m->ledger, &p, &m->cap_syms, want, sizeof *m->syms, err);
+    m->syms = p;
+    return rc;
+}
+
 void qsf_merger_free(QsfMerger *m) {
-    free(m->syms);
-    free(m->heap);
-    free(m->first);
-    *m = (QsfMerger){ 0 };
+    (void)resize_symbols(m, 0, NULL);
+    (void)resize_pairs(m->ledger, &m->heap, &m->cap_heap, 0, NULL);
+    (void)resize_pairs(m->ledger, &m->first, &m->cap_first, 0, NULL);
+    *m = (QsfMerger){ .ledger = m->ledger };
 }
 
 void qsf_merger_clear(QsfMerger *m) {
@@ -27,21 +48,8 @@ void qsf_merger_clear(QsfMerger *m) {
     m->n_heap = m->n_first = m->at_first = 0;
 }
 
-static int out_of_memory(size_t n, QsfErr *err) {
-    return qsf_err_memory(err, "tokenizing a text of %zu characters", n);
-}
-
-/* Grows by at least one element; the new capacity in *cap. */
-static void *grow(void *p, size_t *cap, size_t elem, QsfErr *err) {
-    size_t want = *cap < 64 ? 64 : *cap + *cap / 2;
-    void *q = realloc(p, want * elem);
-    if (q == NULL) {
-        out_of_memory(*cap, err);
-        return NULL;
-    }
-    *cap = want;
-    return q;
-}
+/* A capacity with room for at least one element more. */
+static size_t more(size_t cap) { return cap < 64 ? 64 : cap + cap / 2; }
 
 int qsf_merger_add(QsfMerger *m, size_t len, int32_t id, QsfErr *err) {
     uint32_t off = 0;
@@ -49,9 +57,8 @@ int qsf_merger_add(QsfMerger *m, size_t len, int32_t id, QsfErr *err) {
     if (len > MAX_TEXT - off)
         return qsf_err_set(err, QSF_E_RUNTIME, "text too long to tokenize: more than 1 GiB");
     if (m->n_syms == m->cap_syms) {
-        QsfSymbol *p = grow(m->syms, &m->cap_syms, sizeof *p, err);
-        if (p == NULL) return QSF_E_RUNTIME;
-        m->syms = p;
+        int rc = resize_symbols(m, more(m->cap_syms), err);
+        if (rc != QSF_OK) return rc;
     }
     int32_t i = (int32_t)m->n_syms++;
     m->syms[i] = (QsfSymbol){ .off = off, .len = (uint32_t)len, .prev = i - 1, .next = -1, .id = id };
@@ -106,10 +113,8 @@ static bool sort_digit(const QsfPair *from, QsfPair *to, size_t n, unsigned shif
  * order. */
 static int sort_first(QsfMerger *m, QsfErr *err) {
     if (m->cap_first < m->cap_heap) {
-        QsfPair *p = realloc(m->first, m->cap_heap * sizeof *p);
-        if (p == NULL) return out_of_memory(m->n_syms, err);
-        m->first = p;
-        m->cap_first = m->cap_heap;
+        int rc = resize_pairs(m->ledger, &m->first, &m->cap_first, m->cap_heap, err);
+        if (rc != QSF_OK) return rc;
     }
     QsfPair *from = m->heap, *to = m->first;
     for (unsigned shift = 0; shift < 32 && m->n_heap > 0; shift += DIGIT_BITS) {
@@ -151,9 +156,8 @@ static int offer(QsfMerger *m, int32_t left, QsfPairFn pair, const void *ctx, bo
     QsfPair p = { .left = (uint32_t)left, .len = l->len + r->len };
     if (!pair(ctx, l, r, &p.rank, &p.id)) return QSF_OK;
     if (m->n_heap == m->cap_heap) {
-        QsfPair *heap = grow(m->heap, &m->cap_heap, sizeof *heap, err);
-        if (heap == NULL) return QSF_E_RUNTIME;
-        m->heap = heap;
+        int rc = resize_pairs(m->ledger, &m->heap, &m->cap_heap, more(m->cap_heap), err);
+        if (rc != QSF_OK) return rc;
     }
     m->heap[m->n_heap] = p;
     if (sift) sift_up(m->heap, m->n_heap);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/base/err.h"
+#include "src/base/ledger.h"
 
 /* A part of the text being merged. A symbol merged into its left neighbour has len 0. */
 typedef struct QsfSymbol {
@@ -28,9 +28,10 @@ typedef struct QsfPair {
     int32_t id;
 } QsfPair;
 
-/* Scratch memory on the libc heap, reused from piece to piece. Zero-initialise. */
+/* Scratch memory (heap.h), reused from piece to piece. Zero-initialise. */
 typedef struct QsfMerger {
-    QsfSymbol *syms; /* (n_syms) */
+    QsfLedger *ledger; /* NULL, or charged with the memory (QSF_MEM_TRANSCRIPT) */
+    QsfSymbol *syms;   /* (n_syms) */
     size_t n_syms, cap_syms;
     QsfPair *heap; /* (n_heap), smallest first */
     size_t n_heap, cap_heap;
@@ -41,9 +42,9 @@ typedef struct QsfMerger {
 void qsf_merger_free(QsfMerger *m);
 /* Removes all symbols. */
 void qsf_merger_clear(QsfMerger *m);
-/* Adds the symbol of the next len bytes (> 0). QSF_E_RUNTIME without memory or beyond 1 GiB. */
+/* Adds the symbol of the next len bytes (> 0). QSF_E_RUNTIME without memory or beyond 1 GiB, QSF_E_BUDGET. */
 int qsf_merger_add(QsfMerger *m, size_t len, int32_t id, QsfErr *err);
-/* Merges. The result is the list from symbol 0, linked by `next`. QSF_E_RUNTIME without memory. */
+/* Merges. The result is the list from symbol 0, linked by `next`. QSF_E_RUNTIME without memory, QSF_E_BUDGET. */
 int qsf_merger_run(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err);
 
 #endif

@@ -72,13 +72,7 @@ static void best_at(const QsfRoundedUnigram *u, const QsfLattice *l, const char 
 static int reserve(QsfLattice *l, size_t len, QsfErr *err) {
     if (len > MAX_TEXT)
         return qsf_err_set(err, QSF_E_RUNTIME, "a text of %zu bytes is too long to tokenize", len);
-    if (len + 1 <= l->cap) return QSF_OK;
-    const size_t cap = len + 1 < 256 ? 256 : len + 1 + len / 2;
-    QsfBest *best = realloc(l->best, cap * sizeof *best);
-    if (best == NULL) return qsf_err_memory(err, "a text of %zu bytes", len);
-    l->best = best;
-    l->cap = cap;
-    return QSF_OK;
+    return qsf_lattice_reserve(l, len + 1, err);
 }
 
 static int push_path(const QsfRoundedUnigram *u, const QsfBest *best, const char *s, size_t len, QsfIds *out,

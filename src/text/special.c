@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/heap.h"
 #include "src/base/interrupt.h"
 #include "src/text/chars.h"
 #include "src/text/think.h"
@@ -113,6 +114,7 @@ typedef struct Match {
 
 typedef struct Search {
     const QsfSpecials *s;
+    QsfLedger *ledger;
     const char *text;
     size_t len;
     Match *heap; /* (n) */
@@ -146,17 +148,22 @@ static void sift_match(Search *q, size_t i) {
     q->heap[i] = x;
 }
 
-/* Grows an array on the heap by one element; NULL without memory. */
-static void *room(void *p, size_t n, size_t *cap, size_t elem, QsfErr *err) {
-    if (n < *cap) return p;
-    size_t want = *cap < 16 ? 16 : 2 * *cap;
-    void *grown = want > SIZE_MAX / elem ? NULL : realloc(p, want * elem);
-    if (grown == NULL) {
-        qsf_err_memory(err, "%zu special tokens in one text", n);
-        return NULL;
-    }
-    *cap = want;
-    return grown;
+static int resize(QsfLedger *l, size_t old, size_t bytes, void **p, QsfErr *err) {
+    return qsf_heap_resize(l, QSF_MEM_TRANSCRIPT, old, bytes, "special tokens of the text", p, err);
+}
+
+static void drop(QsfLedger *l, void *p, size_t bytes) {
+    if (bytes > 0) (void)resize(l, bytes, 0, &p, NULL);
+}
+
+/* Makes room for one more than n. */
+static int room(const Search *q, void **p, size_t n, size_t *cap, size_t elem, QsfErr *err) {
+    if (n < *cap) return QSF_OK;
+    const size_t want = *cap < 16 ? 16 : *cap + *cap / 2;
+    if (want > SIZE_MAX / elem) return qsf_err_memory(err, "%zu special tokens in one text", n);
+    int rc = resize(q->ledger, *cap * elem, want * elem, p, err);
+    if (rc == QSF_OK) *cap = want;
+    return rc;
 }
 
 static int check(Search *q, QsfErr *err) {
@@ -164,10 +171,11 @@ static int check(Search *q, QsfErr *err) {
 }
 
 static int add_match(Search *q, size_t pos, int32_t word, uint32_t kind, QsfErr *err) {
-    Match *heap = room(q->heap, q->n, &q->cap, sizeof *heap, err);
-    if (heap == NULL) return QSF_E_RUNTIME;
+    void *heap = q->heap;
+    int rc = room(q, &heap, q->n, &q->cap, sizeof *q->heap, err);
+    if (rc != QSF_OK) return rc;
     q->heap = heap;
-    heap[q->n++] = (Match){ .pos = pos, .word = word, .kind = kind };
+    q->heap[q->n++] = (Match){ .pos = pos, .word = word, .kind = kind };
     return QSF_OK;
 }
 
@@ -201,10 +209,11 @@ static int match_kind(Search *q, uint32_t kind, const uint8_t *trusted, QsfErr *
 }
 
 static int add_token(Search *q, size_t off, size_t end, int32_t id, QsfErr *err) {
-    QsfFragment *frag = room(q->frag, q->n_frag, &q->cap_frag, sizeof *frag, err);
-    if (frag == NULL) return QSF_E_RUNTIME;
+    void *frag = q->frag;
+    int rc = room(q, &frag, q->n_frag, &q->cap_frag, sizeof *q->frag, err);
+    if (rc != QSF_OK) return rc;
     q->frag = frag;
-    frag[q->n_frag++] = (QsfFragment){ .off = off, .len = end - off, .id = id };
+    q->frag[q->n_frag++] = (QsfFragment){ .off = off, .len = end - off, .id = id };
     return QSF_OK;
 }
 
@@ -321,8 +330,11 @@ static bool is_taken(const Search *q, size_t i) { return q->taken != NULL && q->
 /* The tokens found and the text between them, in order. */
 static int assemble(Search *q, QsfFragment **out, size_t *n, QsfErr *err) {
     if (!q->s->leftmost && q->n_frag > 1) qsort(q->frag, q->n_frag, sizeof *q->frag, by_offset);
-    QsfFragment *all = malloc((2 * q->n_frag + 1) * sizeof *all);
-    if (all == NULL) return qsf_err_memory(err, "tokenizing");
+    const size_t most = 2 * q->n_frag + 1;
+    void *mem = NULL;
+    int rc = resize(q->ledger, 0, most * sizeof **out, &mem, err);
+    if (rc != QSF_OK) return rc;
+    QsfFragment *all = mem;
     size_t count = 0, from = 0;
     for (size_t i = 0; i <= q->n_frag; i++) {
         size_t to = i < q->n_frag ? q->frag[i].off : q->len;
@@ -334,21 +346,27 @@ static int assemble(Search *q, QsfFragment **out, size_t *n, QsfErr *err) {
         all[count++] = q->frag[i];
         from = to + q->frag[i].len;
     }
-    *out = all;
-    *n = count;
-    return QSF_OK;
+    rc = resize(q->ledger, most * sizeof *all, count * sizeof *all, &mem, err);
+    *out = mem;
+    *n = rc == QSF_OK ? count : most;
+    return rc;
 }
 
 static int select_matches(Search *q, QsfErr *err) {
     for (size_t i = q->n / 2; i-- > 0;) sift_match(q, i);
     if (q->s->leftmost) return take_leftmost(q, err);
-    q->taken = calloc(q->len, sizeof *q->taken);
-    return q->taken != NULL ? take_by_length(q, err) : qsf_err_memory(err, "tokenizing");
+    void *mem = NULL;
+    int rc = resize(q->ledger, 0, q->len * sizeof *q->taken, &mem, err);
+    if (rc != QSF_OK) return rc;
+    q->taken = mem;
+    memset(q->taken, 0, q->len * sizeof *q->taken);
+    return take_by_length(q, err);
 }
 
 int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len, bool control,
-                              const uint8_t *trusted, QsfFragment **out, size_t *n, QsfErr *err) {
-    Search q = { .s = s, .text = text, .len = len };
+                              const uint8_t *trusted, QsfLedger *ledger, QsfFragment **out, size_t *n,
+                              QsfErr *err) {
+    Search q = { .s = s, .ledger = ledger, .text = text, .len = len };
     *out = NULL;
     *n = 0;
     int rc = len < UINT32_MAX ? QSF_OK
@@ -358,13 +376,15 @@ int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len
         rc = match_kind(&q, kind, trusted, err);
     if (rc == QSF_OK && q.n > 0) rc = select_matches(&q, err);
     if (rc == QSF_OK) rc = assemble(&q, out, n, err);
-    free(q.heap);
-    free(q.taken);
-    free(q.frag);
+    drop(ledger, q.heap, q.cap * sizeof *q.heap);
+    drop(ledger, q.taken, q.taken != NULL ? len * sizeof *q.taken : 0);
+    drop(ledger, q.frag, q.cap_frag * sizeof *q.frag);
     return rc;
 }
 
+void qsf_fragments_free(QsfFragment *f, size_t n, QsfLedger *ledger) { drop(ledger, f, n * sizeof *f); }
+
 int qsf_specials_split(const QsfSpecials *s, const char *text, size_t len, bool control, QsfFragment **out,
                        size_t *n, QsfErr *err) {
-    return qsf_specials_split_marked(s, text, len, control, NULL, out, n, err);
+    return qsf_specials_split_marked(s, text, len, control, NULL, NULL, out, n, err);
 }

@@ -125,6 +125,18 @@ static size_t take_word(const char *s, size_t len, bool whole, QsfStrbuf *word) 
     return i;
 }
 
+size_t qsf_spm_word_bytes(const QsfSpm *m, const char *text, size_t len) {
+    size_t longest = 0, begin = 0;
+    if (!m->by_word) return QSF_SPM_SPACE_LEN * (len + 1);
+    for (size_t i = 1; i <= len; i++) {
+        const bool ends = i == len || (space_at(text + i, len - i) > 0 && text[i - 1] != ' ');
+        if (!ends) continue;
+        if (i - begin > longest) longest = i - begin;
+        begin = i;
+    }
+    return QSF_SPM_SPACE_LEN * (longest + 1);
+}
+
 int qsf_spm_encode(const QsfSpm *m, QsfMerger *merger, QsfStrbuf *word, const char *text, size_t len,
                    bool prefix, QsfIds *out, QsfErr *err) {
     for (unsigned words = 1; len > 0; words++) {

@@ -29,4 +29,7 @@ int qsf_spm_byte_value(const char *text, size_t len);
 int qsf_spm_encode(const QsfSpm *m, QsfMerger *merger, QsfStrbuf *word, const char *text, size_t len,
                    bool prefix, QsfIds *out, QsfErr *err);
 
+/* Returns an upper bound of the bytes that a word of the text takes, spaces written as U+2581. */
+size_t qsf_spm_word_bytes(const QsfSpm *m, const char *text, size_t len);
+
 #endif

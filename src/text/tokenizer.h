@@ -24,10 +24,12 @@ typedef enum QsfTokenType {
 
 typedef struct QsfTokenizer QsfTokenizer;
 
-/* Growable list of token ids on the libc heap. */
+/* Growable list of token ids (heap.h). With a ledger they are charged to it as QSF_MEM_TRANSCRIPT, and so is the memory
+ * that the tokenizer needs to make them; functions that append then fail with QSF_E_BUDGET too. */
 typedef struct QsfIds {
     int32_t *data;
     size_t n, cap;
+    QsfLedger *ledger; /* NULL, or set while the list is empty */
 } QsfIds;
 int qsf_ids_push(QsfIds *ids, int32_t id, QsfErr *err); /* QSF_E_RUNTIME without memory */
 int qsf_ids_append(QsfIds *ids, const int32_t *src, size_t n, QsfErr *err);
@@ -53,7 +55,7 @@ enum {
 };
 
 /* Appends the ids of text[0..len). Never fails on content: ill-formed UTF-8 is tokenized byte by
- * byte. QSF_E_RUNTIME without memory. */
+ * byte. QSF_E_RUNTIME without memory, QSF_E_BUDGET (see QsfIds). */
 int qsf_tokenizer_encode(const QsfTokenizer *t, const char *text, size_t len, unsigned flags, QsfIds *out,
                          QsfErr *err);
 
@@ -61,6 +63,10 @@ int qsf_tokenizer_encode(const QsfTokenizer *t, const char *text, size_t len, un
  * found only there; apart from that the text is tokenized as a whole, across boundaries. */
 int qsf_tokenizer_encode_marked(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
                                 unsigned flags, QsfIds *out, QsfErr *err);
+
+/* Returns a number of tokens that text[0..len) has at least, without tokenizing it: from the length of the longest token.
+ * 0 where the vocabulary may drop text, or make one token of any amount of it. */
+size_t qsf_tokenizer_least(const QsfTokenizer *t, const char *text, size_t len);
 
 uint32_t qsf_tokenizer_n_vocab(const QsfTokenizer *t);
 /* Special ids, -1 if the vocabulary has none. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/heap.h"
 #include "src/base/interrupt.h"
 #include "src/base/utf8.h"
 #include "src/text/spm.h"
@@ -61,19 +62,36 @@ int qsf_unigram_init(QsfUnigram *u, const QsfVocab *v, int32_t unknown, QsfArena
     return rc == QSF_OK ? qsf_matcher_init_long(&u->rest, v, keep, arena, err) : rc;
 }
 
+/* Changes the capacity of one of its arrays. */
+static int resize(const QsfLattice *l, void **p, size_t *cap, size_t want, size_t elem, QsfErr *err) {
+    int rc = qsf_heap_resize(l->ledger, QSF_MEM_TRANSCRIPT, *cap * elem, want * elem, "tokenizing the text",
+                             p, err);
+    if (rc == QSF_OK) *cap = want;
+    return rc;
+}
+
 void qsf_lattice_free(QsfLattice *l) {
-    free(l->best);
-    free(l->found);
-    *l = (QsfLattice){ 0 };
+    void *best = l->best, *found = l->found;
+    (void)resize(l, &best, &l->cap, 0, sizeof *l->best, NULL);
+    (void)resize(l, &found, &l->cap_found, 0, sizeof *l->found, NULL);
+    *l = (QsfLattice){ .ledger = l->ledger };
+}
+
+int qsf_lattice_reserve(QsfLattice *l, size_t n, QsfErr *err) {
+    if (n <= l->cap) return QSF_OK;
+    void *p = l->best;
+    int rc = resize(l, &p, &l->cap, n < 256 ? 256 : n + n / 2, sizeof *l->best, err);
+    l->best = p;
+    return rc;
 }
 
 int qsf_lattice_find(QsfLattice *l, const QsfMatcher *rest, const char *text, size_t len, QsfErr *err) {
     if (rest->n == 0) return QSF_OK;
     if (len > l->cap_found) {
-        int32_t *found = realloc(l->found, len * sizeof *found);
-        if (found == NULL) return qsf_err_memory(err, "a text of %zu bytes", len);
+        void *found = l->found;
+        int rc = resize(l, &found, &l->cap_found, len, sizeof *l->found, err);
         l->found = found;
-        l->cap_found = len;
+        if (rc != QSF_OK) return rc;
     }
     return qsf_matcher_find(rest, text, len, 0, len, l->found, err);
 }
@@ -182,19 +200,14 @@ static int encode_word(const QsfUnigram *u, QsfLattice *l, const char *s, size_t
                        QsfIds *out, QsfErr *err) {
     if (len > MAX_WORD)
         return qsf_err_set(err, QSF_E_RUNTIME, "a word of %zu bytes is too long to tokenize", len);
-    if (len + 1 > l->cap) {
-        size_t cap = len + 1 < 256 ? 256 : len + 1 + len / 2;
-        QsfBest *best = realloc(l->best, cap * sizeof *best);
-        if (best == NULL) return qsf_err_memory(err, "a word of %zu bytes", len);
-        l->best = best;
-        l->cap = cap;
-    }
+    int rc = qsf_lattice_reserve(l, len + 1, err);
+    if (rc != QSF_OK) return rc;
     for (size_t i = 0; i <= len; i++) {
         l->best[i] = (QsfBest){ .score = -INFINITY, .id = -1 };
         if (i % 65536 == 0 && qsf_interrupted()) return qsf_interrupt_check(err);
     }
     l->best[0].score = 0;
-    int rc = len > QSF_TOKEN_LONG ? qsf_lattice_find(l, &u->rest, s, len, err) : QSF_OK;
+    rc = len > QSF_TOKEN_LONG ? qsf_lattice_find(l, &u->rest, s, len, err) : QSF_OK;
     for (size_t at = 0, n = 1; at < len && rc == QSF_OK; n++) {
         at += offer_tokens(u, l, s, len, at);
         if (n % 4096 == 0) rc = qsf_interrupt_check(err);

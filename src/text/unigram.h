@@ -27,16 +27,19 @@ typedef struct QsfBest {
     int32_t id;    /* -1: a character without a token */
 } QsfBest;
 
-/* Scratch memory on the libc heap, reused. Zero-initialise. */
+/* Scratch memory (heap.h), reused. Zero-initialise. */
 typedef struct QsfLattice {
-    QsfBest *best; /* (cap) */
+    QsfLedger *ledger; /* NULL, or charged with the memory (QSF_MEM_TRANSCRIPT) */
+    QsfBest *best;     /* (cap) */
     size_t cap;
     int32_t *
         found; /* (cap_found) the longest of the long tokens at each place, as an index; unused without such */
     size_t cap_found;
 } QsfLattice;
 void qsf_lattice_free(QsfLattice *l);
-/* Finds the long tokens of a text. QSF_E_RUNTIME without memory, QSF_E_INTERRUPTED. */
+/* Makes room for n positions. QSF_E_RUNTIME without memory, QSF_E_BUDGET. */
+int qsf_lattice_reserve(QsfLattice *l, size_t n, QsfErr *err);
+/* Finds the long tokens of a text. QSF_E_RUNTIME without memory, QSF_E_BUDGET, QSF_E_INTERRUPTED. */
 int qsf_lattice_find(QsfLattice *l, const QsfMatcher *rest, const char *text, size_t len, QsfErr *err);
 
 /* unknown: the id of the unknown token, or -1. u->trained and, with it, u->fallback are set before. QSF_E_RUNTIME,

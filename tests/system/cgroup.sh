@@ -55,6 +55,17 @@ least=$(least_budget --kv-type f16 -c 2100 "$big")
 forget "$big" && ask $((${least:-1} + 1)) "$text" -c 2100
 ask $((big_mb * 60 / 100)) "$text" -c 2100
 
+# A prompt of one long word: refused, whether or not it would have to be tokenized.
+head -c 4000000 /dev/zero | tr '\0' a >"$work/word"
+for policy in none sliding; do
+    cgroup_open 60 || skip "no writable memory cgroup"
+    cgroup_run "$run" --ram-budget 60 --eviction-policy $policy -n 1 "$big" <"$work/word" >/dev/null 2>"$work/err"
+    got=$?
+    case $policy$got in none[45] | sliding4) ;; *) cat "$work/err"; fail "exit $got for a long word, policy $policy" ;; esac
+    [ "$(cgroup_kills)" = 0 ] || fail "killed by a long word, policy $policy"
+    cgroup_close
+done
+
 # ---- a chat: the group's limit follows the budget down and is raised before it
 [ -x "$chat" ] || skip "qsf-chat is not built"
 small=$work/small.gguf

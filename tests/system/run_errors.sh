@@ -76,6 +76,14 @@ fi
 long=$(awk 'BEGIN { for (i = 0; i < 700; i++) printf "zq " }')
 expect 5 "$tiny: the prompt has [0-9]+ tokens, more than the context" "$run" "$tiny" -p "$long"
 [ ! -s "$work/out" ] || fail "a prompt that does not fit gave an answer"
+# A text that is much longer is not tokenized at all; one that must be, because tokens may leave the context, is refused when
+# that takes too much memory: here one long word.
+head -c 3000000 /dev/zero | tr '\0' q >"$work/word"
+if [ -z "${QSF_SAN:-}" ]; then
+    run_word() { "$run" --ram-budget 30 "$tiny" "$@" <"$work/word"; }
+    expect 5 "$tiny: the prompt has more than [0-9]+ tokens, more than the context" run_word
+    expect 4 'RAM budget exceeded: tokenizing the text' run_word --eviction-policy sliding
+fi
 expect 5 'context' "$run" "$tiny" -c 32 -p a -n 0 --ignore-eos
 [ -s "$work/out" ] || fail "the text before the context was full was not printed"
 expect 6 '' "$run" "$tiny" -p a -n 3 --ignore-eos --fail-on-length

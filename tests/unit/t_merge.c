@@ -89,7 +89,29 @@ static void test_rule(void **state) {
     qsf_merger_free(&m);
 }
 
+/* All memory is charged before it is taken, and one symbol more than fits is refused. */
+static void test_ledger(void **state) {
+    static const uint64_t limits[] = { 1000, 20 * LONG, 30 * LONG, 10u << 20 };
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        const bool fits = i == 3;
+        QsfLedger l;
+        QsfErr e = { 0 };
+        int rc = QSF_OK;
+        qsf_ledger_init(&l, limits[i]);
+        QsfMerger m = { .ledger = &l };
+        for (uint32_t k = 0; k < LONG && rc == QSF_OK; k++) rc = qsf_merger_add(&m, 1, (int32_t)(k & 63), &e);
+        if (rc == QSF_OK) rc = qsf_merger_run(&m, join, &(Rule){ .seed = 1, .mask = 0xFFF }, &e);
+        assert_int_equal(rc, fits ? QSF_OK : QSF_E_BUDGET);
+        assert_int_equal(l.total, m.cap_syms * sizeof *m.syms + (m.cap_heap + m.cap_first) * sizeof *m.heap);
+        assert_true(l.total_peak <= limits[i]);
+        qsf_merger_free(&m);
+        assert_int_equal(l.total, 0);
+        qsf_ledger_destroy(&l);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_rule) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_rule), cmocka_unit_test(test_ledger) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

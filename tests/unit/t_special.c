@@ -101,7 +101,7 @@ static void compare(const Rig *r, const char *text, size_t len, const uint32_t *
         covered += f[i].len;
     }
     assert_int_equal(covered, len);
-    free(f);
+    qsf_fragments_free(f, n, NULL);
 }
 
 /* Tokens of few letters, many of which are parts of each other. */
@@ -136,13 +136,14 @@ static void expect_ids(const Rig *r, const char *text, const uint8_t *trusted, c
     QsfErr e = { 0 };
     QsfFragment *f;
     size_t n;
-    qsf_test_expect_ok(qsf_specials_split_marked(&r->s, text, strlen(text), true, trusted, &f, &n, &e), &e);
+    qsf_test_expect_ok(qsf_specials_split_marked(&r->s, text, strlen(text), true, trusted, NULL, &f, &n, &e),
+                       &e);
     for (size_t i = 0; i < n; i++, ids++) {
         if (f[i].id != *ids) print_error("\"%s\": fragment %zu is %d\n", text, i, f[i].id);
         assert_int_equal(f[i].id, *ids);
     }
     assert_int_equal(*ids, -2);
-    free(f);
+    qsf_fragments_free(f, n, NULL);
 }
 
 #define EXPECT(r, text, trusted, ...) expect_ids(r, text, trusted, (const int32_t[]){ __VA_ARGS__, -2 })

@@ -113,9 +113,11 @@ static char *read_all(const char *path, size_t *len) {
 
 static void check_ids(Vocab *v, const char *id, const char *field, const QsfJson *want, const char *text,
                       size_t len, unsigned flags) {
-    QsfIds got = { 0 };
+    QsfLedger l;
+    QsfIds got = { .ledger = &l };
     QsfErr e = { 0 };
     if (want == NULL) return;
+    qsf_ledger_init(&l, 0);
     qsf_test_expect_ok(qsf_tokenizer_encode(v->t, text, len, flags, &got, &e), &e);
     size_t i = 0, n = qsf_json_size(want);
     while (i < n && i < got.n && qsf_json_int(qsf_json_at(want, i), -1) == got.data[i]) i++;
@@ -123,7 +125,12 @@ static void check_ids(Vocab *v, const char *id, const char *field, const QsfJson
         wrong(v, id, "%s: token %zu of %zu: expected %lld of %zu, got %d", field, i, got.n,
               (long long)qsf_json_int(qsf_json_at(want, i), -1), n, i < got.n ? got.data[i] : -1);
     }
+    if (qsf_tokenizer_least(v->t, text, len) > got.n)
+        wrong(v, id, "%s: %zu tokens, at least %zu were expected", field, got.n,
+              qsf_tokenizer_least(v->t, text, len));
     qsf_ids_free(&got);
+    assert_int_equal(l.total, 0);
+    qsf_ledger_destroy(&l);
 }
 
 /* Expected text: FIELD, or FIELD_hex, or the fallback if both are absent. */

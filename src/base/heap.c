@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Arrays that grow: implements heap.h. */
+#include "src/base/heap.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "src/base/ledger_impl.h"
+
+#define LARGE (128u << 10) /* bytes */
+
+static void *take(size_t bytes) {
+    if (bytes < LARGE) return malloc(bytes);
+    void *p = bytes > SIZE_MAX / 2
+                  ? MAP_FAILED
+                  : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p != MAP_FAILED ? p : NULL;
+}
+
+static void give_back(void *p, size_t bytes) {
+    if (bytes < LARGE)
+        free(p);
+    else
+        munmap(p, bytes);
+}
+
+/* NULL without memory: then p is unchanged. bytes > 0. */
+static void *resize(void *p, size_t old, size_t bytes) {
+    if (old == 0) return take(bytes);
+    if (old < LARGE && bytes < LARGE) return realloc(p, bytes);
+    if (old >= LARGE && bytes >= LARGE && bytes <= SIZE_MAX / 2) {
+        void *q = qsf_mem_remap(p, old, bytes);
+        return q != MAP_FAILED ? q : NULL;
+    }
+    void *q = take(bytes);
+    if (q == NULL) return NULL;
+    memcpy(q, p, old < bytes ? old : bytes);
+    give_back(p, old);
+    return q;
+}
+
+int qsf_heap_resize(QsfLedger *l, QsfMemCat cat, size_t old, size_t bytes, const char *what, void **p,
+                    QsfErr *err) {
+    if (bytes == old) return QSF_OK;
+    if (l != NULL && bytes > old) {
+        int rc = qsf_ledger_reserve(l, cat, bytes - old, what, err);
+        if (rc != QSF_OK) return rc;
+    }
+    void *q = NULL;
+    if (bytes == 0)
+        give_back(*p, old);
+    else if ((q = resize(*p, old, bytes)) == NULL) {
+        if (l != NULL && bytes > old) qsf_ledger_release(l, cat, bytes - old);
+        return qsf_err_memory(err, "%s needs %zu bytes", what, bytes);
+    }
+    if (l != NULL && bytes < old) qsf_ledger_release(l, cat, old - bytes);
+    *p = q;
+    return QSF_OK;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prompts within the RAM budget: implements prompt.h. */
+#include "src/engine/prompt.h"
+
+#include <string.h>
+
+#include "src/engine/request.h"
+
+#define COUNTED \
+    (64u << 10) /* bytes of a text that is tokenized all the same, so that its tokens can be told */
+
+int qsf_prompt_too_long(const QsfRuntime *r, size_t n, bool more, QsfErr *err) {
+    return qsf_err_set(
+        err, QSF_E_CONTEXT,
+        "%s: the prompt has %s%zu tokens, more than the context of %u: shorten it or set a larger %s",
+        qsf_source_path(r->model.src), more ? "more than " : "", n, (unsigned)qsf_forward_ctx(r->fwd),
+        qsf_option_name(QSF_OPTION_CTX, r->settings.commands));
+}
+
+int qsf_prompt_check(const QsfRuntime *r, const char *text, size_t len, QsfErr *err) {
+    if (r->fwd == NULL || qsf_forward_evicts(r->fwd)) return QSF_OK;
+    const uint32_t ctx = qsf_forward_ctx(r->fwd);
+    const size_t least = len > COUNTED ? qsf_tokenizer_least(r->tok, text, len) : 0;
+    return least > ctx ? qsf_prompt_too_long(r, least - 1, true, err) : QSF_OK;
+}
+
+/* Templates may drop white space around a message, and what a message with another role says. */
+static int check_newest(const QsfRuntime *r, const QsfMsg *m, QsfErr *err) {
+    const char *s = m->content, *end = s + m->len;
+    if (strcmp(m->role, "user") != 0) return QSF_OK;
+    while (r->tmpl != NULL && s < end && (unsigned char)*s <= ' ') s++;
+    while (r->tmpl != NULL && s < end && (unsigned char)end[-1] <= ' ') end--;
+    return qsf_prompt_check(r, s, (size_t)(end - s), err);
+}
+
+static uint64_t text_bytes(const QsfMsg *msgs, size_t n) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) sum += msgs[i].len + msgs[i].reasoning_len + msgs[i].exact_len;
+    return sum;
+}
+
+int qsf_prompt_encode(QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *ids,
+                      QsfThinkPrompt *where, QsfErr *err) {
+    const uint64_t bytes = text_bytes(msgs, n) * QSF_REQUEST_BYTES;
+    int rc = n > 0 ? check_newest(r, &msgs[n - 1], err) : QSF_OK;
+    if (rc == QSF_OK)
+        rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation", err);
+    if (rc != QSF_OK) return rc;
+    ids->ledger = &r->ledger;
+    rc = qsf_think_encode(&r->think, r->tmpl, r->tok, msgs, n, flags, ids, where, err);
+    qsf_ledger_release(&r->ledger, QSF_MEM_TRANSCRIPT, bytes);
+    return rc;
+}

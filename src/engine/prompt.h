@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prompts are made within the RAM budget, and not at all when they certainly do not fit in the context. The thread of the
+ * runtime. */
+#ifndef QSF_ENGINE_PROMPT_H
+#define QSF_ENGINE_PROMPT_H
+
+#include "src/engine/runtime.h"
+
+/* Fails if a text of a prompt certainly has more tokens than the context and there is no eviction policy: QSF_E_CONTEXT. */
+int qsf_prompt_check(const QsfRuntime *r, const char *text, size_t len, QsfErr *err);
+/* Sets the error of a prompt of n tokens; more: it has more. Returns QSF_E_CONTEXT. */
+int qsf_prompt_too_long(const QsfRuntime *r, size_t n, bool more, QsfErr *err);
+
+/* As qsf_think_encode with the template and the vocabulary of r. ids, which must be empty, and all memory for making them
+ * are charged to the ledger. Also QSF_E_BUDGET, and QSF_E_CONTEXT
+ * for a newest message that does not fit in the context. */
+int qsf_prompt_encode(QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *ids,
+                      QsfThinkPrompt *where, QsfErr *err);
+
+#endif

@@ -59,7 +59,7 @@ static bool strips(const QsfVocab *v) {
     return false;
 }
 
-/* Bytes that are no part of white space, of any kind. */
+/* Counts bytes that are not in any white space. */
 static size_t count_graphic(const char *text, size_t len) {
     size_t n = 0;
     for (size_t i = 0; i < len; i++) n += text[i] > ' ' && text[i] < 0x7F;

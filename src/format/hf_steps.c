@@ -84,7 +84,11 @@ static int run_steps(QsfVocabDraft *d, const QsfJson *v, const Step *table, size
         int rc = check_members(d, v, &table[i], err);
         return rc == QSF_OK ? table[i].apply(d, v, err) : rc;
     }
-    return refuse(d, list[0] == 'n' ? "the normalizer" : "the pre-tokenizer", type.s, err);
+    return refuse(d,
+                  list[0] == 'n'   ? "the normalizer"
+                  : list[0] == 'd' ? "the decoder"
+                                   : "the pre-tokenizer",
+                  type.s, err);
 }
 
 /* --- normalizers --- */
@@ -324,4 +328,49 @@ int qsf_hf_pre_tokenizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
         { "FixedLength", fixed_length, { "length", NULL } },
     };
     return run_steps(d, v, table, sizeof table / sizeof *table, "pretokenizers", 0, err);
+}
+
+/* --- decoders: tokens are written by one rule (detok.c), so these only confirm it --- */
+
+static int same_text(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
+    (void)d;
+    (void)v;
+    (void)err;
+    return QSF_OK;
+}
+
+static int mark_to_space(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
+    const QsfJson *pattern = qsf_json_get(v, "pattern");
+    const Text plain = qsf_json_get(pattern, "String") != NULL ? member(pattern, "String") : text_at(pattern);
+    if (text_is(plain, SPACE_MARK) && text_is(member(v, "content"), " ")) return QSF_OK;
+    const Text regex = member(pattern, "Regex");
+    return refuse(d, "the decoder Replace of", regex.len > 0 ? regex.s : plain.s, err);
+}
+
+static int space_mark(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
+    const Text mark = member(v, "replacement");
+    return mark.len == 0 || text_is(mark, SPACE_MARK) ? QSF_OK
+                                                      : refuse(d, "the decoder Metaspace of", mark.s, err);
+}
+
+static int first_space(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
+    const int64_t start = qsf_json_int(qsf_json_get(v, "start"), 0);
+    const int64_t stop = qsf_json_int(qsf_json_get(v, "stop"), 0);
+    if (text_is(member(v, "content"), " ") && start >= 0 && start <= 1 && stop == 0) return QSF_OK;
+    return refuse(d, "the decoder Strip of", stop != 0 ? "the end" : member(v, "content").s, err);
+}
+
+int qsf_hf_decoder(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
+    static const Step table[] = {
+        { "ByteLevel", same_text, { "add_prefix_space", "trim_offsets", "use_regex", NULL } },
+        { "ByteFallback", same_text, { NULL } },
+        { "Fuse", same_text, { NULL } },
+        { "Metaspace",
+          space_mark,
+          { "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep" } },
+        { "Replace", mark_to_space, { "pattern", "content", NULL } },
+        { "Strip", first_space, { "content", "start", "stop", NULL } },
+    };
+    if (v != NULL && qsf_json_get(v, "type") == NULL) return QSF_OK; /* written by hand: none */
+    return run_steps(d, v, table, sizeof table / sizeof *table, "decoders", 0, err);
 }

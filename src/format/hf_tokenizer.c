@@ -332,9 +332,9 @@ enum {
     T_NORM,
     T_PRE,
     T_POST,
+    T_DECODER,
     T_TREES,
-    T_DECODER = T_TREES,
-    T_VERSION,
+    T_VERSION = T_TREES,
     T_TRUNCATION,
     T_PADDING,
     T_N
@@ -347,6 +347,7 @@ static int read_steps(Reader *r, const Member *m, QsfErr *err) {
     if (rc == QSF_OK) rc = read_added(r->d, v[T_ADDED], err);
     if (rc == QSF_OK) rc = qsf_hf_normalizer(r->d, v[T_NORM], err);
     if (rc == QSF_OK) rc = qsf_hf_pre_tokenizer(r->d, v[T_PRE], err);
+    if (rc == QSF_OK) rc = qsf_hf_decoder(r->d, v[T_DECODER], err);
     if (rc == QSF_OK) qsf_hf_post_processor(r->d, v[T_POST]);
     for (size_t i = 0; i < T_TREES; i++) qsf_json_free(v[i]);
     return rc;

@@ -61,6 +61,8 @@ int qsf_draft_finish(QsfVocabDraft *d, QsfErr *err);
 /* --- hf_steps.c: null is allowed. QSF_E_MODEL names what is not supported --- */
 int qsf_hf_normalizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
 int qsf_hf_pre_tokenizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
+/* Accepts the decoders whose text is what QSF writes; adds nothing. */
+int qsf_hf_decoder(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
 
 /* --- hf_added.c --- */
 /* Adds an object of added_tokens or added_tokens_decoder. */

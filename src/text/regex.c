@@ -36,7 +36,7 @@ struct QsfRegexScratch {
 
 /* Neither limit bounds the time of one call: each step may read the rest of the text, and each place of the text has
  * its own limit. So a long text is searched in windows, of which the first is short; only the rare match that does not end in
- * it goes on with the slow code. */
+ * it is left to the slow code. */
 #define WINDOW       4096u
 #define WINDOW_TIMES 16u
 

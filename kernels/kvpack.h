@@ -16,6 +16,7 @@
 #include "kernels/kvrotate.h"
 #include "kernels/load.h"
 #include "kernels/ref/kv.h"
+#include "kernels/unroll.h"
 
 #define QK_KVP static inline __attribute__((always_inline))
 
@@ -102,26 +103,41 @@ QK_KVP float qk_kvp_fold(float *lane) {
     return lane[0];
 }
 
+/* Adds n elements, padded with zeros: their magnitudes and squares. Not unrolled, a loop over lanes becomes one of vectors. */
+QK_KVP void qk_kvp_add_squares(float *sum, float *square, const float *x, size_t n) {
+    /* clang-format off */
+    for (size_t i = 0; i < n; i += QK_KVP_LANES)
+        QK_NO_UNROLL for (size_t j = 0; j < QK_KVP_LANES; j++) {
+            sum[j] += fabsf(x[i + j]);
+            square[j] += x[i + j] * x[i + j];
+        }
+    /* clang-format on */
+}
+
+/* The same: products of magnitudes with their codes at scale s, and squares of these. */
+QK_KVP void qk_kvp_add_odd(float *product, float *square, const float *x, size_t n, float s) {
+    /* clang-format off */
+    for (size_t i = 0; i < n; i += QK_KVP_LANES)
+        QK_NO_UNROLL for (size_t j = 0; j < QK_KVP_LANES; j++) {
+            const float a = fabsf(x[i + j]), m = a < 2 * s ? 1.0f : 3.0f;
+            product[j] += a * m;
+            square[j] += m * m;
+        }
+    /* clang-format on */
+}
+
 /* The scale of n elements in 2 bits, after which x has zeros up to a multiple of QK_KVP_LANES. The scale with the least error
  * is found in a few steps, and would make rows shorter than they were; a larger one leaves the product of a row with itself,
  * and so on average scores and sums, as it was. Not much larger: of a row with a single large element it would be far from all
  * others. */
 QK_KVP uint16_t qk_kvp_scale_of_odd(const float *x, size_t n) {
     float sum[QK_KVP_LANES] = { 0 }, xx[QK_KVP_LANES] = { 0 };
-    for (size_t i = 0; i < n; i += QK_KVP_LANES)
-        for (size_t j = 0; j < QK_KVP_LANES; j++) {
-            sum[j] += fabsf(x[i + j]);
-            xx[j] += x[i + j] * x[i + j];
-        }
+    qk_kvp_add_squares(sum, xx, x, n);
     float s = qk_kvp_fold(sum) * (0.624f / (float)n), square = qk_kvp_fold(xx), product = 0;
-    for (int round = 0; round < 3; round++) { /* the first one is best for a normal distribution */
+    /* The first scale is best for a normal distribution. */
+    QK_NO_UNROLL for (int round = 0; round < 3; round++) {
         float xm[QK_KVP_LANES] = { 0 }, mm[QK_KVP_LANES] = { 0 };
-        for (size_t i = 0; i < n; i += QK_KVP_LANES)
-            for (size_t j = 0; j < QK_KVP_LANES; j++) {
-                const float a = fabsf(x[i + j]), m = a < 2 * s ? 1.0f : 3.0f;
-                xm[j] += a * m;
-                mm[j] += m * m;
-            }
+        qk_kvp_add_odd(xm, mm, x, n, s);
         product = qk_kvp_fold(xm);
         s = product / (qk_kvp_fold(mm) - (float)((QK_KVP_LANES - n % QK_KVP_LANES) % QK_KVP_LANES));
     }

@@ -4,9 +4,11 @@
 #define QSF_KERNELS_UNROLL_H
 
 #ifdef __clang__
-#define QK_UNROLL _Pragma("unroll")
+#define QK_UNROLL    _Pragma("unroll")
+#define QK_NO_UNROLL _Pragma("nounroll")
 #else
-#define QK_UNROLL _Pragma("GCC unroll 64")
+#define QK_UNROLL    _Pragma("GCC unroll 64")
+#define QK_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 
 /* Calls F(0) to F(n - 1), with n at most 32, each with a constant argument. Around other unrolled loops this takes gcc a

@@ -104,24 +104,28 @@ QK_INLINE void kv_mix(float *acc, size_t stride, const float *p, kv_tiles v, siz
     }
 }
 
-/* One function for each group size that occurs. */
+/* Code for each group size that occurs. */
 QK_INLINE void kv_score_n(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq, int elem) {
-    switch (nq) {
-    case 1: kv_score(s, q, k, dim, n, 1, elem); break;
-    case 2: kv_score(s, q, k, dim, n, 2, elem); break;
-    case 4: kv_score(s, q, k, dim, n, 4, elem); break;
-    default: kv_score(s, q, k, dim, n, KV_GROUP, elem); break;
-    }
+    if (nq == 1)
+        kv_score(s, q, k, dim, n, 1, elem);
+    else if (nq == 2)
+        kv_score(s, q, k, dim, n, 2, elem);
+    else if (nq == 4 && KV_GROUP != 4)
+        kv_score(s, q, k, dim, n, 4, elem);
+    else
+        kv_score(s, q, k, dim, n, KV_GROUP, elem);
 }
 
 QK_INLINE void kv_mix_n(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq,
                         int elem) {
-    switch (nq) {
-    case 1: kv_mix(acc, stride, p, v, pad, r, 1, elem); break;
-    case 2: kv_mix(acc, stride, p, v, pad, r, 2, elem); break;
-    case 4: kv_mix(acc, stride, p, v, pad, r, 4, elem); break;
-    default: kv_mix(acc, stride, p, v, pad, r, KV_GROUP, elem); break;
-    }
+    if (nq == 1)
+        kv_mix(acc, stride, p, v, pad, r, 1, elem);
+    else if (nq == 2)
+        kv_mix(acc, stride, p, v, pad, r, 2, elem);
+    else if (nq == 4 && KV_GROUP != 4)
+        kv_mix(acc, stride, p, v, pad, r, 4, elem);
+    else
+        kv_mix(acc, stride, p, v, pad, r, KV_GROUP, elem);
 }
 
 /* The two element types. */

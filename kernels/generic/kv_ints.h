@@ -157,7 +157,7 @@ QK_INLINE void kv_score_plane(int bits, const kv_work *w, const int8_t *x, const
     QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) acc[r][v] = sum[r][v];
 }
 
-/* Sums of the upper plane times what its bits are worth, to which the lower plane is added. */
+/* Before the next plane is added: the sums so far times what its bits are worth. */
 QK_INLINE void kv_next_plane(li sum[KV_GROUP][4], int nq, int nv) {
     QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++)
         sum[r][v] = l_shl(sum[r][v], 7);
@@ -173,10 +173,9 @@ QK_INLINE void kv_score_part_ints(int bits, const kv_work *w, size_t i, const kv
     const char *ahead = i == 0 ? k->ahead + at / QK_KV_TILE * qk_kvp_tile_bytes(bits, w->dim) : NULL;
     li sum[KV_GROUP][4];
     kv_no_sums(sum, nq, nv);
-    kv_score_plane(bits, w, kv_query_plane(w, i, (size_t)nq, 0), k, at, ahead, nq, nv, sum);
-    if (KV_PLANES(bits) == 2) {
+    for (int p = 0; p < KV_PLANES(bits); p++) {
         kv_next_plane(sum, nq, nv);
-        kv_score_plane(bits, w, kv_query_plane(w, i, (size_t)nq, 1), k, at, NULL, nq, nv, sum);
+        kv_score_plane(bits, w, kv_query_plane(w, i, (size_t)nq, p), k, at, p ? NULL : ahead, nq, nv, sum);
     }
     float *s = w->s + i * QK_KV_BLOCK + at;
     QK_UNROLL for (int r = 0; r < nq; r++) {
@@ -223,6 +222,7 @@ QK_INLINE void kv_mix_plane(int bits, const kv_work *w, const int8_t *x, const k
     const size_t elems = qk_kvp_elems(bits), words = qk_kvp_words(bits), stride = qk_kvp_stride(1, w->dim);
     li sum[KV_GROUP][4]; /* in registers */
     uint32_t copy[3][L] = { { 0 } };
+    const size_t apart = some ? sizeof copy[0] : stride;
     QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = acc[r][v];
     for (size_t t = 0; t < n; t++) {
         const char *p = k->at[t] + d * sizeof(uint32_t);
@@ -231,11 +231,11 @@ QK_INLINE void kv_mix_plane(int bits, const kv_work *w, const int8_t *x, const k
                            words, stride, nv, sizeof(li));
             for (size_t i = 0; some && i < words; i++)
                 memcpy(copy[i], p + i * stride, some * sizeof(uint32_t));
+            const char *from = some ? (const char *)copy : p;
             QK_UNROLL for (int j = 0; j < (int)elems / 4; j++) {
                 li codes[4];
                 QK_UNROLL for (int v = 0; v < nv; v++)
-                    codes[v] = some ? kv_codes(bits, (const char *)copy, sizeof copy[0], j)
-                                    : kv_codes(bits, p + (size_t)v * L * sizeof(uint32_t), stride, j);
+                    codes[v] = kv_codes(bits, from + (size_t)v * L * sizeof(uint32_t), apart, j);
                 QK_UNROLL for (int r = 0; r < nq; r++) {
                     const li y = l_dup(x + 4 * (size_t)j + (size_t)r * QK_KV_BLOCK);
                     QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = kv_dot(bits, sum[r][v], codes[v], y);
@@ -251,9 +251,10 @@ QK_INLINE void kv_mix_part_ints(int bits, const kv_work *w, size_t i, const kv_t
     const char *ahead = i == 0 ? v->ahead + d * sizeof(uint32_t) : NULL;
     li sum[KV_GROUP][4];
     kv_no_sums(sum, nq, nv);
-    kv_mix_plane(bits, w, x->high[0], v, n, ahead, d, nq, nv, some, sum);
-    kv_next_plane(sum, nq, nv);
-    kv_mix_plane(bits, w, x->low[0], v, n, NULL, d, nq, nv, some, sum);
+    QK_NO_UNROLL for (int p = 0; p < 2; p++) {
+        kv_next_plane(sum, nq, nv);
+        kv_mix_plane(bits, w, p ? x->low[0] : x->high[0], v, n, p ? NULL : ahead, d, nq, nv, some, sum);
+    }
     QK_UNROLL for (int r = 0; r < nq; r++) {
         const li bias = l_set(kv_bias(bits, x->sum[r]));
         const lf scale = l_setf(x->scale[r]);
@@ -273,18 +274,20 @@ QK_INLINE void kv_mix_ints(int bits, const kv_work *w, size_t i, const kv_tiles 
     size_t d = 0;
     kv_ahead_scales(bits, w, i, v->ahead, n);
     for (; d + wide <= w->dim; d += wide) kv_mix_part_ints(bits, w, i, v, n, x, d, nq, kv_wide(nq), 0);
-    for (; d + L <= w->dim; d += L) kv_mix_part_ints(bits, w, i, v, n, x, d, nq, 1, 0);
-    if (d < w->dim) kv_mix_part_ints(bits, w, i, v, n, x, d, nq, 1, w->dim - d);
+    for (; d < w->dim; d += L)
+        kv_mix_part_ints(bits, w, i, v, n, x, d, nq, 1, d + L <= w->dim ? 0 : w->dim - d);
 }
 
-/* One function for each group size that occurs. */
-#define KV_INTS_BY(nq, call) \
-    switch (nq) {            \
-    case 1: call(1); break;  \
-    case 2: call(2); break;  \
-    case 4: call(4); break;  \
-    default: call(KV_GROUP); \
-    }
+/* Code for each group size that occurs. */
+#define KV_INTS_BY(nq, call)             \
+    if ((nq) == 1)                       \
+        call(1);                         \
+    else if ((nq) == 2)                  \
+        call(2);                         \
+    else if ((nq) == 4 && KV_GROUP != 4) \
+        call(4);                         \
+    else                                 \
+        call(KV_GROUP);
 
 #define KV_INTS(a, fmt, NAME, bits, latent, dims)                                                    \
     static void kv_##fmt##_scores(const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq) { \

@@ -3,12 +3,7 @@
 #ifndef QSF_KERNELS_GENERIC_OPS_STATE_H
 #define QSF_KERNELS_GENERIC_OPS_STATE_H
 
-/* For loops with a constant count, so that arrays of vectors are registers. */
-#ifdef __clang__
-#define QK_REPEAT _Pragma("unroll")
-#else
-#define QK_REPEAT _Pragma("GCC unroll 32")
-#endif
+#include "kernels/unroll.h"
 
 enum {
     TILE = QK_STATE_TILE,
@@ -54,11 +49,11 @@ typedef struct scan_sums {
 } scan_sums;
 
 QK_INLINE void load_rows(vf *s, const qk_scan *p, size_t row, size_t at, size_t n) {
-    QK_REPEAT for (size_t r = 0; r < n; r++) s[r] = v_load(p->old + (row + r) * TILE + at);
+    QK_UNROLL for (size_t r = 0; r < n; r++) s[r] = v_load(p->old + (row + r) * TILE + at);
 }
 
 QK_INLINE void store_rows(const vf *s, const qk_scan *p, size_t row, size_t at, size_t n) {
-    QK_REPEAT for (size_t r = 0; r < n; r++) put(p->s + (row + r) * TILE + at, s[r], p->stream);
+    QK_UNROLL for (size_t r = 0; r < n; r++) put(p->s + (row + r) * TILE + at, s[r], p->stream);
 }
 
 QK_INLINE vf sum_chains(const vf *y) { return v_add(v_add(y[0], y[1]), v_add(y[2], y[3])); }
@@ -83,8 +78,8 @@ QK_INLINE void one_rows(const qk_scan *p, const qk_scan_one *o, const scan_rows 
         const vf x = inputs[c];
         vf y[CHAINS] = { sums[c], v_set(0), v_set(0), v_set(0) };
         if (!(o->keep[c] >= 1.0f && o->keep[c] <= 1.0f))
-            QK_REPEAT for (size_t r = 0; r < n; r++) s[r] = v_mul(s[r], v_set(o->keep[c]));
-        QK_REPEAT for (size_t r = 0; r < n; r++) {
+            QK_UNROLL for (size_t r = 0; r < n; r++) s[r] = v_mul(s[r], v_set(o->keep[c]));
+        QK_UNROLL for (size_t r = 0; r < n; r++) {
             s[r] = v_fma(v_set(in->b[c][r]), x, s[r]);
             y[r % CHAINS] = v_fma(v_set(in->c[c][r]), s[r], y[r % CHAINS]);
         }
@@ -128,14 +123,14 @@ void QK_FN(scan_one)(const qk_scan *at_tile, const qk_scan_one *one) {
 QK_INLINE void each_rows(const qk_scan *p, const qk_scan_each *e, scan_sums *m, size_t row, size_t at,
                          size_t n) {
     vf s[ROWS / 2], a[ROWS / 2];
-    QK_REPEAT for (size_t r = 0; r < n; r++)
+    QK_UNROLL for (size_t r = 0; r < n; r++)
         a[r] = v_mul(v_load(e->a + (row + r) * TILE + at), v_set(V_LOG2E));
     load_rows(s, p, row, at, n);
     for (size_t c = 0; c < p->n_pos; c++) {
         const float *b = p->b + c * p->bc_stride + row, *cc = p->c + c * p->bc_stride + row;
         const vf x = m->x[c], t = m->t[c];
         vf y = m->y[c];
-        QK_REPEAT for (size_t r = 0; r < n; r++) {
+        QK_UNROLL for (size_t r = 0; r < n; r++) {
             const vf keep = v_exp2(v_min(v_set(100.0f), v_mul(t, a[r])));
             s[r] = v_fma(s[r], keep, v_mul(v_set(b[r]), x));
             y = v_fma(v_set(cc[r]), s[r], y);
@@ -169,7 +164,7 @@ void QK_FN(scan_each)(const qk_scan *p, const qk_scan_each *e) {
 /* ---- one position: the columns of WIDE vectors, all rows ---- */
 
 QK_INLINE void no_sums(vf sum[GANG][WIDE]) {
-    QK_REPEAT for (int u = 0; u < GANG; u++) QK_REPEAT for (int g = 0; g < WIDE; g++) sum[u][g] = v_set(0);
+    QK_UNROLL for (int u = 0; u < GANG; u++) QK_UNROLL for (int g = 0; g < WIDE; g++) sum[u][g] = v_set(0);
 }
 
 QK_INLINE vf gang_sum(vf sum[GANG][WIDE], int g) {
@@ -182,17 +177,17 @@ QK_INLINE void sum_rows(vf sum[WIDE], const float *s, const float *from, const f
     vf part[GANG][WIDE];
     size_t i = 0;
     no_sums(part);
-    for (; i + GANG <= rows; i += GANG) QK_REPEAT for (size_t u = 0; u < GANG; u++) {
+    for (; i + GANG <= rows; i += GANG) QK_UNROLL for (size_t u = 0; u < GANG; u++) {
             const vf f = v_set(by != NULL ? from[i + u] * by[i + u] : from[i + u]);
-            QK_REPEAT for (int g = 0; g < WIDE; g++)
+            QK_UNROLL for (int g = 0; g < WIDE; g++)
                 part[u][g] = v_fma(f, v_load(s + (i + u) * TILE + g * V), part[u][g]);
         }
     for (; i < rows; i++) {
         const vf f = v_set(by != NULL ? from[i] * by[i] : from[i]);
-        QK_REPEAT for (int g = 0; g < WIDE; g++)
+        QK_UNROLL for (int g = 0; g < WIDE; g++)
             part[0][g] = v_fma(f, v_load(s + i * TILE + g * V), part[0][g]);
     }
-    QK_REPEAT for (int g = 0; g < WIDE; g++) sum[g] = gang_sum(part, g);
+    QK_UNROLL for (int g = 0; g < WIDE; g++) sum[g] = gang_sum(part, g);
 }
 
 /* Two states that are at the same place of a tile. */
@@ -207,7 +202,7 @@ QK_INLINE states states_at(states t, size_t at) { return (states){ t.s + at, t.o
 /* Row i = w * row + k * v - b * seen, b NULL: without the last term; adds r * row, as it was or as it is, to sum. */
 QK_INLINE void change_row(vf sum[WIDE], states row, const vf factor[4], const vf v[WIDE], const vf seen[WIDE],
                           int before) {
-    QK_REPEAT for (int g = 0; g < WIDE; g++) {
+    QK_UNROLL for (int g = 0; g < WIDE; g++) {
         const vf old = v_load(row.old + g * V);
         vf now = v_fma(factor[1], v[g], v_mul(factor[0], old));
         if (seen != NULL) now = v_fnma(factor[3], seen[g], now);
@@ -235,7 +230,7 @@ QK_INLINE void delta_cols(states s, const qk_delta *p, size_t at) {
     }
     no_sums(sum);
     for (; i + GANG <= p->rows; i += GANG)
-        QK_REPEAT for (size_t u = 0; u < GANG; u++) delta_row(sum[u], s, p, i + u, v);
+        QK_UNROLL for (size_t u = 0; u < GANG; u++) delta_row(sum[u], s, p, i + u, v);
     for (; i < p->rows; i++) delta_row(sum[0], s, p, i, v);
     for (int g = 0; g < WIDE; g++)
         give(p->y, p->cols, at + (size_t)g * V, v_mul(v_set(p->scale), gang_sum(sum, g)));
@@ -263,7 +258,7 @@ QK_INLINE void wkv_cols(states s, const qk_wkv *p, size_t at, int subtracts, int
     for (int g = 0; g < WIDE; g++) v[g] = take(p->v, p->cols, at + (size_t)g * V);
     no_sums(sum);
     for (; i + GANG <= p->rows; i += GANG)
-        QK_REPEAT for (size_t u = 0; u < GANG; u++)
+        QK_UNROLL for (size_t u = 0; u < GANG; u++)
             wkv_row(sum[u], s, p, i + u, v, subtracts ? seen : NULL, before);
     for (; i < p->rows; i++) wkv_row(sum[0], s, p, i, v, subtracts ? seen : NULL, before);
     for (int g = 0; g < WIDE; g++) give(p->y, p->cols, at + (size_t)g * V, gang_sum(sum, g));

@@ -101,7 +101,7 @@ static void test_table(void **state) {
         QsfStrbuf got = QSF_STRBUF_INIT;
         assert_ptr_equal(qsf_pretok_spec(spec->name, strlen(spec->name)), spec);
         qsf_test_expect_ok(qsf_pretok_open(&p, spec, &e), &e);
-        assert_true(p.bytes > 0 && p.bytes <= 32 * 1024); /* the size that the tokenizer estimates for them */
+        assert_true(p.bytes > 0 && p.bytes <= 96 * 1024); /* the size that the tokenizer estimates for them */
         qsf_test_expect_ok(qsf_pretok_split(&p, scratch, text, sizeof text - 1, collect, &got, &e), &e);
         size_t k = 0;
         for (size_t i = 0; i < got.len; i++) {

@@ -54,8 +54,11 @@ void ui_menu_turn(UiMenu *m, int by) {
         ui_menu_choose(m, by);
         return;
     }
-    size_t at = m->first / page(m) * page(m);
-    at = by > 0 ? at + page(m) : at > 0 ? at - page(m) : last;
+    /* From where it is: how many fit may have changed since the last page. */
+    size_t at = by > 0                ? m->first + page(m)
+                : m->first >= page(m) ? m->first - page(m)
+                : m->first > 0        ? 0
+                                      : last;
     m->first = at < n ? at : 0;
     if (m->chosen >= 0) m->chosen = (long)m->first;
     m->used = true;

@@ -81,7 +81,9 @@ keys /
 see '/budget +show'
 keys Tab
 see '1-[0-9]+ of [0-9]+, and [0-9]+ more: Tab'
-keys Tab Tab
+keys Tab
+see ' 1[0-9]-[0-9]+ of [0-9]+, and [0-9]+ more: Tab'
+keys Tab
 see '/undo +remove'
 see 'Tab: the first ones'
 keys se

@@ -63,7 +63,7 @@ static int next(QsfLogScan *s) {
     return c;
 }
 
-/* Moves behind the newline. */
+/* Skips the rest of the line, newline included. */
 static void skip_line(QsfLogScan *s) {
     while (s->pos < s->n || fill(s)) {
         const unsigned char *nl = memchr(s->buf + s->pos, '\n', s->n - s->pos);

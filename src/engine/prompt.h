@@ -6,7 +6,8 @@
 
 #include "src/engine/runtime.h"
 
-/* Fails if a text of a prompt certainly has more tokens than the context and there is no eviction policy: QSF_E_CONTEXT. */
+/* QSF_E_CONTEXT if even the smallest possible number of tokens of the text exceeds the context and no eviction policy is
+ * set; the text is not tokenized. */
 int qsf_prompt_check(const QsfRuntime *r, const char *text, size_t len, QsfErr *err);
 /* Sets the error of a prompt of n tokens; more: it has more. Returns QSF_E_CONTEXT. */
 int qsf_prompt_too_long(const QsfRuntime *r, size_t n, bool more, QsfErr *err);

@@ -14,8 +14,8 @@
  * there is nothing to say. The directory is the first len characters of dir, with a slash at the end; len 0 is the
  * current directory. */
 void qsf_dir_hint(const char *dir, size_t len, char *buf);
-/* Sets the error for a directory that has no vocabulary and, if weights are needed, none of those either: they are named
- * first. Returns QSF_E_MODEL. */
+/* Sets the error for a directory without a vocabulary. weights: they are needed too, and if they are missing, the message
+ * names them first. Returns QSF_E_MODEL. */
 int qsf_dir_missing(const char *dir, bool weights, QsfErr *err);
 
 #endif

@@ -15,7 +15,7 @@
 #define QSF_HF_NUMBER (1u << 28) /* more than any size in config.json */
 #define QSF_HF_MADE   8u
 #define QSF_HF_NO_FFN 99u
-#define QSF_HF_ENDS   32u /* most tokens that end an answer */
+#define QSF_HF_ENDS   32u /* maximum number of tokens that end an answer */
 
 typedef struct QsfHfModel QsfHfModel;
 

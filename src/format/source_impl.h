@@ -176,7 +176,8 @@ bool qsf_hf_dir_has_weights(const char *dir);
 /* Fills s, which has no files yet, from config.json, the weights and the vocabulary in dir. */
 int qsf_hf_dir_open(QsfSource *s, const char *dir, QsfErr *err);
 /* The same without the weights: the vocabulary, and what config.json and generation_config.json say about its tokens,
- * if they exist. If there is no vocabulary and weights are needed, the message is about those. */
+ * if they exist. weights: they are needed too, so a directory without either is reported as one without
+ * weights. */
 int qsf_hf_dir_open_tokens(QsfSource *s, const char *dir, bool weights, QsfErr *err);
 
 #endif

@@ -28,7 +28,7 @@ typedef struct QsfFamily {
 } QsfFamily;
 
 enum {
-    QSF_FAMILY_LOOPS = 1,      /* num_loops: the blocks run so many times over the same weights */
+    QSF_FAMILY_LOOPS = 1,      /* num_loops: number of times that the blocks run over the same weights */
     QSF_FAMILY_RMS_BY_KEY = 2, /* norms are RMS norms if there is that key of epsilon */
 };
 

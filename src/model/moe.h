@@ -34,7 +34,7 @@ typedef struct QsfMoeRow {
     bool dense_shared; /* the block's dense network, if there is one, is the shared expert */
     bool maybe_gated;  /* without the gate's matrix experts and networks are down(act(up(x))) */
     bool shared_parts; /* one matrix of the shared expert may be missing (QsfFfnSpec.parts) */
-    bool shared_gate;  /* without its gate's matrix there is no shared expert */
+    bool shared_gate;  /* the shared expert is optional: it exists if its gate's matrix does */
     bool adjugate;     /* neighbours share a smaller expert: experts_per_group, expert_group_scale */
     float sum_scale;   /* of the sum of routed and shared experts; 0 = 1 */
 } QsfMoeRow;

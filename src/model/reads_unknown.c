@@ -7,8 +7,8 @@
 #include "src/model/reads_impl.h"
 
 /* Keys that converters write and that have no effect on text: of other inputs and outputs, of the training, or of parts
- * that models of an architecture do not have (ggml-org/llama.cpp gguf-py and src/models, ollama/ollama convert). arch NULL:
- * of any. A name that ends with a dot stands for all keys that begin with it. */
+ * that models of an architecture do not have (ggml-org/llama.cpp gguf-py and src/models, ollama/ollama convert). arch NULL
+ * means any architecture; a name that ends with a dot is a prefix. */
 static const struct {
     const char *arch, *name;
 } harmless[] = {

@@ -67,7 +67,7 @@ static uint32_t select_kind(const QsfVocab *v, QsfTrieText *text, uint32_t n, Qs
             rest[left++] = text[i];
         }
     }
-    memcpy(text + taken, rest, left * sizeof *text);
+    if (left > 0) memcpy(text + taken, rest, left * sizeof *text); /* text may be NULL if there are none */
     return taken;
 }
 

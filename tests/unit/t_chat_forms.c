@@ -118,9 +118,9 @@ static void test_thinking_part(void **state) {
                                      .reasoning_len = 20 },
                                    MSG("user", "Bye") };
     static const QsfMsg plain[] = { MSG("user", "Hi"), MSG("assistant", "Yo."), MSG("user", "Bye") };
-    static const QsfMsg only[] = {
-        msgs[0], { .role = "assistant", .content = "", .reasoning = "hm", .reasoning_len = 2 }, msgs[2]
-    };
+    const QsfMsg only[] = { msgs[0],
+                            { .role = "assistant", .content = "", .reasoning = "hm", .reasoning_len = 2 },
+                            msgs[2] };
     (void)state;
     expect(ASSISTANT "[THINK]{{ b.thinking }}[/THINK]" OTHERS, msgs, 3, QSF_REASON_AUTO,
            "(Hi)[THINK]hm[/THINK]Yo.(Bye)");
@@ -141,7 +141,7 @@ static void test_thinking_part(void **state) {
 static void test_lost(void **state) {
     static const QsfMsg msgs[] = { MSG("user", "/no_think How old are you?"), MSG("assistant", "Not very."),
                                    MSG("user", "x") };
-    static const QsfMsg with_system[] = { MSG("system", "A hidden rule."), msgs[0], msgs[1], msgs[2] };
+    const QsfMsg with_system[] = { MSG("system", "A hidden rule."), msgs[0], msgs[1], msgs[2] };
     static const struct {
         const char *template;
         size_t n, lost;

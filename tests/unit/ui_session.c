@@ -347,7 +347,7 @@ static void lost_and_written(Fixture *x, size_t attack, size_t act) {
     assert_int_equal(ui_transcript_count(&y->app.chat, NULL), acts[act].messages);
     assert_string_equal(last_text(y), acts[act].last);
     const bool set = acts[act].act == settings;
-    assert_float_equal(y->app.settings.params.temperature, set ? 0.5f : 1.5f, 1e-6);
+    assert_float_equal(y->app.settings.params.temperature, (set ? 0.5f : 1.5f), 1e-6);
     assert_string_equal(ui_buf_str(&y->app.system), set ? "" : "be brief");
     assert_int_equal(y->app.stops.n, 0);
     if (strcmp(attacks[attack].name, "talk") != 0) {

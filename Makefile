@@ -304,7 +304,7 @@ bench: all $(checkkern)
 	$(if $(bench_models),$S/tools/bench-peer -b . $(if $(PAIRS),-r $(PAIRS)) $(foreach p,$(PEER),-P '$p') $(bench_models),@echo \
 	    'bench: MODELS="FILE..." measures models too, PEER="LLAMA-BENCH..." other programs beside them')
 
-run: all
+run: qsf-chat
 	@./qsf-chat $(MODEL)
 
 # libFuzzer needs clang and a library built for it, except the kernels, which one target uses to make its

@@ -12,9 +12,16 @@ int qsf_prompt_check(const QsfRuntime *r, const char *text, size_t len, QsfErr *
 /* Sets the error of a prompt of n tokens; more: it has more. Returns QSF_E_CONTEXT. */
 int qsf_prompt_too_long(const QsfRuntime *r, size_t n, bool more, QsfErr *err);
 
+/* Returns how many bytes a prompt of such a message charges beside what is always charged; only what comes before it is
+ * refused if it is too long for the context. */
+uint64_t qsf_prompt_need(const QsfRuntime *r, const char *text, size_t len);
+/* Appends to a refusal (QSF_E_BUDGET) the smallest budget with which this prompt is made, which charges `need` bytes; to no
+ * other error. Returns err->code. */
+int qsf_prompt_advise(const QsfRuntime *r, uint64_t need, QsfErr *err);
+
 /* As qsf_think_encode with the template and the vocabulary of r. ids, which must be empty, and all memory for making them
- * are charged to the ledger. Also QSF_E_BUDGET, and QSF_E_CONTEXT
- * for a newest message that does not fit in the context. */
+ * are charged to the ledger. Also QSF_E_BUDGET, whose message ends with the smallest budget that works, and QSF_E_CONTEXT for a
+ * newest message that does not fit in the context. */
 int qsf_prompt_encode(QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err);
 

@@ -73,12 +73,12 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
     return c;
 }
 
-QsfRequestCopy *qsf_request_copy(const QSFRequest *r, bool refused) {
+QsfRequestCopy *qsf_request_copy(const QSFRequest *r, uint64_t refused) {
     QSFRequest small = *r;
-    if (refused) small.n_messages = 0;
+    if (refused > 0) small.n_messages = 0;
     QsfRequestCopy *c = copy(&small);
     if (c != NULL) c->refused = refused;
-    if (c != NULL && refused) c->text_bytes = qsf_request_text_bytes(r);
+    if (c != NULL && refused > 0) c->text_bytes = qsf_request_text_bytes(r);
     return c;
 }
 

@@ -16,7 +16,9 @@ typedef struct QsfRequestCopy {
     const char **stop; /* (n_stop) */
     size_t n_stop;
     size_t text_bytes; /* of all messages */
-    bool refused;      /* the messages were not copied, because their text does not fit in the budget */
+    uint64_t
+        refused; /* not 0: the messages were not copied, because their text does not fit in the budget; what their
+                         prompt needs (qsf_prompt_need) */
     bool continue_last;
     uint32_t max_tokens;  /* 0 = none */
     const char *snapshot; /* NULL = none */
@@ -27,8 +29,9 @@ typedef struct QsfRequestCopy {
 bool qsf_request_ok(const QSFRequest *r);
 /* Returns the bytes of text of all messages of a valid request. */
 size_t qsf_request_text_bytes(const QSFRequest *r);
-/* Copies a valid request; refused: without its messages. free() it. NULL when out of memory. */
-QsfRequestCopy *qsf_request_copy(const QSFRequest *r, bool refused);
+/* Copies a valid request; refused (see above) > 0: without its messages. free() it. NULL when out of
+ * memory. */
+QsfRequestCopy *qsf_request_copy(const QSFRequest *r, uint64_t refused);
 /* Returns the flags (QSF_CHAT_*) for rendering it with these parameters. */
 unsigned qsf_request_chat_flags(const QsfRequestCopy *r, const QSFParams *p);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/interrupt.h"
+#include "src/engine/prompt.h"
 #include "src/engine/quality.h"
 #include "src/engine/worker_answer.h"
 #include "src/engine/worker_load.h"
@@ -182,22 +183,34 @@ uint64_t qsf_worker_unload(QSFWorker *w) {
     return w != NULL ? send_command(w, &c) : 0;
 }
 
-/* A text that the ledger will refuse is not copied. Where that cannot be known now, because the model is being
- * replaced, it is. */
-static bool text_fits(QSFWorker *w, const QSFRequest *r) {
+static uint64_t request_need(const QsfRuntime *r, const QSFRequest *q) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < q->n_messages; i++) {
+        const QSFMessage *m = &q->messages[i];
+        if (m->len > 0) sum += qsf_prompt_need(r, m->content, m->len);
+        sum += (m->reasoning_len + m->exact_len) * (uint64_t)QSF_REQUEST_BYTES;
+    }
+    return sum;
+}
+
+/* A text that the ledger will refuse is not copied: what its prompt needs, 0 = it fits. Where that cannot be known now,
+ * because the model is being replaced, it is copied. */
+static uint64_t too_much(QSFWorker *w, const QSFRequest *r) {
     QsfErr e = { 0 };
+    uint64_t need = 0;
     const uint64_t bytes = (uint64_t)qsf_request_text_bytes(r) * QSF_REQUEST_BYTES;
-    if (pthread_mutex_trylock(&w->lend_lock) != 0) return true;
-    bool fits = !w->lent ||
-                qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "text", &e) == QSF_OK;
-    if (fits && w->lent) qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
+    if (pthread_mutex_trylock(&w->lend_lock) != 0) return 0;
+    if (w->lent && qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "text", &e) == QSF_OK)
+        qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
+    else if (w->lent)
+        need = request_need(&w->rt, r);
     pthread_mutex_unlock(&w->lend_lock);
-    return fits;
+    return need;
 }
 
 uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r) {
     if (w == NULL || !qsf_request_ok(r) || atomic_load(&w->busy)) return 0;
-    QsfCommand c = { .kind = QSF_COMMAND_SUBMIT, .request = qsf_request_copy(r, !text_fits(w, r)) };
+    QsfCommand c = { .kind = QSF_COMMAND_SUBMIT, .request = qsf_request_copy(r, too_much(w, r)) };
     return c.request != NULL ? send_command(w, &c) : 0;
 }
 

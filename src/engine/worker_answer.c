@@ -97,7 +97,10 @@ static int refuse_text(QSFWorker *w, const QsfRequestCopy *r, QsfErr *err) {
 
 static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
     QSFParams p;
-    if (r->refused) return refuse_text(w, r, err);
+    if (r->refused > 0) {
+        (void)refuse_text(w, r, err);
+        return qsf_prompt_advise(&w->rt, r->refused, err);
+    }
     qsf_worker_get_params(w, &p);
     note_reasoning(w, &p);
     int rc = qsf_prompt_encode(&w->rt, r->messages, r->n_messages, qsf_request_chat_flags(r, &p), ids, where,

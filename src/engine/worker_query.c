@@ -71,7 +71,7 @@ static int make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, QsfErr *err) {
 }
 
 static int copy_and_make(QSFWorker *w, const QSFRequest *r, Prompt *p, QsfErr *err) {
-    QsfRequestCopy *copy = qsf_request_copy(r, false);
+    QsfRequestCopy *copy = qsf_request_copy(r, 0);
     if (copy == NULL) return qsf_err_memory(err, "the prompt as text");
     int rc = make(w, copy, p, err);
     free(copy);

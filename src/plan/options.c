@@ -12,10 +12,9 @@
 #define MIB (1ull << 20)
 /* Memory that grows after the resident set is measured and is not charged to a category: code and library
  * pages touched for the first time, small allocations of libc, jansson and PCRE2, one frame of a screen. */
-#define BASE_SLACK    (2 * MIB)
-#define META_SLACK    (64u << 10)
-#define MESSAGE_BYTES (1 * MIB) /* copies, rendered text and ids of an ordinary prompt */
-#define THREADS_MAX   256
+#define BASE_SLACK  (2 * MIB)
+#define META_SLACK  (64u << 10)
+#define THREADS_MAX 256
 
 static int thread_count(const QSFSettings *s) {
     int n = s->threads > 0 ? s->threads : qsf_cpu_count();
@@ -83,7 +82,7 @@ void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPl
         .base_bytes = f->resident + BASE_SLACK + f->stack_bytes,
         .tokenizer_bytes = f->tokenizer_bytes,
         .meta_bytes = f->meta_bytes + META_SLACK,
-        .transcript_bytes = f->transcript_bytes + MESSAGE_BYTES,
+        .transcript_bytes = f->transcript_bytes + QSF_PLAN_MESSAGE,
     };
     take_types(o, s);
     take_settings(o, s, available);

@@ -234,26 +234,44 @@ static bool cache_has_room(const QsfPricing *s, const QsfPlan *p) {
     return p->streamed_bytes == 0 && s->o->available > p->budget && s->o->available - p->budget >= file;
 }
 
-uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o) {
-    QsfPricing s;
+/* Whether the plan of this budget leaves so much for a prompt. What streams takes the rest for pins, up to their limit. */
+static bool leaves(const QsfPricing *s, uint64_t text) {
     QsfConfig c;
     bool lowered;
+    uint64_t rows[QSF_MEM_N], pins = 0;
+    if (!qsf_plan_search(s, &c, &lowered)) return false;
+    if (text <= QSF_PLAN_MESSAGE) return true;
+    const uint64_t left = s->budget - qsf_pricing_rows(s, &c, rows) + QSF_PLAN_MESSAGE;
+    if (c.n_slots > 0 && s->o->pin_cap == UINT64_MAX) return false;
+    if (c.n_slots > 0) pins = min_u64(s->o->pin_cap, s->shape.pinned_units_bytes) + s->budget / 16;
+    return left >= pins && left - pins >= text;
+}
+
+static uint64_t smallest(const QsfModel *m, const QsfPlanOptions *o, uint64_t text) {
+    QsfPricing s;
     qsf_pricing_init(&s, m, o);
     uint64_t lo = 1, hi = 1; /* MiB */
-    for (s.budget = QSF_MIB; !qsf_plan_search(&s, &c, &lowered) && hi < (1ull << 40);
-         s.budget = hi * QSF_MIB) {
+    for (s.budget = QSF_MIB; !leaves(&s, text) && hi < (1ull << 40); s.budget = hi * QSF_MIB) {
         lo = hi + 1;
         hi *= 2;
     }
     while (lo < hi) {
         uint64_t mid = lo + (hi - lo) / 2;
         s.budget = mid * QSF_MIB;
-        if (qsf_plan_search(&s, &c, &lowered))
+        if (leaves(&s, text))
             hi = mid;
         else
             lo = mid + 1;
     }
     return hi * QSF_MIB;
+}
+
+uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o) { return smallest(m, o, 0); }
+
+uint64_t qsf_plan_smallest_beside(const QsfModel *m, const QsfPlanOptions *o, uint64_t text) {
+    QsfPlanOptions next = *o;
+    next.base_bytes += BASE_JITTER + o->base_bytes / BASE_PER_JITTER;
+    return smallest(m, &next, text);
 }
 
 static uint64_t auto_budget(const QsfPlanOptions *o) {
@@ -292,9 +310,8 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
     if (o->budget == 0) s.budget = auto_budget(o);
     if (!qsf_plan_search(&s, &c, &lowered)) {
         c = qsf_plan_least(&s);
-        QsfPlanOptions next = *o; /* the advice must work for the next run */
-        next.base_bytes += BASE_JITTER + o->base_bytes / BASE_PER_JITTER;
-        qsf_plan_refuse(&s, &c, qsf_plan_smallest(m, &next), err);
+        qsf_plan_refuse(&s, &c, qsf_plan_smallest_beside(m, o, 0),
+                        err); /* the advice must work for the next run */
         return QSF_E_BUDGET;
     }
     int rc = write_plan(&s, &c, lowered, p, err);

@@ -20,6 +20,9 @@
 #define QSF_CTX_MIN        128u
 #define QSF_BUDGET_DEFAULT (200ull << 20)
 
+/* Of every plan: copies, rendered text and ids of an ordinary prompt. */
+#define QSF_PLAN_MESSAGE (1ull << 20)
+
 #define QSF_MAX_SLOTS 4 /* buffers that weights stream through */
 
 typedef struct QsfPlanOptions {
@@ -124,6 +127,9 @@ const char *qsf_option_name(QsfOptionName name, bool commands);
 /* Returns the smallest budget, in bytes and a multiple of 1 MiB, that qsf_plan_make accepts for these
  * options. */
 uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o);
+/* Returns the smallest budget, in bytes and a multiple of 1 MiB, whose plan also leaves at least `text` bytes for making a
+ * prompt, in the next run too, whose resident set may be a little larger. */
+uint64_t qsf_plan_smallest_beside(const QsfModel *m, const QsfPlanOptions *o, uint64_t text);
 
 /* Writes the types of the KV cache and why: "q8 (lowered to fit the budget)", "q4 (because the model cannot store q2)". */
 void qsf_plan_kv_text(const QsfPlan *p, char *dst, size_t cap);

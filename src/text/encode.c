@@ -10,6 +10,12 @@
 #define FORM_BYTES 4u     /* per byte of a text, for its normal form */
 #define SMALL      16384u /* bytes of a text */
 
+/* At most, per byte of a word or of a text. */
+#define WORD_BYTES 70u /* symbols and pairs */
+#define STEP_BYTES 11u /* copies that the steps make */
+#define ID_BYTES \
+    10u /* ids, of which every byte may have one, in a list that grows by half; marks of special tokens */
+
 /* Scratch memory of one call. */
 typedef struct Work {
     QsfMerger merger;
@@ -45,6 +51,34 @@ static uint64_t buffer_bytes(const QsfTokenizer *t, const char *text, size_t len
     case QSF_ALG_ROUNDED: break;
     }
     return form;
+}
+
+/* The longest word: a run of white space, or of what is none. */
+static size_t longest_word(const char *text, size_t len) {
+    size_t longest = 0, begin = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (i == begin || ((unsigned char)text[i] <= ' ') == ((unsigned char)text[i - 1] <= ' ')) continue;
+        if (i - begin > longest) longest = i - begin;
+        begin = i;
+    }
+    return len - begin > longest ? len - begin : longest;
+}
+
+static bool takes_words(const QsfTokenizer *t) {
+    switch (t->kind->algorithm) {
+    case QSF_ALG_SPM: return t->spm.by_word;
+    case QSF_ALG_BPE: return !t->escape;
+    case QSF_ALG_UNIGRAM: return t->unigram.by_word;
+    case QSF_ALG_GREEDY:
+    case QSF_ALG_ROUNDED: break;
+    }
+    return false;
+}
+
+uint64_t qsf_tokenizer_need(const QsfTokenizer *t, const char *text, size_t len) {
+    const uint64_t word = takes_words(t) ? longest_word(text, len) : len;
+    return buffer_bytes(t, text, len) + word * WORD_BYTES +
+           (uint64_t)len * (STEP_BYTES * t->steps.present + ID_BYTES);
 }
 
 /* Buffers are reused, so the largest text counts. Small ones are part of the slack of every plan. */

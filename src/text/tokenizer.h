@@ -80,6 +80,8 @@ bool qsf_tokenizer_is_eog(const QsfTokenizer *t, int32_t id);
 /* Whether this id ends a message, but not the generation (<|end|> of gpt-oss). */
 bool qsf_tokenizer_is_eom(const QsfTokenizer *t, int32_t id);
 QsfTokenType qsf_tokenizer_type(const QsfTokenizer *t, int32_t id);
+/* Returns an estimate, rather too high, of the bytes that tokenizing a text charges, with its ids. */
+uint64_t qsf_tokenizer_need(const QsfTokenizer *t, const char *text, size_t len);
 /* Id of a token by its exact stored text, -1 if absent. */
 int32_t qsf_tokenizer_find(const QsfTokenizer *t, const char *text, size_t len);
 

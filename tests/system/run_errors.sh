@@ -83,6 +83,7 @@ if [ -z "${QSF_SAN:-}" ]; then
     run_word() { "$run" --ram-budget 30 "$tiny" "$@" <"$work/word"; }
     expect 5 "$tiny: the prompt has more than [0-9]+ tokens, more than the context" run_word
     expect 4 'RAM budget exceeded: tokenizing the text' run_word --eviction-policy sliding
+    tail -n 1 "$work/err" | grep -qE '^smallest budget that works: [0-9]+ MB$' || { cat "$work/err"; fail "a refused text names no budget"; }
 fi
 expect 5 'context' "$run" "$tiny" -c 32 -p a -n 0 --ignore-eos
 [ -s "$work/out" ] || fail "the text before the context was full was not printed"

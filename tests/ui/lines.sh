@@ -77,6 +77,26 @@ err_has 'smallest budget that works'
 chat_lines 0 "$stories" </dev/null
 [ ! -s "$work/out" ] || fail "an empty input gives output"
 
+# A text that does not fit in the budget names the one that it fits in; the other error of a text is the context.
+smallest() { sed -n '$s/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err"; }
+# long_text FILE CODE OPTIONS...: refused at the smallest budget of the model; CODE at the one that is then named.
+long_text() {
+    file=$1 then=$2
+    shift 2
+    echo hello | chat_lines 4 --ram-budget 1 "$@" "$stories"
+    chat_lines 4 --ram-budget "$(smallest)" "$@" "$stories" <"$file"
+    err_has '^qsf-chat: RAM budget exceeded: '
+    budget=$(smallest)
+    [ -n "$budget" ] || { cat "$work/err"; fail "a text that was refused names no budget"; return; }
+    chat_lines "$then" --ram-budget "$budget" "$@" "$stories" <"$file"
+}
+head -c 3000000 /dev/zero | tr '\0' a >"$work/line"
+long_text "$work/line" 5
+err_has 'more than the context of'
+head -c 20000 "$work/line" | tr '\n' ' ' >"$work/word" # tokenized all the same, because tokens may leave the context
+for i in 1 2 3 4 5 6 7 8 9 10; do cat "$work/word" && echo "$i" | tr '\n' ' '; done >"$work/words"
+long_text "$work/words" 0 --eviction-policy sliding -n 1 --ctx 512 --batch 512
+
 # Another model can be loaded; after an invalid one the chat continues.
 printf '/model %s\n/model %s\nhello\n' "$work/missing.gguf" "$stories" | chat_lines 1 -n 3
 [ -s "$work/out" ] || fail "no answer after a failed and a good /model"

@@ -334,6 +334,31 @@ static void test_toy(void **state) {
     qsf_shape_model_free(&m);
 }
 
+/* The budget that a refused prompt names leaves what it needs, also where weights stream up to a limit of pins. */
+static void test_beside(void **state) {
+    static const uint64_t texts[] = { 0, MIB, 3 * MIB, 40 * MIB, 900 * MIB };
+    static const uint64_t pins[] = { UINT64_MAX, 20 * MIB };
+    (void)state;
+    QsfModel m;
+    QsfPlan p;
+    qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
+    for (size_t i = 0; i < sizeof pins / sizeof *pins; i++) {
+        uint64_t last = 0;
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+            QsfPlanOptions o = qsf_plans_options(0);
+            o.pin_cap = pins[i];
+            o.budget = qsf_plan_smallest_beside(&m, &o, texts[k]);
+            assert_true(o.budget >= last && o.budget % MIB == 0);
+            last = o.budget;
+            qsf_plans_make(&p, &m, &o);
+            assert_true(p.budget - p.total + QSF_PLAN_MESSAGE >= texts[k]);
+            assert_true(p.streamed_bytes == 0 || texts[k] <= QSF_PLAN_MESSAGE || pins[i] != UINT64_MAX);
+            qsf_plan_free(&p);
+        }
+    }
+    qsf_shape_model_free(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sweep),
@@ -345,6 +370,7 @@ int main(void) {
         cmocka_unit_test(test_any),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_toy),
+        cmocka_unit_test(test_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

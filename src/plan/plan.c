@@ -10,7 +10,7 @@
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
-#define BASE_JITTER     (256u * 1024) /* between the resident sets of two runs of one program */
+#define BASE_JITTER     (256u * 1024) /* between the resident sets of two runs of one program (pricing.c) */
 #define BASE_PER_JITTER 32u           /* or this fraction: larger programs (sanitizer builds) vary more */
 #define BATCH_STEP      4u
 /* An automatic budget has room for long messages: copies, rendered text and ids of all tokens that the context holds; and of

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 big_model
-steps=40 long=2000 less=2 # the memory of a process before it plans differs by a MB from run to run
+steps=40 long=2000 less=2 # the rounded memory of a process before it plans differs by a MB from run to run (src/plan/pricing.c)
 [ -z "${QSF_TEST_QUICK-}" ] || steps=6 long=200
 if [ -n "${QSF_SAN-}" ]; then
     echo "skip: peak memory is not compared in a sanitizer build"

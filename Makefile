@@ -42,21 +42,25 @@ say = $(if $(V),,@printf '  %-7s %s\n' $1 $2)
 find = $(patsubst $S/%,%,$(sort $(wildcard $(addprefix $S/,$1))))
 obj = $(patsubst %.c,$O/%.o,$1)
 
-lib_dirs := base quant format requantize model model/family text plan stream forward sample engine calibrate cli
-quant_dirs_x86 := src/quant/x86
+# src/convert: what only qsf-convert uses; its own files are src/convert/*.c.
+lib_dirs := base file file/gguf file/qsf file/hf file/derive file/vocab jinja token chat model model/family plan stream kv \
+    forward forward/ops sample engine engine/snapshot engine/quality measure cli
+convert_dirs := convert/quant convert/pack convert/calibrate
+quant_dirs_x86 := src/convert/quant/x86
 include $S/kernels/kernels.mk
 kernel_src := $(call find,kernels/*.c kernels/ref/*.c kernels/x16/*.c) $(generated_src)
-lib_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs)) $(addsuffix /*.c,$(quant_dirs_$(ARCH)))) $(kernel_src)
+lib_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs))) $(kernel_src)
+convert_lib_src := $(call find,$(patsubst %,src/%/*.c,$(convert_dirs)) $(addsuffix /*.c,$(quant_dirs_$(ARCH))))
 run_src := $(call find,src/run/*.c)
 convert_src := $(call find,src/convert/*.c)
 ui_src := $(call find,ui/*.c)
 harness_src := $(call find,tests/harness/*.c)
-unit_src := $(call find,tests/unit/t_*.c)
-uiunit_src := $(call find,tests/unit/ui_*.c)
+unit_src := $(call find,tests/unit/*/t_*.c)
+uiunit_src := $(call find,tests/unit/ui/ui_*.c)
 checkkern_src := $(call find,tests/kernels/*.c tests/kernels/$(ARCH)/*.c)
 tool_src := $(call find,tests/tools/*.c)
 fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
-all_src := $(lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_src) $(uiunit_src) $(tool_src) $(checkkern_src)
+all_src := $(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_src) $(uiunit_src) $(tool_src) $(checkkern_src)
 
 system_tests := $(filter-out %/lib.sh %/model.sh %/hf.sh,$(call find,tests/system/*.sh))
 ui_tests := $(filter-out %/lib.sh,$(call find,tests/ui/*.sh))
@@ -86,8 +90,8 @@ lean_debug = $(if $(filter -g,$(CFLAGS)),-g1)
 kernel_opt = $(if $(filter kernels/generated/kv_%,$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
 src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(FRAME_FLAGS) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
-            $(if $(filter src/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
-            $(if $(filter ui/% tests/unit/ui_%,$1),$(UI_CFLAGS)) \
+            $(if $(filter src/convert/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
+            $(if $(filter ui/% tests/unit/ui/%,$1),$(UI_CFLAGS)) \
             $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH)))
 common_flags = $(STD_FLAGS) $(WARN_FLAGS) -include config.h -I$S/include -I$S $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 compile = $(strip $(CC) $(common_flags) $(call src_flags,$1))
@@ -117,9 +121,9 @@ $O/%.o: $S/%.c config.mk config.h
 $(call obj,$(generated_src)): $O/%.o: $O/%.c config.mk config.h
 	$(compile_it)
 
-# Linked by the programs and the tests: every function of src/.
+# Linked by the programs and the tests: every function of src/ outside src/run and src/convert/*.c.
 engine := $O/libengine.a
-$(engine): $(call obj,$(lib_src))
+$(engine): $(call obj,$(lib_src) $(convert_lib_src))
 	$(call say,AR,$@)
 	@rm -f $@
 	$Q$(AR) qc $@ $^ && $(RANLIB) $@

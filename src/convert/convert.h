@@ -5,8 +5,8 @@
 
 #include "qsf_cli.h"
 #include "src/base/strbuf.h"
-#include "src/requantize/calibration.h"
-#include "src/requantize/pack.h"
+#include "src/convert/pack/calibration.h"
+#include "src/convert/pack/pack.h"
 
 typedef enum ConvertMode { CONVERT_FILE, CONVERT_VERIFY, CONVERT_INSPECT, CONVERT_GGUF } ConvertMode;
 

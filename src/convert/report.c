@@ -8,7 +8,7 @@
 #include "src/base/json.h"
 #include "src/base/utf8.h"
 #include "src/convert/convert.h"
-#include "src/format/dtype.h"
+#include "src/file/dtype.h"
 
 const char *convert_code_name(uint8_t code, char *buf, size_t cap) {
     const QsfQuantFormat *f = qsf_quant_format_of(code);

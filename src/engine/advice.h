@@ -6,7 +6,7 @@
 #define QSF_ENGINE_ADVICE_H
 
 #include "qsf_engine.h"
-#include "src/format/source.h"
+#include "src/file/source.h"
 
 /* Fills advice with the program's defaults and the recommended values. A value that the setting rejects, or
  * of the wrong type, is ignored: a bad hint must not prevent opening the model. */

@@ -10,7 +10,7 @@
 #include "src/base/utf8.h"
 #include "src/engine/context_info.h"
 #include "src/engine/describe.h"
-#include "src/engine/quality.h"
+#include "src/engine/quality/quality.h"
 
 #define RSS_NS     100000000u /* the resident set is read at most ten times a second */
 #define READ_LEAST 16         /* tokens of a prefill whose speed counts for the next one */

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/format/dirhint.h"
-#include "src/format/pytorch.h"
-#include "src/text/chat.h"
+#include "src/chat/chat.h"
+#include "src/file/dirhint.h"
+#include "src/file/hf/pytorch.h"
 
 int qsf_check_weights(const QsfModel *m, QsfErr *err) {
     if (!m->vocab_only) return QSF_OK;

@@ -8,7 +8,7 @@
 #include "src/base/strbuf.h"
 #include "src/base/utf8.h"
 #include "src/engine/advice.h"
-#include "src/format/dtype.h"
+#include "src/file/dtype.h"
 
 typedef struct TypeCount {
     uint64_t tensors, bytes;

@@ -3,7 +3,7 @@
 #ifndef QSF_ENGINE_IDENTITY_H
 #define QSF_ENGINE_IDENTITY_H
 
-#include "src/format/source.h"
+#include "src/file/source.h"
 
 /* Returns a number of the model: of its metadata (with overrides; of arrays the length), its table of tensors, the sizes of
  * its files, the checksums that they contain, and samples of their bytes. Not of names and times of files: a copy is the

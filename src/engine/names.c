@@ -6,7 +6,7 @@
 #include "qsf_engine.h"
 #include "src/base/clock.h"
 #include "src/base/paths.h"
-#include "src/text/chat.h"
+#include "src/chat/chat.h"
 
 #define GUIDE_FILE "models/guide.qsf"
 

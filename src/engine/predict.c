@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
-#include "src/format/rows.h"
+#include "src/file/rows.h"
 #include "src/plan/layout.h"
 #include "src/plan/units.h"
 #include "src/stream/interleave.h"

@@ -4,7 +4,7 @@
 #define QSF_ENGINE_REQUEST_H
 
 #include "qsf_engine.h"
-#include "src/text/chat.h"
+#include "src/chat/chat.h"
 
 /* What a byte of text takes while a prompt is made: its copy, the values of the template, the rendered text and its marks.
  * Tokenizing and the ids are charged by themselves. */

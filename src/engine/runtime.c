@@ -11,7 +11,7 @@
 #include "src/base/clock.h"
 #include "src/engine/check.h"
 #include "src/engine/planning.h"
-#include "src/engine/quality.h"
+#include "src/engine/quality/quality.h"
 #include "src/model/purpose.h"
 
 #define WAYS_FROM (64u << 20) /* bytes of weights from which on the ways of reading them are measured */

@@ -6,12 +6,12 @@
 #define QSF_ENGINE_RUNTIME_H
 
 #include "qsf_engine.h"
+#include "src/chat/think.h"
 #include "src/engine/predict.h"
 #include "src/engine/pressure.h"
 #include "src/forward/forward.h"
 #include "src/plan/options.h"
 #include "src/sample/sampler.h"
-#include "src/text/think.h"
 
 #define QSF_EOG_MAX       64
 #define QSF_QUALITY_STEPS 20u

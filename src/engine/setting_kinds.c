@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "kernels/cpu.h"
+#include "src/chat/chat.h"
 #include "src/engine/number.h"
 #include "src/plan/evict.h"
 #include "src/plan/kvtypes.h"
 #include "src/plan/plan.h"
-#include "src/text/chat.h"
 
 #define WORD_MAX 8 /* size of the members that hold a keyword */
 _Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *)0)->k == WORD_MAX &&

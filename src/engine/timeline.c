@@ -7,7 +7,7 @@
 
 #include "src/base/clock.h"
 #include "src/engine/prompt.h"
-#include "src/engine/quality.h"
+#include "src/engine/quality/quality.h"
 #include "src/engine/relief.h"
 #include "src/engine/stopper.h"
 #include "src/sample/rng.h"

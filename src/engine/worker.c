@@ -7,7 +7,7 @@
 
 #include "src/base/interrupt.h"
 #include "src/engine/prompt.h"
-#include "src/engine/quality.h"
+#include "src/engine/quality/quality.h"
 #include "src/engine/worker_answer.h"
 #include "src/engine/worker_load.h"
 #include "src/engine/worker_plan.h"

@@ -10,7 +10,7 @@
 #include "src/engine/advice.h"
 #include "src/engine/check.h"
 #include "src/engine/describe.h"
-#include "src/engine/quality.h"
+#include "src/engine/quality/quality.h"
 #include "src/engine/worker_snapshot.h"
 
 #define QUICK_UNITS 4096u      /* with more, the table of qualities follows after the load */

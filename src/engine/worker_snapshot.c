@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
-#include "src/engine/quality.h"
+#include "src/engine/quality/quality.h"
 
 #define QUIT_NS 5000000000u /* that saving may take when the worker must stop */
 

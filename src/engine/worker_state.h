@@ -8,7 +8,7 @@
 #include "src/engine/board.h"
 #include "src/engine/events.h"
 #include "src/engine/request.h"
-#include "src/engine/snapshot.h"
+#include "src/engine/snapshot/snapshot.h"
 #include "src/engine/timeline.h"
 
 #define QSF_ENGINE_STACK \

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "src/base/file.h"
-#include "src/format/dtype.h"
-#include "src/format/rows.h"
+#include "src/file/dtype.h"
+#include "src/file/rows.h"
 #include "src/forward/state.h"
 
 #define PIECE_ELEMS 256u /* a multiple of every block length */

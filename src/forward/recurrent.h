@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a position leaves for the next one besides K and V: the recurrent states of all blocks, and after them the recent
- * positions of caches that hold them by themselves (kvrecent.h). There are two copies: a pass reads the old
+ * positions of caches that hold them by themselves (kv/recent.h). There are two copies: a pass reads the old
  * one and writes the new one, so that a pass that fails or is cancelled changes nothing.
  * A recurrence cannot be truncated to any position, as attention can: checkpoints, which are copies of the state at
  * some positions, are what a conversation can go back to. The start of the sequence is one that needs no memory. One

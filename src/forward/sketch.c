@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "src/base/half.h"
-#include "src/format/rows.h"
+#include "src/file/rows.h"
 #include "src/forward/state.h"
 #include "src/stream/interleave.h"
 

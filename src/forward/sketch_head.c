@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/format/rows.h"
+#include "src/file/rows.h"
 #include "src/forward/state.h"
 
 #define GROUP QSF_ROW_QUANTUM

@@ -6,11 +6,11 @@
 
 #include "src/base/clock.h"
 #include "src/forward/forward.h"
-#include "src/forward/kvcache.h"
+#include "src/forward/ops/rowcache.h"
 #include "src/forward/recurrent.h"
 #include "src/forward/reduction.h"
-#include "src/forward/rowcache.h"
 #include "src/forward/sketch.h"
+#include "src/kv/cache.h"
 #include "src/plan/layout.h"
 #include "src/stream/weights.h"
 

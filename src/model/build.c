@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "src/base/checked.h"
-#include "src/format/dtype.h"
-#include "src/format/rows.h"
+#include "src/file/dtype.h"
+#include "src/file/rows.h"
 
 #define NAME_MAX_BYTES 160
 #define MAX_STATE      (1u << 28)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "src/model/header.h"
 
-#include "src/format/qsf_layout.h"
+#include "src/file/qsf/layout.h"
 
 /* Returns the activation of a step. */
 static QsfActKind act_of(const QsfStep *s) {

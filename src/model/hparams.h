@@ -5,7 +5,7 @@
 #ifndef QSF_MODEL_HPARAMS_H
 #define QSF_MODEL_HPARAMS_H
 
-#include "src/format/source.h"
+#include "src/file/source.h"
 #include "src/model/family.h"
 #include "src/model/reads.h"
 

@@ -4,7 +4,7 @@
 #ifndef QSF_MODEL_KEYS_H
 #define QSF_MODEL_KEYS_H
 
-#include "src/format/source.h"
+#include "src/file/source.h"
 #include "src/model/reads.h"
 
 #define QSF_KEY_MAX 256

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "src/format/model_keys.h"
+#include "src/file/model_keys.h"
 
 /* ---- metadata ---- */
 

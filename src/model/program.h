@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "kernels/blocks.h"
-#include "src/format/source.h"
+#include "src/file/source.h"
 
 #define QSF_NONE         UINT32_MAX /* no parameter, unit, buffer or cache */
 #define QSF_UNIT_TENSORS 3          /* maximum number of matrices that one step multiplies */

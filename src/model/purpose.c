@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/format/dtype.h"
+#include "src/file/dtype.h"
 
 #define KEY_SHOWN  120
 #define WORD_SHOWN 40

@@ -4,7 +4,7 @@
 #ifndef QSF_MODEL_PURPOSE_H
 #define QSF_MODEL_PURPOSE_H
 
-#include "src/format/source.h"
+#include "src/file/source.h"
 
 /* Checks general.type and the keys and architectures of files that are not language models: adapters, projectors,
  * importance matrices, control vectors, draft heads and models that do not generate text. QSF_E_MODEL; the message

@@ -7,7 +7,7 @@
 
 #include "src/base/arena.h"
 #include "src/base/strbuf.h"
-#include "src/format/source.h"
+#include "src/file/source.h"
 
 /* What was used instead of an absent key. */
 typedef struct QsfReadValue {

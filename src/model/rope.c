@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/format/model_keys.h"
+#include "src/file/model_keys.h"
 
 #define PI 3.14159265358979323846
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "src/format/qsf_codec.h"
-#include "src/format/qsf_layout.h"
+#include "src/file/qsf/codec.h"
+#include "src/file/qsf/layout.h"
 #include "src/plan/sketch.h"
 #include "src/plan/units.h"
 

@@ -99,7 +99,7 @@ uint32_t qsf_kv_staged_tiles(uint32_t n_cols);
 uint64_t qsf_kv_staged_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t n_cols);
 
 #define QSF_KV_WEIGHT_COPIES 3u
-/* Lists of tiles of n_caches KV caches (kvlist.h); offsets are bytes. */
+/* Lists of tiles of n_caches KV caches (kv/list.h); offsets are bytes. */
 typedef struct QsfKvListLayout {
     uint64_t mass, saved_mass, worker_mass, entry, spare, moved, drop, total;
 } QsfKvListLayout;

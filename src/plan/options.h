@@ -6,7 +6,7 @@
 
 #include "qsf_engine.h"
 #include "src/plan/plan.h"
-#include "src/text/tokenizer.h"
+#include "src/token/tokenizer.h"
 
 #define QSF_TIMELINE_PIECE \
     (QSF_PIECE_MAX + 64) /* the longest token with all that a detokenizer may hold back */

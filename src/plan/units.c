@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "src/format/qsf_groups.h"
+#include "src/file/qsf/groups.h"
 
 static uint64_t window_down(uint64_t v) { return v & ~(uint64_t)(QSF_WINDOW - 1); }
 static uint64_t window_up(uint64_t v) { return window_down(v + QSF_WINDOW - 1); }

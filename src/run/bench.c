@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
-#include "src/engine/quality.h"
+#include "src/engine/quality/quality.h"
 #include "src/run/run.h"
 
 typedef struct Bench {

@@ -9,7 +9,7 @@
 #include "src/engine/advice.h"
 #include "src/engine/prompt.h"
 #include "src/engine/protect.h"
-#include "src/engine/quality.h"
+#include "src/engine/quality/quality.h"
 #include "src/run/run.h"
 
 #define DEFAULT_MAX_TOKENS 256

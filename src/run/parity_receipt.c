@@ -11,7 +11,7 @@
 #include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/base/newfile.h"
-#include "src/format/dtype.h"
+#include "src/file/dtype.h"
 #include "src/plan/units.h"
 #include "src/run/run.h"
 

@@ -2,8 +2,8 @@
 /* --prompt-cache: a snapshot of the conversation in a file that the user names. It only saves time: whatever is wrong with
  * it is reported, and the prompt is evaluated. */
 #include "src/base/clock.h"
-#include "src/engine/quality.h"
-#include "src/engine/snapshot.h"
+#include "src/engine/quality/quality.h"
+#include "src/engine/snapshot/snapshot.h"
 #include "src/run/run.h"
 
 static void report(const QsfErr *err, const char *what) {

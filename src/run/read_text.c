@@ -7,7 +7,7 @@
 
 #include "qsf_decode.h"
 #include "src/base/decode.h"
-#include "src/format/lfs.h"
+#include "src/file/lfs.h"
 #include "src/run/run.h"
 
 #define TEXT_MAX (64u << 20)

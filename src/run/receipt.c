@@ -6,7 +6,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/json.h"
-#include "src/engine/quality.h"
+#include "src/engine/quality/quality.h"
 #include "src/run/run.h"
 
 QsfRuntimeOptions run_runtime_options(const RunOptions *o) {

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "src/chat/chat.h"
+#include "src/jinja/jinja.h"
 #include "src/run/run.h"
-#include "src/text/chat.h"
-#include "src/text/jinja.h"
 
 #define OUT_FLUSH 65536
 

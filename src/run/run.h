@@ -11,7 +11,7 @@
 #include "src/base/strbuf.h"
 #include "src/cli/signals.h"
 #include "src/engine/runtime.h"
-#include "src/engine/snapshot.h"
+#include "src/engine/snapshot/snapshot.h"
 #include "src/engine/timeline.h"
 
 #define RUN_MAX_LIST 64

@@ -8,8 +8,8 @@
 
 #include "src/base/json.h"
 #include "src/engine/identity.h"
-#include "src/engine/quality.h"
-#include "src/engine/quality_measure.h"
+#include "src/engine/quality/quality.h"
+#include "src/measure/quality_measure.h"
 #include "src/plan/options.h"
 #include "src/run/run.h"
 

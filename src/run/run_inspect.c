@@ -6,8 +6,8 @@
 
 #include "qsf_text.h"
 #include "src/base/json.h"
-#include "src/format/dtype.h"
-#include "src/format/rows.h"
+#include "src/file/dtype.h"
+#include "src/file/rows.h"
 #include "src/model/program_text.h"
 #include "src/plan/layout.h"
 #include "src/run/run.h"

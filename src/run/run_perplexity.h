@@ -3,7 +3,7 @@
 #ifndef QSF_RUN_PERPLEXITY_H
 #define QSF_RUN_PERPLEXITY_H
 
-#include "src/engine/perplexity.h"
+#include "src/measure/perplexity.h"
 #include "src/run/run.h"
 
 typedef struct RunPerplexity {

@@ -3,7 +3,7 @@
 #ifndef QSF_STREAM_CHANGED_H
 #define QSF_STREAM_CHANGED_H
 
-#include "src/format/source.h"
+#include "src/file/source.h"
 
 /* QSF_E_RUNTIME when a file of the model has changed since it was opened. Any thread. */
 int qsf_source_check_unchanged(const QsfSource *src, QsfErr *err);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "src/format/qsf_groups.h"
+#include "src/file/qsf/groups.h"
 
 #define GROUP QSF_ROW_QUANTUM
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "src/base/ledger.h"
-#include "src/format/source.h"
+#include "src/file/source.h"
 #include "src/plan/stream_config.h"
 
 #define QSF_IO_WINDOW 4096u /* windows start, end and lie in memory at multiples of this */

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "src/base/clock.h"
-#include "src/format/qsf_layout.h"
+#include "src/file/qsf/layout.h"
 #include "src/stream/checksums.h"
 #include "src/stream/interleave.h"
 #include "src/stream/loader_impl.h"

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "src/format/qsf_codec.h"
+#include "src/file/qsf/codec.h"
 #include "src/stream/loader.h"
 
 #define QSF_MAX_JOBS 5 /* x QSF_UNIT_TENSORS reads stay below QSF_IO_DEPTH */

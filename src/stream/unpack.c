@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compressed layers on the loader's thread, between their reads and their use. */
-#include "src/format/qsf_compressed.h"
+#include "src/file/qsf/compressed.h"
 #include "src/stream/loader_impl.h"
 
 int qsf_job_unpack(QsfLoader *l, const QsfJob *j, QsfErr *err) {

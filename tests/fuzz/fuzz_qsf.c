@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/format/qsf_verify.h"
-#include "src/format/rows.h"
+#include "src/file/qsf/verify.h"
+#include "src/file/rows.h"
 #include "src/model/model.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_image.h"

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/format/dtype.h"
-#include "src/format/rows.h"
+#include "src/file/dtype.h"
+#include "src/file/rows.h"
 
 #define PLACE_BYTES 2 /* of the length that precedes it */
 

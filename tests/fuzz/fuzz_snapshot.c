@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "src/base/crc32.h"
-#include "src/engine/snapshot.h"
+#include "src/engine/snapshot/snapshot.h"
 #include "tests/harness/gguf_build.h"
 
 enum { N = 140, SAVED = 132, CTX = 96, HEAD = 40, FILE_MAX = 1 << 16, VOCAB_MAX = 1024 };

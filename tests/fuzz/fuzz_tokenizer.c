@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "src/base/strbuf.h"
-#include "src/text/bytemap.h"
-#include "src/text/tokenizer.h"
+#include "src/token/bytemap.h"
+#include "src/token/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* The leak checker does not look into mapped memory, where the tokenizers live and hold their expressions. */

@@ -4,8 +4,8 @@
 #define QSF_TESTS_DERIVE_RIG_H
 
 #include "kernels/blocks.h"
-#include "src/format/dtype.h"
-#include "src/format/rows.h"
+#include "src/file/dtype.h"
+#include "src/file/rows.h"
 #include "tests/harness/hf_rig.h"
 
 #define HIDDEN 128u

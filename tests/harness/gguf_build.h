@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "src/base/strbuf.h"
-#include "src/format/source.h"
+#include "src/file/source.h"
 
 typedef struct QsfGgufBuild {
     QsfStrbuf meta, table, data;

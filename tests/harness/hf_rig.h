@@ -4,7 +4,7 @@
 #ifndef QSF_TESTS_HF_RIG_H
 #define QSF_TESTS_HF_RIG_H
 
-#include "src/format/source.h"
+#include "src/file/source.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/st_build.h"
 

@@ -3,7 +3,7 @@
 #ifndef QSF_TESTS_QSF_MADE_H
 #define QSF_TESTS_QSF_MADE_H
 
-#include "src/requantize/pack.h"
+#include "src/convert/pack/pack.h"
 
 static inline int qsf_test_carry(const QsfSource *s, const char *path, uint32_t flags, QsfErr *err) {
     const QsfPackOptions o = { .flags = flags };

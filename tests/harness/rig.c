@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/format/dtype.h"
+#include "src/file/dtype.h"
 #include "src/plan/layout.h"
 #include "src/plan/lend.h"
 

@@ -3,7 +3,7 @@
 #ifndef QSF_TESTS_SOURCE_RIG_H
 #define QSF_TESTS_SOURCE_RIG_H
 
-#include "src/format/source.h"
+#include "src/file/source.h"
 #include "tests/harness/qsf_image.h"
 #include "tests/harness/qsf_test.h"
 

@@ -3,7 +3,7 @@
 #ifndef QSF_TEST_THINK_RIG_H
 #define QSF_TEST_THINK_RIG_H
 
-#include "src/text/think.h"
+#include "src/chat/think.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/tiny_vocab.h"
 

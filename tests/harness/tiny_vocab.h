@@ -3,7 +3,7 @@
 #ifndef QSF_TESTS_TINY_VOCAB_H
 #define QSF_TESTS_TINY_VOCAB_H
 
-#include "src/text/tokenizer.h"
+#include "src/token/tokenizer.h"
 #include "tests/harness/gguf_build.h"
 
 #define QSF_TV_MAX 1024

@@ -5,25 +5,32 @@
 [ -z "${QSF_SAN-}" ] || skip "the sources are the same with sanitizers"
 cd "$QSF_SRCDIR" || exit 1
 
+engine='src/base/* src/file/* src/jinja/* src/token/* src/chat/* src/model/* src/plan/* src/stream/* src/kv/* src/forward/* src/sample/* kernels/*'
+
 # Allowed includes, by the path written in #include "...". "api" is include/.
 allowed() {
     case $1 in
     kernels/*) echo 'kernels/*' ;;
     include/*) echo 'api' ;;
     src/base/*) echo 'src/base/* qsf_savefile.h qsf_decode.h' ;; # the public headers that it implements
-    src/quant/*) echo 'src/base/* src/quant/* src/format/qsf_codes.h kernels/blocks.h kernels/books.h kernels/cpu.h' ;;
-    src/requantize/*) echo 'src/base/* src/requantize/* src/quant/* src/format/* kernels/*' ;;
-    src/format/*) echo 'src/base/* src/format/* kernels/blocks.h' ;;
-    src/model/*) echo 'src/base/* src/model/* src/format/* kernels/blocks.h' ;;
-    src/plan/*) echo 'src/base/* src/plan/* src/model/* src/format/* src/text/tokenizer.h kernels/* api' ;;
-    src/stream/*) echo 'src/base/* src/stream/* src/plan/* src/model/* src/format/* kernels/*' ;;
-    src/text/*) echo 'src/base/* src/text/* src/format/* api' ;;
-    src/forward/*) echo 'src/base/* src/forward/* src/stream/* src/plan/* src/model/* src/format/* src/text/tokenizer.h kernels/* api' ;;
+    src/file/*) echo 'src/base/* src/file/* kernels/blocks.h' ;;
+    src/jinja/*) echo 'src/base/* src/jinja/*' ;;
+    src/token/*) echo 'src/base/* src/token/* src/file/* api' ;;
+    src/chat/*) echo 'src/base/* src/chat/* src/jinja/* src/token/* src/file/* api' ;;
+    src/model/*) echo 'src/base/* src/model/* src/file/* kernels/blocks.h' ;;
+    src/plan/*) echo 'src/base/* src/plan/* src/model/* src/file/* src/token/tokenizer.h kernels/* api' ;;
+    src/stream/*) echo 'src/base/* src/stream/* src/plan/* src/model/* src/file/* kernels/*' ;;
+    src/kv/*) echo 'src/base/* src/kv/* src/plan/* src/model/* kernels/*' ;;
+    src/forward/*) echo 'src/base/* src/forward/* src/kv/* src/stream/* src/plan/* src/model/* src/file/* src/token/tokenizer.h kernels/* api' ;;
     src/sample/*) echo 'src/base/* src/sample/* kernels/* api' ;;
     src/cli/*) echo 'src/base/* src/cli/* api' ;;
-    src/calibrate/*) echo 'src/base/* src/calibrate/* src/requantize/* src/engine/* src/forward/* src/sample/* src/text/* src/stream/* src/plan/* src/model/* src/format/* kernels/* api' ;;
-    src/convert/*) echo 'src/base/* src/convert/* src/calibrate/* src/engine/check.h src/cli/* src/requantize/* src/quant/* src/format/* kernels/* api' ;;
-    src/engine/* | src/run/*) echo 'src/* kernels/* api' ;;
+    src/engine/*) echo "$engine src/engine/* api" ;;
+    src/measure/*) echo "$engine src/engine/* src/measure/* api" ;;
+    src/convert/quant/*) echo 'src/base/* src/convert/quant/* src/file/qsf/codes.h kernels/blocks.h kernels/books.h kernels/cpu.h' ;;
+    src/convert/pack/*) echo 'src/base/* src/convert/pack/* src/convert/quant/* src/file/* kernels/*' ;;
+    src/convert/calibrate/*) echo "$engine src/convert/calibrate/* src/convert/pack/* src/engine/* api" ;;
+    src/convert/*) echo 'src/base/* src/convert/* src/engine/check.h src/cli/* src/file/* kernels/* api' ;;
+    src/run/*) echo "$engine src/run/* src/engine/* src/measure/* src/cli/* api" ;;
     ui/*) echo 'ui/* api' ;;
     esac
 }
@@ -48,7 +55,7 @@ door() {
     *curses.h | term.h | panel.h) echo ui/term_curses.c ;;
     readline/*) echo ui/input.c ;;
     utf8proc.h) echo src/base/unicode.c src/base/unicode_form.c ;;
-    pcre2*.h) echo src/text/regex.c ;;
+    pcre2*.h) echo src/token/regex.c ;;
     jansson.h) echo src/base/json.c ;;
     libdeflate.h) echo src/base/crc32.c ;;
     lz4*.h) echo src/base/lz.c ;;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/format/rows.h"
-#include "src/quant/measure.h"
-#include "src/quant/outliers.h"
+#include "src/convert/quant/measure.h"
+#include "src/convert/quant/outliers.h"
+#include "src/file/rows.h"
 #include "tests/harness/draw.h"
 
 enum { TAIL_ROWS = 512, TAIL_COLS = 1024 };

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shared by the files that implement think.h. */
+#ifndef QSF_CHAT_THINK_IMPL_H
+#define QSF_CHAT_THINK_IMPL_H
+
+#include "src/chat/impl.h"
+#include "src/chat/think.h"
+
+/* Maximum white space before a block; more is an answer. */
+#define QSF_THINK_BLANKS 64
+
+/* Number of bytes of white space at the start. */
+size_t qsf_think_blanks(const char *text, size_t len);
+
+/* --- think.c --- */
+/* The text that opens and closes reasoning and opens the answer, for formats other than TAGS. */
+typedef struct QsfThinkDialect {
+    const char *reasoning, *end, *next, *answer; /* next: the head of the assistant's next message */
+    const char *start;                           /* the token that begins a message */
+    const char *const *tokens;                   /* all tokens of the format, NULL-terminated */
+} QsfThinkDialect;
+/* NULL for NONE and TAGS. */
+const QsfThinkDialect *qsf_think_dialect(QsfThinkFormat f);
+
+/* The text that opens a message of reasoning. */
+const char *qsf_think_reasoning_head(QsfThinkFormat f, bool commentary);
+/* A block or message of reasoning, without its tags. */
+typedef struct QsfThinkBlock {
+    const char *text;
+    size_t len;
+    bool commentary; /* its channel */
+} QsfThinkBlock;
+/* The next one of a reasoning, from *at on, which moves behind it. false: there is none. */
+bool qsf_think_block(const char *text, size_t len, size_t *at, QsfThinkBlock *b);
+
+/* --- think_prompt.c --- */
+/* Start of the last message in the template's own text at the end of the prompt, or the length of the prompt. */
+size_t qsf_think_last_message(const QsfThinkDialect *d, const QsfRendered *r);
+/* Removes everything after `at`. */
+void qsf_think_cut(QsfRendered *r, size_t at);
+
+/* --- think_calls.c: answers that call tools, where calls are messages --- */
+/* Messages to render: the given ones, or a copy (*held, to be freed) with what stands for such answers. NULL: out of
+ * memory. */
+const QsfMsg *qsf_think_hold_calls(const QsfThink *t, const QsfMsg *msgs, size_t n, QsfMsg **held,
+                                   QsfErr *err);
+/* Replaces it in the rendering by messages that call. msgs: the given ones. */
+int qsf_think_put_calls(const QsfThink *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
+                        QsfRendered *r, QsfErr *err);
+
+/* --- think_tags.c: TAGS --- */
+/* mark: QSF_MARK_* of the bytes, with FIRST only for the first one. */
+void qsf_think_tags_feed(QsfThinkSplit *s, const char *text, size_t len, unsigned mark, QsfThinkPut put,
+                         void *arg);
+/* An answer has begun with this text, or without any. */
+void qsf_think_tags_answered(QsfThinkSplit *s, const char *text, size_t len);
+void qsf_think_tags_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg);
+
+/* --- think_parts.c: formats of messages and elements --- */
+void qsf_think_parts_text(QsfThinkSplit *s, const char *text, size_t len, QsfThinkPut put, void *arg);
+void qsf_think_parts_token(QsfThinkSplit *s, const char *text, size_t len, bool hidden, QsfThinkPut put,
+                           void *arg);
+void qsf_think_parts_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg);
+
+#endif

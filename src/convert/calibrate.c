@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --calibration FILE: runs the model over a text, within --ram-budget, before the conversion. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/newfile.h"
+#include "src/cli/signals.h"
+#include "src/convert/calibrate/calibrate.h"
+#include "src/convert/convert.h"
+#include "src/file/rows.h"
+
+#define BUDGET_DEFAULT (900ull << 20)
+
+static int parse_settings(const ConvertOptions *o, int threads, QSFSettings *s) {
+    char why[512];
+    qsf_settings_default(s);
+    s->ram_budget = BUDGET_DEFAULT;
+    s->threads = threads;
+    if (!o->budget || !qsf_setting_set(s, qsf_setting_find("ram-budget"), o->budget, why, sizeof why))
+        return QSF_EXIT_OK;
+    qsf_cli_error(&convert_cli, "%s", why);
+    return QSF_EXIT_USAGE;
+}
+
+int convert_check_calibration(const ConvertOptions *o) {
+    QSFSettings s;
+    if (!o->budget || o->calibration) return parse_settings(o, 1, &s);
+    qsf_cli_error(&convert_cli, "--ram-budget requires --calibration");
+    return QSF_EXIT_USAGE;
+}
+
+static void show_calibration(void *arg, uint64_t done, uint64_t total) {
+    convert_progress_show(arg, (double)done / (double)total, "calibration");
+}
+
+int convert_calibrate(const ConvertOptions *o, int threads, QsfCalibration *out) {
+    ConvertProgress progress;
+    QsfErr err = { 0 };
+    char spec[CONVERT_SPEC_BYTES];
+    const char *const overrides[] = { convert_flavor_spec(o, spec, sizeof spec) ? spec : NULL, NULL };
+    QsfCalibrateOptions c = { .model = o->input,
+                              .text = o->calibration,
+                              .overrides = overrides,
+                              .cancel = &qsf_signal_cancel,
+                              .progress = show_calibration,
+                              .arg = &progress };
+    int rc = parse_settings(o, threads, &c.settings);
+    if (rc) return rc;
+    convert_progress_begin(&progress, o);
+    rc = qsf_calibrate(out, &c, &err);
+    convert_progress_end(&progress);
+    return rc ? convert_fail(&err) : QSF_EXIT_OK;
+}

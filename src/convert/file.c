@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Runs one conversion: options for qsf_pack, progress on stderr, report on stdout. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/base/clock.h"
+#include "src/cli/signals.h"
+#include "src/convert/calibrate/uses.h"
+#include "src/convert/convert.h"
+#include "src/file/gguf/i2s.h"
+#include "src/file/rows.h"
+
+int convert_fail(const QsfErr *err) {
+    int sig = atomic_load(&qsf_signal_cancel);
+    if (err->code == QSF_E_INTERRUPTED && sig) return 128 + sig;
+    qsf_cli_error_text(&convert_cli, err->msg);
+    return err->code;
+}
+
+int convert_print(QsfStrbuf *b) {
+    int rc = qsf_strbuf_ok(b) ? QSF_EXIT_OK : QSF_EXIT_RUNTIME;
+    if (rc)
+        qsf_cli_error(&convert_cli, "out of memory");
+    else if (fwrite(qsf_strbuf_str(b), 1, b->len, stdout) != b->len || fflush(stdout)) {
+        if (errno != EPIPE) qsf_cli_error(&convert_cli, "stdout: %s", strerror(errno));
+        rc = QSF_EXIT_RUNTIME;
+    }
+    qsf_strbuf_free(b);
+    return rc;
+}
+
+/* ---- options */
+
+static int parse_count(const char *option, const char *value, double maximum, double *out) {
+    char *end;
+    *out = strtod(value, &end);
+    if (end != value && !*end && *out > 0 && *out <= maximum) return QSF_EXIT_OK;
+    qsf_cli_error(&convert_cli, "--%s: \"%s\" is not a number above 0 and up to %.0f", option, value,
+                  maximum);
+    return QSF_EXIT_USAGE;
+}
+
+static int parse_compress(const char *word, uint8_t *codec) {
+    *codec = QSF_COMPRESS_AUTO;
+    if (word == NULL || strcmp(word, "auto") == 0) return QSF_EXIT_OK;
+    for (*codec = 0; *codec < QSFF_COMPRESSIONS && strcmp(word, qsf_codec_name(*codec)); ++*codec) {
+    }
+    if (*codec < QSFF_COMPRESSIONS && qsf_codec_built(*codec)) return QSF_EXIT_OK;
+    if (*codec < QSFF_COMPRESSIONS)
+        qsf_cli_error(&convert_cli, "--compress: this build was configured without %s", word);
+    else
+        qsf_cli_error(&convert_cli, "--compress: \"%s\" must be one of: none, lz4, lz4hc, zstd, auto", word);
+    return QSF_EXIT_USAGE;
+}
+
+static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) {
+    QsfErr err = { 0 };
+    double n = qsf_cpu_count(), mb = 0;
+    /* The float weights of a directory are too large to run, so they are quantized; the types in a file were
+     * chosen when it was made, so they are kept. */
+    const char *type = o->type ? o->type : o->target || qsf_source_is_directory(s) ? "mixed" : "keep";
+    if (qsf_pack_type_parse(&p->type, type, &err)) return convert_fail(&err);
+    if (o->rule && strcmp(o->rule, "search") && strcmp(o->rule, "minmax")) {
+        qsf_cli_error(&convert_cli, "--rule: \"%s\" must be one of: search, minmax", o->rule);
+        return QSF_EXIT_USAGE;
+    }
+    if (o->layout && strcmp(o->layout, "x16") && strcmp(o->layout, "rows")) {
+        qsf_cli_error(&convert_cli, "--layout: \"%s\" must be one of: x16, rows", o->layout);
+        return QSF_EXIT_USAGE;
+    }
+    if (o->target && p->type.how == QSF_PACK_KEEP) {
+        qsf_cli_error(&convert_cli, "--target-size cannot be combined with --quant-type keep");
+        return QSF_EXIT_USAGE;
+    }
+    p->type.rule = o->rule && !strcmp(o->rule, "minmax") ? QSF_RULE_MINMAX : QSF_RULE_SEARCH;
+    if (parse_compress(o->compress, &p->codec)) return QSF_EXIT_USAGE;
+    if (o->threads && parse_count("threads", o->threads, 256, &n)) return QSF_EXIT_USAGE;
+    if (n < 1) n = 1;
+    if (o->target && parse_count("target-size", o->target, 1e9, &mb)) return QSF_EXIT_USAGE;
+    p->x16 = !o->layout || !strcmp(o->layout, "x16");
+    if (convert_check_calibration(o)) return QSF_EXIT_USAGE;
+    p->threads = (int)n;
+    p->target = (uint64_t)(mb * 1048576);
+    return QSF_EXIT_OK;
+}
+
+/* The output replaces the file at its path, which must not be an input. */
+int convert_check_output(const ConvertOptions *o, const QsfSource *s) {
+    struct stat in, out;
+    if (o->dry || stat(o->output, &out)) return QSF_EXIT_OK;
+    for (uint32_t i = 0; i < qsf_source_n_files(s); i++)
+        if (!stat(qsf_source_file(s, i)->path, &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+            qsf_cli_error(&convert_cli, "%s: the output is an input file", o->output);
+            return QSF_EXIT_USAGE;
+        }
+    return QSF_EXIT_OK;
+}
+
+static void show_item(void *arg, const QsfItem *item, uint64_t done, uint64_t total) {
+    char name[QSF_ITEM_NAME];
+    convert_progress_show(arg, total > 0 ? (double)done / (double)total : 1, qsf_item_name(item, name));
+}
+
+static int pack(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) {
+    ConvertProgress progress;
+    QsfPackReport report = { 0 };
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfErr err = { 0 };
+    convert_progress_begin(&progress, o);
+    p->progress = show_item;
+    p->progress_arg = &progress;
+    int rc = qsf_pack(s, o->output, p, &report, &err);
+    convert_progress_end(&progress);
+    if (rc)
+        rc = convert_fail(&err);
+    else if (!o->quiet) {
+        convert_put_report(&b, s, &report, p->calibration, o);
+        rc = convert_print(&b);
+    }
+    qsf_pack_report_free(&report);
+    return rc;
+}
+
+static int read_uses(QsfSource *s, QsfUses *uses) {
+    QsfLedger ledger;
+    QsfErr err = { 0 };
+    qsf_ledger_init(&ledger, 0);
+    int rc = qsf_uses_of_source(uses, s, &ledger, &err);
+    qsf_ledger_destroy(&ledger);
+    return rc ? convert_fail(&err) : QSF_EXIT_OK;
+}
+
+static int convert(const ConvertOptions *o, QsfSource *s) {
+    QsfPackOptions p = { .flags = QSFF_PAGES | QSFF_LINES, .dry = o->dry, .cancel = &qsf_signal_cancel };
+    QsfCalibration c = { 0 };
+    QsfUses uses = { 0 };
+    int rc = parse_options(o, s, &p);
+    if (!rc) rc = convert_check_output(o, s);
+    if (!rc) rc = convert_check_input(o, s);
+    if (!rc) rc = read_uses(s, &uses);
+    if (uses.tensor != NULL) p.uses = &uses;
+    if (!rc && o->calibration) {
+        rc = convert_calibrate(o, p.threads, &c);
+        p.calibration = &c;
+    }
+    if (!rc) rc = pack(o, s, &p);
+    qsf_calibration_free(&c);
+    qsf_uses_free(&uses);
+    return rc;
+}
+
+static int convert_source(const ConvertOptions *o, QsfSource *s) {
+    if (qsf_source_n_tensors(s)) return convert(o, s);
+    qsf_cli_error(&convert_cli, "%s: is %s and has no weights", o->input, qsf_source_format(s));
+    return QSF_EXIT_MODEL;
+}
+
+int convert_file(const ConvertOptions *o) { return convert_with_source(o, convert_source); }
+
+bool convert_flavor_spec(const ConvertOptions *o, char *buf, size_t cap) {
+    if (o->i2s_flavor != NULL) (void)snprintf(buf, cap, QSF_I2S_KEY "=str:%s", o->i2s_flavor);
+    return o->i2s_flavor != NULL;
+}
+
+/* Applies --i2s-flavor. */
+static int choose_flavor(const ConvertOptions *o, QsfSource *s, QsfErr *err) {
+    char spec[CONVERT_SPEC_BYTES];
+    return convert_flavor_spec(o, spec, sizeof spec) ? qsf_source_override(s, spec, err) : QSF_OK;
+}
+
+int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s)) {
+    QsfLedger ledger;
+    QsfSource *s;
+    QsfErr err = { 0 };
+    qsf_ledger_init(&ledger, 0);
+    int rc = qsf_source_open(&s, o->input, &ledger, &err);
+    if (rc)
+        rc = convert_fail(&err);
+    else {
+        rc = choose_flavor(o, s, &err) ? convert_fail(&err) : run(o, s);
+        qsf_source_close(s);
+    }
+    qsf_ledger_destroy(&ledger);
+    return rc;
+}

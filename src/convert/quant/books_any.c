@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The search for blocks with codebooks, for any processor. */
+#include "src/convert/quant/books_core.h"
+
+QSF_BOOK_CORE(any)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The quality of a running model: which layers its answers skip, and the plan that pins the others. The thread of the
+ * runtime. */
+#ifndef QSF_ENGINE_QUALITY_QUALITY_H
+#define QSF_ENGINE_QUALITY_QUALITY_H
+
+#include "src/engine/quality/file.h"
+#include "src/engine/runtime.h"
+
+/* Returns the quality that parameters ask for: 0 is 1. */
+float qsf_quality_of(const QSFParams *p);
+/* Reads the importance of layers from a calibrated file, and what qsf-run --calibrate-quality has measured; if that cannot be
+ * used, r->quality_notice says why. QSF_E_MODEL, QSF_E_RUNTIME. */
+int qsf_quality_open(QsfRuntime *r, QsfErr *err);
+
+/* Between two evals: chooses what qsf_forward_decode leaves out with this quality, from the file's importance of layers, or
+ * from what the forward pass has measured so far. If other layers are skipped then, weights are pinned around them; if there
+ * is no memory for that, the old plan stays in force; only the speed differs. The ledger must not be frozen. Returns
+ * whether something has changed. */
+bool qsf_runtime_quality(QsfRuntime *r, float value);
+/* The same without a calibration: layers only. */
+void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out);
+/* What was measured of this model replaces what the program knew of it; without memory nothing changes. */
+void qsf_quality_use(QsfRuntime *r, const QsfQualityTable *c);
+/* What a quality would leave out, chosen in the same way. */
+void qsf_runtime_choose(const QsfRuntime *r, float value, QsfQuality *out);
+
+/* What a quality means for a model. */
+typedef struct QsfQualityRow {
+    float value;
+    uint32_t layers, n_layers;   /* computed, and all */
+    uint32_t experts, n_experts; /* of those that a router chooses, used, and all; 0: the model has none */
+    bool sketched;               /* the head is found with a sketch (plan/sketch.h) */
+    uint64_t bytes;              /* of weights that a token multiplies */
+    uint64_t streamed;           /* of weights that a token reads from disk */
+    double tps, measured_tps;    /* predicted; in the last answer with this quality; 0 = not known */
+    uint32_t exit;               /* a token may end before this layer, and `layers` is an average; 0: none */
+    double kl, perplexity;       /* as calibrated (quality/file.h); perplexity 0: not known */
+} QsfQualityRow;
+/* Must the start of a conversation be evaluated here, to measure what matters for this quality? Then a snapshot must not be
+ * loaded: other layers would be skipped. */
+bool qsf_quality_measures(const QsfRuntime *r, const QSFParams *p);
+/* Notes how long the tokens of an answer took. */
+void qsf_quality_note(QsfRuntime *r, uint32_t tokens, uint64_t ns);
+/* The row of the quality in force. */
+void qsf_quality_now(const QsfRuntime *r, QsfQualityRow *row);
+/* The row of another one, with the plan that it would have. */
+void qsf_quality_row(const QsfRuntime *r, float value, QsfQualityRow *row);
+/* Writes what is left out: "quality 0.70: 17 of 22 layers, 6 of 8 experts"; "" if nothing is. */
+void qsf_quality_describe(const QsfRuntime *r, char *dst, size_t cap);
+/* Returns the table of all qualities, newline-terminated, malloc'ed; NULL when out of memory. */
+char *qsf_quality_text(const QsfRuntime *r);
+
+#endif

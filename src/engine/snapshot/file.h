@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The file of a snapshot (docs/FORMATS.md): a header, and segments that are appended. What is read here was checked
+ * against the size of the file, but is not trusted beyond that. One thread. */
+#ifndef QSF_ENGINE_SNAPSHOT_FILE_H
+#define QSF_ENGINE_SNAPSHOT_FILE_H
+
+#include "src/base/err.h"
+#include "src/forward/snapshot.h"
+
+#define QSF_SNAP_SEGMENTS 256u /* maximum in one file */
+#define QSF_SNAP_TAIL     8u   /* bytes that end a segment */
+#define QSF_SNAP_STATES   4u   /* maximum in one segment, and of the newest ones that are read */
+
+/* What a snapshot must have in common with the model that runs. */
+typedef struct QsfSnapKey {
+    uint64_t model; /* qsf_model_identity */
+    uint64_t state_bytes, row_bytes;
+    uint32_t n_caches;
+    char values[QSF_FORWARD_VALUES];
+} QsfSnapKey;
+
+/* Positions [from, to), of which [from, upto) count: later segments replace the others. */
+typedef struct QsfSnapSegment {
+    uint32_t from, to, upto;
+    uint32_t n_states;
+    bool lists;         /* of caches with lists (src/forward/snapshot.h): all of a conversation, from = 0 */
+    uint64_t at, bytes; /* in the file, whole */
+} QsfSnapSegment;
+
+typedef enum QsfSnapKind {
+    QSF_SNAP_OURS,    /* may be used, and written */
+    QSF_SNAP_MISSING, /* no file, or an empty one */
+    QSF_SNAP_ALIEN,   /* not a snapshot, or of a format that this program does not know */
+    QSF_SNAP_OTHER,   /* of another model, of other settings or of another version of the program */
+    QSF_SNAP_DAMAGED
+} QsfSnapKind;
+
+typedef struct QsfSnapFile {
+    int fd; /* -1 = none */
+    const char *path;
+    QsfSnapKey key;
+    uint64_t size, end;                    /* of the file, and of its last complete segment */
+    uint32_t n;                            /* segments */
+    QsfSnapSegment seg[QSF_SNAP_SEGMENTS]; /* by ascending, adjacent [from, upto) */
+    uint64_t dead;                         /* bytes of segments that do not count any more */
+    uint32_t written;                      /* segments in the file, dead ones too */
+} QsfSnapFile;
+
+/* Opens path and reads the headers. Except for OURS nothing is open afterwards, and for ALIEN, OTHER and DAMAGED err says why.
+ * write: for reading and writing, locked; QSF_SNAP_ALIEN when another program has it locked. */
+QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey *key, bool write,
+                              QsfErr *err);
+void qsf_snapfile_close(QsfSnapFile *s);
+
+/* ---- streams ---- */
+
+/* Reads or writes a file in order, through a buffer that the caller lends. */
+typedef struct QsfSnapStream {
+    int fd;
+    uint64_t at, limit; /* of the buffer's start in the file; reading: no byte from limit on */
+    uint8_t *buf;
+    size_t cap, len, pos; /* len: bytes in it when reading; pos: next byte */
+    uint32_t crc;         /* since qsf_snap_begin */
+    bool failed;
+    int why; /* errno; 0: the file ended */
+} QsfSnapStream;
+
+void qsf_snap_stream(QsfSnapStream *s, int fd, uint64_t at, uint64_t limit, uint8_t *buf, size_t cap);
+static inline void qsf_snap_begin(QsfSnapStream *s) { s->crc = 0; }
+/* Return false after a failure, then and from then on. */
+bool qsf_snap_read(QsfSnapStream *s, void *dst, size_t n);
+bool qsf_snap_write(QsfSnapStream *s, const void *src, size_t n);
+bool qsf_snap_flush(QsfSnapStream *s);
+bool qsf_snap_read_u32(QsfSnapStream *s, uint32_t *v, size_t n);
+bool qsf_snap_write_u32(QsfSnapStream *s, const uint32_t *v, size_t n);
+/* Reads a checksum and compares it with that of what was read since qsf_snap_begin; writes it. */
+bool qsf_snap_read_crc(QsfSnapStream *s);
+bool qsf_snap_write_crc(QsfSnapStream *s);
+
+/* ---- segments ---- */
+
+/* Is there a whole segment at g->at? Fills in the rest of g. */
+bool qsf_snap_find_segment(const QsfSnapFile *s, QsfSnapSegment *g);
+
+/* The parts of a segment that come before its rows. */
+typedef struct QsfSnapTable {
+    uint32_t words[QSF_LISTS_WORDS];     /* of lists */
+    uint32_t first[QSF_MAX_LAYERS];      /* (n_caches) first rows; of lists as qsf_forward_lists_first */
+    uint32_t state_pos[QSF_SNAP_STATES]; /* (n_states) */
+} QsfSnapTable;
+
+/* Returns the offset of the first row of a segment. */
+uint64_t qsf_snap_rows_at(const QsfSnapKey *key, const QsfSnapSegment *g);
+/* Reads the table of a segment, at whose start the stream is, and compares its ids with ids[from, ...): *same of the
+ * positions [from, upto) and below n agree. out (to - from), which may be NULL, gets its ids. Afterwards the stream is at the
+ * first row. */
+bool qsf_snap_read_table(QsfSnapStream *s, const QsfSnapFile *f, const QsfSnapSegment *g, QsfSnapTable *t,
+                         const int32_t *ids, uint32_t n, uint32_t *same, int32_t *out);
+
+/* ---- writing ---- */
+
+#define QSF_SNAP_HEADER 320u
+void qsf_snap_put_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key);
+/* Returns the bytes of a segment; g->at and g->bytes are not read. */
+uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, const QsfSnapSegment *g,
+                                const QsfSnapTable *t);
+/* Writes a segment of f's state, and what makes it count; ids are those of [0, to). stop may be NULL: asks before each row, or
+ * cache, whether to give up. */
+bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *key, const QsfSnapSegment *g,
+                            const QsfSnapTable *t, const int32_t *ids, bool (*stop)(void *), void *arg);
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads one GGUF file, versions 2 and 3 (layout: ggml-org/ggml docs/gguf.md): header, metadata, tensor
+ * table. Big arrays stay in the file; their position and every length inside them is checked here. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/checked.h"
+#include "src/file/dtype.h"
+#include "src/file/lfs.h"
+#include "src/file/source_impl.h"
+
+#define TENSOR_NAME_MAX   1024u
+#define MIN_PAIR_BYTES    14u /* key length, one key byte, type, one value byte */
+#define MIN_TENSOR_BYTES  33u /* name length, one name byte, dimensions, one size, type, offset */
+#define DEFAULT_ALIGNMENT 32u
+#define MIN_ARRAY_BYTES   12u /* element type, length */
+#define ARRAY_DEPTH_MAX   16u /* of arrays in arrays */
+
+typedef struct Reader {
+    QsfSource *s;
+    QsfCursor c;
+    QsfErr *err;
+    uint32_t file;
+} Reader;
+
+static const char *path_of(const Reader *r) { return r->s->files[r->file].path; }
+
+/* Reads a length-prefixed string, copied and NUL-terminated; *len is its length. */
+static int read_string(Reader *r, uint64_t max, const char *what, const char **out, uint64_t *len) {
+    uint64_t at = r->c.pos, n;
+    int rc = qsf_cursor_u64(&r->c, &n, what, r->err);
+    if (rc != QSF_OK) return rc;
+    if (n > max || n > qsf_cursor_left(&r->c))
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: %s at byte offset %" PRIu64 " claims a length of %" PRIu64
+                           " (maximum %" PRIu64 ", %" PRIu64 " bytes left)",
+                           path_of(r), what, at, n, max, qsf_cursor_left(&r->c));
+    char *p = qsf_source_alloc(r->s, n + 1, 1, r->err);
+    if (p == NULL) return r->err->code;
+    *out = p;
+    *len = n;
+    return qsf_cursor_bytes(&r->c, p, (size_t)n, what, r->err);
+}
+
+/* Reads a key or tensor name: not empty and without NULs. */
+static int read_name(Reader *r, uint64_t max, const char *what, const char **out, uint64_t *len) {
+    uint64_t at = r->c.pos;
+    int rc = read_string(r, max, what, out, len);
+    if (rc != QSF_OK) return rc;
+    if (*len == 0 || memchr(*out, '\0', (size_t)*len) != NULL)
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: %s at byte offset %" PRIu64 " is empty or holds a NUL byte", path_of(r), what,
+                           at);
+    return QSF_OK;
+}
+
+static int read_type(Reader *r, const char *key, QsfMetaType *out) {
+    uint64_t at = r->c.pos;
+    uint32_t t;
+    int rc = qsf_cursor_u32(&r->c, &t, "metadata type", r->err);
+    if (rc != QSF_OK) return rc;
+    if (t >= QSF_META_N)
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: metadata key '%s' has unknown type %" PRIu32 " at byte offset %" PRIu64,
+                           path_of(r), key, t, at);
+    *out = (QsfMetaType)t;
+    return QSF_OK;
+}
+
+static int read_scalar(Reader *r, QsfMetaEntry *e) {
+    unsigned n = qsf_meta_type_bytes(e->type);
+    uint64_t at = r->c.pos, v = 0;
+    unsigned char b[8] = { 0 };
+    int rc = qsf_cursor_bytes(&r->c, b, n, "metadata value", r->err);
+    if (rc != QSF_OK) return rc;
+    for (unsigned i = n; i > 0; i--) v = v << 8 | b[i - 1];
+    uint32_t low = (uint32_t)v;
+    float f;
+    switch (e->type) {
+    case QSF_META_I8: e->v.i = (int8_t)(uint8_t)v; break;
+    case QSF_META_I16: e->v.i = (int16_t)(uint16_t)v; break;
+    case QSF_META_I32: e->v.i = (int32_t)low; break;
+    case QSF_META_I64: e->v.i = (int64_t)v; break;
+    case QSF_META_F32:
+        memcpy(&f, &low, sizeof f);
+        e->v.f = (double)f;
+        break;
+    case QSF_META_F64: memcpy(&e->v.f, &v, sizeof e->v.f); break;
+    case QSF_META_BOOL:
+        if (v > 1)
+            return qsf_err_set(r->err, QSF_E_MODEL,
+                               "%s: metadata key '%s' at byte offset %" PRIu64
+                               " is a bool with the value %" PRIu64,
+                               path_of(r), e->key, at, v);
+        e->v.u = v;
+        break;
+    default: e->v.u = v; break;
+    }
+    return QSF_OK;
+}
+
+/* Checks the lengths of all strings of an array, so that later readers can trust them. */
+static int skip_strings(Reader *r, const char *key, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = r->c.pos, n;
+        int rc = qsf_cursor_u64(&r->c, &n, "string in a metadata array", r->err);
+        if (rc != QSF_OK) return rc;
+        if (n > QSF_META_STR_MAX)
+            return qsf_err_set(r->err, QSF_E_MODEL,
+                               "%s: metadata key '%s': string %" PRIu64 " at byte offset %" PRIu64
+                               " claims a length of %" PRIu64 ", more than 1 MiB",
+                               path_of(r), key, i, at, n);
+        rc = qsf_cursor_skip(&r->c, n, "string in a metadata array", r->err);
+        if (rc != QSF_OK) return rc;
+    }
+    return QSF_OK;
+}
+
+static int skip_array(Reader *r, const char *key, unsigned depth, QsfMetaType *elem, uint64_t *count);
+
+/* Skips the arrays that are the elements of an array. No setting is one: they are carried over to other files, but
+ * not read. */
+static int skip_arrays(Reader *r, const char *key, uint64_t count, unsigned depth) {
+    int rc = QSF_OK;
+    if (depth == ARRAY_DEPTH_MAX)
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: metadata key '%s' at byte offset %" PRIu64
+                           " has arrays nested deeper than %u levels",
+                           path_of(r), key, r->c.pos, ARRAY_DEPTH_MAX);
+    for (uint64_t i = 0; rc == QSF_OK && i < count; i++) {
+        QsfMetaType elem;
+        uint64_t n;
+        rc = skip_array(r, key, depth + 1, &elem, &n);
+    }
+    return rc;
+}
+
+/* Reads the header of an array and skips its elements. depth counts from 1. */
+static int skip_array(Reader *r, const char *key, unsigned depth, QsfMetaType *elem, uint64_t *count) {
+    uint64_t at = r->c.pos, least;
+    int rc = read_type(r, key, elem);
+    if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, count, "metadata array length", r->err);
+    if (rc != QSF_OK) return rc;
+    const unsigned size = *elem == QSF_META_STRING  ? 8
+                          : *elem == QSF_META_ARRAY ? MIN_ARRAY_BYTES
+                                                    : qsf_meta_type_bytes(*elem);
+    if (!qsf_mul_u64(*count, size, &least) || least > qsf_cursor_left(&r->c))
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: metadata key '%s' at byte offset %" PRIu64 " claims %" PRIu64
+                           " elements, but only %" PRIu64 " bytes are left",
+                           path_of(r), key, at, *count, qsf_cursor_left(&r->c));
+    if (*elem == QSF_META_STRING) return skip_strings(r, key, *count);
+    if (*elem == QSF_META_ARRAY) return skip_arrays(r, key, *count, depth);
+    return qsf_cursor_skip(&r->c, least, "metadata array", r->err);
+}
+
+static int read_array(Reader *r, QsfMetaEntry *e) {
+    uint64_t at = r->c.pos;
+    int rc = skip_array(r, e->key, 1, &e->elem, &e->v.arr.count);
+    e->v.arr.off = at + MIN_ARRAY_BYTES;
+    e->v.arr.bytes = rc == QSF_OK ? r->c.pos - e->v.arr.off : 0;
+    return rc;
+}
+
+static int read_pair(Reader *r, QsfMetaEntry *e) {
+    uint64_t len;
+    int rc = read_name(r, QSF_META_KEY_MAX, "metadata key", &e->key, &len);
+    if (rc != QSF_OK) return rc;
+    e->key_len = (size_t)len;
+    rc = read_type(r, e->key, &e->type);
+    if (rc != QSF_OK) return rc;
+    if (e->type == QSF_META_ARRAY) return read_array(r, e);
+    if (e->type == QSF_META_STRING)
+        return read_string(r, QSF_META_STR_MAX, "metadata string", &e->v.str.s, &e->v.str.len);
+    return read_scalar(r, e);
+}
+
+/* Reads n pairs into a table with space for more. */
+static int read_metadata(Reader *r, uint64_t n, uint32_t more, QsfMetaTable *t) {
+    int rc = qsf_meta_table_init(r->s, t, n + more, r->err);
+    for (uint64_t i = 0; rc == QSF_OK && i < n; i++) {
+        rc = read_pair(r, &t->e[t->n]);
+        if (rc == QSF_OK) rc = qsf_meta_table_add(r->s, t, r->err);
+    }
+    return rc;
+}
+
+static int read_dims(Reader *r, QsfTensor *t) {
+    uint64_t at = r->c.pos;
+    int rc = qsf_cursor_u32(&r->c, &t->n_dims, "number of dimensions", r->err);
+    if (rc != QSF_OK) return rc;
+    if (t->n_dims < 1 || t->n_dims > 4)
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tensor '%s' at byte offset %" PRIu64 " has %" PRIu32
+                           " dimensions, expected 1 to 4",
+                           path_of(r), t->name, at, t->n_dims);
+    for (uint32_t d = 0; d < 4; d++) {
+        t->ne[d] = 1;
+        if (d < t->n_dims) rc = qsf_cursor_u64(&r->c, &t->ne[d], "tensor dimension", r->err);
+        if (rc != QSF_OK) return rc;
+        if (t->ne[d] == 0)
+            return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' has a dimension of size 0", path_of(r),
+                               t->name);
+    }
+    return QSF_OK;
+}
+
+/* Reads one row of the tensor table; t->offset remains relative to the start of the data. */
+static int read_tensor(Reader *r, QsfTensor *t) {
+    uint64_t len;
+    int rc = read_name(r, TENSOR_NAME_MAX, "tensor name", &t->name, &len);
+    if (rc == QSF_OK) rc = read_dims(r, t);
+    if (rc == QSF_OK) rc = qsf_cursor_u32(&r->c, &t->dtype, "tensor type", r->err);
+    if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, &t->offset, "tensor offset", r->err);
+    if (rc != QSF_OK) return rc;
+    t->file = r->file;
+    const QsfDtype *type = t->dtype < QK_GGML_QSF ? qsf_dtype(t->dtype) : NULL; /* no QSF types in GGUF */
+    const char *foreign = type == NULL ? qsf_dtype_foreign(t->dtype) : NULL;
+    if (foreign != NULL)
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tensor '%s' is of type %" PRIu32 " (%s), which is not supported", path_of(r),
+                           t->name, t->dtype, foreign);
+    if (type == NULL)
+        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' has unknown type %" PRIu32, path_of(r),
+                           t->name, t->dtype);
+    if (t->dtype == QK_GGML_I2_S) { /* the size depends on the place of the next tensor: i2s.h */
+        t->bytes = 1;
+        return QSF_OK;
+    }
+    uint64_t elems;
+    if (!qsf_mul_u64(t->ne[0], t->ne[1], &elems) || !qsf_mul_u64(elems, t->ne[2], &elems) ||
+        !qsf_mul_u64(elems, t->ne[3], &elems) || !qsf_dtype_tensor_bytes(type, t->ne, &t->bytes))
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tensor '%s' of type %s has an impossible shape (%" PRIu64 " x %" PRIu64
+                           " x %" PRIu64 " x %" PRIu64 "; blocks of %" PRIu32 ")",
+                           path_of(r), t->name, type->name, t->ne[0], t->ne[1], t->ne[2], t->ne[3],
+                           type->block_elems);
+    return QSF_OK;
+}
+
+/* Converts the relative offset to a file offset and checks that the tensor lies inside the file. */
+static int place_tensor(const Reader *r, QsfTensor *t, uint64_t data, uint32_t alignment) {
+    if (t->offset % alignment != 0)
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tensor '%s' starts at offset %" PRIu64
+                           " of the data, which is not a multiple of the alignment %" PRIu32,
+                           path_of(r), t->name, t->offset, alignment);
+    uint64_t size = r->s->files[r->file].size, abs;
+    if (!qsf_add_u64(t->offset, data, &abs) || !qsf_range_ok(abs, t->bytes, size))
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: truncated: tensor '%s' needs %" PRIu64 " bytes at byte offset %" PRIu64
+                           ", the file has %" PRIu64,
+                           path_of(r), t->name, t->bytes, data + t->offset, size);
+    t->offset = abs;
+    return QSF_OK;
+}
+
+static int by_offset(const void *a, const void *b) {
+    const QsfTensor *x = *(const QsfTensor *const *)a, *y = *(const QsfTensor *const *)b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static int check_overlaps(const Reader *r, const QsfGgufPart *part) {
+    size_t n = (size_t)part->n_tensors;
+    const QsfTensor **order = malloc((n + 1) * sizeof *order);
+    if (order == NULL) return qsf_err_memory(r->err, "%s", path_of(r));
+    for (size_t i = 0; i < n; i++) order[i] = &part->tensors[i];
+    qsort(order, n, sizeof *order, by_offset);
+    int rc = QSF_OK;
+    for (size_t i = 1; rc == QSF_OK && i < n; i++) {
+        const QsfTensor *a = order[i - 1], *b = order[i];
+        if (b->offset - a->offset < a->bytes)
+            rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: tensors '%s' and '%s' overlap at byte offset %" PRIu64,
+                             path_of(r), a->name, b->name, b->offset);
+    }
+    free(order);
+    return rc;
+}
+
+static int read_tensors(Reader *r, QsfGgufPart *part) {
+    int rc = qsf_meta_table_u32(&part->meta, path_of(r), "general.alignment", DEFAULT_ALIGNMENT,
+                                &part->alignment, r->err);
+    if (rc != QSF_OK) return rc;
+    const uint32_t alignment = part->alignment;
+    if (alignment == 0 || alignment % 8 != 0) /* docs/gguf.md */
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: general.alignment is %" PRIu32 ", expected a multiple of 8", path_of(r),
+                           alignment);
+    part->tensors = qsf_source_alloc(r->s, part->n_tensors, sizeof *part->tensors, r->err);
+    if (part->tensors == NULL) return r->err->code;
+    for (uint64_t i = 0; rc == QSF_OK && i < part->n_tensors; i++) rc = read_tensor(r, &part->tensors[i]);
+    uint64_t data = 0;
+    if (rc == QSF_OK && !qsf_round_up_u64(r->c.pos, alignment, &data))
+        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: general.alignment %" PRIu32 " is too large", path_of(r),
+                         alignment);
+    for (uint64_t i = 0; rc == QSF_OK && i < part->n_tensors; i++)
+        rc = place_tensor(r, &part->tensors[i], data, alignment);
+    return rc == QSF_OK ? check_overlaps(r, part) : rc;
+}
+
+static int check_version(const Reader *r, uint32_t version) {
+    if (version == 2 || version == 3) return QSF_OK;
+    if ((version & 0xFFFF) == 0 && version != 0)
+        return qsf_err_set(r->err, QSF_E_MODEL, "%s: is a big-endian GGUF file, which is not supported",
+                           path_of(r));
+    return qsf_err_set(r->err, QSF_E_MODEL,
+                       "%s: is GGUF version %" PRIu32 ", which is not supported (2 and 3 are)", path_of(r),
+                       version);
+}
+
+static int check_count(const Reader *r, uint64_t n, uint64_t least, const char *what) {
+    if (n <= qsf_cursor_left(&r->c) / least) return QSF_OK;
+    return qsf_err_set(r->err, QSF_E_MODEL,
+                       "%s: truncated: the header declares %" PRIu64 " %s, but only %" PRIu64
+                       " bytes follow it",
+                       path_of(r), n, what, qsf_cursor_left(&r->c));
+}
+
+static int read_all(Reader *r, QsfGgufPart *part) {
+    char magic[4];
+    uint64_t n_pairs = 0;
+    int rc = qsf_cursor_bytes(&r->c, magic, sizeof magic, "magic", r->err);
+    if (rc == QSF_OK && memcmp(magic, "GGUF", 4) != 0)
+        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: is not a GGUF file (no magic at byte offset 0)",
+                         path_of(r));
+    if (rc == QSF_OK) rc = qsf_cursor_u32(&r->c, &part->version, "version", r->err);
+    if (rc == QSF_OK) rc = check_version(r, part->version);
+    if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, &part->n_tensors, "tensor count", r->err);
+    if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, &n_pairs, "metadata count", r->err);
+    if (rc == QSF_OK) rc = check_count(r, n_pairs, MIN_PAIR_BYTES, "metadata entries");
+    if (rc == QSF_OK) rc = check_count(r, part->n_tensors, MIN_TENSOR_BYTES, "tensors");
+    if (rc == QSF_OK) rc = read_metadata(r, n_pairs, 0, &part->meta);
+    if (rc == QSF_OK) rc = read_tensors(r, part);
+    return rc;
+}
+
+int qsf_gguf_read_part(QsfSource *s, uint32_t file, QsfGgufPart *part, QsfErr *err) {
+    Reader r = { .s = s, .err = err, .file = file };
+    *part = (QsfGgufPart){ 0 };
+    int rc = qsf_lfs_check(&s->files[file], err);
+    if (rc == QSF_OK) rc = qsf_cursor_open(&r.c, &s->files[file], 0, s->files[file].size, err);
+    if (rc == QSF_OK) rc = read_all(&r, part);
+    qsf_cursor_close(&r.c);
+    return rc;
+}
+
+int qsf_gguf_read_pairs(QsfSource *s, QsfCursor *c, uint32_t more, QsfMetaTable *t, QsfErr *err) {
+    Reader r = { .s = s, .c = *c, .err = err };
+    uint64_t n = 0;
+    int rc = qsf_cursor_u64(&r.c, &n, "metadata count", err);
+    if (rc == QSF_OK) rc = check_count(&r, n, MIN_PAIR_BYTES, "metadata entries");
+    if (rc == QSF_OK) rc = read_metadata(&r, n, more, t);
+    *c = r.c;
+    return rc;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The groups of architectures, and how names of tensors fit their patterns. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/file/hf/model.h"
+
+#define DIGITS_MAX 5
+
+static const QsfHfArch *const groups[] = {
+    qsf_hf_arch_mla, /* before the Mistral 3 of the next */
+    qsf_hf_arch_llama,      qsf_hf_arch_qwen,  qsf_hf_arch_gemma,   qsf_hf_arch_around,
+    qsf_hf_arch_layer_norm, qsf_hf_arch_gpt,   qsf_hf_arch_moe,     qsf_hf_arch_mamba,
+    qsf_hf_arch_hybrid,     qsf_hf_arch_delta, qsf_hf_arch_gpt_oss, qsf_hf_arch_falcon_h1,
+    qsf_hf_arch_gemma_n,
+
+};
+
+const QsfHfArch *qsf_hf_arch_at(unsigned i) {
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+        for (const QsfHfArch *a = groups[g]; a->name != NULL; a++)
+            if (i-- == 0) return a;
+    return NULL;
+}
+
+static bool applies(const QsfHfModel *m, const QsfHfMust *row) {
+    for (; row != NULL && row->hf != NULL; row++)
+        if (!qsf_hf_is(m, row)) return false;
+    return true;
+}
+
+const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name) {
+    const QsfHfArch *a;
+    for (unsigned i = 0; (a = qsf_hf_arch_at(i)) != NULL; i++)
+        if (strcmp(a->name, name) == 0 && applies(m, a->when)) return a;
+    return NULL;
+}
+
+/* Parses a number without leading zeros and moves *p past it. */
+static bool read_number(const char **p, int32_t *v) {
+    const size_t n = strspn(*p, "0123456789");
+    if (n == 0 || n > DIGITS_MAX || (**p == '0' && n > 1)) return false;
+    *v = (int32_t)strtol(*p, NULL, 10);
+    *p += n;
+    return true;
+}
+
+bool qsf_hf_name_fits(const char *pattern, const char *name, int32_t *layer, int32_t *expert) {
+    *layer = *expert = -1;
+    for (; *pattern != '\0'; pattern++) {
+        if (*pattern == '#' || *pattern == '*') {
+            if (!read_number(&name, *pattern == '#' ? layer : expert)) return false;
+        } else if (*pattern != *name++) {
+            return false;
+        }
+    }
+    return *name == '\0';
+}

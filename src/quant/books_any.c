@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The search for blocks with codebooks, for any processor. */
-#include "src/quant/books_core.h"
-
-QSF_BOOK_CORE(any)

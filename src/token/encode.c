@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Text to ids: special tokens are split off first, then the vocabulary's own algorithm is applied. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/interrupt.h"
+#include "src/base/unicode.h"
+#include "src/token/tokenizer_impl.h"
+
+#define FORM_BYTES 4u     /* per byte of a text, for its normal form */
+#define SMALL      16384u /* bytes of a text */
+
+/* At most, per byte of a word or of a text. */
+#define WORD_BYTES 70u /* symbols and pairs */
+#define STEP_BYTES 11u /* copies that the steps make */
+#define ID_BYTES \
+    10u /* ids, of which every byte may have one, in a list that grows by half; marks of special tokens */
+
+/* Scratch memory of one call. */
+typedef struct Work {
+    QsfMerger merger;
+    QsfStrbuf word;           /* text in the form required by the algorithm */
+    QsfRegexScratch *scratch; /* BPE */
+    QsfLattice lattice;       /* unigram */
+    QsfFragment *frag;        /* (n_frag) */
+    unsigned edges;           /* of the fragment being encoded */
+    size_t n_frag;
+    QsfLedger *ledger; /* NULL, or charged with all of this */
+    uint64_t charged;  /* of it, for buffers of text */
+} Work;
+
+static void work_free(Work *w) {
+    qsf_merger_free(&w->merger);
+    qsf_strbuf_free(&w->word);
+    qsf_regex_scratch_free(w->scratch);
+    qsf_lattice_free(&w->lattice);
+    qsf_fragments_free(w->frag, w->n_frag, w->ledger);
+    if (w->charged > 0) qsf_ledger_release(w->ledger, QSF_MEM_TRANSCRIPT, w->charged);
+}
+
+/* Bytes that the buffers for this text take: forms of it that the algorithm needs. */
+static uint64_t buffer_bytes(const QsfTokenizer *t, const char *text, size_t len) {
+    const uint64_t form = t->normal_form >= 0 ? (uint64_t)len * FORM_BYTES : 0;
+    switch (t->kind->algorithm) {
+    case QSF_ALG_SPM:
+        if (qsf_charsmap_active(&t->charsmap)) return form + 2 * QSF_SPM_SPACE_LEN * (uint64_t)len;
+        return form + qsf_spm_word_bytes(&t->spm, text, len);
+    case QSF_ALG_BPE: return form + (t->escape || t->bpe_prefix ? QSF_SPM_SPACE_LEN * (uint64_t)len : 0);
+    case QSF_ALG_UNIGRAM: return form + QSF_SPM_SPACE_LEN * (uint64_t)len;
+    case QSF_ALG_GREEDY:
+    case QSF_ALG_ROUNDED: break;
+    }
+    return form;
+}
+
+/* The longest word: a run of white space, or of what is none. */
+static size_t longest_word(const char *text, size_t len) {
+    size_t longest = 0, begin = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (i == begin || ((unsigned char)text[i] <= ' ') == ((unsigned char)text[i - 1] <= ' ')) continue;
+        if (i - begin > longest) longest = i - begin;
+        begin = i;
+    }
+    return len - begin > longest ? len - begin : longest;
+}
+
+static bool takes_words(const QsfTokenizer *t) {
+    switch (t->kind->algorithm) {
+    case QSF_ALG_SPM: return t->spm.by_word;
+    case QSF_ALG_BPE: return !t->escape;
+    case QSF_ALG_UNIGRAM: return t->unigram.by_word;
+    case QSF_ALG_GREEDY:
+    case QSF_ALG_ROUNDED: break;
+    }
+    return false;
+}
+
+uint64_t qsf_tokenizer_need(const QsfTokenizer *t, const char *text, size_t len) {
+    const uint64_t word = takes_words(t) ? longest_word(text, len) : len;
+    return buffer_bytes(t, text, len) + word * WORD_BYTES +
+           (uint64_t)len * (STEP_BYTES * t->steps.present + ID_BYTES);
+}
+
+/* Buffers are reused, so the largest text counts. Small ones are part of the slack of every plan. */
+static int charge_buffers(const QsfTokenizer *t, Work *w, const char *text, size_t len, QsfErr *err) {
+    if (w->ledger == NULL || len < SMALL) return QSF_OK;
+    const uint64_t bytes = buffer_bytes(t, text, len);
+    if (bytes <= w->charged) return QSF_OK;
+    int rc = qsf_ledger_reserve(w->ledger, QSF_MEM_TRANSCRIPT, bytes - w->charged, "tokenizing the text",
+                                err);
+    if (rc == QSF_OK) w->charged = bytes;
+    return rc;
+}
+
+static int word_ready(const Work *w, QsfErr *err) {
+    return qsf_strbuf_ok(&w->word) ? QSF_OK : qsf_err_memory(err, "tokenizing");
+}
+
+/* --- plain text, by algorithm; prefix: add a leading space --- */
+
+/* Spaces as U+2581, or unchanged; a part of the text if the thread is to stop. */
+static void escape_spaces(const char *text, size_t len, bool escape, bool prefix, QsfStrbuf *out) {
+    if (prefix) qsf_strbuf_adds(out, escape ? QSF_SPM_SPACE : " ");
+    for (unsigned i = 1; len > 0 && (i % 4096 != 0 || !qsf_interrupted()); i++) {
+        const char *space = escape ? memchr(text, ' ', len) : NULL;
+        size_t n = space != NULL ? (size_t)(space - text) : len;
+        qsf_strbuf_add(out, text, n);
+        if (space != NULL) qsf_strbuf_adds(out, QSF_SPM_SPACE);
+        text += n + (space != NULL);
+        len -= n + (space != NULL);
+    }
+}
+
+static int plain_bpe(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
+                     QsfErr *err) {
+    prefix = prefix && t->bpe_prefix;
+    if (t->escape || prefix) {
+        qsf_strbuf_clear(&w->word);
+        escape_spaces(text, len, t->escape, prefix, &w->word);
+        int rc = word_ready(w, err);
+        if (rc == QSF_OK) rc = qsf_interrupt_check(err);
+        if (rc != QSF_OK) return rc;
+        text = qsf_strbuf_str(&w->word);
+        len = w->word.len;
+    }
+    return qsf_bpe_encode(&t->bpe, &w->merger, w->scratch, text, len, out, err);
+}
+
+static int normalize(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfErr *err) {
+    qsf_strbuf_clear(&w->word);
+    qsf_charsmap_apply(&t->charsmap, text, len, prefix, w->edges, &w->word);
+    if (qsf_interrupted()) return qsf_interrupt_check(err); /* a part of the text */
+    return word_ready(w, err);
+}
+
+static int plain_spm(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
+                     QsfErr *err) {
+    if (!qsf_charsmap_active(&t->charsmap))
+        return qsf_spm_encode(&t->spm, &w->merger, &w->word, text, len, prefix, out, err);
+    QsfStrbuf word = QSF_STRBUF_INIT;
+    int rc = normalize(t, w, text, len, prefix, err);
+    if (rc == QSF_OK)
+        rc = qsf_spm_encode(&t->spm, &w->merger, &word, qsf_strbuf_str(&w->word), w->word.len, false, out,
+                            err);
+    qsf_strbuf_free(&word);
+    return rc;
+}
+
+static int plain_unigram(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                         QsfIds *out, QsfErr *err) {
+    int rc = normalize(t, w, text, len, prefix, err);
+    if (rc != QSF_OK) return rc;
+    return qsf_unigram_encode(&t->unigram, &w->lattice, qsf_strbuf_str(&w->word), w->word.len, out, err);
+}
+
+static int plain_greedy(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                        QsfIds *out, QsfErr *err) {
+    (void)w;
+    (void)prefix;
+    return qsf_greedy_encode(&t->greedy, text, len, out, err);
+}
+
+static int plain_rounded(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                         QsfIds *out, QsfErr *err) {
+    (void)prefix;
+    return qsf_rounded_encode(&t->rounded, &w->lattice, text, len, out, err);
+}
+
+static int (*const PLAIN[])(const QsfTokenizer *, Work *, const char *, size_t, bool, QsfIds *, QsfErr *) = {
+    [QSF_ALG_SPM] = plain_spm,       [QSF_ALG_BPE] = plain_bpe,         [QSF_ALG_UNIGRAM] = plain_unigram,
+    [QSF_ALG_GREEDY] = plain_greedy, [QSF_ALG_ROUNDED] = plain_rounded,
+};
+
+/* Converts to the normal form of the vocabulary. Text that is not UTF-8 has none and is not changed. */
+static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                        QsfIds *out, QsfErr *err) {
+    size_t n;
+    int rc = charge_buffers(t, w, text, len, err);
+    if (rc != QSF_OK) return rc;
+    if (prefix && t->prefix_missing && (*text == ' ' || memcmp(text, QSF_SPM_SPACE, len < 3 ? len : 3) == 0))
+        prefix = false;
+    char *form = t->normal_form >= 0 ? qsf_normal_form(text, len, (QsfNormalForm)t->normal_form, &n) : NULL;
+    if (t->normal_form >= 0 && qsf_interrupted()) {
+        free(form);
+        return qsf_interrupt_check(err);
+    }
+    if (form == NULL) return PLAIN[t->kind->algorithm](t, w, text, len, prefix, out, err);
+    rc = PLAIN[t->kind->algorithm](t, w, form, n, prefix, out, err);
+    free(form);
+    return rc;
+}
+
+/* Whether fragment i is a user-defined token, which is text to SentencePiece itself. */
+static bool is_user(const QsfTokenizer *t, const Work *w, size_t i) {
+    return t->prefix_user && i < w->n_frag && qsf_vocab_type(&t->vocab, w->frag[i].id) == QSF_TOKEN_USER;
+}
+
+/* SentencePiece adds a space before a text and, as in ggml-org/llama.cpp, before the text after a special
+ * token. */
+static int encode_fragments(const QsfTokenizer *t, Work *w, const char *text, bool prefix, QsfIds *out,
+                            QsfErr *err) {
+    int rc = QSF_OK;
+    for (size_t i = 0; i < w->n_frag && rc == QSF_OK; i++) {
+        const QsfFragment *f = &w->frag[i];
+        if (i % 256 == 0 && (rc = qsf_interrupt_check(err)) != QSF_OK) break;
+        if (f->id >= 0) {
+            const bool user = is_user(t, w, i);
+            if (user && prefix) rc = encode_plain(t, w, QSF_SPM_SPACE, QSF_SPM_SPACE_LEN, false, out, err);
+            if (rc == QSF_OK) rc = qsf_ids_push(out, f->id, err);
+            prefix = t->add_space_prefix && !t->prefix_first && !user;
+        } else {
+            const size_t before = out->n;
+            w->edges = (is_user(t, w, i - 1) ? 0u : QSF_EDGE_LEFT) |
+                       (is_user(t, w, i + 1) ? 0u : QSF_EDGE_RIGHT);
+            rc = encode_plain(t, w, text + f->off, f->len, prefix, out, err);
+            prefix = prefix && t->prefix_user && out->n == before; /* white space that was removed */
+        }
+    }
+    return rc;
+}
+
+static int encode_text(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
+                       unsigned flags, QsfIds *out, QsfErr *err) {
+    Work w = { .merger.ledger = out->ledger, .lattice.ledger = out->ledger, .ledger = out->ledger };
+    bool prefix = t->add_space_prefix && !(flags & QSF_TOK_NO_PREFIX);
+    int rc = qsf_specials_split_marked(&t->specials, text, len, flags & QSF_TOK_SPECIAL, trusted, w.ledger,
+                                       &w.frag, &w.n_frag, err);
+    if (rc == QSF_OK && t->kind->algorithm == QSF_ALG_BPE) {
+        w.scratch = qsf_regex_scratch_new();
+        if (w.scratch == NULL) rc = qsf_err_memory(err, "tokenizing");
+    }
+    if (rc == QSF_OK) rc = encode_fragments(t, &w, text, prefix, out, err);
+    work_free(&w);
+    return rc;
+}
+
+int qsf_tokenizer_encode_marked(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
+                                unsigned flags, QsfIds *out, QsfErr *err) {
+    size_t before = out->n;
+    int rc = QSF_OK;
+    if ((flags & QSF_TOK_BOS) && t->add_bos) rc = qsf_ids_push(out, t->roles.id[QSF_TOKEN_ROLE_BOS], err);
+    if (rc == QSF_OK && len > 0)
+        rc = (t->steps.present ? qsf_tokenizer_encode_steps : encode_text)(t, text, len, trusted, flags, out,
+                                                                           err);
+    bool eos = (flags & QSF_TOK_EOS) && t->add_eos;
+    if (rc == QSF_OK && eos) rc = qsf_ids_push(out, t->roles.id[QSF_TOKEN_ROLE_EOS], err);
+    if (rc != QSF_OK) out->n = before; /* all or nothing */
+    return rc;
+}
+
+int qsf_tokenizer_encode(const QsfTokenizer *t, const char *text, size_t len, unsigned flags, QsfIds *out,
+                         QsfErr *err) {
+    return qsf_tokenizer_encode_marked(t, text, len, NULL, flags, out, err);
+}

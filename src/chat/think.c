@@ -5,30 +5,6 @@
 #include "qsf_engine.h"
 #include "src/chat/think_impl.h"
 
-/* From the models' own templates: deepseek-ai and Qwen and most others, mistralai (Magistral, Ministral),
- * CohereLabs (command-a), swiss-ai (Apertus), ByteDance-Seed, tencent (Hy3), LGAI-EXAONE (Deep), google
- * (gemma 4), MiniMaxAI (M3), moonshotai (Kimi-VL). */
-static const QsfThinkTags tags[] = {
-    { "<think>", "</think>" },
-    { "[THINK]", "[/THINK]" },
-    { "<|START_THINKING|>", "<|END_THINKING|>" },
-    { "<|inner_prefix|>", "<|inner_suffix|>" },
-    { "<seed:think>", "</seed:think>" },
-    { "<think:opensource>", "</think:opensource>" },
-    { "<thought>", "</thought>" },
-    { "<|channel>thought", "<channel|>" },
-    { "<mm:think>", "</mm:think>" },
-    { "\xE2\x97\x81think\xE2\x96\xB7", "\xE2\x97\x81/think\xE2\x96\xB7" },
-};
-
-/* Around answers: ibm-granite (3.3) and baidu (ERNIE), tencent (Hunyuan), CohereLabs. */
-static const QsfThinkTags answers[] = {
-    { "<response>", "</response>" },
-    { "<answer>", "</answer>" },
-    { "<|START_RESPONSE|>", "<|END_RESPONSE|>" },
-    { "<|START_TEXT|>", "<|END_TEXT|>" },
-};
-
 /* openai/harmony; ggml-org/llama.cpp common/chat.cpp for the recipients of Muse; upstage/Solar-Open-100B and
  * moonshotai/Kimi-K3, by their templates. */
 #define COMMENTARY "<|channel|>commentary<|message|>"
@@ -77,19 +53,6 @@ const char *qsf_think_reasoning_head(QsfThinkFormat f, bool commentary) {
 
 static bool has(const char *text, size_t len, const char *part) {
     return memmem(text, len, part, strlen(part)) != NULL;
-}
-
-static bool is_one(const QsfThinkTags *rows, size_t n, const char *text, size_t len) {
-    for (size_t i = 0; i < n; i++)
-        for (int k = 0; k < 2; k++) {
-            const char *tag = k == 0 ? rows[i].open : rows[i].close;
-            if (strlen(tag) == len && memcmp(text, tag, len) == 0) return true;
-        }
-    return false;
-}
-
-bool qsf_think_is_tag(const char *text, size_t len) {
-    return is_one(tags, COUNT(tags), text, len) || is_one(answers, COUNT(answers), text, len);
 }
 
 /* ---- tags as tokens ---- */
@@ -144,20 +107,21 @@ static bool compile(QsfThinkTag *t, const QsfTokenizer *tok, const char *text) {
 /* The first tags that the template has and that are tokens; otherwise those of the template, or those that are tokens. */
 static const QsfThinkTags *find_tags(QsfThink *t, const QsfTokenizer *tok, const char *source, size_t len) {
     const QsfThinkTags *named = NULL, *known = NULL;
-    for (size_t i = 0; i < COUNT(tags); i++) {
-        bool named_here = has(source, len, tags[i].close) || has(source, len, tags[i].open);
-        bool open = compile(&t->open, tok, tags[i].open), close = compile(&t->close, tok, tags[i].close);
-        if (named_here && open && close) return &tags[i];
-        if (named_here && named == NULL) named = &tags[i];
-        if (open && close && known == NULL) known = &tags[i];
+    for (size_t i = 0; i < QSF_TAGS; i++) {
+        bool named_here = has(source, len, qsf_tags[i].close) || has(source, len, qsf_tags[i].open);
+        bool open = compile(&t->open, tok, qsf_tags[i].open),
+             close = compile(&t->close, tok, qsf_tags[i].close);
+        if (named_here && open && close) return &qsf_tags[i];
+        if (named_here && named == NULL) named = &qsf_tags[i];
+        if (open && close && known == NULL) known = &qsf_tags[i];
     }
     return named != NULL ? named : known;
 }
 
 /* The tags around the answer, if the template or the vocabulary has them. */
 static void find_answer(QsfThink *t, const QsfTokenizer *tok, const char *source, size_t len) {
-    for (size_t i = 0; i < COUNT(answers); i++) {
-        const QsfThinkTags *a = &answers[i];
+    for (size_t i = 0; i < QSF_ANSWER_TAGS; i++) {
+        const QsfThinkTags *a = &qsf_answer_tags[i];
         bool named = has(source, len, a->open) || has(source, len, a->close);
         if (!named && !(has_token(tok, a->open) && has_token(tok, a->close))) continue;
         compile(&t->answer_open, tok, a->open);
@@ -226,8 +190,8 @@ static bool begins(const char *text, size_t len, const char *with) {
 
 /* The tags that the text begins with; close is "" where the format has none. */
 static QsfThinkTags tags_of(const char *text, size_t len) {
-    for (size_t i = 0; i < COUNT(tags); i++)
-        if (begins(text, len, tags[i].open)) return tags[i];
+    for (size_t i = 0; i < QSF_TAGS; i++)
+        if (begins(text, len, qsf_tags[i].open)) return qsf_tags[i];
     for (size_t i = 0; i < COUNT(dialects); i++) {
         const char *open = dialects[i].d.reasoning;
         open += qsf_think_blanks(open, strlen(open));

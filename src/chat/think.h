@@ -11,6 +11,7 @@
 #define QSF_CHAT_THINK_H
 
 #include "src/chat/chat.h"
+#include "src/token/tags.h"
 
 /* How the output of a model is structured. */
 typedef enum QsfThinkFormat {
@@ -21,10 +22,6 @@ typedef enum QsfThinkFormat {
     QSF_THINK_BLOCKS,  /* messages whose first token is their kind (Solar Open) */
     QSF_THINK_ELEMENTS /* elements between <|open|>, <|close|> and <|sep|> (Kimi K3) */
 } QsfThinkFormat;
-
-typedef struct QsfThinkTags {
-    const char *open, *close;
-} QsfThinkTags;
 
 /* Marks of bytes of the output. */
 enum {
@@ -55,8 +52,6 @@ typedef struct QsfThink {
 /* Determined by the text of the template (len bytes) and the tokens of the vocabulary. source NULL: no template:
  * only formats of messages are recognized, continued text is otherwise all answer. */
 void qsf_think_detect(QsfThink *t, const QsfTokenizer *tok, const char *source, size_t len);
-/* Whether this is the text of a tag of any model. */
-bool qsf_think_is_tag(const char *text, size_t len);
 
 /* ---- streaming ---- */
 

@@ -8,8 +8,8 @@
 
 #include "src/base/heap.h"
 #include "src/base/interrupt.h"
-#include "src/chat/think.h"
 #include "src/token/chars.h"
+#include "src/token/tags.h"
 
 #define CHECK_EVERY 16384u /* steps between two looks at the interrupt flag */
 
@@ -41,7 +41,7 @@ static bool is_structural(const char *t, size_t len) {
     for (size_t i = 0; i < sizeof affixes / sizeof affixes[0]; i++) {
         if (has_affixes(t, len, affixes[i][0], affixes[i][1])) return true;
     }
-    if (qsf_think_is_tag(t, len)) return true;
+    if (qsf_is_tag(t, len)) return true;
     if (!has_affixes(t, len, "[", "]")) return false;
     for (size_t i = 1; i + 1 < len; i++) {
         if (!(t[i] >= 'A' && t[i] <= 'Z') && t[i] != '_' && t[i] != '/') return false;

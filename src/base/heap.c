@@ -10,13 +10,28 @@
 #include "src/base/ledger_impl.h"
 
 #define LARGE (128u << 10) /* bytes */
+#define HUGE \
+    (16u     \
+     << 20) /* from here on in huge pages: gigabytes of small ones take the kernel half a second to free */
+
+/* Huge pages only fill a mapping, which is charged as a whole. A hint: failure is harmless. */
+static void use_huge_pages(void *p, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    if (bytes >= HUGE) (void)madvise(p, bytes, MADV_HUGEPAGE);
+#else
+    (void)p;
+    (void)bytes;
+#endif
+}
 
 static void *take(size_t bytes) {
     if (bytes < LARGE) return malloc(bytes);
     void *p = bytes > SIZE_MAX / 2
                   ? MAP_FAILED
                   : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p != MAP_FAILED ? p : NULL;
+    if (p == MAP_FAILED) return NULL;
+    use_huge_pages(p, bytes);
+    return p;
 }
 
 static void give_back(void *p, size_t bytes) {
@@ -32,7 +47,9 @@ static void *resize(void *p, size_t old, size_t bytes) {
     if (old < LARGE && bytes < LARGE) return realloc(p, bytes);
     if (old >= LARGE && bytes >= LARGE && bytes <= SIZE_MAX / 2) {
         void *q = qsf_mem_remap(p, old, bytes);
-        return q != MAP_FAILED ? q : NULL;
+        if (q == MAP_FAILED) return NULL;
+        if (bytes > old) use_huge_pages(q, bytes);
+        return q;
     }
     void *q = take(bytes);
     if (q == NULL) return NULL;

@@ -63,7 +63,13 @@ static int check_model(RunOptions *o, const QSFCliResult *r, char *buf, size_t c
     return QSF_EXIT_USAGE;
 }
 
+/* Filters: they write what they read in another form. */
+static bool is_filter(RunMode m) {
+    return m == RUN_TOKENIZE || m == RUN_DETOKENIZE || m == RUN_RENDER || m == RUN_SHOW_PROMPT;
+}
+
 static int dispatch(const RunOptions *o, int argc, char **argv) {
+    if (is_filter(o->mode)) qsf_signals_exit_at_once(true);
     switch (o->mode) {
     case RUN_GENERATE: return run_generate(o);
     case RUN_BENCH: return run_bench(o);

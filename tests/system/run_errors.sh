@@ -107,6 +107,22 @@ if [ -w /dev/full ]; then
     for option in --inspect --plan --show-prompt --tokenize --detokenize; do full "$run" "$tiny" $option; done
     full "$run" "$tiny" --bench -p 1 -n 1 -r 1
 fi
+# A filter ends at a signal wherever it is: here in a write to a full pipe.
+mkfifo "$work/pipe"
+exec 3<>"$work/pipe"
+yes '"one word and another"' | head -n 200000 >"$work/lines"
+"$run" --tokenize --jsonl "$tiny" <"$work/lines" >"$work/pipe" 2>"$work/err" &
+pid=$!
+head -c 1 <&3 >/dev/null # the output has begun; all of it does not fit in a pipe
+kill -INT $pid
+tries=100
+while kill -0 $pid 2>/dev/null && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+[ $tries -gt 0 ] || { fail "--tokenize ignores a signal while it writes"; kill -9 $pid; }
+wait $pid
+got=$?
+exec 3>&-
+[ $got = 130 ] || fail "SIGINT during --tokenize: status $got"
+
 # A name cannot add lines to a message.
 lines=$(printf 'a\nqsf-run: b')
 for words in "--$lines" "$lines.gguf" "$tiny $lines"; do

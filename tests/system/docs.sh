@@ -13,7 +13,7 @@ for doc in README.md CONTRIBUTING.md docs/*.md; do
     # shellcheck disable=SC2016
     # Paths in code quotes; a name without extension is a pair of .c and .h, * and <> are placeholders.
     grep -oE '`[^` ]+`' "$doc" | tr -d '`' |
-        grep -E '^(src|kernels|ui|include|tests|docs|man|templates|tools|\.ci)/[^<*{]+$' | sort -u | while read -r path; do
+        grep -E '^(src|kernels|ui|include|tests|docs|man|mk|templates|tools|\.ci)/[^<*{]+$' | sort -u | while read -r path; do
         case $path in
         */x.c | */t_x.c | */ui_x.c) continue ;;   # examples
         esac
@@ -21,7 +21,7 @@ for doc in README.md CONTRIBUTING.md docs/*.md; do
     done
     # shellcheck disable=SC2016
     grep -oE '(`|&& |^ +|sudo )make( -j[0-9]+)? [a-z][a-z-]+' "$doc" | sed 's/.* //' | sort -u | while read -r target; do
-        grep -qE "^([a-z -]+ )?$target( [a-z -]+)?:" Makefile || echo "$doc: make has no target $target"
+        grep -qE "^([a-z -]+ )?$target( [a-z -]+)?:" Makefile mk/*.mk || echo "$doc: make has no target $target"
     done
     grep -oE 'configure( +[-A-Z][^` ]*)+' "$doc" | grep -oE -- '--[a-z-]+' | sort -u | while read -r option; do
         grep -q -- "$option" configure || echo "$doc: configure has no option $option"
@@ -45,8 +45,8 @@ done
 
 # Every test documented as skipped by make check exists and is skipped; the others are not, and check-all runs
 # all.
-slow=$(sed -n '/^slow_tests :=/,/[^\]$/p' Makefile | sed 's/.*:=//; s/\\$//')
-[ -n "$slow" ] || fail "the Makefile lists no slow tests"
+slow=$(sed -n '/^slow_tests :=/,/[^\]$/p' mk/check.mk | sed 's/.*:=//; s/\\$//')
+[ -n "$slow" ] || fail "mk/check.mk lists no slow tests"
 listed() { (cd "$QSF_BUILDDIR" && "$MAKE" -n "$1" TESTS= SAN= 2>/dev/null) | grep -oE 'tests/(system|ui)/[a-z_]+\.sh' | sort -u; }
 { listed check-system; listed check-ui; for t in $slow; do echo "tests/$t.sh"; done; } | sort >"$work/got"
 find tests/system tests/ui -name '*.sh' ! -name lib.sh ! -name model.sh ! -name hf.sh | sort >"$work/want"

@@ -41,7 +41,7 @@ comments() {
             if (end) { gsub(/[[:space:]]+/, " ", text); print FILENAME ":" text; open = 0 }
         }'
     # This test and its lists quote the words.
-    find tests tools Makefile configure .ci/run -type f ! -name '*.[ch]' ! -name 'language.*' ! -path '*/facts/*' | sort |
+    find tests tools mk Makefile configure .ci/run -type f ! -name '*.[ch]' ! -name 'language.*' ! -path '*/facts/*' | sort |
         xargs grep -IlE '^#!|^# SPDX' | xargs awk '
         function flush() { if (text != "") print file ":" text; text = "" }
         FNR == 1 { flush(); file = FILENAME }

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What leaves the build directory: install, the amalgamation and archives of the sources. Part of the Makefile.
+
+.PHONY: install install-strip uninstall amalgamation dist distcheck
+
+INSTALL ?= install
+man_pages := $(call find,man/*.[15])
+templates := $(call find,templates/*)
+models := $(call find,models/*.qsf)
+headers := $(call find,include/qsf.h include/qsf_engine.h)
+D = $(DESTDIR)
+install_to = $(if $(strip $2),$(INSTALL) -d $D$3 && $(INSTALL) -m $1 $2 $D$3)
+
+install: all
+	$(call install_to,755,$(programs),$(bindir))
+	$(call install_to,644,libqsf.a,$(libdir))
+	$(call install_to,644,qsf.pc,$(libdir)/pkgconfig)
+	@sed 's|^prefix=.*|prefix=$(prefix)|; s|^libdir=.*|libdir=$(libdir)|; s|^includedir=.*|includedir=$(includedir)|' \
+	    qsf.pc >$D$(libdir)/pkgconfig/qsf.pc
+	$(call install_to,644,$(addprefix $S/,$(headers)),$(includedir))
+	$(call install_to,644,$(addprefix $S/,$(filter %.1,$(man_pages))),$(mandir)/man1)
+	$(call install_to,644,$(addprefix $S/,$(filter %.5,$(man_pages))),$(mandir)/man5)
+	$(call install_to,644,$(addprefix $S/,$(templates)),$(datadir)/qsf/templates)
+	$(call install_to,644,$(addprefix $S/,$(models)),$(datadir)/qsf/models)
+
+install-strip: install
+	$(if $(programs),$(STRIP) $(addprefix $D$(bindir)/,$(programs)))
+
+uninstall:
+	rm -f $(addprefix $D$(bindir)/,$(programs)) $D$(libdir)/libqsf.a $D$(libdir)/pkgconfig/qsf.pc \
+	    $(addprefix $D$(includedir)/,$(notdir $(headers))) \
+	    $(foreach p,$(man_pages),$D$(mandir)/man$(patsubst .%,%,$(suffix $p))/$(notdir $p)) \
+	    $(addprefix $D$(datadir)/qsf/,$(templates) $(models))
+	-@rmdir $D$(datadir)/qsf/templates $D$(datadir)/qsf/models $D$(datadir)/qsf 2>/dev/null || true
+
+# ---- one file: qsf-run with the kernels of every machine, without the parts that only qsf-convert needs
+
+PYTHON ?= python3
+amalgam_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs) run) kernels/*.c kernels/*/*.c)
+amalgamation: $(addprefix $O/,$(generated_all))
+	$(call say,GEN,qsf.c)
+	$Q$(PYTHON) $S/tools/amalgamate -s $S -g $O -o . -v $(VERSION) -d $(datadir)/qsf \
+	    $(sort $(amalgam_src) $(generated_all))
+
+# ---- dist
+
+dist_name = qsf-$(VERSION)
+# In a checkout git lists the files; in an unpacked archive MANIFEST does.
+dist:
+	@rm -rf $(dist_name) && mkdir $(dist_name)
+	@if test -e $S/.git; then git -C $S ls-files; else cat $S/MANIFEST; fi \
+	    | grep -v '^MANIFEST$$' | while read -r f; do test ! -f $S/$$f || echo $$f; done >$(dist_name)/MANIFEST
+	@(cd $S && tar cf - -T $(CURDIR)/$(dist_name)/MANIFEST) | (cd $(dist_name) && tar xf -)
+	@tar cf - $(dist_name) | gzip -9 >$(dist_name).tar.gz
+	@rm -rf $(dist_name)
+	@echo $(dist_name).tar.gz
+
+distcheck: dist
+	@rm -rf distcheck && mkdir -p distcheck/build
+	cd distcheck && gzip -dc ../$(dist_name).tar.gz | tar xf -
+	chmod -R a-w distcheck/$(dist_name)
+	cd distcheck/build && ../$(dist_name)/configure --prefix=/usr CC='$(CC)'
+	+$(MAKE) -C distcheck/build
+	+QSF_TEST_DATA=$${QSF_TEST_DATA:-$(abspath $S/../shared)} $(MAKE) -C distcheck/build check
+	+$(MAKE) -C distcheck/build install DESTDIR=$(CURDIR)/distcheck/root
+	+$(MAKE) -C distcheck/build uninstall DESTDIR=$(CURDIR)/distcheck/root
+	@test -z "$$(find distcheck/root -type f)" || { echo "left behind:"; find distcheck/root -type f; exit 1; }
+	+$(MAKE) -C distcheck/build dist
+	@chmod -R u+w distcheck && rm -rf distcheck
+	@echo "$(dist_name).tar.gz is good"

@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "ui/app_internal.h"
-#include "ui/ask.h"
-#include "ui/block.h"
 #include "ui/commands.h"
+#include "ui/ctx_full.h"
+#include "ui/quoted.h"
 
 double ui_now(void) {
     struct timespec ts;

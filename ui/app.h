@@ -65,7 +65,7 @@ typedef struct UiFit {
     bool policy;     /* an eviction policy is possible */
 } UiFit;
 
-/* A summary that the model is writing (forget.h). */
+/* A summary that the model is writing (exchanges.h). */
 typedef struct UiCompact {
     uint32_t exchanges; /* that it replaces */
     bool go_on;         /* the last answer continues after it */
@@ -101,7 +101,7 @@ typedef struct UiApp {
     uint64_t snapshot_limit; /* as in QSFRequest */
 
     uint32_t
-        asking; /* id of the answer for which it was asked what to do at a full context (ask.h); 0 = none */
+        asking; /* id of the answer for which it was asked what to do at a full context (ctx_full.h); 0 = none */
     uint32_t ask_item;    /* id of that question on the screen, 0 = none */
     unsigned ask_offered; /* the choices, bit 0 is the first */
     char ask_keys[80];    /* and their names, "1 forget  4 stop" */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ui/app_internal.h"
-#include "ui/forget.h"
+#include "ui/exchanges.h"
 
 #define SAMPLE_MAX ((size_t)32 << 10) /* bytes of a long message that are counted for an estimate */
 #define CTX_SPARE  256                /* minimum space for an answer, in tokens, in a larger context */

@@ -6,8 +6,8 @@
 
 #include "qsf_cli.h"
 #include "ui/app_internal.h"
-#include "ui/ask.h"
-#include "ui/forget.h"
+#include "ui/ctx_full.h"
+#include "ui/exchanges.h"
 #include "ui/guide.h"
 
 #define UI_PIN_SECONDS 0.4 /* interval of checking how much is pinned */

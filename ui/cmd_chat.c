@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "ui/app_internal.h"
-#include "ui/ask.h"
 #include "ui/commands.h"
-#include "ui/forget.h"
+#include "ui/ctx_full.h"
+#include "ui/exchanges.h"
 
 bool ui_cmd_quit(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "ui/ask.h"
+#include "ui/ctx_full.h"
 #include "ui/format.h"
 #include "ui/guide.h"
 #include "ui/screen.h"

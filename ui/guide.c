@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/ask.h"
+#include "ui/ctx_full.h"
 
 /* Short, so that all fit in a line of 80 columns. */
 static const char *const questions[UI_GUIDE_QUESTIONS] = {

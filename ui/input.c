@@ -12,9 +12,9 @@
 
 #include "qsf_chatlog.h"
 #include "ui/app.h"
-#include "ui/block.h"
 #include "ui/buf.h"
 #include "ui/history.h"
+#include "ui/quoted.h"
 
 #define UI_PROMPT "> "
 

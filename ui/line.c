@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "qsf_decode.h"
-#include "ui/block.h"
 #include "ui/guide.h"
+#include "ui/quoted.h"
 #include "ui/ui_signals.h"
 
 typedef struct Line {

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "ui/app.h"
+#include "ui/goodbye.h"
 #include "ui/guide.h"
 #include "ui/line.h"
 #include "ui/loop.h"
 #include "ui/opts.h"
-#include "ui/tail.h"
 #include "ui/ui_signals.h"
 
 static bool is_set(const char *name) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/ask.h"
+#include "ui/ctx_full.h"
 
 #define UI_FLASH_SECONDS 3.0
 #define UI_QUIT_SECONDS  2.0

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "qsf.h"
-#include "src/engine/live.h"
+#include "src/engine/shared_config.h"
 #include "src/engine/timeline.h"
 
 typedef enum QsfUse {

@@ -7,8 +7,8 @@
 
 #include "qsf_engine.h"
 #include "src/chat/think.h"
+#include "src/engine/memory_pressure.h"
 #include "src/engine/predict.h"
-#include "src/engine/pressure.h"
 #include "src/forward/forward.h"
 #include "src/plan/options.h"
 #include "src/sample/sampler.h"

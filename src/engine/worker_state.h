@@ -5,10 +5,10 @@
 #ifndef QSF_ENGINE_WORKER_STATE_H
 #define QSF_ENGINE_WORKER_STATE_H
 
-#include "src/engine/board.h"
 #include "src/engine/events.h"
 #include "src/engine/request.h"
 #include "src/engine/snapshot/snapshot.h"
+#include "src/engine/stats.h"
 #include "src/engine/timeline.h"
 
 #define QSF_ENGINE_STACK \

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "src/forward/state.h"
-#include "src/plan/lend.h"
+#include "src/plan/kv_lend.h"
 #include "src/stream/interleave.h"
 
 static int map_buffers(QsfForward *f, const QsfPlan *p, QsfErr *err) {

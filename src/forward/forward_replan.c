@@ -6,7 +6,7 @@
 
 #include "src/base/discard.h"
 #include "src/forward/state.h"
-#include "src/plan/lend.h"
+#include "src/plan/kv_lend.h"
 
 static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {
     if (qk_kv_tiles(p->ctx) * QK_KV_TILE < qsf_kvcache_used(&f->kv) ||

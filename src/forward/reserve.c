@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The KV cache takes its memory in steps, as the context grows, from the weights that were pinned in it (lend.h). */
+/* The KV cache takes its memory in steps, as the context grows, from the weights that were pinned in it (kv_lend.h). */
 #include "src/forward/state.h"
-#include "src/plan/lend.h"
+#include "src/plan/kv_lend.h"
 
 /* A shorter conversation gives memory back only if this part of it stays, because what is pinned is read first. */
 #define KEEP_SHARE 2u

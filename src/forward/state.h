@@ -249,7 +249,7 @@ uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt);
 void qsf_evicting_prompt_done(QsfForward *f);
 /* Counts what is missing, after an eviction or a truncation, and notes whether the cache was converted. */
 void qsf_evicting_note(QsfForward *f);
-/* gaps.c: after an eviction, before n more positions are evaluated: in caches whose oldest position would be farther from the
+/* kv_gaps.c: after an eviction, before n more positions are evaluated: in caches whose oldest position would be farther from the
  * last of them than the model was trained for, rotates the keys so that what is kept is seen without gaps. */
 void qsf_gaps_close(QsfForward *f, uint32_t n);
 #define QSF_EVICT_POSITIONS (1u << 30) /* most positions of a conversation */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "src/base/discard.h"
+#include "src/plan/kv_lend.h"
 #include "src/plan/layout.h"
-#include "src/plan/lend.h"
 
 #define NAME "KV cache"
 

@@ -19,9 +19,9 @@ typedef struct QsfKvLists {
     uint32_t n_caches, cap; /* tiles of each cache */
     qk_kv_slot *entry;      /* (n_caches, cap) */
     uint32_t *spare;        /* (n_caches, cap) free slots: the first cap - n */
-    uint32_t *moved;        /* (n_caches, cap) by slot: the keys are rotated on by so many tiles (gaps.c) */
-    uint8_t *drop;          /* (cap) */
-    uint64_t *mass;         /* (n_caches, cap * 16) weights by slot and position; NULL = not wanted */
+    uint32_t *moved; /* (n_caches, cap) by slot: the keys are rotated on by so many tiles (kv_gaps.c) */
+    uint8_t *drop;   /* (cap) */
+    uint64_t *mass;  /* (n_caches, cap * 16) weights by slot and position; NULL = not wanted */
     uint64_t
         *saved_mass; /* (QSF_KV_WEIGHT_COPIES, n_caches, cap * 16) by entry: the weights at earlier lengths */
     uint64_t *worker_mass;      /* (threads, cap * 16) of the step that is running, zeroed after it */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/plan/lend.h"
+#include "src/plan/kv_lend.h"
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 

@@ -87,7 +87,7 @@ typedef struct QsfPlan {
         pinned_items; /* (n_units) items [0, n) of the unit are pinned, whatever the length of the context, the
                                rest streams; a multiple of QSF_ROW_QUANTUM or all; owned by the plan */
     uint32_t
-        kv_step; /* positions whose memory the KV cache takes at a time; until then it holds weights (lend.h).
+        kv_step; /* positions whose memory the KV cache takes at a time; until then it holds weights (kv_lend.h).
                          0: it takes all at once, because nothing streams */
     uint32_t *lend; /* (n_lend) units that are pinned further meanwhile, in this order; owned by the plan */
     uint32_t n_lend;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Internals shared by the files of the plan: pricing.c adds up sizes, search.c chooses a configuration,
- * spread.c chooses the pinned rows, plan.c combines them, plan_text.c formats the messages. */
+ * pin_rows.c chooses the pinned rows, plan.c combines them, plan_text.c formats the messages. */
 #ifndef QSF_PLAN_PLAN_IMPL_H
 #define QSF_PLAN_PLAN_IMPL_H
 

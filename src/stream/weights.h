@@ -63,7 +63,7 @@ void qsf_weights_destroy(QsfWeights *w); /* NULL allowed */
 void qsf_weights_park(QsfWeights *w, const QsfPlan *p, uint64_t lent);
 int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *err);
 
-/* Between passes: pins rows in the order of the plan's list beyond what it pins, in at most `lent` bytes (lend.h). With less
+/* Between passes: pins rows in the order of the plan's list beyond what it pins, in at most `lent` bytes (kv_lend.h). With less
  * than before, it cannot fail, memory is returned to the kernel at once, and the ledger may be frozen. With more, rows are
  * read during the computation; QSF_E_BUDGET, QSF_E_RUNTIME: some of them are not pinned. Returns at once if nothing
  * changes; otherwise what was read ahead is dropped: at most all slots. */

@@ -2,7 +2,7 @@
 /* Rows that are pinned beyond the plan's pins, and given up, as the memory that is lent for them changes. */
 #include <stdlib.h>
 
-#include "src/plan/lend.h"
+#include "src/plan/kv_lend.h"
 #include "src/stream/interleave.h"
 #include "src/stream/weights_impl.h"
 

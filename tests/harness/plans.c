@@ -2,8 +2,8 @@
 /* Shapes for plans, and the checks of plans. */
 #include "tests/harness/plans.h"
 
+#include "src/plan/kv_lend.h"
 #include "src/plan/layout.h"
-#include "src/plan/lend.h"
 #include "src/plan/units.h"
 #include "tests/harness/qsf_test.h"
 

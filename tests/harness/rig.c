@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "src/file/dtype.h"
+#include "src/plan/kv_lend.h"
 #include "src/plan/layout.h"
-#include "src/plan/lend.h"
 
 static int lend(QsfRig *r, uint32_t step, QsfErr *err) {
     free(r->plan.lend);

@@ -5,8 +5,8 @@
 
 #include "kernels/kvsize.h"
 #include "src/kv/cache.h"
+#include "src/plan/kv_lend.h"
 #include "src/plan/layout.h"
-#include "src/plan/lend.h"
 #include "tests/harness/qsf_test.h"
 
 enum { LAYERS = 3, HEADS = 2, DIM = 10, CTX = 7 };

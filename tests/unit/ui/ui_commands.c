@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of commands: lookup, prefixes, the nearest name, completion; and keys, blocks, history. */
 #include "tests/harness/qsf_test.h"
-#include "ui/block.h"
 #include "ui/commands.h"
 #include "ui/complete.h"
 #include "ui/help.h"
 #include "ui/history.h"
 #include "ui/keys.h"
+#include "ui/quoted.h"
 
 static const char *looked_up(const char *word, bool prefix) {
     const QSFSetting *row;

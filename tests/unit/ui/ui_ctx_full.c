@@ -2,8 +2,8 @@
 /* The question at a full context, /forget and /compact, on the scripted engine, which counts a byte and one more for
  * each message as tokens. */
 #include "tests/harness/app_rig.h"
-#include "ui/ask.h"
-#include "ui/forget.h"
+#include "ui/ctx_full.h"
+#include "ui/exchanges.h"
 
 #define CTX 200
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Messages over several lines. */
-#include "ui/block.h"
+#include "ui/quoted.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Watches the real memory of the machine and of the cgroup, and says when it is short. A few small files are read, at most
  * four times a second. One thread. */
-#ifndef QSF_ENGINE_PRESSURE_H
-#define QSF_ENGINE_PRESSURE_H
+#ifndef QSF_ENGINE_MEMORY_PRESSURE_H
+#define QSF_ENGINE_MEMORY_PRESSURE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /* What the KV cache reserves for positions that do not exist yet holds weights until they do. A plan pins what fits beside a
  * full context; here is the order in which further rows are pinned while the context is shorter, and in which they are
  * given up, the last one first, as it grows. Whatever the number of positions, the same rows are pinned. Pure. */
-#ifndef QSF_PLAN_LEND_H
-#define QSF_PLAN_LEND_H
+#ifndef QSF_PLAN_KV_LEND_H
+#define QSF_PLAN_KV_LEND_H
 
 #include "src/model/optional.h"
 #include "src/plan/kvtypes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The beginning of a conversation leaves the context. */
-#include "ui/forget.h"
+#include "ui/exchanges.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A value is stored before its counter is incremented, so that a thread that sees the new counter sees that
  * value or a later one. */
-#include "src/engine/live.h"
+#include "src/engine/shared_config.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

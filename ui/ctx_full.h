@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The question at a full context without an eviction policy: the answer is not finished, and the user chooses how it
  * continues. Asked on the full screen and in line mode on a terminal, never in a pipe. One thread. */
-#ifndef QSF_UI_ASK_H
-#define QSF_UI_ASK_H
+#ifndef QSF_UI_CTX_FULL_H
+#define QSF_UI_CTX_FULL_H
 
 #include "ui/app.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a full-screen chat prints on the normal screen when it ends. */
-#include "ui/tail.h"
+#include "ui/goodbye.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* The beginning of a conversation leaves the context: it is forgotten, or a summary that the model writes replaces it.
  * The messages stay on the screen, the session file records what left, and the system prompt always stays. One
  * thread. */
-#ifndef QSF_UI_FORGET_H
-#define QSF_UI_FORGET_H
+#ifndef QSF_UI_EXCHANGES_H
+#define QSF_UI_EXCHANGES_H
 
 #include "ui/app.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Messages over several lines between """ and """. Pure functions and a small collector. */
-#ifndef QSF_UI_BLOCK_H
-#define QSF_UI_BLOCK_H
+#ifndef QSF_UI_QUOTED_H
+#define QSF_UI_QUOTED_H
 
 #include "ui/buf.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "src/plan/lend.h"
+#include "src/plan/kv_lend.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Engine statistics: implements board.h. */
-#include "src/engine/board.h"
+/* Engine statistics: implements stats.h. */
+#include "src/engine/stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>

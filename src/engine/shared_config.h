@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* State shared by a configuration of qsf.h and the engines loaded with it: the last budget, number of
  * threads and quality. Set from any thread; each engine reads it between two tokens. */
-#ifndef QSF_ENGINE_LIVE_H
-#define QSF_ENGINE_LIVE_H
+#ifndef QSF_ENGINE_SHARED_CONFIG_H
+#define QSF_ENGINE_SHARED_CONFIG_H
 
 #include "qsf_engine.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Engine statistics, protected by one lock; written by the engine thread, readable from any thread. Counters
  * that change within a token are read live from the forward pass. */
-#ifndef QSF_ENGINE_BOARD_H
-#define QSF_ENGINE_BOARD_H
+#ifndef QSF_ENGINE_STATS_H
+#define QSF_ENGINE_STATS_H
 
 #include <pthread.h>
 

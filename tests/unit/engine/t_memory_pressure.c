@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "src/base/clock.h"
-#include "src/engine/pressure.h"
+#include "src/engine/memory_pressure.h"
 #include "tests/harness/qsf_test.h"
 
 #define MIB    1048576u

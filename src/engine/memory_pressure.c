@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The monitor of real memory. */
-#include "src/engine/pressure.h"
+#include "src/engine/memory_pressure.h"
 
 #include <stdio.h>
 #include <stdlib.h>

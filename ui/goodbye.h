@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a full-screen chat prints on the normal screen when it ends. */
-#ifndef QSF_UI_TAIL_H
-#define QSF_UI_TAIL_H
+#ifndef QSF_UI_GOODBYE_H
+#define QSF_UI_GOODBYE_H
 
 #include "ui/app.h"
 

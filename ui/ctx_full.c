@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The question at a full context. */
-#include "ui/ask.h"
+#include "ui/ctx_full.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "ui/app_internal.h"
-#include "ui/forget.h"
+#include "ui/exchanges.h"
 #include "ui/format.h"
 
 /* What the choices would do now; 0 = impossible. */

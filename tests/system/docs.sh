@@ -43,6 +43,23 @@ for about in "$cases"/*/about.json; do
     grep -qF "| $name | $arch |" docs/PARITY.md || fail "docs/PARITY.md lacks the case $name: run tools/parity-table"
 done
 
+# docs/TESTING.md says which test covers which folder: each folder of sources is in its table, each folder of unit tests
+# has one of sources, and the tests it mentions exist.
+sed -n '/^## Which test covers which file/,/^## Skipping/p' docs/TESTING.md >"$work/covers"
+for dir in include kernels ui src/*/; do
+    grep -qF "\`${dir%/}/\`" "$work/covers" || fail "docs/TESTING.md does not say which test covers $dir"
+done
+for dir in tests/unit/*/; do
+    name=$(basename "$dir")
+    [ -d "src/$name" ] || [ "$name" = ui ] || fail "$dir has the name of no folder of src/"
+done
+# shellcheck disable=SC2016 # names are in backquotes
+grep '^| ' "$work/covers" | cut -d '|' -f 3- | grep -oE '`(base|chat|cli|engine|file|forward|token)?/?[a-z0-9_*]+`' |
+    tr -d '`' | while read -r name; do
+    find tests -name "${name##*/}.c" -o -name "$name.sh" | grep -q . || echo "docs/TESTING.md: there is no test $name"
+done >"$work/wrong"
+[ ! -s "$work/wrong" ] || { cat "$work/wrong"; fail "docs/TESTING.md mentions tests that do not exist"; }
+
 # Every test documented as skipped by make check exists and is skipped; the others are not, and check-all runs
 # all.
 slow=$(sed -n '/^slow_tests :=/,/[^\]$/p' mk/check.mk | sed 's/.*:=//; s/\\$//')

@@ -6,6 +6,7 @@ have shellcheck || skip "no shellcheck"
 cd "$QSF_SRCDIR" || exit 1
 shellcheck -S warning -s sh configure tests/run.sh || fail "configure or tests/run.sh"
 shellcheck -S warning -s bash .ci/run || fail ".ci/run"
+shellcheck -S warning -s sh .ci/subjects || fail ".ci/subjects"
 for f in tools/*; do
     if [ -f "$f" ] && head -n 1 "$f" | grep -q bash; then shellcheck -S warning -s bash -x "$f" || fail "$f"; fi
 done

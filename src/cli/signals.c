@@ -2,7 +2,6 @@
 /* Implements signals.h. A closed pipe and a file at its size limit become errors of the write. */
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "src/base/interrupt.h"
 #include "src/cli/signals.h"
@@ -11,18 +10,19 @@ atomic_int qsf_signal_cancel;
 
 static atomic_bool at_once;
 
-static void on_signal(int sig) {
-    if (atomic_load(&at_once)) _exit(128 + sig);
-    if (atomic_exchange(&qsf_signal_cancel, sig)) {
-        signal(sig, SIG_DFL);
-        raise(sig);
-    }
+static void end_by(int sig) {
+    signal(sig, SIG_DFL);
+    raise(sig);
 }
 
-void qsf_signals_exit_at_once(bool on) {
+static void on_signal(int sig) {
+    if (atomic_exchange(&qsf_signal_cancel, sig) || atomic_load(&at_once)) end_by(sig);
+}
+
+void qsf_signals_end_at_once(bool on) {
     atomic_store(&at_once, on);
     const int sig = on ? atomic_load(&qsf_signal_cancel) : 0; /* it came before */
-    if (sig) _exit(128 + sig);
+    if (sig) end_by(sig);
 }
 
 void qsf_signals_init(void) {

@@ -11,8 +11,8 @@ extern atomic_int qsf_signal_cancel; /* the signal's number, 0 = none */
 /* Installs the handlers, and makes this thread watch the flag (base/interrupt.h). Call it once, before starting
  * threads. */
 void qsf_signals_init(void);
-/* While on, these signals end the process at once with status 128 + their number: for work over long texts that has nothing
- * to undo, where a library (a regular expression, JSON) may not return for a second. Any thread. */
-void qsf_signals_exit_at_once(bool on);
+/* While on, the first one ends the process too: for work over long texts that has nothing to undo, where a library (a regular
+ * expression, JSON) may not return for a second. Any thread. */
+void qsf_signals_end_at_once(bool on);
 
 #endif

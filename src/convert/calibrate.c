@@ -32,7 +32,7 @@ int convert_check_calibration(const ConvertOptions *o) {
 
 /* The model runs, and watches the flag; there may be a line on the terminal that must be cleared. */
 static void show_calibration(void *arg, uint64_t done, uint64_t total) {
-    qsf_signals_exit_at_once(false);
+    qsf_signals_end_at_once(false);
     convert_progress_show(arg, (double)done / (double)total, "calibration");
 }
 
@@ -50,9 +50,9 @@ int convert_calibrate(const ConvertOptions *o, int threads, QsfCalibration *out)
     int rc = parse_settings(o, threads, &c.settings);
     if (rc) return rc;
     convert_progress_begin(&progress, o);
-    qsf_signals_exit_at_once(true); /* no file has been made */
+    qsf_signals_end_at_once(true); /* no file has been made */
     rc = qsf_calibrate(out, &c, &err);
-    qsf_signals_exit_at_once(false);
+    qsf_signals_end_at_once(false);
     convert_progress_end(&progress);
     return rc ? convert_fail(&err) : QSF_EXIT_OK;
 }

@@ -37,10 +37,11 @@ static int check_newest(const QsfRuntime *r, const QsfMsg *m, QsfErr *err) {
 
 uint64_t qsf_prompt_need(const QsfRuntime *r, const char *text, size_t len) {
     QsfErr none = { 0 };
-    const uint64_t text_bytes = (uint64_t)len * QSF_REQUEST_BYTES;
-    return qsf_prompt_check(r, text, len, &none) == QSF_OK
-               ? text_bytes + qsf_tokenizer_need(r->tok, text, len)
-               : text_bytes;
+    QsfWords words = { 0 };
+    const uint64_t copies = (uint64_t)len * QSF_REQUEST_BYTES;
+    if (qsf_prompt_check(r, text, len, &none) != QSF_OK) return copies;
+    qsf_words_feed(&words, text, len);
+    return copies + qsf_tokenizer_need(r->tok, len, words.longest);
 }
 
 /* A plan that streams uses what there is, so the budget named may be the one that holds all weights. */

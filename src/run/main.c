@@ -69,7 +69,7 @@ static bool is_filter(RunMode m) {
 }
 
 static int dispatch(const RunOptions *o, int argc, char **argv) {
-    if (is_filter(o->mode)) qsf_signals_exit_at_once(true);
+    if (is_filter(o->mode)) qsf_signals_end_at_once(true);
     switch (o->mode) {
     case RUN_GENERATE: return run_generate(o);
     case RUN_BENCH: return run_bench(o);

@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/interrupt.h"
+#include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/base/utf8.h"
 #include "src/run/run.h"
+#include "src/run/text_budget.h"
 
 #define OUT_FLUSH 65536
 
@@ -23,57 +24,66 @@ static unsigned encode_flags(const RunOptions *o) {
            (o->no_special ? 0u : (unsigned)QSF_TOK_SPECIAL);
 }
 
-static void put_ids(QsfStrbuf *out, const QsfIds *ids, const char *open, const char *sep, const char *close) {
+/* Writes what the buffer holds as it fills. Returns an exit code. */
+static int put_ids(QsfStrbuf *out, const QsfIds *ids, const char *open, const char *sep, const char *close) {
+    int rc = QSF_EXIT_OK;
     qsf_strbuf_adds(out, open);
-    for (size_t i = 0; i < ids->n; i++) {
+    for (size_t i = 0; i < ids->n && !rc; i++) {
         qsf_strbuf_addf(out, "%s%d", i ? sep : "", ids->data[i]);
-        if (i % 65536 == 65535 && qsf_interrupted()) break; /* the caller looks again */
+        if (i % 4096 == 4095) rc = flush_at(out, OUT_FLUSH);
     }
     qsf_strbuf_adds(out, close);
+    return rc;
 }
 
-static int tokenize_line(const QsfRuntime *rt, const RunOptions *o, const char *line, size_t len,
-                         size_t number, QsfStrbuf *out) {
-    QsfErr err = { 0 };
-    QsfIds ids = { 0 };
+static int encode_line(RunTextBudget *b, const RunOptions *o, const char *line, size_t len, QsfIds *ids,
+                       QsfErr *err) {
     size_t n;
-    QsfJson *v = qsf_json_parse(line, len, &err);
+    QsfLedger *l = &b->rt->ledger;
+    int rc = qsf_ledger_reserve(l, QSF_MEM_TRANSCRIPT, (uint64_t)len * RUN_LINE_BYTES, "the text of a line",
+                                err);
+    if (rc) return rc;
+    QsfJson *v = qsf_json_parse(line, len, err);
     const char *text = v ? qsf_json_string(v, &n) : NULL;
-    int rc = QSF_OK;
     if (!text)
-        rc = qsf_err_set(&err, QSF_E_RUNTIME, "not a JSON string");
+        rc = qsf_err_set(err, QSF_E_RUNTIME, "not a JSON string");
     else
-        rc = qsf_tokenizer_encode(rt->tok, text, n, encode_flags(o), &ids, &err);
+        rc = qsf_tokenizer_encode(b->rt->tok, text, n, encode_flags(o), ids, err);
+    qsf_json_free(v);
+    qsf_ledger_release(l, QSF_MEM_TRANSCRIPT, (uint64_t)len * RUN_LINE_BYTES);
+    return rc;
+}
+
+static int tokenize_line(RunTextBudget *b, const RunOptions *o, const char *line, size_t len, size_t number,
+                         QsfStrbuf *out) {
+    QsfErr err = { 0 };
+    QsfIds ids = { .ledger = &b->rt->ledger };
+    int rc = encode_line(b, o, line, len, &ids, &err);
     if (rc) {
         qsf_err_prefix(&err, "stdin line %zu", number);
+        (void)run_text_budget_advise(b, &err);
         rc = run_fail(&err);
     } else {
-        put_ids(out, &ids, "[", ",", "]\n");
+        rc = put_ids(out, &ids, "[", ",", "]\n");
     }
-    qsf_json_free(v);
     qsf_ids_free(&ids);
     return rc;
 }
 
-static int tokenize_text(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *in, QsfStrbuf *out) {
+static int tokenize_text(RunTextBudget *b, const RunOptions *o, const QsfStrbuf *in, QsfStrbuf *out) {
     QsfErr err = { 0 };
-    QsfIds ids = { 0 };
-    int rc = qsf_tokenizer_encode(rt->tok, qsf_strbuf_str(in), in->len, encode_flags(o), &ids, &err);
-    if (!rc) {
-        put_ids(out, &ids, "", " ", "\n");
-        rc = qsf_interrupt_check(&err);
-    }
-    if (rc) {
-        qsf_strbuf_clear(out);
-        rc = run_fail(&err);
-    }
+    QsfIds ids = { .ledger = &b->rt->ledger };
+    int rc = qsf_tokenizer_encode(b->rt->tok, qsf_strbuf_str(in), in->len, encode_flags(o), &ids, &err);
+    if (rc) (void)run_text_budget_advise(b, &err);
+    rc = rc ? run_fail(&err) : put_ids(out, &ids, "", " ", "\n");
     qsf_ids_free(&ids);
     return rc;
 }
 
 /* Ids of one line as a JSON string, or {"hex": ...} where the bytes are not UTF-8. */
-static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char *line, size_t len,
-                           size_t number, QsfStrbuf *out) {
+static int detokenize_line(RunTextBudget *b, const RunOptions *o, const char *line, size_t len, size_t number,
+                           QsfStrbuf *out) {
+    const QsfRuntime *rt = b->rt;
     static char piece[QSF_PIECE_MAX + 8];
     QsfDetok d;
     QsfStrbuf text = QSF_STRBUF_INIT;
@@ -109,17 +119,16 @@ static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char
     return rc;
 }
 
-typedef int (*LineFn)(const QsfRuntime *, const RunOptions *, const char *, size_t, size_t, QsfStrbuf *);
+typedef int (*LineFn)(RunTextBudget *, const RunOptions *, const char *, size_t, size_t, QsfStrbuf *);
 
 /* A bad line is reported and ends the run, because output lines must correspond to input lines. */
-static int each_line(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *in, LineFn fn,
-                     QsfStrbuf *out) {
+static int each_line(RunTextBudget *b, const RunOptions *o, const QsfStrbuf *in, LineFn fn, QsfStrbuf *out) {
     const char *s = qsf_strbuf_str(in), *end = s + in->len;
     int rc = QSF_EXIT_OK;
     for (size_t number = 1; !rc && s < end; number++) {
         const char *nl = memchr(s, '\n', (size_t)(end - s));
         size_t len = nl ? (size_t)(nl - s) : (size_t)(end - s);
-        rc = fn(rt, o, s, len, number, out);
+        rc = fn(b, o, s, len, number, out);
         if (!rc) rc = flush_at(out, OUT_FLUSH);
         s += len + (nl != NULL);
     }
@@ -128,13 +137,16 @@ static int each_line(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf 
 
 static int with_stdin(const RunOptions *o, LineFn fn) {
     QsfRuntime rt;
+    RunTextBudget b;
     QsfRuntimeOptions ro = run_runtime_options(o);
+    const uint64_t resident = qsf_rss_bytes();
     QsfStrbuf in = QSF_STRBUF_INIT, out = QSF_STRBUF_INIT;
     ro.text_only = true;
     int rc = run_open(&rt, o, &ro);
     if (rc) return rc;
-    rc = run_read_stdin(&in);
-    if (!rc) rc = fn ? each_line(&rt, o, &in, fn, &out) : tokenize_text(&rt, o, &in, &out);
+    run_text_budget_begin(&b, &rt, o, resident);
+    rc = run_text_budget_read(&b, &in);
+    if (!rc) rc = fn ? each_line(&b, o, &in, fn, &out) : tokenize_text(&b, o, &in, &out);
     int written = flush_at(&out, 1);
     qsf_strbuf_free(&in);
     qsf_strbuf_free(&out);

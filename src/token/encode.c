@@ -53,15 +53,13 @@ static uint64_t buffer_bytes(const QsfTokenizer *t, const char *text, size_t len
     return form;
 }
 
-/* The longest word: a run of white space, or of what is none. */
-static size_t longest_word(const char *text, size_t len) {
-    size_t longest = 0, begin = 0;
+void qsf_words_feed(QsfWords *w, const char *text, size_t len) {
     for (size_t i = 0; i < len; i++) {
-        if (i == begin || ((unsigned char)text[i] <= ' ') == ((unsigned char)text[i - 1] <= ' ')) continue;
-        if (i - begin > longest) longest = i - begin;
-        begin = i;
+        const bool blank = (unsigned char)text[i] <= ' ';
+        w->run = blank == w->blank ? w->run + 1 : 1;
+        w->blank = blank;
+        if (w->run > w->longest) w->longest = w->run;
     }
-    return len - begin > longest ? len - begin : longest;
 }
 
 static bool takes_words(const QsfTokenizer *t) {
@@ -75,9 +73,22 @@ static bool takes_words(const QsfTokenizer *t) {
     return false;
 }
 
-uint64_t qsf_tokenizer_need(const QsfTokenizer *t, const char *text, size_t len) {
-    const uint64_t word = takes_words(t) ? longest_word(text, len) : len;
-    return buffer_bytes(t, text, len) + word * WORD_BYTES +
+/* Whether a whole text is written in another form first (buffer_bytes). */
+static bool copies(const QsfTokenizer *t) {
+    switch (t->kind->algorithm) {
+    case QSF_ALG_SPM: return qsf_charsmap_active(&t->charsmap);
+    case QSF_ALG_BPE: return t->escape || t->bpe_prefix;
+    case QSF_ALG_UNIGRAM: return true;
+    case QSF_ALG_GREEDY:
+    case QSF_ALG_ROUNDED: break;
+    }
+    return false;
+}
+
+uint64_t qsf_tokenizer_need(const QsfTokenizer *t, size_t len, size_t longest_word) {
+    const uint64_t word = takes_words(t) ? longest_word : len;
+    return FORM_BYTES * (uint64_t)len * (t->normal_form >= 0) +
+           2 * QSF_SPM_SPACE_LEN * (uint64_t)len * copies(t) + word * WORD_BYTES +
            (uint64_t)len * (STEP_BYTES * t->steps.present + ID_BYTES);
 }
 

@@ -80,8 +80,14 @@ bool qsf_tokenizer_is_eog(const QsfTokenizer *t, int32_t id);
 /* Whether this id ends a message, but not the generation (<|end|> of gpt-oss). */
 bool qsf_tokenizer_is_eom(const QsfTokenizer *t, int32_t id);
 QsfTokenType qsf_tokenizer_type(const QsfTokenizer *t, int32_t id);
-/* Returns an estimate, rather too high, of the bytes that tokenizing a text charges, with its ids. */
-uint64_t qsf_tokenizer_need(const QsfTokenizer *t, const char *text, size_t len);
+/* Finds the longest word of a text that comes in pieces: a run of white space, or of other bytes. Zeroed at its start. */
+typedef struct QsfWords {
+    size_t longest, run; /* bytes; run: at the end of the last piece */
+    bool blank;          /* that run is white space */
+} QsfWords;
+void qsf_words_feed(QsfWords *w, const char *text, size_t len);
+/* Returns an estimate, rather too high, of the bytes that tokenizing a text of len bytes charges, with its ids. */
+uint64_t qsf_tokenizer_need(const QsfTokenizer *t, size_t len, size_t longest_word);
 /* Id of a token by its exact stored text, -1 if absent. */
 int32_t qsf_tokenizer_find(const QsfTokenizer *t, const char *text, size_t len);
 

@@ -160,8 +160,7 @@ typedef struct QSFRequest {
     const char *const *stop; /* (n_stop) strings that end the answer and are not part of it; not searched
                                 for in reasoning */
     size_t n_stop;
-    uint32_t
-        max_tokens; /* ends the answer after so many tokens, if the setting max_tokens does not before; 0 = none */
+    uint32_t max_tokens;  /* limit of this answer, besides the setting max_tokens; 0 = none */
     const char *snapshot; /* a file that keeps the evaluated tokens of this conversation: what it has is not
                                 evaluated, and the rest is added after the answer. NULL = none. It has the permissions
                                 0600; in its folder, files of this kind (*.qsfsnap) belong to the engine */
@@ -292,7 +291,7 @@ typedef struct QSFLayerKindInfo {
     uint64_t most_bytes;  /* when the context is full */
 } QSFLayerKindInfo;
 
-/* What the cache of the model holds. It may differ from the conversation, of which the next prompt keeps what it can. */
+/* What the cache of the model holds. It may differ from the conversation: the next prompt reuses what is the same. */
 typedef struct QSFContextInfo {
     uint32_t kept, evicted, n_protected; /* positions */
     bool

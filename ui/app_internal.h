@@ -40,7 +40,7 @@ void ui_app_take_model_defaults(UiApp *a, UiBuf *changed);
  * messages, in the file. */
 void ui_app_withdraw(UiApp *a);
 
-/* A record with the text and the reasoning of a message from `from` on, owned by the item. */
+/* Returns a record with the text and the reasoning of a message, starting at `from`; both are owned by the item. */
 QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
 /* Removes a message without an answer from the file. */
 void ui_app_drop_unanswered(UiApp *a);
@@ -88,7 +88,7 @@ typedef struct UiRoom {
 } UiRoom;
 /* Measures it; s: the settings that will apply. */
 void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room);
-/* Do so many items without texts fit, with so many places of records? */
+/* Does the room hold this many items without texts and this many places of records? */
 bool ui_room_for_items(const UiRoom *room, uint64_t items, uint64_t places);
 /* Refuses need bytes, 0 = unknown, and writes what to do. */
 void ui_room_refuse(const UiApp *a, UiRoom *room, const char *name, uint64_t need, char *err, size_t cap);

@@ -12,7 +12,7 @@ typedef struct QsfNewFile {
     char *path;       /* NULL: nothing is open */
 } QsfNewFile;
 
-/* Creates a file that will replace what is at path, and removes what killed processes left of one.
+/* Creates a file that will replace the one at path, and removes temporary files that killed processes left.
  * QSF_E_RUNTIME names path; then nothing is open. */
 int qsf_newfile_create(QsfNewFile *f, const char *path, QsfErr *err);
 /* Makes sure that the file is on the disk, gives it its name, and makes sure of that too. In every case

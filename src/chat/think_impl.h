@@ -30,7 +30,7 @@ typedef struct QsfThinkBlock {
     size_t len;
     bool commentary; /* its channel */
 } QsfThinkBlock;
-/* The next one of a reasoning, from *at on, which moves behind it. false: there is none. */
+/* Finds the first block at or after *at, and moves *at to its end. Returns false if there is none. */
 bool qsf_think_block(const char *text, size_t len, size_t *at, QsfThinkBlock *b);
 
 /* --- think_prompt.c --- */

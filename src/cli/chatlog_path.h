@@ -13,8 +13,8 @@ bool qsf_chatlog_dir(char out[QSF_PATH_MAX]);
 /* Returns the path of a conversation, malloc'ed; NULL with a message in err for a bad name, without a home
  * directory, or when out of memory. */
 char *qsf_chatlog_path(const char *name, char *err, size_t cap);
-#define QSF_CHATLOG_ENDING ".jsonl"
-/* Ends the names of the snapshots, which lie beside the conversations. */
+#define QSF_CHATLOG_ENDING ".jsonl" /* suffix of conversation files */
+/* The suffix of snapshots, which are in the same folder. */
 #define QSF_CHATLOG_SNAPSHOT ".qsfsnap"
 /* Opens the file for reading without blocking. -1 with errno; EINVAL when it is not a regular file: reading a
  * device or a pipe might never end. */

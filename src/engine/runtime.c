@@ -14,7 +14,7 @@
 #include "src/engine/quality/quality.h"
 #include "src/model/purpose.h"
 
-#define WAYS_FROM (64u << 20) /* bytes of weights from which on the ways of reading them are measured */
+#define WAYS_FROM (64u << 20) /* smaller models: the ways of reading are not measured */
 
 int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err) {
     const char *word = s->cpu_mask, *from = "cpu-mask";

@@ -53,7 +53,7 @@ typedef struct QsfGenerate {
     void (*between)(void *arg);
     /* Called when another quality, and perhaps another plan, is in force; may be NULL. */
     void (*quality)(void *arg);
-    /* Called when an eviction policy has removed so many positions from the KV cache; may be NULL. */
+    /* Called after an eviction policy has removed positions from the KV cache, with their number; may be NULL. */
     void (*evicted)(void *arg, uint64_t positions);
     /* Called when memory is short for the first time: a sentence; may be NULL. */
     void (*memory)(void *arg, const char *text);

@@ -4,8 +4,8 @@
 #ifndef QSF_FILE_MODEL_KEYS_H
 #define QSF_FILE_MODEL_KEYS_H
 
-/* u32: a group of experts is as good as the sum of so many of its best scores; 2 if missing (DeepSeek V3), 1 for
- * DeepSeek V2 */
+/* u32: the score of a group of experts is the sum of its best scores, this many of them; 2 if missing (DeepSeek V3), 1
+ * for DeepSeek V2 */
 #define QSF_KEY_GROUP_SCORES "qsf.expert_group_scores"
 /* bool: the pairs between which YaRN mixes frequencies are rounded to whole ones; true if missing, as readers of GGUF
  * do (ggml-org/llama.cpp). "truncate" in rope_scaling (huggingface/transformers modeling_rope_utils.py); false for

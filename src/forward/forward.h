@@ -70,8 +70,8 @@ void qsf_forward_set_quality(QsfForward *f, const QsfQuality *q);
  * before an eval that is not such a decode, or when QSF_PENDING_POSITIONS wait. With an eviction policy nothing else is left
  * out. */
 int qsf_forward_decode(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
-/* Returns how many first positions were evaluated with everything, each after none but such. To use blocks that were
- * skipped, the caller truncates to them and evaluates the others again. */
+/* Returns n: positions [0, n) were evaluated with all blocks. To use blocks that were skipped, the caller truncates to n
+ * positions and evaluates the others again. */
 uint32_t qsf_forward_exact(const QsfForward *f);
 /* Returns the blocks that may be skipped. */
 const QsfBlockSet *qsf_forward_optional(const QsfForward *f);

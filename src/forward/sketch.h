@@ -23,7 +23,7 @@ int qsf_sketch_open(QsfForward *f, const QsfPlan *p, QsfErr *err);
 static inline bool qsf_sketch_runs(const QsfSketch *k) { return k->on && k->mem != NULL; }
 /* sketch.c: makes the sketch from the rows of the head, which are in RAM or are read. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 int qsf_sketch_fill(QsfForward *f, QsfErr *err);
-/* Reads groups [first, first + n) of the head to the stage, from group `slot` of it on. QSF_E_RUNTIME. */
+/* Reads groups [first, first + n) of the head to groups [slot, slot + n) of the stage. QSF_E_RUNTIME. */
 int qsf_sketch_read(QsfForward *f, uint32_t first, uint32_t n, uint32_t slot, QsfErr *err);
 /* k floats, which were taken from every row before it was sketched. */
 float *qsf_sketch_mean(const QsfForward *f);

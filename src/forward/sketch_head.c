@@ -10,11 +10,11 @@
 #include "src/forward/state.h"
 
 #define GROUP QSF_ROW_QUANTUM
-/* A row may be above what its sketch says by so many times the error's root mean square: more in one of 30,000 rows. Rows
- * that are near the limit are far fewer. */
+/* Bound of the error of a sketched logit, in root mean squares of the error: one of 30,000 rows exceeds it. Rows near the
+ * limit are far fewer. */
 #define ERRORS 4.0
-/* Rows that are so many nats below the best one hardly matter. Those above are multiplied in full as long as that takes no
- * more than this part of the groups: a model that is not sure at all has too many. */
+/* Rows that are 12 nats below the best one hardly matter. Those above are multiplied in full, if they are at most a
+ * quarter of the groups: a model that is not sure at all has too many. */
 #define LIKELY        12.0
 #define LIKELY_GROUPS 4u
 
@@ -22,7 +22,7 @@ typedef struct HeadJob {
     const QsfForward *f;
     const QsfUnit *u;
     const qk_weight_ops *ops;
-    qk_mm sketch, head; /* head.w: the rows in RAM from row0 on, or the stage */
+    qk_mm sketch, head; /* head.w: the rows in RAM, beginning with row0, or the stage */
     const float *bias;
     float shared;         /* what the mean row adds to every sketched logit */
     float shift;          /* what the sketch lacks on average */

@@ -18,7 +18,7 @@ uint8_t *qsf_forward_scratch(QsfForward *f, size_t *bytes);
 /* ---- rows ---- */
 
 uint32_t qsf_forward_n_caches(const QsfForward *f);
-/* Fills first (n_caches) with the first row from `row` on that each cache holds completely: a later one in a ring. */
+/* Sets first (n_caches) to the first row at or after `row` that each cache holds completely: a later one in a ring. */
 void qsf_forward_first_rows(const QsfForward *f, uint32_t row, uint32_t *first);
 /* Can the pass be saved? QSF_E_RUNTIME: the cache was converted, and an evaluation would give other bits. */
 int qsf_forward_savable(const QsfForward *f, QsfErr *err);

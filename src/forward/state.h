@@ -93,7 +93,7 @@ struct QsfForward {
     uint32_t rope_ctx;     /* context for which the keys in the cache were rotated */
     const int32_t *ids;    /* (n_cols) tokens */
     uint32_t past;         /* position of column 0 */
-    uint32_t observe_from; /* the policy wants the weights of queries from this position on */
+    uint32_t observe_from; /* the policy uses the weights of queries at and after this position */
     uint32_t col0, n_cols; /* columns that steps compute */
     uint32_t pass_cols;    /* columns of the pass; the head may compute fewer. 0: none is running */
     uint64_t work_before;  /* n.work when it began */

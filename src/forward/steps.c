@@ -156,7 +156,7 @@ static int wait_blocks(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err
 
 /* ---- all steps ---- */
 
-/* Does something want to know that a block begins with step i? */
+/* Is something observed where a block begins, and does one begin with step i? */
 static bool is_border(const QsfForward *f, uint32_t i) {
     const QsfStep *s = f->model->prog.step;
     return (f->tap != NULL || f->reduction.measures) && (i == 0 || s[i].block != s[i - 1].block);

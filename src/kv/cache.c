@@ -97,7 +97,7 @@ uint32_t qsf_kvcache_ring(const QsfKvCache *c, uint32_t i) {
 void qsf_kvcache_will_store(QsfKvCache *c, uint32_t n) {
     for (uint32_t i = 0; i < c->n; i++) {
         const uint32_t ring = qsf_kvcache_ring(c, i), end = c->n_past + n;
-        if (c->lists.on && ring == 0) { /* what a failed pass left goes first */
+        if (c->lists.on && ring == 0) { /* first drop the positions that a failed pass left */
             qsf_kvlist_truncate(&c->lists, i, c->n_past);
             qsf_kvlist_extend(&c->lists, i, end);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Another context length or other types for a KV cache that holds positions: its tiles move, or are converted, within the
- * mapping. First everything that gets smaller, from the first tile on, then what gets larger, from the last one on: so no
- * tile overwrites one that has not moved, and no more memory is touched than the larger of both sizes takes. */
+ * mapping. First everything that gets smaller, beginning with the first tile, then what gets larger, beginning with the
+ * last one: no tile overwrites one that has not moved, and no more memory is touched than the larger of both sizes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,7 +124,7 @@ static void convert_down(const Move *m, uint8_t *base) {
 /* Larger tiles, which begin where the old ones begin or later. */
 static void convert_up(const Move *m, uint8_t *base) {
     const size_t from = (size_t)(m->from - base), to = (size_t)(m->to - base);
-    size_t done = from + m->n * m->from_tile; /* returned, or still needed, from this offset on */
+    size_t done = from + m->n * m->from_tile; /* everything above is returned, or still needed */
     for (size_t t = m->n; t-- > 0;) {
         const size_t left = from + t * m->from_tile, written = to + t * m->to_tile;
         convert_tile(m, t);

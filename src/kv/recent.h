@@ -51,8 +51,8 @@ void qsf_kvrecent_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const flo
 /* Writes the state of cache i after the pass; skipped: nothing was stored, and the state is the one before. */
 void qsf_kvrecent_close(const QsfKvCache *c, uint32_t i, bool skipped);
 
-/* Fills in what queries of `tile` see of cache i as recent positions; its list (n_list entries, or NULL) says what of it is
- * kept. */
+/* Fills *v with the recent positions that queries of `tile` see. list: the tiles of the cache that are kept (n_list
+ * entries); NULL: all. */
 void qsf_kvrecent_view(const QsfKvCache *c, uint32_t tile, const qk_kv_slot *list, size_t n_list,
                        QsfKvRecentView *v);
 /* Returns tile 0 of a head's K (which 0) or V in the scratch memory. */

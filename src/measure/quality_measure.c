@@ -18,7 +18,7 @@ typedef struct Measure {
     const QsfQualityMeasure *p;
     QsfMeasured *m;
     size_t begin;                /* of the window: position 0 */
-    float *base;                 /* (piece, n_vocab) logits with everything, of positions from base_pos on */
+    float *base;                 /* (piece, n_vocab) logits with everything; row 0 is position base_pos */
     double base_sum[PIECE_MOST]; /* qsf_score_log_sum of each */
     uint64_t base_bytes;
     uint32_t base_pos, piece;

@@ -16,7 +16,7 @@ typedef struct QsfMeasuredToken {
 
 typedef struct QsfMeasuredVariant {
     QsfQuality
-        quality; /* exit = 0: layers that a quality would skip; else everything from the exit on, for all tokens */
+        quality; /* exit = 0: layers that a quality would skip; else all layers after the exit, for all tokens */
     float lowest; /* quality that would leave out the same */
     QsfMeasuredToken token[QSF_MEASURED_TOKENS];
 } QsfMeasuredVariant;

@@ -13,7 +13,7 @@ typedef enum QsfMoeBlocks {
     QSF_MOE_BLOCKS_ALL,
     QSF_MOE_BLOCKS_TENSORS, /* those with a router */
     QSF_MOE_BLOCKS_LEADING, /* those after leading_dense_block_count */
-    QSF_MOE_BLOCKS_STEP     /* every n-th, n = interleave_moe_layer_step, from leading_dense_block_count on */
+    QSF_MOE_BLOCKS_STEP     /* every n-th, n = interleave_moe_layer_step, after leading_dense_block_count */
 } QsfMoeBlocks;
 
 /* What the architectures differ in, for their rows in table.c. */

@@ -262,7 +262,7 @@ typedef struct QsfRouteStep {
     uint32_t n_expert, n_used;
     uint32_t n_groups,
         n_groups_used;     /* only experts of the best groups are chosen; n_groups < 2 = no groups */
-    uint32_t group_scores; /* a group is as good as the sum of so many of its best scores, 1 or 2 */
+    uint32_t group_scores; /* the score of a group is the sum of its best 1 or 2 scores */
     uint32_t bias;         /* parameter, added to the scores but not to the weights; QSF_NONE = none */
     uint32_t expert_scale; /* parameter, a factor per expert; QSF_NONE = none */
     uint32_t group;        /* ids are divided by it, also to look up weights; equal ones are merged; 0 = 1 */
@@ -343,7 +343,7 @@ typedef struct QsfUnitSpec {
     unsigned n;
     const QsfTensor *tensor[QSF_UNIT_TENSORS];
     uint64_t row0[QSF_UNIT_TENSORS]; /* the matrix begins at this row of the tensor */
-    uint32_t rows[QSF_UNIT_TENSORS]; /* and has so many; 0 = all of the tensor */
+    uint32_t rows[QSF_UNIT_TENSORS]; /* rows of the matrix; 0 = all of the tensor */
     bool paired;                     /* row i of every matrix belongs together (gate and up) */
     bool on_demand;                  /* of an expert: used only by the positions that choose it */
     uint32_t expert, n_expert, n_used;

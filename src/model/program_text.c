@@ -117,7 +117,7 @@ static void put_step(QsfStrbuf *out, const QsfModel *m, Names *names, const QsfS
     qsf_strbuf_addc(out, '\n');
 }
 
-/* Appends the steps from *i on that belong to one block, and moves *i behind them. */
+/* Appends step *i and those after it that belong to the same block, and sets *i to the first step of the next one. */
 static void put_block(QsfStrbuf *out, const QsfModel *m, uint32_t *i) {
     const QsfProgram *p = &m->prog;
     const uint32_t block = p->step[*i].block;

@@ -27,7 +27,7 @@ void qsf_residual_free(QsfResidual *r); /* *r may be zeroed */
 /* Does a block leave values for later steps that are not part of its residual? */
 bool qsf_residual_leaves_more(const QsfResidual *r, const QsfProgram *p, uint32_t block);
 
-/* Does nothing but the residual `slice` reach the steps from `step` on, of what earlier steps or the embedding left? */
+/* Of the results of earlier steps and of the embedding, do `step` and later steps read only the residual `slice`? */
 bool qsf_residual_is_all(const QsfProgram *p, uint32_t step, QsfSlice slice);
 
 #endif

@@ -17,12 +17,12 @@ uint32_t qsf_lend_step(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types);
 /* Returns the positions to take memory for when `used` are needed: whole steps, at most ctx. */
 uint32_t qsf_lend_positions(uint32_t used, uint32_t step, uint32_t ctx);
 
-/* Fills order (n_units of the model) with the units whose rows from pinned[unit] on are lent memory, and returns their
- * number: those between which computation hides the reads of the others best come first, experts last. Compressed layers
- * are not among them, nor are the blocks of `skip` (NULL: none). */
+/* Sets order (n_units of the model) to the units to pin in lent memory, beginning with row pinned[unit], and returns
+ * their number: units between which computation hides the reads of the others best come first, experts last. Compressed
+ * layers are not among them, nor are the blocks of `skip` (NULL: none). */
 uint32_t qsf_lend_order(const QsfModel *m, const QsfBlockSet *skip, const uint32_t *pinned, uint32_t *order);
-/* Returns how many first items of u to pin, of which `pinned` are pinned anyway, with at most *room bytes of further memory,
- * and takes that from *room. */
+/* Returns n: items [0, n) of u are to be pinned, of which `pinned` are pinned anyway. The others take at most *room bytes,
+ * which are subtracted from *room. */
 uint32_t qsf_lend_items(const QsfUnit *u, uint32_t pinned, uint64_t *room);
 
 #endif

@@ -10,7 +10,7 @@
 typedef struct Row {
     unsigned bits; /* of an element */
     bool latent;   /* for caches whose V is K: the rows of MLA, keys of indexers */
-    unsigned dims; /* for heads with a multiple of so many dimensions */
+    unsigned dims; /* for heads whose size is a multiple of this */
 } Row;
 
 #define ROW(a, name, NAME, bits, latent, dims) [QK_KV_##NAME] = { bits, latent, dims },

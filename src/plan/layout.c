@@ -10,8 +10,8 @@
 #include "src/plan/units.h"
 
 #define CHECKPOINT_SHARE 16u /* checkpoints use at most this part of the budget */
-#define RECENT_SHARE     6u  /* and those of recent positions alone this part of the caches, */
-#define RECENT_LEAST     2u  /* but there are so many: of the start and the end of the last prompt */
+#define RECENT_SHARE     6u  /* and those of recent positions alone this part of the caches */
+#define RECENT_LEAST     2u  /* checkpoints at any size: of the start and the end of the last prompt */
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 

@@ -143,7 +143,7 @@ static uint64_t cache_bytes(const QsfPricing *s, const QsfPlan *p, QsfKvTypes t)
     return qsf_kv_bytes(prog->kv, prog->n_kv, t, p->ctx) + qsf_recurrent_bytes(prog, t, n);
 }
 
-/* What is held of recent positions costs more than 2 bits save where the context is short. */
+/* Where the context is short, the copies of recent positions take more than 2 bits save. */
 static void note_larger(const QsfPricing *s, const QsfPlan *p, Text *t) {
     const QsfKvTypes other = { p->kv.k == QK_KV_Q2 ? QK_KV_Q4 : p->kv.k,
                                p->kv.v == QK_KV_Q2 ? QK_KV_Q4 : p->kv.v };

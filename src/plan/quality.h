@@ -23,8 +23,8 @@ typedef struct QsfQualityHead {
 typedef struct QsfQuality {
     float value;      /* (0, 1); 0 and 1: everything is computed */
     QsfBlockSet skip; /* blocks that are not computed, read or pinned */
-    /* 0: skip is what every token skips. Otherwise early exit: skip are the blocks from `exit` on, and a token skips them
-     * only if its two largest logits before them are at least `margin` apart. Nothing else is left out then. */
+    /* 0: every token skips the blocks of skip. Otherwise early exit: skip are block `exit` and all later ones, and a token
+     * skips them only if its two largest logits before them are at least `margin` apart. Nothing else is left out then. */
     uint32_t exit;
     float margin;
     float full; /* passes over those blocks for each token of an answer, as calibrated */

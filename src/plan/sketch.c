@@ -7,7 +7,7 @@
 
 #define ROWS_LEAST 32768u /* smaller heads are a small part of a token */
 #define PART_LEAST 10u    /* so is a head below this fraction of the bytes of a token */
-#define CHOSEN     64u    /* one group in so many is always multiplied in full */
+#define CHOSEN     64u    /* one of 64 groups is always multiplied in full */
 #define STAGE      (1u << 20)
 
 static uint64_t active_bytes(const QsfModel *m) {

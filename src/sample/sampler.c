@@ -99,7 +99,7 @@ static void draw_dense(QsfSampler *s, double u, QsfSample *out) {
 }
 
 /* Returns the smallest number of leading candidates whose weight reaches top_p of total (in units of exp(x -
- * max)). All candidates before `sure` are kept; those from `sure` on must be sorted. */
+ * max)). All candidates before `sure` are kept; `sure` and those after it must be sorted. */
 static size_t cut_top_p(const QsfSampler *s, size_t sure, size_t n, double top_p, double total) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {

@@ -19,8 +19,9 @@ void qsf_demand_destroy(QsfDemand *d);
 void qsf_demand_request(QsfDemand *d, uint32_t unit);
 /* Starts as many reads as there are free buffers. */
 void qsf_demand_read_ahead(QsfDemand *d);
-/* Waits for the items of `unit` from `item` on: the units of the list in order, each from 0, then from the end of the
- * chunk before. *data (c->bytes) is valid until the release. QSF_E_RUNTIME, QSF_E_MODEL (a damaged file). */
+/* Waits for the next chunk of the list: it begins with `item` of `unit`. Units come in order; the first chunk of a unit
+ * begins with item 0, each other one where the chunk before ends. *data (c->bytes) is valid until the release.
+ * QSF_E_RUNTIME, QSF_E_MODEL (a damaged file). */
 int qsf_demand_acquire(QsfDemand *d, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
                        QsfErr *err);
 /* The oldest chunk was used: its buffer is filled again. */

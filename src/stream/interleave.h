@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Converts rows to the order in which the kernels are fastest: sixteen rows interleaved (kernels/x16/x16.h). Group g of
- * a tensor replaces its rows from 16g on: the same bytes in a different order. A file contains rows or groups
+ * a tensor replaces rows [16g, 16g + 16): the same bytes in a different order. A file contains rows or groups
  * (QsfUnit.x16), and the kernels of a level multiply rows or groups:
  *
  *     file      multiplied   pinned                                     streamed

@@ -13,7 +13,7 @@ QsfPosition qsf_loader_first(const QsfLoader *l, uint32_t unit) {
     return (QsfPosition){ unit, unit < l->o.n_units ? l->o.units[unit].pinned_items : 0 };
 }
 
-/* Experts are not in the stream: what is needed of them is known only when they are chosen (demand.h). */
+/* Experts are not in the stream: which ones are needed is known only when they are chosen (demand.h). */
 static bool is_passed(const QsfLoader *l, const QsfPosition *p) {
     const QsfWeightUnit *w = &l->o.units[p->unit];
     return w->u.on_demand || w->skipped || p->item >= w->u.items;

@@ -73,7 +73,7 @@ void qsf_loader_begin_pass(QsfLoader *l, bool head);
 int qsf_loader_wait_pinned(QsfLoader *l, uint32_t unit, uint32_t item, QsfErr *err);
 /* Waits until the compressed layer that begins with `unit` has been there once. Errors as for acquire. */
 int qsf_loader_wait_seen(QsfLoader *l, uint32_t unit, QsfErr *err);
-/* Waits for the next chunk, which must be the one of `unit` from `item` on. *data (c->bytes) stays valid
+/* Waits for the next chunk, which must be the one that begins with `item` of `unit`. *data (c->bytes) stays valid
  * until the release. The loader's error when a read failed (what was read before it comes first),
  * QSF_E_INTERRUPTED when cancelled. */
 int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,

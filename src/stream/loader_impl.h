@@ -70,7 +70,7 @@ bool qsf_loader_settle(QsfLoader *l);
 QsfJob *qsf_job_next(QsfLoader *l);
 /* The oldest job's reads are over, with this result. */
 void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err);
-/* Units that a job brings: from its first one on. */
+/* Returns the number of units that a job reads: its first unit and those after it. */
 uint32_t qsf_job_units(const QsfLoader *l, const QsfJob *j);
 /* What arrived in a job's stage goes to where it will be used. Without the lock. QSF_E_MODEL: it is damaged. */
 int qsf_job_unpack(QsfLoader *l, const QsfJob *j, QsfErr *err);

@@ -66,13 +66,13 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *e
 /* Between passes: pins rows in the order of the plan's list beyond what it pins, in at most `lent` bytes (kv_lend.h). With less
  * than before, it cannot fail, memory is returned to the kernel at once, and the ledger may be frozen. With more, rows are
  * read during the computation; QSF_E_BUDGET, QSF_E_RUNTIME: some of them are not pinned. Returns at once if nothing
- * changes; otherwise what was read ahead is dropped: at most all slots. */
+ * changes; otherwise the slots that were read ahead are dropped. */
 int qsf_weights_lend(QsfWeights *w, uint64_t lent, QsfErr *err);
-/* Returns how many first items of unit i are, or will be, in RAM. */
+/* Returns n: items [0, n) of unit i are, or will be, in RAM. */
 uint32_t qsf_weights_items(const QsfWeights *w, uint32_t i);
 
-/* Between passes: the next ones acquire nothing of these blocks, and what streams of them is not read. NULL: none. If that
- * changes what streams, what was read ahead is dropped: at most all slots. */
+/* Between passes: sets the blocks that the next passes skip; NULL: none. Their streamed weights are not read. If that
+ * changes the list of streamed weights, the slots that were read ahead are dropped. */
 void qsf_weights_skip(QsfWeights *w, const QsfBlockSet *blocks);
 
 /* Waits until all that is planned to be pinned is there (benchmarks, tests). progress may be NULL. QSF_E_RUNTIME
@@ -96,14 +96,14 @@ typedef struct QsfWeightView {
     unsigned n_parts;
     QsfPart part[QSF_UNIT_TENSORS];        /* tensor, row0, row1 are valid */
     const uint8_t *rows[QSF_UNIT_TENSORS]; /* of part i: its row0 */
-    /* of part i: this many rows, from row0 on, are in groups of 16 (interleave.h); more than the part has if its last
-     * group is padded */
+    /* of part i: the first rows, this many, are in groups of 16 (interleave.h); more than the part has if its last group is
+     * padded */
     uint32_t interleaved[QSF_UNIT_TENSORS];
     bool streamed, on_demand;
 } QsfWeightView;
 
-/* In a pass: experts that are about to be acquired, in the order of their use. Those that are not pinned are read
- * from the next read_ahead on. */
+/* In a pass: an expert that is about to be acquired, in the order of their use. If it is not pinned, the next
+ * qsf_weights_read_ahead starts to read it. */
 void qsf_weights_request(QsfWeights *w, uint32_t unit);
 void qsf_weights_read_ahead(QsfWeights *w);
 
@@ -112,7 +112,8 @@ void qsf_weights_read_ahead(QsfWeights *w);
 int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err);
 /* In a pass, before anything of the layer: waits until it was seen (on_layer), if it is compressed. Errors as of acquire. */
 int qsf_weights_wait_layer(QsfWeights *w, uint32_t layer, QsfErr *err);
-/* The items of `unit` from `item` on: from 0, then from the end of the view before. Waits for them.
+/* Waits for items of `unit`, and shows them: the first view of a unit begins with item 0, each other one with the item
+ * after the view before (`item`). Whether it ends with the unit is in v->item1.
  * QSF_E_RUNTIME: the read failed (names file and offset); QSF_E_INTERRUPTED: cancelled. */
 int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightView *v, QsfErr *err);
 void qsf_weights_release(QsfWeights *w, const QsfWeightView *v);

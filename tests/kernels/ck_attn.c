@@ -270,7 +270,7 @@ static void check_mixed(const qk_table *t, int kv, const qk_attn *a, const shape
     free(y);
 }
 
-/* Puts the tiles from position `first` on at their places in a ring; the rest is not a number. */
+/* Puts the tiles of `first` and later positions at their places in a ring; the rest is not a number. */
 static char *ring_of(const char *tiles, size_t first, size_t n, size_t ring, size_t bytes) {
     char *to = malloc(ring / QK_KV_TILE * bytes);
     if (!to) exit(1);

@@ -16,7 +16,7 @@ static const int bits_of[QK_KV_N] = { QK_KV_TYPES(BITS, ) };
 /* A cache of tiles [0, last], of which the last one is that of the queries. */
 typedef struct setup {
     int kv, precise;
-    size_t dim, last, heads, cols, from; /* columns from position 16 * last + from on */
+    size_t dim, last, heads, cols, from; /* column 0 is position 16 * last + from */
     size_t window;
     int listed, slopes;
     char *k, *v, *rk, *rv;

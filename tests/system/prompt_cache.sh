@@ -13,7 +13,7 @@ ask() {
     said=$(grep -cv 'KV cache .* would take' "$work/err") # how large q2 is in short contexts
     if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
 }
-# same WHAT REUSED OPTIONS...: the answer of a run without a cache, and so many tokens reused.
+# same WHAT REUSED OPTIONS...: the answer of a run without a cache, with REUSED tokens from it.
 same() {
     what=$1 want=$2
     shift 2

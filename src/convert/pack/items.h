@@ -70,7 +70,7 @@ typedef struct QsfItem {
     uint64_t bytes;       /* of its rows in the file */
     const float *weights; /* (cols) weights of the squared error by column, NULL: all equal; borrowed */
     uint64_t
-        set_rows; /* so many rows of the tensor share weights, the next ones have the next (cols); 0: all */
+        set_rows; /* rows of the tensor with the same weights; the next ones have the next (cols). 0: all */
     /* If it was requantized: */
     QsfQuantStats stats;
     uint64_t outliers, clamped; /* values beyond three standard deviations; those clamped to that limit */

@@ -57,7 +57,7 @@ void qsf_snapfile_close(QsfSnapFile *s);
 /* Reads or writes a file in order, through a buffer that the caller lends. */
 typedef struct QsfSnapStream {
     int fd;
-    uint64_t at, limit; /* of the buffer's start in the file; reading: no byte from limit on */
+    uint64_t at, limit; /* offset of the buffer in the file; reading ends before the offset limit */
     uint8_t *buf;
     size_t cap, len, pos; /* len: bytes in it when reading; pos: next byte */
     uint32_t crc;         /* since qsf_snap_begin */
@@ -67,7 +67,7 @@ typedef struct QsfSnapStream {
 
 void qsf_snap_stream(QsfSnapStream *s, int fd, uint64_t at, uint64_t limit, uint8_t *buf, size_t cap);
 static inline void qsf_snap_begin(QsfSnapStream *s) { s->crc = 0; }
-/* Return false after a failure, then and from then on. */
+/* Return false on a failure, and on every call after one. */
 bool qsf_snap_read(QsfSnapStream *s, void *dst, size_t n);
 bool qsf_snap_write(QsfSnapStream *s, const void *src, size_t n);
 bool qsf_snap_flush(QsfSnapStream *s);

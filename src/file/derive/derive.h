@@ -28,7 +28,7 @@ typedef enum QsfDeriveKind {
     QSF_DERIVE_KINDS
 } QsfDeriveKind;
 
-/* Which row of the source a row is: rows come in runs, one of which begins every `stride` rows from `first` on.
+/* Which row of the source a row is: rows come in runs, which begin at rows first, first + stride, first + 2 stride...
  * With heads, the rows of each head are stored in two halves: within a head of `head` rows, row 2i is row i of the
  * source, and row 2i + 1 is row head/2 + i. */
 typedef struct QsfRowMap {
@@ -132,7 +132,7 @@ int qsf_derive_source(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t l
 /* The same of what the file has, and of the part's tensor of scales. */
 int qsf_derive_stored(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
 int qsf_derive_scales(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
-/* Makes n elements of BYTES bytes of row `row` of the part, from column col on, for qsf_derive_elements. */
+/* Writes elements [col, col + n) of row `row` of the part, BYTES bytes each, for qsf_derive_elements. */
 typedef int (*QsfDeriveElems)(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint64_t n,
                               unsigned char *out);
 /* Fills the range from whole elements of `bytes` bytes (or blocks, then columns count blocks), at most `most` at a

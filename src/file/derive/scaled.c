@@ -37,8 +37,7 @@ static int read_scales(const QsfDeriveRead *r, Scales *s, uint64_t first, uint64
     return qsf_derive_scales(r, first * each, s->v, n * each);
 }
 
-/* Puts n elements from element `col` of row `row` on, all of whose scales are in s. codes may lie in out, at the
- * end. */
+/* Writes elements [col, col + n) of row `row`, all of whose scales are in s. codes may be the end of out. */
 static void put_elements(const QsfDeriveRead *r, const Scales *s, uint64_t first, uint64_t col, uint64_t n,
                          const unsigned char *codes, unsigned char *out) {
     const QsfF8Scales *f8 = &r->p->f8;

@@ -5,8 +5,8 @@
 
 #include "src/forward/state.h"
 
-#define WEIGHTS 4096u /* of the channels at a time, */
-#define MOST    512u  /* which are at most so many: the inputs of an output stay in the first cache */
+#define WEIGHTS 4096u /* weights of the channels that are computed at a time */
+#define MOST    512u  /* maximum of these channels: the inputs of an output stay in the first cache */
 #define LINE    16u   /* floats of a cache line. The input that the next output adds is prefetched */
 
 typedef struct ConvJob {

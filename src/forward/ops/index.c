@@ -8,8 +8,8 @@
 /* ---- scores ---- */
 
 enum {
-    KEYS = 48,    /* whose products with all heads are computed together, */
-    FLOATS = 8192 /* at most so many numbers, of the keys and of the products */
+    KEYS = 48,    /* whose products with all heads are computed at a time */
+    FLOATS = 8192 /* maximum of the elements of keys, and of products */
 };
 
 /* Some columns. Items are positions, or blocks of them. */

@@ -17,7 +17,7 @@ typedef struct QsfGemma {
     uint32_t window;
     bool has_window[QSF_MAX_LAYERS];
     QsfGemmaHeads heads[2];
-    uint32_t n_own; /* blocks from this one on use the caches of blocks before it */
+    uint32_t n_own; /* this block and later ones use the caches of blocks before it */
     uint32_t kv[QSF_MAX_LAYERS];
     uint32_t input_width; /* of a block's input from the token; 0 = none */
     QsfSlice inputs;      /* (n_layers, input_width) */

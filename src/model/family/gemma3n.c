@@ -10,7 +10,7 @@
 
 #define LAUREL_RANK   64u
 #define INPUT_WIDTH   256u /* default of embedding_length_per_layer_input */
-#define FIRST_SHARED  20u  /* blocks from this one on share keys and values */
+#define FIRST_SHARED  20u  /* this block and later ones share keys and values */
 #define SPARSE_BLOCKS 10u  /* in the first blocks, about 5 % of the feed-forward network are active: */
 #define SPARSE_DEV    1.6448533535003662f /* values above the mean by this many standard deviations */
 

@@ -25,7 +25,7 @@ typedef struct QsfRwkvModel {
 
 /* rwkv.c. Input i of the WKV step. */
 QsfSlice qsf_rwkv_slot(const QsfRwkvModel *m, unsigned i);
-/* out = in + (in2 - in) * weights: a parameter from element off on, or what out holds (QSF_NONE). */
+/* out = in + (in2 - in) * weights, which are elements off and later of a parameter, or (QSF_NONE) the contents of out. */
 void qsf_rwkv_lerp(const QsfRwkvModel *m, const char *label, QsfSlice in, QsfSlice in2, uint32_t param,
                    uint32_t off, QsfSlice out);
 /* Applies the parameter `name`.weight of out.width elements: op BIAS or GAIN. */

@@ -16,7 +16,7 @@ static QsfLedger ledger;
 
 static float scale_of(size_t i) { return (float)(i + 1) / 64; }
 
-/* A file with one I2_S tensor of so many bytes between two others, the first of them with the given name. */
+/* A file with one I2_S tensor of the given size between two others, the first of them with the given name. */
 static int open_i2s(QsfSource **s, size_t bytes, const char *first, uint32_t alignment, QsfErr *e) {
     static unsigned char data[2048];
     static const float scale = 0.75f;

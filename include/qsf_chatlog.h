@@ -79,7 +79,7 @@ typedef enum QSFLogState {
     QSF_LOG_INTACT,
     QSF_LOG_REMOVED,  /* no file has its name: it was removed, renamed, or its folder was */
     QSF_LOG_REPLACED, /* another file has its name */
-    QSF_LOG_CUT       /* it is shorter than what was written */
+    QSF_LOG_CUT       /* it is shorter than the text that was written */
 } QSFLogState;
 /* Looks at the file, for a check before a record is appended. INTACT for one that is not published, and where
  * it cannot be known (no permission to search the folder). */

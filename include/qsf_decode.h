@@ -13,7 +13,7 @@ typedef struct QSFDecode {
     bool damaged; /* something could not be read and became U+FFFD */
 } QSFDecode;
 
-/* What a message says of a damaged text, after the name of its file. */
+/* The text of an error message for damaged text; the name of the file precedes it. */
 #define QSF_DECODE_DAMAGED \
     "the text is damaged: it is cut, or characters of UTF-16 or UTF-32 are invalid; each became U+FFFD"
 

@@ -274,7 +274,7 @@ typedef struct QSFMemRow {
     uint64_t used, planned;
 } QSFMemRow;
 
-/* Layers by what they keep of past positions. */
+/* Kinds of layers, by how much of the past they store. */
 typedef enum QSFLayerKind {
     QSF_LAYERS_FULL,      /* K and V of all positions */
     QSF_LAYERS_WINDOW,    /* of the last ones */
@@ -363,11 +363,11 @@ void qsf_worker_stats(QSFWorker *w, QSFStats *out);
  * when out of memory. out may be NULL. Any thread. */
 uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
 
-/* Describes the loaded model for /show: newline-terminated text, malloc'ed; what is "model", "template",
- * "plan", "quality" (a table of what each quality means), "memory" (the ledger's current categories and regions) or
- * "answer": for QSFMessage.exact, after a DONE event whose stop is LENGTH, CONTEXT or INTERRUPTED, if the answer has
- * tokens that its text does not tell. NULL when no model is loaded or when out
- * of memory. */
+/* Describes the loaded model for /show: newline-terminated text, malloc'ed; what is "model",
+ * "template", "plan", "quality" (a table of what each quality means), "memory" (the ledger's current
+ * categories and regions) or "answer": for QSFMessage.exact, after a DONE event whose stop is LENGTH,
+ * CONTEXT or INTERRUPTED, if the text of the answer does not determine its tokens. NULL when no model
+ * is loaded or when out of memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
 /* Renders the prompt for a request as readable text: each special token is enclosed in U+27E6 and U+27E7, a NUL is
  * ^@, and the last line gives the number of tokens. malloc'ed; NULL with a message in err (no model, a template

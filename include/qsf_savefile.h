@@ -17,7 +17,7 @@ typedef struct QSFSaveFile {
 } QSFSaveFile;
 
 /* Creates a file of mode 0600 in the folder of path; path itself is not touched. After a failure there is
- * nothing to close. Removes what killed programs left in this folder. */
+ * nothing to close. Removes temporary files that killed programs left in this folder. */
 int qsf_savefile_open(QSFSaveFile *f, const char *path);
 /* Writes all len bytes at the file's position. */
 int qsf_savefile_write(QSFSaveFile *f, const void *data, size_t len);

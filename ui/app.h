@@ -132,10 +132,10 @@ typedef struct UiApp {
     int exit_code; /* of the program: the first failure, 0 = none */
     bool started;  /* the start is over: from now on a failed load is a failed command */
 
-    bool evict_said;  /* it was said what evictions are */
-    QSFStats stats;   /* last snapshot; ctx_used is that of the conversation */
-    bool ctx_stale;   /* they changed, and their number was not needed yet (pipes) */
-    bool ctx_counted; /* messages changed since the last answer: they have ctx_tokens tokens */
+    bool eviction_reported; /* the user knows what evictions are */
+    QSFStats stats;         /* last snapshot; ctx_used is that of the conversation */
+    bool ctx_stale;         /* they changed, and their number was not needed yet (pipes) */
+    bool ctx_counted;       /* messages changed since the last answer: they have ctx_tokens tokens */
     uint32_t ctx_tokens;
     UiTyped typed;
     QSFLayerStats *layers; /* (n_layers) of it, the last one is the head */
@@ -220,7 +220,7 @@ bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need);
  * conversation yet; otherwise the last exchange has to stay. Cheap enough for every frame. false: there is only the
  * last resort, to shorten the message or to /clear. */
 bool ui_app_context_advice(UiApp *a, int64_t need, bool message, char *dst, size_t cap);
-/* Says that the conversation is longer than the context, if it is. */
+/* Prints a notice if the conversation is longer than the context. */
 void ui_app_say_long(UiApp *a);
 
 /* ---- conversations ---- */

@@ -36,8 +36,8 @@ static void answer_text(UiApp *a, const QSFEvent *e) {
         return;
     }
     if (it && it->thought) it->thought->open = thought;
-    void (*tell)(void *, const char *, size_t) = thought ? a->hooks.answer_thought : a->hooks.answer_text;
-    if (tell) tell(a->hooks.arg, e->text, e->text_len);
+    void (*emit)(void *, const char *, size_t) = thought ? a->hooks.answer_thought : a->hooks.answer_text;
+    if (emit) emit(a->hooks.arg, e->text, e->text_len);
 }
 
 /* Whether this request added to the answer, or began one. */
@@ -315,8 +315,9 @@ static void request_ended(UiApp *a, const QSFEvent *e) {
 /* Said once; what each answer evicted is marked after it. */
 static void evicted(UiApp *a) {
     ui_app_refresh_stats(a);
-    if (a->evict_said || a->stats.reliefs > 0) return; /* that memory is short was said */
-    a->evict_said = true;
+    if (a->eviction_reported || a->stats.reliefs > 0)
+        return; /* the shortage of memory was reported instead */
+    a->eviction_reported = true;
     ui_app_say(a, UI_NOTICE,
                "the context is full: the model forgets by the policy %s; /kv shows and changes it",
                a->settings.eviction);

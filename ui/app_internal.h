@@ -15,7 +15,7 @@ void ui_app_refresh_stats(UiApp *a);
 /* The messages changed without the engine: their tokens are counted for the status. Does nothing while an
  * answer is generated, because the engine reports the number at its end. */
 void ui_app_count_context(UiApp *a);
-/* Whether an eviction policy could be set, and there is none; otherwise err says why not. */
+/* Returns whether there is no eviction policy but one can be set; otherwise err has the reason. */
 bool ui_app_policy_is_possible(const UiApp *a, char *err, size_t cap);
 /* Reports why the engine refused setting name (NULL: several) with that value: its first sentence, and of a
  * table the last line, which names a value that works. */
@@ -32,7 +32,7 @@ void ui_app_settle(UiApp *a);
 void ui_app_replan(UiApp *a);
 /* Settings changed without ui_app_set; before holds the old values. Informs the engine. */
 void ui_app_apply(UiApp *a, const QSFSettings *before);
-/* The settings without user choices: the defaults, with what the loaded model recommends. */
+/* The settings without user choices: the defaults, with the values that the loaded model recommends. */
 void ui_app_base(const UiApp *a, QSFSettings *base);
 /* A model was loaded: applies its recommended settings. Adds ", NAME VALUE" for each setting that changed. */
 void ui_app_take_model_defaults(UiApp *a, UiBuf *changed);
@@ -90,7 +90,7 @@ typedef struct UiRoom {
 void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room);
 /* Does the room hold this many items without texts and this many places of records? */
 bool ui_room_for_items(const UiRoom *room, uint64_t items, uint64_t places);
-/* Refuses need bytes, 0 = unknown, and writes what to do. */
+/* Refuses a session that needs `need` bytes (0 = unknown), and writes to err what to do. */
 void ui_room_refuse(const UiApp *a, UiRoom *room, const char *name, uint64_t need, char *err, size_t cap);
 /* Adds the texts of record r, which stay in the file, to it; false without memory. */
 bool ui_item_place(UiItem *it, const QSFLogRecord *r);

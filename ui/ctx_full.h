@@ -6,8 +6,8 @@
 
 #include "ui/app.h"
 
-/* Asks, with what each choice costs; what is impossible is not offered. The last message must be an answer that is not
- * finished and has no space in the context. On the screen it replaces the question before it. */
+/* Asks, and shows the cost of each choice; only possible ones are offered. The last message must be an answer
+ * that is not finished and has no space in the context. On the screen it replaces the question before it. */
 void ui_ask(UiApp *a);
 /* /continue: asks if the last answer is not finished and cannot continue, because the context is full; false: nothing
  * was asked. Not in a pipe. */
@@ -31,8 +31,8 @@ void ui_ask_over(UiApp *a);
 void ui_ask_answered(UiApp *a);
 /* A new plan was applied, or refused: an enlarged context or a policy continues the answer. */
 void ui_ask_planned(UiApp *a, bool ok);
-/* Commands have changed the plan or the conversation: the choices are what is possible now. If there is space again, the
- * question is over. */
+/* Commands have changed the plan or the conversation: the choices are now the possible ones. If there is
+ * space again, the question is over. */
 void ui_ask_refresh(UiApp *a);
 
 #endif

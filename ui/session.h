@@ -21,7 +21,7 @@ typedef struct UiSession {
     double part_time;                /* monotonic seconds of the last PART */
     char problem[400]; /* message about a failed write, "" = none; the owner shows and clears it */
     char why[300];     /* while failing: the reason */
-    char notice[400];  /* the same for what was repaired */
+    char notice[400];  /* the same for repairs */
     /* Writes the conversation again, with the change whose record is being appended: to a new file if log is
      * NULL, otherwise after what is left in it. false: not done, s->problem may say why. */
     bool (*rewrite)(void *arg);

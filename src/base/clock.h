@@ -19,8 +19,8 @@ bool qsf_peak_rss_reset(void);
 /* Returns the available memory in bytes: the minimum of MemAvailable and the headroom of the tightest memory
  * cgroup (v1 or v2) that contains this process. */
 uint64_t qsf_available_bytes(void);
-/* The same from files below root, without a guess for what they do not say: UINT64_MAX if no file there has a usable number.
- * "" is the real root. */
+/* The same from files below root. Nothing is guessed: UINT64_MAX if no file there has a usable
+ * number. "" is the real root. */
 uint64_t qsf_available_below(const char *root);
 /* Percentage of the last ten seconds in which all tasks waited for memory (/proc/pressure/memory below root); -1 = not
  * known. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The files of savefile.h for what reports by QsfErr and replaces what has its path: models and logits. Their
- * temporary name, where the file system needs one, is PATH.xxxxxxxx.qsf-part. One thread. */
+/* The files of savefile.h for callers that report by QsfErr and replace an existing file: models and logits.
+ * Their temporary name, where the file system needs one, is PATH.xxxxxxxx.qsf-part. One thread. */
 #ifndef QSF_BASE_NEWFILE_H
 #define QSF_BASE_NEWFILE_H
 

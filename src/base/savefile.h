@@ -17,8 +17,8 @@
 #define QSF_PART_EXTRA sizeof ".xxxxxxxx.qsf-part"
 
 /* Creates a file of the given mode, less the umask, in the folder of path; path itself is not touched. stem
- * NULL: the last part of path. Removes what killed processes left under this stem. After a failure there is
- * nothing to close. */
+ * NULL: the last part of path. Removes temporary files that killed processes left under this stem. After a
+ * failure there is nothing to close. */
 int qsf_savefile_create(QSFSaveFile *f, const char *path, mode_t mode, const char *stem);
 /* Writes the file to the disk. */
 int qsf_savefile_sync(const QSFSaveFile *f);

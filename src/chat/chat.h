@@ -73,7 +73,8 @@ typedef enum QsfReason {
 /* "auto", "on", "off", "low", "medium", "high"; parse returns _N if the word is unknown. */
 QsfReason qsf_reason_parse(const char *word);
 const char *qsf_reason_word(QsfReason r);
-/* A sentence for the user if the setting r does not do what it says with this template, otherwise NULL. */
+/* Returns a sentence for the user if the template ignores the setting r or does
+ * something else; otherwise NULL. */
 #define QSF_REASON_NO_SWITCH "reasoning: the model's chat template has no such switch, so it changes nothing"
 #define QSF_REASON_LOWERS    "reasoning: the model's chat template cannot turn it off, only lower its effort"
 #define QSF_REASON_SAME \

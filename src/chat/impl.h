@@ -43,7 +43,7 @@ typedef struct QsfChatSwitch {
 struct QsfChatTemplate {
     QsfJinja *jinja;
     char *name;  /* "model", "model:NAME" or a file name without its extension */
-    char *given; /* for a file, its name or path as it was given, for messages; otherwise NULL */
+    char *given; /* name or path of a file as it was given, for messages; otherwise NULL */
     char *model; /* for a model's own template: the model's file, for messages; otherwise NULL */
     char *source;
     size_t source_len;
@@ -89,7 +89,7 @@ void qsf_chat_vars_bind(const QsfChatTemplate *t, QsfJinjaVars *v);
 /* --- chat/reason.c --- */
 /* Finds the variables and values of t->switches. QSF_E_RUNTIME without memory. */
 int qsf_chat_find_switches(QsfChatTemplate *t, QsfErr *err);
-/* Sets the n variables s as r says; none for AUTO. */
+/* Sets the n variables s for the setting r; AUTO sets none. */
 void qsf_chat_reason_bind(const QsfChatSwitch *s, size_t n, QsfReason r, QsfJinjaVars *v);
 
 /* --- chat/parts.c --- */

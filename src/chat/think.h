@@ -66,7 +66,7 @@ typedef enum QsfThinkState {
 /* Receives decided text: a part of the reasoning, including tags, or of the answer. */
 typedef void (*QsfThinkPut)(void *arg, bool reasoning, const char *text, size_t len);
 
-/* What the text of a message or element is. */
+/* The kind of the text of a message or element. */
 typedef enum QsfThinkPart {
     QSF_PART_NONE, /* between messages */
     QSF_PART_REASONING,

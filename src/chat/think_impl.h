@@ -40,8 +40,8 @@ size_t qsf_think_last_message(const QsfThinkDialect *d, const QsfRendered *r);
 void qsf_think_cut(QsfRendered *r, size_t at);
 
 /* --- think_calls.c: answers that call tools, where calls are messages --- */
-/* Messages to render: the given ones, or a copy (*held, to be freed) with what stands for such answers. NULL: out of
- * memory. */
+/* Returns the messages to render: the given ones, or a copy (*held, to be freed) in which such answers are
+ * replaced. NULL: out of memory. */
 const QsfMsg *qsf_think_hold_calls(const QsfThink *t, const QsfMsg *msgs, size_t n, QsfMsg **held,
                                    QsfErr *err);
 /* Replaces it in the rendering by messages that call. msgs: the given ones. */

@@ -11,7 +11,8 @@
 
 /* Fills the kinds of layers of a program for a context of ctx positions. */
 void qsf_context_kinds(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, QSFContextInfo *out);
-/* Fills the positions: kept are in the cache, f says what was evicted and what is protected. */
+/* Fills in the positions: kept is the number in the cache; f has the numbers of
+ * evicted and protected ones. */
 void qsf_context_positions(uint32_t kept, const QsfForwardStats *f, QSFContextInfo *out);
 
 #endif

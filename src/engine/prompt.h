@@ -12,8 +12,8 @@ int qsf_prompt_check(const QsfRuntime *r, const char *text, size_t len, QsfErr *
 /* Sets the error of a prompt of n tokens; more: it has more. Returns QSF_E_CONTEXT. */
 int qsf_prompt_too_long(const QsfRuntime *r, size_t n, bool more, QsfErr *err);
 
-/* Returns how many bytes a prompt of such a message charges beside what is always charged; only what comes before it is
- * refused if it is too long for the context. */
+/* Returns the bytes that a prompt with this message charges, besides the constant ones: for copies of the
+ * text and for tokenizing it. A message that is certainly too long for the context is not tokenized. */
 uint64_t qsf_prompt_need(const QsfRuntime *r, const char *text, size_t len);
 /* Appends to a refusal (QSF_E_BUDGET) the smallest budget with which this prompt is made, which charges `need` bytes; to no
  * other error. Returns err->code. */

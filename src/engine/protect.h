@@ -5,8 +5,9 @@
 
 #include "src/engine/runtime.h"
 
-/* Returns how many of ids, the prompt of these messages, do not depend on what the user wrote; 0 without a system message,
- * a template or a policy that asks for it. Renders the first two messages again, with another text of the user. */
+/* Returns n: ids[0..n) of the prompt of these messages do not depend on the text of the user. 0
+ * without a system message, a template or a policy that protects it. Renders the first two messages
+ * again, with another text of the user. */
 uint32_t qsf_system_tokens(const QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags,
                            const QsfIds *ids);
 

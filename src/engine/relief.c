@@ -26,10 +26,10 @@ static const char *what_happens(const QsfRuntime *r, bool gave) {
 }
 
 /* Only the first time of each kind: later ones are in the statistics. */
-static bool tell(QsfRuntime *r, bool gave, char *note, size_t cap) {
-    bool *told = gave ? &r->relief_told : &r->no_relief_told;
-    if (*told) return false;
-    *told = true;
+static bool report(QsfRuntime *r, bool gave, char *note, size_t cap) {
+    bool *reported = gave ? &r->relief_reported : &r->no_relief_reported;
+    if (*reported) return false;
+    *reported = true;
     snprintf(note, cap, "memory is low: %llu MB are available, less than memory-threshold-mb %u: %s",
              mib(r->pressure.available), (unsigned)r->settings.memory_threshold, what_happens(r, gave));
     return true;
@@ -52,5 +52,5 @@ bool qsf_runtime_relieve(QsfRuntime *r, char *note, size_t cap) {
     const bool gave = qsf_forward_relieve(r->fwd, true);
     r->pressed = true;
     if (gave) qsf_pressure_wait(&r->pressure, now);
-    return (gave || !r->relief_told) && tell(r, gave, note, cap);
+    return (gave || !r->relief_reported) && report(r, gave, note, cap);
 }

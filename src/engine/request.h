@@ -6,8 +6,8 @@
 #include "qsf_engine.h"
 #include "src/chat/chat.h"
 
-/* What a byte of text takes while a prompt is made: its copy, the values of the template, the rendered text and its marks.
- * Tokenizing and the ids are charged by themselves. */
+/* Bytes of memory for a byte of text while a prompt is made: its copy, the values of the template, the
+ * rendered text and its marks. Tokenizing and the ids are charged by themselves. */
 #define QSF_REQUEST_BYTES 6u
 
 typedef struct QsfRequestCopy {

@@ -38,7 +38,7 @@ typedef struct QsfRuntime {
     QsfPrediction prediction;    /* zero unless requested (predict) */
     QsfPressure pressure;        /* with memory-threshold-mb; relief.h */
     bool pressed;                /* memory is short: what was given back is not taken again */
-    bool relief_told, no_relief_told;
+    bool relief_reported, no_relief_reported;
     QsfQuality quality; /* in force */
     float quality_tps[QSF_QUALITY_STEPS +
                       1]; /* tokens per second of the last answer with quality i / QSF_QUALITY_STEPS */

@@ -14,12 +14,12 @@ static void set_path(QsfWorkerSnapshot *s, const char *path) {
     if (path != NULL && s->path != NULL && strcmp(path, s->path) == 0) return;
     free(s->path);
     s->path = path != NULL ? strdup(path) : NULL;
-    s->told = s->fresh = s->due = false;
+    s->reported = s->fresh = s->due = false;
 }
 
-static void tell(QSFWorker *w, const char *text) {
-    if (!w->snap.told) qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
-    w->snap.told = true;
+static void report(QSFWorker *w, const char *text) {
+    if (!w->snap.reported) qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
+    w->snap.reported = true;
 }
 
 /* Snapshots of other models and settings are not worth a word: the chat changes both. */
@@ -28,7 +28,7 @@ static void refused(QSFWorker *w, QsfSnapKind kind, const QsfErr *err) {
     w->snap.fresh = kind == QSF_SNAP_DAMAGED;
     if (kind != QSF_SNAP_DAMAGED && kind != QSF_SNAP_ALIEN) return;
     qsf_err_set(&note, err->code, "%s; the conversation is evaluated again", err->msg);
-    tell(w, note.msg);
+    report(w, note.msg);
 }
 
 void qsf_worker_snapshot_load(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
@@ -84,7 +84,7 @@ void qsf_worker_snapshot_save(QSFWorker *w) {
     s->due = false;
     if (rc == QSF_OK) s->fresh = false;
     if (rc == QSF_OK || qsf_forward_savable(w->rt.fwd, NULL) != QSF_OK) return; /* conversions are known */
-    tell(w, err.msg);
+    report(w, err.msg);
 }
 
 void qsf_worker_snapshot_drop(QSFWorker *w) {

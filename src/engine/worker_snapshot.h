@@ -5,8 +5,8 @@
 
 #include "src/engine/worker_state.h"
 
-/* Before the prompt ids is evaluated: loads what the snapshot of r has of it, if it names one. A damaged file is reported
- * by a notice; no failure is an error of the request. */
+/* Before the prompt ids is evaluated: loads its first positions from the snapshot that r names, if any. A
+ * damaged file is reported by a notice; no failure is an error of the request. */
 void qsf_worker_snapshot_load(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids);
 /* The answer has ended: there is something to save. */
 void qsf_worker_snapshot_due(QSFWorker *w);

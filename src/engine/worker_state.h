@@ -44,7 +44,7 @@ typedef struct QsfWorkerSnapshot {
     char *path;
     uint64_t limit; /* as in the request */
     QsfSnapKey key;
-    bool due, fresh, told; /* to be saved; as a new file; something was reported */
+    bool due, fresh, reported; /* to be saved; as a new file; a notice was sent */
 } QsfWorkerSnapshot;
 
 struct QSFWorker {

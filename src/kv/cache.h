@@ -39,7 +39,7 @@ struct QsfKvCache {
     uint32_t lost[QSF_MAX_LAYERS];    /* positions before this one may be overwritten */
     QsfKvLists lists;
     QsfKvRecent recent;
-    uint8_t *carried; /* what states hold of recent positions, while their memory changes (malloc'ed); NULL */
+    uint8_t *carried; /* the recent positions in states, while their memory changes (malloc'ed); NULL */
     QsfLedger *ledger;
 };
 

@@ -39,8 +39,8 @@ typedef struct QsfKvRecentView {
 /* Finds where the caches' recent positions are in a state, for the cache's types. */
 void qsf_kvrecent_place(QsfKvCache *c);
 
-/* A pass over positions [past, past + n) begins: stage is scratch memory (QsfLayout.recent); old and next are what states
- * hold of recent positions. */
+/* A pass over positions [past, past + n) begins: stage is scratch memory (QsfLayout.recent); old and next are
+ * the parts of states with recent positions. */
 void qsf_kvrecent_begin(QsfKvCache *c, uint32_t past, uint32_t n, uint8_t *stage, const uint8_t *old,
                         uint8_t *next);
 /* Brings the recent positions of cache i to the scratch memory; by the thread that stores the first position of the pass,

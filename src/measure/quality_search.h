@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From measurements of each token to what each quality leaves out. */
+/* Chooses what each quality leaves out, from measurements of each token. */
 #ifndef QSF_MEASURE_QUALITY_SEARCH_H
 #define QSF_MEASURE_QUALITY_SEARCH_H
 

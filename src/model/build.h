@@ -65,7 +65,7 @@ const QsfTensor *qsf_build_matrices(QsfBuilder *b, QsfNeed need, uint64_t cols, 
                                     const char *name);
 /* Returns the rows of a tensor's matrices, 0 if the current block does not have it. */
 uint64_t qsf_build_rows_of(const QsfBuilder *b, const char *name);
-/* Notes that a tensor, if it is there, has no effect on the logits. */
+/* Records that a tensor, if present, has no effect on the logits. */
 void qsf_build_unused(QsfBuilder *b, const char *name);
 /* Reads a vector of n floats (F32) now, for values that a step needs as constants. The file decides only whether
  * it is there; false if it is not, or after an error. */

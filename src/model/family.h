@@ -9,7 +9,7 @@
 
 struct QsfBuilder;
 
-/* What a number of each block may be. */
+/* The values that a number of each block may have. */
 typedef enum QsfPresence {
     QSF_EACH_BLOCK,  /* 1 or more in every block */
     QSF_SOME_BLOCKS, /* 0 in blocks without */

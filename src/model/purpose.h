@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a file says that it is for: files that are not language models, and models that need a computation that the
+/* The purpose of a file: files that are not language models, and models that need a computation that the
  * engine does not do, are refused by name. */
 #ifndef QSF_MODEL_PURPOSE_H
 #define QSF_MODEL_PURPOSE_H
@@ -14,7 +14,8 @@ int qsf_purpose_check(const QsfSource *src, QsfErr *err);
  * activations (rotation, smoothing, permutation, other layouts) that the engine would leave out: the answers would be
  * wrong. A key that says 0, false, "none" or nothing announces none. QSF_E_MODEL names file, key and transformation. */
 int qsf_purpose_check_computation(const QsfSource *src, QsfErr *err);
-/* Returns what a model of an architecture is that the engine does not run, as the end of "FILE: is ...", or NULL. */
+/* Returns the kind of model of an architecture that the engine does not run, as the
+ * end of "FILE: is ...", or NULL. */
 const char *qsf_purpose_of_arch(const char *arch);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How the KV cache stores K and V: what is known of each type (one row of a table), and which type a cache gets. K and V
- * may have different types. Pure. */
+/* How the KV cache stores K and V: the properties of each type (one row of a table), and which type a cache
+ * gets. K and V may have different types. Pure. */
 #ifndef QSF_PLAN_KVTYPES_H
 #define QSF_PLAN_KVTYPES_H
 
@@ -25,8 +25,8 @@ QsfKvTypes qsf_kv_types_less(QsfKvTypes a, QsfKvTypes b);
 void qsf_kv_types_print(QsfKvTypes t, char *dst, size_t cap);
 #define QSF_KV_TYPES_TEXT 16
 
-/* Returns how a cache stores K (which 0) or V (1): as t says, where V is K as t.k says. What a cache cannot have becomes the
- * next type with more bits that it can have. */
+/* Returns the type in which a cache stores K (which 0) or V (1): that of t, or t.k where V is K. A type that
+ * the cache cannot have is replaced by the next one with more bits that it can have. */
 qk_kv qsf_kv_stored(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
 /* Returns the types that n caches have in the end, those with the fewest bits if they differ; for V, of the caches that have
  * one, if there is one. */
@@ -36,9 +36,10 @@ QsfKvTypes qsf_kv_types_most(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t);
 /* Returns the bytes of a tile of them. */
 size_t qsf_kv_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
 
-/* A type of 2 bits is not precise enough for the first positions, to which much attention goes, and the latest ones. These
- * are also held in another type, and read there: the first tile, the tile of the query, and the two before it, so that a
- * query sees itself and at least QSF_KV_RECENT positions before it. What it reads where depends on its own position only. */
+/* A type of 2 bits is not precise enough for the first positions, to which much attention goes, and the
+ * latest ones. These are also held in another type, and read there: the first tile, the tile of the query,
+ * and the two before it, so that a query sees itself and at least QSF_KV_RECENT positions before it. Which
+ * positions it reads in which type depends on its own position only. */
 #define QSF_KV_RECENT       32u
 #define QSF_KV_RECENT_TILES 4u
 /* Returns whether a cache holds recent positions by themselves: those of both K and V, if one of them has such a type. */

@@ -107,8 +107,8 @@ typedef struct QsfKvListLayout {
 void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uint32_t threads);
 
 #define QSF_CHECKPOINTS_MAX 16u
-/* Returns the bytes of a state, which is what positions leave for the next one besides K and V: recurrent states, and the
- * recent positions of caches. */
+/* Returns the bytes of a state: everything besides K and V that the next position needs from earlier ones.
+ * These are recurrent states, and the recent positions of caches. */
 uint64_t qsf_state_bytes(const QsfProgram *p, QsfKvTypes types);
 /* Returns the number of checkpoints of it that a budget pays for; 0 for a program without states. Those of recent positions
  * alone are few, because such a type is there to save memory. */

@@ -102,7 +102,7 @@ typedef struct QsfPlan {
     uint64_t streamed_bytes; /* weights streamed for one token of an answer; of experts the average */
     uint64_t disk_bytes;     /* bytes read for them: less, if layers are compressed */
     uint64_t weight_bytes;   /* all units */
-    uint64_t active_bytes;   /* of them, what one token of an answer multiplies */
+    uint64_t active_bytes;   /* of them, the bytes that one token of an answer multiplies */
     char note[256];          /* what was lowered, for stderr and the pane; "" when nothing */
 } QsfPlan;
 

@@ -7,7 +7,7 @@
 #include "src/run/run.h"
 #include "src/token/tokenizer.h"
 
-/* What is known of the text, all of it or so far. */
+/* The text so far, or all of it. */
 typedef struct RunTextSize {
     uint64_t len, line, longest_line; /* bytes; line: since the last newline */
     QsfWords words;
@@ -16,7 +16,8 @@ typedef struct RunTextSize {
 typedef struct RunTextBudget {
     QsfRuntime *rt;
     bool lines;       /* the text is JSON strings, one per line */
-    uint64_t base;    /* bytes of the process before the vocabulary, with what it will touch later */
+    uint64_t base;    /* bytes of the process before the vocabulary is read, including
+                         pages that it will touch later */
     uint64_t charged; /* of the text */
     RunTextSize size;
 } RunTextBudget;

@@ -15,7 +15,7 @@
 
 #define QSF_PIN_PIECE (1u << 20) /* about as many bytes are pinned by one job */
 
-/* A unit with what the plan decided about it. */
+/* A unit, and the decisions of the plan about it. */
 typedef struct QsfWeightUnit {
     QsfUnit u;
     uint32_t pinned_items;       /* items [0, pinned_items) are or will be in RAM, the rest streams */

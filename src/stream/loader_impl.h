@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the loader share: loader.c is the thread and the consumer's side, jobs.c decides what is read
- * next and what becomes of it. */
+/* What the files of the loader share: loader.c is the thread and the consumer's side, jobs.c decides what is
+ * read next and where it goes. */
 #ifndef QSF_STREAM_LOADER_IMPL_H
 #define QSF_STREAM_LOADER_IMPL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* All weights of the units, wherever they are: pinned in RAM, still on their way there, or streamed through
- * slots. The forward pass walks each unit view by view and never knows the difference. One consumer; the
+ * slots. The forward pass walks each unit view by view, in the same way wherever it is. One consumer; the
  * loader thread reads behind it. */
 #ifndef QSF_STREAM_WEIGHTS_H
 #define QSF_STREAM_WEIGHTS_H

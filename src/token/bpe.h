@@ -18,8 +18,8 @@ typedef struct QsfBpe {
     bool chars;         /* parts are characters */
     bool trained;  /* what has no token is handled as by huggingface/tokenizers, before merging (see below) */
     bool mapped;   /* trained: bytes are written as characters in the text already */
-    bool fallback; /* trained: byte tokens <0xXX> for what has no token */
-    bool fuse_unknown; /* trained: a run of what has no token is one unknown token */
+    bool fallback; /* trained: byte tokens <0xXX> for text without a token */
+    bool fuse_unknown; /* trained: a run of text without a token is one unknown token */
     /* with chars: id for a character that has no token and whose bytes have none, or -1 */
     int32_t unknown;
     int32_t byte_id[256];     /* token of each byte (with chars: <0xXX>), -1 if the vocabulary has none */

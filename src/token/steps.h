@@ -30,7 +30,7 @@ typedef enum QsfTextStepKind {
     QSF_TEXT_STEP_KINDS
 } QsfTextStepKind;
 
-/* What becomes of the matches of an expression. */
+/* What is done with the matches of an expression. */
 typedef enum QsfCut {
     QSF_CUT_ISOLATED,
     QSF_CUT_REMOVED,

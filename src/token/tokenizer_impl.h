@@ -46,7 +46,7 @@ struct QsfTokenizer {
     QsfRoundedUnigram rounded; /* QSF_ALG_ROUNDED */
     QsfCharsmap charsmap;      /* the two SentencePiece kinds; may change nothing */
     QsfTextSteps steps;        /* present: text is tokenized as by huggingface/tokenizers */
-    int32_t model_unknown;     /* with steps: id for what has no token, or -1 */
+    int32_t model_unknown;     /* with steps: id for text without a token, or -1 */
     int normal_form;           /* QsfNormalForm applied to text first, -1 = none */
     bool bytes;                /* tokens are bytes written as characters */
     bool unescape;             /* U+2581 in tokens is a space */

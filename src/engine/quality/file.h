@@ -35,7 +35,8 @@ void qsf_quality_choice_apply(const QsfQualityChoice *row, const QsfModel *m, Qs
 /* Writes the path of a model's file to out; false if neither XDG_STATE_HOME nor HOME is set, or it is
  * too long. */
 bool qsf_quality_file_path(char out[QSF_PATH_MAX], uint64_t model);
-/* Is there a folder of such files? Finding the identity of a model takes 66 reads, which is a second on a slow disk. */
+/* Does the folder of these files exist? Finding the identity of a model takes 66 reads,
+ * which is a second on a slow disk. */
 bool qsf_quality_file_any(void);
 /* Reads a file. *found is false if there is none. QSF_E_MODEL, with line and what was expected: it is damaged or belongs to
  * a model with another identity or number of blocks; QSF_E_RUNTIME: it cannot be read. */

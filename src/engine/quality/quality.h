@@ -20,7 +20,7 @@ int qsf_quality_open(QsfRuntime *r, QsfErr *err);
 bool qsf_runtime_quality(QsfRuntime *r, float value);
 /* The same without a calibration: layers only. */
 void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out);
-/* What was measured of this model replaces what the program knew of it; without memory nothing changes. */
+/* Replaces the qualities of this model by those that were measured; without memory nothing changes. */
 void qsf_quality_use(QsfRuntime *r, const QsfQualityTable *c);
 /* What a quality would leave out, chosen in the same way. */
 void qsf_runtime_choose(const QsfRuntime *r, float value, QsfQuality *out);

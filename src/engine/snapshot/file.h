@@ -79,7 +79,7 @@ bool qsf_snap_write_crc(QsfSnapStream *s);
 
 /* ---- segments ---- */
 
-/* Is there a whole segment at g->at? Fills in the rest of g. */
+/* Is there a complete segment at g->at? Then fills in the rest of g. */
 bool qsf_snap_find_segment(const QsfSnapFile *s, QsfSnapSegment *g);
 
 /* The parts of a segment that come before its rows. */
@@ -104,8 +104,8 @@ void qsf_snap_put_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key);
 /* Returns the bytes of a segment; g->at and g->bytes are not read. */
 uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, const QsfSnapSegment *g,
                                 const QsfSnapTable *t);
-/* Writes a segment of f's state, and what makes it count; ids are those of [0, to). stop may be NULL: asks before each row, or
- * cache, whether to give up. */
+/* Writes a segment of f's state, and last the mark that makes it valid; ids are those of [0, to). stop may be
+ * NULL: asks before each row, or cache, whether to give up. */
 bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *key, const QsfSnapSegment *g,
                             const QsfSnapTable *t, const int32_t *ids, bool (*stop)(void *), void *arg);
 

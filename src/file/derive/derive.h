@@ -129,7 +129,7 @@ int qsf_derive_split32(const QsfDeriveRead *r); /* derive/split.c */
 void qsf_derive_put_bf16(unsigned char *out, float x);
 /* Reads from the part's source, relative to its first byte; F8 with scales is read as BF16 (derive/scaled.c). */
 int qsf_derive_source(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
-/* The same of what the file has, and of the part's tensor of scales. */
+/* The same for the bytes in the file, without F8 scales, and for the tensor of scales of the part. */
 int qsf_derive_stored(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
 int qsf_derive_scales(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
 /* Writes elements [col, col + n) of row `row` of the part, BYTES bytes each, for qsf_derive_elements. */

@@ -109,8 +109,8 @@ typedef struct QsfDense {
     bool pattern_needed;     /* attention.sliding_window_pattern must be there */
     uint32_t window_blocks;  /* only models of this many blocks have windows; 0 = any */
     bool window_not_first;   /* instead of all but the last of each n: all but the first */
-    uint32_t
-        window_size; /* attention.sliding_window says only whether there are windows; 0 = it is their size */
+    /* size of the windows, where attention.sliding_window only turns them on; 0 = it is their size */
+    uint32_t window_size;
     QsfRopeBlocks rope_blocks;
     QsfWindowRope window_rope;
     float score_cap, logit_cap; /* defaults of the caps */

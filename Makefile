@@ -44,7 +44,7 @@ find = $(patsubst $S/%,%,$(sort $(wildcard $(addprefix $S/,$1))))
 obj = $(patsubst %.c,$O/%.o,$1)
 
 # src/convert: what only qsf-convert uses; its own files are src/convert/*.c.
-lib_dirs := base file file/gguf file/qsf file/hf file/derive file/vocab jinja token chat model model/family plan stream kv \
+lib_dirs := base file file/gguf file/qsf file/hf file/derive file/vocab file/hf/arch jinja token chat model model/family plan stream kv \
     forward forward/ops sample engine engine/snapshot engine/quality measure cli
 convert_dirs := convert/quant convert/pack convert/calibrate
 quant_dirs_x86 := src/convert/quant/x86

@@ -7,7 +7,7 @@
 #include "src/token/bpe.h"
 #include "src/token/charsmap.h"
 #include "src/token/greedy.h"
-#include "src/token/rounded.h"
+#include "src/token/plamo.h"
 #include "src/token/special.h"
 #include "src/token/spm.h"
 #include "src/token/steps.h"

@@ -46,7 +46,7 @@ cp -r hf cut && truncate -s -64 cut/model.safetensors
 expect 3 'cut/model.safetensors.*truncated' "$run" cut -p x -n 1
 
 # the documented list is complete
-for name in $(sed -n 's/.*\.name = "\([A-Za-z0-9_]*\)".*/\1/p' "$QSF_SRCDIR"/src/file/hf/arch_*.c); do
+for name in $(sed -n 's/.*\.name = "\([A-Za-z0-9_]*\)".*/\1/p' "$QSF_SRCDIR"/src/file/hf/arch/*.c "$QSF_SRCDIR"/src/file/hf/tables.c); do
     grep -q "\b$name\b" "$QSF_SRCDIR/docs/FORMATS.md" || fail "docs/FORMATS.md lacks $name"
 done
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tables and functions for architectures with experts (hf/arch_moe.c, hf/experts.c). */
+/* Tables and functions for architectures with experts (hf/tables.c, hf/experts.c). */
 #ifndef QSF_FILE_HF_EXPERTS_H
 #define QSF_FILE_HF_EXPERTS_H
 

@@ -10,7 +10,7 @@
 /* The size of the state of Mamba-1, 16 by default. */
 extern const QsfHfKey qsf_hf_keys_state_16[];
 
-/* hf/arch_mamba.c: names of layers and of models that are called backbone; Mamba-2 in `mixer` or `mamba`. */
+/* hf/arch/mamba.c: names of layers and of models that are called backbone; Mamba-2 in `mixer` or `mamba`. */
 extern const char *const qsf_hf_backbone[];
 extern const QsfHfName qsf_hf_names_backbone[], qsf_hf_names_mixer_2[], qsf_hf_names_mamba_2[];
 /* Epsilon and kernel; the state and groups of Mamba-2; the kernel alone. */

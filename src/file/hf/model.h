@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reading a Hugging Face model directory. An architecture is a row of tables: which settings of config.json become
  * which metadata, and which tensors of the weight files become which tensors of GGUF, and how. Tables of a group
- * of architectures are in one file, arch_*.c; hf/arch.c lists the groups. docs/FORMATS.md explains the
+ * of architectures are in one file in hf/arch/; hf/arch.c lists the groups. docs/FORMATS.md explains the
  * tables. Private to the readers of such a directory. */
 #ifndef QSF_FILE_HF_MODEL_H
 #define QSF_FILE_HF_MODEL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tables that several architectures use (hf/arch_llama.c, hf/rows.c): each ended by hf NULL. */
+/* Tables that several architectures use (hf/arch/llama.c, hf/rows.c): each ended by hf NULL. */
 #ifndef QSF_FILE_HF_TABLES_H
 #define QSF_FILE_HF_TABLES_H
 

@@ -58,13 +58,13 @@ int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len);
 int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err);
 int qsf_draft_finish(QsfVocabDraft *d, QsfErr *err);
 
-/* --- hf/steps.c: null is allowed. QSF_E_MODEL names what is not supported --- */
+/* --- vocab/steps.c: null is allowed. QSF_E_MODEL names what is not supported --- */
 int qsf_hf_normalizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
 int qsf_hf_pre_tokenizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
 /* Accepts the decoders whose text is what QSF writes; adds nothing. */
 int qsf_hf_decoder(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
 
-/* --- hf/added.c --- */
+/* --- vocab/added.c --- */
 /* Adds an object of added_tokens or added_tokens_decoder. */
 int qsf_hf_added_token(QsfVocabDraft *d, uint64_t id, const QsfJson *v, QsfErr *err);
 /* Reads the tokens that a post-processor adds around a text. Call it after all tokens are known. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Models with layer norms and names like those of Llama: Command R, Phi 2, StableLM, Starcoder 2, Nemotron. Sources
- * as in hf/arch_llama.c; ggml-org/llama.cpp conversion/command_r.py, phi.py, stablelm.py, nemotron.py. */
+ * as in hf/arch/llama.c; ggml-org/llama.cpp conversion/command_r.py, phi.py, stablelm.py, nemotron.py. */
 #include "src/file/hf/tables.h"
 
 #define NORM(hf, gguf) QSF_HF_VECTOR(hf, gguf), QSF_HF_BIAS(hf, gguf)

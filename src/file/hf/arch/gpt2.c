@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GPT-2 and models with its names: layer norms, fused queries, keys and values. Sources as in hf/arch_llama.c;
+/* GPT-2 and models with its names: layer norms, fused queries, keys and values. Sources as in hf/arch/llama.c;
  * ggml-org/llama.cpp conversion/gpt2.py, gptneox.py, falcon.py, bloom.py, mpt.py, starcoder.py. */
 #include "src/file/hf/tables.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Models with RMS norms after the branches, alone (OLMo 2, EXAONE 4) or also before them (GLM 4). Sources as in
- * hf/arch_llama.c; ggml-org/llama.cpp conversion/olmo.py, exaone.py, glm.py. */
+ * hf/arch/llama.c; ggml-org/llama.cpp conversion/olmo.py, exaone.py, glm.py. */
 #include <string.h>
 
 #include "src/file/hf/tables.h"

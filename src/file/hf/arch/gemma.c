@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gemma 1 to 3, whose norms multiply by 1 + weight; GGUF stores the sum. Sources as in hf/arch_llama.c;
+/* Gemma 1 to 3, whose norms multiply by 1 + weight; GGUF stores the sum. Sources as in hf/arch/llama.c;
  * ggml-org/llama.cpp conversion/gemma.py. */
 #include "src/file/hf/tables.h"
 

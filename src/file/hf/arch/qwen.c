@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Models with RMS norms before both branches that GGUF stores with rotated halves, as Hugging Face does. Sources as
- * in hf/arch_llama.c; ggml-org/llama.cpp conversion/qwen.py, phi.py, olmo.py, ernie.py, exaone.py, hunyuan.py. */
+ * in hf/arch/llama.c; ggml-org/llama.cpp conversion/qwen.py, phi.py, olmo.py, ernie.py, exaone.py, hunyuan.py. */
 #include <math.h>
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
 /* Vocabularies of PLaMo 2 and 3 (pfnet): of all ways to split a text into tokens the one with the highest sum of
  * rounded scores, found from the end of the text; characters without a token become bytes. Rules:
  * ggml-org/llama.cpp src/llama-vocab.cpp. */
-#ifndef QSF_TOKEN_ROUNDED_H
-#define QSF_TOKEN_ROUNDED_H
+#ifndef QSF_TOKEN_PLAMO_H
+#define QSF_TOKEN_PLAMO_H
 
 #include "src/token/unigram.h"
 

@@ -48,7 +48,7 @@ static uint64_t buffer_bytes(const QsfTokenizer *t, const char *text, size_t len
     case QSF_ALG_BPE: return form + (t->escape || t->bpe_prefix ? QSF_SPM_SPACE_LEN * (uint64_t)len : 0);
     case QSF_ALG_UNIGRAM: return form + QSF_SPM_SPACE_LEN * (uint64_t)len;
     case QSF_ALG_GREEDY:
-    case QSF_ALG_ROUNDED: break;
+    case QSF_ALG_PLAMO: break;
     }
     return form;
 }
@@ -68,7 +68,7 @@ static bool takes_words(const QsfTokenizer *t) {
     case QSF_ALG_BPE: return !t->escape;
     case QSF_ALG_UNIGRAM: return t->unigram.by_word;
     case QSF_ALG_GREEDY:
-    case QSF_ALG_ROUNDED: break;
+    case QSF_ALG_PLAMO: break;
     }
     return false;
 }
@@ -171,15 +171,15 @@ static int plain_greedy(const QsfTokenizer *t, Work *w, const char *text, size_t
     return qsf_greedy_encode(&t->greedy, text, len, out, err);
 }
 
-static int plain_rounded(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
-                         QsfIds *out, QsfErr *err) {
+static int plain_plamo(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
+                       QsfErr *err) {
     (void)prefix;
-    return qsf_rounded_encode(&t->rounded, &w->lattice, text, len, out, err);
+    return qsf_plamo_encode(&t->plamo, &w->lattice, text, len, out, err);
 }
 
 static int (*const PLAIN[])(const QsfTokenizer *, Work *, const char *, size_t, bool, QsfIds *, QsfErr *) = {
-    [QSF_ALG_SPM] = plain_spm,       [QSF_ALG_BPE] = plain_bpe,         [QSF_ALG_UNIGRAM] = plain_unigram,
-    [QSF_ALG_GREEDY] = plain_greedy, [QSF_ALG_ROUNDED] = plain_rounded,
+    [QSF_ALG_SPM] = plain_spm,       [QSF_ALG_BPE] = plain_bpe,     [QSF_ALG_UNIGRAM] = plain_unigram,
+    [QSF_ALG_GREEDY] = plain_greedy, [QSF_ALG_PLAMO] = plain_plamo,
 };
 
 /* Converts to the normal form of the vocabulary. Text that is not UTF-8 has none and is not changed. */

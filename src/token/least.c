@@ -22,7 +22,7 @@ static bool keeps_all(const QsfTokenizer *t) {
     case QSF_ALG_UNIGRAM:
         return !qsf_charsmap_active(&t->charsmap) && t->unigram.fallback && !t->unigram.trained;
     case QSF_ALG_GREEDY:
-    case QSF_ALG_ROUNDED: break;
+    case QSF_ALG_PLAMO: break;
     }
     return false;
 }

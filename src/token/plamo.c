@@ -16,8 +16,8 @@
 #define BYTES_SCORE  (-1e7)
 #define LOWEST_SCORE (-2e7) /* tokens at or below it are not used */
 
-int qsf_rounded_init(QsfRoundedUnigram *u, const QsfVocab *v, QsfArena *arena, QsfErr *err) {
-    *u = (QsfRoundedUnigram){ .vocab = v };
+int qsf_plamo_init(QsfPlamo *u, const QsfVocab *v, QsfArena *arena, QsfErr *err) {
+    *u = (QsfPlamo){ .vocab = v };
     for (unsigned b = 0; b < 256; b++) {
         char text[8];
         int len = snprintf(text, sizeof text, "<0x%02X>", b);
@@ -31,7 +31,7 @@ int qsf_rounded_init(QsfRoundedUnigram *u, const QsfVocab *v, QsfArena *arena, Q
 }
 
 /* The rounded score of a token; LOWEST_SCORE for one that is not used. */
-static double score_of(const QsfRoundedUnigram *u, int32_t id) {
+static double score_of(const QsfPlamo *u, int32_t id) {
     if (u->vocab->score == NULL) return 0;
     const double s = round((double)u->vocab->score[id] * UNIT);
     if (!isfinite(s) || s <= LOWEST_SCORE) return LOWEST_SCORE;
@@ -39,7 +39,7 @@ static double score_of(const QsfRoundedUnigram *u, int32_t id) {
 }
 
 /* The best of the long tokens at a place, the longest of equals; its score is -INFINITY if there is none. */
-static QsfBest best_long(const QsfRoundedUnigram *u, const QsfLattice *l, size_t at) {
+static QsfBest best_long(const QsfPlamo *u, const QsfLattice *l, size_t at) {
     QsfBest b = { .score = -INFINITY };
     for (int32_t i = l->found[at]; i >= 0; i = u->rest.word[i].shorter) {
         const QsfMatcherWord *w = &u->rest.word[i];
@@ -51,7 +51,7 @@ static QsfBest best_long(const QsfRoundedUnigram *u, const QsfLattice *l, size_t
 }
 
 /* Finds the best token at a character, from the best paths of all places after it. */
-static void best_at(const QsfRoundedUnigram *u, const QsfLattice *l, const char *s, size_t len, size_t at) {
+static void best_at(const QsfPlamo *u, const QsfLattice *l, const char *s, size_t len, size_t at) {
     QsfBest *best = l->best;
     const uint32_t next = best[at].from;
     QsfBest b = { .score = best[next].score + BYTES_SCORE, .from = next, .id = -1 };
@@ -75,7 +75,7 @@ static int reserve(QsfLattice *l, size_t len, QsfErr *err) {
     return qsf_lattice_reserve(l, len + 1, err);
 }
 
-static int push_path(const QsfRoundedUnigram *u, const QsfBest *best, const char *s, size_t len, QsfIds *out,
+static int push_path(const QsfPlamo *u, const QsfBest *best, const char *s, size_t len, QsfIds *out,
                      QsfErr *err) {
     int rc = QSF_OK;
     for (size_t at = 0; at < len && rc == QSF_OK; at = best[at].from) {
@@ -86,8 +86,8 @@ static int push_path(const QsfRoundedUnigram *u, const QsfBest *best, const char
     return rc;
 }
 
-int qsf_rounded_encode(const QsfRoundedUnigram *u, QsfLattice *l, const char *text, size_t len, QsfIds *out,
-                       QsfErr *err) {
+int qsf_plamo_encode(const QsfPlamo *u, QsfLattice *l, const char *text, size_t len, QsfIds *out,
+                     QsfErr *err) {
     uint32_t cp;
     const size_t first = qsf_utf8_next(text, len, &cp);
     if (len > 0 && cp == 0xFEFF) { /* a byte order mark */

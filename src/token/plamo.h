@@ -7,17 +7,17 @@
 
 #include "src/token/unigram.h"
 
-typedef struct QsfRoundedUnigram {
+typedef struct QsfPlamo {
     const QsfVocab *vocab;
     QsfTrie trie;    /* tokens up to QSF_TOKEN_LONG bytes */
     QsfMatcher rest; /* longer ones */
     int32_t byte_id[256];
-} QsfRoundedUnigram;
+} QsfPlamo;
 
 /* QSF_E_MODEL for a vocabulary in which a byte has no token; QSF_E_RUNTIME, QSF_E_BUDGET. */
-int qsf_rounded_init(QsfRoundedUnigram *u, const QsfVocab *v, QsfArena *arena, QsfErr *err);
+int qsf_plamo_init(QsfPlamo *u, const QsfVocab *v, QsfArena *arena, QsfErr *err);
 /* Appends the ids of text[0..len). QSF_E_RUNTIME without memory, or for a text beyond 256 MiB. */
-int qsf_rounded_encode(const QsfRoundedUnigram *u, QsfLattice *lattice, const char *text, size_t len,
-                       QsfIds *out, QsfErr *err);
+int qsf_plamo_encode(const QsfPlamo *u, QsfLattice *lattice, const char *text, size_t len, QsfIds *out,
+                     QsfErr *err);
 
 #endif

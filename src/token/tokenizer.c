@@ -24,7 +24,7 @@ static const QsfTokenizerKind KINDS[] = {
     { "gemma4", QSF_ALG_BPE, "gemma4", true, false, false, { -1, -1, -1 } },
     { "t5", QSF_ALG_UNIGRAM, NULL, false, true, true, { -1, 1, 2 } },
     { "rwkv", QSF_ALG_GREEDY, NULL, false, false, false, { -1, -1, -1 } },
-    { "plamo2", QSF_ALG_ROUNDED, NULL, false, false, false, { 1, 2, 0 } },
+    { "plamo2", QSF_ALG_PLAMO, NULL, false, false, false, { 1, 2, 0 } },
 };
 
 /* The sizes to build, known before anything is allocated. */
@@ -69,7 +69,7 @@ static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
     if (qsf_meta_has(src, QSF_KEY_NORMALIZED)) /* normalized texts, usually of the same length */
         plan->arena_bytes += qsf_specials_bytes(0, special_bytes) + special_bytes + 16ull * n_special;
     if (bpe) plan->arena_bytes += qsf_ranks_bytes(plan->n_merges);
-    if (alg == QSF_ALG_UNIGRAM || alg == QSF_ALG_ROUNDED || greedy)
+    if (alg == QSF_ALG_UNIGRAM || alg == QSF_ALG_PLAMO || greedy)
         plan->arena_bytes += qsf_trie_bytes(plan->shape.text_bytes) +
                              qsf_matcher_bytes(plan->shape.n_long, plan->shape.long_bytes);
     return QSF_OK;
@@ -130,15 +130,15 @@ static int open_greedy(QsfTokenizer *t, const QsfSource *src, const Plan *plan, 
     return qsf_greedy_init(&t->greedy, &t->vocab, t->roles.id[QSF_TOKEN_ROLE_UNK], &t->arena, err);
 }
 
-static int open_rounded(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
+static int open_plamo(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
     (void)plan;
-    int rc = qsf_rounded_init(&t->rounded, &t->vocab, &t->arena, err);
+    int rc = qsf_plamo_init(&t->plamo, &t->vocab, &t->arena, err);
     return rc == QSF_E_MODEL ? qsf_err_prefix(err, "%s", qsf_source_path(src)) : rc;
 }
 
 static int (*const OPEN[])(QsfTokenizer *, const QsfSource *, const Plan *, QsfErr *) = {
-    [QSF_ALG_SPM] = open_spm,       [QSF_ALG_BPE] = open_bpe,         [QSF_ALG_UNIGRAM] = open_unigram,
-    [QSF_ALG_GREEDY] = open_greedy, [QSF_ALG_ROUNDED] = open_rounded,
+    [QSF_ALG_SPM] = open_spm,       [QSF_ALG_BPE] = open_bpe,     [QSF_ALG_UNIGRAM] = open_unigram,
+    [QSF_ALG_GREEDY] = open_greedy, [QSF_ALG_PLAMO] = open_plamo,
 };
 
 /* --- rules that depend on names (ggml-org/llama.cpp src/llama-vocab.cpp) --- */
@@ -229,7 +229,7 @@ static int build(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr
     rc = qsf_meta_has(src, QSF_KEY_STEPS) ? qsf_tokenizer_open_steps(t, src, err)
                                           : qsf_specials_init_all(&t->specials, &t->vocab, &t->arena, err);
     if (rc == QSF_OK) rc = OPEN[kind->algorithm](t, src, plan, err);
-    t->unescape = !t->bytes && kind->algorithm != QSF_ALG_GREEDY && kind->algorithm != QSF_ALG_ROUNDED;
+    t->unescape = !t->bytes && kind->algorithm != QSF_ALG_GREEDY && kind->algorithm != QSF_ALG_PLAMO;
     if (rc == QSF_OK) rc = read_flags(t, src, err);
     if (rc == QSF_OK) rc = apply_strip_rules(t, src, err);
     if (rc == QSF_OK && t->roles.bad_key != NULL && t->warning[0] == '\0') {

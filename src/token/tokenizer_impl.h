@@ -19,7 +19,7 @@ typedef enum QsfAlgorithm {
     QSF_ALG_BPE,
     QSF_ALG_UNIGRAM,
     QSF_ALG_GREEDY,
-    QSF_ALG_ROUNDED
+    QSF_ALG_PLAMO
 } QsfAlgorithm;
 
 /* Properties of a value of tokenizer.ggml.model, which the file may override. */
@@ -43,7 +43,7 @@ struct QsfTokenizer {
     QsfBpe bpe;                /* QSF_ALG_BPE */
     QsfUnigram unigram;        /* QSF_ALG_UNIGRAM */
     QsfGreedy greedy;          /* QSF_ALG_GREEDY */
-    QsfRoundedUnigram rounded; /* QSF_ALG_ROUNDED */
+    QsfPlamo plamo; /* QSF_ALG_PLAMO */
     QsfCharsmap charsmap;      /* the two SentencePiece kinds; may change nothing */
     QsfTextSteps steps;        /* present: text is tokenized as by huggingface/tokenizers */
     int32_t model_unknown;     /* with steps: id for text without a token, or -1 */

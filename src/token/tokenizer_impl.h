@@ -39,21 +39,21 @@ struct QsfTokenizer {
         normalized; /* normalized: found after normalization, with steps; vocab is NULL without any */
     QsfRoles roles;
     const QsfTokenizerKind *kind;
-    QsfSpm spm;                /* QSF_ALG_SPM */
-    QsfBpe bpe;                /* QSF_ALG_BPE */
-    QsfUnigram unigram;        /* QSF_ALG_UNIGRAM */
-    QsfGreedy greedy;          /* QSF_ALG_GREEDY */
-    QsfPlamo plamo; /* QSF_ALG_PLAMO */
-    QsfCharsmap charsmap;      /* the two SentencePiece kinds; may change nothing */
-    QsfTextSteps steps;        /* present: text is tokenized as by huggingface/tokenizers */
-    int32_t model_unknown;     /* with steps: id for text without a token, or -1 */
-    int normal_form;           /* QsfNormalForm applied to text first, -1 = none */
-    bool bytes;                /* tokens are bytes written as characters */
-    bool unescape;             /* U+2581 in tokens is a space */
-    bool escape;               /* BPE: spaces become U+2581 first */
-    bool bpe_prefix;           /* BPE: the space prefix is also added to text, not only removed */
-    bool prefix_first;   /* the prefix is added at the start of the text only, not after special tokens */
-    bool prefix_missing; /* ... and not before a space */
+    QsfSpm spm;            /* QSF_ALG_SPM */
+    QsfBpe bpe;            /* QSF_ALG_BPE */
+    QsfUnigram unigram;    /* QSF_ALG_UNIGRAM */
+    QsfGreedy greedy;      /* QSF_ALG_GREEDY */
+    QsfPlamo plamo;        /* QSF_ALG_PLAMO */
+    QsfCharsmap charsmap;  /* the two SentencePiece kinds; may change nothing */
+    QsfTextSteps steps;    /* present: text is tokenized as by huggingface/tokenizers */
+    int32_t model_unknown; /* with steps: id for text without a token, or -1 */
+    int normal_form;       /* QsfNormalForm applied to text first, -1 = none */
+    bool bytes;            /* tokens are bytes written as characters */
+    bool unescape;         /* U+2581 in tokens is a space */
+    bool escape;           /* BPE: spaces become U+2581 first */
+    bool bpe_prefix;       /* BPE: the space prefix is also added to text, not only removed */
+    bool prefix_first;     /* the prefix is added at the start of the text only, not after special tokens */
+    bool prefix_missing;   /* ... and not before a space */
     bool add_bos, add_eos;
     bool add_space_prefix; /* add a space before a text and after special tokens */
     bool prefix_user;      /* not after user-defined ones, but before one at the start of a text */

@@ -45,9 +45,15 @@ done
 cp -r hf cut && truncate -s -64 cut/model.safetensors
 expect 3 'cut/model.safetensors.*truncated' "$run" cut -p x -n 1
 
-# the documented list is complete
-for name in $(sed -n 's/.*\.name = "\([A-Za-z0-9_]*\)".*/\1/p' "$QSF_SRCDIR"/src/file/hf/arch/*.c "$QSF_SRCDIR"/src/file/hf/tables.c); do
-    grep -q "\b$name\b" "$QSF_SRCDIR/docs/FORMATS.md" || fail "docs/FORMATS.md lacks $name"
+# each vendor is in the list that the program looks up, and each architecture in the documented one
+for file in "$QSF_SRCDIR"/src/file/hf/arch/*.c; do
+    vendor=$(basename "$file" .c)
+    grep -q "X($vendor)" "$QSF_SRCDIR/src/file/hf/arch/vendors.h" || fail "arch/vendors.h lacks $vendor"
+    names=$(sed -n 's/.*\.name = "\([A-Za-z0-9_]*\)".*/\1/p' "$file")
+    [ -n "$names" ] || fail "$file has no architectures"
+    for name in $names; do
+        grep -q "^| .$vendor\.c. | .*\b$name\b" "$QSF_SRCDIR/docs/FORMATS.md" || fail "docs/FORMATS.md lacks $name in $vendor.c"
+    done
 done
 
 finish

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The groups of architectures, and how names of tensors fit their patterns. */
+/* Finds an architecture among the tables of all vendors, and how names of tensors fit their patterns. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/file/hf/model.h"
+#include "src/file/hf/arch/vendors.h"
 
 #define DIGITS_MAX 5
 
-static const QsfHfArch *const groups[] = {
-    qsf_hf_arch_mla, /* before the Mistral 3 of the next */
-    qsf_hf_arch_llama,      qsf_hf_arch_qwen,  qsf_hf_arch_gemma,   qsf_hf_arch_around,
-    qsf_hf_arch_layer_norm, qsf_hf_arch_gpt,   qsf_hf_arch_moe,     qsf_hf_arch_mamba,
-    qsf_hf_arch_hybrid,     qsf_hf_arch_delta, qsf_hf_arch_gpt_oss, qsf_hf_arch_falcon_h1,
-    qsf_hf_arch_gemma_n,
-
-};
+#define TABLE(vendor) qsf_hf_arch_##vendor,
+static const QsfHfArch *const vendors[] = { QSF_HF_VENDORS(TABLE) };
 
 const QsfHfArch *qsf_hf_arch_at(unsigned i) {
-    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
-        for (const QsfHfArch *a = groups[g]; a->name != NULL; a++)
+    for (size_t v = 0; v < sizeof vendors / sizeof *vendors; v++)
+        for (const QsfHfArch *a = vendors[v]; a->name != NULL; a++)
             if (i-- == 0) return a;
     return NULL;
 }

@@ -128,3 +128,22 @@ int qsf_hf_experts_everywhere(const QsfHfModel *m) {
         rc = qsf_hf_bad(m, "mlp_only_layers", "is not empty, which is not supported");
     return rc;
 }
+
+int qsf_hf_experts_put_divided(QsfHfModel *m) {
+    int rc = qsf_hf_experts_put(m);
+    if (rc == QSF_OK) rc = qsf_hf_need_bool(m, "norm_topk_prob", false, true);
+    return rc == QSF_OK ? qsf_hf_experts_everywhere(m) : rc;
+}
+
+int qsf_hf_experts_put_undivided(QsfHfModel *m) {
+    int rc = qsf_hf_experts_put(m);
+    if (rc == QSF_OK) rc = qsf_hf_need_bool(m, "norm_topk_prob", false, false);
+    if (rc == QSF_OK && qsf_hf_member(m->text, "clip_qkv") != NULL)
+        rc = qsf_hf_bad(m, "clip_qkv", "is set, which is not supported for this architecture");
+    return rc == QSF_OK ? qsf_hf_experts_everywhere(m) : rc;
+}
+
+int qsf_hf_experts_put_sigmoid(QsfHfModel *m) {
+    int rc = qsf_hf_experts_put(m);
+    return rc == QSF_OK ? qsf_hf_deepseek_put(m, "sigmoid") : rc;
+}

@@ -138,7 +138,9 @@ static bool is_layer_type(const char *name) {
     return false;
 }
 
-int qsf_hf_layers_of(const QsfHfModel *m, const char *type, bool *v, bool *there) {
+/* Reads layer_types: is each layer of this type? *there: the setting exists; if not, v is not changed. v
+ * (n_layers). */
+static int layers_of(const QsfHfModel *m, const char *type, bool *v, bool *there) {
     const QsfJson *list = qsf_hf_member(m->text, "layer_types");
     *there = list != NULL;
     if (list == NULL) return QSF_OK;
@@ -231,10 +233,17 @@ int qsf_hf_put_f32s(QsfHfModel *m, const char *name, const float *v, uint32_t n)
 int qsf_hf_put_windows(QsfHfModel *m) {
     bool there, *v = calloc(m->n_layers, sizeof *v);
     if (v == NULL) return qsf_err_memory(m->err, "%s", m->path);
-    int rc = qsf_hf_layers_of(m, "sliding_attention", v, &there);
+    int rc = layers_of(m, "sliding_attention", v, &there);
     if (rc == QSF_OK && there) rc = qsf_hf_put_bools(m, "attention.sliding_window_pattern", v, m->n_layers);
     free(v);
     return rc;
+}
+
+int qsf_hf_put_window(QsfHfModel *m, uint32_t fallback) {
+    uint32_t window;
+    int rc = qsf_hf_u32(m, "sliding_window", fallback, &window);
+    if (rc == QSF_OK) rc = qsf_hf_put_u32(m, "attention.sliding_window", window);
+    return rc == QSF_OK ? qsf_hf_put_windows(m) : rc;
 }
 
 float *qsf_hf_make(QsfHfModel *m, const char *name, uint32_t n) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading a Hugging Face model directory. An architecture is a row of tables: which settings of config.json become
- * which metadata, and which tensors of the weight files become which tensors of GGUF, and how. Tables of a group
- * of architectures are in one file in hf/arch/; hf/arch.c lists the groups. docs/FORMATS.md explains the
- * tables. Private to the readers of such a directory. */
+/* Reading a Hugging Face model directory. An architecture is a row of tables: which settings of
+ * config.json become which metadata, and which tensors of the weight files become which tensors of GGUF,
+ * and how. Tables of a group of architectures are in one file in hf/arch/; hf/arch.c lists the groups.
+ * docs/FORMATS.md explains the tables. Private to the readers of such a directory. */
 #ifndef QSF_FILE_HF_MODEL_H
 #define QSF_FILE_HF_MODEL_H
 
@@ -21,14 +21,14 @@ typedef struct QsfHfModel QsfHfModel;
 
 /* --- tensors --- */
 
-/* Chooses rows of a source tensor with src_rows rows (elements, of a vector): sets *map, and *n to the number of
- * rows of the result. QSF_E_MODEL by qsf_hf_bad_rows or qsf_hf_fail. */
+/* Chooses rows of a source tensor with src_rows rows (elements, of a vector): sets *map, and *n to the
+ * number of rows of the result. QSF_E_MODEL by qsf_hf_bad_rows or qsf_hf_fail. */
 typedef int (*QsfHfRows)(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
 /* Changes the dimensions of a finished tensor, but not its number of elements. */
 typedef int (*QsfHfShape)(const QsfHfModel *m, QsfTensor *t);
 
-/* One source tensor, and a GGUF tensor or part of one. A source tensor may have several rows (it is split), and a
- * GGUF tensor too (its parts are joined, in order of `part`, then of the expert). */
+/* One source tensor, and a GGUF tensor or part of one. A source tensor may have several rows (it is
+ * split), and a GGUF tensor too (its parts are joined, in order of `part`, then of the expert). */
 typedef struct QsfHfName {
     const char *hf;   /* without the prefix of the architecture; '#' is the layer, '*' the expert */
     const char *gguf; /* "blk.#.attn_q.weight"; NULL: has no effect, ignored */
@@ -109,12 +109,6 @@ typedef struct QsfHfArch {
     double rotary;       /* partial_rotary_factor; 0 = 1, and no other is supported */
 } QsfHfArch;
 
-/* The tables of groups of architectures, each ended by name NULL. */
-extern const QsfHfArch qsf_hf_arch_llama[], qsf_hf_arch_qwen[], qsf_hf_arch_gemma[], qsf_hf_arch_around[],
-    qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[], qsf_hf_arch_moe[], qsf_hf_arch_hybrid[], qsf_hf_arch_mamba[],
-    qsf_hf_arch_delta[], qsf_hf_arch_mla[], qsf_hf_arch_gpt_oss[], qsf_hf_arch_falcon_h1[],
-    qsf_hf_arch_gemma_n[];
-
 /* Finds the architecture of a model whose settings are open; NULL if unknown. */
 const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name);
 /* Returns architecture i, NULL past the end. */
@@ -162,11 +156,12 @@ struct QsfHfModel {
     uint64_t n_targets; /* the most GGUF tensors there can be */
 };
 
-/* hf/config.c: reads dir/config.json; close it afterwards, also after a failure. QSF_E_MODEL with its path, the key,
- * its value and what was expected. Unsupported settings that change the computation are errors. */
+/* hf/config.c: reads dir/config.json; close it afterwards, also after a failure. QSF_E_MODEL with its
+ * path, the key, its value and what was expected. Unsupported settings that change the computation are
+ * errors. */
 int qsf_hf_config_open(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err);
-/* The same for a model whose weights are not needed, of any architecture: reads only m->n_vocab (0 = not set), m->bos and
- * m->eos. config.json may be missing: then m->root is NULL. */
+/* The same for a model whose weights are not needed, of any architecture: reads only m->n_vocab (0 = not
+ * set), m->bos and m->eos. config.json may be missing: then m->root is NULL. */
 int qsf_hf_config_open_tokens(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err);
 void qsf_hf_config_close(QsfHfModel *m);
 /* hf/config_put.c: writes the metadata that a GGUF file of this model has. */
@@ -176,19 +171,19 @@ int qsf_hf_rope_read(QsfHfModel *m);
 int qsf_hf_rope_put(QsfHfModel *m);
 /* hf/tensors.c: fills the tensors of m->s from the headers m->h. */
 int qsf_hf_tensors_add(QsfHfModel *m);
-/* Writes general.sampling.* from generation_config.json, if it exists, and collects its end tokens. QSF_E_MODEL with
- * path, line and column if it is not JSON; values that are not numbers are skipped. */
+/* Writes general.sampling.* from generation_config.json, if it exists, and collects its end tokens.
+ * QSF_E_MODEL with path, line and column if it is not JSON; values that are not numbers are skipped. */
 int qsf_hf_generation_put(QsfHfModel *m);
 /* hf/ends.c: adds the tokens of eos_token_id, an id or a list; others are skipped, with a notice
  * in m->s that names the file. */
 void qsf_hf_ends_add(QsfHfModel *m, const QsfJson *object, const char *file);
-/* Adds those of config.json and writes QSF_KEY_ENDS, and the end token if the vocabulary has none. Call it after the
- * vocabulary was read. */
+/* Adds those of config.json and writes QSF_KEY_ENDS, and the end token if the vocabulary has none. Call it
+ * after the vocabulary was read. */
 int qsf_hf_ends_put(QsfHfModel *m);
 
-/* Opens model.safetensors in s->dir, or the shards listed in model.safetensors.index.json, as s->files, and
- * reads the header of each: *h (s->n_files) in memory of QsfSource.opening. QSF_E_MODEL if a shard is missing, is not a plain
- * file name, or lacks a tensor that the index places there. */
+/* Opens model.safetensors in s->dir, or the shards listed in model.safetensors.index.json, as s->files,
+ * and reads the header of each: *h (s->n_files) in memory of QsfSource.opening. QSF_E_MODEL if a shard is
+ * missing, is not a plain file name, or lacks a tensor that the index places there. */
 int qsf_hf_weights_read(QsfSource *s, QsfStHeader **h, QsfErr *err);
 
 /* Returns "dir/name", or NULL with *err set. The caller frees it. */
@@ -196,8 +191,8 @@ char *qsf_hf_path(const char *dir, const char *name, QsfErr *err);
 
 /* --- for the tables: hf/get.c, hf/rows.c. Errors are QSF_E_MODEL and name config.json, key and value. --- */
 
-/* Returns a member of object, under the first of the names that it has; NULL if it has none or the value is null,
- * which means the same. */
+/* Returns a member of object, under the first of the names that it has; NULL if it has none or the value
+ * is null, which means the same. */
 const QsfJson *qsf_hf_member(const QsfJson *object, const char *names);
 int qsf_hf_bad(const QsfHfModel *m, const char *names, const char *what);
 /* Reads a number from 1 to QSF_HF_NUMBER. fallback 0: the key is required. */
@@ -210,9 +205,8 @@ int qsf_hf_bool(const QsfHfModel *m, const char *names, bool fallback, bool *out
 bool qsf_hf_is(const QsfHfModel *m, const QsfHfMust *row);
 /* Checks a setting: see QsfHfMust. */
 int qsf_hf_must(const QsfHfModel *m, const QsfHfMust *row);
-/* Reads layer_types: is each layer of this type? *there: the setting exists; if not, v is not changed. v (n_layers). */
-int qsf_hf_layers_of(const QsfHfModel *m, const char *type, bool *v, bool *there);
-/* Finds a tensor by its full name and reads its first element. False if it is missing or not of a float type. */
+/* Finds a tensor by its full name and reads its first element. False if it is missing or not of a float
+ * type. */
 bool qsf_hf_first_value(const QsfHfModel *m, const char *name, float *out);
 
 /* Write metadata "ARCH.name", or "name" if it is given as ".name". */
@@ -226,13 +220,16 @@ int qsf_hf_put_bools(QsfHfModel *m, const char *name, const bool *v, uint32_t n)
 int qsf_hf_put_f32s(QsfHfModel *m, const char *name, const float *v, uint32_t n);
 /* Writes attention.sliding_window_pattern from layer_types, if it exists: true = sliding_attention. */
 int qsf_hf_put_windows(QsfHfModel *m);
+/* The same after attention.sliding_window. fallback: the window if absent from config.json. */
+int qsf_hf_put_window(QsfHfModel *m, uint32_t fallback);
 /* Adds a tensor of n floats that the caller fills; NULL with the error set. The name is static. */
 float *qsf_hf_make(QsfHfModel *m, const char *name, uint32_t n);
 
 /* Rows of queries and of keys whose rotated halves GGUF stores as pairs. */
 int qsf_hf_rows_q(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
 int qsf_hf_rows_k(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
-/* Rows of one of three tensors that are stored as one, head by head: query, key and value of head 0, of head 1... */
+/* Rows of one of three tensors that are stored as one, head by head: query, key and value of head 0, of
+ * head 1... */
 int qsf_hf_rows_head_q(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
 int qsf_hf_rows_head_k(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
 int qsf_hf_rows_head_v(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);

@@ -1,42 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Models with RMS norms after the branches, alone (OLMo 2, EXAONE 4) or also before them (GLM 4). Sources as in
- * hf/arch/llama.c; ggml-org/llama.cpp conversion/olmo.py, exaone.py, glm.py. */
+/* EXAONE 3, with names like those of GPT-2, and EXAONE 4. Names: LGAI-EXAONE/EXAONE-3.5-2.4B-Instruct
+ * modeling_exaone.py, huggingface/transformers models/exaone4/modeling_exaone4.py; ggml-org/llama.cpp
+ * conversion/exaone.py. */
 #include <string.h>
 
 #include "src/file/hf/tables.h"
 
-static const QsfHfKey *const keys[] = { qsf_hf_keys_rms, NULL };
-
-static const QsfHfName after[] = {
-    QSF_HF_VECTOR(QSF_HF_L("post_attention_layernorm"), QSF_HF_B("post_attention_norm")),
-    QSF_HF_VECTOR(QSF_HF_L("post_feedforward_layernorm"), QSF_HF_B("post_ffw_norm")),
+static const QsfHfName exaone_names[] = {
+    QSF_HF_MATRIX("wte", "token_embd"),
+    QSF_HF_VECTOR("ln_f", "output_norm"),
+    QSF_HF_MATRIX("lm_head", "output"),
+    QSF_HF_IGNORED("rotary.inv_freq"),
+    QSF_HF_VECTOR("h.#.ln_1", QSF_HF_B("attn_norm")),
+    QSF_HF_VECTOR("h.#.ln_2", QSF_HF_B("ffn_norm")),
+    QSF_HF_MATRIX("h.#.attn.attention.q_proj", QSF_HF_B("attn_q")),
+    QSF_HF_MATRIX("h.#.attn.attention.k_proj", QSF_HF_B("attn_k")),
+    QSF_HF_MATRIX("h.#.attn.attention.v_proj", QSF_HF_B("attn_v")),
+    QSF_HF_MATRIX("h.#.attn.attention.out_proj", QSF_HF_B("attn_output")),
+    QSF_HF_MATRIX("h.#.mlp.c_fc_0", QSF_HF_B("ffn_gate")),
+    QSF_HF_MATRIX("h.#.mlp.c_fc_1", QSF_HF_B("ffn_up")),
+    QSF_HF_MATRIX("h.#.mlp.c_proj", QSF_HF_B("ffn_down")),
+    QSF_HF_IGNORED("h.#.attn.attention.rotary.inv_freq"),
     QSF_HF_END,
 };
-static const QsfHfName *const after_tables[] = {
-    qsf_hf_names_model,    after, qsf_hf_names_qk, qsf_hf_names_vo, qsf_hf_names_mlp,
-    qsf_hf_names_qk_norms, NULL,
-};
 
-static const QsfHfName glm4_names[] = {
-    QSF_HF_VECTOR(QSF_HF_L("input_layernorm"), QSF_HF_B("attn_norm")),
-    QSF_HF_VECTOR(QSF_HF_L("post_self_attn_layernorm"), QSF_HF_B("post_attention_norm")),
-    QSF_HF_VECTOR(QSF_HF_L("post_attention_layernorm"), QSF_HF_B("ffn_norm")),
-    QSF_HF_VECTOR(QSF_HF_L("post_mlp_layernorm"), QSF_HF_B("post_ffw_norm")),
-    QSF_HF_MATRIX(QSF_HF_L("mlp.gate_up_proj"), QSF_HF_B("ffn_up")),
-    QSF_HF_MATRIX(QSF_HF_L("mlp.down_proj"), QSF_HF_B("ffn_down")),
+static const QsfHfKey exaone_rms[] = {
+    { "layer_norm_epsilon", "attention.layer_norm_rms_epsilon", QSF_HF_F32, 1e-5, 0, 1 },
     QSF_HF_END,
 };
-static const QsfHfName *const glm4_tables[] = {
-    qsf_hf_names_model, qsf_hf_names_qk, qsf_hf_names_vo, glm4_names, NULL,
-};
 
-/* OLMo 3 has windows except in every fourth layer. */
-static int olmo3(QsfHfModel *m) {
-    uint32_t window;
-    int rc = qsf_hf_u32(m, "sliding_window", 4096, &window);
-    if (rc == QSF_OK) rc = qsf_hf_put_u32(m, "attention.sliding_window", window);
-    return rc == QSF_OK ? qsf_hf_put_windows(m) : rc;
-}
+static const QsfHfMust exaone_must[] = { { "activation_function", "silu|swish" }, QSF_HF_END };
 
 /* EXAONE 4: the engine knows the models with windows by their 64 layers. */
 static int exaone4(QsfHfModel *m) {
@@ -54,35 +47,20 @@ static int exaone4(QsfHfModel *m) {
     return rc == QSF_OK ? qsf_hf_put_windows(m) : rc;
 }
 
-const QsfHfArch qsf_hf_arch_around[] = {
-    { .name = "Olmo2ForCausalLM",
-      .gguf = "olmo2",
-      .tensors = after_tables,
-      .keys = keys,
-      .must = qsf_hf_must_silu,
-      .ropes = QSF_HF_ROPES_USUAL },
-    { .name = "Olmo3ForCausalLM",
-      .gguf = "olmo2",
-      .tensors = after_tables,
-      .keys = keys,
-      .must = qsf_hf_must_silu,
-      .put = olmo3,
+const QsfHfArch qsf_hf_arch_exaone[] = {
+    { .name = "ExaoneForCausalLM",
+      .gguf = "exaone",
+      .tensors = QSF_HF_NAMES(exaone_names),
+      .keys = QSF_HF_KEYS(exaone_rms),
+      .must = exaone_must,
+      .prefixes = qsf_hf_transformer,
       .ropes = QSF_HF_ROPES_USUAL },
     { .name = "Exaone4ForCausalLM",
       .gguf = "exaone4",
-      .tensors = after_tables,
-      .keys = keys,
+      .tensors = qsf_hf_norms_after,
+      .keys = QSF_HF_KEYS(qsf_hf_keys_rms),
       .must = qsf_hf_must_silu,
       .put = exaone4,
       .ropes = QSF_HF_ROPES_USUAL },
-    { .name = "Glm4ForCausalLM",
-      .gguf = "glm4",
-      .tensors = glm4_tables,
-      .keys = keys,
-      .must = qsf_hf_must_silu,
-      .ropes = QSF_HF_ROPE_PLAIN,
-      .kv_heads = 2,
-      .head_dim = 128,
-      .rotary = 0.5 },
-    { 0 },
+    QSF_HF_END,
 };

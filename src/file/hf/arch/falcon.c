@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Falcon-H1, whose weights GGUF stores times the multipliers of config.json. Names: huggingface/transformers
- * models/falcon_h1/modeling_falcon_h1.py; which multiplier applies to what: ggml-org/llama.cpp
- * conversion/falcon_h1.py. Defaults: configuration_falcon_h1.py. */
+/* Falcon, and Falcon-H1, whose weights GGUF stores times the multipliers of config.json. Names:
+ * huggingface/transformers models/falcon/, models/falcon_h1/; what is joined, and which multiplier applies
+ * to what: ggml-org/llama.cpp conversion/falcon.py, falcon_h1.py. Defaults: transformers' configuration
+ * files. */
 #include <math.h>
 
 #include "src/file/hf/experts.h"
 #include "src/file/hf/layers.h"
+
+/* --- Falcon: queries, keys and values by groups --- */
+
+static const QsfHfName falcon_names[] = {
+    QSF_HF_MATRIX("word_embeddings", "token_embd"),
+    QSF_HF_MATRIX("lm_head", "output"),
+    QSF_HF_NORM("ln_f", "output_norm"),
+    QSF_HF_NORM("h.#.input_layernorm", QSF_HF_B("attn_norm")), /* 7B; two norms: 40B and 180B */
+    QSF_HF_NORM("h.#.ln_mlp", QSF_HF_B("attn_norm")),
+    QSF_HF_NORM("h.#.ln_attn", QSF_HF_B("attn_norm_2")),
+    QSF_HF_PART("h.#.self_attention.query_key_value.weight", QSF_HF_B("attn_qkv.weight"), 2,
+                qsf_hf_rows_group_q, 0),
+    QSF_HF_PART("h.#.self_attention.query_key_value.weight", QSF_HF_B("attn_qkv.weight"), 2,
+                qsf_hf_rows_group_k, 1),
+    QSF_HF_PART("h.#.self_attention.query_key_value.weight", QSF_HF_B("attn_qkv.weight"), 2,
+                qsf_hf_rows_group_v, 2),
+    QSF_HF_MATRIX("h.#.self_attention.dense", QSF_HF_B("attn_output")),
+    QSF_HF_MATRIX("h.#.mlp.dense_h_to_4h", QSF_HF_B("ffn_up")),
+    QSF_HF_MATRIX("h.#.mlp.dense_4h_to_h", QSF_HF_B("ffn_down")),
+    QSF_HF_IGNORED("h.#.self_attention.rotary_emb.inv_freq"),
+    QSF_HF_IGNORED("h.#.self_attention.maybe_rotary.inv_freq"),
+    QSF_HF_END,
+};
+
+static const QsfHfMust falcon_must[] = {
+    { "alibi", "false" },        { "bias", "false" },      { "multi_query", "true" },
+    { "parallel_attn", "true" }, { "activation", "gelu" }, QSF_HF_END,
+};
+
+/* --- Falcon-H1 --- */
 
 #define MULTIPLIER_MAX 1e6
 
@@ -97,15 +128,17 @@ IN_ROWS(in_b, 2)
 IN_ROWS(in_c, 3)
 IN_ROWS(in_dt, 4)
 
-/* clang-format off */
-#define SCALED(hf, gguf, rows) { hf ".weight", gguf ".weight", 2, QSF_DERIVE_TIMES, rows, 0, NULL }
-#define IN(rows, part) { QSF_HF_L("mamba.in_proj.weight"), QSF_HF_B("ssm_in.weight"), 2, QSF_DERIVE_TIMES, rows, part, NULL }
-static const QsfHfName names[] = {
+#define SCALED(hf, gguf, rows) \
+    { hf ".weight", gguf ".weight", 2, QSF_DERIVE_TIMES, rows, 0, NULL }
+#define IN(rows, part) \
+    { QSF_HF_L("mamba.in_proj.weight"), QSF_HF_B("ssm_in.weight"), 2, QSF_DERIVE_TIMES, rows, part, NULL }
+static const QsfHfName h1_names[] = {
     SCALED("embed_tokens", "token_embd", embedding),
     QSF_HF_VECTOR("final_layernorm", "output_norm"),
     SCALED("lm_head", "output", head),
     QSF_HF_VECTOR(QSF_HF_L("input_layernorm"), QSF_HF_B("attn_norm")),
-    QSF_HF_HOW(QSF_HF_L("pre_ff_layernorm.weight"), QSF_HF_B("ffn_norm"), 1, QSF_DERIVE_COPY), /* without .weight */
+    QSF_HF_HOW(QSF_HF_L("pre_ff_layernorm.weight"), QSF_HF_B("ffn_norm"), 1,
+               QSF_DERIVE_COPY), /* without .weight */
     SCALED(QSF_HF_L("self_attn.q_proj"), QSF_HF_B("attn_q"), attention_in),
     SCALED(QSF_HF_L("self_attn.k_proj"), QSF_HF_B("attn_k"), attention_key),
     SCALED(QSF_HF_L("self_attn.v_proj"), QSF_HF_B("attn_v"), attention_in),
@@ -123,12 +156,13 @@ static const QsfHfName names[] = {
     QSF_HF_HOW(QSF_HF_L("mamba.dt_bias"), QSF_HF_B("ssm_dt.bias"), 1, QSF_DERIVE_F32),
     { QSF_HF_L("mamba.A_log"), QSF_HF_B("ssm_a"), 1, QSF_DERIVE_NEG_EXP, NULL, 0, qsf_hf_shape_column },
     { QSF_HF_L("mamba.D"), QSF_HF_B("ssm_d"), 1, QSF_DERIVE_F32, NULL, 0, qsf_hf_shape_column },
-    { QSF_HF_L("mamba.norm.weight"), QSF_HF_B("ssm_norm.weight"), 1, QSF_DERIVE_F32, NULL, 0, qsf_hf_shape_groups },
+    { QSF_HF_L("mamba.norm.weight"), QSF_HF_B("ssm_norm.weight"), 1, QSF_DERIVE_F32, NULL, 0,
+      qsf_hf_shape_groups },
     SCALED(QSF_HF_L("mamba.out_proj"), QSF_HF_B("ssm_out"), ssm_out),
     QSF_HF_END,
 };
 
-static const QsfHfKey keys[] = {
+static const QsfHfKey h1_keys[] = {
     { "mamba_d_ssm", "ssm.inner_size", QSF_HF_U32, QSF_HF_NEEDED, 1, QSF_HF_NUMBER },
     { "mamba_n_heads", "ssm.time_step_rank", QSF_HF_U32, 128, 1, QSF_HF_NUMBER },
     { "mamba_n_groups", "ssm.group_count", QSF_HF_U32, 1, 1, 1e6 },
@@ -137,7 +171,7 @@ static const QsfHfKey keys[] = {
     QSF_HF_END,
 };
 
-static const QsfHfMust must[] = {
+static const QsfHfMust h1_must[] = {
     { "hidden_act", "silu" },
     { "mamba_norm_before_gate", "false" },
     { "mamba_proj_bias", "false" },
@@ -146,7 +180,6 @@ static const QsfHfMust must[] = {
     { "mlp_bias", "false" },
     QSF_HF_END,
 };
-/* clang-format on */
 
 /* The inner size is that of all heads. */
 static int put(QsfHfModel *m) {
@@ -169,12 +202,23 @@ static int put(QsfHfModel *m) {
     return rc;
 }
 
-const QsfHfArch qsf_hf_arch_falcon_h1[] = {
+const QsfHfArch qsf_hf_arch_falcon[] = {
+    { .name = "FalconForCausalLM",
+      .gguf = "falcon",
+      .tensors = QSF_HF_NAMES(falcon_names),
+      .keys = QSF_HF_KEYS(qsf_hf_keys_layer_norm),
+      .must = falcon_must,
+      .prefixes = qsf_hf_transformer,
+      .ropes = QSF_HF_ROPE_PLAIN,
+      .tied = true,
+      .kv_heads = 1,
+      .ffn_times = 4,
+      .n_ctx = 2048 },
     { .name = "FalconH1ForCausalLM",
       .gguf = "falcon-h1",
-      .tensors = (const QsfHfName *const[]){ names, NULL },
-      .keys = (const QsfHfKey *const[]){ qsf_hf_keys_rms, keys, NULL },
-      .must = must,
+      .tensors = QSF_HF_NAMES(h1_names),
+      .keys = QSF_HF_KEYS(qsf_hf_keys_rms, h1_keys),
+      .must = h1_must,
       .put = put,
       .ropes = QSF_HF_ROPE_PLAIN,
       .rope_base = 100000 },

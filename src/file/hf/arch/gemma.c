@@ -3,42 +3,27 @@
  * ggml-org/llama.cpp conversion/gemma.py. */
 #include "src/file/hf/tables.h"
 
-#define NORM(hf, gguf) QSF_HF_HOW(hf ".weight", gguf ".weight", 1, QSF_DERIVE_ADD_ONE)
-
 static const QsfHfName gemma_norms[] = {
-    NORM("norm", "output_norm"),
-    NORM(QSF_HF_L("input_layernorm"), QSF_HF_B("attn_norm")),
-    NORM(QSF_HF_L("post_attention_layernorm"), QSF_HF_B("ffn_norm")),
+    QSF_HF_ADD_ONE("norm", "output_norm"),
+    QSF_HF_ADD_ONE(QSF_HF_L("input_layernorm"), QSF_HF_B("attn_norm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("post_attention_layernorm"), QSF_HF_B("ffn_norm")),
     QSF_HF_END,
 };
 
 static const QsfHfName gemma2_norms[] = {
-    NORM("norm", "output_norm"),
-    NORM(QSF_HF_L("input_layernorm"), QSF_HF_B("attn_norm")),
-    NORM(QSF_HF_L("post_attention_layernorm"), QSF_HF_B("post_attention_norm")),
-    NORM(QSF_HF_L("pre_feedforward_layernorm"), QSF_HF_B("ffn_norm")),
-    NORM(QSF_HF_L("post_feedforward_layernorm"), QSF_HF_B("post_ffw_norm")),
+    QSF_HF_ADD_ONE("norm", "output_norm"),
+    QSF_HF_ADD_ONE(QSF_HF_L("input_layernorm"), QSF_HF_B("attn_norm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("post_attention_layernorm"), QSF_HF_B("post_attention_norm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("pre_feedforward_layernorm"), QSF_HF_B("ffn_norm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("post_feedforward_layernorm"), QSF_HF_B("post_ffw_norm")),
     QSF_HF_END,
 };
 
 static const QsfHfName gemma3_head_norms[] = {
-    NORM(QSF_HF_L("self_attn.q_norm"), QSF_HF_B("attn_q_norm")),
-    NORM(QSF_HF_L("self_attn.k_norm"), QSF_HF_B("attn_k_norm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("self_attn.q_norm"), QSF_HF_B("attn_q_norm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("self_attn.k_norm"), QSF_HF_B("attn_k_norm")),
     QSF_HF_END,
 };
-
-static const QsfHfName *const gemma_tables[] = {
-    qsf_hf_names_ends, gemma_norms, qsf_hf_names_qk, qsf_hf_names_vo, qsf_hf_names_mlp, NULL,
-};
-static const QsfHfName *const gemma2_tables[] = {
-    qsf_hf_names_ends, gemma2_norms, qsf_hf_names_qk, qsf_hf_names_vo, qsf_hf_names_mlp, NULL,
-};
-static const QsfHfName *const gemma3_tables[] = {
-    qsf_hf_names_ends, gemma2_norms, qsf_hf_names_qk, qsf_hf_names_vo, qsf_hf_names_mlp,
-    gemma3_head_norms, NULL,
-};
-
-static const QsfHfKey *const keys[] = { qsf_hf_keys_rms, NULL };
 
 /* All compute GELU by tanh, also where config.json says "gelu". */
 static const QsfHfMust gemma_must[] = {
@@ -56,7 +41,8 @@ static const QsfHfMust gemma3_must[] = {
     QSF_HF_END,
 };
 
-/* The engine divides scores by the root of the size of a head, and of hidden_size / heads in the 27B models. */
+/* The engine divides scores by the root of the size of a head, and of hidden_size / heads in the 27B
+ * models. */
 static int check_scale(QsfHfModel *m) {
     double scale;
     const bool large = m->n_layers == 46 || m->n_layers == 62;
@@ -77,18 +63,11 @@ static int put_cap(QsfHfModel *m, const char *name, double fallback) {
     return rc == QSF_OK ? qsf_hf_put_f32(m, name, cap) : rc;
 }
 
-static int put_window(QsfHfModel *m, uint32_t fallback) {
-    uint32_t window;
-    int rc = qsf_hf_u32(m, "sliding_window", fallback, &window);
-    if (rc == QSF_OK) rc = qsf_hf_put_u32(m, "attention.sliding_window", window);
-    return rc == QSF_OK ? qsf_hf_put_windows(m) : rc;
-}
-
 static int gemma2(QsfHfModel *m) {
     int rc = check_scale(m);
     if (rc == QSF_OK) rc = put_cap(m, "attn_logit_softcapping", 50);
     if (rc == QSF_OK) rc = put_cap(m, "final_logit_softcapping", 30);
-    return rc == QSF_OK ? put_window(m, 4096) : rc;
+    return rc == QSF_OK ? qsf_hf_put_window(m, 4096) : rc;
 }
 
 /* Layers with a window rotate with a base of their own, unscaled. */
@@ -104,20 +83,24 @@ static int gemma3(QsfHfModel *m) {
     if (rc != QSF_OK || period == 1) return rc; /* no windows */
     if (period != 6 && qsf_hf_member(m->text, "layer_types") == NULL)
         rc = qsf_hf_put_u32(m, "attention.sliding_window_pattern", period);
-    return rc == QSF_OK ? put_window(m, 4096) : rc;
+    return rc == QSF_OK ? qsf_hf_put_window(m, 4096) : rc;
 }
 
-#define GEMMA3                                                                                    \
-    .gguf = "gemma3", .tensors = gemma3_tables, .keys = keys, .must = gemma3_must, .put = gemma3, \
-    .prefixes = qsf_hf_vision_prefixes, .left_out = qsf_hf_vision_left_out,                       \
-    .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_LINEAR, .tied = true, .heads = 8, .kv_heads = 4,     \
+#define GEMMA3                                                                                 \
+    .gguf = "gemma3",                                                                          \
+    .tensors = QSF_HF_NAMES(qsf_hf_names_ends, gemma2_norms, qsf_hf_names_qk, qsf_hf_names_vo, \
+                            qsf_hf_names_mlp, gemma3_head_norms),                              \
+    .keys = QSF_HF_KEYS(qsf_hf_keys_rms), .must = gemma3_must, .put = gemma3,                  \
+    .prefixes = qsf_hf_vision_prefixes, .left_out = qsf_hf_vision_left_out,                    \
+    .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_LINEAR, .tied = true, .heads = 8, .kv_heads = 4,  \
     .head_dim = 256, .n_vocab = 262208, .n_ctx = 131072, .rope_base = 1e6
 
 const QsfHfArch qsf_hf_arch_gemma[] = {
     { .name = "GemmaForCausalLM",
       .gguf = "gemma",
-      .tensors = gemma_tables,
-      .keys = keys,
+      .tensors = QSF_HF_NAMES(qsf_hf_names_ends, gemma_norms, qsf_hf_names_qk, qsf_hf_names_vo,
+                              qsf_hf_names_mlp),
+      .keys = QSF_HF_KEYS(qsf_hf_keys_rms),
       .must = gemma_must,
       .ropes = QSF_HF_ROPE_PLAIN,
       .tied = true,
@@ -125,8 +108,9 @@ const QsfHfArch qsf_hf_arch_gemma[] = {
       .n_ctx = 8192 },
     { .name = "Gemma2ForCausalLM",
       .gguf = "gemma2",
-      .tensors = gemma2_tables,
-      .keys = keys,
+      .tensors = QSF_HF_NAMES(qsf_hf_names_ends, gemma2_norms, qsf_hf_names_qk, qsf_hf_names_vo,
+                              qsf_hf_names_mlp),
+      .keys = QSF_HF_KEYS(qsf_hf_keys_rms),
       .must = gemma_must,
       .put = gemma2,
       .ropes = QSF_HF_ROPE_PLAIN,

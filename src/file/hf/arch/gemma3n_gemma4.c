@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Gemma 3n and Gemma 4. Names: huggingface/transformers models/gemma3n/modeling_gemma3n.py,
- * models/gemma4/modeling_gemma4.py; ggml-org/llama.cpp conversion/gemma.py. Defaults: transformers' configuration
- * files. */
+ * models/gemma4/modeling_gemma4.py; ggml-org/llama.cpp conversion/gemma.py. Defaults: transformers'
+ * configuration files. */
 #include <math.h>
 #include <string.h>
 
@@ -22,10 +22,10 @@ static int rows_per_layer(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map
     return QSF_OK;
 }
 
-/* clang-format off */
 static const QsfHfName names_both[] = {
     QSF_HF_VECTOR("norm", "output_norm"),
-    { "embed_tokens_per_layer.weight", "per_layer_token_embd.weight", 2, QSF_DERIVE_COPY, rows_per_layer, 0, NULL },
+    { "embed_tokens_per_layer.weight", "per_layer_token_embd.weight", 2, QSF_DERIVE_COPY, rows_per_layer, 0,
+      NULL },
     QSF_HF_MATRIX("per_layer_model_projection", "per_layer_model_proj"),
     QSF_HF_VECTOR("per_layer_projection_norm", "per_layer_proj_norm"),
     QSF_HF_VECTOR(QSF_HF_L("input_layernorm"), QSF_HF_B("attn_norm")),
@@ -41,9 +41,12 @@ static const QsfHfName names_both[] = {
 static const QsfHfName names_3n[] = {
     QSF_HF_MATRIX("altup_projections.*", "altup_proj"),
     QSF_HF_MATRIX("altup_unembed_projections.*", "altup_unembd_proj"),
-    QSF_HF_HOW(QSF_HF_L("altup.correction_coefs.weight"), QSF_HF_B("altup_correct_coef.weight"), 2, QSF_DERIVE_F32),
-    QSF_HF_HOW(QSF_HF_L("altup.correct_output_scale"), QSF_HF_B("altup_correct_scale.weight"), 1, QSF_DERIVE_F32),
-    QSF_HF_HOW(QSF_HF_L("altup.prediction_coefs.weight"), QSF_HF_B("altup_predict_coef.weight"), 2, QSF_DERIVE_F32),
+    QSF_HF_HOW(QSF_HF_L("altup.correction_coefs.weight"), QSF_HF_B("altup_correct_coef.weight"), 2,
+               QSF_DERIVE_F32),
+    QSF_HF_HOW(QSF_HF_L("altup.correct_output_scale"), QSF_HF_B("altup_correct_scale.weight"), 1,
+               QSF_DERIVE_F32),
+    QSF_HF_HOW(QSF_HF_L("altup.prediction_coefs.weight"), QSF_HF_B("altup_predict_coef.weight"), 2,
+               QSF_DERIVE_F32),
     QSF_HF_MATRIX(QSF_HF_L("altup.modality_router"), QSF_HF_B("altup_router")),
     QSF_HF_VECTOR(QSF_HF_L("altup.router_norm"), QSF_HF_B("altup_router_norm")),
     QSF_HF_MATRIX(QSF_HF_L("laurel.linear_left"), QSF_HF_B("laurel_l")),
@@ -101,7 +104,6 @@ static const QsfHfMust must_4[] = {
     { "use_bidirectional_attention", "vision" },
     QSF_HF_END,
 };
-/* clang-format on */
 
 /* --- what the tables cannot express --- */
 
@@ -233,10 +235,10 @@ static int put_4(QsfHfModel *m) {
 
 /* --- architectures --- */
 
-#define NAMES(more)                                                                                     \
-    ((const QsfHfName *const[]){ qsf_hf_names_ends, names_both, qsf_hf_names_qk, qsf_hf_names_qk_norms, \
-                                 qsf_hf_names_vo, qsf_hf_names_mlp, more, NULL })
-#define KEYS(more) ((const QsfHfKey *const[]){ qsf_hf_keys_rms, keys, more, NULL })
+#define NAMES(more)                                                                                      \
+    QSF_HF_NAMES(qsf_hf_names_ends, names_both, qsf_hf_names_qk, qsf_hf_names_qk_norms, qsf_hf_names_vo, \
+                 qsf_hf_names_mlp, more)
+#define KEYS(more) QSF_HF_KEYS(qsf_hf_keys_rms, keys, more)
 
 static const char *const left_out[] = { "model.vision_tower.",          "model.audio_tower.",
                                         "model.embed_vision.",          "model.embed_audio.",
@@ -253,7 +255,7 @@ static const char *const left_out[] = { "model.vision_tower.",          "model.a
     .own_kv_heads = true, .heads = 8, .kv_heads = 4, .ffn_times = QSF_HF_NO_FFN, .n_vocab = 262144,  \
     .n_ctx = 131072
 
-const QsfHfArch qsf_hf_arch_gemma_n[] = {
+const QsfHfArch qsf_hf_arch_gemma3n_gemma4[] = {
     { .name = "Gemma3nForConditionalGeneration", GEMMA_3N },
     { .name = "Gemma3nForCausalLM", GEMMA_3N },
     { .name = "Gemma4ForConditionalGeneration", GEMMA_4 },

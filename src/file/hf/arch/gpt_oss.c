@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* gpt-oss, with experts in MXFP4 or not quantized. Names: huggingface/transformers
- * models/gpt_oss/modeling_gpt_oss.py, integrations/mxfp4.py; ggml-org/llama.cpp conversion/gpt_oss.py. Defaults:
- * configuration_gpt_oss.py. */
+ * models/gpt_oss/modeling_gpt_oss.py, integrations/mxfp4.py; ggml-org/llama.cpp conversion/gpt_oss.py.
+ * Defaults: configuration_gpt_oss.py. */
 #include "src/file/hf/experts.h"
 #include "src/file/hf/layers.h"
 
@@ -24,21 +24,27 @@ static int odd(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t 
     return turns(src_rows, true, map, n);
 }
 
-/* clang-format off */
 static const QsfHfName names[] = {
     QSF_HF_VECTOR(QSF_HF_L("input_layernorm"), QSF_HF_B("attn_norm")),
     QSF_HF_VECTOR(QSF_HF_L("post_attention_layernorm"), QSF_HF_B("post_attention_norm")),
     QSF_HF_HOW(QSF_HF_L("self_attn.sinks"), QSF_HF_B("attn_sinks.weight"), 1, QSF_DERIVE_F32),
     QSF_HF_HOW(QSF_HF_L("mlp.router.weight"), QSF_HF_B("ffn_gate_inp.weight"), 2, QSF_DERIVE_F32),
     QSF_HF_HOW(QSF_HF_L("mlp.router.bias"), QSF_HF_B("ffn_gate_inp.bias"), 1, QSF_DERIVE_F32),
-    { QSF_HF_L("mlp.experts.gate_up_proj"), QSF_HF_B("ffn_gate_exps.weight"), 3, QSF_DERIVE_TRANSPOSE, even, 0, NULL },
-    { QSF_HF_L("mlp.experts.gate_up_proj"), QSF_HF_B("ffn_up_exps.weight"), 3, QSF_DERIVE_TRANSPOSE, odd, 0, NULL },
+    { QSF_HF_L("mlp.experts.gate_up_proj"), QSF_HF_B("ffn_gate_exps.weight"), 3, QSF_DERIVE_TRANSPOSE, even,
+      0, NULL },
+    { QSF_HF_L("mlp.experts.gate_up_proj"), QSF_HF_B("ffn_up_exps.weight"), 3, QSF_DERIVE_TRANSPOSE, odd, 0,
+      NULL },
     QSF_HF_HOW(QSF_HF_L("mlp.experts.down_proj"), QSF_HF_B("ffn_down_exps.weight"), 3, QSF_DERIVE_TRANSPOSE),
-    { QSF_HF_L("mlp.experts.gate_up_proj_blocks"), QSF_HF_B("ffn_gate_exps.weight"), 3, QSF_DERIVE_MXFP4, even, 0, NULL },
-    { QSF_HF_L("mlp.experts.gate_up_proj_blocks"), QSF_HF_B("ffn_up_exps.weight"), 3, QSF_DERIVE_MXFP4, odd, 0, NULL },
-    QSF_HF_HOW(QSF_HF_L("mlp.experts.down_proj_blocks"), QSF_HF_B("ffn_down_exps.weight"), 3, QSF_DERIVE_MXFP4),
-    { QSF_HF_L("mlp.experts.gate_up_proj_bias"), QSF_HF_B("ffn_gate_exps.bias"), 2, QSF_DERIVE_COLUMNS, even, 0, NULL },
-    { QSF_HF_L("mlp.experts.gate_up_proj_bias"), QSF_HF_B("ffn_up_exps.bias"), 2, QSF_DERIVE_COLUMNS, odd, 0, NULL },
+    { QSF_HF_L("mlp.experts.gate_up_proj_blocks"), QSF_HF_B("ffn_gate_exps.weight"), 3, QSF_DERIVE_MXFP4,
+      even, 0, NULL },
+    { QSF_HF_L("mlp.experts.gate_up_proj_blocks"), QSF_HF_B("ffn_up_exps.weight"), 3, QSF_DERIVE_MXFP4, odd,
+      0, NULL },
+    QSF_HF_HOW(QSF_HF_L("mlp.experts.down_proj_blocks"), QSF_HF_B("ffn_down_exps.weight"), 3,
+               QSF_DERIVE_MXFP4),
+    { QSF_HF_L("mlp.experts.gate_up_proj_bias"), QSF_HF_B("ffn_gate_exps.bias"), 2, QSF_DERIVE_COLUMNS, even,
+      0, NULL },
+    { QSF_HF_L("mlp.experts.gate_up_proj_bias"), QSF_HF_B("ffn_up_exps.bias"), 2, QSF_DERIVE_COLUMNS, odd, 0,
+      NULL },
     QSF_HF_HOW(QSF_HF_L("mlp.experts.down_proj_bias"), QSF_HF_B("ffn_down_exps.bias"), 2, QSF_DERIVE_COPY),
     QSF_HF_END,
 };
@@ -55,7 +61,6 @@ static const QsfHfMust must[] = {
     { "swiglu_alpha", "1.702" },
     QSF_HF_END,
 };
-/* clang-format on */
 
 /* Every second layer has a window, the first one included. */
 static int put(QsfHfModel *m) {
@@ -74,9 +79,8 @@ static int put(QsfHfModel *m) {
 const QsfHfArch qsf_hf_arch_gpt_oss[] = {
     { .name = "GptOssForCausalLM",
       .gguf = "gpt-oss",
-      .tensors = (const QsfHfName *const[]){ qsf_hf_names_model, qsf_hf_names_qk, qsf_hf_names_vo, names,
-                                             NULL },
-      .keys = (const QsfHfKey *const[]){ qsf_hf_keys_rms, keys, NULL },
+      .tensors = QSF_HF_NAMES(qsf_hf_names_model, qsf_hf_names_qk, qsf_hf_names_vo, names),
+      .keys = QSF_HF_KEYS(qsf_hf_keys_rms, keys),
       .must = must,
       .put = put,
       .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Models with the gated delta rule: Qwen3-Next, Qwen 3.5. Names: huggingface/transformers
- * models/qwen3_next/modeling_qwen3_next.py, models/qwen3_5/modeling_qwen3_5.py, models/qwen3_5_moe/; order of rows:
- * ggml-org/llama.cpp conversion/qwen.py. Defaults: transformers' configuration files. */
+ * models/qwen3_next/modeling_qwen3_next.py, models/qwen3_5/modeling_qwen3_5.py, models/qwen3_5_moe/; order
+ * of rows: ggml-org/llama.cpp conversion/qwen.py. Defaults: transformers' configuration files. */
 #include "src/file/hf/experts.h"
 #include "src/file/hf/layers.h"
 
@@ -54,7 +54,8 @@ static int rows_z(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64
     return group_rows(m, 3, src_rows, map, n);
 }
 
-/* Value heads, `dim` rows each, after `before` others: GGUF has the first of each key head, then the second ones. */
+/* Value heads, `dim` rows each, after `before` others: GGUF has the first of each key head, then the
+ * second ones. */
 static int tile(const QsfHfModel *m, const Heads *h, uint64_t before, uint64_t dim, uint64_t src_rows,
                 QsfRowMap *map, uint64_t *n) {
     const uint64_t each = h->n_v / h->n_k;
@@ -102,14 +103,13 @@ static int rows_after_qk(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map,
 
 /* --- tables --- */
 
-/* clang-format off */
 /* Norms are stored minus 1, except that of linear attention. */
 static const QsfHfName names_norms[] = {
-    QSF_HF_HOW("norm.weight", "output_norm.weight", 1, QSF_DERIVE_ADD_ONE),
-    QSF_HF_HOW(QSF_HF_L("input_layernorm.weight"), QSF_HF_B("attn_norm.weight"), 1, QSF_DERIVE_ADD_ONE),
-    QSF_HF_HOW(QSF_HF_L("post_attention_layernorm.weight"), QSF_HF_B("post_attention_norm.weight"), 1, QSF_DERIVE_ADD_ONE),
-    QSF_HF_HOW(QSF_HF_L("self_attn.q_norm.weight"), QSF_HF_B("attn_q_norm.weight"), 1, QSF_DERIVE_ADD_ONE),
-    QSF_HF_HOW(QSF_HF_L("self_attn.k_norm.weight"), QSF_HF_B("attn_k_norm.weight"), 1, QSF_DERIVE_ADD_ONE),
+    QSF_HF_ADD_ONE("norm", "output_norm"),
+    QSF_HF_ADD_ONE(QSF_HF_L("input_layernorm"), QSF_HF_B("attn_norm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("post_attention_layernorm"), QSF_HF_B("post_attention_norm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("self_attn.q_norm"), QSF_HF_B("attn_q_norm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("self_attn.k_norm"), QSF_HF_B("attn_k_norm")),
     QSF_HF_HOW(QSF_HF_L("linear_attn.norm.weight"), QSF_HF_B("ssm_norm.weight"), 1, QSF_DERIVE_F32),
     QSF_HF_END,
 };
@@ -133,11 +133,14 @@ static const QsfHfName names_35[] = {
     QSF_HF_ROWS(QSF_HF_L("linear_attn.in_proj_z.weight"), QSF_HF_B("attn_gate.weight"), 2, rows_values),
     QSF_HF_ROWS(QSF_HF_L("linear_attn.in_proj_b.weight"), QSF_HF_B("ssm_beta.weight"), 2, rows_ones),
     QSF_HF_ROWS(QSF_HF_L("linear_attn.in_proj_a.weight"), QSF_HF_B("ssm_alpha.weight"), 2, rows_ones),
-    { QSF_HF_L("linear_attn.conv1d.weight"), QSF_HF_B("ssm_conv1d.weight"), 2, QSF_DERIVE_F32, rows_qk, 0, NULL },
-    { QSF_HF_L("linear_attn.conv1d.weight"), QSF_HF_B("ssm_conv1d.weight"), 2, QSF_DERIVE_F32, rows_after_qk, 1, NULL },
+    { QSF_HF_L("linear_attn.conv1d.weight"), QSF_HF_B("ssm_conv1d.weight"), 2, QSF_DERIVE_F32, rows_qk, 0,
+      NULL },
+    { QSF_HF_L("linear_attn.conv1d.weight"), QSF_HF_B("ssm_conv1d.weight"), 2, QSF_DERIVE_F32, rows_after_qk,
+      1, NULL },
     { QSF_HF_L("linear_attn.dt_bias"), QSF_HF_B("ssm_dt.bias"), 1, QSF_DERIVE_F32, rows_ones, 0, NULL },
     { QSF_HF_L("linear_attn.A_log"), QSF_HF_B("ssm_a"), 1, QSF_DERIVE_NEG_EXP, rows_ones, 0, NULL },
-    { QSF_HF_L("linear_attn.out_proj.weight"), QSF_HF_B("ssm_out.weight"), 2, QSF_DERIVE_COLUMNS, rows_values, 0, NULL },
+    { QSF_HF_L("linear_attn.out_proj.weight"), QSF_HF_B("ssm_out.weight"), 2, QSF_DERIVE_COLUMNS, rows_values,
+      0, NULL },
     QSF_HF_END,
 };
 
@@ -146,7 +149,8 @@ static const QsfHfKey keys_delta[] = {
     { "linear_key_head_dim", "ssm.state_size", QSF_HF_U32, 128, 1, 1e6 },
     { "linear_num_key_heads", "ssm.group_count", QSF_HF_U32, 16, 1, 1e6 },
     { "linear_num_value_heads", "ssm.time_step_rank", QSF_HF_U32, 32, 1, 1e6 },
-    { "shared_expert_intermediate_size", "expert_shared_feed_forward_length", QSF_HF_U32, QSF_HF_ABSENT, 1, QSF_HF_NUMBER },
+    { "shared_expert_intermediate_size", "expert_shared_feed_forward_length", QSF_HF_U32, QSF_HF_ABSENT, 1,
+      QSF_HF_NUMBER },
     QSF_HF_END,
 };
 static const QsfHfMust must[] = {
@@ -154,7 +158,6 @@ static const QsfHfMust must[] = {
     { "attn_output_gate", "true" },
     QSF_HF_END,
 };
-/* clang-format on */
 
 /* --- what the tables cannot express --- */
 
@@ -193,8 +196,8 @@ static int put_delta_moe(QsfHfModel *m) {
 
 /* --- architectures --- */
 
-#define NAMES(...) ((const QsfHfName *const[]){ qsf_hf_names_ends, names_norms, __VA_ARGS__, NULL })
-#define KEYS       ((const QsfHfKey *const[]){ qsf_hf_keys_rms, keys_delta, NULL })
+#define NAMES(...) QSF_HF_NAMES(qsf_hf_names_ends, names_norms, __VA_ARGS__)
+#define KEYS       QSF_HF_KEYS(qsf_hf_keys_rms, keys_delta)
 
 static const char *const prefixes[] = { "model.language_model.", "language_model.model.", "model.", NULL };
 static const char *const left_out[] = { "mtp.", "model.visual.", "visual.", NULL };
@@ -212,7 +215,7 @@ static const char *const left_out[] = { "mtp.", "model.visual.", "visual.", NULL
                      qsf_hf_names_shared_expert),                                                            \
     QWEN35_COMMON
 
-const QsfHfArch qsf_hf_arch_delta[] = {
+const QsfHfArch qsf_hf_arch_qwen_next[] = {
     { .name = "Qwen3NextForCausalLM",
       .gguf = "qwen3next",
       .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_next, qsf_hf_names_experts,
@@ -221,7 +224,7 @@ const QsfHfArch qsf_hf_arch_delta[] = {
       .must = must,
       .put = put_delta_moe,
       .left_out = left_out,
-      .ropes = QSF_HF_ROPES_USUAL & ~QSF_HF_ROPE_LLAMA3,
+      .ropes = QSF_HF_ROPES_YARN,
       .head_dim = 256,
       .rotary = 0.25 },
     { .name = "Qwen3_5ForConditionalGeneration", QWEN35 },

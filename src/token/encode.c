@@ -80,7 +80,7 @@ static bool copies(const QsfTokenizer *t) {
     case QSF_ALG_BPE: return t->escape || t->bpe_prefix;
     case QSF_ALG_UNIGRAM: return true;
     case QSF_ALG_GREEDY:
-    case QSF_ALG_ROUNDED: break;
+    case QSF_ALG_PLAMO: break;
     }
     return false;
 }

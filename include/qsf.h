@@ -30,8 +30,9 @@ typedef struct QSFConfig QSFConfig;
 QSFConfig *qsf_config_default(void);
 /* Sets the RAM budget of the whole process in MB of 2^20 bytes; 0 = auto. Default 200; with the
  * default, qsf_load says once on standard error if a larger budget would keep all weights in RAM. Engines
- * loaded with this configuration follow: they replan their memory between two tokens, or before the next call, and
- * continue with the same tokens, as long as the types of the KV cache fit (qsf_config_set_kv_types). When a budget cannot be met, the old one stays in force, and qsf_ram_budget
+ * loaded with this configuration follow: they replan their memory between two tokens, or before the next
+ * call, and continue with the same tokens, as long as the types of the KV cache fit
+ * (qsf_config_set_kv_types). When a budget cannot be met, the old one stays in force, and qsf_ram_budget
  * returns it. Any thread, also while such an engine generates. */
 void qsf_config_set_ram_budget(QSFConfig *c, size_t megabytes);
 /* Sets the number of compute threads, at most 256; 0 or less = one per CPU. Default 0. Loaded engines follow,
@@ -40,13 +41,14 @@ void qsf_config_set_threads(QSFConfig *c, int num_threads);
 /* Sets the context length in tokens, at most 2^24; 0 or less = min(model, 4096), lowered when the budget
  * requires it. */
 void qsf_config_set_max_seq_len(QSFConfig *c, int max_seq_len);
-/* Sets how keys and values are stored in the KV cache: "f32", "f16", "q8", "q6", "q4" or "q2"; "auto" or NULL = f16 if it
- * fits the budget, otherwise fewer bits. Default auto. Returns 0; 2 for another word or when c is NULL, and nothing changes. */
+/* Sets how keys and values are stored in the KV cache: "f32", "f16", "q8", "q6", "q4" or "q2"; "auto" or NULL
+ * = f16 if it fits the budget, otherwise fewer bits. Default auto. Returns 0; 2 for another word or when c is
+ * NULL, and nothing changes. */
 int qsf_config_set_kv_types(QSFConfig *c, const char *k, const char *v);
 /* Sets the quality, above 0 to 1: about this part of the weights is used for each token that qsf_generate
- * generates; lower is faster and less exact. Default 1: everything is computed, as it always is for prompts and in
- * qsf_forward. Other values change nothing, set qsf_error(), and make qsf_load fail. Engines loaded with this
- * configuration follow with their next token. Any thread. */
+ * generates; lower is faster and less exact. Default 1: everything is computed, as it always is for prompts
+ * and in qsf_forward. Other values change nothing, set qsf_error(), and make qsf_load fail. Engines loaded
+ * with this configuration follow with their next token. Any thread. */
 void qsf_config_set_quality(QSFConfig *c, float quality);
 /* Frees the configuration; NULL is allowed. Engines loaded with c keep the last values that were set. */
 void qsf_config_free(QSFConfig *c);
@@ -65,9 +67,9 @@ int qsf_set_ram_budget(QSFEngine *e, size_t megabytes);
 /* Returns the budget in force, in MB; 0 when e is NULL. */
 size_t qsf_ram_budget(const QSFEngine *e);
 
-/* Sets the quality of one loaded engine, as qsf_config_set_quality does. It acts on the next token: any thread, also from
- * a callback. Raised during an answer, the answer so far is evaluated again. Returns 0; 2 when it is out of range or e
- * is NULL. */
+/* Sets the quality of one loaded engine, as qsf_config_set_quality does. It acts on the next token: any
+ * thread, also from a callback. Raised during an answer, the answer so far is evaluated again. Returns 0; 2
+ * when it is out of range or e is NULL. */
 int qsf_set_quality(QSFEngine *e, float quality);
 /* Returns the quality of the next token; 0 when e is NULL. */
 float qsf_quality(const QSFEngine *e);

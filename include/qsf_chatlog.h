@@ -21,7 +21,7 @@ typedef enum QSFLogKind {
     QSF_LOG_SET,     /* name, text: a setting changed (also in the middle of an answer) */
     QSF_LOG_MODEL,   /* text: path of the new model; name: its name, or NULL */
     QSF_LOG_FORGET /* n: the first n messages left the context; name, text: an exchange that replaced them, a
-                        question and a summary, or NULL */
+                      question and a summary, or NULL */
 } QSFLogKind;
 
 typedef struct QSFLogRecord {
@@ -40,7 +40,8 @@ typedef struct QSFLogRecord {
     uint32_t tokens;
     uint32_t n;
     double time; /* seconds since 1970; 0 = now when writing */
-    /* Set when reading: bytes and newlines of the whole texts, and where the record is, for qsf_chatlog_texts. */
+    /* Set when reading: bytes and newlines of the whole texts, and where the record is, for
+     * qsf_chatlog_texts. */
     uint64_t text_bytes, text_lines, reasoning_bytes, reasoning_lines, exact_bytes;
     uint64_t at;
 } QSFLogRecord;
@@ -72,7 +73,8 @@ const char *qsf_chatlog_name(const QSFChatLog *l);
  * next one or by qsf_chatlog_close, so that the file always contains the conversation without gaps. A PART is
  * not buffered, because its MESSAGE repeats it. */
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap);
-/* With on, whole messages are not synced one by one, until it is called again: when many are written at once. */
+/* With on, whole messages are not synced one by one, until it is called again: when many are
+ * written at once. */
 void qsf_chatlog_batch(QSFChatLog *l, bool on);
 /* What became of the file since the last record. Another program, or the user, may do that at any time. */
 typedef enum QSFLogState {
@@ -119,8 +121,8 @@ QSFLogInfo *qsf_chatlog_list(size_t *n);
 bool qsf_chatlog_in_use(const char *name);
 /* Copies NAME to a new conversation NAME2, which must not exist. false with a message in err. */
 bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap);
-/* Returns the path of the snapshot of NAME, NAME.qsfsnap beside it, malloc'ed; NULL for a bad name, without a home
- * directory, or when out of memory. */
+/* Returns the path of the snapshot of NAME, NAME.qsfsnap beside it, malloc'ed; NULL for a bad name, without a
+ * home directory, or when out of memory. */
 char *qsf_chatlog_snapshot(const char *name);
 /* Removes the snapshots of conversations that were deleted. */
 void qsf_chatlog_drop_snapshots(void);

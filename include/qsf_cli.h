@@ -62,12 +62,13 @@ int qsf_cli_open_std_fds(const char *program);
  * has no settings. */
 int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFCliHandler fn, void *arg,
                   QSFCliResult *out, char *err, size_t cap);
-/* Returns QSF_EXIT_OK if --help or --version reached stdout, else QSF_EXIT_RUNTIME, with a message unless it is a closed
- * pipe. */
+/* Returns QSF_EXIT_OK if --help or --version reached stdout, else QSF_EXIT_RUNTIME, with a
+ * message unless it is a closed pipe. */
 int qsf_cli_printed(const char *program);
 /* Prints usage, options and settings. */
 void qsf_cli_help(const QSFCli *cli, FILE *to);
-/* Prints "program: message\n" to stderr, with control characters made visible, newlines of the arguments too. */
+/* Prints "program: message\n" to stderr, with control characters made visible, newlines of the
+ * arguments too. */
 void qsf_cli_error(const QSFCli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same for a text of the engine (QsfErr, QSFEvent), which may have several lines of its own. */
 void qsf_cli_error_text(const QSFCli *cli, const char *text);

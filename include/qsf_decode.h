@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Text from files and pipes as UTF-8, whatever its byte order mark says. Shared by the programs; not installed. */
+/* Text from files and pipes as UTF-8, whatever its byte order mark says. Shared by the
+ * programs; not installed. */
 #ifndef QSF_DECODE_H
 #define QSF_DECODE_H
 
@@ -19,10 +20,10 @@ typedef struct QSFDecode {
 
 /* Maximum size of the result of decoding len bytes. */
 #define QSF_DECODE_MAX(len) (2 * (len) + 16)
-/* Decodes the next len bytes of a text into dst (QSF_DECODE_MAX(len) bytes) and returns the number of bytes written.
- * The mark at the start of the text is dropped. After a mark of UTF-16 or UTF-32, in either byte order, the text becomes
- * UTF-8; surrogates without a partner, numbers above U+10FFFF and a cut unit at the end become U+FFFD. Other bytes
- * pass. end: no more bytes follow, so what is held back is written too. */
+/* Decodes the next len bytes of a text into dst (QSF_DECODE_MAX(len) bytes) and returns the number of bytes
+ * written. The mark at the start of the text is dropped. After a mark of UTF-16 or UTF-32, in either byte
+ * order, the text becomes UTF-8; surrogates without a partner, numbers above U+10FFFF and a cut unit at the
+ * end become U+FFFD. Other bytes pass. end: no more bytes follow, so what is held back is written too. */
 size_t qsf_decode(QSFDecode *d, const char *s, size_t len, bool end, char *dst);
 
 #endif

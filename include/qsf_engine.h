@@ -23,13 +23,12 @@ extern "C" {
 
 /* Read once per token: a change takes effect with the next one. */
 typedef struct QSFParams {
-    float temperature;    /* 0 = argmax */
-    float top_p;          /* (0, 1], 1 = off */
-    float min_p;          /* [0, 1], 0 = off */
-    float repeat_penalty; /* 1 = off */
-    float
-        quality; /* (0, 1]: about this part of the weights is used for each token of an answer; 1 = all, and 0
-                      means 1 */
+    float temperature;     /* 0 = argmax */
+    float top_p;           /* (0, 1], 1 = off */
+    float min_p;           /* [0, 1], 0 = off */
+    float repeat_penalty;  /* 1 = off */
+    float quality;         /* (0, 1]: about this part of the weights is used for each token of an
+                              answer; 1 = all, and 0 means 1 */
     int32_t top_k;         /* 0 = off */
     int32_t repeat_last_n; /* tokens the repeat penalty considers; -1 = all */
     int32_t max_tokens;    /* 0 = until the end of the turn or of the context */
@@ -66,17 +65,17 @@ typedef struct QSFSettings {
     uint32_t memory_threshold; /* MiB of available memory below which the cache shrinks; 0 = not watched */
     char cpu_mask[16];         /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
-    bool show_thinking; /* used by the programs: show reasoning instead of folding or omitting it */
-    bool commands;      /* used by the programs, not a setting: messages name chat commands (/budget)
-                           instead of options (--ram-budget) */
-    uint64_t
-        text_bytes; /* used by the programs, not a setting: bytes of the messages that a conversation has when a model is
-                            loaded or planned again; an automatic budget has room for them */
-    uint32_t user_set; /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
+    bool show_thinking;  /* used by the programs: show reasoning instead of folding or omitting it */
+    bool commands;       /* used by the programs, not a setting: messages name chat commands (/budget)
+                            instead of options (--ram-budget) */
+    uint64_t text_bytes; /* used by the programs, not a setting: bytes of the messages that a conversation has
+                            when a model is loaded or planned again; an automatic budget has room for them */
+    uint32_t user_set;   /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
 } QSFSettings;
 
 /* LIVE: takes effect with the next token. REPLAN: takes effect between two tokens, with a new memory plan;
- * the tokens do not change, unless CHANGES is set, too. RELOAD: takes effect when a model is loaded or reloaded. */
+ * the tokens do not change, unless CHANGES is set, too. RELOAD: takes effect when a model is
+ * loaded or reloaded. */
 enum { QSF_SETTING_LIVE = 1, QSF_SETTING_RELOAD = 2, QSF_SETTING_REPLAN = 4, QSF_SETTING_CHANGES = 8 };
 
 typedef struct QSFSetting {
@@ -100,8 +99,9 @@ const QSFSetting *qsf_setting_find(const char *name);
 /* Parses, checks and stores value. Returns 0, or 2 with a message in err that names the setting and its
  * range. */
 int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, char *err, size_t cap);
-/* Checks that no two settings exclude each other: a quality below 1 and an eviction policy. Returns 0, or 2 with a message in
- * err that names both and the reason. The programs and the worker refuse such settings. Any thread. */
+/* Checks that no two settings exclude each other: a quality below 1 and an eviction policy.
+ * Returns 0, or 2 with a message in err that names both and the reason. The programs and the
+ * worker refuse such settings. Any thread. */
 int qsf_settings_check(const QSFSettings *s, char *err, size_t cap);
 /* Prints the current value as text that qsf_setting_set reads back; "" when s or row is NULL. */
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap);
@@ -125,8 +125,8 @@ typedef struct QSFWorker QSFWorker;
 /* Starts the engine thread, without a model. s is copied. NULL with a message in err. */
 QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap);
 /* Cancels the running request, stops and joins the thread, and frees everything. Returns within about 100 ms
- * of the next cancellation point (between layers, between reads), after at most 5 s more for a snapshot that is being
- * written. NULL is allowed. */
+ * of the next cancellation point (between layers, between reads), after at most 5 s more for a snapshot that
+ * is being written. NULL is allowed. */
 void qsf_worker_stop(QSFWorker *w);
 
 /* Sets metadata to replace in every model loaded later: "KEY=TYPE:VALUE" (str, int, float, bool) or
@@ -162,11 +162,11 @@ typedef struct QSFRequest {
     size_t n_stop;
     uint32_t max_tokens;  /* limit of this answer, besides the setting max_tokens; 0 = none */
     const char *snapshot; /* a file that keeps the evaluated tokens of this conversation: what it has is not
-                                evaluated, and the rest is added after the answer. NULL = none. It has the permissions
-                                0600; in its folder, files of this kind (*.qsfsnap) belong to the engine */
-    uint64_t
-        snapshot_limit; /* bytes of all of them: the oldest are removed. 0 = a tenth of the free space, at
-                                most 4 GiB */
+                             evaluated, and the rest is added after the answer. NULL = none. It
+                             has the permissions 0600; in its folder, files of this kind
+                             (*.qsfsnap) belong to the engine */
+    uint64_t snapshot_limit; /* bytes of all of them: the oldest are removed. 0 = a tenth of
+                                the free space, at most 4 GiB */
 } QSFRequest;
 
 /* Load, unload and submit return a request id above 0. They return 0 when a request is still running, when
@@ -181,8 +181,8 @@ void qsf_worker_cancel(QSFWorker *w);
 /* Is a request running? Any thread. */
 bool qsf_worker_busy(const QSFWorker *w);
 
-/* Set and get the live parameters. Any thread; never block on a token. With an eviction policy everything is computed,
- * whatever their quality (qsf_settings_check). */
+/* Set and get the live parameters. Any thread; never block on a token. With an eviction policy everything is
+ * computed, whatever their quality (qsf_settings_check). */
 void qsf_worker_set_params(QSFWorker *w, const QSFParams *p);
 void qsf_worker_get_params(QSFWorker *w, QSFParams *p);
 
@@ -210,13 +210,13 @@ typedef enum QSFEventType {
     QSF_EVENT_DONE,      /* the request ended; stop, tokens, prompt_tokens, seed */
     QSF_EVENT_ERROR,     /* the request ended; code, text; what was delivered stays valid */
     QSF_EVENT_PLAN,      /* qsf_worker_replan was applied: code 0 and a sentence about the new plan, or the
-                           exit code and why nothing changed (qsf_worker_settings returns what is in force).
-                           Does not end a request; request: the running one, 0 when idle */
-    QSF_EVENT_REASONING, /* text: more of the reasoning, including its tags, whole UTF-8 sequences; followed by
-                           the TEXT of the answer, if there is one (models that write several messages may go
-                           back to reasoning) */
-    QSF_EVENT_EVICTED /* the eviction policy removed positions from the KV cache; text: a sentence. Once for each
-                           prompt, and once for each eviction while the answer is generated */
+                            exit code and why nothing changed (qsf_worker_settings returns what is in force).
+                            Does not end a request; request: the running one, 0 when idle */
+    QSF_EVENT_REASONING, /* text: more of the reasoning, including its tags, whole UTF-8 sequences;
+                            followed by the TEXT of the answer, if there is one (models that write several
+                            messages may go back to reasoning) */
+    QSF_EVENT_EVICTED /* the eviction policy removed positions from the KV cache; text: a sentence. Once for
+                         each prompt, and once for each eviction while the answer is generated */
 } QSFEventType;
 
 typedef enum QSFStop {
@@ -250,9 +250,9 @@ bool qsf_worker_next(QSFWorker *w, QSFEvent *e);
 /* Returns the readable part of an answer's reasoning, without the tags and surrounding white space. Points
  * into text, which may be NULL; body_len must not be NULL. Any thread. */
 const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len);
-/* As qsf_reasoning_body, but copies to out (len bytes, not NUL-terminated) and puts an empty line where one block of
- * reasoning ends and the next begins: a model may think again in the middle of its answer. Returns the length. Any
- * thread. */
+/* As qsf_reasoning_body, but copies to out (len bytes, not NUL-terminated) and puts an empty line where one
+ * block of reasoning ends and the next begins: a model may think again in the middle of its answer. Returns
+ * the length. Any thread. */
 size_t qsf_reasoning_plain(const char *text, size_t len, char *out);
 /* Returns "eos", "stop", "length", "context" or "interrupted". */
 const char *qsf_stop_name(QSFStop s);
@@ -291,11 +291,12 @@ typedef struct QSFLayerKindInfo {
     uint64_t most_bytes;  /* when the context is full */
 } QSFLayerKindInfo;
 
-/* What the cache of the model holds. It may differ from the conversation: the next prompt reuses what is the same. */
+/* What the cache of the model holds. It may differ from the conversation: the next prompt
+ * reuses what is the same. */
 typedef struct QSFContextInfo {
     uint32_t kept, evicted, n_protected; /* positions */
-    bool
-        converted; /* some were stored with another type first: the next tokens differ from those of a new prompt */
+    bool converted; /* some were stored with another type first: the next tokens differ from
+                       those of a new prompt */
     QSFLayerKindInfo kind[QSF_LAYERS_N];
 } QSFContextInfo;
 
@@ -330,16 +331,15 @@ typedef struct QSFStats {
     QSFContextInfo context;
     uint32_t ctx_train;                   /* context that the model was trained for; 0 = unknown */
     uint32_t prefill_done, prefill_total; /* tokens; within a batch, done moves from layer to layer */
-    double
-        prefill_left; /* seconds that the running prefill still takes, by its speed and that of the last one; 0 =
-                            not known yet */
+    double prefill_left; /* seconds that the running prefill still takes, by its speed and that of the last
+                            one; 0 = not known yet */
     uint32_t out_tokens, max_tokens; /* of the running or last answer; max 0 = none */
     double prefill_tps, decode_tps;  /* of the running or last request; 0 = not known yet */
     double ttft_ms;                  /* time to the first token of the last request */
     double token_p, token_entropy;   /* last token: probability after filtering, entropy (bits) before it */
     uint64_t budget, rss;
-    uint64_t peak_rss,
-        recent_peak_rss; /* of the process since its start; since a smaller budget or a model with one took effect */
+    uint64_t peak_rss, recent_peak_rss; /* of the process since its start; since a smaller budget or a model
+                                           with one took effect */
     QSFMemRow mem[QSF_STATS_MEM];
     uint32_t n_mem;
     uint64_t pinned_bytes, streamed_bytes;  /* weights in RAM; weights read per token */
@@ -369,9 +369,9 @@ uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
  * CONTEXT or INTERRUPTED, if the text of the answer does not determine its tokens. NULL when no model
  * is loaded or when out of memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
-/* Renders the prompt for a request as readable text: each special token is enclosed in U+27E6 and U+27E7, a NUL is
- * ^@, and the last line gives the number of tokens. malloc'ed; NULL with a message in err (no model, a template
- * error, too long to show now). Works also while an answer is generated. */
+/* Renders the prompt for a request as readable text: each special token is enclosed in U+27E6 and U+27E7, a
+ * NUL is ^@, and the last line gives the number of tokens. malloc'ed; NULL with a message in err (no model, a
+ * template error, too long to show now). Works also while an answer is generated. */
 char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap);
 /* Returns the number of tokens of that prompt; -1 where qsf_worker_prompt would fail. Owner's thread; takes
  * as long as tokenizing the messages. Works also while an answer is generated. */

@@ -33,8 +33,8 @@ size_t qsf_clean(QSFClean *c, const char *s, size_t len, bool end, char *dst);
  * spaces. */
 char *qsf_clean_dup(const char *s, size_t len, bool one_line);
 
-/* Formats a message into dst like vsnprintf, but newlines of its arguments (names, text from outside) become ^J: only fmt
- * ends lines. Returns its length; what does not fit is cut. */
+/* Formats a message into dst like vsnprintf, but newlines of its arguments (names, text from outside) become
+ * ^J: only fmt ends lines. Returns its length; what does not fit is cut. */
 size_t qsf_text_vformat(char *dst, size_t cap, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
 

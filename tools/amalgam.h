@@ -5,15 +5,17 @@
  *
  * Kernels are included for the instruction sets that the compiler's flags allow. Libraries come in by
  *
- *     -DQSF_WITH_PCRE2 -lpcre2-8           tokenizers with expressions: byte-level BPE, which most models have
- *     -DQSF_WITH_JANSSON -ljansson         reading JSON: model directories with safetensors, --render, --tokenize --jsonl
+ *     -DQSF_WITH_PCRE2 -lpcre2-8           tokenizers with expressions: byte-level BPE, which most models
+ *                                          have
+ *     -DQSF_WITH_JANSSON -ljansson         reading JSON: model directories with safetensors, --render,
+ *                                          --tokenize --jsonl
  *     -DQSF_WITH_UTF8PROC -lutf8proc       normal forms of Unicode; letters beyond ASCII in templates
  *     -DQSF_WITH_LIBDEFLATE -ldeflate      faster checksums of QSF files
  *     -DQSF_WITH_ZSTD -lzstd               QSF files whose layers are compressed so
  *     -DQSF_WITH_URING -luring             io_uring
  *
- * and what needs one that is not there is refused by name. -DQSF_NO_MAIN leaves out qsf-run: the rest is a library for
- * programs that include qsf.h. */
+ * and what needs one that is not there is refused by name. -DQSF_NO_MAIN leaves out qsf-run: the rest is a
+ * library for programs that include qsf.h. */
 #define _GNU_SOURCE 1
 #define QK_ONE_FILE 1
 

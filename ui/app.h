@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chat without a screen: the conversation, requests to the engine, the queue of one message, settings and the
- * session file. The full screen and the line mode both drive it: submit lines, process engine events, read the state.
- * One thread; no function blocks. */
+/* The chat without a screen: the conversation, requests to the engine, the queue of one message, settings and
+ * the session file. The full screen and the line mode both drive it: submit lines, process engine events,
+ * read the state. One thread; no function blocks. */
 #ifndef QSF_UI_APP_H
 #define QSF_UI_APP_H
 
@@ -100,8 +100,8 @@ typedef struct UiApp {
     bool snapshots;          /* what was evaluated is kept with the session */
     uint64_t snapshot_limit; /* as in QSFRequest */
 
-    uint32_t
-        asking; /* id of the answer for which it was asked what to do at a full context (ctx_full.h); 0 = none */
+    uint32_t asking;      /* id of the answer for which it was asked what to do at a full context
+                             (ctx_full.h); 0 = none */
     uint32_t ask_item;    /* id of that question on the screen, 0 = none */
     unsigned ask_offered; /* the choices, bit 0 is the first */
     char ask_keys[80];    /* and their names, "1 forget  4 stop" */
@@ -110,19 +110,19 @@ typedef struct UiApp {
     UiCompact compact; /* of the running UI_REQUEST_SUMMARY */
     double read_tps;   /* speed of the last longer prefill, 0 = unknown */
 
-    uint32_t
-        unanswered; /* id of a message that got no answer and ends the file, though it left the context; 0 = none */
-    bool guide_talk; /* the messages in the context were exchanged with the guide */
+    uint32_t unanswered; /* id of a message that got no answer and ends the file, though it
+                            left the context; 0 = none */
+    bool guide_talk;     /* the messages in the context were exchanged with the guide */
     bool has_queue;
-    UiBuf queue;      /* the message to send when the answer is finished */
-    char *want_model; /* to load when the answer is finished */
-    bool want_reload; /* settings changed that need a load */
-    bool
-        resuming; /* a session was resumed and the engine has not answered yet: what it refuses is not written to its file */
-    bool unnamed; /* the session was resumed and its file names no model */
-    bool
-        model_unsaved; /* another model answers than the session's, which is recorded with the next message */
-    bool replanning;   /* the engine was asked for a new plan and has not answered yet */
+    UiBuf queue;        /* the message to send when the answer is finished */
+    char *want_model;   /* to load when the answer is finished */
+    bool want_reload;   /* settings changed that need a load */
+    bool resuming;      /* a session was resumed and the engine has not answered yet: what it
+                           refuses is not written to its file */
+    bool unnamed;       /* the session was resumed and its file names no model */
+    bool model_unsaved; /* another model answers than the session's, which is recorded with the
+                           next message */
+    bool replanning;    /* the engine was asked for a new plan and has not answered yet */
 
     bool interactive; /* input comes from a terminal: prefixes of command names are accepted */
     bool full_screen;
@@ -207,18 +207,19 @@ void ui_app_finish(UiApp *a);
 
 /* ---- the context (app_context.c) ---- */
 
-/* Makes a->stats.ctx_used that of the conversation, for commands that print it: in a pipe it is counted only then. */
+/* Makes a->stats.ctx_used that of the conversation, for commands that print it: in a pipe it
+ * is counted only then. */
 void ui_app_refresh_context(UiApp *a);
-/* Estimates by how many tokens the conversation with text as the next message ("": without) is too long for the
- * context; 0 = it fits, or unknown. Cheap enough to call for every key. */
+/* Estimates by how many tokens the conversation with text as the next message ("": without) is too long for
+ * the context; 0 = it fits, or unknown. Cheap enough to call for every key. */
 int64_t ui_app_too_long(UiApp *a, const char *text, size_t len);
 /* Whether the conversation with text as the next message fits the context. *need: its tokens, or -1 =
  * unknown, then true. */
 bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need);
-/* Writes what can be done if a prompt of need tokens does not fit, as much as fits into cap: "/forget 199: fits, /ctx
- * 4096, /kv policy sliding". Nothing of it is impossible. message: it ends with a message that is not in the
- * conversation yet; otherwise the last exchange has to stay. Cheap enough for every frame. false: there is only the
- * last resort, to shorten the message or to /clear. */
+/* Writes what can be done if a prompt of need tokens does not fit, as much as fits into cap: "/forget 199:
+ * fits, /ctx 4096, /kv policy sliding". Nothing of it is impossible. message: it ends with a message that is
+ * not in the conversation yet; otherwise the last exchange has to stay. Cheap enough for every frame. false:
+ * there is only the last resort, to shorten the message or to /clear. */
 bool ui_app_context_advice(UiApp *a, int64_t need, bool message, char *dst, size_t cap);
 /* Prints a notice if the conversation is longer than the context. */
 void ui_app_say_long(UiApp *a);

@@ -73,7 +73,8 @@ bool ui_app_policy_is_possible(const UiApp *a, char *err, size_t cap) {
     return a->engine.check(a->engine.self, &s, err, cap) == 0;
 }
 
-/* A context for need tokens and an answer, at most what the model was trained for and the budget allows; 0 = none. */
+/* A context for need tokens and an answer, at most what the model was trained for and the
+ * budget allows; 0 = none. */
 static uint32_t larger_context(const UiApp *a, int64_t need) {
     uint32_t ctx = 512, train = a->stats.ctx_train;
     const int64_t least = (need + 16) / 16 * 16;

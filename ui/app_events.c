@@ -56,8 +56,8 @@ static void take_exact(UiApp *a, UiItem *it, bool more, const QSFEvent *e) {
         ui_item_set_exact(it, NULL);
 }
 
-/* The answer ends, complete or not: it is closed, stored and saved. An answer without a token is removed, and its
- * question leaves the context, so that two questions never follow each other. */
+/* The answer ends, complete or not: it is closed, stored and saved. An answer without a token is removed, and
+ * its question leaves the context, so that two questions never follow each other. */
 static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     UiItem *it = a->answer;
     a->answer = NULL;

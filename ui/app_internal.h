@@ -25,8 +25,8 @@ void ui_app_start_load(UiApp *a);
 /* Restores the rows of these kinds (QSF_SETTING_*) to their values in s, in the session's file too; say:
  * reports it. */
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);
-/* Settings of a session and of the command line may exclude each other (qsf_settings_check): sets the quality to 1 then, and
- * says why. */
+/* Settings of a session and of the command line may exclude each other (qsf_settings_check): sets the quality
+ * to 1 then, and says why. */
 void ui_app_settle(UiApp *a);
 /* Asks the engine for a plan with the settings and the text of the conversation. */
 void ui_app_replan(UiApp *a);
@@ -36,11 +36,12 @@ void ui_app_apply(UiApp *a, const QSFSettings *before);
 void ui_app_base(const UiApp *a, QSFSettings *base);
 /* A model was loaded: applies its recommended settings. Adds ", NAME VALUE" for each setting that changed. */
 void ui_app_take_model_defaults(UiApp *a, UiBuf *changed);
-/* The last message got no answer: it leaves the context, but stays on the screen and, until the next change of the
- * messages, in the file. */
+/* The last message got no answer: it leaves the context, but stays on the screen and, until the next change
+ * of the messages, in the file. */
 void ui_app_withdraw(UiApp *a);
 
-/* Returns a record with the text and the reasoning of a message, starting at `from`; both are owned by the item. */
+/* Returns a record with the text and the reasoning of a message, starting at `from`; both are
+ * owned by the item. */
 QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
 /* Removes a message without an answer from the file. */
 void ui_app_drop_unanswered(UiApp *a);
@@ -75,7 +76,8 @@ UiItem *ui_replay_add(UiReplayList *l, UiKind kind);
 void ui_replay_drop(UiReplayList *l, uint32_t n);
 bool ui_replay_forget(UiReplayList *l, uint32_t n);
 void ui_replay_clear(UiReplayList *l);
-/* Puts a question and an empty answer, which is returned, before those in the context; NULL without memory. */
+/* Puts a question and an empty answer, which is returned, before those in the context; NULL
+ * without memory. */
 UiItem *ui_replay_prepend(UiReplayList *l, const char *question);
 /* Moves them to t, which must be empty; false without memory. */
 bool ui_replay_finish(UiReplayList *l, UiTranscript *t);
@@ -94,18 +96,19 @@ bool ui_room_for_items(const UiRoom *room, uint64_t items, uint64_t places);
 void ui_room_refuse(const UiApp *a, UiRoom *room, const char *name, uint64_t need, char *err, size_t cap);
 /* Adds the texts of record r, which stay in the file, to it; false without memory. */
 bool ui_item_place(UiItem *it, const QSFLogRecord *r);
-/* Reads the texts of t from log: of all messages in the context, and of others as far as they fit in a part of the
- * room. false, with a message in err, if those in the context do not fit or cannot be read. */
+/* Reads the texts of t from log: of all messages in the context, and of others as far as they fit in a part
+ * of the room. false, with a message in err, if those in the context do not fit or cannot be read. */
 bool ui_texts_load(UiApp *a, UiTranscript *t, const QSFChatLog *log, UiRoom *room, const char *name,
                    char *err, size_t cap);
 
-/* The settings in a session file (ui/app_given.c): begin, add each QSF_LOG_SET record, then pass it to ui_own_take. */
+/* The settings in a session file (ui/app_given.c): begin, add each QSF_LOG_SET record, then
+ * pass it to ui_own_take. */
 void ui_own_begin(UiOwn *own);
 void ui_own_record(UiOwn *own, const QSFLogRecord *r);
 /* The settings that ui_own_take will make those of the chat. */
 void ui_own_settings(const UiApp *a, const UiOwn *own, QSFSettings *s);
-/* Makes a->own the settings of the chat; nothing of the session before remains. Those of the command line replace
- * them, in the file too unless a->kept. system: the session has a system prompt of its own. */
+/* Makes a->own the settings of the chat; nothing of the session before remains. Those of the command line
+ * replace them, in the file too unless a->kept. system: the session has a system prompt of its own. */
 void ui_own_take(UiApp *a, bool system);
 void ui_own_free(UiOwn *own);
 /* Saves that the user set this: it belongs to the session from now on. */

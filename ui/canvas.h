@@ -28,9 +28,10 @@ typedef struct UiCanvas {
 bool ui_canvas_resize(UiCanvas *c, int rows, int cols);
 void ui_canvas_clear(UiCanvas *c);
 void ui_canvas_free(UiCanvas *c);
-/* Draws text from (row, col) up to, not including, column end; returns the next column. '\n' ends it. Text that does
- * not fit is truncated. Text of files and models should be cleaned before, so that its width is known; what was not is
- * drawn as marks all the same (qsf_text.h): nothing else than the canvas reaches the terminal. */
+/* Draws text from (row, col) up to, not including, column end; returns the next column. '\n' ends it.
+ * Text that does not fit is truncated. Text of files and models should be cleaned before, so that its
+ * width is known; what was not is drawn as marks all the same (qsf_text.h): nothing else than the
+ * canvas reaches the terminal. */
 int ui_canvas_put(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s, size_t len);
 int ui_canvas_puts(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s);
 int ui_canvas_printf(UiCanvas *c, int row, int col, int end, UiStyle style, const char *fmt, ...)

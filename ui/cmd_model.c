@@ -20,7 +20,8 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
         if (!a->model_path)
             ui_app_print(
                 a, UI_OUTPUT,
-                "no model is loaded: use /model FILE (a .gguf or .qsf file), or /model guide for the built-in guide");
+                "no model is loaded: use /model FILE (a .gguf or .qsf file), or /model guide for the "
+                "built-in guide");
         else
             ui_app_say(a, UI_OUTPUT, "%s\n%s\n%s",
                        a->stats.model_name[0] ? a->stats.model_name : "(not loaded)", a->stats.model_desc,
@@ -136,7 +137,8 @@ static void show_kv(UiApp *a) {
                   (unsigned long long)a->stats.evicted);
     ui_buf_puts(
         &b,
-        "/kv policy none|sliding|h2o|snapkv, /kv window N, /kv prefix N, /kv threshold MB, /kv type T, /kv k-type T, /kv v-type T change it");
+        "/kv policy none|sliding|h2o|snapkv, /kv window N, /kv prefix N, /kv threshold MB, /kv type T, /kv "
+        "k-type T, /kv v-type T change it");
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);
 }

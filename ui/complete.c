@@ -147,8 +147,8 @@ static const QSFSetting *setting_of_word(const UiWord *list, const char *name) {
     return NULL;
 }
 
-/* After "/set NAME ", "/kv policy " or "/io direct " a value of a setting follows: returns its row and moves *at to
- * the value. */
+/* After "/set NAME ", "/kv policy " or "/io direct " a value of a setting follows: returns its
+ * row and moves *at to the value. */
 static const QSFSetting *value_of(const UiCommand *cmd, const char *line, size_t *at, size_t point) {
     size_t end = *at + strcspn(line + *at, " ");
     if (end >= point) return NULL;

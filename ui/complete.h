@@ -22,10 +22,10 @@ typedef struct UiCompletion {
     bool keep;   /* they stay in the order in which they were added */
 } UiCompletion;
 
-/* Choices for the word that ends at line[point]: commands, and what the tables know of their arguments. Text from files
- * is not cleaned: the caller does that before it shows it. a: for the model's own templates and context, and the session; NULL:
- * without. A zeroed UiCompletion is empty; the previous result is discarded. Returns false if there is nothing to
- * offer. */
+/* Choices for the word that ends at line[point]: commands, and what the tables know of their arguments. Text
+ * from files is not cleaned: the caller does that before it shows it. a: for the model's own templates and
+ * context, and the session; NULL: without. A zeroed UiCompletion is empty; the previous result is discarded.
+ * Returns false if there is nothing to offer. */
 bool ui_complete(UiCompletion *c, const struct UiApp *a, const char *line, size_t point);
 /* Length of the common prefix of all choices. */
 size_t ui_complete_common(const UiCompletion *c);

@@ -17,8 +17,8 @@ static const struct {
     { "min-p", "0 off" },
     { "repeat-penalty", "1 off" },
     { "repeat-last-n", "-1 all tokens" },
-    { "quality",
-      "1 everything is computed|0.9|0.8|0.7|0.6|0.5 about half of the weights for each token|0.4|0.3|0.2|0.1" },
+    { "quality", "1 everything is computed|0.9|0.8|0.7|0.6|0.5 about half of the weights for each "
+                 "token|0.4|0.3|0.2|0.1" },
     { "seed", "random" },
     { "max-tokens", "0 until the end of the answer" },
     { "ignore-eos", "on|off" },

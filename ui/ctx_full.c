@@ -20,8 +20,8 @@ typedef struct Offers {
     char no_policy[200];   /* the same for a policy, "" = possible */
 } Offers;
 
-/* The end of an answer may have more tokens as text than it had when it was written: not only must something leave, the rest
- * must fit. */
+/* The end of an answer may have more tokens as text than it had when it was written: not only must something
+ * leave, the rest must fit. */
 static bool makes_room(const UiApp *a, int64_t after, int64_t now) {
     return after >= 0 && after < now && after < a->stats.ctx_size;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The question at a full context without an eviction policy: the answer is not finished, and the user chooses how it
- * continues. Asked on the full screen and in line mode on a terminal, never in a pipe. One thread. */
+/* The question at a full context without an eviction policy: the answer is not finished, and the user chooses
+ * how it continues. Asked on the full screen and in line mode on a terminal, never in a pipe. One thread. */
 #ifndef QSF_UI_CTX_FULL_H
 #define QSF_UI_CTX_FULL_H
 
@@ -9,14 +9,15 @@
 /* Asks, and shows the cost of each choice; only possible ones are offered. The last message must be an answer
  * that is not finished and has no space in the context. On the screen it replaces the question before it. */
 void ui_ask(UiApp *a);
-/* /continue: asks if the last answer is not finished and cannot continue, because the context is full; false: nothing
- * was asked. Not in a pipe. */
+/* /continue: asks if the last answer is not finished and cannot continue, because the context is full; false:
+ * nothing was asked. Not in a pipe. */
 bool ui_ask_again(UiApp *a);
 /* Whether the question waits for a choice. */
 bool ui_ask_open(const UiApp *a);
 /* Whether this choice is made by its key alone: nothing is lost if it was the beginning of a message. */
 bool ui_ask_needs_no_enter(char key);
-/* Writes the choices, "1 forget  4 stop", so that all of them fit in `room` cells: with shorter names, or without. */
+/* Writes the choices, "1 forget 4 stop", so that all of them fit in `room` cells: with shorter
+ * names, or without. */
 void ui_ask_names(const UiApp *a, int room, char *dst, size_t cap);
 /* The name of a choice that is offered, or NULL. */
 const char *ui_ask_name(const UiApp *a, char key);

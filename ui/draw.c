@@ -86,8 +86,8 @@ static void draw_too_long(UiScreen *s, const UiInputView *in, int row, int cols)
     ui_canvas_printf(&s->canvas, row, col, cols, UI_STYLE_WARN, "%s ", advice);
 }
 
-/* The choices at a full context; with one of them typed, that it waits for Enter. false: nothing is asked, or a message
- * is typed. */
+/* The choices at a full context; with one of them typed, that it waits for Enter. false: nothing is
+ * asked, or a message is typed. */
 static bool draw_question(UiScreen *s, const UiInputView *in, int row, int cols) {
     static const char head[] = " context full: ";
     const bool wide = cols >= 70;

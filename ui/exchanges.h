@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The beginning of a conversation leaves the context: it is forgotten, or a summary that the model writes replaces it.
- * The messages stay on the screen, the session file records what left, and the system prompt always stays. One
- * thread. */
+/* The beginning of a conversation leaves the context: it is forgotten, or a summary that the model writes
+ * replaces it. The messages stay on the screen, the session file records what left, and the system prompt
+ * always stays. One thread. */
 #ifndef QSF_UI_EXCHANGES_H
 #define QSF_UI_EXCHANGES_H
 
@@ -19,13 +19,13 @@ int64_t ui_exchanges_system(const UiApp *a);
 /* Removes the first exchanges from the context and reports it. Not while the engine works. */
 void ui_forget(UiApp *a, uint32_t exchanges);
 
-/* How many of the first exchanges ui_compact should replace: half of them, not the last one, and as few as the context
- * needs to have space for the question and its answer; 0 = none. */
+/* How many of the first exchanges ui_compact should replace: half of them, not the last one, and as few as
+ * the context needs to have space for the question and its answer; 0 = none. */
 uint32_t ui_compact_choose(const UiApp *a);
 /* Maximum tokens of a summary in this context. */
 uint32_t ui_compact_tokens(const UiApp *a);
-/* Asks the model for a summary of the first exchanges, which then replaces them; go_on: the last answer continues
- * after that. false: impossible (reported). */
+/* Asks the model for a summary of the first exchanges, which then replaces them; go_on: the last answer
+ * continues after that. false: impossible (reported). */
 bool ui_compact(UiApp *a, uint32_t exchanges, bool go_on);
 /* Events of that request: more text, and its end; error NULL = there was none, and stop says why it ended. */
 void ui_compact_text(UiApp *a, const char *text, size_t len);

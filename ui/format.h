@@ -20,8 +20,8 @@ void ui_format_tps(double tps, char *dst, size_t cap);
 void ui_format_bytes(uint64_t bytes, char *dst, size_t cap);
 /* MB of 2^20 bytes without a unit: "0.9", "40.0", "187" */
 void ui_format_mb(uint64_t bytes, char *dst, size_t cap);
-/* The peak of the resident set with the budget in force, and behind it in parentheses the highest one of the program, if that
- * was higher: "40.2 (120)". */
+/* The peak of the resident set with the budget in force, and behind it in parentheses the highest one of the
+ * program, if that was higher: "40.2 (120)". */
 void ui_format_peak(uint64_t recent, uint64_t ever, char *dst, size_t cap);
 /* Facts about an answer in at most room cells, the least important dropped first: "61 tok  3.42
  * t/s seed 7  stopped". "" when nothing. */

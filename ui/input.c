@@ -375,8 +375,8 @@ UiDiscarded ui_input_discard(void) {
 }
 
 bool ui_input_knows(const char *seq, size_t n) {
-    /* Arguments and marks, of which nothing is shown, completion by readline, which is not ours, searches that take the
-     * text that follows, and a function that ends the line without sending it. */
+    /* Arguments and marks, of which nothing is shown, completion by readline, which is not ours, searches
+     * that take the text that follows, and a function that ends the line without sending it. */
     static rl_command_func_t *const useless[] = {
         rl_digit_argument,
         rl_set_mark,

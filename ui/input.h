@@ -32,9 +32,9 @@ void ui_input_insert(const char *text, size_t len);
 /* Replaces the whole line. */
 void ui_input_set(const char *text, size_t len);
 typedef enum UiDiscarded { UI_DISCARDED_NOTHING, UI_DISCARDED_TEXT, UI_DISCARDED_SEARCH } UiDiscarded;
-/* Empties the line. Its text is the newest entry of the history until the program ends, not in the file: a secret typed by
- * mistake is not written down. A search is left instead: the line is what it was before. Returns which of them there
- * was. */
+/* Empties the line. Its text is the newest entry of the history until the program ends, not in the file: a
+ * secret typed by mistake is not written down. A search is left instead: the line is what it was before.
+ * Returns which of them there was. */
 UiDiscarded ui_input_discard(void);
 /* Whether ESC and this byte are a key of the line, such as Alt-B: the function of a UiKeys (keys.h). */
 bool ui_input_knows(const char *seq, size_t n);

@@ -77,15 +77,15 @@ typedef enum Form { FORM_PARTIAL, FORM_KEY, FORM_OTHER } Form;
 
 static bool is_among(char c, const char *list) { return c != '\0' && strchr(list, c) != NULL; }
 
-/* After ESC O: one letter of those that terminals send, after digits if a modifier is held. The letters of the keypad
- * are only sent in a mode that is never switched on here. */
+/* After ESC O: one letter of those that terminals send, after digits if a modifier is held. The letters of
+ * the keypad are only sent in a mode that is never switched on here. */
 static Form form_ss3(const char *p, size_t n) {
     if (n == 0 || is_among(p[n - 1], "0123456789;")) return FORM_PARTIAL;
     return is_among(p[n - 1], "ABCDEFHIMPQRSXabcd") ? FORM_KEY : FORM_OTHER;
 }
 
-/* After ESC [: parameters and a final byte (ECMA-48), or "$" from rxvt. Without parameters only capital letters are
- * keys. The Linux console sends ESC [ [ A for F1. */
+/* After ESC [: parameters and a final byte (ECMA-48), or "$" from rxvt. Without parameters only capital
+ * letters are keys. The Linux console sends ESC [ [ A for F1. */
 static Form form_csi(const char *p, size_t n) {
     char c = n > 0 ? p[n - 1] : '\0';
     if (n == 0 || (n == 1 && c == '[')) return FORM_PARTIAL;

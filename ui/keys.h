@@ -66,8 +66,8 @@ typedef struct UiKeys {
     UiBuf paste;   /* text of the last paste, valid until the next one begins */
 } UiKeys;
 
-/* Adds one byte; true if *out is a complete key. ESC and bytes that are not a sequence of a key are the Esc key and
- * these bytes: after true, ui_keys_more has to be called until it returns false. */
+/* Adds one byte; true if *out is a complete key. ESC and bytes that are not a sequence of a key are the Esc
+ * key and these bytes: after true, ui_keys_more has to be called until it returns false. */
 bool ui_keys_feed(UiKeys *k, char byte, UiKey *out);
 /* Another key of the bytes so far. */
 bool ui_keys_more(UiKeys *k, UiKey *out);

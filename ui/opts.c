@@ -57,8 +57,10 @@ static const QSFCli cli = {
     .program = "qsf-chat",
     .usage = "usage: qsf-chat [options] [MODEL]\n",
     .summary =
-        "Chat with a language model in the terminal, on the CPU, under a RAM budget. MODEL is a .gguf or .qsf\n"
-        "file, or a Hugging Face directory; without one, or with \"guide\", a small model answers that knows\n"
+        "Chat with a language model in the terminal, on the CPU, under a RAM budget. MODEL is a .gguf or "
+        ".qsf\n"
+        "file, or a Hugging Face directory; without one, or with \"guide\", a small model answers that "
+        "knows\n"
         "this program.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
@@ -179,7 +181,8 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
         if (!qsf_chatlog_name_ok(value)) {
             (void)snprintf(
                 err, cap,
-                "--session '%.60s': a name must not be empty, begin with '.' or contain '/' or control characters",
+                "--session '%.60s': a name must not be empty, begin with '.' or contain '/' or control "
+                "characters",
                 value);
             return 2;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A text over the transcript that can be scrolled: the help, and output of commands that is longer than the screen. One
- * thread. */
+/* A text over the transcript that can be scrolled: the help, and output of commands that is longer
+ * than the screen. One thread. */
 #ifndef QSF_UI_PAGER_H
 #define QSF_UI_PAGER_H
 

@@ -74,8 +74,8 @@ bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
     return true;
 }
 
-/* A digit alone on an empty input line answers the question at a full context, unless it could be the beginning of a
- * message and something would be lost; with Enter it always does. */
+/* A digit alone on an empty input line answers the question at a full context, unless it could be the
+ * beginning of a message and something would be lost; with Enter it always does. */
 static bool key_choice(UiScreen *s, const UiKey *k) {
     UiInputView in;
     if (k->action != UI_DO_EDIT || k->n != 1 || k->more || !ui_ask_needs_no_enter(k->bytes[0])) return false;

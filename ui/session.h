@@ -51,7 +51,8 @@ void ui_session_close(UiSession *s);
  * a record of a change that has been made already must not be appended then. */
 bool ui_session_repair(UiSession *s);
 
-/* Each appends one record of a change that the conversation has already; nothing if no file is open. facts (may be NULL): reasoning, stop, seed, tokens. */
+/* Each appends one record of a change that the conversation has already; nothing if no file is open. facts
+ * (may be NULL): reasoning, stop, seed, tokens. */
 bool ui_session_message(UiSession *s, const char *role, const char *text, size_t len,
                         const QSFLogRecord *facts);
 bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const char *text, uint32_t n);

@@ -12,8 +12,8 @@
  * ascii: the terminal cannot show UTF-8. Adds nothing if there is no session. */
 void ui_sessions_list(UiBuf *b, const char *current, int width, bool ascii);
 
-/* The first words of a session as the list shows them, "[in use] " and the like included; "" if there are none or the file
- * is long. What was read is remembered until the file changes. */
+/* The first words of a session as the list shows them, "[in use] " and the like included; "" if there are
+ * none or the file is long. What was read is remembered until the file changes. */
 void ui_sessions_first(const QSFLogInfo *info, const char *current, char *dst, size_t cap);
 
 #endif

@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/* Pastes are marked; the wheel sends no arrow keys, which would recall the history (xterm's ctlseqs: alternate scroll,
- * 1007). How that was set is saved and restored where the terminal can (XTSAVE, XTRESTORE); the other terminals have it
- * switched on. */
+/* Pastes are marked; the wheel sends no arrow keys, which would recall the history (xterm's ctlseqs:
+ * alternate scroll, 1007). How that was set is saved and restored where the terminal can (XTSAVE, XTRESTORE);
+ * the other terminals have it switched on. */
 #define MODES_SAVE "\x1b[?1007s"
 #define MODES_ON   "\x1b[?2004h\x1b[?1007l"
 #define MODES_OFF  "\x1b[?2004l\x1b[?1007h\x1b[?1007r"

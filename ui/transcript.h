@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The conversation as data: messages, notices and command output. Raw text is stored for the model, the session and
- * exports; a cleaned copy for the screen only where cleaning changes it. One thread. */
+/* The conversation as data: messages, notices and command output. Raw text is stored for the model, the
+ * session and exports; a cleaned copy for the screen only where cleaning changes it. One thread. */
 #ifndef QSF_UI_TRANSCRIPT_H
 #define QSF_UI_TRANSCRIPT_H
 
@@ -96,8 +96,8 @@ UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind);
 /* Removes the last n messages that the model sees, and the program's output after each of them; messages that
  * the model does not see stay, with the output after them. Returns how many were removed. */
 uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n);
-/* The first n messages that the model sees leave the context permanently and stay on the screen. Returns how many
- * there were. */
+/* The first n messages that the model sees leave the context permanently and stay on the screen.
+ * Returns how many there were. */
 uint32_t ui_transcript_forget(UiTranscript *t, uint32_t n);
 /* Puts an exchange, a message of the user and an answer, before the first message that the model sees. false
  * without memory: nothing was added. */

@@ -8,13 +8,13 @@
 
 uint64_t qsf_now_ns(void);    /* CLOCK_MONOTONIC, nanoseconds */
 uint64_t qsf_rss_bytes(void); /* VmRSS of /proc/self/status; 0 where unknown */
-/* Returns the largest resident set of the process so far: VmHWM, or what that was before it was reset; falls back to
- * getrusage. */
+/* Returns the largest resident set of the process so far: VmHWM, or what that was before it was
+ * reset; falls back to getrusage. */
 uint64_t qsf_peak_rss_bytes(void);
 /* Returns the largest one since the last reset: VmHWM. */
 uint64_t qsf_recent_peak_rss_bytes(void);
-/* Resets VmHWM to the current resident set (writes 5 to /proc/self/clear_refs, proc(5)). Returns false if that is not
- * permitted. */
+/* Resets VmHWM to the current resident set (writes 5 to /proc/self/clear_refs, proc(5)). Returns false if
+ * that is not permitted. */
 bool qsf_peak_rss_reset(void);
 /* Returns the available memory in bytes: the minimum of MemAvailable and the headroom of the tightest memory
  * cgroup (v1 or v2) that contains this process. */
@@ -22,8 +22,8 @@ uint64_t qsf_available_bytes(void);
 /* The same from files below root. Nothing is guessed: UINT64_MAX if no file there has a usable
  * number. "" is the real root. */
 uint64_t qsf_available_below(const char *root);
-/* Percentage of the last ten seconds in which all tasks waited for memory (/proc/pressure/memory below root); -1 = not
- * known. */
+/* Percentage of the last ten seconds in which all tasks waited for memory (/proc/pressure/memory
+ * below root); -1 = not known. */
 double qsf_memory_stall_below(const char *root);
 int qsf_cpu_count(void); /* CPUs this process may run on (affinity and cgroup quota), >= 1 */
 

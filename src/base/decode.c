@@ -24,7 +24,8 @@ static const struct {
 };
 #define N_MARKS (sizeof marks / sizeof *marks)
 
-/* Finds the mark that the n bytes are or begin with; N_MARKS if none. *more: with more bytes, another one is possible. */
+/* Finds the mark that the n bytes are or begin with; N_MARKS if none. *more: with more bytes,
+ * another one is possible. */
 static size_t find_mark(const unsigned char *p, size_t n, bool *more) {
     size_t found = N_MARKS;
     *more = false;
@@ -47,7 +48,8 @@ static uint32_t unit(const unsigned char *p, unsigned bytes, bool big) {
 
 static bool is_scalar(uint32_t v) { return v <= 0x10FFFF && (v < 0xD800 || v > 0xDFFF); }
 
-/* Decodes one character from the n held bytes; returns how many it takes, 0 if there are too few. *bad: it is none. */
+/* Decodes one character from the n held bytes; returns how many it takes, 0 if there are too
+ * few. *bad: it is none. */
 static unsigned take(const unsigned char *p, unsigned n, unsigned char encoding, bool end, uint32_t *cp,
                      bool *bad) {
     const bool wide = encoding == UTF32_LE || encoding == UTF32_BE;
@@ -84,7 +86,8 @@ static size_t drain(QSFDecode *d, bool end, char *dst) {
     return out;
 }
 
-/* Decides about the encoding; false if more bytes are needed. Afterwards held has the bytes after the mark. */
+/* Decides about the encoding; false if more bytes are needed. Afterwards held has the bytes
+ * after the mark. */
 static bool detect(QSFDecode *d, bool end) {
     bool more;
     const size_t i = find_mark(d->held, d->n, &more);

@@ -28,14 +28,14 @@ typedef struct QsfErr {
 } QsfErr;
 
 /* Records code and the formatted message unless err already holds a failure (err may be NULL).
- * Control and format characters in the arguments (file names, file contents), newlines too, are replaced by '?';
- * only newlines of the format itself are kept. Returns code, so that a function can end with
- * `return qsf_err_set(err, ...)`. Any thread. */
+ * Control and format characters in the arguments (file names, file contents), newlines too, are replaced by
+ * '?'; only newlines of the format itself are kept. Returns code, so that a function can end with `return
+ * qsf_err_set(err, ...)`. Any thread. */
 int qsf_err_set(QsfErr *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int qsf_err_setv(QsfErr *err, int code, const char *fmt, va_list ap);
 
-/* Records code and a text of several lines, whose names and texts from outside are already clean; other control
- * characters are replaced by '?'. Returns code. */
+/* Records code and a text of several lines, whose names and texts from outside are already clean; other
+ * control characters are replaced by '?'. Returns code. */
 int qsf_err_lines(QsfErr *err, int code, const char *text);
 /* Records an out-of-memory error: QSF_E_RUNTIME, "out of memory: " and the message; sets err->memory. */
 int qsf_err_memory(QsfErr *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

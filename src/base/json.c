@@ -90,7 +90,8 @@ static size_t feed(void *to, size_t cap, void *data) {
     return n;
 }
 
-/* Returns NULL on failure, with *memory set if out of memory, *stopped if interrupted, else with *je filled. */
+/* Returns NULL on failure, with *memory set if out of memory, *stopped if interrupted, else
+ * with *je filled. */
 static json_t *load(const char *text, size_t len, bool *memory, bool *stopped, json_error_t *je) {
     Input input = { .text = text, .left = len };
     reserve.size = 4 * len + RESERVE_EXTRA;

@@ -9,7 +9,8 @@
 #include "src/base/utf8.h"
 
 /* Appends one code point, escaped for a JSON string. DEL, C1 and code points that are invisible
- * or change how others are shown are escaped too, beyond what RFC 8259 requires: the text may be shown on a terminal. */
+ * or change how others are shown are escaped too, beyond what RFC 8259 requires: the text may
+ * be shown on a terminal. */
 static void put_code_point(QsfStrbuf *b, uint32_t cp) {
     static const char letters[32] = { ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
     if (cp == '"' || cp == '\\') {

@@ -206,7 +206,8 @@ int qsf_mem_none(const char *what, uint64_t bytes, QsfErr *err) {
     return qsf_err_memory(err, "%s needs %.2f MB: %s", what, (double)bytes / MIB, strerror(ENOMEM));
 }
 
-/* The thread sanitizer does not see mremap: memory that moves to where another thread's memory was would be a race. */
+/* The thread sanitizer does not see mremap: memory that moves to where another thread's memory
+ * was would be a race. */
 void *qsf_mem_remap(void *p, uint64_t old, uint64_t bytes) {
 #ifdef __SANITIZE_THREAD__
     void *to = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

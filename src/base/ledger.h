@@ -59,8 +59,8 @@ void qsf_ledger_set_limit(QsfLedger *l, uint64_t limit);
  * use and the budget; then nothing is charged. `what` is the name of the buffer for messages. */
 int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err);
 void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes);
-/* Changes what a mapping that exists is charged with from `old` to `bytes`, also while the ledger is frozen. QSF_E_BUDGET
- * as above; less never fails. */
+/* Changes what a mapping that exists is charged with from `old` to `bytes`, also while the ledger is frozen.
+ * QSF_E_BUDGET as above; less never fails. */
 int qsf_ledger_recharge(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, const char *what,
                         QsfErr *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The only interface to utf8proc (unicode.c, unicode_form.c): grapheme clusters, their width in terminal cells, normalization and
- * categories. Input is untrusted bytes. Any thread; no state. Builds without utf8proc
- * (unicode_none.c) handle ASCII only; the first two functions report the effect of that. */
+/* The only interface to utf8proc (unicode.c, unicode_form.c): grapheme clusters, their width in terminal
+ * cells, normalization and categories. Input is untrusted bytes. Any thread; no state. Builds without
+ * utf8proc (unicode_none.c) handle ASCII only; the first two functions report the effect of that. */
 #ifndef QSF_BASE_UNICODE_H
 #define QSF_BASE_UNICODE_H
 
@@ -24,8 +24,8 @@ size_t qsf_grapheme_next(const char *s, size_t len, int *cells);
 size_t qsf_text_cells(const char *s, size_t len);
 
 /* Returns the NFC form of s[0..len), NUL-terminated, and in *out_len (may be NULL) its length. The
- * caller frees it. NULL if s is not UTF-8, out of memory, or interrupted (interrupt.h). NULs in s are kept. Time grows
- * with len only. */
+ * caller frees it. NULL if s is not UTF-8, out of memory, or interrupted (interrupt.h). NULs in s are kept.
+ * Time grows with len only. */
 char *qsf_nfc(const char *s, size_t len, size_t *out_len);
 
 typedef enum QsfNormalForm { QSF_NFC, QSF_NFD, QSF_NFKC, QSF_NFKD } QsfNormalForm;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Normal forms (UAX #15) over utf8proc's tables, in time that grows with the length of a text only: utf8proc's own
- * function sorts a run of marks by exchanging neighbours, which is quadratic. */
+/* Normal forms (UAX #15) over utf8proc's tables, in time that grows with the length of a text only:
+ * utf8proc's own function sorts a run of marks by exchanging neighbours, which is quadratic. */
 #include "src/base/unicode.h"
 
 #ifndef QSF_WITHOUT_UTF8PROC
@@ -53,8 +53,8 @@ static bool stopped(Former *f, size_t i) {
     return f->stop;
 }
 
-/* Composes the marks with the starter. In the order of their classes, the first mark of a class that cannot be composed
- * blocks the others of that class, and no others. */
+/* Composes the marks with the starter. In the order of their classes, the first mark of a class that cannot
+ * be composed blocks the others of that class, and no others. */
 static void compose_marks(Former *f) {
     if (!f->compose || f->starter == NONE) return;
     for (unsigned c = 1; c < 256; c++) {

@@ -116,7 +116,8 @@ static int newest_first(const void *a, const void *b) {
     return strcmp(y->name, x->name);
 }
 
-/* Copies the name of the conversation that a file with this ending belongs to; false if it does not end so. */
+/* Copies the name of the conversation that a file with this ending belongs to; false if it
+ * does not end so. */
 static bool name_of(const char *file, const char *ending, char name[QSF_LOG_NAME]) {
     const size_t len = strlen(file), tail = strlen(ending);
     if (len <= tail || len - tail >= QSF_LOG_NAME || strcmp(file + len - tail, ending)) return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A streaming reader of conversation files: one line is one JSON object, and takes the same few kilobytes of
- * memory whether it is short or as long as the file. The members of QSFLogRecord are stored, of long texts the
- * beginning; other members are checked and skipped. Input is untrusted. One thread. */
+ * memory whether it is short or as long as the file. The members of QSFLogRecord are stored, of long texts
+ * the beginning; other members are checked and skipped. Input is untrusted. One thread. */
 #ifndef QSF_CLI_CHATLOG_SCAN_H
 #define QSF_CLI_CHATLOG_SCAN_H
 

@@ -196,7 +196,8 @@ int run_bench(const RunOptions *o) {
     if (b.n_prompt + b.n_gen > (int64_t)qsf_forward_ctx(rt.fwd)) {
         qsf_cli_error(
             &run_cli,
-            "--bench: %lld prompt and %lld generated tokens do not fit the context of %u (set a longer one with --ctx N)",
+            "--bench: %lld prompt and %lld generated tokens do not fit the context of %u (set a longer one "
+            "with --ctx N)",
             (long long)b.n_prompt, (long long)b.n_gen, qsf_forward_ctx(rt.fwd));
         rc = QSF_EXIT_CONTEXT;
     } else {

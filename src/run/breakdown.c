@@ -66,7 +66,8 @@ void run_put_breakdown(QsfStrbuf *out, const RunBreakdown *b) {
 void run_print_breakdown(QsfStrbuf *out, const RunBreakdown *b) {
     qsf_strbuf_addf(
         out,
-        "token    %.2f ms matvec, %.2f attention, %.2f norms and quantizing, %.2f waiting for threads, %.2f for the disk, "
+        "token    %.2f ms matvec, %.2f attention, %.2f norms and quantizing, %.2f waiting for threads, "
+        "%.2f for the disk, "
         "%.2f other; then %.2f sampling\n",
         b->matvec_ms, b->attention_ms, b->prep_ms, b->sync_ms, b->disk_ms, b->other_ms, b->sampling_ms);
     qsf_strbuf_addf(out, "limits   prefill %.1f GMAC/s in the layers; decode %.2f GB/s of weights",

@@ -176,7 +176,8 @@ static void print_timings(const QsfGeneration *g, const RunMeter *m, const QSFPa
             (double)p->repeat_penalty, (int)p->repeat_last_n);
     fprintf(
         stderr,
-        "prompt %u tokens, %.2f tok/s; answer %u tokens, %.2f tok/s; first token after %.0f ms; stop: %s; seed %llu\n",
+        "prompt %u tokens, %.2f tok/s; answer %u tokens, %.2f tok/s; first token after %.0f ms; stop: %s; "
+        "seed %llu\n",
         g->prompt_tokens, f.prefill_tps, g->tokens, f.decode_tps, f.ttft_ms, qsf_stop_name(g->stop),
         (unsigned long long)g->seed);
     if (g->reused_tokens > 0)

@@ -99,15 +99,16 @@ const QSFCli run_cli = {
     .n_options = sizeof options / sizeof *options,
     .epilogue =
         "SIZE is 200 (MB), 200M, 1.5G, 25% (of available memory) or auto.\n"
-        "Exit status: 0 success, 1 runtime error, 2 usage error, 3 bad model or file, 4 RAM budget cannot be met,\n"
+        "Exit status: 0 success, 1 runtime error, 2 usage error, 3 bad model or file, 4 RAM budget cannot "
+        "be met,\n"
         "5 context full, 6 cut short by --max-tokens (--fail-on-length), 130 interrupted, 143 terminated.\n",
 };
 
 static int set_mode(RunOptions *o, RunMode mode, char *err, size_t cap) {
     if (o->mode_set && o->mode != mode) {
-        snprintf(
-            err, cap,
-            "use only one of --bench, --parity, --perplexity, --calibrate-quality, --tokenize, --detokenize, --inspect, --plan, --show-prompt, --render, --interactive");
+        snprintf(err, cap,
+                 "use only one of --bench, --parity, --perplexity, --calibrate-quality, --tokenize, "
+                 "--detokenize, --inspect, --plan, --show-prompt, --render, --interactive");
         return QSF_EXIT_USAGE;
     }
     o->mode = mode;

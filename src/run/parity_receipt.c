@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What --parity found, as JSON: the line that is printed, and the file of --receipt, which adds which kernels ran,
- * how often and for how long. */
+/* What --parity found, as JSON: the line that is printed, and the file of --receipt, which adds which kernels
+ * ran, how often and for how long. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

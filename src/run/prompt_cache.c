@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --prompt-cache: a snapshot of the conversation in a file that the user names. It only saves time: whatever is wrong with
- * it is reported, and the prompt is evaluated. */
+/* --prompt-cache: a snapshot of the conversation in a file that the user names. It only saves time: whatever
+ * is wrong with it is reported, and the prompt is evaluated. */
 #include "src/base/clock.h"
 #include "src/engine/quality/quality.h"
 #include "src/engine/snapshot/snapshot.h"
@@ -10,7 +10,8 @@ static void report(const QsfErr *err, const char *what) {
     if (err->code != QSF_E_INTERRUPTED) qsf_cli_error(&run_cli, "%s%s", err->msg, what);
 }
 
-/* SnapKV chooses at the end of each prompt, so an answer after an earlier run's prompt is not that after one prompt. */
+/* SnapKV chooses at the end of each prompt, so an answer after an earlier run's prompt is not
+ * that after one prompt. */
 static int check_policy(const QsfRuntime *rt, QsfErr *err) {
     if (qsf_evict_parse(rt->settings.eviction) != QSF_EVICT_SNAPKV) return QSF_OK;
     return qsf_err_set(err, QSF_E_RUNTIME,

@@ -93,8 +93,8 @@ void run_put_prediction(QsfStrbuf *b, const QsfRuntime *rt);
 /* Prints "qsf-run: message" and returns the exit code of err (130 or 143 when a signal was the cause). */
 int run_fail(const QsfErr *err);
 
-/* Appends the tensors and bytes of each weight type of s: lines of a table ("Q4_K 133 tensors 520.1 MB"), or members
- * of a JSON object. */
+/* Appends the tensors and bytes of each weight type of s: lines of a table ("Q4_K 133 tensors 520.1 MB"), or
+ * members of a JSON object. */
 void run_put_types(QsfStrbuf *b, const QsfSource *s, bool json);
 
 /* --- output.c: stdout, with the errors of design §12 --- */
@@ -106,8 +106,8 @@ int run_write_end(void);                      /* what the cleaner still holds */
 /* Appends all of stdin to b. Returns an exit code and prints the message. */
 int run_read_stdin(QsfStrbuf *b);
 
-/* read_text.c: appends the text at path to b; "-" is standard input, FIFOs are allowed. option: named in messages, which it
- * prints. Returns an exit code; a text without a byte is an error. */
+/* read_text.c: appends the text at path to b; "-" is standard input, FIFOs are allowed. option: named in
+ * messages, which it prints. Returns an exit code; a text without a byte is an error. */
 int run_read_text(const char *option, const char *path, QsfStrbuf *b);
 
 /* --- prompt_cache.c: --prompt-cache --- */
@@ -117,8 +117,8 @@ typedef struct RunCache {
     bool fresh;       /* the file is replaced */
     uint64_t load_ns; /* part of the time to the first token */
 } RunCache;
-/* Loads what the file at path (NULL = none) has of ids, unless the quality of p does not allow it. What is wrong with it is
- * printed. */
+/* Loads what the file at path (NULL = none) has of ids, unless the quality of p does not allow it. What is
+ * wrong with it is printed. */
 void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFParams *p, const QsfIds *ids);
 /* Saves the timeline; prints why it cannot. */
 void run_cache_save(const RunCache *c, QsfTimeline *t);
@@ -164,8 +164,8 @@ typedef struct RunParity {
 void run_put_parity(QsfStrbuf *b, const RunParity *p, const QsfRuntime *rt);
 /* The file of --receipt, while the logits are computed. */
 typedef struct RunReceipt RunReceipt;
-/* Creates o->receipt, and counts the time of steps from here on. *out is NULL on failure; QSF_E_RUNTIME, QSF_E_USAGE
- * for a file that is not a receipt. */
+/* Creates o->receipt, and counts the time of steps from here on. *out is NULL on failure; QSF_E_RUNTIME,
+ * QSF_E_USAGE for a file that is not a receipt. */
 int run_receipt_begin(RunReceipt **out, const RunOptions *o, QsfRuntime *rt, QsfErr *err);
 /* Writes the file, and frees r. QSF_E_RUNTIME. */
 int run_receipt_end(RunReceipt *r, const RunParity *p, QsfErr *err);

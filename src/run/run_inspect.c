@@ -299,16 +299,19 @@ static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
     qsf_kv_types_print(p->kv, kv, sizeof kv);
     qsf_strbuf_addf(
         b,
-        "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"k_type\": \"%s\", \"v_type\": \"%s\", \"batch\": %u, \"threads\": %d",
+        "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"k_type\": \"%s\", \"v_type\": "
+        "\"%s\", \"batch\": %u, \"threads\": %d",
         (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx, kv, qk_kv_name(p->kv.k),
         qk_kv_name(p->kv.v), p->batch, p->threads);
-    qsf_strbuf_addf(
-        b,
-        ", \"embedding\": \"%s\", \"embedding_rows\": %u, \"slots\": %u, \"slot_bytes\": %llu, \"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"pinned_bytes_at_start\": %llu, \"streamed_bytes_at_start\": %llu, \"memory\": {",
-        qsf_embedding_name(p->embed_resident ? QSF_EMBEDDING_RESIDENT : QSF_EMBEDDING_LRU), p->embed_rows,
-        p->n_slots, (unsigned long long)p->slot_bytes, (unsigned long long)p->pinned_bytes,
-        (unsigned long long)p->streamed_bytes, (unsigned long long)(p->pinned_bytes + p->lent_weight),
-        (unsigned long long)(p->streamed_bytes - p->lent_active));
+    qsf_strbuf_addf(b,
+                    ", \"embedding\": \"%s\", \"embedding_rows\": %u, \"slots\": %u, \"slot_bytes\": %llu, "
+                    "\"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"pinned_bytes_at_start\": %llu, "
+                    "\"streamed_bytes_at_start\": %llu, \"memory\": {",
+                    qsf_embedding_name(p->embed_resident ? QSF_EMBEDDING_RESIDENT : QSF_EMBEDDING_LRU),
+                    p->embed_rows, p->n_slots, (unsigned long long)p->slot_bytes,
+                    (unsigned long long)p->pinned_bytes, (unsigned long long)p->streamed_bytes,
+                    (unsigned long long)(p->pinned_bytes + p->lent_weight),
+                    (unsigned long long)(p->streamed_bytes - p->lent_active));
     for (int c = 0; c < QSF_MEM_N; c++)
         qsf_strbuf_addf(b, "%s\"%s\": %llu", c ? ", " : "", qsf_mem_cat_name((QsfMemCat)c),
                         (unsigned long long)p->rows[c]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: a small complete QSF file, which the input's first byte chooses: a llama, the same with compressed
- * layers, or a model of named tensors; with some bytes changed and, if that byte is even, its checksums corrected.
- * Opened as a model and verified; must neither crash, leak, hang nor leave anything charged. */
+/* Fuzz target: a small complete QSF file, which the input's first byte chooses: a llama, the same
+ * with compressed layers, or a model of named tensors; with some bytes changed and, if that byte
+ * is even, its checksums corrected. Opened as a model and verified; must neither crash, leak,
+ * hang nor leave anything charged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,15 +21,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { CONFIG, INDEX, WEIGHTS, TOKENS, PARTS };
 
 static const char good_config[] =
-    "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":4,\"intermediate_size\":2,\"num_hidden_layers\":2,"
+    "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":4,\"intermediate_size\":2,"
+    "\"num_hidden_layers\":2,"
     "\"num_attention_heads\":2,\"num_key_value_heads\":1,\"vocab_size\":3,\"max_position_embeddings\":8,"
     "\"tie_word_embeddings\":true,\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
     "\"high_freq_factor\":4,\"original_max_position_embeddings\":4}}";
 static const char good_index[] = "{\"weight_map\":{\"model.embed_tokens.weight\":\"a.safetensors\"}}";
-static const char good_tokens[] =
-    "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_tokenizer\":{\"type\":\"ByteLevel\"}}";
+static const char good_tokens[] = "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},"
+                                  "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}}";
 static const char good_weights[] =
-    "\x99\0\0\0\0\0\0\0{\"model.embed_tokens.weight\":{\"dtype\":\"F32\",\"shape\":[3,4],\"data_offsets\":[0,48]},"
+    "\x99\0\0\0\0\0\0\0{\"model.embed_tokens.weight\":{\"dtype\":\"F32\",\"shape\":[3,4],"
+    "\"data_offsets\":[0,48]},"
     "\"model.norm.weight\":{\"dtype\":\"BF16\",\"shape\":[4],\"data_offsets\":[48,56]}}"
     "01234567012345670123456701234567012345670123456701234567";
 

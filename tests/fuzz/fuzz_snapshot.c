@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: a damaged snapshot of a conversation. The input is a list of patches of a good file (offset in two bytes,
- * value in one), after a byte that says whether the checksums of headers and tables are repaired, and whether it is of a cache
- * of 2 bits, which has states, or of one with an eviction policy. Whatever is loaded, the logits must be those of the tokens,
- * unless where states belong, or what was evicted, was forged. */
+/* Fuzz target: a damaged snapshot of a conversation. The input is a list of patches of a good file
+ * (offset in two bytes, value in one), after a byte that says whether the checksums of headers and
+ * tables are repaired, and whether it is of a cache of 2 bits, which has states, or of one with an
+ * eviction policy. Whatever is loaded, the logits must be those of the tokens, unless where states
+ * belong, or what was evicted, was forged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A directory whose tensors a test computes itself, for the tests of tensors that are made when they are read. */
+/* A directory whose tensors a test computes itself, for the tests of tensors that are made
+ * when they are read. */
 #ifndef QSF_TESTS_DERIVE_RIG_H
 #define QSF_TESTS_DERIVE_RIG_H
 

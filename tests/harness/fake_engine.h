@@ -47,7 +47,8 @@ UiEngine fake_engine(FakeEngine *f);
 void fake_loaded(FakeEngine *f);
 void fake_text(FakeEngine *f, const char *text);
 void fake_reasoning(FakeEngine *f, const char *text);
-/* The request ends; the engine is idle again. It was thinking if reasoning that no closing tag ends came last. */
+/* The request ends; the engine is idle again. It was thinking if reasoning that no closing tag
+ * ends came last. */
 void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens);
 void fake_error(FakeEngine *f, int code, const char *text);
 /* The same for a model file that could not be read. */

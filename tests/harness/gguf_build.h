@@ -75,7 +75,8 @@ int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec);
 int qsf_test_write_script_llama(const char *path, const char *script, const char *chat_template);
 /* A tiny Mamba model, F32, of two blocks whose tensors have no type in a QSF file. 0, or -1 (I/O). */
 int qsf_test_write_tiny_mamba(const char *path, uint64_t seed);
-/* A tiny llama with experts, F32, of two blocks; no token chooses the last expert of a block. 0, or -1 (I/O). */
+/* A tiny llama with experts, F32, of two blocks; no token chooses the last expert of a block.
+ * 0, or -1 (I/O). */
 enum { QSF_TINY_EXPERTS = 8 };
 int qsf_test_write_tiny_experts(const char *path, uint64_t seed);
 /* The vocabulary part alone (SentencePiece style, n >= 260 entries). */

@@ -5,7 +5,8 @@
 
 /* Copies in, which gguf_build.h wrote, to out with the edits (NULL-terminated) applied:
  *   drop=KEY          without this metadata entry
- *   u32=KEY=N  f32=KEY=X  str=KEY=TEXT  bool=KEY=0   this value in place of the old one, or a new entry; \0 is a NUL
+ *   u32=KEY=N  f32=KEY=X  str=KEY=TEXT  bool=KEY=0   this value in place of the old one, or a new entry; \0
+ *                                                    is a NUL
  *   count=KEY=N       an array of N elements: cut off, or filled up with zeros
  *   drop-tensor=NAME  without this tensor
  *   rename=NAME=NEW   under another name

@@ -139,8 +139,8 @@ static void check_pins(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions
     assert_true(pinned <= o->pin_cap);
 }
 
-/* Whatever the length of the context: the KV cache and the weights in the memory that it does not use yet fit what was
- * planned for both, and a longer context never pins more. */
+/* Whatever the length of the context: the KV cache and the weights in the memory that it does not use yet fit
+ * what was planned for both, and a longer context never pins more. */
 static void check_lend(const QsfModel *m, const QsfPlan *p) {
     const QsfProgram *prog = &m->prog;
     const uint64_t all = qsf_kv_bytes(prog->kv, prog->n_kv, p->kv, p->ctx);

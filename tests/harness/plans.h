@@ -21,7 +21,8 @@ typedef enum QsfPlanShape {
 /* qsf_shape_model with places for the tensors; free it with qsf_shape_model_free. */
 void qsf_plans_open(QsfModel *m, const QsfShapeSpec *s);
 void qsf_plans_open_shape(QsfModel *m, QsfPlanShape shape);
-/* Layers l with l % 3 < 2 as LZ4 takes them: of 60 % of their size. The caller frees the result after the model. */
+/* Layers l with l % 3 < 2 as LZ4 takes them: of 60 % of their size. The caller frees the
+ * result after the model. */
 QsfCompressed *qsf_plans_press(QsfModel *m);
 /* Of a program of 6 MiB with 2 threads on a machine of 16 GiB. */
 QsfPlanOptions qsf_plans_options(uint64_t budget);

@@ -142,7 +142,8 @@ static int write_config(const Model *m, const char *dir, bool says_head_dim) {
     qsf_strbuf_addf(
         &b,
         "{%s\"architectures\":[\"%s\"],\"hidden_size\":%u,\"intermediate_size\":%u,\"num_hidden_layers\":%u,"
-        "\"num_attention_heads\":%u,\"num_key_value_heads\":%u,\"vocab_size\":%u,\"max_position_embeddings\":512,"
+        "\"num_attention_heads\":%u,\"num_key_value_heads\":%u,\"vocab_size\":%u,"
+        "\"max_position_embeddings\":512,"
         "\"rms_norm_eps\":1e-05,\"hidden_act\":\"silu\",\"tie_word_embeddings\":%s,\"rope_theta\":20000.0,"
         "\"bos_token_id\":7,\"eos_token_id\":[8,7]",
         s->config, s->arch, s->hidden, s->ffn, s->layers, s->heads, s->kv_heads, s->vocab,
@@ -156,9 +157,12 @@ static int write_config(const Model *m, const char *dir, bool says_head_dim) {
 
 static int write_tokenizer(const char *dir) {
     static const char tokens[] =
-        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"ab\":4,\"\\u0120a\":5,\"d\":6},"
-        "\"merges\":[\"a b\",\"\\u0120 a\"]},\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
-        "\"added_tokens\":[{\"id\":7,\"content\":\"<s>\",\"special\":true},{\"id\":8,\"content\":\"</s>\",\"special\":true}]}";
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"ab\":4,"
+        "\"\\u0120a\":5,\"d\":6},"
+        "\"merges\":[\"a b\",\"\\u0120 "
+        "a\"]},\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+        "\"added_tokens\":[{\"id\":7,\"content\":\"<s>\",\"special\":true},{\"id\":8,\"content\":\"</s>\","
+        "\"special\":true}]}";
     static const char config[] =
         "{\"bos_token\":\"<s>\",\"add_bos_token\":true,\"chat_template\":\"{{ messages }}\"}";
     int rc = qsf_test_write_in(dir, "tokenizer.json", tokens, sizeof tokens - 1);

@@ -16,7 +16,8 @@ typedef struct QsfThinkRig {
     QsfThink think;
 } QsfThinkRig;
 
-/* Byte-level BPE with these tokens (NULL-terminated), control tokens but for those after '~'. template NULL: none. */
+/* Byte-level BPE with these tokens (NULL-terminated), control tokens but for those after '~'.
+ * template NULL: none. */
 static inline void qsf_think_rig_open(QsfThinkRig *r, const char *template, const char *const *tokens) {
     QsfErr e = { 0 };
     memset(r, 0, sizeof *r);

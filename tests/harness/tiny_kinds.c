@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tiny complete models with random weights (F32) that are not llamas: Mamba, whose blocks share only the norm with a
- * llama's tensors, and a mixture of experts. Names and shapes: ggml-org/llama.cpp gguf-py. */
+/* Tiny complete models with random weights (F32) that are not llamas: Mamba, whose blocks share only the norm
+ * with a llama's tensors, and a mixture of experts. Names and shapes: ggml-org/llama.cpp gguf-py. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -35,7 +35,8 @@ void qsf_tv_free(QsfTestVocab *v);
 void qsf_tv_expect(const QsfTokenizer *t, const char *text, unsigned flags, const int32_t *ids);
 #define QSF_TV_EXPECT(t, text, flags, ...) qsf_tv_expect(t, text, flags, (const int32_t[]){ __VA_ARGS__, -1 })
 
-/* Ids as text through the streaming detokenizer; the caller frees it. The clean one drops spaces before punctuation. */
+/* Ids as text through the streaming detokenizer; the caller frees it. The clean one drops
+ * spaces before punctuation. */
 char *qsf_tv_detok_clean(const QsfTokenizer *t, const int32_t *ids, size_t n, size_t *len);
 char *qsf_tv_detok(const QsfTokenizer *t, const int32_t *ids, size_t n, bool show_special, bool continues,
                    size_t *len);

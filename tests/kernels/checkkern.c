@@ -2,9 +2,9 @@
 /* checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] [--bench] [--way=NAME] [--limits]
  *           [--count=FORMAT:COLUMNS:TIMES] [--list] [SEED]
  *
- * Checks every pointer of the kernel table at every level this CPU has, lowest first. --bench, --limits and --count
- * use one level: the given one, that of QSF_CPU_MASK, or the best; --way makes all
- * formats read their groups in that way (qk_way). */
+ * Checks every pointer of the kernel table at every level this CPU has, lowest first. --bench, --limits and
+ * --count use one level: the given one, that of QSF_CPU_MASK, or the best; --way makes all formats read their
+ * groups in that way (qk_way). */
 #include "tests/kernels/checkkern.h"
 
 #include <setjmp.h>

@@ -26,7 +26,8 @@ static const int bits_of[QK_KV_N] = { QK_KV_TYPES(BITS, ) };
 
 static int is_packed(int kv) { return bits_of[kv] <= 8; }
 
-/* The Hadamard transform of blocks of the largest power of two up to 128, by its definition; each row has length 1. */
+/* The Hadamard transform of blocks of the largest power of two up to 128, by its definition;
+ * each row has length 1. */
 static void transform(double *y, const float *x, size_t dim) {
     size_t n = 1;
     while (n < 128 && dim % (2 * n) == 0) n *= 2;
@@ -37,8 +38,8 @@ static void transform(double *y, const float *x, size_t dim) {
     }
 }
 
-/* In 2 bits each element, transformed, is once or three times a scale, whichever is nearer; what is lost of a row is less
- * than the row. */
+/* In 2 bits each element, transformed, is once or three times a scale, whichever is nearer; what is lost of a
+ * row is less than the row. */
 static void check_odd(const double *y, const double *want, size_t dim) {
     double least = INFINITY, lost = 0, all = 0;
     for (size_t i = 0; i < dim; i++) least = fmin(least, fabs(y[i]));
@@ -56,8 +57,8 @@ static void check_odd(const double *y, const double *want, size_t dim) {
     if (dim >= 64 && lost > all / 4 + noise) ck_error("an even row of %g lost %g", all, lost);
 }
 
-/* What is read back is, transformed, within half a step of what was stored; where the element with the largest
- * magnitude has the other sign, within a step of that. */
+/* What is read back is, transformed, within half a step of what was stored; where the element with the
+ * largest magnitude has the other sign, within a step of that. */
 static void check_packed(int kv, const float *got, const float *x, size_t dim) {
     double y[MAX_DIM], want[MAX_DIM], low = 0, high = 0;
     transform(y, got, dim);
@@ -440,7 +441,8 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
     check_list(t, kv, &a, &sh, n, floats);
     if (ck_failed())
         ck_error(
-            "dim %zu, %zu columns, %zu heads, position %zu, window %zu, chunk %zu, softcap %g, sinks %d, slopes %d",
+            "dim %zu, %zu columns, %zu heads, position %zu, window %zu, chunk %zu, softcap %g, sinks %d, "
+            "slopes %d",
             sh.dim, sh.cols, sh.heads, sh.pos, sh.window, sh.chunk, (double)sh.softcap, sh.sinks, sh.slopes);
 }
 

@@ -125,7 +125,8 @@ static element q2_k_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p + 80) * (s & 15), -half_at(p + 82) * (s >> 4), pair_at(p + 16, i), 0 };
 }
 
-/* Bits of a scale: the low four are nibble s of bytes 0-7 (low nibbles first), the high two pair s of bytes 8-11. */
+/* Bits of a scale: the low four are nibble s of bytes 0-7 (low nibbles first), the high two
+ * pair s of bytes 8-11. */
 static element q3_k_at(const uint8_t *p, size_t i) {
     const size_t s = i / 16;
     const int low = p[96 + s % 8] >> (s < 8 ? 0 : 4) & 15, high = p[104 + s % 4] >> 2 * (s / 4) & 3;

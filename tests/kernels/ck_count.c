@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One product, several times, for a tool that counts instructions: the difference between two numbers of times is what a
- * product takes. The values do not matter. Prints how many multiply-adds it has. */
+/* One product, several times, for a tool that counts instructions: the difference between two numbers of
+ * times is what a product takes. The values do not matter. Prints how many multiply-adds it has. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attention where V is K: the bits of the same rows stored as V, or softmax in float64 where storing them again changes
- * them. As many queries as a call can have, each of them alone, in spans, in a ring, from a list; with garbage after the last
- * position. */
+/* Attention where V is K: the bits of the same rows stored as V, or softmax in float64 where storing them
+ * again changes them. As many queries as a call can have, each of them alone, in spans, in a ring, from a
+ * list; with garbage after the last position. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,8 @@ static void check_alone(const qk_table *t, const latent *s, const qk_attn *a, si
     ck_same_bits("spans", y, a->y + at, s->dim);
 }
 
-/* Tiles in a ring or, in another order, from a list: the same bits. The weights add up to 1 for each query. */
+/* Tiles in a ring or, in another order, from a list: the same bits. The weights add up to 1
+ * for each query. */
 static void check_places(const qk_table *t, const latent *s, const qk_attn *a) {
     static uint64_t mass[MAX_N + 64 * QK_KV_TILE];
     static qk_kv_slot list[MAX_N / QK_KV_TILE + 1];

@@ -181,7 +181,8 @@ static size_t pick_sizes(qk_type type, const size_t **ks) {
     return be == 1 ? sizeof plain / sizeof *plain : be <= 64 ? sizeof small / sizeof *small : 4;
 }
 
-/* Around the sizes at which the kernels of floats begin another block, pass or chunk (generic/mm_float_strip.h). */
+/* Around the sizes at which the kernels of floats begin another block, pass or chunk
+ * (generic/mm_float_strip.h). */
 static void many_columns(const qk_table *t, qk_type type) {
     static const size_t ks[] = { 511, 512, 513, 543, 1024, 1025, 1061 };
     static const size_t rows[] = { 1, 7, 8, 9, 63, 64, 65, 73 }, cols[] = { 11, 12, 13, 18, 47, 48, 49, 97 };

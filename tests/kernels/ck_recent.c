@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attention in two parts: positions in a cache, and recent ones in tiles of another type. Compared with softmax in float64;
- * what is not to be read is not a number. One query and several, with and without a list, whole and in spans. */
+/* Attention in two parts: positions in a cache, and recent ones in tiles of another type. Compared
+ * with softmax in float64; what is not to be read is not a number. One query and several, with and
+ * without a list, whole and in spans. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* kvquality MODEL OPTIONS...: how well a model predicts a text that the KV cache cannot hold, by eviction policy. The tokens
- * are evaluated one by one, as in an answer. Without a text the model writes one first, in pieces that its full context
- * holds. tools/kvquality/measure prints the tables of docs/KV.md with it.
+/* kvquality MODEL OPTIONS...: how well a model predicts a text that the KV cache cannot hold, by eviction
+ * policy. The tokens are evaluated one by one, as in an answer. Without a text the model writes one first, in
+ * pieces that its full context holds. tools/kvquality/measure prints the tables of docs/KV.md with it.
  *
- *   tokens=N    length of the text (default 512)            skip=N      tokens before the first that counts (default 0)
+ *   tokens=N    length of the text (default 512)            skip=N      tokens before the first that counts
+ *                                                                       (default 0)
  *   block=N     print the perplexity of every N tokens      piece=N     tokens of a piece (default 400)
  *   seed=N      of the text (default 1)                     text=FILE   use this text
  *   override=KEY=TYPE:VALUE  metadata of the model that is measured

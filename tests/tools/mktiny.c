@@ -2,8 +2,9 @@
 /* mktiny OUT.gguf [key=value ...]: a tiny llama with random weights, for the scripts of the tests.
  *
  * Keys are those of QsfTinySpec: layers, hidden, heads, kv_heads, ffn, vocab, ctx, seed, tied, twins, wtype,
- * chat_template; mamba=SEED, for a Mamba model instead; script=WORDS, for a model that emits them (qsf_test_write_script_llama); dir=DTYPE, for an
- * existing Hugging Face directory, which gets such weights and a vocabulary of a few letters. */
+ * chat_template; mamba=SEED, for a Mamba model instead; script=WORDS, for a model that emits them
+ * (qsf_test_write_script_llama); dir=DTYPE, for an existing Hugging Face directory, which gets such weights
+ * and a vocabulary of a few letters. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* retrieval MODEL [NAME=VALUE]... <LINES: does a model still find what the KV cache has evicted around? Each line is a
- * conversation, `prompt TAB answer`, maybe followed by more prompts and answers of one character each. A prompt is
- * evaluated like that of qsf-run, and the most likely next character is compared with the answer; then the right answer
- * and the next prompt are added. Prints a line for each conversation: 1 for each right answer, 0 for each wrong one.
- * NAME=VALUE is any setting of the programs. tools/kvquality/retrieval prints the tables of docs/KV.md with it. */
+/* retrieval MODEL [NAME=VALUE]... <LINES: does a model still find what the KV cache has evicted around? Each
+ * line is a conversation, `prompt TAB answer`, maybe followed by more prompts and answers of one character
+ * each. A prompt is evaluated like that of qsf-run, and the most likely next character is compared with the
+ * answer; then the right answer and the next prompt are added. Prints a line for each conversation: 1 for
+ * each right answer, 0 for each wrong one. NAME=VALUE is any setting of the programs.
+ * tools/kvquality/retrieval prints the tables of docs/KV.md with it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -91,21 +91,22 @@ static void test_files(void **state) {
         { "vicuna", "Be kind.\n\nUSER: Hi\nASSISTANT: Yo.</s>\nUSER: Bye\nASSISTANT:" },
         { "deepseek", "<s>Be kind.<" BAR "User" BAR ">Hi<" BAR "Assistant" BAR ">Yo.<" BAR "end" LOW "of" LOW
                       "sentence" BAR "><" BAR "User" BAR ">Bye<" BAR "Assistant" BAR ">" },
-        { "granite",
-          "<|start_of_role|>system<|end_of_role|>Be kind.<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>Hi"
-          "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>Yo.<|end_of_text|>\n<|start_of_role|>user"
-          "<|end_of_role|>Bye<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>" },
+        { "granite", "<|start_of_role|>system<|end_of_role|>Be kind.<|end_of_text|>\n"
+                     "<|start_of_role|>user<|end_of_role|>Hi"
+                     "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>Yo.<|end_of_text|>\n"
+                     "<|start_of_role|>user"
+                     "<|end_of_role|>Bye<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>" },
         { "command-r",
           "<s><|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>Be kind.<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|>"
           "<|USER_TOKEN|>Hi<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>Yo."
           "<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>Bye<|END_OF_TURN_TOKEN|>"
           "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>" },
-        { "solar-open",
-          "<|begin|>system<|content|>Be kind.<|end|><|begin|>user<|content|>Hi<|end|><|begin|>assistant<|content|>Yo."
-          "<|end|><|begin|>user<|content|>Bye<|end|><|begin|>assistant" },
+        { "solar-open", "<|begin|>system<|content|>Be "
+                        "kind.<|end|><|begin|>user<|content|>Hi<|end|><|begin|>assistant<|content|>Yo."
+                        "<|end|><|begin|>user<|content|>Bye<|end|><|begin|>assistant" },
         { "falcon", "System: Be kind.\nUser: Hi\nFalcon: Yo.\nUser: Bye\nFalcon:" },
-        { "bitnet",
-          "System: Be kind.<|eot_id|>User: Hi<|eot_id|>Assistant: Yo.<|eot_id|>User: Bye<|eot_id|>Assistant: " },
+        { "bitnet", "System: Be kind.<|eot_id|>User: Hi<|eot_id|>Assistant: Yo.<|eot_id|>User: "
+                    "Bye<|eot_id|>Assistant: " },
         { "guide",
           "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
           "Yo.<|im_end|>\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n" },
@@ -404,8 +405,9 @@ static void expect_render(const char *template, const QsfMsg *msgs, size_t n, bo
     "{% for m in messages %}<{{ m.role }}>{{ m.content|trim }}</>{% endfor %}{% if add_generation_prompt " \
     "%}<assistant>{% endif %}"
 /* As in Llama 2: its past turns have an additional space. */
-#define SPACES                                                                                                  \
-    "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]{% else %} {{ m.content }} " \
+#define SPACES                                                                                     \
+    "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]{% else %} {{ " \
+    "m.content }} "                                                                                \
     "{% endif %}{% endfor %}"
 #define NO_SYSTEM "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" SIMPLE
 #define IGNORES_SYSTEM \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How templates are adapted to: contents as lists of parts, reasoning as a part, variables that switch reasoning,
- * and messages that a template leaves out. */
+/* How templates are adapted to: contents as lists of parts, reasoning as a part, variables that switch
+ * reasoning, and messages that a template leaves out. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/chat/chat.h"
@@ -103,8 +103,9 @@ static void test_parts(void **state) {
            "HI YO. BYE ");
 }
 
-#define ASSISTANT                                                                                               \
-    "{% for m in messages %}{% if m.role == 'assistant' and m.content is not string %}{% for b in m.content %}" \
+#define ASSISTANT                                                                                   \
+    "{% for m in messages %}{% if m.role == 'assistant' and m.content is not string %}{% for b in " \
+    "m.content %}"                                                                                  \
     "{% if b.type == 'text' %}{{ b.text }}{% elif b['type'] == 'thinking' %}"
 #define OTHERS "{% endif %}{% endfor %}{% else %}({{ m.content }}){% endif %}{% endfor %}"
 
@@ -131,9 +132,9 @@ static void test_thinking_part(void **state) {
            "(Hi)[hm]Yo.(Bye)");
     expect(ASSISTANT OTHERS, msgs, 3, QSF_REASON_AUTO, "(Hi)(Yo.)(Bye)"); /* left out by the template */
     /* the answer would be lost */
-    expect(
-        "{% for m in messages %}({{ m.content if m.content is string else m.content[0]['thinking'] }}){% endfor %}",
-        msgs, 3, QSF_REASON_AUTO, "(Hi)(Yo.)(Bye)");
+    expect("{% for m in messages %}({{ m.content if m.content is string else m.content[0]['thinking'] }}){% "
+           "endfor %}",
+           msgs, 3, QSF_REASON_AUTO, "(Hi)(Yo.)(Bye)");
 }
 
 /* --- messages that are left out --- */
@@ -156,7 +157,8 @@ static void test_lost(void **state) {
         { "{{ messages[-1].content }}", 3, 2, "message 2 of 3" },
         { "{% for m in messages if m.role != 'system' %}{{ m.content }}{% endfor %}", 4, 0,
           NULL }, /* merged */
-        { "{% for m in messages if m.role != 'system' %}{% if 'hidden' in m.content %}{{ raise_exception('no') }}{% "
+        { "{% for m in messages if m.role != 'system' %}{% if 'hidden' in m.content %}{{ "
+          "raise_exception('no') }}{% "
           "endif %}{{ m.content }}{% endfor %}",
           4, 1, "leaves out message 1 of 4 (system)" },
     };
@@ -231,7 +233,8 @@ static void test_switches(void **state) {
         { "{% if thinking_mode is defined and thinking_mode == 'disabled' %} off{% endif %}",
           { "", "", " off", "", "", "" },
           NULL },
-        { "{% if thinking_mode is defined and thinking_mode not in ['think', 'no_think'] %}{{ raise_exception('x') }}{% "
+        { "{% if thinking_mode is defined and thinking_mode not in ['think', 'no_think'] %}{{ "
+          "raise_exception('x') }}{% "
           "endif %}{{ thinking_mode|default('auto') }}",
           { "auto", "think", "no_think", "think", "think", "think" },
           NULL },
@@ -261,7 +264,8 @@ static void test_switches(void **state) {
           { "", " on", "", " on", " on", " on" },
           NULL },
         /* budgets */
-        { "{% if not thinking_budget is defined %}{% set thinking_budget = -1 %}{% endif %}{{ thinking_budget }}",
+        { "{% if not thinking_budget is defined %}{% set thinking_budget = -1 %}{% endif %}{{ "
+          "thinking_budget }}",
           { "-1", "-1", "0", "512", "2048", "8192" },
           NULL },
         { "{% if thinking_budget %} {{ thinking_budget }}{% endif %}",
@@ -277,12 +281,15 @@ static void test_switches(void **state) {
         { "{{ reasoning_strength|default('high') }}{{ '' if reasoning_strength == 'minimal' }}",
           { "high", "high", "minimal", "low", "medium", "high" },
           QSF_REASON_LOWERS },
-        { "{% set e = reasoning_effort|default('none') %}{% if e not in ['none', 'high'] %}{{ raise_exception('x') }}{% "
+        { "{% set e = reasoning_effort|default('none') %}{% if e not in ['none', 'high'] %}{{ "
+          "raise_exception('x') }}{% "
           "endif %}{{ e }}",
           { "none", "high", "none", "high", "high", "high" },
           NULL },
-        { "{% if thinking is undefined %}{% set thinking = true %}{% endif %}{% if thinking_effort is undefined %}{% "
-          "set thinking_effort = 'max' %}{% endif %}{% if thinking and thinking_effort not in ['low', 'high', 'max'] "
+        { "{% if thinking is undefined %}{% set thinking = true %}{% endif %}{% if thinking_effort is "
+          "undefined %}{% "
+          "set thinking_effort = 'max' %}{% endif %}{% if thinking and thinking_effort not in ['low', "
+          "'high', 'max'] "
           "%}{{ raise_exception('x') }}{% endif %}{{ thinking_effort if thinking else 'off' }}",
           { "max", "max", "off", "low", "high", "high" },
           NULL },
@@ -304,11 +311,13 @@ static void test_switches(void **state) {
           { " enable_thinking", " enable_thinking", " enable_thinking", " enable_thinking",
             " enable_thinking", " enable_thinking" },
           QSF_REASON_NO_SWITCH },
-        { "{% set ns = namespace(enable_thinking=true) %}{% set ns.enable_thinking = false %}{% set thinking = 1 %}{{ "
+        { "{% set ns = namespace(enable_thinking=true) %}{% set ns.enable_thinking = false %}{% set "
+          "thinking = 1 %}{{ "
           "ns.enable_thinking }}{{ thinking }}",
           { "False1", "False1", "False1", "False1", "False1", "False1" },
           QSF_REASON_NO_SWITCH },
-        { "{% for thinking in [1] %}{{ thinking }}{% endfor %}{{ messages[0].thinking }}{{ {'thinking': 2}.thinking }}",
+        { "{% for thinking in [1] %}{{ thinking }}{% endfor %}{{ messages[0].thinking }}{{ {'thinking': "
+          "2}.thinking }}",
           { "12", "12", "12", "12", "12", "12" },
           QSF_REASON_NO_SWITCH },
     };

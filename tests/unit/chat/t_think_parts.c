@@ -164,20 +164,25 @@ static void tags_around_answers(void **state) {
 static void channels(void **state) {
     static const Row rows[] = {
         { "",
-          "{<|channel|>}analysis{<|message|>}hm{<|end|>}{<|start|>}assistant{<|channel|>}final{<|message|>}42",
+          "{<|channel|>}analysis{<|message|>}hm{<|end|>}{<|start|>}assistant{<|channel|>}final{<|message|>}"
+          "42",
           A "hm\n\n", "42", false },
         { "", "{<|channel|>}final{<|message|>}42{<|return|>}", "", "42", false },
         { "", "{<|message|>}42", "", "42", false },
         { "", "plain <|channel|>analysis", "", "plain <|channel|>analysis", false },
         { "",
-          "{<|channel|>}analysis{<|message|>}<|end|>a{<|end|>}{<|start|>}assistant{<|channel|>}analysis{<|message|>}b{<|"
-          "end|>}{<|start|>}assistant{<|channel|>}commentary{<|message|>}c{<|end|>}{<|start|>}assistant{<|message|>}42",
+          "{<|channel|>}analysis{<|message|>}<|end|>a{<|end|>}{<|start|>}assistant{<|channel|>}analysis{<|"
+          "message|>}b{<|"
+          "end|>}{<|start|>}assistant{<|channel|>}commentary{<|message|>}c{<|end|>}{<|start|>}assistant{<|"
+          "message|>}42",
           A "<|end|>a\n\n" A "b\n\n<|channel|>commentary<|message|>c\n\n", "42", false },
         { "",
-          "{<|channel|>}commentary{<|message|>}a{<|end|>}{<|start|>}assistant{<|channel|>}final{<|message|>}b",
+          "{<|channel|>}commentary{<|message|>}a{<|end|>}{<|start|>}assistant{<|channel|>}final{<|message|"
+          ">}b",
           "<|channel|>commentary<|message|>a\n\n", "b", false },
         { "",
-          "{<|channel|>}final{<|message|>}1{<|end|>}{<|start|>}assistant{<|channel|>}analysis{<|message|>}a{<|end|>}{<|"
+          "{<|channel|>}final{<|message|>}1{<|end|>}{<|start|>}assistant{<|channel|>}analysis{<|message|>}"
+          "a{<|end|>}{<|"
           "start|>}assistant{<|channel|>}final{<|message|>}2",
           A "a\n\n", "1\n\n2", false },
         { "", "{<|channel|>}commentary to=functions.f {<|constrain|>}json{<|message|>}{x}{<|call|>}", "",
@@ -229,7 +234,8 @@ static void channels(void **state) {
 static void recipients(void **state) {
     static const Row rows[] = {
         { "",
-          "{<|start|>}assistant to=self{<|message|>}hm{<|eom|>}{<|start|>}assistant to=user{<|message|>}42{<|eot|>}",
+          "{<|start|>}assistant to=self{<|message|>}hm{<|eom|>}{<|start|>}assistant "
+          "to=user{<|message|>}42{<|eot|>}",
           " to=self<|message|>hm\n\n", "42", false },
         { "", "{<|start|>}assistant to=f{<|message|>}<x>", "", "[tool call to=f] <x>", false },
     };
@@ -247,7 +253,8 @@ static void blocks(void **state) {
         { "", "{<|think|>}{<|end|>}{<|begin|>}assistant{<|content|>}42", "<|think|>\n\n", "42", false },
         { "", "{<|content|>}1{<|end|>}{<|begin|>}assistant{<|content|>}2", "", "1\n\n2", false },
         { "",
-          "{<|tool_calls|>}{<|tool_call:begin|>}a1{<|tool_call:name|>}f{<|tool_call:args|>}[1]{<|tool_call:end|>}{<|tool_"
+          "{<|tool_calls|>}{<|tool_call:begin|>}a1{<|tool_call:name|>}f{<|tool_call:args|>}[1]{<|"
+          "tool_call:end|>}{<|tool_"
           "call:begin|>}b2{<|tool_call:name|>}g{<|tool_call:args|>}[]{<|tool_call:end|>}{<|calls|>}",
           "", "[tool call to=f] [1]\n\n[tool call to=g] []", false },
         { "", "{<|think|>}hm{<|end|>}{<|begin|>}user{<|content|>}42", "<|think|>hm", "", true },
@@ -265,7 +272,8 @@ static void elements(void **state) {
     static const char open[] = "{<|open|>}think{<|sep|>}";
     static const Row rows[] = {
         { "",
-          "{<|open|>}think{<|sep|>}hm{<|close|>}think{<|sep|>}{<|open|>}response{<|sep|>}42{<|close|>}response{<|sep|>}{<|"
+          "{<|open|>}think{<|sep|>}hm{<|close|>}think{<|sep|>}{<|open|>}response{<|sep|>}42{<|close|>}"
+          "response{<|sep|>}{<|"
           "close|>}message{<|sep|>}",
           K "hm\n\n", "42", false },
         { open, "hm{<|close|>}think{<|sep|>}\n{<|open|>}response{<|sep|>}4 <|sep|>2", "hm\n\n", "4 <|sep|>2",
@@ -273,12 +281,15 @@ static void elements(void **state) {
         { open, "hm{<|open|>}response{<|sep|>}42", "hm\n\n", "42", false },
         { open, "hm{<|close|>}thi", "hm", "", false },
         { "",
-          "{<|open|>}response{<|sep|>}42{<|close|>}response{<|sep|>}{<|open|>}tools{<|sep|>}{<|open|>}call tool=\"f\" "
-          "index=\"1\"{<|sep|>}{<|open|>}argument key=\"k\" type=\"string\"{<|sep|>}v{<|close|>}argument{<|sep|>}{<|close|>}"
+          "{<|open|>}response{<|sep|>}42{<|close|>}response{<|sep|>}{<|open|>}tools{<|sep|>}{<|open|>}call "
+          "tool=\"f\" "
+          "index=\"1\"{<|sep|>}{<|open|>}argument key=\"k\" "
+          "type=\"string\"{<|sep|>}v{<|close|>}argument{<|sep|>}{<|close|>}"
           "call{<|sep|>}{<|close|>}tools{<|sep|>}",
           "", "42\n\n[tool call to=f] k=v ", false },
         { "",
-          "{<|open|>}response{<|sep|>}42{<|close|>}response{<|sep|>}{<|open|>}message role=\"user\"{<|sep|>}x",
+          "{<|open|>}response{<|sep|>}42{<|close|>}response{<|sep|>}{<|open|>}message "
+          "role=\"user\"{<|sep|>}x",
           "", "42", true },
     };
     static const Row odd[] = { { open, "hm{<|close|>}think42", "hm\n\n", "42", false } };
@@ -374,10 +385,10 @@ static void continuing(void **state) {
     assert_true(where.exact);
     expect_end(encode(&r, plain, 2, true, &where), "⟦<|start|>⟧assistant⟦<|channel|>⟧final⟦<|message|>⟧42");
     assert_int_equal(where.split.part, QSF_PART_ANSWER);
-    expect_end(
-        encode(&r, thought, 2, true, &where),
-        "⟦<|start|>⟧assistant⟦<|channel|>⟧analysis⟦<|message|>⟧a\n\nb⟦<|end|>⟧⟦<|start|>⟧assistant⟦<|channel|>⟧final⟦<|"
-        "message|>⟧42");
+    expect_end(encode(&r, thought, 2, true, &where),
+               "⟦<|start|>⟧assistant⟦<|channel|>⟧analysis⟦<|message|>⟧a\n\n"
+               "b⟦<|end|>⟧⟦<|start|>⟧assistant⟦<|channel|>⟧final⟦<|"
+               "message|>⟧42");
     expect_end(encode(&r, open, 2, true, &where), "⟦<|start|>⟧assistant⟦<|channel|>⟧analysis⟦<|message|>⟧a");
     assert_true(qsf_think_inside(&where.split));
     assert_string_equal(where.opened, "");

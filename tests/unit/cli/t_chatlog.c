@@ -160,8 +160,10 @@ static void cut_at_every_byte(void **state) {
 static void damaged_lines_are_counted(void **state) {
     (void)state;
     static const char text[] =
-        "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"one\"}\n\0\0\0\0\nnot json\n{\"kind\":\"other\"}\n"
-        "{\"kind\":\"message\",\"text\":\"no role\"}\n[1]\n\n{\"kind\":\"message\",\"role\":\"user\",\"text\":\"two\"}\n";
+        "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"one\"}\n\0\0\0\0\nnot json\n"
+        "{\"kind\":\"other\"}\n"
+        "{\"kind\":\"message\",\"text\":\"no role\"}\n[1]\n\n"
+        "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"two\"}\n";
     QSFChatLog *l = open_log("damaged");
     qsf_chatlog_close(l);
     spill("damaged", text, sizeof text - 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The scanner of conversation files accepts the same lines as a parser with a tree, with the same contents. */
+/* The scanner of conversation files accepts the same lines as a parser with a tree, with the
+ * same contents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

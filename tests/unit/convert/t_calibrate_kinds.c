@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calibration of models that are not llamas: energies of experts compared with sums computed here, and smaller weighted
- * errors of every matrix after quantization. */
+/* Calibration of models that are not llamas: energies of experts compared with sums computed here, and
+ * smaller weighted errors of every matrix after quantization. */
 #include "tests/harness/source_rig.h"
 
 #include <math.h>

@@ -15,7 +15,8 @@ enum { HIDDEN = 64, FFN = 128, LAYERS = 2, WIDEST = 128 };
 static char gguf[256], qsf[256], second[256];
 static QsfCalibration scores;
 
-/* All tensors but the embedding share a list. Every third channel is a hundred times as important as the others. */
+/* All tensors but the embedding share a list. Every third channel is a hundred times as
+ * important as the others. */
 static void make_scores(QsfCalibration *c, bool equal) {
     QsfErr e = { 0 };
     QsfSource *s = open_ok(gguf);

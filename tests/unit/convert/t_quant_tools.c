@@ -210,7 +210,8 @@ static void test_allocate(void **state) {
 
 static void test_allocate_known(void **state) {
     (void)state;
-    /* Hull steps 10 -> 20 (rate 0.8) and 10 -> 15 (0.6): 35 bytes buy both, 25 the first, 24 the second alone. */
+    /* Hull steps 10 -> 20 (rate 0.8) and 10 -> 15 (0.6): 35 bytes buy both, 25 the first, 24
+     * the second alone. */
     static const QsfAllocOption a[] = { { 20, 1 }, { 10, 9 } }, b[] = { { 10, 4 }, { 15, 1 } };
     QsfAllocTensor t[2] = { { "a", a, 2, 3, 1, 0 }, { "b", b, 2, 3, 1, 0 } };
     static const struct {

@@ -151,7 +151,8 @@ static void bytes_and_templates(void **state) {
         "{% for m in messages %}{{ m['role'] + ': ' + m['content'] }}<end>{% endfor %}",
         /* No system role: system messages are added to those of the user. */
         "{% if messages[0].role == 'system' %}{{ raise_exception('none') }}{% endif %}{% macro say(m) -%}"
-        "{{ m.content | trim | upper }}<end>{%- endmacro %}{% set ns = namespace(n=0) %}{% for m in messages %}"
+        "{{ m.content | trim | upper }}<end>{%- endmacro %}{% set ns = namespace(n=0) %}{% for m in "
+        "messages %}"
         "{% set ns.n = ns.n + 1 %}[{{ ns.n }}{{ {'r': m.role} | tojson }}]{{ say(m) }}{% endfor %}",
         "{{ messages | unheard_of }}[INST]", /* a template file is used instead */
     };
@@ -166,25 +167,29 @@ static void bytes_and_templates(void **state) {
 
 static void vocabulary_of_bytes(void **state) {
     static const char json[] =
-        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"t\":0,\"h\":1,\"e\":2,\"\\u0120\":3,\"th\":4,\"1\":6,\"2\":7,\"12\":8,\"a\":9},"
-        "\"merges\":[\"t h\",[\"1\",\"2\"]]},\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"Sequence\","
-        "\"pretokenizers\":[{\"type\":\"Digits\",\"individual_digits\":false},{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[ab]+\"},"
-        "\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},\"added_tokens\":["
-        "{\"id\":20,\"content\":\"<s>\",\"special\":true}],\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":["
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"t\":0,\"h\":1,\"e\":2,\"\\u0120\":3,\"th\":4,\"1\":6,"
+        "\"2\":7,\"12\":8,\"a\":9},"
+        "\"merges\":[\"t "
+        "h\",[\"1\",\"2\"]]},\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"Sequence\","
+        "\"pretokenizers\":[{\"type\":\"Digits\",\"individual_digits\":false},{\"type\":\"Split\","
+        "\"pattern\":{\"Regex\":\"[ab]+\"},"
+        "\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}"
+        "]},\"added_tokens\":["
+        "{\"id\":20,\"content\":\"<s>\",\"special\":true}],"
+        "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":["
         "{\"SpecialToken\":{\"id\":\"<s>\"}},{\"Sequence\":{\"id\":\"A\"}}]}}";
     (void)state;
     sweep_file(json, sizeof json - 1);
 }
 
 static void vocabulary_of_characters(void **state) {
-    static const char json[] =
-        "{\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"byte_fallback\":true,\"vocab\":{\"<unk>\":0,\"" SP
-        "\":1,\"a\":2,"
-        "\"t\":3,\"" SP "t\":4,\"at\":5,\"<0x2C>\":6},\"merges\":[[\"" SP
-        "\",\"t\"],\"a t\"]},\"normalizer\":{\"type\":\"Sequence\","
-        "\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" SP
-        "\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
-        "\"content\":\"" SP "\"}]}}";
+    static const char json[] = "{\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"byte_fallback\":true,"
+                               "\"vocab\":{\"<unk>\":0,\"" SP "\":1,\"a\":2,"
+                               "\"t\":3,\"" SP "t\":4,\"at\":5,\"<0x2C>\":6},\"merges\":[[\"" SP
+                               "\",\"t\"],\"a t\"]},\"normalizer\":{\"type\":\"Sequence\","
+                               "\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" SP
+                               "\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
+                               "\"content\":\"" SP "\"}]}}";
     (void)state;
     sweep_file(json, sizeof json - 1);
 }

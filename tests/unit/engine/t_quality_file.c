@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file with what each quality does to a model: it is read as it was written, and nothing else is accepted. */
+/* The file with what each quality does to a model: it is read as it was written, and nothing
+ * else is accepted. */
 #include "tests/harness/qsf_test.h"
 
 #include <sys/stat.h>
@@ -77,7 +78,8 @@ static int read_text(const char *path, const char *text, size_t n) {
     return rc;
 }
 
-/* Every text that differs from a valid one in a byte, or ends early, is refused, or has only other numbers. */
+/* Every text that differs from a valid one in a byte, or ends early, is refused, or has only
+ * other numbers. */
 static void test_damaged_files(void **state) {
     (void)state;
     char path[600], text[4096];

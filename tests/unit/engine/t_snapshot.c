@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Snapshots: a conversation that was saved and loaded computes the logits of one that was never stopped; what is damaged,
- * foreign or cut is refused, and never changes a logit. */
+/* Snapshots: a conversation that was saved and loaded computes the logits of one that was never stopped; what
+ * is damaged, foreign or cut is refused, and never changes a logit. */
 #include "tests/harness/qsf_test.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Snapshots of conversations with an eviction policy: one that was saved and loaded continues as one that was never stopped, also
- * through later evictions; other policies and damage are refused. */
+/* Snapshots of conversations with an eviction policy: one that was saved and loaded continues as one that was
+ * never stopped, also through later evictions; other policies and damage are refused. */
 #include "tests/harness/qsf_test.h"
 
 #include <fcntl.h>
@@ -273,8 +273,8 @@ static void put32(uint8_t *p, uint32_t v) {
     for (unsigned i = 0; i < 4; i++) p[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* Numbers with correct checksums: of the description and the sizes of lists in the table, and of the first entries. Only
- * memory is at stake here: such a file is not damaged by accident. */
+/* Numbers with correct checksums: of the description and the sizes of lists in the table, and of the first
+ * entries. Only memory is at stake here: such a file is not damaged by accident. */
 static void numbers_are_not_trusted(void **state) {
     static const uint32_t values[] = { 0, 1, 4, 27, 431, 0x7FFFFFFF, 0xFFFFFFFF };
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two engines in one process, as a server of two models uses them: each answers in its own thread, while a third one changes
- * threads and budget of both. Their memory comes and goes at the same addresses. For the thread sanitizer (make
- * check-tsan), too. */
+/* Two engines in one process, as a server of two models uses them: each answers in its own thread, while a
+ * third one changes threads and budget of both. Their memory comes and goes at the same addresses. For the
+ * thread sanitizer (make check-tsan), too. */
 #include "tests/harness/qsf_test.h"
 
 #include <pthread.h>
@@ -59,7 +59,8 @@ static void *speak(void *arg) {
     return NULL;
 }
 
-/* Returns the smallest budget, in MB, that loads a model here: the program itself counts, and with a sanitizer it is large. */
+/* Returns the smallest budget, in MB, that loads a model here: the program itself counts, and with a
+ * sanitizer it is large. */
 static size_t smallest(const char *path, QSFConfig *c) {
     static const char least[] = "smallest budget that works: ";
     qsf_config_set_ram_budget(c, 1);
@@ -90,7 +91,8 @@ static void close_engine(Speaker *s) {
     qsf_config_free(s->config);
 }
 
-/* Other settings for one of the engines after every few tokens, until the answers are over. Returns how often. */
+/* Other settings for one of the engines after every few tokens, until the answers are over.
+ * Returns how often. */
 static unsigned turn_the_knobs(Speaker *s, atomic_uint *heard, atomic_uint *running) {
     unsigned turns = 0, last = atomic_load(heard);
     while (atomic_load(running) > 0) {

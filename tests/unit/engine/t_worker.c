@@ -240,8 +240,8 @@ static void cancel_while_reading_the_prompt(void **state) {
     qsf_worker_stop(w);
 }
 
-/* Follows the prefill of a long prompt in one batch; returns how often `done` moved, and in *first the seconds left when
- * it was first seen. */
+/* Follows the prefill of a long prompt in one batch; returns how often `done` moved, and in *first the
+ * seconds left when it was first seen. */
 static uint32_t watch_prefill(QSFWorker *w, const char *text, double *first) {
     QSFStats st;
     uint32_t moves = 0, last = 0;
@@ -261,8 +261,8 @@ static uint32_t watch_prefill(QSFWorker *w, const char *text, double *first) {
     return moves;
 }
 
-/* Within a batch the progress moves with the layers, and with a speed known from before the time left is known at
- * once. */
+/* Within a batch the progress moves with the layers, and with a speed known from before the
+ * time left is known at once. */
 static void progress_of_the_prefill(void **state) {
     (void)state;
     char path[512], text[601];

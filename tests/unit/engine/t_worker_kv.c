@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Types of the KV cache that change while the background engine runs: in the middle of an answer, idle, refused, and
- * lowered by a plan. */
+/* Types of the KV cache that change while the background engine runs: in the middle of an answer, idle,
+ * refused, and lowered by a plan. */
 #include "tests/harness/qsf_test.h"
 
 #include "qsf_cli.h"
@@ -91,7 +91,8 @@ static void the_cache_is_converted_in_place(void **state) {
     qsf_worker_stop(w);
 }
 
-/* A type that does not fit is refused, and nothing changes; a type that was chosen is lowered only when nothing else helps. */
+/* A type that does not fit is refused, and nothing changes; a type that was chosen is lowered
+ * only when nothing else helps. */
 static void a_type_that_does_not_fit(void **state) {
     (void)state;
     QSFSettings s = settings(), now;

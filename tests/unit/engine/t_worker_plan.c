@@ -204,8 +204,8 @@ static int plan_ctx(QSFWorker *w, QSFSettings *s, uint32_t ctx) {
     return qsf_rig_plan(w)->plan_code;
 }
 
-/* Longer and shorter in the middle of an answer, where what is in use is refused; between answers the cache keeps what
- * fits. Nothing is loaded again, and no token changes. */
+/* Longer and shorter in the middle of an answer, where what is in use is refused; between answers the cache
+ * keeps what fits. Nothing is loaded again, and no token changes. */
 static void the_context_changes_in_place(void **state) {
     (void)state;
     static QsfSeen seen;

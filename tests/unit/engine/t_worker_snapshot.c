@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Snapshots of a chat: after a restart it gives the answers of one that was never stopped, reuses as much of the
- * conversation, and survives damaged files, full disks and requests that come while it saves. */
+/* Snapshots of a chat: after a restart it gives the answers of one that was never stopped, reuses as much of
+ * the conversation, and survives damaged files, full disks and requests that come while it saves. */
 #include "tests/harness/qsf_test.h"
 
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tensors that are computed when they are read: transposed, cut, joined, scaled and packed ones, compared with
- * values computed by the test; and any range of bytes with the same range of the whole. */
+/* Tensors that are computed when they are read: transposed, cut, joined, scaled and packed ones, compared
+ * with values computed by the test; and any range of bytes with the same range of the whole. */
 #include <pthread.h>
 
 #include "tests/harness/derive_rig.h"
@@ -15,9 +15,9 @@ static void test_transposed(void **state) {
     add("h.0.attn.c_attn.weight", 3, HIDDEN, 3 * HIDDEN);
     add("h.0.attn.c_proj.weight", 4, HIDDEN, HIDDEN);
     add("h.0.mlp.c_fc.weight", 5, HIDDEN, 4 * HIDDEN);
-    open_good(
-        "{\"architectures\":[\"GPT2LMHeadModel\"],\"n_embd\":128,\"n_head\":4,\"n_layer\":1,\"n_positions\":16,"
-        "\"vocab_size\":9}");
+    open_good("{\"architectures\":[\"GPT2LMHeadModel\"],\"n_embd\":128,\"n_head\":4,\"n_layer\":1,"
+              "\"n_positions\":16,"
+              "\"vocab_size\":9}");
     const QsfTensor *t = find("blk.0.attn_qkv.weight");
     assert_int_equal(t->ne[0], HIDDEN);
     assert_int_equal(t->ne[1], 3 * HIDDEN);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tensors of models with experts and recurrent layers that are computed when they are read: heads in another order,
- * columns, matrices cut from others, factors, rows by turns, rows of zeros. */
+/* Tensors of models with experts and recurrent layers that are computed when they are read: heads in another
+ * order, columns, matrices cut from others, factors, rows by turns, rows of zeros. */
 #include <math.h>
 
 #include "src/base/half.h"
@@ -262,10 +262,10 @@ static void test_factors(void **state) {
     add("model.embed_tokens.weight", 1, TOKENS, HIDDEN);
     add_bytes("model.layers.0.self_attn.q_proj.weight", "F16", shape, 2, half, sizeof half);
     add("model.layers.0.mamba.in_proj.weight", 4, 16 + 16 + 4 + 4 + 2, HIDDEN);
-    open_good(
-        "{\"architectures\":[\"FalconH1ForCausalLM\"]," SIZES
-        "\"mamba_d_ssm\":16,\"mamba_n_heads\":2,\"mamba_d_state\":4,\"embedding_multiplier\":0.3,\"lm_head_multiplier\":0.3,"
-        "\"attention_in_multiplier\":1.1,\"ssm_in_multiplier\":2,\"ssm_multipliers\":[1,3,5,7,9]}");
+    open_good("{\"architectures\":[\"FalconH1ForCausalLM\"]," SIZES
+              "\"mamba_d_ssm\":16,\"mamba_n_heads\":2,\"mamba_d_state\":4,\"embedding_multiplier\":0.3,"
+              "\"lm_head_multiplier\":0.3,"
+              "\"attention_in_multiplier\":1.1,\"ssm_in_multiplier\":2,\"ssm_multipliers\":[1,3,5,7,9]}");
     const QsfTensor *embed = find("token_embd.weight"), *q = find("blk.0.attn_q.weight"),
                     *in = find("blk.0.ssm_in.weight");
     assert_int_equal(q->dtype, QK_GGML_F16);

@@ -131,8 +131,8 @@ static void test_pointers(void **state) {
     }
 }
 
-/* The ids in config.json count without weights too, whatever the architecture; without a vocabulary the missing weights
- * come first. */
+/* The ids in config.json count without weights too, whatever the architecture; without a vocabulary the
+ * missing weights come first. */
 static void test_tokens_only(void **state) {
     const QsfHfSpec spec = { .arch = "TomorrowForCausalLM", .last = ",\"eos_token_id\":2" };
     char path[128];

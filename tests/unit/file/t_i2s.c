@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The layouts of I2_S tensors: detected by size and name, chosen by the user, refused with the sizes found. */
+/* The layouts of I2_S tensors: detected by size and name, chosen by the user, refused with the
+ * sizes found. */
 #include "tests/harness/qsf_test.h"
 
 #include <math.h>

@@ -154,7 +154,8 @@ static void test_places(void **state) {
     assert_int_equal(qsf_image_get(e + 18, 2), 9);
     assert_int_equal(qsf_image_get(e + 20, 4), qsf_image_crc(&m, layer, qsf_image_get(e + 8, 4)));
     assert_int_equal(qsf_image_get(e + 8, 4), qsf_image_get(e + 12, 4));
-    /* The attention norm: 48 zeros, its header, 32 floats; then Q, whose header ends at the next multiple of 64. */
+    /* The attention norm: 48 zeros, its header, 32 floats; then Q, whose header ends at the
+     * next multiple of 64. */
     static const unsigned char norm[16] = { 7, 0, 0, 0, 1, 0, 0, 0, 32, 0, 0, 0, 8, 0, 0, 0 };
     static const unsigned char q[16] = { 0, 0, 0, 0, 32, 0, 0, 0, 32, 0, 0, 0, 7, 0, 0, 0 };
     static const unsigned char zeros[48] = { 0 };

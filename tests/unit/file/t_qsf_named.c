@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Named tensors of QSF files: tensors of any name and shape are read back unchanged and written as GGUF again; lists of
- * names that do not match the tensors. */
+/* Named tensors of QSF files: tensors of any name and shape are read back unchanged and written as GGUF
+ * again; lists of names that do not match the tensors. */
 #include "tests/harness/source_rig.h"
 
 #include "src/convert/calibrate/uses.h"

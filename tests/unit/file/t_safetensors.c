@@ -430,8 +430,9 @@ static void test_eights(void **state) {
 
 /* --- as a model --- */
 
-#define LLAMA3                                                                                                     \
-    ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,\"high_freq_factor\":4.0," \
+#define LLAMA3                                                                            \
+    ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0," \
+    "\"high_freq_factor\":4.0,"                                                           \
     "\"original_max_position_embeddings\":256}"
 
 /* The divisor of each frequency, from the published definition: by wavelength, in three ranges. */

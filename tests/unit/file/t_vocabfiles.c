@@ -58,8 +58,9 @@ static void expect_refused(const char *json, const char *part) {
 
 /* --- byte-level BPE --- */
 
-#define BYTES_VOCAB                                                                                                            \
-    "{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"ab\":4,\"\\u0120a\":5,\"1\":6,\"2\":7,\"12\":8,\"\\u0120ab\":9,\"\xC3\x83\":10," \
+#define BYTES_VOCAB                                                                            \
+    "{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"ab\":4,\"\\u0120a\":5,\"1\":6,\"2\":7,\"12\":8," \
+    "\"\\u0120ab\":9,\"\xC3\x83\":10,"                                                         \
     "\"\xC2\xA9\":11,\"e\":12,\"\xC3\x8C\":13,\"\\u0123\":14}"
 #define BYTES_MODEL "\"model\":{\"type\":\"BPE\",\"vocab\":" BYTES_VOCAB ",\"merges\":"
 #define MERGES      "[\"\\u0120 a\",\"a b\",[\"1\",\"2\"]]}"
@@ -327,8 +328,8 @@ static void test_model(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "type WORD");
 }
 
-/* User-defined symbols are text to SentencePiece: one dummy prefix, at the start of the text, and spaces beside them
- * stay. */
+/* User-defined symbols are text to SentencePiece: one dummy prefix, at the start of the text,
+ * and spaces beside them stay. */
 static void test_model_symbols(void **state) {
     (void)state;
     QsfErr e = { 0 };
@@ -405,11 +406,13 @@ static void test_directory(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "without tokenizer.json");
     qsf_err_clear(&e);
     write_in(dir, names[0], "{" BYTES_MODEL MERGES ",\"pre_tokenizer\":" BYTE_LEVEL "}");
-    write_in(
-        dir, names[1],
-        "{\"bos_token\":{\"content\":\"<b>\"},\"eos_token\":\"<e>\",\"add_bos_token\":true,\"add_eos_token\":true,"
-        "\"added_tokens_decoder\":{\"15\":{\"content\":\"<b>\",\"special\":true},\"16\":{\"content\":\"<e>\",\"special\":true}},"
-        "\"chat_template\":[{\"name\":\"default\",\"template\":\"D\"},{\"name\":\"tool_use\",\"template\":\"T\"}]}");
+    write_in(dir, names[1],
+             "{\"bos_token\":{\"content\":\"<b>\"},\"eos_token\":\"<e>\",\"add_bos_token\":true,"
+             "\"add_eos_token\":true,"
+             "\"added_tokens_decoder\":{\"15\":{\"content\":\"<b>\",\"special\":true},"
+             "\"16\":{\"content\":\"<e>\",\"special\":true}},"
+             "\"chat_template\":[{\"name\":\"default\",\"template\":\"D\"},{\"name\":\"tool_use\","
+             "\"template\":\"T\"}]}");
     qsf_test_expect_ok(qsf_source_open(&src, dir, &ledger, &e), &e);
     qsf_test_expect_ok(qsf_meta_str(src, "tokenizer.chat_template", &text, NULL, &e), &e);
     assert_string_equal(text, "D");

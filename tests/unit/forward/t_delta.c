@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Linear attention: its steps against a computation in double, models that give the same bytes for any pieces, and bad
- * metadata. */
+/* Linear attention: its steps against a computation in double, models that give the same bytes for any
+ * pieces, and bad metadata. */
 #include <math.h>
 
 #include "src/forward/state.h"

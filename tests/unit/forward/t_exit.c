@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Early exit: tokens end at the exit only if they are sure enough, and what they left out is made up for exactly. */
+/* Early exit: tokens end at the exit only if they are sure enough, and what they left out is
+ * made up for exactly. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/plan/quality.h"
@@ -102,7 +103,8 @@ static void test_where_a_llama_can_exit(void **state) {
     qsf_rig_close(&r);
 }
 
-/* Each token has the logits of the exit if their margin is large enough, and else those of a build without the feature. */
+/* Each token has the logits of the exit if their margin is large enough, and else those of a
+ * build without the feature. */
 static void check_tokens(QsfRig *r, float margin, uint32_t from, uint32_t to) {
     uint64_t want = exited(r);
     for (uint32_t i = from; i < to; i++) {
@@ -184,7 +186,8 @@ static void test_changes_in_between(void **state) {
     qsf_rig_close(&r);
 }
 
-/* With 2 bits the recent positions are a state, which layers after the exit get with the positions that waited. */
+/* With 2 bits the recent positions are a state, which layers after the exit get with the
+ * positions that waited. */
 static void test_with_recent_positions(void **state) {
     static float want[N][VOCAB];
     (void)state;

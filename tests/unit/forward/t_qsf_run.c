@@ -99,8 +99,8 @@ static void test_compressed(void **state) {
     unlink(qsf);
 }
 
-/* A header that names an activation, a norm or positions that the model does not have is refused, though the checksums
- * are right; codes that it has, and "see metadata", are not. */
+/* A header that names an activation, a norm or positions that the model does not have is refused, though the
+ * checksums are right; codes that it has, and "see metadata", are not. */
 static void test_header_codes(void **state) {
     static const struct {
         uint8_t at, code;
@@ -145,7 +145,8 @@ static void test_header_codes(void **state) {
         assert_int_equal(qsf_test_write_file(to, m.b, m.len), 0);
         free(m.b);
     }
-    /* Positions that follow from a key are not compared with the program: some models have the key and no RoPE. */
+    /* Positions that follow from a key are not compared with the program: some models have the
+     * key and no RoPE. */
     char keyed[256];
     QsfErr e = { 0 };
     QsfModel model;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a quality below 1 leaves out: the choice of layers and experts, passes that skip layers, and the measures of
- * layers. */
+/* What a quality below 1 leaves out: the choice of layers and experts, passes that skip
+ * layers, and the measures of layers. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/plan/quality.h"

@@ -90,7 +90,8 @@ static void test_no_slots(void **state) {
     qsf_recurrent_free(&r);
 }
 
-/* In a long sequence the distance to the checkpoint before a position grows with its distance from the end. */
+/* In a long sequence the distance to the checkpoint before a position grows with its distance
+ * from the end. */
 static void test_thinning(void **state) {
     QsfRecurrent r;
     QsfLedger l;
@@ -388,7 +389,8 @@ static Answer fresh(const char *path, const int32_t *ids, size_t n) {
     return a;
 }
 
-/* A question, a second one, /retry, /undo and another second question: each answer is that of a fresh conversation. */
+/* A question, a second one, /retry, /undo and another second question: each answer is that of
+ * a fresh conversation. */
 static void check_conversation(const char *path) {
     QsfRuntime rt;
     QsfTimeline t;

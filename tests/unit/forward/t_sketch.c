@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The head by its sketch: the largest logit is that of the whole head, whatever the threads, the budget and the level; a model
- * that is not sure needs more of the head; the KV cache is as without it. */
+/* The head by its sketch: the largest logit is that of the whole head, whatever the threads, the budget and
+ * the level; a model that is not sure needs more of the head; the KV cache is as without it. */
 #include <float.h>
 
 #include "src/forward/state.h"
@@ -10,8 +10,8 @@
 
 enum { VOCAB = 33000, PROMPT = 12, TOKENS = 20 };
 
-/* The tied one predicts the token that it reads, and is mostly sure of it; the others know nothing, and the rows of the last
- * one's head have almost everything in common. */
+/* The tied one predicts the token that it reads, and is mostly sure of it; the others know nothing, and the
+ * rows of the last one's head have almost everything in common. */
 typedef enum Kind { SURE, UNSURE, ALIKE, KINDS } Kind;
 static char path[KINDS][512];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Observing the forward pass: the observed inputs of matrices match its weights; blocks whose effect is undone. */
+/* Observing the forward pass: the observed inputs of matrices match its weights; blocks whose
+ * effect is undone. */
 #include "tests/harness/qsf_test.h"
 
 #include <math.h>

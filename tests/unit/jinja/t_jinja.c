@@ -233,15 +233,17 @@ static void render(const char *source, size_t len, const QsfJinjaLimits *limits,
     qsf_jinja_free(t);
 }
 
-/* Attribute arguments of filters: paths, integers, defaults for each part of a path. The texts are those of Python's
- * jinja2 3.1. */
+/* Attribute arguments of filters: paths, integers, defaults for each part of a path. The texts are those of
+ * Python's jinja2 3.1. */
 static void test_attributes(void **state) {
     static const struct {
         const char *source, *text;
     } rows[] = {
-        { "{{ [{'a': {'b': 'x'}}, {'a': {}}, {}, {'a': {'b': 'Y'}}]|map(attribute='a.b', default='en')|join(',') }}",
+        { "{{ [{'a': {'b': 'x'}}, {'a': {}}, {}, {'a': {'b': 'Y'}}]|map(attribute='a.b', "
+          "default='en')|join(',') }}",
           "x,en,en,Y" },
-        { "{{ [{'a': {'b': 'x'}}, {'a': {}}, {}, {'a': {'b': 'Y'}}]|map(attribute='a.b', default={'b': 'd'})|list }}",
+        { "{{ [{'a': {'b': 'x'}}, {'a': {}}, {}, {'a': {'b': 'Y'}}]|map(attribute='a.b', default={'b': "
+          "'d'})|list }}",
           "['x', {'b': 'd'}, 'd', 'Y']" },
         { "{{ [['b', 2], ['a', 1], ['B', 0]]|map(attribute=1)|list }}", "[2, 1, 0]" },
         { "{{ [['b', 2], ['a', 1], ['B', 0]]|map(attribute=-1)|list }}", "[2, 1, 0]" },
@@ -250,14 +252,17 @@ static void test_attributes(void **state) {
         { "{{ [{'a': {'b': 1}}, {'a': {}}]|selectattr('a.b', 'defined')|list|length }}", "1" },
         { "{{ [['b', 2], ['a', 1], ['B', 0]]|sort(attribute=1, reverse=true)|map(attribute=0)|join }}",
           "baB" },
-        { "{{ [{'a': 1, 'b': 2}, {'a': 0, 'b': 3}, {'a': 1, 'b': 1}]|sort(attribute='a,b')|map(attribute='b')|join }}",
+        { "{{ [{'a': 1, 'b': 2}, {'a': 0, 'b': 3}, {'a': 1, 'b': "
+          "1}]|sort(attribute='a,b')|map(attribute='b')|join }}",
           "312" },
         { "{{ [3, 1]|sort(attribute='x')|list }}", "[3, 1]" },
         { "{{ [none, none]|sort|list }}", "[None, None]" },
-        { "{{ [['b', 2], ['a', 1], ['B', 0]]|min(attribute=1) }}{{ [['b', 2], ['a', 1], ['B', 0]]|max(attribute='1') }}",
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|min(attribute=1) }}{{ [['b', 2], ['a', 1], ['B', "
+          "0]]|max(attribute='1') }}",
           "['B', 0]['b', 2]" },
         { "{{ [{'a,b': 2}, {'a,b': 1}]|min(attribute='a,b') }}", "{'a,b': 1}" },
-        { "{{ [['b', 2], ['a', 1], ['B', 0]]|sum(attribute='1') }}{{ [['b', 2], ['a', 1], ['B', 0]]|sum(attribute=1, start=10) }}",
+        { "{{ [['b', 2], ['a', 1], ['B', 0]]|sum(attribute='1') }}{{ [['b', 2], ['a', 1], ['B', "
+          "0]]|sum(attribute=1, start=10) }}",
           "313" },
         { "{{ [['b', 2], ['a', 1], ['B', 0]]|unique(attribute='0')|list }}", "[['b', 2], ['a', 1]]" },
         { "{{ [['b', 2], ['a', 1], ['B', 0]]|groupby('0')|list }}",

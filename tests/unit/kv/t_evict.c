@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Eviction: the same logits for any threads and batches, far beyond the context; what is protected stays; truncation
- * before the last eviction keeps nothing; a change of the context keeps what is there. */
+/* Eviction: the same logits for any threads and batches, far beyond the context; what is protected stays;
+ * truncation before the last eviction keeps nothing; a change of the context keeps what is there. */
 #include <math.h>
 
 #include "src/forward/state.h"
@@ -89,8 +89,8 @@ static void test_same(void **state) {
     }
 }
 
-/* Before the last eviction nothing is kept, since a conversation of that length has evicted less; from there on a
- * truncation is exact. */
+/* Before the last eviction nothing is kept, since a conversation of that length has evicted less; from there
+ * on a truncation is exact. */
 static void test_truncate(void **state) {
     (void)state;
     QsfRig a, b;
@@ -115,8 +115,8 @@ static void test_truncate(void **state) {
     qsf_rig_close(&b);
 }
 
-/* After a truncation to any length a conversation continues as one that never had what was removed, also where
- * evictions after it depend on the attention before. */
+/* After a truncation to any length a conversation continues as one that never had what was removed, also
+ * where evictions after it depend on the attention before. */
 static void check_truncation(QsfEvictKind kind, uint32_t to) {
     QsfRig a, b;
     open_with(&a, kind, 0, 1, 64);
@@ -249,7 +249,8 @@ static void test_convert(void **state) {
     qsf_rig_close(&b);
 }
 
-/* Memory is short: the cache shrinks to what is protected and the least beside it, stays small, and grows again. */
+/* Memory is short: the cache shrinks to what is protected and the least beside it, stays
+ * small, and grows again. */
 static void test_relieve(void **state) {
     (void)state;
     for (int k = QSF_EVICT_SLIDING; k < QSF_EVICT_N; k++) {
@@ -312,8 +313,8 @@ static void key_at(const QsfRig *r, uint32_t cache, uint32_t head, uint32_t pos,
         ->load(row, qsf_kvcache_tile(c, cache, 0, head, 0), 0, place, c->spec[cache].dim);
 }
 
-/* Beyond the trained context what is kept is seen without gaps: keys are turned on, about exactly. Shorter conversations
- * leave them alone. */
+/* Beyond the trained context what is kept is seen without gaps: keys are turned on, about exactly. Shorter
+ * conversations leave them alone. */
 static void check_turned(const QsfRig *r, const float *before) {
     const QsfKvLists *l = &r->fwd->kv.lists;
     const uint32_t tiles = qsf_kvlist_moved(l, 0)[qsf_kvlist(l, 0)[0].slot];

@@ -264,7 +264,8 @@ static void test_resize(void **state) {
     }
 }
 
-/* Other types, with another length or the same one, and back. Each position is stored once in each type on the way. */
+/* Other types, with another length or the same one, and back. Each position is stored once in
+ * each type on the way. */
 static void convert(const QsfKvSpec *shape, uint32_t n, const qk_table *t, QsfKvTypes from, QsfKvTypes to,
                     uint32_t seed) {
     QsfLedger ledger;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* KV caches of 2 bits, whose recent positions are read in 8: the same logits however a prompt is cut, for any number of
- * threads, after truncations, failed passes, evictions and changes of the plan. */
+/* KV caches of 2 bits, whose recent positions are read in 8: the same logits however a prompt is cut, for any
+ * number of threads, after truncations, failed passes, evictions and changes of the plan. */
 #include "src/forward/state.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
@@ -289,7 +289,8 @@ static void test_converted(void **state) {
     free(want);
 }
 
-/* Conversions in the middle, in another order, with positions evicted or not: the same whatever the passes. */
+/* Conversions in the middle, in another order, with positions evicted or not: the same
+ * whatever the passes. */
 static void test_converted_far(void **state) {
     (void)state;
     for (int evict = 0; evict < 2; evict++) {

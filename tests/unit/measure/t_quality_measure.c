@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a calibration says of skipped layers is what the plain computation gives: divergence and perplexity, with softmax
- * written out, of the same tokens in the same pieces. */
+/* What a calibration says of skipped layers is what the plain computation gives: divergence and perplexity,
+ * with softmax written out, of the same tokens in the same pieces. */
 #include <math.h>
 
 #include "src/measure/quality_measure.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bad metadata of each family: every numeric key of every case of an architecture gets values that a damaged or foreign
- * file could have, and every kind of tensor is missing once. The model opens, or the message names the key or a
- * tensor. */
+/* Bad metadata of each family: every numeric key of every case of an architecture gets values that a damaged
+ * or foreign file could have, and every kind of tensor is missing once. The model opens, or the message names
+ * the key or a tensor. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gemma 3n and 4: column steps of several streams against straightforward computations, rows of a table that stays in
- * the file, shared caches, tensors for other inputs, and missing tensors. */
+/* Gemma 3n and 4: column steps of several streams against straightforward computations, rows of a table that
+ * stays in the file, shared caches, tensors for other inputs, and missing tensors. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,8 +297,8 @@ static void test_budgets(void **state) {
     unlink(path);
 }
 
-/* A long conversation: caches with a window are rings. Going back gives the logits of a fresh start, whether the window
- * is still there or everything is evaluated again. */
+/* A long conversation: caches with a window are rings. Going back gives the logits of a fresh start, whether
+ * the window is still there or everything is evaluated again. */
 enum { LONG = 2600, LONG_CTX = 3000 };
 
 static void eval_long(QsfRig *r) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Multi-head latent attention: the absorbed form against the same model with all heads expanded, and the same bytes
- * for any budget, chunk and number of threads, with heads of 16 rows and of others. */
+/* Multi-head latent attention: the absorbed form against the same model with all heads expanded, and the same
+ * bytes for any budget, chunk and number of threads, with heads of 16 rows and of others. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -59,8 +59,8 @@ static void ones(QsfGgufBuild *b, const char *name, uint32_t n) {
     qsf_gb_tensor(b, name, 0, 1, (uint64_t[]){ n }, x, n * sizeof *x);
 }
 
-/* The products of a block: expanded as rows (head: nope, then v) of one matrix, or per head, where K's are transposed.
- * Only for F32, so that both are the same numbers. */
+/* The products of a block: expanded as rows (head: nope, then v) of one matrix, or per head, where K's are
+ * transposed. Only for F32, so that both are the same numbers. */
 static void products(QsfGgufBuild *b, const Shape *s, uint32_t block, bool expanded) {
     const uint64_t r = s->kv_lora, h = s->heads, both = s->nope + s->v;
     if (s->wtype != 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files without an optional tensor or key compute what files with the neutral tensor or the default value compute: factors
- * of 1, an identity matrix, a second matrix whose product is 1. */
+/* Files without an optional tensor or key compute what files with the neutral tensor or the default value
+ * compute: factors of 1, an identity matrix, a second matrix whose product is 1. */
 #include <math.h>
 #include <stdlib.h>
 

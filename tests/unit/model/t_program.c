@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Programs of models: what they need side by side does not share memory, units follow the blocks, and bad metadata of
- * each family is refused with the name of the key or tensor. */
+/* Programs of models: what they need side by side does not share memory, units follow the blocks, and bad
+ * metadata of each family is refused with the name of the key or tensor. */
 #include <stdlib.h>
 
 #include "src/model/build.h"
@@ -16,7 +16,8 @@ static const char *case_file(const char *name) {
     return qsf_test_data(path);
 }
 
-/* Cases of different shapes of programs: fused and separate matrices, windows, parallel branches, learned positions. */
+/* Cases of different shapes of programs: fused and separate matrices, windows, parallel
+ * branches, learned positions. */
 static const char *const cases[] = { "llama",          "gemma2",  "gemma3",   "gpt2",      "phi2",
                                      "phi3_longrope",  "olmo2",   "cohere2",  "gptneox",   "bitnet",
                                      "baichuan_alibi", "apertus", "glm4",     "mistral3",  "openelm",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files that are not language models, and models with a transformation that the engine does not do, are refused by
- * name; ordinary models are not. */
+/* Files that are not language models, and models with a transformation that the engine does not do, are
+ * refused by name; ordinary models are not. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/engine/check.h"

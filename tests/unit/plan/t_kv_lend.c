@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Weights in memory that the KV cache does not use yet: the same logits at every position, never more memory than a full
- * context and its pins take, fewer bytes read while the context is short, and memory that comes back with /clear. */
+/* Weights in memory that the KV cache does not use yet: the same logits at every position, never more
+ * memory than a full context and its pins take, fewer bytes read while the context is short, and memory
+ * that comes back with /clear. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/forward/state.h"
@@ -29,7 +30,8 @@ static uint64_t streamed(const QsfRig *r) {
     return s.streamed_bytes;
 }
 
-/* Positions [n_past, to): the first PROMPT of a conversation at once, then one by one, as a token loop does it. */
+/* Positions [n_past, to): the first PROMPT of a conversation at once, then one by one, as a
+ * token loop does it. */
 static void eval_to(QsfRig *r, uint32_t to, float *logits) {
     QsfErr err = { 0 };
     int32_t ids[PROMPT];
@@ -68,7 +70,8 @@ static uint64_t bytes_read(QsfRig *r, float *logits) {
     return b.bytes_read - a.bytes_read;
 }
 
-/* Other types between two steps, and back: within the memory of the plan for f16, and as much of it as before in the end. */
+/* Other types between two steps, and back: within the memory of the plan for f16, and as much
+ * of it as before in the end. */
 static void convert(QsfRig *r, float *logits) {
     QsfErr err = { 0 };
     QsfPlan p = r->plan;

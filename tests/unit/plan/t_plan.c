@@ -208,8 +208,8 @@ static void test_all_fits(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* resident holds the table also while weights stream, and of a tied model the head; lru has no table of its own. The
- * refusal names a budget that works. */
+/* resident holds the table also while weights stream, and of a tied model the head; lru has no table of its
+ * own. The refusal names a budget that works. */
 static void test_embedding(void **state) {
     static const QsfPlanShape shapes[] = { QSF_SHAPE_SMALL, QSF_SHAPE_TIED };
     (void)state;
@@ -317,8 +317,8 @@ static void test_small_at_560(void **state) {
 
 static unsigned bits_of(QsfKvTypes t) { return 64 * qsf_kv_type_bits(t.k) + qsf_kv_type_bits(t.v); }
 
-/* Fewer bits only once the context is 512 tokens, and a shorter context only with the fewest; more memory never means fewer
- * bits. A type that the user set stays. */
+/* Fewer bits only once the context is 512 tokens, and a shorter context only with the fewest; more memory
+ * never means fewer bits. A type that the user set stays. */
 static void test_kv_order(void **state) {
     (void)state;
     static const int set[][2] = { { -1, -1 }, { QK_KV_F16, -1 }, { -1, QK_KV_F32 }, { QK_KV_Q8, QK_KV_F16 } };
@@ -370,7 +370,8 @@ static void test_kv_of_set_ctx(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* Positions that are there keep their types: with more memory and, if anything else can be lowered, with less. */
+/* Positions that are there keep their types: with more memory and, if anything else can be
+ * lowered, with less. */
 static void test_kv_kept(void **state) {
     (void)state;
     QsfModel m;
@@ -398,8 +399,8 @@ static void test_kv_kept(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* A 7B model runs in 200 MB, with a lowered context, an 8-bit cache, and a message about them; no slot holds a layer of 108
- * MB. */
+/* A 7B model runs in 200 MB, with a lowered context, an 8-bit cache, and a message about them; no
+ * slot holds a layer of 108 MB. */
 static void test_7b_in_200(void **state) {
     (void)state;
     QsfModel m;
@@ -476,7 +477,8 @@ static void test_two_bits(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* A budget that was chosen, and one that the machine does not have; a cgroup of the budget's size is not one. */
+/* A budget that was chosen, and one that the machine does not have; a cgroup of the budget's
+ * size is not one. */
 static void test_budget_notice(void **state) {
     (void)state;
     char text[256];

@@ -10,8 +10,8 @@ static uint64_t tolerance(const QsfPlan *p) {
     return p->slot_bytes + MIB + p->rows[QSF_MEM_ACTIVATIONS] / p->batch * 4;
 }
 
-/* A plan that was left the choice of the types, or of the context too, is as good as one for what it has chosen; where
- * the context was lowered, one step of it may be left. */
+/* A plan that was left the choice of the types, or of the context too, is as good as one for what it has
+ * chosen; where the context was lowered, one step of it may be left. */
 static void check_named(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions *o) {
     QsfPlanOptions named = *o;
     QsfPlan same, all;
@@ -35,8 +35,8 @@ static void check_named(const QsfModel *m, const QsfPlan *p, const QsfPlanOption
 
 static unsigned bits_of(QsfKvTypes t) { return 64 * qsf_kv_type_bits(t.k) + qsf_kv_type_bits(t.v); }
 
-/* Budgets from the smallest to twice what holds everything: all are met, more memory never lowers a type and, with
- * the same types, never pins less and never shortens the context; and the budget is used. */
+/* Budgets from the smallest to twice what holds everything: all are met, more memory never lowers a type and,
+ * with the same types, never pins less and never shortens the context; and the budget is used. */
 static void sweep(const QsfModel *m, QsfPlanOptions o) {
     uint64_t least = qsf_plan_smallest(m, &o), last = 0, most;
     uint32_t last_ctx = 0;
@@ -334,7 +334,8 @@ static void test_toy(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* The budget that a refused prompt names leaves what it needs, also where weights stream up to a limit of pins. */
+/* The budget that a refused prompt names leaves what it needs, also where weights stream up to
+ * a limit of pins. */
 static void test_beside(void **state) {
     static const uint64_t texts[] = { 0, MIB, 3 * MIB, 40 * MIB, 900 * MIB };
     static const uint64_t pins[] = { UINT64_MAX, 20 * MIB };

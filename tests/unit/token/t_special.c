@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Special tokens in a text: both rules for overlaps against a direct search, trusted text, white space and words at
- * their ends, and time that does not depend on their lengths. */
+/* Special tokens in a text: both rules for overlaps against a direct search, trusted text, white space and
+ * words at their ends, and time that does not depend on their lengths. */
 #include "src/token/special.h"
 
 #include <time.h>

@@ -20,11 +20,17 @@ static QsfTokenizer *open_json(const char *json, QsfErr *err) {
 }
 
 static const char *const models[] = {
-    "{\"type\":\"BPE\",\"vocab\":{\"1\":4,\"<unk>\":0,\"\xE2\x96\x81\":1,\"a\":2,\"b\":3,\"\xC2\xB2\":5,\"ab\":6,\"\xE2\x96\x81"
-    "a\":7,\"\\n\":8,\".\":9,\" \":10,\"<0xC3>\":11,\"<0xA9>\":12,\"c\":13,\"ac\":14,\"x\":16,\"z\":15},\"merges\":[[\"\xE2\x96\x81\",\"a\"],[\"a\",\"b\"],[\"a\",\"c\"]]",
-    "{\"type\":\"BPE\",\"vocab\":{\"1\":2,\"a\":0,\"b\":1,\"\xC4\xA0\":3,\"\xC3\x82\":4,\"\xC2\xB2\":5,\".\":6,\"ab\":7,\"\xC4\xA0"
-    "a\":8,\"\xC4\x8A\":9,\"\xC3\x82\xC2\xB2\":10,\"\xC4\xA0\xC3\x82\":11,\"c\":12},\"merges\":[[\"\xC4\xA0\",\"a\"],[\"a\",\"b\"],[\"\xC4\xA0\",\"\xC3\x82\"],[\"\xC3\x82\",\"\xC2\xB2\"]]",
-    "{\"type\":\"Unigram\",\"vocab\":[[\"<unk>\",0],[\"\xE2\x96\x81\",-2],[\"a\",-1],[\"b\",-1],[\"ab\",-1.5],[\"\xE2\x96\x81"
+    "{\"type\":\"BPE\",\"vocab\":{\"1\":4,\"<unk>\":0,\"\xE2\x96\x81\":1,\"a\":2,\"b\":3,\"\xC2\xB2\":5,"
+    "\"ab\":6,\"\xE2\x96\x81"
+    "a\":7,\"\\n\":8,\".\":9,\" "
+    "\":10,\"<0xC3>\":11,\"<0xA9>\":12,\"c\":13,\"ac\":14,\"x\":16,\"z\":15},\"merges\":[[\"\xE2\x96\x81\","
+    "\"a\"],[\"a\",\"b\"],[\"a\",\"c\"]]",
+    "{\"type\":\"BPE\",\"vocab\":{\"1\":2,\"a\":0,\"b\":1,\"\xC4\xA0\":3,\"\xC3\x82\":4,\"\xC2\xB2\":5,"
+    "\".\":6,\"ab\":7,\"\xC4\xA0"
+    "a\":8,\"\xC4\x8A\":9,\"\xC3\x82\xC2\xB2\":10,\"\xC4\xA0\xC3\x82\":11,\"c\":12},"
+    "\"merges\":[[\"\xC4\xA0\",\"a\"],[\"a\",\"b\"],[\"\xC4\xA0\",\"\xC3\x82\"],[\"\xC3\x82\",\"\xC2\xB2\"]]",
+    "{\"type\":\"Unigram\",\"vocab\":[[\"<unk>\",0],[\"\xE2\x96\x81\",-2],[\"a\",-1],[\"b\",-1],[\"ab\","
+    "-1.5],[\"\xE2\x96\x81"
     "a\",-1.25],[\"<0xC3>\",-9],[\"<0xA9>\",-9]]",
 };
 enum { CHARS, BYTES, UNI };
@@ -119,7 +125,8 @@ static void test_cases(void **state) {
     }
 }
 
-/* A token that is searched for in normalized text is not made from what a user typed, whatever its normal form. */
+/* A token that is searched for in normalized text is not made from what a user typed, whatever
+ * its normal form. */
 static void test_trusted(void **state) {
     (void)state;
     char json[4096];
@@ -158,11 +165,11 @@ static void test_space_runs(void **state) {
     (void)state;
     char json[4096], piece[8];
     QsfErr e = { 0 };
-    snprintf(
-        json, sizeof json,
-        "{\"model\":%s},\"added_tokens\":[{\"id\":20,\"content\":\"\xE2\x96\x81\xE2\x96\x81\",\"special\":false,"
-        "\"normalized\":false}]}",
-        models[CHARS]);
+    snprintf(json, sizeof json,
+             "{\"model\":%s},\"added_tokens\":[{\"id\":20,\"content\":\"\xE2\x96\x81\xE2\x96\x81\","
+             "\"special\":false,"
+             "\"normalized\":false}]}",
+             models[CHARS]);
     QsfTokenizer *t = open_json(json, &e);
     qsf_test_expect_ok(e.code, &e);
     QSF_TV_EXPECT(t, "a\xE2\x96\x81\xE2\x96\x81", 0, 2, 20);

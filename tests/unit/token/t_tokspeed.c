@@ -11,11 +11,16 @@
 static size_t size = MIB; /* an eighth of it with sanitizers */
 
 static const char PROSE[] =
-    "It was a bright cold day in spring, and the clocks of the little town were striking one after another, never quite "
-    "together. \"You're late,\" said the woman at the counter, without looking up from her 14 ledgers; \"the train left at "
-    "12:45.\" He put down his suitcase and thought about what could be done. There wasn't much: a bus in the evening, a "
-    "room above the bakery, or a walk of some thirty miles along the river.\n\nNobody had told him that the mountains would "
-    "be so near. They stood behind the last houses, white and sharp, as if somebody had cut them out of paper.\n";
+    "It was a bright cold day in spring, and the clocks of the little town were striking one after "
+    "another, never quite "
+    "together. \"You're late,\" said the woman at the counter, without looking up from her 14 ledgers; "
+    "\"the train left at "
+    "12:45.\" He put down his suitcase and thought about what could be done. There wasn't much: a bus in "
+    "the evening, a "
+    "room above the bakery, or a walk of some thirty miles along the river.\n\nNobody had told him that "
+    "the mountains would "
+    "be so near. They stood behind the last houses, white and sharp, as if somebody had cut them out of "
+    "paper.\n";
 
 static char *prose(size_t n) {
     char *s = malloc(n);

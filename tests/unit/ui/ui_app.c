@@ -682,8 +682,8 @@ static void test_zero_is_auto(void **state) {
     assert_string_equal(last_said(x, UI_NOTICE), "threads is auto");
 }
 
-/* Whichever comes second is refused, with the reason; a session that has one takes nothing from a command line with the
- * other. */
+/* Whichever comes second is refused, with the reason; a session that has one takes nothing from a command
+ * line with the other. */
 static void test_quality_and_policy(void **state) {
     Fixture *x = *state;
     x->app.session.on = true;

@@ -73,7 +73,8 @@ static void test_resume(void **state) {
     ui_app_free(&again);
 }
 
-/* The engine's cache differs from the conversation after a failed or withdrawn turn; each answer brings its own number. */
+/* The engine's cache differs from the conversation after a failed or withdrawn turn; each
+ * answer brings its own number. */
 static void test_failed_turns(void **state) {
     Fixture *x = *state;
     talk(x);
@@ -223,7 +224,8 @@ static void test_advice(void **state) {
     assert_string_equal(text, "/clear");
 }
 
-/* Without a message the last exchange stays: it continues, or it is the conversation that was opened again. */
+/* Without a message the last exchange stays: it continues, or it is the conversation that was
+ * opened again. */
 static void test_last_exchange_stays(void **state) {
     Fixture *x = *state;
     static char text[CTX + 1];
@@ -281,8 +283,8 @@ static const char *hint(Fixture *x) {
     return text;
 }
 
-/* A conversation that became longer than the context, as after a resume: what is offered fits, is possible, and is true
- * after each step. */
+/* A conversation that became longer than the context, as after a resume: what is offered fits, is possible,
+ * and is true after each step. */
 static void test_long_conversation(void **state) {
     Fixture *x = *state;
     x->engine.stats.ctx_size = 100000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The question at a full context, /forget and /compact, on the scripted engine, which counts a byte and one more for
- * each message as tokens. */
+/* The question at a full context, /forget and /compact, on the scripted engine, which counts a byte and one
+ * more for each message as tokens. */
 #include "tests/harness/app_rig.h"
 #include "ui/ctx_full.h"
 #include "ui/exchanges.h"
@@ -49,7 +49,8 @@ static void test_costs(void **state) {
     const char *text = last_said(x, UI_NOTICE);
     has(text, "1 forget the oldest exchange: 52 tokens leave, 95 are evaluated again, about 9.5s");
     has(text,
-        "2 compact the oldest 2 exchanges to a summary: up to 25 tokens are written, 68 evaluated again, about 19s");
+        "2 compact the oldest 2 exchanges to a summary: up to 25 tokens are written, 68 evaluated again, "
+        "about 19s");
     has(text,
         "3 enlarge the context to 400 tokens: 200.0 MB more for the KV cache, nothing is evaluated again");
     has(text, "4 stop");
@@ -212,8 +213,8 @@ static size_t questions(const Fixture *x) {
     return n;
 }
 
-/* /continue asks again what to do, after the choice to stop and for an answer that was cut in a larger context; only the
- * newest question is on the screen, and none when it is over. */
+/* /continue asks again what to do, after the choice to stop and for an answer that was cut in a larger
+ * context; only the newest question is on the screen, and none when it is over. */
 static void test_asks_again(void **state) {
     Fixture *x = *state;
     fill(x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A session that is resumed takes the memory that is there: what does not fit is refused, what is not needed stays in
- * the file, and time grows with the file only. */
+/* A session that is resumed takes the memory that is there: what does not fit is refused, what is not needed
+ * stays in the file, and time grows with the file only. */
 #include "tests/harness/app_rig.h"
 #include "ui/app_internal.h"
 
@@ -32,7 +32,8 @@ static void settle(Fixture *x) {
 
 #define MB (1u << 20)
 
-/* A session whose message number big of all is one of so many bytes, forgotten or undone or in the context. */
+/* A session whose message number big of all is one of so many bytes, forgotten or undone or in
+ * the context. */
 static void make_large(const char *name, size_t bytes, const char *after) {
     char path[700], err[300];
     QSFChatLog *l = qsf_chatlog_open(name, err, sizeof err);

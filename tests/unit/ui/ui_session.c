@@ -428,7 +428,8 @@ static void test_no_folder(void **state) {
     another_free(y);
 }
 
-/* Exit status 0 if there is space again when the chat ends at the latest; 1 without, or for a session that was left. */
+/* Exit status 0 if there is space again when the chat ends at the latest; 1 without, or for a
+ * session that was left. */
 static void test_exit_code(void **state) {
     (void)state;
     static char big[9000];

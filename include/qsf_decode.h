@@ -18,6 +18,10 @@ typedef struct QSFDecode {
 #define QSF_DECODE_DAMAGED \
     "the text is damaged: it is cut, or characters of UTF-16 or UTF-32 are invalid; each became U+FFFD"
 
+/* The same of one that must be UTF-8 and is not. */
+#define QSF_DECODE_NOT_UTF8 \
+    "the text is damaged: it is not UTF-8; the bytes that are not one of its characters stay as they are"
+
 /* Maximum size of the result of decoding len bytes. */
 #define QSF_DECODE_MAX(len) (2 * (len) + 16)
 /* Decodes the next len bytes of a text into dst (QSF_DECODE_MAX(len) bytes) and returns the number of bytes

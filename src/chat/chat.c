@@ -52,10 +52,13 @@ void qsf_chat_template_close(QsfChatTemplate *t) {
 const char *qsf_chat_template_name(const QsfChatTemplate *t) { return t->name; }
 const char *qsf_chat_template_source(const QsfChatTemplate *t) { return t->source; }
 
+/* notice: as qsf_chat_template_open. Installed files need none. */
 static int open_file(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *name,
-                     QsfErr *err) {
+                     char *notice, size_t cap, QsfErr *err) {
     QsfChatFile file;
     int rc = qsf_chat_file_read(name, &file, err);
+    if (rc == QSF_OK && file.damage != NULL && notice != NULL)
+        snprintf(notice, cap, "chat template %.160s: %s", name, file.damage);
     if (rc == QSF_OK) rc = make(out, src, tok, &file, name, err);
     if (rc == QSF_OK && ((*out)->given = strdup(name)) == NULL) {
         qsf_chat_template_close(*out);
@@ -106,7 +109,7 @@ static int open_replacement(QsfChatTemplate **out, const QsfSource *src, const Q
     const char *file = qsf_chat_family(src, tok, text, len);
     QsfErr e = { 0 };
     if (file == NULL) file = qsf_chat_family(src, tok, NULL, 0);
-    if (file == NULL || open_file(out, src, tok, file, &e) != QSF_OK)
+    if (file == NULL || open_file(out, src, tok, file, NULL, 0, &e) != QSF_OK)
         return e.memory ? qsf_err_pass(err, &e)
                         : qsf_err_set(err, QSF_E_MODEL, "%s: %s; choose a different one with --template",
                                       qsf_source_path(src), why->msg);
@@ -206,7 +209,7 @@ static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfToke
     if (rc == QSF_OK && (text == NULL || len == 0)) say_none(src, tok, notice, notice_cap);
     if (rc != QSF_OK || text == NULL || len == 0) return rc; /* a base model: *out stays NULL */
     const char *stand_in = variant == NULL ? qsf_chat_placeholder(text, len, &file) : NULL;
-    if (stand_in != NULL && open_file(out, src, tok, file, &why) == QSF_OK) {
+    if (stand_in != NULL && open_file(out, src, tok, file, NULL, 0, &why) == QSF_OK) {
         say(notice, notice_cap, stand_in, file);
         return QSF_OK;
     }
@@ -227,7 +230,7 @@ static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfToke
 static int open_named(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *name,
                       char *notice, size_t notice_cap, QsfErr *err) {
     QsfErr e = { 0 };
-    int rc = open_file(out, src, tok, name, &e);
+    int rc = open_file(out, src, tok, name, notice, notice_cap, &e);
     for (size_t i = 0; rc == QSF_E_USAGE && i < qsf_meta_count(src); i++) {
         const char *variant = variant_at(src, i);
         if (variant != NULL && strcmp(variant, name) == 0)

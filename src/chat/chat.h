@@ -128,8 +128,9 @@ char *qsf_chat_template_variants(const QsfSource *src);
 typedef struct QsfChatFile {
     char *text; /* (len), and a NUL */
     size_t len;
-    char *name;      /* for display */
-    QsfJson *config; /* the tokenizer_config.json next to it, or NULL */
+    char *name;         /* for display */
+    QsfJson *config;    /* the tokenizer_config.json next to it, or NULL */
+    const char *damage; /* what is to be said of its encoding (qsf_decode.h); static storage, or NULL */
 } QsfChatFile;
 /* name: a file of the template directories (chatml, llama3, ...; with or without .jinja), the path of a file,
  * or the path of a tokenizer_config.json or of its directory; a named template of one is PATH:NAME.

@@ -12,10 +12,10 @@
 #define MAX_JSON ((size_t)64 << 20) /* Gemma's lists its added tokens: more than a megabyte */
 #define MAX_TEXT ((size_t)1 << 20)
 
-static int read_json(const char *path, QsfJson **out, QsfErr *err) {
+static int read_json(const char *path, QsfJson **out, const char **damage, QsfErr *err) {
     char *text;
     size_t len;
-    int rc = qsf_chat_read_path(path, MAX_JSON, &text, &len, err);
+    int rc = qsf_chat_read_path(path, MAX_JSON, &text, &len, damage, err);
     if (rc != QSF_OK) return rc;
     QsfErr e = { 0 };
     *out = qsf_json_parse(text, len, &e);
@@ -101,9 +101,9 @@ typedef struct Parts {
 
 static int from_parts(const Parts *p, const char *folder, const char *variant, QsfChatFile *out,
                       QsfErr *err) {
-    int rc = p->config != NULL ? read_json(p->config, &out->config, err) : QSF_OK;
+    int rc = p->config != NULL ? read_json(p->config, &out->config, &out->damage, err) : QSF_OK;
     if (rc != QSF_OK) return rc;
-    if (p->own != NULL) return qsf_chat_read_path(p->own, MAX_TEXT, &out->text, &out->len, err);
+    if (p->own != NULL) return qsf_chat_read_path(p->own, MAX_TEXT, &out->text, &out->len, &out->damage, err);
     if (out->config != NULL && (p->chat == NULL || qsf_json_get(out->config, "chat_template") != NULL))
         return from_json(out->config, p->config, variant, out, err);
     if (p->chat == NULL)
@@ -111,7 +111,7 @@ static int from_parts(const Parts *p, const char *folder, const char *variant, Q
             err, QSF_E_MODEL,
             "%s: no chat template (chat_template.jinja, chat_template.json, tokenizer_config.json)", folder);
     QsfJson *chat;
-    if ((rc = read_json(p->chat, &chat, err)) != QSF_OK) return rc;
+    if ((rc = read_json(p->chat, &chat, &out->damage, err)) != QSF_OK) return rc;
     rc = from_json(chat, p->chat, variant, out, err);
     qsf_json_free(chat);
     return rc;
@@ -120,7 +120,7 @@ static int from_parts(const Parts *p, const char *folder, const char *variant, Q
 int qsf_chat_config_read(const char *path, const char *variant, QsfChatFile *out, QsfErr *err) {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
-        int rc = read_json(path, &out->config, err);
+        int rc = read_json(path, &out->config, &out->damage, err);
         return rc == QSF_OK ? from_json(out->config, path, variant, out, err) : rc;
     }
     Parts p = { own_file(path, variant), file_in(path, "tokenizer_config", ".json"),

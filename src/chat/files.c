@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "qsf_decode.h"
 #include "src/base/decode.h"
 #include "src/base/file.h"
 #include "src/base/paths.h"
+#include "src/base/utf8.h"
 #include "src/chat/impl.h"
 #include "src/file/lfs.h"
 
@@ -136,9 +138,16 @@ static char *base_name(const char *path, const char *variant) {
     return qsf_strbuf_take(&b, NULL);
 }
 
-int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, QsfErr *err) {
+static const char *damage_of(const QsfStrbuf *b, bool decoded) {
+    if (!decoded) return QSF_DECODE_DAMAGED;
+    return qsf_utf8_valid(qsf_strbuf_str(b), b->len) ? NULL : QSF_DECODE_NOT_UTF8;
+}
+
+int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, const char **damage,
+                       QsfErr *err) {
     QsfFile f;
     *text = NULL;
+    *damage = NULL;
     int rc = qsf_file_open(&f, path, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_lfs_check(&f, err);
@@ -156,7 +165,8 @@ int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, Q
     if (rc == QSF_OK) {
         QsfStrbuf b = { .data = *text, .len = f.size, .cap = f.size + 1 };
         (*text)[f.size] = '\0';
-        (void)qsf_strbuf_decode(&b);
+        const bool decoded = qsf_strbuf_decode(&b);
+        *damage = damage_of(&b, decoded);
         if ((*text = qsf_strbuf_take(&b, len)) == NULL) rc = qsf_err_memory(err, "%s", path);
     } else {
         free(*text);
@@ -193,7 +203,7 @@ int qsf_chat_file_read(const char *name, QsfChatFile *out, QsfErr *err) {
         rc = qsf_err_set(err, QSF_E_USAGE, "%s: contains a single template, not one called \"%s\"", path,
                          variant);
     else
-        rc = qsf_chat_read_path(path, MAX_BYTES, &out->text, &out->len, err);
+        rc = qsf_chat_read_path(path, MAX_BYTES, &out->text, &out->len, &out->damage, err);
     if (rc == QSF_OK && (out->name = base_name(path, variant)) == NULL) rc = qsf_err_memory(err, "%s", name);
     if (rc != QSF_OK) qsf_chat_file_free(out);
     return rc;

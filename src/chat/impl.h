@@ -70,8 +70,9 @@ typedef struct QsfChatLabel {
 QsfChatLabel qsf_chat_label(const QsfChatTemplate *t);
 
 /* --- chat/files.c: the template directories --- */
-/* The whole file at path and a NUL, malloc'ed. QSF_E_MODEL, also if it has more than max bytes. */
-int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, QsfErr *err);
+/* The whole file at path as UTF-8 and a NUL, malloc'ed. *damage: as QsfChatFile. QSF_E_MODEL, also if it has more than max bytes. */
+int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, const char **damage,
+                       QsfErr *err);
 
 /* --- chat/config.c: templates in Hugging Face directories --- */
 /* Reads tokenizer_config.json, chat_template.json, or the directory that contains them (or

@@ -30,14 +30,23 @@ int convert_check_calibration(const ConvertOptions *o) {
     return QSF_EXIT_USAGE;
 }
 
+typedef struct Show {
+    ConvertProgress progress;
+    const char *text; /* its path */
+} Show;
+
 /* The model runs, and watches the flag; there may be a line on the terminal that must be cleared. */
 static void show_calibration(void *arg, uint64_t done, uint64_t total) {
     qsf_signals_end_at_once(false);
-    convert_progress_show(arg, (double)done / (double)total, "calibration");
+    convert_progress_show(&((Show *)arg)->progress, (double)done / (double)total, "calibration");
+}
+
+static void show_notice(void *arg, const char *text) {
+    qsf_cli_error(&convert_cli, "--calibration %s: %s", ((Show *)arg)->text, text);
 }
 
 int convert_calibrate(const ConvertOptions *o, int threads, QsfCalibration *out) {
-    ConvertProgress progress;
+    Show show = { .text = o->calibration };
     QsfErr err = { 0 };
     char spec[CONVERT_SPEC_BYTES];
     const char *const overrides[] = { convert_flavor_spec(o, spec, sizeof spec) ? spec : NULL, NULL };
@@ -46,13 +55,14 @@ int convert_calibrate(const ConvertOptions *o, int threads, QsfCalibration *out)
                               .overrides = overrides,
                               .cancel = &qsf_signal_cancel,
                               .progress = show_calibration,
-                              .arg = &progress };
+                              .notice = show_notice,
+                              .arg = &show };
     int rc = parse_settings(o, threads, &c.settings);
     if (rc) return rc;
-    convert_progress_begin(&progress, o);
+    convert_progress_begin(&show.progress, o);
     qsf_signals_end_at_once(true); /* no file has been made */
     rc = qsf_calibrate(out, &c, &err);
     qsf_signals_end_at_once(false);
-    convert_progress_end(&progress);
+    convert_progress_end(&show.progress);
     return rc ? convert_fail(&err) : QSF_EXIT_OK;
 }

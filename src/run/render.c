@@ -109,6 +109,7 @@ int run_render(const RunOptions *o) {
         qsf_err_prefix(&err, "--render");
         return run_fail(&err);
     }
+    if (file.damage != NULL) qsf_cli_error(&run_cli, "--render %s: %s", o->render, file.damage);
     if (qsf_jinja_compile(&r.jinja, file.text, file.len, NULL, &r.broken))
         qsf_err_prefix(&r.broken, "%s", o->render);
     int rc = run_read_stdin(&in);

@@ -21,6 +21,9 @@ echo '{"messages": [{"role": "user", "content": "abc def ghi?"}, {"role": "assis
 expect 4 'smallest budget that works' "$convert" --calibration text.txt --ram-budget 1 m.gguf c.qsf
 least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)
 "$convert" -q 3bit --calibration text.txt --ram-budget "${least}M" --quiet m.gguf b.qsf && cmp -s a.qsf b.qsf || fail "other bytes with $least MB"
+{ printf '\377\376' && sed 's/./&\n/g' text.txt | tr '\n' '\000' && printf '\000\330'; } >damaged.txt # a half of a pair at the end
+expect 0 'calibration damaged.txt: the text is damaged: it is cut, or characters of UTF-16' "$convert" -q 3bit --calibration damaged.txt --quiet m.gguf x.qsf
+rm x.qsf
 "$convert" --dry-run -q 3bit --calibration text.txt --json m.gguf x.qsf >dry || fail "--dry-run"
 [ ! -e x.qsf ] || fail "--dry-run wrote a file"
 grep -q "\"bytes\": $(wc -c <a.qsf)," dry || fail "--dry-run reports another size"

@@ -82,6 +82,22 @@ for text in '\357\273\277Hi \303\244' '\377\376H\0i\0 \0\344\0' '\376\377\0H\0i\
     got=$(printf "$text" | "$run" --show-prompt "$tiny" 2>/dev/null)
     [ "$got" = "$hi" ] || { echo "$got"; fail "stdin with the mark of another encoding: $text"; }
 done
+# What is damaged is said, of a prompt and of a template; a whole one says nothing.
+template='{% for m in messages %}{{ m.content }}!{% endfor %}'
+printf %s "$template" | utf16 >"$work/whole.jinja"
+{ cat "$work/whole.jinja" && printf x; } >"$work/cut.jinja"
+printf '%s\344' "$template" >"$work/latin.jinja"
+for file in whole cut latin; do
+    case $file in
+    whole) said='' ;;
+    cut) said='the text is damaged: it is cut, or characters of UTF-16' ;;
+    latin) said='the text is damaged: it is not UTF-8' ;;
+    esac
+    expect 0 "${said:+chat template $work/$file.jinja: $said}" "$run" --show-prompt -p a --template "$work/$file.jinja" "$tiny"
+    [ -n "$said" ] || ! grep -q damaged "$work/err" || fail "a whole template is called damaged"
+    expect 0 "${said:+--render $work/$file.jinja: $said}" "$run" --render "$work/$file.jinja"
+done
+
 mark=$(printf '\357\273\277')
 expect 0 '' "$run" --show-prompt "$tiny" -p "${mark}Hi ä"
 [ "$(cat "$work/out")" = "$hi" ] || fail "-p with a byte order mark"

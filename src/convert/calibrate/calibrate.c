@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "src/convert/calibrate/calibrate.h"
 
+#include "qsf_decode.h"
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -65,7 +67,9 @@ int qsf_calibrate(QsfCalibration *out, const QsfCalibrateOptions *o, QsfErr *err
     QsfStrbuf text = QSF_STRBUF_INIT;
     QsfCalibratePlan p = { .n_layers = 0 };
     *out = (QsfCalibration){ 0 };
-    int rc = qsf_calibrate_read(o->text, o->cancel, &text, err);
+    bool damaged;
+    int rc = qsf_calibrate_read(o->text, o->cancel, &text, &damaged, err);
+    if (rc == QSF_OK && damaged && o->notice != NULL) o->notice(o->arg, QSF_DECODE_DAMAGED);
     if (rc == QSF_OK) rc = plan_of(&p, o, err);
     if (rc == QSF_OK) rc = run_text(&text, &p, o, out, err);
     qsf_calibrate_plan_free(&p);

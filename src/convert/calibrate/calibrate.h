@@ -16,6 +16,9 @@ typedef struct QsfCalibrateOptions {
     const atomic_int *cancel;     /* NULL, or a nonzero value cancels */
     /* NULL, or called periodically with the tokens done and in total. */
     void (*progress)(void *arg, uint64_t done, uint64_t all);
+    void (*notice)(
+        void *arg,
+        const char *text); /* NULL, or called with what is wrong with the text although it is used */
     void *arg;
 } QsfCalibrateOptions;
 

@@ -43,7 +43,9 @@ static int check_utf8(const char *path, const QsfStrbuf *b, QsfErr *err) {
     return QSF_OK;
 }
 
-int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *out, QsfErr *err) {
+int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *out, bool *damaged,
+                       QsfErr *err) {
+    *damaged = false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return qsf_err_set(err, QSF_E_MODEL, "%s: %s", path, strerror(errno));
     int rc = read_all(fd, path, cancel, out, err);
@@ -55,7 +57,7 @@ int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *ou
                            QSF_CALIBRATE_TEXT_MAX >> 20);
     rc = qsf_lfs_check_bytes(path, out->data, out->len, err);
     if (rc != QSF_OK) return rc;
-    (void)qsf_strbuf_decode(out);
+    *damaged = !qsf_strbuf_decode(out);
     if (!qsf_strbuf_ok(out)) return qsf_err_memory(err, "%s", path);
     return check_utf8(path, out, err);
 }

@@ -13,8 +13,9 @@
 
 /* Reads the file at path. QSF_E_MODEL: it cannot be read, is empty, longer than QSF_CALIBRATE_TEXT_MAX, or
  * not UTF-8 (names the line and the byte offset); QSF_E_INTERRUPTED; QSF_E_RUNTIME if out of memory. cancel
- * may be NULL. */
-int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *out, QsfErr *err);
+ * may be NULL. *damaged: it is UTF-16 or UTF-32, and not valid (QSF_DECODE_DAMAGED). */
+int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *out, bool *damaged,
+                       QsfErr *err);
 
 /* Tokenizes text, the contents of path. If the name ends in .jsonl, or the first non-blank line is a JSON
  * object with "messages", every non-blank line is a chat ({"messages": [{"role": ..., "content": ...},

@@ -30,6 +30,7 @@ typedef struct QsfFamily {
 enum {
     QSF_FAMILY_LOOPS = 1,      /* num_loops: number of times that the blocks run over the same weights */
     QSF_FAMILY_RMS_BY_KEY = 2, /* norms are RMS norms if there is that key of epsilon */
+    QSF_FAMILY_MAYBE_EPS = 4, /* epsilon is 0 without its key, as in ngxson/llama.cpp (src/models, get_key) */
 };
 
 /* Finds a family by name; NULL if unknown. */

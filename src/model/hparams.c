@@ -140,9 +140,11 @@ static int read_norm(QsfKeys *k, QsfHparams *h) {
     const bool by_key = (h->arch->bits & QSF_FAMILY_RMS_BY_KEY) != 0;
     h->norm = by_key && qsf_keys_has(k, rms) ? QSF_NORM_RMS : h->arch->norm;
     const char *name = h->norm == QSF_NORM_RMS ? rms : "attention.layer_norm_epsilon";
-    if (!qsf_keys_has(k, name)) return qsf_keys_bad(k, "is missing");
+    const bool maybe = (h->arch->bits & QSF_FAMILY_MAYBE_EPS) != 0, given = qsf_keys_has(k, name);
+    h->norm_eps = 0.0f;
+    if (!given) return maybe ? QSF_OK : qsf_keys_bad(k, "is missing");
     int rc = qsf_meta_f32(k->src, k->key, 0.0f, &h->norm_eps, k->err);
-    if (rc == QSF_OK && !(h->norm_eps > 0.0f && h->norm_eps < 1.0f))
+    if (rc == QSF_OK && !(h->norm_eps > 0.0f && h->norm_eps < 1.0f) && !(maybe && h->norm_eps == 0.0f))
         rc = qsf_keys_bad(k, "is out of range, expected 0 < epsilon < 1");
     return rc;
 }

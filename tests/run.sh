@@ -3,8 +3,8 @@
 # Runs test programs and scripts, one line each; the output is shown only on failure. Exit code 77
 # of a test means skipped, and its "skip:" lines are shown. The last line has only the totals.
 # usage: run.sh TEST...      environment: QSF_SRCDIR QSF_BUILDDIR [QSF_TEST_DATA] [QSF_TEST_TIMEOUT]
-#                            [QSF_TEST_JOBS]: how many at a time, as many as there are CPUs unless told; but never
-#                            beside another one those that measure time or memory of the whole machine.
+#                            [QSF_TEST_JOBS]: how many at a time, by default as many as there are CPUs; tests
+#                            that measure time or memory of the whole machine run one by one.
 
 set -u
 : "${QSF_SRCDIR:=$(pwd)}" "${QSF_BUILDDIR:=$(pwd)}"
@@ -88,7 +88,8 @@ run_one() {
     start_test "$1" >"$own.out" 2>&1
     rc=$?
     # A cmocka program in which every case was skipped ran nothing.
-    if [ $rc = 0 ] && grep -q '^\[  PASSED  \] 0 test' "$own.out" && grep -q 'SKIPPED' "$own.out"; then rc=77; fi
+    if [ $rc = 0 ] && grep -q '^\[  PASSED  \] 0 test' "$own.out" &&
+        grep -q 'SKIPPED' "$own.out"; then rc=77; fi
     tell "$name" $rc $(($(date +%s) - start)) "$own.out" >"$own.told"
     cat "$own.told" # in one write, because other tests may report at the same time
     chmod -R u+w "$own" 2>/dev/null
@@ -127,7 +128,8 @@ by_itself() {
 for t; do
     by_itself "$t" || printf '%s\n' "$t" >>"$tmp/together"
 done
-[ ! -s "$tmp/together" ] || tr '\n' '\0' <"$tmp/together" | xargs -0 -P "$QSF_TEST_JOBS" -n 1 sh "$0" --one "$tmp"
+[ ! -s "$tmp/together" ] ||
+    tr '\n' '\0' <"$tmp/together" | xargs -0 -P "$QSF_TEST_JOBS" -n 1 sh "$0" --one "$tmp"
 for t; do
     if by_itself "$t"; then run_one "$t"; fi
 done

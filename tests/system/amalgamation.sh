@@ -9,13 +9,16 @@ cd "$work" || exit 1
 
 make_one() { # in its own build directory: other builds may be running
     mkdir "$1" && cp "$QSF_BUILDDIR/config.mk" "$1/" && : >"$1/config.h" && : >"$1/config.stamp" &&
-        (cd "$1" && "$MAKE" --no-print-directory -f "$QSF_SRCDIR/Makefile" srcdir="$QSF_SRCDIR" amalgamation) >log 2>&1 || { cat log; fail "make amalgamation"; finish; }
+        (cd "$1" &&
+        "$MAKE" --no-print-directory -f "$QSF_SRCDIR/Makefile" srcdir="$QSF_SRCDIR" amalgamation) >log 2>&1 \
+        || { cat log; fail "make amalgamation"; finish; }
 }
 make_one one
 make_one two
 cmp one/qsf.c two/qsf.c && cmp one/qsf.h two/qsf.h || fail "the same files gave another amalgamation"
 rm -r two
-! grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' one/qsf.c || fail "qsf.c includes files of the source tree"
+! grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' one/qsf.c ||
+    fail "qsf.c includes files of the source tree"
 [ "$(grep -c '^/\* ==== src/base/err.h \*/$' one/qsf.c)" = 1 ] || fail "a header is not there once"
 
 # With every library, and as a library for other programs, it is only compiled; one program is built.
@@ -25,12 +28,14 @@ all="$(config LIB_CFLAGS) -DQSF_WITH_PCRE2 -DQSF_WITH_JANSSON -DQSF_WITH_UTF8PRO
 ! grep -q 'QSF_HAVE_URING 1' "$QSF_BUILDDIR/config.h" || all="$all -DQSF_WITH_URING"
 ! grep -q 'QSF_HAVE_ZSTD 1' "$QSF_BUILDDIR/config.h" || all="$all -DQSF_WITH_ZSTD"
 # shellcheck disable=SC2086
-$CC $warn $all -DQSF_NO_MAIN -fsyntax-only one/qsf.c >log 2>&1 || { head -n 20 log; fail "qsf.c does not compile with '$all -DQSF_NO_MAIN'"; }
+$CC $warn $all -DQSF_NO_MAIN -fsyntax-only one/qsf.c >log 2>&1 ||
+    { head -n 20 log; fail "qsf.c does not compile with '$all -DQSF_NO_MAIN'"; }
 # With all levels, as -march=native makes them: their names must not collide.
 if [ "$(config ARCH)" = x86 ]; then
     isa="-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512vbmi $(config AVXVNNI_FLAG)"
     # shellcheck disable=SC2086
-    $CC $warn $isa -fsyntax-only one/qsf.c >log 2>&1 || { head -n 20 log; fail "qsf.c does not compile with '$isa'"; }
+    $CC $warn $isa -fsyntax-only one/qsf.c >log 2>&1 ||
+        { head -n 20 log; fail "qsf.c does not compile with '$isa'"; }
 fi
 # The command is the one in its first lines, with PCRE2, the lowest x86 kernels, and less optimization to save
 # time.

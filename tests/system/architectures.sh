@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every architecture that an independent engine computed logits for: within the bound of its case, exact and as
-# shipped, at every level; the same bytes with the prompt whole, in pieces and token by token, and with all weights
-# streamed.
+# Every architecture that an independent engine computed logits for: within the bound of its case, exact and
+# as shipped, at every level; the same bytes with the prompt whole, in pieces and token by token, and with all
+# weights streamed.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/architectures
@@ -11,12 +11,14 @@ cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/architectures
 value() { sed -n "s/.*\"$2\": *\([-0-9.e]*\).*/\1/p" "$1" | head -n 1; }
 # figures OPTIONS...: what the logits of $dir are compared by, to the last bit that is printed.
 figures() {
-    "$run" --parity "$dir" --max-kl 1e9 "$@" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "$name: exit $? with $*"; }
+    "$run" --parity "$dir" --max-kl 1e9 "$@" >"$work/out" 2>"$work/err" ||
+        { cat "$work/err"; fail "$name: exit $? with $*"; }
     sed 's/, "argmax_match.*//' "$work/out"
 }
 
-# bound NAME FILE: the exact bound of a case. The reference of minimax-m3 needs flash attention, which adds up halves in its
-# first block (ggml-org/llama.cpp src/llama-graph.cpp, ggml-cpu/ops.cpp): its bound is not for exact arithmetic.
+# bound NAME FILE: the exact bound of a case. The reference of minimax-m3 needs flash attention, which adds up
+# halves in its first block (ggml-org/llama.cpp src/llama-graph.cpp, ggml-cpu/ops.cpp): its bound is not for
+# exact arithmetic.
 bound() {
     if [ "$1" = minimax-m3 ]; then
         echo 1e-6
@@ -46,7 +48,8 @@ for dir in "$cases"/*/; do
         expect 0 '' "$run" --parity "$dir" --cpu-mask $level --max-kl "$(value "$dir/about.json" default_kl)"
     done
     want=$(figures)
-    for how in '--batch 7' '--batch 1' '--pin 0 --slots 2' '--pin 0 --batch 5 --threads 1' '--io pread --pin 0' \
+    for how in '--batch 7' '--batch 1' '--pin 0 --slots 2' '--pin 0 --batch 5 --threads 1' \
+        '--io pread --pin 0' \
         "--receipt $work/receipt.json"; do
         # shellcheck disable=SC2086 # words
         [ "$(figures $how)" = "$want" ] || fail "$name: other logits with $how"

@@ -5,7 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 big_model
-steps=40 long=2000 less=2 # the rounded memory of a process before it plans differs by a MB from run to run (src/plan/pricing.c)
+steps=40 long=2000 less=2 \
+    # the rounded memory of a process before it plans differs by a MB from run to run (src/plan/pricing.c)
 [ -z "${QSF_TEST_QUICK-}" ] || steps=6 long=200
 if [ -n "${QSF_SAN-}" ]; then
     echo "skip: peak memory is not compared in a sanitizer build"
@@ -17,12 +18,15 @@ fi
 ask() {
     budget=$1 prompt=$2
     shift 2
-    "$run" --json --temperature 0 --ignore-eos -n 3 -p "$prompt" --kv-type "$type" --ram-budget "$budget" "$@" "$file" >"$work/out" 2>"$work/err" </dev/null
+    "$run" --json --temperature 0 --ignore-eos -n 3 -p "$prompt" --kv-type "$type" --ram-budget "$budget" \
+        "$@" "$file" >"$work/out" 2>"$work/err" </dev/null
     got=$?
     [ $got = 0 ] || { cat "$work/err"; fail "exit $got at $budget MB: $*"; return; }
-    grep -q 'Sanitizer\|runtime error:' "$work/err" && { cat "$work/err"; fail "sanitizer report at $budget MB: $*"; }
+    grep -q 'Sanitizer\|runtime error:' "$work/err" &&
+        { cat "$work/err"; fail "sanitizer report at $budget MB: $*"; }
     [ "$(answer_text)" = "${whole-}" ] || [ -z "${whole-}" ] || fail "another text at $budget MB: $*"
-    [ -n "${QSF_SAN-}" ] || at_most "$(number peak_rss_mb)" "$budget" || fail "peak of $(number peak_rss_mb) MB at $budget MB: $*"
+    [ -n "${QSF_SAN-}" ] || at_most "$(number peak_rss_mb)" "$budget" ||
+        fail "peak of $(number peak_rss_mb) MB at $budget MB: $*"
 }
 # answer_types: of K and V in $work/out.
 answer_types() { sed -n 's/.*"k_type": "\([a-z0-9]*\)", "v_type": "\([a-z0-9]*\)".*/\1\/\2/p' "$work/out"; }
@@ -51,8 +55,10 @@ fi
 
 # Other options, at a budget that pins some.
 middle=$((big_mb * 45 / 100))
-for way in "--io uring --direct on" "--io uring --direct off" "--io pread --direct on --slots 1" "--io pread --direct off --slots 2" \
-    "--io mmap --slots 3" "--slots 4 -t 3" "--pin 0 -t 1" "--pin 0 --slots 1 -t 2" "--batch 3" "-t 3 --pin 40M" "--embedding resident" "--embedding lru" "--embedding lru --pin 0"; do
+for way in "--io uring --direct on" "--io uring --direct off" "--io pread --direct on --slots 1" \
+    "--io pread --direct off --slots 2" \
+    "--io mmap --slots 3" "--slots 4 -t 3" "--pin 0 -t 1" "--pin 0 --slots 1 -t 2" "--batch 3" \
+    "-t 3 --pin 40M" "--embedding resident" "--embedding lru" "--embedding lru --pin 0"; do
     # shellcheck disable=SC2086
     ask $middle "$short" $way
 done
@@ -81,11 +87,13 @@ if [ "$long" -ge 1000 ]; then
     resident "$short" -c $ctx
     ask $((big_mb * 60 / 100)) "$short" -c $ctx --slots 1
     early=$(number bytes_per_token)
-    awk -v a="$early" -v b="$late" 'BEGIN { exit !(a > 0 && a < b) }' || fail "$early bytes per token at the start, $late when the context is full"
+    awk -v a="$early" -v b="$late" 'BEGIN { exit !(a > 0 && a < b) }' ||
+        fail "$early bytes per token at the start, $late when the context is full"
 fi
 
 # Embedding and head in one table, other formats.
-for keys in "tied=1 type=q4_k layers=4" "tied=1 type=f16 layers=1 vocab=16000" "type=q4_0 layers=5 hidden=512 heads=8 ffn=1536"; do
+for keys in "tied=1 type=q4_k layers=4" "tied=1 type=f16 layers=1 vocab=16000" \
+    "type=q4_0 layers=5 hidden=512 heads=8 ffn=1536"; do
     file=$work/other.gguf
     # shellcheck disable=SC2086
     "$maker" "$file" $keys || fail "mkbig $keys"
@@ -98,8 +106,8 @@ for keys in "tied=1 type=q4_k layers=4" "tied=1 type=f16 layers=1 vocab=16000" "
     done
 done
 
-# Types that are chosen: f16 where there is memory, fewer bits where a context of this size would not fit otherwise. Within
-# the budget, and the same text as with that type.
+# Types that are chosen: f16 where there is memory, fewer bits where a context of this size would not fit
+# otherwise. Within the budget, and the same text as with that type.
 file=$big type=auto whole=
 ctx=1024
 roomy=$(least_budget --kv-type f16 -c $ctx "$big")
@@ -110,7 +118,8 @@ ask $((2 * big_mb + 200)) "$short" -c $ctx
 ask "${tight:-1}" "$short" -c $ctx
 chosen=$(answer_types)
 [ "$chosen" != f16/f16 ] || fail "f16 at the smallest budget"
-grep -q 'KV cache .* instead of f16' "$work/err" || { cat "$work/err"; fail "nothing is said about the type"; }
+grep -q 'KV cache .* instead of f16' "$work/err" ||
+    { cat "$work/err"; fail "nothing is said about the type"; }
 whole=$(answer_text) type=auto
 ask $((2 * big_mb + 200)) "$short" -c $ctx --k-type "${chosen%/*}" --v-type "${chosen#*/}"
 finish

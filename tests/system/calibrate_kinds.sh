@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# qsf-convert --calibration of models that are not llamas, as files and as directories: all matrices that steps multiply by
-# are weighted, all layers are scored, and the bytes are the same for any number of threads and any budget.
+# qsf-convert --calibration of models that are not llamas, as files and as directories: all matrices that
+# steps multiply by are weighted, all layers are scored, and the bytes are the same for any number of threads
+# and any budget.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/hf.sh"
 [ -x "$convert" ] || skip "not built"
@@ -25,11 +26,13 @@ END
 
 # calibrate NAME TYPE MODEL UNWEIGHTED: the reports and the bytes of three runs; leaves NAME.json.
 calibrate() {
-    "$convert" -q $2 --calibration text.txt -t 1 --json "$3" a.qsf >"$1.json" 2>err || { fail "$1: $(cat err)"; return; }
+    "$convert" -q $2 --calibration text.txt -t 1 --json "$3" a.qsf >"$1.json" 2>err ||
+        { fail "$1: $(cat err)"; return; }
     python3 weighted.py "$1.json" "$1" "$4" 2>err || fail "$1: $(tail -n 1 err)"
     "$convert" -q $2 --calibration text.txt --ram-budget 1 "$3" b.qsf >out 2>err
     least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)
-    "$convert" -q $2 --calibration text.txt -t 2 --ram-budget "${least}M" --quiet "$3" b.qsf 2>err || fail "$1: $(cat err)"
+    "$convert" -q $2 --calibration text.txt -t 2 --ram-budget "${least}M" --quiet "$3" b.qsf 2>err ||
+        fail "$1: $(cat err)"
     cmp -s a.qsf b.qsf || fail "$1: other bytes with two threads and $least MB"
     "$convert" --verify --quiet a.qsf || fail "$1: not whole"
 }
@@ -42,7 +45,8 @@ for arch in qwen3moe mamba2 phi3; do
     calibrate $arch q4_0 "$at/model.gguf" token_embd.weight
     calibrate $arch-dir q4_0 "$at/dir" token_embd.weight
     [ $arch != mamba2 ] || continue # its config.json has no context length, so windows are longer
-    python3 - $arch.json $arch-dir.json <<'END' 2>err || fail "$arch: a directory is calibrated differently: $(tail -n 1 err)"
+    python3 - $arch.json $arch-dir.json <<'END' 2>err || fail \
+        "$arch: a directory is calibrated differently: $(tail -n 1 err)"
 import json, sys
 a, b = (json.load(open(f)) for f in sys.argv[1:])
 assert a["calibration"] == b["calibration"], (a["calibration"], b["calibration"])

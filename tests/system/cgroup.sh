@@ -17,7 +17,8 @@ ask() {
     budget=$1 prompt=$2
     shift 2
     cgroup_open "$budget" || { fail "no group of $budget MB"; return; }
-    cgroup_run "$run" --kv-type f16 --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget "$budget" "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
+    cgroup_run "$run" --kv-type f16 --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget \
+        "$budget" "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
     got=$?
     well "$got" "at $budget MB: $*"
     [ "$(answer_text)" = "$whole" ] || fail "another text at $budget MB: $*"
@@ -34,7 +35,8 @@ well() {
 resident() {
     prompt=$1
     shift
-    "$run" --kv-type f16 --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget $((2 * big_mb + 200)) "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
+    "$run" --kv-type f16 --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget \
+        $((2 * big_mb + 200)) "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
     whole=$(answer_text)
 }
 
@@ -59,9 +61,11 @@ ask $((big_mb * 60 / 100)) "$text" -c 2100
 head -c 4000000 /dev/zero | tr '\0' a >"$work/word"
 for policy in none sliding; do
     cgroup_open 60 || skip "no writable memory cgroup"
-    cgroup_run "$run" --ram-budget 60 --eviction-policy $policy -n 1 "$big" <"$work/word" >/dev/null 2>"$work/err"
+    cgroup_run "$run" --ram-budget 60 --eviction-policy $policy -n 1 "$big" <"$work/word" >/dev/null \
+        2>"$work/err"
     got=$?
-    case $policy$got in none[45] | sliding4) ;; *) cat "$work/err"; fail "exit $got for a long word, policy $policy" ;; esac
+    case $policy$got in none[45] | sliding4) ;; *) cat "$work/err";
+    fail "exit $got for a long word, policy $policy" ;; esac
     [ "$(cgroup_kills)" = 0 ] || fail "killed by a long word, policy $policy"
     cgroup_close
 done
@@ -72,8 +76,8 @@ small=$work/small.gguf
 "$QSF_BUILDDIR/obj/tests/tools/mkbig" "$small" layers=3 || fail "mkbig"
 mkfifo "$work/in"
 
-# say LINE: sends a line to the chat. answered N: waits for N lines of answers. peak_is BUDGET: /mem reports no higher peak
-# since the program started. rss_is BUDGET: nor a larger resident set now.
+# say LINE: sends a line to the chat. answered N: waits for N lines of answers. peak_is BUDGET: /mem reports
+# no higher peak since the program started. rss_is BUDGET: nor a larger resident set now.
 say() { printf '%s\n' "$1" >&3; }
 lines_of() { if [ -s "$1" ]; then grep -c "$2" "$1"; else echo 0; fi; }
 await() {
@@ -82,7 +86,8 @@ await() {
         sleep 0.05
         tries=$((tries - 1))
     done
-    [ "$(lines_of "$work/$1" "$2")" -ge "$3" ] || { cat "$work/err"; fail "timed out waiting for $3 of /$2/"; }
+    [ "$(lines_of "$work/$1" "$2")" -ge "$3" ] ||
+        { cat "$work/err"; fail "timed out waiting for $3 of /$2/"; }
 }
 answers=0 mems=0 plans=0
 turn() { say "$1"; answers=$((answers + 1)); await out '' $answers; }
@@ -95,15 +100,18 @@ mem() {
 }
 peak_is() { mem; at_most "$peak" "$1" || fail "the chat's peak is $peak MB at a budget of $1 MB"; }
 rss_is() { mem; at_most "$rss" "$1" || fail "$rss MB are resident in the chat at a budget of $1 MB"; }
-budget() { say "/budget $1"; plans=$((plans + 1)); await err 'MB of weights pinned\|all .* MB of weights' $plans; }
+budget() { say "/budget $1"; plans=$((plans + 1));
+await err 'MB of weights pinned\|all .* MB of weights' $plans; }
 
 # talk OPTIONS...: the chat in the group, or without one, reading from the pipe.
 talk() {
     : >"$work/out"
     : >"$work/err"
     answers=0 mems=0 plans=0
-    if [ -n "${cg-}" ]; then cgroup_run "$chat" --plain --temperature 0 --ignore-eos -n 4 -c 512 "$@" <"$work/in" >"$work/out" 2>"$work/err" &
-    else "$chat" --plain --temperature 0 --ignore-eos -n 4 -c 512 "$@" <"$work/in" >"$work/out" 2>"$work/err" &
+    if [ -n "${cg-}" ]; then cgroup_run "$chat" --plain --temperature 0 --ignore-eos -n 4 -c 512 "$@" \
+        <"$work/in" >"$work/out" 2>"$work/err" &
+    else "$chat" --plain --temperature 0 --ignore-eos -n 4 -c 512 "$@" <"$work/in" >"$work/out" \
+        2>"$work/err" &
     fi
     pid=$!
     exec 3>"$work/in"
@@ -141,7 +149,8 @@ peak_is 120
 hang_up
 well $got 'in the chat'
 cgroup_close
-cmp -s "$work/out" "$work/whole" || { cat "$work/whole" "$work/out"; fail "a limit changes the answers of the chat"; }
+cmp -s "$work/out" "$work/whole" ||
+    { cat "$work/whole" "$work/out"; fail "a limit changes the answers of the chat"; }
 
 # The session again, in another program and a small group.
 cgroup_open 60 || skip "no writable memory cgroup"

@@ -27,7 +27,8 @@ closed() {
     got=$?
     [ $got = "$want" ] || { cat "$work/err"; fail "streams $streams closed: exit $got instead of $want: $*"; }
 }
-same_output() { cmp -s "$work/out" "$work/want" || fail "streams $streams closed: another answer than with all open: $1"; }
+same_output() { cmp -s "$work/out" "$work/want" ||
+    fail "streams $streams closed: another answer than with all open: $1"; }
 
 if [ -x "$chat" ]; then
     set -- "$chat" --plain --temperature 0 -n 8 "$tiny"
@@ -72,7 +73,8 @@ if [ -x "$convert" ]; then
         # The file is written in any case; failing to print the report is an error.
         case $streams in *1*) code=1 ;; *) code=0 ;; esac
         closed "$streams" $code "$convert" "$tiny" "$work/$streams.qsf"
-        cmp -s "$work/$streams.qsf" "$work/open.qsf" || fail "streams $streams closed: another file from qsf-convert"
+        cmp -s "$work/$streams.qsf" "$work/open.qsf" ||
+            fail "streams $streams closed: another file from qsf-convert"
     done
     closed 2 0 "$convert" --verify "$work/open.qsf"
 fi

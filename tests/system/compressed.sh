@@ -6,15 +6,18 @@
 convert=$QSF_BUILDDIR/qsf-convert
 [ -x "$convert" ] || skip "not built"
 cd "$work" || exit 1
-"$QSF_BUILDDIR/obj/tests/tools/mkbig" m.gguf twins=1 layers=5 hidden=256 heads=4 ffn=768 vocab=1000 type=mixed || fail "mkbig"
+"$QSF_BUILDDIR/obj/tests/tools/mkbig" m.gguf twins=1 layers=5 hidden=256 heads=4 ffn=768 vocab=1000 \
+    type=mixed || fail "mkbig"
 
 # ask BUDGET FILE OPTIONS...: a greedy answer in $text, and its peak below the budget.
 ask() {
     budget=$1 file=$2
     shift 2
-    "$run" --kv-type f16 --json --temperature 0 --ignore-eos -n 2 -p a --ram-budget "$budget" "$@" "$file" >out 2>err </dev/null || { cat err; fail "$file at $budget MB: $*"; }
+    "$run" --kv-type f16 --json --temperature 0 --ignore-eos -n 2 -p a --ram-budget "$budget" "$@" "$file" \
+        >out 2>err </dev/null || { cat err; fail "$file at $budget MB: $*"; }
     text=$(answer_text)
-    [ -n "${QSF_SAN-}" ] || at_most "$(number peak_rss_mb)" "$budget" || fail "$file: peak of $(number peak_rss_mb) MB at $budget MB: $*"
+    [ -n "${QSF_SAN-}" ] || at_most "$(number peak_rss_mb)" "$budget" ||
+        fail "$file: peak of $(number peak_rss_mb) MB at $budget MB: $*"
 }
 
 ask 400 m.gguf
@@ -47,7 +50,8 @@ done
 less=1
 [ -z "${QSF_SAN-}" ] || less=8
 least=$(least_budget --kv-type f16 lz4.qsf)
-expect 4 'smallest budget that works' "$run" --kv-type f16 -n 1 -p a --ram-budget $((least - less - 1)) lz4.qsf
+expect 4 'smallest budget that works' "$run" --kv-type f16 -n 1 -p a --ram-budget $((least - less - 1)) \
+    lz4.qsf
 for way in '--io pread --slots 1 -t 1' '--io mmap --pin 0 --slots 3' '--pin 1M --batch 2'; do
     [ -z "${QSF_TEST_QUICK-}" ] || continue
     # shellcheck disable=SC2086 # words
@@ -59,9 +63,12 @@ grep -q 'read per token .* MB, compressed' out || fail "--plan does not report w
 
 # ---- the file
 
-"$convert" --inspect lz4.qsf | grep -q 'layer 4 .*lz4 of [0-9]* bytes, [45][0-9]\.[0-9] % saved' || fail "--inspect: $("$convert" --inspect lz4.qsf | grep 'layer 4')"
-"$convert" --dry-run --compress lz4 m.gguf x.qsf | grep -q '^not written: x.qsf: at most' || fail "--dry-run does not say at most"
-"$convert" --quiet --compress none lz4.qsf back.qsf && "$convert" --quiet --compress none m.gguf plain.qsf && "$convert" --quiet --compress none plain.qsf again.qsf || fail "back"
+"$convert" --inspect lz4.qsf | grep -q 'layer 4 .*lz4 of [0-9]* bytes, [45][0-9]\.[0-9] % saved' ||
+    fail "--inspect: $("$convert" --inspect lz4.qsf | grep 'layer 4')"
+"$convert" --dry-run --compress lz4 m.gguf x.qsf | grep -q '^not written: x.qsf: at most' ||
+    fail "--dry-run does not say at most"
+"$convert" --quiet --compress none lz4.qsf back.qsf && "$convert" --quiet --compress none m.gguf plain.qsf &&
+    "$convert" --quiet --compress none plain.qsf again.qsf || fail "back"
 cmp back.qsf again.qsf || fail "decompressed layers differ"
 "$convert" --target-size 2 m.gguf s.qsf >report || fail "--target-size"
 [ "$(wc -c <s.qsf)" -le $((2 * 1048576)) ] || fail "--target-size 2 made $(wc -c <s.qsf) bytes"

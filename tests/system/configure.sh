@@ -17,7 +17,8 @@ in_dir() {
     rc=$?
 }
 expect_rc() { [ $rc = "$1" ] || { cat "$work/$dir.out"; fail "$2: exit status $rc, expected $1"; }; }
-expect_text() { grep -qF -- "$1" "$work/$dir.out" || { cat "$work/$dir.out"; fail "$2: does not say '$1'"; }; }
+expect_text() { grep -qF -- "$1" "$work/$dir.out" ||
+    { cat "$work/$dir.out"; fail "$2: does not say '$1'"; }; }
 setting() { sed -n "s/^$1 = //p" "$work/$dir/config.mk"; }
 
 # ---- usage errors
@@ -56,7 +57,8 @@ done
 for f in Makefile config.mk config.h config.log qsf.pc; do
     [ -s "$work/shell1/$f" ] || fail "configure does not write $f"
 done
-[ ! -d "$QSF_SRCDIR/templates" ] || [ -d "$work/shell1/templates" ] || fail "no templates in the build directory"
+[ ! -d "$QSF_SRCDIR/templates" ] || [ -d "$work/shell1/templates" ] ||
+    fail "no templates in the build directory"
 in_dir shell1 "$MAKE" -n all
 expect_rc 0 'make -n in a build directory'
 before=$(ls -l --time-style=full-iso "$work/shell1/config.mk" 2>/dev/null)
@@ -65,7 +67,8 @@ in_dir shell1 sh "$configure" "CC=$cc"
     fail "configuring the same again touches config.mk: everything would be built again"
 
 # ---- options and variables are used, and kept by the next automatic configuration
-in_dir opts sh "$configure" "CC=$cc" CFLAGS='-O1 -DA_B=1' LDFLAGS=-Wl,--as-needed --prefix=/p --libdir=/q --enable-werror
+in_dir opts sh "$configure" "CC=$cc" CFLAGS='-O1 -DA_B=1' LDFLAGS=-Wl,--as-needed --prefix=/p --libdir=/q \
+    --enable-werror
 expect_rc 0 'configure with options'
 [ "$(setting CFLAGS)" = '-O1 -DA_B=1' ] || fail "CFLAGS became $(setting CFLAGS)"
 [ "$(setting LDFLAGS)" = -Wl,--as-needed ] || fail "LDFLAGS became $(setting LDFLAGS)"
@@ -117,7 +120,8 @@ done
 chmod +x "$work"/cross/*
 in_dir cross1 env PATH="$work/cross:$PATH" sh "$configure" --cross-prefix=mine-
 expect_rc 0 '--cross-prefix'
-[ "$(setting CC) $(setting AR) $(setting STRIP)" = 'mine-gcc mine-ar mine-strip' ] || fail "--cross-prefix is ignored"
+[ "$(setting CC) $(setting AR) $(setting STRIP)" = 'mine-gcc mine-ar mine-strip' ] ||
+    fail "--cross-prefix is ignored"
 in_dir cross2 env PATH="$work/cross:$PATH" sh "$configure" --host=mine
 [ "$(setting CC)" = mine-gcc ] || fail "--host is ignored"
 in_dir cross3 sh "$configure" --cross-prefix=nobody-has-this-
@@ -173,7 +177,8 @@ EOF
 }
 install_deps() { in_dir deps env PATH="$work/fake:$tools" "$@" sh "$configure" --install-deps; }
 asked() {
-    grep -qxF -- "$1" "$work/asked" 2>/dev/null || { cat "$work/deps.out" "$work/asked"; fail "$2: did not run '$1'"; }
+    grep -qxF -- "$1" "$work/asked" 2>/dev/null ||
+        { cat "$work/deps.out" "$work/asked"; fail "$2: did not run '$1'"; }
 }
 
 manager apt-get dpkg-query

@@ -24,7 +24,8 @@ refused() {
     fi
     "$convert" --quiet --force "$1" o.qsf >out 2>err
     code=$?
-    [ $code = 3 ] && { [ ! -e o.qsf ] || fail "$2: a temporary file was left"; return; } # QSF cannot represent it
+    [ $code = 3 ] && { [ ! -e o.qsf ] ||
+        fail "$2: a temporary file was left"; return; } # QSF cannot represent it
     [ $code = 0 ] || { fail "$2: --force: status $code: $(cat err)"; return; }
     forced=$((forced + 1))
     grep -q "warning: $1" err || fail "$2: --force without a warning: $(cat err)"
@@ -153,18 +154,23 @@ for with in '' '-q 8bit' '--layout rows' '--compress lz4' '--dry-run'; do
 done
 "$convert" --verify --quiet o.qsf || fail "--verify"
 "$convert" --verify --quiet - <o.qsf || fail "--verify -"
-"$convert" --quiet --force good.gguf o.qsf >out 2>err && [ ! -s err ] || fail "--force warns about a valid file: $(cat err)"
+"$convert" --quiet --force good.gguf o.qsf >out 2>err && [ ! -s err ] ||
+    fail "--force warns about a valid file: $(cat err)"
 # The metadata of a stream is checked too.
-"$tools/ggufedit" good.gguf b.gguf 'count=tokenizer.ggml.scores=299' && "$convert" --force --quiet b.gguf o.qsf 2>err || fail "--force"
+"$tools/ggufedit" good.gguf b.gguf 'count=tokenizer.ggml.scores=299' &&
+    "$convert" --force --quiet b.gguf o.qsf 2>err || fail "--force"
 expect 3 'stdin: tokenizer.ggml.scores' sh -c "'$convert' --verify - <o.qsf"
 expect 2 'do not accept conversion options' "$convert" --verify --force o.qsf
 # An architecture that is not supported yet is converted.
-"$tools/ggufedit" good.gguf f.gguf str=general.architecture=parrot && "$tools/ggufedit" f.gguf f2.gguf u32=parrot.block_count=2 \
-    u32=parrot.embedding_length=64 u32=parrot.attention.head_count=4 u32=parrot.context_length=64 || fail "ggufedit"
+"$tools/ggufedit" good.gguf f.gguf str=general.architecture=parrot &&
+    "$tools/ggufedit" f.gguf f2.gguf u32=parrot.block_count=2 \
+    u32=parrot.embedding_length=64 u32=parrot.attention.head_count=4 u32=parrot.context_length=64 ||
+    fail "ggufedit"
 expect 0 "warning: f2.gguf: this version cannot run architecture 'parrot'" "$convert" --quiet f2.gguf o.qsf
 expect 0 "warning: o.qsf: this version cannot run architecture 'parrot'" "$convert" --verify o.qsf
 "$tools/ggufedit" f2.gguf f3.gguf u32=parrot.block_count=4294967295 || fail "ggufedit"
-expect 3 "f3.gguf: metadata key 'parrot.block_count' is 4294967295, expected 1 to 4096" timeout 20 "$convert" --quiet f3.gguf o.qsf
+expect 3 "f3.gguf: metadata key 'parrot.block_count' is 4294967295, expected 1 to 4096" timeout 20 \
+    "$convert" --quiet f3.gguf o.qsf
 # Errors of the input are not reported for the output.
 "$tools/ggufedit" f2.gguf f4.gguf drop-tensor=token_embd.weight drop-tensor=output.weight || fail "ggufedit"
 expect 3 "f4.gguf: tensor 'token_embd.weight' is missing" "$convert" --quiet f4.gguf o2.qsf
@@ -173,7 +179,8 @@ expect 0 "warning: f5.gguf: tensor 'blk.1.attn_q.weight' is missing" "$convert" 
 expect 3 "o5.qsf: tensor 'blk.1.attn_q.weight' is missing" "$convert" --verify o5.qsf
 "$tools/ggufedit" good.gguf f6.gguf nan=output_norm.weight || fail "ggufedit"
 expect 1 'f6.gguf: the model produced invalid numbers' "$run" -p a -n 1 f6.gguf
-# A transformation that is not done is refused by every program that computes, a file that is not a model by all.
+# A transformation that is not done is refused by every program that computes, a file that is not a model by
+# all.
 "$tools/ggufedit" good.gguf f7.gguf u32=prism.hadamard.version=1 || fail "ggufedit"
 rotated="f7.gguf: metadata key 'prism.hadamard.version' announces a Hadamard rotation"
 expect 3 "$rotated" "$run" -p a -n 1 f7.gguf

@@ -26,7 +26,9 @@ allowed() {
     src/cli/*) echo 'src/base/* src/cli/* api' ;;
     src/engine/*) echo "$engine src/engine/* api" ;;
     src/measure/*) echo "$engine src/engine/* src/measure/* api" ;;
-    src/convert/quant/*) echo 'src/base/* src/convert/quant/* src/file/qsf/codes.h kernels/blocks.h kernels/books.h kernels/cpu.h' ;;
+    src/convert/quant/*) echo \
+        'src/base/* src/convert/quant/* src/file/qsf/codes.h kernels/blocks.h kernels/books.h kernels/cpu.h' \
+        ;;
     src/convert/pack/*) echo 'src/base/* src/convert/pack/* src/convert/quant/* src/file/* kernels/*' ;;
     src/convert/calibrate/*) echo "$engine src/convert/calibrate/* src/convert/pack/* src/engine/* api" ;;
     src/convert/*) echo 'src/base/* src/convert/* src/engine/check.h src/cli/* src/file/* kernels/* api' ;;
@@ -89,9 +91,11 @@ while read -r file; do
             ;;
         \<*)
             where=$(door "$name")
-            [ -z "$where" ] || case " $where " in *" $file "*) ;; *) false ;; esac || fail "$file includes $inc, which only $where may include"
+            [ -z "$where" ] || case " $where " in *" $file "*) ;; *) false ;; esac ||
+                fail "$file includes $inc, which only $where may include"
             case $file in
-            kernels/*) kernel_header "$file" "$name" || fail "$file must not include $inc: kernels may only use the language" ;;
+            kernels/*) kernel_header "$file" "$name" ||
+                fail "$file must not include $inc: kernels may only use the language" ;;
             esac
             ;;
         esac

@@ -13,17 +13,21 @@ for doc in README.md CONTRIBUTING.md docs/*.md; do
     # shellcheck disable=SC2016
     # Paths in code quotes; a name without extension is a pair of .c and .h, * and <> are placeholders.
     grep -oE '`[^` ]+`' "$doc" | tr -d '`' |
-        grep -E '^(src|kernels|ui|include|tests|docs|man|mk|templates|tools|\.ci)/[^<*{]+$' | sort -u | while read -r path; do
+        grep -E '^(src|kernels|ui|include|tests|docs|man|mk|templates|tools|\.ci)/[^<*{]+$' | sort -u |
+        while read -r path; do
         case $path in
         */x.c | */t_x.c | */ui_x.c) continue ;;   # examples
         esac
         [ -e "$path" ] || [ -e "$path.c" ] || [ -e "$path.h" ] || echo "$doc: there is no $path"
     done
     # shellcheck disable=SC2016
-    grep -oE '(`|&& |^ +|sudo )make( -j[0-9]+)? [a-z][a-z-]+' "$doc" | sed 's/.* //' | sort -u | while read -r target; do
-        grep -qE "^([a-z -]+ )?$target( [a-z -]+)?:" Makefile mk/*.mk || echo "$doc: make has no target $target"
+    grep -oE '(`|&& |^ +|sudo )make( -j[0-9]+)? [a-z][a-z-]+' "$doc" | sed 's/.* //' | sort -u |
+        while read -r target; do
+        grep -qE "^([a-z -]+ )?$target( [a-z -]+)?:" Makefile mk/*.mk ||
+            echo "$doc: make has no target $target"
     done
-    grep -oE 'configure( +[-A-Z][^` ]*)+' "$doc" | grep -oE -- '--[a-z-]+' | sort -u | while read -r option; do
+    grep -oE 'configure( +[-A-Z][^` ]*)+' "$doc" | grep -oE -- '--[a-z-]+' | sort -u |
+        while read -r option; do
         grep -q -- "$option" configure || echo "$doc: configure has no option $option"
     done
 done >"$work/wrong"
@@ -38,13 +42,15 @@ cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/architectures
 [ -d "$cases" ] || echo "skip: $cases is absent"
 for about in "$cases"/*/about.json; do
     [ -f "$about" ] || continue
-    name=$(basename "$(dirname "$about")") arch=$(sed -n 's/.*"arch": *"\([^"]*\)".*/\1/p' "$about" | head -n 1)
+    name=$(basename "$(dirname "$about")") arch=$(sed -n 's/.*"arch": *"\([^"]*\)".*/\1/p' "$about" |
+        head -n 1)
     grep -qE "[({] *\"$arch\"," src/model/family/table.c || continue
-    grep -qF "| $name | $arch |" docs/PARITY.md || fail "docs/PARITY.md lacks the case $name: run tools/parity-table"
+    grep -qF "| $name | $arch |" docs/PARITY.md ||
+        fail "docs/PARITY.md lacks the case $name: run tools/parity-table"
 done
 
-# docs/TESTING.md says which test covers which folder: each folder of sources is in its table, each folder of unit tests
-# has one of sources, and the tests it mentions exist.
+# docs/TESTING.md says which test covers which folder: each folder of sources is in its table, each folder of
+# unit tests has one of sources, and the tests it mentions exist.
 sed -n '/^## Which test covers which file/,/^## Skipping/p' docs/TESTING.md >"$work/covers"
 for dir in include kernels ui src/*/; do
     grep -qF "\`${dir%/}/\`" "$work/covers" || fail "docs/TESTING.md does not say which test covers $dir"
@@ -54,9 +60,11 @@ for dir in tests/unit/*/; do
     [ -d "src/$name" ] || [ "$name" = ui ] || fail "$dir has the name of no folder of src/"
 done
 # shellcheck disable=SC2016 # names are in backquotes
-grep '^| ' "$work/covers" | cut -d '|' -f 3- | grep -oE '`(base|chat|cli|engine|file|forward|token)?/?[a-z0-9_*]+`' |
+grep '^| ' "$work/covers" | cut -d '|' -f 3- |
+    grep -oE '`(base|chat|cli|engine|file|forward|token)?/?[a-z0-9_*]+`' |
     tr -d '`' | while read -r name; do
-    find tests -name "${name##*/}.c" -o -name "$name.sh" | grep -q . || echo "docs/TESTING.md: there is no test $name"
+    find tests -name "${name##*/}.c" -o -name "$name.sh" | grep -q . ||
+        echo "docs/TESTING.md: there is no test $name"
 done >"$work/wrong"
 [ ! -s "$work/wrong" ] || { cat "$work/wrong"; fail "docs/TESTING.md mentions tests that do not exist"; }
 
@@ -64,7 +72,8 @@ done >"$work/wrong"
 # all.
 slow=$(sed -n '/^slow_tests :=/,/[^\]$/p' mk/check.mk | sed 's/.*:=//; s/\\$//')
 [ -n "$slow" ] || fail "mk/check.mk lists no slow tests"
-listed() { (cd "$QSF_BUILDDIR" && "$MAKE" -n "$1" TESTS= SAN= 2>/dev/null) | grep -oE 'tests/(system|ui)/[a-z_]+\.sh' | sort -u; }
+listed() { (cd "$QSF_BUILDDIR" &&
+    "$MAKE" -n "$1" TESTS= SAN= 2>/dev/null) | grep -oE 'tests/(system|ui)/[a-z_]+\.sh' | sort -u; }
 { listed check-system; listed check-ui; for t in $slow; do echo "tests/$t.sh"; done; } | sort >"$work/got"
 find tests/system tests/ui -name '*.sh' ! -name lib.sh ! -name model.sh ! -name hf.sh | sort >"$work/want"
 diff "$work/want" "$work/got" || fail "make check and slow_tests do not add up to all tests"

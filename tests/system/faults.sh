@@ -7,7 +7,8 @@
 . "$(dirname "$0")/model.sh"
 chat=$QSF_BUILDDIR/qsf-chat
 whole=$work/whole.gguf model=$work/model.gguf
-"$QSF_BUILDDIR/obj/tests/tools/mkbig" "$whole" layers=2 hidden=512 heads=8 ffn=1536 vocab=4000 type=q8_0 || fail "mkbig"
+"$QSF_BUILDDIR/obj/tests/tools/mkbig" "$whole" layers=2 hidden=512 heads=8 ffn=1536 vocab=4000 type=q8_0 ||
+    fail "mkbig"
 size=$(wc -c <"$whole")
 
 # What happens to the file. A new file with the old bytes is still another file.
@@ -40,7 +41,8 @@ during() {
     wait $pid
     got=$?
     [ $got = 1 ] || { cat "$work/err"; fail "$2 with --io $1: exit $got"; }
-    grep -qE "model.gguf.*($3)" "$work/err" || { cat "$work/err"; fail "$2 with --io $1: no '$3' about the file"; }
+    grep -qE "model.gguf.*($3)" "$work/err" ||
+        { cat "$work/err"; fail "$2 with --io $1: no '$3' about the file"; }
 }
 for way in uring pread mmap; do
     during $way cut_it 'ends at byte offset|the file changed'
@@ -89,7 +91,8 @@ for trouble in cut_it change_it replace_it; do
     wait $pid
     got=$?
     [ $got -le 1 ] || { cat "$work/err"; fail "$trouble: the chat ends with $got"; }
-    tail -c +$((before + 1)) "$work/out" | tail -n "$(grep -c '' "$work/undisturbed")" | cmp -s - "$work/undisturbed" ||
+    tail -c +$((before + 1)) "$work/out" | tail -n "$(grep -c '' "$work/undisturbed")" |
+        cmp -s - "$work/undisturbed" ||
         { cat "$work/undisturbed" "$work/out" "$work/err"; fail "$trouble: another answer after /retry"; }
 done
 finish

@@ -9,7 +9,8 @@ format=''
 for program in clang-format-14 clang-format; do
     [ -n "$format" ] || ! "$program" --version 2>/dev/null | grep -q 'version 14\.' || format=$program
 done
-[ -n "$format" ] || skip "THE FORMAT OF THE C FILES WAS NOT CHECKED: it needs clang-format 14 (other versions format differently)"
+[ -n "$format" ] ||
+    skip "THE FORMAT OF THE C FILES WAS NOT CHECKED: it needs clang-format 14 (other versions format differently)"
 
 # Without git, as in a tarball, the files in the source directories; generated files are in build directories.
 git ls-files -- '*.c' '*.h' >"$work/files" 2>/dev/null

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compares two GGUF files: gguf_same.py [--no-file-type] A B. Tensors must have the same names, dimensions, types and
-bytes, and metadata the same keys, types and values; order does not matter. Layout of the format: ggml-org/ggml
-docs/gguf.md."""
+"""Compares two GGUF files: gguf_same.py [--no-file-type] A B. Tensors must have the same names, dimensions,
+types and bytes, and metadata the same keys, types and values; order does not matter. Layout of the format:
+ggml-org/ggml docs/gguf.md."""
 import hashlib
 import struct
 import sys
@@ -73,7 +73,8 @@ def main():
         if x is None or y is None:
             bad.append('tensor %s is in one file only' % name.decode())
         elif x[:2] != y[:2]:
-            bad.append('tensor %s: %s of type %d, and %s of type %d' % (name.decode(), x[0], x[1], y[0], y[1]))
+            bad.append('tensor %s: %s of type %d, and %s of type %d' % (name.decode(), x[0], x[1], y[0],
+                y[1]))
         elif not same_bytes(x[2], y[2]):
             bad.append('tensor %s: other bytes, %s and %s' % (
                 name.decode(), hashlib.sha1(x[2]).hexdigest()[:8], hashlib.sha1(y[2]).hexdigest()[:8]))

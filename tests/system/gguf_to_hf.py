@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes a GGUF file as a Hugging Face directory: config.json, safetensors, tokenizer.json, chat_template.jinja.
+"""Writes a GGUF file as a Hugging Face directory: config.json, safetensors, tokenizer.json,
+chat_template.jinja.
 
-usage: gguf_to_hf.py MODEL.gguf OUT_DIR [--twin OUT.gguf] [--shards N] [--pre PRE_TOKENIZERS.json] [--dtype BF16]
+usage: gguf_to_hf.py MODEL.gguf OUT_DIR [--twin OUT.gguf] [--shards N] [--pre PRE_TOKENIZERS.json] [--dtype
+BF16]
 
-It states what the converters of ggml-org/llama.cpp do to a directory (conversion/*.py) the other way around, by names of
-huggingface/transformers (models/*/modeling_*.py, configuration_*.py), and shares nothing with the reader of directories.
-Values that a directory cannot express to the last bit (1 + weight, -exp(A_log), computed rope factors) are rounded to ones
-that it can. --twin writes the GGUF file with these values: the directory must give the same bytes as the twin.
+It states what the converters of ggml-org/llama.cpp do to a directory (conversion/*.py) the other way around,
+by names of huggingface/transformers (models/*/modeling_*.py, configuration_*.py), and shares nothing with the
+reader of directories.
+Values that a directory cannot express to the last bit (1 + weight, -exp(A_log), computed rope factors) are
+rounded to ones that it can. --twin writes the GGUF file with these values: the directory must give the same
+bytes as the twin.
 Exit status 3: the architecture, or something the file uses, has no public name."""
 
 import argparse

@@ -70,17 +70,22 @@ sed -n '1,40s/.*"user", "content": "\([^"\\]*\)".*/\1/p' "$work/a.jsonl" | sort 
 # fact; the former are not in the training text.
 held="$QSF_SRCDIR/tests/data/guide/heldout.jsonl" dev="$QSF_SRCDIR/tests/data/guide/dev.jsonl"
 score="$QSF_SRCDIR/tools/guide/score.py"
-"$generate" --intents "$work/intents.jsonl" -n 3000 --check-overlap "$held" >"$work/overlap" || { cat "$work/overlap"; fail "held-out questions are trained on"; }
+"$generate" --intents "$work/intents.jsonl" -n 3000 --check-overlap "$held" >"$work/overlap" ||
+    { cat "$work/overlap"; fail "held-out questions are trained on"; }
 for set in "$held" "$dev"; do
-    "$score" --held "$set" --check "$work/intents.jsonl" >"$work/set" 2>&1 || { cat "$work/set"; fail "the questions of ${set##*/} are not well formed"; }
+    "$score" --held "$set" --check "$work/intents.jsonl" >"$work/set" 2>&1 ||
+        { cat "$work/set"; fail "the questions of ${set##*/} are not well formed"; }
 done
 
 # Errors in a set are reported by line, and so are answers that are wrong or name things that do not exist.
 sed 's/"must": \[\["Ctrl-C"\]\]/"must": [["Ctrl-C", "\/nosuch"]]/' "$held" >"$work/bad.jsonl"
-"$score" --held "$work/bad.jsonl" --check "$work/intents.jsonl" 2>"$work/set" && fail "a question that wants an invented command was accepted"
-grep -q '^bad.jsonl:[0-9]*: must: no command /nosuch' "$work/set" || { cat "$work/set"; fail "the invented command was not reported"; }
+"$score" --held "$work/bad.jsonl" --check "$work/intents.jsonl" 2>"$work/set" &&
+    fail "a question that wants an invented command was accepted"
+grep -q '^bad.jsonl:[0-9]*: must: no command /nosuch' "$work/set" ||
+    { cat "$work/set"; fail "the invented command was not reported"; }
 sed -n '2s/$/\n/p;2p' "$held" >"$work/bad.jsonl"
-"$score" --held "$work/bad.jsonl" --check "$work/intents.jsonl" 2>"$work/set" && fail "a duplicate question was accepted"
+"$score" --held "$work/bad.jsonl" --check "$work/intents.jsonl" 2>"$work/set" &&
+    fail "a duplicate question was accepted"
 cat >"$work/answers" <<'EOF'
 {"id": "stop-answer.1", "answer": "Press ^C, and the answer stops."}
 {"id": "set-temperature.1", "answer": "Type `/set temp 0.35`."}
@@ -88,47 +93,62 @@ cat >"$work/answers" <<'EOF'
 {"id": "save-chat.1", "answer": "Type `/save`, or `/archive --deep` and F9."}
 EOF
 "$score" "$work/answers" >"$work/out" && fail "a low score was accepted"
-grep -q '^stop-answer.1:\|^set-temperature.1:' "$work/out" && fail "correct answers in other words were judged wrong"
+grep -q '^stop-answer.1:\|^set-temperature.1:' "$work/out" &&
+    fail "correct answers in other words were judged wrong"
 grep -q '^set-temperature.2: lacks /temp 1.2 ' "$work/out" || fail "a wrong value was judged right"
-grep -q '^save-chat.1: invents --deep; invents /archive; invents F9' "$work/out" || fail "invented names were not detected"
-grep -q ' right (2 of [0-9]*), 3 invented names' "$work/out" || { tail -1 "$work/out"; fail "the score is wrong"; }
+grep -q '^save-chat.1: invents --deep; invents /archive; invents F9' "$work/out" ||
+    fail "invented names were not detected"
+grep -q ' right (2 of [0-9]*), 3 invented names' "$work/out" ||
+    { tail -1 "$work/out"; fail "the score is wrong"; }
 
 # Errors in a fact, and rows without a help text, are reported by file and line.
 cp -R "$QSF_SRCDIR/tools/guide/facts" "$QSF_SRCDIR/tools/guide/lists.txt" "$work/"
 printf '\n[lie]\na: Type `/nosuch` or press F11.\nmust: /nosuch\n' >>"$work/facts/chat.txt"
 lines=$(wc -l <"$work/facts/chat.txt")
 "$generate" --check --facts "$work/facts" >"$work/lie" 2>&1 && fail "an invented command was accepted"
-grep -q "facts/chat.txt:$((lines - 2)): .*/nosuch" "$work/lie" || { cat "$work/lie"; fail "an invented command was not reported"; }
+grep -q "facts/chat.txt:$((lines - 2)): .*/nosuch" "$work/lie" ||
+    { cat "$work/lie"; fail "an invented command was not reported"; }
 grep -q 'no key F11' "$work/lie" || fail "an invented key was not reported"
 # Additional questions belong to an existing fact and have no answers. They are read from the archive or,
 # unpacked, from the directory; the reported place is the same.
 mkdir "$work/questions"
 more="$work/questions/more.txt"
 printf '[nobody-knows]\nq:\n  is this known\n' >"$more"
-"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/err" && fail "questions of a missing fact were accepted"
-grep -q 'questions/more.txt:1: no fact \[nobody-knows\]' "$work/err" || { cat "$work/err"; fail "the place was not reported"; }
+"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/err" &&
+    fail "questions of a missing fact were accepted"
+grep -q 'questions/more.txt:1: no fact \[nobody-knows\]' "$work/err" ||
+    { cat "$work/err"; fail "the place was not reported"; }
 cp -p "$more" "$work/more.txt"
 "$pack" "$work" || fail "the questions were not packed"
 [ ! -e "$work/questions" ] || fail "the directory still exists after packing"
-"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/archived" && fail "an archive with questions of a missing fact was accepted"
-cmp -s "$work/err" "$work/archived" || { cat "$work/archived"; fail "the place in the archive was not reported"; }
+"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/archived" &&
+    fail "an archive with questions of a missing fact was accepted"
+cmp -s "$work/err" "$work/archived" ||
+    { cat "$work/archived"; fail "the place in the archive was not reported"; }
 cp "$work/questions.tar.xz" "$work/first.tar.xz"
-tar xf "$work/questions.tar.xz" -C "$work" && touch -d 2001-01-01 "$more" && chmod 600 "$more" && "$pack" "$work"
-cmp -s "$work/first.tar.xz" "$work/questions.tar.xz" || fail "packing the same questions again gave another archive"
+tar xf "$work/questions.tar.xz" -C "$work" && touch -d 2001-01-01 "$more" && chmod 600 "$more" &&
+    "$pack" "$work"
+cmp -s "$work/first.tar.xz" "$work/questions.tar.xz" ||
+    fail "packing the same questions again gave another archive"
 "$pack" "$work" 2>"$work/err" && fail "packing without a directory was accepted"
-grep -q 'unpack them with: tar xf' "$work/err" || { cat "$work/err"; fail "the error does not say how to unpack"; }
+grep -q 'unpack them with: tar xf' "$work/err" ||
+    { cat "$work/err"; fail "the error does not say how to unpack"; }
 echo 'not an archive' >"$work/questions.tar.xz"
 "$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/err" && fail "a damaged archive was accepted"
-grep -q '^generate: questions.tar.xz: ' "$work/err" || { cat "$work/err"; fail "the damaged archive was not reported"; }
+grep -q '^generate: questions.tar.xz: ' "$work/err" ||
+    { cat "$work/err"; fail "the damaged archive was not reported"; }
 rm "$work/questions.tar.xz"
 mkdir "$work/questions"
 printf '[undo]\na: Another answer.\n' >"$more"
-"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/err" && fail "an answer among the questions was accepted"
+"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/err" &&
+    fail "an answer among the questions was accepted"
 mkdir "$work/sound" "$work/sound/questions"
 cp -R "$QSF_SRCDIR/tools/guide/facts" "$QSF_SRCDIR/tools/guide/lists.txt" "$work/sound/"
 printf '[undo]\nq:\n  ram budget\n' >"$work/sound/questions/more.txt"
-"$generate" --check --facts "$work/sound/facts" >"$work/clash" 2>&1 && fail "a question of the directory was not checked"
-grep -q "'ram budget' is a question of" "$work/clash" || { cat "$work/clash"; fail "a conflict between two facts was not reported"; }
+"$generate" --check --facts "$work/sound/facts" >"$work/clash" 2>&1 &&
+    fail "a question of the directory was not checked"
+grep -q "'ram budget' is a question of" "$work/clash" ||
+    { cat "$work/clash"; fail "a conflict between two facts was not reported"; }
 
 # Synonyms: they are not used in commands, and an invalid line is reported.
 printf '# words\ndoes: doth\nbudget: purse|allotment\ntemp: heat\n' >"$work/plain/thesaurus.txt"
@@ -137,17 +157,21 @@ grep -q 'doth' "$work/words.jsonl" && grep -q 'purse' "$work/words.jsonl" || fai
 grep -Eq '[/-](purse|allotment|heat)' "$work/words.jsonl" && fail "a command or option was exchanged"
 printf 'one: Two!\n' >"$work/plain/thesaurus.txt"
 "$generate" $plain -n 1 >/dev/null 2>"$work/err" && fail "an invalid line was accepted"
-grep -q '^generate: thesaurus.txt:1: ' "$work/err" || { cat "$work/err"; fail "the line of the thesaurus was not reported"; }
+grep -q '^generate: thesaurus.txt:1: ' "$work/err" ||
+    { cat "$work/err"; fail "the line of the thesaurus was not reported"; }
 rm "$work/plain/thesaurus.txt"
 
 mkdir "$work/tree"
 (cd "$QSF_SRCDIR" && cp -R ui src templates configure "$work/tree/")
 sed 's|^    { "help", "?",|    { "frobnicate", "", "[N]", "turn the knob N times round", UI_ARG_NONE, 0 },\n&|' "$work/tree/ui/commands.c" >"$work/c" &&
     cp "$work/c" "$work/tree/ui/commands.c"
-"$generate" $plain --check --root "$work/tree" >"$work/new" 2>&1 || { cat "$work/new"; fail "a new command needs manual changes"; }
+"$generate" $plain --check --root "$work/tree" >"$work/new" 2>&1 ||
+    { cat "$work/new"; fail "a new command needs manual changes"; }
 "$generate" $plain --root "$work/tree" --intents "$work/intents" -n 10 >/dev/null
 grep -q 'turn the knob N times round' "$work/intents" || fail "a new command is not trained"
-sed 's|"turn the knob N times round"|""|' "$work/tree/ui/commands.c" >"$work/c" && cp "$work/c" "$work/tree/ui/commands.c"
+sed 's|"turn the knob N times round"|""|' "$work/tree/ui/commands.c" >"$work/c" &&
+    cp "$work/c" "$work/tree/ui/commands.c"
 "$generate" $plain --check --root "$work/tree" >"$work/new" 2>&1 && fail "a command without help was accepted"
-grep -q 'ui/commands.c:[0-9]*: /frobnicate has no help' "$work/new" || { cat "$work/new"; fail "a command without help was not reported"; }
+grep -q 'ui/commands.c:[0-9]*: /frobnicate has no help' "$work/new" ||
+    { cat "$work/new"; fail "a command without help was not reported"; }
 finish

@@ -9,7 +9,8 @@ tools="$QSF_SRCDIR/tools/guide"
 "$tools/generate" -n 300 -s 3 -o "$work/text.jsonl" || fail "no text to train on"
 
 # Vocabulary and random weights, Q8_0 and f16, without PyTorch.
-PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" "$QSF_BUILDDIR/qsf-run" <<'EOF' || fail "vocabulary or model file"
+PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" "$QSF_BUILDDIR/qsf-run" <<'EOF' || fail \
+    "vocabulary or model file"
 import json, random, sys
 tools, work, program = sys.argv[1:]
 sys.path.insert(0, tools)
@@ -73,7 +74,8 @@ after = engine.answer(program, work + '/f16.gguf', [*dialogues[0][:2], dialogues
 assert isinstance(plain, str) and isinstance(after, str)
 EOF
 for kind in f16 q8_0; do
-    "$QSF_BUILDDIR/qsf-run" --inspect "$work/$kind.gguf" >"$work/inspect" 2>&1 || { cat "$work/inspect"; fail "$kind does not open"; }
+    "$QSF_BUILDDIR/qsf-run" --inspect "$work/$kind.gguf" >"$work/inspect" 2>&1 ||
+        { cat "$work/inspect"; fail "$kind does not open"; }
     "$QSF_BUILDDIR/qsf-run" --temperature 0 -n 8 -p hello "$work/$kind.gguf" >/dev/null 2>"$work/err" ||
         { cat "$work/err"; fail "$kind does not answer"; }
 done
@@ -82,8 +84,10 @@ done
 # manual page, as rows and interleaved, compressed and not; damage is reported with its place.
 while read -r model how; do
     # shellcheck disable=SC2086 # words
-    "$QSF_BUILDDIR/qsf-convert" --quiet $how "$work/$model.gguf" "$work/made.qsf" 2>"$work/err" || { cat "$work/err"; fail "$model as QSF: $how"; }
-    PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work/$model.gguf" "$work/made.qsf" "$how" <<'PY' || fail "$model as QSF: $how: read differently"
+    "$QSF_BUILDDIR/qsf-convert" --quiet $how "$work/$model.gguf" "$work/made.qsf" 2>"$work/err" ||
+        { cat "$work/err"; fail "$model as QSF: $how"; }
+    PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work/$model.gguf" "$work/made.qsf" "$how" <<'PY' || fail \
+        "$model as QSF: $how: read differently"
 import sys
 tools, gguf, qsf, how = sys.argv[1:]
 sys.path.insert(0, tools)
@@ -116,10 +120,13 @@ EOF
 
 # The mean of guides: of one with itself it is the same file, of two it is between them, closer to the one
 # with the larger weight.
-"$tools/average" "$work/f16.gguf" "$work/f16.gguf" -o "$work/same" 2>"$work/log" || { cat "$work/log"; fail "no mean of a guide with itself"; }
+"$tools/average" "$work/f16.gguf" "$work/f16.gguf" -o "$work/same" 2>"$work/log" ||
+    { cat "$work/log"; fail "no mean of a guide with itself"; }
 cmp "$work/f16.gguf" "$work/same/guide-f16.gguf" || fail "the mean of a guide with itself differs"
-"$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights 3,1 -o "$work/mean" 2>"$work/log" || { cat "$work/log"; fail "no mean of two guides"; }
-PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail "the mean of two guides is not their mean"
+"$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights 3,1 -o "$work/mean" 2>"$work/log" ||
+    { cat "$work/log"; fail "no mean of two guides"; }
+PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail \
+    "the mean of two guides is not their mean"
 import json, sys
 tools, work = sys.argv[1:]
 sys.path.insert(0, tools)
@@ -131,11 +138,15 @@ for name in ('token_embd.weight', 'blk.0.attn_v.weight', 'output_norm.weight'):
 parts = json.load(open(work + '/mean/run.json'))['mean_of']
 assert [(p['sha256'], p['weight']) for p in parts] == [(first.sha256, 0.75), (second.sha256, 0.25)], parts
 EOF
-"$tools/average" "$work/f16.gguf" "$work/foreign.gguf" -o "$work/none" 2>"$work/log" && fail "guides of two vocabularies were put together"
-grep -q 'foreign.gguf: another shape or vocabulary than .*f16.gguf' "$work/log" || { cat "$work/log"; fail "the other vocabulary was not reported"; }
+"$tools/average" "$work/f16.gguf" "$work/foreign.gguf" -o "$work/none" 2>"$work/log" &&
+    fail "guides of two vocabularies were put together"
+grep -q 'foreign.gguf: another shape or vocabulary than .*f16.gguf' "$work/log" ||
+    { cat "$work/log"; fail "the other vocabulary was not reported"; }
 for wrong in 1 1,x 1,0; do
-    "$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights $wrong -o "$work/none" 2>"$work/log" && fail "--weights $wrong was accepted"
-    grep -q "average: --weights $wrong: " "$work/log" || { cat "$work/log"; fail "--weights $wrong was not reported"; }
+    "$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights $wrong -o "$work/none" 2>"$work/log" &&
+        fail "--weights $wrong was accepted"
+    grep -q "average: --weights $wrong: " "$work/log" ||
+        { cat "$work/log"; fail "--weights $wrong was not reported"; }
 done
 [ ! -e "$work/none" ] || fail "a refused input created a file"
 
@@ -147,7 +158,8 @@ if [ -z "$torch" ]; then
     finish
 fi
 # Training on the ends of questions alone gives the same result as the whole network there.
-PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" "$work" <<'EOF' || fail "other layers are read, or the loss differs"
+PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" "$work" <<'EOF' || fail \
+    "other layers are read, or the loss differs"
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import torch
@@ -219,8 +231,10 @@ for step in (0, 1):
 EOF
 train() {
     out=$1 && shift
-    "$tools/train" "$work/text.jsonl" -o "$work/$out" --threads 1 --device cpu --set shape.layers=1 --set shape.vocab=512 \
-        --set shape.ffn=256 --set batch_tokens=512 --set epochs=1 --set ema=0.9 --set validation=8 "$@" >"$work/log" 2>&1
+    "$tools/train" "$work/text.jsonl" -o "$work/$out" --threads 1 --device cpu --set shape.layers=1 --set \
+        shape.vocab=512 \
+        --set shape.ffn=256 --set batch_tokens=512 --set epochs=1 --set ema=0.9 --set validation=8 "$@" \
+        >"$work/log" 2>&1
 }
 # 16 dialogues are a handful of steps, even with the plainest BLAS.
 sed -n '1,16p' "$work/text.jsonl" >"$work/few" && mv "$work/few" "$work/text.jsonl"
@@ -232,28 +246,36 @@ cmp "$work/whole/guide-f16.gguf" "$work/parts/guide-f16.gguf" || fail "a resumed
 train grown --stop-after 2 || { cat "$work/log"; fail "training of two steps failed"; }
 cp "$work/text.jsonl" "$work/old" && sed -n '1,9p' "$work/old" >>"$work/text.jsonl"
 train grown --resume && fail "a run continued with another text"
-grep -q 'not the text of the checkpoint' "$work/log" || { tail -3 "$work/log"; fail "the other text was not reported"; }
+grep -q 'not the text of the checkpoint' "$work/log" ||
+    { tail -3 "$work/log"; fail "the other text was not reported"; }
 train grown --new-text && fail "--new-text without --resume was accepted"
 train grown --resume --new-text || { cat "$work/log"; fail "training did not continue with a longer text"; }
-tr -d ' \n' <"$work/grown/run.json" | grep -q '"texts_before":\[{"corpus_sha256":"[0-9a-f]\{64\}","steps":2}\]' || fail "the record does not name the text before"
+tr -d ' \n' <"$work/grown/run.json" |
+    grep -q '"texts_before":\[{"corpus_sha256":"[0-9a-f]\{64\}","steps":2}\]' ||
+    fail "the record does not name the text before"
 sed '1s/"intents": \["/&not-/' "$work/old" >"$work/text.jsonl"
 train grown --resume --new-text && fail "a text with other intents was accepted"
-grep -q 'the intents are not those of the checkpoint: ' "$work/log" || { tail -3 "$work/log"; fail "the other intents were not named"; }
+grep -q 'the intents are not those of the checkpoint: ' "$work/log" ||
+    { tail -3 "$work/log"; fail "the other intents were not named"; }
 mv "$work/old" "$work/text.jsonl"
 # Started from an existing guide, training only the heads, which are not kept: the same guide. Another shape
 # is refused.
-train again --from "$work/whole/guide-f16.gguf" --set heads_first=100000 || { cat "$work/log"; fail "training did not begin with a guide"; }
+train again --from "$work/whole/guide-f16.gguf" --set heads_first=100000 ||
+    { cat "$work/log"; fail "training did not begin with a guide"; }
 # The running mean of the three norms, which are f32, is rounded at each step; the matrices are f16.
 [ "$(cmp -l "$work/whole/guide-f16.gguf" "$work/again/guide-f16.gguf" | wc -l)" -le $((3 * 256 * 4)) ] ||
     fail "the initial weights were not used, or not kept"
 grep -q '"from_sha256": "[0-9a-f]\{64\}"' "$work/again/run.json" || fail "the record does not name its start"
 # An additional layer changes nothing before it is trained.
-train deeper --from "$work/whole/guide-f16.gguf" --set shape.layers=2 --set heads_first=100000 || { cat "$work/log"; fail "training did not begin with a shallower guide"; }
+train deeper --from "$work/whole/guide-f16.gguf" --set shape.layers=2 --set heads_first=100000 ||
+    { cat "$work/log"; fail "training did not begin with a shallower guide"; }
 for m in whole deeper; do
-    "$QSF_BUILDDIR/qsf-run" --exact --temperature 0 -n 12 -p 'hello there' "$work/$m/guide-f16.gguf" >"$work/said.$m" 2>/dev/null || fail "$m does not answer"
+    "$QSF_BUILDDIR/qsf-run" --exact --temperature 0 -n 12 -p 'hello there' "$work/$m/guide-f16.gguf" \
+        >"$work/said.$m" 2>/dev/null || fail "$m does not answer"
 done
 cmp "$work/said.whole" "$work/said.deeper" || fail "an untrained layer changes the answer"
-PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail "the new layer adds something, or the old one has changed"
+PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail \
+    "the new layer adds something, or the old one has changed"
 import sys
 sys.path.insert(0, sys.argv[1])
 from trainlib import ggufread
@@ -265,16 +287,22 @@ for part, adds in (('attn_output', False), ('ffn_down', False), ('ffn_up', True)
     assert old.numbers(name, shape) == new.numbers(name, shape), name
 EOF
 train other --set shape.vocab=256 && fail "a vocabulary without space for the topics was accepted"
-grep -q 'do not fit a vocabulary of 256' "$work/log" || { tail -3 "$work/log"; fail "the vocabulary was not reported"; }
+grep -q 'do not fit a vocabulary of 256' "$work/log" ||
+    { tail -3 "$work/log"; fail "the vocabulary was not reported"; }
 train other --from "$work/deeper/guide-f16.gguf" && fail "a deeper guide was accepted"
-grep -q '2 layers to begin with, 1 in the recipe' "$work/log" || { tail -3 "$work/log"; fail "the layers were not named"; }
-train other --from "$work/whole/guide-f16.gguf" --set shape.ffn=512 && fail "a guide of another shape was accepted"
-grep -q "another shape than the recipe's" "$work/log" || { tail -3 "$work/log"; fail "the shape was not reported"; }
+grep -q '2 layers to begin with, 1 in the recipe' "$work/log" ||
+    { tail -3 "$work/log"; fail "the layers were not named"; }
+train other --from "$work/whole/guide-f16.gguf" --set shape.ffn=512 &&
+    fail "a guide of another shape was accepted"
+grep -q "another shape than the recipe's" "$work/log" ||
+    { tail -3 "$work/log"; fail "the shape was not reported"; }
 train other --from "$work/text.jsonl" && fail "a text file was accepted as a guide"
-grep -q 'not a GGUF file' "$work/log" || { tail -3 "$work/log"; fail "the file that is not a guide was not reported"; }
+grep -q 'not a GGUF file' "$work/log" ||
+    { tail -3 "$work/log"; fail "the file that is not a guide was not reported"; }
 sed -n '1,3p' "$work/text.jsonl" | sed 's/, {"role": "assistant".*/], "id": 1}/' >"$work/ask"
 "$tools/evaluate" "$work/whole/guide-f16.gguf" -b "$QSF_BUILDDIR" --questions "$work/ask" \
-    --parity "$work/whole/checkpoint.pt" -n 3 --most 12 >"$work/parity" 2>&1 || { cat "$work/parity"; fail "engine and PyTorch differ"; }
+    --parity "$work/whole/checkpoint.pt" -n 3 --most 12 >"$work/parity" 2>&1 ||
+    { cat "$work/parity"; fail "engine and PyTorch differ"; }
 # Barely trained weights have small effects: a wrong RoPE base is visible only in the eighth digit.
 awk 'match($0, /min_cosine [0-9.e-]+/) && substr($0, RSTART + 11, RLENGTH - 11) + 0 >= 0.99999999 { ok = 1 } END { exit !ok }' "$work/parity" ||
     { cat "$work/parity"; fail "the network differs from the engine's"; }

@@ -7,13 +7,16 @@
 cd "$QSF_SRCDIR" || exit 1
 
 have nm && {
-    nm -g --defined-only "$QSF_BUILDDIR/libqsf.a" 2>"$work/out" | awk 'NF == 3 { print $3 }' | sort -u >"$work/exported"
+    nm -g --defined-only "$QSF_BUILDDIR/libqsf.a" 2>"$work/out" | awk 'NF == 3 { print $3 }' |
+        sort -u >"$work/exported"
     cat include/qsf.h include/qsf_engine.h >"$work/both.h"
     # CC may be several words, such as "ccache gcc".
     # shellcheck disable=SC2086
-    $CC -E -P -Iinclude -x c "$work/both.h" | tr '\n' ' ' | grep -oE '\bqsf_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >"$work/declared"
+    $CC -E -P -Iinclude -x c "$work/both.h" | tr '\n' ' ' | grep -oE '\bqsf_[a-z0-9_]+ *\(' | tr -d ' (' |
+        sort -u >"$work/declared"
     [ "$(wc -l <"$work/declared")" -gt 40 ] || fail "too few functions found in the public headers"
-    diff "$work/declared" "$work/exported" >"$work/out" || { cat "$work/out"; fail "libqsf.a exports (>) or lacks (<) these"; }
+    diff "$work/declared" "$work/exported" >"$work/out" ||
+        { cat "$work/out"; fail "libqsf.a exports (>) or lacks (<) these"; }
 }
 
 warn='-Wall -Wextra -Werror'
@@ -26,7 +29,8 @@ compile_alone() {
     # Twice, to test the include guard.
     printf '#include "%s"\n#include "%s"\nextern int nothing;\n' "$header" "$header" >"$work/one.$language"
     # shellcheck disable=SC2086
-    $compiler "$@" $warn -D_GNU_SOURCE $config_h -I. -Iinclude -fsyntax-only "$work/one.$language" >"$work/out" 2>&1 ||
+    $compiler "$@" $warn -D_GNU_SOURCE $config_h -I. -Iinclude -fsyntax-only "$work/one.$language" \
+        >"$work/out" 2>&1 ||
         { head -n 20 "$work/out"; fail "$header does not compile alone ($compiler)"; }
 }
 

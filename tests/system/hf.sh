@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by the scripts that compare Hugging Face directories with GGUF files; gguf_to_hf.py writes the directories.
+# Sourced by the scripts that compare Hugging Face directories with GGUF files; gguf_to_hf.py writes the
+# directories.
 # shellcheck shell=sh
 have python3 || skip "no python3"
 convert=$QSF_BUILDDIR/qsf-convert
@@ -17,12 +18,14 @@ make_dir() {
 }
 # figures MODEL OPTIONS...: what its logits for the tokens of $reference are compared by.
 figures() {
-    "$run" --parity "$reference" --max-kl 1e9 "$@" >"$work/out" 2>"$work/err" </dev/null || tail -n 1 "$work/err"
+    "$run" --parity "$reference" --max-kl 1e9 "$@" >"$work/out" 2>"$work/err" </dev/null ||
+        tail -n 1 "$work/err"
     sed 's/, "argmax_match.*//' "$work/out"
 }
 # answer MODEL OPTIONS...: greedy text and why it ended.
 answer() {
-    "$run" --json -p 'ab a' -n 12 --temp 0 --template raw "$@" >"$work/out" 2>"$work/err" </dev/null || tail -n 1 "$work/err"
+    "$run" --json -p 'ab a' -n 12 --temp 0 --template raw "$@" >"$work/out" 2>"$work/err" </dev/null ||
+        tail -n 1 "$work/err"
     sed 's/, "seed.*//' "$work/out"
 }
 # equal NAME WANT COMMAND MODEL OPTIONS...
@@ -39,7 +42,8 @@ converted() {
         unconverted="$unconverted $1"
         return
     fi
-    "$convert" -q keep --quiet "$at/dir" "$at/dir.qsf" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "$1: qsf-convert"; return; }
+    "$convert" -q keep --quiet "$at/dir" "$at/dir.qsf" >"$work/out" 2>"$work/err" ||
+        { cat "$work/err"; fail "$1: qsf-convert"; return; }
     equal "$1" "$(answer "$at/gguf.qsf")" answer "$at/dir.qsf"
     [ ! -f "$reference/logits.f32" ] || equal "$1" "$(figures "$at/gguf.qsf")" figures "$at/dir.qsf"
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every architecture that an independent engine computed logits for and that has a public name, as a Hugging Face
-# directory: the logits of the GGUF file to the last bit that is printed, and the same answers.
+# Every architecture that an independent engine computed logits for and that has a public name, as a Hugging
+# Face directory: the logits of the GGUF file to the last bit that is printed, and the same answers.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 . "$(dirname "$0")/hf.sh"

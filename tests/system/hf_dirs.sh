@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A Hugging Face directory runs like the GGUF file of the same weights: the same answers, exact and as shipped, resident
-# and streamed, and the same after qsf-convert; damaged ones are refused with the name of the setting or the tensor.
+# A Hugging Face directory runs like the GGUF file of the same weights: the same answers, exact and as
+# shipped, resident and streamed, and the same after qsf-convert; damaged ones are refused with the name of
+# the setting or the tensor.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 . "$(dirname "$0")/hf.sh"
@@ -105,10 +106,12 @@ expect 3 'safetensors' "$run" -p a -n 1 "$work/bad"
 expect 3 'pytorch_model.bin' "$run" -p a -n 1 "$work/bad"
 rm "$work/bad"/tokenizer*
 expect 3 'in pytorch_model.bin, which is not supported: save them as safetensors' "$run" -p a -n 1 "$work/bad"
-expect 3 'in pytorch_model.bin, which is not supported: save them as safetensors' "$convert" --quiet "$work/bad" "$work/bad.qsf"
+expect 3 'in pytorch_model.bin, which is not supported: save them as safetensors' "$convert" --quiet \
+    "$work/bad" "$work/bad.qsf"
 mv "$work/bad/pytorch_model.bin" "$work/bad/pytorch_model.bin.index.json"
 expect 3 'in pytorch_model.bin, which is not supported: save them as safetensors' "$run" -p a -n 1 "$work/bad"
-rm -rf "$work/bad" && cp -r "$work/good/dir" "$work/bad" && rm "$work/bad"/tokenizer* # old weights beside others
+rm -rf "$work/bad" && cp -r "$work/good/dir" "$work/bad" &&
+    rm "$work/bad"/tokenizer* # old weights beside others
 : >"$work/bad/pytorch_model.bin"
 expect 3 'without tokenizer.json or tokenizer.model' "$run" -p a -n 1 "$work/bad"
 # Tokenizing needs no weights, and they are what is missing first.
@@ -125,7 +128,8 @@ expect 3 'without weights .model.safetensors' "$run" -p a -n 1 "$work/clone"
 expect 3 'without weights .*; it contains an adapter' "$run" -p a -n 1 "$work/clone"
 # YaRN that does not round: kept in QSF, and GGUF cannot say it.
 python3 "$here/hf/edit.py" "$work/good/dir" set rope_parameters \
-    '{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "truncate": false}' || fail "edit.py"
+    '{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "truncate": false}' ||
+    fail "edit.py"
 expect 0 'warning: .*GGUF cannot say' "$convert" --quiet "$work/good/dir" "$work/rounded.gguf"
 expect 0 '' "$convert" -q keep --quiet "$work/good/dir" "$work/exact.qsf"
 [ ! -s "$work/err" ] || fail "a warning about QSF"

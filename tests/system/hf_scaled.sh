@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# F8 weights with scales of blocks answer like the same weights as BF16, also where heads are cut from a matrix and
-# transposed, with heads that begin within a block and a last block that is smaller.
+# F8 weights with scales of blocks answer like the same weights as BF16, also where heads are cut from a
+# matrix and transposed, with heads that begin within a block and a last block that is smaller.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 . "$(dirname "$0")/hf.sh"
@@ -20,7 +20,8 @@ same() {
         equal "$1 $3x$4" "$(figures "$work/bf16")" figures "$work/fp8"
         equal "$1 $3x$4" "$(figures "$work/bf16" --exact)" figures "$work/fp8" --exact --pin 0 --slots 2
     fi
-    "$convert" -q keep --quiet "$work/fp8" "$work/fp8.qsf" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "$1: qsf-convert"; }
+    "$convert" -q keep --quiet "$work/fp8" "$work/fp8.qsf" >"$work/out" 2>"$work/err" ||
+        { cat "$work/err"; fail "$1: qsf-convert"; }
     equal "$1 $3x$4" "$text" answer "$work/fp8.qsf"
 }
 

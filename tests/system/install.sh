@@ -54,24 +54,29 @@ EOF
     export PKG_CONFIG_PATH
     # The same sanitizers as the library; qsf.pc provides everything else.
     san=$(config EXTRA_CFLAGS | tr ' ' '\n' | grep '^-fsanitize' | tr '\n' ' ')
-    flags=$("$pc" --define-variable=libdir="$root/o/l" --define-variable=includedir="$root/o/i" --cflags --libs qsf) ||
+    flags=$("$pc" --define-variable=libdir="$root/o/l" --define-variable=includedir="$root/o/i" --cflags \
+        --libs qsf) ||
         fail "pkg-config does not accept qsf.pc"
     for dir in libdir:/o/l includedir:/o/i; do
         [ "$("$pc" --variable="${dir%%:*}" qsf)" = "${dir#*:}" ] || fail "qsf.pc names another ${dir%%:*}"
     done
     # shellcheck disable=SC2046,SC2086
-    $CC -std=c11 -Wall -Werror $san $(config LDFLAGS) -o "$work/hello" "$work/hello.c" $flags >"$work/log" 2>&1 ||
+    $CC -std=c11 -Wall -Werror $san $(config LDFLAGS) -o "$work/hello" "$work/hello.c" $flags >"$work/log" \
+        2>&1 ||
         { cat "$work/log"; fail "a program that uses qsf.pc does not build"; }
-    if [ -x "$work/hello" ]; then "$work/hello" >"$work/out" 2>&1 || { cat "$work/out"; fail "that program does not run"; }; fi
+    if [ -x "$work/hello" ]; then "$work/hello" >"$work/out" 2>&1 ||
+        { cat "$work/out"; fail "that program does not run"; }; fi
 else
     echo "skip: no pkg-config: qsf.pc was not tried"
 fi
 
 if [ -f "$QSF_SRCDIR/models/guide.qsf" ]; then
     # If moved together, the programs find their data beside them: the guide answers from there.
-    "$MAKE" install DESTDIR="$work/moved" prefix=/p bindir=/p/bin libdir=/p/lib includedir=/p/include mandir=/p/man datadir=/p/share \
+    "$MAKE" install DESTDIR="$work/moved" prefix=/p bindir=/p/bin libdir=/p/lib includedir=/p/include \
+        mandir=/p/man datadir=/p/share \
         >"$work/log" 2>&1 || { cat "$work/log"; fail "make install prefix=/p"; }
-    (cd / && "$work/moved/p/bin/qsf-run" --inspect guide) >"$work/out" 2>&1 || { cat "$work/out"; fail "no guide where it was installed"; }
+    (cd / && "$work/moved/p/bin/qsf-run" --inspect guide) >"$work/out" 2>&1 ||
+        { cat "$work/out"; fail "no guide where it was installed"; }
     grep -q "$work/moved/p/" "$work/out" || { cat "$work/out"; fail "the guide came from elsewhere"; }
 fi
 

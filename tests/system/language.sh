@@ -41,7 +41,8 @@ comments() {
             if (end) { gsub(/[[:space:]]+/, " ", text); print FILENAME ":" text; open = 0 }
         }'
     # This test and its lists quote the words.
-    find tests tools mk Makefile configure .ci/run -type f ! -name '*.[ch]' ! -name 'language.*' ! -path '*/facts/*' | sort |
+    find tests tools mk Makefile configure .ci/run -type f ! -name '*.[ch]' ! -name 'language.*' ! -path \
+        '*/facts/*' | sort |
         xargs grep -IlE '^#!|^# SPDX' | xargs awk '
         function flush() { if (text != "") print file ":" text; text = "" }
         FNR == 1 { flush(); file = FILENAME }
@@ -59,7 +60,8 @@ found() {
     sed -E "s/($allowed)/ /Ig" "$1" >"$work/searched"
     while IFS="$tab" read -r word instead; do
         grep -iE "(^|[^[:alnum:]_])($word)([^[:alnum:]_]|\$)" "$work/searched" | while IFS= read -r line; do
-            text=$(printf '%s\n' "${line#*: }" | grep -oiE ".{0,30}(^|[^[:alnum:]_])($word)([^[:alnum:]_]|\$).{0,30}" | head -n 1)
+            text=$(printf '%s\n' "${line#*: }" |
+                grep -oiE ".{0,30}(^|[^[:alnum:]_])($word)([^[:alnum:]_]|\$).{0,30}" | head -n 1)
             echo "${line%%: *}: \"$text\": better: $instead"
         done
     done <"$work/words"
@@ -68,7 +70,8 @@ found() {
 # The search itself: each of these must be found, and these exceptions not.
 printf 'x: %s\n' 'draw the screen anew' 'weaken tokens that stood lately' 'standard input is no terminal' \
     'a number of exchanges from 1 on' >"$work/bad"
-printf 'x: %s\n' 'there is no model' 'the file is no longer used' 'a window is renewed' 'Latelyness' >"$work/good"
+printf 'x: %s\n' 'there is no model' 'the file is no longer used' 'a window is renewed' 'Latelyness' \
+    >"$work/good"
 [ "$(found "$work/bad" | cut -d '"' -f 2 | sort -u | wc -l)" -ge 4 ] || fail "the search misses words"
 [ -z "$(found "$work/good")" ] || fail "the search finds words that are allowed"
 
@@ -78,5 +81,6 @@ for place in $checked; do
     cat "$work/part"
 done >"$work/text"
 found "$work/text" >"$work/wrong"
-[ ! -s "$work/wrong" ] || { cat "$work/wrong"; fail "rewrite these in plain English, or add an exception to $here/language.allow"; }
+[ ! -s "$work/wrong" ] ||
+    { cat "$work/wrong"; fail "rewrite these in plain English, or add an exception to $here/language.allow"; }
 finish

@@ -26,7 +26,8 @@ expect() {
     "$@" >"$work/out" 2>"$work/err" </dev/null
     got=$?
     [ $got = "$want" ] || { cat "$work/err"; fail "exit $got instead of $want: $*"; }
-    [ -z "$words" ] || grep -qE -- "$words" "$work/err" || { cat "$work/err"; fail "no /$words/ on stderr: $*"; }
+    [ -z "$words" ] || grep -qE -- "$words" "$work/err" ||
+        { cat "$work/err"; fail "no /$words/ on stderr: $*"; }
     if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
 }
 
@@ -42,7 +43,8 @@ cgroup_open() {
     [ -n "$cg_v1" ] || (echo +memory >"$cg_root/cgroup.subtree_control") 2>/dev/null
     mkdir "$cg_root/qsf.$$" 2>/dev/null || return 1
     cg=$cg_root/qsf.$$
-    if [ -n "$cg_v1" ]; then cgroup_limits $(($1 * 1048576)) memory.limit_in_bytes $(($1 * 1048576)) memory.memsw.limit_in_bytes
+    if [ -n "$cg_v1" ]; then cgroup_limits $(($1 * 1048576)) memory.limit_in_bytes $(($1 * 1048576)) \
+        memory.memsw.limit_in_bytes
     else cgroup_limits $(($1 * 1048576)) memory.max 0 memory.swap.max
     fi || { cgroup_close; return 1; }
 }
@@ -54,7 +56,8 @@ cgroup_limits() { # BYTES FILE SWAP_BYTES FILE: a kernel without swap accounting
 cgroup_resize() {
     if [ -n "$cg_v1" ]; then # the limit with swap is never below the one without
         cgroup_limits $(($1 * 1048576)) memory.limit_in_bytes $(($1 * 1048576)) memory.memsw.limit_in_bytes ||
-            { cgroup_limits $(($1 * 1048576)) memory.memsw.limit_in_bytes $(($1 * 1048576)) memory.limit_in_bytes; }
+            { cgroup_limits $(($1 * 1048576)) memory.memsw.limit_in_bytes $(($1 * 1048576)) \
+            memory.limit_in_bytes; }
     else (echo $(($1 * 1048576)) >"$cg/memory.max") 2>/dev/null
     fi
 }
@@ -64,10 +67,13 @@ cgroup_enter='echo $$ >"$0/cgroup.procs" && exec "$@"'
 cgroup_run() { sh -c "$cgroup_enter" "$cg" "$@"; }
 # Processes killed by the kernel for lack of memory; peak memory charged, in MB, including the page cache; MB
 # in swap; bytes read from disks.
-cgroup_kills() { cat "$cg/memory.oom_control" "$cg/memory.events" 2>/dev/null | awk '$1 == "oom_kill" { n = $2 } END { print n + 0 }'; }
-cgroup_peak() { cat "$cg/memory.max_usage_in_bytes" "$cg/memory.peak" 2>/dev/null | awk '{ m = $1 } END { printf "%.1f\n", m / 1048576 }'; }
+cgroup_kills() { cat "$cg/memory.oom_control" "$cg/memory.events" 2>/dev/null |
+    awk '$1 == "oom_kill" { n = $2 } END { print n + 0 }'; }
+cgroup_peak() { cat "$cg/memory.max_usage_in_bytes" "$cg/memory.peak" 2>/dev/null |
+    awk '{ m = $1 } END { printf "%.1f\n", m / 1048576 }'; }
 cgroup_swap() {
-    { cat "$cg/memory.swap.peak" "$cg/memory.swap.current"; awk '$1 == "swap" { print $2 }' "$cg/memory.stat"; } 2>/dev/null |
+    { cat "$cg/memory.swap.peak" "$cg/memory.swap.current";
+    awk '$1 == "swap" { print $2 }' "$cg/memory.stat"; } 2>/dev/null |
         awk '$1 > m { m = $1 } END { printf "%.1f\n", m / 1048576 }'
 }
 cgroup_close() {

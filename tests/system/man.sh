@@ -5,7 +5,8 @@
 
 # The options defined by an option list: long and short words at the start of an indented line.
 help_options() {
-    "$1" --help 2>&1 | sed -n 's/^ \{1,8\}\(-.*\)/\1/p' | sed 's/   *.*//' | grep -oE -- '(^|[ ,/])--?[A-Za-z0-9][A-Za-z0-9-]*' |
+    "$1" --help 2>&1 | sed -n 's/^ \{1,8\}\(-.*\)/\1/p' | sed 's/   *.*//' |
+        grep -oE -- '(^|[ ,/])--?[A-Za-z0-9][A-Za-z0-9-]*' |
         tr -d ' ,/' | sort -u
 }
 
@@ -30,11 +31,14 @@ for program in qsf-run qsf-chat qsf-convert; do
     [ -x "$exe" ] || { fail "man/$program.1 describes a program that was not built"; continue; }
     help_options "$exe" >"$work/help"
     man_options "$page" >"$work/man"
-    [ "$(wc -l <"$work/help")" -gt 5 ] || { cat "$work/help"; fail "$program --help shows no list of options"; }
+    [ "$(wc -l <"$work/help")" -gt 5 ] ||
+        { cat "$work/help"; fail "$program --help shows no list of options"; }
     comm -23 "$work/help" "$work/man" >"$work/only_help"
     comm -13 "$work/help" "$work/man" >"$work/only_man"
-    [ ! -s "$work/only_help" ] || fail "$program: in --help but not in the page:" "$(tr '\n' ' ' <"$work/only_help")"
-    [ ! -s "$work/only_man" ] || fail "$program: in the page but not in --help:" "$(tr '\n' ' ' <"$work/only_man")"
+    [ ! -s "$work/only_help" ] ||
+        fail "$program: in --help but not in the page:" "$(tr '\n' ' ' <"$work/only_help")"
+    [ ! -s "$work/only_man" ] ||
+        fail "$program: in the page but not in --help:" "$(tr '\n' ' ' <"$work/only_man")"
 done
 [ $tried = 1 ] || skip "neither programs nor pages yet"
 

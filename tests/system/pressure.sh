@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --memory-threshold-mb, with made files of /proc: while memory is short the cache shrinks by the policy, which is said
-# once; without a policy no position goes; with enough memory, or files that say nothing, the answer is the usual one.
+# --memory-threshold-mb, with made files of /proc: while memory is short the cache shrinks by the policy,
+# which is said once; without a policy no position goes; with enough memory, or files that say nothing, the
+# answer is the usual one.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 prompt=$(words 60)
@@ -12,7 +13,8 @@ ask() {
     if [ "$1" = damaged ]; then echo "MemAvailable: lots" >"$root/proc/meminfo"
     else echo "MemAvailable: $(($1 * 1024)) kB" >"$root/proc/meminfo"; fi
     shift
-    QSF_MEMORY_ROOT=$root "$run" "$tiny" --temperature 0 --ignore-eos -n 120 -p "$prompt" "$@" >"$work/out" 2>"$work/err" </dev/null ||
+    QSF_MEMORY_ROOT=$root "$run" "$tiny" --temperature 0 --ignore-eos -n 120 -p "$prompt" "$@" >"$work/out" \
+        2>"$work/err" </dev/null ||
         { cat "$work/err"; fail "failed: $*"; }
     said=$(wc -l <"$work/err")
     if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
@@ -47,7 +49,8 @@ echo $((40 << 20)) >"$root/sys/fs/cgroup/box/memory.current"
 ask 500 --memory-threshold-mb 100 --eviction-policy sliding
 says 'memory is low: 20 MB'
 echo max >"$root/sys/fs/cgroup/box/memory.max"
-printf 'some avg10=30.00 avg60=1.0 avg300=0.0 total=9\nfull avg10=20.00 avg60=1.0 avg300=0.0 total=9\n' >"$root/proc/pressure/memory"
+printf 'some avg10=30.00 avg60=1.0 avg300=0.0 total=9\nfull avg10=20.00 avg60=1.0 avg300=0.0 total=9\n' \
+    >"$root/proc/pressure/memory"
 ask 150 --memory-threshold-mb 100 --eviction-policy sliding
 says 'memory is low: 150 MB'
 # What cannot be read is not used, and --verbose says why.

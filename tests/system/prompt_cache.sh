@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# qsf-run --prompt-cache: the same answer with and without, for any threads and budget; files that are damaged, foreign,
-# cut, of other settings or cannot be written cost only time, and are reported in one line.
+# qsf-run --prompt-cache: the same answer with and without, for any threads and budget; files that are
+# damaged, foreign, cut, of other settings or cannot be written cost only time, and are reported in one line.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 prompt=$(words 60)
 snap=$work/cache.qsfsnap
-# ask OPTIONS...: a greedy answer; its text is in $text, the tokens reused in $reused, the lines on stderr in $said.
+# ask OPTIONS...: a greedy answer; its text is in $text, the tokens reused in $reused, the lines on stderr in
+# $said.
 ask() {
-    "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json "$@" >"$work/out" 2>"$work/err" </dev/null || { cat "$work/err"; fail "failed: $*"; }
+    "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json "$@" >"$work/out" 2>"$work/err" </dev/null ||
+        { cat "$work/err"; fail "failed: $*"; }
     text=$(answer_text) reused=$(number reused_tokens | sed 's/[^0-9].*//')
     said=$(grep -cv 'KV cache .* would take' "$work/err") # how large q2 is in short contexts
     if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
@@ -54,9 +56,12 @@ ask -p "$longer" --prompt-cache "$snap"
 [ "$text" = "$other" ] || fail "another answer after a common beginning"
 [ "$reused" -ge 40 ] || fail "a common beginning: only $reused tokens reused"
 # From a pipe, and interrupted: what was evaluated is saved.
-printf %s "$prompt" | "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json --prompt-cache "$work/pipe" >"$work/out" 2>&1 || fail "no answer from a pipe"
+printf %s "$prompt" |
+    "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json --prompt-cache "$work/pipe" >"$work/out" 2>&1 ||
+    fail "no answer from a pipe"
 [ "$(answer_text)" = "$plain" ] || fail "another answer from a pipe"
-printf %s "$prompt" | "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json --prompt-cache "$work/pipe" >"$work/out" 2>&1
+printf %s "$prompt" |
+    "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json --prompt-cache "$work/pipe" >"$work/out" 2>&1
 [ "$(number reused_tokens | sed 's/[^0-9].*//')" = $all ] || fail "nothing reused from a pipe"
 
 # ---- refused, evaluated and replaced
@@ -145,24 +150,31 @@ if [ "$(id -u)" != 0 ]; then
 fi
 # A full disk: nothing is left of a new file, and an old one keeps what it had.
 snap=$work/full
-full() { (ulimit -f 8 && exec "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json --prompt-cache "$snap" "$@") >"$work/out" 2>"$work/err" </dev/null; }
+full() { (ulimit -f 8 &&
+    exec "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json --prompt-cache "$snap" "$@") >"$work/out" \
+    2>"$work/err" </dev/null; }
 full -p "$prompt" || { cat "$work/err"; fail "a full disk ended the run"; }
 [ "$(answer_text)" = "$plain" ] || fail "a full disk: another answer"
-grep -q 'cannot write the snapshot: File too large' "$work/err" || { cat "$work/err"; fail "a full disk was not reported"; }
+grep -q 'cannot write the snapshot: File too large' "$work/err" ||
+    { cat "$work/err"; fail "a full disk was not reported"; }
 [ ! -e "$snap" ] || fail "a full disk: a part of a file is left"
 ask -p "$prompt" --prompt-cache "$snap" -n 2
 before=$(wc -c <"$snap")
 blocks=$((before / 512 + 1))
-(ulimit -f $blocks && exec "$run" "$tiny" --temperature 0 --ignore-eos -n 60 --prompt-cache "$snap" -p "$prompt") >"$work/out" 2>"$work/err" </dev/null ||
+(ulimit -f $blocks &&
+    exec "$run" "$tiny" --temperature 0 --ignore-eos -n 60 --prompt-cache "$snap" -p "$prompt") >"$work/out" \
+    2>"$work/err" </dev/null ||
     { cat "$work/err"; fail "a full disk ended the run"; }
-grep -q 'cannot write the snapshot: File too large' "$work/err" || { cat "$work/err"; fail "a full disk was not reported"; }
+grep -q 'cannot write the snapshot: File too large' "$work/err" ||
+    { cat "$work/err"; fail "a full disk was not reported"; }
 [ "$(wc -c <"$snap")" = "$before" ] || fail "a full disk: $(wc -c <"$snap") bytes instead of $before"
 same 'after a full disk' $all
 
 # ---- several processes at once
 snap=$work/shared
 for i in 1 2 3 4; do
-    "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json --prompt-cache "$snap" -p "$prompt" >"$work/out$i" 2>"$work/err$i" </dev/null &
+    "$run" "$tiny" --temperature 0 --ignore-eos -n 24 --json --prompt-cache "$snap" -p "$prompt" \
+        >"$work/out$i" 2>"$work/err$i" </dev/null &
 done
 wait
 for i in 1 2 3 4; do
@@ -196,11 +208,13 @@ for policy in sliding h2o; do
 done
 snap=$work/snapkv
 ask -p "$prompt" -c 128 --eviction-policy snapkv --prompt-cache "$snap"
-grep -q 'no snapshot: what snapkv evicts depends on' "$work/err" || { cat "$work/err"; fail "snapkv was not mentioned"; }
+grep -q 'no snapshot: what snapkv evicts depends on' "$work/err" ||
+    { cat "$work/err"; fail "snapkv was not mentioned"; }
 [ ! -e "$snap" ] || fail "a snapshot with snapkv"
 snap=$work/short
 ask -p "$prompt" -c 128 --eviction-policy sliding --memory-threshold-mb 9999999 --prompt-cache "$snap"
-grep -q 'no snapshot: memory was short' "$work/err" || { cat "$work/err"; fail "a shrunken cache was not mentioned"; }
+grep -q 'no snapshot: memory was short' "$work/err" ||
+    { cat "$work/err"; fail "a shrunken cache was not mentioned"; }
 [ ! -e "$snap" ] || fail "a snapshot of a shrunken cache"
 prompt=$(words 60)
 
@@ -208,7 +222,8 @@ prompt=$(words 60)
 for kind in gemma3 jamba mamba2 rwkv7 deepseek2_lite falcon-h1 lfm2 exaone4_swa; do
     tiny=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/architectures/$kind/model.gguf
     [ -f "$tiny" ] || { echo "skip: no $tiny: snapshots of $kind"; continue; }
-    for type in 'f32 f32' 'f16 f16' 'q8 q8' 'q8 f16' 'f32 q8' 'q6 q6' 'q8 q4' 'q4 q4' 'q2 q2' 'f16 q2' 'q2 q8'; do
+    for type in 'f32 f32' 'f16 f16' 'q8 q8' 'q8 f16' 'f32 q8' 'q6 q6' 'q8 q4' 'q4 q4' 'q2 q2' 'f16 q2' \
+        'q2 q8'; do
         snap=$work/$kind.$type
         types="--k-type ${type% *} --v-type ${type#* }"
         # shellcheck disable=SC2086

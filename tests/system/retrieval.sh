@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck disable=SC2016 # names of rows are in backquotes
-# What the eviction policies keep: a model whose weights are written by hand finds every needle in a text, and with evictions
-# those that are still in the cache. The table of docs/KV.md has a trained model instead.
+# What the eviction policies keep: a model whose weights are written by hand finds every needle in a text, and
+# with evictions those that are still in the cache. The table of docs/KV.md has a trained model instead.
 . "$(dirname "$0")/lib.sh"
 have python3 || skip "no python3: retrieval with evictions was not checked"
 tool=$QSF_BUILDDIR/obj/tests/tools/retrieval
 [ -x "$tool" ] || skip "the test programs are not built"
 
-# A head of the first layer copies the code of the token before; one of the second finds the position where that code is
-# the current token's, and copies its token. Rotations by RoPE select the token before; the codes are in pairs that hardly turn.
+# A head of the first layer copies the code of the token before; one of the second finds the position where
+# that code is the current token's, and copies its token. Rotations by RoPE select the token before; the codes
+# are in pairs that hardly turn.
 PYTHONDONTWRITEBYTECODE=1 python3 - "$QSF_SRCDIR/tools" "$work/model.gguf" <<'PYTHON' || fail "no model"
 import math, random, sys
 sys.path.insert(0, sys.argv[1] + '/guide')
@@ -44,10 +45,12 @@ export.write(sys.argv[2], gguf.F16, shape, bpe.Tokenizer([], shape['vocab']), t.
              tokenizer__ggml__pre='gpt-2')
 PYTHON
 
-# 512 tokens, of which a policy keeps 256, 128 and 64. With sanitizers four texts for each number take minutes.
+# 512 tokens, of which a policy keeps 256, 128 and 64. With sanitizers four texts for each number take
+# minutes.
 texts=4
 [ -z "${QSF_SAN-}" ] || texts=1
-RETRIEVAL=$tool "$QSF_SRCDIR/tools/kvquality/retrieval" "$work/model.gguf" -n $texts -l 512 >"$work/out" 2>"$work/err" ||
+RETRIEVAL=$tool "$QSF_SRCDIR/tools/kvquality/retrieval" "$work/model.gguf" -n $texts -l 512 >"$work/out" \
+    2>"$work/err" ||
     { cat "$work/err"; fail "no table"; }
 if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report"; fi
 # Columns of the table.
@@ -63,7 +66,8 @@ hardly() {
     [ $texts = 4 ] || return 0
     name=$1
     shift
-    for column in "$@"; do [ "$(cell)" -le 25 ] || fail "$name: $(cell) % right in column $column although it was evicted"; done
+    for column in "$@"; do [ "$(cell)" -le 25 ] ||
+        fail "$name: $(cell) % right in column $column although it was evicted"; done
 }
 cell() { awk -F '|' -v name=" $name " -v column="$column" '$2 == name { print $column + 0 }' "$work/out"; }
 
@@ -88,8 +92,10 @@ import needles
 print(text, answer, sep='\n')
 PYTHON
 ask() {
-    expect 0 '' "$QSF_BUILDDIR/qsf-run" "$work/model.gguf" -p "$(head -n 1 "$work/text")" --template raw -n 1 --temperature 0 -c 576 "$@"
-    [ "$(cat "$work/out")" = "$(tail -n 1 "$work/text")" ] || fail "qsf-run $*: $(cat "$work/out") instead of $(tail -n 1 "$work/text")"
+    expect 0 '' "$QSF_BUILDDIR/qsf-run" "$work/model.gguf" -p "$(head -n 1 "$work/text")" --template raw -n \
+        1 --temperature 0 -c 576 "$@"
+    [ "$(cat "$work/out")" = "$(tail -n 1 "$work/text")" ] ||
+        fail "qsf-run $*: $(cat "$work/out") instead of $(tail -n 1 "$work/text")"
 }
 ask
 ask --eviction-policy snapkv --eviction-window 64

@@ -14,8 +14,10 @@ expect 2 'cpu-mask' "$run" --cpu-mask fast "$tiny" -p x
 for value in 0 1.01 -0.5 nan fast ''; do
     expect 2 'quality takes a number above 0' "$run" --quality "$value" "$tiny" -p x
 done
-expect 2 '--quality 0.5 does not work with --eviction-policy sliding: ' "$run" --quality 0.5 --eviction-policy sliding "$tiny" -p x
-expect 2 'does not work with --eviction-policy h2o' "$QSF_BUILDDIR/qsf-chat" --plain --eviction-policy h2o --quality 0.5 "$tiny"
+expect 2 '--quality 0.5 does not work with --eviction-policy sliding: ' "$run" --quality 0.5 \
+    --eviction-policy sliding "$tiny" -p x
+expect 2 'does not work with --eviction-policy h2o' "$QSF_BUILDDIR/qsf-chat" --plain --eviction-policy h2o \
+    --quality 0.5 "$tiny"
 expect 2 'only one of' "$run" --bench --plan "$tiny"
 expect 2 'jsonl' "$run" --jsonl "$tiny" -p x
 expect 2 'repeats' "$run" --bench -r 0 "$tiny"
@@ -44,20 +46,25 @@ for cut in 3 10 40 200 1000 $((size / 2)) $((size - 1)); do
 done
 sed 's/llama/llamb/g' "$tiny" >"$work/arch.gguf"
 expect 3 'arch.gguf.*llamb' "$run" "$work/arch.gguf" -p x
-# Bad metadata of real shapes of models: the plan is refused with the key, or the tensor whose shape it makes wrong.
+# Bad metadata of real shapes of models: the plan is refused with the key, or the tensor whose shape it makes
+# wrong.
 cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/architectures
 [ -d "$cases" ] || echo "skip: $cases is absent"
 for case in llama qwen3moe gemma2 deepseek2 mamba2 rwkv7; do
     model=$cases/$case/model.gguf
     [ -f "$model" ] || continue
-    for spec in block_count=int:0 block_count=int:4294967295 block_count=int:3 embedding_length=int:0 embedding_length=int:33 \
-        context_length=int:0 vocab_size=str:x attention.head_count=int:3 attention.head_count_kv=int:4294967295 \
+    for spec in block_count=int:0 block_count=int:4294967295 block_count=int:3 embedding_length=int:0 \
+        embedding_length=int:33 \
+        context_length=int:0 vocab_size=str:x attention.head_count=int:3 \
+        attention.head_count_kv=int:4294967295 \
         attention.key_length=int:4096 expert_count=int:4294967295 ssm.state_size=int:0 wkv.head_size=int:7; do
         "$run" --plan --override-kv "$case.$spec" "$model" >/dev/null 2>"$work/err"
         rc=$?
         [ $rc = 0 ] || [ $rc = 3 ] || fail "exit $rc: $case --override-kv $spec"
-        [ $rc = 0 ] || grep -qE "${spec%%=*}|tensor '" "$work/err" || { cat "$work/err"; fail "$case: the message does not name ${spec%%=*}"; }
-        "$run" --inspect --override-kv "$case.$spec" "$model" >/dev/null 2>&1 || fail "--inspect: $case --override-kv $spec"
+        [ $rc = 0 ] || grep -qE "${spec%%=*}|tensor '" "$work/err" ||
+            { cat "$work/err"; fail "$case: the message does not name ${spec%%=*}"; }
+        "$run" --inspect --override-kv "$case.$spec" "$model" >/dev/null 2>&1 ||
+            fail "--inspect: $case --override-kv $spec"
     done
 done
 expect 3 'tokens.txt' "$run" --parity "$work/no-such-dir" "$tiny"
@@ -68,8 +75,8 @@ least=$(tail -n 1 "$work/err" | sed -n 's/^smallest budget that works: \([0-9]*\
 [ -n "$least" ] || { cat "$work/err"; fail "the last line of the refusal is not the smallest budget"; }
 if [ -n "$least" ] && [ -z "${QSF_SAN:-}" ]; then
     expect 0 '' "$run" --ram-budget "$least" "$tiny" -p x -n 4 --temperature 0
-    # The resident set differs a little between runs, because file pages are mapped in windows that begin at random places
-    # (src/plan/pricing.c): the budget in the message may be 1 MB too large, not 2.
+    # The resident set differs a little between runs, because file pages are mapped in windows that begin at
+    # random places (src/plan/pricing.c): the budget in the message may be 1 MB too large, not 2.
     expect 4 'smallest budget' "$run" --ram-budget $((least - 2)) "$tiny" -p x -n 4
     expect 4 'smallest budget' "$run" --ram-budget "$least" -c 500000 "$tiny" -p x -n 4
 fi
@@ -77,14 +84,15 @@ fi
 long=$(awk 'BEGIN { for (i = 0; i < 700; i++) printf "zq " }')
 expect 5 "$tiny: the prompt has [0-9]+ tokens, more than the context" "$run" "$tiny" -p "$long"
 [ ! -s "$work/out" ] || fail "a prompt that does not fit gave an answer"
-# A text that is much longer is not tokenized at all; one that must be, because tokens may leave the context, is refused when
-# that takes too much memory: here one long word.
+# A text that is much longer is not tokenized at all; one that must be, because tokens may leave the context,
+# is refused when that takes too much memory: here one long word.
 head -c 3000000 /dev/zero | tr '\0' q >"$work/word"
 if [ -z "${QSF_SAN:-}" ]; then
     run_word() { "$run" --ram-budget 30 "$tiny" "$@" <"$work/word"; }
     expect 5 "$tiny: the prompt has more than [0-9]+ tokens, more than the context" run_word
     expect 4 'RAM budget exceeded: tokenizing the text' run_word --eviction-policy sliding
-    tail -n 1 "$work/err" | grep -qE '^smallest budget that works: [0-9]+ MB$' || { cat "$work/err"; fail "a refused text names no budget"; }
+    tail -n 1 "$work/err" | grep -qE '^smallest budget that works: [0-9]+ MB$' ||
+        { cat "$work/err"; fail "a refused text names no budget"; }
 fi
 expect 5 'context' "$run" "$tiny" -c 32 -p a -n 0 --ignore-eos
 [ -s "$work/out" ] || fail "the text before the context was full was not printed"
@@ -96,7 +104,8 @@ expect 0 '' "$run" "$tiny" -p a -n 3 --ignore-eos
 full() {
     echo 1 | "$@" >/dev/full 2>"$work/err"
     [ $? = 1 ] || fail "a full stdout did not exit with 1: $*"
-    grep -qE '^qsf-[a-z]+: (stdout|standard output): ' "$work/err" || { cat "$work/err"; fail "a full stdout gave no message: $*"; }
+    grep -qE '^qsf-[a-z]+: (stdout|standard output): ' "$work/err" ||
+        { cat "$work/err"; fail "a full stdout gave no message: $*"; }
 }
 if [ -w /dev/full ]; then
     full "$run" "$tiny" -p a -n 5 --ignore-eos
@@ -130,7 +139,8 @@ for words in "--$lines" "$lines.gguf" "$tiny $lines"; do
     (IFS=' '; "$run" $words -p a) >"$work/out" 2>"$work/err"
     [ "$(wc -l <"$work/err")" = 1 ] || { cat "$work/err"; fail "a name adds lines: $words"; }
 done
-expect 0 'unknown pre-tokenizer "a\^Jqsf-run: b": using' "$run" --tokenize "$QSF_SRCDIR/models/guide.qsf" --override-kv "tokenizer.ggml.pre=str:$lines"
+expect 0 'unknown pre-tokenizer "a\^Jqsf-run: b": using' "$run" --tokenize "$QSF_SRCDIR/models/guide.qsf" \
+    --override-kv "tokenizer.ggml.pre=str:$lines"
 
 "$run" "$tiny" -p a -n 5 --ignore-eos >&- 2>"$work/err"
 [ $? = 1 ] || fail "a closed stdout did not exit with 1"

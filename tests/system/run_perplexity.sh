@@ -13,12 +13,14 @@ figures() { sed 's/, "seconds".*//' "$work/out"; }
 {
 expect 0 '' $ppl "$text" "$tiny"
 grep -q '^perplexity  *[0-9.]* +- [0-9.]*$' "$work/out" || { cat "$work/out"; fail "no perplexity"; }
-grep -q '^tokens .*1 window of 512, stride 256, each starts with BOS$' "$work/out" || { cat "$work/out"; fail "not the default window"; }
+grep -q '^tokens .*1 window of 512, stride 256, each starts with BOS$' "$work/out" ||
+    { cat "$work/out"; fail "not the default window"; }
 [ ! -s "$work/err" ] || { cat "$work/err"; fail "progress without a terminal"; }
 
 # the same figures however it is run
 expect 0 '' $ppl "$text" --json -c 64 "$tiny"
-for key in tokens nll nll_error ppl ppl_error text_tokens windows window stride bos peak_rss_mb budget_mb threads backend; do
+for key in tokens nll nll_error ppl ppl_error text_tokens windows window stride bos peak_rss_mb budget_mb \
+    threads backend; do
     grep -q "\"$key\": " "$work/out" || { cat "$work/out"; fail "--json lacks $key"; }
 done
 [ "$(wc -l <"$work/out")" = 1 ] || fail "--json is not one line"
@@ -35,9 +37,11 @@ expect 4 'smallest budget' $ppl "$text" --json -c 64 --ram-budget 1 "$tiny"
 least=$(sed -n '$s/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err")
 if [ -z "${QSF_SAN:-}" ]; then
     same $ppl "$text" --json -c 64 --ram-budget "$least" "$tiny"
-    at_most "$(number peak_rss_mb)" "$least" || fail "the peak of $(number peak_rss_mb) MB is above the budget of $least"
+    at_most "$(number peak_rss_mb)" "$least" ||
+        fail "the peak of $(number peak_rss_mb) MB is above the budget of $least"
 fi
-"$run" --perplexity - --json -c 64 "$tiny" <"$text" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "text on stdin"; }
+"$run" --perplexity - --json -c 64 "$tiny" <"$text" >"$work/out" 2>"$work/err" ||
+    { cat "$work/err"; fail "text on stdin"; }
 [ "$(figures)" = "$once" ] || fail "stdin gives other figures"
 
 # counts: BOS, a space and 300 letters with their spaces are n tokens
@@ -46,7 +50,8 @@ scored() { # TOKENS WINDOWS OPTIONS...
     tokens=$1 count=$2
     shift 2
     expect 0 '' $ppl "$text" --json "$@" "$tiny"
-    [ "$(number tokens) $(number windows)" = "$tokens $count" ] || { cat "$work/out"; fail "not $tokens tokens in $count windows: $*"; }
+    [ "$(number tokens) $(number windows)" = "$tokens $count" ] ||
+        { cat "$work/out"; fail "not $tokens tokens in $count windows: $*"; }
 }
 scored $((n - 1)) 1 -c "$n"
 scored $((n - 1)) 2 -c $((n - 1)) --stride 1
@@ -65,7 +70,8 @@ expect 3 'directory' $ppl "$work" "$tiny"
 printf a >"$work/one"
 expect 0 '' $ppl "$work/one" "$tiny"
 printf '\n' >"$work/newline"
-expect 3 'only one token' $ppl "$work/newline" --no-bos --override-kv tokenizer.ggml.add_space_prefix=bool:false "$tiny"
+expect 3 'only one token' $ppl "$work/newline" --no-bos --override-kv \
+    tokenizer.ggml.add_space_prefix=bool:false "$tiny"
 head -c 3000 /dev/urandom >"$work/noise"
 expect 0 '' $ppl "$work/noise" "$tiny"
 
@@ -85,13 +91,15 @@ expect 0 '' $ppl "$text" --json --exact --pin 0 --kl-base "$base" "$tiny"
 for key in mean_kl mean_kl_error median_kl p99_kl max_kl same_top base_nll base_ppl ppl_ratio base; do
     grep -q "\"$key\": " "$work/out" || { cat "$work/out"; fail "--json lacks $key"; }
 done
-[ "$(number window) $(number stride) $(number mean_kl) $(number same_top) $(number ppl_ratio)" = '64 24 0 1 1' ] || { cat "$work/out"; fail "a model compared with itself differs"; }
+[ "$(number window) $(number stride) $(number mean_kl) $(number same_top) $(number ppl_ratio)" = \
+    '64 24 0 1 1' ] || { cat "$work/out"; fail "a model compared with itself differs"; }
 grep -q '"base": "tiny.gguf"' "$work/out" || fail "the base has no name"
 # types of the KV cache, against f32
 expect 0 '' $ppl "$text" -c 64 --stride 24 --kv-type f32 --kl-save "$work/f32.kl" "$tiny"
 for type in 'f16 1e-3' 'q8 1e-3' 'q6 1e-3' 'q4 5e-2' 'q2 1e-3'; do
     expect 0 '' $ppl "$text" --json --kv-type "${type% *}" --kl-base "$work/f32.kl" "$tiny"
-    awk -v kl="$(number mean_kl)" -v most="${type#* }" 'BEGIN { exit !(kl > 0 && kl < most) }' || { cat "$work/out"; fail "--kv-type $type: far from f32, or the same"; }
+    awk -v kl="$(number mean_kl)" -v most="${type#* }" 'BEGIN { exit !(kl > 0 && kl < most) }' ||
+        { cat "$work/out"; fail "--kv-type $type: far from f32, or the same"; }
 done
 expect 0 '' $ppl "$text" --kl-base "$base" "$tiny"
 grep -q '^mean KL ' "$work/out" || { cat "$work/out"; fail "no mean KL"; }
@@ -100,13 +108,16 @@ grep -q '^mean KL ' "$work/out" || { cat "$work/out"; fail "no mean KL"; }
 expect 0 '' $ppl "$text" -c 512 --exact --kl-save "$work/wide.kl" "$tiny"
 at=$((8 + (n - 1) * 300 * 4)) end=$(($(wc -c <"$work/wide.kl") - (n - 1) * 4 - 4))
 byte() { tail -c +$(($1 + 1)) "$work/wide.kl" | head -c $(($2 - $1)); }
-{ byte 0 $((at + 8)); printf '\001\000\000\000'; byte $((at + 12)) $((at + 16)); printf '\000\000\000\001'; byte $((at + 20)) $end; } >"$work/huge.kl"
+{ byte 0 $((at + 8)); printf '\001\000\000\000'; byte $((at + 12)) $((at + 16)); printf '\000\000\000\001';
+byte $((at + 20)) $end; } >"$work/huge.kl"
 expect 0 'huge.kl was written .* without checksums' $ppl "$text" --json --kl-base "$work/huge.kl" "$tiny"
-[ "$(number window) $(number tokens)" = "16777216 $((n - 1))" ] || { cat "$work/out"; fail "not the window of the file"; }
+[ "$(number window) $(number tokens)" = "16777216 $((n - 1))" ] ||
+    { cat "$work/out"; fail "not the window of the file"; }
 cp "$base" "$work/first"
 expect 0 '' $ppl "$text" -c 64 --stride 24 --exact -t 1 --pin 0 --kl-save "$base" "$tiny"
 cmp -s "$base" "$work/first" || fail "the same distributions are not the same file"
-[ "$(find "$work" -name 'base.kl*' | wc -l)" = 1 ] || { ls "$work"; fail "a temporary file was left beside the base"; }
+[ "$(find "$work" -name 'base.kl*' | wc -l)" = 1 ] ||
+    { ls "$work"; fail "a temporary file was left beside the base"; }
 
 # a base of another text, another model, another window
 expect 2 'ctx 64 --stride 24, but this run uses --ctx 32' $ppl "$text" -c 32 --kl-base "$base" "$tiny"

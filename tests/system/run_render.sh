@@ -12,9 +12,12 @@ renders() {
     printf "$1" >"$work/t.jinja"; shift
     printf "$1" >"$work/in"; shift
     printf "$1" >"$work/want"; shift
-    "$run" --render "$work/t.jinja" "$@" <"$work/in" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "--render failed"; }
+    "$run" --render "$work/t.jinja" "$@" <"$work/in" >"$work/out" 2>"$work/err" ||
+        { cat "$work/err"; fail "--render failed"; }
     [ ! -s "$work/err" ] || { cat "$work/err"; fail "--render writes to stderr"; }
-    cmp -s "$work/out" "$work/want" || { cat "$work/t.jinja" "$work/in" "$work/want" "$work/out"; fail "--render: expected and actual output differ"; }
+    cmp -s "$work/out" "$work/want" ||
+        { cat "$work/t.jinja" "$work/in" "$work/want" "$work/out";
+        fail "--render: expected and actual output differ"; }
 }
 # shellcheck disable=SC1003
 {
@@ -36,13 +39,16 @@ printf '{{ x }}\n' >"$work/t.jinja"
 } >"$work/in"
 "$run" --render "$work/t.jinja" <"$work/in" >"$work/out" 2>"$work/err" || fail "invalid lines end the run"
 [ "$(wc -l <"$work/out")" = 10 ] || { cat "$work/out"; fail "not a line per line"; }
-[ "$(grep -c '^{"error": ".*"}$' "$work/out")" = 9 ] || { cat "$work/out"; fail "an invalid line was accepted"; }
+[ "$(grep -c '^{"error": ".*"}$' "$work/out")" = 9 ] ||
+    { cat "$work/out"; fail "an invalid line was accepted"; }
 [ "$(tail -n 1 "$work/out")" = '"still here"' ] || fail "the line after bad ones is not rendered"
 
 # a template that does not compile gives line and construct for every line of input
 printf '{{ x }}\n{%% include "y" %%}' >"$work/t.jinja"
-printf '{}\n{}\n' | "$run" --render "$work/t.jinja" >"$work/out" 2>"$work/err" || fail "an invalid template gives no error line"
-[ "$(grep -c "line 2: not supported: tag 'include'" "$work/out")" = 2 ] || { cat "$work/out"; fail "line and construct are not named"; }
+printf '{}\n{}\n' | "$run" --render "$work/t.jinja" >"$work/out" 2>"$work/err" ||
+    fail "an invalid template gives no error line"
+[ "$(grep -c "line 2: not supported: tag 'include'" "$work/out")" = 2 ] ||
+    { cat "$work/out"; fail "line and construct are not named"; }
 
 # usage
 refuses() { # CODE PART ARGUMENT...
@@ -64,9 +70,11 @@ refuses 2 'only one of' --render chatml --tokenize model.gguf
 # shellcheck disable=SC3045 # every sh of Linux supports -t and -v
 harm() { # TEMPLATE
     printf '%s' "$1" >"$work/t.jinja"
-    printf '{"x": "a", "l": [1, 2]}\n' | (ulimit -t 20; [ -n "${QSF_SAN-}" ] || ulimit -v 2000000; exec "$run" --render "$work/t.jinja") >"$work/out" 2>"$work/err" ||
+    printf '{"x": "a", "l": [1, 2]}\n' | (ulimit -t 20; [ -n "${QSF_SAN-}" ] ||
+        ulimit -v 2000000; exec "$run" --render "$work/t.jinja") >"$work/out" 2>"$work/err" ||
         { cat "$work/err"; fail "a template ended the program: $(head -c 80 "$work/t.jinja")"; }
-    grep -q '^{"error": "' "$work/out" || { head -c 300 "$work/out"; fail "rendered: $(head -c 80 "$work/t.jinja")"; }
+    grep -q '^{"error": "' "$work/out" ||
+        { head -c 300 "$work/out"; fail "rendered: $(head -c 80 "$work/t.jinja")"; }
 }
 harm '{% for i in range(10**9) %}x{% endfor %}'
 harm '{{ range(10**9)|list|length }}'
@@ -81,15 +89,19 @@ harm '{% set ns = namespace() %}{% set ns.n = ns %}{{ ns|string }}'
 for unit in '{{ (' '{% if x %}' '{{ [' '{{ -' '{{ not ' '{% for a in l %}'; do
     harm "$(awk -v u="$unit" 'BEGIN { for (i = 0; i < 50000; i++) printf "%s", u }')"
 done
-awk 'BEGIN { printf "{{ \""; for (i = 0; i < 1000000; i++) printf "%s", "a"; printf "\"|length }}" }' >"$work/t.jinja"
-[ "$(echo '{}' | "$run" --render "$work/t.jinja" 2>/dev/null)" = '"1000000"' ] || fail "a literal of a megabyte"
-awk 'BEGIN { printf "{{ \""; for (i = 0; i < 1100000; i++) printf "%s", "a"; printf "\"|length }}" }' >"$work/t.jinja"
+awk 'BEGIN { printf "{{ \""; for (i = 0; i < 1000000; i++) printf "%s", "a"; printf "\"|length }}" }' \
+    >"$work/t.jinja"
+[ "$(echo '{}' | "$run" --render "$work/t.jinja" 2>/dev/null)" = '"1000000"' ] ||
+    fail "a literal of a megabyte"
+awk 'BEGIN { printf "{{ \""; for (i = 0; i < 1100000; i++) printf "%s", "a"; printf "\"|length }}" }' \
+    >"$work/t.jinja"
 refuses 3 'too large for a chat template' --render "$work/t.jinja"
 
 # a pasted file of 10 MB is accepted
 awk 'BEGIN { printf "{\"messages\": [{\"role\": \"user\", \"content\": \""; for (i = 0; i < 1000000; i++) printf "0123456789"; print "\"}]}" }' >"$work/in"
 "$run" --render llama3 <"$work/in" >"$work/out" 2>"$work/err" || fail "10 MB"
-[ "$(wc -c <"$work/out")" -gt 10000000 ] || { head -c 300 "$work/out"; fail "a message of 10 MB is not rendered"; }
+[ "$(wc -c <"$work/out")" -gt 10000000 ] ||
+    { head -c 300 "$work/out"; fail "a message of 10 MB is not rendered"; }
 
 # sources of templates: names, a configuration with one, with named ones, a directory with files
 mkdir -p "$work/one" "$work/many" "$work/files/additional_chat_templates"
@@ -99,7 +111,8 @@ printf '{"bos_token": {"content": "<b>"}}' >"$work/files/tokenizer_config.json"
 printf 'own {{ x }}' >"$work/files/chat_template.jinja"
 printf 'rag {{ x }}' >"$work/files/additional_chat_templates/rag.jinja"
 from() {
-    [ "$(echo '{"x": 1, "messages": []}' | "$run" --render "$1" 2>"$work/err")" = "\"$2\"" ] || { cat "$work/err"; fail "--render $1 is not '$2'"; }
+    [ "$(echo '{"x": 1, "messages": []}' | "$run" --render "$1" 2>"$work/err")" = "\"$2\"" ] ||
+        { cat "$work/err"; fail "--render $1 is not '$2'"; }
 }
 from "$work/one" 'one 1'
 from "$work/one/tokenizer_config.json" 'one 1'

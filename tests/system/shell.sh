@@ -8,7 +8,8 @@ shellcheck -S warning -s sh configure tests/run.sh || fail "configure or tests/r
 shellcheck -S warning -s bash .ci/run || fail ".ci/run"
 shellcheck -S warning -s sh .ci/subjects || fail ".ci/subjects"
 for f in tools/*; do
-    if [ -f "$f" ] && head -n 1 "$f" | grep -q bash; then shellcheck -S warning -s bash -x "$f" || fail "$f"; fi
+    if [ -f "$f" ] && head -n 1 "$f" | grep -q bash; then shellcheck -S warning -s bash -x "$f" ||
+        fail "$f"; fi
 done
 for f in tests/system/*.sh tests/ui/*.sh; do
     [ -f "$f" ] || continue

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Gives the matrices of the blocks of a GGUF model with F32 weights two-bit codes and a scale for every 32 of them:
-split_scales.py MODEL OUT LAYOUT [WRONG]. LAYOUT: inline (bitnet32f16), or f16 or f32 for split32 with scales of that type.
-The same model gives the same weights. WRONG spoils a split32 file: missing (no scales for one matrix), count (one scale
-too many), type (integers), large (a scale beyond float16)."""
+"""Gives the matrices of the blocks of a GGUF model with F32 weights two-bit codes and a scale for every 32 of
+them:
+split_scales.py MODEL OUT LAYOUT [WRONG]. LAYOUT: inline (bitnet32f16), or f16 or f32 for split32 with scales
+of that type.
+The same model gives the same weights. WRONG spoils a split32 file: missing (no scales for one matrix), count
+(one scale too many), type (integers), large (a scale beyond float16)."""
 import random
 import struct
 import sys
@@ -22,7 +24,8 @@ class Writer:
         self.table, self.data, self.n = [], bytearray(), 0
 
     def add(self, name, kind, shape, data):
-        self.table.append(text(name) + struct.pack("<I%dQ" % len(shape), len(shape), *shape[::-1]) + struct.pack("<IQ", kind, len(self.data)))
+        self.table.append(text(name) + struct.pack("<I%dQ" % len(shape), len(shape),
+            *shape[::-1]) + struct.pack("<IQ", kind, len(self.data)))
         self.data += data + b"\0" * (-len(data) % 32)
 
     def write(self, path, pairs, n_pairs):

@@ -7,7 +7,8 @@
 . "$(dirname "$0")/model.sh"
 cd "$work" || exit 1
 
-sh "$QSF_SRCDIR/configure" "CC=$(config CC)" --enable-static >log 2>&1 || { cat log; skip "no static libraries here"; }
+sh "$QSF_SRCDIR/configure" "CC=$(config CC)" --enable-static >log 2>&1 ||
+    { cat log; skip "no static libraries here"; }
 setting() { sed -n "s/^$1 = //p" config.mk; }
 built=$QSF_BUILDDIR/obj
 
@@ -16,13 +17,15 @@ link_static() {
     program=$1 ldflags=$2 libs=$3
     shift 3
     # shellcheck disable=SC2086
-    $CC $ldflags -o "$program" "$@" "$built/libengine.a" $libs >log 2>&1 || { cat log; fail "$program is not linked"; return; }
+    $CC $ldflags -o "$program" "$@" "$built/libengine.a" $libs >log 2>&1 ||
+        { cat log; fail "$program is not linked"; return; }
     # readline asks the system for the names of users, to complete ~user: the chat does not use this.
     grep 'warning' log | grep -vE "^[^ ]*libreadline.*|Using '(get|set|end)pw(nam|uid|ent)'" >warnings
     [ ! -s warnings ] || { cat log; fail "the linker warns about $program"; }
     "./$program" --version >out 2>&1 || { cat out; fail "$program --version"; }
 }
-alone() { ! ldd "./$1" >out 2>&1 || grep -q 'statically linked' out || { cat out; fail "$1 needs shared libraries"; }; }
+alone() { ! ldd "./$1" >out 2>&1 || grep -q 'statically linked' out ||
+    { cat out; fail "$1 needs shared libraries"; }; }
 
 lib_libs=$(setting LIB_LIBS) static=$(setting LDFLAGS)
 link_static qsf-run "$static" "$lib_libs" "$built"/src/run/*.o
@@ -31,12 +34,17 @@ link_static qsf-convert "$static" "$lib_libs" "$built"/src/convert/*.o
 alone qsf-convert
 ask="--temperature 0 --ignore-eos -n 8 -p a"
 # shellcheck disable=SC2086
-[ "$(./qsf-run "$tiny" $ask 2>err </dev/null)" = "$("$run" "$tiny" $ask 2>/dev/null </dev/null)" ] || { cat err; fail "another answer"; }
-./qsf-convert "$tiny" t.qsf >log 2>&1 && ./qsf-convert --verify t.qsf >log 2>&1 || { cat log; fail "qsf-convert"; }
+[ "$(./qsf-run "$tiny" $ask 2>err </dev/null)" = "$("$run" "$tiny" $ask 2>/dev/null </dev/null)" ] ||
+    { cat err; fail "another answer"; }
+./qsf-convert "$tiny" t.qsf >log 2>&1 && ./qsf-convert --verify t.qsf >log 2>&1 ||
+    { cat log; fail "qsf-convert"; }
 
-[ "$(setting UI_STATIC)" = yes ] || { echo "skip: qsf-chat is not static: $(sed -n 's/.*no static form of/no static form of/p' log)"; finish; }
+[ "$(setting UI_STATIC)" = yes ] ||
+    { echo "skip: qsf-chat is not static: $(sed -n 's/.*no static form of/no static form of/p' log)"; finish;
+    }
 link_static qsf-chat "$static" "$(setting UI_LIBS) $lib_libs" "$built"/ui/*.o
 alone qsf-chat
 # shellcheck disable=SC2086
-[ -n "$(echo a | ./qsf-chat --plain --temperature 0 --max-tokens 4 "$tiny" 2>err)" ] || { cat err; fail "qsf-chat --plain prints nothing"; }
+[ -n "$(echo a | ./qsf-chat --plain --temperature 0 --max-tokens 4 "$tiny" 2>err)" ] ||
+    { cat err; fail "qsf-chat --plain prints nothing"; }
 finish

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the vocabulary of a GGUF file as the files of HuggingFace and SentencePiece, so that they can be held against
-each other, and computes unigram answers by itself.
+"""Writes the vocabulary of a GGUF file as the files of HuggingFace and SentencePiece, so that they can be
+held against each other, and computes unigram answers by itself.
 
 usage: vocab_files.py VOCAB.gguf PRE_TOKENIZERS.json IDS.jsonl OUT
-Makes below OUT: texts.jsonl; json/ (tokenizer.json, tokenizer_config.json); for a SentencePiece vocabulary also model/
-(tokenizer.model), and unigram.gguf, unigram-json/, unigram-model/, unigram.want of the same tokens as a unigram model."""
+Makes below OUT: texts.jsonl; json/ (tokenizer.json, tokenizer_config.json); for a SentencePiece vocabulary
+also model/ (tokenizer.model), and unigram.gguf, unigram-json/, unigram-model/, unigram.want of the same
+tokens as a unigram model."""
 
 import base64
 import json
@@ -72,7 +73,8 @@ class Vocab:
         self.types = meta.get("tokenizer.ggml.token_type", [1] * len(self.tokens))
         self.scores = meta.get("tokenizer.ggml.scores", [0.0] * len(self.tokens))
         self.spm = meta["tokenizer.ggml.model"] == b"llama"
-        self.phi = b"phi-3" in meta.get("general.name", b"").lower() or b"phi3" in meta.get("general.name", b"").lower()
+        self.phi = b"phi-3" in meta.get("general.name", b"").lower() or b"phi3" in meta.get("general.name",
+            b"").lower()
 
     def text(self, key):
         i = self.meta.get("tokenizer.ggml.%s_token_id" % key)
@@ -82,7 +84,8 @@ class Vocab:
         plain = ("<unk>", "<s>", "<|endoftext|>")
         return [
             {
-                "id": i, "content": t, "special": kind != 4, "normalized": False, "single_word": False, "lstrip": False,
+                "id": i, "content": t, "special": kind != 4, "normalized": False, "single_word": False,
+                    "lstrip": False,
                 "rstrip": self.phi and t not in plain,
             }
             for i, (t, kind) in enumerate(zip(self.tokens, self.types))
@@ -146,7 +149,8 @@ def char_level(v):
 
 def tokenizer_json(v, body):
     """Odd white space and escapes are part of the test."""
-    full = {"version": "1.0", "truncation": None, "added_tokens": v.added(), "post_processor": None, "decoder": {}}
+    full = {"version": "1.0", "truncation": None, "added_tokens": v.added(), "post_processor": None,
+        "decoder": {}}
     full.update(body)
     return json.dumps(full, ensure_ascii=bool(len(v.tokens) % 2), indent=1).encode()
 
@@ -186,7 +190,8 @@ def sentencepiece(v, kind, charsmap=b"", extra=False):
 # --- unigram, computed independently
 
 REPLACE = {
-    "\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "\u3000": " ", "\ufb01": "fi", "\uff21": "A", "\uff76\uff9e": "\u30ac",
+    "\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "\u3000": " ", "\ufb01": "fi", "\uff21": "A",
+        "\uff76\uff9e": "\u30ac",
     "\uff76": "\u30ab", "e\u0301": "\u00e9", "\u200b": "", "\u00bd": "1/2",
 }
 
@@ -270,13 +275,16 @@ def unigram_files(v, out, texts):
     scores = {t: v.scores[i] for i, t in enumerate(v.tokens) if v.types[i] == 1}
     longest = max(map(len, scores))
     meta = v.meta
-    unk, bos, eos = (meta.get("tokenizer.ggml.%s_token_id" % k, d) for k, d in (("unknown", 0), ("bos", 1), ("eos", 2)))
+    unk, bos, eos = (meta.get("tokenizer.ggml.%s_token_id" % k, d) for k, d in (("unknown", 0), ("bos", 1),
+        ("eos", 2)))
     pairs = [
         gguf_pair("general.architecture", 8, gguf_string(b"t5")),
         gguf_pair("tokenizer.ggml.model", 8, gguf_string(b"t5")),
-        gguf_array("tokenizer.ggml.tokens", 8, len(v.tokens), b"".join(gguf_string(t.encode()) for t in v.tokens)),
+        gguf_array("tokenizer.ggml.tokens", 8, len(v.tokens),
+            b"".join(gguf_string(t.encode()) for t in v.tokens)),
         gguf_array("tokenizer.ggml.scores", 6, len(v.scores), struct.pack("<%df" % len(v.scores), *v.scores)),
-        gguf_array("tokenizer.ggml.token_type", 5, len(v.types), struct.pack("<%di" % len(v.types), *v.types)),
+        gguf_array("tokenizer.ggml.token_type", 5, len(v.types), struct.pack("<%di" % len(v.types),
+            *v.types)),
         gguf_array("tokenizer.ggml.precompiled_charsmap", 0, len(table), table),
         gguf_pair("tokenizer.ggml.remove_extra_whitespaces", 7, b"\1"),
         gguf_pair("tokenizer.ggml.add_space_prefix", 7, b"\1"),
@@ -287,7 +295,8 @@ def unigram_files(v, out, texts):
     config = {"bos_token": v.tokens[bos], "eos_token": {"content": v.tokens[eos]}, "add_eos_token": True}
     body = {
         "model": {
-            "type": "Unigram", "unk_id": unk, "byte_fallback": True, "vocab": [list(p) for p in zip(v.tokens, v.scores)],
+            "type": "Unigram", "unk_id": unk, "byte_fallback": True, "vocab": [list(p) for p in zip(v.tokens,
+                v.scores)],
         },
         "normalizer": {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode()},
         "pre_tokenizer": {
@@ -306,7 +315,8 @@ def unigram_files(v, out, texts):
     with open(out + "/unigram.want", "w") as f:
         for text in texts:
             known = not any(u in text for u in user)
-            f.write(json.dumps(unigram(v, scores, longest, text), separators=(",", ":")) + "\n" if known else "skip\n")
+            f.write(json.dumps(unigram(v, scores, longest, text), separators=(",",
+                ":")) + "\n" if known else "skip\n")
 
 
 def main():
@@ -315,7 +325,8 @@ def main():
     texts = [json.loads(line)["text"] for line in open(ids, encoding="utf-8").read().split("\n") if line]
     write(out + "/texts.jsonl", "".join(json.dumps(t) + "\n" for t in texts).encode())
     # Where the rules are the same: SentencePiece puts its dummy prefix before user-defined tokens, and
-    # huggingface/tokenizers maps grapheme clusters, puts nothing before U+2581, and finds byte tokens in text.
+    # huggingface/tokenizers maps grapheme clusters, puts nothing before U+2581, and finds byte tokens in
+    # text.
     user = [v.tokens[i] for i, kind in enumerate(v.types) if kind == 4]
     plain = [t for t in texts if not any(u in t for u in user + [MARK, "\uff9e", "\u200d", "<0x", "<unk>"])]
     write(out + "/plain.jsonl", "".join(json.dumps(t) + "\n" for t in plain).encode())

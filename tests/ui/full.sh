@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A full context: the question and its choices on the full screen and in line mode on a terminal, /forget and /compact,
-# and sessions and snapshots after them.
+# A full context: the question and its choices on the full screen and in line mode on a terminal, /forget and
+# /compact, and sessions and snapshots after them.
 . "$(dirname "$0")/lib.sh"
 files=$XDG_DATA_HOME/qsf/sessions
 settings="--temp 0 -n 30 -c 256"
@@ -11,7 +11,8 @@ printf '/max-tokens 0\nOnce there was a cat.\n' | chat_lines 5 "$stories" --temp
 err_has 'the context is full'
 if grep -q '1 forget' "$work/err"; then fail "a question in a pipe"; fi
 # The answer that continues is never among what is to be forgotten.
-printf '/max-tokens 0\nOnce there was a cat.\n/continue\n' | chat_lines 5 "$stories" --temp 0 -c 64 --ignore-eos
+printf '/max-tokens 0\nOnce there was a cat.\n/continue\n' |
+    chat_lines 5 "$stories" --temp 0 -c 64 --ignore-eos
 err_has 'the context is full: /ctx [0-9]+; then /continue'
 err_has 'the conversation has [0-9]+ tokens, more than the context of 64: /ctx [0-9]+$'
 
@@ -31,7 +32,8 @@ for option in --snapshot-limit=50M --no-snapshot; do
     printf "$talk" | chat_lines 0 "$stories" $settings $option --session parts
     # shellcheck disable=SC2086
     printf '%s\n' "$last" | chat_lines 0 "$stories" $settings $option --continue
-    [ $text = no ] || tail -n 1 "$work/out" | cmp -s - "$work/want" || fail "another answer after a restart with $option"
+    [ $text = no ] || tail -n 1 "$work/out" | cmp -s - "$work/want" ||
+        fail "another answer after a restart with $option"
 done
 [ "$(grep -c '"kind":"forget"' "$files/parts.jsonl")" = 2 ] || fail "not both are in the session"
 printf '/export %s\n' "$work/got.txt" | chat_lines 0 "$stories" --session parts
@@ -88,7 +90,8 @@ keys 'Who was happy?' Enter
 see '^─ 1 forget 2 compact 3 ctx 4 stop 5 kv'
 wide_enough 40
 keys '2' Enter
-wait_for 15 grep -q '"kind":"forget".*"name":"Summarize' "$files/small.jsonl" || fail "no summary in the session"
+wait_for 15 grep -q '"kind":"forget".*"name":"Summarize' "$files/small.jsonl" ||
+    fail "no summary in the session"
 see '^─ 1 forget 2 compact 3 ctx 4 stop 5 kv' # again at the end
 keys '4'
 see 'ctx100%' && see_gone '1 forget'

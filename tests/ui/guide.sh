@@ -11,15 +11,20 @@ echo 'How do I load a model?' | chat_lines 0 --temp 0
 out_has '/model'
 cp "$work/out" "$work/first"
 echo 'How do I load a model?' | chat_lines 0 --temp 0 --pin 0 -t 1 guide
-cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "streamed, the guide gives another answer"; }
+cmp -s "$work/out" "$work/first" ||
+    { cat "$work/first" "$work/out"; fail "streamed, the guide gives another answer"; }
 printf '/model %s\n/model guide\nHow do I load a model?\n' "$stories" | chat_lines 0 --temp 0
-cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "selected again, the guide gives another answer"; }
-"$QSF_BUILDDIR/qsf-run" --temp 0 guide -p 'How do I load a model?' >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "qsf-run guide"; }
-cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "qsf-run's guide gives another answer"; }
+cmp -s "$work/out" "$work/first" ||
+    { cat "$work/first" "$work/out"; fail "selected again, the guide gives another answer"; }
+"$QSF_BUILDDIR/qsf-run" --temp 0 guide -p 'How do I load a model?' >"$work/out" 2>"$work/err" ||
+    { cat "$work/err"; fail "qsf-run guide"; }
+cmp -s "$work/out" "$work/first" ||
+    { cat "$work/first" "$work/out"; fail "qsf-run's guide gives another answer"; }
 
 # A file of that name needs a path.
 cp "$stories" "$work/guide"
-(cd "$work" && echo hello | "$chat" --verbose -n 2 ./guide) >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "a file called guide"; }
+(cd "$work" && echo hello | "$chat" --verbose -n 2 ./guide) >"$work/out" 2>"$work/err" ||
+    { cat "$work/err"; fail "a file called guide"; }
 grep -q 'QSF guide' "$work/err" && fail "./guide is mistaken for the built-in guide"
 
 # Damaged: a message and exit 3, or the next command is executed; missing: a notice, and commands work.
@@ -93,7 +98,8 @@ see '│ Where are models\?'
 see '#2 .*[0-9]+ tok .* t/s'
 keys C-d
 see '^rc=0'
-grep -q '"model".*"guide"' "$XDG_DATA_HOME/qsf/sessions/first.jsonl" || { cat "$XDG_DATA_HOME/qsf/sessions/first.jsonl"; fail "the session does not name the guide"; }
+grep -q '"model".*"guide"' "$XDG_DATA_HOME/qsf/sessions/first.jsonl" ||
+    { cat "$XDG_DATA_HOME/qsf/sessions/first.jsonl"; fail "the session does not name the guide"; }
 
 # The session restores it, without offers to a user who has asked already.
 start 80 24 "'$chat' --continue"

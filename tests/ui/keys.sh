@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Keys that arrive in one read, ^C with text, and the modes of the terminal: the wheel does not recall history.
+# Keys that arrive in one read, ^C with text, and the modes of the terminal: the wheel does not recall
+# history.
 . "$(dirname "$0")/lib.sh"
 need_tmux
 
@@ -16,7 +17,8 @@ esc=$(printf '\033')
 counts() { tr "$esc" '\n' <"$work/raw" | grep -acF -- "$1"; }
 # modes OFF ON: the number of times that alternate scroll was switched off and given back.
 modes() {
-    [ "$(counts '[?1007l')" -ge "$1" ] && [ "$(counts '[?1007s')" = "$1" ] || fail "alternate scroll was not switched off $1 times"
+    [ "$(counts '[?1007l')" -ge "$1" ] && [ "$(counts '[?1007s')" = "$1" ] ||
+        fail "alternate scroll was not switched off $1 times"
     [ "$(counts '[?1007r')" = "$2" ] || fail "alternate scroll was not given back $2 times"
 }
 

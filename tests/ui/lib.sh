@@ -33,7 +33,8 @@ close_windows() {
             sleep 0.1
             tries=$((tries - 1))
         done
-        [ $tries -gt 0 ] || ! kill -9 "$p" 2>/dev/null || [ -n "${QSF_SAN-}" ] || fail "a program outlived its terminal"
+        [ $tries -gt 0 ] || ! kill -9 "$p" 2>/dev/null || [ -n "${QSF_SAN-}" ] ||
+            fail "a program outlived its terminal"
     done
 }
 end() {
@@ -52,7 +53,8 @@ finish() {
 stories=$QSF_TEST_DATA/models/stories260K.gguf
 if ! [ -f "$stories" ]; then
     stories=$work/stories260K.gguf # the name that the screens show
-    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$stories" layers=3 vocab=512 ctx=2048 || skip "mktiny is not built"
+    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$stories" layers=3 vocab=512 ctx=2048 ||
+        skip "mktiny is not built"
 fi
 
 # A model with random weights that is large enough to be caught in the middle of an answer: $slow.
@@ -71,7 +73,8 @@ chat_lines() {
     "$chat" "$@" >"$work/out" 2>"$work/err"
     got=$?
     [ $got = "$want" ] || { cat "$work/err"; fail "exit $got instead of $want: qsf-chat $*"; }
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: qsf-chat $*"; fi
+    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err";
+    fail "sanitizer report: qsf-chat $*"; fi
 }
 err_has() { grep -qE -- "$1" "$work/err" || { cat "$work/err"; fail "no /$1/ on stderr"; }; }
 out_has() { grep -qE -- "$1" "$work/out" || { cat "$work/out"; fail "no /$1/ on stdout"; }; }
@@ -86,7 +89,8 @@ start() {
     # A server that is shutting down refuses sessions: the next one has its own socket.
     windows=$((windows + 1))
     socket=qsfui$$.$windows
-    tm -f /dev/null new-session -d -s t -x "$1" -y "$2" "$3; echo rc=\$?; exec sleep 600" || skip "tmux cannot start"
+    tm -f /dev/null new-session -d -s t -x "$1" -y "$2" "$3; echo rc=\$?; exec sleep 600" ||
+        skip "tmux cannot start"
 }
 screen() { tm capture-pane -p -t t; }
 keys() { tm send-keys -t t "$@"; }
@@ -113,5 +117,6 @@ see_gone() { wait_for 15 off_screen "$1" || { fail "/$1/ stays on the screen"; r
 not_see() { if screen | grep -qE -- "$1"; then screen; fail "/$1/ on the screen"; fi; }
 # wide_enough COLUMNS: no line is longer than the window.
 wide_enough() {
-    screen | sed 's/./x/g' | awk -v w="$1" 'length($0) > w { bad = 1 } END { exit bad }' || fail "lines longer than $1"
+    screen | sed 's/./x/g' | awk -v w="$1" 'length($0) > w { bad = 1 } END { exit bad }' ||
+        fail "lines longer than $1"
 }

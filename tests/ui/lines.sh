@@ -9,7 +9,8 @@ printf 'Once upon a time\n' | chat_lines 0 "$stories" --temperature 0 -n 20
 [ "$(tail -c 1 "$work/out" | od -An -c | tr -d ' ')" = '\n' ] || fail "the answer does not end with a newline"
 [ "$(tail -c 2 "$work/out" | od -An -c | tr -d ' ')" != '\n\n' ] || fail "the answer ends with two newlines"
 cp "$work/out" "$work/first"
-head -n 1 "$work/err" | grep -q 'RAM budget [0-9]* MB (auto): all weights stay in RAM, KV cache f16 (the default); --ram-budget 200 changes it' ||
+head -n 1 "$work/err" |
+    grep -q 'RAM budget [0-9]* MB (auto): all weights stay in RAM, KV cache f16 (the default); --ram-budget 200 changes it' ||
     { cat "$work/err"; fail "the first line does not name the budget"; }
 
 # A chosen budget is not announced, and auto is announced only where it is used.
@@ -29,7 +30,8 @@ err_has '^conversation +0 of 16 tokens'
 [ "$(wc -l <"$work/out")" -ge 3 ] || { cat "$work/out"; fail "no answer after /clear"; }
 if grep -q 'reload' "$work/err"; then fail "the model was loaded again"; fi
 
-# The types of the cache change in place, too: the conversation stays in it. One that does not exist is refused.
+# The types of the cache change in place, too: the conversation stays in it. One that does not exist is
+# refused.
 printf 'Once upon a time\n/kv type q8\n/context\nOne day\n/kv k-type f32\n/stats\n/kv\n/kv type f16\n/kv type q5\n/kv\nOne\n' |
     chat_lines 1 "$stories" --temperature 0 -n 8
 err_has '^KV cache +q8 \(as set\), converted'
@@ -47,7 +49,8 @@ cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "a blo
 err_has 'temperature 0'
 
 # Two turns, two answers; nothing but answers on stdout.
-printf '/stats\nOne day\n/mem\n/show settings\n/help\nand then\n/quit\nnever\n' | chat_lines 0 "$stories" --temperature 0 -n 8
+printf '/stats\nOne day\n/mem\n/show settings\n/help\nand then\n/quit\nnever\n' |
+    chat_lines 0 "$stories" --temperature 0 -n 8
 err_has 'RSS'
 err_has '/export'
 [ "$(grep -c 'RSS\|/export\|decode' "$work/out")" = 0 ] || fail "command output on stdout"
@@ -77,9 +80,11 @@ err_has 'smallest budget that works'
 chat_lines 0 "$stories" </dev/null
 [ ! -s "$work/out" ] || fail "an empty input gives output"
 
-# A text that does not fit in the budget names the one that it fits in; the other error of a text is the context.
+# A text that does not fit in the budget names the one that it fits in; the other error of a text is the
+# context.
 smallest() { sed -n '$s/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err"; }
-# long_text FILE CODE OPTIONS...: refused at the smallest budget of the model; CODE at the one that is then named.
+# long_text FILE CODE OPTIONS...: refused at the smallest budget of the model; CODE at the one that is then
+# named.
 long_text() {
     file=$1 then=$2
     shift 2
@@ -93,7 +98,8 @@ long_text() {
 head -c 3000000 /dev/zero | tr '\0' a >"$work/line"
 long_text "$work/line" 5
 err_has 'more than the context of'
-head -c 20000 "$work/line" | tr '\n' ' ' >"$work/word" # tokenized all the same, because tokens may leave the context
+head -c 20000 "$work/line" |
+    tr '\n' ' ' >"$work/word" # tokenized all the same, because tokens may leave the context
 for i in 1 2 3 4 5 6 7 8 9 10; do cat "$work/word" && echo "$i" | tr '\n' ' '; done >"$work/words"
 long_text "$work/words" 0 --eviction-policy sliding -n 1 --ctx 512 --batch 512
 
@@ -136,7 +142,8 @@ done
 mkfifo "$work/in"
 make_slow
 rm -f "$work/out" "$work/err"
-"$chat" "$slow" --session stopped --ignore-eos -c 8192 --cpu-mask ref --threads 1 --ram-budget auto <"$work/in" >"$work/out" 2>"$work/err" &
+"$chat" "$slow" --session stopped --ignore-eos -c 8192 --cpu-mask ref --threads 1 --ram-budget auto \
+    <"$work/in" >"$work/out" 2>"$work/err" &
 pid=$!
 exec 3>"$work/in"
 echo 'Once upon a time' >&3
@@ -148,7 +155,8 @@ exec 3>&-
 wait $pid
 got=$?
 [ $got = 0 ] || { cat "$work/err"; fail "a stopped answer ends the run with $got"; }
-grep -q '"stop":"interrupted"' "$XDG_DATA_HOME/qsf/sessions/stopped.jsonl" || fail "the stopped answer was not saved"
+grep -q '"stop":"interrupted"' "$XDG_DATA_HOME/qsf/sessions/stopped.jsonl" ||
+    fail "the stopped answer was not saved"
 
 # Sessions only on request; a resumed one contains the messages.
 rm -rf "$XDG_DATA_HOME"
@@ -169,7 +177,8 @@ err_has 'exists'
     printf '/system %0300d\nhello\nagain\n' 7 | "$chat" "$stories" -n 3 --session full 2>&1 >&3 | cat >&4
 ) 3>"$work/out" 4>"$work/err"
 err_has 'not saved'
-[ "$(grep -c 'not saved' "$work/err")" -le 3 ] || { cat "$work/err"; fail "a full disk is reported with every record"; }
+[ "$(grep -c 'not saved' "$work/err")" -le 3 ] ||
+    { cat "$work/err"; fail "a full disk is reported with every record"; }
 [ "$(grep -c '' "$work/out")" -ge 2 ] || fail "a full disk stops the chat"
 
 # A context longer than the model was trained for works, with a warning.

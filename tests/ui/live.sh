@@ -79,5 +79,6 @@ keys C-c
 see 'STATE   ready' 20
 keys C-d
 see '^rc=0'
-grep -q '"name":"ram-budget","text":"110M"' "$XDG_DATA_HOME/qsf/sessions/live.jsonl" || fail "the budget is not in the session"
+grep -q '"name":"ram-budget","text":"110M"' "$XDG_DATA_HOME/qsf/sessions/live.jsonl" ||
+    fail "the budget is not in the session"
 finish

@@ -7,7 +7,8 @@ answers=$XDG_DATA_HOME/qsf/sessions
 
 # shellcheck disable=SC2086
 {
-"$QSF_BUILDDIR/qsf-run" "$stories" $options -p 'One day the dragon' </dev/null 2>/dev/null >"$work/run" || fail "qsf-run"
+"$QSF_BUILDDIR/qsf-run" "$stories" $options -p 'One day the dragon' </dev/null 2>/dev/null >"$work/run" ||
+    fail "qsf-run"
 [ "$(wc -c <"$work/run")" -gt 100 ] || fail "qsf-run answers too little to compare"
 echo 'One day the dragon' | chat_lines 0 "$stories" $options
 cmp "$work/run" "$work/out" || fail "the chat in a pipe gives another answer than qsf-run"

@@ -12,7 +12,8 @@ keys 'Once upon a time' Enter
 see '^ you  [0-9:]+  #1'
 see '│ Once upon a time'
 see '60 tok .* t/s'
-for part in 'decode +[0-9.]+ t/s' 'prefill +[0-9.]+ t/s' 'CTX [0-9]+/[0-9]+' 'RAM [0-9.]+/[0-9]+ MB' 'RSS [0-9.]+ +peak' \
+for part in 'decode +[0-9.]+ t/s' 'prefill +[0-9.]+ t/s' 'CTX [0-9]+/[0-9]+' 'RAM [0-9.]+/[0-9]+ MB' \
+    'RSS [0-9.]+ +peak' \
     'temperature 0' 'entropy' ' qsf-chat  big  ' '[12] thread' 'F1 help'; do
     see "$part" 3
 done

@@ -37,8 +37,10 @@ for i in 1 2 3 4 5 6; do
     printf 'number %s\n/save together\n' $i | "$chat" "$stories" -n 2 >/dev/null 2>"$work/save$i" &
 done
 wait
-[ "$(grep -l 'saved as together' "$work"/save? | wc -l)" = 1 ] || { cat "$work"/save?; fail "not exactly one chat has the name"; }
-[ "$(grep -l 'together.* exists' "$work"/save? | wc -l)" = 5 ] || { cat "$work"/save?; fail "a chat did not say that the name is taken"; }
+[ "$(grep -l 'saved as together' "$work"/save? | wc -l)" = 1 ] ||
+    { cat "$work"/save?; fail "not exactly one chat has the name"; }
+[ "$(grep -l 'together.* exists' "$work"/save? | wc -l)" = 5 ] ||
+    { cat "$work"/save?; fail "a chat did not say that the name is taken"; }
 [ "$(grep -c '"user"' "$files/together.jsonl")" = 1 ] || fail "two chats are in one session"
 
 # Nothing is written with --no-save, except where /save NAME says; /save alone only shows where.
@@ -49,11 +51,13 @@ printf '/load together\nsecret\n/temp 1.5\n/system be secret\n/save\n/new hidden
 tree >"$work/after"
 cmp "$work/before" "$work/after" || fail "--no-save wrote a session"
 err_has 'session together, 2 messages; what follows is not saved'
-[ "$(grep -c 'not saved because of --no-save: /save NAME saves the conversation' "$work/err")" = 2 ] || fail "/save does not say that nothing is saved"
+[ "$(grep -c 'not saved because of --no-save: /save NAME saves the conversation' "$work/err")" = 2 ] ||
+    fail "/save does not say that nothing is saved"
 printf 'plain\n/save\nplain\n' | chat_lines 0 "$stories" -n 3
 err_has 'not saved: /save NAME saves'
 tree | cmp - "$work/before" || fail "/save alone began to save"
-printf '/load together\nkept\n/save named\nkept too\n/new\nsecret\n/load named\nsecret\n' | chat_lines 0 "$stories" -n 3 --no-save
+printf '/load together\nkept\n/save named\nkept too\n/new\nsecret\n/load named\nsecret\n' |
+    chat_lines 0 "$stories" -n 3 --no-save
 err_has 'saved as named'
 rm -f "$work/got.txt"
 printf '/export %s\n' "$work/got.txt" | chat_lines 0 "$stories" --session named
@@ -80,32 +84,38 @@ other=$work/other.gguf
 echo 'first question' | chat_lines 0 "$stories" -n 3 --session loadA --temp 0.25 --stop END --kv-type q8
 echo 'second question' | chat_lines 0 "$other" -n 3 --session loadB
 cp "$files/loadB.jsonl" "$work/loadB"
-printf '/load loadB\n/model\n/show settings\n/stop\n/load loadA\n/model\n/stop\nmore\n' | chat_lines 0 --session loadA -n 3
+printf '/load loadB\n/model\n/show settings\n/stop\n/load loadA\n/model\n/stop\nmore\n' |
+    chat_lines 0 --session loadA -n 3
 err_has 'session loadB, 2 messages'
-[ "$(grep -c "^$(realpath "$other")\$" "$work/err")" = 1 ] || { cat "$work/err"; fail "/load did not load the session's model"; }
+[ "$(grep -c "^$(realpath "$other")\$" "$work/err")" = 1 ] ||
+    { cat "$work/err"; fail "/load did not load the session's model"; }
 err_has '^temperature +0.7'
 err_has '^kv-type +auto'
 err_has 'no stop strings are set'
 err_has "^$(realpath "$stories")\$"
 err_has '^END$'
 [ "$(grep -c '"user"' "$files/loadA.jsonl")" = 2 ] || fail "the message after /load is not in its session"
-if grep -q '"temperature"\|"kv-type"\|"stop","text"' "$files/loadB.jsonl"; then fail "settings of one session are in the file of another"; fi
+if grep -q '"temperature"\|"kv-type"\|"stop","text"' "$files/loadB.jsonl";
+then fail "settings of one session are in the file of another"; fi
 if [ -f "$QSF_BUILDDIR/models/guide.qsf" ] || [ -f "$QSF_SRCDIR/models/guide.qsf" ]; then
     printf '/load loadB\n/model\nmore\n' | chat_lines 0 -n 3
     err_has "^$other\$"
-    if grep -q 'new conversation' "$work/err"; then cat "$work/err"; fail "/load started a conversation with the guide"; fi
+    if grep -q 'new conversation' "$work/err"; then cat "$work/err";
+    fail "/load started a conversation with the guide"; fi
     [ "$(grep -c '"user"' "$files/loadB.jsonl")" = 2 ] || fail "the message after /load went to the guide"
 fi
-# Options of the command line apply while the program runs; a session that exists does not get them, whether it is
-# opened at the start or later, and one that the program starts does.
+# Options of the command line apply while the program runs; a session that exists does not get them, whether
+# it is opened at the start or later, and one that the program starts does.
 printf '/temp 0.6\n/stop wolf\nfirst question\n' | chat_lines 0 "$stories" -n 3 --session own
 cp "$files/own.jsonl" "$work/own"
 printf '/load own\n/stop\n/system\n/show settings\n' |
     chat_lines 0 "$other" --temperature 1.9 --stop bear --threads 1 --ctx 256 --system 'be evil'
 err_has '^bear$' && err_has '^be evil$' && err_has '^temperature +1.9' && err_has '^threads +1 '
-printf '/system\n' | chat_lines 0 "$other" --temperature 1.9 --stop bear --threads 1 --ctx 256 --system 'be evil' --session own
+printf '/system\n' |
+    chat_lines 0 "$other" --temperature 1.9 --stop bear --threads 1 --ctx 256 --system 'be evil' --session own
 err_has '^be evil$'
-cmp "$files/own.jsonl" "$work/own" || fail "options of the command line are in the file of a session that existed"
+cmp "$files/own.jsonl" "$work/own" ||
+    fail "options of the command line are in the file of a session that existed"
 printf 'first question\n' | chat_lines 0 "$stories" -n 3 --session started --temperature 1.9 --stop bear
 printf '/stop\n/show settings\n' | chat_lines 0 --session started
 err_has '^bear$' && err_has '^temperature +1.9'
@@ -126,12 +136,14 @@ gone() {
     exec 3>"$work/in"
     echo 'first question' >&3
     tries=100
-    while ! grep -qs '"role":"assistant"' "$files/$1.jsonl" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    while ! grep -qs '"role":"assistant"' "$files/$1.jsonl" &&
+        [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
     eval "$2"
     printf 'second question\n/undo\nthird question\n' >&3
     exec 3>&-
     wait $pid || { cat "$work/err"; fail "$2: exit $?"; }
-    [ "$(grep -c "the file of session $1 was" "$work/err")" = 1 ] || { cat "$work/err"; fail "$2: not said once"; }
+    [ "$(grep -c "the file of session $1 was" "$work/err")" = 1 ] ||
+        { cat "$work/err"; fail "$2: not said once"; }
     printf '/export! %s\n' "$work/gone.txt" | chat_lines 0 "$stories" --session "$1"
     { grep -q 'first question' "$work/gone.txt" && grep -q 'third question' "$work/gone.txt"; } ||
         { cat "$work/gone.txt"; fail "$2: a message is missing"; }
@@ -142,10 +154,12 @@ cp -R "$files" "$work/kept"
 gone folder "rm -r '$files'"
 cp "$work/kept"/load* "$files"
 
-# Session files with megabytes of JSON in one line, or with texts that are larger than the budget, are read within it.
+# Session files with megabytes of JSON in one line, or with texts that are larger than the budget, are read
+# within it.
 peak_within() {
     [ -n "${QSF_SAN-}" ] && return
-    awk -v most="$1" '/^kernel: RSS/ { seen = 1; if ($6 > most) bad = 1 } END { exit bad || !seen }' "$work/err" ||
+    awk -v most="$1" '/^kernel: RSS/ { seen = 1; if ($6 > most) bad = 1 } END { exit bad || !seen }' \
+        "$work/err" ||
         { cat "$work/err"; fail "the peak is above $1 MB"; }
 }
 awk 'BEGIN { printf "{"; for (i = 0; i < 40000; i++) printf "\"k%d\":[[[[[[[[[[1]]]]]]]]]],", i; print "\"k\":1}"
@@ -157,8 +171,10 @@ awk 'BEGIN { printf "{\"kind\":\"message\",\"role\":\"user\",\"text\":\""; for (
 truncate -s 3G "$files/sparse.jsonl"
 if [ -z "${QSF_SAN-}" ]; then
     printf '/load words\n' | chat_lines 0 "$stories" -n 3 --no-save
-    err_has '^qsf-chat: ([4-9][0-9]|[0-9]{3,}) MB: all 1 MB of weights pinned' # the automatic budget grows with the text
-    printf 'hello\n/sessions\n/load newlines\n/load sparse\n/load words\n/mem\n' | chat_lines 1 "$stories" -n 3 --no-save --ram-budget 20
+    err_has '^qsf-chat: ([4-9][0-9]|[0-9]{3,}) MB: all 1 MB of weights pinned' \
+        # the automatic budget grows with the text
+    printf 'hello\n/sessions\n/load newlines\n/load sparse\n/load words\n/mem\n' |
+        chat_lines 1 "$stories" -n 3 --no-save --ram-budget 20
     peak_within 20
     err_has '^  json .* 1 +.*\[1 damaged line\] hello'
     err_has '^  words .* 2 +.*words words'
@@ -178,13 +194,16 @@ rm "$files/json.jsonl" "$files/words.jsonl" "$files/newlines.jsonl" "$files/spar
 
 # Names with line ends and characters that change how others are shown are marks in messages and lists.
 evil=$(printf 'ev\342\200\256il\302\205')
-printf '%s\n' '{"kind":"message","role":"user","text":"hi"}' '{"kind":"message","role":"assistant","text":"yes"}' >"$files/$evil.jsonl"
-printf '/sessions\n/load %s\n/load no%s\n/new %s\n/save %s\n' "$evil" "$evil" "$evil" "$evil" | chat_lines 1 "$stories" --session loadA
+printf '%s\n' '{"kind":"message","role":"user","text":"hi"}' \
+    '{"kind":"message","role":"assistant","text":"yes"}' >"$files/$evil.jsonl"
+printf '/sessions\n/load %s\n/load no%s\n/new %s\n/save %s\n' "$evil" "$evil" "$evil" "$evil" |
+    chat_lines 1 "$stories" --session loadA
 err_has '^  ev<U\+202E>il\\x85 '
 err_has 'session ev<U\+202E>il\\x85, 2 messages'
 err_has 'there is no session noev<U\+202E>il\\x85;'
 err_has 'session ev<U\+202E>il\\x85 exists'
-if LC_ALL=C grep -q "$(printf '\342\200\256\|\302\205')" "$work/err"; then fail "a name reaches the terminal raw"; fi
+if LC_ALL=C grep -q "$(printf '\342\200\256\|\302\205')" "$work/err";
+then fail "a name reaches the terminal raw"; fi
 chat_lines 2 "$stories" --session "$(printf 'two\nlines')" </dev/null
 err_has "'two\^Jlines'"
 
@@ -211,7 +230,8 @@ start 80 24 "'$chat' '$stories' -n 5 --session \"my chat\""
 see 'is ready' && keys 'hello there' Enter && see '5 tok' && keys '/quit' Enter
 see "^resume with: qsf-chat --session 'my chat'\$"
 start 80 24 "env -u HOME -u XDG_DATA_HOME '$chat' '$stories' -n 5"
-see 'is ready' && keys 'hello there' Enter && see 'not saved: .*no home directory' && see '5 tok' && keys '/quit' Enter
+see 'is ready' && keys 'hello there' Enter && see 'not saved: .*no home directory' && see '5 tok' &&
+    keys '/quit' Enter
 see '^the conversation was not saved'
 not_see 'resume with'
 # /load from the guide: the session's model answers, and its settings are in the pane.
@@ -230,7 +250,8 @@ if [ -z "${QSF_SAN-}" ]; then
     start 80 24 "'$chat' '$stories' --session newlines --ram-budget 25"
     see 'session newlines: its messages need' && see 'rc=4'
     start 80 24 "'$chat' '$stories' --ram-budget 25"
-    see 'is ready' && keys '/load newlines' Enter && see 'session newlines: its messages need' && keys '/quit' Enter
+    see 'is ready' && keys '/load newlines' Enter && see 'session newlines: its messages need' &&
+        keys '/quit' Enter
     see 'rc=0'
     rm "$files/newlines.jsonl"
 fi
@@ -238,7 +259,8 @@ fi
 start 100 24 "'$chat' '$stories' --no-save"
 see 'is ready' && keys '/load ' && see 'ev<U\+202E>il\\x85' && keys 'ev' Tab Enter
 see 'session ev<U\+202E>il\\x85, 2 messages' && see '^ qsf-chat  ev<U\+202E>il\\x85 \(not saved\)'
-if screen | LC_ALL=C grep -q "$(printf '\342\200\256\|\302\205')"; then fail "a name reaches the screen raw"; fi
+if screen |
+    LC_ALL=C grep -q "$(printf '\342\200\256\|\302\205')"; then fail "a name reaches the screen raw"; fi
 keys '/quit' Enter && see 'rc=0'
 if grep -qs 'load ev' "$XDG_STATE_HOME/qsf/history"; then fail "--no-save wrote the input history"; fi
 # A session that is lost, on the screen, too.

@@ -13,7 +13,8 @@ is_sane() {
     see '^icanon$'
     see '^echo$'
     see '^isig$'
-    [ "$(tm display-message -p -t t '#{alternate_on}#{cursor_flag}')" = 01 ] || fail "the alternate screen, or no cursor"
+    [ "$(tm display-message -p -t t '#{alternate_on}#{cursor_flag}')" = 01 ] ||
+        fail "the alternate screen, or no cursor"
 }
 chat_pid() { ps -o pid= --ppid "$(tm list-panes -t t -F '#{pane_pid}')" 2>/dev/null | head -1; }
 
@@ -55,8 +56,10 @@ see 'removed 1 exchange'
 keys C-d
 see '^rc=0'
 is_sane
-grep -q '"kind":"set".*"name":"temperature"' "$XDG_DATA_HOME/qsf/sessions/run.jsonl" || fail "a live setting is not in the session"
-grep -q '"stop":"interrupted"\|"stop":"context"' "$XDG_DATA_HOME/qsf/sessions/run.jsonl" || fail "the stopped answer is not in the session"
+grep -q '"kind":"set".*"name":"temperature"' "$XDG_DATA_HOME/qsf/sessions/run.jsonl" ||
+    fail "a live setting is not in the session"
+grep -q '"stop":"interrupted"\|"stop":"context"' "$XDG_DATA_HOME/qsf/sessions/run.jsonl" ||
+    fail "the stopped answer is not in the session"
 
 # TERM in the middle of an answer: everything is saved, exit status 143, the terminal is restored.
 for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
@@ -75,8 +78,10 @@ for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
     *) see "^rc=${pair#*:}" ;;
     esac
     is_sane
-    grep -q '"role":"user"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" || fail "$sig: the message was not saved"
-    grep -q '"kind":"part"\|"role":"assistant"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" || fail "$sig: the answer was not saved"
+    grep -q '"role":"user"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" ||
+        fail "$sig: the message was not saved"
+    grep -q '"kind":"part"\|"role":"assistant"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" ||
+        fail "$sig: the answer was not saved"
 done
 
 # Every other signal that ends a program restores the terminal, too, and is what it ends by.

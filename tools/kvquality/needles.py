@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Texts with needles: `Kv ` gives the key K, a capital letter, the value v; `?Kv ` asks for it later. Words of no meaning fill
-the rest. Every byte is a token."""
+"""Texts with needles: `Kv ` gives the key K, a capital letter, the value v; `?Kv ` asks for it later. Words
+of no meaning fill the rest. Every byte is a token."""
 
-WORDS = ('the sun and a river were blue once more when old trees began to bend in wind over low hills while small birds flew '
+WORDS = (
+    'the sun and a river were blue once more when old trees began to bend in wind over low hills while small birds flew '
          'by us or sat down near some red stones of that long road').split()
 KEYS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 VALUES = '0123456789abcdefghijklmnopqrstuvwxyz'
@@ -18,7 +19,8 @@ def filler(rng, length):
 
 
 def place(words, events):
-    """(text, places of values that answer) of words with events (time from 0 to 1, key, value, whether it is a question)."""
+    """(text, places of values that answer) of words with events (time from 0 to 1, key, value, whether it is
+    a question)."""
     out, at, answers = [], 0, []
     todo = sorted(events)
     for i in range(len(words) + 1):
@@ -44,7 +46,8 @@ def training_text(rng, length, most_keys):
         needles.append((rng.random() * 0.9, key, rng.choice(VALUES), False))
     for _ in range(asked):
         time, key, value, _ = rng.choice(needles)
-        events.append((max(time + 1e-9, rng.uniform(time, 1) if rng.random() < 0.5 else rng.uniform(0.9, 1)), key, value, True))
+        events.append((max(time + 1e-9, rng.uniform(time, 1) if rng.random() < 0.5 else rng.uniform(0.9, 1)),
+            key, value, True))
     words = filler(rng, length - 3 * n - 4 * asked)
     text, answers = place(words, events + needles)
     text = text[:length].ljust(length, '.')
@@ -52,8 +55,9 @@ def training_text(rng, length, most_keys):
 
 
 def conversation(rng, length, depths):
-    """A text of length characters with a needle at each of these depths, shares of the text, and a question about one of them
-    at its end, then questions about the others, in random order: [(what is asked, answer), ...]. The first has the text."""
+    """A text of length characters with a needle at each of these depths, shares of the text, and a question
+    about one of them at its end, then questions about the others, in random order: [(what is asked, answer),
+    ...]. The first has the text."""
     n = len(depths)
     needles = [(d, k, rng.choice(VALUES), False) for d, k in zip(depths, rng.sample(KEYS, n))]
     words = filler(rng, length - 3 * n - 3)

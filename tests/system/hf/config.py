@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """config.json: the keys that most architectures of huggingface/transformers share, and the parameters of RoPE
-(modeling_rope_utils.py), as newer releases write them (rope_parameters) or older ones (rope_theta, rope_scaling)."""
+(modeling_rope_utils.py), as newer releases write them (rope_parameters) or older ones (rope_theta,
+rope_scaling)."""
 
 import math
 import struct
@@ -8,7 +9,8 @@ import struct
 from .gguf import Tensor, f32
 from .model import NoName
 
-LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 512}
+LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 512}
 
 
 def llama3_factors(base, dim):
@@ -46,7 +48,8 @@ def scaling(m):
             "rope_type": "yarn", "factor": m.key("rope.scaling.factor"),
             "original_max_position_embeddings": m.key("rope.scaling.original_context_length"),
         }
-        for gguf, hf in (("attn_factor", "attention_factor"), ("yarn_beta_fast", "beta_fast"), ("yarn_beta_slow", "beta_slow")):
+        for gguf, hf in (("attn_factor", "attention_factor"), ("yarn_beta_fast", "beta_fast"),
+            ("yarn_beta_slow", "beta_slow")):
             if m.key("rope.scaling." + gguf) is not None:
                 p[hf] = m.key("rope.scaling." + gguf)
         return p
@@ -69,7 +72,8 @@ def put_rope(m, c, rope, partial=False):
     c.update(part, rope_theta=base)
     rope = dict(rope)
     kind = rope.pop("rope_type")
-    c["rope_scaling"] = None if kind == "default" else dict(rope, **{"rope_type" if kind == "llama3" else "type": kind})
+    c["rope_scaling"] = None if kind == "default" else dict(rope,
+        **{"rope_type" if kind == "llama3" else "type": kind})
 
 
 def base(m, arch, model_type, act="silu", partial=False, rope=None, norm="rms_norm_eps", head_dim=True):
@@ -80,7 +84,8 @@ def base(m, arch, model_type, act="silu", partial=False, rope=None, norm="rms_no
         "architectures": [arch], "model_type": model_type, "hidden_act": act, "hidden_size": m.hidden,
         "intermediate_size": max(ffn) if isinstance(ffn, list) else ffn, "num_hidden_layers": m.layers,
         "num_attention_heads": max(m.heads), "num_key_value_heads": max(m.kv_heads), norm: eps,
-        "max_position_embeddings": m.key("context_length"), "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0],
+        "max_position_embeddings": m.key("context_length"),
+            "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0],
         "tie_word_embeddings": not m.has("output.weight"), "torch_dtype": "float16",
     }
     if head_dim:

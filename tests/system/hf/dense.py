@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Dense architectures: names and keys of huggingface/transformers (modeling and configuration files of each), and what
-ggml-org/llama.cpp conversion/*.py does to them."""
+"""Dense architectures: names and keys of huggingface/transformers (modeling and configuration files of each),
+and what ggml-org/llama.cpp conversion/*.py does to them."""
 
 from .config import base, layer_types, scaling
 from .gguf import Tensor, cat
@@ -44,7 +44,8 @@ def join(*tables):
 
 
 def minus_one(table):
-    return "\n".join(line + " -1" if line.split()[0].endswith("norm") else line for line in table.strip().split("\n"))
+    return "\n".join(line + " -1" if line.split()[0].endswith("norm") else line for line
+        in table.strip().split("\n"))
 
 
 def llama(m):
@@ -111,7 +112,8 @@ def plain(arch, model_type, tables=(EMBED, NORMS, ATTN, HEAD_NORMS, MLP), head_d
 
 def qwen2vl(m):
     if m.old:
-        c = base(m, "Qwen2VLForConditionalGeneration", "qwen2_vl", rope={"rope_type": "default"}, head_dim=False)
+        c = base(m, "Qwen2VLForConditionalGeneration", "qwen2_vl", rope={"rope_type": "default"},
+            head_dim=False)
         c["rope_scaling"] = {"type": "mrope", "mrope_section": m.key("rope.dimension_sections")[:3]}
         m.table(join(EMBED, NORMS, ATTN, MLP))
         return c
@@ -124,20 +126,25 @@ def nested(m, text, arch, model_type, table):
     """A model of text and images: text_config, and names below model.language_model."""
     m.table(table, root="model.language_model.")
     del text["architectures"]
-    top = {"architectures": [arch], "model_type": model_type, "text_config": text, "vision_config": {"depth": 2}}
+    top = {"architectures": [arch], "model_type": model_type, "text_config": text,
+        "vision_config": {"depth": 2}}
     return dict(top, tie_word_embeddings=text["tie_word_embeddings"])
 
 
 def qwen3vl(m):
-    rope = {"rope_type": "default", "mrope_section": m.key("rope.dimension_sections")[:3], "mrope_interleaved": True}
+    rope = {"rope_type": "default", "mrope_section": m.key("rope.dimension_sections")[:3],
+        "mrope_interleaved": True}
     text = base(m, "", "qwen3_vl_text", rope=rope)
-    return nested(m, text, "Qwen3VLForConditionalGeneration", "qwen3_vl", join(EMBED, NORMS, ATTN, HEAD_NORMS, MLP))
+    return nested(m, text, "Qwen3VLForConditionalGeneration", "qwen3_vl", join(EMBED, NORMS, ATTN,
+        HEAD_NORMS, MLP))
 
 
 def seed_oss(m):
     c = base(m, "SeedOssForCausalLM", "seed_oss")
-    c.update(attention_bias=m.has("blk.0.attn_q.bias"), attention_out_bias=m.has("blk.0.attn_output.bias"), mlp_bias=False)
-    table = join(EMBED, "B.attn_norm L.input_layernorm", "B.post_attention_norm L.post_attention_layernorm", ATTN, MLP)
+    c.update(attention_bias=m.has("blk.0.attn_q.bias"), attention_out_bias=m.has("blk.0.attn_output.bias"),
+        mlp_bias=False)
+    table = join(EMBED, "B.attn_norm L.input_layernorm", "B.post_attention_norm L.post_attention_layernorm",
+        ATTN, MLP)
     m.table(table)
     return c
 
@@ -154,7 +161,8 @@ def olmo2(m):
         c = base(m, "Olmo2ForCausalLM", "olmo2", head_dim=False)
     else:
         c = base(m, "Olmo3ForCausalLM", "olmo3", head_dim=False)
-        c.update(sliding_window=m.key("attention.sliding_window"), layer_types=layer_types(m, lambda i: (i + 1) % 4 != 0))
+        c.update(sliding_window=m.key("attention.sliding_window"), layer_types=layer_types(m,
+            lambda i: (i + 1) % 4 != 0))
     m.table(table)
     return c
 
@@ -226,7 +234,8 @@ def cohere(m):
     c["logit_scale"] = m.key("logit_scale")
     if two:
         c.update(sliding_window=m.key("attention.sliding_window"), rotary_pct=1.0)
-        c["layer_types" if not m.old else "sliding_window_pattern"] = layer_types(m, lambda i: (i + 1) % 4 != 0) if not m.old else 4
+        c["layer_types" if not m.old else "sliding_window_pattern"] = layer_types(m,
+            lambda i: (i + 1) % 4 != 0) if not m.old else 4
     else:
         c["use_qk_norm"] = False
     m.table(join(EMBED, "B.attn_norm L.input_layernorm", ATTN, MLP))
@@ -252,7 +261,8 @@ def gemma2(m):
     c = base(m, "Gemma2ForCausalLM", "gemma2", act="gelu_pytorch_tanh")
     c["hidden_activation"] = "gelu_pytorch_tanh"
     c.update(
-        attn_logit_softcapping=m.key("attn_logit_softcapping"), final_logit_softcapping=m.key("final_logit_softcapping"),
+        attn_logit_softcapping=m.key("attn_logit_softcapping"),
+            final_logit_softcapping=m.key("final_logit_softcapping"),
         query_pre_attn_scalar=m.head_dim, sliding_window=m.key("attention.sliding_window"),
     )
     if not m.old:
@@ -282,9 +292,12 @@ def gemma3(m):
 def gpt2(m):
     heads = m.heads[0]
     c = {
-        "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "activation_function": "gelu_new", "n_embd": m.hidden,
-        "n_head": heads, "n_layer": m.layers, "n_positions": m.key("context_length"), "n_ctx": m.key("context_length"),
-        "layer_norm_epsilon": m.key("attention.layer_norm_epsilon"), "tie_word_embeddings": not m.has("output.weight"),
+        "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "activation_function": "gelu_new",
+            "n_embd": m.hidden,
+        "n_head": heads, "n_layer": m.layers, "n_positions": m.key("context_length"),
+            "n_ctx": m.key("context_length"),
+        "layer_norm_epsilon": m.key("attention.layer_norm_epsilon"),
+            "tie_word_embeddings": not m.has("output.weight"),
         "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0],
     }
     if m.key("feed_forward_length") != 4 * m.hidden:
@@ -320,7 +333,8 @@ HOW["head"] = per_head
 
 
 def gptneox(m):
-    c = base(m, "GPTNeoXForCausalLM", "gpt_neox", act="gelu", norm="layer_norm_eps", head_dim=False, rope={"rope_type": "default"})
+    c = base(m, "GPTNeoXForCausalLM", "gpt_neox", act="gelu", norm="layer_norm_eps", head_dim=False,
+        rope={"rope_type": "default"})
     c["use_parallel_residual"] = m.key("use_parallel_residual", True)
     theta = m.key("rope.freq_base", 10000.0)
     if m.old:
@@ -356,7 +370,8 @@ def nemotron(m):
 
 def apertus(m):
     c = base(m, "ApertusForCausalLM", "apertus", act="xielu", head_dim=False)
-    m.table(join(EMBED, "B.attn_norm L.attention_layernorm", "B.ffn_norm L.feedforward_layernorm", ATTN, HEAD_NORMS, MLP))
+    m.table(join(EMBED, "B.attn_norm L.attention_layernorm", "B.ffn_norm L.feedforward_layernorm", ATTN,
+        HEAD_NORMS, MLP))
     for key in ("alpha_n", "alpha_p", "beta", "eps"):
         values = m.key("xielu." + key)
         for n, v in enumerate(values if isinstance(values, list) else [values] * m.layers):
@@ -373,7 +388,8 @@ def hunyuan(m):
 
 
 def starcoder2(m):
-    c = base(m, "Starcoder2ForCausalLM", "starcoder2", act="gelu_pytorch_tanh", norm="norm_epsilon", head_dim=False)
+    c = base(m, "Starcoder2ForCausalLM", "starcoder2", act="gelu_pytorch_tanh", norm="norm_epsilon",
+        head_dim=False)
     c.update(use_bias=True, sliding_window=None)
     m.table(join(EMBED, NORMS, ATTN, "B.ffn_up L.mlp.c_fc", "B.ffn_down L.mlp.c_proj"))
     return c
@@ -391,10 +407,14 @@ def stablelm(m):
 
 
 TABLE = {
-    "llama": llama, "mistral3": mistral3, "granite": granite, "smollm3": smollm3, "arcee": arcee, "olmo": olmo,
+    "llama": llama, "mistral3": mistral3, "granite": granite, "smollm3": smollm3, "arcee": arcee,
+        "olmo": olmo,
     "qwen2": plain("Qwen2ForCausalLM", "qwen2", head_dim=False), "qwen3": plain("Qwen3ForCausalLM", "qwen3"),
-    "ernie4_5": plain("Ernie4_5ForCausalLM", "ernie4_5", use_bias=False), "qwen2vl": qwen2vl, "qwen3vl": qwen3vl,
-    "seed_oss": seed_oss, "olmo2": olmo2, "exaone4": exaone4, "glm4": glm4, "phi3": phi3, "phi2": phi2, "command-r": cohere,
+    "ernie4_5": plain("Ernie4_5ForCausalLM", "ernie4_5", use_bias=False), "qwen2vl": qwen2vl,
+        "qwen3vl": qwen3vl,
+    "seed_oss": seed_oss, "olmo2": olmo2, "exaone4": exaone4, "glm4": glm4, "phi3": phi3, "phi2": phi2,
+        "command-r": cohere,
     "cohere2": cohere, "gemma": gemma, "gemma2": gemma2, "gemma3": gemma3, "gpt2": gpt2, "gptneox": gptneox,
-    "nemotron": nemotron, "apertus": apertus, "hunyuan-dense": hunyuan, "starcoder2": starcoder2, "stablelm": stablelm,
+    "nemotron": nemotron, "apertus": apertus, "hunyuan-dense": hunyuan, "starcoder2": starcoder2,
+        "stablelm": stablelm,
 }

@@ -49,11 +49,13 @@ def qwen_moe(arch, model_type, norm):
     def write(m):
         c = base(m, arch, model_type, head_dim=model_type != "qwen2_moe")
         c["num_experts"], c["num_experts_per_tok"] = experts(m)
-        c.update(moe_intermediate_size=m.key("expert_feed_forward_length"), norm_topk_prob=norm, decoder_sparse_step=1)
+        c.update(moe_intermediate_size=m.key("expert_feed_forward_length"), norm_topk_prob=norm,
+            decoder_sparse_step=1)
         c["mlp_only_layers"] = []
         if m.key("expert_shared_feed_forward_length"):
             c["shared_expert_intermediate_size"] = m.key("expert_shared_feed_forward_length")
-        shared = SHARED.replace("shared_experts", "shared_expert") + "B.ffn_gate_inp_shexp L.mlp.shared_expert_gate row"
+        shared = SHARED.replace("shared_experts",
+            "shared_expert") + "B.ffn_gate_inp_shexp L.mlp.shared_expert_gate row"
         m.table(join(EMBED, NORMS, ATTN, HEAD_NORMS, EXPERTS, shared))
         return c
 
@@ -67,13 +69,16 @@ def side_by_side(m, n, up_last=True):
 
 
 def qwen3vlmoe(m):
-    rope = {"rope_type": "default", "mrope_section": m.key("rope.dimension_sections")[:3], "mrope_interleaved": True}
+    rope = {"rope_type": "default", "mrope_section": m.key("rope.dimension_sections")[:3],
+        "mrope_interleaved": True}
     text = base(m, "", "qwen3_vl_moe_text", rope=rope)
     text["num_experts"], text["num_experts_per_tok"] = experts(m)
-    text.update(moe_intermediate_size=m.key("expert_feed_forward_length"), norm_topk_prob=True, decoder_sparse_step=1)
+    text.update(moe_intermediate_size=m.key("expert_feed_forward_length"), norm_topk_prob=True,
+        decoder_sparse_step=1)
     for n in range(m.layers):
         m.put("model.language_model.layers.%d.mlp.experts.gate_up_proj" % n, side_by_side(m, n))
-    table = join(EMBED, NORMS, ATTN, HEAD_NORMS, "B.ffn_gate_inp L.mlp.gate", "B.ffn_down_exps L.mlp.experts.down_proj! T")
+    table = join(EMBED, NORMS, ATTN, HEAD_NORMS, "B.ffn_gate_inp L.mlp.gate",
+        "B.ffn_down_exps L.mlp.experts.down_proj! T")
     return nested(m, text, "Qwen3VLMoeForConditionalGeneration", "qwen3_vl_moe", table)
 
 
@@ -125,10 +130,12 @@ def granitemoe(m):
 def phimoe(m):
     rope = {
         "rope_type": "longrope", "short_mscale": 1.0, "long_mscale": 1.0,
-        "long_factor": m.take("rope_factors_long.weight").floats(), "short_factor": m.take("rope_factors_short.weight").floats(),
+        "long_factor": m.take("rope_factors_long.weight").floats(),
+            "short_factor": m.take("rope_factors_short.weight").floats(),
         "original_max_position_embeddings": m.key("rope.scaling.original_context_length"),
     }
-    c = base(m, "PhimoeForCausalLM" if not m.old else "PhiMoEForCausalLM", "phimoe", rope=rope, head_dim=False)
+    c = base(m, "PhimoeForCausalLM" if not m.old else "PhiMoEForCausalLM", "phimoe", rope=rope,
+        head_dim=False)
     c["num_local_experts"], c["num_experts_per_tok"] = experts(m)
     c.update(attention_bias=True, lm_head_bias=True, sliding_window=m.key("attention.sliding_window") or None)
     c["original_max_position_embeddings"] = m.key("rope.scaling.original_context_length")
@@ -139,9 +146,12 @@ def phimoe(m):
 def deepseek_like(m, c, groups=True):
     c.update(
         n_routed_experts=m.key("expert_count"), num_experts_per_tok=m.key("expert_used_count"),
-        n_shared_experts=m.key("expert_shared_count"), moe_intermediate_size=m.key("expert_feed_forward_length"),
-        first_k_dense_replace=m.key("leading_dense_block_count"), routed_scaling_factor=m.key("expert_weights_scale"),
-        norm_topk_prob=m.key("expert_weights_norm"), scoring_func={1: "softmax", 2: "sigmoid"}[m.key("expert_gating_func", 1)],
+        n_shared_experts=m.key("expert_shared_count"),
+            moe_intermediate_size=m.key("expert_feed_forward_length"),
+        first_k_dense_replace=m.key("leading_dense_block_count"),
+            routed_scaling_factor=m.key("expert_weights_scale"),
+        norm_topk_prob=m.key("expert_weights_norm"), scoring_func={1: "softmax",
+            2: "sigmoid"}[m.key("expert_gating_func", 1)],
     )
     if groups:
         c.update(n_group=m.key("expert_group_count", 1), topk_group=m.key("expert_group_used_count", 1))
@@ -179,7 +189,8 @@ def ernie_moe(m):
     shared = m.key("expert_shared_feed_forward_length", 0)
     c.update(
         moe_num_experts=m.key("expert_count"), moe_k=m.key("expert_used_count"), moe_intermediate_size=size,
-        moe_layer_interval=m.key("interleave_moe_layer_step"), moe_layer_start_index=m.key("leading_dense_block_count"),
+        moe_layer_interval=m.key("interleave_moe_layer_step"),
+            moe_layer_start_index=m.key("leading_dense_block_count"),
         moe_layer_end_index=m.layers - 1, moe_num_shared_experts=shared // size, use_bias=False,
     )
     bias = "B.exp_probs_b L.mlp.moe_statics.e_score_correction_bias! row"
@@ -191,8 +202,10 @@ def hunyuan_moe(m):
     c = base(m, "HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe")
     size = m.key("expert_feed_forward_length")
     shared = m.key("expert_shared_feed_forward_length")
-    c.update(num_experts=m.key("expert_count"), intermediate_size=shared, use_mixed_mlp_moe=True, use_qk_norm=True)
-    for key, v in (("moe_topk", m.key("expert_used_count")), ("num_shared_expert", 1), ("moe_intermediate_size", size)):
+    c.update(num_experts=m.key("expert_count"), intermediate_size=shared, use_mixed_mlp_moe=True,
+        use_qk_norm=True)
+    for key, v in (("moe_topk", m.key("expert_used_count")), ("num_shared_expert", 1),
+        ("moe_intermediate_size", size)):
         c[key] = v if m.old else [v] * m.layers
     mats = """
 B.attn_q_norm L.self_attn.query_layernorm
@@ -209,7 +222,8 @@ def minimax(m):
     c = base(m, "MiniMaxM2ForCausalLM", "minimax_m2")
     c["num_local_experts"], c["num_experts_per_tok"] = experts(m)
     c.update(
-        rotary_dim=m.rot, intermediate_size=m.key("expert_feed_forward_length"), scoring_func="sigmoid", use_qk_norm=True,
+        rotary_dim=m.rot, intermediate_size=m.key("expert_feed_forward_length"), scoring_func="sigmoid",
+            use_qk_norm=True,
         use_routing_bias=True, qk_norm_type="per_layer",
     )
     bias = "B.exp_probs_b L.block_sparse_moe.e_score_correction_bias!"
@@ -221,9 +235,12 @@ def llama4(m):
     c = base(m, "Llama4ForCausalLM", "llama4_text")
     c["num_local_experts"], c["num_experts_per_tok"] = experts(m)
     c.update(
-        intermediate_size=m.key("expert_feed_forward_length"), intermediate_size_mlp=m.key("feed_forward_length"),
-        interleave_moe_layer_step=m.key("interleave_moe_layer_step"), attention_chunk_size=8192, use_qk_norm=True,
-        no_rope_layers=[int((i + 1) % 4 != 0) for i in range(m.layers)], attn_temperature_tuning=True, floor_scale=8192,
+        intermediate_size=m.key("expert_feed_forward_length"),
+            intermediate_size_mlp=m.key("feed_forward_length"),
+        interleave_moe_layer_step=m.key("interleave_moe_layer_step"), attention_chunk_size=8192,
+            use_qk_norm=True,
+        no_rope_layers=[int((i + 1) % 4 != 0) for i in range(m.layers)], attn_temperature_tuning=True,
+            floor_scale=8192,
         attn_scale=0.1, layer_types=None,
     )
     for n in range(m.layers):
@@ -252,7 +269,8 @@ def gpt_oss(m):
     c = base(m, "GptOssForCausalLM", "gpt_oss", rope=dict(scaling(m), truncate=True))
     c["num_local_experts"], c["num_experts_per_tok"] = experts(m)
     c.update(
-        intermediate_size=m.key("expert_feed_forward_length"), sliding_window=m.key("attention.sliding_window"),
+        intermediate_size=m.key("expert_feed_forward_length"),
+            sliding_window=m.key("attention.sliding_window"),
         attention_bias=True, swiglu_limit=7.0, layer_types=layer_types(m, lambda i: i % 2 == 0),
     )
     for n in range(m.layers):
@@ -271,7 +289,8 @@ def kv_b(m, n, root="model."):
     """k_b and v_b of each head, the rows of one head after each other."""
     if not m.has("blk.%d.attn_k_b.weight" % n):
         return
-    k, v = m.take("blk.%d.attn_k_b.weight" % n).transpose().unstack(), m.take("blk.%d.attn_v_b.weight" % n).unstack()
+    k, v = m.take("blk.%d.attn_k_b.weight" % n).transpose().unstack(), m.take(
+        "blk.%d.attn_v_b.weight" % n).unstack()
     m.put("%slayers.%d.self_attn.kv_b_proj.weight" % (root, n), cat([t for pair in zip(k, v) for t in pair]))
 
 
@@ -290,8 +309,10 @@ def mla_keys(m, c):
     rot = m.key("rope.dimension_count")
     c.pop("head_dim", None)
     c.update(
-        kv_lora_rank=m.key("attention.kv_lora_rank"), q_lora_rank=m.key("attention.q_lora_rank"), qk_rope_head_dim=rot,
-        qk_nope_head_dim=m.key("attention.key_length_mla") - rot, v_head_dim=m.key("attention.value_length_mla"),
+        kv_lora_rank=m.key("attention.kv_lora_rank"), q_lora_rank=m.key("attention.q_lora_rank"),
+            qk_rope_head_dim=rot,
+        qk_nope_head_dim=m.key("attention.key_length_mla") - rot,
+            v_head_dim=m.key("attention.value_length_mla"),
         num_key_value_heads=m.heads[0],
     )
 
@@ -304,7 +325,8 @@ def deepseek(m):
         all_dim = round(m.key("rope.scaling.yarn_log_multiplier") * 10, 6)
         rope.update(mscale=all_dim, mscale_all_dim=all_dim)
     three = m.key("expert_gating_func") == 2
-    c = base(m, "DeepseekV3ForCausalLM" if three else "DeepseekV2ForCausalLM", "deepseek_v3" if three else "deepseek_v2", rope=rope)
+    c = base(m, "DeepseekV3ForCausalLM" if three else "DeepseekV2ForCausalLM",
+        "deepseek_v3" if three else "deepseek_v2", rope=rope)
     mla_keys(m, c)
     deepseek_like(m, c)
     by_best = m.key("qsf.expert_group_scores", 2) == 1
@@ -327,7 +349,8 @@ B.nextn.shared_head_head L.shared_head.head
 
 
 def mistral4(m):
-    beta, all_dim = m.key("attention.temperature_scale"), round(m.key("rope.scaling.yarn_log_multiplier") * 10, 6)
+    beta, all_dim = m.key("attention.temperature_scale"), round(m.key(
+        "rope.scaling.yarn_log_multiplier") * 10, 6)
     m.old = False
     rope = dict(scaling(m), mscale=all_dim, mscale_all_dim=all_dim, llama_4_scaling_beta=beta)
     text = base(m, "", "mistral4", rope=rope)
@@ -341,7 +364,8 @@ def mistral4(m):
         kv_b(m, n, "model.language_model.")
         if m.has("blk.%d.ffn_gate_exps.weight" % n):
             w = [m.take("blk.%d.ffn_%s_exps.weight" % (n, k)).unstack() for k in ("gate", "up")]
-            m.put("model.language_model.layers.%d.mlp.experts.gate_up_proj" % n, stack([cat(pair) for pair in zip(*w)]))
+            m.put("model.language_model.layers.%d.mlp.experts.gate_up_proj" % n,
+                stack([cat(pair) for pair in zip(*w)]))
     names = "B.ffn_gate_inp L.mlp.gate\nB.ffn_down_exps L.mlp.experts.down_proj!"
     table = join(EMBED, NORMS, MLA, MLP, names, SHARED, BIAS)
     return nested(m, text, "Mistral3ForConditionalGeneration", "mistral3", table)
@@ -352,6 +376,7 @@ TABLE = {
     "llama": llama,     "qwen2moe": qwen_moe("Qwen2MoeForCausalLM", "qwen2_moe", False),
     "qwen3moe": qwen_moe("Qwen3MoeForCausalLM", "qwen3_moe", True), "qwen3vlmoe": qwen3vlmoe, "olmoe": olmoe,
     "granitemoe": granitemoe, "phimoe": phimoe, "dots1": dots1, "glm4moe": glm4moe, "ernie4_5-moe": ernie_moe,
-    "hunyuan-moe": hunyuan_moe, "minimax-m2": minimax, "llama4": llama4, "gpt-oss": gpt_oss, "deepseek2": deepseek,
+    "hunyuan-moe": hunyuan_moe, "minimax-m2": minimax, "llama4": llama4, "gpt-oss": gpt_oss,
+        "deepseek2": deepseek,
 }
 

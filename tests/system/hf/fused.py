@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Dense architectures with names of their own, most with queries, keys and values in one tensor (as in dense.py)."""
+"""Dense architectures with names of their own, most with queries, keys and values in one tensor (as in
+dense.py)."""
 
 from .config import base
 from .dense import ATTN, ATTN_PAIRS, EMBED, HOW, MLP, NORMS, join, qkv_parts
@@ -45,7 +46,8 @@ def falcon(m):
     c = gpt_sizes(m, "FalconForCausalLM", "falcon")
     two = m.has("blk.0.attn_norm_2.weight")
     c.update(
-        num_hidden_layers=c.pop("n_layer"), num_attention_heads=c.pop("n_head"), alibi=False, bias=False, multi_query=True,
+        num_hidden_layers=c.pop("n_layer"), num_attention_heads=c.pop("n_head"), alibi=False, bias=False,
+            multi_query=True,
         parallel_attn=True, new_decoder_architecture=two, ffn_hidden_size=m.key("feed_forward_length"),
         max_position_embeddings=m.key("context_length"), rope_theta=m.key("rope.freq_base", 10000.0),
     )
@@ -94,9 +96,11 @@ def mpt(m):
     c = {
         "architectures": ["MPTForCausalLM"], "model_type": "mpt", "d_model": m.hidden, "n_heads": m.heads[0],
         "n_layers": m.layers, "max_seq_len": m.key("context_length"), "expansion_ratio": 4, "no_bias": True,
-        "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0], "tie_word_embeddings": not m.has("output.weight"),
+        "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0],
+            "tie_word_embeddings": not m.has("output.weight"),
         "attn_config": {
-            "alibi": bias > 0, "alibi_bias_max": bias or 8, "clip_qkv": m.key("attention.clamp_kqv"), "qk_ln": False,
+            "alibi": bias > 0, "alibi_bias_max": bias or 8, "clip_qkv": m.key("attention.clamp_kqv"),
+                "qk_ln": False,
             "softmax_scale": None,
         },
         "layer_norm_epsilon": m.key("attention.layer_norm_epsilon"), "norm_type": "low_precision_layernorm",
@@ -143,7 +147,8 @@ B.ffn_down L.mlp.c_proj
 
 def exaone(m):
     c = base(m, "ExaoneForCausalLM", "exaone", head_dim=False)
-    c.update(activation_function=c.pop("hidden_act"), num_layers=c.pop("num_hidden_layers"), layer_norm_epsilon=c.pop("rms_norm_eps"))
+    c.update(activation_function=c.pop("hidden_act"), num_layers=c.pop("num_hidden_layers"),
+        layer_norm_epsilon=c.pop("rms_norm_eps"))
     m.table("""
 token_embd M.wte
 output_norm M.ln_f
@@ -187,7 +192,8 @@ def minicpm(m):
     c = base(m, "MiniCPMForCausalLM", "minicpm", head_dim=False)
     embed, residual, logit = m.key("embedding_scale", 12.0), m.key("residual_scale"), m.key("logit_scale")
     depth = 1.4 if residual is None else residual * m.layers**0.5
-    c.update(scale_emb=embed, scale_depth=depth, dim_model_base=m.hidden**2 / 256 if logit is None else m.hidden / logit)
+    c.update(scale_emb=embed, scale_depth=depth,
+        dim_model_base=m.hidden**2 / 256 if logit is None else m.hidden / logit)
     if c["rope_scaling"]:
         original = m.key("rope.scaling.original_context_length")
         c["rope_scaling"].update(original_max_position_embeddings=original, attention_factor=1.0)
@@ -215,6 +221,7 @@ def bitnet(m):
 
 
 TABLE = {
-    "falcon": falcon, "bloom": bloom, "mpt": mpt, "starcoder": starcoder, "exaone": exaone, "internlm2": internlm2,
+    "falcon": falcon, "bloom": bloom, "mpt": mpt, "starcoder": starcoder, "exaone": exaone,
+        "internlm2": internlm2,
     "minicpm": minicpm, "baichuan": baichuan, "bitnet": bitnet,
 }

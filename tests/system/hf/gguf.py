@@ -49,11 +49,13 @@ class Tensor:
             return stack([t.transpose() for t in self.unstack()])
         rows, cols, n = self.shape[0], self.shape[1], SIZES[self.dtype]
         cell = [self.data[i : i + n] for i in range(0, len(self.data), n)]
-        return Tensor(self.dtype, [cols, rows], b"".join(cell[r * cols + c] for c in range(cols) for r in range(rows)))
+        return Tensor(self.dtype, [cols, rows],
+            b"".join(cell[r * cols + c] for c in range(cols) for r in range(rows)))
 
     def floats(self):
         if self.dtype == "BF16":
-            return [struct.unpack("<f", b"\0\0" + self.data[i : i + 2])[0] for i in range(0, len(self.data), 2)]
+            return [struct.unpack("<f", b"\0\0" + self.data[i : i + 2])[0] for i in range(0, len(self.data),
+                2)]
         form = {"F32": "f", "F16": "e"}[self.dtype]
         return list(struct.unpack("<%d%s" % (len(self.data) // SIZES[self.dtype], form), self.data))
 

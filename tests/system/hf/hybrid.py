@@ -46,10 +46,13 @@ def mamba(m):
     two = m.arch == "mamba2"
     inner = m.key("ssm.inner_size")
     c = {
-        "architectures": ["Mamba2ForCausalLM" if two else "MambaForCausalLM"], "model_type": m.arch, "hidden_act": "silu",
+        "architectures": ["Mamba2ForCausalLM" if two else "MambaForCausalLM"], "model_type": m.arch,
+            "hidden_act": "silu",
         "hidden_size": m.hidden, "num_hidden_layers": m.layers, "state_size": m.key("ssm.state_size"),
-        "conv_kernel": m.key("ssm.conv_kernel"), "expand": inner // m.hidden, "use_bias": False, "use_conv_bias": True,
-        "layer_norm_epsilon": m.key("attention.layer_norm_rms_epsilon"), "tie_word_embeddings": not m.has("output.weight"),
+        "conv_kernel": m.key("ssm.conv_kernel"), "expand": inner // m.hidden, "use_bias": False,
+            "use_conv_bias": True,
+        "layer_norm_epsilon": m.key("attention.layer_norm_rms_epsilon"),
+            "tie_word_embeddings": not m.has("output.weight"),
         "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0],
     }
     if two:
@@ -71,12 +74,16 @@ def jamba(m):
     moe = [i for i in range(m.layers) if m.has("blk.%d.ffn_gate_inp.weight" % i)]
     c["num_experts"], c["num_experts_per_tok"] = experts(m)
     c.update(
-        attn_layer_offset=attn[0], attn_layer_period=m.layers, expert_layer_offset=moe[0], expert_layer_period=moe[1] - moe[0],
-        mamba_d_conv=m.key("ssm.conv_kernel"), mamba_d_state=m.key("ssm.state_size"), mamba_dt_rank=m.key("ssm.time_step_rank"),
+        attn_layer_offset=attn[0], attn_layer_period=m.layers, expert_layer_offset=moe[0],
+            expert_layer_period=moe[1] - moe[0],
+        mamba_d_conv=m.key("ssm.conv_kernel"), mamba_d_state=m.key("ssm.state_size"),
+            mamba_dt_rank=m.key("ssm.time_step_rank"),
         mamba_expand=m.key("ssm.inner_size") // m.hidden, mamba_conv_bias=True, mamba_proj_bias=False,
     )
-    names = join(EMBED.replace("M.norm", "M.final_layernorm"), NORMS.replace("post_attention", "pre_ff"), ATTN)
-    m.table(join(names, scan("L.mamba."), dt(m, "L.mamba."), (MLP + EXPERTS).replace("L.mlp.", "L.feed_forward.").replace("feed_forward.gate\n", "feed_forward.router\n")))
+    names = join(EMBED.replace("M.norm", "M.final_layernorm"), NORMS.replace("post_attention", "pre_ff"),
+        ATTN)
+    m.table(join(names, scan("L.mamba."), dt(m, "L.mamba."), (MLP + EXPERTS).replace("L.mlp.",
+        "L.feed_forward.").replace("feed_forward.gate\n", "feed_forward.router\n")))
     return c
 
 
@@ -84,7 +91,8 @@ def mamba2_keys(m):
     heads, inner = m.key("ssm.time_step_rank"), m.key("ssm.inner_size")
     return {
         "mamba_n_heads": heads, "mamba_d_head": inner // heads, "mamba_n_groups": m.key("ssm.group_count"),
-        "mamba_d_state": m.key("ssm.state_size"), "mamba_d_conv": m.key("ssm.conv_kernel"), "mamba_expand": inner // m.hidden,
+        "mamba_d_state": m.key("ssm.state_size"), "mamba_d_conv": m.key("ssm.conv_kernel"),
+            "mamba_expand": inner // m.hidden,
         "mamba_conv_bias": True, "mamba_proj_bias": False,
     }
 
@@ -97,7 +105,8 @@ def granitehybrid(m):
     c["layer_types"] = ["attention" if n else "mamba" for n in m.kv_heads]
     count = m.key("expert_count", 0)
     c.update(num_local_experts=count, num_experts_per_tok=m.key("expert_used_count", 0))
-    c["shared_intermediate_size"] = m.key("expert_shared_feed_forward_length") if count else m.key("feed_forward_length")
+    c["shared_intermediate_size"] = m.key("expert_shared_feed_forward_length") if count else m.key(
+        "feed_forward_length")
     input_linear(m)
     m.table(join(EMBED, NORMS, ATTN_PAIRS, scan("L.mamba."), dt(m, "L.mamba.")))
     return c
@@ -110,12 +119,15 @@ def scaled(factor):
 def exact(m, t, f):
     """Powers of two change no bit of an F16 value but its exponent."""
     v = [f(i, x) for i, x in enumerate(t.floats())]
-    return type(t)(t.dtype, t.shape, __import__("struct").pack("<%d%s" % (len(v), {"F32": "f", "F16": "e"}[t.dtype]), *v))
+    return type(t)(t.dtype, t.shape, __import__("struct").pack("<%d%s" % (len(v), {"F32": "f",
+        "F16": "e"}[t.dtype]), *v))
 
 
 H1 = {
-    "embedding_multiplier": 2.0, "lm_head_multiplier": 0.5, "key_multiplier": 0.5, "attention_in_multiplier": 2.0,
-    "attention_out_multiplier": 0.5, "ssm_in_multiplier": 2.0, "ssm_out_multiplier": 0.5, "mlp_multipliers": [2.0, 0.5],
+    "embedding_multiplier": 2.0, "lm_head_multiplier": 0.5, "key_multiplier": 0.5,
+        "attention_in_multiplier": 2.0,
+    "attention_out_multiplier": 0.5, "ssm_in_multiplier": 2.0, "ssm_out_multiplier": 0.5,
+        "mlp_multipliers": [2.0, 0.5],
     "ssm_multipliers": [0.5, 2.0, 4.0, 0.25, 0.5],
 }
 
@@ -129,11 +141,13 @@ def h1_in(m, t, n):
 
 def falcon_h1(m):
     c = base(m, "FalconH1ForCausalLM", "falcon_h1")
-    c.update(H1, mamba_d_ssm=m.key("ssm.inner_size"), mamba_rms_norm=m.has("blk.0.ssm_norm.weight"), **mamba2_keys(m))
+    c.update(H1, mamba_d_ssm=m.key("ssm.inner_size"), mamba_rms_norm=m.has("blk.0.ssm_norm.weight"),
+        **mamba2_keys(m))
     c.update(mamba_norm_before_gate=False, mamba_use_mlp=True)
     HOW["h1in"] = h1_in
     for how, factor in {
-        "emb": H1["embedding_multiplier"], "head": H1["lm_head_multiplier"], "att": H1["attention_in_multiplier"],
+        "emb": H1["embedding_multiplier"], "head": H1["lm_head_multiplier"],
+            "att": H1["attention_in_multiplier"],
         "key": H1["attention_in_multiplier"] * H1["key_multiplier"], "out": H1["attention_out_multiplier"],
         "gate": H1["mlp_multipliers"][0], "down": H1["mlp_multipliers"][1], "so": H1["ssm_out_multiplier"],
     }.items():
@@ -155,7 +169,8 @@ B.ffn_down L.feed_forward.down_proj h1down
     mixer = scan("L.mamba.").replace("in_proj", "in_proj h1in").replace("out_proj", "out_proj h1so")
     m.table(join(names, mixer, dt(m, "L.mamba.")))
     for n in range(m.layers):  # the only norm without .weight
-        m.out["model.layers.%d.pre_ff_layernorm.weight" % n] = m.out.pop("model.layers.%d.pre_ff_layernorm" % n)
+        m.out["model.layers.%d.pre_ff_layernorm.weight" % n] = m.out.pop(
+            "model.layers.%d.pre_ff_layernorm" % n)
     return c
 
 
@@ -166,11 +181,14 @@ def nemotron_h(m):
         c.pop(key, None)
     c["layer_norm_epsilon"] = m.key("attention.layer_norm_rms_epsilon")
     heads, inner = m.key("ssm.time_step_rank"), m.key("ssm.inner_size")
-    kinds = ["*" if kv else ("E" if moe else "-") if ffn else "M" for kv, ffn in zip(m.kv_heads, m.per_layer("feed_forward_length"))]
+    kinds = ["*" if kv else ("E" if moe else "-") if ffn else "M" for kv, ffn in zip(m.kv_heads,
+        m.per_layer("feed_forward_length"))]
     c.update(
         hybrid_override_pattern="".join(kinds), mamba_num_heads=heads, mamba_head_dim=inner // heads,
-        n_groups=m.key("ssm.group_count"), ssm_state_size=m.key("ssm.state_size"), conv_kernel=m.key("ssm.conv_kernel"),
-        time_step_limit=[0.0, float("inf")], expand=2, mlp_hidden_act="relu2", mamba_hidden_act="silu", use_conv_bias=True, attention_head_dim=m.head_dim,
+        n_groups=m.key("ssm.group_count"), ssm_state_size=m.key("ssm.state_size"),
+            conv_kernel=m.key("ssm.conv_kernel"),
+        time_step_limit=[0.0, float("inf")], expand=2, mlp_hidden_act="relu2", mamba_hidden_act="silu",
+            use_conv_bias=True, attention_head_dim=m.head_dim,
     )
     if moe:
         deepseek_like(m, c)
@@ -186,14 +204,16 @@ B.ffn_up L.mixer.up_proj
 B.ffn_down L.mixer.down_proj
 B.exp_probs_b L.mixer.gate.e_score_correction_bias!
 """
-    rest = (ATTN_PAIRS.replace("self_attn", "mixer") + (EXPERTS + SHARED).replace("L.mlp.", "L.mixer.")).strip()
+    rest = (ATTN_PAIRS.replace("self_attn", "mixer") + (EXPERTS + SHARED).replace("L.mlp.",
+        "L.mixer.")).strip()
     m.table(join(names, rest, scan("L.mixer."), dt(m, "L.mixer.")), root="backbone.")
     return c
 
 
 def lfm2(m):
     moe = m.arch == "lfm2moe"
-    c = base(m, "Lfm2MoeForCausalLM" if moe else "Lfm2ForCausalLM", "lfm2_moe" if moe else "lfm2", norm="norm_eps", head_dim=False)
+    c = base(m, "Lfm2MoeForCausalLM" if moe else "Lfm2ForCausalLM", "lfm2_moe" if moe else "lfm2",
+        norm="norm_eps", head_dim=False)
     c.update(conv_L_cache=m.key("shortconv.l_cache"), conv_bias=False)
     if m.old:
         c["full_attn_idxs"] = [i for i, kv in enumerate(m.kv_heads) if kv]
@@ -202,11 +222,13 @@ def lfm2(m):
     if moe:
         c["num_experts"], c["num_experts_per_tok"] = experts(m)
         c.update(
-            moe_intermediate_size=m.key("expert_feed_forward_length"), num_dense_layers=m.key("leading_dense_block_count"),
+            moe_intermediate_size=m.key("expert_feed_forward_length"),
+                num_dense_layers=m.key("leading_dense_block_count"),
             norm_topk_prob=True, use_expert_bias=True, routed_scaling_factor=1.0,
         )
     else:
-        c.update(block_auto_adjust_ff_dim=False, block_ff_dim=c["intermediate_size"], block_multiple_of=256, block_ffn_dim_multiplier=1.0)
+        c.update(block_auto_adjust_ff_dim=False, block_ff_dim=c["intermediate_size"], block_multiple_of=256,
+            block_ffn_dim_multiplier=1.0)
     names = """
 token_embd M.embed_tokens
 token_embd_norm M.embedding_norm
@@ -263,7 +285,8 @@ def moe_keys(m, c):
     c["shared_expert_intermediate_size"] = m.key("expert_shared_feed_forward_length")
 
 
-SHARED_EXPERT = SHARED.replace("shared_experts", "shared_expert") + "B.ffn_gate_inp_shexp L.mlp.shared_expert_gate row"
+SHARED_EXPERT = SHARED.replace("shared_experts",
+    "shared_expert") + "B.ffn_gate_inp_shexp L.mlp.shared_expert_gate row"
 
 
 def qkvz(m, n):
@@ -298,7 +321,8 @@ B.ssm_out L.linear_attn.out_proj
 def by_group(m, size):
     """Value heads in GGUF: the first of every key head, then the second; in the model: all of a key head."""
     groups, heads = m.key("ssm.group_count"), m.key("ssm.time_step_rank")
-    return [((h % (heads // groups)) * groups + h // (heads // groups)) * size + i for h in range(heads) for i in range(size)]
+    return [((h % (heads // groups)) * groups + h // (heads // groups)) * size + i for h in range(heads)
+        for i in range(size)]
 
 
 def tiled(m, t, n):
@@ -323,7 +347,8 @@ def qwen35(m):
     moe = m.arch == "qwen35moe"
     name, kind = ("Qwen3_5Moe", "qwen3_5_moe") if moe else ("Qwen3_5", "qwen3_5")
     nextn = m.key("nextn_predict_layers", 0)
-    rope = {"rope_type": "default", "mrope_interleaved": True, "mrope_section": m.key("rope.dimension_sections")[:3]}
+    rope = {"rope_type": "default", "mrope_interleaved": True,
+        "mrope_section": m.key("rope.dimension_sections")[:3]}
     m.old = False
     text = base(m, "", kind + "_text", partial=True, rope=rope)
     text["num_hidden_layers"] -= nextn
@@ -349,7 +374,8 @@ B.nextn.shared_head_norm mtp.norm -1
         moe_keys(m, text)
         for n in range(m.layers):
             w = [m.take("blk.%d.ffn_%s_exps.weight" % (n, k)).unstack() for k in ("gate", "up")]
-            m.put("model.language_model.layers.%d.mlp.experts.gate_up_proj" % n, stack([cat(pair) for pair in zip(*w)]))
+            m.put("model.language_model.layers.%d.mlp.experts.gate_up_proj" % n,
+                stack([cat(pair) for pair in zip(*w)]))
         names += "B.ffn_gate_inp L.mlp.gate\nB.ffn_down_exps L.mlp.experts.down_proj!\n" + SHARED_EXPERT
     c = nested(m, text, name + "ForConditionalGeneration", kind, join(PLUS_ONE, ATTN, MLP, names))
     last = "model.language_model.layers.%d." % (m.layers - 1)
@@ -364,14 +390,18 @@ def kimi(m):
     c["num_key_value_heads"] = c["num_attention_heads"]
     kda = [i + 1 for i in range(m.layers) if not m.kv_heads[i]]
     c["linear_attn_config"] = {
-        "kda_layers": kda, "full_attn_layers": [i + 1 for i in range(m.layers) if m.kv_heads[i]], "num_heads": m.heads[0],
+        "kda_layers": kda, "full_attn_layers": [i + 1 for i in range(m.layers) if m.kv_heads[i]],
+            "num_heads": m.heads[0],
         "head_dim": m.key("kda.head_dim"), "short_conv_kernel_size": m.key("ssm.conv_kernel"),
     }
     c["num_experts"], c["num_experts_per_token"] = experts(m)
     c.update(
-        moe_intermediate_size=m.key("expert_feed_forward_length"), num_shared_experts=m.key("expert_shared_count"),
-        first_k_dense_replace=m.key("leading_dense_block_count"), routed_scaling_factor=m.key("expert_weights_scale"),
-        moe_router_activation_func="sigmoid", moe_renormalize=True, mla_use_nope=True, num_expert_group=1, topk_group=1,
+        moe_intermediate_size=m.key("expert_feed_forward_length"),
+            num_shared_experts=m.key("expert_shared_count"),
+        first_k_dense_replace=m.key("leading_dense_block_count"),
+            routed_scaling_factor=m.key("expert_weights_scale"),
+        moe_router_activation_func="sigmoid", moe_renormalize=True, mla_use_nope=True, num_expert_group=1,
+            topk_group=1,
         moe_layer_freq=1, use_grouped_topk=True,
     )
     for n in range(m.layers):
@@ -403,6 +433,7 @@ B.ffn_up_exps L.block_sparse_moe.experts.#.w3 E
 
 TABLE = {
     "mamba": mamba, "mamba2": mamba, "jamba": jamba, "granitehybrid": granitehybrid, "falcon-h1": falcon_h1,
-    "nemotron_h": nemotron_h, "nemotron_h_moe": nemotron_h, "lfm2": lfm2, "lfm2moe": lfm2, "qwen3next": qwen3next,
+    "nemotron_h": nemotron_h, "nemotron_h_moe": nemotron_h, "lfm2": lfm2, "lfm2moe": lfm2,
+        "qwen3next": qwen3next,
     "qwen35": qwen35, "qwen35moe": qwen35, "kimi-linear": kimi,
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The model that is written: keys and tensors of the GGUF file, and the tensors of the directory. Tables of names have one
-row per line, "GGUF HF [how]", where B. is blk.N., L. is model.layers.N., and both stand for the tensor and its bias."""
+"""The model that is written: keys and tensors of the GGUF file, and the tensors of the directory. Tables of
+names have one row per line, "GGUF HF [how]", where B. is blk.N., L. is model.layers.N., and both stand for
+the tensor and its bias."""
 
 import math
 import struct
@@ -49,7 +50,8 @@ class Model:
     # --- tables
 
     def table(self, text, layers=None, root="model."):
-        """Every row of every block. GGUF names joined by '+' are concatenated, HF names by '|' get a part each."""
+        """Every row of every block. GGUF names joined by '+' are concatenated, HF names by '|' get a part
+        each."""
         rows = [line.split() for line in text.split("\n") if line.strip()]
         for row in rows:
             if not row[0].startswith("B."):
@@ -90,8 +92,8 @@ class Model:
 
 
 def halves(heads, dim, rot):
-    """GGUF's order of rows for rotated pairs (0,1), (2,3).. from the order (i, i + rot/2): where each row is taken from, and
-    back."""
+    """GGUF's order of rows for rotated pairs (0,1), (2,3).. from the order (i, i + rot/2): where each row is
+    taken from, and back."""
     back = []
     for h in range(heads):
         base = h * dim
@@ -121,7 +123,8 @@ def log_of(a):
     for _ in range(64):
         exact = math.exp(x)
         here = f32(exact)
-        step = abs(struct.unpack("<f", struct.pack("<I", struct.unpack("<I", struct.pack("<f", here))[0] + 1))[0] - here)
+        step = abs(struct.unpack("<f", struct.pack("<I", struct.unpack("<I", struct.pack("<f",
+            here))[0] + 1))[0] - here)
         if abs(abs(exact - here) / step - 0.5) > 0.05:
             return x
         x = struct.unpack("<f", struct.pack("<I", struct.unpack("<I", struct.pack("<f", x))[0] + 1))[0]

@@ -7,7 +7,8 @@ import vocab_files
 
 from .model import NoName
 
-# Pre-tokenizers whose models begin with BOS unless the file says otherwise (ggml-org/llama.cpp src/llama-vocab.cpp).
+# Pre-tokenizers whose models begin with BOS unless the file says otherwise (ggml-org/llama.cpp
+# src/llama-vocab.cpp).
 BOS = ("llama-bpe", "falcon-h1", "falcon3", "pixtral", "midm-2.0", "lfm2")
 GPT2 = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 
@@ -26,7 +27,8 @@ def body(v, pre):
         b = vocab_files.char_level(v)
         b["model"]["merges"] = merges
         b["normalizer"] = {"type": "Replace", "pattern": {"String": " "}, "content": vocab_files.MARK}
-        b["pre_tokenizer"] = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+        b["pre_tokenizer"] = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious",
+            "invert": False}
         return b
     raise NoName("vocabularies of kind %s are not written" % model.decode())
 

@@ -95,7 +95,7 @@ static const char *foreign_answer(const UiApp *a, const char *text, size_t len) 
 }
 
 static void trim(const char **text, size_t *len) {
-    ui_block_skip_mark(text, len);
+    ui_quoted_skip_mark(text, len);
     while (*len > 0 && strchr(" \t\n", (*text)[*len - 1]) && (*text)[*len - 1]) (*len)--;
     while (*len > 0 && strchr(" \t\n", **text) && **text) {
         (*text)++;
@@ -137,13 +137,13 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         ui_app_say(a, UI_NOTICE, "%s", answer);
         return true;
     }
-    if (len == 1 && ui_ask_key(a, *text)) return true;
+    if (len == 1 && ui_ctx_full_key(a, *text)) return true;
     if (!ui_app_can_take(a, text, len)) return false;
     if (is_command(text, len)) {
         run_command(a, text, len);
         return true;
     }
-    ui_block_strip(&text, &len);
+    ui_quoted_strip(&text, &len);
     if (len > 0 && text[0] == '/' && len > 1 && text[1] == '/') {
         text++;
         len--;
@@ -165,7 +165,7 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
 
 void ui_app_send_queued(UiApp *a) {
     size_t len = 0;
-    if (ui_app_busy(a) || ui_ask_open(a) || a->enlarging || !a->has_queue || !a->model_ready) return;
+    if (ui_app_busy(a) || ui_ctx_full_open(a) || a->enlarging || !a->has_queue || !a->model_ready) return;
     char *text = ui_app_unqueue(a, &len);
     if (text) send_message(a, text, len);
     free(text);
@@ -244,7 +244,7 @@ bool ui_app_ask(UiApp *a, bool go_on) {
     }
     if (!submit(a, go_on)) return false;
     if (go_on) {
-        ui_ask_over(a);
+        ui_ctx_full_over(a);
         ui_app_drop_unanswered(a); /* the answer goes on before it */
         a->answer = last;
     } else {

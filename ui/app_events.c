@@ -83,7 +83,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     } else if (more) {
         ui_app_save_message(a, it, a->answer_from);
     }
-    ui_ask_answered(a);
+    ui_ctx_full_answered(a);
 }
 
 /* The full screen shows it with the answer. */
@@ -154,7 +154,7 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
         ui_app_say(a, UI_NOTICE, "%u tokens left the context (%s)", e->evicted, a->settings.eviction);
     if (a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
     say_seed(a, e);
-    if (ask) ui_ask(a);
+    if (ask) ui_ctx_full_ask(a);
 }
 
 /* The prompt was longer than the context: in the chat the advice differs from the options that the engine
@@ -253,8 +253,8 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     ui_app_take_back(a, &now, QSF_SETTING_REPLAN, e->code != 0);
     a->resuming = false;
     qsf_settings_take(&a->good_settings, &now, QSF_SETTING_REPLAN);
-    ui_ask_planned(a, e->code == 0);
-    ui_ask_refresh(a);
+    ui_ctx_full_planned(a, e->code == 0);
+    ui_ctx_full_refresh(a);
 }
 
 /* The session keeps the name of its own model until the other one gets a message. */

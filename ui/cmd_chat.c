@@ -67,7 +67,7 @@ bool ui_cmd_forget(UiApp *a, const char *name, const char *args) {
         return false;
     }
     ui_forget(a, n < (long)all ? (uint32_t)n : all);
-    ui_ask_refresh(a);
+    ui_ctx_full_refresh(a);
     return true;
 }
 
@@ -87,7 +87,7 @@ bool ui_cmd_compact(UiApp *a, const char *name, const char *args) {
                    name);
         return false;
     }
-    return ui_compact(a, n, ui_ask_open(a)); /* the answer to which the question belongs continues */
+    return ui_compact(a, n, ui_ctx_full_open(a)); /* the answer to which the question belongs continues */
 }
 
 bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {
@@ -117,7 +117,7 @@ bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_ERROR, "/%s: there is no answer to continue", name);
         return false;
     }
-    return ui_ask_again(a) || ui_app_ask(a, true);
+    return ui_ctx_full_ask_again(a) || ui_app_ask(a, true);
 }
 
 bool ui_cmd_think(UiApp *a, const char *name, const char *args) {

@@ -107,7 +107,7 @@ static bool is_among_offered(const UiApp *a, char key) {
     return key >= '1' && key <= '5' && (a->ask_offered >> (key - '1') & 1) != 0;
 }
 
-void ui_ask_names(const UiApp *a, int room, char *dst, size_t cap) {
+void ui_ctx_full_names(const UiApp *a, int room, char *dst, size_t cap) {
     for (size_t form = 0; form < FORMS; form++) {
         size_t at = 0;
         dst[0] = '\0';
@@ -120,16 +120,16 @@ void ui_ask_names(const UiApp *a, int room, char *dst, size_t cap) {
     }
 }
 
-const char *ui_ask_name(const UiApp *a, char key) {
+const char *ui_ctx_full_name(const UiApp *a, char key) {
     return is_among_offered(a, key) ? forms[0].name[key - '1'] + 1 : NULL;
 }
 
-bool ui_ask_needs_no_enter(char key) { return key >= '3' && key <= '5'; }
+bool ui_ctx_full_needs_no_enter(char key) { return key >= '3' && key <= '5'; }
 
 static void note_keys(UiApp *a, const Offers *o) {
     a->ask_offered = 0;
     for (char key = '1'; key <= '5'; key++) a->ask_offered |= (unsigned)is_offered(o, key) << (key - '1');
-    ui_ask_names(a, (int)sizeof a->ask_keys, a->ask_keys, sizeof a->ask_keys);
+    ui_ctx_full_names(a, (int)sizeof a->ask_keys, a->ask_keys, sizeof a->ask_keys);
 }
 
 /* "3, 4 or 5", of the choices from `first` to `last` that are offered. */
@@ -143,7 +143,7 @@ static void put_keys(UiBuf *b, const Offers *o, char first, char last) {
     }
 }
 
-/* Which keys make a choice: ui_ask_needs_no_enter. */
+/* Which keys make a choice: ui_ctx_full_needs_no_enter. */
 static void put_how(const UiApp *a, UiBuf *b, const Offers *o) {
     if (!a->full_screen) {
         ui_buf_puts(b, "Enter ");
@@ -208,7 +208,7 @@ static void put_ctx(const UiApp *a, UiBuf *b, const Offers *o) {
     ui_buf_puts(b, "nothing is evaluated again");
 }
 
-void ui_ask(UiApp *a) {
+void ui_ctx_full_ask(UiApp *a) {
     UiBuf b = { 0 };
     Offers o;
     find_offers(a, &o);
@@ -224,7 +224,7 @@ void ui_ask(UiApp *a) {
             &b,
             "\n5 policy sliding: from now on the oldest tokens leave when the context is full, nothing is "
             "evaluated again");
-    ui_ask_over(a);
+    ui_ctx_full_over(a);
     const UiItem *last = ui_transcript_last(&a->chat);
     const uint32_t before = a->chat.next_id;
     a->asking = last ? last->id : 0;
@@ -240,15 +240,15 @@ static bool is_cut(const UiItem *it) {
     return it && it->kind == UI_ANSWER && strcmp(it->stop, "eos") != 0 && strcmp(it->stop, "stop") != 0;
 }
 
-bool ui_ask_again(UiApp *a) {
+bool ui_ctx_full_ask_again(UiApp *a) {
     const uint32_t size = a->stats.ctx_size;
     if (!a->interactive || !a->model_ready || evicts(a) || size == 0) return false;
     if (!is_cut(ui_transcript_last(&a->chat)) || ui_exchanges_after(a, 0) < size) return false;
-    ui_ask(a);
+    ui_ctx_full_ask(a);
     return true;
 }
 
-void ui_ask_over(UiApp *a) {
+void ui_ctx_full_over(UiApp *a) {
     for (size_t i = a->chat.n; a->ask_item != 0 && i > 0; i--) {
         if (a->chat.items[i - 1]->id != a->ask_item) continue;
         ui_transcript_remove(&a->chat, a->chat.items[i - 1]);
@@ -257,18 +257,18 @@ void ui_ask_over(UiApp *a) {
     a->asking = a->ask_item = 0;
 }
 
-void ui_ask_answered(UiApp *a) {
+void ui_ctx_full_answered(UiApp *a) {
     const UiItem *last = ui_transcript_last(&a->chat);
-    if (!last || last->id != a->asking) ui_ask_over(a);
+    if (!last || last->id != a->asking) ui_ctx_full_over(a);
 }
 
-bool ui_ask_open(const UiApp *a) {
+bool ui_ctx_full_open(const UiApp *a) {
     const UiItem *last = ui_transcript_last(&a->chat);
     return a->asking != 0 && !a->enlarging && !ui_app_busy(a) && last && last->id == a->asking;
 }
 
-void ui_ask_stop(UiApp *a) {
-    ui_ask_over(a);
+void ui_ctx_full_stop(UiApp *a) {
+    ui_ctx_full_over(a);
     ui_app_send_queued(a);
 }
 
@@ -283,18 +283,18 @@ static void enlarge(UiApp *a, uint32_t ctx) {
     change(a, "ctx", value);
 }
 
-void ui_ask_planned(UiApp *a, bool ok) {
+void ui_ctx_full_planned(UiApp *a, bool ok) {
     if (!a->enlarging) return;
     a->enlarging = false;
-    if (ok && ui_ask_open(a)) (void)ui_app_ask(a, true);
+    if (ok && ui_ctx_full_open(a)) (void)ui_app_ask(a, true);
 }
 
-void ui_ask_refresh(UiApp *a) {
+void ui_ctx_full_refresh(UiApp *a) {
     Offers o;
-    if (!ui_ask_open(a)) return;
+    if (!ui_ctx_full_open(a)) return;
     const int64_t now = ui_exchanges_after(a, 0);
     if (evicts(a) || (now >= 0 && now + a->stats.ctx_size / 16 < a->stats.ctx_size)) {
-        ui_ask_over(a);
+        ui_ctx_full_over(a);
         ui_app_say(a, UI_NOTICE, "there is space in the context: /continue continues the answer");
         return;
     }
@@ -312,16 +312,16 @@ static void refuse(UiApp *a, const Offers *o, char key) {
                a->ask_keys);
 }
 
-bool ui_ask_key(UiApp *a, char key) {
+bool ui_ctx_full_key(UiApp *a, char key) {
     Offers o;
-    if (!ui_ask_open(a) || key < '1' || key > '5') return false;
+    if (!ui_ctx_full_open(a) || key < '1' || key > '5') return false;
     find_offers(a, &o);
     if (!is_offered(&o, key)) {
         refuse(a, &o, key);
     } else if (key == '5') {
         change(a, "eviction-policy", "sliding");
     } else if (key == '4') {
-        ui_ask_stop(a);
+        ui_ctx_full_stop(a);
     } else if (key == '3') {
         enlarge(a, o.ctx);
     } else if (key == '2') {

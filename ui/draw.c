@@ -92,13 +92,13 @@ static bool draw_question(UiScreen *s, const UiInputView *in, int row, int cols)
     static const char head[] = " context full: ";
     const bool wide = cols >= 70;
     char names[80];
-    if (in->len > 1 || !ui_ask_open(s->app)) return false;
+    if (in->len > 1 || !ui_ctx_full_open(s->app)) return false;
     if (in->len == 1) {
-        const char *name = ui_ask_name(s->app, in->text[0]);
+        const char *name = ui_ctx_full_name(s->app, in->text[0]);
         if (name) ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN, " Enter: %s ", name);
         return name != NULL;
     }
-    ui_ask_names(s->app, cols - (wide ? (int)sizeof head : 2), names, sizeof names);
+    ui_ctx_full_names(s->app, cols - (wide ? (int)sizeof head : 2), names, sizeof names);
     ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN, "%s%s ", wide ? head : " ", names);
     return true;
 }

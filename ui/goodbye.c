@@ -40,7 +40,7 @@ static void print_session(const UiSession *s) {
     print_name(s->name);
 }
 
-void ui_tail_print(const UiApp *a) {
+void ui_goodbye_print(const UiApp *a) {
     const UiItem *last = ui_transcript_last(&a->chat);
     for (size_t i = a->chat.n; last && last->kind == UI_ANSWER && i > 0; i--) {
         const UiItem *it = a->chat.items[i - 1];

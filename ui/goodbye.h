@@ -6,6 +6,6 @@
 #include "ui/app.h"
 
 /* Prints the last exchange, and how to resume, to standard output. */
-void ui_tail_print(const UiApp *a);
+void ui_goodbye_print(const UiApp *a);
 
 #endif

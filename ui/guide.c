@@ -62,7 +62,7 @@ static void begin_with_guide(UiApp *a) {
     (void)snprintf(kept, sizeof kept, "%s", a->session.name);
     ui_session_name_now(fresh, sizeof fresh);
     if (saved || a->kept) ui_app_begin_session(a, fresh);
-    ui_ask_over(a);
+    ui_ctx_full_over(a);
     ui_transcript_begin(&a->chat); /* after the file was closed, which may have to be written again */
     a->unanswered = 0;
     if (saved && a->unnamed)
@@ -78,7 +78,7 @@ static void begin_with_guide(UiApp *a) {
 }
 
 static void begin_without_guide(UiApp *a) {
-    ui_ask_over(a);
+    ui_ctx_full_over(a);
     ui_transcript_begin(&a->chat);
     a->unanswered = 0;
     ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);

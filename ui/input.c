@@ -101,7 +101,7 @@ static int key_enter(int count, int key) {
         rl_insert_text("\n");
         return 0;
     }
-    if (ui_block_open(rl_line_buffer, (size_t)rl_end)) {
+    if (ui_quoted_open(rl_line_buffer, (size_t)rl_end)) {
         rl_insert_text("\n");
         return 0;
     }

@@ -117,7 +117,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     if (!lines) {
         int status = ui_loop_run(a, wants_color(o), unicode, err, sizeof err);
         if (status >= 0) {
-            ui_tail_print(a);
+            ui_goodbye_print(a);
             return status;
         }
         ui_options_error(err);

@@ -10,16 +10,16 @@ static bool starts(const char *text, size_t len) { return len >= 3 && memcmp(tex
 
 static bool ends(const char *text, size_t len) { return len >= 6 && memcmp(text + len - 3, QUOTES, 3) == 0; }
 
-void ui_block_skip_mark(const char **text, size_t *len) {
+void ui_quoted_skip_mark(const char **text, size_t *len) {
     static const char mark[] = "\xEF\xBB\xBF";
     if (*len < sizeof mark - 1 || memcmp(*text, mark, sizeof mark - 1) != 0) return;
     *text += sizeof mark - 1;
     *len -= sizeof mark - 1;
 }
 
-bool ui_block_open(const char *text, size_t len) { return starts(text, len) && !ends(text, len); }
+bool ui_quoted_open(const char *text, size_t len) { return starts(text, len) && !ends(text, len); }
 
-void ui_block_strip(const char **text, size_t *len) {
+void ui_quoted_strip(const char **text, size_t *len) {
     if (!starts(*text, *len)) return;
     bool closed = ends(*text, *len);
     *text += 3;
@@ -33,13 +33,13 @@ void ui_block_strip(const char **text, size_t *len) {
 
 bool ui_lines_feed(UiLines *l, const char *line, size_t len) {
     if (!l->inside) {
-        ui_block_skip_mark(&line, &len);
+        ui_quoted_skip_mark(&line, &len);
         ui_buf_clear(&l->text);
     } else {
         ui_buf_add(&l->text, "\n", 1);
     }
     ui_buf_add(&l->text, line, len);
-    l->inside = ui_block_open(ui_buf_str(&l->text), l->text.len);
+    l->inside = ui_quoted_open(ui_buf_str(&l->text), l->text.len);
     return !l->inside;
 }
 

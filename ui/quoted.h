@@ -6,11 +6,11 @@
 #include "ui/buf.h"
 
 /* Skips a byte order mark of UTF-8. */
-void ui_block_skip_mark(const char **text, size_t *len);
+void ui_quoted_skip_mark(const char **text, size_t *len);
 /* Whether text begins a """ block that it does not end. */
-bool ui_block_open(const char *text, size_t len);
+bool ui_quoted_open(const char *text, size_t len);
 /* Removes the quotes of a complete block, and one newline next to each. */
-void ui_block_strip(const char **text, size_t *len);
+void ui_quoted_strip(const char **text, size_t *len);
 
 /* Collects lines into messages. */
 typedef struct UiLines {

@@ -78,17 +78,18 @@ bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
  * beginning of a message and something would be lost; with Enter it always does. */
 static bool key_choice(UiScreen *s, const UiKey *k) {
     UiInputView in;
-    if (k->action != UI_DO_EDIT || k->n != 1 || k->more || !ui_ask_needs_no_enter(k->bytes[0])) return false;
+    if (k->action != UI_DO_EDIT || k->n != 1 || k->more || !ui_ctx_full_needs_no_enter(k->bytes[0]))
+        return false;
     ui_input_view(&in);
-    if (in.len > 0 || !ui_ask_key(s->app, k->bytes[0])) return false;
+    if (in.len > 0 || !ui_ctx_full_key(s->app, k->bytes[0])) return false;
     ui_chatview_end(&s->view);
     return true;
 }
 
 /* Leaves the question at a full context; false if there is none. */
 static bool leave_question(UiScreen *s) {
-    if (!ui_ask_open(s->app)) return false;
-    ui_ask_stop(s->app);
+    if (!ui_ctx_full_open(s->app)) return false;
+    ui_ctx_full_stop(s->app);
     ui_screen_flash(s, "the answer stays as it is");
     return true;
 }

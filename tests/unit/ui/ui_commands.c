@@ -206,7 +206,7 @@ static bool feed(UiLines *l, const char *line) { return ui_lines_feed(l, line, s
 static void assert_block(const UiLines *l, const char *want) {
     const char *text = ui_buf_str(&l->text);
     size_t len = l->text.len;
-    ui_block_strip(&text, &len);
+    ui_quoted_strip(&text, &len);
     assert_int_equal(len, strlen(want));
     assert_memory_equal(text, want, len);
 }

@@ -45,7 +45,7 @@ static void has_not(const char *text, const char *part) {
 static void test_costs(void **state) {
     Fixture *x = *state;
     fill(x);
-    assert_true(ui_ask_open(&x->app));
+    assert_true(ui_ctx_full_open(&x->app));
     const char *text = last_said(x, UI_NOTICE);
     has(text, "1 forget the oldest exchange: 52 tokens leave, 95 are evaluated again, about 9.5s");
     has(text,
@@ -72,21 +72,21 @@ static void test_too_long(void **state) {
     has_not(last_said(x, UI_NOTICE), "1 forget");
     has_not(last_said(x, UI_NOTICE), "2 compact");
     has(last_said(x, UI_NOTICE), "Press 3, 4 or 5\n");
-    assert_true(ui_ask_key(&x->app, '1'));
+    assert_true(ui_ctx_full_key(&x->app, '1'));
     has(last_said(x, UI_NOTICE), "that is not possible: this exchange alone fills the context");
-    assert_true(ui_ask_key(&x->app, '3'));
+    assert_true(ui_ctx_full_key(&x->app, '3'));
     assert_int_equal(x->app.settings.ctx, 2 * CTX);
 }
 
 static void test_forget(void **state) {
     Fixture *x = *state;
     fill(x);
-    assert_false(ui_ask_key(&x->app, '6'));
-    assert_true(ui_ask_key(&x->app, '1'));
+    assert_false(ui_ctx_full_key(&x->app, '6'));
+    assert_true(ui_ctx_full_key(&x->app, '1'));
     assert_string_equal(x->engine.roles, "uaua");
     assert_true(x->engine.go_on);
     assert_string_equal(x->engine.last_content, "a long answer of some more words");
-    assert_false(ui_ask_open(&x->app));
+    assert_false(ui_ctx_full_open(&x->app));
     answer(x, " and the end");
     assert_string_equal(last_text(x), "a long answer of some more words and the end");
     say(x, "/undo 5");
@@ -96,7 +96,7 @@ static void test_forget(void **state) {
 static void test_compact(void **state) {
     Fixture *x = *state;
     fill(x);
-    assert_true(ui_ask_key(&x->app, '2'));
+    assert_true(ui_ctx_full_key(&x->app, '2'));
     assert_string_equal(x->engine.roles, "uauau");
     assert_false(x->engine.go_on);
     assert_true(ui_app_busy(&x->app));
@@ -116,7 +116,7 @@ static void test_compact(void **state) {
 static void test_long_summary(void **state) {
     Fixture *x = *state;
     fill(x);
-    assert_true(ui_ask_key(&x->app, '2'));
+    assert_true(ui_ctx_full_key(&x->app, '2'));
     assert_int_equal(x->engine.max_tokens, CTX / 8);
     for (int i = 0; i < 25; i++) fake_text(&x->engine, i == 9 ? "." : "b");
     fake_done(&x->engine, QSF_STOP_LENGTH, 25);
@@ -129,7 +129,7 @@ static void test_long_summary(void **state) {
 static void test_stopped_summary(void **state) {
     Fixture *x = *state;
     fill(x);
-    assert_true(ui_ask_key(&x->app, '2'));
+    assert_true(ui_ctx_full_key(&x->app, '2'));
     fake_text(&x->engine, "half");
     ui_app_pump(&x->app);
     assert_true(ui_app_stop(&x->app));
@@ -142,7 +142,7 @@ static void test_stopped_summary(void **state) {
 static void test_enlarge(void **state) {
     Fixture *x = *state;
     fill(x);
-    assert_true(ui_ask_key(&x->app, '3'));
+    assert_true(ui_ctx_full_key(&x->app, '3'));
     assert_int_equal(x->engine.wanted.ctx, 400);
     assert_int_equal(x->engine.n_submits, 3); /* continues when the plan is in force */
     fake_plan(&x->engine, 0, "a larger plan");
@@ -160,25 +160,25 @@ static void test_refused(void **state) {
     has(text, "Press 4\n4 stop");
     assert_string_equal(x->app.ask_keys, "4 stop");
     for (const char *key = "1235"; *key; key++) {
-        assert_true(ui_ask_key(&x->app, *key));
+        assert_true(ui_ctx_full_key(&x->app, *key));
         has(last_said(x, UI_NOTICE), "that is not possible");
-        assert_true(ui_ask_open(&x->app));
+        assert_true(ui_ctx_full_open(&x->app));
     }
-    assert_true(ui_ask_key(&x->app, '3'));
+    assert_true(ui_ctx_full_key(&x->app, '3'));
     has(last_said(x, UI_NOTICE), "that is not possible: the budget is too small; 4 stop");
     (void)snprintf(x->engine.check_text, sizeof x->engine.check_text, "needs 80 tokens; more");
-    assert_true(ui_ask_key(&x->app, '5'));
+    assert_true(ui_ctx_full_key(&x->app, '5'));
     has(last_said(x, UI_NOTICE), "that is not possible: needs 80 tokens; 4 stop");
     assert_int_equal(x->engine.n_submits, 1);
-    assert_true(ui_ask_key(&x->app, '4'));
-    assert_false(ui_ask_open(&x->app));
+    assert_true(ui_ctx_full_key(&x->app, '4'));
+    assert_false(ui_ctx_full_open(&x->app));
 }
 
 /* The answer continues with a policy. */
 static void test_policy(void **state) {
     Fixture *x = *state;
     fill(x);
-    assert_true(ui_ask_key(&x->app, '5'));
+    assert_true(ui_ctx_full_key(&x->app, '5'));
     assert_string_equal(x->engine.wanted.eviction, "sliding");
     assert_int_equal(x->engine.n_submits, 3);
     (void)snprintf(x->engine.stats.eviction, sizeof x->engine.stats.eviction, "sliding");
@@ -200,7 +200,7 @@ static void test_commands_in_question(void **state) {
     assert_string_equal(x->app.ask_keys, "1 forget  2 compact  4 stop");
     x->engine.check_code = 0;
     say(x, "/forget 2");
-    assert_false(ui_ask_open(&x->app));
+    assert_false(ui_ctx_full_open(&x->app));
     has(last_said(x, UI_NOTICE), "there is space in the context: /continue continues the answer");
     say(x, "/continue");
     assert_true(x->engine.go_on);
@@ -220,15 +220,15 @@ static void test_asks_again(void **state) {
     fill(x);
     x->engine.stats.ctx_size = 140;
     ui_app_tick(&x->app, 1);
-    assert_true(ui_ask_key(&x->app, '4'));
+    assert_true(ui_ctx_full_key(&x->app, '4'));
     assert_int_equal(questions(x), 0);
     say(x, "/continue");
     assert_int_equal(x->engine.n_submits, 3);
-    assert_true(ui_ask_open(&x->app));
+    assert_true(ui_ctx_full_open(&x->app));
     say(x, "/continue");
     assert_int_equal(questions(x), 1);
     has(last_said(x, UI_NOTICE), "1 forget the oldest exchange");
-    assert_true(ui_ask_key(&x->app, '1'));
+    assert_true(ui_ctx_full_key(&x->app, '1'));
     assert_true(x->engine.go_on);
     assert_int_equal(questions(x), 0);
     fake_done(&x->engine, QSF_STOP_LENGTH, 1);
@@ -241,11 +241,11 @@ static void test_asks_again(void **state) {
     ui_app_tick(&x->app, 1);
     say(x, "/continue");
     has(last_said(x, UI_NOTICE), "3 enlarge the context to 112 tokens");
-    assert_true(ui_ask_open(&x->app));
-    ui_ask_stop(&x->app);
+    assert_true(ui_ctx_full_open(&x->app));
+    ui_ctx_full_stop(&x->app);
     x->app.interactive = false;
     say(x, "/continue");
-    assert_false(ui_ask_open(&x->app));
+    assert_false(ui_ctx_full_open(&x->app));
     assert_int_equal(x->engine.n_submits, 5);
 }
 
@@ -256,22 +256,22 @@ static void test_not_sent(void **state) {
     memset(text, 'a', CTX);
     fill(x);
     assert_false(ui_app_submit(&x->app, text, CTX));
-    assert_true(ui_ask_open(&x->app));
+    assert_true(ui_ctx_full_open(&x->app));
     say(x, "hello");
-    assert_false(ui_ask_open(&x->app));
+    assert_false(ui_ctx_full_open(&x->app));
     fake_error(&x->engine, 1, "cannot read the file");
     ui_app_pump(&x->app);
-    assert_true(ui_ask_open(&x->app));
-    assert_true(ui_ask_key(&x->app, '2')); /* a summary that fails */
+    assert_true(ui_ctx_full_open(&x->app));
+    assert_true(ui_ctx_full_key(&x->app, '2')); /* a summary that fails */
     fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
     ui_app_pump(&x->app);
-    assert_true(ui_ask_open(&x->app));
+    assert_true(ui_ctx_full_open(&x->app));
     assert_int_equal(questions(x), 1);
     say(x, "hello");
     answer(x, "hi");
     assert_int_equal(questions(x), 0);
     say(x, "/undo");
-    assert_false(ui_ask_open(&x->app));
+    assert_false(ui_ctx_full_open(&x->app));
 }
 
 /* A queued message waits for the choice; another message is the choice to stop. */
@@ -283,14 +283,14 @@ static void test_messages(void **state) {
     fake_done(&x->engine, QSF_STOP_CONTEXT, 3);
     ui_app_pump(&x->app);
     assert_int_equal(x->engine.n_submits, 1);
-    ui_ask_stop(&x->app);
+    ui_ctx_full_stop(&x->app);
     assert_int_equal(x->engine.n_submits, 2);
     fake_text(&x->engine, "another");
     fake_done(&x->engine, QSF_STOP_CONTEXT, 3);
     ui_app_pump(&x->app);
-    assert_true(ui_ask_open(&x->app));
+    assert_true(ui_ctx_full_open(&x->app));
     say(x, "hello");
-    assert_false(ui_ask_open(&x->app));
+    assert_false(ui_ctx_full_open(&x->app));
     assert_string_equal(x->engine.last_content, "hello");
 }
 
@@ -299,7 +299,7 @@ static void test_pipe(void **state) {
     Fixture *x = *state;
     x->app.interactive = x->app.full_screen = false;
     full(x, "question", "an answer");
-    assert_false(ui_ask_open(&x->app));
+    assert_false(ui_ctx_full_open(&x->app));
     assert_int_equal(x->app.exit_code, 5);
 }
 
@@ -311,7 +311,7 @@ static void test_session(void **state) {
     x->app.session.on = true;
     ui_session_use(&x->app.session, "shorter");
     fill(x);
-    assert_true(ui_ask_key(&x->app, '1'));
+    assert_true(ui_ctx_full_key(&x->app, '1'));
     answer(x, " and the end");
     say(x, "/compact");
     fake_text(&x->engine, "Summary.");

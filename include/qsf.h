@@ -103,7 +103,7 @@ float *qsf_forward(QSFEngine *e, const int *tokens, int num_tokens);
  * when out of memory. Any thread. */
 int qsf_sample(const float *logits, int vocab_size, float temperature, float top_p);
 
-/* Prints RAM by category, tokens per second and I/O to stderr. */
+/* Prints RAM by category, the types of the KV cache, tokens per second and I/O to stderr. */
 void qsf_print_stats(QSFEngine *e);
 
 /* Returns why the last call of this thread failed; "" when it succeeded. The free functions and

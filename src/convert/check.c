@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rejects models that the other programs cannot open, before a conversion and in --verify. */
-#include "src/engine/check.h"
 #include "src/convert/convert.h"
+#include "src/engine/model_info.h"
 
 enum { ARCH_NAME_MAX = 64 };
 

@@ -1,29 +1,52 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* qsf.h: errors, configuration, opening and freeing engines, budget and statistics. The rest is in
- * api_generate.c. */
-#include "src/engine/api_impl.h"
+/* qsf.h: errors, configuration, engines, text and tokens, generation, logits and sampling, statistics, with checks of the
+ * arguments. */
+#include "qsf.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/base/clock.h"
-#include "src/engine/runtime_replan.h"
+#include "src/engine/prompt.h"
+#include "src/engine/shared_config.h"
+#include "src/engine/timeline.h"
+#include "src/sample/rng.h"
+
+_Static_assert(sizeof(int) == sizeof(int32_t), "token ids of the public functions are int");
 
 #define THREADS_MAX 256
 #define CTX_MAX     (1 << 24)
 #define MIB         1048576.0
 
+typedef enum QsfUse {
+    QSF_USE_IDLE,
+    QSF_USE_BUSY, /* a call that changes the engine is running */
+    QSF_USE_FREED /* BUSY, and the engine is destroyed when that call returns */
+} QsfUse;
+
+struct QSFEngine {
+    QsfRuntime rt;
+    QsfTimeline timeline;
+    QsfFollower follower;
+    atomic_int use;        /* QsfUse */
+    _Atomic float quality; /* of the next token */
+};
+
 struct QSFConfig {
-    QsfLive *live;        /* budget, threads and quality, shared with engines */
-    QSFSettings settings; /* the rest */
-    float quality;        /* as it was set, even if it is out of range */
+    QsfSharedConfig *shared; /* budget, threads and quality, shared with engines */
+    QSFSettings settings;    /* the rest */
+    float quality;           /* as it was set, even if it is out of range */
 };
 
 /* The error of this thread's last call. */
 static _Thread_local QsfErr last;
 
-QsfErr *qsf_api_begin(void) {
+/* Clears and returns the error of this thread's last call. A call that runs callbacks uses its own error and
+ * copies it here at its end, because calls made by a callback use this one too. */
+static QsfErr *api_begin(void) {
     qsf_err_clear(&last);
     return &last;
 }
@@ -38,11 +61,11 @@ static void config_init(QSFConfig *c) {
 }
 
 QSFConfig *qsf_config_default(void) {
-    QsfErr *err = qsf_api_begin();
+    QsfErr *err = api_begin();
     QSFConfig *c = calloc(1, sizeof *c);
     if (c != NULL) config_init(c);
-    if (c != NULL) c->live = qsf_live_new(&c->settings);
-    if (c != NULL && c->live != NULL) return c;
+    if (c != NULL) c->shared = qsf_shared_config_new(&c->settings);
+    if (c != NULL && c->shared != NULL) return c;
     free(c);
     qsf_err_memory(err, "the configuration");
     return NULL;
@@ -54,17 +77,18 @@ static uint64_t budget_bytes(size_t megabytes) {
 }
 
 static bool is_config(const QSFConfig *c) {
-    QsfErr *err = qsf_api_begin();
+    QsfErr *err = api_begin();
     if (c == NULL) qsf_err_set(err, QSF_E_USAGE, "the configuration is NULL");
     return c != NULL;
 }
 
 void qsf_config_set_ram_budget(QSFConfig *c, size_t megabytes) {
-    if (is_config(c)) qsf_live_set_budget(c->live, budget_bytes(megabytes));
+    if (is_config(c)) qsf_shared_config_set_budget(c->shared, budget_bytes(megabytes));
 }
 
 void qsf_config_set_threads(QSFConfig *c, int n) {
-    if (is_config(c)) qsf_live_set_threads(c->live, n <= 0 ? 0 : n < THREADS_MAX ? n : THREADS_MAX);
+    if (is_config(c))
+        qsf_shared_config_set_threads(c->shared, n <= 0 ? 0 : n < THREADS_MAX ? n : THREADS_MAX);
 }
 
 void qsf_config_set_max_seq_len(QSFConfig *c, int n) {
@@ -78,7 +102,7 @@ int qsf_config_set_kv_types(QSFConfig *c, const char *k, const char *v) {
     int rc = qsf_setting_set(&s, qsf_setting_find("k-type"), k != NULL ? k : "auto", text, sizeof text);
     if (rc == 0)
         rc = qsf_setting_set(&s, qsf_setting_find("v-type"), v != NULL ? v : "auto", text, sizeof text);
-    if (rc != 0) return qsf_err_set(qsf_api_begin(), QSF_E_USAGE, "%s", text);
+    if (rc != 0) return qsf_err_set(api_begin(), QSF_E_USAGE, "%s", text);
     c->settings = s;
     return 0;
 }
@@ -91,12 +115,12 @@ static int check_quality(float quality, QsfErr *err) {
 void qsf_config_set_quality(QSFConfig *c, float quality) {
     if (!is_config(c)) return;
     c->quality = quality;
-    if (check_quality(quality, qsf_api_begin()) == QSF_OK) qsf_live_set_quality(c->live, quality);
+    if (check_quality(quality, api_begin()) == QSF_OK) qsf_shared_config_set_quality(c->shared, quality);
 }
 
 void qsf_config_free(QSFConfig *c) {
     if (c == NULL) return;
-    qsf_live_release(c->live);
+    qsf_shared_config_release(c->shared);
     free(c);
 }
 
@@ -106,7 +130,7 @@ static int open_engine(QSFEngine *e, const char *path, const QSFConfig *c, QsfEr
     int rc = check_quality(c->quality, err);
     if (rc != QSF_OK) return rc;
     QsfRuntimeOptions o = { .settings = c->settings };
-    qsf_follower_init(&e->follower, c->live, &o.settings);
+    qsf_follower_init(&e->follower, c->shared, &o.settings);
     atomic_init(&e->quality, o.settings.params.quality);
     rc = qsf_runtime_open(&e->rt, path, &o, err);
     if (rc != QSF_OK) return rc;
@@ -130,7 +154,7 @@ static void say_default_budget(const QSFEngine *e) {
 }
 
 QSFEngine *qsf_load(const char *model_path, QSFConfig *config) {
-    QsfErr *err = qsf_api_begin();
+    QsfErr *err = api_begin();
     QSFConfig c = { 0 };
     if (model_path == NULL) {
         qsf_err_set(err, QSF_E_USAGE, "the model path is missing");
@@ -168,7 +192,9 @@ void qsf_free(QSFEngine *e) {
 
 /* ---- one call at a time ---- */
 
-int qsf_api_enter(QSFEngine *e, const char *function, QsfErr *err) {
+/* Begins a call that changes e. QSF_E_USAGE when e is NULL; QSF_E_RUNTIME, naming function, when such a call
+ * is running already: this one comes from its callback or from another thread. */
+static int api_enter(QSFEngine *e, const char *function, QsfErr *err) {
     int use = QSF_USE_IDLE;
     if (e == NULL) return qsf_err_set(err, QSF_E_USAGE, "the engine is NULL");
     if (atomic_compare_exchange_strong(&e->use, &use, QSF_USE_BUSY)) return QSF_OK;
@@ -176,7 +202,8 @@ int qsf_api_enter(QSFEngine *e, const char *function, QsfErr *err) {
                        function);
 }
 
-bool qsf_api_leave(QSFEngine *e) {
+/* Ends the call. true when qsf_free was called in between: e is destroyed. */
+static bool api_leave(QSFEngine *e) {
     int use = QSF_USE_BUSY;
     if (atomic_compare_exchange_strong(&e->use, &use, QSF_USE_IDLE)) return false;
     destroy(e);
@@ -185,33 +212,35 @@ bool qsf_api_leave(QSFEngine *e) {
 
 /* ---- live budget ---- */
 
-void qsf_api_follow(QSFEngine *e) {
+/* Applies what was set in the configuration since the last call; when it cannot be met, the old plan stays. */
+static void api_follow(QSFEngine *e) {
     QSFSettings s = e->rt.settings;
     char note[512];
     if (qsf_follower_update(&e->follower, &s)) qsf_runtime_replan(&e->rt, &s, note, sizeof note, NULL);
 }
 
 int qsf_set_ram_budget(QSFEngine *e, size_t megabytes) {
-    QsfErr *err = qsf_api_begin();
+    QsfErr *err = api_begin();
     char note[512];
-    int rc = qsf_api_enter(e, "qsf_set_ram_budget", err);
+    int rc = api_enter(e, "qsf_set_ram_budget", err);
     if (rc != QSF_OK) return rc;
     QSFSettings s = e->rt.settings;
     s.ram_budget = budget_bytes(megabytes);
     s.ram_percent = 0;
     rc = qsf_runtime_replan(&e->rt, &s, note, sizeof note, err);
-    qsf_api_leave(e);
+    api_leave(e);
     return rc;
 }
 
-float qsf_api_quality(QSFEngine *e) {
+/* Returns the quality of the next token, which may have been set in the configuration since the last one. */
+static float api_quality(QSFEngine *e) {
     float quality;
     if (qsf_follower_quality(&e->follower, &quality)) atomic_store(&e->quality, quality);
     return atomic_load(&e->quality);
 }
 
 int qsf_set_quality(QSFEngine *e, float quality) {
-    QsfErr *err = qsf_api_begin();
+    QsfErr *err = api_begin();
     if (e == NULL) return qsf_err_set(err, QSF_E_USAGE, "the engine is NULL");
     int rc = check_quality(quality, err);
     if (rc == QSF_OK) atomic_store(&e->quality, quality);
@@ -227,7 +256,7 @@ size_t qsf_ram_budget(const QSFEngine *e) { return e != NULL ? (size_t)(e->rt.bu
 static double rate(uint64_t n, uint64_t ns) { return ns > 0 ? (double)n * 1e9 / (double)ns : 0; }
 
 void qsf_print_stats(QSFEngine *e) {
-    QsfErr *err = qsf_api_begin();
+    QsfErr *err = api_begin();
     if (e == NULL) {
         qsf_err_set(err, QSF_E_USAGE, "the engine is NULL");
         return;
@@ -240,6 +269,8 @@ void qsf_print_stats(QSFEngine *e) {
         fprintf(stderr, "%-20s %10.2f MB\n", qsf_mem_cat_name((QsfMemCat)i), (double)l.used[i] / MIB);
     fprintf(stderr, "%-20s %10.2f MB of %.2f MB\n", "total", (double)l.total / MIB,
             (double)e->rt.budget / MIB);
+    fprintf(stderr, "%-20s %10s for K, %s for V\n", "KV cache types", qk_kv_name(e->rt.plan.kv.k),
+            qk_kv_name(e->rt.plan.kv.v));
     fprintf(stderr, "%-20s %10.2f MB, at most %.2f MB, with the budget in force %.2f MB\n", "resident",
             (double)qsf_rss_bytes() / MIB, (double)qsf_peak_rss_bytes() / MIB,
             (double)qsf_recent_peak_rss_bytes() / MIB);
@@ -249,4 +280,190 @@ void qsf_print_stats(QSFEngine *e) {
             (unsigned long long)f.decode_tokens);
     fprintf(stderr, "%-20s %10.2f MB, %.2f GB/s, %.0f ms waited\n", "read", (double)f.bytes_read / MIB,
             rate(f.bytes_read, f.read_ns) / 1e9, (double)f.wait_ns / 1e6);
+}
+
+/* ---- text ---- */
+
+static int encode(QSFEngine *e, const char *text, QsfIds *ids, QsfErr *err) {
+    if (e == NULL || text == NULL) return qsf_err_set(err, QSF_E_USAGE, "the engine or the text is NULL");
+    return qsf_tokenizer_encode(e->rt.tok, text, strlen(text), QSF_TOK_BOS, ids, err);
+}
+
+int *qsf_tokenize(QSFEngine *e, const char *text, int *num_tokens) {
+    QsfErr *err = api_begin();
+    QsfIds ids = { 0 };
+    if (num_tokens == NULL) {
+        qsf_err_set(err, QSF_E_USAGE, "num_tokens is NULL");
+        return NULL;
+    }
+    *num_tokens = 0;
+    if (encode(e, text, &ids, err) != QSF_OK || ids.n > INT32_MAX) {
+        qsf_err_set(err, QSF_E_RUNTIME, "the text has too many tokens");
+        qsf_ids_free(&ids);
+        return NULL;
+    }
+    int *out = malloc((ids.n + 1) * sizeof *out);
+    if (out == NULL)
+        qsf_err_memory(err, "%zu token ids", ids.n);
+    else if (ids.n > 0)
+        memcpy(out, ids.data, ids.n * sizeof *out);
+    *num_tokens = out != NULL ? (int)ids.n : 0;
+    qsf_ids_free(&ids);
+    return out;
+}
+
+char *qsf_detokenize(QSFEngine *e, const int *tokens, int num_tokens) {
+    QsfErr *err = api_begin();
+    if (e == NULL || num_tokens < 0 || (tokens == NULL && num_tokens > 0)) {
+        qsf_err_set(err, QSF_E_USAGE, "the engine or tokens is NULL, or num_tokens is negative");
+        return NULL;
+    }
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfDetok d;
+    char *piece = malloc(QSF_TIMELINE_PIECE); /* t->piece holds the text that a callback is reading */
+    if (piece == NULL) {
+        qsf_err_memory(err, "the text of %d tokens", num_tokens);
+        return NULL;
+    }
+    qsf_detok_init(&d, e->rt.tok, false, false);
+    qsf_detok_clean(&d, false);
+    /* A BOS does not count as text, so that the ids of qsf_tokenize give back the original text. */
+    int begins = num_tokens > 0 && tokens[0] >= 0 && tokens[0] == qsf_tokenizer_bos(e->rt.tok);
+    for (int i = begins; i < num_tokens; i++)
+        qsf_strbuf_add(&b, piece, qsf_detok_feed(&d, tokens[i], piece, QSF_TIMELINE_PIECE));
+    qsf_strbuf_add(&b, piece, qsf_detok_flush(&d, piece, QSF_TIMELINE_PIECE));
+    free(piece);
+    char *out = qsf_strbuf_take(&b, NULL);
+    if (out == NULL) qsf_err_memory(err, "the text of %d tokens", num_tokens);
+    return out;
+}
+
+/* ---- generation ---- */
+
+typedef struct Call {
+    QSFParams params;
+    QSFTokenCallback callback;
+    void *user_data;
+    QSFEngine *engine;
+} Call;
+
+static void on_params(void *arg, QSFParams *out) {
+    const Call *c = arg;
+    *out = c->params;
+    out->quality = api_quality(c->engine);
+}
+
+static int on_text(void *arg, int32_t id, const char *text, size_t len) {
+    const Call *c = arg;
+    (void)len; /* text is NUL-terminated */
+    if (c->callback != NULL) c->callback(id, text, c->user_data);
+    return atomic_load(&c->engine->use) == QSF_USE_FREED;
+}
+
+static void on_between(void *arg) { api_follow(((const Call *)arg)->engine); }
+
+static int check_sampling(float temperature, float top_p, QsfErr *err) {
+    if (!(temperature >= 0 && isfinite(temperature)))
+        return qsf_err_set(err, QSF_E_USAGE, "temperature is %g, must be 0 or more", (double)temperature);
+    if (!(top_p > 0 && top_p <= 1))
+        return qsf_err_set(err, QSF_E_USAGE, "top_p is %g, must be above 0 and at most 1", (double)top_p);
+    return QSF_OK;
+}
+
+static QSFParams sampling(float temperature, float top_p) {
+    return (QSFParams){ .temperature = temperature, .top_p = top_p, .repeat_penalty = 1 };
+}
+
+static int generate(Call *c, const QsfIds *prompt, QsfErr *err) {
+    QSFEngine *e = c->engine;
+    QsfGenerate g = { .prompt = prompt->data,
+                      .n_prompt = prompt->n,
+                      .continues = true,
+                      .params = on_params,
+                      .text = on_text,
+                      .between = on_between,
+                      .arg = c };
+    QsfGeneration out;
+    int rc = api_enter(e, "qsf_generate", err);
+    if (rc != QSF_OK) return rc;
+    api_follow(e);
+    rc = qsf_timeline_generate(&e->timeline, &g, &out, err);
+    if (rc == QSF_OK && out.stop == QSF_STOP_CONTEXT)
+        rc = qsf_err_set(err, QSF_E_CONTEXT, "the context of %u tokens is full",
+                         (unsigned)qsf_forward_ctx(e->rt.fwd));
+    if (api_leave(e) && rc == QSF_OK)
+        rc = qsf_err_set(err, QSF_E_RUNTIME, "generation stopped: the callback freed the engine");
+    return rc;
+}
+
+int qsf_generate(QSFEngine *e, const char *prompt, int max_tokens, float temperature, float top_p,
+                 QSFTokenCallback callback, void *user_data) {
+    QsfErr err = { 0 };
+    QsfIds ids = { 0 };
+    Call c = { sampling(temperature, top_p), callback, user_data, e };
+    c.params.max_tokens = max_tokens;
+    int rc = check_sampling(temperature, top_p, &err);
+    if (rc == QSF_OK && max_tokens < 0)
+        rc = qsf_err_set(&err, QSF_E_USAGE, "max_tokens is %d, must not be negative", max_tokens);
+    if (rc == QSF_OK && e != NULL && prompt != NULL)
+        rc = qsf_prompt_check(&e->rt, prompt, strlen(prompt), &err);
+    if (rc == QSF_OK) rc = encode(e, prompt, &ids, &err);
+    if (rc == QSF_OK && max_tokens > 0) rc = generate(&c, &ids, &err);
+    qsf_ids_free(&ids);
+    *api_begin() = err;
+    return rc;
+}
+
+float *qsf_forward(QSFEngine *e, const int *tokens, int num_tokens) {
+    QsfErr *err = api_begin();
+    if (tokens == NULL || num_tokens < 1) {
+        qsf_err_set(err, QSF_E_USAGE, "tokens is NULL or empty");
+        return NULL;
+    }
+    if (api_enter(e, "qsf_forward", err) != QSF_OK) return NULL;
+    api_follow(e);
+    int rc = qsf_timeline_prefill(&e->timeline, tokens, (size_t)num_tokens, NULL, err);
+    float *logits = rc == QSF_OK ? qsf_forward_logits(e->rt.fwd) : NULL;
+    api_leave(e);
+    return logits;
+}
+
+/* ---- sampling ---- */
+
+/* Can a token be sampled: is there a logit that is neither NaN nor -infinity? */
+static bool any_choice(const float *logits, int n) {
+    for (int i = 0; i < n; i++)
+        if (logits[i] > -INFINITY) return true;
+    return false;
+}
+
+int qsf_sample(const float *logits, int vocab_size, float temperature, float top_p) {
+    static _Thread_local bool seeded;
+    static _Thread_local QsfRng rng;
+    QsfErr *err = api_begin();
+    QsfLedger ledger;
+    qk_table table;
+    QsfSampler *s;
+    QsfSample out = { .id = -1 };
+    if (logits == NULL || vocab_size < 1) {
+        qsf_err_set(err, QSF_E_USAGE, "logits is NULL or empty");
+        return -1;
+    }
+    if (check_sampling(temperature, top_p, err) != QSF_OK) return -1;
+    if (!any_choice(logits, vocab_size)) {
+        qsf_err_set(err, QSF_E_USAGE, "cannot sample: all %d logits are NaN or -infinity", vocab_size);
+        return -1;
+    }
+    if (!seeded) qsf_rng_seed(&rng, qsf_random_seed());
+    seeded = true;
+    qk_table_init(&table, qk_cpu_best());
+    qsf_ledger_init(&ledger, 0);
+    if (qsf_sampler_create(&s, (uint32_t)vocab_size, &table, &ledger, err) == QSF_OK) {
+        QSFParams p = sampling(temperature, top_p);
+        qsf_sampler_seed(s, qsf_rng_next(&rng));
+        qsf_sampler_next(s, logits, &p, NULL, 0, NULL, 0, &out);
+        qsf_sampler_destroy(s);
+    }
+    qsf_ledger_destroy(&ledger);
+    return out.id;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens the parts of a loaded model, cheapest checks first. */
+/* Opens the parts of a loaded model, cheapest checks first, and changes the plan of a running one: what the new plan does
+ * not use is freed before anything is allocated, and the old plan is restored when that fails. */
 #include "src/engine/runtime.h"
 
 #include <stdlib.h>
@@ -9,12 +10,48 @@
 #endif
 
 #include "src/base/clock.h"
-#include "src/engine/check.h"
-#include "src/engine/planning.h"
+#include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
 #include "src/model/purpose.h"
 
 #define WAYS_FROM (64u << 20) /* smaller models: the ways of reading are not measured */
+
+/* ---- a plan and the process ---- */
+
+uint64_t qsf_planning_available(const QsfPlanFacts *facts) {
+    uint64_t rss = qsf_rss_bytes();
+    return qsf_available_bytes() + (rss > facts->resident ? rss - facts->resident : 0);
+}
+
+int qsf_planning_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, const QsfPlanFacts *facts,
+                      QsfErr *err) {
+    int rc = qsf_plan_make(p, m, o, err);
+    if (rc != QSF_OK) return rc;
+    p->rows[QSF_MEM_CODE] -= facts->stack_bytes;
+    p->rows[QSF_MEM_STACKS] += facts->stack_bytes;
+    return QSF_OK;
+}
+
+static const QsfMemCat charged[] = { QSF_MEM_CODE, QSF_MEM_KERNEL };
+#define N_CHARGED (sizeof charged / sizeof *charged)
+
+int qsf_planning_charge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts, QsfErr *err) {
+    int rc = qsf_ledger_reserve(l, QSF_MEM_STACKS, facts->stack_bytes, "engine stack", err);
+    for (size_t i = 0; rc == QSF_OK && i < N_CHARGED; i++)
+        rc = qsf_ledger_reserve(l, charged[i], p->rows[charged[i]], qsf_mem_cat_name(charged[i]), err);
+    return rc;
+}
+
+void qsf_planning_uncharge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts) {
+    qsf_ledger_release(l, QSF_MEM_STACKS, facts->stack_bytes);
+    for (size_t i = 0; i < N_CHARGED; i++) qsf_ledger_release(l, charged[i], p->rows[charged[i]]);
+}
+
+void qsf_planning_settle_peak(uint64_t budget) {
+    if (qsf_recent_peak_rss_bytes() > budget && qsf_rss_bytes() <= budget) qsf_peak_rss_reset();
+}
+
+/* ---- opening ---- */
 
 int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err) {
     const char *word = s->cpu_mask, *from = "cpu-mask";
@@ -219,4 +256,109 @@ void qsf_runtime_close(QsfRuntime *r) {
 #ifdef __GLIBC__
     malloc_trim(0); /* the resident set counts against the next model's budget */
 #endif
+}
+
+/* ---- another plan ---- */
+
+static void trim_heap(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+/* Raises the ledger's limits to the larger of both plans, plus the threads of both pools while both exist. */
+static void widen(QsfRuntime *r, const QsfPlan *p) {
+    uint64_t limit = p->budget > r->budget ? p->budget : r->budget;
+    qsf_ledger_set_limit(&r->ledger, limit + p->rows[QSF_MEM_STACKS]);
+}
+
+/* Commits plan p and enforces its budget. Takes ownership of p's memory. */
+static void adopt(QsfRuntime *r, const QsfPlan *p) {
+    QsfErr none = { 0 };
+    qsf_planning_uncharge(&r->ledger, &r->plan, &r->facts);
+    qsf_plan_free(&r->plan);
+    r->plan = *p;
+    r->budget = p->budget;
+    r->threads = p->threads;
+    qsf_ledger_set_limit(&r->ledger, 0); /* the plan fits, so its rows cannot fail */
+    qsf_planning_charge(&r->ledger, &r->plan, &r->facts, &none);
+    qsf_ledger_set_limit(&r->ledger, r->budget);
+}
+
+/* Restores the old plan; the forward pass may be between two plans. */
+static void roll_back(QsfRuntime *r, QsfErr *err) {
+    QsfErr second = { 0 };
+    r->lost = qsf_forward_replan(r->fwd, &r->plan, r->pool, &second) != QSF_OK;
+    if (r->lost) qsf_err_prefix(err, "the model must be reloaded");
+    qsf_ledger_set_limit(&r->ledger, r->budget);
+}
+
+static int change(QsfRuntime *r, const QsfPlan *p, QsfErr *err) {
+    QsfPool *pool = r->pool;
+    int rc = QSF_OK;
+    widen(r, p);
+    if (p->threads != r->threads) rc = qsf_pool_create(&pool, p->threads, &r->ledger, err);
+    if (rc != QSF_OK) {
+        qsf_ledger_set_limit(&r->ledger, r->budget);
+        return rc;
+    }
+    rc = qsf_forward_replan(r->fwd, p, pool, err);
+    if (rc != QSF_OK) roll_back(r, err);
+    QsfPool *idle = rc == QSF_OK ? r->pool : pool;
+    if (pool != r->pool) qsf_pool_destroy(idle);
+    if (rc != QSF_OK) return rc;
+    r->pool = pool;
+    r->lost = false;
+    adopt(r, p);
+    return QSF_OK;
+}
+
+static void write_note(const QsfRuntime *r, char *note, size_t cap) {
+    char io[32], reason[160];
+    qsf_forward_io(r->fwd, io, sizeof io, reason, sizeof reason);
+    qsf_plan_summary(&r->plan, io, note, cap);
+    const size_t n = strlen(note);
+    if (r->plan_options.budget != 0 && r->budget_notice[0] != '\0')
+        snprintf(note + n, cap - n, "; %s", r->budget_notice);
+}
+
+int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
+    QsfPlan plan;
+    int rc = qsf_planning_make(&plan, &r->model, next, &r->facts, err);
+    if (rc != QSF_OK) return rc;
+    rc = qsf_forward_catch_up(r->fwd, err);
+    if (rc == QSF_OK) rc = change(r, &plan, err);
+    trim_heap();
+    if (rc != QSF_OK) {
+        qsf_plan_free(&plan);
+        return rc;
+    }
+    r->plan_options = *next;
+    qsf_planning_settle_peak(r->budget);
+    if (r->prediction.compute_bps > 0)
+        qsf_predict_from(&r->prediction, r->plan.disk_bytes, r->plan.active_bytes, r->prediction.disk_bps,
+                         r->prediction.compute_bps);
+    return QSF_OK;
+}
+
+int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err) {
+    QsfErr own = { 0 };
+    QsfPlanOptions next;
+    if (err == NULL) err = &own;
+    qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_kept(r->fwd),
+                          qsf_forward_ctx(r->fwd), qsf_planning_available(&r->facts));
+    int rc = qsf_runtime_apply(r, &next, err);
+    if (rc != QSF_OK) return rc;
+    const QSFSettings old = r->settings;
+    qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);
+    r->settings.text_bytes = s->text_bytes;
+    rc = qsf_runtime_evict(r, s, err);
+    if (rc != QSF_OK) { /* the rest of the plan is in force */
+        memcpy(r->settings.eviction, old.eviction, sizeof old.eviction);
+        r->settings.eviction_window = old.eviction_window;
+        r->settings.protected_prefix = old.protected_prefix;
+    }
+    qsf_runtime_update_notices(r);
+    write_note(r, note, cap);
+    return rc;
 }

@@ -36,7 +36,7 @@ typedef struct QsfRuntime {
     QsfPlanFacts facts;          /* constant while it is open */
     QsfPlanOptions plan_options; /* the plan was made from these; for the next one */
     QsfPrediction prediction;    /* zero unless requested (predict) */
-    QsfPressure pressure;        /* with memory-threshold-mb; relief.h */
+    QsfPressure pressure;        /* with memory-threshold-mb */
     bool pressed;                /* memory is short: what was given back is not taken again */
     bool relief_reported, no_relief_reported;
     QsfQuality quality; /* in force */
@@ -96,5 +96,35 @@ bool qsf_runtime_ends(const QsfRuntime *r, int32_t id);
 /* Finds the highest kernel level that the settings and the environment allow. QSF_E_USAGE: unknown level;
  * QSF_E_RUNTIME: not supported by this CPU. */
 int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err);
+
+/* ---- another plan: the thread of the runtime ---- */
+
+/* Applies new settings without reloading: everything with QSF_SETTING_REPLAN is taken from s. Call it between
+ * two tokens only; it does not change the tokens. On success note (cap bytes) gets a sentence about the new
+ * plan. On QSF_E_BUDGET (the message ends with the smallest budget that works now) and QSF_E_RUNTIME nothing
+ * changes and generation can continue, unless the old plan cannot be restored either (r->lost): then every
+ * later eval fails. After a shrink the resident set is below the new budget and the recent peak is reset (base/clock.h). */
+int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
+/* Puts the plan in force that these options make, with the same errors. */
+int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err);
+
+/* ---- where a plan meets the process: the memory that is available for it, the rows that no allocation charges, and the
+ * peak that the kernel reports ---- */
+
+/* Returns the memory that would be available without what was allocated since facts->resident was measured,
+ * so that later plans see what the first one saw. Any thread. */
+uint64_t qsf_planning_available(const QsfPlanFacts *facts);
+
+/* Like qsf_plan_make, but the engine thread's stack, which facts->resident contains, is in its own row. */
+int qsf_planning_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, const QsfPlanFacts *facts,
+                      QsfErr *err);
+
+/* Charges the stack and the rows of p that do not correspond to an allocation. QSF_E_BUDGET. */
+int qsf_planning_charge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts, QsfErr *err);
+void qsf_planning_uncharge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts);
+
+/* Resets the recent peak that the kernel reports if it is above budget and the resident set is not: it belongs to an
+ * earlier, larger budget. */
+void qsf_planning_settle_peak(uint64_t budget);
 
 #endif

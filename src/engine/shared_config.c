@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-struct QsfLive {
+struct QsfSharedConfig {
     atomic_int refs;
     atomic_uint_fast64_t budget;
     atomic_int threads;
@@ -14,8 +14,8 @@ struct QsfLive {
     atomic_uint budget_n, threads_n, quality_n; /* how often each was set */
 };
 
-QsfLive *qsf_live_new(const QSFSettings *s) {
-    QsfLive *l = calloc(1, sizeof *l);
+QsfSharedConfig *qsf_shared_config_new(const QSFSettings *s) {
+    QsfSharedConfig *l = calloc(1, sizeof *l);
     if (l == NULL) return NULL;
     atomic_init(&l->refs, 1);
     atomic_init(&l->budget, s->ram_budget);
@@ -24,53 +24,53 @@ QsfLive *qsf_live_new(const QSFSettings *s) {
     return l;
 }
 
-void qsf_live_release(QsfLive *l) {
+void qsf_shared_config_release(QsfSharedConfig *l) {
     if (l != NULL && atomic_fetch_sub(&l->refs, 1) == 1) free(l);
 }
 
-void qsf_live_set_budget(QsfLive *l, uint64_t bytes) {
+void qsf_shared_config_set_budget(QsfSharedConfig *l, uint64_t bytes) {
     atomic_store(&l->budget, bytes);
     atomic_fetch_add(&l->budget_n, 1);
 }
 
-void qsf_live_set_threads(QsfLive *l, int32_t threads) {
+void qsf_shared_config_set_threads(QsfSharedConfig *l, int32_t threads) {
     atomic_store(&l->threads, threads);
     atomic_fetch_add(&l->threads_n, 1);
 }
 
-void qsf_live_set_quality(QsfLive *l, float quality) {
+void qsf_shared_config_set_quality(QsfSharedConfig *l, float quality) {
     atomic_store(&l->quality, quality);
     atomic_fetch_add(&l->quality_n, 1);
 }
 
 static bool update_budget(QsfFollower *f, QSFSettings *s) {
-    unsigned n = atomic_load(&f->live->budget_n);
+    unsigned n = atomic_load(&f->config->budget_n);
     if (n == f->budget_seen) return false;
     f->budget_seen = n;
-    s->ram_budget = atomic_load(&f->live->budget);
+    s->ram_budget = atomic_load(&f->config->budget);
     s->ram_percent = 0;
     return true;
 }
 
 static bool update_threads(QsfFollower *f, QSFSettings *s) {
-    unsigned n = atomic_load(&f->live->threads_n);
+    unsigned n = atomic_load(&f->config->threads_n);
     if (n == f->threads_seen) return false;
     f->threads_seen = n;
-    s->threads = atomic_load(&f->live->threads);
+    s->threads = atomic_load(&f->config->threads);
     return true;
 }
 
 bool qsf_follower_quality(QsfFollower *f, float *quality) {
-    if (f->live == NULL) return false;
-    unsigned n = atomic_load(&f->live->quality_n);
+    if (f->config == NULL) return false;
+    unsigned n = atomic_load(&f->config->quality_n);
     if (n == f->quality_seen) return false;
     f->quality_seen = n;
-    *quality = atomic_load(&f->live->quality);
+    *quality = atomic_load(&f->config->quality);
     return true;
 }
 
-void qsf_follower_init(QsfFollower *f, QsfLive *l, QSFSettings *s) {
-    *f = (QsfFollower){ .live = l };
+void qsf_follower_init(QsfFollower *f, QsfSharedConfig *l, QSFSettings *s) {
+    *f = (QsfFollower){ .config = l };
     if (l == NULL) return;
     atomic_fetch_add(&l->refs, 1);
     qsf_follower_update(f, s);
@@ -78,12 +78,12 @@ void qsf_follower_init(QsfFollower *f, QsfLive *l, QSFSettings *s) {
 }
 
 void qsf_follower_end(QsfFollower *f) {
-    qsf_live_release(f->live);
-    f->live = NULL;
+    qsf_shared_config_release(f->config);
+    f->config = NULL;
 }
 
 bool qsf_follower_update(QsfFollower *f, QSFSettings *s) {
-    if (f->live == NULL) return false;
+    if (f->config == NULL) return false;
     bool budget = update_budget(f, s), threads = update_threads(f, s);
     return budget || threads;
 }

@@ -6,23 +6,23 @@
 
 #include "qsf_engine.h"
 
-typedef struct QsfLive QsfLive;
+typedef struct QsfSharedConfig QsfSharedConfig;
 
 /* Creates it with the budget and threads of s and one reference; NULL when out of memory. */
-QsfLive *qsf_live_new(const QSFSettings *s);
-void qsf_live_release(QsfLive *l); /* NULL allowed; the last one frees it */
-void qsf_live_set_budget(QsfLive *l, uint64_t bytes);
-void qsf_live_set_threads(QsfLive *l, int32_t threads);
-void qsf_live_set_quality(QsfLive *l, float quality);
+QsfSharedConfig *qsf_shared_config_new(const QSFSettings *s);
+void qsf_shared_config_release(QsfSharedConfig *l); /* NULL allowed; the last one frees it */
+void qsf_shared_config_set_budget(QsfSharedConfig *l, uint64_t bytes);
+void qsf_shared_config_set_threads(QsfSharedConfig *l, int32_t threads);
+void qsf_shared_config_set_quality(QsfSharedConfig *l, float quality);
 
 /* The changes that one engine has seen. */
 typedef struct QsfFollower {
-    QsfLive *live; /* NULL: follows nothing */
+    QsfSharedConfig *config; /* NULL: follows nothing */
     unsigned budget_seen, threads_seen, quality_seen;
 } QsfFollower;
 
 /* Takes a reference to l (NULL allowed) and copies the current values to s. */
-void qsf_follower_init(QsfFollower *f, QsfLive *l, QSFSettings *s);
+void qsf_follower_init(QsfFollower *f, QsfSharedConfig *l, QSFSettings *s);
 void qsf_follower_end(QsfFollower *f); /* a zeroed one is allowed */
 /* Copies values that were set since the last call to s; false when nothing was set. */
 bool qsf_follower_update(QsfFollower *f, QSFSettings *s);

@@ -8,9 +8,62 @@
 
 #include "src/base/clock.h"
 #include "src/base/utf8.h"
-#include "src/engine/context_info.h"
-#include "src/engine/describe.h"
+#include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
+#include "src/forward/forward.h"
+#include "src/plan/layout.h"
+
+/* ---- how layers keep past positions ---- */
+
+static const char *const names[QSF_LAYERS_N] = { "full attention", "window", "MLA", "recurrent" };
+
+const char *qsf_layer_kind_name(QSFLayerKind kind) {
+    return (unsigned)kind < QSF_LAYERS_N ? names[kind] : "";
+}
+
+/* A cache whose V is K holds the compressed rows of MLA, or the keys of an indexer. */
+static QSFLayerKind kind_of(const QsfKvSpec *spec) {
+    return spec->v_is_k ? QSF_LAYERS_MLA : spec->window > 0 ? QSF_LAYERS_WINDOW : QSF_LAYERS_FULL;
+}
+
+static void add_caches(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, QSFLayerKindInfo *kind) {
+    uint32_t last[QSF_LAYERS_N];
+    memset(last, 0xff, sizeof last);
+    for (uint32_t i = 0; i < p->n_kv; i++) {
+        const QsfKvSpec *spec = &p->kv[i];
+        const QSFLayerKind k = kind_of(spec);
+        const uint32_t n = qsf_kv_positions(spec, ctx);
+        kind[k].layers += spec->block != last[k];
+        last[k] = spec->block;
+        if (n > kind[k].positions) kind[k].positions = n;
+        kind[k].token_bytes += qsf_kv_spec_bytes(spec, types, QK_KV_TILE) / QK_KV_TILE;
+        kind[k].most_bytes += qsf_kv_spec_bytes(spec, types, ctx) + qsf_kv_recent_bytes(spec, types);
+    }
+}
+
+static void add_states(const QsfProgram *p, QSFLayerKindInfo *kind) {
+    uint32_t last = UINT32_MAX;
+    for (uint32_t i = 0; i < p->n_states; i++) {
+        kind->layers += p->state[i].block != last;
+        last = p->state[i].block;
+        kind->most_bytes += sizeof(float) * (uint64_t)p->state[i].floats;
+    }
+}
+
+static void context_kinds(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, QSFContextInfo *out) {
+    memset(out->kind, 0, sizeof out->kind);
+    add_caches(p, types, ctx, out->kind);
+    add_states(p, &out->kind[QSF_LAYERS_RECURRENT]);
+}
+
+static void context_positions(uint32_t kept, const QsfForwardStats *f, QSFContextInfo *out) {
+    out->kept = kept;
+    out->evicted = f->missing;
+    out->converted = f->converted;
+    out->n_protected = f->n_protected < kept ? f->n_protected : kept;
+}
+
+/* ---- statistics ---- */
 
 #define RSS_NS     100000000u /* the resident set is read at most ten times a second */
 #define READ_LEAST 16         /* tokens of a prefill whose speed counts for the next one */
@@ -22,12 +75,12 @@ _Static_assert(QSF_STATS_MEM == QSF_MEM_N, "one row per category");
 
 static double per_second(double n, uint64_t ns) { return ns > 0 ? n * 1e9 / (double)ns : 0; }
 
-static void set_state(QsfBoard *b, QSFState state) {
+static void set_state(QsfLiveStats *b, QSFState state) {
     b->s.state = state;
     b->state_ns = qsf_now_ns();
 }
 
-void qsf_board_init(QsfBoard *b, const QSFSettings *s) {
+void qsf_live_stats_init(QsfLiveStats *b, const QSFSettings *s) {
     memset(b, 0, sizeof *b);
     pthread_mutex_init(&b->lock, NULL);
     pthread_mutex_init(&b->rss_lock, NULL);
@@ -35,12 +88,12 @@ void qsf_board_init(QsfBoard *b, const QSFSettings *s) {
     set_state(b, QSF_STATE_EMPTY);
 }
 
-void qsf_board_free(QsfBoard *b) {
+void qsf_live_stats_free(QsfLiveStats *b) {
     pthread_mutex_destroy(&b->rss_lock);
     pthread_mutex_destroy(&b->lock);
 }
 
-void qsf_board_state(QsfBoard *b, QSFState state) {
+void qsf_live_stats_state(QsfLiveStats *b, QSFState state) {
     pthread_mutex_lock(&b->lock);
     set_state(b, state);
     pthread_mutex_unlock(&b->lock);
@@ -81,7 +134,7 @@ static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
     snprintf(s->v_type, sizeof s->v_type, "%s", qk_kv_name(p->kv.v));
     qsf_plan_kv_text(p, s->kv_note, sizeof s->kv_note);
     copy_clean(s->eviction, sizeof s->eviction, rt->settings.eviction);
-    qsf_context_kinds(&rt->model.prog, p->kv, p->ctx, &s->context);
+    context_kinds(&rt->model.prog, p->kv, p->ctx, &s->context);
     fill_quality(s, rt);
     s->budget = rt->budget;
     s->pinned_bytes = p->pinned_bytes;
@@ -105,7 +158,7 @@ static void fill_model(QSFStats *s, const QsfRuntime *rt, const char *path) {
     fill_plan(s, rt);
 }
 
-void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSettings *s) {
+void qsf_live_stats_model(QsfLiveStats *b, QsfRuntime *rt, const char *path, const QSFSettings *s) {
     pthread_mutex_lock(&b->lock);
     memset(&b->s, 0, sizeof b->s);
     b->rt = rt;
@@ -116,14 +169,14 @@ void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSet
     pthread_mutex_unlock(&b->lock);
 }
 
-void qsf_board_template(QsfBoard *b) {
+void qsf_live_stats_template(QsfLiveStats *b) {
     pthread_mutex_lock(&b->lock);
     if (b->rt != NULL) fill_template(&b->s, b->rt);
     pthread_mutex_unlock(&b->lock);
 }
 
 /* Resident and pinned bytes change with the plan. */
-void qsf_board_plan(QsfBoard *b, uint32_t ctx_used) {
+void qsf_live_stats_plan(QsfLiveStats *b, uint32_t ctx_used) {
     pthread_mutex_lock(&b->lock);
     if (b->rt != NULL) {
         QsfForwardStats f;
@@ -139,13 +192,13 @@ void qsf_board_plan(QsfBoard *b, uint32_t ctx_used) {
     pthread_mutex_unlock(&b->rss_lock);
 }
 
-void qsf_board_budget(QsfBoard *b, const QSFSettings *s) {
+void qsf_live_stats_budget(QsfLiveStats *b, const QSFSettings *s) {
     pthread_mutex_lock(&b->lock);
     b->s.budget = s->ram_budget;
     pthread_mutex_unlock(&b->lock);
 }
 
-void qsf_board_prefill(QsfBoard *b, uint32_t n, uint32_t reused, int32_t max_tokens) {
+void qsf_live_stats_prefill(QsfLiveStats *b, uint32_t n, uint32_t reused, int32_t max_tokens) {
     pthread_mutex_lock(&b->lock);
     QSFStats *s = &b->s;
     set_state(b, QSF_STATE_PREFILL);
@@ -160,7 +213,7 @@ void qsf_board_prefill(QsfBoard *b, uint32_t n, uint32_t reused, int32_t max_tok
     pthread_mutex_unlock(&b->lock);
 }
 
-void qsf_board_decode(QsfBoard *b, uint32_t ctx_used) {
+void qsf_live_stats_decode(QsfLiveStats *b, uint32_t ctx_used) {
     pthread_mutex_lock(&b->lock);
     QSFStats *s = &b->s;
     s->prefill_tps = per_second(s->prefill_total, qsf_now_ns() - b->state_ns);
@@ -171,13 +224,13 @@ void qsf_board_decode(QsfBoard *b, uint32_t ctx_used) {
     pthread_mutex_unlock(&b->lock);
 }
 
-static void note_memory(QsfBoard *b) {
+static void note_memory(QsfLiveStats *b) {
     (void)qsf_pressure_note(&b->rt->pressure, b->rt->settings.memory_threshold, b->s.memory_note,
                             sizeof b->s.memory_note);
 }
 
 /* Decoding speed and bytes are counted after the first token, which belongs to the prefill. */
-void qsf_board_token(QsfBoard *b, const QsfSample *t, uint32_t ctx_used, int32_t max_tokens) {
+void qsf_live_stats_token(QsfLiveStats *b, const QsfSample *t, uint32_t ctx_used, int32_t max_tokens) {
     QsfForwardStats f;
     uint64_t now = qsf_now_ns();
     qsf_forward_stats(b->rt->fwd, &f);
@@ -202,7 +255,7 @@ void qsf_board_token(QsfBoard *b, const QsfSample *t, uint32_t ctx_used, int32_t
 }
 
 /* A prefill that was stopped: what it read, and how fast, which the next one will be, too. */
-static void note_stopped_prefill(QsfBoard *b) {
+static void note_stopped_prefill(QsfLiveStats *b) {
     QsfForwardStats f;
     QSFStats *s = &b->s;
     if (b->rt == NULL || s->state != QSF_STATE_PREFILL) return;
@@ -213,7 +266,7 @@ static void note_stopped_prefill(QsfBoard *b) {
     if (s->prefill_total >= READ_LEAST) b->read_tps = s->prefill_tps;
 }
 
-void qsf_board_done(QsfBoard *b, uint32_t ctx_used) {
+void qsf_live_stats_done(QsfLiveStats *b, uint32_t ctx_used) {
     pthread_mutex_lock(&b->lock);
     note_stopped_prefill(b);
     b->s.ctx_used = ctx_used;
@@ -228,7 +281,7 @@ static bool says_something(double done, double total, double seconds) {
 /* Seconds that the prefill still takes if `done` tokens took `seconds`; 0 = not known. The speed of the last prefill
  * counts as if a part of this one had been read at it, because the first steps say little: the first layers wait for
  * the disk. */
-static double prefill_left(const QsfBoard *b, double done, double seconds) {
+static double prefill_left(const QsfLiveStats *b, double done, double seconds) {
     const double total = b->s.prefill_total;
     const double prior = b->read_tps > 0 ? total * READ_PRIOR : 0;
     if (done >= total || (prior <= 0 && !says_something(done, total, seconds))) return 0;
@@ -237,7 +290,7 @@ static double prefill_left(const QsfBoard *b, double done, double seconds) {
 }
 
 /* Moves within a batch, from layer to layer. */
-static void add_prefill(const QsfBoard *b, const QsfForwardStats *f, QSFStats *s) {
+static void add_prefill(const QsfLiveStats *b, const QsfForwardStats *f, QSFStats *s) {
     const double seconds = (double)s->elapsed_ns / 1e9, total = s->prefill_total;
     const double done = f->work < total ? f->work : total;
     s->prefill_done = (uint32_t)done;
@@ -248,7 +301,7 @@ static void add_prefill(const QsfBoard *b, const QsfForwardStats *f, QSFStats *s
     s->ctx_used = past > f->missing ? past - f->missing : 0;
 }
 
-static void add_live(QsfBoard *b, QSFStats *s) {
+static void add_live(QsfLiveStats *b, QSFStats *s) {
     QsfForwardStats f;
     QsfLedger l;
     qsf_forward_stats(b->rt->fwd, &f);
@@ -274,10 +327,10 @@ static void add_live(QsfBoard *b, QSFStats *s) {
     uint64_t busy = f.wait_ns + f.compute_ns;
     s->stall = busy > 0 ? (double)f.wait_ns / (double)busy : 0;
     if (s->state == QSF_STATE_PREFILL) add_prefill(b, &f, s);
-    qsf_context_positions(s->ctx_used, &f, &s->context);
+    context_positions(s->ctx_used, &f, &s->context);
 }
 
-static void add_rss(QsfBoard *b, QSFStats *s) {
+static void add_rss(QsfLiveStats *b, QSFStats *s) {
     pthread_mutex_lock(&b->rss_lock);
     uint64_t now = qsf_now_ns();
     if (b->rss_ns == 0 || now - b->rss_ns >= RSS_NS) {
@@ -292,7 +345,7 @@ static void add_rss(QsfBoard *b, QSFStats *s) {
     pthread_mutex_unlock(&b->rss_lock);
 }
 
-void qsf_board_snapshot(QsfBoard *b, QSFStats *out) {
+void qsf_live_stats_snapshot(QsfLiveStats *b, QSFStats *out) {
     pthread_mutex_lock(&b->lock);
     *out = b->s;
     out->elapsed_ns = qsf_now_ns() - b->state_ns;
@@ -301,7 +354,7 @@ void qsf_board_snapshot(QsfBoard *b, QSFStats *out) {
     add_rss(b, out);
 }
 
-uint32_t qsf_board_layers(QsfBoard *b, QSFLayerStats *out, uint32_t max) {
+uint32_t qsf_live_stats_layers(QsfLiveStats *b, QSFLayerStats *out, uint32_t max) {
     QsfLayerStats *l = max > 0 ? malloc(max * sizeof *l) : NULL;
     uint32_t n = 0;
     pthread_mutex_lock(&b->lock);
@@ -318,7 +371,7 @@ uint32_t qsf_board_layers(QsfBoard *b, QSFLayerStats *out, uint32_t max) {
     return n;
 }
 
-char *qsf_board_memory(QsfBoard *b) {
+char *qsf_live_stats_memory(QsfLiveStats *b) {
     pthread_mutex_lock(&b->lock);
     char *text = b->rt != NULL ? qsf_ledger_text(&b->rt->ledger) : NULL;
     pthread_mutex_unlock(&b->lock);

@@ -8,7 +8,7 @@
 
 #include "src/engine/runtime.h"
 
-typedef struct QsfBoard {
+typedef struct QsfLiveStats {
     pthread_mutex_t lock;
     QSFStats s;               /* as of the last token */
     uint64_t state_ns;        /* when s.state began */
@@ -22,31 +22,31 @@ typedef struct QsfBoard {
     pthread_mutex_t rss_lock; /* separate, so that reading /proc does not block the engine */
     uint64_t rss_ns;          /* when rss was read; 0 = never */
     uint64_t rss, peak_rss, recent_peak_rss;
-} QsfBoard;
+} QsfLiveStats;
 
-void qsf_board_init(QsfBoard *b, const QSFSettings *s);
-void qsf_board_free(QsfBoard *b);
+void qsf_live_stats_init(QsfLiveStats *b, const QSFSettings *s);
+void qsf_live_stats_free(QsfLiveStats *b);
 
 /* Engine thread. */
-void qsf_board_state(QsfBoard *b, QSFState state);
+void qsf_live_stats_state(QsfLiveStats *b, QSFState state);
 /* Publishes a loaded model. With rt NULL, withdraws it: after the return no other thread uses it. */
-void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSettings *s);
-void qsf_board_template(QsfBoard *b);
+void qsf_live_stats_model(QsfLiveStats *b, QsfRuntime *rt, const char *path, const QSFSettings *s);
+void qsf_live_stats_template(QsfLiveStats *b);
 /* Publishes the model's new plan, under which the cache holds ctx_used tokens. */
-void qsf_board_plan(QsfBoard *b, uint32_t ctx_used);
+void qsf_live_stats_plan(QsfLiveStats *b, uint32_t ctx_used);
 /* Publishes the budget of the next model while none is loaded. */
-void qsf_board_budget(QsfBoard *b, const QSFSettings *s);
+void qsf_live_stats_budget(QsfLiveStats *b, const QSFSettings *s);
 /* Begins a request with the prefill of n tokens; reused of them are in the cache. The counters of the forward pass were
  * reset before. */
-void qsf_board_prefill(QsfBoard *b, uint32_t n, uint32_t reused, int32_t max_tokens);
-void qsf_board_decode(QsfBoard *b, uint32_t ctx_used);
-void qsf_board_token(QsfBoard *b, const QsfSample *s, uint32_t ctx_used, int32_t max_tokens);
-void qsf_board_done(QsfBoard *b, uint32_t ctx_used);
+void qsf_live_stats_prefill(QsfLiveStats *b, uint32_t n, uint32_t reused, int32_t max_tokens);
+void qsf_live_stats_decode(QsfLiveStats *b, uint32_t ctx_used);
+void qsf_live_stats_token(QsfLiveStats *b, const QsfSample *s, uint32_t ctx_used, int32_t max_tokens);
+void qsf_live_stats_done(QsfLiveStats *b, uint32_t ctx_used);
 
 /* Any thread. */
-void qsf_board_snapshot(QsfBoard *b, QSFStats *out);
+void qsf_live_stats_snapshot(QsfLiveStats *b, QSFStats *out);
 /* Like qsf_worker_layers; and the model's ledger as text (malloc'ed). 0 and NULL without a model. */
-uint32_t qsf_board_layers(QsfBoard *b, QSFLayerStats *out, uint32_t max);
-char *qsf_board_memory(QsfBoard *b);
+uint32_t qsf_live_stats_layers(QsfLiveStats *b, QSFLayerStats *out, uint32_t max);
+char *qsf_live_stats_memory(QsfLiveStats *b);
 
 #endif

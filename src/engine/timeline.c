@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/engine/memory_pressure.h"
 #include "src/engine/prompt.h"
 #include "src/engine/quality/quality.h"
-#include "src/engine/relief.h"
 #include "src/engine/stopper.h"
 #include "src/sample/rng.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The worker's model: implements worker_load.h. */
-#include "src/engine/worker_load.h"
+/* The model of a worker: loading and freeing it, changing its plan, and snapshots of its conversation. Engine thread. */
+#include "src/engine/worker_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/clock.h"
 #include "src/base/utf8.h"
-#include "src/engine/advice.h"
-#include "src/engine/check.h"
-#include "src/engine/describe.h"
+#include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
-#include "src/engine/worker_snapshot.h"
+
+/* ---- the model ---- */
 
 #define QUICK_UNITS 4096u      /* with more, the table of qualities follows after the load */
 #define PROBE_BYTES (1u << 20) /* part of every plan's slack for code and small allocations */
@@ -31,10 +31,23 @@ static void store_advice(QSFWorker *w, const QsfSource *src) {
     qsf_worker_set_advice(w, &advice);
 }
 
+static void set_snapshot_path(QsfWorkerSnapshot *s, const char *path) {
+    if (path != NULL && s->path != NULL && strcmp(path, s->path) == 0) return;
+    free(s->path);
+    s->path = path != NULL ? strdup(path) : NULL;
+    s->reported = s->fresh = s->due = false;
+}
+
+/* Forgets the conversation and the identity of the model. */
+static void drop_snapshot(QsfWorkerSnapshot *s) {
+    set_snapshot_path(s, NULL);
+    s->key = (QsfSnapKey){ 0 };
+}
+
 void qsf_worker_drop_model(QSFWorker *w) {
     qsf_worker_lend(w, false);
     store_advice(w, NULL);
-    qsf_board_model(&w->board, NULL, NULL, &w->settings);
+    qsf_live_stats_model(&w->stats, NULL, NULL, &w->settings);
     qsf_worker_set_text(w, &w->text_model, NULL);
     qsf_worker_set_text(w, &w->text_plan, NULL);
     qsf_worker_set_text(w, &w->text_template, NULL);
@@ -42,7 +55,7 @@ void qsf_worker_drop_model(QSFWorker *w) {
     qsf_worker_set_text(w, &w->text_answer, NULL);
     free(w->path);
     w->path = NULL;
-    qsf_worker_snapshot_drop(w);
+    drop_snapshot(&w->snap);
     if (!w->loaded) return;
     w->loaded = false;
     qsf_timeline_free(&w->timeline);
@@ -112,7 +125,7 @@ static void emit_notices(QSFWorker *w) {
 
 static void end_loaded(QSFWorker *w) {
     QSFStats s;
-    qsf_board_snapshot(&w->board, &s);
+    qsf_live_stats_snapshot(&w->stats, &s);
     QSFEvent e = { .type = QSF_EVENT_LOADED, .text = s.model_name, .text_len = strlen(s.model_name) };
     qsf_worker_end(w, &e, QSF_STATE_IDLE);
 }
@@ -138,7 +151,7 @@ static void change_template(QSFWorker *w, const QSFSettings *s) {
         return;
     }
     qsf_worker_set_settings(w, s);
-    qsf_board_template(&w->board);
+    qsf_live_stats_template(&w->stats);
     qsf_worker_set_text(w, &w->text_template, template_text(rt));
     if (rt->tmpl_notice[0] != '\0') qsf_worker_emit(w, QSF_EVENT_NOTICE, rt->tmpl_notice);
     end_loaded(w);
@@ -148,7 +161,7 @@ static void publish(QSFWorker *w, const char *path) {
     w->loaded = true;
     store_advice(w, w->rt.model.src);
     w->path = strdup(path);
-    qsf_board_model(&w->board, &w->rt, path, &w->settings);
+    qsf_live_stats_model(&w->stats, &w->rt, path, &w->settings);
     qsf_worker_set_text(w, &w->text_model, qsf_model_text(&w->rt.model));
     qsf_worker_publish_plan(w);
     qsf_worker_set_text(w, &w->text_template, template_text(&w->rt));
@@ -160,7 +173,7 @@ static void publish(QSFWorker *w, const char *path) {
 /* Replaces the loaded model, if any, by the one at path, with the settings in force. */
 static int replace(QSFWorker *w, const char *path, QsfErr *err) {
     qsf_worker_drop_model(w);
-    qsf_board_state(&w->board, QSF_STATE_LOADING);
+    qsf_live_stats_state(&w->stats, QSF_STATE_LOADING);
     int rc = load(w, path, err);
     if (rc == QSF_E_INTERRUPTED) {
         qsf_err_clear(err);
@@ -216,4 +229,153 @@ void qsf_worker_do_unload(QSFWorker *w) {
     clear_stale(w);
     qsf_worker_drop_model(w);
     qsf_worker_end(w, &e, QSF_STATE_EMPTY);
+}
+
+/* ---- live plans ---- */
+
+#define NOTE_MAX 512
+
+static void emit_plan(QSFWorker *w, int code, const char *text) {
+    QSFEvent e = {
+        .type = QSF_EVENT_PLAN, .request = w->running, .code = code, .text = text, .text_len = strlen(text)
+    };
+    qsf_events_push(&w->events, &e, NULL);
+}
+
+/* Stores the settings for the next model, because none is loaded. */
+static void store_for_next(QSFWorker *w, const QSFSettings *s) {
+    qsf_worker_set_settings(w, s);
+    qsf_live_stats_budget(&w->stats, s);
+    emit_plan(w, QSF_OK, "no model is loaded: applies to the next one");
+}
+
+/* A shorter context keeps what fits of the cache between two answers; during an answer the plan refuses it.
+ * A new plan whose tokens have no memory is taken back. */
+static int replan(QSFWorker *w, const QSFSettings *s, char note[NOTE_MAX], QsfErr *err) {
+    const QSFSettings before = w->rt.settings;
+    QsfErr none = { 0 };
+    char old[NOTE_MAX];
+    if (w->running == 0 && s->ctx != 0 && qsf_forward_kept(w->rt.fwd) >= s->ctx)
+        qsf_timeline_cut(&w->timeline, s->ctx - 1);
+    int rc = qsf_runtime_replan(&w->rt, s, note, NOTE_MAX, err);
+    if (rc != QSF_OK || qsf_timeline_fit(&w->timeline, err) == QSF_OK) return rc;
+    (void)qsf_runtime_replan(&w->rt, &before, old, sizeof old, &none);
+    return err->code;
+}
+
+/* With the quality that is in force. */
+static bool is_allowed(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
+    QSFSettings all = *s;
+    char text[NOTE_MAX];
+    qsf_worker_get_params(w, &all.params);
+    if (qsf_settings_check(&all, text, sizeof text) == 0) return true;
+    qsf_err_set(err, QSF_E_USAGE, "%s", text);
+    return false;
+}
+
+void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
+    char note[NOTE_MAX];
+    QsfErr err = { 0 };
+    QSFSettings s = w->settings; /* written by this thread only */
+    qsf_settings_take(&s, wanted, QSF_SETTING_REPLAN);
+    s.text_bytes = wanted->text_bytes;
+    if (!w->loaded) {
+        store_for_next(w, &s);
+        return;
+    }
+    const bool longer_before = w->rt.ctx_notice[0] != '\0';
+    const int rc = is_allowed(w, &s, &err) ? replan(w, &s, note, &err) : err.code;
+    if (rc != QSF_OK) {
+        qsf_worker_check_stale(w);
+        emit_plan(w, err.code, err.msg);
+        return;
+    }
+    qsf_worker_set_settings(w, &s);
+    qsf_live_stats_plan(&w->stats, qsf_forward_kept(w->rt.fwd));
+    qsf_worker_publish_plan(w);
+    emit_plan(w, QSF_OK, note);
+    if (!longer_before && w->rt.ctx_notice[0] != '\0') qsf_worker_emit(w, QSF_EVENT_NOTICE, w->rt.ctx_notice);
+}
+
+void qsf_worker_do_pending_replan(QSFWorker *w) {
+    QSFSettings s;
+    pthread_mutex_lock(&w->lock);
+    bool now = w->replan.pending && atomic_load(&w->cancel) == 0; /* otherwise after the answer, which is
+                                                                     ending */
+    if (now) s = w->replan.settings;
+    if (now) w->replan.pending = false;
+    pthread_mutex_unlock(&w->lock);
+    if (now) qsf_worker_do_replan(w, &s);
+}
+
+/* ---- snapshots of the conversation ---- */
+
+#define QUIT_NS 5000000000u /* that saving may take when the worker must stop */
+
+static void report(QSFWorker *w, const char *text) {
+    if (!w->snap.reported) qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
+    w->snap.reported = true;
+}
+
+/* Snapshots of other models and settings are not worth a word: the chat changes both. */
+static void report_refused(QSFWorker *w, QsfSnapKind kind, const QsfErr *err) {
+    QsfErr note = { 0 };
+    w->snap.fresh = kind == QSF_SNAP_DAMAGED;
+    if (kind != QSF_SNAP_DAMAGED && kind != QSF_SNAP_ALIEN) return;
+    qsf_err_set(&note, err->code, "%s; the conversation is evaluated again", err->msg);
+    report(w, note.msg);
+}
+
+void qsf_worker_snapshot_load(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
+    QsfWorkerSnapshot *s = &w->snap;
+    QsfErr err = { 0 };
+    QsfSnapKind kind = QSF_SNAP_MISSING;
+    QSFParams p;
+    uint32_t loaded;
+    set_snapshot_path(s, r->snapshot);
+    s->limit = r->snapshot_limit;
+    if (s->path == NULL || ids->n == 0 || qsf_snapshot_key(&s->key, &w->rt, &err) != QSF_OK) return;
+    qsf_worker_get_params(w, &p);
+    if (qsf_quality_measures(&w->rt, &p)) return;
+    int rc = qsf_snapshot_load(&w->timeline, s->path, &s->key, ids->data, ids->n, &loaded, &kind, &err);
+    if (rc != QSF_OK) report_refused(w, kind, &err);
+}
+
+typedef struct Saving {
+    QSFWorker *w;
+    uint64_t quit_ns; /* when the worker was told to stop; 0 = it was not */
+    bool stopped;
+} Saving;
+
+/* Requests of other conversations, and loads, wait: afterwards there is nothing left to save. */
+static bool must_stop(void *arg) {
+    Saving *s = arg;
+    QSFWorker *w = s->w;
+    pthread_mutex_lock(&w->lock);
+    const bool quit = w->quit;
+    const QsfCommand *c = &w->command;
+    s->stopped = w->replan.pending || (c->kind == QSF_COMMAND_SUBMIT && c->request->snapshot != NULL &&
+                                       strcmp(c->request->snapshot, w->snap.path) == 0);
+    pthread_mutex_unlock(&w->lock);
+    if (quit && s->quit_ns == 0) s->quit_ns = qsf_now_ns();
+    if (quit) s->stopped = qsf_now_ns() - s->quit_ns > QUIT_NS;
+    return s->stopped;
+}
+
+void qsf_worker_snapshot_save(QSFWorker *w) {
+    QsfWorkerSnapshot *s = &w->snap;
+    Saving saving = { .w = w };
+    QsfErr err = { 0 };
+    if (!s->due || !w->loaded || w->stale != NULL) return;
+    const uint64_t limit = s->limit > 0 ? s->limit : qsf_snapshot_default_limit(s->path);
+    const QsfSnapSave o = {
+        .fresh = s->fresh, .limit = limit, .prune = true, .stop = must_stop, .arg = &saving
+    };
+    int rc = qsf_snapshot_key(&s->key, &w->rt, &err);
+    if (rc == QSF_OK) rc = qsf_snapshot_save(&w->timeline, s->path, &s->key, &o, &err);
+    if (saving.stopped) return;
+    s->due = false;
+    if (rc == QSF_OK) s->fresh = false;
+    if (rc == QSF_OK || qsf_forward_savable(w->rt.fwd, NULL) != QSF_OK) return; /* conversions are known */
+    report(w, err.msg);
 }

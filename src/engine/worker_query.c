@@ -1,13 +1,103 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the owner asks a worker: statistics, descriptions, prompts as readable text, and whether settings would
- * be accepted. The engine thread waits for an answer only when it replaces a model or a template. */
+/* What the engine thread publishes, as events and as values, and what the owner asks: settings, statistics, descriptions, prompts as readable text, and whether settings would be accepted. The engine thread waits for an answer only when it replaces a model or a template. */
+#include "src/engine/worker_impl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/engine/planning.h"
-#include "src/engine/worker_state.h"
+#include "src/engine/model_info.h"
 #include "src/forward/evictable.h"
+
+/* ---- events ---- */
+
+void qsf_worker_emit(QSFWorker *w, QSFEventType type, const char *text) {
+    QSFEvent e = { .type = type, .request = w->running, .text = text, .text_len = strlen(text) };
+    qsf_events_push(&w->events, &e, NULL);
+}
+
+void qsf_worker_end(QSFWorker *w, QSFEvent *e, QSFState state) {
+    e->request = w->running;
+    qsf_live_stats_state(&w->stats, state);
+    qsf_events_push(&w->events, e, &w->busy);
+}
+
+void qsf_worker_fail(QSFWorker *w, const QsfErr *err) {
+    QSFEvent e = { .type = QSF_EVENT_ERROR,
+                   .code = err->code,
+                   .file = err->file,
+                   .text = err->msg,
+                   .text_len = strlen(err->msg) };
+    qsf_worker_end(w, &e, w->loaded ? QSF_STATE_IDLE : QSF_STATE_EMPTY);
+}
+
+/* ---- values written by the engine thread ---- */
+
+void qsf_worker_set_settings(QSFWorker *w, const QSFSettings *s) {
+    pthread_mutex_lock(&w->lock);
+    w->settings = *s;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void qsf_worker_set_advice(QSFWorker *w, const QSFSettings *advice) {
+    pthread_mutex_lock(&w->lock);
+    w->advice = *advice;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void qsf_worker_set_text(QSFWorker *w, char **slot, char *text) {
+    pthread_mutex_lock(&w->lock);
+    char *old = *slot;
+    *slot = text;
+    pthread_mutex_unlock(&w->lock);
+    free(old);
+}
+
+void qsf_worker_publish_plan(QSFWorker *w) {
+    pthread_mutex_lock(&w->lock);
+    w->plan_options = w->rt.plan_options;
+    w->plan_options.kv_now = w->rt.plan.kv;
+    pthread_mutex_unlock(&w->lock);
+    qsf_worker_set_text(w, &w->text_plan, qsf_plan_text(&w->rt.plan));
+}
+
+void qsf_worker_lend(QSFWorker *w, bool lent) {
+    pthread_mutex_lock(&w->lend_lock);
+    w->lent = lent;
+    pthread_mutex_unlock(&w->lend_lock);
+}
+
+/* ---- settings ---- */
+
+void qsf_worker_set_params(QSFWorker *w, const QSFParams *p) {
+    if (w == NULL || p == NULL) return;
+    pthread_mutex_lock(&w->lock);
+    w->params = *p;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void qsf_worker_get_params(QSFWorker *w, QSFParams *p) {
+    if (w == NULL || p == NULL) return;
+    pthread_mutex_lock(&w->lock);
+    *p = w->params;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void qsf_worker_settings(QSFWorker *w, QSFSettings *s) {
+    if (w == NULL || s == NULL) return;
+    pthread_mutex_lock(&w->lock);
+    *s = w->settings;
+    s->params = w->params;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void qsf_worker_model_defaults(QSFWorker *w, QSFSettings *s) {
+    if (w == NULL || s == NULL) return;
+    pthread_mutex_lock(&w->lock);
+    QSFSettings advice = w->advice;
+    pthread_mutex_unlock(&w->lock);
+    qsf_model_defaults_apply(s, &advice);
+}
 
 #define BYTES_PER_TEXT_BYTE 8u          /* rendered text, ids, and the text made of them */
 #define BUSY_MAX            (96u << 10) /* bytes of messages that fit into the slack of every plan */
@@ -16,19 +106,19 @@
 /* ---- statistics and descriptions ---- */
 
 void qsf_worker_stats(QSFWorker *w, QSFStats *out) {
-    if (w != NULL && out != NULL) qsf_board_snapshot(&w->board, out);
+    if (w != NULL && out != NULL) qsf_live_stats_snapshot(&w->stats, out);
 }
 
 uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max) {
-    uint32_t n = w != NULL ? qsf_board_layers(&w->board, NULL, 0) : 0;
+    uint32_t n = w != NULL ? qsf_live_stats_layers(&w->stats, NULL, 0) : 0;
     if (n == 0 || out == NULL || max == 0) return n;
-    return qsf_board_layers(&w->board, out, max < n ? max : n); /* max may be any number and is not an
+    return qsf_live_stats_layers(&w->stats, out, max < n ? max : n); /* max may be any number and is not an
                                                                    allocated size */
 }
 
 char *qsf_worker_describe(QSFWorker *w, const char *what) {
     if (w == NULL || what == NULL) return NULL;
-    if (strcmp(what, "memory") == 0) return qsf_board_memory(&w->board);
+    if (strcmp(what, "memory") == 0) return qsf_live_stats_memory(&w->stats);
     pthread_mutex_lock(&w->lock);
     const char *text = strcmp(what, "model") == 0      ? w->text_model
                        : strcmp(what, "plan") == 0     ? w->text_plan
@@ -163,7 +253,7 @@ char *qsf_worker_templates(QSFWorker *w) {
 
 /* ---- would these settings be accepted? ---- */
 
-/* Tokens that a new plan must keep: between two answers those that do not fit are dropped (worker_plan.c). */
+/* Tokens that a new plan must keep: between two answers those that do not fit are dropped (worker_load.c). */
 static uint32_t kept_tokens(QSFWorker *w, const QSFSettings *s, const QSFStats *st) {
     if (atomic_load(&w->busy) || s->ctx == 0 || st->ctx_used < s->ctx) return st->ctx_used;
     return s->ctx - 1;

@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include "src/base/json.h"
-#include "src/engine/advice.h"
+#include "src/engine/model_info.h"
 #include "src/engine/prompt.h"
-#include "src/engine/protect.h"
 #include "src/engine/quality/quality.h"
 #include "src/run/run.h"
 

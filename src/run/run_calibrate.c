@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "src/base/json.h"
-#include "src/engine/identity.h"
+#include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
 #include "src/measure/quality_measure.h"
 #include "src/plan/options.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/engine/advice.h"
+#include "src/engine/model_info.h"
 
 static uint64_t fake_load(void *self, const char *path, const QSFSettings *s) {
     FakeEngine *f = self;

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "src/base/strbuf.h"
-#include "src/engine/identity.h"
-#include "src/engine/planning.h"
-#include "src/engine/runtime_replan.h"
+#include "src/engine/model_info.h"
+#include "src/engine/runtime.h"
 #include "src/file/qsf/scores.h"
 
 #define MIB 1048576.0

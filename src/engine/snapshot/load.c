@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/engine/identity.h"
+#include "src/engine/model_info.h"
 #include "src/engine/snapshot/snapshot.h"
 #include "src/kv/cache.h"
 

@@ -2,7 +2,7 @@
 /* Sampling values recommended by a model apply where the user set nothing, and only there. */
 #include "tests/harness/qsf_test.h"
 
-#include "src/engine/advice.h"
+#include "src/engine/model_info.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/worker_rig.h"
 

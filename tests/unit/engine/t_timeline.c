@@ -4,8 +4,8 @@
 #include "tests/harness/qsf_test.h"
 
 #include "src/base/file.h"
-#include "src/engine/describe.h"
-#include "src/engine/runtime_replan.h"
+#include "src/engine/model_info.h"
+#include "src/engine/runtime.h"
 #include "src/engine/timeline.h"
 #include "tests/harness/gguf_build.h"
 

@@ -3,7 +3,7 @@
  * refused by name; ordinary models are not. */
 #include "tests/harness/qsf_test.h"
 
-#include "src/engine/check.h"
+#include "src/engine/model_info.h"
 #include "src/model/purpose.h"
 #include "tests/harness/gguf_build.h"
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The state of a worker, the values in it that both threads use, and its events. The lowest part of the
- * worker: worker (thread and queue) calls worker_answer, worker_load and worker_plan, which run on the engine
- * thread; worker_query answers the owner; all of them use this. */
-#ifndef QSF_ENGINE_WORKER_STATE_H
-#define QSF_ENGINE_WORKER_STATE_H
+/* Internals shared by the files of the worker: worker.c is the engine thread, its queue and its answers; worker_load.c
+ * changes its model and its plan; worker_query.c tells the owner what it does. */
+#ifndef QSF_ENGINE_WORKER_IMPL_H
+#define QSF_ENGINE_WORKER_IMPL_H
 
 #include "src/engine/events.h"
-#include "src/engine/request.h"
+#include "src/engine/prompt.h"
 #include "src/engine/snapshot/snapshot.h"
 #include "src/engine/stats.h"
 #include "src/engine/timeline.h"
@@ -67,7 +66,7 @@ struct QSFWorker {
     atomic_int cancel;
     atomic_bool busy;
     QsfEvents events;
-    QsfBoard board;
+    QsfLiveStats stats;
 
     /* Held while the owner uses the model, tokenizer and template of rt, or while the engine thread replaces
      * them; they are valid while lent. */
@@ -85,7 +84,7 @@ struct QSFWorker {
     QsfWorkerSnapshot snap;
 };
 
-/* ---- engine thread: events of the running request ---- */
+/* ---- worker_query.c: what the engine thread tells the owner ---- */
 
 /* Appends one event with text, NUL-terminated. */
 void qsf_worker_emit(QSFWorker *w, QSFEventType type, const char *text);
@@ -93,8 +92,6 @@ void qsf_worker_emit(QSFWorker *w, QSFEventType type, const char *text);
 void qsf_worker_end(QSFWorker *w, QSFEvent *e, QSFState state);
 /* Ends the request with an ERROR event. */
 void qsf_worker_fail(QSFWorker *w, const QsfErr *err);
-
-/* ---- engine thread: values that the owner reads ---- */
 
 void qsf_worker_set_settings(QSFWorker *w, const QSFSettings *s);
 /* Sets the recommended settings of a model, or without one the program's defaults. */
@@ -106,5 +103,31 @@ void qsf_worker_publish_plan(QSFWorker *w);
 /* Lends model, tokenizer and template to the owner. With lent false, takes them back: waits until the owner
  * has stopped using them. */
 void qsf_worker_lend(QSFWorker *w, bool lent);
+
+/* ---- worker_load.c: the model. Engine thread ---- */
+
+/* Replaces the model, or only its template if nothing else differs. Ends in one LOADED or ERROR event. */
+void qsf_worker_do_load(QSFWorker *w, const char *path, const QSFSettings *s);
+/* Ends in a DONE event. */
+void qsf_worker_do_unload(QSFWorker *w);
+/* Frees the model without an event. */
+void qsf_worker_drop_model(QSFWorker *w);
+/* After a failure: sets w->stale if the model must be reloaded before the next answer. */
+void qsf_worker_check_stale(QSFWorker *w);
+/* Reloads the model at w->stale and clears it; emits a notice. The codes of qsf_runtime_open. */
+int qsf_worker_reload(QSFWorker *w, QsfErr *err);
+
+/* Between two tokens or when idle: applies the QSF_SETTING_REPLAN settings of s. Ends in one PLAN event. */
+void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *s);
+/* The same for a pending qsf_worker_replan, if there is one and the answer is not being cancelled. */
+void qsf_worker_do_pending_replan(QSFWorker *w);
+
+/* Before the prompt ids is evaluated: loads its first positions from the snapshot that r names, if any. A
+ * damaged file is reported by a notice; no failure is an error of the request. */
+void qsf_worker_snapshot_load(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids);
+/* Between two commands: saves the snapshot that is due. Gives up, to be called again, when another answer of the same
+ * conversation or a replan waits, and when the worker must stop and that has taken some seconds. The first failure of a
+ * conversation is reported by a notice. */
+void qsf_worker_snapshot_save(QSFWorker *w);
 
 #endif

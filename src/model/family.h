@@ -24,14 +24,10 @@ typedef struct QsfFamily {
     const void *traits;     /* of the builder: what the architectures that share it differ in */
     QsfNormKind norm;       /* the key of epsilon */
     QsfPresence heads, ffn; /* attention.head_count and head_count_kv; feed_forward_length */
-    unsigned bits;          /* QSF_FAMILY_* */
+    bool loops;             /* num_loops: number of times that the blocks run over the same weights */
+    bool rms_by_key;        /* norms are RMS norms if there is that key of epsilon */
+    bool maybe_eps;         /* epsilon is 0 without its key, as in ngxson/llama.cpp (src/models, get_key) */
 } QsfFamily;
-
-enum {
-    QSF_FAMILY_LOOPS = 1,      /* num_loops: number of times that the blocks run over the same weights */
-    QSF_FAMILY_RMS_BY_KEY = 2, /* norms are RMS norms if there is that key of epsilon */
-    QSF_FAMILY_MAYBE_EPS = 4, /* epsilon is 0 without its key, as in ngxson/llama.cpp (src/models, get_key) */
-};
 
 /* Finds a family by name; NULL if unknown. */
 const QsfFamily *qsf_family_find(const char *name);

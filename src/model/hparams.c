@@ -123,7 +123,7 @@ static int read_heads(QsfKeys *k, QsfHparams *h) {
 static int read_loops(QsfKeys *k, QsfHparams *h) {
     uint32_t n = 1;
     h->n_named = h->n_layers;
-    if ((h->arch->bits & QSF_FAMILY_LOOPS) == 0) return QSF_OK;
+    if (!h->arch->loops) return QSF_OK;
     int rc = qsf_keys_u32(k, "num_loops", 1, 1, QSF_MAX_LAYERS / h->n_layers, &n);
     if (rc != QSF_OK) return rc;
     if (n > 1 && h->n_extra > 0) {
@@ -137,10 +137,9 @@ static int read_loops(QsfKeys *k, QsfHparams *h) {
 
 static int read_norm(QsfKeys *k, QsfHparams *h) {
     static const char *const rms = "attention.layer_norm_rms_epsilon";
-    const bool by_key = (h->arch->bits & QSF_FAMILY_RMS_BY_KEY) != 0;
-    h->norm = by_key && qsf_keys_has(k, rms) ? QSF_NORM_RMS : h->arch->norm;
+    h->norm = h->arch->rms_by_key && qsf_keys_has(k, rms) ? QSF_NORM_RMS : h->arch->norm;
     const char *name = h->norm == QSF_NORM_RMS ? rms : "attention.layer_norm_epsilon";
-    const bool maybe = (h->arch->bits & QSF_FAMILY_MAYBE_EPS) != 0, given = qsf_keys_has(k, name);
+    const bool maybe = h->arch->maybe_eps, given = qsf_keys_has(k, name);
     h->norm_eps = 0.0f;
     if (!given) return maybe ? QSF_OK : qsf_keys_bad(k, "is missing");
     int rc = qsf_meta_f32(k->src, k->key, 0.0f, &h->norm_eps, k->err);

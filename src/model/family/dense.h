@@ -4,7 +4,6 @@
 #define QSF_MODEL_FAMILY_DENSE_H
 
 #include "src/model/family/families.h"
-#include "src/model/indexer.h"
 
 typedef struct QsfDenseModel {
     QsfBuilder *b;
@@ -19,20 +18,37 @@ typedef struct QsfDenseModel {
     float clamp;            /* of q, k and v; 0 = none */
     float value_scale;      /* of the output of attention */
     QsfSlice router_logits; /* of the current block, if they are made before its attention; none otherwise */
-    QsfIndexer indexer;     /* of QSF_DENSE_BLOCK_INDEX */
-    uint32_t first_indexed; /* block */
-    QsfSlice embedding;     /* of QSF_DENSE_EMBED_SKIP */
 } QsfDenseModel;
 
-static inline bool qsf_dense_has(const QsfDenseModel *m, unsigned quirk) {
-    return (m->d->quirks & quirk) != 0;
-}
+/* ---- a whole model ---- */
 
-/* dense_numbers.c: reads the keys, and adds the tables of rotation. */
+/* Sets the numbers of a model without any special keys, and refuses experts in a family without. Keys of a
+ * family's own are read after this. */
+void qsf_dense_init(QsfDenseModel *m, QsfBuilder *b);
+/* dense_numbers.c: reads the keys that the family's row names, and adds the tables of rotation. */
 void qsf_dense_read(QsfDenseModel *m);
-/* dense_attention.c: out = attention of block `block` over in; out may be in. */
+/* Embedding, blocks and head. A family with blocks of its own calls the parts instead. */
+void qsf_dense_build(QsfDenseModel *m);
+void qsf_dense_embed(const QsfDenseModel *m);
+void qsf_dense_head(const QsfDenseModel *m);
+
+/* ---- parts of a block ---- */
+
+/* out = norm(in) with the weight `name`, unless the family has none. */
+void qsf_dense_norm(const QsfDenseModel *m, const char *name, QsfSlice in, QsfSlice out);
+/* Adds a branch to the residual stream, after the norm `norm_name` in families with norms after branches. */
+void qsf_dense_add(const QsfDenseModel *m, const char *norm_name, QsfSlice branch);
+
+/* dense_attention.c: out = attention of block `block` over in; out may be in. These are its parts: */
 void qsf_dense_attention(const QsfDenseModel *m, uint32_t block, QsfSlice in, QsfSlice out);
-/* dense_ffn.c: out = the feed-forward network of the current block, with or without experts; out may be in. */
+/* Rotates the heads of q and k; nothing in blocks without rotation. */
+void qsf_dense_rotate(const QsfDenseModel *m, uint32_t block, const QsfQkv *x);
+/* Clamps, normalizes and rotates q and k (v is only clamped) as the family's row says. */
+void qsf_dense_heads(const QsfDenseModel *m, uint32_t block, const QsfQkv *x);
+/* Returns what the family's attention does with them. */
+QsfAttentionSpec qsf_dense_attention_spec(const QsfDenseModel *m, uint32_t block, const QsfQkv *x);
+
+/* dense_ffn.c: out = the current block's feed-forward network, with or without experts; out may be in. */
 void qsf_dense_ffn(const QsfDenseModel *m, QsfSlice in, QsfSlice out);
 /* One without experts, of ffn inner elements; only the experts. */
 void qsf_dense_mlp(const QsfDenseModel *m, uint32_t ffn, QsfSlice in, QsfSlice out);

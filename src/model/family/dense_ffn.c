@@ -32,7 +32,7 @@ static QsfSlice inner(const QsfDenseModel *m, uint32_t ffn, QsfSlice in) {
     QsfBuilder *b = m->b;
     const QsfActStep limit = qsf_moe_dense_act(b, m->d->moe);
     const bool gated = is_gated(m), special = m->d->act == QSF_ACT_XIELU || limit.kind != QSF_ACT_NONE;
-    if (gated && qsf_dense_has(m, QSF_DENSE_FUSED_UP) && !qsf_build_has(b, "ffn_gate.weight")) {
+    if (gated && m->d->fused_up && !qsf_build_has(b, "ffn_gate.weight")) {
         const QsfSlice both = qsf_build_buffer(b, 2 * ffn), gate = qsf_slice_part(both, 0, ffn);
         qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_up", in, both);
         qsf_build_act(b, "ffn_act", m->d->act, qsf_slice_part(both, ffn, ffn), gate);
@@ -51,7 +51,7 @@ static QsfSlice inner(const QsfDenseModel *m, uint32_t ffn, QsfSlice in) {
 void qsf_dense_mlp(const QsfDenseModel *m, uint32_t ffn, QsfSlice in, QsfSlice out) {
     QsfBuilder *b = m->b;
     const QsfSlice x = inner(m, ffn, in);
-    if (qsf_dense_has(m, QSF_DENSE_SUB_NORMS)) qsf_build_norm(b, QSF_NORM_RMS, "ffn_sub_norm", x, x);
+    if (m->d->sub_norms) qsf_build_norm(b, QSF_NORM_RMS, "ffn_sub_norm", x, x);
     qsf_build_project(b, QSF_MATMUL_FFN_OUT, "ffn_down", x, out);
 }
 
@@ -69,7 +69,7 @@ void qsf_dense_ffn(const QsfDenseModel *m, QsfSlice in, QsfSlice out) {
         return;
     }
     if (m->d->moe != NULL) qsf_build_unused(b, "exp_probs_b.bias"); /* some files have it in dense blocks */
-    qsf_dense_mlp(m, m->hp->block[b->block].ffn / (qsf_dense_has(m, QSF_DENSE_HALF_FFN) ? 2 : 1), in, out);
+    qsf_dense_mlp(m, m->hp->block[b->block].ffn / (m->d->half_ffn ? 2 : 1), in, out);
 }
 
 QsfSlice qsf_dense_early_router(const QsfDenseModel *m, QsfSlice in) {

@@ -6,8 +6,7 @@
 #include "src/model/rope.h"
 
 static bool uses_alibi(const QsfDenseModel *m) {
-    return (m->d->alibi > 0 || m->d->maybe_alibi) &&
-           (m->d->alibi_blocks == 0 || m->d->alibi_blocks == m->hp->n_layers);
+    return m->d->alibi && (m->d->alibi_blocks == 0 || m->d->alibi_blocks == m->hp->n_layers);
 }
 
 /* ---- windows ---- */
@@ -49,59 +48,52 @@ static void read_windows(QsfDenseModel *m) {
 /* embedding_scale, residual_scale, attention.scale, and logit_scale, which divides. */
 static void read_granite_scales(QsfDenseModel *m) {
     QsfBuilder *b = m->b;
-    const bool own = qsf_dense_has(m, QSF_DENSE_MINICPM);
-    const float residual = own ? 1.4f / sqrtf((float)m->hp->n_layers) : 1,
-                logit = 256.0f / (float)m->hp->hidden;
-    m->embed_scale = qsf_build_f32(b, "embedding_scale", own ? 12 : 1, 1e-6f, 1e6f);
-    m->residual_scale = qsf_build_f32(b, "residual_scale", residual, 1e-6f, 1e6f);
-    m->logit_scale = 1.0f / (own ? qsf_build_f32(b, "logit_scale", logit, 1e-6f, 1e6f)
-                                 : qsf_build_need_f32(b, "logit_scale", 1e-6f, 1e6f));
+    m->embed_scale = qsf_build_f32(b, "embedding_scale", 1, 1e-6f, 1e6f);
+    m->residual_scale = qsf_build_f32(b, "residual_scale", 1, 1e-6f, 1e6f);
+    m->logit_scale = 1.0f / qsf_build_need_f32(b, "logit_scale", 1e-6f, 1e6f);
     const float scale = qsf_build_f32(b, "attention.scale", 0, 0, 1e6f);
     if (scale > 0) m->score_scale = scale;
 }
 
-/* Grok-1's numbers are those of a file without the keys (ggml-org/llama.cpp). */
-static void read_grok_scales(QsfDenseModel *m) {
-    QsfBuilder *b = m->b;
-    m->embed_scale = qsf_build_f32(b, "embedding_scale", 78.38367176906169f, 1e-6f, 1e6f);
-    m->logit_scale = qsf_build_f32(b, "logit_scale", 0.5773502691896257f, -1e6f, 1e6f);
-    m->score_scale = qsf_build_f32(b, "attention.output_scale", 0.08838834764831845f, 1e-6f, 1e6f);
-}
-
 /* 0 means "none" (ggml-org/llama.cpp). */
 static void read_logit_scale(QsfDenseModel *m) {
-    const float scale = m->d->maybe_logit_scale ? qsf_build_f32(m->b, "logit_scale", 1, -1e6f, 1e6f)
-                                                : qsf_build_need_f32(m->b, "logit_scale", -1e6f, 1e6f);
+    const float scale = m->d->logit_scale == QSF_USE_MAYBE
+                            ? qsf_build_f32(m->b, "logit_scale", 1, -1e6f, 1e6f)
+                            : qsf_build_need_f32(m->b, "logit_scale", -1e6f, 1e6f);
     if (fpclassify(scale) != FP_ZERO) m->logit_scale = scale;
+}
+
+static void read_score_scale(QsfDenseModel *m) {
+    const QsfHparams *hp = m->hp;
+    if (m->d->scores_27b && (hp->n_layers == 46 || hp->n_layers == 62))
+        m->score_scale = 1.0f / sqrtf((float)hp->hidden / (float)hp->n_heads);
+    if (m->d->scores_by_dim) m->score_scale = 1.0f / (float)hp->head_dim;
+}
+
+static void read_limits(QsfDenseModel *m) {
+    QsfBuilder *b = m->b;
+    const QsfDense *d = m->d;
+    if (d->score_cap > 0) m->score_cap = qsf_build_f32(b, "attn_logit_softcapping", d->score_cap, 0, 1e6f);
+    if (d->logit_cap > 0) m->logit_cap = qsf_build_f32(b, "final_logit_softcapping", d->logit_cap, 0, 1e6f);
+    if (d->clamp_qkv == QSF_USE_MAYBE) m->clamp = qsf_build_f32(b, "attention.clamp_kqv", 0, 0, 1e6f);
+    if (d->clamp_qkv == QSF_USE_ALWAYS) m->clamp = qsf_build_need_f32(b, "attention.clamp_kqv", 0, 1e6f);
 }
 
 static void read_scales(QsfDenseModel *m) {
     QsfBuilder *b = m->b;
-    const QsfHparams *hp = m->hp;
     const QsfDense *d = m->d;
-    m->score_scale = 1.0f / sqrtf((float)hp->head_dim);
-    m->embed_scale = m->residual_scale = m->logit_scale = m->value_scale = 1;
-    if (qsf_dense_has(m, QSF_DENSE_SCALE_27B) && (hp->n_layers == 46 || hp->n_layers == 62))
-        m->score_scale = 1.0f / sqrtf((float)hp->hidden / (float)hp->n_heads);
-    if (qsf_dense_has(m, QSF_DENSE_SCALE_BY_DIM)) m->score_scale = 1.0f / (float)hp->head_dim;
-    if (qsf_dense_has(m, QSF_DENSE_EMBED_SQRT)) m->embed_scale = sqrtf((float)hp->hidden);
-    if (qsf_dense_has(m, QSF_DENSE_LOGIT_SCALE)) read_logit_scale(m);
-    if (qsf_dense_has(m, QSF_DENSE_SCALES)) read_granite_scales(m);
-    if (qsf_dense_has(m, QSF_DENSE_GROK)) read_grok_scales(m);
-    if (qsf_dense_has(m, QSF_DENSE_VALUE_SCALE)) {
+    read_score_scale(m);
+    if (d->embed_sqrt) m->embed_scale = sqrtf((float)m->hp->hidden);
+    if (d->logit_scale != QSF_USE_NEVER) read_logit_scale(m);
+    if (d->granite_scales) read_granite_scales(m);
+    if (d->value_scale) {
         const float scale = qsf_build_f32(b, "attention.value_scale", 1, 0, 1e6f);
         if (scale > 0) m->value_scale = scale;
     }
-    if (qsf_dense_has(m, QSF_DENSE_SCORE_CAP))
-        m->score_cap = qsf_build_f32(b, "attn_logit_softcapping", d->score_cap, 0, 1e6f);
-    if (qsf_dense_has(m, QSF_DENSE_LOGIT_CAP))
-        m->logit_cap = qsf_build_f32(b, "final_logit_softcapping", d->logit_cap, 0, 1e6f);
-    if (qsf_dense_has(m, QSF_DENSE_CLAMP_QKV))
-        m->clamp = d->clamp_needed ? qsf_build_need_f32(b, "attention.clamp_kqv", 0, 1e6f)
-                                   : qsf_build_f32(b, "attention.clamp_kqv", 0, 0, 1e6f);
-    m->slopes = QSF_NONE;
+    read_limits(m);
     if (uses_alibi(m))
-        m->slopes = qsf_build_alibi(b, qsf_build_f32(b, "attention.max_alibi_bias", d->alibi, 0, 1e3f));
+        m->slopes = qsf_build_alibi(b,
+                                    qsf_build_f32(b, "attention.max_alibi_bias", d->alibi_default, 0, 1e3f));
 }
 
 /* ---- rotation ---- */
@@ -132,10 +124,10 @@ static void make_ropes(QsfDenseModel *m) {
                          .head_dim = m->hp->head_dim,
                          .base_key = "rope.freq_base",
                          .base = 10000.0f,
-                         .halve = qsf_dense_has(m, QSF_DENSE_HALF_ROPE),
+                         .halve = d->half_rope,
                          .sections = d->sections,
-                         .alpha = qsf_dense_has(m, QSF_DENSE_ALPHA) };
-    if (qsf_dense_has(m, QSF_DENSE_FIXED_ROPE)) {
+                         .alpha = d->rope_alpha };
+    if (d->fixed_rope) {
         spec.base_key = NULL;
         spec.n_rot = spec.head_dim;
         spec.plain = true;
@@ -145,14 +137,20 @@ static void make_ropes(QsfDenseModel *m) {
     if (kind != QSF_WINDOW_ROPE_SAME) make_window_rope(m, kind, &spec);
 }
 
+/* As QsfDense.rope_period says. */
+static bool rotates_by_period(const QsfDenseModel *m, uint32_t block) {
+    const uint32_t n = m->d->rope_period;
+    if (n == 0) return true;
+    if (!m->d->rope_not_first) return block % n != n - 1;
+    return m->window == 0 || m->hp->n_layers == n || block % n != 0;
+}
+
 static bool rotates(const QsfDenseModel *m, uint32_t block, uint32_t n_leading) {
     const bool all = m->window == 0 || m->has_window[block];
     switch (m->d->rope_blocks) {
     case QSF_ROPE_BLOCKS_WINDOW: return all;
     case QSF_ROPE_BLOCKS_WINDOW_OR_LEADING: return all || block < n_leading;
-    case QSF_ROPE_BLOCKS_NOT_FIRST: return m->window == 0 || m->hp->n_layers == 4 || block % 4 != 0;
-    case QSF_ROPE_BLOCKS_NOT_FOURTH: return block % 4 != 3;
-    default: return true;
+    default: return rotates_by_period(m, block);
     }
 }
 
@@ -167,26 +165,9 @@ static void find_rotated(QsfDenseModel *m) {
     for (uint32_t i = 0; i < m->hp->n_layers; i++) m->no_rope[i] = !m->no_rope[i];
 }
 
-static void read_indexer(QsfDenseModel *m) {
-    QsfBuilder *b = m->b;
-    m->first_indexed = QSF_MAX_LAYERS;
-    if (!qsf_dense_has(m, QSF_DENSE_BLOCK_INDEX)) return;
-    qsf_indexer_read_blocks(b, m->d->rope, &m->indexer);
-    m->first_indexed = qsf_build_u32(b, "leading_dense_block_count", 0, 0, QSF_MAX_LAYERS);
-    for (uint32_t i = m->first_indexed; i < m->hp->n_layers; i++) {
-        if (m->hp->block[i].kv_heads == m->indexer.heads) continue;
-        qsf_build_fail(b,
-                       "metadata key '%s' is %u, expected %u like '%s.attention.head_count_kv' in block %u",
-                       qsf_keys_name(&b->keys, "attention.indexer.head_count"), m->indexer.heads,
-                       m->hp->block[i].kv_heads, b->keys.arch, i);
-        return;
-    }
-}
-
 void qsf_dense_read(QsfDenseModel *m) {
     read_windows(m);
     read_scales(m);
     make_ropes(m);
     find_rotated(m);
-    read_indexer(m);
 }

@@ -16,34 +16,30 @@ typedef enum QsfNormPlaces {
 /* Norms of the query and key heads. */
 typedef enum QsfQkNorm {
     QSF_QK_NORM_NONE,
-    QSF_QK_NORM_HEAD,        /* of each head, before rotation */
-    QSF_QK_NORM_HEAD_AFTER,  /* of each head, after rotation */
-    QSF_QK_NORM_PLAIN_AFTER, /* of each head without weights, after rotation; then one factor per query head */
+    QSF_QK_NORM_HEAD,          /* of each head, before rotation */
+    QSF_QK_NORM_HEAD_AFTER,    /* of each head, after rotation */
     QSF_QK_NORM_HEAD_OPTIONAL, /* as HEAD, each where its tensor exists */
     QSF_QK_NORM_ROW,           /* over all heads together, before rotation */
-    QSF_QK_NORM_OPTIONAL /* of each head with weights of its own, before rotation, each where its tensor exists */
+    QSF_QK_NORM_OPTIONAL /* of each head with its own weights, before rotation, each where its tensor is */
 } QsfQkNorm;
 
 /* How the two branches of a block are connected. */
 typedef enum QsfBranches {
     QSF_BRANCHES_SEQUENTIAL,
-    QSF_BRANCHES_ONE_NORM, /* both read the norm of the block's input */
-    QSF_BRANCHES_BY_TENSOR, /* sequential where ffn_norm exists, else as ONE_NORM; attn_norm_2 is attention's own norm */
-    QSF_BRANCHES_EXPERTS, /* sequential, and experts that read the block's input, each with its norm */
-    QSF_BRANCHES_BY_KEY   /* with use_parallel_residual both read the block's input, each with its norm */
+    QSF_BRANCHES_ONE_NORM,  /* both read the norm of the block's input */
+    QSF_BRANCHES_BY_TENSOR, /* sequential where ffn_norm exists, else ONE_NORM; attn_norm_2 is attention's */
+    QSF_BRANCHES_BY_KEY     /* with use_parallel_residual both read the block's input, each with its norm */
 } QsfBranches;
 
 /* Which blocks rotate queries and keys. */
 typedef enum QsfRopeBlocks {
-    QSF_ROPE_BLOCKS_ALL,
+    QSF_ROPE_BLOCKS_PERIOD,            /* as QsfDense.rope_period says */
     QSF_ROPE_BLOCKS_WINDOW,            /* those with a window; all, if none has one */
     QSF_ROPE_BLOCKS_WINDOW_OR_LEADING, /* the same, and the leading_dense_block_count first ones */
-    QSF_ROPE_BLOCKS_NOT_FIRST,  /* with windows: all but the first of each four, unless there are only four */
-    QSF_ROPE_BLOCKS_NOT_FOURTH, /* all but every fourth */
-    QSF_ROPE_BLOCKS_PATTERN     /* those that attention.rope_pattern names */
+    QSF_ROPE_BLOCKS_PATTERN            /* those that attention.rope_pattern names */
 } QsfRopeBlocks;
 
-/* Rotation in blocks with a window; of rope.dimension_count_swa elements, if there is that key, unless SAME. */
+/* Rotation in blocks with a window; unless SAME, of rope.dimension_count_swa elements if that key exists. */
 typedef enum QsfWindowRope {
     QSF_WINDOW_ROPE_SAME,
     QSF_WINDOW_ROPE_PLAIN,      /* the same base without scaling */
@@ -53,77 +49,89 @@ typedef enum QsfWindowRope {
     QSF_WINDOW_ROPE_BY_KEY      /* BASE if there is rope.freq_base_swa, else SAME */
 } QsfWindowRope;
 
-/* Quirks of an architecture, as bits. */
-enum {
-    QSF_DENSE_EMBED_SQRT = 1 << 0, /* embeddings times sqrt(hidden) */
-    QSF_DENSE_SCALES = 1 << 1, /* embedding_scale, residual_scale, attention.scale; logits / logit_scale */
-    QSF_DENSE_LOGIT_SCALE = 1 << 2, /* logits * logit_scale */
-    QSF_DENSE_POSITIONS = 1 << 3,   /* learned positions */
-    QSF_DENSE_FUSED_UP = 1 << 4,    /* ffn_up holds gate and up */
-    QSF_DENSE_SUB_NORMS = 1 << 5,   /* norms before the last matrix of each branch */
-    QSF_DENSE_SCORE_CAP = 1 << 6,   /* attn_logit_softcapping */
-    QSF_DENSE_LOGIT_CAP = 1 << 16,  /* final_logit_softcapping */
-    QSF_DENSE_TEMPERATURE = 1 << 7, /* attention.temperature_scale */
-    QSF_DENSE_CLAMP_QKV = 1 << 8,   /* attention.clamp_kqv */
-    QSF_DENSE_NO_NORM_WEIGHTS = 1 << 9,
-    QSF_DENSE_EMBED_NORM = 1 << 10,      /* a norm after the embedding */
-    QSF_DENSE_MINICPM = 1 << 12,         /* QSF_DENSE_SCALES with defaults of their own */
-    QSF_DENSE_SCALE_BY_DIM = 1 << 13,    /* scores / head_dim */
-    QSF_DENSE_HALF_FFN = 1 << 14,        /* feed_forward_length is twice the width */
-    QSF_DENSE_EMBED_IS_HEAD = 1 << 22,   /* without token_embd.weight the head is the embedding table */
-    QSF_DENSE_MAYBE_POSITIONS = 1 << 15, /* learned positions where the tensor exists */
-    QSF_DENSE_RMS_BIAS = 1 << 21,        /* RMS norms with biases */
-    QSF_DENSE_LLAMA4 = 1 << 20,          /* chunks, norms and temperatures of Llama 4 */
-    QSF_DENSE_GROK = 1 << 17,            /* embedding_scale, logit_scale and attention.output_scale of Grok */
-    QSF_DENSE_VALUE_SCALE = 1 << 18,     /* attention.value_scale */
-    QSF_DENSE_GATE_OPTIONAL = 1 << 19,   /* attn_gate where the tensor exists */
-    QSF_DENSE_HALF_ROPE = 1 << 23,       /* blocks without a window rotate half of rope.dimension_count */
-    QSF_DENSE_ALPHA = 1 << 24,           /* rope.scaling.alpha */
-    QSF_DENSE_FIXED_ROPE = 1 << 25,      /* the base of the rotation is 10000 */
-    QSF_DENSE_EMBED_PLAIN_NORM = 1 << 26, /* an RMS norm without weight after the embedding */
-    QSF_DENSE_EMBED_SKIP = 1 << 27,       /* each block adds the embedding times layer_output_scale */
-    QSF_DENSE_BLOCK_INDEX =
-        1 << 28, /* after leading_dense_block_count an indexer chooses the positions to read */
-    QSF_DENSE_SCALE_27B = 1 << 11 /* the largest Gemma divides scores by sqrt(hidden / heads) */
-};
+/* Whether a family has a part: a tensor or a key that changes the result. */
+typedef enum QsfUse {
+    QSF_USE_NEVER, /* it is not looked for */
+    QSF_USE_MAYBE, /* where the file has it */
+    QSF_USE_ALWAYS /* it must be there */
+} QsfUse;
 
-/* Transformers with attention and a feed-forward network in each block. */
+/* Transformers with attention and a feed-forward network in each block. A field of 0 is the common case: rows
+ * name what is special. */
 typedef struct QsfDense {
-    QsfRopeKind rope;
-    QsfRopeSections sections;
-    QsfActKind act;
-    bool gated; /* down(act(gate(x)) * up(x)); otherwise down(act(up(x))) */
+    /* ---- embedding and head ---- */
+    bool embed_sqrt;       /* embeddings times sqrt(hidden) */
+    bool embed_norm;       /* a norm after the embedding: token_embd_norm */
+    bool embed_plain_norm; /* an RMS norm without weight after the embedding */
+    bool embed_is_head;    /* without token_embd.weight the head is the embedding table */
+    QsfUse positions;      /* learned positions: position_embd */
+    QsfUse logit_scale;    /* logits * logit_scale */
+    float logit_cap;       /* final_logit_softcapping without the key; 0 = it is not read */
+    bool granite_scales;   /* embedding_scale, residual_scale, attention.scale; logits / logit_scale */
+
+    /* ---- norms and branches ---- */
     QsfNormPlaces norms;
     QsfBranches branches;
+    bool no_norm_weights; /* of the norms around branches and before the head */
+    bool rms_bias;        /* RMS norms with biases */
+    bool sub_norms;       /* norms before the last matrix of each branch */
+    float post_eps;       /* epsilon of the norms after branches; 0 = as of others */
+    const char *ffn_norm; /* name of the norm before the feed-forward network; NULL = "ffn_norm" */
+
+    /* ---- attention ---- */
     QsfQkNorm qk_norm;
-    QsfActKind gate; /* attention's output is multiplied by this function of attn_gate; NONE = it is not */
-    const char *attn_post_norm; /* name of the norm after attention; NULL = "post_attention_norm" */
-    float post_eps;             /* epsilon of the norms after branches; 0 = as of others */
-    const char *ffn_norm;       /* name of the norm before the feed-forward network; NULL = "ffn_norm" */
-    unsigned quirks;            /* QSF_DENSE_* */
-    uint32_t
-        window_period; /* with attention.sliding_window all blocks but every n-th have a window; 0 = none */
+    QsfUse clamp_qkv;   /* attention.clamp_kqv */
+    bool temperature;   /* attention.temperature_scale */
+    bool scores_by_dim; /* scores / head_dim */
+    bool scores_27b;    /* Gemma 2 and 3 with 46 or 62 blocks divide scores by sqrt(hidden / heads) */
+    float score_cap;    /* attn_logit_softcapping without the key; 0 = it is not read */
+    QsfActKind gate;    /* attention's output is multiplied by this function of attn_gate; NONE = it is not */
+    bool maybe_gate;    /* only in blocks where that tensor exists */
+    bool value_scale;   /* attention.value_scale, of attention's output */
+    bool alibi;         /* attention.max_alibi_bias */
+    float alibi_default;   /* without the key */
+    uint32_t alibi_blocks; /* only models of this many blocks have it, and do not rotate; 0 = any */
+
+    /* ---- rotation ---- */
+    QsfRopeKind rope;
+    QsfRopeSections sections;
+    bool rope_alpha; /* rope.scaling.alpha */
+    bool half_rope;  /* blocks without a window rotate half of rope.dimension_count */
+    bool fixed_rope; /* the base of the rotation is 10000 */
+    QsfRopeBlocks rope_blocks;
+    uint32_t rope_period; /* the last of each n blocks does not rotate; 0 = all blocks rotate */
+    bool rope_not_first;  /* the first instead, and only in models with windows and other than n blocks */
+
+    /* ---- windows ---- */
+    uint32_t window_period;  /* all but the last of each n blocks have a window; 0 = none */
+    bool window_not_first;   /* all but the first instead */
     uint32_t window_default; /* of attention.sliding_window; 0 = no block has a window without the key */
-    bool window_needed;      /* the key must be there, and not 0 */
+    uint32_t window_size;    /* where attention.sliding_window only turns windows on; 0 = it is their size */
+    bool window_needed;      /* attention.sliding_window must be there, and not 0 */
     bool window_zero;        /* it may be 0 all the same: then no block has a window */
     bool pattern_needed;     /* attention.sliding_window_pattern must be there */
     uint32_t window_blocks;  /* only models of this many blocks have windows; 0 = any */
-    bool window_not_first;   /* instead of all but the last of each n: all but the first */
-    /* size of the windows, where attention.sliding_window only turns them on; 0 = it is their size */
-    uint32_t window_size;
-    QsfRopeBlocks rope_blocks;
     QsfWindowRope window_rope;
-    float score_cap, logit_cap; /* defaults of the caps */
-    bool maybe_logit_scale;     /* logit_scale may be missing */
-    const char *const
-        *unused;           /* tensors of blocks that have no effect on text, NULL-terminated; NULL = none */
-    bool clamp_needed;     /* attention.clamp_kqv must be there */
-    float alibi;           /* default of attention.max_alibi_bias */
-    bool maybe_alibi;      /* attention.max_alibi_bias is read, and is 0 without the key */
-    uint32_t alibi_blocks; /* only models of this many blocks have it, and do not rotate; 0 = any */
+
+    /* ---- feed-forward network ---- */
+    QsfActKind act;
+    bool gated;                  /* down(act(gate(x)) * up(x)); otherwise down(act(up(x))) */
+    bool fused_up;               /* ffn_up holds gate and up */
+    bool half_ffn;               /* feed_forward_length is twice the width */
     const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
+
+    /* Tensors of blocks that have no effect on text, NULL-terminated; NULL = none. */
+    const char *const *unused;
 } QsfDense;
 void qsf_family_dense(QsfBuilder *b);
+
+/* The same with a part of their own, from the parts of dense.h; their traits are QsfDense. */
+void qsf_family_arctic(QsfBuilder *b);
+void qsf_family_grok(QsfBuilder *b);
+void qsf_family_llama4(QsfBuilder *b);
+void qsf_family_minicpm(QsfBuilder *b);
+void qsf_family_minimax_m3(QsfBuilder *b);
+void qsf_family_talkie(QsfBuilder *b);
 
 /* RWKV-6 and RWKV-7. */
 typedef struct QsfRwkv {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Table of model families. */
+/* Table of model families. What a row does not name is 0: RMS norms, attention and a feed-forward network in
+ * each block, one after the other, each with a norm before it; no rotation, no windows, no experts. */
 #include <stddef.h>
 #include <string.h>
 
@@ -8,200 +9,320 @@
 #include "src/model/family/hybrid.h"
 #include "src/model/moe.h"
 
-#define DENSE(arch, norm, ...) \
-    { arch, qsf_family_dense, &(const QsfDense){ __VA_ARGS__ }, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK, ONCE }
-#define MLA(arch, ffn, ...) \
-    { arch, qsf_family_mla, &(const QsfMla){ __VA_ARGS__ }, QSF_NORM_RMS, QSF_EACH_BLOCK, ffn, ONCE }
-/* Experts in some or all blocks, whose feed-forward length may be missing. */
-#define SPARSE(arch, experts, ...)                                                                      \
-    {                                                                                                   \
-        arch, qsf_family_dense, &(const QsfDense){ .moe = &(const QsfMoeRow){ experts }, __VA_ARGS__ }, \
-            QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE                                         \
-    }
-#define ONCE         0
-#define LOOPS        QSF_FAMILY_LOOPS
-#define LAYER_NORM   QSF_NORM_LAYER
-#define RMS_NORM     QSF_NORM_RMS
-#define SWIGLU       .act = QSF_ACT_SILU, .gated = true
-#define GEGLU        .act = QSF_ACT_GELU, .gated = true
-#define NORM         .rope = QSF_ROPE_PAIRS
-#define NEOX         .rope = QSF_ROPE_HALVES
-#define HEAD_NORM    .qk_norm = QSF_QK_NORM_HEAD
-#define PARALLEL     .branches = QSF_BRANCHES_ONE_NORM
-#define AROUND       .norms = QSF_NORMS_AROUND
-#define AFTER        .norms = QSF_NORMS_AFTER
-#define QUIRKS(q)    .quirks = (q)
-#define EXPERTS(...) __VA_ARGS__
-#define SOFTMAX      .gating = QSF_GATING_SOFTMAX, .fixed_gating = true
-#define SIGMOID      .gating = QSF_GATING_SIGMOID
-#define FIXED        .fixed_gating = true
-#define DIVIDED      .norm = QSF_MOE_NORM_ALWAYS
-#define BY_KEY       .norm = QSF_MOE_NORM_BY_KEY
-#define SILU         .act = QSF_ACT_SILU
-#define SIDE         .sections = QSF_ROPE_SECTIONS_SIDE
-#define MIXED        .sections = QSF_ROPE_SECTIONS_MIXED
-#define NEEDS_WINDOW .window_needed = true
-#define SECOND       .ffn_norm = "post_attention_norm"
-#define GEMMA_BITS   QSF_DENSE_EMBED_SQRT | QSF_DENSE_SCALE_27B
+#define TRAITS(type, ...) \
+    .traits = &(const type) { __VA_ARGS__ }
+#define DENSE(...)  .build = qsf_family_dense, TRAITS(QsfDense, __VA_ARGS__)
+#define MLA(...)    .build = qsf_family_mla, TRAITS(QsfMla, __VA_ARGS__)
+#define HYBRID(...) .build = qsf_family_hybrid, TRAITS(QsfHybrid, __VA_ARGS__)
+#define MOE(...) \
+    .moe = &(const QsfMoeRow) { __VA_ARGS__ }
+#define SWIGLU  .act = QSF_ACT_SILU, .gated = true
+#define GEGLU   .act = QSF_ACT_GELU, .gated = true
+#define SOFTMAX .gating = QSF_GATING_SOFTMAX, .fixed_gating = true
 
-/* heads, ffn: as in QsfFamily. */
-#define HYBRID(arch, heads, ffn, ...) \
-    { arch, qsf_family_hybrid, &(const QsfHybrid){ __VA_ARGS__ }, QSF_NORM_RMS, heads, ffn, ONCE }
+/* ---- experts that several families have ---- */
 
-#define NEMOTRON_H                                                                             \
-    .mixer = QSF_MIXER_MAMBA2, .alone = true, .act = QSF_ACT_RELU2, .conv_bias = QSF_OPTIONAL, \
-    .moe = &(const QsfMoeRow) {                                                                \
-        .optional = true, .gating = QSF_GATING_SIGMOID, FIXED, BY_KEY, .act = QSF_ACT_RELU2,   \
-        .not_gated = true                                                                      \
-    }
+static const QsfMoeRow softmax_moe = { SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU };
 
-/* The experts of DeepSeek-V2 and V3. */
-#define LATENT_EXPERTS                                                                               \
-    (const QsfMoeRow) {                                                                              \
-        .blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SOFTMAX, .norm = QSF_MOE_NORM_BY_KEY, \
-        .act = QSF_ACT_SILU, .sigmoid_large = true                                                   \
-    }
+static const QsfMoeRow optional_moe = {
+    .optional = true, .maybe_gated = true, SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU
+};
 
-/* Those of its successors, whose files have the key. */
-#define KEYED_EXPERTS                                                                        \
-    (const QsfMoeRow) {                                                                      \
-        .blocks = QSF_MOE_BLOCKS_LEADING, .needs_gating = true, .norm = QSF_MOE_NORM_BY_KEY, \
-        .act = QSF_ACT_SILU                                                                  \
-    }
+static const QsfMoeRow sigmoid_moe = { .blocks = QSF_MOE_BLOCKS_LEADING,
+                                       .gating = QSF_GATING_SIGMOID,
+                                       .norm = QSF_MOE_NORM_BY_KEY,
+                                       .act = QSF_ACT_SILU };
+
+/* DeepSeek-V2 and V3. */
+static const QsfMoeRow latent_moe = { .blocks = QSF_MOE_BLOCKS_LEADING,
+                                      .gating = QSF_GATING_SOFTMAX,
+                                      .norm = QSF_MOE_NORM_BY_KEY,
+                                      .act = QSF_ACT_SILU,
+                                      .sigmoid_large = true };
+
+/* Their successors, whose files have the key of the gating. */
+static const QsfMoeRow keyed_moe = {
+    .blocks = QSF_MOE_BLOCKS_LEADING, .needs_gating = true, .norm = QSF_MOE_NORM_BY_KEY, .act = QSF_ACT_SILU
+};
+
+#define NEMOTRON_H                                                                                         \
+    .mixer = QSF_MIXER_MAMBA2, .alone = true, .act = QSF_ACT_RELU2, .conv_bias = QSF_OPTIONAL,             \
+    MOE(.optional = true, .gating = QSF_GATING_SIGMOID, .fixed_gating = true, .norm = QSF_MOE_NORM_BY_KEY, \
+        .act = QSF_ACT_RELU2, .not_gated = true)
 
 /* Matrices for the tokens of images. */
 static const char *const cogvlm_unused[] = { "vis_attn_qkv.weight", "vis_attn_output.weight",
                                              "vis_gate.weight",     "vis_up.weight",
                                              "vis_down.weight",     NULL };
 
-/* clang-format off */
 static const QsfFamily table[] = {
-    DENSE("llama", RMS_NORM, NORM, SWIGLU, .moe = &(const QsfMoeRow){ .optional = true, .maybe_gated = true, SOFTMAX, DIVIDED, .act = QSF_ACT_SILU }),
-    DENSE("apertus", RMS_NORM, NEOX, .act = QSF_ACT_XIELU, HEAD_NORM),
-    DENSE("arcee", RMS_NORM, NORM, .act = QSF_ACT_RELU2),
-    DENSE("baichuan", RMS_NORM, NORM, SWIGLU, .alibi = 8, .alibi_blocks = 40),
-    DENSE("bitnet", RMS_NORM, NEOX, SWIGLU, QUIRKS(QSF_DENSE_SUB_NORMS)),
-    DENSE("bitnet-b1.58", RMS_NORM, NEOX, .act = QSF_ACT_RELU2, .gated = true, QUIRKS(QSF_DENSE_SUB_NORMS)),
-    DENSE("bloom", LAYER_NORM, .act = QSF_ACT_GELU, .alibi = 8, QUIRKS(QSF_DENSE_EMBED_NORM)),
-    DENSE("chatglm", RMS_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_FUSED_UP)),
-    DENSE("codeshell", LAYER_NORM, NEOX, .act = QSF_ACT_GELU, QUIRKS(QSF_DENSE_EMBED_IS_HEAD)),
-    DENSE("cohere2", LAYER_NORM, NORM, SWIGLU, PARALLEL, .window_period = 4, NEEDS_WINDOW, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, QUIRKS(QSF_DENSE_LOGIT_SCALE)),
-    DENSE("cogvlm", RMS_NORM, NEOX, SWIGLU, .unused = cogvlm_unused, QUIRKS(QSF_DENSE_FIXED_ROPE)),
-    DENSE("command-r", LAYER_NORM, NORM, SWIGLU, PARALLEL, .maybe_logit_scale = true, .qk_norm = QSF_QK_NORM_OPTIONAL, QUIRKS(QSF_DENSE_LOGIT_SCALE)),
-    { "deci", qsf_family_dense, &(const QsfDense){ NORM, SWIGLU }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, ONCE },
-    DENSE("ernie4_5", RMS_NORM, NORM, SWIGLU),
-    DENSE("exaone", RMS_NORM, NEOX, SWIGLU),
-    DENSE("exaone4", RMS_NORM, NEOX, SWIGLU, HEAD_NORM, AFTER, .window_period = 4, .window_default = 4096, .window_blocks = 64, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW),
-    DENSE("falcon", LAYER_NORM, NEOX, .act = QSF_ACT_GELU, .branches = QSF_BRANCHES_BY_TENSOR),
-    DENSE("gemma", RMS_NORM, NEOX, GEGLU, QUIRKS(QSF_DENSE_EMBED_SQRT)),
-    DENSE("gemma2", RMS_NORM, NEOX, GEGLU, AROUND, .window_period = 2, .window_rope = QSF_WINDOW_ROPE_BY_KEY, .window_default = 4096, .score_cap = 50, .logit_cap = 30, QUIRKS(GEMMA_BITS | QSF_DENSE_SCORE_CAP | QSF_DENSE_LOGIT_CAP)),
-    DENSE("gemma3", RMS_NORM, NEOX, GEGLU, AROUND, HEAD_NORM, .window_period = 6, .window_rope = QSF_WINDOW_ROPE_OWN, QUIRKS(GEMMA_BITS)),
-    DENSE("glm4", RMS_NORM, NORM, SIDE, SWIGLU, AROUND, QUIRKS(QSF_DENSE_FUSED_UP)),
-    DENSE("gpt2", LAYER_NORM, .act = QSF_ACT_GELU, QUIRKS(QSF_DENSE_POSITIONS)),
-    DENSE("gptneox", LAYER_NORM, NEOX, .act = QSF_ACT_GELU, .branches = QSF_BRANCHES_BY_KEY),
-    DENSE("granite", RMS_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_SCALES)),
-    DENSE("hunyuan-dense", RMS_NORM, NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER),
-    DENSE("hunyuan_vl", RMS_NORM, NEOX, SIDE, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER, QUIRKS(QSF_DENSE_ALPHA)),
-    DENSE("internlm2", RMS_NORM, NORM, SWIGLU),
-    DENSE("jais", LAYER_NORM, SWIGLU, .maybe_alibi = true, QUIRKS(QSF_DENSE_SCALE_BY_DIM)),
-    DENSE("jais2", LAYER_NORM, NEOX, .act = QSF_ACT_RELU2),
-    DENSE("maincoder", RMS_NORM, NORM, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER),
-    DENSE("minicpm", RMS_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_SCALES | QSF_DENSE_MINICPM)),
-    DENSE("mistral3", RMS_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_TEMPERATURE)),
-    DENSE("mpt", LAYER_NORM, .act = QSF_ACT_GELU, .maybe_alibi = true, QUIRKS(QSF_DENSE_CLAMP_QKV | QSF_DENSE_MAYBE_POSITIONS)),
-    DENSE("muse-glimmer", RMS_NORM, NORM, SWIGLU, AROUND, HEAD_NORM, .logit_cap = 30, .post_eps = 1e-8f, .gate = QSF_ACT_SIGMOID, .window_period = 4, NEEDS_WINDOW, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, .window_rope = QSF_WINDOW_ROPE_PLAIN_BASE, QUIRKS(QSF_DENSE_EMBED_PLAIN_NORM | QSF_DENSE_LOGIT_SCALE | QSF_DENSE_LOGIT_CAP)),
-    { "nanbeige", qsf_family_dense, &(const QsfDense){ NORM, SWIGLU }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK, LOOPS },
-    DENSE("nemotron", LAYER_NORM, NEOX, .act = QSF_ACT_RELU2),
-    DENSE("olmo", LAYER_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_CLAMP_QKV | QSF_DENSE_NO_NORM_WEIGHTS)),
-    DENSE("olmo2", RMS_NORM, NEOX, SWIGLU, AFTER, .qk_norm = QSF_QK_NORM_ROW, .window_period = 4, .window_rope = QSF_WINDOW_ROPE_PLAIN),
-    DENSE("openelm", RMS_NORM, NEOX, SWIGLU, HEAD_NORM),
-    DENSE("orion", LAYER_NORM, NEOX, SWIGLU),
-    DENSE("paddleocr", RMS_NORM, NEOX, SIDE, SWIGLU),
-    DENSE("pangu-embedded", RMS_NORM, NEOX, SWIGLU),
-    DENSE("phi2", LAYER_NORM, NEOX, .act = QSF_ACT_GELU, PARALLEL),
-    DENSE("phi3", RMS_NORM, NEOX, SWIGLU, QUIRKS(QSF_DENSE_FUSED_UP)),
-    DENSE("plamo", RMS_NORM, NEOX, SWIGLU, PARALLEL),
-    DENSE("plamo3", RMS_NORM, NEOX, SWIGLU, AROUND, HEAD_NORM, .window_period = 8, .window_rope = QSF_WINDOW_ROPE_OWN, QUIRKS(QSF_DENSE_FUSED_UP)),
-    DENSE("qwen", RMS_NORM, NEOX, SWIGLU, QUIRKS(QSF_DENSE_HALF_FFN)),
-    DENSE("qwen2", RMS_NORM, NEOX, SWIGLU),
-    { "qwen2vl", qsf_family_dense, &(const QsfDense){ NEOX, SIDE, SWIGLU }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK, QSF_FAMILY_MAYBE_EPS },
-    DENSE("qwen3", RMS_NORM, NEOX, SWIGLU, HEAD_NORM),
-    DENSE("qwen3vl", RMS_NORM, NEOX, MIXED, SWIGLU, HEAD_NORM),
-    DENSE("refact", RMS_NORM, SWIGLU, .alibi = 8),
-    DENSE("seed_oss", RMS_NORM, NEOX, SWIGLU, SECOND),
-    DENSE("smollm3", RMS_NORM, NORM, SWIGLU, .rope_blocks = QSF_ROPE_BLOCKS_NOT_FOURTH),
-    DENSE("stablelm", LAYER_NORM, NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_OPTIONAL, .branches = QSF_BRANCHES_BY_TENSOR),
-    DENSE("starcoder", LAYER_NORM, .act = QSF_ACT_GELU, QUIRKS(QSF_DENSE_POSITIONS)),
-    DENSE("starcoder2", LAYER_NORM, NEOX, .act = QSF_ACT_GELU),
-    DENSE("talkie", RMS_NORM, NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_PLAIN_AFTER, QUIRKS(QSF_DENSE_NO_NORM_WEIGHTS | QSF_DENSE_EMBED_PLAIN_NORM | QSF_DENSE_EMBED_SKIP | QSF_DENSE_LOGIT_SCALE)),
-    DENSE("xverse", RMS_NORM, NORM, SWIGLU),
-    HYBRID("mamba", QSF_NO_BLOCK, QSF_NO_BLOCK, .mixer = QSF_MIXER_MAMBA1),
-    HYBRID("mamba2", QSF_NO_BLOCK, QSF_NO_BLOCK, .mixer = QSF_MIXER_MAMBA2),
-    HYBRID("jamba", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA1, SWIGLU, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, SILU }),
-    HYBRID("falcon-h1", QSF_EACH_BLOCK, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA2, .parallel = true, NEOX, SWIGLU, .conv_bias = QSF_OPTIONAL, .mixer_norm = QSF_OPTIONAL),
-    HYBRID("granitehybrid", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA2, NORM, SWIGLU, .scales = true, .conv_bias = QSF_OPTIONAL, .moe = &(const QsfMoeRow){ .optional = true, .maybe_gated = true, SOFTMAX, DIVIDED, SILU }),
-    HYBRID("nemotron_h", QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, NEMOTRON_H),
-    HYBRID("nemotron_h_moe", QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, NEMOTRON_H),
-    HYBRID("lfm2", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, NEOX, SWIGLU, .qk_norm = true, .out_norm = "token_embd_norm"),
-    HYBRID("lfm2moe", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, NEOX, SWIGLU, .qk_norm = true, .out_norm = "token_embd_norm", .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, DIVIDED, SILU }),
-    { "rwkv7", qsf_family_rwkv, &(const QsfRwkv){ .version = 7, .channel_mix = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK, QSF_FAMILY_MAYBE_EPS },
-    { "rwkv6", qsf_family_rwkv, &(const QsfRwkv){ .version = 6, .channel_mix = true, .receptance = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK, QSF_FAMILY_MAYBE_EPS },
-    { "rwkv6qwen2", qsf_family_rwkv, &(const QsfRwkv){ .version = 6 }, RMS_NORM, QSF_KV_BLOCKS, QSF_EACH_BLOCK, QSF_FAMILY_MAYBE_EPS },
-    { "arwkv7", qsf_family_rwkv, &(const QsfRwkv){ .version = 7, .optional_norm = true, .optional_gate = true }, RMS_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK, QSF_FAMILY_MAYBE_EPS },
-    { "kimi-linear", qsf_family_kimi, &(const QsfKimi){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, DIVIDED, SILU, .shared_parts = true } }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, ONCE },
-    { "kimi-k3", qsf_family_kimi, &(const QsfKimi){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU, .shared_gate = true }, .bound = QSF_KIMI_MAYBE_BOUND, .negative_factor = true, .mla_gate = QSF_ACT_SIGMOID, .maybe_mla_gate = true, .k3 = true }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, ONCE },
-    { "bailingmoe3", qsf_family_kimi, &(const QsfKimi){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU, .limits = true }, .bound = QSF_KIMI_BOUND, .rope = QSF_ROPE_PAIRS, .mla_gate = QSF_ACT_SIGMOID }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, ONCE },
-    { "minimax-01", qsf_family_minimax01, &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU, .maybe_gated = true }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE },
-    { "plamo2", qsf_family_plamo2, NULL, RMS_NORM, QSF_SOME_BLOCKS, QSF_EACH_BLOCK, ONCE },
-    { "qwen35", qsf_family_qwen_next, &(const QsfQwenNext){ MIXED }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK, ONCE },
-    { "qwen35moe", qsf_family_qwen_next, &(const QsfQwenNext){ MIXED, .moe = &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE },
-    { "qwen3next", qsf_family_qwen_next, &(const QsfQwenNext){ .fused_beta = true, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE },
-
-    { "gemma3n", qsf_family_gemma3n, NULL, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK, ONCE },
-    { "gemma4", qsf_family_gemma4, NULL, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK, ONCE },
-
-    MLA("deepseek2", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_UNIT, .moe = &LATENT_EXPERTS),
-    MLA("mistral4", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .moe = &LATENT_EXPERTS),
-    MLA("deepseek32", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .indexer = QSF_ROPE_HALVES, .moe = &KEYED_EXPERTS),
-    MLA("dots3note", QSF_SOME_BLOCKS, NORM, SWIGLU, .indexer = QSF_ROPE_HALVES, .windows = true, .moe = &KEYED_EXPERTS),
-    MLA("glm-dsa", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .indexer = QSF_ROPE_PAIRS, .maybe_key_norm = true, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU }),
-    MLA("minicpm3", QSF_EACH_BLOCK, NEOX, SWIGLU, .minicpm = true),
-    MLA("plm", QSF_EACH_BLOCK, NORM, .act = QSF_ACT_RELU2),
-
-    SPARSE("afmoe", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, AROUND, HEAD_NORM, .gate = QSF_ACT_SIGMOID, .window_period = 4, NEEDS_WINDOW, .window_zero = true, .rope_blocks = QSF_ROPE_BLOCKS_NOT_FOURTH, .window_rope = QSF_WINDOW_ROPE_BASE, QUIRKS(QSF_DENSE_EMBED_SQRT)),
-    SPARSE("arctic", EXPERTS(SOFTMAX, DIVIDED, SILU), NORM, SWIGLU, .branches = QSF_BRANCHES_EXPERTS),
-    SPARSE("bailingmoe", EXPERTS(SOFTMAX, BY_KEY, SILU), NORM, SWIGLU),
-    SPARSE("bailingmoe2", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM),
-    { "cohere2moe", qsf_family_dense, &(const QsfDense){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU, .sum_scale = 0.5f }, NORM, SWIGLU, PARALLEL, .window_period = 4, NEEDS_WINDOW, .window_not_first = true, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW_OR_LEADING, QUIRKS(QSF_DENSE_LOGIT_SCALE) }, LAYER_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, QSF_FAMILY_RMS_BY_KEY },
-    { "dbrx", qsf_family_dense, &(const QsfDense){ .moe = &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU }, NEOX, SWIGLU, .clamp_needed = true, .ffn_norm = "attn_output_norm", QUIRKS(QSF_DENSE_CLAMP_QKV) }, LAYER_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE },
-    SPARSE("deepseek", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SOFTMAX, SILU), NORM, SWIGLU),
-    SPARSE("deepseek2-ocr", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SOFTMAX, BY_KEY, SILU), NEOX, SWIGLU),
-    SPARSE("dots1", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM),
-    SPARSE("ernie4_5-moe", EXPERTS(.maybe_gated = true, .blocks = QSF_MOE_BLOCKS_STEP, SOFTMAX, DIVIDED, SILU), NORM, SWIGLU),
-    SPARSE("exaone-moe", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM, .window_period = 4, NEEDS_WINDOW, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW),
-    SPARSE("glm4moe", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SIDE, SWIGLU, SECOND, .qk_norm = QSF_QK_NORM_HEAD_OPTIONAL),
-    SPARSE("gpt-oss", EXPERTS(.gating = QSF_GATING_SOFTMAX_CHOSEN, .act = QSF_ACT_SWIGLU_OAI, FIXED), NEOX, SWIGLU, SECOND, .window_period = 2, .window_rope = QSF_WINDOW_ROPE_BY_KEY, NEEDS_WINDOW),
-    SPARSE("granite_swa", EXPERTS(.maybe_gated = true, .optional = true, SOFTMAX, DIVIDED, SILU), NORM, SWIGLU, .window_period = 4, NEEDS_WINDOW, .pattern_needed = true, .rope_blocks = QSF_ROPE_BLOCKS_PATTERN, QUIRKS(QSF_DENSE_SCALES)),
-    SPARSE("granitemoe", EXPERTS(.maybe_gated = true, .optional = true, SOFTMAX, DIVIDED, SILU), NORM, SWIGLU, QUIRKS(QSF_DENSE_SCALES)),
-    SPARSE("grok", EXPERTS(.maybe_gated = true, SOFTMAX, DIVIDED, .act = QSF_ACT_GELU, .dense_shared = true, .sum_scale = 0.70710678f), NEOX, GEGLU, AROUND, .attn_post_norm = "attn_output_norm", .score_cap = 30, QUIRKS(QSF_DENSE_GROK | QSF_DENSE_SCORE_CAP | QSF_DENSE_LOGIT_CAP)),
-    SPARSE("grovemoe", EXPERTS(SOFTMAX, DIVIDED, SILU, .adjugate = true), NEOX, SWIGLU, HEAD_NORM),
-    SPARSE("hunyuan-moe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER),
-    SPARSE("hy_v3", EXPERTS(.maybe_gated = true, .blocks = QSF_MOE_BLOCKS_TENSORS, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM),
-    SPARSE("laguna", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM, .gate = QSF_ACT_SOFTPLUS, .window_period = 4, .window_not_first = true, .window_rope = QSF_WINDOW_ROPE_PLAIN_BASE),
-    SPARSE("llama4", EXPERTS(.blocks = QSF_MOE_BLOCKS_STEP, .gating = QSF_GATING_SIGMOID, FIXED, SILU, .scale_input = true), NORM, SWIGLU, .rope_blocks = QSF_ROPE_BLOCKS_NOT_FOURTH, QUIRKS(QSF_DENSE_LLAMA4)),
-    SPARSE("mellum", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU, HEAD_NORM, .window_period = 4, .window_rope = QSF_WINDOW_ROPE_PLAIN),
-    SPARSE("mimo2", EXPERTS(.maybe_gated = true, .blocks = QSF_MOE_BLOCKS_TENSORS, SIGMOID, FIXED, DIVIDED, SILU), NEOX, SWIGLU, .window_period = 4, NEEDS_WINDOW, .pattern_needed = true, .window_rope = QSF_WINDOW_ROPE_OWN, QUIRKS(QSF_DENSE_VALUE_SCALE)),
-    SPARSE("minimax-m2", EXPERTS(SIGMOID, DIVIDED, SILU), NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_ROW),
-    SPARSE("minimax-m3", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, .act = QSF_ACT_SWIGLU_OAI), NEOX, .act = QSF_ACT_SWIGLU_OAI, .gated = true, HEAD_NORM, QUIRKS(QSF_DENSE_BLOCK_INDEX)),
-    SPARSE("olmoe", EXPERTS(SOFTMAX, SILU), NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_ROW),
-    SPARSE("phimoe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU, QUIRKS(QSF_DENSE_RMS_BIAS)),
-    SPARSE("qwen2moe", EXPERTS(SOFTMAX, SILU), NEOX, SWIGLU),
-    SPARSE("qwen3moe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU, HEAD_NORM),
-    SPARSE("qwen3vlmoe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, MIXED, SWIGLU, HEAD_NORM),
-    SPARSE("smallthinker", EXPERTS(.gating = QSF_GATING_SOFTMAX, DIVIDED, .act = QSF_ACT_RELU, .early_router = true), NEOX, .act = QSF_ACT_RELU, .gated = true, .window_period = 4, .window_not_first = true, .window_size = 4096, .rope_blocks = QSF_ROPE_BLOCKS_NOT_FIRST, .window_rope = QSF_WINDOW_ROPE_BASE),
-    SPARSE("step35", EXPERTS(.maybe_gated = true, .shared_parts = true, .blocks = QSF_MOE_BLOCKS_TENSORS, SIGMOID, BY_KEY, SILU, .limits = true), NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_OPTIONAL, .gate = QSF_ACT_SIGMOID, .window_period = 4, NEEDS_WINDOW, .pattern_needed = true, .window_rope = QSF_WINDOW_ROPE_OWN, QUIRKS(QSF_DENSE_GATE_OPTIONAL | QSF_DENSE_HALF_ROPE)),
+    { "llama", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .moe = &optional_moe) },
+    { "apertus", DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_XIELU, .qk_norm = QSF_QK_NORM_HEAD) },
+    { "arcee", DENSE(.rope = QSF_ROPE_PAIRS, .act = QSF_ACT_RELU2) },
+    { "baichuan",
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .alibi = true, .alibi_default = 8, .alibi_blocks = 40) },
+    { "bitnet", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .sub_norms = true) },
+    { "bitnet-b1.58",
+      DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_RELU2, .gated = true, .sub_norms = true) },
+    { "bloom", .norm = QSF_NORM_LAYER,
+      DENSE(.act = QSF_ACT_GELU, .alibi = true, .alibi_default = 8, .embed_norm = true) },
+    { "chatglm", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .fused_up = true) },
+    { "codeshell", .norm = QSF_NORM_LAYER,
+      DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_GELU, .embed_is_head = true) },
+    { "cohere2", .norm = QSF_NORM_LAYER,
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .branches = QSF_BRANCHES_ONE_NORM, .window_period = 4,
+            .window_needed = true, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, .logit_scale = QSF_USE_ALWAYS) },
+    { "cogvlm", DENSE(.rope = QSF_ROPE_HALVES, .fixed_rope = true, SWIGLU, .unused = cogvlm_unused) },
+    { "command-r", .norm = QSF_NORM_LAYER,
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .branches = QSF_BRANCHES_ONE_NORM,
+            .qk_norm = QSF_QK_NORM_OPTIONAL, .logit_scale = QSF_USE_MAYBE) },
+    { "deci", .heads = QSF_SOME_BLOCKS, .ffn = QSF_SOME_BLOCKS, DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU) },
+    { "ernie4_5", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU) },
+    { "exaone", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU) },
+    { "exaone4", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .norms = QSF_NORMS_AFTER, .qk_norm = QSF_QK_NORM_HEAD,
+                       .window_period = 4, .window_default = 4096, .window_blocks = 64,
+                       .rope_blocks = QSF_ROPE_BLOCKS_WINDOW) },
+    { "falcon", .norm = QSF_NORM_LAYER,
+      DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_GELU, .branches = QSF_BRANCHES_BY_TENSOR) },
+    { "gemma", DENSE(.rope = QSF_ROPE_HALVES, GEGLU, .embed_sqrt = true) },
+    { "gemma2", DENSE(.rope = QSF_ROPE_HALVES, GEGLU, .norms = QSF_NORMS_AROUND, .window_period = 2,
+                      .window_rope = QSF_WINDOW_ROPE_BY_KEY, .window_default = 4096, .score_cap = 50,
+                      .logit_cap = 30, .embed_sqrt = true, .scores_27b = true) },
+    { "gemma3",
+      DENSE(.rope = QSF_ROPE_HALVES, GEGLU, .norms = QSF_NORMS_AROUND, .qk_norm = QSF_QK_NORM_HEAD,
+            .window_period = 6, .window_rope = QSF_WINDOW_ROPE_OWN, .embed_sqrt = true, .scores_27b = true) },
+    { "glm4", DENSE(.rope = QSF_ROPE_PAIRS, .sections = QSF_ROPE_SECTIONS_SIDE, SWIGLU,
+                    .norms = QSF_NORMS_AROUND, .fused_up = true) },
+    { "gpt2", .norm = QSF_NORM_LAYER, DENSE(.act = QSF_ACT_GELU, .positions = QSF_USE_ALWAYS) },
+    { "gptneox", .norm = QSF_NORM_LAYER,
+      DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_GELU, .branches = QSF_BRANCHES_BY_KEY) },
+    { "granite", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .granite_scales = true) },
+    { "hunyuan-dense", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER) },
+    { "hunyuan_vl", DENSE(.rope = QSF_ROPE_HALVES, .rope_alpha = true, .sections = QSF_ROPE_SECTIONS_SIDE,
+                          SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER) },
+    { "internlm2", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU) },
+    { "jais", .norm = QSF_NORM_LAYER, DENSE(SWIGLU, .alibi = true, .scores_by_dim = true) },
+    { "jais2", .norm = QSF_NORM_LAYER, DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_RELU2) },
+    { "maincoder", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER) },
+    { "minicpm", .build = qsf_family_minicpm, TRAITS(QsfDense, .rope = QSF_ROPE_PAIRS, SWIGLU) },
+    { "mistral3", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .temperature = true) },
+    { "mpt", .norm = QSF_NORM_LAYER,
+      DENSE(.act = QSF_ACT_GELU, .alibi = true, .clamp_qkv = QSF_USE_MAYBE, .positions = QSF_USE_MAYBE) },
+    { "muse-glimmer", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .norms = QSF_NORMS_AROUND,
+                            .qk_norm = QSF_QK_NORM_HEAD, .gate = QSF_ACT_SIGMOID, .logit_cap = 30,
+                            .post_eps = 1e-8f, .window_period = 4, .window_needed = true,
+                            .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, .window_rope = QSF_WINDOW_ROPE_PLAIN_BASE,
+                            .embed_plain_norm = true, .logit_scale = QSF_USE_ALWAYS) },
+    { "nanbeige", .loops = true, DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU) },
+    { "nemotron", .norm = QSF_NORM_LAYER, DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_RELU2) },
+    { "olmo", .norm = QSF_NORM_LAYER,
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .clamp_qkv = QSF_USE_MAYBE, .no_norm_weights = true) },
+    { "olmo2", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .norms = QSF_NORMS_AFTER, .qk_norm = QSF_QK_NORM_ROW,
+                     .window_period = 4, .window_rope = QSF_WINDOW_ROPE_PLAIN) },
+    { "openelm", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD) },
+    { "orion", .norm = QSF_NORM_LAYER, DENSE(.rope = QSF_ROPE_HALVES, SWIGLU) },
+    { "paddleocr", DENSE(.rope = QSF_ROPE_HALVES, .sections = QSF_ROPE_SECTIONS_SIDE, SWIGLU) },
+    { "pangu-embedded", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU) },
+    { "phi2", .norm = QSF_NORM_LAYER,
+      DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_GELU, .branches = QSF_BRANCHES_ONE_NORM) },
+    { "phi3", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .fused_up = true) },
+    { "plamo", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .branches = QSF_BRANCHES_ONE_NORM) },
+    { "plamo3", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .norms = QSF_NORMS_AROUND, .qk_norm = QSF_QK_NORM_HEAD,
+                      .window_period = 8, .window_rope = QSF_WINDOW_ROPE_OWN, .fused_up = true) },
+    { "qwen", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .half_ffn = true) },
+    { "qwen2", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU) },
+    { "qwen2vl", .maybe_eps = true,
+      DENSE(.rope = QSF_ROPE_HALVES, .sections = QSF_ROPE_SECTIONS_SIDE, SWIGLU) },
+    { "qwen3", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD) },
+    { "qwen3vl", DENSE(.rope = QSF_ROPE_HALVES, .sections = QSF_ROPE_SECTIONS_MIXED, SWIGLU,
+                       .qk_norm = QSF_QK_NORM_HEAD) },
+    { "refact", DENSE(SWIGLU, .alibi = true, .alibi_default = 8) },
+    { "seed_oss", DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .ffn_norm = "post_attention_norm") },
+    { "smollm3", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .rope_period = 4) },
+    { "stablelm", .norm = QSF_NORM_LAYER,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .branches = QSF_BRANCHES_BY_TENSOR,
+            .qk_norm = QSF_QK_NORM_OPTIONAL) },
+    { "starcoder", .norm = QSF_NORM_LAYER, DENSE(.act = QSF_ACT_GELU, .positions = QSF_USE_ALWAYS) },
+    { "starcoder2", .norm = QSF_NORM_LAYER, DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_GELU) },
+    { "talkie", .build = qsf_family_talkie,
+      TRAITS(QsfDense, .rope = QSF_ROPE_HALVES, SWIGLU, .no_norm_weights = true, .embed_plain_norm = true,
+             .logit_scale = QSF_USE_ALWAYS) },
+    { "xverse", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU) },
+    { "mamba", .heads = QSF_NO_BLOCK, .ffn = QSF_NO_BLOCK, HYBRID(.mixer = QSF_MIXER_MAMBA1) },
+    { "mamba2", .heads = QSF_NO_BLOCK, .ffn = QSF_NO_BLOCK, HYBRID(.mixer = QSF_MIXER_MAMBA2) },
+    { "jamba", .heads = QSF_SOME_BLOCKS,
+      HYBRID(SWIGLU, .mixer = QSF_MIXER_MAMBA1,
+             MOE(.blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, .act = QSF_ACT_SILU)) },
+    { "falcon-h1", HYBRID(.rope = QSF_ROPE_HALVES, SWIGLU, .mixer = QSF_MIXER_MAMBA2, .parallel = true,
+                          .conv_bias = QSF_OPTIONAL, .mixer_norm = QSF_OPTIONAL) },
+    { "granitehybrid", .heads = QSF_SOME_BLOCKS,
+      HYBRID(.rope = QSF_ROPE_PAIRS, SWIGLU, .mixer = QSF_MIXER_MAMBA2, .scales = true,
+             .conv_bias = QSF_OPTIONAL, .moe = &optional_moe) },
+    { "nemotron_h", .heads = QSF_SOME_BLOCKS, .ffn = QSF_SOME_BLOCKS, HYBRID(NEMOTRON_H) },
+    { "nemotron_h_moe", .heads = QSF_SOME_BLOCKS, .ffn = QSF_SOME_BLOCKS, HYBRID(NEMOTRON_H) },
+    { "lfm2", .heads = QSF_SOME_BLOCKS,
+      HYBRID(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = true, .mixer = QSF_MIXER_SHORT_CONV,
+             .out_norm = "token_embd_norm") },
+    { "lfm2moe", .heads = QSF_SOME_BLOCKS,
+      HYBRID(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = true, .mixer = QSF_MIXER_SHORT_CONV,
+             .out_norm = "token_embd_norm",
+             MOE(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_ALWAYS,
+                 .act = QSF_ACT_SILU)) },
+    { "rwkv7", .build = qsf_family_rwkv, .maybe_eps = true, .norm = QSF_NORM_LAYER, .heads = QSF_NO_BLOCK,
+      TRAITS(QsfRwkv, .version = 7, .channel_mix = true) },
+    { "rwkv6", .build = qsf_family_rwkv, .maybe_eps = true, .norm = QSF_NORM_LAYER, .heads = QSF_NO_BLOCK,
+      TRAITS(QsfRwkv, .version = 6, .channel_mix = true, .receptance = true) },
+    { "rwkv6qwen2", .build = qsf_family_rwkv, .maybe_eps = true, .heads = QSF_KV_BLOCKS,
+      TRAITS(QsfRwkv, .version = 6) },
+    { "arwkv7", .build = qsf_family_rwkv, .maybe_eps = true, .heads = QSF_NO_BLOCK,
+      TRAITS(QsfRwkv, .version = 7, .optional_norm = true, .optional_gate = true) },
+    { "kimi-linear", .build = qsf_family_kimi, .heads = QSF_SOME_BLOCKS, .ffn = QSF_SOME_BLOCKS,
+      TRAITS(QsfKimi, MOE(.shared_parts = true, .blocks = QSF_MOE_BLOCKS_LEADING,
+                          .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU)) },
+    { "kimi-k3", .build = qsf_family_kimi, .heads = QSF_SOME_BLOCKS, .ffn = QSF_SOME_BLOCKS,
+      TRAITS(QsfKimi, .bound = QSF_KIMI_MAYBE_BOUND, .negative_factor = true, .mla_gate = QSF_ACT_SIGMOID,
+             .maybe_mla_gate = true, .k3 = true,
+             MOE(.shared_gate = true, .blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID,
+                 .norm = QSF_MOE_NORM_BY_KEY, .act = QSF_ACT_SILU)) },
+    { "bailingmoe3", .build = qsf_family_kimi, .heads = QSF_SOME_BLOCKS, .ffn = QSF_SOME_BLOCKS,
+      TRAITS(QsfKimi, .rope = QSF_ROPE_PAIRS, .bound = QSF_KIMI_BOUND, .mla_gate = QSF_ACT_SIGMOID,
+             MOE(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_BY_KEY,
+                 .act = QSF_ACT_SILU, .limits = true)) },
+    { "minimax-01", .build = qsf_family_minimax01, .ffn = QSF_SOME_BLOCKS,
+      TRAITS(QsfMoeRow, .maybe_gated = true, SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU) },
+    { "plamo2", .build = qsf_family_plamo2, .heads = QSF_SOME_BLOCKS },
+    { "qwen35", .build = qsf_family_qwen_next, TRAITS(QsfQwenNext, .sections = QSF_ROPE_SECTIONS_MIXED) },
+    { "qwen35moe", .build = qsf_family_qwen_next, .ffn = QSF_SOME_BLOCKS,
+      TRAITS(QsfQwenNext, .sections = QSF_ROPE_SECTIONS_MIXED, .moe = &softmax_moe) },
+    { "qwen3next", .build = qsf_family_qwen_next, .ffn = QSF_SOME_BLOCKS,
+      TRAITS(QsfQwenNext, .fused_beta = true,
+             MOE(.blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS,
+                 .act = QSF_ACT_SILU)) },
+    { "gemma3n", .build = qsf_family_gemma3n },
+    { "gemma4", .build = qsf_family_gemma4 },
+    { "deepseek2", .ffn = QSF_SOME_BLOCKS,
+      MLA(.rope = QSF_ROPE_PAIRS, SWIGLU, .yarn = QSF_MLA_YARN_UNIT, .moe = &latent_moe) },
+    { "mistral4", .ffn = QSF_SOME_BLOCKS,
+      MLA(.rope = QSF_ROPE_PAIRS, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .moe = &latent_moe) },
+    { "deepseek32", .ffn = QSF_SOME_BLOCKS,
+      MLA(.rope = QSF_ROPE_PAIRS, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .indexer = QSF_ROPE_HALVES,
+          .moe = &keyed_moe) },
+    { "dots3note", .ffn = QSF_SOME_BLOCKS,
+      MLA(.rope = QSF_ROPE_PAIRS, SWIGLU, .indexer = QSF_ROPE_HALVES, .windows = true, .moe = &keyed_moe) },
+    { "glm-dsa", .ffn = QSF_SOME_BLOCKS,
+      MLA(.rope = QSF_ROPE_PAIRS, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .indexer = QSF_ROPE_PAIRS,
+          .maybe_key_norm = true, .moe = &sigmoid_moe) },
+    { "minicpm3", MLA(.rope = QSF_ROPE_HALVES, SWIGLU, .minicpm = true) },
+    { "plm", MLA(.rope = QSF_ROPE_PAIRS, .act = QSF_ACT_RELU2) },
+    { "afmoe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .norms = QSF_NORMS_AROUND, .qk_norm = QSF_QK_NORM_HEAD,
+            .gate = QSF_ACT_SIGMOID, .window_period = 4, .window_needed = true, .window_zero = true,
+            .rope_period = 4, .window_rope = QSF_WINDOW_ROPE_BASE, .embed_sqrt = true, .moe = &sigmoid_moe) },
+    { "arctic", .build = qsf_family_arctic, .ffn = QSF_SOME_BLOCKS,
+      TRAITS(QsfDense, .rope = QSF_ROPE_PAIRS, SWIGLU, .moe = &softmax_moe) },
+    { "bailingmoe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, MOE(SOFTMAX, .norm = QSF_MOE_NORM_BY_KEY, .act = QSF_ACT_SILU)) },
+    { "bailingmoe2", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, .moe = &sigmoid_moe) },
+    { "cohere2moe", .norm = QSF_NORM_LAYER, .ffn = QSF_SOME_BLOCKS, .rms_by_key = true,
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .branches = QSF_BRANCHES_ONE_NORM, .window_period = 4,
+            .window_needed = true, .window_not_first = true, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW_OR_LEADING,
+            .logit_scale = QSF_USE_ALWAYS,
+            MOE(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_BY_KEY,
+                .act = QSF_ACT_SILU, .sum_scale = 0.5f)) },
+    { "dbrx", .norm = QSF_NORM_LAYER, .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .ffn_norm = "attn_output_norm", .clamp_qkv = QSF_USE_ALWAYS,
+            .moe = &softmax_moe) },
+    { "deepseek", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU,
+            MOE(.blocks = QSF_MOE_BLOCKS_LEADING, SOFTMAX, .act = QSF_ACT_SILU)) },
+    { "deepseek2-ocr", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU,
+            MOE(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SOFTMAX, .norm = QSF_MOE_NORM_BY_KEY,
+                .act = QSF_ACT_SILU)) },
+    { "dots1", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, .moe = &sigmoid_moe) },
+    { "ernie4_5-moe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU,
+            MOE(.maybe_gated = true, .blocks = QSF_MOE_BLOCKS_STEP, SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS,
+                .act = QSF_ACT_SILU)) },
+    { "exaone-moe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, .window_period = 4,
+            .window_needed = true, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, .moe = &sigmoid_moe) },
+    { "glm4moe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, .sections = QSF_ROPE_SECTIONS_SIDE, SWIGLU,
+            .qk_norm = QSF_QK_NORM_HEAD_OPTIONAL, .ffn_norm = "post_attention_norm", .moe = &sigmoid_moe) },
+    { "gpt-oss", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .ffn_norm = "post_attention_norm", .window_period = 2,
+            .window_rope = QSF_WINDOW_ROPE_BY_KEY, .window_needed = true,
+            MOE(.gating = QSF_GATING_SOFTMAX_CHOSEN, .fixed_gating = true, .act = QSF_ACT_SWIGLU_OAI)) },
+    { "granite_swa", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .window_period = 4, .window_needed = true, .pattern_needed = true,
+            .rope_blocks = QSF_ROPE_BLOCKS_PATTERN, .granite_scales = true, .moe = &optional_moe) },
+    { "granitemoe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .granite_scales = true, .moe = &optional_moe) },
+    { "grok", .build = qsf_family_grok, .ffn = QSF_SOME_BLOCKS,
+      TRAITS(QsfDense, .rope = QSF_ROPE_HALVES, GEGLU, .norms = QSF_NORMS_AROUND,
+             MOE(.maybe_gated = true, SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_GELU,
+                 .dense_shared = true, .sum_scale = 0.70710678f)) },
+    { "grovemoe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD,
+            MOE(SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU, .adjugate = true)) },
+    { "hunyuan-moe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER, .moe = &softmax_moe) },
+    { "hy_v3", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD,
+            MOE(.maybe_gated = true, .blocks = QSF_MOE_BLOCKS_TENSORS, .gating = QSF_GATING_SIGMOID,
+                .norm = QSF_MOE_NORM_BY_KEY, .act = QSF_ACT_SILU)) },
+    { "laguna", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, .gate = QSF_ACT_SOFTPLUS,
+            .window_period = 4, .window_not_first = true, .window_rope = QSF_WINDOW_ROPE_PLAIN_BASE,
+            .moe = &sigmoid_moe) },
+    { "llama4", .build = qsf_family_llama4, .ffn = QSF_SOME_BLOCKS,
+      TRAITS(QsfDense, .rope = QSF_ROPE_PAIRS, SWIGLU, .rope_period = 4,
+             MOE(.blocks = QSF_MOE_BLOCKS_STEP, .gating = QSF_GATING_SIGMOID, .fixed_gating = true,
+                 .act = QSF_ACT_SILU, .scale_input = true)) },
+    { "mellum", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, .window_period = 4,
+            .window_rope = QSF_WINDOW_ROPE_PLAIN, .moe = &softmax_moe) },
+    { "mimo2", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .window_period = 4, .window_needed = true,
+            .pattern_needed = true, .window_rope = QSF_WINDOW_ROPE_OWN, .value_scale = true,
+            MOE(.maybe_gated = true, .blocks = QSF_MOE_BLOCKS_TENSORS, .gating = QSF_GATING_SIGMOID,
+                .fixed_gating = true, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU)) },
+    { "minimax-m2", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_ROW,
+            MOE(.gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU)) },
+    { "minimax-m3", .build = qsf_family_minimax_m3, .ffn = QSF_SOME_BLOCKS,
+      TRAITS(QsfDense, .rope = QSF_ROPE_HALVES, .act = QSF_ACT_SWIGLU_OAI, .gated = true,
+             .qk_norm = QSF_QK_NORM_HEAD,
+             MOE(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_BY_KEY,
+                 .act = QSF_ACT_SWIGLU_OAI)) },
+    { "olmoe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_ROW, MOE(SOFTMAX, .act = QSF_ACT_SILU)) },
+    { "phimoe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .rms_bias = true, .moe = &softmax_moe) },
+    { "qwen2moe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, MOE(SOFTMAX, .act = QSF_ACT_SILU)) },
+    { "qwen3moe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, .moe = &softmax_moe) },
+    { "qwen3vlmoe", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, .sections = QSF_ROPE_SECTIONS_MIXED, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD,
+            .moe = &softmax_moe) },
+    { "smallthinker", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_RELU, .gated = true, .window_period = 4,
+            .window_not_first = true, .window_size = 4096, .rope_period = 4, .rope_not_first = true,
+            .window_rope = QSF_WINDOW_ROPE_BASE,
+            MOE(.gating = QSF_GATING_SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_RELU,
+                .early_router = true)) },
+    { "step35", .ffn = QSF_SOME_BLOCKS,
+      DENSE(.rope = QSF_ROPE_HALVES, .half_rope = true, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_OPTIONAL,
+            .gate = QSF_ACT_SIGMOID, .maybe_gate = true, .window_period = 4, .window_needed = true,
+            .pattern_needed = true, .window_rope = QSF_WINDOW_ROPE_OWN,
+            MOE(.maybe_gated = true, .shared_parts = true, .blocks = QSF_MOE_BLOCKS_TENSORS,
+                .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_BY_KEY, .act = QSF_ACT_SILU,
+                .limits = true)) },
 };
-/* clang-format on */
 
 const QsfFamily *qsf_family_at(unsigned i) { return i < sizeof table / sizeof *table ? &table[i] : NULL; }
 

@@ -30,8 +30,10 @@ size = {n: s[0] * (s[1] if len(s) > 1 else 1) for n, s in export.shapes(shape)}
 for name, kind in ('f16', gguf.F16), ('q8_0', gguf.Q8_0), ('second', gguf.F16):
     export.write(f'{work}/{name}.gguf', kind, shape, tok, lambda n: [rng.gauss(0, 0.1) for _ in range(size[n])])
 # Half of its numbers repeat: its layer can be compressed.
-export.write(f'{work}/even.gguf', gguf.Q8_0, shape, tok, lambda n: [rng.gauss(0, 0.1) * (i % 512 < 256) for i in range(size[n])])
-export.write(f'{work}/foreign.gguf', gguf.F16, shape, bpe.Tokenizer(merges, 768, ['not-' + intents[0], *intents[1:]]), lambda n: [0.0] * size[n])
+export.write(f'{work}/even.gguf', gguf.Q8_0, shape, tok,
+             lambda n: [rng.gauss(0, 0.1) * (i % 512 < 256) for i in range(size[n])])
+export.write(f'{work}/foreign.gguf', gguf.F16, shape,
+             bpe.Tokenizer(merges, 768, ['not-' + intents[0], *intents[1:]]), lambda n: [0.0] * size[n])
 letters = [chr(c) for c in range(127)] + list(" \n\t'") * 12 + ["'s", "'LL", '<|im_end|>', '  ', '17', '/x']
 texts += [''.join(rng.choices(letters, k=rng.randrange(40))) for _ in range(2000)]
 for text, ids in zip(texts, engine.tokenize(program, work + '/f16.gguf', texts)):
@@ -173,7 +175,8 @@ assert [lower_layers(n) for n in (1, 2, 4, 5)] == [1, 1, 2, 3]
 both = torch.randn(3, 5, 16, dtype=torch.float64, requires_grad=True)
 assert torch.autograd.gradcheck(SwiGLU.apply, (both * 3,))
 assert torch.allclose(SwiGLU.apply(both), torch.nn.functional.silu(both[..., :8]) * both[..., 8:])
-values = torch.linalg.svdvals(orthogonal(torch.randn(3, 32, 96) * torch.tensor([1e-3, 1.0, 1e3]).view(3, 1, 1), False))
+values = torch.linalg.svdvals(
+    orthogonal(torch.randn(3, 32, 96) * torch.tensor([1e-3, 1.0, 1e3]).view(3, 1, 1), False))
 assert 0.6 < values.min() and values.max() < 1.3, values
 model = Guide({'dim': 256, 'layers': 4, 'heads': 4, 'kv_heads': 2, 'ffn': 256, 'vocab': 256, 'context': 32})
 for p in model.parameters():
@@ -186,11 +189,13 @@ for name in ('qkv', 'out', 'gate_up', 'down'):
     for states in (model.both(ids)[1][place], model.lower(model.embed(ids), place)):
         gone.append((states, *torch.autograd.grad((states * torch.linspace(-1, 1, 256)).square().sum(), [
             getattr(layer, name).weight for layer in model.layers[:2]])))
-    assert all(torch.allclose(a, b, rtol=1e-4, atol=1e-5) and a.abs().max() > 0.01 for a, b in zip(*gone)), name
+    assert all(torch.allclose(a, b, rtol=1e-4, atol=1e-5) and a.abs().max() > 0.01
+               for a, b in zip(*gone)), name
 # The words of a question are those between the previous answer and its end; those of the answer are not,
 # trained or not.
 unit = lambda x: x / x.square().mean(-1, keepdim=True).sqrt()
-embedded, answer = torch.randn(2, 9, 256), torch.tensor([[0, 0, 0, 3, 1, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0, 1, 1]])
+embedded = torch.randn(2, 9, 256)
+answer = torch.tensor([[0, 0, 0, 3, 1, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0, 1, 1]])
 got = loop.bags(embedded, answer, (torch.tensor([0, 0, 1, 1]), torch.tensor([2, 8, 1, 6])))
 for mean, words in zip(got, (embedded[0, :3], embedded[0, 6:], embedded[1, :2], embedded[1, 3:7])):
     assert torch.allclose(mean, unit(words.mean(0)), atol=1e-4)
@@ -207,7 +212,8 @@ recipe['shape'].update(layers=2, ffn=256, vocab=512)
 run = loop.Training(recipe, corpus, corpus, tok, 'cpu')
 run.at['pass'] = recipe['question_passes']
 torch.nn.init.normal_(run.model.embed.weight, std=0.1)
-ids, answer, topic = loop.to_tensors(corpus, (1024, [[(i, corpus.at[i + 1] - corpus.at[i])] for i in range(len(corpus))]), run.pad, 'cpu')
+items = [[(i, corpus.at[i + 1] - corpus.at[i])] for i in range(len(corpus))]
+ids, answer, topic = loop.to_tensors(corpus, (1024, items), run.pad, 'cpu')
 assert len(set(answer.flatten().tolist())) == 4 and (topic > 0).sum() == sum(len(r[1]) for r in rows)
 hidden, middle = run.model.both(ids)
 every = F.cross_entropy(run.model.logits(hidden[:, :-1]).transpose(1, 2), ids[:, 1:], reduction='none')
@@ -218,7 +224,8 @@ for step in (0, 1):
     weight = weight[:, 1:]
     want = (every * weight).sum() / weight.sum()
     want += recipe['topic_weight'] * F.cross_entropy(run.model.logits(middle[place])[:, run.topics], topic[place] - 1)
-    want += recipe['words_weight'] * F.cross_entropy(run.words(loop.bags(run.model.embed(ids), answer, place)), topic[place] - 1)
+    want += recipe['words_weight'] * F.cross_entropy(
+        run.words(loop.bags(run.model.embed(ids), answer, place)), topic[place] - 1)
     soft = F.softmax(run.model.logits(middle[place])[:, run.topics], -1)
     want += recipe['agree_weight'] * F.cross_entropy(run.model.logits(hidden[place])[:, run.topics], soft)
     # The middle is the teacher: it is not trained by this.

@@ -17,7 +17,8 @@ sys.path.insert(0, sys.argv[1] + '/guide')
 from trainlib import bpe, export, gguf
 dim, head, kv, base, code = 256, 64, 128, 1e12, 40
 shape = dict(dim=dim, layers=2, heads=4, kv_heads=2, ffn=32, vocab=272, context=2048)
-now, before, first = 8, 64, 24  # where the codes of the token and of the one before it are, and those in a head
+# Where the codes of the token and of the one before it are, and those in a head.
+now, before, first = 8, 64, 24
 rng = random.Random(1)
 t = {n: [0.0] * math.prod(s) for n, s in export.shapes(shape)}
 def put(name, row, column, value):

@@ -24,8 +24,8 @@ class Writer:
         self.table, self.data, self.n = [], bytearray(), 0
 
     def add(self, name, kind, shape, data):
-        self.table.append(text(name) + struct.pack("<I%dQ" % len(shape), len(shape),
-            *shape[::-1]) + struct.pack("<IQ", kind, len(self.data)))
+        self.table.append(text(name) + struct.pack("<I%dQ" % len(shape), len(shape), *shape[::-1])
+            + struct.pack("<IQ", kind, len(self.data)))
         self.data += data + b"\0" * (-len(data) % 32)
 
     def write(self, path, pairs, n_pairs):

@@ -85,7 +85,7 @@ class Vocab:
         return [
             {
                 "id": i, "content": t, "special": kind != 4, "normalized": False, "single_word": False,
-                    "lstrip": False,
+                "lstrip": False,
                 "rstrip": self.phi and t not in plain,
             }
             for i, (t, kind) in enumerate(zip(self.tokens, self.types))
@@ -191,7 +191,7 @@ def sentencepiece(v, kind, charsmap=b"", extra=False):
 
 REPLACE = {
     "\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "\u3000": " ", "\ufb01": "fi", "\uff21": "A",
-        "\uff76\uff9e": "\u30ac",
+    "\uff76\uff9e": "\u30ac",
     "\uff76": "\u30ab", "e\u0301": "\u00e9", "\u200b": "", "\u00bd": "1/2",
 }
 
@@ -275,16 +275,16 @@ def unigram_files(v, out, texts):
     scores = {t: v.scores[i] for i, t in enumerate(v.tokens) if v.types[i] == 1}
     longest = max(map(len, scores))
     meta = v.meta
-    unk, bos, eos = (meta.get("tokenizer.ggml.%s_token_id" % k, d) for k, d in (("unknown", 0), ("bos", 1),
-        ("eos", 2)))
+    unk, bos, eos = (meta.get("tokenizer.ggml.%s_token_id" % k, d) for k,
+        d in (("unknown", 0), ("bos", 1), ("eos", 2)))
     pairs = [
         gguf_pair("general.architecture", 8, gguf_string(b"t5")),
         gguf_pair("tokenizer.ggml.model", 8, gguf_string(b"t5")),
         gguf_array("tokenizer.ggml.tokens", 8, len(v.tokens),
             b"".join(gguf_string(t.encode()) for t in v.tokens)),
         gguf_array("tokenizer.ggml.scores", 6, len(v.scores), struct.pack("<%df" % len(v.scores), *v.scores)),
-        gguf_array("tokenizer.ggml.token_type", 5, len(v.types), struct.pack("<%di" % len(v.types),
-            *v.types)),
+        gguf_array("tokenizer.ggml.token_type", 5, len(v.types),
+            struct.pack("<%di" % len(v.types), *v.types)),
         gguf_array("tokenizer.ggml.precompiled_charsmap", 0, len(table), table),
         gguf_pair("tokenizer.ggml.remove_extra_whitespaces", 7, b"\1"),
         gguf_pair("tokenizer.ggml.add_space_prefix", 7, b"\1"),
@@ -295,8 +295,8 @@ def unigram_files(v, out, texts):
     config = {"bos_token": v.tokens[bos], "eos_token": {"content": v.tokens[eos]}, "add_eos_token": True}
     body = {
         "model": {
-            "type": "Unigram", "unk_id": unk, "byte_fallback": True, "vocab": [list(p) for p in zip(v.tokens,
-                v.scores)],
+            "type": "Unigram", "unk_id": unk, "byte_fallback": True,
+            "vocab": [list(p) for p in zip(v.tokens, v.scores)],
         },
         "normalizer": {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode()},
         "pre_tokenizer": {
@@ -315,8 +315,8 @@ def unigram_files(v, out, texts):
     with open(out + "/unigram.want", "w") as f:
         for text in texts:
             known = not any(u in text for u in user)
-            f.write(json.dumps(unigram(v, scores, longest, text), separators=(",",
-                ":")) + "\n" if known else "skip\n")
+            f.write(json.dumps(unigram(v, scores, longest, text), separators=(",", ":")) + "\n" if known
+                else "skip\n")
 
 
 def main():

@@ -85,7 +85,7 @@ def base(m, arch, model_type, act="silu", partial=False, rope=None, norm="rms_no
         "intermediate_size": max(ffn) if isinstance(ffn, list) else ffn, "num_hidden_layers": m.layers,
         "num_attention_heads": max(m.heads), "num_key_value_heads": max(m.kv_heads), norm: eps,
         "max_position_embeddings": m.key("context_length"),
-            "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0],
+        "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0],
         "tie_word_embeddings": not m.has("output.weight"), "torch_dtype": "float16",
     }
     if head_dim:

@@ -44,8 +44,8 @@ def join(*tables):
 
 
 def minus_one(table):
-    return "\n".join(line + " -1" if line.split()[0].endswith("norm") else line for line
-        in table.strip().split("\n"))
+    return "\n".join(line + " -1" if line.split()[0].endswith("norm") else line
+        for line in table.strip().split("\n"))
 
 
 def llama(m):
@@ -135,8 +135,8 @@ def qwen3vl(m):
     rope = {"rope_type": "default", "mrope_section": m.key("rope.dimension_sections")[:3],
         "mrope_interleaved": True}
     text = base(m, "", "qwen3_vl_text", rope=rope)
-    return nested(m, text, "Qwen3VLForConditionalGeneration", "qwen3_vl", join(EMBED, NORMS, ATTN,
-        HEAD_NORMS, MLP))
+    return nested(m, text, "Qwen3VLForConditionalGeneration", "qwen3_vl",
+        join(EMBED, NORMS, ATTN, HEAD_NORMS, MLP))
 
 
 def seed_oss(m):
@@ -161,8 +161,8 @@ def olmo2(m):
         c = base(m, "Olmo2ForCausalLM", "olmo2", head_dim=False)
     else:
         c = base(m, "Olmo3ForCausalLM", "olmo3", head_dim=False)
-        c.update(sliding_window=m.key("attention.sliding_window"), layer_types=layer_types(m,
-            lambda i: (i + 1) % 4 != 0))
+        c.update(sliding_window=m.key("attention.sliding_window"),
+            layer_types=layer_types(m, lambda i: (i + 1) % 4 != 0))
     m.table(table)
     return c
 
@@ -262,7 +262,7 @@ def gemma2(m):
     c["hidden_activation"] = "gelu_pytorch_tanh"
     c.update(
         attn_logit_softcapping=m.key("attn_logit_softcapping"),
-            final_logit_softcapping=m.key("final_logit_softcapping"),
+        final_logit_softcapping=m.key("final_logit_softcapping"),
         query_pre_attn_scalar=m.head_dim, sliding_window=m.key("attention.sliding_window"),
     )
     if not m.old:
@@ -293,11 +293,11 @@ def gpt2(m):
     heads = m.heads[0]
     c = {
         "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "activation_function": "gelu_new",
-            "n_embd": m.hidden,
+        "n_embd": m.hidden,
         "n_head": heads, "n_layer": m.layers, "n_positions": m.key("context_length"),
-            "n_ctx": m.key("context_length"),
+        "n_ctx": m.key("context_length"),
         "layer_norm_epsilon": m.key("attention.layer_norm_epsilon"),
-            "tie_word_embeddings": not m.has("output.weight"),
+        "tie_word_embeddings": not m.has("output.weight"),
         "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0],
     }
     if m.key("feed_forward_length") != 4 * m.hidden:
@@ -408,13 +408,13 @@ def stablelm(m):
 
 TABLE = {
     "llama": llama, "mistral3": mistral3, "granite": granite, "smollm3": smollm3, "arcee": arcee,
-        "olmo": olmo,
+    "olmo": olmo,
     "qwen2": plain("Qwen2ForCausalLM", "qwen2", head_dim=False), "qwen3": plain("Qwen3ForCausalLM", "qwen3"),
     "ernie4_5": plain("Ernie4_5ForCausalLM", "ernie4_5", use_bias=False), "qwen2vl": qwen2vl,
-        "qwen3vl": qwen3vl,
+    "qwen3vl": qwen3vl,
     "seed_oss": seed_oss, "olmo2": olmo2, "exaone4": exaone4, "glm4": glm4, "phi3": phi3, "phi2": phi2,
-        "command-r": cohere,
+    "command-r": cohere,
     "cohere2": cohere, "gemma": gemma, "gemma2": gemma2, "gemma3": gemma3, "gpt2": gpt2, "gptneox": gptneox,
     "nemotron": nemotron, "apertus": apertus, "hunyuan-dense": hunyuan, "starcoder2": starcoder2,
-        "stablelm": stablelm,
+    "stablelm": stablelm,
 }

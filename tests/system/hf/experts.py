@@ -131,7 +131,7 @@ def phimoe(m):
     rope = {
         "rope_type": "longrope", "short_mscale": 1.0, "long_mscale": 1.0,
         "long_factor": m.take("rope_factors_long.weight").floats(),
-            "short_factor": m.take("rope_factors_short.weight").floats(),
+        "short_factor": m.take("rope_factors_short.weight").floats(),
         "original_max_position_embeddings": m.key("rope.scaling.original_context_length"),
     }
     c = base(m, "PhimoeForCausalLM" if not m.old else "PhiMoEForCausalLM", "phimoe", rope=rope,
@@ -147,11 +147,11 @@ def deepseek_like(m, c, groups=True):
     c.update(
         n_routed_experts=m.key("expert_count"), num_experts_per_tok=m.key("expert_used_count"),
         n_shared_experts=m.key("expert_shared_count"),
-            moe_intermediate_size=m.key("expert_feed_forward_length"),
+        moe_intermediate_size=m.key("expert_feed_forward_length"),
         first_k_dense_replace=m.key("leading_dense_block_count"),
-            routed_scaling_factor=m.key("expert_weights_scale"),
-        norm_topk_prob=m.key("expert_weights_norm"), scoring_func={1: "softmax",
-            2: "sigmoid"}[m.key("expert_gating_func", 1)],
+        routed_scaling_factor=m.key("expert_weights_scale"),
+        norm_topk_prob=m.key("expert_weights_norm"),
+        scoring_func={1: "softmax", 2: "sigmoid"}[m.key("expert_gating_func", 1)],
     )
     if groups:
         c.update(n_group=m.key("expert_group_count", 1), topk_group=m.key("expert_group_used_count", 1))
@@ -190,7 +190,7 @@ def ernie_moe(m):
     c.update(
         moe_num_experts=m.key("expert_count"), moe_k=m.key("expert_used_count"), moe_intermediate_size=size,
         moe_layer_interval=m.key("interleave_moe_layer_step"),
-            moe_layer_start_index=m.key("leading_dense_block_count"),
+        moe_layer_start_index=m.key("leading_dense_block_count"),
         moe_layer_end_index=m.layers - 1, moe_num_shared_experts=shared // size, use_bias=False,
     )
     bias = "B.exp_probs_b L.mlp.moe_statics.e_score_correction_bias! row"
@@ -223,7 +223,7 @@ def minimax(m):
     c["num_local_experts"], c["num_experts_per_tok"] = experts(m)
     c.update(
         rotary_dim=m.rot, intermediate_size=m.key("expert_feed_forward_length"), scoring_func="sigmoid",
-            use_qk_norm=True,
+        use_qk_norm=True,
         use_routing_bias=True, qk_norm_type="per_layer",
     )
     bias = "B.exp_probs_b L.block_sparse_moe.e_score_correction_bias!"
@@ -236,11 +236,11 @@ def llama4(m):
     c["num_local_experts"], c["num_experts_per_tok"] = experts(m)
     c.update(
         intermediate_size=m.key("expert_feed_forward_length"),
-            intermediate_size_mlp=m.key("feed_forward_length"),
+        intermediate_size_mlp=m.key("feed_forward_length"),
         interleave_moe_layer_step=m.key("interleave_moe_layer_step"), attention_chunk_size=8192,
-            use_qk_norm=True,
+        use_qk_norm=True,
         no_rope_layers=[int((i + 1) % 4 != 0) for i in range(m.layers)], attn_temperature_tuning=True,
-            floor_scale=8192,
+        floor_scale=8192,
         attn_scale=0.1, layer_types=None,
     )
     for n in range(m.layers):
@@ -270,7 +270,7 @@ def gpt_oss(m):
     c["num_local_experts"], c["num_experts_per_tok"] = experts(m)
     c.update(
         intermediate_size=m.key("expert_feed_forward_length"),
-            sliding_window=m.key("attention.sliding_window"),
+        sliding_window=m.key("attention.sliding_window"),
         attention_bias=True, swiglu_limit=7.0, layer_types=layer_types(m, lambda i: i % 2 == 0),
     )
     for n in range(m.layers):
@@ -310,9 +310,9 @@ def mla_keys(m, c):
     c.pop("head_dim", None)
     c.update(
         kv_lora_rank=m.key("attention.kv_lora_rank"), q_lora_rank=m.key("attention.q_lora_rank"),
-            qk_rope_head_dim=rot,
+        qk_rope_head_dim=rot,
         qk_nope_head_dim=m.key("attention.key_length_mla") - rot,
-            v_head_dim=m.key("attention.value_length_mla"),
+        v_head_dim=m.key("attention.value_length_mla"),
         num_key_value_heads=m.heads[0],
     )
 
@@ -349,8 +349,8 @@ B.nextn.shared_head_head L.shared_head.head
 
 
 def mistral4(m):
-    beta, all_dim = m.key("attention.temperature_scale"), round(m.key(
-        "rope.scaling.yarn_log_multiplier") * 10, 6)
+    beta, all_dim = m.key("attention.temperature_scale"), round(
+        m.key("rope.scaling.yarn_log_multiplier") * 10, 6)
     m.old = False
     rope = dict(scaling(m), mscale=all_dim, mscale_all_dim=all_dim, llama_4_scaling_beta=beta)
     text = base(m, "", "mistral4", rope=rope)
@@ -377,6 +377,6 @@ TABLE = {
     "qwen3moe": qwen_moe("Qwen3MoeForCausalLM", "qwen3_moe", True), "qwen3vlmoe": qwen3vlmoe, "olmoe": olmoe,
     "granitemoe": granitemoe, "phimoe": phimoe, "dots1": dots1, "glm4moe": glm4moe, "ernie4_5-moe": ernie_moe,
     "hunyuan-moe": hunyuan_moe, "minimax-m2": minimax, "llama4": llama4, "gpt-oss": gpt_oss,
-        "deepseek2": deepseek,
+    "deepseek2": deepseek,
 }
 

@@ -52,8 +52,8 @@ def main():
         grid = [-(-rows // block[0]), -(-cols // block[1])]
         scales = [f32(rng.uniform(0.5, 2) * 2.0**-7) for _ in range(grid[0] * grid[1])]
         w = [rng.choice(codes) for _ in range(rows * cols)]
-        v = [bf16(e4m3(c) * scales[i // cols // block[0] * grid[1] + i % cols // block[1]]) for i,
-            c in enumerate(w)]
+        v = [bf16(e4m3(c) * scales[i // cols // block[0] * grid[1] + i % cols // block[1]])
+            for i, c in enumerate(w)]
         out[fp8].append((name, "F8_E4M3", t["shape"], bytes(w)))
         out[fp8].append((name + "_scale_inv", "F32", grid, struct.pack("<%df" % len(scales), *scales)))
         out[plain].append((name, "BF16", t["shape"], struct.pack("<%dH" % len(v), *v)))

@@ -47,7 +47,7 @@ def falcon(m):
     two = m.has("blk.0.attn_norm_2.weight")
     c.update(
         num_hidden_layers=c.pop("n_layer"), num_attention_heads=c.pop("n_head"), alibi=False, bias=False,
-            multi_query=True,
+        multi_query=True,
         parallel_attn=True, new_decoder_architecture=two, ffn_hidden_size=m.key("feed_forward_length"),
         max_position_embeddings=m.key("context_length"), rope_theta=m.key("rope.freq_base", 10000.0),
     )
@@ -97,10 +97,10 @@ def mpt(m):
         "architectures": ["MPTForCausalLM"], "model_type": "mpt", "d_model": m.hidden, "n_heads": m.heads[0],
         "n_layers": m.layers, "max_seq_len": m.key("context_length"), "expansion_ratio": 4, "no_bias": True,
         "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0],
-            "tie_word_embeddings": not m.has("output.weight"),
+        "tie_word_embeddings": not m.has("output.weight"),
         "attn_config": {
             "alibi": bias > 0, "alibi_bias_max": bias or 8, "clip_qkv": m.key("attention.clamp_kqv"),
-                "qk_ln": False,
+            "qk_ln": False,
             "softmax_scale": None,
         },
         "layer_norm_epsilon": m.key("attention.layer_norm_epsilon"), "norm_type": "low_precision_layernorm",
@@ -222,6 +222,6 @@ def bitnet(m):
 
 TABLE = {
     "falcon": falcon, "bloom": bloom, "mpt": mpt, "starcoder": starcoder, "exaone": exaone,
-        "internlm2": internlm2,
+    "internlm2": internlm2,
     "minicpm": minicpm, "baichuan": baichuan, "bitnet": bitnet,
 }

@@ -23,7 +23,7 @@ def top(m, text, arch, model_type, table):
     del text["architectures"]
     return {
         "architectures": [arch], "model_type": model_type, "text_config": text,
-            "vision_config": {"hidden_size": 8},
+        "vision_config": {"hidden_size": 8},
         "tie_word_embeddings": text["tie_word_embeddings"],
     }
 
@@ -43,16 +43,16 @@ def gemma3n(m):
         text["rope_parameters"] = {"full_attention": full, "sliding_attention": local}
     sizes = m.per_layer("feed_forward_length")
     text.update(
-        sliding_window=m.key("attention.sliding_window"), layer_types=layer_types(m,
-            lambda i: (i + 1) % 5 != 0),
+        sliding_window=m.key("attention.sliding_window"),
+        layer_types=layer_types(m, lambda i: (i + 1) % 5 != 0),
         hidden_size_per_layer_input=m.key("embedding_length_per_layer_input"),
-            vocab_size_per_layer_input=text["vocab_size"],
+        vocab_size_per_layer_input=text["vocab_size"],
         altup_num_inputs=m.key("altup.num_inputs"), altup_active_idx=m.key("altup.active_idx"),
-            altup_correct_scale=True,
+        altup_correct_scale=True,
         altup_coef_clip=None, laurel_rank=64, num_kv_shared_layers=max(0, count - 20),
-            final_logit_softcapping=30.0,
+        final_logit_softcapping=30.0,
         activation_sparsity_pattern=[0.95] * min(10, count) + [0.0] * max(0, count - 10),
-            intermediate_size=sizes,
+        intermediate_size=sizes,
     )
     names = """
 altup_proj M.altup_projections.# E
@@ -82,8 +82,8 @@ def gemma4(m):
     shared = m.key("attention.shared_kv_layers", 0)
     ffn = m.per_layer("feed_forward_length")
     kv = {w: next((k for k, x in zip(m.kv_heads, windows) if x == w), 0) for w in (True, False)}
-    same = any(not m.has("blk.%d.attn_v.weight" % i) and m.has("blk.%d.attn_k.weight" % i) for i
-        in range(m.layers))
+    same = any(not m.has("blk.%d.attn_v.weight" % i) and m.has("blk.%d.attn_k.weight" % i)
+        for i in range(m.layers))
     if m.key("rope.dimension_count_swa") != m.key("attention.key_length_swa"):
         raise NoName("partial rotation of window layers")
     text.update(
@@ -93,9 +93,9 @@ def gemma4(m):
         num_global_key_value_heads=kv[False] if kv[False] != kv[True] else None,
         layer_types=["sliding_attention" if w else "full_attention" for w in windows],
         final_logit_softcapping=m.key("final_logit_softcapping"),
-            vocab_size_per_layer_input=text["vocab_size"],
+        vocab_size_per_layer_input=text["vocab_size"],
         hidden_size_per_layer_input=m.key("embedding_length_per_layer_input", 0),
-            enable_moe_block=bool(m.key("expert_count")),
+        enable_moe_block=bool(m.key("expert_count")),
         num_experts=m.key("expert_count"), top_k_experts=m.key("expert_used_count"),
         moe_intermediate_size=m.key("expert_feed_forward_length"),
     )

@@ -54,8 +54,8 @@ class Tensor:
 
     def floats(self):
         if self.dtype == "BF16":
-            return [struct.unpack("<f", b"\0\0" + self.data[i : i + 2])[0] for i in range(0, len(self.data),
-                2)]
+            return [struct.unpack("<f", b"\0\0" + self.data[i : i + 2])[0]
+                for i in range(0, len(self.data), 2)]
         form = {"F32": "f", "F16": "e"}[self.dtype]
         return list(struct.unpack("<%d%s" % (len(self.data) // SIZES[self.dtype], form), self.data))
 

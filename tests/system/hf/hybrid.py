@@ -3,7 +3,8 @@
 
 from .config import base
 from .dense import ATTN, ATTN_PAIRS, EMBED, MLP, NORMS, join, nested
-from .experts import EXPERTS, MLA, SHARED, deepseek_like, experts, granite_scales, input_linear, kv_b, mla_keys
+from .experts import (EXPERTS, MLA, SHARED, deepseek_like, experts, granite_scales, input_linear, kv_b,
+                      mla_keys)
 from .gguf import cat, stack
 from .model import HOW, NoName
 
@@ -47,12 +48,12 @@ def mamba(m):
     inner = m.key("ssm.inner_size")
     c = {
         "architectures": ["Mamba2ForCausalLM" if two else "MambaForCausalLM"], "model_type": m.arch,
-            "hidden_act": "silu",
+        "hidden_act": "silu",
         "hidden_size": m.hidden, "num_hidden_layers": m.layers, "state_size": m.key("ssm.state_size"),
         "conv_kernel": m.key("ssm.conv_kernel"), "expand": inner // m.hidden, "use_bias": False,
-            "use_conv_bias": True,
+        "use_conv_bias": True,
         "layer_norm_epsilon": m.key("attention.layer_norm_rms_epsilon"),
-            "tie_word_embeddings": not m.has("output.weight"),
+        "tie_word_embeddings": not m.has("output.weight"),
         "vocab_size": m.gguf.place["token_embd.weight"][1].shape[0],
     }
     if two:
@@ -75,15 +76,16 @@ def jamba(m):
     c["num_experts"], c["num_experts_per_tok"] = experts(m)
     c.update(
         attn_layer_offset=attn[0], attn_layer_period=m.layers, expert_layer_offset=moe[0],
-            expert_layer_period=moe[1] - moe[0],
+        expert_layer_period=moe[1] - moe[0],
         mamba_d_conv=m.key("ssm.conv_kernel"), mamba_d_state=m.key("ssm.state_size"),
-            mamba_dt_rank=m.key("ssm.time_step_rank"),
+        mamba_dt_rank=m.key("ssm.time_step_rank"),
         mamba_expand=m.key("ssm.inner_size") // m.hidden, mamba_conv_bias=True, mamba_proj_bias=False,
     )
     names = join(EMBED.replace("M.norm", "M.final_layernorm"), NORMS.replace("post_attention", "pre_ff"),
         ATTN)
-    m.table(join(names, scan("L.mamba."), dt(m, "L.mamba."), (MLP + EXPERTS).replace("L.mlp.",
-        "L.feed_forward.").replace("feed_forward.gate\n", "feed_forward.router\n")))
+    m.table(join(names, scan("L.mamba."), dt(m, "L.mamba."),
+        (MLP + EXPERTS).replace("L.mlp.", "L.feed_forward.").replace("feed_forward.gate\n",
+            "feed_forward.router\n")))
     return c
 
 
@@ -92,7 +94,7 @@ def mamba2_keys(m):
     return {
         "mamba_n_heads": heads, "mamba_d_head": inner // heads, "mamba_n_groups": m.key("ssm.group_count"),
         "mamba_d_state": m.key("ssm.state_size"), "mamba_d_conv": m.key("ssm.conv_kernel"),
-            "mamba_expand": inner // m.hidden,
+        "mamba_expand": inner // m.hidden,
         "mamba_conv_bias": True, "mamba_proj_bias": False,
     }
 
@@ -119,15 +121,15 @@ def scaled(factor):
 def exact(m, t, f):
     """Powers of two change no bit of an F16 value but its exponent."""
     v = [f(i, x) for i, x in enumerate(t.floats())]
-    return type(t)(t.dtype, t.shape, __import__("struct").pack("<%d%s" % (len(v), {"F32": "f",
-        "F16": "e"}[t.dtype]), *v))
+    return type(t)(t.dtype, t.shape, __import__("struct").pack(
+        "<%d%s" % (len(v), {"F32": "f", "F16": "e"}[t.dtype]), *v))
 
 
 H1 = {
     "embedding_multiplier": 2.0, "lm_head_multiplier": 0.5, "key_multiplier": 0.5,
-        "attention_in_multiplier": 2.0,
+    "attention_in_multiplier": 2.0,
     "attention_out_multiplier": 0.5, "ssm_in_multiplier": 2.0, "ssm_out_multiplier": 0.5,
-        "mlp_multipliers": [2.0, 0.5],
+    "mlp_multipliers": [2.0, 0.5],
     "ssm_multipliers": [0.5, 2.0, 4.0, 0.25, 0.5],
 }
 
@@ -147,7 +149,7 @@ def falcon_h1(m):
     HOW["h1in"] = h1_in
     for how, factor in {
         "emb": H1["embedding_multiplier"], "head": H1["lm_head_multiplier"],
-            "att": H1["attention_in_multiplier"],
+        "att": H1["attention_in_multiplier"],
         "key": H1["attention_in_multiplier"] * H1["key_multiplier"], "out": H1["attention_out_multiplier"],
         "gate": H1["mlp_multipliers"][0], "down": H1["mlp_multipliers"][1], "so": H1["ssm_out_multiplier"],
     }.items():
@@ -181,14 +183,14 @@ def nemotron_h(m):
         c.pop(key, None)
     c["layer_norm_epsilon"] = m.key("attention.layer_norm_rms_epsilon")
     heads, inner = m.key("ssm.time_step_rank"), m.key("ssm.inner_size")
-    kinds = ["*" if kv else ("E" if moe else "-") if ffn else "M" for kv, ffn in zip(m.kv_heads,
-        m.per_layer("feed_forward_length"))]
+    kinds = ["*" if kv else ("E" if moe else "-") if ffn else "M"
+        for kv, ffn in zip(m.kv_heads, m.per_layer("feed_forward_length"))]
     c.update(
         hybrid_override_pattern="".join(kinds), mamba_num_heads=heads, mamba_head_dim=inner // heads,
         n_groups=m.key("ssm.group_count"), ssm_state_size=m.key("ssm.state_size"),
-            conv_kernel=m.key("ssm.conv_kernel"),
+        conv_kernel=m.key("ssm.conv_kernel"),
         time_step_limit=[0.0, float("inf")], expand=2, mlp_hidden_act="relu2", mamba_hidden_act="silu",
-            use_conv_bias=True, attention_head_dim=m.head_dim,
+        use_conv_bias=True, attention_head_dim=m.head_dim,
     )
     if moe:
         deepseek_like(m, c)
@@ -204,8 +206,8 @@ B.ffn_up L.mixer.up_proj
 B.ffn_down L.mixer.down_proj
 B.exp_probs_b L.mixer.gate.e_score_correction_bias!
 """
-    rest = (ATTN_PAIRS.replace("self_attn", "mixer") + (EXPERTS + SHARED).replace("L.mlp.",
-        "L.mixer.")).strip()
+    rest = (ATTN_PAIRS.replace("self_attn", "mixer")
+        + (EXPERTS + SHARED).replace("L.mlp.", "L.mixer.")).strip()
     m.table(join(names, rest, scan("L.mixer."), dt(m, "L.mixer.")), root="backbone.")
     return c
 
@@ -223,7 +225,7 @@ def lfm2(m):
         c["num_experts"], c["num_experts_per_tok"] = experts(m)
         c.update(
             moe_intermediate_size=m.key("expert_feed_forward_length"),
-                num_dense_layers=m.key("leading_dense_block_count"),
+            num_dense_layers=m.key("leading_dense_block_count"),
             norm_topk_prob=True, use_expert_bias=True, routed_scaling_factor=1.0,
         )
     else:
@@ -391,17 +393,17 @@ def kimi(m):
     kda = [i + 1 for i in range(m.layers) if not m.kv_heads[i]]
     c["linear_attn_config"] = {
         "kda_layers": kda, "full_attn_layers": [i + 1 for i in range(m.layers) if m.kv_heads[i]],
-            "num_heads": m.heads[0],
+        "num_heads": m.heads[0],
         "head_dim": m.key("kda.head_dim"), "short_conv_kernel_size": m.key("ssm.conv_kernel"),
     }
     c["num_experts"], c["num_experts_per_token"] = experts(m)
     c.update(
         moe_intermediate_size=m.key("expert_feed_forward_length"),
-            num_shared_experts=m.key("expert_shared_count"),
+        num_shared_experts=m.key("expert_shared_count"),
         first_k_dense_replace=m.key("leading_dense_block_count"),
-            routed_scaling_factor=m.key("expert_weights_scale"),
+        routed_scaling_factor=m.key("expert_weights_scale"),
         moe_router_activation_func="sigmoid", moe_renormalize=True, mla_use_nope=True, num_expert_group=1,
-            topk_group=1,
+        topk_group=1,
         moe_layer_freq=1, use_grouped_topk=True,
     )
     for n in range(m.layers):
@@ -434,6 +436,6 @@ B.ffn_up_exps L.block_sparse_moe.experts.#.w3 E
 TABLE = {
     "mamba": mamba, "mamba2": mamba, "jamba": jamba, "granitehybrid": granitehybrid, "falcon-h1": falcon_h1,
     "nemotron_h": nemotron_h, "nemotron_h_moe": nemotron_h, "lfm2": lfm2, "lfm2moe": lfm2,
-        "qwen3next": qwen3next,
+    "qwen3next": qwen3next,
     "qwen35": qwen35, "qwen35moe": qwen35, "kimi-linear": kimi,
 }

@@ -123,8 +123,8 @@ def log_of(a):
     for _ in range(64):
         exact = math.exp(x)
         here = f32(exact)
-        step = abs(struct.unpack("<f", struct.pack("<I", struct.unpack("<I", struct.pack("<f",
-            here))[0] + 1))[0] - here)
+        step = abs(struct.unpack("<f", struct.pack("<I",
+            struct.unpack("<I", struct.pack("<f", here))[0] + 1))[0] - here)
         if abs(abs(exact - here) / step - 0.5) > 0.05:
             return x
         x = struct.unpack("<f", struct.pack("<I", struct.unpack("<I", struct.pack("<f", x))[0] + 1))[0]

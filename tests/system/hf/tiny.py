@@ -18,16 +18,16 @@ MOE = {"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 
 # Two heads of 8 + 4 (keys) and 10 (values), a latent of 20; four groups of two experts.
 LATENT = {
     "attention.head_count": 2, "attention.head_count_kv": 1, "attention.q_lora_rank": 24,
-        "attention.kv_lora_rank": 20,
+    "attention.kv_lora_rank": 20,
     "attention.key_length": 24, "attention.value_length": 20, "attention.key_length_mla": 12,
-        "attention.value_length_mla": 10,
+    "attention.value_length_mla": 10,
     "rope.dimension_count": 4, "leading_dense_block_count": 1, "expert_shared_count": 1,
-        "expert_weights_scale": 2.5,
+    "expert_weights_scale": 2.5,
     "expert_group_count": 4, "expert_group_used_count": 2,
 }
 SCAN = {
     "ssm.conv_kernel": 4, "ssm.inner_size": 64, "ssm.state_size": 16, "ssm.time_step_rank": 4,
-        "ssm.group_count": 2,
+    "ssm.group_count": 2,
 }
 TOP = "token_embd.weight V H | output_norm.weight H | output.weight V H | "
 NORMS = "B.attn_norm.weight H | B.ffn_norm.weight H | "
@@ -69,8 +69,7 @@ MODELS = {
     ),
     "gpt2": (
         {"attention.head_count": 4, "attention.layer_norm_epsilon": 1e-5},
-        TOP
-            + "output_norm.bias H | position_embd.weight 64 H | B.attn_norm.weight H | B.attn_norm.bias H | B.ffn_norm.weight H | "
+        TOP + "output_norm.bias H | position_embd.weight 64 H | B.attn_norm.weight H | B.attn_norm.bias H | B.ffn_norm.weight H | "
         "B.ffn_norm.bias H | B.attn_qkv.weight 96 H | B.attn_qkv.bias 96 | B.attn_output.weight H H | B.attn_output.bias H | "
         "B.ffn_up.weight 64 H | B.ffn_up.bias 64 | B.ffn_down.weight H 64 | B.ffn_down.bias H",
     ),
@@ -93,8 +92,8 @@ MODELS = {
         dict(HEADS, **RMS, **{"attention.head_count_kv": [0, 2], "shortconv.l_cache": 3}),
         "token_embd.weight V H | token_embd_norm.weight H | " + NORMS + MLP
             + "blk.0.shortconv.conv.weight H 3 | "
-        "blk.0.shortconv.in_proj.weight 96 H | blk.0.shortconv.out_proj.weight H H | " + (ATTN
-            + HEAD_NORMS).replace("B.", "blk.1."),
+        "blk.0.shortconv.in_proj.weight 96 H | blk.0.shortconv.out_proj.weight H H | "
+            + (ATTN + HEAD_NORMS).replace("B.", "blk.1."),
     ),
     "mamba2": (dict(RMS, **SCAN, feed_forward_length=0, **{"attention.head_count": 0}),
         TOP + "B.attn_norm.weight H | " + MAMBA2),
@@ -133,12 +132,12 @@ def main():
     keys, names = MODELS[name]
     rng = random.Random(name)
     arch = name.split("_")[0]
-    pairs = [("general.architecture", arch), ("general.name", "random weights"), ("tokenizer.ggml.model",
-        "gpt2")]
-    pairs += [("tokenizer.ggml.pre", "gpt-2"), ("tokenizer.ggml.tokens", TOKENS), ("tokenizer.ggml.merges",
-        ["a b", "Ġ a"])]
-    pairs += [("tokenizer.ggml.token_type", [1] * (len(TOKENS) - 1) + [3]), ("tokenizer.ggml.eos_token_id",
-        len(TOKENS) - 1)]
+    pairs = [("general.architecture", arch), ("general.name", "random weights"),
+        ("tokenizer.ggml.model", "gpt2")]
+    pairs += [("tokenizer.ggml.pre", "gpt-2"), ("tokenizer.ggml.tokens", TOKENS),
+        ("tokenizer.ggml.merges", ["a b", "Ġ a"])]
+    pairs += [("tokenizer.ggml.token_type", [1] * (len(TOKENS) - 1) + [3]),
+        ("tokenizer.ggml.eos_token_id", len(TOKENS) - 1)]
     pairs += [("tokenizer.ggml.bos_token_id", len(TOKENS) - 1), ("tokenizer.ggml.add_bos_token", False)]
     pairs += [("%s.%s" % (arch, k), v) for k, v in dict(BASE, **keys).items()]
     rows, data = [], b""
@@ -147,11 +146,10 @@ def main():
         n = 1
         for size in shape:
             n *= size
-        for name in [row[0].replace("B.",
-            "blk.%d." % i) for i in range(2)] if row[0].startswith("B.") else [row[0]]:
+        each = [row[0].replace("B.", "blk.%d." % i) for i in range(2)]
+        for name in each if row[0].startswith("B.") else [row[0]]:
             v = values(name, n, rng)
-            half = len(
-                shape) > 1 and "norm" not in name and "ssm_a" not in name and "ssm_d" not in name and "conv" not in name and "inp" not in name
+            half = len(shape) > 1 and not any(part in name for part in ("norm", "ssm_a", "ssm_d", "conv", "inp"))
             rows.append(string(name) + struct.pack("<I%dQIQ" % len(shape), len(shape), *shape[::-1],
                 int(half), len(data)))
             data += struct.pack("<%d%s" % (n, "e" if half else "f"), *v)

@@ -9,7 +9,7 @@
 #include "src/cli/signals.h"
 #include "src/convert/calibrate/uses.h"
 #include "src/convert/convert.h"
-#include "src/file/gguf/i2s.h"
+#include "src/file/i2s.h"
 #include "src/file/rows.h"
 
 int convert_fail(const QsfErr *err) {

@@ -12,7 +12,6 @@
 #include "src/engine/number.h"
 #include "src/file/dirhint.h"
 #include "src/file/dtype.h"
-#include "src/file/hf/pytorch.h"
 
 /* ---- can it be opened? ---- */
 

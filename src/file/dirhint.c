@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/file/hf/pytorch.h"
 #include "src/file/source_impl.h"
 
 #define MAX_ENTRIES 10000
@@ -62,18 +61,39 @@ void qsf_dir_hint(const char *dir, size_t len, char *buf) {
             "transformers");
 }
 
+bool qsf_dir_has_weights(const char *dir) {
+    static const char *const names[] = { QSF_WEIGHTS_FILE, QSF_WEIGHTS_INDEX };
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
+        char path[4096];
+        int n = snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        found = n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+    }
+    return found;
+}
+
+bool qsf_pytorch_in(const char *dir, size_t len) {
+    static const char *const names[] = { "pytorch_model.bin", "pytorch_model.bin.index.json" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[4096];
+        const int n = len < sizeof name ? snprintf(name, sizeof name, "%.*s%s", (int)len, dir, names[i]) : -1;
+        if (n > 0 && (size_t)n < sizeof name && access(name, F_OK) == 0) return true;
+    }
+    return false;
+}
+
 int qsf_dir_missing(const char *dir, bool weights, QsfErr *err) {
     char prefix[4096], hint[QSF_DIR_HINT];
     const int n = snprintf(prefix, sizeof prefix, "%s/", dir);
     const size_t len = n > 0 && (size_t)n < sizeof prefix ? (size_t)n : 0;
-    if (len > 0 && !qsf_hf_dir_has_weights(dir) && qsf_pytorch_in(prefix, len))
+    if (len > 0 && !qsf_dir_has_weights(dir) && qsf_pytorch_in(prefix, len))
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: the weights in this directory are " QSF_PYTORCH_ADVICE
                            "; it has no tokenizer.json or tokenizer.model either",
                            dir);
     hint[0] = '\0';
     if (len > 0) qsf_dir_hint(prefix, len, hint);
-    if (!weights || qsf_hf_dir_has_weights(dir))
+    if (!weights || qsf_dir_has_weights(dir))
         return qsf_err_set(err, QSF_E_MODEL, "%s: is a directory without tokenizer.json or tokenizer.model%s",
                            dir, hint);
     return qsf_err_set(

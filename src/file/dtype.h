@@ -15,7 +15,7 @@
 #define QSF_DTYPE_OF_128 0x100u
 #define QSF_DTYPE_OF_256 0x200u
 
-/* I2_S with its scales in another tensor, as stored: a source has I2_32 in its place (src/file/gguf/i2s.h). */
+/* I2_S with its scales in another tensor, as stored: a source has I2_32 in its place (src/file/i2s.h). */
 #define QSF_DTYPE_I2_SPLIT (QK_GGML_QSF + 10)
 
 typedef struct QsfDtype {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/file/gguf/i2s.h"
+#include "src/file/i2s.h"
 #include "src/file/source_impl.h"
 
 static int parse_str(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *err) {
@@ -89,11 +89,13 @@ static int store(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
     return QSF_OK;
 }
 
-/* The layout of I2_S tensors is chosen like an entry, but is none. */
+/* The layout of I2_S tensors is chosen like an entry, but is none. Formats other than GGUF have a type for each. */
 static int choose_i2s(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
     if (e->type != QSF_META_STRING || e->hidden)
         return qsf_err_set(err, QSF_E_USAGE, "expected " QSF_I2S_NAMES);
-    return qsf_i2s_choose(s, e->v.str.s, err); /* formats but GGUF have a type for each layout */
+    const int layout = qsf_i2s_layout(e->v.str.s, err);
+    if (layout < 0) return QSF_E_USAGE;
+    return s->choose_i2s != NULL ? s->choose_i2s(s, layout, err) : QSF_OK;
 }
 
 int qsf_source_override(QsfSource *s, const char *spec, QsfErr *err) {

@@ -7,9 +7,7 @@
 
 #include "src/base/checked.h"
 #include "src/base/half.h"
-#include "src/file/derive/derive.h"
 #include "src/file/dtype.h"
-#include "src/file/qsf/compressed.h"
 #include "src/file/source_impl.h"
 
 static const QsfTensorNote *note_of(const QsfSource *s, const QsfTensor *t) {
@@ -27,19 +25,19 @@ static int outside(const QsfTensor *t, QsfErr *err) {
 int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
                           QsfErr *err) {
     if (!qsf_range_ok(at, len, t->bytes)) return outside(t, err);
-    if (t->compressed != NULL) return qsf_compressed_read(s, t, at, dst, len, err);
+    if (t->compressed != NULL) return s->compressed_ops->read(s, t, at, dst, len, err);
     if (t->file == QSF_FILE_NONE) {
         memcpy(dst, (const char *)note_of(s, t)->made + at, len);
         return QSF_OK;
     }
-    if (t->file == s->n_files) return qsf_derived_read(s, t->offset + at, len, dst, err);
+    if (t->file == s->n_files) return qsf_source_virtual_read(s, t->offset + at, len, dst, err);
     return qsf_file_pread(&s->files[t->file], dst, len, t->offset + at, err);
 }
 
 void qsf_source_will_need(const QsfSource *s, const QsfTensor *t, uint64_t at, uint64_t len) {
     if (t->file == QSF_FILE_NONE || !qsf_range_ok(at, len, t->bytes)) return;
     if (t->file == s->n_files)
-        qsf_derived_advise(s, t->offset + at, len, POSIX_FADV_WILLNEED);
+        qsf_source_virtual_advise(s, t->offset + at, len, POSIX_FADV_WILLNEED);
     else
         qsf_file_will_need(&s->files[t->file], t->offset + at, len);
 }

@@ -56,10 +56,25 @@ typedef struct QsfTensorNote {
     const void *made; /* its bytes, in the arena, if it is not stored in a file; else NULL */
 } QsfTensorNote;
 
-/* The decompressed layer that was read last (qsf/compressed.c). */
-typedef struct QsfCompressedCache QsfCompressedCache;
-struct QsfNamed; /* qsf/named.h */
-struct QsfI2s;   /* i2s.h */
+/* How a source reads its virtual file (source.h): derive/derive.h. Any thread, but `close`. */
+typedef struct QsfVirtualOps {
+    const QsfFile *(*file)(const QsfSource *s);
+    int (*read)(const QsfSource *s, uint64_t off, uint64_t len, void *dst, QsfErr *err);
+    void (*advise)(const QsfSource *s, uint64_t off, uint64_t len, int advice);
+    void (*close)(QsfSource *s);
+} QsfVirtualOps;
+
+/* How a source reads tensors of compressed sections: qsf/compressed.c. Any thread, but `close`. */
+typedef struct QsfCompressedOps {
+    int (*read)(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len, QsfErr *err);
+    void (*close)(QsfSource *s);
+} QsfCompressedOps;
+
+/* What the reader of a format keeps; the others do not look into it. */
+struct QsfDerivedFile;     /* derive/derive.c */
+struct QsfCompressedCache; /* qsf/compressed.c: the decompressed layer that was read last */
+struct QsfNamed;           /* qsf/named.h */
+struct QsfI2s;             /* gguf/i2s.c */
 
 struct QsfSource {
     QsfLedger *ledger;
@@ -75,17 +90,21 @@ struct QsfSource {
     uint32_t n_files;
     QsfMetaTable meta; /* of the first file */
     QsfTensor *tensors;
-    QsfTensorNote *notes;           /* (n_tensors), or NULL if there are none */
-    struct QsfDerivedFile *derived; /* derive.h; NULL if no tensor is derived */
+    QsfTensorNote *notes;             /* (n_tensors), or NULL if there are none */
+    const QsfVirtualOps *virtual_ops; /* NULL if no tensor is derived */
+    struct QsfDerivedFile *derived;
     uint64_t n_tensors;
     uint64_t n_left_out;        /* tensors of other inputs than text */
     QsfChecksumPart *checksums; /* (n_checksums), in the arena */
     uint32_t n_checksums;
     QsfCompressed *compressed; /* (n_compressed), in the arena */
     uint32_t n_compressed;
-    QsfCompressedCache *cache;    /* NULL if nothing is compressed */
+    const QsfCompressedOps *compressed_ops; /* NULL if nothing is compressed */
+    struct QsfCompressedCache *cache;
     const struct QsfNamed *named; /* of a QSF file, else NULL */
-    struct QsfI2s *i2s;           /* NULL if no tensor of a GGUF file is I2_S */
+    /* Chooses a layout of i2s.h for all I2_S tensors, after opening; NULL if there are none of that type. */
+    int (*choose_i2s)(QsfSource *s, int layout, QsfErr *err);
+    struct QsfI2s *i2s;
     QsfHashmap tensor_map;
     QsfMadeArray made[QSF_MADE_ARRAYS]; /* (n_made) */
     uint32_t n_made;
@@ -98,8 +117,6 @@ void *qsf_source_alloc_opening(QsfSource *s, uint64_t n, uint64_t elem_bytes, Qs
 
 /* Makes s->tensors findable by name; QSF_E_MODEL when two have the same. */
 int qsf_source_index_tensors(QsfSource *s, QsfErr *err);
-/* files[0] is a vocabulary of any format but GGUF: see qsf_vocab_file_open. */
-int qsf_source_read_vocab(QsfSource *s, uint32_t n_vocab, QsfErr *err);
 
 /* Initializes an empty table with space for n entries and the overrides. */
 int qsf_meta_table_init(QsfSource *s, QsfMetaTable *t, uint64_t n, QsfErr *err);
@@ -135,49 +152,5 @@ void qsf_meta_free_made(QsfSource *s);
 typedef int (*QsfMetaSink)(void *arg, const void *data, size_t len, QsfErr *err);
 /* Passes an entry of s, encoded as in GGUF v3, to sink, large arrays in pieces. Errors of reading and of sink. */
 int qsf_meta_copy_entry(const QsfSource *s, const QsfMetaEntry *e, QsfMetaSink sink, void *arg, QsfErr *err);
-
-/* One file of a model: header, metadata and the table of its tensors. */
-typedef struct QsfGgufPart {
-    QsfMetaTable meta;
-    QsfTensor *tensors; /* (n_tensors), offsets absolute and checked */
-    uint64_t n_tensors;
-    uint32_t version, alignment;
-} QsfGgufPart;
-
-/* Reads and checks files[file]. */
-int qsf_gguf_read_part(QsfSource *s, uint32_t file, QsfGgufPart *part, QsfErr *err);
-/* Reads a count and that many pairs, encoded as in GGUF, from c; the table gets space for `more` further
- * entries. The elements of arrays are not read: v.arr.off is their offset in the window of c. */
-int qsf_gguf_read_pairs(QsfSource *s, QsfCursor *c, uint32_t more, QsfMetaTable *t, QsfErr *err);
-/* Fills s from files[0] (already open) and the further parts that it declares. */
-int qsf_gguf_open(QsfSource *s, QsfErr *err);
-
-/* Makes s->tensors findable; QSF_E_MODEL when two have the same name. */
-int qsf_source_index_tensors(QsfSource *s, QsfErr *err);
-
-/* Fills s from files[0] (already open), a QSF v1 file: tensors under their GGUF names. Header, index and
- * metadata are checked against their checksums; embedding, layers and final section are not, since that would
- * read the whole file (see qsf/verify.h). */
-int qsf_qsf_open(QsfSource *s, QsfErr *err);
-
-/* --- vocab/open.c: the vocabulary files of Hugging Face and SentencePiece --- */
-/* Fills s from files[0], a tokenizer.json or tokenizer.model, and from tokenizer_config.json and
- * chat_template.jinja next to it: the same keys as a GGUF file, no tensors. n_vocab: the number of tokens the
- * model has rows for, the last ones without text; 0 = as many as the file has. */
-int qsf_vocab_file_open(QsfSource *s, bool json, uint32_t n_vocab, QsfErr *err);
-/* Returns the path of the vocabulary file in a directory, preferring tokenizer.json to tokenizer.model; the
- * caller frees it. NULL with *err set (QSF_E_MODEL) if there is none; the message is about weights first if they are
- * needed and missing. */
-char *qsf_vocab_file_in(const char *dir, bool weights, QsfErr *err);
-
-/* --- hf/dir.c: Hugging Face models --- */
-/* Returns whether the directory contains safetensors weights. */
-bool qsf_hf_dir_has_weights(const char *dir);
-/* Fills s, which has no files yet, from config.json, the weights and the vocabulary in dir. */
-int qsf_hf_dir_open(QsfSource *s, const char *dir, QsfErr *err);
-/* The same without the weights: the vocabulary, and what config.json and generation_config.json say about its tokens,
- * if they exist. weights: they are needed too, so a directory without either is reported as one without
- * weights. */
-int qsf_hf_dir_open_tokens(QsfSource *s, const char *dir, bool weights, QsfErr *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/base/utf8.h"
-#include "src/file/gguf/i2s.h"
+#include "src/file/i2s.h"
 #include "src/run/run.h"
 
 enum {
@@ -125,7 +125,7 @@ static int add_to(const char **list, size_t *n, const char *value, char *err, si
     return QSF_EXIT_OK;
 }
 
-/* Is chosen like a metadata value (src/file/gguf/i2s.h). */
+/* Is chosen like a metadata value (src/file/i2s.h). */
 static int add_flavor(RunOptions *o, const char *value, char *err, size_t cap) {
     (void)snprintf(o->i2s_flavor, sizeof o->i2s_flavor, QSF_I2S_KEY "=str:%s", value);
     return add_to(o->overrides, &o->n_overrides, o->i2s_flavor, err, cap);

@@ -12,7 +12,7 @@
 #include "src/file/rows.h"
 #include "src/file/source_impl.h"
 
-enum { I2_S_FLAVORS = 36 }; /* src/file/gguf/i2s.h */
+enum { I2_S_FLAVORS = 36 }; /* src/file/i2s.h */
 
 /* Tensors that QSF stores as their parts (items_fused.c). */
 static const struct {

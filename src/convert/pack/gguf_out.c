@@ -112,7 +112,7 @@ static bool carried(const GgufOut *g, const QsfMetaEntry *e) {
     return !e->hidden && !e->derived && !qsf_key_of_file(e->key);
 }
 
-/* A larger alignment would hide the sizes that distinguish the layouts of I2_S (src/file/gguf/i2s.h). */
+/* A larger alignment would hide the sizes that distinguish the layouts of I2_S (src/file/i2s.h). */
 static int choose_alignment(GgufOut *g, QsfErr *err) {
     g->alignment = ALIGNMENT_DEFAULT;
     if (!qsf_meta_has(g->s, KEY_ALIGNMENT) || g->l.flavored) return QSF_OK;

@@ -59,31 +59,6 @@ bool qsf_row_map_ok(const QsfRowMap *m, uint64_t rows, uint64_t src_rows) {
     return qsf_add_u64(last, m->first, &last) && qsf_range_ok(last, m->run, src_rows);
 }
 
-int qsf_derived_open(QsfSource *s, uint64_t n, QsfErr *err) {
-    QsfDerivedFile *v = qsf_source_alloc(s, 1, sizeof *v, err);
-    if (v == NULL) return err->code;
-    v->d = qsf_source_alloc(s, n, sizeof *v->d, err);
-    if (v->d == NULL) return err->code;
-    for (; v->n_scratch < QSF_DERIVE_READERS; v->n_scratch++) {
-        v->scratch[v->n_scratch] = qsf_source_alloc(s, QSF_DERIVE_SCRATCH / 16, 16, err);
-        if (v->scratch[v->n_scratch] == NULL) return err->code;
-    }
-    v->f.fd = -1;
-    v->f.path = qsf_arena_strdup(&s->arena, qsf_source_path(s), strlen(qsf_source_path(s)), err);
-    if (v->f.path == NULL) return err->code;
-    pthread_mutex_init(&v->lock, NULL);
-    pthread_cond_init(&v->freed, NULL);
-    s->derived = v;
-    return QSF_OK;
-}
-
-void qsf_derived_close(QsfSource *s) {
-    if (s->derived == NULL) return;
-    pthread_cond_destroy(&s->derived->freed);
-    pthread_mutex_destroy(&s->derived->lock);
-    s->derived = NULL;
-}
-
 void qsf_derived_add(QsfSource *s, const QsfDerived *d, QsfTensor *t) {
     QsfDerivedFile *v = s->derived;
     QsfDerived *out = &v->d[v->n++];
@@ -101,9 +76,7 @@ void qsf_derived_clear(QsfSource *s) {
     s->derived->f.size = 0;
 }
 
-const QsfFile *qsf_derived_file(const QsfSource *s) {
-    return s->derived != NULL && s->derived->n > 0 ? &s->derived->f : NULL;
-}
+static const QsfFile *derived_file(const QsfSource *s) { return s->derived->n > 0 ? &s->derived->f : NULL; }
 
 /* --- reading --- */
 
@@ -200,10 +173,10 @@ static int make(QsfDeriveRead *r, void *arg) {
     return rc;
 }
 
-int qsf_derived_read(const QsfSource *s, uint64_t off, uint64_t len, void *dst, QsfErr *err) {
+static int derived_read(const QsfSource *s, uint64_t off, uint64_t len, void *dst, QsfErr *err) {
     QsfErr local = { 0 };
     QsfDeriveRead r = { .s = s, .dst = dst, .err = err != NULL ? err : &local };
-    if (s->derived == NULL || !qsf_range_ok(off, len, s->derived->f.size))
+    if (!qsf_range_ok(off, len, s->derived->f.size))
         return qsf_err_set(err, QSF_E_RUNTIME, "internal: read outside the derived tensors of %s",
                            qsf_source_path(s));
     return visit_range(off, len, &r, make, s->derived);
@@ -224,11 +197,42 @@ static int advise(QsfDeriveRead *r, void *arg) {
     return QSF_OK;
 }
 
-void qsf_derived_advise(const QsfSource *s, uint64_t off, uint64_t len, int advice) {
+static void derived_advise(const QsfSource *s, uint64_t off, uint64_t len, int advice) {
     QsfDeriveRead r = { .s = s };
-    if (s->derived != NULL && qsf_range_ok(off, len, s->derived->f.size))
-        (void)visit_range(off, len, &r, advise, &advice);
+    if (qsf_range_ok(off, len, s->derived->f.size)) (void)visit_range(off, len, &r, advise, &advice);
 }
+
+/* --- the interface of sources --- */
+
+static void derived_close(QsfSource *s) {
+    pthread_cond_destroy(&s->derived->freed);
+    pthread_mutex_destroy(&s->derived->lock);
+    s->derived = NULL;
+    s->virtual_ops = NULL;
+}
+
+static const QsfVirtualOps ops = { derived_file, derived_read, derived_advise, derived_close };
+
+int qsf_derived_open(QsfSource *s, uint64_t n, QsfErr *err) {
+    QsfDerivedFile *v = qsf_source_alloc(s, 1, sizeof *v, err);
+    if (v == NULL) return err->code;
+    v->d = qsf_source_alloc(s, n, sizeof *v->d, err);
+    if (v->d == NULL) return err->code;
+    for (; v->n_scratch < QSF_DERIVE_READERS; v->n_scratch++) {
+        v->scratch[v->n_scratch] = qsf_source_alloc(s, QSF_DERIVE_SCRATCH / 16, 16, err);
+        if (v->scratch[v->n_scratch] == NULL) return err->code;
+    }
+    v->f.fd = -1;
+    v->f.path = qsf_arena_strdup(&s->arena, qsf_source_path(s), strlen(qsf_source_path(s)), err);
+    if (v->f.path == NULL) return err->code;
+    pthread_mutex_init(&v->lock, NULL);
+    pthread_cond_init(&v->freed, NULL);
+    s->derived = v;
+    s->virtual_ops = &ops;
+    return QSF_OK;
+}
+
+/* --- for the functions that make bytes --- */
 
 int qsf_derive_stored(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len) {
     return qsf_file_pread(&r->s->files[r->p->file], dst, (size_t)len, r->p->at + at, r->err);

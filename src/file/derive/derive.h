@@ -86,22 +86,13 @@ bool qsf_row_map_ok(const QsfRowMap *m, uint64_t rows, uint64_t src_rows);
 
 typedef struct QsfDerivedFile QsfDerivedFile;
 
-/* Prepares space for n derived tensors. QSF_E_BUDGET, QSF_E_RUNTIME. */
+/* Prepares space for n derived tensors, and makes s->virtual_ops read them. QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_derived_open(QsfSource *s, uint64_t n, QsfErr *err);
 /* Adds a tensor, whose fields but `off` and `bytes` are set, and returns its place in t->file and t->offset; the
  * parts must stay in place. t->bytes is its size. */
 void qsf_derived_add(QsfSource *s, const QsfDerived *d, QsfTensor *t);
 /* Removes all tensors that were added. */
 void qsf_derived_clear(QsfSource *s);
-void qsf_derived_close(QsfSource *s);
-
-/* Reads bytes [off, off + len) of the virtual file; what belongs to no tensor is 0. Any thread. QSF_E_RUNTIME as
- * of qsf_file_pread, which names the real file. */
-int qsf_derived_read(const QsfSource *s, uint64_t off, uint64_t len, void *dst, QsfErr *err);
-/* Advises the kernel (POSIX_FADV_*) about the parts of real files that the same bytes are made from. */
-void qsf_derived_advise(const QsfSource *s, uint64_t off, uint64_t len, int advice);
-/* The virtual file, or NULL: its size and a name for messages; it has no descriptor. */
-const QsfFile *qsf_derived_file(const QsfSource *s);
 
 /* One read within a part, for the functions that make bytes: [at, at + len) relative to the first byte of the
  * part. */

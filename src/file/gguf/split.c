@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/file/gguf/i2s.h"
-#include "src/file/source_impl.h"
+#include "src/file/format.h"
+#include "src/file/gguf/gguf.h"
 
 #define SUFFIX_LEN 20u /* "-00001-of-00002.gguf" */
 
@@ -100,7 +100,7 @@ static int open_split(QsfSource *s, const QsfGgufPart *first, uint32_t n, const 
     return rc == QSF_OK ? join_tensors(s, parts, n, err) : rc;
 }
 
-int qsf_gguf_open(QsfSource *s, QsfErr *err) {
+static int open_gguf(QsfSource *s, QsfErr *err) {
     QsfGgufPart first;
     uint32_t no = 0, count = 0;
     const char *path = s->files[0].path;
@@ -120,3 +120,7 @@ int qsf_gguf_open(QsfSource *s, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_source_index_tensors(s, err);
     return rc == QSF_OK ? qsf_i2s_open(s, parts, err) : rc;
 }
+
+static bool matches(const unsigned char *head, size_t n) { return n >= 4 && memcmp(head, "GGUF", 4) == 0; }
+
+const QsfFormat qsf_format_gguf = { "GGUF", matches, open_gguf };

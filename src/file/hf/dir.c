@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/file/dirhint.h"
+#include "src/file/format.h"
 #include "src/file/hf/model.h"
+#include "src/file/vocab/vocab.h"
 
 /* --- consistency --- */
 
@@ -55,7 +58,7 @@ static int read_vocabulary(QsfHfModel *m) {
     free(path);
     if (rc != QSF_OK) return rc;
     s->files[0] = vocab;
-    rc = qsf_source_read_vocab(s, m->n_vocab, m->err);
+    rc = qsf_vocab_read(s, m->n_vocab, m->err);
     qsf_file_close(&s->files[0]);
     s->files[0] = weights;
     return rc == QSF_OK ? put_ends(m) : rc;
@@ -96,13 +99,13 @@ static int open_vocabulary(QsfHfModel *m, bool weights) {
     free(path);
     if (rc != QSF_OK) return rc;
     s->n_files = 1;
-    rc = qsf_source_read_vocab(s, m->n_vocab, m->err);
+    rc = qsf_vocab_read(s, m->n_vocab, m->err);
     if (rc == QSF_OK && m->n_vocab == 0) m->n_vocab = count_tokens(s);
     if (rc == QSF_OK) rc = qsf_hf_generation_put(m);
     return rc == QSF_OK ? put_ends(m) : rc;
 }
 
-int qsf_hf_dir_open_tokens(QsfSource *s, const char *dir, bool weights, QsfErr *err) {
+static int open_tokens(QsfSource *s, const char *dir, bool weights, QsfErr *err) {
     QsfHfModel m;
     int rc = keep_path(s, dir, err);
     if (rc != QSF_OK) return rc;
@@ -113,7 +116,7 @@ int qsf_hf_dir_open_tokens(QsfSource *s, const char *dir, bool weights, QsfErr *
     return rc;
 }
 
-int qsf_hf_dir_open(QsfSource *s, const char *dir, QsfErr *err) {
+static int open_model(QsfSource *s, const char *dir, QsfErr *err) {
     QsfHfModel m;
     int rc = keep_path(s, dir, err);
     if (rc != QSF_OK) return rc;
@@ -122,4 +125,8 @@ int qsf_hf_dir_open(QsfSource *s, const char *dir, QsfErr *err) {
     qsf_hf_config_close(&m);
     snprintf(s->format, sizeof s->format, "safetensors");
     return rc;
+}
+
+int qsf_hf_dir_open(QsfSource *s, const char *dir, bool weights, QsfErr *err) {
+    return weights && qsf_dir_has_weights(dir) ? open_model(s, dir, err) : open_tokens(s, dir, weights, err);
 }

@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include "src/base/jsonscan.h"
+#include "src/file/dirhint.h"
 #include "src/file/hf/model.h"
 #include "src/file/lfs.h"
 #include "src/file/whole.h"
 
-#define ONE_FILE      "model.safetensors"
-#define INDEX_FILE    "model.safetensors.index.json"
 #define SHARD_SUFFIX  ".safetensors"
 #define FILE_NAME_LEN 255
 
@@ -21,17 +20,6 @@ char *qsf_hf_path(const char *dir, const char *name, QsfErr *err) {
     if (asprintf(&path, "%s/%s", dir, name) >= 0) return path;
     qsf_err_memory(err, "%s", dir);
     return NULL;
-}
-
-bool qsf_hf_dir_has_weights(const char *dir) {
-    static const char *const names[] = { ONE_FILE, INDEX_FILE };
-    bool found = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
-        char path[4096];
-        int n = snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        found = n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
-    }
-    return found;
 }
 
 /* --- the index --- */
@@ -86,7 +74,7 @@ static int check_place(const Index *x) {
         return QSF_OK;
     return qsf_err_set(x->err, QSF_E_MODEL, "%s: lacks the tensor '%.80s' that %s places there",
                        i >= 0 ? x->s->files[i].path : qsf_strbuf_str(&x->file), qsf_strbuf_str(&x->tensor),
-                       INDEX_FILE);
+                       QSF_WEIGHTS_INDEX);
 }
 
 /* Handles one "tensor": "file" entry. */
@@ -169,7 +157,7 @@ static int read_shards(Index *x, QsfStHeader **h) {
 static int read_sharded(QsfSource *s, QsfStHeader **h, QsfErr *err) {
     QsfWhole w;
     Index x = { .s = s, .w = &w, .err = err };
-    char *path = qsf_hf_path(s->dir, INDEX_FILE, err);
+    char *path = qsf_hf_path(s->dir, QSF_WEIGHTS_INDEX, err);
     if (path == NULL) return err->code;
     int rc = qsf_whole_open(s, path, QSF_ST_HEADER_MAX, &w, err);
     if (rc == QSF_OK && w.text == NULL) rc = qsf_err_set(err, QSF_E_MODEL, "%s: is missing", path);
@@ -182,9 +170,9 @@ static int read_sharded(QsfSource *s, QsfStHeader **h, QsfErr *err) {
 }
 
 int qsf_hf_weights_read(QsfSource *s, QsfStHeader **h, QsfErr *err) {
-    static const char *const one[] = { ONE_FILE };
+    static const char *const one[] = { QSF_WEIGHTS_FILE };
     *h = NULL;
-    char *path = qsf_hf_path(s->dir, ONE_FILE, err);
+    char *path = qsf_hf_path(s->dir, QSF_WEIGHTS_FILE, err);
     if (path == NULL) return err->code;
     bool there = access(path, F_OK) == 0;
     free(path);

@@ -92,9 +92,11 @@ static int load(const QsfSource *s, const QsfCompressed *c, unsigned char **whol
     return rc;
 }
 
-int qsf_compressed_read(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
-                        QsfErr *err) {
-    QsfCompressedCache *k = s->cache;
+/* Reads bytes [at, at + len) of a tensor. The decompressed layer is cached, charged to QSF_MEM_META, until a different
+ * one is read. Any thread. */
+static int compressed_read(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
+                           QsfErr *err) {
+    struct QsfCompressedCache *k = s->cache;
     int rc = QSF_OK;
     pthread_mutex_lock(&k->lock);
     if (k->of != t->compressed) {
@@ -159,6 +161,15 @@ static int heads_of_layer(const QsfSource *s, const QsfCompressed *c, const QsfF
     return rc;
 }
 
+static void compressed_close(QsfSource *s) {
+    if (s->cache->of != NULL) drop(s, s->cache->of, s->cache->whole);
+    pthread_mutex_destroy(&s->cache->lock);
+    free(s->cache);
+    s->cache = NULL;
+}
+
+static const QsfCompressedOps ops = { compressed_read, compressed_close };
+
 static int make_list(QsfSource *s, const QsfIndexEntry *index, uint32_t n, QsfErr *err) {
     s->compressed = qsf_source_alloc(s, s->n_compressed, sizeof *s->compressed, err);
     if (s->compressed == NULL) return err->code;
@@ -175,6 +186,7 @@ static int make_list(QsfSource *s, const QsfIndexEntry *index, uint32_t n, QsfEr
     s->cache = calloc(1, sizeof *s->cache);
     if (s->cache == NULL) return qsf_err_memory(err, "%s", qsf_source_path(s));
     pthread_mutex_init(&s->cache->lock, NULL);
+    s->compressed_ops = &ops;
     return QSF_OK;
 }
 
@@ -203,12 +215,4 @@ QsfCompressed *qsf_compressed_of(const QsfSource *s, uint32_t layer) {
     for (uint32_t i = 0; i < s->n_compressed; i++)
         if (s->compressed[i].layer == layer) return &s->compressed[i];
     return NULL;
-}
-
-void qsf_compressed_close(QsfSource *s) {
-    if (s->cache == NULL) return;
-    if (s->cache->of != NULL) drop(s, s->cache->of, s->cache->whole);
-    pthread_mutex_destroy(&s->cache->lock);
-    free(s->cache);
-    s->cache = NULL;
 }

@@ -22,7 +22,6 @@ int qsf_layer_heads(const QsfSource *s, const QsfIndexEntry *index, uint32_t n, 
 int qsf_compressed_open(QsfSource *s, const QsfFileHeader *h, const QsfIndexEntry *index, QsfErr *err);
 /* Returns the entry of a layer, NULL if it is not compressed. */
 QsfCompressed *qsf_compressed_of(const QsfSource *s, uint32_t layer);
-void qsf_compressed_close(QsfSource *s);
 
 /* Formats the name of the layer for messages, "PATH: layer 3, decompressed from byte offset 8192", in at most
  * cap bytes. Returns buf. */
@@ -35,11 +34,5 @@ int qsf_compressed_check(const QsfSource *s, const QsfCompressed *c, const void 
  * u. */
 int qsf_compressed_unpack(const QsfSource *s, const QsfCompressed *c, const QsfUnpacker *u, const void *raw,
                           void *whole, QsfErr *err);
-
-/* Reads bytes [at, at + len) of a tensor in a compressed layer. The decompressed layer is cached, charged to
- * QSF_MEM_META, until a different one is read. Errors of the two functions above, QSF_E_RUNTIME,
- * QSF_E_BUDGET. Any thread. */
-int qsf_compressed_read(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
-                        QsfErr *err);
 
 #endif

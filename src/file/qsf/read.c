@@ -8,7 +8,9 @@
 #include "src/base/checked.h"
 #include "src/base/crc32.h"
 #include "src/file/dtype.h"
-#include "src/file/gguf/i2s.h"
+#include "src/file/format.h"
+#include "src/file/i2s.h"
+#include "src/file/meta_read.h"
 #include "src/file/qsf/compressed.h"
 #include "src/file/qsf/fields.h"
 #include "src/file/qsf/groups.h"
@@ -107,7 +109,7 @@ static int check_meta_crc(const Reader *r) {
 static int read_pairs(Reader *r) {
     QsfCursor c;
     int rc = qsf_cursor_open(&c, r->f, r->head.meta_off, r->head.meta_bytes, r->err);
-    if (rc == QSF_OK) rc = qsf_gguf_read_pairs(r->s, &c, QSF_FIELDS_MAX, &r->s->meta, r->err);
+    if (rc == QSF_OK) rc = qsf_meta_read_pairs(r->s, &c, QSF_FIELDS_MAX, &r->s->meta, r->err);
     if (rc == QSF_OK && qsf_cursor_left(&c) != 0)
         rc = qsf_err_set(r->err, QSF_E_MODEL,
                          "%s: the metadata ends at byte offset %" PRIu64 ", %" PRIu64 " bytes before its end",
@@ -369,7 +371,7 @@ static int list_sums(Reader *r) {
                         : rc;
 }
 
-int qsf_qsf_open(QsfSource *s, QsfErr *err) {
+static int open_qsf(QsfSource *s, QsfErr *err) {
     Reader r = { .s = s, .err = err, .f = &s->files[0], .path = s->files[0].path };
     snprintf(s->format, sizeof s->format, "QSF v%u", QSFF_VERSION);
     int rc = read_head(&r);
@@ -383,3 +385,7 @@ int qsf_qsf_open(QsfSource *s, QsfErr *err) {
         if (s->tensors[i].dtype == QK_GGML_I2_S) rc = qsf_i2s_read_scale(s, &s->tensors[i], err);
     return rc;
 }
+
+static bool matches(const unsigned char *head, size_t n) { return n >= 4 && memcmp(head, "QSF1", 4) == 0; }
+
+const QsfFormat qsf_format_qsf = { "QSF", matches, open_qsf };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/file/lfs.h"
+#include "src/file/meta_read.h"
 #include "src/file/qsf/compressed.h"
 #include "src/file/qsf/fields.h"
 #include "src/file/qsf/groups.h"
@@ -120,7 +121,7 @@ static int read_pairs(Verifier *v) {
     QsfCursor c;
     const unsigned char *bytes = (const unsigned char *)v->meta_bytes.data;
     qsf_cursor_memory(&c, &v->meta->files[0], bytes, v->meta_bytes.len);
-    int rc = qsf_gguf_read_pairs(v->meta, &c, QSF_FIELDS_MAX, &v->meta->meta, v->err);
+    int rc = qsf_meta_read_pairs(v->meta, &c, QSF_FIELDS_MAX, &v->meta->meta, v->err);
     if (rc == QSF_OK && qsf_cursor_left(&c) != 0)
         rc = qsf_err_set(v->err, QSF_E_MODEL, "%" PRIu64 " bytes follow its last pair", qsf_cursor_left(&c));
     qsf_cursor_close(&c);

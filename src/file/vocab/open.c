@@ -7,7 +7,10 @@
 
 #include "src/base/utf8.h"
 #include "src/file/dirhint.h"
+#include "src/file/format.h"
+#include "src/file/sniff.h"
 #include "src/file/vocab/draft.h"
+#include "src/file/vocab/vocab.h"
 #include "src/file/whole.h"
 
 #define MAX_FILE ((uint64_t)256 << 20)
@@ -67,9 +70,9 @@ static int read_tokens(QsfVocabDraft *d, bool json, QsfErr *err) {
     return rc;
 }
 
-int qsf_vocab_file_open(QsfSource *s, bool json, uint32_t n_vocab, QsfErr *err) {
+/* Fills s from files[0], and from tokenizer_config.json and chat_template.jinja next to it. */
+static int read_vocab(QsfSource *s, bool json, uint32_t n_vocab, QsfErr *err) {
     QsfVocabDraft d;
-    snprintf(s->format, sizeof s->format, "%s", json ? "tokenizer.json" : "SentencePiece");
     qsf_draft_init(&d, s);
     int rc = s->meta.e != NULL ? QSF_OK : qsf_meta_table_init(s, &s->meta, QSF_MADE_KEYS, err);
     if (rc == QSF_OK) rc = read_tokens(&d, json, err);
@@ -80,4 +83,38 @@ int qsf_vocab_file_open(QsfSource *s, bool json, uint32_t n_vocab, QsfErr *err) 
     if (rc == QSF_OK) rc = qsf_draft_finish(&d, err);
     qsf_draft_free(&d);
     return rc;
+}
+
+/* --- the two formats --- */
+
+/* Detects a JSON object, as in tokenizer.json. A safetensors file has NULs before its first brace. */
+static bool is_json(const unsigned char *p, size_t n) {
+    size_t i = qsf_utf8_bom((const char *)p, n);
+    while (i < n && memchr(" \t\r\n", p[i], 4) != NULL) i++;
+    if (i == n || p[i++] != '{' || memchr(p, 0, n) != NULL) return false;
+    while (i < n && memchr(" \t\r\n", p[i], 4) != NULL) i++;
+    return i == n || p[i] == '"' || p[i] == '}';
+}
+
+/* Detects a SentencePiece model: its first field is a piece, whose first field is its text. */
+static bool is_sentencepiece(const unsigned char *p, size_t n) {
+    return n >= 4 && p[0] == 0x0A && p[1] < 0x80 && p[2] == 0x0A && !qsf_sniff_is_text(p, n);
+}
+
+static int open_json(QsfSource *s, QsfErr *err) { return read_vocab(s, true, 0, err); }
+static int open_sentencepiece(QsfSource *s, QsfErr *err) { return read_vocab(s, false, 0, err); }
+
+const QsfFormat qsf_format_tokenizer_json = { "tokenizer.json", is_json, open_json };
+const QsfFormat qsf_format_sentencepiece = { "SentencePiece", is_sentencepiece, open_sentencepiece };
+
+int qsf_vocab_read(QsfSource *s, uint32_t n_vocab, QsfErr *err) {
+    unsigned char head[QSF_SNIFF_BYTES];
+    size_t n;
+    int rc = qsf_sniff_head(s, head, &n, err);
+    if (rc != QSF_OK) return rc;
+    const bool json = is_json(head, n);
+    if (!json && !is_sentencepiece(head, n)) return qsf_sniff_reject(&s->files[0], head, n, err);
+    const QsfFormat *format = json ? &qsf_format_tokenizer_json : &qsf_format_sentencepiece;
+    (void)snprintf(s->format, sizeof s->format, "%s", format->name);
+    return read_vocab(s, json, n_vocab, err);
 }

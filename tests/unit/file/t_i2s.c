@@ -7,7 +7,7 @@
 
 #include "src/base/half.h"
 #include "src/file/dtype.h"
-#include "src/file/gguf/i2s.h"
+#include "src/file/i2s.h"
 #include "src/file/rows.h"
 #include "tests/harness/gguf_build.h"
 

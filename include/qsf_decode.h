@@ -18,7 +18,7 @@ typedef struct QSFDecode {
 #define QSF_DECODE_DAMAGED \
     "the text is damaged: it is cut, or characters of UTF-16 or UTF-32 are invalid; each became U+FFFD"
 
-/* The same of one that must be UTF-8 and is not. */
+/* The same for text that must be UTF-8 and is not. */
 #define QSF_DECODE_NOT_UTF8 \
     "the text is damaged: it is not UTF-8; the bytes that are not one of its characters stay as they are"
 

@@ -117,8 +117,8 @@ typedef struct UiApp {
     UiBuf queue;        /* the message to send when the answer is finished */
     char *want_model;   /* to load when the answer is finished */
     bool want_reload;   /* settings changed that need a load */
-    bool resuming;      /* a session was resumed and the engine has not answered yet: what it
-                           refuses is not written to its file */
+    bool resuming;      /* a session was resumed and the engine has not answered yet: settings that it refuses
+                           are not written to the file */
     bool unnamed;       /* the session was resumed and its file names no model */
     bool model_unsaved; /* another model answers than the session's, which is recorded with the
                            next message */

@@ -18,7 +18,7 @@ void ui_guide_welcome(UiApp *a);
 void ui_guide_switch(UiApp *a);
 /* Reports what to do when its file could not be loaded. */
 void ui_guide_failed(UiApp *a);
-/* Whether the guide is loaded and has not been asked anything yet. Then questions are offered. */
+/* Returns whether the guide is loaded and has not been asked anything yet: questions are offered then. */
 bool ui_guide_offers(const UiApp *a);
 /* Question i < UI_GUIDE_QUESTIONS, the most useful one first. */
 const char *ui_guide_question(size_t i);

@@ -22,7 +22,8 @@ void ui_menu_shut(UiMenu *m);
 /* Empties it. */
 void ui_menu_forget(UiMenu *m);
 void ui_menu_free(UiMenu *m);
-/* Fills it for the word that ends at line[point], if it is not filled for it already. a as in ui_complete. */
+/* Fills the menu for the word that ends at line[point], unless it is filled for that word
+ * already. a as in ui_complete. */
 void ui_menu_fill(UiMenu *m, const struct UiApp *a, const char *line, size_t point);
 /* After a key: what did not use the menu shuts it. */
 void ui_menu_key_done(UiMenu *m);

@@ -130,7 +130,7 @@ typedef struct QsfChatFile {
     size_t len;
     char *name;         /* for display */
     QsfJson *config;    /* the tokenizer_config.json next to it, or NULL */
-    const char *damage; /* what is to be said of its encoding (qsf_decode.h); static storage, or NULL */
+    const char *damage; /* a notice about its encoding (qsf_decode.h); static storage, or NULL */
 } QsfChatFile;
 /* name: a file of the template directories (chatml, llama3, ...; with or without .jinja), the path of a file,
  * or the path of a tokenizer_config.json or of its directory; a named template of one is PATH:NAME.

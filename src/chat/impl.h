@@ -58,7 +58,7 @@ struct QsfChatTemplate {
     size_t n_switches;
     bool takes_switch;     /* one of them makes a difference */
     uint64_t sample_steps; /* that are left for finding out the above */
-    bool guesses_off;      /* no word for off is known, and the one that is used changes nothing */
+    bool guesses_off;      /* the template has no known word for off: the one that is used has no effect */
     bool lowers;           /* reasoning cannot be switched off: it has the lowest effort */
 };
 

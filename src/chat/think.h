@@ -119,7 +119,7 @@ void qsf_think_feed_token(QsfThinkSplit *s, const char *text, size_t len, bool h
                           void *arg);
 /* Ends the output: emits the text still held back. */
 void qsf_think_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg);
-/* Whether the next text is reasoning, as far as is known. */
+/* Returns whether the next text is reasoning, as far as is known. */
 bool qsf_think_inside(const QsfThinkSplit *s);
 /* Maximum length of one emitted piece if no fed one is longer than piece_max. */
 size_t qsf_think_piece_max(size_t piece_max);

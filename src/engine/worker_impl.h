@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Internals shared by the files of the worker: worker.c is the engine thread, its queue and its answers; worker_load.c
- * changes its model and its plan; worker_query.c tells the owner what it does. */
+/* Internals shared by the files of the worker: worker.c is the engine thread, its queue and its answers;
+ * worker_load.c changes its model and its plan; worker_query.c reports its state to the owner. */
 #ifndef QSF_ENGINE_WORKER_IMPL_H
 #define QSF_ENGINE_WORKER_IMPL_H
 

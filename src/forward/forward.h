@@ -131,12 +131,12 @@ uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n);
  * attention; QSF_E_CONTEXT: the context has no room for what is protected; QSF_E_BUDGET and QSF_E_RUNTIME: no memory.
  * Everything is as before then. */
 int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err);
-bool qsf_forward_evicts(const QsfForward *f); /* Is there a policy? */
-/* Between two evals, when memory is short: `short_of` true gives back what weights hold of the memory for positions that do
- * not exist yet, and with a policy evicts until 3/4 of the positions are kept, but what is protected and the least that a
- * policy keeps stay; the cache does not grow beyond that until a call with false. SnapKV observes the next queries
- * first. The memory of evicted positions returns to the kernel. Returns false if there is nothing to give back. Never fails;
- * also while the ledger is frozen. */
+bool qsf_forward_evicts(const QsfForward *f); /* Is a policy set? */
+/* Between two evals, when memory is short: `short_of` true gives back the memory of weights in the unused
+ * part of the context, and with a policy evicts until 3/4 of the positions are kept, except protected ones
+ * and the minimum that a policy keeps; the cache does not grow beyond that until a call with false. SnapKV
+ * observes the next queries first. The memory of evicted positions returns to the kernel. Returns false if
+ * there is nothing to give back. Never fails; also while the ledger is frozen. */
 bool qsf_forward_relieve(QsfForward *f, bool short_of);
 /* Returns how many positions fit without an eviction. */
 uint32_t qsf_forward_room(const QsfForward *f);
@@ -164,7 +164,8 @@ typedef struct QsfForwardStats {
     uint64_t prefill_ns, decode_ns;
     uint32_t layer;                   /* layer being computed now, n_layers during the head */
     uint32_t chunk_done, chunk_total; /* tokens of the running eval: done, and in total */
-    double work; /* tokens evaluated, of those of the running pass the part of its steps that are done */
+    double work; /* tokens evaluated; those of the running pass count by the share of its steps
+                    that are done */
     uint64_t pin_done, pin_total; /* bytes of weights pinned, and planned; not reset */
     uint64_t pin_read;            /* bytes read to be pinned, or for the resident embedding table */
     uint64_t streamed_bytes;      /* weights that a token streams now; of experts the average; not reset */

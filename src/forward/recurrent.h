@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a position leaves for the next one besides K and V: the recurrent states of all blocks, and after them the recent
- * positions of caches that hold them by themselves (kv/recent.h). There are two copies: a pass reads the old
- * one and writes the new one, so that a pass that fails or is cancelled changes nothing.
- * A recurrence cannot be truncated to any position, as attention can: checkpoints, which are copies of the state at
- * some positions, are what a conversation can go back to. The start of the sequence is one that needs no memory. One
- * thread at a time, except that several threads may use different parts of a state in one step. */
+/* Everything besides K and V that the next position needs from earlier ones: the recurrent states of all
+ * blocks, and after them the recent positions of caches that store them separately (kv/recent.h). There are
+ * two copies: a pass reads the old one and writes the new one, so that a pass that fails or is cancelled
+ * changes nothing. A recurrence cannot be truncated to any position, as attention can: checkpoints, which
+ * are copies of the state at some positions, are what a conversation can go back to. The start of the
+ * sequence is one that needs no memory. One thread at a time, except that several threads may use different
+ * parts of a state in one step. */
 #ifndef QSF_FORWARD_RECURRENT_H
 #define QSF_FORWARD_RECURRENT_H
 
@@ -37,7 +38,7 @@ void qsf_recurrent_free(QsfRecurrent *r); /* zero-initialised is allowed */
  * column 0 of a pass reads the old one, later columns read what the column before them wrote. */
 const float *qsf_recurrent_old(const QsfRecurrent *r, uint32_t state);
 float *qsf_recurrent_new(const QsfRecurrent *r, uint32_t state);
-/* The same of recent positions. */
+/* The same for recent positions. */
 uint8_t *qsf_recurrent_old_recent(const QsfRecurrent *r);
 uint8_t *qsf_recurrent_new_recent(const QsfRecurrent *r);
 /* A pass succeeded: the new states become the old ones. */

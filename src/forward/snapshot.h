@@ -27,7 +27,7 @@ uint64_t qsf_forward_row_bytes(const QsfForward *f, uint32_t row, const uint32_t
 /* Calls fn for the tiles of a row, in the same order each time, until it returns false; returns whether it never did. */
 typedef bool (*QsfTileFn)(void *arg, uint8_t *tile, size_t bytes);
 bool qsf_forward_row(QsfForward *f, uint32_t row, const uint32_t *first, QsfTileFn fn, void *arg);
-/* The same of one cache, and its bytes. */
+/* The same for one cache, and its bytes. */
 bool qsf_forward_cache_row(const QsfForward *f, uint32_t i, uint32_t row, QsfTileFn fn, void *arg);
 uint64_t qsf_forward_tile_bytes(const QsfForward *f, uint32_t i);
 /* Can a conversation continue after its first n positions, when all rows that are held before n are saved? */
@@ -43,12 +43,12 @@ const uint8_t *qsf_forward_state(const QsfForward *f, uint32_t pos);
 
 /* ---- caches with lists ---- */
 
-/* After an eviction, and with a policy that decides by weights of past attention, rows do not say it all: caches are saved one
- * by one, with where their tiles were and their weights, and n_past positions are restored as they were. */
+/* After an eviction, and with a policy that decides by weights of past attention, rows are not enough: each
+ * cache is saved with the places and weights of its tiles, and restored with n_past positions. */
 #define QSF_LISTS_WORDS 16u /* of their description */
 
 bool qsf_forward_is_listed(const QsfForward *f);
-/* Is there a cache that holds as many positions as the context? Otherwise a conversation may be longer. */
+/* Does a cache hold all positions of the context? Otherwise a conversation may be longer than the context. */
 bool qsf_forward_is_bounded(const QsfForward *f);
 /* Is that so because of a policy's weights, whatever was evicted? */
 bool qsf_forward_weighs(const QsfForward *f);

@@ -65,11 +65,11 @@ struct QsfForward {
     uint32_t kv_step; /* of the plan: positions that the KV cache is charged for at a time; 0: all at once */
     bool broken;      /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;
-    atomic_bool stale; /* the file of the embedding is not what was opened any more */
+    atomic_bool stale; /* the file of the embedding has changed since it was opened */
 
     uint8_t *embed; /* resident table, EMBED; NULL = rows: pinned head, cache or file */
     uint64_t embed_bytes;
-    uint32_t embed_filled; /* its rows [0, n) are there */
+    uint32_t embed_filled; /* its rows [0, n) are in memory */
     QsfRowCache rows;
 
     QsfShape shape;
@@ -81,7 +81,7 @@ struct QsfForward {
     QsfSlice act_of;        /* slice whose columns act holds; buf QSF_NONE = none */
     unsigned acts;          /* bit a: act[a] holds them */
     float *cs;              /* per rope table (n_cols, n_rot / 2) pairs cos, sin */
-    float *parts;           /* (n_heads, spans of ctx) what attention leaves of one column */
+    float *parts;           /* (n_heads, spans of ctx) parts of the attention of one column */
     float *exact_row;       /* (threads, max_k) */
     uint32_t *chosen;       /* (n_cols) columns that chose an expert */
     uint8_t *row;           /* one quantized row of the embedding or of another table */
@@ -129,7 +129,8 @@ static inline int qsf_forward_usable(const QsfForward *f, QsfErr *err) {
 void qsf_buffers_layout(const QsfForward *f, const QsfPlan *p, QsfLayout *l);
 int qsf_buffers_set(QsfForward *f, const QsfLayout *l, QsfErr *err);
 
-/* embed.c: drops what the plan does not hold (NULL = everything) / maps what it holds and is not there. */
+/* embed.c: unmaps the parts that are not in the plan (NULL = everything) / maps the missing
+ * parts that are. */
 void qsf_embed_close(QsfForward *f, const QsfPlan *p);
 int qsf_embed_open(QsfForward *f, const QsfPlan *p, QsfErr *err);
 /* Reads on at the resident table, at most about max_bytes. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
@@ -146,9 +147,10 @@ uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, QsfKvTypes types, u
 /* Between passes: makes sure that positions [0, n), n <= ctx, are charged, in whole steps; weights give up what that takes.
  * Also while the ledger is frozen. QSF_E_BUDGET (a bug). */
 int qsf_reserve_positions(QsfForward *f, uint32_t n, QsfErr *err);
-/* If most of what is charged is not needed for n more positions, weights get it. */
+/* If most of the charged memory is not needed for n more positions, it is lent to weights. */
 void qsf_reserve_trim(QsfForward *f, uint32_t n);
-/* Between passes: nothing is lent from now on, or again as before. Returns the bytes that were given back. */
+/* Between passes: forbids lending memory to weights, or allows it again. Returns the bytes
+ * that were given back. */
 uint64_t qsf_reserve_forbid(QsfForward *f, bool forbid);
 
 /* stats.c: the counters of layers; qsf_counters_pins: after a change of what is pinned. */

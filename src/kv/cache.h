@@ -68,14 +68,15 @@ void qsf_kvcache_will_store(QsfKvCache *c, uint32_t n);
 
 /* --- eviction --- */
 
-/* Creates lists, with weights of positions if threads > 0, or changes those that are there; QSF_E_BUDGET and QSF_E_RUNTIME
- * leave everything as it is. */
+/* Creates lists, with weights of positions if threads > 0, or changes existing ones; QSF_E_BUDGET and
+ * QSF_E_RUNTIME change nothing. */
 int qsf_kvcache_lists(QsfKvCache *c, uint32_t threads, QsfErr *err);
 /* Returns the tiles in use of the fullest cache that is not a ring; 0 if all are. */
 uint32_t qsf_kvcache_tiles(const QsfKvCache *c);
 /* Returns how many positions can be stored when no more than `tiles` tiles of a cache may be used. */
 uint32_t qsf_kvcache_room(const QsfKvCache *c, uint32_t tiles);
-/* Evicts from every cache that is not a ring all but `target` tiles. Returns the tiles evicted from the first one. */
+/* Evicts tiles from every cache that is not a ring, until `target` are left. Returns the number of tiles
+ * evicted from the first cache. */
 uint32_t qsf_kvcache_evict(QsfKvCache *c, const QsfEvict *e, uint32_t target);
 /* Returns the memory of free slots to the kernel; the lowest of them are used first from now on. The positions stay charged. */
 void qsf_kvcache_discard(QsfKvCache *c);
@@ -99,11 +100,12 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);
 
 /* Returns how many positions the context must have at least. */
 uint32_t qsf_kvcache_used(const QsfKvCache *c);
-/* Changes the cache in place to ctx >= qsf_kvcache_used positions of these types. Positions that are there keep their contents,
- * as precisely as their new type stores them, and unused memory is returned to the kernel; as many positions as before are
- * charged. No tile is in memory twice but the one that is being converted, and recent ones: c->carried, of recent positions with
- * the old types, becomes that with the new types. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are
- * there, and the cache has the smaller of both sizes and the types with fewer bits. */
+/* Changes the cache in place to ctx >= qsf_kvcache_used positions of these types. Stored positions keep their
+ * contents, as precisely as their new type can, and unused memory is returned to the kernel; as many
+ * positions as before are charged. Only the tile that is being converted is in memory twice, and recent ones:
+ * c->carried, of recent positions with the old types, becomes that with the new types. After an error
+ * (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are there, and the cache has the smaller of both sizes and the
+ * types with fewer bits. */
 int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, QsfErr *err);
 
 #endif

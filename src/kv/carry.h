@@ -16,8 +16,8 @@ typedef struct QsfKvCarried {
 /* Makes what a state holds of the positions of c when it has these types, from c->carried and the cache: *out is malloc'ed,
  * NULL if caches of these types have no recent positions, or if c is empty. QSF_E_RUNTIME. */
 int qsf_kvcarry_make(const QsfKvCache *c, QsfKvTypes types, uint8_t **out, QsfErr *err);
-/* Fills in what to read instead of the tiles of a head's K (which 0) or V of cache i, whose type was that of `was`: nothing
- * if was->carried has nothing more precise. */
+/* Fills in the source of a head's K (which 0) or V of cache i, whose type was that of `was`, where
+ * was->carried is more precise than the tiles. */
 void qsf_kvcarry_find(const QsfKvCache *was, uint32_t i, unsigned which, uint32_t head, QsfKvCarried *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The codes of a QSF header against the program of the model: the metadata decides, but a header that says something
- * else belongs to another model, or is damaged. */
+/* Compares the codes of a QSF header with the program of the model: the metadata decides, but a different
+ * header belongs to another model, or is damaged. */
 #ifndef QSF_MODEL_HEADER_H
 #define QSF_MODEL_HEADER_H
 

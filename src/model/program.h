@@ -155,8 +155,9 @@ typedef struct QsfIndexStep {
 #define QSF_MAX_SELECTED    (1u << 16)
 #define QSF_MAX_INDEX_HEADS 1024u
 
-/* in2: a selection (INDEX), which is all that is read by columns that see more: for each KV head the same number of
- * positions, or blocks of `block` positions. Then there is nothing of what follows scale, but block. */
+/* in2: a selection (INDEX), the only positions that are read by columns that see more: for each
+ * KV head the same number of positions, or blocks of `block` positions. The members after scale
+ * are then unused, except block. */
 typedef struct QsfAttentionStep {
     uint32_t kv;     /* cache */
     uint32_t heads;  /* query heads; a multiple of the cache's heads; dim elements each, also of out */
@@ -177,7 +178,7 @@ typedef struct QsfBlendStep {
 } QsfBlendStep;
 #define QSF_MAX_BLEND 64u /* vectors of in */
 
-/* Elements [off, off + width of out) of a parameter; QSF_NONE = the weights are what out holds. */
+/* Elements [off, off + width of out) of a parameter; QSF_NONE = the weights are the contents of out. */
 typedef struct QsfLerpStep {
     uint32_t param, off;
 } QsfLerpStep;

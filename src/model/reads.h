@@ -31,8 +31,8 @@ typedef struct QsfReads {
     bool failed; /* out of memory */
 } QsfReads;
 
-/* Record a look for "<arch>.<name>"; both are static. absent NULL: the key is there. A later value replaces one of type
- * QSF_META_N. reads may be NULL. */
+/* Record that "<arch>.<name>" was looked for; both are static. absent NULL: the file has the key. A later
+ * value replaces one of type QSF_META_N. reads may be NULL. */
 void qsf_reads_key(QsfReads *reads, const char *arch, const char *name, const QsfReadValue *absent);
 /* Records that an optional tensor is absent; block: its number, or QSF_NONE (program.h) if it is not of a block. */
 void qsf_reads_tensor(QsfReads *reads, const char *name, uint32_t block);

@@ -29,7 +29,7 @@ typedef struct QsfShape {
     uint32_t expert_blocks;        /* blocks with experts */
     uint64_t pinned_units_bytes;   /* all units as they are held pinned, windows included */
     uint64_t stage_bytes;          /* windows of the largest compressed layer; 0: none is compressed */
-    uint64_t unpack_bytes;         /* what decompressing needs besides */
+    uint64_t unpack_bytes;         /* further memory for decompressing */
     uint64_t group_bytes;          /* scratch for interleaving rows and back, whole pages */
     uint64_t param_floats;         /* norms, biases and the like */
     uint64_t embed_bytes, embed_row_bytes;

@@ -35,7 +35,8 @@ typedef struct QsfPricing {
 } QsfPricing;
 
 void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o);
-/* Returns the types of a configuration: of all caches those with the fewest bits; or before it is known what they can have. */
+/* Return the types of a configuration. kv: those in use, of the cache with the fewest bits; wanted: those
+ * asked for, which some caches may not support. */
 QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c);
 QsfKvTypes qsf_pricing_wanted_kv(const QsfPricing *s, const QsfConfig *c);
 /* Fills rows (QSF_MEM_N) and returns their sum, UINT64_MAX when it does not fit 64 bits. */

@@ -24,7 +24,7 @@ typedef struct QsfIoRead {
                       what lies there is not read and not written */
     uint8_t *dst;  /* (len), aligned to QSF_IO_WINDOW */
     /* The back end's: */
-    uint64_t got;          /* bytes that are there */
+    uint64_t got;          /* bytes in the buffer */
     int error;             /* errno value, 0 = none */
     bool busy;             /* started and not done */
     uint64_t start_ns, ns; /* when it was started; how long it took */

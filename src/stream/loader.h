@@ -27,8 +27,8 @@ typedef struct QsfWeightUnit {
     const qk_weight_ops *ops[QSF_UNIT_TENSORS];
     bool interleaved[QSF_UNIT_TENSORS];   /* groups of 16 are what is multiplied */
     uint8_t *pin[QSF_UNIT_TENSORS];       /* its place, which starts with the window that holds row 0 */
-    uint64_t pin_bytes[QSF_UNIT_TENSORS]; /* memory that is there */
-    uint32_t section[QSF_UNIT_TENSORS];   /* sums.h */
+    uint64_t pin_bytes[QSF_UNIT_TENSORS]; /* memory that exists already */
+    uint32_t section[QSF_UNIT_TENSORS];   /* checksums.h */
     bool skipped;                         /* not read by the passes that are running */
     _Atomic bool seen; /* first unit of a compressed layer: it has been there, and was whole */
     /* pinned items, and streamed ones, up to here have been there once */

@@ -42,7 +42,7 @@ typedef struct QsfSnapFile {
     uint64_t size, end;                    /* of the file, and of its last complete segment */
     uint32_t n;                            /* segments */
     QsfSnapSegment seg[QSF_SNAP_SEGMENTS]; /* by ascending, adjacent [from, upto) */
-    uint64_t dead;                         /* bytes of segments that do not count any more */
+    uint64_t dead;                         /* bytes of replaced segments */
     uint32_t written;                      /* segments in the file, dead ones too */
 } QsfSnapFile;
 

@@ -5,7 +5,7 @@
 
 #include "src/file/hf/experts.h"
 
-/* The projections of latent attention; with what is usual around them. */
+/* The projections of latent attention, and the tensors that usually come with them. */
 extern const QsfHfName qsf_hf_names_latent[];
 #define QSF_HF_LATENT_NAMES(...) \
     QSF_HF_NAMES(qsf_hf_names_model, qsf_hf_names_norms, qsf_hf_names_latent, qsf_hf_names_mlp, __VA_ARGS__)

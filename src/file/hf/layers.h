@@ -17,8 +17,8 @@ extern const QsfHfName qsf_hf_names_mixer_1[], qsf_hf_names_mixer_2[], qsf_hf_na
 extern const QsfHfKey qsf_hf_keys_mamba[], qsf_hf_keys_mamba_2[], qsf_hf_keys_mamba_conv[],
     qsf_hf_keys_state_16[];
 extern const QsfHfMust qsf_hf_must_jamba[];
-/* Writes the heads of Mamba-2 and the inner size, which is that of all; heads and dim are names of
- * settings. */
+/* Writes the number of heads of Mamba-2 and the inner size, heads times their size; heads and
+ * dim are names of settings. */
 int qsf_hf_put_mamba_heads(QsfHfModel *m, const char *heads, const char *dim);
 
 /* QSF_E_MODEL if there are more than QSF_HF_LAYERS layers. */

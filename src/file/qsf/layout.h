@@ -23,13 +23,15 @@
 #define QSFF_LINE         64u   /* QSFF_LINES */
 #define QSFF_LAYERS_MAX   4096u
 #define QSFF_NO_TOKEN     UINT32_MAX
-#define QSFF_BY_META      0xFFu      /* a byte whose list of codes lacks the value: the metadata says it */
-#define QSFF_LONG         UINT32_MAX /* a size of 4 GiB or more, which is stored elsewhere */
+#define QSFF_BY_META \
+    0xFFu                    /* the code of a value that has none of its own: the
+                                        metadata has the value */
+#define QSFF_LONG UINT32_MAX /* a size of 4 GiB or more, which is stored elsewhere */
 
 /* Flags. */
 #define QSFF_PAGES    1u /* sections start at multiples of 4 KiB */
 #define QSFF_X16      2u /* some tensors are interleaved by 16 rows */
-#define QSFF_CLUSTERS 4u /* a clustered head is there */
+#define QSFF_CLUSTERS 4u /* the file has a clustered head */
 #define QSFF_LINES    8u /* data of tensors starts at multiples of 64 bytes */
 
 enum { QSFF_GPT2, QSFF_LLAMA, QSFF_MISTRAL, QSFF_PHI, QSFF_CUSTOM };       /* architecture */

@@ -15,9 +15,9 @@
 #define QSF_KEY_ADDED_ONLY  "qsf.tokenizer.added_only"
 #define QSF_KEY_SINGLE_WORD "qsf.tokenizer.single_word"
 #define QSF_KEY_NORMALIZED  "qsf.tokenizer.normalized"
-/* u32: id for what has no token, which is dropped without this key; only if there are steps */
+/* u32: id for text without a token, which is dropped without this key; only if there are steps */
 #define QSF_KEY_UNKNOWN "qsf.tokenizer.unknown"
-/* bools: what has no token becomes byte tokens; a run of what has no token is one unknown token */
+/* bools: text without a token becomes byte tokens; a run of such text is one unknown token */
 #define QSF_KEY_BYTE_FALLBACK "qsf.tokenizer.byte_fallback"
 #define QSF_KEY_FUSE_UNKNOWN  "qsf.tokenizer.fuse_unknown"
 /* bool: text after a user-defined token gets no space prefix, and one before a text that begins with such a token */

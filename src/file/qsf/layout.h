@@ -23,10 +23,8 @@
 #define QSFF_LINE         64u   /* QSFF_LINES */
 #define QSFF_LAYERS_MAX   4096u
 #define QSFF_NO_TOKEN     UINT32_MAX
-#define QSFF_BY_META \
-    0xFFu                    /* the code of a value that has none of its own: the
-                                        metadata has the value */
-#define QSFF_LONG UINT32_MAX /* a size of 4 GiB or more, which is stored elsewhere */
+#define QSFF_BY_META      0xFFu      /* the list of codes lacks the value: the metadata has it */
+#define QSFF_LONG         UINT32_MAX /* a size of 4 GiB or more, which is stored elsewhere */
 
 /* Flags. */
 #define QSFF_PAGES    1u /* sections start at multiples of 4 KiB */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A session that is resumed takes the memory that exists already: what does not fit is refused, what is not
+/* A session that is resumed takes the memory that is available: what does not fit is refused, what is not
  * needed stays in the file, and time grows with the file only. */
 #include "tests/harness/app_rig.h"
 #include "ui/app_internal.h"

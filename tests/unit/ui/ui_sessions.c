@@ -43,7 +43,8 @@ static void make_all(void) {
     session(
         "a name of many words that is longer than a window of forty cells", 5,
         USER(
-            "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97 and then long words "
+            "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97"
+            " and then long words "
             "that go on and on and on and on and on and on and on and on and on and on and on") ANSWER);
     session("empty", 6, "");
 }

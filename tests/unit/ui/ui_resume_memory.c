@@ -32,8 +32,8 @@ static void settle(Fixture *x) {
 
 #define MB (1u << 20)
 
-/* A session whose message number big of all is one of so many bytes, forgotten or undone or in
- * the context. */
+/* Writes a session with one message of `bytes` bytes, an answer and a short exchange. after: records that
+ * follow the answer, which may take the large message out of the context. */
 static void make_large(const char *name, size_t bytes, const char *after) {
     char path[700], err[300];
     QSFChatLog *l = qsf_chatlog_open(name, err, sizeof err);

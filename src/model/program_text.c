@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "src/model/program_text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,15 @@ static void put_slice(QsfStrbuf *out, const QsfModel *m, Names *names, QsfSlice 
     if (s.width != width) qsf_strbuf_addf(out, "[%u:%u]", s.off, s.off + s.width);
 }
 
+/* Columns and rows of the matrices of a linear step, which have the same columns. */
+static void put_shapes(QsfStrbuf *out, const QsfUnitSpec *u) {
+    for (unsigned t = 0; t < u->n; t++) {
+        const uint64_t rows = u->rows[t] > 0 ? u->rows[t] : u->tensor[t]->ne[1];
+        if (t == 0) qsf_strbuf_addf(out, " %" PRIu64 " to", u->tensor[0]->ne[0]);
+        qsf_strbuf_addf(out, "%s %" PRIu64, t > 0 ? "," : "", rows);
+    }
+}
+
 static void put_numbers(QsfStrbuf *out, const QsfModel *m, const QsfStep *s) {
     static const char *const norms[] = { "rms", "layer", "l2" };
     const QsfProgram *p = &m->prog;
@@ -41,6 +51,7 @@ static void put_numbers(QsfStrbuf *out, const QsfModel *m, const QsfStep *s) {
         if (s->u.norm.heads > 1) qsf_strbuf_addf(out, ", %u heads", s->u.norm.heads);
         break;
     case QSF_OP_LINEAR:
+        put_shapes(out, &p->unit[s->u.linear.unit]);
         if (s->u.linear.act != QSF_ACT_NONE) qsf_strbuf_addf(out, " then %s", qsf_act_name(s->u.linear.act));
         break;
     case QSF_OP_HEAD_LINEAR: qsf_strbuf_addf(out, " %u heads", s->u.head_linear.heads); break;

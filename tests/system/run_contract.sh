@@ -89,6 +89,14 @@ expect 2 'v-type takes ' "$run" --v-type q9 -n 2 -p a "$tiny"
 expect 0 '' "$run" --inspect "$tiny"
 has 'token_embd.weight'
 has '^KV cache per token: f32 [0-9]+ bytes, f16 [0-9]+ bytes, q8 [0-9]+ bytes, q6 [0-9]+ bytes, q4 [0-9]+ bytes, q2 [0-9]+ bytes'
+# The listing in docs/MODELS.md, of the model that its command makes.
+doc=$QSF_SRCDIR/docs/MODELS.md
+spec=$(sed -n 's|^obj/tests/tools/mktiny llama.gguf ||p' "$doc")
+# shellcheck disable=SC2086
+[ -n "$spec" ] && "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/llama.gguf" $spec || fail "$doc: no command for its model"
+expect 0 '' "$run" --inspect "$work/llama.gguf"
+sed -n '/^program$/,/^KV cache/{/^KV cache/!p;}' "$work/out" >"$work/printed"
+sed -n '/^program$/,/^```/{/^```/!p;}' "$doc" | diff - "$work/printed" || fail "$doc: this is not the program's listing"
 expect 0 '' "$run" --inspect --json "$tiny"
 has '"general.architecture": "llama"'
 has '"kv_bytes_per_token": [{]"f32": [0-9]+,"f16": [0-9]+'

@@ -127,7 +127,7 @@ static void test_llama_memory(void **state) {
     qsf_program_put_text(&text, &m);
     assert_non_null(strstr(qsf_strbuf_str(&text), "blocks 0 to 2\n"));
     assert_non_null(strstr(qsf_strbuf_str(&text), "attn_q, attn_k, attn_v"));
-    assert_non_null(strstr(qsf_strbuf_str(&text), "-> t3, t4 then silu"));
+    assert_non_null(strstr(qsf_strbuf_str(&text), "-> t3, t4 64 to 96, 96 then silu"));
     qsf_strbuf_free(&text);
     qsf_model_close(&m);
     assert_int_equal(ledger.total, 0);

@@ -30,7 +30,8 @@ int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions
 /* Formats --i2s-flavor as an override of metadata; false without it. */
 enum { CONVERT_SPEC_BYTES = 64 };
 bool convert_flavor_spec(const ConvertOptions *o, char *buf, size_t cap);
-/* Checks that the output is not one of the files of s. Prints its own error message and returns an exit code. */
+/* Checks that the output is not one of the files of s. Prints its own error message and
+ * returns an exit code. */
 int convert_check_output(const ConvertOptions *o, const QsfSource *s);
 /* Prints "qsf-convert: MESSAGE" and returns the exit code of err. After a signal, prints nothing and returns
  * 130 or 143. */

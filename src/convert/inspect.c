@@ -116,7 +116,8 @@ static void put_json_layer(QsfStrbuf *b, const QsfIndexEntry *e) {
     char name[16];
     qsf_strbuf_addf(
         b,
-        "{\"offset\": %llu, \"bytes\": %u, \"whole_bytes\": %u, \"type\": \"%s\", \"compression\": \"%s\", \"tensors\": %u, \"crc32\": %u, \"importance\": ",
+        "{\"offset\": %llu, \"bytes\": %u, \"whole_bytes\": %u, \"type\": \"%s\", \"compression\": \"%s\", "
+        "\"tensors\": %u, \"crc32\": %u, \"importance\": ",
         (Big)e->off, e->bytes, e->whole_bytes, convert_code_name(e->code, name, sizeof name),
         qsf_codec_name(e->compression), e->n_tensors, e->crc);
     qsf_json_put_real(b, (double)e->importance);
@@ -129,7 +130,8 @@ static void put_json_tensor(QsfStrbuf *b, const QsfTensor *t) {
     qsf_json_put_string(b, t->name, strlen(t->name));
     qsf_strbuf_addf(
         b,
-        ", \"type\": \"%s\", \"layout\": \"%s\", \"rows\": %llu, \"columns\": %llu, \"bytes\": %llu, \"offset\": %llu, \"compressed\": %s}",
+        ", \"type\": \"%s\", \"layout\": \"%s\", \"rows\": %llu, \"columns\": %llu, \"bytes\": %llu, "
+        "\"offset\": %llu, \"compressed\": %s}",
         convert_code_name(code_of(t), name, sizeof name), layout_of(t), tensor_rows(t), (Big)t->ne[0],
         (Big)t->bytes, (Big)t->offset, t->compressed ? "true" : "false");
 }
@@ -141,7 +143,8 @@ static void put_json(QsfStrbuf *b, const Inspected *f) {
     qsf_json_put_string(b, f->path, strlen(f->path));
     qsf_strbuf_addf(
         b,
-        ", \"version\": %u, \"bytes\": %llu, \"architecture\": \"%s\", \"layers\": %u, \"hidden\": %u, \"heads\": %u, \"kv_heads\": %u, \"head_dim\": %u",
+        ", \"version\": %u, \"bytes\": %llu, \"architecture\": \"%s\", \"layers\": %u, \"hidden\": %u, "
+        "\"heads\": %u, \"kv_heads\": %u, \"head_dim\": %u",
         h->version, (Big)qsf_source_bytes(f->s), archs[h->arch], h->n_layers, h->hidden, h->n_heads,
         h->n_kv_heads ? h->n_kv_heads : h->n_heads, h->head_dim);
     qsf_strbuf_addf(
@@ -152,7 +155,8 @@ static void put_json(QsfStrbuf *b, const Inspected *f) {
     put_flags(b, h->flags, "", "\"");
     qsf_strbuf_addf(
         b,
-        "], \"index\": {\"offset\": %llu}, \"metadata\": {\"offset\": %llu, \"bytes\": %llu, \"crc32\": %u}, \"embedding\": {\"offset\": %llu}, \"final\": {\"offset\": %llu}, \"sections\": [",
+        "], \"index\": {\"offset\": %llu}, \"metadata\": {\"offset\": %llu, \"bytes\": %llu, \"crc32\": "
+        "%u}, \"embedding\": {\"offset\": %llu}, \"final\": {\"offset\": %llu}, \"sections\": [",
         (Big)h->index_off, (Big)h->meta_off, (Big)h->meta_bytes, h->meta_crc, (Big)h->embed_off,
         (Big)h->final_off);
     for (uint32_t i = 0; i < h->n_layers; i++) {
@@ -200,7 +204,8 @@ static void put_verified(QsfStrbuf *b, const ConvertOptions *o, const QsfVerifyR
         qsf_json_put_string(b, o->input, strlen(o->input));
         qsf_strbuf_addf(
             b,
-            ", \"whole\": true, \"bytes\": %llu, \"layers\": %u, \"compressed\": %u, \"tensors\": %llu, \"metadata\": %llu}\n",
+            ", \"whole\": true, \"bytes\": %llu, \"layers\": %u, \"compressed\": %u, \"tensors\": %llu, "
+            "\"metadata\": %llu}\n",
             (Big)r->bytes, r->n_layers, r->n_compressed, (Big)r->n_tensors, (Big)r->meta_pairs);
         return;
     }

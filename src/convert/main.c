@@ -51,13 +51,15 @@ const QSFCli convert_cli = {
              "       qsf-convert --verify FILE.qsf\n"
              "       qsf-convert --inspect [--json] FILE.qsf\n",
     .summary =
-        "Converts a GGUF file, a Hugging Face directory with safetensors weights, or a QSF file to QSF, or to "
+        "Converts a GGUF file, a Hugging Face directory with safetensors weights, or a QSF file to QSF, or "
+        "to "
         "GGUF without changing weights.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .no_settings = true,
     .epilogue =
-        "Exit status: 0 done, 1 runtime error, 2 usage, 3 model or file bad, 4 RAM budget cannot be met, 130 interrupted, 143 terminated.\n"
+        "Exit status: 0 done, 1 runtime error, 2 usage, 3 model or file bad, 4 RAM budget cannot be met, "
+        "130 interrupted, 143 terminated.\n"
         "The output appears only when it is complete.\n",
 };
 

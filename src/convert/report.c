@@ -83,7 +83,8 @@ static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, 
                         100 - 100 * (double)r->compressed_bytes / (double)r->whole_bytes);
     qsf_strbuf_addf(
         b,
-        "\n%s%s: %s%.1f MB (was %.1f MB), %.3f bits per weight, %u of %u tensors requantized, %u with rows interleaved by 16\n",
+        "\n%s%s: %s%.1f MB (was %.1f MB), %.3f bits per weight, %u of %u tensors requantized, %u with rows "
+        "interleaved by 16\n",
         o->dry ? "not written: " : "", out ? out : "", at_most(o), (double)r->bytes / 1048576,
         (double)qsf_source_bytes(s) / 1048576, 8 * bytes / weights, changed, r->items.n, groups);
     free(out);
@@ -98,7 +99,8 @@ static void put_json_item(QsfStrbuf *b, const QsfItem *i, bool dry) {
     qsf_json_put_string(b, name, strlen(name));
     qsf_strbuf_addf(
         b,
-        ", \"rows\": %u, \"columns\": %u, \"was\": \"%s\", \"is\": \"%s\", \"layout\": \"%s\", \"bytes\": %llu, \"bits\": ",
+        ", \"rows\": %u, \"columns\": %u, \"was\": \"%s\", \"is\": \"%s\", \"layout\": \"%s\", \"bytes\": "
+        "%llu, \"bits\": ",
         i->rows, i->cols, convert_code_name(i->keep, from, sizeof from),
         convert_code_name(i->code, to, sizeof to), i->groups ? "x16" : "rows", (unsigned long long)i->bytes);
     qsf_json_put_real(b, bits_of(i));

@@ -118,8 +118,8 @@ uint8_t *qsf_kvcache_tile(const QsfKvCache *c, uint32_t i, unsigned which, uint3
     return tiles(c, i, which, head) + at * qsf_kvcache_tile_bytes(c, i, which);
 }
 
-/* Evicted positions do not come back: a conversation that was shorter than when some were last evicted still has
- * them. */
+/* Evicted positions do not come back: a conversation that was shorter than when some were last
+ * evicted still has them. */
 uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n) {
     n = qsf_kvlists_weighed(&c->lists, n);
     if (c->lists.on && n < c->lists.evicted_at) return 0;

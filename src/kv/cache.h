@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Keys and values of past positions, in the tiles of the KV operations (kernels/kv.h), of a type for K and one for V. The
- * tiles of one cache and KV head are contiguous. The memory of a full context is mapped; it is charged for the positions
- * that qsf_kvcache_reserve names, and touched only as the context grows. Positions are physical: rotation is applied
- * before storing.
- * Positions may be evicted, if there are lists (kv/list.h): the memory then holds ctx positions at a time, all of them
- * charged, and n_past may be larger. A truncation to fewer positions than there were at the last eviction keeps nothing: all of it must be
- * evaluated again.
- * A cache of steps with a window keeps its last positions in a ring. A conversation can then be truncated only as far as
- * the window before its new end is still there. */
+/* Keys and values of past positions, in the tiles of the KV operations (kernels/kv.h), of a type for K and
+ * one for V. The tiles of one cache and KV head are contiguous. The memory of a full context is mapped; it is
+ * charged for the positions that qsf_kvcache_reserve names, and touched only as the context grows. Positions
+ * are physical: rotation is applied before storing.
+ * Positions may be evicted, if there are lists (kv/list.h): the memory then holds ctx positions at a time,
+ * all of them charged, and n_past may be larger. A truncation to fewer positions than there were at the last
+ * eviction keeps nothing: all of it must be evaluated again.
+ * A cache of steps with a window keeps its last positions in a ring. A conversation can then be truncated
+ * only as far as the window before its new end is still there. */
 #ifndef QSF_KV_CACHE_H
 #define QSF_KV_CACHE_H
 
@@ -48,12 +48,14 @@ int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_
                      QsfKvTypes types, uint32_t ctx, QsfLedger *ledger, QsfErr *err);
 void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
 
-/* Charges KV for positions [0, n), n_past <= n <= ctx; fewer than before: what they do not touch is returned to the kernel.
- * Also while the ledger is frozen. QSF_E_BUDGET: nothing has changed; fewer never fails. */
+/* Charges KV for positions [0, n), n_past <= n <= ctx; fewer than before: what they do not touch is returned
+ * to the kernel. Also while the ledger is frozen. QSF_E_BUDGET: nothing has changed; fewer never fails. */
 int qsf_kvcache_reserve(QsfKvCache *c, uint32_t n, QsfErr *err);
 
-/* Stores position pos of cache i, also as a recent one (kv/recent.h), pos < reserved or, with lists, announced by qsf_kvcache_will_store; k and v are (heads, dim); v is not read where V is K. Several threads may store
- * different positions concurrently (those of one tile share cache lines). Does not change n_past. */
+/* Stores position pos of cache i, also as a recent one (kv/recent.h), pos < reserved or, with
+ * lists, announced by qsf_kvcache_will_store; k and v are (heads, dim); v is not read where V is
+ * K. Several threads may store different positions concurrently (those of one tile share cache
+ * lines). Does not change n_past. */
 void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v);
 
 /* Returns how cache i stores K (which 0) or V (1), and the operations of that type. */
@@ -62,8 +64,8 @@ const qk_kv_ops *qsf_kvcache_ops(const QsfKvCache *c, uint32_t i, unsigned which
 
 /* Returns the ring of cache i for qk_attn: 0 if it has all positions. */
 uint32_t qsf_kvcache_ring(const QsfKvCache *c, uint32_t i);
-/* To be called before positions [n_past, n_past + n) are stored, n <= QSF_KV_SLACK where a cache is a ring, and
- * n <= qsf_kvcache_room where positions were evicted. */
+/* To be called before positions [n_past, n_past + n) are stored, n <= QSF_KV_SLACK where a cache is a ring,
+ * and n <= qsf_kvcache_room where positions were evicted. */
 void qsf_kvcache_will_store(QsfKvCache *c, uint32_t n);
 
 /* --- eviction --- */
@@ -78,7 +80,8 @@ uint32_t qsf_kvcache_room(const QsfKvCache *c, uint32_t tiles);
 /* Evicts tiles from every cache that is not a ring, until `target` are left. Returns the number of tiles
  * evicted from the first cache. */
 uint32_t qsf_kvcache_evict(QsfKvCache *c, const QsfEvict *e, uint32_t target);
-/* Returns the memory of free slots to the kernel; the lowest of them are used first from now on. The positions stay charged. */
+/* Returns the memory of free slots to the kernel; the lowest of them are used first from now on. The
+ * positions stay charged. */
 void qsf_kvcache_discard(QsfKvCache *c);
 /* Returns the list of cache i for qk_attn, *n entries; NULL if every position is at its place. */
 const qk_kv_slot *qsf_kvcache_list(const QsfKvCache *c, uint32_t i, size_t *n);
@@ -87,13 +90,13 @@ const qk_kv_slot *qsf_kvcache_list(const QsfKvCache *c, uint32_t i, size_t *n);
 const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t i, uint32_t head);
 const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head);
 
-/* Return tile `tile` (positions 16 * tile and the next 15, where a ring has them) of a head, which: 0 = K, 1 = V, and its
- * bytes; for snapshots. There is no V where V is K. */
+/* Return tile `tile` (positions 16 * tile and the next 15, where a ring has them) of a head, which: 0 = K,
+ * 1 = V, and its bytes; for snapshots. There is no V where V is K. */
 uint8_t *qsf_kvcache_tile(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t head, uint32_t tile);
 size_t qsf_kvcache_tile_bytes(const QsfKvCache *c, uint32_t i, unsigned which);
 
-/* Returns how many of the first n <= n_past positions a truncation can keep: n, or 0 if the window before n is not
- * there any more. */
+/* Returns how many of the first n <= n_past positions a truncation can keep: n, or 0 if the window before n
+ * is not there any more. */
 uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n);
 /* Removes positions n and later; n is a result of qsf_kvcache_keeps. */
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);

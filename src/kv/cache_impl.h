@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the KV cache share: where the tiles of a head lie, in kv/cache.c, and how they move, in kv/move.c. */
+/* What the files of the KV cache share: where the tiles of a head lie, in kv/cache.c, and how
+ * they move, in kv/move.c. */
 #ifndef QSF_KV_CACHE_IMPL_H
 #define QSF_KV_CACHE_IMPL_H
 

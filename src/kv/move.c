@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Another context length or other types for a KV cache that holds positions: its tiles move, or are converted, within the
- * mapping. First everything that gets smaller, beginning with the first tile, then what gets larger, beginning with the
- * last one: no tile overwrites one that has not moved, and no more memory is touched than the larger of both sizes. */
+/* Another context length or other types for a KV cache that holds positions: its tiles move, or are
+ * converted, within the mapping. First everything that gets smaller, beginning with the first tile, then what
+ * gets larger, beginning with the last one: no tile overwrites one that has not moved, and no more memory is
+ * touched than the larger of both sizes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,8 +147,8 @@ static void move_run(const Move *m, uint8_t *base) {
 
 /* --- all caches --- */
 
-/* Moves the tiles in use of cache i from their places in `old` to those in c. What a run leaves is returned at once, because no
- * more than its memory is charged. */
+/* Moves the tiles in use of cache i from their places in `old` to those in c. What a run leaves is returned
+ * at once, because no more than its memory is charged. */
 static void move_cache(QsfKvCache *c, const QsfKvCache *old, const QsfKvCache *was, uint32_t i, bool down,
                        uint8_t *tile) {
     const uint32_t n = qsf_kv_runs(&c->spec[i]);

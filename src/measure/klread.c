@@ -171,7 +171,8 @@ static int same_piece(const QsfKlReader *r, const int32_t *ids, size_t from, siz
         if (le32(b + 4 * i) != (uint32_t)ids[from + i])
             rc = qsf_err_set(
                 err, QSF_E_MODEL,
-                "%s: was saved for a different text or vocabulary: token %zu is %ld in the file, %ld in this text "
+                "%s: was saved for a different text or vocabulary: token %zu is %ld in the file, %ld in "
+                "this text "
                 "(byte offset %llu)",
                 r->file.path, from + i, (long)(int32_t)le32(b + 4 * i), (long)ids[from + i],
                 (unsigned long long)(at + 4 * i));

@@ -27,7 +27,8 @@ int qsf_kl_read(QsfKlReader *r, uint32_t row, uint32_t first, uint32_t n, float 
 /* Checks the checksum of row after all of it was read in order, in pieces of any size. QSF_E_MODEL when it
  * differs; QSF_OK when the file has no checksums. */
 int qsf_kl_check_row(const QsfKlReader *r, uint32_t row, QsfErr *err);
-/* Checks that the file was saved for these ids. QSF_E_MODEL when they differ; QSF_OK when the file has none. */
+/* Checks that the file was saved for these ids. QSF_E_MODEL when they differ; QSF_OK when the
+ * file has none. */
 int qsf_kl_same_ids(const QsfKlReader *r, const int32_t *ids, size_t n, QsfErr *err);
 
 #endif

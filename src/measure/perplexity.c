@@ -84,7 +84,8 @@ static void on_logits(void *arg, uint32_t pos, const float *logits) {
     if (p->progress != NULL) p->progress(p->arg, s->out, s->k);
 }
 
-/* As a prompt is, the context is evaluated with everything; without one, the beginning of the window shows what matters. */
+/* As a prompt is, the context is evaluated with everything; without one, the beginning of the
+ * window shows what matters. */
 static int begin_quality(const Scoring *s, const int32_t *ids, size_t n, size_t context, QsfErr *err) {
     QsfRuntime *rt = s->p->rt;
     const float quality = qsf_quality_of(&rt->settings.params);

@@ -33,10 +33,10 @@ typedef struct QsfPerplexity {
     void *arg;
 } QsfPerplexity;
 
-/* Replaces the contents of the KV cache. Allocates only one piece of a row, for any length of text. The result
- * depends on the text, the window, the stride, the quality and the instruction set only. QSF_E_INTERRUPTED; errors of
- * qsf_forward_eval, qsf_kl_read and qsf_kl_write_row; QSF_E_MODEL for a row of the base that is not a
- * distribution. */
+/* Replaces the contents of the KV cache. Allocates only one piece of a row, for any length of text. The
+ * result depends on the text, the window, the stride, the quality and the instruction set only.
+ * QSF_E_INTERRUPTED; errors of qsf_forward_eval, qsf_kl_read and qsf_kl_write_row; QSF_E_MODEL for a row of
+ * the base that is not a distribution. */
 int qsf_perplexity_run(const QsfPerplexity *p, QsfPerplexityResult *out, QsfErr *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A piece of the text is evaluated with everything, then again with each of the variants: layers skipped as each quality
- * would, and all layers from a possible exit on left out. Where a token ends is decided by its own logits, and later tokens
- * find the KV cache complete, so what an exit with any margin gives can be computed from the measurements of that exit. */
+/* A piece of the text is evaluated with everything, then again with each of the variants: layers skipped as
+ * each quality would, and all layers from a possible exit on left out. Where a token ends is decided by its
+ * own logits, and later tokens find the KV cache complete, so what an exit with any margin gives can be
+ * computed from the measurements of that exit. */
 #include "src/measure/quality_measure.h"
 
 #include <math.h>

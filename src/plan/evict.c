@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The policies: implements evict.h. A policy gives each tile a worth; the tiles of least worth go, the oldest of equals
- * first. */
+/* The policies: implements evict.h. A policy gives each tile a worth; the tiles of least worth
+ * go, the oldest of equals first. */
 #include "src/plan/evict.h"
 
 #include <strings.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Eviction policies of the KV cache: which tiles of 16 positions go when no more fit. Whether and what is evicted
- * depends on positions and attention weights only, not on batches, threads or the budget, as long as the plan's context
- * is the same. */
+/* Eviction policies of the KV cache: which tiles of 16 positions go when no more fit. Whether and what is
+ * evicted depends on positions and attention weights only, not on batches, threads or the budget, as long as
+ * the plan's context is the same. */
 #ifndef QSF_PLAN_EVICT_H
 #define QSF_PLAN_EVICT_H
 

@@ -28,8 +28,8 @@ void qsf_kv_types_print(QsfKvTypes t, char *dst, size_t cap);
 /* Returns the type in which a cache stores K (which 0) or V (1): that of t, or t.k where V is K. A type that
  * the cache cannot have is replaced by the next one with more bits that it can have. */
 qk_kv qsf_kv_stored(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
-/* Returns the types that n caches have in the end, those with the fewest bits if they differ; for V, of the caches that have
- * one, if there is one. */
+/* Returns the types that n caches have in the end, those with the fewest bits if they differ; for V, of the
+ * caches that have one, if there is one. */
 QsfKvTypes qsf_kv_types_used(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t);
 /* The same, those with the most bits. */
 QsfKvTypes qsf_kv_types_most(const QsfKvSpec *spec, uint32_t n, QsfKvTypes t);
@@ -42,14 +42,16 @@ size_t qsf_kv_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
  * positions it reads in which type depends on its own position only. */
 #define QSF_KV_RECENT       32u
 #define QSF_KV_RECENT_TILES 4u
-/* Returns whether a cache holds recent positions by themselves: those of both K and V, if one of them has such a type. */
+/* Returns whether a cache holds recent positions by themselves: those of both K and V, if one
+ * of them has such a type. */
 bool qsf_kv_has_recent(const QsfKvSpec *spec, QsfKvTypes t);
-/* Returns the type of K (which 0) or V there: q8, or where that is precise enough the one of all positions; and the bytes of a
- * tile. */
+/* Returns the type of K (which 0) or V there: q8, or where that is precise enough the one of all positions;
+ * and the bytes of a tile. */
 qk_kv qsf_kv_recent_type(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
 size_t qsf_kv_recent_tile(const QsfKvSpec *spec, QsfKvTypes t, unsigned which);
 
-/* The types that a plan chooses from, the best first: 0 is f16 for both. Those that do not exist are left out. */
+/* The types that a plan chooses from, the best first: 0 is f16 for both. Those that do not
+ * exist are left out. */
 unsigned qsf_kv_choices(void);
 QsfKvTypes qsf_kv_choice(unsigned i);
 

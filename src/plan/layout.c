@@ -182,8 +182,8 @@ uint64_t qsf_kv_recent_bytes(const QsfKvSpec *spec, QsfKvTypes types) {
     return spec->heads * QSF_KV_RECENT_TILES * (k + v);
 }
 
-/* The first tile, two before that of the first column, and those of the columns, of which the first and the last one may
- * be cut. */
+/* The first tile, two before that of the first column, and those of the columns, of which the first and the
+ * last one may be cut. */
 uint32_t qsf_kv_staged_tiles(uint32_t n_cols) { return 3 + (uint32_t)qk_kv_tiles(n_cols) + 1; }
 
 uint64_t qsf_kv_staged_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t n_cols) {

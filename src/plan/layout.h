@@ -80,21 +80,22 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
 
 /* Returns the runs of tiles of a cache: one for each head's K, and one for its V unless it is K. */
 static inline uint32_t qsf_kv_runs(const QsfKvSpec *spec) { return (spec->v_is_k ? 1u : 2u) * spec->heads; }
-/* Positions that a cache with a window keeps besides the window: what a pass adds, and how far back a conversation can
- * be taken without evaluating it again. */
+/* Positions that a cache with a window keeps besides the window: what a pass adds, and how far back a
+ * conversation can be taken without evaluating it again. */
 #define QSF_KV_SLACK 1024u
-/* Returns how many positions of a context a cache keeps: all, or the last ones in a ring, whose size is then a multiple
- * of QK_KV_BLOCK. */
+/* Returns how many positions of a context a cache keeps: all, or the last ones in a ring, whose size is then
+ * a multiple of QK_KV_BLOCK. */
 uint32_t qsf_kv_positions(const QsfKvSpec *spec, uint32_t ctx);
 /* Returns the bytes of one KV cache for ctx positions: whole tiles. */
 uint64_t qsf_kv_spec_bytes(const QsfKvSpec *spec, QsfKvTypes types, uint32_t ctx);
 /* Returns the bytes of n KV caches for a context of ctx positions, in whole pages. */
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t ctx);
 
-/* Returns the bytes in which a cache holds its recent positions (kvtypes.h), QSF_KV_RECENT_TILES tiles of each head. */
+/* Returns the bytes in which a cache holds its recent positions (kvtypes.h),
+ * QSF_KV_RECENT_TILES tiles of each head. */
 uint64_t qsf_kv_recent_bytes(const QsfKvSpec *spec, QsfKvTypes types);
-/* Returns the most tiles of a head, K or V, that a pass over n_cols columns reads as recent ones, and the bytes of all of them
- * of the largest of n caches. */
+/* Returns the most tiles of a head, K or V, that a pass over n_cols columns reads as recent ones, and the
+ * bytes of all of them of the largest of n caches. */
 uint32_t qsf_kv_staged_tiles(uint32_t n_cols);
 uint64_t qsf_kv_staged_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t n_cols);
 
@@ -110,8 +111,8 @@ void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uin
 /* Returns the bytes of a state: everything besides K and V that the next position needs from earlier ones.
  * These are recurrent states, and the recent positions of caches. */
 uint64_t qsf_state_bytes(const QsfProgram *p, QsfKvTypes types);
-/* Returns the number of checkpoints of it that a budget pays for; 0 for a program without states. Those of recent positions
- * alone are few, because such a type is there to save memory. */
+/* Returns the number of checkpoints of it that a budget pays for; 0 for a program without states. Those of
+ * recent positions alone are few, because such a type is there to save memory. */
 uint32_t qsf_checkpoint_count(const QsfProgram *p, QsfKvTypes types, uint32_t ctx, uint64_t budget);
 /* Returns the bytes of the states of a program: the two copies that a pass needs, and checkpoints. */
 uint64_t qsf_recurrent_bytes(const QsfProgram *p, QsfKvTypes types, uint32_t n_checkpoints);

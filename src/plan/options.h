@@ -22,33 +22,34 @@ typedef struct QsfPlanFacts {
     bool exact;                /* float activations, f32 KV */
 } QsfPlanFacts;
 
-/* For figures that are compared with others: types of the KV cache that would be chosen become f16, so that they do not depend
- * on the budget. */
+/* For figures that are compared with others: types of the KV cache that would be chosen become f16, so that
+ * they do not depend on the budget. */
 void qsf_plan_fix_types(QSFSettings *s);
 /* Makes the options of a model's first plan. available: free memory in bytes. */
 void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPlanFacts *f,
                             uint64_t available);
 /* Makes the options of the next plan: those of `from`, with everything that QSF_SETTING_REPLAN settings
- * determine from s. The past tokens of a context of ctx are kept: a shorter context is refused. Types of the KV cache that are
- * chosen, now kv, stay for them as long as the plan fits, and are chosen again without them or when a type set before is
- * auto now. */
+ * determine from s. The past tokens of a context of ctx are kept: a shorter context is refused. Types of the
+ * KV cache that are chosen, now kv, stay for them as long as the plan fits, and are chosen again without them
+ * or when a type set before is auto now. */
 void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, QsfKvTypes kv,
                            uint32_t past, uint32_t ctx, uint64_t available);
 /* Checks whether a plan with these options is possible. Codes of qsf_plan_make. */
 int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
 
-/* Returns the bytes of TRANSCRIPT for the tokens of a conversation over ctx positions; a plan has room for its
- * wanted_ctx. */
+/* Returns the bytes of TRANSCRIPT for the tokens of a conversation over ctx positions; a plan
+ * has room for its wanted_ctx. */
 uint64_t qsf_plan_timeline_bytes(uint32_t ctx);
 
-/* Writes a notice, with the budget that would pin them, if weights stream although memory is free; else "". */
+/* Writes a notice, with the budget that would pin them, if weights stream although memory is
+ * free; else "". */
 void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst,
                             size_t cap);
-/* Writes a notice about a budget that was chosen (auto) and how to change it, or about one that is clearly more than this
- * process can have; "" for other budgets. */
+/* Writes a notice about a budget that was chosen (auto) and how to change it, or about one that is clearly
+ * more than this process can have; "" for other budgets. */
 void qsf_plan_budget_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap);
-/* Returns the budget that would pin everything; 0 if nothing streams, pins are limited, or it is more than nine
- * tenths of what is available. */
+/* Returns the budget that would pin everything; 0 if nothing streams, pins are limited, or it is more than
+ * nine tenths of what is available. */
 uint64_t qsf_plan_full_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p);
 /* Writes a notice if the context is longer than the model was trained for; else "". */
 void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t cap);

@@ -2,7 +2,8 @@
 /* Chooses which rows stream. The streamed share of the weights is diffused over the units: each unit adds its
  * part to a carry, and streams a tail of its rows as soon as the carry is large enough for an efficient read.
  * So the streamed pieces lie evenly between pinned rows, whose computation hides the reads, and no unit reads
- * tiny pieces. Experts are pinned when everything else is, and blocks that an answer skips when memory is left over. */
+ * tiny pieces. Experts are pinned when everything else is, and blocks that an answer skips
+ * when memory is left over. */
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
@@ -17,8 +18,8 @@ static uint32_t full_chunk(const QsfUnit *u, uint64_t slot_bytes) {
     return n < u->items ? n : u->items;
 }
 
-/* Number of items of u to stream for a carry of `carry` bytes: whole chunks or everything; 0 while the carry is
- * less than a piece. */
+/* Number of items of u to stream for a carry of `carry` bytes: whole chunks or everything; 0 while the carry
+ * is less than a piece. */
 static uint32_t quota(const QsfUnit *u, uint64_t slot_bytes, double carry) {
     if (carry >= (double)u->bytes) return u->items;
     double per_item = (double)u->bytes / u->items;
@@ -113,7 +114,8 @@ static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stre
 
 /* ---- experts ---- */
 
-/* Pins n experts: about the same number, with the lowest ids, in each block, so that more memory never unpins one. */
+/* Pins n experts: about the same number, with the lowest ids, in each block, so that more
+ * memory never unpins one. */
 static QsfSpread pin_experts(const QsfPricing *s, QsfSpread dense, uint64_t n, uint32_t *pinned) {
     const QsfProgram *p = &s->m->prog;
     QsfSpread r = dense;

@@ -13,8 +13,9 @@
 #define BASE_JITTER     (256u * 1024) /* between the resident sets of two runs of one program (pricing.c) */
 #define BASE_PER_JITTER 32u           /* or this fraction: larger programs (sanitizer builds) vary more */
 #define BATCH_STEP      4u
-/* An automatic budget has room for long messages: copies, rendered text and ids of all tokens that the context holds; and of
- * all messages of a conversation that is resumed, even if they turn out to be too many for the context. */
+/* An automatic budget has room for long messages: copies, rendered text and ids of all tokens that
+ * the context holds; and of all messages of a conversation that is resumed, even if they turn out to
+ * be too many for the context. */
 #define AUTO_ROOM      (8 * QSF_MIB)
 #define AUTO_PER_TOKEN 96u
 #define AUTO_PER_BYTE  10u
@@ -234,7 +235,8 @@ static bool cache_has_room(const QsfPricing *s, const QsfPlan *p) {
     return p->streamed_bytes == 0 && s->o->available > p->budget && s->o->available - p->budget >= file;
 }
 
-/* Whether the plan of this budget leaves so much for a prompt. What streams takes the rest for pins, up to their limit. */
+/* Whether the plan of this budget leaves so much for a prompt. What streams takes the rest for
+ * pins, up to their limit. */
 static bool leaves(const QsfPricing *s, uint64_t text) {
     QsfConfig c;
     bool lowered;

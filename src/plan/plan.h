@@ -29,29 +29,28 @@ typedef struct QsfPlanOptions {
     uint64_t budget;    /* whole process; 0 = auto: what the model needs up to half of available */
     uint64_t available; /* available memory, for auto (qsf_available_bytes) */
     uint32_t ctx;       /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
-                                  it: never changed */
+                           it: never changed */
     int k, v;           /* qk_kv of K and V as the user set them: never changed; -1 = chosen */
-    QsfKvTypes
-        kv_now; /* in force, with positions in the cache, where keep_k and keep_v are set: kept as long as
-                                 the plan fits without another change, and never raised */
+    QsfKvTypes kv_now; /* in force, with positions in the cache, where keep_k and keep_v are set: kept as long
+                          as the plan fits without another change, and never raised */
     bool keep_k, keep_v;
-    bool kv_lists, kv_mass;   /* lists of tiles for eviction; with weights of positions */
-    uint32_t ctx_floor;       /* minimum context: positions already in the cache, plus one */
-    uint64_t pin_cap;         /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
-    uint32_t slots;           /* 1..4, 0 = chosen */
-    QsfStreamConfig stream;   /* keep_cached is ignored */
-    QsfEmbedding embedding;   /* where rows of the embedding table come from */
-    uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
-    int threads;              /* compute threads, >= 1 */
-    bool exact;               /* float activations (bigger scratch) */
-    QsfQuality quality;       /* what the passes of an answer leave out; skipped blocks are pinned last */
-    uint64_t text_bytes;      /* messages of a conversation, for an automatic budget */
-    bool commands;            /* messages name chat commands, as QSFSettings.commands */
-    uint64_t base_bytes;      /* resident before loading: program, libraries, screen */
-    uint64_t tokenizer_bytes; /* upper bound of what the tokenizer will charge */
-    uint64_t meta_bytes;      /* charged to META so far and to come */
-    uint64_t
-        transcript_bytes; /* reserved for messages and the event queue, besides the ids of a conversation */
+    bool kv_lists, kv_mass;    /* lists of tiles for eviction; with weights of positions */
+    uint32_t ctx_floor;        /* minimum context: positions already in the cache, plus one */
+    uint64_t pin_cap;          /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
+    uint32_t slots;            /* 1..4, 0 = chosen */
+    QsfStreamConfig stream;    /* keep_cached is ignored */
+    QsfEmbedding embedding;    /* where rows of the embedding table come from */
+    uint32_t batch;            /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
+    int threads;               /* compute threads, >= 1 */
+    bool exact;                /* float activations (bigger scratch) */
+    QsfQuality quality;        /* what the passes of an answer leave out; skipped blocks are pinned last */
+    uint64_t text_bytes;       /* messages of a conversation, for an automatic budget */
+    bool commands;             /* messages name chat commands, as QSFSettings.commands */
+    uint64_t base_bytes;       /* resident before loading: program, libraries, screen */
+    uint64_t tokenizer_bytes;  /* upper bound of what the tokenizer will charge */
+    uint64_t meta_bytes;       /* charged to META so far and to come */
+    uint64_t transcript_bytes; /* reserved for messages and the event queue, besides the ids of
+                                  a conversation */
 } QsfPlanOptions;
 
 /* Why K or V has its type. */
@@ -82,18 +81,17 @@ typedef struct QsfPlan {
     uint32_t n_stages; /* buffers that compressed layers are read to before they are decompressed; 0:
                           there are none */
     uint64_t stage_bytes;
-    uint32_t n_units; /* weight units of the program */
-    uint32_t *
-        pinned_items; /* (n_units) items [0, n) of the unit are pinned, whatever the length of the context, the
-                               rest streams; a multiple of QSF_ROW_QUANTUM or all; owned by the plan */
-    uint32_t
-        kv_step; /* positions whose memory the KV cache takes at a time; until then it holds weights (kv_lend.h).
-                         0: it takes all at once, because nothing streams */
-    uint32_t *lend; /* (n_lend) units that are pinned further meanwhile, in this order; owned by the plan */
+    uint32_t n_units;       /* weight units of the program */
+    uint32_t *pinned_items; /* (n_units) items [0, n) of the unit are pinned, whatever the
+                               length of the context, the rest streams; a multiple of
+                               QSF_ROW_QUANTUM or all; owned by the plan */
+    uint32_t kv_step; /* positions whose memory the KV cache takes at a time; until then it holds weights
+                         (kv_lend.h). 0: it takes all at once, because nothing streams */
+    uint32_t *lend;   /* (n_lend) units that are pinned further meanwhile, in this order; owned by the plan */
     uint32_t n_lend;
     uint64_t lent_weight,
         lent_active;       /* of them at the start of a conversation: bytes of weights, and what a token
-                                          then streams less */
+                              then streams less */
     bool embed_resident;   /* the embedding table is in RAM (pinned head of a tied model counts) */
     uint32_t embed_rows;   /* rows of the embedding row cache; 0 = none (or resident) */
     uint64_t sketch_bytes; /* memory of the sketch of the head; 0: none */
@@ -106,10 +104,10 @@ typedef struct QsfPlan {
     char note[256];          /* what was lowered, for stderr and the pane; "" when nothing */
 } QsfPlan;
 
-/* Makes a plan; the caller frees it with qsf_plan_free. QSF_E_CONTEXT when o->ctx is longer than the model allows or
- * shorter than o->ctx_floor. QSF_E_BUDGET when the budget cannot be met: the
- * message has one line per category with its bytes, the sum, what to lower, and as its last line exactly
- * "smallest budget that works: NNN MB", which is a budget that works. QSF_E_USAGE when pin_cap does not allow the resident
+/* Makes a plan; the caller frees it with qsf_plan_free. QSF_E_CONTEXT when o->ctx is longer than the model
+ * allows or shorter than o->ctx_floor. QSF_E_BUDGET when the budget cannot be met: the message has one line
+ * per category with its bytes, the sum, what to lower, and as its last line exactly "smallest budget that
+ * works: NNN MB", which is a budget that works. QSF_E_USAGE when pin_cap does not allow the resident
  * embedding table of a tied model. */
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
 void qsf_plan_free(QsfPlan *p);
@@ -127,11 +125,12 @@ const char *qsf_option_name(QsfOptionName name, bool commands);
 /* Returns the smallest budget, in bytes and a multiple of 1 MiB, that qsf_plan_make accepts for these
  * options. */
 uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o);
-/* Returns the smallest budget, in bytes and a multiple of 1 MiB, whose plan also leaves at least `text` bytes for making a
- * prompt, in the next run too, whose resident set may be a little larger. */
+/* Returns the smallest budget, in bytes and a multiple of 1 MiB, whose plan also leaves at least `text` bytes
+ * for making a prompt, in the next run too, whose resident set may be a little larger. */
 uint64_t qsf_plan_smallest_beside(const QsfModel *m, const QsfPlanOptions *o, uint64_t text);
 
-/* Writes the types of the KV cache and why: "q8 (lowered to fit the budget)", "q4 (because the model cannot store q2)". */
+/* Writes the types of the KV cache and why: "q8 (lowered to fit the budget)", "q4 (because the
+ * model cannot store q2)". */
 void qsf_plan_kv_text(const QsfPlan *p, char *dst, size_t cap);
 #define QSF_PLAN_KV_TEXT 128
 

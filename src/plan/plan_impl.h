@@ -17,10 +17,10 @@ typedef struct QsfConfig {
     uint32_t kv;  /* how many choices of types come after the one that is used: the more, the more bits */
     bool hold_kv; /* as in the pricing */
     uint64_t slot_bytes;
-    uint32_t embed_rows; /* of the row cache */
-    bool embed_resident; /* as a table of its own; a pinned tied head needs none */
-    uint64_t
-        pinned_unit_bytes; /* whole windows; while weights stream and before they are spread, what must be pinned */
+    uint32_t embed_rows;        /* of the row cache */
+    bool embed_resident;        /* as a table of its own; a pinned tied head needs none */
+    uint64_t pinned_unit_bytes; /* whole windows; while weights stream and before they are
+                                   spread, what must be pinned */
 } QsfConfig;
 
 /* Everything known before the search. */
@@ -41,8 +41,8 @@ QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c);
 QsfKvTypes qsf_pricing_wanted_kv(const QsfPricing *s, const QsfConfig *c);
 /* Fills rows (QSF_MEM_N) and returns their sum, UINT64_MAX when it does not fit 64 bits. */
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows);
-/* Returns the columns that a pass can have: c->batch, but not more than the context, nor more than rings of windows
- * allow. */
+/* Returns the columns that a pass can have: c->batch, but not more than the context, nor more
+ * than rings of windows allow. */
 uint32_t qsf_pricing_batch(const QsfPricing *s, const QsfConfig *c);
 
 /* Returns the context to use if memory suffices: the user's, or the default. */
@@ -75,8 +75,8 @@ typedef struct QsfSpread {
 
 /* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are pinned,
  * and the streamed rows are spread evenly over the pass. Experts are pinned whole, and only where all other
- * units are; blocks that are skipped, with memory that nothing else needs. The head, if it must be pinned, comes first:
- * room is at least what it takes. */
+ * units are; blocks that are skipped, with memory that nothing else needs. The head, if it must be pinned,
+ * comes first: room is at least what it takes. */
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned);
 
 /* Writes what was lowered to p->note. */

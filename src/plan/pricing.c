@@ -49,18 +49,18 @@ QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c) {
 
 static uint64_t meta_bytes(const QsfPricing *s) {
     uint64_t layers = s->m->hp.n_layers;
-    /* Units, and in which order they are lent memory; counters per layer; what was measured of its importance; positions that
-     * wait for the blocks after an early exit. */
+    /* Units, and in which order they are lent memory; counters per layer; what was measured of its
+     * importance; positions that wait for the blocks after an early exit. */
     return s->o->meta_bytes + qsf_pages(s->shape.n_units * (QSF_WEIGHT_UNIT_BYTES + QSF_LEND_BYTES)) +
            qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) +
            qsf_pages(layers * QSF_MEASURE_POSITIONS * sizeof(float)) +
            qsf_pages((QSF_PENDING_POSITIONS + 1) * (uint64_t)s->m->hp.hidden * sizeof(float)) + META_SLACK;
 }
 
-/* Rounds to whole MiB: the resident set before loading varies from run to run, the plan should not. Only its file pages vary
- * (measured: by 160 to 320 KB, its own memory by 12): the kernel maps those of the page cache that are in an aligned window
- * of 64 KB around a page that is touched, and where the windows begin in a program or library is random. So the rounded
- * sum differs by a MiB if it is near a whole one. */
+/* Rounds to whole MiB: the resident set before loading varies from run to run, the plan should not. Only its
+ * file pages vary (measured: by 160 to 320 KB, its own memory by 12): the kernel maps those of the page cache
+ * that are in an aligned window of 64 KB around a page that is touched, and where the windows begin in a
+ * program or library is random. So the rounded sum differs by a MiB if it is near a whole one. */
 static uint64_t code_bytes(const QsfPricing *s) {
     uint64_t base = (s->o->base_bytes + QSF_MIB - 1) / QSF_MIB * QSF_MIB;
     return base + CODE_SLACK + (uint64_t)s->o->threads * CODE_PER_THREAD;

@@ -111,7 +111,8 @@ static double head_gain(const QsfQuality *q, const QsfModel *m) {
     return (double)u.bytes - (double)(q->head.bytes + q->head.sketch_bytes);
 }
 
-/* The experts count as if their number were not rounded: otherwise a step in it would change which blocks are skipped. */
+/* The experts count as if their number were not rounded: otherwise a step in it would change
+ * which blocks are skipped. */
 void qsf_quality_choose(QsfQuality *out, const QsfModel *m, const QsfBlockSet *optional, const double *score,
                         float value) {
     const QsfQualityHead head = out->head;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What passes with a quality below 1 leave out: some blocks, and some experts of the others. Pure functions of the
- * model, the quality and the importance of blocks: budgets, threads and I/O do not matter. */
+/* What passes with a quality below 1 leave out: some blocks, and some experts of the others. Pure functions
+ * of the model, the quality and the importance of blocks: budgets, threads and I/O do not matter. */
 #ifndef QSF_PLAN_QUALITY_H
 #define QSF_PLAN_QUALITY_H
 
@@ -9,8 +9,8 @@
 
 /* Positions at the start of a conversation over which the importance of blocks is averaged, at most. */
 #define QSF_MEASURE_POSITIONS 64u
-/* Positions that may wait for the blocks after an early exit, at most; fewer than a ring of the KV cache can take at a time
- * (QSF_KV_SLACK). */
+/* Positions that may wait for the blocks after an early exit, at most; fewer than a ring of the KV cache can
+ * take at a time (QSF_KV_SLACK). */
 #define QSF_PENDING_POSITIONS 16u
 
 /* The head is found with its sketch (sketch.h). */
@@ -23,8 +23,9 @@ typedef struct QsfQualityHead {
 typedef struct QsfQuality {
     float value;      /* (0, 1); 0 and 1: everything is computed */
     QsfBlockSet skip; /* blocks that are not computed, read or pinned */
-    /* 0: every token skips the blocks of skip. Otherwise early exit: skip are block `exit` and all later ones, and a token
-     * skips them only if its two largest logits before them are at least `margin` apart. Nothing else is left out then. */
+    /* 0: every token skips the blocks of skip. Otherwise early exit: skip are block `exit` and all later
+     * ones, and a token skips them only if its two largest logits before them are at least `margin` apart.
+     * Nothing else is left out then. */
     uint32_t exit;
     float margin;
     float full; /* passes over those blocks for each token of an answer, as calibrated */
@@ -47,7 +48,8 @@ static inline bool qsf_quality_exits(const QsfQuality *q) {
 }
 bool qsf_quality_equal(const QsfQuality *a, const QsfQuality *b);
 
-/* Returns how many experts a position uses of the n_used that its router chooses: n_used * quality, rounded up. */
+/* Returns how many experts a position uses of the n_used that its router chooses:
+ * n_used * quality, rounded up. */
 uint32_t qsf_quality_experts(const QsfQuality *q, uint32_t n_used);
 /* Does a pass find the rows of unit `unit` with a sketch? */
 static inline bool qsf_quality_sketches(const QsfQuality *q, uint32_t unit) {
@@ -58,9 +60,10 @@ uint64_t qsf_quality_unit_bytes(const QsfQuality *q, const QsfUnit *u);
 /* The same for all units, and the sketch. */
 uint64_t qsf_quality_bytes(const QsfQuality *q, const QsfModel *m);
 
-/* Chooses what to skip so that a token multiplies about `value` of the bytes that it needs otherwise: the least important
- * optional blocks. out->head is as set before (qsf_quality_sketch), and counts. score: (n_blocks) importance; NULL: not known, and blocks somewhat after the middle go first. With the
- * same scores, a lower value skips the same blocks and more. */
+/* Chooses what to skip so that a token multiplies about `value` of the bytes that it needs otherwise: the
+ * least important optional blocks. out->head is as set before (qsf_quality_sketch), and counts. score:
+ * (n_blocks) importance; NULL: not known, and blocks somewhat after the middle go first. With the same
+ * scores, a lower value skips the same blocks and more. */
 void qsf_quality_choose(QsfQuality *out, const QsfModel *m, const QsfBlockSet *optional, const double *score,
                         float value);
 

@@ -8,7 +8,7 @@
 #define CTX_STEP       32u
 #define CTX_STEP_BYTES (2 * QSF_MIB)
 #define BATCH_RESIDENT 512u
-#define BATCH_TABLE    64u /* the embedding table is dropped before the prefill chunk gets smaller than this */
+#define BATCH_TABLE    64u /* smallest prefill chunk with the embedding table in RAM */
 #define ROWS_MAX       1024u
 #define SLOT_STEP      (64u * 1024)
 #define KV_SHARE       4u /* while weights stream, the default context uses at most a quarter */
@@ -69,7 +69,8 @@ static uint32_t preferred_rows(const QsfPricing *s) {
     return (uint32_t)min_u64(min_u64(ROWS_MAX, s->m->hp.n_vocab), s->budget / 64 / row);
 }
 
-/* A slot holds a whole compressed layer: two, one being filled while the other is used, are as good as more. */
+/* A slot holds a whole compressed layer: two, one being filled while the other is used, are as
+ * good as more. */
 static uint32_t preferred_slots(const QsfPricing *s) {
     if (s->o->slots != 0) return s->o->slots < QSF_MAX_SLOTS ? s->o->slots : QSF_MAX_SLOTS;
     return s->shape.stage_bytes > 0 ? 2 : QSF_MAX_SLOTS;
@@ -279,8 +280,8 @@ static uint32_t fair_ctx(const QsfPricing *s) {
     return (uint32_t)(least + lo * step);
 }
 
-/* Tries everything in RAM with a shorter context, but not shorter than it would be when weights stream, and then with a
- * smaller prefill chunk. */
+/* Tries everything in RAM with a shorter context, but not shorter than it would be when weights stream, and
+ * then with a smaller prefill chunk. */
 static bool search_shorter(const QsfPricing *s, uint32_t fair, QsfConfig *out) {
     uint32_t wanted = qsf_plan_wanted_ctx(s);
     if (fair >= wanted) return false;
@@ -302,7 +303,8 @@ static bool search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
     return lower(s, out, lowered);
 }
 
-/* Types with fewer bits save more than was missing: finds what is best with the types of out, as if the user had set them. */
+/* Types with fewer bits save more than was missing: finds what is best with the types of out,
+ * as if the user had set them. */
 static void spend(const QsfPricing *s, QsfConfig *out, bool *lowered) {
     const QsfKvTypes types = qsf_pricing_kv(s, out);
     QsfPlanOptions named = *s->o;

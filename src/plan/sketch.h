@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sketch of a large head: its rows with one bit per weight, from which passes with a quality below 1 find the rows
- * whose logits matter; only these are multiplied in full (forward/sketch.c). Here are the models that have one, and its
- * size. Pure functions. */
+/* The sketch of a large head: its rows with one bit per weight, from which passes with a quality below 1 find
+ * the rows whose logits matter; only these are multiplied in full (forward/sketch.c). Here are the models
+ * that have one, and its size. Pure functions. */
 #ifndef QSF_PLAN_SKETCH_H
 #define QSF_PLAN_SKETCH_H
 
@@ -24,8 +24,8 @@ typedef struct QsfSketchShape {
     uint64_t scratch_rows, scratch_stride; /* in the scratch of a thread; of a thread */
 } QsfSketchShape;
 
-/* Fills s for this number of threads. Returns false, and s is zero, for a model whose head is computed in full: it is small,
- * a small part of the weights, or cannot be sketched. */
+/* Fills s for this number of threads. Returns false, and s is zero, for a model whose head is computed in
+ * full: it is small, a small part of the weights, or cannot be sketched. */
 bool qsf_sketch_shape(const QsfModel *m, int threads, QsfSketchShape *s);
 
 #endif

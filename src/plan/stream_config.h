@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How weights are read from disk: chosen by the settings, passed by value from the plan to the I/O back end. */
+/* How weights are read from disk: chosen by the settings, passed by value from the plan to the
+ * I/O back end. */
 #ifndef QSF_PLAN_STREAM_CONFIG_H
 #define QSF_PLAN_STREAM_CONFIG_H
 

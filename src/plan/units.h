@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Weight units: sets of matrices that one step of the program multiplies, in the order of their use (for a llama
- * Q,K,V | O | gate,up | down of each block), and their chunks; the last unit is the head. A unit is a sequence of items: the rows
- * of its tensors in order, where each tensor starts at a multiple of QSF_ROW_QUANTUM (items between two
- * tensors are not rows), or pairs of rows if two tensors are multiplied element by element afterwards (gate
- * and up). A chunk is a range of items in memory: for each tensor the 4 KiB windows of the file that contain
- * its rows, so that O_DIRECT reads go directly to the place where the kernels use them. A compressed layer is
- * different: it is read, decompressed and held as a whole, and its units lie in it as in an uncompressed
- * file. Pure functions over an opened model. */
+/* Weight units: sets of matrices that one step of the program multiplies, in the order of their use (for a
+ * llama Q,K,V | O | gate,up | down of each block), and their chunks; the last unit is the head. A unit is a
+ * sequence of items: the rows of its tensors in order, where each tensor starts at a multiple of
+ * QSF_ROW_QUANTUM (items between two tensors are not rows), or pairs of rows if two tensors are multiplied
+ * element by element afterwards (gate and up). A chunk is a range of items in memory: for each tensor the 4
+ * KiB windows of the file that contain its rows, so that O_DIRECT reads go directly to the place where the
+ * kernels use them. A compressed layer is different: it is read, decompressed and held as a whole, and its
+ * units lie in it as in an uncompressed file. Pure functions over an opened model. */
 #ifndef QSF_PLAN_UNITS_H
 #define QSF_PLAN_UNITS_H
 

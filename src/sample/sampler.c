@@ -69,7 +69,8 @@ static float clean(float v) {
     return v < -LOWEST ? v : -LOWEST;
 }
 
-/* Penalizes each id once, however often it occurs, because the new value is computed from the original logit. */
+/* Penalizes each id once, however often it occurs, because the new value is computed from the
+ * original logit. */
 static void penalize(QsfSampler *s, const float *logits, float penalty, const int32_t *ids, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (ids[i] < 0 || (uint32_t)ids[i] >= s->n) continue;

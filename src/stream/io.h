@@ -40,8 +40,9 @@ typedef struct QsfIoOptions {
 
 typedef struct QsfIo QsfIo;
 
-/* A requested back end or mode that is not available falls back (uring -> pread, direct -> buffered, mmap -> pread)
- * and qsf_io_notice says so. QSF_E_RUNTIME: not even pread threads can be started; QSF_E_BUDGET. */
+/* A requested back end or mode that is not available falls back (uring -> pread,
+ * direct -> buffered, mmap -> pread) and qsf_io_notice says so. QSF_E_RUNTIME: not even pread
+ * threads can be started; QSF_E_BUDGET. */
 int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err);
 /* Waits for reads in flight first. NULL allowed. */
 void qsf_io_destroy(QsfIo *io);
@@ -62,10 +63,10 @@ const char *qsf_io_notice(const QsfIo *io);
 
 /* --- io_probe.c: what a file and its disk are like --- */
 
-/* Share of the source's bytes that the page cache holds, from samples spread over it; 1 where a file system keeps
- * files in memory (tmpfs). Nothing is read where mincore tells (the file is ours, or we may write it); elsewhere
- * preadv2 with RWF_NOWAIT is asked, which costs the disk at most a page per sample, asks at other places each time,
- * and takes a disk that answers at once for memory. 0 where neither tells. */
+/* Share of the source's bytes that the page cache holds, from samples spread over it; 1 where a file system
+ * keeps files in memory (tmpfs). Nothing is read where mincore tells (the file is ours, or we may write it);
+ * elsewhere preadv2 with RWF_NOWAIT is asked, which costs the disk at most a page per sample, asks at other
+ * places each time, and takes a disk that answers at once for memory. 0 where neither tells. */
 double qsf_io_cached_share(const QsfSource *src);
 
 /* Bytes per second of large reads, several in flight, at places spread over the source, as qsf_io_create with

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A few threads that take reads from a queue: the machinery of the pread and mmap back ends, and of reads of the
- * virtual file with any back end. */
+/* A few threads that take reads from a queue: the machinery of the pread and mmap back ends, and of reads of
+ * the virtual file with any back end. */
 #ifndef QSF_STREAM_IO_THREADS_H
 #define QSF_STREAM_IO_THREADS_H
 

@@ -54,8 +54,8 @@ static uint8_t *row_at(const QsfWeightUnit *w, const QsfJob *j, const QsfPart *p
     return w->pin[p->tensor] + (off - base) + p->row0 * w->u.row_bytes[p->tensor];
 }
 
-/* Adds data read for the first time to the checksums. Data arrives in order, but an aborted pass starts over, and rows that
- * were pinned when they were checked may stream later. */
+/* Adds data read for the first time to the checksums. Data arrives in order, but an aborted pass starts over,
+ * and rows that were pinned when they were checked may stream later. */
 static int verify_checksums(QsfLoader *l, const QsfJob *j, const QsfChunk *c, QsfErr *err) {
     QsfWeightUnit *w = &l->o.units[j->unit];
     uint32_t *seen = j->slot != NULL ? &w->checked_items : &w->checked_pins;

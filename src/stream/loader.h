@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The one I/O thread. It reads what is to be pinned, once, and walks the streamed chunks of all units in the
- * order in which the forward pass uses them, again and again, keeping the slots filled ahead of the computation,
- * across the border between two passes. Several reads are in flight; they end in the order in which they were
- * begun. One consumer. */
+ * order in which the forward pass uses them, again and again, keeping the slots filled ahead of the
+ * computation, across the border between two passes. Several reads are in flight; they end in the order in
+ * which they were begun. One consumer. */
 #ifndef QSF_STREAM_LOADER_H
 #define QSF_STREAM_LOADER_H
 
@@ -69,24 +69,25 @@ const char *qsf_loader_io_notice(const QsfLoader *l);
 
 /* A pass over all units, or over all but the head. An unfinished or failed pass before it is dropped. */
 void qsf_loader_begin_pass(QsfLoader *l, bool head);
-/* Waits for items that are to be pinned: until have_items of the unit is above item. Errors as for acquire. */
+/* Waits for items that are to be pinned: until have_items of the unit is above item. Errors as
+ * for acquire. */
 int qsf_loader_wait_pinned(QsfLoader *l, uint32_t unit, uint32_t item, QsfErr *err);
 /* Waits until the compressed layer that begins with `unit` has been there once. Errors as for acquire. */
 int qsf_loader_wait_seen(QsfLoader *l, uint32_t unit, QsfErr *err);
-/* Waits for the next chunk, which must be the one that begins with `item` of `unit`. *data (c->bytes) stays valid
- * until the release. The loader's error when a read failed (what was read before it comes first),
+/* Waits for the next chunk, which must be the one that begins with `item` of `unit`. *data (c->bytes) stays
+ * valid until the release. The loader's error when a read failed (what was read before it comes first),
  * QSF_E_INTERRUPTED when cancelled. */
 int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
                        QsfErr *err);
 void qsf_loader_release(QsfLoader *l);
-/* Between passes: waits until nothing is read any more and drops what was read ahead; the consumer may then change which
- * items of the units are pinned. Continue starts reading again. */
+/* Between passes: waits until nothing is read any more and drops what was read ahead; the consumer may then
+ * change which items of the units are pinned. Continue starts reading again. */
 void qsf_loader_pause(QsfLoader *l);
 void qsf_loader_continue(QsfLoader *l);
 /* All chunks of the pass were used. */
 void qsf_loader_end_pass(QsfLoader *l);
-/* Gives up the running pass: what is read for it is dropped, and reading starts over with the first chunk. Does not
- * wait. */
+/* Gives up the running pass: what is read for it is dropped, and reading starts over with the
+ * first chunk. Does not wait. */
 void qsf_loader_abort(QsfLoader *l);
 
 #endif

@@ -11,8 +11,8 @@
 
 #define QSF_MAX_JOBS 5 /* x QSF_UNIT_TENSORS reads stay below QSF_IO_DEPTH */
 
-/* Items of one unit on their way to a slot, or to where they stay (slot NULL); or a compressed layer, of which unit is the
- * first, on its way to a stage, to be decompressed from there. */
+/* Items of one unit on their way to a slot, or to where they stay (slot NULL); or a compressed layer, of
+ * which unit is the first, on its way to a stage, to be decompressed from there. */
 typedef struct QsfJob {
     uint32_t unit, item0, item1;
     QsfSlot *slot;
@@ -72,7 +72,8 @@ QsfJob *qsf_job_next(QsfLoader *l);
 void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err);
 /* Returns the number of units that a job reads: its first unit and those after it. */
 uint32_t qsf_job_units(const QsfLoader *l, const QsfJob *j);
-/* What arrived in a job's stage goes to where it will be used. Without the lock. QSF_E_MODEL: it is damaged. */
+/* What arrived in a job's stage goes to where it will be used. Without the lock. QSF_E_MODEL:
+ * it is damaged. */
 int qsf_job_unpack(QsfLoader *l, const QsfJob *j, QsfErr *err);
 /* Whether nothing is left to read, now and later. */
 bool qsf_loader_finished(const QsfLoader *l);

@@ -30,15 +30,15 @@ typedef struct QsfStreamCounters {
 
 typedef struct QsfWeights QsfWeights;
 
-/* A compressed layer is in memory for the first time, checked, at `whole`, where its tensors have their offsets. Called
- * once for each, on the loader's thread, before the layer can be used. */
+/* A compressed layer is in memory for the first time, checked, at `whole`, where its tensors have their
+ * offsets. Called once for each, on the loader's thread, before the layer can be used. */
 typedef void (*QsfLayerSeen)(void *arg, uint32_t layer, const uint8_t *whole);
 
 typedef struct QsfWeightsOptions {
     const QsfModel *model;
     const QsfPlan *plan; /* read during the call only */
-    /* has the functions that interleave rows; must outlive the weights; NULL: neither here nor in the file are they
-     * interleaved */
+    /* has the functions that interleave rows; must outlive the weights; NULL: neither here nor in the file
+     * are they interleaved */
     const qk_table *table;
     uint64_t interleaved_types; /* bit t: rows of weight type t are multiplied in groups (interleave.h) */
     uint64_t lent;              /* as in qsf_weights_lend */
@@ -49,34 +49,35 @@ typedef struct QsfWeightsOptions {
     void *on_layer_arg;
 } QsfWeightsOptions;
 
-/* Maps memory and starts the loader, which begins to read what is to be pinned; returns at once. QSF_E_BUDGET,
- * QSF_E_RUNTIME. */
+/* Maps memory and starts the loader, which begins to read what is to be pinned; returns at once.
+ * QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err);
 void qsf_weights_destroy(QsfWeights *w); /* NULL allowed */
 
 /* Between passes: other pinned items, slots or back end. What is pinned under both plans stays where it is;
  * what is no longer pinned is returned to the kernel at once; what is newly pinned is read behind the
- * computation. Two steps, so that a caller can free before it allocates: park stops the loader and frees slots
- * and surplus pinned rows; resume maps the rest and starts the loader again. After a failed resume the weights
- * cannot be used until a resume succeeds.
+ * computation. Two steps, so that a caller can free before it allocates: park stops the loader and frees
+ * slots and surplus pinned rows; resume maps the rest and starts the loader again. After a failed resume the
+ * weights cannot be used until a resume succeeds.
  * lent: as in qsf_weights_lend, the same for both. */
 void qsf_weights_park(QsfWeights *w, const QsfPlan *p, uint64_t lent);
 int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *err);
 
-/* Between passes: pins rows in the order of the plan's list beyond what it pins, in at most `lent` bytes (kv_lend.h). With less
- * than before, it cannot fail, memory is returned to the kernel at once, and the ledger may be frozen. With more, rows are
- * read during the computation; QSF_E_BUDGET, QSF_E_RUNTIME: some of them are not pinned. Returns at once if nothing
- * changes; otherwise the slots that were read ahead are dropped. */
+/* Between passes: pins rows in the order of the plan's list beyond what it pins, in at most `lent`
+ * bytes (kv_lend.h). With less than before, it cannot fail, memory is returned to the kernel at once,
+ * and the ledger may be frozen. With more, rows are read during the computation; QSF_E_BUDGET,
+ * QSF_E_RUNTIME: some of them are not pinned. Returns at once if nothing changes; otherwise the slots
+ * that were read ahead are dropped. */
 int qsf_weights_lend(QsfWeights *w, uint64_t lent, QsfErr *err);
 /* Returns n: items [0, n) of unit i are, or will be, in RAM. */
 uint32_t qsf_weights_items(const QsfWeights *w, uint32_t i);
 
-/* Between passes: sets the blocks that the next passes skip; NULL: none. Their streamed weights are not read. If that
- * changes the list of streamed weights, the slots that were read ahead are dropped. */
+/* Between passes: sets the blocks that the next passes skip; NULL: none. Their streamed weights are not read.
+ * If that changes the list of streamed weights, the slots that were read ahead are dropped. */
 void qsf_weights_skip(QsfWeights *w, const QsfBlockSet *blocks);
 
-/* Waits until all that is planned to be pinned is there (benchmarks, tests). progress may be NULL. QSF_E_RUNTIME
- * when a read failed, QSF_E_INTERRUPTED when cancelled. */
+/* Waits until all that is planned to be pinned is there (benchmarks, tests). progress may be NULL.
+ * QSF_E_RUNTIME when a read failed, QSF_E_INTERRUPTED when cancelled. */
 int qsf_weights_settle(QsfWeights *w, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                        QsfErr *err);
 
@@ -96,8 +97,8 @@ typedef struct QsfWeightView {
     unsigned n_parts;
     QsfPart part[QSF_UNIT_TENSORS];        /* tensor, row0, row1 are valid */
     const uint8_t *rows[QSF_UNIT_TENSORS]; /* of part i: its row0 */
-    /* of part i: the first rows, this many, are in groups of 16 (interleave.h); more than the part has if its last group is
-     * padded */
+    /* of part i: the first rows, this many, are in groups of 16 (interleave.h); more than the part has if its
+     * last group is padded */
     uint32_t interleaved[QSF_UNIT_TENSORS];
     bool streamed, on_demand;
 } QsfWeightView;
@@ -110,11 +111,12 @@ void qsf_weights_read_ahead(QsfWeights *w);
 /* Units must then be walked in order, up to the head or to the unit before it. QSF_E_RUNTIME when
  * a model file has changed (QSF_E_RUNTIME with qsf_weights_stale then true). */
 int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err);
-/* In a pass, before anything of the layer: waits until it was seen (on_layer), if it is compressed. Errors as of acquire. */
+/* In a pass, before anything of the layer: waits until it was seen (on_layer), if it is
+ * compressed. Errors as of acquire. */
 int qsf_weights_wait_layer(QsfWeights *w, uint32_t layer, QsfErr *err);
-/* Waits for items of `unit`, and shows them: the first view of a unit begins with item 0, each other one with the item
- * after the view before (`item`). Whether it ends with the unit is in v->item1.
- * QSF_E_RUNTIME: the read failed (names file and offset); QSF_E_INTERRUPTED: cancelled. */
+/* Waits for items of `unit`, and shows them: the first view of a unit begins with item 0, each other one with
+ * the item after the view before (`item`). Whether it ends with the unit is in v->item1. QSF_E_RUNTIME: the
+ * read failed (names file and offset); QSF_E_INTERRUPTED: cancelled. */
 int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightView *v, QsfErr *err);
 void qsf_weights_release(QsfWeights *w, const QsfWeightView *v);
 /* ok false: the pass broke off; the next one starts from the first unit. */

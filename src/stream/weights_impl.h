@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the weights share: weights.c is the plan and the passes, weights_lend.c the rows that are pinned in
- * memory which the KV cache does not use yet. */
+/* What the files of the weights share: weights.c is the plan and the passes, weights_lend.c the rows that are
+ * pinned in memory which the KV cache does not use yet. */
 #ifndef QSF_STREAM_WEIGHTS_IMPL_H
 #define QSF_STREAM_WEIGHTS_IMPL_H
 
@@ -50,8 +50,8 @@ void qsf_weights_count_pins(QsfWeights *w);
 void qsf_weights_close_checksums(QsfWeights *w);
 /* Sets the size of the chunks in which the unit streams. */
 void qsf_weights_set_chunks(const QsfWeights *w, QsfWeightUnit *u);
-/* Sets which items are pinned, by the plan and in `lent` bytes, while nothing is read. Rows in memory stay as far as they
- * are pinned. */
+/* Sets which items are pinned, by the plan and in `lent` bytes, while nothing is read. Rows in memory stay as
+ * far as they are pinned. */
 void qsf_weights_apply(QsfWeights *w, const QsfPlan *p, uint64_t lent);
 void qsf_weights_drop_lend(QsfWeights *w);
 

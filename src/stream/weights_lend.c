@@ -40,7 +40,8 @@ static void take_lend(QsfWeights *w, const QsfPlan *p) {
         w->lend[i] = (QsfLend){ .unit = p->lend[i], .base = p->pinned_items[p->lend[i]] };
 }
 
-/* Returns the items that entry i of the list pins with *room left. The entries after one that does not fit get none. */
+/* Returns the items that entry i of the list pins with *room left. The entries after one that
+ * does not fit get none. */
 static uint32_t lent_items(const QsfWeights *w, uint32_t i, uint64_t *room) {
     const QsfUnit *u = &w->units[w->lend[i].unit].u;
     const uint32_t n = qsf_lend_items(u, w->lend[i].base, room);

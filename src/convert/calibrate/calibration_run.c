@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Two passes. The first runs over all of the text and collects the squares of the inputs of the matrices and
- * the residual before and after each layer. The second runs over a few tokens once for each layer, undoing what
- * that layer changed. */
+ * the residual before and after each layer. The second runs over a few tokens once for each layer, undoing
+ * what that layer changed. */
 #include "src/convert/calibrate/calibration_run.h"
 
 #include <string.h>

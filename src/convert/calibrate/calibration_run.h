@@ -9,19 +9,20 @@
 
 enum { QSF_CALIBRATE_SKIP_TOKENS = 256 }; /* maximum number of tokens to measure layer skipping with */
 
-/* What is collected about a model. It refers to tensors and steps by number, and so to any opening of the same file. */
+/* What is collected about a model. It refers to tensors and steps by number, and so to any
+ * opening of the same file. */
 typedef struct QsfCalibratePlan {
     QsfChannels channels;
     QsfResidual residual;
     uint32_t n_layers; /* in the file */
-    uint32_t
-        n_named; /* of them, those that are run: block b of the program has the weights of layer b % n_named */
+    uint32_t n_named;  /* of them, those that are run: block b of the program has the weights of
+                          layer b % n_named */
     uint32_t n_vocab;
     uint32_t window; /* number of tokens evaluated together, from an empty context */
 } QsfCalibratePlan;
 
-/* window: the maximum number of tokens to evaluate together; lowered to the model's training context. Errors as
- * qsf_channels_make and qsf_residual_make. The caller frees *out. */
+/* window: the maximum number of tokens to evaluate together; lowered to the model's training context. Errors
+ * as qsf_channels_make and qsf_residual_make. The caller frees *out. */
 int qsf_calibrate_plan(QsfCalibratePlan *out, const QsfModel *m, uint32_t window, QsfErr *err);
 void qsf_calibrate_plan_free(QsfCalibratePlan *p); /* *p may be zeroed */
 /* Returns the bytes that a run charges to QSF_MEM_TRANSCRIPT. */
@@ -37,12 +38,12 @@ typedef struct QsfCalibrateRun {
     void *arg;
 } QsfCalibrateRun;
 
-/* Fills out: energies, each at least 1/100 of the median of its list, and cosines, from all tokens; skip_kl from at most
- * QSF_CALIBRATE_SKIP_TOKENS tokens at the start of the middle window. Experts count the columns that chose them and, as
- * one more, the mean over all experts of their block: all that is known about experts that no column chose. Layers that
- * are not run have the cosine 1 and cost nothing. The result depends only on ids, window, KV type and instruction set.
- * QSF_E_INTERRUPTED; errors of qsf_forward_eval; QSF_E_BUDGET; QSF_E_RUNTIME if out of memory. The caller frees *out
- * after success. */
+/* Fills out: energies, each at least 1/100 of the median of its list, and cosines, from all tokens; skip_kl
+ * from at most QSF_CALIBRATE_SKIP_TOKENS tokens at the start of the middle window. Experts count the columns
+ * that chose them and, as one more, the mean over all experts of their block: all that is known about experts
+ * that no column chose. Layers that are not run have the cosine 1 and cost nothing. The result depends only
+ * on ids, window, KV type and instruction set. QSF_E_INTERRUPTED; errors of qsf_forward_eval; QSF_E_BUDGET;
+ * QSF_E_RUNTIME if out of memory. The caller frees *out after success. */
 int qsf_calibrate_run(const QsfCalibrateRun *r, QsfCalibration *out, QsfErr *err);
 
 #endif

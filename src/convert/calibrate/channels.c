@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Walks the steps of a program, first to count the uses of each tensor, then to give them lists of channels. */
+/* Walks the steps of a program, first to count the uses of each tensor, then to give them
+ * lists of channels. */
 #include "src/convert/calibrate/channels.h"
 
 #include <stdlib.h>

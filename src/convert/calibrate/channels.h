@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which inputs of matrices a calibration adds up, and which tensors they weight: read from the program. Tensors that
- * one step multiplies by one input share a list of channels, as do steps that read the same values one after the other. */
+/* Which inputs of matrices a calibration adds up, and which tensors they weight: read from the program.
+ * Tensors that one step multiplies by one input share a list of channels, as do steps that read the same
+ * values one after the other. */
 #ifndef QSF_CONVERT_CALIBRATE_CHANNELS_H
 #define QSF_CONVERT_CALIBRATE_CHANNELS_H
 
@@ -32,9 +33,9 @@ typedef struct QsfChannels {
     uint32_t widest;
 } QsfChannels;
 
-/* Reads the program of m. Not weighted: the embedding and the token table, also where a step multiplies by them, and a
- * tensor that is both one matrix and a matrix for each head or expert. QSF_E_RUNTIME if out of memory. The caller frees
- * *out. */
+/* Reads the program of m. Not weighted: the embedding and the token table, also where a step multiplies by
+ * them, and a tensor that is both one matrix and a matrix for each head or expert. QSF_E_RUNTIME if out of
+ * memory. The caller frees *out. */
 int qsf_channels_make(QsfChannels *out, const QsfModel *m, QsfErr *err);
 void qsf_channels_free(QsfChannels *c); /* *c may be zeroed */
 

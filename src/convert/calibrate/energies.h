@@ -6,7 +6,8 @@
 #include "src/convert/calibrate/channels.h"
 #include "src/forward/forward.h"
 
-/* Adds the columns of t, the input of step s, to the sums (n_energies) and counts (n_counts) of the step's lists. */
+/* Adds the columns of t, the input of step s, to the sums (n_energies) and counts (n_counts)
+ * of the step's lists. */
 void qsf_energies_add(const QsfChannels *c, const QsfStep *s, const QsfTapData *t, float *sum,
                       uint64_t *count);
 /* Replaces the sums by means with the floor of qsf_calibrate_run. scratch: (2, c->widest). */

@@ -139,8 +139,8 @@ static bool belongs(const QsfTensor *t, uint32_t block) {
     return qsf_name_in_layer(t->name, &layer) != NULL && layer == block;
 }
 
-/* A compressed layer is read with the matrices of its block: all of them, and all that the block uses, must be in
- * it; experts are read one at a time. */
+/* A compressed layer is read with the matrices of its block: all of them, and all that the block uses, must
+ * be in it; experts are read one at a time. */
 static void find_whole(const Walker *w) {
     const QsfProgram *p = w->p;
     for (uint32_t b = 0; b < p->n_blocks && b < w->u->n_layers; b++)

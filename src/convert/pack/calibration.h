@@ -10,12 +10,13 @@
 #include "src/convert/pack/items.h"
 #include "src/file/source.h"
 
-/* Where the energies of the columns of a tensor are. Tensors that are multiplied by the same input share them. */
+/* Where the energies of the columns of a tensor are. Tensors that are multiplied by the same
+ * input share them. */
 typedef struct QsfCalTensor {
     uint64_t at;    /* energies before them */
     uint32_t width; /* columns */
-    uint32_t
-        sets; /* one set for all rows, or one for each of its matrices (of experts, of heads); 0: unknown */
+    uint32_t sets;  /* one set for all rows, or one for each of its matrices (of experts, of
+                       heads); 0: unknown */
 } QsfCalTensor;
 
 typedef struct QsfCalibration {
@@ -27,11 +28,11 @@ typedef struct QsfCalibration {
     uint64_t n_energies;
     float *cosine,
         *skip_kl; /* (n_layers) cosine between input and output of a layer; KL divergence in nats from
-                                skipping the layer */
+                     skipping the layer */
 } QsfCalibration;
 
-/* Allocates zeroed calibration data; n_tensors 0 for layer scores only. QSF_E_RUNTIME if out of memory. The caller
- * frees it. */
+/* Allocates zeroed calibration data; n_tensors 0 for layer scores only. QSF_E_RUNTIME if out of
+ * memory. The caller frees it. */
 int qsf_calibration_make(QsfCalibration *c, uint32_t n_layers, uint64_t n_tensors, uint64_t n_energies,
                          QsfErr *err);
 void qsf_calibration_free(QsfCalibration *c); /* *c may be zeroed */
@@ -42,8 +43,8 @@ const float *qsf_calibration_of(const QsfCalibration *c, uint64_t tensor);
 /* Returns the importance of a layer, 0 to 1: 1 - exp(-skip_kl). */
 float qsf_calibration_importance(const QsfCalibration *c, uint32_t layer);
 
-/* Sets the column weights of each matrix in l, whose tensors belong to s, to the energies of its input, which remain
- * owned by c. QSF_E_MODEL if the number of columns differs. */
+/* Sets the column weights of each matrix in l, whose tensors belong to s, to the energies of its input, which
+ * remain owned by c. QSF_E_MODEL if the number of columns differs. */
 int qsf_calibration_weigh(const QsfCalibration *c, QsfItems *l, const QsfSource *s, QsfErr *err);
 
 /* Appends the layer scores to b as metadata pairs; *n of them. */

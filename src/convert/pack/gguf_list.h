@@ -22,8 +22,8 @@ typedef struct QsfGgufList {
     bool flavored; /* there are I2_S tensors that only their size distinguishes */
 } QsfGgufList;
 
-/* Lists the tensors of s for a GGUF file. QSF_E_MODEL names a tensor of a type that GGUF does not have; QSF_E_RUNTIME
- * if out of memory. The caller frees the list. */
+/* Lists the tensors of s for a GGUF file. QSF_E_MODEL names a tensor of a type that GGUF does not have;
+ * QSF_E_RUNTIME if out of memory. The caller frees the list. */
 int qsf_gguf_list(QsfGgufList *l, const QsfSource *s, QsfErr *err);
 void qsf_gguf_list_free(QsfGgufList *l); /* *l may be zeroed */
 

@@ -21,9 +21,10 @@ typedef struct QsfGgufReport {
     bool yarn_rounded; /* the model's RoPE does not round (QSF_KEY_YARN_TRUNCATE), which GGUF cannot say */
 } QsfGgufReport;
 
-/* Writes s to path, in bounded memory and under its name only when it is complete. Parts of tensors that a QSF file
- * stores separately are joined, unless they have different types. QSF_E_MODEL names a tensor of a type that GGUF does
- * not have; QSF_E_USAGE: something that is not a regular file is at path; QSF_E_RUNTIME; QSF_E_INTERRUPTED. */
+/* Writes s to path, in bounded memory and under its name only when it is complete. Parts of tensors that a
+ * QSF file stores separately are joined, unless they have different types. QSF_E_MODEL names a tensor of a
+ * type that GGUF does not have; QSF_E_USAGE: something that is not a regular file is at path;
+ * QSF_E_RUNTIME; QSF_E_INTERRUPTED. */
 int qsf_write_gguf(const QsfSource *s, const char *path, const QsfGgufOptions *o, QsfGgufReport *report,
                    QsfErr *err);
 

@@ -46,8 +46,8 @@ bool qsf_item_is_matrix(const QsfItem *i) {
            (!qsf_tensor_type_is_vector(i->type) && i->type != QSFT_ROUTER && i->type != QSFT_POSITIONS);
 }
 
-/* Is the tensor multiplied as one matrix, whose rows may be interleaved? Experts stay rows: the engine reads them
- * one at a time. */
+/* Is the tensor multiplied as one matrix, whose rows may be interleaved? Experts stay rows: the
+ * engine reads them one at a time. */
 static bool multiplies(const QsfItem *i) {
     switch (i->use) {
     case QSF_USE_LINEAR: return i->type == QSFT_NAMED || qsf_tensor_type_is_matrix(i->type);

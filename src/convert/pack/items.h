@@ -69,8 +69,8 @@ typedef struct QsfItem {
     bool groups;          /* its rows are interleaved; depends on code */
     uint64_t bytes;       /* of its rows in the file */
     const float *weights; /* (cols) weights of the squared error by column, NULL: all equal; borrowed */
-    uint64_t
-        set_rows; /* rows of the tensor with the same weights; the next ones have the next (cols). 0: all */
+    uint64_t set_rows;    /* rows of the tensor with the same weights; the next ones have the next
+                             (cols). 0: all */
     /* If it was requantized: */
     QsfQuantStats stats;
     uint64_t outliers, clamped; /* values beyond three standard deviations; those clamped to that limit */
@@ -92,9 +92,9 @@ const char *qsf_item_name(const QsfItem *i, char buf[QSF_ITEM_NAME]);
 /* Returns whether it is a matrix that can be quantized to few bits. */
 bool qsf_item_is_matrix(const QsfItem *i);
 
-/* Lists all tensors of s; head has the fixed fields of s; uses may be NULL. A tensor that has no type, or not the
- * shape of its type, becomes a named one. QSF_E_MODEL names a tensor that QSF cannot store, or an embedding that is
- * missing; QSF_E_RUNTIME if out of memory. The caller frees the list. */
+/* Lists all tensors of s; head has the fixed fields of s; uses may be NULL. A tensor that has no type, or not
+ * the shape of its type, becomes a named one. QSF_E_MODEL names a tensor that QSF cannot store, or an
+ * embedding that is missing; QSF_E_RUNTIME if out of memory. The caller frees the list. */
 int qsf_items_list(QsfItems *out, const QsfSource *s, const QsfFileHeader *head, const QsfUses *uses,
                    QsfErr *err);
 void qsf_items_free(QsfItems *l); /* *l may be zeroed */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tensors that GGUF fuses and QSF does not, in architectures with a code: Q, K and V of GPT-2 and Phi, gate and up
- * of Phi-3. */
+/* Tensors that GGUF fuses and QSF does not, in architectures with a code: Q, K and V of GPT-2
+ * and Phi, gate and up of Phi-3. */
 #include "src/convert/pack/items_impl.h"
 #include "src/file/dtype.h"
 #include "src/file/qsf/names.h"

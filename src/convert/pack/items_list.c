@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lists the tensors of a model for a QSF file, in order of use, so that a streaming reader reads sequentially: those
- * that have a type, and all others by name. */
+/* Lists the tensors of a model for a QSF file, in order of use, so that a streaming reader reads
+ * sequentially: those that have a type, and all others by name. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,8 +143,8 @@ static int list_final(QsfLister *c) {
     return rc;
 }
 
-/* The section has the norm and, with LayerNorm, its bias, as F16 or F32. Architectures with a code must have them
- * there, so BF16 becomes F32. */
+/* The section has the norm and, with LayerNorm, its bias, as F16 or F32. Architectures with a code must have
+ * them there, so BF16 becomes F32. */
 static bool is_norm(const QsfLister *c, const QsfTensor *t) {
     if (t == NULL || t->n_dims != 1 || t->ne[0] != c->head->hidden) return false;
     if (t->dtype == QK_GGML_BF16) return c->head->arch != QSFF_CUSTOM;
@@ -208,8 +208,8 @@ static int by_place(const void *a, const void *b) {
     return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* Sorts by section. The tensors of a layer with named ones are in the order of their first use, if it is known. The
- * embedding stays the first item. */
+/* Sorts by section. The tensors of a layer with named ones are in the order of their first use, if it is
+ * known. The embedding stays the first item. */
 static int sort_items(QsfLister *c) {
     QsfItems *l = c->l;
     bool *mixed = calloc((size_t)l->n_layers + 1, sizeof *mixed);

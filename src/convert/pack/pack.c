@@ -125,8 +125,8 @@ static uint8_t layer_code(const QsfItems *l, uint32_t layer) {
     return common;
 }
 
-/* Must the layer stay uncompressed? Experts are read one at a time. Without a program, tensors without a type may be
- * experts. */
+/* Must the layer stay uncompressed? Experts are read one at a time. Without a program, tensors
+ * without a type may be experts. */
 static bool stays_whole(const Packer *p, uint32_t layer) {
     const QsfUses *u = p->o->uses;
     if (u != NULL && layer < u->n_layers) return u->whole[layer];

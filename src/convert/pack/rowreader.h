@@ -25,15 +25,15 @@ typedef struct QsfRowReader {
 } QsfRowReader;
 
 /* Opens t for reading. Of kernels, which must outlive r, only the functions that unpack groups are used.
- * QSF_E_MODEL: a row is not a multiple of the block; QSF_E_RUNTIME if out of memory. On failure there is nothing to
- * close. */
+ * QSF_E_MODEL: a row is not a multiple of the block; QSF_E_RUNTIME if out of memory. On
+ * failure there is nothing to close. */
 int qsf_rowreader_open(QsfRowReader *r, const QsfSource *s, const QsfTensor *t, const qk_table *kernels,
                        QsfErr *err);
 /* Reads rows [first, first + n), counted over all dimensions but the first, to out (n, row_bytes).
  * QSF_E_RUNTIME if they are not inside the tensor or cannot be read. */
 int qsf_rowreader_read(QsfRowReader *r, uint64_t first, uint64_t n, uint8_t *out, QsfErr *err);
-/* Passes rows [first, first + rows) to sink, in pieces of at most cap bytes, or one row. piece (cap) is memory for
- * them. Errors of reading and of sink. */
+/* Passes rows [first, first + rows) to sink, in pieces of at most cap bytes, or one row. piece (cap) is
+ * memory for them. Errors of reading and of sink. */
 int qsf_rowreader_copy(QsfRowReader *r, uint64_t first, uint64_t rows, unsigned char *piece, size_t cap,
                        QsfEncodeSink sink, void *arg, QsfErr *err);
 void qsf_rowreader_close(QsfRowReader *r); /* *r may be zeroed */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Encoders of blocks with codebooks; the layout is in kernels/books.h. Private to src/convert/quant. Pure functions
- * without allocation, any thread. */
+/* Encoders of blocks with codebooks; the layout is in kernels/books.h. Private to src/convert/quant. Pure
+ * functions without allocation, any thread. */
 #ifndef QSF_CONVERT_QUANT_BOOKS_H
 #define QSF_CONVERT_QUANT_BOOKS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fits a few levels to values by weighted least squares; used by the encoders of all block layouts. Private
- * to src/convert/quant. Values and weights must be finite and weights not negative; n must be a multiple of 4 and at
- * most QSF_FIT_MAX. Pure functions without allocation, any thread. */
+ * to src/convert/quant. Values and weights must be finite and weights not negative; n must be a multiple of 4
+ * and at most QSF_FIT_MAX. Pure functions without allocation, any thread. */
 #ifndef QSF_CONVERT_QUANT_FIT_H
 #define QSF_CONVERT_QUANT_FIT_H
 

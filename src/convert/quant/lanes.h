@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* 16 floats in as many vectors as the instruction set needs. Lane operations and sums are bit-identical with
- * every instruction set. Private to src/convert/quant; for files that are compiled once for each instruction set and
- * must not share functions with others: everything is static. */
+ * every instruction set. Private to src/convert/quant; for files that are compiled once for each instruction
+ * set and must not share functions with others: everything is static. */
 #ifndef QSF_CONVERT_QUANT_LANES_H
 #define QSF_CONVERT_QUANT_LANES_H
 

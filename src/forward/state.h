@@ -230,6 +230,10 @@ size_t qsf_row_grain(size_t n_cols);
  * padded last tile is multiplied whole: the columns of y are multiples of 16 floats apart, and the padding after a
  * column's end is not read. */
 void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t interleaved, size_t lo, size_t hi);
+/* The same, also for exact floats, in calls that end in some tens of milliseconds; returns between two of them, with the rest
+ * not computed, when the pass is cancelled. */
+void qsf_multiply_stoppable(const QsfForward *f, const qk_weight_ops *ops, const qk_mm *mm,
+                            size_t interleaved, size_t lo, size_t hi, int worker);
 void qsf_linear_note_types(QsfForward *f, const QsfUnit *u);
 
 /* head_linear.c */
@@ -320,6 +324,8 @@ static inline void qsf_step_end(const QsfForward *f, const QsfStepClock *c, QsfS
     t->ns += ns > waited ? ns - waited : 0;
 }
 
+/* Jobs look at it between two pieces of work and leave out the rest: what they computed may not be used then, as an index
+ * either. */
 static inline bool qsf_cancelled(const QsfForward *f) {
     return f->cancel != NULL && atomic_load_explicit(f->cancel, memory_order_relaxed) != 0;
 }

@@ -48,6 +48,7 @@ typedef struct ColumnsJob {
 
 static void through_steps(const ColumnsJob *j, size_t c0, size_t c1) {
     const QsfForward *f = j->f;
+    if (qsf_cancelled(f)) return;
     for (uint32_t i = j->first; i < j->last; i++) qsf_column_step(f, &f->model->prog.step[i], c0, c1);
     for (size_t c = c0; j->acts != 0 && c < c1; c++) qsf_linear_quantize(f, j->linear, j->acts, c);
 }
@@ -180,6 +181,10 @@ static uint32_t job_end(const QsfForward *f, uint32_t i, uint32_t last) {
     return next;
 }
 
+static int stopped(const QsfForward *f, QsfErr *err) {
+    return qsf_cancelled(f) ? qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted") : QSF_OK;
+}
+
 int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err) {
     const QsfProgram *p = &f->model->prog;
     f->act_of.buf = QSF_NONE;
@@ -195,13 +200,14 @@ int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err) {
         if (is_border(f, i)) show_border(f, i);
         note_work(f, i);
         begin_block(f, s != NULL ? s->block : p->step[next - 1].block);
-        if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-        int rc = wait_blocks(f, i, s != NULL ? next : next - 1, err);
+        int rc = stopped(f, err);
+        if (rc == QSF_OK) rc = wait_blocks(f, i, s != NULL ? next : next - 1, err);
         if (rc != QSF_OK) return rc;
         columns(f, i, next, s);
-        if (s != NULL) rc = whole_step(f, s, err);
+        rc = stopped(f, err); /* the columns may be incomplete */
+        if (rc == QSF_OK && s != NULL) rc = whole_step(f, s, err);
         if (rc != QSF_OK) return rc;
         i = s != NULL ? next + 1 : next;
     }
-    return QSF_OK;
+    return stopped(f, err);
 }

@@ -116,7 +116,7 @@ static void queries(const AttnJob *j, Queries *q, int worker, uint32_t col, uint
 /* Items are (piece of heads, block of columns). */
 static void attend(void *arg, int worker, size_t begin, size_t end) {
     const AttnJob *j = arg;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = begin; i < end && !qsf_cancelled(j->f); i++) {
         Queries q;
         uint32_t from;
         const uint32_t to = columns_of(j, (uint32_t)(i % j->blocks), &from);

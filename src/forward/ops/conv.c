@@ -61,7 +61,7 @@ static void run(void *arg, int worker, size_t begin, size_t end) {
     const ConvJob *j = arg;
     float weights[WEIGHTS];
     (void)worker;
-    for (size_t ch = begin; ch < end; ch += j->block)
+    for (size_t ch = begin; ch < end && !qsf_cancelled(j->f); ch += j->block)
         block(j, weights, ch, end - ch < j->block ? end - ch : j->block);
 }
 

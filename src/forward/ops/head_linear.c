@@ -56,10 +56,7 @@ static void part_rows(const HeadsJob *j, unsigned i, size_t lo, size_t hi, int w
     while (lo < hi) {
         const size_t h = (row0 + lo) / rows, border = (h + 1) * rows - row0, to = border < hi ? border : hi;
         const qk_mm mm = product(j, i, h);
-        if (f->exact)
-            f->table->matmul_exact(&mm, lo, to, j->ops, f->exact_row + (size_t)worker * f->l.exact_stride);
-        else
-            qsf_multiply_rows(j->ops, &mm, j->v.interleaved[i], lo, to);
+        qsf_multiply_stoppable(f, j->ops, &mm, j->v.interleaved[i], lo, to, worker);
         lo = to;
     }
 }

@@ -200,7 +200,7 @@ int qsf_index(QsfForward *f, const QsfStep *s, QsfErr *err) {
                    .product_stride = qsf_pad16(p->heads) };
     const size_t end = (size_t)f->col0 + f->n_cols, grain = j.block > 1 ? 4 : KEYS;
     (void)err;
-    for (j.col = f->col0; j.col < end; j.col += QSF_INDEX_COLS) {
+    for (j.col = f->col0; j.col < end && !qsf_cancelled(f); j.col += QSF_INDEX_COLS) {
         j.last = (end - j.col < QSF_INDEX_COLS ? end : j.col + QSF_INDEX_COLS) - 1;
         j.blocks = (seen(&j, j.last) + j.block - 1) / j.block;
         if (j.blocks <= p->n) continue;

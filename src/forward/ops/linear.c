@@ -75,15 +75,48 @@ void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t interle
     if (mid < hi) ops->matmul(mm, mid, hi);
 }
 
+/* Multiply-adds of one call, which cannot be stopped: some tens of milliseconds. The reference level, and exact floats, compute
+ * 200 to 1000 million per second; others are rarely divided. */
+#define MACS_SLOW (4u << 20)
+#define MACS      (256u << 20)
+
+/* One call: all columns of some rows or, if the columns are very many, some of them. Tiles of rows stay whole. */
+static void multiply(const QsfForward *f, const qk_weight_ops *ops, const qk_mm *mm, size_t interleaved,
+                     size_t lo, size_t hi, int worker) {
+    if (f->exact)
+        f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
+    else
+        qsf_multiply_rows(ops, mm, interleaved, lo, hi);
+}
+
+void qsf_multiply_stoppable(const QsfForward *f, const qk_weight_ops *ops, const qk_mm *mm,
+                            size_t interleaved, size_t lo, size_t hi, int worker) {
+    const bool slow = f->exact || f->table->level == QK_LEVEL_REF;
+    const size_t most = (slow ? MACS_SLOW : MACS) / mm->k, tile = slow ? QSF_ROW_QUANTUM : QK_TILE_ROWS;
+    size_t rows = most / mm->n_cols / tile * tile, cols = mm->n_cols;
+    if (rows == 0) {
+        rows = tile;
+        cols = most / rows > QK_TILE_ROWS ? most / rows : QK_TILE_ROWS;
+    }
+    for (size_t to; lo < hi; lo = to) {
+        to = hi - lo > rows ? lo + rows : hi;
+        for (size_t c = 0; c < mm->n_cols; c += cols) {
+            qk_mm part = *mm;
+            if (qsf_cancelled(f)) return;
+            part.n_cols = mm->n_cols - c < cols ? mm->n_cols - c : cols;
+            part.x = (const uint8_t *)mm->x + c * mm->x_stride;
+            part.y = mm->y + c * mm->y_stride;
+            multiply(f, ops, &part, interleaved, lo, to, worker);
+        }
+    }
+}
+
 /* Rows [lo, hi) of part i, counted from its row0. */
 static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int worker) {
     const QsfForward *f = j->f;
     const qk_mm *mm = &j->mm[i];
     const qk_weight_ops *ops = &f->table->weight[j->u->type[j->v.part[i].tensor]];
-    if (f->exact)
-        f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
-    else
-        qsf_multiply_rows(ops, mm, j->v.interleaved[i], lo, hi);
+    qsf_multiply_stoppable(f, ops, mm, j->v.interleaved[i], lo, hi, worker);
     if (j->bias[i] == NULL) return;
     for (size_t c = 0; c < mm->n_cols; c++)
         f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);
@@ -146,7 +179,7 @@ int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err)
         qsf_span_end(f, &span, &f->n.matmul_ns[j.u->matmul_class]);
         qsf_weights_release(f->weights, &j.v);
     }
-    return QSF_OK;
+    return qsf_cancelled(f) ? qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted") : QSF_OK;
 }
 
 int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {

@@ -14,7 +14,7 @@ static void run_tiles(void *arg, int worker, size_t begin, size_t end) {
     const TilesJob *j = arg;
     const size_t floats = (size_t)j->k_dim * QSF_STATE_TILE;
     (void)worker;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = begin; i < end && !qsf_cancelled(j->f); i++) {
         const uint32_t col = (uint32_t)(i % j->tiles) * QSF_STATE_TILE, left = j->v_dim - col;
         const QsfStateTile t = { .head = (uint32_t)(i / j->tiles),
                                  .col = col,

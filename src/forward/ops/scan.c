@@ -52,7 +52,7 @@ static void each_tiles(void *arg, int worker, size_t begin, size_t end) {
     const QsfForward *f = j->f;
     const QsfScanStep *p = &j->s->u.scan;
     (void)worker;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = begin; i < end && !qsf_cancelled(f); i++) {
         const size_t at = i * QSF_STATE_TILE;
         for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c += (uint32_t)positions(f, c)) {
             const qk_scan tile = tile_at(j, i, c, positions(f, c), at, p->heads - at, 0);
@@ -107,8 +107,9 @@ static void one_head(const ScanJob *j, uint32_t h) {
 }
 
 static void one_heads(void *arg, int worker, size_t begin, size_t end) {
+    const ScanJob *j = arg;
     (void)worker;
-    for (size_t h = begin; h < end; h++) one_head(arg, (uint32_t)h);
+    for (size_t h = begin; h < end && !qsf_cancelled(j->f); h++) one_head(j, (uint32_t)h);
 }
 
 int qsf_scan(QsfForward *f, const QsfStep *s, QsfErr *err) {

@@ -101,7 +101,7 @@ int qsf_sparse_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
     (void)err;
     j.most = most < j.group ? most : j.group;
     j.pieces = (j.group + j.most - 1) / j.most;
-    for (j.col = f->col0; j.col < (size_t)f->col0 + f->n_cols; j.col++) {
+    for (j.col = f->col0; j.col < (size_t)f->col0 + f->n_cols && !qsf_cancelled(f); j.col++) {
         count(&j);
         if (!j.all) qsf_pool_run(f->pool, gather, &j, kv->heads * qk_kv_tiles(j.n), 1);
         qsf_pool_run(f->pool, attend, &j, (size_t)kv->heads * j.pieces, 1);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "src/base/file.h"
+#include "src/forward/state.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"
@@ -574,6 +575,49 @@ static void test_work(void **state) {
     close_rig(&r);
 }
 
+/* ---- a step that takes long ---- */
+
+static struct {
+    atomic_int cancel;
+    unsigned calls, stop_at;
+    size_t macs, most;
+} slow;
+
+static void count_call(const qk_mm *m, size_t lo, size_t hi) {
+    const size_t macs = (hi - lo) * m->n_cols * m->k;
+    slow.macs += macs;
+    if (macs > slow.most) slow.most = macs;
+    if (++slow.calls == slow.stop_at) atomic_store(&slow.cancel, 1);
+}
+
+/* A product of many columns is computed in calls that end soon, all of it and nothing twice, and no call follows a
+ * cancellation. */
+static void test_stoppable(void **state) {
+    enum { K = 4096, ROWS = 1000, COLS = 5000 };
+    static const struct {
+        qk_level level;
+        size_t cols, most;
+        unsigned stop_at, calls; /* calls: 0 = any number */
+    } cases[] = { { QK_LEVEL_REF, COLS, 8u << 20, 0, 0 },     { QK_LEVEL_REF, COLS, 8u << 20, 3, 3 },
+                  { QK_LEVEL_REF, 1, 4u << 20, 0, 1 },        { QK_LEVEL_N - 1, COLS, 256u << 20, 0, 0 },
+                  { QK_LEVEL_N - 1, COLS, 256u << 20, 1, 1 }, { QK_LEVEL_N - 1, 1, 4u << 20, 0, 1 } };
+    const qk_weight_ops ops = { .matmul = count_call, .matmul16 = count_call };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const qk_table table = { .level = cases[i].level };
+        const QsfForward f = { .table = &table, .cancel = &slow.cancel };
+        const qk_mm mm = { .k = K, .n_cols = cases[i].cols };
+        slow.calls = 0;
+        slow.macs = slow.most = 0;
+        slow.stop_at = cases[i].stop_at;
+        atomic_store(&slow.cancel, 0);
+        qsf_multiply_stoppable(&f, &ops, &mm, 0, 0, ROWS, 0);
+        assert_true(slow.most <= cases[i].most);
+        if (cases[i].stop_at == 0) assert_int_equal(slow.macs, (size_t)ROWS * cases[i].cols * K);
+        if (cases[i].calls > 0) assert_int_equal(slow.calls, cases[i].calls);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_work),
@@ -591,6 +635,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_counters, clean),
         cmocka_unit_test_teardown(test_no_allocation, clean),
         cmocka_unit_test(test_parity),
+        cmocka_unit_test(test_stoppable),
         cmocka_unit_test(test_real_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

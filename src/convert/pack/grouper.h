@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Collects consecutive rows into interleaved groups of 16 (format/qsf_groups.h). One thread. */
+/* Collects consecutive rows into interleaved groups of 16 (file/qsf/groups.h). One thread. */
 #ifndef QSF_CONVERT_PACK_GROUPER_H
 #define QSF_CONVERT_PACK_GROUPER_H
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU make. Sources are found by directory: a new file needs no change here. Everything is built in
-# the current directory: programs and libqsf.a beside config.mk, objects and tests below obj/. The sources and flags of the
-# kernels are in kernels/kernels.mk, the rest of the targets in mk/.
+# the current directory: programs and libqsf.a beside config.mk, objects and tests below obj/. The sources and
+# flags of the kernels are in kernels/kernels.mk, the rest of the targets in mk/.
 #
 #   make [V=1]               programs, libqsf.a, compile_commands.json
 #   make run [MODEL=FILE]    open the chat

@@ -44,8 +44,9 @@ check-unit: $(run_unit)
 	$(runner) $(run_unit)
 endif
 
-# The thread sanitizer, in a third build. What races does not depend on the level of the kernels: one is built, instrumented
-# like everything else; QK_ONE_FILE leaves the others out of the table (kernels/built.h). Only tests whose subject are threads.
+# The thread sanitizer, in a third build. What races does not depend on the level of the kernels: one is
+# built, instrumented like everything else; QK_ONE_FILE leaves the others out of the table (kernels/built.h).
+# Only tests whose subject are threads.
 tsan_flags_x86 := -msse4.2
 tsan_levels_x86 := sse42:x86:ALL
 tsan_levels_arm := neon:arm:ALL

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# compile_commands.json, for editors and analyzers; part of the Makefile. One shell line per source, so that no line
-# grows too long.
+# compile_commands.json, for editors and analyzers; part of the Makefile. One shell line per source, so that
+# no line grows too long.
 
 .PHONY: compdb
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What leaves the build directory: install, the amalgamation and archives of the sources. Part of the Makefile.
+# What leaves the build directory: install, the amalgamation and archives of the sources. Part of the
+# Makefile.
 
 .PHONY: install install-strip uninstall amalgamation dist distcheck
 

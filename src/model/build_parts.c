@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of programs that families share: the embedding, Q, K and V, the feed-forward network, the head. */
+/* Parts of programs that families share: the embedding, attention, recurrences, the feed-forward network, the head. */
 #include <stdio.h>
 
 #include "src/model/build.h"
@@ -48,6 +48,109 @@ QsfQkv qsf_build_qkv(QsfBuilder *b, const QsfBlockSizes *n, QsfSlice in) {
     qsf_build_linear(b, QSF_MATMUL_ATTN_IN, in, mats, 3, QSF_ACT_NONE);
     return y;
 }
+
+/* ---- attention: its cache, its steps, and heads of different sizes ---- */
+
+void qsf_build_heads(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out, uint32_t heads, uint32_t n,
+                     uint32_t in_stride, uint32_t out_stride) {
+    QsfStep *s = qsf_build_step(b, QSF_OP_HEADS, label, in, out);
+    if (s != NULL) s->u.heads = (QsfHeadsStep){ heads, n, in_stride, out_stride, false };
+}
+
+QsfAttentionStep qsf_attention_plain(uint32_t heads, float scale) {
+    return (QsfAttentionStep){
+        .kv = QSF_NONE, .heads = heads, .scale = scale, .sinks = QSF_NONE, .slopes = QSF_NONE
+    };
+}
+
+void qsf_build_temperature(QsfBuilder *b, QsfSlice q) {
+    const uint32_t original = qsf_build_u32(b, "rope.scaling.original_context_length", 1u << 28, 1, 1u << 28);
+    const QsfTemperatureStep t = { .scale = qsf_build_f32(b, "attention.temperature_scale", 0, 0, 1e6f),
+                                   .length = qsf_build_u32(b, "attention.temperature_length", original, 1,
+                                                           1u << 28) };
+    QsfStep *s = t.scale > 0 ? qsf_build_step(b, QSF_OP_TEMPERATURE, "temperature", qsf_slice_none(), q)
+                             : NULL;
+    if (s != NULL) s->u.temperature = t;
+}
+
+/* Returns x with heads of dim elements instead of n. */
+static QsfSlice padded(QsfBuilder *b, QsfSlice x, uint32_t heads, uint32_t n, uint32_t dim) {
+    if (n == dim || qsf_build_failed(b)) return x;
+    const QsfSlice y = qsf_build_buffer(b, heads * dim);
+    qsf_build_heads(b, "pad_heads", x, y, heads, n, n, dim);
+    return y;
+}
+
+QsfSlice qsf_build_attention(QsfBuilder *b, const QsfAttentionSpec *a) {
+    const uint32_t dim = a->k_dim > a->v_dim ? a->k_dim : a->v_dim;
+    QsfAttentionStep step = a->step;
+    const QsfSlice q = padded(b, a->q, step.heads, a->k_dim, dim);
+    if (!a->shared) {
+        const QsfSlice k = padded(b, a->k, a->kv_heads, a->k_dim, dim),
+                       v = padded(b, a->v, a->kv_heads, a->v_dim, dim);
+        step.kv = qsf_build_kv(b, a->kv_heads, dim);
+        QsfStep *store = qsf_build_step(b, QSF_OP_KV_STORE, "kv_store", k, qsf_slice_none());
+        if (store == NULL) return qsf_slice_none();
+        store->in2 = v;
+        store->u.kv = step.kv;
+    }
+    QsfStep *s = qsf_build_step(b, QSF_OP_ATTENTION, "attention", q, q);
+    if (s == NULL) return qsf_slice_none();
+    s->u.attention = step;
+    if (a->selected.width > 0) s->in2 = a->selected;
+    if (a->v_dim == dim) return q;
+    const QsfSlice out = qsf_build_buffer(b, step.heads * a->v_dim);
+    qsf_build_heads(b, "unpad_heads", q, out, step.heads, a->v_dim, dim, a->v_dim);
+    return out;
+}
+
+/* ---- steps that carry a state from one position to the next ---- */
+
+void qsf_build_conv(QsfBuilder *b, const char *name, QsfSlice in, QsfSlice out, uint32_t kernel,
+                    QsfActKind act) {
+    char full[QSF_KEY_MAX];
+    if (!qsf_build_failed(b) && (kernel < 2 || kernel > QSF_CONV_MAX))
+        qsf_build_fail(b, "a convolution over %u positions is not supported, expected 2 to %u", kernel,
+                       QSF_CONV_MAX);
+    if (qsf_build_failed(b)) return;
+    QsfConvStep c = { .kernel = kernel, .act = act };
+    snprintf(full, sizeof full, "%s.weight", name);
+    /* Some converters leave a dimension of 1 in the middle. */
+    const QsfTensor *t = qsf_build_peek(b, full);
+    const bool flat = t == NULL || t->ne[2] == 1;
+    const uint64_t ne[3] = { kernel, flat ? in.width : 1, flat ? 1 : in.width };
+    c.weight = qsf_build_param_nd(b, QSF_REQUIRED, ne, 3, full);
+    snprintf(full, sizeof full, "%s.bias", name);
+    c.bias = qsf_build_param(b, QSF_OPTIONAL, in.width, full);
+    c.state = qsf_build_state(b, (uint64_t)(kernel - 1) * in.width);
+    QsfStep *s = qsf_build_step(b, QSF_OP_CONV, name, in, out);
+    if (s != NULL) s->u.conv = c;
+}
+
+void qsf_build_scan(QsfBuilder *b, const QsfScanSpec *spec) {
+    const bool one = spec->op == QSF_OP_SCAN1;
+    /* Some converters store one number per head without a dimension of 1. */
+    const QsfTensor *t = qsf_build_peek(b, "ssm_d");
+    const bool flat = !one && t != NULL && t->ne[0] == spec->heads;
+    const uint64_t a[2] = { flat ? spec->heads : 1, flat ? 1 : spec->heads },
+                   d[2] = { flat ? spec->heads : 1, flat ? 1 : spec->heads };
+    QsfScanStep p = { .heads = spec->heads, .n = spec->n, .groups = spec->groups };
+    p.a = one ? qsf_build_param_tiles(b, QSF_REQUIRED, spec->n, spec->heads, "ssm_a")
+              : qsf_build_param_nd(b, QSF_REQUIRED, a, 2, "ssm_a");
+    p.d = one ? qsf_build_param(b, QSF_REQUIRED, spec->heads, "ssm_d")
+              : qsf_build_param_nd(b, QSF_REQUIRED, d, 2, "ssm_d");
+    if (qsf_build_failed(b)) return;
+    p.dim = spec->x.width / spec->heads;
+    p.state = qsf_build_state(b, one ? qsf_matrix_state_floats(1, spec->n, spec->heads)
+                                     : qsf_matrix_state_floats(spec->heads, spec->n, p.dim) + spec->heads);
+    QsfStep *s = qsf_build_step(b, spec->op, "ssm_scan", spec->x, spec->out);
+    if (s == NULL) return;
+    s->in2 = spec->dt;
+    s->in3 = spec->bc;
+    s->u.scan = p;
+}
+
+/* ---- the feed-forward network and the head ---- */
 
 static bool has_part(QsfBuilder *b, const char *name) {
     char full[QSF_KEY_MAX];

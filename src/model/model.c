@@ -2,8 +2,77 @@
 /* Opens a model and builds its program. */
 #include "src/model/model.h"
 
+#include "src/file/qsf/layout.h"
 #include "src/model/build.h"
-#include "src/model/header.h"
+
+/* ---- the header of a QSF file ---- */
+
+/* Returns the activation of a step. */
+static QsfActKind act_of(const QsfStep *s) {
+    switch (s->op) {
+    case QSF_OP_ACT: return s->u.act.kind;
+    case QSF_OP_LINEAR: return s->u.linear.act;
+    case QSF_OP_CONV: return s->u.conv.act;
+    case QSF_OP_EXPERTS: return s->u.experts.act.kind;
+    default: return QSF_ACT_NONE;
+    }
+}
+
+/* Is it a form of the activation with this code? */
+static bool is_act(QsfActKind kind, uint8_t code) {
+    switch (kind) {
+    case QSF_ACT_GELU: return code == QSFF_GELU;
+    case QSF_ACT_SILU:
+    case QSF_ACT_SWIGLU_LIMIT:
+    case QSF_ACT_SWIGLU_OAI: return code == QSFF_SILU;
+    case QSF_ACT_RELU:
+    case QSF_ACT_RELU2: return code == QSFF_RELU;
+    default: return false;
+    }
+}
+
+static bool has_act(const QsfProgram *p, uint8_t code) {
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        if (is_act(act_of(&p->step[i]), code)) return true;
+    return false;
+}
+
+static bool has_norm(const QsfProgram *p, uint8_t code) {
+    const QsfNormKind kind = code == QSFF_LAYER_NORM ? QSF_NORM_LAYER : QSF_NORM_RMS;
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        if (p->step[i].op == QSF_OP_NORM && p->step[i].u.norm.kind == kind) return true;
+    return false;
+}
+
+static bool has_positions(const QsfProgram *p, uint8_t code) {
+    bool found = code == QSFF_LEARNED && p->position_table != NULL;
+    for (uint32_t i = 0; i < p->n_steps && !found; i++) {
+        const QsfStep *s = &p->step[i];
+        found = (code == QSFF_ROPE && s->op == QSF_OP_ROPE) ||
+                (code == QSFF_ALIBI && s->op == QSF_OP_ATTENTION && s->u.attention.slopes != QSF_NONE);
+    }
+    return found;
+}
+
+/* Checks that the activation, normalization and position encoding that the header of a QSF file names occur in m->prog:
+ * the metadata decides, but a different header belongs to another model, or is damaged. QSF_E_MODEL names file, byte
+ * offset and code. Other formats have no header to check. */
+static int check_header(const QsfModel *m, QsfErr *err) {
+    static const struct {
+        const char *what;
+        bool (*has)(const QsfProgram *p, uint8_t code);
+    } rows[QSF_HEADER_CODES] = { { "activation", has_act },
+                                 { "normalization", has_norm },
+                                 { "position encoding", has_positions } };
+    const uint8_t *code = m->src != NULL ? qsf_source_header_codes(m->src) : NULL;
+    for (unsigned i = 0; code != NULL && i < QSF_HEADER_CODES; i++)
+        if (code[i] != QSFF_BY_META && !rows[i].has(&m->prog, code[i]))
+            return qsf_err_set(
+                err, QSF_E_MODEL,
+                "%s: the header says %s %u at byte offset %u, which this %s model does not have",
+                qsf_source_path(m->src), rows[i].what, code[i], 49 + i, m->hp.arch->name);
+    return QSF_OK;
+}
 
 /* ---- building ---- */
 
@@ -32,7 +101,7 @@ static int read_source(QsfModel *m, QsfErr *err) {
     int rc = qsf_hparams_read(&m->hp, m->src, &m->vocab_only, &m->reads, err);
     if (rc != QSF_OK || m->vocab_only) return rc;
     rc = qsf_model_build(m, &(QsfTensorSet){ find_in_source, m->src }, err);
-    return rc == QSF_OK ? qsf_header_check(m, err) : rc;
+    return rc == QSF_OK ? check_header(m, err) : rc;
 }
 
 /* ---- life ---- */
@@ -76,24 +145,4 @@ uint64_t qsf_model_n_params(const QsfModel *m) {
         sum += t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
     }
     return sum;
-}
-
-/* Bytes of tensor t of a unit that a token needs: of the experts of a block on average the same part of each. */
-static uint64_t active_bytes(const QsfUnitSpec *u, unsigned t) {
-    const QsfTensor *w = u->tensor[t];
-    if (!u->on_demand) return w->bytes;
-    return w->bytes / (w->ne[1] * w->ne[2]) * u->rows[t] * u->n_used / u->n_expert;
-}
-
-uint64_t qsf_model_bytes_per_token(const QsfModel *m) {
-    const QsfProgram *p = &m->prog;
-    uint64_t sum = 0;
-    if (m->vocab_only) return 0;
-    for (uint32_t i = 0; i < p->n_units; i++)
-        for (unsigned t = 0; t < p->unit[i].n; t++) sum += active_bytes(&p->unit[i], t);
-    for (uint32_t i = 0; i < p->n_params; i++)
-        if (p->param[i].block < p->n_blocks) sum += p->param[i].tensor->bytes;
-    if (p->token_table != NULL) sum += p->token_table->bytes / p->token_table->ne[1];
-    if (p->position_table != NULL) sum += p->position_table->bytes / p->position_table->ne[1];
-    return sum + p->embed->bytes / p->embed->ne[1];
 }

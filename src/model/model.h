@@ -40,10 +40,7 @@ int qsf_model_of_source(QsfModel *m, QsfSource *src, bool to_convert, QsfLedger 
 int qsf_model_build(QsfModel *m, const QsfTensorSet *set, QsfErr *err);
 void qsf_model_close(QsfModel *m);
 
-/* Return the number of tensor elements, and the bytes that must be read for one decoded token (all
- * matrices and small tensors of all layers and the head, of experts the chosen ones, one row of the
- * embedding). */
+/* Returns the number of tensor elements. */
 uint64_t qsf_model_n_params(const QsfModel *m);
-uint64_t qsf_model_bytes_per_token(const QsfModel *m);
 
 #endif

@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         qsf_source_close(s);
     }
     if (qsf_model_open(&m, path, NULL, &ledger, NULL) == QSF_OK) {
-        qsf_model_bytes_per_token(&m);
+        (void)qsf_model_n_params(&m);
         qsf_model_close(&m);
     }
     if (ledger.total != 0) abort();

@@ -63,7 +63,6 @@ static void test_sums(void **state) {
     qsf_test_expect_ok(open_tiny(&m, NULL, NULL, &e), &e);
     uint64_t layer = 64 * 64 + 2 * 64 * 32 + 64 * 64 + 3 * 64 * 128 + 2 * 64;
     assert_int_equal(qsf_model_n_params(&m), 2 * layer + 2 * 300 * 64 + 64);
-    assert_int_equal(qsf_model_bytes_per_token(&m), 4 * (2 * layer + 300 * 64 + 64));
     qsf_model_close(&m);
 }
 
@@ -284,7 +283,6 @@ static void test_vocab_only(void **state) {
     assert_null(m.hp.arch);
     assert_string_equal(m.hp.name, "na?me");
     assert_null(qsf_source_find_tensor(m.src, "token_embd.weight"));
-    assert_int_equal(qsf_model_bytes_per_token(&m), 0);
     qsf_model_close(&m);
     assert_int_equal(ledger.total, 0);
 }

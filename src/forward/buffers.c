@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The scratch buffers of a pass, all in one mapping. */
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 static void place_buffers(QsfForward *f) {
     const QsfLayout *l = &f->l;

@@ -2,7 +2,7 @@
 /* Creates and destroys a forward pass: apart from replans, the only place where it allocates. */
 #include <stdlib.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 #include "src/plan/kv_lend.h"
 #include "src/stream/interleave.h"
 

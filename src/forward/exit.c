@@ -6,7 +6,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 int qsf_exit_open(QsfForward *f, QsfErr *err) {
     QsfReduction *r = &f->reduction;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From ids to logits: the prompt is evaluated in chunks, one pass over all layers each. */
 #include "src/base/clock.h"
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 /* Bytes of a resident embedding table to fill after each evaluation, once the weights are pinned. */
 #define FILL_BYTES (1u << 20)

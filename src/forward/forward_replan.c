@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "src/base/discard.h"
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 #include "src/plan/kv_lend.h"
 
 static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 static void zero(atomic_uint_fast64_t *a) { atomic_store_explicit(a, 0, memory_order_relaxed); }
 static uint32_t get32(const atomic_uint_fast32_t *a) {

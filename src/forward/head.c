@@ -2,7 +2,7 @@
 /* Runs the last steps, which end in logits, for the columns whose logits are needed. */
 #include <string.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 uint32_t qsf_head_cols(const QsfForward *f) {
     uint64_t n = f->l.spare_floats / qsf_pad16(f->model->hp.n_vocab);

@@ -6,7 +6,7 @@
  * angles of d positions has moved by d. */
 #include <math.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 /* The elements of a KV head's key that a rotation turns. */
 typedef struct Turn {

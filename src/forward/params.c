@@ -5,7 +5,7 @@
 #include "src/base/file.h"
 #include "src/file/dtype.h"
 #include "src/file/rows.h"
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 #define PIECE_ELEMS 256u /* a multiple of every block length */
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 int qsf_reduction_open(QsfForward *f, QsfErr *err) {
     QsfReduction *r = &f->reduction;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 #define PIECE  (2u << 20)   /* bytes per work item of a thread: long enough for several streams */
 #define BLOCK  256u         /* bytes read from one stream before the next */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The KV cache takes its memory in steps, as the context grows, from the weights that were pinned in it (kv_lend.h). */
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 #include "src/plan/kv_lend.h"
 
 /* A shorter conversation gives memory back only if this part of it stays, because what is pinned is read first. */

@@ -9,7 +9,7 @@
 
 #include "src/base/half.h"
 #include "src/file/rows.h"
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 #include "src/stream/interleave.h"
 
 #define MEAN_GROUPS 256u

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "src/file/rows.h"
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 #define GROUP QSF_ROW_QUANTUM
 /* Bound of the error of a sketched logit, in root mean squares of the error: one of 30,000 rows exceeds it. Rows near the

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernels/cpu.h"
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 /* ---- settings ---- */
 

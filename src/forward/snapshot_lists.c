@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "src/forward/snapshot.h"
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 /* The description: settings that must be equal, then what is restored. */
 enum {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 typedef void (*AnyFn)(void);
 

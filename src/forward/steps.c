@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Walks the steps of a program. Column steps that follow each other are one job: each thread takes some columns
  * through all of them, and also quantizes the columns for the matrices that come next. */
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 /* ---- time by block ---- */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 #define GATE(name, NAME) \
     [QSF_ACT_##NAME] = { #name "_mul", offsetof(qk_table, gate[QK_GATE_##NAME]), true, QK_GATE_##NAME },

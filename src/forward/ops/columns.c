@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 static void norm(const QsfForward *f, const QsfStep *s, size_t c) {
     const QsfNormStep *p = &s->u.norm;

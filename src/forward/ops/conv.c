@@ -3,7 +3,7 @@
  * the last one to the first, because the output may overwrite the input. */
 #include <string.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 #define WEIGHTS 4096u /* weights of the channels that are computed at a time */
 #define MOST    512u  /* maximum of these channels: the inputs of an output stay in the first cache */

@@ -4,7 +4,7 @@
  * piece after each evaluation, so that the model is ready before it is complete. */
 #include "src/base/clock.h"
 #include "src/file/rows.h"
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 #include "src/stream/changed.h"
 
 #define FILL_PIECE (1u << 20)

@@ -4,7 +4,7 @@
  * their ids, whatever the other columns chose. */
 #include <string.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 typedef struct ExpertsJob {
     QsfForward *f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Multiplies each head of the columns by a matrix of its own. The unit is streamed, pinned and interleaved as one
  * matrix with the rows of all heads; an input of a head is quantized by itself. */
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 typedef struct HeadsJob {
     const QsfForward *f;

@@ -3,7 +3,7 @@
  * the positions, so that a long context keeps them all busy. */
 #include <math.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 /* ---- scores ---- */
 

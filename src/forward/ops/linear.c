@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Multiplies columns by the matrices of one unit, pinned or streamed. One pool job per chunk: each thread
  * computes a range of rows of all its tensors, adds biases and applies the activation to them. */
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 /* --- columns --- */
 

@@ -5,7 +5,7 @@
 #ifndef QSF_FORWARD_OPS_MATSTATE_H
 #define QSF_FORWARD_OPS_MATSTATE_H
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 /* Columns [col, col + n) of the matrix of a head. */
 typedef struct QsfStateTile {

@@ -2,7 +2,7 @@
 /* Chooses the experts of a position. */
 #include <math.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 /* Weights of all experts from their logits. */
 static void weigh(const QsfRouteStep *r, const float *x, float *w) {

@@ -2,7 +2,7 @@
 /* Token shift: each column receives the column of the position before it. */
 #include <string.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 int qsf_shift(QsfForward *f, const QsfStep *s, QsfErr *err) {
     const QsfSpan span = qsf_span_begin(f);

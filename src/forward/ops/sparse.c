@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Attention that reads only what an indexer chose (index.c): copies it to tiles, which the kernel then reads as if
  * they were the cache. One column at a time, by all threads. */
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 typedef struct SparseJob {
     QsfForward *f;

@@ -4,7 +4,7 @@
  * order. */
 #include <math.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 #define LANES 8u /* elements that are computed side by side: the compiler makes vectors of them */
 

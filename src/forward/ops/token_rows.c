@@ -4,7 +4,7 @@
 #include "src/base/clock.h"
 #include "src/file/dtype.h"
 #include "src/file/rows.h"
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 #define PIECE 256u /* floats, a multiple of every block length */
 #define AHEAD 16u  /* positions after those of the pass */

@@ -3,7 +3,7 @@
  * the level; a model that is not sure needs more of the head; the KV cache is as without it. */
 #include <float.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"

@@ -3,7 +3,7 @@
  * truncation before the last eviction keeps nothing; a change of the context keeps what is there. */
 #include <math.h>
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"

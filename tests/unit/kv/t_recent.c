@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* KV caches of 2 bits, whose recent positions are read in 8: the same logits however a prompt is cut, for any
  * number of threads, after truncations, failed passes, evictions and changes of the plan. */
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"

@@ -4,7 +4,7 @@
  * that comes back with /clear. */
 #include "tests/harness/qsf_test.h"
 
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 #include "src/plan/kv_lend.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/rig.h"

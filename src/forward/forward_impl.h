@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of the forward pass share. Everything here belongs to the thread that evaluates,
  * except the counters. */
-#ifndef QSF_FORWARD_STATE_H
-#define QSF_FORWARD_STATE_H
+#ifndef QSF_FORWARD_FORWARD_IMPL_H
+#define QSF_FORWARD_FORWARD_IMPL_H
 
 #include "src/base/clock.h"
 #include "src/forward/forward.h"
@@ -247,7 +247,7 @@ int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 uint32_t qsf_attention_queries(const QsfForward *f, const QsfKvSpec *kv, uint32_t heads, uint32_t n_cols,
                                double spans);
 
-/* evicting.c: how many positions can be stored without an eviction. */
+/* kv_room.c: how many positions can be stored without an eviction. */
 uint32_t qsf_evicting_room(const QsfForward *f);
 /* The same; if there is no room, the policy evicts first. n: positions still to be evaluated; prompt: there were several. */
 uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt);

@@ -2,7 +2,7 @@
 /* When positions are evicted: before a pass that needs room, and with SnapKV at the end of a prompt. An eighth of what
  * may be evicted goes at a time, so that the passes of a long prompt are not small. */
 #include "src/forward/evictable.h"
-#include "src/forward/state.h"
+#include "src/forward/forward_impl.h"
 
 /* A context that is not a multiple of a tile keeps fewer positions, so that it is never more than full. */
 static uint32_t whole_tiles(const QsfForward *f) { return f->kv.ctx / QK_KV_TILE; }

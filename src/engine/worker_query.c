@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "src/engine/model_info.h"
-#include "src/forward/evictable.h"
+#include "src/forward/forward.h"
 
 /* ---- events ---- */
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 
 int qsf_exit_open(QsfForward *f, QsfErr *err) {
     QsfReduction *r = &f->reduction;

@@ -2,6 +2,8 @@
 /* From ids to logits: the prompt is evaluated in chunks, one pass over all layers each. */
 #include "src/base/clock.h"
 #include "src/forward/forward_impl.h"
+#include "src/forward/kv_room.h"
+#include "src/forward/ops/ops.h"
 
 /* Bytes of a resident embedding table to fill after each evaluation, once the weights are pinned. */
 #define FILL_BYTES (1u << 20)

@@ -131,6 +131,12 @@ uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n);
  * attention; QSF_E_CONTEXT: the context has no room for what is protected; QSF_E_BUDGET and QSF_E_RUNTIME: no memory.
  * Everything is as before then. */
 int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err);
+
+/* Checks whether a model and a context of ctx positions work with an eviction policy. QSF_OK, also without a policy.
+ * QSF_E_USAGE: the model has sparse attention, which chooses among all positions; QSF_E_CONTEXT: ctx positions have no room
+ * for what is protected. The message names the model or the policy. Any thread. */
+int qsf_evict_check(const QsfModel *m, const QsfEvict *e, uint64_t ctx, QsfErr *err);
+
 bool qsf_forward_evicts(const QsfForward *f); /* Is a policy set? */
 /* Between two evals, when memory is short: `short_of` true gives back the memory of weights in the unused
  * part of the context, and with a policy evicts until 3/4 of the positions are kept, except protected ones

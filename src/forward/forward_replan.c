@@ -6,6 +6,8 @@
 
 #include "src/base/discard.h"
 #include "src/forward/forward_impl.h"
+#include "src/forward/kv_room.h"
+#include "src/forward/ops/ops.h"
 #include "src/plan/kv_lend.h"
 
 static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {

@@ -8,6 +8,7 @@
 
 #include "src/file/rows.h"
 #include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 
 #define GROUP QSF_ROW_QUANTUM
 /* Bound of the error of a sketched logit, in root mean squares of the error: one of 30,000 rows exceeds it. Rows near the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows and states of a forward pass: implements snapshot.h. */
 #include "src/forward/snapshot.h"
+#include "src/forward/kv_room.h"
 
 #include <stdio.h>
 #include <string.h>

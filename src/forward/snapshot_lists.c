@@ -3,8 +3,9 @@
  * in the order of their positions, and get the first slots when they are read: no result depends on their places. */
 #include <string.h>
 
-#include "src/forward/snapshot.h"
 #include "src/forward/forward_impl.h"
+#include "src/forward/kv_room.h"
+#include "src/forward/snapshot.h"
 
 /* The description: settings that must be equal, then what is restored. */
 enum {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 
 typedef void (*AnyFn)(void);
 

@@ -2,6 +2,7 @@
 /* Walks the steps of a program. Column steps that follow each other are one job: each thread takes some columns
  * through all of them, and also quantizes the columns for the matrices that come next. */
 #include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 
 /* ---- time by block ---- */
 

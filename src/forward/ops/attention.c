@@ -2,7 +2,7 @@
 /* Attention of the columns of a pass over a KV cache, with grouped heads. */
 #include <math.h>
 
-#include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 
 /* A kernel call processes `heads` query heads of one KV head and `cols` columns. */
 typedef struct AttnJob {

@@ -3,7 +3,7 @@
  * pieces, and bad metadata. */
 #include <math.h>
 
-#include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"
 

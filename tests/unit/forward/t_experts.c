@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 #include "tests/harness/qsf_test.h"
 
 #define N    8

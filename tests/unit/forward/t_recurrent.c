@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "src/engine/timeline.h"
-#include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"
 

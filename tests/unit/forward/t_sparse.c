@@ -2,7 +2,7 @@
 /* Sparse attention: what an indexer chooses, and attention over it, against a computation in double. */
 #include <math.h>
 
-#include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "src/forward/forward_impl.h"
+#include "src/forward/kv_room.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"
@@ -58,7 +58,7 @@ static void test_matvec(void **state) {
     (void)state;
     set_up();
     QsfStep s = { .op = QSF_OP_MATVEC, .in = vector, .out = { { 2, 0, STREAMS } } };
-    qsf_column_matvec(&forward, &s, 1);
+    qsf_column_step(&forward, &s, 1, 2);
     const float *x = qsf_col(&forward, vector, 1), *y = qsf_col(&forward, s.out[0], 1);
     for (size_t r = 0; r < STREAMS; r++) {
         double sum = 0;
@@ -77,7 +77,7 @@ static void test_sparse(void **state) {
     for (size_t i = 0; i < WIDTH; i++) mean += (x[i] = (double)y[i]) / WIDTH;
     for (size_t i = 0; i < WIDTH; i++) var += pow(x[i] - mean, 2) / (WIDTH - 1);
     QsfStep s = { .op = QSF_OP_SPARSE, .out = { vector }, .u.scale = (float)scale };
-    qsf_column_sparse(&forward, &s, 1);
+    qsf_column_step(&forward, &s, 1, 2);
     for (size_t i = 0; i < WIDTH; i++) {
         const double want = fmax(x[i] - mean - scale * sqrt(var), 0);
         expect_near((double)y[i], want, "element", i);
@@ -95,7 +95,7 @@ static void test_match(void **state) {
     for (size_t i = 0; i < STREAMS * WIDTH; i++) x[i] = (double)y[i];
     for (size_t i = 0; i < WIDTH; i++) wanted += pow((double)qsf_col(&forward, vector, 1)[i], 2);
     QsfStep s = { .op = QSF_OP_MATCH, .in = vector, .out = { streams } };
-    qsf_column_match(&forward, &s, 1);
+    qsf_column_step(&forward, &s, 1, 2);
     for (size_t v = 0; v < STREAMS; v++) {
         double length = 0;
         for (size_t i = 0; i < WIDTH; i++) length += pow(x[v * WIDTH + i], 2);
@@ -114,7 +114,7 @@ static void test_predict(void **state) {
         .op = QSF_OP_PREDICT, .in = { 2, 0, STREAMS * STREAMS }, .out = { streams }, .u.streams = STREAMS
     };
     const float *coef = qsf_col(&forward, s.in, 1);
-    qsf_column_predict(&forward, &s, 1);
+    qsf_column_step(&forward, &s, 1, 2);
     for (size_t i = 0; i < STREAMS; i++)
         for (size_t e = 0; e < WIDTH; e++) {
             double sum = x[i * WIDTH + e];
@@ -133,7 +133,7 @@ static void test_correct(void **state) {
         .op = QSF_OP_CORRECT, .in = vector, .in2 = { 2, 0, STREAMS }, .out = { streams }, .u.streams = STREAMS
     };
     const float *in = qsf_col(&forward, vector, 1), *coef = qsf_col(&forward, s.in2, 1);
-    qsf_column_correct(&forward, &s, 1);
+    qsf_column_step(&forward, &s, 1, 2);
     for (size_t i = 0; i < STREAMS; i++)
         for (size_t e = 0; e < WIDTH; e++)
             expect_near((double)y[i * WIDTH + e],

@@ -5,6 +5,7 @@
 #include "tests/harness/qsf_test.h"
 
 #include "src/forward/forward_impl.h"
+#include "src/forward/kv_room.h"
 #include "src/plan/kv_lend.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/rig.h"

@@ -2,10 +2,10 @@
 /* Matrices that linear attention carries from one position to the next, one per head. They are stored in tiles of
  * QSF_STATE_TILE columns, the last one padded, so that a tile of a head stays in the L1 cache while all positions of
  * a pass go through it: the state is read and written once per pass. */
-#ifndef QSF_FORWARD_OPS_MATSTATE_H
-#define QSF_FORWARD_OPS_MATSTATE_H
+#ifndef QSF_FORWARD_OPS_LINEAR_ATTENTION_H
+#define QSF_FORWARD_OPS_LINEAR_ATTENTION_H
 
-#include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 
 /* Columns [col, col + n) of the matrix of a head. */
 typedef struct QsfStateTile {

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "src/base/file.h"
-#include "src/forward/forward_impl.h"
+#include "src/forward/ops/ops.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"

@@ -88,10 +88,10 @@ static void say(char *notice, size_t cap, const char *why, const char *file) {
 /* Only named templates, none of them "default". */
 static void say_first(const char *used, char *notice, size_t cap) {
     if (used == NULL || notice == NULL || cap == 0 || notice[0] != '\0') return;
-    snprintf(
-        notice, cap,
-        "The model has no default chat template: using its first named one, model:%.60s; choose with --template.",
-        used);
+    snprintf(notice, cap,
+             "The model has no default chat template: using its first named one, model:%.60s; choose with "
+             "--template.",
+             used);
 }
 
 /* A base model, or a chat model whose file lacks the template. */
@@ -142,7 +142,8 @@ char *qsf_chat_template_variants(const QsfSource *src) {
 }
 
 /* Text of the template named variant; NULL: the unnamed one, or the named one used as the default. *text is
- * NULL if there is none. *first (may be NULL): the name of the one that is used for want of a default, or NULL. */
+ * NULL if there is none. *first (may be NULL): the name of the one that is used for want of a
+ * default, or NULL. */
 static int model_text(const QsfSource *src, const char *variant, const char **text, size_t *len,
                       const char **first, QsfErr *err) {
     QsfStrbuf key = QSF_STRBUF_INIT;

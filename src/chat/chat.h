@@ -16,8 +16,8 @@ typedef struct QsfMsg {
     size_t len;
     const char *reasoning; /* (reasoning_len) of an answer, tags included (src/chat/think.h); NULL = none */
     size_t reasoning_len;
-    const char *
-        exact; /* (exact_len) of an unfinished answer: exactly what was generated (src/chat/think.h); NULL = unknown */
+    const char *exact; /* (exact_len) of an unfinished answer: exactly what was generated
+                          (src/chat/think.h); NULL = unknown */
     size_t exact_len;
 } QsfMsg;
 
@@ -38,22 +38,25 @@ void qsf_rendered_free(QsfRendered *r);
 typedef struct QsfChatTemplate QsfChatTemplate;
 
 /* Chooses and compiles a template.
- *   name NULL     the one in the model's metadata (tokenizer.chat_template; only named ones there: "default", or
- *                 else the first, with a notice); none: *out = NULL and success, text is continued unchanged, with a notice
- *   "model:NAME"  the model's tokenizer.chat_template.NAME ("model:default": the unnamed one, without a fallback)
+ *   name NULL     the one in the model's metadata (tokenizer.chat_template; only named ones there:
+ *                 "default", or
+ *                 else the first, with a notice); none: *out = NULL and success, text is continued unchanged,
+ *                 with a notice
+ *   "model:NAME"  the model's tokenizer.chat_template.NAME ("model:default": the unnamed one, without a
+ *                 fallback)
  *   name "raw"    *out = NULL and success
  *   name          as for qsf_chat_file_read; otherwise a named one of the model
- * A model's template that uses an unsupported construct, or fails when it runs, falls back to a file of templates/
- * that produces the same special tokens, with a notice that names line and construct; if there is none, to the
- * closest by the special tokens of the vocabulary (ChatML where <|im_start|> exists, ...). So does a template that
- * is known to be a converter's placeholder.
+ * A model's template that uses an unsupported construct, or fails when it runs, falls back to a file of
+ * templates/ that produces the same special tokens, with a notice that names line and construct; if there is
+ * none, to the closest by the special tokens of the vocabulary (ChatML where <|im_start|> exists, ...). So
+ * does a template that is known to be a converter's placeholder.
  * notice gets one sentence for the user or "" (may be NULL). QSF_E_MODEL / QSF_E_USAGE (unknown name:
  * lists the known ones). */
 int qsf_chat_template_open(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
                            const char *name, char *notice, size_t notice_cap, QsfErr *err);
 void qsf_chat_template_close(QsfChatTemplate *t); /* NULL allowed */
-/* Whether the vocabulary has no control tokens but the usual ones around a text: the model was not trained to chat
- * and needs no template. */
+/* Whether the vocabulary has no control tokens but the usual ones around a text: the model was not trained to
+ * chat and needs no template. */
 bool qsf_chat_is_base(const QsfTokenizer *tok);
 /* "model", "model:NAME" or the name of the file that is used. */
 const char *qsf_chat_template_name(const QsfChatTemplate *t);
@@ -90,9 +93,9 @@ enum {
 
 /* Renders. GENERATE opens the assistant's turn. If the last message is the assistant's and CONTINUE is set,
  * its content follows the opened turn unchanged, so that generation continues it. flags: QSF_CHAT_*. A
- * template that raises (raise_exception) or breaks a limit: QSF_E_RUNTIME with its message, after the names of
- * the file and the template. A system message that the template refuses is added before the first user message.
- * Contents are lists of typed parts where the template does not print strings. */
+ * template that raises (raise_exception) or breaks a limit: QSF_E_RUNTIME with its message, after the names
+ * of the file and the template. A system message that the template refuses is added before the first user
+ * message. Contents are lists of typed parts where the template does not print strings. */
 int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsigned flags, QsfRendered *out,
                     QsfErr *err);
 

@@ -20,8 +20,8 @@ typedef struct QsfChatVar {
 /* Roles whose contents are lists of parts. */
 enum { QSF_CHAT_USER = 1, QSF_CHAT_ASSISTANT = 2, QSF_CHAT_SYSTEM = 4 };
 
-/* How a template reads the reasoning of an earlier answer as a part {"type": "thinking", "thinking": ...} of its
- * content. */
+/* How a template reads the reasoning of an earlier answer as a part {"type": "thinking",
+ * "thinking": ...} of its content. */
 enum {
     QSF_CHAT_THINKING_NONE,
     QSF_CHAT_THINKING_TEXT, /* its text is a string */
@@ -62,15 +62,16 @@ struct QsfChatTemplate {
     bool lowers;           /* reasoning cannot be switched off: it has the lowest effort */
 };
 
-/* How messages name a template: "the model's chat template", or "chat template NAME"; of a file, the name or path that
- * was given. */
+/* How messages name a template: "the model's chat template", or "chat template NAME"; of a file, the name or
+ * path that was given. */
 typedef struct QsfChatLabel {
     char text[280];
 } QsfChatLabel;
 QsfChatLabel qsf_chat_label(const QsfChatTemplate *t);
 
 /* --- chat/files.c: the template directories --- */
-/* The whole file at path as UTF-8 and a NUL, malloc'ed. *damage: as QsfChatFile. QSF_E_MODEL, also if it has more than max bytes. */
+/* The whole file at path as UTF-8 and a NUL, malloc'ed. *damage: as QsfChatFile. QSF_E_MODEL, also if it has
+ * more than max bytes. */
 int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, const char **damage,
                        QsfErr *err);
 
@@ -126,8 +127,8 @@ typedef struct QsfChatOutcome {
 
 /* QSF_E_RUNTIME names the template, and the model that it is from. */
 int qsf_chat_render_once(const QsfChatRequest *q, QsfRendered *out, QsfChatOutcome *oc, QsfErr *err);
-/* Renders q with t to find out something, within t->sample_steps: *ok is false if the template fails or none are
- * left. QSF_E_RUNTIME only without memory, QSF_E_INTERRUPTED. */
+/* Renders q with t to find out something, within t->sample_steps: *ok is false if the template fails or none
+ * are left. QSF_E_RUNTIME only without memory, QSF_E_INTERRUPTED. */
 int qsf_chat_sample(QsfChatTemplate *t, QsfChatRequest *q, QsfRendered *out, bool *ok, QsfErr *err);
 /* Renders short conversations to test whether the template runs. *raised: it refused one by
  * raise_exception. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The form in which a template reads messages, found by rendering short ones: contents are strings, or for some
- * templates lists of typed parts ({"type": "text", "text": ...}), as huggingface/transformers passes them to
- * processors; earlier reasoning is a part of its own for some (mistralai: Magistral, Ministral). */
+/* The form in which a template reads messages, found by rendering short ones: contents are strings, or for
+ * some templates lists of typed parts ({"type": "text", "text": ...}), as huggingface/transformers passes
+ * them to processors; earlier reasoning is a part of its own for some (mistralai: Magistral, Ministral). */
 #include <string.h>
 
 #include "src/chat/impl.h"
@@ -55,7 +55,8 @@ static int probe(QsfChatTemplate *t, const Probe *p, bool *ok, bool *shown, QsfE
     return rc;
 }
 
-/* Passes a list for the role if its text is missing without one and appears with it. *shown: the text appears. */
+/* Passes a list for the role if its text is missing without one and appears with it. *shown:
+ * the text appears. */
 static int choose_form(QsfChatTemplate *t, const Probe *p, unsigned role, bool *ok, bool *shown,
                        QsfErr *err) {
     bool listed_ok;

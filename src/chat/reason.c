@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The variables by which templates of models with optional reasoning are switched. Their names are known, their
- * values are not: they are found by rendering short conversations when the template is opened. */
+/* The variables by which templates of models with optional reasoning are switched. Their names are known,
+ * their values are not: they are found by rendering short conversations when the template is opened. */
 #include <string.h>
 
 #include "src/chat/impl.h"
@@ -9,8 +9,8 @@ static const char *const words[QSF_REASON_N] = { "auto", "on", "off", "low", "me
 
 typedef enum Kind { SWITCH, INVERSE, BUDGET, EFFORT } Kind;
 
-/* Names in templates: Qwen, Hugging Face (SmolLM3), GLM and most others; IBM (Granite), DeepSeek, Moonshot (Kimi);
- * Cohere; MiniMax; ByteDance (Seed-OSS); OpenAI (gpt-oss), Mistral and others; Moonshot; Muse. */
+/* Names in templates: Qwen, Hugging Face (SmolLM3), GLM and most others; IBM (Granite), DeepSeek, Moonshot
+ * (Kimi); Cohere; MiniMax; ByteDance (Seed-OSS); OpenAI (gpt-oss), Mistral and others; Moonshot; Muse. */
 static const struct {
     const char *name;
     Kind kind;
@@ -180,7 +180,8 @@ static int try_values(QsfChatTemplate *t, QsfChatSwitch *s, QsfChatValue off, Qs
 
 /* --- kinds --- */
 
-/* Two words that the template names. moves: off is also something else than what the template does by itself. */
+/* Two words that the template names. moves: off is also something else than what the template
+ * does by itself. */
 static int find_words(QsfChatTemplate *t, QsfChatSwitch *s, bool moves, bool *works, QsfErr *err) {
     int rc = QSF_OK;
     for (size_t i = 0; i < COUNT(OFF_WORDS) && rc == QSF_OK && !*works; i++) {
@@ -258,7 +259,8 @@ static int find_inverse(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfEr
     return try_values(t, s, truth(true), truth(false), works, err);
 }
 
-/* 0 is off. On is what the template does by itself, unless that is off. Beside another switch it only limits. */
+/* 0 is off. On is what the template does by itself, unless that is off. Beside another switch
+ * it only limits. */
 static int find_budget(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr *err) {
     bool on = false;
     int rc = try_values(t, s, number(0), (QsfChatValue){ 0 }, &on, err);
@@ -307,8 +309,8 @@ static int find_effort(QsfChatTemplate *t, QsfChatSwitch *s, bool *works, QsfErr
     return rc;
 }
 
-/* Without another switch the effort is one: off is a word for it that the template names, or else the lowest; on
- * is what the template does by itself, unless that is off. */
+/* Without another switch the effort is one: off is a word for it that the template names, or else the lowest;
+ * on is what the template does by itself, unless that is off. */
 static int switch_by_effort(QsfChatTemplate *t, QsfChatSwitch *s, QsfErr *err) {
     bool off = false, on = true;
     int rc = QSF_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Messages to text with segments, with a workaround for templates that refuse a system message, and a check that
- * no message is lost. */
+/* Messages to text with segments, with a workaround for templates that refuse a system message, and a check
+ * that no message is lost. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static bool shows(const QsfRendered *r, const QsfMsg *m) {
 
 static bool is_word_byte(unsigned char c) { return isalnum(c) || c >= 0x80; }
 
-/* Whether the text contains a long word from the start of m, or half of its words, in upper or lower case: templates
- * change texts in many ways. */
+/* Whether the text contains a long word from the start of m, or half of its words, in upper or lower case:
+ * templates change texts in many ways. */
 static bool shows_words(const QsfRendered *r, const QsfMsg *m) {
     char word[SHOWN + 1];
     size_t words = 0, found = 0, end = m->len < BEGIN ? m->len : BEGIN;
@@ -138,8 +138,8 @@ static bool has_word(const Words *w, size_t place) {
     return false;
 }
 
-/* Renders words instead of the checked messages, or only of the first one; merged: with render_merged. An error other than missing memory and
- * interruption only means that nothing is known. */
+/* Renders words instead of the checked messages, or only of the first one; merged: with render_merged. An
+ * error other than missing memory and interruption only means that nothing is known. */
 static int render_words(const QsfChatRequest *q, bool only_first, bool merged, Words *w, QsfErr *err) {
     QsfErr e = { 0 };
     bool memory = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Formats of model output: their tags and tokens, which one a model uses, and the readable part of its reasoning. */
+/* Formats of model output: their tags and tokens, which one a model uses, and the readable
+ * part of its reasoning. */
 #include <string.h>
 
 #include "qsf_engine.h"
@@ -104,7 +105,8 @@ static bool compile(QsfThinkTag *t, const QsfTokenizer *tok, const char *text) {
     return memchr(t->mark, QSF_MARK_FIRST, t->len) != NULL;
 }
 
-/* The first tags that the template has and that are tokens; otherwise those of the template, or those that are tokens. */
+/* The first tags that the template has and that are tokens; otherwise those of the template,
+ * or those that are tokens. */
 static const QsfThinkTags *find_tags(QsfThink *t, const QsfTokenizer *tok, const char *source, size_t len) {
     const QsfThinkTags *named = NULL, *known = NULL;
     for (size_t i = 0; i < QSF_TAGS; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a model writes besides its answer: reasoning, tool calls, and the tokens that separate them. Which format a
- * model uses, splitting its output as it is generated, and prompts that end inside a block.
+/* What a model writes besides its answer: reasoning, tool calls, and the tokens that separate them. Which
+ * format a model uses, splitting its output as it is generated, and prompts that end inside a block.
  *
- * A tag counts only where the vocabulary's tokens for it were generated. Characters that spell a tag are text, unless
- * the vocabulary has no such token.
+ * A tag counts only where the vocabulary's tokens for it were generated. Characters that spell a tag are
+ * text, unless the vocabulary has no such token.
  *
- * The text of the reasoning includes its opening tag, and the closing one where the format has one, so that a reader of
- * both texts can tell them apart. qsf_reasoning_body (qsf_engine.h) finds the part to display. */
+ * The text of the reasoning includes its opening tag, and the closing one where the format has one, so that a
+ * reader of both texts can tell them apart. qsf_reasoning_body (qsf_engine.h) finds the part to display. */
 #ifndef QSF_CHAT_THINK_H
 #define QSF_CHAT_THINK_H
 
@@ -49,8 +49,8 @@ typedef struct QsfThink {
     QsfThinkTag answer_open, answer_close; /* TAGS: around the answer (<response>); never shown */
 } QsfThink;
 
-/* Determined by the text of the template (len bytes) and the tokens of the vocabulary. source NULL: no template:
- * only formats of messages are recognized, continued text is otherwise all answer. */
+/* Determined by the text of the template (len bytes) and the tokens of the vocabulary. source NULL: no
+ * template: only formats of messages are recognized, continued text is otherwise all answer. */
 void qsf_think_detect(QsfThink *t, const QsfTokenizer *tok, const char *source, size_t len);
 
 /* ---- streaming ---- */
@@ -60,7 +60,8 @@ typedef enum QsfThinkState {
     QSF_THINK_INSIDE,
     QSF_THINK_AFTER,  /* a block was closed and only white space followed: another may open */
     QSF_THINK_OPENED, /* the tag before the answer, and only white space after it */
-    QSF_THINK_ANSWER /* to the end, or to a tag whose tokens open a block again: characters may mention tags */
+    QSF_THINK_ANSWER  /* to the end, or to a tag whose tokens open a block again: characters may
+                         mention tags */
 } QsfThinkState;
 
 /* Receives decided text: a part of the reasoning, including tags, or of the answer. */
@@ -112,7 +113,8 @@ typedef struct QsfThinkPrompt {
 
 /* The beginning of an answer. */
 void qsf_think_start(QsfThinkSplit *s, const QsfThink *t);
-/* Text of ordinary tokens: whole UTF-8 sequences in, whole ones out. put NULL: the text was emitted before. */
+/* Text of ordinary tokens: whole UTF-8 sequences in, whole ones out. put NULL: the text was
+ * emitted before. */
 void qsf_think_feed(QsfThinkSplit *s, const char *text, size_t len, QsfThinkPut put, void *arg);
 /* The text of a control (hidden) or user-defined token. */
 void qsf_think_feed_token(QsfThinkSplit *s, const char *text, size_t len, bool hidden, QsfThinkPut put,
@@ -126,8 +128,9 @@ size_t qsf_think_piece_max(size_t piece_max);
 
 /* ---- prompts ---- */
 
-/* As qsf_chat_encode. With QSF_CHAT_CONTINUE the prompt continues after the text of the last message: exactly what
- * was generated if it has QsfMsg.exact with tokens of this vocabulary; otherwise its reasoning and its content. */
+/* As qsf_chat_encode. With QSF_CHAT_CONTINUE the prompt continues after the text of the last
+ * message: exactly what was generated if it has QsfMsg.exact with tokens of this vocabulary;
+ * otherwise its reasoning and its content. */
 int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
                      const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *out, QsfThinkPrompt *where,
                      QsfErr *err);
@@ -140,13 +143,13 @@ const char *qsf_think_field(const char *source, size_t len);
 #define QSF_EXACT_OPEN  '\x0E'
 #define QSF_EXACT_CLOSE '\x0F'
 
-/* Appends the exact text of the ids of an answer; continues as for qsf_detok_init. scratch: as for qsf_detok_feed.
- * *special: whether there is a token that is not ordinary text. false without memory, or if the text itself has one of
- * the control characters or NUL. */
+/* Appends the exact text of the ids of an answer; continues as for qsf_detok_init. scratch: as for
+ * qsf_detok_feed. *special: whether there is a token that is not ordinary text. false without memory, or if
+ * the text itself has one of the control characters or NUL. */
 bool qsf_exact_add(const QsfTokenizer *tok, const int32_t *ids, size_t n, bool continues, char *scratch,
                    size_t scratch_cap, QsfStrbuf *out, bool *special);
-/* The next part of exact text, without its control characters: *n bytes; token: it is one. The next one begins after
- * these bytes, and after one more behind a token. */
+/* The next part of exact text, without its control characters: *n bytes; token: it is one. The next one
+ * begins after these bytes, and after one more behind a token. */
 const char *qsf_exact_next(const char *exact, size_t len, size_t *n, bool *token);
 /* Whether exact text is well-formed and all its tokens are in the vocabulary. */
 bool qsf_exact_fits(const QsfTokenizer *tok, const char *exact, size_t len);

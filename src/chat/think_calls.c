@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tool calls of earlier answers in a prompt. An answer shows a call by name and arguments (think_parts.c); the prompt
- * has it as the message that it was: a template would make it text of a final message. openai/harmony specifies the
- * form. */
+/* Tool calls of earlier answers in a prompt. An answer shows a call by name and arguments (think_parts.c);
+ * the prompt has it as the message that it was: a template would make it text of a final message.
+ * openai/harmony specifies the form. */
 #include <stdlib.h>
 #include <string.h>
 

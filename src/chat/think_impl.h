@@ -34,7 +34,8 @@ typedef struct QsfThinkBlock {
 bool qsf_think_block(const char *text, size_t len, size_t *at, QsfThinkBlock *b);
 
 /* --- think_prompt.c --- */
-/* Start of the last message in the template's own text at the end of the prompt, or the length of the prompt. */
+/* Start of the last message in the template's own text at the end of the prompt, or the length
+ * of the prompt. */
 size_t qsf_think_last_message(const QsfThinkDialect *d, const QsfRendered *r);
 /* Removes everything after `at`. */
 void qsf_think_cut(QsfRendered *r, size_t at);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Splitting messages and elements, whose structure is in tokens: channels and recipients (gpt-oss, Muse), kinds (Solar
- * Open), elements (Kimi K3). Reasoning of several messages becomes one text, in which each has its head, and answers become one without heads; tool calls are shown
- * with the answer, by name and arguments. Tokens are never shown. */
+/* Splitting messages and elements, whose structure is in tokens: channels and recipients (gpt-oss, Muse),
+ * kinds (Solar Open), elements (Kimi K3). Reasoning of several messages becomes one text, in which each has
+ * its head, and answers become one without heads; tool calls are shown with the answer, by name and
+ * arguments. Tokens are never shown. */
 #include <string.h>
 
 #include "src/chat/think_impl.h"
@@ -200,8 +201,8 @@ static bool may_be_head(const QsfThinkSplit *s) {
 /* Elements that a message of the assistant has. */
 static const char *const elements[] = { "think", "response", "message", "tools", "call", "argument", "json" };
 
-/* Length of the name of an element at the start of the head; 0 if there is none. *whole: nothing else is expected, or
- * attributes follow. */
+/* Length of the name of an element at the start of the head; 0 if there is none. *whole: nothing else is
+ * expected, or attributes follow. */
 static size_t element_name(const QsfThinkSplit *s, bool *whole) {
     const Word head = { s->head, s->head_len };
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {

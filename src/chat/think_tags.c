@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Splitting at tags: reasoning between two of them, and the answer, which may have tags of its own and, where tags are
- * tokens, more reasoning inside. */
+/* Splitting at tags: reasoning between two of them, and the answer, which may have tags of its own and, where
+ * tags are tokens, more reasoning inside. */
 #include <string.h>
 
 #include "src/chat/think_impl.h"
@@ -58,7 +58,8 @@ static void drop(QsfThinkSplit *s, size_t n) { put_out(s, false, false, n, NULL,
 
 static bool has_token(const QsfThinkTag *t) { return memchr(t->mark, QSF_MARK_FIRST, t->len) != NULL; }
 
-/* Whether an opening tag inside an answer opens a block: it does where tags are tokens. Characters may mention a tag. */
+/* Whether an opening tag inside an answer opens a block: it does where tags are tokens.
+ * Characters may mention a tag. */
 static bool reopens(const QsfThink *t) { return has_token(&t->open) && has_token(&t->close); }
 
 /* Outside a block: white space, then perhaps a tag. false: more text is needed. */
@@ -97,8 +98,8 @@ static bool look_for_close(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
     return true;
 }
 
-/* Whether the text from `at` may be the end of the answer: white space, its closing tag, white space. *whole: the tag
- * is complete. */
+/* Whether the text from `at` may be the end of the answer: white space, its closing tag, white space. *whole:
+ * the tag is complete. */
 static bool may_end(const QsfThinkSplit *s, size_t at, bool *whole) {
     size_t tag = at + qsf_think_blanks(s->buf + at, s->len - at);
     Match m = match(s, tag, &s->t->answer_close);
@@ -130,8 +131,8 @@ static bool after_open(QsfThinkSplit *s) {
     return s->len > 0;
 }
 
-/* Whether what is held back is not text if nothing follows: the beginning of a tag whose first token is hidden, or the
- * tag after the answer. */
+/* Whether what is held back is not text if nothing follows: the beginning of a tag whose first token is
+ * hidden, or the tag after the answer. */
 static bool is_dropped(const QsfThinkSplit *s) {
     bool whole = false;
     const size_t blank = qsf_think_blanks(s->buf, s->len);

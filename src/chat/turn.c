@@ -32,8 +32,8 @@ static bool is_declared(const QsfTokenizer *tok, int32_t id) {
     return qsf_tokenizer_is_eog(tok, id) && id != qsf_tokenizer_bos(tok);
 }
 
-/* The first token of the text that is not only white space, if it ends turns. Not if a declared end follows it: then it
- * ends something else, such as the element that an answer is in. */
+/* The first token of the text that is not only white space, if it ends turns. Not if a declared end follows
+ * it: then it ends something else, such as the element that an answer is in. */
 static int find_end(const QsfTokenizer *tok, const char *text, size_t len, int32_t *id, QsfErr *err) {
     QsfIds ids = { 0 };
     int rc = qsf_tokenizer_encode(tok, text, len, QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, &ids, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* qsf.h: errors, configuration, engines, text and tokens, generation, logits and sampling, statistics, with checks of the
- * arguments. */
+/* qsf.h: errors, configuration, engines, text and tokens, generation, logits and sampling, statistics, with
+ * checks of the arguments. */
 #include "qsf.h"
 
 #include <math.h>
@@ -139,8 +139,8 @@ static int open_engine(QSFEngine *e, const char *path, const QSFConfig *c, QsfEr
     return rc;
 }
 
-/* Says once for a process that the default budget, which the caller did not choose, is why weights are read for every
- * token. */
+/* Says once for a process that the default budget, which the caller did not choose, is why
+ * weights are read for every token. */
 static void say_default_budget(const QSFEngine *e) {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     const QsfRuntime *rt = &e->rt;
@@ -149,7 +149,8 @@ static void say_default_budget(const QSFEngine *e) {
     if (need == 0 || atomic_flag_test_and_set(&said)) return;
     fprintf(
         stderr,
-        "qsf: %.0f MB of weights stream from disk for each token; qsf_config_set_ram_budget(config, %llu) keeps them in RAM\n",
+        "qsf: %.0f MB of weights stream from disk for each token; qsf_config_set_ram_budget(config, %llu) "
+        "keeps them in RAM\n",
         (double)rt->plan.streamed_bytes / MIB, (unsigned long long)(need >> 20));
 }
 
@@ -212,7 +213,8 @@ static bool api_leave(QSFEngine *e) {
 
 /* ---- live budget ---- */
 
-/* Applies what was set in the configuration since the last call; when it cannot be met, the old plan stays. */
+/* Applies what was set in the configuration since the last call; when it cannot be met, the
+ * old plan stays. */
 static void api_follow(QSFEngine *e) {
     QSFSettings s = e->rt.settings;
     char note[512];

@@ -27,10 +27,10 @@ QsfPressureLevel qsf_pressure_look(QsfPressure *p, uint64_t threshold, uint64_t 
     p->stall = qsf_memory_stall_below(p->root);
     p->problem[0] = '\0';
     if (p->available == UINT64_MAX) {
-        snprintf(
-            p->problem, sizeof p->problem,
-            "%.60s/proc/meminfo: no number after MemAvailable, and no cgroup has a limit: memory is not watched",
-            p->root);
+        snprintf(p->problem, sizeof p->problem,
+                 "%.60s/proc/meminfo: no number after MemAvailable, and no cgroup has a limit: memory is not "
+                 "watched",
+                 p->root);
         return QSF_PRESSURE_SAME;
     }
     if (p->available < threshold) return QSF_PRESSURE_LOW;
@@ -63,11 +63,12 @@ static const char *what_happens(const QsfRuntime *r, bool gave) {
     if (policy)
         return gave ? "the cache shrinks by the eviction policy" : "what is left of the cache is protected";
     if (gave)
-        return chat
-                   ? "weights in the unused part of the context were given back; /kv policy sliding lets the cache "
-                     "shrink too"
-                   : "weights in the unused part of the context were given back; --eviction-policy sliding lets the "
-                     "cache shrink too";
+        return chat ? "weights in the unused part of the context were given back; /kv policy sliding lets "
+                      "the cache "
+                      "shrink too"
+                    : "weights in the unused part of the context were given back; --eviction-policy sliding "
+                      "lets the "
+                      "cache shrink too";
     return chat ? "nothing can be given back without an eviction policy (/kv policy sliding)"
                 : "nothing can be given back without --eviction-policy sliding";
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Watches the real memory of the machine and of the cgroup, and gives memory back while it is short, by the setting
- * memory-threshold-mb. A few small files are read, at most four times a second. One thread. */
+/* Watches the real memory of the machine and of the cgroup, and gives memory back while it is short, by the
+ * setting memory-threshold-mb. A few small files are read, at most four times a second. One thread. */
 #ifndef QSF_ENGINE_MEMORY_PRESSURE_H
 #define QSF_ENGINE_MEMORY_PRESSURE_H
 
@@ -27,18 +27,20 @@ typedef struct QsfPressure {
 
 /* Uses the root of the environment. */
 void qsf_pressure_init(QsfPressure *p);
-/* Compares the available memory with a threshold of bytes > 0, unless it was looked at recently. now_ns: monotonic. */
+/* Compares the available memory with a threshold of bytes > 0, unless it was looked at
+ * recently. now_ns: monotonic. */
 QsfPressureLevel qsf_pressure_look(QsfPressure *p, uint64_t threshold, uint64_t now_ns);
-/* Describes the last look: what is available, or why it is not known. Returns the length; 0 without a threshold (MiB). */
+/* Describes the last look: what is available, or why it is not known. Returns the length; 0
+ * without a threshold (MiB). */
 int qsf_pressure_note(const QsfPressure *p, uint32_t threshold, char *dst, size_t cap);
 /* Memory was given back: looks again only after a second, when that shows. */
 void qsf_pressure_wait(QsfPressure *p, uint64_t now_ns);
 
 struct QsfRuntime;
-/* Between two tokens, with the ledger thawed: looks at the memory. While it is short, gives back weights in the unused part
- * of the context, and with an eviction policy a quarter of the positions at a time; when there is plenty again, both may
- * grow. Returns true with a sentence in note the first time that something is given back, and the first time that nothing
- * can be. */
+/* Between two tokens, with the ledger thawed: looks at the memory. While it is short, gives back weights in
+ * the unused part of the context, and with an eviction policy a quarter of the positions at a time; when
+ * there is plenty again, both may grow. Returns true with a sentence in note the first time that something is
+ * given back, and the first time that nothing can be. */
 bool qsf_runtime_relieve(struct QsfRuntime *r, char *note, size_t cap);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known about a model without reading its weights: whether it can be opened, its description, the settings it
- * recommends, and a number that recognizes it. Any thread. */
+/* What is known about a model without reading its weights: whether it can be opened, its description, the
+ * settings it recommends, and a number that recognizes it. Any thread. */
 #ifndef QSF_ENGINE_MODEL_INFO_H
 #define QSF_ENGINE_MODEL_INFO_H
 
 #include "qsf_engine.h"
 #include "src/model/model.h"
 
-/* ---- can it be opened? The checks of qsf_runtime_open that read no weights, also for code that only copies or verifies a
+/* ---- can it be opened? The checks of qsf_runtime_open that read no weights, also for code
+ * that only copies or verifies a
  * model ---- */
 
 /* Checks that the model has weights, not only a vocabulary. QSF_E_MODEL; the message names the file. */
@@ -30,7 +31,8 @@ void qsf_model_summary(const QsfModel *m, char *dst, size_t cap);
 /* Returns several lines of text for /show model; malloc'ed, NULL when out of memory. */
 char *qsf_model_text(const QsfModel *m);
 
-/* ---- sampling settings that it recommends: general.sampling.* of its metadata (ggml-org/llama.cpp pull 17120), written by
+/* ---- sampling settings that it recommends: general.sampling.* of its metadata
+ * (ggml-org/llama.cpp pull 17120), written by
  * the model's publisher. The user's settings override them; they override the program's defaults ---- */
 
 /* Fills advice with the program's defaults and the recommended values. A value that the setting rejects, or
@@ -42,9 +44,10 @@ void qsf_model_defaults_apply(QSFSettings *dst, const QSFSettings *advice);
 
 /* ---- its identity ---- */
 
-/* Returns a number of the model: of its metadata (with overrides; of arrays the length), its table of tensors, the sizes of
- * its files, the checksums that they contain, and samples of their bytes. Not of names and times of files: a copy is the
- * same model. Reads about 70 pages of each file. QSF_E_MODEL, QSF_E_RUNTIME. */
+/* Returns a number of the model: of its metadata (with overrides; of arrays the length), its
+ * table of tensors, the sizes of its files, the checksums that they contain, and samples of their
+ * bytes. Not of names and times of files: a copy is the same model. Reads about 70 pages of each
+ * file. QSF_E_MODEL, QSF_E_RUNTIME. */
 int qsf_model_identity(const QsfSource *src, uint64_t *out, QsfErr *err);
 
 #endif

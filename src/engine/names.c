@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The names of qsf_engine.h that need no worker: a MODEL argument, templates, reasons to stop, the version. */
+/* The names of qsf_engine.h that need no worker: a MODEL argument, templates, reasons to stop,
+ * the version. */
 #include <stdlib.h>
 #include <string.h>
 

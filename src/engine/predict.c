@@ -137,8 +137,9 @@ typedef struct Buffer {
 
 static uint64_t line(uint64_t bytes) { return (bytes + 63) & ~63ull; }
 
-/* Prepares a product with rows of the model; returns how many, or 0 if the buffer is too small for a measurement. The
- * buffer holds, in order: the column in the kernel's format, the column as floats, the results, the rows. */
+/* Prepares a product with rows of the model; returns how many, or 0 if the buffer is too small for
+ * a measurement. The buffer holds, in order: the column in the kernel's format, the column as
+ * floats, the results, the rows. */
 static uint64_t prepare_type(Bench *bench, const TypeShare *s, const QsfModel *m, const qk_table *t,
                              const Buffer *buffer) {
     QsfUnit u;

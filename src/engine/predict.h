@@ -15,10 +15,10 @@ typedef struct QsfPrediction {
     double tps;         /* the smaller of the two */
 } QsfPrediction;
 
-/* Times every way of reading groups of rows (qk_way) with some of the model's weights, in three rounds, and sets the
- * fastest in t for the most common types, if it was faster than that of t in each of them. Takes about 20 ms for each
- * of up to three types; reads at most 8 MiB of each; within plan->budget. Does not change any result. pool NULL = one
- * thread. What cannot be measured stays as it is. */
+/* Times every way of reading groups of rows (qk_way) with some of the model's weights, in three rounds, and
+ * sets the fastest in t for the most common types, if it was faster than that of t in each of them. Takes
+ * about 20 ms for each of up to three types; reads at most 8 MiB of each; within plan->budget. Does not
+ * change any result. pool NULL = one thread. What cannot be measured stays as it is. */
 void qsf_measure_ways(qk_table *t, const QsfPlan *p, const QsfModel *m, QsfPool *pool);
 
 /* Measures for at most about 0.4 s in total, within plan->budget. pool NULL = one thread. A value that cannot

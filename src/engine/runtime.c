@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens the parts of a loaded model, cheapest checks first, and changes the plan of a running one: what the new plan does
- * not use is freed before anything is allocated, and the old plan is restored when that fails. */
+/* Opens the parts of a loaded model, cheapest checks first, and changes the plan of a running
+ * one: what the new plan does not use is freed before anything is allocated, and the old plan
+ * is restored when that fails. */
 #include "src/engine/runtime.h"
 
 #include <stdlib.h>
@@ -231,7 +232,8 @@ static int open_all(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o,
 int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err) {
     uint64_t base = qsf_rss_bytes();
     memset(r, 0, sizeof *r);
-    /* No limit until the plan is made, so that the plan reports an insufficient budget, with the whole sum. */
+    /* No limit until the plan is made, so that the plan reports an insufficient budget, with
+     * the whole sum. */
     qsf_ledger_init(&r->ledger, 0);
     r->settings = o->settings;
     r->cancel = o->cancel;

@@ -46,10 +46,10 @@ typedef struct QsfRuntime {
     struct QsfQualityTable *quality_table; /* what each quality does, as measured; or NULL */
     char quality_notice[512];              /* why that could not be read; or "" */
     uint32_t system_tokens;                /* of qsf_runtime_protect */
-    bool lost; /* neither a new plan nor the old one could be applied: the model must be
-                                    reopened */
-    char budget_notice
-        [256]; /* the budget that was chosen (auto), and how to change it; that one is more than there is; or "" */
+    bool lost;                /* neither a new plan nor the old one could be applied: the model must be
+                                 reopened */
+    char budget_notice[256];  /* the budget that was chosen (auto), and how to change it; that one is more
+                                 than there is; or "" */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     char ctx_notice[128];     /* the context is longer than what the model was trained for; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer; banned by ignore_eos */
@@ -80,8 +80,8 @@ void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a ze
 
 /* Sets the eviction policy of these settings. Errors of qsf_forward_evict. */
 int qsf_runtime_evict(QsfRuntime *r, const QSFSettings *s, QsfErr *err);
-/* Between two evals: the first n positions are the system prompt, which protected-prefix auto protects; at most half of
- * the context. */
+/* Between two evals: the first n positions are the system prompt, which protected-prefix auto protects; at
+ * most half of the context. */
 void qsf_runtime_protect(QsfRuntime *r, uint32_t n);
 
 /* Fills r->budget_notice, r->stream_notice and r->ctx_notice for the plan in force. */
@@ -103,12 +103,14 @@ int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err);
  * two tokens only; it does not change the tokens. On success note (cap bytes) gets a sentence about the new
  * plan. On QSF_E_BUDGET (the message ends with the smallest budget that works now) and QSF_E_RUNTIME nothing
  * changes and generation can continue, unless the old plan cannot be restored either (r->lost): then every
- * later eval fails. After a shrink the resident set is below the new budget and the recent peak is reset (base/clock.h). */
+ * later eval fails. After a shrink the resident set is below the new budget and the recent
+ * peak is reset (base/clock.h). */
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
 /* Puts the plan in force that these options make, with the same errors. */
 int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err);
 
-/* ---- where a plan meets the process: the memory that is available for it, the rows that no allocation charges, and the
+/* ---- where a plan meets the process: the memory that is available for it, the rows that no
+ * allocation charges, and the
  * peak that the kernel reports ---- */
 
 /* Returns the memory that would be available without what was allocated since facts->resident was measured,
@@ -123,8 +125,8 @@ int qsf_planning_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, co
 int qsf_planning_charge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts, QsfErr *err);
 void qsf_planning_uncharge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts);
 
-/* Resets the recent peak that the kernel reports if it is above budget and the resident set is not: it belongs to an
- * earlier, larger budget. */
+/* Resets the recent peak that the kernel reports if it is above budget and the resident set is not: it
+ * belongs to an earlier, larger budget. */
 void qsf_planning_settle_peak(uint64_t budget);
 
 #endif

@@ -212,8 +212,8 @@ int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, ch
     return 0;
 }
 
-/* What an answer leaves out is evaluated before the next prompt, from a position before it; once positions were evicted,
- * no conversation can go back there. */
+/* What an answer leaves out is evaluated before the next prompt, from a position before it; once positions
+ * were evicted, no conversation can go back there. */
 int qsf_settings_check(const QSFSettings *s, char *err, size_t cap) {
     const float quality = s != NULL ? s->params.quality : 1;
     if (err == NULL) cap = 0;
@@ -222,13 +222,13 @@ int qsf_settings_check(const QSFSettings *s, char *err, size_t cap) {
         return 0;
     char value[QSF_SETTING_TEXT];
     qsf_number_print(quality, value, sizeof value);
-    snprintf(
-        err, cap,
-        "%s %s does not work with %s %s: before the next prompt everything that an answer left out is evaluated, which needs "
-        "the positions that the policy evicts; %s 1 or %s none",
-        s->commands ? "/quality" : "--quality", value, s->commands ? "/kv policy" : "--eviction-policy",
-        s->eviction, s->commands ? "/quality" : "use --quality",
-        s->commands ? "/kv policy" : "--eviction-policy");
+    snprintf(err, cap,
+             "%s %s does not work with %s %s: before the next prompt everything that an answer left out is "
+             "evaluated, which needs "
+             "the positions that the policy evicts; %s 1 or %s none",
+             s->commands ? "/quality" : "--quality", value, s->commands ? "/kv policy" : "--eviction-policy",
+             s->eviction, s->commands ? "/quality" : "use --quality",
+             s->commands ? "/kv policy" : "--eviction-policy");
     return QSF_E_USAGE;
 }
 

@@ -278,9 +278,9 @@ static bool says_something(double done, double total, double seconds) {
     return done >= total * READ_SHOWN || (done >= 1 && seconds >= READ_WAIT);
 }
 
-/* Seconds that the prefill still takes if `done` tokens took `seconds`; 0 = not known. The speed of the last prefill
- * counts as if a part of this one had been read at it, because the first steps say little: the first layers wait for
- * the disk. */
+/* Seconds that the prefill still takes if `done` tokens took `seconds`; 0 = not known. The speed of the last
+ * prefill counts as if a part of this one had been read at it, because the first steps say little: the first
+ * layers wait for the disk. */
 static double prefill_left(const QsfLiveStats *b, double done, double seconds) {
     const double total = b->s.prefill_total;
     const double prior = b->read_tps > 0 ? total * READ_PRIOR : 0;

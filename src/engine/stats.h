@@ -36,8 +36,8 @@ void qsf_live_stats_template(QsfLiveStats *b);
 void qsf_live_stats_plan(QsfLiveStats *b, uint32_t ctx_used);
 /* Publishes the budget of the next model while none is loaded. */
 void qsf_live_stats_budget(QsfLiveStats *b, const QSFSettings *s);
-/* Begins a request with the prefill of n tokens; reused of them are in the cache. The counters of the forward pass were
- * reset before. */
+/* Begins a request with the prefill of n tokens; reused of them are in the cache. The counters of the forward
+ * pass were reset before. */
 void qsf_live_stats_prefill(QsfLiveStats *b, uint32_t n, uint32_t reused, int32_t max_tokens);
 void qsf_live_stats_decode(QsfLiveStats *b, uint32_t ctx_used);
 void qsf_live_stats_token(QsfLiveStats *b, const QsfSample *s, uint32_t ctx_used, int32_t max_tokens);

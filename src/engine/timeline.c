@@ -254,7 +254,8 @@ static void relieve(Run *r) {
         r->g->memory(r->g->arg, note);
 }
 
-/* Evaluates with everything what was evaluated with less; the logits then are those of the last token again. */
+/* Evaluates with everything what was evaluated with less; the logits then are those of the
+ * last token again. */
 static int restore(QsfTimeline *t, QsfErr *err) {
     QsfForward *f = t->rt->fwd;
     const uint32_t n = t->n_ids, exact = qsf_forward_exact(f);

@@ -9,22 +9,22 @@
 
 typedef struct QsfTimeline {
     QsfRuntime *rt;
-    int32_t
-        *ids; /* (n_ids), the tokens whose K/V is in the cache; sized for the plan's wanted_ctx, TRANSCRIPT */
+    int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; sized for the plan's
+                     wanted_ctx, TRANSCRIPT */
     uint32_t n_ids,
-        cap;        /* with an eviction policy there may be more than the context; the memory grows then */
-    uint64_t bytes; /* of the mapping that contains ids and piece */
-    char *piece;    /* (QSF_TIMELINE_PIECE), text of one token */
-    float quality;  /* of the tokens that are generated, in force */
-    bool
-        last_apart; /* a prefill evaluates the last token by itself, so that the state before it is a checkpoint of a
-                        recurrent model: the same prompt then needs one token only */
+        cap;         /* with an eviction policy there may be more than the context; the memory grows then */
+    uint64_t bytes;  /* of the mapping that contains ids and piece */
+    char *piece;     /* (QSF_TIMELINE_PIECE), text of one token */
+    float quality;   /* of the tokens that are generated, in force */
+    bool last_apart; /* a prefill evaluates the last token by itself, so that the state before it is a
+                        checkpoint of a recurrent model: the same prompt then needs one token only */
 } QsfTimeline;
 
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err);
 void qsf_timeline_free(QsfTimeline *t);
-/* After a replan: makes room for the context of the plan in force. On failure (QSF_E_BUDGET, QSF_E_RUNTIME) nothing has
- * changed, and no plan with a longer context than before may stay in force. Between two tokens. */
+/* After a replan: makes room for the context of the plan in force. On failure (QSF_E_BUDGET,
+ * QSF_E_RUNTIME) nothing has changed, and no plan with a longer context than before may stay
+ * in force. Between two tokens. */
 int qsf_timeline_fit(QsfTimeline *t, QsfErr *err);
 /* Makes room for n tokens, in steps. QSF_E_BUDGET, QSF_E_RUNTIME. Not while the ledger is frozen. */
 int qsf_timeline_grow(QsfTimeline *t, size_t n, QsfErr *err);
@@ -38,8 +38,9 @@ typedef struct QsfGenerate {
     const char *const *stop;
     size_t n_stop;
     uint32_t max_tokens; /* of this answer; 0 = only that of the parameters */
-    /* Read before every token (live parameters). With a quality below 1 prompts are evaluated with everything all the same, and
-     * tokens of the answer with less; the next prompt evaluates those again. Raised, it evaluates the answer so far again. */
+    /* Read before every token (live parameters). With a quality below 1 prompts are evaluated with everything
+     * all the same, and tokens of the answer with less; the next prompt evaluates those again. Raised, it
+     * evaluates the answer so far again. */
     void (*params)(void *arg, QSFParams *out);
     /* Receives whole UTF-8 text that can no longer become part of a stop string; may be called with len 0 for
      * a token without text, and with id -1 for text that was held back until the end of the answer. Without
@@ -53,7 +54,8 @@ typedef struct QsfGenerate {
     void (*between)(void *arg);
     /* Called when another quality, and perhaps another plan, is in force; may be NULL. */
     void (*quality)(void *arg);
-    /* Called after an eviction policy has removed positions from the KV cache, with their number; may be NULL. */
+    /* Called after an eviction policy has removed positions from the KV cache, with their
+     * number; may be NULL. */
     void (*evicted)(void *arg, uint64_t positions);
     /* Called when memory is short for the first time: a sentence; may be NULL. */
     void (*memory)(void *arg, const char *text);
@@ -85,11 +87,11 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
 
 /* Generates an answer to its end. A prompt longer than the context: QSF_E_CONTEXT before anything is
  * computed. A context that becomes full while generating is not an error: stop = QSF_STOP_CONTEXT. With an
- * eviction policy neither happens: positions are evicted. The ids of evicted positions stay in t->ids, so that a prompt
- * that continues them finds the cache; one that differs before the last eviction is evaluated whole. Cancel:
- * success with stop = QSF_STOP_INTERRUPTED (also during prefill). QSF_E_RUNTIME on I/O failure: the text
- * delivered so far is valid, and the same prompt may be submitted again. The id that ended the answer (EOS)
- * is neither shown nor kept. */
+ * eviction policy neither happens: positions are evicted. The ids of evicted positions stay in t->ids, so
+ * that a prompt that continues them finds the cache; one that differs before the last eviction is evaluated
+ * whole. Cancel: success with stop = QSF_STOP_INTERRUPTED (also during prefill). QSF_E_RUNTIME on I/O
+ * failure: the text delivered so far is valid, and the same prompt may be submitted again. The id that ended
+ * the answer (EOS) is neither shown nor kept. */
 int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *out, QsfErr *err);
 
 #endif

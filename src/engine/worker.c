@@ -422,8 +422,8 @@ static uint64_t request_need(const QsfRuntime *r, const QSFRequest *q) {
     return sum;
 }
 
-/* A text that the ledger will refuse is not copied: what its prompt needs, 0 = it fits. Where that cannot be known now,
- * because the model is being replaced, it is copied. */
+/* A text that the ledger will refuse is not copied: what its prompt needs, 0 = it fits. Where that cannot be
+ * known now, because the model is being replaced, it is copied. */
 static uint64_t too_much(QSFWorker *w, const QSFRequest *r) {
     QsfErr e = { 0 };
     uint64_t need = 0;

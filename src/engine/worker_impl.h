@@ -12,7 +12,7 @@
 
 #define QSF_ENGINE_STACK \
     (512u << 10) /* bytes of the engine thread's stack, which is part of every plan;
-                                         untrusted templates and regular expressions run on it */
+                    untrusted templates and regular expressions run on it */
 
 typedef enum QsfCommandKind {
     QSF_COMMAND_NONE,
@@ -125,9 +125,9 @@ void qsf_worker_do_pending_replan(QSFWorker *w);
 /* Before the prompt ids is evaluated: loads its first positions from the snapshot that r names, if any. A
  * damaged file is reported by a notice; no failure is an error of the request. */
 void qsf_worker_snapshot_load(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids);
-/* Between two commands: saves the snapshot that is due. Gives up, to be called again, when another answer of the same
- * conversation or a replan waits, and when the worker must stop and that has taken some seconds. The first failure of a
- * conversation is reported by a notice. */
+/* Between two commands: saves the snapshot that is due. Gives up, to be called again, when another answer of
+ * the same conversation or a replan waits, and when the worker must stop and that has taken some seconds. The
+ * first failure of a conversation is reported by a notice. */
 void qsf_worker_snapshot_save(QSFWorker *w);
 
 #endif

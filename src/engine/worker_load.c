@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The model of a worker: loading and freeing it, changing its plan, and snapshots of its conversation. Engine thread. */
+/* The model of a worker: loading and freeing it, changing its plan, and snapshots of its
+ * conversation. Engine thread. */
 #include "src/engine/worker_impl.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the engine thread publishes, as events and as values, and what the owner asks: settings, statistics, descriptions, prompts as readable text, and whether settings would be accepted. The engine thread waits for an answer only when it replaces a model or a template. */
+/* What the engine thread publishes, as events and as values, and what the owner asks: settings, statistics,
+ * descriptions, prompts as readable text, and whether settings would be accepted. The engine thread waits for
+ * an answer only when it replaces a model or a template. */
 #include "src/engine/worker_impl.h"
 
 #include <stdio.h>
@@ -113,7 +115,7 @@ uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max) {
     uint32_t n = w != NULL ? qsf_live_stats_layers(&w->stats, NULL, 0) : 0;
     if (n == 0 || out == NULL || max == 0) return n;
     return qsf_live_stats_layers(&w->stats, out, max < n ? max : n); /* max may be any number and is not an
-                                                                   allocated size */
+                                                                        allocated size */
 }
 
 char *qsf_worker_describe(QSFWorker *w, const char *what) {

@@ -59,7 +59,8 @@ const QsfDtype *qsf_dtype(uint32_t id) {
     return slot < QSF_DTYPES_MAX && table[slot].name != NULL && table[slot].id == id ? &table[slot] : NULL;
 }
 
-/* ikawrakow/ik_llama.cpp and PrismML-Eng/llama.cpp ggml/include/ggml.h; "old files": withdrawn by ggml-org/llama.cpp. */
+/* ikawrakow/ik_llama.cpp and PrismML-Eng/llama.cpp ggml/include/ggml.h; "old files": withdrawn
+ * by ggml-org/llama.cpp. */
 static const struct {
     uint32_t id;
     const char *name;

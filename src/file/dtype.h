@@ -33,7 +33,8 @@ static inline uint32_t qsf_dtype_of_64(uint32_t id) {
 }
 /* Returns the type with this number, NULL if unknown. */
 const QsfDtype *qsf_dtype(uint32_t id);
-/* Returns the name of a type that only other programs read, and theirs ("IQ2_KS of ik_llama.cpp"); NULL if unknown. */
+/* Returns the name of a type that only other programs read, and theirs ("IQ2_KS of
+ * ik_llama.cpp"); NULL if unknown. */
 const char *qsf_dtype_foreign(uint32_t id);
 /* Returns type i, to iterate over all of them; NULL after the last. There are at most QSF_DTYPES_MAX. */
 #define QSF_DTYPES_MAX 96u

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* git-lfs/git-lfs docs/spec.md: a pointer is a text of less than 1024 bytes whose first line is its version. */
+/* git-lfs/git-lfs docs/spec.md: a pointer is a text of less than 1024 bytes whose first line
+ * is its version. */
 #include "src/file/lfs.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
 
 #include "src/base/file.h"
 
-/* Checks that f is not a pointer. QSF_E_MODEL names the file, says that it is one and how to fetch it; a file that
- * cannot be read is not an error here: the caller reads it next. */
+/* Checks that f is not a pointer. QSF_E_MODEL names the file, says that it is one and how to fetch it; a file
+ * that cannot be read is not an error here: the caller reads it next. */
 int qsf_lfs_check(const QsfFile *f, QsfErr *err);
 /* The same for the first n bytes of the file at path. */
 int qsf_lfs_check_bytes(const char *path, const void *bytes, size_t n, QsfErr *err);

@@ -104,8 +104,8 @@ static int skip_strings(QsfMetaReader *r, const char *key, uint64_t count) {
 
 static int skip_array(QsfMetaReader *r, const char *key, unsigned depth, QsfMetaType *elem, uint64_t *count);
 
-/* Skips the arrays that are the elements of an array. No setting is one: they are carried over to other files, but
- * not read. */
+/* Skips the arrays that are the elements of an array. No setting is one: they are carried over to other
+ * files, but not read. */
 static int skip_arrays(QsfMetaReader *r, const char *key, uint64_t count, unsigned depth) {
     int rc = QSF_OK;
     if (depth == ARRAY_DEPTH_MAX)

@@ -89,7 +89,8 @@ static int store(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
     return QSF_OK;
 }
 
-/* The layout of I2_S tensors is chosen like an entry, but is none. Formats other than GGUF have a type for each. */
+/* The layout of I2_S tensors is chosen like an entry, but is none. Formats other than GGUF
+ * have a type for each. */
 static int choose_i2s(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
     if (e->type != QSF_META_STRING || e->hidden)
         return qsf_err_set(err, QSF_E_USAGE, "expected " QSF_I2S_NAMES);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads bytes and rows of a tensor in GGUF's order, from any format, wherever the tensor is: in a file, computed
- * from several (a Hugging Face directory), in a compressed layer, or in memory. Any thread; t must be a tensor of
- * s. */
+/* Reads bytes and rows of a tensor in GGUF's order, from any format, wherever the tensor is: in a
+ * file, computed from several (a Hugging Face directory), in a compressed layer, or in memory. Any
+ * thread; t must be a tensor of s. */
 #ifndef QSF_FILE_ROWS_H
 #define QSF_FILE_ROWS_H
 
@@ -15,8 +15,8 @@
 /* Is it a Hugging Face model directory? */
 bool qsf_source_is_directory(const QsfSource *s);
 
-/* Reads bytes [at, at + len) of the tensor as a GGUF file has them. QSF_E_RUNTIME if they are not inside it or
- * cannot be read. */
+/* Reads bytes [at, at + len) of the tensor as a GGUF file has them. QSF_E_RUNTIME if they are not
+ * inside it or cannot be read. */
 int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
                           QsfErr *err);
 /* Hints that the same bytes will be read soon; does not wait. */

@@ -49,7 +49,7 @@ typedef struct QsfTensor {
     uint32_t n_dims;  /* 1..4 */
     uint64_t ne[4];   /* elements per dimension, ne[0] contiguous (columns), ne[1] rows; 1 beyond n_dims */
     uint32_t file;   /* part of a split model; QSF_FILE_NONE (rows.h); or the number of parts, for the virtual
-                         file of tensors that are computed when they are read (qsf_source_virtual_file) */
+                        file of tensors that are computed when they are read (qsf_source_virtual_file) */
     uint64_t offset; /* absolute byte offset in that part; [offset, offset+bytes) was checked */
     uint64_t bytes;
     float scale;   /* of I2_S: what its values are multiplied by; other types do not use it */
@@ -72,12 +72,12 @@ typedef struct QsfSource QsfSource;
  * all parts) and QSF v1. A tokenizer.json or SentencePiece model, or a directory with one, gives the metadata
  * of a GGUF file with that vocabulary (tokenizer.ggml.*, the template, and the keys of vocab/keys.h), without
  * tensors. A directory that also has safetensors weights gives the metadata and tensors of a GGUF file of
- * that model (docs/FORMATS.md); tensors that GGUF stores differently are computed when they are read. Memory is charged to
- * QSF_MEM_META. QSF_E_MODEL with path, byte offset and what was expected if the file is not complete and
- * consistent. The caller closes the source. */
+ * that model (docs/FORMATS.md); tensors that GGUF stores differently are computed when they are read. Memory
+ * is charged to QSF_MEM_META. QSF_E_MODEL with path, byte offset and what was expected if the file is not
+ * complete and consistent. The caller closes the source. */
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
-/* The same without weights, for tokenizing: of a directory, only the vocabulary is opened, and the settings of its
- * tokens in config.json and generation_config.json; its weights may be missing or unusable. */
+/* The same without weights, for tokenizing: of a directory, only the vocabulary is opened, and the settings
+ * of its tokens in config.json and generation_config.json; its weights may be missing or unusable. */
 int qsf_source_open_tokens(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
 void qsf_source_close(QsfSource *s);
 
@@ -89,8 +89,8 @@ const char *qsf_source_format(const QsfSource *s); /* "GGUF v3", "QSF v1", "toke
 uint64_t qsf_source_bytes(const QsfSource *s);     /* all parts */
 uint32_t qsf_source_n_files(const QsfSource *s);
 const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i);
-/* Returns the virtual file, which has number qsf_source_n_files: it has a size, and a path for messages, but no
- * descriptor. NULL if no tensor is computed. */
+/* Returns the virtual file, which has number qsf_source_n_files: it has a size, and a path for messages, but
+ * no descriptor. NULL if no tensor is computed. */
 const QsfFile *qsf_source_virtual_file(const QsfSource *s);
 /* Reads bytes [off, off + len) of it. Any thread. Errors as of qsf_file_pread, which name the real file. */
 int qsf_source_virtual_read(const QsfSource *s, uint64_t off, uint64_t len, void *dst, QsfErr *err);
@@ -100,8 +100,8 @@ void qsf_source_virtual_advise(const QsfSource *s, uint64_t off, uint64_t len, i
  * format has none. */
 const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n);
 
-/* Returns the codes of activation, normalization and position encoding in the header of a QSF file (qsf/layout.h), with
- * QSFF_BY_META for those that follow from the metadata; NULL for other formats. */
+/* Returns the codes of activation, normalization and position encoding in the header of a QSF file
+ * (qsf/layout.h), with QSFF_BY_META for those that follow from the metadata; NULL for other formats. */
 #define QSF_HEADER_CODES 3u
 const uint8_t *qsf_source_header_codes(const QsfSource *s);
 

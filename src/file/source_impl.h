@@ -150,7 +150,8 @@ void qsf_meta_free_made(QsfSource *s);
 
 /* --- meta_copy.c --- */
 typedef int (*QsfMetaSink)(void *arg, const void *data, size_t len, QsfErr *err);
-/* Passes an entry of s, encoded as in GGUF v3, to sink, large arrays in pieces. Errors of reading and of sink. */
+/* Passes an entry of s, encoded as in GGUF v3, to sink, large arrays in pieces. Errors of
+ * reading and of sink. */
 int qsf_meta_copy_entry(const QsfSource *s, const QsfMetaEntry *e, QsfMetaSink sink, void *arg, QsfErr *err);
 
 #endif

@@ -20,9 +20,11 @@ int qsf_whole_map(QsfSource *s, const QsfFile *f, uint64_t len, char **out, QsfE
 void qsf_whole_unmap(QsfSource *s, char *text, uint64_t len);
 
 /* Opens and reads the file at path; if it does not exist, succeeds with w->text NULL. QSF_E_MODEL if it is
- * longer than max bytes, a Git LFS pointer or not UTF-8 by its mark, else as above. Close it after success. */
+ * longer than max bytes, a Git LFS pointer or not UTF-8 by its mark, else as above. Close it
+ * after success. */
 int qsf_whole_open(QsfSource *s, const char *path, uint64_t max, QsfWhole *w, QsfErr *err);
-/* Checks that a text does not begin with the mark of another encoding. QSF_E_MODEL names the file and the encoding. */
+/* Checks that a text does not begin with the mark of another encoding. QSF_E_MODEL names the
+ * file and the encoding. */
 int qsf_whole_check_utf8(const char *path, const char *text, size_t len, QsfErr *err);
 /* May be called more than once. */
 void qsf_whole_close(QsfSource *s, QsfWhole *w);

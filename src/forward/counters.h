@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Counters of a forward pass, from which QsfForwardStats are made. Any thread reads them; the thread that evaluates and the
- * loader write them. */
+/* Counters of a forward pass, from which QsfForwardStats are made. Any thread reads them; the thread that
+ * evaluates and the loader write them. */
 #ifndef QSF_FORWARD_COUNTERS_H
 #define QSF_FORWARD_COUNTERS_H
 

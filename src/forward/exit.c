@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Early exit. A token of an answer is evaluated in the blocks before the exit, and the head computes its logits from the
- * residual there. If the two largest are far enough apart, that is all; its residual waits. Before a token that needs the
- * other blocks, all that wait are evaluated there together with it, so these weights are read once for all of them, and the
- * KV cache is then what an evaluation with everything would have left. */
+/* Early exit. A token of an answer is evaluated in the blocks before the exit, and the head computes
+ * its logits from the residual there. If the two largest are far enough apart, that is all; its
+ * residual waits. Before a token that needs the other blocks, all that wait are evaluated there
+ * together with it, so these weights are read once for all of them, and the KV cache is then what an
+ * evaluation with everything would have left. */
 #include <float.h>
 #include <string.h>
 

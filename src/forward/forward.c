@@ -8,8 +8,8 @@
 /* Bytes of a resident embedding table to fill after each evaluation, once the weights are pinned. */
 #define FILL_BYTES (1u << 20)
 
-/* A checkpoint of recurrent states at least once in this many positions, as long as there are slots. Of recent positions
- * there are few, for the borders of messages. */
+/* A checkpoint of recurrent states at least once in this many positions, as long as there are slots. Of
+ * recent positions there are few, for the borders of messages. */
 #define CHECKPOINT_STEP 256u
 
 /* Only what everything was evaluated for: a conversation that goes back would continue what was left out. */
@@ -175,7 +175,8 @@ uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
 
 uint32_t qsf_forward_ctx(const QsfForward *f) { return f->kv.ctx; }
 
-/* Were the keys in the cache rotated as this plan rotates them? Long contexts of some models have other frequencies. */
+/* Were the keys in the cache rotated as this plan rotates them? Long contexts of some models
+ * have other frequencies. */
 static bool same_rotation(const QsfForward *f) {
     const QsfProgram *p = &f->model->prog;
     for (uint32_t t = 0; t < p->n_ropes; t++) {

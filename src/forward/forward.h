@@ -31,8 +31,8 @@ typedef struct QsfForwardOptions {
 int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err);
 void qsf_forward_destroy(QsfForward *f); /* NULL allowed */
 
-/* Waits until all planned weights are pinned, and makes the sketch of the head if the plan has one, for benchmarks. progress
- * (bytes) may be NULL. Errors of qsf_weights_settle. */
+/* Waits until all planned weights are pinned, and makes the sketch of the head if the plan has one, for
+ * benchmarks. progress (bytes) may be NULL. Errors of qsf_weights_settle. */
 int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                        QsfErr *err);
 
@@ -64,77 +64,77 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
 
 /* Between two evals: sets what qsf_forward_decode leaves out; the first is nothing. */
 void qsf_forward_set_quality(QsfForward *f, const QsfQuality *q);
-/* Like qsf_forward_eval, but with what the quality leaves out: these positions have no keys, values and states in the blocks
- * that are skipped, so that later evals skip these blocks, too, until the positions are removed. With early exit, positions
- * wait for the blocks after it, and get keys and values there in a batch: before the next token that does not end there,
- * before an eval that is not such a decode, or when QSF_PENDING_POSITIONS wait. With an eviction policy nothing else is left
- * out. */
+/* Like qsf_forward_eval, but with what the quality leaves out: these positions have no keys, values and
+ * states in the blocks that are skipped, so that later evals skip these blocks, too, until the positions are
+ * removed. With early exit, positions wait for the blocks after it, and get keys and values there in a batch:
+ * before the next token that does not end there, before an eval that is not such a decode, or when
+ * QSF_PENDING_POSITIONS wait. With an eviction policy nothing else is left out. */
 int qsf_forward_decode(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
-/* Returns n: positions [0, n) were evaluated with all blocks. To use blocks that were skipped, the caller truncates to n
- * positions and evaluates the others again. */
+/* Returns n: positions [0, n) were evaluated with all blocks. To use blocks that were skipped, the caller
+ * truncates to n positions and evaluates the others again. */
 uint32_t qsf_forward_exact(const QsfForward *f);
 /* Returns the blocks that may be skipped. */
 const QsfBlockSet *qsf_forward_optional(const QsfForward *f);
-/* Returns the blocks before which a token may end (QsfQuality.exit): nothing but the residual stream reaches them and later
- * ones. None in models with recurrent states. */
+/* Returns the blocks before which a token may end (QsfQuality.exit): nothing but the residual stream reaches
+ * them and later ones. None in models with recurrent states. */
 const QsfBlockSet *qsf_forward_exits(const QsfForward *f);
 /* Can tokens end early now? Not with an eviction policy: everything is then computed. */
 bool qsf_forward_can_exit(const QsfForward *f);
-/* Between two evals, and before the types of the KV cache change: evaluates the positions that wait for the blocks after an
- * early exit. Errors of qsf_forward_eval; they then still wait. */
+/* Between two evals, and before the types of the KV cache change: evaluates the positions that wait for the
+ * blocks after an early exit. Errors of qsf_forward_eval; they then still wait. */
 int qsf_forward_catch_up(QsfForward *f, QsfErr *err);
 /* Returns by how much the largest of n logits exceeds the others; compared with QsfQuality.margin. */
 float qsf_forward_margin(const float *logits, uint32_t n);
-/* Sets score (n_blocks) to the importance of the optional blocks: 1 - cos(input, output), averaged over the first positions
- * of the conversation but the very first, at most QSF_MEASURE_POSITIONS. Returns over how many; 0: score is unchanged. */
+/* Sets score (n_blocks) to the importance of the optional blocks: 1 - cos(input, output), averaged over the
+ * first positions of the conversation but the very first, at most QSF_MEASURE_POSITIONS. Returns over how
+ * many; 0: score is unchanged. */
 uint32_t qsf_forward_importance(const QsfForward *f, double *score);
 
-/* What a tap sees: that a block begins, or the input of a step's matrices. Columns are positions pos, pos + 1, ... All
- * pointers are valid during the call only. */
+/* What a tap sees: that a block begins, or the input of a step's matrices. Columns are positions pos,
+ * pos + 1, ... All pointers are valid during the call only. */
 typedef struct QsfTapData {
-    uint32_t step; /* of the program */
-    uint32_t
-        expert; /* the columns are what the output matrix of this expert reads: those that chose it, in ascending
-                        order, and pos is 0; QSF_NONE: all columns */
+    uint32_t step;   /* of the program */
+    uint32_t expert; /* the columns are what the output matrix of this expert reads: those that chose it, in
+                        ascending order, and pos is 0; QSF_NONE: all columns */
     uint32_t pos, n_cols;
-    const float
-        *x; /* (n_cols, k) at x_stride: the input as floats, even if kernels get it quantized; of a step with
-                       heads, head h lies in_stride * h further. NULL: this is the first step of a block, or of
-                       what follows or precedes all blocks, and it has not run yet */
+    const float *x; /* (n_cols, k) at x_stride: the input as floats, even if kernels get it quantized; of a
+                       step with heads, head h lies in_stride * h further. NULL: this is the first step of a
+                       block, or of what follows or precedes all blocks, and it has not run yet */
     uint32_t k, x_stride;
 } QsfTapData;
 typedef void (*QsfTapFn)(void *arg, const QsfTapData *t);
 
-/* Between two evals: sets a callback for each step with matrices of each chunk, called on the evaluating thread: once
- * for its input, and for experts once more for each expert that was chosen. Of the last steps, the columns are those whose
- * logits are computed. NULL removes it. */
+/* Between two evals: sets a callback for each step with matrices of each chunk, called on the evaluating
+ * thread: once for its input, and for experts once more for each expert that was chosen. Of the last steps,
+ * the columns are those whose logits are computed. NULL removes it. */
 void qsf_forward_tap(QsfForward *f, QsfTapFn fn, void *arg);
-/* In a tap that sees all columns: returns the values of a slice in the first column of the tap, columns *stride floats
- * apart. They may be changed where a block begins. */
+/* In a tap that sees all columns: returns the values of a slice in the first column of the tap, columns
+ * *stride floats apart. They may be changed where a block begins. */
 float *qsf_forward_tapped(const QsfForward *f, QsfSlice s, uint32_t *stride);
 
 /* Returns the logits of the last evaluated position (n_vocab), owned by f, valid until the next eval. */
 float *qsf_forward_logits(QsfForward *f);
 uint32_t qsf_forward_n_past(const QsfForward *f);
 uint32_t qsf_forward_ctx(const QsfForward *f);
-/* Removes positions n and later; n <= n_past. A model with recurrent states goes back to its newest checkpoint at or
- * before n. Returns how many positions stay, which is n_past: the caller must evaluate those up to n again. */
+/* Removes positions n and later; n <= n_past. A model with recurrent states goes back to its newest
+ * checkpoint at or before n. Returns how many positions stay, which is n_past: the caller must
+ * evaluate those up to n again. */
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n);
-/* After a truncation: n positions are about to be evaluated. Where most of the memory that the KV cache has taken is not
- * needed for them, weights get it, so the ledger must not be frozen. */
+/* After a truncation: n positions are about to be evaluated. Where most of the memory that the KV cache has
+ * taken is not needed for them, weights get it, so the ledger must not be frozen. */
 void qsf_forward_expect(QsfForward *f, uint32_t n);
 /* Returns how many positions qsf_forward_truncate(f, n) would keep. */
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n);
 
-/* Between two evals: sets the eviction policy of the KV cache; the first is none. With a policy, evals evict positions
- * instead of failing with QSF_E_CONTEXT, and positions grow beyond the context. QSF_E_USAGE: the model has sparse
- * attention; QSF_E_CONTEXT: the context has no room for what is protected; QSF_E_BUDGET and QSF_E_RUNTIME: no memory.
- * Everything is as before then. */
+/* Between two evals: sets the eviction policy of the KV cache; the first is none. With a policy, evals evict
+ * positions instead of failing with QSF_E_CONTEXT, and positions grow beyond the context. QSF_E_USAGE: the
+ * model has sparse attention; QSF_E_CONTEXT: the context has no room for what is protected; QSF_E_BUDGET and
+ * QSF_E_RUNTIME: no memory. Everything is as before then. */
 int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err);
 
-/* Checks whether a model and a context of ctx positions work with an eviction policy. QSF_OK, also without a policy.
- * QSF_E_USAGE: the model has sparse attention, which chooses among all positions; QSF_E_CONTEXT: ctx positions have no room
- * for what is protected. The message names the model or the policy. Any thread. */
+/* Checks whether a model and a context of ctx positions work with an eviction policy. QSF_OK, also without a
+ * policy. QSF_E_USAGE: the model has sparse attention, which chooses among all positions; QSF_E_CONTEXT: ctx
+ * positions have no room for what is protected. The message names the model or the policy. Any thread. */
 int qsf_evict_check(const QsfModel *m, const QsfEvict *e, uint64_t ctx, QsfErr *err);
 
 bool qsf_forward_evicts(const QsfForward *f); /* Is a policy set? */
@@ -157,7 +157,7 @@ typedef struct QsfForwardStats {
     uint64_t compute_ns; /* time in the layers and head, waits not counted */
     /* Disjoint parts of compute_ns; the remainder is small. */
     uint64_t matmul_ns[QSF_MATMUL_N]; /* matrix products by class of unit, including biases and
-                                        activation functions */
+                                         activation functions */
     uint64_t attention_ns;            /* rotation, storing keys and values, scores, softmax, mixing */
     uint64_t prep_ns;                 /* residuals, norms, quantizing the inputs of matrices */
     uint64_t sync_ns;        /* the thread that evaluates waited for the others at the end of a job */
@@ -175,8 +175,8 @@ typedef struct QsfForwardStats {
     uint64_t pin_done, pin_total; /* bytes of weights pinned, and planned; not reset */
     uint64_t pin_read;            /* bytes read to be pinned, or for the resident embedding table */
     uint64_t streamed_bytes;      /* weights that a token streams now; of experts the average; not reset */
-    uint64_t
-        lent_bytes; /* reserved for positions that do not exist yet, and for weights until then; not reset */
+    uint64_t lent_bytes;          /* reserved for positions that do not exist yet, and for weights until
+                                     then; not reset */
     uint64_t embed_hits, embed_misses; /* of the embedding row cache */
     uint64_t evictions, evicted;       /* of the KV cache, and positions in all; not reset */
     uint64_t reliefs;                  /* how often qsf_forward_relieve gave something back; not reset */
@@ -184,7 +184,8 @@ typedef struct QsfForwardStats {
     uint32_t n_protected;              /* positions that the eviction policy keeps; 0 without one */
     bool converted;                    /* the cache holds positions that were stored with other types first */
 } QsfForwardStats;
-/* Returns which part of the head of n_vocab rows was multiplied in full with the sketch, on average; 0 without one. */
+/* Returns which part of the head of n_vocab rows was multiplied in full with the sketch, on
+ * average; 0 without one. */
 static inline double qsf_forward_head_part(const QsfForwardStats *s, uint32_t n_vocab) {
     return s->head_sketched > 0 ? (double)s->head_rows / ((double)s->head_sketched * n_vocab) : 0;
 }
@@ -205,7 +206,8 @@ void qsf_forward_stats_reset(QsfForward *f);
  * budget has no page for the list. */
 double qsf_forward_read_speed(QsfForward *f);
 
-/* How often something ran, for how many positions in total, and how long it took without waiting for weights. */
+/* How often something ran, for how many positions in total, and how long it took without
+ * waiting for weights. */
 typedef struct QsfStepTime {
     uint64_t calls, positions, ns;
 } QsfStepTime;
@@ -216,8 +218,8 @@ typedef struct QsfProfile {
     QsfStepTime quantize[QK_ACT_N]; /* of the inputs of linear steps; other steps include it */
     QsfStepTime embed;              /* rows of the embedding table */
 } QsfProfile;
-/* Between two evals: adds to *p in later evals. Column steps then run one by one instead of together, which is slower
- * and gives the same bits. NULL ends it. */
+/* Between two evals: adds to *p in later evals. Column steps then run one by one instead of together, which
+ * is slower and gives the same bits. NULL ends it. */
 void qsf_forward_profile(QsfForward *f, QsfProfile *p);
 
 /* A kernel: an entry of the kernel table, or a loop of the forward pass itself. */
@@ -228,7 +230,8 @@ typedef struct QsfKernel {
 #define QSF_STEP_KERNELS (QSF_UNIT_TENSORS + 2u)
 /* Fills out[0..QSF_STEP_KERNELS) with the kernels that a step uses, and returns how many. */
 unsigned qsf_forward_step_kernels(const QsfForward *f, const QsfStep *s, QsfKernel *out);
-/* Return the kernel that quantizes inputs of this kind, and the one that reads rows of the embedding table. */
+/* Return the kernel that quantizes inputs of this kind, and the one that reads rows of the
+ * embedding table. */
 QsfKernel qsf_forward_quantize_kernel(const QsfForward *f, qk_act act);
 QsfKernel qsf_forward_embed_kernel(const QsfForward *f);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the forward pass share: its state, and how a pass walks the steps. Everything here belongs to the thread
- * that evaluates, except the counters. What steps compute is in ops/ops.h, the room in the KV caches in kv_room.h. */
+/* What the files of the forward pass share: its state, and how a pass walks the steps. Everything here
+ * belongs to the thread that evaluates, except the counters. What steps compute is in ops/ops.h, the room in
+ * the KV caches in kv_room.h. */
 #ifndef QSF_FORWARD_FORWARD_IMPL_H
 #define QSF_FORWARD_FORWARD_IMPL_H
 
@@ -155,8 +156,8 @@ static inline void qsf_step_end(const QsfForward *f, const QsfStepClock *c, QsfS
     t->ns += ns > waited ? ns - waited : 0;
 }
 
-/* Jobs look at it between two pieces of work and leave out the rest: what they computed may not be used then, as an index
- * either. */
+/* Jobs look at it between two pieces of work and leave out the rest: what they computed may not be
+ * used then, as an index either. */
 static inline bool qsf_cancelled(const QsfForward *f) {
     return f->cancel != NULL && atomic_load_explicit(f->cancel, memory_order_relaxed) != 0;
 }

@@ -27,7 +27,8 @@ static uint32_t reserved(const QsfForward *f, const QsfPlan *p) {
     return qsf_lend_positions(f->kv.n_past, p->kv_step, p->ctx);
 }
 
-/* The memory of recent positions is returned while the types of the cache change; what it holds is carried beside it. */
+/* The memory of recent positions is returned while the types of the cache change; what it
+ * holds is carried beside it. */
 static int carry_recent(QsfForward *f, const QsfPlan *p, QsfErr *err) {
     const QsfProgram *prog = &f->model->prog;
     const uint64_t states = 4 * prog->state_floats, now = f->recurrent.copy - states,

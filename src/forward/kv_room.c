@@ -8,9 +8,11 @@
 
 /* ---- memory of positions ---- */
 
-/* The KV cache takes its memory in steps, as the context grows, from the weights that were pinned in it (kv_lend.h). */
+/* The KV cache takes its memory in steps, as the context grows, from the weights that were
+ * pinned in it (kv_lend.h). */
 
-/* A shorter conversation gives memory back only if this part of it stays, because what is pinned is read first. */
+/* A shorter conversation gives memory back only if this part of it stays, because what is
+ * pinned is read first. */
 #define KEEP_SHARE 2u
 
 uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, QsfKvTypes types, uint32_t n) {
@@ -62,11 +64,11 @@ uint64_t qsf_reserve_forbid(QsfForward *f, bool forbid) {
 
 /* ---- gaps ---- */
 
-/* Gaps between positions that an eviction policy kept, when the cache has become longer than what the model was trained for.
- * Keys are stored rotated by their positions, and the distance between a query and the first of them grows without limit, to
- * rotations that the model never saw. As in StreamingLLM (Xiao et al. 2023) the keys are then turned on, so that all that
- * is kept is seen without gaps before the newest tile. Only differences of positions matter: a key that is rotated by the
- * angles of d positions has moved by d. */
+/* Gaps between positions that an eviction policy kept, when the cache has become longer than what the model
+ * was trained for. Keys are stored rotated by their positions, and the distance between a query and the first
+ * of them grows without limit, to rotations that the model never saw. As in StreamingLLM (Xiao et al. 2023)
+ * the keys are then turned on, so that all that is kept is seen without gaps before the newest tile. Only
+ * differences of positions matter: a key that is rotated by the angles of d positions has moved by d. */
 
 /* The elements of a KV head's key that a rotation turns. */
 typedef struct Turn {
@@ -78,7 +80,8 @@ static bool overlaps(QsfSlice a, QsfSlice b) {
     return a.buf == b.buf && a.off < b.off + b.width && b.off < a.off + a.width;
 }
 
-/* Finds the rotation of head h of what `store` stores; false if there is none, or another step changes the key after it. */
+/* Finds the rotation of head h of what `store` stores; false if there is none, or another step
+ * changes the key after it. */
 static bool find_turn(const QsfProgram *p, const QsfStep *store, uint32_t h, uint32_t dim, Turn *out) {
     const uint32_t head = store->in.off + h * dim;
     for (const QsfStep *s = store; s-- > p->step && s->block == store->block;) {
@@ -183,8 +186,8 @@ void qsf_gaps_close(QsfForward *f, uint32_t n) {
 
 /* ---- evictions ---- */
 
-/* When positions are evicted: before a pass that needs room, and with SnapKV at the end of a prompt. An eighth of what
- * may be evicted goes at a time, so that the passes of a long prompt are not small. */
+/* When positions are evicted: before a pass that needs room, and with SnapKV at the end of a prompt. An
+ * eighth of what may be evicted goes at a time, so that the passes of a long prompt are not small. */
 
 /* A context that is not a multiple of a tile keeps fewer positions, so that it is never more than full. */
 static uint32_t whole_tiles(const QsfForward *f) { return f->kv.ctx / QK_KV_TILE; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Passes that skip blocks. Prompts are evaluated in full, and the importance of blocks is measured on the way. What a block
- * adds is compared with its input at the block's borders, in a copy that lies where the logits come at the end of the
- * pass. */
+/* Passes that skip blocks. Prompts are evaluated in full, and the importance of blocks is measured on the
+ * way. What a block adds is compared with its input at the block's borders, in a copy that lies where the
+ * logits come at the end of the pass. */
 #include <math.h>
 #include <string.h>
 

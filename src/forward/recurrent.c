@@ -65,7 +65,8 @@ static void drop(QsfRecurrent *r, uint32_t i) {
     r->n--;
 }
 
-/* Returns the checkpoint whose neighbours are closest to each other, compared with their distance from the end. */
+/* Returns the checkpoint whose neighbours are closest to each other, compared with their
+ * distance from the end. */
 static uint32_t least_useful(const QsfRecurrent *r, uint32_t end) {
     uint32_t best = 0;
     double least = 0;

@@ -8,8 +8,8 @@
 
 /* Positions that were not evaluated in the blocks after an early exit (exit.c). */
 typedef struct QsfPending {
-    float *
-        x; /* (QSF_PENDING_POSITIONS + 1, hidden) their residuals before block `exit`, META; NULL: the model cannot exit */
+    float *x; /* (QSF_PENDING_POSITIONS + 1, hidden) their residuals before block `exit`, META;
+                 NULL: the model cannot exit */
     uint64_t bytes;
     int32_t id[QSF_PENDING_POSITIONS + 1];
     uint32_t first, n, exit; /* positions [first, first + n); n = 0: none */
@@ -21,9 +21,9 @@ typedef struct QsfReduction {
     bool reduced;       /* the eval that is running uses it */
     QsfBlockSet skip;   /* what its passes skip; skips: it is not empty */
     bool skips;
-    uint32_t exact; /* positions [0, exact) were evaluated with everything */
-    QsfBlockSet
-        holes; /* blocks that later ones were not evaluated in: they are skipped until those are removed */
+    uint32_t exact;              /* positions [0, exact) were evaluated with everything */
+    QsfBlockSet holes;           /* blocks that later ones were not evaluated in: they are skipped until
+                                    those are removed */
     QsfBlockSet optional, exits; /* blocks that may be skipped; that a token may end before */
     bool exiting; /* the eval that is running decides for each token whether it ends at the exit */
     QsfPending pending;
@@ -39,16 +39,16 @@ int qsf_reduction_open(QsfForward *f, QsfErr *err);
 void qsf_reduction_close(QsfForward *f);
 /* Passes that are to follow skip these blocks. */
 void qsf_reduction_set_skip(QsfForward *f, const QsfBlockSet *blocks);
-/* exit.c: finds the blocks before which a token may end, and maps room for those that wait; after qsf_reduction_open. Errors
- * as there. */
+/* exit.c: finds the blocks before which a token may end, and maps room for those that wait; after
+ * qsf_reduction_open. Errors as there. */
 int qsf_exit_open(QsfForward *f, QsfErr *err);
 void qsf_exit_close(QsfForward *f);
 /* An eval begins: evaluates what waits, unless the eval has the same exit. Errors of an eval. */
 int qsf_exit_settle(QsfForward *f, bool reduced, QsfErr *err);
 /* In a pass over token id that skips the blocks after the exit, before the head: keeps its residual. */
 void qsf_exit_keep(QsfForward *f, int32_t id);
-/* After the pass: if the token does not end at the exit, evaluates all that waits in the other blocks, and the head again.
- * Errors of an eval; the token is then removed. */
+/* After the pass: if the token does not end at the exit, evaluates all that waits in the other blocks, and
+ * the head again. Errors of an eval; the token is then removed. */
 int qsf_exit_decide(QsfForward *f, QsfErr *err);
 /* An eval begins; reduced: it is qsf_forward_decode. */
 void qsf_reduction_begin(QsfForward *f, bool reduced);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Makes the sketch of a head. What its rows share, about their mean, is kept apart: it says nothing about which logit is the
- * largest. Of what a row has beyond that, the sketch has the sign of each weight and the mean size of 128 of them, which is the
- * best that one bit can say (Rastegari et al. 2016, XNOR-Net). */
+/* Makes the sketch of a head. What its rows share, about their mean, is kept apart: it says nothing about
+ * which logit is the largest. Of what a row has beyond that, the sketch has the sign of each weight and the
+ * mean size of 128 of them, which is the best that one bit can say (Rastegari et al. 2016, XNOR-Net). */
 #include "src/forward/sketch.h"
 
 #include <math.h>

@@ -21,7 +21,8 @@ int qsf_sketch_open(QsfForward *f, const QsfPlan *p, QsfErr *err);
 
 /* Will a pass of the running eval find the logits of one column with the sketch? */
 static inline bool qsf_sketch_runs(const QsfSketch *k) { return k->on && k->mem != NULL; }
-/* sketch.c: makes the sketch from the rows of the head, which are in RAM or are read. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
+/* sketch.c: makes the sketch from the rows of the head, which are in RAM or are read.
+ * QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 int qsf_sketch_fill(QsfForward *f, QsfErr *err);
 /* Reads groups [first, first + n) of the head to groups [slot, slot + n) of the stage. QSF_E_RUNTIME. */
 int qsf_sketch_read(QsfForward *f, uint32_t first, uint32_t n, uint32_t slot, QsfErr *err);
@@ -29,8 +30,9 @@ int qsf_sketch_read(QsfForward *f, uint32_t first, uint32_t n, uint32_t slot, Qs
 float *qsf_sketch_mean(const QsfForward *f);
 /* Does this pass, which needs logits, walk the head as other units? */
 bool qsf_sketch_walks_head(const QsfForward *f);
-/* sketch_head.c: the logits of one column. Those of the rows that the sketch puts first are as without it, the others are the
- * sketch's. If one of these may be the largest, all are computed. Errors of a linear step. */
+/* sketch_head.c: the logits of one column. Those of the rows that the sketch puts first are as
+ * without it, the others are the sketch's. If one of these may be the largest, all are
+ * computed. Errors of a linear step. */
 int qsf_sketch_head(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The logits of one column with a sketch of the head. All rows are multiplied as the sketch has them, the groups that then
- * have the largest logits in full. How far the sketch was off there says how far it may be off elsewhere: all groups that
- * might hold a larger logit than the largest one so far are then multiplied in full, too. */
+/* The logits of one column with a sketch of the head. All rows are multiplied as the sketch has them,
+ * the groups that then have the largest logits in full. How far the sketch was off there says how far
+ * it may be off elsewhere: all groups that might hold a larger logit than the largest one so far are
+ * then multiplied in full, too. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -11,11 +12,11 @@
 #include "src/forward/ops/ops.h"
 
 #define GROUP QSF_ROW_QUANTUM
-/* Bound of the error of a sketched logit, in root mean squares of the error: one of 30,000 rows exceeds it. Rows near the
- * limit are far fewer. */
+/* Bound of the error of a sketched logit, in root mean squares of the error: one of 30,000 rows exceeds it.
+ * Rows near the limit are far fewer. */
 #define ERRORS 4.0
-/* Rows that are 12 nats below the best one hardly matter. Those above are multiplied in full, if they are at most a
- * quarter of the groups: a model that is not sure at all has too many. */
+/* Rows that are 12 nats below the best one hardly matter. Those above are multiplied in full, if they are at
+ * most a quarter of the groups: a model that is not sure at all has too many. */
 #define LIKELY        12.0
 #define LIKELY_GROUPS 4u
 
@@ -72,8 +73,8 @@ static void run_sketch(void *arg, int worker, size_t begin, size_t end) {
     }
 }
 
-/* Lists the best groups, by their number, and what the sketch says of their rows beside them. Returns how many. They are
- * marked as done: INFINITY. */
+/* Lists the best groups, by their number, and what the sketch says of their rows beside them. Returns how
+ * many. They are marked as done: INFINITY. */
 static uint32_t list_best(const HeadJob *j) {
     const QsfForward *f = j->f;
     const QsfSketchShape *s = &f->sketch.shape;
@@ -197,7 +198,8 @@ static int multiply(HeadJob *j, QsfForward *f, uint32_t n, QsfErr *err) {
     return walks ? walk_groups(j, f, n, err) : read_groups(j, f, whole ? groups : n, err);
 }
 
-/* How far the sketch was off in the n groups of the list, which were multiplied in full: on average, and around that. */
+/* How far the sketch was off in the n groups of the list, which were multiplied in full: on
+ * average, and around that. */
 typedef struct Errors {
     double best; /* the largest logit */
     double mean, rms;
@@ -223,8 +225,8 @@ static Errors measure(const HeadJob *j, uint32_t n) {
     return e;
 }
 
-/* Lists the groups that are needed, too: all that might hold a larger logit, and as many of the likely ones as may be. Returns
- * how many. */
+/* Lists the groups that are needed, too: all that might hold a larger logit, and as many of the likely ones
+ * as may be. Returns how many. */
 static uint32_t list_needed(const QsfForward *f, const Errors *e) {
     const double margin = ERRORS * e->rms, best = e->best - e->mean;
     for (double nats = LIKELY; nats > margin; nats--) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Caches with lists in pieces that can be written to a file and read back: implements the second part of snapshot.h. Tiles come
- * in the order of their positions, and get the first slots when they are read: no result depends on their places. */
+/* Caches with lists in pieces that can be written to a file and read back: implements the second part of
+ * snapshot.h. Tiles come in the order of their positions, and get the first slots when they are read: no
+ * result depends on their places. */
 #include <string.h>
 
 #include "src/forward/forward_impl.h"
@@ -117,7 +118,8 @@ bool qsf_forward_lists_begin(QsfForward *f, const uint32_t words[QSF_LISTS_WORDS
     return true;
 }
 
-/* Reads or writes what is known of each entry, and checks it: tiles ascend, and the last one holds the last position. */
+/* Reads or writes what is known of each entry, and checks it: tiles ascend, and the last one
+ * holds the last position. */
 static bool entries(QsfForward *f, uint32_t i, uint32_t n, uint32_t n_past, QsfTileFn fn, void *arg) {
     QsfKvLists *l = &f->kv.lists;
     uint32_t *moved = qsf_kvlist_moved(l, i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names the kernels that a step uses, for receipts. A kernel's level is the lowest one whose table has it: tables of
- * higher levels keep what they cannot do faster. */
+/* Names the kernels that a step uses, for receipts. A kernel's level is the lowest one whose table has it:
+ * tables of higher levels keep what they cannot do faster. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Walks the steps of a program. Column steps that follow each other are one job: each thread takes some columns
- * through all of them, and also quantizes the columns for the matrices that come next. */
+/* Walks the steps of a program. Column steps that follow each other are one job: each thread takes some
+ * columns through all of them, and also quantizes the columns for the matrices that come next. */
 #include "src/forward/forward_impl.h"
 #include "src/forward/ops/ops.h"
 

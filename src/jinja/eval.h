@@ -131,8 +131,8 @@ bool qsf_j_slice(QsfJCtx *c, QsfJVal obj, QsfJVal start, QsfJVal stop, QsfJVal s
 bool qsf_j_iter(QsfJCtx *c, QsfJVal v, const QsfJList **out);
 bool qsf_j_iterable(QsfJVal v);
 bool qsf_j_length(QsfJCtx *c, QsfJVal v, int64_t *out);
-/* Follows a.b.0 like the attribute arguments of filters; path may also be an integer. otherwise (NULL or none: no
- * such value) replaces each undefined part on the way, not only the last. */
+/* Follows a.b.0 like the attribute arguments of filters; path may also be an integer. otherwise (NULL or
+ * none: no such value) replaces each undefined part on the way, not only the last. */
 bool qsf_j_path(QsfJCtx *c, QsfJVal obj, QsfJVal path, const QsfJVal *otherwise, QsfJVal *out);
 
 /* --- evaluation --- */

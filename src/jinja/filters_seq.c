@@ -114,7 +114,8 @@ static bool sort_keys(QsfJCtx *c, QsfJVal v, const KeyRule *r, QsfJVal *out) {
 
 enum { DOWN = 1, EQUAL_FIRST = 2 };
 
-/* Whether a sorts before b. EQUAL_FIRST: as lists of keys, of which equal ones need no order (two of undefined). */
+/* Whether a sorts before b. EQUAL_FIRST: as lists of keys, of which equal ones need no order
+ * (two of undefined). */
 static bool before(QsfJCtx *c, QsfJVal a, QsfJVal b, unsigned how, bool *out) {
     bool same = false;
     *out = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a compiled template reads: its variables and its words. Text, names of keyword arguments, attributes and
- * the targets of assignments are not variables. */
+/* What a compiled template reads: its variables and its words. Text, names of keyword arguments, attributes
+ * and the targets of assignments are not variables. */
 #include <string.h>
 
 #include "src/jinja/ast.h"

@@ -16,12 +16,13 @@
 typedef struct QsfKvLists {
     uint8_t *mem; /* NULL = no lists */
     uint64_t bytes;
-    uint32_t n_caches, cap; /* tiles of each cache */
-    qk_kv_slot *entry;      /* (n_caches, cap) */
-    uint32_t *spare;        /* (n_caches, cap) free slots: the first cap - n */
-    uint32_t *moved; /* (n_caches, cap) by slot: how many tiles further the keys were rotated (forward/kv_room.c) */
-    uint8_t *drop;   /* (cap) */
-    uint64_t *mass;  /* (n_caches, cap * 16) weights by slot and position; NULL = not wanted */
+    uint32_t n_caches, cap;     /* tiles of each cache */
+    qk_kv_slot *entry;          /* (n_caches, cap) */
+    uint32_t *spare;            /* (n_caches, cap) free slots: the first cap - n */
+    uint32_t *moved;            /* (n_caches, cap) by slot: how many tiles further the keys were rotated
+                                   (forward/kv_room.c) */
+    uint8_t *drop;              /* (cap) */
+    uint64_t *mass;             /* (n_caches, cap * 16) weights by slot and position; NULL = not wanted */
     uint64_t *saved_mass;       /* (QSF_KV_WEIGHT_COPIES, n_caches, cap * 16) by entry: the weights
                                    at earlier lengths */
     uint64_t *worker_mass;      /* (threads, cap * 16) of the step that is running, zeroed after it */

@@ -9,8 +9,8 @@
 
 /* ---- tensors that no step uses ---- */
 
-/* Tables written by older converters, which every reader computes itself; and the value mix of block 0 of RWKV-7,
- * which would mix the block's values with themselves. */
+/* Tables written by older converters, which every reader computes itself; and the value mix of block 0 of
+ * RWKV-7, which would mix the block's values with themselves. */
 static const char *const ignored[] = {
     "attn_rot_embd",      "attn_rot_embd.weight", "attn.rotary_emb.inv_freq",
     "time_mix_v0.weight", "time_mix_v1.weight",   "time_mix_v2.weight"
@@ -37,7 +37,8 @@ static int by_address(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Lists all tensors that the program uses or that have no effect, sorted by address; the caller frees the list. */
+/* Lists all tensors that the program uses or that have no effect, sorted by address; the
+ * caller frees the list. */
 static const QsfTensor **used_tensors(const QsfBuilder *b, size_t *n) {
     const QsfProgram *p = &b->p;
     const QsfTensor **list = calloc((size_t)p->n_units * QSF_UNIT_TENSORS + p->n_params + b->n_unused + 3,
@@ -116,8 +117,8 @@ static bool streams_with_block(const QsfProgram *p, uint32_t step) {
     return unit != QSF_NONE && p->unit[unit].block < p->n_blocks;
 }
 
-/* The head's steps begin after the last step over all columns of the last block: what follows concerns each column
- * alone. */
+/* The head's steps begin after the last step over all columns of the last block: what follows
+ * concerns each column alone. */
 static uint32_t first_head_step(const QsfProgram *p) {
     uint32_t i = p->n_steps;
     while (i > 0 && p->step[i - 1].block == p->n_blocks && !streams_with_block(p, i - 1)) i--;
@@ -281,8 +282,8 @@ static void refuse_compressed(QsfBuilder *b, uint32_t block, const QsfTensor *t)
                    t->name, block);
 }
 
-/* A compressed layer is held as a whole while its block is computed: all matrices of the block are in it, or none is.
- * Its parameters are read when it is loaded. */
+/* A compressed layer is held as a whole while its block is computed: all matrices of the block are in it, or
+ * none is. Its parameters are read when it is loaded. */
 static void check_compressed(QsfBuilder *b) {
     const QsfProgram *p = &b->p;
     for (uint32_t i = 0; i < p->n_units; i++) {

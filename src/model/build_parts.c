@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of programs that families share: the embedding, attention, recurrences, the feed-forward network, the head. */
+/* Parts of programs that families share: the embedding, attention, recurrences, the
+ * feed-forward network, the head. */
 #include <stdio.h>
 
 #include "src/model/build.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of model families. A family turns metadata and tensors into a program (docs/MODELS.md): it declares
- * its tensors and appends steps with the vocabulary of build.h. To add an architecture, add a row to table.c; if
- * no existing builder covers it, add a file to src/model/family. */
+/* The table of model families. A family turns metadata and tensors into a program (docs/MODELS.md): it
+ * declares its tensors and appends steps with the vocabulary of build.h. To add an architecture, add a row to
+ * table.c; if no existing builder covers it, add a file to src/model/family. */
 #ifndef QSF_MODEL_FAMILY_H
 #define QSF_MODEL_FAMILY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Hyperparameters that most families have, read from metadata and range-checked. After a successful read, no
- * number below can cause a division by zero, an overflow of a size or an index out of range. Families read what
- * else they need while they build their program (build.h). */
+ * number below can cause a division by zero, an overflow of a size or an index out of range. Families read
+ * what else they need while they build their program (build.h). */
 #ifndef QSF_MODEL_HPARAMS_H
 #define QSF_MODEL_HPARAMS_H
 
@@ -25,11 +25,11 @@ typedef struct QsfHparams {
     const QsfFamily *arch;
     char name[128];    /* general.name, cleaned for display; "" when absent */
     uint32_t n_layers; /* blocks that are run: 1..QSF_MAX_LAYERS */
-    uint32_t
-        n_named; /* blocks in the file that are run; n_layers is a multiple: block i has the names of i % n_named */
-    uint32_t n_extra; /* blocks after them in the file, which are not run (nextn_predict_layers) */
-    uint32_t hidden;  /* embedding length */
-    uint32_t n_heads; /* maximum over the blocks, as are n_kv_heads and ffn */
+    uint32_t n_named;  /* blocks in the file that are run; n_layers is a multiple: block i has
+                          the names of i % n_named */
+    uint32_t n_extra;  /* blocks after them in the file, which are not run (nextn_predict_layers) */
+    uint32_t hidden;   /* embedding length */
+    uint32_t n_heads;  /* maximum over the blocks, as are n_kv_heads and ffn */
     uint32_t n_kv_heads;
     uint32_t head_dim, v_dim; /* of K and of V; even */
     uint32_t ffn;             /* feed-forward length */
@@ -40,8 +40,9 @@ typedef struct QsfHparams {
     QsfBlockSizes block[QSF_MAX_LAYERS];
 } QsfHparams;
 
-/* Reads and checks, and records what it looks for in *reads, which may be NULL; QSF_E_MODEL names file, key and value. A vocabulary-only file (no tensors) is not
- * an error: it sets *vocab_only, and only arch (NULL if unknown) and name are filled. */
+/* Reads and checks, and records what it looks for in *reads, which may be NULL; QSF_E_MODEL names file, key
+ * and value. A vocabulary-only file (no tensors) is not an error: it sets *vocab_only, and only arch (NULL if
+ * unknown) and name are filled. */
 int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfReads *reads, QsfErr *err);
 /* The same for metadata without its tensors: the caller states whether there are weights. */
 int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfReads *reads, QsfErr *err);

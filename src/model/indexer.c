@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The lightning indexer (DeepSeek-AI 2025, DeepSeek-V3.2) and the one of MiniMax M3, which chooses blocks. Keys and
- * tensors: ggml-org/llama.cpp src/models. */
+/* The lightning indexer (DeepSeek-AI 2025, DeepSeek-V3.2) and the one of MiniMax M3, which chooses blocks.
+ * Keys and tensors: ggml-org/llama.cpp src/models. */
 #include "src/model/indexer.h"
 
 #include <math.h>

@@ -17,8 +17,8 @@ typedef struct QsfIndexer {
 void qsf_indexer_read(QsfBuilder *b, QsfRopeKind kind, QsfIndexer *x);
 /* Reads attention.indexer.block_size and local_blocks too. */
 void qsf_indexer_read_blocks(QsfBuilder *b, QsfRopeKind kind, QsfIndexer *x);
-/* Appends an indexer of the current block and its cache; q_row: normalized output of attn_q_a. Returns the selection.
- * Tensors: indexer.attn_q_b, attn_k, k_norm, proj. */
+/* Appends an indexer of the current block and its cache; q_row: normalized output of attn_q_a. Returns the
+ * selection. Tensors: indexer.attn_q_b, attn_k, k_norm, proj. */
 QsfSlice qsf_build_indexer(QsfBuilder *b, const QsfIndexer *x, QsfSlice q_row, QsfSlice in);
 /* The same with blocks. Tensors: indexer.q_proj, k_proj, q_norm, k_norm. */
 QsfSlice qsf_build_block_indexer(QsfBuilder *b, const QsfIndexer *x, QsfSlice in);

@@ -114,7 +114,8 @@ static int open_array(QsfKeys *k, QsfMetaType type, uint32_t n, QsfMetaArray *a)
     if (a->count == n) return QSF_OK;
     rc = qsf_err_set(
         k->err, QSF_E_MODEL,
-        "%s: metadata key '%s' is an array of %llu elements, expected one element per layer (%u by '%s.block_count')",
+        "%s: metadata key '%s' is an array of %llu elements, expected one element per layer (%u by "
+        "'%s.block_count')",
         qsf_source_path(k->src), k->key, (unsigned long long)a->count, n, k->arch);
     qsf_meta_array_close(a);
     return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads a model's own metadata keys, "<architecture>.<name>", with range checks. Errors are QSF_E_MODEL and name
- * file, key and value. */
+/* Reads a model's own metadata keys, "<architecture>.<name>", with range checks. Errors are QSF_E_MODEL and
+ * name file, key and value. */
 #ifndef QSF_MODEL_KEYS_H
 #define QSF_MODEL_KEYS_H
 
@@ -15,8 +15,8 @@ typedef struct QsfKeys {
     QsfErr *err;
     QsfReads *reads; /* what is looked for is recorded here; NULL = nowhere. Names of keys must be static. */
     char key[QSF_KEY_MAX]; /* the last key that was read, for messages */
-    const char
-        *bound; /* name of the key that limits the next integer to be read, for messages; NULL = none */
+    const char *bound;     /* name of the key that limits the next integer to be read, for
+                              messages; NULL = none */
 } QsfKeys;
 
 /* Sets k->key to "<arch>.<name>" and returns it. */
@@ -40,8 +40,8 @@ int qsf_keys_str(QsfKeys *k, const char *name, const char *fallback, const char 
  * or of the fallback if the key is absent. Arrays of bool count as 0 and 1. */
 int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high,
                       uint32_t n, uint32_t *out);
-/* Reads an array of min to max numbers from low to high, the rest of out (max) is 0; or max copies of a single number, 0
- * if the key is absent. */
+/* Reads an array of min to max numbers from low to high, the rest of out (max) is 0; or max copies of a
+ * single number, 0 if the key is absent. */
 int qsf_keys_u32_list(QsfKeys *k, const char *name, uint32_t low, uint32_t high, uint32_t min, uint32_t max,
                       uint32_t *out);
 int qsf_keys_f32_each(QsfKeys *k, const char *name, float fallback, float low, float high, uint32_t n,

@@ -54,9 +54,9 @@ static bool has_positions(const QsfProgram *p, uint8_t code) {
     return found;
 }
 
-/* Checks that the activation, normalization and position encoding that the header of a QSF file names occur in m->prog:
- * the metadata decides, but a different header belongs to another model, or is damaged. QSF_E_MODEL names file, byte
- * offset and code. Other formats have no header to check. */
+/* Checks that the activation, normalization and position encoding that the header of a QSF file names occur
+ * in m->prog: the metadata decides, but a different header belongs to another model, or is damaged.
+ * QSF_E_MODEL names file, byte offset and code. Other formats have no header to check. */
 static int check_header(const QsfModel *m, QsfErr *err) {
     static const struct {
         const char *what;

@@ -35,8 +35,8 @@ int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, 
 /* Checks a source in the same way. The caller keeps ownership of src and closes it after *m. to_convert:
  * types that only qsf-convert can read (blocks of 128 and 256) are not errors. */
 int qsf_model_of_source(QsfModel *m, QsfSource *src, bool to_convert, QsfLedger *ledger, QsfErr *err);
-/* Builds m->prog from m->hp and the tensors of set, and records in m->reads what it looked for; m->src may be NULL, then
- * every metadata key is absent. Errors as above. */
+/* Builds m->prog from m->hp and the tensors of set, and records in m->reads what it looked for; m->src may be
+ * NULL, then every metadata key is absent. Errors as above. */
 int qsf_model_build(QsfModel *m, const QsfTensorSet *set, QsfErr *err);
 void qsf_model_close(QsfModel *m);
 

@@ -22,21 +22,21 @@ typedef struct QsfMoeRow {
     QsfGating gating; /* where the key expert_gating_func is missing */
     QsfMoeNorm norm;
     QsfActKind act;
-    bool not_gated;    /* down(act(up(x))) */
-    bool fixed_gating; /* expert_gating_func is not read */
-    bool needs_gating; /* expert_gating_func must be there */
-    bool
-        sigmoid_large; /* the default of models with 47 or 48 blocks and 154,880 tokens is SIGMOID (GLM-4.7-Flash) */
-    bool scale_input;  /* an expert's input is multiplied by its weight, not its output */
-    bool optional;     /* without expert_count the model is dense */
-    bool limits;       /* swiglu_clamp_exp and swiglu_clamp_shexp limit the activations of each block */
-    bool early_router; /* the router reads the block's input before its norms */
-    bool dense_shared; /* the block's dense network, if there is one, is the shared expert */
-    bool maybe_gated;  /* without the gate's matrix experts and networks are down(act(up(x))) */
-    bool shared_parts; /* one matrix of the shared expert may be missing (QsfFfnSpec.parts) */
-    bool shared_gate;  /* the shared expert is optional: it exists if its gate's matrix does */
-    bool adjugate;     /* neighbours share a smaller expert: experts_per_group, expert_group_scale */
-    float sum_scale;   /* of the sum of routed and shared experts; 0 = 1 */
+    bool not_gated;     /* down(act(up(x))) */
+    bool fixed_gating;  /* expert_gating_func is not read */
+    bool needs_gating;  /* expert_gating_func must be there */
+    bool sigmoid_large; /* the default of models with 47 or 48 blocks and 154,880 tokens is
+                           SIGMOID (GLM-4.7-Flash) */
+    bool scale_input;   /* an expert's input is multiplied by its weight, not its output */
+    bool optional;      /* without expert_count the model is dense */
+    bool limits;        /* swiglu_clamp_exp and swiglu_clamp_shexp limit the activations of each block */
+    bool early_router;  /* the router reads the block's input before its norms */
+    bool dense_shared;  /* the block's dense network, if there is one, is the shared expert */
+    bool maybe_gated;   /* without the gate's matrix experts and networks are down(act(up(x))) */
+    bool shared_parts;  /* one matrix of the shared expert may be missing (QsfFfnSpec.parts) */
+    bool shared_gate;   /* the shared expert is optional: it exists if its gate's matrix does */
+    bool adjugate;      /* neighbours share a smaller expert: experts_per_group, expert_group_scale */
+    float sum_scale;    /* of the sum of routed and shared experts; 0 = 1 */
 } QsfMoeRow;
 
 /* Routed and shared experts of one block. */
@@ -63,15 +63,16 @@ typedef struct QsfMoeSpec {
 /* Reads the keys of the current block's experts. The widths come from the tensors, which must agree with
  * expert_feed_forward_length or feed_forward_length. Sets router_in and router_logits to none. */
 void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *spec);
-/* Returns the activation of a network without experts in a block of such a model: kind NONE = that of the family. */
+/* Returns the activation of a network without experts in a block of such a model: kind
+ * NONE = that of the family. */
 QsfActStep qsf_moe_dense_act(QsfBuilder *b, const QsfMoeRow *row);
 /* Returns whether the current block has experts. */
 bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row);
 
-/* out = the sum of the chosen experts and of the shared one, whose tensors are called ffn_*_shexp. in and out may be
- * the same. Tensors: ffn_gate_inp (with an optional bias), exp_probs_b (optional), ffn_gate_exps and ffn_up_exps or
- * ffn_gate_up_exps, ffn_down_exps (each with optional biases; ffn_down_exps.scale), ffn_gate_inp_shexp
- * (optional: the shared expert is multiplied by its sigmoid). */
+/* out = the sum of the chosen experts and of the shared one, whose tensors are called ffn_*_shexp. in and out
+ * may be the same. Tensors: ffn_gate_inp (with an optional bias), exp_probs_b (optional), ffn_gate_exps and
+ * ffn_up_exps or ffn_gate_up_exps, ffn_down_exps (each with optional biases; ffn_down_exps.scale),
+ * ffn_gate_inp_shexp (optional: the shared expert is multiplied by its sigmoid). */
 void qsf_build_moe(QsfBuilder *b, const QsfMoeSpec *spec, QsfSlice in, QsfSlice out);
 /* Returns the spec of the adjugate experts (s->group > 0), whose router is that of s. */
 QsfMoeSpec qsf_moe_adjugate(QsfBuilder *b, const QsfMoeSpec *s);

@@ -55,7 +55,8 @@ static QsfSlice build_route(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in) {
 
 /* ---- routed experts ---- */
 
-/* The tensors of all experts of a block; in[1] is NULL without a gate, and in[0] if both are in one tensor. */
+/* The tensors of all experts of a block; in[1] is NULL without a gate, and in[0] if both are
+ * in one tensor. */
 typedef struct Tensors {
     const QsfTensor *in[2], *out;
     bool fused;

@@ -116,9 +116,9 @@ typedef struct QsfRopeStep {
     uint32_t table, heads, stride, off;
 } QsfRopeStep;
 
-/* n elements of each head: head h of in is at in.off + h * in_stride, of out at out.off + h * out_stride. The rest of
- * out's head, out_stride - n elements, becomes 0, or stays as it is (keep). in and out do not overlap. in_stride 0
- * repeats one head. */
+/* n elements of each head: head h of in is at in.off + h * in_stride, of out at out.off + h * out_stride. The
+ * rest of out's head, out_stride - n elements, becomes 0, or stays as it is (keep). in and out do not
+ * overlap. in_stride 0 repeats one head. */
 typedef struct QsfHeadsStep {
     uint32_t heads, n, in_stride, out_stride;
     bool keep;
@@ -141,12 +141,13 @@ typedef struct QsfHeadLinearStep {
     uint32_t heads, rows, in_stride, out_stride;
 } QsfHeadLinearStep;
 
-/* Chooses what ATTENTION reads. in: q (heads, dim); out: whole numbers of 32 bits, in no order, of columns that see more
- * than n of them.
- * block 0: in2 holds a weight per head. The score of a cached key is the sum over the heads of max(q . k, 0) * weight; out
- * holds the n best positions.
- * Otherwise: out holds the n best blocks of each head, a block being `block` positions with the score of its best key,
- * q . k. The last `local` blocks are always among them; that of the column itself, if it is, is the last of the n. */
+/* Chooses what ATTENTION reads. in: q (heads, dim); out: whole numbers of 32 bits, in no order, of columns
+ * that see more than n of them.
+ * block 0: in2 holds a weight per head. The score of a cached key is the sum over the heads of max(q . k,
+ * 0) * weight; out holds the n best positions.
+ * Otherwise: out holds the n best blocks of each head, a block being `block` positions with the score
+ * of its best key, q . k. The last `local` blocks are always among them; that of the column itself, if
+ * it is, is the last of the n. */
 typedef struct QsfIndexStep {
     uint32_t kv; /* cache of one head; V is K */
     uint32_t heads, n;
@@ -170,8 +171,8 @@ typedef struct QsfAttentionStep {
     float softcap;   /* scores = cap * tanh(scores / cap); 0 = none */
 } QsfAttentionStep;
 
-/* Vector i of in, and in2 as the last one, has the score param . rms_norm(vector); weights are the softmax of the scores.
- * Source: Kimi Team 2025 (attention residuals). */
+/* Vector i of in, and in2 as the last one, has the score param . rms_norm(vector); weights are the softmax of
+ * the scores. Source: Kimi Team 2025 (attention residuals). */
 typedef struct QsfBlendStep {
     uint32_t param;
     float eps;
@@ -207,8 +208,8 @@ typedef enum QsfWkvKind { QSF_WKV_V6, QSF_WKV_GLA, QSF_WKV_FIXED, QSF_WKV_V7 } Q
 /* Inputs of a WKV step, in its slots. */
 enum { QSF_WKV_R, QSF_WKV_W, QSF_WKV_K, QSF_WKV_V, QSF_WKV_A, QSF_WKV_B, QSF_WKV_SLOTS };
 
-/* Input i, (heads, dim) floats, (kv_heads, dim) for K and V, begins at in.off + i * slot. Head h uses K and V head
- * h / (heads / kv_heads). */
+/* Input i, (heads, dim) floats, (kv_heads, dim) for K and V, begins at in.off + i * slot. Head h uses K and V
+ * head h / (heads / kv_heads). */
 typedef struct QsfWkvStep {
     QsfWkvKind kind;
     uint32_t state; /* qsf_matrix_state_floats(heads, dim, dim); unused by WKV_BONUS */
@@ -217,14 +218,15 @@ typedef struct QsfWkvStep {
     uint32_t decays; /* FIXED: row of QsfProgram.slopes */
 } QsfWkvStep;
 
-/* Floats of the state of `heads` matrices (k_dim, v_dim): they are stored in tiles of QSF_STATE_TILE columns. */
+/* Floats of the state of `heads` matrices (k_dim, v_dim): they are stored in tiles of
+ * QSF_STATE_TILE columns. */
 #define QSF_STATE_TILE ((uint32_t)QK_STATE_TILE)
 static inline uint64_t qsf_matrix_state_floats(uint32_t heads, uint32_t k_dim, uint32_t v_dim) {
     return (uint64_t)heads * k_dim * ((v_dim + QSF_STATE_TILE - 1) / QSF_STATE_TILE * QSF_STATE_TILE);
 }
 
-/* Channel i of column c: sum over k of weight[i][k] * in[i] at position c - (kernel - 1) + k, plus bias[i]; then the
- * activation. in and out may be the same. */
+/* Channel i of column c: sum over k of weight[i][k] * in[i] at position c - (kernel - 1) + k, plus bias[i];
+ * then the activation. in and out may be the same. */
 typedef struct QsfConvStep {
     uint32_t state;  /* (kernel - 1, channels): the last inputs, oldest first */
     uint32_t kernel; /* 2..QSF_CONV_MAX */
@@ -236,10 +238,11 @@ typedef struct QsfConvStep {
 
 /* Element x of a head has a vector s of n numbers: with t = softplus(in2[head]),
  *     s = s * exp(t * a) + B * (x * t),    y = s . C + d * x.
- * in holds x (heads, dim), in2 one time step per head, in3 B and C: (2, groups, n); heads / groups neighbouring heads
- * share B and C. in and out may be the same. */
+ * in holds x (heads, dim), in2 one time step per head, in3 B and C: (2, groups, n); heads / groups
+ * neighbouring heads share B and C. in and out may be the same. */
 typedef struct QsfScanStep {
-    /* SCAN1: qsf_matrix_state_floats(1, n, heads); SCAN2: the same of (heads, n, dim), and a factor for each head */
+    /* SCAN1: qsf_matrix_state_floats(1, n, heads); SCAN2: the same of (heads, n, dim), and a
+     * factor for each head */
     uint32_t state;
     uint32_t heads, dim, n, groups;
     uint32_t a; /* parameter: SCAN1 tiles of (n, heads), SCAN2 (heads); negative */
@@ -256,8 +259,8 @@ typedef enum QsfGating {
     QSF_GATING_N
 } QsfGating;
 
-/* out = n_used ids in ascending order, as floats, then their weights. The experts with the highest scores are chosen;
- * of equal ones those with the lowest ids. */
+/* out = n_used ids in ascending order, as floats, then their weights. The experts with the highest scores are
+ * chosen; of equal ones those with the lowest ids. */
 typedef struct QsfRouteStep {
     QsfGating gating;
     uint32_t n_expert, n_used;
@@ -369,8 +372,8 @@ typedef struct QsfKvSpec {
     bool read_once;      /* only one step reads it, the attention that follows its store */
 } QsfKvSpec;
 
-/* What a recurrence carries from one position to the next, per sequence: the tail of a convolution, a matrix. 0 before
- * position 0. */
+/* What a recurrence carries from one position to the next, per sequence: the tail of a convolution, a matrix.
+ * 0 before position 0. */
 typedef struct QsfStateSpec {
     uint32_t block;
     uint32_t floats;
@@ -380,10 +383,10 @@ typedef struct QsfStateSpec {
 /* Angles of a rotation: position * freq[i] radians, cos and sin times magnitude. */
 typedef struct QsfRopeTable {
     QsfRopeKind kind;
-    uint32_t n_rot; /* rotated elements per head, even */
-    double *freq;   /* (n_rot / 2) */
-    double
-        *freq_long; /* (n_rot / 2) instead of freq if the context is longer than original_ctx; NULL = none */
+    uint32_t n_rot;    /* rotated elements per head, even */
+    double *freq;      /* (n_rot / 2) */
+    double *freq_long; /* (n_rot / 2) instead of freq if the context is longer than
+                          original_ctx; NULL = none */
     uint32_t original_ctx;
     double magnitude;
     uint32_t at; /* floats per column of the tables before it: n_rot for each */
@@ -395,7 +398,7 @@ typedef struct QsfProgram {
     uint32_t n_steps;
     uint32_t head_step; /* steps from here on are computed only for columns whose logits are needed */
     uint32_t *run;      /* (n_steps) number of the run of a step: column steps up to and including the next
-                              step over all columns are one run */
+                           step over all columns are one run */
     QsfBuffer *buf;
     uint32_t n_bufs;
     uint64_t col_floats;  /* floats per column of all buffers */
@@ -416,7 +419,7 @@ typedef struct QsfProgram {
     uint32_t n_ropes;
     uint32_t rope_floats; /* floats per column of all tables */
     float **slopes; /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
-                              ALiBi (Press et al. 2021); or decays of a WKV step */
+                       ALiBi (Press et al. 2021); or decays of a WKV step */
     uint32_t n_slopes;
     uint32_t max_ctx;                /* learned positions end here; 0 = no limit */
     const QsfTensor *embed;          /* (hidden, n_vocab) */

@@ -128,7 +128,8 @@ static void put_step(QsfStrbuf *out, const QsfModel *m, Names *names, const QsfS
     qsf_strbuf_addc(out, '\n');
 }
 
-/* Appends step *i and those after it that belong to the same block, and sets *i to the first step of the next one. */
+/* Appends step *i and those after it that belong to the same block, and sets *i to the first
+ * step of the next one. */
 static void put_block(QsfStrbuf *out, const QsfModel *m, uint32_t *i) {
     const QsfProgram *p = &m->prog;
     const uint32_t block = p->step[*i].block;

@@ -206,8 +206,8 @@ static bool ends_with(const char *s, const char *end) {
     return n >= k && strcmp(s + n - k, end) == 0;
 }
 
-/* ggml-org/ggml docs/gguf.md: the order of weights within tensors. Converters of llama.cpp write all but the first name,
- * each for the order that readers expect. */
+/* ggml-org/ggml docs/gguf.md: the order of weights within tensors. Converters of llama.cpp write all but the
+ * first name, each for the order that readers expect. */
 static int check_layout(const QsfSource *src, const char *key, QsfErr *err) {
     static const char *const usual[] = { "reference", "Meta AI original pth", "jploski" };
     const char *text;

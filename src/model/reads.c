@@ -174,9 +174,9 @@ void qsf_reads_put_json(QsfStrbuf *out, const QsfReads *r) {
 
 /* ---- keys that nothing looked for ---- */
 
-/* Keys that converters write and that have no effect on text: of other inputs and outputs, of the training, or of parts
- * that models of an architecture do not have (ggml-org/llama.cpp gguf-py and src/models, ollama/ollama convert). arch NULL
- * means any architecture; a name that ends with a dot is a prefix. */
+/* Keys that converters write and that have no effect on text: of other inputs and outputs, of the training,
+ * or of parts that models of an architecture do not have (ggml-org/llama.cpp gguf-py and src/models,
+ * ollama/ollama convert). arch NULL means any architecture; a name that ends with a dot is a prefix. */
 static const struct {
     const char *arch, *name;
 } harmless[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A slice belongs to a block's residual if values from before the block reach it, it writes there, and later steps read
- * it. What a block leaves for others without reading it first, as the values of the first block in RWKV-7, does not. */
+/* A slice belongs to a block's residual if values from before the block reach it, it writes there, and
+ * later steps read it. What a block leaves for others without reading it first, as the values of the
+ * first block in RWKV-7, does not. */
 #include "src/model/residual.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a block changes of the values that pass from block to block: the residual stream, or several. Read from the
- * program, to compare a block's input with its output, and to leave a block out. */
+/* What a block changes of the values that pass from block to block: the residual stream, or several. Read
+ * from the program, to compare a block's input with its output, and to leave a block out. */
 #ifndef QSF_MODEL_RESIDUAL_H
 #define QSF_MODEL_RESIDUAL_H
 
@@ -20,14 +20,15 @@ typedef struct QsfResidual {
     uint32_t widest; /* width of a block */
 } QsfResidual;
 
-/* Reads the program of m. QSF_E_RUNTIME if out of memory; QSF_E_MODEL if the steps of a block are not together. The
- * caller frees *out. */
+/* Reads the program of m. QSF_E_RUNTIME if out of memory; QSF_E_MODEL if the steps of a block are not
+ * together. The caller frees *out. */
 int qsf_residual_make(QsfResidual *out, const QsfModel *m, QsfErr *err);
 void qsf_residual_free(QsfResidual *r); /* *r may be zeroed */
 /* Does a block leave values for later steps that are not part of its residual? */
 bool qsf_residual_leaves_more(const QsfResidual *r, const QsfProgram *p, uint32_t block);
 
-/* Of the results of earlier steps and of the embedding, do `step` and later steps read only the residual `slice`? */
+/* Of the results of earlier steps and of the embedding, do `step` and later steps read only
+ * the residual `slice`? */
 bool qsf_residual_is_all(const QsfProgram *p, uint32_t step, QsfSlice slice);
 
 #endif

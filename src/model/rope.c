@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Frequencies of rotary position embeddings (Su et al. 2021, RoFormer), with linear scaling (Chen et al. 2023) and
- * YaRN (Peng et al. 2023). Key names and defaults: ggml-org/llama.cpp src/llama-model.cpp, src/llama-context.cpp. */
+/* Frequencies of rotary position embeddings (Su et al. 2021, RoFormer), with linear scaling (Chen et al.
+ * 2023) and YaRN (Peng et al. 2023). Key names and defaults: ggml-org/llama.cpp src/llama-model.cpp,
+ * src/llama-context.cpp. */
 #include "src/model/rope.h"
 
 #include <inttypes.h>
@@ -101,8 +102,9 @@ static double magnitude(const QsfRopeSpec *spec, const Scale *s) {
     return s->attn_factor * log_factor(s, 1) / log_factor(s, s->log_multiplier);
 }
 
-/* What scores are multiplied with, squared. Models of DeepSeek's line scale them by the factor whatever the kind of
- * scaling is; only with YaRN do cos and sin have a share of it (ggml-org/llama.cpp src/models/deepseek2.cpp). */
+/* What scores are multiplied with, squared. Models of DeepSeek's line scale them by the factor whatever the
+ * kind of scaling is; only with YaRN do cos and sin have a share of it (ggml-org/llama.cpp
+ * src/models/deepseek2.cpp). */
 static double score_factor(const QsfRopeSpec *spec, const Scale *s) {
     const double share = s->kind == SCALING_YARN ? 1 : log_factor(s, 1);
     return magnitude(spec, s) * share * log_factor(s, s->log_multiplier);
@@ -137,8 +139,8 @@ static bool has_two_factors(QsfBuilder *b) {
 /* Adds the table; freq (2, n): frequencies of short contexts, and of long ones. */
 static uint32_t add_table(QsfBuilder *b, const QsfRopeSpec *spec, QsfRopeKind kind, const Scale *s,
                           uint32_t n, double *freq) {
-    /* The factors are used where they exist, whatever rope.scaling.type is (phimoe); without those of a kind the
-     * frequencies stay as they are. */
+    /* The factors are used where they exist, whatever rope.scaling.type is (phimoe); without those of a kind
+     * the frequencies stay as they are. */
     const bool two = !spec->plain && (s->kind == SCALING_LONGROPE || has_two_factors(b));
     if (two) {
         apply_factors(b, "rope_factors_short.weight", n, freq);

@@ -5,9 +5,9 @@
 
 #include "src/model/build.h"
 
-/* How rope.dimension_sections divides the pairs among the positions of an image: time, height, width and one more. In
- * text the first three are the same and the fourth is 0, so its pairs do not turn; files with the first two sections
- * rotate halves, whatever others of their architecture do (ggml-org/llama.cpp). */
+/* How rope.dimension_sections divides the pairs among the positions of an image: time, height, width and one
+ * more. In text the first three are the same and the fourth is 0, so its pairs do not turn; files with the
+ * first two sections rotate halves, whatever others of their architecture do (ggml-org/llama.cpp). */
 typedef enum QsfRopeSections {
     QSF_ROPE_SECTIONS_NONE, /* the key is not read */
     QSF_ROPE_SECTIONS_SIDE, /* side by side */
@@ -23,17 +23,16 @@ typedef struct QsfRopeSpec {
     const char *base_key; /* "rope.freq_base"; NULL = the base is fixed */
     bool alpha;           /* rope.scaling.alpha a raises the base to base * a^(n / (n - 2)), n = head_dim */
     QsfRopeSections sections;
-    float base;          /* default of the base */
-    bool plain;          /* ignore the model's scaling and factors */
-    double log_unit;     /* of rope.scaling.yarn_log_multiplier; 0 = 1 */
-    bool unit_magnitude; /* with a multiplier, cos and sin are not scaled by YaRN */
-    double *
-        score_factor; /* NULL, or set to what scores are multiplied with, squared: cos and sin's magnitude times
-                             1 + 0.1 * multiplier * ln(factor) */
+    float base;           /* default of the base */
+    bool plain;           /* ignore the model's scaling and factors */
+    double log_unit;      /* of rope.scaling.yarn_log_multiplier; 0 = 1 */
+    bool unit_magnitude;  /* with a multiplier, cos and sin are not scaled by YaRN */
+    double *score_factor; /* NULL, or set to what scores are multiplied with, squared: cos and sin's magnitude
+                             times 1 + 0.1 * multiplier * ln(factor) */
 } QsfRopeSpec;
 
-/* Reads rope.scaling.* and adds a table; QSF_NONE for kind NONE or after an error. Unknown kinds of scaling are
- * errors: ignoring them would give wrong results. */
+/* Reads rope.scaling.* and adds a table; QSF_NONE for kind NONE or after an error. Unknown kinds of scaling
+ * are errors: ignoring them would give wrong results. */
 uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec);
 
 #endif

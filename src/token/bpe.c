@@ -91,8 +91,8 @@ static bool has_fallback(const QsfBpe *b, const char *s, size_t len) {
     return b->fallback;
 }
 
-/* A part that has no token: byte tokens, or an unknown one, or nothing. Byte tokens do not end a run of what is
- * unknown, as in the reference. */
+/* A part that has no token: byte tokens, or an unknown one, or nothing. Byte tokens do not end a run of what
+ * is unknown, as in the reference. */
 static int add_unknown(const QsfBpe *b, QsfMerger *merger, bool *pending, const char *s, size_t len,
                        QsfErr *err) {
     if (has_fallback(b, s, len)) return add_fallback(b, merger, s, len, err);
@@ -102,7 +102,8 @@ static int add_unknown(const QsfBpe *b, QsfMerger *merger, bool *pending, const 
     return rc;
 }
 
-/* The token of the part of n bytes at s; if there is none, text is what the part is called in vocabularies. */
+/* The token of the part of n bytes at s; if there is none, text is what the part is called in
+ * vocabularies. */
 static int32_t part_at(const QsfBpe *b, const char *s, size_t len, size_t *n, char *text, size_t *text_len) {
     uint32_t cp;
     *n = b->chars || b->mapped ? qsf_utf8_next(s, len, &cp) : 1;

@@ -32,7 +32,8 @@ void qsf_bpe_init_bytes(QsfBpe *b, const QsfVocab *v, bool chars, int32_t unknow
 /* Appends the ids of a piece. */
 int qsf_bpe_piece(const QsfBpe *b, QsfMerger *merger, const char *piece, size_t len, QsfIds *out,
                   QsfErr *err);
-/* Appends the ids of text[0..len), split by b->pretok. Bytes without a token are skipped, as in the reference. */
+/* Appends the ids of text[0..len), split by b->pretok. Bytes without a token are skipped, as
+ * in the reference. */
 int qsf_bpe_encode(const QsfBpe *b, QsfMerger *merger, QsfRegexScratch *scratch, const char *text, size_t len,
                    QsfIds *out, QsfErr *err);
 

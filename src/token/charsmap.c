@@ -81,8 +81,8 @@ static uint32_t unit(const QsfCharsmap *c, uint32_t i) { return word_at(c->units
 
 static uint32_t base_of(uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); }
 
-/* Length of the longest (or shortest) prefix of s that the table replaces, 0 for none; *value is the offset of its
- * replacement. */
+/* Length of the longest (or shortest) prefix of s that the table replaces, 0 for none; *value is
+ * the offset of its replacement. */
 static size_t find(const QsfCharsmap *c, const char *s, size_t len, bool shortest, uint32_t *value) {
     size_t best = 0;
     if (c->n_units == 0) return 0;

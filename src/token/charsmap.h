@@ -26,14 +26,15 @@ int qsf_charsmap_bytes(const QsfSource *src, uint64_t *bytes, QsfErr *err);
 int qsf_charsmap_load(QsfCharsmap *c, const QsfSource *src, QsfArena *arena, QsfErr *err);
 /* Whether it changes anything except spaces to U+2581. */
 bool qsf_charsmap_active(const QsfCharsmap *c);
-/* The replacement of the shortest prefix of s[0..len) that the table has, and its length; NULL if there is none. This is
- * how huggingface/tokenizers looks things up, with a character or a grapheme cluster as s. */
+/* The replacement of the shortest prefix of s[0..len) that the table has, and its length; NULL if there is
+ * none. This is how huggingface/tokenizers looks things up, with a character or a grapheme cluster as s. */
 const char *qsf_charsmap_first(const QsfCharsmap *c, const char *s, size_t len, size_t *out_len);
-/* The ends of a text at which extra white space is removed; between a text and a user-defined token one space stays. */
+/* The ends of a text at which extra white space is removed; between a text and a user-defined
+ * token one space stays. */
 enum { QSF_EDGE_LEFT = 1, QSF_EDGE_RIGHT = 2 };
 /* Appends the normalized form of text[0..len), with a leading space if prefix is set. Bytes that are not
- * UTF-8 are not changed. Check out afterwards, and whether the thread is to stop (interrupt.h): then it is a part of
- * the text. */
+ * UTF-8 are not changed. Check out afterwards, and whether the thread is to stop (interrupt.h):
+ * then it is a part of the text. */
 void qsf_charsmap_apply(const QsfCharsmap *c, const char *text, size_t len, bool prefix, unsigned edges,
                         QsfStrbuf *out);
 

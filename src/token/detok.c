@@ -35,8 +35,9 @@ size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special,
         type = QSF_TOKEN_NORMAL; /* a byte token by type, but written as text */
     }
     switch (type) {
-    case QSF_TOKEN_USER: /* Gemma and Yi write runs of spaces with U+2581, which decoders of huggingface/tokenizers
-                          * replace in added tokens too; with bytes as characters the text is not encoded */
+    case QSF_TOKEN_USER: /* Gemma and Yi write runs of spaces with U+2581, which decoders of
+                            huggingface/tokenizers replace in added tokens too; with bytes as
+                            characters the text is not encoded */
         return t->unescape ? unescape_spaces(s, len, dst, cap) : copy(s, len, dst, cap);
     case QSF_TOKEN_NORMAL:
         if (t->unescape) return unescape_spaces(s, len, dst, cap);
@@ -48,11 +49,12 @@ size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special,
     }
 }
 
-/* --- tidying spaces --- clean_up_tokenization_spaces (huggingface/transformers) drops the space before "?!.,", the
+/* --- tidying spaces --- clean_up_tokenization_spaces (huggingface/transformers) drops the
+ * space before "?!.,", the
  * spaces around a lone apostrophe, and the one before 's 'm 're 've. It suits English prose whose words were
- * separated by a tokenizer, and destroys code, so it must be asked for. ggml-org/llama.cpp does it in three passes
- * over the whole text; here they are three filters in a row, each holding back the few bytes that are not decided
- * yet. */
+ * separated by a tokenizer, and destroys code, so it must be asked for. ggml-org/llama.cpp does it in
+ * three passes over the whole text; here they are three filters in a row, each holding back the few
+ * bytes that are not decided yet. */
 
 typedef struct Sink {
     char *dst;

@@ -104,8 +104,8 @@ static int encode_fragments(Call *c, const char *text, const uint8_t *trusted, c
     return rc;
 }
 
-/* Bytes that the buffers for a text take: two of what is normalized, each with its mask, and one of pieces that are
- * written in another way. */
+/* Bytes that the buffers for a text take: two of what is normalized, each with its mask, and one of pieces
+ * that are written in another way. */
 static uint64_t buffer_bytes(const QsfTextSteps *s, size_t len, bool masked) {
     const uint64_t normal = s->n_normal > 0 ? (masked ? 8u : 4u) : 0u;
     return (normal + (s->mapped || s->n > s->n_normal + s->bytes ? 3u : 0u)) * len;

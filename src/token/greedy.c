@@ -28,8 +28,8 @@ static size_t longest(const QsfGreedy *g, const char *text, size_t len, int32_t 
     return best;
 }
 
-/* Appends the tokens that begin in text[*at..end), *at becomes the place after the last one. found: the long token at
- * each of these places, or NULL. */
+/* Appends the tokens that begin in text[*at..end), *at becomes the place after the last one. found: the long
+ * token at each of these places, or NULL. */
 static int encode_block(const QsfGreedy *g, const char *text, size_t len, size_t *at, size_t end,
                         const int32_t *found, QsfIds *out, QsfErr *err) {
     int rc = qsf_interrupt_check(err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How many tokens a text has at least: a token stands for no more bytes than its stored text has, unless the vocabulary
- * drops or shortens text first. */
+/* How many tokens a text has at least: a token stands for no more bytes than its stored text has, unless the
+ * vocabulary drops or shortens text first. */
 #include "src/token/tokenizer_impl.h"
 
 #define FORM_SHRINKS 4u /* a normal form has at least a quarter of the bytes: 4 become 1, or 8 become 3 */

@@ -32,8 +32,8 @@ static void link_children(QsfMatcher *m, uint32_t node) {
     }
 }
 
-/* Chooses the jumps so that any place of a chain is reached in logarithmic time (Myers, "An applicative random-access
- * stack", 1983): a jump covers the two equal ones after it, if there are such. */
+/* Chooses the jumps so that any place of a chain is reached in logarithmic time (Myers, "An applicative
+ * random-access stack", 1983): a jump covers the two equal ones after it, if there are such. */
 static uint32_t depth_of(const uint32_t *depth, int32_t i) { return i >= 0 ? depth[i] : 0; }
 
 static void link_jump(QsfMatcher *m, uint32_t *depth, int32_t i) {

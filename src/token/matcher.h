@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finds the longest of a set of texts at every place of a text, in time that does not depend on their lengths: an
- * automaton of the texts read backward (Aho and Corasick, "Efficient string matching", 1975), run from the end of the
- * text to its start. Immutable after init: any thread. */
+/* Finds the longest of a set of texts at every place of a text, in time that does not depend on their
+ * lengths: an automaton of the texts read backward (Aho and Corasick, "Efficient string matching", 1975), run
+ * from the end of the text to its start. Immutable after init: any thread. */
 #ifndef QSF_TOKEN_MATCHER_H
 #define QSF_TOKEN_MATCHER_H
 
@@ -24,22 +24,22 @@ typedef struct QsfMatcher {
 
 /* Upper bound of the memory that init takes from the arena, for n words with that many bytes together. */
 uint64_t qsf_matcher_bytes(uint64_t n, uint64_t text_bytes);
-/* text[0..n): the words, not empty, with token ids as values; of two equal ones the first counts. Changes text.
- * QSF_E_RUNTIME, QSF_E_BUDGET, QSF_E_INTERRUPTED. */
+/* text[0..n): the words, not empty, with token ids as values; of two equal ones the first counts. Changes
+ * text. QSF_E_RUNTIME, QSF_E_BUDGET, QSF_E_INTERRUPTED. */
 int qsf_matcher_init(QsfMatcher *m, QsfTrieText *text, uint32_t n, QsfArena *arena, QsfErr *err);
-/* The same with the tokens accepted by keep that are longer than QSF_TOKEN_LONG bytes. A trie, which is faster, is enough for
- * the others. */
+/* The same with the tokens accepted by keep that are longer than QSF_TOKEN_LONG bytes. A trie, which is
+ * faster, is enough for the others. */
 int qsf_matcher_init_long(QsfMatcher *m, const QsfVocab *v, QsfTrieFilter keep, QsfArena *arena, QsfErr *err);
 /* The state after the byte before the last one. Start with state 0 at the end of a text. */
 uint32_t qsf_matcher_step(const QsfMatcher *m, uint32_t state, unsigned char byte);
 /* Index of the longest word that begins at the last byte, -1 = none. */
 static inline int32_t qsf_matcher_longest(const QsfMatcher *m, uint32_t state) { return m->longest[state]; }
-/* Writes the index of the longest word at each place of text[begin..end), -1 = none, to out[0..end-begin). Words may
- * reach beyond end, up to len. QSF_E_INTERRUPTED. */
+/* Writes the index of the longest word at each place of text[begin..end), -1 = none, to out[0..end-begin).
+ * Words may reach beyond end, up to len. QSF_E_INTERRUPTED. */
 int qsf_matcher_find(const QsfMatcher *m, const char *text, size_t len, size_t begin, size_t end,
                      int32_t *out, QsfErr *err);
-/* Index of the longest word of at most max_len bytes that word i begins with (may be i), -1 = none. Takes a number of
- * steps logarithmic in the number of such words. */
+/* Index of the longest word of at most max_len bytes that word i begins with (may be i), -1 = none. Takes a
+ * number of steps logarithmic in the number of such words. */
 int32_t qsf_matcher_within(const QsfMatcher *m, int32_t i, size_t max_len);
 
 #endif

@@ -44,7 +44,8 @@ void qsf_merger_free(QsfMerger *m);
 void qsf_merger_clear(QsfMerger *m);
 /* Adds the symbol of the next len bytes (> 0). QSF_E_RUNTIME without memory or beyond 1 GiB, QSF_E_BUDGET. */
 int qsf_merger_add(QsfMerger *m, size_t len, int32_t id, QsfErr *err);
-/* Merges. The result is the list from symbol 0, linked by `next`. QSF_E_RUNTIME without memory, QSF_E_BUDGET. */
+/* Merges. The result is the list from symbol 0, linked by `next`. QSF_E_RUNTIME without
+ * memory, QSF_E_BUDGET. */
 int qsf_merger_run(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err);
 
 #endif

@@ -30,8 +30,8 @@ typedef struct Pass {
     size_t given, most; /* bytes of the text before the first step, and how many a step may write */
 } Pass;
 
-/* A few replacements in a row can make gigabytes of a short text: no tokenizer of a model multiplies a text by so much. If
- * memory is short, the limit is lower. */
+/* A few replacements in a row can make gigabytes of a short text: no tokenizer of a model multiplies a text
+ * by so much. If memory is short, the limit is lower. */
 static size_t most_written(const QsfTextSteps *s, size_t given) {
     const size_t few = LIMIT_FEW + LIMIT_SOME * given, many = LIMIT_FEW + LIMIT_TIMES * given;
     QsfLedger now;
@@ -89,16 +89,16 @@ static void put_changes(const Pass *p, const char *s, size_t n, size_t begin, si
     keep(p, end - tail, end);
 }
 
-/* Normal forms change nothing between two ASCII characters: the length of the text at `at` that none of them changes, 0
- * if the character there may be changed. */
+/* Normal forms change nothing between two ASCII characters: the length of the text at `at` that none of them
+ * changes, 0 if the character there may be changed. */
 static size_t plain_part(const Pass *p, size_t at) {
     size_t end = at;
     while (end < p->len && (unsigned char)p->text[end] < 0x80) end++;
     return end == p->len || end == at ? end - at : end - at - 1;
 }
 
-/* The end of the part that begins at `at` and ends between two ASCII characters. Without a mask, parts only need to be
- * short enough to be written at once. */
+/* The end of the part that begins at `at` and ends between two ASCII characters. Without a mask, parts only
+ * need to be short enough to be written at once. */
 static size_t form_part(const Pass *p, size_t at) {
     size_t end = at + 1;
     if (p->mask == NULL && p->len - at > FORM_PART) end += FORM_PART;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens a vocabulary with steps (vocab/keys.h): its added tokens, which are searched for in text or in normalized text,
- * and what its model does with text that has no token. */
+/* Opens a vocabulary with steps (vocab/keys.h): its added tokens, which are searched for in text or in
+ * normalized text, and what its model does with text that has no token. */
 #include <stdlib.h>
 #include <string.h>
 

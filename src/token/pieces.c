@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The pre-tokenizer, depth first: each piece goes through the remaining steps immediately, so that no list of pieces
- * is stored. */
+/* The pre-tokenizer, depth first: each piece goes through the remaining steps immediately, so that
+ * no list of pieces is stored. */
 #include <string.h>
 
 #include "src/base/interrupt.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Viterbi's algorithm from the end of a text. Sums of rounded scores are whole numbers, so ties are exact; the longest
- * token wins them. */
+/* Viterbi's algorithm from the end of a text. Sums of rounded scores are whole numbers, so ties are exact;
+ * the longest token wins them. */
 #include "src/token/plamo.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Vocabularies of PLaMo 2 and 3 (pfnet): of all ways to split a text into tokens the one with the highest sum of
- * rounded scores, found from the end of the text; characters without a token become bytes. Rules:
+/* Vocabularies of PLaMo 2 and 3 (pfnet): of all ways to split a text into tokens the one with the highest sum
+ * of rounded scores, found from the end of the text; characters without a token become bytes. Rules:
  * ggml-org/llama.cpp src/llama-vocab.cpp. */
 #ifndef QSF_TOKEN_PLAMO_H
 #define QSF_TOKEN_PLAMO_H

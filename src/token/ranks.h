@@ -16,9 +16,9 @@ typedef struct QsfRanks {
     QsfRank *slot; /* (n_slots) */
     uint32_t n_slots, n;
     uint32_t n_lost; /* merges whose parts or result are not tokens */
-    bool
-        trained; /* as huggingface/tokenizers: of merges listed twice the last one counts; set it before loading */
-    uint64_t key; /* secret of this process: a crafted file cannot make the pairs collide */
+    bool trained;    /* as huggingface/tokenizers: of merges listed twice the last one counts; set
+                        it before loading */
+    uint64_t key;    /* secret of this process: a crafted file cannot make the pairs collide */
 } QsfRanks;
 
 /* Number of merges in the file. QSF_E_MODEL if the array is missing, too long or not of strings. */

@@ -34,9 +34,9 @@ struct QsfRegexScratch {
 #define WASTED_MAX        64u
 #define HEAP_LIMIT_KIB    16384u
 
-/* Neither limit bounds the time of one call: each step may read the rest of the text, and each place of the text has
- * its own limit. So a long text is searched in windows, of which the first is short; only the rare match that does not end in
- * it is left to the slow code. */
+/* Neither limit bounds the time of one call: each step may read the rest of the text, and each place of the
+ * text has its own limit. So a long text is searched in windows, of which the first is short; only the rare
+ * match that does not end in it is left to the slow code. */
 #define WINDOW       4096u
 #define WINDOW_TIMES 16u
 
@@ -88,8 +88,8 @@ static pcre2_code *compile(const char *pattern, size_t len, uint32_t more, QsfEr
     return re;
 }
 
-/* Makes machine code and returns the bytes of the expression. Without JIT (not built in, or no executable memory)
- * pcre2_match interprets: slower, but the same result. */
+/* Makes machine code and returns the bytes of the expression. Without JIT (not built in, or no executable
+ * memory) pcre2_match interprets: slower, but the same result. */
 static size_t prepare(pcre2_code *code) {
     size_t code_bytes = 0, jit_bytes = 0;
     (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);

@@ -6,9 +6,10 @@
 #include "src/base/err.h"
 #include "src/base/strbuf.h"
 
-/* Appends pattern to out so that PCRE2 with Unicode classes means the same by it: multiline anchors, letters and marks
- * in \w and \b, (?m) as (?s), \uHHHH, {n,m}+ as a repetition and {,n}. QSF_E_RUNTIME names what cannot be written: nested
- * classes and their intersections, escapes that only Oniguruma has. Check out afterwards. */
+/* Appends pattern to out so that PCRE2 with Unicode classes means the same by it: multiline anchors,
+ * letters and marks in \w and \b, (?m) as (?s), \uHHHH, {n,m}+ as a repetition and {,n}.
+ * QSF_E_RUNTIME names what cannot be written: nested classes and their intersections, escapes that
+ * only Oniguruma has. Check out afterwards. */
 int qsf_regex_from_ruby(QsfStrbuf *out, const char *pattern, QsfErr *err);
 
 #endif

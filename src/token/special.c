@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Special tokens in a text. One pass per kind finds the longest token at every place; a heap then accepts them in the
- * order of the rule. */
+/* Special tokens in a text. One pass per kind finds the longest token at every place; a heap then accepts
+ * them in the order of the rule. */
 #include "src/token/special.h"
 
 #include <stdlib.h>
@@ -119,8 +119,8 @@ typedef struct Search {
     size_t len;
     Match *heap; /* (n) */
     size_t n, cap;
-    uint32_t *
-        taken; /* (len) inside a token, or stripped by one: 1 + where that part begins; NULL with the second rule */
+    uint32_t *taken;   /* (len) inside a token, or stripped by one: 1 + where that part begins; NULL
+                          with the second rule */
     QsfFragment *frag; /* (n_frag) tokens found, in the order found */
     size_t n_frag, cap_frag;
     unsigned steps;
@@ -239,8 +239,8 @@ static int take(Search *q, const Match *m, QsfErr *err) {
     return rc;
 }
 
-/* Longer tokens were accepted first, so one that overlaps this match covers one of its ends. If it is the right end, a
- * shorter token may fit before it. */
+/* Longer tokens were accepted first, so one that overlaps this match covers one of its ends. If it is the
+ * right end, a shorter token may fit before it. */
 static int take_by_length(Search *q, QsfErr *err) {
     int rc = QSF_OK;
     while (q->n > 0 && rc == QSF_OK) {
@@ -273,7 +273,8 @@ static bool in_word(const Search *q, size_t begin, size_t end) {
     return end < q->len && qsf_char_at(q->text + end, q->len - end, &cp) > 0 && qsf_char_is_word(cp);
 }
 
-/* The end of the white space that begins at `at`; *known is that of the last call, so that no text is read twice. */
+/* The end of the white space that begins at `at`; *known is that of the last call, so that no
+ * text is read twice. */
 static size_t spaces_end(const Search *q, size_t at, size_t *known) {
     uint32_t cp = 0;
     if (at >= *known)
@@ -295,8 +296,8 @@ static size_t spaces_begin(const Search *q, size_t at, size_t limit) {
     return at > limit ? at : limit;
 }
 
-/* A token that is inside a word is text, and so are shorter ones there, as in the reference. White space that a token
- * took may still contain one. */
+/* A token that is inside a word is text, and so are shorter ones there, as in the reference. White space that
+ * a token took may still contain one. */
 static int take_leftmost(Search *q, QsfErr *err) {
     size_t done = 0, text_from = 0, known = 0;
     int rc = QSF_OK;

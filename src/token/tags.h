@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tags that models put around reasoning and answers: a vocabulary must not find them in the text of a user, and
- * src/chat/think.h splits answers at them. Constant; any thread. */
+/* The tags that models put around reasoning and answers: a vocabulary must not find them in the text of a
+ * user, and src/chat/think.h splits answers at them. Constant; any thread. */
 #ifndef QSF_TOKEN_TAGS_H
 #define QSF_TOKEN_TAGS_H
 

@@ -73,8 +73,9 @@ static const struct {
     { QSF_TOKEN_ROLE_FIM_SEP, false, "<|file_sep|>" },
 };
 
-/* Control tokens that end an answer in addition to those of the roles: of Llama 4, gpt-oss, Solar Open, Gemma 4, Kimi
- * K2 and K3, MiniMax, OpenChat, HyperCLOVA X, Command R, Apertus, Ling and Seed-OSS. Of other types they are text. */
+/* Control tokens that end an answer in addition to those of the roles: of Llama 4, gpt-oss, Solar
+ * Open, Gemma 4, Kimi K2 and K3, MiniMax, OpenChat, HyperCLOVA X, Command R, Apertus, Ling and
+ * Seed-OSS. Of other types they are text. */
 static const char *const CONTROL_ENDS[] = {
     "<|eot|>",
     "<|eom|>",
@@ -115,7 +116,8 @@ static bool is_array(const QsfSource *src, const char *key) {
     return false;
 }
 
-/* A key with one id or an array of them: *first is the first valid one. ends: all of them end a generation. */
+/* A key with one id or an array of them: *first is the first valid one. ends: all of them end
+ * a generation. */
 static int read_ids(QsfRoles *r, const QsfSource *src, QsfVocab *v, const char *key, bool ends,
                     int32_t *first, QsfErr *err) {
     QsfMetaArray a = { .count = 1 };
@@ -223,7 +225,8 @@ static void mark_control_ends(QsfVocab *v) {
 }
 
 /* Formats in which a generation has several messages: the first token ends each of them, the others the
- * generation. From ggml-org/llama.cpp src/llama-vocab.cpp (gpt-oss, Solar Open) and common/chat.cpp (Muse). */
+ * generation. From ggml-org/llama.cpp src/llama-vocab.cpp (gpt-oss, Solar Open) and
+ * common/chat.cpp (Muse). */
 static const struct {
     const char *message_end, *with[3]; /* with: the vocabulary has these too */
 } MESSAGES[] = {

@@ -34,9 +34,9 @@ int qsf_roles_read(QsfRoles *r, const QsfSource *src, QsfVocab *v, const int32_t
 
 /* Fills missing roles from known texts, and marks the tokens that end a generation (QSF_ATTR_EOG). If the
  * vocabulary has control tokens at all, ordinary pieces with such texts end nothing, unless the chat template
- * writes them; other tokens with the texts of a role become control tokens. A "</s>" that is an HTML tag stays
- * text. Where a generation has several messages (<|return|> and <|call|> exist), <|end|> only ends one of them
- * (QSF_TOKEN_ROLE_MESSAGE_END), whatever the file says. */
+ * writes them; other tokens with the texts of a role become control tokens. A "</s>" that is an HTML tag
+ * stays text. Where a generation has several messages (<|return|> and <|call|> exist), <|end|> only ends one
+ * of them (QSF_TOKEN_ROLE_MESSAGE_END), whatever the file says. */
 void qsf_roles_complete(QsfRoles *r, QsfVocab *v, const QsfSource *src);
 
 #endif

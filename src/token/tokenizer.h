@@ -24,8 +24,8 @@ typedef enum QsfTokenType {
 
 typedef struct QsfTokenizer QsfTokenizer;
 
-/* Growable list of token ids (heap.h). With a ledger they are charged to it as QSF_MEM_TRANSCRIPT, and so is the memory
- * that the tokenizer needs to make them; functions that append then fail with QSF_E_BUDGET too. */
+/* Growable list of token ids (heap.h). With a ledger they are charged to it as QSF_MEM_TRANSCRIPT, and so is
+ * the memory that the tokenizer needs to make them; functions that append then fail with QSF_E_BUDGET too. */
 typedef struct QsfIds {
     int32_t *data;
     size_t n, cap;
@@ -64,8 +64,8 @@ int qsf_tokenizer_encode(const QsfTokenizer *t, const char *text, size_t len, un
 int qsf_tokenizer_encode_marked(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
                                 unsigned flags, QsfIds *out, QsfErr *err);
 
-/* Returns a number of tokens that text[0..len) has at least, without tokenizing it: from the length of the longest token.
- * 0 where the vocabulary may drop text, or make one token of any amount of it. */
+/* Returns a number of tokens that text[0..len) has at least, without tokenizing it: from the length of the
+ * longest token. 0 where the vocabulary may drop text, or make one token of any amount of it. */
 size_t qsf_tokenizer_least(const QsfTokenizer *t, const char *text, size_t len);
 
 uint32_t qsf_tokenizer_n_vocab(const QsfTokenizer *t);
@@ -80,13 +80,15 @@ bool qsf_tokenizer_is_eog(const QsfTokenizer *t, int32_t id);
 /* Whether this id ends a message, but not the generation (<|end|> of gpt-oss). */
 bool qsf_tokenizer_is_eom(const QsfTokenizer *t, int32_t id);
 QsfTokenType qsf_tokenizer_type(const QsfTokenizer *t, int32_t id);
-/* Finds the longest word of a text that comes in pieces: a run of white space, or of other bytes. Zeroed at its start. */
+/* Finds the longest word of a text that comes in pieces: a run of white space, or of other
+ * bytes. Zeroed at its start. */
 typedef struct QsfWords {
     size_t longest, run; /* bytes; run: at the end of the last piece */
     bool blank;          /* that run is white space */
 } QsfWords;
 void qsf_words_feed(QsfWords *w, const char *text, size_t len);
-/* Returns an estimate, rather too high, of the bytes that tokenizing a text of len bytes charges, with its ids. */
+/* Returns an estimate, rather too high, of the bytes that tokenizing a text of len bytes
+ * charges, with its ids. */
 uint64_t qsf_tokenizer_need(const QsfTokenizer *t, size_t len, size_t longest_word);
 /* Id of a token by its exact stored text, -1 if absent. */
 int32_t qsf_tokenizer_find(const QsfTokenizer *t, const char *text, size_t len);
@@ -114,8 +116,9 @@ typedef struct QsfDetok {
 
 /* continues: the text follows earlier text (the answer after a prompt), so its first space is kept. */
 void qsf_detok_init(QsfDetok *d, const QsfTokenizer *t, bool show_special, bool continues);
-/* Also drops spaces before ?!., and contractions: always, or only if the vocabulary has clean_up_tokenization_spaces
- * and is not BPE. Never for answers: they may be code. Call it before the first token. */
+/* Also drops spaces before ?!., and contractions: always, or only if the vocabulary has
+ * clean_up_tokenization_spaces and is not BPE. Never for answers: they may be code. Call it
+ * before the first token. */
 void qsf_detok_clean(QsfDetok *d, bool always);
 /* Text completed by this id, to dst (cap >= QSF_PIECE_MAX + 8); returns its bytes. */
 size_t qsf_detok_feed(QsfDetok *d, int32_t id, char *dst, size_t cap);

@@ -57,8 +57,8 @@ struct QsfTokenizer {
     bool add_bos, add_eos;
     bool add_space_prefix; /* add a space before a text and after special tokens */
     bool prefix_user;      /* not after user-defined ones, but before one at the start of a text */
-    bool
-        clean_spaces; /* the file asks for cleaning up spaces before punctuation; BPE needs the user to ask */
+    bool clean_spaces;     /* the file asks for cleaning up spaces before punctuation; BPE needs
+                              the user to ask */
     char warning[256];
 };
 
@@ -68,7 +68,8 @@ struct QsfTokenizer {
 int qsf_tokenizer_open_pretok(QsfTokenizer *t, const QsfSource *src, QsfErr *err);
 
 /* --- open_steps.c --- */
-/* Opens the steps and the special tokens of a vocabulary with steps. QSF_E_MODEL, QSF_E_BUDGET, QSF_E_RUNTIME. */
+/* Opens the steps and the special tokens of a vocabulary with steps. QSF_E_MODEL,
+ * QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_tokenizer_open_steps(QsfTokenizer *t, const QsfSource *src, QsfErr *err);
 
 /* --- encode_steps.c --- */

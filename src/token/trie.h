@@ -30,12 +30,12 @@ typedef bool (*QsfTrieFilter)(const QsfVocab *v, int32_t id);
 
 /* Upper bound of the memory that qsf_trie_init takes from the arena for texts of that many bytes. */
 uint64_t qsf_trie_bytes(uint64_t text_bytes);
-/* Adds the tokens accepted by keep that are at most max_len bytes long, with their ids as values; of two with the same
- * text the lower id. QSF_E_RUNTIME, QSF_E_BUDGET, QSF_E_INTERRUPTED. */
+/* Adds the tokens accepted by keep that are at most max_len bytes long, with their ids as values; of two with
+ * the same text the lower id. QSF_E_RUNTIME, QSF_E_BUDGET, QSF_E_INTERRUPTED. */
 int qsf_trie_init(QsfTrie *t, const QsfVocab *v, QsfTrieFilter keep, size_t max_len, QsfArena *arena,
                   QsfErr *err);
-/* Adds texts, read from their ends if backward is set; of two equal texts the lower value. Sorts text[0..n). None may
- * be empty. Errors as above. */
+/* Adds texts, read from their ends if backward is set; of two equal texts the lower value. Sorts text[0..n).
+ * None may be empty. Errors as above. */
 int qsf_trie_build(QsfTrie *t, QsfTrieText *text, uint32_t n, bool backward, QsfArena *arena, QsfErr *err);
 /* The child of a node for a byte, 0 if there is none. Start with node 0. */
 uint32_t qsf_trie_step(const QsfTrie *t, uint32_t node, unsigned char byte);

@@ -136,8 +136,8 @@ static int push_unknown(const QsfUnigram *u, const char *s, size_t len, QsfIds *
     return u->unknown >= 0 ? qsf_ids_push(out, u->unknown, err) : QSF_OK;
 }
 
-/* The tokens of a run of characters without one, last first, by the rules of huggingface/tokenizers. The run may be the
- * unknown token's own text. */
+/* The tokens of a run of characters without one, last first, by the rules of huggingface/tokenizers. The run
+ * may be the unknown token's own text. */
 static int push_run(const QsfUnigram *u, const char *s, size_t len, QsfIds *out, QsfErr *err) {
     const int32_t id = qsf_vocab_find_model(u->vocab, s, len);
     bool bytes = u->fallback;
@@ -223,8 +223,8 @@ static bool mark_at(const char *s, size_t len) {
 
 static bool stops_at(size_t i) { return i % CHECK_EVERY == 0 && qsf_interrupted(); }
 
-/* Length of the first word: leading spaces, then everything up to the next one; 0 or a part of it if the thread is to
- * stop. */
+/* Length of the first word: leading spaces, then everything up to the next one; 0 or a part of
+ * it if the thread is to stop. */
 static size_t word_length(const char *s, size_t len) {
     size_t i = 0;
     while (mark_at(s + i, len - i) && !stops_at(i)) i += QSF_SPM_SPACE_LEN;

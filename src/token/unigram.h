@@ -14,9 +14,8 @@ typedef struct QsfUnigram {
     int32_t unknown;      /* id for characters without a token, or -1 */
     int32_t byte_id[256]; /* token of each byte, with fallback */
     bool fallback;        /* every byte has a token: characters without a token become bytes */
-    bool
-        trained; /* as huggingface/tokenizers: all scores count, also those of user-defined tokens, and a run of
-                           * characters without a token is one, as bytes if fallback is set and all have a token */
+    bool trained; /* as huggingface/tokenizers: all scores count, also those of user-defined tokens, and a run
+                     of characters without a token is one, as bytes if fallback is set and all have a token */
     bool by_word; /* no token continues after a space inside it: words may be encoded separately */
 } QsfUnigram;
 
@@ -32,8 +31,8 @@ typedef struct QsfLattice {
     QsfLedger *ledger; /* NULL, or charged with the memory (QSF_MEM_TRANSCRIPT) */
     QsfBest *best;     /* (cap) */
     size_t cap;
-    int32_t *
-        found; /* (cap_found) the longest of the long tokens at each place, as an index; unused without such */
+    int32_t *found; /* (cap_found) the longest of the long tokens at each place, as an index; unused
+                       without such */
     size_t cap_found;
 } QsfLattice;
 void qsf_lattice_free(QsfLattice *l);
@@ -42,8 +41,8 @@ int qsf_lattice_reserve(QsfLattice *l, size_t n, QsfErr *err);
 /* Finds the long tokens of a text. QSF_E_RUNTIME without memory, QSF_E_BUDGET, QSF_E_INTERRUPTED. */
 int qsf_lattice_find(QsfLattice *l, const QsfMatcher *rest, const char *text, size_t len, QsfErr *err);
 
-/* unknown: the id of the unknown token, or -1. u->trained and, with it, u->fallback are set before. QSF_E_RUNTIME,
- * QSF_E_BUDGET. */
+/* unknown: the id of the unknown token, or -1. u->trained and, with it, u->fallback are set before.
+ * QSF_E_RUNTIME, QSF_E_BUDGET. */
 int qsf_unigram_init(QsfUnigram *u, const QsfVocab *v, int32_t unknown, QsfArena *arena, QsfErr *err);
 /* Appends the ids of text[0..len). A run of characters without a token gives one unknown token. QSF_E_RUNTIME
  * without memory, or for a word beyond 256 MiB. */

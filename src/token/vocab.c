@@ -16,8 +16,8 @@ static bool is_special_type(int64_t type) {
     return type == QSF_TOKEN_UNKNOWN || type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_USER;
 }
 
-/* Opens an optional array that must have one element per token. Types of any integer type are read as they are, but
- * bool has no room for them. */
+/* Opens an optional array that must have one element per token. Types of any integer type are read as they
+ * are, but bool has no room for them. */
 static int open_parallel(QsfMetaArray *a, const QsfSource *src, const char *key, QsfMetaType elem, uint32_t n,
                          bool *present, QsfErr *err) {
     int rc = qsf_meta_array_open(src, key, elem, a, present, err);

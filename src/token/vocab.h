@@ -64,8 +64,8 @@ void qsf_vocab_set_type(QsfVocab *v, int32_t id, QsfTokenType type);
 /* Whether merging plain text may result in this token. Control, unknown and byte tokens are excluded: typed
  * text never becomes one by merging (google/sentencepiece src/model_interface.cc keeps them apart too). */
 bool qsf_vocab_mergeable(const QsfVocab *v, int32_t id);
-/* The same for vocabularies of huggingface/tokenizers, whose models know no types: excluded are added tokens that the
- * model does not know, and control tokens that are chat markup, which typed text must not become. */
+/* The same for vocabularies of huggingface/tokenizers, whose models know no types: excluded are added tokens
+ * that the model does not know, and control tokens that are chat markup, which typed text must not become. */
 bool qsf_vocab_plain(const QsfVocab *v, int32_t id);
 
 #endif

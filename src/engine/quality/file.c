@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file has only integers, which look the same in every locale: margins in thousandths, shares in thousandths,
- * divergence and perplexity in millionths. */
+/* The file has only integers, which look the same in every locale: margins in thousandths, shares in
+ * thousandths, divergence and perplexity in millionths. */
 #include "src/engine/quality/file.h"
 
 #include <errno.h>

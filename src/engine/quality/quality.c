@@ -151,7 +151,8 @@ static void count_experts(const QsfRuntime *r, const QsfQuality *q, QsfQualityRo
     }
 }
 
-/* Returns how fast a token is with these bytes, from a prediction made before loading, or from the tokens so far. */
+/* Returns how fast a token is with these bytes, from a prediction made before loading, or from
+ * the tokens so far. */
 static double predict(const QsfRuntime *r, const QsfPlan *plan, uint64_t bytes) {
     QsfPrediction p = r->prediction, out;
     QsfForwardStats s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The quality of a running model: which layers its answers skip, and the plan that pins the others. The thread of the
- * runtime. */
+/* The quality of a running model: which layers its answers skip, and the plan that pins the others. The
+ * thread of the runtime. */
 #ifndef QSF_ENGINE_QUALITY_QUALITY_H
 #define QSF_ENGINE_QUALITY_QUALITY_H
 
@@ -9,14 +9,14 @@
 
 /* Returns the quality that parameters ask for: 0 is 1. */
 float qsf_quality_of(const QSFParams *p);
-/* Reads the importance of layers from a calibrated file, and what qsf-run --calibrate-quality has measured; if that cannot be
- * used, r->quality_notice says why. QSF_E_MODEL, QSF_E_RUNTIME. */
+/* Reads the importance of layers from a calibrated file, and what qsf-run --calibrate-quality has measured;
+ * if that cannot be used, r->quality_notice says why. QSF_E_MODEL, QSF_E_RUNTIME. */
 int qsf_quality_open(QsfRuntime *r, QsfErr *err);
 
-/* Between two evals: chooses what qsf_forward_decode leaves out with this quality, from the file's importance of layers, or
- * from what the forward pass has measured so far. If other layers are skipped then, weights are pinned around them; if there
- * is no memory for that, the old plan stays in force; only the speed differs. The ledger must not be frozen. Returns
- * whether something has changed. */
+/* Between two evals: chooses what qsf_forward_decode leaves out with this quality, from the file's importance
+ * of layers, or from what the forward pass has measured so far. If other layers are skipped then, weights are
+ * pinned around them; if there is no memory for that, the old plan stays in force; only the speed differs.
+ * The ledger must not be frozen. Returns whether something has changed. */
 bool qsf_runtime_quality(QsfRuntime *r, float value);
 /* The same without a calibration: layers only. */
 void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out);
@@ -37,8 +37,8 @@ typedef struct QsfQualityRow {
     uint32_t exit;               /* a token may end before this layer, and `layers` is an average; 0: none */
     double kl, perplexity;       /* as calibrated (quality/file.h); perplexity 0: not known */
 } QsfQualityRow;
-/* Must the start of a conversation be evaluated here, to measure what matters for this quality? Then a snapshot must not be
- * loaded: other layers would be skipped. */
+/* Must the start of a conversation be evaluated here, to measure what matters for this quality? Then a
+ * snapshot must not be loaded: other layers would be skipped. */
 bool qsf_quality_measures(const QsfRuntime *r, const QSFParams *p);
 /* Notes how long the tokens of an answer took. */
 void qsf_quality_note(QsfRuntime *r, uint32_t tokens, uint64_t ns);

@@ -76,7 +76,8 @@ static QsfSnapKind check_header(const QsfSnapFile *s, const uint8_t *h, QsfErr *
 
 /* ---- segments ---- */
 
-/* The segment replaces its first position and all later ones. Segments with lists are not continued by others. */
+/* The segment replaces its first position and all later ones. Segments with lists are not
+ * continued by others. */
 static bool take(QsfSnapFile *s, const QsfSnapSegment *g) {
     while (s->n > 0 && s->seg[s->n - 1].from >= g->from) s->dead += s->seg[--s->n].bytes;
     const uint32_t end = s->n > 0 ? s->seg[s->n - 1].upto : 0;

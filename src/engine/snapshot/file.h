@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file of a snapshot (docs/FORMATS.md): a header, and segments that are appended. What is read here was checked
- * against the size of the file, but is not trusted beyond that. One thread. */
+/* The file of a snapshot (docs/FORMATS.md): a header, and segments that are appended. What is read here was
+ * checked against the size of the file, but is not trusted beyond that. One thread. */
 #ifndef QSF_ENGINE_SNAPSHOT_FILE_H
 #define QSF_ENGINE_SNAPSHOT_FILE_H
 
@@ -46,8 +46,9 @@ typedef struct QsfSnapFile {
     uint32_t written;                      /* segments in the file, dead ones too */
 } QsfSnapFile;
 
-/* Opens path and reads the headers. Except for OURS nothing is open afterwards, and for ALIEN, OTHER and DAMAGED err says why.
- * write: for reading and writing, locked; QSF_SNAP_ALIEN when another program has it locked. */
+/* Opens path and reads the headers. Except for OURS nothing is open afterwards, and for ALIEN,
+ * OTHER and DAMAGED err says why. write: for reading and writing, locked; QSF_SNAP_ALIEN when
+ * another program has it locked. */
 QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey *key, bool write,
                               QsfErr *err);
 void qsf_snapfile_close(QsfSnapFile *s);
@@ -91,9 +92,9 @@ typedef struct QsfSnapTable {
 
 /* Returns the offset of the first row of a segment. */
 uint64_t qsf_snap_rows_at(const QsfSnapKey *key, const QsfSnapSegment *g);
-/* Reads the table of a segment, at whose start the stream is, and compares its ids with ids[from, ...): *same of the
- * positions [from, upto) and below n agree. out (to - from), which may be NULL, gets its ids. Afterwards the stream is at the
- * first row. */
+/* Reads the table of a segment, at whose start the stream is, and compares its ids with ids[from, ...): *same
+ * of the positions [from, upto) and below n agree. out (to - from), which may be NULL, gets its ids.
+ * Afterwards the stream is at the first row. */
 bool qsf_snap_read_table(QsfSnapStream *s, const QsfSnapFile *f, const QsfSnapSegment *g, QsfSnapTable *t,
                          const int32_t *ids, uint32_t n, uint32_t *same, int32_t *out);
 

@@ -53,7 +53,8 @@ static void add_gaps(Load *l, const QsfSnapSegment *g) {
         if (l->table.first[i] > g->from / QK_KV_TILE) l->have[i] = l->table.first[i] * QK_KV_TILE;
 }
 
-/* Positions of segment g, the newest of those read so far, at which a conversation of n positions can continue. */
+/* Positions of segment g, the newest of those read so far, at which a conversation of n
+ * positions can continue. */
 static uint32_t continues_at(const Load *l, const QsfSnapSegment *g, uint32_t n) {
     uint32_t pos = 0;
     if (l->file.key.state_bytes == 0) pos = n;

@@ -63,8 +63,8 @@ static bool has_lists(const Save *s) {
     return s->file.seg[0].lists && memcmp(words, s->table.words, sizeof words) == 0;
 }
 
-/* Returns how many positions of the timeline the file has; s->complete: nothing would be added. A file with a damaged
- * table has none. */
+/* Returns how many positions of the timeline the file has; s->complete: nothing would be added. A file with a
+ * damaged table has none. */
 static uint32_t find_common(Save *s) {
     uint32_t n = 0, newest = 0;
     for (uint32_t k = 0; k < s->file.n; k++) {

@@ -10,7 +10,8 @@ static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* --- rows --- */
 
-/* Reads rows [row, row + n) of one head at once and puts them in place, as far as they are in [at, at + len). */
+/* Reads rows [row, row + n) of one head at once and puts them in place, as far as they are in
+ * [at, at + len). */
 static int read_head(const QsfDeriveRead *r, uint64_t row0, uint64_t head, uint64_t from, uint64_t to) {
     const uint64_t bytes = r->d->row_bytes, first = qsf_row_place(r->p->map, row0);
     int rc = qsf_derive_source(r, first * bytes, r->scratch, head * bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tensors that a source computes from its files when they are read: rows in a different order, several tensors
- * joined, parts of one, other types. They lie one after the other in a virtual file, whose number is that after
- * the last real one (qsf_source_n_files): QsfTensor.file and .offset are places there, and reading them gives the
- * bytes that a GGUF file has for the same weights. Nothing is stored: each read reads the real files. Private to
- * the format readers, except for what source.h offers. */
+/* Tensors that a source computes from its files when they are read: rows in a different order, several
+ * tensors joined, parts of one, other types. They lie one after the other in a virtual file, whose number is
+ * that after the last real one (qsf_source_n_files): QsfTensor.file and .offset are places there, and reading
+ * them gives the bytes that a GGUF file has for the same weights. Nothing is stored: each read reads the real
+ * files. Private to the format readers, except for what source.h offers. */
 #ifndef QSF_FILE_DERIVE_DERIVE_H
 #define QSF_FILE_DERIVE_DERIVE_H
 
@@ -12,8 +12,8 @@
 #define QSF_DERIVE_SCRATCH ((size_t)64 << 10) /* bytes of memory for one read */
 #define QSF_DERIVE_READERS 4u                 /* reads at a time that need such memory; others wait */
 
-/* How bytes of a tensor are made. Sources of COPY and TRANSPOSE may have any type; the result has the same. F8 with
- * scales counts as BF16 in all kinds up to NEG_EXP. */
+/* How bytes of a tensor are made. Sources of COPY and TRANSPOSE may have any type; the result has the same.
+ * F8 with scales counts as BF16 in all kinds up to NEG_EXP. */
 typedef enum QsfDeriveKind {
     QSF_DERIVE_COPY,      /* row r is row place(r) of the source */
     QSF_DERIVE_TRANSPOSE, /* row r is column place(r) of the source, which may be several matrices */
@@ -28,16 +28,17 @@ typedef enum QsfDeriveKind {
     QSF_DERIVE_KINDS
 } QsfDeriveKind;
 
-/* Which row of the source a row is: rows come in runs, which begin at rows first, first + stride, first + 2 stride...
- * With heads, the rows of each head are stored in two halves: within a head of `head` rows, row 2i is row i of the
- * source, and row 2i + 1 is row head/2 + i. */
+/* Which row of the source a row is: rows come in runs, which begin at rows first, first + stride, first + 2
+ * stride... With heads, the rows of each head are stored in two halves: within a head of `head` rows, row 2i
+ * is row i of the source, and row 2i + 1 is row head/2 + i. */
 typedef struct QsfRowMap {
     uint64_t first, run, stride;
     /* After `period` runs, the next begins `step` rows after the first of them; 0 = never. */
     uint64_t period, step;
     uint32_t head; /* a divisor of run, even; 0 = in order */
     float factor;  /* for TIMES */
-    /* For TRANSPOSE of a matrix that is cut into others: their number, the rows of each, how many are used. */
+    /* For TRANSPOSE of a matrix that is cut into others: their number, the rows of each, how
+     * many are used. */
     uint64_t cuts, cut_rows, cut_used;
     uint64_t pad; /* rows of zeros after the last */
 } QsfRowMap;
@@ -88,8 +89,8 @@ typedef struct QsfDerivedFile QsfDerivedFile;
 
 /* Prepares space for n derived tensors, and makes s->virtual_ops read them. QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_derived_open(QsfSource *s, uint64_t n, QsfErr *err);
-/* Adds a tensor, whose fields but `off` and `bytes` are set, and returns its place in t->file and t->offset; the
- * parts must stay in place. t->bytes is its size. */
+/* Adds a tensor, whose fields but `off` and `bytes` are set, and returns its place in t->file and t->offset;
+ * the parts must stay in place. t->bytes is its size. */
 void qsf_derived_add(QsfSource *s, const QsfDerived *d, QsfTensor *t);
 /* Removes all tensors that were added. */
 void qsf_derived_clear(QsfSource *s);
@@ -118,7 +119,8 @@ int qsf_derive_split32(const QsfDeriveRead *r); /* derive/split.c */
 
 /* Writes BF16: to the nearest, ties to even; NaN stays NaN. */
 void qsf_derive_put_bf16(unsigned char *out, float x);
-/* Reads from the part's source, relative to its first byte; F8 with scales is read as BF16 (derive/scaled.c). */
+/* Reads from the part's source, relative to its first byte; F8 with scales is read as BF16
+ * (derive/scaled.c). */
 int qsf_derive_source(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
 /* The same for the bytes in the file, without F8 scales, and for the tensor of scales of the part. */
 int qsf_derive_stored(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
@@ -126,8 +128,8 @@ int qsf_derive_scales(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t l
 /* Writes elements [col, col + n) of row `row` of the part, BYTES bytes each, for qsf_derive_elements. */
 typedef int (*QsfDeriveElems)(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint64_t n,
                               unsigned char *out);
-/* Fills the range from whole elements of `bytes` bytes (or blocks, then columns count blocks), at most `most` at a
- * time; bytes x most is at most 4 KiB. */
+/* Fills the range from whole elements of `bytes` bytes (or blocks, then columns count blocks), at most `most`
+ * at a time; bytes x most is at most 4 KiB. */
 int qsf_derive_elements(const QsfDeriveRead *r, unsigned bytes, uint64_t most, QsfDeriveElems make);
 
 #endif

@@ -9,7 +9,8 @@
 #define MXFP4_BYTES  17u /* of a block of 32: the exponent, then the nibbles */
 #define MXFP4_HALVES 16u
 
-/* --- MXFP4 (openai/gpt-oss gpt_oss/torch/weights.py): byte j of a block has elements 2j and 2j + 1, low nibble
+/* --- MXFP4 (openai/gpt-oss gpt_oss/torch/weights.py): byte j of a block has elements 2j and
+ * 2j + 1, low nibble
  * first; GGML's has elements j and j + 16 --- */
 
 static void repack(const unsigned char *from, unsigned char *to) {

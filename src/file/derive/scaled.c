@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The source of a derived tensor: bytes of a file, or BF16 made from F8 and scales of blocks (deepseek-ai/DeepSeek-V3
- * inference/kernel.py, weight_dequant), of rows, of columns or of the whole tensor: weight x scale, rounded to the
- * nearest, as ggml-org/llama.cpp's converter makes it. */
+/* The source of a derived tensor: bytes of a file, or BF16 made from F8 and scales of blocks
+ * (deepseek-ai/DeepSeek-V3 inference/kernel.py, weight_dequant), of rows, of columns or of the whole tensor:
+ * weight x scale, rounded to the nearest, as ggml-org/llama.cpp's converter makes it. */
 #include <string.h>
 
 #include "kernels/blocks.h"

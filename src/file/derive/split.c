@@ -20,8 +20,8 @@ static const char *name_of(const QsfSource *s, const QsfDerived *d) {
     return "";
 }
 
-/* Puts the scale of block i of the tensor as a half. One that a half represents less exactly than a normal one
- * would give other answers without a word. */
+/* Puts the scale of block i of the tensor as a half. One that a half represents less exactly than a normal
+ * one would give other answers without a word. */
 static int put_scale(const QsfDeriveRead *r, uint64_t i, const unsigned char *from, unsigned char *out) {
     if (r->d->scale_dtype == QK_GGML_F16) {
         memcpy(out, from, 2);

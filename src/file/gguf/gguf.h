@@ -17,8 +17,8 @@ typedef struct QsfGgufPart {
  * QSF_E_RUNTIME. */
 int qsf_gguf_read_part(QsfSource *s, uint32_t file, QsfGgufPart *part, QsfErr *err);
 
-/* Prepares s, whose tensors are those of its n_files parts, and chooses the first layout in the table whose size fits
- * for each I2_S tensor; qsf_source_override can choose another. QSF_E_MODEL if none fits. */
+/* Prepares s, whose tensors are those of its n_files parts, and chooses the first layout in the table whose
+ * size fits for each I2_S tensor; qsf_source_override can choose another. QSF_E_MODEL if none fits. */
 int qsf_i2s_open(QsfSource *s, const QsfGgufPart *parts, QsfErr *err);
 
 #endif

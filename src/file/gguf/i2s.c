@@ -238,8 +238,8 @@ static int resolve_all(QsfSource *s, Finder *f, QsfErr *err) {
 }
 
 /* Sets type, size, place and scale of the I2_S tensors again. wanted: the layout that all must have; -1: any.
- * QSF_E_MODEL, with the sizes found and expected, if a tensor fits no layout, or not the wanted one, or if the scales of
- * a split32 tensor are missing, or their type or number is wrong. */
+ * QSF_E_MODEL, with the sizes found and expected, if a tensor fits no layout, or not the wanted one, or if
+ * the scales of a split32 tensor are missing, or their type or number is wrong. */
 static int choose_all(QsfSource *s, int wanted, QsfErr *err) {
     Finder f = { .s = s, .alignment = s->i2s->alignment, .wanted = wanted, .err = err };
     s->n_tensors = s->i2s->n;

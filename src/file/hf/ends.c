@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tokens that end an answer, from eos_token_id of generation_config.json and of config.json, which is an id or a
- * list (huggingface/transformers generation/configuration_utils.py). */
+/* The tokens that end an answer, from eos_token_id of generation_config.json and of config.json, which is an
+ * id or a list (huggingface/transformers generation/configuration_utils.py). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,8 +82,8 @@ int qsf_hf_ends_put(QsfHfModel *m) {
     int64_t eos;
     qsf_hf_ends_add(m, m->text, "config.json");
     if (m->text != m->root) qsf_hf_ends_add(m, m->root, "config.json");
-    /* A generation_config.json replaces the list of config.json, where defaults of other vocabularies are left
-     * over; special tokens cannot be part of an answer anyway. */
+    /* A generation_config.json replaces the list of config.json, where defaults of other vocabularies are
+     * left over; special tokens cannot be part of an answer anyway. */
     int rc = generation > 0 && m->n_ends > generation ? drop_ordinary(m, generation) : QSF_OK;
     if (rc == QSF_OK) rc = qsf_meta_i64(m->s, key, -1, &eos, m->err);
     if (rc != QSF_OK || m->n_ends == 0) return rc;

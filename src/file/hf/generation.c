@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads generation_config.json, the recommended sampling parameters and the end tokens (huggingface/transformers
- * generation/configuration_utils.py), and writes the metadata that ggml-org/llama.cpp gguf-py writes for the
- * former. */
+/* Reads generation_config.json, the recommended sampling parameters and the end tokens
+ * (huggingface/transformers generation/configuration_utils.py), and writes the metadata that
+ * ggml-org/llama.cpp gguf-py writes for the former. */
 #include <math.h>
 #include <stdlib.h>
 

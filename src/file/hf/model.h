@@ -49,8 +49,8 @@ typedef struct QsfHfKey {
     const char *hf; /* names in config.json, '|' between alternatives, the first one for messages */
     const char *gguf;
     QsfHfType type;
-    double
-        fallback; /* value if absent from config.json; QSF_HF_ABSENT: omit the metadata; QSF_HF_NEEDED: refuse */
+    double fallback; /* value if absent from config.json; QSF_HF_ABSENT: omit the metadata;
+                        QSF_HF_NEEDED: refuse */
     double low, high;
 } QsfHfKey;
 #define QSF_HF_ABSENT (-1e300)

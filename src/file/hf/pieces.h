@@ -19,8 +19,8 @@ typedef struct QsfHfPieces {
     uint64_t n;
 } QsfHfPieces;
 
-/* hf/derive.c: makes tensor *out from pieces that belong together, p[0..n) in order. QSF_E_MODEL, which names the
- * tensor in the directory, if they do not. */
+/* hf/derive.c: makes tensor *out from pieces that belong together, p[0..n) in order. QSF_E_MODEL, which names
+ * the tensor in the directory, if they do not. */
 int qsf_hf_tensor_make(QsfHfModel *m, const QsfHfPiece *p, uint32_t n, QsfTensor *out);
 
 #endif

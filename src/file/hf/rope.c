@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rotation of a Hugging Face model: rope_theta, partial_rotary_factor and rope_scaling; newer files have all of
- * them in rope_parameters (huggingface/transformers modeling_rope_utils.py). */
+/* Rotation of a Hugging Face model: rope_theta, partial_rotary_factor and rope_scaling; newer files have all
+ * of them in rope_parameters (huggingface/transformers modeling_rope_utils.py). */
 #include <math.h>
 #include <string.h>
 
@@ -148,7 +148,8 @@ static int make_llama3(QsfHfModel *m) {
     return QSF_OK;
 }
 
-/* Hugging Face multiplies cos and sin by this factor, readers of GGUF by 1 + 0.1 ln(factor) and by attn_factor. */
+/* Hugging Face multiplies cos and sin by this factor, readers of GGUF by 1 + 0.1 ln(factor)
+ * and by attn_factor. */
 static int put_attention_factor(QsfHfModel *m, const QsfJson *rope) {
     const double usual = 1 + 0.1 * log(m->rope_factor);
     double v;
@@ -188,7 +189,8 @@ static int put_yarn(QsfHfModel *m) {
     return rc;
 }
 
-/* Where long contexts begin, and the factor of cos and sin (huggingface/transformers modeling_rope_utils.py). */
+/* Where long contexts begin, and the factor of cos and sin (huggingface/transformers
+ * modeling_rope_utils.py). */
 static int put_long(QsfHfModel *m) {
     const char *const name = "original_max_position_embeddings";
     const QsfJson *rope = parameters(m);

@@ -26,8 +26,8 @@ typedef struct QsfStHeader {
     QsfHashmap map; /* name -> index */
 } QsfStHeader;
 
-/* Reads and checks the header of s->files[file]; h uses memory of QsfSource.opening. QSF_E_MODEL with path, byte
- * offset and what was expected; QSF_E_BUDGET, QSF_E_RUNTIME. */
+/* Reads and checks the header of s->files[file]; h uses memory of QsfSource.opening. QSF_E_MODEL with path,
+ * byte offset and what was expected; QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_st_read(QsfSource *s, uint32_t file, QsfStHeader *h, QsfErr *err);
 /* Finds a tensor by name; NULL if absent. */
 const QsfStTensor *qsf_st_find(const QsfStHeader *h, const char *name, size_t len);

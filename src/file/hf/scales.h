@@ -10,8 +10,8 @@
 int qsf_hf_scales_kind(const QsfHfModel *m, const QsfHfPiece *p, QsfDerived *d);
 /* Has the directory a tensor with the scales of this one? */
 bool qsf_hf_scales_has(const QsfHfModel *m, const QsfHfPiece *p);
-/* Finds the scales of a part, which has this shape without the bytes of a block, and checks their shape; sets the
- * fields of d and part for scales. */
+/* Finds the scales of a part, which has this shape without the bytes of a block, and checks their shape; sets
+ * the fields of d and part for scales. */
 int qsf_hf_scales_find(const QsfHfModel *m, const QsfHfPiece *p, const uint64_t *shape, uint32_t n_dims,
                        QsfDerived *d, QsfDerivedPart *part);
 

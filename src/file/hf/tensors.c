@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Makes the tensors of a GGUF file from those of a Hugging Face directory. Each tensor of the directory is a piece
- * of one or more GGUF tensors; pieces of the same tensor are joined. */
+/* Makes the tensors of a GGUF file from those of a Hugging Face directory. Each tensor of the directory is a
+ * piece of one or more GGUF tensors; pieces of the same tensor are joined. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

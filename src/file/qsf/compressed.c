@@ -92,8 +92,8 @@ static int load(const QsfSource *s, const QsfCompressed *c, unsigned char **whol
     return rc;
 }
 
-/* Reads bytes [at, at + len) of a tensor. The decompressed layer is cached, charged to QSF_MEM_META, until a different
- * one is read. Any thread. */
+/* Reads bytes [at, at + len) of a tensor. The decompressed layer is cached, charged to QSF_MEM_META, until a
+ * different one is read. Any thread. */
 static int compressed_read(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
                            QsfErr *err) {
     struct QsfCompressedCache *k = s->cache;

@@ -24,8 +24,8 @@ uint64_t qsf_group_rows(uint64_t rows) {
     return (rows + QSFF_GROUP_ROWS - 1) / QSFF_GROUP_ROWS * QSFF_GROUP_ROWS;
 }
 
-/* A block of 16 rows as vectors of 16 lanes: planes, halves, and for a type with an odd number of bytes one vector of
- * single bytes. */
+/* A block of 16 rows as vectors of 16 lanes: planes, halves, and for a type with an odd number of bytes one
+ * vector of single bytes. */
 typedef struct Lanes {
     unsigned planes, halves, n;
 } Lanes;

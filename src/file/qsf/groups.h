@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Layouts 1 and 2 of QSF tensors (man/qsf-format.5): groups of 16 rows, interleaved as the kernels multiply them
- * (kernels/x16/x16.h), but with layout 1 the planes are always in the order of the block; the last group is padded with
- * zeros. For the reader, writer and verifier; the kernels
- * do the interleaving. All functions are pure except qsf_groups_verify. */
+/* Layouts 1 and 2 of QSF tensors (man/qsf-format.5): groups of 16 rows, interleaved as the kernels multiply
+ * them (kernels/x16/x16.h), but with layout 1 the planes are always in the order of the block; the last group
+ * is padded with zeros. For the reader, writer and verifier; the kernels do the interleaving. All functions
+ * are pure except qsf_groups_verify. */
 #ifndef QSF_FILE_QSF_GROUPS_H
 #define QSF_FILE_QSF_GROUPS_H
 

@@ -87,8 +87,8 @@ static int read_name(QsfSource *s, QsfMetaArray *a, const char **out, QsfErr *er
     return QSF_OK;
 }
 
-/* Reads a string array, if it is there. The number of names is bounded by the size of the array, at least 8 bytes
- * each. */
+/* Reads a string array, if it is there. The number of names is bounded by the size of the
+ * array, at least 8 bytes each. */
 static int read_names(QsfSource *s, const char *key, const char ***out, uint32_t *n, QsfErr *err) {
     QsfMetaArray a;
     bool present;

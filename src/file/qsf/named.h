@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Named tensors of QSF files (man/qsf-format.5): those of type QSFT_NAMED, whose names and dimensions are in the
- * metadata; and which tensors of the final norm the model has. Shared by the reader, writer and verifier. */
+/* Named tensors of QSF files (man/qsf-format.5): those of type QSFT_NAMED, whose names and
+ * dimensions are in the metadata; and which tensors of the final norm the model has. Shared by the
+ * reader, writer and verifier. */
 #ifndef QSF_FILE_QSF_NAMED_H
 #define QSF_FILE_QSF_NAMED_H
 
@@ -35,19 +36,19 @@ typedef struct QsfNamed {
     uint32_t n_fused;
 } QsfNamed;
 
-/* Returns the layer of a name, n_layers for the final section: any name that does not begin with "blk.N." of a
- * layer N. */
+/* Returns the layer of a name, n_layers for the final section: any name that does not begin
+ * with "blk.N." of a layer N. */
 uint32_t qsf_named_section(const char *name, uint32_t n_layers);
 /* Returns the name of the embedding. */
 const char *qsf_named_embedding(const QsfNamed *l);
-/* Checks the names and fills first, which has space. QSF_E_MODEL: a name is empty or too long, occurs twice, or
- * follows that of a later section; a tensor has no dimensions. QSF_E_RUNTIME if out of memory. */
+/* Checks the names and fills first, which has space. QSF_E_MODEL: a name is empty or too long, occurs twice,
+ * or follows that of a later section; a tensor has no dimensions. QSF_E_RUNTIME if out of memory. */
 int qsf_named_index(QsfNamed *l, const char *path, QsfErr *err);
 /* Reads the list from the metadata of s to s->named, in its arena; an empty list if it has none. QSF_E_MODEL:
  * wrong types or numbers of elements, or as above. */
 int qsf_named_read(QsfSource *s, uint32_t n_layers, QsfErr *err);
-/* Appends the list as metadata, encoded as in GGUF; *n is increased by the number of pairs. Nothing for a list
- * without anything to say. */
+/* Appends the list as metadata, encoded as in GGUF; *n is increased by the number of pairs. Nothing for a
+ * list without anything to say. */
 void qsf_named_put(const QsfNamed *l, QsfStrbuf *b, uint64_t *n);
 
 #endif

@@ -53,8 +53,8 @@ uint64_t qsf_tensor_next(uint64_t pos, uint32_t flags);
  * without a name, or with dimensions that do not match. */
 int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES], uint64_t at,
                      QsfTensorPlace *t, QsfErr *err);
-/* Checks, after the last tensor, that none is missing and that no named one has the name of another. tied: the
- * head is the embedding. QSF_E_MODEL. */
+/* Checks, after the last tensor, that none is missing and that no named one has the name of another. tied:
+ * the head is the embedding. QSF_E_MODEL. */
 int qsf_scope_end(const QsfTensorScope *s, bool tied, QsfErr *err);
 
 /* Decodes the embedding header b and checks it against h; *bytes = size of its section. QSF_E_MODEL. */

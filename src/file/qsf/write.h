@@ -24,20 +24,20 @@ typedef struct QsfWriteSpec {
     const QsfStrbuf *extra; /* NULL, or more pairs encoded as in GGUF, whose keys meta does not have or that
                                begin with `instead` */
     uint64_t n_extra;
-    const QsfNamed
-        *named; /* NULL, or the named tensors, borrowed until finish or discard; written as metadata */
-    const char *instead; /* NULL, or a prefix: entries of meta with such keys are not copied */
-    QsfFileHeader head;  /* fixed fields (qsf_fields_of_source), block, flags; the writer sets the rest */
-    bool dry;            /* create no file: pos counts its size (an upper limit with compression). End with
-                            discard, not finish */
-    uint8_t codec;       /* codec for layers: QSFF_STORED, ..., QSFF_ZSTD, or QSF_COMPRESS_AUTO. A layer
-                            that does not get smaller, or has more than qsf_codec_max_bytes bytes, is stored
-                            uncompressed */
+    const QsfNamed *named; /* NULL, or the named tensors, borrowed until finish or discard;
+                              written as metadata */
+    const char *instead;   /* NULL, or a prefix: entries of meta with such keys are not copied */
+    QsfFileHeader head;    /* fixed fields (qsf_fields_of_source), block, flags; the writer sets the rest */
+    bool dry;              /* create no file: pos counts its size (an upper limit with compression). End with
+                              discard, not finish */
+    uint8_t codec;         /* codec for layers: QSFF_STORED, ..., QSFF_ZSTD, or QSF_COMPRESS_AUTO. A layer
+                              that does not get smaller, or has more than qsf_codec_max_bytes bytes, is stored
+                              uncompressed */
     uint32_t n_layer_tensors; /* with compression: at least the number of tensors in all layers */
 } QsfWriteSpec;
 
-/* Returns whether a metadata key describes the QSF file, or the parts of a split one, that contains it, so that it does
- * not apply to a copy. */
+/* Returns whether a metadata key describes the QSF file, or the parts of a split one, that contains it, so
+ * that it does not apply to a copy. */
 bool qsf_key_of_file(const char *key);
 
 typedef enum QsfWriteStage { QSFW_START, QSFW_EMBED, QSFW_LAYERS, QSFW_FINAL } QsfWriteStage;
@@ -89,8 +89,8 @@ int qsf_write_layer(QsfWriter *w, uint8_t code, float importance, QsfErr *err);
 /* Stores the newest layer, which has no tensors yet, without compression. */
 void qsf_write_uncompressed(QsfWriter *w);
 /* Begins the final section. norm and, if the header specifies LayerNorm, bias (NULL: zeros) have (hidden)
- * floats and are stored as fp16; norm NULL: the model has none. exact: also stores them as fp32, which takes precedence. tied: there is no
- * head. */
+ * floats and are stored as fp16; norm NULL: the model has none. exact: also stores them as fp32, which takes
+ * precedence. tied: there is no head. */
 int qsf_write_final(QsfWriter *w, const float *norm, const float *bias, bool tied, bool exact, QsfErr *err);
 /* Begins a tensor (qsf/names.h) of the newest layer or of the final section. QSFT_NAMED: the next one of its
  * section in the list of named tensors. */

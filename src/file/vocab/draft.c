@@ -82,8 +82,8 @@ int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len) {
     return -1;
 }
 
-/* Drops added tokens for which the model has no rows (such as the image token of a Gemma 3 without vision): no text
- * can contain them. */
+/* Drops added tokens for which the model has no rows (such as the image token of a Gemma 3 without vision):
+ * no text can contain them. */
 static void drop_added(QsfVocabDraft *d, uint32_t n) {
     int32_t *const special[] = { &d->bos, &d->eos, &d->unk, &d->pad };
     while (d->n > n) {

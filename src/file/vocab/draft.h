@@ -77,15 +77,15 @@ int qsf_hf_config(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
 #define QSF_NAMED_TEMPLATES 32u
 /* Reads a member chat_template: a string, or named ones as a list or an object; NULL is allowed. */
 int qsf_hf_templates(QsfSource *s, const QsfJson *v, QsfErr *err);
-/* Reads the templates next to s->files[0] that are files, and, afterwards, those that are members of the JSON files
- * of a processor. QSF_E_MODEL: too many or too large, or not JSON. */
+/* Reads the templates next to s->files[0] that are files, and, afterwards, those that are members of the JSON
+ * files of a processor. QSF_E_MODEL: too many or too large, or not JSON. */
 int qsf_vocab_template_files(QsfSource *s, QsfErr *err);
 int qsf_vocab_template_members(QsfSource *s, QsfErr *err);
 
 /* --- vocab/open.c --- */
 struct QsfWhole;
-/* Opens and reads the file `name` next to s->files[0], of at most max bytes; succeeds without text if it does not
- * exist. */
+/* Opens and reads the file `name` next to s->files[0], of at most max bytes; succeeds without
+ * text if it does not exist. */
 int qsf_read_beside(QsfSource *s, const char *name, uint64_t max, struct QsfWhole *w, QsfErr *err);
 
 /* The readers: text[0..len) is the whole file. */

@@ -5,12 +5,13 @@
 #ifndef QSF_FILE_VOCAB_KEYS_H
 #define QSF_FILE_VOCAB_KEYS_H
 
-/* strings: the steps of the normalizer and the pre-tokenizer, each a name and its arguments (src/token/steps.c); may be
- * empty. If it is present, text is tokenized as huggingface/tokenizers does, and the keys of the pre-tokenizer below do
- * not count. */
+/* strings: the steps of the normalizer and the pre-tokenizer, each a name and its arguments
+ * (src/token/steps.c); may be empty. If it is present, text is tokenized as huggingface/tokenizers does, and
+ * the keys of the pre-tokenizer below do not count. */
 #define QSF_KEY_STEPS "qsf.tokenizer.steps"
-/* i32 arrays: ids of added tokens (only these are searched for if there are steps), of those that the model does not
- * know, of those that are found only as a word of their own, and of those that are searched for after normalization */
+/* i32 arrays: ids of added tokens (only these are searched for if there are steps), of those that the
+ * model does not know, of those that are found only as a word of their own, and of those that are
+ * searched for after normalization */
 #define QSF_KEY_ADDED       "qsf.tokenizer.added"
 #define QSF_KEY_ADDED_ONLY  "qsf.tokenizer.added_only"
 #define QSF_KEY_SINGLE_WORD "qsf.tokenizer.single_word"
@@ -20,7 +21,8 @@
 /* bools: text without a token becomes byte tokens; a run of such text is one unknown token */
 #define QSF_KEY_BYTE_FALLBACK "qsf.tokenizer.byte_fallback"
 #define QSF_KEY_FUSE_UNKNOWN  "qsf.tokenizer.fuse_unknown"
-/* bool: text after a user-defined token gets no space prefix, and one before a text that begins with such a token */
+/* bool: text after a user-defined token gets no space prefix, and one before a text that
+ * begins with such a token */
 #define QSF_KEY_PREFIX_USER "qsf.tokenizer.prefix_before_user_defined"
 /* strings: the expressions of the pre-tokenizer, in order; may be empty */
 #define QSF_KEY_PRE_EXPRESSIONS "qsf.tokenizer.pre.expressions"

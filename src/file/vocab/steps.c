@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The normalizer and the pre-tokenizer of a tokenizer.json (huggingface/tokenizers docs) are lists of steps, which
- * become those of QSF_KEY_STEPS. A step, or a member of one, that is not known is an error, since a model gives poor
- * answers if text is tokenized differently than in training. */
+/* The normalizer and the pre-tokenizer of a tokenizer.json (huggingface/tokenizers docs) are lists of steps,
+ * which become those of QSF_KEY_STEPS. A step, or a member of one, that is not known is an error, since a
+ * model gives poor answers if text is tokenized differently than in training. */
 #include <stdio.h>
 #include <string.h>
 
@@ -287,8 +287,9 @@ static int whitespace_split(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
 
 static int whitespace(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
     /* \w of rust-lang/regex: Alphabetic, marks, decimal digits, connectors, joiners */
-#define RUST_WORD                                                                                                      \
-    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200C}\\x{200D}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}" \
+#define RUST_WORD                                                                                 \
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200C}\\x{200D}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}" \
+    "\\x{1F150}-\\x{1F169}"                                                                       \
     "\\x{1F170}-\\x{1F189}"
     static const char words[] = "[" RUST_WORD "]+|[^" RUST_WORD "\\s]+";
     (void)v;

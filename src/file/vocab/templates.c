@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Chat templates next to a vocabulary file (huggingface/transformers processing_utils.py, utils/hub.py), as metadata:
- * chat_template.jinja, additional_chat_templates/NAME.jinja, tokenizer_config.json, and, of processors,
- * chat_template.json and processor_config.json. The first one that has a template of a name counts. */
+/* Chat templates next to a vocabulary file (huggingface/transformers processing_utils.py,
+ * utils/hub.py), as metadata: chat_template.jinja, additional_chat_templates/NAME.jinja,
+ * tokenizer_config.json, and, of processors, chat_template.json and processor_config.json. The first
+ * one that has a template of a name counts. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -126,7 +126,8 @@ static void attend(void *arg, int worker, size_t begin, size_t end) {
     }
 }
 
-/* One column with many positions: items are (piece of heads, span); the last one is that of recent positions. */
+/* One column with many positions: items are (piece of heads, span); the last one is that of
+ * recent positions. */
 static void attend_span(void *arg, int worker, size_t begin, size_t end) {
     const AttnJob *j = arg;
     size_t part = qk_attn_part(j->kv->dim);
@@ -178,8 +179,8 @@ static void divide(AttnJob *j, uint32_t most) {
                           : (f->n_cols + j->cols - 1) / j->cols;
 }
 
-/* How long the calls take if each has at most `most` queries: all of them, shared among the threads, or the longest one. Each
- * turns what it reads into rows, which takes as long as TURN queries. */
+/* How long the calls take if each has at most `most` queries: all of them, shared among the threads, or the
+ * longest one. Each turns what it reads into rows, which takes as long as TURN queries. */
 static double latent_cost(const QsfForward *f, const QsfKvSpec *kv, uint32_t heads, uint32_t n_cols,
                           double spans, uint32_t most) {
     enum { TURN = 5 };

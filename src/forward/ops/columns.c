@@ -73,9 +73,9 @@ void qsf_act(const qk_table *t, const QsfActStep *a, float *y, const float *up, 
 
 /* ---- several residual streams ---- */
 
-/* Column steps of Gemma 3n: several residual streams of which one is computed and the others are predicted (AltUp,
- * Baykal et al. 2023), and a feed-forward network that keeps its largest values only; and the mix of residuals of Kimi K3. Sums here are in double, in one
- * order. */
+/* Column steps of Gemma 3n: several residual streams of which one is computed and the others are predicted
+ * (AltUp, Baykal et al. 2023), and a feed-forward network that keeps its largest values only; and the mix of
+ * residuals of Kimi K3. Sums here are in double, in one order. */
 
 #define LANES 8u /* elements that are computed side by side: the compiler makes vectors of them */
 

@@ -148,8 +148,8 @@ int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
 
 /* ---- other tables ---- */
 
-/* Rows of tables of which a pass needs one per position: a second table of tokens, as wide as all blocks together, and
- * learned positions. They are read from the file through the page cache and not kept. */
+/* Rows of tables of which a pass needs one per position: a second table of tokens, as wide as all blocks
+ * together, and learned positions. They are read from the file through the page cache and not kept. */
 
 #define PIECE 256u /* floats, a multiple of every block length */
 #define AHEAD 16u  /* positions after those of the pass */

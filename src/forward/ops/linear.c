@@ -79,12 +79,13 @@ void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t interle
     if (mid < hi) ops->matmul(mm, mid, hi);
 }
 
-/* Multiply-adds of one call, which cannot be stopped: some tens of milliseconds. The reference level, and exact floats, compute
- * 200 to 1000 million per second; others are rarely divided. */
+/* Multiply-adds of one call, which cannot be stopped: some tens of milliseconds. The reference level, and
+ * exact floats, compute 200 to 1000 million per second; others are rarely divided. */
 #define MACS_SLOW (4u << 20)
 #define MACS      (256u << 20)
 
-/* One call: all columns of some rows or, if the columns are very many, some of them. Tiles of rows stay whole. */
+/* One call: all columns of some rows or, if the columns are very many, some of them. Tiles of
+ * rows stay whole. */
 static void multiply(const QsfForward *f, const qk_weight_ops *ops, const qk_mm *mm, size_t interleaved,
                      size_t lo, size_t hi, int worker) {
     if (f->exact)
@@ -205,8 +206,8 @@ int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
 
 /* ---- a matrix for each head ---- */
 
-/* Multiplies each head of the columns by a matrix of its own. The unit is streamed, pinned and interleaved as one
- * matrix with the rows of all heads; an input of a head is quantized by itself. */
+/* Multiplies each head of the columns by a matrix of its own. The unit is streamed, pinned and interleaved as
+ * one matrix with the rows of all heads; an input of a head is quantized by itself. */
 
 typedef struct HeadsJob {
     const QsfForward *f;
@@ -253,8 +254,8 @@ static qk_mm product(const HeadsJob *j, unsigned i, size_t h) {
                     .n_cols = f->n_cols };
 }
 
-/* Rows [lo, hi) of part i, counted from its row0. Tiles of 16 rows belong to one head: units whose heads' rows are
- * not a multiple of 16 are not interleaved. */
+/* Rows [lo, hi) of part i, counted from its row0. Tiles of 16 rows belong to one head: units whose heads'
+ * rows are not a multiple of 16 are not interleaved. */
 static void head_part_rows(const HeadsJob *j, unsigned i, size_t lo, size_t hi, int worker) {
     const QsfForward *f = j->f;
     const size_t row0 = j->v.part[i].row0, rows = j->p->rows;

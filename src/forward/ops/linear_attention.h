@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Matrices that linear attention carries from one position to the next, one per head. They are stored in tiles of
- * QSF_STATE_TILE columns, the last one padded, so that a tile of a head stays in the L1 cache while all positions of
- * a pass go through it: the state is read and written once per pass. */
+/* Matrices that linear attention carries from one position to the next, one per head. They are stored in
+ * tiles of QSF_STATE_TILE columns, the last one padded, so that a tile of a head stays in the L1 cache while
+ * all positions of a pass go through it: the state is read and written once per pass. */
 #ifndef QSF_FORWARD_OPS_LINEAR_ATTENTION_H
 #define QSF_FORWARD_OPS_LINEAR_ATTENTION_H
 
@@ -16,8 +16,8 @@ typedef struct QsfStateTile {
 
 #define QSF_STREAM_STATES (32u << 20) /* bytes of weights per token, more than a cache keeps */
 
-/* Whether a pass writes states with non-temporal stores: a single position reads and writes each once, and in a large
- * model the weights evict them before the next one. */
+/* Whether a pass writes states with non-temporal stores: a single position reads and writes each once, and in
+ * a large model the weights evict them before the next one. */
 static inline bool qsf_streams_states(const QsfForward *f) {
     return f->n_cols == 1 && f->shape.active_bytes >= QSF_STREAM_STATES;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The operations of steps: each computes the columns [f->col0, f->col0 + f->n_cols) of a pass. Where they can fail:
- * QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
+/* The operations of steps: each computes the columns [f->col0, f->col0 + f->n_cols) of a pass. Where they can
+ * fail: QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 #ifndef QSF_FORWARD_OPS_OPS_H
 #define QSF_FORWARD_OPS_OPS_H
 
@@ -12,8 +12,8 @@ void qsf_embed_close(QsfForward *f, const QsfPlan *p);
 int qsf_embed_open(QsfForward *f, const QsfPlan *p, QsfErr *err);
 /* Reads on at the resident table, at most about max_bytes. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err);
-/* Checks that the file is what was opened, before the first read of a pass; the weights check it themselves only
- * while they read. QSF_E_RUNTIME. */
+/* Checks that the file is what was opened, before the first read of a pass; the weights check it themselves
+ * only while they read. QSF_E_RUNTIME. */
 int qsf_embed_check_file(QsfForward *f, QsfErr *err);
 /* Rows of ids[0..n) into the residual stream. */
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err);
@@ -52,7 +52,8 @@ int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err)
 /* Returns the kinds of activations, one bit each, that the matrices of a unit need: none for floats. */
 unsigned qsf_unit_acts(const QsfForward *f, const QsfUnit *u);
 
-/* linear.c: shows the input of a step's matrices to the tap, if there is one; k: elements of a matrix's input. */
+/* linear.c: shows the input of a step's matrices to the tap, if there is one; k: elements of a
+ * matrix's input. */
 void qsf_linear_show(const QsfForward *f, const QsfStep *s, uint32_t k);
 
 /* experts.c */
@@ -68,12 +69,12 @@ bool qsf_linear_is_quantized(const QsfForward *f, const QsfStep *s);
 int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 /* Rows that threads take at a time to multiply with n_cols columns. */
 size_t qsf_row_grain(size_t n_cols);
-/* Multiplies interleaved tiles first, then plain rows; the first `interleaved` rows of mm are interleaved. lo is a multiple of 16. A
- * padded last tile is multiplied whole: the columns of y are multiples of 16 floats apart, and the padding after a
- * column's end is not read. */
+/* Multiplies interleaved tiles first, then plain rows; the first `interleaved` rows of mm are interleaved. lo
+ * is a multiple of 16. A padded last tile is multiplied whole: the columns of y are multiples of 16 floats
+ * apart, and the padding after a column's end is not read. */
 void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t interleaved, size_t lo, size_t hi);
-/* The same, also for exact floats, in calls that end in some tens of milliseconds; returns between two of them, with the rest
- * not computed, when the pass is cancelled. */
+/* The same, also for exact floats, in calls that end in some tens of milliseconds; returns between two of
+ * them, with the rest not computed, when the pass is cancelled. */
 void qsf_multiply_stoppable(const QsfForward *f, const qk_weight_ops *ops, const qk_mm *mm,
                             size_t interleaved, size_t lo, size_t hi, int worker);
 void qsf_linear_note_types(QsfForward *f, const QsfUnit *u);
@@ -84,8 +85,9 @@ int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 /* attention.c */
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
-/* Most queries of a call of the kernels, when `heads` heads for each KV head of n_cols columns are divided into calls: all that
- * a call can have, or where V is K as many as are fastest. spans: how many can be calls of their own, or 1. */
+/* Most queries of a call of the kernels, when `heads` heads for each KV head of n_cols columns are
+ * divided into calls: all that a call can have, or where V is K as many as are fastest. spans: how many
+ * can be calls of their own, or 1. */
 uint32_t qsf_attention_queries(const QsfForward *f, const QsfKvSpec *kv, uint32_t heads, uint32_t n_cols,
                                double spans);
 

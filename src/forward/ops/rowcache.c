@@ -61,7 +61,8 @@ static void link_newest(QsfRowCache *c, uint32_t e) {
 
 /* --- index --- */
 
-/* Returns the home slot of an id: multiplying by 2^32 / golden ratio spreads neighbours (Knuth, TAOCP 6.4). */
+/* Returns the home slot of an id: multiplying by 2^32 / golden ratio spreads neighbours
+ * (Knuth, TAOCP 6.4). */
 static uint32_t home(const QsfRowCache *c, uint32_t id) {
     uint32_t h = id * 2654435769u;
     return (h ^ h >> 16) & c->mask;

@@ -24,8 +24,8 @@ int qsf_shift(QsfForward *f, const QsfStep *s, QsfErr *err) {
 
 /* ---- convolutions ---- */
 
-/* Short causal convolutions over the positions. Each thread takes some channels through all columns of the pass, from
- * the last one to the first, because the output may overwrite the input. */
+/* Short causal convolutions over the positions. Each thread takes some channels through all columns of the
+ * pass, from the last one to the first, because the output may overwrite the input. */
 
 #define WEIGHTS 4096u /* weights of the channels that are computed at a time */
 #define MOST    512u  /* maximum of these channels: the inputs of an output stay in the first cache */
@@ -105,8 +105,8 @@ int qsf_conv(QsfForward *f, const QsfStep *s, QsfErr *err) {
 
 /* ---- selective scans ---- */
 
-/* Selective scans over the positions, tile by tile of columns (linear_attention.h), so that the state of a tile stays in
- * registers or in the first cache for many positions. Softplus as in state-spaces/mamba. */
+/* Selective scans over the positions, tile by tile of columns (linear_attention.h), so that the state of a
+ * tile stays in registers or in the first cache for many positions. Softplus as in state-spaces/mamba. */
 
 enum { AT_ONCE = QK_SCAN_POSITIONS };
 
@@ -120,8 +120,8 @@ typedef struct ScanJob {
 
 static float softplus(float x) { return x > 20.0f ? x : logf(1.0f + expf(x)); }
 
-/* Tile i of the state, at columns [c, c + n_pos); x and y begin at element `at` of them, which `cols` elements
- * follow. */
+/* Tile i of the state, at columns [c, c + n_pos); x and y begin at element `at` of them, which
+ * `cols` elements follow. */
 static qk_scan tile_at(const ScanJob *j, size_t i, uint32_t c, size_t n_pos, size_t at, size_t cols,
                        uint32_t group) {
     const QsfForward *f = j->f;
@@ -170,9 +170,10 @@ static void each_tiles(void *arg, int worker, size_t begin, size_t end) {
 
 /* ---- one decay per head ---- */
 
-/* The decays of a head are not applied to its state but multiplied up in *scale, by which inputs are divided and
- * outputs multiplied. That saves a third of the arithmetic. Where the product leaves a range of 2^40, the state is
- * multiplied by it. What is computed at a position depends on the positions before it only, not on the passes. */
+/* The decays of a head are not applied to its state but multiplied up in *scale, by which inputs are
+ * divided and outputs multiplied. That saves a third of the arithmetic. Where the product leaves a
+ * range of 2^40, the state is multiplied by it. What is computed at a position depends on the positions
+ * before it only, not on the passes. */
 typedef struct HeadDecay {
     float keep[AT_ONCE], gain[AT_ONCE], out[AT_ONCE];
 } HeadDecay;

@@ -6,8 +6,8 @@
 
 /* ---- the indexer ---- */
 
-/* The indexer of sparse attention: scores all cached positions, or blocks of them, and keeps the best ones. Threads divide
- * the positions, so that a long context keeps them all busy. */
+/* The indexer of sparse attention: scores all cached positions, or blocks of them, and keeps the best ones.
+ * Threads divide the positions, so that a long context keeps them all busy. */
 
 /* ---- scores ---- */
 
@@ -67,7 +67,8 @@ static void multiply(const IndexJob *j, float *y, size_t y_stride, const float *
     ops->matmul(&m, 0, rows);
 }
 
-/* The score of a position: the sum over the heads of its products above 0, each times the weight of its head. */
+/* The score of a position: the sum over the heads of its products above 0, each times the
+ * weight of its head. */
 static void score_positions(const IndexJob *j, Products *p, size_t c, size_t t, size_t n) {
     j->f->table->gate[QK_GATE_RELU](p->of, NULL, n * j->product_stride);
     multiply(j, scores(j, c) + t, 1, qsf_col(j->f, j->s->in2, c), 1, p->of, j->product_stride, n,
@@ -114,15 +115,17 @@ static void score(void *arg, int worker, size_t begin, size_t end) {
 
 /* ---- the best of them ---- */
 
-/* The positions chosen so far, as a heap with the lowest score on top. Which of several equal scores stay follows from
- * the order in which the heap moves them: as in std::partial_sort of libstdc++, which ggml-org/llama.cpp uses. */
+/* The positions chosen so far, as a heap with the lowest score on top. Which of several equal scores stay
+ * follows from the order in which the heap moves them: as in std::partial_sort of libstdc++, which
+ * ggml-org/llama.cpp uses. */
 typedef struct Heap {
     const float *score;
     uint32_t *at;
     size_t n;
 } Heap;
 
-/* Puts a position into the hole of the subtree at `top`: the hole sinks to a leaf, then the position rises. */
+/* Puts a position into the hole of the subtree at `top`: the hole sinks to a leaf, then the
+ * position rises. */
 static void put(const Heap *h, size_t top, uint32_t position) {
     size_t hole = top;
     for (size_t child; (child = 2 * hole + 1) < h->n; hole = child) {
@@ -145,8 +148,8 @@ static void choose(const float *score, size_t n, uint32_t k, uint32_t *out) {
         if (score[t] > score[out[0]]) put(&h, 0, (uint32_t)t);
 }
 
-/* Puts them in ascending order, as they lie in the cache. They are marked with NaN among the scores; a score that was NaN
- * may then take the place of one that was chosen. */
+/* Puts them in ascending order, as they lie in the cache. They are marked with NaN among the scores; a score
+ * that was NaN may then take the place of one that was chosen. */
 static void sort(float *score, size_t n, uint32_t k, uint32_t *out) {
     uint32_t m = 0;
     for (uint32_t i = 0; i < k; i++) score[out[i]] = NAN;
@@ -295,7 +298,8 @@ static void attend(void *arg, int worker, size_t begin, size_t end) {
     }
 }
 
-/* How many positions a head reads: all blocks are full but that of the column, which is the last one if it is there. */
+/* How many positions a head reads: all blocks are full but that of the column, which is the
+ * last one if it is there. */
 static void count(SparseJob *j) {
     const uint32_t *chosen = (const uint32_t *)(const void *)qsf_col(j->f, j->s->in2, j->col);
     const size_t pos = j->f->past + j->col;

@@ -185,9 +185,9 @@ typedef struct QsfMla {
     QsfRopeKind rope;
     QsfMlaYarn yarn; /* other than PLAIN: queries are also scaled by attention.temperature_scale */
     QsfActKind act;
-    bool gated; /* as in QsfDense */
-    QsfRopeKind
-        indexer; /* NONE: attention reads all positions; else what an indexer chooses, which rotates so */
+    bool gated;                  /* as in QsfDense */
+    QsfRopeKind indexer;         /* NONE: attention reads all positions; else what an indexer chooses,
+                                    which rotates so */
     bool maybe_key_norm;         /* as QsfIndexer.maybe_norm */
     bool windows;                /* blocks with a window have sizes of their own; a gate; attn_k_norm */
     bool minicpm;                /* scales of embeddings, branches and logits */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What Gemma 3n and Gemma 4 share: attention with windows and shared caches, and inputs of each block that come from
- * the tokens (per-layer embeddings). */
+/* What Gemma 3n and Gemma 4 share: attention with windows and shared caches, and inputs of each block that
+ * come from the tokens (per-layer embeddings). */
 #ifndef QSF_MODEL_FAMILY_GEMMA_H
 #define QSF_MODEL_FAMILY_GEMMA_H
 
@@ -23,14 +23,15 @@ typedef struct QsfGemma {
     QsfSlice inputs;      /* (n_layers, input_width) */
 } QsfGemma;
 
-/* Reads attention.sliding_window and attention.sliding_window_pattern: which blocks have a window, or every how
- * many one has none; period is its default, 0 = the key must be there. */
+/* Reads attention.sliding_window and attention.sliding_window_pattern: which blocks have a window, or every
+ * how many one has none; period is its default, 0 = the key must be there. */
 void qsf_gemma_windows(QsfGemma *m, uint32_t period);
 
 /* The embedding, scaled. */
 void qsf_gemma_embed(QsfGemma *m);
 
-/* The inputs of all blocks: rows of per_layer_token_embd plus a projection of the embedding. Nothing for width 0. */
+/* The inputs of all blocks: rows of per_layer_token_embd plus a projection of the embedding.
+ * Nothing for width 0. */
 void qsf_gemma_inputs(QsfGemma *m, uint32_t width);
 /* out = norm(proj(gelu(inp_gate(in)) * the block's input)). */
 void qsf_gemma_block_input(const QsfGemma *m, uint32_t block, QsfSlice in, QsfSlice out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gemma 3n: several residual streams, of which a block computes one and predicts and corrects the others (AltUp),
- * a low-rank branch beside attention (Laurel), and inputs of each block from the token. Constants that files do not
- * contain: ggml-org/llama.cpp src/models/gemma3n.cpp. */
+/* Gemma 3n: several residual streams, of which a block computes one and predicts and corrects the others
+ * (AltUp), a low-rank branch beside attention (Laurel), and inputs of each block from the token. Constants
+ * that files do not contain: ggml-org/llama.cpp src/models/gemma3n.cpp. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -99,8 +99,8 @@ static void correct(const Model *m) {
     s->u.streams = m->n_streams;
 }
 
-/* Multiplies each of the other streams' inputs, in_stride elements apart, by its matrix, and gives the result the
- * length of stream 0's values in x. */
+/* Multiplies each of the other streams' inputs, in_stride elements apart, by its matrix, and gives the result
+ * the length of stream 0's values in x. */
 static void project_others(const Model *m, const char *name, QsfSlice in, uint32_t in_stride, QsfSlice x,
                            QsfSlice out) {
     QsfBuilder *b = m->g.b;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gemma 4: dense, with experts beside the feed-forward network, or with inputs of each block from the token. */
+/* Gemma 4: dense, with experts beside the feed-forward network, or with inputs of each block
+ * from the token. */
 #include <inttypes.h>
 #include <math.h>
 

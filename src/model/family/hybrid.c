@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Mamba, Mamba-2, and families that mix their blocks or LFM2's short convolutions with attention. Facts about the
- * families: ggml-org/llama.cpp src/models. */
+/* Mamba, Mamba-2, and families that mix their blocks or LFM2's short convolutions with attention. Facts about
+ * the families: ggml-org/llama.cpp src/models. */
 #include "src/model/family/hybrid.h"
 
 #include <math.h>
@@ -72,7 +72,8 @@ static void attention(const Hybrid *m, uint32_t block, QsfSlice in, QsfSlice out
 
 /* ---- blocks ---- */
 
-/* Returns whether the current block has one of the projections; without it, the space must be the block's own. */
+/* Returns whether the current block has one of the projections; without it, the space must be
+ * the block's own. */
 static bool has_projection(QsfBuilder *b, const char *name, uint32_t latent, uint32_t hidden) {
     if (latent != hidden) qsf_build_require(b, name);
     return qsf_build_maybe(b, name);

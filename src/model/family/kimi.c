@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Kimi Linear, Kimi K3 and Ling 3: linear attention with a delta rule and a decay per channel, and in blocks with KV
- * heads multi-head latent attention; experts after the leading blocks. Facts: ggml-org/llama.cpp src/models. */
+/* Kimi Linear, Kimi K3 and Ling 3: linear attention with a delta rule and a decay per channel, and in
+ * blocks with KV heads multi-head latent attention; experts after the leading blocks. Facts:
+ * ggml-org/llama.cpp src/models. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Mamba (Gu and Dao 2023) and Mamba-2 (Dao and Gu 2024) blocks. Names and shapes of tensors: ggml-org/llama.cpp. */
+/* Mamba (Gu and Dao 2023) and Mamba-2 (Dao and Gu 2024) blocks. Names and shapes of tensors:
+ * ggml-org/llama.cpp. */
 #include "src/model/family/mamba.h"
 
 #define MAX_INNER (1u << 21)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* MiniMax-01: most blocks have lightning attention (Qin et al. 2024), whose state decays at a fixed rate per head; every
- * few one has attention. The residual is the normalized input of a branch. Facts: ggml-org/llama.cpp. */
+/* MiniMax-01: most blocks have lightning attention (Qin et al. 2024), whose state decays at a
+ * fixed rate per head; every few one has attention. The residual is the normalized input of a
+ * branch. Facts: ggml-org/llama.cpp. */
 #include <math.h>
 
 #include "src/model/family/families.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Transformers with multi-head latent attention. What an architecture differs in is a row of QsfMla in table.c. */
+/* Transformers with multi-head latent attention. What an architecture differs in is a row of
+ * QsfMla in table.c. */
 #include "src/model/mla.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* PLaMo 2: blocks without KV heads have a form of Mamba-2 whose time step, B and C are made from the convolved input
- * and normalized. Facts: ggml-org/llama.cpp src/models/plamo2.cpp. */
+/* PLaMo 2: blocks without KV heads have a form of Mamba-2 whose time step, B and C are made from the
+ * convolved input and normalized. Facts: ggml-org/llama.cpp src/models/plamo2.cpp. */
 #include <math.h>
 
 #include "src/model/family/families.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Qwen3-Next and Qwen3.5: most blocks are linear attention with a gated delta rule, every few one is attention with
- * a sigmoid gate on its output. */
+/* Qwen3-Next and Qwen3.5: most blocks are linear attention with a gated delta rule, every few one is
+ * attention with a sigmoid gate on its output. */
 #include <math.h>
 
 #include "src/model/family/families.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* RWKV: linear attention over mixes of each position with the one before it, and a channel mix or a feed-forward
- * network. Numbers without a key are those of BlinkDL/RWKV-LM. */
+/* RWKV: linear attention over mixes of each position with the one before it, and a channel mix or a
+ * feed-forward network. Numbers without a key are those of BlinkDL/RWKV-LM. */
 #include "src/model/family/rwkv.h"
 
 #include <stdio.h>

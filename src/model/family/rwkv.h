@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Models of the RWKV line while their programs are built: blocks of a time mix, which differs by version, and a
- * channel mix or a feed-forward network. */
+/* Models of the RWKV line while their programs are built: blocks of a time mix, which differs by version, and
+ * a channel mix or a feed-forward network. */
 #ifndef QSF_MODEL_FAMILY_RWKV_H
 #define QSF_MODEL_FAMILY_RWKV_H
 
@@ -25,7 +25,8 @@ typedef struct QsfRwkvModel {
 
 /* rwkv.c. Input i of the WKV step. */
 QsfSlice qsf_rwkv_slot(const QsfRwkvModel *m, unsigned i);
-/* out = in + (in2 - in) * weights, which are elements off and later of a parameter, or (QSF_NONE) the contents of out. */
+/* out = in + (in2 - in) * weights, which are elements off and later of a parameter, or
+ * (QSF_NONE) the contents of out. */
 void qsf_rwkv_lerp(const QsfRwkvModel *m, const char *label, QsfSlice in, QsfSlice in2, uint32_t param,
                    uint32_t off, QsfSlice out);
 /* Applies the parameter `name`.weight of out.width elements: op BIAS or GAIN. */
@@ -42,7 +43,8 @@ void qsf_rwkv_bonus(const QsfRwkvModel *m, const char *label, uint32_t param);
 /* The norm of y's heads. */
 void qsf_rwkv_group_norm(const QsfRwkvModel *m);
 
-/* rwkv7.c and rwkv6.c: read their keys, and append the time mix of a block, from the branch buffer to itself. */
+/* rwkv7.c and rwkv6.c: read their keys, and append the time mix of a block, from the branch
+ * buffer to itself. */
 void qsf_rwkv7_read(QsfRwkvModel *m);
 void qsf_rwkv7_time_mix(QsfRwkvModel *m, uint32_t block);
 void qsf_rwkv6_read(QsfRwkvModel *m);

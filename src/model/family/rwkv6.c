@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The time mix of RWKV-6 (Peng et al. 2024), whose mixes depend on the position, and its form in models made from
- * Qwen 2, which have no bonus and no norm but grouped keys and values. Names: ggml-org/llama.cpp. */
+/* The time mix of RWKV-6 (Peng et al. 2024), whose mixes depend on the position, and its form in models made
+ * from Qwen 2, which have no bonus and no norm but grouped keys and values. Names: ggml-org/llama.cpp. */
 #include <math.h>
 
 #include "src/model/family/rwkv.h"
@@ -31,7 +31,8 @@ static void add_constants(const QsfRwkvModel *m) {
     qsf_build_with_param(m->b, QSF_OP_BIAS, "time_mix_lerp", all, m->mix);
 }
 
-/* The five mixes of a position x and the one before it: x + (prev - x) * (constant + low rank of a first mix). */
+/* The five mixes of a position x and the one before it: x + (prev - x) * (constant + low rank
+ * of a first mix). */
 static void make_mixes(const QsfRwkvModel *m) {
     QsfBuilder *b = m->b;
     const uint32_t n = m->hp->hidden, rank = m->mix_rank;

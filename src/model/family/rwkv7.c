@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The time mix of RWKV-7: linear attention over mixes of each position with the one before it. Numbers without a key
- * are those of BlinkDL/RWKV-LM. */
+/* The time mix of RWKV-7: linear attention over mixes of each position with the one before it. Numbers
+ * without a key are those of BlinkDL/RWKV-LM. */
 #include "src/model/family/rwkv.h"
 
 #define KEY_NORM_EPS    1e-12f

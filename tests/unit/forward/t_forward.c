@@ -590,8 +590,8 @@ static void count_call(const qk_mm *m, size_t lo, size_t hi) {
     if (++slow.calls == slow.stop_at) atomic_store(&slow.cancel, 1);
 }
 
-/* A product of many columns is computed in calls that end soon, all of it and nothing twice, and no call follows a
- * cancellation. */
+/* A product of many columns is computed in calls that end soon, all of it and nothing twice, and no call
+ * follows a cancellation. */
 static void test_stoppable(void **state) {
     enum { K = 4096, ROWS = 1000, COLS = 5000 };
     static const struct {

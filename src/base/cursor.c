@@ -84,14 +84,6 @@ int qsf_cursor_skip(QsfCursor *c, uint64_t len, const char *what, QsfErr *err) {
     return QSF_OK;
 }
 
-int qsf_cursor_seek(QsfCursor *c, uint64_t off, QsfErr *err) {
-    if (off > c->end)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: offset %llu lies past the end at %llu",
-                           c->file->path, (unsigned long long)off, (unsigned long long)c->end);
-    c->pos = off;
-    return QSF_OK;
-}
-
 /* Reads n <= 8 bytes as a little-endian number. */
 static int read_le(QsfCursor *c, size_t n, uint64_t *out, const char *what, QsfErr *err) {
     unsigned char b[8];
@@ -101,17 +93,6 @@ static int read_le(QsfCursor *c, size_t n, uint64_t *out, const char *what, QsfE
     for (size_t i = n; i > 0; i--) v = v << 8 | b[i - 1];
     *out = v;
     return QSF_OK;
-}
-
-int qsf_cursor_u8(QsfCursor *c, uint8_t *out, const char *what, QsfErr *err) {
-    return qsf_cursor_bytes(c, out, 1, what, err);
-}
-
-int qsf_cursor_u16(QsfCursor *c, uint16_t *out, const char *what, QsfErr *err) {
-    uint64_t v = 0;
-    int rc = read_le(c, 2, &v, what, err);
-    if (rc == QSF_OK) *out = (uint16_t)v;
-    return rc;
 }
 
 int qsf_cursor_u32(QsfCursor *c, uint32_t *out, const char *what, QsfErr *err) {

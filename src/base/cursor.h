@@ -29,9 +29,6 @@ uint64_t qsf_cursor_left(const QsfCursor *c);
 /* Copies the next len bytes. QSF_E_MODEL "<path>: truncated: needs N bytes at offset M (what)". */
 int qsf_cursor_bytes(QsfCursor *c, void *dst, size_t len, const char *what, QsfErr *err);
 int qsf_cursor_skip(QsfCursor *c, uint64_t len, const char *what, QsfErr *err);
-int qsf_cursor_seek(QsfCursor *c, uint64_t off, QsfErr *err);
-int qsf_cursor_u8(QsfCursor *c, uint8_t *out, const char *what, QsfErr *err);
-int qsf_cursor_u16(QsfCursor *c, uint16_t *out, const char *what, QsfErr *err);
 int qsf_cursor_u32(QsfCursor *c, uint32_t *out, const char *what, QsfErr *err);
 int qsf_cursor_u64(QsfCursor *c, uint64_t *out, const char *what, QsfErr *err);
 

@@ -105,7 +105,7 @@ bool qsf_j_less(QsfJCtx *c, QsfJVal a, QsfJVal b, bool *out) {
     return qsf_j_fail(c, "%s and %s have no order", qsf_j_type_name(a), qsf_j_type_name(b));
 }
 
-bool qsf_j_contains(QsfJCtx *c, QsfJVal item, QsfJVal in, bool *out) {
+static bool contains(QsfJCtx *c, QsfJVal item, QsfJVal in, bool *out) {
     *out = false;
     if (in.type == QSF_J_STR) {
         if (item.type != QSF_J_STR)
@@ -136,8 +136,8 @@ bool qsf_j_compare(QsfJCtx *c, QsfJOp op, QsfJVal a, QsfJVal b, bool *out) {
     case QSF_J_OP_GT: return qsf_j_less(c, b, a, out);
     case QSF_J_OP_LE: ok = qsf_j_less(c, b, a, out); break;
     case QSF_J_OP_GE: ok = qsf_j_less(c, a, b, out); break;
-    case QSF_J_OP_IN: return qsf_j_contains(c, a, b, out);
-    default: ok = qsf_j_contains(c, a, b, out); break;
+    case QSF_J_OP_IN: return contains(c, a, b, out);
+    default: ok = contains(c, a, b, out); break;
     }
     if (ok) *out = !*out; /* not set if they cannot be compared */
     return ok;

@@ -100,7 +100,6 @@ bool qsf_j_put_val(QsfJCtx *c, QsfJVal v);  /* as str() */
 bool qsf_j_put_repr(QsfJCtx *c, QsfJVal v); /* as repr() */
 bool qsf_j_put_float(QsfJCtx *c, double f);
 bool qsf_j_to_str(QsfJCtx *c, QsfJVal v, QsfJVal *out); /* strings are returned unchanged */
-bool qsf_j_put_escaped(QsfJCtx *c, QsfJVal v);          /* HTML; markup is returned unchanged */
 bool qsf_j_markup(QsfJCtx *c, QsfJVal v, QsfJVal *out); /* v escaped, unless it is markup */
 /* A tagged string of the template's own kind. */
 bool qsf_j_text(QsfJCtx *c, const char *s, QsfJVal *out);
@@ -112,11 +111,9 @@ size_t qsf_j_char_off(const QsfJStr *s, size_t i); /* byte offset of character i
 /* --- operators (jinja/ops.c, jinja/compare.c) --- */
 bool qsf_j_truth(QsfJVal v);
 bool qsf_j_arith(QsfJCtx *c, QsfJOp op, QsfJVal a, QsfJVal b, QsfJVal *out);
-bool qsf_j_concat(QsfJCtx *c, QsfJVal a, QsfJVal b, QsfJVal *out); /* str + str */
 bool qsf_j_compare(QsfJCtx *c, QsfJOp op, QsfJVal a, QsfJVal b, bool *out);
 bool qsf_j_equal(QsfJCtx *c, QsfJVal a, QsfJVal b, bool *out);
 bool qsf_j_less(QsfJCtx *c, QsfJVal a, QsfJVal b, bool *out);
-bool qsf_j_contains(QsfJCtx *c, QsfJVal item, QsfJVal in, bool *out);
 bool qsf_j_percent(QsfJCtx *c, QsfJVal fmt, QsfJVal args, QsfJVal *out); /* jinja/format.c */
 
 /* --- access (jinja/access.c) --- */
@@ -154,8 +151,7 @@ const QsfJRow *qsf_j_find_row(const QsfJRow *rows, const QsfJStr *name); /* rows
 const QsfJRow *qsf_j_find_filter(const QsfJStr *name);
 const QsfJRow *qsf_j_find_test(const QsfJStr *name);
 const QsfJRow *qsf_j_find_global(const QsfJStr *name);
-extern const QsfJRow qsf_j_text_filters[], qsf_j_seq_filters[], qsf_j_select_filters[], qsf_j_num_filters[],
-    qsf_j_json_filters[];
+extern const QsfJRow qsf_j_text_filters[], qsf_j_seq_filters[], qsf_j_num_filters[], qsf_j_json_filters[];
 extern const QsfJRow qsf_j_str_methods[], qsf_j_str_split_methods[], qsf_j_str_is_methods[],
     qsf_j_str_format_methods[], qsf_j_dict_methods[], qsf_j_list_methods[], qsf_j_num_methods[],
     qsf_j_loop_methods[];

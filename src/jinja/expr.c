@@ -179,7 +179,8 @@ static QsfJRef parse_call(QsfJParser *p, QsfJRef callee) {
     return r;
 }
 
-QsfJRef qsf_j_parse_postfix(QsfJParser *p, QsfJRef node) {
+/* Postfix operators .a [b] (c) after node. */
+static QsfJRef parse_postfix(QsfJParser *p, QsfJRef node) {
     for (unsigned n = 0; node != 0; n++) {
         bool dot = qsf_j_peek(p, QSF_JT_OP, "."), item = qsf_j_peek(p, QSF_JT_OP, "[");
         if (!dot && !item && !qsf_j_peek(p, QSF_JT_OP, "(")) return node;
@@ -237,7 +238,7 @@ static QsfJRef parse_test(QsfJParser *p, QsfJRef subject) {
         if (qsf_j_peek(p, QSF_JT_NAME, "is"))
             return qsf_j_parse_error(p, "tests cannot be chained with 'is'");
         QsfJRef arg = parse_primary(p);
-        arg = arg == 0 ? 0 : qsf_j_parse_postfix(p, arg);
+        arg = arg == 0 ? 0 : parse_postfix(p, arg);
         if (arg == 0) return 0;
         qsf_j_at(p, r)->b = arg;
         qsf_j_at(p, r)->n = 1;
@@ -285,7 +286,7 @@ static QsfJRef parse_unary(QsfJParser *p, bool with_filters) {
         r = parse_prefix(p, QSF_JN_SIGN, QSF_J_OP_ADD);
     else
         r = parse_primary(p);
-    if (r != 0) r = qsf_j_parse_postfix(p, r);
+    if (r != 0) r = parse_postfix(p, r);
     return r != 0 && with_filters ? qsf_j_parse_filters(p, r, false) : r;
 }
 

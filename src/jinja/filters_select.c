@@ -91,7 +91,7 @@ static bool f_attr(QsfJCtx *c, A *a, QsfJVal *out) {
     return qsf_j_attr(c, a->self, name.u.s, out);
 }
 
-const QsfJRow qsf_j_select_filters[] = {
+static const QsfJRow select_filters[] = {
     { "map", f_map, "*" },
     { "select", f_select, "*" },
     { "reject", f_reject, "*" },
@@ -104,7 +104,7 @@ const QsfJRow qsf_j_select_filters[] = {
 };
 
 const QsfJRow *qsf_j_find_filter(const QsfJStr *name) {
-    static const QsfJRow *const tables[] = { qsf_j_text_filters, qsf_j_seq_filters, qsf_j_select_filters,
+    static const QsfJRow *const tables[] = { qsf_j_text_filters, qsf_j_seq_filters, select_filters,
                                              qsf_j_num_filters, qsf_j_json_filters };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         const QsfJRow *row = qsf_j_find_row(tables[i], name);

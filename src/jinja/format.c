@@ -130,7 +130,8 @@ static bool put_text(QsfJCtx *c, QsfJVal v, const Spec *sp, bool right) {
     return put_aligned(c, sp, s, 0, sp->align != 0 ? sp->align : right ? '>' : '<');
 }
 
-bool qsf_j_put_formatted(QsfJCtx *c, QsfJVal v, const char *spec, size_t len) {
+/* {} formatting of one value by the part after the colon. */
+static bool put_formatted(QsfJCtx *c, QsfJVal v, const char *spec, size_t len) {
     Spec sp;
     if (len == 0) return qsf_j_put_val(c, v);
     if (!read_spec(c, spec, len, &sp)) return false;
@@ -261,7 +262,7 @@ static bool put_field(QsfJCtx *c, QsfJArgs *a, const char *s, size_t len, uint32
     size_t mark = qsf_j_mark(c);
     if (conversion != 0 && !(conversion == 'r' ? qsf_j_put_repr(c, v) : qsf_j_put_val(c, v))) return false;
     if (conversion != 0 && !qsf_j_cut(c, mark, &v)) return false;
-    return qsf_j_put_formatted(c, v, s + spec, len - spec);
+    return put_formatted(c, v, s + spec, len - spec);
 }
 
 static bool m_format(QsfJCtx *c, QsfJArgs *a, QsfJVal *out) {

@@ -159,7 +159,7 @@ static bool join_lists(QsfJCtx *c, QsfJVal a, QsfJVal b, QsfJVal *out) {
     return true;
 }
 
-bool qsf_j_concat(QsfJCtx *c, QsfJVal a, QsfJVal b, QsfJVal *out) {
+static bool concat(QsfJCtx *c, QsfJVal a, QsfJVal b, QsfJVal *out) {
     bool markup = a.markup || b.markup;
     if (markup && (!qsf_j_markup(c, a, &a) || !qsf_j_markup(c, b, &b))) return false;
     size_t mark = qsf_j_mark(c);
@@ -186,5 +186,5 @@ bool qsf_j_arith(QsfJCtx *c, QsfJOp op, QsfJVal a, QsfJVal b, QsfJVal *out) {
     if (op == QSF_J_OP_MUL && seq_b && qsf_j_is_whole(a)) return repeat(c, b, qsf_j_whole(a), out);
     if (op == QSF_J_OP_MOD && a.type == QSF_J_STR) return qsf_j_percent(c, a, b, out);
     if (op != QSF_J_OP_ADD || a.type != b.type || !seq_a) return no_operator(c, op, a, b);
-    return a.type == QSF_J_STR ? qsf_j_concat(c, a, b, out) : join_lists(c, a, b, out);
+    return a.type == QSF_J_STR ? concat(c, a, b, out) : join_lists(c, a, b, out);
 }

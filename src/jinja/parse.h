@@ -29,7 +29,6 @@ static inline QsfJNode *qsf_j_at(QsfJParser *p, QsfJRef r) { return &p->t->nodes
 bool qsf_j_chain(QsfJParser *p, QsfJChain *l, QsfJRef item);
 /* Index of a name or constant, or UINT32_MAX with p->err set. */
 uint32_t qsf_j_atom(QsfJParser *p, const char *s, size_t len);
-uint32_t qsf_j_const(QsfJParser *p, QsfJVal v);
 QsfJRef qsf_j_const_node(QsfJParser *p, QsfJVal v, uint32_t line);
 /* A new string owned by the template; NULL with p->err set. */
 char *qsf_j_keep(QsfJParser *p, size_t len);
@@ -55,7 +54,5 @@ QsfJRef qsf_j_parse_expr(QsfJParser *p, bool with_cond);
 QsfJRef qsf_j_parse_tuple(QsfJParser *p, bool with_cond, const char *end);
 /*  filter | filter after subject, possibly none; `bare`: the first | is omitted (filter blocks). */
 QsfJRef qsf_j_parse_filters(QsfJParser *p, QsfJRef subject, bool bare);
-/* Postfix operators .a [b] (c) after node. */
-QsfJRef qsf_j_parse_postfix(QsfJParser *p, QsfJRef node);
 
 #endif

@@ -28,7 +28,4 @@ bool qsf_j_pad(QsfJCtx *c, QsfJVal s, int64_t width, unsigned sides, QsfJVal fil
 /* Byte offset of part in s, searching from byte `from`, -1 if absent; the last one if reverse. */
 int64_t qsf_j_find(const QsfJStr *s, const QsfJStr *part, size_t from, bool reverse);
 
-/* {} formatting of one value by the part after the colon (jinja/format.c). */
-bool qsf_j_put_formatted(QsfJCtx *c, QsfJVal v, const char *spec, size_t len);
-
 #endif

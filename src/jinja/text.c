@@ -253,7 +253,7 @@ bool qsf_j_to_str(QsfJCtx *c, QsfJVal v, QsfJVal *out) {
 
 /* --- HTML --- */
 
-bool qsf_j_put_escaped(QsfJCtx *c, QsfJVal v) {
+static bool put_escaped(QsfJCtx *c, QsfJVal v) {
     static const char from[] = "&<>'\"";
     static const char *const to[] = { "&amp;", "&lt;", "&gt;", "&#39;", "&#34;" };
     if (!qsf_j_to_str(c, v, &v)) return false;
@@ -274,7 +274,7 @@ bool qsf_j_markup(QsfJCtx *c, QsfJVal v, QsfJVal *out) {
     *out = v;
     if (v.type == QSF_J_STR && v.markup) return true;
     size_t mark = qsf_j_mark(c);
-    if (!qsf_j_put_escaped(c, v) || !qsf_j_cut(c, mark, out)) return false;
+    if (!put_escaped(c, v) || !qsf_j_cut(c, mark, out)) return false;
     out->markup = true;
     return true;
 }

@@ -94,7 +94,8 @@ uint32_t qsf_j_atom(QsfJParser *p, const char *s, size_t len) {
     return t->n_atoms++;
 }
 
-uint32_t qsf_j_const(QsfJParser *p, QsfJVal v) {
+/* Index of a constant, or UINT32_MAX with p->err set. */
+static uint32_t add_constant(QsfJParser *p, QsfJVal v) {
     QsfJinja *t = p->t;
     void *consts = t->consts;
     if (!room(p, &consts, t->n_consts, &t->cap_consts, sizeof *t->consts, MAX_NODES)) return UINT32_MAX;
@@ -105,7 +106,7 @@ uint32_t qsf_j_const(QsfJParser *p, QsfJVal v) {
 
 QsfJRef qsf_j_const_node(QsfJParser *p, QsfJVal v, uint32_t line) {
     if (p->t->mem.failed && qsf_j_keep(p, 0) == NULL) return 0;
-    uint32_t c = qsf_j_const(p, v);
+    uint32_t c = add_constant(p, v);
     QsfJRef r = c == UINT32_MAX ? 0 : qsf_j_node(p, QSF_JN_CONST, line);
     if (r != 0) qsf_j_at(p, r)->sym = c;
     return r;

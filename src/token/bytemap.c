@@ -14,7 +14,8 @@ uint32_t qsf_bytemap_cp(unsigned char byte) {
     return byte;
 }
 
-int qsf_bytemap_byte(uint32_t cp) {
+/* The byte of a code point, or -1. */
+static int byte_of(uint32_t cp) {
     if (cp >= END) return -1;
     if (cp == END - 1) return 0xAD;
     if (cp >= FIRST + N_LOW) return (int)(cp - FIRST - N_LOW + 0x7F);
@@ -41,7 +42,7 @@ size_t qsf_bytemap_decode(const char *src, size_t len, char *dst, size_t cap) {
     for (size_t i = 0; i < len;) {
         uint32_t cp;
         size_t step = qsf_utf8_next(src + i, len - i, &cp);
-        int byte = qsf_bytemap_byte(cp);
+        int byte = byte_of(cp);
         if (byte >= 0) {
             if (n < cap) dst[n] = (char)byte;
             n++;

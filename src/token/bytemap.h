@@ -9,8 +9,6 @@
 
 /* Code point for a byte, below 0x144. */
 uint32_t qsf_bytemap_cp(unsigned char byte);
-/* The byte of a code point, or -1. */
-int qsf_bytemap_byte(uint32_t cp);
 /* Writes the characters of src[0..len) as UTF-8; dst holds 2 * len bytes. Returns the bytes written. */
 size_t qsf_bytemap_encode(const char *src, size_t len, char *dst);
 /* Converts back to bytes. Characters that do not encode a byte are copied unchanged. Writes at most cap

@@ -52,8 +52,8 @@ static int encode_normal(Call *c, QsfWhere where, QsfErr *err) {
     QsfFragment *frag;
     size_t n;
     if (c->t->normalized.vocab == NULL) return split(c, s, b->len, where, err);
-    int rc = qsf_specials_split_marked(&c->t->normalized, s, b->len, c->special, mask, c->out->ledger, &frag,
-                                       &n, err);
+    int rc = qsf_specials_split(&c->t->normalized, s, b->len, c->special, mask, c->out->ledger, &frag, &n,
+                                err);
     for (size_t i = 0; i < n && rc == QSF_OK; i++) {
         const QsfFragment *f = &frag[i];
         QsfWhere at = where;
@@ -130,8 +130,7 @@ int qsf_tokenizer_encode_steps(const QsfTokenizer *t, const char *text, size_t l
         if (rc == QSF_OK) buffers = want;
     }
     if (rc == QSF_OK)
-        rc = qsf_specials_split_marked(&t->specials, text, len, c.special, trusted, out->ledger, &frag, &n,
-                                       err);
+        rc = qsf_specials_split(&t->specials, text, len, c.special, trusted, out->ledger, &frag, &n, err);
     if (rc == QSF_OK) rc = encode_fragments(&c, text, trusted, frag, n, err);
     qsf_fragments_free(frag, n, out->ledger);
     if (buffers > 0) qsf_ledger_release(out->ledger, QSF_MEM_TRANSCRIPT, buffers);

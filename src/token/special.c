@@ -364,9 +364,8 @@ static int select_matches(Search *q, QsfErr *err) {
     return take_by_length(q, err);
 }
 
-int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len, bool control,
-                              const uint8_t *trusted, QsfLedger *ledger, QsfFragment **out, size_t *n,
-                              QsfErr *err) {
+int qsf_specials_split(const QsfSpecials *s, const char *text, size_t len, bool control,
+                       const uint8_t *trusted, QsfLedger *ledger, QsfFragment **out, size_t *n, QsfErr *err) {
     Search q = { .s = s, .ledger = ledger, .text = text, .len = len };
     *out = NULL;
     *n = 0;
@@ -384,8 +383,3 @@ int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len
 }
 
 void qsf_fragments_free(QsfFragment *f, size_t n, QsfLedger *ledger) { drop(ledger, f, n * sizeof *f); }
-
-int qsf_specials_split(const QsfSpecials *s, const char *text, size_t len, bool control, QsfFragment **out,
-                       size_t *n, QsfErr *err) {
-    return qsf_specials_split_marked(s, text, len, control, NULL, NULL, out, n, err);
-}

@@ -49,13 +49,9 @@ int qsf_specials_init_all(QsfSpecials *s, const QsfVocab *v, QsfArena *arena, Qs
  * that look like chat markup (<|...|>, [INST], <end_of_turn>, <think>, ...), are found only where all their
  * bytes are trusted. *out has *n elements. ledger: NULL, or what the memory is charged to
  * (QSF_MEM_TRANSCRIPT). QSF_E_RUNTIME without memory or beyond 4 GiB; QSF_E_BUDGET, QSF_E_INTERRUPTED. */
-int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len, bool control,
-                              const uint8_t *trusted, QsfLedger *ledger, QsfFragment **out, size_t *n,
-                              QsfErr *err);
+int qsf_specials_split(const QsfSpecials *s, const char *text, size_t len, bool control,
+                       const uint8_t *trusted, QsfLedger *ledger, QsfFragment **out, size_t *n, QsfErr *err);
 /* Frees the n fragments that a call with this ledger returned. */
 void qsf_fragments_free(QsfFragment *f, size_t n, QsfLedger *ledger);
-/* With all text trusted, and no ledger. */
-int qsf_specials_split(const QsfSpecials *s, const char *text, size_t len, bool control, QsfFragment **out,
-                       size_t *n, QsfErr *err);
 
 #endif

@@ -278,9 +278,7 @@ const char *qsf_tokenizer_warning(const QsfTokenizer *t) { return t->warning[0] 
 uint32_t qsf_tokenizer_n_vocab(const QsfTokenizer *t) { return t->vocab.n; }
 int32_t qsf_tokenizer_bos(const QsfTokenizer *t) { return t->roles.id[QSF_TOKEN_ROLE_BOS]; }
 int32_t qsf_tokenizer_eos(const QsfTokenizer *t) { return t->roles.id[QSF_TOKEN_ROLE_EOS]; }
-int32_t qsf_tokenizer_eot(const QsfTokenizer *t) { return t->roles.id[QSF_TOKEN_ROLE_EOT]; }
 bool qsf_tokenizer_adds_bos(const QsfTokenizer *t) { return t->add_bos; }
-bool qsf_tokenizer_adds_eos(const QsfTokenizer *t) { return t->add_eos; }
 
 bool qsf_tokenizer_is_eog(const QsfTokenizer *t, int32_t id) {
     return id >= 0 && (uint32_t)id < t->vocab.n && (t->vocab.attr[id] & QSF_ATTR_EOG);

@@ -72,9 +72,7 @@ uint32_t qsf_tokenizer_n_vocab(const QsfTokenizer *t);
 /* Special ids, -1 if the vocabulary has none. */
 int32_t qsf_tokenizer_bos(const QsfTokenizer *t);
 int32_t qsf_tokenizer_eos(const QsfTokenizer *t);
-int32_t qsf_tokenizer_eot(const QsfTokenizer *t);
 bool qsf_tokenizer_adds_bos(const QsfTokenizer *t);
-bool qsf_tokenizer_adds_eos(const QsfTokenizer *t);
 /* Whether this id ends a generation (EOS, EOT, <|im_end|>, <end_of_turn>, ...). */
 bool qsf_tokenizer_is_eog(const QsfTokenizer *t, int32_t id);
 /* Whether this id ends a message, but not the generation (<|end|> of gpt-oss). */

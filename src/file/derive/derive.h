@@ -115,7 +115,7 @@ int qsf_derive_times(const QsfDeriveRead *r);
 int qsf_derive_value(const QsfDeriveRead *r);
 int qsf_derive_mxfp4(const QsfDeriveRead *r);
 int qsf_derive_ternary(const QsfDeriveRead *r);
-int qsf_derive_split32(const QsfDeriveRead *r); /* derive/split.c */
+int qsf_derive_split32(const QsfDeriveRead *r);
 
 /* Writes BF16: to the nearest, ties to even; NaN stays NaN. */
 void qsf_derive_put_bf16(unsigned char *out, float x);

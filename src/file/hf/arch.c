@@ -10,7 +10,8 @@
 #define TABLE(vendor) qsf_hf_arch_##vendor,
 static const QsfHfArch *const vendors[] = { QSF_HF_VENDORS(TABLE) };
 
-const QsfHfArch *qsf_hf_arch_at(unsigned i) {
+/* Returns architecture i, NULL past the end. */
+static const QsfHfArch *arch_at(unsigned i) {
     for (size_t v = 0; v < sizeof vendors / sizeof *vendors; v++)
         for (const QsfHfArch *a = vendors[v]; a->name != NULL; a++)
             if (i-- == 0) return a;
@@ -25,7 +26,7 @@ static bool applies(const QsfHfModel *m, const QsfHfMust *row) {
 
 const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name) {
     const QsfHfArch *a;
-    for (unsigned i = 0; (a = qsf_hf_arch_at(i)) != NULL; i++)
+    for (unsigned i = 0; (a = arch_at(i)) != NULL; i++)
         if (strcmp(a->name, name) == 0 && applies(m, a->when)) return a;
     return NULL;
 }

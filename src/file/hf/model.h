@@ -111,8 +111,6 @@ typedef struct QsfHfArch {
 
 /* Finds the architecture of a model whose settings are open; NULL if unknown. */
 const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name);
-/* Returns architecture i, NULL past the end. */
-const QsfHfArch *qsf_hf_arch_at(unsigned i);
 /* Does the name fit the pattern? Sets *layer and *expert, to -1 where the pattern has none. */
 bool qsf_hf_name_fits(const char *pattern, const char *name, int32_t *layer, int32_t *expert);
 
@@ -164,7 +162,7 @@ int qsf_hf_config_open(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err
  * set), m->bos and m->eos. config.json may be missing: then m->root is NULL. */
 int qsf_hf_config_open_tokens(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err);
 void qsf_hf_config_close(QsfHfModel *m);
-/* hf/config_put.c: writes the metadata that a GGUF file of this model has. */
+/* hf/config.c: writes the metadata that a GGUF file of this model has. */
 int qsf_hf_config_put(QsfHfModel *m);
 /* hf/rope.c */
 int qsf_hf_rope_read(QsfHfModel *m);
@@ -174,7 +172,7 @@ int qsf_hf_tensors_add(QsfHfModel *m);
 /* Writes general.sampling.* from generation_config.json, if it exists, and collects its end tokens.
  * QSF_E_MODEL with path, line and column if it is not JSON; values that are not numbers are skipped. */
 int qsf_hf_generation_put(QsfHfModel *m);
-/* hf/ends.c: adds the tokens of eos_token_id, an id or a list; others are skipped, with a notice
+/* hf/generation.c: adds the tokens of eos_token_id, an id or a list; others are skipped, with a notice
  * in m->s that names the file. */
 void qsf_hf_ends_add(QsfHfModel *m, const QsfJson *object, const char *file);
 /* Adds those of config.json and writes QSF_KEY_ENDS, and the end token if the vocabulary has none. Call it

@@ -76,8 +76,6 @@ static void test_cursor(void **state) {
     QsfFile f;
     QsfCursor c;
     QsfErr e = { 0 };
-    uint8_t v8;
-    uint16_t v16;
     uint32_t v32;
     uint64_t v64;
     const char *path = qsf_test_tmp("cursor");
@@ -97,24 +95,15 @@ static void test_cursor(void **state) {
     }
     assert_memory_equal(data, back, N);
     assert_int_equal(qsf_cursor_left(&c), 0);
-    assert_int_equal(qsf_cursor_u8(&c, &v8, "the end", &e), QSF_E_MODEL);
+    assert_int_equal(qsf_cursor_u32(&c, &v32, "the end", &e), QSF_E_MODEL);
     qsf_test_expect_err(&e, QSF_E_MODEL, "(the end)");
     qsf_err_clear(&e);
 
-    qsf_test_expect_ok(qsf_cursor_seek(&c, 3, &e), &e);
-    qsf_test_expect_ok(qsf_cursor_bytes(&c, back, N - 3, "all", &e), &e);
-    assert_memory_equal(data + 3, back, N - 3);
-    assert_int_equal(qsf_cursor_seek(&c, N + 1, &e), QSF_E_MODEL);
-    qsf_err_clear(&e);
     qsf_cursor_close(&c);
 
-    qsf_test_expect_ok(qsf_cursor_open(&c, &f, 1, 20, &e), &e);
-    qsf_test_expect_ok(qsf_cursor_u8(&c, &v8, "", &e), &e);
-    qsf_test_expect_ok(qsf_cursor_u16(&c, &v16, "", &e), &e);
+    qsf_test_expect_ok(qsf_cursor_open(&c, &f, 4, 17, &e), &e);
     qsf_test_expect_ok(qsf_cursor_u32(&c, &v32, "", &e), &e);
     qsf_test_expect_ok(qsf_cursor_u64(&c, &v64, "", &e), &e);
-    assert_int_equal(v8, 7);
-    assert_int_equal(v16, 14 | 21 << 8);
     assert_int_equal(v32, 28u | 35u << 8 | 42u << 16 | 49u << 24);
     assert_true(v64 == (56u | 63u << 8 | 70u << 16 | 77u << 24 | (uint64_t)84 << 32 | (uint64_t)91 << 40 |
                         (uint64_t)98 << 48 | (uint64_t)105 << 56));

@@ -114,13 +114,17 @@ static void test_bytemap(void **state) {
         char byte = (char)i, text[2], back;
         assert_true(cp < 0x144 && !seen[cp]);
         seen[cp] = true;
-        assert_int_equal(qsf_bytemap_byte(cp), i);
         size_t n = qsf_bytemap_encode(&byte, 1, text);
         assert_int_equal(qsf_bytemap_decode(text, n, &back, 1), 1);
         assert_int_equal(back, byte);
     }
-    for (uint32_t cp = 0; cp < 0x200; cp++) {
-        if (!seen[cp]) assert_int_equal(qsf_bytemap_byte(cp), -1);
+    /* Other characters of two bytes are copied. */
+    for (uint32_t cp = 0x80; cp < 0x200; cp++) {
+        const char text[2] = { (char)(0xC0 | cp >> 6), (char)(0x80 | (cp & 0x3F)) };
+        char back[2];
+        if (seen[cp]) continue;
+        assert_int_equal(qsf_bytemap_decode(text, 2, back, 2), 2);
+        assert_memory_equal(back, text, 2);
     }
     assert_int_equal(qsf_bytemap_cp(' '), 0x120);
     assert_int_equal(qsf_bytemap_cp('\n'), 0x10A);

@@ -94,7 +94,7 @@ static void compare(const Rig *r, const char *text, size_t len, const uint32_t *
     QsfErr e = { 0 };
     QsfFragment *f;
     size_t n, covered = 0;
-    qsf_test_expect_ok(qsf_specials_split(&r->s, text, len, true, &f, &n, &e), &e);
+    qsf_test_expect_ok(qsf_specials_split(&r->s, text, len, true, NULL, NULL, &f, &n, &e), &e);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(f[i].off, covered);
         for (size_t k = 0; k < f[i].len; k++) assert_int_equal(owner[covered + k], (uint32_t)(f[i].id + 1));
@@ -136,8 +136,7 @@ static void expect_ids(const Rig *r, const char *text, const uint8_t *trusted, c
     QsfErr e = { 0 };
     QsfFragment *f;
     size_t n;
-    qsf_test_expect_ok(qsf_specials_split_marked(&r->s, text, strlen(text), true, trusted, NULL, &f, &n, &e),
-                       &e);
+    qsf_test_expect_ok(qsf_specials_split(&r->s, text, strlen(text), true, trusted, NULL, &f, &n, &e), &e);
     for (size_t i = 0; i < n; i++, ids++) {
         if (f[i].id != *ids) print_error("\"%s\": fragment %zu is %d\n", text, i, f[i].id);
         assert_int_equal(f[i].id, *ids);

@@ -162,7 +162,6 @@ static void test_flags(void **state) {
     fill(&v);
     QsfTokenizer *t = open_vocab(&v);
     assert_true(qsf_tokenizer_adds_bos(t));
-    assert_false(qsf_tokenizer_adds_eos(t));
     assert_true(qsf_tokenizer_is_eog(t, 2));
     QSF_TV_EXPECT(t, "a", QSF_TOK_BOS | QSF_TOK_EOS, 1, SP_A);
     close_vocab(t, &v);

@@ -268,7 +268,6 @@ static void test_special_ids(void **state) {
     assert_int_equal(qsf_tokenizer_bos(t), bos);
     assert_int_equal(qsf_tokenizer_eos(t), -1);
     assert_non_null(strstr(qsf_tokenizer_warning(t), "tokenizer.ggml.eos_token_id"));
-    assert_int_equal(qsf_tokenizer_eot(t), end);
     assert_true(qsf_tokenizer_is_eog(t, end));
     assert_true(qsf_tokenizer_is_eog(t, text_end));
     assert_false(qsf_tokenizer_is_eog(t, bos));

@@ -271,6 +271,23 @@ static void check_pieces_hash(Vocab *v, const char *field, bool show) {
     if (want == NULL || strcmp(want, hex) != 0) wrong(v, field, "expected %s, got %s", want, hex);
 }
 
+/* The token that ends a turn, -1 if there is none, also ends the answer. */
+static void check_end_of_turn(Vocab *v) {
+    const int64_t eot = qsf_json_int(qsf_json_get(v->about, "eot"), -1);
+    if (eot >= 0 && !qsf_tokenizer_is_eog(v->t, (int32_t)eot))
+        wrong(v, "eot", "token %lld does not end an answer", (long long)eot);
+}
+
+/* Is the end token added to texts? */
+static bool ends_with_eos(const Vocab *v) {
+    QsfErr e = { 0 };
+    QsfIds ids = { 0 };
+    qsf_test_expect_ok(qsf_tokenizer_encode(v->t, "", 0, QSF_TOK_EOS, &ids, &e), &e);
+    const bool ends = ids.n > 0;
+    qsf_ids_free(&ids);
+    return ends;
+}
+
 static void check_properties(Vocab *v) {
     const QsfJson *eog = qsf_json_get(v->about, "eog");
     uint32_t n = qsf_tokenizer_n_vocab(v->t), n_eog = 0, n_control = 0;
@@ -282,9 +299,9 @@ static void check_properties(Vocab *v) {
     check_number(v, "n_control", n_control);
     check_number(v, "bos", qsf_tokenizer_bos(v->t));
     check_number(v, "eos", qsf_tokenizer_eos(v->t));
-    check_number(v, "eot", qsf_tokenizer_eot(v->t));
+    check_end_of_turn(v);
     check_number(v, "add_bos", qsf_tokenizer_adds_bos(v->t));
-    check_number(v, "add_eos", qsf_tokenizer_adds_eos(v->t));
+    check_number(v, "add_eos", ends_with_eos(v));
     if (n_eog != qsf_json_size(eog))
         wrong(v, "eog", "expected %zu tokens, got %u", qsf_json_size(eog), n_eog);
     for (size_t i = 0; i < qsf_json_size(eog); i++) {

@@ -39,9 +39,8 @@ typedef struct QsfChatTemplate QsfChatTemplate;
 
 /* Chooses and compiles a template.
  *   name NULL     the one in the model's metadata (tokenizer.chat_template; only named ones there:
- *                 "default", or
- *                 else the first, with a notice); none: *out = NULL and success, text is continued unchanged,
- *                 with a notice
+ *                 "default", or else the first, with a notice); none: *out = NULL and success, text is
+ *                 continued unchanged, with a notice
  *   "model:NAME"  the model's tokenizer.chat_template.NAME ("model:default": the unnamed one, without a
  *                 fallback)
  *   name "raw"    *out = NULL and success

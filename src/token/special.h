@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finds the special tokens in a text, before any other processing: user-defined ones always, control and
  * unknown ones on request. Where tokens overlap, one of two rules decides:
- * - the longer one wins, then the lower id, then the leftmost (the result of searching the
- *   text for one token after
- *   another, longest first, as ggml-org/llama.cpp does);
- * - the leftmost one wins, then the longer (huggingface/tokenizers). With this rule a token
- *   may require that it is a
- *   word of its own, and white space is that of Unicode.
+ * - the longer one wins, then the lower id, then the leftmost (the result of searching the text for one token
+ *   after another, longest first, as ggml-org/llama.cpp does);
+ * - the leftmost one wins, then the longer (huggingface/tokenizers). With this rule a token may require that
+ *   it is a word of its own, and white space is that of Unicode.
  * Takes linear time (the first rule n log n) whatever the lengths of the tokens. */
 #ifndef QSF_TOKEN_SPECIAL_H
 #define QSF_TOKEN_SPECIAL_H

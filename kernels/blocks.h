@@ -33,7 +33,7 @@ enum { QK_FORMATS(QK_NUMBERS, ) };
 
 typedef float qk_f32;
 typedef uint16_t qk_f16, qk_bf16;
-typedef uint8_t qk_f8_e4m3, qk_f8_e5m2; /* a sign, so many bits of exponent and of fraction */
+typedef uint8_t qk_f8_e4m3, qk_f8_e5m2; /* a sign, and the bits of exponent and fraction in the name */
 typedef struct {
     uint16_t d;
     int8_t qs[QK_BLOCK];
@@ -80,7 +80,8 @@ typedef struct {
     uint8_t qs[QK_K / 4];
     uint16_t d, dmin;
 } qk_q2_k;
-/* Low two bits as in Q2_K; bit j of hmask[l] is bit 2 of element 32j + l; q - 4; sixteen 6-bit scales - 32. */
+/* Low two bits as in Q2_K; bit j of hmask[l] is bit 2 of element 32j + l; q - 4; sixteen 6-bit
+ * scales - 32. */
 typedef struct {
     uint8_t hmask[QK_K / 8];
     uint8_t qs[QK_K / 4];
@@ -96,7 +97,8 @@ typedef struct {
     uint8_t scales_l[QK_K / 64];
     uint8_t qs[QK_K / 2];
 } qk_iq4_xs;
-/* Five trits a byte (qs), four in qh: trit n of byte q is ((q * 3^n mod 256) * 3) >> 8; x = d * (trit - 1). */
+/* Five trits a byte (qs), four in qh: trit n of byte q is ((q * 3^n mod 256) * 3) >> 8; x =
+ * d * (trit - 1). */
 typedef struct {
     uint8_t qs[48];
     uint8_t qh[4];
@@ -141,12 +143,14 @@ typedef struct {
     uint16_t d;
     uint8_t words[14], qs[QK_K / 2];
 } qk_qsb4;
-/* x = 2^(e - 128) * qk_fp4_values[q], nibbles as in Q4_0: twice the values of E2M1, half the scale of E8M0. */
+/* x = 2^(e - 128) * qk_fp4_values[q], nibbles as in Q4_0: twice the values of E2M1, half the
+ * scale of E8M0. */
 typedef struct {
     uint8_t e;
     uint8_t qs[QK_BLOCK / 2];
 } qk_mxfp4;
-/* Four sub-blocks of 16, nibbles of each as in Q4_0; d: without a sign, four bits of exponent, three of fraction (E4M3). */
+/* Four sub-blocks of 16, nibbles of each as in Q4_0; d: without a sign, four bits of exponent,
+ * three of fraction (E4M3). */
 typedef struct {
     uint8_t d[QK_NVFP4_BLOCK / 16];
     uint8_t qs[QK_NVFP4_BLOCK / 2];
@@ -190,7 +194,8 @@ typedef struct {
     uint8_t qs[QK_K / 8], qh[QK_K / 16];
     uint16_t scales[QK_K / 64];
 } qk_iq1_m;
-/* Layouts of I2_S that other programs write (src/format/i2s.h): values -2, -1, +1, +2; byte i/4, bits 2(i%4). */
+/* Layouts of I2_S that other programs write (src/file/gguf/i2s.h): values -2, -1, +1, +2; byte
+ * i/4, bits 2(i%4). */
 typedef struct {
     uint8_t qs[QK_K / 4];
 } qk_i2_256;
@@ -215,7 +220,8 @@ unsigned qk_type_bytes(qk_type t);
 /* Planes of a block when 16 rows are interleaved (kernels/x16/x16.h); 0 for the float types, whose rows are
  * not interleaved. */
 unsigned qk_type_planes(qk_type t);
-/* Whether the planes of a group are in the order of their use instead of that of the block (kernels/x16/order.h). */
+/* Whether the planes of a group are in the order of their use instead of that of the block
+ * (kernels/x16/order.h). */
 int qk_type_by_use(qk_type t);
 
 /* Returns the weight type of a GGML type number; QK_NONE if it has no kernels. */

@@ -14,11 +14,12 @@ typedef enum qk_level { QK_LEVEL_REF, QK_LEVELS(QK_LEVEL_ENUM) QK_LEVEL_N, QK_LE
 qk_level qk_cpu_best(void);
 /* Whether this machine can run the level. */
 int qk_cpu_has(qk_level level);
-/* The CPUs for which something about the fastest kernels is known (kernels/init.c), by CPUID; AMD is another CPU of AMD
- * than ZEN4 and ZEN5, OTHER is any other CPU. */
+/* The CPUs for which something about the fastest kernels is known (kernels/init.c), by CPUID; AMD is another
+ * CPU of AMD than ZEN4 and ZEN5, OTHER is any other CPU. */
 typedef enum qk_cpu_family { QK_CPU_OTHER, QK_CPU_INTEL, QK_CPU_AMD, QK_CPU_ZEN4, QK_CPU_ZEN5 } qk_cpu_family;
 qk_cpu_family qk_cpu_family_of_machine(void);
-/* "ref" "sse42" "avx2" "avxvnni" "avx512" "avx512vnni" "avx512vbmi" "neon" "dotprod" "i8mm"; the values of --cpu-mask. */
+/* "ref" "sse42" "avx2" "avxvnni" "avx512" "avx512vnni" "avx512vbmi" "neon" "dotprod" "i8mm";
+ * the values of --cpu-mask. */
 const char *qk_level_name(qk_level level);
 qk_level qk_level_parse(const char *word); /* QK_LEVEL_UNKNOWN */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Floats of eight bits (P. Micikevicius et al., "FP8 formats for deep learning") as half precision, exactly. E5M2 is the
- * upper half of that. E4M3 has no infinity, and a NaN only where all bits but the sign are set; its exponent has another
- * bias, so that its bits are a number that is 2^8 too small, denormals included. */
+/* Floats of eight bits (P. Micikevicius et al., "FP8 formats for deep learning") as half precision, exactly.
+ * E5M2 is the upper half of that. E4M3 has no infinity, and a NaN only where all bits but the sign are set;
+ * its exponent has another bias, so that its bits are a number that is 2^8 too small, denormals included. */
 #ifndef QSF_KERNELS_F8_H
 #define QSF_KERNELS_F8_H
 

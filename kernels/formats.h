@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The weight formats and the instruction sets: which exist, and which format has a kernel at which level.
- * These two lists are the only ones. C code uses them through a macro X (the format table of
- * kernels/init.c, the type numbers of kernels/types.c and src/format/dtype.c); kernels/kernels.mk reads the
- * rows to generate one source file per format and level. One row per line: the build reads them with sed.
+ * These two lists are the only ones. C code uses them through a macro X (the format table of kernels/init.c,
+ * the type numbers of kernels/types.c and src/file/dtype.c); kernels/kernels.mk reads the rows to generate
+ * one source file per format and level. One row per line: the build reads them with sed.
  *
  * A format's columns:
- *   fmt, TYPE  its name in functions and files (qk_mm_q4_0_avx2), in enumerators and messages (QK_Q4_0, "Q4_0")
+ *   fmt, TYPE  its name in functions and files (qk_mm_q4_0_avx2), in enumerators and messages (QK_Q4_0,
+ *              "Q4_0")
  *   ggml       its number in GGUF (ggml-org/ggml, include/ggml.h; I2_S: microsoft/BitNet), or one of ours
  *   elems      elements in a block
  *   bytes      bytes in a block: the size of qk_<fmt> in kernels/blocks.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The grid of IQ1_S and IQ1_M, the constants of ggml-org/ggml (src/ggml-common.h), in the form of kernels/grids.h:
- * codes of two bits, 0 = -1, 1 = 0, 2 = +1. */
+/* The grid of IQ1_S and IQ1_M, the constants of ggml-org/ggml (src/ggml-common.h), in the form of
+ * kernels/grids.h: codes of two bits, 0 = -1, 1 = 0, 2 = +1. */
 #ifndef QSF_KERNELS_GRID_IQ1_H
 #define QSF_KERNELS_GRID_IQ1_H
 

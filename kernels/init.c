@@ -11,7 +11,8 @@
 #include "kernels/ref/ref.h"
 
 #define REF_ROWS(fmt) .name = #fmt "_ref", .matmul = qk_mm_##fmt##_ref, .dequant = qk_dequant_##fmt##_ref
-#define REF_X16(fmt)  .pack = qk_pack_##fmt, .unpack_row = qk_unpack_row_##fmt, .matmul16 = qk_mm16_##fmt##_ref
+
+#define REF_X16(fmt) .pack = qk_pack_##fmt, .unpack_row = qk_unpack_row_##fmt, .matmul16 = qk_mm16_##fmt##_ref
 #define REF_FLOAT(fmt, tail) \
     { .act = QK_ACT_F32, REF_ROWS(fmt) }
 #define REF_BLOCK(fmt, tail) \
@@ -99,8 +100,8 @@ const char *qk_way_name(qk_way way) {
     return names[way];
 }
 
-/* On Zen 4 the hardware follows one ascending stream best, unless a block is not read in order, or so slowly that the
- * next bytes are not requested soon enough. */
+/* On Zen 4 the hardware follows one ascending stream best, unless a block is not read in order, or so slowly
+ * that the next bytes are not requested soon enough. */
 static qk_way zen4_way(qk_type type) {
     switch (type) {
     case QK_IQ4_XS:

@@ -19,8 +19,8 @@
 #include "kernels/matmul.h"
 #include "kernels/state.h"
 
-/* K or V of one KV head (kernels/kv.h), stored as name says. Where `which` is asked for, 0 = K, 1 = V; tiles is
- * tile 0. */
+/* K or V of one KV head (kernels/kv.h), stored as name says. Where `which` is asked for,
+ * 0 = K, 1 = V; tiles is tile 0. */
 typedef struct qk_kv_ops {
     const char *name;                      /* "f16" */
     size_t (*tile_bytes)(size_t head_dim); /* of K, and as much of V; a multiple of 16 */
@@ -30,24 +30,25 @@ typedef struct qk_kv_ops {
     void (*copy)(void *dst, size_t to, const void *src, size_t from, int which, size_t head_dim);
     /* y = softmax(scale * q K^T) V for every query of a, with K in this type and V in a->v_type. */
     void (*attend)(const qk_attn *a);
-    /* Positions [span * QK_KV_SPAN, (span + 1) * QK_KV_SPAN) alone; query i = c * n_heads + h leaves its part at
-     * part + i * part_stride floats (aligned to 64 bytes). y is not touched. */
+    /* Positions [span * QK_KV_SPAN, (span + 1) * QK_KV_SPAN) alone; query i = c * n_heads + h leaves its part
+     * at part + i * part_stride floats (aligned to 64 bytes). y is not touched. */
     void (*attend_span)(const qk_attn *a, size_t span, float *part, size_t part_stride);
-    /* y (head_dim) from the n parts of one query, in ascending order, part_stride floats apart: the same bits as
-     * attend; sink is that of its head, or NULL. The parts are lost. */
+    /* y (head_dim) from the n parts of one query, in ascending order, part_stride floats apart: the same bits
+     * as attend; sink is that of its head, or NULL. The parts are lost. */
     void (*merge)(float *y, float *part, size_t n, size_t part_stride, size_t head_dim, const float *sink);
 } qk_kv_ops;
 
-/* Rotation of several heads of several positions: head h of position p at x + p * pos_stride + h * head_stride
- * floats, its n_rot/2 (cos, sin) pairs at cs + p * n_rot. */
+/* Rotation of several heads of several positions: head h of position p at x +
+ * p * pos_stride + h * head_stride floats, its n_rot/2 (cos, sin) pairs at cs + p * n_rot. */
 typedef struct qk_rope {
     float *x;
     const float *cs;
     size_t n_rot, n_heads, head_stride, n_pos, pos_stride;
 } qk_rope;
 
-/* Smaller differences of logits from the largest, divided by the temperature, have no weight. The exponentials of many would
- * be denormal numbers, which take a hundred times as long; a draw cannot tell 1e-30 from 0. */
+/* Smaller differences of logits from the largest, divided by the temperature, have no weight.
+ * The exponentials of many would be denormal numbers, which take a hundred times as long; a
+ * draw cannot tell 1e-30 from 0. */
 #define QK_SOFTMAX_LOWEST (-69.5f)
 
 /* A token that may be chosen: its logit, its id. */
@@ -64,13 +65,14 @@ typedef struct qk_pick {
 #define QK_GATE_NUMBER(name, NAME) QK_GATE_##NAME,
 typedef enum qk_gate { QK_GATES(QK_GATE_NUMBER) QK_GATE_N } qk_gate;
 
-/* Gated SiLU with limits: min(g sigmoid(alpha g), most) with g = min(gate, gate_most), times up, from -up_most to up_most,
- * plus up_plus. */
+/* Gated SiLU with limits: min(g sigmoid(alpha g), most) with g = min(gate, gate_most), times up, from
+ * -up_most to up_most, plus up_plus. */
 typedef struct qk_swiglu {
     float alpha, gate_most, most, up_most, up_plus;
 } qk_swiglu;
 
-/* xIELU (Huang and Schlag 2024): beta x, plus positive x^2 above 0, plus negative (e^min(x, eps) - 1 - x) below. */
+/* xIELU (Huang and Schlag 2024): beta x, plus positive x^2 above 0, plus negative (e^min(x,
+ * eps) - 1 - x) below. */
 typedef struct qk_xielu {
     float positive, negative, beta, eps;
 } qk_xielu;
@@ -99,8 +101,8 @@ typedef struct qk_table {
      * stay. */
     void (*rope_pairs_batch)(const qk_rope *r);
     void (*rope_halves_batch)(const qk_rope *r);
-    /* y = softmax(x / temperature), temperature > 0; y may be x. n >= 1. Returns the entropy of y in nats. Weights below
-     * exp(QK_SOFTMAX_LOWEST) of the largest are 0. */
+    /* y = softmax(x / temperature), temperature > 0; y may be x. n >= 1. Returns the entropy of y in nats.
+     * Weights below exp(QK_SOFTMAX_LOWEST) of the largest are 0. */
     float (*softmax_t)(float *y, const float *x, size_t n, float temperature);
     /* gate[i] = act(gate[i]) * up[i], in place on gate; up NULL = act only. relu and relu2 of a NaN are 0. */
     void (*gate[QK_GATE_N])(float *gate, const float *up, size_t n);
@@ -112,25 +114,27 @@ typedef struct qk_table {
     /* y = x + (z - x) * w; y may be any of them */
     void (*lerp)(float *y, const float *x, const float *z, const float *w, size_t n);
     void (*softcap)(float *y, float cap, size_t n); /* y = cap * tanh(y / cap), cap > 0 */
-    /* n <= QK_MAX_STREAMS streams of width elements, stream i at y + i * stride: y_i += sum over j of coef[i * n + j] y_j, all of
-     * them as they were. */
+    /* n <= QK_MAX_STREAMS streams of width elements, stream i at y + i * stride: y_i += sum over j of
+     * coef[i * n + j] y_j, all of them as they were. */
     void (*mix_streams)(float *y, const float *coef, size_t n, size_t stride, size_t width);
     /* The same streams: y_i += (x - y_0) * (1 + coef[i]), with y_0 as it was. */
     void (*correct_streams)(float *y, const float *x, const float *coef, size_t n, size_t stride,
                             size_t width);
-    /* y = max(y - t, 0), t being so many standard deviations (of a sample) above the mean; n >= 2. */
+    /* y = max(y - t, 0), t = mean + deviations * the standard deviation of a sample; n >= 2. */
     void (*keep_above)(float *y, size_t n, float deviations);
     /* Index of the largest element, the lowest on a tie; NaN never wins; n >= 1. */
     size_t (*argmax)(const float *x, size_t n);
-    /* The k best of x, best first, the lower id first on a tie; NaN is never picked. Returns how many: k, or fewer. */
+    /* The k best of x, best first, the lower id first on a tie; NaN is never picked. Returns
+     * how many: k, or fewer. */
     size_t (*top_k)(qk_pick *out, const float *x, size_t n, size_t k);
-    /* Those of which the fewest best have p that reach top_p of all p, into out (n); returns how many. The first *sure,
-     * in the order of their ids, are all needed; after them come, best first, those about as likely as the last one
-     * needed. max is the largest of x, which holds no NaN. */
+    /* Those of which the fewest best have p that reach top_p of all p, into out (n); returns how many. The
+     * first *sure, in the order of their ids, are all needed; after them come, best first, those about as
+     * likely as the last one needed. max is the largest of x, which holds no NaN. */
     size_t (*top_p)(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,
                     size_t *sure);
     size_t (*at_least)(qk_pick *out, const float *x, size_t n, float limit); /* x >= limit, by id; how many */
-    /* The first token with which the sum of p passes u (in [0, 1)) of *total, the sum of them all; none with p = 0. */
+    /* The first token with which the sum of p passes u (in [0, 1)) of *total, the sum of them
+     * all; none with p = 0. */
     size_t (*draw)(const float *p, size_t n, double u, double *total);
     /* NaN becomes low; y may be x */
     void (*clamp)(float *y, const float *x, size_t n, float low, float high);

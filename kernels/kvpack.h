@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cached K and V in few bits: how the elements of a tile are packed, for every level. All of it is exact or rounded once,
- * so that every level stores the same bits.
+/* Cached K and V in few bits: how the elements of a tile are packed, for every level. All of it is exact or
+ * rounded once, so that every level stores the same bits.
  *
- * An element is round(x / scale) plus half of the numbers of its bits: a code without sign. Codes of 2 bits are the odd
- * numbers -3, -1, 1 and 3 times the scale. Codes lie in words of 32
- * bits, E of them in W words (qk_kvp_elems, qk_kvp_words): E dimensions of K, E positions of V. So a tile of K is, for each E
- * dimensions and each of the W words, 16 words side by side, one for each position. A tile of V is the same with
- * positions and dimensions exchanged. Byte j of a word has elements j, j + 4, ... in its bits from the lowest on: four
- * elements that are added up are next to each other. After the words come 16 scales, one for each position. */
+ * An element is round(x / scale) plus half of the numbers of its bits: a code without sign. Codes of 2 bits
+ * are the odd numbers -3, -1, 1 and 3 times the scale. Codes lie in words of 32 bits, E of them in W words
+ * (qk_kvp_elems, qk_kvp_words): E dimensions of K, E positions of V. So a tile of K is, for each E
+ * dimensions and each of the W words, 16 words side by side, one for each position. A tile of V is the same
+ * with positions and dimensions exchanged. Byte j of a word has elements j, j + 4, ... in its bits, the
+ * first in the lowest: four elements that are added up are next to each other. After the words come 16
+ * scales, one for each position. */
 #ifndef QSF_KERNELS_KVPACK_H
 #define QSF_KERNELS_KVPACK_H
 
@@ -82,8 +83,8 @@ QK_KVP uint16_t qk_half_above(float x) {
     return (uint16_t)(qk_f16_to_f32(h) < x ? h + 1 : h);
 }
 
-/* The scale of n elements: the one with the largest magnitude becomes the lowest code, so it is negative if that element is
- * positive. A NaN makes it NaN. */
+/* The scale of n elements: the one with the largest magnitude becomes the lowest code, so it is negative if
+ * that element is positive. A NaN makes it NaN. */
 QK_KVP uint16_t qk_kvp_scale(int bits, const float *x, size_t n) {
     int32_t most = 0, highest = 0; /* floats ordered as integers: magnitudes; positive ones */
     for (size_t i = 0; i < n; i++) {
@@ -103,7 +104,8 @@ QK_KVP float qk_kvp_fold(float *lane) {
     return lane[0];
 }
 
-/* Adds n elements, padded with zeros: their magnitudes and squares. Not unrolled, a loop over lanes becomes one of vectors. */
+/* Adds n elements, padded with zeros: their magnitudes and squares. Not unrolled, a loop over
+ * lanes becomes one of vectors. */
 QK_KVP void qk_kvp_add_squares(float *sum, float *square, const float *x, size_t n) {
     /* clang-format off */
     for (size_t i = 0; i < n; i += QK_KVP_LANES)
@@ -126,10 +128,10 @@ QK_KVP void qk_kvp_add_odd(float *product, float *square, const float *x, size_t
     /* clang-format on */
 }
 
-/* The scale of n elements in 2 bits, after which x has zeros up to a multiple of QK_KVP_LANES. The scale with the least error
- * is found in a few steps, and would make rows shorter than they were; a larger one leaves the product of a row with itself,
- * and so on average scores and sums, as it was. Not much larger: of a row with a single large element it would be far from all
- * others. */
+/* The scale of n elements in 2 bits, after which x has zeros up to a multiple of QK_KVP_LANES. The scale with
+ * the least error is found in a few steps, and would make rows shorter than they were; a larger one leaves
+ * the product of a row with itself, and so on average scores and sums, as it was. Not much larger: of a row
+ * with a single large element it would be far from all others. */
 QK_KVP uint16_t qk_kvp_scale_of_odd(const float *x, size_t n) {
     float sum[QK_KVP_LANES] = { 0 }, xx[QK_KVP_LANES] = { 0 };
     qk_kvp_add_squares(sum, xx, x, n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rotation of head rows before they are rounded to few bits: a Hadamard transform spreads an element that is much larger
- * than the others over all of them. Sums and differences in a fixed order, and powers of two: the same bits at every
- * level. */
+/* Rotation of head rows before they are rounded to few bits: a Hadamard transform spreads an element that is
+ * much larger than the others over all of them. Sums and differences in a fixed order, and powers of two: the
+ * same bits at every level. */
 #ifndef QSF_KERNELS_KVROTATE_H
 #define QSF_KERNELS_KVROTATE_H
 
@@ -11,15 +11,16 @@
 
 enum { QK_KV_ROTATED = 128 }; /* most elements that are transformed together */
 
-/* The largest power of two that divides dim, at most QK_KV_ROTATED: so many are transformed together. */
+/* Returns how many elements are transformed together: the largest power of two that divides
+ * dim, at most QK_KV_ROTATED. */
 static inline size_t qk_kv_rotated(size_t dim) {
     size_t n = 1;
     while (n < QK_KV_ROTATED && dim % (2 * n) == 0) n *= 2;
     return n;
 }
 
-/* y = the transform of x, dim <= QK_KV_MAX_DIM elements each; they may be the same. back: of rows that were transformed
- * before, and of queries: the products with transformed rows stay what they were. */
+/* y = the transform of x, dim <= QK_KV_MAX_DIM elements each; they may be the same. back: of rows that were
+ * transformed before, and of queries: the products with transformed rows stay what they were. */
 static inline void qk_kv_rotate(float *y, const float *x, size_t dim, int back) {
     const size_t n = qk_kv_rotated(dim);
     size_t log = 0;

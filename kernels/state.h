@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What positions read and change in turn: matrices of recurrent layers. A matrix is stored in tiles of QK_STATE_TILE
- * columns, (rows, QK_STATE_TILE) floats each, so that a lane of a vector is a column. Of a tile, `cols` columns are
- * used; the others hold any numbers. All sums over rows have one order for a level, whatever n_pos and cols are. */
+/* What positions read and change in turn: matrices of recurrent layers. A matrix is stored in tiles of
+ * QK_STATE_TILE columns, (rows, QK_STATE_TILE) floats each, so that a lane of a vector is a column. Of a
+ * tile, `cols` columns are used; the others hold any numbers. All sums over rows have one order for a level,
+ * whatever n_pos and cols are. */
 #ifndef QSF_KERNELS_STATE_H
 #define QSF_KERNELS_STATE_H
 
@@ -11,11 +12,12 @@
 
 enum { QK_SCAN_POSITIONS = 64 };
 
-/* stream: the new state is written with non-temporal stores. If it is not read again soon, that saves reading the lines that
- * are overwritten. It must be aligned to 64 bytes and must not be the old state. The result is the same. */
+/* stream: the new state is written with non-temporal stores. If it is not read again soon, that saves
+ * reading the lines that are overwritten. It must be aligned to 64 bytes and must not be the old
+ * state. The result is the same. */
 
-/* A tile of a selective scan over n_pos <= QK_SCAN_POSITIONS positions. Those after the first one are `stride` floats
- * further. */
+/* A tile of a selective scan over n_pos <= QK_SCAN_POSITIONS positions. Those after the first one are
+ * `stride` floats further. */
 typedef struct qk_scan {
     float *s;         /* the new state */
     const float *old; /* may be s */
@@ -41,7 +43,8 @@ typedef struct qk_scan_one {
     float d;
 } qk_scan_one;
 
-/* One position of a delta rule: v' = beta * (v - (decay * k)^T s);  s = decay * s + k v'^T;  y = scale * q^T s. */
+/* One position of a delta rule: v' = beta * (v - (decay * k)^T s); s = decay * s + k v'^T;
+ * y = scale * q^T s. */
 typedef struct qk_delta {
     const float *old; /* the state before; may be s */
     int stream;

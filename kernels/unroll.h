@@ -11,9 +11,10 @@
 #define QK_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 
-/* Calls F(0) to F(n - 1), with n at most 32, each with a constant argument. Around other unrolled loops this takes gcc a
- * fraction of the time of QK_UNROLL, which updates the SSA form of the whole function after each level of nesting. Without
- * optimization it is a loop: the copies would each have variables of their own in the frame. */
+/* Calls F(0) to F(n - 1), with n at most 32, each with a constant argument. Around other unrolled
+ * loops this takes gcc a fraction of the time of QK_UNROLL, which updates the SSA form of the whole
+ * function after each level of nesting. Without optimization it is a loop: the copies would each have
+ * variables of their own in the frame. */
 #ifdef __OPTIMIZE__
 #define QK_REPEAT(n, F)       \
     do {                      \

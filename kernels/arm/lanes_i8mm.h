@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* NEON lanes with the dot product instructions and those for matrices of bytes. A compiler that does not know the latter
- * makes the functions of the level below, which are not used (built.h). */
+/* NEON lanes with the dot product instructions and those for matrices of bytes. A compiler that does not know
+ * the latter makes the functions of the level below, which are not used (built.h). */
 #ifndef QSF_KERNELS_ARM_LANES_I8MM_H
 #define QSF_KERNELS_ARM_LANES_I8MM_H
 

@@ -17,8 +17,8 @@ QK_INLINE vf v_exp(vf x) {
     return v_ldexp(p, n);
 }
 
-/* log(1 + exp(x)) = max(x, 0) + log(1 + u) with u = exp(-|x|) and log(1 + u) = 2 artanh(u / (2 + u)), whose argument is
- * at most 1/3: the series up to z^15 / 15 leaves 1e-9. */
+/* log(1 + exp(x)) = max(x, 0) + log(1 + u) with u = exp(-|x|) and log(1 + u) = 2 artanh(u / (2 + u)), whose
+ * argument is at most 1/3: the series up to z^15 / 15 leaves 1e-9. */
 QK_INLINE vf v_softplus(vf x) {
     static const float inverse[] = { 1.0f / 13, 1.0f / 11, 1.0f / 9, 1.0f / 7, 1.0f / 5, 1.0f / 3 };
     const vf size = v_max(v_sub(v_set(0), x), x), u = v_exp(v_sub(v_set(0), size));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attention of a set of queries over the cached positions of one KV head, for any vector of v_<isa>.h: block after
- * block with a running maximum, span after span merged. No result depends on which queries are together. */
+/* Attention of a set of queries over the cached positions of one KV head, for any vector of
+ * v_<isa>.h: block after block with a running maximum, span after span merged. No result depends
+ * on which queries are together. */
 #ifndef QSF_KERNELS_GENERIC_KV_ATTEND_H
 #define QSF_KERNELS_GENERIC_KV_ATTEND_H
 
-/* Queries as K's type wants them. As floats groups are stored one after the other; within a group the queries are adjacent for
- * each dimension. */
+/* Queries as K's type wants them. As floats groups are stored one after the other; within a group the queries
+ * are adjacent for each dimension. */
 static void kv_pack(const kv_work *w) {
     const qk_attn *a = w->a;
     float turned[QK_KV_MAX_DIM];
@@ -29,8 +30,8 @@ static void kv_pack(const kv_work *w) {
 /* Whether scores are more than a scaled product. */
 static int kv_adjusts(const qk_attn *a) { return a->softcap > 0.0f || a->slopes; }
 
-/* Scales the scores of query i in the block from b on, caps them, and adds the bias of their distance. tanh(x) is
- * 1 - 2 / (e^2x + 1). */
+/* Scales the scores of query i in the block at b, caps them, and adds the bias of their distance.
+ * tanh(x) is 1 - 2 / (e^2x + 1). */
 static void kv_adjust(const kv_work *w, size_t i, size_t b, float *s) {
     const qk_attn *a = w->a;
     const float slope = a->slopes ? a->slopes[i % a->n_heads] : 0.0f, cap = a->softcap;
@@ -68,7 +69,7 @@ static void kv_raise(const kv_work *w, float *lanes, float *part, float m) {
     kv_rescale(part + 16, w->pad, by);
 }
 
-/* -inf at the positions of the block from b on that a query does not see: they weigh nothing. */
+/* -inf at the positions of the block at b that a query does not see: they weigh nothing. */
 static void kv_hide(const kv_work *w, size_t b, float *s, kv_range r) {
     for (size_t j = 0; j < r.lo; j++) s[j] = -INFINITY;
     for (size_t j = r.hi; j < QK_KV_BLOCK; j++) s[j] = -INFINITY;
@@ -89,8 +90,8 @@ QK_INLINE void kv_finish_scores(const kv_work *w, size_t i, size_t b, kv_range r
 
 enum { KV_VECTORS = QK_KV_BLOCK / V };
 
-/* Scores of query i become weights, times scale_v if that is not NULL; its maximum, sums and what it has added up so far
- * follow the new maximum. All in base 2: c is scale * log2 e, the maximum is one of c * s. */
+/* Scores of query i become weights, times scale_v if that is not NULL; its maximum, sums and what it has
+ * added up so far follow the new maximum. All in base 2: c is scale * log2 e, the maximum is one of c * s. */
 QK_INLINE void kv_weigh(const kv_work *w, size_t i, size_t b, kv_range r, float c, const float *scale,
                         const float *scale_v) {
     const int all = r.lo == 0 && r.hi == QK_KV_BLOCK && !w->a->list;
@@ -132,8 +133,8 @@ static void kv_score_group(const kv_work *w, const kv_view *x, const kv_tiles *k
     score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, *k, w->dim, x->tiles * QK_KV_TILE, nq);
 }
 
-/* Scores and weights of the group that starts at i, of K that lies at k. The weights are multiplied with the scales of V if
- * these are not NULL. */
+/* Scores and weights of the group that starts at i, of K that lies at k. The weights are multiplied with the
+ * scales of V if these are not NULL. */
 static void kv_weigh_group(const kv_work *w, const kv_view *x, kv_tiles k, size_t i, size_t b,
                            const float *scale_v) {
     const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * V_LOG2E,
@@ -149,7 +150,8 @@ static void kv_weigh_group(const kv_work *w, const kv_view *x, kv_tiles k, size_
     }
 }
 
-/* Weighted rows of the group that starts at i, of n dimensions of V that lie at v; acc: the sums of the first query. */
+/* Weighted rows of the group that starts at i, of n dimensions of V that lie at v; acc: the
+ * sums of the first query. */
 static void kv_mix_group(const kv_work *w, const kv_view *x, kv_mix_fn mix, float *acc, kv_tiles v, size_t n,
                          size_t i, size_t b) {
     const int nq = kv_group(w, i);
@@ -170,7 +172,8 @@ static void kv_mix_all(const kv_work *w, const kv_view *x, kv_mix_fn mix, kv_til
         kv_mix_group(w, x, mix, w->part + i * w->stride + 16 + from, v, n, i, b);
 }
 
-/* The same where V is K, which lies at k: some dimensions at a time, which the first cache holds for all queries. */
+/* The same where V is K, which lies at k: some dimensions at a time, which the first cache
+ * holds for all queries. */
 static void kv_mix_k(const kv_work *w, const kv_view *x, const kv_tiles *k, size_t b) {
     for (size_t from = 0; from < w->pad; from += QK_KV_PANEL) {
         const size_t n = w->pad - from < QK_KV_PANEL ? w->pad - from : QK_KV_PANEL;
@@ -192,7 +195,7 @@ static void kv_scale_weights(const kv_work *w) {
         v_store(w->s + i, v_mul(v_load(w->s + i), v_load(w->scale_v + i % QK_KV_BLOCK)));
 }
 
-/* Positions from b on. */
+/* The positions starting at b. */
 static void kv_block(const kv_work *w, size_t b, size_t tiles) {
     const kv_view x = kv_view_at(w, b, tiles);
     const kv_tiles k = x.open_k ? kv_open_k(w, &x) : x.k;
@@ -253,7 +256,8 @@ static void kv_join(float *into, const float *part, size_t pad) {
         v_store(into + i, v_add(v_mul(v_load(into + i), v_set(x)), v_mul(v_load(part + i), v_set(y))));
 }
 
-/* y from the part of a query; sink: NULL, or the logit that only adds to the sum; rotated: the rows of V were. */
+/* y from the part of a query; sink: NULL, or the logit that only adds to the sum; rotated: the
+ * rows of V were. */
 static void kv_finish(float *y, const float *part, size_t dim, const float *sink, int rotated) {
     float inverse = 1.0f / part[1];
     if (sink) {
@@ -267,7 +271,7 @@ static void kv_finish(float *y, const float *part, size_t dim, const float *sink
     if (rotated) qk_kv_rotate(y, y, dim, 1);
 }
 
-/* Adds what query i gives to the positions from b on, of scores in base 2. */
+/* Adds the weights of query i for the positions starting at b, of scores in base 2. */
 static void kv_add_weights(const kv_work *w, size_t i, size_t b, float c) {
     const float *part = w->part + i * w->stride;
     const vf by = v_set((float)QK_KV_MASS / part[1]), minus_m = v_set(-part[0]);
@@ -283,7 +287,7 @@ static void kv_add_weights(const kv_work *w, size_t i, size_t b, float c) {
     }
 }
 
-/* The weights of the block from b on, once the sums over all blocks are known. */
+/* The weights of the block at b, once the sums over all blocks are known. */
 static void kv_add_mass(const kv_work *w, size_t b) {
     const size_t left = w->end[w->n - 1] - b, tiles = qk_kv_tiles(left < QK_KV_BLOCK ? left : QK_KV_BLOCK);
     const kv_view x = kv_view_at(w, b, tiles);

@@ -20,8 +20,8 @@ QK_INLINE int kv_wide(int nq) {
 
 enum { KV_TILES = QK_KV_BLOCK / QK_KV_TILE };
 
-/* A block of K or V: its tiles, and in a V tile the bytes of a row and of what is skipped in each. Elements of 4
- * bytes are floats, of 2 bytes halves. `ahead` is the data needed next. */
+/* A block of K or V: its tiles, and in a V tile the bytes of a row and of what is skipped in each. Elements
+ * of 4 bytes are floats, of 2 bytes halves. `ahead` is the data needed next. */
 typedef struct kv_tiles {
     const char *at[KV_TILES], *ahead;
     size_t row, skip;

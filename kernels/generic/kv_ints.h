@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scores and weighted sums of packed tiles (kernels/kvpack.h) with integers, for any vector of lanes_<isa>.h. Queries, and the
- * weights of a block, become integers of 14 bits with a scale: 128 * high + low, high from -64 to 63 and low from 0 to
- * 127, so that no level's dot product overflows; queries of keys with fewer than 8 bits become integers of 8 bits. Sums of
- * integers are exact: no level and no order changes them. */
+/* Scores and weighted sums of packed tiles (kernels/kvpack.h) with integers, for any vector of lanes_<isa>.h.
+ * Queries, and the weights of a block, become integers of 14 bits with a scale: 128 * high + low, high from
+ * -64 to 63 and low from 0 to 127, so that no level's dot product overflows; queries of keys with fewer than
+ * 8 bits become integers of 8 bits. Sums of integers are exact: no level and no order changes them. */
 #ifndef QSF_KERNELS_GENERIC_KV_INTS_H
 #define QSF_KERNELS_GENERIC_KV_INTS_H
 
@@ -12,8 +12,8 @@
 
 #define KV_INT_MOST 8127.0f /* 128 * 63 + 63 */
 
-/* The scale of floats whose largest magnitude becomes `most`, and its inverse, by which they are multiplied. By a NaN scale
- * none is a number. */
+/* The scale of floats whose largest magnitude becomes `most`, and its inverse, by which they are multiplied.
+ * By a NaN scale none is a number. */
 QK_INLINE float kv_int_scale(uint32_t largest_bits, float most, float *by) {
     const float largest = qk_float_of(largest_bits), inv = largest > 0 ? most / largest : 0;
     *by = inv <= FLT_MAX ? inv : 0; /* denormals are 0 */
@@ -70,16 +70,16 @@ QK_INLINE li kv_dot(int bits, li sum, li codes, li x) {
     return bits == 8 ? l_dot_signed(sum, codes, x) : l_dot(sum, codes, x);
 }
 
-/* What is added to a sum of products with codes, so that it becomes one with the numbers that they are; of: the sum of the
- * other factors. With 2 bits the sum is doubled before. */
+/* What is added to a sum of products with codes, so that it becomes one with the numbers that they are; of:
+ * the sum of the other factors. With 2 bits the sum is doubled before. */
 QK_INLINE int32_t kv_bias(int bits, int32_t of) {
     return bits == 2 ? -3 * of : -(bits == 8 ? L_BIAS : 1 << (bits - 1)) * of;
 }
 
 QK_INLINE li kv_unbias(int bits, li sum, li bias) { return l_add(bits == 2 ? l_add(sum, sum) : sum, bias); }
 
-/* Prefetches a group of nv vectors, `apart` bytes from each other, of what is needed next; at NULL nothing. A few lines in
- * each step: the first cache waits for only about 24 at a time. */
+/* Prefetches a group of nv vectors, `apart` bytes from each other, of what is needed next; at NULL nothing. A
+ * few lines in each step: the first cache waits for only about 24 at a time. */
 QK_INLINE void kv_ahead_group(const char *at, size_t words, size_t stride, int nv, size_t apart) {
     if (!at) return;
     QK_UNROLL for (int v = 0; v < nv; v++) for (size_t i = 0; i < words; i++)
@@ -97,8 +97,8 @@ QK_INLINE void kv_ahead_scales(int bits, const kv_work *w, size_t i, const char 
 /* Planes of a query: next to keys of fewer bits, one of 8 bits is precise enough. */
 #define KV_PLANES(bits) ((bits) == 8 ? 2 : 1)
 
-/* Queries of a group as integers, in the place of their floats. A plane has the dwords of all queries next to each other, so
- * that their addresses are constants apart. */
+/* Queries of a group as integers, in the place of their floats. A plane has the dwords of all queries next to
+ * each other, so that their addresses are constants apart. */
 typedef struct kv_int {
     float scale;
     int32_t bias; /* kv_bias */
@@ -130,7 +130,8 @@ static void kv_pack_ints(const kv_work *w, size_t i, size_t r, size_t nq, float 
             memcpy(kv_query_plane(w, i, nq, p) + d * nq + 4 * r, plane[p] + d, 4);
 }
 
-/* Adds a plane of the nq queries at x times keys of nv vectors of positions, from position `at` of the block on. */
+/* Adds a plane of the nq queries at x times keys of nv vectors of positions, starting at
+ * position `at` of the block. */
 QK_INLINE void kv_score_plane(int bits, const kv_work *w, const int8_t *x, const kv_tiles *k, size_t at,
                               const char *ahead, int nq, int nv, li acc[KV_GROUP][4]) {
     const size_t elems = qk_kvp_elems(bits), stride = qk_kvp_stride(0, w->dim),
@@ -203,8 +204,8 @@ typedef struct kv_weights {
     int32_t sum[KV_GROUP];
 } kv_weights;
 
-/* The weights of nq queries at s, already times the scales of V. One step for all queries after the other, because each of
- * them waits long for its result. */
+/* The weights of nq queries at s, already times the scales of V. One step for all queries after the other,
+ * because each of them waits long for its result. */
 static void kv_weights_to_ints(kv_weights *to, const float *s, size_t nq) {
     float by[KV_GROUP];
     vi v[KV_GROUP];
@@ -215,8 +216,8 @@ static void kv_weights_to_ints(kv_weights *to, const float *s, size_t nq) {
     for (size_t r = 0; r < nq; r++) to->sum[r] = v_sum_int(v[r]);
 }
 
-/* Adds a plane of weights times nv vectors of dimensions, from d on, of n tiles of V; `some`: of so many dimensions, in one
- * vector. */
+/* Adds a plane of weights times nv vectors of dimensions, starting at d, of n tiles of V. some, if not 0:
+ * only this many dimensions, in one vector. */
 QK_INLINE void kv_mix_plane(int bits, const kv_work *w, const int8_t *x, const kv_tiles *k, size_t n,
                             const char *ahead, size_t d, int nq, int nv, size_t some, li acc[KV_GROUP][4]) {
     const size_t elems = qk_kvp_elems(bits), words = qk_kvp_words(bits), stride = qk_kvp_stride(1, w->dim);

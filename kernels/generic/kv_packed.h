@@ -6,7 +6,8 @@
 #include "kernels/generic/kv.h"
 #include "kernels/kvpack.h"
 
-/* K of the packed type that caches whose V is K can have, n a multiple of 4. Attention reads the others as they are. */
+/* K of the packed type that caches whose V is K can have, n a multiple of 4. Attention reads
+ * the others as they are. */
 static void kv_q8_open_k(float *dst, const char *tile, size_t from, size_t n) {
     for (size_t d = 0; d < n; d += 4)
         for (size_t i = 0; i < QK_KV_TILE; i += L) {

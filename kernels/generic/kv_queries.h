@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The queries of a call of attention, how the tiles they read are stored, and which positions each of them sees. */
+/* The queries of a call of attention, how the tiles they read are stored, and which positions
+ * each of them sees. */
 #ifndef QSF_KERNELS_GENERIC_KV_QUERIES_H
 #define QSF_KERNELS_GENERIC_KV_QUERIES_H
 
@@ -8,7 +9,8 @@
 typedef struct kv_work kv_work;
 typedef struct kv_weights kv_weights;
 
-/* How a tile becomes floats: dimensions [from, from + n) of K as (n, 16), V as 16 rows of pad floats. from is a multiple of
+/* How a tile becomes floats: dimensions [from, from + n) of K as (n, 16), V as 16 rows of pad
+ * floats. from is a multiple of
  * 16. open_scale (16) is NULL for formats without. */
 typedef struct kv_format {
     size_t elem; /* bytes; of packed tiles 0 */
@@ -37,8 +39,8 @@ struct kv_work {
     float *turn; /* a panel of a tile of K, and after it of a block as rows; only if V is K */
     float *part; /* of query i at i * stride: maximum, sum, ..., and the sums at 16 and after */
     size_t stride;
-    /* What query i sees, [start, end) as qk_kv_index counts. The code below calls these numbers positions: without a list
-     * they are. */
+    /* What query i sees, [start, end) as qk_kv_index counts. The code below calls these numbers positions:
+     * without a list they are. */
     size_t start[64], end[64];
 };
 
@@ -67,7 +69,8 @@ static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
     return w;
 }
 
-/* Where tile t is: its number in the memory. The tiles of a block may go beyond what is there, where nothing is read. */
+/* Where tile t is: its number in the memory. The tiles of a block may go beyond what is there,
+ * where nothing is read. */
 static size_t kv_slot(const qk_attn *a, size_t t) {
     if (a->list) return a->list[t < a->n_list ? t : a->n_list - 1].slot;
     return qk_kv_wrap(t * QK_KV_TILE, a->ring) / QK_KV_TILE;
@@ -96,7 +99,7 @@ static uint64_t kv_kept(const kv_work *w, size_t b) {
     return bits;
 }
 
-/* Whether every query sees all of the 64 positions from b on. */
+/* Whether every query sees all 64 positions [b, b + 64). */
 static int kv_sees_all(const kv_work *w, size_t b) {
     return b + QK_KV_BLOCK <= w->end[0] && w->start[w->n - 1] <= b && kv_kept(w, b) == UINT64_MAX;
 }

@@ -3,15 +3,15 @@
 #ifndef QSF_KERNELS_GENERIC_KV_VIEW_H
 #define QSF_KERNELS_GENERIC_KV_VIEW_H
 
-/* A block, and how the queries read it: opened to floats, or, for a single group of queries, the tiles as they are. A
- * whole block may then be read. */
+/* A block, and how the queries read it: opened to floats, or, for a single group of queries, the tiles as
+ * they are. A whole block may then be read. */
 typedef struct kv_view {
     kv_tiles k, v; /* as they are */
     size_t tiles;  /* that hold positions of the set */
     int all, open_k, open_v;
 } kv_view;
 
-/* Places in the memory of the tiles of the block of 64 positions from b on. */
+/* Places in memory of the tiles of positions [b, b + 64). */
 static void kv_places(const kv_work *w, size_t b, size_t at[KV_TILES]) {
     const size_t t = b / QK_KV_TILE, slot = kv_slot(w->a, t);
     for (size_t i = 0; i < KV_TILES; i++) at[i] = w->a->list ? kv_tile_at(w->a, t + i) : slot + i;
@@ -63,7 +63,8 @@ static void kv_turn_tile(float *rows, const float *tile, size_t n) {
         }
 }
 
-/* Where V is K: rows of dimensions [from, from + n) of a block, n a multiple of 16. k: the block, opened or as it is. */
+/* Where V is K: rows of dimensions [from, from + n) of a block, n a multiple of 16. k: the
+ * block, opened or as it is. */
 static kv_tiles kv_turn(const kv_work *w, const kv_view *x, const kv_tiles *k, size_t from, size_t n) {
     float *rows = w->turn + QK_KV_PANEL * QK_KV_TILE;
     const size_t have = from + n > w->dim ? w->dim - from : n;

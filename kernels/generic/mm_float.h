@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Matmul of rows of floats of any size with float columns, using the vectors of v_<isa>.h. The including file has
- * defined FMT_BYTES, fmt_load(p, out) for 2 V elements, and fmt_scale, which the sums are multiplied by. Each output
- * element has one accumulator of V lanes, updated by FMA in ascending order, regardless of the number of rows and columns. */
+/* Matmul of rows of floats of any size with float columns, using the vectors of v_<isa>.h. The including file
+ * has defined FMT_BYTES, fmt_load(p, out) for 2 V elements, and fmt_scale, which the sums are multiplied by.
+ * Each output element has one accumulator of V lanes, updated by FMA in ascending order, regardless of the
+ * number of rows and columns. */
 #ifndef QSF_KERNELS_GENERIC_MM_FLOAT_H
 #define QSF_KERNELS_GENERIC_MM_FLOAT_H
 
@@ -12,7 +13,8 @@
 /* A tile of four rows shares its columns; a single column is multiplied with eight rows. */
 enum { TILE_ROWS = 4, TILE_COLS = V_REGISTERS >= 32 ? 4 : 2, MANY_ROWS = 8 };
 
-/* With QK_WAY_AHEAD, bytes of each row: together as many as of a group of quantized rows (kernels/x16/mm_tiles.h). */
+/* With QK_WAY_AHEAD, bytes of each row: together as many as of a group of quantized rows
+ * (kernels/x16/mm_tiles.h). */
 enum { AHEAD = 8192 / MANY_ROWS, LINE = 64, STEP = 2 * V * FMT_BYTES /* bytes of a row in a step */ };
 
 /* The last n < 2 V elements, padded with zeros. */
@@ -22,8 +24,8 @@ QK_INLINE void load_rest(const uint8_t *p, size_t n, vf out[2]) {
     fmt_load(bytes, out);
 }
 
-/* Prefetches what a tile of a single column needs AHEAD bytes later in each of its rows; near their end, of the next tile's.
- * With short steps each line once. */
+/* Prefetches what a tile of a single column needs AHEAD bytes later in each of its rows; near their end, of
+ * the next tile's. With short steps each line once. */
 QK_INLINE void prefetch_rows(const qk_mm *m, const uint8_t *const w[MANY_ROWS], size_t at, int nr) {
     if (STEP < LINE && at % LINE) return;
     const size_t later = at + AHEAD < m->row_bytes ? at + AHEAD

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Part of mm_float.h, for many columns. Eight rows are converted to floats, STRIP_STEPS vectors of each at a time, and
- * multiplied with all columns of a pass while they are in the first cache. The accumulators of four rows and STRIP_COLS
- * columns are in registers; those of the other rows and columns wait in memory. The order of additions is that of
- * mm_float.h. */
+/* Part of mm_float.h, for many columns. Eight rows are converted to floats, STRIP_STEPS vectors of each at a
+ * time, and multiplied with all columns of a pass while they are in the first cache. The accumulators of four
+ * rows and STRIP_COLS columns are in registers; those of the other rows and columns wait in memory. The order
+ * of additions is that of mm_float.h. */
 #ifndef QSF_KERNELS_GENERIC_MM_FLOAT_STRIP_H
 #define QSF_KERNELS_GENERIC_MM_FLOAT_STRIP_H
 
@@ -20,7 +20,8 @@ typedef struct strip {
     _Alignas(64) float w[STRIP_STEPS][STRIP][V];
 } strip;
 
-/* Elements [k, k + steps V) of n rows from r on, zeros after their end. The last row is repeated if there are fewer. */
+/* Elements [k, k + steps V) of n rows, starting at r, with zeros after their end. The last row is
+ * repeated if there are fewer. */
 static void strip_fill(strip *t, const qk_mm *m, size_t r, size_t n, size_t k, size_t steps) {
     for (size_t i = 0; i < STRIP; i++) {
         const uint8_t *row = qk_mm_row(m, r + (i < n ? i : n - 1));
@@ -37,7 +38,7 @@ static void strip_fill(strip *t, const qk_mm *m, size_t r, size_t n, size_t k, s
     }
 }
 
-/* Adds four rows from w on times STRIP_COLS columns to acc; first: acc holds nothing yet. */
+/* Adds four rows starting at w times STRIP_COLS columns to acc; first: acc holds nothing yet. */
 static __attribute__((noinline)) void strip_products(vf (*acc)[STRIP], const float (*w)[STRIP][V],
                                                      const float *const x[STRIP_COLS], size_t steps,
                                                      int first) {
@@ -79,8 +80,8 @@ QK_INLINE void strip_prefetch(const qk_mm *m, const uint8_t *next, size_t number
             __builtin_prefetch(next + i * m->row_bytes + b);
 }
 
-/* Elements k .. of the strip times the columns [c0, c1), of which the last is repeated to fill STRIP_COLS. next: where the
- * elements after them are, or NULL. */
+/* Elements k .. of the strip times the columns [c0, c1), of which the last is repeated to fill STRIP_COLS.
+ * next: where the elements after them are, or NULL. */
 static void strip_cols(vf (*acc)[STRIP], const strip *t, const qk_mm *m, size_t k, size_t steps, size_t c0,
                        size_t c1, const uint8_t *next) {
     for (size_t c = c0; c < c1; c += STRIP_COLS, acc += STRIP_COLS) {
@@ -96,12 +97,12 @@ static void strip_cols(vf (*acc)[STRIP], const strip *t, const qk_mm *m, size_t 
     }
 }
 
-/* Where the elements after k of the rows from r on are, or the first ones of the rows after them. */
+/* Where the elements after k of the strip at row r are, or the first ones of the strip after it. */
 QK_INLINE const uint8_t *strip_next(const qk_mm *m, size_t r, size_t k) {
     return k < m->k ? qk_mm_row(m, r) + k * FMT_BYTES : qk_mm_row(m, r + STRIP);
 }
 
-/* n rows from r on, at most a strip, times the columns [c0, c1), at most a pass. */
+/* n rows starting at r, at most a strip, times the columns [c0, c1), at most a pass. */
 static void strip_pass(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1) {
     vf acc[PASS_COLS][STRIP];
     strip t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Root-mean-square, layer and L2 norm, and what is above the mean, for any vector of v_<isa>.h. Sums use four chains, which hides the latency
- * of the addition. */
+/* Root-mean-square, layer and L2 norm, and what is above the mean, for any vector of v_<isa>.h. Sums use four
+ * chains, which hides the latency of the addition. */
 #ifndef QSF_KERNELS_GENERIC_OPS_NORM_H
 #define QSF_KERNELS_GENERIC_OPS_NORM_H
 

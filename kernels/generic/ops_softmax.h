@@ -15,7 +15,8 @@ QK_INLINE float greatest(const float *x, size_t n) {
 /* exp(z), 0 where z is below QK_SOFTMAX_LOWEST. */
 QK_INLINE vf weight_of(vf z) { return v_not_below(v_exp(z), z, QK_SOFTMAX_LOWEST); }
 
-/* y = weight_of(z) with z = (x - max) * inv, at least a little less than the lowest; accumulates y and y * z. */
+/* y = weight_of(z) with z = (x - max) * inv, at least a little less than the lowest;
+ * accumulates y and y * z. */
 QK_INLINE void exp_block(float *y, const float *x, size_t n, vf max, vf inv, vf *sum, vf *weighted) {
     const vf low = v_set(QK_SOFTMAX_LOWEST - 1.0f);
     vf s = v_set(0), w = v_set(0);

@@ -199,7 +199,8 @@ typedef struct states {
 
 QK_INLINE states states_at(states t, size_t at) { return (states){ t.s + at, t.old + at, t.stream }; }
 
-/* Row i = w * row + k * v - b * seen, b NULL: without the last term; adds r * row, as it was or as it is, to sum. */
+/* Row i = w * row + k * v - b * seen, b NULL: without the last term; adds r * row, as it was
+ * or as it is, to sum. */
 QK_INLINE void change_row(vf sum[WIDE], states row, const vf factor[4], const vf v[WIDE], const vf seen[WIDE],
                           int before) {
     QK_UNROLL for (int g = 0; g < WIDE; g++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IQ1_M weights: indices, their upper bits with a sign each, words of four scales and a nibble of d (kernels/grids.h). */
+/* IQ1_M weights: indices, their upper bits with a sign each, words of four scales and a nibble
+ * of d (kernels/grids.h). */
 #include <string.h>
 
 #include "kernels/act.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IQ1_S weights: indices; for 32 elements their upper bits, the scale and a sign in a word (kernels/grids.h). */
+/* IQ1_S weights: indices; for 32 elements their upper bits, the scale and a sign in a word
+ * (kernels/grids.h). */
 #include <string.h>
 
 #include "kernels/act.h"

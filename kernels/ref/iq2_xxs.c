@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IQ2_XXS weights: for 32 elements four indices in a dword, four times seven signs and the scale in another (kernels/grids.h). */
+/* IQ2_XXS weights: for 32 elements four indices in a dword, four times seven signs and the scale
+ * in another (kernels/grids.h). */
 #include <string.h>
 
 #include "kernels/act.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the formats with codebooks share (kernels/books.h). The including file has defined BOOK_BITS, BOOK_SCALE_BITS,
- * FMT_PLANES and BOOKS. Planes 0 to 2 and the second half are the words; the planes of the codes follow. */
+/* What the formats with codebooks share (kernels/books.h). The including file has defined
+ * BOOK_BITS, BOOK_SCALE_BITS, FMT_PLANES and BOOKS. Planes 0 to 2 and the second half are the
+ * words; the planes of the codes follow. */
 #ifndef QSF_KERNELS_X16_BOOKS_X16_H
 #define QSF_KERNELS_X16_BOOKS_X16_H
 

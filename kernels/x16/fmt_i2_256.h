@@ -15,7 +15,8 @@ enum {
     FMT_SIGNED = 0,
     FMT_TENSOR_SCALE = 0
 };
-#define FMT_AHEAD              6144 /* a turn reads a whole block, faster than memory has the next with less */
+/* A turn reads a whole block: with less, the next one would not have arrived. */
+#define FMT_AHEAD              6144
 #define FMT_OWN_SCALE(p, j, v) l_setf(1.0f)
 
 /* q + q / 2 is 2 more than the value: that of the lower and of the upper pair of four bits. */

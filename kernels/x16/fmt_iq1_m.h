@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IQ1_M: planes of indices, planes of their upper bits with signs, low pairs of the scales; halves d and the upper bits of
- * the scales. */
+/* IQ1_M: planes of indices, planes of their upper bits with signs, low pairs of the scales; halves d and the
+ * upper bits of the scales. */
 #ifndef QSF_KERNELS_X16_FMT_IQ1_M_H
 #define QSF_KERNELS_X16_FMT_IQ1_M_H
 

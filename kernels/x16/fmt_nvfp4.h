@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* NVFP4: sub-blocks of 16 with a scale of eight bits each; nibbles that choose one of sixteen values, in the eight bytes of
- * a sub-block those of elements i (low) and i + 8 (high). */
+/* NVFP4: sub-blocks of 16 with a scale of eight bits each; nibbles that choose one of sixteen values, in the
+ * eight bytes of a sub-block those of elements i (low) and i + 8 (high). */
 #ifndef QSF_KERNELS_X16_FMT_NVFP4_H
 #define QSF_KERNELS_X16_FMT_NVFP4_H
 
@@ -24,8 +24,8 @@ QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     return fp4_level(l_load(p + plane * (int)QK_PLANE + v * L * 4), s / 2 % 2);
 }
 
-/* Exponent and fraction moved into a float's place are 2^120 too small, which one exact multiplication mends, denormals
- * included. Half of that, as the values are doubled. The code of a NaN counts as 0. */
+/* Exponent and fraction moved into a float's place are 2^120 too small, which one exact multiplication mends,
+ * denormals included. Half of that, as the values are doubled. The code of a NaN counts as 0. */
 #define FMT_OWN_SCALE(p, j, v) fmt_scale(p, j, v)
 QK_INLINE lf fmt_scale(const uint8_t *p, int j, int v) {
     const li e = l_and(l_load(p + v * L * 4), l_bytes(0x7f)), nan = l_subs8(e, l_bytes(0x7e));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* TQ1_0: x = d * (trit - 1). Five trits a byte: 32 bytes with elements 0-159, 16 with 160-239, then four with four each.
- * Trit n of byte q is (q * 3^n mod 256) * 3 >> 8. With f = q * 3^n mod 256, 3 f is 256 times trit n and the next f: so
- * the sum of trits times x is (3 * sum of f * x - sum of next f * x) / 256, where bytes can be multiplied as they are. */
+/* TQ1_0: x = d * (trit - 1). Five trits a byte: 32 bytes with elements 0-159, 16 with 160-239, then four with
+ * four each. Trit n of byte q is (q * 3^n mod 256) * 3 >> 8. With f = q * 3^n mod 256, 3 f is 256 times trit
+ * n and the next f: so the sum of trits times x is (3 * sum of f * x - sum of next f * x) / 256, where bytes
+ * can be multiplied as they are. */
 #ifndef QSF_KERNELS_X16_FMT_TQ1_0_H
 #define QSF_KERNELS_X16_FMT_TQ1_0_H
 

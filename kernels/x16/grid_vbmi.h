@@ -15,7 +15,8 @@ static const _Alignas(64) uint8_t halves_of_points[2][1 << GRID_BITS] = { { GRID
 enum { TOGETHER = 2, UPPER_BITS = GRID_BITS - 7 };
 
 /* table[index] of 64 indices of each plane: 128 entries at a time, which all planes look up while they are in
- * registers; whenever two runs of a length are complete, the next bit chooses. The results are two planes apart. */
+ * registers; whenever two runs of a length are complete, the next bit chooses. The results are
+ * two planes apart. */
 QK_INLINE void points_of(uint8_t *dst, const uint8_t *table, const li low[TOGETHER],
                          const __mmask64 (*upper)[UPPER_BITS]) {
     li run[TOGETHER][UPPER_BITS + 1];
@@ -40,8 +41,8 @@ QK_INLINE void points_of(uint8_t *dst, const uint8_t *table, const li low[TOGETH
 #ifdef GRID_STEPS
 static const _Alignas(64) uint8_t steps_of_points[3][128] = { GRID_STEPS };
 
-/* The same for the second halves where these are sorted, with two values at most in sixteen points: the first, the last
- * and the number of the first. */
+/* The same for the second halves where these are sorted, with two values at most in sixteen points: the
+ * first, the last and the number of the first. */
 QK_INLINE void steps_of(uint8_t *dst, const li low[TOGETHER], const li high[TOGETHER], int plane0) {
     li at[TOGETHER], of[3][TOGETHER];
     QK_UNROLL for (int n = 0; n < TOGETHER; n++) /* bit 7 does not matter */
@@ -87,8 +88,8 @@ QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high
                                   (uint64_t)((b) + 32) << 40 | (uint64_t)((c) + 32) << 48 |  \
                                   (uint64_t)((d) + 32) << 56))
 
-/* The levels of step s of a part, plus GRID_CENTER. The permutation that looks levels up takes six bits, of which those above a code do not
- * matter: the table repeats. */
+/* The levels of step s of a part, plus GRID_CENTER. The permutation that looks levels up takes six bits, of
+ * which those above a code do not matter: the table repeats. */
 QK_INLINE li level_of(const uint8_t *p, int s, int v) {
     const li levels = l_add8(_mm512_broadcast_i32x4(_mm_loadu_si128((const void *)GRID_LEVELS)),
                              l_bytes(GRID_CENTER));
@@ -109,8 +110,8 @@ QK_INLINE li level_of(const uint8_t *p, int s, int v) {
 
 /* ---- one column ----
  *
- * A step is one element of each of four points, so that their codes need not be brought together, times the same elements
- * of the column, which are put side by side once for all groups. */
+ * A step is one element of each of four points, so that their codes need not be brought together, times the
+ * same elements of the column, which are put side by side once for all groups. */
 
 enum { PAIRED = GRID_WIDTH == 8 && FMT_SUB == 16 }; /* the steps of a sub-block: both halves of two points */
 
@@ -189,8 +190,8 @@ QK_INLINE void turn(turned *t, const char *q, const char *sums) {
      : PAIRED        ? direct_marked(group, p, t, j, v) \
                      : direct_ones(p, t, j, v))
 
-/* Of the plane with sub-block j of a part, the codes of its steps: of the first and of the second halves of four points,
- * or in `first` both halves of two points. */
+/* Of the plane with sub-block j of a part, the codes of its steps: of the first and of the second halves of
+ * four points, or in `first` both halves of two points. */
 typedef struct codes {
     li first, second;
 } codes;
@@ -247,7 +248,8 @@ QK_INLINE li direct_signed(const uint8_t *p, const turned *t, int j, int v) {
     return sum;
 }
 
-/* The sum of codes times x, the codes where they are in their bytes. Two sums, so that the next needs not wait. */
+/* The sum of codes times x, the codes where they are in their bytes. Two sums, so that the
+ * next needs not wait. */
 QK_INLINE li codes_dot(codes c, const char *q) {
     li half[2];
     QK_UNROLL for (int i = 0; i < 2; i++) {

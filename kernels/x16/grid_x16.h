@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the formats with grids share (kernels/grids.h). For 64 or 128 elements at a time the indices of all rows are looked up,
- * which leaves their levels (with VBMI the codes of these) and planes of marks, one bit per element: its sign, or for IQ1 the
- * sign of the 1 that is added. The steps are made from those. The fmt_<format>.h has included super.h and defined
+/* What the formats with grids share (kernels/grids.h). For 64 or 128 elements at a time the indices of all
+ * rows are looked up, which leaves their levels (with VBMI the codes of these) and planes of marks, one bit
+ * per element: its sign, or for IQ1 the sign of the 1 that is added. The steps are made from those. The
+ * fmt_<format>.h has included super.h and defined
  *
  *   GRID_WIDTH                      elements of an index: 8 or 4
  *   GRID_BITS                       of an index: 8 to 11
@@ -10,7 +11,8 @@
  *   GRID_STEPS                      optional: the upper halves of the points as three lists (grid_vbmi.h)
  *   GRID_CENTER                     what makes signed levels unsigned, which is FMT_OFF; 0 for IQ1
  *   li grid_low(p, n, v)            the low bytes of the four indices of run n of 4 * GRID_WIDTH elements
- *   li grid_high(p, n, v)           their other bits, from bit GRID_HIGH_AT(n) of each byte; more bits may follow
+ *   li grid_high(p, n, v)           their other bits, from bit GRID_HIGH_AT(n) of each byte; more bits may
+ *                                   follow
  *   li grid_marks(p, n, v)          bit 8i + s: the mark of element 4s + i of 32 elements n
  */
 #ifndef QSF_KERNELS_X16_GRID_X16_H
@@ -29,7 +31,8 @@ enum {
     PREPARED_BYTES = (POINT_PLANES + MARK_PLANES) * (int)QK_PLANE
 };
 
-/* Marks with the eighth of eight, which is odd where the others are odd in number; what lies in its place goes. */
+/* Marks with the eighth of eight, which is odd where the others are odd in number; what lies
+ * in its place goes. */
 QK_INLINE li even_marks(li v) {
     v = keep(v, 0x55ffffffu);
     li odd = l_xor(v, l_shr(v, 16));
@@ -38,7 +41,8 @@ QK_INLINE li even_marks(li v) {
     return l_or(v, keep(l_shl(odd, 24), 0xaa000000u));
 }
 
-/* The four bits in the places of the eighth marks: as 0, 2, 1, 3 they are a number, in order a bit of each byte. */
+/* The four bits in the places of the eighth marks: as 0, 2, 1, 3 they are a number, in order a
+ * bit of each byte. */
 QK_INLINE li marks_number(li v) {
     v = keep(l_shr(v, 25), 0x55u);
     return keep(l_or(v, l_shr(v, 3)), 15);
@@ -53,8 +57,8 @@ QK_INLINE li odd_scale(li n) { return l_or(l_add(n, n), l_set(1)); }
 #include "kernels/x16/grid_vbmi.h"
 #else
 
-/* The four indices of each plane, starting with plane `first`, of the rows at dst: a plane of pairs of 16 bits of the first and
- * the third, then one of the others. */
+/* The four indices of each plane, starting with plane `first`, of the rows at dst: a plane of pairs of 16
+ * bits of the first and the third, then one of the others. */
 QK_INLINE void put_indices(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES], int first) {
     (void)first;
     QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++, dst += 2 * QK_PLANE) {

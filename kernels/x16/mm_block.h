@@ -18,8 +18,9 @@
  *   fmt_pack(planes, row, at)  the planes of a block from the block at row[r] + at of 16 rows
  *   fmt_half_at(i)             byte offset of half i in a block of a row
  *
- * Two ways, the same result: the sum of a sub-block is exact, and acc += (d * dx) * sum runs over the sub-blocks
- * in order. Few columns: directly from the planes. Many: tiles are unpacked once and multiplied with all columns. */
+ * Two ways, the same result: the sum of a sub-block is exact, and acc += (d * dx) * sum runs over the
+ * sub-blocks in order. Few columns: directly from the planes. Many: tiles are unpacked once and
+ * multiplied with all columns. */
 #ifndef QSF_KERNELS_X16_MM_BLOCK_H
 #define QSF_KERNELS_X16_MM_BLOCK_H
 
@@ -69,8 +70,8 @@ QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc) {
     return x;
 }
 
-/* Minus the offset's share of the sum of sub-block sb: -OFFSET times the sums of its elements, which are one or both of
- * a pair. */
+/* Minus the offset's share of the sum of sub-block sb: -OFFSET times the sums of its elements,
+ * which are one or both of a pair. */
 QK_INLINE li start_of(const columns *x, int c, size_t sb) {
     const uint32_t low = (uint16_t)-OFFSET, high = (uint32_t)-OFFSET << 16;
     const li off = l_set((int32_t)(SUB == 32 ? low | high : sb % 2 ? high : low));
@@ -119,7 +120,8 @@ QK_INLINE void direct_block(lf (*acc)[NV], const uint8_t *p, const columns *x, i
     }
 }
 
-/* The unit from block b on. That all addresses are constants away from q leaves general registers. */
+/* The unit that begins with block b. That all addresses are constants away from q leaves
+ * general registers. */
 QK_INLINE columns columns_from(const columns *x, size_t b, int nc) {
     const size_t q = b * FMT_ELEMS, scales = b * FMT_ELEMS / 32 * 4;
     columns at = { .d = x->d + scales - q, .sum = x->sum + scales - q, .ds = x->ds + b * SUBS * 4 - q };
@@ -179,8 +181,8 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
 #define OWN_COLUMNS 1
 enum { SCALES_BYTES = UNIT / 32 * 4, OWN_BYTES = SIDE * (UNIT + 2 * SCALES_BYTES) };
 
-/* n blocks of the pairs of columns of x, joined. Scales of all blocks of a unit are there to be read: their arrays end at a
- * multiple of 64 bytes. */
+/* n blocks of the pairs of columns of x, joined. Scales of all blocks of a unit are there to be read: their
+ * arrays end at a multiple of 64 bytes. */
 QK_INLINE columns own_columns(char (*to)[OWN_BYTES], const columns *x, size_t n) {
     columns joined = { .d = SIDE * UNIT, .ds = SIDE * (UNIT + SCALES_BYTES) };
     for (int c = 0; c < WIDTH / SIDE; c++) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Products of a tile where a vector of sums belongs to L rows and one column. mm_matrix.h has the same names for levels
- * whose instructions multiply matrices:
+/* Products of a tile where a vector of sums belongs to L rows and one column. mm_matrix.h has the same names
+ * for levels whose instructions multiply matrices:
  *
- *   SIDE                     columns of a vector of sums; each of its rows is in so many lanes
+ *   SIDE                     columns of a vector of sums; each of its rows is in SIDE lanes
  *   RV                       vectors of rows of a register block
  *   tile_step                a dword of SIDE steps of all rows of a tile
- *   put_steps(q, r, a, b)    stores two steps of the rows from r on to the step or steps at q
+ *   put_steps(q, r, a, b)    stores two steps of the rows starting at r to the step or steps at q
  *   put_ints, put_floats     store an int32 or a float of each row, put_pairs a pair of int16
  *   column_scale             the float at p of the columns of a vector, for all its rows
  *   column_pair, dot_pair    pair i of int16 of them; the sum with its products with a pair of the rows
  *   results_from, results_to SIDE vectors of sums, for L rows and SIDE columns of y, which are `stride` apart
- *   dot_steps, pair_steps, put_words, dot_marked  below; pair_steps where there is L_PAIRS, put_words with WORDS, dot_marked with
- *                            MARKS */
+ *   dot_steps, pair_steps, put_words, dot_marked  below; pair_steps where there is L_PAIRS, put_words with
+ *                            WORDS, dot_marked with MARKS */
 #ifndef QSF_KERNELS_X16_MM_LANE_H
 #define QSF_KERNELS_X16_MM_LANE_H
 
@@ -50,7 +50,7 @@ QK_INLINE void results_to(float *y, int stride, const lf from[SIDE]) {
     l_storef(y, from[0]);
 }
 
-/* Adds n steps from s0 on to the sums of the RV vectors of rows from r on with nc columns. */
+/* Adds n steps, starting with s0, to the sums of the RV vectors of rows at r with nc columns. */
 QK_INLINE void dot_steps(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
                          int n, int nc) {
     const tile_step *w = (const tile_step *)&q[s0 * SPLIT][r];
@@ -78,8 +78,8 @@ QK_INLINE void dot_steps(li sum[][COLS], const tile_step *q, int r, const char *
     }
 }
 
-/* The same steps as magnitudes and marks. -x is (x ^ -1) + 1: what the 1 adds up to depends on the rows only, and is in the sums
- * from the start. */
+/* The same steps as magnitudes and marks. -x is (x ^ -1) + 1: what the 1 adds up to depends on the rows only,
+ * and is in the sums from the start. */
 QK_INLINE void dot_marked(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
                           int n, int nc) {
     const tile_step *w = (const tile_step *)&q[s0 * SPLIT][r];

@@ -4,11 +4,12 @@
  *   columns                                  units of a few columns, columns.q[c] the bytes of one
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
  *   mv_unit(acc, w, x, n, nc)                adds n blocks of each group times nc columns, FEW_COLS or one
- *   own_columns(to, x, n), OWN_BYTES         WIDTH columns, n blocks of each, as tile_cols wants them: where OWN_COLUMNS is
- *                                            defined and not 0
- *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the tile
- *   tile_cols(y, t, r, x, n, first, nc, wide)  R vectors of rows, starting at r, times nc columns of y, which are TILE_ROWS
- *                                            apart; wide: qk_mm.wide, where CAN_BE_WIDE */
+ *   own_columns(to, x, n), OWN_BYTES         WIDTH columns, n blocks of each, as tile_cols wants them: where
+ *                                            OWN_COLUMNS is defined and not 0
+ *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the
+ *                                            tile
+ *   tile_cols(y, t, r, x, n, first, nc, wide)  R vectors of rows, starting at r, times nc columns of y, which
+ *                                            are TILE_ROWS apart; wide: qk_mm.wide, where CAN_BE_WIDE */
 #ifndef QSF_KERNELS_X16_MM_RUN_H
 #define QSF_KERNELS_X16_MM_RUN_H
 
@@ -25,8 +26,9 @@ static size_t blocks_of(const qk_mm *m, size_t u) {
     return left < UNIT_BLOCKS ? left : UNIT_BLOCKS;
 }
 
-/* n rows starting at r, at most MV_GROUPS groups, and nc columns from c on, of which `exist` exist; the last is repeated.
- * Rows that are not interleaved are handled one group at a time: they are sixteen separate streams already. */
+/* n rows starting at r, at most MV_GROUPS groups, and nc columns starting at c, of which `exist`
+ * exist; the last is repeated. Rows that are not interleaved are handled one group at a time: they are
+ * sixteen separate streams already. */
 QK_INLINE void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed, int nc, int exist) {
     uint8_t scratch[UNIT_BLOCKS * GROUP_BLOCK];
     lf acc[MV_GROUPS * FEW_COLS][NV];
@@ -84,7 +86,8 @@ typedef struct upcoming {
     size_t at, step;  /* of a group: bytes done, and bytes at a time */
 } upcoming;
 
-/* The unit after u of the interleaved rows from r on, or the first one of the next tile; n_cols: those that are multiplied before. */
+/* The unit after u of the tile of interleaved rows at r, or the first one of the next tile; n_cols: those
+ * that are multiplied before. */
 static upcoming unit_after(const qk_mm *m, size_t r, size_t u, size_t n_cols) {
     const size_t unit = UNIT_BLOCKS * GROUP_BLOCK;
     const int last = (u + 1) * UNIT >= m->k;
@@ -100,14 +103,15 @@ QK_INLINE void prefetch_some(upcoming *w) {
     w->at += w->step;
 }
 
-/* The lines that the results of n rows from r on, WIDTH columns from c on, are stored to. */
+/* The lines that the results of rows [r, r + n) and columns [c, c + WIDTH) are stored to. */
 QK_INLINE void prefetch_results(const qk_mm *m, size_t r, size_t n, size_t c, size_t c1) {
     for (size_t end = c1 - c < WIDTH ? c1 : c + WIDTH; c < end; c++)
         for (size_t i = 0; i < n; i += 64 / sizeof(float))
             __builtin_prefetch(m->y + c * m->y_stride + r + i, 1);
 }
 
-/* n rows of a tile times WIDTH columns. A function, so that the compiler has nothing else to keep in registers. */
+/* n rows of a tile times WIDTH columns. A function, so that the compiler has nothing else to
+ * keep in registers. */
 static __attribute__((noinline)) void tile_block(part_col *part, const tile *t, size_t n, const columns *x,
                                                  size_t blocks, int first, int wide) {
 #ifdef OWN_COLUMNS
@@ -121,8 +125,8 @@ static __attribute__((noinline)) void tile_block(part_col *part, const tile *t, 
     for (int r = 0; r < (int)n; r += R * L) tile_cols(&part[0][r], t, r, x, blocks, first, WIDTH, wide);
 }
 
-/* Unit u of a tile of n rows times the columns [c0, c1). The last column is repeated to fill a block: fewer columns would
- * take longer, because each sum waits for the one before. */
+/* Unit u of a tile of n rows times the columns [c0, c1). The last column is repeated to fill a block: fewer
+ * columns would take longer, because each sum waits for the one before. */
 static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t r, size_t n, size_t u, size_t c0,
                      size_t c1, upcoming next) {
     const size_t blocks = blocks_of(m, u);

@@ -6,8 +6,8 @@
  * The sum of a super-block, including the scales of its sub-blocks, is an exact integer; then acc += (d * dx)
  * * sum and acc -= (dmin * dx) * mins run over the super-blocks in order. Few columns: straight from the
  * planes, one at a time. Many: tiles of 64 rows are unpacked once and multiplied with all columns, R vectors
- * of rows with WIDTH columns at a time, so that each load is used for several products: a core that starts two
- * products per cycle would otherwise wait for loads. */
+ * of rows with WIDTH columns at a time, so that each load is used for several products: a core that starts
+ * two products per cycle would otherwise wait for loads. */
 #ifndef QSF_KERNELS_X16_MM_SUPER_H
 #define QSF_KERNELS_X16_MM_SUPER_H
 
@@ -28,7 +28,8 @@
 #define FMT_UNIT 1.0f
 #endif
 #ifndef FMT_PREPARE
-/* Elements of a group before the next group's turn: the shorter, the more groups are on their way from memory. */
+/* Elements of a group before the next group's turn: the shorter, the more groups are on their
+ * way from memory. */
 #define FMT_PART (FMT_SUB > 32 ? FMT_SUB : 32)
 enum { PREPARED_BYTES = 1 };
 #define FMT_PREPARE(dst, p, part) ((void)(dst), (p))
@@ -42,13 +43,14 @@ enum {
     PART_SUBS = FMT_PART / FMT_SUB,      /* consecutive sub-blocks of one group, before the next group */
     PARTS = SUBS / PART_SUBS,
     PART_BYTES = GROUP_BLOCK / PARTS / 64 * 64, /* of a group, that are prefetched with a part */
-    /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than adding first if no two steps fit. */
+    /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than
+     * adding first if no two steps fit. */
     BY_PARTS = FMT_SCALED && L_PAIRS && !WORDS && (!L_WIDE || 2 * 2 * 127 * TILE_MAX < 32768),
     IN_PAIRS = FMT_SCALED && FMT_INT16 && !BY_PARTS && !L_WIDE, /* sums times scales, unless they are wide */
     NARROW = L_NARROW && FMT_SCALED && FMT_SUB == 16 && !FMT_INT16 && !FMT_MINS && 8 * 127 * MOST < 32768,
     CENTER = IN_PAIRS ? FMT_CENTER : 0,
     CAN_BE_WIDE = IN_PAIRS && CENTER > 0,
-    /* Times the scales: what is added for a whole super-block, in so many pairs. */
+    /* The correction that is added, times the scales, for a whole super-block, and its number of pairs. */
     MADE_UP = BY_PARTS ? -(int)TILE_OFFSET : CENTER,
     MADE_UP_PAIRS = MADE_UP == 0 ? 1
                     : BY_PARTS   ? SUBS / 2
@@ -142,9 +144,9 @@ QK_INLINE lf product(lf d, lf dx, li sum) { return l_mulf(l_mulf(d, dx), l_float
 
 enum { PAIRS = FMT_MINS ? FMT_MINS / 2 : 1 };
 
-/* One super-block of 64 rows, unpacked. Where CENTER is subtracted from every q, so that the sum of a sub-block fits an
- * int16, or an offset is not, `extra` makes up for it: MADE_UP times the scales, as pairs that are multiplied with pairs
- * of sums like the minimums. */
+/* One super-block of 64 rows, unpacked. Where CENTER is subtracted from every q, so that the sum of a
+ * sub-block fits an int16, or an offset is not, `extra` makes up for it: MADE_UP times the scales, as pairs
+ * that are multiplied with pairs of sums like the minimums. */
 typedef struct tile {
     _Alignas(64) tile_step q[STEPS * SPLIT / SIDE];
     int32_t scale[SUBS][TILE_ROWS * SIDE];
@@ -172,7 +174,7 @@ QK_INLINE li tile_scale(const uint8_t *p, int j, int v) {
     return BY_PARTS || WORDS ? l_pair_scale(scale) : IN_PAIRS ? l_and(scale, l_set(0xffff)) : scale;
 }
 
-/* Steps s and s + 1 of the rows from r on. */
+/* Steps s and s + 1 of the rows starting at r. */
 QK_INLINE void fill_steps(tile *t, const uint8_t *p, const uint8_t *steps, int r, int s, int v) {
     li two[2] = { unpacked(steps, s, v), unpacked(steps, s + 1, v) };
     tile_step *to = &t->q[s * SPLIT / SIDE];
@@ -269,7 +271,8 @@ QK_INLINE void pair_sums(li sum[][COLS], const int32_t pairs[][TILE_ROWS * SIDE]
     }
 }
 
-/* Adds sub-block j, times its scale, to the total, without the offset: parts of it, before their pairs are joined. */
+/* Adds sub-block j, times its scale, to the total, without the offset: parts of it, before
+ * their pairs are joined. */
 QK_INLINE void add_parts(li all[][COLS], const tile *t, int r, const columns *x, int j, int cv) {
     const int many = L_PAIRS ? tile_pairs(SUB_STEPS) : SUB_STEPS;
     QK_UNROLL for (int s = 0; s < SUB_STEPS; s += many) {
@@ -282,7 +285,8 @@ QK_INLINE void add_parts(li all[][COLS], const tile *t, int r, const columns *x,
     }
 }
 
-/* Adds sub-block j, times its scale, to the total. Pairs: the product is one of pairs of int16, with CENTER subtracted. */
+/* Adds sub-block j, times its scale, to the total. Pairs: the product is one of pairs of
+ * int16, with CENTER subtracted. */
 QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, int j, int cv, int pairs) {
     li sum[RV][COLS];
     QK_UNROLL for (int c = 0; c < cv; c++) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Part of mm_super.h, for few columns: straight from the planes of the groups, a part of a super-block of each group in
- * turn. */
+/* Part of mm_super.h, for few columns: straight from the planes of the groups, a part of a
+ * super-block of each group in turn. */
 #ifndef QSF_KERNELS_X16_MM_SUPER_FEW_H
 #define QSF_KERNELS_X16_MM_SUPER_FEW_H
 
-/* One column of Q6_K, too, takes the parts of a super-block as functions. Q3_K and Q5_K would be slower that way (docs/KERNELS.md). */
+/* One column of Q6_K, too, takes the parts of a super-block as functions. Q3_K and Q5_K would be slower that
+ * way (docs/KERNELS.md). */
 enum { ONE_APART = FMT_MAX == 63 };
 
 /* What FMT_DIRECT makes of a super-block of the column, for all groups. */

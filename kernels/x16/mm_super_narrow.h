@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Part of mm_super.h: tiles of formats whose sums of eight elements, half a sub-block, fit an int16, while those of a whole one
- * do not (Q6_K). A tile has pairs of steps zipped: the two dwords of a row are next to each other, and a vector has every other
- * pair of rows. Each dword has a sum of its own; two vectors of sums are narrowed to int16, and the two sums of a row are
- * multiplied by its scale and added with one instruction. Otherwise a sum of 32 bits would be multiplied, which takes Intel as
- * long as two dot products, and added. */
+/* Part of mm_super.h: tiles of formats whose sums of eight elements, half a sub-block, fit an int16,
+ * while those of a whole one do not (Q6_K). A tile has pairs of steps zipped: the two dwords of a row
+ * are next to each other, and a vector has every other pair of rows. Each dword has a sum of its own;
+ * two vectors of sums are narrowed to int16, and the two sums of a row are multiplied by its scale and
+ * added with one instruction. Otherwise a sum of 32 bits would be multiplied, which takes Intel as long
+ * as two dot products, and added. */
 #ifndef QSF_KERNELS_X16_MM_SUPER_NARROW_H
 #define QSF_KERNELS_X16_MM_SUPER_NARROW_H
 
 #if L_NARROW
 QK_INLINE void zip_steps(li two[2]) { l_zip(two); }
 
-/* The super-block of the columns of x, followed by the initial sums of both halves of every sub-block: -OFFSET times the sum of
- * the elements, twice for each 16 bytes of the column. */
+/* The super-block of the columns of x, followed by the initial sums of both halves of every sub-block:
+ * -OFFSET times the sum of the elements, twice for each 16 bytes of the column. */
 QK_INLINE columns narrow_columns(char (*to)[OWN_BYTES], const columns *x) {
     columns own = { .d = 2 * UNIT };
     for (int c = 0; c < WIDTH; c++) {

@@ -16,7 +16,8 @@
 #define L_HOLD(v) (void)(v)
 #endif
 
-/* The compiler reads nothing before this that is read after it, which would need more registers than there are. */
+/* The compiler reads nothing before this that is read after it, which would need more
+ * registers than there are. */
 #define L_FENCE() __asm__ volatile("" ::: "memory")
 
 /* Where l_dot takes any unsigned byte (L_RAW), bits need not be shifted to the low end of their byte: a
@@ -113,8 +114,8 @@ enum {
 QK_INLINE int direct_pairs(int n) { return steps_of_pairs(FMT_MAX, n); }
 QK_INLINE int tile_pairs(int n) { return steps_of_pairs(TILE_MAX, n); }
 
-/* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched, to the
- * nearest cache or to a larger one, which can have more reads under way. 0: not at all. */
+/* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched,
+ * to the nearest cache or to a larger one, which can have more reads under way. 0: not at all. */
 static const struct way {
     size_t groups, ahead;
     int far;
@@ -162,8 +163,8 @@ QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *s
     return scratch;
 }
 
-/* A unit of several groups for a few columns. They are read in turn, a few hundred bytes each: on some CPUs memory
- * bandwidth is higher with several streams than with one. */
+/* A unit of several groups for a few columns. They are read in turn, a few hundred bytes each: on some CPUs
+ * memory bandwidth is higher with several streams than with one. */
 typedef struct groups {
     const uint8_t *p;
     size_t stride, n; /* bytes between groups, number of groups */
@@ -189,8 +190,8 @@ QK_INLINE void hide_columns(const char *q[COLS], int nc) {
     QK_UNROLL for (int c = 0; c < nc; c++) L_HIDE(q[c]);
 }
 
-/* start plus the n steps from s0, which form a sub-block, with the bytes at x of one column, directly from the planes, for
- * one vector of rows. */
+/* start plus the n steps from s0, which form a sub-block, with the bytes at x of one column, directly from
+ * the planes, for one vector of rows. */
 QK_INLINE li direct_vector(li start, const uint8_t *p, const char *x, int s0, int n, int v) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0, many = direct_pairs(n);
     if (many > 1) {
@@ -225,8 +226,8 @@ QK_INLINE void direct_step_pairs(li (*sum)[NV], const uint8_t *p, const char *co
         sum[c][v] = l_dot_pairs(sum[c][v], pairs[c][v]);
 }
 
-/* The same with the bytes at x[c] + at of nc columns, for all vectors of the group: they share each dword of a column,
- * columns share the weights. */
+/* The same with the bytes at x[c] + at of nc columns, for all vectors of the group: they share each dword of
+ * a column, columns share the weights. */
 QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x[COLS], int at, int s0, int n,
                             int nc) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
@@ -279,7 +280,8 @@ QK_INLINE li unpacked(const uint8_t *p, int s, int v) {
 #include "kernels/x16/mm_lane.h"
 #endif
 
-/* Adds n steps of a sub-block from s0 on to the sums of the RV vectors of rows from r on with nc columns. */
+/* Adds n steps of a sub-block, starting with s0, to the sums of the RV vectors of rows at r
+ * with nc columns. */
 QK_INLINE void dot_sub(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0, int n,
                        int nc) {
     const int many = tile_pairs(n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Converts rows to groups of sixteen and back. In every format the dwords of the planes are contiguous in the
- * block, in the order of the planes (but for the two formats of order.h), and so are the halves: a format is described
- * by two offsets and a rearrangement. */
+ * block, in the order of the planes (but for the two formats of order.h), and so are the halves: a format is
+ * described by two offsets and a rearrangement. */
 #include "kernels/x16/pack.h"
 
 #include "kernels/blocks.h"
@@ -73,8 +73,8 @@ INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *gro
             QK_BYTES_##TYPE - 4 * QK_PLANES_##TYPE                             \
     }
 
-/* The formats of order.h: the dwords of a row's block from its own order to that of use and back, and so the planes of the
- * blocks of a group. */
+/* The formats of order.h: the dwords of a row's block from its own order to that of use and back, and so the
+ * planes of the blocks of a group. */
 INLINE void reorder(form f, int (*place)(int), int back, uint8_t *group, size_t k) {
     uint8_t was[MAX_PLANES * QK_PLANE];
     for (size_t b = 0; b < k / f.elems; b++, group += QK_GROUP * f.bytes) {

@@ -6,7 +6,8 @@
 
 #include "kernels/load.h"
 
-/* Exchanges each bit of the mask with the one delta above it. Swapping two digits of a bit's index is one of these. */
+/* Exchanges each bit of the mask with the one delta above it. Swapping two digits of a bit's
+ * index is one of these. */
 static inline uint32_t qk_bits_swap(uint32_t x, uint32_t mask, int delta) {
     const uint32_t t = (x ^ x >> delta) & mask;
     return x ^ t ^ t << delta;
@@ -47,8 +48,8 @@ static inline void qk_fix_q5(uint32_t *w) { w[0] = qk_bits_by_four(w[0]); }
 
 static inline void qk_unfix_q5(uint32_t *w) { w[0] = qk_bits_in_row(w[0]); }
 
-/* Four dwords of bits: bit 4s + i of dword j to bit 8i + 2j + s / 4 of plane s % 4, so that a step is one bit of a plane
- * and a run of 32 elements two neighbours. And back. */
+/* Four dwords of bits: bit 4s + i of dword j to bit 8i + 2j + s / 4 of plane s % 4, so that a step is one bit
+ * of a plane and a run of 32 elements two neighbours. And back. */
 static inline void qk_fix_q1_0(uint32_t *w) {
     uint32_t out[4] = { 0 };
     for (int j = 0; j < 4; j++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The same for the formats with grids (kernels/grids.h): indices become bytes and their upper bits a byte of each, so
- * that the four indices of a dword are looked up side by side; signs lie as the steps need them. */
+/* The same for the formats with grids (kernels/grids.h): indices become bytes and their upper bits a byte of
+ * each, so that the four indices of a dword are looked up side by side; signs lie as the steps need them. */
 #ifndef QSF_KERNELS_X16_REARRANGE_GRID_H
 #define QSF_KERNELS_X16_REARRANGE_GRID_H
 
@@ -15,8 +15,9 @@ static inline uint32_t qk_sevens_together(uint32_t x) {
     return (x & 0x7f) | (x >> 1 & 0x3f80) | (x >> 2 & 0x1fc000) | (x >> 3 & 0xfe00000);
 }
 
-/* Four times seven signs and a scale of four bits: a sign is where its step takes it, bit 8i + s of element 4s + i; the
- * eighth of each eight, which follows from the others, makes room for the bits 0, 2, 1, 3 of the scale. */
+/* Four times seven signs and a scale of four bits: a sign is where its step takes it, bit 8i + s
+ * of element 4s + i; the eighth of each eight, which follows from the others, makes room for the
+ * bits 0, 2, 1, 3 of the scale. */
 static inline uint32_t qk_fix_signs(uint32_t x) {
     const uint32_t scale = (x >> 28 & 1) << 7 | (x >> 30 & 1) << 15 | (x >> 29 & 1) << 23 | (x >> 31) << 31;
     return qk_bits_by_four(qk_sevens_apart(x) | scale);
@@ -47,8 +48,8 @@ static inline void qk_unfix_iq2_xxs(uint32_t *w) {
     }
 }
 
-/* Words of nine bits of an index and seven signs: the low bytes of four, then their signs, with the ninth bits where an
- * eighth sign would be. */
+/* Words of nine bits of an index and seven signs: the low bytes of four, then their signs, with the ninth
+ * bits where an eighth sign would be. */
 static inline void qk_fix_iq2_xs(uint32_t *w) {
     uint32_t in[16];
     memcpy(in, w, sizeof in);
@@ -72,7 +73,8 @@ static inline void qk_unfix_iq2_xs(uint32_t *w) {
     }
 }
 
-/* Indices, signs; two bits above each index: bits 8l + 2n of the dword of index l of 32 elements n; scales. */
+/* Indices, signs; two bits above each index: bits 8l + 2n of the dword of index l of 32
+ * elements n; scales. */
 static inline void qk_fix_iq2_s(uint32_t *w) {
     for (int n = 8; n < 16; n++) w[n] = qk_bits_by_four(w[n]);
     w[16] = qk_pairs_turn(w[16]);
@@ -94,7 +96,8 @@ static inline void qk_unfix_iq3_xxs(uint32_t *w) {
     for (int n = 16; n < 24; n++) w[n] = qk_unfix_signs(w[n]);
 }
 
-/* Sixteen dwords of indices; one bit above each: bit 8l + n of the dword of index l of 16 elements n; signs; scales. */
+/* Sixteen dwords of indices; one bit above each: bit 8l + n of the dword of index l of 16
+ * elements n; signs; scales. */
 static inline void qk_fix_iq3_s(uint32_t *w) {
     for (int n = 16; n < 26; n++) w[n] = qk_bits_by_four(w[n]);
 }
@@ -114,7 +117,8 @@ static inline uint32_t qk_threes_together(uint32_t x) {
            (x & 0x800) << 3 | (x & 0x8000);
 }
 
-/* Eight dwords of indices; their upper three bits and one more: bits 8l + 4n of the dword of index l of 32 elements n. */
+/* Eight dwords of indices; their upper three bits and one more: bits 8l + 4n of the dword of
+ * index l of 32 elements n. */
 static inline void qk_fix_iq1_s(uint32_t *w) {
     for (int n = 8; n < 12; n++)
         w[n] = qk_nibbles_by_four(qk_threes_apart(w[n] & 0xffff) | qk_threes_apart(w[n] >> 16) << 16);
@@ -127,8 +131,8 @@ static inline void qk_unfix_iq1_s(uint32_t *w) {
     }
 }
 
-/* The same with the nibbles as they are; then sixteen scales of three bits and four of d in words of four scales and a
- * nibble: the low pairs of the scales, then as halves d and their third bits. */
+/* The same with the nibbles as they are; then sixteen scales of three bits and four of d in words of four
+ * scales and a nibble: the low pairs of the scales, then as halves d and their third bits. */
 static inline void qk_fix_iq1_m(uint32_t *w) {
     const uint64_t sc = (uint64_t)w[12] | (uint64_t)w[13] << 32;
     uint32_t low = 0, high = 0, d = 0;

@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Helpers for the formats of mm_super.h: planes of a group's super-block and the bytes of their lanes. The lanes
- * must be included first. A fmt_<format>.h defines
- *   FMT_PLANES, FMT_PLANE_AT  dwords of a row's super-block that become planes; the byte where they begin in the file
+/* Helpers for the formats of mm_super.h: planes of a group's super-block and the bytes of their lanes. The
+ * lanes must be included first. A fmt_<format>.h defines
+ *   FMT_PLANES, FMT_PLANE_AT  dwords of a row's super-block that become planes; the byte where they begin in
+ *                             the file
  *   FMT_HALVES, FMT_HALF_AT   16-bit fields and where they begin; the first is d, the second dmin
  *   FMT_SUB                   elements of a sub-block: 16, 32 or 64
  *   FMT_SCALED                whether a sub-block has a scale
  *   FMT_MAX                   the largest byte of a step, when unsigned
  *   FMT_OFF                   the offset included in each q
- *   FMT_SIGNED                1: bytes of a step are signed, and come from l_biased; times a scale they fit an int16
+ *   FMT_SIGNED                1: bytes of a step are signed, and come from l_biased; times a scale they fit
+ *                             an int16
  *   FMT_MINS                  minimums: 8 or 16, or 0
- *   FMT_INT16                 1: the sum of a sub-block with FMT_OFF and FMT_CENTER subtracted from each q fits
- *                             an int16 for any column: |q| < 128
+ *   FMT_INT16                 1: the sum of a sub-block with FMT_OFF and FMT_CENTER subtracted from each q
+ *                             fits an int16 for any column: |q| < 128
  *   FMT_CENTER                for formats with 8 scales and 8 minimums, otherwise 0
- *   li fmt_step(p, s, v)      elements 4s..4s+3 of lanes [v * L, (v + 1) * L), unsigned below 64 (or l_biased)
+ *   li fmt_step(p, s, v)      elements 4s..4s+3 of lanes [v * L, (v + 1) * L), unsigned below 64 (or
+ *                             l_biased)
  *   FMT_SHIFT(s), li fmt_in_place(p, s, v)  optional (mm_tiles.h)
  *   FMT_PLACE(n)              optional: the place in a group of plane n of the block (order.h)
  *   FMT_FIX(dst, row, at)     optional: rearranges bits of the group at dst, after its planes were copied
- *   FMT_FIX_ROW(w)            optional: rearranges the planes and halves of one row instead (rearrange_grid.h)
- *   FMT_PREPARE(dst, p, part) optional: writes PREPARED_BYTES for FMT_PART elements of the group at p to dst, from
- *                             which fmt_step makes its steps instead of the planes; returns their address
- *   FMT_DIRECT(group, p, x, t, j, v)  optional: the sum of sub-block j, the offset subtracted, with the column of x, a
- *                             pointer to columns, for one column, instead of fmt_step; p: what FMT_PREPARE returned
- *   FMT_TURN(t, x)            optional: fills the struct turned at t with what FMT_DIRECT needs of a super-block of x
+ *   FMT_FIX_ROW(w)            optional: rearranges the planes and halves of one row instead
+ *                             (rearrange_grid.h)
+ *   FMT_PREPARE(dst, p, part) optional: writes PREPARED_BYTES for FMT_PART elements of the group at p to dst,
+ *                             from which fmt_step makes its steps instead of the planes; returns their
+ *                             address
+ *   FMT_DIRECT(group, p, x, t, j, v)  optional: the sum of sub-block j, the offset subtracted, with the
+ *                             column of x, a pointer to columns, for one column, instead of fmt_step; p: what
+ *                             FMT_PREPARE returned
+ *   FMT_TURN(t, x)            optional: fills the struct turned at t with what FMT_DIRECT needs of a
+ *                             super-block of x
  *   FMT_UNIT                  optional: a factor for d, a power of two
  *   li fmt_scale(p, j, v)     scale j, an int32
  *   li fmt_mins(p, i, v)      minimums 2i and 2i+1, a pair of int16
@@ -54,8 +61,8 @@ QK_INLINE li bit_to(li x, int from, int to) {
     return l_and(from < to ? l_shl(x, to - from) : l_shr(x, from - to), l_bytes(1 << to));
 }
 
-/* Elements of two bits: byte l of each 32 holds elements l, 32 + l, 64 + l and 96 + l. Which of their planes holds step s,
- * at which bit of each byte, and the step, given that plane. */
+/* Elements of two bits: byte l of each 32 holds elements l, 32 + l, 64 + l and 96 + l. Which of their planes
+ * holds step s, at which bit of each byte, and the step, given that plane. */
 QK_INLINE int two_bits_plane(int s) { return s / 32 * 8 + s % 8; }
 
 QK_INLINE int two_bits_shift(int s) { return s / 8 % 4 * 2; }

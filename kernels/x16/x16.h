@@ -2,7 +2,8 @@
 /* x16: sixteen rows of packed weights interleaved, so that each lane of a vector is a row and no sum across a
  * vector is needed.
  *
- * A group is 16 rows x k elements, block by block. Each block is stored as the planes of all rows, then the halves:
+ * A group is 16 rows x k elements, block by block. Each block is stored as the planes of all
+ * rows, then the halves:
  *   plane: 16 little-endian dwords, one per row: 4 bytes of each row's block (64 bytes)
  *   half:  16 uint16, one per row: a float16 (or 16-bit) field of each row's block (32 bytes)
  * in the order of the table below, so a group has exactly the bytes of its rows. A group needs no alignment.
@@ -27,7 +28,8 @@
  *   tq2_0   qs[16]                                                              d
  *   i2_s    qs[8]
  *   qsf2    pairs[4]: bits 8i + 2s of plane p are element 16p + 4s + i          d m
- *   qsf3    pairs[4] as qsf2 (low two bits), top[2]: bit 8i + s of plane p is bit 2 of element 32p + 4s + i   d m
+ *   qsf3    pairs[4] as qsf2 (low two bits), top[2]: bit 8i + s of plane p is
+ *           bit 2 of element 32p + 4s + i                                       d m
  *   qsf4    nibbles[8]: bits 8i + 4s of plane p are element 8p + 4s + i         d m
  *   qsft    pairs[4] as qsf2, of codes 0 = -1, 1 = 0, 2 = +1                    d
  *           (the sign bit of a zero is dropped: unpacking gives it back as 0)
@@ -41,15 +43,15 @@
  *   iq3_xxs index[16] signs[8]                                                  d
  *   iq3_s   index[16] upper[2] signs[8] scales[1]                               d
  *   iq1_s   index[8] upper[4]                                                   d
- *   iq1_m   index[8] upper[4] scales[1]: bits 2j and up are the low two bits of scale j   d, bit j: bit 2 of scale j
+ *   iq1_m   index[8] upper[4] scales[1]: bits 2j and up are the low two bits
+ *           of scale j                                                          d, bit j: bit 2 of scale j
  *   i2_256  pairs[16] as qsf2
- *   i2_32   pairs[2] as qsf2                                                    d
- *           index: byte l of plane n is index 4n + l
- *           signs: bit 8i + s of plane n is the sign of element 32n + 4s + i. Where the last of eight is not stored, the
- *           place of element 8l + 7 has bit 0, 2, 1, 3 of the scale (l = 0 .. 3), or the ninth bit of index 4n + l
- *           upper: the bits of index 4n + l above its byte are in byte l, from bit 2 (n % 4) of plane n / 4 (iq2_s), bit
- *           n % 8 of plane n / 8 (iq3_s), bit 4 (n % 2) of plane n / 2 (iq1); the fourth bit with iq1 is bit 12 + l of
- *           the word of 32 elements (iq1_s) or the sign of the index (iq1_m)
+ *   i2_32   pairs[2] as qsf2 d index: byte l of plane n is index 4n + l signs: bit 8i + s of plane n is the
+ *           sign of element 32n + 4s + i. Where the last of eight is not stored, the place of element 8l + 7
+ *           has bit 0, 2, 1, 3 of the scale (l = 0 .. 3), or the ninth bit of index 4n + l upper: the bits of
+ *           index 4n + l above its byte are in byte l, from bit 2 (n % 4) of plane n / 4 (iq2_s), bit n % 8
+ *           of plane n / 8 (iq3_s), bit 4 (n % 2) of plane n / 2 (iq1); the fourth bit with iq1 is bit 12 + l
+ *           of the word of 32 elements (iq1_s) or the sign of the index (iq1_m)
  */
 #ifndef QSF_KERNELS_X16_X16_H
 #define QSF_KERNELS_X16_X16_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* AVX2 lanes (kernels/x16/lanes.h). With L_VNNI, which lanes_avxvnni.h defines, AVX-VNNI instructions are used. */
+/* AVX2 lanes (kernels/x16/lanes.h). With L_VNNI, which lanes_avxvnni.h defines, AVX-VNNI
+ * instructions are used. */
 #ifndef QSF_KERNELS_X86_LANES_AVX2_H
 #define QSF_KERNELS_X86_LANES_AVX2_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* AVX2 lanes with AVX-VNNI. A compiler that does not know it makes functions of AVX2, which are not used (built.h).
- * QK_AVXVNNI_EVEX: the same instructions in the encoding of AVX-512, to check this level on a CPU without AVX-VNNI
- * (docs/TESTING.md). */
+/* AVX2 lanes with AVX-VNNI. A compiler that does not know it makes functions of AVX2, which are not used
+ * (built.h). QK_AVXVNNI_EVEX: the same instructions in the encoding of AVX-512, to check this level on a CPU
+ * without AVX-VNNI (docs/TESTING.md). */
 #ifndef QSF_KERNELS_X86_LANES_AVXVNNI_H
 #define QSF_KERNELS_X86_LANES_AVXVNNI_H
 

@@ -159,7 +159,8 @@ QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
     return q;
 }
 
-/* Neighbours: (0, 0, 2, 2 ...), (1, 1, 3, 3 ...), (1, 0, 3, 2 ...); a - b in even lanes and a + b in odd ones. */
+/* Neighbours: (0, 0, 2, 2 ...), (1, 1, 3, 3 ...), (1, 0, 3, 2 ...); a - b in even lanes and
+ * a + b in odd ones. */
 QK_INLINE vf v_dup_even(vf v) { return _mm256_moveldup_ps(v); }
 QK_INLINE vf v_dup_odd(vf v) { return _mm256_movehdup_ps(v); }
 QK_INLINE vf v_swap(vf v) { return _mm256_permute_ps(v, 0xb1); }

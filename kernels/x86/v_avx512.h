@@ -33,8 +33,8 @@ QK_INLINE void v_store_some(float *p, size_t n, vf v) { _mm512_mask_storeu_ps(p,
 QK_INLINE vf v_keep(vf v, size_t n) { return _mm512_maskz_mov_ps(v_lanes(n), v); }
 
 QK_INLINE vf v_load_half(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
-/* 2 V bytes of F8 (kernels/f8.h), E4M3 divided by QK_E4M3_SCALE. Shifted, bytes with sign are the halves but for bit 14:
- * that is the carry of the magnitude plus one, as only a NaN has all bits set. */
+/* 2 V bytes of F8 (kernels/f8.h), E4M3 divided by QK_E4M3_SCALE. Shifted, bytes with sign are the halves but
+ * for bit 14: that is the carry of the magnitude plus one, as only a NaN has all bits set. */
 QK_INLINE void v_load_e4m3(const void *p, vf out[2]) {
     const __m512i b = _mm512_slli_epi16(_mm512_cvtepi8_epi16(_mm256_loadu_si256(p)), 7);
     const __m512i carry = _mm512_add_epi16(_mm512_and_si512(b, _mm512_set1_epi16(0x3f80)),
@@ -122,7 +122,8 @@ QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
     return q;
 }
 
-/* Neighbours: (0, 0, 2, 2 ...), (1, 1, 3, 3 ...), (1, 0, 3, 2 ...); a - b in even lanes and a + b in odd ones. */
+/* Neighbours: (0, 0, 2, 2 ...), (1, 1, 3, 3 ...), (1, 0, 3, 2 ...); a - b in even lanes and
+ * a + b in odd ones. */
 QK_INLINE vf v_dup_even(vf v) { return _mm512_moveldup_ps(v); }
 QK_INLINE vf v_dup_odd(vf v) { return _mm512_movehdup_ps(v); }
 QK_INLINE vf v_swap(vf v) { return _mm512_permute_ps(v, 0xb1); }

@@ -14,7 +14,8 @@ allowed() {
     kernels/*) echo 'kernels/*' ;;
     include/*) echo 'api' ;;
     src/base/*) echo 'src/base/* qsf_savefile.h qsf_decode.h' ;; # the public headers that it implements
-    # Formats know the interface of sources and what they share, but not each other; only open.c names them, by format.h.
+    # Formats know the interface of sources and what they share, but not each other; only open.c names them,
+    # by format.h.
     src/file/gguf/*) echo 'src/base/* src/file/= src/file/gguf/* src/file/derive/derive.h' ;;
     src/file/qsf/*) echo 'src/base/* src/file/= src/file/qsf/*' ;;
     src/file/hf/*) echo 'src/base/* src/file/= src/file/hf/* src/file/derive/derive.h src/file/vocab/vocab.h src/file/vocab/keys.h kernels/blocks.h' ;;

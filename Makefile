@@ -81,20 +81,21 @@ fuzz_bin := $(patsubst %.c,$O/%,$(fuzz_src))
 arch_define_x86 := -DQK_ARCH_X86=1
 arch_define_arm := -DQK_ARCH_ARM=1
 
-# $(call src_flags,path without .c): the flags of this file in addition to the common ones. Line numbers are
-# enough to locate an error in a kernel; tracking its variables takes the compiler as long as the kernel
-# itself.
-lean_debug = $(if $(filter -g,$(CFLAGS)),-g1)
+# $(call src_flags,path without .c): the flags of this file in addition to the common ones. Debug information of kernels
+# is most of an archive: they have line numbers only where configure was told to debug (KERNEL_DEBUG), and never the
+# variables, which take the compiler as long as the kernel itself.
+lean_debug = $(if $(filter -g%,$(CFLAGS)),$(KERNEL_DEBUG))
 # KERNEL_EXTRA: for the kernels only; CI disables AddressSanitizer for them, because in their checks every
 # buffer is followed by a guard page. Without optimization the frames of the attention kernels are larger than the stack of
 # a thread of the pool.
-kernel_opt = $(if $(filter kernels/generated/kv_%,$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
+kernel_opt = $(if $(filter kernels/generated/kv%,$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
 src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(FRAME_FLAGS) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
             $(if $(filter src/convert/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter ui/% tests/unit/ui/%,$1),$(UI_CFLAGS)) \
             $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH)))
-common_flags = $(STD_FLAGS) $(WARN_FLAGS) -include config.h -I$S/include -I$S $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
+# $2: what is included before the first line instead of config.h.
+common_flags = $(STD_FLAGS) $(WARN_FLAGS) $(or $2,-include config.h) -I$S/include -I$S $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 compile = $(strip $(CC) $(common_flags) $(call src_flags,$1))
 link = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $(EXTRA_LDFLAGS)
 # Tests are never static: cmocka has no static form on some systems. The chat is, where possible.
@@ -113,7 +114,7 @@ help:
 define compile_it
 $(call say,CC,$*.c)
 @mkdir -p $(@D)
-$Q$(call compile,$*) -MMD -MP -c -o $@ $<
+$Q$(call compile,$*,$(call level_include,$*)) -MMD -MP -c -o $@ $<
 endef
 $O/%.o: $S/%.c config.mk config.h
 	$(compile_it)

@@ -51,7 +51,7 @@ tsan_flags_x86 := -msse4.2
 tsan_levels_x86 := sse42:x86:ALL
 tsan_levels_arm := neon:arm:ALL
 tsan_tests := t_two_engines t_pool t_api
-tsan_make = $(MAKE) --no-print-directory -C tsan TESTS='$(or $(TESTS),$(tsan_tests))' SANITIZERS=yes KERNEL_OPT=-O1 FRAME_FLAGS= \
+tsan_make = $(MAKE) --no-print-directory -C tsan TESTS='$(or $(TESTS),$(tsan_tests))' SANITIZERS=yes KERNEL_DEBUG=-g1 KERNEL_OPT=-O1 FRAME_FLAGS= \
     levels='$(tsan_levels_$(ARCH))' CPPFLAGS=-DQK_ONE_FILE quick=1
 check-tsan: export TSAN_OPTIONS := suppressions=$(abs_srcdir)/tests/harness/tsan.supp $(TSAN_OPTIONS)
 check-tsan:

@@ -84,6 +84,24 @@ expect_rc 0 'CC and CFLAGS from the environment'
 [ "$(setting CFLAGS)" = -O1 ] || fail "CFLAGS from the environment is ignored"
 setting CONFIGURE_ARGS | grep -q CFLAGS=-O1 || fail "CFLAGS from the environment is not recorded"
 
+# ---- debug information of kernels is for those who ask for it
+[ "$(setting KERNEL_DEBUG)" = -g0 ] || fail "kernels have debug information: $(setting KERNEL_DEBUG)"
+in_dir debug sh "$configure" "CC=$cc" CFLAGS='-O2 -g' --enable-debug
+expect_rc 0 '--enable-debug with CFLAGS'
+[ "$(setting KERNEL_DEBUG) $(setting CFLAGS)" = '-g1 -O2 -g' ] || fail "--enable-debug with CFLAGS: $(setting KERNEL_DEBUG)"
+
+# ---- headers are not precompiled for ccache, nor for a compiler that ignores what is precompiled
+printf '#!/bin/sh\nexec %s "$@"\n' "$cc" >"$work/ccache-like"
+chmod +x "$work/ccache-like"
+in_dir ccache sh "$configure" CC="$work/ccache-like"
+[ "$(setting KERNEL_PCH)" = no ] || fail "headers are precompiled for ccache"
+# shellcheck disable=SC2016  # for the wrapper to expand
+printf '#!/bin/sh\nfor last; do :; done\ncase "$*" in *-include*) rm -f "${last%%/*}/pch.h.gch" ;; esac\nexec %s "$@"\n' "$cc" >"$work/nopch-cc"
+chmod +x "$work/nopch-cc"
+in_dir nopch sh "$configure" CC="$work/nopch-cc"
+expect_rc 0 'a compiler that does not use what is precompiled'
+[ "$(setting KERNEL_PCH)" = no ] || fail "headers are precompiled by a compiler that cannot"
+
 in_dir san sh "$configure" "CC=$cc" --enable-sanitizers
 if [ $rc = 0 ]; then
     setting EXTRA_CFLAGS | grep -q fsanitize=address,undefined || fail "--enable-sanitizers is ignored"

@@ -14,9 +14,25 @@
 #define QK_KV_STORE(isa, fmt, NAME, bits, latent, dims) \
     void qk_kv_##fmt##_store_##isa(void *tiles, int which, size_t pos, const float *x, size_t dim);
 
-#define QK_KV_OPS(isa)             \
-    QK_KV_TYPES(QK_KV_ATTEND, isa) \
-    QK_KV_ROUNDED(QK_KV_STORE, isa)
+#define QK_KV_ROWS(isa, fmt, NAME, bits, latent, dims) \
+    void qk_kv_##fmt##_rows_##isa(const qk_kv_rows *x, int nq);
+
+/* Of packed tiles of V, which the same level's attention adds times weights (kv_rows.h). */
+typedef struct qk_kv_rows {
+    const char *const *tile; /* n */
+    const char *ahead;       /* tiles that are needed next, NULL for none */
+    size_t n, dim;
+    const int8_t *high, *low; /* weights as integers (nq, QK_KV_BLOCK), n tiles of them: 128 * high + low */
+    const float *scale;       /* (nq) what they are multiplied with, 0: nothing is added */
+    const int32_t *sum;       /* (nq) of the integers */
+    float *acc;               /* sums (nq, dim), `stride` apart: added to */
+    size_t stride;
+} qk_kv_rows;
+
+#define QK_KV_OPS(isa)              \
+    QK_KV_TYPES(QK_KV_ATTEND, isa)  \
+    QK_KV_ROUNDED(QK_KV_STORE, isa) \
+    QK_KV_PACKED(QK_KV_ROWS, isa)
 
 /* Stores them in the table. */
 #define QK_SET_KV_ATTEND(isa, fmt, NAME, bits, latent, dims)             \

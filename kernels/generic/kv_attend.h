@@ -186,7 +186,11 @@ static void kv_mix_group_ints(const kv_work *w, const kv_view *x, size_t i) {
     const int nq = kv_group(w, i);
     kv_weights ints;
     kv_weights_to_ints(&ints, w->s + i * QK_KV_BLOCK, (size_t)nq);
-    w->fv->rows(w, i, &x->v, x->tiles, &ints, nq);
+    const qk_kv_rows rows = {
+        x->v.at,  i == 0 ? x->v.ahead : NULL,   x->tiles, w->dim, ints.high[0], ints.low[0], ints.scale,
+        ints.sum, w->part + i * w->stride + 16, w->stride
+    };
+    w->fv->rows(&rows, nq);
 }
 
 /* Weights times the scales of V. */

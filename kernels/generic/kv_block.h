@@ -4,19 +4,12 @@
 #ifndef QSF_KERNELS_GENERIC_KV_BLOCK_H
 #define QSF_KERNELS_GENERIC_KV_BLOCK_H
 
-/* Queries of a full group. 16-lane vectors come with 32 registers. */
-enum { KV_GROUP = V == 16 ? 8 : 4, KV_CHAINS = 2 * KV_GROUP };
+#include "kernels/generic/kv_codes.h"
 
 /* Input of a group of nq queries: lane sums, maximum and so on are per query, at the same index. */
 typedef struct kv_range {
     size_t lo, hi; /* positions of the block that are visible to a query */
 } kv_range;
-
-/* Vectors of positions or dimensions processed together for nq queries: enough chains to hide the latency. */
-QK_INLINE int kv_wide(int nq) {
-    const int n = KV_CHAINS / nq;
-    return n > 4 ? 4 : n;
-}
 
 enum { KV_TILES = QK_KV_BLOCK / QK_KV_TILE };
 

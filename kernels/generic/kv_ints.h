@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scores and weighted sums of packed tiles (kernels/kvpack.h) with integers, for any vector of lanes_<isa>.h.
- * Queries, and the weights of a block, become integers of 14 bits with a scale: 128 * high + low, high from
- * -64 to 63 and low from 0 to 127, so that no level's dot product overflows; queries of keys with fewer than
- * 8 bits become integers of 8 bits. Sums of integers are exact: no level and no order changes them. */
+/* Scores of packed tiles (kernels/kvpack.h) with integers, and the integers of weights, whose sums are in kv_rows.h, for any vector
+ * of v_<isa>.h and lanes_<isa>.h. Queries, and the weights of a block, become integers of 14 bits with a scale: 128 * high + low, high from -64 to 63 and low from 0 to
+ * 127, so that no level's dot product overflows; queries of keys with fewer than 8 bits become integers of 8 bits. Sums of
+ * integers are exact: no level and no order changes them. */
 #ifndef QSF_KERNELS_GENERIC_KV_INTS_H
 #define QSF_KERNELS_GENERIC_KV_INTS_H
 
 #include <float.h>
 
-#include "kernels/kvpack.h"
+#include "kernels/generic/kv_codes.h"
 
 #define KV_INT_MOST 8127.0f /* 128 * 63 + 63 */
 
@@ -52,44 +52,6 @@ QK_INLINE vi kv_to_bytes(int8_t *plane, const float *x, size_t n, float by) {
         all = l_add(all, a);
     }
     return all;
-}
-
-/* The codes of quad j of a group whose words are at w, `stride` bytes apart: four bytes in each lane. */
-QK_INLINE li kv_codes(int bits, const char *w, size_t stride, int j) {
-    const li first = l_load(w);
-    if (bits == 8) return L_BIAS ? first : l_xor(first, l_bytes(128)); /* as l_biased returns them */
-    if (bits == 4) return l_field(first, 4 * j, 4);
-    if (bits == 2) return l_field(first, 2 * j, 2);
-    if (j < 3) return l_and(l_load(w + (size_t)j * stride), l_bytes(63));
-    const li second = l_load(w + stride), third = l_load(w + 2 * stride);
-    return l_or(l_or(l_and(l_shr(first, 6), l_bytes(3)), l_and(l_shr(second, 4), l_bytes(12))),
-                l_and(l_shr(third, 2), l_bytes(48)));
-}
-
-QK_INLINE li kv_dot(int bits, li sum, li codes, li x) {
-    return bits == 8 ? l_dot_signed(sum, codes, x) : l_dot(sum, codes, x);
-}
-
-/* What is added to a sum of products with codes, so that it becomes one with the numbers that they are; of:
- * the sum of the other factors. With 2 bits the sum is doubled before. */
-QK_INLINE int32_t kv_bias(int bits, int32_t of) {
-    return bits == 2 ? -3 * of : -(bits == 8 ? L_BIAS : 1 << (bits - 1)) * of;
-}
-
-QK_INLINE li kv_unbias(int bits, li sum, li bias) { return l_add(bits == 2 ? l_add(sum, sum) : sum, bias); }
-
-/* Prefetches a group of nv vectors, `apart` bytes from each other, of what is needed next; at NULL nothing. A
- * few lines in each step: the first cache waits for only about 24 at a time. */
-QK_INLINE void kv_ahead_group(const char *at, size_t words, size_t stride, int nv, size_t apart) {
-    if (!at) return;
-    QK_UNROLL for (int v = 0; v < nv; v++) for (size_t i = 0; i < words; i++)
-        __builtin_prefetch(at + (size_t)v * apart + i * stride);
-}
-
-/* The same of the scales of n tiles. */
-QK_INLINE void kv_ahead_scales(int bits, const kv_work *w, size_t i, const char *ahead, size_t n) {
-    const size_t bytes = qk_kvp_tile_bytes(bits, w->dim), codes = qk_kvp_bytes(bits, w->dim);
-    for (size_t t = 0; i == 0 && t < n; t++) __builtin_prefetch(ahead + t * bytes + codes);
 }
 
 /* --- K --- */
@@ -158,16 +120,6 @@ QK_INLINE void kv_score_plane(int bits, const kv_work *w, const int8_t *x, const
     QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) acc[r][v] = sum[r][v];
 }
 
-/* Before the next plane is added: the sums so far times what its bits are worth. */
-QK_INLINE void kv_next_plane(li sum[KV_GROUP][4], int nq, int nv) {
-    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++)
-        sum[r][v] = l_shl(sum[r][v], 7);
-}
-
-QK_INLINE void kv_no_sums(li sum[KV_GROUP][4], int nq, int nv) {
-    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = l_set(0);
-}
-
 QK_INLINE void kv_score_part_ints(int bits, const kv_work *w, size_t i, const kv_tiles *k, size_t at, int nq,
                                   int nv) {
     const kv_int *of = kv_query_ints(w, i, (size_t)nq);
@@ -191,13 +143,14 @@ QK_INLINE void kv_score_part_ints(int bits, const kv_work *w, size_t i, const kv
 QK_INLINE void kv_score_ints(int bits, const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq) {
     const size_t wide = (size_t)kv_wide(nq) * L, end = n * QK_KV_TILE;
     size_t at = 0;
-    kv_ahead_scales(bits, w, i, k->ahead, n);
+    kv_ahead_scales(bits, w->dim, i == 0 ? k->ahead : NULL, n);
     for (; at + wide <= end; at += wide) kv_score_part_ints(bits, w, i, k, at, nq, kv_wide(nq));
     for (; at < end; at += L) kv_score_part_ints(bits, w, i, k, at, nq, 1);
 }
 
 /* --- V --- */
 
+/* As qk_kv_rows has them. */
 typedef struct kv_weights {
     int8_t high[KV_GROUP][QK_KV_BLOCK], low[KV_GROUP][QK_KV_BLOCK];
     float scale[KV_GROUP];
@@ -216,95 +169,13 @@ static void kv_weights_to_ints(kv_weights *to, const float *s, size_t nq) {
     for (size_t r = 0; r < nq; r++) to->sum[r] = v_sum_int(v[r]);
 }
 
-/* Adds a plane of weights times nv vectors of dimensions, starting at d, of n tiles of V. some, if not 0:
- * only this many dimensions, in one vector. */
-QK_INLINE void kv_mix_plane(int bits, const kv_work *w, const int8_t *x, const kv_tiles *k, size_t n,
-                            const char *ahead, size_t d, int nq, int nv, size_t some, li acc[KV_GROUP][4]) {
-    const size_t elems = qk_kvp_elems(bits), words = qk_kvp_words(bits), stride = qk_kvp_stride(1, w->dim);
-    li sum[KV_GROUP][4]; /* in registers */
-    uint32_t copy[3][L] = { { 0 } };
-    const size_t apart = some ? sizeof copy[0] : stride;
-    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = acc[r][v];
-    for (size_t t = 0; t < n; t++) {
-        const char *p = k->at[t] + d * sizeof(uint32_t);
-        for (size_t g = 0; g < QK_KV_TILE / elems; g++, p += words * stride, x += elems) {
-            kv_ahead_group(ahead ? ahead + t * qk_kvp_tile_bytes(bits, w->dim) + g * words * stride : ahead,
-                           words, stride, nv, sizeof(li));
-            for (size_t i = 0; some && i < words; i++)
-                memcpy(copy[i], p + i * stride, some * sizeof(uint32_t));
-            const char *from = some ? (const char *)copy : p;
-            QK_UNROLL for (int j = 0; j < (int)elems / 4; j++) {
-                li codes[4];
-                QK_UNROLL for (int v = 0; v < nv; v++)
-                    codes[v] = kv_codes(bits, from + (size_t)v * L * sizeof(uint32_t), apart, j);
-                QK_UNROLL for (int r = 0; r < nq; r++) {
-                    const li y = l_dup(x + 4 * (size_t)j + (size_t)r * QK_KV_BLOCK);
-                    QK_UNROLL for (int v = 0; v < nv; v++) sum[r][v] = kv_dot(bits, sum[r][v], codes[v], y);
-                }
-            }
-        }
-    }
-    QK_UNROLL for (int r = 0; r < nq; r++) QK_UNROLL for (int v = 0; v < nv; v++) acc[r][v] = sum[r][v];
-}
-
-QK_INLINE void kv_mix_part_ints(int bits, const kv_work *w, size_t i, const kv_tiles *v, size_t n,
-                                const kv_weights *x, size_t d, int nq, int nv, size_t some) {
-    const char *ahead = i == 0 ? v->ahead + d * sizeof(uint32_t) : NULL;
-    li sum[KV_GROUP][4];
-    kv_no_sums(sum, nq, nv);
-    QK_NO_UNROLL for (int p = 0; p < 2; p++) {
-        kv_next_plane(sum, nq, nv);
-        kv_mix_plane(bits, w, p ? x->low[0] : x->high[0], v, n, p ? NULL : ahead, d, nq, nv, some, sum);
-    }
-    QK_UNROLL for (int r = 0; r < nq; r++) {
-        const li bias = l_set(kv_bias(bits, x->sum[r]));
-        const lf scale = l_setf(x->scale[r]);
-        float *acc = w->part + (i + (size_t)r) * w->stride + 16 + d;
-        if (x->scale[r] == 0.0f) continue;       /* nothing, or all of it not seen */
-        QK_UNROLL for (int k = 0; k < nv; k++) { /* at most 2^8 * 2^13 * QK_KV_BLOCK */
-            const lf add = l_mulf(l_float(kv_unbias(bits, sum[r][k], bias)), scale);
-            l_storef(acc + k * L, l_addf(l_loadf(acc + k * L), add));
-        }
-    }
-}
-
-/* Adds the rows of n tiles of V. */
-QK_INLINE void kv_mix_ints(int bits, const kv_work *w, size_t i, const kv_tiles *v, size_t n,
-                           const kv_weights *x, int nq) {
-    const size_t wide = (size_t)kv_wide(nq) * L;
-    size_t d = 0;
-    kv_ahead_scales(bits, w, i, v->ahead, n);
-    for (; d + wide <= w->dim; d += wide) kv_mix_part_ints(bits, w, i, v, n, x, d, nq, kv_wide(nq), 0);
-    for (; d < w->dim; d += L)
-        kv_mix_part_ints(bits, w, i, v, n, x, d, nq, 1, d + L <= w->dim ? 0 : w->dim - d);
-}
-
-/* Code for each group size that occurs. */
-#define KV_INTS_BY(nq, call)             \
-    if ((nq) == 1)                       \
-        call(1);                         \
-    else if ((nq) == 2)                  \
-        call(2);                         \
-    else if ((nq) == 4 && KV_GROUP != 4) \
-        call(4);                         \
-    else                                 \
-        call(KV_GROUP);
-
 #define KV_INTS(a, fmt, NAME, bits, latent, dims)                                                    \
     static void kv_##fmt##_scores(const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq) { \
         KV_INTS_BY(nq, KV_##NAME##_SCORES)                                                           \
-    }                                                                                                \
-    static void kv_##fmt##_rows(const kv_work *w, size_t i, const kv_tiles *v, size_t n,             \
-                                const kv_weights *x, int nq) {                                       \
-        KV_INTS_BY(nq, KV_##NAME##_ROWS)                                                             \
     }
 #define KV_Q8_SCORES(nq) kv_score_ints(8, w, i, k, n, nq)
-#define KV_Q8_ROWS(nq)   kv_mix_ints(8, w, i, v, n, x, nq)
 #define KV_Q6_SCORES(nq) kv_score_ints(6, w, i, k, n, nq)
 #define KV_Q4_SCORES(nq) kv_score_ints(4, w, i, k, n, nq)
-#define KV_Q6_ROWS(nq)   kv_mix_ints(6, w, i, v, n, x, nq)
-#define KV_Q4_ROWS(nq)   kv_mix_ints(4, w, i, v, n, x, nq)
 #define KV_Q2_SCORES(nq) kv_score_ints(2, w, i, k, n, nq)
-#define KV_Q2_ROWS(nq)   kv_mix_ints(2, w, i, v, n, x, nq)
 
 #endif

@@ -33,7 +33,7 @@ QK_KV_PACKED(KV_INTS, )
                                         .open_k = KV_OPEN_##latent(fmt),                           \
                                         .open_scale = kv_##fmt##_open_scale,                       \
                                         .scores = kv_##fmt##_scores,                               \
-                                        .rows = kv_##fmt##_rows,                                   \
+                                        .rows = QK_FN(kv_##fmt##_rows),                            \
                                         .code_bits = bits,                                         \
                                         .rotated = 1 };                                            \
     void QK_FN(kv_##fmt##_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) { \

@@ -7,7 +7,6 @@
 #include "kernels/kvrotate.h"
 
 typedef struct kv_work kv_work;
-typedef struct kv_weights kv_weights;
 
 /* How a tile becomes floats: dimensions [from, from + n) of K as (n, 16), V as 16 rows of pad
  * floats. from is a multiple of
@@ -22,7 +21,7 @@ typedef struct kv_format {
     void (*open_scale)(float *dst, const char *tile, size_t dim);
     /* With integers (kv_ints.h), on n tiles as they are; NULL = with floats. rows not where V is K. */
     void (*scores)(const kv_work *w, size_t i, const kv_tiles *k, size_t n, int nq);
-    void (*rows)(const kv_work *w, size_t i, const kv_tiles *v, size_t n, const kv_weights *x, int nq);
+    void (*rows)(const qk_kv_rows *x, int nq);
     int code_bits;
     int rotated; /* rows were, by kernels/kvrotate.h */
 } kv_format;

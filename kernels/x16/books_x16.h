@@ -5,6 +5,8 @@
 #ifndef QSF_KERNELS_X16_BOOKS_X16_H
 #define QSF_KERNELS_X16_BOOKS_X16_H
 
+#define FMT_COLD 1
+
 #include "kernels/books.h"
 #include "kernels/x16/super.h"
 

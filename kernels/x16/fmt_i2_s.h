@@ -3,6 +3,8 @@
 #ifndef QSF_KERNELS_X16_FMT_I2_S_H
 #define QSF_KERNELS_X16_FMT_I2_S_H
 
+#define FMT_COLD 1
+
 enum {
     FMT_ELEMS = 128,
     FMT_PLANES = 8,

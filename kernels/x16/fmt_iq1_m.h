@@ -33,28 +33,30 @@ enum { GRID_WIDTH = 8, GRID_BITS = 11, GRID_CENTER = 0 };
 #define GRID_STEPS \
     { QK_GRID_IQ1_FIRST }, { QK_GRID_IQ1_LAST }, { QK_GRID_IQ1_COUNT }
 
-QK_INLINE li grid_low(const uint8_t *p, int n, int v);
-QK_INLINE li grid_high(const uint8_t *p, int n, int v);
-QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
+QK_INLINE li grid_high(const uint8_t *p, size_t part, int n, int v);
+QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v);
+QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v);
 
 #include "kernels/x16/grid_x16.h"
 
-QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
+QK_INLINE li grid_high(const uint8_t *p, size_t part, int n, int v) {
+    return plane(p + 2 * part * QK_PLANE, 8 + n / 2, v);
+}
 
-QK_INLINE li grid_high(const uint8_t *p, int n, int v) { return plane(p, 8 + n / 2, v); }
-
-QK_INLINE li grid_marks(const uint8_t *p, int n, int v) {
+QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v) {
     /* A bit of each byte where the sign is not set, then two for the two steps, in every byte. */
-    const li s = l_xor(l_and(l_shr(plane(p, 8 + n / 2, v), n % 2 * 4 + 3), l_bytes(1)), l_bytes(1));
+    const li s = l_xor(l_and(l_shr(grid_high(p, part, n, v), GRID_HIGH_AT(n) + 3), l_bytes(1)), l_bytes(1));
     const li pairs = keep(l_or(l_or(s, l_shr(s, 6)), l_or(l_shr(s, 12), l_shr(s, 18))), 0x55u);
     return l_mul(pairs, l_set(0x03030303));
 }
 
-QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
-    const li pairs = plane(p, 12, v), top = l_words(p + FMT_PLANES * QK_PLANE + QK_HALF + v * L * 2);
-    const li low = j ? l_shr(pairs, 2 * j - 1) : l_shl(pairs, 1),
-             high = j < 3 ? l_shl(top, 3 - j) : l_shr(top, j - 3);
-    return l_or(l_or(keep(low, 6), keep(high, 8)), l_set(1));
+QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v) {
+    /* A part has every other 16 bits of the pairs and every other byte of the upper bits: loaded so that they are the low half
+     * of a dword and the high half of a word. What is next to them is ignored. */
+    const li pairs = plane(p + part * 2, 12, v),
+             top = l_words(p + part - 1 + FMT_PLANES * QK_PLANE + QK_HALF + v * L * 2);
+    const li low = j ? l_shr(pairs, 2 * j - 1) : l_shl(pairs, 1);
+    return l_or(l_or(keep(low, 6), keep(l_shr(top, 5 + j), 8)), l_set(1));
 }
 
 #endif

@@ -32,24 +32,24 @@ enum { GRID_WIDTH = 8, GRID_BITS = 11, GRID_CENTER = 0 };
 #define GRID_STEPS \
     { QK_GRID_IQ1_FIRST }, { QK_GRID_IQ1_LAST }, { QK_GRID_IQ1_COUNT }
 
-QK_INLINE li grid_low(const uint8_t *p, int n, int v);
-QK_INLINE li grid_high(const uint8_t *p, int n, int v);
-QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
+QK_INLINE li grid_high(const uint8_t *p, size_t part, int n, int v);
+QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v);
+QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v);
 
 #include "kernels/x16/grid_x16.h"
 
-QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
-
-QK_INLINE li grid_high(const uint8_t *p, int n, int v) { return plane(p, 8 + n / 2, v); }
-
-QK_INLINE li grid_marks(const uint8_t *p, int n, int v) {
-    /* All where the sign is not set. */
-    return l_xor(l_sar(l_shl(plane(p, 8 + n / 2, v), n % 2 ? 0 : 4), 31), l_set(-1));
+QK_INLINE li grid_high(const uint8_t *p, size_t part, int n, int v) {
+    return plane(p + 2 * part * QK_PLANE, 8 + n / 2, v);
 }
 
-QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
+QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v) {
+    /* All where the sign is not set. */
+    return l_xor(l_sar(l_shl(grid_high(p, part, n, v), 4 - GRID_HIGH_AT(n)), 31), l_set(-1));
+}
+
+QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v) {
     /* Eight times 2n + 1: n from a bit of each of three bytes. */
-    const li bits = keep(l_shr(plane(p, 8 + j / 2, v), j % 2 * 4), 0x00080808u);
+    const li bits = keep(l_shr(grid_high(p, part, j, v), GRID_HIGH_AT(j)), 0x00080808u);
     return l_shr(l_dot(l_set(8), bits, l_set(0x00080402)), 3);
 }
 

@@ -23,25 +23,28 @@ enum {
 #define FMT_FIX_ROW qk_fix_iq2_s
 
 enum { GRID_WIDTH = 8, GRID_BITS = 10, GRID_CENTER = 43 };
-#define GRID_HIGH_AT(n) ((n) % 4 * 2)
+#define GRID_HIGH_AT(n) ((n)*2)
 #define GRID            qk_points_iq2_s
 #define GRID_POINTS     QK_GRID_IQ2_S
 #define GRID_LEVELS     qk_levels_iq2
 
-QK_INLINE li grid_low(const uint8_t *p, int n, int v);
-QK_INLINE li grid_high(const uint8_t *p, int n, int v);
-QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
+QK_INLINE li grid_high(const uint8_t *p, size_t part, int n, int v);
+QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v);
+QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v);
 
 #include "kernels/x16/grid_x16.h"
 
-QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
+QK_INLINE li grid_high(const uint8_t *p, size_t part, int n, int v) {
+    (void)n;
+    return plane(p + part * QK_PLANE, 16, v);
+}
 
-QK_INLINE li grid_high(const uint8_t *p, int n, int v) { return plane(p, 16 + n / 4, v); }
+QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v) {
+    return plane(p + 4 * part * QK_PLANE, 8 + n, v);
+}
 
-QK_INLINE li grid_marks(const uint8_t *p, int n, int v) { return plane(p, 8 + n, v); }
-
-QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
-    return odd_scale(keep(l_shr(plane(p, 18 + j / 8, v), j % 8 * 4), 15));
+QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v) {
+    return odd_scale(keep(l_shr(plane(p + part * QK_PLANE, 18, v), j * 4), 15));
 }
 
 #endif

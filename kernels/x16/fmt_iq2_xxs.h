@@ -30,21 +30,23 @@ enum { GRID_WIDTH = 8, GRID_BITS = 8, GRID_CENTER = 43 };
 #define GRID_POINTS     QK_GRID_IQ2_XXS
 #define GRID_LEVELS     qk_levels_iq2
 
-QK_INLINE li grid_low(const uint8_t *p, int n, int v);
-QK_INLINE li grid_high(const uint8_t *p, int n, int v);
-QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
+QK_INLINE li grid_high(const uint8_t *p, size_t part, int n, int v);
+QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v);
+QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v);
 
 #include "kernels/x16/grid_x16.h"
 
-QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
-
-QK_INLINE li grid_high(const uint8_t *p, int n, int v) {
-    (void)p, (void)n, (void)v;
+QK_INLINE li grid_high(const uint8_t *p, size_t part, int n, int v) {
+    (void)p, (void)part, (void)n, (void)v;
     return nothing();
 }
 
-QK_INLINE li grid_marks(const uint8_t *p, int n, int v) { return even_marks(plane(p, 8 + n, v)); }
+QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v) {
+    return even_marks(plane(p + 4 * part * QK_PLANE, 8 + n, v));
+}
 
-QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) { return odd_scale(marks_number(plane(p, 8 + j, v))); }
+QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v) {
+    return odd_scale(marks_number(plane(p + 4 * part * QK_PLANE, 8 + j, v)));
+}
 
 #endif

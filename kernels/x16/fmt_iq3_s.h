@@ -23,25 +23,28 @@ enum {
 #define FMT_FIX_ROW qk_fix_iq3_s
 
 enum { GRID_WIDTH = 4, GRID_BITS = 9, GRID_CENTER = 15 };
-#define GRID_HIGH_AT(n) ((n) % 8)
+#define GRID_HIGH_AT(n) (n)
 #define GRID            qk_points_iq3_s
 #define GRID_POINTS     QK_GRID_IQ3_S
 #define GRID_LEVELS     qk_levels_iq3_s
 
-QK_INLINE li grid_low(const uint8_t *p, int n, int v);
-QK_INLINE li grid_high(const uint8_t *p, int n, int v);
-QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
+QK_INLINE li grid_high(const uint8_t *p, size_t part, int n, int v);
+QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v);
+QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v);
 
 #include "kernels/x16/grid_x16.h"
 
-QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
+QK_INLINE li grid_high(const uint8_t *p, size_t part, int n, int v) {
+    (void)n;
+    return l_shr(plane(p + part / 2 * QK_PLANE, 16, v), (int)(part % 2) * 4);
+}
 
-QK_INLINE li grid_high(const uint8_t *p, int n, int v) { return plane(p, 16 + n / 8, v); }
+QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v) {
+    return plane(p + 2 * part * QK_PLANE, 18 + n, v);
+}
 
-QK_INLINE li grid_marks(const uint8_t *p, int n, int v) { return plane(p, 18 + n, v); }
-
-QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
-    return odd_scale(keep(l_shr(plane(p, 26 + j / 8, v), j % 8 * 4), 15));
+QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v) {
+    return odd_scale(keep(l_shr(plane(p, 26, v), (int)part * 8 + j * 4), 15));
 }
 
 #endif

@@ -4,6 +4,8 @@
 #ifndef QSF_KERNELS_X16_FMT_NVFP4_H
 #define QSF_KERNELS_X16_FMT_NVFP4_H
 
+#define FMT_COLD 1
+
 #include "kernels/x16/fp4_x16.h"
 
 enum {

@@ -4,6 +4,7 @@
 #define QSF_KERNELS_X16_FMT_Q1_0_H
 
 #define FMT_AHEAD 1024
+#define FMT_COLD  1
 
 #include "kernels/x16/planes.h"
 

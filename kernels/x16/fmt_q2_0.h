@@ -3,6 +3,8 @@
 #ifndef QSF_KERNELS_X16_FMT_Q2_0_H
 #define QSF_KERNELS_X16_FMT_Q2_0_H
 
+#define FMT_COLD 1
+
 #include "kernels/x16/planes.h"
 
 enum {

@@ -7,6 +7,7 @@
 #define QSF_KERNELS_X16_FMT_TQ1_0_H
 
 #define FMT_AHEAD 1024
+#define FMT_COLD  1
 
 #include "kernels/x16/super.h"
 

@@ -3,6 +3,8 @@
 #ifndef QSF_KERNELS_X16_FMT_TQ2_0_H
 #define QSF_KERNELS_X16_FMT_TQ2_0_H
 
+#define FMT_COLD 1
+
 #include "kernels/x16/super.h"
 
 enum { FMT_PLANES = 16, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 64 };

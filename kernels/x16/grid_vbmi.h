@@ -63,18 +63,18 @@ QK_INLINE void steps_of(uint8_t *dst, const li low[TOGETHER], const li high[TOGE
 #endif
 
 /* Two planes for each of indices: bytes of the first and of the second half of their points. */
-QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES], int first) {
-    (void)first;
+QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES]) {
     QK_UNROLL for (int i = 0; i < INDEX_PLANES; i += TOGETHER, dst += 2 * TOGETHER * QK_PLANE) {
         __mmask64 upper[TOGETHER][UPPER_BITS];
         QK_UNROLL for (int n = 0; n < TOGETHER; n++) {
             upper[n][0] = _mm512_movepi8_mask(low[i + n]);
-            QK_UNROLL for (int bit = 8; bit < GRID_BITS; bit++) upper[n][bit - 7] =
-                _mm512_test_epi8_mask(high[i + n], l_bytes(1 << (bit - 8 + GRID_HIGH_AT(first + i + n))));
+            QK_UNROLL for (int bit = 8; bit < GRID_BITS; bit++)
+                upper[n][bit - 7] = _mm512_test_epi8_mask(high[i + n],
+                                                          l_bytes(1 << (bit - 8 + GRID_HIGH_AT(i + n))));
         }
         points_of(dst, halves_of_points[0], low + i, upper);
 #ifdef GRID_STEPS
-        steps_of(dst + QK_PLANE, low + i, high + i, first + i);
+        steps_of(dst + QK_PLANE, low + i, high + i, i);
 #else
         points_of(dst + QK_PLANE, halves_of_points[1], low + i, upper);
 #endif
@@ -276,7 +276,8 @@ QK_INLINE li direct_ones(const uint8_t *p, const turned *t, int j, int v) {
 QK_INLINE li direct_marked(const uint8_t *group, const uint8_t *p, const turned *t, int j, int v) {
     const li sum = l_add(l_shl(codes_dot(codes_of(p, j, v), t->q + FMT_SUB * j), 3), l_dup(&t->start[j]));
     const int n = j / 2;
-    const li signs = l_and(l_shr(grid_high(group, n, v), GRID_HIGH_AT(n) + 3), l_bytes(1));
+    const li high = grid_high(group, (size_t)(n / INDEX_PLANES), n % INDEX_PLANES, v);
+    const li signs = l_and(l_shr(high, GRID_HIGH_AT(n % INDEX_PLANES) + 3), l_bytes(1));
     const li two = _mm512_add_epi8(l_set(j % 2 ? (int32_t)0x80038002u : (int32_t)0x80018000u),
                                    _mm512_set4_epi32(0x000c000c, 0x00080008, 0x00040004, 0));
     return l_dot16(sum, _mm512_shuffle_epi8(signs, two), l_dup(&t->marked[4 * j]));

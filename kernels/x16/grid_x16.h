@@ -10,11 +10,12 @@
  *   GRID_POINTS, GRID_LEVELS        the list of their codes, the levels of codes: with VBMI
  *   GRID_STEPS                      optional: the upper halves of the points as three lists (grid_vbmi.h)
  *   GRID_CENTER                     what makes signed levels unsigned, which is FMT_OFF; 0 for IQ1
- *   li grid_low(p, n, v)            the low bytes of the four indices of run n of 4 * GRID_WIDTH elements
- *   li grid_high(p, n, v)           their other bits, from bit GRID_HIGH_AT(n) of each byte; more bits may
- *                                   follow
- *   li grid_marks(p, n, v)          bit 8i + s: the mark of element 4s + i of 32 elements n
- */
+ *   li grid_high(p, part, n, v)     of a part of FMT_PART elements, run n of 4 * GRID_WIDTH: the upper bits of its four indices, from
+ *                                   bit GRID_HIGH_AT(n) of each byte; more bits may follow. Their low bytes are plane n of the part
+ *   li grid_marks(p, part, n, v)    bit 8i + s: the mark of element 4s + i of 32 elements n of the part
+ *   li grid_scale(p, part, j, v)    the scale of sub-block j of the part
+ *
+ * n and j are compile-time constants wherever speed matters, the part is not: it is in addresses and few shifts. */
 #ifndef QSF_KERNELS_X16_GRID_X16_H
 #define QSF_KERNELS_X16_GRID_X16_H
 
@@ -23,6 +24,10 @@
 #include "kernels/x16/planes.h"
 
 #define FMT_PART (16 * GRID_WIDTH)
+#ifndef L_VBMI
+#define FMT_ROLLED                    1
+#define FMT_PART_SCALE(p, part, j, v) grid_scale(p, part, j, v)
+#endif
 enum {
     INDEX_PLANES = 4, /* of a part */
     PART_STEPS = FMT_PART / 4,
@@ -57,12 +62,11 @@ QK_INLINE li odd_scale(li n) { return l_or(l_add(n, n), l_set(1)); }
 #include "kernels/x16/grid_vbmi.h"
 #else
 
-/* The four indices of each plane, starting with plane `first`, of the rows at dst: a plane of pairs of 16
- * bits of the first and the third, then one of the others. */
-QK_INLINE void put_indices(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES], int first) {
-    (void)first;
+/* The four indices of each plane of a part, of the rows at dst: a plane of pairs of 16 bits of the first and
+ * the third, then one of the others. */
+QK_INLINE void put_indices(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES]) {
     QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++, dst += 2 * QK_PLANE) {
-        const li upper = l_and(l_shr(high[n], GRID_HIGH_AT(first + n)), l_bytes((1 << (GRID_BITS - 8)) - 1));
+        const li upper = l_and(l_shr(high[n], GRID_HIGH_AT(n)), l_bytes((1 << (GRID_BITS - 8)) - 1));
         l_store(dst, l_or(keep(low[n], 0x00ff00ffu), l_shl(keep(upper, 0x00ff00ffu), 8)));
         l_store(dst + QK_PLANE, l_or(keep(l_shr(low[n], 8), 0x00ff00ffu), keep(upper, 0xff00ff00u)));
     }
@@ -88,7 +92,7 @@ typedef struct factors {
     li level, x;
 } factors;
 QK_INLINE factors factors_of(const uint8_t *p, const char *q, int s, int v) {
-    const int at = s % PART_STEPS;
+    const int at = s & (PART_STEPS - 1);
     const li marks = plane(p, POINT_PLANES + at / 8, v), level = level_of(p, at, v), x = l_dup(q + 4 * s);
     if (GRID_CENTER == 0) return (factors){ l_or(level, bit_to(marks, at % 8, 1)), x };
     return (factors){ level, l_negate(x, marks, at % 8) };
@@ -98,15 +102,16 @@ QK_INLINE factors factors_of(const uint8_t *p, const char *q, int s, int v) {
 QK_INLINE li direct_points(li sum, const uint8_t *p, const char *q, int j, int v) {
     const int fit = steps_of_pairs(GRID_CENTER ? GRID_CENTER : FMT_MAX, FMT_SUB / 4),
               many = fit > 0 ? fit : 1;
-    QK_UNROLL for (int s = j * FMT_SUB / 4; s < (j + 1) * FMT_SUB / 4; s += many) {
-        factors f = factors_of(p, q, s, v);
+    QK_UNROLL for (int s = 0; s < FMT_SUB / 4; s += many) {
+        const int first = j * (FMT_SUB / 4) + s;
+        factors f = factors_of(p, q, first, v);
         if (!L_PAIRS) {
             sum = l_dot(sum, f.level, f.x);
             continue;
         }
         lp pairs = l_pairs_of(f.level, f.x);
-        QK_UNROLL for (int i = s + 1; i < s + many; i++) {
-            f = factors_of(p, q, i, v);
+        QK_UNROLL for (int i = 1; i < many; i++) {
+            f = factors_of(p, q, first + i, v);
             pairs = l_pairs(pairs, f.level, f.x);
         }
         sum = l_dot_pairs(sum, pairs);
@@ -118,21 +123,21 @@ QK_INLINE li direct_points(li sum, const uint8_t *p, const char *q, int j, int v
 
 /* Part `part` of a super-block of the group at p. */
 #define FMT_PREPARE(dst, p, part) fmt_prepare(dst, p, part)
-QK_INLINE const uint8_t *fmt_prepare(uint8_t *dst, const uint8_t *p, int part) {
+QK_INLINE const uint8_t *fmt_prepare(uint8_t *dst, const uint8_t *p, size_t part) {
     for (int v = 0; v < (int)QK_GROUP / L; v++) {
         uint8_t *at = dst + v * L * 4;
         li low[INDEX_PLANES], high[INDEX_PLANES];
         QK_UNROLL for (int i = 0; i < INDEX_PLANES; i++) {
-            low[i] = grid_low(p, part * INDEX_PLANES + i, v);
-            high[i] = grid_high(p, part * INDEX_PLANES + i, v);
+            low[i] = plane(p + part * INDEX_PLANES * QK_PLANE, i, v);
+            high[i] = grid_high(p, part, i, v);
         }
 #ifdef L_VBMI
-        put_codes(at, low, high, part * INDEX_PLANES);
+        put_codes(at, low, high);
 #else
-        put_indices(at, low, high, part * INDEX_PLANES);
+        put_indices(at, low, high);
 #endif
         QK_UNROLL for (int i = 0; i < MARK_PLANES; i++)
-            l_store(at + (POINT_PLANES + i) * (int)QK_PLANE, grid_marks(p, part * MARK_PLANES + i, v));
+            l_store(at + (POINT_PLANES + i) * (int)QK_PLANE, grid_marks(p, part, i, v));
     }
 #ifndef L_VBMI
     L_HIDE(dst); /* indices are loaded */
@@ -142,7 +147,7 @@ QK_INLINE const uint8_t *fmt_prepare(uint8_t *dst, const uint8_t *p, int part) {
 
 /* Step s, from what fmt_prepare left of its part. */
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    const int at = s % PART_STEPS;
+    const int at = s & (PART_STEPS - 1);
     const li level = level_of(p, at, v), marks = plane(p, POINT_PLANES + at / 8, v);
     if (GRID_CENTER == 0) return l_or(level, bit_to(marks, at % 8, 1));
 #ifdef L_VBMI
@@ -150,6 +155,11 @@ QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
 #else
     return l_add8(l_negate(level, marks, at % 8), l_bytes(GRID_CENTER));
 #endif
+}
+
+QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
+    enum { SUBS_OF_PART = FMT_PART / FMT_SUB };
+    return grid_scale(p, (size_t)(j / SUBS_OF_PART), j % SUBS_OF_PART, v);
 }
 
 QK_INLINE li fmt_mins(const uint8_t *p, int i, int v) {

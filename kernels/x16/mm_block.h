@@ -13,6 +13,7 @@
  *   FMT_SCALES                 optional: how many d a block has, 1 or one per sub-block
  *   FMT_OCTETS                 optional: 1, a byte after the halves
  *   FMT_AHEAD                  optional: how far ahead to prefetch for one column, in bytes of a group
+ *   FMT_COLD                   optional: 1 for a format that few decode several columns of (mm_tiles.h)
  *   fmt_step(planes, s, v)     bytes of elements 4s .. 4s+3 of lanes [v*L, v*L + L) of a block
  *   FMT_SHIFT(s), fmt_in_place optional (mm_tiles.h)
  *   fmt_pack(planes, row, at)  the planes of a block from the block at row[r] + at of 16 rows
@@ -24,7 +25,7 @@
 #ifndef QSF_KERNELS_X16_MM_BLOCK_H
 #define QSF_KERNELS_X16_MM_BLOCK_H
 
-#define FMT_FEW (L > 4)
+#define FMT_FEW (L > 4 && !FMT_COLD)
 enum { FMT_SCALED = 0 }; /* no integers as scales */
 #include "kernels/x16/mm_tiles.h"
 

@@ -186,13 +186,13 @@ static void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed) {
 }
 
 /* A generated file ends with this: the functions of a format at a level (q4_0_avx2). */
-#define QK_X16_MATMULS(name)                                                                               \
-    void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1) { mm_run(m, row0, row1, 0); }              \
-    void qk_mm16_##name(const qk_mm *m, size_t row0, size_t row1) { mm_run(m, row0, row1, 1); }            \
-    void qk_pack_##name(void *dst, const void *src, size_t row_bytes, size_t k) {                          \
-        const qk_mm rows = { .w = src, .row_bytes = row_bytes };                                           \
-        const source s = source_at(&rows, 0, QK_GROUP, 0);                                                 \
-        for (size_t b = 0; b < k / FMT_ELEMS; b++) pack_block((uint8_t *)dst + b * GROUP_BLOCK, s.row, b); \
+#define QK_X16_MATMULS(name)                                                                    \
+    void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1) { mm_run(m, row0, row1, 0); }   \
+    void qk_mm16_##name(const qk_mm *m, size_t row0, size_t row1) { mm_run(m, row0, row1, 1); } \
+    void qk_pack_##name(void *dst, const void *src, size_t row_bytes, size_t k) {               \
+        const qk_mm rows = { .w = src, .row_bytes = row_bytes };                                \
+        const source s = source_at(&rows, 0, QK_GROUP, 0);                                      \
+        pack_blocks(dst, &s, 0, k / FMT_ELEMS);                                                 \
     }
 
 #endif

@@ -15,7 +15,7 @@
 #if defined FMT_DIRECT || defined FMT_PREPARE
 #define FMT_FEW 0
 #else
-#define FMT_FEW (L >= 8)
+#define FMT_FEW (L >= 8 && !FMT_COLD)
 #endif
 #include "kernels/x16/mm_tiles.h"
 #include "kernels/x16/super.h"
@@ -34,6 +34,11 @@
 enum { PREPARED_BYTES = 1 };
 #define FMT_PREPARE(dst, p, part) ((void)(dst), (p))
 #endif
+/* The parts as a loop: what the steps of a part read is prepared where it is the same for each. */
+#ifndef FMT_ROLLED
+#define FMT_ROLLED                    0
+#define FMT_PART_SCALE(p, part, j, v) fmt_scale(p, j, v)
+#endif
 
 enum {
     STEPS = QK_K / 4,
@@ -42,9 +47,9 @@ enum {
     RUN = SUB_STEPS < 8 ? SUB_STEPS : 8, /* steps that share FMT_SHIFT */
     PART_SUBS = FMT_PART / FMT_SUB,      /* consecutive sub-blocks of one group, before the next group */
     PARTS = SUBS / PART_SUBS,
-    PART_BYTES = GROUP_BLOCK / PARTS / 64 * 64, /* of a group, that are prefetched with a part */
-    /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than
-     * adding first if no two steps fit. */
+    /* Of a group, prefetched with a part; the last takes what is left, unless it has the same instructions. */
+    PART_BYTES = (GROUP_BLOCK / PARTS + (FMT_ROLLED ? 63 : 0)) / 64 * 64,
+    /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than adding first if no two steps fit. */
     BY_PARTS = FMT_SCALED && L_PAIRS && !WORDS && (!L_WIDE || 2 * 2 * 127 * TILE_MAX < 32768),
     IN_PAIRS = FMT_SCALED && FMT_INT16 && !BY_PARTS && !L_WIDE, /* sums times scales, unless they are wide */
     NARROW = L_NARROW && FMT_SCALED && FMT_SUB == 16 && !FMT_INT16 && !FMT_MINS && 8 * 127 * MOST < 32768,
@@ -56,6 +61,13 @@ enum {
                     : BY_PARTS   ? SUBS / 2
                                  : FMT_MINS / 2
 };
+
+/* PARTS, which the compiler does not know: it would unroll the loop. */
+QK_INLINE int rolled_parts(void) {
+    int parts = PARTS;
+    L_HIDE(parts);
+    return parts;
+}
 
 /* d of the rows in vector v of the group at p. */
 QK_INLINE lf d_of(const uint8_t *p, int v) {
@@ -190,17 +202,20 @@ QK_INLINE void fill_steps(tile *t, const uint8_t *p, const uint8_t *steps, int r
 
 QK_INLINE void fill_part(tile *t, const uint8_t *p, int r, int part) {
     _Alignas(64) uint8_t prepared[PREPARED_BYTES];
-    const uint8_t *steps = FMT_PREPARE(prepared, p, part);
+    const uint8_t *steps = FMT_PREPARE(prepared, p, (size_t)part);
     for (int v = 0; v < NV; v++)
-        QK_UNROLL for (int s = part * STEPS / PARTS; s < (part + 1) * STEPS / PARTS; s += 2)
-            fill_steps(t, p, steps, r + v * L, s, v);
+        QK_UNROLL for (int s = 0; s < STEPS / PARTS; s += 2)
+            fill_steps(t, p, steps, r + v * L, part * (STEPS / PARTS) + s, v);
 }
 
 /* Unpacks the group at p to rows r.. of the tile. */
 static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     (void)n;
 #define FILL_PART(i) fill_part(t, p, r, i)
-    QK_REPEAT(PARTS, FILL_PART);
+    if (FMT_ROLLED)
+        for (int i = 0, parts = rolled_parts(); i < parts; i++) FILL_PART(i);
+    else
+        QK_REPEAT(PARTS, FILL_PART);
 #undef FILL_PART
     for (int v = 0; v < NV; v++, r += L) {
         QK_UNROLL for (int j = 0; FMT_SCALED && !WORDS && j < SUBS; j++)

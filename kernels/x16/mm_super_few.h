@@ -4,8 +4,7 @@
 #ifndef QSF_KERNELS_X16_MM_SUPER_FEW_H
 #define QSF_KERNELS_X16_MM_SUPER_FEW_H
 
-/* One column of Q6_K, too, takes the parts of a super-block as functions. Q3_K and Q5_K would be slower that
- * way (docs/KERNELS.md). */
+/* One column of Q6_K, too, takes the parts of a super-block as functions. */
 enum { ONE_APART = FMT_MAX == 63 };
 
 /* What FMT_DIRECT makes of a super-block of the column, for all groups. */
@@ -16,21 +15,29 @@ typedef struct turned {
 #define FMT_TURN(t, x) (void)(t)
 #endif
 
-/* Adds sub-block j, times its scale, to the sums of nc columns. */
+/* The columns of x from a part on. */
+QK_INLINE columns columns_of_part(const columns *x, size_t part, int nc) {
+    columns at = *x;
+    at.sums += part * PART_SUBS * 2 - part * FMT_PART;
+    for (int c = 0; c < nc; c++) at.q[c] = x->q[c] + part * FMT_PART;
+    return at;
+}
+
+/* Adds sub-block j, times its scale, to the sums of nc columns. FMT_ROLLED: j and x are those of the part. */
 QK_INLINE void direct_sub(li (*sum)[NV], const uint8_t *p, const uint8_t *steps, const columns *x,
-                          const turned *t, int j, int nc) {
+                          const turned *t, size_t part, int j, int nc) {
     li sub[COLS][NV];
-    (void)x, (void)t;
+    (void)x, (void)t, (void)part;
 #ifdef FMT_DIRECT
     for (int v = 0; v < NV; v++) sub[0][v] = FMT_DIRECT(p, steps, x, t, j, v);
     L_FENCE();
 #else
     QK_UNROLL for (int c = 0; c < nc; c++) for (int v = 0; v < NV; v++) sub[c][v] = start_of(x, c, j, OFFSET);
-    QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s += RUN)
-        direct_steps(sub, steps, x->q, 4 * s, s, RUN, nc);
+    QK_UNROLL for (int s = 0; s < SUB_STEPS; s += RUN)
+        direct_steps(sub, steps, x->q, 4 * (j * SUB_STEPS + s), j * SUB_STEPS + s, RUN, nc);
 #endif
     for (int v = 0; v < NV; v++) {
-        const li scale = FMT_SCALED ? fmt_scale(p, j, v) : l_set(0);
+        const li scale = FMT_SCALED ? FMT_PART_SCALE(p, part, j, v) : l_set(0);
         QK_UNROLL for (int c = 0; c < nc; c++)
             sum[c][v] = l_add(sum[c][v], FMT_SCALED ? l_mul(sub[c][v], scale) : sub[c][v]);
     }
@@ -50,15 +57,18 @@ QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int 
 /* Part i of a super-block of each group. */
 QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, const turned *t, int i, int nc) {
     _Alignas(64) uint8_t prepared[PREPARED_BYTES];
-    columns col = *x;
+    columns col = FMT_ROLLED ? columns_of_part(x, (size_t)i, nc) : *x;
     for (size_t g = 0; g < w->n; g++, sum += nc) {
-        const uint8_t *p = w->p + g * w->stride, *steps = FMT_PREPARE(prepared, p, i);
+        size_t part = (size_t)i;
+        if (FMT_ROLLED) L_HIDE(part); /* the addresses of planes would not fit the registers */
+        const uint8_t *p = w->p + g * w->stride, *steps = FMT_PREPARE(prepared, p, part);
         hide_columns(col.q, nc);
-        prefetch_group(w, p + i * PART_BYTES, i + 1 < PARTS ? PART_BYTES : GROUP_BLOCK - i * PART_BYTES);
+        prefetch_group(w, p + part * PART_BYTES,
+                       FMT_ROLLED || i + 1 < PARTS ? PART_BYTES : GROUP_BLOCK - i * PART_BYTES);
         for (int c = 0; i == 0 && c < nc; c++)
             for (int v = 0; v < NV; v++) sum[c][v] = l_set(0);
-        QK_UNROLL for (int j = i * PART_SUBS; j < (i + 1) * PART_SUBS; j++)
-            direct_sub(sum, p, steps, &col, t, j, nc);
+        QK_UNROLL for (int j = 0; j < PART_SUBS; j++)
+            direct_sub(sum, p, steps, &col, t, part, FMT_ROLLED ? j : i * PART_SUBS + j, nc);
     }
 }
 
@@ -75,7 +85,7 @@ QK_INLINE void parts_apart(li (*sum)[NV], const groups *w, const columns *x, int
     part_apart(sum, w, x, 2 * quarter + 1, few);
 }
 
-/* As functions: unrolled into one, Q6_K takes gcc a minute and 2 GB for ARM, more than a small board has. */
+/* As functions: gcc takes longer for one than for its quarters. */
 static __attribute__((noinline, unused)) void parts_0(li (*sum)[NV], const groups *w, const columns *x,
                                                       int few) {
     parts_apart(sum, w, x, 0, few);
@@ -108,7 +118,9 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
     (void)n;
     FMT_TURN(&t, x);
 #define ADD_PART(i) direct_part(sum, w, x, &t, i, nc)
-    if (ONE_APART || (L == 8 && nc > 1))
+    if (FMT_ROLLED)
+        for (int i = 0, parts = rolled_parts(); i < parts; i++) ADD_PART(i);
+    else if (ONE_APART || (L == 8 && nc > 1))
         all_apart(sum, w, x, nc > 1);
     else
         QK_REPEAT(PARTS, ADD_PART);

@@ -30,6 +30,7 @@
  *   FMT_TURN(t, x)            optional: fills the struct turned at t with what FMT_DIRECT needs of a
  *                             super-block of x
  *   FMT_UNIT                  optional: a factor for d, a power of two
+ *   FMT_COLD                  optional: 1 for a format that few decode several columns of (mm_tiles.h)
  *   li fmt_scale(p, j, v)     scale j, an int32
  *   li fmt_mins(p, i, v)      minimums 2i and 2i+1, a pair of int16
  * for a super-block at p. s, j and i are compile-time constants wherever speed matters. */

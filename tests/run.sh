@@ -10,7 +10,7 @@ set -u
 : "${QSF_SRCDIR:=$(pwd)}" "${QSF_BUILDDIR:=$(pwd)}"
 : "${QSF_TEST_DATA:=$QSF_SRCDIR/../shared}" "${QSF_TEST_TIMEOUT:=300}"
 : "${QSF_TEST_JOBS:=$(nproc 2>/dev/null || echo 1)}"
-alone=' t_tokspeed t_pool t_predict stop '
+alone=' t_tokspeed t_pool t_predict stop build_time '
 
 # A private home per test, so that no test sees another's history.
 private_home() {

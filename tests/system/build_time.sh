@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What it costs to compile. The unit is a file that this script writes, so that neither the machine nor the version of the
+# compiler matters much. Usually some kernels, the slowest of each kind; with QSF_TEST_QUICK empty everything that make builds.
+. "$(dirname "$0")/lib.sh"
+cc=$(config CC)
+cc=${cc#ccache }
+export CCACHE_DISABLE=1
+unset CFLAGS CPPFLAGS LDFLAGS MAKEFLAGS MAKELEVEL MFLAGS
+[ "${QSF_SAN:-}" != yes ] || skip "sanitizers take as long as they take"
+[ "$(config ARCH)" = x86 ] || skip "the budget is that of the kernels for x86"
+
+# Units. The test fails when it takes half as long again.
+case $($cc --version 2>/dev/null) in
+*clang*) budget_some=16 budget_all=190 ;;
+*) budget_some=16 budget_all=190 ;;
+esac
+some='kv_avx512 kvrows_avx512 q3_k_avx2 q6_k_avx2 qsb3_avx2 iq3_xxs_avx2 iq1_m_avx2 tq1_0_avx2 q5_1_avx2 q4_0_avx2'
+
+# Milliseconds of processor time of all commands so far.
+spent() {
+    times >"$work/times"
+    awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); n += t[1] * 60000 + t[2] * 1000 } printf "%d", n }' "$work/times"
+}
+# took COMMAND...: its processor time in $ms. If it fails, its output, and the test ends.
+took() {
+    spent >"$work/before"
+    "$@" >"$work/out" 2>&1 || { tail -n 20 "$work/out"; fail "$*"; finish; }
+    spent >"$work/after"
+    ms=$(($(cat "$work/after") - $(cat "$work/before")))
+}
+
+awk 'BEGIN {
+    for (i = 0; i < 120; i++) {
+        printf "static __attribute__((noinline)) int f%d(const int *a, int n) {\n    int s[8] = { %d };\n", i, i
+        print "    for (int j = 0; j < n; j++)\n        for (int k = 0; k < 8; k++) {"
+        printf "            s[k] += a[j + k] * %d ^ s[(k + %d) & 7];\n", i * 7 + 3, i % 5 + 1
+        printf "            if (s[k] > %d) s[k] -= a[k] %% %d;\n        }\n", i * 1000, i + 2
+        print "    return s[0] + s[1] * s[2] - s[3] + (s[4] ^ s[5]) - s[6] * s[7];\n}"
+    }
+    print "int reference(const int *a, int n) {\n    int s = 0;"
+    for (i = 0; i < 120; i++) printf "    s += f%d(a, n);\n", i
+    print "    return s;\n}"
+}' >"$work/reference.c"
+unit=0
+for i in 1 2 3; do
+    # shellcheck disable=SC2086
+    took $cc -std=c11 -O2 -c -o "$work/reference.o" "$work/reference.c"
+    [ $unit -ne 0 ] && [ $unit -le $ms ] || unit=$ms
+done
+[ $unit -gt 0 ] || skip "the shell does not know how much time commands take"
+
+mkdir "$work/build" && cd "$work/build" || exit 1
+took sh "$QSF_SRCDIR/configure" CC="$cc"
+[ "$(sed -n 's/^KERNEL_OPT = //p' config.mk)" = -O3 ] || skip "this build does not optimize"
+if [ -n "${QSF_TEST_QUICK-}" ]; then
+    what='some kernels' budget=$budget_some targets=''
+    for f in $some; do targets="$targets obj/kernels/generated/$f.o"; done
+else
+    what='the whole build' budget=$budget_all targets=all
+fi
+# shellcheck disable=SC2086
+took "$MAKE" -j2 $targets
+echo "$what: $((ms / 100)) tenths of a second, $((ms / unit)) units of $unit ms, of $budget"
+[ $((ms * 2)) -le $((unit * budget * 3)) ] ||
+    fail "$what takes $((ms / unit)) times as long as the reference, which is more than half above $budget: look for loops that are unrolled around others (docs/KERNELS.md)"
+finish

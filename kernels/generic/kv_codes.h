@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Groups of queries, and the codes of packed tiles (kernels/kvpack.h), for any vector of v_<isa>.h and lanes_<isa>.h. */
+/* Groups of queries, and the codes of packed tiles (kernels/kvpack.h), for any vector of v_<isa>.h and
+ * lanes_<isa>.h. */
 #ifndef QSF_KERNELS_GENERIC_KV_CODES_H
 #define QSF_KERNELS_GENERIC_KV_CODES_H
 
@@ -31,16 +32,16 @@ QK_INLINE li kv_dot(int bits, li sum, li codes, li x) {
     return bits == 8 ? l_dot_signed(sum, codes, x) : l_dot(sum, codes, x);
 }
 
-/* What is added to a sum of products with codes, so that it becomes one with the numbers that they are; of: the sum of the
- * other factors. With 2 bits the sum is doubled before. */
+/* What is added to a sum of products with codes, so that it becomes one with the numbers that they are; of:
+ * the sum of the other factors. With 2 bits the sum is doubled before. */
 QK_INLINE int32_t kv_bias(int bits, int32_t of) {
     return bits == 2 ? -3 * of : -(bits == 8 ? L_BIAS : 1 << (bits - 1)) * of;
 }
 
 QK_INLINE li kv_unbias(int bits, li sum, li bias) { return l_add(bits == 2 ? l_add(sum, sum) : sum, bias); }
 
-/* Prefetches a group of nv vectors, `apart` bytes from each other, of what is needed next; at NULL nothing. A few lines in
- * each step: the first cache waits for only about 24 at a time. */
+/* Prefetches a group of nv vectors, `apart` bytes from each other, of what is needed next; at NULL nothing. A
+ * few lines in each step: the first cache waits for only about 24 at a time. */
 QK_INLINE void kv_ahead_group(const char *at, size_t words, size_t stride, int nv, size_t apart) {
     if (!at) return;
     QK_UNROLL for (int v = 0; v < nv; v++) for (size_t i = 0; i < words; i++)

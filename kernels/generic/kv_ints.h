@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scores of packed tiles (kernels/kvpack.h) with integers, and the integers of weights, whose sums are in kv_rows.h, for any vector
- * of v_<isa>.h and lanes_<isa>.h. Queries, and the weights of a block, become integers of 14 bits with a scale: 128 * high + low, high from -64 to 63 and low from 0 to
- * 127, so that no level's dot product overflows; queries of keys with fewer than 8 bits become integers of 8 bits. Sums of
+/* Scores of packed tiles (kernels/kvpack.h) with integers, and the integers of weights, whose sums are in
+ * kv_rows.h, for any vector of v_<isa>.h and lanes_<isa>.h. Queries, and the weights of a block, become
+ * integers of 14 bits with a scale: 128 * high + low, high from -64 to 63 and low from 0 to 127, so that no
+ * level's dot product overflows; queries of keys with fewer than 8 bits become integers of 8 bits. Sums of
  * integers are exact: no level and no order changes them. */
 #ifndef QSF_KERNELS_GENERIC_KV_INTS_H
 #define QSF_KERNELS_GENERIC_KV_INTS_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Weighted sums of packed tiles of V with integers (kv_ints.h), for any vector of lanes_<isa>.h. A file of its own: it is half of
- * attention for the compiler. */
+/* Weighted sums of packed tiles of V with integers (kv_ints.h), for any vector of lanes_<isa>.h. A file of
+ * its own: it is half of attention for the compiler. */
 #ifndef QSF_KERNELS_GENERIC_KV_ROWS_H
 #define QSF_KERNELS_GENERIC_KV_ROWS_H
 
 #include "kernels/generic/kv_codes.h"
 
-/* Adds a plane of weights times nv vectors of dimensions, from d on, of all tiles; `some`: of so many dimensions, in one
- * vector. */
+/* Adds a plane of weights times nv vectors of dimensions, from d on, of all tiles; `some`: of so many
+ * dimensions, in one vector. */
 QK_INLINE void kv_mix_plane(int bits, const qk_kv_rows *of, const int8_t *x, const char *ahead, size_t d,
                             int nq, int nv, size_t some, li acc[KV_GROUP][4]) {
     const size_t elems = qk_kvp_elems(bits), words = qk_kvp_words(bits), stride = qk_kvp_stride(1, of->dim);

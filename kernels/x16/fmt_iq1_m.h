@@ -51,8 +51,8 @@ QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v) {
 }
 
 QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v) {
-    /* A part has every other 16 bits of the pairs and every other byte of the upper bits: loaded so that they are the low half
-     * of a dword and the high half of a word. What is next to them is ignored. */
+    /* A part has every other 16 bits of the pairs and every other byte of the upper bits: loaded so that they
+     * are the low half of a dword and the high half of a word. What is next to them is ignored. */
     const li pairs = plane(p + part * 2, 12, v),
              top = l_words(p + part - 1 + FMT_PLANES * QK_PLANE + QK_HALF + v * L * 2);
     const li low = j ? l_shr(pairs, 2 * j - 1) : l_shl(pairs, 1);

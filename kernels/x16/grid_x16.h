@@ -10,12 +10,14 @@
  *   GRID_POINTS, GRID_LEVELS        the list of their codes, the levels of codes: with VBMI
  *   GRID_STEPS                      optional: the upper halves of the points as three lists (grid_vbmi.h)
  *   GRID_CENTER                     what makes signed levels unsigned, which is FMT_OFF; 0 for IQ1
- *   li grid_high(p, part, n, v)     of a part of FMT_PART elements, run n of 4 * GRID_WIDTH: the upper bits of its four indices, from
- *                                   bit GRID_HIGH_AT(n) of each byte; more bits may follow. Their low bytes are plane n of the part
+ *   li grid_high(p, part, n, v)     of a part of FMT_PART elements, run n of 4 * GRID_WIDTH: the upper
+ *                                   bits of its four indices, from bit GRID_HIGH_AT(n) of each byte; more
+ *                                   bits may follow. Their low bytes are plane n of the part
  *   li grid_marks(p, part, n, v)    bit 8i + s: the mark of element 4s + i of 32 elements n of the part
  *   li grid_scale(p, part, j, v)    the scale of sub-block j of the part
  *
- * n and j are compile-time constants wherever speed matters, the part is not: it is in addresses and few shifts. */
+ * n and j are compile-time constants wherever speed matters, the part is not: it is in addresses and few
+ * shifts. */
 #ifndef QSF_KERNELS_X16_GRID_X16_H
 #define QSF_KERNELS_X16_GRID_X16_H
 

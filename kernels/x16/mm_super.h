@@ -47,9 +47,11 @@ enum {
     RUN = SUB_STEPS < 8 ? SUB_STEPS : 8, /* steps that share FMT_SHIFT */
     PART_SUBS = FMT_PART / FMT_SUB,      /* consecutive sub-blocks of one group, before the next group */
     PARTS = SUBS / PART_SUBS,
-    /* Of a group, prefetched with a part; the last takes what is left, unless it has the same instructions. */
+    /* Of a group, prefetched with a part; the last takes what is left, unless it has the same instructions.
+     * */
     PART_BYTES = (GROUP_BLOCK / PARTS + (FMT_ROLLED ? 63 : 0)) / 64 * 64,
-    /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than adding first if no two steps fit. */
+    /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than adding first if no
+     * two steps fit. */
     BY_PARTS = FMT_SCALED && L_PAIRS && !WORDS && (!L_WIDE || 2 * 2 * 127 * TILE_MAX < 32768),
     IN_PAIRS = FMT_SCALED && FMT_INT16 && !BY_PARTS && !L_WIDE, /* sums times scales, unless they are wide */
     NARROW = L_NARROW && FMT_SCALED && FMT_SUB == 16 && !FMT_INT16 && !FMT_MINS && 8 * 127 * MOST < 32768,

@@ -77,7 +77,8 @@ QK_INLINE li l_marks(li w) { return w; }
 #define FMT_OCTETS 0
 #endif
 
-/* Two to five columns of such a format have no code of their own, which would be a third of the code of the format. */
+/* Two to five columns of such a format have no code of their own, which would be a third of the code of the
+ * format. */
 #ifndef FMT_COLD
 #define FMT_COLD 0
 #endif

@@ -272,12 +272,11 @@ static int with_text(const char *path, const char *bytes, size_t len, QsfCalibra
     return qsf_calibrate(c, &o, err);
 }
 
-#define CHAT \
-    "{\"messages\": [{\"role\": \"user\", \"content\": \"abc abc abc abc abc\"}, {\"role\": \"assistant\", "
-"\"content\": \"b c a\"}], \"id\": 3}\n"
+#define CHAT                                                                                                 \
+    "{\"messages\": [{\"role\": \"user\", \"content\": \"abc abc abc abc abc\"}, {\"role\": \"assistant\", " \
+    "\"content\": \"b c a\"}], \"id\": 3}\n"
 
-    static void
-    test_texts(void **state) {
+static void test_texts(void **state) {
     (void)state;
     static const char plain[] = "abc def ghi abc abc abc def ghi jkl mno pqr stu vwx\n\nyz abc\n";
     static const char chats[] = "\n" CHAT CHAT " \n" CHAT;

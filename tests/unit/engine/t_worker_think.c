@@ -162,12 +162,12 @@ static void turns_end_as_the_template_ends_them(void **state) {
 #define HEADS(role, end)                                                                                    \
     "!<|channel|> analysis !<|message|> deep !<|end|> !<|start|> " role " !<|channel|> final !<|message|> " \
     "Hello " end " more +!<|return|> +!<|call|>"
-#define MESSAGES "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor "
-"%}<|start|>assistant"
+#define MESSAGES                                                                              \
+    "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor " \
+    "%}<|start|>assistant"
 
-    /* <|end|> ends a message, <|return|> the turn, and so does a message of another role. */
-    static void
-    messages_with_channels(void **state) {
+/* <|end|> ends a message, <|return|> the turn, and so does a message of another role. */
+static void messages_with_channels(void **state) {
     static const char head[] = "<|channel|>analysis<|message|>";
     char reasoning[64];
     (void)state;

@@ -103,7 +103,8 @@ static void trim(const char **text, size_t *len) {
     }
 }
 
-bool ui_app_can_take(const UiApp *a, const char *text, size_t len) {
+/* Whether ui_app_submit would accept a message. */
+static bool can_take(const UiApp *a, const char *text, size_t len) {
     trim(&text, &len);
     if (len > UI_MESSAGE_MAX) return false;
     return len == 0 || is_command(text, len) || !(ui_app_busy(a) && a->has_queue);
@@ -138,7 +139,7 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         return true;
     }
     if (len == 1 && ui_ctx_full_key(a, *text)) return true;
-    if (!ui_app_can_take(a, text, len)) return false;
+    if (!can_take(a, text, len)) return false;
     if (is_command(text, len)) {
         run_command(a, text, len);
         return true;

@@ -167,8 +167,6 @@ bool ui_app_writing(const UiApp *a);
 /* Submits a line of input: a slash command, or a message; "//x" is the message "/x". false: it was not taken
  * (one message is queued already) and should stay in the input line. */
 bool ui_app_submit(UiApp *a, const char *text, size_t len);
-/* Whether ui_app_submit would accept a message. */
-bool ui_app_can_take(const UiApp *a, const char *text, size_t len);
 /* Stops the running answer or load; false if nothing runs. */
 bool ui_app_stop(UiApp *a);
 /* Removes and returns the queued message; the caller frees it. NULL if there is none. */

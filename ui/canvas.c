@@ -23,7 +23,7 @@ static void cell_set(UiCell *cell, const char *s, size_t len, int width, UiStyle
     cell->style = (unsigned char)style;
 }
 
-void ui_canvas_clear(UiCanvas *c) {
+static void clear(UiCanvas *c) {
     for (int row = 0; row < c->rows; row++) ui_canvas_fill(c, row, 0, c->cols, UI_STYLE_TEXT);
     c->cursor_row = -1;
     c->cursor_col = 0;
@@ -37,7 +37,7 @@ bool ui_canvas_resize(UiCanvas *c, int rows, int cols) {
         c->rows = c->cells ? rows : 0;
         c->cols = c->cells ? cols : 0;
     }
-    ui_canvas_clear(c);
+    clear(c);
     return c->cells != NULL;
 }
 

@@ -26,7 +26,6 @@ typedef struct UiCanvas {
 
 /* Sets the size and blanks it. false without memory: the canvas is then 0x0. */
 bool ui_canvas_resize(UiCanvas *c, int rows, int cols);
-void ui_canvas_clear(UiCanvas *c);
 void ui_canvas_free(UiCanvas *c);
 /* Draws text from (row, col) up to, not including, column end; returns the next column. '\n' ends it.
  * Text that does not fit is truncated. Text of files and models should be cleaned before, so that its

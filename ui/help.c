@@ -75,7 +75,8 @@ void ui_help_all(UiBuf *b, bool keys, int width) {
     row(b, "\"\"\" ... \"\"\"", "a message over several lines", width);
 }
 
-const char *ui_setting_when(const QSFSetting *row) {
+/* When a change of it takes effect, as part of a sentence. */
+static const char *setting_when(const QSFSetting *row) {
     return row->flags & QSF_SETTING_LIVE ? "takes effect on the next token"
            : row->flags & QSF_SETTING_CHANGES
                ? "takes effect between two tokens; the text may differ from then on"
@@ -92,6 +93,6 @@ bool ui_help_topic(const char *name, UiBuf *b) {
     }
     if (!row) return false;
     ui_buf_printf(b, " /%s %s  %s\n", row->name, row->arg ? row->arg : "[on|off]", row->help);
-    ui_buf_printf(b, " %s", ui_setting_when(row));
+    ui_buf_printf(b, " %s", setting_when(row));
     return true;
 }

@@ -10,7 +10,5 @@
 void ui_help_all(UiBuf *b, bool keys, int width);
 /* Help for one command or setting; false if the name is unknown. */
 bool ui_help_topic(const char *name, UiBuf *b);
-/* When a change of it takes effect, as part of a sentence. */
-const char *ui_setting_when(const QSFSetting *row);
 
 #endif

@@ -27,6 +27,5 @@ long ui_term_read(char *buf, size_t cap);
 void ui_term_suspend(void);
 /* Takes the terminal again after something else stopped and continued the program. */
 void ui_term_continued(void);
-void ui_term_beep(void);
 
 #endif

@@ -313,7 +313,3 @@ void ui_term_suspend(void) {
 void ui_term_continued(void) {
     if (term.open) take_again(false);
 }
-
-void ui_term_beep(void) {
-    if (term.open) beep();
-}

@@ -46,11 +46,3 @@ int ui_signals_next(void) {
     unsigned char byte;
     return read(ends[0], &byte, 1) == 1 ? byte : 0;
 }
-
-void ui_signals_close(void) {
-    static const int all[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) handle(all[i], SIG_DFL);
-    close(ends[0]);
-    close(ends[1]);
-    ends[0] = ends[1] = -1;
-}

@@ -12,6 +12,5 @@ bool ui_signals_open(bool screen);
 int ui_signals_fd(void);
 /* The oldest pending signal, 0 if there is none. */
 int ui_signals_next(void);
-void ui_signals_close(void);
 
 #endif

@@ -36,19 +36,22 @@ int qsf_planning_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, co
 static const QsfMemCat charged[] = { QSF_MEM_CODE, QSF_MEM_KERNEL };
 #define N_CHARGED (sizeof charged / sizeof *charged)
 
-int qsf_planning_charge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts, QsfErr *err) {
+/* Charges the stack and the rows of p that do not correspond to an allocation. QSF_E_BUDGET. */
+static int charge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts, QsfErr *err) {
     int rc = qsf_ledger_reserve(l, QSF_MEM_STACKS, facts->stack_bytes, "engine stack", err);
     for (size_t i = 0; rc == QSF_OK && i < N_CHARGED; i++)
         rc = qsf_ledger_reserve(l, charged[i], p->rows[charged[i]], qsf_mem_cat_name(charged[i]), err);
     return rc;
 }
 
-void qsf_planning_uncharge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts) {
+static void uncharge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts) {
     qsf_ledger_release(l, QSF_MEM_STACKS, facts->stack_bytes);
     for (size_t i = 0; i < N_CHARGED; i++) qsf_ledger_release(l, charged[i], p->rows[charged[i]]);
 }
 
-void qsf_planning_settle_peak(uint64_t budget) {
+/* Resets the recent peak that the kernel reports if it is above budget and the resident set is not: it
+ * belongs to an earlier, larger budget. */
+static void settle_peak(uint64_t budget) {
     if (qsf_recent_peak_rss_bytes() > budget && qsf_rss_bytes() <= budget) qsf_peak_rss_reset();
 }
 
@@ -119,10 +122,10 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (rc != QSF_OK) return rc;
     r->budget = r->plan.budget;
     r->threads = r->plan.threads;
-    qsf_planning_settle_peak(r->budget);
+    settle_peak(r->budget);
     qsf_runtime_update_notices(r);
     qsf_ledger_set_limit(&r->ledger, r->budget);
-    return qsf_planning_charge(&r->ledger, &r->plan, &r->facts, err);
+    return charge(&r->ledger, &r->plan, &r->facts, err);
 }
 
 bool qsf_runtime_ends(const QsfRuntime *r, int32_t id) {
@@ -277,13 +280,13 @@ static void widen(QsfRuntime *r, const QsfPlan *p) {
 /* Commits plan p and enforces its budget. Takes ownership of p's memory. */
 static void adopt(QsfRuntime *r, const QsfPlan *p) {
     QsfErr none = { 0 };
-    qsf_planning_uncharge(&r->ledger, &r->plan, &r->facts);
+    uncharge(&r->ledger, &r->plan, &r->facts);
     qsf_plan_free(&r->plan);
     r->plan = *p;
     r->budget = p->budget;
     r->threads = p->threads;
     qsf_ledger_set_limit(&r->ledger, 0); /* the plan fits, so its rows cannot fail */
-    qsf_planning_charge(&r->ledger, &r->plan, &r->facts, &none);
+    charge(&r->ledger, &r->plan, &r->facts, &none);
     qsf_ledger_set_limit(&r->ledger, r->budget);
 }
 
@@ -336,7 +339,7 @@ int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
         return rc;
     }
     r->plan_options = *next;
-    qsf_planning_settle_peak(r->budget);
+    settle_peak(r->budget);
     if (r->prediction.compute_bps > 0)
         qsf_predict_from(&r->prediction, r->plan.disk_bytes, r->plan.active_bytes, r->prediction.disk_bps,
                          r->prediction.compute_bps);

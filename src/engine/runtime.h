@@ -121,12 +121,4 @@ uint64_t qsf_planning_available(const QsfPlanFacts *facts);
 int qsf_planning_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, const QsfPlanFacts *facts,
                       QsfErr *err);
 
-/* Charges the stack and the rows of p that do not correspond to an allocation. QSF_E_BUDGET. */
-int qsf_planning_charge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts, QsfErr *err);
-void qsf_planning_uncharge(QsfLedger *l, const QsfPlan *p, const QsfPlanFacts *facts);
-
-/* Resets the recent peak that the kernel reports if it is above budget and the resident set is not: it
- * belongs to an earlier, larger budget. */
-void qsf_planning_settle_peak(uint64_t budget);
-
 #endif

@@ -52,7 +52,9 @@ void qsf_reserve_trim(QsfForward *f, uint32_t n) {
     note(f);
 }
 
-uint64_t qsf_reserve_forbid(QsfForward *f, bool forbid) {
+/* Between passes: forbids lending memory to weights, or allows it again. Returns the bytes
+ * that were given back. */
+static uint64_t forbid_lending(QsfForward *f, bool forbid) {
     QsfErr later = { 0 }; /* what cannot be pinned streams */
     if (f->no_lending == forbid || f->broken || f->kv_step == 0) return 0;
     const uint64_t before = lent_now(f, f->kv.reserved);
@@ -259,7 +261,7 @@ static bool start_shrinking(QsfForward *f) {
 
 bool qsf_forward_relieve(QsfForward *f, bool short_of) {
     if (!short_of) f->most_tiles = f->shrink_to = 0;
-    const uint64_t lent = qsf_reserve_forbid(f, short_of);
+    const uint64_t lent = forbid_lending(f, short_of);
     const bool gave = (short_of && start_shrinking(f)) || lent > 0;
     if (gave) qsf_count(&f->n.reliefs, 1);
     return gave;

@@ -15,9 +15,6 @@ uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, QsfKvTypes types, u
 int qsf_reserve_positions(QsfForward *f, uint32_t n, QsfErr *err);
 /* If most of the charged memory is not needed for n more positions, it is lent to weights. */
 void qsf_reserve_trim(QsfForward *f, uint32_t n);
-/* Between passes: forbids lending memory to weights, or allows it again. Returns the bytes
- * that were given back. */
-uint64_t qsf_reserve_forbid(QsfForward *f, bool forbid);
 
 /* Returns how many positions can be stored without an eviction. */
 uint32_t qsf_evicting_room(const QsfForward *f);

@@ -94,4 +94,35 @@
 #endif
 
 #endif
+
+/* The level of a single file: the highest one. */
+#ifdef QK_ONE_LEVEL
+#if QK_BUILT_AVX512VBMI
+#define QK_LEVEL_NATIVE QK_LEVEL_AVX512VBMI
+#elif QK_BUILT_AVX512VNNI
+#define QK_LEVEL_NATIVE QK_LEVEL_AVX512VNNI
+#elif QK_BUILT_AVX512
+#define QK_LEVEL_NATIVE QK_LEVEL_AVX512
+#elif QK_BUILT_AVXVNNI
+#define QK_LEVEL_NATIVE QK_LEVEL_AVXVNNI
+#elif QK_BUILT_AVX2
+#define QK_LEVEL_NATIVE QK_LEVEL_AVX2
+#elif QK_BUILT_SSE42
+#define QK_LEVEL_NATIVE QK_LEVEL_SSE42
+#elif QK_BUILT_I8MM
+#define QK_LEVEL_NATIVE QK_LEVEL_I8MM
+#elif QK_BUILT_DOTPROD
+#define QK_LEVEL_NATIVE QK_LEVEL_DOTPROD
+#elif QK_BUILT_NEON
+#define QK_LEVEL_NATIVE QK_LEVEL_NEON
+#else
+#define QK_LEVEL_NATIVE QK_LEVEL_REF
+#endif
+/* A number that the preprocessor can join to a name. */
+#if QK_BUILT_SSE42 || QK_BUILT_NEON
+#define QK_BUILT_NATIVE 1
+#else
+#define QK_BUILT_NATIVE 0
+#endif
+#endif
 #endif

@@ -115,7 +115,7 @@ static uint32_t detect(void) { return 1u << QK_LEVEL_REF; }
 #endif
 
 #define BUILT(isa, LEVEL, arch, kernels) | (uint32_t)QK_BUILT_##LEVEL << QK_LEVEL_##LEVEL
-static uint32_t levels_built(void) { return 1u << QK_LEVEL_REF QK_LEVELS(BUILT); }
+static uint32_t levels_built(void) { return 1u << QK_LEVEL_REF QK_KERNEL_LEVELS(BUILT); }
 
 static uint32_t levels_of_machine(void) {
     /* Racing threads find the same value, so the order of the stores does not matter. */

@@ -86,4 +86,12 @@
     X(dotprod, DOTPROD, arm, PACKED)           \
     X(i8mm, I8MM, arm, WEIGHTS)
 
+/* The levels that kernels are compiled for. A single file (QK_ONE_LEVEL, tools/amalgamate) has one, with
+ * everything, for the instruction sets that the compiler's flags allow: `native` (kernels/native.h). */
+#ifdef QK_ONE_LEVEL
+#define QK_KERNEL_LEVELS(X) X(native, NATIVE, any, ALL)
+#else
+#define QK_KERNEL_LEVELS(X) QK_LEVELS(X)
+#endif
+
 #endif

@@ -144,7 +144,7 @@ static void set_orders(qk_weight_ops weight[QK_TYPE_N]) { QK_BY_USE(SET_ORDER) }
 void qk_table_init(qk_table *t, qk_level level) {
     (void)level; /* unused if only the reference was compiled in */
     *t = ref_table;
-    QK_LEVELS(SET_LEVEL)
+    QK_KERNEL_LEVELS(SET_LEVEL)
     set_orders(t->weight);
     const qk_cpu_family cpu = qk_cpu_family_of_machine();
     for (int type = 0; type < QK_TYPE_N; type++) {

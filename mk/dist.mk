@@ -38,10 +38,10 @@ uninstall:
 
 PYTHON ?= python3
 amalgam_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs) run) kernels/*.c kernels/*/*.c)
-amalgamation: $(addprefix $O/,$(generated_all))
+amalgamation: $(addprefix $O/,$(generated_native))
 	$(call say,GEN,qsf.c)
 	$Q$(PYTHON) $S/tools/amalgamate -s $S -g $O -o . -v $(VERSION) -d $(datadir)/qsf \
-	    $(sort $(amalgam_src) $(generated_all))
+	    $(sort $(amalgam_src) $(generated_native))
 
 # ---- dist
 

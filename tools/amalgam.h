@@ -3,7 +3,7 @@
  *
  *     cc -O3 -march=native -o qsf-run qsf.c -lpthread -llz4 -lm
  *
- * Kernels are included for the instruction sets that the compiler's flags allow. Libraries come in by
+ * The kernels are those of the highest instruction set that the compiler's flags allow. Libraries come in by
  *
  *     -DQSF_WITH_PCRE2 -lpcre2-8           tokenizers with expressions: byte-level BPE, which most models
  *                                          have
@@ -18,6 +18,7 @@
  * library for programs that include qsf.h. */
 #define _GNU_SOURCE 1
 #define QK_ONE_FILE 1
+#define QK_ONE_LEVEL 1
 
 #define QSF_VERSION "@VERSION@"
 #ifndef QSF_DATADIR

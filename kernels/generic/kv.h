@@ -53,6 +53,6 @@ typedef struct qk_kv_rows {
 #define QK_KV_OPS_WEIGHTS(isa)
 #define QK_KV_OPS_GRIDS(isa)
 #define QK_KV_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_KV_OPS_##kernels(isa)
-QK_LEVELS(QK_KV_OPS_LEVEL)
+QK_KERNEL_LEVELS(QK_KV_OPS_LEVEL)
 
 #endif

@@ -17,7 +17,7 @@
 
 #define QK_MM_FORMAT(isa, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_MM_##core(fmt##_##isa)
 #define QK_MM_LEVEL(isa, LEVEL, arch, kernels)                               QK_FORMATS(QK_MM_FORMAT, isa)
-QK_LEVELS(QK_MM_LEVEL)
+QK_KERNEL_LEVELS(QK_MM_LEVEL)
 
 /* For a function in which t is the table. */
 #define QK_SET_FLOAT(type, fn)  \

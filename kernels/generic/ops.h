@@ -54,7 +54,7 @@
 #define QK_OPS_WEIGHTS(isa)
 #define QK_OPS_GRIDS(isa)
 #define QK_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_OPS_##kernels(isa)
-QK_LEVELS(QK_OPS_LEVEL)
+QK_KERNEL_LEVELS(QK_OPS_LEVEL)
 
 #define QK_SET_OPS(t, isa)                                   \
     do {                                                     \

@@ -52,7 +52,7 @@ QK_INLINE li trit_bytes(const uint8_t *p, int s, int v) {
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) { return first_trit(trit_bytes(p, s, v)); }
 
-#ifdef L_RAW
+#if L_RAW
 #define FMT_DIRECT(group, p, x, t, j, v) \
     direct_trits(start_of(x, 0, j, OFFSET), p, (x)->q[0], (j)*FMT_SUB / 4, v)
 QK_INLINE li direct_trits(li start, const uint8_t *p, const char *x, int s0, int v) {

@@ -8,69 +8,22 @@
 
 #include "kernels/generic/mm.h"
 #include "kernels/x16/lanes.h"
+#include "kernels/x16/lanes_rest.h"
 #include "kernels/x16/pairs.h"
 
-/* Keeps a vector in its register. The load ports have no time to load it again for every product, and if the
- * compiler reorders the sums, they need more registers than there are. */
-#ifndef L_HOLD
-#define L_HOLD(v) (void)(v)
-#endif
-
-/* The compiler reads nothing before this that is read after it, which would need more
- * registers than there are. */
+/* The compiler reads nothing before this that is read after it, which would need more registers than there
+ * are. */
 #define L_FENCE() __asm__ volatile("" ::: "memory")
 
 /* Where l_dot takes any unsigned byte (L_RAW), bits need not be shifted to the low end of their byte: a
  * format whose steps of a sub-block are all FMT_SHIFT(s) bits too high returns them like that, and only the
  * sum is shifted. */
-#ifndef L_RAW
-#define L_RAW 0
-#endif
 #ifdef FMT_SHIFT
 enum { IN_PLACE = L_RAW };
 #else
 #define FMT_SHIFT(s) 0
 enum { IN_PLACE = 0 };
 QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) { return fmt_step(p, s, v); }
-#endif
-
-/* For levels without these, see lanes.h. */
-#ifndef L_APART
-QK_INLINE li l_apart(li v) { return v; }
-QK_INLINE li l_dot_apart(li acc, li a, li b) { return l_dot16(acc, a, b); }
-#endif
-#ifndef L_WIDE
-#define L_WIDE 0
-#endif
-#ifndef L_SIGNED
-#define L_SIGNED 0
-#endif
-#ifndef L_COLS
-#define L_COLS 3
-#endif
-#ifndef L_LANES
-#define L_LANES 0
-QK_INLINE li l_dot_lane(li acc, li w, li x, int i) { return (void)i, l_dot(acc, w, x); }
-QK_INLINE li l_dot_apart_lane(li acc, li w, li x, int i) { return (void)i, l_dot_apart(acc, w, x); }
-#endif
-#ifndef L_MATRIX
-#define L_MATRIX 0
-#endif
-#ifndef L_WORDS
-#define L_WORDS 0
-QK_INLINE li l_low_words(li v) { return v; }
-QK_INLINE li l_high_words(li v) { return v; }
-QK_INLINE li l_mul16(li a, li b) { return (void)b, a; }
-#endif
-
-#ifndef L_MARKS
-#define L_MARKS 0
-QK_INLINE li l_magnitudes(li w) { return w; }
-QK_INLINE li l_marks(li w) { return w; }
-#endif
-
-#ifndef L_NARROW
-#define L_NARROW 0
 #endif
 
 #ifndef FMT_OCTETS

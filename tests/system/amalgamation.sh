@@ -17,6 +17,8 @@ make_one one
 make_one two
 cmp one/qsf.c two/qsf.c && cmp one/qsf.h two/qsf.h || fail "the same files gave another amalgamation"
 rm -r two
+size=$(wc -c <one/qsf.c)
+[ "$size" -lt 12000000 ] || fail "qsf.c has $size bytes, 12 MB are wanted"
 ! grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' one/qsf.c ||
     fail "qsf.c includes files of the source tree"
 [ "$(grep -c '^/\* ==== src/base/err.h \*/$' one/qsf.c)" = 1 ] || fail "a header is not there once"
@@ -30,13 +32,19 @@ all="$(config LIB_CFLAGS) -DQSF_WITH_PCRE2 -DQSF_WITH_JANSSON -DQSF_WITH_UTF8PRO
 # shellcheck disable=SC2086
 $CC $warn $all -DQSF_NO_MAIN -fsyntax-only one/qsf.c >log 2>&1 ||
     { head -n 20 log; fail "qsf.c does not compile with '$all -DQSF_NO_MAIN'"; }
-# With all levels, as -march=native makes them: their names must not collide.
-if [ "$(config ARCH)" = x86 ]; then
-    isa="-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512vbmi $(config AVXVNNI_FLAG)"
+# Each level that -march=native may choose.
+avx2='-mavx2 -mfma -mf16c'
+avx512="$avx2 -mavx512f -mavx512bw -mavx512dq -mavx512vl"
+case $(config ARCH) in
+x86) isas="$avx2|$avx2 $(config AVXVNNI_FLAG)|$avx512|$avx512 -mavx512vnni|$avx512 -mavx512vnni -mavx512vbmi" ;;
+*) isas='-march=armv8.2-a+dotprod' ;;
+esac
+echo "$isas" | tr '|' '\n' >isas
+while read -r isa; do
     # shellcheck disable=SC2086
     $CC $warn $isa -fsyntax-only one/qsf.c >log 2>&1 ||
         { head -n 20 log; fail "qsf.c does not compile with '$isa'"; }
-fi
+done <isas
 # The command is the one in its first lines, with PCRE2, the lowest x86 kernels, and less optimization to save
 # time.
 libs=$(sed -n 's/^ \*     cc .*qsf\.c \(-l.*\)$/\1/p' one/qsf.c)

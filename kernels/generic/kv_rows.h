@@ -6,8 +6,8 @@
 
 #include "kernels/generic/kv_codes.h"
 
-/* Adds a plane of weights times nv vectors of dimensions, from d on, of all tiles; `some`: of so many
- * dimensions, in one vector. */
+/* Adds a plane of weights times nv vectors of dimensions, starting at d, of all tiles. some, if not 0: only
+ * this many dimensions, in one vector. */
 QK_INLINE void kv_mix_plane(int bits, const qk_kv_rows *of, const int8_t *x, const char *ahead, size_t d,
                             int nq, int nv, size_t some, li acc[KV_GROUP][4]) {
     const size_t elems = qk_kvp_elems(bits), words = qk_kvp_words(bits), stride = qk_kvp_stride(1, of->dim);

@@ -15,7 +15,7 @@ typedef struct turned {
 #define FMT_TURN(t, x) (void)(t)
 #endif
 
-/* The columns of x from a part on. */
+/* The columns of x, starting at a part. */
 QK_INLINE columns columns_of_part(const columns *x, size_t part, int nc) {
     columns at = *x;
     at.sums += part * PART_SUBS * 2 - part * FMT_PART;

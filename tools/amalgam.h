@@ -16,8 +16,8 @@
  *
  * and what needs one that is not there is refused by name. -DQSF_NO_MAIN leaves out qsf-run: the rest is a
  * library for programs that include qsf.h. */
-#define _GNU_SOURCE 1
-#define QK_ONE_FILE 1
+#define _GNU_SOURCE  1
+#define QK_ONE_FILE  1
 #define QK_ONE_LEVEL 1
 
 #define QSF_VERSION "@VERSION@"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading a Hugging Face model directory. An architecture is a row of tables: which settings of
- * config.json become which metadata, and which tensors of the weight files become which tensors of GGUF,
- * and how. Tables of a group of architectures are in one file in hf/arch/; hf/arch.c lists the groups.
- * docs/FORMATS.md explains the tables. Private to the readers of such a directory. */
+/* Reading a Hugging Face model directory. An architecture is a row of tables: which settings of config.json
+ * become which metadata, and which tensors of the weight files become which tensors of GGUF, and how. Each
+ * vendor has a file in hf/arch/, and hf/arch.c finds the row; docs/FORMATS.md explains the tables. Private to
+ * the readers of such a directory. */
 #ifndef QSF_FILE_HF_MODEL_H
 #define QSF_FILE_HF_MODEL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Gemma 1 to 3, whose norms multiply by 1 + weight; GGUF stores the sum. Names: huggingface/transformers
- * models/gemma/, models/gemma2/, models/gemma3/; ggml-org/llama.cpp conversion/gemma.py. Defaults: transformers'
- * configuration files. */
+ * models/gemma/, models/gemma2/, models/gemma3/; ggml-org/llama.cpp conversion/gemma.py. Defaults:
+ * transformers' configuration files. */
 #include "src/file/hf/tables.h"
 
 static const QsfHfName gemma_norms[] = {

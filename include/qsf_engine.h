@@ -167,7 +167,21 @@ typedef struct QSFRequest {
                              (*.qsfsnap) belong to the engine */
     uint64_t snapshot_limit; /* bytes of all of them: the oldest are removed. 0 = a tenth of
                                 the free space, at most 4 GiB */
+    uint64_t held;           /* bytes of texts that the owner keeps and that the loaded model's plan does not
+                                count: while the prompt is made they are charged to the RAM budget, too */
 } QSFRequest;
+
+/* Bytes of memory that a byte of the messages of a request takes while their prompt is made. */
+#define QSF_REQUEST_BYTES 6u
+
+/* The size of a text that is counted piece by piece and not kept. Zeroed it is empty. */
+typedef struct QSFTextSize {
+    uint64_t bytes;
+    uint64_t longest, run; /* bytes of the longest word or white space; of that at the end so far */
+    bool blank;            /* that at the end is white space */
+} QSFTextSize;
+/* Counts the next len bytes of the text. Any thread. */
+void qsf_text_size_add(QSFTextSize *size, const char *text, size_t len);
 
 /* Load, unload and submit return a request id above 0. They return 0 when a request is still running, when
  * out of memory, or when w, path, s, r, a non-empty array or string of r, or the role of a message is NULL.
@@ -376,6 +390,10 @@ char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap
 /* Returns the number of tokens of that prompt; -1 where qsf_worker_prompt would fail. Owner's thread; takes
  * as long as tokenizing the messages. Works also while an answer is generated. */
 int64_t qsf_worker_count(QSFWorker *w, const QSFRequest *r);
+/* Returns the smallest RAM budget, in bytes, with which a message of this size is sent while `held` bytes
+ * (QSFRequest.held) are charged, too; 0 = unknown, because no model is loaded or it is being
+ * replaced. Owner's thread; fast. */
+uint64_t qsf_worker_text_budget(QSFWorker *w, const QSFTextSize *size, uint64_t held);
 /* Lists the loaded model's own named templates as values of the setting template, in the format of
  * qsf_template_names. */
 char *qsf_worker_templates(QSFWorker *w);

@@ -230,6 +230,7 @@ static bool submit(UiApp *a, bool go_on) {
                                                                      : NULL;
     r.snapshot = snapshot;
     r.snapshot_limit = a->snapshot_limit;
+    r.held = ui_app_held(a);
     a->request = a->engine.submit(a->engine.self, &r);
     free(snapshot);
     free(messages);
@@ -315,6 +316,7 @@ void ui_app_start_load(UiApp *a) {
     a->want_reload = false;
     char *file = qsf_model_file(a->model_path);
     a->settings.text_bytes = ui_transcript_bytes(&a->chat);
+    a->held_at_load = ui_transcript_held(&a->chat);
     a->request = file ? a->engine.load(a->engine.self, file, &a->settings) : 0;
     free(file);
     if (a->request == 0) {

@@ -91,11 +91,12 @@ typedef struct UiApp {
     uint64_t request; /* id of it */
     char *good_path;  /* the model loaded last, with good_settings: the fallback when a load fails */
     QSFSettings good_settings;
-    bool model_ready;     /* the last load succeeded */
-    UiItem *answer;       /* the answer being written */
-    UiPlace answer_from;  /* its length before this request (/continue) */
-    char answer_stop[16]; /* its stop reason before this request */
-    bool stopping;        /* cancelled, but still running */
+    uint64_t held_at_load; /* bytes of texts that the plan of the model counts as part of the program */
+    bool model_ready;      /* the last load succeeded */
+    UiItem *answer;        /* the answer being written */
+    UiPlace answer_from;   /* its length before this request (/continue) */
+    char answer_stop[16];  /* its stop reason before this request */
+    bool stopping;         /* cancelled, but still running */
 
     bool snapshots;          /* what was evaluated is kept with the session */
     uint64_t snapshot_limit; /* as in QSFRequest */
@@ -221,6 +222,18 @@ bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need);
 bool ui_app_context_advice(UiApp *a, int64_t need, bool message, char *dst, size_t cap);
 /* Prints a notice if the conversation is longer than the context. */
 void ui_app_say_long(UiApp *a);
+
+/* ---- the RAM budget (app_room.c) ---- */
+
+#define UI_ROOM_ALWAYS ((size_t)16 << 10) /* bytes of a command: each plan has a reserve for it */
+/* Bytes that the next line or message may have so that it stays within the budget, with all copies of its
+ * text and its prompt; at least UI_ROOM_ALWAYS, at most UI_MESSAGE_MAX. */
+size_t ui_app_text_room(UiApp *a);
+/* The budget in bytes with which a message of this size is sent; 0 = none, or unknown. */
+uint64_t ui_app_budget_for(UiApp *a, const QSFTextSize *size);
+/* Reports that a text of this size was dropped because it has more than `room` bytes, and a budget that
+ * works. */
+void ui_app_say_too_long(UiApp *a, const QSFTextSize *size, size_t room);
 
 /* ---- conversations ---- */
 

@@ -8,6 +8,8 @@
 /* The system prompt and every message the model sees, with space for one more; free() it. Text stays owned by
  * the transcript. NULL without memory. */
 QSFMessage *ui_app_messages(const UiApp *a, size_t *n);
+/* Bytes of texts for QSFRequest.held (app_room.c). */
+uint64_t ui_app_held(const UiApp *a);
 /* Sends the queued message when nothing runs. */
 void ui_app_send_queued(UiApp *a);
 /* Takes a snapshot of the engine's numbers into a->stats. */

@@ -128,9 +128,15 @@ void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from) {
 }
 
 void ui_app_drop_unanswered(UiApp *a) {
-    const bool any = a->unanswered != 0;
+    const uint32_t id = a->unanswered;
     a->unanswered = 0;
-    if (any) ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, 1);
+    if (id == 0) return;
+    ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, 1);
+    for (size_t i = a->chat.n; i > 0 && !a->full_screen; i--) { /* no screen shows it any more */
+        if (a->chat.items[i - 1]->id != id) continue;
+        ui_transcript_remove(&a->chat, a->chat.items[i - 1]);
+        break;
+    }
 }
 
 void ui_app_begin_session(UiApp *a, const char *name) {

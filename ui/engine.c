@@ -38,6 +38,10 @@ static int worker_check(void *self, const QSFSettings *s, char *err, size_t cap)
 
 static int64_t worker_count(void *self, const QSFRequest *r) { return qsf_worker_count(self, r); }
 
+static uint64_t worker_text_budget(void *self, const QSFTextSize *size, uint64_t held) {
+    return qsf_worker_text_budget(self, size, held);
+}
+
 static char *worker_templates(void *self) { return qsf_worker_templates(self); }
 
 static int worker_fd(void *self) { return qsf_worker_fd(self); }
@@ -59,6 +63,7 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .prompt = worker_prompt,
         .check = worker_check,
         .count = worker_count,
+        .text_budget = worker_text_budget,
         .templates = worker_templates,
         .fd = worker_fd,
     };

@@ -23,6 +23,7 @@ typedef struct UiEngine {
     char *(*prompt)(void *self, const QSFRequest *r, char *err, size_t cap);
     int (*check)(void *self, const QSFSettings *s, char *err, size_t cap);
     int64_t (*count)(void *self, const QSFRequest *r);
+    uint64_t (*text_budget)(void *self, const QSFTextSize *size, uint64_t held);
     char *(*templates)(void *self);
     int (*fd)(void *self);
 } UiEngine;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "ui/buf.h"
+#include "ui/cut.h"
 
 #define UI_KEY_BYTES         32
 #define UI_ESC_DELAY_MS      25   /* a lone ESC is the Esc key if nothing follows within this time */
@@ -64,6 +64,7 @@ typedef struct UiKeys {
     bool pasting;
     bool unmarked; /* the end of the paste is marked only by silence */
     UiBuf paste;   /* text of the last paste, valid until the next one begins */
+    UiCut cut;     /* of a paste that is too long; its limit may be set while !pasting */
 } UiKeys;
 
 /* Adds one byte; true if *out is a complete key. ESC and bytes that are not a sequence of a key are the Esc

@@ -20,7 +20,7 @@ typedef struct Line {
     UiBuf in; /* read but not used yet, as UTF-8 */
     QSFDecode decoder;
     size_t taken; /* bytes of it already returned */
-    bool eof, too_long;
+    bool eof;
     UiLines lines;
     bool prompt; /* standard input is a terminal: prompts are shown */
     bool clean;  /* standard output is a terminal */
@@ -177,22 +177,16 @@ static void read_more(Line *l) {
     }
 }
 
-/* The next line without its newline; false if there is none yet. */
-static bool next_line(Line *l, const char **line, size_t *len) {
+/* The next part of a line without its newline; false if there is none yet. *ends: it ends the line. */
+static bool next_part(Line *l, const char **part, size_t *len, bool *ends) {
     const char *s = ui_buf_str(&l->in) + l->taken;
-    size_t have = l->in.len - l->taken;
+    const size_t have = l->in.len - l->taken;
     const char *nl = have > 0 ? memchr(s, '\n', have) : NULL;
-    if (!nl && have > UI_MESSAGE_MAX) {
-        l->too_long = true;
-        l->taken = l->in.len;
-        return false;
-    }
-    if (!nl && !(l->eof && have > 0)) return false;
-    *line = s;
+    *part = s;
     *len = nl ? (size_t)(nl - s) : have;
+    *ends = nl != NULL;
     l->taken += *len + (nl ? 1 : 0);
-    if (*len > 0 && s[*len - 1] == '\r') (*len)--;
-    return true;
+    return have > 0;
 }
 
 static void show_prompt(const Line *l) {
@@ -200,22 +194,32 @@ static void show_prompt(const Line *l) {
 }
 
 static void submit(Line *l) {
-    if (l->lines.text.len > UI_MESSAGE_MAX || l->lines.text.failed || l->too_long)
-        ui_app_say(l->app, UI_ERROR, "not sent: a message can have at most %zu MB", UI_MESSAGE_MAX >> 20);
+    UiLines *m = &l->lines;
+    if (m->cut.cut)
+        ui_app_say_too_long(l->app, &m->cut.size, m->cut.limit);
+    else if (m->text.failed)
+        ui_app_say(l->app, UI_ERROR, "out of memory: the message was not sent");
     else
-        (void)ui_app_submit(l->app, ui_buf_str(&l->lines.text), l->lines.text.len);
-    l->too_long = false;
+        (void)ui_app_submit(l->app, ui_buf_str(&m->text), m->text.len);
     (void)ui_app_pump(l->app);
     finish_request(l);
 }
 
+static void end_line(Line *l) {
+    if (ui_lines_end_line(&l->lines)) submit(l);
+    show_prompt(l);
+}
+
 static void take_lines(Line *l) {
-    const char *line;
+    const char *part;
     size_t len;
-    while (!l->ended && !l->app->quit && next_line(l, &line, &len)) {
-        if (ui_lines_feed(&l->lines, line, len)) submit(l);
-        show_prompt(l);
+    bool ends;
+    while (!l->ended && !l->app->quit && next_part(l, &part, &len, &ends)) {
+        if (ui_lines_at_start(&l->lines)) l->lines.cut.limit = ui_app_text_room(l->app);
+        ui_lines_add(&l->lines, part, len);
+        if (ends) end_line(l);
     }
+    if (l->eof && l->lines.begun && !l->ended && !l->app->quit) end_line(l);
 }
 
 static void run(Line *l) {

@@ -53,10 +53,13 @@ static const char *on_tab(void *arg, const char *text, size_t len) {
 
 static void on_key(Loop *l, const UiKey *k) {
     l->dirty = true;
-    if (k->paste)
+    if (k->paste && l->keys.cut.cut)
+        ui_screen_paste_refused(&l->screen, &l->keys.cut.size);
+    else if (k->paste)
         ui_screen_paste(&l->screen, ui_buf_str(&l->keys.paste), l->keys.paste.len);
     else
         ui_screen_key(&l->screen, k);
+    if (k->paste) ui_buf_clear(&l->keys.paste);
     if (l->screen.suspend) {
         l->screen.suspend = false;
         l->screen.again = true;
@@ -78,6 +81,7 @@ static void read_keys(Loop *l) {
     long n = ui_term_read(bytes, sizeof bytes);
     if (n < 0) end(l, 128 + SIGHUP);
     l->key_time = ui_now();
+    if (!l->keys.pasting) l->keys.cut.limit = ui_screen_room(&l->screen);
     if (n > 0 && ui_keys_are_paste(&l->keys, bytes, (size_t)n)) ui_keys_begin_paste(&l->keys);
     for (long i = 0; i < n && !l->app->quit; i++)
         on_keys(l, ui_keys_feed(&l->keys, bytes[i], &k), &k, i + 1 < n);

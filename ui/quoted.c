@@ -31,20 +31,46 @@ void ui_quoted_strip(const char **text, size_t *len) {
     if (closed && *len > 0 && (*text)[*len - 1] == '\n') (*len)--;
 }
 
-bool ui_lines_feed(UiLines *l, const char *line, size_t len) {
-    if (!l->inside) {
-        ui_quoted_skip_mark(&line, &len);
-        ui_buf_clear(&l->text);
-    } else {
-        ui_buf_add(&l->text, "\n", 1);
-    }
-    ui_buf_add(&l->text, line, len);
-    l->inside = ui_quoted_open(ui_buf_str(&l->text), l->text.len);
-    return !l->inside;
+bool ui_lines_at_start(const UiLines *l) { return !l->inside && !l->begun; }
+
+void ui_lines_add(UiLines *l, const char *part, size_t len) {
+    if (ui_lines_at_start(l))
+        ui_cut_begin(&l->cut, &l->text);
+    else if (!l->begun)
+        ui_cut_add(&l->cut, &l->text, "\n", 1);
+    l->begun = true;
+    ui_cut_add(&l->cut, &l->text, part, len);
 }
 
-bool ui_lines_end(UiLines *l) {
-    bool some = l->inside;
-    l->inside = false;
-    return some;
+static void skip_mark(UiBuf *b) {
+    const char *text = ui_buf_str(b);
+    size_t len = b->len;
+    ui_quoted_skip_mark(&text, &len);
+    if (len == b->len) return;
+    memmove(b->data, text, len + 1);
+    b->len = len;
 }
+
+/* The message is complete. */
+static bool done(UiLines *l) {
+    l->inside = false;
+    if (l->cut.cut) ui_cut_count(&l->cut, &l->text);
+    return true;
+}
+
+bool ui_lines_end_line(UiLines *l) {
+    UiBuf *b = &l->text;
+    if (!l->begun) ui_lines_add(l, "", 0);
+    l->begun = false;
+    if (b->len > 0 && b->data[b->len - 1] == '\r') b->data[--b->len] = '\0';
+    if (!l->inside && !l->cut.cut) skip_mark(b);
+    l->inside = ui_quoted_open(ui_buf_str(b), b->len);
+    return l->inside ? false : done(l);
+}
+
+bool ui_lines_feed(UiLines *l, const char *line, size_t len) {
+    ui_lines_add(l, line, len);
+    return ui_lines_end_line(l);
+}
+
+bool ui_lines_end(UiLines *l) { return l->inside && done(l); }

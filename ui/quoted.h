@@ -3,7 +3,7 @@
 #ifndef QSF_UI_QUOTED_H
 #define QSF_UI_QUOTED_H
 
-#include "ui/buf.h"
+#include "ui/cut.h"
 
 /* Skips a byte order mark of UTF-8. */
 void ui_quoted_skip_mark(const char **text, size_t *len);
@@ -12,14 +12,23 @@ bool ui_quoted_open(const char *text, size_t len);
 /* Removes the quotes of a complete block, and one newline next to each. */
 void ui_quoted_strip(const char **text, size_t *len);
 
-/* Collects lines into messages. */
+/* Collects lines into messages. Zeroed it is empty. */
 typedef struct UiLines {
     UiBuf text;
+    UiCut cut;   /* of a message that is too long; its limit may be set before one begins */
     bool inside; /* a block is open */
+    bool begun;  /* a line is not complete */
 } UiLines;
 
-/* Adds one line without its newline. true: text holds a complete message (still with quotes, may be empty),
- * which the next call discards. */
+/* Whether the next line begins a message. */
+bool ui_lines_at_start(const UiLines *l);
+/* Adds a part of a line, without its newline. */
+void ui_lines_add(UiLines *l, const char *part, size_t len);
+/* The line is complete; a \r at its end is not a part of it. true: text holds a complete message (still with
+ * quotes, may be empty), which the next line discards. Of one that was cut (l->cut.cut), l->cut.size is the
+ * size. */
+bool ui_lines_end_line(UiLines *l);
+/* Both with a whole line. */
 bool ui_lines_feed(UiLines *l, const char *line, size_t len);
 /* The input ended: true if an unfinished block holds a message. */
 bool ui_lines_end(UiLines *l);

@@ -8,7 +8,6 @@
 
 #define UI_ROOM_MIN \
     ((uint64_t)1 << 20)    /* for texts beside a model that takes the whole budget: its plan has a reserve */
-#define UI_ITEM_BYTES  480 /* of a message without its text */
 #define UI_BLOCK_BYTES 128 /* and on the screen */
 #define UI_LINE_BYTES  32  /* of a line on the screen, while their array grows */
 #define UI_LINE_CELLS  60
@@ -43,18 +42,6 @@ static uint64_t text_cost(const UiApp *a, const UiItem *it) {
     return p->bytes + lines * UI_LINE_BYTES;
 }
 
-/* Of what the chat shows now. */
-static uint64_t bytes_held(const UiTranscript *t) {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < t->n; i++) {
-        const UiItem *it = t->items[i];
-        sum += UI_ITEM_BYTES + it->raw.len + it->shown.len;
-        if (it->thought)
-            sum += UI_ITEM_BYTES + it->thought->raw.len + it->thought->shown.len + it->thought->plain.len;
-    }
-    return sum;
-}
-
 /* An automatic budget grows with the text, and so does a part of the available memory. */
 static bool is_fixed(const QSFSettings *s) { return s->ram_budget > 0 || s->ram_percent > 0; }
 
@@ -67,7 +54,7 @@ static uint64_t used_now(const UiApp *a, bool fixed) {
         used += s->mem[i].used;
         planned += s->mem[i].planned;
     }
-    return (used > planned ? used : planned) + bytes_held(&a->chat);
+    return (used > planned ? used : planned) + ui_transcript_held(&a->chat);
 }
 
 static uint64_t budget_now(const UiApp *a, const QSFSettings *s) {

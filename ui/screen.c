@@ -170,10 +170,40 @@ static void scroll_page(UiScreen *s, int pages) {
     ui_chatview_scroll(&s->view, pages * step);
 }
 
+size_t ui_screen_room(UiScreen *s) {
+    UiInputView in;
+    ui_input_view(&in);
+    const size_t room = ui_app_text_room(s->app);
+    return room > in.len ? room - in.len : 1;
+}
+
+void ui_screen_paste_refused(UiScreen *s, const QSFTextSize *size) {
+    const uint64_t budget = ui_app_budget_for(s->app, size);
+    const double mb = (double)size->bytes / (1 << 20), most = (double)ui_screen_room(s) / (1 << 20);
+    s->pager.open = false;
+    disarm(s);
+    if (budget > 0)
+        ui_screen_flash(s, "not pasted: %.2f MB, at most %.2f MB fit: /budget %llu makes room", mb, most,
+                        (unsigned long long)(budget >> 20));
+    else
+        ui_screen_flash(s, "not pasted: %.2f MB, at most %.2f MB fit", mb, most);
+}
+
 void ui_screen_paste(UiScreen *s, const char *text, size_t len) {
     s->pager.open = false;
     disarm(s);
     ui_input_insert(text, len);
+}
+
+/* More text would exceed the RAM budget. */
+static bool too_long(UiScreen *s, const UiKey *k) {
+    UiInputView in;
+    const bool text = k->action == UI_DO_NEWLINE ||
+                      (k->action == UI_DO_EDIT && (unsigned char)k->bytes[0] >= ' ' && k->bytes[0] != 0x7f);
+    ui_input_view(&in);
+    if (!text || in.len < UI_ROOM_ALWAYS || in.len < ui_app_text_room(s->app)) return false;
+    ui_screen_flash(s, "a longer message does not fit in the RAM budget: /budget changes it");
+    return true;
 }
 
 void ui_screen_key(UiScreen *s, const UiKey *k) {
@@ -182,7 +212,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
         pager_key(s, k);
         return;
     }
-    if (key_choice(s, k)) return;
+    if (key_choice(s, k) || too_long(s, k)) return;
     switch (k->action) {
     case UI_DO_EDIT:
         ui_input_menu_page((size_t)s->menu_rows);

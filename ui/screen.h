@@ -36,6 +36,10 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols);
 void ui_screen_key(UiScreen *s, const UiKey *k);
 /* Inserts pasted text into the input line unchanged; Enter sends it. */
 void ui_screen_paste(UiScreen *s, const char *text, size_t len);
+/* Bytes that may be added to the input line. */
+size_t ui_screen_room(UiScreen *s);
+/* Reports that a paste of this size was dropped, because it has more. */
+void ui_screen_paste_refused(UiScreen *s, const QSFTextSize *size);
 /* Enter in the input line; false: it stays there. */
 bool ui_screen_enter(UiScreen *s, const char *text, size_t len);
 

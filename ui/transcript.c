@@ -291,6 +291,17 @@ size_t ui_transcript_bytes(const UiTranscript *t) {
     return n;
 }
 
+uint64_t ui_transcript_held(const UiTranscript *t) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const UiItem *it = t->items[i];
+        sum += UI_ITEM_BYTES + it->raw.len + it->shown.len;
+        if (it->thought)
+            sum += UI_ITEM_BYTES + it->thought->raw.len + it->thought->shown.len + it->thought->plain.len;
+    }
+    return sum;
+}
+
 size_t ui_transcript_count(const UiTranscript *t, size_t *of_user) {
     size_t n = 0, user = 0;
     for (size_t i = 0; i < t->n; i++) {

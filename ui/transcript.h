@@ -102,6 +102,9 @@ uint32_t ui_transcript_forget(UiTranscript *t, uint32_t n);
 /* Puts an exchange, a message of the user and an answer, before the first message that the model sees. false
  * without memory: nothing was added. */
 bool ui_transcript_prepend(UiTranscript *t, const char *question, const char *text, size_t len);
+#define UI_ITEM_BYTES 480 /* memory of an item without its text */
+/* Returns the bytes of memory that all items take, without their lines on the screen. */
+uint64_t ui_transcript_held(const UiTranscript *t);
 /* Returns the bytes of the messages that are part of the next request. */
 size_t ui_transcript_bytes(const UiTranscript *t);
 /* Number of messages that the model sees, and of them the user's. */

@@ -57,7 +57,8 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
                            .n_stop = r->n_stop,
                            .continue_last = r->continue_last,
                            .max_tokens = r->max_tokens,
-                           .snapshot_limit = r->snapshot_limit };
+                           .snapshot_limit = r->snapshot_limit,
+                           .held = r->held };
     c->text_bytes = qsf_request_text_bytes(r);
     c->messages = (QsfMsg *)(c + 1);
     c->stop = (const char **)(c->messages + r->n_messages);
@@ -130,12 +131,16 @@ uint64_t qsf_prompt_need(const QsfRuntime *r, const char *text, size_t len) {
 }
 
 /* A plan that streams uses what there is, so the budget named may be the one that holds all weights. */
+uint64_t qsf_prompt_budget(const QsfModel *m, const QsfPlanOptions *o, uint64_t need) {
+    QsfPlanOptions next = *o;
+    next.keep_k = next.keep_v = false;
+    return qsf_plan_smallest_beside(m, &next, need);
+}
+
 int qsf_prompt_advise(const QsfRuntime *r, uint64_t need, QsfErr *err) {
     char text[QSF_ERR_MSG_MAX];
-    QsfPlanOptions next = r->plan_options;
     if (err == NULL || err->code != QSF_E_BUDGET) return err != NULL ? err->code : QSF_OK;
-    next.keep_k = next.keep_v = false;
-    const uint64_t least = qsf_plan_smallest_beside(&r->model, &next, need);
+    const uint64_t least = qsf_prompt_budget(&r->model, &r->plan_options, need + r->text_held);
     snprintf(text, sizeof text, "%.*s\nsmallest budget that works: %" PRIu64 " MB", QSF_ERR_MSG_MAX - 64,
              err->msg, least >> 20);
     qsf_err_clear(err);

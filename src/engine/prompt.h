@@ -5,11 +5,9 @@
 
 #include "src/engine/runtime.h"
 
-/* ---- requests: checked and copied to one block of memory. Any thread ---- */
-
-/* Bytes of memory for a byte of text while a prompt is made: its copy, the values of the template, the
- * rendered text and its marks. Tokenizing and the ids are charged by themselves. */
-#define QSF_REQUEST_BYTES 6u
+/* ---- requests: checked and copied to one block of memory. Any thread ----
+ * QSF_REQUEST_BYTES per byte of text are for its copy, the values of the template, the rendered text and its
+ * marks. Tokenizing and the ids are charged by themselves. */
 
 typedef struct QsfRequestCopy {
     QsfMsg *messages; /* (n_messages) */
@@ -23,6 +21,7 @@ typedef struct QsfRequestCopy {
     uint32_t max_tokens;  /* 0 = none */
     const char *snapshot; /* NULL = none */
     uint64_t snapshot_limit;
+    uint64_t held; /* as QSFRequest.held */
 } QsfRequestCopy;
 
 /* Is r valid? false when r, or an array or string that it needs, is NULL. */
@@ -48,6 +47,9 @@ int qsf_prompt_too_long(const QsfRuntime *r, size_t n, bool more, QsfErr *err);
 /* Returns the bytes that a prompt with this message charges, besides the constant ones: for copies of the
  * text and for tokenizing it. A message that is certainly too long for the context is not tokenized. */
 uint64_t qsf_prompt_need(const QsfRuntime *r, const char *text, size_t len);
+/* Returns the smallest budget in bytes whose plan leaves `need` bytes beside the model. Any thread while the
+ * model is open; o: from which its plan was made. */
+uint64_t qsf_prompt_budget(const QsfModel *m, const QsfPlanOptions *o, uint64_t need);
 /* Appends to a refusal (QSF_E_BUDGET) the smallest budget with which this prompt is made, which charges
  * `need` bytes; to no other error. Returns err->code. */
 int qsf_prompt_advise(const QsfRuntime *r, uint64_t need, QsfErr *err);

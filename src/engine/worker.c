@@ -89,7 +89,7 @@ static void note_lost(QSFWorker *w, const QsfRequestCopy *r, size_t lost) {
 
 /* Says why the messages were not copied. */
 static int refuse_text(QSFWorker *w, const QsfRequestCopy *r, QsfErr *err) {
-    const uint64_t bytes = (uint64_t)r->text_bytes * QSF_REQUEST_BYTES;
+    const uint64_t bytes = (uint64_t)r->text_bytes * QSF_REQUEST_BYTES + r->held;
     int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation",
                                 err);
     if (rc != QSF_OK) return rc;
@@ -98,16 +98,28 @@ static int refuse_text(QSFWorker *w, const QsfRequestCopy *r, QsfErr *err) {
                        "the text of the conversation did not fit in the RAM budget: ask again");
 }
 
-static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
-    QSFParams p;
+/* The prompt, while the texts of the owner are charged. */
+static int encode_beside(QSFWorker *w, const QsfRequestCopy *r, unsigned flags, QsfIds *ids,
+                         QsfThinkPrompt *where, QsfErr *err) {
     if (r->refused > 0) {
         (void)refuse_text(w, r, err);
         return qsf_prompt_advise(&w->rt, r->refused, err);
     }
+    int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, r->held, "the text of the conversation",
+                                err);
+    if (rc != QSF_OK) return qsf_prompt_advise(&w->rt, r->text_bytes * (uint64_t)QSF_REQUEST_BYTES, err);
+    rc = qsf_prompt_encode(&w->rt, r->messages, r->n_messages, flags, ids, where, err);
+    qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, r->held);
+    return rc;
+}
+
+static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
+    QSFParams p;
     qsf_worker_get_params(w, &p);
-    note_reasoning(w, &p);
-    int rc = qsf_prompt_encode(&w->rt, r->messages, r->n_messages, qsf_request_chat_flags(r, &p), ids, where,
-                               err);
+    if (r->refused == 0) note_reasoning(w, &p);
+    w->rt.text_held = r->held;
+    int rc = encode_beside(w, r, qsf_request_chat_flags(r, &p), ids, where, err);
+    w->rt.text_held = 0;
     if (rc == QSF_OK) note_lost(w, r, where->lost);
     if (rc == QSF_OK)
         qsf_runtime_protect(&w->rt, qsf_system_tokens(&w->rt, r->messages, r->n_messages,
@@ -427,7 +439,7 @@ static uint64_t request_need(const QsfRuntime *r, const QSFRequest *q) {
 static uint64_t too_much(QSFWorker *w, const QSFRequest *r) {
     QsfErr e = { 0 };
     uint64_t need = 0;
-    const uint64_t bytes = (uint64_t)qsf_request_text_bytes(r) * QSF_REQUEST_BYTES;
+    const uint64_t bytes = (uint64_t)qsf_request_text_bytes(r) * QSF_REQUEST_BYTES + r->held;
     if (pthread_mutex_trylock(&w->lend_lock) != 0) return 0;
     if (w->lent && qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "text", &e) == QSF_OK)
         qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);

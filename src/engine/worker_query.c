@@ -253,6 +253,34 @@ char *qsf_worker_templates(QSFWorker *w) {
     return names;
 }
 
+void qsf_text_size_add(QSFTextSize *size, const char *text, size_t len) {
+    if (size == NULL || text == NULL) return;
+    QsfWords words = { .longest = size->longest, .run = size->run, .blank = size->blank };
+    qsf_words_feed(&words, text, len);
+    *size = (QSFTextSize){ size->bytes + len, words.longest, words.run, words.blank };
+}
+
+/* As qsf_prompt_need, of a text that is not known. */
+static uint64_t size_need(const QsfRuntime *r, const QSFTextSize *size) {
+    const uint64_t copies = size->bytes * QSF_REQUEST_BYTES;
+    const bool tokenized = r->fwd == NULL || qsf_forward_evicts(r->fwd) ||
+                           qsf_tokenizer_least(r->tok, NULL, size->bytes) <= qsf_forward_ctx(r->fwd);
+    return copies + (tokenized ? qsf_tokenizer_need(r->tok, size->bytes, size->longest) : 0);
+}
+
+uint64_t qsf_worker_text_budget(QSFWorker *w, const QSFTextSize *size, uint64_t held) {
+    uint64_t bytes = 0;
+    if (w == NULL || size == NULL || pthread_mutex_trylock(&w->lend_lock) != 0) return 0;
+    if (w->lent) {
+        pthread_mutex_lock(&w->lock);
+        const QsfPlanOptions from = w->plan_options;
+        pthread_mutex_unlock(&w->lock);
+        bytes = qsf_prompt_budget(&w->rt.model, &from, size_need(&w->rt, size) + held);
+    }
+    pthread_mutex_unlock(&w->lend_lock);
+    return bytes;
+}
+
 /* ---- would these settings be accepted? ---- */
 
 /* Tokens that a new plan must keep: between two answers those that do not fit are dropped (worker_load.c). */

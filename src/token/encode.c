@@ -333,5 +333,6 @@ size_t qsf_tokenizer_least(const QsfTokenizer *t, const char *text, size_t len) 
     unsigned shrink = t->steps.present ? steps_shrink(&t->steps) : t->normal_form >= 0 ? FORM_SHRINKS : 1;
     if (shrink == 0 || t->vocab.max_len == 0 || !keeps_all(t)) return 0;
     if (len / t->vocab.max_len / shrink == 0) return 0;
-    return (strips(&t->vocab) ? count_graphic(text, len) : len) / t->vocab.max_len / shrink;
+    if (strips(&t->vocab)) len = text != NULL ? count_graphic(text, len) : 0;
+    return len / t->vocab.max_len / shrink;
 }

@@ -65,7 +65,8 @@ int qsf_tokenizer_encode_marked(const QsfTokenizer *t, const char *text, size_t 
                                 unsigned flags, QsfIds *out, QsfErr *err);
 
 /* Returns a number of tokens that text[0..len) has at least, without tokenizing it: from the length of the
- * longest token. 0 where the vocabulary may drop text, or make one token of any amount of it. */
+ * longest token. text NULL: unknown. 0 where the vocabulary may drop text, or make one token of any amount of
+ * it. */
 size_t qsf_tokenizer_least(const QsfTokenizer *t, const char *text, size_t len);
 
 uint32_t qsf_tokenizer_n_vocab(const QsfTokenizer *t);

@@ -134,6 +134,12 @@ static int64_t fake_count(void *self, const QSFRequest *r) {
     return f->stats.state == QSF_STATE_EMPTY ? -1 : n;
 }
 
+/* Ten bytes for each. */
+static uint64_t fake_text_budget(void *self, const QSFTextSize *size, uint64_t held) {
+    FakeEngine *f = self;
+    return f->stats.state == QSF_STATE_EMPTY ? 0 : f->stats.budget + size->bytes * 10 + held;
+}
+
 static int fake_fd(void *self) {
     (void)self;
     return -1;
@@ -158,6 +164,7 @@ UiEngine fake_engine(FakeEngine *f) {
                        .prompt = fake_prompt,
                        .check = fake_check,
                        .count = fake_count,
+                       .text_budget = fake_text_budget,
                        .templates = fake_templates,
                        .fd = fake_fd };
 }

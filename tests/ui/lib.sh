@@ -77,6 +77,13 @@ chat_lines() {
     fail "sanitizer report: qsf-chat $*"; fi
 }
 err_has() { grep -qE -- "$1" "$work/err" || { cat "$work/err"; fail "no /$1/ on stderr"; }; }
+# peak_within MB: /mem reported a peak that is not above it.
+peak_within() {
+    [ -n "${QSF_SAN-}" ] && return
+    awk -v most="$1" '/^kernel: RSS/ { seen = 1; if ($6 > most) bad = 1 } END { exit bad || !seen }' \
+        "$work/err" ||
+        { cat "$work/err"; fail "the peak is above $1 MB"; }
+}
 out_has() { grep -qE -- "$1" "$work/out" || { cat "$work/out"; fail "no /$1/ on stdout"; }; }
 
 # ---- screens

@@ -98,6 +98,29 @@ long_text() {
 head -c 3000000 /dev/zero | tr '\0' a >"$work/line"
 long_text "$work/line" 5
 err_has 'more than the context of'
+# A line that is not kept takes no memory, whatever its length and wherever it ends; what follows is read.
+echo hello | chat_lines 4 --ram-budget 1 "$stories"
+least=$(smallest)
+x() { head -c "$1" /dev/zero | tr '\0' "$2"; }
+{ x 3000000 b; printf '\n/mem\n'; } | chat_lines 4 --ram-budget "$least" "$stories"
+err_has 'the message has 2.86 MB, and at most 0.[0-9]+ MB fit in the budget of'
+peak_within "$least"
+{ x 48000000 c; printf '\n/mem\n'; } | chat_lines 1 --ram-budget "$least" "$stories"
+err_has 'not sent: a message can have at most 8 MB, and this one has 45.8 MB'
+peak_within "$least"
+{ printf '"""'; for i in 1 2 3; do x 1000000 "$i"; printf '\n/nonsense\n'; done; printf '"""\n/mem\n'; } |
+    chat_lines 4 --ram-budget "$least" "$stories"
+err_has 'the message has 2.86 MB'
+if grep -q nonsense "$work/err"; then fail "a line of a block that was dropped was a command"; fi
+peak_within "$least"
+# Texts that were refused are not kept for good.
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do x 150000 d; echo; done >"$work/many"
+{ cat "$work/many"; printf 'hello\n/mem\n'; } | chat_lines 5 --ram-budget "$least" "$stories" -n 2
+[ "$(grep -c 'more than the context of' "$work/err")" = 12 ] ||
+    { cat "$work/err"; fail "not all long lines reached the engine"; }
+[ -s "$work/out" ] || fail "no answer after long lines"
+peak_within "$least"
+
 head -c 20000 "$work/line" |
     tr '\n' ' ' >"$work/word" # tokenized all the same, because tokens may leave the context
 for i in 1 2 3 4 5 6 7 8 9 10; do cat "$work/word" && echo "$i" | tr '\n' ' '; done >"$work/words"

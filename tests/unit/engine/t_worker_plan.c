@@ -454,6 +454,32 @@ static int teardown(void **state) {
     return unlink(big);
 }
 
+/* What the owner holds is charged while a prompt is made; the budget that is named is enough for it. */
+static void texts_of_the_owner(void **state) {
+    (void)state;
+    QSFWorker *w = qsf_rig_worker_with(big, 2);
+    QSFMessage m = { .role = "user", .content = "a", .len = 1 };
+    QSFRequest r = { .messages = &m, .n_messages = 1, .held = QSF_RIG_BUDGET };
+    QSFTextSize size = { 0 };
+    qsf_text_size_add(&size, "a word", 6);
+    qsf_text_size_add(&size, "s and", 5);
+    assert_true(size.bytes == 11 && size.longest == 5 && size.run == 3);
+    assert_int_equal(qsf_worker_text_budget(NULL, &size, 0), 0);
+    QsfSeen *seen = qsf_rig_finish(w, qsf_worker_submit(w, &r));
+    assert_int_equal(seen->end.code, QSF_E_BUDGET);
+    const char *at = strstr(seen->end_text, "smallest budget that works: ");
+    assert_non_null(at);
+    const uint64_t named = strtoull(at + strlen("smallest budget that works: "), NULL, 10) << 20;
+    assert_true(named > QSF_RIG_BUDGET);
+    assert_in_range(qsf_worker_text_budget(w, &size, r.held), named - (1 << 20), named + (1 << 20));
+    QSFSettings s = qsf_rig_settings();
+    s.ram_budget = named;
+    qsf_rig_load(w, big, &s);
+    seen = qsf_rig_finish(w, qsf_worker_submit(w, &r));
+    assert_int_equal(seen->end.type, QSF_EVENT_DONE);
+    qsf_worker_stop(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_tokens_under_any_plan),
@@ -464,6 +490,7 @@ int main(void) {
         cmocka_unit_test(while_loading_it_comes_right_after),
         cmocka_unit_test(idle_after_a_cancelled_answer),
         cmocka_unit_test(memory_is_really_freed),
+        cmocka_unit_test(texts_of_the_owner),
         cmocka_unit_test(figures_of_layers_and_of_memory),
         cmocka_unit_test(another_model_while_weights_are_still_read),
         cmocka_unit_test(another_thread_may_read_concurrently),

@@ -235,6 +235,47 @@ static void test_blocks(void **state) {
     ui_buf_free(&l.text);
 }
 
+/* Of a message that is too long, its size and its end remain, in parts of any length. */
+static void test_cut_block(void **state) {
+    (void)state;
+    UiLines l = { .cut.limit = 100 };
+    static char line[400000];
+    memset(line, 'x', sizeof line);
+    assert_true(ui_lines_feed(&l, line, 100));
+    assert_false(l.cut.cut);
+    assert_false(feed(&l, "\"\"\"first"));
+    for (int i = 0; i < 3; i++) {
+        for (size_t at = 0; at < sizeof line; at += 1000) ui_lines_add(&l, line + at, 1000);
+        assert_false(ui_lines_end_line(&l));
+        assert_true(l.text.cap < 65536);
+    }
+    assert_false(feed(&l, "/command"));
+    assert_true(feed(&l, "\"\"\"\r"));
+    assert_true(l.cut.cut);
+    assert_int_equal(l.cut.size.bytes, 8 + 3 * 400001 + 9 + 4);
+    assert_int_equal(l.cut.size.longest, 400000);
+    assert_true(feed(&l, "\xEF\xBB\xBFshort"));
+    assert_false(l.cut.cut);
+    assert_string_equal(ui_buf_str(&l.text), "short");
+    ui_buf_free(&l.text);
+}
+
+/* A paste that is too long ends where its mark is. */
+static void test_cut_paste(void **state) {
+    (void)state;
+    UiKeys k = { .cut.limit = 50 };
+    UiKey key;
+    bool done = false;
+    for (const char *p = "\x1b[200~"; *p; p++) done = ui_keys_feed(&k, *p, &key);
+    for (int i = 0; i < 40000 && !done; i++) done = ui_keys_feed(&k, 'p', &key);
+    for (const char *p = "\x1b[201~"; *p && !done; p++) done = ui_keys_feed(&k, *p, &key);
+    assert_true(done && key.paste && k.cut.cut);
+    assert_int_equal(k.cut.size.bytes, 40000);
+    assert_true(ui_keys_feed(&k, 'a', &key));
+    assert_false(key.paste);
+    ui_keys_free(&k);
+}
+
 /* ---- keys ---- */
 
 /* Describes the bytes as keys: an action's number, or the bytes themselves for the input line. */
@@ -336,7 +377,8 @@ int main(void) {
         cmocka_unit_test(test_lookup),         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_table),          cmocka_unit_test(test_complete),
         cmocka_unit_test(test_every_argument), cmocka_unit_test(test_help_width),
-        cmocka_unit_test(test_blocks),         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_blocks),         cmocka_unit_test(test_cut_block),
+        cmocka_unit_test(test_cut_paste),      cmocka_unit_test(test_keys),
         cmocka_unit_test(test_key_noise),      cmocka_unit_test(test_history),
         cmocka_unit_test(test_values),         cmocka_unit_test(test_unmarked_paste),
     };

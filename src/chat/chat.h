@@ -87,7 +87,8 @@ enum {
     QSF_CHAT_GENERATE = 1,      /* open the assistant's turn */
     QSF_CHAT_CONTINUE = 2,      /* continue the last message, which is the assistant's */
     QSF_CHAT_ALLOW_SPECIAL = 4, /* special tokens in contents are parsed too (when tokenizing) */
-    QSF_CHAT_REASON = 8         /* multiplied by a QsfReason */
+    QSF_CHAT_CALLS = 8,         /* tool calls in answers are tool_calls of a template that takes them */
+    QSF_CHAT_REASON = 16        /* multiplied by a QsfReason */
 };
 
 /* Renders. GENERATE opens the assistant's turn. If the last message is the assistant's and CONTINUE is set,

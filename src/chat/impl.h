@@ -111,6 +111,7 @@ typedef struct QsfChatRequest {
     const QsfMsg *msgs; /* (n) */
     size_t n;
     bool generation;               /* add_generation_prompt */
+    bool calls;                    /* answers have tool_calls */
     bool open_end;                 /* continue the last message; of qsf_chat_render */
     const QsfChatSwitch *switches; /* (n_switches) */
     size_t n_switches;
@@ -136,6 +137,13 @@ int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err);
 
 /* Appends text to a rendering, as a new segment or to the last one. QSF_E_RUNTIME without memory. */
 int qsf_rendered_add(QsfRendered *r, const char *text, size_t len, bool trusted, QsfErr *err);
+
+/* --- chat/tool_calls.c --- */
+/* Returns the value tool_calls of an answer that calls tools with JSON objects as arguments; missing for any
+ * other message. *len: bytes of the content before the calls, or of all of it. */
+QsfJVal qsf_chat_tool_calls(QsfJMem *m, const QsfMsg *msg, size_t *len);
+/* Whether an answer of the request calls a tool and the template renders calls: name, keys and values. */
+bool qsf_chat_takes_calls(const QsfChatRequest *q);
 
 /* --- chat/encode.c --- */
 /* qsf_chat_encode; *lost (may be NULL) as QsfRendered.lost. */

@@ -103,9 +103,11 @@ static QsfJVal content_value(QsfJMem *m, const QsfChatTemplate *t, const QsfMsg 
 }
 
 /* field: the name by which the template reads reasoning, or NULL. */
-static QsfJVal message_value(QsfJMem *m, const QsfChatTemplate *t, const QsfMsg *msg, const char *field) {
-    QsfJVal d = qsf_j_dict(m, QSF_J_DICT, 3), body = { 0 };
+static QsfJVal message_value(QsfJMem *m, const QsfChatRequest *q, const QsfMsg *msg, const char *field) {
+    QsfJVal d = qsf_j_dict(m, QSF_J_DICT, 4), body = { 0 }, calls = { 0 };
+    QsfMsg content = *msg;
     if (d.type != QSF_J_DICT) return d;
+    if (q->calls) calls = qsf_chat_tool_calls(m, msg, &content.len);
     if (msg->reasoning_len > 0) {
         char *text = qsf_j_alloc(m, msg->reasoning_len);
         const size_t len = text != NULL ? qsf_reasoning_plain(msg->reasoning, msg->reasoning_len, text) : 0;
@@ -113,8 +115,9 @@ static QsfJVal message_value(QsfJMem *m, const QsfChatTemplate *t, const QsfMsg 
     }
     qsf_j_dict_add(m, d.u.d, text_value(m, "role"),
                    qsf_j_str(m, msg->role, strlen(msg->role), role_tag(msg->role)));
-    qsf_j_dict_add(m, d.u.d, text_value(m, "content"), content_value(m, t, msg, body));
+    qsf_j_dict_add(m, d.u.d, text_value(m, "content"), content_value(m, q->t, &content, body));
     if (field != NULL && body.type == QSF_J_STR) qsf_j_dict_add(m, d.u.d, text_value(m, field), body);
+    if (calls.type == QSF_J_LIST) qsf_j_dict_add(m, d.u.d, text_value(m, "tool_calls"), calls);
     return d;
 }
 
@@ -123,7 +126,7 @@ static void set_variables(const QsfChatRequest *q, QsfJinjaVars *v) {
     QsfJVal list = qsf_j_list(m, QSF_J_LIST, q->n);
     const char *field = qsf_think_field(q->t->source, q->t->source_len);
     for (size_t i = 0; i < q->n && list.type == QSF_J_LIST; i++)
-        qsf_j_append(m, list.u.l, message_value(m, q->t, &q->msgs[i], field));
+        qsf_j_append(m, list.u.l, message_value(m, q, &q->msgs[i], field));
     qsf_jinja_set(v, "messages", list);
     qsf_jinja_set(v, "tools", qsf_j_none());
     qsf_jinja_set(v, "documents", qsf_j_none());

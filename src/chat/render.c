@@ -224,6 +224,18 @@ static int find_lost(const QsfChatRequest *q, const QsfRendered *r, bool merged,
     return rc;
 }
 
+/* A template that leaves tool calls out, or refuses these, gets them as text. */
+static int render_calls(QsfChatRequest *q, bool *merged, QsfRendered *out, QsfErr *err) {
+    QsfErr e = { 0 };
+    if (q->calls) {
+        if (render_with_system(q, merged, out, &e) == QSF_OK) return QSF_OK;
+        if (e.code == QSF_E_INTERRUPTED) return qsf_err_pass(err, &e);
+        qsf_rendered_free(out);
+        q->calls = *merged = false;
+    }
+    return render_with_system(q, merged, out, err);
+}
+
 int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsigned flags, QsfRendered *out,
                     QsfErr *err) {
     bool open_end = (flags & QSF_CHAT_CONTINUE) && n > 0 && strcmp(msgs[n - 1].role, "assistant") == 0;
@@ -233,8 +245,9 @@ int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsi
     q.switches = t->switches;
     q.n_switches = t->n_switches;
     q.generation = (flags & QSF_CHAT_GENERATE) && !open_end;
+    q.calls = (flags & QSF_CHAT_CALLS) && qsf_chat_takes_calls(&q);
     bool merged = false;
-    int rc = render_with_system(&q, &merged, out, err);
+    int rc = render_calls(&q, &merged, out, err);
     out->lost = 0;
     return rc == QSF_OK ? find_lost(&q, out, merged, &out->lost, err) : rc;
 }

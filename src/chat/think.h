@@ -76,6 +76,14 @@ typedef enum QsfThinkPart {
     QSF_PART_SILENT /* a name or an id inside a call */
 } QsfThinkPart;
 
+/* What was shown of the arguments of a call whose elements become JSON. */
+typedef enum QsfThinkArgs {
+    QSF_ARGS_CLOSED, /* no call is open */
+    QSF_ARGS_NONE,
+    QSF_ARGS_SOME, /* the object is open */
+    QSF_ARGS_RAW   /* it is JSON as the model wrote it */
+} QsfThinkArgs;
+
 #define QSF_THINK_BUF  768u /* undecided text */
 #define QSF_THINK_HEAD 256u
 
@@ -98,6 +106,8 @@ typedef struct QsfThinkSplit {
     bool reasoned, closed; /* reasoning was emitted; and what separates it from the answer */
     bool commentary;       /* the channel of the last message with a head */
     bool answered;         /* text of the answer was emitted */
+    QsfThinkArgs args;     /* ELEMENTS: of the call that is open */
+    bool quoted;           /* its argument is a string */
     size_t head_len;
     char head[QSF_THINK_HEAD]; /* (head_len) */
 } QsfThinkSplit;

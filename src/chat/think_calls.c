@@ -11,14 +11,6 @@
 #define HELD  "Zqcallk"
 #define LABEL "[tool call to="
 
-/* A part of an answer: text, or a call. */
-typedef struct Part {
-    const char *name; /* NULL: text */
-    size_t name_len;
-    const char *text;
-    size_t len;
-} Part;
-
 static bool begins(const char *text, size_t len, const char *with) {
     return len >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
 }
@@ -29,22 +21,22 @@ static bool is_of_name(char c) {
 }
 
 /* The call at the start of the text, without its arguments; its text is what follows. */
-static bool read_label(const char *text, size_t len, Part *p) {
+static bool read_label(const char *text, size_t len, QsfCallPart *p) {
     const size_t at = strlen(LABEL);
     if (!begins(text, len, LABEL)) return false;
     const char *end = memmem(text + at, len - at, "] ", 2);
     if (end == NULL || end == text + at) return false;
-    *p = (Part){ text + at, (size_t)(end - text) - at, end + 2, len - (size_t)(end + 2 - text) };
+    *p = (QsfCallPart){ text + at, (size_t)(end - text) - at, end + 2, len - (size_t)(end + 2 - text) };
     for (size_t i = 0; i < p->name_len; i++)
         if (!is_of_name(p->name[i])) return false;
     return true;
 }
 
-/* The next part of the text; returns what follows it, NULL at the end. */
-static const char *next_part(const char *text, const char *end, Part *p) {
-    Part other;
+const char *qsf_call_next(const char *text, const char *end, QsfCallPart *p) {
+    QsfCallPart other;
     if (text == NULL || text == end) return NULL;
-    if (!read_label(text, (size_t)(end - text), p)) *p = (Part){ .text = text, .len = (size_t)(end - text) };
+    if (!read_label(text, (size_t)(end - text), p))
+        *p = (QsfCallPart){ .text = text, .len = (size_t)(end - text) };
     for (const char *at = p->text;
          (at = memmem(at, (size_t)(end - at), "\n\n" LABEL, 2 + strlen(LABEL))) != NULL; at++) {
         if (!read_label(at + 2, (size_t)(end - at) - 2, &other)) continue;
@@ -57,9 +49,9 @@ static const char *next_part(const char *text, const char *end, Part *p) {
 /* Whether the message is an answer that calls a tool, in a format whose calls are messages. */
 static bool calls(QsfThinkFormat f, const QsfMsg *m) {
     if ((f != QSF_THINK_HARMONY && f != QSF_THINK_SELF) || strcmp(m->role, "assistant") != 0) return false;
-    Part p;
+    QsfCallPart p;
     const char *at = m->content, *end = at + m->len;
-    while (m->len > 0 && (at = next_part(at, end, &p)) != NULL)
+    while (m->len > 0 && (at = qsf_call_next(at, end, &p)) != NULL)
         if (p.name != NULL) return true;
     return false;
 }
@@ -104,7 +96,7 @@ static bool has(const Put *p, const char *token) {
 }
 
 /* Calls of functions are commentary and have JSON; those of built-in tools are part of the analysis. */
-static int put_head(Put *p, const Part *call) {
+static int put_head(Put *p, const QsfCallPart *call) {
     const bool harmony = p->t->format == QSF_THINK_HARMONY,
                function = begins(call->name, call->name_len, "functions.");
     int rc = own(p, p->d->next);
@@ -118,11 +110,11 @@ static int put_head(Put *p, const Part *call) {
 
 /* The parts of the answer, in place of the last message of the output, whose head is complete. */
 static int put_parts(Put *p, const QsfMsg *m) {
-    Part part;
+    QsfCallPart part;
     const char *at = m->content, *end = at + m->len;
     bool text = false; /* the part before is text */
     int rc = QSF_OK;
-    for (bool first = true; rc == QSF_OK && (at = next_part(at, end, &part)) != NULL; first = false) {
+    for (bool first = true; rc == QSF_OK && (at = qsf_call_next(at, end, &part)) != NULL; first = false) {
         if (part.name != NULL && first) qsf_think_cut(&p->out, qsf_think_last_message(p->d, &p->out));
         if (part.name != NULL && !first) rc = own(p, text ? p->d->end : p->end);
         if (rc == QSF_OK && part.name != NULL) rc = put_head(p, &part);

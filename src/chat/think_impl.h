@@ -40,7 +40,19 @@ size_t qsf_think_last_message(const QsfThinkDialect *d, const QsfRendered *r);
 /* Removes everything after `at`. */
 void qsf_think_cut(QsfRendered *r, size_t at);
 
-/* --- think_calls.c: answers that call tools, where calls are messages --- */
+/* --- think_calls.c: answers that call tools --- */
+/* A part of the text of an answer: text, or a call. */
+typedef struct QsfCallPart {
+    const char *name; /* (name_len); NULL: text */
+    size_t name_len;
+    const char *text; /* (len): of a call, its arguments */
+    size_t len;
+} QsfCallPart;
+/* The part at the start of the text; returns what follows it, NULL at the end of the text. Only the first
+ * part can be text. */
+const char *qsf_call_next(const char *text, const char *end, QsfCallPart *p);
+
+/* Where calls are messages: */
 /* Returns the messages to render: the given ones, or a copy (*held, to be freed) in which such answers are
  * replaced. NULL: out of memory. */
 const QsfMsg *qsf_think_hold_calls(const QsfThink *t, const QsfMsg *msgs, size_t n, QsfMsg **held,

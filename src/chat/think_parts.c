@@ -3,6 +3,7 @@
  * kinds (Solar Open), elements (Kimi K3). Reasoning of several messages becomes one text, in which each has
  * its head, and answers become one without heads; tool calls are shown with the answer, by name and
  * arguments. Tokens are never shown. */
+#include <stdio.h>
 #include <string.h>
 
 #include "src/chat/think_impl.h"
@@ -37,11 +38,34 @@ static void begin(QsfThinkSplit *s, QsfThinkPart part, QsfThinkPut put, void *ar
     if (shown && s->answered) emit(put, arg, false, PARAGRAPH);
 }
 
+static bool is_plain(unsigned char c) { return c >= ' ' && c != '"' && c != '\\'; }
+
+/* Text inside of a JSON string. */
+static void emit_quoted(QsfThinkPut put, void *arg, const char *text, size_t len) {
+    char escape[8];
+    for (size_t i = 0, n; i < len && put != NULL; i += n) {
+        for (n = 0; i + n < len && is_plain((unsigned char)text[i + n]);) n++;
+        if (n > 0) {
+            put(arg, false, text + i, n);
+            continue;
+        }
+        n = 1;
+        if (text[i] == '"' || text[i] == '\\' || text[i] == '\n')
+            snprintf(escape, sizeof escape, "\\%c", text[i] == '\n' ? 'n' : text[i]);
+        else
+            snprintf(escape, sizeof escape, "\\u%04x", (unsigned)text[i]);
+        emit(put, arg, false, escape);
+    }
+}
+
 static void text_of(QsfThinkSplit *s, const char *text, size_t len, QsfThinkPut put, void *arg) {
     const bool reasoning = s->part == QSF_PART_REASONING;
     if (s->part == QSF_PART_NONE || s->part == QSF_PART_SILENT || len == 0) return;
     if (!reasoning) s->answered = true;
-    if (put != NULL) put(arg, reasoning, text, len);
+    if (s->quoted && s->part == QSF_PART_CALL)
+        emit_quoted(put, arg, text, len);
+    else if (put != NULL)
+        put(arg, reasoning, text, len);
 }
 
 /* Begins a tool call: its name follows. */
@@ -293,11 +317,41 @@ static Word attribute(const QsfThinkSplit *s, const char *name) {
     return (Word){ s->head, 0 };
 }
 
+/* The value of an attribute, which has two entities, inside of a JSON string. */
+static void emit_attribute(Word w, QsfThinkPut put, void *arg) {
+    static const char quote[] = "&quot;", ampersand[] = "&amp;";
+    for (size_t i = 0, n; i < w.len; i += n) {
+        const char *next = memchr(w.text + i + 1, '&', w.len - i - 1);
+        n = next != NULL ? (size_t)(next - w.text) - i : w.len - i;
+        const bool quoted = begins(w.text + i, n, quote);
+        const bool entity = quoted || begins(w.text + i, n, ampersand);
+        const size_t skip = quoted ? strlen(quote) : entity ? strlen(ampersand) : 0;
+        if (entity) emit_quoted(put, arg, quoted ? "\"" : "&", 1);
+        emit_quoted(put, arg, w.text + i + skip, n - skip);
+    }
+}
+
+/* Calls are shown with a JSON object, as those of other formats: the next prompt has them as a call again. */
 static void open_argument(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
-    const Word key = attribute(s, "key=\"");
+    const Word type = attribute(s, "type=\"");
     s->part = QSF_PART_CALL;
-    text_of(s, key.text, key.len, put, arg);
-    emit(put, arg, false, "=");
+    emit(put, arg, false, s->args == QSF_ARGS_SOME ? ", \"" : "{\"");
+    emit_attribute(attribute(s, "key=\""), put, arg);
+    s->quoted = type.len == 0 || is(type, "string");
+    emit(put, arg, false, s->quoted ? "\": \"" : "\": ");
+    s->args = QSF_ARGS_SOME;
+}
+
+static void close_argument(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
+    if (s->quoted) emit(put, arg, false, "\"");
+    s->quoted = false;
+}
+
+static void close_call(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
+    close_argument(s, put, arg);
+    if (s->args == QSF_ARGS_NONE) emit(put, arg, false, "{}");
+    if (s->args == QSF_ARGS_SOME) emit(put, arg, false, "}");
+    s->args = QSF_ARGS_CLOSED;
 }
 
 static void open_element(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
@@ -309,11 +363,15 @@ static void open_element(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
         begin(s, QSF_PART_ANSWER, put, arg);
     } else if (is(name, "call")) {
         const Word tool = attribute(s, "tool=\"");
+        close_call(s, put, arg);
         named_call(s, tool.text, tool.len, put, arg);
+        s->args = QSF_ARGS_NONE;
     } else if (is(name, "argument")) {
+        close_argument(s, put, arg);
         open_argument(s, put, arg);
     } else if (is(name, "json")) {
         s->part = QSF_PART_CALL;
+        s->args = QSF_ARGS_RAW;
     } else if (is(name, "message")) {
         s->ended = s->ended || is_foreign(attribute(s, "role=\""));
         s->part = QSF_PART_NONE;
@@ -325,7 +383,8 @@ static void open_element(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
 static void close_element(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
     s->heading = false;
     s->part = QSF_PART_NONE;
-    if (is(word_at(s, 0), "argument")) emit(put, arg, false, " ");
+    if (is(word_at(s, 0), "argument")) close_argument(s, put, arg);
+    if (is(word_at(s, 0), "call")) close_call(s, put, arg);
 }
 
 static void element_token(QsfThinkSplit *s, Word w, QsfThinkPut put, void *arg) {

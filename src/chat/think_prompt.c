@@ -241,12 +241,14 @@ static int render_plain(const QsfMsg *msgs, size_t n, bool more, QsfRendered *r,
     return rc;
 }
 
-/* With the template; tool calls of earlier answers are messages of their own. */
+/* With the template; tool calls of earlier answers are messages of their own, or a part of the answer that
+ * the template renders. */
 static int render(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
                   const QsfMsg *msgs, size_t n, unsigned flags, QsfRendered *r, QsfErr *err) {
     QsfMsg *held;
     const QsfMsg *shown = qsf_think_hold_calls(think, msgs, n, &held, err);
     if (shown == NULL) return err != NULL ? err->code : QSF_E_RUNTIME;
+    if (think->format == QSF_THINK_BLOCKS || think->format == QSF_THINK_ELEMENTS) flags |= QSF_CHAT_CALLS;
     int rc = qsf_chat_render(t, shown, n, flags, r, err);
     if (rc == QSF_OK && held != NULL) rc = qsf_think_put_calls(think, tok, msgs, n, r, err);
     free(held);

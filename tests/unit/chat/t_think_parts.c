@@ -286,7 +286,20 @@ static void elements(void **state) {
           "index=\"1\"{<|sep|>}{<|open|>}argument key=\"k\" "
           "type=\"string\"{<|sep|>}v{<|close|>}argument{<|sep|>}{<|close|>}"
           "call{<|sep|>}{<|close|>}tools{<|sep|>}",
-          "", "42\n\n[tool call to=f] k=v ", false },
+          "", "42\n\n[tool call to=f] {\"k\": \"v\"}", false },
+        { "",
+          "{<|open|>}tools{<|sep|>}{<|open|>}call tool=\"f\" index=\"1\"{<|sep|>}{<|open|>}argument "
+          "key=\"a&quot;b &amp; c\" type=\"string\"{<|sep|>}x \"y\"\\\n\x01z{<|close|>}argument{<|sep|>}"
+          "{<|open|>}argument key=\"n\" type=\"number\"{<|sep|>}3{<|close|>}argument{<|sep|>}"
+          "{<|close|>}call{<|sep|>}"
+          "{<|open|>}call tool=\"g\" index=\"2\"{<|sep|>}{<|close|>}call{<|sep|>}"
+          "{<|open|>}call tool=\"h\" index=\"3\"{<|sep|>}{<|open|>}json type=\"object\"{<|sep|>}"
+          "[\"v\"]{<|close|>}json{<|sep|>}{<|close|>}call{<|sep|>}{<|close|>}tools{<|sep|>}",
+          "",
+          "[tool call to=f] {\"a\\\"b & c\": \"x \\\"y\\\"\\\\\\n\\u0001z\", \"n\": 3}\n\n"
+          "[tool call to=g] {}\n\n"
+          "[tool call to=h] [\"v\"]",
+          false },
         { "",
           "{<|open|>}response{<|sep|>}42{<|close|>}response{<|sep|>}{<|open|>}message "
           "role=\"user\"{<|sep|>}x",

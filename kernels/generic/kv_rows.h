@@ -57,7 +57,7 @@ QK_INLINE void kv_mix_part(int bits, const qk_kv_rows *x, size_t d, int nq, int 
     }
 }
 
-QK_INLINE void kv_mix_rows(int bits, const qk_kv_rows *x, int nq) {
+QK_INLINE void kv_mix_dims(int bits, const qk_kv_rows *x, int nq) {
     const size_t wide = (size_t)kv_wide(nq) * L;
     size_t d = 0;
     kv_ahead_scales(bits, x->dim, x->ahead, x->n);
@@ -65,10 +65,10 @@ QK_INLINE void kv_mix_rows(int bits, const qk_kv_rows *x, int nq) {
     for (; d < x->dim; d += L) kv_mix_part(bits, x, d, nq, 1, d + L <= x->dim ? 0 : x->dim - d);
 }
 
-#define KV_ROWS_OF_8(nq) kv_mix_rows(8, x, nq)
-#define KV_ROWS_OF_6(nq) kv_mix_rows(6, x, nq)
-#define KV_ROWS_OF_4(nq) kv_mix_rows(4, x, nq)
-#define KV_ROWS_OF_2(nq) kv_mix_rows(2, x, nq)
+#define KV_ROWS_OF_8(nq) kv_mix_dims(8, x, nq)
+#define KV_ROWS_OF_6(nq) kv_mix_dims(6, x, nq)
+#define KV_ROWS_OF_4(nq) kv_mix_dims(4, x, nq)
+#define KV_ROWS_OF_2(nq) kv_mix_dims(2, x, nq)
 #define KV_ROWS(a, fmt, NAME, bits, latent, dims) \
     void QK_FN(kv_##fmt##_rows)(const qk_kv_rows *x, int nq) { KV_INTS_BY(nq, KV_ROWS_OF_##bits) }
 

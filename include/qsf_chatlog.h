@@ -66,8 +66,6 @@ bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap)
 /* Retries pending writes and closes the conversation. false: records are missing from the file. NULL is
  * allowed. */
 bool qsf_chatlog_close(QSFChatLog *l);
-/* Returns the name; valid until publish or close. */
-const char *qsf_chatlog_name(const QSFChatLog *l);
 /* Appends one record with one write(), and calls fdatasync for whole messages. false with a message in err
  * (disk full ...): the file contains no part of the record. The record is buffered and written before the
  * next one or by qsf_chatlog_close, so that the file always contains the conversation without gaps. A PART is

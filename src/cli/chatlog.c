@@ -189,8 +189,6 @@ bool qsf_chatlog_close(QSFChatLog *l) {
     return all;
 }
 
-const char *qsf_chatlog_name(const QSFChatLog *l) { return l->name; }
-
 static double now(void) {
     struct timespec ts;
     clock_gettime(CLOCK_REALTIME, &ts);

@@ -101,7 +101,8 @@ static QsfPlanFacts measure_facts(const QsfRuntime *r, const QsfRuntimeOptions *
     };
 }
 
-void qsf_runtime_update_notices(QsfRuntime *r) {
+/* Fills r->budget_notice, r->stream_notice and r->ctx_notice for the plan in force. */
+static void update_notices(QsfRuntime *r) {
     qsf_plan_budget_notice(&r->plan_options, &r->plan, r->budget_notice, sizeof r->budget_notice);
     qsf_plan_ctx_notice(&r->model, &r->plan, r->ctx_notice, sizeof r->ctx_notice);
     qsf_plan_stream_notice(&r->model, &r->plan_options, &r->plan, r->stream_notice, sizeof r->stream_notice);
@@ -123,7 +124,7 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     r->budget = r->plan.budget;
     r->threads = r->plan.threads;
     settle_peak(r->budget);
-    qsf_runtime_update_notices(r);
+    update_notices(r);
     qsf_ledger_set_limit(&r->ledger, r->budget);
     return charge(&r->ledger, &r->plan, &r->facts, err);
 }
@@ -176,7 +177,8 @@ static int open_pool(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     return rc;
 }
 
-int qsf_runtime_evict(QsfRuntime *r, const QSFSettings *s, QsfErr *err) {
+/* Sets the eviction policy of these settings. Errors of qsf_forward_evict. */
+static int set_eviction(QsfRuntime *r, const QSFSettings *s, QsfErr *err) {
     const QsfEvictKind kind = qsf_evict_parse(s->eviction);
     const uint32_t half = qsf_forward_ctx(r->fwd) / 2;
     uint32_t automatic = r->system_tokens > QSF_EVICT_SINKS ? r->system_tokens : QSF_EVICT_SINKS;
@@ -193,9 +195,9 @@ void qsf_runtime_protect(QsfRuntime *r, uint32_t n) {
     QsfErr err = { 0 };
     if (n == r->system_tokens) return;
     r->system_tokens = n;
-    if (qsf_runtime_evict(r, &r->settings, &err) == QSF_OK) return;
+    if (set_eviction(r, &r->settings, &err) == QSF_OK) return;
     r->system_tokens = 0; /* a context that is too small for it protects the first positions only */
-    qsf_runtime_evict(r, &r->settings, &err);
+    set_eviction(r, &r->settings, &err);
 }
 
 static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
@@ -208,7 +210,7 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
         .cancel = o->cancel,
     };
     int rc = qsf_forward_create(&r->fwd, &fo, err);
-    if (rc == QSF_OK) rc = qsf_runtime_evict(r, &o->settings, err);
+    if (rc == QSF_OK) rc = set_eviction(r, &o->settings, err);
     if (rc == QSF_OK) rc = qsf_quality_open(r, err);
     if (rc != QSF_OK) return rc;
     /* Ids that the tokenizer does not know have logits in some models (padding), but no text. */
@@ -357,13 +359,13 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     const QSFSettings old = r->settings;
     qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);
     r->settings.text_bytes = s->text_bytes;
-    rc = qsf_runtime_evict(r, s, err);
+    rc = set_eviction(r, s, err);
     if (rc != QSF_OK) { /* the rest of the plan is in force */
         memcpy(r->settings.eviction, old.eviction, sizeof old.eviction);
         r->settings.eviction_window = old.eviction_window;
         r->settings.protected_prefix = old.protected_prefix;
     }
-    qsf_runtime_update_notices(r);
+    update_notices(r);
     write_note(r, note, cap);
     return rc;
 }

@@ -79,14 +79,9 @@ typedef struct QsfRuntimeOptions {
 int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err);
 void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a zeroed one */
 
-/* Sets the eviction policy of these settings. Errors of qsf_forward_evict. */
-int qsf_runtime_evict(QsfRuntime *r, const QSFSettings *s, QsfErr *err);
 /* Between two evals: the first n positions are the system prompt, which protected-prefix auto protects; at
  * most half of the context. */
 void qsf_runtime_protect(QsfRuntime *r, uint32_t n);
-
-/* Fills r->budget_notice, r->stream_notice and r->ctx_notice for the plan in force. */
-void qsf_runtime_update_notices(QsfRuntime *r);
 
 /* Opens the template that settings name, and learns from it how answers end and what is reasoning. r->tok
  * must be open. On failure (codes of qsf_chat_template_open) the old one stays. */

@@ -305,7 +305,7 @@ static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     return qsf_plan_check(&w->rt.model, &o, err);
 }
 
-/* As qsf_runtime_evict, but for the system prompt of the next request, which is not known. */
+/* As set_eviction of runtime.c, but for the system prompt of the next request, which is not known. */
 static int check_policy(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     QSFStats st;
     qsf_worker_stats(w, &st);

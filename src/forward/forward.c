@@ -36,7 +36,8 @@ static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err)
     return QSF_OK;
 }
 
-static int body(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
+/* The columns of a pass through all steps before the head. */
+static int run_blocks(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
     f->ids = ids;
     f->col0 = 0;
     f->n_cols = n;
@@ -47,10 +48,10 @@ static int body(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
     return rc == QSF_OK ? qsf_steps_run(f, 0, f->model->prog.head_step, err) : rc;
 }
 
-/* Evaluates one chunk of n <= l.n_cols columns. A failed pass only leaves rows after n_past, which the next
- * pass overwrites. */
-static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg,
-                QsfErr *err) {
+/* One pass of n <= l.n_cols columns through the model. A failed pass only leaves rows after n_past, which
+ * the next pass overwrites. */
+static int run_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg,
+                    QsfErr *err) {
     int rc = qsf_weights_begin_pass(f->weights, head && qsf_sketch_walks_head(f), err);
     if (rc != QSF_OK) return rc;
     f->past = f->kv.n_past;
@@ -60,7 +61,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
                        qsf_recurrent_new_recent(&f->recurrent));
     qsf_reduction_begin_pass(f, n);
     if (f->past == 0) f->rope_ctx = f->wanted_ctx;
-    rc = body(f, ids, n, err);
+    rc = run_blocks(f, ids, n, err);
     if (rc == QSF_OK && f->reduction.exiting) qsf_exit_keep(f, ids[0]);
     if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
     qsf_steps_end_block(f);
@@ -87,13 +88,14 @@ static uint32_t chunk_cols(const QsfForward *f, bool all) {
     return most;
 }
 
-static int eval_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
+/* A prompt, in passes of as many columns as the plan has memory for. */
+static int run_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
     uint32_t most = chunk_cols(f, all != NULL);
     for (size_t done = 0; done < n;) {
         const uint32_t room = qsf_evicting_make_room(f, n - done, n > 1);
         uint32_t cols = n - done < most ? (uint32_t)(n - done) : most;
         if (cols > room) cols = room;
-        int rc = pass(f, ids + done, cols, all != NULL || done + cols == n, all, arg, err);
+        int rc = run_pass(f, ids + done, cols, all != NULL || done + cols == n, all, arg, err);
         if (rc != QSF_OK) return rc;
         done += cols;
         atomic_store_explicit(&f->n.chunk_done, (uint32_t)done, memory_order_relaxed);
@@ -102,11 +104,10 @@ static int eval_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn 
 }
 
 /* One token after the other: whether it ends at the exit depends on its logits there. */
-static int eval_exiting(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg,
-                        QsfErr *err) {
+static int run_exiting(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
     int rc = QSF_OK;
     for (size_t i = 0; rc == QSF_OK && i < n; i++) {
-        rc = pass(f, ids + i, 1, true, NULL, NULL, err);
+        rc = run_pass(f, ids + i, 1, true, NULL, NULL, err);
         if (rc == QSF_OK) rc = qsf_exit_decide(f, err);
         if (rc == QSF_OK && all != NULL) all(arg, f->kv.n_past - 1, f->logits);
     }
@@ -120,31 +121,40 @@ static void fill_embedding(QsfForward *f) {
         qsf_embed_fill(f, FILL_BYTES, &later);
 }
 
+/* Checks n ids, and makes room for all of them at once. */
+static int prepare(QsfForward *f, bool reduced, const int32_t *ids, size_t n, QsfErr *err) {
+    int rc = qsf_forward_usable(f, err);
+    if (rc == QSF_OK) rc = check(f, ids, n, err);
+    if (rc == QSF_OK && n > 0) rc = qsf_reserve_positions(f, f->kv.n_past + (uint32_t)n, err);
+    if (rc == QSF_OK && n > 0) rc = qsf_exit_settle(f, reduced, err);
+    return rc;
+}
+
+/* What a conversation that goes back to here continues from. */
+static void keep_border(QsfForward *f) {
+    save_state(f);
+    qsf_kvlists_save_weights(&f->kv.lists, f->kv.n_past);
+}
+
+/* reduced: as an answer whose quality is below 1 (qsf_forward_decode). */
 static int eval(QsfForward *f, bool reduced, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg,
                 QsfErr *err) {
     QsfErr own = { 0 };
     if (err == NULL) err = &own;
-    int rc = qsf_forward_usable(f, err);
-    if (rc == QSF_OK) rc = check(f, ids, n, err);
+    int rc = prepare(f, reduced, ids, n, err);
     if (rc != QSF_OK || n == 0) return rc;
-    rc = qsf_reserve_positions(f, f->kv.n_past + (uint32_t)n, err); /* for all chunks at once */
-    if (rc != QSF_OK) return rc;
-    rc = qsf_exit_settle(f, reduced, err);
-    if (rc != QSF_OK) return rc;
+    const bool prompt = n > 1;
+    const uint32_t past = f->kv.n_past;
+    const uint64_t t0 = qsf_now_ns();
     qsf_reduction_begin(f, reduced);
-    uint32_t past = f->kv.n_past;
-    uint64_t t0 = qsf_now_ns();
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
     atomic_store_explicit(&f->n.chunk_total, (uint32_t)n, memory_order_relaxed);
-    if (n > 1) save_state(f); /* the borders of messages */
-    if (n > 1) qsf_kvlists_save_weights(&f->kv.lists, past);
-    rc = f->reduction.exiting ? eval_exiting(f, ids, n, all, arg, err)
-                              : eval_chunks(f, ids, n, all, arg, err);
-    if (rc == QSF_OK && n > 1) qsf_evicting_prompt_done(f);
-    if (n > 1) save_state(f);
-    if (n > 1) qsf_kvlists_save_weights(&f->kv.lists, f->kv.n_past);
-    qsf_count(n > 1 ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);
-    qsf_count(n > 1 ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);
+    if (prompt) keep_border(f);
+    rc = f->reduction.exiting ? run_exiting(f, ids, n, all, arg, err) : run_chunks(f, ids, n, all, arg, err);
+    if (rc == QSF_OK && prompt) qsf_evicting_prompt_done(f);
+    if (prompt) keep_border(f);
+    qsf_count(prompt ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);
+    qsf_count(prompt ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);
     if (rc == QSF_OK) fill_embedding(f);
     return rc;
 }

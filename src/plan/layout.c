@@ -117,6 +117,19 @@ static void place_sparse(QsfLayout *l, const QsfProgram *p, uint32_t ctx, QsfKvT
     l->gathered = place(l, gathered);
 }
 
+/* The most tiles of a head that a pass reads as recent ones: the first tile, two before that of the first
+ * column, and those of the columns, of which the first and the last one may be cut. */
+static uint32_t staged_tiles(uint32_t n_cols) { return 3 + (uint32_t)qk_kv_tiles(n_cols) + 1; }
+
+/* Bytes of all tiles, K and V, that a pass over n_cols columns reads as recent ones, of the largest of n
+ * caches. */
+static uint64_t staged_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t n_cols) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        most = max_u64(most, qsf_kv_recent_bytes(&spec[i], types) / QSF_KV_RECENT_TILES);
+    return most * staged_tiles(n_cols);
+}
+
 void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
                      QsfKvTypes types, int threads, bool exact) {
     const QsfProgram *p = &m->prog;
@@ -135,7 +148,7 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->attn_stride = (scratch + 63) & ~(uint64_t)63;
     l->attn = place(l, (uint64_t)threads * l->attn_stride);
     place_sparse(l, p, ctx, types);
-    const uint64_t recent = qsf_kv_staged_bytes(p->kv, p->n_kv, types, n_cols);
+    const uint64_t recent = staged_bytes(p->kv, p->n_kv, types, n_cols);
     l->recent = place(l, recent);
     l->parts = place(l, 4u * (spans > 0 && recent > 0 ? spans + 1 : spans) * parts);
     l->exact_stride = exact ? qsf_pad16(s->max_k) : 0;
@@ -180,17 +193,6 @@ uint64_t qsf_kv_recent_bytes(const QsfKvSpec *spec, QsfKvTypes types) {
     if (!qsf_kv_has_recent(spec, types)) return 0;
     const uint64_t k = qsf_kv_recent_tile(spec, types, 0), v = qsf_kv_recent_tile(spec, types, 1);
     return spec->heads * QSF_KV_RECENT_TILES * (k + v);
-}
-
-/* The first tile, two before that of the first column, and those of the columns, of which the first and the
- * last one may be cut. */
-uint32_t qsf_kv_staged_tiles(uint32_t n_cols) { return 3 + (uint32_t)qk_kv_tiles(n_cols) + 1; }
-
-uint64_t qsf_kv_staged_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t n_cols) {
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < n; i++)
-        most = max_u64(most, qsf_kv_recent_bytes(&spec[i], types) / QSF_KV_RECENT_TILES);
-    return most * qsf_kv_staged_tiles(n_cols);
 }
 
 uint64_t qsf_state_bytes(const QsfProgram *p, QsfKvTypes types) {

@@ -65,7 +65,7 @@ typedef struct QsfLayout {
     uint64_t scores;        /* of an indexer: (QSF_INDEX_COLS at most) columns */
     uint64_t score_stride;  /* floats */
     uint64_t gathered;      /* tiles of the positions that it chose for one column */
-    uint64_t recent;        /* tiles of the recent positions of one cache (qsf_kv_staged_bytes) */
+    uint64_t recent;        /* tiles of the recent positions of one cache */
     uint64_t parts;         /* (n_heads, spans of ctx and one more) parts of one column, if there are several
                                spans */
     uint64_t exact;         /* (threads, max_k), 0 bytes unless exact */
@@ -94,10 +94,6 @@ uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint3
 /* Returns the bytes in which a cache holds its recent positions (kvtypes.h),
  * QSF_KV_RECENT_TILES tiles of each head. */
 uint64_t qsf_kv_recent_bytes(const QsfKvSpec *spec, QsfKvTypes types);
-/* Returns the most tiles of a head, K or V, that a pass over n_cols columns reads as recent ones, and the
- * bytes of all of them of the largest of n caches. */
-uint32_t qsf_kv_staged_tiles(uint32_t n_cols);
-uint64_t qsf_kv_staged_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, uint32_t n_cols);
 
 #define QSF_KV_WEIGHT_COPIES 3u
 /* Lists of tiles of n_caches KV caches (kv/list.h); offsets are bytes. */

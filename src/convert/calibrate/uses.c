@@ -174,7 +174,8 @@ static void find_shared(const Walker *w) {
 
 /* ---- all */
 
-int qsf_uses_of_model(QsfUses *out, const QsfModel *m, QsfErr *err) {
+/* Reads the program of m. QSF_E_RUNTIME if out of memory. The caller frees the result with qsf_uses_free. */
+static int uses_of_model(QsfUses *out, const QsfModel *m, QsfErr *err) {
     Walker w = { out, m, &m->prog };
     *out = (QsfUses){ .n = qsf_source_n_tensors(m->src), .n_layers = m->hp.n_layers + m->hp.n_extra };
     out->tensor = calloc((size_t)out->n + 1, sizeof *out->tensor);
@@ -208,7 +209,7 @@ int qsf_uses_of_source(QsfUses *out, QsfSource *s, QsfLedger *ledger, QsfErr *er
         return QSF_OK;
     }
     if (rc != QSF_OK) return rc;
-    if (!m.vocab_only) rc = qsf_uses_of_model(out, &m, err);
+    if (!m.vocab_only) rc = uses_of_model(out, &m, err);
     qsf_model_close(&m);
     return rc;
 }

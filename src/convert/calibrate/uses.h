@@ -8,8 +8,6 @@
 #include "src/convert/pack/items.h"
 #include "src/model/model.h"
 
-/* Reads the program of m. QSF_E_RUNTIME if out of memory. The caller frees the result with qsf_uses_free. */
-int qsf_uses_of_model(QsfUses *out, const QsfModel *m, QsfErr *err);
 /* The same for a source, which stays the caller's. out is empty if this version does not know the
  * architecture or cannot run the model: then the types of tensors decide. QSF_E_RUNTIME, QSF_E_BUDGET. */
 int qsf_uses_of_source(QsfUses *out, QsfSource *s, QsfLedger *ledger, QsfErr *err);

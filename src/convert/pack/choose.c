@@ -37,7 +37,8 @@ static bool takes(const QsfQuantFormat *f, uint32_t cols) {
     return qsf_code_dtype(f->code, 0, &dtype) && cols % qsf_dtype(dtype)->block_elems == 0;
 }
 
-void qsf_pack_type_words(QsfStrbuf *b) {
+/* Appends all words, separated by ", ". */
+static void add_type_words(QsfStrbuf *b) {
     const QsfQuantFormat *f;
     qsf_strbuf_adds(b, "keep, mixed");
     for (size_t i = 0; (f = qsf_quant_format(i)) != NULL; i++)
@@ -55,7 +56,7 @@ int qsf_pack_type_parse(QsfPackType *out, const char *word, QsfErr *err) {
         out->how = QSF_PACK_ONE;
     out->format = f;
     if (out->how != QSF_PACK_ONE || (f != NULL && runs(f))) return QSF_OK;
-    qsf_pack_type_words(&b);
+    add_type_words(&b);
     int rc = qsf_err_set(err, QSF_E_USAGE, "\"%s\" is not a quantization type; expected one of: %s", word,
                          qsf_strbuf_ok(&b) ? qsf_strbuf_str(&b) : "");
     qsf_strbuf_free(&b);

@@ -18,8 +18,6 @@ typedef struct QsfPackType {
 /* Parses "keep", "mixed", or a format of quant/formats.h that the engine supports. QSF_E_USAGE lists the
  * valid words. */
 int qsf_pack_type_parse(QsfPackType *out, const char *word, QsfErr *err);
-/* Appends all words, separated by ", ". */
-void qsf_pack_type_words(QsfStrbuf *b);
 
 /* Chooses for all items. Matrices get the format; the embedding and the head get at least 4 bits; tensors
  * that already have as few bits are kept. If a row is not a multiple of the block, the next suitable format

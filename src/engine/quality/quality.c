@@ -90,7 +90,8 @@ void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out
     qsf_quality_choose(out, &r->model, qsf_forward_optional(r->fwd), score, value);
 }
 
-void qsf_runtime_choose(const QsfRuntime *r, float value, QsfQuality *out) {
+/* What a quality would leave out, chosen in the same way. */
+static void choose(const QsfRuntime *r, float value, QsfQuality *out) {
     const QsfQualityChoice *c = r->quality_table != NULL ? qsf_quality_choice(r->quality_table, value) : NULL;
     choose_head(r, value, out);
     if (c == NULL || !qsf_quality_reduces(out) || (c->exit > 0 && !qsf_forward_can_exit(r->fwd)))
@@ -122,7 +123,7 @@ bool qsf_runtime_quality(QsfRuntime *r, float value) {
     QsfQuality q;
     QsfErr err = { 0 };
     if (value >= 1 && !qsf_quality_reduces(&r->quality)) return false;
-    qsf_runtime_choose(r, qsf_forward_evicts(r->fwd) ? 1.0f : value, &q);
+    choose(r, qsf_forward_evicts(r->fwd) ? 1.0f : value, &q);
     if (qsf_quality_equal(&q, &r->quality)) return false;
     const QsfPlanOptions next = options_with(r, &q);
     const bool replans = r->plan.n_slots > 0 && (has_experts(r) || !same_layers(&q, &r->quality));
@@ -220,11 +221,12 @@ void qsf_quality_describe(const QsfRuntime *r, char *dst, size_t cap) {
                        row.n_layers, experts, head);
 }
 
-void qsf_quality_row(const QsfRuntime *r, float value, QsfQualityRow *row) {
+/* The row of another one, with the plan that it would have. */
+static void row_of(const QsfRuntime *r, float value, QsfQualityRow *row) {
     QsfQuality q;
     QsfPlan plan;
     QsfErr err = { 0 };
-    qsf_runtime_choose(r, value, &q);
+    choose(r, value, &q);
     const QsfPlanOptions o = options_with(r, &q);
     const bool made = r->plan.n_slots > 0 &&
                       qsf_planning_make(&plan, &r->model, &o, &r->facts, &err) == QSF_OK;
@@ -264,7 +266,7 @@ static void add_head(QsfStrbuf *b, bool measured, bool experts) {
 
 static void add_row(QsfStrbuf *b, const QsfRuntime *r, float value) {
     QsfQualityRow row;
-    qsf_quality_row(r, value, &row);
+    row_of(r, value, &row);
     qsf_strbuf_addf(b, "%4.2f %3u/%-3u", (double)row.value, row.layers, row.n_layers);
     if (row.exit > 0)
         qsf_strbuf_addf(b, " %4u", row.exit);

@@ -22,8 +22,6 @@ bool qsf_runtime_quality(QsfRuntime *r, float value);
 void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out);
 /* Replaces the qualities of this model by those that were measured; without memory nothing changes. */
 void qsf_quality_use(QsfRuntime *r, const QsfQualityTable *c);
-/* What a quality would leave out, chosen in the same way. */
-void qsf_runtime_choose(const QsfRuntime *r, float value, QsfQuality *out);
 
 /* What a quality means for a model. */
 typedef struct QsfQualityRow {
@@ -44,8 +42,6 @@ bool qsf_quality_measures(const QsfRuntime *r, const QSFParams *p);
 void qsf_quality_note(QsfRuntime *r, uint32_t tokens, uint64_t ns);
 /* The row of the quality in force. */
 void qsf_quality_now(const QsfRuntime *r, QsfQualityRow *row);
-/* The row of another one, with the plan that it would have. */
-void qsf_quality_row(const QsfRuntime *r, float value, QsfQualityRow *row);
 /* Writes what is left out: "quality 0.70: 17 of 22 layers, 6 of 8 experts"; "" if nothing is. */
 void qsf_quality_describe(const QsfRuntime *r, char *dst, size_t cap);
 /* Returns the table of all qualities, newline-terminated, malloc'ed; NULL when out of memory. */

@@ -45,24 +45,6 @@ static int put_rows(QsfSource *s, const QsfJson *root, QsfErr *err) {
     return rc;
 }
 
-int qsf_hf_generation_put(QsfHfModel *m) {
-    QsfSource *s = m->s;
-    QsfWhole w;
-    QsfJson *root = NULL;
-    char *path = qsf_hf_path(s->dir, "generation_config.json", m->err);
-    if (path == NULL) return m->err->code;
-    int rc = qsf_whole_open(s, path, MAX_FILE, &w, m->err);
-    if (rc == QSF_OK && w.text != NULL) rc = qsf_whole_json(&w, &root, m->err);
-    if (rc == QSF_OK && root != NULL && qsf_json_type(root) == QSF_JSON_OBJECT) {
-        rc = put_rows(s, root, m->err);
-        qsf_hf_ends_add(m, root, "generation_config.json");
-    }
-    qsf_json_free(root);
-    qsf_whole_close(s, &w);
-    free(path);
-    return rc;
-}
-
 /* --- the tokens that end an answer: eos_token_id of both files, an id or a list --- */
 
 static bool is_control_or_user(int64_t type) { return type == 3 || type == 4; }
@@ -105,12 +87,32 @@ static void add(QsfHfModel *m, const QsfJson *v, const char *file) {
     if (m->n_ends < QSF_HF_ENDS && !contains(m, id)) m->ends[m->n_ends++] = (uint32_t)id;
 }
 
-void qsf_hf_ends_add(QsfHfModel *m, const QsfJson *object, const char *file) {
+/* Adds the tokens of eos_token_id, an id or a list; others are skipped, with a notice
+ * in m->s that names the file. */
+static void add_ends(QsfHfModel *m, const QsfJson *object, const char *file) {
     const QsfJson *v = qsf_hf_member(object, "eos_token_id");
     if (v == NULL) return;
     if (qsf_json_type(v) != QSF_JSON_ARRAY) add(m, v, file);
     for (size_t i = 0; qsf_json_type(v) == QSF_JSON_ARRAY && i < qsf_json_size(v); i++)
         add(m, qsf_json_at(v, i), file);
+}
+
+int qsf_hf_generation_put(QsfHfModel *m) {
+    QsfSource *s = m->s;
+    QsfWhole w;
+    QsfJson *root = NULL;
+    char *path = qsf_hf_path(s->dir, "generation_config.json", m->err);
+    if (path == NULL) return m->err->code;
+    int rc = qsf_whole_open(s, path, MAX_FILE, &w, m->err);
+    if (rc == QSF_OK && w.text != NULL) rc = qsf_whole_json(&w, &root, m->err);
+    if (rc == QSF_OK && root != NULL && qsf_json_type(root) == QSF_JSON_OBJECT) {
+        rc = put_rows(s, root, m->err);
+        add_ends(m, root, "generation_config.json");
+    }
+    qsf_json_free(root);
+    qsf_whole_close(s, &w);
+    free(path);
+    return rc;
 }
 
 /* Drops the ids after the first n whose tokens are ordinary pieces. */
@@ -137,8 +139,8 @@ int qsf_hf_ends_put(QsfHfModel *m) {
     static const char key[] = "tokenizer.ggml.eos_token_id";
     const uint32_t generation = m->n_ends;
     int64_t eos;
-    qsf_hf_ends_add(m, m->text, "config.json");
-    if (m->text != m->root) qsf_hf_ends_add(m, m->root, "config.json");
+    add_ends(m, m->text, "config.json");
+    if (m->text != m->root) add_ends(m, m->root, "config.json");
     /* A generation_config.json replaces the list of config.json, where defaults of other vocabularies are
      * left over; special tokens cannot be part of an answer anyway. */
     int rc = generation > 0 && m->n_ends > generation ? drop_ordinary(m, generation) : QSF_OK;

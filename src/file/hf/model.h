@@ -172,9 +172,6 @@ int qsf_hf_tensors_add(QsfHfModel *m);
 /* Writes general.sampling.* from generation_config.json, if it exists, and collects its end tokens.
  * QSF_E_MODEL with path, line and column if it is not JSON; values that are not numbers are skipped. */
 int qsf_hf_generation_put(QsfHfModel *m);
-/* hf/generation.c: adds the tokens of eos_token_id, an id or a list; others are skipped, with a notice
- * in m->s that names the file. */
-void qsf_hf_ends_add(QsfHfModel *m, const QsfJson *object, const char *file);
 /* Adds those of config.json and writes QSF_KEY_ENDS, and the end token if the vocabulary has none. Call it
  * after the vocabulary was read. */
 int qsf_hf_ends_put(QsfHfModel *m);

@@ -169,7 +169,8 @@ void qsf_linear_show(const QsfForward *f, const QsfStep *s, uint32_t k) {
     f->tap(f->tap_arg, &t);
 }
 
-size_t qsf_row_grain(size_t n_cols) { return n_cols >= QK_TILE_COLS ? QK_TILE_ROWS : QSF_ROW_QUANTUM; }
+/* Rows that threads take at a time to multiply with n_cols columns. */
+static size_t row_grain(size_t n_cols) { return n_cols >= QK_TILE_COLS ? QK_TILE_ROWS : QSF_ROW_QUANTUM; }
 
 int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err) {
     RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(f->weights, unit) };
@@ -180,7 +181,7 @@ int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err)
         if (rc != QSF_OK) return rc;
         for (unsigned i = 0; i < j.v.n_parts; i++) set_part(&j, i);
         QsfSpan span = qsf_span_begin(f);
-        qsf_pool_run(f->pool, run_rows, &j, j.v.item1 - item, qsf_row_grain(p->n_cols));
+        qsf_pool_run(f->pool, run_rows, &j, j.v.item1 - item, row_grain(p->n_cols));
         qsf_span_end(f, &span, &f->n.matmul_ns[j.u->matmul_class]);
         qsf_weights_release(f->weights, &j.v);
     }
@@ -293,7 +294,7 @@ int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
         int rc = qsf_weights_acquire(f->weights, p->unit, item, &j.v, err);
         if (rc != QSF_OK) return rc;
         QsfSpan span = qsf_span_begin(f);
-        qsf_pool_run(f->pool, run_head_rows, &j, j.v.item1 - item, qsf_row_grain(f->n_cols));
+        qsf_pool_run(f->pool, run_head_rows, &j, j.v.item1 - item, row_grain(f->n_cols));
         qsf_span_end(f, &span, &f->n.matmul_ns[j.u->matmul_class]);
         qsf_weights_release(f->weights, &j.v);
     }

@@ -28,8 +28,9 @@ static void run_tiles(void *arg, int worker, size_t begin, size_t end) {
     }
 }
 
-void qsf_matrix_state_run(QsfForward *f, const QsfStep *s, uint32_t state, uint32_t heads, uint32_t k_dim,
-                          uint32_t v_dim, QsfStateTileFn fn) {
+/* Calls fn for each tile of a state of `heads` matrices (k_dim, v_dim), by several threads. */
+static void run_states(QsfForward *f, const QsfStep *s, uint32_t state, uint32_t heads, uint32_t k_dim,
+                       uint32_t v_dim, QsfStateTileFn fn) {
     const QsfSpan span = qsf_span_begin(f);
     TilesJob j = { .f = f,
                    .s = s,
@@ -80,7 +81,7 @@ static void delta_positions(const QsfForward *f, const QsfStep *s, const QsfStat
 int qsf_delta(QsfForward *f, const QsfStep *s, QsfErr *err) {
     const QsfDeltaStep *p = &s->u.delta;
     (void)err;
-    qsf_matrix_state_run(f, s, p->state, p->v_heads, p->k_dim, p->v_dim, delta_positions);
+    run_states(f, s, p->state, p->v_heads, p->k_dim, p->v_dim, delta_positions);
     return QSF_OK;
 }
 
@@ -124,7 +125,7 @@ static void wkv_positions(const QsfForward *f, const QsfStep *s, const QsfStateT
 int qsf_wkv(QsfForward *f, const QsfStep *s, QsfErr *err) {
     const QsfWkvStep *p = &s->u.wkv;
     (void)err;
-    qsf_matrix_state_run(f, s, p->state, p->heads, p->dim, p->dim, wkv_positions);
+    run_states(f, s, p->state, p->heads, p->dim, p->dim, wkv_positions);
     return QSF_OK;
 }
 

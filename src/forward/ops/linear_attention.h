@@ -25,10 +25,6 @@ static inline bool qsf_streams_states(const QsfForward *f) {
 /* Takes a tile through all positions of the pass, in their order. */
 typedef void (*QsfStateTileFn)(const QsfForward *f, const QsfStep *s, const QsfStateTile *t);
 
-/* Calls fn for each tile of a state of `heads` matrices (k_dim, v_dim), by several threads. */
-void qsf_matrix_state_run(QsfForward *f, const QsfStep *s, uint32_t state, uint32_t heads, uint32_t k_dim,
-                          uint32_t v_dim, QsfStateTileFn fn);
-
 /* Prefetches n floats of the next position, which is far away in memory. */
 static inline void qsf_state_ahead(const float *x, size_t n) {
     for (size_t i = 0; i < n; i += 16) __builtin_prefetch(x + i);

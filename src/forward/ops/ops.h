@@ -67,8 +67,6 @@ unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s);
 /* Does f->act hold the step's input, for the kinds in f->acts? */
 bool qsf_linear_is_quantized(const QsfForward *f, const QsfStep *s);
 int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
-/* Rows that threads take at a time to multiply with n_cols columns. */
-size_t qsf_row_grain(size_t n_cols);
 /* Multiplies interleaved tiles first, then plain rows; the first `interleaved` rows of mm are interleaved. lo
  * is a multiple of 16. A padded last tile is multiplied whole: the columns of y are multiples of 16 floats
  * apart, and the padding after a column's end is not read. */

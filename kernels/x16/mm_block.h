@@ -13,9 +13,9 @@
  *   FMT_SCALES                 optional: how many d a block has, 1 or one per sub-block
  *   FMT_OCTETS                 optional: 1, a byte after the halves
  *   FMT_AHEAD                  optional: how far ahead to prefetch for one column, in bytes of a group
- *   FMT_COLD                   optional: 1 for a format that few decode several columns of (mm_tiles.h)
+ *   FMT_COLD                   optional: 1 for a format that few decode several columns of (mm_plan.h)
  *   fmt_step(planes, s, v)     bytes of elements 4s .. 4s+3 of lanes [v*L, v*L + L) of a block
- *   FMT_SHIFT(s), fmt_in_place optional (mm_tiles.h)
+ *   FMT_SHIFT(s), fmt_in_place optional (mm_plan.h)
  *   fmt_pack(planes, row, at)  the planes of a block from the block at row[r] + at of 16 rows
  *   fmt_half_at(i)             byte offset of half i in a block of a row
  *
@@ -25,25 +25,8 @@
 #ifndef QSF_KERNELS_X16_MM_BLOCK_H
 #define QSF_KERNELS_X16_MM_BLOCK_H
 
-#define FMT_FEW (L > 4 && !FMT_COLD)
-enum { FMT_SCALED = 0 }; /* no integers as scales */
+#define MM_SUPER 0
 #include "kernels/x16/mm_tiles.h"
-
-#ifndef FMT_SUB
-#define FMT_SUB 32
-#endif
-#ifndef FMT_SCALES
-#define FMT_SCALES 1
-#endif
-
-enum {
-    CAN_BE_WIDE = 0,
-    SUB = FMT_SUB, /* elements of a sub-block */
-    STEPS = SUB / 4,
-    SUBS = FMT_ELEMS / SUB, /* of a block */
-    BLOCK_STEPS = FMT_ELEMS / 4,
-    MARKED_SUBS = MARKS ? UNIT / SUB : 1 /* of a tile */
-};
 
 QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b) {
     const size_t at = b * BLOCK_BYTES;

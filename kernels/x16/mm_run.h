@@ -13,14 +13,6 @@
 #ifndef QSF_KERNELS_X16_MM_RUN_H
 #define QSF_KERNELS_X16_MM_RUN_H
 
-enum {
-    /* minimum number of columns for which unpacking a tile pays off */
-    TILE_FROM_COLS = FEW_COLS == 1                                                      ? 3
-                     : L == 8 && (FMT_SUB == 16 || (L_PAIRS && (!FMT_SIGNED || WORDS))) ? 6
-                                                                                        : QK_TILE_COLS,
-    PART_COLS = 256 /* columns of a pass: their results are contiguous, wherever the columns of y are */
-};
-
 static size_t blocks_of(const qk_mm *m, size_t u) {
     const size_t left = m->k / FMT_ELEMS - u * UNIT_BLOCKS;
     return left < UNIT_BLOCKS ? left : UNIT_BLOCKS;

@@ -11,58 +11,8 @@
 #ifndef QSF_KERNELS_X16_MM_SUPER_H
 #define QSF_KERNELS_X16_MM_SUPER_H
 
-/* A tile pays off early where unpacking is slow; elsewhere the registers and the time to compile count. */
-#if defined FMT_DIRECT || defined FMT_PREPARE
-#define FMT_FEW 0
-#else
-#define FMT_FEW (L >= 8 && !FMT_COLD)
-#endif
+#define MM_SUPER 1
 #include "kernels/x16/mm_tiles.h"
-#include "kernels/x16/super.h"
-
-/* Optional definitions of a format. */
-#ifndef FMT_FIX
-#define FMT_FIX(dst, row, at) (void)0
-#endif
-#ifndef FMT_UNIT
-#define FMT_UNIT 1.0f
-#endif
-#ifndef FMT_PREPARE
-/* Elements of a group before the next group's turn: the shorter, the more groups are on their
- * way from memory. */
-#define FMT_PART (FMT_SUB > 32 ? FMT_SUB : 32)
-enum { PREPARED_BYTES = 1 };
-#define FMT_PREPARE(dst, p, part) ((void)(dst), (p))
-#endif
-/* The parts as a loop: what the steps of a part read is prepared where it is the same for each. */
-#ifndef FMT_ROLLED
-#define FMT_ROLLED                    0
-#define FMT_PART_SCALE(p, part, j, v) fmt_scale(p, j, v)
-#endif
-
-enum {
-    STEPS = QK_K / 4,
-    SUBS = QK_K / FMT_SUB,
-    SUB_STEPS = FMT_SUB / 4,
-    RUN = SUB_STEPS < 8 ? SUB_STEPS : 8, /* steps that share FMT_SHIFT */
-    PART_SUBS = FMT_PART / FMT_SUB,      /* consecutive sub-blocks of one group, before the next group */
-    PARTS = SUBS / PART_SUBS,
-    /* Of a group, prefetched with a part; the last takes what is left, unless it has the same instructions.
-     * */
-    PART_BYTES = (GROUP_BLOCK / PARTS + (FMT_ROLLED ? 63 : 0)) / 64 * 64,
-    /* Sums of pairs times scales. Where a scale multiplies dwords, this takes longer than adding first if no
-     * two steps fit. */
-    BY_PARTS = FMT_SCALED && L_PAIRS && !WORDS && (!L_WIDE || 2 * 2 * 127 * TILE_MAX < 32768),
-    IN_PAIRS = FMT_SCALED && FMT_INT16 && !BY_PARTS && !L_WIDE, /* sums times scales, unless they are wide */
-    NARROW = L_NARROW && FMT_SCALED && FMT_SUB == 16 && !FMT_INT16 && !FMT_MINS && 8 * 127 * MOST < 32768,
-    CENTER = IN_PAIRS ? FMT_CENTER : 0,
-    CAN_BE_WIDE = IN_PAIRS && CENTER > 0,
-    /* The correction that is added, times the scales, for a whole super-block, and its number of pairs. */
-    MADE_UP = BY_PARTS ? -(int)TILE_OFFSET : CENTER,
-    MADE_UP_PAIRS = MADE_UP == 0 ? 1
-                    : BY_PARTS   ? SUBS / 2
-                                 : FMT_MINS / 2
-};
 
 /* PARTS, which the compiler does not know: it would unroll the loop. */
 QK_INLINE int rolled_parts(void) {
@@ -156,15 +106,13 @@ QK_INLINE lf product(lf d, lf dx, li sum) { return l_mulf(l_mulf(d, dx), l_float
 
 /* ---- many columns ---- */
 
-enum { PAIRS = FMT_MINS ? FMT_MINS / 2 : 1 };
-
 /* One super-block of 64 rows, unpacked. Where CENTER is subtracted from every q, so that the sum of a
- * sub-block fits an int16, or an offset is not, `extra` makes up for it: MADE_UP times the scales, as pairs
+ * sub-block fits an int16, or an offset is not, `extra` corrects it: CORRECTION times the scales, as pairs
  * that are multiplied with pairs of sums like the minimums. */
 typedef struct tile {
     _Alignas(64) tile_step q[STEPS * SPLIT / SIDE];
     int32_t scale[SUBS][TILE_ROWS * SIDE];
-    int32_t mins[PAIRS][TILE_ROWS * SIDE], extra[MADE_UP_PAIRS][TILE_ROWS * SIDE];
+    int32_t mins[PAIRS][TILE_ROWS * SIDE], extra[CORRECTION_PAIRS][TILE_ROWS * SIDE];
     float d[TILE_ROWS * SIDE], dmin[TILE_ROWS * SIDE];
 } tile;
 
@@ -176,9 +124,9 @@ enum { OWN_BYTES = 2 * UNIT + 16 + PAIRS * (int)sizeof(li) };
 /* a and the low int16 of b, as a pair of int16. */
 QK_INLINE li low_pair(li a, li b) { return l_or(l_and(a, l_set(0xffff)), l_shl(b, 16)); }
 
-/* MADE_UP times the scale of the elements whose sum is number n in the pairs of `extra`. */
-QK_INLINE li made_up(const uint8_t *p, int n, int v) {
-    return l_mul(fmt_scale(p, n * SUBS / (2 * MADE_UP_PAIRS), v), l_set(MADE_UP));
+/* CORRECTION times the scale of the elements whose sum is number n in the pairs of `extra`. */
+QK_INLINE li correction(const uint8_t *p, int n, int v) {
+    return l_mul(fmt_scale(p, n * SUBS / (2 * CORRECTION_PAIRS), v), l_set(CORRECTION));
 }
 
 /* What the sums of sub-block j are multiplied with. */
@@ -223,8 +171,8 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
         QK_UNROLL for (int j = 0; FMT_SCALED && !WORDS && j < SUBS; j++)
             put_ints(t->scale[j], r, tile_scale(p, j, v));
         QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) put_pairs(t->mins[i], r, fmt_mins(p, i, v));
-        QK_UNROLL for (int i = 0; MADE_UP != 0 && i < MADE_UP_PAIRS; i++)
-            put_pairs(t->extra[i], r, low_pair(made_up(p, 2 * i, v), made_up(p, 2 * i + 1, v)));
+        QK_UNROLL for (int i = 0; CORRECTION != 0 && i < CORRECTION_PAIRS; i++)
+            put_pairs(t->extra[i], r, low_pair(correction(p, 2 * i, v), correction(p, 2 * i + 1, v)));
         put_floats(t->d, r, d_of(p, v));
         if (FMT_MINS) put_floats(t->dmin, r, l_halves(p + HALVES + QK_HALF + v * L * 2));
     }
@@ -332,8 +280,8 @@ QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_
     li sum[RV][COLS], mins[RV][COLS];
     lf dx[COLS];
     (void)n;
-    if (MADE_UP != 0 && (BY_PARTS || pairs))
-        pair_sums(sum, t->extra, MADE_UP_PAIRS, r, x, BY_PARTS ? x->sums : x->mins, cv);
+    if (CORRECTION != 0 && (BY_PARTS || pairs))
+        pair_sums(sum, t->extra, CORRECTION_PAIRS, r, x, BY_PARTS ? x->sums : x->mins, cv);
     else
         no_sums(sum, cv);
     for (int j = 0; j < SUBS; j++) {

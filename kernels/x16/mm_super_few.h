@@ -4,9 +4,6 @@
 #ifndef QSF_KERNELS_X16_MM_SUPER_FEW_H
 #define QSF_KERNELS_X16_MM_SUPER_FEW_H
 
-/* One column of Q6_K, too, takes the parts of a super-block as functions. */
-enum { ONE_APART = FMT_MAX == 63 };
-
 /* What FMT_DIRECT makes of a super-block of the column, for all groups. */
 #ifndef FMT_TURN
 typedef struct turned {
@@ -105,7 +102,6 @@ static __attribute__((noinline, unused)) void parts_3(li (*sum)[NV], const group
 
 /* All parts of a super-block of each group. */
 QK_INLINE void all_apart(li (*sum)[NV], const groups *w, const columns *x, int few) {
-    _Static_assert(PARTS <= 8, "two for each function");
     parts_0(sum, w, x, few);
     parts_1(sum, w, x, few);
     parts_2(sum, w, x, few);

@@ -7,71 +7,11 @@
 #define QSF_KERNELS_X16_MM_TILES_H
 
 #include "kernels/generic/mm.h"
-#include "kernels/x16/lanes.h"
-#include "kernels/x16/lanes_rest.h"
-#include "kernels/x16/pairs.h"
+#include "kernels/x16/mm_plan.h"
 
 /* The compiler reads nothing before this that is read after it, which would need more registers than there
  * are. */
 #define L_FENCE() __asm__ volatile("" ::: "memory")
-
-/* Where l_dot takes any unsigned byte (L_RAW), bits need not be shifted to the low end of their byte: a
- * format whose steps of a sub-block are all FMT_SHIFT(s) bits too high returns them like that, and only the
- * sum is shifted. */
-#ifdef FMT_SHIFT
-enum { IN_PLACE = L_RAW };
-#else
-#define FMT_SHIFT(s) 0
-enum { IN_PLACE = 0 };
-QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) { return fmt_step(p, s, v); }
-#endif
-
-#ifndef FMT_OCTETS
-#define FMT_OCTETS 0
-#endif
-
-/* Two to five columns of such a format have no code of their own, which would be a third of the code of the
- * format. */
-#ifndef FMT_COLD
-#define FMT_COLD 0
-#endif
-
-#ifndef FMT_AHEAD
-#define FMT_AHEAD 2048
-#endif
-
-enum {
-    UNIT = 256, /* elements */
-    UNIT_BLOCKS = UNIT / FMT_ELEMS,
-    NV = (int)QK_GROUP / L,                                     /* vectors that cover the rows of a group */
-    BLOCK_BYTES = FMT_PLANES * 4 + FMT_HALVES * 2 + FMT_OCTETS, /* of one row */
-    GROUP_BLOCK = BLOCK_BYTES * (int)QK_GROUP,
-    HALVES = FMT_PLANES * (int)QK_PLANE, /* byte offset of the halves */
-    OCTETS = HALVES + FMT_HALVES * (int)QK_HALF,
-    OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
-    TILE_OFFSET = L_SIGNED ? 0 : OFFSET, /* of a tile: what is not subtracted when it is unpacked */
-    /* The largest magnitude of a weight: with the offset subtracted, and as it is in a tile. */
-    MOST = FMT_OFF > FMT_MAX - FMT_OFF ? FMT_OFF : FMT_MAX - FMT_OFF,
-    TILE_MAX = L_SIGNED ? MOST : FMT_MAX,
-    /* A tile has weights times their scales as int16, and is multiplied with columns of int16. */
-    WORDS = L_WORDS && FMT_SIGNED && FMT_SCALED,
-    /* A tile has magnitudes and marks of weights. */
-    MARKS = L_MARKS && FMT_SIGNED && !FMT_SCALED,
-    SPLIT = WORDS || MARKS ? 2 : 1,   /* dwords of a step */
-    TILE_ROWS = QK_TILE_ROWS / SPLIT, /* rows that share a pass over the columns */
-    COLS = 4,                         /* columns that share the weights of a group, without a tile */
-    R = L == 16 ? 4 : 2,              /* a register block of a tile: vectors of a step of rows, */
-    WIDTH = L_COLS,                   /* and columns: sums and totals fit the registers */
-    MV_GROUPS = 8,                    /* groups of rows that may be read together for few columns */
-    FEW_COLS = FMT_FEW ? COLS : 1,    /* columns for which a group is read once, without a tile */
-    SHARE = L > 4 ||
-            L_LANES, /* vectors of a group share each dword of a column: otherwise the code would get long */
-    PLAIN = FMT_SIGNED || FMT_MAX == 15 /* a step is a byte or a nibble of one plane */
-};
-
-/* steps_of_pairs, n at most, of a group as it is and of a tile, where offsets may have been subtracted. */
-QK_INLINE int direct_pairs(int n) { return steps_of_pairs(FMT_MAX, n); }
-QK_INLINE int tile_pairs(int n) { return steps_of_pairs(TILE_MAX, n); }
 
 /* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched,
  * to the nearest cache or to a larger one, which can have more reads under way. 0: not at all. */

@@ -16,7 +16,7 @@
  *   FMT_CENTER                for formats with 8 scales and 8 minimums, otherwise 0
  *   li fmt_step(p, s, v)      elements 4s..4s+3 of lanes [v * L, (v + 1) * L), unsigned below 64 (or
  *                             l_biased)
- *   FMT_SHIFT(s), li fmt_in_place(p, s, v)  optional (mm_tiles.h)
+ *   FMT_SHIFT(s), li fmt_in_place(p, s, v)  optional (mm_plan.h)
  *   FMT_PLACE(n)              optional: the place in a group of plane n of the block (order.h)
  *   FMT_FIX(dst, row, at)     optional: rearranges bits of the group at dst, after its planes were copied
  *   FMT_FIX_ROW(w)            optional: rearranges the planes and halves of one row instead
@@ -30,7 +30,7 @@
  *   FMT_TURN(t, x)            optional: fills the struct turned at t with what FMT_DIRECT needs of a
  *                             super-block of x
  *   FMT_UNIT                  optional: a factor for d, a power of two
- *   FMT_COLD                  optional: 1 for a format that few decode several columns of (mm_tiles.h)
+ *   FMT_COLD                  optional: 1 for a format that few decode several columns of (mm_plan.h)
  *   li fmt_scale(p, j, v)     scale j, an int32
  *   li fmt_mins(p, i, v)      minimums 2i and 2i+1, a pair of int16
  * for a super-block at p. s, j and i are compile-time constants wherever speed matters. */

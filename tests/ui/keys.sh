@@ -52,19 +52,21 @@ see '^rc=0'
 modes 1 1
 if grep -q Hello "$XDG_STATE_HOME/qsf/history"; then fail "text that was not sent is in the history file"; fi
 
-# A paste that does not fit in the RAM budget is not kept, and the keys after it work.
-start 80 24 "'$chat' '$stories' --no-save --ram-budget 14"
-see 'is ready'
-head -c 3000000 /dev/zero | tr '\0' p >"$work/paste"
-tm load-buffer "$work/paste"
-tm paste-buffer -p -t t
-see 'not pasted: 2.86 MB, at most 0.[0-9]+ MB fit: /budget [0-9]+ makes room' 60
-keys '/mem' Enter
-see 'kernel: RSS'
-[ -n "${QSF_SAN-}" ] || screen | awk '/kernel: RSS/ { if ($6 > 14) exit 1 }' ||
-    { screen; fail "a paste exceeds the budget"; }
-keys q C-d
-see '^rc='
+# A paste that does not fit in the RAM budget is not kept, and the keys after it work. The memory of the sanitizers
+# alone is more than this budget.
+if [ -z "${QSF_SAN-}" ]; then
+    start 80 24 "'$chat' '$stories' --no-save --ram-budget 14"
+    see 'is ready'
+    head -c 3000000 /dev/zero | tr '\0' p >"$work/paste"
+    tm load-buffer "$work/paste"
+    tm paste-buffer -p -t t
+    see 'not pasted: 2.86 MB, at most 0.[0-9]+ MB fit: /budget [0-9]+ makes room' 60
+    keys '/mem' Enter
+    see 'kernel: RSS'
+    screen | awk '/kernel: RSS/ { if ($6 > 14) exit 1 }' || { screen; fail "a paste exceeds the budget"; }
+    keys q C-d
+    see '^rc='
+fi
 
 # A prompt in one batch: the progress moves within it, the time left is known, and keys work.
 make_slow

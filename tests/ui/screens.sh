@@ -81,7 +81,7 @@ not_see '^> q'
 keys /
 see '/budget +show'
 keys Tab
-see '1-[0-9]+ of [0-9]+, and [0-9]+ more: Tab'
+see ' 1-1[0-9] of [0-9]+, and [0-9]+ more: Tab' # the menu shows a few of them before Tab, too
 keys Tab
 see ' 1[0-9]-[0-9]+ of [0-9]+, and [0-9]+ more: Tab'
 keys Tab

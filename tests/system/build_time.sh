@@ -44,7 +44,7 @@ awk 'BEGIN {
     print "    return s;\n}"
 }' >"$work/reference.c"
 unit=0
-for i in 1 2 3; do
+for _ in 1 2 3; do
     # shellcheck disable=SC2086
     took $cc -std=c11 -O2 -c -o "$work/reference.o" "$work/reference.c"
     [ $unit -ne 0 ] && [ $unit -le $ms ] || unit=$ms

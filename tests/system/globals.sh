@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A global function of the product is used by another file of it; otherwise it is static, or nobody needs it.
+# A global function is used by another file of the product. If it is not, make it static, or remove it.
 . "$(dirname "$0")/lib.sh"
 [ -z "${QSF_SAN-}" ] || skip "the sources are the same with sanitizers"
 have nm || skip "no nm: the names of the objects were not read"

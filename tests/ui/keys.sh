@@ -52,8 +52,8 @@ see '^rc=0'
 modes 1 1
 if grep -q Hello "$XDG_STATE_HOME/qsf/history"; then fail "text that was not sent is in the history file"; fi
 
-# A paste that does not fit in the RAM budget is not kept, and the keys after it work. The memory of the sanitizers
-# alone is more than this budget.
+# A paste that does not fit in the RAM budget is not kept, and the keys after it work. The memory of the
+# sanitizers alone is more than this budget.
 if [ -z "${QSF_SAN-}" ]; then
     start 80 24 "'$chat' '$stories' --no-save --ram-budget 14"
     see 'is ready'

@@ -10,14 +10,14 @@
 #include "src/base/ledger_impl.h"
 
 #define LARGE (128u << 10) /* bytes */
-#define HUGE \
-    (16u     \
-     << 20) /* from here on in huge pages: gigabytes of small ones take the kernel half a second to free */
+/* Arrays of this size and more are in huge pages: the kernel takes half a second to free gigabytes of
+ * small ones. */
+#define HUGE_PAGES (16u << 20)
 
 /* Huge pages only fill a mapping, which is charged as a whole. A hint: failure is harmless. */
 static void use_huge_pages(void *p, size_t bytes) {
 #ifdef MADV_HUGEPAGE
-    if (bytes >= HUGE) (void)madvise(p, bytes, MADV_HUGEPAGE);
+    if (bytes >= HUGE_PAGES) (void)madvise(p, bytes, MADV_HUGEPAGE);
 #else
     (void)p;
     (void)bytes;

@@ -67,7 +67,7 @@ typedef enum QsfReason {
     QSF_REASON_AUTO,
     QSF_REASON_ON,
     QSF_REASON_OFF,
-    QSF_REASON_LOW, /* from here on: reasoning is on, with this effort */
+    QSF_REASON_LOW, /* this and higher values: reasoning is on, with this effort */
     QSF_REASON_MEDIUM,
     QSF_REASON_HIGH,
     QSF_REASON_N

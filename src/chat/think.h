@@ -158,8 +158,8 @@ const char *qsf_think_field(const char *source, size_t len);
  * the text itself has one of the control characters or NUL. */
 bool qsf_exact_add(const QsfTokenizer *tok, const int32_t *ids, size_t n, bool continues, char *scratch,
                    size_t scratch_cap, QsfStrbuf *out, bool *special);
-/* The next part of exact text, without its control characters: *n bytes; token: it is one. The next one
- * begins after these bytes, and after one more behind a token. */
+/* Returns the next part of exact text, *n bytes without its control characters; *token: it is a token, whose
+ * control character follows it. The part after it begins after these bytes, and after that character. */
 const char *qsf_exact_next(const char *exact, size_t len, size_t *n, bool *token);
 /* Whether exact text is well-formed and all its tokens are in the vocabulary. */
 bool qsf_exact_fits(const QsfTokenizer *tok, const char *exact, size_t len);

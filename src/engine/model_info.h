@@ -26,7 +26,7 @@ int qsf_check_meta(const QsfSource *meta, char *foreign, size_t cap, QsfLedger *
 
 /* ---- its description, from its metadata and its list of tensors ---- */
 
-/* Writes "llama 1.1B Q4_0": architecture, parameters, the weight type with the most bytes. */
+/* Writes "llama 1.1B Q4_0": architecture, parameters, and the weight type that takes the most bytes. */
 void qsf_model_summary(const QsfModel *m, char *dst, size_t cap);
 /* Returns several lines of text for /show model; malloc'ed, NULL when out of memory. */
 char *qsf_model_text(const QsfModel *m);

@@ -396,7 +396,7 @@ typedef struct QsfProgram {
     uint32_t n_blocks;
     QsfStep *step;
     uint32_t n_steps;
-    uint32_t head_step; /* steps from here on are computed only for columns whose logits are needed */
+    uint32_t head_step; /* this step and later ones compute only columns whose logits are needed */
     uint32_t *run;      /* (n_steps) number of the run of a step: column steps up to and including the next
                            step over all columns are one run */
     QsfBuffer *buf;

@@ -21,7 +21,7 @@ static int thread_count(const QSFSettings *s) {
     return n < THREADS_MAX ? n : THREADS_MAX;
 }
 
-static uint64_t resolve_budget(const QSFSettings *s, uint64_t available) {
+uint64_t qsf_settings_budget(const QSFSettings *s, uint64_t available) {
     if (s->ram_percent == 0) return s->ram_budget;
     uint64_t b = available / 100 * s->ram_percent;
     return b > 0 ? b : 1; /* 0 would mean auto */
@@ -40,7 +40,7 @@ static QsfIoDirect direct_of(const QSFSettings *s) {
 static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t available) {
     p->available = available;
     p->ctx = s->ctx;
-    p->budget = resolve_budget(s, available);
+    p->budget = qsf_settings_budget(s, available);
     p->pin_cap = s->pin;
     p->slots = s->slots;
     p->stream.kind = io_of(s);

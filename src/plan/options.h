@@ -41,6 +41,9 @@ int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
  * has room for its wanted_ctx. */
 uint64_t qsf_plan_timeline_bytes(uint32_t ctx);
 
+/* Returns the RAM budget that settings ask for, in bytes, with `available` bytes on the machine; 0 is
+ * auto. Any thread. */
+uint64_t qsf_settings_budget(const QSFSettings *s, uint64_t available);
 /* Writes a notice, with the budget that would pin them, if weights stream although memory is
  * free; else "". */
 void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst,

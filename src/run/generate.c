@@ -84,7 +84,7 @@ static void on_evicted(void *arg, uint64_t n) {
     Answer *a = arg;
     (void)n;
     if (!a->evicted && !a->memory_low)
-        qsf_cli_error(&run_cli, "the context is full: the policy %s evicts tokens from here on",
+        qsf_cli_error(&run_cli, "the context is full: the policy %s evicts tokens now",
                       a->o->settings.eviction);
     a->evicted = true;
 }

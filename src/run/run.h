@@ -164,7 +164,7 @@ typedef struct RunParity {
 void run_put_parity(QsfStrbuf *b, const RunParity *p, const QsfRuntime *rt);
 /* The file of --receipt, while the logits are computed. */
 typedef struct RunReceipt RunReceipt;
-/* Creates o->receipt, and counts the time of steps from here on. *out is NULL on failure; QSF_E_RUNTIME,
+/* Creates o->receipt, and starts to count the time of steps. *out is NULL on failure; QSF_E_RUNTIME,
  * QSF_E_USAGE for a file that is not a receipt. */
 int run_receipt_begin(RunReceipt **out, const RunOptions *o, QsfRuntime *rt, QsfErr *err);
 /* Writes the file, and frees r. QSF_E_RUNTIME. */

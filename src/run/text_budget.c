@@ -10,21 +10,17 @@
 #include "qsf_decode.h"
 #include "src/base/clock.h"
 #include "src/base/decode.h"
+#include "src/plan/options.h"
 
 #define MIB (1ull << 20)
-#define SLACK \
-    (3 * MIB) /* pages of the program and its libraries that are touched later, expressions, the output */
-#define STEP (256ull << 10) /* bytes of text that are charged at once */
-
-static uint64_t budget_of(const QSFSettings *s) {
-    const uint64_t available = s->ram_percent != 0 ? qsf_available_bytes() : 0;
-    return s->ram_percent != 0 ? available / 100 * s->ram_percent : s->ram_budget;
-}
+/* Pages of the program and its libraries that are touched later, expressions, the output. */
+#define SLACK (3 * MIB)
+#define STEP  (256ull << 10) /* bytes of text that are charged together */
 
 void run_text_budget_begin(RunTextBudget *b, QsfRuntime *rt, const RunOptions *o, uint64_t resident) {
     *b = (RunTextBudget){ .rt = rt, .lines = o->jsonl, .base = (resident + SLACK + MIB - 1) / MIB * MIB };
     if (!qsf_setting_user_set(&o->settings, qsf_setting_find("ram-budget"))) return;
-    const uint64_t limit = budget_of(&o->settings);
+    const uint64_t limit = qsf_settings_budget(&o->settings, qsf_available_bytes());
     if (limit == 0) return; /* auto: what it needs */
     QsfErr none = { 0 };
     (void)qsf_ledger_reserve(&rt->ledger, QSF_MEM_CODE, b->base, "program", &none);

@@ -42,7 +42,7 @@ ask="--temperature 0 --ignore-eos -n 8 -p a"
 [ "$(setting UI_STATIC)" = yes ] ||
     { echo "skip: qsf-chat is not static: $(sed -n 's/.*no static form of/no static form of/p' log)"; finish;
     }
-link_static qsf-chat "$static" "$(setting UI_LIBS) $lib_libs" "$built"/ui/*.o
+link_static qsf-chat "$static" "$(setting UI_LIBS) $lib_libs" "$built"/ui/*.o "$built"/ui/*/*.o
 alone qsf-chat
 # shellcheck disable=SC2086
 [ -n "$(echo a | ./qsf-chat --plain --temperature 0 --max-tokens 4 "$tiny" 2>err)" ] ||

@@ -21,6 +21,8 @@ extern "C" {
 
 /* ---- settings: one table for options, /set, help and man pages -------------------------------- */
 
+#define QSF_SETTING_TEXT 256
+
 /* Read once per token: a change takes effect with the next one. */
 typedef struct QSFParams {
     float temperature;     /* 0 = argmax */
@@ -38,9 +40,11 @@ typedef struct QSFParams {
                            prompt */
     bool seed_set;      /* false: each request draws its own seed and reports it */
     uint64_t seed;
+    int32_t reasoning_limit; /* 1 + the tokens of reasoning after which an answer should begin (setting
+                                "reasoning-budget"); 0 = no limit */
+    char reasoning_message[QSF_SETTING_TEXT]; /* written before reasoning is closed; "" = nothing; read once
+                                                 per request */
 } QSFParams;
-
-#define QSF_SETTING_TEXT 256
 
 #define QSF_PROTECT_NOTHING UINT32_MAX
 
@@ -70,7 +74,7 @@ typedef struct QSFSettings {
                             instead of options (--ram-budget) */
     uint64_t text_bytes; /* used by the programs, not a setting: bytes of the messages that a conversation has
                             when a model is loaded or planned again; an automatic budget has room for them */
-    uint32_t user_set;   /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
+    uint64_t user_set;   /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
 } QSFSettings;
 
 /* LIVE: takes effect with the next token. REPLAN: takes effect between two tokens, with a new memory plan;
@@ -194,6 +198,9 @@ uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r);
 void qsf_worker_cancel(QSFWorker *w);
 /* Is a request running? Any thread. */
 bool qsf_worker_busy(const QSFWorker *w);
+/* Closes the reasoning of the running answer at the next token, and any that it opens again. Does nothing when
+ * no answer is running. Any thread; async-signal-safe. */
+void qsf_worker_answer_now(QSFWorker *w);
 
 /* Set and get the live parameters. Any thread; never block on a token. With an eviction policy everything is
  * computed, whatever their quality (qsf_settings_check). */
@@ -256,6 +263,9 @@ typedef struct QSFEvent {
     uint64_t seed;             /* DONE: the seed that was used */
     uint32_t evicted;          /* EVICTED, DONE: positions; DONE: during the request */
     bool thinking;             /* DONE: it ended inside reasoning */
+    bool reasoning_cut;        /* DONE: its reasoning was closed by the limit or by qsf_worker_answer_now */
+    uint32_t hidden_tokens;    /* DONE: of reasoning that the model opened again after that; no event has its
+                                  text */
 } QSFEvent;
 
 /* Removes the oldest event and copies it to e; false when there is none. When the reader is slow, text of one

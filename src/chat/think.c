@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Formats of model output: their tags and tokens, which one a model uses, and the readable
  * part of its reasoning. */
+#include <stdio.h>
 #include <string.h>
 
 #include "qsf_engine.h"
@@ -50,6 +51,18 @@ const QsfThinkDialect *qsf_think_dialect(QsfThinkFormat f) {
 
 const char *qsf_think_reasoning_head(QsfThinkFormat f, bool commentary) {
     return f == QSF_THINK_HARMONY && commentary ? COMMENTARY : qsf_think_dialect(f)->reasoning;
+}
+
+bool qsf_think_close(const QsfThink *t, QsfThinkClose *out) {
+    const QsfThinkDialect *d = t != NULL ? qsf_think_dialect(t->format) : NULL;
+    *out = (QsfThinkClose){ .close = "" };
+    if (d != NULL) {
+        out->close = d->end;
+        snprintf(out->after, sizeof out->after, "%s%s", d->next, d->answer);
+    } else if (t != NULL && t->format == QSF_THINK_TAGS) {
+        out->close = t->tags->close;
+    }
+    return out->close[0] != '\0';
 }
 
 static bool has(const char *text, size_t len, const char *part) {

@@ -49,6 +49,15 @@ typedef struct QsfThink {
     QsfThinkTag answer_open, answer_close; /* TAGS: around the answer (<response>); never shown */
 } QsfThink;
 
+/* What ends reasoning: `close` ends the block or message, `after` is the head of the message that the answer
+ * then begins with ("" where a block is followed by the answer). Static, or in the QsfThink. */
+typedef struct QsfThinkClose {
+    const char *close;
+    char after[64];
+} QsfThinkClose;
+/* Returns false if the format has no reasoning. */
+bool qsf_think_close(const QsfThink *t, QsfThinkClose *out);
+
 /* Determined by the text of the template (len bytes) and the tokens of the vocabulary. source NULL: no
  * template: only formats of messages are recognized, continued text is otherwise all answer. */
 void qsf_think_detect(QsfThink *t, const QsfTokenizer *tok, const char *source, size_t len);
@@ -120,6 +129,9 @@ typedef struct QsfThinkPrompt {
     bool exact;  /* it continues QsfMsg.exact */
     size_t lost; /* as QsfRendered.lost */
 } QsfThinkPrompt;
+
+/* Number of bytes of white space at the start. */
+size_t qsf_think_blanks(const char *text, size_t len);
 
 /* The beginning of an answer. */
 void qsf_think_start(QsfThinkSplit *s, const QsfThink *t);

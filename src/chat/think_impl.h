@@ -9,9 +9,6 @@
 /* Maximum white space before a block; more is an answer. */
 #define QSF_THINK_BLANKS 64
 
-/* Number of bytes of white space at the start. */
-size_t qsf_think_blanks(const char *text, size_t len);
-
 /* --- think.c --- */
 /* The text that opens and closes reasoning and opens the answer, for formats other than TAGS. */
 typedef struct QsfThinkDialect {

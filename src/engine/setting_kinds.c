@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kernels/cpu.h"
+#include "src/base/utf8.h"
 #include "src/chat/chat.h"
 #include "src/engine/number.h"
 #include "src/plan/evict.h"
@@ -272,14 +273,40 @@ static void get_reasoning(const QSFSettings *s, const void *p, char *dst, size_t
     snprintf(dst, cap, "%s", qsf_reason_word((QsfReason) * (const uint8_t *)p));
 }
 
+/* The member is 1 more, so that 0 is no limit. */
+static bool set_limit(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    int32_t v;
+    if (strcasecmp(value, "off") == 0) value = "-1";
+    if (!set_int(row, s, &v, value)) return false;
+    *(int32_t *)p = v + 1;
+    return true;
+}
+static void get_limit(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    const int32_t v = *(const int32_t *)p - 1;
+    get_int(s, &v, dst, cap);
+}
+
+static bool is_plain(const char *value) {
+    for (; *value != '\0'; value++)
+        if ((unsigned char)*value < 0x20 || *value == 0x7f) return false;
+    return true;
+}
+
+static bool set_sentence(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    (void)row;
+    (void)s;
+    const size_t len = strlen(value);
+    if (len >= QSF_SETTING_TEXT || !is_plain(value) || !qsf_utf8_valid(value, len)) return false;
+    memcpy(p, value, len + 1);
+    return true;
+}
+
 static bool set_template(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
     size_t len = strlen(value);
     (void)row;
     (void)s;
     if (len >= QSF_SETTING_TEXT) return false;
-    bool plain = true;
-    for (size_t i = 0; i < len; i++) plain = plain && (unsigned char)value[i] >= 0x20 && value[i] != 0x7f;
-    if (!plain && access(value, F_OK) != 0) return false; /* a file may have any name */
+    if (!is_plain(value) && access(value, F_OK) != 0) return false; /* a file may have any name */
     snprintf(p, QSF_SETTING_TEXT, "%s", strcmp(value, "model") == 0 ? "" : value);
     return true;
 }
@@ -315,5 +342,7 @@ const QsfSettingKind qsf_kind_reasoning = { set_reasoning, get_reasoning,
                                             "auto, on, off, low, medium or high" };
 const QsfSettingKind qsf_kind_embedding = { set_embedding, get_embedding,
                                             "auto, resident or lru (tables by clusters are not supported)" };
+const QsfSettingKind qsf_kind_limit = { set_limit, get_limit, "a whole number from 0 to 1000000000, or -1" };
+const QsfSettingKind qsf_kind_sentence = { set_sentence, get_text, "one line of at most 255 bytes" };
 const QsfSettingKind qsf_kind_template = { set_template, get_template,
                                            "the name of a template or file, at most 255 bytes" };

@@ -33,6 +33,8 @@ extern const QsfSettingKind qsf_kind_window;    /* as auto, but at least QSF_EVI
 extern const QsfSettingKind qsf_kind_mask;      /* cpu_mask */
 extern const QsfSettingKind qsf_kind_reasoning; /* uint8_t */
 extern const QsfSettingKind qsf_kind_embedding; /* uint8_t */
+extern const QsfSettingKind qsf_kind_limit;     /* int32_t: 1 + the value, which may be -1 */
+extern const QsfSettingKind qsf_kind_sentence;  /* char[QSF_SETTING_TEXT]: one line */
 extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_TEXT] */
 
 #endif

@@ -116,12 +116,18 @@ static const Row rows[] = {
     {{"reasoning", "", 0, "WHEN", LIVE,
       "switch reasoning on or off where the model supports it: on, off, low, medium, high, or auto: its default (default auto)",
       0, 0, 0}, &qsf_kind_reasoning, AT(params.reasoning)},
+    {{"reasoning-budget", "", 0, "N", LIVE,
+      "tokens of reasoning after which the answer should begin, 0 to 1000000000; -1 = no limit (default -1)",
+      -1, 1000000000, 64}, &qsf_kind_limit, AT(params.reasoning_limit)},
+    {{"reasoning-budget-message", "", 0, "TEXT", LIVE,
+      "a sentence written into reasoning that is cut (default: I have thought long enough and answer now.)",
+      0, 0, 0}, &qsf_kind_sentence, AT(params.reasoning_message)},
     {{"template", "chat-template", 0, "NAME", RELOAD,
       "chat template: a name, a file, raw, model (the model's own), or model:NAME (one of its named templates) (default model)",
       0, 0, 0}, &qsf_kind_template, AT(chat_template)},
 };
 /* clang-format on */
-_Static_assert(sizeof rows / sizeof *rows <= 32, "QSFSettings.user_set has a bit for each row");
+_Static_assert(sizeof rows / sizeof *rows <= 64, "QSFSettings.user_set has a bit for each row");
 
 /* ggml-org/llama.cpp also considers 64 tokens for the repeat penalty. */
 void qsf_settings_default(QSFSettings *s) {
@@ -132,7 +138,8 @@ void qsf_settings_default(QSFSettings *s) {
                     .repeat_penalty = 1.0f,
                     .quality = 1.0f,
                     .top_k = 40,
-                    .repeat_last_n = 64 },
+                    .repeat_last_n = 64,
+                    .reasoning_message = "I have thought long enough and answer now." },
         .ram_budget = QSF_BUDGET_DEFAULT,
         .pin = UINT64_MAX,
         .io = "auto",
@@ -176,7 +183,7 @@ const QSFSetting *qsf_setting_find(const char *name) {
 /* A public row is the first member of its Row. */
 static const Row *row_of(const QSFSetting *pub) { return (const Row *)(const void *)pub; }
 
-static uint32_t bit_of(const Row *r) { return 1u << (r - rows); }
+static uint64_t bit_of(const Row *r) { return (uint64_t)1 << (r - rows); }
 
 static void put_value_error(const Row *r, const char *value, char *err, size_t cap) {
     QsfErr e = { 0 };

@@ -9,6 +9,7 @@
 #include "src/engine/memory_pressure.h"
 #include "src/engine/prompt.h"
 #include "src/engine/quality/quality.h"
+#include "src/engine/reasoning_limit.h"
 #include "src/engine/stopper.h"
 #include "src/sample/rng.h"
 
@@ -24,6 +25,8 @@ typedef struct Run {
     QsfThinkSplit split;
     bool splits; /* the output has more than an answer */
     QsfStopper stopper;
+    QsfReasoningLimit limit;
+    bool hides; /* reasoning was closed: more of it is not emitted */
     int32_t id; /* the token whose text is emitted next, -1 after it was emitted */
     QSFParams params;
     uint64_t start_ns, evicted; /* evicted: positions, before this generation */
@@ -144,6 +147,8 @@ static void emit(Run *r, bool reasoning, const char *text, size_t len) {
 static void on_part(void *arg, bool reasoning, const char *text, size_t len) {
     Run *r = arg;
     if (r->stopper.hit) return;
+    /* White space after a block is passed to the reader as its end. */
+    if (reasoning && r->hides && qsf_think_blanks(text, len) < len) return;
     if (!reasoning) text = qsf_stopper_feed(&r->stopper, text, len, &len);
     if (r->stopper.hit) end(r, QSF_STOP_STRING);
     if (len > 0) emit(r, reasoning, text, len);
@@ -180,7 +185,10 @@ static void deliver(Run *r, int32_t id) {
         feed_token(r, id, type);
     else
         feed_text(r, qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE));
-    r->out->reasoning_tokens += before || in_reasoning(r);
+    const bool reasoned = before || in_reasoning(r);
+    r->out->reasoning_tokens += reasoned;
+    r->out->hidden_tokens += reasoned && r->hides;
+    if (r->limit.cut && !in_reasoning(r)) r->hides = true;
     if (r->id >= 0) emit(r, false, "", 0);
 }
 
@@ -200,12 +208,26 @@ static void flush(Run *r) {
     if (n > 0) emit(r, false, text, n);
 }
 
-static int32_t sample(Run *r, QsfSample *s) {
+static void sample(Run *r, QsfSample *s) {
     QsfTimeline *t = r->t;
     QsfRuntime *rt = t->rt;
     qsf_sampler_next(rt->sampler, qsf_forward_logits(rt->fwd), &r->params, t->ids, t->n_ids, rt->eog,
                      r->params.ignore_eos ? rt->n_eog : 0, s);
-    return s->id;
+}
+
+/* Takes a token that closes reasoning instead of the sampled one, if it is time. */
+static bool close_reasoning(Run *r, QsfSample *s) {
+    const QsfRuntime *rt = r->t->rt;
+    const bool now = r->g->answer_now != NULL && r->g->answer_now(r->g->arg);
+    const int32_t id = qsf_reasoning_limit_next(&r->limit, &r->params, qsf_forward_logits(rt->fwd),
+                                                qsf_tokenizer_n_vocab(rt->tok), s->id,
+                                                r->out->reasoning_tokens, in_reasoning(r), now);
+    if (id < 0) return false;
+    *s = (QsfSample){ .id = id, .p = 1, .entropy = s->entropy, .kept = 1 };
+    if (!r->out->reasoning_cut && r->g->reasoning_cut != NULL)
+        r->g->reasoning_cut(r->g->arg, r->out->reasoning_tokens);
+    r->out->reasoning_cut = true;
+    return true;
 }
 
 /* Tells what was evicted since the last call. */
@@ -229,9 +251,11 @@ static int step(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
     QsfForward *f = t->rt->fwd;
     QsfSample s;
-    int32_t id = sample(r, &s);
+    sample(r, &s);
+    const bool closes = r->splits && close_reasoning(r, &s);
+    const int32_t id = s.id;
     if (r->out->tokens == 0) r->out->ttft_ns = qsf_now_ns() - r->start_ns;
-    if (!r->params.ignore_eos && qsf_runtime_ends(t->rt, id)) {
+    if (!closes && !r->params.ignore_eos && qsf_runtime_ends(t->rt, id)) {
         end(r, QSF_STOP_EOS);
         return QSF_OK;
     }
@@ -353,6 +377,12 @@ int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *o
     if (rc != QSF_OK) return rc;
     qsf_detok_init(&r.detok, t->rt->tok, false, g->continues);
     g->params(g->arg, &r.params);
+    if (r.splits)
+        rc = qsf_reasoning_limit_init(&r.limit, t->rt, g->think.split.t, r.params.reasoning_message, err);
+    if (rc != QSF_OK) {
+        qsf_stopper_close(&r.stopper);
+        return rc;
+    }
     out->seed = r.params.seed_set ? r.params.seed : qsf_random_seed();
     qsf_sampler_seed(t->rt->sampler, out->seed);
     QsfForwardStats before;

@@ -62,6 +62,10 @@ typedef struct QsfGenerate {
     /* Receives the text of the reasoning, like text(); it is not searched for stop strings. NULL: all text is
      * treated as answer. Each token is passed to one of the two callbacks. */
     int (*reasoning)(void *arg, int32_t id, const char *text, size_t len);
+    /* Whether reasoning is to be closed now, before every token; may be NULL. */
+    bool (*answer_now)(void *arg);
+    /* Called when reasoning is closed after so many tokens of it (reasoning_limit.h); may be NULL. */
+    void (*reasoning_cut)(void *arg, uint32_t tokens);
     QsfThinkPrompt think; /* where the answer begins, of qsf_think_encode */
     void *arg;
 } QsfGenerate;
@@ -72,6 +76,8 @@ typedef struct QsfGeneration {
     uint64_t evicted;          /* positions that an eviction policy removed */
     uint32_t reasoning_tokens; /* of tokens */
     bool thinking;             /* it ended inside reasoning */
+    bool reasoning_cut;        /* its reasoning was closed by the limit or by answer_now */
+    uint32_t hidden_tokens;    /* of reasoning that was opened again after that; not emitted */
     int32_t last_id;           /* the last of tokens, whether or not it is in the cache */
     uint64_t seed;
     uint64_t prefill_ns, decode_ns, ttft_ns;

@@ -62,6 +62,14 @@ static void on_evicted(void *arg, uint64_t n) { emit_evicted(arg, n); }
 
 static void on_memory(void *arg, const char *text) { qsf_worker_emit(arg, QSF_EVENT_NOTICE, text); }
 
+static bool on_answer_now(void *arg) { return atomic_load(&((QSFWorker *)arg)->answer_now); }
+
+static void on_reasoning_cut(void *arg, uint32_t tokens) {
+    char text[96];
+    snprintf(text, sizeof text, "thinking was cut after %u tokens", tokens);
+    qsf_worker_emit(arg, QSF_EVENT_NOTICE, text);
+}
+
 static void on_between(void *arg) { qsf_worker_do_pending_replan(arg); }
 
 static void on_quality(void *arg) {
@@ -195,6 +203,8 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         .evicted = on_evicted,
         .memory = on_memory,
         .quality = on_quality,
+        .answer_now = on_answer_now,
+        .reasoning_cut = on_reasoning_cut,
         .arg = w,
     };
     QsfGeneration out;
@@ -220,6 +230,8 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         .tokens = out.tokens,
         .reasoning_tokens = out.reasoning_tokens,
         .thinking = out.thinking,
+        .reasoning_cut = out.reasoning_cut,
+        .hidden_tokens = out.hidden_tokens,
         .prompt_tokens = out.prompt_tokens,
         .reused_tokens = out.reused_tokens,
         .seed = out.seed,
@@ -403,6 +415,7 @@ static uint64_t send_command(QSFWorker *w, QsfCommand *c) {
     }
     c->id = ++w->last_id;
     atomic_store(&w->cancel, 0);
+    atomic_store(&w->answer_now, false);
     atomic_store(&w->busy, true);
     pthread_mutex_lock(&w->lock);
     w->command = *c;
@@ -465,6 +478,10 @@ void qsf_worker_replan(QSFWorker *w, const QSFSettings *s) {
 
 void qsf_worker_cancel(QSFWorker *w) {
     if (w != NULL) atomic_store(&w->cancel, 1);
+}
+
+void qsf_worker_answer_now(QSFWorker *w) {
+    if (w != NULL) atomic_store(&w->answer_now, true);
 }
 
 bool qsf_worker_busy(const QSFWorker *w) { return w != NULL && atomic_load(&w->busy); }

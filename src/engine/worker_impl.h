@@ -65,6 +65,7 @@ struct QSFWorker {
 
     atomic_int cancel;
     atomic_bool busy;
+    atomic_bool answer_now; /* qsf_worker_answer_now, for the running answer */
     QsfEvents events;
     QsfLiveStats stats;
 

@@ -94,6 +94,11 @@ static void on_memory(void *arg, const char *text) {
     qsf_cli_error(&run_cli, "%s", text);
 }
 
+static void on_reasoning_cut(void *arg, uint32_t tokens) {
+    (void)arg;
+    qsf_cli_error(&run_cli, "thinking was cut after %u tokens (--reasoning-budget)", tokens);
+}
+
 /* Starts the meter when the prompt has been evaluated and decoding begins. */
 static void on_tick(void *arg, const QsfSample *s) {
     if (!s) run_meter_begin(&((Answer *)arg)->meter);
@@ -160,6 +165,8 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
         qsf_strbuf_adds(&b, ", \"reasoning\": ");
         put_reasoning(&b, &a->reasoning);
         qsf_strbuf_addf(&b, ", \"reasoning_tokens\": %u", g->reasoning_tokens);
+        if (g->reasoning_cut)
+            qsf_strbuf_addf(&b, ", \"reasoning_cut\": true, \"hidden_tokens\": %u", g->hidden_tokens);
     }
     run_put_figures(&b, &f, rt);
     qsf_strbuf_adds(&b, "}\n");
@@ -263,6 +270,7 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
                       .tick = on_tick,
                       .evicted = on_evicted,
                       .memory = on_memory,
+                      .reasoning_cut = on_reasoning_cut,
                       .arg = &a };
     QsfGeneration out = { 0 };
     QsfErr err = { 0 };

@@ -2,6 +2,7 @@
 /* Reasoning, stop strings and ends of turns through the engine, with models that emit a script. */
 #include "tests/harness/qsf_test.h"
 
+#include "src/engine/reasoning_limit.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/worker_rig.h"
 
@@ -211,6 +212,103 @@ static void hidden_tokens(void **state) {
     done(w);
 }
 
+static void set_limit(QSFWorker *w, int32_t most, const char *message) {
+    QSFParams p;
+    qsf_worker_get_params(w, &p);
+    p.reasoning_limit = most + 1;
+    snprintf(p.reasoning_message, sizeof p.reasoning_message, "%s", message);
+    qsf_worker_set_params(w, &p);
+}
+
+/* From the limit on the closing token is taken when it is one of the likeliest; the script continues after
+ * it. */
+static void a_soft_limit(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("<think> <a> <b> <c> </think> <d> <e>", TURNS PLAIN);
+    set_limit(w, 2, "enough");
+    QsfSeen *s = ask(w, NULL, 0, NULL, 0);
+    expect(s, "<think><a></think>", "<d><e>", QSF_STOP_EOS);
+    assert_true(s->end.reasoning_cut);
+    assert_int_equal(s->end.reasoning_tokens, 3);
+    assert_int_equal(s->end.hidden_tokens, 0);
+    assert_string_equal(s->notice, "thinking was cut after 2 tokens");
+    set_limit(w, -1, "");
+    s = ask(w, NULL, 0, NULL, 0);
+    expect(s, "<think><a><b><c></think>", "<d><e>", QSF_STOP_EOS);
+    assert_false(s->end.reasoning_cut);
+    set_limit(w, 4, ""); /* not reached before the end */
+    assert_false(ask(w, NULL, 0, NULL, 0)->end.reasoning_cut);
+    done(w);
+    w = worker_with("<a> <b> </think> <c> <d> +<think>", TURNS OPEN);
+    set_limit(w, 0, "enough"); /* at once, and without the sentence */
+    expect(ask(w, NULL, 0, NULL, 0), "<think></think>", "<c><d>", QSF_STOP_EOS);
+    done(w);
+    /* Messages: the model itself begins the next one. */
+    w = worker_with(
+        "!<|channel|> analysis !<|message|> <a> <b> "
+        "!<|end|> !<|start|> assistant !<|channel|> final !<|message|> <c>",
+        MESSAGES);
+    set_limit(w, 2, "enough");
+    expect(ask(w, NULL, 0, NULL, 0), "<|channel|>analysis<|message|><a>\n\n", "<c>", QSF_STOP_EOS);
+    done(w);
+}
+
+/* A model that thinks again after it was told to answer. */
+static void thoughts_after_the_limit(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("<think> <a> </think> <b> <think>", TURNS PLAIN);
+    set_limit(w, 1, "");
+    QsfSeen *s = ask(w, NULL, 8, NULL, 0);
+    expect(s, "<think></think>", "<b><b>", QSF_STOP_LENGTH);
+    assert_int_equal(s->end.reasoning_tokens, 6);
+    assert_int_equal(s->end.hidden_tokens, 4);
+    done(w);
+}
+
+/* Asked to answer while it thinks: a sentence and the closing token, whatever is likely. The head of the answer
+ * is written too where answers are messages. */
+static void answer_now(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("<think> <a> <b> </think> <c>", TURNS PLAIN);
+    set_limit(w, -1, "enough");
+    const QSFMessage m = { .role = "user", .content = "go", .len = 2 };
+    const QSFRequest r = { .messages = &m, .n_messages = 1 };
+    const uint64_t id = qsf_worker_submit(w, &r);
+    qsf_worker_answer_now(w); /* the answer has not begun */
+    QsfSeen *s = qsf_rig_finish(w, id);
+    expect(s, "<think>\n\nenough\n</think>", "<c>", QSF_STOP_EOS);
+    assert_true(s->end.reasoning_cut);
+    expect(ask(w, NULL, 0, NULL, 0), "<think><a><b></think>", "<c>", QSF_STOP_EOS); /* of one answer only */
+    done(w);
+}
+
+/* Logits that never make the closing token likely. */
+static void a_hard_limit(void **state) {
+    (void)state;
+    QsfReasoningLimit l = { .ids = { 7, 8, 0, 5 }, .close = 2, .after = 3, .n = 4 };
+    const float logits[10] = { 0, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    QSFParams p = { .reasoning_limit = 101 };
+    for (uint32_t tokens = 0; tokens < 100 + QSF_REASONING_GRACE; tokens++)
+        assert_int_equal(qsf_reasoning_limit_next(&l, &p, logits, 10, 9, tokens, true, false), -1);
+    assert_false(l.cut);
+    const uint32_t most = 100 + QSF_REASONING_GRACE;
+    static const int32_t want[] = { 7, 8, 0, 5, -1 };
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(qsf_reasoning_limit_next(&l, &p, logits, 10, 9, most + (uint32_t)i, i < 3, false),
+                         want[i]);
+    assert_true(l.cut);
+    /* Opened again it is closed without the sentence. */
+    assert_int_equal(qsf_reasoning_limit_next(&l, &p, logits, 10, 9, most + 4, true, false), 0);
+    /* Four tokens that are likelier leave it one of the likeliest; a limit that is raised applies at once. */
+    QsfReasoningLimit soft = { .ids = { 5 }, .close = 0, .after = 1, .n = 1 };
+    const float near[6] = { 2, 2, 2, 2, 0, 1 }, far[7] = { 2, 2, 2, 2, 2, 1, 2 };
+    assert_int_equal(qsf_reasoning_limit_next(&soft, &p, far, 7, 9, 100, true, false), -1);
+    p.reasoning_limit = 200;
+    assert_int_equal(qsf_reasoning_limit_next(&soft, &p, near, 6, 9, 100, true, false), -1);
+    p.reasoning_limit = 101;
+    assert_int_equal(qsf_reasoning_limit_next(&soft, &p, near, 6, 9, 100, true, false), 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_separate_channel),
@@ -220,6 +318,10 @@ int main(void) {
         cmocka_unit_test(turns_end_as_the_template_ends_them),
         cmocka_unit_test(messages_with_channels),
         cmocka_unit_test(hidden_tokens),
+        cmocka_unit_test(a_soft_limit),
+        cmocka_unit_test(thoughts_after_the_limit),
+        cmocka_unit_test(answer_now),
+        cmocka_unit_test(a_hard_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

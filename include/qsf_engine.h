@@ -198,7 +198,7 @@ uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r);
 void qsf_worker_cancel(QSFWorker *w);
 /* Is a request running? Any thread. */
 bool qsf_worker_busy(const QSFWorker *w);
-/* Closes the reasoning of the running answer at the next token, and any that it opens again. Does nothing when
+/* Closes the reasoning of the running answer at the next token, and any that it opens again. Does nothing if
  * no answer is running. Any thread; async-signal-safe. */
 void qsf_worker_answer_now(QSFWorker *w);
 

@@ -183,6 +183,13 @@ char *ui_app_unqueue(UiApp *a, size_t *len) {
     return text;
 }
 
+bool ui_app_answer_now(UiApp *a) {
+    const bool thinks = a->running == UI_REQUEST_ANSWER && a->answer && !a->stopping &&
+                        (a->answer->raw.len == 0 || (a->answer->thought && a->answer->thought->open));
+    if (thinks) a->engine.answer_now(a->engine.self);
+    return thinks;
+}
+
 bool ui_app_stop(UiApp *a) {
     if (!ui_app_busy(a)) return false;
     a->stopping = true;

@@ -170,6 +170,8 @@ bool ui_app_writing(const UiApp *a);
 bool ui_app_submit(UiApp *a, const char *text, size_t len);
 /* Stops the running answer or load; false if nothing runs. */
 bool ui_app_stop(UiApp *a);
+/* Ends the reasoning before the running answer; false if no answer runs or its text has begun. */
+bool ui_app_answer_now(UiApp *a);
 /* Removes and returns the queued message; the caller frees it. NULL if there is none. */
 char *ui_app_unqueue(UiApp *a, size_t *len);
 

@@ -74,6 +74,8 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
         it->tokens += e->tokens;
         it->seed = a->settings.params.temperature > 0 ? e->seed : 0;
         it->tps = a->stats.decode_tps;
+        if (e->reasoning_cut && it->thought)
+            (void)snprintf(it->thought->stop, sizeof it->thought->stop, "cut");
     }
     bool finished = strcmp(stop, "eos") == 0 || strcmp(stop, "stop") == 0;
     if (it->raw.len == 0 && !ui_item_thought(it) && !finished && it->tokens == 0) {
@@ -150,6 +152,8 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
         if (a->exit_code == 0) a->exit_code = 5;
         say_full(a);
     }
+    if (e->hidden_tokens > 0)
+        ui_app_say(a, UI_NOTICE, "the model went on thinking: %u tokens are hidden", e->hidden_tokens);
     if (e->evicted > 0)
         ui_app_say(a, UI_NOTICE, "%u tokens left the context (%s)", e->evicted, a->settings.eviction);
     if (a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);

@@ -122,10 +122,19 @@ bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {
 
 bool ui_cmd_think(UiApp *a, const char *name, const char *args) {
     bool show = strcmp(args, "show") == 0;
+    if (strcmp(args, "now") == 0) {
+        if (ui_app_answer_now(a)) return true;
+        ui_app_say(a, UI_ERROR, "/%s now: no answer is thinking", name);
+        return false;
+    }
+    if (*args == '-' || (*args >= '0' && *args <= '9'))
+        return ui_app_set(a, qsf_setting_find("reasoning-budget"), args, false);
     if (*args && !show && strcmp(args, "hide") != 0) {
-        ui_app_say(a, UI_ERROR,
-                   "/%s expects show or hide, not '%.40s' (this only changes the display; see /reasoning)",
-                   name, args);
+        ui_app_say(
+            a, UI_ERROR,
+            "/%s expects show, hide, now or a number of tokens, not '%.40s' (/reasoning switches it on "
+            "and off)",
+            name, args);
         return false;
     }
     ui_app_think(a, *args ? show : !a->settings.show_thinking, false);

@@ -36,6 +36,7 @@ static const UiWord show_words[] = {
 static const UiWord think_words[] = {
     { "show", "show the reasoning", NULL },
     { "hide", "fold it", NULL },
+    { "now", "end it: the answer begins", NULL },
     { NULL, NULL, NULL },
 };
 static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
@@ -71,7 +72,7 @@ static const UiCommand table[] = {
     { "compact", "", "", "replace the oldest half of the exchanges by a summary", ARG(NONE),
       ui_cmd_compact },
     { "continue", "", "", "continue the last answer", ARG(NONE), ui_cmd_continue },
-    { "think", "thinking", "[show|hide]", "show or fold the reasoning before answers", WORDS(think_words),
+    { "think", "thinking", "[show|hide|now|N]", "show, fold, end or limit the reasoning before answers", WORDS(think_words),
       ui_cmd_think },
     { "stop", "", "[TEXT|off]", "list, add or clear stop strings", WORDS(stop_words), ui_cmd_stop },
     { "stats", "", "", "show speed and size of the last answer", ARG(NONE), ui_cmd_stats },

@@ -45,6 +45,7 @@ static const struct {
     { "cpu-mask", "best|ref|sse42|avx2|avxvnni|avx512|avx512vnni|avx512vbmi|neon|dotprod|i8mm" },
     { "show-thinking", "on|off" },
     { "reasoning", "auto the model's default|off|on|low|medium|high" },
+    { "reasoning-budget", "-1 no limit|0 no reasoning|512|2048|8192" },
 };
 
 static void put(UiCompletion *c, const char *value, size_t n, const char *word, size_t len) {

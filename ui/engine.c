@@ -10,6 +10,8 @@ static uint64_t worker_submit(void *self, const QSFRequest *r) { return qsf_work
 
 static void worker_cancel(void *self) { qsf_worker_cancel(self); }
 
+static void worker_answer_now(void *self) { qsf_worker_answer_now(self); }
+
 static void worker_set_params(void *self, const QSFParams *p) { qsf_worker_set_params(self, p); }
 
 static bool worker_next(void *self, QSFEvent *e) { return qsf_worker_next(self, e); }
@@ -52,6 +54,7 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .load = worker_load,
         .submit = worker_submit,
         .cancel = worker_cancel,
+        .answer_now = worker_answer_now,
         .set_params = worker_set_params,
         .next = worker_next,
         .replan = worker_replan,

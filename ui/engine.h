@@ -12,6 +12,7 @@ typedef struct UiEngine {
     uint64_t (*load)(void *self, const char *path, const QSFSettings *s);
     uint64_t (*submit)(void *self, const QSFRequest *r);
     void (*cancel)(void *self);
+    void (*answer_now)(void *self);
     void (*set_params)(void *self, const QSFParams *p);
     bool (*next)(void *self, QSFEvent *e);
     void (*replan)(void *self, const QSFSettings *s);

@@ -99,6 +99,7 @@ void ui_format_thought(const UiItem *thought, char *dst, size_t cap) {
     if (thought->tokens > 0) ui_buf_printf(&b, ", %u tok", thought->tokens);
     ui_format_span(thought->seconds, span, sizeof span);
     if (thought->seconds > 0) ui_buf_printf(&b, ", %s", span);
+    if (thought->stop[0]) ui_buf_printf(&b, ", %s", thought->stop);
     (void)snprintf(dst, cap, "%s", ui_buf_str(&b));
     ui_buf_free(&b);
 }

@@ -25,6 +25,7 @@ static const UiBinding bindings[] = {
     { UI_DO_HELP, "F1", "show this help", "\\eOP \\e[11~ \\e[[A \\e[P" },
     { UI_DO_PANE, "F2", "show or hide the status pane", "\\eOQ \\e[12~ \\e[[B \\e[Q" },
     { UI_DO_THINK, "^T", "show or fold the reasoning before answers", "\x14" },
+    { UI_DO_ANSWER, "^X", "answer now: end the reasoning of the running answer", "\x18" },
     { UI_DO_KNOB_PREV, "F5 F6", "select the sampling setting marked *", "\\e[15~ \\e[[E" },
     { UI_DO_KNOB_NEXT, "F6", NULL, "\\e[17~" },
     { UI_DO_KNOB_DOWN, "F7 F8", "lower, raise it (also ^Down, ^Up): takes effect on the next token",

@@ -24,6 +24,7 @@ typedef enum UiAction {
     UI_DO_HELP,
     UI_DO_PANE,
     UI_DO_THINK,
+    UI_DO_ANSWER,
     UI_DO_KNOB_PREV,
     UI_DO_KNOB_NEXT,
     UI_DO_KNOB_DOWN,

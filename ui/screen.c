@@ -226,6 +226,9 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_HELP: ui_pager_help(&s->pager); break;
     case UI_DO_PANE: s->pane = !s->pane; break;
     case UI_DO_THINK: ui_app_think(s->app, !s->app->settings.show_thinking, true); break;
+    case UI_DO_ANSWER:
+        if (!ui_app_answer_now(s->app)) ui_input_feed(k->bytes, k->n); /* ^X begins keys of the input line */
+        break;
     case UI_DO_KNOB_PREV: knob(s, -1, 0); break;
     case UI_DO_KNOB_NEXT: knob(s, 1, 0); break;
     case UI_DO_KNOB_DOWN: knob(s, 0, -1); break;

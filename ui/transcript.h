@@ -44,7 +44,8 @@ typedef struct UiItem {
     double tps;             /* tokens per second, 0 = unknown */
     char label[64];         /* the model's name for answers; the setting for notices of a change */
     double seconds;         /* duration of the reasoning; 0 = unknown */
-    char stop[16];          /* why the answer ended, "" while it is open or unknown */
+    char stop[16];          /* why the answer ended, "" while it is open or unknown; of reasoning that the
+                               limit ended: "cut" */
     char *exact;            /* of an answer that was cut: QSFMessage.exact, or NULL */
     struct UiItem *thought; /* of an answer: the reasoning before it, tags included; NULL = none */
     UiPlaces *places;       /* NULL: the text is in memory */

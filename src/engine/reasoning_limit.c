@@ -61,9 +61,9 @@ int32_t qsf_reasoning_limit_next(QsfReasoningLimit *l, const QSFParams *p, const
     if (!inside || l->close == l->after || sampled == l->ids[l->close] || (p->reasoning_limit <= 0 && !now))
         return -1;
     const uint32_t most = p->reasoning_limit > 0 ? (uint32_t)p->reasoning_limit - 1 : UINT32_MAX;
-    const bool again = l->cut; /* the model was told already */
+    const bool again = l->cut; /* the model was told already; with a limit of 0 there is no thought to end */
     if (now || (most != UINT32_MAX && tokens >= hard_limit(most)))
-        take(l, again || tokens == 0 ? l->close : 0, l->n);
+        take(l, again || most == 0 || tokens == 0 ? l->close : 0, l->n);
     else if (tokens >= most && is_likely(logits, n_vocab, l->ids[l->close]))
         take(l, l->close, l->after);
     return l->at < l->end ? l->ids[l->at++] : -1;

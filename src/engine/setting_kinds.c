@@ -273,10 +273,9 @@ static void get_reasoning(const QSFSettings *s, const void *p, char *dst, size_t
     snprintf(dst, cap, "%s", qsf_reason_word((QsfReason) * (const uint8_t *)p));
 }
 
-/* The member is 1 more, so that 0 is no limit. */
+/* The member is 1 more, so that 0 means that there is no limit. */
 static bool set_limit(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
     int32_t v;
-    if (strcasecmp(value, "off") == 0) value = "-1";
     if (!set_int(row, s, &v, value)) return false;
     *(int32_t *)p = v + 1;
     return true;

@@ -118,7 +118,7 @@ static const Row rows[] = {
       0, 0, 0}, &qsf_kind_reasoning, AT(params.reasoning)},
     {{"reasoning-budget", "", 0, "N", LIVE,
       "tokens of reasoning after which the answer should begin, 0 to 1000000000; -1 = no limit (default -1)",
-      -1, 1000000000, 64}, &qsf_kind_limit, AT(params.reasoning_limit)},
+      -1, 1000000000, 0}, &qsf_kind_limit, AT(params.reasoning_limit)},
     {{"reasoning-budget-message", "", 0, "TEXT", LIVE,
       "a sentence written into reasoning that is cut (default: I have thought long enough and answer now.)",
       0, 0, 0}, &qsf_kind_sentence, AT(params.reasoning_message)},

@@ -64,7 +64,7 @@ typedef struct QsfGenerate {
     int (*reasoning)(void *arg, int32_t id, const char *text, size_t len);
     /* Whether reasoning is to be closed now, before every token; may be NULL. */
     bool (*answer_now)(void *arg);
-    /* Called when reasoning is closed after so many tokens of it (reasoning_limit.h); may be NULL. */
+    /* Called when reasoning is closed, with its number of tokens (reasoning_limit.h); may be NULL. */
     void (*reasoning_cut)(void *arg, uint32_t tokens);
     QsfThinkPrompt think; /* where the answer begins, of qsf_think_encode */
     void *arg;

@@ -39,6 +39,11 @@ static uint64_t fake_submit(void *self, const QSFRequest *r) {
     return ++f->request;
 }
 
+static void fake_answer_now(void *self) {
+    FakeEngine *f = self;
+    f->n_answer_now++;
+}
+
 static void fake_cancel(void *self) {
     FakeEngine *f = self;
     f->n_cancels++;
@@ -61,6 +66,8 @@ static bool fake_next(void *self, QSFEvent *e) {
     e->file = v->file;
     e->tokens = v->tokens;
     e->thinking = v->thinking;
+    e->reasoning_cut = v->cut;
+    e->hidden_tokens = v->hidden;
     e->seed = 7;
     return true;
 }
@@ -153,6 +160,7 @@ UiEngine fake_engine(FakeEngine *f) {
                        .load = fake_load,
                        .submit = fake_submit,
                        .cancel = fake_cancel,
+                       .answer_now = fake_answer_now,
                        .set_params = fake_set_params,
                        .next = fake_next,
                        .replan = fake_replan,
@@ -198,6 +206,8 @@ void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens) {
     const FakeEvent *last = f->n_events > 0 ? &f->events[f->n_events - 1] : NULL;
     FakeEvent e = { .type = QSF_EVENT_DONE, .stop = stop, .tokens = tokens };
     e.thinking = last != NULL && last->type == QSF_EVENT_REASONING && strstr(last->text, "</think>") == NULL;
+    e.cut = f->cut;
+    e.hidden = f->hidden;
     f->busy = false;
     put(f, e);
 }

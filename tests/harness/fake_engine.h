@@ -10,14 +10,14 @@ typedef struct FakeEvent {
     char text[200];
     QSFStop stop;
     int code;
-    bool file, thinking;
-    uint32_t tokens;
+    bool file, thinking, cut;
+    uint32_t tokens, hidden;
 } FakeEvent;
 
 typedef struct FakeEngine {
     bool busy;
     uint64_t request; /* id of the last one */
-    int n_loads, n_submits, n_cancels, n_params, n_replans;
+    int n_loads, n_submits, n_cancels, n_answer_now, n_params, n_replans;
     char path[200];       /* of the last load */
     QSFSettings settings; /* of the last load */
     QSFSettings wanted;   /* of the last replan */
@@ -38,6 +38,8 @@ typedef struct FakeEngine {
     QSFStats stats;
     QSFLayerStats layers[80];
     uint32_t n_layers;
+    bool cut;        /* the next answer that ends had its reasoning cut, */
+    uint32_t hidden; /* and that many tokens of more are hidden */
     FakeEvent events[64];
     int n_events, taken;
 } FakeEngine;

@@ -66,6 +66,25 @@ printf '/set reasoning off\nHi\n/retry\n' | chat_lines 0 "$work/closed.gguf"
 [ "$(grep -c 'no such switch' "$work/err")" = 1 ] ||
     { cat "$work/err"; fail "the chat does not report exactly once that the template has no switch"; }
 
+# ---- reasoning that is cut
+"$mktiny" "$work/long.gguf" "script=<think> one _two _three _four </think> Hello _world" \
+    "chat_template=$turns$asks" || fail "mktiny"
+"$run" "$work/long.gguf" -p Hi --reasoning-budget 3 --json </dev/null >"$work/out" 2>"$work/err" ||
+    fail "--reasoning-budget: exit $?"
+out_has '"text": "Hello world".*"reasoning": "one two", "reasoning_tokens": 4, "reasoning_cut": true, "hidden_tokens": 0'
+err_has 'thinking was cut after 3 tokens'
+"$run" "$work/long.gguf" -p Hi --reasoning-budget 0 --show-thinking </dev/null >"$work/out" 2>"$work/err" ||
+    fail "--reasoning-budget 0: exit $?"
+[ "$(cat "$work/out")" = '<think></think>Hello world' ] || { cat "$work/out"; fail "--reasoning-budget 0"; }
+"$run" "$work/long.gguf" -p Hi --reasoning-budget -2 </dev/null >"$work/out" 2>"$work/err" &&
+    fail "--reasoning-budget -2"
+err_has 'reasoning-budget takes a whole number from 0 to 1000000000, or -1'
+printf '/think 2\nHi\n/think -1\n/retry\n/think now\n' | chat_lines 1 "$work/long.gguf" --show-thinking
+[ "$(cat "$work/out")" = '<think>one</think>Hello world
+<think>one two three four</think>Hello world' ] || { cat "$work/out"; fail "/think N"; }
+err_has 'thinking was cut after 2 tokens'
+err_has '/think now: no answer is thinking'
+
 # ---- messages with channels, whose <|end|> does not end the turn; the template names no tag
 heads='!<|channel|> analysis !<|message|> deep _thought !<|end|> !<|start|> assistant !<|channel|> final !<|message|>'
 message='{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor %}'

@@ -244,10 +244,9 @@ static void a_soft_limit(void **state) {
     expect(ask(w, NULL, 0, NULL, 0), "<think></think>", "<c><d>", QSF_STOP_EOS);
     done(w);
     /* Messages: the model itself begins the next one. */
-    w = worker_with(
-        "!<|channel|> analysis !<|message|> <a> <b> "
-        "!<|end|> !<|start|> assistant !<|channel|> final !<|message|> <c>",
-        MESSAGES);
+    w = worker_with("!<|channel|> analysis !<|message|> <a> <b> "
+                    "!<|end|> !<|start|> assistant !<|channel|> final !<|message|> <c>",
+                    MESSAGES);
     set_limit(w, 2, "enough");
     expect(ask(w, NULL, 0, NULL, 0), "<|channel|>analysis<|message|><a>\n\n", "<c>", QSF_STOP_EOS);
     done(w);
@@ -265,8 +264,7 @@ static void thoughts_after_the_limit(void **state) {
     done(w);
 }
 
-/* Asked to answer while it thinks: a sentence and the closing token, whatever is likely. The head of the answer
- * is written too where answers are messages. */
+/* Asked to answer while it thinks: a sentence and the closing token, whatever is likely. */
 static void answer_now(void **state) {
     (void)state;
     QSFWorker *w = worker_with("<think> <a> <b> </think> <c>", TURNS PLAIN);

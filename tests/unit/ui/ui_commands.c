@@ -162,7 +162,10 @@ static void test_every_argument(void **state) {
     }
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         (void)snprintf(line, sizeof line, "/set %s ", qsf_setting_at(i)->name);
-        if (!ui_complete(&completion, NULL, line, strlen(line))) fail_msg("nothing for %s", line);
+        const char *arg = qsf_setting_at(i)->arg;
+        const bool sentence = arg && strcmp(arg, "TEXT") == 0;
+        if (!sentence && !ui_complete(&completion, NULL, line, strlen(line)))
+            fail_msg("nothing for %s", line);
     }
     ui_complete_free(&completion);
 }

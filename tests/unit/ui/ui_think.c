@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reasoning before an answer, and stop strings: in the chat, its files, and on the screen. */
 #include "tests/harness/app_rig.h"
+#include "ui/format.h"
 #include "ui/screen.h"
 
 /* ---- reasoning, stop strings ---- */
@@ -185,9 +186,35 @@ static void test_think_command(void **state) {
     say(x, "/think hide");
     assert_false(x->app.settings.show_thinking);
     say(x, "/think on");
-    assert_non_null(strstr(last_said(x, UI_ERROR), "show or hide"));
+    assert_non_null(strstr(last_said(x, UI_ERROR), "show, hide, now or a number"));
     say(x, "/set show-thinking on");
     assert_true(x->app.settings.show_thinking);
+}
+
+static void test_answer_now(void **state) {
+    Fixture *x = *state;
+    say(x, "/think now");
+    assert_string_equal(last_said(x, UI_ERROR), "/think now: no answer is thinking");
+    say(x, "/think 300");
+    assert_int_equal(x->app.settings.params.reasoning_limit, 301);
+    say(x, "hi");
+    assert_true(ui_app_answer_now(&x->app)); /* the prompt is being read */
+    fake_reasoning(&x->engine, "<think>a long thought");
+    ui_app_pump(&x->app);
+    say(x, "/think now");
+    assert_int_equal(x->engine.n_answer_now, 2);
+    fake_reasoning(&x->engine, "</think>");
+    fake_text(&x->engine, "yes");
+    x->engine.cut = true;
+    x->engine.hidden = 7;
+    ui_app_pump(&x->app);
+    fake_done(&x->engine, QSF_STOP_EOS, 9);
+    ui_app_pump(&x->app);
+    assert_false(ui_app_answer_now(&x->app));
+    char fold[80];
+    ui_format_thought(ui_transcript_last(&x->app.chat)->thought, fold, sizeof fold);
+    assert_non_null(strstr(fold, ", cut"));
+    assert_string_equal(last_said(x, UI_NOTICE), "the model went on thinking: 7 tokens are hidden");
 }
 
 static void test_stop_strings(void **state) {
@@ -269,11 +296,17 @@ static void test_folded_on_the_screen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_reasoning_is_separate), T(test_two_blocks),
-        T(test_reasoning_is_separate), T(test_only_reasoning),
-        T(test_reasoning_in_sessions), T(test_time),
-        T(test_reasoning_in_exports),  T(test_think_command),
-        T(test_stop_strings),          T(test_folded_on_the_screen),
+        T(test_reasoning_is_separate),
+        T(test_two_blocks),
+        T(test_reasoning_is_separate),
+        T(test_only_reasoning),
+        T(test_reasoning_in_sessions),
+        T(test_time),
+        T(test_reasoning_in_exports),
+        T(test_think_command),
+        T(test_answer_now),
+        T(test_stop_strings),
+        T(test_folded_on_the_screen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,6 +64,7 @@ door() {
     case $1 in
     *curses.h | term.h | panel.h) echo ui/term_curses.c ;;
     readline/*) echo ui/input.c ;;
+    md4c*.h) echo ui/md/parse.c ;;
     utf8proc.h) echo src/base/unicode.c src/base/unicode_form.c ;;
     pcre2*.h) echo src/token/regex.c ;;
     jansson.h) echo src/base/json.c ;;

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "qsf_savefile.h"
+#include "ui/json.h"
 
 #define UI_YEAR_10000 253402300800.0 /* in seconds since 1970 */
 
@@ -20,49 +21,6 @@ static void iso_time(double t, char *dst, size_t cap) {
     if (when > 0 && gmtime_r(&when, &tm)) (void)strftime(dst, cap, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* Length of the UTF-8 sequence at s, 0 if it is ill-formed: JSON must be UTF-8, whatever a model
- * generated. */
-static size_t sequence(const char *s, size_t len) {
-    unsigned char c = (unsigned char)s[0];
-    size_t n = c < 0x80                ? 1
-               : c >= 0xc2 && c < 0xe0 ? 2
-               : (c & 0xf0) == 0xe0    ? 3
-               : c >= 0xf0 && c < 0xf5 ? 4
-                                       : 0;
-    if (n == 0 || n > len) return 0;
-    for (size_t i = 1; i < n; i++) {
-        if (((unsigned char)s[i] & 0xc0) != 0x80) return 0;
-    }
-    unsigned char d = n > 1 ? (unsigned char)s[1] : 0;
-    bool bad = (c == 0xe0 && d < 0xa0) || (c == 0xed && d >= 0xa0) || (c == 0xf0 && d < 0x90) ||
-               (c == 0xf4 && d >= 0x90);
-    return bad ? 0 : n;
-}
-
-/* DEL and the control characters of C1 too: the file may be shown on a terminal. */
-static void json_string(UiBuf *b, const char *s, size_t len) {
-    ui_buf_puts(b, "\"");
-    while (len > 0) {
-        size_t n = sequence(s, len);
-        unsigned char c = (unsigned char)*s;
-        if (n == 0)
-            ui_buf_puts(b, "\\ufffd");
-        else if (c == '"' || c == '\\')
-            ui_buf_printf(b, "\\%c", c);
-        else if (c == '\n')
-            ui_buf_puts(b, "\\n");
-        else if (c < 0x20 || c == 0x7f)
-            ui_buf_printf(b, "\\u%04x", c);
-        else if (c == 0xc2 && (unsigned char)s[1] < 0xa0)
-            ui_buf_printf(b, "\\u%04x", (unsigned char)s[1]);
-        else
-            ui_buf_add(b, s, n);
-        s += n ? n : 1;
-        len -= n ? n : 1;
-    }
-    ui_buf_puts(b, "\"");
-}
-
 /* Appends the readable part of the reasoning. */
 static void put_plain(UiBuf *b, const UiItem *thought, void (*put)(UiBuf *, const char *, size_t)) {
     char *plain = malloc(thought->raw.len + 1);
@@ -71,28 +29,23 @@ static void put_plain(UiBuf *b, const UiItem *thought, void (*put)(UiBuf *, cons
     free(plain);
 }
 
-static void json_field(UiBuf *b, const char *name, const char *value) {
-    ui_buf_printf(b, "\"%s\": ", name);
-    json_string(b, value, strlen(value));
-}
-
 static void as_json(const UiApp *a, UiBuf *b) {
     ui_buf_puts(b, "{");
-    json_field(b, "model", a->stats.model_name);
+    ui_json_field(b, "model", a->stats.model_name);
     ui_buf_puts(b, ", ");
-    json_field(b, "session", a->session.name);
+    ui_json_field(b, "session", a->session.name);
     ui_buf_puts(b, ", \"settings\": {");
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         char value[QSF_SETTING_TEXT];
         qsf_setting_get(&a->settings, qsf_setting_at(i), value, sizeof value);
         ui_buf_puts(b, i ? ", " : "");
-        json_field(b, qsf_setting_at(i)->name, value);
+        ui_json_field(b, qsf_setting_at(i)->name, value);
     }
     ui_buf_puts(b, "},\n \"messages\": [");
     const char *sep = "\n";
     if (a->system.len > 0) {
         ui_buf_puts(b, "\n  {\"role\": \"system\", ");
-        json_field(b, "content", ui_buf_str(&a->system));
+        ui_json_field(b, "content", ui_buf_str(&a->system));
         ui_buf_puts(b, "}");
         sep = ",\n";
     }
@@ -103,15 +56,15 @@ static void as_json(const UiApp *a, UiBuf *b) {
         iso_time(it->time, when, sizeof when);
         ui_buf_printf(b, "%s  {\"role\": \"%s\", \"time\": \"%s\", \"content\": ", sep,
                       it->kind == UI_USER ? "user" : "assistant", when);
-        json_string(b, ui_buf_str(&it->raw), it->raw.len);
+        ui_json_string(b, ui_buf_str(&it->raw), it->raw.len);
         if (ui_item_thought(it)) {
             ui_buf_puts(b, ", \"reasoning\": ");
-            put_plain(b, it->thought, json_string);
+            put_plain(b, it->thought, ui_json_string);
         }
         if (it->kind == UI_ANSWER) {
             ui_buf_printf(b, ", \"tokens\": %u, \"seed\": \"%llu\", ", it->tokens,
                           (unsigned long long)it->seed);
-            json_field(b, "stop", it->stop);
+            ui_json_field(b, "stop", it->stop);
         }
         ui_buf_puts(b, "}");
         sep = ",\n";

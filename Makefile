@@ -173,7 +173,9 @@ $(uiunit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(call obj,$(filter-out u
 	$(call say,LINK,$(@F))
 	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(UI_LIBS) $(LIB_LIBS)
 
-$(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
+# Parts of the chat that need nothing else of it.
+fuzz_ui := $(call obj,$(call find,ui/code/*.c))
+$(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(fuzz_ui) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Syntax highlighting of code blocks, one line at a time. A state that is carried from line to line holds what
- * reaches over the end of a line: comments, strings, heredocs, template literals. Text is any bytes, also
- * invalid UTF-8. Linear time, no allocation, no state of its own: any thread. */
+/* Syntax highlighting of code blocks, one line at a time. A state that is passed from line to line holds what
+ * continues after the end of a line: comments, strings, heredocs, template literals. Text is any bytes,
+ * including invalid UTF-8. Linear time, no allocation, no global state: any thread. */
 #ifndef QSF_UI_CODE_HIGHLIGHT_H
 #define QSF_UI_CODE_HIGHLIGHT_H
 
@@ -30,7 +30,7 @@ typedef struct UiCodeRun {
     UiCodeClass kind;
 } UiCodeRun;
 
-#define UI_CODE_NEST 8 /* template literals and command substitutions inside each other that are told apart */
+#define UI_CODE_NEST 8 /* levels of template literals and command substitutions inside each other */
 
 /* At the beginning of a block it is zeroed. Without padding: two states are the same if memcmp says so, and
  * then the lines below are the same too. The meaning of the fields is a matter of each lexer. */
@@ -49,11 +49,9 @@ typedef struct UiLexer UiLexer;
 /* The lexer of the language that the info string of a fence names by its first word ("c", "C++", "python3
  * title=x", "{.rust}", "language-js"), whatever its case. NULL if it is unknown. */
 const UiLexer *ui_code_lexer(const char *info, size_t len);
-/* The usual name of its language, "c++". */
-const char *ui_code_name(const UiLexer *x);
-/* Splits a line without its newline into runs: in order, without gaps, none is empty, neighbours have different
- * kinds. Writes at most max of them (max > 0), the last possible one is the rest of the line as text, and
- * returns how many; the state is that of the next line in any case. */
+/* Splits a line without its newline into runs: in order, without gaps, none is empty, neighbours differ in
+ * kind. Writes at most max of them (max > 0), the last possible one is the rest of the line as text, and
+ * returns how many; the state becomes that of the next line in any case. */
 size_t ui_code_line(const UiLexer *x, UiCodeState *state, const char *line, size_t len, UiCodeRun *runs,
                     size_t max);
 

@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum {
     QSF_OK = 0,
@@ -48,5 +49,12 @@ int qsf_err_pass(QsfErr *err, const QsfErr *why);
 int qsf_err_prefix(QsfErr *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 void qsf_err_clear(QsfErr *err);
+
+/* Formats like vsnprintf, so that only the format decides where lines end, never a name or text from outside:
+ * the newlines of fmt (less than QSF_LINES_FORMAT bytes, otherwise it has none) become the control character
+ * *line, which no argument contains; '\n' in the result is always from an argument. *line is 0 if fmt has no
+ * newline. */
+#define QSF_LINES_FORMAT 1024u
+int qsf_lines_format(char *out, size_t cap, const char *fmt, va_list ap, char *line);
 
 #endif

@@ -12,11 +12,85 @@
 #include <string.h>
 
 #include "src/base/interrupt.h"
-#include "src/base/jsonnumber.h"
+#include "src/base/jsonscan.h"
 #include "src/base/utf8.h"
 
 #define TEXT_LIMIT  ((size_t)256 << 20)
 #define DEPTH_LIMIT 200 /* jansson's parser recurses: this keeps it well inside a 256 KiB stack */
+
+/* --- numbers that other programs write and jansson refuses: integers beyond 64 bits
+ * (huggingface/transformers writes model_max_length as int(1e30) if it knows no limit), reals beyond a
+ * double, and Python's Infinity and NaN --- */
+
+#define LARGEST "1.7976931348623157e308" /* DBL_MAX */
+
+/* What to write instead of a word. */
+typedef enum Change { KEEP, REAL, LARGE } Change;
+
+static bool in_word(char c) {
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '.' || c == '+' || c == '-';
+}
+
+static bool too_big(const char *digits, size_t n, bool negative) {
+    const char *limit = negative ? "9223372036854775808" : "9223372036854775807";
+    return n > 19 || (n == 19 && memcmp(digits, limit, 19) > 0);
+}
+
+static Change change_of(const char *word, size_t n) {
+    static const char infinity[] = "Infinity";
+    bool negative = n > 0 && *word == '-', plain = true;
+    const char *p = word + negative;
+    n -= negative;
+    if (n == sizeof infinity - 1 && memcmp(p, infinity, n) == 0) return LARGE;
+    if (!negative && n == 3 && memcmp(p, "NaN", n) == 0) return LARGE;
+    if (n == 0 || *p < '0' || *p > '9') return KEEP;
+    for (size_t i = 0; i < n && plain; i++) plain = p[i] >= '0' && p[i] <= '9';
+    if (plain && !too_big(p, n, negative)) return KEEP;
+    QsfJsonScan s;
+    QsfErr e = { 0 };
+    double v;
+    qsf_jscan_init(&s, p, n);
+    if (qsf_jscan_number(&s, &v, &e) != QSF_OK || s.at != n) return KEEP; /* the parser will name the place */
+    return isinf(v) ? LARGE : plain ? REAL : KEEP;
+}
+
+/* The position after the string that begins at `at`. */
+static size_t skip_string(const char *text, size_t len, size_t at) {
+    for (at++; at < len && text[at] != '"'; at++) at += text[at] == '\\';
+    return at < len ? at + 1 : len;
+}
+
+static void put_word(QsfStrbuf *out, const char *word, size_t n, Change change) {
+    if (change == LARGE) {
+        qsf_strbuf_adds(out, *word == '-' ? "-" LARGEST : LARGEST);
+        return;
+    }
+    qsf_strbuf_add(out, word, n);
+    if (change == REAL) qsf_strbuf_adds(out, ".0");
+}
+
+/* Appends text[0..len) to out, with integers outside int64_t written as reals, and numbers beyond
+ * the largest double Infinity and NaN as the largest double, outside strings. Returns false, with
+ * nothing appended, if there are none: then the text can be parsed as it is. Check out afterwards.
+ * Does not check syntax. Any thread. */
+static bool replace_numbers(const char *text, size_t len, QsfStrbuf *out) {
+    size_t done = 0;
+    for (size_t at = 0, end; at < len; at = end) {
+        end = at + 1;
+        if (text[at] == '"') end = skip_string(text, len, at);
+        if (!in_word(text[at])) continue;
+        while (end < len && in_word(text[end])) end++;
+        Change change = change_of(text + at, end - at);
+        if (change == KEEP) continue;
+        qsf_strbuf_add(out, text + done, at - done);
+        put_word(out, text + at, end - at, change);
+        done = end;
+    }
+    if (done > 0) qsf_strbuf_add(out, text + done, len - done);
+    return done > 0;
+}
+
+/* --- parsing --- */
 
 static const json_t *in(const QsfJson *v) { return (const json_t *)(const void *)v; }
 static const QsfJson *outv(const json_t *v) { return (const QsfJson *)(const void *)v; }
@@ -130,7 +204,7 @@ QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err) {
     QsfStrbuf fixed = QSF_STRBUF_INIT;
     bool memory = false, stopped = false;
     json_t *v = NULL;
-    if (qsf_json_numbers(text, len, &fixed)) {
+    if (replace_numbers(text, len, &fixed)) {
         memory = !qsf_strbuf_ok(&fixed);
         text = qsf_strbuf_str(&fixed);
         len = fixed.len;

@@ -97,4 +97,9 @@ void qsf_mem_unmap_named(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes, c
 int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, const char *what, void **p,
                    QsfErr *err);
 
+/* Discards the contents of [p, p + bytes), which is part of a mapping from qsf_mem_map: full pages in the
+ * range are returned to the kernel and read as zeros afterwards; partial pages are unchanged. The ledger is
+ * unchanged. */
+void qsf_mem_discard(void *p, uint64_t bytes);
+
 #endif

@@ -12,22 +12,39 @@
  * its job, so a late worker cannot take units of the next job while that is being set up. */
 #include "src/base/pool.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/base/clock.h"
-#include "src/base/sleep.h"
 
 #define STACK_BYTES     (256u * 1024)
 #define SPIN_NS         500000u /* longer than the pause between two tokens; then sleep */
 #define QUIET_NS        5000u   /* yield after this time: the thread waited for may need this CPU */
 #define SPINS_PER_CHECK 64      /* pauses between two checks of the clock */
+
+_Static_assert(sizeof(atomic_uint) == 4, "a futex is a word of 32 bits");
+
+/* Sleeps while *word equals seen, until woken. May return early: the caller must check again. futex(2)
+ * loses no wake-up and needs no lock around the number. (A condition variable can lose one, glibc bug
+ * 25847, at the rate at which the jobs of a token come.) */
+static void sleep_while(atomic_uint *word, unsigned seen) {
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+}
+
+/* Wakes all threads that sleep on the word, which must have been changed before. */
+static void wake_sleepers(atomic_uint *word) {
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
 
 /* Units [begin, end) that no thread has taken yet, and the generation of their job: 24, 24 and 16 bits. */
 #define UNIT_BITS 24
@@ -119,7 +136,7 @@ static uint32_t work(QsfPool *p, unsigned job, int worker) {
 
 static void finish(QsfPool *p, uint32_t n) {
     if (n == 0 || atomic_fetch_sub(&p->pending, n) != n || !atomic_load(&p->caller_sleeps)) return;
-    qsf_wake_all(&p->pending);
+    wake_sleepers(&p->pending);
 }
 
 /* ---- waiting ---- */
@@ -152,13 +169,13 @@ static bool spin_until(QsfPool *p, bool (*cond)(QsfPool *, unsigned), unsigned a
 static void wait_for_job(QsfPool *p, unsigned seen) {
     if (spin_until(p, job_is_new, seen)) return;
     atomic_fetch_add(&p->sleepers, 1);
-    while (atomic_load(&p->job) == seen) qsf_sleep_while(&p->job, seen);
+    while (atomic_load(&p->job) == seen) sleep_while(&p->job, seen);
     atomic_fetch_sub(&p->sleepers, 1);
 }
 
 static void publish(QsfPool *p) {
     atomic_fetch_add(&p->job, 1);
-    if (atomic_load(&p->sleepers) > 0) qsf_wake_all(&p->job);
+    if (atomic_load(&p->sleepers) > 0) wake_sleepers(&p->job);
 }
 
 static void *worker_main(void *arg) {
@@ -178,7 +195,7 @@ static void wait_for_workers(QsfPool *p) {
     if (spin_until(p, workers_done, 0)) return;
     unsigned left;
     atomic_store(&p->caller_sleeps, true);
-    while ((left = atomic_load(&p->pending)) != 0) qsf_sleep_while(&p->pending, left);
+    while ((left = atomic_load(&p->pending)) != 0) sleep_while(&p->pending, left);
     atomic_store(&p->caller_sleeps, false);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The only interface to utf8proc (unicode.c, unicode_form.c): grapheme clusters, their width in terminal
+/* The only interface to utf8proc (unicode.c): grapheme clusters, their width in terminal
  * cells, normalization and categories. Input is untrusted bytes. Any thread; no state. Builds without
  * utf8proc (unicode_none.c) handle ASCII only; the first two functions report the effect of that. */
 #ifndef QSF_BASE_UNICODE_H

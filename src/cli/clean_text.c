@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/lines.h"
+#include "src/base/err.h"
 #include "src/base/unicode.h"
 #include "src/base/utf8.h"
 

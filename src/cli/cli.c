@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The command line of every program: implements qsf_cli.h. One lookup over two tables, the
  * program's options and the engine's settings. */
-#include "qsf_cli.h"
-
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "qsf_cli.h"
 #include "qsf_text.h"
 
 #define OUT_BYTES 65536 /* more than the longest --help */
@@ -276,4 +277,19 @@ void qsf_cli_error_text(const QSFCli *cli, const char *text) {
     char *clean = qsf_clean_dup(text, strlen(text), false);
     fprintf(stderr, "%s: %s\n", cli->program, clean ? clean : "out of memory");
     free(clean);
+}
+
+/* --- opens standard streams that the caller closed, before other files can get their numbers --- */
+
+int qsf_cli_open_std_fds(const char *program) {
+    /* Reading stdin gives end of file. Writing to stdout fails with EBADF, as when it is closed: an answer
+     * that cannot be delivered is an error. Messages on stderr are dropped. */
+    static const int modes[] = { O_RDONLY, O_RDONLY, O_WRONLY };
+    for (int fd = 0; fd < (int)(sizeof modes / sizeof *modes); fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+        if (open("/dev/null", modes[fd]) == fd) continue; /* it is the lowest free number */
+        fprintf(stderr, "%s: /dev/null: %s\n", program, strerror(errno));
+        return QSF_EXIT_RUNTIME;
+    }
+    return QSF_EXIT_OK;
 }

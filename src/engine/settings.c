@@ -2,11 +2,15 @@
 /* The settings of qsf_engine.h as one table, used by the long options, /set and --help. A row stores the
  * offset of its member in QSFSettings and the kind of its value. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "qsf_engine.h"
+#include "src/base/clock.h"
 #include "src/base/err.h"
+#include "src/base/paths.h"
 #include "src/base/utf8.h"
+#include "src/chat/chat.h"
 #include "src/engine/number.h"
 #include "src/engine/setting_kinds.h"
 #include "src/plan/plan.h"
@@ -277,3 +281,32 @@ void qsf_settings_take(QSFSettings *dst, const QSFSettings *src, unsigned flags)
         qsf_setting_set(dst, row, text, err, sizeof err);
     }
 }
+
+/* --- the names of qsf_engine.h that need no worker: a MODEL argument, templates, reasons to stop,
+ * the version --- */
+
+#define GUIDE_FILE "models/guide.qsf"
+
+char *qsf_model_file(const char *name) {
+    if (name == NULL) return NULL;
+    if (strcmp(name, QSF_GUIDE) != 0) return strdup(name);
+    char path[QSF_PATH_MAX];
+    return strdup(qsf_path_data(GUIDE_FILE, path) ? path : QSF_DATADIR "/" GUIDE_FILE);
+}
+
+const char *qsf_stop_name(QSFStop s) {
+    static const char *const names[] = {
+        [QSF_STOP_EOS] = "eos",
+        [QSF_STOP_STRING] = "stop",
+        [QSF_STOP_LENGTH] = "length",
+        [QSF_STOP_CONTEXT] = "context",
+        [QSF_STOP_INTERRUPTED] = "interrupted",
+    };
+    return (unsigned)s < sizeof names / sizeof names[0] ? names[s] : "unknown";
+}
+
+uint64_t qsf_memory_available(void) { return qsf_available_bytes(); }
+
+char *qsf_template_names(void) { return qsf_chat_template_list(); }
+
+const char *qsf_version(void) { return QSF_VERSION; }

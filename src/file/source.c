@@ -103,3 +103,11 @@ const QsfTensor *qsf_source_find_tensor(const QsfSource *s, const char *name) {
     int32_t i = qsf_hashmap_get(&s->tensor_map, name, strlen(name));
     return i < 0 ? NULL : &s->tensors[i];
 }
+
+int qsf_source_check_unchanged(const QsfSource *src, QsfErr *err) {
+    for (uint32_t i = 0; i < qsf_source_n_files(src); i++) {
+        int rc = qsf_file_unchanged(qsf_source_file(src, i), err);
+        if (rc != QSF_OK) return rc;
+    }
+    return QSF_OK;
+}

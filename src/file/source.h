@@ -155,4 +155,7 @@ int qsf_meta_array_i64(QsfMetaArray *a, int64_t *out, QsfErr *err);
 int qsf_meta_array_f32(QsfMetaArray *a, float *out, QsfErr *err);
 void qsf_meta_array_close(QsfMetaArray *a);
 
+/* QSF_E_RUNTIME when a file of the model has changed since it was opened. Any thread. */
+int qsf_source_check_unchanged(const QsfSource *src, QsfErr *err);
+
 #endif

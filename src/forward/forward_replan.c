@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/discard.h"
+#include "src/base/ledger.h"
 #include "src/forward/forward_impl.h"
 #include "src/forward/kv_room.h"
 #include "src/forward/ops/ops.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/discard.h"
+#include "src/base/ledger.h"
 #include "src/plan/kv_lend.h"
 #include "src/plan/layout.h"
 

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "kernels/kernels.h"
-#include "src/base/partial.h"
+#include "src/base/space.h"
 #include "src/kv/list.h"
 #include "src/kv/recent.h"
 #include "src/model/hparams.h"

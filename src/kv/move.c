@@ -6,10 +6,109 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/discard.h"
+#include "src/base/ledger.h"
 #include "src/kv/cache_impl.h"
-#include "src/kv/carry.h"
 #include "src/plan/layout.h"
+
+/* --- recent positions (kv/recent.h) while types change: what is read from a state when a tile of 2 bits
+ * becomes one of more, and what a state holds with the new types --- */
+
+/* The recent tiles of one run: where they are in the cache, and what is read instead. */
+typedef struct QsfKvCarried {
+    const qk_kv_ops *ops;
+    uint32_t n, slot[QSF_KV_RECENT_TILES];
+    const uint8_t *tile[QSF_KV_RECENT_TILES];
+} QsfKvCarried;
+
+/* Finds the slot of a tile in the memory of cache i; false if it is not there. */
+static bool find_slot(const QsfKvCache *c, uint32_t i, uint32_t tile, uint32_t *slot) {
+    const uint32_t ring = qsf_kvcache_ring(c, i);
+    if (tile >= qk_kv_tiles(c->n_past) || (ring > 0 && (uint64_t)tile * QK_KV_TILE < c->lost[i]))
+        return false;
+    *slot = (uint32_t)qk_kv_wrap(tile, ring / QK_KV_TILE);
+    if (!c->lists.on || ring > 0) return true;
+    const qk_kv_slot *list = qsf_kvlist(&c->lists, i);
+    for (uint32_t e = 0; e < c->lists.n[i]; e++) {
+        if (list[e].tile != tile) continue;
+        *slot = list[e].slot;
+        return true;
+    }
+    return false;
+}
+
+/* The k-th of the tiles that a state can hold: tile 0, and the last ones. */
+static bool tile_at(const QsfKvCache *c, uint32_t k, uint32_t *tile) {
+    const uint32_t back = QSF_KV_RECENT_TILES - 1 - k, last = c->n_past / QK_KV_TILE;
+    *tile = k == 0 ? 0 : last - back;
+    return k == 0 || last > back;
+}
+
+/* Fills in the source of a head's K (which 0) or V of cache i, whose type was that of `was`, where
+ * was->carried is more precise than the tiles. */
+static void kvcarry_find(const QsfKvCache *was, uint32_t i, unsigned which, uint32_t head,
+                         QsfKvCarried *out) {
+    const qk_kv precise = qsf_kv_recent_type(&was->spec[i], was->types, which);
+    *out = (QsfKvCarried){ .ops = &was->table->kv[precise] };
+    if (was->carried == NULL || precise == qsf_kvcache_type(was, i, which)) return;
+    for (uint32_t k = 0; k < QSF_KV_RECENT_TILES; k++) {
+        uint32_t tile;
+        if (!tile_at(was, k, &tile) || !find_slot(was, i, tile, &out->slot[out->n])) continue;
+        out->tile[out->n] = qsf_kvrecent_held(was, i, which, head, tile, was->n_past, was->carried);
+        if (out->tile[out->n] != NULL) out->n++;
+    }
+}
+
+/* Stores the k-th tile of a head's K or V as a state of `to` holds it. */
+static void make_tile(const QsfKvCache *c, const QsfKvCache *to, uint32_t i, unsigned which, uint32_t head,
+                      uint32_t k) {
+    const qk_kv_ops *ops = &to->table->kv[qsf_kv_recent_type(&to->spec[i], to->types, which)];
+    const QsfKvRun run = qsf_kvcache_run(c, i, which * c->spec[i].heads + head);
+    float row[QSF_MAX_HEAD_DIM];
+    QsfKvCarried old;
+    uint32_t tile, slot;
+    if (!tile_at(c, k, &tile) || !find_slot(c, i, tile, &slot)) return;
+    uint8_t *out = qsf_kvrecent_held(to, i, which, head, tile, c->n_past, to->carried);
+    const uint8_t *from = c->mem + run.at + slot * qsf_kvcache_tile_bytes(c, i, which);
+    const qk_kv_ops *from_ops = qsf_kvcache_ops(c, i, which);
+    kvcarry_find(c, i, which, head, &old);
+    for (uint32_t e = 0; e < old.n; e++) {
+        if (old.slot[e] != slot) continue;
+        from = old.tile[e];
+        from_ops = old.ops;
+    }
+    if (from_ops == ops) {
+        memcpy(out, from, qsf_kv_recent_tile(&to->spec[i], to->types, which));
+        return;
+    }
+    for (uint32_t p = 0; p < QK_KV_TILE && tile * QK_KV_TILE + p < c->n_past; p++) {
+        from_ops->load(row, from, (int)which, p, c->spec[i].dim);
+        ops->store(out, (int)which, p, row, c->spec[i].dim);
+    }
+}
+
+static void make_cache(const QsfKvCache *c, const QsfKvCache *to, uint32_t i) {
+    for (unsigned which = 0; which < 2; which++)
+        for (uint32_t h = 0; h < c->spec[i].heads; h++)
+            for (uint32_t k = 0; k < QSF_KV_RECENT_TILES; k++) make_tile(c, to, i, which, h, k);
+}
+
+/* Makes what a state holds of the positions of c when it has these types, from c->carried and the cache: *out
+ * is malloc'ed, NULL if caches of these types have no recent positions, or if c is empty. QSF_E_RUNTIME. */
+static int kvcarry_make(const QsfKvCache *c, QsfKvTypes types, uint8_t **out, QsfErr *err) {
+    QsfKvCache to = *c;
+    uint64_t bytes = 0;
+    *out = NULL;
+    to.types = types;
+    qsf_kvrecent_place(&to);
+    for (uint32_t i = 0; i < c->n; i++) bytes += qsf_kv_recent_bytes(&c->spec[i], types);
+    if (bytes == 0 || c->n_past == 0) return QSF_OK;
+    to.carried = calloc(1, bytes);
+    if (to.carried == NULL) return qsf_err_memory(err, "converting the KV cache");
+    for (uint32_t i = 0; i < c->n; i++)
+        if (to.recent.on[i]) make_cache(c, &to, i);
+    *out = to.carried;
+    return QSF_OK;
+}
 
 #define PIECE (256u << 10) /* what tiles leave behind is returned in pieces of at least this size */
 
@@ -172,7 +271,7 @@ static void move_cache(QsfKvCache *c, const QsfKvCache *old, const QsfKvCache *w
         m.from_ops = qsf_kvcache_ops(old, i, from.which);
         m.to_ops = qsf_kvcache_ops(c, i, to.which);
         if (m.from_ops == qsf_kvcache_ops(was, i, from.which))
-            qsf_kvcarry_find(was, i, from.which, run % c->spec[i].heads, &m.recent);
+            kvcarry_find(was, i, from.which, run % c->spec[i].heads, &m.recent);
         else
             m.recent.n = 0;
         move_run(&m, c->mem);
@@ -260,7 +359,7 @@ static int reshape(QsfKvCache *c, uint32_t ctx, QsfKvTypes types, QsfErr *err) {
         return qsf_err_memory(err, "converting the KV cache");
     const QsfKvCache was = *c;
     uint8_t *carried = c->carried;
-    int rc = tile != NULL ? qsf_kvcarry_make(c, types, &carried, err) : QSF_OK;
+    int rc = tile != NULL ? kvcarry_make(c, types, &carried, err) : QSF_OK;
     if (rc == QSF_OK && tile != NULL && c->n_past > 0) c->converted = true;
     if (rc == QSF_OK)
         rc = shrink(c, &was, min_u32(ctx, c->ctx), qsf_kv_types_less(types, c->types), tile, err);

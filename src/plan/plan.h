@@ -11,7 +11,6 @@
 #include "kernels/kernels.h"
 #include "src/base/ledger.h"
 #include "src/model/model.h"
-#include "src/plan/embedding.h"
 #include "src/plan/kvtypes.h"
 #include "src/plan/quality.h"
 #include "src/plan/stream_config.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names and stack sizes of the I/O back ends. */
+/* Names of the ways to read, and stack sizes of the I/O back ends. */
 #include "src/plan/stream_config.h"
 
 #include <strings.h>
 
 static const char *const kind_names[QSF_IO_N] = { "auto", "uring", "pread", "mmap" };
+static const char *const embedding_names[QSF_EMBEDDING_N] = { "auto", "resident", "lru" };
 static const char *const direct_names[QSF_DIRECT_N] = { "auto", "on", "off" };
 
 const char *qsf_io_kind_name(QsfIoKind k) { return (unsigned)k < QSF_IO_N ? kind_names[k] : "unknown"; }
@@ -26,4 +27,12 @@ QsfIoDirect qsf_io_direct_parse(const char *word) {
 uint64_t qsf_io_stack_bytes(QsfIoKind kind) {
     return QSF_IO_THREADS * QSF_IO_THREAD_STACK +
            (kind == QSF_IO_MMAP ? QSF_IO_THREADS * QSF_IO_MAP_BYTES : 0);
+}
+
+const char *qsf_embedding_name(QsfEmbedding e) {
+    return (unsigned)e < QSF_EMBEDDING_N ? embedding_names[e] : "unknown";
+}
+
+QsfEmbedding qsf_embedding_parse(const char *word) {
+    return (QsfEmbedding)find_word(embedding_names, QSF_EMBEDDING_N, word);
 }

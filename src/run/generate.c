@@ -5,11 +5,74 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/engine/model_info.h"
 #include "src/engine/prompt.h"
 #include "src/engine/quality/quality.h"
+#include "src/engine/snapshot/snapshot.h"
 #include "src/run/run.h"
+
+/* --- --prompt-cache: a snapshot of the conversation in a file that the user names. It only saves time:
+ * whatever is wrong with it is reported, and the prompt is evaluated --- */
+
+typedef struct RunCache {
+    const char *path; /* NULL: nothing is saved */
+    QsfSnapKey key;
+    bool fresh;       /* the file is replaced */
+    uint64_t load_ns; /* part of the time to the first token */
+} RunCache;
+
+static void report_cache(const QsfErr *err, const char *what) {
+    if (err->code != QSF_E_INTERRUPTED) qsf_cli_error(&run_cli, "%s%s", err->msg, what);
+}
+
+/* SnapKV chooses at the end of each prompt, so an answer after an earlier run's prompt is not
+ * that after one prompt. */
+static int check_policy(const QsfRuntime *rt, QsfErr *err) {
+    if (qsf_evict_parse(rt->settings.eviction) != QSF_EVICT_SNAPKV) return QSF_OK;
+    return qsf_err_set(err, QSF_E_RUNTIME,
+                       "no snapshot: what snapkv evicts depends on where the prompts of earlier runs ended");
+}
+
+/* Loads what the file at path (NULL = none) has of ids, unless the quality of p does not allow it. What is
+ * wrong with it is printed. */
+/* Loads what the file at path (NULL = none) has of ids, unless the quality of p does not allow it. What is
+ * wrong with it is printed. */
+static void cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFParams *p, const QsfIds *ids) {
+    QsfErr err = { 0 };
+    QsfSnapKind kind = QSF_SNAP_MISSING;
+    uint32_t loaded;
+    *c = (RunCache){ .path = path };
+    if (path == NULL) return;
+    const uint64_t start = qsf_now_ns();
+    int rc = check_policy(t->rt, &err);
+    if (rc == QSF_OK) rc = qsf_snapshot_key(&c->key, t->rt, &err);
+    if (rc == QSF_OK && !qsf_quality_measures(t->rt, p))
+        rc = qsf_snapshot_load(t, path, &c->key, ids->data, ids->n, &loaded, &kind, &err);
+    c->load_ns = qsf_now_ns() - start;
+    c->fresh = kind == QSF_SNAP_OTHER || kind == QSF_SNAP_DAMAGED;
+    t->last_apart = rc != QSF_E_RUNTIME && qsf_forward_state_bytes(t->rt->fwd) > 0 &&
+                    !qsf_forward_evicts(t->rt->fwd);
+    if (rc == QSF_OK) return;
+    report_cache(&err,
+                 c->fresh ? "; the prompt is evaluated, and the file replaced" : "; the prompt is evaluated");
+    if (kind == QSF_SNAP_ALIEN || rc == QSF_E_RUNTIME) c->path = NULL;
+}
+
+/* Saves the timeline; prints why it cannot. */
+/* Saves the timeline; prints why it cannot. */
+static void cache_save(const RunCache *c, QsfTimeline *t) {
+    QsfErr err = { 0 };
+    QsfForwardStats s;
+    const QsfSnapSave o = { .fresh = c->fresh };
+    qsf_forward_stats(t->rt->fwd, &s);
+    if (c->path != NULL && s.reliefs > 0 && s.evictions > 0) {
+        qsf_cli_error(&run_cli, "no snapshot: memory was short, and the KV cache was made smaller");
+        return;
+    }
+    if (c->path != NULL && qsf_snapshot_save(t, c->path, &c->key, &o, &err) != QSF_OK) report_cache(&err, "");
+}
 
 #define DEFAULT_MAX_TOKENS 256
 
@@ -275,7 +338,7 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
     QsfGeneration out = { 0 };
     QsfErr err = { 0 };
     RunCache cache;
-    run_cache_load(&cache, o->prompt_cache, t, &a.params, ids);
+    cache_load(&cache, o->prompt_cache, t, &a.params, ids);
     int rc = run_meter_init(&a.meter, rt, &err);
     if (!rc) rc = qsf_timeline_generate(t, &g, &out, &err);
     if (out.tokens > 0) run_meter_end(&a.meter);
@@ -286,7 +349,7 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
         finish_text(&a);
         rc = run_fail(&err);
     }
-    run_cache_save(&cache, t);
+    cache_save(&cache, t);
     run_meter_free(&a.meter);
     qsf_strbuf_free(&a.text);
     qsf_strbuf_free(&a.reasoning);

@@ -106,22 +106,9 @@ int run_write_end(void);                      /* what the cleaner still holds */
 /* Appends all of stdin to b. Returns an exit code and prints the message. */
 int run_read_stdin(QsfStrbuf *b);
 
-/* read_text.c: appends the text at path to b; "-" is standard input, FIFOs are allowed. option: named in
+/* Appends the text at path to b; "-" is standard input, FIFOs are allowed. option: named in
  * messages, which it prints. Returns an exit code; a text without a byte is an error. */
 int run_read_text(const char *option, const char *path, QsfStrbuf *b);
-
-/* --- prompt_cache.c: --prompt-cache --- */
-typedef struct RunCache {
-    const char *path; /* NULL: nothing is saved */
-    QsfSnapKey key;
-    bool fresh;       /* the file is replaced */
-    uint64_t load_ns; /* part of the time to the first token */
-} RunCache;
-/* Loads what the file at path (NULL = none) has of ids, unless the quality of p does not allow it. What is
- * wrong with it is printed. */
-void run_cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFParams *p, const QsfIds *ids);
-/* Saves the timeline; prints why it cannot. */
-void run_cache_save(const RunCache *c, QsfTimeline *t);
 
 /* --- meter.c: the cost of decoding, in total and by layer --- */
 typedef struct RunMeter {
@@ -151,26 +138,6 @@ typedef struct RunFigures {
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
 /* Computes the figures. s: the counters of decoding. */
 RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g);
-
-/* --- parity_receipt.c: what --parity found, as JSON --- */
-typedef struct RunParity {
-    size_t n_vocab, n_tokens;
-    double sum_kl, max_kl, sum_cosine, min_cosine;
-    size_t n_argmax;          /* positions whose argmax agrees */
-    int64_t first_divergence; /* first position whose argmax does not; -1 = none */
-    double limit;             /* of the mean divergence */
-} RunParity;
-/* Appends the members that the printed line and the file share, without braces. */
-void run_put_parity(QsfStrbuf *b, const RunParity *p, const QsfRuntime *rt);
-/* The file of --receipt, while the logits are computed. */
-typedef struct RunReceipt RunReceipt;
-/* Creates o->receipt, and starts to count the time of steps. *out is NULL on failure; QSF_E_RUNTIME,
- * QSF_E_USAGE for a file that is not a receipt. */
-int run_receipt_begin(RunReceipt **out, const RunOptions *o, QsfRuntime *rt, QsfErr *err);
-/* Writes the file, and frees r. QSF_E_RUNTIME. */
-int run_receipt_end(RunReceipt *r, const RunParity *p, QsfErr *err);
-/* Frees r without writing anything; NULL is allowed. */
-void run_receipt_drop(RunReceipt *r);
 
 /* --- breakdown.c: the time of a decoded token by part (--bench) --- */
 typedef struct RunBreakdown {

@@ -11,7 +11,6 @@
 
 #include "src/base/clock.h"
 #include "src/stream/io_impl.h"
-#include "src/stream/io_threads.h"
 
 #define CACHED_ENOUGH 0.75
 #define N_BACKENDS    2

@@ -34,8 +34,8 @@ extern const QsfIoBackend qsf_io_computed; /* reads the virtual file, beside any
 struct QsfIo {
     QsfIoOptions o;
     const QsfIoBackend *be;
-    void *state;     /* the back end's */
-    void *threads;   /* those of io_threads.h, which also make computed bytes; NULL if there are none */
+    void *state;   /* the back end's */
+    void *threads; /* those of qsf_io_threads_open, which also make computed bytes; NULL if there are none */
     QsfIoFile *file; /* (n_files) */
     uint32_t n_files;
     bool drop;          /* pages that were read do not stay in the page cache */
@@ -56,5 +56,18 @@ QsfIoStep qsf_io_step(const QsfIo *io, const QsfIoRead *r);
 void qsf_io_compute(QsfIo *io, QsfIoRead *r);
 /* Result of that attempt (bytes, or -errno) taken into r; true when r is done, well or not. Any thread. */
 bool qsf_io_take(QsfIo *io, QsfIoRead *r, const QsfIoStep *s, int64_t result);
+
+/* A few threads that take reads from a queue: the machinery of the pread and mmap back ends, and of reads of
+ * the virtual file with any back end. */
+/* Does one attempt; bytes, or -errno. */
+typedef int64_t (*QsfIoStepFn)(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s);
+
+/* Back-end functions; fn is what the threads do, NULL if they only make computed bytes. */
+int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why);
+void qsf_io_threads_close(QsfIo *io);
+void qsf_io_threads_start(QsfIo *io, QsfIoRead *r);
+void qsf_io_threads_poll(QsfIo *io, QsfIoRead *r);
+void qsf_io_threads_wait(QsfIo *io, QsfIoRead *r);
+bool qsf_io_threads_busy(QsfIo *io, const QsfIoRead *r);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "src/stream/io_threads.h"
+#include "src/stream/io_impl.h"
 
 static _Thread_local sigjmp_buf *volatile landing; /* where a SIGBUS of this thread is expected; NULL =
                                                       nowhere */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The read queue and its threads. */
-#include "src/stream/io_threads.h"
-
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "src/stream/io_impl.h"
 
 /* Sanitizers put red zones around everything on a stack. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -155,6 +157,28 @@ const QsfIoBackend qsf_io_computed = {
     .kind = QSF_IO_N,
     .name = "computed",
     .open = open_computed,
+    .close = qsf_io_threads_close,
+    .start = qsf_io_threads_start,
+    .poll = qsf_io_threads_poll,
+    .wait = qsf_io_threads_wait,
+    .busy = qsf_io_threads_busy,
+};
+
+/* --- the pread back end, which works everywhere --- */
+
+static int64_t read_step(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s) {
+    (void)io;
+    (void)r;
+    ssize_t n = pread(s->fd, s->dst, (size_t)s->len, (off_t)s->off);
+    return n < 0 ? -errno : n;
+}
+
+static int open_pread(QsfIo *io, const char **why) { return qsf_io_threads_open(io, read_step, why); }
+
+const QsfIoBackend qsf_io_pread = {
+    .kind = QSF_IO_PREAD,
+    .name = "pread",
+    .open = open_pread,
     .close = qsf_io_threads_close,
     .start = qsf_io_threads_start,
     .poll = qsf_io_threads_poll,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/file/qsf/compressed.h"
 #include "src/stream/loader_impl.h"
 #include "src/stream/pins.h"
 
@@ -218,4 +219,18 @@ void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err) {
     }
     l->first_job = (l->first_job + 1) % QSF_MAX_JOBS;
     l->n_jobs--;
+}
+
+/* On the loader's thread. */
+int qsf_job_unpack(QsfLoader *l, const QsfJob *j, QsfErr *err) {
+    QsfWeightUnit *w = &l->o.units[j->unit];
+    const QsfCompressed *c = j->compressed;
+    const uint8_t *raw = j->stage + (c->off & (QSF_WINDOW - 1));
+    const bool first = !atomic_load_explicit(&w->seen, memory_order_relaxed);
+    int rc = first ? qsf_compressed_check(l->o.src, c, raw, err) : QSF_OK;
+    if (rc == QSF_OK) rc = qsf_compressed_unpack(l->o.src, c, &l->unpacker, raw, j->whole, err);
+    if (rc != QSF_OK || !first) return rc;
+    if (l->o.on_layer != NULL) l->o.on_layer(l->o.on_layer_arg, c->layer, j->whole);
+    atomic_store_explicit(&w->seen, true, memory_order_release);
+    return QSF_OK;
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Addresses and sizes of pinned rows. */
+/* Pinned rows: their addresses and sizes; rows that are pinned beyond the plan's pins, and given up, as the
+ * memory that is lent for them changes. */
 #include "src/stream/pins.h"
 
+#include <stdlib.h>
+
+#include "src/plan/kv_lend.h"
 #include "src/plan/layout.h"
 #include "src/stream/interleave.h"
+#include "src/stream/weights_impl.h"
 
 #define NAME       "pinned weights"
 #define GROUP_NAME "group of rows"
@@ -85,4 +90,121 @@ int qsf_pins_size(QsfLedger *l, QsfWeightUnit *u, bool shrink_only, QsfErr *err)
         u->pin_bytes[t] = want;
     }
     return QSF_OK;
+}
+
+/* --- the weights' rows --- */
+
+static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+void qsf_weights_set_chunks(const QsfWeights *w, QsfWeightUnit *u) {
+    const uint32_t rest = u->u.items - u->pinned_items;
+    u->chunk_items = rest > 0 ? qsf_unit_chunk_items(&u->u, rest, w->slot_bytes) : QSF_ROW_QUANTUM;
+}
+
+/* Rows in memory stay as far as they are pinned. */
+static void set_items(const QsfWeights *w, QsfWeightUnit *u, uint32_t items) {
+    u->pinned_items = items;
+    if (qsf_weights_have(u) > items) {
+        qsf_interleave_cut(u, items, qsf_weights_have(u), w->pins.group);
+        atomic_store(&u->have_items, items);
+    }
+    u->started_items = qsf_weights_have(u);
+}
+
+/* ---- lent memory ---- */
+
+void qsf_weights_drop_lend(QsfWeights *w) {
+    free(w->lend);
+    w->lend = NULL;
+    w->n_lend = 0;
+}
+
+/* Without memory for the list, no memory is lent. */
+static void take_lend(QsfWeights *w, const QsfPlan *p) {
+    qsf_weights_drop_lend(w);
+    if (p->n_lend == 0 || (w->lend = malloc(p->n_lend * sizeof *w->lend)) == NULL) return;
+    w->n_lend = p->n_lend;
+    for (uint32_t i = 0; i < w->n_lend; i++)
+        w->lend[i] = (QsfLend){ .unit = p->lend[i], .base = p->pinned_items[p->lend[i]] };
+}
+
+/* Returns the items that entry i of the list pins with *room left. The entries after one that
+ * does not fit get none. */
+static uint32_t lent_items(const QsfWeights *w, uint32_t i, uint64_t *room) {
+    const QsfUnit *u = &w->units[w->lend[i].unit].u;
+    const uint32_t n = qsf_lend_items(u, w->lend[i].base, room);
+    if (n < u->items) *room = 0;
+    return n;
+}
+
+/* Applies the plan, and to `lent` bytes its list. */
+void qsf_weights_apply(QsfWeights *w, const QsfPlan *p, uint64_t lent) {
+    for (uint32_t i = 0; i < w->n_units; i++)
+        w->units[i].pinned_items = min_u32(p->pinned_items[i], w->units[i].u.items);
+    take_lend(w, p);
+    for (uint32_t i = 0; i < w->n_lend; i++) w->units[w->lend[i].unit].pinned_items = lent_items(w, i, &lent);
+    for (uint32_t i = 0; i < w->n_units; i++) set_items(w, &w->units[i], w->units[i].pinned_items);
+}
+
+/* ---- changes of what is lent ---- */
+
+/* Rows that stream from now on are checked when they arrive, unless they were while they were pinned. */
+static void move_checks(QsfWeightUnit *u, uint32_t old, uint32_t items) {
+    if (items < old && u->checked_items == old)
+        u->checked_items = items > u->checked_pins ? items : u->checked_pins;
+}
+
+static void give_up(QsfWeights *w, QsfWeightUnit *u, uint32_t items) {
+    QsfErr none = { 0 };
+    move_checks(u, u->pinned_items, items);
+    set_items(w, u, items);
+    qsf_weights_set_chunks(w, u);
+    qsf_pins_size(w->ledger, u, true, &none);
+}
+
+/* Pins more rows of a unit, or as many as before. */
+static int take_more(QsfWeights *w, QsfWeightUnit *u, uint32_t items, QsfErr *err) {
+    const uint32_t old = u->pinned_items;
+    u->pinned_items = items;
+    int rc = qsf_pins_size(w->ledger, u, false, err);
+    if (rc != QSF_OK) {
+        QsfErr none = { 0 };
+        u->pinned_items = old;
+        qsf_pins_size(w->ledger, u, true, &none);
+    }
+    qsf_weights_set_chunks(w, u);
+    return rc;
+}
+
+/* Does anything change? *more: rows are pinned. */
+static bool lend_differs(const QsfWeights *w, uint64_t room, bool *more) {
+    bool differs = false;
+    for (uint32_t i = 0; i < w->n_lend; i++) {
+        const uint32_t n = lent_items(w, i, &room), now = w->units[w->lend[i].unit].pinned_items;
+        differs |= n != now;
+        *more |= n > now;
+    }
+    return differs;
+}
+
+int qsf_weights_lend(QsfWeights *w, uint64_t lent, QsfErr *err) {
+    bool more = false;
+    int rc = QSF_OK;
+    if (w->loader == NULL || !lend_differs(w, lent, &more)) return QSF_OK;
+    qsf_loader_pause(w->loader);
+    if (more)
+        qsf_weights_close_checksums(w); /* rows that were checked when they were streamed are read again */
+    for (uint64_t i = 0, room = lent; i < w->n_lend; i++) {
+        QsfWeightUnit *u = &w->units[w->lend[i].unit];
+        const uint32_t n = lent_items(w, (uint32_t)i, &room);
+        if (n < u->pinned_items) give_up(w, u, n);
+    }
+    for (uint64_t i = 0, room = lent; rc == QSF_OK && i < w->n_lend; i++) {
+        QsfWeightUnit *u = &w->units[w->lend[i].unit];
+        const uint32_t n = lent_items(w, (uint32_t)i, &room);
+        if (n > u->pinned_items) rc = take_more(w, u, n, err);
+    }
+    qsf_weights_count_pins(w);
+    qsf_loader_continue(w->loader);
+    return rc;
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/file/source.h"
 #include "src/plan/layout.h"
-#include "src/stream/changed.h"
 #include "src/stream/interleave.h"
 #include "src/stream/weights_impl.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the weights share: weights.c is the plan and the passes, weights_lend.c the rows that are
- * pinned in memory which the KV cache does not use yet. */
+/* What the files of the weights share: weights.c is the plan and the passes, pins.c the pinned rows, also
+ * those in memory which the KV cache does not use yet. */
 #ifndef QSF_STREAM_WEIGHTS_IMPL_H
 #define QSF_STREAM_WEIGHTS_IMPL_H
 

@@ -65,7 +65,7 @@ door() {
     *curses.h | term.h | panel.h) echo ui/term_curses.c ;;
     readline/*) echo ui/input.c ;;
     md4c*.h) echo ui/md/parse.c ;;
-    utf8proc.h) echo src/base/unicode.c src/base/unicode_form.c ;;
+    utf8proc.h) echo src/base/unicode.c ;;
     pcre2*.h) echo src/token/regex.c ;;
     jansson.h) echo src/base/json.c ;;
     libdeflate.h) echo src/base/crc32.c ;;

@@ -4,8 +4,26 @@
 #ifndef QSF_ENGINE_SNAPSHOT_FILE_H
 #define QSF_ENGINE_SNAPSHOT_FILE_H
 
+#include <stdint.h>
+
 #include "src/base/err.h"
 #include "src/forward/snapshot.h"
+
+/* Numbers in a snapshot's file: little-endian. */
+
+static inline void qsf_snap_put32(uint8_t *p, uint32_t v) {
+    for (unsigned i = 0; i < 4; i++) p[i] = (uint8_t)(v >> 8 * i);
+}
+static inline void qsf_snap_put64(uint8_t *p, uint64_t v) {
+    qsf_snap_put32(p, (uint32_t)v);
+    qsf_snap_put32(p + 4, (uint32_t)(v >> 32));
+}
+static inline uint32_t qsf_snap_get32(const uint8_t *p) {
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+static inline uint64_t qsf_snap_get64(const uint8_t *p) {
+    return qsf_snap_get32(p) | (uint64_t)qsf_snap_get32(p + 4) << 32;
+}
 
 #define QSF_SNAP_SEGMENTS 256u /* maximum in one file */
 #define QSF_SNAP_TAIL     8u   /* bytes that end a segment */
@@ -71,12 +89,8 @@ static inline void qsf_snap_begin(QsfSnapStream *s) { s->crc = 0; }
 /* Return false on a failure, and on every call after one. */
 bool qsf_snap_read(QsfSnapStream *s, void *dst, size_t n);
 bool qsf_snap_write(QsfSnapStream *s, const void *src, size_t n);
-bool qsf_snap_flush(QsfSnapStream *s);
-bool qsf_snap_read_u32(QsfSnapStream *s, uint32_t *v, size_t n);
-bool qsf_snap_write_u32(QsfSnapStream *s, const uint32_t *v, size_t n);
 /* Reads a checksum and compares it with that of what was read since qsf_snap_begin; writes it. */
 bool qsf_snap_read_crc(QsfSnapStream *s);
-bool qsf_snap_write_crc(QsfSnapStream *s);
 
 /* ---- segments ---- */
 

@@ -1,12 +1,107 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Segments of a snapshot's file: implements the second part of snapshot/file.h. */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/base/crc32.h"
 #include "src/engine/snapshot/file.h"
-#include "src/engine/snapshot/number.h"
 #include "src/kv/cache.h"
+
+/* --- reads and writes the file of a snapshot in order, with checksums --- */
+
+void qsf_snap_stream(QsfSnapStream *s, int fd, uint64_t at, uint64_t limit, uint8_t *buf, size_t cap) {
+    *s = (QsfSnapStream){ .fd = fd, .at = at, .limit = limit, .buf = buf, .cap = cap };
+}
+
+static bool fail(QsfSnapStream *s, int why) {
+    s->failed = true;
+    s->why = why;
+    return false;
+}
+
+static bool refill(QsfSnapStream *s) {
+    s->at += s->len;
+    const uint64_t left = s->limit > s->at ? s->limit - s->at : 0;
+    const size_t want = left < s->cap ? (size_t)left : s->cap;
+    ssize_t n = 0;
+    if (want > 0) do
+            n = pread(s->fd, s->buf, want, (off_t)s->at);
+        while (n < 0 && errno == EINTR);
+    s->pos = 0;
+    s->len = n > 0 ? (size_t)n : 0;
+    return n > 0 || fail(s, n < 0 ? errno : 0);
+}
+
+bool qsf_snap_read(QsfSnapStream *s, void *dst, size_t n) {
+    uint8_t *to = dst;
+    while (n > 0 && !s->failed) {
+        if (s->pos == s->len && !refill(s)) return false;
+        const size_t part = s->len - s->pos < n ? s->len - s->pos : n;
+        memcpy(to, s->buf + s->pos, part);
+        s->crc = qsf_crc32(s->crc, to, part);
+        s->pos += part;
+        to += part;
+        n -= part;
+    }
+    return !s->failed;
+}
+
+static bool snap_flush(QsfSnapStream *s) {
+    for (size_t done = 0; done < s->pos && !s->failed;) {
+        const ssize_t n = pwrite(s->fd, s->buf + done, s->pos - done, (off_t)s->at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return fail(s, n < 0 ? errno : EIO);
+        done += (size_t)n;
+        s->at += (uint64_t)n;
+    }
+    s->pos = 0;
+    return !s->failed;
+}
+
+bool qsf_snap_write(QsfSnapStream *s, const void *src, size_t n) {
+    const uint8_t *from = src;
+    while (n > 0 && !s->failed) {
+        if (s->pos == s->cap && !snap_flush(s)) return false;
+        const size_t part = s->cap - s->pos < n ? s->cap - s->pos : n;
+        memcpy(s->buf + s->pos, from, part);
+        s->crc = qsf_crc32(s->crc, from, part);
+        s->pos += part;
+        from += part;
+        n -= part;
+    }
+    return !s->failed;
+}
+
+static bool snap_read_u32(QsfSnapStream *s, uint32_t *v, size_t n) {
+    uint8_t b[4];
+    for (size_t i = 0; i < n; i++) {
+        if (!qsf_snap_read(s, b, sizeof b)) return false;
+        v[i] = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    }
+    return true;
+}
+
+static bool snap_write_u32(QsfSnapStream *s, const uint32_t *v, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t b[4] = { (uint8_t)v[i], (uint8_t)(v[i] >> 8), (uint8_t)(v[i] >> 16),
+                               (uint8_t)(v[i] >> 24) };
+        if (!qsf_snap_write(s, b, sizeof b)) return false;
+    }
+    return true;
+}
+
+bool qsf_snap_read_crc(QsfSnapStream *s) {
+    const uint32_t is = s->crc;
+    uint32_t expected;
+    if (!snap_read_u32(s, &expected, 1)) return false;
+    return is == expected || fail(s, 0);
+}
+
+static bool snap_write_crc(QsfSnapStream *s) {
+    const uint32_t crc = s->crc;
+    return snap_write_u32(s, &crc, 1);
+}
 
 #define SEGMENT   0x31474553u /* "SEG1" */
 #define DONE      0x454E4F44u /* "DONE" */
@@ -80,11 +175,11 @@ bool qsf_snap_read_table(QsfSnapStream *s, const QsfSnapFile *f, const QsfSnapSe
     *same = 0;
     if (!qsf_snap_read(s, head, HEAD)) return false;
     qsf_snap_begin(s);
-    if (!qsf_snap_read_u32(s, t->words, n_words(g)) || !qsf_snap_read_u32(s, t->first, f->key.n_caches) ||
-        !qsf_snap_read_u32(s, t->state_pos, g->n_states))
+    if (!snap_read_u32(s, t->words, n_words(g)) || !snap_read_u32(s, t->first, f->key.n_caches) ||
+        !snap_read_u32(s, t->state_pos, g->n_states))
         return false;
     for (uint32_t i = g->from; i < g->to; i++) {
-        if (!qsf_snap_read_u32(s, &id, 1)) return false;
+        if (!snap_read_u32(s, &id, 1)) return false;
         equal = equal && i < n && i < g->upto && (uint32_t)ids[i] == id;
         *same += equal;
         if (out != NULL) out[i - g->from] = (int32_t)id;
@@ -112,14 +207,14 @@ static bool write_table(QsfSnapStream *s, const QsfSnapKey *key, const QsfSnapSe
     put_head(head, g);
     if (!qsf_snap_write(s, head, HEAD)) return false;
     qsf_snap_begin(s);
-    if (!qsf_snap_write_u32(s, t->words, n_words(g))) return false;
-    if (!qsf_snap_write_u32(s, t->first, key->n_caches)) return false;
-    if (!qsf_snap_write_u32(s, t->state_pos, g->n_states)) return false;
+    if (!snap_write_u32(s, t->words, n_words(g))) return false;
+    if (!snap_write_u32(s, t->first, key->n_caches)) return false;
+    if (!snap_write_u32(s, t->state_pos, g->n_states)) return false;
     for (uint32_t i = g->from; i < g->to; i++) {
         const uint32_t id = (uint32_t)ids[i];
-        if (!qsf_snap_write_u32(s, &id, 1)) return false;
+        if (!snap_write_u32(s, &id, 1)) return false;
     }
-    return qsf_snap_write_crc(s);
+    return snap_write_crc(s);
 }
 
 typedef struct Stop {
@@ -132,7 +227,7 @@ static bool write_rows(QsfSnapStream *s, QsfForward *f, const QsfSnapSegment *g,
     for (uint32_t row = g->from / QK_KV_TILE; row < qk_kv_tiles(g->to); row++) {
         if (stop->ask != NULL && stop->ask(stop->arg)) return false;
         qsf_snap_begin(s);
-        if (!qsf_forward_row(f, row, t->first, push, s) || !qsf_snap_write_crc(s)) return false;
+        if (!qsf_forward_row(f, row, t->first, push, s) || !snap_write_crc(s)) return false;
     }
     return true;
 }
@@ -142,7 +237,7 @@ static bool write_lists(QsfSnapStream *s, QsfForward *f, const QsfSnapSegment *g
     for (uint32_t i = 0; i < qsf_forward_n_caches(f); i++) {
         if (stop->ask != NULL && stop->ask(stop->arg)) return false;
         qsf_snap_begin(s);
-        if (!qsf_forward_lists_cache(f, i, t->first, g->to, push, s) || !qsf_snap_write_crc(s)) return false;
+        if (!qsf_forward_lists_cache(f, i, t->first, g->to, push, s) || !snap_write_crc(s)) return false;
     }
     return true;
 }
@@ -158,10 +253,10 @@ bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *k
     for (uint32_t i = 0; i < g->n_states; i++) {
         qsf_snap_begin(s);
         if (!qsf_snap_write(s, qsf_forward_state(f, t->state_pos[i]), (size_t)key->state_bytes)) return false;
-        if (!qsf_snap_write_crc(s)) return false;
+        if (!snap_write_crc(s)) return false;
     }
     put_head(head, &whole);
     qsf_snap_put32(tail, DONE);
     qsf_snap_put32(tail + 4, qsf_snap_get32(head + 36));
-    return qsf_snap_write(s, tail, TAIL) && qsf_snap_flush(s);
+    return qsf_snap_write(s, tail, TAIL) && snap_flush(s);
 }

@@ -3,8 +3,8 @@
 #include "src/base/clock.h"
 #include "src/file/dtype.h"
 #include "src/file/rows.h"
+#include "src/file/source.h"
 #include "src/forward/ops/ops.h"
-#include "src/stream/changed.h"
 
 /* ---- embeddings ---- */
 

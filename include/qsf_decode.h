@@ -29,5 +29,8 @@ typedef struct QSFDecode {
  * order, the text becomes UTF-8; surrogates without a partner, numbers above U+10FFFF and a cut unit at the
  * end become U+FFFD. Other bytes pass. end: no more bytes follow, so what is held back is written too. */
 size_t qsf_decode(QSFDecode *d, const char *s, size_t len, bool end, char *dst);
+/* Whether decoded text has a character that text never has: NUL or another control character besides BEL, BS,
+ * HT, LF, VT, FF, CR, SUB and ESC, which logs and old files have. */
+bool qsf_decode_is_binary(const char *text, size_t len);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The input line, the only file that uses readline. How to run it inside a screen program (callback handler,
- * own getc, own redisplay, output to nowhere) is known from profanity-im/profanity. */
+/* The input line: with input_lines.c the only file that uses readline. How to run it inside a screen program
+ * (callback handler, own getc, own redisplay, output to nowhere) is known from profanity-im/profanity. */
 #include "ui/input.h"
 
 #include <readline/history.h>
@@ -14,6 +14,7 @@
 #include "ui/app.h"
 #include "ui/buf.h"
 #include "ui/history.h"
+#include "ui/input_internal.h"
 #include "ui/quoted.h"
 
 #define UI_PROMPT "> "
@@ -157,13 +158,7 @@ static int key_up(int count, int key) {
         ui_menu_choose(&input.menu, -1);
         return 0;
     }
-    int start = rl_point;
-    while (start > 0 && rl_line_buffer[start - 1] != '\n') start--;
-    if (start == 0) return rl_get_previous_history(count, key);
-    int column = rl_point - start, line = start - 1;
-    while (line > 0 && rl_line_buffer[line - 1] != '\n') line--;
-    rl_point = line + (column < start - 1 - line ? column : start - 1 - line);
-    return 0;
+    return ui_input_move_line(-1) ? 0 : rl_get_previous_history(count, key);
 }
 
 static int key_down(int count, int key) {
@@ -171,13 +166,12 @@ static int key_down(int count, int key) {
         ui_menu_choose(&input.menu, 1);
         return 0;
     }
-    int start = rl_point, end = rl_point;
-    while (start > 0 && rl_line_buffer[start - 1] != '\n') start--;
-    while (end < rl_end && rl_line_buffer[end] != '\n') end++;
-    if (end == rl_end) return rl_get_next_history(count, key);
-    int column = rl_point - start, next = end + 1, stop = next;
-    while (stop < rl_end && rl_line_buffer[stop] != '\n') stop++;
-    rl_point = column < stop - next ? next + column : stop;
+    return ui_input_move_line(1) ? 0 : rl_get_next_history(count, key);
+}
+
+static int key_editor(int count, int key) {
+    (void)count, (void)key;
+    input.hooks.editor(input.hooks.arg);
     return 0;
 }
 
@@ -189,6 +183,7 @@ static void bind_keys(void) {
         rl_bind_key_in_map('\r', key_enter, maps[i]);
         rl_bind_key_in_map('\n', key_newline, maps[i]);
         rl_bind_key_in_map('\t', key_tab, maps[i]);
+        rl_bind_keyseq_in_map("\\C-x\\C-e", key_editor, maps[i]);
         rl_bind_keyseq_in_map("\\e[A", key_up, maps[i]);
         rl_bind_keyseq_in_map("\\eOA", key_up, maps[i]);
         rl_bind_keyseq_in_map("\\e[B", key_down, maps[i]);
@@ -219,6 +214,7 @@ static int set_variables(void) {
     rl_variable_bind(mode, off);
     rl_variable_bind(bell, none);
     bind_keys();
+    ui_input_bind_lines();
     unbind_quoted_insert();
     return 0;
 }
@@ -323,10 +319,11 @@ void ui_input_escape(void) {
     if (rl_editing_mode == 0 || RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH)) ui_input_feed("\x1b", 1);
 }
 
-void ui_input_insert(const char *text, size_t len) {
+/* Text from outside as that of the line: newlines are \n. malloc'ed, NULL without memory. */
+static char *line_text(const char *text, size_t len) {
     char *copy = ui_strdup_len(text, len);
-    if (!copy) return;
     size_t to = 0;
+    if (!copy) return NULL;
     for (size_t i = 0; i < len; i++) {
         if (copy[i] == '\r') {
             if (i + 1 < len && copy[i + 1] == '\n') continue;
@@ -336,7 +333,28 @@ void ui_input_insert(const char *text, size_t len) {
         }
     }
     copy[to] = '\0';
+    return copy;
+}
+
+void ui_input_insert(const char *text, size_t len) {
+    char *copy = line_text(text, len);
+    if (!copy) return;
     rl_insert_text(copy);
+    rl_last_func = NULL; /* the key before was not the last change */
+    free(copy);
+    menu_update();
+}
+
+void ui_input_replace(const char *text, size_t len) {
+    char *copy = line_text(text, len);
+    if (!copy) return;
+    if (RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH)) ui_input_feed("\x07", 1);
+    rl_begin_undo_group();
+    rl_delete_text(0, rl_end);
+    rl_point = 0;
+    rl_insert_text(copy);
+    rl_end_undo_group();
+    rl_last_func = NULL;
     free(copy);
     menu_update();
 }
@@ -366,11 +384,13 @@ UiDiscarded ui_input_discard(void) {
     /* An entry of the history that was recalled and not changed is there already. */
     HIST_ENTRY *recalled = current_history();
     bool same = recalled && strcmp(recalled->line, rl_line_buffer) == 0;
-    char *copy = same || !is_new(rl_line_buffer) ? NULL : ui_strdup_len(rl_line_buffer, (size_t)rl_end);
+    const bool new = !same &&is_new(rl_line_buffer);
+    const int len = rl_end;
+    char *copy = ui_strdup_len(rl_line_buffer, (size_t)len);
     ui_input_set("", 0);
-    if (copy) add_history(copy);
+    if (copy && new) add_history(copy);
     using_history();
-    free(copy);
+    if (copy) rl_add_undo(UNDO_DELETE, 0, len, copy); /* which owns it */
     return UI_DISCARDED_TEXT;
 }
 

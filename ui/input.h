@@ -17,6 +17,8 @@ typedef struct UiInputHooks {
     void (*eof)(void *arg);
     /* Tab: the new line, or NULL to complete the word. */
     const char *(*tab)(void *arg, const char *text, size_t len);
+    /* ^X^E. */
+    void (*editor)(void *arg);
     const struct UiApp *app; /* for completion and no_save; may be NULL */
 } UiInputHooks;
 
@@ -31,10 +33,12 @@ void ui_input_escape(void);
 void ui_input_insert(const char *text, size_t len);
 /* Replaces the whole line. */
 void ui_input_set(const char *text, size_t len);
+/* The same, as a change that undo takes back. A search is left. */
+void ui_input_replace(const char *text, size_t len);
 typedef enum UiDiscarded { UI_DISCARDED_NOTHING, UI_DISCARDED_TEXT, UI_DISCARDED_SEARCH } UiDiscarded;
 /* Empties the line. Its text is the newest entry of the history until the program ends, not in the file: a
- * secret typed by mistake is not written down. A search is left instead: the line is what it was before.
- * Returns which of them there was. */
+ * secret typed by mistake is not written down; undo brings it back, too. A search is left instead: the line
+ * is what it was before. Returns which of them there was. */
 UiDiscarded ui_input_discard(void);
 /* Whether ESC and this byte are a key of the line, such as Alt-B: the function of a UiKeys (keys.h). */
 bool ui_input_knows(const char *seq, size_t n);

@@ -21,6 +21,7 @@ typedef enum UiAction {
     UI_DO_REDRAW,
     UI_DO_ESCAPE,
     UI_DO_NEWLINE,
+    UI_DO_EDITOR,
     UI_DO_HELP,
     UI_DO_PANE,
     UI_DO_THINK,

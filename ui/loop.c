@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ui/compose/editor.h"
 #include "ui/guide.h"
 #include "ui/screen.h"
 #include "ui/term.h"
@@ -51,6 +52,46 @@ static const char *on_tab(void *arg, const char *text, size_t len) {
     return ui_guide_next(l->app, text, len);
 }
 
+static void on_editor(void *arg) {
+    Loop *l = arg;
+    l->screen.editor = true;
+}
+
+/* While the editor has the terminal: the engine goes on, and its events are taken. ^C and ^Z are meant for
+ * the editor. */
+static int wait_for_editor(void *arg) {
+    Loop *l = arg;
+    struct pollfd fds[2] = {
+        { .fd = ui_signals_fd(), .events = POLLIN },
+        { .fd = l->app->engine.fd(l->app->engine.self), .events = POLLIN },
+    };
+    int pass = 0;
+    (void)poll(fds, 2, ui_app_busy(l->app) ? (int)(UI_TICK_SECONDS * 1000) : -1);
+    for (int sig; (sig = ui_signals_next()) != 0;) {
+        if (sig != SIGTERM && sig != SIGHUP) continue;
+        end(l, 128 + sig);
+        pass = sig;
+    }
+    (void)ui_app_pump(l->app);
+    ui_app_tick(l->app, ui_now());
+    return pass;
+}
+
+static void run_editor(Loop *l) {
+    UiEditor e = { .arg = l, .wait = wait_for_editor, .room = ui_app_text_room(l->app) };
+    UiInputView in;
+    UiBuf text = { 0 };
+    ui_input_view(&in);
+    ui_term_release();
+    if (ui_editor_run(&e, in.text, in.len, &text))
+        ui_input_replace(ui_buf_str(&text), text.len);
+    else if (!l->ended)
+        ui_app_say(l->app, UI_NOTICE, "%s", e.problem);
+    ui_term_take();
+    ui_buf_free(&text);
+    l->screen.again = true;
+}
+
 static void on_key(Loop *l, const UiKey *k) {
     l->dirty = true;
     if (k->paste && l->keys.cut.cut)
@@ -64,6 +105,10 @@ static void on_key(Loop *l, const UiKey *k) {
         l->screen.suspend = false;
         l->screen.again = true;
         ui_term_suspend();
+    }
+    if (l->screen.editor) {
+        l->screen.editor = false;
+        run_editor(l);
     }
 }
 
@@ -193,7 +238,7 @@ int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
     ui_screen_init(&l.screen, a, unicode);
     if (notice[0]) ui_app_say(a, UI_NOTICE, "%s", notice);
     char *history = qsf_history_path();
-    UiInputHooks hooks = { &l, on_enter, on_eof, on_tab, a };
+    UiInputHooks hooks = { &l, on_enter, on_eof, on_tab, on_editor, a };
     ui_input_open(&hooks, history);
     free(history);
     run(&l);

@@ -223,6 +223,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_REDRAW: s->again = true; break;
     case UI_DO_ESCAPE: key_escape(s); break;
     case UI_DO_NEWLINE: ui_input_insert("\n", 1); break;
+    case UI_DO_EDITOR: s->editor = true; break;
     case UI_DO_HELP: ui_pager_help(&s->pager); break;
     case UI_DO_PANE: s->pane = !s->pane; break;
     case UI_DO_THINK: ui_app_think(s->app, !s->app->settings.show_thinking, true); break;

@@ -24,6 +24,7 @@ typedef struct UiScreen {
     bool armed;       /* the next ^C leaves, as long as flash says so */
     bool again;       /* draw everything, not only what changed */
     bool suspend;     /* ^Z was pressed */
+    bool editor;      /* the message should be opened in an editor */
 } UiScreen;
 
 void ui_screen_init(UiScreen *s, UiApp *app, bool unicode);

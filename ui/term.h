@@ -25,6 +25,10 @@ void ui_term_show(const UiCanvas *c, bool again);
 long ui_term_read(char *buf, size_t cap);
 /* Releases the terminal and stops the program's process group, as ^Z does; returns after it was continued. */
 void ui_term_suspend(void);
+/* Releases the terminal for another program. */
+void ui_term_release(void);
+/* Takes it again. */
+void ui_term_take(void);
 /* Takes the terminal again after something else stopped and continued the program. */
 void ui_term_continued(void);
 

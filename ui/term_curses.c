@@ -29,6 +29,7 @@ static struct {
     struct termios saved; /* the original state of the terminal */
     char restore[128];    /* bytes written by a fatal signal */
     volatile sig_atomic_t n_restore;
+    sig_atomic_t n_kept;              /* of them, while the terminal is released */
     struct sigaction old[UI_SIGNALS]; /* of the signals in caught */
     bool caught[UI_SIGNALS];
     attr_t attrs[UI_STYLE_COUNT];
@@ -294,20 +295,30 @@ static void take_again(bool released) {
     clearok(curscr, TRUE);
 }
 
+void ui_term_release(void) {
+    if (!term.open) return;
+    write_raw(MODES_OFF, sizeof MODES_OFF - 1);
+    def_prog_mode();
+    endwin();
+    term.n_kept = term.n_restore;
+    term.n_restore = 0; /* a fatal signal finds the terminal restored */
+}
+
+void ui_term_take(void) {
+    if (!term.open) return;
+    term.n_restore = term.n_kept;
+    take_again(true);
+}
+
 void ui_term_suspend(void) {
     struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
     if (!term.open) return;
     sigemptyset(&dfl.sa_mask);
-    const sig_atomic_t n = term.n_restore;
-    write_raw(MODES_OFF, sizeof MODES_OFF - 1);
-    def_prog_mode();
-    endwin();
-    term.n_restore = 0; /* a fatal signal finds the terminal restored */
+    ui_term_release();
     sigaction(SIGTSTP, &dfl, &old);
     kill(0, SIGTSTP);
     sigaction(SIGTSTP, &old, NULL);
-    term.n_restore = n;
-    take_again(true);
+    ui_term_take();
 }
 
 void ui_term_continued(void) {

@@ -30,6 +30,7 @@ bool ui_signals_open(bool screen) {
     handle(SIGINT, on_signal);
     handle(SIGTERM, on_signal);
     handle(SIGHUP, on_signal);
+    handle(SIGCHLD, on_signal);
     handle(SIGPIPE, SIG_IGN);
     handle(SIGXFSZ, SIG_IGN); /* then a session at the size limit behaves as on a full disk */
     if (screen) {

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* Catches INT, TERM, HUP, WINCH, TSTP (suspend, only with screen), CONT and ignores PIPE and XFSZ. false
- * without descriptors. */
+/* Catches INT, TERM, HUP, CHLD, WINCH, TSTP (suspend, only with screen), CONT and ignores PIPE and XFSZ.
+ * false without descriptors. */
 bool ui_signals_open(bool screen);
 /* Readable after a signal. */
 int ui_signals_fd(void);

@@ -149,3 +149,13 @@ const char *qsf_decode_name(const char *text, size_t len) {
     const size_t i = find_mark((const unsigned char *)text, len, &more);
     return i < N_MARKS ? marks[i].name : NULL;
 }
+
+bool qsf_decode_is_binary(const char *text, size_t len) {
+    /* Bit c: the control character c is found in text. */
+    static const uint32_t known = 0x3f80u | 1u << 0x1a | 1u << 0x1b;
+    for (size_t i = 0; i < len; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c < 0x20 && !(known >> c & 1)) return true;
+    }
+    return false;
+}

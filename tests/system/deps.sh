@@ -63,7 +63,7 @@ may_include() {
 door() {
     case $1 in
     *curses.h | term.h | panel.h) echo ui/term_curses.c ;;
-    readline/*) echo ui/input.c ;;
+    readline/*) echo ui/input.c ui/input_lines.c ;;
     md4c*.h) echo ui/md/parse.c ;;
     utf8proc.h) echo src/base/unicode.c ;;
     pcre2*.h) echo src/token/regex.c ;;

@@ -97,8 +97,20 @@ static void test_names(void **state) {
     assert_null(qsf_decode_name("", 0));
 }
 
+static void test_binary(void **state) {
+    (void)state;
+    assert_false(qsf_decode_is_binary("caf\xc3\xa9 \xe9\t\r\n\f\x1b[1m\a\b\v\x1a", 19));
+    assert_false(qsf_decode_is_binary("", 0));
+    assert_true(qsf_decode_is_binary("a\0b", 3));
+    assert_true(qsf_decode_is_binary("\x7f"
+                                     "ELF\x02\x01",
+                                     6));
+    assert_true(qsf_decode_is_binary("\xff\xd8\xff\xe1\x1d", 5));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_whole), cmocka_unit_test(test_pieces),
-                                        cmocka_unit_test(test_at_once), cmocka_unit_test(test_names) };
+                                        cmocka_unit_test(test_at_once), cmocka_unit_test(test_names),
+                                        cmocka_unit_test(test_binary) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

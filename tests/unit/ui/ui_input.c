@@ -13,6 +13,11 @@ static bool on_enter(void *arg, const char *text, size_t len) {
 
 static void on_eof(void *arg) { (void)arg; }
 
+static void on_editor(void *arg) {
+    (void)arg;
+    screen.editor = true;
+}
+
 static int begin(void **state) {
     /* As in the inputrc of many systems. */
     char path[400];
@@ -22,7 +27,7 @@ static int begin(void **state) {
     setenv("INPUTRC", path, 1);
     if (setup(state) != 0) return 1;
     Fixture *x = *state;
-    UiInputHooks hooks = { NULL, on_enter, on_eof, NULL, &x->app };
+    UiInputHooks hooks = { NULL, on_enter, on_eof, NULL, on_editor, &x->app };
     ui_screen_init(&screen, &x->app, true);
     ui_input_open(&hooks, NULL);
     return 0;
@@ -284,6 +289,56 @@ static void test_stop_key(void **state) {
     assert_true(x->app.quit);
 }
 
+/* In a message of several lines the keys of readline work on the line, and again on the whole. */
+static void test_lines(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys, *left;
+    } rows[] = {
+        { "one two\nthree four\x01|", "one two\n|three four" },
+        { "one two\nthree four\x01\x01|", "|one two\nthree four" },
+        { "one two\nthree four\x1b[H|", "one two\n|three four" },
+        { "one two\nthree four\x1b[1~\x1b[1~|", "|one two\nthree four" },
+        { "one\ntwo\nsix\x1b[A\x1b[A\x1b[H\x05|", "one|\ntwo\nsix" },
+        { "one\ntwo\nsix\x1b[A\x1b[A\x1b[H\x1b[F\x1b[F|", "one\ntwo\nsix|" },
+        { "one\ntwo\nsix\x1b[A\x01\x0b|", "one\n|\nsix" },
+        { "one\ntwo\nsix\x1b[A\x01\x0b\x0b|", "one\n|" },
+        { "one\ntwo\nsix\x1b[A\x01\x05\x0b|", "one\ntwo|six" },
+        { "one\ntwo\x15|", "one\n|" },
+        { "one\ntwo\x15\x15|", "|" },
+        { "one\ntwo\x01\x15|", "one|two" },
+        { "one\ntwo six\x17|", "one\ntwo |" },
+        { "one\ntwo\x17|", "one\n|" },
+        { "one\ntwo\x17\x17|", "one|" },
+        { "one\ntwo\x15\x15\x19|", "one\ntwo|" },
+        { "one\ntwo six\x1b[A|", "one|\ntwo six" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        type(rows[i].keys);
+        if (strcmp(view().text, rows[i].left) != 0) fail_msg("row %zu left '%s'", i, view().text);
+        ui_input_set("", 0);
+    }
+}
+
+/* What ^C has cleared and what the editor has replaced comes back. */
+static void test_undo(void **state) {
+    (void)state;
+    type("half\na thought\x03");
+    assert_string_equal(view().text, "");
+    type("\x1f");
+    assert_string_equal(view().text, "half\na thought");
+    assert_null(strstr(frame(80, 24), "^C again"));
+    ui_input_replace("from\r\nan editor", 15);
+    assert_string_equal(view().text, "from\nan editor");
+    type("\x1f");
+    assert_string_equal(view().text, "half\na thought");
+    type("\x18\x05");
+    assert_true(screen.editor);
+    screen.editor = false;
+    type("\x0f");
+    assert_true(screen.editor);
+}
+
 /* The question at a full context: a digit that begins a message chooses nothing. */
 static void test_question(void **state) {
     Fixture *x = *state;
@@ -325,11 +380,11 @@ static void test_question(void **state) {
  * and text typed there is not lost. */
 static void test_pager(void **state) {
     Fixture *x = *state;
-    (void)frame(80, 40);
+    (void)frame(80, 60);
     type("/set\r");
     assert_false(screen.pager.open);
     assert_int_equal(x->app.chat.items[x->app.chat.n - 2]->kind, UI_COMMAND);
-    assert_non_null(strstr(frame(80, 40), "\n /set\n temperature"));
+    assert_non_null(strstr(frame(80, 60), "\n /set\n temperature"));
     say(x, "/clear");
     (void)frame(80, 12);
     type("/set\r");
@@ -374,6 +429,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_unknown_keys, begin, end),
         cmocka_unit_test_setup_teardown(test_escape, begin, end),
         cmocka_unit_test_setup_teardown(test_stop_key, begin, end),
+        cmocka_unit_test_setup_teardown(test_lines, begin, end),
+        cmocka_unit_test_setup_teardown(test_undo, begin, end),
         cmocka_unit_test_setup_teardown(test_question, begin, end),
         cmocka_unit_test_setup_teardown(test_pager, begin, end),
         cmocka_unit_test_setup_teardown(test_too_long, begin, end),

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What is put into a message: the editor, also during an answer and with ^Z.
+. "$(dirname "$0")/lib.sh"
+need_tmux
+make_slow
+slow="'$chat' '$slow' --ignore-eos --cpu-mask ref --threads 1 -c 8192 --seed 1"
+
+# An editor that keeps what it was given, waits, and writes two lines.
+cat >"$work/editor" <<END
+#!/bin/sh
+cp "\$1" '$work/given'
+until [ -e '$work/go' ]; do sleep 0.05; done
+printf 'from\nthe editor\n' >"\$1"
+END
+chmod +x "$work/editor"
+saved() { grep -q '"role":"assistant"' "$XDG_DATA_HOME/qsf/sessions/editor.jsonl" 2>/dev/null; }
+
+# The answer is finished and saved while the editor is open; the screen is what it was.
+start 80 24 "EDITOR='$work/editor' TMPDIR='$work' XDG_RUNTIME_DIR= $slow --session editor -n 40"
+see 'is ready'
+keys 'Once upon a time' Enter
+see '^ writing'
+keys 'half a'
+see '^> half a$'
+keys C-j
+keys thought
+see '^  thought$'
+keys C-o
+wait_for 15 [ -s "$work/given" ] || fail "the editor was not started"
+[ "$(tm display-message -p -t t '#{alternate_on}')" = 0 ] || fail "the editor does not have the terminal"
+wait_for 60 saved || fail "the answer does not go on while the editor is open"
+: >"$work/go"
+see '^> from$'
+see '^  the editor$'
+see '^ ready'
+[ "$(cat "$work/given")" = 'half a
+thought' ] || fail "the editor got another text"
+set -- "$work"/qsf-chat.*
+[ ! -e "$1" ] || fail "$1 remains"
+keys C-_
+see '^> half a$'
+see '^  thought$'
+keys C-u C-u C-u C-d
+see '^rc=0'
+
+# Without an editor, and with one that fails, the message stays.
+start 80 24 "VISUAL= EDITOR= '$chat' '$stories' --no-save"
+see 'is ready'
+keys hello C-x C-e
+see 'no editor: set VISUAL or EDITOR'
+see '^> hello$'
+keys C-u C-d
+see '^rc=0'
+start 80 24 "VISUAL=false EDITOR= '$chat' '$stories' --no-save"
+see 'is ready'
+keys hello C-x C-e
+see 'false ended with status 1: the message is unchanged'
+see '^> hello$'
+keys C-u C-d
+see '^rc=0'
+
+# ^Z in the editor returns to the shell; fg resumes both.
+cat >"$work/editor" <<END
+#!/bin/sh
+echo editing
+kill -TSTP 0
+echo again >"\$1"
+END
+start 80 24 "env PS1='shell> ' EDITOR='$work/editor' TMPDIR='$work' sh -i"
+keys "'$chat' '$stories' --no-save" Enter
+see 'is ready'
+keys C-o
+see 'editing'
+see '^shell> *$|Stopped'
+keys fg Enter
+see '^> again$'
+keys C-u C-d
+see '^shell> *$'
+finish

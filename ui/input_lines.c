@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Keys in a message of several lines. For readline all of them are one line. */
+#include <readline/readline.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/input_internal.h"
+
+/* The line in which the cursor is: [line_start(), line_end()). */
+static int line_start(void) {
+    int at = rl_point;
+    while (at > 0 && rl_line_buffer[at - 1] != '\n') at--;
+    return at;
+}
+
+static int line_end(void) {
+    int at = rl_point;
+    while (at < rl_end && rl_line_buffer[at] != '\n') at++;
+    return at;
+}
+
+bool ui_input_move_line(int by) {
+    const int start = line_start(), end = line_end(), column = rl_point - start;
+    if (by < 0 ? start == 0 : end == rl_end) return false;
+    rl_point = by < 0 ? start - 1 : end + 1;
+    const int to = line_start(), last = line_end();
+    rl_point = column < last - to ? to + column : last;
+    return true;
+}
+
+static int key_home(int count, int key) {
+    (void)count, (void)key;
+    const int start = line_start();
+    rl_point = rl_point > start ? start : 0;
+    return 0;
+}
+
+static int key_end(int count, int key) {
+    (void)count, (void)key;
+    const int end = line_end();
+    rl_point = rl_point < end ? end : rl_end;
+    return 0;
+}
+
+/* Removes the text between the cursor and `to`; ^Y inserts it. */
+static void kill_to(int to) {
+    const int from = rl_point;
+    if (from == to) return;
+    rl_kill_text(from, to);
+    rl_point = from < to ? from : to;
+}
+
+/* At the end of a line the first press joins the next line. */
+static int key_kill(int count, int key) {
+    const int end = line_end();
+    if (rl_explicit_arg) return rl_kill_line(count, key);
+    kill_to(rl_point < end             ? end
+            : rl_last_func == key_kill ? rl_end
+            : rl_point < rl_end        ? rl_point + 1
+                                       : rl_point);
+    return 0;
+}
+
+static int key_discard(int count, int key) {
+    (void)count, (void)key;
+    const int start = line_start();
+    kill_to(rl_point > start ? start : rl_last_func == key_discard ? 0 : rl_point > 0 ? rl_point - 1 : 0);
+    return 0;
+}
+
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* readline counts a newline as a letter of a word. */
+static int key_word(int count, int key) {
+    (void)key;
+    int at = rl_point;
+    for (; count > 0 && at > 0; count--) {
+        if (rl_line_buffer[at - 1] == '\n') {
+            at--;
+            continue;
+        }
+        while (at > 0 && is_blank(rl_line_buffer[at - 1])) at--;
+        while (at > 0 && !is_blank(rl_line_buffer[at - 1]) && rl_line_buffer[at - 1] != '\n') at--;
+    }
+    kill_to(at);
+    return 0;
+}
+
+/* Every key of the function `from` calls `to` instead. */
+static void replace(Keymap map, rl_command_func_t *from, rl_command_func_t *to) {
+    char **keys = rl_invoking_keyseqs_in_map(from, map);
+    for (size_t i = 0; keys && keys[i]; i++) {
+        rl_bind_keyseq_in_map(keys[i], to, map);
+        free(keys[i]);
+    }
+    free(keys);
+}
+
+/* Terminals send these whatever terminfo says. */
+static void bind_unbound(Keymap map, const char *const *keys, rl_command_func_t *f) {
+    for (; *keys; keys++) rl_bind_keyseq_if_unbound_in_map(*keys, f, map);
+}
+
+void ui_input_bind_lines(void) {
+    static const char *const home[] = { "\\e[H", "\\eOH", "\\e[1~", "\\e[7~", NULL };
+    static const char *const end[] = { "\\e[F", "\\eOF", "\\e[4~", "\\e[8~", NULL };
+    Keymap maps[] = { rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert") };
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        bind_unbound(maps[i], home, key_home);
+        bind_unbound(maps[i], end, key_end);
+        replace(maps[i], rl_beg_of_line, key_home);
+        replace(maps[i], rl_end_of_line, key_end);
+        replace(maps[i], rl_kill_line, key_kill);
+        replace(maps[i], rl_unix_line_discard, key_discard);
+        replace(maps[i], rl_unix_word_rubout, key_word);
+    }
+}

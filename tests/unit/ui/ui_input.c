@@ -393,7 +393,7 @@ static void test_pager(void **state) {
     assert_non_null(strstr(s, " /set\n temperature"));
     assert_non_null(strstr(s, " of 3"));
     assert_null(strstr(s, "show-thinking"));
-    type("\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~");
+    type("\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~");
     s = frame(80, 12);
     assert_non_null(strstr(s, " template "));
     assert_null(strstr(s, " temperature "));

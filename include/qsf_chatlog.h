@@ -18,7 +18,7 @@ typedef enum QSFLogKind {
     QSF_LOG_UNDO,    /* n: the last n messages were removed */
     QSF_LOG_CLEAR,   /* all messages so far were removed */
     QSF_LOG_SYSTEM,  /* text: the new system prompt ("" = none) */
-    QSF_LOG_SET,     /* name, text: a setting changed (also in the middle of an answer) */
+    QSF_LOG_SET,     /* name, text: a setting changed (also in the middle of an answer), or QSF_LOG_TITLE */
     QSF_LOG_MODEL,   /* text: path of the new model; name: its name, or NULL */
     QSF_LOG_FORGET /* n: the first n messages left the context; name, text: an exchange that replaced them, a
                       question and a summary, or NULL */
@@ -46,6 +46,7 @@ typedef struct QSFLogRecord {
     uint64_t at;
 } QSFLogRecord;
 
+#define QSF_LOG_TITLE    "title"               /* as a setting: the conversation's title, "" = none */
 #define QSF_LOG_HEAD     4096u                 /* bytes of a text that are read with its record */
 #define QSF_LOG_FILE_MAX ((uint64_t)256 << 20) /* maximum size of a file that is read */
 
@@ -60,6 +61,9 @@ QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap);
 /* Begins a new conversation. The file NAME must not exist, and appears only with qsf_chatlog_publish. Without
  * it, or when the program is killed, no file is left. NULL with a message naming the file in err. */
 QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap);
+/* Opens an existing conversation only for qsf_chatlog_texts: without a lock, so that it may be open in
+ * another program. NULL with a message naming the file in err. */
+QSFChatLog *qsf_chatlog_view(const char *name, char *err, size_t cap);
 /* Gives a created conversation, with all its records, the name NAME. The file is already locked when it
  * appears. false with a message in err; errno is EEXIST when that name exists: try a different name. */
 bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap);
@@ -117,6 +121,9 @@ typedef struct QSFLogInfo {
 QSFLogInfo *qsf_chatlog_list(size_t *n);
 /* Is NAME open in another program, or in this one? */
 bool qsf_chatlog_in_use(const char *name);
+/* Removes NAME and its snapshot. false with a message in err; errno is EWOULDBLOCK when it is open in another
+ * program, or in this one. */
+bool qsf_chatlog_delete(const char *name, char *err, size_t cap);
 /* Copies NAME to a new conversation NAME2, which must not exist. false with a message in err. */
 bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap);
 /* Returns the path of the snapshot of NAME, NAME.qsfsnap beside it, malloc'ed; NULL for a bad name, without a

@@ -35,6 +35,7 @@ void ui_app_free(UiApp *a) {
     ui_given_free(&a->given);
     ui_own_free(&a->own);
     ui_buf_free(&a->queue);
+    ui_buf_free(&a->picker_search);
     ui_buf_free(&a->compact.text);
     free(a->model_path);
     free(a->good_path);

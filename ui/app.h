@@ -144,9 +144,11 @@ typedef struct UiApp {
     UiPinning pinning;
     double spark[UI_SPARK]; /* recent tokens per second, oldest first */
     unsigned n_spark;
-    double spark_time;    /* monotonic seconds of the last one */
-    int columns;          /* cells of a line of output on the full screen, 0 = not known yet */
-    unsigned help_wanted; /* incremented when a command asks for the help screen */
+    double spark_time;      /* monotonic seconds of the last one */
+    int columns;            /* cells of a line of output on the full screen, 0 = not known yet */
+    unsigned help_wanted;   /* incremented when a command asks for the help screen */
+    unsigned picker_wanted; /* the same for the list of sessions */
+    UiBuf picker_search;    /* expression that they have to contain, "" = all sessions */
 } UiApp;
 
 /* Fills s with the defaults of the chat: those of the engine, but an automatic budget. */
@@ -241,9 +243,14 @@ void ui_app_say_too_long(UiApp *a, const QSFTextSize *size, size_t room);
 
 /* Another conversation begins: its session is called `name`, and all settings of the chat are its own. */
 void ui_app_begin_session(UiApp *a, const char *name);
+/* Sets its title, in its file too; the end of a long one is dropped. */
+void ui_app_set_title(UiApp *a, const char *text);
+/* Its title, clean and on one line: that of /rename, or the beginning of the first message; "" = none yet. */
+void ui_app_title(const UiApp *a, char *dst, size_t cap);
 /* Clears all messages, but keeps the settings and the file. */
 void ui_app_clear_messages(UiApp *a);
-/* Replays conversation `name` and continues it. Returns false on failure (reported). */
+/* Replays conversation `name` and continues it, and says what it is and where the command line replaces its
+ * own model or settings. Returns false on failure (reported). */
 bool ui_app_resume(UiApp *a, const char *name);
 typedef enum UiResume { UI_RESUMED, UI_RESUME_IN_USE, UI_RESUME_FAILED } UiResume;
 /* The same, but changes and reports nothing when another program has the session open. */

@@ -103,6 +103,28 @@ bool ui_item_place(UiItem *it, const QSFLogRecord *r);
 bool ui_texts_load(UiApp *a, UiTranscript *t, const QSFChatLog *log, UiRoom *room, const char *name,
                    char *err, size_t cap);
 
+/* A conversation while the records of its file are read (ui/replay_file.c). Before the first one: list.maker
+ * and room are set, and ui_own_begin(&own) was called. */
+typedef struct UiReplay {
+    UiReplayList list;
+    UiRoom room;
+    uint64_t places; /* records of messages */
+    bool guide_talk;
+    bool any;                         /* record */
+    UiOwn own;                        /* settings in the file */
+    bool system;                      /* it has a system prompt, or had one */
+    uint64_t system_at, system_bytes; /* its record */
+    char *model;                      /* path of the last QSF_LOG_MODEL record */
+    char *label;                      /* its name there, or NULL */
+    bool too_many;                    /* messages for the room, or for the memory */
+    char title[QSF_LOG_NAME];         /* of the last such record, "" = none */
+} UiReplay;
+/* For qsf_chatlog_read; arg is a UiReplay. */
+bool ui_replay_record(void *arg, const QSFLogRecord *r);
+/* Gives an answer the name of the model that r, or the session, has. */
+void ui_replay_label(const UiReplay *rp, UiItem *it, const QSFLogRecord *r);
+void ui_replay_end(UiReplay *rp);
+
 /* The settings in a session file (ui/app_given.c): begin, add each QSF_LOG_SET record, then
  * pass it to ui_own_take. */
 void ui_own_begin(UiOwn *own);

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "qsf_cli.h"
 #include "ui/app_internal.h"
+#include "ui/format.h"
 #include "ui/guide.h"
 
 #define UI_TEXT_STEP  65536u /* bytes that the reserve of a plan has space for */
@@ -15,112 +17,9 @@
 /* A conversation while its file is read: that of the chat stays what it is until all of it fits. */
 typedef struct Replay {
     UiApp *app;
-    UiReplayList list;
+    UiReplay of;
     UiTranscript chat; /* made of it; texts are still in the file */
-    UiRoom room;
-    uint64_t places; /* records of messages */
-    bool guide_talk;
-    bool any;                         /* record */
-    UiOwn own;                        /* settings in the file */
-    bool system;                      /* it has a system prompt, or had one */
-    uint64_t system_at, system_bytes; /* its record */
-    char *model;                      /* path of the last QSF_LOG_MODEL record */
-    char *label;                      /* its name there, or NULL */
-    bool too_many;                    /* messages for the RAM budget */
 } Replay;
-
-size_t ui_model_stem(const char *name) {
-    static const char *const endings[] = { ".gguf", ".qsf" };
-    size_t len = strlen(name);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t n = strlen(endings[i]);
-        if (len > n && strcmp(name + len - n, endings[i]) == 0) return len - n;
-    }
-    return len;
-}
-
-/* The model's file name: older session files do not store the model's name. */
-static void label_from_path(UiItem *it, const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    char *clean = qsf_clean_dup(name, ui_model_stem(name), true);
-    (void)snprintf(it->label, sizeof it->label, "%s", clean ? clean : "");
-    free(clean);
-}
-
-/* The name that the answer had on the screen. */
-static void label(const Replay *rp, UiItem *it, const QSFLogRecord *r) {
-    const char *name = r->name ? r->name : rp->label;
-    char *clean = name ? qsf_clean_dup(name, strlen(name), true) : NULL;
-    if (clean)
-        (void)snprintf(it->label, sizeof it->label, "%.63s", clean);
-    else if (rp->model)
-        label_from_path(it, rp->model);
-    free(clean);
-}
-
-/* An answer after an answer is what /continue added to it. */
-static void replay_message(Replay *rp, const QSFLogRecord *r) {
-    bool user = strcmp(r->role, "user") == 0;
-    UiItem *last = ui_replay_last(&rp->list);
-    if (user && last && last->places) last->places->exact = false; /* it will not be continued */
-    if (user || !last || last->kind != UI_ANSWER) last = ui_replay_add(&rp->list, user ? UI_USER : UI_ANSWER);
-    if (!last || !ui_item_place(last, r)) {
-        rp->too_many = true;
-        return;
-    }
-    rp->places++;
-    if (!user) label(rp, last, r);
-    last->time = r->time > 0 && r->time < 1e11 ? r->time : 0; /* a damaged one does not fit any time type */
-    last->seed = r->seed;
-    last->tokens += r->tokens;
-    (void)snprintf(last->stop, sizeof last->stop, "%s", r->stop ? r->stop : "");
-}
-
-/* A question and the summary that replaced forgotten messages. */
-static void replay_summary(Replay *rp, const QSFLogRecord *r) {
-    UiItem *answer = ui_replay_prepend(&rp->list, r->name);
-    rp->too_many = rp->too_many || !answer || !ui_item_place(answer, r);
-}
-
-/* A conversation with the guide is not passed to another model. */
-static void replay_model(Replay *rp, const QSFLogRecord *r) {
-    char *model = r->text && r->text_bytes == r->len ? ui_strdup_len(r->text, r->len) : NULL;
-    if (!model) return;
-    free(rp->model);
-    free(rp->label);
-    rp->model = model;
-    rp->label = r->name ? ui_strdup_len(r->name, strlen(r->name)) : NULL;
-    bool guide = ui_guide_is(model);
-    if (guide != rp->guide_talk) ui_replay_clear(&rp->list);
-    rp->guide_talk = guide;
-}
-
-static bool replay_record(void *arg, const QSFLogRecord *r) {
-    Replay *rp = arg;
-    rp->any = true;
-    switch (r->kind) {
-    case QSF_LOG_MESSAGE: replay_message(rp, r); break;
-    case QSF_LOG_PART: break;
-    case QSF_LOG_UNDO: ui_replay_drop(&rp->list, r->n); break;
-    case QSF_LOG_CLEAR: ui_replay_clear(&rp->list); break;
-    case QSF_LOG_FORGET:
-        rp->too_many = rp->too_many || !ui_replay_forget(&rp->list, r->n);
-        if (r->name && r->text) replay_summary(rp, r);
-        break;
-    case QSF_LOG_SYSTEM:
-        rp->system = true;
-        rp->system_at = r->at;
-        rp->system_bytes = r->text_bytes;
-        break;
-    case QSF_LOG_SET:
-        if (r->text_bytes == r->len) ui_own_record(&rp->own, r);
-        break;
-    case QSF_LOG_MODEL: replay_model(rp, r); break;
-    }
-    rp->too_many = rp->too_many || !ui_room_for_items(&rp->room, rp->list.n + rp->list.n_past, rp->places);
-    return !rp->too_many;
-}
 
 /* Are these the same file, or both the guide? */
 static bool same_model(const char *x, const char *y) {
@@ -152,14 +51,14 @@ static bool wants_room(const UiApp *a, uint64_t counted) {
 static void take_model(Replay *rp) {
     UiApp *a = rp->app;
     QSFSettings before = a->settings;
-    const bool load = wants_load(a, rp->model);
+    const bool load = wants_load(a, rp->of.model);
     a->model_unsaved = false;
-    ui_own_take(a, rp->system);
+    ui_own_take(a, rp->of.system);
     if (!load) a->engine.advise(a->engine.self, &a->settings);
     a->engine.set_params(a->engine.self, &a->settings.params);
     if (load) {
         a->resuming = a->model_path != NULL;
-        ui_app_load(a, rp->model);
+        ui_app_load(a, rp->of.model);
         a->model_unsaved = true; /* the file names it already */
         return;
     }
@@ -188,13 +87,14 @@ static void put_system(void *arg, QSFLogPart part, const char *s, size_t len) {
 }
 
 static bool load_system(Replay *rp, const QSFChatLog *log, const char *name, char *err, size_t cap) {
-    if (rp->system_bytes == 0) return true;
-    if (rp->system_bytes > UI_SYSTEM_MAX) {
+    if (rp->of.system_bytes == 0) return true;
+    if (rp->of.system_bytes > UI_SYSTEM_MAX) {
         (void)snprintf(err, cap, "session %s: its system prompt has %.1f MB, and at most 1 MB is allowed",
-                       name, (double)rp->system_bytes / (1 << 20));
+                       name, (double)rp->of.system_bytes / (1 << 20));
         return false;
     }
-    if (qsf_chatlog_texts(log, &rp->system_at, 1, put_system, &rp->own.system) && !rp->own.system.failed)
+    if (qsf_chatlog_texts(log, &rp->of.system_at, 1, put_system, &rp->of.own.system) &&
+        !rp->of.own.system.failed)
         return true;
     (void)snprintf(err, cap, "session %s: cannot read its system prompt", name);
     return false;
@@ -205,19 +105,71 @@ static bool replay(Replay *rp, const char *name, const QSFChatLog *log, uint32_t
                    size_t cap) {
     UiApp *a = rp->app;
     QSFSettings s;
-    rp->list.maker = (UiTranscript){ .ascii = a->chat.ascii, .next_id = a->chat.next_id };
-    ui_own_begin(&rp->own);
-    ui_own_settings(a, &rp->own, &s);
-    ui_room_measure(a, &s, &rp->room);
-    if (!qsf_chatlog_read(name, replay_record, rp, damaged, err, cap)) return false;
-    ui_own_settings(a, &rp->own, &s);
-    ui_room_measure(a, &s, &rp->room);
-    if (rp->too_many || !ui_replay_finish(&rp->list, &rp->chat)) {
-        ui_room_refuse(a, &rp->room, name, 0, err, cap);
+    rp->of.list.maker = (UiTranscript){ .ascii = a->chat.ascii, .next_id = a->chat.next_id };
+    ui_own_begin(&rp->of.own);
+    ui_own_settings(a, &rp->of.own, &s);
+    ui_room_measure(a, &s, &rp->of.room);
+    if (!qsf_chatlog_read(name, ui_replay_record, &rp->of, damaged, err, cap)) return false;
+    ui_own_settings(a, &rp->of.own, &s);
+    ui_room_measure(a, &s, &rp->of.room);
+    if (rp->of.too_many || !ui_replay_finish(&rp->of.list, &rp->chat)) {
+        ui_room_refuse(a, &rp->of.room, name, 0, err, cap);
         return false;
     }
     return load_system(rp, log, name, err, cap) &&
-           ui_texts_load(a, &rp->chat, log, &rp->room, name, err, cap);
+           ui_texts_load(a, &rp->chat, log, &rp->of.room, name, err, cap);
+}
+
+/* The model's name as the session has it. */
+static void own_model(const Replay *rp, char *dst, size_t cap) {
+    UiItem it = { 0 };
+    const UiItem *last = ui_transcript_last_of(&rp->app->chat, UI_ANSWER);
+    if (last && last->label[0])
+        (void)snprintf(it.label, sizeof it.label, "%s", last->label);
+    else if (rp->of.label || rp->of.model)
+        ui_replay_label(&rp->of, &it, &(QSFLogRecord){ 0 });
+    (void)snprintf(dst, cap, "%s", it.label);
+}
+
+/* All messages of the session, as /sessions counts them. */
+static void say_resumed(const Replay *rp) {
+    UiApp *a = rp->app;
+    char ago[32] = "", model[sizeof((UiItem *)0)->label], forgotten[60] = "";
+    size_t n = 0, past = 0;
+    double last = 0;
+    for (size_t i = 0; i < a->chat.n; i++) {
+        const UiItem *it = a->chat.items[i];
+        const bool message = it->kind == UI_USER || it->kind == UI_ANSWER;
+        n += message;
+        past += it->past;
+        if (message && it->time > 0) last = it->time;
+    }
+    if (past > 0) (void)snprintf(forgotten, sizeof forgotten, ", %zu of them forgotten", past);
+    ui_format_ago(last, (double)time(NULL), ago, sizeof ago);
+    own_model(rp, model, sizeof model);
+    ui_app_say(a, UI_NOTICE, "resumed %s: %zu message%s%s%s%s%s%s%s", a->session.name, n, n == 1 ? "" : "s",
+               forgotten, ago[0] ? ", " : "", ago, model[0] ? ", " : "", model,
+               a->no_save ? "; what follows is not saved" : "");
+}
+
+/* Where the command line replaces what the session has. */
+static void say_replaced(const Replay *rp) {
+    UiApp *a = rp->app;
+    UiBuf b = { 0 };
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char given[QSF_SETTING_TEXT], own[QSF_SETTING_TEXT];
+        if (!qsf_setting_user_set(&a->given.settings, row) || !qsf_setting_user_set(&a->own.settings, row) ||
+            !qsf_setting_differs(&a->given.settings, &a->own.settings, row))
+            continue;
+        qsf_setting_get(&a->given.settings, row, given, sizeof given);
+        qsf_setting_get(&a->own.settings, row, own, sizeof own);
+        ui_buf_printf(&b, "%s%s %s (its own: %s)", b.len ? ", " : "", row->name, given, own);
+    }
+    if (!a->started && rp->of.model && a->want_model && !same_model(a->want_model, rp->of.model))
+        ui_buf_printf(&b, "%smodel %s (its own: %s)", b.len ? ", " : "", a->want_model, rp->of.model);
+    if (b.len > 0) ui_app_say(a, UI_NOTICE, "the command line replaces: %s", ui_buf_str(&b));
+    ui_buf_free(&b);
 }
 
 /* The messages and settings of the session become those of the chat. */
@@ -233,21 +185,16 @@ static void take_over(Replay *rp, UiSession *next, uint32_t damaged) {
     a->chat = rp->chat;
     rp->chat = (UiTranscript){ 0 };
     ui_own_free(&a->own);
-    a->own = rp->own;
-    rp->own = (UiOwn){ 0 };
-    a->kept = rp->any || damaged > 0;
-    a->guide_talk = rp->guide_talk;
-    a->unnamed = rp->model == NULL;
+    a->own = rp->of.own;
+    rp->of.own = (UiOwn){ 0 };
+    a->kept = rp->of.any || damaged > 0;
+    a->guide_talk = rp->of.guide_talk;
+    a->unnamed = rp->of.model == NULL;
+    memcpy(a->session.title, rp->of.title, sizeof a->session.title);
     settle(rp, a->session.name, damaged);
     ui_app_count_context(a);
-}
-
-static void replay_free(Replay *rp) {
-    ui_replay_free(&rp->list);
-    ui_transcript_clear(&rp->chat);
-    ui_own_free(&rp->own);
-    free(rp->model);
-    free(rp->label);
+    if (rp->of.any) say_resumed(rp);
+    say_replaced(rp);
 }
 
 static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
@@ -259,13 +206,14 @@ static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
     Replay rp = { .app = a };
     bool ok = replay(&rp, name, next.log, &damaged, err, cap);
     if (a->no_save) ui_session_detach(&next);
-    next.had_file = rp.any;
+    next.had_file = rp.of.any;
     if (ok)
         take_over(&rp, &next, damaged);
     else
         ui_session_close(&next);
-    if (rp.room.refused && !a->started && a->exit_code == 0) a->exit_code = QSF_EXIT_BUDGET;
-    replay_free(&rp);
+    if (rp.of.room.refused && !a->started && a->exit_code == 0) a->exit_code = QSF_EXIT_BUDGET;
+    ui_transcript_clear(&rp.chat);
+    ui_replay_end(&rp.of);
     return ok ? UI_RESUMED : UI_RESUME_FAILED;
 }
 

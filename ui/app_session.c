@@ -64,13 +64,15 @@ static void save_settings(UiApp *a, const QSFSettings *s, bool replace) {
     }
 }
 
-/* Settings of the whole conversation: model, system prompt, stop strings, and the settings that differ from
- * their defaults. */
+/* Settings of the whole conversation: model, system prompt, title, stop strings, and the settings that differ
+ * from their defaults. */
 static void save_head(UiApp *a, bool replace) {
     const UiBuf *system = a->kept ? &a->own.system : &a->system;
     ui_app_save_model(a);
     if (system->len > 0 || replace)
         ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(system), 0);
+    if (a->session.title[0] || replace)
+        ui_session_simple(&a->session, QSF_LOG_SET, QSF_LOG_TITLE, a->session.title, 0);
     ui_app_save_stops(a, a->kept ? &a->own.stops : &a->stops, replace);
     save_settings(a, a->kept ? &a->own.settings : &a->settings, replace);
 }
@@ -141,10 +143,43 @@ void ui_app_drop_unanswered(UiApp *a) {
 
 void ui_app_begin_session(UiApp *a, const char *name) {
     ui_session_use(&a->session, name);
+    a->session.title[0] = '\0';
     a->unanswered = 0;
     if (a->no_save) a->session.on = false;
     ui_own_free(&a->own);
     a->kept = false;
+}
+
+/* At most as many bytes as there is space for, whole characters. */
+static void copy_title(UiSession *s, const char *text) {
+    size_t len = strlen(text);
+    if (len >= sizeof s->title) len = sizeof s->title - 1;
+    while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) len--;
+    memcpy(s->title, text, len);
+    s->title[len] = '\0';
+}
+
+void ui_app_set_title(UiApp *a, const char *text) {
+    copy_title(&a->session, text);
+    ui_session_simple(&a->session, QSF_LOG_SET, QSF_LOG_TITLE, a->session.title, 0);
+}
+
+void ui_app_title(const UiApp *a, char *dst, size_t cap) {
+    const UiItem *first = NULL;
+    dst[0] = '\0';
+    for (size_t i = 0; i < a->chat.n && !first; i++)
+        if (a->chat.items[i]->kind == UI_USER && (a->chat.items[i]->in_context || a->chat.items[i]->past))
+            first = a->chat.items[i];
+    const char *text = a->session.title[0] ? a->session.title : first ? ui_buf_str(&first->raw) : "";
+    size_t n = strnlen(text, cap);
+    while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) n--;
+    char *clean = qsf_clean_dup(text, n, true);
+    const char *from = clean ? clean + strspn(clean, " ") : "";
+    size_t len = strlen(from) < cap ? strlen(from) : cap - 1;
+    while (len > 0 && ((unsigned char)from[len] & 0xc0) == 0x80) len--;
+    memcpy(dst, from, len);
+    dst[len] = '\0';
+    free(clean);
 }
 
 void ui_app_clear_messages(UiApp *a) {

@@ -63,6 +63,7 @@ static bool save_copy(UiApp *a, const char *to) {
     ui_session_close(&a->session);
     next.lost = a->session.lost || a->session.unsaved;
     next.had_file = true;
+    memcpy(next.title, a->session.title, sizeof next.title);
     a->session = next;
     return true;
 }
@@ -116,18 +117,21 @@ bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
-/* All messages of the session, as /sessions counts them. */
-static void say_loaded(UiApp *a) {
-    size_t n = 0, past = 0;
-    char forgotten[60] = "";
-    for (size_t i = 0; i < a->chat.n; i++) {
-        const UiItem *it = a->chat.items[i];
-        n += it->kind == UI_USER || it->kind == UI_ANSWER;
-        past += it->past;
+bool ui_session_load(UiApp *a, const char *name) {
+    if (ui_app_writing(a) && ui_cmd_busy(a, "load")) return false;
+    if (!name_fits(a, name)) return false;
+    if (!exists(name)) {
+        ui_app_say(a, UI_ERROR, "there is no session %s; /sessions lists them", name);
+        return false;
     }
-    if (past > 0) (void)snprintf(forgotten, sizeof forgotten, ", %zu of them forgotten", past);
-    ui_app_say(a, UI_NOTICE, "session %s, %zu message%s%s%s", a->session.name, n, n == 1 ? "" : "s",
-               forgotten, a->no_save ? "; what follows is not saved" : "");
+    if (a->session.log && strcmp(name, a->session.name) == 0) {
+        ui_app_say(a, UI_NOTICE, "this is session %s", name);
+        return true;
+    }
+    if (!ui_app_resume(a, name)) return false;
+    a->session.on = !a->no_save;
+    ui_app_say_long(a);
+    return true;
 }
 
 bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
@@ -139,22 +143,47 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
     bool is_model = path && (path[ui_model_stem(path)] || strchr(path, '/'));
     if (is_model) ui_app_load(a, path);
     free(path);
-    if (is_model) return true;
-    if (ui_app_writing(a) && ui_cmd_busy(a, name)) return false;
-    if (!name_fits(a, args)) return false;
-    if (!exists(args)) {
-        ui_app_say(a, UI_ERROR, "there is no session %s; /sessions lists them", args);
+    return is_model || ui_session_load(a, args);
+}
+
+bool ui_cmd_rename(UiApp *a, const char *name, const char *args) {
+    char title[sizeof a->session.title];
+    if (*args) ui_app_set_title(a, args);
+    ui_app_title(a, title, sizeof title);
+    if (*args)
+        ui_app_say(a, UI_NOTICE, "the title is now: %s", title);
+    else if (title[0])
+        ui_app_say(a, UI_NOTICE, "the title is: %s; /%s TEXT changes it", title, name);
+    else
+        ui_app_say(a, UI_NOTICE, "there is no title yet: the first message becomes it, or /%s TEXT", name);
+    return true;
+}
+
+bool ui_session_delete(UiApp *a, const char *name) {
+    char err[300] = "";
+    if (!name_fits(a, name)) return false;
+    if (a->session.log && strcmp(name, a->session.name) == 0) {
+        ui_app_say(a, UI_ERROR, "session %s is open here: /new starts another, and then it can be deleted",
+                   name);
         return false;
     }
-    if (a->session.log && strcmp(args, a->session.name) == 0) {
-        ui_app_say(a, UI_NOTICE, "this is session %s", args);
-        return true;
+    if (!exists(name)) {
+        ui_app_say(a, UI_ERROR, "there is no session %s; /sessions lists them", name);
+        return false;
     }
-    if (!ui_app_resume(a, args)) return false;
-    a->session.on = !a->no_save;
-    say_loaded(a);
-    ui_app_say_long(a);
+    if (!qsf_chatlog_delete(name, err, sizeof err)) {
+        ui_app_say(a, UI_ERROR, "%s", err);
+        return false;
+    }
+    ui_app_say(a, UI_NOTICE, "deleted session %s", name);
     return true;
+}
+
+bool ui_cmd_delete(UiApp *a, const char *name, const char *args) {
+    if (*args) return ui_session_delete(a, args);
+    ui_app_say(a, UI_ERROR, "/%s needs the name of a session; /sessions lists them (/undo removes messages)",
+               name);
+    return false;
 }
 
 /* Cells of a line of output; lines are long if the output is not a terminal. */
@@ -165,12 +194,25 @@ static int columns(const UiApp *a) {
     return isatty(STDERR_FILENO) ? 80 : 200;
 }
 
+/* The screen shows a list that can be filtered; otherwise it is printed. */
 bool ui_cmd_sessions(UiApp *a, const char *name, const char *args) {
-    (void)name, (void)args;
-    UiBuf b = { 0 };
-    ui_sessions_list(&b, a->session.name, columns(a), a->chat.ascii);
-    ui_app_print(a, UI_OUTPUT, b.len ? ui_buf_str(&b) : "no sessions yet");
-    ui_buf_free(&b);
+    char err[300] = "";
+    QSFSearch *search = *args ? qsf_search_new(args, err, sizeof err) : NULL;
+    if (*args && !search) {
+        ui_app_say(a, UI_ERROR, "/%s %s", name, err);
+        return false;
+    }
+    if (a->full_screen) {
+        a->picker_wanted++;
+        ui_buf_clear(&a->picker_search);
+        ui_buf_puts(&a->picker_search, args);
+    } else {
+        UiBuf b = { 0 };
+        ui_sessions_list(&b, a->session.name, search, columns(a), a->chat.ascii);
+        ui_app_print(a, UI_OUTPUT, b.len ? ui_buf_str(&b) : search ? "nothing found" : "no sessions yet");
+        ui_buf_free(&b);
+    }
+    qsf_search_free(search);
     return true;
 }
 

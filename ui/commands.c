@@ -92,7 +92,9 @@ static const UiCommand table[] = {
       ui_cmd_quality },
     { "save", "", "[NAME]", "show where the session is saved, or save it as NAME", ARG(NONE), ui_cmd_save },
     { "load", "", "NAME", "resume another session (or load a model file)", ARG(SESSION), ui_cmd_load },
-    { "sessions", "list", "", "list the sessions, newest first", ARG(NONE), ui_cmd_sessions },
+    { "sessions", "list", "[RE]", "list the sessions, newest first, or those in which an expression is found; on the screen to choose from", ARG(NONE), ui_cmd_sessions },
+    { "rename", "", "[TEXT]", "show or set the title of the session", ARG(NONE), ui_cmd_rename },
+    { "delete", "", "NAME", "delete a session that is not open", ARG(SESSION_ONLY), ui_cmd_delete },
     { "export", "export!", "FILE", "write the conversation to FILE (.md .txt .json); /export! overwrites",
       ARG(FILE), ui_cmd_export },
 };
@@ -166,7 +168,6 @@ const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetti
 /* Commands of other chats, and their equivalents here. */
 static const char *const meanings[][2] = {
     { "edit", "/undo, then Up: the message is back in the input" },
-    { "delete", "/undo removes the last exchange" },
     { "reset", "/clear starts an empty conversation" },
     { "restart", "/new starts a new session" },
     { "copy", "/export FILE writes the conversation to a file" },
@@ -177,7 +178,6 @@ static const char *const meanings[][2] = {
     { "resume", "/load NAME resumes a session" },
     { "open", "/model FILE loads a model, /load NAME resumes a session" },
     { "models", "/model, a space and Tab list model files" },
-    { "rename", "/save NAME keeps the session under another name" },
     { "cancel", "^C stops the answer" },
     { "abort", "^C stops the answer" },
     { "more", "/continue continues the last answer" },

@@ -13,8 +13,9 @@ typedef enum UiArgKind {
     UI_ARG_SETTING, /* and then its value */
     UI_ARG_TEMPLATE,
     UI_ARG_FILE,
-    UI_ARG_MODEL, /* a file, or guide */
-    UI_ARG_SESSION
+    UI_ARG_MODEL,   /* a file, or guide */
+    UI_ARG_SESSION, /* or the file of a model */
+    UI_ARG_SESSION_ONLY
 } UiArgKind;
 
 /* A word that an argument begins with. */
@@ -87,6 +88,11 @@ bool ui_cmd_new(UiApp *a, const char *name, const char *args);
 bool ui_cmd_save(UiApp *a, const char *name, const char *args);
 bool ui_cmd_load(UiApp *a, const char *name, const char *args);
 bool ui_cmd_sessions(UiApp *a, const char *name, const char *args);
+bool ui_cmd_rename(UiApp *a, const char *name, const char *args);
+bool ui_cmd_delete(UiApp *a, const char *name, const char *args);
+/* What /load and /delete do with the name of a session; false: reported. */
+bool ui_session_load(UiApp *a, const char *name);
+bool ui_session_delete(UiApp *a, const char *name);
 bool ui_cmd_export(UiApp *a, const char *name, const char *args);
 
 /* Reports that a command must wait for the answer; true if one is being generated. */

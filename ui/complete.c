@@ -11,7 +11,7 @@
 #include "ui/path.h"
 #include "ui/sessions.h"
 
-#define UI_FIRST_WORDS 50 /* sessions whose first words are read */
+#define UI_TITLES 50 /* sessions whose titles are read */
 
 /* A file name with control characters cannot be typed, so it is not offered. */
 static bool typeable(const char *text) {
@@ -83,10 +83,10 @@ static void sessions(UiCompletion *c, const UiApp *a, const char *word, size_t l
     QSFLogInfo *all = qsf_chatlog_list(&n);
     c->keep = true;
     for (size_t i = 0; all && i < n; i++) {
-        char first[sizeof c->choices->help] = "";
+        char title[sizeof c->choices->help] = "";
         if (!begins(all[i].name, word, len)) continue;
-        if (c->n < UI_FIRST_WORDS) ui_sessions_first(&all[i], a ? a->session.name : "", first, sizeof first);
-        ui_complete_add(c, all[i].name, "", first);
+        if (c->n < UI_TITLES) ui_sessions_title(&all[i], a ? a->session.name : "", title, sizeof title);
+        ui_complete_add(c, all[i].name, "", title);
     }
     free(all);
 }
@@ -123,7 +123,8 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
     case UI_ARG_COMMAND: commands(c, word, len, "", true); break;
     case UI_ARG_SETTING: settings(c, word, len); break;
     case UI_ARG_TEMPLATE: templates(c, a, "off", word, len); break;
-    case UI_ARG_SESSION: sessions(c, a, word, len); break;
+    case UI_ARG_SESSION:
+    case UI_ARG_SESSION_ONLY: sessions(c, a, word, len); break;
     case UI_ARG_MODEL:
         if (begins(QSF_GUIDE, word, len))
             ui_complete_add(c, QSF_GUIDE, "", "the built-in guide to this program");
@@ -164,7 +165,8 @@ static const QSFSetting *value_of(const UiCommand *cmd, const char *line, size_t
 
 /* File names and sessions may contain blanks; anything else is one word. */
 static bool has_blanks(const UiArg *arg) {
-    return arg->kind == UI_ARG_FILE || arg->kind == UI_ARG_MODEL || arg->kind == UI_ARG_SESSION;
+    return arg->kind == UI_ARG_FILE || arg->kind == UI_ARG_MODEL || arg->kind == UI_ARG_SESSION ||
+           arg->kind == UI_ARG_SESSION_ONLY;
 }
 
 static void arguments(UiCompletion *c, const UiApp *a, const char *line, size_t name_end, size_t point) {

@@ -37,11 +37,19 @@ static const char *file_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+/* A name that was chosen, unless there is a title; a date says less than the first words. */
+static void session_label(const UiApp *a, char *dst, size_t cap) {
+    const bool titled = a->session.title[0] || ui_session_is_dated(a->session.name);
+    dst[0] = '\0';
+    if (titled) ui_app_title(a, dst, cap);
+    if (!dst[0]) (void)snprintf(dst, cap, "%s", a->session.name);
+}
+
 static void draw_title(UiScreen *s, int row, int cols) {
     UiCanvas *c = &s->canvas;
     const UiApp *a = s->app;
     const QSFStats *st = &a->stats;
-    char right[80] = "", when[16];
+    char right[80] = "", when[16], name[sizeof a->session.name];
     const char *template = st->state == QSF_STATE_EMPTY ? "" : st->template_name;
     const char *model = !a->model_path      ? "no model"
                         : st->model_name[0] ? st->model_name
@@ -56,10 +64,12 @@ static void draw_title(UiScreen *s, int row, int cols) {
     int end = cols - (int)strlen(right);
     size_t room = (size_t)cols / 3;
     int at = ui_canvas_puts(c, row, cols >= 60 ? 1 : 0, end, UI_STYLE_TITLE, "qsf-chat");
-    if ((a->session.on || a->no_save) && a->session.name[0])
+    if ((a->session.on || a->no_save) && a->session.name[0]) {
+        session_label(a, name, sizeof name);
         at = ui_canvas_printf(c, row, at + (cols >= 60 ? 2 : 1), end - 1, UI_STYLE_TITLE, "%.*s%s",
-                              clip(a->session.name, room), a->session.name,
+                              clip(name, room), name,
                               a->session.failing || !a->session.on ? " (not saved)" : "");
+    }
     at = ui_canvas_printf(c, row, at + (cols >= 60 ? 2 : 1), end - 1, UI_STYLE_TITLE, "%.*s",
                           clip(model, room), model);
     if (*template && cols >= 60)
@@ -259,6 +269,10 @@ static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int 
         ui_pager_draw(&s->pager, &s->canvas, row, l->body, cols);
         return;
     }
+    if (s->picker.open) {
+        ui_picker_draw(&s->picker, &s->canvas, row, l->body, cols, (double)time(NULL));
+        return;
+    }
     s->app->columns = width - 2; /* the widest margin of output */
     s->view.compact = cols < UI_STRIP_FROM;
     s->view.unfold = s->app->settings.show_thinking;
@@ -315,5 +329,5 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     if (l.offer && (in->len == 0 || ui_guide_next(a, in->text, in->len))) draw_offer(s, row, cols);
     row += l.offer;
     if (l.hints) draw_hints(s, row, cols);
-    if (s->pager.open) s->canvas.cursor_row = -1;
+    if (s->pager.open || s->picker.open) s->canvas.cursor_row = -1;
 }

@@ -53,6 +53,46 @@ void ui_format_bytes(uint64_t bytes, char *dst, size_t cap) {
         (void)snprintf(dst, cap, "%.2f GB", mb / 1024);
 }
 
+void ui_format_file(uint64_t bytes, char *dst, size_t cap) {
+    if (bytes < 1024)
+        (void)snprintf(dst, cap, "%u B", (unsigned)bytes);
+    else if (bytes < 1000 * 1024)
+        (void)snprintf(dst, cap, "%u KB", (unsigned)((bytes + 512) / 1024));
+    else
+        ui_format_bytes(bytes, dst, cap);
+}
+
+/* Days since then in local time: 1 is yesterday, however few hours that is. */
+static int days_between(time_t then, time_t now) {
+    struct tm a, b;
+    if (!localtime_r(&then, &a) || !localtime_r(&now, &b)) return -1;
+    a.tm_hour = b.tm_hour = 12;
+    a.tm_min = b.tm_min = a.tm_sec = b.tm_sec = 0;
+    a.tm_isdst = b.tm_isdst = -1;
+    return (int)lround(difftime(mktime(&b), mktime(&a)) / 86400);
+}
+
+void ui_format_ago(double then, double now, char *dst, size_t cap) {
+    const double ago = now - then;
+    dst[0] = '\0';
+    if (!(then > 0 && then < 1e11)) return;
+    const time_t t = (time_t)then;
+    const int days = ago >= 0 ? days_between(t, (time_t)now) : -1;
+    struct tm tm;
+    if (ago > -60 && ago < 60) /* clocks differ a little */
+        (void)snprintf(dst, cap, "just now");
+    else if (ago >= 0 && ago < 3600)
+        (void)snprintf(dst, cap, "%d min ago", (int)(ago / 60));
+    else if (days == 0)
+        (void)snprintf(dst, cap, "%d h ago", (int)(ago / 3600));
+    else if (days == 1)
+        (void)snprintf(dst, cap, "yesterday");
+    else if (days > 1 && days < 7)
+        (void)snprintf(dst, cap, "%d days ago", days);
+    else if (localtime_r(&t, &tm))
+        (void)strftime(dst, cap, "%Y-%m-%d", &tm);
+}
+
 void ui_format_mb(uint64_t bytes, char *dst, size_t cap) {
     double mb = (double)bytes / MB;
     (void)snprintf(dst, cap, "%.*f", mb < 99.95 ? 1 : 0, mb);

@@ -18,6 +18,11 @@ void ui_format_span(double seconds, char *dst, size_t cap);
 void ui_format_tps(double tps, char *dst, size_t cap);
 /* "0.9 MB", "40.0 MB", "1.50 GB" */
 void ui_format_bytes(uint64_t bytes, char *dst, size_t cap);
+/* The size of a small file: "812 B", "12 KB", "1.2 MB" */
+void ui_format_file(uint64_t bytes, char *dst, size_t cap);
+/* How long ago: "just now", "5 min ago", "3 h ago", "yesterday", "4 days ago", or the date "2026-08-01"; ""
+ * for 0. Both in seconds since 1970. */
+void ui_format_ago(double then, double now, char *dst, size_t cap);
 /* MB of 2^20 bytes without a unit: "0.9", "40.0", "187" */
 void ui_format_mb(uint64_t bytes, char *dst, size_t cap);
 /* The peak of the resident set with the budget in force, and behind it in parentheses the highest one of the

@@ -13,6 +13,7 @@
 #include "ui/line.h"
 #include "ui/loop.h"
 #include "ui/opts.h"
+#include "ui/session_shell.h"
 #include "ui/ui_signals.h"
 
 static bool is_set(const char *name) {
@@ -127,6 +128,16 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     return ui_line_run(a);
 }
 
+/* What is printed without a model; returns the exit status. */
+static int print_only(const UiOptions *o) {
+    char err[400] = "";
+    int status = o->list ? ui_sessions_print(o->find, err, sizeof err)
+                         : ui_session_print(o->print, err, sizeof err);
+    if (err[0]) ui_options_error(err);
+    const int printed = qsf_cli_printed("qsf-chat");
+    return status ? status : printed;
+}
+
 int main(int argc, char **argv) {
     UiOptions options;
     UiApp app;
@@ -135,6 +146,11 @@ int main(int argc, char **argv) {
     bool unicode = choose_locale();
     int status = ui_options_parse(&options, argc, argv);
     if (status >= 0) {
+        ui_options_free(&options);
+        return status;
+    }
+    if (options.list || options.print) {
+        status = print_only(&options);
         ui_options_free(&options);
         return status;
     }

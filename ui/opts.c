@@ -18,6 +18,8 @@ enum {
     OPT_PLAIN,
     OPT_SESSION,
     OPT_CONTINUE,
+    OPT_LIST,
+    OPT_PRINT,
     OPT_NO_SAVE,
     OPT_NO_SNAPSHOT,
     OPT_SNAPSHOT_LIMIT,
@@ -36,6 +38,8 @@ static const QSFCliOption options[] = {
     { "model", "", 'm', "FILE", "load this model; same as MODEL", OPT_MODEL },
     { "session", "", 0, "NAME", "save the chat as NAME; resume it if it exists", OPT_SESSION },
     { "continue", "", 0, NULL, "resume the newest session that is free", OPT_CONTINUE },
+    { "list-sessions", "", 0, NULL, "print a line for each session and exit: name, title, model, messages, age, size; with a regular expression in place of MODEL only those in which it is found", OPT_LIST },
+    { "print-session", "", 0, "NAME", "print a session as Markdown and exit", OPT_PRINT },
     { "no-save", "", 0, NULL, "write no session and no input history; only /save NAME saves", OPT_NO_SAVE },
     { "no-snapshot", "", 0, NULL, "do not keep the state of the model with the session: its text is evaluated again when it is resumed", OPT_NO_SNAPSHOT },
     { "snapshot-limit", "", 0, "SIZE", "limit all snapshots together; the oldest are removed (default a tenth of the free space, at most 4G)", OPT_SNAPSHOT_LIMIT },
@@ -55,7 +59,9 @@ static const QSFCliOption options[] = {
 
 static const QSFCli cli = {
     .program = "qsf-chat",
-    .usage = "usage: qsf-chat [options] [MODEL]\n",
+    .usage = "usage: qsf-chat [options] [MODEL]\n"
+             "       qsf-chat --list-sessions [EXPRESSION]\n"
+             "       qsf-chat --print-session NAME\n",
     .summary =
         "Chat with a language model in the terminal, on the CPU, under a RAM budget. MODEL is a .gguf or "
         ".qsf\n"
@@ -155,6 +161,16 @@ static int set_limit(UiOptions *o, const char *value, char *err, size_t cap) {
     return 2;
 }
 
+static int take_name(const char **name, const char *option, const char *value, char *err, size_t cap) {
+    *name = value;
+    if (qsf_chatlog_name_ok(value)) return 0;
+    (void)snprintf(err, cap,
+                   "--%s '%.60s': a name must not be empty, begin with '.' or contain '/' or control "
+                   "characters",
+                   option, value);
+    return 2;
+}
+
 static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     UiOptions *o = arg;
     switch (id) {
@@ -177,24 +193,20 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
         break;
     case OPT_OVERRIDE_KV: return add_override(o, value, err, cap);
     case OPT_I2S_FLAVOR: return add_flavor(o, value, err, cap);
-    case OPT_SESSION:
-        if (!qsf_chatlog_name_ok(value)) {
-            (void)snprintf(
-                err, cap,
-                "--session '%.60s': a name must not be empty, begin with '.' or contain '/' or control "
-                "characters",
-                value);
-            return 2;
-        }
-        o->session = value;
-        break;
+    case OPT_SESSION: return take_name(&o->session, "session", value, err, cap);
+    case OPT_PRINT: return take_name(&o->print, "print-session", value, err, cap);
+    case OPT_LIST: o->list = true; break;
     default: break;
     }
     return 0;
 }
 
 static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
-    if (r->n_positional > 1) return "expected one MODEL";
+    if (r->n_positional > 1) return o->list ? "expected one EXPRESSION" : "expected one MODEL";
+    if (o->list && o->print) return "--list-sessions cannot be combined with --print-session";
+    if (o->print && r->n_positional > 0) return "--print-session takes no MODEL";
+    if ((o->list || o->print) && (o->session || o->resume || o->model))
+        return "--list-sessions and --print-session cannot be combined with --session, --continue or --model";
     if (r->n_positional == 1 && o->model) return "the model was given twice: as MODEL and with --model";
     if (o->no_save && (o->session || o->resume))
         return "--no-save cannot be combined with --session or --continue";
@@ -219,7 +231,7 @@ int ui_options_parse(UiOptions *o, int argc, char **argv) {
         ui_options_error(wrong);
         return QSF_EXIT_USAGE;
     }
-    if (r.n_positional == 1) o->model = r.positional[0];
+    if (r.n_positional == 1) *(o->list ? &o->find : &o->model) = r.positional[0];
     return -1;
 }
 

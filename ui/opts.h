@@ -17,7 +17,10 @@ typedef struct UiOptions {
     UiBuf system;
     UiStops stops; /* --stop */
     bool has_system;
-    bool resume; /* --continue */
+    bool resume;       /* --continue */
+    bool list;         /* --list-sessions */
+    const char *find;  /* the expression after it, or NULL */
+    const char *print; /* --print-session NAME, or NULL */
     bool no_save, no_snapshot, plain, verbose;
     uint64_t snapshot_limit;                 /* bytes, 0 = automatic */
     const char *overrides[UI_OVERRIDES + 1]; /* (n_overrides), then NULL */

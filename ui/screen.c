@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/commands.h"
 #include "ui/ctx_full.h"
 
 #define UI_FLASH_SECONDS 3.0
@@ -23,6 +24,7 @@ void ui_screen_free(UiScreen *s) {
     ui_canvas_free(&s->canvas);
     ui_chatview_free(&s->view);
     ui_pager_free(&s->pager);
+    ui_picker_close(&s->picker);
 }
 
 void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
@@ -63,6 +65,33 @@ static void say_not_taken(UiScreen *s, const char *text, size_t len) {
     }
 }
 
+/* Loading and deleting report by themselves. */
+static void picker_key(UiScreen *s, const UiKey *k) {
+    char name[QSF_LOG_NAME];
+    const UiPick pick = ui_picker_key(&s->picker, k, s->body_rows);
+    const char *chosen = ui_picker_name(&s->picker);
+    (void)snprintf(name, sizeof name, "%s", chosen ? chosen : "");
+    if (pick == UI_PICK_LOAD) {
+        ui_picker_close(&s->picker);
+        (void)ui_session_load(s->app, name);
+        ui_chatview_end(&s->view);
+    } else if (pick == UI_PICK_DELETE) {
+        if (ui_session_delete(s->app, name))
+            ui_picker_refresh(&s->picker);
+        else
+            ui_picker_close(&s->picker); /* the reason is in the transcript */
+    }
+    s->again = s->again || !s->picker.open || k->action == UI_DO_REDRAW;
+}
+
+static void open_picker(UiScreen *s) {
+    UiApp *a = s->app;
+    const bool search = a->picker_search.len > 0;
+    s->picker_seen = a->picker_wanted;
+    if (!ui_picker_open(&s->picker, a->session.name, ui_buf_str(&a->picker_search)))
+        ui_app_say(a, UI_NOTICE, search ? "nothing found" : "no sessions yet");
+}
+
 bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
     uint32_t before = s->app->chat.next_id;
     if (!ui_app_submit(s->app, text, len)) {
@@ -70,6 +99,7 @@ bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
         return false;
     }
     page_output(s, before);
+    if (s->app->picker_wanted != s->picker_seen) open_picker(s);
     ui_chatview_end(&s->view);
     return true;
 }
@@ -191,6 +221,7 @@ void ui_screen_paste_refused(UiScreen *s, const QSFTextSize *size) {
 
 void ui_screen_paste(UiScreen *s, const char *text, size_t len) {
     s->pager.open = false;
+    ui_picker_close(&s->picker);
     disarm(s);
     ui_input_insert(text, len);
 }
@@ -210,6 +241,10 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     if (k->action != UI_DO_STOP) disarm(s);
     if (s->pager.open && k->action != UI_DO_SUSPEND) {
         pager_key(s, k);
+        return;
+    }
+    if (s->picker.open && k->action != UI_DO_SUSPEND) {
+        picker_key(s, k);
         return;
     }
     if (key_choice(s, k) || too_long(s, k)) return;

@@ -8,6 +8,7 @@
 #include "ui/input.h"
 #include "ui/keys.h"
 #include "ui/pager.h"
+#include "ui/session_picker.h"
 
 typedef struct UiScreen {
     UiApp *app;
@@ -15,10 +16,12 @@ typedef struct UiScreen {
     UiChatView view;
     bool pane; /* the status is shown */
     UiPager pager;
+    UiPicker picker;
     int body_rows;      /* of the transcript, when last drawn */
     int menu_rows;      /* choices on a page of the menu, when last drawn */
     unsigned help_seen; /* requests of the app already answered */
-    char flash[160];    /* short message on the rule above the input */
+    unsigned picker_seen;
+    char flash[160]; /* short message on the rule above the input */
     double flash_until;
     bool flash_stops; /* it announces that something is being stopped: removed when it has */
     bool armed;       /* the next ^C leaves, as long as flash says so */

@@ -18,6 +18,13 @@ void ui_session_name_now(char *dst, size_t cap) {
     (void)snprintf(dst, cap, "%s", base);
 }
 
+bool ui_session_is_dated(const char *name) {
+    static const char form[] = "dddd-dd-dd_dd-dd-dd";
+    size_t i = 0;
+    while (form[i] && (form[i] == 'd' ? name[i] >= '0' && name[i] <= '9' : name[i] == form[i])) i++;
+    return form[i] == '\0'; /* -2, -3 may follow */
+}
+
 void ui_session_use(UiSession *s, const char *name) {
     ui_session_close(s);
     s->lost = s->lost || s->unsaved;

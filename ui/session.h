@@ -16,6 +16,7 @@ typedef struct UiSession {
     bool pending;    /* the file is not visible yet */
     bool unsaved;    /* after ui_session_close: a part of the conversation is not in the file, or all of it */
     char name[128];  /* "" = none yet */
+    char title[128]; /* of the conversation, as /rename set it; "" = none */
     QSFChatLog *log; /* NULL until the first message */
     size_t parted, parted_reasoning; /* bytes of the open answer already written as PART */
     double part_time;                /* monotonic seconds of the last PART */
@@ -32,6 +33,8 @@ typedef struct UiSession {
 
 /* "2026-08-01_09-42-10": a name from the current time. */
 void ui_session_name_now(char *dst, size_t cap);
+/* Was this name made by ui_session_name_now? */
+bool ui_session_is_dated(const char *name);
 /* The conversation is called `name` and has no file yet. */
 void ui_session_use(UiSession *s, const char *name);
 /* The same for one that may have a file: opens or creates it, and locks it. Returns false with a message in

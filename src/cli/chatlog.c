@@ -59,11 +59,12 @@ static bool lock(int fd) {
     return true;
 }
 
-/* Opens and locks a regular file; -1 with a message in err. */
-static int open_locked(const char *path, char *err, size_t cap) {
+/* Opens and locks a regular file, which create makes; -1 with a message in err. */
+static int open_locked(const char *path, bool create, char *err, size_t cap) {
     struct stat st;
     const char *why = NULL;
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600), code = errno;
+    int fd = open(path, O_RDWR | (create ? O_CREAT : 0) | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600),
+        code = errno;
     if (fd < 0)
         why = strerror(code);
     else if (fstat(fd, &st) || !S_ISREG(st.st_mode))
@@ -95,7 +96,7 @@ static QSFChatLog *new_log(const char *name, char *err, size_t cap) {
 
 QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap) {
     QSFChatLog *l = new_log(name, err, cap);
-    if (l) l->fd = open_locked(l->path, err, cap);
+    if (l) l->fd = open_locked(l->path, true, err, cap);
     int why = l ? errno : EINVAL;
     if (l && l->fd >= 0) {
         l->size = lseek(l->fd, 0, SEEK_END);
@@ -119,6 +120,38 @@ QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap) {
     snprintf(err, cap, "%s: cannot create the session: %s", l->path, strerror(why));
     qsf_chatlog_close(l);
     return NULL;
+}
+
+QSFChatLog *qsf_chatlog_view(const char *name, char *err, size_t cap) {
+    char *path = qsf_chatlog_path(name, err, cap);
+    QSFChatLog *l = path ? calloc(1, sizeof *l) : NULL;
+    if (path && !l) snprintf(err, cap, "%s: out of memory", path);
+    if (!l) {
+        free(path);
+        return NULL;
+    }
+    *l = (QSFChatLog){ .path = path, .fd = qsf_chatlog_open_regular(path) };
+    if (l->fd >= 0) return l;
+    snprintf(err, cap, "%s: cannot read the session: %s", path,
+             errno == EINVAL ? "not a regular file" : strerror(errno));
+    qsf_chatlog_close(l);
+    return NULL;
+}
+
+bool qsf_chatlog_delete(const char *name, char *err, size_t cap) {
+    char *path = qsf_chatlog_path(name, err, cap), *snapshot = path ? qsf_chatlog_snapshot(name) : NULL;
+    int fd = path ? open_locked(path, false, err, cap) : -1, why = fd >= 0 ? 0 : errno;
+    if (fd >= 0 && unlink(path) != 0) {
+        why = errno;
+        snprintf(err, cap, "%s: cannot delete the session: %s", path, strerror(why));
+    }
+    /* Without its session a snapshot is removed by the next start. */
+    if (why == 0 && snapshot) (void)unlink(snapshot);
+    if (fd >= 0) close(fd);
+    free(path);
+    free(snapshot);
+    errno = why;
+    return fd >= 0 && why == 0;
 }
 
 static bool write_all(int fd, const char *s, size_t len) {

@@ -50,7 +50,7 @@ printf '/load together\nsecret\n/temp 1.5\n/system be secret\n/save\n/new hidden
     chat_lines 0 "$stories" -n 3 --no-save --temp 0.3
 tree >"$work/after"
 cmp "$work/before" "$work/after" || fail "--no-save wrote a session"
-err_has 'session together, 2 messages; what follows is not saved'
+err_has 'resumed together: 2 messages, just now, stories260K; what follows is not saved'
 [ "$(grep -c 'not saved because of --no-save: /save NAME saves the conversation' "$work/err")" = 2 ] ||
     fail "/save does not say that nothing is saved"
 printf 'plain\n/save\nplain\n' | chat_lines 0 "$stories" -n 3
@@ -86,7 +86,7 @@ echo 'second question' | chat_lines 0 "$other" -n 3 --session loadB
 cp "$files/loadB.jsonl" "$work/loadB"
 printf '/load loadB\n/model\n/show settings\n/stop\n/load loadA\n/model\n/stop\nmore\n' |
     chat_lines 0 --session loadA -n 3
-err_has 'session loadB, 2 messages'
+err_has 'resumed loadB: 2 messages, just now, '
 [ "$(grep -c "^$(realpath "$other")\$" "$work/err")" = 1 ] ||
     { cat "$work/err"; fail "/load did not load the session's model"; }
 err_has '^temperature +0.7'
@@ -193,7 +193,7 @@ printf '%s\n' '{"kind":"message","role":"user","text":"hi"}' \
 printf '/sessions\n/load %s\n/load no%s\n/new %s\n/save %s\n' "$evil" "$evil" "$evil" "$evil" |
     chat_lines 1 "$stories" --session loadA
 err_has '^  ev<U\+202E>il\\x85 '
-err_has 'session ev<U\+202E>il\\x85, 2 messages'
+err_has 'resumed ev<U\+202E>il\\x85: 2 messages'
 err_has 'there is no session noev<U\+202E>il\\x85;'
 err_has 'session ev<U\+202E>il\\x85 exists'
 if LC_ALL=C grep -q "$(printf '\342\200\256\|\302\205')" "$work/err";
@@ -208,13 +208,13 @@ mkfifo "$XDG_STATE_HOME/qsf/history"
 start 80 24 "'$chat' '$stories' -n 5 --temp 0"
 see 'is ready' && keys 'hello there' Enter && see '5 tok'
 keys '/sessions' Enter
-see '^ +\* 2.* 2 +0.. MB  hello there'
+see '^>\*hello there .*stories260K +2 msg +just now'
 wide_enough 80
 size 40 12
-see 't/s 5/5 ctx'
-keys '/sessions' Enter
-see '^ +2 messages, 0.. MB, stories'
+see '^>\*hello there +just now'
 wide_enough 40
+keys Escape
+see 't/s 5/5 ctx'
 keys '/quit' Enter
 see 'rc=0'
 rm "$XDG_STATE_HOME/qsf/history"
@@ -252,7 +252,7 @@ fi
 # In the popup of completion and in the title.
 start 100 24 "'$chat' '$stories' --no-save"
 see 'is ready' && keys '/load ' && see 'ev<U\+202E>il\\x85' && keys 'ev' Tab Enter
-see 'session ev<U\+202E>il\\x85, 2 messages' && see '^ qsf-chat  ev<U\+202E>il\\x85 \(not saved\)'
+see 'resumed ev<U\+202E>il\\x85: 2 messages' && see '^ qsf-chat  ev<U\+202E>il\\x85 \(not saved\)'
 if screen |
     LC_ALL=C grep -q "$(printf '\342\200\256\|\302\205')"; then fail "a name reaches the screen raw"; fi
 keys '/quit' Enter && see 'rc=0'

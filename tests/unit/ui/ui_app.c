@@ -615,8 +615,12 @@ static void test_save_load_new(void **state) {
     assert_non_null(strstr(last_said(x, UI_ERROR), "no session nothing"));
     say(x, "/save ../x");
     assert_non_null(strstr(last_said(x, UI_ERROR), "name"));
-    say(x, "/sessions");
-    assert_non_null(strstr(last_said(x, UI_OUTPUT), "second"));
+    say(x, "/delete second"); /* /new began it, and /load left it */
+    assert_string_equal(last_said(x, UI_NOTICE), "deleted session second");
+    say(x, "/load second");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "no session second"));
+    say(x, "/delete first");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "is open here"));
 }
 
 static void test_export(void **state) {

@@ -2,9 +2,12 @@
 /* The list of sessions: what it shows for each, and that it fits any window. */
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "qsf_text.h"
 #include "tests/harness/app_rig.h"
+#include "ui/format.h"
+#include "ui/session_picker.h"
 #include "ui/sessions.h"
 
 static const char *path_of(const char *name) {
@@ -51,7 +54,7 @@ static void make_all(void) {
 
 static char *list(const char *current, int width) {
     UiBuf b = { 0 };
-    ui_sessions_list(&b, current, width, false);
+    ui_sessions_list(&b, current, NULL, width, false);
     assert_false(b.failed);
     char *text = ui_strdup_len(ui_buf_str(&b), b.len);
     ui_buf_free(&b);
@@ -87,7 +90,7 @@ static void test_forgotten(void **state) {
         assert_non_null(strstr(line_with(text, names[i]), "hello"));
         /* As many as the resumed chat has. */
         (void)snprintf(command, sizeof command, "/load %s", names[i]);
-        (void)snprintf(want, sizeof want, "session %s, %zu message", names[i], counts[i]);
+        (void)snprintf(want, sizeof want, "resumed %s: %zu message", names[i], counts[i]);
         say(x, command);
         assert_non_null(strstr(last_said(x, UI_NOTICE), want));
     }
@@ -113,6 +116,203 @@ static void test_messages(void **state) {
     free(text);
 }
 
+static void keep(void *arg, UiKind kind, const char *text) {
+    (void)kind;
+    char **kept = arg;
+    free(*kept);
+    *kept = ui_strdup_len(text, strlen(text));
+}
+
+/* What a command says last in line mode. */
+static char *list_in_lines(Fixture *x, const char *command) {
+    char *kept = NULL;
+    x->app.full_screen = false;
+    x->app.hooks = (UiHooks){ .arg = &kept, .said = keep };
+    say(x, command);
+    x->app.hooks = (UiHooks){ 0 };
+    x->app.full_screen = true;
+    assert_non_null(kept);
+    return kept;
+}
+
+/* Titles and texts are searched, as far as they are part of the conversation; also long ones. */
+static void test_search(void **state) {
+    Fixture *x = *state;
+    char *long_text = malloc(20001);
+    memset(long_text, 'x', 20000);
+    long_text[20000] = '\0';
+    memcpy(long_text + 19000, " needle ", 8);
+    UiBuf b = { 0 };
+    ui_buf_printf(&b, "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"%s\"}\n", long_text);
+    session("long", 1, ui_buf_str(&b));
+    session("titled", 2, USER("hello") "{\"kind\":\"set\",\"name\":\"title\",\"text\":\"The Needle\"}\n");
+    session("undone", 3, USER("hello") ANSWER USER("needle") ANSWER UNDO(2));
+    session("forgotten", 4, USER("needle") ANSWER FORGET(2) USER("hello"));
+    session("killed", 5, USER("hello") "{\"kind\":\"part\",\"text\":\"a NEEDLE\"}\n");
+    session("cleared", 6, USER("needle") ANSWER "{\"kind\":\"clear\"}\n");
+    char *said = list_in_lines(x, "/sessions n[e]+dle");
+    static const char *const found[] = { "  long ", "  titled ", "  forgotten ", "  killed " };
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+        if (!strstr(said, found[i])) fail_msg("no%sin\n%s", found[i], said);
+    assert_null(strstr(said, "undone"));
+    assert_null(strstr(said, "cleared"));
+    assert_non_null(strstr(line_with(said, "titled"), "  The Needle"));
+    free(said);
+    said = list_in_lines(x, "/sessions NEEDLE"); /* a capital letter: case counts */
+    assert_non_null(strstr(said, "killed"));
+    assert_null(strstr(said, "long"));
+    free(said);
+    said = list_in_lines(x, "/sessions nothing like it");
+    assert_string_equal(said, "nothing found");
+    free(said);
+    said = list_in_lines(x, "/sessions (a");
+    assert_non_null(strstr(said, "(a: "));
+    free(said);
+    said = list_in_lines(x, "/sessions (x+x+)+y"); /* takes exponential time */
+    assert_string_equal(said, "nothing found");
+    free(said);
+    ui_buf_free(&b);
+    free(long_text);
+}
+
+/* The title: the first words, or what /rename says, also in a copy, in another file and after a kill. */
+static void test_titles(void **state) {
+    Fixture *x = *state;
+    char title[100];
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "renamed");
+    say(x, "why is\n  the sky blue?"), answer(x, "because");
+    ui_app_title(&x->app, title, sizeof title);
+    assert_string_equal(title, "why is   the sky blue?");
+    say(x, "/rename The \x1b sky");
+    assert_string_equal(last_said(x, UI_NOTICE), "the title is now: The ^[ sky");
+    char *text = list("renamed", 120); /* the chat has not been closed */
+    assert_non_null(strstr(line_with(text, "renamed"), "  The ^[ sky"));
+    free(text);
+    say(x, "/save copy");
+    say(x, "/new other");
+    ui_app_title(&x->app, title, sizeof title);
+    assert_string_equal(title, "");
+    say(x, "/load copy");
+    ui_app_title(&x->app, title, sizeof title);
+    assert_string_equal(title, "The ^[ sky");
+    assert_int_equal(unlink(path_of("copy")), 0); /* it is written again */
+    say(x, "more"), answer(x, "yes");
+    text = list("copy", 120);
+    assert_non_null(strstr(line_with(text, "copy"), "  The ^[ sky"));
+    free(text);
+    char name[100], lots[800];
+    memset(lots, 0, sizeof lots);
+    for (size_t i = 0; i < 260; i++) memcpy(lots + i * 3, "\xe6\xbc\xa2", 3);
+    UiBuf b = { 0 };
+    ui_buf_printf(&b, "/rename %s", lots);
+    say(x, ui_buf_str(&b));
+    ui_buf_free(&b);
+    ui_app_title(&x->app, name, sizeof name);
+    assert_int_equal(strlen(name) % 3, 0);
+    assert_true(strlen(name) > 90);
+}
+
+static void type(UiPicker *p, const char *text) {
+    for (; *text; text++) {
+        UiKey k = { .n = 1, .bytes = { *text } };
+        assert_int_equal(ui_picker_key(p, &k, 20), UI_PICK_NOTHING);
+    }
+}
+
+static UiPick press(UiPicker *p, const char *bytes, UiAction action) {
+    UiKey k = { .n = strlen(bytes), .action = action };
+    memcpy(k.bytes, bytes, k.n);
+    return ui_picker_key(p, &k, 20);
+}
+
+static void picker_text(UiPicker *p, int rows, int cols, UiBuf *b) {
+    UiCanvas c = { 0 };
+    assert_true(ui_canvas_resize(&c, rows, cols));
+    ui_picker_draw(p, &c, 0, rows, cols, 978350400 + 7 * 86400);
+    ui_buf_clear(b);
+    for (int i = 0; i < rows; i++) {
+        ui_canvas_text(&c, i, b);
+        ui_buf_puts(b, "\n");
+    }
+    ui_canvas_free(&c);
+}
+
+static void test_picker(void **state) {
+    (void)state;
+    UiPicker p = { 0 };
+    UiBuf b = { 0 };
+    assert_false(ui_picker_open(&p, "", ""));
+    make_all();
+    assert_true(ui_picker_open(&p, "undone", ""));
+    assert_int_equal(p.n, 6);
+    assert_string_equal(ui_picker_name(&p), "empty"); /* the newest */
+    assert_int_equal(press(&p, "\x1b[B", UI_DO_EDIT), UI_PICK_NOTHING);
+    assert_int_equal(press(&p, "\x1b[B", UI_DO_EDIT), UI_PICK_NOTHING);
+    assert_string_equal(ui_picker_name(&p), "torn");
+    assert_int_equal(press(&p, "\r", UI_DO_EDIT), UI_PICK_LOAD);
+    for (int cols = 1; cols <= 120; cols++) picker_text(&p, cols % 25, cols, &b); /* nothing outside */
+    picker_text(&p, 12, 100, &b);
+    assert_non_null(strstr(line_with(ui_buf_str(&b), "sky blue"), "tiny-q4"));
+    assert_non_null(strstr(line_with(ui_buf_str(&b), "sky blue"), "2 msg"));
+    assert_non_null(strstr(line_with(ui_buf_str(&b), "sky blue"), "6 days ago"));
+    assert_non_null(strstr(line_with(ui_buf_str(&b), "whole"), "> [2 damaged lines] whole"));
+    assert_non_null(strstr(line_with(ui_buf_str(&b), "kept"), " *kept"));
+    type(&p, "TINY sky");
+    assert_int_equal(p.n, 1);
+    assert_string_equal(ui_picker_name(&p), "plain");
+    picker_text(&p, 12, 100, &b);
+    assert_non_null(strstr(ui_buf_str(&b), "TINY sky_"));
+    assert_non_null(strstr(ui_buf_str(&b), "1 of 1 (6 without the filter)"));
+    type(&p, "\xc3\xa4");
+    assert_int_equal(p.n, 0);
+    assert_null(ui_picker_name(&p));
+    assert_int_equal(press(&p, "\r", UI_DO_EDIT), UI_PICK_NOTHING);
+    type(&p, "\x7f"); /* one character of two bytes */
+    assert_int_equal(p.n, 1);
+    /* Del asks; only y deletes. */
+    assert_int_equal(press(&p, "\x1b[3~", UI_DO_EDIT), UI_PICK_NOTHING);
+    picker_text(&p, 12, 100, &b);
+    assert_non_null(strstr(ui_buf_str(&b), "delete plain, 2 messages?"));
+    assert_int_equal(press(&p, "n", UI_DO_EDIT), UI_PICK_NOTHING);
+    assert_int_equal(press(&p, "y", UI_DO_EDIT), UI_PICK_NOTHING); /* it is text again */
+    type(&p, "\x15");
+    assert_int_equal(p.n, 6);
+    assert_int_equal(press(&p, "\x1b[3~", UI_DO_EDIT), UI_PICK_NOTHING);
+    assert_int_equal(press(&p, "y", UI_DO_EDIT), UI_PICK_DELETE);
+    assert_string_equal(ui_picker_name(&p), "empty");
+    char err[300];
+    assert_true(qsf_chatlog_delete("empty", err, sizeof err));
+    ui_picker_refresh(&p);
+    assert_int_equal(p.n, 5);
+    assert_int_equal(press(&p, "\x1b", UI_DO_ESCAPE), UI_PICK_NOTHING);
+    assert_false(p.open);
+    assert_true(ui_picker_open(&p, "", "sky"));
+    assert_int_equal(p.n, 1);
+    ui_picker_close(&p);
+    ui_buf_free(&b);
+}
+
+static void test_ago(void **state) {
+    (void)state;
+    char text[40];
+    const double noon = 978350400 + 12 * 3600; /* 2001-01-02 00:00 UTC; TZ is UTC */
+    setenv("TZ", "UTC", 1);
+    tzset();
+    static const struct {
+        double ago;
+        const char *want;
+    } rows[] = { { 5, "just now" },      { 90, "1 min ago" },         { 7300, "2 h ago" },
+                 { 86400, "yesterday" }, { 3 * 86400, "3 days ago" }, { 9 * 86400, "2000-12-24" },
+                 { -90, "2001-01-02" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ui_format_ago(noon + 12 * 3600 - rows[i].ago, noon + 12 * 3600, text, sizeof text);
+        assert_string_equal(text, rows[i].want);
+    }
+    ui_format_ago(0, noon, text, sizeof text);
+    assert_string_equal(text, "");
+}
+
 static void test_context_in_use(void **state) {
     Fixture *x = *state;
     char err[300] = "";
@@ -126,9 +326,10 @@ static void test_context_in_use(void **state) {
     assert_null(strstr(text, "in use"));
     free(text);
     qsf_chatlog_close(l);
-    say(x, "/sessions");
-    assert_non_null(strstr(last_said(x, UI_OUTPUT), "why is"));
-    assert_null(strstr(last_said(x, UI_OUTPUT), "in use"));
+    char *said = list_in_lines(x, "/sessions");
+    assert_non_null(strstr(said, "why is"));
+    assert_null(strstr(said, "in use"));
+    free(said);
 }
 
 static void expect_fits(const char *text, int width) {
@@ -198,14 +399,17 @@ static void test_snapshots(void **state) {
 
 static void test_none(void **state) {
     Fixture *x = *state;
-    say(x, "/sessions");
-    assert_string_equal(last_said(x, UI_OUTPUT), "no sessions yet");
+    char *said = list_in_lines(x, "/sessions");
+    assert_string_equal(said, "no sessions yet");
+    free(said);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = { T(test_none),           T(test_messages), T(test_forgotten),
-                                        T(test_context_in_use), T(test_fits),     T(test_snapshots) };
+    const struct CMUnitTest tests[] = {
+        T(test_none),      T(test_messages), T(test_forgotten), T(test_context_in_use), T(test_fits),
+        T(test_snapshots), T(test_search),   T(test_titles),    T(test_picker),         T(test_ago)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

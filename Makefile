@@ -56,12 +56,12 @@ run_src := $(call find,src/run/*.c)
 convert_src := $(call find,src/convert/*.c)
 ui_src := $(call find,ui/*.c ui/*/*.c)
 harness_src := $(call find,tests/harness/*.c)
-unit_src := $(call find,tests/unit/*/t_*.c)
-uiunit_src := $(call find,tests/unit/ui/ui_*.c)
+unit_main := tests/unit/units.c
+unit_src := $(call find,tests/unit/*/t_*.c tests/unit/ui/ui_*.c)
 checkkern_src := $(call find,tests/kernels/*.c tests/kernels/$(ARCH)/*.c)
 tool_src := $(call find,tests/tools/*.c)
 fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
-all_src := $(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_src) $(uiunit_src) $(tool_src) $(checkkern_src)
+all_src := $(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_main) $(unit_src) $(tool_src) $(checkkern_src)
 
 system_tests := $(filter-out %/lib.sh %/model.sh %/hf.sh,$(call find,tests/system/*.sh))
 ui_tests := $(filter-out %/lib.sh,$(call find,tests/ui/*.sh))
@@ -71,7 +71,6 @@ programs := $(if $(filter src/run/main.c,$(run_src)),qsf-run) \
             $(if $(filter ui/main.c,$(ui_src)),qsf-chat) \
             $(if $(filter src/convert/main.c,$(convert_src)),qsf-convert)
 unit_bin := $(patsubst %.c,$O/%,$(unit_src))
-uiunit_bin := $(patsubst %.c,$O/%,$(uiunit_src))
 checkkern := $(if $(checkkern_src),checkkern)
 tool_bin := $(patsubst %.c,$O/%,$(tool_src))
 fuzz_bin := $(patsubst %.c,$O/%,$(fuzz_src))
@@ -95,7 +94,10 @@ src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
             $(if $(filter src/convert/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter ui/% tests/unit/ui/%,$1),$(UI_CFLAGS)) \
-            $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH)))
+            $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH))) \
+            $(if $(filter-out $(unit_main:.c=),$(filter tests/unit/%,$1)),$(TEST_OPT) -include tests/unit/units.h -DQSF_UNIT=$(notdir $1))
+# Unit tests without optimization take a third of the time to compile, and no longer to run: what they test is optimized.
+TEST_OPT ?= -O0 -U_FORTIFY_SOURCE
 # $2: what is included before the first line instead of config.h.
 common_flags = $(STD_FLAGS) $(WARN_FLAGS) $(or $2,-include config.h) -I$S/include -I$S $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 compile = $(strip $(CC) $(common_flags) $(call src_flags,$1))
@@ -160,18 +162,10 @@ $(or $(checkkern),checkkern): $(call obj,$(checkkern_src)) $(call obj,$(kernel_s
 	$(call say,LINK,$@)
 	$Q$(link) -o $@ $^ -lm
 
-$(unit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
-	$(call say,LINK,$(@F))
-	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
-
 # Programs called by test scripts, such as the generator of tiny models.
 $(tool_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
-
-$(uiunit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(call obj,$(filter-out ui/main.c,$(ui_src))) $(engine)
-	$(call say,LINK,$(@F))
-	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(UI_LIBS) $(LIB_LIBS)
 
 # Parts of the chat that need nothing else of it.
 fuzz_ui := $(call obj,$(call find,ui/code/*.c))
@@ -187,7 +181,7 @@ config.stamp: $S/configure $S/VERSION
 
 -include $(patsubst %.o,%.d,$(call obj,$(all_src) $(fuzz_src)))
 
-include $(addprefix $S/mk/,compdb.mk check.mk arm.mk bench.mk fuzz.mk dist.mk)
+include $(addprefix $S/mk/,compdb.mk units.mk check.mk arm.mk bench.mk fuzz.mk dist.mk)
 
 run: qsf-chat
 	@./qsf-chat $(MODEL)

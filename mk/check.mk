@@ -10,11 +10,11 @@ slow_tests := system/amalgamation system/cgroup system/configure system/guide sy
 quick := 1
 check-all: quick :=
 shortened_tests = $(basename $(notdir $(shell grep -lE 'QSF_TEST_QUICK|qsf_test_quick' \
-    $(addprefix $S/,$(unit_src) $(uiunit_src) $(system_tests) $(ui_tests)))))
+    $(addprefix $S/,$(unit_src) $(system_tests) $(ui_tests)))))
 short = $(if $(TESTS),$1,$(filter-out $(slow_tests:%=tests/%.sh),$1))
 
 wanted = $(if $(TESTS),$(foreach t,$1,$(if $(filter $(TESTS),$(basename $(notdir $t))),$t)),$1)
-run_unit := $(call wanted,$(unit_bin) $(uiunit_bin))
+run_unit := $(call wanted,$(unit_bin))
 run_kern := $(call wanted,$(checkkern))
 run_system := $(call wanted,$(system_tests))
 run_ui := $(call wanted,$(ui_tests))
@@ -35,7 +35,7 @@ check-san:
 	@test -f san/config.mk || (cd san && export CFLAGS="$${CFLAGS:--O1 -g}" && eval '$(abs_srcdir)/configure $(subst ','\'',$(CONFIGURE_ARGS)) --enable-sanitizers')
 	+$Q$(MAKE) --no-print-directory -C san SAN= $(or $(filter check% tests,$(MAKECMDGOALS)),check)
 else
-tests: all $(unit_bin) $(uiunit_bin) $(checkkern) $(tool_bin)
+tests: all $(unit_bin) $(checkkern) $(tool_bin)
 check: all $(run_unit) $(run_kern) $(tool_bin)
 	$(runner) $(run_unit) $(run_kern) $(addprefix $S/,$(call short,$(run_system) $(run_ui)))
 check-all: all $(run_unit) $(run_kern) $(tool_bin)

@@ -5,6 +5,8 @@
 # usage: run.sh TEST...      environment: QSF_SRCDIR QSF_BUILDDIR [QSF_TEST_DATA] [QSF_TEST_TIMEOUT]
 #                            [QSF_TEST_JOBS]: how many at a time, by default as many as there are CPUs; tests
 #                            that measure time or memory of the whole machine run one by one.
+#                            [QSF_TEST_TIMES]: a file to which each test adds its seconds of processor time,
+#                            its seconds and its name.
 
 set -u
 : "${QSF_SRCDIR:=$(pwd)}" "${QSF_BUILDDIR:=$(pwd)}"
@@ -78,6 +80,16 @@ tell() {
     esac
 }
 
+# spent SECONDS NAME FILE: the processor time of the children of this shell, in a line of $QSF_TEST_TIMES.
+spent() {
+    times >"$3"
+    awk -v rest="$1 $2" 'NR == 2 {
+        split($1 $2, t, /[ms]/)
+        printf "%.2f %s\n", (t[1] + t[3]) * 60 + t[2] + t[4], rest
+    }' "$3" >>"$QSF_TEST_TIMES"
+    rm -f "$3"
+}
+
 run_one() {
     name=${1##*/}
     name=${name%.sh}
@@ -90,7 +102,9 @@ run_one() {
     # A cmocka program in which every case was skipped ran nothing.
     if [ $rc = 0 ] && grep -q '^\[  PASSED  \] 0 test' "$own.out" &&
         grep -q 'SKIPPED' "$own.out"; then rc=77; fi
-    tell "$name" $rc $(($(date +%s) - start)) "$own.out" >"$own.told"
+    seconds=$(($(date +%s) - start))
+    [ -z "${QSF_TEST_TIMES-}" ] || spent "$seconds" "${folder##*/}/$name" "$own.times"
+    tell "$name" $rc $seconds "$own.out" >"$own.told"
     cat "$own.told" # in one write, because other tests may report at the same time
     chmod -R u+w "$own" 2>/dev/null
     rm -rf "$own" "$own.out" "$own.told"
@@ -131,7 +145,7 @@ done
 [ ! -s "$tmp/together" ] ||
     tr '\n' '\0' <"$tmp/together" | xargs -0 -P "$QSF_TEST_JOBS" -n 1 sh "$0" --one "$tmp"
 for t; do
-    if by_itself "$t"; then run_one "$t"; fi
+    if by_itself "$t"; then sh "$0" --one "$tmp" "$t"; fi
 done
 
 count() { grep -c "^$1 " "$results"; }

@@ -34,8 +34,9 @@ void ui_app_free(UiApp *a) {
     ui_stops_clear(&a->stops);
     ui_given_free(&a->given);
     ui_own_free(&a->own);
-    ui_buf_free(&a->queue);
     ui_buf_free(&a->picker_search);
+    ui_queue_free(&a->queue);
+    ui_buf_free(&a->draft);
     ui_buf_free(&a->compact.text);
     free(a->model_path);
     free(a->good_path);
@@ -105,10 +106,11 @@ static void trim(const char **text, size_t *len) {
 }
 
 /* Whether ui_app_submit would accept a message. */
-static bool can_take(const UiApp *a, const char *text, size_t len) {
+static bool can_take(UiApp *a, const char *text, size_t len) {
     trim(&text, &len);
     if (len > UI_MESSAGE_MAX) return false;
-    return len == 0 || is_command(text, len) || !(ui_app_busy(a) && a->has_queue);
+    if (len == 0 || is_command(text, len) || !ui_app_busy(a)) return true;
+    return a->queue.n < UI_QUEUE_MAX && len <= ui_app_text_room(a);
 }
 
 /* The message is added to the conversation and sent to the model. */
@@ -133,7 +135,10 @@ static void run_command(UiApp *a, const char *text, size_t len) {
 
 bool ui_app_submit(UiApp *a, const char *text, size_t len) {
     trim(&text, &len);
-    if (len == 0) return true;
+    if (len == 0) {
+        if (a->queue.held && !ui_app_busy(a)) ui_app_send_next(a);
+        return true;
+    }
     const char *answer = foreign_answer(a, text, len);
     if (answer) {
         ui_app_say(a, UI_NOTICE, "%s", answer);
@@ -151,9 +156,9 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         len--;
     }
     if (ui_app_busy(a)) {
-        ui_buf_clear(&a->queue);
-        a->has_queue = ui_buf_add(&a->queue, text, len);
-        return a->has_queue;
+        const bool first = a->queue.held && a->stopping; /* taken out of a queue that ^C holds */
+        a->queue.held = false;
+        return ui_queue_insert(&a->queue, first ? 0 : a->queue.n, text, len);
     }
     if (!a->model_ready) {
         ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
@@ -161,27 +166,34 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
     }
     int64_t need;
     if (a->full_screen && !ui_app_fits(a, text, len, &need)) return false;
+    a->queue.held = false;
     send_message(a, text, len);
     return true;
 }
 
 void ui_app_send_queued(UiApp *a) {
     size_t len = 0;
-    if (ui_app_busy(a) || ui_ctx_full_open(a) || a->enlarging || !a->has_queue || !a->model_ready) return;
-    char *text = ui_app_unqueue(a, &len);
-    if (text) send_message(a, text, len);
+    if (a->queue.n == 0 || a->queue.held || !a->model_ready) return;
+    if (ui_app_busy(a) || ui_ctx_full_open(a) || a->enlarging) return;
+    char *text = ui_queue_take(&a->queue, 0, &len);
+    send_message(a, text, len);
     free(text);
 }
 
-char *ui_app_unqueue(UiApp *a, size_t *len) {
-    if (!a->has_queue) return NULL;
-    char *text = ui_strdup_len(ui_buf_str(&a->queue), a->queue.len);
-    *len = a->queue.len;
-    if (text) {
-        a->has_queue = false;
-        ui_buf_clear(&a->queue);
-    }
-    return text;
+void ui_app_send_next(UiApp *a) {
+    a->queue.held = false;
+    if (ui_app_writing(a))
+        (void)ui_app_stop(a);
+    else
+        ui_app_send_queued(a);
+}
+
+void ui_app_draft(UiApp *a, const char *text, size_t len) {
+    ui_buf_clear(&a->draft);
+    if (a->full_screen)
+        ui_buf_add(&a->draft, text, len);
+    else
+        ui_app_print(a, UI_OUTPUT, text);
 }
 
 bool ui_app_answer_now(UiApp *a) {

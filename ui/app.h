@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chat without a screen: the conversation, requests to the engine, the queue of one message, settings and
- * the session file. The full screen and the line mode both drive it: submit lines, process engine events,
+/* The chat without a screen: the conversation, requests to the engine, queued messages, settings and the
+ * session file. The full screen and the line mode both drive it: submit lines, process engine events,
  * read the state. One thread; no function blocks. */
 #ifndef QSF_UI_APP_H
 #define QSF_UI_APP_H
 
+#include "ui/compose/queue.h"
 #include "ui/engine.h"
 #include "ui/session.h"
 #include "ui/stops.h"
@@ -114,8 +115,8 @@ typedef struct UiApp {
     uint32_t unanswered; /* id of a message that got no answer and ends the file, though it
                             left the context; 0 = none */
     bool guide_talk;     /* the messages in the context were exchanged with the guide */
-    bool has_queue;
-    UiBuf queue;        /* the message to send when the answer is finished */
+    UiQueue queue;      /* messages to send when the answer is finished */
+    UiBuf draft;        /* text for the input, see ui_app_draft */
     char *want_model;   /* to load when the answer is finished */
     bool want_reload;   /* settings changed that need a load */
     bool resuming;      /* a session was resumed and the engine has not answered yet: settings that it refuses
@@ -167,15 +168,19 @@ bool ui_app_busy(const UiApp *a);
 /* The model is writing: an answer or a summary. */
 bool ui_app_writing(const UiApp *a);
 
-/* Submits a line of input: a slash command, or a message; "//x" is the message "/x". false: it was not taken
- * (one message is queued already) and should stay in the input line. */
+/* Submits a line of input: a slash command, or a message; "//x" is the message "/x". While something runs, a
+ * message is queued. An empty line sends the next one of a queue that is held. false: it was not taken (it
+ * does not fit, the queue is full) and should stay in the input line. */
 bool ui_app_submit(UiApp *a, const char *text, size_t len);
 /* Stops the running answer or load; false if nothing runs. */
 bool ui_app_stop(UiApp *a);
 /* Ends the reasoning before the running answer; false if no answer runs or its text has begun. */
 bool ui_app_answer_now(UiApp *a);
-/* Removes and returns the queued message; the caller frees it. NULL if there is none. */
-char *ui_app_unqueue(UiApp *a, size_t *len);
+/* The same for the running answer, and sends the next queued message as soon as it has ended, or now. */
+void ui_app_send_next(UiApp *a);
+/* Puts text into the input line when the key or command that is being handled is done; the line mode has no
+ * input line and prints it. */
+void ui_app_draft(UiApp *a, const char *text, size_t len);
 
 /* Loads path now, or when the answer is finished. */
 void ui_app_load(UiApp *a, const char *path);

@@ -10,7 +10,7 @@
 QSFMessage *ui_app_messages(const UiApp *a, size_t *n);
 /* Bytes of texts for QSFRequest.held (app_room.c). */
 uint64_t ui_app_held(const UiApp *a);
-/* Sends the queued message when nothing runs. */
+/* Sends the next queued message when nothing runs and the queue is not held. */
 void ui_app_send_queued(UiApp *a);
 /* Takes a snapshot of the engine's numbers into a->stats. */
 void ui_app_refresh_stats(UiApp *a);

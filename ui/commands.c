@@ -18,6 +18,10 @@ const UiWord ui_kv_words[] = {
     { "v-type", "of values alone", "v-type" },
     { NULL, NULL, NULL },
 };
+static const UiWord queue_words[] = {
+    { "drop", "remove message N, or all", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord io_words[] = {
     { "direct", "on, off or auto: read past the page cache", "direct" },
     { NULL, NULL, NULL },
@@ -75,6 +79,8 @@ static const UiCommand table[] = {
     { "think", "thinking", "[show|hide|now|N]", "show, fold, end or limit the reasoning before answers", WORDS(think_words),
       ui_cmd_think },
     { "stop", "", "[TEXT|off]", "list, add or clear stop strings", WORDS(stop_words), ui_cmd_stop },
+    { "queue", "", "[N|drop N|drop all]", "list the queued messages, take one back into the input, or remove it",
+      WORDS(queue_words), ui_cmd_queue },
     { "stats", "", "", "show speed and size of the last answer", ARG(NONE), ui_cmd_stats },
     { "context", "", "[N]", "show the positions in the cache and what a token takes in each kind of layer",
       VALUE("ctx"), ui_cmd_context },

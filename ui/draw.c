@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ui/compose/above.h"
 #include "ui/ctx_full.h"
 #include "ui/format.h"
 #include "ui/guide.h"
@@ -129,17 +130,6 @@ static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {
     }
 }
 
-static void draw_queue(UiScreen *s, int row, int cols) {
-    UiCanvas *c = &s->canvas;
-    const UiApp *a = s->app;
-    char *text = qsf_clean_dup(ui_buf_str(&a->queue), a->queue.len < 1024 ? a->queue.len : 1024, true);
-    int end = cols >= 60 ? cols - 20 : cols;
-    int at = ui_canvas_puts(c, row, 1, end, UI_STYLE_QUEUED, "queued: ");
-    ui_canvas_puts(c, row, at, end - 1, UI_STYLE_TEXT, text ? text : "");
-    if (cols >= 60) ui_canvas_puts(c, row, end, cols, UI_STYLE_DIM, " Esc takes it back");
-    free(text);
-}
-
 /* Names of files and sessions, and the first words of sessions, may contain anything. */
 static char *clean(const char *text) { return qsf_clean_dup(text, strlen(text), true); }
 
@@ -248,7 +238,7 @@ static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int co
     l.status = !status || l.pane ? 0 : cols >= UI_STRIP_FROM && rows >= 8 ? 2 : 1;
     l.status_rule = l.status > 0 && rows >= 8;
     l.rule = rows >= 4;
-    l.queue = s->app->has_queue && rows >= 6;
+    l.queue = ui_above_rows(s->app, rows);
     l.hints = rows >= 16;
     l.hint_rule = rows >= 20;
     l.offer = rows >= 12 && ui_guide_offers(s->app);
@@ -319,7 +309,8 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     draw_body(s, &l, &status, row, cols);
     row = draw_status(s, &l, &status, row + l.body, cols);
     if (l.rule) draw_rule(s, in, row++, cols);
-    if (l.queue) draw_queue(s, row++, cols);
+    ui_above_draw(&s->canvas, a, row, l.queue, cols);
+    row += l.queue;
     draw_input(s, in, &l, row, cols);
     row += l.input;
     draw_menu(s, in, row, l.menu, cols);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const UiBinding bindings[] = {
-    { UI_DO_EDIT, "Enter", "send; during an answer: queue one message", "" },
+    { UI_DO_EDIT, "Enter", "send; during an answer: queue (Up: take it back)", "" },
     { UI_DO_NEWLINE, "Alt-Enter ^J \\Enter", "insert a line break",
       "\\e\r \\e\n \n \\e[13;2u \\e[13;3u \\e[27;2;13~" },
     { UI_DO_EDIT, "Tab Shift-Tab",
@@ -15,9 +15,9 @@ static const UiBinding bindings[] = {
     { UI_DO_EDIT, "Home End ^A ^E ^K ^U", "move, cut in the line; again: in the whole message (^Y, ^_: undo)",
       "" },
     { UI_DO_EDITOR, "^O ^X^E", "write the message in $VISUAL or $EDITOR", "\x0f" },
-    { UI_DO_STOP, "^C", "stop the answer and keep it; clear the line (Up brings it back); twice: quit",
+    { UI_DO_STOP, "^C", "stop the answer and keep it; clear the line (Up, ^_: back); twice: quit",
       "\x03" },
-    { UI_DO_ESCAPE, "Esc", "take back the queued message; jump to the end", "\\e \\e\\e" },
+    { UI_DO_ESCAPE, "Esc", "jump to the end; twice: stop, send the next queued message", "\\e \\e\\e" },
     { UI_DO_EDIT, "^D", "quit (on an empty line)", "" },
     { UI_DO_PAGE_UP, "PgUp PgDn", "scroll one page", "\\e[5~" },
     { UI_DO_PAGE_DOWN, "PgDn", NULL, "\\e[6~" },

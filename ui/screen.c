@@ -11,7 +11,7 @@
 #include "ui/ctx_full.h"
 
 #define UI_FLASH_SECONDS 3.0
-#define UI_QUIT_SECONDS  2.0
+#define UI_AGAIN_SECONDS 2.0 /* for the same key again */
 
 void ui_screen_init(UiScreen *s, UiApp *app, bool unicode) {
     *s = (UiScreen){ .app = app, .pane = true, .again = true };
@@ -33,7 +33,8 @@ void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
     (void)vsnprintf(s->flash, sizeof s->flash, fmt, ap);
     va_end(ap);
     s->flash_until = ui_now() + UI_FLASH_SECONDS;
-    s->flash_stops = s->armed = false;
+    s->flash_stops = false;
+    s->armed = UI_ARMED_NOTHING;
 }
 
 /* Command output too long for the screen is shown in the pager, not scrolled past. */
@@ -55,8 +56,10 @@ static void say_not_taken(UiScreen *s, const char *text, size_t len) {
     UiApp *a = s->app;
     char advice[80];
     int64_t need;
-    if (ui_app_busy(a) && a->has_queue) {
-        ui_screen_flash(s, "one message is queued already: Esc takes it back, ^C stops the answer");
+    if (ui_app_busy(a) && a->queue.n == UI_QUEUE_MAX) {
+        ui_screen_flash(s, "%d messages are queued already: /queue lists them", UI_QUEUE_MAX);
+    } else if (ui_app_busy(a) && len <= UI_MESSAGE_MAX && len > ui_app_text_room(a)) {
+        ui_screen_flash(s, "not queued: it does not fit in the RAM budget with the messages before it");
     } else if (len > UI_MESSAGE_MAX) {
         ui_screen_flash(s, "not sent: longer than %zu MB", UI_MESSAGE_MAX >> 20);
     } else if (a->model_ready && !ui_app_fits(a, text, len, &need)) {
@@ -124,14 +127,50 @@ static bool leave_question(UiScreen *s) {
     return true;
 }
 
-/* The next ^C does not leave. */
+/* The next ^C does not leave, the next Esc sends nothing. */
 static void disarm(UiScreen *s) {
     if (s->armed) s->flash_until = 0;
-    s->armed = false;
+    s->armed = UI_ARMED_NOTHING;
+}
+
+static bool is_armed(const UiScreen *s, UiArmed what) {
+    return s->armed == what && ui_now() < s->flash_until;
+}
+
+static void arm(UiScreen *s, UiArmed what, const char *text) {
+    ui_screen_flash(s, "%s", text);
+    s->flash_until = ui_now() + UI_AGAIN_SECONDS;
+    s->armed = what;
+}
+
+/* Takes message i of the queue into the input, before what is typed there. */
+static void take_queued(UiScreen *s, size_t i) {
+    size_t len = 0;
+    UiInputView in;
+    UiBuf both = { 0 };
+    char *text = ui_queue_take(&s->app->queue, i, &len);
+    ui_input_view(&in);
+    ui_buf_add(&both, text, len);
+    if (in.len > 0) {
+        ui_buf_puts(&both, "\n");
+        ui_buf_add(&both, in.text, in.len);
+    }
+    ui_input_set(ui_buf_str(&both), both.len);
+    ui_buf_free(&both);
+    free(text);
+}
+
+/* What is queued waits: the next message in the input, if that is free, the others above it. */
+static void hold_queue(UiScreen *s) {
+    UiInputView in;
+    ui_input_view(&in);
+    s->app->queue.held = s->app->queue.n > 0;
+    if (s->app->queue.n > 0 && in.len == 0) take_queued(s, 0);
 }
 
 static void key_stop(UiScreen *s) {
     if (ui_app_stop(s->app)) {
+        hold_queue(s);
         ui_screen_flash(s, "stopping");
         s->flash_stops = true;
         return;
@@ -143,38 +182,62 @@ static void key_stop(UiScreen *s) {
         return;
     }
     if (!text && leave_question(s)) return;
-    if (!text && s->armed && ui_now() < s->flash_until) {
+    if (!text && is_armed(s, UI_ARMED_LEAVE)) {
         s->app->quit = true;
         return;
     }
-    ui_screen_flash(s, text ? "^C again, or ^D, leaves; Up brings the text back" : "^C again, or ^D, leaves");
-    s->flash_until = ui_now() + UI_QUIT_SECONDS;
-    s->armed = true;
+    arm(s, UI_ARMED_LEAVE,
+        text ? "^C again, or ^D, leaves; Up brings the text back" : "^C again, or ^D, leaves");
 }
 
-static void key_escape(UiScreen *s) {
-    size_t len = 0;
-    UiInputView in;
-    if (ui_input_menu_leave()) return;
-    char *queued = ui_app_unqueue(s->app, &len);
-    if (queued) {
-        UiBuf both = { 0 };
-        ui_input_view(&in);
-        ui_buf_add(&both, queued, len);
-        if (in.len > 0) {
-            ui_buf_puts(&both, "\n");
-            ui_buf_add(&both, in.text, in.len);
-        }
-        ui_input_set(ui_buf_str(&both), both.len);
-        ui_buf_free(&both);
-        free(queued);
-    } else if (leave_question(s)) {
-        return;
-    } else if (!s->view.follow) {
-        ui_chatview_end(&s->view);
-    } else {
+/* Esc Esc with queued messages, which may arrive as one key; false: there are none, or a model is being
+ * loaded first. */
+static bool send_next(UiScreen *s, const UiKey *k) {
+    UiApp *a = s->app;
+    if (a->queue.n == 0 || (ui_app_busy(a) && !ui_app_writing(a))) return false;
+    if (k->n < 2 && !is_armed(s, UI_ARMED_SEND)) {
+        arm(s, UI_ARMED_SEND,
+            ui_app_busy(a) ? "Esc again stops the answer and sends the next message"
+                           : "Esc again sends the next message");
         ui_input_escape();
+    } else {
+        ui_app_send_next(a);
+        ui_screen_flash(s, ui_app_busy(a) && a->stopping ? "stopping" : "sent");
+        s->flash_stops = a->stopping;
     }
+    ui_chatview_end(&s->view);
+    return true;
+}
+
+static void key_escape(UiScreen *s, const UiKey *k) {
+    if (ui_input_menu_leave() || leave_question(s) || send_next(s, k)) return;
+    if (!s->view.follow)
+        ui_chatview_end(&s->view);
+    else
+        ui_input_escape();
+}
+
+/* Up in an empty input takes the last queued message back. */
+static bool key_queued(UiScreen *s, const UiKey *k) {
+    UiInputView in;
+    const bool up = k->n == 3 && (memcmp(k->bytes, "\x1b[A", 3) == 0 || memcmp(k->bytes, "\x1bOA", 3) == 0);
+    ui_input_view(&in);
+    if (!up || in.len > 0 || s->app->queue.n == 0) return false;
+    take_queued(s, s->app->queue.n - 1);
+    return true;
+}
+
+/* Text that a command has for the input. */
+static void take_draft(UiScreen *s) {
+    UiBuf *draft = &s->app->draft;
+    UiInputView in;
+    if (draft->len == 0) return;
+    ui_input_view(&in);
+    if (in.len == 0)
+        ui_input_set(ui_buf_str(draft), draft->len);
+    else
+        ui_input_insert(ui_buf_str(draft), draft->len);
+    ui_buf_clear(draft);
 }
 
 /* Text typed for the input line closes the pager and is not lost. */
@@ -238,7 +301,8 @@ static bool too_long(UiScreen *s, const UiKey *k) {
 }
 
 void ui_screen_key(UiScreen *s, const UiKey *k) {
-    if (k->action != UI_DO_STOP) disarm(s);
+    const UiAction again = s->armed == UI_ARMED_SEND ? UI_DO_ESCAPE : UI_DO_STOP;
+    if (k->action != again) disarm(s);
     if (s->pager.open && k->action != UI_DO_SUSPEND) {
         pager_key(s, k);
         return;
@@ -247,16 +311,17 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
         picker_key(s, k);
         return;
     }
-    if (key_choice(s, k) || too_long(s, k)) return;
+    if (key_choice(s, k) || key_queued(s, k) || too_long(s, k)) return;
     switch (k->action) {
     case UI_DO_EDIT:
         ui_input_menu_page((size_t)s->menu_rows);
         ui_input_feed(k->bytes, k->n);
+        take_draft(s);
         break;
     case UI_DO_STOP: key_stop(s); break;
     case UI_DO_SUSPEND: s->suspend = true; break;
     case UI_DO_REDRAW: s->again = true; break;
-    case UI_DO_ESCAPE: key_escape(s); break;
+    case UI_DO_ESCAPE: key_escape(s, k); break;
     case UI_DO_NEWLINE: ui_input_insert("\n", 1); break;
     case UI_DO_EDITOR: s->editor = true; break;
     case UI_DO_HELP: ui_pager_help(&s->pager); break;

@@ -10,6 +10,13 @@
 #include "ui/pager.h"
 #include "ui/session_picker.h"
 
+/* What the same key does when it is pressed again. */
+typedef enum UiArmed {
+    UI_ARMED_NOTHING,
+    UI_ARMED_LEAVE, /* ^C */
+    UI_ARMED_SEND   /* Esc: stops the answer and sends the next queued message */
+} UiArmed;
+
 typedef struct UiScreen {
     UiApp *app;
     UiCanvas canvas;
@@ -24,7 +31,7 @@ typedef struct UiScreen {
     char flash[160]; /* short message on the rule above the input */
     double flash_until;
     bool flash_stops; /* it announces that something is being stopped: removed when it has */
-    bool armed;       /* the next ^C leaves, as long as flash says so */
+    UiArmed armed;    /* as long as flash says so */
     bool again;       /* draw everything, not only what changed */
     bool suspend;     /* ^Z was pressed */
     bool editor;      /* the message should be opened in an editor */

@@ -23,27 +23,41 @@ see 'is ready'
 keys 'Once upon a time' Enter
 see '^ writing'
 keys 'and then' Enter
-see 'queued: and then'
+see '^ queued 1: and then'
 keys 'a third' Enter
+see '^ queued 2: a third'
+keys Up
 see '^> a third'
 keys C-u
-keys Escape
+keys '/queue 1' Enter
 see '^> and then'
-not_see 'queued:'
+see_gone '^ queued'
 keys Enter
-see 'queued: and then'
+see '^ queued 1: and then'
 keys '/temp 0.9' Enter
 see 'temperature 0.7 -> 0.9'
 see ' out ([4-9][0-9]{2}|[0-9]{4})' 60
 keys PPage
 see 'lines? below'
 keys Escape
+see_gone 'lines? below'
+# ^C leaves the queue waiting in the input, Esc Esc stops the answer and sends the next message.
+keys C-c
 see '^> and then'
-keys C-u
+see '^ ready' 20
+keys Enter
+see '^ writing' 20
+keys 'the last' Enter
+see '^ queued 1: the last'
 keys Escape
-sleep 0.2
+see 'Esc again stops the answer and sends the next message'
+keys Escape
+see '│ the last' 20
+see '^ writing' 20
 keys C-c
 see '^ ready' 20
+keys '/undo' Enter
+see 'removed 1 exchange'
 keys '/continue' Enter
 see '^ writing' 90
 keys C-c

@@ -17,12 +17,16 @@ static void test_turns(void **state) {
 
 static void test_queue(void **state) {
     Fixture *x = *state;
+    UiQueue *q = &x->app.queue;
     size_t len;
     say(x, "one");
     assert_true(ui_app_submit(&x->app, "two", 3));
-    assert_true(x->app.has_queue);
-    assert_false(ui_app_submit(&x->app, "three", 5));
-    char *back = ui_app_unqueue(&x->app, &len);
+    assert_true(ui_app_submit(&x->app, "three", 5));
+    assert_int_equal(q->n, 2);
+    assert_int_equal(q->bytes, 8);
+    say(x, "/queue");
+    assert_string_equal(last_said(x, UI_OUTPUT), "1  two\n2  three");
+    char *back = ui_queue_take(q, 0, &len);
     assert_string_equal(back, "two");
     free(back);
     assert_true(ui_app_submit(&x->app, "four", 4));
@@ -30,8 +34,85 @@ static void test_queue(void **state) {
     answer(x, "first");
     assert_int_equal(x->engine.n_submits, 2);
     assert_string_equal(x->engine.roles, "uau");
+    assert_string_equal(x->engine.last_content, "three");
+    answer(x, "second");
     assert_string_equal(x->engine.last_content, "four");
-    assert_false(x->app.has_queue);
+    assert_int_equal(q->n, 0);
+}
+
+/* Messages are removed or taken into the input by their number. */
+static void test_queue_command(void **state) {
+    Fixture *x = *state;
+    UiApp *a = &x->app;
+    say(x, "/queue");
+    assert_string_equal(last_said(x, UI_OUTPUT), "no message is queued");
+    say(x, "/queue 1");
+    assert_string_equal(last_said(x, UI_ERROR), "/queue: no message is queued");
+    say(x, "zero");
+    say(x, "one");
+    say(x, "two");
+    say(x, "three");
+    say(x, "/queue drop 2");
+    assert_string_equal(a->queue.items[1].text, "three");
+    say(x, "/queue 3");
+    assert_string_equal(last_said(x, UI_ERROR), "/queue: '3' is not the number of a queued message: 1 to 2");
+    say(x, "/queue drop");
+    assert_string_equal(last_said(x, UI_ERROR), "/queue: '' is not the number of a queued message: 1 to 2");
+    say(x, "/queue 1");
+    assert_string_equal(ui_buf_str(&a->draft), "one");
+    say(x, "/queue drop all");
+    assert_int_equal(a->queue.n, 0);
+    assert_int_equal(a->queue.bytes, 0);
+}
+
+/* A held queue sends nothing by itself; an empty line sends the next one, and then the rest follows. What was
+ * taken out of it while the answer still stops goes back to its place. */
+static void test_queue_held(void **state) {
+    Fixture *x = *state;
+    UiApp *a = &x->app;
+    say(x, "one");
+    say(x, "three");
+    assert_true(ui_app_stop(a));
+    a->queue.held = true;
+    say(x, "two");
+    assert_string_equal(a->queue.items[0].text, "two");
+    a->queue.held = true;
+    fake_text(&x->engine, "an");
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 1);
+    ui_app_pump(a);
+    assert_int_equal(x->engine.n_submits, 1);
+    say(x, "");
+    assert_string_equal(x->engine.last_content, "two");
+    answer(x, "2");
+    assert_string_equal(x->engine.last_content, "three");
+    /* Sent now: the answer stops, and the next one goes out by itself. */
+    say(x, "four");
+    ui_app_send_next(a);
+    assert_int_equal(x->engine.n_cancels, 2);
+    fake_text(&x->engine, "3");
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 1);
+    ui_app_pump(a);
+    assert_string_equal(x->engine.last_content, "four");
+}
+
+/* The number of messages and their memory are limited. */
+static void test_queue_limits(void **state) {
+    Fixture *x = *state;
+    UiApp *a = &x->app;
+    static char big[40000];
+    say(x, "one");
+    for (int i = 0; i < UI_QUEUE_MAX; i++) assert_true(ui_app_submit(a, "more", 4));
+    assert_false(ui_app_submit(a, "more", 4));
+    say(x, "/queue drop all");
+    memset(big, 'x', sizeof big);
+    x->engine.stats.budget = (uint64_t)2 << 20;
+    x->engine.stats.mem[0] = (QSFMemRow){ "weights", 1 << 20, 1 << 20 };
+    x->engine.stats.n_mem = 1;
+    const size_t room = ui_app_text_room(a);
+    int n = 0;
+    while (n < UI_QUEUE_MAX && ui_app_submit(a, big, sizeof big)) n++;
+    assert_in_range(n, 2, 30);
+    assert_true(ui_app_text_room(a) < room);
 }
 
 static void test_stop_keeps(void **state) {
@@ -270,7 +351,7 @@ static void test_model_switch(void **state) {
     assert_int_equal(x->engine.n_loads, 2);
     assert_string_equal(x->engine.path, "other.gguf");
     say(x, "typed while it loads");
-    assert_true(x->app.has_queue);
+    assert_int_equal(x->app.queue.n, 1);
     x->engine.stats.state = QSF_STATE_IDLE;
     fake_error(&x->engine, 3, "other.gguf: no such file");
     ui_app_pump(&x->app);
@@ -721,6 +802,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(test_turns),
         T(test_queue),
+        T(test_queue_command),
+        T(test_queue_held),
+        T(test_queue_limits),
         T(test_stop_keeps),
         T(test_stop_before_text),
         T(test_retry_after_failure),

@@ -242,13 +242,9 @@ static void test_escape(void **state) {
         if (strcmp(view().text, rows[i].text) != 0) fail_msg("row %zu left '%s'", i, view().text);
         ui_input_set("", 0);
     }
-    /* Esc takes the queued message back, and the text after it is the line's. */
+    /* ^C is not swallowed. */
     say(x, "one");
-    say(x, "queued");
-    type("\x1b/more");
-    assert_false(x->app.has_queue);
-    assert_string_equal(view().text, "queued/more");
-    type("\x1b\x03"); /* and ^C is not swallowed */
+    type("\x1b\x03");
     assert_int_equal(x->engine.n_cancels, 1);
 }
 
@@ -287,6 +283,49 @@ static void test_stop_key(void **state) {
     assert_non_null(strstr(frame(80, 24), " ^C again, or ^D, leaves "));
     type("\x03");
     assert_true(x->app.quit);
+}
+
+/* Up takes the last queued message back; ^C leaves the queue waiting in the input; Esc Esc sends the next one
+ * now. */
+static void test_queue(void **state) {
+    Fixture *x = *state;
+    type("one\rtwo\rthree\rfour\r");
+    assert_int_equal(x->app.queue.n, 3);
+    type("\x1b[A");
+    assert_string_equal(view().text, "four");
+    type("!\r");
+    assert_string_equal(x->app.queue.items[2].text, "four!");
+    type("/queue 2\r");
+    assert_string_equal(view().text, "three");
+    type("\x03");
+    assert_int_equal(x->engine.n_cancels, 1);
+    assert_string_equal(view().text, "three");
+    fake_text(&x->engine, "an");
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 1);
+    ui_app_pump(&x->app);
+    assert_int_equal(x->engine.n_submits, 1);
+    assert_non_null(strstr(frame(80, 24), "queued 1: two"));
+    assert_non_null(strstr(frame(80, 24), " Enter sends the next"));
+    type("\x15\r"); /* on the empty line */
+    assert_string_equal(x->engine.last_content, "two");
+    type("\x1b");
+    assert_int_equal(x->engine.n_cancels, 1);
+    assert_non_null(strstr(frame(80, 24), " Esc again stops the answer and sends the next message "));
+    type("a\x7f\x1b"); /* another key: once more */
+    assert_int_equal(x->engine.n_cancels, 1);
+    type("\x1b");
+    assert_int_equal(x->engine.n_cancels, 2);
+    fake_text(&x->engine, "an");
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 1);
+    ui_app_pump(&x->app);
+    assert_string_equal(x->engine.last_content, "four!");
+    type("five\rsix\r\x1b\x1b");
+    assert_int_equal(x->engine.n_cancels, 3);
+    type("\x03"); /* still stopping: it is held all the same */
+    assert_string_equal(view().text, "five");
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 1);
+    ui_app_pump(&x->app);
+    assert_int_equal(x->engine.n_submits, 3);
 }
 
 /* In a message of several lines the keys of readline work on the line, and again on the whole. */
@@ -429,6 +468,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_unknown_keys, begin, end),
         cmocka_unit_test_setup_teardown(test_escape, begin, end),
         cmocka_unit_test_setup_teardown(test_stop_key, begin, end),
+        cmocka_unit_test_setup_teardown(test_queue, begin, end),
         cmocka_unit_test_setup_teardown(test_lines, begin, end),
         cmocka_unit_test_setup_teardown(test_undo, begin, end),
         cmocka_unit_test_setup_teardown(test_question, begin, end),

@@ -266,8 +266,14 @@ static void test_all_sizes(void **state) {
 static void test_queue_and_flash(void **state) {
     (void)state;
     ui_app_submit(&app, "and what if\nit is slow?", 23);
-    HAS(frame("", 80, 24), "queued: and what if it is slow?");
-    HAS(frame("", 80, 24), "Esc takes it back");
+    HAS(frame("", 80, 24), "\n queued 1: and what if it is slow?");
+    HAS(frame("", 80, 24), " Up takes it back\n");
+    for (int i = 2; i <= 5; i++) ui_app_submit(&app, "more", 4);
+    HAS(frame("", 80, 24), "\n queued 2: more");
+    HAS(frame("", 80, 24), "\n queued 3 of 5: more");
+    HAS(frame("", 80, 24), " /queue lists them");
+    HAS(frame("", 100, 30), "\n queued 5: more");
+    HAS(frame("", 40, 12), "\n queued 1 of 5: and what if");
     ui_screen_flash(&screen, "hello %d", 5);
     HAS(frame("", 80, 24), "─ hello 5 ─");
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rows above the input. */
+#include "ui/compose/above.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "qsf_text.h"
+
+#define SHOWN 1024 /* bytes of a message that may be seen */
+
+static int most(int rows) { return rows >= 30 ? 5 : rows >= 20 ? 3 : rows >= 6 ? 1 : 0; }
+
+int ui_above_rows(const UiApp *a, int rows) {
+    const size_t n = a->queue.n;
+    return n < (size_t)most(rows) ? (int)n : most(rows);
+}
+
+/* more: messages that have no row. */
+static void draw_queued(UiCanvas *c, const UiApp *a, size_t i, size_t more, bool last, int row, int cols) {
+    const UiQueued *m = &a->queue.items[i];
+    char *text = qsf_clean_dup(m->text, m->len < SHOWN ? m->len : SHOWN, true);
+    const char *hint = more > 0        ? " /queue lists them"
+                       : a->queue.held ? " Enter sends the next"
+                                       : " Up takes it back";
+    const int end = last && cols >= 60 ? cols - (int)strlen(hint) - 1 : cols;
+    int at = more > 0 && last
+                 ? ui_canvas_printf(c, row, 1, end, UI_STYLE_QUEUED, "queued %zu of %zu: ", i + 1, a->queue.n)
+                 : ui_canvas_printf(c, row, 1, end, UI_STYLE_QUEUED, "queued %zu: ", i + 1);
+    ui_canvas_puts(c, row, at, end - 1, UI_STYLE_TEXT, text ? text : "");
+    if (end < cols) ui_canvas_puts(c, row, end, cols, UI_STYLE_DIM, hint);
+    free(text);
+}
+
+void ui_above_draw(UiCanvas *c, const UiApp *a, int row, int n, int cols) {
+    for (size_t i = 0; i < a->queue.n && i < (size_t)n; i++)
+        draw_queued(c, a, i, a->queue.n - (size_t)n, i + 1 == (size_t)n, row + (int)i, cols);
+}

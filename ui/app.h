@@ -115,10 +115,10 @@ typedef struct UiApp {
     uint32_t unanswered; /* id of a message that got no answer and ends the file, though it
                             left the context; 0 = none */
     bool guide_talk;     /* the messages in the context were exchanged with the guide */
-    UiQueue queue;      /* messages to send when the answer is finished */
-    UiBuf draft;        /* text for the input, see ui_app_draft */
-    char *want_model;   /* to load when the answer is finished */
-    bool want_reload;   /* settings changed that need a load */
+    UiQueue queue;       /* messages to send when the answer is finished */
+    UiBuf draft;         /* text for the input, see ui_app_draft */
+    char *want_model;    /* to load when the answer is finished */
+    bool want_reload;    /* settings changed that need a load */
     bool resuming;      /* a session was resumed and the engine has not answered yet: settings that it refuses
                            are not written to the file */
     bool unnamed;       /* the session was resumed and its file names no model */

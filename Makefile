@@ -120,10 +120,11 @@ $(call say,CC,$*.c)
 @mkdir -p $(@D)
 $Q$(call compile,$*,$(call level_include,$*)) -MMD -MP -c -o $@ $<
 endef
-$O/%.o: $S/%.c config.mk config.h
+$O/%.o: $S/%.c config.flags config.h
 	$(compile_it)
-$(call obj,$(generated_src)): $O/%.o: $O/%.c config.mk config.h
+$(call obj,$(generated_src)): $O/%.o: $O/%.c config.flags config.h
 	$(compile_it)
+$(call obj,$(filter ui/% tests/%,$(all_src))): config.mk
 
 # Linked by the programs and the tests: every function of src/ outside src/run and src/convert/*.c.
 engine := $O/libengine.a
@@ -173,8 +174,8 @@ $(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(fuzz_ui) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
-# config.mk keeps its time if a new run of configure has the same results.
-config.mk config.h: config.stamp ; @:
+# Each of them keeps its time if a new run of configure has the same results.
+config.mk config.flags config.h: config.stamp ; @:
 config.stamp: $S/configure $S/VERSION
 	@echo "configure or VERSION changed: configuring again"
 	@eval '$S/configure $(subst ','\'',$(CONFIGURE_ARGS))' >/dev/null
@@ -191,5 +192,5 @@ clean:
 
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true
-	rm -rf distcheck corpus config.mk config.h config.log config.stamp qsf.pc qsf-*.tar.gz
+	rm -rf distcheck corpus config.mk config.flags config.h config.log config.stamp qsf.pc qsf-*.tar.gz
 	@test '$S' = . || { for d in templates models; do test ! -L $$d || rm -f $$d; done; rm -f Makefile; }

@@ -92,7 +92,7 @@ define level_rules
 $(call level_header,$2): $(formats_h) $S/kernels/kernels.mk
 	@mkdir -p $$(@D)
 	@printf '%s\n' '$$(hash)include "config.h"' $(foreach h,$(call level_vectors,$1),'$$(hash)include "kernels/$h.h"') >$$@
-$(call level_header,$2).gch: $(call level_header,$2) config.mk config.h
+$(call level_header,$2).gch: $(call level_header,$2) config.flags config.h
 	$$(call say,PCH,$$(@F))
 	$$Q$$(call compile,kernels/generated/level_$2,-I.) -MMD -MP -MF $$@.d -x c-header -o $$@ $$<
 $(call obj,$(filter %_$2.c,$(precompiled_src))): $(call level_header,$2).gch

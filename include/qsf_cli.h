@@ -56,6 +56,9 @@ typedef struct QSFCliResult {
  * before it opens a file or starts a thread. Returns 0, or 1 with a message on stderr when /dev/null cannot
  * be opened. */
 int qsf_cli_open_std_fds(const char *program);
+/* Opens path in place of a standard stream: for reading when fd is 0; otherwise for writing, the file is
+ * created or emptied. Returns 0, or 1 with a message that names the file in err: nothing has changed then. */
+int qsf_cli_replace_fd(int fd, const char *path, char *err, size_t cap);
 /* Parses argv and permutes it. "--" ends the options; both "--name=value" and "--name value" work; short
  * options can be bundled; long options cannot be abbreviated. Returns 0, or 2 for an unknown or incomplete
  * option, with a message in err that names the option and the nearest known name. s is NULL when the program

@@ -20,6 +20,7 @@ typedef enum UiRequest { UI_REQUEST_NONE, UI_REQUEST_LOAD, UI_REQUEST_ANSWER, UI
 typedef struct UiHooks {
     void *arg;
     void (*said)(void *arg, UiKind kind, const char *text);
+    void (*loaded)(void *arg); /* a model: app.stats describes it */
     void (*answer_begin)(void *arg);
     void (*answer_thought)(void *arg, const char *text, size_t len); /* before its text, tags included */
     void (*answer_text)(void *arg, const char *text, size_t len);

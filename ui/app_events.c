@@ -208,6 +208,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     if (!a->model_unsaved) ui_app_save_model(a);
     a->resuming = false;
     ui_guide_welcome(a);
+    if (a->hooks.loaded) a->hooks.loaded(a->hooks.arg);
     if (a->full_screen || a->interactive)
         ui_app_say(a, UI_NOTICE, "%s is ready: %s%s", e->text ? e->text : "the model", a->stats.model_desc,
                    ui_buf_str(&advice));

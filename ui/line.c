@@ -12,6 +12,7 @@
 
 #include "qsf_decode.h"
 #include "ui/guide.h"
+#include "ui/line_events.h"
 #include "ui/quoted.h"
 #include "ui/ui_signals.h"
 
@@ -23,6 +24,7 @@ typedef struct Line {
     bool eof;
     UiLines lines;
     bool prompt; /* standard input is a terminal: prompts are shown */
+    bool quiet;  /* only answers, errors and what commands print */
     bool clean;  /* standard output is a terminal */
     QSFClean cleaner;
     size_t newlines; /* held back at the end of the answer so far */
@@ -84,7 +86,8 @@ static void answer_begin(void *arg) {
     l->newlines = 0;
     l->thinking = false;
     l->cleaner = (QSFClean){ .ascii = l->app->chat.ascii };
-    if (l->prompt) fprintf(stderr, "%s: ", l->app->stats.model_name[0] ? l->app->stats.model_name : "model");
+    if (l->prompt && !l->quiet)
+        fprintf(stderr, "%s: ", l->app->stats.model_name[0] ? l->app->stats.model_name : "model");
 }
 
 static void answer_text(void *arg, const char *text, size_t len) {
@@ -100,7 +103,7 @@ static void answer_thought(void *arg, const char *text, size_t len) {
     Line *l = arg;
     if (l->app->settings.show_thinking) {
         answer_text(arg, text, len);
-    } else if (l->prompt && !l->thinking) {
+    } else if (l->prompt && !l->quiet && !l->thinking) {
         fputs("(thinking)\n", stderr);
         l->thinking = true;
     }
@@ -113,7 +116,8 @@ static void answer_end(void *arg) {
 }
 
 static void said(void *arg, UiKind kind, const char *text) {
-    (void)arg;
+    const Line *l = arg;
+    if (l->quiet && kind == UI_NOTICE) return;
     char *clean = qsf_clean_dup(text, strlen(text), false);
     if (!clean) return;
     size_t len = strlen(clean);
@@ -190,7 +194,7 @@ static bool next_part(Line *l, const char **part, size_t *len, bool *ends) {
 }
 
 static void show_prompt(const Line *l) {
-    if (l->prompt) fputs(l->lines.inside ? ". " : "> ", stderr);
+    if (l->prompt && !l->quiet) fputs(l->lines.inside ? ". " : "> ", stderr);
 }
 
 static void submit(Line *l) {
@@ -238,15 +242,33 @@ static void run(Line *l) {
     }
 }
 
-int ui_line_run(UiApp *a) {
+/* JSON has no control characters, but may have others that a terminal must not get. */
+static void write_event(void *arg, const char *text, size_t len) {
+    Line *l = arg;
+    char *clean = l->clean ? qsf_clean_dup(text, len, false) : NULL;
+    if (clean)
+        out(l, clean, strlen(clean));
+    else if (!l->clean)
+        out(l, text, len);
+    free(clean);
+}
+
+static UiHooks text_hooks(Line *l) {
+    return (UiHooks){ .arg = l,
+                      .said = said,
+                      .answer_begin = answer_begin,
+                      .answer_thought = answer_thought,
+                      .answer_text = answer_text,
+                      .answer_end = answer_end };
+}
+
+int ui_line_run(UiApp *a, const UiLineOptions *o) {
     Line l = { .app = a, .prompt = isatty(STDIN_FILENO) == 1, .clean = isatty(STDOUT_FILENO) == 1 };
-    a->hooks = (UiHooks){ .arg = &l,
-                          .said = said,
-                          .answer_begin = answer_begin,
-                          .answer_thought = answer_thought,
-                          .answer_text = answer_text,
-                          .answer_end = answer_end };
+    UiLineEvents events = { .app = a, .write = write_event, .arg = &l };
+    l.quiet = o->quiet || o->json;
+    a->hooks = o->json ? ui_line_events(&events) : text_hooks(&l);
     a->interactive = l.prompt;
+    if (o->json) ui_line_events_begin(&events);
     (void)ui_signals_open(false);
     bool loading = ui_app_busy(a);
     finish_request(&l);
@@ -259,5 +281,8 @@ int ui_line_run(UiApp *a) {
     ui_buf_free(&l.in);
     ui_buf_free(&l.lines.text);
     a->hooks = (UiHooks){ 0 };
-    return l.ended ? l.status : a->exit_code;
+    const int status = l.ended ? l.status : a->exit_code;
+    l.ended = false; /* it is said even where the program was stopped */
+    if (o->json) ui_line_events_end(&events, status);
+    return status;
 }

@@ -6,8 +6,13 @@
 
 #include "ui/app.h"
 
+typedef struct UiLineOptions {
+    bool quiet; /* only answers, errors and what commands print */
+    bool json;  /* events instead of text (ui/line_events.h) */
+} UiLineOptions;
+
 /* Runs until the input ends; the exit status of the program. Waits for a load that was already started; one
  * that fails ends the run. */
-int ui_line_run(UiApp *a);
+int ui_line_run(UiApp *a, const UiLineOptions *o);
 
 #endif

@@ -37,8 +37,8 @@ static bool choose_locale(void) {
 /* Also for screen readers, which set ACCESSIBLE. */
 static bool wants_lines(const UiOptions *o) {
     const char *term = getenv("TERM");
-    return o->plain || is_set("ACCESSIBLE") || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term ||
-           !*term || strcmp(term, "dumb") == 0;
+    return o->plain || o->json || is_set("ACCESSIBLE") || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
+           !term || !*term || strcmp(term, "dumb") == 0;
 }
 
 static bool wants_color(const UiOptions *o) {
@@ -125,7 +125,19 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         ui_options_error("using line mode instead of the full screen");
         a->full_screen = false;
     }
-    return ui_line_run(a);
+    return ui_line_run(a, &(UiLineOptions){ .quiet = o->quiet, .json = o->json });
+}
+
+/* Line mode is chosen where standard input or output is not a terminal: --script and --output are files in
+ * their place. */
+static bool redirect(const UiOptions *o) {
+    char err[400];
+    if ((o->script && qsf_cli_replace_fd(STDIN_FILENO, o->script, err, sizeof err) != 0) ||
+        (o->output && qsf_cli_replace_fd(STDOUT_FILENO, o->output, err, sizeof err) != 0)) {
+        ui_options_error(err);
+        return false;
+    }
+    return true;
 }
 
 /* What is printed without a model; returns the exit status. */
@@ -153,6 +165,10 @@ int main(int argc, char **argv) {
         status = print_only(&options);
         ui_options_free(&options);
         return status;
+    }
+    if (!redirect(&options)) {
+        ui_options_free(&options);
+        return QSF_EXIT_USAGE;
     }
     QSFWorker *worker = qsf_worker_start(&options.settings, err, sizeof err);
     if (!worker) {

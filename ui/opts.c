@@ -26,6 +26,10 @@ enum {
     OPT_SYSTEM,
     OPT_SYSTEM_FILE,
     OPT_STOP,
+    OPT_OUTPUT,
+    OPT_SCRIPT,
+    OPT_QUIET,
+    OPT_JSON,
     OPT_COLOR,
     OPT_NO_COLOR,
     OPT_VERBOSE,
@@ -47,6 +51,10 @@ static const QSFCliOption options[] = {
     { "system-file", "sysf", 0, "FILE", "read the system prompt from a file", OPT_SYSTEM_FILE },
     { "stop", "", 0, "TEXT", "stop answers before this text (repeatable)", OPT_STOP },
     { "plain", "simple-io", 0, NULL, "use lines instead of the full screen", OPT_PLAIN },
+    { "output", "", 'o', "FILE", "write the answers to FILE instead of standard output (line mode)", OPT_OUTPUT },
+    { "script", "", 0, "FILE", "read messages and commands from FILE instead of standard input (line mode)", OPT_SCRIPT },
+    { "quiet", "", 'q', NULL, "in line mode: print only answers, errors and what commands print", OPT_QUIET },
+    { "json", "", 0, NULL, "in line mode: print what happens as JSON, one object per line", OPT_JSON },
     { "color", "", 0, "WHEN", "use colors: auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
     { "no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR },
     { "verbose", "", 'v', NULL, "print the plan after loading a model", OPT_VERBOSE },
@@ -180,6 +188,10 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_NO_SAVE: o->no_save = true; break;
     case OPT_NO_SNAPSHOT: o->no_snapshot = true; break;
     case OPT_SNAPSHOT_LIMIT: return set_limit(o, value, err, cap);
+    case OPT_OUTPUT: o->output = value; break;
+    case OPT_SCRIPT: o->script = value; break;
+    case OPT_QUIET: o->quiet = true; break;
+    case OPT_JSON: o->json = true; break;
     case OPT_NO_COLOR: o->color = UI_COLOR_NEVER; break;
     case OPT_VERBOSE: o->verbose = true; break;
     case OPT_STOP: return add_stop(o, value, err, cap);

@@ -21,7 +21,8 @@ typedef struct UiOptions {
     bool list;         /* --list-sessions */
     const char *find;  /* the expression after it, or NULL */
     const char *print; /* --print-session NAME, or NULL */
-    bool no_save, no_snapshot, plain, verbose;
+    bool no_save, no_snapshot, plain, verbose, quiet, json;
+    const char *output, *script;             /* files instead of standard output and input, or NULL */
     uint64_t snapshot_limit;                 /* bytes, 0 = automatic */
     const char *overrides[UI_OVERRIDES + 1]; /* (n_overrides), then NULL */
     size_t n_overrides;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "qsf_cli.h"
@@ -292,4 +293,19 @@ int qsf_cli_open_std_fds(const char *program) {
         return QSF_EXIT_RUNTIME;
     }
     return QSF_EXIT_OK;
+}
+
+int qsf_cli_replace_fd(int fd, const char *path, char *err, size_t cap) {
+    const int flags = fd == STDIN_FILENO ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC;
+    const int file = open(path, flags | O_CLOEXEC, 0666);
+    struct stat st;
+    if (file >= 0 && fstat(file, &st) == 0 && S_ISDIR(st.st_mode)) {
+        close(file);
+        errno = EISDIR;
+    } else if (file >= 0 && dup2(file, fd) >= 0) {
+        close(file);
+        return 0;
+    }
+    snprintf(err, cap, "%.200s: %s", path, strerror(errno));
+    return 1;
 }

@@ -69,18 +69,6 @@ typedef struct QsfChatLabel {
 } QsfChatLabel;
 QsfChatLabel qsf_chat_label(const QsfChatTemplate *t);
 
-/* --- chat/files.c: the template directories --- */
-/* The whole file at path as UTF-8 and a NUL, malloc'ed. *damage: as QsfChatFile. QSF_E_MODEL, also if it has
- * more than max bytes. */
-int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, const char **damage,
-                       QsfErr *err);
-
-/* --- chat/config.c: templates in Hugging Face directories --- */
-/* Reads tokenizer_config.json, chat_template.json, or the directory that contains them (or
- * chat_template.jinja). variant NULL: the default one. out->name is not changed. QSF_E_MODEL, QSF_E_USAGE (no
- * such variant). */
-int qsf_chat_config_read(const char *path, const char *variant, QsfChatFile *out, QsfErr *err);
-
 /* --- chat/vars.c: the special tokens available to a template --- */
 /* From the vocabulary and its metadata, overridden by a tokenizer_config.json (config, may be NULL). */
 int qsf_chat_vars_init(QsfChatTemplate *t, const QsfSource *src, const QsfTokenizer *tok,
@@ -93,10 +81,6 @@ void qsf_chat_vars_bind(const QsfChatTemplate *t, QsfJinjaVars *v);
 int qsf_chat_find_switches(QsfChatTemplate *t, QsfErr *err);
 /* Sets the n variables s for the setting r; AUTO sets none. */
 void qsf_chat_reason_bind(const QsfChatSwitch *s, size_t n, QsfReason r, QsfJinjaVars *v);
-
-/* --- chat/parts.c --- */
-/* Finds the form of messages: t->listed, t->thinking, t->hides_user. QSF_E_RUNTIME without memory. */
-int qsf_chat_choose_forms(QsfChatTemplate *t, QsfErr *err);
 
 /* --- chat/family.c: files that replace templates that cannot be used --- */
 /* The file for a template with this text, or for the vocabulary alone (text NULL), or NULL. */
@@ -145,7 +129,7 @@ QsfJVal qsf_chat_tool_calls(QsfJMem *m, const QsfMsg *msg, size_t *len);
 /* Whether an answer of the request calls a tool and the template renders calls: name, keys and values. */
 bool qsf_chat_takes_calls(const QsfChatRequest *q);
 
-/* --- chat/encode.c --- */
+/* --- chat/render.c --- */
 /* qsf_chat_encode; *lost (may be NULL) as QsfRendered.lost. */
 int qsf_chat_encode_checked(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
                             unsigned flags, QsfIds *out, size_t *lost, QsfErr *err);

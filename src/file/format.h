@@ -16,7 +16,7 @@ typedef struct QsfFormat {
     int (*open)(QsfSource *s, QsfErr *err);
 } QsfFormat;
 
-extern const QsfFormat qsf_format_gguf; /* gguf/split.c */
+extern const QsfFormat qsf_format_gguf; /* gguf/gguf.c */
 extern const QsfFormat qsf_format_qsf;  /* qsf/read.c. Header, index and metadata are checked against their
                                            checksums; embedding, layers and final section are not, since that
                                            would read the whole file (qsf/verify.h) */

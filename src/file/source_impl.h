@@ -148,7 +148,7 @@ void qsf_meta_put_str(QsfStrbuf *b, const char *text, size_t len);
 void qsf_meta_put_le(QsfStrbuf *b, uint64_t v, unsigned bytes);
 void qsf_meta_free_made(QsfSource *s);
 
-/* --- meta_copy.c --- */
+/* --- meta_make.c --- */
 typedef int (*QsfMetaSink)(void *arg, const void *data, size_t len, QsfErr *err);
 /* Passes an entry of s, encoded as in GGUF v3, to sink, large arrays in pieces. Errors of
  * reading and of sink. */

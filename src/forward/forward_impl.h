@@ -99,11 +99,6 @@ static inline int qsf_forward_usable(const QsfForward *f, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "the memory plan could not be changed: %s", f->broken_why.msg);
 }
 
-/* create.c: gives the scratch memory the sizes of l; its contents are lost. On failure (QSF_E_BUDGET,
- * QSF_E_RUNTIME) everything is as before. */
-void qsf_buffers_layout(const QsfForward *f, const QsfPlan *p, QsfLayout *l);
-int qsf_buffers_set(QsfForward *f, const QsfLayout *l, QsfErr *err);
-
 /* Returns the slice of column c. */
 static inline float *qsf_col(const QsfForward *f, QsfSlice s, size_t c) {
     if (s.buf == QSF_BUF_LOGITS) return f->y + (c - f->col0) * qsf_pad16(f->model->hp.n_vocab) + s.off;
@@ -121,10 +116,8 @@ void qsf_steps_end_block(QsfForward *f);
 /* A pass over n columns succeeded: counts them as work. */
 void qsf_steps_end_pass(QsfForward *f, uint32_t n);
 
-/* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
+/* Logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
 int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);
-/* Maximum number of columns whose logits can be computed in one pass over the head. */
-uint32_t qsf_head_cols(const QsfForward *f);
 
 /* A stretch of computing, split into what the evaluating thread did and its waiting for the others. */
 typedef struct QsfSpan {

@@ -31,9 +31,6 @@ uint64_t qsf_forward_row_bytes(const QsfForward *f, uint32_t row, const uint32_t
  * returns whether it never did. */
 typedef bool (*QsfTileFn)(void *arg, uint8_t *tile, size_t bytes);
 bool qsf_forward_row(QsfForward *f, uint32_t row, const uint32_t *first, QsfTileFn fn, void *arg);
-/* The same for one cache, and its bytes. */
-bool qsf_forward_cache_row(const QsfForward *f, uint32_t i, uint32_t row, QsfTileFn fn, void *arg);
-uint64_t qsf_forward_tile_bytes(const QsfForward *f, uint32_t i);
 /* Can a conversation continue after its first n positions, when all rows that are held before n are saved? */
 bool qsf_forward_can_save(const QsfForward *f, uint32_t n);
 

@@ -108,7 +108,7 @@ bool qsf_j_text(QsfJCtx *c, const char *s, QsfJVal *out);
 size_t qsf_j_chars(const QsfJStr *s);              /* code points; each ill-formed byte counts as one */
 size_t qsf_j_char_off(const QsfJStr *s, size_t i); /* byte offset of character i (at most len) */
 
-/* --- operators (jinja/ops.c, jinja/compare.c) --- */
+/* --- operators (jinja/ops.c) --- */
 bool qsf_j_truth(QsfJVal v);
 bool qsf_j_arith(QsfJCtx *c, QsfJOp op, QsfJVal a, QsfJVal b, QsfJVal *out);
 bool qsf_j_compare(QsfJCtx *c, QsfJOp op, QsfJVal a, QsfJVal b, bool *out);

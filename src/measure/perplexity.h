@@ -4,8 +4,7 @@
 #define QSF_MEASURE_PERPLEXITY_H
 
 #include "src/engine/runtime.h"
-#include "src/measure/klread.h"
-#include "src/measure/klwrite.h"
+#include "src/measure/klfile.h"
 #include "src/sample/score.h"
 
 typedef struct QsfPerplexityResult {

@@ -5,6 +5,7 @@
 #define QSF_MODEL_MODEL_H
 
 #include "src/base/arena.h"
+#include "src/base/strbuf.h"
 #include "src/model/hparams.h"
 #include "src/model/program.h"
 #include "src/model/reads.h"
@@ -42,5 +43,13 @@ void qsf_model_close(QsfModel *m);
 
 /* Returns the number of tensor elements. */
 uint64_t qsf_model_n_params(const QsfModel *m);
+
+/* A program as text, for --inspect. */
+
+/* Appends one line per step. Blocks with the same steps as the block before them are listed by number only.
+ * Buffers of a block are called t0, t1, ... in the order of their use. */
+void qsf_program_put_text(QsfStrbuf *out, const QsfModel *m);
+/* Appends an array of objects, one per step: block, op, label, and the tensors it multiplies. */
+void qsf_program_put_json(QsfStrbuf *out, const QsfModel *m);
 
 #endif

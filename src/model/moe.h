@@ -74,8 +74,6 @@ bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row);
  * ffn_up_exps or ffn_gate_up_exps, ffn_down_exps (each with optional biases; ffn_down_exps.scale),
  * ffn_gate_inp_shexp (optional: the shared expert is multiplied by its sigmoid). */
 void qsf_build_moe(QsfBuilder *b, const QsfMoeSpec *spec, QsfSlice in, QsfSlice out);
-/* Returns the spec of the adjugate experts (s->group > 0), whose router is that of s. */
-QsfMoeSpec qsf_moe_adjugate(QsfBuilder *b, const QsfMoeSpec *s);
 /* The routed experts alone; in and out are different buffers. */
 void qsf_build_routed(QsfBuilder *b, const QsfMoeSpec *spec, QsfSlice in, QsfSlice out);
 /* The shared expert alone, with its gate; out may be in. */

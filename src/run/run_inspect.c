@@ -8,7 +8,7 @@
 #include "src/base/json.h"
 #include "src/file/dtype.h"
 #include "src/file/rows.h"
-#include "src/model/program_text.h"
+#include "src/model/model.h"
 #include "src/plan/layout.h"
 #include "src/run/run.h"
 

@@ -62,12 +62,11 @@ struct QsfTokenizer {
     char warning[256];
 };
 
-/* --- open_bpe.c --- */
+/* --- open.c --- */
 /* Chooses the pre-tokenizer and compiles it; sets its other properties. QSF_E_MODEL for expressions of the
  * file that do not compile. */
 int qsf_tokenizer_open_pretok(QsfTokenizer *t, const QsfSource *src, QsfErr *err);
 
-/* --- open_steps.c --- */
 /* Opens the steps and the special tokens of a vocabulary with steps. QSF_E_MODEL,
  * QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_tokenizer_open_steps(QsfTokenizer *t, const QsfSource *src, QsfErr *err);

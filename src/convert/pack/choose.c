@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "src/convert/quant/allocate.h"
-#include "src/convert/quant/policy.h"
 #include "src/file/dtype.h"
 #include "src/file/qsf/layout.h"
 #include "src/file/qsf/names.h"

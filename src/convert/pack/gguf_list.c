@@ -14,7 +14,7 @@
 
 enum { I2_S_FLAVORS = 36 }; /* src/file/i2s.h */
 
-/* Tensors that QSF stores as their parts (items_fused.c). */
+/* Tensors that QSF stores as their parts (items_list.c). */
 static const struct {
     const char *name, *part[QSF_GGUF_PARTS + 1];
 } fused[] = {

@@ -6,11 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/convert/pack/items_impl.h"
+#include "src/convert/pack/items.h"
 #include "src/file/dtype.h"
 #include "src/file/qsf/names.h"
 #include "src/file/rows.h"
 #include "src/file/source_impl.h"
+
+/* The list of items while it is made. */
+typedef struct Lister {
+    const QsfSource *s;
+    QsfItems *l;
+    const QsfFileHeader *head;
+    const QsfUses *uses; /* NULL: unknown */
+    bool *placed;        /* (tensors of s) */
+    QsfErr *err;
+} Lister;
 
 static const uint8_t layer_order[] = {
     QSFT_ATTN_NORM,
@@ -43,24 +53,26 @@ static const uint8_t layer_order[] = {
 };
 static const uint8_t final_order[] = { QSFT_POSITIONS, QSFT_ROPE_FREQS, QSFT_HEAD, QSFT_HEAD_BIAS };
 
-const QsfTensor *qsf_lister_in_layer(const QsfLister *c, uint32_t layer, const char *rest) {
+/* Returns the tensor "blk.N.rest", NULL if there is none. */
+static const QsfTensor *lister_in_layer(const Lister *c, uint32_t layer, const char *rest) {
     char name[QSF_ITEM_NAME];
     snprintf(name, sizeof name, "blk.%" PRIu32 ".%.64s", layer, rest);
     return qsf_source_find_tensor(c->s, name);
 }
 
-static uint64_t index_of(const QsfLister *c, const QsfTensor *t) {
+static uint64_t index_of(const Lister *c, const QsfTensor *t) {
     return (uint64_t)(t - qsf_source_tensor(c->s, 0));
 }
 
 /* ---- one tensor */
 
-static int no_place(const QsfLister *c, const QsfTensor *t, const char *why) {
+static int no_place(const Lister *c, const QsfTensor *t, const char *why) {
     return qsf_err_set(c->err, QSF_E_MODEL, "%s: tensor '%s' cannot be stored in a QSF file: %s",
                        qsf_source_path(c->s), t->name, why);
 }
 
-int qsf_lister_add(QsfLister *c, uint32_t layer, uint32_t type, const QsfTensor *t) {
+/* Adds the whole of t as an item. QSF_E_MODEL: QSF has no quantization code for it, or too large a shape. */
+static int lister_add(Lister *c, uint32_t layer, uint32_t type, const QsfTensor *t) {
     QsfItem *i = &c->l->item[c->l->n];
     const uint64_t k = index_of(c, t), rows = qsf_tensor_n_rows(t);
     *i = (QsfItem){ .t = t, .layer = layer, .type = type, .role = type, .order = UINT32_MAX };
@@ -82,7 +94,7 @@ int qsf_lister_add(QsfLister *c, uint32_t layer, uint32_t type, const QsfTensor 
 }
 
 /* Would a tensor with this type have the same dimensions when it is read? */
-static bool has_shape(const QsfLister *c, uint32_t type, const QsfTensor *t) {
+static bool has_shape(const Lister *c, uint32_t type, const QsfTensor *t) {
     const QsfDtype *d = qsf_dtype(t->dtype);
     uint32_t experts = 0;
     char key[QSF_ITEM_NAME];
@@ -99,11 +111,11 @@ static bool has_shape(const QsfLister *c, uint32_t type, const QsfTensor *t) {
 }
 
 /* Adds both biases of the FFN as one tensor, if they have the shapes for it. */
-static int add_ffn_biases(QsfLister *c, uint32_t layer, const QsfTensor *up, const QsfTensor *down) {
+static int add_ffn_biases(Lister *c, uint32_t layer, const QsfTensor *up, const QsfTensor *down) {
     if (up == NULL || down == NULL || up->dtype != down->dtype || up->n_dims != 1 || down->n_dims != 1 ||
         up->ne[0] != c->head->ffn || down->ne[0] != c->head->hidden || !has_shape(c, QSFT_FFN_BIASES, up))
         return QSF_OK;
-    int rc = qsf_lister_add(c, layer, QSFT_FFN_BIASES, up);
+    int rc = lister_add(c, layer, QSFT_FFN_BIASES, up);
     if (rc != QSF_OK) return rc;
     QsfItem *i = &c->l->item[c->l->n - 1];
     i->more = down;
@@ -113,31 +125,98 @@ static int add_ffn_biases(QsfLister *c, uint32_t layer, const QsfTensor *up, con
     return QSF_OK;
 }
 
+/* --- tensors that GGUF fuses and QSF does not, in architectures with a code: Q, K and V of GPT-2
+ * and Phi, gate and up of Phi-3 --- */
+
+static const struct {
+    uint8_t type;
+    const char *name; /* the fused tensor */
+    uint8_t part;     /* index of this part */
+} fused[] = {
+    { QSFT_Q, "attn_qkv.weight", 0 },    { QSFT_K, "attn_qkv.weight", 1 },
+    { QSFT_V, "attn_qkv.weight", 2 },    { QSFT_Q_BIAS, "attn_qkv.bias", 0 },
+    { QSFT_K_BIAS, "attn_qkv.bias", 1 }, { QSFT_V_BIAS, "attn_qkv.bias", 2 },
+    { QSFT_GATE, "ffn_up.weight", 0 },   { QSFT_UP, "ffn_up.weight", 1 },
+};
+enum { N_FUSED = sizeof fused / sizeof *fused };
+
+/* Computes the rows (elements, of a bias) of the parts, in order, and returns their number. Without a
+ * separate gate, up contains both. */
+static size_t part_sizes(const QsfFileHeader *h, size_t k, uint64_t size[3]) {
+    size[0] = (uint64_t)h->n_heads * h->head_dim;
+    size[1] = size[2] = (uint64_t)(h->n_kv_heads > 0 ? h->n_kv_heads : h->n_heads) * h->head_dim;
+    if (fused[k].type != QSFT_GATE && fused[k].type != QSFT_UP) return 3;
+    size[0] = size[1] = h->ffn;
+    return 2;
+}
+
+/* Checks that t has the shape of its parts together, which have `sum` rows (elements). */
+static bool is_whole(const QsfTensor *t, bool bias, uint64_t sum) {
+    if (bias)
+        return t->ne[0] == sum && t->ne[1] == 1 && t->ne[2] == 1 && qsf_dtype(t->dtype)->block_elems == 1;
+    return t->ne[1] == sum && t->ne[2] == 1 && t->ne[3] == 1;
+}
+
+/* Adds rows (elements) [first, first + size) of t. */
+static int add_one(Lister *c, uint32_t layer, size_t k, const QsfTensor *t, uint64_t first, uint64_t size,
+                   bool bias) {
+    const uint32_t type = fused[k].type;
+    if (size == 0) return QSF_OK;
+    int rc = lister_add(c, layer, type, t);
+    if (rc != QSF_OK) return rc;
+    if (fused[k].part == 0) c->l->named.fused[c->l->named.n_fused++] = t->name;
+    QsfItem *i = &c->l->item[c->l->n - 1];
+    i->first = first;
+    *(bias ? &i->cols : &i->rows) = (uint32_t)size;
+    return qsf_item_become(i, i->keep, c->head->block, QSF_WHY_NONE, c->err);
+}
+
+/* Adds the part of a fused tensor that has this type; *done: there is one. Nothing in architectures without a
+ * code, and nothing if the shape of the fused tensor is another one: then it is stored as it is. */
+static int lister_add_part(Lister *c, uint32_t layer, uint32_t type, bool *done) {
+    size_t k = 0;
+    uint64_t size[3], first = 0, sum = 0;
+    *done = false;
+    while (k < N_FUSED && fused[k].type != type) k++;
+    if (c->head->arch == QSFF_CUSTOM || k == N_FUSED) return QSF_OK;
+    const QsfTensor *t = lister_in_layer(c, layer, fused[k].name);
+    const bool bias = qsf_tensor_type_is_vector(type);
+    const size_t n = part_sizes(c->head, k, size);
+    if (t == NULL || (n == 2 && lister_in_layer(c, layer, "ffn_gate.weight") != NULL)) return QSF_OK;
+    for (size_t i = 0; i < n; i++) {
+        if (i < fused[k].part) first += size[i];
+        sum += size[i];
+    }
+    if (!is_whole(t, bias, sum)) return QSF_OK;
+    *done = true;
+    return add_one(c, layer, k, t, first, size[fused[k].part], bias);
+}
+
 /* ---- tensors with a type */
 
-static int list_layer(QsfLister *c, uint32_t layer) {
+static int list_layer(Lister *c, uint32_t layer) {
     int rc = QSF_OK;
     for (size_t k = 0; rc == QSF_OK && k < sizeof layer_order; k++) {
         const uint32_t type = layer_order[k];
-        const QsfTensor *t = qsf_lister_in_layer(c, layer, qsf_tensor_type_name(type));
+        const QsfTensor *t = lister_in_layer(c, layer, qsf_tensor_type_name(type));
         bool done = false;
-        if (t == NULL || type == QSFT_UP) rc = qsf_lister_add_part(c, layer, type, &done);
+        if (t == NULL || type == QSFT_UP) rc = lister_add_part(c, layer, type, &done);
         if (rc != QSF_OK || done) continue;
         if (type == QSFT_FFN_BIASES)
-            rc = add_ffn_biases(c, layer, t, qsf_lister_in_layer(c, layer, "ffn_down.bias"));
+            rc = add_ffn_biases(c, layer, t, lister_in_layer(c, layer, "ffn_down.bias"));
         else if (t != NULL && has_shape(c, type, t))
-            rc = qsf_lister_add(c, layer, type, t);
+            rc = lister_add(c, layer, type, t);
     }
     return rc;
 }
 
-static int list_final(QsfLister *c) {
+static int list_final(Lister *c) {
     int rc = QSF_OK;
     c->l->tied = true;
     for (size_t k = 0; rc == QSF_OK && k < sizeof final_order; k++) {
         const QsfTensor *t = qsf_source_find_tensor(c->s, qsf_tensor_type_name(final_order[k]));
         if (t == NULL || c->placed[index_of(c, t)] || !has_shape(c, final_order[k], t)) continue;
-        rc = qsf_lister_add(c, QSF_FINAL_LAYER, final_order[k], t);
+        rc = lister_add(c, QSF_FINAL_LAYER, final_order[k], t);
         if (final_order[k] == QSFT_HEAD) c->l->tied = false;
     }
     return rc;
@@ -145,14 +224,14 @@ static int list_final(QsfLister *c) {
 
 /* The section has the norm and, with LayerNorm, its bias, as F16 or F32. Architectures with a code must have
  * them there, so BF16 becomes F32. */
-static bool is_norm(const QsfLister *c, const QsfTensor *t) {
+static bool is_norm(const Lister *c, const QsfTensor *t) {
     if (t == NULL || t->n_dims != 1 || t->ne[0] != c->head->hidden) return false;
     if (t->dtype == QK_GGML_BF16) return c->head->arch != QSFF_CUSTOM;
     return t->dtype == QK_GGML_F32 || t->dtype == QK_GGML_F16;
 }
 
 /* The writer stores the final norms. */
-static void place_norms(QsfLister *c) {
+static void place_norms(Lister *c) {
     const QsfTensor *norm = qsf_source_find_tensor(c->s, qsf_tensor_type_name(QSFT_FINAL_NORM));
     const QsfTensor *bias = qsf_source_find_tensor(c->s, qsf_tensor_type_name(QSFT_FINAL_NORM_BIAS));
     c->l->named.norms = 0;
@@ -164,12 +243,12 @@ static void place_norms(QsfLister *c) {
     if (both) c->placed[index_of(c, bias)] = true;
 }
 
-static int list_embedding(QsfLister *c) {
+static int list_embedding(Lister *c) {
     const QsfTensor *t = qsf_source_find_tensor(c->s, "token_embd.weight");
     c->l->named.embed_is_head = t == NULL;
     if (t == NULL) t = qsf_source_find_tensor(c->s, "output.weight");
     if (t != NULL) {
-        int rc = qsf_lister_add(c, QSF_FINAL_LAYER, QSFT_EMBED, t);
+        int rc = lister_add(c, QSF_FINAL_LAYER, QSFT_EMBED, t);
         if (c->l->named.embed_is_head) c->l->item[0].role = QSFT_HEAD;
         return rc;
     }
@@ -179,14 +258,14 @@ static int list_embedding(QsfLister *c) {
 
 /* ---- tensors without a type */
 
-static int list_named(QsfLister *c) {
+static int list_named(Lister *c) {
     int rc = QSF_OK;
     for (uint64_t i = 0; rc == QSF_OK && i < qsf_source_n_tensors(c->s); i++) {
         const QsfTensor *t = qsf_source_tensor(c->s, i);
         if (c->placed[i]) continue;
         const uint32_t section = qsf_named_section(t->name, c->l->n_layers);
         if (strlen(t->name) > QSFF_NAME_MAX) return no_place(c, t, "its name is too long");
-        rc = qsf_lister_add(c, section < c->l->n_layers ? section : QSF_FINAL_LAYER, QSFT_NAMED, t);
+        rc = lister_add(c, section < c->l->n_layers ? section : QSF_FINAL_LAYER, QSFT_NAMED, t);
     }
     return rc;
 }
@@ -210,7 +289,7 @@ static int by_place(const void *a, const void *b) {
 
 /* Sorts by section. The tensors of a layer with named ones are in the order of their first use, if it is
  * known. The embedding stays the first item. */
-static int sort_items(QsfLister *c) {
+static int sort_items(Lister *c) {
     QsfItems *l = c->l;
     bool *mixed = calloc((size_t)l->n_layers + 1, sizeof *mixed);
     Sorted *s = calloc((size_t)l->n + 1, sizeof *s);
@@ -230,7 +309,7 @@ static int sort_items(QsfLister *c) {
     return QSF_OK;
 }
 
-static int index_named(QsfLister *c) {
+static int index_named(Lister *c) {
     QsfNamed *n = &c->l->named;
     for (uint32_t k = 0; k < c->l->n; k++) {
         const QsfItem *i = &c->l->item[k];
@@ -253,7 +332,7 @@ static bool has_needed(const QsfItems *l, uint32_t arch) {
     return true;
 }
 
-static int check_layers(const QsfLister *c) {
+static int check_layers(const Lister *c) {
     for (uint32_t layer = 0, k = 1; layer < c->l->n_layers; layer++) {
         const uint32_t first = k;
         while (k < c->l->n && c->l->item[k].layer == layer) k++;
@@ -269,7 +348,7 @@ static int check_layers(const QsfLister *c) {
 /* ---- all */
 
 /* A QSF file that is converted again may know what was fused. */
-static void keep_fused(QsfLister *c) {
+static void keep_fused(Lister *c) {
     const QsfNamed *old = c->s->named;
     QsfNamed *n = &c->l->named;
     if (old == NULL || n->n_fused > 0) return;
@@ -279,7 +358,7 @@ static void keep_fused(QsfLister *c) {
     }
 }
 
-static int list_all(QsfLister *c) {
+static int list_all(Lister *c) {
     int rc = list_embedding(c);
     for (uint32_t i = 0; rc == QSF_OK && i < c->l->n_layers; i++) rc = list_layer(c, i);
     if (rc == QSF_OK) rc = list_final(c);
@@ -296,7 +375,7 @@ static int list_all(QsfLister *c) {
 int qsf_items_list(QsfItems *out, const QsfSource *s, const QsfFileHeader *head, const QsfUses *uses,
                    QsfErr *err) {
     QsfErr local = { 0 };
-    QsfLister c = { .s = s, .l = out, .head = head, .uses = uses, .err = err != NULL ? err : &local };
+    Lister c = { .s = s, .l = out, .head = head, .uses = uses, .err = err != NULL ? err : &local };
     const size_t n = (size_t)qsf_source_n_tensors(s);
     *out = (QsfItems){ .n_layers = head->n_layers, .named = { .n_layers = head->n_layers } };
     out->item = calloc(n * 3 + 1, sizeof *out->item); /* up to 3 parts each */

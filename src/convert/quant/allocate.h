@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Chooses the format of each tensor for a target size: the smallest error for the available bytes. Pure
- * functions without allocation, any thread. */
+/* Chooses the bits and the format of each tensor: by its type, or for a target size the smallest error for
+ * the available bytes. Pure functions without allocation, any thread. */
 #ifndef QSF_CONVERT_QUANT_ALLOCATE_H
 #define QSF_CONVERT_QUANT_ALLOCATE_H
 
@@ -8,6 +8,39 @@
 #include <stdint.h>
 
 #include "src/base/err.h"
+
+/* Number of bits for the weights in `mixed` (spec 1.2 and Phase 3.1): embeddings, V, down projections and the
+ * first and last layer get more. */
+
+/* Tensor types of QSF files (spec Phase 1.1, design §5); the embedding table is not a tensor there. */
+enum { QSF_ROLE_EMBEDDING = 0x100 };
+
+typedef struct QsfQuantPolicy {
+    uint8_t floor; /* minimum bits with a target size; 16 = half precision or better */
+    uint8_t start; /* initial bits without a target size */
+    double weight; /* weight of its error when bits are allocated */
+} QsfQuantPolicy;
+
+/* Returns the policy for a tensor type, or QSF_ROLE_EMBEDDING, in layer `layer` of n_layers. Types other than
+ * matrices (norms, biases), routers and unknown types get 16 bits. For tensors of the final section, layer is
+ * n_layers or more. */
+QsfQuantPolicy qsf_quant_policy(unsigned role, uint32_t layer, uint32_t n_layers);
+
+/* Why a tensor has more than its initial bits. */
+typedef enum QsfStepUp { QSF_BUMP_NONE, QSF_BUMP_OUTLIERS, QSF_BUMP_COSINE } QsfStepUp;
+
+#define QSF_QUANT_COSINE 0.99 /* spec Phase 3.1 step 4 */
+
+/* A candidate format; candidates are ordered from few bits to many. */
+typedef struct QsfQuantRung {
+    uint8_t bits;
+    double cosine; /* between the decoded and the original tensor */
+} QsfQuantRung;
+
+/* Returns the first of n > 0 rungs with at least `start` bits (4 if the number of outliers requires it) whose
+ * cosine is 0.99 or more, else the last one; *why is the last reason for raising the bits. */
+size_t qsf_quant_climb(const QsfQuantRung *rungs, size_t n, unsigned start, int many_outliers,
+                       QsfStepUp *why);
 
 enum { QSF_ALLOC_OPTIONS = 32 };
 

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "src/base/half.h"
 #include "src/convert/quant/vec.h"
 
 /* Adding and subtracting 1.5 * 2^23 rounds a float below 2^22 to nearest even. */
@@ -97,4 +98,99 @@ void qsf_scale_codes(const float *x, size_t n, double d, int low, int high, int8
 
 void qsf_scale_sums(const QsfFit *f, double d, int low, int high, QsfFitSums *s) {
     sums_of(f, 0, inverse_of(d), (float)low, (float)high, s);
+}
+
+/* --- two level magnitudes, inner and outer, times one scale: ternary (0 and 1) and 2 bits without a
+ * minimum (0.5 and 1.5). With the best scale, the outer values are those with the largest magnitudes, so
+ * the best split of the values sorted by magnitude is optimal --- */
+
+typedef struct Sized {
+    double size, weight;
+} Sized;
+
+/* D. L. Shell's sort, largest first, with M. Ciura's gaps: small blocks, no allocation. */
+static void sort(Sized *v, size_t n) {
+    static const size_t gaps[] = { 132, 57, 23, 10, 4, 1 };
+    for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++)
+        for (size_t i = gaps[g]; i < n; i++) {
+            const Sized one = v[i];
+            size_t k = i;
+            for (; k >= gaps[g] && v[k - gaps[g]].size < one.size; k -= gaps[g]) v[k] = v[k - gaps[g]];
+            v[k] = one;
+        }
+}
+
+double qsf_levels_search(const QsfFit *f, double inner, double outer) {
+    Sized v[QSF_FIT_MAX];
+    double xl = 0, ll = 0, gain = 0, best = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        v[i] = (Sized){ fabs((double)f->x[i]), (double)f->w[i] };
+        xl += inner * v[i].weight * v[i].size;
+        ll += inner * inner * v[i].weight;
+    }
+    sort(v, f->n);
+    if (xl > 0 && ll > 0) gain = xl * xl / ll, best = xl / ll;
+    for (size_t i = 0; i < f->n; i++) {
+        xl += (outer - inner) * v[i].weight * v[i].size;
+        ll += (outer * outer - inner * inner) * v[i].weight;
+        if (!(xl > 0 && ll > 0 && xl * xl / ll > gain)) continue;
+        gain = xl * xl / ll;
+        best = xl / ll;
+    }
+    return best;
+}
+
+/* --- searches a scale without a minimum: x = d * q with signed codes. For given codes, the best d reduces
+ * the error by (sum w x q)^2 / sum w q q, so the search maximizes that --- */
+
+/* Maps the largest value to low - 0.6 ... low + 2.4, before clamping to the code range. */
+enum { TRIES = 16, ROUNDS = 6 };
+
+typedef struct Best {
+    double d, gain;
+} Best;
+
+/* Replaces d by the solution for the codes of d, if that is better. */
+static bool improve(const QsfFit *f, int low, int high, double d, Best *best) {
+    QsfFitSums s;
+    qsf_scale_sums(f, d, low, high, &s);
+    const double gain = s.qq > 0 ? s.xq * s.xq / s.qq : 0;
+    if (!(gain > best->gain)) return false;
+    *best = (Best){ s.xq / s.qq, gain };
+    return true;
+}
+
+double qsf_scale_search(const QsfFit *f, int low, int high) {
+    const double size = fmax(fabs((double)f->lo), fabs((double)f->hi));
+    Best best = { 0, 0 };
+    if (!(size > 0)) return 0;
+    for (int i = 0; i < TRIES; i++) {
+        const double d = size / (-low - 0.6 + 0.2 * i);
+        (void)improve(f, low, high, d, &best);
+        if (low != -high) (void)improve(f, low, high, -d, &best);
+    }
+    for (int round = 0; round < ROUNDS; round++)
+        if (!improve(f, low, high, best.d, &best)) break;
+    return best.d;
+}
+
+static double error_at(const QsfFit *f, int low, int high, double d) {
+    QsfFitSums s;
+    qsf_scale_sums(f, d, low, high, &s);
+    return f->sxx + d * (d * s.qq - 2 * s.xq);
+}
+
+double qsf_scale_search_half(const QsfFit *f, int low, int high) {
+    double d = (double)qsf_half_round(qsf_scale_search(f, low, high)), error = error_at(f, low, high, d);
+    for (int round = 0; round < ROUNDS; round++) {
+        const uint16_t at = qsf_half_bits(d);
+        const double before = error;
+        for (int step = -1; step <= 1; step += 2) {
+            const double near = (double)qsf_half_value(qsf_half_step(at, step));
+            const double e = error_at(f, low, high, near);
+            if (e < error) error = e, d = near;
+        }
+        if (!(error < before)) break;
+    }
+    return d;
 }

@@ -117,10 +117,8 @@ int qsf_derive_mxfp4(const QsfDeriveRead *r);
 int qsf_derive_ternary(const QsfDeriveRead *r);
 int qsf_derive_split32(const QsfDeriveRead *r);
 
-/* Writes BF16: to the nearest, ties to even; NaN stays NaN. */
-void qsf_derive_put_bf16(unsigned char *out, float x);
 /* Reads from the part's source, relative to its first byte; F8 with scales is read as BF16
- * (derive/scaled.c). */
+ * (derive/value.c). */
 int qsf_derive_source(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
 /* The same for the bytes in the file, without F8 scales, and for the tensor of scales of the part. */
 int qsf_derive_stored(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);

@@ -13,10 +13,6 @@ typedef struct QsfGgufPart {
     uint32_t version, alignment;
 } QsfGgufPart;
 
-/* Reads and checks files[file]. QSF_E_MODEL names it, the byte offset and what was expected; QSF_E_BUDGET,
- * QSF_E_RUNTIME. */
-int qsf_gguf_read_part(QsfSource *s, uint32_t file, QsfGgufPart *part, QsfErr *err);
-
 /* Prepares s, whose tensors are those of its n_files parts, and chooses the first layout in the table whose
  * size fits for each I2_S tensor; qsf_source_override can choose another. QSF_E_MODEL if none fits. */
 int qsf_i2s_open(QsfSource *s, const QsfGgufPart *parts, QsfErr *err);

@@ -1,9 +1,172 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Transformers whose blocks are attention and a feed-forward network, each with norms and a residual. What an
  * architecture differs in is a row of QsfDense in table.c. */
+#include "src/model/family/dense.h"
+
 #include <math.h>
 
-#include "src/model/family/dense.h"
+#include "src/model/moe.h"
+
+/* --- attention of a dense transformer --- */
+
+static void clamp(const QsfDenseModel *m, QsfSlice x) {
+    QsfStep *s = m->clamp > 0 ? qsf_build_step(m->b, QSF_OP_CLAMP, "clamp", qsf_slice_none(), x) : NULL;
+    if (s == NULL) return;
+    s->u.clamp.low = -m->clamp;
+    s->u.clamp.high = m->clamp;
+}
+
+static void qk_norm(const QsfDenseModel *m, const QsfBlockSizes *n, const QsfQkv *x) {
+    QsfBuilder *b = m->b;
+    const QsfNormKind kind = m->hp->norm;
+    const bool own = m->d->qk_norm == QSF_QK_NORM_OPTIONAL, row = m->d->qk_norm == QSF_QK_NORM_ROW;
+    const bool optional = own || m->d->qk_norm == QSF_QK_NORM_HEAD_OPTIONAL;
+    if (!optional || qsf_build_maybe(b, "attn_q_norm.weight"))
+        qsf_build_head_norm(b, kind, "attn_q_norm", x->q, row ? 1 : n->heads, own);
+    if (!optional || qsf_build_maybe(b, "attn_k_norm.weight"))
+        qsf_build_head_norm(b, kind, "attn_k_norm", x->k, row ? 1 : n->kv_heads, own);
+}
+
+/* The factors of attention's output: one for each element, or for each head. */
+static QsfSlice output_gate(const QsfDenseModel *m, const QsfBlockSizes *n, QsfSlice in) {
+    QsfBuilder *b = m->b;
+    if (m->d->gate == QSF_ACT_NONE || (m->d->maybe_gate && !qsf_build_maybe(b, "attn_gate.weight")))
+        return qsf_slice_none();
+    const bool by_head = qsf_build_rows_of(b, "attn_gate.weight") == n->heads;
+    const QsfSlice gate = qsf_build_buffer(b, n->heads * (by_head ? 1 : m->hp->v_dim));
+    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, in, &(QsfMatrixSpec){ "attn_gate", gate, QSF_REQUIRED }, 1,
+                     m->d->gate);
+    return gate;
+}
+
+void qsf_dense_rotate(const QsfDenseModel *m, uint32_t block, const QsfQkv *x) {
+    const uint32_t table = m->no_rope[block] ? QSF_NONE : m->has_window[block] ? m->window_rope : m->rope;
+    const QsfBlockSizes *n = &m->hp->block[block];
+    qsf_build_rope(m->b, table, x->q, n->heads, m->hp->head_dim, 0);
+    qsf_build_rope(m->b, table, x->k, n->kv_heads, m->hp->head_dim, 0);
+}
+
+void qsf_dense_heads(const QsfDenseModel *m, uint32_t block, const QsfQkv *x) {
+    const QsfBlockSizes *n = &m->hp->block[block];
+    const bool after = m->d->qk_norm == QSF_QK_NORM_HEAD_AFTER;
+    clamp(m, x->q);
+    clamp(m, x->k);
+    clamp(m, x->v);
+    if (m->d->qk_norm != QSF_QK_NORM_NONE && !after) qk_norm(m, n, x);
+    qsf_dense_rotate(m, block, x);
+    if (after) qk_norm(m, n, x);
+    if (m->d->temperature) qsf_build_temperature(m->b, x->q);
+}
+
+QsfAttentionSpec qsf_dense_attention_spec(const QsfDenseModel *m, uint32_t block, const QsfQkv *x) {
+    const QsfBlockSizes *n = &m->hp->block[block];
+    QsfAttentionSpec attn = { .step = qsf_attention_plain(n->heads, m->score_scale),
+                              .kv_heads = n->kv_heads,
+                              .k_dim = m->hp->head_dim,
+                              .v_dim = m->hp->v_dim,
+                              .q = x->q,
+                              .k = x->k,
+                              .v = x->v };
+    attn.step.window = m->has_window[block] ? m->window : 0;
+    attn.step.softcap = m->score_cap;
+    attn.step.slopes = m->slopes;
+    attn.step.sinks = qsf_build_param(m->b, QSF_OPTIONAL, n->heads, "attn_sinks.weight");
+    return attn;
+}
+
+void qsf_dense_attention(const QsfDenseModel *m, uint32_t block, QsfSlice in, QsfSlice out) {
+    QsfBuilder *b = m->b;
+    const QsfBlockSizes *n = &m->hp->block[block];
+    const QsfQkv x = qsf_build_qkv(b, n, in);
+    const QsfSlice gate = output_gate(m, n, in);
+    qsf_dense_heads(m, block, &x);
+    const QsfAttentionSpec attn = qsf_dense_attention_spec(m, block, &x);
+    const QsfSlice y = qsf_build_attention(b, &attn);
+    if (gate.buf != QSF_NONE) (void)qsf_build_step(b, QSF_OP_MUL, "attn_gate", gate, y);
+    qsf_build_scale(b, "value_scale", y, m->value_scale);
+    if (m->d->sub_norms) qsf_build_norm(b, QSF_NORM_RMS, "attn_sub_norm", y, y);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "attn_output", y, out);
+}
+
+/* --- the feed-forward network of a dense transformer's block, with or without experts --- */
+
+/* Parameters of xIELU, one number or one for each block. */
+static void xielu(const QsfDenseModel *m, QsfSlice x) {
+    static const char *const name[] = { "alpha_p", "alpha_n", "beta", "eps" };
+    QsfBuilder *b = m->b;
+    QsfKeys keys = b->keys;
+    float v[4], all[QSF_MAX_LAYERS] = { 0 };
+    keys.arch = "xielu"; /* these keys do not have the architecture's prefix */
+    for (unsigned i = 0; i < 4 && !qsf_build_failed(b); i++) {
+        if (!qsf_keys_has(&keys, name[i]))
+            qsf_build_check(b, qsf_keys_bad(&keys, "is missing"));
+        else
+            qsf_build_check(b, qsf_keys_f32_each(&keys, name[i], 0, -1e6f, 1e6f, m->hp->n_layers, all));
+        v[i] = all[b->block];
+    }
+    if (qsf_build_failed(b)) return;
+    QsfStep *s = qsf_build_step(b, QSF_OP_ACT, "xielu", qsf_slice_none(), x);
+    if (s != NULL) s->u.act = (QsfActStep){ QSF_ACT_XIELU, v[0], v[1], v[2], v[3] };
+}
+
+static bool is_gated(const QsfDenseModel *m) {
+    if (!m->d->gated || m->d->moe == NULL || !m->d->moe->maybe_gated) return m->d->gated;
+    return qsf_build_maybe(m->b, "ffn_gate.weight");
+}
+
+/* Multiplies by gate and up, and applies the activation. */
+static QsfSlice inner(const QsfDenseModel *m, uint32_t ffn, QsfSlice in) {
+    QsfBuilder *b = m->b;
+    const QsfActStep limit = qsf_moe_dense_act(b, m->d->moe);
+    const bool gated = is_gated(m), special = m->d->act == QSF_ACT_XIELU || limit.kind != QSF_ACT_NONE;
+    if (gated && m->d->fused_up && !qsf_build_has(b, "ffn_gate.weight")) {
+        const QsfSlice both = qsf_build_buffer(b, 2 * ffn), gate = qsf_slice_part(both, 0, ffn);
+        qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_up", in, both);
+        qsf_build_act(b, "ffn_act", m->d->act, qsf_slice_part(both, ffn, ffn), gate);
+        return gate;
+    }
+    const QsfSlice gate = qsf_build_buffer(b, ffn), up = gated ? qsf_build_buffer(b, ffn) : gate;
+    const QsfMatrixSpec mats[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
+    const unsigned first = gated ? 0 : 1;
+    qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, mats + first, 2 - first, special ? QSF_ACT_NONE : m->d->act);
+    if (m->d->act == QSF_ACT_XIELU) xielu(m, gate);
+    QsfStep *s = limit.kind != QSF_ACT_NONE ? qsf_build_step(b, QSF_OP_ACT, "ffn_act", up, gate) : NULL;
+    if (s != NULL) s->u.act = limit;
+    return gate;
+}
+
+void qsf_dense_mlp(const QsfDenseModel *m, uint32_t ffn, QsfSlice in, QsfSlice out) {
+    QsfBuilder *b = m->b;
+    const QsfSlice x = inner(m, ffn, in);
+    if (m->d->sub_norms) qsf_build_norm(b, QSF_NORM_RMS, "ffn_sub_norm", x, x);
+    qsf_build_project(b, QSF_MATMUL_FFN_OUT, "ffn_down", x, out);
+}
+
+void qsf_dense_experts(const QsfDenseModel *m, QsfSlice in, QsfSlice out) {
+    QsfMoeSpec spec;
+    qsf_moe_read(m->b, m->d->moe, &spec);
+    spec.router_logits = m->router_logits;
+    qsf_build_moe(m->b, &spec, in, out);
+}
+
+void qsf_dense_ffn(const QsfDenseModel *m, QsfSlice in, QsfSlice out) {
+    QsfBuilder *b = m->b;
+    if (qsf_moe_has(b, m->d->moe)) {
+        qsf_dense_experts(m, in, out);
+        return;
+    }
+    if (m->d->moe != NULL) qsf_build_unused(b, "exp_probs_b.bias"); /* some files have it in dense blocks */
+    qsf_dense_mlp(m, m->hp->block[b->block].ffn / (m->d->half_ffn ? 2 : 1), in, out);
+}
+
+/* The logits of a router that reads the block's input (QsfMoeRow.early_router); none, if it does not. */
+static QsfSlice dense_early_router(const QsfDenseModel *m, QsfSlice in) {
+    QsfBuilder *b = m->b;
+    if (m->d->moe == NULL || !m->d->moe->early_router || !qsf_moe_has(b, m->d->moe)) return qsf_slice_none();
+    const QsfSlice logits = qsf_build_buffer(b, qsf_build_need_u32(b, "expert_count", 1, QSF_MAX_EXPERTS));
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "ffn_gate_inp", in, logits);
+    return logits;
+}
 
 /* ---- blocks ---- */
 
@@ -53,7 +216,7 @@ static void second_branch(const QsfDenseModel *m, uint32_t block) {
 }
 
 static void sequential(QsfDenseModel *m, uint32_t block) {
-    m->router_logits = qsf_dense_early_router(m, qsf_build_x(m->b));
+    m->router_logits = dense_early_router(m, qsf_build_x(m->b));
     first_branch(m, block);
     second_branch(m, block);
 }

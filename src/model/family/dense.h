@@ -39,7 +39,7 @@ void qsf_dense_norm(const QsfDenseModel *m, const char *name, QsfSlice in, QsfSl
 /* Adds a branch to the residual stream, after the norm `norm_name` in families with norms after branches. */
 void qsf_dense_add(const QsfDenseModel *m, const char *norm_name, QsfSlice branch);
 
-/* dense_attention.c: out = attention of block `block` over in; out may be in. These are its parts: */
+/* out = attention of block `block` over in; out may be in. These are its parts: */
 void qsf_dense_attention(const QsfDenseModel *m, uint32_t block, QsfSlice in, QsfSlice out);
 /* Rotates the heads of q and k; nothing in blocks without rotation. */
 void qsf_dense_rotate(const QsfDenseModel *m, uint32_t block, const QsfQkv *x);
@@ -48,12 +48,10 @@ void qsf_dense_heads(const QsfDenseModel *m, uint32_t block, const QsfQkv *x);
 /* Returns what the family's attention does with them. */
 QsfAttentionSpec qsf_dense_attention_spec(const QsfDenseModel *m, uint32_t block, const QsfQkv *x);
 
-/* dense_ffn.c: out = the current block's feed-forward network, with or without experts; out may be in. */
+/* out = the current block's feed-forward network, with or without experts; out may be in. */
 void qsf_dense_ffn(const QsfDenseModel *m, QsfSlice in, QsfSlice out);
 /* One without experts, of ffn inner elements; only the experts. */
 void qsf_dense_mlp(const QsfDenseModel *m, uint32_t ffn, QsfSlice in, QsfSlice out);
 void qsf_dense_experts(const QsfDenseModel *m, QsfSlice in, QsfSlice out);
-/* The logits of a router that reads the block's input (QsfMoeRow.early_router); none, if it does not. */
-QsfSlice qsf_dense_early_router(const QsfDenseModel *m, QsfSlice in);
 
 #endif

@@ -6,7 +6,6 @@
 #include "src/convert/quant/allocate.h"
 #include "src/convert/quant/measure.h"
 #include "src/convert/quant/outliers.h"
-#include "src/convert/quant/policy.h"
 #include "tests/harness/qsf_test.h"
 
 static uint32_t seed = 1;

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "src/measure/klread.h"
-#include "src/measure/klwrite.h"
+#include "src/measure/klfile.h"
 #include "src/sample/score.h"
 #include "tests/harness/qsf_test.h"
 

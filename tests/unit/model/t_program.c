@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "src/model/build.h"
-#include "src/model/program_text.h"
+#include "src/model/model.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writing JSON, whatever a model has generated: ill-formed UTF-8 becomes U+FFFD, and control characters, DEL and
- * those of C1 too, are escaped, because the text may be shown on a terminal. One thread. */
+/* Writing JSON, whatever a model has generated: ill-formed UTF-8 becomes U+FFFD, and control characters, DEL
+ * and those of C1 too, are escaped, because the text may be shown on a terminal. One thread. */
 #ifndef QSF_UI_JSON_H
 #define QSF_UI_JSON_H
 

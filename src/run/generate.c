@@ -24,7 +24,7 @@ typedef struct RunCache {
 } RunCache;
 
 static void report_cache(const QsfErr *err, const char *what) {
-    if (err->code != QSF_E_INTERRUPTED) qsf_cli_error(&run_cli, "%s%s", err->msg, what);
+    if (err->code != QSF_E_INTERRUPTED) run_note("%s%s", err->msg, what);
 }
 
 /* SnapKV chooses at the end of each prompt, so an answer after an earlier run's prompt is not
@@ -68,7 +68,7 @@ static void cache_save(const RunCache *c, QsfTimeline *t) {
     const QsfSnapSave o = { .fresh = c->fresh };
     qsf_forward_stats(t->rt->fwd, &s);
     if (c->path != NULL && s.reliefs > 0 && s.evictions > 0) {
-        qsf_cli_error(&run_cli, "no snapshot: memory was short, and the KV cache was made smaller");
+        run_note("no snapshot: memory was short, and the KV cache was made smaller");
         return;
     }
     if (c->path != NULL && qsf_snapshot_save(t, c->path, &c->key, &o, &err) != QSF_OK) report_cache(&err, "");
@@ -125,13 +125,13 @@ int run_encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prom
     size_t n = 0;
     const char *note = qsf_chat_reasoning_note(rt->tmpl, p->reasoning);
     char lost[400];
-    if (note != NULL) qsf_cli_error(&run_cli, "%s", note);
+    if (note != NULL) run_note("%s", note);
     if (o->system) msgs[n++] = (QsfMsg){ .role = "system", .content = o->system, .len = strlen(o->system) };
     msgs[n++] = (QsfMsg){ .role = "user", .content = qsf_strbuf_str(prompt), .len = prompt->len };
     int rc = qsf_prompt_encode(rt, msgs, n, flags, ids, where, err);
     if (rc == QSF_OK && where->lost > 0) {
         qsf_chat_lost_note(rt->tmpl, msgs, n, where->lost, lost, sizeof lost);
-        qsf_cli_error(&run_cli, "%s", lost);
+        run_note("%s", lost);
     }
     if (rc == QSF_OK && rt->tmpl == NULL && ids->n == 0)
         rc = qsf_err_set(err, QSF_E_MODEL, "%s: no usable vocabulary: it has no tokens for the prompt",
@@ -147,19 +147,18 @@ static void on_evicted(void *arg, uint64_t n) {
     Answer *a = arg;
     (void)n;
     if (!a->evicted && !a->memory_low)
-        qsf_cli_error(&run_cli, "the context is full: the policy %s evicts tokens now",
-                      a->o->settings.eviction);
+        run_note("the context is full: the policy %s evicts tokens now", a->o->settings.eviction);
     a->evicted = true;
 }
 
 static void on_memory(void *arg, const char *text) {
     ((Answer *)arg)->memory_low = true;
-    qsf_cli_error(&run_cli, "%s", text);
+    run_note("%s", text);
 }
 
 static void on_reasoning_cut(void *arg, uint32_t tokens) {
     (void)arg;
-    qsf_cli_error(&run_cli, "thinking was cut after %u tokens (--reasoning-budget)", tokens);
+    run_note("thinking was cut after %u tokens (--reasoning-budget)", tokens);
 }
 
 /* Starts the meter when the prompt has been evaluated and decoding begins. */
@@ -193,7 +192,7 @@ static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
         a->last = text[len - 1];
         a->rc = run_write(text, len);
     } else if (first && isatty(STDERR_FILENO)) {
-        qsf_cli_error(&run_cli, "the model is thinking (use --show-thinking to show it)");
+        run_note("the model is thinking (use --show-thinking to show it)");
     }
     return a->rc;
 }
@@ -299,8 +298,9 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     if (!rc && o->json) rc = finish_json(a, rt, out);
     char quality[96];
     qsf_quality_describe(rt, quality, sizeof quality);
-    if (!rc && !o->json && quality[0]) fprintf(stderr, "%s\n", quality);
-    if (!rc && !o->settings.params.seed_set && out->tokens && !o->json && a->params.temperature > 0)
+    if (!rc && !o->json && quality[0] && !run_is_quiet()) fprintf(stderr, "%s\n", quality);
+    if (!rc && !o->settings.params.seed_set && out->tokens && !o->json && !run_is_quiet() &&
+        a->params.temperature > 0)
         fprintf(stderr, "seed %llu\n", (unsigned long long)out->seed);
     say_without_text(a, out);
     if (o->verbose) print_timings(out, &a->meter, &a->params);

@@ -69,6 +69,12 @@ static bool is_filter(RunMode m) {
 }
 
 static int dispatch(const RunOptions *o, int argc, char **argv) {
+    char err[400];
+    if (o->output && o->mode != RUN_INTERACTIVE &&
+        qsf_cli_replace_fd(STDOUT_FILENO, o->output, err, sizeof err) != 0) {
+        qsf_cli_error(&run_cli, "%s", err);
+        return QSF_EXIT_USAGE;
+    }
     if (is_filter(o->mode)) qsf_signals_end_at_once(true);
     switch (o->mode) {
     case RUN_GENERATE: return run_generate(o);

@@ -16,6 +16,8 @@ enum {
     OPT_SYSTEM,
     OPT_STOP,
     OPT_JSON,
+    OPT_OUTPUT,
+    OPT_QUIET,
     OPT_VERBOSE,
     OPT_FAIL_ON_LENGTH,
     OPT_INTERACTIVE,
@@ -54,6 +56,8 @@ static const QSFCliOption options[] = {
     { "system", "system-prompt", 0, "TEXT", "system prompt for the chat template", OPT_SYSTEM },
     { "stop", "", 0, "TEXT", "stop before this text; can be repeated", OPT_STOP },
     { "json", "", 0, NULL, "print one JSON object instead of text", OPT_JSON },
+    { "output", "", 'o', "FILE", "write to FILE instead of stdout", OPT_OUTPUT },
+    { "quiet", "", 'q', NULL, "print only the answer and errors", OPT_QUIET },
     { "verbose", "", 'v', NULL, "print the plan, kernels, I/O, timings and memory use to stderr", OPT_VERBOSE },
     { "stats", "", 0, NULL, "print the cost per token, layer by layer, to stderr", OPT_STATS },
     { "fail-on-length", "", 0, NULL, "exit with status 6 when --max-tokens cut the answer short", OPT_FAIL_ON_LENGTH },
@@ -155,6 +159,8 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
         snprintf(err, cap, "--stop: the text is empty");
         return QSF_EXIT_USAGE;
     case OPT_JSON: o->json = true; return 0;
+    case OPT_OUTPUT: o->output = value; return 0;
+    case OPT_QUIET: run_set_quiet(true); return 0;
     case OPT_VERBOSE: o->verbose = true; return 0;
     case OPT_STATS: o->stats = true; return 0;
     case OPT_FAIL_ON_LENGTH: o->fail_on_length = true; return 0;

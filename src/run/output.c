@@ -2,6 +2,7 @@
 /* stdin and stdout of qsf-run. EPIPE gets no message; other write errors, such as a full disk, do. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,21 @@
 
 static QSFClean cleaner;
 static int write_failed; /* one message is enough */
+static bool is_quiet;    /* -q: no notes */
+
+void run_set_quiet(bool quiet) { is_quiet = quiet; }
+
+bool run_is_quiet(void) { return is_quiet; }
+
+void run_note(const char *fmt, ...) {
+    char text[1200];
+    va_list ap;
+    if (is_quiet) return;
+    va_start(ap, fmt);
+    qsf_text_vformat(text, sizeof text, fmt, ap);
+    va_end(ap);
+    qsf_cli_error_text(&run_cli, text);
+}
 
 int run_write_raw(const char *s, size_t len) {
     while (len) {

@@ -87,7 +87,7 @@ void run_close(QsfRuntime *rt, const RunOptions *o) {
 }
 
 static void print_notice(const char *notice) {
-    if (notice[0]) qsf_cli_error(&run_cli, "%s", notice);
+    if (notice[0]) run_note("%s", notice);
 }
 
 /* A base model without a template does what is expected of it. */

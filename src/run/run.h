@@ -50,6 +50,7 @@ typedef struct RunOptions {
     char i2s_flavor[64]; /* one of them */
     const char *repeats; /* --bench -r */
     const char *prompt_cache;
+    const char *output;       /* -o: a file instead of stdout, or NULL */
     const char *render, *now; /* --render, and the current time for its template */
     bool json, jsonl, no_bos, no_special, clean_spaces, exact, verbose, fail_on_length, stats;
     double max_kl;
@@ -101,6 +102,10 @@ void run_put_types(QsfStrbuf *b, const QsfSource *s, bool json);
 /* Writes text; cleans it when stdout is a terminal. Returns 0, or exit code 1: for EPIPE without a message,
  * for other errors with one. */
 int run_write(const char *s, size_t len);
+/* Prints "qsf-run: message" on stderr, unless only the answer and errors are wanted. */
+void run_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void run_set_quiet(bool quiet);
+bool run_is_quiet(void);
 int run_write_raw(const char *s, size_t len); /* own text: JSON, tables */
 int run_write_end(void);                      /* what the cleaner still holds */
 /* Appends all of stdin to b. Returns an exit code and prints the message. */

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The chat in scripts: files instead of standard input and output, quiet output, events as JSON.
+. "$(dirname "$0")/lib.sh"
+run=$QSF_BUILDDIR/qsf-run
+mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
+turns='{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<end>{% endfor %}'
+[ -x "$mktiny" ] || skip "mktiny is not built"
+"$mktiny" "$work/model.gguf" "script=<think> deep </think> Hello _world" \
+    "chat_template=$turns{% if add_generation_prompt %}<|assistant|>{% endif %}" || fail "mktiny"
+printf 'Hi\n/show license\n/retry\n' >"$work/script"
+
+# ---- files, and nothing but the answer
+chat_lines 0 "$work/model.gguf" --script "$work/script" -o "$work/answers" -q </dev/null
+[ -s "$work/out" ] && { cat "$work/out"; fail "-o: something reached stdout"; }
+[ "$(cat "$work/answers")" = "Hello world
+Hello world" ] || { cat "$work/answers"; fail "-o"; }
+grep -q '^qsf-chat:' "$work/err" && { cat "$work/err"; fail "-q prints notices"; }
+printf 'Hi\n/nonsense\n' | chat_lines 1 "$work/model.gguf" -q
+err_has '^qsf-chat: .*nonsense'
+chat_lines 2 "$work/model.gguf" --script "$work/missing"
+err_has 'missing: No such file'
+chat_lines 2 "$work/model.gguf" -o "$work" </dev/null
+err_has 'Is a directory'
+
+"$run" "$work/model.gguf" -p Hi -q -o "$work/answer" </dev/null >"$work/out" 2>"$work/err" ||
+    fail "qsf-run -o: exit $?"
+[ "$(cat "$work/answer")" = 'Hello world' ] || { cat "$work/answer"; fail "qsf-run -o"; }
+[ -s "$work/out" ] || [ -s "$work/err" ] && { cat "$work/out" "$work/err"; fail "qsf-run -q prints more"; }
+"$run" "$work/model.gguf" -p Hi -o "$work/no/answer" </dev/null >"$work/out" 2>"$work/err"
+[ $? = 2 ] || fail "qsf-run -o into a folder that does not exist"
+
+# ---- events
+printf 'Hi \033[31m\n/nonsense\n/stop\n/quit\n' | chat_lines 1 "$work/model.gguf" --json --seed 7
+[ -s "$work/err" ] && { cat "$work/err"; fail "--json: something reached stderr"; }
+LC_ALL=C grep -q '[[:cntrl:]]' "$work/out" && fail "--json: control characters"
+sed 's/^{"type": "\([a-z]*\)".*/\1/' "$work/out" | uniq | tr '\n' ' ' >"$work/types"
+case $(cat "$work/types") in
+'start notice loaded '*'message reasoning text answer error output end ') ;;
+*) cat "$work/out"; fail "--json: $(cat "$work/types")" ;;
+esac
+out_has '^\{"type": "start", "version": 1, "program": "qsf-chat"'
+out_has '"type": "message", "number": 1, "text": "Hi \\u001b\[31m"'
+out_has '"type": "reasoning", "text": "<think>'
+out_has '"type": "answer", "number": 2, "model": "[^"]*", "text": "Hello world", "reasoning": "deep", "stop": "eos", "tokens": [0-9]+, "seed": "7"'
+out_has '"type": "end", "status": 1\}$'
+if have python3; then
+    python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' <"$work/out" ||
+        fail "--json: not JSON"
+fi
+finish

@@ -8,7 +8,6 @@
 
 #include "ui/app_internal.h"
 #include "ui/commands.h"
-#include "ui/export.h"
 #include "ui/path.h"
 #include "ui/sessions.h"
 
@@ -214,21 +213,4 @@ bool ui_cmd_sessions(UiApp *a, const char *name, const char *args) {
     }
     qsf_search_free(search);
     return true;
-}
-
-bool ui_cmd_export(UiApp *a, const char *name, const char *args) {
-    char err[600];
-    if (!*args) {
-        ui_app_say(a, UI_ERROR, "/%s needs a file name that ends in .md, .txt or .json", name);
-        return false;
-    }
-    char *path = ui_path_expand(args);
-    bool force = strchr(name, '!') != NULL;
-    bool ok = path && ui_export(a, path, force, err, sizeof err);
-    if (ok)
-        ui_app_say(a, UI_NOTICE, "wrote %s", path);
-    else
-        ui_app_say(a, UI_ERROR, "%s", path ? err : "out of memory");
-    free(path);
-    return ok;
 }

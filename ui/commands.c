@@ -43,6 +43,11 @@ static const UiWord think_words[] = {
     { "now", "end it: the answer begins", NULL },
     { NULL, NULL, NULL },
 };
+static const UiWord copy_words[] = {
+    { "code", "the last block of code, or block K as numbered on the screen", NULL },
+    { "all", "the conversation as Markdown", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
 static const UiWord stop_words[] = { { "off", "clear all stop strings", NULL }, { NULL, NULL, NULL } };
 
@@ -101,8 +106,13 @@ static const UiCommand table[] = {
     { "sessions", "list", "[RE]", "list the sessions, newest first, or those in which an expression is found; on the screen to choose from", ARG(NONE), ui_cmd_sessions },
     { "rename", "", "[TEXT]", "show or set the title of the session", ARG(NONE), ui_cmd_rename },
     { "delete", "", "NAME", "delete a session that is not open", ARG(SESSION_ONLY), ui_cmd_delete },
-    { "export", "export!", "FILE", "write the conversation to FILE (.md .txt .json); /export! overwrites",
-      ARG(FILE), ui_cmd_export },
+    { "copy", "", "[N|code [K]|all]",
+      "copy the last answer, message N, block K of code or everything to the clipboard", { UI_ARG_CODE, copy_words, NULL },
+      ui_cmd_copy },
+    { "save-code", "save-code!", "K FILE", "write block K of code to FILE; /save-code! overwrites", ARG(CODE_FILE),
+      ui_cmd_save_code },
+    { "export", "export!", "[FILE|md|txt|json|html]",
+      "write the conversation to FILE (.md .txt .json .html); /export! overwrites", ARG(FILE), ui_cmd_export },
 };
 
 /* clang-format on */
@@ -176,7 +186,8 @@ static const char *const meanings[][2] = {
     { "edit", "/undo, then Up: the message is back in the input" },
     { "reset", "/clear starts an empty conversation" },
     { "restart", "/new starts a new session" },
-    { "copy", "/export FILE writes the conversation to a file" },
+    { "yank", "/copy copies the last answer, /copy code K a block of code" },
+    { "clip", "/copy copies the last answer, /copy code K a block of code" },
     { "search", "PgUp scrolls; /export FILE writes a file to search in" },
     { "find", "PgUp scrolls; /export FILE writes a file to search in" },
     { "history", "Up and ^R bring earlier messages back; /sessions lists conversations" },

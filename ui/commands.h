@@ -15,7 +15,9 @@ typedef enum UiArgKind {
     UI_ARG_FILE,
     UI_ARG_MODEL,   /* a file, or guide */
     UI_ARG_SESSION, /* or the file of a model */
-    UI_ARG_SESSION_ONLY
+    UI_ARG_SESSION_ONLY,
+    UI_ARG_CODE,     /* the number of a block of code after the word code */
+    UI_ARG_CODE_FILE /* such a number, and a file */
 } UiArgKind;
 
 /* A word that an argument begins with. */
@@ -95,6 +97,9 @@ bool ui_cmd_delete(UiApp *a, const char *name, const char *args);
 /* What /load and /delete do with the name of a session; false: reported. */
 bool ui_session_load(UiApp *a, const char *name);
 bool ui_session_delete(UiApp *a, const char *name);
+/* cmd_take.c */
+bool ui_cmd_copy(UiApp *a, const char *name, const char *args);
+bool ui_cmd_save_code(UiApp *a, const char *name, const char *args);
 bool ui_cmd_export(UiApp *a, const char *name, const char *args);
 
 /* Reports that a command must wait for the answer; true if one is being generated. */

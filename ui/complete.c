@@ -10,6 +10,7 @@
 #include "ui/complete_internal.h"
 #include "ui/path.h"
 #include "ui/sessions.h"
+#include "ui/take.h"
 
 #define UI_TITLES 50 /* sessions whose titles are read */
 
@@ -109,7 +110,7 @@ static void add_file(void *arg, const char *name, bool is_dir) {
 }
 
 static bool takes_files(const UiArg *arg, const char *word, size_t len) {
-    return arg->kind == UI_ARG_FILE || arg->kind == UI_ARG_MODEL ||
+    return arg->kind == UI_ARG_FILE || arg->kind == UI_ARG_CODE_FILE || arg->kind == UI_ARG_MODEL ||
            (arg->kind == UI_ARG_SESSION && len > 0) ||
            (arg->kind == UI_ARG_TEMPLATE && memchr(word, '/', len));
 }
@@ -130,6 +131,8 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
             ui_complete_add(c, QSF_GUIDE, "", "the built-in guide to this program");
         break;
     case UI_ARG_NONE:
+    case UI_ARG_CODE:
+    case UI_ARG_CODE_FILE:
     case UI_ARG_FILE: break;
     }
     char *typed = takes_files(arg, word, len) ? ui_strdup_len(word, len) : NULL;
@@ -148,6 +151,15 @@ static const QSFSetting *setting_of_word(const UiWord *list, const char *name) {
     return NULL;
 }
 
+/* Moves *at over the first word to the second one; false while the first is being typed. */
+static bool skip_word(const char *line, size_t *at, size_t point) {
+    size_t end = *at + strcspn(line + *at, " ");
+    if (end >= point) return false;
+    *at = end + strspn(line + end, " ");
+    if (*at > point) *at = point;
+    return true;
+}
+
 /* After "/set NAME ", "/kv policy " or "/io direct " a value of a setting follows: returns its
  * row and moves *at to the value. */
 static const QSFSetting *value_of(const UiCommand *cmd, const char *line, size_t *at, size_t point) {
@@ -158,15 +170,45 @@ static const QSFSetting *value_of(const UiCommand *cmd, const char *line, size_t
                             : cmd->arg.kind == UI_ARG_SETTING ? qsf_setting_find(name)
                                                               : setting_of_word(cmd->arg.words, name);
     free(name);
-    *at = end + strspn(line + end, " ");
-    if (*at > point) *at = point;
+    (void)skip_word(line, at, point);
     return row;
 }
 
 /* File names and sessions may contain blanks; anything else is one word. */
 static bool has_blanks(const UiArg *arg) {
-    return arg->kind == UI_ARG_FILE || arg->kind == UI_ARG_MODEL || arg->kind == UI_ARG_SESSION ||
-           arg->kind == UI_ARG_SESSION_ONLY;
+    return arg->kind == UI_ARG_FILE || arg->kind == UI_ARG_CODE_FILE || arg->kind == UI_ARG_MODEL ||
+           arg->kind == UI_ARG_SESSION || arg->kind == UI_ARG_SESSION_ONLY;
+}
+
+typedef struct Codes {
+    UiCompletion *c;
+    const char *word, *after;
+    size_t len;
+} Codes;
+
+static void add_code(void *arg, unsigned k, const UiMdCode *code) {
+    const Codes *x = arg;
+    char text[16], help[60];
+    (void)snprintf(text, sizeof text, "%u", k);
+    (void)snprintf(help, sizeof help, "%.*s", (int)(code->lang_len < 40 ? code->lang_len : 40), code->info);
+    if (begins(text, x->word, x->len)) ui_complete_add(x->c, text, x->after, help);
+}
+
+/* Numbers of blocks of code. */
+static void codes(UiCompletion *c, const UiApp *a, const char *word, size_t len, const char *after) {
+    Codes x = { c, word, after, len };
+    c->keep = true;
+    if (a) (void)ui_take_codes(&a->chat, add_code, &x);
+}
+
+/* "code K" and "K FILE": false unless a number is being typed. */
+static bool code_number(UiCompletion *c, const UiApp *a, UiArgKind kind, const char *line, size_t point) {
+    const bool first = kind == UI_ARG_CODE_FILE, word = strncmp(line + c->from, "code ", 5) == 0;
+    if (kind != UI_ARG_CODE_FILE && (kind != UI_ARG_CODE || !word)) return false;
+    if (skip_word(line, &c->from, point) == first) return false;
+    if (!memchr(line + c->from, ' ', point - c->from))
+        codes(c, a, line + c->from, point - c->from, first ? " " : "");
+    return true;
 }
 
 static void arguments(UiCompletion *c, const UiApp *a, const char *line, size_t name_end, size_t point) {
@@ -177,6 +219,7 @@ static void arguments(UiCompletion *c, const UiApp *a, const char *line, size_t 
     free(name);
     c->from = name_end + strspn(line + name_end, " ");
     if (c->from > point) c->from = point;
+    if (cmd && code_number(c, a, cmd->arg.kind, line, point)) return;
     bool more = cmd && !has_blanks(&cmd->arg) && memchr(line + c->from, ' ', point - c->from);
     if (more) row = value_of(cmd, line, &c->from, point);
     if (memchr(line + c->from, ' ', point - c->from) && row) return;

@@ -2,146 +2,105 @@
 /* Exports the conversation to a file. */
 #include "ui/export.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "qsf_savefile.h"
-#include "ui/json.h"
+#include "ui/export_internal.h"
 
-#define UI_YEAR_10000 253402300800.0 /* in seconds since 1970 */
+#define UI_NAMES_MAX 1000 /* that are tried for a file without a name */
+#define UI_STEM_MAX  60
 
-static void iso_time(double t, char *dst, size_t cap) {
-    time_t when = t > 0 && t < UI_YEAR_10000 ? (time_t)t : 0;
-    struct tm tm;
-    dst[0] = '\0';
-    if (when > 0 && gmtime_r(&when, &tm)) (void)strftime(dst, cap, "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
+typedef struct UiFormat {
+    const char *ending;
+    void (*write)(const UiApp *a, UiBuf *b);
+} UiFormat;
 
-/* Appends the readable part of the reasoning. */
-static void put_plain(UiBuf *b, const UiItem *thought, void (*put)(UiBuf *, const char *, size_t)) {
-    char *plain = malloc(thought->raw.len + 1);
-    b->failed = b->failed || !plain;
-    if (plain) put(b, plain, qsf_reasoning_plain(ui_buf_str(&thought->raw), thought->raw.len, plain));
-    free(plain);
-}
+static const UiFormat formats[] = {
+    { "md", ui_export_as_markdown },
+    { "txt", ui_export_as_text },
+    { "json", ui_export_as_json },
+    { "html", ui_export_as_html },
+};
 
-static void as_json(const UiApp *a, UiBuf *b) {
-    ui_buf_puts(b, "{");
-    ui_json_field(b, "model", a->stats.model_name);
-    ui_buf_puts(b, ", ");
-    ui_json_field(b, "session", a->session.name);
-    ui_buf_puts(b, ", \"settings\": {");
-    for (size_t i = 0; i < qsf_setting_count(); i++) {
-        char value[QSF_SETTING_TEXT];
-        qsf_setting_get(&a->settings, qsf_setting_at(i), value, sizeof value);
-        ui_buf_puts(b, i ? ", " : "");
-        ui_json_field(b, qsf_setting_at(i)->name, value);
+static const UiFormat *format(const char *ending) {
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (strcasecmp(formats[i].ending, ending) == 0) return &formats[i];
     }
-    ui_buf_puts(b, "},\n \"messages\": [");
-    const char *sep = "\n";
-    if (a->system.len > 0) {
-        ui_buf_puts(b, "\n  {\"role\": \"system\", ");
-        ui_json_field(b, "content", ui_buf_str(&a->system));
-        ui_buf_puts(b, "}");
-        sep = ",\n";
-    }
-    for (size_t i = 0; i < a->chat.n; i++) {
-        const UiItem *it = a->chat.items[i];
-        char when[32];
-        if (!it->in_context) continue;
-        iso_time(it->time, when, sizeof when);
-        ui_buf_printf(b, "%s  {\"role\": \"%s\", \"time\": \"%s\", \"content\": ", sep,
-                      it->kind == UI_USER ? "user" : "assistant", when);
-        ui_json_string(b, ui_buf_str(&it->raw), it->raw.len);
-        if (ui_item_thought(it)) {
-            ui_buf_puts(b, ", \"reasoning\": ");
-            put_plain(b, it->thought, ui_json_string);
-        }
-        if (it->kind == UI_ANSWER) {
-            ui_buf_printf(b, ", \"tokens\": %u, \"seed\": \"%llu\", ", it->tokens,
-                          (unsigned long long)it->seed);
-            ui_json_field(b, "stop", it->stop);
-        }
-        ui_buf_puts(b, "}");
-        sep = ",\n";
-    }
-    ui_buf_puts(b, "\n ]}\n");
+    return NULL;
 }
 
-/* Cleaned for display: control characters of an answer must not reach the terminal that shows the file. */
-static void put_clean(UiBuf *b, const char *s, size_t len, bool one_line) {
-    char *clean = qsf_clean_dup(s, len, one_line);
-    b->failed = b->failed || !clean;
-    if (clean) ui_buf_puts(b, clean);
-    free(clean);
+bool ui_export_format(const char *word) { return format(word) != NULL; }
+
+bool ui_export_markdown(const UiApp *a, UiBuf *b) {
+    ui_export_as_markdown(a, b);
+    return !b->failed;
 }
 
-static void put_lines(UiBuf *b, const char *s, size_t len) { put_clean(b, s, len, false); }
-
-/* Separate from the answer, and folded if the format can fold. */
-static void put_thought(UiBuf *b, const UiItem *thought, bool markdown) {
-    ui_buf_puts(b, markdown ? "<details><summary>Thinking</summary>\n\n" : "[thinking]\n");
-    put_plain(b, thought, put_lines);
-    ui_buf_puts(b, markdown ? "\n\n</details>\n\n" : "\n[answer]\n");
+/* 0 or an errno value. */
+static int save(const UiBuf *b, const char *path, bool overwrite) {
+    return b->failed ? ENOMEM : qsf_savefile_save(path, b->data, b->len, overwrite);
 }
 
-static void put_heading(UiBuf *b, const char *title, bool markdown) {
-    ui_buf_puts(b, markdown ? "## " : "");
-    put_clean(b, title, strlen(title), true);
-    ui_buf_puts(b, markdown ? "\n\n" : ":\n");
-}
-
-static const char *speaker(const UiItem *it) {
-    if (it->kind == UI_USER) return "You";
-    return it->label[0] ? it->label : "Assistant";
-}
-
-static void as_text(const UiApp *a, UiBuf *b, bool markdown) {
-    const char *name = a->session.name[0] ? a->session.name : "Conversation";
-    if (markdown) {
-        ui_buf_puts(b, "# ");
-        put_clean(b, name, strlen(name), true);
-        ui_buf_puts(b, "\n\n");
-    }
-    if (a->system.len > 0) {
-        put_heading(b, "System", markdown);
-        put_clean(b, ui_buf_str(&a->system), a->system.len, false);
-        ui_buf_puts(b, "\n\n");
-    }
-    for (size_t i = 0; i < a->chat.n; i++) {
-        const UiItem *it = a->chat.items[i];
-        if (!it->in_context) continue;
-        put_heading(b, speaker(it), markdown);
-        if (ui_item_thought(it)) put_thought(b, it->thought, markdown);
-        put_clean(b, ui_buf_str(&it->raw), it->raw.len, false);
-        ui_buf_puts(b, "\n\n");
-    }
-    if (b->len > 1) b->len--;
+static void explain(int why, const char *path, char *err, size_t cap) {
+    (void)snprintf(err, cap, "%s: cannot write: %s", path,
+                   why == EINVAL ? "not a regular file" : strerror(why));
 }
 
 bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size_t cap) {
     const char *dot = strrchr(path, '.');
-    UiBuf b = { 0 };
-    if (dot && strcasecmp(dot, ".json") == 0)
-        as_json(a, &b);
-    else if (dot && strcasecmp(dot, ".md") == 0)
-        as_text(a, &b, true);
-    else if (dot && strcasecmp(dot, ".txt") == 0)
-        as_text(a, &b, false);
-    else {
-        (void)snprintf(err, cap, "%s: the name must end in .md, .txt or .json", path);
+    const UiFormat *f = dot ? format(dot + 1) : NULL;
+    if (!f) {
+        (void)snprintf(err, cap, "%s: the name must end in .md, .txt, .json or .html", path);
         return false;
     }
-    int why = b.failed ? ENOMEM : qsf_savefile_save(path, b.data, b.len, overwrite);
+    UiBuf b = { 0 };
+    f->write(a, &b);
+    const int why = save(&b, path, overwrite);
+    ui_buf_free(&b);
     if (why == EEXIST)
         (void)snprintf(err, cap, "%s exists: /export! %s replaces it", path, path);
     else if (why)
-        (void)snprintf(err, cap, "%s: cannot write: %s", path,
-                       why == EINVAL ? "not a regular file" : strerror(why));
+        explain(why, path, err, cap);
+    return why == 0;
+}
+
+/* A file name from the title of the conversation: letters and digits, with '-' between words; otherwise
+ * the name of the session, or the time. */
+static void stem_of(const UiApp *a, char *dst, size_t cap) {
+    char title[UI_STEM_MAX];
+    size_t n = 0;
+    ui_app_title(a, title, sizeof title);
+    for (const char *p = title; *p && n + 1 < cap; p++) {
+        const unsigned char c = (unsigned char)*p;
+        if (isalnum(c) || c >= 0x80 || c == '_')
+            dst[n++] = *p;
+        else if (n > 0 && dst[n - 1] != '-')
+            dst[n++] = '-';
+    }
+    while (n > 0 && dst[n - 1] == '-') n--;
+    dst[n] = '\0';
+    if (n == 0) (void)snprintf(dst, cap, "%s", a->session.name);
+    if (!dst[0]) ui_session_name_now(dst, cap);
+}
+
+bool ui_export_new(const UiApp *a, const char *ending, char *path, size_t path_cap, char *err, size_t cap) {
+    char stem[sizeof a->session.name];
+    const UiFormat *f = format(ending);
+    UiBuf b = { 0 };
+    int why = EEXIST;
+    stem_of(a, stem, sizeof stem);
+    if (f) f->write(a, &b);
+    for (unsigned n = 1; f && why == EEXIST && n <= UI_NAMES_MAX; n++) {
+        char count[16] = "";
+        if (n > 1) (void)snprintf(count, sizeof count, "-%u", n);
+        (void)snprintf(path, path_cap, "%s%s.%s", stem, count, f->ending);
+        why = save(&b, path, false);
+    }
+    if (why) explain(why, path, err, cap);
     ui_buf_free(&b);
     return why == 0;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ui/app.h"
+#include "ui/clipboard.h"
 #include "ui/goodbye.h"
 #include "ui/guide.h"
 #include "ui/line.h"
@@ -179,6 +180,7 @@ int main(int argc, char **argv) {
     qsf_worker_override(worker, options.overrides);
     ui_app_init(&app, ui_engine_worker(worker), &options.settings);
     status = chat(&app, &options, unicode);
+    ui_clipboard_close();
     qsf_worker_stop(worker);
     ui_app_free(&app);
     ui_options_free(&options);

@@ -23,6 +23,8 @@ void ui_term_resized(void);
 void ui_term_show(const UiCanvas *c, bool again);
 /* Bytes of pending keys, at most cap; 0 if there are none, -1 if the terminal is gone. */
 long ui_term_read(char *buf, size_t cap);
+/* Writes a sequence that does not change the screen, between frames. false if the terminal is not open. */
+bool ui_term_send(const char *bytes, size_t len);
 /* Releases the terminal and stops the program's process group, as ^Z does; returns after it was continued. */
 void ui_term_suspend(void);
 /* Releases the terminal for another program. */

@@ -276,6 +276,11 @@ void ui_term_show(const UiCanvas *c, bool again) {
     doupdate();
 }
 
+bool ui_term_send(const char *bytes, size_t len) {
+    if (term.open) write_raw(bytes, len);
+    return term.open;
+}
+
 long ui_term_read(char *buf, size_t cap) {
     ssize_t n = read(STDIN_FILENO, buf, cap);
     for (ssize_t i = 0; i < n && term.typed_ahead > 0; i++, term.typed_ahead--) {

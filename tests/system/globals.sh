@@ -15,8 +15,7 @@ qsf_arena_reset qsf_json_member qsf_nfc qsf_sampler_bytes qsf_model_build qsf_pl
 qsf_group_spare qsf_verify_fd qsf_pretok_spec_at qsf_calibration_of ui_command_nearest ui_lines_feed
 qsf_outlier_apply qsf_outlier_get qsf_outlier_put
 qsf_book_core qsf_book_encode qsf_books_2bit qsf_books_3bit qsf_books_4bit
-qsf_cli_help qk_type_ggml ui_md_codes
-ui_code_lexer ui_code_line
+qsf_cli_help qk_type_ggml
 LIST
 # The interfaces for other programs.
 cat obj/public.txt >>"$work/allowed" || fail "no obj/public.txt"

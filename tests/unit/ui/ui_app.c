@@ -301,8 +301,8 @@ static void test_commands_of_others(void **state) {
     assert_int_equal(x->engine.n_submits, 0);
     say(x, "/edit");
     assert_non_null(strstr(last_said(x, UI_ERROR), "/undo"));
-    say(x, "/copy");
-    assert_non_null(strstr(last_said(x, UI_ERROR), "/export"));
+    say(x, "/yank");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/copy"));
     say(x, "/search");
     assert_null(strstr(last_said(x, UI_ERROR), "did you mean"));
     x->app.interactive = false;

@@ -442,7 +442,7 @@ static void test_any_bytes(void **state) {
     (void)state;
     for (size_t i = 0; ui_code_lexers[i]; i++) {
         UiCodeState st = { 0 }, few;
-        for (int round = 0; round < 3000; round++) {
+        for (int round = 0; round < 1500; round++) {
             char line[160], got[161];
             UiCodeRun runs[3];
             const size_t len = noise(line, sizeof line);
@@ -470,7 +470,7 @@ static void test_long_lines(void **state) {
     static const char *const parts[] = { "a",  "/",    "'",  "\"", "`",    "``a",  "${",   "$(",  "<",
                                          "a:", "a b ", "(",  ")",  "R\"(", "r#\"", "<<A ", "&a",  "[",
                                          "{",  "--",   "a(", "\\", "*",    "#",    "/*",   "a -", "=" };
-    const size_t len = 1 << 16;
+    const size_t len = 1 << 15;
     char *line = malloc(len);
     assert_non_null(line);
     UiCodeRun runs[64];

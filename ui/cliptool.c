@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Programs that set the clipboard: started without a shell, with the text in a file as their input. */
+#include "ui/cliptool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ui/app.h"
+#include "ui/buf.h"
+
+#define UI_TOOL_SECONDS 0.09
+
+typedef struct UiClipTool {
+    const char *argv[4];
+    const char *display; /* environment variable that must be set, or NULL */
+    bool utf16;          /* reads UTF-16, little-endian with a byte order mark */
+} UiClipTool;
+
+/* In the order of preference. The manuals of wl-clipboard, xclip and xsel; clip.exe is that of Windows, in
+ * WSL. */
+static const UiClipTool tools[] = {
+    { { "wl-copy", NULL }, "WAYLAND_DISPLAY", false },
+    { { "xclip", "-selection", "clipboard", NULL }, "DISPLAY", false },
+    { { "xsel", "--clipboard", "--input", NULL }, "DISPLAY", false },
+    { { "pbcopy", NULL }, NULL, false },
+    { { "clip.exe", NULL }, NULL, true },
+};
+
+/* Of the last copy, if it was still running then; 0 = none. */
+static pid_t running;
+
+extern char **environ;
+
+static bool write_all(int fd, const char *s, size_t len) {
+    while (len > 0) {
+        ssize_t n = write(fd, s, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        s += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+static int nameless_file(void) {
+    const char *dir = getenv("TMPDIR");
+    char path[4000];
+    if (!dir || !*dir) dir = "/tmp";
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0) return fd;
+    if (snprintf(path, sizeof path, "%s/qsf-copy.XXXXXX", dir) >= (int)sizeof path) return -1;
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0) unlink(path);
+    return fd;
+}
+
+/* The text is valid UTF-8: it was cleaned. */
+static void to_utf16(UiBuf *b, const char *text, size_t len) {
+    const unsigned char *s = (const unsigned char *)text;
+    ui_buf_add(b, "\xff\xfe", 2);
+    for (size_t i = 0; i < len;) {
+        const unsigned n = s[i] < 0x80 ? 1 : s[i] < 0xe0 ? 2 : s[i] < 0xf0 ? 3 : 4;
+        unsigned c = n == 1 ? s[i] : s[i] & (0xffu >> (n + 1));
+        for (unsigned k = 1; k < n; k++) c = c << 6 | (i + k < len ? s[i + k] & 0x3fu : 0);
+        i += n;
+        unsigned unit[2] = { c, 0 };
+        if (c >= 0x10000) {
+            unit[0] = 0xd800 + ((c - 0x10000) >> 10 & 0x3ff);
+            unit[1] = 0xdc00 + (c & 0x3ff);
+        }
+        for (unsigned k = 0; k < (c >= 0x10000 ? 2u : 1u); k++) {
+            const char two[2] = { (char)(unit[k] & 0xff), (char)(unit[k] >> 8) };
+            ui_buf_add(b, two, 2);
+        }
+    }
+}
+
+/* A file that begins with the text; -1 with errno. */
+static int text_file(const UiClipTool *tool, const char *text, size_t len) {
+    UiBuf wide = { 0 };
+    int fd = nameless_file();
+    if (tool->utf16) to_utf16(&wide, text, len);
+    bool ok = fd >= 0 && !wide.failed &&
+              (tool->utf16 ? write_all(fd, wide.data, wide.len) : write_all(fd, text, len)) &&
+              lseek(fd, 0, SEEK_SET) == 0;
+    const int why = errno;
+    ui_buf_free(&wide);
+    if (ok || fd < 0) return fd;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+/* In a process group of its own, so that ^C on the terminal does not reach it; with signals as usual.
+ * Returns 0 or why it cannot be started. */
+static int start(const UiClipTool *tool, int input, pid_t *pid) {
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    if (posix_spawn_file_actions_init(&files) != 0) return ENOMEM;
+    if (posix_spawnattr_init(&attr) != 0) {
+        posix_spawn_file_actions_destroy(&files);
+        return ENOMEM;
+    }
+    posix_spawn_file_actions_adddup2(&files, input, 0);
+    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    int why = posix_spawnp(pid, tool->argv[0], &files, &attr, (char *const *)tool->argv, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&files);
+    return why;
+}
+
+/* Whether it ended well before the deadline, or is still running. */
+static bool works(const char *name, pid_t pid, double deadline, char *err, size_t cap) {
+    int status = 0;
+    pid_t got;
+    while ((got = waitpid(pid, &status, WNOHANG)) == 0 && ui_now() < deadline) (void)poll(NULL, 0, 2);
+    if (got == 0) running = pid;
+    if (got <= 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) return true;
+    if (WIFEXITED(status))
+        (void)snprintf(err, cap, "%s failed with exit code %d", name, WEXITSTATUS(status));
+    else
+        (void)snprintf(err, cap, "%s was ended by signal %d", name, WTERMSIG(status));
+    return false;
+}
+
+static bool try(const UiClipTool *tool, const char *text, size_t len, double deadline, char *err,
+                size_t cap) {
+    const char *name = tool->argv[0], *display = tool->display ? getenv(tool->display) : "-";
+    pid_t pid;
+    if (!display || !*display) return false;
+    int input = text_file(tool, text, len);
+    if (input < 0) {
+        (void)snprintf(err, cap, "cannot write the text to a file for %s: %s", name, strerror(errno));
+        return false;
+    }
+    int why = start(tool, input, &pid);
+    close(input);
+    if (why && why != ENOENT) (void)snprintf(err, cap, "cannot start %s: %s", name, strerror(why));
+    return why == 0 && works(name, pid, deadline, err, cap);
+}
+
+const char *ui_cliptool_set(const char *text, size_t len, char *err, size_t cap) {
+    const double deadline = ui_now() + UI_TOOL_SECONDS;
+    err[0] = '\0';
+    ui_cliptool_close();
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+        if (try(&tools[i], text, len, deadline, err, cap)) return tools[i].argv[0];
+    }
+    return NULL;
+}
+
+/* One that ends after that is removed from the list of processes when this program ends. */
+void ui_cliptool_close(void) {
+    if (running > 0 && waitpid(running, NULL, WNOHANG) == 0) {
+        kill(running, SIGTERM);
+        (void)waitpid(running, NULL, WNOHANG);
+    }
+    running = 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The escape sequence that sets the clipboard. */
+#include "ui/osc52.h"
+
+#include <string.h>
+
+#define SCREEN_PIECE 76
+
+static void base64(UiBuf *b, const char *text, size_t len) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *s = (const unsigned char *)text;
+    for (size_t i = 0; i < len; i += 3) {
+        const size_t n = len - i < 3 ? len - i : 3;
+        const unsigned v = s[i] << 16 | (n > 1 ? s[i + 1] << 8 : 0) | (n > 2 ? s[i + 2] : 0);
+        const char four[4] = { digits[v >> 18], digits[v >> 12 & 63], n > 1 ? digits[v >> 6 & 63] : '=',
+                               n > 2 ? digits[v & 63] : '=' };
+        ui_buf_add(b, four, 4);
+    }
+}
+
+UiOscWrap ui_osc52_wrap(const char *term, const char *tmux) {
+    if (tmux && *tmux) return UI_OSC_TMUX;
+    return term && strncmp(term, "screen", 6) == 0 ? UI_OSC_SCREEN : UI_OSC_PLAIN;
+}
+
+/* Every ESC in it is doubled. */
+static void for_tmux(UiBuf *b, const UiBuf *sequence) {
+    ui_buf_puts(b, "\x1bPtmux;");
+    for (size_t i = 0; i < sequence->len; i++) {
+        if (sequence->data[i] == '\x1b') ui_buf_puts(b, "\x1b");
+        ui_buf_add(b, sequence->data + i, 1);
+    }
+    ui_buf_puts(b, "\x1b\\");
+}
+
+static void for_screen(UiBuf *b, const UiBuf *sequence) {
+    for (size_t i = 0; i < sequence->len; i += SCREEN_PIECE) {
+        const size_t n = sequence->len - i < SCREEN_PIECE ? sequence->len - i : SCREEN_PIECE;
+        ui_buf_puts(b, "\x1bP");
+        ui_buf_add(b, sequence->data + i, n);
+        ui_buf_puts(b, "\x1b\\");
+    }
+}
+
+bool ui_osc52(UiBuf *b, UiOscWrap wrap, const char *text, size_t len) {
+    UiBuf sequence = { 0 };
+    if (len > UI_OSC52_MAX) return false;
+    ui_buf_puts(&sequence, "\x1b]52;c;");
+    base64(&sequence, text, len);
+    ui_buf_puts(&sequence, "\a");
+    if (sequence.failed) {
+        ui_buf_free(&sequence);
+        return false;
+    }
+    if (wrap != UI_OSC_SCREEN) ui_buf_add(b, sequence.data, sequence.len);
+    if (wrap == UI_OSC_TMUX) for_tmux(b, &sequence);
+    if (wrap == UI_OSC_SCREEN) for_screen(b, &sequence);
+    ui_buf_free(&sequence);
+    return !b->failed;
+}

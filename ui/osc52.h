@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The escape sequence that asks a terminal to set the clipboard (OSC 52 of xterm's ctlseqs), and its
+ * wrapping for programs between this one and the terminal. Any thread. */
+#ifndef QSF_UI_OSC52_H
+#define QSF_UI_OSC52_H
+
+#include "ui/buf.h"
+
+/* Bytes of text: 99,992 in base 64. Several terminals drop sequences longer than 100,000 bytes. */
+#define UI_OSC52_MAX 74994
+
+typedef enum UiOscWrap {
+    UI_OSC_PLAIN,
+    UI_OSC_TMUX,  /* also as a passthrough: which one works depends on tmux's options */
+    UI_OSC_SCREEN /* in device control strings of at most 76 bytes, which GNU screen passes on */
+} UiOscWrap;
+
+/* For the values of $TERM and $TMUX, either may be NULL. */
+UiOscWrap ui_osc52_wrap(const char *term, const char *tmux);
+/* Appends the sequence that sets the clipboard to text[0..len). false if that is longer than UI_OSC52_MAX,
+ * or without memory. */
+bool ui_osc52(UiBuf *b, UiOscWrap wrap, const char *text, size_t len);
+
+#endif

@@ -36,6 +36,7 @@ void ui_app_free(UiApp *a) {
     ui_own_free(&a->own);
     ui_buf_free(&a->picker_search);
     ui_queue_free(&a->queue);
+    ui_attach_free(&a->attach);
     ui_buf_free(&a->draft);
     ui_buf_free(&a->compact.text);
     free(a->model_path);
@@ -113,15 +114,61 @@ static bool can_take(UiApp *a, const char *text, size_t len) {
     return a->queue.n < UI_QUEUE_MAX && len <= ui_app_text_room(a);
 }
 
-/* The message is added to the conversation and sent to the model. */
-static void send_message(UiApp *a, const char *text, size_t len) {
+/* The message is added to the conversation and sent to the model; shown, unless it is empty, is what the
+ * screen shows of it. */
+static void send_text(UiApp *a, const char *text, size_t len, const UiBuf *shown) {
     UiItem *it = ui_transcript_add(&a->chat, UI_USER, text, len);
     if (!it) {
         ui_app_say(a, UI_ERROR, "out of memory: the message was not sent");
         return;
     }
+    if (shown->len > 0) ui_item_show_as(&a->chat, it, ui_buf_str(shown), shown->len);
     ui_app_save_message(a, it, (UiPlace){ 0 });
     if (!ui_app_ask(a, false)) ui_app_withdraw(a);
+}
+
+/* Sends a message with the files that it names; typed: as in ui_attach_expand. checked: only if it fits the
+ * context. false: it was not sent, and except for that the reason was reported. */
+static bool send_message(UiApp *a, const char *text, size_t len, size_t typed, bool checked) {
+    UiBuf full = { 0 }, shown = { 0 };
+    int64_t need = 0;
+    bool ok = ui_attach_expand(a, text, len, typed, &full, &shown);
+    if (full.len > 0) {
+        text = ui_buf_str(&full);
+        len = full.len;
+    }
+    if (ok && checked && !ui_app_fits(a, text, len, &need)) {
+        a->not_sent = need;
+        ok = false;
+    }
+    if (ok) send_text(a, text, len, &shown);
+    ui_buf_free(&full);
+    ui_buf_free(&shown);
+    return ok;
+}
+
+/* With the files that /read and --file have attached in line mode. */
+static bool send_with_next(UiApp *a, const char *text, size_t len) {
+    UiBuf *next = &a->attach.next, both = { 0 };
+    if (next->len == 0) return send_message(a, text, len, len, a->full_screen);
+    ui_buf_add(&both, text, len);
+    ui_buf_printf(&both, "\n%.*s", (int)next->len - 1, ui_buf_str(next));
+    const bool ok = !both.failed && send_message(a, ui_buf_str(&both), both.len, len, false);
+    if (ok) ui_buf_free(next);
+    ui_buf_free(&both);
+    return ok;
+}
+
+/* Queues a message; its files are read when it is sent, but what cannot be attached is refused now. */
+static bool queue_message(UiApp *a, const char *text, size_t len) {
+    UiBuf full = { 0 }, shown = { 0 };
+    const bool first = a->queue.held && a->stopping; /* taken out of a queue that ^C holds */
+    const bool ok = ui_attach_expand(a, text, len, 0, &full, &shown);
+    ui_buf_free(&full);
+    ui_buf_free(&shown);
+    if (!ok) return false;
+    a->queue.held = false;
+    return ui_queue_insert(&a->queue, first ? 0 : a->queue.n, text, len);
 }
 
 /* On the full screen a command is shown above what it printed. */
@@ -134,6 +181,7 @@ static void run_command(UiApp *a, const char *text, size_t len) {
 }
 
 bool ui_app_submit(UiApp *a, const char *text, size_t len) {
+    a->not_sent = 0;
     trim(&text, &len);
     if (len == 0) {
         if (a->queue.held && !ui_app_busy(a)) ui_app_send_next(a);
@@ -155,19 +203,13 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         text++;
         len--;
     }
-    if (ui_app_busy(a)) {
-        const bool first = a->queue.held && a->stopping; /* taken out of a queue that ^C holds */
-        a->queue.held = false;
-        return ui_queue_insert(&a->queue, first ? 0 : a->queue.n, text, len);
-    }
+    if (ui_app_busy(a)) return queue_message(a, text, len);
     if (!a->model_ready) {
         ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
         return false;
     }
-    int64_t need;
-    if (a->full_screen && !ui_app_fits(a, text, len, &need)) return false;
+    if (!send_with_next(a, text, len)) return false;
     a->queue.held = false;
-    send_message(a, text, len);
     return true;
 }
 
@@ -176,7 +218,8 @@ void ui_app_send_queued(UiApp *a) {
     if (a->queue.n == 0 || a->queue.held || !a->model_ready) return;
     if (ui_app_busy(a) || ui_ctx_full_open(a) || a->enlarging) return;
     char *text = ui_queue_take(&a->queue, 0, &len);
-    send_message(a, text, len);
+    if (!send_message(a, text, len, len, false)) /* a file of it has changed: it waits */
+        a->queue.held = ui_queue_insert(&a->queue, 0, text, len);
     free(text);
 }
 

@@ -5,6 +5,7 @@
 #ifndef QSF_UI_APP_H
 #define QSF_UI_APP_H
 
+#include "ui/compose/attach.h"
 #include "ui/compose/queue.h"
 #include "ui/engine.h"
 #include "ui/session.h"
@@ -117,6 +118,8 @@ typedef struct UiApp {
                             left the context; 0 = none */
     bool guide_talk;     /* the messages in the context were exchanged with the guide */
     UiQueue queue;       /* messages to send when the answer is finished */
+    UiAttach attach;     /* files that go with messages */
+    int64_t not_sent;    /* tokens of the conversation with the message that was refused last; 0 = it fits */
     UiBuf draft;         /* text for the input, see ui_app_draft */
     char *want_model;    /* to load when the answer is finished */
     bool want_reload;    /* settings changed that need a load */
@@ -220,8 +223,9 @@ void ui_app_finish(UiApp *a);
  * is counted only then. */
 void ui_app_refresh_context(UiApp *a);
 /* Estimates by how many tokens the conversation with text as the next message ("": without) is too long for
- * the context; 0 = it fits, or unknown. Cheap enough to call for every key. */
-int64_t ui_app_too_long(UiApp *a, const char *text, size_t len);
+ * the context; 0 = it fits, or unknown. more: tokens that the message has besides. Cheap enough to call for
+ * every key. */
+int64_t ui_app_too_long(UiApp *a, const char *text, size_t len, int64_t more);
 /* Whether the conversation with text as the next message fits the context. *need: its tokens, or -1 =
  * unknown, then true. */
 bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need);

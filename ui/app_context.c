@@ -199,12 +199,12 @@ static int64_t estimate(UiApp *a, const char *text, size_t len) {
     return (int64_t)(t->tokens * (double)len / (double)t->bytes);
 }
 
-int64_t ui_app_too_long(UiApp *a, const char *text, size_t len) {
+int64_t ui_app_too_long(UiApp *a, const char *text, size_t len, int64_t more) {
     const QSFStats *s = &a->stats;
     const int64_t left = (int64_t)s->ctx_size - s->ctx_used;
-    if (!a->model_ready || s->ctx_size == 0 || evicts(a) || (int64_t)len < left)
+    if (!a->model_ready || s->ctx_size == 0 || evicts(a) || (int64_t)len + more < left)
         return 0; /* a token has at least one byte */
-    const int64_t tokens = len > 0 ? estimate(a, text, len) : 0;
+    const int64_t tokens = (len > 0 ? estimate(a, text, len) : 0) + more;
     return tokens > left ? tokens - left : 0;
 }
 

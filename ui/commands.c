@@ -84,6 +84,8 @@ static const UiCommand table[] = {
     { "think", "thinking", "[show|hide|now|N]", "show, fold, end or limit the reasoning before answers", WORDS(think_words),
       ui_cmd_think },
     { "stop", "", "[TEXT|off]", "list, add or clear stop strings", WORDS(stop_words), ui_cmd_stop },
+    { "read", "file,attach", "FILE|PATTERN", "attach text files to the message: mention them as @FILE", ARG(FILE),
+      ui_cmd_read },
     { "queue", "", "[N|drop N|drop all]", "list the queued messages, take one back into the input, or remove it",
       WORDS(queue_words), ui_cmd_queue },
     { "stats", "", "", "show speed and size of the last answer", ARG(NONE), ui_cmd_stats },
@@ -208,8 +210,6 @@ static const char *const meanings[][2] = {
     { "commands", "/help or F1 shows keys and commands" },
     { "multiline", "Alt-Enter begins a new line; \"\"\" ... \"\"\" holds several" },
     { "paste", "paste as usual: several lines stay one message" },
-    { "file", "a message is text: paste what the model should read" },
-    { "attach", "a message is text: paste what the model should read" },
     { "image", "models that see images are not supported" },
     { "version", "qsf-chat --version prints it" },
 };

@@ -8,6 +8,7 @@
 
 #include "ui/commands.h"
 #include "ui/complete_internal.h"
+#include "ui/compose/mention.h"
 #include "ui/path.h"
 #include "ui/sessions.h"
 #include "ui/take.h"
@@ -229,12 +230,39 @@ static void arguments(UiCompletion *c, const UiApp *a, const char *line, size_t 
         argument(c, a, &cmd->arg, line + c->from, point - c->from);
 }
 
+typedef struct Mentioned {
+    UiCompletion *c;
+    bool quoted;
+} Mentioned;
+
+/* Names with blanks get quotes. */
+static void add_mention(void *arg, const char *name, bool is_dir) {
+    const Mentioned *m = arg;
+    const bool quotes = m->quoted || strchr(name, ' ');
+    UiBuf b = { 0 };
+    ui_buf_printf(&b, "%s%s%s", quotes ? "\"" : "", name, is_dir ? "/" : quotes ? "\"" : "");
+    if (!b.failed) ui_complete_add(m->c, ui_buf_str(&b), is_dir ? "" : " ", "");
+    ui_buf_free(&b);
+}
+
+/* @path in a message. */
+static bool mention(UiCompletion *c, const char *line, size_t point) {
+    Mentioned m = { .c = c };
+    if (!ui_mention_typed(line, point, &c->from, &m.quoted)) return false;
+    char *typed = ui_strdup_len(line + c->from, point - c->from);
+    if (m.quoted) c->from--;
+    if (typed) ui_path_match(typed, add_mention, &m, UI_CHOICES);
+    free(typed);
+    if (c->n > 1) qsort(c->choices, c->n, sizeof *c->choices, by_text);
+    return c->n > 0;
+}
+
 bool ui_complete(UiCompletion *c, const UiApp *a, const char *line, size_t point) {
     c->n = 0;
     c->from = 0;
     c->keep = false;
     if (point == 0 || line[0] != '/' || (point > 1 && line[1] == '/') || memchr(line, '\n', point))
-        return false;
+        return mention(c, line, point);
     size_t name_end = 1 + strcspn(line + 1, " ");
     if (point <= name_end)
         commands(c, line + 1, point - 1, "/", true);

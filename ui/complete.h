@@ -22,7 +22,8 @@ typedef struct UiCompletion {
     bool keep;   /* they stay in the order in which they were added */
 } UiCompletion;
 
-/* Choices for the word that ends at line[point]: commands, and what the tables know of their arguments. Text
+/* Choices for the word that ends at line[point]: commands, what the tables know of their arguments, and in a
+ * message the files that @path may name. Text
  * from files is not cleaned: the caller does that before it shows it. a: for the model's own templates and
  * context, and the session; NULL: without. A zeroed UiCompletion is empty; the previous result is discarded.
  * Returns false if there is nothing to offer. */

@@ -86,7 +86,7 @@ static void draw_too_long(UiScreen *s, const UiInputView *in, int row, int cols)
     bool command = in->len > 0 && in->text[0] == '/' && !(in->len > 1 && in->text[1] == '/');
     if (ui_app_busy(s->app)) return;
     const size_t len = command ? 0 : in->len;
-    int64_t more = ui_app_too_long(s->app, in->text, len);
+    int64_t more = ui_app_too_long(s->app, in->text, len, command ? 0 : ui_attach_tokens(s->app));
     if (more == 0) return;
     int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN,
                                " %s%lld tokens too long: ", cols >= UI_STRIP_FROM ? "about " : "",
@@ -290,6 +290,7 @@ static void draw_input(UiScreen *s, const UiInputView *in, const Layout *l, int 
 void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     UiApp *a = s->app;
     if (!ui_canvas_resize(&s->canvas, rows, cols)) return;
+    ui_attach_look(a, in->text, in->len);
     UiStatus status = {
         .stats = &a->stats,
         .settings = &a->settings,
@@ -309,7 +310,7 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     draw_body(s, &l, &status, row, cols);
     row = draw_status(s, &l, &status, row + l.body, cols);
     if (l.rule) draw_rule(s, in, row++, cols);
-    ui_above_draw(&s->canvas, a, row, l.queue, cols);
+    if (l.queue) ui_above_draw(&s->canvas, a, row, rows, cols);
     row += l.queue;
     draw_input(s, in, &l, row, cols);
     row += l.input;

@@ -274,11 +274,12 @@ void ui_input_close(void) {
     memset(&input, 0, sizeof input);
 }
 
-/* While a command is typed, its choices are shown automatically. */
+/* While a command is typed, its choices are shown automatically; those of a file only after Tab. */
 static void menu_update(void) {
     UiMenu *m = &input.menu;
     ui_menu_key_done(m);
-    if (rl_end == 0 || rl_line_buffer[0] != '/' || RL_ISSTATE(RL_STATE_ISEARCH)) {
+    const bool shown = rl_end > 0 && (rl_line_buffer[0] == '/' || m->asked);
+    if (!shown || RL_ISSTATE(RL_STATE_ISEARCH)) {
         ui_menu_forget(m);
         return;
     }

@@ -241,6 +241,7 @@ int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
     UiInputHooks hooks = { &l, on_enter, on_eof, on_tab, on_editor, a };
     ui_input_open(&hooks, history);
     free(history);
+    ui_screen_take_draft(&l.screen); /* files of the command line */
     run(&l);
     ui_app_finish(a);
     if (l.status == 0 && (a->session.unsaved || a->session.lost)) l.status = 1;

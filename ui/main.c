@@ -115,6 +115,8 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     }
     if (o->has_system && strcmp(ui_buf_str(&a->system), ui_buf_str(&o->system)) != 0)
         ui_app_give_system(a, ui_buf_str(&o->system));
+    for (size_t i = 0; i < o->n_files; i++)
+        if (!ui_attach_add(a, o->files[i])) return QSF_EXIT_USAGE;
     a->hooks = (UiHooks){ 0 };
     if (!lines) {
         int status = ui_loop_run(a, wants_color(o), unicode, err, sizeof err);

@@ -25,6 +25,7 @@ enum {
     OPT_SNAPSHOT_LIMIT,
     OPT_SYSTEM,
     OPT_SYSTEM_FILE,
+    OPT_FILE,
     OPT_STOP,
     OPT_OUTPUT,
     OPT_SCRIPT,
@@ -49,6 +50,7 @@ static const QSFCliOption options[] = {
     { "snapshot-limit", "", 0, "SIZE", "limit all snapshots together; the oldest are removed (default a tenth of the free space, at most 4G)", OPT_SNAPSHOT_LIMIT },
     { "system", "sys", 0, "TEXT", "set the system prompt", OPT_SYSTEM },
     { "system-file", "sysf", 0, "FILE", "read the system prompt from a file", OPT_SYSTEM_FILE },
+    { "file", "", 'f', "FILE", "attach a text file to the first message, as @FILE in it does (repeatable)", OPT_FILE },
     { "stop", "", 0, "TEXT", "stop answers before this text (repeatable)", OPT_STOP },
     { "plain", "simple-io", 0, NULL, "use lines instead of the full screen", OPT_PLAIN },
     { "output", "", 'o', "FILE", "write the answers to FILE instead of standard output (line mode)", OPT_OUTPUT },
@@ -147,6 +149,15 @@ static int add_stop(UiOptions *o, const char *value, char *err, size_t cap) {
     return wrong ? 2 : 0;
 }
 
+static int add_file(UiOptions *o, const char *value, char *err, size_t cap) {
+    if (o->n_files == UI_ATTACH_MAX) {
+        (void)snprintf(err, cap, "--file: given more than %d times", UI_ATTACH_MAX);
+        return 2;
+    }
+    o->files[o->n_files++] = value;
+    return 0;
+}
+
 static int add_override(UiOptions *o, const char *value, char *err, size_t cap) {
     if (o->n_overrides == UI_OVERRIDES) {
         (void)snprintf(err, cap, "--override-kv: given more than %d times", UI_OVERRIDES);
@@ -194,6 +205,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_JSON: o->json = true; break;
     case OPT_NO_COLOR: o->color = UI_COLOR_NEVER; break;
     case OPT_VERBOSE: o->verbose = true; break;
+    case OPT_FILE: return add_file(o, value, err, cap);
     case OPT_STOP: return add_stop(o, value, err, cap);
     case OPT_COLOR: return set_color(o, value, err, cap);
     case OPT_SYSTEM_FILE: return read_system(o, value, err, cap);

@@ -4,6 +4,7 @@
 #define QSF_UI_OPTS_H
 
 #include "qsf_cli.h"
+#include "ui/compose/attach.h"
 #include "ui/stops.h"
 
 #define UI_OVERRIDES 64
@@ -15,7 +16,9 @@ typedef struct UiOptions {
     const char *model;   /* NULL = none given */
     const char *session; /* --session NAME, or NULL */
     UiBuf system;
-    UiStops stops; /* --stop */
+    UiStops stops;                    /* --stop */
+    const char *files[UI_ATTACH_MAX]; /* (n_files), --file */
+    size_t n_files;
     bool has_system;
     bool resume;       /* --continue */
     bool list;         /* --list-sessions */

@@ -52,19 +52,19 @@ static void page_output(UiScreen *s, uint32_t before) {
     ui_transcript_remove(t, command);
 }
 
-static void say_not_taken(UiScreen *s, const char *text, size_t len) {
+static void say_not_taken(UiScreen *s, size_t len) {
     UiApp *a = s->app;
     char advice[80];
-    int64_t need;
     if (ui_app_busy(a) && a->queue.n == UI_QUEUE_MAX) {
         ui_screen_flash(s, "%d messages are queued already: /queue lists them", UI_QUEUE_MAX);
     } else if (ui_app_busy(a) && len <= UI_MESSAGE_MAX && len > ui_app_text_room(a)) {
         ui_screen_flash(s, "not queued: it does not fit in the RAM budget with the messages before it");
     } else if (len > UI_MESSAGE_MAX) {
         ui_screen_flash(s, "not sent: longer than %zu MB", UI_MESSAGE_MAX >> 20);
-    } else if (a->model_ready && !ui_app_fits(a, text, len, &need)) {
-        (void)ui_app_context_advice(a, need, true, advice, sizeof advice);
-        ui_screen_flash(s, "not sent, %lld tokens too long: %s", (long long)need - a->stats.ctx_size, advice);
+    } else if (a->not_sent > 0) {
+        (void)ui_app_context_advice(a, a->not_sent, true, advice, sizeof advice);
+        ui_screen_flash(s, "not sent, %lld tokens too long: %s", (long long)a->not_sent - a->stats.ctx_size,
+                        advice);
     }
 }
 
@@ -98,7 +98,7 @@ static void open_picker(UiScreen *s) {
 bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
     uint32_t before = s->app->chat.next_id;
     if (!ui_app_submit(s->app, text, len)) {
-        say_not_taken(s, text, len);
+        say_not_taken(s, len);
         return false;
     }
     page_output(s, before);
@@ -227,8 +227,7 @@ static bool key_queued(UiScreen *s, const UiKey *k) {
     return true;
 }
 
-/* Text that a command has for the input. */
-static void take_draft(UiScreen *s) {
+void ui_screen_take_draft(UiScreen *s) {
     UiBuf *draft = &s->app->draft;
     UiInputView in;
     if (draft->len == 0) return;
@@ -316,7 +315,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_EDIT:
         ui_input_menu_page((size_t)s->menu_rows);
         ui_input_feed(k->bytes, k->n);
-        take_draft(s);
+        ui_screen_take_draft(s);
         break;
     case UI_DO_STOP: key_stop(s); break;
     case UI_DO_SUSPEND: s->suspend = true; break;

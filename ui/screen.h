@@ -47,6 +47,8 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols);
 void ui_screen_key(UiScreen *s, const UiKey *k);
 /* Inserts pasted text into the input line unchanged; Enter sends it. */
 void ui_screen_paste(UiScreen *s, const char *text, size_t len);
+/* Puts the text that the app has for the input (ui_app_draft) there. */
+void ui_screen_take_draft(UiScreen *s);
 /* Bytes that may be added to the input line. */
 size_t ui_screen_room(UiScreen *s);
 /* Reports that a paste of this size was dropped, because it has more. */

@@ -103,6 +103,17 @@ bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len) {
     return ok;
 }
 
+void ui_item_show_as(UiTranscript *t, UiItem *it, const char *text, size_t len) {
+    QSFClean clean = { .ascii = t->ascii };
+    char *tmp = malloc(QSF_CLEAN_MAX(len));
+    if (!tmp) return;
+    const size_t n = qsf_clean(&clean, text, len, true, tmp);
+    ui_buf_clear(&it->shown);
+    it->differs = ui_buf_add(&it->shown, tmp, n);
+    it->version++;
+    free(tmp);
+}
+
 /* Reasoning of several blocks is displayed without the tags between them. */
 static bool set_plain(UiItem *thought, const char *added, size_t len) {
     const UiBuf *b = thought->differs ? &thought->shown : &thought->raw;

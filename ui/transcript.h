@@ -81,6 +81,8 @@ void ui_item_set_exact(UiItem *it, char *text);
 bool ui_item_thought(const UiItem *it);
 /* Its current end. */
 UiPlace ui_item_end(const UiItem *it);
+/* Shows other text instead of its own. */
+void ui_item_show_as(UiTranscript *t, UiItem *it, const char *text, size_t len);
 /* Ends the text: shows the bytes held back by cleaning. */
 void ui_item_close(UiItem *it);
 /* The text to display; for reasoning the part between its tags. */

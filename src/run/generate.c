@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "qsf_decode.h"
 #include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/engine/model_info.h"
@@ -96,16 +97,44 @@ static bool stdin_has_text(void) {
     return !fstat(STDIN_FILENO, &st) && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
+/* A blank line after what is in b. */
+static void add_gap(QsfStrbuf *b) {
+    if (b->len) qsf_strbuf_adds(b, b->data[b->len - 1] == '\n' ? "\n" : "\n\n");
+}
+
+/* The texts of --file. */
+static int read_files(const RunOptions *o, QsfStrbuf *b) {
+    int rc = QSF_EXIT_OK;
+    for (size_t i = 0; i < o->n_files && !rc; i++) {
+        QsfStrbuf text = QSF_STRBUF_INIT;
+        rc = run_read_text("--file", o->files[i], &text);
+        if (!rc && qsf_decode_is_binary(text.data, text.len)) {
+            qsf_cli_error(&run_cli, "--file %s: it is not text", o->files[i]);
+            rc = QSF_EXIT_MODEL;
+        }
+        add_gap(b);
+        if (!rc) qsf_strbuf_add(b, qsf_strbuf_str(&text), text.len);
+        qsf_strbuf_free(&text);
+    }
+    return rc;
+}
+
 int run_read_prompt(const RunOptions *o, QsfStrbuf *b) {
-    if (o->prompt) qsf_strbuf_adds(b, o->prompt);
-    if (!o->prompt || stdin_has_text()) {
-        if (!o->prompt && isatty(STDIN_FILENO)) {
-            qsf_cli_error(&run_cli, "no prompt: use -p TEXT, pipe text in, or --interactive");
+    const bool given = o->prompt || o->n_files > 0;
+    int wrong = read_files(o, b);
+    if (wrong) return wrong;
+    if (o->prompt) {
+        add_gap(b);
+        qsf_strbuf_adds(b, o->prompt);
+    }
+    if (!given || stdin_has_text()) {
+        if (!given && isatty(STDIN_FILENO)) {
+            qsf_cli_error(&run_cli, "no prompt: use -p TEXT, -f FILE, pipe text in, or --interactive");
             return QSF_EXIT_USAGE;
         }
         QsfStrbuf in = QSF_STRBUF_INIT;
         int rc = run_read_stdin(&in);
-        if (!rc && in.len && o->prompt) qsf_strbuf_adds(b, "\n\n");
+        if (!rc && in.len && given) qsf_strbuf_adds(b, "\n\n");
         if (!rc) qsf_strbuf_add(b, qsf_strbuf_str(&in), in.len);
         qsf_strbuf_free(&in);
         if (rc) return rc;

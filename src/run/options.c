@@ -11,6 +11,7 @@
 
 enum {
     OPT_PROMPT,
+    OPT_FILE,
     OPT_PROMPT_CACHE,
     OPT_MODEL,
     OPT_SYSTEM,
@@ -51,6 +52,7 @@ enum {
 static const QSFCliOption options[] = {
     /* clang-format off */
     { "prompt", "", 'p', "TEXT", "the prompt; text on stdin is appended after a blank line (with --bench: number of prompt tokens, default 256)", OPT_PROMPT },
+    { "file", "", 'f', "FILE", "put the text of FILE before the prompt, or take it as the prompt; can be repeated", OPT_FILE },
     { "prompt-cache", "", 0, "FILE", "keep the state of the evaluated tokens in FILE: the next run with the same beginning does not evaluate it again", OPT_PROMPT_CACHE },
     { "model", "", 'm', "FILE", "the model file, instead of the MODEL argument", OPT_MODEL },
     { "system", "system-prompt", 0, "TEXT", "system prompt for the chat template", OPT_SYSTEM },
@@ -147,6 +149,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     RunOptions *o = arg;
     switch (id) {
     case OPT_PROMPT: o->prompt = value + qsf_utf8_bom(value, strlen(value)); return 0;
+    case OPT_FILE: return add_to(o->files, &o->n_files, value, err, cap);
     case OPT_PROMPT_CACHE:
         o->prompt_cache = value;
         if (*value) return 0;
@@ -214,6 +217,7 @@ static int check_combination(const RunOptions *o) {
         { o->fail_on_length && o->mode != RUN_GENERATE, "--fail-on-length requires a prompt" },
         { o->stats && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--stats requires a prompt or --bench" },
         { o->prompt_cache && o->mode != RUN_GENERATE, "--prompt-cache requires a prompt" },
+        { o->n_files && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--file requires a prompt" },
         { o->n_stop && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--stop requires a prompt" },
         { o->settings.show_thinking && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--show-thinking requires a prompt" },
         { o->now && o->mode != RUN_RENDER, "--now requires --render" },

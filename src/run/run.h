@@ -42,7 +42,9 @@ typedef struct RunOptions {
     const char *parity_dir, *receipt;
     const char *perplexity; /* the text; "-" = stdin */
     const char *stride, *kl_save, *kl_base;
-    const char *calibrate_quality; /* the text; "-" = stdin */
+    const char *calibrate_quality;   /* the text; "-" = stdin */
+    const char *files[RUN_MAX_LIST]; /* (n_files), --file */
+    size_t n_files;
     const char *stop[RUN_MAX_LIST];
     size_t n_stop;
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */

@@ -25,6 +25,24 @@ shows "$L<s>$R a b" -p 'a b' --override-kv "$own" --override-kv tokenizer.chat_t
 shows "$L<s>$R rag" -p 'a b' --override-kv "$own" --override-kv tokenizer.chat_template.rag=str:rag \
     --template model:rag
 
+# --file: before the prompt and stdin, or the prompt itself, in any encoding
+printf 'one' >"$work/1.txt"
+printf '\377\376t\0w\0o\0\n\0' >"$work/2.txt"
+shows "$L<s>$R one
+
+two
+
+a b" -f "$work/1.txt" --file "$work/2.txt" -p 'a b'
+shows "$L<s>$R one" -f "$work/1.txt" </dev/null
+printf 'in' | "$run" --show-prompt "$tiny" -f "$work/1.txt" >"$work/out" 2>"$work/err"
+[ "$(cat "$work/out")" = "$L<s>$R one
+
+in" ] || { cat "$work/out"; fail "--file with standard input"; }
+printf 'a\000b' >"$work/binary"
+expect 3 'binary: it is not text' "$run" --show-prompt "$tiny" -f "$work/binary" -p a
+expect 3 'missing: No such file' "$run" --show-prompt "$tiny" -f "$work/missing" -p a
+expect 2 'requires a prompt' "$run" --inspect "$tiny" -f "$work/1.txt"
+
 # an unusable template: the file of its family, and a notice with line and construct
 expect 0 'line 2: not supported: tag .trans.' "$run" --show-prompt "$tiny" -p a \
     --override-kv "$(printf 'tokenizer.chat_template=str:<|im_start|>\n{%% trans %%}')"

@@ -60,6 +60,34 @@ see '^> hello$'
 keys C-u C-d
 see '^rc=0'
 
+# Files: listed with their size and tokens while they are typed, completed with Tab, sent below the message.
+mkdir "$work/files" "$work/files/notes"
+printf 'int main(void) { return 0; }\n' >"$work/files/main.c"
+printf 'a\000b' >"$work/files/binary"
+echo one >"$work/files/notes/one.txt"
+echo two >"$work/files/notes/two.txt"
+start 80 24 "cd '$work/files' && '$chat' '$stories' --session files --temp 0 -n 5 -f main.c"
+see '^> @main.c$'
+see '^ attached: main.c 29 B, [0-9]+ tokens$'
+keys 'and @no' Tab
+see '^> @main.c and @notes/$'
+keys o Tab
+see '^> @main.c and @notes/one.txt$'
+see '^ attached: notes/one.txt 4 B, [0-9]+ tokens$'
+keys '@binary' Enter
+see '^ not attached: binary: it is not text'
+see '^> @main.c and @notes/one.txt @binary$'
+keys C-w Enter
+see '│ @main.c and @notes/one.txt$'
+see '│ .attached: main.c 29 B, [0-9]+ tokens.$'
+see ' 5 tok '
+grep -q 'one.txt:.n```txt.none.n```' "$XDG_DATA_HOME/qsf/sessions/files.jsonl" ||
+    fail "the text of a file is not in the session"
+keys '/read notes/*' Enter
+see '^> @notes/one.txt @notes/two.txt$'
+keys C-u C-d
+see '^rc=0'
+
 # ^Z in the editor returns to the shell; fg resumes both.
 cat >"$work/editor" <<END
 #!/bin/sh

@@ -215,4 +215,13 @@ err_has 'trained for a context of 256 tokens'
 
 # Names and state that only a terminal needs are not required: a closed stdin, no TERM.
 env -u TERM "$chat" "$stories" -n 2 </dev/null >"$work/out" 2>"$work/err" || fail "without TERM: exit $?"
+# Files in messages of a pipe, and -f.
+printf 'text of a file\n' >"$work/file.txt"
+printf 'about @%s/file.txt\n/show prompt\n' "$work" |
+    chat_lines 0 "$stories" --no-save -n 1 --temp 0 --plain -f "$work/file.txt"
+err_has '^qsf-chat: attached to the next message: .*file.txt 15 B$|file.txt 15 B, [0-9]+ tokens$'
+err_has '^qsf-chat: attached: .*/file.txt 15 B, [0-9]+ tokens$'
+err_has '^text of a file$'
+chat_lines 2 "$stories" --no-save -f "$work/missing" </dev/null
+err_has 'missing: No such file'
 finish

@@ -11,10 +11,9 @@
 
 static int most(int rows) { return rows >= 30 ? 5 : rows >= 20 ? 3 : rows >= 6 ? 1 : 0; }
 
-int ui_above_rows(const UiApp *a, int rows) {
-    const size_t n = a->queue.n;
-    return n < (size_t)most(rows) ? (int)n : most(rows);
-}
+static int rows_of(size_t n, int rows) { return n < (size_t)most(rows) ? (int)n : most(rows); }
+
+int ui_above_rows(const UiApp *a, int rows) { return rows_of(a->queue.n, rows) + rows_of(a->attach.n, rows); }
 
 /* more: messages that have no row. */
 static void draw_queued(UiCanvas *c, const UiApp *a, size_t i, size_t more, bool last, int row, int cols) {
@@ -32,7 +31,21 @@ static void draw_queued(UiCanvas *c, const UiApp *a, size_t i, size_t more, bool
     free(text);
 }
 
-void ui_above_draw(UiCanvas *c, const UiApp *a, int row, int n, int cols) {
-    for (size_t i = 0; i < a->queue.n && i < (size_t)n; i++)
-        draw_queued(c, a, i, a->queue.n - (size_t)n, i + 1 == (size_t)n, row + (int)i, cols);
+/* more: files that have no row. */
+static void draw_attached(UiCanvas *c, const UiAttached *f, size_t more, int row, int cols) {
+    char text[400];
+    ui_attach_describe(f, text, sizeof text);
+    const bool wrong = f->result != UI_TEXTFILE_OK;
+    int at = ui_canvas_puts(c, row, 1, cols, wrong ? UI_STYLE_WARN : UI_STYLE_QUEUED,
+                            wrong ? "not attached: " : "attached: ");
+    at = ui_canvas_puts(c, row, at, cols, UI_STYLE_TEXT, text);
+    if (more > 0) ui_canvas_printf(c, row, at, cols, UI_STYLE_DIM, " and %zu more", more);
+}
+
+void ui_above_draw(UiCanvas *c, const UiApp *a, int row, int rows, int cols) {
+    const size_t queued = (size_t)rows_of(a->queue.n, rows), files = (size_t)rows_of(a->attach.n, rows);
+    for (size_t i = 0; i < queued; i++)
+        draw_queued(c, a, i, a->queue.n - queued, i + 1 == queued, row++, cols);
+    for (size_t i = 0; i < files; i++)
+        draw_attached(c, a->attach.listed[i], i + 1 == files ? a->attach.n - files : 0, row++, cols);
 }

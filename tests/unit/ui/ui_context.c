@@ -184,11 +184,11 @@ static void test_too_long(void **state) {
     memset(text, 'a', sizeof text);
     talk(x);
     ui_app_tick(&x->app, 1);
-    assert_int_equal(ui_app_too_long(&x->app, text, 100), 0);
+    assert_int_equal(ui_app_too_long(&x->app, text, 100, 0), 0);
     assert_int_equal(x->engine.n_counts, 0); /* a token has at least one byte */
-    for (size_t n = 200; n < 400; n++) assert_true(ui_app_too_long(&x->app, text, n) > 0);
+    for (size_t n = 200; n < 400; n++) assert_true(ui_app_too_long(&x->app, text, n, 0) > 0);
     assert_true(x->engine.n_counts < 30);
-    assert_in_range(ui_app_too_long(&x->app, text, 900), 700, 720);
+    assert_in_range(ui_app_too_long(&x->app, text, 900, 0), 700, 720);
     int submits = x->engine.n_submits;
     assert_false(ui_app_submit(&x->app, text, 300));
     assert_int_equal(x->engine.n_submits, submits);
@@ -277,7 +277,7 @@ static void test_full_pipe(void **state) {
 static const char *hint(Fixture *x) {
     static char text[80];
     ui_app_tick(&x->app, 1);
-    const int64_t more = ui_app_too_long(&x->app, "", 0);
+    const int64_t more = ui_app_too_long(&x->app, "", 0, 0);
     if (more == 0) return "";
     ui_app_context_advice(&x->app, CTX + more, false, text, sizeof text);
     return text;

@@ -48,6 +48,12 @@ static const UiWord copy_words[] = {
     { "all", "the conversation as Markdown", NULL },
     { NULL, NULL, NULL },
 };
+static const UiWord as_words[] = {
+    { "user", "as if you had sent it", NULL },
+    { "assistant", "as if the model had answered it", NULL },
+    { "system", "the system prompt", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
 static const UiWord stop_words[] = { { "off", "clear all stop strings", NULL }, { NULL, NULL, NULL } };
 
@@ -75,6 +81,8 @@ static const UiCommand table[] = {
       ARG(TEMPLATE), ui_cmd_template },
     { "model", "", "[FILE]", "show or load a model; guide is the built-in one", ARG(MODEL), ui_cmd_model },
     { "retry", "regen,regenerate", "", "answer the last message again", ARG(NONE), ui_cmd_retry },
+    { "edit", "", "[N [TEXT]]", "take message N (default your last) back into the input, without what follows it; or replace it by TEXT", ARG(NONE), ui_cmd_edit },
+    { "as", "", "ROLE TEXT", "add a message of user, assistant or system without asking the model", WORDS(as_words), ui_cmd_as },
     { "undo", "", "[N]", "remove the last N exchanges (default 1)", ARG(NONE), ui_cmd_undo },
     { "forget", "", "[N]", "remove the oldest N exchanges from the context (default 1)", ARG(NONE),
       ui_cmd_forget },

@@ -64,6 +64,8 @@ bool ui_cmd_clear(UiApp *a, const char *name, const char *args);
 bool ui_cmd_retry(UiApp *a, const char *name, const char *args);
 bool ui_cmd_forget(UiApp *a, const char *name, const char *args);
 bool ui_cmd_compact(UiApp *a, const char *name, const char *args);
+bool ui_cmd_edit(UiApp *a, const char *name, const char *args);
+bool ui_cmd_as(UiApp *a, const char *name, const char *args);
 bool ui_cmd_undo(UiApp *a, const char *name, const char *args);
 bool ui_cmd_continue(UiApp *a, const char *name, const char *args);
 bool ui_cmd_system(UiApp *a, const char *name, const char *args);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Messages that are changed: /edit, /as. */
+#include "tests/harness/app_rig.h"
+
+/* Two exchanges: "one" and "two", answered by A and B. */
+static void talk(Fixture *x) {
+    say(x, "one");
+    answer(x, "A");
+    say(x, "two");
+    answer(x, "B");
+}
+
+static void test_edit_takes_the_text_back(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    say(x, "/edit");
+    assert_string_equal(ui_buf_str(&x->app.draft), "two");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 2);
+    ui_buf_clear(&x->app.draft);
+    say(x, "/edit 1");
+    assert_string_equal(ui_buf_str(&x->app.draft), "one");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 0);
+    say(x, "/edit");
+    assert_string_equal(last_said(x, UI_ERROR), "/edit: there is no message to edit");
+}
+
+static void test_edit_replaces(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    say(x, "/edit 1 one more");
+    assert_int_equal(x->engine.n_submits, 3);
+    assert_string_equal(ui_buf_str(&ui_transcript_last_of(&x->app.chat, UI_USER)->raw), "one more");
+    answer(x, "C");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 2);
+    say(x, "/edit 2 My own");
+    assert_int_equal(x->engine.n_submits, 3); /* an answer is not asked for again */
+    assert_string_equal(ui_buf_str(&ui_transcript_last(&x->app.chat)->raw), "My own");
+    say(x, "/edit 2");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/edit 2 TEXT replaces it"));
+    say(x, "/edit 9");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "'9' is not the number of a message"));
+    say(x, "/edit x y");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "'x' is not the number"));
+}
+
+static void test_as(void **state) {
+    Fixture *x = *state;
+    say(x, "/as user What is it?");
+    say(x, "/as assistant A test.");
+    assert_int_equal(x->engine.n_submits, 0);
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 2);
+    assert_int_equal(ui_transcript_last(&x->app.chat)->kind, UI_ANSWER);
+    say(x, "/as system Be brief.");
+    assert_string_equal(ui_buf_str(&x->app.system), "Be brief.");
+    say(x, "/as robot x");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "expects user, assistant or system"));
+    say(x, "/as user");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "and a text"));
+    say(x, "next");
+    assert_int_equal(x->engine.n_submits, 1);
+}
+
+/* The file has the conversation as it is now. */
+static void test_in_the_session(void **state) {
+    Fixture *x = *state;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "changed");
+    talk(x);
+    say(x, "/edit 3 three");
+    answer(x, "D");
+    say(x, "/as assistant E");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/edit 4 TEXT replaces it"));
+    say(x, "/as user four");
+    say(x, "/as assistant E");
+    ui_app_finish(&x->app);
+    ui_app_free(&x->app);
+    QSFSettings settings;
+    ui_settings_default(&settings);
+    memset(&x->engine, 0, sizeof x->engine);
+    ui_app_init(&x->app, fake_engine(&x->engine), &settings);
+    x->app.session.on = true;
+    assert_true(ui_app_resume(&x->app, "changed"));
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 6);
+    assert_string_equal(last_text(x), "E");
+    assert_string_equal(ui_buf_str(&ui_transcript_last_of(&x->app.chat, UI_USER)->raw), "four");
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        T(test_edit_takes_the_text_back),
+        T(test_edit_replaces),
+        T(test_as),
+        T(test_in_the_session),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

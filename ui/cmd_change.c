@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Commands that change messages of the conversation: another text, another author. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app_internal.h"
+#include "ui/commands.h"
+
+/* The message with that number in the context, or NULL. */
+static UiItem *message_at(const UiApp *a, uint32_t number) {
+    for (size_t i = 0; i < a->chat.n; i++)
+        if (a->chat.items[i]->in_context && a->chat.items[i]->number == number) return a->chat.items[i];
+    return NULL;
+}
+
+/* Reads the number before the text of /edit; without one it is the last message of the user. NULL: reported. */
+static UiItem *to_edit(UiApp *a, const char *name, const char **args) {
+    char *end;
+    UiItem *last = ui_transcript_last_of(&a->chat, UI_USER);
+    if (**args == '\0') {
+        if (!last || !last->in_context) ui_app_say(a, UI_ERROR, "/%s: there is no message to edit", name);
+        return last && last->in_context ? last : NULL;
+    }
+    const unsigned long n = strtoul(*args, &end, 10);
+    const bool number = **args >= '0' && **args <= '9' && (*end == '\0' || *end == ' ') && n <= UINT32_MAX;
+    UiItem *it = number ? message_at(a, (uint32_t)n) : NULL;
+    if (!it) {
+        ui_app_say(a, UI_ERROR, "/%s: '%.*s' is not the number of a message in the context", name,
+                   (int)strcspn(*args, " "), *args);
+        return NULL;
+    }
+    *args = end + strspn(end, " ");
+    return it;
+}
+
+/* Removes it and everything after it, in the file too. */
+static void drop_from(UiApp *a, const UiItem *it) {
+    uint32_t n = 0;
+    for (size_t i = a->chat.n; i > 0; i--) {
+        n += a->chat.items[i - 1]->in_context;
+        if (a->chat.items[i - 1] == it) break;
+    }
+    ui_app_drop(a, n);
+}
+
+/* Adds a message without asking the model. */
+static bool add_as(UiApp *a, UiKind kind, const char *text) {
+    UiItem *it = ui_transcript_add(&a->chat, kind, text, strlen(text));
+    if (!it) {
+        ui_app_say(a, UI_ERROR, "out of memory: the message was not added");
+        return false;
+    }
+    if (kind == UI_ANSWER) ui_item_close(it);
+    ui_app_save_message(a, it, (UiPlace){ 0 });
+    ui_app_count_context(a);
+    return true;
+}
+
+bool ui_cmd_edit(UiApp *a, const char *name, const char *args) {
+    if (ui_cmd_busy(a, name)) return false;
+    const UiItem *it = to_edit(a, name, &args);
+    if (!it) return false;
+    const UiKind kind = it->kind;
+    if (*args == '\0' && kind != UI_USER) {
+        ui_app_say(a, UI_ERROR, "/%s: message %u is an answer: /%s %u TEXT replaces it", name, it->number,
+                   name, it->number);
+        return false;
+    }
+    if (*args != '\0') {
+        drop_from(a, it);
+        return add_as(a, kind, args) && (kind != UI_USER || ui_app_ask(a, false));
+    }
+    char *text = ui_strdup_len(ui_buf_str(&it->raw), it->raw.len);
+    const size_t len = it->raw.len;
+    if (!text) {
+        ui_app_say(a, UI_ERROR, "out of memory: the message cannot be edited");
+        return false;
+    }
+    drop_from(a, it);
+    ui_app_draft(a, text, len);
+    free(text);
+    return true;
+}
+
+bool ui_cmd_as(UiApp *a, const char *name, const char *args) {
+    const size_t n = strcspn(args, " ");
+    const char *text = args + n + strspn(args + n, " ");
+    const bool user = n == 4 && memcmp(args, "user", n) == 0;
+    const bool answer = (n == 9 && memcmp(args, "assistant", n) == 0) ||
+                        (n == 5 && memcmp(args, "model", n) == 0);
+    if (ui_cmd_busy(a, name)) return false;
+    if (n == 6 && memcmp(args, "system", n) == 0 && *text) {
+        ui_app_set_system(a, text);
+        return true;
+    }
+    const UiItem *last = ui_transcript_last(&a->chat);
+    if (answer && *text && last && last->kind == UI_ANSWER) { /* in the file it would continue that answer */
+        ui_app_say(a, UI_ERROR, "/%s: the last message is an answer: /edit %u TEXT replaces it", name,
+                   last->number);
+        return false;
+    }
+    if ((user || answer) && *text) return add_as(a, user ? UI_USER : UI_ANSWER, text);
+    ui_app_say(a, UI_ERROR, "/%s expects user, assistant or system, and a text", name);
+    return false;
+}

@@ -203,16 +203,23 @@ static bool is_type(const UiScan *s, const char *name, size_t n) {
            (has(s, UI_C_CAPITAL) && is_capital(name, n));
 }
 
+/* fn and func, before a name whose parameters follow later: f<T>(). */
+static bool declares(const char *p, size_t n) {
+    return (n == 2 && memcmp(p, "fn", 2) == 0) || (n == 4 && memcmp(p, "func", 4) == 0);
+}
+
+/* UiScan.flag: the last keyword declares a function. */
 static void name(UiScan *s) {
     const size_t n = ui_scan_word(s, has(s, UI_C_TEMPLATE) ? '$' : '\0');
     const char *p = s->s + s->at;
     const char next = ui_scan_peek(s, n), then = ui_scan_peek(s, n + 1);
     if (prefixed(s, n)) return;
     const bool member = has(s, UI_C_TEMPLATE) && ui_scan_before(s) == '.';
-    const bool call = next == '(' || (next == ' ' && then == '(');
+    const bool call = next == '(' || (next == ' ' && then == '(') || (s->flag && s->at == s->keyword + 1);
     if (!member && ui_words_have(&s->x->keywords, p, n)) {
         ui_scan_take(s, n, UI_CODE_KEYWORD);
         s->keyword = s->at;
+        s->flag = declares(p, n);
     } else if (has(s, UI_C_RUST) && next == '!' && then != '=') {
         ui_scan_take(s, n + 1, UI_CODE_FUNCTION);
     } else {
@@ -288,13 +295,27 @@ static void slash(UiScan *s) {
     }
 }
 
-/* #[derive(Debug)] and #![no_std] in Rust; at the beginning of a line in C. */
+/* Length of #[derive(Debug)] at the cursor, through the bracket that closes it, or the rest of the line. */
+static size_t attribute(const UiScan *s) {
+    size_t n = 0, depth = 0;
+    bool quoted = false;
+    for (; s->at + n < s->len; n++) {
+        const char c = ui_scan_peek(s, n);
+        if (quoted && c == '\\') n++;
+        if (c == '"') quoted = !quoted;
+        if (!quoted && c == '[') depth++;
+        if (!quoted && c == ']' && --depth == 0) return n + 1;
+    }
+    return s->len - s->at;
+}
+
+/* An attribute, also #![no_std], in Rust; a directive at the beginning of a line in C. */
 static void hash(UiScan *s) {
     size_t n = 0;
     while (n < s->at && ui_is_blank(s->s[n])) n++;
     const char next = ui_scan_peek(s, 1);
     if (has(s, UI_C_RUST) && (next == '[' || (next == '!' && ui_scan_peek(s, 2) == '[')))
-        (void)ui_scan_through(s, "]", UI_CODE_DIRECTIVE);
+        ui_scan_take(s, attribute(s), UI_CODE_DIRECTIVE);
     else if (has(s, UI_C_DIRECTIVES) && n == s->at)
         directive(s);
     else

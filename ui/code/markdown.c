@@ -14,23 +14,25 @@ static size_t fence(const UiScan *s, char c) {
     return n >= 3 && n < UINT16_MAX ? n : 0;
 }
 
-static size_t indentation(const UiScan *s) {
-    size_t n = 0;
-    while (ui_scan_peek(s, n) == ' ') n++;
-    return n;
+static bool only_blanks(const UiScan *s, size_t n) {
+    while (ui_is_blank(ui_scan_peek(s, n))) n++;
+    return s->at + n >= s->len;
 }
 
+/* Only the fence ends it, indented as its list may be. */
 static void fenced(UiScan *s) {
-    const size_t in = indentation(s);
     UiScan after = *s;
-    after.at += in;
+    while (ui_is_blank(ui_scan_peek(&after, 0))) after.at++;
     const size_t n = fence(&after, (char)s->st->flag);
-    if (in > 3 || n == 0 || n < s->st->count) {
-        ui_scan_rest(s, UI_CODE_STRING);
-        return;
-    }
-    ui_scan_rest(s, UI_CODE_DIRECTIVE);
-    *s->st = (UiCodeState){ 0 };
+    const bool ends = n > 0 && n >= s->st->count && only_blanks(&after, n);
+    ui_scan_rest(s, ends ? UI_CODE_DIRECTIVE : UI_CODE_STRING);
+    if (ends) *s->st = (UiCodeState){ 0 };
+}
+
+/* Length of a fence that begins a block; in the line of one of backquotes there is no other. */
+static size_t opens(const UiScan *s, char c) {
+    const size_t n = c == '`' || c == '~' ? fence(s, c) : 0;
+    return n > 0 && (c == '~' || !memchr(s->s + s->at + n, c, s->len - s->at - n)) ? n : 0;
 }
 
 /* `code`, with as many quotes after it as before it. UiScan.hint: no quote follows. */
@@ -85,7 +87,7 @@ static void line(UiScan *s) {
     }
     ui_scan_blanks(s);
     const char c = ui_scan_peek(s, 0);
-    const size_t n = c == '`' || c == '~' ? fence(s, c) : 0;
+    const size_t n = opens(s, c);
     if (n > 0) {
         *s->st = (UiCodeState){ .mode = FENCED, .flag = (uint8_t)c, .count = (uint16_t)n };
         ui_scan_rest(s, UI_CODE_DIRECTIVE);

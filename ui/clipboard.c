@@ -6,13 +6,13 @@
 #include <stdlib.h>
 
 #include "ui/cliptool.h"
-#include "ui/osc52.h"
+#include "ui/osc.h"
 #include "ui/term.h"
 
 /* Whether the sequence was written; only a terminal with the full screen gets it. */
 static bool by_terminal(const char *text, size_t len) {
     UiBuf b = { 0 };
-    const UiOscWrap wrap = ui_osc52_wrap(getenv("TERM"), getenv("TMUX"));
+    const UiOscWrap wrap = ui_osc_wrap(getenv("TERM"), getenv("TMUX"));
     bool ok = ui_osc52(&b, wrap, text, len) && ui_term_send(b.data, b.len);
     ui_buf_free(&b);
     return ok;

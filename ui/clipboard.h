@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The clipboard: by the terminal (ui/osc52.h) while the full screen is open, and by the first of wl-copy,
+/* The clipboard: by the terminal (ui/osc.h) while the full screen is open, and by the first of wl-copy,
  * xclip, xsel, pbcopy and clip.exe that is installed and has its display. The programs are started without
  * a shell and read the text from a file without a name, so neither waits for the other. One thread. */
 #ifndef QSF_UI_CLIPBOARD_H

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +29,9 @@ typedef struct Loop {
     double drawn, ticked;
     double calm;     /* nothing moves by itself after this time */
     double key_time; /* of the last byte, for a lone ESC */
-    int status;      /* exit status */
+    UiNotify notify;
+    UiNotifyWatch watch;
+    int status; /* exit status */
     bool ended;
 } Loop;
 
@@ -92,8 +95,27 @@ static void run_editor(Loop *l) {
     l->screen.again = true;
 }
 
+/* Tells that an answer is finished, or takes the title of the window back. */
+static void notify(Loop *l, bool key) {
+    const UiNotifyTerm t = { getenv("TERM"), getenv("TERM_PROGRAM"), getenv("VTE_VERSION"), getenv("TMUX") };
+    const UiItem *last = ui_transcript_last(&l->app->chat);
+    const bool stopped = last && strcmp(last->stop, "interrupted") == 0;
+    UiBuf b = { 0 };
+    switch (ui_notify_watch(&l->watch, ui_app_writing(l->app), stopped, key, ui_now())) {
+    case UI_NOTIFY_TELL:
+        ui_notify_bytes(l->notify, &t, "the answer is finished", &b);
+        ui_notify_title(&t, "qsf-chat: the answer is finished", &b);
+        break;
+    case UI_NOTIFY_TAKE_BACK: ui_notify_title(&t, NULL, &b); break;
+    case UI_NOTIFY_NOTHING: break;
+    }
+    if (l->notify != UI_NOTIFY_OFF && b.len > 0) (void)ui_term_send(ui_buf_str(&b), b.len);
+    ui_buf_free(&b);
+}
+
 static void on_key(Loop *l, const UiKey *k) {
     l->dirty = true;
+    notify(l, true);
     if (k->paste && l->keys.cut.cut)
         ui_screen_paste_refused(&l->screen, &l->keys.cut.size);
     else if (k->paste)
@@ -209,7 +231,9 @@ static void wait(Loop *l) {
     else if (n > 0 && (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
         end(l, 128 + SIGHUP);
     key_timeout(l, now);
-    if (ui_app_pump(l->app)) {
+    const bool any = ui_app_pump(l->app);
+    notify(l, false);
+    if (any) {
         l->dirty = true;
         l->calm = now + UI_CALM_SECONDS;
     }
@@ -230,9 +254,9 @@ static void run(Loop *l) {
     }
 }
 
-int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
+int ui_loop_run(UiApp *a, bool color, bool unicode, UiNotify how, char *err, size_t cap) {
     char notice[400]; /* at least cap */
-    Loop l = { .app = a, .dirty = true, .keys.knows = ui_input_knows };
+    Loop l = { .app = a, .dirty = true, .keys.knows = ui_input_knows, .notify = how };
     if (!ui_term_open(color, notice, err, cap)) return -1;
     (void)ui_signals_open(true);
     ui_screen_init(&l.screen, a, unicode);
@@ -245,6 +269,7 @@ int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
     run(&l);
     ui_app_finish(a);
     if (l.status == 0 && (a->session.unsaved || a->session.lost)) l.status = 1;
+    notify(&l, true);
     ui_input_close();
     ui_term_close();
     ui_screen_free(&l.screen);

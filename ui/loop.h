@@ -4,9 +4,10 @@
 #define QSF_UI_LOOP_H
 
 #include "ui/app.h"
+#include "ui/notify.h"
 
-/* Runs until the user quits; returns the exit status of the program, or -1 with a message in err if the
+/* how: tells that an answer is finished. Runs until the user quits; returns the exit status of the program, or -1 with a message in err if the
  * terminal cannot show a screen: nothing was changed then. */
-int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap);
+int ui_loop_run(UiApp *a, bool color, bool unicode, UiNotify how, char *err, size_t cap);
 
 #endif

@@ -119,7 +119,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         if (!ui_attach_add(a, o->files[i])) return QSF_EXIT_USAGE;
     a->hooks = (UiHooks){ 0 };
     if (!lines) {
-        int status = ui_loop_run(a, wants_color(o), unicode, err, sizeof err);
+        int status = ui_loop_run(a, wants_color(o), unicode, o->notify, err, sizeof err);
         if (status >= 0) {
             ui_goodbye_print(a);
             return status;

@@ -5,6 +5,7 @@
 
 #include "qsf_cli.h"
 #include "ui/compose/attach.h"
+#include "ui/notify.h"
 #include "ui/stops.h"
 
 #define UI_OVERRIDES 64
@@ -31,6 +32,7 @@ typedef struct UiOptions {
     size_t n_overrides;
     char i2s_flavor[64]; /* one of them */
     UiColor color;
+    UiNotify notify;
 } UiOptions;
 
 /* Returns -1 to continue, or the exit status (already reported). */

@@ -9,7 +9,7 @@
 #include "ui/commands.h"
 #include "ui/complete.h"
 #include "ui/html.h"
-#include "ui/osc52.h"
+#include "ui/osc.h"
 
 static void test_osc52(void **state) {
     (void)state;
@@ -32,10 +32,10 @@ static void test_osc52(void **state) {
 static void test_wrapping(void **state) {
     (void)state;
     UiBuf b = { 0 };
-    assert_int_equal(ui_osc52_wrap("xterm-256color", NULL), UI_OSC_PLAIN);
-    assert_int_equal(ui_osc52_wrap(NULL, ""), UI_OSC_PLAIN);
-    assert_int_equal(ui_osc52_wrap("screen-256color", "/tmp/tmux-0/default,1,0"), UI_OSC_TMUX);
-    assert_int_equal(ui_osc52_wrap("screen.xterm-256color", NULL), UI_OSC_SCREEN);
+    assert_int_equal(ui_osc_wrap("xterm-256color", NULL), UI_OSC_PLAIN);
+    assert_int_equal(ui_osc_wrap(NULL, ""), UI_OSC_PLAIN);
+    assert_int_equal(ui_osc_wrap("screen-256color", "/tmp/tmux-0/default,1,0"), UI_OSC_TMUX);
+    assert_int_equal(ui_osc_wrap("screen.xterm-256color", NULL), UI_OSC_SCREEN);
     assert_true(ui_osc52(&b, UI_OSC_TMUX, "a", 1));
     assert_string_equal(ui_buf_str(&b), "\x1b]52;c;YQ==\a\x1bPtmux;\x1b\x1b]52;c;YQ==\a\x1b\\");
     ui_buf_clear(&b);

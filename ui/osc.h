@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The escape sequence that asks a terminal to set the clipboard (OSC 52 of xterm's ctlseqs), and its
- * wrapping for programs between this one and the terminal. Any thread. */
-#ifndef QSF_UI_OSC52_H
-#define QSF_UI_OSC52_H
+/* Operating system commands of terminals (xterm's ctlseqs): the one that sets the clipboard, OSC 52, and how
+ * any of them passes programs between this one and the terminal. Any thread. */
+#ifndef QSF_UI_OSC_H
+#define QSF_UI_OSC_H
 
 #include "ui/buf.h"
 
@@ -16,7 +16,9 @@ typedef enum UiOscWrap {
 } UiOscWrap;
 
 /* For the values of $TERM and $TMUX, either may be NULL. */
-UiOscWrap ui_osc52_wrap(const char *term, const char *tmux);
+UiOscWrap ui_osc_wrap(const char *term, const char *tmux);
+/* Appends a sequence so that it reaches the terminal. */
+void ui_osc_put(UiBuf *b, UiOscWrap wrap, const UiBuf *sequence);
 /* Appends the sequence that sets the clipboard to text[0..len). false if that is longer than UI_OSC52_MAX,
  * or without memory. */
 bool ui_osc52(UiBuf *b, UiOscWrap wrap, const char *text, size_t len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The escape sequence that sets the clipboard. */
-#include "ui/osc52.h"
+/* Operating system commands of terminals: implements ui/osc.h. */
+#include "ui/osc.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void base64(UiBuf *b, const char *text, size_t len) {
     }
 }
 
-UiOscWrap ui_osc52_wrap(const char *term, const char *tmux) {
+UiOscWrap ui_osc_wrap(const char *term, const char *tmux) {
     if (tmux && *tmux) return UI_OSC_TMUX;
     return term && strncmp(term, "screen", 6) == 0 ? UI_OSC_SCREEN : UI_OSC_PLAIN;
 }
@@ -42,19 +42,21 @@ static void for_screen(UiBuf *b, const UiBuf *sequence) {
     }
 }
 
+void ui_osc_put(UiBuf *b, UiOscWrap wrap, const UiBuf *sequence) {
+    if (sequence->failed) b->failed = true;
+    if (sequence->failed) return;
+    if (wrap != UI_OSC_SCREEN) ui_buf_add(b, ui_buf_str(sequence), sequence->len);
+    if (wrap == UI_OSC_TMUX) for_tmux(b, sequence);
+    if (wrap == UI_OSC_SCREEN) for_screen(b, sequence);
+}
+
 bool ui_osc52(UiBuf *b, UiOscWrap wrap, const char *text, size_t len) {
     UiBuf sequence = { 0 };
     if (len > UI_OSC52_MAX) return false;
     ui_buf_puts(&sequence, "\x1b]52;c;");
     base64(&sequence, text, len);
     ui_buf_puts(&sequence, "\a");
-    if (sequence.failed) {
-        ui_buf_free(&sequence);
-        return false;
-    }
-    if (wrap != UI_OSC_SCREEN) ui_buf_add(b, sequence.data, sequence.len);
-    if (wrap == UI_OSC_TMUX) for_tmux(b, &sequence);
-    if (wrap == UI_OSC_SCREEN) for_screen(b, &sequence);
+    ui_osc_put(b, wrap, &sequence);
     ui_buf_free(&sequence);
     return !b->failed;
 }

@@ -14,6 +14,7 @@
 #include "ui/line.h"
 #include "ui/loop.h"
 #include "ui/opts.h"
+#include "ui/rerun.h"
 #include "ui/session_shell.h"
 #include "ui/ui_signals.h"
 
@@ -38,8 +39,8 @@ static bool choose_locale(void) {
 /* Also for screen readers, which set ACCESSIBLE. */
 static bool wants_lines(const UiOptions *o) {
     const char *term = getenv("TERM");
-    return o->plain || o->json || is_set("ACCESSIBLE") || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
-           !term || !*term || strcmp(term, "dumb") == 0;
+    return o->plain || o->json || o->replay || is_set("ACCESSIBLE") || !isatty(STDIN_FILENO) ||
+           !isatty(STDOUT_FILENO) || !term || !*term || strcmp(term, "dumb") == 0;
 }
 
 static bool wants_color(const UiOptions *o) {
@@ -75,7 +76,7 @@ static bool resume_newest(UiApp *a) {
 /* Opens the requested conversation. Returns false on failure, which was reported. */
 static bool begin_session(UiApp *a, const UiOptions *o) {
     a->no_save = o->no_save;
-    a->session.on = !o->no_save && (a->full_screen || o->session || o->resume);
+    a->session.on = !o->no_save && !o->replay && (a->full_screen || o->session || o->resume);
     if (!a->session.on) return true;
     qsf_chatlog_drop_snapshots();
     if (o->session) return ui_app_resume(a, o->session);
@@ -107,6 +108,10 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     /* The conversation first: it may contain settings for loading the model. */
     if (o->model) a->want_model = ui_strdup_len(o->model, strlen(o->model));
     if (!begin_session(a, o)) return a->exit_code;
+    if (o->replay) {
+        if (o->model) ui_app_load(a, o->model);
+        return ui_rerun(a, o->replay, o->model != NULL);
+    }
     if (o->model) {
         ui_app_load(a, o->model);
         a->model_unsaved = a->kept;

@@ -20,6 +20,7 @@ enum {
     OPT_CONTINUE,
     OPT_LIST,
     OPT_PRINT,
+    OPT_REPLAY,
     OPT_NO_SAVE,
     OPT_NO_SNAPSHOT,
     OPT_SNAPSHOT_LIMIT,
@@ -46,6 +47,7 @@ static const QSFCliOption options[] = {
     { "continue", "", 0, NULL, "resume the newest session that is free", OPT_CONTINUE },
     { "list-sessions", "", 0, NULL, "print a line for each session and exit: name, title, model, messages, age, size; with a regular expression in place of MODEL only those in which it is found", OPT_LIST },
     { "print-session", "", 0, "NAME", "print a session as Markdown and exit", OPT_PRINT },
+    { "replay", "", 0, "NAME", "answer the messages of a session again, with its model or MODEL, and say where an answer differs", OPT_REPLAY },
     { "no-save", "", 0, NULL, "write no session and no input history; only /save NAME saves", OPT_NO_SAVE },
     { "no-snapshot", "", 0, NULL, "do not keep the state of the model with the session: its text is evaluated again when it is resumed", OPT_NO_SNAPSHOT },
     { "snapshot-limit", "", 0, "SIZE", "limit all snapshots together; the oldest are removed (default a tenth of the free space, at most 4G)", OPT_SNAPSHOT_LIMIT },
@@ -225,6 +227,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_I2S_FLAVOR: return add_flavor(o, value, err, cap);
     case OPT_SESSION: return take_name(&o->session, "session", value, err, cap);
     case OPT_PRINT: return take_name(&o->print, "print-session", value, err, cap);
+    case OPT_REPLAY: return take_name(&o->replay, "replay", value, err, cap);
     case OPT_LIST: o->list = true; break;
     default: break;
     }
@@ -237,6 +240,8 @@ static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
     if (o->print && r->n_positional > 0) return "--print-session takes no MODEL";
     if ((o->list || o->print) && (o->session || o->resume || o->model))
         return "--list-sessions and --print-session cannot be combined with --session, --continue or --model";
+    if (o->replay && (o->session || o->resume || o->list || o->print || o->script || o->json))
+        return "--replay cannot be combined with other sessions, --script or --json";
     if (r->n_positional == 1 && o->model) return "the model was given twice: as MODEL and with --model";
     if (o->no_save && (o->session || o->resume))
         return "--no-save cannot be combined with --session or --continue";

@@ -21,10 +21,11 @@ typedef struct UiOptions {
     const char *files[UI_ATTACH_MAX]; /* (n_files), --file */
     size_t n_files;
     bool has_system;
-    bool resume;       /* --continue */
-    bool list;         /* --list-sessions */
-    const char *find;  /* the expression after it, or NULL */
-    const char *print; /* --print-session NAME, or NULL */
+    bool resume;        /* --continue */
+    bool list;          /* --list-sessions */
+    const char *find;   /* the expression after it, or NULL */
+    const char *print;  /* --print-session NAME, or NULL */
+    const char *replay; /* --replay NAME, or NULL */
     bool no_save, no_snapshot, plain, verbose, quiet, json;
     const char *output, *script;             /* files instead of standard output and input, or NULL */
     uint64_t snapshot_limit;                 /* bytes, 0 = automatic */

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Implements ui/rerun.h. */
+#include "ui/rerun.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "qsf_chatlog.h"
+#include "qsf_cli.h"
+#include "ui/app_internal.h"
+#include "ui/ui_signals.h"
+
+/* A record of the session, whole. */
+typedef struct Step {
+    QSFLogKind kind;
+    bool user;
+    char name[64]; /* of a setting */
+    char stop[16];
+    uint64_t seed, at;
+    uint32_t tokens, n;
+    UiBuf text;
+} Step;
+
+typedef struct Rerun {
+    UiApp *app;
+    Step *steps; /* (n) */
+    size_t n, cap;
+    bool no_memory;
+    bool given;    /* the session's models are not loaded */
+    bool touched;  /* a setting changed after the message that is answered next */
+    uint32_t base; /* tokens of the answer that is continued */
+    unsigned same, differ, skipped;
+    int status; /* of a signal, 0 = none */
+} Rerun;
+
+/* ---- reading ---- */
+
+static bool take_record(void *arg, const QSFLogRecord *r) {
+    Rerun *x = arg;
+    if (r->kind == QSF_LOG_PART) return true;
+    if (x->n == x->cap) {
+        const size_t cap = x->cap ? x->cap * 2 : 64;
+        Step *steps = realloc(x->steps, cap * sizeof *steps);
+        if (!steps) x->no_memory = true;
+        if (!steps) return false;
+        x->steps = steps;
+        x->cap = cap;
+    }
+    Step *s = &x->steps[x->n++];
+    *s = (Step){ .kind = r->kind, .at = r->at, .seed = r->seed, .tokens = r->tokens, .n = r->n };
+    s->user = r->role && strcmp(r->role, "user") == 0;
+    (void)snprintf(s->name, sizeof s->name, "%.63s", r->name ? r->name : "");
+    (void)snprintf(s->stop, sizeof s->stop, "%.15s", r->stop ? r->stop : "");
+    if (r->text && r->len == r->text_bytes) ui_buf_add(&s->text, r->text, r->len);
+    return true;
+}
+
+static void put_text(void *arg, QSFLogPart part, const char *text, size_t len) {
+    if (part == QSF_LOG_IS_TEXT) ui_buf_add(arg, text, len);
+}
+
+/* Of long texts a record has only the beginning. */
+static bool read_texts(Rerun *x, const char *name, char *err, size_t cap) {
+    QSFChatLog *log = qsf_chatlog_view(name, err, cap);
+    bool ok = log != NULL;
+    for (size_t i = 0; ok && i < x->n; i++) {
+        Step *s = &x->steps[i];
+        const bool has_text = s->kind == QSF_LOG_MESSAGE || s->kind == QSF_LOG_SYSTEM;
+        if (!has_text || s->text.len > 0) continue;
+        ok = qsf_chatlog_texts(log, &s->at, 1, put_text, &s->text);
+        if (!ok) (void)snprintf(err, cap, "session %s: a part of it cannot be read", name);
+    }
+    for (size_t i = 0; i < x->n; i++) x->no_memory = x->no_memory || x->steps[i].text.failed;
+    if (log) (void)qsf_chatlog_close(log);
+    return ok;
+}
+
+static bool read_session(Rerun *x, const char *name) {
+    char err[400] = "";
+    uint32_t damaged = 0;
+    bool ok = qsf_chatlog_read(name, take_record, x, &damaged, err, sizeof err);
+    ok = ok && !x->no_memory && (x->n == 0 || read_texts(x, name, err, sizeof err));
+    if (x->no_memory) (void)snprintf(err, sizeof err, "session %s: out of memory", name);
+    if (ok && x->n == 0) (void)snprintf(err, sizeof err, "there is no session %s", name);
+    if (err[0]) ui_app_say(x->app, UI_ERROR, "%s", err);
+    if (damaged > 0)
+        ui_app_say(x->app, UI_NOTICE, "session %s: %u damaged line%s skipped", name, damaged,
+                   damaged == 1 ? " was" : "s were");
+    return ok && !x->no_memory && x->n > 0;
+}
+
+/* ---- answering ---- */
+
+/* Waits until the engine has nothing to do. */
+static bool settle(Rerun *x) {
+    UiApp *a = x->app;
+    while ((ui_app_busy(a) || a->replanning) && x->status == 0) {
+        struct pollfd fds[2] = { { .fd = ui_signals_fd(), .events = POLLIN },
+                                 { .fd = a->engine.fd(a->engine.self), .events = POLLIN } };
+        (void)poll(fds, 2, -1);
+        for (int sig; (sig = ui_signals_next()) != 0;)
+            if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP) x->status = 128 + sig;
+        (void)ui_app_pump(a);
+    }
+    return x->status == 0;
+}
+
+static void report(Rerun *x, const char *recorded, size_t len, const char *now, size_t n) {
+    const UiItem *it = ui_transcript_last(&x->app->chat);
+    size_t at = 0;
+    while (at < len && at < n && recorded[at] == now[at]) at++;
+    if (at == len && at == n) {
+        x->same++;
+        printf("answer %u: the same, %u tokens\n", it->number, it->tokens);
+        return;
+    }
+    x->differ++;
+    const size_t rest = len - at < 40 ? len - at : 40, now_rest = n - at < 40 ? n - at : 40;
+    char *was = qsf_clean_dup(recorded + at, rest, true), *is = qsf_clean_dup(now + at, now_rest, true);
+    printf("answer %u: differs at byte %zu: it was \"%s\", and is \"%s\"\n", it->number, at, was ? was : "",
+           is ? is : "");
+    free(was);
+    free(is);
+}
+
+/* The limit that ends the answer where the recorded one ended. */
+static int32_t limit_of(const Rerun *x, const Step *s) {
+    const bool cut = strcmp(s->stop, "length") == 0 || strcmp(s->stop, "interrupted") == 0;
+    return cut && s->tokens > x->base ? (int32_t)(s->tokens - x->base) : 0;
+}
+
+/* Puts the recorded text in place of what was generated, so that the next answers can be compared. */
+static void take_recorded(UiApp *a, UiItem *it, size_t from, const UiBuf *text) {
+    it->raw.len = from;
+    ui_buf_add(&it->raw, ui_buf_str(text), text->len);
+    it->version++;
+    ui_app_count_context(a);
+}
+
+static bool answer_again(Rerun *x, const Step *s) {
+    UiApp *a = x->app;
+    const UiItem *last = ui_transcript_last(&a->chat);
+    const bool go_on = last && last->kind == UI_ANSWER;
+    const size_t from = go_on ? last->raw.len : 0;
+    const QSFParams before = a->settings.params;
+    if (!last || x->touched || strcmp(s->stop, "error") == 0 || s->tokens == 0) {
+        UiItem *it = ui_transcript_add(&a->chat, UI_ANSWER, ui_buf_str(&s->text), s->text.len);
+        if (it) ui_item_close(it);
+        printf("answer %u: not repeated (%s)\n", it ? it->number : 0,
+               x->touched ? "a setting changed while it was written" : "it was not generated");
+        x->skipped++;
+        return true;
+    }
+    x->base = go_on ? x->base : 0;
+    a->settings.params.seed = s->seed;
+    a->settings.params.seed_set = true;
+    a->settings.params.max_tokens = limit_of(x, s);
+    a->engine.set_params(a->engine.self, &a->settings.params);
+    const bool asked = ui_app_ask(a, go_on);
+    const bool ok = asked && settle(x);
+    a->settings.params = before;
+    UiItem *it = ui_transcript_last(&a->chat);
+    if (!ok || !it || it->kind != UI_ANSWER) return false;
+    report(x, ui_buf_str(&s->text), s->text.len, ui_buf_str(&it->raw) + from, it->raw.len - from);
+    if (x->differ > 0) take_recorded(a, it, from, &s->text);
+    x->base = s->tokens;
+    return true;
+}
+
+static bool message(Rerun *x, const Step *s) {
+    if (!s->user) return answer_again(x, s);
+    x->touched = false;
+    x->base = 0;
+    return ui_transcript_add(&x->app->chat, UI_USER, ui_buf_str(&s->text), s->text.len) != NULL;
+}
+
+/* Settings that do not exist any more are passed over, as when a session is resumed. */
+static bool set(Rerun *x, const Step *s) {
+    UiApp *a = x->app;
+    const QSFSetting *row = qsf_setting_find(s->name);
+    const UiItem *last = ui_transcript_last(&a->chat);
+    if (strcmp(s->name, UI_STOP_SETTING) == 0) {
+        if (s->text.len > 0)
+            (void)ui_stops_add(&a->stops, ui_buf_str(&s->text));
+        else
+            ui_stops_clear(&a->stops);
+        return true;
+    }
+    if (!row) return true;
+    if (last && last->kind == UI_USER) x->touched = true;
+    return ui_app_set(a, row, ui_buf_str(&s->text), true) && settle(x);
+}
+
+static bool load(Rerun *x, const Step *s) {
+    UiApp *a = x->app;
+    if (x->given || (a->model_path && strcmp(a->model_path, ui_buf_str(&s->text)) == 0)) return true;
+    ui_app_load(a, ui_buf_str(&s->text));
+    return settle(x) && a->model_ready;
+}
+
+static bool forget(UiApp *a, const Step *s) {
+    (void)ui_transcript_forget(&a->chat, s->n);
+    return s->text.len == 0 || ui_transcript_prepend(&a->chat, s->name, ui_buf_str(&s->text), s->text.len);
+}
+
+static bool step(Rerun *x, const Step *s) {
+    UiApp *a = x->app;
+    switch (s->kind) {
+    case QSF_LOG_MESSAGE: return message(x, s);
+    case QSF_LOG_SET: return set(x, s);
+    case QSF_LOG_MODEL: return load(x, s);
+    case QSF_LOG_SYSTEM:
+        ui_buf_clear(&a->system);
+        return ui_buf_add(&a->system, ui_buf_str(&s->text), s->text.len);
+    case QSF_LOG_UNDO: (void)ui_transcript_drop(&a->chat, s->n); return true;
+    case QSF_LOG_CLEAR: ui_transcript_clear(&a->chat); return true;
+    case QSF_LOG_FORGET: return forget(a, s);
+    case QSF_LOG_PART: break;
+    }
+    return true;
+}
+
+static void rerun_free(Rerun *x) {
+    for (size_t i = 0; i < x->n; i++) ui_buf_free(&x->steps[i].text);
+    free(x->steps);
+}
+
+int ui_rerun(UiApp *a, const char *name, bool given) {
+    Rerun x = { .app = a, .given = given };
+    (void)ui_signals_open(false);
+    bool ok = read_session(&x, name) && settle(&x) && (!given || a->model_ready);
+    for (size_t i = 0; ok && i < x.n; i++) ok = step(&x, &x.steps[i]) && x.status == 0;
+    rerun_free(&x);
+    ui_app_finish(a);
+    if (x.status != 0) return x.status;
+    if (!ok) return a->exit_code != 0 ? a->exit_code : QSF_EXIT_RUNTIME;
+    printf("%u answers the same, %u different, %u not repeated\n", x.same, x.differ, x.skipped);
+    return x.differ > 0 ? QSF_EXIT_RUNTIME : QSF_EXIT_OK;
+}

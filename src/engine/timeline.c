@@ -97,12 +97,6 @@ uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t 
     return qsf_forward_keeps(t->rt->fwd, keep);
 }
 
-static int eval_prompt(const QsfTimeline *t, const int32_t *ids, size_t n, QsfErr *err) {
-    const size_t first = t->last_apart && n > 2 ? n - 1 : 0;
-    int rc = qsf_forward_eval(t->rt->fwd, ids, first, NULL, NULL, err);
-    return rc == QSF_OK ? qsf_forward_eval(t->rt->fwd, ids + first, n - first, NULL, NULL, err) : rc;
-}
-
 int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *reused, QsfErr *err) {
     QsfForward *f = t->rt->fwd;
     uint32_t ctx = qsf_forward_ctx(f);
@@ -116,7 +110,9 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     if (reused != NULL) *reused = keep;
     qsf_forward_expect(f, (uint32_t)(n - keep));
     qsf_ledger_freeze(&t->rt->ledger);
-    rc = eval_prompt(t, ids + keep, n - keep, err);
+    const size_t apart = t->last_apart && n - keep > 2 ? n - 1 : keep; /* evaluated before the rest */
+    rc = qsf_forward_eval(f, ids + keep, apart - keep, NULL, NULL, err);
+    if (rc == QSF_OK) rc = qsf_forward_eval(f, ids + apart, n - apart, NULL, NULL, err);
     qsf_ledger_thaw(&t->rt->ledger);
     store_evaluated(t, ids + keep, keep);
     return rc;

@@ -90,45 +90,51 @@ static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err)
     return QSF_OK;
 }
 
-/* The columns of a pass through all steps before the head. */
-static int run_blocks(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
-    f->ids = ids;
-    f->col0 = 0;
-    f->n_cols = n;
-    qsf_rope_angles(f, n);
-    const QsfStepClock clock = qsf_step_begin(f);
-    int rc = qsf_embed_rows(f, ids, n, err);
-    qsf_step_end(f, &clock, f->profile != NULL ? &f->profile->embed : NULL);
-    return rc == QSF_OK ? qsf_steps_run(f, 0, f->model->prog.head_step, err) : rc;
-}
-
-/* One pass of n <= l.n_cols columns through the model. A failed pass only leaves rows after n_past, which
- * the next pass overwrites. */
-static int run_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg,
-                    QsfErr *err) {
+/* The columns of a pass, and what is held for them. */
+static int begin_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfErr *err) {
     int rc = qsf_weights_begin_pass(f->weights, head && qsf_sketch_walks_head(f), err);
     if (rc != QSF_OK) return rc;
     f->past = f->kv.n_past;
     f->pass_cols = n;
+    f->ids = ids;
+    f->col0 = 0;
+    f->n_cols = n;
     qsf_kvcache_will_store(&f->kv, n);
     qsf_kvrecent_begin(&f->kv, f->past, n, f->mem + f->l.recent, qsf_recurrent_old_recent(&f->recurrent),
                        qsf_recurrent_new_recent(&f->recurrent));
     qsf_reduction_begin_pass(f, n);
     if (f->past == 0) f->rope_ctx = f->wanted_ctx;
-    rc = run_blocks(f, ids, n, err);
-    if (rc == QSF_OK && f->reduction.exiting) qsf_exit_keep(f, ids[0]);
-    if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
-    qsf_steps_end_block(f);
-    qsf_weights_end_pass(f->weights, rc == QSF_OK);
-    qsf_count(&f->n.passes, 1);
-    if (f->past + n > f->observe_from) qsf_kvlists_weighed_pass(&f->kv.lists, f->past, n, rc == QSF_OK);
-    if (rc != QSF_OK) return rc;
+    qsf_rope_angles(f, n);
+    return QSF_OK;
+}
+
+/* The positions of a complete pass are in the cache. */
+static void commit_pass(QsfForward *f, uint32_t n) {
     qsf_steps_end_pass(f, n);
     f->kv.n_past += n;
     qsf_reduction_end_pass(f);
     qsf_recurrent_commit(&f->recurrent);
     if (f->kv.n_past / CHECKPOINT_STEP != f->past / CHECKPOINT_STEP && f->model->prog.state_floats > 0)
         save_state(f);
+}
+
+/* One pass of n <= l.n_cols columns through the model. A failed pass only leaves rows after n_past, which
+ * the next pass overwrites. */
+static int run_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg,
+                    QsfErr *err) {
+    int rc = begin_pass(f, ids, n, head, err);
+    if (rc != QSF_OK) return rc;
+    const QsfStepClock clock = qsf_step_begin(f);
+    rc = qsf_embed_rows(f, ids, n, err);
+    qsf_step_end(f, &clock, f->profile != NULL ? &f->profile->embed : NULL);
+    if (rc == QSF_OK) rc = qsf_steps_run(f, 0, f->model->prog.head_step, err);
+    if (rc == QSF_OK && f->reduction.exiting) qsf_exit_keep(f, ids[0]);
+    if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
+    qsf_steps_end_block(f);
+    qsf_weights_end_pass(f->weights, rc == QSF_OK);
+    qsf_count(&f->n.passes, 1);
+    if (f->past + n > f->observe_from) qsf_kvlists_weighed_pass(&f->kv.lists, f->past, n, rc == QSF_OK);
+    if (rc == QSF_OK) commit_pass(f, n);
     return rc;
 }
 
@@ -175,50 +181,64 @@ static void fill_embedding(QsfForward *f) {
         qsf_embed_fill(f, FILL_BYTES, &later);
 }
 
-/* Checks n ids, and makes room for all of them at once. */
-static int prepare(QsfForward *f, bool reduced, const int32_t *ids, size_t n, QsfErr *err) {
-    int rc = qsf_forward_usable(f, err);
-    if (rc == QSF_OK) rc = check(f, ids, n, err);
-    if (rc == QSF_OK && n > 0) rc = qsf_reserve_positions(f, f->kv.n_past + (uint32_t)n, err);
-    if (rc == QSF_OK && n > 0) rc = qsf_exit_settle(f, reduced, err);
-    return rc;
-}
-
 /* What a conversation that goes back to here continues from. */
 static void keep_border(QsfForward *f) {
     save_state(f);
     qsf_kvlists_save_weights(&f->kv.lists, f->kv.n_past);
 }
 
-/* reduced: as an answer whose quality is below 1 (qsf_forward_decode). */
-static int eval(QsfForward *f, bool reduced, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg,
-                QsfErr *err) {
-    QsfErr own = { 0 };
-    if (err == NULL) err = &own;
-    int rc = prepare(f, reduced, ids, n, err);
+/* One evaluation: where it began. */
+typedef struct Eval {
+    uint32_t past;
+    uint64_t start_ns;
+    bool prompt; /* more than one token */
+} Eval;
+
+/* Checks n ids, and makes room for all of them at once. reduced: as qsf_forward_decode. */
+static int begin_eval(QsfForward *f, Eval *e, bool reduced, const int32_t *ids, size_t n, QsfErr *err) {
+    int rc = qsf_forward_usable(f, err);
+    if (rc == QSF_OK) rc = check(f, ids, n, err);
     if (rc != QSF_OK || n == 0) return rc;
-    const bool prompt = n > 1;
-    const uint32_t past = f->kv.n_past;
-    const uint64_t t0 = qsf_now_ns();
+    rc = qsf_reserve_positions(f, f->kv.n_past + (uint32_t)n, err);
+    if (rc == QSF_OK) rc = qsf_exit_settle(f, reduced, err);
+    if (rc != QSF_OK) return rc;
+    *e = (Eval){ .past = f->kv.n_past, .start_ns = qsf_now_ns(), .prompt = n > 1 };
     qsf_reduction_begin(f, reduced);
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
     atomic_store_explicit(&f->n.chunk_total, (uint32_t)n, memory_order_relaxed);
-    if (prompt) keep_border(f);
-    rc = f->reduction.exiting ? run_exiting(f, ids, n, all, arg, err) : run_chunks(f, ids, n, all, arg, err);
-    if (rc == QSF_OK && prompt) qsf_evicting_prompt_done(f);
-    if (prompt) keep_border(f);
-    qsf_count(prompt ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);
-    qsf_count(prompt ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);
+    if (e->prompt) keep_border(f);
+    return QSF_OK;
+}
+
+/* Also after a failure, rc. */
+static void end_eval(QsfForward *f, const Eval *e, int rc) {
+    if (rc == QSF_OK && e->prompt) qsf_evicting_prompt_done(f);
+    if (e->prompt) keep_border(f);
+    qsf_count(e->prompt ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - e->past);
+    qsf_count(e->prompt ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - e->start_ns);
     if (rc == QSF_OK) fill_embedding(f);
-    return rc;
 }
 
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
-    return eval(f, false, ids, n, all, arg, err);
+    QsfErr own = { 0 };
+    Eval e;
+    if (err == NULL) err = &own;
+    int rc = begin_eval(f, &e, false, ids, n, err);
+    if (rc != QSF_OK || n == 0) return rc;
+    rc = run_chunks(f, ids, n, all, arg, err);
+    end_eval(f, &e, rc);
+    return rc;
 }
 
 int qsf_forward_decode(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
-    return eval(f, true, ids, n, all, arg, err);
+    QsfErr own = { 0 };
+    Eval e;
+    if (err == NULL) err = &own;
+    int rc = begin_eval(f, &e, true, ids, n, err);
+    if (rc != QSF_OK || n == 0) return rc;
+    rc = f->reduction.exiting ? run_exiting(f, ids, n, all, arg, err) : run_chunks(f, ids, n, all, arg, err);
+    end_eval(f, &e, rc);
+    return rc;
 }
 
 float *qsf_forward_logits(QsfForward *f) { return f->logits; }

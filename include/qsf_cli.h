@@ -68,8 +68,6 @@ int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFC
 /* Returns QSF_EXIT_OK if --help or --version reached stdout, else QSF_EXIT_RUNTIME, with a
  * message unless it is a closed pipe. */
 int qsf_cli_printed(const char *program);
-/* Prints usage, options and settings. */
-void qsf_cli_help(const QSFCli *cli, FILE *to);
 /* Prints "program: message\n" to stderr, with control characters made visible, newlines of the
  * arguments too. */
 void qsf_cli_error(const QSFCli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

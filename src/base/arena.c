@@ -98,15 +98,6 @@ static void free_blocks(QsfArena *a, QsfArenaBlock *b) {
     }
 }
 
-void qsf_arena_reset(QsfArena *a) {
-    if (a->head == NULL) return;
-    free_blocks(a, a->head->next);
-    a->head->next = NULL;
-    memset(a->head + 1, 0, a->head->used - sizeof *a->head);
-    a->head->used = sizeof *a->head;
-    a->used = 0;
-}
-
 void qsf_arena_destroy(QsfArena *a) {
     free_blocks(a, a->head);
     a->head = NULL;

@@ -30,8 +30,6 @@ void *qsf_arena_alloc(QsfArena *a, size_t size, size_t align, QsfErr *err);
 /* Copies len bytes and appends a NUL. Errors as above. */
 char *qsf_arena_strdup(QsfArena *a, const char *s, size_t len, QsfErr *err);
 void qsf_arena_freeze(QsfArena *a, bool frozen);
-/* Frees all allocations but keeps the newest block for reuse. */
-void qsf_arena_reset(QsfArena *a);
 void qsf_arena_destroy(QsfArena *a);
 
 #endif

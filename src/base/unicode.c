@@ -272,8 +272,4 @@ char *qsf_normal_form(const char *s, size_t len, QsfNormalForm form, size_t *out
     return qsf_strbuf_take(&f.out, out_len);
 }
 
-char *qsf_nfc(const char *s, size_t len, size_t *out_len) {
-    return qsf_normal_form(s, len, QSF_NFC, out_len);
-}
-
 #endif

@@ -23,13 +23,10 @@ size_t qsf_grapheme_next(const char *s, size_t len, int *cells);
 /* Returns the total width of all clusters. */
 size_t qsf_text_cells(const char *s, size_t len);
 
-/* Returns the NFC form of s[0..len), NUL-terminated, and in *out_len (may be NULL) its length. The
- * caller frees it. NULL if s is not UTF-8, out of memory, or interrupted (interrupt.h). NULs in s are kept.
- * Time grows with len only. */
-char *qsf_nfc(const char *s, size_t len, size_t *out_len);
-
 typedef enum QsfNormalForm { QSF_NFC, QSF_NFD, QSF_NFKC, QSF_NFKD } QsfNormalForm;
-/* The same for any of the four forms. */
+/* Returns that form of s[0..len), NUL-terminated, and in *out_len (may be NULL) its length. The caller
+ * frees it. NULL if s is not UTF-8, out of memory, or interrupted (interrupt.h). NULs in s are kept. Time
+ * grows with len only. */
 char *qsf_normal_form(const char *s, size_t len, QsfNormalForm form, size_t *out_len);
 
 /* Returns the two-letter general category ("Lu", "Nd", "Zs", ...); "Cn" for unassigned code points.

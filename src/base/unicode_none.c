@@ -34,10 +34,6 @@ size_t qsf_text_cells(const char *s, size_t len) {
     return total;
 }
 
-char *qsf_nfc(const char *s, size_t len, size_t *out_len) {
-    return qsf_normal_form(s, len, QSF_NFC, out_len);
-}
-
 char *qsf_normal_form(const char *s, size_t len, QsfNormalForm form, size_t *out_len) {
     return (void)s, (void)len, (void)form, (void)out_len, NULL;
 }

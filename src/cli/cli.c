@@ -131,6 +131,42 @@ static int name_in_error(Parser *p, const char *name) {
     return QSF_EXIT_USAGE;
 }
 
+static void help_row(FILE *to, char short_name, const char *name, const char *aliases, const char *arg,
+                     const char *help) {
+    char left[96];
+    int n = snprintf(left, sizeof left, "  ");
+    if (short_name)
+        n += snprintf(left + n, sizeof left - (size_t)n, "-%c, ", short_name);
+    else
+        n += snprintf(left + n, sizeof left - (size_t)n, "    ");
+    snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", name, arg ? " " : "", arg ? arg : "");
+    fprintf(to, "%-28s%s%s", left, strlen(left) >= 28 ? "\n                            " : "", help);
+    if (aliases && *aliases) {
+        fputs(" (also", to);
+        for (const char *a = aliases; *a;) {
+            size_t len = strcspn(a, ",");
+            fprintf(to, " --%.*s", (int)len, a);
+            a += len + (a[len] == ',');
+        }
+        fputc(')', to);
+    }
+    fputc('\n', to);
+}
+
+/* Usage, options and settings. */
+static void print_help(const QSFCli *cli, FILE *to) {
+    fprintf(to, "%s\n%s\n\nOptions:\n", cli->usage, cli->summary);
+    const QSFCliOption *o;
+    for (size_t i = 0; (o = own_at(cli, i)); i++)
+        help_row(to, o->short_name, o->name, o->aliases, o->arg, o->help);
+    if (!cli->no_settings) fputs("\nModel, memory and sampling:\n", to);
+    for (size_t i = 0; i < n_settings(cli); i++) {
+        const QSFSetting *r = qsf_setting_at(i);
+        help_row(to, r->short_name, r->name, r->aliases, r->arg, r->help);
+    }
+    if (cli->epilogue) fprintf(to, "\n%s", cli->epilogue);
+}
+
 static int apply(Parser *p, Found f, const char *value) {
     p->err[0] = '\0';
     if (f.setting) {
@@ -140,7 +176,7 @@ static int apply(Parser *p, Found f, const char *value) {
     }
     if (f.own == &builtin[0] || f.own == &builtin[1]) (void)setvbuf(stdout, NULL, _IOFBF, OUT_BYTES);
     if (f.own == &builtin[0]) {
-        qsf_cli_help(p->cli, stdout);
+        print_help(p->cli, stdout);
         p->out->done = true;
         return QSF_EXIT_OK;
     }
@@ -220,41 +256,6 @@ int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFC
         if (rc) return rc;
     }
     return s != NULL && !out->done ? qsf_settings_check(s, err, cap) : QSF_EXIT_OK;
-}
-
-static void help_row(FILE *to, char short_name, const char *name, const char *aliases, const char *arg,
-                     const char *help) {
-    char left[96];
-    int n = snprintf(left, sizeof left, "  ");
-    if (short_name)
-        n += snprintf(left + n, sizeof left - (size_t)n, "-%c, ", short_name);
-    else
-        n += snprintf(left + n, sizeof left - (size_t)n, "    ");
-    snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", name, arg ? " " : "", arg ? arg : "");
-    fprintf(to, "%-28s%s%s", left, strlen(left) >= 28 ? "\n                            " : "", help);
-    if (aliases && *aliases) {
-        fputs(" (also", to);
-        for (const char *a = aliases; *a;) {
-            size_t len = strcspn(a, ",");
-            fprintf(to, " --%.*s", (int)len, a);
-            a += len + (a[len] == ',');
-        }
-        fputc(')', to);
-    }
-    fputc('\n', to);
-}
-
-void qsf_cli_help(const QSFCli *cli, FILE *to) {
-    fprintf(to, "%s\n%s\n\nOptions:\n", cli->usage, cli->summary);
-    const QSFCliOption *o;
-    for (size_t i = 0; (o = own_at(cli, i)); i++)
-        help_row(to, o->short_name, o->name, o->aliases, o->arg, o->help);
-    if (!cli->no_settings) fputs("\nModel, memory and sampling:\n", to);
-    for (size_t i = 0; i < n_settings(cli); i++) {
-        const QSFSetting *r = qsf_setting_at(i);
-        help_row(to, r->short_name, r->name, r->aliases, r->arg, r->help);
-    }
-    if (cli->epilogue) fprintf(to, "\n%s", cli->epilogue);
 }
 
 int qsf_cli_printed(const char *program) {

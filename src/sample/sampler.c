@@ -27,7 +27,7 @@ struct QsfSampler {
     float *p;      /* (n) scratch: probabilities */
 };
 
-uint64_t qsf_sampler_bytes(uint32_t n_vocab) {
+static uint64_t sampler_bytes(uint32_t n_vocab) {
     return (uint64_t)n_vocab * (2 * sizeof(float) + sizeof(qk_pick));
 }
 
@@ -38,7 +38,7 @@ int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table
     QsfSampler *s = calloc(1, sizeof *s);
     if (s == NULL) return qsf_err_memory(err, "the sampler");
     void *mem;
-    int rc = qsf_mem_map(ledger, QSF_MEM_LOGITS, qsf_sampler_bytes(n_vocab), "the sampler's candidates", &mem,
+    int rc = qsf_mem_map(ledger, QSF_MEM_LOGITS, sampler_bytes(n_vocab), "the sampler's candidates", &mem,
                          err);
     if (rc != QSF_OK) {
         free(s);
@@ -57,7 +57,7 @@ int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table
 
 void qsf_sampler_destroy(QsfSampler *s) {
     if (s == NULL) return;
-    qsf_mem_unmap(s->ledger, QSF_MEM_LOGITS, s->cand, qsf_sampler_bytes(s->n));
+    qsf_mem_unmap(s->ledger, QSF_MEM_LOGITS, s->cand, sampler_bytes(s->n));
     free(s);
 }
 

@@ -12,11 +12,10 @@
 
 typedef struct QsfSampler QsfSampler;
 
-/* Buffers for n_vocab candidates, charged to LOGITS (qsf_sampler_bytes says how many). */
+/* Buffers for n_vocab candidates, charged to LOGITS. */
 int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table, QsfLedger *ledger,
                        QsfErr *err);
 void qsf_sampler_destroy(QsfSampler *s);
-uint64_t qsf_sampler_bytes(uint32_t n_vocab);
 
 /* Restarts the generator (PCG or xoshiro, seeded so that equal seeds give equal draws on every
  * machine). */

@@ -49,8 +49,6 @@ void qsf_io_destroy(QsfIo *io);
 
 /* Starts r (async_read_start). At most QSF_IO_DEPTH may be in flight. Never fails: an error is the wait's. */
 void qsf_io_start(QsfIo *io, QsfIoRead *r);
-/* Whether r is done (async_read_poll). Does not block. */
-bool qsf_io_poll(QsfIo *io, QsfIoRead *r);
 /* Blocks until r is done (async_read_wait). QSF_E_RUNTIME names file and byte offset: an I/O error, or the
  * file ended before the size it had when it was opened; all faults of the file layer are seen here. Short
  * reads before that are continued. Restarts on EINTR. */

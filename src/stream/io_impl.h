@@ -23,9 +23,7 @@ typedef struct QsfIoBackend {
     int (*open)(QsfIo *io, const char **why);
     void (*close)(QsfIo *io);
     void (*start)(QsfIo *io, QsfIoRead *r);
-    void (*poll)(QsfIo *io, QsfIoRead *r);
     void (*wait)(QsfIo *io, QsfIoRead *r);
-    bool (*busy)(QsfIo *io, const QsfIoRead *r);
 } QsfIoBackend;
 
 extern const QsfIoBackend qsf_io_uring, qsf_io_pread, qsf_io_mmap;
@@ -66,8 +64,6 @@ typedef int64_t (*QsfIoStepFn)(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s
 int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why);
 void qsf_io_threads_close(QsfIo *io);
 void qsf_io_threads_start(QsfIo *io, QsfIoRead *r);
-void qsf_io_threads_poll(QsfIo *io, QsfIoRead *r);
 void qsf_io_threads_wait(QsfIo *io, QsfIoRead *r);
-bool qsf_io_threads_busy(QsfIo *io, const QsfIoRead *r);
 
 #endif

@@ -104,7 +104,5 @@ const QsfIoBackend qsf_io_mmap = {
     .open = open_mmap,
     .close = close_mmap,
     .start = qsf_io_threads_start,
-    .poll = qsf_io_threads_poll,
     .wait = qsf_io_threads_wait,
-    .busy = qsf_io_threads_busy,
 };

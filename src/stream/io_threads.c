@@ -128,19 +128,6 @@ void qsf_io_threads_start(QsfIo *io, QsfIoRead *r) {
     sem_post(&t->work);
 }
 
-bool qsf_io_threads_busy(QsfIo *io, const QsfIoRead *r) {
-    Threads *t = io->threads;
-    pthread_mutex_lock(&t->lock);
-    bool busy = r->busy;
-    pthread_mutex_unlock(&t->lock);
-    return busy;
-}
-
-void qsf_io_threads_poll(QsfIo *io, QsfIoRead *r) {
-    (void)io;
-    (void)r;
-}
-
 void qsf_io_threads_wait(QsfIo *io, QsfIoRead *r) {
     Threads *t = io->threads;
     pthread_mutex_lock(&t->lock);
@@ -159,9 +146,7 @@ const QsfIoBackend qsf_io_computed = {
     .open = open_computed,
     .close = qsf_io_threads_close,
     .start = qsf_io_threads_start,
-    .poll = qsf_io_threads_poll,
     .wait = qsf_io_threads_wait,
-    .busy = qsf_io_threads_busy,
 };
 
 /* --- the pread back end, which works everywhere --- */
@@ -181,7 +166,5 @@ const QsfIoBackend qsf_io_pread = {
     .open = open_pread,
     .close = qsf_io_threads_close,
     .start = qsf_io_threads_start,
-    .poll = qsf_io_threads_poll,
     .wait = qsf_io_threads_wait,
-    .busy = qsf_io_threads_busy,
 };

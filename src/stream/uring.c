@@ -108,24 +108,12 @@ static void start_uring(QsfIo *io, QsfIoRead *r) {
     submit(io, u, i);
 }
 
-static void poll_uring(QsfIo *io, QsfIoRead *r) {
-    Ring *u = io->state;
-    struct io_uring_cqe *c;
-    (void)r;
-    while (io_uring_peek_cqe(&u->ring, &c) == 0) complete(io, u, c);
-}
-
 static void wait_uring(QsfIo *io, QsfIoRead *r) {
     Ring *u = io->state;
     struct io_uring_cqe *c;
     while (r->busy) {
         if (io_uring_wait_cqe(&u->ring, &c) == 0) complete(io, u, c);
     }
-}
-
-static bool busy_uring(QsfIo *io, const QsfIoRead *r) {
-    (void)io;
-    return r->busy;
 }
 
 static void close_uring(QsfIo *io) {
@@ -145,9 +133,7 @@ const QsfIoBackend qsf_io_uring = {
     .open = open_uring,
     .close = close_uring,
     .start = start_uring,
-    .poll = poll_uring,
     .wait = wait_uring,
-    .busy = busy_uring,
 };
 
 #else

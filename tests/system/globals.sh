@@ -6,17 +6,39 @@
 have nm || skip "no nm: the names of the objects were not read"
 cd "$QSF_BUILDDIR" || exit 1
 
-# Hooks of tests into faults that cannot be provoked from outside, and parts that tests check by themselves.
-cat >"$work/allowed" <<'LIST'
+# What only tests call, each with the reason why it is a function of its own.
+cat >"$work/reasons" <<'LIST'
 main
+# Faults that cannot be provoked from outside.
 qsf_file_inject_fault qsf_mem_inject_failure qsf_newfile_hold qsf_newfile_part qsf_savefile_always_named
-qsf_pressure_look qsf_pressure_wait qsf_multiply_stoppable qsf_io_poll qsf_gaps_close ui_screen_flash
-qsf_arena_reset qsf_json_member qsf_nfc qsf_sampler_bytes qsf_model_build qsf_plan_smallest ui_canvas_text
-qsf_group_spare qsf_verify_fd qsf_pretok_spec_at qsf_calibration_of ui_command_nearest ui_lines_feed
-qsf_outlier_apply qsf_outlier_get qsf_outlier_put
+# A model without a file, so that the plans of shapes that nobody can download are tested.
+qsf_model_build
+# The plans near the smallest budget are tested for hundreds of shapes; users see it in a refusal only.
+qsf_plan_smallest
+# Time and memory of the machine are arguments, which the programs measure.
+qsf_pressure_look qsf_pressure_wait
+# A kernel of the test is stopped between two pieces.
+qsf_multiply_stoppable
+# Tiles are moved with lists that no policy makes.
+qsf_gaps_close
+# Bytes of spare rows, per format; a damaged file shows only the first of them.
+qsf_group_spare
+# A descriptor that is not a file.
+qsf_verify_fd
+# Every row of the table is compiled.
+qsf_pretok_spec_at
+# What a text measured, before it is encoded.
+qsf_calibration_of
+# The levels of the processor must choose the same codes.
 qsf_book_core qsf_book_encode qsf_books_2bit qsf_books_3bit qsf_books_4bit
-qsf_cli_help qk_type_ggml
+# The members of an object in their order: reference results are read with it.
+qsf_json_member
+# The reverse of qk_type_of.
+qk_type_ggml
+# What is on the screen, and what a line of the input is.
+ui_screen_flash ui_canvas_text ui_command_nearest ui_lines_feed
 LIST
+grep -v '^#' "$work/reasons" >"$work/allowed"
 # The interfaces for other programs.
 cat obj/public.txt >>"$work/allowed" || fail "no obj/public.txt"
 tr ' ' '\n' <"$work/allowed" | sort -u >"$work/known"

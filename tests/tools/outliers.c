@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/half.h"
 #include "src/convert/quant/measure.h"
 #include "src/convert/quant/outliers.h"
 #include "src/file/rows.h"
@@ -55,7 +56,8 @@ static void measure(const char *name, const float *x, size_t n_rows, size_t cols
         if (qsf_quant_encode(&q, &rows, packed, &err) != QSF_OK ||
             qsf_quant_decode(&q, packed, n_rows, cols, y, &err) != QSF_OK)
             fail(&err);
-        qsf_outlier_apply(list, listed, y, 0, n_rows, cols);
+        for (size_t i = 0; i < listed; i++)
+            y[(size_t)list[i].row * cols + list[i].col] = qsf_half_value(list[i].half);
         rows.x = x;
         qsf_stats_add(&s->stats[with], &rows, y);
         s->bytes[with] += n_rows * row_bytes + listed * QSF_OUTLIER_BYTES;

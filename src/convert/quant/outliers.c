@@ -68,29 +68,3 @@ size_t qsf_outlier_take(const QsfOutlierLimits *limits, QsfOutlierWay way, float
         }
     return n;
 }
-
-void qsf_outlier_apply(const QsfOutlier *list, size_t n, float *y, uint32_t first, size_t n_rows,
-                       size_t cols) {
-    for (size_t i = 0; i < n; i++) {
-        if (list[i].row < first || list[i].row - first >= n_rows || list[i].col >= cols) continue;
-        y[(size_t)(list[i].row - first) * cols + list[i].col] = qsf_half_value(list[i].half);
-    }
-}
-
-static void put_u32(uint8_t *p, uint32_t v) {
-    for (unsigned i = 0; i < 4; i++) p[i] = (uint8_t)(v >> 8 * i);
-}
-
-static uint32_t get_u32(const uint8_t *p) {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-void qsf_outlier_put(uint8_t *out, const QsfOutlier *o) {
-    put_u32(out, o->row);
-    put_u32(out + 4, o->col);
-    qsf_half_put(out + 8, o->half);
-}
-
-QsfOutlier qsf_outlier_get(const uint8_t *in) {
-    return (QsfOutlier){ get_u32(in), get_u32(in + 4), (uint16_t)(in[8] | in[9] << 8) };
-}

@@ -52,12 +52,5 @@ typedef struct QsfOutlier {
  * for the number that qsf_outlier_count found; it is sorted by row and column. Returns the number listed. */
 size_t qsf_outlier_take(const QsfOutlierLimits *limits, QsfOutlierWay way, float *x, uint32_t first,
                         size_t n_rows, size_t cols, QsfOutlier *list);
-/* Restores the outliers of rows first ... first + n_rows - 1 in the decoded values; ignores others. */
-void qsf_outlier_apply(const QsfOutlier *list, size_t n, float *y, uint32_t first, size_t n_rows,
-                       size_t cols);
-
-/* Encode and decode an outlier as stored in a file: QSF_OUTLIER_BYTES, little-endian. */
-void qsf_outlier_put(uint8_t *out, const QsfOutlier *o);
-QsfOutlier qsf_outlier_get(const uint8_t *in);
 
 #endif

@@ -39,7 +39,6 @@ bool none_regex_find(const QsfRegex *re, QsfRegexScratch *s, const char *text, s
 #define qsf_unicode_guessed   none_guessed
 #define qsf_grapheme_next     none_grapheme_next
 #define qsf_text_cells        none_text_cells
-#define qsf_nfc               none_nfc
 #define qsf_normal_form       none_normal_form
 #define qsf_unicode_category  none_category
 #define qsf_unicode_upper     none_upper
@@ -48,7 +47,6 @@ bool none_has_forms(void);
 bool none_guessed(void);
 size_t none_grapheme_next(const char *s, size_t len, int *cells);
 size_t none_text_cells(const char *s, size_t len);
-char *none_nfc(const char *s, size_t len, size_t *out_len);
 char *none_normal_form(const char *s, size_t len, QsfNormalForm form, size_t *out_len);
 const char *none_category(uint32_t cp);
 uint32_t none_upper(uint32_t cp);
@@ -96,7 +94,6 @@ static void test_beyond_ascii_is_reported(void **state) {
     none_lower(0xC9);
     assert_true(none_guessed());
     assert_false(none_has_forms());
-    assert_null(none_nfc("a", 1, NULL));
     assert_int_equal(none_text_cells("a\xC3\xA9z", 4), 3);
 }
 

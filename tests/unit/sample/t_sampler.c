@@ -262,7 +262,7 @@ static void memory_is_charged(void **state) {
     qsf_ledger_set_limit(&small, 0);
     qsf_err_clear(&err);
     assert_int_equal(qsf_sampler_create(&s, N, &table, &small, &err), QSF_OK);
-    assert_int_equal(small.used[QSF_MEM_LOGITS], qsf_sampler_bytes(N));
+    assert_true(small.used[QSF_MEM_LOGITS] >= N * (2 * sizeof(float) + sizeof(qk_pick)));
     qsf_sampler_destroy(s);
     assert_int_equal(small.total, 0);
     qsf_ledger_destroy(&small);

@@ -125,7 +125,7 @@ static void test_bytes(void **state) {
     }
 }
 
-/* The maximum number in flight, waited for in any order; and polled without waiting. */
+/* The maximum number in flight, waited for in any order. */
 static void test_in_flight(void **state) {
     (void)state;
     EACH_BACKEND(kind, direct) {
@@ -143,9 +143,6 @@ static void test_in_flight(void **state) {
             }
             for (unsigned i = 0; i < QSF_IO_DEPTH; i++) {
                 QsfIoRead *x = &rd[(i * 5 + round) % QSF_IO_DEPTH];
-                if (round % 3 == 0) {
-                    while (!qsf_io_poll(r.io, x)) usleep(50);
-                }
                 qsf_test_expect_ok(qsf_io_wait(r.io, x, &err), &err);
                 check_bytes(x);
             }

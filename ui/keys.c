@@ -68,8 +68,25 @@ static UiAction action_of(const char *seq, size_t n) {
     return UI_DO_EDIT;
 }
 
+/* SGR reports of the mouse: ESC [ < button ; column ; row M, or m where it is released (xterm's ctlseqs). The
+ * wheel is button 64 and 65; Shift, Alt and Control add 4, 8 and 16. */
+static UiAction mouse_action(const char *bytes, size_t n) {
+    unsigned button = 0;
+    for (size_t i = 3; i < n && bytes[i] >= '0' && bytes[i] <= '9' && button < 1000; i++)
+        button = button * 10 + (unsigned)(bytes[i] - '0');
+    switch (bytes[n - 1] == 'M' ? button & ~28u : 0) {
+    case 64: return UI_DO_WHEEL_UP;
+    case 65: return UI_DO_WHEEL_DOWN;
+    default: return UI_DO_MOUSE;
+    }
+}
+
+static bool is_mouse(const char *bytes, size_t n) {
+    return n > 3 && memcmp(bytes, "\x1b[<", 3) == 0 && (bytes[n - 1] == 'M' || bytes[n - 1] == 'm');
+}
+
 static void key_of(UiKey *out, const char *bytes, size_t n) {
-    *out = (UiKey){ .action = action_of(bytes, n), .n = n };
+    *out = (UiKey){ .action = is_mouse(bytes, n) ? mouse_action(bytes, n) : action_of(bytes, n), .n = n };
     memcpy(out->bytes, bytes, n);
 }
 

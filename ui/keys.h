@@ -35,7 +35,10 @@ typedef enum UiAction {
     UI_DO_LINE_UP,
     UI_DO_LINE_DOWN,
     UI_DO_HOME,
-    UI_DO_END
+    UI_DO_END,
+    UI_DO_WHEEL_UP, /* of the mouse */
+    UI_DO_WHEEL_DOWN,
+    UI_DO_MOUSE /* any other button: nothing */
 } UiAction;
 
 typedef struct UiBinding {

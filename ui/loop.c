@@ -254,12 +254,12 @@ static void run(Loop *l) {
     }
 }
 
-int ui_loop_run(UiApp *a, bool color, bool unicode, UiNotify how, char *err, size_t cap) {
+int ui_loop_run(UiApp *a, const UiLoopOptions *o, char *err, size_t cap) {
     char notice[400]; /* at least cap */
-    Loop l = { .app = a, .dirty = true, .keys.knows = ui_input_knows, .notify = how };
-    if (!ui_term_open(color, notice, err, cap)) return -1;
+    Loop l = { .app = a, .dirty = true, .keys.knows = ui_input_knows, .notify = o->notify };
+    if (!ui_term_open(o->color, o->mouse, notice, err, cap)) return -1;
     (void)ui_signals_open(true);
-    ui_screen_init(&l.screen, a, unicode);
+    ui_screen_init(&l.screen, a, o->unicode);
     if (notice[0]) ui_app_say(a, UI_NOTICE, "%s", notice);
     char *history = qsf_history_path();
     UiInputHooks hooks = { &l, on_enter, on_eof, on_tab, on_editor, a };

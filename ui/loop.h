@@ -6,8 +6,14 @@
 #include "ui/app.h"
 #include "ui/notify.h"
 
-/* how: tells that an answer is finished. Runs until the user quits; returns the exit status of the program, or -1 with a message in err if the
+typedef struct UiLoopOptions {
+    bool color, unicode; /* what the terminal can show */
+    bool mouse;          /* the wheel scrolls; text is selected with Shift */
+    UiNotify notify;     /* tells that an answer is finished */
+} UiLoopOptions;
+
+/* Runs until the user quits; returns the exit status of the program, or -1 with a message in err if the
  * terminal cannot show a screen: nothing was changed then. */
-int ui_loop_run(UiApp *a, bool color, bool unicode, UiNotify how, char *err, size_t cap);
+int ui_loop_run(UiApp *a, const UiLoopOptions *o, char *err, size_t cap);
 
 #endif

@@ -124,7 +124,12 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         if (!ui_attach_add(a, o->files[i])) return QSF_EXIT_USAGE;
     a->hooks = (UiHooks){ 0 };
     if (!lines) {
-        int status = ui_loop_run(a, wants_color(o), unicode, o->notify, err, sizeof err);
+        int status = ui_loop_run(a,
+                                 &(UiLoopOptions){ .color = wants_color(o),
+                                                   .unicode = unicode,
+                                                   .mouse = !o->no_mouse,
+                                                   .notify = o->notify },
+                                 err, sizeof err);
         if (status >= 0) {
             ui_goodbye_print(a);
             return status;

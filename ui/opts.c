@@ -33,6 +33,7 @@ enum {
     OPT_QUIET,
     OPT_JSON,
     OPT_NOTIFY,
+    OPT_MOUSE,
     OPT_COLOR,
     OPT_NO_COLOR,
     OPT_VERBOSE,
@@ -60,6 +61,7 @@ static const QSFCliOption options[] = {
     { "script", "", 0, "FILE", "read messages and commands from FILE instead of standard input (line mode)", OPT_SCRIPT },
     { "quiet", "", 'q', NULL, "in line mode: print only answers, errors and what commands print", OPT_QUIET },
     { "json", "", 0, NULL, "in line mode: print what happens as JSON, one object per line", OPT_JSON },
+    { "mouse", "", 0, "WHEN", "whether the wheel of the mouse scrolls; text is then selected with Shift: on or off (default on)", OPT_MOUSE },
     { "notify", "", 0, "HOW", "tell that an answer that took longer than 10 s is finished: bell, osc (a notification of the terminal), off, or auto: osc where the terminal is known to show it, otherwise bell (default auto)", OPT_NOTIFY },
     { "color", "", 0, "WHEN", "use colors: auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
     { "no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR },
@@ -206,6 +208,11 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_NOTIFY:
         if (ui_notify_parse(value, &o->notify)) break;
         (void)snprintf(err, cap, "--notify must be auto, bell, osc or off, not '%.40s'", value);
+        return 2;
+    case OPT_MOUSE:
+        o->no_mouse = strcmp(value, "off") == 0;
+        if (o->no_mouse || strcmp(value, "on") == 0) break;
+        (void)snprintf(err, cap, "--mouse must be on or off, not '%.40s'", value);
         return 2;
     case OPT_OUTPUT: o->output = value; break;
     case OPT_SCRIPT: o->script = value; break;

@@ -26,7 +26,7 @@ typedef struct UiOptions {
     const char *find;   /* the expression after it, or NULL */
     const char *print;  /* --print-session NAME, or NULL */
     const char *replay; /* --replay NAME, or NULL */
-    bool no_save, no_snapshot, plain, verbose, quiet, json;
+    bool no_save, no_snapshot, plain, verbose, quiet, json, no_mouse;
     const char *output, *script;             /* files instead of standard output and input, or NULL */
     uint64_t snapshot_limit;                 /* bytes, 0 = automatic */
     const char *overrides[UI_OVERRIDES + 1]; /* (n_overrides), then NULL */

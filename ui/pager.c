@@ -9,6 +9,7 @@
 
 #define HELP_WIDTH_MAX 100
 #define NARROW         60
+#define WHEEL_LINES    3
 
 void ui_pager_free(UiPager *p) {
     ui_buf_free(&p->title);
@@ -51,7 +52,11 @@ void ui_pager_key(UiPager *p, const UiKey *k, int rows) {
         p->top = 0;
     else if (k->action == UI_DO_END || end)
         p->top = 1 << 24; /* drawing knows the last line */
-    else if (k->action != UI_DO_REDRAW)
+    else if (k->action == UI_DO_WHEEL_UP)
+        p->top -= WHEEL_LINES;
+    else if (k->action == UI_DO_WHEEL_DOWN)
+        p->top += WHEEL_LINES;
+    else if (k->action != UI_DO_REDRAW && k->action != UI_DO_MOUSE)
         p->open = false;
 }
 

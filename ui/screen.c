@@ -11,6 +11,7 @@
 #include "ui/ctx_full.h"
 
 #define UI_FLASH_SECONDS 3.0
+#define UI_WHEEL_LINES   3
 #define UI_AGAIN_SECONDS 2.0 /* for the same key again */
 
 void ui_screen_init(UiScreen *s, UiApp *app, bool unicode) {
@@ -337,6 +338,9 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_PAGE_DOWN: scroll_page(s, 1); break;
     case UI_DO_LINE_UP: ui_chatview_scroll(&s->view, -1); break;
     case UI_DO_LINE_DOWN: ui_chatview_scroll(&s->view, 1); break;
+    case UI_DO_WHEEL_UP: ui_chatview_scroll(&s->view, -UI_WHEEL_LINES); break;
+    case UI_DO_WHEEL_DOWN: ui_chatview_scroll(&s->view, UI_WHEEL_LINES); break;
+    case UI_DO_MOUSE: break;
     case UI_DO_HOME: ui_chatview_home(&s->view); break;
     case UI_DO_END: ui_chatview_end(&s->view); break;
     }

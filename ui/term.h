@@ -9,10 +9,11 @@
 
 #include "ui/canvas.h"
 
-/* Takes over the terminal of standard input and output. color: styles may use colours. Returns false with a
+/* Takes over the terminal of standard input and output. color: styles may use colours; mouse: its wheel and
+ * buttons are keys. Returns false with a
  * message in err if there is no description of this kind of terminal: nothing was changed then. notice (cap
  * bytes, "" = none) names the terminal description used instead. */
-bool ui_term_open(bool color, char *notice, char *err, size_t cap);
+bool ui_term_open(bool color, bool mouse, char *notice, char *err, size_t cap);
 /* Restores it. Harmless if not open. */
 void ui_term_close(void);
 /* Size of the window, at least 1x1. */

@@ -19,15 +19,17 @@
  * the other terminals have it switched on. */
 #define MODES_SAVE "\x1b[?1007s"
 #define MODES_ON   "\x1b[?2004h\x1b[?1007l"
-#define MODES_OFF  "\x1b[?2004l\x1b[?1007h\x1b[?1007r"
+#define MODES_OFF  "\x1b[?2004l\x1b[?1007h\x1b[?1007r\x1b[?1006l\x1b[?1000l"
+/* Presses of buttons and the wheel, as SGR reports. Terminals select text with Shift then. */
+#define MOUSE_ON "\x1b[?1000h\x1b[?1006h"
 
 #define UI_SIGNALS 65 /* numbers of Linux: 1 to 64 */
 
 static struct {
     SCREEN *screen;
-    bool open, color;
+    bool open, color, mouse;
     struct termios saved; /* the original state of the terminal */
-    char restore[128];    /* bytes written by a fatal signal */
+    char restore[160];    /* bytes written by a fatal signal */
     volatile sig_atomic_t n_restore;
     sig_atomic_t n_kept;              /* of them, while the terminal is released */
     struct sigaction old[UI_SIGNALS]; /* of the signals in caught */
@@ -165,7 +167,12 @@ static SCREEN *open_screen(char *notice, size_t cap) {
     return newterm("xterm-256color", stdout, stdin);
 }
 
-bool ui_term_open(bool color, char *notice, char *err, size_t cap) {
+static void modes_on(void) {
+    write_raw(MODES_ON, sizeof MODES_ON - 1);
+    if (term.mouse) write_raw(MOUSE_ON, sizeof MOUSE_ON - 1);
+}
+
+bool ui_term_open(bool color, bool mouse, char *notice, char *err, size_t cap) {
     notice[0] = '\0';
     if (tcgetattr(STDIN_FILENO, &term.saved) != 0) {
         (void)snprintf(err, cap, "standard input is not a terminal: %s", strerror(errno));
@@ -184,7 +191,9 @@ bool ui_term_open(bool color, char *notice, char *err, size_t cap) {
     prepare_restore();
     catch_fatal();
     term.open = true;
-    write_raw(MODES_SAVE MODES_ON, sizeof MODES_SAVE MODES_ON - 1);
+    term.mouse = mouse;
+    write_raw(MODES_SAVE, sizeof MODES_SAVE - 1);
+    modes_on();
     ui_term_resized();
     return true;
 }
@@ -295,7 +304,7 @@ static void take_again(bool released) {
     reset_prog_mode();
     look_for_typed();
     if (released) write_raw(MODES_SAVE, sizeof MODES_SAVE - 1);
-    write_raw(MODES_ON, sizeof MODES_ON - 1);
+    modes_on();
     ui_term_resized();
     clearok(curscr, TRUE);
 }

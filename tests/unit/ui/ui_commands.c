@@ -333,6 +333,30 @@ static void test_keys(void **state) {
     assert_string_equal(keyed("\x1b[200~lost"), "timeout paste 0");
 }
 
+/* Reports of the mouse are keys of the screen, never of the input line. */
+static void test_mouse(void **state) {
+    (void)state;
+    static const struct {
+        const char *bytes;
+        UiAction action;
+    } cases[] = {
+        { "\x1b[<64;10;5M", UI_DO_WHEEL_UP },   { "\x1b[<65;1;1M", UI_DO_WHEEL_DOWN },
+        { "\x1b[<68;10;5M", UI_DO_WHEEL_UP },   { "\x1b[<0;3;4M", UI_DO_MOUSE },
+        { "\x1b[<0;3;4m", UI_DO_MOUSE },        { "\x1b[<64;1;1m", UI_DO_MOUSE },
+        { "\x1b[<99999999;1;1M", UI_DO_MOUSE }, { "\x1b[<;;M", UI_DO_MOUSE },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        UiKeys k = { 0 };
+        UiKey key = { 0 };
+        const char *b = cases[i].bytes;
+        bool any = false;
+        for (; *b; b++) any = ui_keys_feed(&k, *b, &key);
+        assert_true(any);
+        assert_int_equal(key.action, cases[i].action);
+        ui_keys_free(&k);
+    }
+}
+
 /* Any bytes are parsed to keys, and none is too long. */
 static void test_key_noise(void **state) {
     (void)state;
@@ -383,8 +407,9 @@ int main(void) {
         cmocka_unit_test(test_every_argument), cmocka_unit_test(test_help_width),
         cmocka_unit_test(test_blocks),         cmocka_unit_test(test_cut_block),
         cmocka_unit_test(test_cut_paste),      cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_key_noise),      cmocka_unit_test(test_history),
-        cmocka_unit_test(test_values),         cmocka_unit_test(test_unmarked_paste),
+        cmocka_unit_test(test_key_noise),      cmocka_unit_test(test_mouse),
+        cmocka_unit_test(test_history),        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_unmarked_paste),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -262,7 +262,7 @@ static const QsfFamily table[] = {
     { "granitemoe", .ffn = QSF_SOME_BLOCKS,
       DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .granite_scales = true, .moe = &optional_moe) },
     { "grok", .build = qsf_family_grok, .ffn = QSF_SOME_BLOCKS,
-      TRAITS(QsfDense, .rope = QSF_ROPE_HALVES, GEGLU, .norms = QSF_NORMS_AROUND,
+      TRAITS(QsfDense, .rope = QSF_ROPE_HALVES, .norms = QSF_NORMS_AROUND,
              MOE(.maybe_gated = true, SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_GELU,
                  .dense_shared = true, .sum_scale = 0.70710678f)) },
     { "grovemoe", .ffn = QSF_SOME_BLOCKS,

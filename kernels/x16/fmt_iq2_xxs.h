@@ -46,7 +46,7 @@ QK_INLINE li grid_marks(const uint8_t *p, size_t part, int n, int v) {
 }
 
 QK_INLINE li grid_scale(const uint8_t *p, size_t part, int j, int v) {
-    return odd_scale(marks_number(plane(p + 4 * part * QK_PLANE, 8 + j, v)));
+    return marks_scale(plane(p + 4 * part * QK_PLANE, 8 + j, v));
 }
 
 #endif

@@ -48,17 +48,17 @@ QK_INLINE li even_marks(li v) {
     return l_or(v, keep(l_shl(odd, 24), 0xaa000000u));
 }
 
-/* The four bits in the places of the eighth marks: as 0, 2, 1, 3 they are a number, in order a
- * bit of each byte. */
-QK_INLINE li marks_number(li v) {
-    v = keep(l_shr(v, 25), 0x55u);
-    return keep(l_or(v, l_shr(v, 3)), 15);
+/* 2n + 1 */
+QK_INLINE li odd_scale(li n) { return l_or(l_add(n, n), l_set(1)); }
+
+/* The four bits in the places of the eighth marks: as 0, 2, 1, 3 they are a number n, of which this is the
+ * scale, in order a bit of each byte. */
+QK_INLINE li marks_scale(li v) {
+    v = keep(l_shr(v, 24), 0xaau);
+    return l_or(keep(l_or(v, l_shr(v, 3)), 30), l_set(1));
 }
 
 QK_INLINE li marks_bits(li v) { return keep(l_mul(keep(l_shr(v, 25), 0x55u), l_set(0x41041)), 0x01010101u); }
-
-/* 2n + 1 */
-QK_INLINE li odd_scale(li n) { return l_or(l_add(n, n), l_set(1)); }
 
 #ifdef L_VBMI
 #include "kernels/x16/grid_vbmi.h"
@@ -86,8 +86,16 @@ QK_INLINE li level_of(const uint8_t *p, int s, int v) {
 
 /* ---- one column: its signs are changed instead of those of the levels ---- */
 
+/* Of IQ1: where the sums of a part start, for all groups. */
+typedef struct turned {
+    li start[FMT_PART / FMT_SUB];
+} turned;
+#define FMT_TURN(t, x)                                                        \
+    QK_UNROLL for (int sub_i = 0; sub_i < FMT_PART / FMT_SUB; sub_i++) {      \
+        (t)->start[sub_i] = start_of(x, 0, sub_i, GRID_CENTER ? 0 : FMT_OFF); \
+    }
 #define FMT_DIRECT(group, p, x, t, j, v) \
-    direct_points(GRID_CENTER ? l_set(0) : start_of(x, 0, j, FMT_OFF), p, (x)->q[0], j, v)
+    direct_points(GRID_CENTER ? l_set(0) : (t)->start[j], p, (x)->q[0], j, v)
 
 /* Step s of a super-block: levels and the four bytes of the column, q, that they are multiplied with. */
 typedef struct factors {
@@ -142,7 +150,7 @@ QK_INLINE const uint8_t *fmt_prepare(uint8_t *dst, const uint8_t *p, size_t part
             l_store(at + (POINT_PLANES + i) * (int)QK_PLANE, grid_marks(p, part, i, v));
     }
 #ifndef L_VBMI
-    L_HIDE(dst); /* indices are loaded */
+    __asm__("" : "+m"(*(uint8_t(*)[PREPARED_BYTES])dst)); /* indices are loaded */
 #endif
     return dst;
 }

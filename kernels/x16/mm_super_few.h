@@ -33,6 +33,7 @@ QK_INLINE void direct_sub(li (*sum)[NV], const uint8_t *p, const uint8_t *steps,
     QK_UNROLL for (int s = 0; s < SUB_STEPS; s += RUN)
         direct_steps(sub, steps, x->q, 4 * (j * SUB_STEPS + s), j * SUB_STEPS + s, RUN, nc);
 #endif
+    if (FMT_ROLLED) L_HIDE(p); /* otherwise addresses are kept for the next sub-block, in memory */
     for (int v = 0; v < NV; v++) {
         const li scale = FMT_SCALED ? FMT_PART_SCALE(p, part, j, v) : l_set(0);
         QK_UNROLL for (int c = 0; c < nc; c++)
@@ -55,14 +56,19 @@ QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int 
 QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, const turned *t, int i, int nc) {
     _Alignas(64) uint8_t prepared[PREPARED_BYTES];
     columns col = FMT_ROLLED ? columns_of_part(x, (size_t)i, nc) : *x;
+    turned of_part;
+    if (FMT_ROLLED) {
+        FMT_TURN(&of_part, &col);
+        t = &of_part;
+    }
     for (size_t g = 0; g < w->n; g++, sum += nc) {
         size_t part = (size_t)i;
         if (FMT_ROLLED) L_HIDE(part); /* the addresses of planes would not fit the registers */
         const uint8_t *p = w->p + g * w->stride, *steps = FMT_PREPARE(prepared, p, part);
-        hide_columns(col.q, nc);
+        if (!FMT_ROLLED) hide_columns(col.q, nc);
         prefetch_group(w, p + part * PART_BYTES,
                        FMT_ROLLED || i + 1 < PARTS ? PART_BYTES : GROUP_BLOCK - i * PART_BYTES);
-        for (int c = 0; i == 0 && c < nc; c++)
+        for (int c = 0; !FMT_ROLLED && i == 0 && c < nc; c++)
             for (int v = 0; v < NV; v++) sum[c][v] = l_set(0);
         QK_UNROLL for (int j = 0; j < PART_SUBS; j++)
             direct_sub(sum, p, steps, &col, t, part, FMT_ROLLED ? j : i * PART_SUBS + j, nc);
@@ -112,11 +118,15 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
     li sum[MV_GROUPS * FEW_COLS][NV];
     turned t;
     (void)n;
-    FMT_TURN(&t, x);
+    if (!FMT_ROLLED) FMT_TURN(&t, x);
 #define ADD_PART(i) direct_part(sum, w, x, &t, i, nc)
-    if (FMT_ROLLED)
+    if (FMT_ROLLED) {
+        li none = l_set(0);
+        L_HOLD(none); /* otherwise a call of memset */
+        for (size_t g = 0; g < w->n; g++)
+            for (int v = 0; v < NV; v++) sum[g][v] = none;
         for (int i = 0, parts = rolled_parts(); i < parts; i++) ADD_PART(i);
-    else if (ONE_APART || (L == 8 && nc > 1))
+    } else if (ONE_APART || (L == 8 && nc > 1))
         all_apart(sum, w, x, nc > 1);
     else
         QK_REPEAT(PARTS, ADD_PART);

@@ -80,6 +80,7 @@ typedef struct groups {
 QK_INLINE void prefetch_group(const groups *w, const uint8_t *p, int n) {
     if (!w->ahead) return;
     p += w->ahead;
+    L_HIDE(p); /* otherwise both ways share the addresses of lines, which do not fit the registers */
     if (w->far)
         for (int i = 0; i < n; i += 64) l_prefetch_far(p + i);
     else

@@ -28,7 +28,7 @@
  *                             column of x, a pointer to columns, for one column, instead of fmt_step; p: what
  *                             FMT_PREPARE returned
  *   FMT_TURN(t, x)            optional: fills the struct turned at t with what FMT_DIRECT needs of a
- *                             super-block of x
+ *                             super-block of x, or of a part where FMT_ROLLED
  *   FMT_UNIT                  optional: a factor for d, a power of two
  *   FMT_COLD                  optional: 1 for a format that few decode several columns of (mm_plan.h)
  *   li fmt_scale(p, j, v)     scale j, an int32

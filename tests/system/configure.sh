@@ -86,9 +86,11 @@ setting CONFIGURE_ARGS | grep -q CFLAGS=-O1 || fail "CFLAGS from the environment
 
 # ---- debug information of kernels is for those who ask for it
 [ "$(setting KERNEL_DEBUG)" = -g0 ] || fail "kernels have debug information: $(setting KERNEL_DEBUG)"
+setting KERNEL_UNWIND | grep -q -- -fno-asynchronous-unwind-tables || fail "kernels have tables for unwinding"
 in_dir debug sh "$configure" "CC=$cc" CFLAGS='-O2 -g' --enable-debug
 expect_rc 0 '--enable-debug with CFLAGS'
 [ "$(setting KERNEL_DEBUG) $(setting CFLAGS)" = '-g1 -O2 -g' ] || fail "--enable-debug with CFLAGS: $(setting KERNEL_DEBUG)"
+[ -z "$(setting KERNEL_UNWIND)" ] || fail "--enable-debug: kernels without tables for unwinding"
 
 # ---- headers are not precompiled for ccache, nor for a compiler that ignores what is precompiled
 printf '#!/bin/sh\nexec %s "$@"\n' "$cc" >"$work/ccache-like"
@@ -106,6 +108,7 @@ in_dir san sh "$configure" "CC=$cc" --enable-sanitizers
 if [ $rc = 0 ]; then
     setting EXTRA_CFLAGS | grep -q fsanitize=address,undefined || fail "--enable-sanitizers is ignored"
     ! setting EXTRA_CFLAGS | grep -q FORTIFY || fail "hardening and sanitizers exclude each other"
+    [ -z "$(setting KERNEL_UNWIND)" ] || fail "--enable-sanitizers: kernels without tables for unwinding"
 else
     expect_text 'cannot link' '--enable-sanitizers'
     echo "skip: $cc has no sanitizers"

@@ -299,8 +299,8 @@ static void test_commands_of_others(void **state) {
     say(x, ".help");
     assert_non_null(strstr(last_said(x, UI_NOTICE), "/help"));
     assert_int_equal(x->engine.n_submits, 0);
-    say(x, "/edit");
-    assert_non_null(strstr(last_said(x, UI_ERROR), "/undo"));
+    say(x, "/reset");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/clear"));
     say(x, "/yank");
     assert_non_null(strstr(last_said(x, UI_ERROR), "/copy"));
     say(x, "/search");

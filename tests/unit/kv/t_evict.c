@@ -12,6 +12,7 @@
 enum { CTX = 160, N = 700 };
 
 static const char *path;
+static qk_level level = QK_LEVEL_UNKNOWN; /* the best, unless a test has the plain kernels too */
 
 static int setup(void **state) {
     static char own[512];
@@ -28,7 +29,7 @@ static int teardown(void **state) {
 }
 
 static void open_with(QsfRig *r, QsfEvictKind kind, uint32_t window, int threads, uint32_t batch) {
-    const QsfRigOptions o = { .path = path, .threads = threads, .batch = batch, .ctx = CTX };
+    const QsfRigOptions o = { .path = path, .threads = threads, .batch = batch, .ctx = CTX, .level = level };
     const QsfEvict e = { .kind = kind, .window = window, .protect = 20 };
     QsfErr err = { 0 };
     qsf_test_expect_ok(qsf_rig_open(r, &o, &err), &err);
@@ -75,6 +76,7 @@ static void test_same(void **state) {
     for (int k = QSF_EVICT_SLIDING; k < QSF_EVICT_N; k++) {
         for (uint32_t window = 0; window <= 64; window += 64) {
             QsfRig a, b;
+            level = window == 0 ? QK_LEVEL_UNKNOWN : QK_LEVEL_REF;
             open_with(&a, (QsfEvictKind)k, window, 1, 64);
             open_with(&b, (QsfEvictKind)k, window, 3, 7);
             run(&a);
@@ -88,6 +90,7 @@ static void test_same(void **state) {
             assert_int_equal(qsf_rig_leak(&a), 0);
         }
     }
+    level = QK_LEVEL_UNKNOWN;
 }
 
 /* Before the last eviction nothing is kept, since a conversation of that length has evicted less; from there

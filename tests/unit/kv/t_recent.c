@@ -12,6 +12,7 @@ static const char *const pairs[][2] = { { "q2", "q2" }, { "q2", "f16" }, { "f32"
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static const char *path;
+static qk_level level = QK_LEVEL_UNKNOWN; /* the best, unless a test has the plain kernels too */
 
 static int setup(void **state) {
     static char own[512];
@@ -29,7 +30,7 @@ static int teardown(void **state) {
 
 static void open_as(QsfRig *r, const char *k, const char *v, int threads, uint32_t batch) {
     const QsfRigOptions o = {
-        .path = path, .threads = threads, .batch = batch, .ctx = CTX, .k_type = k, .v_type = v
+        .path = path, .threads = threads, .batch = batch, .ctx = CTX, .k_type = k, .v_type = v, .level = level
     };
     QsfErr err = { 0 };
     qsf_test_expect_ok(qsf_rig_open(r, &o, &err), &err);
@@ -87,15 +88,18 @@ static void test_cuts(void **state) {
         uint32_t batch, step;
     } ways[] = { { 3, 64, N }, { 1, 7, N }, { 2, 512, 1 }, { 2, 16, 50 } };
     (void)state;
-    for (unsigned i = 0; i < PAIRS; i++) {
-        float *want = all_logits(pairs[i][0], pairs[i][1], 1, 512, N);
+    for (unsigned i = 0; i <= PAIRS; i++) {
+        const char *const *pair = pairs[i % PAIRS];
+        level = i == PAIRS ? QK_LEVEL_REF : QK_LEVEL_UNKNOWN;
+        float *want = all_logits(pair[0], pair[1], 1, 512, N);
         for (unsigned w = 0; w < sizeof ways / sizeof *ways; w++) {
-            float *got = all_logits(pairs[i][0], pairs[i][1], ways[w].threads, ways[w].batch, ways[w].step);
+            float *got = all_logits(pair[0], pair[1], ways[w].threads, ways[w].batch, ways[w].step);
             assert_memory_equal(got, want, (size_t)N * VOCAB * sizeof *got);
             free(got);
         }
         free(want);
     }
+    level = QK_LEVEL_UNKNOWN;
 }
 
 /* While all positions are recent, nothing is read in 2 bits. */

@@ -12,6 +12,10 @@ sh "$QSF_SRCDIR/configure" "CC=$(config CC)" --enable-static >log 2>&1 ||
 setting() { sed -n "s/^$1 = //p" config.mk; }
 built=$QSF_BUILDDIR/obj
 
+# objects FOLDER LEVELS: of the sources there now: a build directory may hold those of earlier versions.
+objects() {
+    for c in $(cd "$QSF_SRCDIR" && find "$1" -maxdepth "$2" -name '*.c'); do echo "$built/${c%.c}.o"; done
+}
 # link_static PROGRAM LDFLAGS LIBS OBJECTS...: any output of the linker is a failure.
 link_static() {
     program=$1 ldflags=$2 libs=$3
@@ -28,9 +32,11 @@ alone() { ! ldd "./$1" >out 2>&1 || grep -q 'statically linked' out ||
     { cat out; fail "$1 needs shared libraries"; }; }
 
 lib_libs=$(setting LIB_LIBS) static=$(setting LDFLAGS)
-link_static qsf-run "$static" "$lib_libs" "$built"/src/run/*.o
+# shellcheck disable=SC2046
+link_static qsf-run "$static" "$lib_libs" $(objects src/run 1)
 alone qsf-run
-link_static qsf-convert "$static" "$lib_libs" "$built"/src/convert/*.o
+# shellcheck disable=SC2046
+link_static qsf-convert "$static" "$lib_libs" $(objects src/convert 1)
 alone qsf-convert
 ask="--temperature 0 --ignore-eos -n 8 -p a"
 # shellcheck disable=SC2086
@@ -42,7 +48,8 @@ ask="--temperature 0 --ignore-eos -n 8 -p a"
 [ "$(setting UI_STATIC)" = yes ] ||
     { echo "skip: qsf-chat is not static: $(sed -n 's/.*no static form of/no static form of/p' log)"; finish;
     }
-link_static qsf-chat "$static" "$(setting UI_LIBS) $lib_libs" "$built"/ui/*.o "$built"/ui/*/*.o
+# shellcheck disable=SC2046
+link_static qsf-chat "$static" "$(setting UI_LIBS) $lib_libs" $(objects ui 2)
 alone qsf-chat
 # shellcheck disable=SC2086
 [ -n "$(echo a | ./qsf-chat --plain --temperature 0 --max-tokens 4 "$tiny" 2>err)" ] ||

@@ -9,7 +9,7 @@ export XDG_STATE_HOME="$work/state"
 deep=$work/deep.gguf
 "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$deep" ctx=512 layers=14 vocab=1000 hidden=128 ||
     fail "mktiny cannot write a model"
-words 300 >"$work/text"
+words 150 >"$work/text" # 129 is the least
 calibrate() {
     rm -rf "$work/state"
     "$run" "$deep" --calibrate-quality "$work/text" "$@" >"$work/out" 2>"$work/err" </dev/null ||

@@ -12,7 +12,13 @@ set -u
 : "${QSF_SRCDIR:=$(pwd)}" "${QSF_BUILDDIR:=$(pwd)}"
 : "${QSF_TEST_DATA:=$QSF_SRCDIR/../shared}" "${QSF_TEST_TIMEOUT:=300}"
 : "${QSF_TEST_JOBS:=$(nproc 2>/dev/null || echo 1)}"
-alone=' t_tokspeed t_pool t_predict stop build_time '
+alone=' t_pool t_predict stop build_time '
+# Those that take longest begin first, so that the last one does not keep the other CPUs waiting
+# (QSF_TEST_TIMES).
+first='hf_dirs budgets hf_cases checkkern prompt_cache architectures quality_head quality_calibrate
+    split_scales retrieval t_kvcache t_worker_plan run_perplexity carry format headers t_forward run_parity
+    t_plan_sweep hf_scaled t_oom convert t_tokenizer_oracle t_snapshot_lists t_replan vocab_files t_kv_lend
+    screens keys lines sessions static t_tokspeed'
 
 # A private home per test, so that no test sees another's history.
 private_home() {
@@ -126,7 +132,9 @@ trap 'chmod -R u+w "$tmp" 2>/dev/null; rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 results=$tmp/results
 : >"$results"
-: >"$tmp/together"
+
+QSF_PYTHON=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null)
+export QSF_PYTHON # py in tests/system/lib.sh
 
 # The same environment for all: no terminal settings, no home, no make flags of the caller.
 export QSF_SRCDIR QSF_BUILDDIR QSF_TEST_DATA QSF_TEST_TIMEOUT
@@ -140,8 +148,12 @@ by_itself() {
     return 1
 }
 for t; do
-    by_itself "$t" || printf '%s\n' "$t" >>"$tmp/together"
-done
+    by_itself "$t" || printf '%s\n' "$t"
+done | first=$first awk '
+    BEGIN { n = split(ENVIRON["first"], names, " "); for (i = 1; i <= n; i++) rank[names[i]] = i }
+    { name = $0; sub(/.*\//, "", name); sub(/\.sh$/, "", name) }
+    { printf "%d %d %s\n", name in rank ? rank[name] : n + 1, NR, $0 }' |
+    sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 3- >"$tmp/together"
 [ ! -s "$tmp/together" ] ||
     tr '\n' '\0' <"$tmp/together" | xargs -0 -P "$QSF_TEST_JOBS" -n 1 sh "$0" --one "$tmp"
 for t; do

@@ -28,7 +28,7 @@ END
 calibrate() {
     "$convert" -q $2 --calibration text.txt -t 1 --json "$3" a.qsf >"$1.json" 2>err ||
         { fail "$1: $(cat err)"; return; }
-    python3 weighted.py "$1.json" "$1" "$4" 2>err || fail "$1: $(tail -n 1 err)"
+    py weighted.py "$1.json" "$1" "$4" 2>err || fail "$1: $(tail -n 1 err)"
     "$convert" -q $2 --calibration text.txt --ram-budget 1 "$3" b.qsf >out 2>err
     least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)
     "$convert" -q $2 --calibration text.txt -t 2 --ram-budget "${least}M" --quiet "$3" b.qsf 2>err ||
@@ -40,12 +40,12 @@ calibrate() {
 # ---- made here: experts, recurrences, fused tensors
 
 for arch in qwen3moe mamba2 phi3; do
-    python3 "$here/hf/tiny.py" $arch $arch.gguf || fail "tiny.py $arch"
+    py "$here/hf/tiny.py" $arch $arch.gguf || fail "tiny.py $arch"
     make_dir "$work/$arch.gguf" $arch || fail "$arch: no directory: $(cat "$work/err")"
     calibrate $arch q4_0 "$at/model.gguf" token_embd.weight
     calibrate $arch-dir q4_0 "$at/dir" token_embd.weight
     [ $arch != mamba2 ] || continue # its config.json has no context length, so windows are longer
-    python3 - $arch.json $arch-dir.json <<'END' 2>err || fail \
+    py - $arch.json $arch-dir.json <<'END' 2>err || fail \
         "$arch: a directory is calibrated differently: $(tail -n 1 err)"
 import json, sys
 a, b = (json.load(open(f)) for f in sys.argv[1:])

@@ -14,12 +14,10 @@ layouts='rows:none x16:lz4'
 [ -n "${QSF_TEST_QUICK-}" ] || ! grep -q '^#define QSF_HAVE_ZSTD 1' "$QSF_BUILDDIR/config.h" ||
     layouts="$layouts rows:zstd"
 
-# python3 may be a script that takes a second to find the real one.
-python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null)
 # same_gguf A B: without Python, only the tensors as listed.
 list() { "$run" --inspect "$1" | sed -n '/^tensors/,/^program/p' | grep -v ' bytes at '; }
 same_gguf() {
-    if [ -n "$python" ]; then "$python" "$same" --no-file-type "$1" "$2"
+    if have python3; then py "$same" --no-file-type "$1" "$2"
     else [ "$(list "$1")" = "$(list "$2")" ]; fi
 }
 # there_and_back GGUF LAYOUT:CODEC: makes m.qsf and back.gguf. Options for the conversion may follow.

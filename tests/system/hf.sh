@@ -5,7 +5,6 @@
 have python3 || skip "no python3"
 convert=$QSF_BUILDDIR/qsf-convert
 here=$QSF_SRCDIR/tests/system
-export PYTHONDONTWRITEBYTECODE=1
 unconverted=''
 reference=none
 
@@ -14,7 +13,7 @@ make_dir() {
     gguf=$1 at=$work/$2
     shift 2
     mkdir -p "$at"
-    python3 "$here/gguf_to_hf.py" "$gguf" "$at/dir" --twin "$at/model.gguf" "$@" >"$work/out" 2>"$work/err"
+    py "$here/gguf_to_hf.py" "$gguf" "$at/dir" --twin "$at/model.gguf" "$@" >"$work/out" 2>"$work/err"
 }
 # figures MODEL OPTIONS...: what its logits for the tokens of $reference are compared by.
 figures() {

@@ -10,7 +10,7 @@
 # ---- the project's own models
 
 for arch in llama qwen2 qwen3 gemma2 phi3 gpt2 qwen3moe deepseek2 deepseek2_v2 mamba2 lfm2; do
-    python3 "$here/hf/tiny.py" $arch "$work/tiny.$arch.gguf" || { fail "tiny.py $arch"; continue; }
+    py "$here/hf/tiny.py" $arch "$work/tiny.$arch.gguf" || { fail "tiny.py $arch"; continue; }
     hows='--shards=1 --old --shards=3'
     [ -z "${QSF_TEST_QUICK-}${QSF_SAN-}" ] || hows='--shards=3'
     [ $arch != lfm2 ] || hows='--old --shards=2' # layers with attention as full_attn_idxs
@@ -29,7 +29,7 @@ bad_dir() {
     shift
     rm -rf "$work/bad"
     cp -r "$work/good/dir" "$work/bad"
-    python3 "$here/hf/edit.py" "$work/bad" "$@" || { fail "edit.py $*"; return; }
+    py "$here/hf/edit.py" "$work/bad" "$@" || { fail "edit.py $*"; return; }
     expect 3 "$words" "$run" -p a -n 1 --temp 0 "$work/bad"
     expect 3 "$words" "$convert" --quiet "$work/bad" "$work/bad.qsf"
     [ ! -e "$work/bad.qsf" ] || fail "$*: converted"
@@ -127,7 +127,7 @@ expect 3 'without weights .model.safetensors' "$run" -p a -n 1 "$work/clone"
 : >"$work/clone/adapter_model.safetensors"
 expect 3 'without weights .*; it contains an adapter' "$run" -p a -n 1 "$work/clone"
 # YaRN that does not round: kept in QSF, and GGUF cannot say it.
-python3 "$here/hf/edit.py" "$work/good/dir" set rope_parameters \
+py "$here/hf/edit.py" "$work/good/dir" set rope_parameters \
     '{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "truncate": false}' ||
     fail "edit.py"
 expect 0 'warning: .*GGUF cannot say' "$convert" --quiet "$work/good/dir" "$work/rounded.gguf"

@@ -9,7 +9,7 @@
 # same NAME DIR ROWS COLS
 same() {
     rm -rf "$work/fp8" "$work/bf16"
-    python3 "$here/hf/fp8.py" "$2" "$work/fp8" "$work/bf16" "$3" "$4" || { fail "$1: fp8.py"; return; }
+    py "$here/hf/fp8.py" "$2" "$work/fp8" "$work/bf16" "$3" "$4" || { fail "$1: fp8.py"; return; }
     at=$work/fp8
     text=$(answer "$work/bf16")
     case $text in *'"tokens": 12'* | *'"stop": "eos"'*) ;; *) fail "$1: $text" ;; esac
@@ -26,7 +26,7 @@ same() {
 }
 
 for arch in llama phi3 qwen3moe deepseek2 deepseek2_v2; do
-    python3 "$here/hf/tiny.py" $arch "$work/tiny.$arch.gguf" || { fail "tiny.py $arch"; continue; }
+    py "$here/hf/tiny.py" $arch "$work/tiny.$arch.gguf" || { fail "tiny.py $arch"; continue; }
     make_dir "$work/tiny.$arch.gguf" $arch || { fail "$arch: $(tail -n 1 "$work/err")"; continue; }
     same "own $arch" "$work/$arch/dir" 5 7
     [ -z "${QSF_TEST_QUICK-}${QSF_SAN-}" ] || continue

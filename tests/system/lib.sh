@@ -10,6 +10,10 @@ skip() { echo "skip: $*"; exit 77; }
 fail() { echo "FAIL: $*"; bad=1; }
 finish() { exit $bad; }
 have() { command -v "$1" >/dev/null 2>&1; }
+# py ARGUMENTS...: python3, only with its own library. The command may be a wrapper that takes longer than the
+# scripts: tests/run.sh looks for the interpreter once. What is compiled is kept for all scripts, whatever the
+# caller's variables say.
+py() { "${QSF_PYTHON:-python3}" -E -S -X pycache_prefix="$QSF_BUILDDIR/obj/tests/pycache" "$@"; }
 
 # Removed at the end: scripts create all their files below it.
 work=$(mktemp -d "${TMPDIR:-/tmp}/qsfsys.XXXXXX") || exit 1

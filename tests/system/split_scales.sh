@@ -7,7 +7,7 @@ convert=$QSF_BUILDDIR/qsf-convert run=$QSF_BUILDDIR/qsf-run chat=$QSF_BUILDDIR/q
     mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
 [ -x "$convert" ] && [ -x "$run" ] && [ -x "$mktiny" ] || skip "not built"
 have python3 || skip "python3 is not installed"
-split="python3 $QSF_SRCDIR/tests/system/split_scales.py"
+split="py $QSF_SRCDIR/tests/system/split_scales.py"
 export PYTHONDONTWRITEBYTECODE=1
 cd "$work" || exit 1
 
@@ -40,7 +40,7 @@ for hidden in 128 256; do
                 "$convert" --verify --quiet m.qsf || fail "$model to QSF: $(cat err)"
             [ "$(ids m.qsf)" = "$answer" ] || fail "$model as QSF, $layout: another answer"
             "$convert" --quiet m.qsf back.gguf 2>err || fail "$model back: $(cat err)"
-            python3 "$QSF_SRCDIR/tests/system/gguf_same.py" --no-file-type inline.gguf back.gguf >out ||
+            py "$QSF_SRCDIR/tests/system/gguf_same.py" --no-file-type inline.gguf back.gguf >out ||
                 fail "$model back: $(cat out)"
         done
         "$convert" --quiet $model.gguf direct.gguf 2>err && [ "$(ids direct.gguf)" = "$answer" ] ||

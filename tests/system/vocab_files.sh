@@ -31,7 +31,7 @@ for name in $names; do
     gguf=$data/vocab/ggml-vocab-$name.gguf
     [ -f "$gguf" ] || { echo "skip: $gguf is absent"; continue; }
     out=$work/$name
-    python3 "$QSF_SRCDIR/tests/system/vocab_files.py" "$gguf" "$data/pre_tokenizers.json" \
+    py "$QSF_SRCDIR/tests/system/vocab_files.py" "$gguf" "$data/pre_tokenizers.json" \
         "$data/ids/$name.jsonl" "$out" ||
         { fail "$name: cannot be written"; continue; }
     same "$gguf" "$out/json" "$out/texts.jsonl"

@@ -37,6 +37,7 @@ void ui_app_free(UiApp *a) {
     ui_buf_free(&a->picker_search);
     ui_queue_free(&a->queue);
     ui_attach_free(&a->attach);
+    ui_folds_keep(&a->folds, "", 0);
     ui_buf_free(&a->draft);
     ui_buf_free(&a->compact.text);
     free(a->model_path);

@@ -6,6 +6,7 @@
 #define QSF_UI_APP_H
 
 #include "ui/compose/attach.h"
+#include "ui/compose/folds.h"
 #include "ui/compose/queue.h"
 #include "ui/engine.h"
 #include "ui/session.h"
@@ -119,6 +120,7 @@ typedef struct UiApp {
     bool guide_talk;     /* the messages in the context were exchanged with the guide */
     UiQueue queue;       /* messages to send when the answer is finished */
     UiAttach attach;     /* files that go with messages */
+    UiFolds folds;       /* long pastes in the input */
     int64_t not_sent;    /* tokens of the conversation with the message that was refused last; 0 = it fits */
     UiBuf draft;         /* text for the input, see ui_app_draft */
     char *want_model;    /* to load when the answer is finished */

@@ -15,9 +15,9 @@ static double mb(uint64_t bytes) { return (double)bytes / (1 << 20); }
 
 static unsigned copies(const UiApp *a) { return a->full_screen ? COPIES_ON_SCREEN : COPIES_OF_LINES; }
 
-/* With what is queued: no plan counts that. */
+/* With what is queued or folded in the input: no plan counts that. */
 static uint64_t texts_since_load(const UiApp *a) {
-    const uint64_t now = ui_transcript_held(&a->chat) + a->queue.bytes;
+    const uint64_t now = ui_transcript_held(&a->chat) + a->queue.bytes + a->folds.bytes;
     return now > a->held_at_load ? now - a->held_at_load : 0;
 }
 

@@ -86,7 +86,8 @@ static void draw_too_long(UiScreen *s, const UiInputView *in, int row, int cols)
     bool command = in->len > 0 && in->text[0] == '/' && !(in->len > 1 && in->text[1] == '/');
     if (ui_app_busy(s->app)) return;
     const size_t len = command ? 0 : in->len;
-    int64_t more = ui_app_too_long(s->app, in->text, len, command ? 0 : ui_attach_tokens(s->app));
+    int64_t more = ui_app_too_long(s->app, in->text, len,
+                                   command ? 0 : ui_attach_tokens(s->app) + in->pasted);
     if (more == 0) return;
     int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN,
                                " %s%lld tokens too long: ", cols >= UI_STRIP_FROM ? "about " : "",
@@ -226,6 +227,16 @@ static void draw_hints(UiScreen *s, int row, int cols) {
     }
 }
 
+/* Files that the message names, in its pastes too. */
+static void look_at_files(UiApp *a, const UiInputView *in) {
+    ui_attach_look(a, in->text, in->len);
+    for (size_t at = 0; in->folds && in->whole != in->len && at < in->len; at++) {
+        const int i = ui_fold_at(in->text + at, in->len - at);
+        if (i >= 0 && in->folds->items[i].text)
+            ui_attach_look_more(a, in->folds->items[i].text, in->folds->items[i].len);
+    }
+}
+
 /* ---- the whole screen ---- */
 
 static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int cols, int input_rows) {
@@ -290,7 +301,7 @@ static void draw_input(UiScreen *s, const UiInputView *in, const Layout *l, int 
 void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     UiApp *a = s->app;
     if (!ui_canvas_resize(&s->canvas, rows, cols)) return;
-    ui_attach_look(a, in->text, in->len);
+    look_at_files(a, in);
     UiStatus status = {
         .stats = &a->stats,
         .settings = &a->settings,

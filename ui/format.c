@@ -155,3 +155,14 @@ void ui_format_knob(const char *value, char *dst, size_t cap) {
     (void)snprintf(text, sizeof text, "%.2f", v);
     (void)snprintf(dst, cap, "%s", text[0] == '0' && text[1] == '.' ? text + 1 : text);
 }
+
+void ui_format_count(int64_t n, char *dst, size_t cap) {
+    char digits[24];
+    const int len = snprintf(digits, sizeof digits, "%lld", (long long)n);
+    size_t to = 0;
+    for (int i = 0; i < len && to + 2 < cap; i++) {
+        if (i > 0 && (len - i) % 3 == 0) dst[to++] = ',';
+        dst[to++] = digits[i];
+    }
+    dst[to] = '\0';
+}

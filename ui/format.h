@@ -20,6 +20,8 @@ void ui_format_tps(double tps, char *dst, size_t cap);
 void ui_format_bytes(uint64_t bytes, char *dst, size_t cap);
 /* The size of a small file: "812 B", "12 KB", "1.2 MB" */
 void ui_format_file(uint64_t bytes, char *dst, size_t cap);
+/* "3,204" */
+void ui_format_count(int64_t n, char *dst, size_t cap);
 /* How long ago: "just now", "5 min ago", "3 h ago", "yesterday", "4 days ago", or the date "2026-08-01"; ""
  * for 0. Both in seconds since 1970. */
 void ui_format_ago(double then, double now, char *dst, size_t cap);

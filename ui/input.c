@@ -59,13 +59,26 @@ static void remember(const char *line) {
     if (input.history_path && write) (void)ui_history_append(input.history_path, line);
 }
 
+/* The text of a line with its pastes: line itself if it has none, else in whole. */
+static const char *whole_text(const char *line, size_t *len, UiBuf *whole) {
+    if (!input.hooks.folds || !ui_folds_any(line, *len)) return line;
+    ui_folds_expand(input.hooks.folds, line, *len, whole);
+    *len = whole->len;
+    return ui_buf_str(whole);
+}
+
 /* Enter was accepted, or the input ended. */
 static void on_line(char *line) {
+    UiBuf whole = { 0 };
+    size_t len = line ? strlen(line) : 0;
     if (!line) {
         input.ended = true;
         return;
     }
-    remember(line);
+    const char *text = whole_text(line, &len, &whole);
+    remember(text);
+    if (text != line) ui_folds_keep(input.hooks.folds, "", 0);
+    ui_buf_free(&whole);
     free(line);
 }
 
@@ -106,7 +119,12 @@ static int key_enter(int count, int key) {
         rl_insert_text("\n");
         return 0;
     }
-    if (!input.hooks.enter(input.hooks.arg, rl_line_buffer, (size_t)rl_end)) return 0;
+    UiBuf whole = { 0 };
+    size_t len = (size_t)rl_end;
+    const char *text = whole_text(rl_line_buffer, &len, &whole);
+    const bool taken = !whole.failed && input.hooks.enter(input.hooks.arg, text, len);
+    ui_buf_free(&whole);
+    if (!taken) return 0;
     return rl_newline(count, key);
 }
 
@@ -116,9 +134,27 @@ static int key_newline(int count, int key) {
     return 0;
 }
 
+/* Tab beside a paste puts its text into the line. */
+static bool unfold(void) {
+    const UiFolds *f = input.hooks.folds;
+    int at = rl_point, i = f ? ui_fold_at(rl_line_buffer + at, (size_t)(rl_end - at)) : -1;
+    if (f && i < 0 && at >= UI_FOLD_BYTES) {
+        at -= UI_FOLD_BYTES;
+        i = ui_fold_at(rl_line_buffer + at, UI_FOLD_BYTES);
+    }
+    if (i < 0 || !f->items[i].text) return false;
+    rl_begin_undo_group();
+    rl_delete_text(at, at + UI_FOLD_BYTES);
+    rl_point = at;
+    rl_insert_text(f->items[i].text);
+    rl_end_undo_group();
+    return true;
+}
+
 /* Completes as far as all choices agree; if they do not, shows them, and then page after page. */
 static int key_tab(int count, int key) {
     (void)count, (void)key;
+    if (unfold()) return 0;
     const char *line = input.hooks.tab ? input.hooks.tab(input.hooks.arg, rl_line_buffer, (size_t)rl_end)
                                        : NULL;
     if (line) {
@@ -334,6 +370,7 @@ static char *line_text(const char *text, size_t len) {
         }
     }
     copy[to] = '\0';
+    ui_folds_clean(copy, to);
     return copy;
 }
 
@@ -344,6 +381,30 @@ void ui_input_insert(const char *text, size_t len) {
     rl_last_func = NULL; /* the key before was not the last change */
     free(copy);
     menu_update();
+}
+
+void ui_input_insert_folded(const char *text, size_t len, int64_t tokens, bool about) {
+    UiFold fold = { .text = line_text(text, len), .tokens = tokens, .about = about };
+    char mark[UI_FOLD_BYTES + 1] = "";
+    if (!fold.text) return;
+    fold.len = strlen(fold.text);
+    fold.lines = ui_fold_lines(fold.text, fold.len);
+    if (!input.hooks.folds || !ui_folds_add(input.hooks.folds, fold, mark)) {
+        rl_insert_text(fold.text);
+        free(fold.text);
+    } else {
+        rl_insert_text(mark);
+    }
+    rl_last_func = NULL;
+    menu_update();
+}
+
+void ui_input_text(UiBuf *out) {
+    UiBuf whole = { 0 };
+    size_t len = (size_t)rl_end;
+    const char *text = whole_text(rl_line_buffer, &len, &whole);
+    ui_buf_add(out, text, len);
+    ui_buf_free(&whole);
 }
 
 void ui_input_replace(const char *text, size_t len) {
@@ -389,42 +450,13 @@ UiDiscarded ui_input_discard(void) {
     const int len = rl_end;
     char *copy = ui_strdup_len(rl_line_buffer, (size_t)len);
     ui_input_set("", 0);
-    if (copy && new) add_history(copy);
+    UiBuf whole = { 0 };
+    size_t whole_len = (size_t)len;
+    if (copy && new) add_history(whole_text(copy, &whole_len, &whole));
+    ui_buf_free(&whole);
     using_history();
     if (copy) rl_add_undo(UNDO_DELETE, 0, len, copy); /* which owns it */
     return UI_DISCARDED_TEXT;
-}
-
-bool ui_input_knows(const char *seq, size_t n) {
-    /* Arguments and marks, of which nothing is shown, completion by readline, which is not ours, searches
-     * that take the text that follows, and a function that ends the line without sending it. */
-    static rl_command_func_t *const useless[] = {
-        rl_digit_argument,
-        rl_set_mark,
-        rl_tab_insert,
-        rl_tilde_expand,
-        rl_possible_completions,
-        rl_complete,
-        rl_insert_completions,
-        rl_insert_comment,
-        rl_noninc_reverse_search,
-        rl_noninc_forward_search,
-        rl_menu_complete,
-        rl_do_lowercase_version,
-    };
-    char copy[8];
-    int type = ISFUNC;
-    if (rl_editing_mode == 0 || n >= sizeof copy) return false; /* in vi mode Esc is a key of its own */
-    (void)snprintf(copy, sizeof copy, "%.*s", (int)n, seq);
-    rl_command_func_t *f = rl_function_of_keyseq(copy, rl_get_keymap(), &type);
-    if (f == rl_do_lowercase_version && seq[n - 1] >= 'A' && seq[n - 1] <= 'Z') {
-        copy[n - 1] = (char)(seq[n - 1] | 0x20);
-        f = rl_function_of_keyseq(copy, rl_get_keymap(), &type);
-    }
-    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
-        if (f == useless[i]) return false;
-    bool control = (unsigned char)seq[n - 1] < 0x20 && seq[n - 1] != '\b';
-    return f != NULL && type == ISFUNC && !control;
 }
 
 void ui_input_view(UiInputView *v) {
@@ -433,6 +465,9 @@ void ui_input_view(UiInputView *v) {
     v->len = rl_end > 0 ? (size_t)rl_end : 0;
     v->point = rl_point > 0 ? (size_t)rl_point : 0;
     v->menu = &input.menu;
+    v->folds = input.hooks.folds;
+    v->whole = v->len;
+    if (v->folds) v->whole = ui_folds_size(v->folds, v->text, v->len, &v->pasted);
 }
 
 void ui_input_menu_page(size_t rows) { input.menu.page = rows; }

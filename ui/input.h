@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ui/compose/folds.h"
 #include "ui/menu.h"
 
 typedef struct UiInputHooks {
@@ -20,6 +21,7 @@ typedef struct UiInputHooks {
     /* ^X^E. */
     void (*editor)(void *arg);
     const struct UiApp *app; /* for completion and no_save; may be NULL */
+    UiFolds *folds;          /* long pastes; only with it */
 } UiInputHooks;
 
 /* history: path of the history file, or NULL; with no_save of the app it is only read. */
@@ -31,6 +33,11 @@ void ui_input_feed(const char *bytes, size_t n);
 void ui_input_escape(void);
 /* Inserts text at the cursor: a paste, a new line. */
 void ui_input_insert(const char *text, size_t len);
+/* Inserts a long paste, which the line shows as "[pasted 200 lines, 3,492 tokens]": Enter and the editor get
+ * its text, and Tab beside it puts it into the line. tokens, about: as in UiFold. */
+void ui_input_insert_folded(const char *text, size_t len, int64_t tokens, bool about);
+/* Appends the text of the line, with all pastes. */
+void ui_input_text(UiBuf *out);
 /* Replaces the whole line. */
 void ui_input_set(const char *text, size_t len);
 /* The same, as a change that undo takes back. A search is left. */
@@ -46,8 +53,11 @@ bool ui_input_knows(const char *seq, size_t n);
 typedef struct UiInputView {
     const char *prompt; /* "> ", or readline's prompt: "(reverse-i-search)`ab': " */
     const char *text;
-    size_t len, point;  /* bytes; where the cursor is */
-    const UiMenu *menu; /* completions for this place */
+    size_t len, point;    /* bytes; where the cursor is */
+    const UiFolds *folds; /* of the characters that stand for pastes; NULL = none */
+    size_t whole;         /* bytes of the text with the pastes */
+    int64_t pasted;       /* tokens of them */
+    const UiMenu *menu;   /* completions for this place */
 } UiInputView;
 
 void ui_input_view(UiInputView *v);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Keys in a message of several lines. For readline all of them are one line. */
+/* Keys in a message of several lines, which for readline are one line; and which keys readline has. */
 #include <readline/readline.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/input.h"
 #include "ui/input_internal.h"
 
 /* The line in which the cursor is: [line_start(), line_end()). */
@@ -114,4 +116,36 @@ void ui_input_bind_lines(void) {
         replace(maps[i], rl_unix_line_discard, key_discard);
         replace(maps[i], rl_unix_word_rubout, key_word);
     }
+}
+
+bool ui_input_knows(const char *seq, size_t n) {
+    /* Arguments and marks, of which nothing is shown, completion by readline, which is not ours, searches
+     * that take the text that follows, and a function that ends the line without sending it. */
+    static rl_command_func_t *const useless[] = {
+        rl_digit_argument,
+        rl_set_mark,
+        rl_tab_insert,
+        rl_tilde_expand,
+        rl_possible_completions,
+        rl_complete,
+        rl_insert_completions,
+        rl_insert_comment,
+        rl_noninc_reverse_search,
+        rl_noninc_forward_search,
+        rl_menu_complete,
+        rl_do_lowercase_version,
+    };
+    char copy[8];
+    int type = ISFUNC;
+    if (rl_editing_mode == 0 || n >= sizeof copy) return false; /* in vi mode Esc is a key of its own */
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)n, seq);
+    rl_command_func_t *f = rl_function_of_keyseq(copy, rl_get_keymap(), &type);
+    if (f == rl_do_lowercase_version && seq[n - 1] >= 'A' && seq[n - 1] <= 'Z') {
+        copy[n - 1] = (char)(seq[n - 1] | 0x20);
+        f = rl_function_of_keyseq(copy, rl_get_keymap(), &type);
+    }
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
+        if (f == useless[i]) return false;
+    bool control = (unsigned char)seq[n - 1] < 0x20 && seq[n - 1] != '\b';
+    return f != NULL && type == ISFUNC && !control;
 }

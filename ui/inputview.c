@@ -42,6 +42,13 @@ static void place_cluster(Walk *w, const char *s, size_t len) {
     place(w, clean, n, (int)qsf_text_width(clean, n), UI_STYLE_TEXT);
 }
 
+/* A paste is one thing of several cells. */
+static void place_fold(Walk *w, const UiFolds *folds, int i) {
+    char label[80];
+    ui_fold_label(folds, i, label, sizeof label);
+    for (const char *p = label; *p; p++) place(w, p, 1, 1, UI_STYLE_KEY);
+}
+
 /* A search has the text that is searched in its prompt. */
 static void place_prompt(Walk *w, const char *prompt) {
     char *clean = qsf_clean_dup(prompt, strlen(prompt), true);
@@ -71,6 +78,12 @@ static void walk(Walk *w, const UiInputView *in, int *point_row, int *point_col)
             continue;
         }
         int cells;
+        const int fold = in->folds ? ui_fold_at(in->text + i, in->len - i) : -1;
+        if (fold >= 0) {
+            place_fold(w, in->folds, fold);
+            n = UI_FOLD_BYTES;
+            continue;
+        }
         n = qsf_text_grapheme(in->text + i, in->len - i, &cells);
         if (n == 0) return;
         if (in->point > i && in->point < i + n) {

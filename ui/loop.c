@@ -82,15 +82,15 @@ static int wait_for_editor(void *arg) {
 
 static void run_editor(Loop *l) {
     UiEditor e = { .arg = l, .wait = wait_for_editor, .room = ui_app_text_room(l->app) };
-    UiInputView in;
-    UiBuf text = { 0 };
-    ui_input_view(&in);
+    UiBuf draft = { 0 }, text = { 0 };
+    ui_input_text(&draft);
     ui_term_release();
-    if (ui_editor_run(&e, in.text, in.len, &text))
+    if (ui_editor_run(&e, ui_buf_str(&draft), draft.len, &text))
         ui_input_replace(ui_buf_str(&text), text.len);
     else if (!l->ended)
         ui_app_say(l->app, UI_NOTICE, "%s", e.problem);
     ui_term_take();
+    ui_buf_free(&draft);
     ui_buf_free(&text);
     l->screen.again = true;
 }
@@ -262,7 +262,7 @@ int ui_loop_run(UiApp *a, const UiLoopOptions *o, char *err, size_t cap) {
     ui_screen_init(&l.screen, a, o->unicode);
     if (notice[0]) ui_app_say(a, UI_NOTICE, "%s", notice);
     char *history = qsf_history_path();
-    UiInputHooks hooks = { &l, on_enter, on_eof, on_tab, on_editor, a };
+    UiInputHooks hooks = { &l, on_enter, on_eof, on_tab, on_editor, a, &a->folds };
     ui_input_open(&hooks, history);
     free(history);
     ui_screen_take_draft(&l.screen); /* files of the command line */

@@ -267,7 +267,7 @@ size_t ui_screen_room(UiScreen *s) {
     UiInputView in;
     ui_input_view(&in);
     const size_t room = ui_app_text_room(s->app);
-    return room > in.len ? room - in.len : 1;
+    return room > in.whole ? room - in.whole : 1;
 }
 
 void ui_screen_paste_refused(UiScreen *s, const QSFTextSize *size) {
@@ -286,7 +286,11 @@ void ui_screen_paste(UiScreen *s, const char *text, size_t len) {
     s->pager.open = false;
     ui_picker_close(&s->picker);
     disarm(s);
-    ui_input_insert(text, len);
+    bool about = false;
+    if (ui_fold_lines(text, len) < UI_FOLD_FROM)
+        ui_input_insert(text, len);
+    else
+        ui_input_insert_folded(text, len, ui_attach_count(s->app, text, len, &about), about);
 }
 
 /* More text would exceed the RAM budget. */
@@ -295,7 +299,7 @@ static bool too_long(UiScreen *s, const UiKey *k) {
     const bool text = k->action == UI_DO_NEWLINE ||
                       (k->action == UI_DO_EDIT && (unsigned char)k->bytes[0] >= ' ' && k->bytes[0] != 0x7f);
     ui_input_view(&in);
-    if (!text || in.len < UI_ROOM_ALWAYS || in.len < ui_app_text_room(s->app)) return false;
+    if (!text || in.whole < UI_ROOM_ALWAYS || in.whole < ui_app_text_room(s->app)) return false;
     ui_screen_flash(s, "a longer message does not fit in the RAM budget: /budget changes it");
     return true;
 }

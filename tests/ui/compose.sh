@@ -88,6 +88,25 @@ see '^> @notes/one.txt @notes/two.txt$'
 keys C-u C-d
 see '^rc=0'
 
+# A long paste folds in the input and is sent whole; the editor has its text.
+rm -f "$work/given"
+: >"$work/go"
+seq 200 >"$work/paste"
+start 80 24 "EDITOR='$work/editor' TMPDIR='$work' XDG_RUNTIME_DIR= '$chat' '$stories' --no-save -n 5 -c 2048"
+see 'is ready'
+tm load-buffer "$work/paste"
+tm paste-buffer -p -t t
+see '^> .pasted 200 lines, [0-9,]+ tokens.$'
+keys C-o
+see '^> from$'
+[ "$(sed -n 200p "$work/given")" = 200 ] || fail "the editor does not have the paste"
+keys C-_
+see '^> .pasted 200 lines, [0-9,]+ tokens.$'
+keys Enter
+see '│ 200$'
+keys C-d
+see '^rc=0'
+
 # ^Z in the editor returns to the shell; fg resumes both.
 cat >"$work/editor" <<END
 #!/bin/sh

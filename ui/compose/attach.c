@@ -22,14 +22,13 @@ static int64_t count_message(UiApp *a, const char *text, size_t len) {
     return a->engine.count(a->engine.self, &r);
 }
 
-static void count_tokens(UiApp *a, UiAttached *f, const UiBuf *text) {
-    const size_t part = text->len < SAMPLE ? text->len : SAMPLE;
+int64_t ui_attach_count(UiApp *a, const char *text, size_t len, bool *about) {
+    const size_t part = len < SAMPLE ? len : SAMPLE;
     const int64_t none = a->model_ready ? count_message(a, "", 0) : -1;
-    const int64_t all = none >= 0 ? count_message(a, ui_buf_str(text), part) : -1;
-    f->about = part < text->len;
-    f->tokens = all < none || none < 0 ? -1 : all - none;
-    if (f->about && f->tokens > 0)
-        f->tokens = (int64_t)((double)f->tokens * (double)text->len / (double)part);
+    const int64_t all = none >= 0 ? count_message(a, text, part) : -1;
+    *about = part < len;
+    if (all < none || none < 0) return -1;
+    return *about ? (int64_t)((double)(all - none) * (double)len / (double)part) : all - none;
 }
 
 static void note_problem(UiAttached *f, const char *why) {
@@ -50,7 +49,7 @@ static void look_at(UiApp *a, UiAttached *f) {
     f->tokens = -1;
     f->problem[0] = '\0';
     if (f->result == UI_TEXTFILE_OK)
-        count_tokens(a, f, &text.text);
+        f->tokens = ui_attach_count(a, ui_buf_str(&text.text), text.text.len, &f->about);
     else if (f->result != UI_TEXTFILE_LONG)
         note_problem(f, why);
     f->model = a->model_ready;
@@ -115,19 +114,27 @@ static bool is_command(const char *text, size_t len) {
 }
 
 void ui_attach_look(UiApp *a, const char *text, size_t len) {
+    a->attach.n = 0;
+    if (!is_command(text, len)) ui_attach_look_more(a, text, len);
+}
+
+/* Adds a path to a list, once. */
+static void add_path(char **paths, size_t *n, const char *path) {
+    size_t i = 0;
+    while (i < *n && strcmp(paths[i], path) != 0) i++;
+    if (i == *n && i < UI_ATTACH_MAX && (paths[i] = ui_strdup_len(path, strlen(path))) != NULL) (*n)++;
+}
+
+void ui_attach_look_more(UiApp *a, const char *text, size_t len) {
     UiAttach *at = &a->attach;
     UiMentions m = { .text = text, .len = len };
     char *paths[UI_ATTACH_MAX];
     size_t n = 0;
-    at->n = 0;
-    if (is_command(text, len)) return;
-    while (n < UI_ATTACH_MAX && ui_mention_next(&m)) {
-        size_t i = 0;
-        while (i < n && strcmp(paths[i], m.path) != 0) i++;
-        if (i == n && (paths[n] = ui_strdup_len(m.path, strlen(m.path))) != NULL) n++;
-    }
+    for (size_t i = 0; i < at->n; i++) add_path(paths, &n, at->listed[i]->path);
+    while (n < UI_ATTACH_MAX && ui_mention_next(&m)) add_path(paths, &n, m.path);
     /* Finding one moves others: all first, then their places. */
     for (size_t i = 0; i < n; i++) (void)known_file(a, paths[i]);
+    at->n = 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < at->n_known; k++)
             if (strcmp(at->known[k].path, paths[i]) == 0) at->listed[at->n++] = &at->known[k];
@@ -144,18 +151,6 @@ int64_t ui_attach_tokens(const UiApp *a) {
     return sum;
 }
 
-/* "3,204" */
-static void format_count(int64_t n, char *dst, size_t cap) {
-    char digits[24];
-    const int len = snprintf(digits, sizeof digits, "%lld", (long long)n);
-    size_t to = 0;
-    for (int i = 0; i < len && to + 2 < cap; i++) {
-        if (i > 0 && (len - i) % 3 == 0) dst[to++] = ',';
-        dst[to++] = digits[i];
-    }
-    dst[to] = '\0';
-}
-
 void ui_attach_describe(const UiAttached *f, char *dst, size_t cap) {
     char size[32], tokens[32], name[160];
     char *clean = qsf_clean_dup(f->path, strlen(f->path), true);
@@ -166,7 +161,7 @@ void ui_attach_describe(const UiAttached *f, char *dst, size_t cap) {
         return;
     }
     ui_format_file(f->bytes, size, sizeof size);
-    format_count(f->tokens, tokens, sizeof tokens);
+    ui_format_count(f->tokens, tokens, sizeof tokens);
     if (f->result == UI_TEXTFILE_LONG)
         (void)snprintf(dst, cap, "%s %s: longer than the RAM budget has space for", name, size);
     else if (f->tokens >= 0)

@@ -38,6 +38,10 @@ typedef struct UiAttach {
 /* Finds the files that a text names and looks at those that changed. Cheap enough for every frame unless a
  * file is new. Commands have none. */
 void ui_attach_look(struct UiApp *a, const char *text, size_t len);
+/* Adds those that another text names, such as a paste. */
+void ui_attach_look_more(struct UiApp *a, const char *text, size_t len);
+/* Tokens of a text, -1 = unknown; *about: only a part of it was counted. */
+int64_t ui_attach_count(struct UiApp *a, const char *text, size_t len, bool *about);
 /* Tokens of the files found. */
 int64_t ui_attach_tokens(const struct UiApp *a);
 /* "src/x.c 12 KB, 3,204 tokens", or its problem. */

@@ -27,7 +27,7 @@ static int begin(void **state) {
     setenv("INPUTRC", path, 1);
     if (setup(state) != 0) return 1;
     Fixture *x = *state;
-    UiInputHooks hooks = { NULL, on_enter, on_eof, NULL, on_editor, &x->app };
+    UiInputHooks hooks = { NULL, on_enter, on_eof, NULL, on_editor, &x->app, &x->app.folds };
     ui_screen_init(&screen, &x->app, true);
     ui_input_open(&hooks, NULL);
     return 0;
@@ -328,6 +328,63 @@ static void test_queue(void **state) {
     assert_int_equal(x->engine.n_submits, 3);
 }
 
+/* n lines in one paste. */
+static void paste_lines(int n) {
+    UiBuf b = { 0 };
+    for (int i = 1; i <= n; i++) ui_buf_printf(&b, "line %d\r", i); /* as terminals send it */
+    ui_screen_paste(&screen, ui_buf_str(&b), b.len);
+    ui_buf_free(&b);
+}
+
+/* A paste of more than 12 lines is one thing in the line, and is sent whole. */
+static void test_folded_paste(void **state) {
+    Fixture *x = *state;
+    UiBuf text = { 0 };
+    paste_lines(12);
+    assert_non_null(strstr(frame(80, 40), "line 12"));
+    ui_input_set("", 0);
+    type("explain ");
+    paste_lines(200);
+    assert_non_null(strstr(frame(80, 24), "\n> explain [pasted 200 lines, 1,692 tokens]\n"));
+    assert_int_equal(view().whole, 8 + 1692);
+    type(" please");
+    assert_non_null(strstr(frame(80, 24), "tokens] please\n"));
+    ui_input_text(&text);
+    assert_non_null(strstr(ui_buf_str(&text), "explain line 1\nline 2\n"));
+    assert_non_null(strstr(ui_buf_str(&text), "\nline 200\n please"));
+    /* ^C and back; a key deletes it at once, and undo brings it back. */
+    type("\x03");
+    assert_string_equal(view().text, "");
+    type("\x1f\x05\x1b\x7f\x7f\x7f");
+    assert_string_equal(view().text, "explain ");
+    type("\x1f");
+    assert_non_null(strstr(frame(80, 24), "\n> explain [pasted 200 lines, 1,692 tokens]\n"));
+    type("\r");
+    const char *sent = last_said(x, UI_USER);
+    assert_memory_equal(sent, "explain line 1\n", 15);
+    assert_int_equal(x->app.folds.bytes, 0);
+    type("\x1b[A"); /* the history has the whole text */
+    assert_memory_equal(view().text, "explain line 1\nline 2\n", 22);
+    ui_input_set("", 0);
+    /* Tab unfolds it. */
+    paste_lines(13);
+    assert_int_equal(view().len, UI_FOLD_BYTES);
+    type("\t");
+    assert_memory_equal(view().text, "line 1\nline 2\n", 14);
+    /* Text from outside never stands for a paste. */
+    ui_input_set("", 0);
+    ui_screen_paste(&screen, "\xf4\x8f\xbf\x80", 4);
+    assert_string_equal(view().text, "????");
+    ui_input_set("", 0);
+    /* More pastes than fold: the text itself. */
+    for (int i = 0; i < UI_FOLDS; i++) paste_lines(13);
+    paste_lines(13);
+    ui_buf_clear(&text);
+    ui_input_text(&text);
+    assert_int_equal(text.len, (UI_FOLDS + 1) * 95);
+    ui_buf_free(&text);
+}
+
 /* In a message of several lines the keys of readline work on the line, and again on the whole. */
 static void test_lines(void **state) {
     (void)state;
@@ -469,6 +526,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_escape, begin, end),
         cmocka_unit_test_setup_teardown(test_stop_key, begin, end),
         cmocka_unit_test_setup_teardown(test_queue, begin, end),
+        cmocka_unit_test_setup_teardown(test_folded_paste, begin, end),
         cmocka_unit_test_setup_teardown(test_lines, begin, end),
         cmocka_unit_test_setup_teardown(test_undo, begin, end),
         cmocka_unit_test_setup_teardown(test_question, begin, end),

@@ -19,6 +19,10 @@ have nm && {
         { cat "$work/out"; fail "libqsf.a exports (>) or lacks (<) these"; }
 }
 
+if [ -n "${QSF_SAN-}" ]; then
+    echo "skip: the headers are the same with sanitizers: only exports were compared"
+    finish
+fi
 warn='-Wall -Wextra -Werror'
 [ -f "$QSF_BUILDDIR/config.h" ] && config_h="-include $QSF_BUILDDIR/config.h" || config_h=''
 

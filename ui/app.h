@@ -228,6 +228,9 @@ void ui_app_refresh_context(UiApp *a);
  * the context; 0 = it fits, or unknown. more: tokens that the message has besides. Cheap enough to call for
  * every key. */
 int64_t ui_app_too_long(UiApp *a, const char *text, size_t len, int64_t more);
+/* Estimates the tokens of a message that is typed, and the seconds until the first token of its answer by the
+ * speed of the last prompt, -1 = unknown. more: as above. 0: unknown. Cheap enough to call for every key. */
+int64_t ui_app_typed(UiApp *a, const char *text, size_t len, int64_t more, double *seconds);
 /* Whether the conversation with text as the next message fits the context. *need: its tokens, or -1 =
  * unknown, then true. */
 bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need);

@@ -208,6 +208,15 @@ int64_t ui_app_too_long(UiApp *a, const char *text, size_t len, int64_t more) {
     return tokens > left ? tokens - left : 0;
 }
 
+int64_t ui_app_typed(UiApp *a, const char *text, size_t len, int64_t more, double *seconds) {
+    const double rate = a->read_tps > 0 ? a->read_tps : a->stats.prefill_tps;
+    *seconds = -1;
+    if (!a->model_ready || a->stats.ctx_size == 0 || len == 0) return 0;
+    const int64_t tokens = estimate(a, text, len) + more;
+    if (rate > 0 && !ui_app_busy(a)) *seconds = (double)tokens / rate;
+    return tokens;
+}
+
 bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need) {
     const QSFStats *s = &a->stats;
     *need = 0;

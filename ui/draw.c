@@ -80,14 +80,31 @@ static void draw_title(UiScreen *s, int row, int cols) {
 
 /* ---- rules, queue, menu, hints ---- */
 
-/* Shown before Enter, if the conversation or the message makes it too long. */
-static void draw_too_long(UiScreen *s, const UiInputView *in, int row, int cols) {
+/* While a message is typed: its tokens, the room for it, and how long it takes to read it. */
+static void draw_typed(UiScreen *s, const UiInputView *in, int64_t more, int row, int cols) {
+    const UiApp *a = s->app;
+    char tokens[24], room[24], span[24];
+    double seconds;
+    const int64_t n = ui_app_typed(s->app, in->text, in->len, more, &seconds);
+    const int64_t left = (int64_t)a->stats.ctx_size - a->stats.ctx_used;
+    if (n == 0 || cols < UI_STRIP_FROM) return;
+    ui_format_count(n, tokens, sizeof tokens);
+    ui_format_count(left > 0 ? left : 0, room, sizeof room);
+    int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_DIM, " %s tokens, room for %s ", tokens,
+                               room);
+    if (seconds < 1) return;
+    ui_format_span(seconds, span, sizeof span);
+    ui_canvas_printf(&s->canvas, row, col, cols, UI_STYLE_DIM, "(first token in about %s) ", span);
+}
+
+/* Shown before Enter, if the conversation or the message makes it too long; otherwise how long it is. */
+static void draw_length(UiScreen *s, const UiInputView *in, int row, int cols) {
     char advice[100];
-    bool command = in->len > 0 && in->text[0] == '/' && !(in->len > 1 && in->text[1] == '/');
-    if (ui_app_busy(s->app)) return;
+    const bool command = in->len > 0 && in->text[0] == '/' && !(in->len > 1 && in->text[1] == '/');
     const size_t len = command ? 0 : in->len;
-    int64_t more = ui_app_too_long(s->app, in->text, len,
-                                   command ? 0 : ui_attach_tokens(s->app) + in->pasted);
+    const int64_t extra = command ? 0 : ui_attach_tokens(s->app) + in->pasted;
+    const int64_t more = ui_app_busy(s->app) ? 0 : ui_app_too_long(s->app, in->text, len, extra);
+    if (more == 0 && !command) draw_typed(s, in, extra, row, cols);
     if (more == 0) return;
     int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN,
                                " %s%lld tokens too long: ", cols >= UI_STRIP_FROM ? "about " : "",
@@ -123,7 +140,7 @@ static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {
     if (s->flash[0] && s->flash_until > ui_now() && !stopped)
         ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, " %s ", s->flash);
     else if (!draw_question(s, in, row, cols))
-        draw_too_long(s, in, row, cols);
+        draw_length(s, in, row, cols);
     if (below > 0 && cols >= 30) {
         char text[48];
         (void)snprintf(text, sizeof text, " %zu line%s below ", below, below == 1 ? "" : "s");

@@ -278,6 +278,20 @@ static void test_queue_and_flash(void **state) {
     HAS(frame("", 80, 24), "─ hello 5 ─");
 }
 
+/* Tokens of what is typed, the room for it, and the time until the first token. */
+static void test_typed(void **state) {
+    (void)state;
+    HAS(frame("and if", 80, 24), " 7 tokens, room for 2,785 ");
+    assert_null(strstr(frame("and if", 80, 24), "first token")); /* an answer is being generated */
+    assert_null(strstr(frame("and if", 40, 12), "room for"));
+    assert_null(strstr(frame("/stats", 80, 24), "room for"));
+    assert_null(strstr(frame("", 80, 24), "room for"));
+    fake_done(&engine, QSF_STOP_EOS, 3);
+    ui_app_pump(&app);
+    app.read_tps = 0.5;
+    HAS(frame("and if", 80, 24), " (first token in about 14s) ");
+}
+
 static void test_input_rows(void **state) {
     (void)state;
     int row, col;
@@ -319,6 +333,7 @@ int main(void) {
         T(test_ascii),
         T(test_all_sizes),
         T(test_queue_and_flash),
+        T(test_typed),
         T(test_input_rows),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,15 +38,27 @@ typedef struct QSFCli {
     const QSFCliOption *options; /* (n_options); -h/--help and -V/--version are added by the parser */
     size_t n_options;
     const char *epilogue; /* text after the options (exit status ...), or NULL */
-    bool no_settings;     /* the program has no options for the engine's settings */
+    bool no_settings; /* the program has no options for the engine's settings, and no configuration file */
 } QSFCli;
+
+/* The options that every program has; those of the configuration file only with settings. */
+enum {
+    QSF_CLI_HELP = -1,
+    QSF_CLI_VERSION = -2,
+    QSF_CLI_CONFIG = -3,
+    QSF_CLI_NO_CONFIG = -4,
+    QSF_CLI_PRINT_CONFIG = -5,
+    QSF_CLI_ROLE = -6
+};
 
 /* Called once for each of the program's own options, in order; value is NULL for switches. Returns non-zero
  * for a usage error, with a message in err. */
 typedef int (*QSFCliHandler)(void *arg, int id, const char *value, char *err, size_t cap);
 
 typedef struct QSFCliResult {
-    bool done;         /* --help or --version was printed on stdout: exit with qsf_cli_printed */
+    bool done;                 /* --help or --version was printed on stdout: exit with qsf_cli_printed */
+    const char *config, *role; /* --config FILE, --role NAME, or NULL; in argv */
+    bool no_config, print_config;
     char **positional; /* (n_positional), pointing into argv */
     int n_positional;
 } QSFCliResult;
@@ -65,6 +77,10 @@ int qsf_cli_replace_fd(int fd, const char *path, char *err, size_t cap);
  * has no settings. */
 int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFCliHandler fn, void *arg,
                   QSFCliResult *out, char *err, size_t cap);
+/* Returns the i-th of the options that are not settings, those of every program included; NULL at the end. */
+const QSFCliOption *qsf_cli_option_at(const QSFCli *cli, size_t i);
+/* The one with this long name or alias, or NULL. */
+const QSFCliOption *qsf_cli_option(const QSFCli *cli, const char *name);
 /* Returns QSF_EXIT_OK if --help or --version reached stdout, else QSF_EXIT_RUNTIME, with a
  * message unless it is a closed pipe. */
 int qsf_cli_printed(const char *program);

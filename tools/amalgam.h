@@ -9,6 +9,7 @@
  *                                          have
  *     -DQSF_WITH_JANSSON -ljansson         reading JSON: model directories with safetensors, --render,
  *                                          --tokenize --jsonl
+ *     -DQSF_WITH_INIH -linih               the configuration file
  *     -DQSF_WITH_UTF8PROC -lutf8proc       normal forms of Unicode; letters beyond ASCII in templates
  *     -DQSF_WITH_LIBDEFLATE -ldeflate      faster checksums of QSF files
  *     -DQSF_WITH_ZSTD -lzstd               QSF files whose layers are compressed so
@@ -30,6 +31,9 @@
 #endif
 #ifndef QSF_WITH_JANSSON
 #define QSF_WITHOUT_JANSSON 1
+#endif
+#ifndef QSF_WITH_INIH
+#define QSF_WITHOUT_INIH 1
 #endif
 #ifndef QSF_WITH_UTF8PROC
 #define QSF_WITHOUT_UTF8PROC 1

@@ -376,6 +376,7 @@ void ui_app_start_load(UiApp *a) {
         free(a->model_path);
         a->model_path = a->want_model;
         a->want_model = NULL;
+        ui_config_for_model(a, a->model_path);
     }
     a->want_reload = false;
     char *file = qsf_model_file(a->model_path);

@@ -223,6 +223,8 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
 static void go_back(UiApp *a) {
     free(a->model_path);
     a->model_path = ui_strdup_len(a->good_path, strlen(a->good_path));
+    ui_config_for_model(a, a->model_path);
+    if (a->config) a->engine.advise(a->engine.self, &a->settings);
     ui_app_take_back(a, &a->good_settings, QSF_SETTING_REPLAN | QSF_SETTING_RELOAD, true);
 }
 

@@ -26,6 +26,7 @@ void ui_own_free(UiOwn *own) {
 void ui_own_set(UiApp *a, const QSFSetting *row, const char *value) {
     char err[200];
     if (a->kept) (void)qsf_setting_set(&a->own.settings, row, value, err, sizeof err);
+    ui_config_chosen(a, row);
     ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
 }
 
@@ -49,20 +50,16 @@ static void save_setting(UiApp *a, const QSFSetting *row) {
 
 /* In the order of the table: kv-type replaces what the session has for K or V alone. */
 void ui_own_settings(const UiApp *a, const UiOwn *own, QSFSettings *s) {
-    const QSFSettings *given = &a->given.settings;
-    char value[QSF_SETTING_TEXT], err[200];
-    *s = own->settings;
+    ui_config_base(a, a->want_model ? a->want_model : a->model_path, s);
     s->commands = a->settings.commands;
-    for (size_t i = 0; i < qsf_setting_count(); i++) {
-        const QSFSetting *row = qsf_setting_at(i);
-        if (!qsf_setting_user_set(given, row)) continue;
-        qsf_setting_get(given, row, value, sizeof value);
-        (void)qsf_setting_set(s, row, value, err, sizeof err);
-    }
+    qsf_config_overlay(s, &own->settings);
+    qsf_config_overlay(s, &a->given.settings);
 }
 
 static void take_settings(UiApp *a) {
     ui_own_settings(a, &a->own, &a->settings);
+    ui_config_apply(a, a->want_model ? a->want_model : a->model_path,
+                    a->own.settings.user_set | a->given.settings.user_set);
     for (size_t i = 0; !a->kept && i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         if (qsf_setting_user_set(&a->given.settings, row)) save_setting(a, row);

@@ -34,7 +34,24 @@ void ui_app_settle(UiApp *a);
 void ui_app_replan(UiApp *a);
 /* Settings changed without ui_app_set; before holds the old values. Informs the engine. */
 void ui_app_apply(UiApp *a, const QSFSettings *before);
-/* The settings without user choices: the defaults, with the values that the loaded model recommends. */
+/* ---- the configuration file (app_config.c) ---- */
+
+/* Defaults and what the file says for this model (NULL = none). */
+void ui_config_base(const UiApp *a, const char *model, QSFSettings *s);
+/* Does the row have the value of the file? After ui_config_chosen not any more: it is the session's own. */
+bool ui_config_sets(const UiApp *a, const QSFSetting *row);
+void ui_config_chosen(UiApp *a, const QSFSetting *row);
+/* Makes the settings those of ui_config_base, but for the rows of `chosen` (bits as in
+ * QSFSettings.user_set). */
+void ui_config_apply(UiApp *a, const char *model, uint64_t chosen);
+/* The same when another model is loaded, for all rows that the user has not chosen. */
+void ui_config_for_model(UiApp *a, const char *model);
+/* A session begins that did not exist before: takes the role, the system prompt and the stop strings of the
+ * file, which become its own. false: reported. */
+bool ui_config_begin_session(UiApp *a, const char *model);
+
+/* The settings without user choices: the defaults and those of the configuration file, with the values that
+ * the loaded model recommends. */
 void ui_app_base(const UiApp *a, QSFSettings *base);
 /* A model was loaded: applies its recommended settings. Adds ", NAME VALUE" for each setting that changed. */
 void ui_app_take_model_defaults(UiApp *a, UiBuf *changed);

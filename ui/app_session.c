@@ -56,7 +56,8 @@ static void save_settings(UiApp *a, const QSFSettings *s, bool replace) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char is[QSF_SETTING_TEXT];
-        const bool set = qsf_setting_user_set(s, row), differs = qsf_setting_differs(s, &base, row);
+        const bool set = qsf_setting_user_set(s, row) && (a->kept || !ui_config_sets(a, row));
+        const bool differs = qsf_setting_differs(s, &base, row) || (set && qsf_setting_user_set(&base, row));
         /* What the model recommends is not among a session's own settings. */
         if (!(set && replace) && !(differs && (set || !a->kept))) continue;
         qsf_setting_get(s, row, is, sizeof is);

@@ -108,8 +108,9 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
     a->settings = next;
     explain_auto(row, value, to, why, sizeof why);
     if (same) {
-        /* It was an option of the command line or a recommendation. */
-        if (a->kept && qsf_setting_differs(&a->settings, &a->own.settings, row)) mark(a, row, to);
+        /* It was an option of the command line, of the configuration file, or a recommendation. */
+        if (ui_config_sets(a, row) || (a->kept && qsf_setting_differs(&a->settings, &a->own.settings, row)))
+            mark(a, row, to);
         if (!quiet) ui_app_say(a, UI_NOTICE, "%s is %s%s", row->name, to, why);
         return true;
     }
@@ -158,7 +159,7 @@ void ui_app_apply(UiApp *a, const QSFSettings *before) {
 }
 
 void ui_app_base(const UiApp *a, QSFSettings *base) {
-    ui_settings_default(base);
+    ui_config_base(a, a->model_path, base);
     a->engine.advise(a->engine.self, base);
 }
 

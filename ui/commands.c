@@ -77,6 +77,8 @@ static const UiCommand table[] = {
     { "show", "info", "[settings|model|system|template|prompt [TEXT]|license|plan|memory]",
       "show settings, model facts, prompt or memory", WORDS(show_words), ui_cmd_show },
     { "system", "", "[TEXT|off]", "show, set or remove the system prompt", WORDS(system_words), ui_cmd_system },
+    { "role", "persona", "[NAME]", "list the roles of the configuration file, or take system prompt and settings from one",
+      ARG(ROLE), ui_cmd_role },
     { "template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",
       ARG(TEMPLATE), ui_cmd_template },
     { "model", "", "[FILE]", "show or load a model; guide is the built-in one", ARG(MODEL), ui_cmd_model },

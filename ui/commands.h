@@ -16,8 +16,9 @@ typedef enum UiArgKind {
     UI_ARG_MODEL,   /* a file, or guide */
     UI_ARG_SESSION, /* or the file of a model */
     UI_ARG_SESSION_ONLY,
-    UI_ARG_CODE,     /* the number of a block of code after the word code */
-    UI_ARG_CODE_FILE /* such a number, and a file */
+    UI_ARG_CODE,      /* the number of a block of code after the word code */
+    UI_ARG_CODE_FILE, /* such a number, and a file */
+    UI_ARG_ROLE
 } UiArgKind;
 
 /* A word that an argument begins with. */
@@ -90,6 +91,8 @@ bool ui_cmd_show(UiApp *a, const char *name, const char *args);
 bool ui_cmd_stats(UiApp *a, const char *name, const char *args);
 bool ui_cmd_context(UiApp *a, const char *name, const char *args);
 bool ui_cmd_mem(UiApp *a, const char *name, const char *args);
+/* cmd_role.c */
+bool ui_cmd_role(UiApp *a, const char *name, const char *args);
 /* cmd_session.c */
 bool ui_cmd_new(UiApp *a, const char *name, const char *args);
 bool ui_cmd_save(UiApp *a, const char *name, const char *args);

@@ -93,6 +93,12 @@ static void sessions(UiCompletion *c, const UiApp *a, const char *word, size_t l
     free(all);
 }
 
+static void roles(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
+    const char *name;
+    for (size_t i = 0; a && (name = qsf_config_role_at(a->config, i)) != NULL; i++)
+        if (begins(name, word, len)) ui_complete_add(c, name, "", "");
+}
+
 static void words(UiCompletion *c, const UiWord *list, const char *word, size_t len) {
     for (const UiWord *w = list; w && w->word; w++) {
         if (begins(w->word, word, len)) ui_complete_add(c, w->word, w->setting ? " " : "", w->help);
@@ -131,6 +137,7 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
         if (begins(QSF_GUIDE, word, len))
             ui_complete_add(c, QSF_GUIDE, "", "the built-in guide to this program");
         break;
+    case UI_ARG_ROLE: roles(c, a, word, len); break;
     case UI_ARG_NONE:
     case UI_ARG_CODE:
     case UI_ARG_CODE_FILE:
@@ -178,7 +185,7 @@ static const QSFSetting *value_of(const UiCommand *cmd, const char *line, size_t
 /* File names and sessions may contain blanks; anything else is one word. */
 static bool has_blanks(const UiArg *arg) {
     return arg->kind == UI_ARG_FILE || arg->kind == UI_ARG_CODE_FILE || arg->kind == UI_ARG_MODEL ||
-           arg->kind == UI_ARG_SESSION || arg->kind == UI_ARG_SESSION_ONLY;
+           arg->kind == UI_ARG_SESSION || arg->kind == UI_ARG_SESSION_ONLY || arg->kind == UI_ARG_ROLE;
 }
 
 typedef struct Codes {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/app.h"
+#include "ui/app_internal.h"
 #include "ui/clipboard.h"
 #include "ui/goodbye.h"
 #include "ui/guide.h"
@@ -99,6 +99,9 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->verbose = o->verbose;
     a->snapshots = !o->no_snapshot;
     a->snapshot_limit = o->snapshot_limit;
+    a->config = o->start.config;
+    if (o->start.role) (void)snprintf(a->role, sizeof a->role, "%s", o->start.role);
+    ui_config_apply(a, o->model, a->given.settings.user_set);
     a->given.stops = o->stops; /* owned by the app from here on */
     o->stops = (UiStops){ 0 };
     for (size_t i = 0; i < a->given.stops.n; i++) (void)ui_stops_add(&a->stops, a->given.stops.text[i]);
@@ -112,6 +115,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         if (o->model) ui_app_load(a, o->model);
         return ui_rerun(a, o->replay, o->model != NULL);
     }
+    if (!ui_config_begin_session(a, o->model)) return a->exit_code;
     if (o->model) {
         ui_app_load(a, o->model);
         a->model_unsaved = a->kept;

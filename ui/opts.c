@@ -9,7 +9,7 @@
 
 #include "qsf_chatlog.h"
 #include "qsf_decode.h"
-#include "ui/app.h"
+#include "ui/app_internal.h"
 
 #define UI_SYSTEM_MAX ((size_t)1 << 20)
 
@@ -258,26 +258,111 @@ static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
     return NULL;
 }
 
-int ui_options_parse(UiOptions *o, int argc, char **argv) {
+static bool take_text(UiOptions *o, const QSFConfig *c, const QSFConfigEntry *e, char *err, size_t cap) {
+    char why[400] = "";
+    if (!e || handle(o, e->own->id, e->value, why, sizeof why) == 0) return true;
+    (void)snprintf(err, cap, "%s:%u: %s", qsf_config_path(c), e->line, why);
+    return false;
+}
+
+bool ui_options_texts(UiOptions *o, const QSFConfig *c, const char *model, const char *role, bool only_role,
+                      char *err, size_t cap) {
+    *o = (UiOptions){ 0 };
+    const QSFConfigEntry *e = qsf_config_text(c, model, role, "system,system-file", NULL);
+    if (e && only_role && e->layer != QSF_CONFIG_ROLE) e = NULL;
+    bool ok = take_text(o, c, e, err, cap);
+    e = qsf_config_text(c, model, role, "stop", NULL);
+    if (e && only_role && e->layer != QSF_CONFIG_ROLE) e = NULL;
+    for (; ok && e; e = qsf_config_text(c, model, role, "stop", e)) ok = take_text(o, c, e, err, cap);
+    return ok;
+}
+
+/* What --role names is as if it was given on the command line, but for what is given there. */
+static int take_role(UiOptions *o, char *err, size_t cap) {
+    UiOptions texts;
+    if (!o->start.role) return 0;
+    const bool ok = ui_options_texts(&texts, o->start.config, NULL, o->start.role, true, err, cap);
+    if (ok && texts.has_system && !o->has_system) {
+        ui_buf_puts(&o->system, ui_buf_str(&texts.system));
+        o->has_system = true;
+    }
+    for (size_t i = 0; ok && o->n_own_stops == 0 && i < texts.stops.n; i++)
+        (void)ui_stops_add(&o->stops, texts.stops.text[i]);
+    ui_options_free(&texts);
+    return ok ? 0 : 2;
+}
+
+static int fail(const char *err) {
+    ui_options_error(err);
+    return QSF_EXIT_USAGE;
+}
+
+/* The file first: the command line is checked while it is read, and replaces what it says. */
+static int read_config(UiOptions *o, int argc, char **argv) {
+    char err[1024] = "";
+    UiOptions scratch = { 0 };
+    const int rc = qsf_config_begin(&o->start, &cli, argc, argv, handle, &scratch, err, sizeof err);
+    ui_options_free(&scratch);
+    if (rc != 0) return fail(err);
+    if (o->start.done) return qsf_cli_printed(cli.program);
+    qsf_config_role_settings(o->start.config, o->start.role, &o->settings);
+    return -1;
+}
+
+typedef struct Print {
+    UiOwn own;
+    char *model;
+} Print;
+
+static bool on_record(void *arg, const QSFLogRecord *r) {
+    Print *p = arg;
+    if (r->kind == QSF_LOG_SET && r->text_bytes == r->len) ui_own_record(&p->own, r);
+    if (r->kind == QSF_LOG_MODEL && r->text && r->text_bytes == r->len) {
+        free(p->model);
+        p->model = ui_strdup_len(r->text, r->len);
+    }
+    return true;
+}
+
+static int print_config(const UiOptions *o) {
+    QSFSettings defaults;
+    Print p = { .model = NULL };
     char err[400] = "";
+    uint32_t damaged;
+    ui_settings_default(&defaults);
+    ui_own_begin(&p.own);
+    if (o->session && !qsf_chatlog_read(o->session, on_record, &p, &damaged, err, sizeof err))
+        ui_options_error(err);
+    qsf_config_print(&o->start, &cli, &defaults, o->model ? o->model : p.model,
+                     o->session ? &p.own.settings : NULL, o->session);
+    ui_own_free(&p.own);
+    free(p.model);
+    return err[0] ? QSF_EXIT_RUNTIME : qsf_cli_printed(cli.program);
+}
+
+int ui_options_parse(UiOptions *o, int argc, char **argv) {
+    char err[1024] = "";
     QSFCliResult r = { 0 };
     *o = (UiOptions){ 0 };
     ui_settings_default(&o->settings);
-    if (qsf_cli_parse(&cli, argc, argv, &o->settings, handle, o, &r, err, sizeof err) != 0) {
-        ui_options_error(err);
-        return QSF_EXIT_USAGE;
-    }
-    if (r.done) return qsf_cli_printed(cli.program);
+    int rc = read_config(o, argc, argv);
+    if (rc >= 0) return rc;
+    if (qsf_cli_parse(&cli, argc, argv, &o->settings, handle, o, &r, err, sizeof err) != 0) return fail(err);
     const char *wrong = contradiction(o, &r);
-    if (wrong) {
-        ui_options_error(wrong);
-        return QSF_EXIT_USAGE;
-    }
+    if (wrong) return fail(wrong);
     if (r.n_positional == 1) *(o->list ? &o->find : &o->model) = r.positional[0];
-    return -1;
+    if (o->list || o->print) return -1;
+    o->n_own_stops = o->stops.n;
+    if (qsf_config_options(&o->start, &cli, handle, o, err, sizeof err) != 0 ||
+        take_role(o, err, sizeof err) != 0)
+        return fail(err);
+    wrong = contradiction(o, &(QSFCliResult){ 0 });
+    if (wrong) return fail(wrong);
+    return r.print_config ? print_config(o) : -1;
 }
 
 void ui_options_free(UiOptions *o) {
     ui_buf_free(&o->system);
     ui_stops_clear(&o->stops);
+    qsf_config_end(&o->start);
 }

@@ -3,7 +3,7 @@
 #ifndef QSF_UI_OPTS_H
 #define QSF_UI_OPTS_H
 
-#include "qsf_cli.h"
+#include "qsf_config.h"
 #include "ui/compose/attach.h"
 #include "ui/notify.h"
 #include "ui/stops.h"
@@ -20,6 +20,7 @@ typedef struct UiOptions {
     UiStops stops;                    /* --stop */
     const char *files[UI_ATTACH_MAX]; /* (n_files), --file */
     size_t n_files;
+    size_t n_own_stops; /* of them, those of the command line */
     bool has_system;
     bool resume;        /* --continue */
     bool list;          /* --list-sessions */
@@ -34,10 +35,16 @@ typedef struct UiOptions {
     char i2s_flavor[64]; /* one of them */
     UiColor color;
     UiNotify notify;
+    QSFConfigStart start; /* the configuration file */
 } UiOptions;
 
 /* Returns -1 to continue, or the exit status (already reported). */
 int ui_options_parse(UiOptions *o, int argc, char **argv);
+/* Fills the system prompt and the stop strings of *o, which may be uninitialized, with those of the
+ * configuration for a model and a role (NULL = none); only_role: those of its section. false with a message
+ * in err. Release it with ui_options_free. */
+bool ui_options_texts(UiOptions *o, const QSFConfig *c, const char *model, const char *role, bool only_role,
+                      char *err, size_t cap);
 /* "qsf-chat: message" on standard error. */
 void ui_options_error(const char *text);
 void ui_options_free(UiOptions *o);

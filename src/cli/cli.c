@@ -21,10 +21,18 @@ typedef struct Found {
 } Found;
 
 static const QSFCliOption builtin[] = {
-    { "help", "", 'h', NULL, "print this help and exit", -1 },
-    { "version", "", 'V', NULL, "print the version and exit", -2 },
+    { "help", "", 'h', NULL, "print this help and exit", QSF_CLI_HELP },
+    { "version", "", 'V', NULL, "print the version and exit", QSF_CLI_VERSION },
+    { "config", "", 0, "FILE", "read this configuration file instead of ~/.config/qsf/config",
+      QSF_CLI_CONFIG },
+    { "no-config", "", 0, NULL, "read no configuration file", QSF_CLI_NO_CONFIG },
+    { "print-config", "", 0, NULL,
+      "print all options in effect as a configuration file, with their sources, and exit",
+      QSF_CLI_PRINT_CONFIG },
+    { "role", "persona", 0, "NAME",
+      "take system prompt and settings from [role NAME] of the configuration file", QSF_CLI_ROLE },
 };
-enum { N_BUILTIN = sizeof builtin / sizeof *builtin };
+enum { N_BUILTIN = sizeof builtin / sizeof *builtin, N_ALWAYS = 2 };
 
 /* Is word (n bytes) the name or one of the comma-separated aliases? */
 static bool name_matches(const char *name, const char *aliases, const char *word, size_t n) {
@@ -37,16 +45,24 @@ static bool name_matches(const char *name, const char *aliases, const char *word
     return false;
 }
 
-static const QSFCliOption *own_at(const QSFCli *cli, size_t i) {
+const QSFCliOption *qsf_cli_option_at(const QSFCli *cli, size_t i) {
+    const size_t n = cli->no_settings ? N_ALWAYS : N_BUILTIN;
     if (i < cli->n_options) return &cli->options[i];
-    return i - cli->n_options < N_BUILTIN ? &builtin[i - cli->n_options] : NULL;
+    return i - cli->n_options < n ? &builtin[i - cli->n_options] : NULL;
+}
+
+const QSFCliOption *qsf_cli_option(const QSFCli *cli, const char *name) {
+    const QSFCliOption *o;
+    for (size_t i = 0; (o = qsf_cli_option_at(cli, i)) != NULL; i++)
+        if (name_matches(o->name, o->aliases, name, strlen(name))) return o;
+    return NULL;
 }
 
 static size_t n_settings(const QSFCli *cli) { return cli->no_settings ? 0 : qsf_setting_count(); }
 
 static Found find_long(const QSFCli *cli, const char *word, size_t n) {
     const QSFCliOption *o;
-    for (size_t i = 0; (o = own_at(cli, i)); i++)
+    for (size_t i = 0; (o = qsf_cli_option_at(cli, i)); i++)
         if (name_matches(o->name, o->aliases, word, n)) return (Found){ .own = o };
     for (size_t i = 0; i < n_settings(cli); i++) {
         const QSFSetting *row = qsf_setting_at(i);
@@ -57,7 +73,7 @@ static Found find_long(const QSFCli *cli, const char *word, size_t n) {
 
 static Found find_short(const QSFCli *cli, char c) {
     const QSFCliOption *o;
-    for (size_t i = 0; (o = own_at(cli, i)); i++)
+    for (size_t i = 0; (o = qsf_cli_option_at(cli, i)); i++)
         if (o->short_name == c) return (Found){ .own = o };
     for (size_t i = 0; i < n_settings(cli); i++)
         if (qsf_setting_at(i)->short_name == c) return (Found){ .setting = qsf_setting_at(i) };
@@ -102,7 +118,7 @@ static int unknown_option(const QSFCli *cli, const char *word, char *err, size_t
     const char *names[256];
     size_t n = 0;
     const QSFCliOption *o;
-    for (size_t i = 0; (o = own_at(cli, i)) && n < 256; i++) names[n++] = o->name;
+    for (size_t i = 0; (o = qsf_cli_option_at(cli, i)) && n < 256; i++) names[n++] = o->name;
     for (size_t i = 0; i < n_settings(cli) && n < 256; i++) names[n++] = qsf_setting_at(i)->name;
     const char *near = qsf_nearest(word, names, n);
     if (near)
@@ -157,7 +173,7 @@ static void help_row(FILE *to, char short_name, const char *name, const char *al
 static void print_help(const QSFCli *cli, FILE *to) {
     fprintf(to, "%s\n%s\n\nOptions:\n", cli->usage, cli->summary);
     const QSFCliOption *o;
-    for (size_t i = 0; (o = own_at(cli, i)); i++)
+    for (size_t i = 0; (o = qsf_cli_option_at(cli, i)); i++)
         help_row(to, o->short_name, o->name, o->aliases, o->arg, o->help);
     if (!cli->no_settings) fputs("\nModel, memory and sampling:\n", to);
     for (size_t i = 0; i < n_settings(cli); i++) {
@@ -167,6 +183,27 @@ static void print_help(const QSFCli *cli, FILE *to) {
     if (cli->epilogue) fprintf(to, "\n%s", cli->epilogue);
 }
 
+/* The caller acts on those of the configuration. */
+static int apply_builtin(Parser *p, const QSFCliOption *own, const char *value) {
+    QSFCliResult *out = p->out;
+    switch (own->id) {
+    case QSF_CLI_HELP:
+    case QSF_CLI_VERSION:
+        (void)setvbuf(stdout, NULL, _IOFBF, OUT_BYTES);
+        if (own->id == QSF_CLI_HELP)
+            print_help(p->cli, stdout);
+        else
+            printf("%s %s\n", p->cli->program, qsf_version());
+        out->done = true;
+        break;
+    case QSF_CLI_CONFIG: out->config = value; break;
+    case QSF_CLI_NO_CONFIG: out->no_config = true; break;
+    case QSF_CLI_PRINT_CONFIG: out->print_config = true; break;
+    default: out->role = value; break;
+    }
+    return QSF_EXIT_OK;
+}
+
 static int apply(Parser *p, Found f, const char *value) {
     p->err[0] = '\0';
     if (f.setting) {
@@ -174,17 +211,7 @@ static int apply(Parser *p, Found f, const char *value) {
             return name_in_error(p, f.setting->name);
         return QSF_EXIT_OK;
     }
-    if (f.own == &builtin[0] || f.own == &builtin[1]) (void)setvbuf(stdout, NULL, _IOFBF, OUT_BYTES);
-    if (f.own == &builtin[0]) {
-        print_help(p->cli, stdout);
-        p->out->done = true;
-        return QSF_EXIT_OK;
-    }
-    if (f.own == &builtin[1]) {
-        printf("%s %s\n", p->cli->program, qsf_version());
-        p->out->done = true;
-        return QSF_EXIT_OK;
-    }
+    if (f.own->id < 0) return apply_builtin(p, f.own, value);
     return p->fn(p->arg, f.own->id, value, p->err, p->cap) ? name_in_error(p, f.own->name) : QSF_EXIT_OK;
 }
 

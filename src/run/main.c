@@ -93,6 +93,11 @@ static int dispatch(const RunOptions *o, int argc, char **argv) {
     return QSF_EXIT_RUNTIME;
 }
 
+static int print_config(RunOptions *o, const QSFCliResult *res) {
+    if (res->n_positional) o->model = res->positional[0];
+    return run_config_print(o);
+}
+
 int main(int argc, char **argv) {
     RunOptions o;
     QSFCliResult res;
@@ -106,8 +111,12 @@ int main(int argc, char **argv) {
     int rc = run_parse(&o, argc, args, &res);
     if (!rc && res.done)
         rc = qsf_cli_printed(run_cli.program);
-    else if (!rc && !(rc = check_model(&o, &res, model_file, sizeof model_file)))
+    else if (!rc && res.print_config)
+        rc = print_config(&o, &res);
+    else if (!rc && !(rc = check_model(&o, &res, model_file, sizeof model_file)) &&
+             !(rc = run_config_settings(&o)))
         rc = dispatch(&o, argc, argv);
+    qsf_config_end(&o.config);
     free(args);
     return rc;
 }

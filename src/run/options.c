@@ -15,6 +15,7 @@ enum {
     OPT_PROMPT_CACHE,
     OPT_MODEL,
     OPT_SYSTEM,
+    OPT_SYSTEM_FILE,
     OPT_STOP,
     OPT_JSON,
     OPT_OUTPUT,
@@ -56,6 +57,7 @@ static const QSFCliOption options[] = {
     { "prompt-cache", "", 0, "FILE", "keep the state of the evaluated tokens in FILE: the next run with the same beginning does not evaluate it again", OPT_PROMPT_CACHE },
     { "model", "", 'm', "FILE", "the model file, instead of the MODEL argument", OPT_MODEL },
     { "system", "system-prompt", 0, "TEXT", "system prompt for the chat template", OPT_SYSTEM },
+    { "system-file", "sysf", 0, "FILE", "read the system prompt from a file", OPT_SYSTEM_FILE },
     { "stop", "", 0, "TEXT", "stop before this text; can be repeated", OPT_STOP },
     { "json", "", 0, NULL, "print one JSON object instead of text", OPT_JSON },
     { "output", "", 'o', "FILE", "write to FILE instead of stdout", OPT_OUTPUT },
@@ -157,6 +159,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
         return QSF_EXIT_USAGE;
     case OPT_MODEL: o->model = value; return 0;
     case OPT_SYSTEM: o->system = value + qsf_utf8_bom(value, strlen(value)); return 0;
+    case OPT_SYSTEM_FILE: o->system_file = value; return 0;
     case OPT_STOP:
         if (*value) return add_to(o->stop, &o->n_stop, value, err, cap);
         snprintf(err, cap, "--stop: the text is empty");
@@ -199,7 +202,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
 }
 
 /* Rejects options that have no meaning in the selected mode: they are never ignored. */
-static int check_combination(const RunOptions *o) {
+static const char *wrong_combination(const RunOptions *o) {
     const struct {
         bool bad;
         const char *what;
@@ -222,6 +225,8 @@ static int check_combination(const RunOptions *o) {
         { o->settings.show_thinking && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--show-thinking requires a prompt" },
         { o->now && o->mode != RUN_RENDER, "--now requires --render" },
         { o->system && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--system requires a prompt" },
+        { o->system && o->system_file, "--system cannot be combined with --system-file" },
+        { o->system_file && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--system-file requires a prompt" },
         { o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_BENCH, "--prompt cannot be used with --parity, --perplexity, --calibrate-quality, --tokenize, --detokenize, --inspect, --plan, --render or --interactive" },
         { o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_SHOW_PROMPT || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--exact needs a mode that evaluates the model" },
         { o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json requires a prompt, --show-prompt, --bench, --perplexity, --calibrate-quality, --inspect or --plan (for --tokenize use --jsonl)" },
@@ -230,11 +235,14 @@ static int check_combination(const RunOptions *o) {
         /* clang-format on */
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].bad) {
-            qsf_cli_error(&run_cli, "%s", rules[i].what);
-            return QSF_EXIT_USAGE;
-        }
-    return QSF_EXIT_OK;
+        if (rules[i].bad) return rules[i].what;
+    return NULL;
+}
+
+static int check_combination(const RunOptions *o) {
+    const char *wrong = wrong_combination(o);
+    if (wrong) qsf_cli_error(&run_cli, "%s", wrong);
+    return wrong ? QSF_EXIT_USAGE : QSF_EXIT_OK;
 }
 
 int run_parse(RunOptions *o, int argc, char **argv, QSFCliResult *res) {
@@ -242,7 +250,11 @@ int run_parse(RunOptions *o, int argc, char **argv, QSFCliResult *res) {
     *o = (RunOptions){ .max_kl = -1 };
     qsf_settings_default(&o->settings);
     o->settings.params.max_tokens = -1; /* not given: each mode has its own default */
-    int rc = qsf_cli_parse(&run_cli, argc, argv, &o->settings, on_option, o, res, err, sizeof err);
+    int rc = run_config_begin(o, argc, argv, on_option);
+    res->done = rc == 0 && o->config.done;
+    if (rc || res->done) return rc;
+    rc = qsf_cli_parse(&run_cli, argc, argv, &o->settings, on_option, o, res, err, sizeof err);
     if (rc) qsf_cli_error(&run_cli, "%s", err);
-    return rc || res->done ? rc : check_combination(o);
+    if (!rc) rc = check_combination(o);
+    return rc ? rc : run_config_options(o, on_option, wrong_combination);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "qsf_cli.h"
+#include "qsf_config.h"
 #include "src/base/err.h"
 #include "src/base/strbuf.h"
 #include "src/cli/signals.h"
@@ -38,7 +39,7 @@ typedef struct RunOptions {
     bool mode_set;
     const char *model;
     const char *prompt; /* -p; NULL = not given. With --bench: prompt tokens */
-    const char *system;
+    const char *system, *system_file;
     const char *parity_dir, *receipt;
     const char *perplexity; /* the text; "-" = stdin */
     const char *stride, *kl_save, *kl_base;
@@ -56,6 +57,7 @@ typedef struct RunOptions {
     const char *render, *now; /* --render, and the current time for its template */
     bool json, jsonl, no_bos, no_special, clean_spaces, exact, verbose, fail_on_length, stats;
     double max_kl;
+    QSFConfigStart config;
 } RunOptions;
 
 /* --- options.c: the command line --- */
@@ -63,6 +65,16 @@ extern const QSFCli run_cli;
 /* Fills o from argv, which is permuted, and checks the combination of options. Returns 0 or QSF_EXIT_USAGE,
  * and prints the message. With res->done, help was printed and nothing is checked. */
 int run_parse(RunOptions *o, int argc, char **argv, QSFCliResult *res);
+/* --- run_config.c: the configuration file --- */
+/* Reads it as the command line asks for. Returns 0 or QSF_EXIT_USAGE, and prints the message. */
+int run_config_begin(RunOptions *o, int argc, char **argv, QSFCliHandler on_option);
+/* Takes the options of the program from it that the command line does not replace and that have a meaning in
+ * the mode: `wrong` returns a message for a combination that has none. The same results. */
+int run_config_options(RunOptions *o, QSFCliHandler on_option, const char *(*wrong)(const RunOptions *o));
+/* Takes settings, system prompt and stop strings for o->model from it. The same results. */
+int run_config_settings(RunOptions *o);
+/* --print-config; returns the exit status. */
+int run_config_print(const RunOptions *o);
 
 /* Each runs one mode and returns an exit code; error messages have been printed. */
 int run_generate(const RunOptions *o);

@@ -26,7 +26,7 @@ size=$(wc -c <one/qsf.c)
 # With every library, and as a library for other programs, it is only compiled; one program is built.
 # On a file of this size gcc takes 46 of 48 seconds for misleading indentation.
 warn='-Wall -Werror -Wno-unknown-warning-option -Wno-misleading-indentation'
-all="$(config LIB_CFLAGS) -DQSF_WITH_PCRE2 -DQSF_WITH_JANSSON -DQSF_WITH_UTF8PROC -DQSF_WITH_LIBDEFLATE"
+all="$(config LIB_CFLAGS) -DQSF_WITH_PCRE2 -DQSF_WITH_JANSSON -DQSF_WITH_INIH -DQSF_WITH_UTF8PROC -DQSF_WITH_LIBDEFLATE"
 ! grep -q 'QSF_HAVE_URING 1' "$QSF_BUILDDIR/config.h" || all="$all -DQSF_WITH_URING"
 ! grep -q 'QSF_HAVE_ZSTD 1' "$QSF_BUILDDIR/config.h" || all="$all -DQSF_WITH_ZSTD"
 # shellcheck disable=SC2086

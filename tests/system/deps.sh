@@ -68,6 +68,7 @@ door() {
     utf8proc.h) echo src/base/unicode.c ;;
     pcre2*.h) echo src/token/regex.c ;;
     jansson.h) echo src/base/json.c ;;
+    ini.h) echo src/cli/ini.c ;;
     libdeflate.h) echo src/base/crc32.c ;;
     lz4*.h) echo src/base/lz.c ;;
     zstd*.h | zdict.h) echo src/base/zstd.c ;;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The configuration file of the programs: $XDG_CONFIG_HOME/qsf/config or --config FILE, lines NAME = VALUE
+ * with the long names of options and settings (man/qsf-config.5). Lines before the first section apply
+ * always, those of [model PATTERN] to models whose file name matches (fnmatch), those of [role NAME] with
+ * --role and /role; each of them replaces the ones before. Options of one program are skipped by the other.
+ * Not installed. One thread.
+ *
+ * A NULL configuration is that of --no-config: nothing applies. */
+#ifndef QSF_CONFIG_H
+#define QSF_CONFIG_H
+
+#include "qsf_cli.h"
+
+typedef enum QSFConfigLayer { QSF_CONFIG_TOP, QSF_CONFIG_MODEL, QSF_CONFIG_ROLE } QSFConfigLayer;
+
+typedef struct QSFConfigEntry {
+    QSFConfigLayer layer;
+    char *section;             /* pattern or name of a role; "" */
+    const QSFSetting *setting; /* what it sets: one of these; both NULL: an option of the other program */
+    const QSFCliOption *own;
+    char *value; /* "on" or "off" for switches */
+    unsigned line;
+} QSFConfigEntry;
+
+typedef struct QSFConfig QSFConfig;
+
+/* An option on the command line. */
+typedef struct QSFConfigGiven {
+    const QSFCliOption *own;
+    const char *value; /* "on" for switches */
+} QSFConfigGiven;
+
+/* The configuration, and those parts of the command line that select what applies. */
+typedef struct QSFConfigStart {
+    QSFConfig *config;   /* NULL: there is none */
+    QSFSettings given;   /* settings on the command line: those with qsf_setting_user_set */
+    const char *role;    /* --role NAME, or NULL */
+    bool model;          /* there is a positional argument */
+    bool print;          /* --print-config */
+    bool done;           /* --help or --version was printed */
+    QSFConfigGiven *own; /* (n_own), in order */
+    size_t n_own;
+} QSFConfigStart;
+
+/* Parses a copy of argv as qsf_cli_parse does, without calling fn, and reads the configuration that it asks
+ * for. `check` is called for each of the program's own options in the file, with `scratch` instead of the
+ * program's options: it returns non-zero, with a message in err, for a value that is wrong. Returns 0, or 2
+ * with a message in err: a wrong command line; for an unknown name, a wrong value or an unknown section
+ * "FILE:LINE: " and what was expected; a role that the file does not have. Release it with qsf_config_end,
+ * also then. */
+int qsf_config_begin(QSFConfigStart *start, const QSFCli *cli, int argc, char **argv, QSFCliHandler check,
+                     void *scratch, char *err, size_t cap);
+void qsf_config_end(QSFConfigStart *start);
+
+/* Calls fn for the own options before the first section that the command line does not replace, except those
+ * that qsf_config_text returns. Returns 0, or what fn returned with "FILE:LINE: " before its message. */
+int qsf_config_options(const QSFConfigStart *start, const QSFCli *cli, QSFCliHandler fn, void *arg, char *err,
+                       size_t cap);
+/* Sets in s what the configuration says for this model (its path; NULL = none) and role (NULL = none); own:
+ * only what the section of the role says. */
+void qsf_config_settings(const QSFConfig *c, const char *model, const char *role, QSFSettings *s);
+void qsf_config_role_settings(const QSFConfig *c, const char *role, QSFSettings *s);
+/* Sets in s what is set in given (qsf_setting_user_set), in the order of the table. */
+void qsf_config_overlay(QSFSettings *s, const QSFSettings *given);
+/* The text for a conversation that `names` ("system,system-file", "stop") has for this model and role, of the
+ * last section that has one; `after`: the entry after this one in the same section (NULL = the first). NULL =
+ * none. */
+const QSFConfigEntry *qsf_config_text(const QSFConfig *c, const char *model, const char *role,
+                                      const char *names, const QSFConfigEntry *after);
+/* The role before the first section ("role = NAME"), or NULL. */
+const char *qsf_config_default_role(const QSFConfig *c);
+/* Name of the i-th role in the file, or NULL. */
+const char *qsf_config_role_at(const QSFConfig *c, size_t i);
+bool qsf_config_has_role(const QSFConfig *c, const char *role);
+/* Path of the file. */
+const char *qsf_config_path(const QSFConfig *c);
+
+/* Prints what is in effect as a configuration file, with the source of each value as a comment, to standard
+ * output. defaults: settings of the program without any; model and role as above; own: settings of a session
+ * (those with qsf_setting_user_set), called `session`, or NULL. */
+void qsf_config_print(const QSFConfigStart *start, const QSFCli *cli, const QSFSettings *defaults,
+                      const char *model, const QSFSettings *own, const char *session);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The parts of a configuration: shared by the config*.c files only. */
+#ifndef QSF_CLI_CONFIG_H
+#define QSF_CLI_CONFIG_H
+
+#include "qsf_config.h"
+#include "src/base/err.h"
+
+typedef struct QsfConfigSection {
+    QSFConfigLayer layer;
+    char *name; /* pattern or role */
+    unsigned line;
+} QsfConfigSection;
+
+struct QSFConfig {
+    char *path;
+    QSFConfigEntry *entries; /* (n), in the order of the file */
+    size_t n, cap;
+    QsfConfigSection *sections; /* (n_sections) */
+    size_t n_sections;
+};
+
+/* Reads the file at path (NULL: the user's, which may be missing: then *out is NULL). QSF_E_USAGE with a
+ * message that names the file, the line, and what was expected. check, scratch: as for qsf_config_begin. */
+int qsf_config_read(QSFConfig **out, const QSFCli *cli, const char *path, QSFCliHandler check, void *scratch,
+                    QsfErr *err);
+void qsf_config_free(QSFConfig *c);
+/* Does the section of e apply to this model and role? */
+bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *role);
+/* Does the command line replace this option? NULL = no, else the one that does. */
+const QSFConfigGiven *qsf_config_replaced(const QSFConfigStart *start, const QSFCliOption *own);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prints what is in effect as a configuration file: implements qsf_config_print. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qsf_text.h"
+#include "src/cli/config.h"
+#include "src/cli/config_options.h"
+
+#define LINE_BYTES 150u /* of a value, before another line begins: inih has space for 198 with the name */
+
+/* ---- values ---- */
+
+/* Can it be written as it is? A value is trimmed, " ;" begins a comment, and lines are short. */
+static bool is_plain(const char *v) {
+    const size_t n = strlen(v);
+    bool plain = n > 0 && n < LINE_BYTES && v[0] != '"' && v[0] != ' ' && v[n - 1] != ' ' && v[0] != ';';
+    for (const char *p = v; plain && *p; p++)
+        plain = (unsigned char)*p >= ' ' && *p != 0x7f && !(*p == ' ' && p[1] == ';');
+    return plain;
+}
+
+/* Bytes of the character at s. */
+static size_t character(const char *s) {
+    size_t n = 1;
+    while (((unsigned char)s[n] & 0xc0) == 0x80) n++;
+    return n;
+}
+
+static void put_quoted(const char *v) {
+    size_t line = 0;
+    (void)putchar('"');
+    for (size_t n; *v; v += n) {
+        n = character(v);
+        if (line + 2 + n > LINE_BYTES) {
+            (void)fputs("\"\n  \"", stdout);
+            line = 0;
+        }
+        const char *escaped = *v == '\n' ? "\\n" : *v == '\t' ? "\\t" : NULL;
+        if (escaped) {
+            (void)fputs(escaped, stdout);
+        } else {
+            if (*v == '"' || *v == '\\' || *v == ';') (void)putchar('\\');
+            (void)fwrite(v, 1, n, stdout);
+        }
+        line += escaped || n == 1 ? 2 : n;
+    }
+    (void)putchar('"');
+}
+
+/* The source is cleaned; the value of an option is what its own reader accepts. */
+static void put_line(const char *name, const char *value, const char *source) {
+    char *clean = qsf_clean_dup(source, strlen(source), true);
+    printf("%s = ", name);
+    if (is_plain(value))
+        (void)fputs(value, stdout);
+    else
+        put_quoted(value);
+    printf(" ; %s\n", clean ? clean : "");
+    free(clean);
+}
+
+static void put_entry_source(const QSFConfig *c, const QSFConfigEntry *e, char *dst, size_t cap) {
+    static const char *const kinds[] = { "", "model ", "role " };
+    (void)snprintf(dst, cap, "%s:%u%s%s%s%s", c->path, e->line, *e->section ? " [" : "", kinds[e->layer],
+                   e->section, *e->section ? "]" : "");
+}
+
+/* ---- settings ---- */
+
+typedef struct Printer {
+    const QSFConfigStart *start;
+    const QSFCli *cli;
+    const char *model, *role;
+    const QSFSettings *own;
+    const char *session;
+} Printer;
+
+/* The last entry that applies; NULL = none. */
+static const QSFConfigEntry *entry_of(const Printer *p, const QSFSetting *row, bool role) {
+    const QSFConfig *c = p->start->config;
+    const QSFConfigEntry *best = NULL;
+    for (size_t i = 0; c && i < c->n; i++) {
+        const QSFConfigEntry *e = &c->entries[i];
+        if (e->setting != row || !qsf_config_applies(e, p->model, p->role)) continue;
+        if (role && e->layer != QSF_CONFIG_ROLE) continue;
+        if (!best || e->layer >= best->layer) best = e;
+    }
+    return best;
+}
+
+static void setting_source(const Printer *p, const QSFSetting *row, char *dst, size_t cap) {
+    const QSFConfigEntry *role = p->start->role ? entry_of(p, row, true) : NULL, *e = entry_of(p, row, false);
+    if (qsf_setting_user_set(&p->start->given, row))
+        (void)snprintf(dst, cap, "command line");
+    else if (role)
+        put_entry_source(p->start->config, role, dst, cap);
+    else if (p->own && qsf_setting_user_set(p->own, row))
+        (void)snprintf(dst, cap, "session %s", p->session);
+    else if (e)
+        put_entry_source(p->start->config, e, dst, cap);
+    else
+        (void)snprintf(dst, cap, "default");
+}
+
+static void print_settings(const Printer *p, const QSFSettings *defaults) {
+    QSFSettings s = *defaults;
+    qsf_config_settings(p->start->config, p->model, p->role, &s);
+    if (p->own) qsf_config_overlay(&s, p->own);
+    if (p->start->role) qsf_config_role_settings(p->start->config, p->role, &s);
+    qsf_config_overlay(&s, &p->start->given);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char value[QSF_SETTING_TEXT], source[600];
+        qsf_setting_get(&s, row, value, sizeof value);
+        setting_source(p, row, source, sizeof source);
+        if (*value)
+            put_line(row->name, value, source);
+        else
+            printf("; %s is not set\n", row->name);
+    }
+}
+
+/* ---- own options ---- */
+
+/* Those of the command line; false if there are none. */
+static bool print_given(const Printer *p, const QSFCliOption *own, const QsfConfigOption *known) {
+    const bool list = known && known->flags & QSF_CONFIG_LIST;
+    const QSFConfigGiven *last = qsf_config_replaced(p->start, own);
+    for (size_t i = 0; last && i < p->start->n_own; i++) {
+        const QSFConfigGiven *g = &p->start->own[i];
+        if (g->own == own && (list || g == last)) put_line(own->name, g->value, "command line");
+    }
+    if (last && last->own != own) printf("; %s is replaced by --%s\n", own->name, last->own->name);
+    return last != NULL;
+}
+
+static bool print_entries(const Printer *p, const QSFCliOption *own) {
+    const QSFConfig *c = p->start->config;
+    const QSFConfigEntry *e = qsf_config_text(c, p->model, p->role, own->name, NULL);
+    char source[600];
+    for (const QSFConfigEntry *i = e; i; i = qsf_config_text(c, p->model, p->role, own->name, i)) {
+        put_entry_source(c, i, source, sizeof source);
+        put_line(own->name, i->value, source);
+    }
+    return e != NULL;
+}
+
+static void print_own(const Printer *p) {
+    const QSFCliOption *own;
+    for (size_t i = 0; (own = qsf_cli_option_at(p->cli, i)) != NULL; i++) {
+        const QsfConfigOption *known = qsf_config_option(own->name);
+        if (known && known->flags & QSF_CONFIG_ONCE) continue;
+        if (own->id == QSF_CLI_ROLE && p->start->role)
+            put_line(own->name, p->start->role, "command line");
+        else if (strcmp(own->name, "model") == 0 && p->model && p->start->model)
+            put_line(own->name, p->model, "command line");
+        else if (!print_given(p, own, known) && !print_entries(p, own))
+            printf("; %s is not set\n", own->name);
+    }
+}
+
+void qsf_config_print(const QSFConfigStart *start, const QSFCli *cli, const QSFSettings *defaults,
+                      const char *model, const QSFSettings *own, const char *session) {
+    const QSFConfig *c = start->config;
+    const Printer p = { .start = start,
+                        .cli = cli,
+                        .model = model,
+                        .role = start->role ? start->role
+                                : own       ? NULL
+                                            : qsf_config_default_role(c),
+                        .own = own,
+                        .session = session };
+    char *path = qsf_clean_dup(qsf_config_path(c), strlen(qsf_config_path(c)), true);
+    printf("; %s: %s\n", cli->program, path && *path ? path : "no configuration file");
+    free(path);
+    print_own(&p);
+    print_settings(&p, defaults);
+}

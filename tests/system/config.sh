@@ -1,0 +1,176 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The configuration file: what it sets for which model and role, the order of sources, and what is refused.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/model.sh"
+chat=$QSF_BUILDDIR/qsf-chat
+[ -x "$chat" ] || skip "qsf-chat is not built"
+export XDG_CONFIG_HOME="$work/xdg" XDG_DATA_HOME="$work/data" XDG_STATE_HOME="$work/state" HOME="$work/home"
+mkdir -p "$XDG_CONFIG_HOME/qsf" "$HOME"
+file=$XDG_CONFIG_HOME/qsf/config
+has() { grep -qE -- "$1" "$work/out" || { cat "$work/out"; fail "no /$1/ on stdout"; }; }
+
+# Every option of both programs is known to both, or only possible on the command line.
+for program in "$chat" "$run"; do
+    "$program" --help | sed -n 's/^ \{2,6\}\(-., \)\{0,1\}--\([a-z0-9-]*\).*/\2/p'
+done | sort -u >"$work/names"
+[ "$(wc -l <"$work/names")" -gt 60 ] || fail "no list of options"
+while read -r name; do
+    printf '%s = x\n' "$name" >"$work/one"
+    for program in "$chat" "$run"; do
+        "$program" --config "$work/one" --print-config >"$work/out" 2>&1 </dev/null
+        if grep -q 'unknown option' "$work/out"; then
+            fail "$(basename "$program") does not know $name in a file: src/cli/config_options.c lists it"; fi
+    done
+done <"$work/names"
+
+# refused LINE_OF_THE_FILE WORDS TEXT: exit 2 with the place, by both programs.
+refused() {
+    printf '%s\n' "$3" >"$work/bad"
+    for program in "$chat" "$run"; do
+        expect 2 "^$(basename "$program"): $work/bad:$1: .*$2" "$program" --config "$work/bad" --print-config
+        [ ! -s "$work/out" ] || fail "something was printed: $3"
+    done
+}
+refused 2 "unknown option 'temperatur': did you mean temperature" "# c
+temperatur = 1"
+refused 1 "temperature takes a number from 0 to 5, not '9'" 'temperature = 9'
+refused 1 'unknown section \[foo\]: expected \[model PATTERN\] or \[role NAME\]' '[foo]'
+refused 1 'help is only possible on the command line' 'help = on'
+refused 1 'expected NAME = VALUE' 'something'
+refused 1 'there is text after a section' '[model x] temperature = 1'
+refused 1 "ignore-eos: expected on or off, not 'yes'" 'ignore-eos = yes'
+refused 3 'temperature is set already, in line 1' "temperature = 1
+
+temperature = 2"
+refused 1 'a quote is not closed' 'system = "one'
+refused 1 'text after the closing quote' 'system = "one" two'
+refused 2 'remove the blanks before top-k' "temperature = 1
+  top-k = 3"
+refused 2 'model is only possible before the first section' "[role x]
+model = y"
+refused 2 'section \[role x\] is there already, in line 1' "[role x]
+[role x]"
+refused 1 'no section \[role x\]' 'role = x'
+refused 1 'the line has [0-9]+ bytes, at most 198 are possible' "system = $(printf '%300s' x)"
+refused 1 'the name of a section has 1 to 49 bytes' "[role $(printf '%60s' x)]"
+refused 1 'is not UTF-8' "$(printf 'system = \377')"
+refused 1 'the value is empty' 'system ='
+expect 2 'nothing: cannot read: No such file' "$chat" --config "$work/nothing"
+expect 2 'not a regular file' "$run" --config /dev/null --print-config
+expect 2 'no-config cannot be combined with --config' "$run" --no-config --config "$file"
+refuse_color='color = red'
+printf '%s\n' "$refuse_color" >"$work/bad"
+expect 2 'bad:1: --color must be auto, always or never' "$chat" --config "$work/bad" --print-config
+expect 0 '' "$run" --config "$work/bad" --print-config # not its option
+
+# The order: defaults, file, model, role, session, command line.
+name=$(basename "$tiny")
+cat >"$file" <<END
+; a comment
+temperature = 0.11
+top-k = 11
+top-p = 0.11   ; another
+min-p = 0.11
+seed = 11
+system = Be brief,
+  and kind. ; a comment
+color = never
+
+[model *nothing*]
+min-p = 0.9
+[model ${name%??????}*]
+top-k = 22
+top-p = 0.22
+[role coder]
+top-p = 0.33
+repeat-penalty = 1.3
+system = "You write C.\nNothing else\; really"
+  " at all."
+stop = END
+stop = "two\nlines"
+END
+printf '{"kind":"model","text":"%s"}\n{"kind":"set","name":"min-p","text":"0.44"}\n' "$tiny" >"$work/session"
+mkdir -p "$XDG_DATA_HOME/qsf/sessions"
+cp "$work/session" "$XDG_DATA_HOME/qsf/sessions/own.jsonl"
+expect 0 '' "$chat" --print-config "$tiny" --seed 55
+has "^temperature = 0.11 ; $file:2\$"
+has "^top-k = 22 ; $file:14 \[model "
+has "^top-p = 0.22 ; $file:15 "
+has "^min-p = 0.11 ; $file:5\$"
+has '^seed = 55 ; command line$'
+has '^repeat-penalty = 1 ; default$'
+has "^color = never ; $file:9\$"
+has '^system = "Be brief,\\nand kind\." ; '
+expect 0 '' "$chat" --print-config "$tiny" --role coder --top-k 7
+has "^top-p = 0.33 ; $file:17 \[role coder\]\$"
+has '^top-k = 7 ; command line$'
+has '^system = "You write C\.\\nNothing else\\; really at all\."'
+has '^stop = END ;' && has '^stop = "two\\nlines" ;'
+expect 0 '' "$chat" --print-config --session own
+has '^min-p = 0.44 ; session own$'
+has "^top-k = 22 ; $file:14 "
+expect 0 '' "$run" --print-config -m "$tiny"
+has "^top-k = 22 ; $file:14 "
+expect 0 '' "$chat" --print-config --no-config
+has '^temperature = 0.7 ; default$'
+has 'no configuration file'
+expect 2 'has no such role; it has: coder' "$run" --role nobody "$tiny" -p x
+
+# What is printed can be read again, with the same result; a file without HOME is none.
+expect 0 '' "$chat" --print-config "$tiny" --role coder --system "$(printf 'a ; b\n"%400s"' x)"
+sed 's/ ; [^;]*$//; /^role/d; /^; /d' "$work/out" | sort >"$work/first"
+grep -v '^role' "$work/out" >"$work/printed"
+expect 0 '' "$chat" --config "$work/printed" --print-config
+sed 's/ ; [^;]*$//; /^; /d' "$work/out" | sort | diff - "$work/first" ||
+    fail "the printed file means something else"
+expect 0 '' env -u HOME -u XDG_CONFIG_HOME "$chat" --print-config
+
+# It takes effect: the same tokens as with the same options; modes ignore options that they do not have.
+printf 'temperature = 0\nmax-tokens = 5\nshow-thinking = on\nstop = zzzz\nignore-eos = on\n' >"$file"
+expect 0 '' "$run" --no-config "$tiny" -p hello --temperature 0 -n 5 --ignore-eos
+cp "$work/out" "$work/want"
+expect 0 '' "$run" "$tiny" -p hello
+cmp "$work/out" "$work/want" || fail "qsf-run does not use the file"
+echo hello | "$chat" "$tiny" >"$work/chat" 2>"$work/err" || { cat "$work/err"; fail "the chat fails"; }
+cmp "$work/chat" "$work/want" || fail "qsf-chat does not use the file"
+expect 0 '' "$run" --tokenize "$tiny"
+expect 0 '' "$run" --plan "$tiny"
+printf 'quality = 0.5\n' >"$file"
+expect 0 '' "$run" "$tiny" -p hello -n 2 --eviction-policy sliding
+
+# Values of the file are not saved in sessions, and do not replace theirs; a role is, and survives the file.
+cat >"$file" <<END
+temperature = 0.21
+max-tokens = 3
+[role coder]
+top-k = 5
+system = Write C.
+stop = END
+END
+printf '/temp 0.4\nhello\n/role\n/role coder\n/set top-k\n' |
+    "$chat" "$tiny" --session roles >"$work/out" 2>"$work/err" ||
+    { cat "$work/err"; fail "the chat fails"; }
+grep -q 'role coder: system prompt, stop strings, top-k 5' "$work/err" ||
+    { cat "$work/err"; fail "/role said nothing"; }
+if grep -q 'max-tokens' "$XDG_DATA_HOME/qsf/sessions/roles.jsonl"; then
+    fail "the file is saved in the session"; fi
+printf '/set temperature\n/set top-k\n/set max-tokens\n/system\n/stop\n' >"$work/ask"
+"$chat" --session roles <"$work/ask" >"$work/out" 2>"$work/err"
+for line in '^temperature 0.4' '^top-k 5' '^max-tokens 3' '^Write C\.$' '^END$'; do
+    grep -q "$line" "$work/err" || { cat "$work/err"; fail "no /$line/ in the session"; }
+done
+"$chat" --no-config --session roles <"$work/ask" >"$work/out" 2>"$work/err"
+for line in '^temperature 0.4' '^top-k 5' '^max-tokens 0' '^Write C\.$' '^END$'; do
+    grep -q "$line" "$work/err" || { cat "$work/err"; fail "no /$line/ without the file"; }
+done
+# Another model has its own section, and gives it back.
+other=$work/other.gguf
+cp "$tiny" "$other"
+printf 'top-k = 2\n[model other*]\ntop-k = 3\nmin-p = 0.3\n' >"$file"
+printf '/set top-k\n/model %s\n/set top-k\n/set min-p\n/model %s\n/set top-k\n/set min-p\n' "$other" "$tiny" |
+    "$chat" "$tiny" >"$work/out" 2>"$work/err"
+grep -E '^(top-k|min-p) [0-9.]+$' "$work/err" | tr '\n' ' ' >"$work/got"
+[ "$(cat "$work/got")" = 'top-k 2 top-k 3 min-p 0.3 top-k 2 min-p 0 ' ] ||
+    { cat "$work/err"; fail "the sections of models: $(cat "$work/got")"; }
+finish

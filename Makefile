@@ -169,10 +169,10 @@ $(tool_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
 	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
 # Parts of the chat that need nothing else of it.
-fuzz_ui := $(call obj,$(call find,ui/code/*.c))
+fuzz_ui := $(call obj,$(call find,ui/code/*.c ui/md/*.c) ui/buf.c ui/canvas.c ui/theme.c ui/wrap.c)
 $(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(fuzz_ui) $(engine)
 	$(call say,LINK,$(@F))
-	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
+	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(CMOCKA_LIBS) $(UI_LIBS) $(LIB_LIBS)
 
 # Each of them keeps its time if a new run of configure has the same results.
 config.mk config.flags config.h: config.stamp ; @:

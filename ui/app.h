@@ -138,8 +138,10 @@ typedef struct UiApp {
 
     bool interactive; /* input comes from a terminal: prefixes of command names are accepted */
     bool full_screen;
-    bool verbose;  /* the plan is printed after a load */
-    unsigned knob; /* index of the setting that the live keys change */
+    bool verbose;   /* the plan is printed after a load */
+    bool raw;       /* the full screen shows answers as they are, not as Markdown */
+    int text_width; /* maximum cells of its text, 0 = the whole window */
+    unsigned knob;  /* index of the setting that the live keys change */
     bool quit;
     int exit_code; /* of the program: the first failure, 0 = none */
     bool started;  /* the start is over: from now on a failed load is a failed command */

@@ -6,15 +6,24 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "ui/buf.h"
 #include "ui/theme.h"
 
 #define UI_CELL_TEXT 20
 
+/* How text is drawn. */
+typedef struct UiInk {
+    uint8_t style; /* UiStyle */
+    uint8_t attrs; /* UI_ATTR_*, added to those of the style */
+    uint16_t link; /* ui_canvas_link, 0 = none */
+} UiInk;
+
 typedef struct UiCell {
     char text[UI_CELL_TEXT]; /* one grapheme cluster, (len) bytes; len 0: right half of the cell before it */
-    unsigned char len, width, style;
+    uint8_t len, width;
+    UiInk ink;
 } UiCell;
 
 typedef struct UiCanvas {
@@ -22,6 +31,9 @@ typedef struct UiCanvas {
     int rows, cols;
     int cursor_row, cursor_col; /* row -1: hidden */
     bool unicode;               /* boxes, bars and dots may be drawn with characters outside of ASCII */
+    UiBuf urls;                 /* of its links, each with a NUL */
+    uint32_t *links;            /* (n_links) offsets in urls */
+    size_t n_links, cap_links;
 } UiCanvas;
 
 /* Sets the size and blanks it. false without memory: the canvas is then 0x0. */
@@ -35,6 +47,15 @@ int ui_canvas_put(UiCanvas *c, int row, int col, int end, UiStyle style, const c
 int ui_canvas_puts(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s);
 int ui_canvas_printf(UiCanvas *c, int row, int col, int end, UiStyle style, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));
+/* The same with attributes and a link. */
+int ui_canvas_ink(UiCanvas *c, int row, int col, int end, UiInk ink, const char *s, size_t len);
+/* May a terminal be told this URL? http, https, ftp and mailto, ASCII without blanks and controls. */
+bool ui_canvas_may_link(const char *url, size_t len);
+/* The number of a URL for UiInk.link, until the canvas is blanked; 0 without memory, or if it may not be
+ * one. */
+uint16_t ui_canvas_link(UiCanvas *c, const char *url);
+/* The URL of a number that is not 0. */
+const char *ui_canvas_url(const UiCanvas *c, uint16_t link);
 /* Cells [col, end) of one style, blank. */
 void ui_canvas_fill(UiCanvas *c, int row, int col, int end, UiStyle style);
 void ui_canvas_hline(UiCanvas *c, int row, int col, int end, UiStyle style);

@@ -19,6 +19,16 @@ static bool has_label(const UiChatView *v, UiKind kind) {
     return !v->compact && (kind == UI_USER || kind == UI_ANSWER);
 }
 
+/* Cells for the text of an item. Output of commands may be tables of any width. */
+static int text_width(const UiChatView *v, UiKind kind) {
+    const int room = v->width - margin(v, kind);
+    const bool narrow = v->max_width > 0 && room > v->max_width && kind != UI_OUTPUT && kind != UI_COMMAND;
+    return narrow ? v->max_width : room;
+}
+
+/* Lines of the text. An answer has one even while nothing of it can be shown. */
+static size_t text_rows(const UiBlock *b) { return !b->md ? b->text.n : b->md->rows > 0 ? b->md->rows : 1; }
+
 /* Lines of the reasoning above the text: one as its heading, and the text itself if it is unfolded. */
 static size_t thought_rows(const UiChatView *v, const UiBlock *b, const UiItem *it) {
     return !ui_item_thought(it) ? 0 : v->unfold ? 1 + b->thought.n : 1;
@@ -34,12 +44,14 @@ static size_t block_rows(const UiChatView *v, const UiBlock *b, const UiItem *it
     bool said = it->kind == UI_NOTICE || it->kind == UI_ERROR;
     bool next_said = next && (next->kind == UI_NOTICE || next->kind == UI_ERROR);
     bool blank = next && !v->compact && !(said && next_said) && it->kind != UI_COMMAND;
-    return head_rows(v, b, it) + b->text.n + (blank ? 1u : 0u);
+    return head_rows(v, b, it) + text_rows(b) + (blank ? 1u : 0u);
 }
 
 static void block_drop(UiBlock *b) {
     free(b->text.lines);
     free(b->thought.lines);
+    if (b->md) ui_md_answer_free(b->md);
+    free(b->md);
     *b = (UiBlock){ 0 };
 }
 
@@ -80,9 +92,22 @@ static bool wrap_text(UiWrapped *b, const UiItem *it, int width) {
     return true;
 }
 
-static void block_wrap(UiBlock *b, const UiItem *it, int width) {
+static bool lay_answer(UiChatView *v, UiBlock *b, const UiItem *it, int width) {
+    size_t len = 0;
+    const char *s = ui_item_shown(it, &len);
+    UiMdLook look = v->look;
+    look.width = width;
+    if (!b->md) b->md = calloc(1, sizeof *b->md);
+    if (!b->md) return false;
+    ui_md_answer_sync(b->md, &v->md, s, len, it->open, &look);
+    return true;
+}
+
+static void block_wrap(UiChatView *v, UiBlock *b, const UiItem *it) {
+    const int width = text_width(v, it->kind);
     if (it->thought && !wrap_text(&b->thought, it->thought, width - THOUGHT_INDENT)) return;
-    if (!wrap_text(&b->text, it, width)) return;
+    if (it->kind == UI_ANSWER && !v->raw ? !lay_answer(v, b, it, width) : !wrap_text(&b->text, it, width))
+        return;
     b->id = it->id;
     b->version = it->version;
 }
@@ -111,36 +136,53 @@ typedef struct Anchor {
     bool label; /* a row above the text */
 } Anchor;
 
-static Anchor find_anchor(const UiChatView *v, const UiTranscript *t) {
+/* Where line k of the text begins in it. */
+static size_t source_of(UiChatView *v, UiBlock *b, const UiItem *it, size_t k) {
+    size_t len = 0;
+    const char *s = ui_item_shown(it, &len);
+    if (!b->md) return b->text.lines[k].off;
+    return len >= b->md->len ? ui_md_answer_source(b->md, &v->md, s, k) : 0; /* another text */
+}
+
+/* The line of the text with the byte at off. */
+static size_t line_of(UiChatView *v, UiBlock *b, const UiItem *it, size_t off) {
+    size_t k = 0, len = 0;
+    if (b->md) return ui_md_answer_row(b->md, &v->md, ui_item_shown(it, &len), off);
+    while (k + 1 < b->text.n && b->text.lines[k + 1].off <= off) k++;
+    return k;
+}
+
+static Anchor find_anchor(UiChatView *v, const UiTranscript *t) {
     size_t line = v->top;
     for (size_t i = 0; i < v->n && i < t->n; i++) {
-        const UiBlock *b = &v->blocks[i];
+        UiBlock *b = &v->blocks[i];
         size_t rows = block_rows(v, b, t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
         size_t head = head_rows(v, b, t->items[i]);
         if (line < head) return (Anchor){ i, 0, true };
-        if (line - head < b->text.n) return (Anchor){ i, b->text.lines[line - head].off, false };
+        if (line - head < text_rows(b))
+            return (Anchor){ i, source_of(v, b, t->items[i], line - head), false };
         if (line < rows) return (Anchor){ i + 1, 0, true };
         line -= rows;
     }
     return (Anchor){ 0 };
 }
 
-static size_t line_of_anchor(const UiChatView *v, const UiTranscript *t, Anchor a) {
+static size_t line_of_anchor(UiChatView *v, const UiTranscript *t, Anchor a) {
     size_t line = 0;
     for (size_t i = 0; i < a.item && i < v->n; i++)
         line += block_rows(v, &v->blocks[i], t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
     if (a.item >= v->n || a.label) return line;
-    const UiBlock *b = &v->blocks[a.item];
-    line += head_rows(v, b, t->items[a.item]);
-    for (size_t k = 0; k + 1 < b->text.n && b->text.lines[k + 1].off <= a.off; k++) line++;
-    return line;
+    UiBlock *b = &v->blocks[a.item];
+    return line + head_rows(v, b, t->items[a.item]) + line_of(v, b, t->items[a.item], a.off);
 }
 
 void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int height) {
     Anchor anchor = { 0 };
-    bool rewrap = v->width != width;
+    bool rewrap = v->width != width || v->made_width != v->max_width || v->made_raw != v->raw;
     if (rewrap && !v->follow) anchor = find_anchor(v, t);
     v->width = width;
+    v->made_width = v->max_width;
+    v->made_raw = v->raw;
     v->height = height > 0 ? height : 0;
     if (!make_blocks(v, t->n)) return;
     v->total = 0;
@@ -148,7 +190,7 @@ void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int heigh
         const UiItem *it = t->items[i];
         UiBlock *b = &v->blocks[i];
         if (rewrap || b->id != it->id) block_drop(b);
-        if (b->id == 0 || b->version != it->version) block_wrap(b, it, width - margin(v, it->kind));
+        if (b->id == 0 || b->version != it->version) block_wrap(v, b, it);
         v->total += block_rows(v, b, it, i + 1 < t->n ? t->items[i + 1] : NULL);
     }
     if (rewrap && !v->follow) v->top = line_of_anchor(v, t, anchor);
@@ -257,10 +299,16 @@ static void draw_thought(const UiChatView *v, const UiBlock *b, const UiItem *it
                         col + margin(v, it->kind) + THOUGHT_INDENT, col + v->width);
 }
 
+static int draw_text(UiChatView *v, UiBlock *b, const UiItem *it, size_t k, UiCanvas *c, int row, int at,
+                     int end) {
+    size_t len = 0;
+    if (!b->md) return draw_line(it, &b->text.lines[k], text_style(it), c, row, at, end);
+    return ui_md_answer_draw(b->md, &v->md, ui_item_shown(it, &len), k, c, row, at, end, !it->in_context);
+}
+
 /* Row k of an item. */
-static void draw_row(const UiChatView *v, size_t i, const UiItem *it, size_t k, UiCanvas *c, int row,
-                     int col) {
-    const UiBlock *b = &v->blocks[i];
+static void draw_row(UiChatView *v, size_t i, const UiItem *it, size_t k, UiCanvas *c, int row, int col) {
+    UiBlock *b = &v->blocks[i];
     int end = col + v->width;
     if (has_label(v, it->kind)) {
         if (k == 0) {
@@ -275,16 +323,17 @@ static void draw_row(const UiChatView *v, size_t i, const UiItem *it, size_t k, 
         return;
     }
     k -= above;
-    if (k >= b->text.n) return;
+    if (k >= text_rows(b)) return;
     draw_margin(v, it, c, row, col, k == 0 && above == 0);
-    int at = draw_line(it, &b->text.lines[k], text_style(it), c, row, col + margin(v, it->kind), end);
-    if (it->open && k + 1 == b->text.n && at < end)
+    int at = draw_text(v, b, it, k, c, row, col + margin(v, it->kind), end);
+    if (it->open && k + 1 == text_rows(b) && at < end)
         ui_canvas_puts(c, row, at, end, UI_STYLE_DIM, c->unicode ? "▌" : "_");
 }
 
-void ui_chatview_draw(const UiChatView *v, const UiTranscript *t, UiCanvas *c, int row, int col) {
+void ui_chatview_draw(UiChatView *v, const UiTranscript *t, UiCanvas *c, int row, int col) {
     size_t line = 0;
     int drawn = 0;
+    ui_md_cache_frame(&v->md);
     for (size_t i = 0; i < v->n && i < t->n && drawn < v->height; i++) {
         const UiItem *it = t->items[i];
         size_t rows = block_rows(v, &v->blocks[i], it, i + 1 < t->n ? t->items[i + 1] : NULL);
@@ -297,5 +346,6 @@ void ui_chatview_draw(const UiChatView *v, const UiTranscript *t, UiCanvas *c, i
 void ui_chatview_free(UiChatView *v) {
     for (size_t i = 0; i < v->n; i++) block_drop(&v->blocks[i]);
     free(v->blocks);
+    ui_md_cache_free(&v->md);
     *v = (UiChatView){ .follow = true };
 }

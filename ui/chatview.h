@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The transcript as screen lines: wrapped once per change and width, scrolled, following its end. Holds no
- * text, only places in it. One thread. */
+/* The transcript as screen lines: wrapped once per change and width, scrolled, following its end. Answers are
+ * laid out as Markdown (ui/md/answer.h). Holds no text, only places in it. One thread. */
 #ifndef QSF_UI_CHATVIEW_H
 #define QSF_UI_CHATVIEW_H
 
 #include "ui/canvas.h"
+#include "ui/md/answer.h"
 #include "ui/transcript.h"
 #include "ui/wrap.h"
 
@@ -19,17 +20,25 @@ typedef struct UiWrapped {
 typedef struct UiBlock {
     uint32_t id, version;
     UiWrapped text, thought;
+    UiMdAnswer *md; /* of an answer shown as Markdown: instead of text */
 } UiBlock;
 
 typedef struct UiChatView {
     UiBlock *blocks; /* (n), one per item of the transcript */
     size_t n, cap;
     int width, height;
-    bool compact; /* labels before the text instead of above it */
-    bool unfold;  /* reasoning is shown, not only a line about it */
-    bool follow;  /* the last line stays in view */
-    size_t top;   /* first line shown if it does not */
-    size_t total; /* lines of all items with labels and blank lines */
+    int max_width; /* of text in cells, 0 = as wide as the window */
+    bool raw;      /* answers are shown as they are, not as Markdown */
+    UiMdLook look; /* what the terminal can show; width: 0 */
+    bool compact;  /* labels before the text instead of above it */
+    bool unfold;   /* reasoning is shown, not only a line about it */
+    bool follow;   /* the last line stays in view */
+    size_t top;    /* first line shown if it does not */
+    size_t total;  /* lines of all items with labels and blank lines */
+    /* as the lines were made */
+    int made_width;
+    bool made_raw;
+    UiMdCache md;
 } UiChatView;
 
 /* Updates the lines for the transcript and the size. Text added to an item only wraps its last line again.
@@ -42,7 +51,7 @@ void ui_chatview_end(UiChatView *v);
 /* Number of lines below the last one shown. */
 size_t ui_chatview_below(const UiChatView *v);
 /* Draws it with its upper left corner at (row, col). */
-void ui_chatview_draw(const UiChatView *v, const UiTranscript *t, UiCanvas *c, int row, int col);
+void ui_chatview_draw(UiChatView *v, const UiTranscript *t, UiCanvas *c, int row, int col);
 void ui_chatview_free(UiChatView *v);
 
 #endif

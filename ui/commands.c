@@ -54,6 +54,11 @@ static const UiWord as_words[] = {
     { "system", "the system prompt", NULL },
     { NULL, NULL, NULL },
 };
+static const UiWord raw_words[] = {
+    { "on", "show answers as they are", NULL },
+    { "off", "show them as Markdown", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
 static const UiWord stop_words[] = { { "off", "clear all stop strings", NULL }, { NULL, NULL, NULL } };
 
@@ -93,6 +98,7 @@ static const UiCommand table[] = {
     { "continue", "", "", "continue the last answer", ARG(NONE), ui_cmd_continue },
     { "think", "thinking", "[show|hide|now|N]", "show, fold, end or limit the reasoning before answers", WORDS(think_words),
       ui_cmd_think },
+    { "raw", "", "[on|off]", "show answers as they are, or as Markdown", WORDS(raw_words), ui_cmd_raw },
     { "stop", "", "[TEXT|off]", "list, add or clear stop strings", WORDS(stop_words), ui_cmd_stop },
     { "read", "file,attach", "FILE|PATTERN", "attach text files to the message: mention them as @FILE", ARG(FILE),
       ui_cmd_read },

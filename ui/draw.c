@@ -294,6 +294,9 @@ static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int 
     s->app->columns = width - 2; /* the widest margin of output */
     s->view.compact = cols < UI_STRIP_FROM;
     s->view.unfold = s->app->settings.show_thinking;
+    s->view.raw = s->app->raw;
+    s->view.max_width = s->app->text_width;
+    s->view.look.unicode = s->canvas.unicode;
     ui_chatview_sync(&s->view, &s->app->chat, width, l->body);
     ui_chatview_draw(&s->view, &s->app->chat, &s->canvas, row, 0);
     if (l->pane) ui_status_pane(&s->canvas, status, row, row + l->body, cols - UI_PANE_WIDTH, UI_PANE_WIDTH);

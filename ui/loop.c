@@ -260,6 +260,8 @@ int ui_loop_run(UiApp *a, const UiLoopOptions *o, char *err, size_t cap) {
     if (!ui_term_open(o->color, o->mouse, notice, err, cap)) return -1;
     (void)ui_signals_open(true);
     ui_screen_init(&l.screen, a, o->unicode);
+    l.screen.view.look.links = ui_term_links();
+    l.screen.view.look.strike = ui_term_strikes();
     if (notice[0]) ui_app_say(a, UI_NOTICE, "%s", notice);
     char *history = qsf_history_path();
     UiInputHooks hooks = { &l, on_enter, on_eof, on_tab, on_editor, a, &a->folds };

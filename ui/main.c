@@ -97,6 +97,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->full_screen = !lines;
     a->interactive = a->settings.commands = !lines || isatty(STDIN_FILENO) == 1;
     a->verbose = o->verbose;
+    a->text_width = o->width;
     a->snapshots = !o->no_snapshot;
     a->snapshot_limit = o->snapshot_limit;
     a->config = o->start.config;

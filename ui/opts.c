@@ -36,6 +36,7 @@ enum {
     OPT_MOUSE,
     OPT_COLOR,
     OPT_NO_COLOR,
+    OPT_WIDTH,
     OPT_VERBOSE,
     OPT_I2S_FLAVOR,
     OPT_OVERRIDE_KV
@@ -65,6 +66,7 @@ static const QSFCliOption options[] = {
     { "notify", "", 0, "HOW", "tell that an answer that took longer than 10 s is finished: bell, osc (a notification of the terminal), off, or auto: osc where the terminal is known to show it, otherwise bell (default auto)", OPT_NOTIFY },
     { "color", "", 0, "WHEN", "use colors: auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
     { "no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR },
+    { "width", "", 0, "N", "wrap messages at N columns (default 100; 0 = as wide as the window)", OPT_WIDTH },
     { "verbose", "", 'v', NULL, "print the plan after loading a model", OPT_VERBOSE },
     { "i2s-flavor", "", 0, "LAYOUT",
       "set the layout of I2_S tensors instead of detecting it by size: microsoft, bitnet32f16, split32 or qk256", OPT_I2S_FLAVOR },
@@ -107,6 +109,19 @@ static int set_color(UiOptions *o, const char *value, char *err, size_t cap) {
         }
     }
     (void)snprintf(err, cap, "--color must be auto, always or never, not '%.40s'", value);
+    return 2;
+}
+
+static int set_width(UiOptions *o, const char *value, char *err, size_t cap) {
+    char *end;
+    const long n = strtol(value, &end, 10);
+    if (*value >= '0' && *value <= '9' && *end == '\0' &&
+        (n == 0 || (n >= UI_WIDTH_LEAST && n <= UI_WIDTH_MOST))) {
+        o->width = (int)n;
+        return 0;
+    }
+    (void)snprintf(err, cap, "--width must be %d to %d columns, or 0 for the whole window, not '%.40s'",
+                   UI_WIDTH_LEAST, UI_WIDTH_MOST, value);
     return 2;
 }
 
@@ -222,6 +237,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_VERBOSE: o->verbose = true; break;
     case OPT_FILE: return add_file(o, value, err, cap);
     case OPT_STOP: return add_stop(o, value, err, cap);
+    case OPT_WIDTH: return set_width(o, value, err, cap);
     case OPT_COLOR: return set_color(o, value, err, cap);
     case OPT_SYSTEM_FILE: return read_system(o, value, err, cap);
     case OPT_SYSTEM:
@@ -343,7 +359,7 @@ static int print_config(const UiOptions *o) {
 int ui_options_parse(UiOptions *o, int argc, char **argv) {
     char err[1024] = "";
     QSFCliResult r = { 0 };
-    *o = (UiOptions){ 0 };
+    *o = (UiOptions){ .width = UI_WIDTH };
     ui_settings_default(&o->settings);
     int rc = read_config(o, argc, argv);
     if (rc >= 0) return rc;

@@ -8,7 +8,10 @@
 #include "ui/notify.h"
 #include "ui/stops.h"
 
-#define UI_OVERRIDES 64
+#define UI_OVERRIDES   64
+#define UI_WIDTH       100 /* cells of text, by default */
+#define UI_WIDTH_LEAST 20
+#define UI_WIDTH_MOST  2000
 
 typedef enum UiColor { UI_COLOR_AUTO, UI_COLOR_ALWAYS, UI_COLOR_NEVER } UiColor;
 
@@ -36,6 +39,7 @@ typedef struct UiOptions {
     UiColor color;
     UiNotify notify;
     QSFConfigStart start; /* the configuration file */
+    int width; /* maximum cells of the text of messages, 0 = the whole window */
 } UiOptions;
 
 /* Returns -1 to continue, or the exit status (already reported). */

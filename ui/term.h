@@ -22,6 +22,9 @@ void ui_term_size(int *rows, int *cols);
 void ui_term_resized(void);
 /* Shows c: writes only what differs from the screen; again: everything, as after ^L. */
 void ui_term_show(const UiCanvas *c, bool again);
+/* Does the open terminal have links behind texts, and text that is struck through? */
+bool ui_term_links(void);
+bool ui_term_strikes(void);
 /* Bytes of pending keys, at most cap; 0 if there are none, -1 if the terminal is gone. */
 long ui_term_read(char *buf, size_t cap);
 /* Writes a sequence that does not change the screen, between frames. false if the terminal is not open. */

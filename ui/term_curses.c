@@ -14,6 +14,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "ui/overlay.h"
+
 /* Pastes are marked; the wheel sends no arrow keys, which would recall the history (xterm's ctlseqs:
  * alternate scroll, 1007). How that was set is saved and restored where the terminal can (XTSAVE, XTRESTORE);
  * the other terminals have it switched on. */
@@ -35,6 +37,10 @@ static struct {
     struct sigaction old[UI_SIGNALS]; /* of the signals in caught */
     bool caught[UI_SIGNALS];
     attr_t attrs[UI_STYLE_COUNT];
+    attr_t italic, strike; /* what shows these attributes */
+    bool links, strikes;   /* the terminal has links and strike-through */
+    UiOverlay overlay;
+    UiBuf over;       /* bytes of it */
     long typed_ahead; /* unread bytes that arrived while we did not control the terminal */
 } term;
 
@@ -127,6 +133,34 @@ static void prepare_styles(void) {
     }
 }
 
+static bool has_cap(const char *name) {
+    char copy[8];
+    (void)snprintf(copy, sizeof copy, "%s", name);
+    const char *cap = tigetstr(copy);
+    return cap && cap != (char *)-1;
+}
+
+static const char *env_of(const char *name) { return getenv(name); }
+
+static void prepare_attrs(void) {
+    term.links = ui_overlay_links(env_of);
+    term.strikes = has_cap("smxx");
+    term.italic = has_cap("sitm") ? A_ITALIC : A_UNDERLINE;
+    term.strike = term.strikes ? A_NORMAL : A_DIM;
+}
+
+/* Strike-through itself is drawn by the overlay. */
+static attr_t attrs_of(const UiInk *ink) {
+    attr_t a = term.attrs[ink->style];
+    a |= ink->attrs & UI_ATTR_BOLD ? A_BOLD : 0;
+    a |= ink->attrs & UI_ATTR_DIM ? A_DIM : 0;
+    a |= ink->attrs & UI_ATTR_REVERSE ? A_REVERSE : 0;
+    a |= ink->attrs & UI_ATTR_UNDERLINE ? A_UNDERLINE : 0;
+    a |= ink->attrs & UI_ATTR_ITALIC ? term.italic : 0;
+    a |= ink->attrs & UI_ATTR_STRIKE ? term.strike : 0;
+    return a;
+}
+
 static void prepare_colors(bool wanted) {
     term.color = wanted && has_colors() && start_color() != ERR;
     if (!term.color) return;
@@ -188,6 +222,7 @@ bool ui_term_open(bool color, bool mouse, char *notice, char *err, size_t cap) {
     look_for_typed();
     prepare_colors(color);
     prepare_styles();
+    prepare_attrs();
     prepare_restore();
     catch_fatal();
     term.open = true;
@@ -207,6 +242,8 @@ void ui_term_close(void) {
     release_fatal();
     delscreen(term.screen);
     term.screen = NULL;
+    ui_overlay_free(&term.overlay);
+    ui_buf_free(&term.over);
     tcsetattr(STDIN_FILENO, TCSADRAIN, &term.saved);
 }
 
@@ -248,6 +285,10 @@ static void show_cell(const UiCell *cell, int row, int col) {
     mvaddwstr(row, col, wide);
 }
 
+static bool same_attrs(const UiInk *a, const UiInk *b) {
+    return a->style == b->style && a->attrs == b->attrs;
+}
+
 static void show_row(const UiCanvas *c, int row) {
     const UiCell *cells = c->cells + (size_t)row * (size_t)c->cols;
     move(row, 0);
@@ -255,10 +296,10 @@ static void show_row(const UiCanvas *c, int row) {
         char run[512];
         size_t n = 0;
         int start = col;
-        attrset((int)term.attrs[cells[col].style]);
+        attrset((int)attrs_of(&cells[col].ink));
         /* Runs of ASCII in one style are written together. */
         while (col < c->cols && n < sizeof run - 1 && cells[col].len == 1 &&
-               (unsigned char)cells[col].text[0] < 0x80 && cells[col].style == cells[start].style)
+               (unsigned char)cells[col].text[0] < 0x80 && same_attrs(&cells[col].ink, &cells[start].ink))
             run[n++] = cells[col++].text[0];
         if (n > 0) {
             mvaddnstr(row, start, run, (int)n);
@@ -270,10 +311,31 @@ static void show_row(const UiCanvas *c, int row) {
     }
 }
 
+static int put_over(int c) {
+    const char byte = (char)c;
+    return ui_buf_add(&term.over, &byte, 1) ? c : EOF;
+}
+
+/* Bytes that curses does not know of: text, cursor and attributes are afterwards as it left them. */
+static void show_over(void) {
+    int row = 0, col = 0;
+    getsyx(row, col);
+    ui_buf_printf(&term.over, "\x1b[0m\x1b[%d;%dH", row + 1, col + 1);
+    if (!term.over.failed) write_raw(ui_buf_str(&term.over), term.over.len);
+}
+
 void ui_term_show(const UiCanvas *c, bool again) {
     if (!term.open) return;
     if (again) clearok(curscr, TRUE);
-    for (int row = 0; row < c->rows && row < LINES; row++) show_row(c, row);
+    ui_buf_clear(&term.over);
+    const int rows = c->rows < LINES ? c->rows : LINES;
+    for (int row = 0; row < rows; row++) show_row(c, row);
+    UiBuf over = { 0 };
+    for (int row = 0; row < rows; row++) {
+        bool renew;
+        if (ui_overlay_row(&term.overlay, c, row, again, &renew)) ui_overlay_write(c, row, term.color, &over);
+        if (renew) wredrawln(stdscr, row, 1);
+    }
     attrset(A_NORMAL);
     if (c->cursor_row >= 0 && c->cursor_row < LINES && c->cursor_col < COLS) {
         move(c->cursor_row, c->cursor_col);
@@ -283,12 +345,22 @@ void ui_term_show(const UiCanvas *c, bool again) {
     }
     wnoutrefresh(stdscr);
     doupdate();
+    if (over.len > 0) {
+        (void)vidputs(A_NORMAL, put_over); /* curses now knows that there are no attributes */
+        (void)ui_buf_add(&term.over, ui_buf_str(&over), over.len);
+        show_over();
+    }
+    ui_buf_free(&over);
 }
 
 bool ui_term_send(const char *bytes, size_t len) {
     if (term.open) write_raw(bytes, len);
     return term.open;
 }
+
+bool ui_term_links(void) { return term.links; }
+
+bool ui_term_strikes(void) { return term.strikes; }
 
 long ui_term_read(char *buf, size_t cap) {
     ssize_t n = read(STDIN_FILENO, buf, cap);

@@ -18,10 +18,37 @@ typedef enum UiStyle {
     UI_STYLE_HOT,   /* layers that were waited for; marks show this without colours */
     UI_STYLE_KEY,   /* names of keys */
     UI_STYLE_QUEUED,
+    UI_STYLE_H1, /* headings of answers */
+    UI_STYLE_H2,
+    UI_STYLE_H3,     /* and of the levels below */
+    UI_STYLE_MARK,   /* bullets and numbers of items */
+    UI_STYLE_QUOTE,  /* bars of quotes */
+    UI_STYLE_LINK,   /* text of a link */
+    UI_STYLE_INLINE, /* `code` in a sentence */
+    UI_STYLE_CODE,   /* lines of code: this and the following are in the order of UiCodeClass */
+    UI_STYLE_CODE_KEYWORD,
+    UI_STYLE_CODE_TYPE,
+    UI_STYLE_CODE_STRING,
+    UI_STYLE_CODE_NUMBER,
+    UI_STYLE_CODE_COMMENT,
+    UI_STYLE_CODE_DIRECTIVE,
+    UI_STYLE_CODE_FUNCTION,
+    UI_STYLE_CODE_KEY,
+    UI_STYLE_CODE_ADDED,
+    UI_STYLE_CODE_REMOVED,
+    UI_STYLE_CODE_HUNK,
     UI_STYLE_COUNT
 } UiStyle;
 
-enum { UI_ATTR_BOLD = 1, UI_ATTR_DIM = 2, UI_ATTR_REVERSE = 4, UI_ATTR_UNDERLINE = 8 };
+/* A terminal that has no italics underlines; one that has no strike-through dims. */
+enum {
+    UI_ATTR_BOLD = 1,
+    UI_ATTR_DIM = 2,
+    UI_ATTR_REVERSE = 4,
+    UI_ATTR_UNDERLINE = 8,
+    UI_ATTR_ITALIC = 16,
+    UI_ATTR_STRIKE = 32
+};
 
 typedef struct UiStyleRow {
     short color;    /* 0..7 as in ANSI, -1 = the terminal's own */

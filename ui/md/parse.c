@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ui/md/entity.h"
+#include "ui/md/url.h"
 
 #define UI_MD_BYTES ((size_t)64 << 20)
 
@@ -18,11 +19,12 @@ typedef struct Parse {
     UiMdDoc *d;
     const char *text;
     size_t len, keep;
-    bool ascii;
+    bool ascii, all;                            /* all: nothing follows what is kept */
     size_t parts;                               /* made so far */
     uint32_t box;                               /* the innermost open one */
     unsigned deeper;                            /* open ones that are part of it, because of UI_MD_NEST */
     long block;                                 /* the block that gets text, -1 = none */
+    bool placed;                                /* where that block is is known */
     bool empty_item;                            /* nothing is in the item that was opened last */
     size_t end;                                 /* of the source that is in runs */
     bool at_line;                               /* end is the start of a line */
@@ -51,7 +53,7 @@ static UiMdBlock *add_block(Parse *p, UiMdKind kind) {
     *b = (UiMdBlock){ .kind = (uint8_t)kind, .box = p->box, .off = (uint32_t)p->end };
     b->run = (uint32_t)d->n_runs;
     p->block = (long)d->n_blocks++;
-    p->empty_item = false;
+    p->empty_item = p->placed = false;
     return b;
 }
 
@@ -101,6 +103,7 @@ static size_t next_line(const Parse *p) {
 }
 
 static void place(Parse *p, UiMdBlock *b, size_t at) {
+    p->placed = true;
     b->off = (uint32_t)at;
     b->blank = at > p->end && p->d->n_blocks > 1 && blank_between(p->text, p->end, at, p->at_line);
 }
@@ -144,7 +147,7 @@ static bool add_own(Parse *p, const char *s, size_t len, uint8_t style) {
 static bool cover(Parse *p, size_t off, size_t len) {
     if (p->block < 0 && !add_block(p, UI_MD_PARAGRAPH)) return false;
     UiMdBlock *b = &p->d->blocks[p->block];
-    if (b->n == 0) place(p, b, off);
+    if (!p->placed) place(p, b, off);
     if (off + len > p->end) {
         p->end = off + len;
         p->at_line = false;
@@ -157,6 +160,24 @@ static bool add_source(Parse *p, size_t off, size_t len) {
     if (off >= p->keep) return true;
     if (len > p->keep - off) len = p->keep - off;
     return cover(p, off, len) && add_run(p, off, len, style_of(p));
+}
+
+/* Text of the source outside of links: URLs in it are links. */
+static bool add_urls(Parse *p, size_t off, size_t len) {
+    size_t from = 0, at = 0, n;
+    while (p->link == 0 && (n = ui_md_url(p->text + off, len, from, &at)) > 0) {
+        const char *url = p->text + off + at;
+        const size_t own = p->d->own.len;
+        if (at > from && !add_source(p, off + from, at - from)) return false;
+        if ((*url == 'w' && !ui_buf_puts(&p->d->own, "http://")) || !ui_buf_add(&p->d->own, url, n) ||
+            !add_link(p, own, &p->link))
+            return false;
+        const bool ok = add_source(p, off + at, n);
+        p->link = 0;
+        if (!ok) return false;
+        from = at + n;
+    }
+    return from == len || add_source(p, off + from, len - from);
 }
 
 /* The end of a line of code or HTML. */
@@ -186,8 +207,7 @@ static bool add_entity(Parse *p, const char *s, size_t len) {
 
 static bool add_text(Parse *p, MD_TEXTTYPE type, const char *s, size_t len) {
     /* Line breaks are not in the source: they belong to the text before them. */
-    const bool kept = in_source(p, s) ? (size_t)(s - p->text) < p->keep
-                                      : p->end < p->keep || p->len == p->keep;
+    const bool kept = in_source(p, s) ? (size_t)(s - p->text) < p->keep : p->all || p->end < p->keep;
     const bool lines = p->block >= 0 && (p->d->blocks[p->block].kind == UI_MD_CODE ||
                                          p->d->blocks[p->block].kind == UI_MD_HTML);
     if (!kept) return true;
@@ -197,8 +217,10 @@ static bool add_text(Parse *p, MD_TEXTTYPE type, const char *s, size_t len) {
     if (type == MD_TEXT_SOFTBR) return add_own(p, "\n", 1, UI_MD_SOFT);
     if (type == MD_TEXT_NULLCHAR)
         return add_own(p, p->ascii ? "?" : "\xef\xbf\xbd", p->ascii ? 1 : 3, style_of(p));
-    if (!in_source(p, s)) return add_own(p, s, len, style_of(p));
-    return type == MD_TEXT_ENTITY ? add_entity(p, s, len) : add_source(p, (size_t)(s - p->text), len);
+    if (!in_source(p, s)) return type == MD_TEXT_NORMAL || add_own(p, s, len, style_of(p));
+    const size_t off = (size_t)(s - p->text);
+    if (type == MD_TEXT_ENTITY) return add_entity(p, s, len);
+    return type == MD_TEXT_NORMAL && p->image == 0 ? add_urls(p, off, len) : add_source(p, off, len);
 }
 
 /* An attribute of md4c, appended to own. */
@@ -407,24 +429,39 @@ static bool plain(Parse *p) {
     return true;
 }
 
+/* md4c 0.4.8 reads the byte after a text that ends in a link: its texts end with a newline. */
+static const char *with_newline(UiMdDoc *d, const char *text, size_t *len) {
+    if (text[*len - 1] == '\n') return text;
+    ui_buf_clear(&d->copy);
+    if (!ui_buf_add(&d->copy, text, *len) || !ui_buf_puts(&d->copy, "\n")) return NULL;
+    ++*len;
+    return ui_buf_str(&d->copy);
+}
+
 bool ui_md_parse(UiMdDoc *d, const char *text, size_t len, size_t keep, bool ascii) {
-    static const MD_PARSER parser = { .flags = MD_DIALECT_GITHUB,
+    static const MD_PARSER parser = { .flags = MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH | MD_FLAG_TASKLISTS,
                                       .enter_block = on_enter_block,
                                       .leave_block = on_leave_block,
                                       .enter_span = on_enter_span,
                                       .leave_span = on_leave_span,
                                       .text = on_text };
-    const Parse start = { .d = d,
-                          .text = text,
-                          .len = len,
-                          .keep = keep < len ? keep : len,
-                          .ascii = ascii,
-                          .block = -1,
-                          .at_line = true };
+    Parse start = { .d = d,
+                    .text = text,
+                    .len = len,
+                    .keep = keep < len ? keep : len,
+                    .ascii = ascii,
+                    .block = -1,
+                    .at_line = true };
     Parse p = start;
     if (!begin(&p)) return false;
     if (len == 0) return true;
-    if (len <= UI_MD_BYTES && md_parse(text, (MD_SIZE)len, &parser, &p) == 0) return true;
+    start.all = start.keep == len;
+    start.text = with_newline(d, text, &start.len);
+    if (!start.text) return false;
+    p.text = start.text;
+    p.len = start.len;
+    p.all = start.all;
+    if (start.len <= UI_MD_BYTES && md_parse(start.text, (MD_SIZE)start.len, &parser, &p) == 0) return true;
     p = start;
     if (plain(&p)) return true;
     d->n_blocks = 0;
@@ -437,6 +474,7 @@ void ui_md_free(UiMdDoc *d) {
     free(d->runs);
     free(d->links);
     ui_buf_free(&d->own);
+    ui_buf_free(&d->copy);
     *d = (UiMdDoc){ 0 };
 }
 

@@ -87,13 +87,14 @@ typedef struct UiMdDoc {
     size_t cap_blocks, cap_boxes, cap_runs, cap_links;
     size_t n_codes; /* blocks of code */
     UiBuf own;
+    UiBuf copy; /* of the text, while it is parsed */
 } UiMdDoc;
 
 /* Parses text[0..len) into d, which is zeroed or holds an earlier document whose memory is used again. Only
  * what is in text[0..keep) becomes blocks and runs: what follows helps to parse it (definitions of links,
- * ends of constructs). ascii: characters of entities become "?" where they are not ASCII. A text that md4c cannot
- * parse, or whose result would be much larger than itself, is one paragraph, as it is. false without memory:
- * the document is empty then. */
+ * ends of constructs). ascii: characters of entities become "?" where they are not ASCII. A text that md4c
+ * cannot parse, or whose result would be much larger than itself, is one paragraph, as it is. false without
+ * memory: the document is empty then. */
 bool ui_md_parse(UiMdDoc *d, const char *text, size_t len, size_t keep, bool ascii);
 /* Releases its memory and zeroes it. */
 void ui_md_free(UiMdDoc *d);

@@ -141,6 +141,8 @@ static void test_links(void **state) {
         "p:{http://a.b|http://a.b} {http://c.d|http://c.d} {www.e.f|http://www.e.f} {g@h.i|mailto:g@h.i}\n");
     check("![a cat](c.png) ![](d.png)", "p:{image |c.png}{image a cat|c.png} {image |d.png}\n");
     check("[a] [b][A]\n\n[a]: http://c?d&amp;e", "p:{a|http://c?d&e} {b|http://c?d&e}\n");
+    check("(see https://a.b/c_d(e)?f=g&h.) xhttp://a http:// www.",
+          "p:(see {https://a.b/c_d(e)?f=g&h|https://a.b/c_d(e)?f=g&h}.) xhttp://a http:// www.\n");
     check("[a] [1] a[i]", "p:[a] [1] a[i]\n");
 }
 

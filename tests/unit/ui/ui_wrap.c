@@ -85,7 +85,7 @@ static void fill(UiTranscript *t, int n) {
     }
 }
 
-static const char *screen_row(const UiChatView *v, const UiTranscript *t, int width, int height, int row) {
+static const char *screen_row(UiChatView *v, const UiTranscript *t, int width, int height, int row) {
     static UiBuf text;
     UiCanvas c = { 0 };
     ui_canvas_resize(&c, height, width);

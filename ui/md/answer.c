@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An answer as rows of the screen. */
+#include "ui/md/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/md/part.h"
+
+#define LINKS_MAX 16384 /* bytes of definitions that are kept: each part is parsed with them */
+
+typedef struct UiMdSlot {
+    unsigned long made, used; /* of the answer; the last frame with it */
+    size_t part;
+    UiMdRows rows;
+} UiMdSlot;
+
+/* ---- rows near the window ---- */
+
+static UiMdSlot *find_slot(UiMdCache *cache, unsigned long made, size_t part) {
+    for (size_t i = 0; i < cache->n; i++) {
+        UiMdSlot *slot = &cache->slots[i];
+        if (slot->made == made && slot->part == part) return slot;
+    }
+    return NULL;
+}
+
+/* One that was not used in this frame and the last one, or a new one. */
+static UiMdSlot *free_slot(UiMdCache *cache) {
+    for (size_t i = 0; i < cache->n; i++) {
+        if (cache->slots[i].used + 1 < cache->now) return &cache->slots[i];
+    }
+    UiMdSlot *p = realloc(cache->slots, (cache->n + 1) * sizeof *p);
+    if (!p) return NULL;
+    cache->slots = p;
+    p[cache->n] = (UiMdSlot){ 0 };
+    return &p[cache->n++];
+}
+
+/* The rows of a part; NULL without memory. */
+static const UiMdRows *rows_of(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t part) {
+    UiMdSlot *slot = find_slot(cache, a->made, part);
+    if (!slot) {
+        UiCodeState state;
+        size_t codes;
+        slot = free_slot(cache);
+        if (!slot) return NULL;
+        ui_md_part(a, cache, text, part, &slot->rows, &codes, &state);
+        slot->made = a->made;
+        slot->part = part;
+    }
+    slot->used = cache->now;
+    return &slot->rows;
+}
+
+void ui_md_cache_frame(UiMdCache *cache) { cache->now++; }
+
+void ui_md_cache_free(UiMdCache *cache) {
+    for (size_t i = 0; i < cache->n; i++) ui_md_rows_free(&cache->slots[i].rows);
+    free(cache->slots);
+    ui_md_layout_free(&cache->lay);
+    ui_md_free(&cache->doc);
+    ui_buf_free(&cache->text);
+    ui_md_rows_free(&cache->scratch);
+    *cache = (UiMdCache){ 0 };
+}
+
+/* ---- parts ---- */
+
+static bool is_definition(const char *s, size_t len) {
+    size_t i = 0;
+    while (i < len && (s[i] == ' ' || s[i] == '>')) i++;
+    if (i == len || s[i] != '[') return false;
+    const char *end = memchr(s + i, ']', len - i);
+    return end && end + 1 < s + len && end[1] == ':';
+}
+
+/* Definitions may be after the links that need them, in another part. */
+static void collect_links(UiMdAnswer *a, const char *s, size_t len) {
+    for (size_t i = 0; i < len;) {
+        const char *nl = memchr(s + i, '\n', len - i);
+        const size_t end = nl ? (size_t)(nl - s) : len;
+        size_t from = i;
+        if (is_definition(s + i, end - i) && a->links.len + end - i + 2 <= LINKS_MAX) {
+            while (s[from] != '[') from++;
+            (void)ui_buf_add(&a->links, s + from, end - from);
+            (void)ui_buf_puts(&a->links, "\n\n");
+        }
+        i = end + 1;
+    }
+}
+
+static bool save_state(UiMdAnswer *a, const UiCodeState *state) {
+    if (a->n_states == a->cap_states) {
+        const size_t cap = a->cap_states ? a->cap_states * 2 : 4;
+        UiCodeState *p = realloc(a->states, cap * sizeof *p);
+        if (!p) return false;
+        a->states = p;
+        a->cap_states = cap;
+    }
+    a->states[a->n_states++] = *state;
+    return true;
+}
+
+/* Counts the rows of a part that is complete. */
+static bool finish_part(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t i) {
+    UiMdPart *part = &a->split.parts[i];
+    UiCodeState state;
+    size_t codes;
+    UiMdSlot *slot = find_slot(cache, a->made, i); /* as it was while it was open */
+    if (slot) slot->made = 0;
+    part->code = (uint32_t)a->done_codes;
+    ui_md_part(a, cache, text, i, &cache->scratch, &codes, &state);
+    part->rows = (uint32_t)cache->scratch.n;
+    part->ends_in_block = cache->lay.after_block;
+    if (i + 1 < a->split.n && part[1].continues) {
+        if (!save_state(a, &state)) return false;
+        part[1].state = (uint32_t)(a->n_states - 1);
+    }
+    a->done_codes += codes;
+    a->done_rows += part->rows;
+    return true;
+}
+
+static void make_again(UiMdAnswer *a, UiMdCache *cache) {
+    a->done = a->done_rows = a->done_codes = a->n_states = a->hint = a->hint_row = 0;
+    a->made = ++cache->made;
+}
+
+static void finish_parts(UiMdAnswer *a, UiMdCache *cache, const char *text) {
+    const size_t n = a->split.n - (a->closed ? 0 : 1);
+    while (a->done < n && finish_part(a, cache, text, a->done)) {
+        const UiMdPart *part = &a->split.parts[a->done++];
+        const size_t end = a->done < a->split.n ? part[1].off : a->len;
+        if (a->n_links == 0 && part->kind == UI_MD_PART_TEXT && end > part->off && end <= a->len)
+            collect_links(a, text + part->off, end - part->off);
+    }
+}
+
+/* The part that is being written. */
+static void make_open_part(UiMdAnswer *a, UiMdCache *cache, const char *text) {
+    const size_t last = a->split.n - 1;
+    UiMdPart *part = &a->split.parts[last];
+    UiMdSlot *slot = find_slot(cache, a->made, last);
+    if (slot) slot->made = 0;
+    part->code = (uint32_t)a->done_codes;
+    const UiMdRows *rows = rows_of(a, cache, text, last);
+    part->rows = rows ? (uint32_t)rows->n : 0;
+}
+
+static bool same_look(const UiMdLook *a, const UiMdLook *b) {
+    return a->width == b->width && a->unicode == b->unicode && a->links == b->links && a->strike == b->strike;
+}
+
+void ui_md_answer_sync(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t len, bool open,
+                       const UiMdLook *look) {
+    if (len < a->len || (a->closed && (open || len != a->len))) ui_md_answer_free(a);
+    if (a->made == 0 || !same_look(&a->look, look)) make_again(a, cache);
+    a->look = *look;
+    a->len = len;
+    a->closed = !open;
+    if (a->look.width < 1) a->look.width = 1;
+    (void)ui_md_split(&a->split, text, len, !open);
+    if (a->split.n == 0) return;
+    if (a->hint >= a->done) a->hint = a->hint_row = 0;
+    finish_parts(a, cache, text);
+    if (a->closed && a->links.len > a->n_links) {
+        a->n_links = a->links.len;
+        make_again(a, cache);
+        finish_parts(a, cache, text);
+    }
+    a->rows = a->done_rows;
+    if (a->done + 1 != a->split.n || a->closed) return;
+    make_open_part(a, cache, text);
+    a->rows += a->split.parts[a->done].rows;
+}
+
+void ui_md_answer_free(UiMdAnswer *a) {
+    ui_md_split_free(&a->split);
+    free(a->states);
+    ui_buf_free(&a->links);
+    *a = (UiMdAnswer){ 0 };
+}
+
+/* ---- rows ---- */
+
+/* The part of row k; *row: of it. a->rows > k. */
+static size_t seek(UiMdAnswer *a, size_t k, size_t *row) {
+    if (k < a->hint_row) a->hint = a->hint_row = 0;
+    while (a->hint + 1 < a->split.n && k >= a->hint_row + a->split.parts[a->hint].rows)
+        a->hint_row += a->split.parts[a->hint++].rows;
+    *row = k - a->hint_row;
+    return a->hint;
+}
+
+size_t ui_md_answer_source(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t k) {
+    size_t row;
+    if (k >= a->rows) return a->len;
+    const size_t part = seek(a, k, &row);
+    const UiMdRows *rows = rows_of(a, cache, text, part);
+    const size_t src = rows && row < rows->n ? rows->rows[row].src : a->split.parts[part].off;
+    return src < a->len ? src : a->len;
+}
+
+size_t ui_md_answer_row(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t off) {
+    size_t row = 0, part = 0, k = 0;
+    for (; part + 1 < a->split.n && a->split.parts[part + 1].off <= off; part++)
+        row += a->split.parts[part].rows;
+    const UiMdRows *rows = a->split.n > 0 ? rows_of(a, cache, text, part) : NULL;
+    while (rows && k + 1 < rows->n && rows->rows[k + 1].src <= off) k++;
+    row += k;
+    return row < a->rows ? row : a->rows > 0 ? a->rows - 1 : 0;
+}
+
+int ui_md_answer_draw(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t k, UiCanvas *c, int row,
+                      int col, int end, bool faint) {
+    size_t at;
+    if (k >= a->rows) return col;
+    const size_t part = seek(a, k, &at);
+    const UiMdRows *rows = rows_of(a, cache, text, part);
+    return rows ? ui_md_rows_draw(rows, at, c, row, col, end, faint) : col;
+}

@@ -35,6 +35,7 @@ void ui_app_free(UiApp *a) {
     ui_given_free(&a->given);
     ui_own_free(&a->own);
     ui_buf_free(&a->picker_search);
+    ui_buf_free(&a->find);
     ui_queue_free(&a->queue);
     ui_attach_free(&a->attach);
     ui_folds_keep(&a->folds, "", 0);

@@ -161,6 +161,8 @@ typedef struct UiApp {
     int columns;            /* cells of a line of output on the full screen, 0 = not known yet */
     unsigned help_wanted;   /* incremented when a command asks for the help screen */
     unsigned picker_wanted; /* the same for the list of sessions */
+    unsigned find_wanted;   /* the same for a search in the conversation */
+    UiBuf find;             /* its expression */
     UiBuf picker_search;    /* expression that they have to contain, "" = all sessions */
 } UiApp;
 

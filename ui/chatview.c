@@ -219,6 +219,38 @@ void ui_chatview_end(UiChatView *v) {
     v->follow = true;
 }
 
+static void go_to(UiChatView *v, size_t line) {
+    v->top = line;
+    v->follow = false;
+    if (v->top >= bottom_top(v)) ui_chatview_end(v);
+}
+
+void ui_chatview_show(UiChatView *v, const UiTranscript *t, uint32_t item, size_t off) {
+    const size_t above = (size_t)v->height / 3;
+    for (size_t i = 0; i < v->n && i < t->n; i++) {
+        if (t->items[i]->id != item) continue;
+        const size_t line = line_of_anchor(v, t, (Anchor){ i, off, false });
+        if (line < v->top || line >= v->top + (size_t)v->height) go_to(v, line > above ? line - above : 0);
+    }
+}
+
+void ui_chatview_jump(UiChatView *v, const UiTranscript *t, int by) {
+    size_t line = 0, before = 0;
+    for (size_t i = 0; i < v->n && i < t->n; i++) {
+        const bool message = t->items[i]->kind == UI_USER || t->items[i]->kind == UI_ANSWER;
+        if (message && line < v->top) before = line;
+        if (message && by > 0 && line > v->top) {
+            go_to(v, line);
+            return;
+        }
+        line += block_rows(v, &v->blocks[i], t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
+    }
+    if (by < 0)
+        go_to(v, before);
+    else
+        ui_chatview_end(v);
+}
+
 size_t ui_chatview_below(const UiChatView *v) {
     size_t bottom = bottom_top(v);
     return bottom > v->top ? bottom - v->top : 0;

@@ -48,6 +48,10 @@ void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int heigh
 void ui_chatview_scroll(UiChatView *v, long lines);
 void ui_chatview_home(UiChatView *v);
 void ui_chatview_end(UiChatView *v);
+/* Scrolls so that the byte at off of an item's text is in view; nothing if there is no such item. */
+void ui_chatview_show(UiChatView *v, const UiTranscript *t, uint32_t item, size_t off);
+/* Scrolls to the beginning of the message before the first line (by -1) or of the next one (by 1). */
+void ui_chatview_jump(UiChatView *v, const UiTranscript *t, int by);
 /* Number of lines below the last one shown. */
 size_t ui_chatview_below(const UiChatView *v);
 /* Draws it with its upper left corner at (row, col). */

@@ -99,6 +99,7 @@ static const UiCommand table[] = {
     { "think", "thinking", "[show|hide|now|N]", "show, fold, end or limit the reasoning before answers", WORDS(think_words),
       ui_cmd_think },
     { "raw", "", "[on|off]", "show answers as they are, or as Markdown", WORDS(raw_words), ui_cmd_raw },
+    { "search", "find", "RE", "find an expression in the conversation; n and N go to the next places (also ^F)", ARG(NONE), ui_cmd_search },
     { "stop", "", "[TEXT|off]", "list, add or clear stop strings", WORDS(stop_words), ui_cmd_stop },
     { "read", "file,attach", "FILE|PATTERN", "attach text files to the message: mention them as @FILE", ARG(FILE),
       ui_cmd_read },

@@ -136,6 +136,11 @@ static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {
     UiCanvas *c = &s->canvas;
     size_t below = ui_chatview_below(&s->view);
     ui_canvas_hline(c, row, 0, cols, UI_STYLE_DIM);
+    if (s->searching && s->search.n > 0) {
+        ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, " %zu/%zu %s  n N Esc ", s->search.at + 1,
+                         s->search.n, ui_buf_str(&s->search.pattern));
+        return;
+    }
     bool stopped = s->flash_stops && !s->app->stopping;
     if (s->flash[0] && s->flash_until > ui_now() && !stopped)
         ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, " %s ", s->flash);
@@ -299,6 +304,7 @@ static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int 
     s->view.look.unicode = s->canvas.unicode;
     ui_chatview_sync(&s->view, &s->app->chat, width, l->body);
     ui_chatview_draw(&s->view, &s->app->chat, &s->canvas, row, 0);
+    if (s->searching) ui_search_mark(&s->search, &s->canvas, row, l->body, width);
     if (l->pane) ui_status_pane(&s->canvas, status, row, row + l->body, cols - UI_PANE_WIDTH, UI_PANE_WIDTH);
 }
 

@@ -34,6 +34,9 @@ typedef enum UiAction {
     UI_DO_PAGE_DOWN,
     UI_DO_LINE_UP,
     UI_DO_LINE_DOWN,
+    UI_DO_SEARCH,
+    UI_DO_MESSAGE_UP,
+    UI_DO_MESSAGE_DOWN,
     UI_DO_HOME,
     UI_DO_END,
     UI_DO_WHEEL_UP, /* of the mouse */

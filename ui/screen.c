@@ -26,6 +26,7 @@ void ui_screen_free(UiScreen *s) {
     ui_chatview_free(&s->view);
     ui_pager_free(&s->pager);
     ui_picker_close(&s->picker);
+    ui_search_end(&s->search);
 }
 
 void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
@@ -96,6 +97,49 @@ static void open_picker(UiScreen *s) {
         ui_app_say(a, UI_NOTICE, search ? "nothing found" : "no sessions yet");
 }
 
+static void show_match(UiScreen *s) {
+    const UiMatch *m = ui_search_at(&s->search);
+    if (m) ui_chatview_show(&s->view, &s->app->chat, m->item, m->off);
+}
+
+static void begin_search(UiScreen *s) {
+    char err[300];
+    s->find_seen = s->app->find_wanted;
+    if (!ui_search_start(&s->search, &s->app->chat, ui_buf_str(&s->app->find), err, sizeof err)) {
+        ui_screen_flash(s, "%s", err);
+        return;
+    }
+    s->searching = true;
+    s->flash_until = 0;
+    show_match(s);
+}
+
+/* While places are marked: n and N on an empty input line go to others, Esc, Enter and ^C end it. */
+static bool search_key(UiScreen *s, const UiKey *k) {
+    UiInputView in;
+    if (!s->searching) return false;
+    ui_input_view(&in);
+    const char c = k->action == UI_DO_EDIT && k->n == 1 && !k->more && in.len == 0 ? k->bytes[0] : '\0';
+    if (c == 'n' || c == 'N') {
+        ui_search_refresh(&s->search, &s->app->chat);
+        (void)ui_search_step(&s->search, c == 'n' ? -1 : 1);
+        show_match(s);
+        return true;
+    }
+    const bool ends = k->action == UI_DO_ESCAPE || k->action == UI_DO_STOP || c == '\r';
+    if (ends || k->action == UI_DO_EDIT) s->searching = false;
+    return ends;
+}
+
+static void ask_search(UiScreen *s) {
+    UiInputView in;
+    ui_input_view(&in);
+    if (in.len == 0)
+        ui_input_set("/search ", 8);
+    else
+        ui_screen_flash(s, "^F searches when the input line is empty");
+}
+
 bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
     uint32_t before = s->app->chat.next_id;
     if (!ui_app_submit(s->app, text, len)) {
@@ -104,6 +148,10 @@ bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
     }
     page_output(s, before);
     if (s->app->picker_wanted != s->picker_seen) open_picker(s);
+    if (s->app->find_wanted != s->find_seen) {
+        begin_search(s);
+        return true;
+    }
     ui_chatview_end(&s->view);
     return true;
 }
@@ -315,7 +363,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
         picker_key(s, k);
         return;
     }
-    if (key_choice(s, k) || key_queued(s, k) || too_long(s, k)) return;
+    if (search_key(s, k) || key_choice(s, k) || key_queued(s, k) || too_long(s, k)) return;
     switch (k->action) {
     case UI_DO_EDIT:
         ui_input_menu_page((size_t)s->menu_rows);
@@ -342,6 +390,9 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_PAGE_DOWN: scroll_page(s, 1); break;
     case UI_DO_LINE_UP: ui_chatview_scroll(&s->view, -1); break;
     case UI_DO_LINE_DOWN: ui_chatview_scroll(&s->view, 1); break;
+    case UI_DO_SEARCH: ask_search(s); break;
+    case UI_DO_MESSAGE_UP: ui_chatview_jump(&s->view, &s->app->chat, -1); break;
+    case UI_DO_MESSAGE_DOWN: ui_chatview_jump(&s->view, &s->app->chat, 1); break;
     case UI_DO_WHEEL_UP: ui_chatview_scroll(&s->view, -UI_WHEEL_LINES); break;
     case UI_DO_WHEEL_DOWN: ui_chatview_scroll(&s->view, UI_WHEEL_LINES); break;
     case UI_DO_MOUSE: break;

@@ -8,6 +8,7 @@
 #include "ui/input.h"
 #include "ui/keys.h"
 #include "ui/pager.h"
+#include "ui/search.h"
 #include "ui/session_picker.h"
 
 /* What the same key does when it is pressed again. */
@@ -27,7 +28,9 @@ typedef struct UiScreen {
     int body_rows;      /* of the transcript, when last drawn */
     int menu_rows;      /* choices on a page of the menu, when last drawn */
     unsigned help_seen; /* requests of the app already answered */
-    unsigned picker_seen;
+    unsigned picker_seen, find_seen;
+    UiSearch search;
+    bool searching;  /* n and N go to its places, which are marked */
     char flash[160]; /* short message on the rule above the input */
     double flash_until;
     bool flash_stops; /* it announces that something is being stopped: removed when it has */

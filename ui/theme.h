@@ -18,7 +18,8 @@ typedef enum UiStyle {
     UI_STYLE_HOT,   /* layers that were waited for; marks show this without colours */
     UI_STYLE_KEY,   /* names of keys */
     UI_STYLE_QUEUED,
-    UI_STYLE_H1, /* headings of answers */
+    UI_STYLE_MATCH, /* what was searched for */
+    UI_STYLE_H1,    /* headings of answers */
     UI_STYLE_H2,
     UI_STYLE_H3,     /* and of the levels below */
     UI_STYLE_MARK,   /* bullets and numbers of items */

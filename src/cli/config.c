@@ -84,7 +84,7 @@ int qsf_config_begin(QSFConfigStart *start, const QSFCli *cli, int argc, char **
 }
 
 void qsf_config_end(QSFConfigStart *start) {
-    qsf_config_free(start->config);
+    qsf_config_close(start->config);
     free(start->own);
     *start = (QSFConfigStart){ 0 };
 }

@@ -24,7 +24,7 @@ struct QSFConfig {
  * message that names the file, the line, and what was expected. check, scratch: as for qsf_config_begin. */
 int qsf_config_read(QSFConfig **out, const QSFCli *cli, const char *path, QSFCliHandler check, void *scratch,
                     QsfErr *err);
-void qsf_config_free(QSFConfig *c);
+void qsf_config_close(QSFConfig *c);
 /* Does the section of e apply to this model and role? */
 bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *role);
 /* Does the command line replace this option? NULL = no, else the one that does. */

@@ -293,13 +293,13 @@ int qsf_config_read(QSFConfig **out, const QSFCli *cli, const char *path, QSFCli
         *out = c;
         return rc;
     }
-    qsf_config_free(c);
+    qsf_config_close(c);
     if (!missing || path) return rc;
     qsf_err_clear(err);
     return QSF_OK;
 }
 
-void qsf_config_free(QSFConfig *c) {
+void qsf_config_close(QSFConfig *c) {
     if (!c) return;
     for (size_t i = 0; i < c->n; i++) free(c->entries[i].value);
     for (size_t i = 0; i < c->n_sections; i++) free(c->sections[i].name);

@@ -29,6 +29,7 @@ static const QsfConfigOption options[] = {
     { "no-color", 0, "color" },
     { "notify", 0, "" },
     { "mouse", 0, "" },
+    { "width", 0, "" },
     { "replay", QSF_CONFIG_ONCE, "" },
     { "script", QSF_CONFIG_ONCE, "" },
     { "list-sessions", QSF_CONFIG_ONCE, "" },

@@ -39,7 +39,7 @@ typedef struct UiOptions {
     UiColor color;
     UiNotify notify;
     QSFConfigStart start; /* the configuration file */
-    int width; /* maximum cells of the text of messages, 0 = the whole window */
+    int width;            /* maximum cells of the text of messages, 0 = the whole window */
 } UiOptions;
 
 /* Returns -1 to continue, or the exit status (already reported). */

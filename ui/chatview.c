@@ -97,6 +97,7 @@ static bool lay_answer(UiChatView *v, UiBlock *b, const UiItem *it, int width) {
     const char *s = ui_item_shown(it, &len);
     UiMdLook look = v->look;
     look.width = width;
+    look.codes = v->codes;
     if (!b->md) b->md = calloc(1, sizeof *b->md);
     if (!b->md) return false;
     ui_md_answer_sync(b->md, &v->md, s, len, it->open, &look);
@@ -185,12 +186,14 @@ void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int heigh
     v->made_raw = v->raw;
     v->height = height > 0 ? height : 0;
     if (!make_blocks(v, t->n)) return;
-    v->total = 0;
+    v->total = v->codes = 0;
     for (size_t i = 0; i < t->n; i++) {
         const UiItem *it = t->items[i];
         UiBlock *b = &v->blocks[i];
         if (rewrap || b->id != it->id) block_drop(b);
-        if (b->id == 0 || b->version != it->version) block_wrap(v, b, it);
+        const bool renumber = b->md && b->md->look.codes != v->codes;
+        if (b->id == 0 || b->version != it->version || renumber) block_wrap(v, b, it);
+        if (b->md) v->codes += (unsigned)b->md->done_codes;
         v->total += block_rows(v, b, it, i + 1 < t->n ? t->items[i + 1] : NULL);
     }
     if (rewrap && !v->follow) v->top = line_of_anchor(v, t, anchor);

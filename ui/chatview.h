@@ -39,6 +39,7 @@ typedef struct UiChatView {
     int made_width;
     bool made_raw;
     UiMdCache md;
+    unsigned codes; /* blocks of code before the item being updated */
 } UiChatView;
 
 /* Updates the lines for the transcript and the size. Text added to an item only wraps its last line again.

@@ -8,6 +8,7 @@
 
 #include "ui/code/highlight.h"
 #include "ui/md/parse.h"
+#include "ui/md/split.h"
 
 #define UI_HTML_RUNS 512 /* of a line of code; the rest of a longer one is plain */
 
@@ -245,8 +246,11 @@ static void put_block(Html *h, const UiMdBlock *block, size_t left) {
 
 unsigned ui_html_markdown(UiBuf *b, const char *text, size_t len, unsigned first) {
     UiMdDoc d = { 0 };
-    Html h = { .b = b, .d = &d, .text = text, .first = first };
-    if (!ui_md_parse(&d, text, len, len, false)) b->failed = true;
+    UiBuf spaced = { 0 };
+    const bool ok = ui_md_spaced(&spaced, text, len) &&
+                    ui_md_parse(&d, ui_buf_str(&spaced), spaced.len, spaced.len, false);
+    Html h = { .b = b, .d = &d, .text = ui_buf_str(&spaced), .first = first };
+    b->failed = b->failed || !ok;
     for (size_t i = 0; i < d.n_blocks; i++) {
         if (d.blocks[i].kind == UI_MD_CELL) continue;
         go_to(&h, d.blocks[i].box);
@@ -256,6 +260,7 @@ unsigned ui_html_markdown(UiBuf *b, const char *text, size_t len, unsigned first
     b->failed = b->failed || h.code.failed;
     const unsigned n = (unsigned)d.n_codes;
     ui_buf_free(&h.code);
+    ui_buf_free(&spaced);
     ui_md_free(&d);
     return n;
 }

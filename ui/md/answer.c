@@ -149,7 +149,8 @@ static void make_open_part(UiMdAnswer *a, UiMdCache *cache, const char *text) {
 }
 
 static bool same_look(const UiMdLook *a, const UiMdLook *b) {
-    return a->width == b->width && a->unicode == b->unicode && a->links == b->links && a->strike == b->strike;
+    return a->width == b->width && a->unicode == b->unicode && a->links == b->links &&
+           a->strike == b->strike && a->codes == b->codes;
 }
 
 void ui_md_answer_sync(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t len, bool open,

@@ -129,7 +129,7 @@ static void lay_code(UiMdLay *l, const UiMdBlock *b) {
     const char *info = ui_buf_str(&l->d->own) + b->info;
     const UiLexer *x = ui_code_lexer(info, b->info_len);
     size_t src = b->off;
-    ui_md_code_head(l, b->box, info, b->info_len, l->codes + b->number, b->off);
+    ui_md_code_head(l, b->box, info, b->info_len, l->look.codes + l->codes + b->number, b->off);
     ui_buf_clear(&l->flat);
     for (uint32_t i = 0; i < b->n; i++) {
         const UiMdRun *run = &l->d->runs[b->run + i];

@@ -10,9 +10,10 @@
 /* What the terminal can show. */
 typedef struct UiMdLook {
     int width;
-    bool unicode; /* bars, bullets and boxes outside of ASCII */
-    bool links;   /* texts with URLs behind them: otherwise URLs are shown */
-    bool strike;  /* text can be struck through: otherwise ~~ is shown */
+    bool unicode;   /* bars, bullets and boxes outside of ASCII */
+    bool links;     /* texts with URLs behind them: otherwise URLs are shown */
+    bool strike;    /* text can be struck through: otherwise ~~ is shown */
+    unsigned codes; /* blocks of code in the answers before this one */
 } UiMdLook;
 
 /* Text of one ink in the flat text of a block; it ends where the next piece begins. */
@@ -28,7 +29,7 @@ typedef struct UiMdLay {
     const char *text; /* of d */
     size_t src;       /* where text is in the source */
     UiMdLook look;
-    unsigned codes;    /* blocks of code before d */
+    unsigned codes;    /* blocks of code of this answer before d */
     bool above;        /* there are rows above */
     bool after_block;  /* the last of them are of a table or of code */
     UiBuf flat;        /* text of blocks without marks */

@@ -107,7 +107,7 @@ static void lay_code(Part *p, const char *text, UiCodeState *state) {
     size_t i = 0;
     if (!p->part->continues) {
         if (l->above && (p->part->blank || l->after_block)) (void)ui_md_open_row(l, 0, 0);
-        ui_md_code_head(l, 0, info, info_len, l->codes + 1, 0);
+        ui_md_code_head(l, 0, info, info_len, l->look.codes + l->codes + 1, 0);
         i = line_end(p->s, p->len, 0) + 1;
     }
     const size_t len = p->open ? ui_md_shown(p->s, p->len, true) : p->len;

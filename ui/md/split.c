@@ -203,3 +203,19 @@ void ui_md_split_free(UiMdSplit *s) {
     free(s->parts);
     *s = (UiMdSplit){ 0 };
 }
+
+bool ui_md_spaced(UiBuf *b, const char *text, size_t len) {
+    UiMdSplit s = { 0 };
+    bool ok = ui_md_split(&s, text, len, true);
+    size_t from = 0;
+    for (size_t i = 0; ok && i < s.n; i++) {
+        const UiMdPart *part = &s.parts[i];
+        if (part->kind != UI_MD_PART_CODE || part->continues || part->off == 0) continue;
+        ui_buf_add(b, text + from, part->off - from);
+        ui_buf_puts(b, "\n");
+        from = part->off;
+    }
+    ui_buf_add(b, text + from, len - from);
+    ui_md_split_free(&s);
+    return ok && !b->failed;
+}

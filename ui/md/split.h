@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ui/buf.h"
+
 #define UI_MD_CODE_LINES 64 /* of a part of a long block of code */
 
 typedef enum UiMdPartKind { UI_MD_PART_TEXT, UI_MD_PART_CODE } UiMdPartKind;
@@ -42,6 +44,9 @@ typedef struct UiMdSplit {
  * false without memory: to be called again. */
 bool ui_md_split(UiMdSplit *s, const char *text, size_t len, bool closed);
 void ui_md_split_free(UiMdSplit *s);
+/* Appends text, with a blank line before each block of code that is a part: md4c takes a fence after a row of
+ * a table as another row. Parsed as a whole, it has the blocks of its parts. false without memory. */
+bool ui_md_spaced(UiBuf *b, const char *text, size_t len);
 /* The number of fence characters of a line, "```c": 3 or more, or 0. It may be indented by up to 3 blanks;
  * *info is the offset of what follows them. */
 size_t ui_md_fence(const char *line, size_t len, size_t *info);

@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 
 #include "tests/harness/app_rig.h"
+#include "ui/chatview.h"
 #include "ui/commands.h"
 #include "ui/complete.h"
 #include "ui/html.h"
 #include "ui/osc.h"
+#include "ui/take.h"
 
 static void test_osc52(void **state) {
     (void)state;
@@ -317,23 +319,30 @@ static void test_html(void **state) {
         assert_string_equal(html(samples[i][0]), samples[i][1]);
 }
 
-/* Every tag that is opened is closed, whatever the nesting. */
-static void test_html_is_balanced(void **state) {
-    (void)state;
+/* Markdown of all kinds. */
+static void noise(char *dst, size_t cap) {
     static const char *const parts[] = {
         "- a\n", "  - b\n", "> ",         "1. c\n",        "\n",        "```c\n", "int x;\n",
         "**",    "*",       "`",          "[l](http://x)", "<b>",       "</li>",  "|a|b|\n|---|---|\n|c|d|\n",
         "~~",    "# h\n",   "    code\n", "&lt;",          "- [ ] t\n", "a\n",    "\n\n",
         "---\n", "<!--",    "-->\n"
     };
-    unsigned seed = 7;
+    static unsigned seed = 7;
+    size_t n = 0;
+    dst[0] = '\0';
+    while (n + 40 < cap && (seed = seed * 1664525u + 1013904223u) >> 27 != 0) {
+        const char *p = parts[(seed >> 12) % (sizeof parts / sizeof *parts)];
+        n += (size_t)snprintf(dst + n, cap - n, "%s", p);
+    }
+}
+
+/* Every tag that is opened is closed, whatever the nesting. */
+static void test_html_is_balanced(void **state) {
+    (void)state;
     for (int round = 0; round < 2000; round++) {
         char text[400] = "", open[200][16];
-        size_t n = 0, depth = 0;
-        while (n < 300 && (seed = seed * 1664525u + 1013904223u) >> 27 != 0) {
-            const char *p = parts[(seed >> 12) % (sizeof parts / sizeof *parts)];
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s", p);
-        }
+        size_t depth = 0;
+        noise(text, sizeof text);
         for (const char *p = html(text); (p = strchr(p, '<')) != NULL;) {
             char name[16] = "";
             const bool closes = p[1] == '/';
@@ -350,6 +359,63 @@ static void test_html_is_balanced(void **state) {
             assert_true(depth < 150);
         }
         if (depth != 0) fail_msg("<%s> is not closed in the HTML of:\n%s", open[depth - 1], text);
+    }
+}
+
+static void count_code(void *arg, unsigned k, const UiMdCode *code) {
+    (void)code;
+    *(unsigned *)arg = k;
+}
+
+/* The numbers in the heads of blocks of code on the screen, in order from 1; returns the last one. */
+static unsigned numbers_on_screen(UiChatView *v, const UiTranscript *t) {
+    UiCanvas c = { 0 };
+    UiBuf text = { 0 };
+    unsigned last = 0, k;
+    ui_chatview_sync(v, t, 60, 2000);
+    ui_canvas_resize(&c, 2000, 60);
+    ui_chatview_draw(v, t, &c, 0, 0);
+    for (int row = 0; row < 2000; row++) {
+        ui_buf_clear(&text);
+        ui_canvas_text(&c, row, &text);
+        const char *head = strstr(ui_buf_str(&text), "+-");
+        const char *open = head ? strchr(head, '[') : NULL;
+        if (open && strstr(open, "] --") && sscanf(open, "[%u]", &k) == 1) {
+            if (k != last + 1) fail_msg("code %u follows code %u on the screen", k, last);
+            last = k;
+        }
+    }
+    ui_canvas_free(&c);
+    ui_buf_free(&text);
+    return last;
+}
+
+/* The screen and the commands number the same blocks, also after one was removed before them. */
+static void test_numbers_on_the_screen(void **state) {
+    (void)state;
+    for (int round = 0; round < 30; round++) {
+        UiTranscript t = { 0 };
+        UiChatView v = { .follow = true };
+        for (int i = 0; i < 12; i++) {
+            char text[400];
+            unsigned n = 0;
+            do noise(text, sizeof text);
+            while (strchr(text, '<')); /* HTML that does not end */
+            UiItem *it = ui_transcript_add(&t, i % 3 == 1 ? UI_USER : UI_ANSWER, text, strlen(text));
+            assert_non_null(it);
+            ui_item_close(it);
+            const unsigned all = ui_take_codes(&t, count_code, &n);
+            assert_int_equal(all, n);
+            const unsigned shown = numbers_on_screen(&v, &t);
+            if (shown != n)
+                fail_msg("%u blocks of code on the screen, %u are numbered; last:\n%s", shown, n, text);
+        }
+        unsigned n = 0;
+        ui_transcript_remove(&t, t.items[0]);
+        (void)ui_take_codes(&t, count_code, &n);
+        assert_int_equal(numbers_on_screen(&v, &t), n);
+        ui_chatview_free(&v);
+        ui_transcript_clear(&t);
     }
 }
 
@@ -407,6 +473,7 @@ int main(void) {
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_html),
         cmocka_unit_test(test_html_is_balanced),
+        cmocka_unit_test(test_numbers_on_the_screen),
         T(test_copy),
         T(test_tools_that_fail),
         T(test_windows),

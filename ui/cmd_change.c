@@ -14,7 +14,8 @@ static UiItem *message_at(const UiApp *a, uint32_t number) {
     return NULL;
 }
 
-/* Reads the number before the text of /edit; without one it is the last message of the user. NULL: reported. */
+/* Reads the number before the text of /edit; without one it is the last message of the user. NULL: that was
+ * reported. */
 static UiItem *to_edit(UiApp *a, const char *name, const char **args) {
     char *end;
     UiItem *last = ui_transcript_last_of(&a->chat, UI_USER);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Implements ui/notify.h. Sequences: xterm's ctlseqs (the title and its stack), iTerm2's documentation (OSC 9),
- * urxvt's extension "notify" (OSC 777), which VTE, foot and Ghostty have too. */
+/* Implements ui/notify.h. Sequences: xterm's ctlseqs (the title and its stack), iTerm2's documentation
+ * (OSC 9), urxvt's extension "notify" (OSC 777), which VTE, foot and Ghostty have too. */
 #include "ui/notify.h"
 
 #include <string.h>

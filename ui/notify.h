@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tells a user who looks elsewhere that an answer is finished: a bell or a notification of the terminal, and the
- * title of its window. The full screen only. One thread. */
+/* Tells a user who looks elsewhere that an answer is finished: a bell or a notification of the terminal, and
+ * the title of its window. The full screen only. One thread. */
 #ifndef QSF_UI_NOTIFY_H
 #define QSF_UI_NOTIFY_H
 

@@ -6,9 +6,9 @@
 
 #include "ui/app.h"
 
-/* Repeats session `name` with a chat that has no session and no messages; given: the model that was loaded, or
- * is being loaded, answers instead of the session's own. Prints a line to standard output for each answer.
- * Returns the exit status of the program: 0 if every answer is the same, 1 if one differs. Failures are
+/* Repeats session `name` with a chat that has no session and no messages. given: the model that is loaded, or
+ * being loaded, answers instead of the session's own. Prints a line to standard output for each answer. The
+ * result is the exit status of the program: 0 if every answer is the same, 1 if one differs. Failures are
  * reported on standard error. Ends at SIGINT and SIGTERM. */
 int ui_rerun(UiApp *a, const char *name, bool given);
 

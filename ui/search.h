@@ -24,8 +24,8 @@ typedef struct UiSearch {
     uint32_t seen; /* state of the transcript when it was searched */
 } UiSearch;
 
-/* Starts a search; the current place is the last one. Returns false with a message in err if pattern is not an
- * expression or is found nowhere: the search before it stays. */
+/* Starts a search; the current place is the last one. Returns false with a message in err if pattern is not
+ * an expression or is found nowhere: the search before it stays. */
 bool ui_search_start(UiSearch *s, const UiTranscript *t, const char *pattern, char *err, size_t cap);
 /* Searches again if the transcript has changed; the current place stays where it is, if it is still there. */
 void ui_search_refresh(UiSearch *s, const UiTranscript *t);

@@ -11,7 +11,7 @@ cat >"$work/reasons" <<'LIST'
 main
 # Faults that cannot be provoked from outside.
 qsf_file_inject_fault qsf_mem_inject_failure qsf_newfile_hold qsf_newfile_part qsf_savefile_always_named
-# A model without a file, so that the plans of shapes that nobody can download are tested.
+# A model without a file, so that the plans of shapes that cannot be downloaded are tested.
 qsf_model_build
 # The plans near the smallest budget are tested for hundreds of shapes; users see it in a refusal only.
 qsf_plan_smallest

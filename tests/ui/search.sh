@@ -17,12 +17,12 @@ need_tmux
 start 80 24 "'$chat' '$work/model.gguf' --no-save"
 see 'is ready'
 n=1
-while [ $n -le 12 ]; do
+while [ $n -le 9 ]; do
     keys "animal number $n" Enter
     see "^ .* animal number $n\$"
     n=$((n + 1))
 done
-see '#24'
+see '#18'
 keys C-f
 see '^> /search'
 keys 'number [123]$' Enter
@@ -31,7 +31,9 @@ see 'animal number 3$'
 keys n
 see '2/3 number'
 see 'animal number 2$'
-keys N N
+keys N
+see '3/3 number'
+keys N
 see '1/3 number'
 see 'animal number 1$'
 keys Escape
@@ -39,8 +41,8 @@ see_gone '1/3 number'
 keys '/search zebra' Enter
 see 'not found: zebra'
 # Another key ends it and is typed.
-keys '/search number 12' Enter
-see '1/1 number 12'
+keys '/search number 9' Enter
+see '1/1 number 9'
 keys x
 see '^> x'
 see_gone '1/1 number'

@@ -101,7 +101,7 @@ static void test_complete(void **state) {
     char line[400];
     assert_string_equal(completed("/he"), "/help ");
     assert_string_equal(completed("/se"), "/se");
-    assert_int_equal(completion.n, 3); /* set, seed and sessions */
+    assert_int_equal(completion.n, 4); /* set, search, seed and sessions */
     assert_string_equal(completed("/set tempe"), "/set temperature ");
     assert_string_equal(completed("/show pl"), "/show plan");
     assert_string_equal(completed("/help qui"), "/help quit");
@@ -147,9 +147,9 @@ static void test_complete(void **state) {
 /* Every command whose help names arguments that are known offers them. */
 static void test_every_argument(void **state) {
     (void)state;
-    static const char *const free_text[] = { "new",    "edit",      "undo", "forget",   "save",
-                                             "export", "model",     "load", "sessions", "rename",
-                                             "delete", "save-code", "role" };
+    static const char *const free_text[] = { "new",    "search", "edit",      "undo", "forget",
+                                             "save",   "export", "model",     "load", "sessions",
+                                             "rename", "delete", "save-code", "role" };
     char line[80];
     for (size_t i = 0; i < ui_command_count(); i++) {
         const UiCommand *c = ui_command_at(i);
@@ -328,7 +328,7 @@ static void test_keys(void **state) {
                    "timeout %d",
                    UI_DO_ESCAPE);
     assert_string_equal(keyed("x\x1b"), want);
-    (void)snprintf(want, sizeof want, "<%d>", UI_DO_LINE_UP);
+    (void)snprintf(want, sizeof want, "<%d>", UI_DO_MESSAGE_UP);
     assert_string_equal(keyed("\x1b\x1b[A"), want);
     assert_string_equal(keyed("\x1b[200~a\nb\x1b[A\x03\x1b[201~c"), "{a\nb\x1b[A\x03}c");
     assert_string_equal(keyed("\x1b[200~lost"), "timeout paste 0");

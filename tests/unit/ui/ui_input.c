@@ -144,7 +144,7 @@ static void test_menu_choice(void **state) {
     type("\x15/se\t");
     (void)frame(80, 24);
     type("\t\r"); /* all are shown already: the second one is chosen */
-    assert_string_equal(view().text, "/sessions ");
+    assert_string_equal(view().text, "/seed ");
     type("\x15/\t\x1b[B");
     assert_true(view().menu->asked);
     type("\x1b");

@@ -22,7 +22,7 @@ typedef struct QSFConfigEntry {
     unsigned line;
 } QSFConfigEntry;
 
-typedef struct QSFConfig QSFConfig;
+typedef struct QSFConfigFile QSFConfigFile;
 
 /* An option on the command line. */
 typedef struct QSFConfigGiven {
@@ -32,13 +32,13 @@ typedef struct QSFConfigGiven {
 
 /* The configuration, and those parts of the command line that select what applies. */
 typedef struct QSFConfigStart {
-    QSFConfig *config;   /* NULL: there is none */
-    QSFSettings given;   /* settings on the command line: those with qsf_setting_user_set */
-    const char *role;    /* --role NAME, or NULL */
-    bool model;          /* there is a positional argument */
-    bool print;          /* --print-config */
-    bool done;           /* --help or --version was printed */
-    QSFConfigGiven *own; /* (n_own), in order */
+    QSFConfigFile *config; /* NULL: there is none */
+    QSFSettings given;     /* settings on the command line: those with qsf_setting_user_set */
+    const char *role;      /* --role NAME, or NULL */
+    bool model;            /* there is a positional argument */
+    bool print;            /* --print-config */
+    bool done;             /* --help or --version was printed */
+    QSFConfigGiven *own;   /* (n_own), in order */
     size_t n_own;
 } QSFConfigStart;
 
@@ -58,22 +58,22 @@ int qsf_config_options(const QSFConfigStart *start, const QSFCli *cli, QSFCliHan
                        size_t cap);
 /* Sets in s what the configuration says for this model (its path; NULL = none) and role (NULL = none); own:
  * only what the section of the role says. */
-void qsf_config_settings(const QSFConfig *c, const char *model, const char *role, QSFSettings *s);
-void qsf_config_role_settings(const QSFConfig *c, const char *role, QSFSettings *s);
+void qsf_config_settings(const QSFConfigFile *c, const char *model, const char *role, QSFSettings *s);
+void qsf_config_role_settings(const QSFConfigFile *c, const char *role, QSFSettings *s);
 /* Sets in s what is set in given (qsf_setting_user_set), in the order of the table. */
 void qsf_config_overlay(QSFSettings *s, const QSFSettings *given);
 /* The text for a conversation that `names` ("system,system-file", "stop") has for this model and role, of the
  * last section that has one; `after`: the entry after this one in the same section (NULL = the first). NULL =
  * none. */
-const QSFConfigEntry *qsf_config_text(const QSFConfig *c, const char *model, const char *role,
+const QSFConfigEntry *qsf_config_text(const QSFConfigFile *c, const char *model, const char *role,
                                       const char *names, const QSFConfigEntry *after);
 /* The role before the first section ("role = NAME"), or NULL. */
-const char *qsf_config_default_role(const QSFConfig *c);
+const char *qsf_config_default_role(const QSFConfigFile *c);
 /* Name of the i-th role in the file, or NULL. */
-const char *qsf_config_role_at(const QSFConfig *c, size_t i);
-bool qsf_config_has_role(const QSFConfig *c, const char *role);
+const char *qsf_config_role_at(const QSFConfigFile *c, size_t i);
+bool qsf_config_has_role(const QSFConfigFile *c, const char *role);
 /* Path of the file. */
-const char *qsf_config_path(const QSFConfig *c);
+const char *qsf_config_path(const QSFConfigFile *c);
 
 /* Prints what is in effect as a configuration file, with the source of each value as a comment, to standard
  * output. defaults: settings of the program without any; model and role as above; own: settings of a session

@@ -83,10 +83,10 @@ typedef struct UiApp {
     UiHooks hooks;
     QSFSettings settings;
     UiGiven given;
-    const QSFConfig *config; /* owned by the caller of ui_app_init; NULL = none */
-    uint64_t by_config;      /* bit i: row i of the settings has the value of the configuration file */
-    char role[64];           /* the last one that was taken from it, "" = none */
-    bool no_save;            /* nothing is written but what /save NAME creates */
+    const QSFConfigFile *config; /* owned by the caller of ui_app_init; NULL = none */
+    uint64_t by_config;          /* bit i: row i of the settings has the value of the configuration file */
+    char role[64];               /* the last one that was taken from it, "" = none */
+    bool no_save;                /* nothing is written but what /save NAME creates */
     bool kept; /* the session existed before this program opened it: its file does not get what is given */
     UiOwn own; /* of that file; only if kept */
     UiTranscript chat;

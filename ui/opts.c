@@ -274,15 +274,15 @@ static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
     return NULL;
 }
 
-static bool take_text(UiOptions *o, const QSFConfig *c, const QSFConfigEntry *e, char *err, size_t cap) {
+static bool take_text(UiOptions *o, const QSFConfigFile *c, const QSFConfigEntry *e, char *err, size_t cap) {
     char why[400] = "";
     if (!e || handle(o, e->own->id, e->value, why, sizeof why) == 0) return true;
     (void)snprintf(err, cap, "%s:%u: %s", qsf_config_path(c), e->line, why);
     return false;
 }
 
-bool ui_options_texts(UiOptions *o, const QSFConfig *c, const char *model, const char *role, bool only_role,
-                      char *err, size_t cap) {
+bool ui_options_texts(UiOptions *o, const QSFConfigFile *c, const char *model, const char *role,
+                      bool only_role, char *err, size_t cap) {
     *o = (UiOptions){ 0 };
     const QSFConfigEntry *e = qsf_config_text(c, model, role, "system,system-file", NULL);
     if (e && only_role && e->layer != QSF_CONFIG_ROLE) e = NULL;

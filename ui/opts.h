@@ -47,8 +47,8 @@ int ui_options_parse(UiOptions *o, int argc, char **argv);
 /* Fills the system prompt and the stop strings of *o, which may be uninitialized, with those of the
  * configuration for a model and a role (NULL = none); only_role: those of its section. false with a message
  * in err. Release it with ui_options_free. */
-bool ui_options_texts(UiOptions *o, const QSFConfig *c, const char *model, const char *role, bool only_role,
-                      char *err, size_t cap);
+bool ui_options_texts(UiOptions *o, const QSFConfigFile *c, const char *model, const char *role,
+                      bool only_role, char *err, size_t cap);
 /* "qsf-chat: message" on standard error. */
 void ui_options_error(const char *text);
 void ui_options_free(UiOptions *o);

@@ -100,7 +100,7 @@ const QSFConfigGiven *qsf_config_replaced(const QSFConfigStart *start, const QSF
 
 int qsf_config_options(const QSFConfigStart *start, const QSFCli *cli, QSFCliHandler fn, void *arg, char *err,
                        size_t cap) {
-    const QSFConfig *c = start->config;
+    const QSFConfigFile *c = start->config;
     (void)cli;
     for (size_t i = 0; c && i < c->n; i++) {
         const QSFConfigEntry *e = &c->entries[i];
@@ -135,7 +135,7 @@ bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *
 }
 
 /* In the order of the table within a layer: kv-type replaces what is set for K or V alone. */
-static void set_layer(const QSFConfig *c, QSFConfigLayer layer, const char *model, const char *role,
+static void set_layer(const QSFConfigFile *c, QSFConfigLayer layer, const char *model, const char *role,
                       QSFSettings *s) {
     char err[300];
     for (size_t k = 0; k < qsf_setting_count(); k++)
@@ -146,7 +146,7 @@ static void set_layer(const QSFConfig *c, QSFConfigLayer layer, const char *mode
         }
 }
 
-void qsf_config_settings(const QSFConfig *c, const char *model, const char *role, QSFSettings *s) {
+void qsf_config_settings(const QSFConfigFile *c, const char *model, const char *role, QSFSettings *s) {
     for (int layer = QSF_CONFIG_TOP; c && layer <= QSF_CONFIG_ROLE; layer++)
         set_layer(c, (QSFConfigLayer)layer, model, role, s);
 }
@@ -161,7 +161,7 @@ void qsf_config_overlay(QSFSettings *s, const QSFSettings *given) {
     }
 }
 
-void qsf_config_role_settings(const QSFConfig *c, const char *role, QSFSettings *s) {
+void qsf_config_role_settings(const QSFConfigFile *c, const char *role, QSFSettings *s) {
     if (c) set_layer(c, QSF_CONFIG_ROLE, NULL, role, s);
 }
 
@@ -173,7 +173,7 @@ static bool same_section(const QSFConfigEntry *a, const QSFConfigEntry *b) {
     return a->layer == b->layer && strcmp(a->section, b->section) == 0;
 }
 
-const QSFConfigEntry *qsf_config_text(const QSFConfig *c, const char *model, const char *role,
+const QSFConfigEntry *qsf_config_text(const QSFConfigFile *c, const char *model, const char *role,
                                       const char *names, const QSFConfigEntry *after) {
     const QSFConfigEntry *best = after;
     for (size_t i = 0; c && !after && i < c->n; i++) {
@@ -186,24 +186,24 @@ const QSFConfigEntry *qsf_config_text(const QSFConfig *c, const char *model, con
     return after ? NULL : best;
 }
 
-const char *qsf_config_default_role(const QSFConfig *c) {
+const char *qsf_config_default_role(const QSFConfigFile *c) {
     for (size_t i = 0; c && i < c->n; i++)
         if (c->entries[i].layer == QSF_CONFIG_TOP && is_named(&c->entries[i], "role"))
             return c->entries[i].value;
     return NULL;
 }
 
-const char *qsf_config_role_at(const QSFConfig *c, size_t at) {
+const char *qsf_config_role_at(const QSFConfigFile *c, size_t at) {
     for (size_t i = 0; c && i < c->n_sections; i++)
         if (c->sections[i].layer == QSF_CONFIG_ROLE && at-- == 0) return c->sections[i].name;
     return NULL;
 }
 
-bool qsf_config_has_role(const QSFConfig *c, const char *role) {
+bool qsf_config_has_role(const QSFConfigFile *c, const char *role) {
     const char *name;
     for (size_t i = 0; (name = qsf_config_role_at(c, i)) != NULL; i++)
         if (strcmp(name, role) == 0) return true;
     return false;
 }
 
-const char *qsf_config_path(const QSFConfig *c) { return c ? c->path : ""; }
+const char *qsf_config_path(const QSFConfigFile *c) { return c ? c->path : ""; }

@@ -12,7 +12,7 @@ typedef struct QsfConfigSection {
     unsigned line;
 } QsfConfigSection;
 
-struct QSFConfig {
+struct QSFConfigFile {
     char *path;
     QSFConfigEntry *entries; /* (n), in the order of the file */
     size_t n, cap;
@@ -22,9 +22,9 @@ struct QSFConfig {
 
 /* Reads the file at path (NULL: the user's, which may be missing: then *out is NULL). QSF_E_USAGE with a
  * message that names the file, the line, and what was expected. check, scratch: as for qsf_config_begin. */
-int qsf_config_read(QSFConfig **out, const QSFCli *cli, const char *path, QSFCliHandler check, void *scratch,
-                    QsfErr *err);
-void qsf_config_close(QSFConfig *c);
+int qsf_config_read(QSFConfigFile **out, const QSFCli *cli, const char *path, QSFCliHandler check,
+                    void *scratch, QsfErr *err);
+void qsf_config_close(QSFConfigFile *c);
 /* Does the section of e apply to this model and role? */
 bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *role);
 /* Does the command line replace this option? NULL = no, else the one that does. */

@@ -61,7 +61,7 @@ static void put_line(const char *name, const char *value, const char *source) {
     free(clean);
 }
 
-static void put_entry_source(const QSFConfig *c, const QSFConfigEntry *e, char *dst, size_t cap) {
+static void put_entry_source(const QSFConfigFile *c, const QSFConfigEntry *e, char *dst, size_t cap) {
     static const char *const kinds[] = { "", "model ", "role " };
     (void)snprintf(dst, cap, "%s:%u%s%s%s%s", c->path, e->line, *e->section ? " [" : "", kinds[e->layer],
                    e->section, *e->section ? "]" : "");
@@ -79,7 +79,7 @@ typedef struct Printer {
 
 /* The last entry that applies; NULL = none. */
 static const QSFConfigEntry *entry_of(const Printer *p, const QSFSetting *row, bool role) {
-    const QSFConfig *c = p->start->config;
+    const QSFConfigFile *c = p->start->config;
     const QSFConfigEntry *best = NULL;
     for (size_t i = 0; c && i < c->n; i++) {
         const QSFConfigEntry *e = &c->entries[i];
@@ -137,7 +137,7 @@ static bool print_given(const Printer *p, const QSFCliOption *own, const QsfConf
 }
 
 static bool print_entries(const Printer *p, const QSFCliOption *own) {
-    const QSFConfig *c = p->start->config;
+    const QSFConfigFile *c = p->start->config;
     const QSFConfigEntry *e = qsf_config_text(c, p->model, p->role, own->name, NULL);
     char source[600];
     for (const QSFConfigEntry *i = e; i; i = qsf_config_text(c, p->model, p->role, own->name, i)) {
@@ -163,7 +163,7 @@ static void print_own(const Printer *p) {
 
 void qsf_config_print(const QSFConfigStart *start, const QSFCli *cli, const QSFSettings *defaults,
                       const char *model, const QSFSettings *own, const char *session) {
-    const QSFConfig *c = start->config;
+    const QSFConfigFile *c = start->config;
     const Printer p = { .start = start,
                         .cli = cli,
                         .model = model,

@@ -11,7 +11,7 @@
 #include "src/cli/ini.h"
 
 typedef struct Reader {
-    QSFConfig *c;
+    QSFConfigFile *c;
     const QSFCli *cli;
     QSFCliHandler check;
     void *scratch;
@@ -41,7 +41,7 @@ static const char *after_word(const char *text, const char *word) {
 }
 
 static bool begin_section(Reader *rd, const QsfIniItem *item, QsfErr *why) {
-    QSFConfig *c = rd->c;
+    QSFConfigFile *c = rd->c;
     const char *pattern = after_word(item->section, "model"), *role = after_word(item->section, "role");
     if (!pattern && !role)
         return refuse(why, "unknown section [%s]: expected [model PATTERN] or [role NAME]", item->section);
@@ -219,7 +219,7 @@ static bool continue_entry(Reader *rd, const QsfIniItem *item, QsfErr *why) {
 }
 
 static bool add_entry(Reader *rd, const QsfIniItem *item, QsfErr *why) {
-    QSFConfig *c = rd->c;
+    QSFConfigFile *c = rd->c;
     QSFConfigEntry e = { .layer = rd->layer, .line = item->line, .section = (char *)rd->section };
     if (!find_name(rd, item->name, &e, why)) return false;
     if (c->n == c->cap) {
@@ -246,7 +246,7 @@ static bool on_item(void *arg, const QsfIniItem *item, unsigned *line, QsfErr *w
 
 /* ---- the file ---- */
 
-static bool check_roles(const QSFConfig *c, QsfErr *err) {
+static bool check_roles(const QSFConfigFile *c, QsfErr *err) {
     const char *role = qsf_config_default_role(c);
     for (size_t i = 0; role && i < c->n; i++) {
         const QSFConfigEntry *e = &c->entries[i];
@@ -257,7 +257,7 @@ static bool check_roles(const QSFConfig *c, QsfErr *err) {
 }
 
 static int read_file(Reader *rd, bool *missing, QsfErr *err) {
-    QSFConfig *c = rd->c;
+    QSFConfigFile *c = rd->c;
     QsfErr why = { 0 };
     rd->section = "";
     qsf_settings_default(&rd->settings);
@@ -274,13 +274,13 @@ static char *default_path(void) {
     return known ? strdup(path) : NULL;
 }
 
-int qsf_config_read(QSFConfig **out, const QSFCli *cli, const char *path, QSFCliHandler check, void *scratch,
-                    QsfErr *err) {
+int qsf_config_read(QSFConfigFile **out, const QSFCli *cli, const char *path, QSFCliHandler check,
+                    void *scratch, QsfErr *err) {
     bool missing = false;
     *out = NULL;
     char *copy = path ? strdup(path) : default_path();
     if (!copy) return path ? qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", path) : QSF_OK;
-    QSFConfig *c = calloc(1, sizeof *c);
+    QSFConfigFile *c = calloc(1, sizeof *c);
     if (!c) {
         free(copy);
         return qsf_err_set(err, QSF_E_RUNTIME, "the configuration: out of memory");
@@ -299,7 +299,7 @@ int qsf_config_read(QSFConfig **out, const QSFCli *cli, const char *path, QSFCli
     return QSF_OK;
 }
 
-void qsf_config_close(QSFConfig *c) {
+void qsf_config_close(QSFConfigFile *c) {
     if (!c) return;
     for (size_t i = 0; i < c->n; i++) free(c->entries[i].value);
     for (size_t i = 0; i < c->n_sections; i++) free(c->sections[i].name);

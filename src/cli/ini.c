@@ -107,12 +107,7 @@ static char *next_line(char *str, int num, void *stream) {
     return str;
 }
 
-#if INI_HANDLER_LINENO
-static int on_value(void *arg, const char *section, const char *name, const char *value, int line) {
-    (void)line;
-#else
-static int on_value(void *arg, const char *section, const char *name, const char *value) {
-#endif
+static int take_value(void *arg, const char *section, const char *name, const char *value) {
     Reader *r = arg;
     (void)section;
     if (r->failed || !name) return !r->failed;
@@ -124,6 +119,18 @@ static int on_value(void *arg, const char *section, const char *name, const char
                                      .value = value ? value : "",
                                      .more = more });
 }
+
+/* inih may be compiled to pass the number of the line, too. */
+#if INI_HANDLER_LINENO
+static int on_value(void *arg, const char *section, const char *name, const char *value, int line) {
+    (void)line;
+    return take_value(arg, section, name, value);
+}
+#else
+static int on_value(void *arg, const char *section, const char *name, const char *value) {
+    return take_value(arg, section, name, value);
+}
+#endif
 
 static int cannot_read(const char *path, const char *why, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot read: %s", path, why);

@@ -55,7 +55,7 @@ static int read_system(RunOptions *o) {
 }
 
 static void take_texts(RunOptions *o) {
-    const QSFConfig *c = o->config.config;
+    const QSFConfigFile *c = o->config.config;
     const QSFConfigEntry *e;
     const bool given_stop = o->n_stop > 0, given_system = o->system || o->system_file;
     for (e = qsf_config_text(c, o->model, role_of(o), "stop", NULL); e;

@@ -34,6 +34,7 @@ _Static_assert(AT_VALUES + QSF_FORWARD_VALUES <= AT_CRC, "the header has room fo
 
 void qsf_snap_put_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key) {
     const char *program = qsf_version();
+    const size_t n = strlen(program);
     memset(h, 0, QSF_SNAP_HEADER);
     memcpy(h, MAGIC, 8);
     qsf_snap_put32(h + AT_VERSION, VERSION);
@@ -41,7 +42,7 @@ void qsf_snap_put_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key) {
     qsf_snap_put64(h + AT_MODEL, key->model);
     qsf_snap_put64(h + AT_STATE, key->state_bytes);
     qsf_snap_put64(h + AT_ROW, key->row_bytes);
-    memcpy(h + AT_PROGRAM, program, strnlen(program, AT_VALUES - AT_PROGRAM));
+    memcpy(h + AT_PROGRAM, program, n < AT_VALUES - AT_PROGRAM ? n : AT_VALUES - AT_PROGRAM);
     memcpy(h + AT_VALUES, key->values, strnlen(key->values, QSF_FORWARD_VALUES));
     qsf_snap_put32(h + AT_CRC, qsf_crc32(0, h, AT_CRC));
 }

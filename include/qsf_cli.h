@@ -69,8 +69,14 @@ typedef struct QSFCliResult {
  * be opened. */
 int qsf_cli_open_std_fds(const char *program);
 /* Opens path in place of a standard stream: for reading when fd is 0; otherwise for writing, the file is
- * created or emptied. Returns 0, or 1 with a message that names the file in err: nothing has changed then. */
+ * created if it does not exist and keeps its text until qsf_cli_begin_output. Returns 0, or 1 with a message
+ * that names the file in err: nothing has changed then. */
 int qsf_cli_replace_fd(int fd, const char *path, char *err, size_t cap);
+/* Is the file that replaces standard output also this one, which is to be read (NULL: standard input)? */
+bool qsf_cli_is_output(const char *path);
+/* Empties that file, the first time: to be called before something is written, and when a run without any
+ * output has succeeded. */
+void qsf_cli_begin_output(void);
 /* Parses argv and permutes it. "--" ends the options; both "--name=value" and "--name value" work; short
  * options can be bundled; long options cannot be abbreviated. Returns 0, or 2 for an unknown or incomplete
  * option, with a message in err that names the option and the nearest known name. s is NULL when the program

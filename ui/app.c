@@ -69,8 +69,15 @@ bool ui_app_writing(const UiApp *a) {
     return a->running == UI_REQUEST_ANSWER || a->running == UI_REQUEST_SUMMARY;
 }
 
+/* The name of a command has letters and '-', perhaps '!' or '?' after them: "/usr/bin" is text, when more
+ * lines follow. */
 static bool is_command(const char *text, size_t len) {
-    return len > 0 && text[0] == '/' && !(len > 1 && text[1] == '/') && !memchr(text, '\n', len);
+    if (len == 0 || text[0] != '/' || (len > 1 && text[1] == '/')) return false;
+    if (!memchr(text, '\n', len)) return true;
+    size_t n = 1;
+    while (n < len && ((text[n] >= 'a' && text[n] <= 'z') || text[n] == '-')) n++;
+    while (n < len && (text[n] == '!' || text[n] == '?')) n++;
+    return n > 1 && (text[n] == ' ' || text[n] == '\n');
 }
 
 /* Commands of other programs, alone on a line: not messages for a model. */

@@ -139,6 +139,7 @@ typedef struct UiApp {
     bool interactive; /* input comes from a terminal: prefixes of command names are accepted */
     bool full_screen;
     bool verbose;   /* the plan is printed after a load */
+    bool quiet;     /* notices of the start are left out */
     bool raw;       /* the full screen shows answers as they are, not as Markdown */
     int text_width; /* maximum cells of its text, 0 = the whole window */
     unsigned knob;  /* index of the setting that the live keys change */

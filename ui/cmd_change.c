@@ -24,14 +24,15 @@ static UiItem *to_edit(UiApp *a, const char *name, const char **args) {
         return last && last->in_context ? last : NULL;
     }
     const unsigned long n = strtoul(*args, &end, 10);
-    const bool number = **args >= '0' && **args <= '9' && (*end == '\0' || *end == ' ') && n <= UINT32_MAX;
+    const bool number = **args >= '0' && **args <= '9' && (*end == '\0' || *end == ' ' || *end == '\n') &&
+                        n <= UINT32_MAX;
     UiItem *it = number ? message_at(a, (uint32_t)n) : NULL;
     if (!it) {
         ui_app_say(a, UI_ERROR, "/%s: '%.*s' is not the number of a message in the context", name,
-                   (int)strcspn(*args, " "), *args);
+                   (int)strcspn(*args, " \n"), *args);
         return NULL;
     }
-    *args = end + strspn(end, " ");
+    *args = end + strspn(end, " \n");
     return it;
 }
 
@@ -85,8 +86,8 @@ bool ui_cmd_edit(UiApp *a, const char *name, const char *args) {
 }
 
 bool ui_cmd_as(UiApp *a, const char *name, const char *args) {
-    const size_t n = strcspn(args, " ");
-    const char *text = args + n + strspn(args + n, " ");
+    const size_t n = strcspn(args, " \n");
+    const char *text = args + n + strspn(args + n, " \n");
     const bool user = n == 4 && memcmp(args, "user", n) == 0;
     const bool answer = (n == 9 && memcmp(args, "assistant", n) == 0) ||
                         (n == 5 && memcmp(args, "model", n) == 0);

@@ -266,10 +266,19 @@ static bool unknown(UiApp *a, const char *word, bool ambiguous) {
 }
 
 /* A failure of a command is reported once and counted, even if the command itself reported several errors. */
+/* Commands whose text may have several lines. */
+static bool takes_lines(const UiCommand *c) {
+    return strcmp(c->name, "system") == 0 || strcmp(c->name, "edit") == 0 || strcmp(c->name, "as") == 0;
+}
+
 static bool run(UiApp *a, const char *word, const char *args) {
     const QSFSetting *setting = NULL;
     bool ambiguous = false;
     const UiCommand *c = ui_command_lookup(word, a->interactive, &setting, &ambiguous);
+    if ((c || setting) && strchr(args, '\n') && !(c && takes_lines(c))) {
+        ui_app_say(a, UI_ERROR, "/%s takes one line; //%s sends the text to the model", word, word);
+        return false;
+    }
     if (c) return c->run(a, word, args);
     if (setting && *args) return ui_app_set(a, setting, args, false);
     if (setting) return ui_cmd_set(a, "set", setting->name);
@@ -287,8 +296,8 @@ bool ui_command_run(UiApp *a, const char *line, size_t len) {
         return false;
     }
     char *word = copy + (copy[0] == '/');
-    char *args = word + strcspn(word, " \t");
-    while (*args == ' ' || *args == '\t') *args++ = '\0';
+    char *args = word + strcspn(word, " \t\n");
+    while (*args == ' ' || *args == '\t' || *args == '\n') *args++ = '\0';
     for (size_t n = strlen(args); n > 0 && (args[n - 1] == ' ' || args[n - 1] == '\t'); n--)
         args[n - 1] = '\0';
     bool ok = run(a, word, args);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qsf_cli.h"
 #include "qsf_decode.h"
 #include "ui/guide.h"
 #include "ui/line_events.h"
@@ -42,6 +43,7 @@ static void end(Line *l, int status) {
 
 /* A closed pipe is not reported as an error. */
 static void out(Line *l, const char *s, size_t len) {
+    qsf_cli_begin_output();
     while (len > 0 && !l->ended) {
         ssize_t n = write(STDOUT_FILENO, s, len);
         if (n > 0) {
@@ -264,7 +266,7 @@ static UiHooks text_hooks(Line *l) {
 
 int ui_line_run(UiApp *a, const UiLineOptions *o) {
     Line l = { .app = a, .prompt = isatty(STDIN_FILENO) == 1, .clean = isatty(STDOUT_FILENO) == 1 };
-    UiLineEvents events = { .app = a, .write = write_event, .arg = &l };
+    UiLineEvents events = { .app = a, .write = write_event, .arg = &l, .quiet = o->quiet };
     l.quiet = o->quiet || o->json;
     a->hooks = o->json ? ui_line_events(&events) : text_hooks(&l);
     a->interactive = l.prompt;
@@ -282,6 +284,7 @@ int ui_line_run(UiApp *a, const UiLineOptions *o) {
     ui_buf_free(&l.lines.text);
     a->hooks = (UiHooks){ 0 };
     const int status = l.ended ? l.status : a->exit_code;
+    if (status == 0) qsf_cli_begin_output();
     l.ended = false; /* it is said even where the program was stopped */
     if (o->json) ui_line_events_end(&events, status);
     return status;

@@ -35,6 +35,8 @@ static void text_event(UiLineEvents *e, const char *type, const char *text, size
 }
 
 static void on_said(void *arg, UiKind kind, const char *text) {
+    const UiLineEvents *e = arg;
+    if (e->quiet && kind == UI_NOTICE) return;
     size_t len = strlen(text);
     while (len > 0 && text[len - 1] == '\n') len--;
     text_event(arg, kind == UI_ERROR ? "error" : kind == UI_NOTICE ? "notice" : "output", text, len);

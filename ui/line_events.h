@@ -12,6 +12,7 @@ typedef struct UiLineEvents {
     UiApp *app;
     void (*write)(void *arg, const char *text, size_t len); /* a whole line */
     void *arg;
+    bool quiet;     /* without notices */
     uint32_t asked; /* id of the message that was written last */
     UiBuf line;
 } UiLineEvents;

@@ -88,6 +88,7 @@ static bool begin_session(UiApp *a, const UiOptions *o) {
 /* Everything reported before the screen or line mode starts is written to standard error. */
 static void early(void *arg, UiKind kind, const char *text) {
     UiApp *a = arg;
+    if (kind == UI_NOTICE && a->quiet) return;
     if (kind == UI_ERROR || !a->full_screen) ui_options_error(text);
 }
 
@@ -97,6 +98,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->full_screen = !lines;
     a->interactive = a->settings.commands = !lines || isatty(STDIN_FILENO) == 1;
     a->verbose = o->verbose;
+    a->quiet = o->quiet;
     a->text_width = o->width;
     a->snapshots = !o->no_snapshot;
     a->snapshot_limit = o->snapshot_limit;
@@ -155,12 +157,18 @@ static bool redirect(const UiOptions *o) {
         ui_options_error(err);
         return false;
     }
-    return true;
+    bool read = o->output && (qsf_cli_is_output(NULL) || (o->model && qsf_cli_is_output(o->model)));
+    for (size_t i = 0; o->output && i < o->n_files; i++) read = read || qsf_cli_is_output(o->files[i]);
+    if (!read) return true;
+    (void)snprintf(err, sizeof err, "--output %.300s: the file is also read", o->output);
+    ui_options_error(err);
+    return false;
 }
 
 /* What is printed without a model; returns the exit status. */
 static int print_only(const UiOptions *o) {
     char err[400] = "";
+    qsf_cli_begin_output();
     int status = o->list ? ui_sessions_print(o->find, err, sizeof err)
                          : ui_session_print(o->print, err, sizeof err);
     if (err[0]) ui_options_error(err);
@@ -179,14 +187,14 @@ int main(int argc, char **argv) {
         ui_options_free(&options);
         return status;
     }
+    if (!redirect(&options)) {
+        ui_options_free(&options);
+        return QSF_EXIT_USAGE;
+    }
     if (options.list || options.print) {
         status = print_only(&options);
         ui_options_free(&options);
         return status;
-    }
-    if (!redirect(&options)) {
-        ui_options_free(&options);
-        return QSF_EXIT_USAGE;
     }
     QSFWorker *worker = qsf_worker_start(&options.settings, err, sizeof err);
     if (!worker) {

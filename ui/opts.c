@@ -263,6 +263,8 @@ static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
     if (o->print && r->n_positional > 0) return "--print-session takes no MODEL";
     if ((o->list || o->print) && (o->session || o->resume || o->model))
         return "--list-sessions and --print-session cannot be combined with --session, --continue or --model";
+    if ((o->list || o->print) && (o->json || o->script))
+        return "--list-sessions and --print-session cannot be combined with --json or --script";
     if (o->replay && (o->session || o->resume || o->list || o->print || o->script || o->json))
         return "--replay cannot be combined with other sessions, --script or --json";
     if (r->n_positional == 1 && o->model) return "the model was given twice: as MODEL and with --model";

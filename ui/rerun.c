@@ -109,10 +109,16 @@ static bool settle(Rerun *x) {
     return x->status == 0;
 }
 
-static void report(Rerun *x, const char *recorded, size_t len, const char *now, size_t n) {
+/* tokens: of the recorded answer, with its reasoning. */
+static void report(Rerun *x, const char *recorded, size_t len, uint32_t tokens, const char *now, size_t n) {
     const UiItem *it = ui_transcript_last(&x->app->chat);
     size_t at = 0;
     while (at < len && at < n && recorded[at] == now[at]) at++;
+    if (at == len && at == n && it->tokens != tokens) {
+        x->differ++;
+        printf("answer %u: differs: the same text of %u tokens, not %u\n", it->number, it->tokens, tokens);
+        return;
+    }
     if (at == len && at == n) {
         x->same++;
         printf("answer %u: the same, %u tokens\n", it->number, it->tokens);
@@ -151,7 +157,9 @@ static bool answer_again(Rerun *x, const Step *s) {
         UiItem *it = ui_transcript_add(&a->chat, UI_ANSWER, ui_buf_str(&s->text), s->text.len);
         if (it) ui_item_close(it);
         printf("answer %u: not repeated (%s)\n", it ? it->number : 0,
-               x->touched ? "a setting changed while it was written" : "it was not generated");
+               x->touched                            ? "a setting changed while it was written"
+               : strcmp(s->stop, "interrupted") == 0 ? "the program ended while it was written"
+                                                     : "it was not generated");
         x->skipped++;
         return true;
     }
@@ -165,7 +173,7 @@ static bool answer_again(Rerun *x, const Step *s) {
     a->settings.params = before;
     UiItem *it = ui_transcript_last(&a->chat);
     if (!ok || !it || it->kind != UI_ANSWER) return false;
-    report(x, ui_buf_str(&s->text), s->text.len, ui_buf_str(&it->raw) + from, it->raw.len - from);
+    report(x, ui_buf_str(&s->text), s->text.len, s->tokens, ui_buf_str(&it->raw) + from, it->raw.len - from);
     if (x->differ > 0) take_recorded(a, it, from, &s->text);
     x->base = s->tokens;
     return true;

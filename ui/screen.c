@@ -119,7 +119,7 @@ static bool search_key(UiScreen *s, const UiKey *k) {
     UiInputView in;
     if (!s->searching) return false;
     ui_input_view(&in);
-    const char c = k->action == UI_DO_EDIT && k->n == 1 && !k->more && in.len == 0 ? k->bytes[0] : '\0';
+    const char c = k->action == UI_DO_EDIT && k->n == 1 && in.len == 0 ? k->bytes[0] : '\0';
     if (c == 'n' || c == 'N') {
         ui_search_refresh(&s->search, &s->app->chat);
         (void)ui_search_step(&s->search, c == 'n' ? -1 : 1);
@@ -363,6 +363,12 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
         picker_key(s, k);
         return;
     }
+    const bool editor = s->after_x && k->n == 1 && k->bytes[0] == '\x05';
+    s->after_x = false;
+    if (editor) {
+        s->editor = true;
+        return;
+    }
     if (search_key(s, k) || key_choice(s, k) || key_queued(s, k) || too_long(s, k)) return;
     switch (k->action) {
     case UI_DO_EDIT:
@@ -380,7 +386,8 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_PANE: s->pane = !s->pane; break;
     case UI_DO_THINK: ui_app_think(s->app, !s->app->settings.show_thinking, true); break;
     case UI_DO_ANSWER:
-        if (!ui_app_answer_now(s->app)) ui_input_feed(k->bytes, k->n); /* ^X begins keys of the input line */
+        s->after_x = !ui_app_answer_now(s->app);
+        if (s->after_x) ui_screen_flash(s, "no answer is thinking; ^X ^E opens the editor");
         break;
     case UI_DO_KNOB_PREV: knob(s, -1, 0); break;
     case UI_DO_KNOB_NEXT: knob(s, 1, 0); break;

@@ -36,6 +36,7 @@ typedef struct UiScreen {
     bool flash_stops; /* it announces that something is being stopped: removed when it has */
     UiArmed armed;    /* as long as flash says so */
     bool again;       /* draw everything, not only what changed */
+    bool after_x;     /* ^X was pressed: ^E after it opens the editor */
     bool suspend;     /* ^Z was pressed */
     bool editor;      /* the message should be opened in an editor */
 } UiScreen;

@@ -323,17 +323,33 @@ int qsf_cli_open_std_fds(const char *program) {
     return QSF_EXIT_OK;
 }
 
+static bool to_empty; /* the file that replaces standard output still has its old text */
+
 int qsf_cli_replace_fd(int fd, const char *path, char *err, size_t cap) {
-    const int flags = fd == STDIN_FILENO ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC;
-    const int file = open(path, flags | O_CLOEXEC, 0666);
+    const int file = open(path, (fd == STDIN_FILENO ? O_RDONLY : O_WRONLY | O_CREAT) | O_CLOEXEC, 0666);
     struct stat st;
     if (file >= 0 && fstat(file, &st) == 0 && S_ISDIR(st.st_mode)) {
         close(file);
         errno = EISDIR;
     } else if (file >= 0 && dup2(file, fd) >= 0) {
         close(file);
+        to_empty = to_empty || fd == STDOUT_FILENO;
         return 0;
     }
     snprintf(err, cap, "%.200s: %s", path, strerror(errno));
     return 1;
+}
+
+bool qsf_cli_is_output(const char *path) {
+    struct stat out, in;
+    if (!to_empty || fstat(STDOUT_FILENO, &out) != 0 || !S_ISREG(out.st_mode)) return false;
+    const bool known = path ? stat(path, &in) == 0 : fstat(STDIN_FILENO, &in) == 0;
+    return known && in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+}
+
+void qsf_cli_begin_output(void) {
+    struct stat st;
+    if (to_empty && fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(STDOUT_FILENO, 0) != 0)
+        return; /* writing reports what is wrong */
+    to_empty = false;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "qsf_text.h"
 #include "src/cli/config.h"
@@ -49,15 +50,19 @@ static void put_quoted(const char *v) {
     (void)putchar('"');
 }
 
-/* The source is cleaned; the value of an option is what its own reader accepts. */
+/* The source is cleaned; the value of an option is what its own reader accepts, but on a terminal control
+ * characters are visible marks. */
 static void put_line(const char *name, const char *value, const char *source) {
     char *clean = qsf_clean_dup(source, strlen(source), true);
+    char *shown = isatty(STDOUT_FILENO) ? qsf_clean_dup(value, strlen(value), false) : NULL;
+    if (shown) value = shown;
     printf("%s = ", name);
     if (is_plain(value))
         (void)fputs(value, stdout);
     else
         put_quoted(value);
     printf(" ; %s\n", clean ? clean : "");
+    free(shown);
     free(clean);
 }
 

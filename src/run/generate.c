@@ -323,6 +323,7 @@ static void say_without_text(const Answer *a, const QsfGeneration *out) {
 /* Prints the messages after a completed answer. */
 static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     const RunOptions *o = a->o;
+    qsf_cli_begin_output(); /* of an answer without text, too */
     int rc = finish_text(a);
     if (!rc && o->json) rc = finish_json(a, rt, out);
     char quality[96];

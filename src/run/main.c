@@ -68,6 +68,19 @@ static bool is_filter(RunMode m) {
     return m == RUN_TOKENIZE || m == RUN_DETOKENIZE || m == RUN_RENDER || m == RUN_SHOW_PROMPT;
 }
 
+/* What would be destroyed by writing the output. */
+static bool reads_output(const RunOptions *o) {
+    const char *const paths[] = {
+        o->model,   o->system_file, o->perplexity, o->kl_base,     o->calibrate_quality,
+        o->receipt, o->kl_save,     o->render,     o->prompt_cache
+    };
+    bool any = qsf_cli_is_output(NULL);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        any = any || (paths[i] && qsf_cli_is_output(paths[i]));
+    for (size_t i = 0; i < o->n_files; i++) any = any || qsf_cli_is_output(o->files[i]);
+    return any;
+}
+
 static int dispatch(const RunOptions *o, int argc, char **argv) {
     char err[400];
     if (o->output && o->mode != RUN_INTERACTIVE &&
@@ -75,6 +88,11 @@ static int dispatch(const RunOptions *o, int argc, char **argv) {
         qsf_cli_error(&run_cli, "%s", err);
         return QSF_EXIT_USAGE;
     }
+    if (o->output && reads_output(o)) {
+        qsf_cli_error(&run_cli, "--output %s: the file is also read", o->output);
+        return QSF_EXIT_USAGE;
+    }
+    if (o->mode != RUN_GENERATE) qsf_cli_begin_output();
     if (is_filter(o->mode)) qsf_signals_end_at_once(true);
     switch (o->mode) {
     case RUN_GENERATE: return run_generate(o);

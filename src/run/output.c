@@ -31,6 +31,7 @@ void run_note(const char *fmt, ...) {
 }
 
 int run_write_raw(const char *s, size_t len) {
+    qsf_cli_begin_output();
     while (len) {
         ssize_t n = write(STDOUT_FILENO, s, len);
         if (n < 0 && errno == EINTR) continue;

@@ -30,6 +30,25 @@ err_has 'Is a directory'
 "$run" "$work/model.gguf" -p Hi -o "$work/no/answer" </dev/null >"$work/out" 2>"$work/err"
 [ $? = 2 ] || fail "qsf-run -o into a folder that does not exist"
 
+# ---- a file that is read is not written, and a run that fails leaves the old text
+cp "$work/model.gguf" "$work/copy.gguf"
+echo text >"$work/note"
+"$run" "$work/copy.gguf" -p Hi -o "$work/copy.gguf" </dev/null >"$work/out" 2>"$work/err" && fail "-o MODEL"
+err_has 'the file is also read'
+"$run" "$work/model.gguf" -p Hi -f "$work/note" -o "$work/note" </dev/null >"$work/out" 2>"$work/err" &&
+    fail "-o of the file of -f"
+chat_lines 2 "$work/copy.gguf" -o "$work/copy.gguf" </dev/null
+chat_lines 2 "$work/model.gguf" --script "$work/script" -o "$work/script"
+cmp -s "$work/model.gguf" "$work/copy.gguf" && [ "$(cat "$work/note")" = text ] && [ -s "$work/script" ] ||
+    fail "-o destroyed a file that is read"
+"$run" "$work/model.gguf" -p Hi --ram-budget 1 -o "$work/note" </dev/null >"$work/out" 2>"$work/err" &&
+    fail "a budget of 1 MB"
+chat_lines 3 "$work/missing.gguf" -o "$work/note" </dev/null
+[ "$(cat "$work/note")" = text ] || fail "a run that failed emptied the file of -o"
+seq 1000 >"$work/long"
+"$run" "$work/model.gguf" -p Hi -q -o "$work/long" </dev/null 2>"$work/err" || fail "-o over a longer file"
+[ "$(cat "$work/long")" = 'Hello world' ] || fail "-o leaves a part of the old text"
+
 # ---- events
 printf 'Hi \033[31m\n/nonsense\n/stop\n/quit\n' | chat_lines 1 "$work/model.gguf" --json --seed 7
 [ -s "$work/err" ] && { cat "$work/err"; fail "--json: something reached stderr"; }

@@ -60,6 +60,23 @@ static void test_as(void **state) {
     assert_int_equal(x->engine.n_submits, 1);
 }
 
+/* On the full screen: a text may follow a command in lines of its own, and is never sent by mistake. */
+static void test_commands_of_several_lines(void **state) {
+    Fixture *x = *state;
+    say(x, "/system one\ntwo");
+    assert_string_equal(ui_buf_str(&x->app.system), "one\ntwo");
+    say(x, "/as user\nline one\nline two");
+    assert_string_equal(last_text(x), "line one\nline two");
+    say(x, "/rename a\nb");
+    assert_string_equal(last_said(x, UI_ERROR),
+                        "/rename takes one line; //rename sends the text to the model");
+    say(x, "/nonsense\nb");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/nonsense"));
+    assert_int_equal(x->engine.n_submits, 0);
+    say(x, "/usr/bin is\na folder");
+    assert_int_equal(x->engine.n_submits, 1);
+}
+
 /* The file has the conversation as it is now. */
 static void test_in_the_session(void **state) {
     Fixture *x = *state;
@@ -88,10 +105,8 @@ static void test_in_the_session(void **state) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_edit_takes_the_text_back),
-        T(test_edit_replaces),
-        T(test_as),
-        T(test_in_the_session),
+        T(test_edit_takes_the_text_back),  T(test_edit_replaces),  T(test_as),
+        T(test_commands_of_several_lines), T(test_in_the_session),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

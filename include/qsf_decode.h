@@ -32,5 +32,7 @@ size_t qsf_decode(QSFDecode *d, const char *s, size_t len, bool end, char *dst);
 /* Whether decoded text has a character that text never has: NUL or another control character besides BEL, BS,
  * HT, LF, VT, FF, CR, SUB and ESC, which logs and old files have. */
 bool qsf_decode_is_binary(const char *text, size_t len);
+/* Whether decoded text is well-formed UTF-8: text in an older encoding is not. */
+bool qsf_decode_is_utf8(const char *text, size_t len);
 
 #endif

@@ -159,3 +159,5 @@ bool qsf_decode_is_binary(const char *text, size_t len) {
     }
     return false;
 }
+
+bool qsf_decode_is_utf8(const char *text, size_t len) { return qsf_utf8_valid(text, len); }

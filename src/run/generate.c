@@ -111,6 +111,9 @@ static int read_files(const RunOptions *o, QsfStrbuf *b) {
         if (!rc && qsf_decode_is_binary(text.data, text.len)) {
             qsf_cli_error(&run_cli, "--file %s: it is not text", o->files[i]);
             rc = QSF_EXIT_MODEL;
+        } else if (!rc && !qsf_decode_is_utf8(text.data, text.len)) {
+            qsf_cli_error(&run_cli, "--file %s: it is not UTF-8", o->files[i]);
+            rc = QSF_EXIT_MODEL;
         }
         add_gap(b);
         if (!rc) qsf_strbuf_add(b, qsf_strbuf_str(&text), text.len);

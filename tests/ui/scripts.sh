@@ -45,6 +45,13 @@ cmp -s "$work/model.gguf" "$work/copy.gguf" && [ "$(cat "$work/note")" = text ] 
     fail "a budget of 1 MB"
 chat_lines 3 "$work/missing.gguf" -o "$work/note" </dev/null
 [ "$(cat "$work/note")" = text ] || fail "a run that failed emptied the file of -o"
+# ---- a file in another encoding is not attached
+printf 'caf\351\n' >"$work/latin"
+"$run" "$work/model.gguf" -p Hi -f "$work/latin" </dev/null >"$work/out" 2>"$work/err" && fail "-f of Latin-1"
+err_has 'latin: it is not UTF-8'
+printf 'see @%s\n' "$work/latin" | chat_lines 1 "$work/model.gguf"
+err_has 'it is not UTF-8'
+
 seq 1000 >"$work/long"
 "$run" "$work/model.gguf" -p Hi -q -o "$work/long" </dev/null 2>"$work/err" || fail "-o over a longer file"
 [ "$(cat "$work/long")" = 'Hello world' ] || fail "-o leaves a part of the old text"

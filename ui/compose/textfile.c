@@ -82,7 +82,10 @@ UiTextFileResult ui_textfile_read(UiTextFile *f, const char *path, size_t limit,
     ui_cut_count(&cut, &f->text);
     f->size = cut.size;
     const bool is_long = cut.cut || (limit > 0 && f->size.bytes > limit);
-    return is_long ? fail(f, UI_TEXTFILE_LONG, "it is too long", err, cap) : UI_TEXTFILE_OK;
+    if (is_long) return fail(f, UI_TEXTFILE_LONG, "it is too long", err, cap);
+    if (!qsf_decode_is_utf8(ui_buf_str(&f->text), f->text.len))
+        return fail(f, UI_TEXTFILE_BINARY, "it is not UTF-8", err, cap);
+    return UI_TEXTFILE_OK;
 }
 
 void ui_textfile_free(UiTextFile *f) {

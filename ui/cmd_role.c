@@ -26,6 +26,16 @@ static void list(UiApp *a) {
     ui_buf_free(&b);
 }
 
+/* Whether all settings of the role work together with the others: nothing of it applies otherwise. */
+static bool is_possible(UiApp *a, const char *name, const char *role) {
+    QSFSettings next = a->settings;
+    char err[600];
+    qsf_config_role_settings(a->config, role, &next);
+    if (qsf_settings_check(&next, err, sizeof err) == 0) return true;
+    ui_app_say(a, UI_ERROR, "/%s %s: %s", name, role, err);
+    return false;
+}
+
 /* Returns false if one was refused, which was reported. */
 static bool take_settings(UiApp *a, const char *role, UiBuf *done) {
     QSFSettings s;
@@ -78,6 +88,7 @@ bool ui_cmd_role(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_ERROR, "there is no role %s; /%s lists them", args, name);
         return false;
     }
+    if (!is_possible(a, name, args)) return false;
     const bool texts = take_texts(a, args, &done), settings = take_settings(a, args, &done);
     (void)snprintf(a->role, sizeof a->role, "%s", args);
     ui_app_say(a, UI_NOTICE, "role %s: %s", args, done.len ? ui_buf_str(&done) : "nothing is set");

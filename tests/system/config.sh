@@ -164,6 +164,13 @@ done
 for line in '^temperature 0.4' '^top-k 5' '^max-tokens 0' '^Write C\.$' '^END$'; do
     grep -q "$line" "$work/err" || { cat "$work/err"; fail "no /$line/ without the file"; }
 done
+# A role whose settings exclude each other changes nothing.
+printf '[role odd]\nquality = 0.5\neviction-policy = sliding\nsystem = Odd.\n' >"$file"
+printf '/role odd\n/set quality\n/system\n' | "$chat" "$tiny" >"$work/out" 2>"$work/err"
+if grep -qE '^quality 0.5|^Odd' "$work/err" || ! grep -q '/role odd: ' "$work/err"; then
+    cat "$work/err"
+    fail "a half of a role applies"
+fi
 # Another model has its own section, and gives it back.
 other=$work/other.gguf
 cp "$tiny" "$other"

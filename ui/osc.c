@@ -11,7 +11,8 @@ static void base64(UiBuf *b, const char *text, size_t len) {
     const unsigned char *s = (const unsigned char *)text;
     for (size_t i = 0; i < len; i += 3) {
         const size_t n = len - i < 3 ? len - i : 3;
-        const unsigned v = s[i] << 16 | (n > 1 ? s[i + 1] << 8 : 0) | (n > 2 ? s[i + 2] : 0);
+        const unsigned a = s[i], c = n > 1 ? s[i + 1] : 0, d = n > 2 ? s[i + 2] : 0;
+        const unsigned v = a << 16 | c << 8 | d;
         const char four[4] = { digits[v >> 18], digits[v >> 12 & 63], n > 1 ? digits[v >> 6 & 63] : '=',
                                n > 2 ? digits[v & 63] : '=' };
         ui_buf_add(b, four, 4);

@@ -65,6 +65,12 @@ before=$(ls -l --time-style=full-iso "$work/shell1/config.mk" 2>/dev/null)
 in_dir shell1 sh "$configure" "CC=$cc"
 [ "$before" = "$(ls -l --time-style=full-iso "$work/shell1/config.mk" 2>/dev/null)" ] ||
     fail "configuring the same again touches config.mk: everything would be built again"
+# Another library of the chat changes config.mk, but not the flags of the kernels.
+if [ -f "$QSF_BUILDDIR/obj/kernels/init.o" ]; then
+    (cd "$QSF_BUILDDIR" && "$MAKE" -n -W config.mk -o config.h -o config.flags -o config.stamp obj/kernels/init.o) \
+        >"$work/kernels" 2>&1 || fail "make -n obj/kernels/init.o"
+    if grep -q ' -c ' "$work/kernels"; then fail "a change of config.mk builds the kernels again"; fi
+fi
 
 # ---- options and variables are used, and kept by the next automatic configuration
 in_dir opts sh "$configure" "CC=$cc" CFLAGS='-O1 -DA_B=1' LDFLAGS=-Wl,--as-needed --prefix=/p --libdir=/q \

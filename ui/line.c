@@ -31,6 +31,7 @@ typedef struct Line {
     size_t newlines; /* held back at the end of the answer so far */
     bool thinking;   /* hidden reasoning was announced */
     bool ended;
+    bool broken; /* standard output cannot be written, which was reported */
     int status;
 } Line;
 
@@ -54,6 +55,7 @@ static void out(Line *l, const char *s, size_t len) {
             (void)poll(&p, 1, -1);
         } else if (n < 0 && errno != EINTR) {
             if (errno != EPIPE) fprintf(stderr, "qsf-chat: standard output: %s\n", strerror(errno));
+            l->broken = true;
             end(l, 1);
         }
     }
@@ -285,7 +287,7 @@ int ui_line_run(UiApp *a, const UiLineOptions *o) {
     a->hooks = (UiHooks){ 0 };
     const int status = l.ended ? l.status : a->exit_code;
     if (status == 0) qsf_cli_begin_output();
-    l.ended = false; /* it is said even where the program was stopped */
+    l.ended = l.broken; /* how it ended is said even where the program was stopped */
     if (o->json) ui_line_events_end(&events, status);
     return status;
 }

@@ -7,7 +7,7 @@
 
 #include "tests/harness/gguf_build.h"
 
-enum { N_BASE = 300, N_WORDS = 60, HIDDEN = 64, EOS = 2 };
+enum { N_BASE = 300, N_WORDS = 250, HEAD = 16, EOS = 2 };
 enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER = 4 };
 
 #define LOUD 10.0f /* so large that the script is followed at any temperature */
@@ -18,6 +18,9 @@ typedef struct Script {
     uint32_t n_tokens;     /* of the two above, after the base vocabulary */
     uint32_t say[N_WORDS]; /* (n) ids, one after another */
     uint32_t n;
+    uint32_t hidden;           /* a multiple of 64, more than n */
+    uint32_t layers, ffn, ctx; /* zeros, for a model of some size */
+    const char *chat_template;
 } Script;
 
 /* '_' is the space of SentencePiece. */
@@ -56,6 +59,7 @@ static int parse(Script *s, const char *script) {
         if (len > 0 && add_word(s, script, len) != 0) return -1;
         script += len + (script[len] == ' ');
     }
+    s->hidden = (s->n + 64) / 64 * 64;
     return 0;
 }
 
@@ -70,47 +74,55 @@ static void add_zeros(QsfGgufBuild *b, const char *name, uint64_t cols, uint64_t
 /* Embedding: any token maps to "begin", those of the script to their place in it. Head: from a place to the
  * next word. */
 static void add_places(QsfGgufBuild *b, const Script *s) {
-    uint64_t n = N_BASE + s->n_tokens, ne[2] = { HIDDEN, n };
-    float *in = calloc(n * HIDDEN, sizeof *in), *out = calloc(n * HIDDEN, sizeof *out);
+    uint64_t n = N_BASE + s->n_tokens, hidden = s->hidden, ne[2] = { hidden, n };
+    float *in = calloc(n * hidden, sizeof *in), *out = calloc(n * hidden, sizeof *out);
     if (in != NULL && out != NULL) {
-        for (uint64_t i = 0; i < n; i++) in[i * HIDDEN] = 1;
+        for (uint64_t i = 0; i < n; i++) in[i * hidden] = 1;
         for (uint32_t k = 0; k < s->n; k++) {
-            in[s->say[k] * HIDDEN] = 0;
-            in[s->say[k] * HIDDEN + k + 1] = 1;
+            in[s->say[k] * hidden] = 0;
+            in[s->say[k] * hidden + k + 1] = 1;
         }
-        for (uint32_t k = 0; k <= s->n; k++) out[(k < s->n ? s->say[k] : EOS) * HIDDEN + k] = LOUD;
-        qsf_gb_tensor(b, "token_embd.weight", 0, 2, ne, in, n * HIDDEN * sizeof *in);
-        qsf_gb_tensor(b, "output.weight", 0, 2, ne, out, n * HIDDEN * sizeof *out);
+        for (uint32_t k = 0; k <= s->n; k++) out[(k < s->n ? s->say[k] : EOS) * hidden + k] = LOUD;
+        qsf_gb_tensor(b, "token_embd.weight", 0, 2, ne, in, n * hidden * sizeof *in);
+        qsf_gb_tensor(b, "output.weight", 0, 2, ne, out, n * hidden * sizeof *out);
     }
     free(in);
     free(out);
 }
 
-static void add_weights(QsfGgufBuild *b, const Script *s) {
-    static const char *const mats[] = { "attn_q",   "attn_k", "attn_v",  "attn_output",
-                                        "ffn_gate", "ffn_up", "ffn_down" };
+static void add_layer(QsfGgufBuild *b, const Script *s, uint32_t layer) {
+    const struct {
+        const char *name;
+        uint32_t cols, rows; /* rows 0: a norm */
+    } tensors[] = { { "attn_norm", s->hidden, 0 },           { "attn_q", s->hidden, s->hidden },
+                    { "attn_k", s->hidden, s->hidden },      { "attn_v", s->hidden, s->hidden },
+                    { "attn_output", s->hidden, s->hidden }, { "ffn_norm", s->hidden, 0 },
+                    { "ffn_gate", s->hidden, s->ffn },       { "ffn_up", s->hidden, s->ffn },
+                    { "ffn_down", s->ffn, s->hidden } };
     char name[64];
-    add_places(b, s);
-    for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
-        snprintf(name, sizeof name, "blk.0.%s.weight", mats[i]);
-        add_zeros(b, name, HIDDEN, HIDDEN, 0);
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        snprintf(name, sizeof name, "blk.%u.%s.weight", layer, tensors[i].name);
+        add_zeros(b, name, tensors[i].cols, tensors[i].rows, tensors[i].rows == 0 ? 1 : 0);
     }
-    add_zeros(b, "blk.0.attn_norm.weight", HIDDEN, 0, 1);
-    add_zeros(b, "blk.0.ffn_norm.weight", HIDDEN, 0, 1);
-    add_zeros(b, "output_norm.weight", HIDDEN, 0, 1);
 }
 
-static void add_facts(QsfGgufBuild *b, const Script *s, const char *chat_template) {
+static void add_weights(QsfGgufBuild *b, const Script *s) {
+    add_places(b, s);
+    for (uint32_t i = 0; i < s->layers; i++) add_layer(b, s, i);
+    add_zeros(b, "output_norm.weight", s->hidden, 0, 1);
+}
+
+static void add_facts(QsfGgufBuild *b, const Script *s) {
     const struct {
         const char *key;
         uint32_t value;
-    } facts[] = { { "block_count", 1 },
-                  { "embedding_length", HIDDEN },
-                  { "feed_forward_length", HIDDEN },
-                  { "context_length", 512 },
-                  { "attention.head_count", 4 },
-                  { "attention.head_count_kv", 4 },
-                  { "rope.dimension_count", 16 },
+    } facts[] = { { "block_count", s->layers },
+                  { "embedding_length", s->hidden },
+                  { "feed_forward_length", s->ffn },
+                  { "context_length", s->ctx },
+                  { "attention.head_count", s->hidden / HEAD },
+                  { "attention.head_count_kv", s->hidden / HEAD },
+                  { "rope.dimension_count", HEAD },
                   { "vocab_size", N_BASE + s->n_tokens } };
     char key[64];
     qsf_gb_str(b, "general.architecture", "llama");
@@ -120,16 +132,19 @@ static void add_facts(QsfGgufBuild *b, const Script *s, const char *chat_templat
         qsf_gb_u32(b, key, facts[i].value);
     }
     qsf_gb_f32(b, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
-    if (chat_template != NULL) qsf_gb_str(b, "tokenizer.chat_template", chat_template);
+    if (s->chat_template != NULL) qsf_gb_str(b, "tokenizer.chat_template", s->chat_template);
 }
 
-int qsf_test_write_script_llama(const char *path, const char *script, const char *chat_template) {
-    Script s = { 0 };
+int qsf_test_write_script_llama(const char *path, const char *script, const QsfTinySpec *spec) {
+    Script s = { .layers = spec->layers ? spec->layers : 1,
+                 .ctx = spec->ctx ? spec->ctx : 512,
+                 .chat_template = spec->chat_template };
     QsfGgufBuild b = { 0 };
     const char *texts[N_WORDS];
     if (parse(&s, script) != 0) return -1;
+    s.ffn = spec->ffn ? spec->ffn : s.hidden;
     for (uint32_t i = 0; i < s.n_tokens; i++) texts[i] = s.text[i];
-    add_facts(&b, &s, chat_template);
+    add_facts(&b, &s);
     qsf_gb_tiny_vocab_with(&b, N_BASE, texts, s.type, s.n_tokens);
     add_weights(&b, &s);
     int rc = qsf_gb_write(&b, path);

@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
     int rc = argc < 2 ? -1
              : dtype  ? write_dir(argv[1], &spec, dtype)
              : mamba  ? qsf_test_write_tiny_mamba(argv[1], strtoull(mamba, NULL, 10))
-             : script ? qsf_test_write_script_llama(argv[1], script, spec.chat_template)
+             : script ? qsf_test_write_script_llama(argv[1], script, &spec)
                       : qsf_test_write_tiny_llama(argv[1], &spec);
     if (rc) return fprintf(stderr, "mktiny: cannot write the model\n"), 1;
     return 0;

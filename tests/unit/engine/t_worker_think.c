@@ -14,7 +14,8 @@ static char path[256];
 
 static QSFWorker *worker_with(const char *script, const char *template) {
     snprintf(path, sizeof path, "%s", qsf_test_tmp("script.gguf"));
-    assert_int_equal(qsf_test_write_script_llama(path, script, template), 0);
+    QsfTinySpec spec = { .chat_template = template };
+    assert_int_equal(qsf_test_write_script_llama(path, script, &spec), 0);
     QSFSettings s = qsf_rig_settings();
     s.params.ignore_eos = false;
     QSFWorker *w = qsf_rig_worker();

@@ -34,8 +34,7 @@ void ui_app_free(UiApp *a) {
     ui_stops_clear(&a->stops);
     ui_given_free(&a->given);
     ui_own_free(&a->own);
-    ui_buf_free(&a->picker_search);
-    ui_buf_free(&a->find);
+    ui_buf_free(&a->view_text);
     ui_queue_free(&a->queue);
     ui_attach_free(&a->attach);
     ui_folds_keep(&a->folds, "", 0);
@@ -238,6 +237,12 @@ void ui_app_send_next(UiApp *a) {
         (void)ui_app_stop(a);
     else
         ui_app_send_queued(a);
+}
+
+void ui_app_open_view(UiApp *a, UiView view, const char *text) {
+    a->view = view;
+    ui_buf_clear(&a->view_text);
+    ui_buf_puts(&a->view_text, text);
 }
 
 void ui_app_draft(UiApp *a, const char *text, size_t len) {

@@ -70,6 +70,9 @@ typedef struct UiFit {
     bool policy;     /* an eviction policy is possible */
 } UiFit;
 
+/* What a command asks the full screen to open. */
+typedef enum UiView { UI_VIEW_NONE, UI_VIEW_HELP, UI_VIEW_SESSIONS, UI_VIEW_SEARCH } UiView;
+
 /* A summary that the model is writing (exchanges.h). */
 typedef struct UiCompact {
     uint32_t exchanges; /* that it replaces */
@@ -158,13 +161,10 @@ typedef struct UiApp {
     UiPinning pinning;
     double spark[UI_SPARK]; /* recent tokens per second, oldest first */
     unsigned n_spark;
-    double spark_time;      /* monotonic seconds of the last one */
-    int columns;            /* cells of a line of output on the full screen, 0 = not known yet */
-    unsigned help_wanted;   /* incremented when a command asks for the help screen */
-    unsigned picker_wanted; /* the same for the list of sessions */
-    unsigned find_wanted;   /* the same for a search in the conversation */
-    UiBuf find;             /* its expression */
-    UiBuf picker_search;    /* expression that they have to contain, "" = all sessions */
+    double spark_time; /* monotonic seconds of the last one */
+    int columns;       /* cells of a line of output on the full screen, 0 = not known yet */
+    UiView view;       /* to open when the command is done (ui_app_open_view) */
+    UiBuf view_text;
 } UiApp;
 
 /* Fills s with the defaults of the chat: those of the engine, but an automatic budget. */
@@ -196,6 +196,10 @@ void ui_app_send_next(UiApp *a);
 /* Puts text into the input line when the key or command that is being handled is done; the line mode has no
  * input line and prints it. */
 void ui_app_draft(UiApp *a, const char *text, size_t len);
+
+/* Asks the full screen for a view, which it opens when the command is done. text: the expression of SESSIONS
+ * ("" = all) and SEARCH; "" for the others. */
+void ui_app_open_view(UiApp *a, UiView view, const char *text);
 
 /* Loads path now, or when the answer is finished. */
 void ui_app_load(UiApp *a, const char *path);

@@ -17,7 +17,7 @@ bool ui_cmd_help(UiApp *a, const char *name, const char *args) {
         ok = ui_help_topic(args + (*args == '/'), &b);
         if (!ok) ui_app_say(a, UI_ERROR, "/%s: no command or setting '%.40s'", name, args);
     } else if (a->full_screen) {
-        a->help_wanted++;
+        ui_app_open_view(a, UI_VIEW_HELP, "");
     } else {
         ui_help_all(&b, false, 0);
     }

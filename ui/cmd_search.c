@@ -12,9 +12,7 @@ bool ui_cmd_search(UiApp *a, const char *name, const char *args) {
         return false;
     }
     if (a->full_screen) {
-        ui_buf_clear(&a->find);
-        ui_buf_puts(&a->find, args);
-        a->find_wanted++;
+        ui_app_open_view(a, UI_VIEW_SEARCH, args);
         return true;
     }
     if (!ui_search_start(&s, &a->chat, args, err, sizeof err)) {

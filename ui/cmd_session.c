@@ -202,9 +202,7 @@ bool ui_cmd_sessions(UiApp *a, const char *name, const char *args) {
         return false;
     }
     if (a->full_screen) {
-        a->picker_wanted++;
-        ui_buf_clear(&a->picker_search);
-        ui_buf_puts(&a->picker_search, args);
+        ui_app_open_view(a, UI_VIEW_SESSIONS, args);
     } else {
         UiBuf b = { 0 };
         ui_sessions_list(&b, a->session.name, search, columns(a), a->chat.ascii);

@@ -91,10 +91,9 @@ static void picker_key(UiScreen *s, const UiKey *k) {
 
 static void open_picker(UiScreen *s) {
     UiApp *a = s->app;
-    const bool search = a->picker_search.len > 0;
-    s->picker_seen = a->picker_wanted;
-    if (!ui_picker_open(&s->picker, a->session.name, ui_buf_str(&a->picker_search)))
-        ui_app_say(a, UI_NOTICE, search ? "nothing found" : "no sessions yet");
+    const char *search = ui_buf_str(&a->view_text);
+    if (!ui_picker_open(&s->picker, a->session.name, search))
+        ui_app_say(a, UI_NOTICE, *search ? "nothing found" : "no sessions yet");
 }
 
 static void show_match(UiScreen *s) {
@@ -104,8 +103,7 @@ static void show_match(UiScreen *s) {
 
 static void begin_search(UiScreen *s) {
     char err[300];
-    s->find_seen = s->app->find_wanted;
-    if (!ui_search_start(&s->search, &s->app->chat, ui_buf_str(&s->app->find), err, sizeof err)) {
+    if (!ui_search_start(&s->search, &s->app->chat, ui_buf_str(&s->app->view_text), err, sizeof err)) {
         ui_screen_flash(s, "%s", err);
         return;
     }
@@ -140,6 +138,18 @@ static void ask_search(UiScreen *s) {
         ui_screen_flash(s, "^F searches when the input line is empty");
 }
 
+/* What the command asked for. */
+static void open_view(UiScreen *s) {
+    const UiView view = s->app->view;
+    s->app->view = UI_VIEW_NONE;
+    switch (view) {
+    case UI_VIEW_HELP: ui_pager_help(&s->pager); break;
+    case UI_VIEW_SESSIONS: open_picker(s); break;
+    case UI_VIEW_SEARCH: begin_search(s); break;
+    case UI_VIEW_NONE: break;
+    }
+}
+
 bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
     uint32_t before = s->app->chat.next_id;
     if (!ui_app_submit(s->app, text, len)) {
@@ -147,12 +157,8 @@ bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
         return false;
     }
     page_output(s, before);
-    if (s->app->picker_wanted != s->picker_seen) open_picker(s);
-    if (s->app->find_wanted != s->find_seen) {
-        begin_search(s);
-        return true;
-    }
-    ui_chatview_end(&s->view);
+    if (s->app->view != UI_VIEW_SEARCH) ui_chatview_end(&s->view);
+    open_view(s);
     return true;
 }
 
@@ -405,9 +411,5 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_MOUSE: break;
     case UI_DO_HOME: ui_chatview_home(&s->view); break;
     case UI_DO_END: ui_chatview_end(&s->view); break;
-    }
-    if (s->app->help_wanted != s->help_seen) {
-        s->help_seen = s->app->help_wanted;
-        ui_pager_help(&s->pager);
     }
 }

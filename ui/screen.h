@@ -25,10 +25,8 @@ typedef struct UiScreen {
     bool pane; /* the status is shown */
     UiPager pager;
     UiPicker picker;
-    int body_rows;      /* of the transcript, when last drawn */
-    int menu_rows;      /* choices on a page of the menu, when last drawn */
-    unsigned help_seen; /* requests of the app already answered */
-    unsigned picker_seen, find_seen;
+    int body_rows; /* of the transcript, when last drawn */
+    int menu_rows; /* choices on a page of the menu, when last drawn */
     UiSearch search;
     bool searching;  /* n and N go to its places, which are marked */
     char flash[160]; /* short message on the rule above the input */

@@ -68,10 +68,10 @@ static void test_command(void **state) {
     talk(x);
     say(x, "/search");
     assert_non_null(strstr(last_said(x, UI_ERROR), "what to search for"));
-    const unsigned before = x->app.find_wanted;
+    assert_int_equal(x->app.view, UI_VIEW_NONE);
     say(x, "/search a.k");
-    assert_int_equal(x->app.find_wanted, before + 1);
-    assert_string_equal(ui_buf_str(&x->app.find), "a.k");
+    assert_int_equal(x->app.view, UI_VIEW_SEARCH);
+    assert_string_equal(ui_buf_str(&x->app.view_text), "a.k");
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

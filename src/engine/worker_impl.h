@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Internals shared by the files of the worker: worker.c is the engine thread, its queue and its answers;
- * worker_load.c changes its model and its plan; worker_query.c reports its state to the owner. */
+/* Internals shared by the files of the worker: worker.c is the engine thread and its queue; worker_answer.c
+ * answers requests; worker_load.c changes its model and its plan; worker_query.c reports its state to the
+ * owner. */
 #ifndef QSF_ENGINE_WORKER_IMPL_H
 #define QSF_ENGINE_WORKER_IMPL_H
 
@@ -104,6 +105,12 @@ void qsf_worker_publish_plan(QSFWorker *w);
 /* Lends model, tokenizer and template to the owner. With lent false, takes them back: waits until the owner
  * has stopped using them. */
 void qsf_worker_lend(QSFWorker *w, bool lent);
+
+/* ---- worker_answer.c. Engine thread ---- */
+
+/* Reloads the model first if it is stale, and applies pending replans between two tokens. Ends in one DONE or
+ * ERROR event. */
+void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r);
 
 /* ---- worker_load.c: the model. Engine thread ---- */
 

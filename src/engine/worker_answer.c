@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How the engine thread answers a request. */
+#include <stdio.h>
+
+#include "src/engine/prompt.h"
+#include "src/engine/worker_impl.h"
+
+static void on_params(void *arg, QSFParams *out) { qsf_worker_get_params(arg, out); }
+
+static int emit_text(QSFWorker *w, QSFEventType type, int32_t id, const char *text, size_t len) {
+    if (id >= 0) w->unreported++;
+    if (len == 0) return 0;
+    QSFEvent e = {
+        .type = type, .request = w->running, .text = text, .text_len = len, .tokens = w->unreported
+    };
+    w->unreported = 0;
+    qsf_events_push(&w->events, &e, NULL);
+    return 0;
+}
+
+static int on_text(void *arg, int32_t id, const char *text, size_t len) {
+    return emit_text(arg, QSF_EVENT_TEXT, id, text, len);
+}
+
+static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
+    return emit_text(arg, QSF_EVENT_REASONING, id, text, len);
+}
+
+static void on_tick(void *arg, const QsfSample *s) {
+    QSFWorker *w = arg;
+    QSFParams p;
+    if (s == NULL) {
+        qsf_live_stats_decode(&w->stats, qsf_forward_kept(w->rt.fwd));
+        return;
+    }
+    qsf_worker_get_params(w, &p);
+    qsf_live_stats_token(&w->stats, s, qsf_forward_kept(w->rt.fwd), p.max_tokens);
+}
+
+/* A sentence about positions that were evicted. */
+static void emit_evicted(QSFWorker *w, uint64_t n) {
+    char text[96];
+    const int len = snprintf(text, sizeof text, "%llu tokens left the context (%s)", (unsigned long long)n,
+                             w->rt.settings.eviction);
+    QSFEvent e = { .type = QSF_EVENT_EVICTED,
+                   .request = w->running,
+                   .text = text,
+                   .text_len = (size_t)len,
+                   .evicted = (uint32_t)n };
+    qsf_events_push(&w->events, &e, NULL);
+}
+
+static void on_evicted(void *arg, uint64_t n) { emit_evicted(arg, n); }
+
+static void on_memory(void *arg, const char *text) { qsf_worker_emit(arg, QSF_EVENT_NOTICE, text); }
+
+static bool on_answer_now(void *arg) { return atomic_load(&((QSFWorker *)arg)->answer_now); }
+
+static void on_reasoning_cut(void *arg, uint32_t tokens) {
+    char text[96];
+    snprintf(text, sizeof text, "thinking was cut after %u tokens", tokens);
+    qsf_worker_emit(arg, QSF_EVENT_NOTICE, text);
+}
+
+static void on_between(void *arg) { qsf_worker_do_pending_replan(arg); }
+
+static void on_quality(void *arg) {
+    QSFWorker *w = arg;
+    qsf_live_stats_plan(&w->stats, qsf_forward_kept(w->rt.fwd));
+    qsf_worker_publish_plan(w);
+}
+
+/* Reports, once per template, that the setting reasoning does not do what it says. */
+static void note_reasoning(QSFWorker *w, const QSFParams *p) {
+    const char *note = qsf_chat_reasoning_note(w->rt.tmpl, p->reasoning);
+    if (note == NULL || w->rt.reasoning_noted) return;
+    w->rt.reasoning_noted = true;
+    qsf_worker_emit(w, QSF_EVENT_NOTICE, note);
+}
+
+/* Reports that the template leaves out a message: the newest one always, others once per template. */
+static void note_lost(QSFWorker *w, const QsfRequestCopy *r, size_t lost) {
+    char text[400];
+    if (lost == 0 || (lost < r->n_messages && w->rt.lost_noted)) return;
+    w->rt.lost_noted = w->rt.lost_noted || lost < r->n_messages;
+    qsf_chat_lost_note(w->rt.tmpl, r->messages, r->n_messages, lost, text, sizeof text);
+    qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
+}
+
+/* Says why the messages were not copied. */
+static int refuse_text(QSFWorker *w, const QsfRequestCopy *r, QsfErr *err) {
+    const uint64_t bytes = (uint64_t)r->text_bytes * QSF_REQUEST_BYTES + r->held;
+    int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation",
+                                err);
+    if (rc != QSF_OK) return rc;
+    qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes); /* there is space now */
+    return qsf_err_set(err, QSF_E_BUDGET,
+                       "the text of the conversation did not fit in the RAM budget: ask again");
+}
+
+/* The prompt, while the texts of the owner are charged. */
+static int encode_beside(QSFWorker *w, const QsfRequestCopy *r, unsigned flags, QsfIds *ids,
+                         QsfThinkPrompt *where, QsfErr *err) {
+    if (r->refused > 0) {
+        (void)refuse_text(w, r, err);
+        return qsf_prompt_advise(&w->rt, r->refused, err);
+    }
+    int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, r->held, "the text of the conversation",
+                                err);
+    if (rc != QSF_OK) return qsf_prompt_advise(&w->rt, r->text_bytes * (uint64_t)QSF_REQUEST_BYTES, err);
+    rc = qsf_prompt_encode(&w->rt, r->messages, r->n_messages, flags, ids, where, err);
+    qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, r->held);
+    return rc;
+}
+
+static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
+    QSFParams p;
+    qsf_worker_get_params(w, &p);
+    if (r->refused == 0) note_reasoning(w, &p);
+    w->rt.text_held = r->held;
+    int rc = encode_beside(w, r, qsf_request_chat_flags(r, &p), ids, where, err);
+    w->rt.text_held = 0;
+    if (rc == QSF_OK) note_lost(w, r, where->lost);
+    if (rc == QSF_OK)
+        qsf_runtime_protect(&w->rt, qsf_system_tokens(&w->rt, r->messages, r->n_messages,
+                                                      qsf_request_chat_flags(r, &p), ids));
+    return rc;
+}
+
+/* Memory per token while the exact text is made. */
+#define BYTES_PER_TOKEN 32u
+
+/* Appends the exact text of the tokens that were generated. false: there is none, or no memory. */
+static bool add_generated(QSFWorker *w, const QsfIds *prompt, const QsfGeneration *g, bool continues,
+                          QsfStrbuf *out, bool *special) {
+    const QsfTimeline *t = &w->timeline;
+    QsfIds ids = { 0 };
+    QsfErr err = { 0 };
+    const size_t cached = t->n_ids > prompt->n ? t->n_ids - prompt->n : 0;
+    const size_t n = cached < g->tokens ? cached : g->tokens;
+    if (n + 1 < g->tokens) return false; /* a context that became smaller lost some */
+    bool ok = qsf_ids_append(&ids, t->ids + prompt->n, n, &err) == QSF_OK &&
+              (n == g->tokens || qsf_ids_push(&ids, g->last_id, &err) == QSF_OK) &&
+              qsf_exact_add(w->rt.tok, ids.data, ids.n, continues, t->piece, QSF_TIMELINE_PIECE, out,
+                            special);
+    qsf_ids_free(&ids);
+    return ok;
+}
+
+/* Appends the exact text that the prompt ends with, if it continues an answer. false: it is not known. */
+static bool add_continued(const QsfMsg *last, const QsfThinkPrompt *where, QsfStrbuf *out) {
+    const QsfThinkFormat format = where->split.t->format;
+    if (where->exact) {
+        qsf_strbuf_add(out, last->exact, last->exact_len);
+    } else if (last != NULL) {
+        if (last->reasoning_len > 0 || (format != QSF_THINK_NONE && format != QSF_THINK_TAGS)) return false;
+        if (last->len > 0) qsf_strbuf_add(out, last->content, last->len);
+    }
+    return qsf_strbuf_ok(out);
+}
+
+/* Publishes what an unfinished answer consists of, if its text does not tell. */
+static void publish_exact(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids,
+                          const QsfThinkPrompt *where, const QsfGeneration *g) {
+    const QsfMsg *last = r->continue_last && r->n_messages > 0 ? &r->messages[r->n_messages - 1] : NULL;
+    uint64_t bytes = (uint64_t)g->tokens * BYTES_PER_TOKEN + (last != NULL ? last->len + last->exact_len : 0);
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfErr err = { 0 };
+    bool special = false;
+    if (g->stop == QSF_STOP_EOS || g->stop == QSF_STOP_STRING || g->tokens == 0) return;
+    if (qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the answer", &err) !=
+        QSF_OK)
+        return;
+    bool ok = add_continued(last, where, &b) &&
+              add_generated(w, ids, g, w->rt.tmpl == NULL || last != NULL, &b, &special);
+    if (ok && (where->exact || special)) qsf_worker_set_text(w, &w->text_answer, qsf_strbuf_take(&b, NULL));
+    qsf_strbuf_free(&b);
+    qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
+}
+
+static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, const QsfThinkPrompt *where) {
+    QsfGenerate g = {
+        .prompt = ids->data,
+        .n_prompt = ids->n,
+        .continues = w->rt.tmpl == NULL || r->continue_last,
+        .stop = r->stop,
+        .n_stop = r->n_stop,
+        .max_tokens = r->max_tokens,
+        .params = on_params,
+        .text = on_text,
+        .reasoning = on_reasoning,
+        .think = *where,
+        .tick = on_tick,
+        .between = on_between,
+        .evicted = on_evicted,
+        .memory = on_memory,
+        .quality = on_quality,
+        .answer_now = on_answer_now,
+        .reasoning_cut = on_reasoning_cut,
+        .arg = w,
+    };
+    QsfGeneration out;
+    QsfErr err = { 0 };
+    QSFParams p;
+    qsf_worker_get_params(w, &p);
+    qsf_forward_stats_reset(w->rt.fwd);
+    qsf_worker_snapshot_load(w, r, ids);
+    qsf_live_stats_prefill(&w->stats, (uint32_t)ids->n,
+                           qsf_timeline_reusable(&w->timeline, ids->data, ids->n), p.max_tokens);
+    int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
+    qsf_live_stats_done(&w->stats, qsf_forward_kept(w->rt.fwd));
+    w->snap.due = w->snap.path != NULL;
+    if (rc != QSF_OK) {
+        qsf_worker_check_stale(w);
+        qsf_worker_fail(w, &err);
+        return;
+    }
+    publish_exact(w, r, ids, where, &out);
+    QSFEvent e = {
+        .type = QSF_EVENT_DONE,
+        .stop = out.stop,
+        .tokens = out.tokens,
+        .reasoning_tokens = out.reasoning_tokens,
+        .thinking = out.thinking,
+        .reasoning_cut = out.reasoning_cut,
+        .hidden_tokens = out.hidden_tokens,
+        .prompt_tokens = out.prompt_tokens,
+        .reused_tokens = out.reused_tokens,
+        .seed = out.seed,
+        .evicted = (uint32_t)out.evicted,
+    };
+    qsf_worker_end(w, &e, QSF_STATE_IDLE);
+}
+
+void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r) {
+    QsfErr err = { 0 };
+    QsfIds ids = { 0 };
+    QsfThinkPrompt where;
+    w->unreported = 0;
+    qsf_worker_set_text(w, &w->text_answer, NULL);
+    if (w->stale != NULL && qsf_worker_reload(w, &err) != QSF_OK) {
+        qsf_worker_fail(w, &err);
+        return;
+    }
+    if (!w->loaded) {
+        qsf_err_set(&err, QSF_E_MODEL, "no model is loaded: /model FILE");
+        qsf_worker_fail(w, &err);
+        return;
+    }
+    QSFEvent stopped = { .type = QSF_EVENT_DONE, .stop = QSF_STOP_INTERRUPTED };
+    switch (encode(w, r, &ids, &where, &err)) {
+    case QSF_OK: answer(w, r, &ids, &where); break;
+    case QSF_E_INTERRUPTED: qsf_worker_end(w, &stopped, QSF_STATE_IDLE); break;
+    default: qsf_worker_fail(w, &err);
+    }
+    qsf_ids_free(&ids);
+}

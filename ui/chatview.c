@@ -254,6 +254,57 @@ void ui_chatview_jump(UiChatView *v, const UiTranscript *t, int by) {
         ui_chatview_end(v);
 }
 
+/* The same as ui_md_answer_code, of text that is shown as it is: by its fences. */
+static bool raw_code(const UiBlock *b, const UiItem *it, size_t row, int by, size_t *found) {
+    UiMdSplit s = { 0 };
+    size_t len = 0, k = 0;
+    const char *text = ui_item_shown(it, &len);
+    bool any = false;
+    (void)ui_md_split(&s, text, len, true);
+    for (size_t i = 0; i < s.n && !(any && by > 0); i++) {
+        if (s.parts[i].kind != UI_MD_PART_CODE || s.parts[i].continues) continue;
+        while (k + 1 < b->text.n && b->text.lines[k + 1].off <= s.parts[i].off) k++;
+        if (by > 0 ? k < row : k >= row) continue;
+        *found = k;
+        any = true;
+    }
+    ui_md_split_free(&s);
+    return any;
+}
+
+/* The block of code that is nearest to line `from` of an item, without that line. */
+static bool code_in(UiChatView *v, UiBlock *b, const UiItem *it, size_t from, int by, size_t *found) {
+    const size_t head = head_rows(v, b, it), row = from < head ? 0 : from - head + (by > 0 ? 1 : 0);
+    size_t len = 0;
+    const char *s = ui_item_shown(it, &len);
+    if (it->kind != UI_ANSWER) return false;
+    const bool any = b->md ? ui_md_answer_code(b->md, &v->md, s, row, by, found)
+                           : raw_code(b, it, row, by, found);
+    *found += any ? head : 0;
+    return any;
+}
+
+static size_t rows_at(const UiChatView *v, const UiTranscript *t, size_t i) {
+    return block_rows(v, &v->blocks[i], t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
+}
+
+bool ui_chatview_jump_code(UiChatView *v, const UiTranscript *t, int by) {
+    const size_t n = v->n < t->n ? v->n : t->n;
+    size_t line = 0, found = 0, i = 0;
+    while (i + 1 < n && line + rows_at(v, t, i) <= v->top) line += rows_at(v, t, i++);
+    for (size_t from = n > 0 ? v->top - line : 0; i<n; from = by> 0 ? 0 : SIZE_MAX) {
+        if (code_in(v, &v->blocks[i], t->items[i], from, by, &found)) {
+            go_to(v, line + found);
+            return true;
+        }
+        if (by < 0 && i == 0) break;
+        line += by > 0 ? rows_at(v, t, i) : 0;
+        i = by > 0 ? i + 1 : i - 1;
+        line -= by < 0 ? rows_at(v, t, i) : 0;
+    }
+    return false;
+}
+
 size_t ui_chatview_below(const UiChatView *v) {
     size_t bottom = bottom_top(v);
     return bottom > v->top ? bottom - v->top : 0;

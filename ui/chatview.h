@@ -53,6 +53,9 @@ void ui_chatview_end(UiChatView *v);
 void ui_chatview_show(UiChatView *v, const UiTranscript *t, uint32_t item, size_t off);
 /* Scrolls to the beginning of the message before the first line (by -1) or of the next one (by 1). */
 void ui_chatview_jump(UiChatView *v, const UiTranscript *t, int by);
+/* Scrolls to the beginning of the block of code before the first line (by -1) or of the next one (by 1);
+ * false if there is none. */
+bool ui_chatview_jump_code(UiChatView *v, const UiTranscript *t, int by);
 /* Number of lines below the last one shown. */
 size_t ui_chatview_below(const UiChatView *v);
 /* Draws it with its upper left corner at (row, col). */

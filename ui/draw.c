@@ -304,7 +304,7 @@ static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int 
     s->view.look.unicode = s->canvas.unicode;
     ui_chatview_sync(&s->view, &s->app->chat, width, l->body);
     ui_chatview_draw(&s->view, &s->app->chat, &s->canvas, row, 0);
-    if (s->searching) ui_search_mark(&s->search, &s->canvas, row, l->body, width);
+    if (s->searching) ui_search_mark(s->search.search, &s->canvas, row, l->body, width);
     if (l->pane) ui_status_pane(&s->canvas, status, row, row + l->body, cols - UI_PANE_WIDTH, UI_PANE_WIDTH);
 }
 
@@ -345,6 +345,7 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     int row = 0;
     if (l.title) draw_title(s, row++, cols);
     draw_body(s, &l, &status, row, cols);
+    const int cursor_row = s->canvas.cursor_row, cursor_col = s->canvas.cursor_col;
     row = draw_status(s, &l, &status, row + l.body, cols);
     if (l.rule) draw_rule(s, in, row++, cols);
     if (l.queue) ui_above_draw(&s->canvas, a, row, rows, cols);
@@ -358,5 +359,8 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     if (l.offer && (in->len == 0 || ui_guide_next(a, in->text, in->len))) draw_offer(s, row, cols);
     row += l.offer;
     if (l.hints) draw_hints(s, row, cols);
-    if (s->pager.open || s->picker.open) s->canvas.cursor_row = -1;
+    if (s->pager.open || s->picker.open) { /* not in the input line */
+        s->canvas.cursor_row = cursor_row;
+        s->canvas.cursor_col = cursor_col;
+    }
 }

@@ -37,6 +37,8 @@ typedef enum UiAction {
     UI_DO_SEARCH,
     UI_DO_MESSAGE_UP,
     UI_DO_MESSAGE_DOWN,
+    UI_DO_CODE_UP,
+    UI_DO_CODE_DOWN,
     UI_DO_HOME,
     UI_DO_END,
     UI_DO_WHEEL_UP, /* of the mouse */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ui/help.h"
+#include "ui/search.h"
 #include "ui/wrap.h"
 
 #define HELP_WIDTH_MAX 100
@@ -14,12 +15,14 @@
 void ui_pager_free(UiPager *p) {
     ui_buf_free(&p->title);
     ui_buf_free(&p->text);
+    ui_pager_find_end(&p->find);
     *p = (UiPager){ 0 };
 }
 
 void ui_pager_help(UiPager *p) {
     p->open = p->help = true;
-    p->top = 0;
+    p->top = p->width = 0;
+    ui_pager_find_end(&p->find);
 }
 
 void ui_pager_show(UiPager *p, const char *title, const char *text, size_t len) {
@@ -30,6 +33,7 @@ void ui_pager_show(UiPager *p, const char *title, const char *text, size_t len) 
     p->open = true;
     p->help = false;
     p->top = 0;
+    ui_pager_find_end(&p->find);
 }
 
 static bool is_sequence(const UiKey *k, const char *csi, const char *ss3) {
@@ -37,10 +41,14 @@ static bool is_sequence(const UiKey *k, const char *csi, const char *ss3) {
 }
 
 void ui_pager_key(UiPager *p, const UiKey *k, int rows) {
+    const bool slash = k->action == UI_DO_EDIT && k->n == 1 && k->bytes[0] == '/';
     int page = rows > 3 ? rows - 2 : 1;
     bool up = is_sequence(k, "\x1b[A", "\x1bOA"), down = is_sequence(k, "\x1b[B", "\x1bOB");
     bool home = is_sequence(k, "\x1b[H", "\x1bOH"), end = is_sequence(k, "\x1b[F", "\x1bOF");
-    if (k->action == UI_DO_PAGE_UP)
+    if (ui_pager_find_key(&p->find, k)) return;
+    if (slash || k->action == UI_DO_SEARCH)
+        ui_pager_find_begin(&p->find);
+    else if (k->action == UI_DO_PAGE_UP)
         p->top -= page;
     else if (k->action == UI_DO_PAGE_DOWN || (k->n == 1 && k->bytes[0] == ' '))
         p->top += page;
@@ -58,6 +66,12 @@ void ui_pager_key(UiPager *p, const UiKey *k, int rows) {
         p->top += WHEEL_LINES;
     else if (k->action != UI_DO_REDRAW && k->action != UI_DO_MOUSE)
         p->open = false;
+}
+
+bool ui_pager_paste(UiPager *p, const char *text, size_t len) {
+    p->open = p->open && p->find.typing;
+    if (p->open) ui_pager_find_paste(&p->find, text, len);
+    return p->open;
 }
 
 /* Calls with each screen line; returns their number. */
@@ -92,22 +106,67 @@ static void draw_line(void *arg, int i, const char *s, const UiLine *l) {
                   head ? UI_STYLE_HEAD : UI_STYLE_TEXT, s + l->off, l->len);
 }
 
+/* Where in the text a screen line begins, and which line has a place in the text. */
+typedef struct Place {
+    int line;           /* its start is looked for */
+    size_t off, sought; /* that of the line; the place */
+    int found;
+} Place;
+
+static void look_for(void *arg, int i, const char *s, const UiLine *l) {
+    Place *p = arg;
+    (void)s;
+    if (i == p->line) p->off = l->off;
+    if (l->off <= p->sought) p->found = i;
+}
+
+static Place place_of(const UiPager *p, int cols, size_t sought) {
+    Place place = { .line = p->top, .sought = sought };
+    (void)each_line(ui_buf_str(&p->text), p->text.len, cols, look_for, &place);
+    return place;
+}
+
+/* Moves the current place of a search into view. */
+static void search(UiPager *p, int cols, int shown) {
+    UiPagerFind *f = &p->find;
+    if (f->stale) ui_pager_find_update(f, ui_buf_str(&p->text), p->text.len, place_of(p, cols, 0).off);
+    if (!f->go || f->n == 0) return;
+    const int line = place_of(p, cols, f->all[f->at]).found;
+    f->go = false;
+    if (line < p->top || line >= p->top + shown) p->top = line - shown / 3;
+}
+
+/* The help depends on the width. */
+static void make_help(UiPager *p, int cols) {
+    if (!p->help || p->width == cols) return;
+    ui_buf_clear(&p->text);
+    ui_help_all(&p->text, true, cols > HELP_WIDTH_MAX ? HELP_WIDTH_MAX : cols - 2);
+    p->width = cols;
+    p->find.stale = true;
+}
+
+static void draw_foot(const UiPager *p, UiCanvas *c, int row, int cols, int shown, int n) {
+    if (ui_pager_find_draw(&p->find, c, row, cols)) return;
+    if (n > shown)
+        ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, "%d-%d of %d  PgUp/PgDn scroll, / searches, %s",
+                         p->top + 1, p->top + shown, n, cols < NARROW ? "q closes" : "any other key closes");
+    else
+        ui_canvas_puts(c, row, 1, cols, UI_STYLE_NOTICE, "any key closes, / searches");
+}
+
 void ui_pager_draw(UiPager *p, UiCanvas *c, int row, int rows, int cols) {
-    if (p->help) {
-        ui_buf_clear(&p->text);
-        ui_help_all(&p->text, true, cols > HELP_WIDTH_MAX ? HELP_WIDTH_MAX : cols - 2);
-    } else if (rows > 4) {
+    make_help(p, cols);
+    if (!p->help && rows > 4) {
         ui_canvas_puts(c, row++, 1, cols, UI_STYLE_HEAD, ui_buf_str(&p->title));
         rows--;
     }
     int n = ui_pager_lines(ui_buf_str(&p->text), p->text.len, cols - 2), shown = rows - 1;
     int last = n > shown ? n - shown : 0;
     p->top = p->top < 0 ? 0 : p->top > last ? last : p->top;
+    search(p, cols - 2, shown);
+    p->top = p->top < 0 ? 0 : p->top > last ? last : p->top;
     Lines lines = { .c = c, .row = row, .first = p->top, .shown = shown, .cols = cols, .help = p->help };
     (void)each_line(ui_buf_str(&p->text), p->text.len, cols - 2, draw_line, &lines);
-    if (last > 0)
-        ui_canvas_printf(c, row + shown, 1, cols, UI_STYLE_NOTICE, "%d-%d of %d  PgUp/PgDn scroll, %s",
-                         p->top + 1, p->top + shown, n, cols < NARROW ? "q closes" : "any other key closes");
-    else
-        ui_canvas_puts(c, row + shown, 1, cols, UI_STYLE_NOTICE, "any key closes");
+    ui_search_mark(p->find.search, c, row, shown, cols);
+    draw_foot(p, c, row + shown, cols, shown, n);
 }

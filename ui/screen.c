@@ -317,6 +317,11 @@ static void scroll_page(UiScreen *s, int pages) {
     ui_chatview_scroll(&s->view, pages * step);
 }
 
+static void jump_code(UiScreen *s, int by) {
+    if (!ui_chatview_jump_code(&s->view, &s->app->chat, by))
+        ui_screen_flash(s, "no block of code %s", by < 0 ? "above" : "below");
+}
+
 size_t ui_screen_room(UiScreen *s) {
     UiInputView in;
     ui_input_view(&in);
@@ -337,7 +342,7 @@ void ui_screen_paste_refused(UiScreen *s, const QSFTextSize *size) {
 }
 
 void ui_screen_paste(UiScreen *s, const char *text, size_t len) {
-    s->pager.open = false;
+    if (ui_pager_paste(&s->pager, text, len)) return;
     ui_picker_close(&s->picker);
     disarm(s);
     bool about = false;
@@ -404,6 +409,8 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_LINE_UP: ui_chatview_scroll(&s->view, -1); break;
     case UI_DO_LINE_DOWN: ui_chatview_scroll(&s->view, 1); break;
     case UI_DO_SEARCH: ask_search(s); break;
+    case UI_DO_CODE_UP: jump_code(s, -1); break;
+    case UI_DO_CODE_DOWN: jump_code(s, 1); break;
     case UI_DO_MESSAGE_UP: ui_chatview_jump(&s->view, &s->app->chat, -1); break;
     case UI_DO_MESSAGE_DOWN: ui_chatview_jump(&s->view, &s->app->chat, 1); break;
     case UI_DO_WHEEL_UP: ui_chatview_scroll(&s->view, -UI_WHEEL_LINES); break;

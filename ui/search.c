@@ -110,11 +110,11 @@ void ui_search_lines(const UiSearch *s, const UiTranscript *t, UiBuf *out) {
     }
 }
 
-static void mark_row(UiSearch *s, UiCell *cells, int width, UiBuf *text) {
+static void mark_row(QSFSearch *s, UiCell *cells, int width, UiBuf *text) {
     size_t from = 0, begin, end;
     ui_buf_clear(text);
     for (int i = 0; i < width; i++) ui_buf_add(text, cells[i].text, cells[i].len);
-    while (from < text->len && qsf_search_find(s->search, text->data, text->len, from, &begin, &end)) {
+    while (from < text->len && qsf_search_find(s, text->data, text->len, from, &begin, &end)) {
         size_t at = 0;
         for (int i = 0; i < width && at < end; at += cells[i++].len)
             if (at + cells[i].len > begin) cells[i].ink.style = UI_STYLE_MATCH;
@@ -122,10 +122,10 @@ static void mark_row(UiSearch *s, UiCell *cells, int width, UiBuf *text) {
     }
 }
 
-void ui_search_mark(UiSearch *s, UiCanvas *c, int row, int n, int width) {
+void ui_search_mark(QSFSearch *s, UiCanvas *c, int row, int n, int width) {
     UiBuf text = { 0 };
     if (width > c->cols) width = c->cols;
-    for (int i = row; s->search && i < row + n && i < c->rows; i++)
+    for (int i = row; s && i < row + n && i < c->rows; i++)
         mark_row(s, c->cells + (size_t)i * (size_t)c->cols, width, &text);
     ui_buf_free(&text);
 }

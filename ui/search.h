@@ -35,8 +35,8 @@ const UiMatch *ui_search_step(UiSearch *s, int by);
 const UiMatch *ui_search_at(const UiSearch *s);
 /* Appends the lines with a place, each after the number of its message. */
 void ui_search_lines(const UiSearch *s, const UiTranscript *t, UiBuf *out);
-/* Marks what is found in n rows of the canvas, as they are drawn, up to column width. */
-void ui_search_mark(UiSearch *s, UiCanvas *c, int row, int n, int width);
+/* Marks what s finds in n rows of the canvas, as they are drawn, up to column width; NULL finds nothing. */
+void ui_search_mark(QSFSearch *s, UiCanvas *c, int row, int n, int width);
 void ui_search_end(UiSearch *s);
 
 #endif

@@ -55,6 +55,22 @@ see_gone 'lines below'
 screen | grep -q '64;10;5\|65;10;5' && fail "a report of the mouse was typed"
 keys M-Up
 see 'line.* below'
+# In the help.
+keys F1
+see 'searches'
+keys / 'reasoning' Enter
+see '1/[0-9]* reasoning'
+keys n
+see '2/[0-9]* reasoning'
+keys N N
+see_gone '2/[0-9]* reasoning'
+keys Escape
+see 'of [0-9]* .*searches'
+keys q
+see_gone 'searches'
+# Without blocks of code.
+keys M-PPage
+see 'no block of code above'
 keys C-d
 see 'rc=0'
 finish

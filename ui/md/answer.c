@@ -213,6 +213,48 @@ size_t ui_md_answer_row(UiMdAnswer *a, UiMdCache *cache, const char *text, size_
     return row < a->rows ? row : a->rows > 0 ? a->rows - 1 : 0;
 }
 
+/* Blocks of code that begin in a part; the one that is being written may have some. */
+static bool may_have_code(const UiMdAnswer *a, size_t part) {
+    if (part >= a->done) return true;
+    return (part + 1 < a->done ? a->split.parts[part + 1].code : a->done_codes) > a->split.parts[part].code;
+}
+
+/* In the rows [from, to) of a part, the first one (by 1) or the last one (by -1). */
+static bool code_row(const UiMdRows *rows, size_t from, size_t to, int by, size_t *found) {
+    bool any = false;
+    for (size_t i = from; rows && i < to && i < rows->n && !(any && by > 0); i++) {
+        if (!rows->rows[i].code) continue;
+        *found = i;
+        any = true;
+    }
+    return any;
+}
+
+bool ui_md_answer_code(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t row, int by, size_t *found) {
+    size_t start = 0, before[2] = { 0 }, starts[2] = { 0 }; /* the last parts that begin before the row */
+    unsigned n = 0;
+    for (size_t i = 0; i < a->split.n && start < a->rows; start += a->split.parts[i++].rows) {
+        if (!may_have_code(a, i) || (by < 0 && start >= row)) continue;
+        if (by < 0) {
+            before[0] = before[1];
+            starts[0] = starts[1];
+            before[1] = i;
+            starts[1] = start;
+            n = n < 2 ? n + 1 : 2;
+        } else if (start + a->split.parts[i].rows > row &&
+                   code_row(rows_of(a, cache, text, i), row > start ? row - start : 0, SIZE_MAX, by, found)) {
+            *found += start;
+            return true;
+        }
+    }
+    for (unsigned k = 2; k > 2 - n; k--) {
+        if (!code_row(rows_of(a, cache, text, before[k - 1]), 0, row - starts[k - 1], by, found)) continue;
+        *found += starts[k - 1];
+        return true;
+    }
+    return false;
+}
+
 int ui_md_answer_draw(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t k, UiCanvas *c, int row,
                       int col, int end, bool faint) {
     size_t at;

@@ -44,6 +44,9 @@ void ui_md_answer_free(UiMdAnswer *a);
 size_t ui_md_answer_source(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t k);
 /* The last row that begins at or before text[off]. */
 size_t ui_md_answer_row(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t off);
+/* The first row at or after `row` (by 1), or the last one before it (by -1), with which a block of code
+ * begins; false if there is none. */
+bool ui_md_answer_code(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t row, int by, size_t *found);
 /* Draws row k at (row, col) up to column end; returns the column after it. faint: all of it in
  * UI_STYLE_DIM. */
 int ui_md_answer_draw(UiMdAnswer *a, UiMdCache *cache, const char *text, size_t k, UiCanvas *c, int row,

@@ -26,6 +26,7 @@ void ui_md_code_head(UiMdLay *l, uint32_t box, const char *info, size_t len, uns
     const char *line = l->look.unicode ? "─" : "-";
     char text[24];
     size_t name = first_word(info, len), used = 0;
+    if (l->r->n > 0) l->r->rows[l->r->n - 1].code = true;
     int col = ui_md_repeat(l, start, 1, UI_STYLE_DIM, l->look.unicode ? "┌" : "+");
     col = ui_md_repeat(l, col, 1, UI_STYLE_DIM, line) + 1;
     for (int cells = 0, all = 0; used < name; all += cells) {

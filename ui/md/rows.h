@@ -17,6 +17,7 @@ typedef struct UiMdSpan {
 typedef struct UiMdRow {
     uint32_t span, n; /* spans [span, span + n) */
     uint32_t src;     /* where its text is in the source */
+    bool code;        /* a block of code begins with it */
 } UiMdRow;
 
 /* A zeroed one has no rows. failed: there was no memory for some. */

@@ -493,9 +493,11 @@ static void test_pager(void **state) {
     s = frame(80, 12);
     assert_non_null(strstr(s, " template "));
     assert_null(strstr(s, " temperature "));
-    type("/st");
+    type("/SEED\r");
+    assert_non_null(strstr(frame(80, 12), "not found: SEED"));
+    type("\x1b\x1b[15~hi"); /* a key after Esc, so that it is one by itself */
     assert_false(screen.pager.open);
-    assert_string_equal(view().text, "/st");
+    assert_string_equal(view().text, "hi");
     assert_string_equal(last_said(x, UI_OUTPUT), "");
 }
 

@@ -13,6 +13,7 @@
 #   make check-arm           kernels for 64-bit ARM by a cross compiler, checked in an emulator
 #   make count-arm           instructions of these kernels per multiply-add; FORMATS="q4_0 ..."
 #   make install install-strip uninstall [DESTDIR=DIR]
+#   make completions         completions for bash, zsh and fish, printed by the programs (part of all)
 #   make amalgamation        qsf-run as one file, qsf.c, and qsf.h for programs that use it as a library
 #   make dist distcheck compdb clean distclean
 
@@ -110,7 +111,7 @@ link_ui = $(if $(filter no,$(UI_STATIC)),$(link_dynamic),$(link))
 
 .PHONY: all run clean distclean help
 
-all: $(programs) libqsf.a compile_commands.json
+all: $(programs) libqsf.a compile_commands.json completions
 
 help:
 	@sed -n 's/^#   make/make/p' $S/Makefile

@@ -39,6 +39,9 @@ typedef struct QSFCli {
     size_t n_options;
     const char *epilogue; /* text after the options (exit status ...), or NULL */
     bool no_settings; /* the program has no options for the engine's settings, and no configuration file */
+    const char *operands; /* what it takes besides options, as qsf_cli_values describes it */
+    /* As qsf_cli_values, for options whose values only the program knows; NULL for others. May be NULL. */
+    const char *(*values)(const char *option);
 } QSFCli;
 
 /* The options that every program has; those of the configuration file only with settings. */
@@ -48,7 +51,8 @@ enum {
     QSF_CLI_CONFIG = -3,
     QSF_CLI_NO_CONFIG = -4,
     QSF_CLI_PRINT_CONFIG = -5,
-    QSF_CLI_ROLE = -6
+    QSF_CLI_ROLE = -6,
+    QSF_CLI_COMPLETION = -7
 };
 
 /* Called once for each of the program's own options, in order; value is NULL for switches. Returns non-zero
@@ -56,7 +60,7 @@ enum {
 typedef int (*QSFCliHandler)(void *arg, int id, const char *value, char *err, size_t cap);
 
 typedef struct QSFCliResult {
-    bool done;                 /* --help or --version was printed on stdout: exit with qsf_cli_printed */
+    bool done; /* --help, --version or --print-completion was printed on stdout: exit with qsf_cli_printed */
     const char *config, *role; /* --config FILE, --role NAME, or NULL; in argv */
     bool no_config, print_config;
     char **positional; /* (n_positional), pointing into argv */
@@ -87,7 +91,13 @@ int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFC
 const QSFCliOption *qsf_cli_option_at(const QSFCli *cli, size_t i);
 /* The one with this long name or alias, or NULL. */
 const QSFCliOption *qsf_cli_option(const QSFCli *cli, const char *name);
-/* Returns QSF_EXIT_OK if --help or --version reached stdout, else QSF_EXIT_RUNTIME, with a
+/* What the argument of an option, or the value of a setting, may be: "auto what is available|0 off" are values
+ * with their meanings after a blank. "@file", "@dir", "@jinja", "@model" (a file or directory), "@session" and
+ * "@template" stand for names that exist. NULL: anything, or there is no such option. */
+const char *qsf_cli_values(const char *option);
+/* Prints the completions of a program for a shell, "bash", "zsh" or "fish", to `to`; false: another shell. */
+bool qsf_cli_print_completion(const QSFCli *cli, const char *shell, FILE *to);
+/* Returns QSF_EXIT_OK if what a done parse printed reached stdout, else QSF_EXIT_RUNTIME, with a
  * message unless it is a closed pipe. */
 int qsf_cli_printed(const char *program);
 /* Prints "program: message\n" to stderr, with control characters made visible, newlines of the

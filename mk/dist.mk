@@ -2,7 +2,7 @@
 # What leaves the build directory: install, the amalgamation and archives of the sources. Part of the
 # Makefile.
 
-.PHONY: install install-strip uninstall amalgamation dist distcheck
+.PHONY: install install-strip uninstall completions amalgamation dist distcheck
 
 INSTALL ?= install
 man_pages := $(call find,man/*.[15])
@@ -11,6 +11,29 @@ models := $(call find,models/*.qsf)
 headers := $(call find,include/qsf.h include/qsf_engine.h)
 D = $(DESTDIR)
 install_to = $(if $(strip $2),$(INSTALL) -d $D$3 && $(INSTALL) -m $1 $2 $D$3)
+
+# ---- completions for shells: each program prints its own. One that does not run on this machine has none: its files
+# are empty, and not installed.
+
+bashcompletiondir ?= $(datadir)/bash-completion/completions
+zshcompletiondir ?= $(datadir)/zsh/site-functions
+fishcompletiondir ?= $(datadir)/fish/vendor_completions.d
+completion_files := $(foreach p,$(programs),bash/$p zsh/_$p fish/$p.fish)
+# $(call completion_path,bash/qsf-run): where it is installed.
+completion_path = $D$($(patsubst %/,%,$(dir $1))completiondir)/$(notdir $1)
+
+completions: $(addprefix $O/completions/,$(completion_files))
+$O/completions/bash/% $O/completions/zsh/_% $O/completions/fish/%.fish: %
+	$(call say,GEN,"completions of $*")
+	@mkdir -p $O/completions/bash $O/completions/zsh $O/completions/fish
+	$Qif ./$* --version >/dev/null 2>&1; then \
+	    ./$* --print-completion bash >$O/completions/bash/$* && \
+	    ./$* --print-completion zsh >$O/completions/zsh/_$* && \
+	    ./$* --print-completion fish >$O/completions/fish/$*.fish; \
+	else \
+	    echo "no completions of $*: it does not run here" >&2; \
+	    for f in bash/$* zsh/_$* fish/$*.fish; do : >$O/completions/$$f; done; \
+	fi
 
 install: all
 	$(call install_to,755,$(programs),$(bindir))
@@ -23,6 +46,8 @@ install: all
 	$(call install_to,644,$(addprefix $S/,$(filter %.5,$(man_pages))),$(mandir)/man5)
 	$(call install_to,644,$(addprefix $S/,$(templates)),$(datadir)/qsf/templates)
 	$(call install_to,644,$(addprefix $S/,$(models)),$(datadir)/qsf/models)
+	@$(foreach f,$(completion_files),test ! -s $O/completions/$f || { $(INSTALL) -d $(dir $(call completion_path,$f)) && \
+	    $(INSTALL) -m 644 $O/completions/$f $(call completion_path,$f); } || exit;)
 
 install-strip: install
 	$(if $(programs),$(STRIP) $(addprefix $D$(bindir)/,$(programs)))
@@ -31,7 +56,7 @@ uninstall:
 	rm -f $(addprefix $D$(bindir)/,$(programs)) $D$(libdir)/libqsf.a $D$(libdir)/pkgconfig/qsf.pc \
 	    $(addprefix $D$(includedir)/,$(notdir $(headers))) \
 	    $(foreach p,$(man_pages),$D$(mandir)/man$(patsubst .%,%,$(suffix $p))/$(notdir $p)) \
-	    $(addprefix $D$(datadir)/qsf/,$(templates) $(models))
+	    $(addprefix $D$(datadir)/qsf/,$(templates) $(models)) $(foreach f,$(completion_files),$(call completion_path,$f))
 	-@rmdir $D$(datadir)/qsf/templates $D$(datadir)/qsf/models $D$(datadir)/qsf 2>/dev/null || true
 
 # ---- one file: qsf-run with the kernels of every machine, without the parts that only qsf-convert needs

@@ -108,8 +108,10 @@ static void words(UiCompletion *c, const UiWord *list, const char *word, size_t 
 static void setting_values(UiCompletion *c, const UiApp *a, const char *setting, const char *word,
                            size_t len) {
     c->keep = true;
-    ui_complete_values(c, a, setting, word, len);
-    if (strcmp(setting, "template") == 0) templates(c, a, "raw", word, len);
+    if (strcmp(setting, "template") == 0)
+        templates(c, a, "raw", word, len);
+    else
+        ui_complete_values(c, a, setting, word, len);
 }
 
 static void add_file(void *arg, const char *name, bool is_dir) {

@@ -4,49 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qsf_cli.h"
 #include "ui/app.h"
 #include "ui/complete_internal.h"
-
-/* Values and what they mean, separated by |; the unit test checks that the settings accept them. */
-static const struct {
-    const char *setting, *values;
-} known[] = {
-    { "temperature", "0 always the most likely token" },
-    { "top-k", "0 off" },
-    { "top-p", "1 off" },
-    { "min-p", "0 off" },
-    { "repeat-penalty", "1 off" },
-    { "repeat-last-n", "-1 all tokens" },
-    { "quality", "1 everything is computed|0.9|0.8|0.7|0.6|0.5 about half of the weights for each "
-                 "token|0.4|0.3|0.2|0.1" },
-    { "seed", "random" },
-    { "max-tokens", "0 until the end of the answer" },
-    { "ignore-eos", "on|off" },
-    { "allow-special", "on|off special tokens in messages are plain text" },
-    { "ram-budget", "auto what is available|25% of available memory|50%|75%" },
-    { "pin", "auto as much as the budget allows|0 stream every layer" },
-    { "slots", "auto|1|2|3|4" },
-    { "embedding",
-      "auto resident if everything fits|resident in RAM|lru in the file, the last rows are kept" },
-    { "io", "auto uring where it is available|uring|pread|mmap" },
-    { "direct", "auto unless the file is cached|on bypass the page cache|off" },
-    { "ctx", "auto" },
-    { "batch", "auto" },
-    { "threads", "auto one per CPU" },
-    { "kv-type", "auto f16 if it fits|f32|f16|q8|q6|q4|q2" },
-    { "k-type", "auto as kv-type|f32|f16|q8|q6|q4|q2" },
-    { "v-type", "auto as kv-type|f32|f16|q8|q6|q4|q2" },
-    { "eviction-policy",
-      "none the answer ends when the context is full|sliding the oldest tokens leave|"
-      "h2o what gets least attention leaves|snapkv the same, judged by the newest tokens" },
-    { "eviction-window", "auto what the context holds" },
-    { "protected-prefix", "auto the system prompt|0 nothing" },
-    { "memory-threshold-mb", "0 off" },
-    { "cpu-mask", "best|ref|sse42|avx2|avxvnni|avx512|avx512vnni|avx512vbmi|neon|dotprod|i8mm" },
-    { "show-thinking", "on|off" },
-    { "reasoning", "auto the model's default|off|on|low|medium|high" },
-    { "reasoning-budget", "-1 no limit|0 no reasoning|512|2048|8192" },
-};
 
 static void put(UiCompletion *c, const char *value, size_t n, const char *word, size_t len) {
     char text[80], help[100] = "";
@@ -75,10 +35,10 @@ static void contexts(UiCompletion *c, const UiApp *a, const char *word, size_t l
 }
 
 void ui_complete_values(UiCompletion *c, const UiApp *a, const char *setting, const char *word, size_t len) {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        const char *p = known[i].values;
-        if (strcmp(known[i].setting, setting) != 0) continue;
-        for (size_t n; *p; p += n + (p[n] == '|')) put(c, p, n = strcspn(p, "|"), word, len);
+    const char *p = qsf_cli_values(setting);
+    for (size_t n; p && *p; p += n + (p[n] == '|')) {
+        n = strcspn(p, "|");
+        if (*p != '@') put(c, p, n, word, len);
     }
     if (strcmp(setting, "threads") == 0) threads(c, word, len);
     if (strcmp(setting, "ctx") == 0) contexts(c, a, word, len);

@@ -88,6 +88,7 @@ static const QSFCli cli = {
         "this program.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .operands = "guide the built-in guide|@model",
     .epilogue =
         "Without a terminal on standard input and output, or with --plain, one message or slash command is\n"
         "read per line, a message over several lines between \"\"\" and \"\"\"; only answers reach standard "

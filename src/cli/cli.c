@@ -23,6 +23,8 @@ typedef struct Found {
 static const QSFCliOption builtin[] = {
     { "help", "", 'h', NULL, "print this help and exit", QSF_CLI_HELP },
     { "version", "", 'V', NULL, "print the version and exit", QSF_CLI_VERSION },
+    { "print-completion", "", 0, "SHELL", "print completions for bash, zsh or fish and exit",
+      QSF_CLI_COMPLETION },
     { "config", "", 0, "FILE", "read this configuration file instead of ~/.config/qsf/config",
       QSF_CLI_CONFIG },
     { "no-config", "", 0, NULL, "read no configuration file", QSF_CLI_NO_CONFIG },
@@ -32,7 +34,7 @@ static const QSFCliOption builtin[] = {
     { "role", "persona", 0, "NAME",
       "take system prompt and settings from [role NAME] of the configuration file", QSF_CLI_ROLE },
 };
-enum { N_BUILTIN = sizeof builtin / sizeof *builtin, N_ALWAYS = 2 };
+enum { N_BUILTIN = sizeof builtin / sizeof *builtin, N_ALWAYS = 3 };
 
 /* Is word (n bytes) the name or one of the comma-separated aliases? */
 static bool name_matches(const char *name, const char *aliases, const char *word, size_t n) {
@@ -194,6 +196,13 @@ static int apply_builtin(Parser *p, const QSFCliOption *own, const char *value) 
             print_help(p->cli, stdout);
         else
             printf("%s %s\n", p->cli->program, qsf_version());
+        out->done = true;
+        break;
+    case QSF_CLI_COMPLETION:
+        if (!qsf_cli_print_completion(p->cli, value, stdout)) {
+            snprintf(p->err, p->cap, "--print-completion must be bash, zsh or fish, not '%.40s'", value);
+            return QSF_EXIT_USAGE;
+        }
         out->done = true;
         break;
     case QSF_CLI_CONFIG: out->config = value; break;

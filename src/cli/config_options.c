@@ -65,6 +65,7 @@ static const QsfConfigOption options[] = {
     /* both */
     { "help", QSF_CONFIG_ONCE, "" },
     { "version", QSF_CONFIG_ONCE, "" },
+    { "print-completion", QSF_CONFIG_ONCE, "" },
     { "config", QSF_CONFIG_ONCE, "" },
     { "no-config", QSF_CONFIG_ONCE, "" },
     { "print-config", QSF_CONFIG_ONCE, "" },

@@ -44,6 +44,14 @@ static const QSFCliOption options[] = {
     /* clang-format on */
 };
 
+/* The types are those that this build has. */
+static const char *option_values(const char *option) {
+    static char types[1024];
+    if (strcmp(option, "quant-type") != 0) return NULL;
+    qsf_pack_type_words("|", types, sizeof types);
+    return types;
+}
+
 const QSFCli convert_cli = {
     .program = "qsf-convert",
     .usage = "Usage: qsf-convert [options] INPUT OUTPUT.qsf\n"
@@ -57,6 +65,8 @@ const QSFCli convert_cli = {
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .no_settings = true,
+    .operands = "@model",
+    .values = option_values,
     .epilogue =
         "Exit status: 0 done, 1 runtime error, 2 usage, 3 model or file bad, 4 RAM budget cannot be met, "
         "130 interrupted, 143 terminated.\n"

@@ -105,6 +105,7 @@ const QSFCli run_cli = {
                "directory with safetensors weights, or \"guide\", the bundled model.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .operands = "guide the built-in guide|@model",
     .epilogue =
         "SIZE is 200 (MB), 200M, 1.5G, 25% (of available memory) or auto.\n"
         "Exit status: 0 success, 1 runtime error, 2 usage error, 3 bad model or file, 4 RAM budget cannot "

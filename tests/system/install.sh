@@ -8,7 +8,7 @@ have "$MAKE" || skip "no make"
 
 root=$work/root
 # Separate directories, none of them below another.
-set -- DESTDIR="$root" bindir=/o/b libdir=/o/l includedir=/o/i mandir=/o/m datadir=/o/d
+set -- DESTDIR="$root" bindir=/o/b libdir=/o/l includedir=/o/i mandir=/o/m datadir=/o/d zshcompletiondir=/o/z
 "$MAKE" install "$@" >"$work/log" 2>&1 || { cat "$work/log"; fail "make install"; finish; }
 find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
 
@@ -26,6 +26,10 @@ find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
     done
     for f in "$QSF_SRCDIR"/models/*.qsf; do
         [ ! -f "$f" ] || echo "/o/d/qsf/models/${f##*/}"
+    done
+    for p in qsf-run qsf-chat qsf-convert; do
+        [ -x "$p" ] || continue
+        printf '%s\n' "/o/d/bash-completion/completions/$p" "/o/z/_$p" "/o/d/fish/vendor_completions.d/$p.fish"
     done
 } | sort >"$work/want"
 diff "$work/want" "$work/got" || fail "installed files differ from the list above (< wanted, > installed)"

@@ -3,6 +3,7 @@
 #include "src/convert/pack/choose.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,12 +37,18 @@ static bool takes(const QsfQuantFormat *f, uint32_t cols) {
     return qsf_code_dtype(f->code, 0, &dtype) && cols % qsf_dtype(dtype)->block_elems == 0;
 }
 
-/* Appends all words, separated by ", ". */
-static void add_type_words(QsfStrbuf *b) {
+static void add_type_words(QsfStrbuf *b, const char *between) {
     const QsfQuantFormat *f;
-    qsf_strbuf_adds(b, "keep, mixed");
+    qsf_strbuf_addf(b, "keep%smixed", between);
     for (size_t i = 0; (f = qsf_quant_format(i)) != NULL; i++)
-        if (runs(f)) qsf_strbuf_addf(b, ", %s", f->name);
+        if (runs(f)) qsf_strbuf_addf(b, "%s%s", between, f->name);
+}
+
+void qsf_pack_type_words(const char *between, char *dst, size_t cap) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    add_type_words(&b, between);
+    (void)snprintf(dst, cap, "%s", qsf_strbuf_ok(&b) ? qsf_strbuf_str(&b) : "");
+    qsf_strbuf_free(&b);
 }
 
 int qsf_pack_type_parse(QsfPackType *out, const char *word, QsfErr *err) {
@@ -55,7 +62,7 @@ int qsf_pack_type_parse(QsfPackType *out, const char *word, QsfErr *err) {
         out->how = QSF_PACK_ONE;
     out->format = f;
     if (out->how != QSF_PACK_ONE || (f != NULL && runs(f))) return QSF_OK;
-    add_type_words(&b);
+    add_type_words(&b, ", ");
     int rc = qsf_err_set(err, QSF_E_USAGE, "\"%s\" is not a quantization type; expected one of: %s", word,
                          qsf_strbuf_ok(&b) ? qsf_strbuf_str(&b) : "");
     qsf_strbuf_free(&b);

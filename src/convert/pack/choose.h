@@ -19,6 +19,9 @@ typedef struct QsfPackType {
  * valid words. */
 int qsf_pack_type_parse(QsfPackType *out, const char *word, QsfErr *err);
 
+/* Writes these words to dst, with `between` between them; "" without memory. */
+void qsf_pack_type_words(const char *between, char *dst, size_t cap);
+
 /* Chooses for all items. Matrices get the format; the embedding and the head get at least 4 bits; tensors
  * that already have as few bits are kept. If a row is not a multiple of the block, the next suitable format
  * is used. mixed: bits by role, more if more than 1 % are outliers or the cosine is below 0.99, measured on a

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What may follow an option and a setting: implements qsf_cli_values. Completion in the chat and in shells is
+ * made of it. The unit tests check that the settings accept every value, tests/system/completion.sh that the
+ * programs do. */
+#include <string.h>
+
+#include "qsf_cli.h"
+
+static const struct {
+    const char *option, *values;
+} known[] = {
+    /* settings */
+    { "temperature", "0 always the most likely token" },
+    { "top-k", "0 off" },
+    { "top-p", "1 off" },
+    { "min-p", "0 off" },
+    { "repeat-penalty", "1 off" },
+    { "repeat-last-n", "-1 all tokens" },
+    { "quality", "1 everything is computed|0.9|0.8|0.7|0.6|0.5 about half of the weights for each "
+                 "token|0.4|0.3|0.2|0.1" },
+    { "seed", "random" },
+    { "max-tokens", "0 until the end of the answer" },
+    { "ignore-eos", "on|off" },
+    { "allow-special", "on|off special tokens in messages are plain text" },
+    { "ram-budget", "auto what is available|25% of available memory|50%|75%" },
+    { "pin", "auto as much as the budget allows|0 stream every layer" },
+    { "slots", "auto|1|2|3|4" },
+    { "embedding",
+      "auto resident if everything fits|resident in RAM|lru in the file, the last rows are kept" },
+    { "io", "auto uring where it is available|uring|pread|mmap" },
+    { "direct", "auto unless the file is cached|on bypass the page cache|off" },
+    { "ctx", "auto" },
+    { "batch", "auto" },
+    { "threads", "auto one per CPU" },
+    { "kv-type", "auto f16 if it fits|f32|f16|q8|q6|q4|q2" },
+    { "k-type", "auto as kv-type|f32|f16|q8|q6|q4|q2" },
+    { "v-type", "auto as kv-type|f32|f16|q8|q6|q4|q2" },
+    { "eviction-policy",
+      "none the answer ends when the context is full|sliding the oldest tokens leave|"
+      "h2o what gets least attention leaves|snapkv the same, judged by the newest tokens" },
+    { "eviction-window", "auto what the context holds" },
+    { "protected-prefix", "auto the system prompt|0 nothing" },
+    { "memory-threshold-mb", "0 off" },
+    { "cpu-mask", "best|ref|sse42|avx2|avxvnni|avx512|avx512vnni|avx512vbmi|neon|dotprod|i8mm" },
+    { "show-thinking", "on|off" },
+    { "reasoning", "auto the model's default|off|on|low|medium|high" },
+    { "reasoning-budget", "-1 no limit|0 no reasoning|512|2048|8192" },
+    { "template", "model the model's own|@template|@file" },
+    /* options of several programs */
+    { "model", "guide the built-in guide|@model" },
+    { "system-file", "@file" },
+    { "file", "@file" },
+    { "output", "@file" },
+    { "i2s-flavor", "microsoft|bitnet32f16|split32|qk256" },
+    { "config", "@file" },
+    { "print-completion", "bash|zsh|fish" },
+    /* qsf-chat */
+    { "session", "@session" },
+    { "print-session", "@session" },
+    { "replay", "@session" },
+    { "snapshot-limit", "auto a tenth of the free space, at most 4G" },
+    { "script", "@file" },
+    { "mouse", "on|off" },
+    { "notify", "auto|bell|osc a notification of the terminal|off" },
+    { "color", "auto unless NO_COLOR is set|always|never" },
+    /* qsf-run */
+    { "prompt-cache", "@file" },
+    { "render", "@jinja" },
+    { "parity", "@dir" },
+    { "receipt", "@file" },
+    { "perplexity", "@file" },
+    { "kl-save", "@file" },
+    { "kl-base", "@file" },
+    { "calibrate-quality", "@file" },
+    /* qsf-convert */
+    { "rule", "search least squares|minmax ends of the range" },
+    { "layout", "x16 rows interleaved by 16|rows" },
+    { "compress", "auto|none|lz4|lz4hc|zstd" },
+    { "calibration", "@file" },
+};
+
+const char *qsf_cli_values(const char *option) {
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].option, option) == 0) return known[i].values;
+    return NULL;
+}

@@ -54,6 +54,13 @@ static const UiWord as_words[] = {
     { "system", "the system prompt", NULL },
     { NULL, NULL, NULL },
 };
+static const UiWord export_words[] = {
+    { "md", "Markdown, in a new file of the current directory", NULL },
+    { "txt", "text", NULL },
+    { "json", "JSON", NULL },
+    { "html", "a page without a network", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord raw_words[] = {
     { "on", "show answers as they are", NULL },
     { "off", "show them as Markdown", NULL },
@@ -131,7 +138,8 @@ static const UiCommand table[] = {
     { "save-code", "save-code!", "K FILE", "write block K of code to FILE; /save-code! overwrites", ARG(CODE_FILE),
       ui_cmd_save_code },
     { "export", "export!", "[FILE|md|txt|json|html]",
-      "write the conversation to FILE (.md .txt .json .html); /export! overwrites", ARG(FILE), ui_cmd_export },
+      "write the conversation to FILE (.md .txt .json .html); /export! overwrites", { UI_ARG_FILE, export_words, NULL },
+      ui_cmd_export },
 };
 
 /* clang-format on */

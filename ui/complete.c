@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "ui/commands.h"
 #include "ui/complete_internal.h"
@@ -13,7 +14,8 @@
 #include "ui/sessions.h"
 #include "ui/take.h"
 
-#define UI_TITLES 50 /* sessions whose titles are read */
+#define UI_TITLES      50 /* sessions whose titles are read */
+#define UI_INSIDE_FROM 2  /* characters that are looked for inside of names */
 
 /* A file name with control characters cannot be typed, so it is not offered. */
 static bool typeable(const char *text) {
@@ -40,18 +42,31 @@ void ui_complete_add(UiCompletion *c, const char *text, const char *after, const
 
 static bool begins(const char *name, const char *word, size_t len) { return strncmp(name, word, len) == 0; }
 
+static bool contains(const char *text, const char *word, size_t len) {
+    for (; *text; text++)
+        if (strncasecmp(text, word, len) == 0) return true;
+    return false;
+}
+
+bool ui_complete_fits(const UiCompletion *c, const char *name, const char *help, const char *word,
+                      size_t len) {
+    if (c->at == UI_TYPED_FIRST) return begins(name, word, len);
+    const bool inside = contains(name, word, len);
+    return c->at == UI_TYPED_INSIDE ? inside : !inside && help && contains(help, word, len);
+}
+
 /* Command names, and after the first letter also the settings that work as commands. */
 static void commands(UiCompletion *c, const char *word, size_t len, const char *slash, bool settings) {
     char text[80];
     for (size_t i = 0; i < ui_command_count(); i++) {
         const UiCommand *cmd = ui_command_at(i);
-        if (!begins(cmd->name, word, len)) continue;
+        if (!ui_complete_fits(c, cmd->name, cmd->help, word, len)) continue;
         (void)snprintf(text, sizeof text, "%s%s", slash, cmd->name);
         ui_complete_add(c, text, cmd->args[0] ? " " : "", cmd->help);
     }
     for (size_t i = 0; settings && len > 0 && i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        if (!begins(row->name, word, len) || ui_command_find(row->name)) continue;
+        if (!ui_complete_fits(c, row->name, row->help, word, len) || ui_command_find(row->name)) continue;
         (void)snprintf(text, sizeof text, "%s%s", slash, row->name);
         ui_complete_add(c, text, " ", row->help);
     }
@@ -59,14 +74,15 @@ static void commands(UiCompletion *c, const char *word, size_t len, const char *
 
 static void settings(UiCompletion *c, const char *word, size_t len) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
-        if (begins(qsf_setting_at(i)->name, word, len))
-            ui_complete_add(c, qsf_setting_at(i)->name, " ", qsf_setting_at(i)->help);
+        const QSFSetting *row = qsf_setting_at(i);
+        if (ui_complete_fits(c, row->name, row->help, word, len))
+            ui_complete_add(c, row->name, " ", row->help);
     }
 }
 
 static void names(UiCompletion *c, char *list, const char *help, const char *word, size_t len) {
     for (const char *p = list; p && *p; p += strlen(p) + 1) {
-        if (begins(p, word, len)) ui_complete_add(c, p, "", help);
+        if (ui_complete_fits(c, p, NULL, word, len)) ui_complete_add(c, p, "", help);
     }
     free(list);
 }
@@ -75,20 +91,22 @@ static void names(UiCompletion *c, char *list, const char *help, const char *wor
 static void templates(UiCompletion *c, const UiApp *a, const char *off, const char *word, size_t len) {
     names(c, qsf_template_names(), "", word, len);
     if (a) names(c, a->engine.templates(a->engine.self), "from the model file", word, len);
-    if (begins("model", word, len)) ui_complete_add(c, "model", "", "the model's own");
-    if (begins(off, word, len)) ui_complete_add(c, off, "", "plain continuation");
+    if (ui_complete_fits(c, "model", NULL, word, len)) ui_complete_add(c, "model", "", "the model's own");
+    if (ui_complete_fits(c, off, NULL, word, len)) ui_complete_add(c, off, "", "plain continuation");
 }
 
 /* Newest first. */
 static void sessions(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
-    size_t n = 0;
+    size_t n = 0, read = 0;
     QSFLogInfo *all = qsf_chatlog_list(&n);
     c->keep = true;
     for (size_t i = 0; all && i < n; i++) {
         char title[sizeof c->choices->help] = "";
-        if (!begins(all[i].name, word, len)) continue;
-        if (c->n < UI_TITLES) ui_sessions_title(&all[i], a ? a->session.name : "", title, sizeof title);
-        ui_complete_add(c, all[i].name, "", title);
+        const bool first = c->at != UI_TYPED_IN_HELP;
+        if (first && !ui_complete_fits(c, all[i].name, NULL, word, len)) continue;
+        if (read++ < UI_TITLES) ui_sessions_title(&all[i], a ? a->session.name : "", title, sizeof title);
+        if (first || ui_complete_fits(c, all[i].name, title, word, len))
+            ui_complete_add(c, all[i].name, "", title);
     }
     free(all);
 }
@@ -96,12 +114,13 @@ static void sessions(UiCompletion *c, const UiApp *a, const char *word, size_t l
 static void roles(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
     const char *name;
     for (size_t i = 0; a && (name = qsf_config_role_at(a->config, i)) != NULL; i++)
-        if (begins(name, word, len)) ui_complete_add(c, name, "", "");
+        if (ui_complete_fits(c, name, NULL, word, len)) ui_complete_add(c, name, "", "");
 }
 
 static void words(UiCompletion *c, const UiWord *list, const char *word, size_t len) {
     for (const UiWord *w = list; w && w->word; w++) {
-        if (begins(w->word, word, len)) ui_complete_add(c, w->word, w->setting ? " " : "", w->help);
+        if (ui_complete_fits(c, w->word, NULL, word, len))
+            ui_complete_add(c, w->word, w->setting ? " " : "", w->help);
     }
 }
 
@@ -136,7 +155,7 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
     case UI_ARG_SESSION:
     case UI_ARG_SESSION_ONLY: sessions(c, a, word, len); break;
     case UI_ARG_MODEL:
-        if (begins(QSF_GUIDE, word, len))
+        if (c->at == UI_TYPED_FIRST && begins(QSF_GUIDE, word, len))
             ui_complete_add(c, QSF_GUIDE, "", "the built-in guide to this program");
         break;
     case UI_ARG_ROLE: roles(c, a, word, len); break;
@@ -145,7 +164,8 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
     case UI_ARG_CODE_FILE:
     case UI_ARG_FILE: break;
     }
-    char *typed = takes_files(arg, word, len) ? ui_strdup_len(word, len) : NULL;
+    const bool files = c->at == UI_TYPED_FIRST && takes_files(arg, word, len);
+    char *typed = files ? ui_strdup_len(word, len) : NULL;
     if (typed) ui_path_match(typed, add_file, c, UI_CHOICES);
     free(typed);
 }
@@ -201,7 +221,7 @@ static void add_code(void *arg, unsigned k, const UiMdCode *code) {
     char text[16], help[60];
     (void)snprintf(text, sizeof text, "%u", k);
     (void)snprintf(help, sizeof help, "%.*s", (int)(code->lang_len < 40 ? code->lang_len : 40), code->info);
-    if (begins(text, x->word, x->len)) ui_complete_add(x->c, text, x->after, help);
+    if (ui_complete_fits(x->c, text, NULL, x->word, x->len)) ui_complete_add(x->c, text, x->after, help);
 }
 
 /* Numbers of blocks of code. */
@@ -266,17 +286,31 @@ static bool mention(UiCompletion *c, const char *line, size_t point) {
     return c->n > 0;
 }
 
-bool ui_complete(UiCompletion *c, const UiApp *a, const char *line, size_t point) {
-    c->n = 0;
-    c->from = 0;
-    c->keep = false;
-    if (point == 0 || line[0] != '/' || (point > 1 && line[1] == '/') || memchr(line, '\n', point))
-        return mention(c, line, point);
+static void fill(UiCompletion *c, const UiApp *a, const char *line, size_t point) {
     size_t name_end = 1 + strcspn(line + 1, " ");
+    c->from = 0;
     if (point <= name_end)
         commands(c, line + 1, point - 1, "/", true);
     else
         arguments(c, a, line, name_end, point);
+}
+
+bool ui_complete(UiCompletion *c, const UiApp *a, const char *line, size_t point) {
+    c->n = 0;
+    c->from = 0;
+    c->keep = false;
+    c->at = UI_TYPED_FIRST;
+    if (point == 0 || line[0] != '/' || (point > 1 && line[1] == '/') || memchr(line, '\n', point))
+        return mention(c, line, point);
+    fill(c, a, line, point);
+    const size_t slash = c->from == 0;
+    if (c->n == 0 && point >= c->from + slash + UI_INSIDE_FROM) {
+        c->at = UI_TYPED_INSIDE;
+        fill(c, a, line, point);
+        c->at = UI_TYPED_IN_HELP;
+        fill(c, a, line, point);
+        c->keep = true;
+    }
     if (c->n > 1 && !c->keep) qsort(c->choices, c->n, sizeof *c->choices, by_text);
     return c->n > 0;
 }

@@ -14,13 +14,13 @@ static void put(UiCompletion *c, const char *value, size_t n, const char *word, 
     while (end < n && value[end] != ' ') end++;
     (void)snprintf(text, sizeof text, "%.*s", (int)end, value);
     if (end < n) (void)snprintf(help, sizeof help, "%.*s", (int)(n - end - 1), value + end + 1);
-    if (strncmp(text, word, len) == 0) ui_complete_add(c, text, "", help);
+    if (ui_complete_fits(c, text, NULL, word, len)) ui_complete_add(c, text, "", help);
 }
 
 static void number(UiCompletion *c, unsigned long n, const char *help, const char *word, size_t len) {
     char text[24];
     (void)snprintf(text, sizeof text, "%lu", n);
-    if (strncmp(text, word, len) == 0) ui_complete_add(c, text, "", help);
+    if (ui_complete_fits(c, text, NULL, word, len)) ui_complete_add(c, text, "", help);
 }
 
 static void threads(UiCompletion *c, const char *word, size_t len) {

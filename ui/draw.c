@@ -176,10 +176,13 @@ static void draw_choice(UiCanvas *c, const UiChoice *o, bool chosen, int row, in
     free(help);
 }
 
-/* Which choices are shown, "7-11 of 29, and 18 more: Tab". */
-static void draw_pages(UiCanvas *c, size_t from, size_t to, size_t n, int row, int cols) {
-    int col = ui_canvas_printf(c, row, 2, cols, UI_STYLE_DIM, "%zu-%zu of %zu%s", from, to, n,
-                               n == UI_CHOICES ? " or more" : "");
+/* Which choices are shown, "7-11 of 29, and 18 more: Tab", or the number of the chosen one, "8 of 29, ...". */
+static void draw_pages(UiCanvas *c, const UiMenu *m, size_t from, size_t to, int row, int cols) {
+    const size_t n = m->list.n;
+    const char *more = n == UI_CHOICES ? " or more" : "";
+    int col = m->chosen >= 0
+                  ? ui_canvas_printf(c, row, 2, cols, UI_STYLE_DIM, "%ld of %zu%s", m->chosen + 1, n, more)
+                  : ui_canvas_printf(c, row, 2, cols, UI_STYLE_DIM, "%zu-%zu of %zu%s", from, to, n, more);
     if (to < n)
         col = ui_canvas_printf(c, row, col, cols, UI_STYLE_DIM, ", and %zu more: Tab", n - to);
     else
@@ -200,7 +203,7 @@ static void draw_menu(UiScreen *s, const UiInputView *in, int row, int rows, int
         const size_t i = first + (size_t)shown;
         draw_choice(c, &list->choices[i], (long)i == in->menu->chosen, row + shown, wide, cols);
     }
-    if (pages && rows > 1) draw_pages(c, first + 1, first + (size_t)shown, n, row + rows - 1, cols);
+    if (pages && rows > 1) draw_pages(c, in->menu, first + 1, first + (size_t)shown, row + rows - 1, cols);
 }
 
 /* Questions a new user may ask, as many as fit, and how to switch to other models. */

@@ -173,7 +173,8 @@ static int key_tab(int count, int key) {
         return 0;
     }
     size_t common = ui_complete_common(&m->list);
-    bool more = common > (size_t)rl_point - m->list.from || m->list.n == 1;
+    const bool begins = m->list.at == UI_TYPED_FIRST;
+    bool more = (begins && common > (size_t)rl_point - m->list.from) || m->list.n == 1;
     if (more)
         replace_word(m->list.choices[0].text, common);
     else if (!ui_menu_pages(m)) /* all of them are on the screen already */
@@ -324,7 +325,8 @@ static void menu_update(void) {
     m->asked = asked;
     /* The word is complete: there is nothing to choose. */
     size_t typed = (size_t)rl_point > m->list.from ? (size_t)rl_point - m->list.from : 0;
-    if (m->list.n == 1 && strlen(m->list.choices[0].text) <= typed + 1) m->list.n = 0;
+    const bool begins = m->list.at == UI_TYPED_FIRST;
+    if (m->list.n == 1 && begins && strlen(m->list.choices[0].text) <= typed + 1) m->list.n = 0;
     if (m->list.n == 0) ui_menu_shut(m);
 }
 
@@ -471,6 +473,13 @@ void ui_input_view(UiInputView *v) {
 }
 
 void ui_input_menu_page(size_t rows) { input.menu.page = rows; }
+
+bool ui_input_menu_turn(int by) {
+    if (!input.menu.asked || input.menu.list.n == 0) return false;
+    ui_menu_turn(&input.menu, by);
+    input.menu.used = false; /* the line does not get this key */
+    return true;
+}
 
 bool ui_input_menu_leave(void) {
     if (!input.menu.asked) return false;

@@ -63,6 +63,8 @@ typedef struct UiInputView {
 void ui_input_view(UiInputView *v);
 /* How many completions were shown at once: a page of Tab and the arrows. */
 void ui_input_menu_page(size_t rows);
+/* PgUp (-1) and PgDn (1): turns its page. false if it was not asked for. */
+bool ui_input_menu_turn(int by);
 /* Esc: the menu is again what it is while one types. false if it was not asked for. */
 bool ui_input_menu_leave(void);
 

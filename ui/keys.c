@@ -10,7 +10,7 @@ static const UiBinding bindings[] = {
     { UI_DO_NEWLINE, "Alt-Enter ^J \\Enter", "insert a line break",
       "\\e\r \\e\n \n \\e[13;2u \\e[13;3u \\e[27;2;13~" },
     { UI_DO_EDIT, "Tab Shift-Tab",
-      "complete commands and values; page through them (Down, Up, Enter: choose)", "" },
+      "complete commands and values; page through them (Down, Up, Enter: choose; also PgUp, PgDn)", "" },
     { UI_DO_EDIT, "Up Down ^R", "recall earlier messages; search them", "" },
     { UI_DO_EDIT, "Home End ^A ^E ^K ^U", "move, cut in the line; again: in the whole message (^Y, ^_: undo)",
       "" },

@@ -313,6 +313,8 @@ static void knob(UiScreen *s, int choose, int turn) {
 }
 
 static void scroll_page(UiScreen *s, int pages) {
+    ui_input_menu_page((size_t)s->menu_rows);
+    if (ui_input_menu_turn(pages)) return;
     long step = s->view.height > 2 ? s->view.height - 2 : 1;
     ui_chatview_scroll(&s->view, pages * step);
 }

@@ -125,6 +125,83 @@ static void test_menu_pages(void **state) {
     assert_non_null(strstr(frame(80, 24), ", Tab: the first ones; arrows and Enter choose"));
 }
 
+/* Down walks through every choice for what is typed: each is on the screen, marked, in its turn. */
+static size_t walk_menu(const char *typed, int cols, int rows) {
+    char line[80], sign[60];
+    type(typed);
+    (void)frame(cols, rows);
+    const size_t n = view().menu->list.n;
+    for (size_t i = 0; i < n; i++) {
+        type("\x1b[B");
+        const char *s = frame(cols, rows);
+        const UiChoice *choice = ui_menu_chosen(view().menu);
+        assert_non_null(choice);
+        assert_ptr_equal(choice, &view().menu->list.choices[i]);
+        (void)snprintf(line, sizeof line, "\n> %.*s", (int)strcspn(choice->text, " "), choice->text);
+        (void)snprintf(sign, sizeof sign, "\n  %zu of %zu", i + 1, n);
+        if (!strstr(s, line)) fail_msg("%s: choice %zu is not shown at %dx%d:%s", typed, i, cols, rows, s);
+        if (screen.menu_rows < (int)n && !strstr(s, sign)) fail_msg("no \"%zu of %zu\" in:%s", i + 1, n, s);
+    }
+    type("\x15");
+    return n;
+}
+
+/* Every command, and every value of every setting. */
+static void test_menu_walk(void **state) {
+    (void)state;
+    static const int sizes[][2] = { { 80, 24 }, { 40, 12 } };
+    char line[80];
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        assert_int_equal(walk_menu("/", sizes[k][0], sizes[k][1]), ui_command_count());
+        assert_int_equal(walk_menu("/set ", sizes[k][0], sizes[k][1]), qsf_setting_count());
+        for (size_t i = 0; i < qsf_setting_count(); i++) {
+            (void)snprintf(line, sizeof line, "/set %s ", qsf_setting_at(i)->name);
+            (void)walk_menu(line, sizes[k][0], sizes[k][1]);
+        }
+    }
+}
+
+/* PgUp and PgDn turn the page of a menu that was asked for, and scroll otherwise. */
+static void test_menu_page_keys(void **state) {
+    (void)state;
+    type("/\t");
+    assert_true(shown(80, 24, "/budget"));
+    type("\x1b[6~");
+    assert_false(shown(80, 24, "/budget"));
+    type("\x1b[5~");
+    assert_true(shown(80, 24, "/budget"));
+    type("\x1b[B\x1b[6~");
+    const UiChoice *choice = ui_menu_chosen(view().menu);
+    assert_non_null(choice);
+    assert_int_equal(choice - view().menu->list.choices, view().menu->first);
+    assert_true(view().menu->first > 0);
+    type("l"); /* the menu is again as while one types */
+    assert_false(view().menu->asked);
+    type("\x15");
+}
+
+/* What begins no name is looked for inside of names, and then in their help. */
+static void test_menu_filter(void **state) {
+    (void)state;
+    type("/port");
+    assert_true(shown(80, 24, "/export"));
+    type("\t\r");
+    assert_string_equal(view().text, "/export ");
+    type("\x15/clipboard");
+    assert_true(shown(80, 24, "/copy"));
+    type("\t");
+    assert_string_equal(view().text, "/copy ");
+    type("\x15/set penalty");
+    assert_true(shown(80, 24, "repeat-penalty"));
+    assert_true(shown(80, 24, "repeat-last-n")); /* its help names it */
+    type("\x15/kv-type 16");
+    assert_true(shown(80, 24, "f16"));
+    type("\x15/system remove"); /* a text: its words are not searched for */
+    (void)frame(80, 24);
+    assert_int_equal(view().menu->list.n, 0);
+    type("\x15");
+}
+
 /* The arrows choose, Enter puts the choice into the line and sends nothing, Esc and other keys leave it. */
 static void test_menu_choice(void **state) {
     Fixture *x = *state;
@@ -522,6 +599,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_slash, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_pages, begin, end),
+        cmocka_unit_test_setup_teardown(test_menu_walk, begin, end),
+        cmocka_unit_test_setup_teardown(test_menu_page_keys, begin, end),
+        cmocka_unit_test_setup_teardown(test_menu_filter, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_choice, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_texts, begin, end),
         cmocka_unit_test_setup_teardown(test_unknown_keys, begin, end),

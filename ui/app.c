@@ -162,7 +162,10 @@ static bool send_with_next(UiApp *a, const char *text, size_t len) {
     ui_buf_add(&both, text, len);
     ui_buf_printf(&both, "\n%.*s", (int)next->len - 1, ui_buf_str(next));
     const bool ok = !both.failed && send_message(a, ui_buf_str(&both), both.len, len, false);
-    if (ok) ui_buf_free(next);
+    if (ok) {
+        ui_buf_free(next);
+        a->attach.told = 0;
+    }
     ui_buf_free(&both);
     return ok;
 }

@@ -214,6 +214,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
                    ui_buf_str(&advice));
     ui_buf_free(&advice);
     ui_app_say_long(a);
+    ui_attach_announce(a);
     char *plan = a->verbose ? a->engine.describe(a->engine.self, "plan") : NULL;
     if (plan) ui_app_print(a, UI_OUTPUT, plan);
     free(plan);

@@ -269,8 +269,12 @@ static void add_mention(void *arg, const char *name, bool is_dir) {
     const Mentioned *m = arg;
     const bool quotes = m->quoted || strchr(name, ' ');
     UiBuf b = { 0 };
-    ui_buf_printf(&b, "%s%s%s", quotes ? "\"" : "", name, is_dir ? "/" : quotes ? "\"" : "");
-    if (!b.failed) ui_complete_add(m->c, ui_buf_str(&b), is_dir ? "" : " ", "");
+    const bool whole = !is_dir && strpbrk(name, "\n\t\r\"\\"); /* with escapes */
+    if (whole)
+        ui_mention_add(&b, name);
+    else
+        ui_buf_printf(&b, "%s%s%s", quotes ? "\"" : "", name, is_dir ? "/" : quotes ? "\"" : "");
+    if (!b.failed) ui_complete_add(m->c, ui_buf_str(&b) + (whole ? 1 : 0), is_dir || whole ? "" : " ", "");
     ui_buf_free(&b);
 }
 

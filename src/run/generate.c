@@ -97,37 +97,12 @@ static bool stdin_has_text(void) {
     return !fstat(STDIN_FILENO, &st) && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
-/* A blank line after what is in b. */
-static void add_gap(QsfStrbuf *b) {
-    if (b->len) qsf_strbuf_adds(b, b->data[b->len - 1] == '\n' ? "\n" : "\n\n");
-}
-
-/* The texts of --file. */
-static int read_files(const RunOptions *o, QsfStrbuf *b) {
-    int rc = QSF_EXIT_OK;
-    for (size_t i = 0; i < o->n_files && !rc; i++) {
-        QsfStrbuf text = QSF_STRBUF_INIT;
-        rc = run_read_text("--file", o->files[i], &text);
-        if (!rc && qsf_decode_is_binary(text.data, text.len)) {
-            qsf_cli_error(&run_cli, "--file %s: it is not text", o->files[i]);
-            rc = QSF_EXIT_MODEL;
-        } else if (!rc && !qsf_decode_is_utf8(text.data, text.len)) {
-            qsf_cli_error(&run_cli, "--file %s: it is not UTF-8", o->files[i]);
-            rc = QSF_EXIT_MODEL;
-        }
-        add_gap(b);
-        if (!rc) qsf_strbuf_add(b, qsf_strbuf_str(&text), text.len);
-        qsf_strbuf_free(&text);
-    }
-    return rc;
-}
-
-int run_read_prompt(const RunOptions *o, QsfStrbuf *b) {
+int run_read_prompt(const RunOptions *o, QsfStrbuf *b, RunFiles *files) {
     const bool given = o->prompt || o->n_files > 0;
-    int wrong = read_files(o, b);
+    int wrong = run_files_read(o, b, files);
     if (wrong) return wrong;
     if (o->prompt) {
-        add_gap(b);
+        run_add_gap(b);
         qsf_strbuf_adds(b, o->prompt);
     }
     if (!given || stdin_has_text()) {
@@ -394,7 +369,8 @@ int run_generate(const RunOptions *o) {
     QsfErr err = { 0 };
     QsfStrbuf prompt = QSF_STRBUF_INIT;
     QsfRuntimeOptions ro = run_runtime_options(o);
-    int rc = run_read_prompt(o, &prompt);
+    RunFiles files = { 0 };
+    int rc = run_read_prompt(o, &prompt, &files);
     if (rc || (rc = run_open(&rt, o, &ro))) {
         qsf_strbuf_free(&prompt);
         return rc;
@@ -402,6 +378,7 @@ int run_generate(const RunOptions *o) {
     QsfIds ids = { 0 };
     QsfTimeline t = { 0 };
     QsfThinkPrompt where;
+    run_files_note(&rt, o, &prompt, &files);
     if (run_encode_prompt(&rt, o, &prompt, &ids, &where, &err) || qsf_timeline_init(&t, &rt, &err))
         rc = run_fail(&err);
     else

@@ -171,11 +171,13 @@ int run_show_prompt(const RunOptions *o) {
     QsfThinkPrompt where;
     QsfRuntimeOptions ro = run_runtime_options(o);
     ro.text_only = ro.with_template = true;
-    int rc = run_read_prompt(o, &prompt);
+    RunFiles files = { 0 };
+    int rc = run_read_prompt(o, &prompt, &files);
     if (rc != QSF_EXIT_OK || (rc = run_open(&rt, o, &ro)) != QSF_EXIT_OK) {
         qsf_strbuf_free(&prompt);
         return rc;
     }
+    run_files_note(&rt, o, &prompt, &files);
     rc = run_encode_prompt(&rt, o, &prompt, &ids, &where, &err) != QSF_OK ? run_fail(&err)
                                                                           : show(&rt, o, &ids, &err);
     qsf_ids_free(&ids);

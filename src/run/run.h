@@ -89,8 +89,20 @@ int run_plan(const RunOptions *o);
 int run_show_prompt(const RunOptions *o);
 int run_render(const RunOptions *o);
 
-/* Appends the text of -p and stdin (design §12) to b. Returns an exit code and prints the message. */
-int run_read_prompt(const RunOptions *o, QsfStrbuf *b);
+/* Where the text of each --file is in the prompt. */
+typedef struct RunFiles {
+    size_t from[RUN_MAX_LIST], to[RUN_MAX_LIST]; /* (n) bytes [from, to) */
+    size_t n;
+} RunFiles;
+
+/* Appends a blank line, unless b is empty. */
+void run_add_gap(QsfStrbuf *b);
+/* Appends the texts of --file to b. Returns an exit code and prints the message. */
+int run_files_read(const RunOptions *o, QsfStrbuf *b, RunFiles *files);
+/* Notes the name, size and tokens of each of them, and their sum. */
+void run_files_note(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, const RunFiles *files);
+/* Appends the texts of --file, -p and stdin to b. Returns an exit code and prints the message. */
+int run_read_prompt(const RunOptions *o, QsfStrbuf *b, RunFiles *files);
 /* Appends the prompt's ids: with a template, of one user turn (after --system); without one, of the text
  * itself. */
 int run_encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,

@@ -33,6 +33,11 @@ shows "$L<s>$R one
 two
 
 a b" -f "$work/1.txt" --file "$work/2.txt" -p 'a b'
+"$run" --show-prompt "$tiny" -f "$work/1.txt" --file "$work/2.txt" -p 'a b' >"$work/out" 2>"$work/err"
+grep -q "attached: $work/1.txt 3 B, [0-9]* tokens$" "$work/err" && grep -q ': 2 files: 7 B, [0-9]* tokens$' "$work/err" ||
+    { cat "$work/err"; fail "no notice of the files"; }
+"$run" -q --show-prompt "$tiny" -f "$work/1.txt" -p 'a b' 2>&1 >"$work/out" | grep attached && fail "a notice with -q"
+expect 3 'it is a directory' "$run" --show-prompt "$tiny" -f "$work" -p a
 shows "$L<s>$R one" -f "$work/1.txt" </dev/null
 printf 'in' | "$run" --show-prompt "$tiny" -f "$work/1.txt" >"$work/out" 2>"$work/err"
 [ "$(cat "$work/out")" = "$L<s>$R one

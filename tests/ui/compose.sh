@@ -73,7 +73,7 @@ keys 'and @no' Tab
 see '^> @main.c and @notes/$'
 keys o Tab
 see '^> @main.c and @notes/one.txt$'
-see '^ attached: notes/one.txt 4 B, [0-9]+ tokens$'
+see '^ attached: notes/one.txt 4 B, [0-9]+ tokens +2 files: 33 B, [0-9]+ tokens$'
 keys '@binary' Enter
 see '^ not attached: binary: it is not text'
 see '^> @main.c and @notes/one.txt @binary$'

@@ -31,11 +31,19 @@ static void draw_queued(UiCanvas *c, const UiApp *a, size_t i, size_t more, bool
     free(text);
 }
 
-/* more: files that have no row. */
-static void draw_attached(UiCanvas *c, const UiAttached *f, size_t more, int row, int cols) {
-    char text[400];
+/* File i; the last row has the sum of all on its right. */
+static void draw_attached(UiCanvas *c, const UiAttach *files, size_t i, bool last, int row, int cols) {
+    char text[400], sum[100] = "";
+    const UiAttached *f = files->listed[i];
+    const size_t more = last ? files->n - i - 1 : 0;
     ui_attach_describe(f, text, sizeof text);
     const bool wrong = f->result != UI_TEXTFILE_OK;
+    if (last && files->n > 1) {
+        ui_attach_sum(files, sum, sizeof sum);
+        const int width = (int)strlen(sum) + 1;
+        ui_canvas_puts(c, row, cols > width ? cols - width : 0, cols, UI_STYLE_DIM, sum);
+        cols -= width + 1;
+    }
     int at = ui_canvas_puts(c, row, 1, cols, wrong ? UI_STYLE_WARN : UI_STYLE_QUEUED,
                             wrong ? "not attached: " : "attached: ");
     at = ui_canvas_puts(c, row, at, cols, UI_STYLE_TEXT, text);
@@ -46,6 +54,5 @@ void ui_above_draw(UiCanvas *c, const UiApp *a, int row, int rows, int cols) {
     const size_t queued = (size_t)rows_of(a->queue.n, rows), files = (size_t)rows_of(a->attach.n, rows);
     for (size_t i = 0; i < queued; i++)
         draw_queued(c, a, i, a->queue.n - queued, i + 1 == queued, row++, cols);
-    for (size_t i = 0; i < files; i++)
-        draw_attached(c, a->attach.listed[i], i + 1 == files ? a->attach.n - files : 0, row++, cols);
+    for (size_t i = 0; i < files; i++) draw_attached(c, &a->attach, i, i + 1 == files, row++, cols);
 }

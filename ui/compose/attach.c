@@ -170,6 +170,29 @@ void ui_attach_describe(const UiAttached *f, char *dst, size_t cap) {
         (void)snprintf(dst, cap, "%s %s", name, size);
 }
 
+void ui_attach_sum(const UiAttach *at, char *dst, size_t cap) {
+    char size[32], tokens[32];
+    uint64_t bytes = 0;
+    int64_t sum = 0;
+    size_t n = 0;
+    bool about = false, known = true;
+    for (size_t i = 0; i < at->n; i++) {
+        const UiAttached *f = at->listed[i];
+        if (f->result != UI_TEXTFILE_OK) continue;
+        n++;
+        bytes += f->bytes;
+        sum += f->tokens > 0 ? f->tokens : 0;
+        about = about || f->about;
+        known = known && f->tokens >= 0;
+    }
+    ui_format_file(bytes, size, sizeof size);
+    ui_format_count(sum, tokens, sizeof tokens);
+    if (known)
+        (void)snprintf(dst, cap, "%zu files: %s, %s%s tokens", n, size, about ? "about " : "", tokens);
+    else
+        (void)snprintf(dst, cap, "%zu files: %s", n, size);
+}
+
 /* ---- sending ---- */
 
 /* A fence that no line of the text ends. */
@@ -194,7 +217,10 @@ static void add_block(UiBuf *out, const char *path, const UiBuf *text) {
     const int fence = fence_length(text);
     static const char marks[] = "````````````````````````````````";
     const int n = fence < (int)sizeof marks - 1 ? fence : (int)sizeof marks - 1;
-    ui_buf_printf(out, "\n\n%s:\n%.*s%s\n", path, n, marks, language(path));
+    char *name = qsf_clean_dup(path, strlen(path), false); /* it may have a newline */
+    for (char *p = name; p && (p = strchr(p, '\n')) != NULL;) *p = ' ';
+    ui_buf_printf(out, "\n\n%s:\n%.*s%s\n", name ? name : "", n, marks, language(path));
+    free(name);
     ui_buf_add(out, ui_buf_str(text), text->len);
     ui_buf_printf(out, "%s%.*s", text->len > 0 && text->data[text->len - 1] == '\n' ? "" : "\n", n, marks);
 }
@@ -231,6 +257,14 @@ static bool out_of_memory(UiApp *a) {
     return false;
 }
 
+/* typed: of the files, those of which notice was given now. */
+static void say_sum(UiApp *a, size_t typed, UiBuf *shown) {
+    char text[100];
+    ui_attach_sum(&a->attach, text, sizeof text);
+    ui_buf_printf(shown, "\n[%s]", text);
+    if (!a->full_screen && typed > 0) ui_app_say(a, UI_NOTICE, "%s", text);
+}
+
 bool ui_attach_expand(UiApp *a, const char *text, size_t len, size_t typed, UiBuf *out, UiBuf *shown) {
     const UiAttach *at = &a->attach;
     ui_attach_look(a, text, typed);
@@ -246,18 +280,31 @@ bool ui_attach_expand(UiApp *a, const char *text, size_t len, size_t typed, UiBu
         ui_buf_printf(shown, "\n[attached: %s]", line);
         if (ok && !a->full_screen && i < n_typed) ui_app_say(a, UI_NOTICE, "attached: %s", line);
     }
+    if (ok && at->n > 1) say_sum(a, n_typed, shown);
     return ok && (out->failed || shown->failed) ? out_of_memory(a) : ok;
 }
 
 bool ui_attach_add(UiApp *a, const char *path) {
-    char text[400];
     const UiAttached *f = known_file(a, path);
     if (!f) return out_of_memory(a);
     if (f->problem[0]) return say_file(a, f);
     ui_mention_add(a->full_screen ? &a->draft : &a->attach.next, path);
-    ui_attach_describe(f, text, sizeof text);
-    if (!a->full_screen) ui_app_say(a, UI_NOTICE, "attached to the next message: %s", text);
     return true;
+}
+
+void ui_attach_announce(UiApp *a) {
+    UiAttach *at = &a->attach;
+    char text[400];
+    if (a->full_screen || !a->model_ready || at->told >= at->next.len) return;
+    ui_attach_look(a, ui_buf_str(&at->next) + at->told, at->next.len - at->told);
+    for (size_t i = 0; i < at->n; i++) {
+        ui_attach_describe(at->listed[i], text, sizeof text);
+        ui_app_say(a, UI_NOTICE, "attached to the next message: %s", text);
+    }
+    at->told = at->next.len;
+    ui_attach_look(a, ui_buf_str(&at->next), at->next.len);
+    ui_attach_sum(at, text, sizeof text);
+    if (at->n > 1) ui_app_say(a, UI_NOTICE, "%s", text);
 }
 
 void ui_attach_free(UiAttach *at) {

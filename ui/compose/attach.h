@@ -32,7 +32,8 @@ typedef struct UiAttach {
     size_t n_known;
     const UiAttached *listed[UI_ATTACH_MAX]; /* (n) files of the text that was looked at last, in known */
     size_t n;
-    UiBuf next; /* mentions that the line mode adds to the next message */
+    UiBuf next;  /* mentions that the line mode adds to the next message */
+    size_t told; /* bytes of it of which notice was given */
 } UiAttach;
 
 /* Finds the files that a text names and looks at those that changed. Cheap enough for every frame unless a
@@ -46,6 +47,8 @@ int64_t ui_attach_count(struct UiApp *a, const char *text, size_t len, bool *abo
 int64_t ui_attach_tokens(const struct UiApp *a);
 /* "src/x.c 12 KB, 3,204 tokens", or its problem. */
 void ui_attach_describe(const UiAttached *f, char *dst, size_t cap);
+/* "3 files: 34 KB, 12,000 tokens", of those that can be attached. */
+void ui_attach_sum(const UiAttach *at, char *dst, size_t cap);
 /* The message as the model gets it, in out, and as the screen shows it, in shown: both stay empty if it names
  * no file. false, reported: a file cannot be attached, or all of it does not fit in the RAM budget. typed:
  * the bytes of the text in which the user has just named files, of which the line mode gives notice. */
@@ -53,6 +56,10 @@ bool ui_attach_expand(struct UiApp *a, const char *text, size_t len, size_t type
 /* Mentions a file in the input, or in line mode in the next message. false if it cannot be attached, which
  * was reported. */
 bool ui_attach_add(struct UiApp *a, const char *path);
+/* In line mode: gives notice of files that were attached to the next message, and of the sum, as soon as
+ * there is a model to count their tokens with. To be called after ui_attach_add and when a model was
+ * loaded. */
+void ui_attach_announce(struct UiApp *a);
 void ui_attach_free(UiAttach *at);
 
 #endif

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The commands about messages that are not sent yet. */
-#include <dirent.h>
-#include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "ui/app.h"
 #include "ui/commands.h"
+#include "ui/compose/glob.h"
 #include "ui/path.h"
-
-#define UI_READ_ENTRIES 100000 /* of a directory that are compared with a pattern */
 
 static bool list_queue(UiApp *a) {
     UiBuf b = { 0 };
@@ -66,65 +62,27 @@ bool ui_cmd_queue(UiApp *a, const char *name, const char *args) {
 
 /* ---- /read ---- */
 
-typedef struct Matches {
-    char *paths[UI_ATTACH_MAX]; /* (n) */
-    size_t n;
-    bool more;
-} Matches;
-
-static bool is_directory(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static void add_match(Matches *m, const char *folder, const char *name) {
-    UiBuf b = { 0 };
-    ui_buf_printf(&b, "%s%s", folder, name);
-    if (b.failed || is_directory(ui_buf_str(&b))) {
-        ui_buf_free(&b);
-    } else if (m->n == UI_ATTACH_MAX) {
-        m->more = true;
-        ui_buf_free(&b);
-    } else {
-        m->paths[m->n++] = b.data;
-    }
-}
-
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-/* The files in a directory, given with its slash, whose names match. 0 or errno. */
-static int find_matches(const char *folder, const char *pattern, Matches *m) {
-    DIR *d = opendir(*folder ? folder : ".");
-    struct dirent *e;
-    if (!d) return errno;
-    for (long n = 0; n < UI_READ_ENTRIES && !m->more && (e = readdir(d)) != NULL; n++) {
-        if (fnmatch(pattern, e->d_name, FNM_PERIOD) == 0) add_match(m, folder, e->d_name);
-    }
-    closedir(d);
-    qsort(m->paths, m->n, sizeof *m->paths, by_text);
-    return 0;
-}
-
-/* Those that are not text are reported and left out. */
-static bool read_pattern(UiApp *a, char *path) {
-    char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char *pattern = ui_strdup_len(name, strlen(name));
-    Matches m = { 0 };
+/* The files are attached as one: either all that are text, or none. Those that are not text are reported and
+ * left out. */
+static bool read_pattern(UiApp *a, const char *path) {
+    UiGlob g;
     bool any = false;
-    *name = '\0';
-    const int code = pattern ? find_matches(path, pattern, &m) : ENOMEM;
-    if (code)
-        ui_app_say(a, UI_ERROR, "/read: %s: %s", *path ? path : ".", strerror(code));
-    else if (m.n == 0)
-        ui_app_say(a, UI_ERROR, "/read: no file is named %s%s", path, pattern);
-    else if (m.more)
-        ui_app_say(a, UI_ERROR, "/read: more than %d files are named %s%s: nothing was attached",
-                   UI_ATTACH_MAX, path, pattern);
-    for (size_t i = 0; i < m.n; i++) {
-        if (!m.more && ui_attach_add(a, m.paths[i])) any = true;
-        free(m.paths[i]);
-    }
-    free(pattern);
+    const char *wrong = ui_glob_find(&g, path);
+    if (wrong)
+        ui_app_say(a, UI_ERROR, "/read: %s", wrong);
+    else if (g.many)
+        ui_app_say(a, UI_ERROR, "/read: more than %d files are named %s: nothing was attached", UI_GLOB_FILES,
+                   path);
+    else if (g.large)
+        ui_app_say(a, UI_ERROR,
+                   "/read: %s: more than %d files and folders would be compared: nothing was attached", path,
+                   UI_GLOB_ENTRIES);
+    else if (g.n == 0 && g.folders)
+        ui_app_say(a, UI_ERROR, "/read: only folders are named %s: %s/* attaches their files", path, path);
+    else if (g.n == 0)
+        ui_app_say(a, UI_ERROR, "/read: no file is named %s", path);
+    for (size_t i = 0; i < g.n && !g.many && !g.large; i++) any = ui_attach_add(a, g.paths[i]) || any;
+    ui_glob_free(&g);
     return any;
 }
 
@@ -137,6 +95,7 @@ bool ui_cmd_read(UiApp *a, const char *name, const char *args) {
     char *path = ui_path_expand(args);
     const bool pattern = path && strpbrk(path, "*?[") && stat(path, &st) != 0;
     const bool ok = path && (pattern ? read_pattern(a, path) : ui_attach_add(a, path));
+    ui_attach_announce(a);
     free(path);
     return ok;
 }

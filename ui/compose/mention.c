@@ -28,9 +28,30 @@ static bool exists(UiMentions *m, const char *s, size_t len, bool quoted) {
     return is;
 }
 
+/* Letters after a backslash in quotes, and what they stand for. */
+static const char escapes[] = "ntr\"\\", escaped[] = "\n\t\r\"\\";
+
+/* The same with the escapes of ui_mention_add. */
+static bool escaped_at(UiMentions *m, size_t at) {
+    UiBuf b = { 0 };
+    size_t i = at;
+    for (; i < m->len && m->text[i] != '"' && m->text[i] != '\n' && b.len < sizeof m->path; i++) {
+        const char *e = m->text[i] == '\\' && i + 1 < m->len && m->text[i + 1]
+                            ? strchr(escapes, m->text[i + 1])
+                            : NULL;
+        ui_buf_add(&b, e ? &escaped[e - escapes] : m->text + i, 1);
+        i += e ? 1 : 0;
+    }
+    const bool is = i < m->len && m->text[i] == '"' && exists(m, ui_buf_str(&b), b.len, true);
+    ui_buf_free(&b);
+    if (is) m->at = i + 1;
+    return is;
+}
+
 static bool quoted_at(UiMentions *m, size_t at) {
     const char *s = m->text + at, *end = memchr(s, '"', m->len - at);
-    if (!end || memchr(s, '\n', (size_t)(end - s)) || !exists(m, s, (size_t)(end - s), true)) return false;
+    if (!end || memchr(s, '\n', (size_t)(end - s))) return false;
+    if (!exists(m, s, (size_t)(end - s), true)) return escaped_at(m, at);
     m->at = (size_t)(end - m->text) + 1;
     return true;
 }
@@ -81,6 +102,16 @@ bool ui_mention_typed(const char *text, size_t point, size_t *from, bool *quoted
 }
 
 void ui_mention_add(UiBuf *b, const char *path) {
-    const bool blanks = strpbrk(path, " \t") != NULL;
-    ui_buf_printf(b, blanks ? "@\"%s\" " : "@%s ", path);
+    const bool plain = *path && !strpbrk(path, " \t\n\r\"\\'") && *path != '~' && *path != '@';
+    if (plain) {
+        ui_buf_printf(b, "@%s ", path);
+        return;
+    }
+    ui_buf_puts(b, "@\"");
+    for (; *path; path++) {
+        const char *e = strchr(escaped, *path);
+        if (e) ui_buf_add(b, "\\", 1);
+        ui_buf_add(b, e ? &escapes[e - escaped] : path, 1);
+    }
+    ui_buf_puts(b, "\" ");
 }

@@ -20,13 +20,13 @@ typedef struct UiMentions {
 } UiMentions;
 
 /* Finds the next word that begins with @, at the start of the text or after white space or "(", and names
- * something that exists: @path, without punctuation at its end, or @"path with blanks"; "~/" is the home
- * directory. @@word is text. */
+ * something that exists: @path, without punctuation at its end, or @"path with blanks", in which \n, \t, \r,
+ * \" and \\ may be written; "~/" is the home directory. @@word is text. */
 bool ui_mention_next(UiMentions *m);
 /* Whether the word that ends at text[point] is a mention that is being typed: *from is where its path begins,
  * after the @ and a quote. *quoted: there is a quote. */
 bool ui_mention_typed(const char *text, size_t point, size_t *from, bool *quoted);
-/* Appends a mention of a path, quoted if it has blanks, and a blank. */
+/* Appends a mention of a path, in quotes and with escapes where it needs them, and a blank. */
 void ui_mention_add(UiBuf *b, const char *path);
 
 #endif

@@ -51,8 +51,12 @@ static void test_mentions(void **state) {
         { "@nobody @ @, a@x.c @@x.c @\"x.c @\"no\"", "" },
         { "@sub @x.c/", "sub|" },
         { "@", "" },
+        { "@\"odd\\nna\\\"me\"", "odd\nna\"me|" },
+        { "@\"back\\slash\" @\"back\\\\slash\"", "back\\slash|back\\slash|" },
         { "", "" },
     };
+    put("odd\nna\"me", "odd", 3);
+    put("back\\slash", "b", 1);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(named(rows[i].text), rows[i].paths) != 0)
             fail_msg("'%s' names %s", rows[i].text, named(rows[i].text));
@@ -150,6 +154,22 @@ static void test_look(void **state) {
     assert_int_equal(at->n_known, UI_ATTACH_MAX);
 }
 
+static char noticed[400]; /* last notice in line mode */
+static int n_noticed;
+
+static void on_said(void *arg, UiKind kind, const char *text) {
+    (void)arg;
+    if (kind != UI_NOTICE) return;
+    (void)snprintf(noticed, sizeof noticed, "%s", text);
+    n_noticed++;
+}
+
+static void use_lines(Fixture *x) {
+    x->app.full_screen = false;
+    x->app.hooks.said = on_said;
+    noticed[0] = '\0';
+}
+
 /* On the screen /read mentions the files in the input; in lines, in the next message. */
 static void test_read(void **state) {
     Fixture *x = *state;
@@ -172,13 +192,83 @@ static void test_read(void **state) {
     say(x, "/read many*");
     assert_string_equal(last_said(x, UI_ERROR),
                         "/read: more than 64 files are named many*: nothing was attached");
-    x->app.full_screen = false;
+    use_lines(x);
     say(x, "/read x.c");
+    assert_string_equal(noticed, "attached to the next message: x.c 7 B, 7 tokens");
     say(x, "explain");
     assert_string_equal(sent(x), "explain\n@x.c\n\nx.c:\n```c\nint x;\n```");
     answer(x, "done");
     say(x, "again");
     assert_string_equal(sent(x), "again");
+}
+
+/* Patterns in every part of a path. */
+static void test_patterns(void **state) {
+    Fixture *x = *state;
+    UiBuf *draft = &x->app.draft;
+    assert_true(mkdir("sub2", 0700) == 0 && mkdir("sub2/deep", 0700) == 0 &&
+                mkdir("sub2/deep/er", 0700) == 0);
+    put("sub2/a.txt", "A\n", 2);
+    put("sub2/.hidden.txt", "H\n", 2);
+    put("sub2/deep/line\nbreak.txt", "L\n", 2);
+    assert_int_equal(symlink(".", "sub2/deep/loop"), 0);
+    static const struct {
+        const char *typed, *mentions;
+    } rows[] = {
+        { "sub*/a.txt", "@sub/a.txt @sub2/a.txt " },
+        { "./s?b[12]/*.txt", "@./sub2/a.txt " },
+        { "sub2/*/*.txt", "@\"sub2/deep/line\\nbreak.txt\" " },
+        { "*/*/line*", "@\"sub2/deep/line\\nbreak.txt\" " },
+        { "sub2/.*.txt", "@sub2/.hidden.txt " },
+        { "sub2/*/loop/loop/line*", "@\"sub2/deep/loop/loop/line\\nbreak.txt\" " },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ui_buf_clear(draft);
+        char line[100];
+        (void)snprintf(line, sizeof line, "/read %s", rows[i].typed);
+        say(x, line);
+        assert_string_equal(ui_buf_str(draft), rows[i].mentions);
+    }
+    say(x, "/read **/a.txt");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/read: ** is not supported: write a * for each folder"));
+    say(x, "/read sub*");
+    assert_string_equal(last_said(x, UI_ERROR),
+                        "/read: only folders are named sub*: sub*/* attaches their files");
+    say(x, "/read */*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "more than 16 parts"));
+    /* What is sent can be read again. */
+    ui_buf_clear(draft);
+    say(x, "/read sub2/*/*.txt");
+    say(x, ui_buf_str(draft));
+    assert_non_null(strstr(sent(x), "\n\nsub2/deep/line break.txt:\n```txt\nL\n```"));
+}
+
+/* Files of the command line: notice of all of them, with their sum, when the model is loaded. */
+static void test_first_message(void **state) {
+    Fixture *x = *state;
+    size_t len;
+    use_lines(x);
+    x->app.model_ready = false;
+    assert_true(ui_attach_add(&x->app, "x.c"));
+    assert_true(ui_attach_add(&x->app, "with blank.txt"));
+    ui_attach_announce(&x->app);
+    assert_string_equal(noticed, "");
+    x->app.model_ready = true;
+    ui_attach_announce(&x->app);
+    assert_string_equal(noticed, "2 files: 14 B, 14 tokens");
+    const int n = n_noticed;
+    ui_attach_announce(&x->app); /* once */
+    assert_int_equal(n_noticed, n);
+    assert_true(ui_attach_add(&x->app, "utf16"));
+    ui_attach_announce(&x->app);
+    assert_string_equal(noticed, "3 files: 17 B, 17 tokens");
+    say(x, "explain");
+    const char *shown = ui_item_shown(ui_transcript_last_of(&x->app.chat, UI_USER), &len);
+    assert_non_null(strstr(shown, "tokens]\n[3 files: 17 B, 17 tokens]"));
+    answer(x, "done");
+    assert_true(ui_attach_add(&x->app, "utf16"));
+    ui_attach_announce(&x->app);
+    assert_string_equal(noticed, "attached to the next message: utf16 3 B, 3 tokens");
 }
 
 /* A queued message reads its files when it is sent; if that fails, it waits. */
@@ -226,8 +316,8 @@ static void test_complete(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_mentions), T(test_send), T(test_refused), T(test_limits),
-        T(test_look),     T(test_read), T(test_queued),  T(test_complete),
+        T(test_mentions), T(test_send),     T(test_refused),       T(test_limits), T(test_look),
+        T(test_read),     T(test_patterns), T(test_first_message), T(test_queued), T(test_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,6 +173,12 @@ typedef struct QSFRequest {
                                 the free space, at most 4 GiB */
     uint64_t held;           /* bytes of texts that the owner keeps and that the loaded model's plan does not
                                 count: while the prompt is made they are charged to the RAM budget, too */
+    uint32_t branch;   /* 1 + a token of qsf_worker_tokens: the answer begins with the tokens before it, then
+                          has branch_id, and continues after it; 0 = none. Not with continue_last. The events
+                          have its text from its beginning, and its tokens count as generated */
+    int32_t branch_id; /* a token of the vocabulary */
+    bool score;        /* the last message is an answer: its tokens are evaluated for qsf_worker_tokens, and
+                          nothing is generated. Its text has no events */
 } QSFRequest;
 
 /* Bytes of memory that a byte of the messages of a request takes while their prompt is made. */
@@ -280,6 +286,46 @@ const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len);
 size_t qsf_reasoning_plain(const char *text, size_t len, char *out);
 /* Returns "eos", "stop", "length", "context" or "interrupted". */
 const char *qsf_stop_name(QSFStop s);
+
+/* ---- tokens of the last answer ---------------------------------------------------------------- */
+
+#define QSF_CANDIDATES   8
+#define QSF_TOKENS_KNOWN 16384u /* tokens of an answer that can be a branch; later ones are not kept */
+#define QSF_TOKENS_ROWS  2048u  /* of these, the last ones have rows */
+
+typedef struct QSFCandidate {
+    int32_t id;
+    float p;
+} QSFCandidate;
+
+/* A token of an answer. Probabilities are those of the model itself: at temperature 1, without penalties and
+ * filters. The token that ended the answer is the last one; it has no text. */
+typedef struct QSFToken {
+    int32_t id;
+    float p;                          /* of this token */
+    float entropy;                    /* of all tokens at this place, in bits */
+    uint32_t text_end, reasoning_end; /* bytes of the answer and of its reasoning up to the end of this token.
+                                         Text that was held back belongs to the token that completed it */
+    uint32_t n;                       /* candidates */
+    QSFCandidate top[QSF_CANDIDATES]; /* (n) the likeliest tokens, likeliest first */
+} QSFToken;
+
+/* The tokens that are known. They are those of the last answer, also while it is written; they are
+ * forgotten when something else is evaluated, or another model is loaded. */
+typedef struct QSFTokens {
+    uint64_t request;  /* that wrote or evaluated the answer; 0 = no tokens are known */
+    uint32_t n, first; /* tokens; the first one that has a row */
+} QSFTokens;
+
+/* Fills *out. Any thread. */
+void qsf_worker_tokens(QSFWorker *w, QSFTokens *out);
+/* Copies the rows of tokens first, first + 1, ... to out (max) and returns how many; 0 if the first one has
+ * no row. Any thread. */
+uint32_t qsf_worker_token_rows(QSFWorker *w, uint32_t first, QSFToken *out, uint32_t max);
+/* Writes the bytes of a token to dst, at most cap of them: they may be a part of a UTF-8 sequence. Returns
+ * their full number; *special (may be NULL): it is a control token, whose name this is. 0 for an id outside
+ * the vocabulary, and while no model is loaded. Owner's thread; fast. */
+size_t qsf_worker_token_text(QSFWorker *w, int32_t id, char *dst, size_t cap, bool *special);
 
 /* ---- statistics ------------------------------------------------------------------------------- */
 

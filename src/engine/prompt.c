@@ -55,7 +55,10 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
     if (c == NULL) return NULL;
     *c = (QsfRequestCopy){ .n_messages = r->n_messages,
                            .n_stop = r->n_stop,
-                           .continue_last = r->continue_last,
+                           .continue_last = r->continue_last || r->score,
+                           .score = r->score,
+                           .branch = r->score ? 0 : r->branch,
+                           .branch_id = r->branch_id,
                            .max_tokens = r->max_tokens,
                            .snapshot_limit = r->snapshot_limit,
                            .held = r->held };

@@ -21,7 +21,10 @@ typedef struct QsfRequestCopy {
     uint32_t max_tokens;  /* 0 = none */
     const char *snapshot; /* NULL = none */
     uint64_t snapshot_limit;
-    uint64_t held; /* as QSFRequest.held */
+    uint64_t held;   /* as QSFRequest.held */
+    uint32_t branch; /* as QSFRequest.branch */
+    int32_t branch_id;
+    bool score; /* then continue_last, too */
 } QsfRequestCopy;
 
 /* Is r valid? false when r, or an array or string that it needs, is NULL. */

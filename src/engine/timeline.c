@@ -29,6 +29,7 @@ typedef struct Run {
     bool hides; /* reasoning was closed: more of it is not emitted */
     int32_t id; /* the token whose text is emitted next, -1 after it was emitted */
     QSFParams params;
+    bool first;                 /* no token was sampled yet */
     uint64_t start_ns, evicted; /* evicted: positions, before this generation */
     bool done;                  /* out->stop says why */
     bool refused;               /* the text callback stopped the generation */
@@ -134,6 +135,7 @@ static void emit(Run *r, bool reasoning, const char *text, size_t len) {
     int (*to)(void *, int32_t, const char *, size_t) = reasoning ? r->g->reasoning : r->g->text;
     int32_t id = r->id;
     r->id = -1;
+    *(reasoning ? &r->out->reasoning_bytes : &r->out->text_bytes) += (uint32_t)len;
     if (to == NULL || r->refused || (len == 0 && id < 0) || to(r->g->arg, id, text, len) == 0) return;
     r->refused = true;
     end(r, QSF_STOP_INTERRUPTED);
@@ -207,6 +209,10 @@ static void flush(Run *r) {
 static void sample(Run *r, QsfSample *s) {
     QsfTimeline *t = r->t;
     QsfRuntime *rt = t->rt;
+    if (r->first && r->g->chosen) {
+        *s = (QsfSample){ .id = r->g->chosen_id, .p = 1, .kept = 1, .plain = -1 };
+        return;
+    }
     qsf_sampler_next(rt->sampler, qsf_forward_logits(rt->fwd), &r->params, t->ids, t->n_ids, rt->eog,
                      r->params.ignore_eos ? rt->n_eog : 0, s);
 }
@@ -214,12 +220,13 @@ static void sample(Run *r, QsfSample *s) {
 /* Takes a token that closes reasoning instead of the sampled one, if it is time. */
 static bool close_reasoning(Run *r, QsfSample *s) {
     const QsfRuntime *rt = r->t->rt;
+    if (r->first && r->g->chosen) return false;
     const bool now = r->g->answer_now != NULL && r->g->answer_now(r->g->arg);
     const int32_t id = qsf_reasoning_limit_next(&r->limit, &r->params, qsf_forward_logits(rt->fwd),
                                                 qsf_tokenizer_n_vocab(rt->tok), s->id,
                                                 r->out->reasoning_tokens, in_reasoning(r), now);
     if (id < 0) return false;
-    *s = (QsfSample){ .id = id, .p = 1, .entropy = s->entropy, .kept = 1 };
+    *s = (QsfSample){ .id = id, .p = 1, .entropy = s->entropy, .kept = 1, .plain = s->plain };
     if (!r->out->reasoning_cut && r->g->reasoning_cut != NULL)
         r->g->reasoning_cut(r->g->arg, r->out->reasoning_tokens);
     r->out->reasoning_cut = true;
@@ -242,6 +249,23 @@ static bool is_long(const Run *r) {
            (r->g->max_tokens > 0 && n >= r->g->max_tokens);
 }
 
+/* Passes on what the model says about a token, given the logits before it. */
+static void look(Run *r, const float *logits, int32_t id, float plain) {
+    QSFToken token;
+    if (r->g->token == NULL) return;
+    qsf_sampler_look(r->t->rt->sampler, logits, id, plain, &token);
+    token.text_end = r->out->text_bytes;
+    token.reasoning_end = r->out->reasoning_bytes;
+    r->g->token(r->g->arg, &token);
+}
+
+/* Counts a token of the answer and emits its text. */
+static void add(Run *r, int32_t id) {
+    r->out->tokens++;
+    r->out->last_id = id;
+    deliver(r, id);
+}
+
 /* Samples, emits and evaluates one token. */
 static int step(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
@@ -250,15 +274,14 @@ static int step(Run *r, QsfErr *err) {
     sample(r, &s);
     const bool closes = r->splits && close_reasoning(r, &s);
     const int32_t id = s.id;
-    if (r->out->tokens == 0) r->out->ttft_ns = qsf_now_ns() - r->start_ns;
-    if (!closes && !r->params.ignore_eos && qsf_runtime_ends(t->rt, id)) {
-        end(r, QSF_STOP_EOS);
-        return QSF_OK;
-    }
-    r->out->tokens++;
-    r->out->last_id = id;
-    if (r->g->tick != NULL) r->g->tick(r->g->arg, &s);
-    deliver(r, id);
+    if (r->first) r->out->ttft_ns = qsf_now_ns() - r->start_ns;
+    r->first = false;
+    const bool last = !closes && !r->params.ignore_eos && qsf_runtime_ends(t->rt, id);
+    if (!last && r->g->tick != NULL) r->g->tick(r->g->arg, &s);
+    if (!last) add(r, id);
+    look(r, qsf_forward_logits(f), id, s.plain);
+    if (last) end(r, QSF_STOP_EOS);
+    if (last) return QSF_OK;
     if (is_long(r)) end(r, QSF_STOP_LENGTH);
     if (qsf_forward_room(f) == 0 && !evicts(t)) end(r, QSF_STOP_CONTEXT);
     if (cancelled(r)) end(r, QSF_STOP_INTERRUPTED);
@@ -296,8 +319,7 @@ static int follow_params(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
     r->g->params(r->g->arg, &r->params);
     const float quality = qsf_quality_of(&r->params);
-    const bool first = r->out->tokens == 0; /* the prompt has shown more of what matters */
-    if (quality == t->quality && !first) return QSF_OK;
+    if (quality == t->quality && !r->first) return QSF_OK; /* the prompt has shown more of what matters */
     int rc = quality > t->quality || evicts(t) ? restore(t, err) : QSF_OK;
     if (rc != QSF_OK) return rc;
     qsf_ledger_thaw(&t->rt->ledger);
@@ -332,18 +354,53 @@ static int loop(Run *r, QsfErr *err) {
     note_evictions(r);
     qsf_ledger_thaw(l);
     r->out->decode_ns = qsf_now_ns() - start;
-    qsf_quality_note(r->t->rt, r->out->tokens, r->out->decode_ns);
+    qsf_quality_note(r->t->rt, r->out->tokens - r->g->begun, r->out->decode_ns);
     return rc;
+}
+
+/* The tokens that the answer begins with. */
+static const int32_t *begun(const Run *r) { return r->g->prompt + (r->g->n_prompt - r->g->begun); }
+
+/* The logits at a position are what the model says about the next token. */
+static void on_scored(void *arg, uint32_t pos, const float *logits) {
+    Run *r = arg;
+    (void)pos;
+    const int32_t id = begun(r)[r->out->tokens];
+    add(r, id);
+    look(r, logits, id, -1);
+}
+
+/* Evaluates the tokens that are begun, but the last one, which is only looked at. */
+static int score(Run *r, QsfErr *err) {
+    QsfTimeline *t = r->t;
+    const uint32_t n = r->g->begun;
+    if (n == 0) return QSF_OK;
+    int rc = qsf_timeline_grow(t, r->g->n_prompt, err);
+    if (rc != QSF_OK) return rc;
+    qsf_ledger_freeze(&t->rt->ledger);
+    on_scored(r, 0, qsf_forward_logits(t->rt->fwd));
+    rc = qsf_forward_eval(t->rt->fwd, begun(r), n - 1, on_scored, r, err);
+    store_evaluated(t, begun(r), t->n_ids);
+    qsf_ledger_thaw(&t->rt->ledger);
+    if (rc == QSF_OK) end(r, QSF_STOP_LENGTH);
+    return rc;
+}
+
+/* Emits the text of the tokens that are begun, and generates the others. */
+static int go_on(Run *r, QsfErr *err) {
+    for (uint32_t i = 0; i < r->g->begun; i++) add(r, begun(r)[i]);
+    return loop(r, err);
 }
 
 static int run(Run *r, QsfErr *err) {
     const QsfGenerate *g = r->g;
-    int rc = qsf_timeline_prefill(r->t, g->prompt, g->n_prompt, &r->out->reused_tokens, err);
+    const size_t n = g->n_prompt - (g->score ? g->begun : 0);
+    int rc = qsf_timeline_prefill(r->t, g->prompt, n, &r->out->reused_tokens, err);
     r->out->prefill_ns = qsf_now_ns() - r->start_ns;
     if (rc == QSF_OK && g->tick != NULL) g->tick(g->arg, NULL);
     if (rc == QSF_OK && r->splits && g->think.opened[0] != '\0')
         emit(r, true, g->think.opened, strlen(g->think.opened));
-    if (rc == QSF_OK) rc = loop(r, err);
+    if (rc == QSF_OK) rc = g->score ? score(r, err) : go_on(r, err);
     if (rc == QSF_E_INTERRUPTED) {
         qsf_err_clear(err);
         end(r, QSF_STOP_INTERRUPTED);
@@ -366,7 +423,7 @@ static int open_filters(Run *r, QsfErr *err) {
 int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *out, QsfErr *err) {
     QsfErr own = { 0 };
     if (err == NULL) err = &own;
-    Run r = { .t = t, .g = g, .out = out, .id = -1, .start_ns = qsf_now_ns() };
+    Run r = { .t = t, .g = g, .out = out, .id = -1, .first = true, .start_ns = qsf_now_ns() };
     memset(out, 0, sizeof *out);
     out->prompt_tokens = (uint32_t)g->n_prompt;
     int rc = open_filters(&r, err);

@@ -67,18 +67,28 @@ typedef struct QsfGenerate {
     /* Called when reasoning is closed, with its number of tokens (reasoning_limit.h); may be NULL. */
     void (*reasoning_cut)(void *arg, uint32_t tokens);
     QsfThinkPrompt think; /* where the answer begins, of qsf_think_encode */
+    uint32_t
+        begun;   /* the last tokens of the prompt, fewer than all: the answer begins with them. Their text is
+                       passed on, and they count as generated */
+    bool score;  /* nothing is generated: token() is called for the tokens that are begun */
+    bool chosen; /* the next token is chosen_id, of the vocabulary, instead of a sampled one */
+    int32_t chosen_id;
+    /* Called after the text of each token, and for the one that ended the answer, which has no text; may be
+     * NULL. The token is valid during the call. Costs a pass over the logits at most (sampler.h). */
+    void (*token)(void *arg, const QSFToken *token);
     void *arg;
 } QsfGenerate;
 
 typedef struct QsfGeneration {
     QSFStop stop;
     uint32_t prompt_tokens, reused_tokens, tokens;
-    uint64_t evicted;          /* positions that an eviction policy removed */
-    uint32_t reasoning_tokens; /* of tokens */
-    bool thinking;             /* it ended inside reasoning */
-    bool reasoning_cut;        /* its reasoning was closed by the limit or by answer_now */
-    uint32_t hidden_tokens;    /* of reasoning that was opened again after that; not emitted */
-    int32_t last_id;           /* the last of tokens, whether or not it is in the cache */
+    uint32_t text_bytes, reasoning_bytes; /* of all text that was passed on */
+    uint64_t evicted;                     /* positions that an eviction policy removed */
+    uint32_t reasoning_tokens;            /* of tokens */
+    bool thinking;                        /* it ended inside reasoning */
+    bool reasoning_cut;                   /* its reasoning was closed by the limit or by answer_now */
+    uint32_t hidden_tokens;               /* of reasoning that was opened again after that; not emitted */
+    int32_t last_id;                      /* the last of tokens, whether or not it is in the cache */
     uint64_t seed;
     uint64_t prefill_ns, decode_ns, ttft_ns;
 } QsfGeneration;

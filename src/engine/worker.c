@@ -99,6 +99,7 @@ static int start_thread(QSFWorker *w) {
 static void worker_free(QSFWorker *w) {
     qsf_events_free(&w->events);
     qsf_live_stats_free(&w->stats);
+    qsf_answer_tokens_destroy(&w->tokens);
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lend_lock);
     pthread_mutex_destroy(&w->lock);
@@ -123,6 +124,7 @@ QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap) {
     pthread_mutex_init(&w->lend_lock, NULL);
     pthread_cond_init(&w->wake, NULL);
     qsf_live_stats_init(&w->stats, &w->settings);
+    qsf_answer_tokens_init(&w->tokens);
     int rc = qsf_events_init(&w->events, &w->cancel, &e);
     if (rc == QSF_OK) {
         int t = start_thread(w);

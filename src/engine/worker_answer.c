@@ -26,6 +26,12 @@ static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
     return emit_text(arg, QSF_EVENT_REASONING, id, text, len);
 }
 
+/* Instead of on_reasoning, so that reasoning is told from the answer all the same. */
+static int on_nothing(void *arg, int32_t id, const char *text, size_t len) {
+    (void)arg, (void)id, (void)text, (void)len;
+    return 0;
+}
+
 static void on_tick(void *arg, const QsfSample *s) {
     QSFWorker *w = arg;
     QSFParams p;
@@ -61,6 +67,8 @@ static void on_reasoning_cut(void *arg, uint32_t tokens) {
     snprintf(text, sizeof text, "thinking was cut after %u tokens", tokens);
     qsf_worker_emit(arg, QSF_EVENT_NOTICE, text);
 }
+
+static void on_token(void *arg, const QSFToken *t) { qsf_answer_tokens_add(&((QSFWorker *)arg)->tokens, t); }
 
 static void on_between(void *arg) { qsf_worker_do_pending_replan(arg); }
 
@@ -159,9 +167,18 @@ static bool add_continued(const QsfMsg *last, const QsfThinkPrompt *where, QsfSt
     return qsf_strbuf_ok(out);
 }
 
+/* A prompt, and how its answer begins. */
+typedef struct Asked {
+    const QsfRequestCopy *r;
+    QsfIds ids; /* of the prompt, and of the begin of the answer */
+    QsfThinkPrompt where;
+    uint32_t begun; /* the last ids: the answer begins with them */
+} Asked;
+
 /* Publishes what an unfinished answer consists of, if its text does not tell. */
-static void publish_exact(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids,
-                          const QsfThinkPrompt *where, const QsfGeneration *g) {
+static void publish_exact(QSFWorker *w, const Asked *q, const QsfGeneration *g) {
+    const QsfRequestCopy *r = q->r;
+    const QsfIds prompt = { .data = q->ids.data, .n = q->ids.n - q->begun };
     const QsfMsg *last = r->continue_last && r->n_messages > 0 ? &r->messages[r->n_messages - 1] : NULL;
     uint64_t bytes = (uint64_t)g->tokens * BYTES_PER_TOKEN + (last != NULL ? last->len + last->exact_len : 0);
     QsfStrbuf b = QSF_STRBUF_INIT;
@@ -171,25 +188,46 @@ static void publish_exact(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *i
     if (qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the answer", &err) !=
         QSF_OK)
         return;
-    bool ok = add_continued(last, where, &b) &&
-              add_generated(w, ids, g, w->rt.tmpl == NULL || last != NULL, &b, &special);
-    if (ok && (where->exact || special)) qsf_worker_set_text(w, &w->text_answer, qsf_strbuf_take(&b, NULL));
+    bool ok = add_continued(last, &q->where, &b) &&
+              add_generated(w, &prompt, g, w->rt.tmpl == NULL || last != NULL, &b, &special);
+    if (ok && (q->where.exact || special)) qsf_worker_set_text(w, &w->text_answer, qsf_strbuf_take(&b, NULL));
     qsf_strbuf_free(&b);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
 }
 
-static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, const QsfThinkPrompt *where) {
-    QsfGenerate g = {
-        .prompt = ids->data,
-        .n_prompt = ids->n,
-        .continues = w->rt.tmpl == NULL || r->continue_last,
+/* Which of the known tokens the answer keeps. One that continues keeps all, if the prompt ends with them. */
+static void begin_tokens(QSFWorker *w, const Asked *q) {
+    const uint32_t same = qsf_answer_tokens_match(&w->tokens, q->ids.data, q->ids.n);
+    if (q->r->score)
+        qsf_answer_tokens_begin(&w->tokens, w->running, 0, false);
+    else if (q->r->branch > 0)
+        qsf_answer_tokens_begin(&w->tokens, w->running, q->begun, false);
+    else if (!q->r->continue_last)
+        qsf_answer_tokens_begin(&w->tokens, w->running, 0, false);
+    else if (same > 0)
+        qsf_answer_tokens_begin(&w->tokens, w->running, same, true);
+    else
+        qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
+}
+
+static QsfGenerate generation(QSFWorker *w, const Asked *q) {
+    const QsfRequestCopy *r = q->r;
+    return (QsfGenerate){
+        .prompt = q->ids.data,
+        .n_prompt = q->ids.n,
+        .begun = q->begun,
+        .score = r->score,
+        .chosen = r->branch > 0,
+        .chosen_id = r->branch_id,
+        .continues = w->rt.tmpl == NULL || (r->continue_last && !r->score),
         .stop = r->stop,
-        .n_stop = r->n_stop,
+        .n_stop = r->score ? 0 : r->n_stop,
         .max_tokens = r->max_tokens,
         .params = on_params,
-        .text = on_text,
-        .reasoning = on_reasoning,
-        .think = *where,
+        .text = r->score ? NULL : on_text,
+        .reasoning = r->score ? on_nothing : on_reasoning,
+        .token = on_token,
+        .think = q->where,
         .tick = on_tick,
         .between = on_between,
         .evicted = on_evicted,
@@ -199,6 +237,39 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         .reasoning_cut = on_reasoning_cut,
         .arg = w,
     };
+}
+
+/* Ends a request that did not fail. */
+static void end_answer(QSFWorker *w, const QsfGeneration *out) {
+    QSFEvent e = {
+        .type = QSF_EVENT_DONE,
+        .stop = out->stop,
+        .tokens = out->tokens,
+        .reasoning_tokens = out->reasoning_tokens,
+        .thinking = out->thinking,
+        .reasoning_cut = out->reasoning_cut,
+        .hidden_tokens = out->hidden_tokens,
+        .prompt_tokens = out->prompt_tokens,
+        .reused_tokens = out->reused_tokens,
+        .seed = out->seed,
+        .evicted = (uint32_t)out->evicted,
+    };
+    qsf_worker_end(w, &e, QSF_STATE_IDLE);
+}
+
+/* Tokens with another text are those of another answer: the template may change it, or the vocabulary. */
+static int check_scored(QSFWorker *w, const Asked *q, const QsfGeneration *out, QsfErr *err) {
+    const QsfMsg *last = &q->r->messages[q->r->n_messages - 1];
+    if (out->stop == QSF_STOP_INTERRUPTED || out->text_bytes != last->len)
+        qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
+    if (out->stop == QSF_STOP_INTERRUPTED || out->text_bytes == last->len) return QSF_OK;
+    return qsf_err_set(err, QSF_E_USAGE, "the tokens of this answer cannot be told from its text");
+}
+
+static void answer(QSFWorker *w, const Asked *q) {
+    const QsfRequestCopy *r = q->r;
+    const QsfGenerate g = generation(w, q);
+    const QsfIds *ids = &q->ids;
     QsfGeneration out;
     QsfErr err = { 0 };
     QSFParams p;
@@ -207,35 +278,61 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
     qsf_worker_snapshot_load(w, r, ids);
     qsf_live_stats_prefill(&w->stats, (uint32_t)ids->n,
                            qsf_timeline_reusable(&w->timeline, ids->data, ids->n), p.max_tokens);
+    begin_tokens(w, q);
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
+    qsf_answer_tokens_end(&w->tokens, out.text_bytes, out.reasoning_bytes,
+                          rc == QSF_OK && out.stop == QSF_STOP_EOS && !r->score);
     qsf_live_stats_done(&w->stats, qsf_forward_kept(w->rt.fwd));
     w->snap.due = w->snap.path != NULL;
+    if (rc == QSF_OK && r->score) rc = check_scored(w, q, &out, &err);
     if (rc != QSF_OK) {
         qsf_worker_check_stale(w);
         qsf_worker_fail(w, &err);
         return;
     }
-    publish_exact(w, r, ids, where, &out);
-    QSFEvent e = {
-        .type = QSF_EVENT_DONE,
-        .stop = out.stop,
-        .tokens = out.tokens,
-        .reasoning_tokens = out.reasoning_tokens,
-        .thinking = out.thinking,
-        .reasoning_cut = out.reasoning_cut,
-        .hidden_tokens = out.hidden_tokens,
-        .prompt_tokens = out.prompt_tokens,
-        .reused_tokens = out.reused_tokens,
-        .seed = out.seed,
-        .evicted = (uint32_t)out.evicted,
-    };
-    qsf_worker_end(w, &e, QSF_STATE_IDLE);
+    if (!r->score) publish_exact(w, q, &out);
+    end_answer(w, &out);
+}
+
+/* The tokens before the one that is replaced are the begin of the answer. */
+static int begin_branch(QSFWorker *w, Asked *q, QsfErr *err) {
+    const uint32_t at = q->r->branch - 1;
+    const int32_t id = q->r->branch_id;
+    if (at >= w->tokens.info.n || q->r->continue_last)
+        return qsf_err_set(err, QSF_E_USAGE, "the last answer has no token %u", at + 1);
+    if (id < 0 || (uint32_t)id >= qsf_tokenizer_n_vocab(w->rt.tok))
+        return qsf_err_set(err, QSF_E_USAGE, "token %d is outside the vocabulary", (int)id);
+    q->begun = at;
+    return qsf_ids_append(&q->ids, w->tokens.ids, at, err);
+}
+
+/* An answer begins where the prompt for it ends: its tokens are those that the conversation has after that. A
+ * template may put something else there for an answer that exists. */
+static int begin_score(QSFWorker *w, Asked *q, QsfErr *err) {
+    QsfRequestCopy before = *q->r;
+    QsfIds ids = { 0 };
+    QsfThinkPrompt where;
+    size_t same = 0;
+    if (before.n_messages == 0)
+        return qsf_err_set(err, QSF_E_USAGE, "there is no answer whose tokens can be evaluated");
+    before.n_messages--;
+    before.continue_last = false;
+    int rc = encode(w, &before, &ids, &where, err);
+    while (rc == QSF_OK && same < ids.n && same + 1 < q->ids.n && ids.data[same] == q->ids.data[same]) same++;
+    q->where = where;
+    if (same + 1 < ids.n) {
+        q->where = (QsfThinkPrompt){ 0 };
+        qsf_think_start(&q->where.split, &w->rt.think);
+    }
+    q->begun = (uint32_t)(q->ids.n - same);
+    qsf_ids_free(&ids);
+    if (rc == QSF_OK && same == 0) return qsf_err_set(err, QSF_E_USAGE, "nothing precedes the answer");
+    return rc;
 }
 
 void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r) {
     QsfErr err = { 0 };
-    QsfIds ids = { 0 };
-    QsfThinkPrompt where;
+    Asked q = { .r = r };
     w->unreported = 0;
     qsf_worker_set_text(w, &w->text_answer, NULL);
     if (w->stale != NULL && qsf_worker_reload(w, &err) != QSF_OK) {
@@ -248,10 +345,13 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r) {
         return;
     }
     QSFEvent stopped = { .type = QSF_EVENT_DONE, .stop = QSF_STOP_INTERRUPTED };
-    switch (encode(w, r, &ids, &where, &err)) {
-    case QSF_OK: answer(w, r, &ids, &where); break;
+    int rc = encode(w, r, &q.ids, &q.where, &err);
+    if (rc == QSF_OK && r->branch > 0) rc = begin_branch(w, &q, &err);
+    if (rc == QSF_OK && r->score) rc = begin_score(w, &q, &err);
+    switch (rc) {
+    case QSF_OK: answer(w, &q); break;
     case QSF_E_INTERRUPTED: qsf_worker_end(w, &stopped, QSF_STATE_IDLE); break;
     default: qsf_worker_fail(w, &err);
     }
-    qsf_ids_free(&ids);
+    qsf_ids_free(&q.ids);
 }

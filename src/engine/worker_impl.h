@@ -5,6 +5,7 @@
 #ifndef QSF_ENGINE_WORKER_IMPL_H
 #define QSF_ENGINE_WORKER_IMPL_H
 
+#include "src/engine/answer_tokens.h"
 #include "src/engine/events.h"
 #include "src/engine/prompt.h"
 #include "src/engine/snapshot/snapshot.h"
@@ -69,6 +70,7 @@ struct QSFWorker {
     atomic_bool answer_now; /* qsf_worker_answer_now, for the running answer */
     QsfEvents events;
     QsfLiveStats stats;
+    QsfAnswerTokens tokens; /* its memory: while a model is loaded */
 
     /* Held while the owner uses the model, tokenizer and template of rt, or while the engine thread replaces
      * them; they are valid while lent. */

@@ -60,6 +60,7 @@ void qsf_worker_drop_model(QSFWorker *w) {
     if (!w->loaded) return;
     w->loaded = false;
     qsf_timeline_free(&w->timeline);
+    qsf_answer_tokens_close(&w->tokens, &w->rt.ledger);
     qsf_runtime_close(&w->rt);
 }
 
@@ -97,13 +98,16 @@ static int load(QSFWorker *w, const char *path, QsfErr *err) {
         .overrides = w->overrides,
         .cancel = &w->cancel,
         .stack_bytes = QSF_ENGINE_STACK,
-        .transcript_bytes = 2 * QSF_EVENTS_HARD,
+        .transcript_bytes = 2 * QSF_EVENTS_HARD + qsf_answer_tokens_bytes(),
     };
     int rc = qsf_runtime_open(&w->rt, path, &o, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, 2 * QSF_EVENTS_HARD, "event queue", err);
     if (rc == QSF_OK) rc = qsf_timeline_init(&w->timeline, &w->rt, err);
-    if (rc != QSF_OK) qsf_runtime_close(&w->rt);
+    if (rc == QSF_OK) rc = qsf_answer_tokens_open(&w->tokens, &w->rt.ledger, err);
+    if (rc == QSF_OK) return QSF_OK;
+    if (w->timeline.piece != NULL) qsf_timeline_free(&w->timeline);
+    qsf_runtime_close(&w->rt);
     return rc;
 }
 

@@ -133,6 +133,29 @@ char *qsf_worker_describe(QSFWorker *w, const char *what) {
     return copy;
 }
 
+/* ---- tokens of the last answer ---- */
+
+void qsf_worker_tokens(QSFWorker *w, QSFTokens *out) {
+    if (w != NULL && out != NULL) qsf_answer_tokens_info(&w->tokens, out);
+}
+
+uint32_t qsf_worker_token_rows(QSFWorker *w, uint32_t first, QSFToken *out, uint32_t max) {
+    return w != NULL && out != NULL ? qsf_answer_tokens_rows(&w->tokens, first, out, max) : 0;
+}
+
+size_t qsf_worker_token_text(QSFWorker *w, int32_t id, char *dst, size_t cap, bool *special) {
+    size_t n = 0;
+    if (special != NULL) *special = false;
+    if (w == NULL || (dst == NULL && cap > 0)) return 0;
+    pthread_mutex_lock(&w->lend_lock);
+    if (w->lent && id >= 0 && (uint32_t)id < qsf_tokenizer_n_vocab(w->rt.tok)) {
+        n = qsf_tokenizer_piece(w->rt.tok, id, true, dst, cap);
+        if (special != NULL) *special = qsf_tokenizer_type(w->rt.tok, id) == QSF_TOKEN_CONTROL;
+    }
+    pthread_mutex_unlock(&w->lend_lock);
+    return n;
+}
+
 /* ---- prompts ---- */
 
 /* out: the prompt as text; NULL: only count it. */

@@ -21,6 +21,7 @@ struct QsfSampler {
     QsfRng rng;
     uint32_t n;
     float max;     /* largest of x */
+    float nats;    /* entropy of p, if that is softmax(x) at temperature 1; -1 = it is not */
     size_t best;   /* its index */
     qk_pick *cand; /* (n) */
     float *x;      /* (n) logits after the penalty; p follows them in memory, 8 bytes per token in all */
@@ -126,7 +127,7 @@ static double total_weight(const QsfSampler *s, size_t n) {
 /* p is softmax(x / temperature). */
 static size_t nucleus(QsfSampler *s, double top_p, float temperature) {
     size_t sure;
-    if (temperature != 1.0f) s->table->softmax_t(s->p, s->x, s->n, 1.0f);
+    if (temperature != 1.0f) s->nats = s->table->softmax_t(s->p, s->x, s->n, 1.0f);
     size_t n = s->table->top_p(s->cand, s->x, s->p, s->n, s->max, top_p, &sure);
     return cut_top_p(s, sure, n, top_p, 1.0 / (double)s->p[s->best]);
 }
@@ -166,21 +167,41 @@ static void draw(QsfSampler *s, size_t n, double temperature, double u, QsfSampl
     out->kept = (uint32_t)n;
 }
 
+static float bits(float nats) { return nats > 0 ? nats / 0.693147181f : 0.0f; }
+
+/* Filters and draws, at a temperature above 0. */
+static void choose(QsfSampler *s, const QSFParams *p, QsfSample *out) {
+    const float temperature = p->temperature < COLDEST ? COLDEST : p->temperature;
+    s->max = s->x[s->best];
+    const float nats = s->table->softmax_t(s->p, s->x, s->n, temperature);
+    if (temperature == 1.0f) s->nats = nats;
+    out->entropy = bits(nats);
+    const double u = qsf_rng_unit(&s->rng);
+    bool whole = (p->top_k <= 0 || (uint32_t)p->top_k >= s->n) && !(p->top_p < 1.0f) && !(p->min_p > 0);
+    if (whole) {
+        draw_dense(s, u, out);
+        return;
+    }
+    draw(s, filter(s, p, temperature), (double)temperature, u, out);
+    if (out->kept > s->n / 2) s->nats = -1; /* its weights have overwritten p */
+}
+
 void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
                       size_t n_recent, const int32_t *banned, size_t n_banned, QsfSample *out) {
+    const bool changed = n_banned > 0 || (p->repeat_penalty > 0 && p->repeat_penalty != 1.0f);
     prepare(s, logits, p, recent, n_recent, banned, n_banned);
     s->best = s->table->argmax(s->x, s->n);
+    s->nats = -1;
     *out = (QsfSample){ .id = (int32_t)s->best, .p = 1, .entropy = 0, .kept = 1 };
-    if (!(p->temperature > 0)) return;
+    if (p->temperature > 0) choose(s, p, out);
+    out->plain = changed || s->nats < 0 ? -1 : bits(s->nats);
+}
 
-    float temperature = p->temperature < COLDEST ? COLDEST : p->temperature;
-    s->max = s->x[s->best];
-    float nats = s->table->softmax_t(s->p, s->x, s->n, temperature);
-    out->entropy = nats > 0 ? nats / 0.693147181f : 0.0f;
-    double u = qsf_rng_unit(&s->rng);
-    bool whole = (p->top_k <= 0 || (uint32_t)p->top_k >= s->n) && !(p->top_p < 1.0f) && !(p->min_p > 0);
-    if (whole)
-        draw_dense(s, u, out);
-    else
-        draw(s, filter(s, p, temperature), (double)temperature, u, out);
+void qsf_sampler_look(QsfSampler *s, const float *logits, int32_t id, float plain, QSFToken *out) {
+    *out = (QSFToken){ .id = id, .entropy = plain };
+    if (plain < 0) out->entropy = bits(s->table->softmax_t(s->p, logits, s->n, 1.0f));
+    if (id >= 0 && (uint32_t)id < s->n) out->p = s->p[id];
+    out->n = (uint32_t)s->table->top_k(s->cand, logits, s->n, QSF_CANDIDATES);
+    for (uint32_t i = 0; i < out->n; i++)
+        out->top[i] = (QSFCandidate){ .id = (int32_t)s->cand[i].id, .p = s->p[s->cand[i].id] };
 }

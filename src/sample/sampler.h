@@ -26,6 +26,8 @@ typedef struct QsfSample {
     float p;       /* probability of id after the filters */
     float entropy; /* of the distribution after temperature, before the filters, in bits */
     uint32_t kept; /* candidates that survived all filters */
+    float
+        plain; /* entropy, in bits, of the distribution at temperature 1, if the sampler holds it; -1 = not */
 } QsfSample;
 
 /* Order of the chain: repetition penalty over the last p->repeat_last_n of recent[0..n_recent)
@@ -34,5 +36,10 @@ typedef struct QsfSample {
  * not be chosen (ignore_eos). logits (n_vocab) are not changed. */
 void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
                       size_t n_recent, const int32_t *banned, size_t n_banned, QsfSample *out);
+
+/* Fills *out, except text_end and reasoning_end, with what the model says about token id of the vocabulary:
+ * its distribution is softmax(logits), which must be finite. plain: that of the qsf_sampler_next that was
+ * just called with the same logits, which then need not be passed over again; otherwise -1. Later draws do not change. */
+void qsf_sampler_look(QsfSampler *s, const float *logits, int32_t id, float plain, QSFToken *out);
 
 #endif

@@ -292,6 +292,44 @@ static void a_large_vocabulary_is_cheap(void **state) {
     free(x);
 }
 
+/* What the model says does not depend on parameters, and costs less than a draw. */
+static void a_look_at_a_token(void **state) {
+    (void)state;
+    enum { BIG = 262144, ROUNDS = 20 };
+    const QSFParams kinds[] = { params(0, 0, 1, 0),       params(1, 0, 1, 0),    params(1, 40, 0.9f, 0),
+                                params(0.7f, 0, 0.9f, 0), params(0.7f, 0, 1, 0), params(1, 0, 0.999999f, 0) };
+    float *x = malloc(BIG * sizeof *x);
+    QsfSampler *s = make(BIG);
+    assert_non_null(x);
+    random_logits(x, BIG, 1, 3);
+    QSFToken plain, t;
+    qsf_sampler_look(s, x, 5, -1, &plain);
+    assert_int_equal(plain.n, QSF_CANDIDATES);
+    assert_true(plain.id == 5 && plain.p > 0 && plain.p < plain.top[0].p);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        QsfSample got, again;
+        uint64_t ns = 0;
+        for (int i = 0; i < ROUNDS; i++) {
+            qsf_sampler_seed(s, 9);
+            qsf_sampler_next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
+            const uint64_t from = qsf_now_ns();
+            qsf_sampler_look(s, x, 5, got.plain, &t);
+            ns += qsf_now_ns() - from;
+            assert_memory_equal(&t, &plain, sizeof t);
+        }
+        printf("look, 262144 tokens, temperature %.1f: %.0f us\n", (double)kinds[k].temperature,
+               (double)ns / 1e3 / ROUNDS);
+        qsf_sampler_next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
+        qsf_sampler_seed(s, 9);
+        qsf_sampler_next(s, x, &kinds[k], NULL, 0, NULL, 0, &again);
+        qsf_sampler_look(s, x, 5, again.plain, &t);
+        qsf_sampler_next(s, x, &kinds[k], NULL, 0, NULL, 0, &again);
+        assert_true(got.id == again.id && got.p == again.p);
+    }
+    qsf_sampler_destroy(s);
+    free(x);
+}
+
 static int setup(void **state) {
     (void)state;
     qk_table_init(&table, qk_cpu_best());
@@ -310,6 +348,7 @@ int main(void) {
         cmocka_unit_test(entropy_is_that_of_the_distribution),
         cmocka_unit_test(memory_is_charged),
         cmocka_unit_test(a_large_vocabulary_is_cheap),
+        cmocka_unit_test(a_look_at_a_token),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

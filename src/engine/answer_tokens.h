@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The tokens of the last answer, and what the model said about them: written by the engine thread, readable
+ * from any thread. Their memory is that of the plan: nothing is allocated for a token. */
+#ifndef QSF_ENGINE_ANSWER_TOKENS_H
+#define QSF_ENGINE_ANSWER_TOKENS_H
+
+#include <pthread.h>
+
+#include "qsf_engine.h"
+#include "src/base/ledger.h"
+
+/* Bytes that an owner of tokens reserves in its plan. */
+uint64_t qsf_answer_tokens_bytes(void);
+
+typedef struct QsfAnswerTokens {
+    pthread_mutex_t lock; /* for all of it; the engine thread reads without it */
+    QSFTokens info;
+    int32_t *ids;             /* (QSF_TOKENS_KNOWN) */
+    QSFToken *rows;           /* (QSF_TOKENS_ROWS) a ring: token i is in row i % QSF_TOKENS_ROWS */
+    bool ended;               /* the last token ended the answer */
+    uint32_t text, reasoning; /* bytes before what is being written */
+} QsfAnswerTokens;
+
+/* Without memory: no tokens are known. */
+void qsf_answer_tokens_init(QsfAnswerTokens *a);
+void qsf_answer_tokens_destroy(QsfAnswerTokens *a);
+/* Takes the memory, charged to TRANSCRIPT; QSF_E_BUDGET, QSF_E_RUNTIME. */
+int qsf_answer_tokens_open(QsfAnswerTokens *a, QsfLedger *ledger, QsfErr *err);
+/* Forgets all, and gives the memory back; may be called without memory. */
+void qsf_answer_tokens_close(QsfAnswerTokens *a, QsfLedger *ledger);
+
+/* ---- the engine thread ---- */
+
+/* Keeps the first n tokens, for a request that continues after them; more: its text comes after theirs,
+ * otherwise it begins again with their text. Without n, all are forgotten. */
+void qsf_answer_tokens_begin(QsfAnswerTokens *a, uint64_t request, uint32_t n, bool more);
+/* Adds a token, with the bytes of text since the request began. */
+void qsf_answer_tokens_add(QsfAnswerTokens *a, const QSFToken *token);
+/* The request is over, after this many bytes of text; ended: its last token ended the answer. */
+void qsf_answer_tokens_end(QsfAnswerTokens *a, uint32_t text, uint32_t reasoning, bool ended);
+/* Returns how many tokens, without one that ended the answer, the last ones of ids[0..n) are; 0 if they are
+ * others. */
+uint32_t qsf_answer_tokens_match(const QsfAnswerTokens *a, const int32_t *ids, size_t n);
+
+/* ---- any thread: as qsf_worker_tokens and qsf_worker_token_rows ---- */
+
+void qsf_answer_tokens_info(QsfAnswerTokens *a, QSFTokens *out);
+uint32_t qsf_answer_tokens_rows(QsfAnswerTokens *a, uint32_t first, QSFToken *out, uint32_t max);
+
+#endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "src/base/utf8.h"
-#include "src/token/bytemap.h"
+#include "src/token/chars.h"
 #include "src/token/tokenizer_impl.h"
 
 /* --- one token --- */

@@ -6,7 +6,7 @@
 
 #include "src/base/interrupt.h"
 #include "src/base/utf8.h"
-#include "src/token/bytemap.h"
+#include "src/token/chars.h"
 #include "src/token/tokenizer_impl.h"
 
 #define SMALL 16384u /* bytes of a text whose buffers are part of the slack of every plan */

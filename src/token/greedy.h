@@ -4,7 +4,7 @@
 #ifndef QSF_TOKEN_GREEDY_H
 #define QSF_TOKEN_GREEDY_H
 
-#include "src/token/matcher.h"
+#include "src/token/trie.h"
 
 typedef struct QsfGreedy {
     QsfTrie trie;    /* tokens up to QSF_TOKEN_LONG bytes */

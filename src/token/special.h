@@ -9,7 +9,7 @@
 #ifndef QSF_TOKEN_SPECIAL_H
 #define QSF_TOKEN_SPECIAL_H
 
-#include "src/token/matcher.h"
+#include "src/token/trie.h"
 
 /* Tokens that are found in different parts of a text. */
 typedef enum QsfSpecialKind {

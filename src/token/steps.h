@@ -26,7 +26,7 @@ typedef enum QsfTextStepKind {
     QSF_TEXT_STEP_SPLIT,  /* by an expression */
     QSF_TEXT_STEP_PREFIX, /* a text before what does not begin with it */
     QSF_TEXT_STEP_SPACES, /* spaces replaced by a text */
-    QSF_TEXT_STEP_BYTES,  /* bytes written as characters (bytemap.h) */
+    QSF_TEXT_STEP_BYTES,  /* bytes written as characters (chars.h) */
     QSF_TEXT_STEP_KINDS
 } QsfTextStepKind;
 

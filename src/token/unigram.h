@@ -4,7 +4,7 @@
 #ifndef QSF_TOKEN_UNIGRAM_H
 #define QSF_TOKEN_UNIGRAM_H
 
-#include "src/token/matcher.h"
+#include "src/token/trie.h"
 
 typedef struct QsfUnigram {
     const QsfVocab *vocab;

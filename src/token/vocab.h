@@ -8,7 +8,7 @@
 
 /* Maximum stored text; leaves the detokenizer space for the bytes it holds back. */
 #define QSF_TOKEN_TEXT_MAX (QSF_PIECE_MAX - 16)
-/* Longer tokens are searched for in another way (matcher.h): their length costs no time. */
+/* Longer tokens are searched for in another way (QsfMatcher in trie.h): their length costs no time. */
 #define QSF_TOKEN_LONG 64
 /* Merges pack three ids into 63 bits. */
 #define QSF_VOCAB_MAX ((1u << 21) - 1)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "src/base/strbuf.h"
-#include "src/token/bytemap.h"
+#include "src/token/chars.h"
 #include "src/token/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 
 #include "tests/harness/qsf_test.h"
 
-#include "src/token/bytemap.h"
+#include "src/token/chars.h"
 
 int32_t qsf_tv_add(QsfTestVocab *v, const char *text, float score, QsfTokenType type) {
     assert_true(v->n < QSF_TV_MAX);

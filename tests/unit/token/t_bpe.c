@@ -3,7 +3,7 @@
 #include "tests/harness/tiny_vocab.h"
 
 #include "src/base/clock.h"
-#include "src/token/bytemap.h"
+#include "src/token/chars.h"
 #include "tests/harness/qsf_test.h"
 
 #define G "\xC4\xA0" /* how a space is written */

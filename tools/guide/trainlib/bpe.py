@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from heapq import heapify, heappop, heappush
 
-# The value of tokenizer.ggml.pre for the two expressions in PIECES (src/token/pretok_table.c): single digits,
+# The value of tokenizer.ggml.pre for the two expressions in PIECES (src/token/pretok.c): single digits,
 # then the words of GPT-2. A slash or dashes are never joined with the following word, so "/load", "`/load`"
 # and "load" share a token.
 PRE = 'smollm'

@@ -70,6 +70,7 @@ typedef struct QSFSettings {
     char cpu_mask[16];         /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
     bool show_thinking;  /* used by the programs: show reasoning instead of folding or omitting it */
+    bool prefill_ahead;  /* used by qsf-chat: evaluate a message while it is typed (qsf_worker_ahead) */
     bool commands;       /* used by the programs, not a setting: messages name chat commands (/budget)
                             instead of options (--ram-budget) */
     uint64_t text_bytes; /* used by the programs, not a setting: bytes of the messages that a conversation has
@@ -200,6 +201,15 @@ void qsf_text_size_add(QSFTextSize *size, const char *text, size_t len);
 uint64_t qsf_worker_load(QSFWorker *w, const char *path, const QSFSettings *s);
 uint64_t qsf_worker_unload(QSFWorker *w);
 uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r);
+/* Evaluates the beginning of a request that may follow, while nothing else is to be done: the last message of
+ * r (copied) is still being typed. Everything but its last word is brought into the KV cache, in pieces,
+ * after each of which a QSF_EVENT_AHEAD follows and QSFStats.ahead_done grows. A later submit keeps what is
+ * the same, and its answer is the same as without. Replaces a request that has not begun, and follows one
+ * that runs; NULL stops both. Every other request stops it between two steps of the model. Nothing is
+ * evaluated where it could not be taken back without loss: "ahead" of qsf_worker_describe says why. Returns
+ * false if r will not be evaluated: another request runs, its last message is not the user's, it is invalid,
+ * or its text does not fit in the budget. */
+bool qsf_worker_ahead(QSFWorker *w, const QSFRequest *r);
 /* Stops the running request, if any; its text so far stays in the KV cache. Any thread; async-signal-safe. */
 void qsf_worker_cancel(QSFWorker *w);
 /* Is a request running? Any thread. */
@@ -242,6 +252,7 @@ typedef enum QSFEventType {
     QSF_EVENT_REASONING, /* text: more of the reasoning, including its tags, whole UTF-8 sequences;
                             followed by the TEXT of the answer, if there is one (models that write several
                             messages may go back to reasoning) */
+    QSF_EVENT_AHEAD,     /* qsf_worker_ahead has evaluated a piece, or ended; request: 0 */
     QSF_EVENT_EVICTED /* the eviction policy removed positions from the KV cache; text: a sentence. Once for
                          each prompt, and once for each eviction while the answer is generated */
 } QSFEventType;
@@ -403,6 +414,9 @@ typedef struct QSFStats {
     uint32_t prefill_done, prefill_total; /* tokens; within a batch, done moves from layer to layer */
     double prefill_left; /* seconds that the running prefill still takes, by its speed and that of the last
                             one; 0 = not known yet */
+    uint32_t ahead_done,
+        ahead_total; /* tokens of the prompt of the last qsf_worker_ahead: in the KV cache, and
+                                         all; 0 since another request */
     uint32_t out_tokens, max_tokens; /* of the running or last answer; max 0 = none */
     double prefill_tps, decode_tps;  /* of the running or last request; 0 = not known yet */
     double ttft_ms;                  /* time to the first token of the last request */
@@ -433,11 +447,11 @@ void qsf_worker_stats(QSFWorker *w, QSFStats *out);
  * when out of memory. out may be NULL. Any thread. */
 uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
 
-/* Describes the loaded model for /show: newline-terminated text, malloc'ed; what is "model",
- * "template", "plan", "quality" (a table of what each quality means), "memory" (the ledger's current
- * categories and regions) or "answer": for QSFMessage.exact, after a DONE event whose stop is LENGTH,
- * CONTEXT or INTERRUPTED, if the text of the answer does not determine its tokens. NULL when no model
- * is loaded or when out of memory. */
+/* Describes the loaded model for /show: newline-terminated text, malloc'ed; what is "model", "template",
+ * "plan", "quality" (a table of what each quality means), "memory" (the ledger's current categories and
+ * regions), "ahead" (why qsf_worker_ahead evaluates nothing; empty where it does) or "answer": for
+ * QSFMessage.exact, after a DONE event whose stop is LENGTH, CONTEXT or INTERRUPTED, if the text of the
+ * answer does not determine its tokens. NULL when no model is loaded or when out of memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
 /* Renders the prompt for a request as readable text: each special token is enclosed in U+27E6 and U+27E7, a
  * NUL is ^@, and the last line gives the number of tokens. malloc'ed; NULL with a message in err (no model, a

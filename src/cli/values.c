@@ -43,6 +43,7 @@ static const struct {
     { "memory-threshold-mb", "0 off" },
     { "cpu-mask", "best|ref|sse42|avx2|avxvnni|avx512|avx512vnni|avx512vbmi|neon|dotprod|i8mm" },
     { "show-thinking", "on|off" },
+    { "prefill-ahead", "on|off" },
     { "reasoning", "auto the model's default|off|on|low|medium|high" },
     { "reasoning-budget", "-1 no limit|0 no reasoning|512|2048|8192" },
     { "template", "model the model's own|@template|@file" },

@@ -117,6 +117,9 @@ static const Row rows[] = {
     {{"show-thinking", "", 0, NULL, LIVE,
       "show the reasoning before the answer; when off, it is folded, and omitted from pipes (default off)",
       0, 1, 0}, &qsf_kind_switch, AT(show_thinking)},
+    {{"prefill-ahead", "", 0, "WHEN", LIVE,
+      "in qsf-chat, read a message while it is typed, when the keys rest: the answer begins sooner; on or off (default on)",
+      0, 1, 0}, &qsf_kind_switch, AT(prefill_ahead)},
     {{"reasoning", "", 0, "WHEN", LIVE,
       "switch reasoning on or off where the model supports it: on, off, low, medium, high, or auto: its default (default auto)",
       0, 0, 0}, &qsf_kind_reasoning, AT(params.reasoning)},
@@ -152,6 +155,7 @@ void qsf_settings_default(QSFSettings *s) {
         .k = "auto",
         .v = "auto",
         .eviction = "none",
+        .prefill_ahead = true,
     };
 }
 

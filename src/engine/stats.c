@@ -204,12 +204,20 @@ void qsf_live_stats_prefill(QsfLiveStats *b, uint32_t n, uint32_t reused, int32_
     set_state(b, QSF_STATE_PREFILL);
     b->reused = reused;
     b->request_ns = b->state_ns;
+    s->ahead_done = s->ahead_total = 0;
     s->prefill_done = 0;
     s->prefill_total = n - reused;
     s->ctx_used = reused;
     s->out_tokens = 0;
     s->max_tokens = max_tokens > 0 ? (uint32_t)max_tokens : 0;
     s->prefill_tps = s->decode_tps = s->bytes_per_token = s->ttft_ms = s->token_p = s->token_entropy = 0;
+    pthread_mutex_unlock(&b->lock);
+}
+
+void qsf_live_stats_ahead(QsfLiveStats *b, uint32_t done, uint32_t total) {
+    pthread_mutex_lock(&b->lock);
+    b->s.ahead_done = done;
+    b->s.ahead_total = total;
     pthread_mutex_unlock(&b->lock);
 }
 

@@ -39,6 +39,8 @@ void qsf_live_stats_budget(QsfLiveStats *b, const QSFSettings *s);
 /* Begins a request with the prefill of n tokens; reused of them are in the cache. The counters of the forward
  * pass were reset before. */
 void qsf_live_stats_prefill(QsfLiveStats *b, uint32_t n, uint32_t reused, int32_t max_tokens);
+/* Of a prompt of `total` tokens, `done` are in the cache already (qsf_worker_ahead). */
+void qsf_live_stats_ahead(QsfLiveStats *b, uint32_t done, uint32_t total);
 void qsf_live_stats_decode(QsfLiveStats *b, uint32_t ctx_used);
 void qsf_live_stats_token(QsfLiveStats *b, const QsfSample *s, uint32_t ctx_used, int32_t max_tokens);
 void qsf_live_stats_done(QsfLiveStats *b, uint32_t ctx_used);

@@ -119,6 +119,27 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     return rc;
 }
 
+int qsf_timeline_ahead(QsfTimeline *t, const int32_t *ids, size_t n, const QsfAhead *o, uint32_t *kept,
+                       QsfErr *err) {
+    QsfForward *f = t->rt->fwd;
+    const uint32_t same = qsf_timeline_reusable(t, ids, n + 1);
+    *kept = t->n_ids;
+    o->progress(o->arg, same);
+    if (n - same < o->least) return QSF_OK;
+    *kept = t->n_ids = qsf_forward_truncate(f, same);
+    qsf_forward_expect(f, (uint32_t)(n - *kept));
+    int rc = QSF_OK;
+    while (rc == QSF_OK && n - t->n_ids >= o->least) {
+        const uint32_t at = t->n_ids, spare = qsf_forward_spare(f);
+        const size_t left = n - at, m = left < o->piece ? left : o->piece;
+        if (spare < m) break;
+        rc = qsf_forward_eval(f, ids + at, m, NULL, NULL, err);
+        store_evaluated(t, ids + at, at);
+        o->progress(o->arg, t->n_ids);
+    }
+    return rc;
+}
+
 static bool cancelled(const Run *r) {
     const atomic_int *c = r->t->rt->cancel;
     return c != NULL && atomic_load(c) != 0;

@@ -31,6 +31,21 @@ int qsf_timeline_grow(QsfTimeline *t, size_t n, QsfErr *err);
 /* Removes tokens from the cache so that at most n are left. Not while an answer is generated. */
 void qsf_timeline_cut(QsfTimeline *t, uint32_t n);
 
+/* How ids are evaluated ahead. */
+typedef struct QsfAhead {
+    uint32_t piece;                          /* tokens of an evaluation */
+    uint32_t least;                          /* fewer are left for the prompt */
+    void (*progress)(void *arg, uint32_t n); /* n of the ids are in the cache; after each piece */
+    void *arg;
+} QsfAhead;
+
+/* Brings ids[0..n) into the cache, piece by piece, as far as nothing leaves it for them; ids has one more.
+ * What is in the cache already stays there, also behind them. *kept: tokens that were kept; t->n_ids if
+ * nothing was done. Codes of qsf_forward_eval; the pieces before a failure stay. The ledger is not frozen:
+ * other threads may charge it. */
+int qsf_timeline_ahead(QsfTimeline *t, const int32_t *ids, size_t n, const QsfAhead *o, uint32_t *kept,
+                       QsfErr *err);
+
 typedef struct QsfGenerate {
     const int32_t *prompt; /* (n_prompt) >= 1 */
     size_t n_prompt;

@@ -33,15 +33,19 @@ static bool replan_is_next(QSFWorker *w) {
     return true;
 }
 
-/* Waits for the next command or for a replan; false when the worker has to stop. */
+/* Waits for the next command, for a replan, or for something to evaluate ahead when there is neither; false
+ * when the worker has to stop. */
 static bool wait_command(QSFWorker *w, QsfCommand *c) {
     memset(c, 0, sizeof *c);
     pthread_mutex_lock(&w->lock);
-    while (nothing_to_do(w)) pthread_cond_wait(&w->wake, &w->lock);
+    while (nothing_to_do(w) && w->ahead == NULL) pthread_cond_wait(&w->wake, &w->lock);
     bool go = !w->quit;
     if (go && replan_is_next(w)) {
         c->kind = QSF_COMMAND_REPLAN;
         c->settings = w->replan.settings;
+    } else if (nothing_to_do(w)) {
+        c->kind = QSF_COMMAND_AHEAD;
+        c->request = qsf_worker_begin_ahead(w);
     } else {
         *c = w->command;
         memset(&w->command, 0, sizeof w->command);
@@ -57,6 +61,7 @@ static void run_command(QSFWorker *w, const QsfCommand *c) {
     case QSF_COMMAND_UNLOAD: qsf_worker_do_unload(w); break;
     case QSF_COMMAND_SUBMIT: qsf_worker_do_submit(w, c->request); break;
     case QSF_COMMAND_REPLAN: qsf_worker_do_replan(w, &c->settings); break;
+    case QSF_COMMAND_AHEAD: qsf_worker_do_ahead(w, c->request); break;
     case QSF_COMMAND_NONE: break;
     }
     w->running = 0;
@@ -68,7 +73,9 @@ static void *engine(void *arg) {
     (void)qsf_interrupt_watch(&w->cancel);
     while (wait_command(w, &c)) {
         run_command(w, &c);
+        const bool ahead = c.kind == QSF_COMMAND_AHEAD;
         command_free(&c);
+        if (ahead) continue;
         /* Of a large sparse model that streams, its plans take a moment: the request has ended already. */
         if (w->loaded) qsf_worker_set_text(w, &w->text_quality, qsf_quality_text(&w->rt));
         qsf_worker_snapshot_save(w);
@@ -97,6 +104,7 @@ static int start_thread(QSFWorker *w) {
 }
 
 static void worker_free(QSFWorker *w) {
+    free(w->ahead);
     qsf_events_free(&w->events);
     qsf_live_stats_free(&w->stats);
     qsf_answer_tokens_destroy(&w->tokens);
@@ -119,6 +127,7 @@ QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap) {
     else
         qsf_settings_default(&w->settings);
     w->params = w->settings.params;
+    w->ahead_from = UINT32_MAX;
     qsf_settings_default(&w->advice);
     pthread_mutex_init(&w->lock, NULL);
     pthread_mutex_init(&w->lend_lock, NULL);
@@ -140,7 +149,7 @@ void qsf_worker_stop(QSFWorker *w) {
     if (w == NULL) return;
     pthread_mutex_lock(&w->lock);
     w->quit = true;
-    atomic_store(&w->cancel, 1);
+    atomic_fetch_or(&w->cancel, QSF_CANCEL_REQUEST);
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
@@ -161,10 +170,11 @@ static uint64_t send_command(QSFWorker *w, QsfCommand *c) {
         return 0;
     }
     c->id = ++w->last_id;
-    atomic_store(&w->cancel, 0);
+    atomic_fetch_and(&w->cancel, ~QSF_CANCEL_REQUEST);
     atomic_store(&w->answer_now, false);
     atomic_store(&w->busy, true);
     pthread_mutex_lock(&w->lock);
+    qsf_worker_stop_ahead(w, true);
     w->command = *c;
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
@@ -215,16 +225,37 @@ uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r) {
     return c.request != NULL ? send_command(w, &c) : 0;
 }
 
+static bool is_typed(const QSFRequest *r) {
+    return qsf_request_ok(r) && r->n_messages > 0 && !r->continue_last &&
+           strcmp(r->messages[r->n_messages - 1].role, "user") == 0;
+}
+
+bool qsf_worker_ahead(QSFWorker *w, const QSFRequest *r) {
+    if (w == NULL) return false;
+    const bool ok = r != NULL && is_typed(r) && !atomic_load(&w->busy) && too_much(w, r) == 0;
+    QsfRequestCopy *copy = ok ? qsf_request_copy(r, 0) : NULL;
+    pthread_mutex_lock(&w->lock);
+    if (r == NULL) qsf_worker_stop_ahead(w, true);
+    if (copy != NULL) {
+        free(w->ahead);
+        w->ahead = copy;
+        pthread_cond_signal(&w->wake);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return copy != NULL;
+}
+
 void qsf_worker_replan(QSFWorker *w, const QSFSettings *s) {
     if (w == NULL || s == NULL) return;
     pthread_mutex_lock(&w->lock);
+    qsf_worker_stop_ahead(w, false);
     w->replan = (QsfReplan){ .pending = true, .first = w->command.kind == QSF_COMMAND_NONE, .settings = *s };
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
 }
 
 void qsf_worker_cancel(QSFWorker *w) {
-    if (w != NULL) atomic_store(&w->cancel, 1);
+    if (w != NULL) atomic_fetch_or(&w->cancel, QSF_CANCEL_REQUEST);
 }
 
 void qsf_worker_answer_now(QSFWorker *w) {

@@ -121,13 +121,21 @@ static int encode_beside(QSFWorker *w, const QsfRequestCopy *r, unsigned flags, 
     return rc;
 }
 
+int qsf_worker_encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where,
+                      QsfErr *err) {
+    QSFParams p;
+    qsf_worker_get_params(w, &p);
+    w->rt.text_held = r->held;
+    int rc = encode_beside(w, r, qsf_request_chat_flags(r, &p), ids, where, err);
+    w->rt.text_held = 0;
+    return rc;
+}
+
 static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
     QSFParams p;
     qsf_worker_get_params(w, &p);
     if (r->refused == 0) note_reasoning(w, &p);
-    w->rt.text_held = r->held;
-    int rc = encode_beside(w, r, qsf_request_chat_flags(r, &p), ids, where, err);
-    w->rt.text_held = 0;
+    int rc = qsf_worker_encode(w, r, ids, where, err);
     if (rc == QSF_OK) note_lost(w, r, where->lost);
     if (rc == QSF_OK)
         qsf_runtime_protect(&w->rt, qsf_system_tokens(&w->rt, r->messages, r->n_messages,
@@ -274,6 +282,7 @@ static void answer(QSFWorker *w, const Asked *q) {
     QsfErr err = { 0 };
     QSFParams p;
     qsf_worker_get_params(w, &p);
+    w->ahead_from = UINT32_MAX;
     qsf_forward_stats_reset(w->rt.fwd);
     qsf_worker_snapshot_load(w, r, ids);
     qsf_live_stats_prefill(&w->stats, (uint32_t)ids->n,

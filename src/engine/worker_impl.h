@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Internals shared by the files of the worker: worker.c is the engine thread and its queue; worker_answer.c
- * answers requests; worker_load.c changes its model and its plan; worker_query.c reports its state to the
- * owner. */
+ * answers requests; worker_ahead.c evaluates what is being typed; worker_load.c changes its model and its
+ * plan; worker_query.c reports its state to the owner. */
 #ifndef QSF_ENGINE_WORKER_IMPL_H
 #define QSF_ENGINE_WORKER_IMPL_H
 
@@ -21,16 +21,18 @@ typedef enum QsfCommandKind {
     QSF_COMMAND_LOAD,
     QSF_COMMAND_UNLOAD,
     QSF_COMMAND_SUBMIT,
-    QSF_COMMAND_REPLAN
+    QSF_COMMAND_REPLAN,
+    QSF_COMMAND_AHEAD
 } QsfCommandKind;
 
-/* At most one is pending or running: a second is rejected while the worker is busy. */
+/* At most one is pending or running: a second is rejected while the worker is busy. AHEAD is not one of
+ * the owner: the worker is not busy with it. */
 typedef struct QsfCommand {
     QsfCommandKind kind;
     uint64_t id;
     char *path;              /* LOAD; owned */
     QSFSettings settings;    /* LOAD, REPLAN */
-    QsfRequestCopy *request; /* SUBMIT; owned */
+    QsfRequestCopy *request; /* SUBMIT, AHEAD; owned */
 } QsfCommand;
 
 /* A request of qsf_worker_replan that the engine has not received yet. */
@@ -48,19 +50,26 @@ typedef struct QsfWorkerSnapshot {
     bool due, fresh, reported; /* to be saved; as a new file; a notice was sent */
 } QsfWorkerSnapshot;
 
+/* Bits of the flag that stops computations. */
+#define QSF_CANCEL_REQUEST 1 /* the running request, or the next one */
+#define QSF_CANCEL_AHEAD   2 /* what is evaluated ahead */
+
 struct QSFWorker {
     pthread_t thread;
-    pthread_mutex_t lock; /* command, replan, quit, params, settings, advice, plan_options, texts; held for
-                             copies only */
+    /* Of command, replan, quit, ahead, aheading, params, settings, advice, plan_options, texts; held for
+     * copies only. */
+    pthread_mutex_t lock;
     pthread_cond_t wake;
     QsfCommand command;
     QsfReplan replan;
     bool quit;
+    QsfRequestCopy *ahead; /* to be evaluated when nothing else is to be done; NULL = nothing */
+    bool aheading;         /* something is being evaluated ahead; QSF_CANCEL_AHEAD is set only then */
     QSFParams params;
     QSFSettings settings; /* in force: of the model, or for the next one; written by the engine thread only */
     QSFSettings advice;   /* of the model, or the program's defaults; written by the engine thread only */
     QsfPlanOptions plan_options; /* of the plan in force; written by the engine thread only */
-    char *text_model, *text_plan, *text_template, *text_quality,
+    char *text_model, *text_plan, *text_template, *text_quality, *text_ahead,
         *text_answer;             /* answers of qsf_worker_describe, or NULL */
     uint64_t last_id;             /* owner */
     const char *const *overrides; /* set by the owner while no load is pending or running */
@@ -86,6 +95,7 @@ struct QSFWorker {
     uint64_t running;    /* id of the request; 0 = none */
     uint32_t unreported; /* tokens not yet reported in a text event */
     QsfWorkerSnapshot snap;
+    uint32_t ahead_from; /* positions of the KV cache that were not evaluated ahead, if there are more */
 };
 
 /* ---- worker_query.c: what the engine thread tells the owner ---- */
@@ -104,6 +114,8 @@ void qsf_worker_set_advice(QSFWorker *w, const QSFSettings *advice);
 void qsf_worker_set_text(QSFWorker *w, char **slot, char *text);
 /* Publishes the plan in force, for qsf_worker_describe and qsf_worker_check. */
 void qsf_worker_publish_plan(QSFWorker *w);
+/* Publishes why nothing is evaluated ahead; true if it is. Not without a model. */
+bool qsf_worker_publish_ahead(QSFWorker *w);
 /* Lends model, tokenizer and template to the owner. With lent false, takes them back: waits until the owner
  * has stopped using them. */
 void qsf_worker_lend(QSFWorker *w, bool lent);
@@ -113,6 +125,20 @@ void qsf_worker_lend(QSFWorker *w, bool lent);
 /* Reloads the model first if it is stale, and applies pending replans between two tokens. Ends in one DONE or
  * ERROR event. */
 void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r);
+
+/* The tokens of its prompt, while the texts of the owner are charged; codes of qsf_prompt_encode. A request
+ * whose text was refused fails. */
+int qsf_worker_encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err);
+
+/* ---- worker_ahead.c ---- */
+
+/* Takes what is to be evaluated; w->lock is held. Engine thread. */
+QsfRequestCopy *qsf_worker_begin_ahead(QSFWorker *w);
+/* Evaluates it, until it is stopped. A failure is not reported: the request that follows fails in the same
+ * way. Engine thread. */
+void qsf_worker_do_ahead(QSFWorker *w, QsfRequestCopy *r);
+/* Stops what is running, and with `all` drops what waits; w->lock is held. Any thread. */
+void qsf_worker_stop_ahead(QSFWorker *w, bool all);
 
 /* ---- worker_load.c: the model. Engine thread ---- */
 

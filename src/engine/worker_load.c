@@ -54,6 +54,8 @@ void qsf_worker_drop_model(QSFWorker *w) {
     qsf_worker_set_text(w, &w->text_template, NULL);
     qsf_worker_set_text(w, &w->text_quality, NULL);
     qsf_worker_set_text(w, &w->text_answer, NULL);
+    qsf_worker_set_text(w, &w->text_ahead, NULL);
+    w->ahead_from = UINT32_MAX;
     free(w->path);
     w->path = NULL;
     drop_snapshot(&w->snap);
@@ -268,6 +270,13 @@ static int replan(QSFWorker *w, const QSFSettings *s, char note[NOTE_MAX], QsfEr
     return err->code;
 }
 
+/* A plan is made for the conversation, not for what is typed. */
+static void cut_ahead(QSFWorker *w) {
+    if (w->running != 0 || w->timeline.n_ids <= w->ahead_from) return;
+    qsf_timeline_cut(&w->timeline, w->ahead_from);
+    qsf_live_stats_ahead(&w->stats, 0, 0);
+}
+
 /* With the quality that is in force. */
 static bool is_allowed(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     QSFSettings all = *s;
@@ -289,6 +298,7 @@ void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
         return;
     }
     const bool longer_before = w->rt.ctx_notice[0] != '\0';
+    cut_ahead(w);
     const int rc = is_allowed(w, &s, &err) ? replan(w, &s, note, &err) : err.code;
     if (rc != QSF_OK) {
         qsf_worker_check_stale(w);

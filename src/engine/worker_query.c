@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/engine/model_info.h"
+#include "src/engine/quality/quality.h"
 #include "src/forward/forward.h"
 
 /* ---- events ---- */
@@ -61,6 +62,27 @@ void qsf_worker_publish_plan(QSFWorker *w) {
     w->plan_options.kv_now = w->rt.plan.kv;
     pthread_mutex_unlock(&w->lock);
     qsf_worker_set_text(w, &w->text_plan, qsf_plan_text(&w->rt.plan));
+    (void)qsf_worker_publish_ahead(w);
+}
+
+/* Why nothing is evaluated ahead; NULL = it is. */
+static const char *ahead_reason(QSFWorker *w) {
+    const QsfForward *f = w->rt.fwd;
+    QSFParams p;
+    qsf_worker_get_params(w, &p);
+    if (qsf_forward_evicts(f)) return "an eviction policy chooses among what is evaluated\n";
+    if (qsf_quality_of(&p) < 1 || qsf_quality_measures(&w->rt, &p))
+        return "with a quality below 1, what is read is measured\n";
+    if (!qsf_forward_cuts(f))
+        return "the model has recurrent layers, or its KV cache has two bits or was converted: what was "
+               "evaluated cannot be taken back\n";
+    return NULL;
+}
+
+bool qsf_worker_publish_ahead(QSFWorker *w) {
+    const char *why = ahead_reason(w);
+    qsf_worker_set_text(w, &w->text_ahead, strdup(why != NULL ? why : ""));
+    return why == NULL;
 }
 
 void qsf_worker_lend(QSFWorker *w, bool lent) {
@@ -126,6 +148,7 @@ char *qsf_worker_describe(QSFWorker *w, const char *what) {
                        : strcmp(what, "plan") == 0     ? w->text_plan
                        : strcmp(what, "template") == 0 ? w->text_template
                        : strcmp(what, "quality") == 0  ? w->text_quality
+                       : strcmp(what, "ahead") == 0    ? w->text_ahead
                        : strcmp(what, "answer") == 0   ? w->text_answer
                                                        : NULL;
     char *copy = text != NULL ? strdup(text) : NULL;

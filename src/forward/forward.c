@@ -271,6 +271,20 @@ static bool same_rotation(const QsfForward *f) {
     return true;
 }
 
+bool qsf_forward_cuts(const QsfForward *f) {
+    return f->recurrent.mem == NULL && f->evict.kind == QSF_EVICT_NONE && !f->kv.lists.on && !f->kv.converted;
+}
+
+uint32_t qsf_forward_spare(const QsfForward *f) {
+    uint32_t spare = qsf_evicting_room(f);
+    for (uint32_t i = 0; i < f->kv.n; i++) {
+        const uint32_t ring = qsf_kvcache_ring(&f->kv, i),
+                       left = ring > f->kv.n_past ? ring - f->kv.n_past : 0;
+        if (ring > 0 && left < spare) spare = left;
+    }
+    return spare;
+}
+
 void qsf_forward_expect(QsfForward *f, uint32_t n) { qsf_reserve_trim(f, n); }
 
 /* Nothing has to be taken back. */

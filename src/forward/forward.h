@@ -120,6 +120,12 @@ uint32_t qsf_forward_ctx(const QsfForward *f);
  * checkpoint at or before n. Returns how many positions stay, which is n_past: the caller must
  * evaluate those up to n again. */
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n);
+/* Can the cache be cut back to any length without a loss? Not with recurrent states or a KV cache of two
+ * bits, which only have checkpoints, and not after an eviction or a conversion. */
+bool qsf_forward_cuts(const QsfForward *f);
+/* Returns how many positions can be stored before the context is full or a layer with a window forgets its
+ * oldest one. */
+uint32_t qsf_forward_spare(const QsfForward *f);
 /* After a truncation: n positions are about to be evaluated. Where most of the memory that the KV cache has
  * taken is not needed for them, weights get it, so the ledger must not be frozen. */
 void qsf_forward_expect(QsfForward *f, uint32_t n);

@@ -224,6 +224,7 @@ static const char *wrong_combination(const RunOptions *o) {
         { o->n_files && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--file requires a prompt" },
         { o->n_stop && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--stop requires a prompt" },
         { o->settings.show_thinking && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--show-thinking requires a prompt" },
+        { qsf_setting_user_set(&o->settings, qsf_setting_find("prefill-ahead")) && o->mode != RUN_INTERACTIVE, "--prefill-ahead requires --interactive: nothing is typed here" },
         { o->now && o->mode != RUN_RENDER, "--now requires --render" },
         { o->system && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--system requires a prompt" },
         { o->system && o->system_file, "--system cannot be combined with --system-file" },

@@ -38,6 +38,7 @@ void ui_app_free(UiApp *a) {
     ui_queue_free(&a->queue);
     ui_attach_free(&a->attach);
     ui_folds_keep(&a->folds, "", 0);
+    ui_ahead_free(&a->ahead);
     ui_buf_free(&a->draft);
     ui_buf_free(&a->compact.text);
     free(a->model_path);
@@ -191,6 +192,23 @@ static void run_command(UiApp *a, const char *text, size_t len) {
         (void)ui_transcript_insert(&a->chat, before, UI_COMMAND, text, len);
 }
 
+/* Removes what is not part of a message: quotes around it, and the slash before a slash. */
+static void strip(const char **text, size_t *len) {
+    ui_quoted_strip(text, len);
+    if (*len > 1 && (*text)[0] == '/' && (*text)[1] == '/') {
+        (*text)++;
+        (*len)--;
+    }
+}
+
+bool ui_app_message(const UiApp *a, const char **text, size_t *len) {
+    trim(text, len);
+    if (*len == 0 || *len > UI_MESSAGE_MAX || is_command(*text, *len) || foreign_answer(a, *text, *len))
+        return false;
+    strip(text, len);
+    return true;
+}
+
 bool ui_app_submit(UiApp *a, const char *text, size_t len) {
     a->not_sent = 0;
     trim(&text, &len);
@@ -209,11 +227,7 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         run_command(a, text, len);
         return true;
     }
-    ui_quoted_strip(&text, &len);
-    if (len > 0 && text[0] == '/' && len > 1 && text[1] == '/') {
-        text++;
-        len--;
-    }
+    strip(&text, &len);
     if (ui_app_busy(a)) return queue_message(a, text, len);
     if (!a->model_ready) {
         ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
@@ -296,6 +310,11 @@ QSFMessage *ui_app_messages(const UiApp *a, size_t *n) {
     return m;
 }
 
+char *ui_app_snapshot(const UiApp *a) {
+    const bool has = a->snapshots && a->session.on && a->session.log;
+    return has ? qsf_chatlog_snapshot(a->session.name) : NULL;
+}
+
 static bool submit(UiApp *a, bool go_on) {
     size_t n = 0;
     QSFMessage *messages = ui_app_messages(a, &n);
@@ -306,8 +325,7 @@ static bool submit(UiApp *a, bool go_on) {
     QSFRequest r = { .messages = messages, .n_messages = n, .continue_last = go_on };
     r.stop = (const char *const *)a->stops.text;
     r.n_stop = a->stops.n;
-    char *snapshot = a->snapshots && a->session.on && a->session.log ? qsf_chatlog_snapshot(a->session.name)
-                                                                     : NULL;
+    char *snapshot = ui_app_snapshot(a);
     r.snapshot = snapshot;
     r.snapshot_limit = a->snapshot_limit;
     r.held = ui_app_held(a);

@@ -6,6 +6,7 @@
 #define QSF_UI_APP_H
 
 #include "qsf_config.h"
+#include "ui/ahead.h"
 #include "ui/compose/attach.h"
 #include "ui/compose/folds.h"
 #include "ui/compose/queue.h"
@@ -128,6 +129,7 @@ typedef struct UiApp {
     UiQueue queue;       /* messages to send when the answer is finished */
     UiAttach attach;     /* files that go with messages */
     UiFolds folds;       /* long pastes in the input */
+    UiAhead ahead;       /* what is typed, as far as the engine knows it */
     int64_t not_sent;    /* tokens of the conversation with the message that was refused last; 0 = it fits */
     UiBuf draft;         /* text for the input, see ui_app_draft */
     char *want_model;    /* to load when the answer is finished */

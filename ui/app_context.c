@@ -213,7 +213,7 @@ int64_t ui_app_typed(UiApp *a, const char *text, size_t len, int64_t more, doubl
     *seconds = -1;
     if (!a->model_ready || a->stats.ctx_size == 0 || len == 0) return 0;
     const int64_t tokens = estimate(a, text, len) + more;
-    if (rate > 0 && !ui_app_busy(a)) *seconds = (double)tokens / rate;
+    if (rate > 0 && !ui_app_busy(a)) *seconds = (double)(tokens - ui_ahead_ready(a, tokens)) / rate;
     return tokens;
 }
 

@@ -356,6 +356,7 @@ bool ui_app_pump(UiApp *a) {
     QSFEvent e;
     bool any = false;
     while (a->engine.next(a->engine.self, &e)) {
+        if (e.type != QSF_EVENT_AHEAD) ui_ahead_again(a);
         take(a, &e);
         any = true;
     }

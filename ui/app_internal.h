@@ -8,6 +8,10 @@
 /* The system prompt and every message the model sees, with space for one more; free() it. Text stays owned by
  * the transcript. NULL without memory. */
 QSFMessage *ui_app_messages(const UiApp *a, size_t *n);
+/* Whether a line is a message; leaves in *text and *len only what would be sent. */
+bool ui_app_message(const UiApp *a, const char **text, size_t *len);
+/* The snapshot of the session, malloc'ed; NULL = none. */
+char *ui_app_snapshot(const UiApp *a);
 /* Bytes of texts for QSFRequest.held (app_room.c). */
 uint64_t ui_app_held(const UiApp *a);
 /* Sends the next queued message when nothing runs and the queue is not held. */

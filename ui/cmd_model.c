@@ -166,6 +166,12 @@ static const char *short_when(const QSFSetting *row) {
                                               : "reloads the model";
 }
 
+static void add_ahead_reason(UiApp *a, UiBuf *b) {
+    char *why = a->settings.prefill_ahead ? ui_ahead_reason(a) : NULL;
+    if (why) ui_buf_printf(b, "; not now: %s", why);
+    free(why);
+}
+
 static void list_settings(UiApp *a) {
     UiBuf b = { 0 };
     for (size_t i = 0; i < qsf_setting_count(); i++) {
@@ -173,6 +179,7 @@ static void list_settings(UiApp *a) {
         char value[QSF_SETTING_TEXT];
         qsf_setting_get(&a->settings, row, value, sizeof value);
         ui_buf_printf(&b, "%s%-15s %-9s %s", i ? "\n" : "", row->name, value, short_when(row));
+        if (strcmp(row->name, "prefill-ahead") == 0) add_ahead_reason(a, &b);
     }
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);

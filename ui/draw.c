@@ -83,14 +83,17 @@ static void draw_title(UiScreen *s, int row, int cols) {
 /* While a message is typed: its tokens, the room for it, and how long it takes to read it. */
 static void draw_typed(UiScreen *s, const UiInputView *in, int64_t more, int row, int cols) {
     const UiApp *a = s->app;
-    char tokens[24], room[24], span[24];
+    char tokens[24], room[24], span[24], done[24];
     double seconds;
     const int64_t n = ui_app_typed(s->app, in->text, in->len, more, &seconds);
     const int64_t left = (int64_t)a->stats.ctx_size - a->stats.ctx_used;
     if (n == 0 || cols < UI_STRIP_FROM) return;
     ui_format_count(n, tokens, sizeof tokens);
     ui_format_count(left > 0 ? left : 0, room, sizeof room);
-    int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_DIM, " %s tokens, room for %s ", tokens,
+    const int64_t ready = ui_ahead_ready(a, n);
+    if (ready > 0) ui_format_count(ready, done, sizeof done);
+    int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_DIM, " %s tokens%s%s%s, room for %s ",
+                               tokens, ready > 0 ? ", " : "", ready > 0 ? done : "", ready > 0 ? " read" : "",
                                room);
     if (seconds < 1) return;
     ui_format_span(seconds, span, sizeof span);

@@ -8,6 +8,8 @@ static uint64_t worker_load(void *self, const char *path, const QSFSettings *s) 
 
 static uint64_t worker_submit(void *self, const QSFRequest *r) { return qsf_worker_submit(self, r); }
 
+static bool worker_ahead(void *self, const QSFRequest *r) { return qsf_worker_ahead(self, r); }
+
 static void worker_cancel(void *self) { qsf_worker_cancel(self); }
 
 static void worker_answer_now(void *self) { qsf_worker_answer_now(self); }
@@ -53,6 +55,7 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .self = w,
         .load = worker_load,
         .submit = worker_submit,
+        .ahead = worker_ahead,
         .cancel = worker_cancel,
         .answer_now = worker_answer_now,
         .set_params = worker_set_params,

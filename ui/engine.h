@@ -11,6 +11,7 @@ typedef struct UiEngine {
     void *self;
     uint64_t (*load)(void *self, const char *path, const QSFSettings *s);
     uint64_t (*submit)(void *self, const QSFRequest *r);
+    bool (*ahead)(void *self, const QSFRequest *r);
     void (*cancel)(void *self);
     void (*answer_now)(void *self);
     void (*set_params)(void *self, const QSFParams *p);

@@ -29,6 +29,7 @@ typedef struct Loop {
     double drawn, ticked;
     double calm;     /* nothing moves by itself after this time */
     double key_time; /* of the last byte, for a lone ESC */
+    double ahead;    /* when the typed text is to be looked at again; 0 = after a key or an event */
     UiNotify notify;
     UiNotifyWatch watch;
     int status; /* exit status */
@@ -210,6 +211,7 @@ static int wait_ms(const Loop *l, double now) {
     if (moves(l, now)) until = earlier(until, l->ticked + UI_TICK_SECONDS);
     if (key >= 0) until = earlier(until, l->key_time + key / 1000.0);
     if (l->screen.flash_until > now) until = earlier(until, l->screen.flash_until);
+    if (l->ahead > 0) until = earlier(until, l->ahead);
     double ms = (until - now) * 1000 + 0.999;
     return ms <= 0 ? 0 : (int)ms;
 }
@@ -242,8 +244,11 @@ static void wait(Loop *l) {
 }
 
 static void run(Loop *l) {
+    UiInputView in;
     while (!l->ended && !l->app->quit) {
         double now = ui_now();
+        ui_input_view(&in);
+        l->ahead = ui_ahead_watch(l->app, in.text, in.len, now);
         if (now - l->ticked >= UI_TICK_SECONDS) {
             l->dirty = moves(l, now) || l->dirty;
             ui_app_tick(l->app, now);

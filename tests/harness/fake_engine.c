@@ -44,6 +44,16 @@ static void fake_answer_now(void *self) {
     f->n_answer_now++;
 }
 
+static bool fake_ahead(void *self, const QSFRequest *r) {
+    FakeEngine *f = self;
+    f->n_aheads_stopped += r == NULL;
+    if (r == NULL || f->busy) return false;
+    const QSFMessage *last = &r->messages[r->n_messages - 1];
+    f->n_aheads++;
+    (void)snprintf(f->ahead, sizeof f->ahead, "%.*s", (int)last->len, last->content);
+    return true;
+}
+
 static void fake_cancel(void *self) {
     FakeEngine *f = self;
     f->n_cancels++;
@@ -95,6 +105,7 @@ static void fake_stats(void *self, QSFStats *out) { *out = ((FakeEngine *)self)-
 static char *fake_describe(void *self, const char *what) {
     FakeEngine *f = self;
     char text[160];
+    if (strcmp(what, "ahead") == 0) return strdup(f->why_not_ahead);
     (void)snprintf(text, sizeof text, "%s of %.40s\n  a region of %.40s\n", what, f->path, f->path);
     return f->stats.state == QSF_STATE_EMPTY ? NULL : strdup(text);
 }
@@ -159,6 +170,7 @@ UiEngine fake_engine(FakeEngine *f) {
     return (UiEngine){ .self = f,
                        .load = fake_load,
                        .submit = fake_submit,
+                       .ahead = fake_ahead,
                        .cancel = fake_cancel,
                        .answer_now = fake_answer_now,
                        .set_params = fake_set_params,

@@ -30,8 +30,11 @@ typedef struct FakeEngine {
     char roles[40];         /* of the last submit: one letter per message, s u a */
     char last_content[200]; /* of its last message */
     char snapshot[700];     /* "" = none */
-    char reasoning[200];    /* of the last message that had any */
-    const char *stop[8];    /* (n_stop) as passed: valid while the app does not change them */
+    int n_aheads, n_aheads_stopped;
+    char ahead[2000]; /* last message of the last one */
+    char why_not_ahead[100];
+    char reasoning[200]; /* of the last message that had any */
+    const char *stop[8]; /* (n_stop) as passed: valid while the app does not change them */
     size_t n_stop;
     uint32_t max_tokens; /* of the last submit */
     bool go_on;

@@ -284,6 +284,24 @@ bool ui_attach_expand(UiApp *a, const char *text, size_t len, size_t typed, UiBu
     return ok && (out->failed || shown->failed) ? out_of_memory(a) : ok;
 }
 
+bool ui_attach_peek(UiApp *a, const char *text, size_t len, UiBuf *out) {
+    const UiAttach *at = &a->attach;
+    char why[120];
+    ui_attach_look(a, text, len);
+    if (at->n == 0) return true;
+    const size_t room = ui_app_text_room(a);
+    bool ok = ui_buf_add(out, text, len);
+    for (size_t i = 0; ok && i < at->n; i++) {
+        UiTextFile f = { 0 };
+        ok = at->listed[i]->result == UI_TEXTFILE_OK && room > out->len &&
+             ui_textfile_read(&f, at->listed[i]->path, room - out->len, false, why, sizeof why) ==
+                 UI_TEXTFILE_OK;
+        if (ok) add_block(out, at->listed[i]->path, &f.text);
+        ui_textfile_free(&f);
+    }
+    return ok;
+}
+
 bool ui_attach_add(UiApp *a, const char *path) {
     const UiAttached *f = known_file(a, path);
     if (!f) return out_of_memory(a);

@@ -4,8 +4,7 @@
 #ifndef QSF_UI_SESSION_PICKER_H
 #define QSF_UI_SESSION_PICKER_H
 
-#include "ui/canvas.h"
-#include "ui/keys.h"
+#include "ui/chooser.h"
 #include "ui/session_rows.h"
 
 #define UI_PICKER_MOST 1000 /* sessions that are read */
@@ -14,10 +13,10 @@ typedef struct UiPicker {
     bool open;
     bool asking; /* whether the chosen one should be deleted */
     UiSessionRows list;
-    size_t *shown; /* (n) indices of rows that pass the filter */
-    size_t n, chosen, top;
-    UiBuf filter;
-    UiBuf search; /* the expression that was searched for, "" = none */
+    UiChooser at;
+    double now;    /* of the ages, seconds since 1970 */
+    char note[60]; /* sessions that were not searched, or "" */
+    UiBuf search;  /* the expression that was searched for, "" = none */
     char current[QSF_LOG_NAME];
 } UiPicker;
 

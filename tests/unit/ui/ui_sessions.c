@@ -245,7 +245,7 @@ static void test_picker(void **state) {
     assert_false(ui_picker_open(&p, "", ""));
     make_all();
     assert_true(ui_picker_open(&p, "undone", ""));
-    assert_int_equal(p.n, 6);
+    assert_int_equal(p.at.n, 6);
     assert_string_equal(ui_picker_name(&p), "empty"); /* the newest */
     assert_int_equal(press(&p, "\x1b[B", UI_DO_EDIT), UI_PICK_NOTHING);
     assert_int_equal(press(&p, "\x1b[B", UI_DO_EDIT), UI_PICK_NOTHING);
@@ -259,17 +259,17 @@ static void test_picker(void **state) {
     assert_non_null(strstr(line_with(ui_buf_str(&b), "whole"), "> [2 damaged lines] whole"));
     assert_non_null(strstr(line_with(ui_buf_str(&b), "kept"), " *kept"));
     type(&p, "TINY sky");
-    assert_int_equal(p.n, 1);
+    assert_int_equal(p.at.n, 1);
     assert_string_equal(ui_picker_name(&p), "plain");
     picker_text(&p, 12, 100, &b);
     assert_non_null(strstr(ui_buf_str(&b), "TINY sky_"));
     assert_non_null(strstr(ui_buf_str(&b), "1 of 1 (6 without the filter)"));
     type(&p, "\xc3\xa4");
-    assert_int_equal(p.n, 0);
+    assert_int_equal(p.at.n, 0);
     assert_null(ui_picker_name(&p));
     assert_int_equal(press(&p, "\r", UI_DO_EDIT), UI_PICK_NOTHING);
     type(&p, "\x7f"); /* one character of two bytes */
-    assert_int_equal(p.n, 1);
+    assert_int_equal(p.at.n, 1);
     /* Del asks; only y deletes. */
     assert_int_equal(press(&p, "\x1b[3~", UI_DO_EDIT), UI_PICK_NOTHING);
     picker_text(&p, 12, 100, &b);
@@ -277,18 +277,18 @@ static void test_picker(void **state) {
     assert_int_equal(press(&p, "n", UI_DO_EDIT), UI_PICK_NOTHING);
     assert_int_equal(press(&p, "y", UI_DO_EDIT), UI_PICK_NOTHING); /* it is text again */
     type(&p, "\x15");
-    assert_int_equal(p.n, 6);
+    assert_int_equal(p.at.n, 6);
     assert_int_equal(press(&p, "\x1b[3~", UI_DO_EDIT), UI_PICK_NOTHING);
     assert_int_equal(press(&p, "y", UI_DO_EDIT), UI_PICK_DELETE);
     assert_string_equal(ui_picker_name(&p), "empty");
     char err[300];
     assert_true(qsf_chatlog_delete("empty", err, sizeof err));
     ui_picker_refresh(&p);
-    assert_int_equal(p.n, 5);
+    assert_int_equal(p.at.n, 5);
     assert_int_equal(press(&p, "\x1b", UI_DO_ESCAPE), UI_PICK_NOTHING);
     assert_false(p.open);
     assert_true(ui_picker_open(&p, "", "sky"));
-    assert_int_equal(p.n, 1);
+    assert_int_equal(p.at.n, 1);
     ui_picker_close(&p);
     ui_buf_free(&b);
 }

@@ -91,9 +91,9 @@ int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFC
 const QSFCliOption *qsf_cli_option_at(const QSFCli *cli, size_t i);
 /* The one with this long name or alias, or NULL. */
 const QSFCliOption *qsf_cli_option(const QSFCli *cli, const char *name);
-/* What the argument of an option, or the value of a setting, may be: "auto what is available|0 off" are values
- * with their meanings after a blank. "@file", "@dir", "@jinja", "@model" (a file or directory), "@session" and
- * "@template" stand for names that exist. NULL: anything, or there is no such option. */
+/* What the argument of an option, or the value of a setting, may be: "auto what is available|0 off" are
+ * values with their meanings after a blank. "@file", "@dir", "@jinja", "@model" (a file or directory),
+ * "@session" and "@template" stand for names that exist. NULL: anything, or there is no such option. */
 const char *qsf_cli_values(const char *option);
 /* Prints the completions of a program for a shell, "bash", "zsh" or "fish", to `to`; false: another shell. */
 bool qsf_cli_print_completion(const QSFCli *cli, const char *shell, FILE *to);
@@ -101,9 +101,10 @@ bool qsf_cli_print_completion(const QSFCli *cli, const char *shell, FILE *to);
  * message unless it is a closed pipe. */
 int qsf_cli_printed(const char *program);
 /* Prints "program: message\n" to stderr, with control characters made visible, newlines of the
- * arguments too. */
+ * arguments too; it is an error in the log (qsf_log.h). */
 void qsf_cli_error(const QSFCli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same for a text of the engine (QsfErr, QSFEvent), which may have several lines of its own. */
+/* The same for a text of the engine (QsfErr, QSFEvent), which may have several lines of its own; it is not
+ * logged. */
 void qsf_cli_error_text(const QSFCli *cli, const char *text);
 /* Returns the one of n names that is nearest to word (edit distance at most 3), or NULL. */
 const char *qsf_nearest(const char *word, const char *const *names, size_t n);

@@ -37,6 +37,7 @@ void ui_app_free(UiApp *a) {
     ui_buf_free(&a->view_text);
     ui_queue_free(&a->queue);
     ui_attach_free(&a->attach);
+    ui_source_free(&a->source);
     ui_folds_keep(&a->folds, "", 0);
     ui_ahead_free(&a->ahead);
     ui_buf_free(&a->draft);
@@ -49,9 +50,16 @@ void ui_app_free(UiApp *a) {
 }
 
 void ui_app_print(UiApp *a, UiKind kind, const char *text) {
+    UiBuf with = { 0 };
     if (kind == UI_ERROR && a->exit_code == 0) a->exit_code = 1;
+    if (kind == UI_ERROR && a->source.where[0]) {
+        ui_buf_printf(&with, "%s: %s", a->source.where, text);
+        if (!with.failed) text = ui_buf_str(&with);
+    }
     if (a->full_screen) ui_transcript_add(&a->chat, kind, text, strlen(text));
+    ui_log_said(kind, text);
     if (a->hooks.said) a->hooks.said(a->hooks.arg, kind, text);
+    ui_buf_free(&with);
 }
 
 void ui_app_say(UiApp *a, UiKind kind, const char *fmt, ...) {
@@ -209,7 +217,7 @@ bool ui_app_message(const UiApp *a, const char **text, size_t *len) {
     return true;
 }
 
-bool ui_app_submit(UiApp *a, const char *text, size_t len) {
+static bool submit_line(UiApp *a, const char *text, size_t len) {
     a->not_sent = 0;
     trim(&text, &len);
     if (len == 0) {
@@ -236,6 +244,16 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
     if (!send_with_next(a, text, len)) return false;
     a->queue.held = false;
     return true;
+}
+
+bool ui_app_submit(UiApp *a, const char *text, size_t len) {
+    /* What is typed meanwhile does not come from the file. */
+    char *where = a->source.where, first = where[0];
+    if (!a->source.running) where[0] = '\0';
+    const bool taken = submit_line(a, text, len);
+    if (!where[0]) where[0] = first;
+    ui_source_run(a);
+    return taken;
 }
 
 void ui_app_send_queued(UiApp *a) {
@@ -343,6 +361,7 @@ bool ui_app_ask(UiApp *a, bool go_on) {
         return false;
     }
     if (!submit(a, go_on)) return false;
+    ui_log_request(a, go_on ? "continue" : "answer");
     if (go_on) {
         ui_ctx_full_over(a);
         ui_app_drop_unanswered(a); /* the answer goes on before it */
@@ -416,6 +435,7 @@ void ui_app_start_load(UiApp *a) {
     char *file = qsf_model_file(a->model_path);
     a->settings.text_bytes = ui_transcript_bytes(&a->chat);
     a->held_at_load = ui_transcript_held(&a->chat);
+    ui_log_load(a, file ? file : a->model_path);
     a->request = file ? a->engine.load(a->engine.self, file, &a->settings) : 0;
     free(file);
     if (a->request == 0) {

@@ -12,6 +12,7 @@
 #include "ui/compose/queue.h"
 #include "ui/engine.h"
 #include "ui/session.h"
+#include "ui/source.h"
 #include "ui/stops.h"
 #include "ui/transcript.h"
 
@@ -100,8 +101,9 @@ typedef struct UiApp {
     char *model_path; /* of the model that is loaded or being loaded; NULL = none */
 
     UiRequest running;
-    uint64_t request; /* id of it */
-    char *good_path;  /* the model loaded last, with good_settings: the fallback when a load fails */
+    uint64_t request;    /* id of it */
+    double request_time; /* when it began, monotonic seconds */
+    char *good_path;     /* the model loaded last, with good_settings: the fallback when a load fails */
     QSFSettings good_settings;
     uint64_t held_at_load; /* bytes of texts that the plan of the model counts as part of the program */
     bool model_ready;      /* the last load succeeded */
@@ -128,6 +130,7 @@ typedef struct UiApp {
     bool guide_talk;     /* the messages in the context were exchanged with the guide */
     UiQueue queue;       /* messages to send when the answer is finished */
     UiAttach attach;     /* files that go with messages */
+    UiSource source;     /* files of /source that are being read */
     UiFolds folds;       /* long pastes in the input */
     UiAhead ahead;       /* what is typed, as far as the engine knows it */
     int64_t not_sent;    /* tokens of the conversation with the message that was refused last; 0 = it fits */

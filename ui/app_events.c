@@ -143,6 +143,7 @@ static void say_finished(UiApp *a, const QSFEvent *e) {
 
 static void answer_done(UiApp *a, const QSFEvent *e) {
     ui_app_refresh_stats(a);
+    ui_log_answer(a, e);
     say_finished(a, e);
     close_answer(a, qsf_stop_name(e->stop), e);
     say_thinking(a, e);
@@ -203,6 +204,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
     a->good_settings = a->settings;
     ui_app_refresh_stats(a);
+    ui_log_loaded(a);
     ui_guide_switch(a);
     ui_app_count_context(a);
     if (!a->model_unsaved) ui_app_save_model(a);
@@ -360,6 +362,7 @@ bool ui_app_pump(UiApp *a) {
         take(a, &e);
         any = true;
     }
+    ui_source_run(a);
     say_save_problem(a);
     return any;
 }

@@ -26,6 +26,13 @@ bool ui_app_policy_is_possible(const UiApp *a, char *err, size_t cap);
 /* Reports why the engine refused setting name (NULL: several) with that value: its first sentence, and of a
  * table the last line, which names a value that works. */
 void ui_app_say_refused(UiApp *a, const char *name, const char *value, const char *text);
+/* Lines of the log (ui/app_log.c): the engine was asked for a load or an answer; a model was loaded, an
+ * answer has ended; something was said, unless it is what a command prints. */
+void ui_log_load(UiApp *a, const char *file);
+void ui_log_loaded(const UiApp *a);
+void ui_log_request(UiApp *a, const char *what);
+void ui_log_answer(const UiApp *a, const QSFEvent *e);
+void ui_log_said(UiKind kind, const char *text);
 /* Starts the requested load if nothing runs. */
 void ui_app_start_load(UiApp *a);
 /* Restores the rows of these kinds (QSF_SETTING_*) to their values in s, in the session's file too; say:

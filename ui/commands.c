@@ -112,6 +112,7 @@ static const UiCommand table[] = {
       ui_cmd_read },
     { "queue", "", "[N|drop N|drop all]", "list the queued messages, take one back into the input, or remove it",
       WORDS(queue_words), ui_cmd_queue },
+    { "source", "", "FILE", "read messages and commands from FILE, as if they were typed", ARG(FILE), ui_cmd_source },
     { "stats", "", "", "show speed and size of the last answer", ARG(NONE), ui_cmd_stats },
     { "context", "", "[N]", "show the positions in the cache and what a token takes in each kind of layer",
       VALUE("ctx"), ui_cmd_context },

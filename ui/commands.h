@@ -76,6 +76,8 @@ bool ui_cmd_quit(UiApp *a, const char *name, const char *args);
 /* compose/cmd_compose.c */
 bool ui_cmd_queue(UiApp *a, const char *name, const char *args);
 bool ui_cmd_read(UiApp *a, const char *name, const char *args);
+/* source.c */
+bool ui_cmd_source(UiApp *a, const char *name, const char *args);
 /* cmd_search.c */
 bool ui_cmd_search(UiApp *a, const char *name, const char *args);
 /* cmd_model.c */

@@ -29,9 +29,10 @@ typedef struct UiCompletion {
 
 /* Choices for the word that ends at line[point]: commands, what the tables know of their arguments, and in a
  * message the files that @path may name. If none begins with the word, those that have it inside, and then
- * commands, settings and sessions that have it in their help. Text from files is not cleaned: the caller does that before it shows it. a: for the model's own templates and
- * context, and the session; NULL: without. A zeroed UiCompletion is empty; the previous result is discarded.
- * Returns false if there is nothing to offer. */
+ * commands, settings and sessions that have it in their help. Text from files is not cleaned: the caller does
+ * that before it shows it. a: for the model's own templates and context, and the session; NULL: without. A
+ * zeroed UiCompletion is empty; the previous result is discarded. Returns false if there is nothing to offer.
+ *  */
 bool ui_complete(UiCompletion *c, const struct UiApp *a, const char *line, size_t point);
 /* Length of the common prefix of all choices. */
 size_t ui_complete_common(const UiCompletion *c);

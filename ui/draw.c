@@ -179,7 +179,8 @@ static void draw_choice(UiCanvas *c, const UiChoice *o, bool chosen, int row, in
     free(help);
 }
 
-/* Which choices are shown, "7-11 of 29, and 18 more: Tab", or the number of the chosen one, "8 of 29, ...". */
+/* Which choices are shown, "7-11 of 29, and 18 more: Tab", or the number of the chosen one, "8 of 29, ...".
+ *  */
 static void draw_pages(UiCanvas *c, const UiMenu *m, size_t from, size_t to, int row, int cols) {
     const size_t n = m->list.n;
     const char *more = n == UI_CHOICES ? " or more" : "";

@@ -137,8 +137,9 @@ static void on_signal(Line *l, int sig) {
         end(l, 143);
     else if (sig == SIGHUP)
         end(l, 128 + SIGHUP);
-    else if (sig == SIGINT && !ui_app_stop(l->app))
-        end(l, 130);
+    if (sig != SIGINT) return;
+    const bool source = ui_source_drop(l->app);
+    if (!ui_app_stop(l->app) && !source) end(l, 130);
 }
 
 static void take_signals(Line *l) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qsf_log.h"
 #include "ui/app_internal.h"
 #include "ui/clipboard.h"
 #include "ui/goodbye.h"
@@ -89,7 +90,9 @@ static bool begin_session(UiApp *a, const UiOptions *o) {
 static void early(void *arg, UiKind kind, const char *text) {
     UiApp *a = arg;
     if (kind == UI_NOTICE && a->quiet) return;
-    if (kind == UI_ERROR || !a->full_screen) ui_options_error(text);
+    char *clean = kind == UI_ERROR || !a->full_screen ? qsf_clean_dup(text, strlen(text), false) : NULL;
+    if (clean) fprintf(stderr, "qsf-chat: %s\n", clean);
+    free(clean);
 }
 
 static int chat(UiApp *a, UiOptions *o, bool unicode) {
@@ -196,6 +199,8 @@ int main(int argc, char **argv) {
         ui_options_free(&options);
         return status;
     }
+    if (!qsf_log_open("qsf-chat", options.log_file, err, sizeof err)) ui_options_error(err);
+    qsf_log("start", "%s", qsf_version());
     QSFWorker *worker = qsf_worker_start(&options.settings, err, sizeof err);
     if (!worker) {
         ui_options_error(err);
@@ -209,5 +214,7 @@ int main(int argc, char **argv) {
     qsf_worker_stop(worker);
     ui_app_free(&app);
     ui_options_free(&options);
+    qsf_log("end", "exit status %d", status);
+    qsf_log_close();
     return status;
 }

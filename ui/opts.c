@@ -31,6 +31,7 @@ enum {
     OPT_OUTPUT,
     OPT_SCRIPT,
     OPT_QUIET,
+    OPT_LOG_FILE,
     OPT_JSON,
     OPT_NOTIFY,
     OPT_MOUSE,
@@ -61,6 +62,7 @@ static const QSFCliOption options[] = {
     { "output", "", 'o', "FILE", "write the answers to FILE instead of standard output (line mode)", OPT_OUTPUT },
     { "script", "", 0, "FILE", "read messages and commands from FILE instead of standard input (line mode)", OPT_SCRIPT },
     { "quiet", "", 'q', NULL, "in line mode: print only answers, errors and what commands print", OPT_QUIET },
+    { "log-file", "", 0, "FILE", "append what happens to FILE: loads, answers, errors and times, but no texts", OPT_LOG_FILE },
     { "json", "", 0, NULL, "in line mode: print what happens as JSON, one object per line", OPT_JSON },
     { "mouse", "", 0, "WHEN", "whether the wheel of the mouse scrolls; text is then selected with Shift: on or off (default on)", OPT_MOUSE },
     { "notify", "", 0, "HOW", "tell that an answer that took longer than 10 s is finished: bell, osc (a notification of the terminal), off, or auto: osc where the terminal is known to show it, otherwise bell (default auto)", OPT_NOTIFY },
@@ -233,6 +235,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_OUTPUT: o->output = value; break;
     case OPT_SCRIPT: o->script = value; break;
     case OPT_QUIET: o->quiet = true; break;
+    case OPT_LOG_FILE: o->log_file = value; break;
     case OPT_JSON: o->json = true; break;
     case OPT_NO_COLOR: o->color = UI_COLOR_NEVER; break;
     case OPT_VERBOSE: o->verbose = true; break;

@@ -32,6 +32,7 @@ typedef struct UiOptions {
     const char *replay; /* --replay NAME, or NULL */
     bool no_save, no_snapshot, plain, verbose, quiet, json, no_mouse;
     const char *output, *script;             /* files instead of standard output and input, or NULL */
+    const char *log_file;                    /* --log-file, or NULL */
     uint64_t snapshot_limit;                 /* bytes, 0 = automatic */
     const char *overrides[UI_OVERRIDES + 1]; /* (n_overrides), then NULL */
     size_t n_overrides;

@@ -224,7 +224,8 @@ static void hold_queue(UiScreen *s) {
 }
 
 static void key_stop(UiScreen *s) {
-    if (ui_app_stop(s->app)) {
+    const bool source = ui_source_drop(s->app);
+    if (ui_app_stop(s->app) || source) {
         hold_queue(s);
         ui_screen_flash(s, "stopping");
         s->flash_stops = true;

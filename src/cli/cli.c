@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "qsf_cli.h"
+#include "qsf_log.h"
 #include "qsf_text.h"
 
 #define OUT_BYTES 65536 /* more than the longest --help */
@@ -308,6 +309,7 @@ void qsf_cli_error(const QSFCli *cli, const char *fmt, ...) {
     va_start(ap, fmt);
     qsf_text_vformat(text, sizeof text, fmt, ap);
     va_end(ap);
+    qsf_log("error", "%s", text);
     qsf_cli_error_text(cli, text);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Completions for shells, written from the tables of options: implements qsf_cli_print_completion. Each is one
- * file that needs nothing else; names of sessions and files are looked up when they are completed. */
+/* Completions for shells, written from the tables of options: implements qsf_cli_print_completion. Each is
+ * one file that needs nothing else; names of sessions and files are looked up when they are completed. */
 #include <stdlib.h>
 #include <string.h>
 

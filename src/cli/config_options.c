@@ -13,6 +13,7 @@ static const QsfConfigOption options[] = {
     { "role", QSF_CONFIG_TEXT, "" },
     { "verbose", 0, "" },
     { "quiet", 0, "" },
+    { "log-file", 0, "" },
     { "json", 0, "" },
     { "file", QSF_CONFIG_ONCE, "" },
     { "output", QSF_CONFIG_ONCE, "" },

@@ -52,6 +52,7 @@ static const struct {
     { "system-file", "@file" },
     { "file", "@file" },
     { "output", "@file" },
+    { "log-file", "@file" },
     { "i2s-flavor", "microsoft|bitnet32f16|split32|qk256" },
     { "config", "@file" },
     { "print-completion", "bash|zsh|fish" },

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "qsf_decode.h"
+#include "qsf_log.h"
 #include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/engine/model_info.h"
@@ -298,9 +299,20 @@ static void say_without_text(const Answer *a, const QsfGeneration *out) {
                       out->tokens);
 }
 
+static void log_answer(const QsfGeneration *g, const RunMeter *m) {
+    const RunFigures f = run_figures(&m->s, g);
+    qsf_log("answer",
+            "prompt %u tokens (%u reused) at %.2f tok/s; answer %u tokens at %.2f tok/s, "
+            "first one after %.0f ms; "
+            "stop %s; seed %llu",
+            g->prompt_tokens, g->reused_tokens, f.prefill_tps, g->tokens, f.decode_tps, f.ttft_ms,
+            qsf_stop_name(g->stop), (unsigned long long)g->seed);
+}
+
 /* Prints the messages after a completed answer. */
 static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     const RunOptions *o = a->o;
+    log_answer(out, &a->meter);
     qsf_cli_begin_output(); /* of an answer without text, too */
     int rc = finish_text(a);
     if (!rc && o->json) rc = finish_json(a, rt, out);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qsf_log.h"
 #include "src/run/run.h"
 
 /* Runs qsf-chat from this program's directory, or else from PATH, with the same arguments except
@@ -81,8 +82,17 @@ static bool reads_output(const RunOptions *o) {
     return any;
 }
 
+/* qsf-chat logs for itself. The run goes on without a log that cannot be written. */
+static void begin_log(const RunOptions *o) {
+    char err[400];
+    if (o->mode == RUN_INTERACTIVE) return;
+    if (!qsf_log_open(run_cli.program, o->log_file, err, sizeof err)) qsf_cli_error(&run_cli, "%s", err);
+    qsf_log("start", "%s", qsf_version());
+}
+
 static int dispatch(const RunOptions *o, int argc, char **argv) {
     char err[400];
+    begin_log(o);
     if (o->output && o->mode != RUN_INTERACTIVE &&
         qsf_cli_replace_fd(STDOUT_FILENO, o->output, err, sizeof err) != 0) {
         qsf_cli_error(&run_cli, "%s", err);
@@ -134,6 +144,8 @@ int main(int argc, char **argv) {
     else if (!rc && !(rc = check_model(&o, &res, model_file, sizeof model_file)) &&
              !(rc = run_config_settings(&o)))
         rc = dispatch(&o, argc, argv);
+    qsf_log("end", "exit status %d", rc);
+    qsf_log_close();
     qsf_config_end(&o.config);
     free(args);
     return rc;

@@ -20,6 +20,7 @@ enum {
     OPT_JSON,
     OPT_OUTPUT,
     OPT_QUIET,
+    OPT_LOG_FILE,
     OPT_VERBOSE,
     OPT_FAIL_ON_LENGTH,
     OPT_INTERACTIVE,
@@ -62,6 +63,7 @@ static const QSFCliOption options[] = {
     { "json", "", 0, NULL, "print one JSON object instead of text", OPT_JSON },
     { "output", "", 'o', "FILE", "write to FILE instead of stdout", OPT_OUTPUT },
     { "quiet", "", 'q', NULL, "print only the answer and errors", OPT_QUIET },
+    { "log-file", "", 0, "FILE", "append what happens to FILE: loads, answers, errors and times, but no texts", OPT_LOG_FILE },
     { "verbose", "", 'v', NULL, "print the plan, kernels, I/O, timings and memory use to stderr", OPT_VERBOSE },
     { "stats", "", 0, NULL, "print the cost per token, layer by layer, to stderr", OPT_STATS },
     { "fail-on-length", "", 0, NULL, "exit with status 6 when --max-tokens cut the answer short", OPT_FAIL_ON_LENGTH },
@@ -168,6 +170,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_JSON: o->json = true; return 0;
     case OPT_OUTPUT: o->output = value; return 0;
     case OPT_QUIET: run_set_quiet(true); return 0;
+    case OPT_LOG_FILE: o->log_file = value; return 0;
     case OPT_VERBOSE: o->verbose = true; return 0;
     case OPT_STATS: o->stats = true; return 0;
     case OPT_FAIL_ON_LENGTH: o->fail_on_length = true; return 0;

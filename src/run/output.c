@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "qsf_decode.h"
+#include "qsf_log.h"
 #include "qsf_text.h"
 #include "src/base/decode.h"
 #include "src/file/lfs.h"
@@ -23,11 +24,11 @@ bool run_is_quiet(void) { return is_quiet; }
 void run_note(const char *fmt, ...) {
     char text[1200];
     va_list ap;
-    if (is_quiet) return;
     va_start(ap, fmt);
     qsf_text_vformat(text, sizeof text, fmt, ap);
     va_end(ap);
-    qsf_cli_error_text(&run_cli, text);
+    qsf_log("notice", "%s", text);
+    if (!is_quiet) qsf_cli_error_text(&run_cli, text);
 }
 
 int run_write_raw(const char *s, size_t len) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_log.h"
 #include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/engine/quality/quality.h"
@@ -22,6 +23,7 @@ QsfRuntimeOptions run_runtime_options(const RunOptions *o) {
 int run_fail(const QsfErr *err) {
     int sig = atomic_load(&qsf_signal_cancel);
     if (err->code == QSF_E_INTERRUPTED && sig) return 128 + sig;
+    qsf_log("error", "%s", err->msg);
     qsf_cli_error_text(&run_cli, err->msg);
     return err->code;
 }
@@ -97,7 +99,10 @@ static bool continues_text(const QsfRuntime *rt, const RunOptions *o) {
 
 int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     QsfErr err = { 0 };
+    const uint64_t start = qsf_now_ns();
+    qsf_log("load", "%s", o->model);
     if (qsf_runtime_open(rt, o->model, ro, &err)) return run_fail(&err);
+    qsf_log("loaded", "%s in %.2f s", o->model, (double)(qsf_now_ns() - start) * 1e-9);
     bool weights = !ro->text_only, generate = o->mode == RUN_GENERATE;
     /* Streaming weights although memory is free costs the most time. */
     if (weights && generate) print_notice(rt->stream_notice);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The completions that the programs print: every option is in them, what bash offers for options, values, files and
-# sessions, and that the programs accept the values.
+# The completions that the programs print have every option; what bash offers for options, values, files and
+# sessions; and the programs accept the values.
 . "$(dirname "$0")/lib.sh"
 
 programs=
@@ -40,7 +40,11 @@ try() {
     expect 2 . "$QSF_BUILDDIR/$program" "--$option" nonsense "$@"
 }
 case $programs in
-*chat*) for option in mouse notify color snapshot-limit; do try qsf-chat $option --no-config --print-config; done ;;
+*chat*)
+    for option in mouse notify color snapshot-limit; do
+        try qsf-chat $option --no-config --print-config
+    done
+    ;;
 esac
 case $programs in
 *convert*)

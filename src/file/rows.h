@@ -23,7 +23,7 @@ int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, v
 void qsf_source_will_need(const QsfSource *s, const QsfTensor *t, uint64_t at, uint64_t len);
 /* Reads rows [first, first + n) in GGUF's order, counted over all dimensions but the first, in their stored
  * type: out has n x (bytes of a row). Any type, but not interleaved rows (QsfTensor.x16; see
- * convert/pack/rowreader.h). QSF_E_RUNTIME as above. */
+ * convert/pack/tensor_rows.h). QSF_E_RUNTIME as above. */
 int qsf_source_read_stored(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, void *out,
                            QsfErr *err);
 /* The same as floats, exactly: out (n, ne[0]). Only F32, F16, BF16 and F8; QSF_E_MODEL for other types, whose

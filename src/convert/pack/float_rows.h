@@ -3,7 +3,7 @@
 #ifndef QSF_CONVERT_PACK_FLOAT_ROWS_H
 #define QSF_CONVERT_PACK_FLOAT_ROWS_H
 
-#include "src/convert/pack/rowreader.h"
+#include "src/convert/pack/tensor_rows.h"
 
 typedef struct QsfWeights {
     const QsfSource *s;

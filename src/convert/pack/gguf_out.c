@@ -11,7 +11,7 @@
 
 #include "src/base/newfile.h"
 #include "src/convert/pack/gguf_list.h"
-#include "src/convert/pack/rowreader.h"
+#include "src/convert/pack/tensor_rows.h"
 #include "src/file/dtype.h"
 #include "src/file/model_keys.h"
 #include "src/file/qsf/write.h"

@@ -5,7 +5,7 @@
 
 #include "src/convert/pack/grouper.h"
 #include "src/convert/pack/pack.h"
-#include "src/convert/pack/rowreader.h"
+#include "src/convert/pack/tensor_rows.h"
 #include "src/file/dtype.h"
 #include "src/file/qsf/groups.h"
 #include "src/file/qsf/verify.h"

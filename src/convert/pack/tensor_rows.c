@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "src/convert/pack/rowreader.h"
+#include "src/convert/pack/tensor_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads rows of a tensor as stored, in GGUF's order, from either layout (plain or interleaved by 16). Blocks
  * larger than 64 are converted to blocks of 64 with the same values. One thread for each reader. */
-#ifndef QSF_CONVERT_PACK_ROWREADER_H
-#define QSF_CONVERT_PACK_ROWREADER_H
+#ifndef QSF_CONVERT_PACK_TENSOR_ROWS_H
+#define QSF_CONVERT_PACK_TENSOR_ROWS_H
 
 #include "kernels/kernels.h"
 #include "src/file/source.h"

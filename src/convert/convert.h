@@ -41,7 +41,7 @@ int convert_print(QsfStrbuf *b);
 /* Returns the name of a quantization code ("Q4_K", "f16", ...); buf may hold it. */
 const char *convert_code_name(uint8_t code, char *buf, size_t cap);
 
-/* --- progress.c: one status line on stderr, redrawn in place; nothing unless stderr is a terminal --- */
+/* --- report.c: one status line on stderr, redrawn in place; nothing unless stderr is a terminal --- */
 typedef struct ConvertProgress {
     bool on;
     uint64_t started, shown; /* ns */
@@ -53,14 +53,10 @@ void convert_progress_begin(ConvertProgress *p, const ConvertOptions *o);
 void convert_progress_show(ConvertProgress *p, double fraction, const char *what);
 void convert_progress_end(const ConvertProgress *p);
 
-/* --- check.c: models that qsf-run cannot open --- */
+/* --- inspect.c: models that qsf-run cannot open --- */
 /* Checks s before its conversion. With --force, a model that cannot be opened only causes a warning. Prints
  * its own error message and returns an exit code. */
 int convert_check_input(const ConvertOptions *o, QsfSource *s);
-/* Checks the QSF file at path. Errors are those of qsf_source_open and qsf_check_source. */
-int convert_check_file(const char *path, QsfLedger *ledger, QsfErr *err);
-/* Callback for qsf_verify_fd_meta; arg is the ledger. */
-int convert_check_meta(void *arg, const QsfSource *meta, QsfErr *err);
 
 /* --- calibrate.c --- */
 /* Checks --ram-budget before any slow work starts. Prints its own error message and returns an exit code. */
@@ -69,7 +65,6 @@ int convert_check_calibration(const ConvertOptions *o);
  * on success the caller frees *out with qsf_calibration_free. */
 int convert_calibrate(const ConvertOptions *o, int threads, QsfCalibration *out);
 
-/* --- report.c --- */
 /* Appends the report of a conversion: layer scores if c is not NULL, one row per tensor, and the totals. */
 void convert_put_report(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, const QsfCalibration *c,
                         const ConvertOptions *o);

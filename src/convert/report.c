@@ -1,14 +1,46 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The report of a conversion: layer scores and one row per tensor, as tables or as one JSON object. */
+/* What a conversion says: the progress line (percentage, estimated time left, current tensor) on a terminal,
+ * and the report (layer scores and one row per tensor) as tables or as one JSON object. */
+#include "src/convert/convert.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "qsf_text.h"
+
+#include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/base/utf8.h"
-#include "src/convert/convert.h"
 #include "src/file/dtype.h"
+
+/* ---- progress ---- */
+
+#define PROGRESS_NS 200000000u
+
+void convert_progress_begin(ConvertProgress *p, const ConvertOptions *o) {
+    uint64_t now = qsf_now_ns();
+    *p = (ConvertProgress){ .on = !o->quiet && isatty(STDERR_FILENO), .started = now, .shown = now };
+}
+
+void convert_progress_show(ConvertProgress *p, double fraction, const char *what) {
+    uint64_t now = qsf_now_ns();
+    if (!p->on || now - p->shown < PROGRESS_NS) return;
+    p->shown = now;
+    double left = fraction > 0 ? (double)(now - p->started) * 1e-9 * (1 - fraction) / fraction : 0;
+    char name[48]; /* a tensor's name may be anything */
+    snprintf(name, sizeof name, "%s", what);
+    name[qsf_utf8_clean(name, strlen(name), false)] = '\0';
+    fprintf(stderr, "\r\x1b[K%5.1f %%  %d:%02d left  %s", 100 * fraction, (int)(left / 60),
+            (int)fmod(left, 60), name);
+}
+
+void convert_progress_end(const ConvertProgress *p) {
+    if (p->on && p->shown > p->started) fputs("\r\x1b[K", stderr);
+}
+
+/* ---- report ---- */
 
 const char *convert_code_name(uint8_t code, char *buf, size_t cap) {
     const QsfQuantFormat *f = qsf_quant_format_of(code);

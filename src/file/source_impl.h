@@ -73,7 +73,7 @@ typedef struct QsfCompressedOps {
 /* What the reader of a format keeps; the others do not look into it. */
 struct QsfDerivedFile;     /* derive/derive.c */
 struct QsfCompressedCache; /* qsf/compressed.c: the decompressed layer that was read last */
-struct QsfNamed;           /* qsf/named.h */
+struct QsfNamed;           /* qsf/names.h */
 struct QsfI2s;             /* gguf/i2s.c */
 
 struct QsfSource {

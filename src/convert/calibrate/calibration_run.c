@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "src/convert/calibrate/energies.h"
 #include "src/plan/layout.h"
 #include "src/sample/score.h"
 

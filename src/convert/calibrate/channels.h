@@ -6,6 +6,7 @@
 #define QSF_CONVERT_CALIBRATE_CHANNELS_H
 
 #include "src/convert/pack/calibration.h"
+#include "src/forward/forward.h"
 #include "src/model/model.h"
 
 /* A list of channels, or one for each of the matrices of a tensor. */
@@ -38,5 +39,14 @@ typedef struct QsfChannels {
  * memory. The caller frees *out. */
 int qsf_channels_make(QsfChannels *out, const QsfModel *m, QsfErr *err);
 void qsf_channels_free(QsfChannels *c); /* *c may be zeroed */
+
+/* Squares of inputs are added up by channel, in the order of the positions; the sums become means.
+ *
+ * Adds the columns of t, the input of step s, to the sums (n_energies) and counts (n_counts)
+ * of the step's lists. */
+void qsf_energies_add(const QsfChannels *c, const QsfStep *s, const QsfTapData *t, float *sum,
+                      uint64_t *count);
+/* Replaces the sums by means with the floor of qsf_calibrate_run. scratch: (2, c->widest). */
+void qsf_energies_finish(const QsfChannels *c, float *sum, const uint64_t *count, float *scratch);
 
 #endif

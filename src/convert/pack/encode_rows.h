@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 
 #include "src/base/pool.h"
-#include "src/convert/pack/float_rows.h"
 #include "src/convert/pack/items.h"
+#include "src/convert/pack/tensor_rows.h"
 #include "src/convert/quant/outliers.h"
 
 typedef struct QsfEncoder {

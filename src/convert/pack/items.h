@@ -8,7 +8,7 @@
 
 #include "src/convert/quant/measure.h"
 #include "src/file/qsf/layout.h"
-#include "src/file/qsf/named.h"
+#include "src/file/qsf/names.h"
 #include "src/file/source.h"
 
 #define QSF_FINAL_LAYER UINT32_MAX /* QsfItem.layer of tensors in the final section and of the embedding */

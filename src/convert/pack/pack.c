@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/convert/pack/grouper.h"
+#include "src/convert/pack/tensor_rows.h"
 #include "src/file/dtype.h"
 #include "src/file/qsf/fields.h"
 #include "src/file/qsf/names.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "src/base/half.h"
-#include "src/convert/quant/bits.h"
 #include "src/convert/quant/blocks.h"
 #include "src/convert/quant/fit.h"
 

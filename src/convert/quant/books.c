@@ -8,7 +8,6 @@
 
 #include "kernels/books.h"
 #include "src/base/half.h"
-#include "src/convert/quant/bits.h"
 #include "src/convert/quant/blocks.h"
 #include "src/convert/quant/fit.h"
 

@@ -4,9 +4,37 @@
 #include "src/convert/quant/fit.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "src/base/half.h"
-#include "src/convert/quant/vec.h"
+
+/* ---- vectors of four values, with the vector extensions of gcc and clang: on every processor the same
+ * results ---- */
+
+enum { QSF_VEC = 4 };
+typedef float QsfVec __attribute__((vector_size(16)));
+typedef int32_t QsfVecMask __attribute__((vector_size(16)));
+typedef double QsfVecWide __attribute__((vector_size(32)));
+
+static inline QsfVec vec_all(float v) { return (QsfVec){ v, v, v, v }; }
+
+static inline QsfVec vec_load(const float *p) {
+    QsfVec v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline QsfVec vec_min(QsfVec a, QsfVec b) {
+    const QsfVecMask less = a < b;
+    return (QsfVec)(((QsfVecMask)a & less) | ((QsfVecMask)b & ~less));
+}
+static inline QsfVec vec_max(QsfVec a, QsfVec b) {
+    const QsfVecMask more = a > b;
+    return (QsfVec)(((QsfVecMask)a & more) | ((QsfVecMask)b & ~more));
+}
+
+/* ---- fits ---- */
 
 /* Adding and subtracting 1.5 * 2^23 rounds a float below 2^22 to nearest even. */
 #define ROUNDER 12582912.0f
@@ -48,9 +76,9 @@ static float inverse_of(double d) { return fabs(d) > STEP_MIN ? (float)(1 / d) :
 
 /* The same four at a time. */
 static inline QsfVec codes(QsfVec x, float shift, float inverse, float low, float high) {
-    QsfVec v = (x - qsf_vec_all(shift)) * qsf_vec_all(inverse);
-    v = qsf_vec_min(qsf_vec_max(v, qsf_vec_all(low)), qsf_vec_all(high));
-    return v + qsf_vec_all(ROUNDER) - qsf_vec_all(ROUNDER);
+    QsfVec v = (x - vec_all(shift)) * vec_all(inverse);
+    v = vec_min(vec_max(v, vec_all(low)), vec_all(high));
+    return v + vec_all(ROUNDER) - vec_all(ROUNDER);
 }
 
 static double total(const QsfVecWide *v) { return ((*v)[0] + (*v)[1]) + ((*v)[2] + (*v)[3]); }
@@ -58,9 +86,9 @@ static double total(const QsfVecWide *v) { return ((*v)[0] + (*v)[1]) + ((*v)[2]
 static void sums_of(const QsfFit *f, float shift, float inverse, float low, float high, QsfFitSums *s) {
     QsfVecWide q1 = { 0 }, q2 = { 0 }, qx = { 0 };
     for (size_t i = 0; i < f->n; i += QSF_VEC) {
-        const QsfVec v = qsf_vec_load(f->x + i);
+        const QsfVec v = vec_load(f->x + i);
         const QsfVecWide q = __builtin_convertvector(codes(v, shift, inverse, low, high), QsfVecWide);
-        const QsfVecWide wq = __builtin_convertvector(qsf_vec_load(f->w + i), QsfVecWide) * q;
+        const QsfVecWide wq = __builtin_convertvector(vec_load(f->w + i), QsfVecWide) * q;
         q1 += wq;
         q2 += wq * q;
         qx += wq * __builtin_convertvector(v, QsfVecWide);

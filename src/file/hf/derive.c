@@ -6,7 +6,6 @@
 #include "src/base/checked.h"
 #include "src/file/dtype.h"
 #include "src/file/hf/pieces.h"
-#include "src/file/hf/scales.h"
 #include "src/file/rows.h"
 
 #define GGUF_NAME_MAX 128

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finds the scales of quantized tensors. Names and shapes: huggingface/transformers integrations/
  * finegrained_fp8.py (fp8), mxfp4.py, bitnet.py. */
-#include "src/file/hf/scales.h"
+#include "src/file/hf/pieces.h"
 
 #include <math.h>
 #include <stdio.h>

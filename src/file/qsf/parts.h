@@ -5,7 +5,7 @@
 #define QSF_FILE_QSF_PARTS_H
 
 #include "src/file/qsf/layout.h"
-#include "src/file/qsf/named.h"
+#include "src/file/qsf/names.h"
 
 typedef enum QsfSectionKind { QSFS_INDEX, QSFS_META, QSFS_EMBED, QSFS_LAYER, QSFS_FINAL } QsfSectionKind;
 

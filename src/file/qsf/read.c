@@ -14,7 +14,6 @@
 #include "src/file/qsf/compressed.h"
 #include "src/file/qsf/fields.h"
 #include "src/file/qsf/groups.h"
-#include "src/file/qsf/named.h"
 #include "src/file/qsf/names.h"
 #include "src/file/qsf/parts.h"
 #include "src/file/rows.h"

@@ -39,15 +39,24 @@ typedef struct QSFLogRecord {
     uint64_t seed;
     uint32_t tokens;
     uint32_t n;
-    double time; /* seconds since 1970; 0 = now when writing */
+    uint32_t id; /* MESSAGE: its number in the session, 1...; 0 = none (written by an earlier version, or more
+                    of an answer). A number that was there before: the same message again, so that the
+                    conversation goes on from it */
+    const char *by;  /* the command that made the change, or NULL; QSF_LOG_BY_* for /undo and /redo */
+    const char *was; /* SET: the value before, of a change that can be undone; or NULL */
+    bool more;       /* the next record belongs to the same change */
+    double time;     /* seconds since 1970; 0 = now when writing */
     /* Set when reading: bytes and newlines of the whole texts, and where the record is, for
      * qsf_chatlog_texts. */
     uint64_t text_bytes, text_lines, reasoning_bytes, reasoning_lines, exact_bytes;
     uint64_t at;
 } QSFLogRecord;
 
-#define QSF_LOG_TITLE    "title"               /* as a setting: the conversation's title, "" = none */
-#define QSF_LOG_HEAD     4096u                 /* bytes of a text that are read with its record */
+#define QSF_LOG_TITLE    "title"  /* as a setting: the conversation's title, "" = none */
+#define QSF_LOG_BRANCH   "branch" /* the same: what follows is a branch of that name, "" = none */
+#define QSF_LOG_BY_UNDO  "undo"   /* QSFLogRecord.by: a change was taken back ... */
+#define QSF_LOG_BY_REDO  "redo"   /* ... or made again */
+#define QSF_LOG_HEAD     4096u    /* bytes of a text that are read with its record */
 #define QSF_LOG_FILE_MAX ((uint64_t)256 << 20) /* maximum size of a file that is read */
 
 typedef struct QSFChatLog QSFChatLog;
@@ -64,6 +73,9 @@ QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap);
 /* Opens an existing conversation only for qsf_chatlog_texts: without a lock, so that it may be open in
  * another program. NULL with a message naming the file in err. */
 QSFChatLog *qsf_chatlog_view(const char *name, char *err, size_t cap);
+/* Begins a conversation without a file, which nothing outlives: its records are in memory. For
+ * qsf_chatlog_append and for reading their texts; never published. NULL where that is impossible. */
+QSFChatLog *qsf_chatlog_scratch(void);
 /* Gives a created conversation, with all its records, the name NAME. The file is already locked when it
  * appears. false with a message in err; errno is EEXIST when that name exists: try a different name. */
 bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap);
@@ -75,6 +87,8 @@ bool qsf_chatlog_close(QSFChatLog *l);
  * next one or by qsf_chatlog_close, so that the file always contains the conversation without gaps. A PART is
  * not buffered, because its MESSAGE repeats it. */
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap);
+/* Returns where the last appended record is in the file (QSFLogRecord.at), or will be when it is written. */
+uint64_t qsf_chatlog_last(const QSFChatLog *l);
 /* With on, whole messages are not synced one by one, until it is called again: when many are
  * written at once. */
 void qsf_chatlog_batch(QSFChatLog *l, bool on);
@@ -107,6 +121,11 @@ typedef enum QSFLogPart { QSF_LOG_IS_TEXT, QSF_LOG_IS_REASONING, QSF_LOG_IS_EXAC
  * part. */
 bool qsf_chatlog_texts(const QSFChatLog *l, const uint64_t *at, size_t n,
                        void (*put)(void *arg, QSFLogPart part, const char *s, size_t len), void *arg);
+
+/* Reads the record at byte `at` of l and passes it to fn (pointers are valid during the call), with the
+ * beginning of its texts. false: it cannot be read, or is damaged now. Takes about 60 KB of stack. */
+bool qsf_chatlog_record(const QSFChatLog *l, uint64_t at, void (*fn)(void *arg, const QSFLogRecord *r),
+                        void *arg);
 
 #define QSF_LOG_NAME 128
 

@@ -29,6 +29,7 @@ void ui_app_init(UiApp *a, UiEngine engine, const QSFSettings *settings) {
 
 void ui_app_free(UiApp *a) {
     ui_session_close(&a->session);
+    ui_session_free(&a->session);
     ui_transcript_clear(&a->chat);
     ui_buf_free(&a->system);
     ui_stops_clear(&a->stops);
@@ -354,6 +355,14 @@ static bool submit(UiApp *a, bool go_on) {
     return a->request != 0;
 }
 
+/* The answer has no number in the session yet. */
+static void begin_version(const UiApp *a, UiItem *it) {
+    const UiNode *tip = ui_tree_tip(&a->session.tree);
+    (void)snprintf(it->label, sizeof it->label, "%.63s", a->stats.model_name);
+    if (!tip || !(tip->at & UI_NODE_USER)) return;
+    it->nth = it->of = tip->kids[0] + 1;
+}
+
 bool ui_app_ask(UiApp *a, bool go_on) {
     UiItem *last = ui_transcript_last(&a->chat);
     if (!a->model_ready) {
@@ -368,8 +377,7 @@ bool ui_app_ask(UiApp *a, bool go_on) {
         a->answer = last;
     } else {
         a->answer = ui_transcript_add(&a->chat, UI_ANSWER, "", 0);
-        if (a->answer)
-            (void)snprintf(a->answer->label, sizeof a->answer->label, "%.63s", a->stats.model_name);
+        if (a->answer) begin_version(a, a->answer);
     }
     a->running = UI_REQUEST_ANSWER;
     a->stopping = false;

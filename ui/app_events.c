@@ -6,6 +6,7 @@
 
 #include "qsf_cli.h"
 #include "ui/app_internal.h"
+#include "ui/branches.h"
 #include "ui/ctx_full.h"
 #include "ui/exchanges.h"
 #include "ui/guide.h"
@@ -74,6 +75,8 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
         it->tokens += e->tokens;
         it->seed = a->settings.params.temperature > 0 ? e->seed : 0;
         it->tps = a->stats.decode_tps;
+        it->prompt = e->prompt_tokens;
+        it->reused = e->reused_tokens;
         if (e->reasoning_cut && it->thought)
             (void)snprintf(it->thought->stop, sizeof it->thought->stop, "cut");
     }
@@ -81,7 +84,9 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     if (it->raw.len == 0 && !ui_item_thought(it) && !finished && it->tokens == 0) {
         a->chat.next_number = it->number - 1;
         ui_transcript_remove(&a->chat, it);
-        ui_app_withdraw(a);
+        /* The answer that was to be replaced is there again. A failure says what can be done instead. */
+        const bool stopped = e && e->type == QSF_EVENT_DONE && e->stop == QSF_STOP_INTERRUPTED;
+        if (!stopped || !ui_app_branch_back(a)) ui_app_withdraw(a);
     } else if (more) {
         ui_app_save_message(a, it, a->answer_from);
     }

@@ -77,7 +77,13 @@ QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
 void ui_app_drop_unanswered(UiApp *a);
 /* Saves a message of the transcript, starting at `from`. Creates the file with the first message, and writes
  * everything again if a record was lost before. */
-void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from);
+void ui_app_save_message(UiApp *a, UiItem *it, UiPlace from);
+/* Saves a message that the file has already, with its number: the conversation goes on from it. */
+void ui_app_save_again(UiApp *a, UiItem *it);
+/* A conversation without a file: writes all of it into memory, so that its changes can be undone. */
+void ui_app_keep(UiApp *a);
+/* Sets which version each answer is. */
+void ui_app_versions(UiApp *a);
 /* Implements UiSession.rewrite; arg is the app. */
 bool ui_app_rewrite(void *arg);
 /* Saves which model answers from now on. */
@@ -122,6 +128,8 @@ typedef struct UiRoom {
 void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room);
 /* Does the room hold this many items without texts and this many places of records? */
 bool ui_room_for_items(const UiRoom *room, uint64_t items, uint64_t places);
+/* How many messages of branches a tree may have in a part of the room. */
+uint32_t ui_room_for_tree(const UiRoom *room);
 /* Refuses a session that needs `need` bytes (0 = unknown), and writes to err what to do. */
 void ui_room_refuse(const UiApp *a, UiRoom *room, const char *name, uint64_t need, char *err, size_t cap);
 /* Adds the texts of record r, which stay in the file, to it; false without memory. */
@@ -135,6 +143,7 @@ bool ui_texts_load(UiApp *a, UiTranscript *t, const QSFChatLog *log, UiRoom *roo
  * and room are set, and ui_own_begin(&own) was called. */
 typedef struct UiReplay {
     UiReplayList list;
+    UiTree *tree; /* is made too; NULL = not needed */
     UiRoom room;
     uint64_t places; /* records of messages */
     bool guide_talk;

@@ -18,6 +18,7 @@
 typedef struct Replay {
     UiApp *app;
     UiReplay of;
+    UiTree tree;
     UiTranscript chat; /* made of it; texts are still in the file */
 } Replay;
 
@@ -109,6 +110,8 @@ static bool replay(Replay *rp, const char *name, const QSFChatLog *log, uint32_t
     ui_own_begin(&rp->of.own);
     ui_own_settings(a, &rp->of.own, &s);
     ui_room_measure(a, &s, &rp->of.room);
+    rp->of.tree = &rp->tree;
+    rp->tree.max = ui_room_for_tree(&rp->of.room);
     if (!qsf_chatlog_read(name, ui_replay_record, &rp->of, damaged, err, cap)) return false;
     ui_own_settings(a, &rp->of.own, &s);
     ui_room_measure(a, &s, &rp->of.room);
@@ -176,10 +179,13 @@ static void say_replaced(const Replay *rp) {
 static void take_over(Replay *rp, UiSession *next, uint32_t damaged) {
     UiApp *a = rp->app;
     ui_session_close(&a->session);
+    ui_session_free(&a->session);
     next->lost = a->session.lost || a->session.unsaved;
     next->rewrite = ui_app_rewrite;
     next->arg = a;
     a->session = *next;
+    a->session.tree = rp->tree;
+    rp->tree = (UiTree){ 0 };
     ui_transcript_clear(&a->chat);
     a->unanswered = 0;
     a->chat = rp->chat;
@@ -192,6 +198,8 @@ static void take_over(Replay *rp, UiSession *next, uint32_t damaged) {
     a->unnamed = rp->of.model == NULL;
     memcpy(a->session.title, rp->of.title, sizeof a->session.title);
     settle(rp, a->session.name, damaged);
+    if (!a->session.log) ui_app_keep(a);
+    ui_app_versions(a);
     ui_app_count_context(a);
     if (rp->of.any) say_resumed(rp);
     say_replaced(rp);
@@ -214,6 +222,7 @@ static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
     if (rp.of.room.refused && !a->started && a->exit_code == 0) a->exit_code = QSF_EXIT_BUDGET;
     ui_transcript_clear(&rp.chat);
     ui_replay_end(&rp.of);
+    ui_tree_free(&rp.tree);
     return ok ? UI_RESUMED : UI_RESUME_FAILED;
 }
 

@@ -18,16 +18,26 @@ QSFLogRecord ui_app_record(const UiItem *it, UiPlace from) {
     return r;
 }
 
-static void save_text(UiApp *a, const UiItem *it, UiPlace from) {
+/* id: of a message that the file has already, 0 = it has not. */
+static void save_text(UiApp *a, UiItem *it, UiPlace from, uint32_t id) {
     bool answer = it->kind == UI_ANSWER;
     QSFLogRecord facts = ui_app_record(it, from);
+    const bool more = from.text > 0 || from.thought > 0;
+    facts.id = id > 0 ? id : more ? 0 : a->session.tree.last_id + 1;
+    facts.time = id > 0 ? it->time : 0;
     facts.seed = it->seed;
     facts.tokens = it->tokens;
     facts.stop = it->stop[0] ? it->stop : NULL;
     facts.name = answer && it->label[0] ? it->label : NULL;
-    ui_session_message(&a->session, answer ? "assistant" : "user", facts.text, facts.len,
-                       answer ? &facts : NULL);
+    if (!answer) facts.tokens = 0;
+    ui_session_message(&a->session, answer ? "assistant" : "user", facts.text, facts.len, &facts);
+    const UiNode *tip = ui_tree_tip(&a->session.tree);
+    it->node = tip ? tip->id : 0;
+    it->nth = tip && answer ? tip->nth : 0;
+    it->of = tip && answer ? ui_tree_versions(&a->session.tree, tip) : 0;
 }
+
+void ui_app_save_again(UiApp *a, UiItem *it) { save_text(a, it, (UiPlace){ 0 }, it->node); }
 
 /* An absolute path, so that the conversation finds its model from any directory. */
 void ui_app_save_model(UiApp *a) {
@@ -89,21 +99,26 @@ static void save_begin(UiApp *a) {
 
 /* replace: the file has something that must not remain. */
 static void save_everything(UiApp *a, bool replace) {
+    ui_session_restart(&a->session);
     if (replace) ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
     save_head(a, replace);
     for (size_t i = 0; i < a->chat.n; i++) {
-        const UiItem *it = a->chat.items[i];
-        if (it->in_context && it != a->answer) save_text(a, it, (UiPlace){ 0 });
-        if (it->id == a->unanswered && !it->in_context) save_text(a, it, (UiPlace){ 0 });
+        UiItem *it = a->chat.items[i];
+        const bool last = it->id == a->unanswered && !it->in_context;
+        if ((it->in_context && it != a->answer) || last) save_text(a, it, (UiPlace){ 0 }, 0);
         if (it == a->answer) save_begin(a);
     }
 }
 
+void ui_app_keep(UiApp *a) { save_everything(a, false); }
+
 bool ui_app_save_all(UiApp *a, bool other_name) {
     if (!a->session.log) {
-        if (!ui_session_create(&a->session)) return false;
-        save_everything(a, false);
-        return ui_session_publish(&a->session, other_name);
+        bool ok = ui_session_create(&a->session);
+        if (ok) save_everything(a, false);
+        ok = ok && ui_session_publish(&a->session, other_name);
+        if (!ok) ui_app_keep(a);
+        return ok;
     }
     qsf_chatlog_batch(a->session.log, true);
     save_everything(a, true);
@@ -118,23 +133,27 @@ bool ui_app_rewrite(void *arg) {
     return ui_app_save_all(a, true);
 }
 
-void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from) {
+void ui_app_save_message(UiApp *a, UiItem *it, UiPlace from) {
     const bool again = a->unanswered == it->id; /* the file has it */
+    const bool on = a->session.on && a->session.name[0];
     if (!again) ui_app_drop_unanswered(a);
     a->unanswered = 0;
-    if (!a->session.on || !a->session.name[0]) return;
-    if (a->model_unsaved) ui_app_save_model(a);
-    if (!a->session.log || !qsf_chatlog_complete(a->session.log))
+    if (on && a->model_unsaved) ui_app_save_model(a);
+    if (on && (!a->session.log || !qsf_chatlog_complete(a->session.log)))
         (void)ui_app_save_all(a, true);
     else if (!again)
-        save_text(a, it, from);
+        save_text(a, it, from, 0);
 }
 
 void ui_app_drop_unanswered(UiApp *a) {
     const uint32_t id = a->unanswered;
     a->unanswered = 0;
     if (id == 0) return;
+    const char *by = a->session.by;
+    const bool more = a->session.more;
+    ui_session_because(&a->session, by, true); /* it belongs to what follows */
     ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, 1);
+    ui_session_because(&a->session, by, more);
     for (size_t i = a->chat.n; i > 0 && !a->full_screen; i--) { /* no screen shows it any more */
         if (a->chat.items[i - 1]->id != id) continue;
         ui_transcript_remove(&a->chat, a->chat.items[i - 1]);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/app_internal.h"
+#include "ui/branches.h"
 #include "ui/commands.h"
 #include "ui/ctx_full.h"
 #include "ui/exchanges.h"
@@ -31,13 +32,15 @@ bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
     if (ui_cmd_busy(a, name)) return false;
     UiItem *user = ui_transcript_last_of(&a->chat, UI_USER);
     UiItem *last = ui_transcript_last(&a->chat);
-    if (!user || (last && last->kind == UI_ANSWER && !user->in_context && last->id > user->id)) {
+    /* A summary in front of the conversation is not an answer. */
+    const bool summary = last && last->kind == UI_ANSWER && last->node == 0 && !a->session.tree.failed;
+    if (!user || summary || (last && last->kind == UI_ANSWER && !user->in_context && last->id > user->id)) {
         ui_app_say(a, UI_ERROR, "/%s: there is no message to answer", name);
         return false;
     }
     if (!a->model_ready) return ui_app_ask(a, false);
     if (user->in_context) {
-        if (last && last->kind == UI_ANSWER) ui_app_drop(a, 1);
+        if (last && last->kind == UI_ANSWER) (void)ui_app_branch_answer(a, last, "retry", NULL);
     } else {
         user->in_context = true;
         user->number = ++a->chat.next_number;
@@ -49,8 +52,7 @@ bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
     return false;
 }
 
-/* Parses a number of exchanges, 1 or more; "" is 1. false: reported. */
-static bool parse_exchanges(UiApp *a, const char *name, const char *args, long *n) {
+bool ui_parse_exchanges(UiApp *a, const char *name, const char *args, long *n) {
     char *end;
     *n = *args ? strtol(args, &end, 10) : 1;
     if (!*args || (!*end && *n >= 1 && *n <= 1000000)) return true;
@@ -61,7 +63,7 @@ static bool parse_exchanges(UiApp *a, const char *name, const char *args, long *
 bool ui_cmd_forget(UiApp *a, const char *name, const char *args) {
     long n;
     const uint32_t all = ui_exchanges(a);
-    if (!parse_exchanges(a, name, args, &n) || ui_cmd_busy(a, name)) return false;
+    if (!ui_parse_exchanges(a, name, args, &n) || ui_cmd_busy(a, name)) return false;
     if (all == 0) {
         ui_app_say(a, UI_ERROR, "/%s: nothing to forget", name);
         return false;
@@ -88,25 +90,6 @@ bool ui_cmd_compact(UiApp *a, const char *name, const char *args) {
         return false;
     }
     return ui_compact(a, n, ui_ctx_full_open(a)); /* the answer to which the question belongs continues */
-}
-
-bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {
-    long n;
-    if (!parse_exchanges(a, name, args, &n) || ui_cmd_busy(a, name)) return false;
-    uint32_t drop = 0;
-    long users = 0;
-    for (size_t i = a->chat.n; i > 0 && users < n; i--) {
-        const UiItem *it = a->chat.items[i - 1];
-        drop += it->in_context;
-        users += it->in_context && it->kind == UI_USER;
-    }
-    if (drop == 0) {
-        ui_app_say(a, UI_ERROR, "/%s: nothing to undo", name);
-        return false;
-    }
-    ui_app_drop(a, drop);
-    ui_app_say(a, UI_NOTICE, "removed %ld exchange%s", users, users == 1 ? "" : "s");
-    return true;
 }
 
 bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {

@@ -60,6 +60,7 @@ static bool save_copy(UiApp *a, const char *to) {
         return false;
     }
     ui_session_close(&a->session);
+    next.tree = a->session.tree; /* the same bytes are in the same places */
     next.lost = a->session.lost || a->session.unsaved;
     next.had_file = true;
     memcpy(next.title, a->session.title, sizeof next.title);
@@ -71,14 +72,20 @@ static bool save_copy(UiApp *a, const char *to) {
  * without. */
 static bool save_new(UiApp *a, const char *to) {
     UiSession before = a->session;
+    a->session.tree = (UiTree){ 0 };
+    a->session.scratch = NULL;
     ui_session_use(&a->session, to);
     if (ui_app_save_all(a, false)) {
         a->session.lost = before.lost; /* nothing of this conversation */
+        ui_session_free(&before);
         return true;
     }
     char text[sizeof before.problem];
     memcpy(text, a->session.problem, sizeof text);
+    ui_session_free(&a->session);
+    ui_session_free(&before);
     a->session = before;
+    ui_app_keep(a);
     ui_app_say(a, UI_ERROR, "%s", text);
     return false;
 }
@@ -185,8 +192,7 @@ bool ui_cmd_delete(UiApp *a, const char *name, const char *args) {
     return false;
 }
 
-/* Cells of a line of output; lines are long if the output is not a terminal. */
-static int columns(const UiApp *a) {
+int ui_text_columns(const UiApp *a) {
     struct winsize ws;
     if (a->full_screen) return a->columns > 0 ? a->columns : 80;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col > 0) return ws.ws_col;
@@ -205,7 +211,7 @@ bool ui_cmd_sessions(UiApp *a, const char *name, const char *args) {
         ui_app_open_view(a, UI_VIEW_SESSIONS, args);
     } else {
         UiBuf b = { 0 };
-        ui_sessions_list(&b, a->session.name, search, columns(a), a->chat.ascii);
+        ui_sessions_list(&b, a->session.name, search, ui_text_columns(a), a->chat.ascii);
         ui_app_print(a, UI_OUTPUT, b.len ? ui_buf_str(&b) : search ? "nothing found" : "no sessions yet");
         ui_buf_free(&b);
     }

@@ -18,7 +18,8 @@ typedef enum UiArgKind {
     UI_ARG_SESSION_ONLY,
     UI_ARG_CODE,      /* the number of a block of code after the word code */
     UI_ARG_CODE_FILE, /* such a number, and a file */
-    UI_ARG_ROLE
+    UI_ARG_ROLE,
+    UI_ARG_BRANCH
 } UiArgKind;
 
 /* A word that an argument begins with. */
@@ -67,12 +68,18 @@ bool ui_cmd_forget(UiApp *a, const char *name, const char *args);
 bool ui_cmd_compact(UiApp *a, const char *name, const char *args);
 bool ui_cmd_edit(UiApp *a, const char *name, const char *args);
 bool ui_cmd_as(UiApp *a, const char *name, const char *args);
-bool ui_cmd_undo(UiApp *a, const char *name, const char *args);
 bool ui_cmd_continue(UiApp *a, const char *name, const char *args);
 bool ui_cmd_system(UiApp *a, const char *name, const char *args);
 bool ui_cmd_think(UiApp *a, const char *name, const char *args);
 bool ui_cmd_stop(UiApp *a, const char *name, const char *args);
 bool ui_cmd_quit(UiApp *a, const char *name, const char *args);
+/* cmd_undo.c */
+bool ui_cmd_undo(UiApp *a, const char *name, const char *args);
+bool ui_cmd_redo(UiApp *a, const char *name, const char *args);
+/* cmd_tree.c */
+bool ui_cmd_branch(UiApp *a, const char *name, const char *args);
+bool ui_cmd_tree(UiApp *a, const char *name, const char *args);
+bool ui_cmd_goto(UiApp *a, const char *name, const char *args);
 /* compose/cmd_compose.c */
 bool ui_cmd_queue(UiApp *a, const char *name, const char *args);
 bool ui_cmd_read(UiApp *a, const char *name, const char *args);
@@ -114,6 +121,10 @@ bool ui_cmd_copy(UiApp *a, const char *name, const char *args);
 bool ui_cmd_save_code(UiApp *a, const char *name, const char *args);
 bool ui_cmd_export(UiApp *a, const char *name, const char *args);
 
+/* Cells of a line of output; lines are long if the output is not a terminal. */
+int ui_text_columns(const UiApp *a);
+/* Parses a number of exchanges, 1 or more; "" is 1. false: reported. */
+bool ui_parse_exchanges(UiApp *a, const char *name, const char *args, long *n);
 /* Reports that a command must wait for the answer; true if one is being generated. */
 bool ui_cmd_busy(UiApp *a, const char *name);
 

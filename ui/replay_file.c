@@ -99,6 +99,12 @@ bool ui_replay_record(void *arg, const QSFLogRecord *r) {
         break;
     case QSF_LOG_MODEL: replay_model(rp, r); break;
     }
+    if (rp->tree) {
+        ui_tree_record(rp->tree, r);
+        UiItem *last = r->kind == QSF_LOG_MESSAGE ? ui_replay_last(&rp->list) : NULL;
+        const UiNode *tip = ui_tree_tip(rp->tree);
+        if (last) last->node = tip ? tip->id : 0;
+    }
     rp->too_many = rp->too_many || !ui_room_for_items(&rp->room, rp->list.n + rp->list.n_past, rp->places);
     return !rp->too_many;
 }

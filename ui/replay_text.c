@@ -11,6 +11,8 @@
 #define UI_BLOCK_BYTES 128 /* and on the screen */
 #define UI_LINE_BYTES  32  /* of a line on the screen, while their array grows */
 #define UI_LINE_CELLS  60
+#define UI_TREE_SHARE  8 /* and their tree about this one */
+#define UI_TREE_MIN    1024u
 #define UI_PAST_SHARE  16 /* messages that left the context take at most this part */
 
 static double mb(uint64_t bytes) { return (double)bytes / (1 << 20); }
@@ -74,6 +76,11 @@ void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room) {
 
 bool ui_room_for_items(const UiRoom *room, uint64_t items, uint64_t places) {
     return items * UI_ITEM_BYTES + places * sizeof(uint64_t) <= room->bytes;
+}
+
+uint32_t ui_room_for_tree(const UiRoom *room) {
+    const uint64_t n = room->bytes / UI_TREE_SHARE / sizeof(UiNode);
+    return n > UI_TREE_MAX ? UI_TREE_MAX : n < UI_TREE_MIN ? UI_TREE_MIN : (uint32_t)n;
 }
 
 void ui_room_refuse(const UiApp *a, UiRoom *room, const char *name, uint64_t need, char *err, size_t cap) {

@@ -25,8 +25,34 @@ bool ui_session_is_dated(const char *name) {
     return form[i] == '\0'; /* -2, -3 may follow */
 }
 
+/* Of a conversation without a file: it is not written twice on a disk. */
+#define UI_SCRATCH_MAX ((uint64_t)16 << 20)
+
+void ui_session_because(UiSession *s, const char *by, bool more) {
+    s->by = by;
+    s->more = more;
+}
+
+const QSFChatLog *ui_session_texts(const UiSession *s) { return s->log ? s->log : s->scratch; }
+
+static void drop_scratch(UiSession *s) {
+    (void)qsf_chatlog_close(s->scratch);
+    s->scratch = NULL;
+}
+
+void ui_session_free(UiSession *s) {
+    drop_scratch(s);
+    ui_tree_free(&s->tree);
+}
+
+void ui_session_restart(UiSession *s) {
+    drop_scratch(s);
+    ui_tree_reset(&s->tree);
+}
+
 void ui_session_use(UiSession *s, const char *name) {
     ui_session_close(s);
+    ui_session_free(s);
     s->lost = s->lost || s->unsaved;
     s->saved = s->had_file = s->unsaved = false;
     (void)snprintf(s->name, sizeof s->name, "%s", name);
@@ -60,6 +86,8 @@ void ui_session_detach(UiSession *s) {
 
 bool ui_session_create(UiSession *s) {
     char err[300] = "";
+    ui_session_restart(s);
+    s->tree.last_id = 0;
     s->log = qsf_chatlog_create(s->name, err, sizeof err);
     if (!s->log) problem(s, err);
     s->pending = s->log != NULL;
@@ -125,16 +153,44 @@ void ui_session_close(UiSession *s) {
     s->parted = s->parted_reasoning = 0;
 }
 
-static bool append(UiSession *s, const QSFLogRecord *r) {
-    char err[300] = "";
-    if (ui_session_repair(s)) return s->log != NULL;
-    if (!s->log) return false;
-    if (qsf_chatlog_append(s->log, r, err, sizeof err)) {
-        if (!s->pending) saved(s);
-        return true;
+/* Too much for memory: then earlier versions are not kept. */
+static void append_scratch(UiSession *s, const QSFLogRecord *r) {
+    char err[300];
+    if (s->tree.failed || r->kind == QSF_LOG_PART) return;
+    if (!s->scratch) s->scratch = qsf_chatlog_scratch();
+    QSFLogRecord made = *r;
+    const bool ok = s->scratch && qsf_chatlog_last(s->scratch) < UI_SCRATCH_MAX &&
+                    qsf_chatlog_append(s->scratch, r, err, sizeof err);
+    if (ok) {
+        made.at = qsf_chatlog_last(s->scratch);
+        made.text_bytes = r->len;
+        ui_tree_record(&s->tree, &made);
+    } else {
+        ui_session_restart(s);
+        s->tree.failed = true;
     }
-    problem(s, err);
-    return false;
+}
+
+static bool append(UiSession *s, const QSFLogRecord *given) {
+    char err[300] = "";
+    QSFLogRecord r = *given;
+    if (!r.by) r.by = s->by;
+    r.more = r.more || s->more;
+    if (r.kind == QSF_LOG_SET) r.was = s->was;
+    if (ui_session_repair(s)) return s->log != NULL;
+    if (!s->log) {
+        append_scratch(s, &r);
+        return false;
+    }
+    const bool ok = qsf_chatlog_append(s->log, &r, err, sizeof err);
+    r.at = qsf_chatlog_last(s->log);
+    r.text_bytes = r.len;
+    ui_tree_record(&s->tree, &r);
+    if (!ok)
+        problem(s, err);
+    else if (!s->pending)
+        saved(s);
+    return ok;
 }
 
 bool ui_session_message(UiSession *s, const char *role, const char *text, size_t len,

@@ -7,6 +7,7 @@
 
 #include "qsf_chatlog.h"
 #include "ui/buf.h"
+#include "ui/tree.h"
 
 typedef struct UiSession {
     bool on;         /* conversations are saved */
@@ -28,7 +29,12 @@ typedef struct UiSession {
     bool (*rewrite)(void *arg);
     void *arg;
     bool rewriting;
-    bool lost; /* an earlier session was closed with a part missing */
+    UiTree tree;         /* of the records that were written */
+    QSFChatLog *scratch; /* those of a conversation without a file; NULL = none yet */
+    const char *by;      /* QSFLogRecord.by and .more of the next records: see ui_session_because */
+    bool more;
+    const char *was; /* QSFLogRecord.was of the next SET */
+    bool lost;       /* an earlier session was closed with a part missing */
 } UiSession;
 
 /* "2026-08-01_09-42-10": a name from the current time. */
@@ -50,15 +56,24 @@ bool ui_session_create(UiSession *s);
 bool ui_session_publish(UiSession *s, bool other_name);
 /* Closes it, after what is missing was written, as far as possible. */
 void ui_session_close(UiSession *s);
+/* Frees what it has in memory. */
+void ui_session_free(UiSession *s);
 /* Checks that the file is still there, and repairs what is not. Returns true if everything was written again:
  * a record of a change that has been made already must not be appended then. */
 bool ui_session_repair(UiSession *s);
 
-/* Each appends one record of a change that the conversation has already; nothing if no file is open. facts
- * (may be NULL): reasoning, stop, seed, tokens. */
+/* Each appends one record of a change that the conversation has already; without a file in memory, where it
+ * lasts as long as the program. s->tree takes it. facts (may be NULL): reasoning, stop, seed, tokens. */
 bool ui_session_message(UiSession *s, const char *role, const char *text, size_t len,
                         const QSFLogRecord *facts);
 bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const char *text, uint32_t n);
+/* The records that follow belong to a change that this command makes (NULL: none in particular), and
+ * with more to the same one as the record after them. Until it is called again. by must stay valid. */
+void ui_session_because(UiSession *s, const char *by, bool more);
+/* The log that has the texts of the messages in s->tree, or NULL. */
+const QSFChatLog *ui_session_texts(const UiSession *s);
+/* The conversation is about to be written again as a whole, to the file or, without one, in memory. */
+void ui_session_restart(UiSession *s);
 /* An open answer: text and reasoning are complete so far. Writes the new part, about once a second or, with
  * force, immediately. */
 void ui_session_part(UiSession *s, const QSFLogRecord *all, double now, bool force);

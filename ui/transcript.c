@@ -268,6 +268,21 @@ uint32_t ui_transcript_forget(UiTranscript *t, uint32_t n) {
     return gone;
 }
 
+bool ui_transcript_take(UiTranscript *t, UiTranscript *from) {
+    const size_t n = t->n + from->n;
+    UiItem **p = n > t->cap ? realloc(t->items, n * sizeof *p) : t->items;
+    if (n > 0 && !p) return false;
+    if (n > t->cap) t->cap = n;
+    t->items = p;
+    for (size_t i = 0; i < from->n; i++) {
+        from->items[i]->number = ++t->next_number;
+        t->items[t->n++] = from->items[i];
+    }
+    if (from->next_id > t->next_id) t->next_id = from->next_id;
+    from->n = 0;
+    return true;
+}
+
 /* Moves the last item to place i. */
 static void move_last(UiTranscript *t, size_t i) {
     UiItem *it = t->items[t->n - 1];

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,13 +24,16 @@
 struct QSFChatLog {
     int fd;
     char *name, *path;
-    off_t size;        /* of the file after the last record */
-    bool torn;         /* the file may end in the middle of a line: start the next record on a new one */
-    bool incomplete;   /* a record was lost because memory ran out */
-    QsfStrbuf waiting; /* records that could not be written yet */
-    bool batch;        /* records are not synced one by one */
-    bool pending;      /* created but not published */
-    QSFSaveFile file;  /* owns fd while pending */
+    off_t size;          /* of the file after the last record */
+    uint64_t last;       /* where that is */
+    size_t last_waiting; /* its place in `waiting`, until it is written */
+    bool torn;           /* the file may end in the middle of a line: start the next record on a new one */
+    bool incomplete;     /* a record was lost because memory ran out */
+    QsfStrbuf waiting;   /* records that could not be written yet */
+    bool batch;          /* records are not synced one by one */
+    bool pending;        /* created but not published */
+    bool scratch;        /* the file is only in memory */
+    QSFSaveFile file;    /* owns fd while pending */
 };
 
 static bool make_dir(char *err, size_t cap) {
@@ -138,6 +142,22 @@ QSFChatLog *qsf_chatlog_view(const char *name, char *err, size_t cap) {
     return NULL;
 }
 
+QSFChatLog *qsf_chatlog_scratch(void) {
+#ifdef MFD_CLOEXEC
+    QSFChatLog *l = calloc(1, sizeof *l);
+    char *path = strdup("the conversation in memory");
+    const int fd = l && path ? memfd_create("qsf-chat", MFD_CLOEXEC) : -1;
+    if (fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) == 0) {
+        *l = (QSFChatLog){ .fd = fd, .path = path, .scratch = true };
+        return l;
+    }
+    if (fd >= 0) close(fd);
+    free(path);
+    free(l);
+#endif
+    return NULL;
+}
+
 bool qsf_chatlog_delete(const char *name, char *err, size_t cap) {
     char *path = qsf_chatlog_path(name, err, cap), *snapshot = path ? qsf_chatlog_snapshot(name) : NULL;
     int fd = path ? open_locked(path, false, err, cap) : -1, why = fd >= 0 ? 0 : errno;
@@ -173,8 +193,10 @@ static bool write_waiting(QSFChatLog *l, char *err, size_t cap) {
     if (known && st.st_size != l->size) l->torn = ends_torn(l->fd); /* another program has written to it */
     bool ready = known && (!l->torn || write_all(l->fd, "\n", 1));
     if (ready && write_all(l->fd, l->waiting.data, l->waiting.len)) {
+        const uint64_t after = l->waiting.len - l->last_waiting;
         l->torn = false;
         l->size = lseek(l->fd, 0, SEEK_END);
+        l->last = (uint64_t)l->size > after ? (uint64_t)l->size - after : 0;
         qsf_strbuf_free(&l->waiting);
         return true;
     }
@@ -250,6 +272,11 @@ static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
     if (r->exact_len) put_field(b, "exact", r->exact, r->exact_len);
     if (r->name && last) put_field(b, "name", r->name, strlen(r->name));
     if (r->kind == QSF_LOG_UNDO || r->kind == QSF_LOG_FORGET) qsf_strbuf_addf(b, ",\"n\":%u", r->n);
+    /* Earlier versions of the program skip these. */
+    if (r->id > 0) qsf_strbuf_addf(b, ",\"id\":%u", r->id);
+    if (r->was) put_field(b, "was", r->was, strlen(r->was));
+    if (r->by) put_field(b, "by", r->by, strlen(r->by));
+    if (r->more) qsf_strbuf_adds(b, ",\"more\":1");
     qsf_strbuf_adds(b, "}\n");
 }
 
@@ -268,6 +295,8 @@ static bool add_waiting(QSFChatLog *l, const QSFLogRecord *r) {
     return false;
 }
 
+uint64_t qsf_chatlog_last(const QSFChatLog *l) { return l->last; }
+
 void qsf_chatlog_batch(QSFChatLog *l, bool on) {
     if (l->batch && !on) (void)fdatasync(l->fd);
     l->batch = on;
@@ -275,6 +304,8 @@ void qsf_chatlog_batch(QSFChatLog *l, bool on) {
 
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap) {
     size_t before = l->waiting.len;
+    l->last_waiting = before;
+    l->last = (uint64_t)l->size + (l->torn ? 1 : 0) + before;
     if (!add_waiting(l, r)) {
         snprintf(err, cap, "%s: cannot save: out of memory", l->path);
         l->incomplete = l->incomplete || r->kind != QSF_LOG_PART;
@@ -285,7 +316,7 @@ bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t 
         if (r->kind == QSF_LOG_PART) cut_waiting(l, before);
         return false;
     }
-    if (r->kind == QSF_LOG_PART || l->pending || l->batch) return true;
+    if (r->kind == QSF_LOG_PART || l->pending || l->batch || l->scratch) return true;
     if (!fdatasync(l->fd) || errno == EINVAL || errno == EROFS) return true;
     snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
     return false;
@@ -304,9 +335,19 @@ bool qsf_chatlog_texts(const QSFChatLog *l, const uint64_t *at, size_t n,
     return true;
 }
 
+bool qsf_chatlog_record(const QSFChatLog *l, uint64_t at, void (*fn)(void *arg, const QSFLogRecord *r),
+                        void *arg) {
+    QsfLogScan s;
+    QSFLogRecord r;
+    qsf_logscan_init(&s, l->fd, at);
+    const bool ok = qsf_logscan_line(&s, NULL, &r) == QSF_LOG_LINE_RECORD;
+    if (ok) fn(arg, &r);
+    return ok;
+}
+
 QSFLogState qsf_chatlog_state(const QSFChatLog *l) {
     struct stat opened, named;
-    if (l->pending || fstat(l->fd, &opened)) return QSF_LOG_INTACT;
+    if (l->pending || l->scratch || fstat(l->fd, &opened)) return QSF_LOG_INTACT;
     if (stat(l->path, &named)) return errno == ENOENT || errno == ENOTDIR ? QSF_LOG_REMOVED : QSF_LOG_INTACT;
     if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino) return QSF_LOG_REPLACED;
     return opened.st_size < l->size ? QSF_LOG_CUT : QSF_LOG_INTACT;

@@ -256,7 +256,8 @@ static const struct {
     { "kind", QSF_LOG_KIND },   { "role", QSF_LOG_ROLE }, { "name", QSF_LOG_NAMED },
     { "text", QSF_LOG_TEXT },   { "stop", QSF_LOG_STOP }, { "reasoning", QSF_LOG_REASONING },
     { "exact", QSF_LOG_EXACT }, { "seed", QSF_LOG_SEED }, { "time", QSF_LOG_KEY },
-    { "tokens", QSF_LOG_KEY },  { "n", QSF_LOG_KEY },
+    { "tokens", QSF_LOG_KEY },  { "n", QSF_LOG_KEY },     { "id", QSF_LOG_KEY },
+    { "more", QSF_LOG_KEY },    { "by", QSF_LOG_BY },     { "was", QSF_LOG_WAS },
 };
 
 static void clear_string(QsfLogString *d) {
@@ -267,21 +268,21 @@ static void clear_string(QsfLogString *d) {
 }
 
 static void clear_record(QsfLogScan *s) {
-    static const size_t caps[] = {
-        [QSF_LOG_KEY] = 15, [QSF_LOG_KIND] = 15, [QSF_LOG_ROLE] = 31, [QSF_LOG_STOP] = 31, [QSF_LOG_SEED] = 31
-    };
+    static const size_t caps[] = { [QSF_LOG_KEY] = 15,  [QSF_LOG_KIND] = 15, [QSF_LOG_ROLE] = 31,
+                                   [QSF_LOG_STOP] = 31, [QSF_LOG_SEED] = 31, [QSF_LOG_BY] = 15 };
     char *at = s->small;
     for (int i = 0; i < QSF_LOG_NAMED; i++) {
         s->string[i] = (QsfLogString){ .dst = at, .cap = caps[i] };
         at += caps[i] + 1;
     }
     s->string[QSF_LOG_NAMED] = (QsfLogString){ .dst = s->named, .cap = QSF_LOG_HEAD };
+    s->string[QSF_LOG_WAS] = (QsfLogString){ .dst = s->was, .cap = sizeof s->was - 1 };
     s->string[QSF_LOG_TEXT] = (QsfLogString){ .dst = s->text, .cap = QSF_LOG_HEAD };
     s->string[QSF_LOG_REASONING] = (QsfLogString){ .dst = s->reasoning, .cap = QSF_LOG_HEAD };
     s->string[QSF_LOG_EXACT] = (QsfLogString){ .dst = s->exact, .cap = QSF_LOG_HEAD };
     for (int i = 0; i < QSF_LOG_STRINGS; i++) clear_string(&s->string[i]);
     s->time = 0;
-    s->tokens = s->count = 0;
+    s->tokens = s->count = s->id = s->more = 0;
 }
 
 static bool read_text(QsfLogScan *s, int which) {
@@ -305,12 +306,16 @@ static bool read_count(QsfLogScan *s, const char *key) {
     double v = 0;
     const int c = peek_token(s);
     bool ok = c == '-' || (c >= '0' && c <= '9') ? read_number(s, &v) : skip_value(s, 1);
-    if (key[0] == 'n')
-        s->count = integer(v);
-    else if (key[1] == 'o')
-        s->tokens = integer(v);
-    else
-        s->time = v;
+    switch (key[0]) {
+    case 'n': s->count = integer(v); break;
+    case 'i': s->id = integer(v); break;
+    case 'm': s->more = integer(v); break;
+    default:
+        if (key[1] == 'o')
+            s->tokens = integer(v);
+        else
+            s->time = v;
+    }
     return ok;
 }
 
@@ -377,6 +382,10 @@ static bool record_of(const QsfLogScan *s, QSFLogRecord *r) {
     r->seed = seed_of(string_of(s, QSF_LOG_SEED, NULL));
     r->tokens = count_of(s->tokens);
     r->n = count_of(s->count);
+    r->id = k == QSF_LOG_MESSAGE ? count_of(s->id) : 0;
+    r->more = s->more == 1;
+    r->by = string_of(s, QSF_LOG_BY, NULL);
+    r->was = s->string[QSF_LOG_WAS].bytes < sizeof s->was ? string_of(s, QSF_LOG_WAS, NULL) : NULL;
     r->time = s->time;
     const bool needs_text = k == QSF_LOG_MESSAGE || k == QSF_LOG_PART || k == QSF_LOG_SYSTEM;
     if (needs_text && r->text == NULL) return false;

@@ -31,7 +31,9 @@ enum {
     QSF_LOG_ROLE,
     QSF_LOG_STOP,
     QSF_LOG_SEED,
+    QSF_LOG_BY,
     QSF_LOG_NAMED,
+    QSF_LOG_WAS,
     QSF_LOG_TEXT,
     QSF_LOG_REASONING,
     QSF_LOG_EXACT,
@@ -49,8 +51,9 @@ typedef struct QsfLogScan {
     bool to_sink;           /* it goes to the sink */
     QsfLogString string[QSF_LOG_STRINGS];
     double time;
-    int64_t tokens, count;
+    int64_t tokens, count, id, more;
     char small[160];
+    char was[512];
     char named[QSF_LOG_HEAD + 1], text[QSF_LOG_HEAD + 1], reasoning[QSF_LOG_HEAD + 1],
         exact[QSF_LOG_HEAD + 1];
     char out[4096]; /* (n_out) bytes for the sink */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Branches of a conversation: earlier versions of answers, and what was said after them, stay in the session
+ * (ui/tree.h) and can be gone back to. Texts are read from the file again. One thread; not while the engine
+ * works. */
+#ifndef QSF_UI_BRANCHES_H
+#define QSF_UI_BRANCHES_H
+
+#include "ui/app.h"
+
+/* A new version of an answer begins: `it`, which must be in the context, and what follows it leave the
+ * conversation and stay in the session. by: the command, "retry", which must stay valid.
+ * head NULL: then ui_app_ask(a, false) asks for the new version. Otherwise the version begins with text,
+ * reasoning, exact, stop, seed and tokens of head, and is the last message of the transcript, and saved; then
+ * ui_app_ask(a, true) continues it. What is saved stays if the program is killed before the answer goes on,
+ * and /undo goes back to the version before. The request evaluates only what the versions do not have in
+ * common. false: out of memory (reported). */
+bool ui_app_branch_answer(UiApp *a, UiItem *it, const char *by, const QSFLogRecord *head);
+/* The same change goes back before it was finished: the answer that it replaced is there again. false: no
+ * such change is open, or its texts cannot be read (reported). */
+bool ui_app_branch_back(UiApp *a);
+
+/* Makes the conversation the one that ends at a spot of a->session.tree, with the branch that is open there
+ * (UiSpot.branch; the one that is left ends where it is now), in the file too, as one change by a command (NULL: none; it must stay valid). false: nothing changed, because texts cannot be read, or do not
+ * fit in the RAM budget (reported). A message without an answer at its end waits for /retry. */
+bool ui_app_go(UiApp *a, UiSpot to, const char *by);
+
+/* The last answer in the context that has several versions, or NULL. */
+UiItem *ui_app_versioned(const UiApp *a);
+/* Shows another version of it, with what followed that: the one before (-1), the next (1). Writes to err why
+ * that is impossible, and returns false. */
+bool ui_app_step_version(UiApp *a, int by, char *err, size_t cap);
+/* The same: version nth. */
+bool ui_app_go_version(UiApp *a, uint32_t nth, char *err, size_t cap);
+
+#endif

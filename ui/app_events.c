@@ -146,6 +146,13 @@ static void say_finished(UiApp *a, const QSFEvent *e) {
         ui_app_say(a, UI_NOTICE, "the answer is finished: the model adds nothing to it");
 }
 
+/* The full screen shows it with the answer, too. */
+static void say_version(UiApp *a) {
+    const UiItem *last = ui_transcript_last(&a->chat);
+    if (!a->full_screen && !goes_on(a) && last && last->kind == UI_ANSWER && last->of > 1)
+        ui_app_say(a, UI_NOTICE, "version %u/%u", last->nth, last->of);
+}
+
 static void answer_done(UiApp *a, const QSFEvent *e) {
     ui_app_refresh_stats(a);
     ui_log_answer(a, e);
@@ -164,6 +171,7 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
         ui_app_say(a, UI_NOTICE, "%u tokens left the context (%s)", e->evicted, a->settings.eviction);
     if (a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
     say_seed(a, e);
+    say_version(a);
     if (ask) ui_ctx_full_ask(a);
 }
 

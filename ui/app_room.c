@@ -17,7 +17,8 @@ static unsigned copies(const UiApp *a) { return a->full_screen ? COPIES_ON_SCREE
 
 /* With what is queued or folded in the input: no plan counts that. */
 static uint64_t texts_since_load(const UiApp *a) {
-    const uint64_t now = ui_transcript_held(&a->chat) + a->queue.bytes + a->folds.bytes;
+    const uint64_t now = ui_transcript_held(&a->chat) + ui_session_held(&a->session) + a->queue.bytes +
+                         a->folds.bytes;
     return now > a->held_at_load ? now - a->held_at_load : 0;
 }
 

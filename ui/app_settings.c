@@ -114,7 +114,10 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
         if (!quiet) ui_app_say(a, UI_NOTICE, "%s is %s%s", row->name, to, why);
         return true;
     }
+    /* What only the screen shows is not a change of the conversation. */
+    a->session.was = strcmp(row->name, "show-thinking") == 0 ? NULL : from;
     mark(a, row, to);
+    a->session.was = NULL;
     (void)snprintf(to + strlen(to), sizeof to - strlen(to), "%s", why);
     if (!quiet) said_change(a, row, from, to);
     act(a, row);

@@ -283,7 +283,7 @@ void ui_app_versions(UiApp *a) {
     }
 }
 
-UiItem *ui_app_versioned(const UiApp *a) {
+static UiItem *versioned(const UiApp *a) {
     for (size_t i = a->chat.n; i > 0; i--) {
         UiItem *it = a->chat.items[i - 1];
         if (it->in_context && it->of > 1) return it;
@@ -291,32 +291,32 @@ UiItem *ui_app_versioned(const UiApp *a) {
     return NULL;
 }
 
-bool ui_app_go_version(UiApp *a, uint32_t nth, char *err, size_t cap) {
+bool ui_app_go_version(UiApp *a, uint32_t nth, char *said, size_t cap) {
     const UiTree *t = &a->session.tree;
-    const UiItem *it = ui_app_versioned(a);
+    const UiItem *it = versioned(a);
     const UiNode *n = it ? ui_tree_node(t, it->node) : NULL, *other = n ? ui_tree_version(t, n, nth) : NULL;
     const char *why = ui_app_busy(a) ? "the answer is not finished"
                       : !it          ? "no answer has other versions: /retry makes one"
                       : !n           ? "the versions are not known any more"
                       : !other       ? "there is no such version"
                                      : NULL;
-    (void)snprintf(err, cap, "%s", why ? why : "");
+    (void)snprintf(said, cap, "%s", why ? why : "");
     if (why) return false;
     const uint32_t id = other->id, of = it->of;
     if (!ui_app_go(a, ui_tree_end(t, id), "version")) {
-        (void)snprintf(err, cap, "the version cannot be shown");
+        (void)snprintf(said, cap, "the version cannot be shown");
         return false;
     }
-    (void)snprintf(err, cap, "version %u/%u", nth, of);
+    (void)snprintf(said, cap, "version %u/%u", nth, of);
     return true;
 }
 
-bool ui_app_step_version(UiApp *a, int by, char *err, size_t cap) {
-    const UiItem *it = ui_app_versioned(a);
+bool ui_app_step_version(UiApp *a, int by, char *said, size_t cap) {
+    const UiItem *it = versioned(a);
     const uint32_t nth = it ? it->nth : 0;
     if (it && !ui_app_busy(a) && (by < 0 ? nth == 1 : nth == it->of)) {
-        (void)snprintf(err, cap, "version %u/%u is the %s", nth, it->of, by < 0 ? "first" : "last");
+        (void)snprintf(said, cap, "version %u/%u is the %s", nth, it->of, by < 0 ? "first" : "last");
         return false;
     }
-    return ui_app_go_version(a, by < 0 ? nth - 1 : nth + 1, err, cap);
+    return ui_app_go_version(a, by < 0 ? nth - 1 : nth + 1, said, cap);
 }

@@ -20,16 +20,15 @@ bool ui_app_branch_answer(UiApp *a, UiItem *it, const char *by, const QSFLogReco
 bool ui_app_branch_back(UiApp *a);
 
 /* Makes the conversation the one that ends at a spot of a->session.tree, with the branch that is open there
- * (UiSpot.branch; the one that is left ends where it is now), in the file too, as one change by a command (NULL: none; it must stay valid). false: nothing changed, because texts cannot be read, or do not
- * fit in the RAM budget (reported). A message without an answer at its end waits for /retry. */
+ * (UiSpot.branch; the one that is left ends where it is now), in the file too, as one change by a command
+ * (NULL: none; it must stay valid). false: nothing changed, because texts cannot be read, or do not fit in
+ * the RAM budget (reported). A message without an answer at its end waits for /retry. */
 bool ui_app_go(UiApp *a, UiSpot to, const char *by);
 
-/* The last answer in the context that has several versions, or NULL. */
-UiItem *ui_app_versioned(const UiApp *a);
-/* Shows another version of it, with what followed that: the one before (-1), the next (1). Writes to err why
- * that is impossible, and returns false. */
-bool ui_app_step_version(UiApp *a, int by, char *err, size_t cap);
+/* Shows another version of the last answer that has several, with what followed that version: the one before
+ * (-1), the next (1). Writes what is shown now to said; or why it is impossible, and returns false. */
+bool ui_app_step_version(UiApp *a, int by, char *said, size_t cap);
 /* The same: version nth. */
-bool ui_app_go_version(UiApp *a, uint32_t nth, char *err, size_t cap);
+bool ui_app_go_version(UiApp *a, uint32_t nth, char *said, size_t cap);
 
 #endif

@@ -2,6 +2,7 @@
 /* The transcript as screen lines. */
 #include "ui/chatview.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -323,6 +324,7 @@ static void draw_label(const UiItem *it, UiCanvas *c, int row, int col, int end)
         at = ui_canvas_printf(c, row, at, end, UI_STYLE_DIM, "  #%u", it->number);
     else
         at = ui_canvas_puts(c, row, at, end, UI_STYLE_NOTICE, "  not in the context");
+    if (it->of > 1) at = ui_canvas_printf(c, row, at, end, UI_STYLE_KEY, "  %u/%u", it->nth, it->of);
     char facts[96];
     ui_format_answer(it, end - at - 3, facts, sizeof facts);
     int width = (int)qsf_text_width(facts, strlen(facts));
@@ -331,9 +333,11 @@ static void draw_label(const UiItem *it, UiCanvas *c, int row, int col, int end)
 
 static void draw_margin(const UiChatView *v, const UiItem *it, UiCanvas *c, int row, int col, bool first) {
     int end = col + v->width;
+    char version[24] = "ai >";
+    if (it->of > 1 && it->of < 10) (void)snprintf(version, sizeof version, "%u/%u>", it->nth, it->of);
     if (v->compact && first && (it->kind == UI_USER || it->kind == UI_ANSWER))
         ui_canvas_puts(c, row, col, end, it->kind == UI_USER ? UI_STYLE_USER : UI_STYLE_ANSWER,
-                       it->kind == UI_USER ? "you>" : "ai >");
+                       it->kind == UI_USER ? "you>" : version);
     else if (!v->compact && it->kind == UI_USER)
         ui_canvas_puts(c, row, col + 1, end, UI_STYLE_USER, c->unicode ? "│" : "|");
     else if (first && (it->kind == UI_NOTICE || it->kind == UI_ERROR))

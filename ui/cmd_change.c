@@ -36,14 +36,16 @@ static UiItem *to_edit(UiApp *a, const char *name, const char **args) {
     return it;
 }
 
-/* Removes it and everything after it, in the file too. */
-static void drop_from(UiApp *a, const UiItem *it) {
+/* Removes it and everything after it, in the file too; another message follows, or does not. */
+static void drop_from(UiApp *a, const UiItem *it, bool more) {
     uint32_t n = 0;
     for (size_t i = a->chat.n; i > 0; i--) {
         n += a->chat.items[i - 1]->in_context;
         if (a->chat.items[i - 1] == it) break;
     }
+    ui_session_because(&a->session, "edit", more);
     ui_app_drop(a, n);
+    ui_session_because(&a->session, NULL, false);
 }
 
 /* Adds a message without asking the model. */
@@ -70,7 +72,7 @@ bool ui_cmd_edit(UiApp *a, const char *name, const char *args) {
         return false;
     }
     if (*args != '\0') {
-        drop_from(a, it);
+        drop_from(a, it, true);
         return add_as(a, kind, args) && (kind != UI_USER || ui_app_ask(a, false));
     }
     char *text = ui_strdup_len(ui_buf_str(&it->raw), it->raw.len);
@@ -79,7 +81,7 @@ bool ui_cmd_edit(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_ERROR, "out of memory: the message cannot be edited");
         return false;
     }
-    drop_from(a, it);
+    drop_from(a, it, false);
     ui_app_draft(a, text, len);
     free(text);
     return true;
@@ -93,7 +95,9 @@ bool ui_cmd_as(UiApp *a, const char *name, const char *args) {
                         (n == 5 && memcmp(args, "model", n) == 0);
     if (ui_cmd_busy(a, name)) return false;
     if (n == 6 && memcmp(args, "system", n) == 0 && *text) {
+        ui_session_because(&a->session, "as", false);
         ui_app_set_system(a, text);
+        ui_session_because(&a->session, NULL, false);
         return true;
     }
     const UiItem *last = ui_transcript_last(&a->chat);

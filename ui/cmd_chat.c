@@ -162,7 +162,9 @@ bool ui_cmd_system(UiApp *a, const char *name, const char *args) {
         ui_app_print(a, UI_OUTPUT, a->system.len ? ui_buf_str(&a->system) : "no system prompt");
         return true;
     }
+    ui_session_because(&a->session, "system", false);
     ui_app_set_system(a, strcmp(args, "off") == 0 ? "" : args);
+    ui_session_because(&a->session, NULL, false);
     const char *when = a->running == UI_REQUEST_ANSWER ? ", for the next message" : "";
     if (a->system.len)
         ui_app_say(a, UI_NOTICE, "system prompt set%s", when);

@@ -11,7 +11,15 @@
 
 #define UI_WORST 4 /* number of layers listed */
 
-static void stats_speed(const QSFStats *s, UiBuf *b) {
+static void stats_reused(const UiItem *last, UiBuf *b) {
+    char part[24], all[24];
+    if (!last || last->prompt == 0) return;
+    ui_format_count(last->reused, part, sizeof part);
+    ui_format_count(last->prompt, all, sizeof all);
+    ui_buf_printf(b, "prompt   reused %s of %s tokens\n", part, all);
+}
+
+static void stats_speed(const QSFStats *s, const UiItem *last, UiBuf *b) {
     char decode[24], prefill[24], ttft[24], of[24] = "";
     ui_format_tps(s->decode_tps, decode, sizeof decode);
     ui_format_tps(s->prefill_tps, prefill, sizeof prefill);
@@ -21,6 +29,7 @@ static void stats_speed(const QSFStats *s, UiBuf *b) {
     ui_buf_printf(b, "prefill  %s t/s, %s%u tokens", prefill, of, s->prefill_total);
     if (s->ttft_ms > 0) ui_buf_printf(b, "; first token after %s", ttft);
     ui_buf_puts(b, "\n");
+    stats_reused(last, b);
     ui_buf_printf(b, "context  %u of %u tokens\n", s->ctx_used, s->ctx_size);
     if (s->k_type[0]) ui_buf_printf(b, "KV cache keys %s, values %s\n", s->k_type, s->v_type);
     if (s->evictions > 0)
@@ -63,7 +72,7 @@ bool ui_cmd_stats(UiApp *a, const char *name, const char *args) {
     ui_app_refresh_context(a);
     ui_app_refresh(a);
     const QSFStats *s = &a->stats;
-    stats_speed(s, &b);
+    stats_speed(s, ui_transcript_last_of(&a->chat, UI_ANSWER), &b);
     if (s->streamed_bytes > 0 || s->bytes_read > 0) stats_io(s, &b);
     if (s->io_notice[0]) ui_buf_printf(&b, "note     %s\n", s->io_notice);
     worst_layers(a, &b);

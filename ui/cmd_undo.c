@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* /undo and /redo: the last changes of the conversation and of its settings are taken back, and made again. */
+/* /undo and /redo: the last changes of the conversation and its settings are taken back, and made again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -117,6 +117,17 @@ static void roles(UiCompletion *c, const UiApp *a, const char *word, size_t len)
         if (ui_complete_fits(c, name, NULL, word, len)) ui_complete_add(c, name, "", "");
 }
 
+/* Branches of the session, the newest first. */
+static void branches(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
+    const UiTree *t = a ? &a->session.tree : NULL;
+    c->keep = true;
+    for (uint32_t i = t ? t->n_branches : 0; i > 0; i--) {
+        const char *name = ui_tree_branch_name(t, i);
+        if (ui_complete_fits(c, name, NULL, word, len))
+            ui_complete_add(c, name, "", i == t->branch ? "this one" : "");
+    }
+}
+
 static void words(UiCompletion *c, const UiWord *list, const char *word, size_t len) {
     for (const UiWord *w = list; w && w->word; w++) {
         if (ui_complete_fits(c, w->word, NULL, word, len))
@@ -159,6 +170,7 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
             ui_complete_add(c, QSF_GUIDE, "", "the built-in guide to this program");
         break;
     case UI_ARG_ROLE: roles(c, a, word, len); break;
+    case UI_ARG_BRANCH: branches(c, a, word, len); break;
     case UI_ARG_NONE:
     case UI_ARG_CODE:
     case UI_ARG_CODE_FILE:

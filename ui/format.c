@@ -109,11 +109,20 @@ void ui_format_peak(uint64_t recent, uint64_t ever, char *dst, size_t cap) {
         (void)snprintf(dst, cap, "%s", now);
 }
 
-/* detail 0: why it ended; 1: and the tokens; 2: and their speed; 3: and the seed. */
+/* Tokens of the prompt that were in the KV cache. */
+static void reused(const UiItem *it, UiBuf *b) {
+    char part[24], all[24];
+    ui_format_count(it->reused, part, sizeof part);
+    ui_format_count(it->prompt, all, sizeof all);
+    if (it->prompt > 0 && it->reused > 0) ui_buf_printf(b, "  reused %s of %s", part, all);
+}
+
+/* detail 0: why it ended; 1: and the tokens; 2: and their speed; 3: and the seed; 4: and what was reused. */
 static void answer_facts(const UiItem *it, int detail, UiBuf *b) {
     char tps[24];
     bool early = it->stop[0] && strcmp(it->stop, "eos") != 0 && strcmp(it->stop, "stop") != 0;
     ui_format_tps(it->tps, tps, sizeof tps);
+    if (detail > 3) reused(it, b);
     if (detail > 0 && it->tokens > 0) ui_buf_printf(b, "  %u tok", it->tokens);
     if (detail > 1 && it->tokens > 0 && it->tps > 0) ui_buf_printf(b, "  %s t/s", tps);
     if (detail > 2 && it->seed != 0) ui_buf_printf(b, "  seed %llu", (unsigned long long)it->seed);
@@ -122,7 +131,7 @@ static void answer_facts(const UiItem *it, int detail, UiBuf *b) {
 
 void ui_format_answer(const UiItem *it, int room, char *dst, size_t cap) {
     dst[0] = '\0';
-    for (int detail = 3; detail >= 0; detail--) {
+    for (int detail = 4; detail >= 0; detail--) {
         UiBuf b = { 0 };
         answer_facts(it, detail, &b);
         bool fits = b.len <= (size_t)(room > 0 ? room : 0) + 2;

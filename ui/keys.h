@@ -39,6 +39,8 @@ typedef enum UiAction {
     UI_DO_MESSAGE_DOWN,
     UI_DO_CODE_UP,
     UI_DO_CODE_DOWN,
+    UI_DO_VERSION_PREV,
+    UI_DO_VERSION_NEXT,
     UI_DO_HOME,
     UI_DO_END,
     UI_DO_WHEEL_UP, /* of the mouse */

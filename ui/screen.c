@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/branches.h"
 #include "ui/commands.h"
 #include "ui/ctx_full.h"
 
@@ -127,6 +128,20 @@ static bool search_key(UiScreen *s, const UiKey *k) {
     const bool ends = k->action == UI_DO_ESCAPE || k->action == UI_DO_STOP || c == '\r';
     if (ends || k->action == UI_DO_EDIT) s->searching = false;
     return ends;
+}
+
+/* With text in the input line the cursor moves by a word. */
+static void version(UiScreen *s, const UiKey *k, int by) {
+    char said[100];
+    UiInputView in;
+    ui_input_view(&in);
+    if (in.len > 0) {
+        ui_input_feed(k->bytes, k->n);
+        return;
+    }
+    (void)ui_app_step_version(s->app, by, said, sizeof said);
+    ui_screen_flash(s, "%s", said);
+    ui_chatview_end(&s->view);
 }
 
 static void ask_search(UiScreen *s) {
@@ -412,6 +427,8 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_LINE_UP: ui_chatview_scroll(&s->view, -1); break;
     case UI_DO_LINE_DOWN: ui_chatview_scroll(&s->view, 1); break;
     case UI_DO_SEARCH: ask_search(s); break;
+    case UI_DO_VERSION_PREV: version(s, k, -1); break;
+    case UI_DO_VERSION_NEXT: version(s, k, 1); break;
     case UI_DO_CODE_UP: jump_code(s, -1); break;
     case UI_DO_CODE_DOWN: jump_code(s, 1); break;
     case UI_DO_MESSAGE_UP: ui_chatview_jump(&s->view, &s->app->chat, -1); break;

@@ -35,6 +35,10 @@ void ui_session_because(UiSession *s, const char *by, bool more) {
 
 const QSFChatLog *ui_session_texts(const UiSession *s) { return s->log ? s->log : s->scratch; }
 
+uint64_t ui_session_held(const UiSession *s) {
+    return ui_tree_bytes(&s->tree) + (s->scratch ? qsf_chatlog_last(s->scratch) : 0);
+}
+
 static void drop_scratch(UiSession *s) {
     (void)qsf_chatlog_close(s->scratch);
     s->scratch = NULL;

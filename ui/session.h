@@ -72,6 +72,8 @@ bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const ch
 void ui_session_because(UiSession *s, const char *by, bool more);
 /* The log that has the texts of the messages in s->tree, or NULL. */
 const QSFChatLog *ui_session_texts(const UiSession *s);
+/* Bytes of memory that the tree takes, and a conversation without a file. */
+uint64_t ui_session_held(const UiSession *s);
 /* The conversation is about to be written again as a whole, to the file or, without one, in memory. */
 void ui_session_restart(UiSession *s);
 /* An open answer: text and reasoning are complete so far. Writes the new part, about once a second or, with

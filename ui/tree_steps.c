@@ -111,7 +111,8 @@ static void redone(UiTree *t) {
         (void)push(t, UI_STEP_MOVED, QSF_LOG_BY_REDO);
 }
 
-/* The answer belongs to the change that added its message, and settings may have changed meanwhile. */
+/* The answer belongs to the change that added its message. Settings that changed while it was written come
+ * before that: the answer is what happened last. */
 static bool answers_last(UiTree *t) {
     const UiNode *tip = ui_tree_tip(t), *parent = tip ? ui_tree_parent(t, tip) : NULL;
     uint32_t i = t->n_done;
@@ -119,7 +120,14 @@ static bool answers_last(UiTree *t) {
     if (i == 0 || !parent || t->steps[i - 1].to.id != parent->id || !(parent->at & UI_NODE_USER))
         return false;
     drop_undone(t);
-    for (i--; i < t->n_done; i++) t->steps[i].to = ui_tree_spot(t);
+    UiStep step = t->steps[--i];
+    const UiSpot begin = before(t, i);
+    for (; i + 1 < t->n_done; i++) {
+        t->steps[i] = t->steps[i + 1];
+        t->steps[i].to = begin;
+    }
+    step.to = ui_tree_spot(t);
+    t->steps[i] = step;
     return true;
 }
 

@@ -7,8 +7,8 @@
 #include "ui/tree.h"
 
 /* Appends a line of at most `columns` cells for each message: a mark (">" the last message, "*" the others of
- * the open branch), its number, who, and the beginning of its text. Where several messages follow one, each is
- * indented with what follows it, and long runs without branches are shortened. Texts are read from log. */
+ * the open branch), its number, who, and the beginning of its text. Where several messages follow one, each
+ * is indented with what follows it, and long runs without branches are shortened. Texts are read from log. */
 void ui_treeview(const UiTree *t, const QSFChatLog *log, int columns, bool ascii, UiBuf *out);
 
 #endif

@@ -100,7 +100,7 @@ static void test_menu_pages(void **state) {
         bool seen[64] = { false };
         size_t n_seen = 0;
         type("/");
-        for (int tabs = 0; tabs < 40 && n_seen < ui_command_count(); tabs++) {
+        for (int tabs = 0; tabs < 60 && n_seen < ui_command_count(); tabs++) {
             for (size_t i = 0; i < ui_command_count(); i++) {
                 char name[40];
                 (void)snprintf(name, sizeof name, "/%s", ui_command_at(i)->name);

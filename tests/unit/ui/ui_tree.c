@@ -213,13 +213,19 @@ static void test_settings(void **state) {
     setting(&x, NULL, "7", NULL); /* not by the user */
     reply(&x);
     const UiStep *s = ui_tree_undo(&x.tree, &to);
+    assert_int_equal(s->kind, UI_STEP_EXCHANGE); /* the answer came last */
+    assert_int_equal(s - 1 == x.tree.steps, 1);
+    assert_int_equal(x.tree.steps[0].kind, UI_STEP_SETTING);
+    setting(&x, "42", "43", NULL);
+    setting(&x, "43", "44", NULL);
+    s = ui_tree_undo(&x.tree, &to);
     assert_int_equal(s->kind, UI_STEP_SETTING);
-    assert_string_equal(s->was, "40");
-    assert_string_equal(s->is, "42");
-    setting(&x, NULL, "40", "undo");
+    assert_string_equal(s->was, "42");
+    assert_string_equal(s->is, "44");
+    setting(&x, NULL, "42", "undo");
     assert_int_equal(ui_tree_undo(&x.tree, &to)->kind, UI_STEP_EXCHANGE);
     assert_int_equal(ui_tree_redo(&x.tree)->kind, UI_STEP_SETTING);
-    setting(&x, NULL, "42", "redo");
+    setting(&x, NULL, "44", "redo");
     put(&x, record(QSF_LOG_UNDO, 2, "undo", false)); /* the exchange before it: the setting stays */
     assert_int_equal(tip(&x), 0);
     assert_int_equal(ui_tree_undo(&x.tree, &to)->kind, UI_STEP_SETTING);

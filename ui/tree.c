@@ -367,6 +367,8 @@ void ui_tree_record(UiTree *t, const QSFLogRecord *r) {
         message(t, r);
         if (!t->failed && (t->pending || r->more || !ui_tree_same(t, from, ui_tree_spot(t))))
             ui_steps_commit(t, r, UI_STEP_EXCHANGE);
+        else if (!t->failed)
+            ui_steps_go_on(t);
         break;
     case QSF_LOG_UNDO: undo(t, r); break;
     case QSF_LOG_CLEAR: clear(t, r); break;

@@ -9,6 +9,8 @@
 bool ui_tree_same(const UiTree *t, UiSpot x, UiSpot y);
 /* The last record of a change was taken, and it was not a setting. */
 void ui_steps_commit(UiTree *t, const QSFLogRecord *r, UiStepKind kind);
+/* More of the last answer was taken. */
+void ui_steps_go_on(UiTree *t);
 /* The conversation moved back to where it is now, from `from`. */
 void ui_steps_back(UiTree *t, UiSpot from);
 /* Is this where the last change began? */

@@ -157,6 +157,12 @@ void ui_steps_commit(UiTree *t, const QSFLogRecord *r, UiStepKind kind) {
         (void)push(t, by[0] ? UI_STEP_MOVED : kind, by);
 }
 
+/* After the beginning has left the context it is the answer that happened last. */
+void ui_steps_go_on(UiTree *t) {
+    const UiStep *s = t->n_done > 0 ? &t->steps[t->n_done - 1] : NULL;
+    if (s && s->kind == UI_STEP_MOVED && strcmp(s->by, "forget") == 0) (void)push(t, UI_STEP_EXCHANGE, "");
+}
+
 void ui_steps_withdrawn(UiTree *t, uint32_t id) {
     if (t->n_done == 0) return;
     UiStep *s = &t->steps[t->n_done - 1];

@@ -84,11 +84,14 @@ static void test_only_reasoning(void **state) {
     think(x, "hm</think>", "", QSF_STOP_LENGTH);
     assert_non_null(strstr(last_said(x, UI_NOTICE), "no text yet"));
     say(x, "/retry");
-    /* Stopped before the first word: as if it had not been asked. */
+    /* Stopped before the first word: as if it had not been asked; the answer before is there again. */
     fake_reasoning(&x->engine, "<think>\n");
     fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
     ui_app_pump(&x->app);
-    assert_null(ui_transcript_last(&x->app.chat));
+    it = ui_transcript_last(&x->app.chat);
+    assert_string_equal(ui_buf_str(&it->thought->raw), "<think>\nhm</think>");
+    assert_int_equal(it->nth, 2);
+    assert_int_equal(it->of, 2);
 }
 
 /* The time between an answer that was cut and its continuation is not spent on thinking. */

@@ -46,7 +46,7 @@ obj = $(patsubst %.c,$O/%.o,$1)
 
 # src/convert: what only qsf-convert uses; its own files are src/convert/*.c.
 lib_dirs := base file file/gguf file/qsf file/hf file/derive file/vocab file/hf/arch jinja token chat model model/family plan stream kv \
-    forward forward/ops sample engine engine/snapshot engine/quality measure cli
+    forward forward/ops sample engine engine/snapshot engine/quality measure catalog cli
 convert_dirs := convert/quant convert/pack convert/calibrate
 quant_dirs_x86 := src/convert/quant/x86
 include $S/kernels/kernels.mk

@@ -73,7 +73,7 @@ typedef struct UiFit {
 } UiFit;
 
 /* What a command asks the full screen to open. */
-typedef enum UiView { UI_VIEW_NONE, UI_VIEW_HELP, UI_VIEW_SESSIONS, UI_VIEW_SEARCH } UiView;
+typedef enum UiView { UI_VIEW_NONE, UI_VIEW_HELP, UI_VIEW_SESSIONS, UI_VIEW_SEARCH, UI_VIEW_MODELS } UiView;
 
 /* A summary that the model is writing (exchanges.h). */
 typedef struct UiCompact {
@@ -170,6 +170,11 @@ typedef struct UiApp {
     int columns;       /* cells of a line of output on the full screen, 0 = not known yet */
     UiView view;       /* to open when the command is done (ui_app_open_view) */
     UiBuf view_text;
+    const char *const
+        *model_dirs;        /* (NULL-terminated) folders with models besides the usual places, or NULL */
+    const char *models_dir; /* the folder whose models are listed at the start, or NULL */
+    bool remember_model;    /* what is loaded is the first in the list of models the next time */
+    bool choose_model;      /* no model was given: the full screen lists what there is, or loads the guide */
 } UiApp;
 
 /* Fills s with the defaults of the chat: those of the engine, but an automatic budget. */
@@ -203,7 +208,7 @@ void ui_app_send_next(UiApp *a);
 void ui_app_draft(UiApp *a, const char *text, size_t len);
 
 /* Asks the full screen for a view, which it opens when the command is done. text: the expression of SESSIONS
- * ("" = all) and SEARCH; "" for the others. */
+ * ("" = all) and SEARCH, what filters MODELS at first; "" for the others. */
 void ui_app_open_view(UiApp *a, UiView view, const char *text);
 
 /* Loads path now, or when the answer is finished. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "qsf_cli.h"
+#include "qsf_models.h"
 #include "ui/app_internal.h"
 #include "ui/branches.h"
 #include "ui/ctx_full.h"
@@ -221,6 +222,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     ui_guide_switch(a);
     ui_app_count_context(a);
     if (!a->model_unsaved) ui_app_save_model(a);
+    if (a->remember_model && !ui_guide_is(a->model_path)) qsf_model_remember(a->model_path);
     a->resuming = false;
     ui_guide_welcome(a);
     if (a->hooks.loaded) a->hooks.loaded(a->hooks.arg);

@@ -7,6 +7,7 @@
 
 #include "ui/app_internal.h"
 #include "ui/commands.h"
+#include "ui/model_picker.h"
 #include "ui/path.h"
 
 static bool set_by_name(UiApp *a, const char *setting, const char *value) {
@@ -28,10 +29,49 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
                        a->model_path);
         return true;
     }
-    char *path = ui_path_expand(args);
+    char *typed = ui_path_expand(args), hint[400] = "";
+    char *path = typed ? qsf_model_resolve(typed, a->model_dirs, hint, sizeof hint) : NULL;
+    free(typed);
     if (!path) return false;
+    if (*hint) ui_app_say(a, UI_NOTICE, "%s", hint);
     ui_app_load(a, path);
     free(path);
+    return true;
+}
+
+#define LOOK_SECONDS 30.0
+
+/* Line mode: all of them, when all is known. */
+static bool print_models(UiApp *a, const char *filter) {
+    UiModelScan scan = { 0 };
+    UiBuf b = { 0 }, text = { 0 };
+    size_t shown = 0;
+    if (!ui_model_scan_start(&scan, a->model_dirs, NULL, &a->settings)) {
+        ui_app_print(a, UI_ERROR, "cannot look for models: the process for it cannot be started");
+        return false;
+    }
+    ui_model_scan_finish(&scan, LOOK_SECONDS);
+    int cells = 0;
+    for (size_t i = 0; i < scan.n; i++) cells = ui_model_wider(cells, scan.rows[i].field[UI_MODEL_NAME]);
+    for (size_t i = 0; i < scan.n; i++) {
+        ui_model_row_text(&scan.rows[i], &text);
+        if (!ui_words_occur(ui_buf_str(&text), filter)) continue;
+        ui_buf_puts(&b, shown++ > 0 ? "\n" : "");
+        ui_model_row_line(&scan.rows[i], cells, &b);
+    }
+    if (shown == 0) ui_buf_puts(&b, scan.n > 0 ? "no model matches" : "no models found");
+    ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+    if (scan.note[0]) ui_app_say(a, UI_NOTICE, "%s", scan.note);
+    ui_buf_free(&b);
+    ui_buf_free(&text);
+    ui_model_scan_stop(&scan);
+    return true;
+}
+
+bool ui_cmd_models(UiApp *a, const char *name, const char *args) {
+    (void)name;
+    if (!a->full_screen) return print_models(a, args);
+    ui_app_open_view(a, UI_VIEW_MODELS, args);
     return true;
 }
 

@@ -26,6 +26,11 @@ static const UiWord io_words[] = {
     { "direct", "on, off or auto: read past the page cache", "direct" },
     { NULL, NULL, NULL },
 };
+static const UiWord models_words[] = {
+    { "fits", "those that need no streaming", NULL },
+    { "streams", "those that stream weights", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord show_words[] = {
     { "settings", "all settings and their values", NULL },
     { "model", "facts about the model", NULL },
@@ -93,7 +98,8 @@ static const UiCommand table[] = {
       ARG(ROLE), ui_cmd_role },
     { "template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",
       ARG(TEMPLATE), ui_cmd_template },
-    { "model", "", "[FILE]", "show or load a model; guide is the built-in one", ARG(MODEL), ui_cmd_model },
+    { "model", "", "[FILE|NAME]", "show or load a model; guide is the built-in one", ARG(MODEL), ui_cmd_model },
+    { "models", "", "[WORDS]", "list the models on this machine, also those of Ollama, LM Studio, llama.cpp and Hugging Face; on the screen to choose from", WORDS(models_words), ui_cmd_models },
     { "retry", "regen,regenerate", "", "answer the last message again", ARG(NONE), ui_cmd_retry },
     { "edit", "", "[N [TEXT]]", "take message N (default your last) back into the input, without what follows it; or replace it by TEXT", ARG(NONE), ui_cmd_edit },
     { "as", "", "ROLE TEXT", "add a message of user, assistant or system without asking the model", WORDS(as_words), ui_cmd_as },
@@ -226,7 +232,6 @@ static const char *const meanings[][2] = {
     { "chats", "/sessions lists conversations" },
     { "resume", "/load NAME resumes a session" },
     { "open", "/model FILE loads a model, /load NAME resumes a session" },
-    { "models", "/model, a space and Tab list model files" },
     { "cancel", "^C stops the answer" },
     { "abort", "^C stops the answer" },
     { "more", "/continue continues the last answer" },

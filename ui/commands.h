@@ -89,6 +89,7 @@ bool ui_cmd_source(UiApp *a, const char *name, const char *args);
 bool ui_cmd_search(UiApp *a, const char *name, const char *args);
 /* cmd_model.c */
 bool ui_cmd_model(UiApp *a, const char *name, const char *args);
+bool ui_cmd_models(UiApp *a, const char *name, const char *args);
 bool ui_cmd_template(UiApp *a, const char *name, const char *args);
 bool ui_cmd_budget(UiApp *a, const char *name, const char *args);
 bool ui_cmd_kv(UiApp *a, const char *name, const char *args);

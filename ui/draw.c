@@ -303,6 +303,10 @@ static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int 
         ui_picker_draw(&s->picker, &s->canvas, row, l->body, cols, (double)time(NULL));
         return;
     }
+    if (s->models.open) {
+        ui_model_picker_draw(&s->models, &s->canvas, row, l->body, cols);
+        return;
+    }
     s->app->columns = width - 2; /* the widest margin of output */
     s->view.compact = cols < UI_STRIP_FROM;
     s->view.unfold = s->app->settings.show_thinking;
@@ -366,7 +370,7 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     if (l.offer && (in->len == 0 || ui_guide_next(a, in->text, in->len))) draw_offer(s, row, cols);
     row += l.offer;
     if (l.hints) draw_hints(s, row, cols);
-    if (s->pager.open || s->picker.open) { /* not in the input line */
+    if (s->pager.open || s->picker.open || s->models.open) { /* not in the input line */
         s->canvas.cursor_row = cursor_row;
         s->canvas.cursor_col = cursor_col;
     }

@@ -210,6 +210,7 @@ static int wait_ms(const Loop *l, double now) {
     if (l->dirty) until = l->drawn + UI_FRAME_SECONDS;
     if (moves(l, now)) until = earlier(until, l->ticked + UI_TICK_SECONDS);
     if (key >= 0) until = earlier(until, l->key_time + key / 1000.0);
+    if (l->screen.choosing && !l->screen.models.open) until = earlier(until, l->screen.choosing_until);
     if (l->screen.flash_until > now) until = earlier(until, l->screen.flash_until);
     if (l->ahead > 0) until = earlier(until, l->ahead);
     double ms = (until - now) * 1000 + 0.999;
@@ -218,13 +219,14 @@ static int wait_ms(const Loop *l, double now) {
 
 static void wait(Loop *l) {
     double now = ui_now();
-    struct pollfd fds[3] = {
+    struct pollfd fds[4] = {
         { .fd = STDIN_FILENO, .events = POLLIN },
         { .fd = ui_signals_fd(), .events = POLLIN },
         { .fd = l->app->engine.fd(l->app->engine.self), .events = POLLIN },
+        { .fd = ui_screen_models_fd(&l->screen), .events = POLLIN },
     };
     bool flash = l->screen.flash_until > now;
-    int n = poll(fds, 3, wait_ms(l, now));
+    int n = poll(fds, 4, wait_ms(l, now));
     now = ui_now();
     if (n < 0 && errno != EINTR) end(l, 1);
     for (int sig; (sig = ui_signals_next()) != 0;) on_signal(l, sig);
@@ -233,6 +235,7 @@ static void wait(Loop *l) {
     else if (n > 0 && (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
         end(l, 128 + SIGHUP);
     key_timeout(l, now);
+    if (ui_screen_models_read(&l->screen, now)) l->dirty = true;
     const bool any = ui_app_pump(l->app);
     notify(l, false);
     if (any) {
@@ -272,6 +275,7 @@ int ui_loop_run(UiApp *a, const UiLoopOptions *o, char *err, size_t cap) {
     UiInputHooks hooks = { &l, on_enter, on_eof, on_tab, on_editor, a, &a->folds };
     ui_input_open(&hooks, history);
     free(history);
+    ui_screen_models_begin(&l.screen);
     ui_screen_take_draft(&l.screen); /* files of the command line */
     run(&l);
     ui_app_finish(a);

@@ -14,6 +14,7 @@
 #include "ui/guide.h"
 #include "ui/line.h"
 #include "ui/loop.h"
+#include "ui/models_shell.h"
 #include "ui/opts.h"
 #include "ui/rerun.h"
 #include "ui/session_shell.h"
@@ -95,6 +96,20 @@ static void early(void *arg, UiKind kind, const char *text) {
     free(clean);
 }
 
+/* What the name of the model means; a folder of models is listed on the full screen. */
+static void take_model(UiApp *a, UiOptions *o, bool lines) {
+    char hint[400];
+    if (!o->model) return;
+    if (!lines && qsf_model_is_folder(o->model)) {
+        a->models_dir = o->model;
+        o->model = NULL;
+        return;
+    }
+    o->found = qsf_model_resolve(o->model, o->dirs, hint, sizeof hint);
+    if (o->found) o->model = o->found;
+    if (*hint) ui_options_error(hint);
+}
+
 static int chat(UiApp *a, UiOptions *o, bool unicode) {
     char err[300] = "";
     bool lines = wants_lines(o);
@@ -106,6 +121,9 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->snapshots = !o->no_snapshot;
     a->snapshot_limit = o->snapshot_limit;
     a->config = o->start.config;
+    a->model_dirs = o->dirs;
+    a->remember_model = !o->no_save && a->interactive;
+    take_model(a, o, lines);
     if (o->start.role) (void)snprintf(a->role, sizeof a->role, "%s", o->start.role);
     ui_config_apply(a, o->model, a->given.settings.user_set);
     a->given.stops = o->stops; /* owned by the app from here on */
@@ -126,7 +144,8 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         ui_app_load(a, o->model);
         a->model_unsaved = a->kept;
     } else if (!a->model_path && !a->want_model) {
-        ui_guide_open(a);
+        a->choose_model = !lines;
+        if (lines) ui_guide_open(a);
     }
     if (o->has_system && strcmp(ui_buf_str(&a->system), ui_buf_str(&o->system)) != 0)
         ui_app_give_system(a, ui_buf_str(&o->system));
@@ -147,6 +166,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         ui_options_error(err);
         ui_options_error("using line mode instead of the full screen");
         a->full_screen = false;
+        if (a->choose_model) ui_guide_open(a);
     }
     return ui_line_run(a, &(UiLineOptions){ .quiet = o->quiet, .json = o->json });
 }
@@ -172,8 +192,9 @@ static bool redirect(const UiOptions *o) {
 static int print_only(const UiOptions *o) {
     char err[400] = "";
     qsf_cli_begin_output();
-    int status = o->list ? ui_sessions_print(o->find, err, sizeof err)
-                         : ui_session_print(o->print, err, sizeof err);
+    int status = o->list_models ? ui_models_print(o, err, sizeof err)
+                 : o->list      ? ui_sessions_print(o->find, err, sizeof err)
+                                : ui_session_print(o->print, err, sizeof err);
     if (err[0]) ui_options_error(err);
     const int printed = qsf_cli_printed("qsf-chat");
     return status ? status : printed;
@@ -194,7 +215,7 @@ int main(int argc, char **argv) {
         ui_options_free(&options);
         return QSF_EXIT_USAGE;
     }
-    if (options.list || options.print) {
+    if (options.list || options.print || options.list_models) {
         status = print_only(&options);
         ui_options_free(&options);
         return status;

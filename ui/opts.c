@@ -15,6 +15,8 @@
 
 enum {
     OPT_MODEL,
+    OPT_MODEL_DIR,
+    OPT_LIST_MODELS,
     OPT_PLAIN,
     OPT_SESSION,
     OPT_CONTINUE,
@@ -46,6 +48,8 @@ enum {
 static const QSFCliOption options[] = {
     /* clang-format off */
     { "model", "", 'm', "FILE", "load this model; same as MODEL", OPT_MODEL },
+    { "model-dir", "", 0, "DIR", "look for models in this folder and the folders in it, too (repeatable)", OPT_MODEL_DIR },
+    { "list-models", "", 0, NULL, "print a line for each model found and exit: name, size, weight type, architecture, whether it fits; with words in place of MODEL only those in which all of them occur, with a folder only those in it", OPT_LIST_MODELS },
     { "session", "", 0, "NAME", "save the chat as NAME; resume it if it exists", OPT_SESSION },
     { "continue", "", 0, NULL, "resume the newest session that is free", OPT_CONTINUE },
     { "list-sessions", "", 0, NULL, "print a line for each session and exit: name, title, model, messages, age, size; with a regular expression in place of MODEL only those in which it is found", OPT_LIST },
@@ -80,14 +84,15 @@ static const QSFCliOption options[] = {
 static const QSFCli cli = {
     .program = "qsf-chat",
     .usage = "usage: qsf-chat [options] [MODEL]\n"
+             "       qsf-chat --list-models [WORDS | DIR]\n"
              "       qsf-chat --list-sessions [EXPRESSION]\n"
              "       qsf-chat --print-session NAME\n",
     .summary =
         "Chat with a language model in the terminal, on the CPU, under a RAM budget. MODEL is a .gguf or "
         ".qsf\n"
-        "file, or a Hugging Face directory; without one, or with \"guide\", a small model answers that "
-        "knows\n"
-        "this program.",
+        "file, a Hugging Face directory, the name of a model in the caches of Ollama, LM Studio,\n"
+        "llama.cpp or Hugging Face, or a folder whose models are listed to choose from. Without one the\n"
+        "models of this machine are listed; \"guide\" is a small model that knows this program.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .operands = "guide the built-in guide|@model",
@@ -182,6 +187,15 @@ static int add_file(UiOptions *o, const char *value, char *err, size_t cap) {
     return 0;
 }
 
+static int add_dir(UiOptions *o, const char *value, char *err, size_t cap) {
+    if (o->n_dirs == QSF_MODEL_DIRS || !*value) {
+        (void)snprintf(err, cap, "--model-dir: takes the name of a folder, at most %d times", QSF_MODEL_DIRS);
+        return 2;
+    }
+    o->dirs[o->n_dirs++] = value;
+    return 0;
+}
+
 static int add_override(UiOptions *o, const char *value, char *err, size_t cap) {
     if (o->n_overrides == UI_OVERRIDES) {
         (void)snprintf(err, cap, "--override-kv: given more than %d times", UI_OVERRIDES);
@@ -218,6 +232,8 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     UiOptions *o = arg;
     switch (id) {
     case OPT_MODEL: o->model = value; break;
+    case OPT_MODEL_DIR: return add_dir(o, value, err, cap);
+    case OPT_LIST_MODELS: o->list_models = true; break;
     case OPT_PLAIN: o->plain = true; break;
     case OPT_CONTINUE: o->resume = true; break;
     case OPT_NO_SAVE: o->no_save = true; break;
@@ -262,7 +278,13 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
 }
 
 static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
-    if (r->n_positional > 1) return o->list ? "expected one EXPRESSION" : "expected one MODEL";
+    if (r->n_positional > 1)
+        return o->list          ? "expected one EXPRESSION"
+               : o->list_models ? "expected WORDS or DIR"
+                                : "expected one MODEL";
+    if (o->list_models &&
+        (o->list || o->print || o->replay || o->script || o->json || o->session || o->resume))
+        return "--list-models cannot be combined with sessions, --script or --json";
     if (o->list && o->print) return "--list-sessions cannot be combined with --print-session";
     if (o->print && r->n_positional > 0) return "--print-session takes no MODEL";
     if ((o->list || o->print) && (o->session || o->resume || o->model))
@@ -372,18 +394,24 @@ int ui_options_parse(UiOptions *o, int argc, char **argv) {
     if (qsf_cli_parse(&cli, argc, argv, &o->settings, handle, o, &r, err, sizeof err) != 0) return fail(err);
     const char *wrong = contradiction(o, &r);
     if (wrong) return fail(wrong);
-    if (r.n_positional == 1) *(o->list ? &o->find : &o->model) = r.positional[0];
+    if (r.n_positional == 1) *(o->list || o->list_models ? &o->find : &o->model) = r.positional[0];
     if (o->list || o->print) return -1;
     o->n_own_stops = o->stops.n;
     if (qsf_config_options(&o->start, &cli, handle, o, err, sizeof err) != 0 ||
         take_role(o, err, sizeof err) != 0)
         return fail(err);
+    if (o->list_models) {
+        qsf_config_settings(o->start.config, NULL, o->start.role, &o->settings);
+        qsf_config_overlay(&o->settings, &o->start.given);
+    }
     wrong = contradiction(o, &(QSFCliResult){ 0 });
     if (wrong) return fail(wrong);
     return r.print_config ? print_config(o) : -1;
 }
 
 void ui_options_free(UiOptions *o) {
+    free(o->found);
+    o->found = NULL;
     ui_buf_free(&o->system);
     ui_stops_clear(&o->stops);
     qsf_config_end(&o->start);

@@ -4,6 +4,7 @@
 #define QSF_UI_OPTS_H
 
 #include "qsf_config.h"
+#include "qsf_models.h"
 #include "ui/compose/attach.h"
 #include "ui/notify.h"
 #include "ui/stops.h"
@@ -18,16 +19,20 @@ typedef enum UiColor { UI_COLOR_AUTO, UI_COLOR_ALWAYS, UI_COLOR_NEVER } UiColor;
 typedef struct UiOptions {
     QSFSettings settings;
     const char *model;   /* NULL = none given */
+    char *found;         /* owned: the file that this name means, or NULL */
     const char *session; /* --session NAME, or NULL */
     UiBuf system;
-    UiStops stops;                    /* --stop */
-    const char *files[UI_ATTACH_MAX]; /* (n_files), --file */
+    UiStops stops;                        /* --stop */
+    const char *files[UI_ATTACH_MAX];     /* (n_files), --file */
+    const char *dirs[QSF_MODEL_DIRS + 1]; /* (n_dirs), --model-dir, then NULL */
+    size_t n_dirs;
     size_t n_files;
     size_t n_own_stops; /* of them, those of the command line */
     bool has_system;
     bool resume;        /* --continue */
     bool list;          /* --list-sessions */
-    const char *find;   /* the expression after it, or NULL */
+    bool list_models;   /* --list-models */
+    const char *find;   /* the expression or the words after it, or NULL */
     const char *print;  /* --print-session NAME, or NULL */
     const char *replay; /* --replay NAME, or NULL */
     bool no_save, no_snapshot, plain, verbose, quiet, json, no_mouse;

@@ -27,6 +27,7 @@ void ui_screen_free(UiScreen *s) {
     ui_chatview_free(&s->view);
     ui_pager_free(&s->pager);
     ui_picker_close(&s->picker);
+    ui_model_picker_close(&s->models);
     ui_search_end(&s->search);
 }
 
@@ -161,6 +162,7 @@ static void open_view(UiScreen *s) {
     case UI_VIEW_HELP: ui_pager_help(&s->pager); break;
     case UI_VIEW_SESSIONS: open_picker(s); break;
     case UI_VIEW_SEARCH: begin_search(s); break;
+    case UI_VIEW_MODELS: ui_screen_models_open(s); break;
     case UI_VIEW_NONE: break;
     }
 }
@@ -362,6 +364,7 @@ void ui_screen_paste_refused(UiScreen *s, const QSFTextSize *size) {
 void ui_screen_paste(UiScreen *s, const char *text, size_t len) {
     if (ui_pager_paste(&s->pager, text, len)) return;
     ui_picker_close(&s->picker);
+    ui_screen_models_leave(s);
     disarm(s);
     bool about = false;
     if (ui_fold_lines(text, len) < UI_FOLD_FROM)
@@ -392,6 +395,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
         picker_key(s, k);
         return;
     }
+    if (ui_screen_models_key(s, k)) return;
     const bool editor = s->after_x && k->n == 1 && k->bytes[0] == '\x05';
     s->after_x = false;
     if (editor) {

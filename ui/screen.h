@@ -7,6 +7,7 @@
 #include "ui/chatview.h"
 #include "ui/input.h"
 #include "ui/keys.h"
+#include "ui/model_picker.h"
 #include "ui/pager.h"
 #include "ui/search.h"
 #include "ui/session_picker.h"
@@ -25,8 +26,11 @@ typedef struct UiScreen {
     bool pane; /* the status is shown */
     UiPager pager;
     UiPicker picker;
-    int body_rows; /* of the transcript, when last drawn */
-    int menu_rows; /* choices on a page of the menu, when last drawn */
+    UiModelPicker models;
+    bool choosing;         /* the start: no model yet, they are looked for */
+    double choosing_until; /* then the guide is loaded */
+    int body_rows;         /* of the transcript, when last drawn */
+    int menu_rows;         /* choices on a page of the menu, when last drawn */
     UiSearch search;
     bool searching;  /* n and N go to its places, which are marked */
     char flash[160]; /* short message on the rule above the input */
@@ -57,6 +61,20 @@ size_t ui_screen_room(UiScreen *s);
 void ui_screen_paste_refused(UiScreen *s, const QSFTextSize *size);
 /* Enter in the input line; false: it stays there. */
 bool ui_screen_enter(UiScreen *s, const char *text, size_t len);
+
+/* screen_models.c: the list of models. The start without a model: looks for them, and loads the guide when
+ * there are none. */
+void ui_screen_models_begin(UiScreen *s);
+/* Opens the list; the words of the app's view_text filter it at first. */
+void ui_screen_models_open(UiScreen *s);
+/* A descriptor to wait for, or -1; then, or at choosing_until, ui_screen_models_read takes what there is.
+ * Returns whether something is to be drawn. */
+int ui_screen_models_fd(const UiScreen *s);
+bool ui_screen_models_read(UiScreen *s, double now);
+/* Closes the list, if it is open; without a model there is the guide. */
+void ui_screen_models_leave(UiScreen *s);
+/* Handles a key; false: it is for the rest of the screen. */
+bool ui_screen_models_key(UiScreen *s, const UiKey *k);
 
 /* inputview.c. Returns the rows that the input line needs at this width; *point_row, *point_col: the position
  * of its cursor. */

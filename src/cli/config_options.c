@@ -7,6 +7,7 @@
 
 static const QsfConfigOption options[] = {
     { "model", 0, "" },
+    { "model-dir", QSF_CONFIG_LIST, "" },
     { "system", QSF_CONFIG_TEXT, "system-file" },
     { "system-file", QSF_CONFIG_TEXT, "system" },
     { "stop", QSF_CONFIG_TEXT | QSF_CONFIG_LIST, "" },
@@ -34,6 +35,7 @@ static const QsfConfigOption options[] = {
     { "replay", QSF_CONFIG_ONCE, "" },
     { "script", QSF_CONFIG_ONCE, "" },
     { "list-sessions", QSF_CONFIG_ONCE, "" },
+    { "list-models", QSF_CONFIG_ONCE, "" },
     { "print-session", QSF_CONFIG_ONCE, "" },
     /* qsf-run */
     { "prompt-cache", 0, "" },

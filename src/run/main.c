@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "qsf_log.h"
+#include "qsf_models.h"
 #include "src/run/run.h"
 
 /* Runs qsf-chat from this program's directory, or else from PATH, with the same arguments except
@@ -31,12 +32,16 @@ static int run_interactive(int argc, char **argv) {
     return QSF_EXIT_RUNTIME;
 }
 
-/* Replaces the model name "guide" with the path of its file. */
-static int resolve_guide(RunOptions *o, char *buf, size_t cap) {
-    char *file = o->model && strcmp(o->model, QSF_GUIDE) == 0 ? qsf_model_file(o->model) : NULL;
+/* Replaces the name of a model by its file. */
+static int resolve_model(RunOptions *o, char *buf, size_t cap) {
+    char hint[400];
+    char *found = o->model ? qsf_model_resolve(o->model, o->dirs, hint, sizeof hint) : NULL;
+    char *file = found ? qsf_model_file(found) : NULL;
+    free(found);
     if (!file) return QSF_EXIT_OK;
-    int n = snprintf(buf, cap, "%s", file);
+    const int n = snprintf(buf, cap, "%s", file);
     if ((size_t)n >= cap) qsf_cli_error(&run_cli, "%s: the name is too long", file);
+    if (*hint) qsf_cli_error(&run_cli, "%s", hint);
     free(file);
     o->model = buf;
     return (size_t)n < cap ? QSF_EXIT_OK : QSF_EXIT_MODEL;
@@ -59,7 +64,7 @@ static int check_model(RunOptions *o, const QSFCliResult *r, char *buf, size_t c
         snprintf(buf, cap, "%s/model.gguf", o->parity_dir);
         o->model = buf;
     }
-    if (o->model || o->mode == RUN_INTERACTIVE) return resolve_guide(o, buf, cap);
+    if (o->model || o->mode == RUN_INTERACTIVE) return resolve_model(o, buf, cap);
     qsf_cli_error(&run_cli, "no MODEL given (see --help)");
     return QSF_EXIT_USAGE;
 }

@@ -14,6 +14,7 @@ enum {
     OPT_FILE,
     OPT_PROMPT_CACHE,
     OPT_MODEL,
+    OPT_MODEL_DIR,
     OPT_SYSTEM,
     OPT_SYSTEM_FILE,
     OPT_STOP,
@@ -57,6 +58,7 @@ static const QSFCliOption options[] = {
     { "file", "", 'f', "FILE", "put the text of FILE before the prompt, or take it as the prompt; can be repeated", OPT_FILE },
     { "prompt-cache", "", 0, "FILE", "keep the state of the evaluated tokens in FILE: the next run with the same beginning does not evaluate it again", OPT_PROMPT_CACHE },
     { "model", "", 'm', "FILE", "the model file, instead of the MODEL argument", OPT_MODEL },
+    { "model-dir", "", 0, "DIR", "look for models in this folder, too, where MODEL is a name; can be repeated", OPT_MODEL_DIR },
     { "system", "system-prompt", 0, "TEXT", "system prompt for the chat template", OPT_SYSTEM },
     { "system-file", "sysf", 0, "FILE", "read the system prompt from a file", OPT_SYSTEM_FILE },
     { "stop", "", 0, "TEXT", "stop before this text; can be repeated", OPT_STOP },
@@ -104,7 +106,8 @@ const QSFCli run_cli = {
              "       qsf-run --render FILE.jinja [--now TIME]\n",
     .summary = "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
                "stdout, everything else to stderr. MODEL is a .gguf or .qsf file, a Hugging Face\n"
-               "directory with safetensors weights, or \"guide\", the bundled model.",
+               "directory with safetensors weights, the name of a model in the caches of Ollama, LM Studio,\n"
+               "llama.cpp or Hugging Face, or \"guide\", the bundled model.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .operands = "guide the built-in guide|@model",
@@ -161,6 +164,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
         snprintf(err, cap, "--prompt-cache: the file name is empty");
         return QSF_EXIT_USAGE;
     case OPT_MODEL: o->model = value; return 0;
+    case OPT_MODEL_DIR: return add_to(o->dirs, &o->n_dirs, value, err, cap);
     case OPT_SYSTEM: o->system = value + qsf_utf8_bom(value, strlen(value)); return 0;
     case OPT_SYSTEM_FILE: o->system_file = value; return 0;
     case OPT_STOP:

@@ -48,6 +48,8 @@ typedef struct RunOptions {
     size_t n_files;
     const char *stop[RUN_MAX_LIST];
     size_t n_stop;
+    const char *dirs[RUN_MAX_LIST + 1]; /* (n_dirs), --model-dir; NULL-terminated */
+    size_t n_dirs;
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
     size_t n_overrides;
     char i2s_flavor[64]; /* one of them */

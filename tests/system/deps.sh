@@ -33,6 +33,7 @@ allowed() {
     src/sample/*) echo 'src/base/* src/sample/* kernels/* api' ;;
     src/cli/*) echo 'src/base/* src/cli/* api' ;;
     src/engine/*) echo "$engine src/engine/* api" ;;
+    src/catalog/*) echo "$engine src/engine/* src/catalog/* api" ;;
     src/measure/*) echo "$engine src/engine/* src/measure/* api" ;;
     src/convert/quant/*) echo \
         'src/base/* src/convert/quant/* src/file/qsf/codes.h kernels/blocks.h kernels/books.h kernels/cpu.h' \

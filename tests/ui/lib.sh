@@ -17,7 +17,9 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/qsfui.XXXXXX") || exit 1
 # Sessions and history of this script only.
 export XDG_DATA_HOME="$work/data" XDG_STATE_HOME="$work/state" XDG_CONFIG_HOME="$work/config"
 export LC_ALL=C.UTF-8 HOME="$work"
-unset NO_COLOR ACCESSIBLE TMUX QSF_CPU_MASK
+unset NO_COLOR ACCESSIBLE TMUX QSF_CPU_MASK HF_HOME HF_HUB_CACHE HUGGINGFACE_HUB_CACHE XDG_CACHE_HOME \
+    LLAMA_CACHE
+export OLLAMA_MODELS="$work/ollama" # its service would have another place
 socket=qsfui$$ windows=0
 
 # Closes the terminal and makes sure that its processes end. The leak check of a sanitizer build may spin

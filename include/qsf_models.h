@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The models on this machine: in folders that the user named, in the current folder, and in the caches of
+ * other programs, which are read in place. Names and manifests there are untrusted. Shared by the programs;
+ * not installed. Strings are NUL-terminated. */
+#ifndef QSF_MODELS_H
+#define QSF_MODELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "qsf_engine.h"
+
+#define QSF_MODEL_DIRS 64 /* folders that the user may name */
+
+typedef struct QSFModelEntry {
+    char *name;        /* clean, on one line: "gemma-3-4b-it-Q4_K_M", "owner/name", "gemma3:4b" */
+    char *path;        /* the file or directory to load; absolute, without control characters */
+    const char *place; /* "Ollama", "Hugging Face", "current folder", ...; static */
+    const char
+        *problem;   /* why it cannot be loaded, as far as that is known without its header; static, or NULL */
+    uint64_t bytes; /* all parts of its weights */
+} QSFModelEntry;
+
+typedef struct QSFModelList {
+    QSFModelEntry *items; /* (n), by place, then by name; a file that has several names is there once */
+    size_t n;
+    unsigned silent; /* places that did not answer in time, such as a network folder whose server is gone */
+    bool cut;        /* there are more than are listed */
+} QSFModelList;
+
+/* Lists models without reading them: those of the folders `dirs` (NULL-terminated, or NULL), the current
+ * folder and the caches; with only, those of this folder alone. Each place is read by a thread of its own,
+ * which is abandoned after `seconds`. false without memory. Release the list with qsf_models_free. Any
+ * thread. */
+bool qsf_models_list(const char *const *dirs, const char *only, double seconds, QSFModelList *out);
+void qsf_models_free(QSFModelList *l);
+
+/* A directory that has models in it, but is not one itself. */
+bool qsf_model_is_folder(const char *path);
+
+/* Finds what a MODEL argument means: a file or directory of that name, "guide", or a model of that name in
+ * the list. Returns what to load, malloc'ed; NULL without memory. If there is nothing of that name, or
+ * several, it is the name itself, and hint says which models are meant or near; "" otherwise. Takes at most
+ * about 3 seconds. Any thread. */
+char *qsf_model_resolve(const char *name, const char *const *dirs, char *hint, size_t cap);
+
+/* What the header of a model tells about it on this machine. */
+typedef struct QSFModelFacts {
+    char type[24], arch[40]; /* the weight type with the most bytes, and the architecture with the number of
+                                parameters: "Q4_K", "llama 1.1B"; "" if unknown */
+    char verdict[200];       /* "fits", "streams 40 %, about 3 tok/s", "needs 900 MB", "not supported: ..." */
+    bool usable;             /* it can be loaded with these settings */
+} QSFModelFacts;
+
+/* Reads the header of a model and plans with settings s. freed: bytes that a loaded model would give back
+ * first. Memory is limited to 64 MB. The speed of the disk and of the arithmetic is measured once for each
+ * disk and weight type, for at most half a second, and remembered in $XDG_STATE_HOME/qsf/rates. Not in a
+ * process with a RAM budget. One thread. */
+void qsf_model_facts(const QSFModelEntry *e, const QSFSettings *s, uint64_t freed, QSFModelFacts *out);
+
+/* The model that was loaded last in any chat, malloc'ed; NULL if none is known. Remembering fails silently:
+ * it is a convenience. Any thread. */
+char *qsf_model_last(void);
+void qsf_model_remember(const char *path);
+
+#endif

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The list of models: what is in the caches of other programs is printed, chosen from on the screen, loaded by
+# its name, and remembered. All caches are in the home directory of the test.
+. "$(dirname "$0")/lib.sh"
+mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
+[ -x "$mktiny" ] || skip "mktiny is not built"
+tab=$(printf '\t')
+digest=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+here=$work/here
+mkdir -p "$here" "$work/.lmstudio/models/pub/repo" "$work/.cache/llama.cpp" "$work/more/deep"
+cd "$here" || exit 1
+
+# ---- nothing there: the guide, as before
+
+start 80 24 "'$chat' --no-save"
+see 'QSF guide is ready'
+not_see '^ Models'
+keys /models Enter
+see '^> guide'
+see '^ 1 of 1 '
+keys Escape
+see_gone '^ Models'
+keys C-d
+see '^rc=0'
+chat_lines 0 --list-models </dev/null
+err_has 'no models found'
+
+# ---- lines
+
+hub=$work/.cache/huggingface/hub/models--org--tiny
+mkdir -p "$hub/blobs" "$hub/snapshots/r"
+"$mktiny" "$hub/blobs/b" layers=3 seed=2
+ln -s ../../blobs/b "$hub/snapshots/r/tiny-Q8.gguf"
+manifests=$OLLAMA_MODELS/manifests/registry.ollama.ai/library/mini
+mkdir -p "$manifests" "$OLLAMA_MODELS/blobs"
+"$mktiny" "$OLLAMA_MODELS/blobs/sha256-$digest" seed=3
+echo "{\"layers\":[{\"mediaType\":\"application/vnd.ollama.image.model\",\"digest\":\"sha256:$digest\"}]}" \
+    >"$manifests/4b"
+"$mktiny" "$work/.lmstudio/models/pub/repo/large.gguf" layers=8 hidden=512 heads=8 kv_heads=8 ffn=1536
+echo 'not a model' >"$work/.cache/llama.cpp/broken.gguf"
+"$mktiny" "$work/more/deep/extra.gguf" seed=4
+
+chat_lines 0 --ram-budget 60 --list-models </dev/null
+out_has "^mini:4b${tab}[0-9]+${tab}F32${tab}llama [0-9]+K${tab}fits${tab}Ollama${tab}$OLLAMA_MODELS/blobs/sha256-"
+out_has "^tiny-Q8${tab}.*${tab}fits${tab}Hugging Face${tab}.*/snapshots/r/tiny-Q8.gguf\$"
+out_has "^large${tab}.*${tab}streams [0-9]+ %, about [0-9.]+ tok/s${tab}LM Studio${tab}"
+out_has "^broken${tab}12${tab}${tab}${tab}not supported: a text file.*${tab}llama.cpp${tab}"
+[ "$(wc -l <"$work/out")" = 4 ] || { cat "$work/out"; fail "not four models"; }
+chat_lines 0 --list-models --model-dir "$work/more" 'FITS folder' </dev/null
+[ "$(cut -f1 "$work/out")" = extra ] || { cat "$work/out"; fail "words do not filter"; }
+mkdir -p "$work/config/qsf"
+echo "model-dir = ~/more" >"$work/config/qsf/config"
+chat_lines 0 --list-models extra </dev/null
+out_has '^extra'
+chat_lines 0 --list-models "$work/more" </dev/null
+[ "$(cut -f1 "$work/out")" = extra ] || { cat "$work/out"; fail "not the folder"; }
+chat_lines 2 --list-models --json </dev/null
+err_has 'cannot be combined'
+
+# A name is a model of the list, in both programs and in /model.
+echo hello | chat_lines 0 -n 2 mini:4b
+[ -s "$work/out" ] || fail "no answer from a model that was named"
+"$QSF_BUILDDIR/qsf-run" -n 2 -p hello tiny-Q8 >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "qsf-run NAME"; }
+printf '/model extra\n/model\n' | chat_lines 0 mini
+err_has "$work/more/deep/extra.gguf"
+printf '/models q8\n' | chat_lines 0 mini
+grep -h '^tiny-Q8 .* F32 .* fits$' "$work/out" "$work/err" >"$work/found" || { cat "$work/err"; fail "no /models"; }
+chat_lines 3 tiny-Q9 </dev/null
+err_has 'did you mean tiny-Q8\?'
+chat_lines 3 "$work/more/deep" </dev/null
+err_has 'models in this folder: extra.gguf'
+cp "$work/more/deep/extra.gguf" "$work/.cache/llama.cpp/"
+chat_lines 3 extra </dev/null
+err_has "extra is the name of 2 models: $work/more/deep/extra.gguf, $work/.cache/llama.cpp/extra.gguf"
+rm "$work/.cache/llama.cpp/extra.gguf"
+
+# ---- screens
+
+need_tmux
+start 100 30 "'$chat' --ram-budget 60"
+see '^ Models  type to filter'
+see '^  large .* streams [0-9]+ %, about [0-9.]+ tok/s'
+see '^> extra +0\.. MB +F32 +llama [0-9]+K +fits'
+see '^  guide  the built-in guide'
+see '^ 1 of 6 '
+keys broken
+see '^ Models  broken_'
+see '^ not supported: a text file, not a model: expected GGUF or QSF'
+keys Enter
+see '─ not supported: a text file'
+keys C-u q8
+see '^> tiny-Q8'
+keys Enter
+see 'is ready: llama'
+see_gone '^ Models'
+keys /models Space mini Enter
+see '^> mini:4b'
+size 80 24
+see '^> mini:4b +0\.. MB +F32 +fits'
+size 40 12
+see '^> mini:4b +0\.. MB'
+size 100 30
+keys C-u
+see '^> tiny-Q8' # the last model comes first
+keys Down Down Escape
+see_gone '^ Models'
+keys C-d
+see '^rc=0'
+
+# Without a choice the guide answers; a key at the start is not lost.
+start 80 24 "'$chat' --no-save"
+see '^> tiny-Q8'
+keys Escape
+see 'QSF guide is ready'
+keys C-d
+see '^rc=0'
+start 80 24 "'$chat' --no-save '$work/more'"
+see "^ Models in .*more"
+see '^> extra'
+see '^ 1 of 2 '
+keys Enter
+see 'is ready: llama'
+keys C-d
+see '^rc=0'
+finish

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The list of models over the transcript. */
+#include "ui/model_picker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qsf_text.h"
+#include "ui/format.h"
+
+/* Cells of the columns beside the name; the narrower a window, the fewer of them. */
+enum { SIZE_CELLS = 9, TYPE_CELLS = 7, ARCH_CELLS = 14, VERDICT_CELLS = 30 };
+enum { WITH_SIZE = 40, WITH_VERDICT = 56, WITH_TYPE = 76, WITH_ARCH = 96 };
+
+#define NAME_MOST  48 /* cells of names in lines */
+#define GUIDE_TEXT "the built-in guide: knows this program and nothing else"
+
+/* ---- rows: those that were found, then the guide ---- */
+
+static const UiModelRow *row_at(const UiModelPicker *p, size_t i) {
+    return i < p->scan.n ? &p->scan.rows[i] : NULL;
+}
+
+static void row_text(const void *arg, size_t i, UiBuf *b) {
+    const UiModelRow *row = row_at(arg, i);
+    if (row) {
+        ui_model_row_text(row, b);
+        return;
+    }
+    ui_buf_clear(b);
+    ui_buf_puts(b, QSF_GUIDE " " GUIDE_TEXT);
+}
+
+static int put_left(UiCanvas *c, int row, int end, int cells, UiStyle style, const char *text) {
+    ui_canvas_puts(c, row, end - cells, end, style, text);
+    return end - cells - 2;
+}
+
+static UiStyle verdict_style(const UiModelRow *r) {
+    const char *v = r->field[UI_MODEL_VERDICT];
+    return strcmp(v, "fits") == 0                                   ? UI_STYLE_GOOD
+           : ui_model_row_refused(r) || strncmp(v, "needs", 5) == 0 ? UI_STYLE_WARN
+                                                                    : UI_STYLE_VALUE;
+}
+
+static void draw_model(const UiModelRow *r, bool chosen, UiCanvas *c, int row, int cols) {
+    const UiStyle style = chosen ? UI_STYLE_TITLE : UI_STYLE_DIM;
+    char size[24];
+    int end = cols - 1;
+    if (cols >= WITH_VERDICT)
+        end = put_left(c, row, end, VERDICT_CELLS, chosen ? UI_STYLE_TITLE : verdict_style(r),
+                       r->field[UI_MODEL_VERDICT]);
+    if (cols >= WITH_ARCH) end = put_left(c, row, end, ARCH_CELLS, style, r->field[UI_MODEL_ARCH]);
+    if (cols >= WITH_TYPE) end = put_left(c, row, end, TYPE_CELLS, style, r->field[UI_MODEL_TYPE]);
+    if (cols >= WITH_SIZE) {
+        ui_format_bytes(r->bytes, size, sizeof size);
+        end = ui_chooser_right(c, row, end, SIZE_CELLS, style, size);
+    }
+    ui_canvas_puts(c, row, 2, end,
+                   chosen                    ? UI_STYLE_TITLE
+                   : ui_model_row_refused(r) ? UI_STYLE_DIM
+                                             : UI_STYLE_TEXT,
+                   r->field[UI_MODEL_NAME]);
+}
+
+static void row_draw(const void *arg, size_t i, bool chosen, UiCanvas *c, int row, int cols) {
+    const UiModelRow *r = row_at(arg, i);
+    if (chosen) ui_canvas_puts(c, row, 0, cols, UI_STYLE_TITLE, ">");
+    if (r) {
+        draw_model(r, chosen, c, row, cols);
+        return;
+    }
+    const int at = ui_canvas_puts(c, row, 2, cols, chosen ? UI_STYLE_TITLE : UI_STYLE_TEXT, QSF_GUIDE);
+    ui_canvas_puts(c, row, at + 2, cols, chosen ? UI_STYLE_TITLE : UI_STYLE_DIM, GUIDE_TEXT);
+}
+
+static int draw_head(const void *arg, UiCanvas *c, int row, int cols) {
+    const UiModelPicker *p = arg;
+    const int at = ui_canvas_puts(c, row, 1, cols, UI_STYLE_HEAD, p->title);
+    return p->scan.pid ? ui_canvas_puts(c, row, at + 1, cols, UI_STYLE_NOTICE, "(looking)") : at;
+}
+
+/* What does not fit in a row. */
+static bool draw_reason(const void *arg, UiCanvas *c, int row, int cols) {
+    const UiModelRow *r = row_at(arg, ui_chooser_row(&((const UiModelPicker *)arg)->at));
+    if (!r || !ui_model_row_refused(r)) return false;
+    ui_canvas_puts(c, row, 1, cols, UI_STYLE_WARN, r->field[UI_MODEL_VERDICT]);
+    return true;
+}
+
+static UiChooserRows rows_of(const UiModelPicker *p) {
+    return (UiChooserRows){ .arg = p,
+                            .text = row_text,
+                            .draw = row_draw,
+                            .head = draw_head,
+                            .foot = draw_reason,
+                            .hints = "Enter loads  Esc closes",
+                            .nothing = "no model matches",
+                            .note = p->scan.note };
+}
+
+/* ---- open, close ---- */
+
+void ui_model_picker_open(UiModelPicker *p, const char *filter, const char *only) {
+    char *clean = only ? qsf_clean_dup(only, strlen(only), true) : NULL;
+    p->open = true;
+    p->moved = false;
+    (void)snprintf(p->title, sizeof p->title, "Models%s%s", clean ? " in " : "", clean ? clean : "");
+    free(clean);
+    ui_buf_clear(&p->at.filter);
+    ui_buf_puts(&p->at.filter, filter);
+    ui_model_picker_update(p);
+}
+
+/* The first row stays chosen until the user moves: the last model may come to its place. */
+void ui_model_picker_update(UiModelPicker *p) {
+    const UiChooserRows rows = rows_of(p);
+    const size_t chosen = ui_chooser_row(&p->at), before = p->at.all;
+    const bool guide = before > 0 && chosen + 1 == before;
+    (void)ui_chooser_set(&p->at, &rows, p->scan.n + 1);
+    if (!p->moved)
+        p->at.chosen = 0;
+    else
+        ui_chooser_choose(&p->at, guide ? p->scan.n : chosen);
+}
+
+void ui_model_picker_close(UiModelPicker *p) {
+    ui_model_scan_stop(&p->scan);
+    ui_chooser_free(&p->at);
+    *p = (UiModelPicker){ 0 };
+}
+
+const char *ui_model_picker_path(const UiModelPicker *p) {
+    const size_t i = ui_chooser_row(&p->at);
+    if (i < p->scan.n) return p->scan.rows[i].field[UI_MODEL_PATH];
+    return i == p->scan.n ? QSF_GUIDE : NULL;
+}
+
+const char *ui_model_picker_verdict(const UiModelPicker *p) {
+    const UiModelRow *r = row_at(p, ui_chooser_row(&p->at));
+    return r ? r->field[UI_MODEL_VERDICT] : "";
+}
+
+UiModelPick ui_model_picker_key(UiModelPicker *p, const UiKey *k, int rows) {
+    const UiChooserRows of = rows_of(p);
+    p->moved = true;
+    switch (ui_chooser_key(&p->at, &of, k, rows)) {
+    case UI_CHOOSER_TAKE: {
+        const UiModelRow *r = row_at(p, ui_chooser_row(&p->at));
+        return r && ui_model_row_refused(r) ? UI_MODEL_PICK_REFUSED : UI_MODEL_PICK_LOAD;
+    }
+    case UI_CHOOSER_CLOSE: return UI_MODEL_PICK_CLOSED;
+    default: return UI_MODEL_PICK_NOTHING;
+    }
+}
+
+void ui_model_picker_draw(UiModelPicker *p, UiCanvas *c, int row, int rows, int cols) {
+    const UiChooserRows of = rows_of(p);
+    ui_chooser_draw(&p->at, &of, c, row, rows, cols);
+}
+
+/* ---- lines ---- */
+
+int ui_model_wider(int cells, const char *name) {
+    const int w = (int)qsf_text_width(name, strlen(name));
+    return w > cells && w <= NAME_MOST ? w : cells;
+}
+
+void ui_model_row_line(const UiModelRow *row, int name_cells, UiBuf *b) {
+    char size[24];
+    const char *const *f = row->field;
+    ui_format_bytes(row->bytes, size, sizeof size);
+    ui_buf_puts(b, f[UI_MODEL_NAME]);
+    for (int w = (int)qsf_text_width(f[UI_MODEL_NAME], strlen(f[UI_MODEL_NAME])); w < name_cells; w++)
+        ui_buf_puts(b, " ");
+    ui_buf_printf(b, "  %*s  %-*s  %-*s  %s", SIZE_CELLS, size, TYPE_CELLS, f[UI_MODEL_TYPE], ARCH_CELLS,
+                  f[UI_MODEL_ARCH], f[UI_MODEL_VERDICT]);
+}

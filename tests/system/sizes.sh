@@ -35,6 +35,14 @@ find src ui kernels include tests tools -name '*.[ch]' | sort >"$work/files"
 wide $(cat "$work/files") | cut -f 1 >"$work/wide"
 [ ! -s "$work/wide" ] || { cat "$work/wide"; fail "break these lines, at most 110 columns"; }
 
+# Rows of model families: at most four lines. What is longer has parts with names, or a builder of its own.
+awk '/^static const QsfFamily table/ { on = 1; next }
+     on && (/^    \{ "/ || /^};/) { if (n > 4) print FILENAME ":" FNR - n; n = 0 }
+     /^};/ { on = 0 }
+     on { n++; rows += n == 1 }
+     END { if (rows < 100) print "found only " rows + 0 " rows" }' src/model/family/table.c >"$work/rows"
+[ ! -s "$work/rows" ] || { cat "$work/rows"; fail "these rows of families have more than four lines"; }
+
 # Documents: prose, without tables and code.
 awk 'FNR == 1 { code = 0 }
      /^[[:space:]]*```/ { code = !code; next }

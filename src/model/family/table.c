@@ -20,6 +20,23 @@
 #define GEGLU   .act = QSF_ACT_GELU, .gated = true
 #define SOFTMAX .gating = QSF_GATING_SOFTMAX, .fixed_gating = true
 
+/* Three of each four blocks have a window: all but the last, and the file has its size; all but the first. */
+#define WINDOWS_OF_4        .window_period = 4, .window_needed = true
+#define WINDOWS_AFTER_FIRST .window_period = 4, .window_not_first = true
+/* The file also says which blocks; those rotate in their own way. */
+#define WINDOW_PATTERN WINDOWS_OF_4, .pattern_needed = true, .window_rope = QSF_WINDOW_ROPE_OWN
+
+/* A sigmoid chooses experts, after the leading blocks or where there are tensors of a router; the file says
+ * whether their weights are divided by the sum. */
+#define LEADING_SIGMOID \
+    .blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_BY_KEY
+#define MAYBE_SIGMOID                                                                    \
+    .maybe_gated = true, .blocks = QSF_MOE_BLOCKS_TENSORS, .gating = QSF_GATING_SIGMOID, \
+    .norm = QSF_MOE_NORM_BY_KEY
+/* The same, and they always are. */
+#define LEADING_DIVIDED \
+    .blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_ALWAYS
+
 /* ---- experts that several families have ---- */
 
 static const QsfMoeRow softmax_moe = { SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU };
@@ -28,10 +45,7 @@ static const QsfMoeRow optional_moe = {
     .optional = true, .maybe_gated = true, SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU
 };
 
-static const QsfMoeRow sigmoid_moe = { .blocks = QSF_MOE_BLOCKS_LEADING,
-                                       .gating = QSF_GATING_SIGMOID,
-                                       .norm = QSF_MOE_NORM_BY_KEY,
-                                       .act = QSF_ACT_SILU };
+static const QsfMoeRow sigmoid_moe = { LEADING_SIGMOID, .act = QSF_ACT_SILU };
 
 /* DeepSeek-V2 and V3. */
 static const QsfMoeRow latent_moe = { .blocks = QSF_MOE_BLOCKS_LEADING,
@@ -43,6 +57,11 @@ static const QsfMoeRow latent_moe = { .blocks = QSF_MOE_BLOCKS_LEADING,
 /* Their successors, whose files have the key of the gating. */
 static const QsfMoeRow keyed_moe = {
     .blocks = QSF_MOE_BLOCKS_LEADING, .needs_gating = true, .norm = QSF_MOE_NORM_BY_KEY, .act = QSF_ACT_SILU
+};
+
+/* SmallThinker: the router reads the block's input. */
+static const QsfMoeRow early_moe = {
+    .gating = QSF_GATING_SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_RELU, .early_router = true
 };
 
 #define NEMOTRON_H                                                                                         \
@@ -70,8 +89,8 @@ static const QsfFamily table[] = {
     { "codeshell", .norm = QSF_NORM_LAYER,
       DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_GELU, .embed_is_head = true) },
     { "cohere2", .norm = QSF_NORM_LAYER,
-      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .branches = QSF_BRANCHES_ONE_NORM, .window_period = 4,
-            .window_needed = true, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, .logit_scale = QSF_USE_ALWAYS) },
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .branches = QSF_BRANCHES_ONE_NORM, WINDOWS_OF_4,
+            .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, .logit_scale = QSF_USE_ALWAYS) },
     { "cogvlm", DENSE(.rope = QSF_ROPE_HALVES, .fixed_rope = true, SWIGLU, .unused = cogvlm_unused) },
     { "command-r", .norm = QSF_NORM_LAYER,
       DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .branches = QSF_BRANCHES_ONE_NORM,
@@ -108,11 +127,10 @@ static const QsfFamily table[] = {
     { "mistral3", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .temperature = true) },
     { "mpt", .norm = QSF_NORM_LAYER,
       DENSE(.act = QSF_ACT_GELU, .alibi = true, .clamp_qkv = QSF_USE_MAYBE, .positions = QSF_USE_MAYBE) },
-    { "muse-glimmer", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .norms = QSF_NORMS_AROUND,
-                            .qk_norm = QSF_QK_NORM_HEAD, .gate = QSF_ACT_SIGMOID, .logit_cap = 30,
-                            .post_eps = 1e-8f, .window_period = 4, .window_needed = true,
+    { "muse-glimmer", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .norms = QSF_NORMS_AROUND, .post_eps = 1e-8f,
+                            .qk_norm = QSF_QK_NORM_HEAD, .gate = QSF_ACT_SIGMOID, WINDOWS_OF_4,
                             .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, .window_rope = QSF_WINDOW_ROPE_PLAIN_BASE,
-                            .embed_plain_norm = true, .logit_scale = QSF_USE_ALWAYS) },
+                            .embed_plain_norm = true, .logit_cap = 30, .logit_scale = QSF_USE_ALWAYS) },
     { "nanbeige", .loops = true, DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU) },
     { "nemotron", .norm = QSF_NORM_LAYER, DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_RELU2) },
     { "olmo", .norm = QSF_NORM_LAYER,
@@ -165,9 +183,7 @@ static const QsfFamily table[] = {
              .out_norm = "token_embd_norm") },
     { "lfm2moe", .heads = QSF_SOME_BLOCKS,
       HYBRID(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = true, .mixer = QSF_MIXER_SHORT_CONV,
-             .out_norm = "token_embd_norm",
-             MOE(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_ALWAYS,
-                 .act = QSF_ACT_SILU)) },
+             .out_norm = "token_embd_norm", MOE(LEADING_DIVIDED, .act = QSF_ACT_SILU)) },
     { "rwkv7", .build = qsf_family_rwkv, .maybe_eps = true, .norm = QSF_NORM_LAYER, .heads = QSF_NO_BLOCK,
       TRAITS(QsfRwkv, .version = 7, .channel_mix = true) },
     { "rwkv6", .build = qsf_family_rwkv, .maybe_eps = true, .norm = QSF_NORM_LAYER, .heads = QSF_NO_BLOCK,
@@ -177,17 +193,14 @@ static const QsfFamily table[] = {
     { "arwkv7", .build = qsf_family_rwkv, .maybe_eps = true, .heads = QSF_NO_BLOCK,
       TRAITS(QsfRwkv, .version = 7, .optional_norm = true, .optional_gate = true) },
     { "kimi-linear", .build = qsf_family_kimi, .heads = QSF_SOME_BLOCKS, .ffn = QSF_SOME_BLOCKS,
-      TRAITS(QsfKimi, MOE(.shared_parts = true, .blocks = QSF_MOE_BLOCKS_LEADING,
-                          .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU)) },
+      TRAITS(QsfKimi, MOE(.shared_parts = true, LEADING_DIVIDED, .act = QSF_ACT_SILU)) },
     { "kimi-k3", .build = qsf_family_kimi, .heads = QSF_SOME_BLOCKS, .ffn = QSF_SOME_BLOCKS,
       TRAITS(QsfKimi, .bound = QSF_KIMI_MAYBE_BOUND, .negative_factor = true, .mla_gate = QSF_ACT_SIGMOID,
              .maybe_mla_gate = true, .k3 = true,
-             MOE(.shared_gate = true, .blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID,
-                 .norm = QSF_MOE_NORM_BY_KEY, .act = QSF_ACT_SILU)) },
+             MOE(.shared_gate = true, LEADING_SIGMOID, .act = QSF_ACT_SILU)) },
     { "bailingmoe3", .build = qsf_family_kimi, .heads = QSF_SOME_BLOCKS, .ffn = QSF_SOME_BLOCKS,
       TRAITS(QsfKimi, .rope = QSF_ROPE_PAIRS, .bound = QSF_KIMI_BOUND, .mla_gate = QSF_ACT_SIGMOID,
-             MOE(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_BY_KEY,
-                 .act = QSF_ACT_SILU, .limits = true)) },
+             MOE(LEADING_SIGMOID, .act = QSF_ACT_SILU, .limits = true)) },
     { "minimax-01", .build = qsf_family_minimax01, .ffn = QSF_SOME_BLOCKS,
       TRAITS(QsfMoeRow, .maybe_gated = true, SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU) },
     { "plamo2", .build = qsf_family_plamo2, .heads = QSF_SOME_BLOCKS },
@@ -216,8 +229,8 @@ static const QsfFamily table[] = {
     { "plm", MLA(.rope = QSF_ROPE_PAIRS, .act = QSF_ACT_RELU2) },
     { "afmoe", .ffn = QSF_SOME_BLOCKS,
       DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .norms = QSF_NORMS_AROUND, .qk_norm = QSF_QK_NORM_HEAD,
-            .gate = QSF_ACT_SIGMOID, .window_period = 4, .window_needed = true, .window_zero = true,
-            .rope_period = 4, .window_rope = QSF_WINDOW_ROPE_BASE, .embed_sqrt = true, .moe = &sigmoid_moe) },
+            .gate = QSF_ACT_SIGMOID, WINDOWS_OF_4, .window_zero = true, .rope_period = 4,
+            .window_rope = QSF_WINDOW_ROPE_BASE, .embed_sqrt = true, .moe = &sigmoid_moe) },
     { "arctic", .build = qsf_family_arctic, .ffn = QSF_SOME_BLOCKS,
       TRAITS(QsfDense, .rope = QSF_ROPE_PAIRS, SWIGLU, .moe = &softmax_moe) },
     { "bailingmoe", .ffn = QSF_SOME_BLOCKS,
@@ -225,11 +238,9 @@ static const QsfFamily table[] = {
     { "bailingmoe2", .ffn = QSF_SOME_BLOCKS,
       DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, .moe = &sigmoid_moe) },
     { "cohere2moe", .norm = QSF_NORM_LAYER, .ffn = QSF_SOME_BLOCKS, .rms_by_key = true,
-      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .branches = QSF_BRANCHES_ONE_NORM, .window_period = 4,
-            .window_needed = true, .window_not_first = true, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW_OR_LEADING,
-            .logit_scale = QSF_USE_ALWAYS,
-            MOE(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_BY_KEY,
-                .act = QSF_ACT_SILU, .sum_scale = 0.5f)) },
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .branches = QSF_BRANCHES_ONE_NORM, WINDOWS_OF_4,
+            .window_not_first = true, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW_OR_LEADING,
+            .logit_scale = QSF_USE_ALWAYS, MOE(LEADING_SIGMOID, .act = QSF_ACT_SILU, .sum_scale = 0.5f)) },
     { "dbrx", .norm = QSF_NORM_LAYER, .ffn = QSF_SOME_BLOCKS,
       DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .ffn_norm = "attn_output_norm", .clamp_qkv = QSF_USE_ALWAYS,
             .moe = &softmax_moe) },
@@ -247,8 +258,8 @@ static const QsfFamily table[] = {
             MOE(.maybe_gated = true, .blocks = QSF_MOE_BLOCKS_STEP, SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS,
                 .act = QSF_ACT_SILU)) },
     { "exaone-moe", .ffn = QSF_SOME_BLOCKS,
-      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, .window_period = 4,
-            .window_needed = true, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, .moe = &sigmoid_moe) },
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, WINDOWS_OF_4,
+            .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, .moe = &sigmoid_moe) },
     { "glm4moe", .ffn = QSF_SOME_BLOCKS,
       DENSE(.rope = QSF_ROPE_HALVES, .sections = QSF_ROPE_SECTIONS_SIDE, SWIGLU,
             .qk_norm = QSF_QK_NORM_HEAD_OPTIONAL, .ffn_norm = "post_attention_norm", .moe = &sigmoid_moe) },
@@ -257,7 +268,7 @@ static const QsfFamily table[] = {
             .window_rope = QSF_WINDOW_ROPE_BY_KEY, .window_needed = true,
             MOE(.gating = QSF_GATING_SOFTMAX_CHOSEN, .fixed_gating = true, .act = QSF_ACT_SWIGLU_OAI)) },
     { "granite_swa", .ffn = QSF_SOME_BLOCKS,
-      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .window_period = 4, .window_needed = true, .pattern_needed = true,
+      DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, WINDOWS_OF_4, .pattern_needed = true,
             .rope_blocks = QSF_ROPE_BLOCKS_PATTERN, .granite_scales = true, .moe = &optional_moe) },
     { "granitemoe", .ffn = QSF_SOME_BLOCKS,
       DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .granite_scales = true, .moe = &optional_moe) },
@@ -272,12 +283,10 @@ static const QsfFamily table[] = {
       DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER, .moe = &softmax_moe) },
     { "hy_v3", .ffn = QSF_SOME_BLOCKS,
       DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD,
-            MOE(.maybe_gated = true, .blocks = QSF_MOE_BLOCKS_TENSORS, .gating = QSF_GATING_SIGMOID,
-                .norm = QSF_MOE_NORM_BY_KEY, .act = QSF_ACT_SILU)) },
+            MOE(MAYBE_SIGMOID, .act = QSF_ACT_SILU)) },
     { "laguna", .ffn = QSF_SOME_BLOCKS,
       DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, .gate = QSF_ACT_SOFTPLUS,
-            .window_period = 4, .window_not_first = true, .window_rope = QSF_WINDOW_ROPE_PLAIN_BASE,
-            .moe = &sigmoid_moe) },
+            WINDOWS_AFTER_FIRST, .window_rope = QSF_WINDOW_ROPE_PLAIN_BASE, .moe = &sigmoid_moe) },
     { "llama4", .build = qsf_family_llama4, .ffn = QSF_SOME_BLOCKS,
       TRAITS(QsfDense, .rope = QSF_ROPE_PAIRS, SWIGLU, .rope_period = 4,
              MOE(.blocks = QSF_MOE_BLOCKS_STEP, .gating = QSF_GATING_SIGMOID, .fixed_gating = true,
@@ -286,8 +295,7 @@ static const QsfFamily table[] = {
       DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD, .window_period = 4,
             .window_rope = QSF_WINDOW_ROPE_PLAIN, .moe = &softmax_moe) },
     { "mimo2", .ffn = QSF_SOME_BLOCKS,
-      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .window_period = 4, .window_needed = true,
-            .pattern_needed = true, .window_rope = QSF_WINDOW_ROPE_OWN, .value_scale = true,
+      DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, WINDOW_PATTERN, .value_scale = true,
             MOE(.maybe_gated = true, .blocks = QSF_MOE_BLOCKS_TENSORS, .gating = QSF_GATING_SIGMOID,
                 .fixed_gating = true, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU)) },
     { "minimax-m2", .ffn = QSF_SOME_BLOCKS,
@@ -295,9 +303,7 @@ static const QsfFamily table[] = {
             MOE(.gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_SILU)) },
     { "minimax-m3", .build = qsf_family_minimax_m3, .ffn = QSF_SOME_BLOCKS,
       TRAITS(QsfDense, .rope = QSF_ROPE_HALVES, .act = QSF_ACT_SWIGLU_OAI, .gated = true,
-             .qk_norm = QSF_QK_NORM_HEAD,
-             MOE(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_BY_KEY,
-                 .act = QSF_ACT_SWIGLU_OAI)) },
+             .qk_norm = QSF_QK_NORM_HEAD, MOE(LEADING_SIGMOID, .act = QSF_ACT_SWIGLU_OAI)) },
     { "olmoe", .ffn = QSF_SOME_BLOCKS,
       DENSE(.rope = QSF_ROPE_HALVES, SWIGLU, .qk_norm = QSF_QK_NORM_ROW, MOE(SOFTMAX, .act = QSF_ACT_SILU)) },
     { "phimoe", .ffn = QSF_SOME_BLOCKS,
@@ -310,18 +316,13 @@ static const QsfFamily table[] = {
       DENSE(.rope = QSF_ROPE_HALVES, .sections = QSF_ROPE_SECTIONS_MIXED, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD,
             .moe = &softmax_moe) },
     { "smallthinker", .ffn = QSF_SOME_BLOCKS,
-      DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_RELU, .gated = true, .window_period = 4,
-            .window_not_first = true, .window_size = 4096, .rope_period = 4, .rope_not_first = true,
-            .window_rope = QSF_WINDOW_ROPE_BASE,
-            MOE(.gating = QSF_GATING_SOFTMAX, .norm = QSF_MOE_NORM_ALWAYS, .act = QSF_ACT_RELU,
-                .early_router = true)) },
+      DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_RELU, .gated = true, .window_rope = QSF_WINDOW_ROPE_BASE,
+            WINDOWS_AFTER_FIRST, .window_size = 4096, .rope_period = 4, .rope_not_first = true,
+            .moe = &early_moe) },
     { "step35", .ffn = QSF_SOME_BLOCKS,
       DENSE(.rope = QSF_ROPE_HALVES, .half_rope = true, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_OPTIONAL,
-            .gate = QSF_ACT_SIGMOID, .maybe_gate = true, .window_period = 4, .window_needed = true,
-            .pattern_needed = true, .window_rope = QSF_WINDOW_ROPE_OWN,
-            MOE(.maybe_gated = true, .shared_parts = true, .blocks = QSF_MOE_BLOCKS_TENSORS,
-                .gating = QSF_GATING_SIGMOID, .norm = QSF_MOE_NORM_BY_KEY, .act = QSF_ACT_SILU,
-                .limits = true)) },
+            .gate = QSF_ACT_SIGMOID, .maybe_gate = true, WINDOW_PATTERN,
+            MOE(MAYBE_SIGMOID, .shared_parts = true, .act = QSF_ACT_SILU, .limits = true)) },
 };
 
 const QsfFamily *qsf_family_at(unsigned i) { return i < sizeof table / sizeof *table ? &table[i] : NULL; }

@@ -12,6 +12,7 @@
 #include "ui/commands.h"
 #include "ui/ctx_full.h"
 #include "ui/quoted.h"
+#include "ui/walk.h"
 
 double ui_now(void) {
     struct timespec ts;
@@ -334,14 +335,15 @@ char *ui_app_snapshot(const UiApp *a) {
     return has ? qsf_chatlog_snapshot(a->session.name) : NULL;
 }
 
-static bool submit(UiApp *a, bool go_on) {
+bool ui_app_request(UiApp *a, QSFRequest r) {
     size_t n = 0;
     QSFMessage *messages = ui_app_messages(a, &n);
     if (!messages) {
         ui_app_say(a, UI_ERROR, "out of memory: the message was not sent");
         return false;
     }
-    QSFRequest r = { .messages = messages, .n_messages = n, .continue_last = go_on };
+    r.messages = messages;
+    r.n_messages = n;
     r.stop = (const char *const *)a->stops.text;
     r.n_stop = a->stops.n;
     char *snapshot = ui_app_snapshot(a);
@@ -369,8 +371,9 @@ bool ui_app_ask(UiApp *a, bool go_on) {
         ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
         return false;
     }
-    if (!submit(a, go_on)) return false;
-    ui_log_request(a, go_on ? "continue" : "answer");
+    const QSFRequest r = { .continue_last = go_on, .branch = a->branch, .branch_id = a->branch_id };
+    if (!ui_app_request(a, r)) return false;
+    ui_log_request(a, go_on ? "continue" : r.branch > 0 ? "branch" : "answer");
     if (go_on) {
         ui_ctx_full_over(a);
         ui_app_drop_unanswered(a); /* the answer goes on before it */
@@ -379,6 +382,7 @@ bool ui_app_ask(UiApp *a, bool go_on) {
         a->answer = ui_transcript_add(&a->chat, UI_ANSWER, "", 0);
         if (a->answer) begin_version(a, a->answer);
     }
+    ui_walk_asked(a, a->answer);
     a->running = UI_REQUEST_ANSWER;
     a->stopping = false;
     a->n_spark = 0;

@@ -19,7 +19,13 @@
 #define UI_SPARK       32
 #define UI_MESSAGE_MAX ((size_t)8 << 20) /* bytes of one message */
 
-typedef enum UiRequest { UI_REQUEST_NONE, UI_REQUEST_LOAD, UI_REQUEST_ANSWER, UI_REQUEST_SUMMARY } UiRequest;
+typedef enum UiRequest {
+    UI_REQUEST_NONE,
+    UI_REQUEST_LOAD,
+    UI_REQUEST_ANSWER,
+    UI_REQUEST_SUMMARY,
+    UI_REQUEST_TOKENS /* those of the last answer, evaluated again */
+} UiRequest;
 
 /* Callbacks for the line mode; the full screen draws the transcript instead. Any may be NULL. */
 typedef struct UiHooks {
@@ -83,6 +89,20 @@ typedef struct UiCompact {
     UiBuf text;
 } UiCompact;
 
+/* What the text of the last answer shows about its tokens (tint.h). */
+typedef enum UiTint { UI_TINT_OFF, UI_TINT_PROBABILITY, UI_TINT_ENTROPY } UiTint;
+
+/* A place in the last answer, token by token (walk.h). */
+typedef struct UiWalk {
+    uint64_t request; /* after which the engine knows the tokens of the answer `item`; 0 = none */
+    uint32_t item;
+    bool open, opens; /* opens: when the tokens that are evaluated again are known */
+    uint32_t at, n;   /* the token, of n */
+    size_t begin;     /* of its text, in the answer */
+    unsigned row;     /* chosen in the list */
+    QSFToken token;
+} UiWalk;
+
 typedef struct UiApp {
     UiEngine engine;
     UiHooks hooks;
@@ -122,6 +142,10 @@ typedef struct UiApp {
     char ask_keys[80];    /* and their names, "1 forget  4 stop" */
     bool enlarging;       /* the plan changes so that the answer can continue */
     UiFit fit;
+    UiTint tint;
+    UiWalk walk;
+    uint32_t branch; /* as in QSFRequest, of the next one */
+    int32_t branch_id;
     UiCompact compact; /* of the running UI_REQUEST_SUMMARY */
     double read_tps;   /* speed of the last longer prefill, 0 = unknown */
 

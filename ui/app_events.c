@@ -11,6 +11,7 @@
 #include "ui/ctx_full.h"
 #include "ui/exchanges.h"
 #include "ui/guide.h"
+#include "ui/walk.h"
 
 #define UI_PIN_SECONDS 0.4 /* interval of checking how much is pinned */
 
@@ -323,6 +324,8 @@ static void request_ended(UiApp *a, const QSFEvent *e) {
         model_loaded(a, e);
     else if (was == UI_REQUEST_LOAD)
         load_failed(a, e);
+    else if (was == UI_REQUEST_TOKENS)
+        ui_walk_known_now(a, e);
     else if (was == UI_REQUEST_SUMMARY)
         ui_compact_end(a, e->stop,
                        e->type == QSF_EVENT_DONE ? NULL

@@ -12,6 +12,8 @@ QSFMessage *ui_app_messages(const UiApp *a, size_t *n);
 bool ui_app_message(const UiApp *a, const char **text, size_t *len);
 /* The snapshot of the session, malloc'ed; NULL = none. */
 char *ui_app_snapshot(const UiApp *a);
+/* Submits r with the messages, the stop strings and the snapshot of the conversation. false: reported. */
+bool ui_app_request(UiApp *a, QSFRequest r);
 /* Bytes of texts for QSFRequest.held (app_room.c). */
 uint64_t ui_app_held(const UiApp *a);
 /* Sends the next queued message when nothing runs and the queue is not held. */

@@ -105,11 +105,14 @@ static bool lay_answer(UiChatView *v, UiBlock *b, const UiItem *it, int width) {
     return true;
 }
 
+static bool is_markdown(const UiChatView *v, const UiItem *it) {
+    return it->kind == UI_ANSWER && !v->raw && it->id != v->plain;
+}
+
 static void block_wrap(UiChatView *v, UiBlock *b, const UiItem *it) {
     const int width = text_width(v, it->kind);
     if (it->thought && !wrap_text(&b->thought, it->thought, width - THOUGHT_INDENT)) return;
-    if (it->kind == UI_ANSWER && !v->raw ? !lay_answer(v, b, it, width) : !wrap_text(&b->text, it, width))
-        return;
+    if (is_markdown(v, it) ? !lay_answer(v, b, it, width) : !wrap_text(&b->text, it, width)) return;
     b->id = it->id;
     b->version = it->version;
 }
@@ -191,7 +194,8 @@ void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int heigh
     for (size_t i = 0; i < t->n; i++) {
         const UiItem *it = t->items[i];
         UiBlock *b = &v->blocks[i];
-        if (rewrap || b->id != it->id) block_drop(b);
+        const bool other = b->id != 0 && (b->md != NULL) != is_markdown(v, it);
+        if (rewrap || other || b->id != it->id) block_drop(b);
         const bool renumber = b->md && b->md->look.codes != v->codes;
         if (b->id == 0 || b->version != it->version || renumber) block_wrap(v, b, it);
         if (b->md) v->codes += (unsigned)b->md->done_codes;
@@ -389,9 +393,29 @@ static void draw_thought(const UiChatView *v, const UiBlock *b, const UiItem *it
                         col + margin(v, it->kind) + THOUGHT_INDENT, col + v->width);
 }
 
+/* A line of the answer whose text has styles; they change between characters. */
+static int draw_tinted(const UiChatView *v, const UiItem *it, const UiLine *line, UiCanvas *c, int row,
+                       int at, int end) {
+    size_t len = 0, k = 0;
+    const char *s = ui_item_shown(it, &len);
+    const size_t stop = line->off + line->len < len ? line->off + line->len : len;
+    at += (int)line->indent;
+    for (size_t from = line->off, to = from; from < stop; from = to) {
+        int cells;
+        while (k < v->n_tints && v->tints[k].end <= from) k++;
+        const UiStyle style = k < v->n_tints ? (UiStyle)v->tints[k].style : text_style(it);
+        const size_t most = k < v->n_tints && v->tints[k].end < stop ? v->tints[k].end : stop;
+        while (to < most) to += qsf_text_grapheme(s + to, stop - to, &cells);
+        at = ui_canvas_put(c, row, at, end, style, s + from, to - from);
+    }
+    return at;
+}
+
 static int draw_text(UiChatView *v, UiBlock *b, const UiItem *it, size_t k, UiCanvas *c, int row, int at,
                      int end) {
     size_t len = 0;
+    if (!b->md && it->id == v->plain && it->in_context)
+        return draw_tinted(v, it, &b->text.lines[k], c, row, at, end);
     if (!b->md) return draw_line(it, &b->text.lines[k], text_style(it), c, row, at, end);
     return ui_md_answer_draw(b->md, &v->md, ui_item_shown(it, &len), k, c, row, at, end, !it->in_context);
 }

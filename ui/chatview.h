@@ -23,12 +23,21 @@ typedef struct UiBlock {
     UiMdAnswer *md; /* of an answer shown as Markdown: instead of text */
 } UiBlock;
 
+/* Text of an item up to a byte, exclusive. */
+typedef struct UiTintSpan {
+    uint32_t end;
+    uint8_t style; /* UiStyle */
+} UiTintSpan;
+
 typedef struct UiChatView {
     UiBlock *blocks; /* (n), one per item of the transcript */
     size_t n, cap;
     int width, height;
-    int max_width; /* of text in cells, 0 = as wide as the window */
-    bool raw;      /* answers are shown as they are, not as Markdown */
+    int max_width;           /* of text in cells, 0 = as wide as the window */
+    bool raw;                /* answers are shown as they are, not as Markdown */
+    uint32_t plain;          /* id of an answer that is shown as it is, 0 = none */
+    const UiTintSpan *tints; /* (n_tints) styles of its text, in order; borrowed for drawing */
+    size_t n_tints;
     UiMdLook look; /* what the terminal can show; width: 0 */
     bool compact;  /* labels before the text instead of above it */
     bool unfold;   /* reasoning is shown, not only a line about it */

@@ -4,6 +4,7 @@
 
 #include "ui/app_internal.h"
 #include "ui/commands.h"
+#include "ui/walk.h"
 
 bool ui_cmd_raw(UiApp *a, const char *name, const char *args) {
     const bool on = strcmp(args, "on") == 0;
@@ -17,5 +18,38 @@ bool ui_cmd_raw(UiApp *a, const char *name, const char *args) {
     }
     a->raw = *args ? on : !a->raw;
     ui_app_say(a, UI_NOTICE, a->raw ? "answers are shown as they are" : "answers are shown as Markdown");
+    return true;
+}
+
+static void say_probs(UiApp *a) {
+    static const char *const by[] = {
+        [UI_TINT_PROBABILITY] = "by probability: 90 % and more, 50 %, 10 %, less",
+        [UI_TINT_ENTROPY] = "by entropy: less than 0.5 bits, 2, 4, more",
+    };
+    if (a->tint == UI_TINT_OFF)
+        ui_app_say(a, UI_NOTICE, "the last answer is shown as usual");
+    else
+        ui_app_say(a, UI_NOTICE, "the last answer is shown as it is, its tokens %s", by[a->tint]);
+}
+
+bool ui_cmd_probs(UiApp *a, const char *name, const char *args) {
+    static const char *const words[] = { "off", "probability", "entropy" };
+    QSFTokens t;
+    UiTint tint = a->tint == UI_TINT_OFF ? UI_TINT_PROBABILITY : UI_TINT_OFF;
+    unsigned i = 0;
+    while (*args && i < 3 && strcmp(args, words[i]) != 0) i++;
+    if (i == 3) {
+        ui_app_say(a, UI_ERROR, "/%s expects off, probability or entropy, not '%.40s'", name, args);
+        return false;
+    }
+    if (!a->full_screen) {
+        ui_app_say(a, UI_NOTICE, "lines have no styles: /%s needs the full screen", name);
+        return true;
+    }
+    a->tint = *args ? (UiTint)i : tint;
+    say_probs(a);
+    if (a->tint == UI_TINT_OFF || !ui_walk_item(a) || ui_app_busy(a) || ui_walk_known(a, &t)) return true;
+    const char *why = ui_walk_evaluate(a, false);
+    if (why) ui_app_say(a, UI_NOTICE, "%s", why);
     return true;
 }

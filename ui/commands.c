@@ -71,6 +71,12 @@ static const UiWord raw_words[] = {
     { "off", "show them as Markdown", NULL },
     { NULL, NULL, NULL },
 };
+static const UiWord probs_words[] = {
+    { "off", "show it as usual", NULL },
+    { "probability", "of each token", NULL },
+    { "entropy", "of the tokens that were possible there", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
 static const UiWord stop_words[] = { { "off", "clear all stop strings", NULL }, { NULL, NULL, NULL } };
 
@@ -116,6 +122,8 @@ static const UiCommand table[] = {
     { "think", "thinking", "[show|hide|now|N]", "show, fold, end or limit the reasoning before answers", WORDS(think_words),
       ui_cmd_think },
     { "raw", "", "[on|off]", "show answers as they are, or as Markdown", WORDS(raw_words), ui_cmd_raw },
+    { "probs", "logprobs", "[off|probability|entropy]",
+      "show how sure the model was of each token of the last answer (Alt-, Alt-. choose others)", WORDS(probs_words), ui_cmd_probs },
     { "search", "find", "RE", "find an expression in the conversation; n and N go to the next places (also ^F)", ARG(NONE), ui_cmd_search },
     { "stop", "", "[TEXT|off]", "list, add or clear stop strings", WORDS(stop_words), ui_cmd_stop },
     { "read", "file,attach", "FILE|PATTERN", "attach text files to the message: mention them as @FILE", ARG(FILE),
@@ -329,6 +337,7 @@ bool ui_cmd_busy(UiApp *a, const char *name) {
     ui_app_say(a, UI_ERROR, "/%s has to wait: %s (^C stops it)", name,
                a->running == UI_REQUEST_LOAD      ? "a model is being loaded"
                : a->running == UI_REQUEST_SUMMARY ? "a summary is being written"
+               : a->running == UI_REQUEST_TOKENS  ? "the tokens of the answer are being evaluated"
                                                   : "an answer is being written");
     return true;
 }

@@ -98,6 +98,7 @@ bool ui_cmd_io(UiApp *a, const char *name, const char *args);
 bool ui_cmd_set(UiApp *a, const char *name, const char *args);
 /* cmd_view.c */
 bool ui_cmd_raw(UiApp *a, const char *name, const char *args);
+bool ui_cmd_probs(UiApp *a, const char *name, const char *args);
 /* cmd_info.c */
 bool ui_cmd_help(UiApp *a, const char *name, const char *args);
 bool ui_cmd_show(UiApp *a, const char *name, const char *args);

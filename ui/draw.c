@@ -11,10 +11,11 @@
 #include "ui/guide.h"
 #include "ui/screen.h"
 #include "ui/statuspane.h"
+#include "ui/walkview.h"
 
 /* Rows of each part from top to bottom; 0 for parts that a small window has no space for. */
 typedef struct Layout {
-    int title, body, status_rule, status, rule, queue, input, menu, hint_rule, offer, hints;
+    int title, body, status_rule, status, rule, queue, walk, input, menu, hint_rule, offer, hints;
     bool pane;
 } Layout;
 
@@ -247,7 +248,7 @@ static void draw_hints(UiScreen *s, int row, int cols) {
         { "^D", "quit" },
     };
     int col = 1;
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+    for (size_t i = 0; i < sizeof hints / sizeof *hints && !s->app->walk.open; i++) {
         if (!hints[i][1]) continue;
         int need = (int)(strlen(hints[i][0]) + 1 + strlen(hints[i][1]));
         if (col + need > cols) continue;
@@ -279,14 +280,15 @@ static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int co
     l.status_rule = l.status > 0 && rows >= 8;
     l.rule = rows >= 4;
     l.queue = ui_above_rows(s->app, rows);
+    l.walk = ui_walk_panel_rows(s->app, rows);
     l.hints = rows >= 16;
     l.hint_rule = rows >= 20;
     l.offer = rows >= 12 && ui_guide_offers(s->app);
     int most = rows >= 24 ? 6 : rows >= 12 ? 3 : 0;
     if (in->menu->asked && rows >= 4) most = rows / 2;
     l.menu = in->menu->list.n < (size_t)most ? (int)in->menu->list.n : most;
-    int used = l.title + l.status_rule + l.status + l.rule + l.queue + l.input + l.menu + l.hint_rule +
-               l.offer + l.hints;
+    int used = l.title + l.status_rule + l.status + l.rule + l.queue + l.walk + l.input + l.menu +
+               l.hint_rule + l.offer + l.hints;
     l.body = rows - used;
     if (l.body < 0) l.body = 0;
     return l;
@@ -312,8 +314,13 @@ static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int 
     s->view.unfold = s->app->settings.show_thinking;
     s->view.raw = s->app->raw;
     s->view.max_width = s->app->text_width;
+    ui_tints_update(&s->tints, s->app);
+    s->view.plain = s->tints.item;
+    s->view.tints = s->tints.spans;
+    s->view.n_tints = s->tints.n;
     s->view.look.unicode = s->canvas.unicode;
     ui_chatview_sync(&s->view, &s->app->chat, width, l->body);
+    ui_walk_show(s);
     ui_chatview_draw(&s->view, &s->app->chat, &s->canvas, row, 0);
     if (s->searching) ui_search_mark(s->search.search, &s->canvas, row, l->body, width);
     if (l->pane) ui_status_pane(&s->canvas, status, row, row + l->body, cols - UI_PANE_WIDTH, UI_PANE_WIDTH);
@@ -361,6 +368,8 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     if (l.rule) draw_rule(s, in, row++, cols);
     if (l.queue) ui_above_draw(&s->canvas, a, row, rows, cols);
     row += l.queue;
+    if (l.walk) ui_walk_draw(&s->canvas, a, row, l.walk, cols);
+    row += l.walk;
     draw_input(s, in, &l, row, cols);
     row += l.input;
     draw_menu(s, in, row, l.menu, cols);

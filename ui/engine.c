@@ -48,6 +48,16 @@ static uint64_t worker_text_budget(void *self, const QSFTextSize *size, uint64_t
 
 static char *worker_templates(void *self) { return qsf_worker_templates(self); }
 
+static void worker_tokens(void *self, QSFTokens *out) { qsf_worker_tokens(self, out); }
+
+static uint32_t worker_token_rows(void *self, uint32_t first, QSFToken *out, uint32_t max) {
+    return qsf_worker_token_rows(self, first, out, max);
+}
+
+static size_t worker_token_text(void *self, int32_t id, char *dst, size_t cap, bool *special) {
+    return qsf_worker_token_text(self, id, dst, cap, special);
+}
+
 static int worker_fd(void *self) { return qsf_worker_fd(self); }
 
 UiEngine ui_engine_worker(QSFWorker *w) {
@@ -71,6 +81,9 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .count = worker_count,
         .text_budget = worker_text_budget,
         .templates = worker_templates,
+        .tokens = worker_tokens,
+        .token_rows = worker_token_rows,
+        .token_text = worker_token_text,
         .fd = worker_fd,
     };
 }

@@ -41,6 +41,8 @@ typedef enum UiAction {
     UI_DO_CODE_DOWN,
     UI_DO_VERSION_PREV,
     UI_DO_VERSION_NEXT,
+    UI_DO_TOKEN_BACK,
+    UI_DO_TOKEN_NEXT,
     UI_DO_HOME,
     UI_DO_END,
     UI_DO_WHEEL_UP, /* of the mouse */

@@ -10,6 +10,7 @@
 #include "ui/branches.h"
 #include "ui/commands.h"
 #include "ui/ctx_full.h"
+#include "ui/walkview.h"
 
 #define UI_FLASH_SECONDS 3.0
 #define UI_WHEEL_LINES   3
@@ -29,6 +30,7 @@ void ui_screen_free(UiScreen *s) {
     ui_picker_close(&s->picker);
     ui_model_picker_close(&s->models);
     ui_search_end(&s->search);
+    ui_tints_free(&s->tints);
 }
 
 void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
@@ -402,6 +404,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
         s->editor = true;
         return;
     }
+    if (ui_walk_key(s, k)) return;
     if (search_key(s, k) || key_choice(s, k) || key_queued(s, k) || too_long(s, k)) return;
     switch (k->action) {
     case UI_DO_EDIT:
@@ -433,6 +436,8 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_SEARCH: ask_search(s); break;
     case UI_DO_VERSION_PREV: version(s, k, -1); break;
     case UI_DO_VERSION_NEXT: version(s, k, 1); break;
+    case UI_DO_TOKEN_BACK:
+    case UI_DO_TOKEN_NEXT: break; /* ui_walk_key */
     case UI_DO_CODE_UP: jump_code(s, -1); break;
     case UI_DO_CODE_DOWN: jump_code(s, 1); break;
     case UI_DO_MESSAGE_UP: ui_chatview_jump(&s->view, &s->app->chat, -1); break;

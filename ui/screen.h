@@ -11,6 +11,7 @@
 #include "ui/pager.h"
 #include "ui/search.h"
 #include "ui/session_picker.h"
+#include "ui/tint.h"
 
 /* What the same key does when it is pressed again. */
 typedef enum UiArmed {
@@ -31,6 +32,8 @@ typedef struct UiScreen {
     double choosing_until; /* then the guide is loaded */
     int body_rows;         /* of the transcript, when last drawn */
     int menu_rows;         /* choices on a page of the menu, when last drawn */
+    UiTints tints;
+    uint32_t walked;       /* 1 + the token that was moved into view, 0 = none */
     UiSearch search;
     bool searching;  /* n and N go to its places, which are marked */
     char flash[160]; /* short message on the rule above the input */

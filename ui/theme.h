@@ -26,7 +26,11 @@ typedef enum UiStyle {
     UI_STYLE_QUOTE,  /* bars of quotes */
     UI_STYLE_LINK,   /* text of a link */
     UI_STYLE_INLINE, /* `code` in a sentence */
-    UI_STYLE_CODE,   /* lines of code: this and the following are in the order of UiCodeClass */
+    UI_STYLE_SURE,   /* tokens, by what the model thought of them */
+    UI_STYLE_LIKELY,
+    UI_STYLE_UNSURE,
+    UI_STYLE_GUESS,
+    UI_STYLE_CODE, /* lines of code: this and the following are in the order of UiCodeClass */
     UI_STYLE_CODE_KEYWORD,
     UI_STYLE_CODE_TYPE,
     UI_STYLE_CODE_STRING,

@@ -24,6 +24,10 @@ static uint64_t fake_submit(void *self, const QSFRequest *r) {
     f->busy = true;
     f->n_submits++;
     f->go_on = r->continue_last;
+    f->branch = r->branch;
+    f->branch_id = r->branch_id;
+    f->score = r->score;
+    f->tokens = (QSFTokens){ 0 };
     (void)snprintf(f->snapshot, sizeof f->snapshot, "%s", r->snapshot ? r->snapshot : "");
     memset(f->roles, 0, sizeof f->roles);
     f->reasoning[0] = '\0';
@@ -158,6 +162,31 @@ static uint64_t fake_text_budget(void *self, const QSFTextSize *size, uint64_t h
     return f->stats.state == QSF_STATE_EMPTY ? 0 : f->stats.budget + size->bytes * 10 + held;
 }
 
+static void fake_tokens_of(void *self, QSFTokens *out) { *out = ((FakeEngine *)self)->tokens; }
+
+static uint32_t fake_token_rows(void *self, uint32_t first, QSFToken *out, uint32_t max) {
+    const FakeEngine *f = self;
+    uint32_t n = 0;
+    for (; first + n < f->tokens.n && n < max; n++) out[n] = f->rows[first + n];
+    return n;
+}
+
+/* 200: a control token, 201: a part of a character, 202: a line end; otherwise its number. */
+static size_t fake_token_text(void *self, int32_t id, char *dst, size_t cap, bool *special) {
+    char text[24];
+    (void)self;
+    if (special) *special = id == 200;
+    (void)snprintf(text, sizeof text,
+                   id == 200   ? "<end>"
+                   : id == 201 ? "\xE2\x82"
+                   : id == 202 ? "a\n"
+                               : "t%d",
+                   (int)id);
+    const size_t n = strlen(text);
+    memcpy(dst, text, n < cap ? n : cap);
+    return n;
+}
+
 static int fake_fd(void *self) {
     (void)self;
     return -1;
@@ -186,6 +215,9 @@ UiEngine fake_engine(FakeEngine *f) {
                        .count = fake_count,
                        .text_budget = fake_text_budget,
                        .templates = fake_templates,
+                       .tokens = fake_tokens_of,
+                       .token_rows = fake_token_rows,
+                       .token_text = fake_token_text,
                        .fd = fake_fd };
 }
 
@@ -222,6 +254,21 @@ void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens) {
     e.hidden = f->hidden;
     f->busy = false;
     put(f, e);
+}
+
+void fake_tokens(FakeEngine *f, const char *texts, float p) {
+    uint32_t end = 0;
+    f->tokens = (QSFTokens){ .request = f->request };
+    for (const char *s = texts; *s && f->tokens.n < 16; s += *s == '|') {
+        const size_t n = strcspn(s, "|");
+        QSFToken *t = &f->rows[f->tokens.n];
+        end += (uint32_t)n;
+        *t = (QSFToken){ .id = 100 + (int32_t)f->tokens.n, .p = p, .entropy = 1, .text_end = end, .n = 8 };
+        for (int i = 0; i < 8; i++)
+            t->top[i] = (QSFCandidate){ i == 0 ? t->id : 199 + i, i == 0 ? p : 0.01f };
+        f->tokens.n++;
+        s += n;
+    }
 }
 
 void fake_error(FakeEngine *f, int code, const char *text) {

@@ -38,6 +38,11 @@ typedef struct FakeEngine {
     size_t n_stop;
     uint32_t max_tokens; /* of the last submit */
     bool go_on;
+    uint32_t branch; /* of the last submit, and its other wishes */
+    int32_t branch_id;
+    bool score;
+    QSFTokens tokens; /* (n) the rows from 0; those of answers of fake_tokens */
+    QSFToken rows[16];
     QSFStats stats;
     QSFLayerStats layers[80];
     uint32_t n_layers;
@@ -55,6 +60,9 @@ void fake_reasoning(FakeEngine *f, const char *text);
 /* The request ends; the engine is idle again. It was thinking if reasoning that no closing tag
  * ends came last. */
 void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens);
+/* The last request has tokens of these texts, separated by '|': id 100 and on. The candidates of each are
+ * itself with the probability p, and 7 others, 200 and on. */
+void fake_tokens(FakeEngine *f, const char *texts, float p);
 void fake_error(FakeEngine *f, int code, const char *text);
 /* The same for a model file that could not be read. */
 void fake_read_error(FakeEngine *f, const char *text);

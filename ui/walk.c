@@ -122,7 +122,7 @@ const char *ui_walk_take(UiApp *a, unsigned i) {
     ui_walk_close(a);
     if (!ui_walk_known(a, &t) || t.n <= w.at) return "the answer has changed";
     UiItem *last = ui_transcript_last(&a->chat);
-    if (!ui_app_branch_answer(a, last, "token", NULL)) return NULL;
+    if (!ui_app_branch_answer(a, last, "retry", NULL)) return NULL;
     a->branch = w.at + 1;
     a->branch_id = id;
     const bool ok = ui_app_ask(a, false);

@@ -163,26 +163,41 @@ static double length(const float *x, size_t n) {
     return sqrt(sum);
 }
 
-static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t c, size_t h) {
+/* K and V of all positions and their lengths, as they are read: each is compared with many queries. */
+static struct {
+    float x[2][MAX_N][MAX_DIM];
+    double length[2][MAX_N];
+} rows;
+
+static void load_rows(const qk_table *t, int kv, const qk_attn *a, size_t n) {
+    for (size_t p = 0; p < n; p++)
+        for (int which = 0; which < 2 && !is_evicted(p); which++) {
+            float *x = rows.x[which][p];
+            t->kv[which ? (int)a->v_type : kv].load(x, which ? a->v : a->k, which, p, a->head_dim);
+            rows.length[which][p] = length(x, a->head_dim);
+        }
+}
+
+static void check_query(int kv, const qk_attn *a, const shape *sh, size_t c, size_t h) {
     static double s[MAX_N], y[MAX_DIM], mag[MAX_DIM];
     const float *q = a->q + c * a->q_stride + h * sh->dim, *got = a->y + c * a->y_stride + h * sh->dim;
-    float x[MAX_DIM];
     size_t end;
     const size_t start = range(sh, c, &end);
     const int v_packed = is_packed((int)a->v_type);
+    const double reach = length(q, sh->dim) * (double)a->scale;
     double m = -INFINITY, worst = 0, sum = 0;
     for (size_t p = start; p < end; p++) {
         double mags = 0;
         s[p] = -INFINITY;
         if (is_evicted(p)) continue;
         s[p] = 0;
-        t->kv[kv].load(x, a->k, 0, p, sh->dim);
+        const float *x = rows.x[0][p];
         for (size_t i = 0; i < sh->dim; i++) {
             s[p] += (double)q[i] * (double)x[i] * (double)a->scale;
             mags += fabs((double)q[i] * (double)x[i] * (double)a->scale);
         }
         if (is_packed(kv)) { /* the query has 14 or 8 bits, the weights below have 14 */
-            mags = length(q, sh->dim) * length(x, sh->dim) * (double)a->scale;
+            mags = reach * rows.length[0][p];
             worst = fmax(worst, mags * sqrt((double)sh->dim) / (bits_of[kv] == 8 ? 16254 : 254) / CK_EPS);
         }
         if (a->softcap > 0) s[p] = (double)a->softcap * tanh(s[p] / (double)a->softcap);
@@ -198,8 +213,8 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
         const double w = exp(s[p] - m);
         if (is_evicted(p)) continue;
         sum += w;
-        t->kv[a->v_type].load(x, a->v, 1, p, sh->dim);
-        const double row = length(x, sh->dim);
+        const float *x = rows.x[1][p];
+        const double row = rows.length[1][p];
         for (size_t i = 0; i < sh->dim; i++) {
             y[i] += w * (double)x[i];
             mag[i] += w * (v_packed ? row : fabs((double)x[i]));
@@ -210,6 +225,12 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
         ck_near("attention", i, (double)got[i], y[i] / sum,
                 (CK_EPS * (2 * worst + (double)(end - start) + 32) + (v_packed ? 64.0 / 16254 : 0)) * mag[i] /
                     sum);
+}
+
+static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape *sh) {
+    load_rows(t, kv, a, sh->pos + sh->cols);
+    for (size_t c = 0; c < sh->cols; c++)
+        for (size_t h = 0; h < sh->heads; h++) check_query(kv, a, sh, c, h);
 }
 
 /* One query alone. */
@@ -264,8 +285,7 @@ static void check_mixed(const qk_table *t, int kv, const qk_attn *a, const shape
     b.v_type = (qk_kv)other;
     b.y = y;
     t->kv[kv].attend(&b);
-    for (size_t c = 0; c < sh->cols; c++)
-        for (size_t h = 0; h < sh->heads; h++) check_truth(t, kv, &b, sh, c, h);
+    check_truth(t, kv, &b, sh);
     ck_avx2_bits(t, kv, &b, floats);
     free(v);
     free(y);
@@ -378,8 +398,7 @@ static void check_list(const qk_table *t, int kv, const qk_attn *a, const shape 
             if (evict_every == 0) ck_same_bits("list", y, a->y, floats);
             b.k = a->k; /* for the truth */
             b.v = a->v;
-            for (size_t c = 0; c < sh->cols; c++)
-                for (size_t h = 0; h < sh->heads; h++) check_truth(t, kv, &b, sh, c, h);
+            check_truth(t, kv, &b, sh);
             b.k = k;
             b.v = v;
             for (size_t c = 0; c < sh->cols; c++) check_alone(t, kv, &b, c, c % sh->heads);
@@ -428,11 +447,10 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
     memset(a.scratch, 0xff, qk_attn_scratch(sh.dim));
     t->kv[kv].attend(&a);
     ck_dst_ok(SLOT_Y, floats);
+    check_truth(t, kv, &a, &sh);
     for (size_t c = 0; c < sh.cols; c++) {
-        for (size_t h = 0; h < sh.heads; h++) {
-            check_truth(t, kv, &a, &sh, c, h);
+        for (size_t h = 0; h < sh.heads; h++)
             if ((c + h) % 3 == 0) check_alone(t, kv, &a, c, h);
-        }
         check_spans(t, kv, &a, c);
     }
     ck_avx2_bits(t, kv, &a, floats);

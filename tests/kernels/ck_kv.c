@@ -143,12 +143,12 @@ static void quantize_case(const qk_table *t, int act, size_t k, int kind) {
             ck_error("byte %zu of %zu differs from the reference (k=%zu)", i, bytes, k);
             return;
         }
-    for (size_t i = 0; act != QK_ACT_F32 && kind != CK_KINDS && i < k; i++) {
+    for (size_t at = 0; act != QK_ACT_F32 && kind != CK_KINDS && at < k; at += group) {
         double max = 0;
-        for (size_t j = i / group * group; j < (i / group + 1) * group; j++)
-            max = fmax(max, fabs((double)x[j]));
-        ck_near("quantized", i, ck_act_at((qk_act)act, got, k, i), (double)x[i],
-                max / 254 * (1 + 1e-4) + 0x1p-100);
+        for (size_t i = at; i < at + group; i++) max = fmax(max, fabs((double)x[i]));
+        for (size_t i = at; i < at + group; i++)
+            ck_near("quantized", i, ck_act_at((qk_act)act, got, k, i), (double)x[i],
+                    max / 254 * (1 + 1e-4) + 0x1p-100);
     }
 }
 

@@ -74,6 +74,12 @@ static double length(const float *x, size_t n) {
     return sqrt(sum);
 }
 
+/* K and V of all positions and their lengths, as they are read: each is compared with many queries. */
+static struct {
+    float x[2][MAX_TILES * 16][MAX_DIM];
+    double length[2][MAX_TILES * 16];
+} rows;
+
 /* K or V of a position, from where it is read. */
 static void load(const qk_table *t, const setup *s, float *x, int which, size_t p) {
     const size_t tile = p / 16;
@@ -88,31 +94,39 @@ static void load(const qk_table *t, const setup *s, float *x, int which, size_t 
             t->kv[s->kv].load(x, which ? s->v : s->k, which, s->list[e].slot * (size_t)16 + p % 16, s->dim);
 }
 
-static void check_truth(const qk_table *t, const setup *s, const qk_attn *a, size_t c, size_t h) {
+static void load_rows(const qk_table *t, const setup *s, size_t n) {
+    for (size_t p = 0; p < n; p++)
+        for (int which = 0; which < 2 && !is_evicted(s, p); which++) {
+            load(t, s, rows.x[which][p], which, p);
+            rows.length[which][p] = length(rows.x[which][p], s->dim);
+        }
+}
+
+static void check_truth(const setup *s, const qk_attn *a, size_t c, size_t h) {
     static double score[MAX_TILES * 16];
     double y[MAX_DIM] = { 0 }, mag[MAX_DIM] = { 0 }, m = -INFINITY, sum = 0, worst = 0;
     const float *q = a->q + c * a->q_stride + h * s->dim, *got = a->y + c * a->y_stride + h * s->dim;
     const size_t end = a->pos + c + 1, start = s->window && end > s->window ? end - s->window : 0;
     const int packed = bits_of[s->kv] <= 8;
-    float x[MAX_DIM];
+    const double reach = length(q, s->dim) * (double)a->scale;
     for (size_t p = start; p < end; p++) {
         if (is_evicted(s, p)) continue;
-        load(t, s, x, 0, p);
+        const float *x = rows.x[0][p];
         score[p] = a->slopes ? (double)a->slopes[h] * ((double)p - (double)(end - 1)) : 0;
         for (size_t i = 0; i < s->dim; i++) score[p] += (double)q[i] * (double)x[i] * (double)a->scale;
-        const double mags = length(q, s->dim) * length(x, s->dim) * (double)a->scale;
+        const double mags = reach * rows.length[0][p];
         worst = fmax(worst, mags * (double)(s->dim + 8) + 2 * fabs(score[p]));
         if (packed) worst = fmax(worst, mags * sqrt((double)s->dim) / 254 / CK_EPS);
         m = fmax(m, score[p]);
     }
     for (size_t p = start; p < end; p++) {
         if (is_evicted(s, p)) continue;
+        const float *x = rows.x[1][p];
         const double w = exp(score[p] - m);
-        load(t, s, x, 1, p);
         sum += w;
         for (size_t i = 0; i < s->dim; i++) {
             y[i] += w * (double)x[i];
-            mag[i] += w * (packed ? length(x, s->dim) : fabs((double)x[i]));
+            mag[i] += w * (packed ? rows.length[1][p] : fabs((double)x[i]));
         }
     }
     for (size_t i = 0; i < s->dim; i++)
@@ -206,9 +220,10 @@ static void recent_case(const qk_table *t, setup s) {
     ck_fill_floats(q, floats, CK_RANDOM);
     t->kv[s.kv].attend(&a);
     ck_dst_ok(SLOT_Y, floats);
+    load_rows(t, &s, rest.pos + s.cols);
     for (size_t c = 0; c < s.cols; c++)
         for (size_t h = 0; h < s.heads; h++) {
-            check_truth(t, &s, &a, c, h);
+            check_truth(&s, &a, c, h);
             if ((c + h) % 3 == 0) check_alone(t, &s, &a, c, h);
         }
     ck_avx2_bits(t, s.kv, &a, floats);

@@ -42,6 +42,9 @@ typedef struct QSFCli {
     const char *operands; /* what it takes besides options, as qsf_cli_values describes it */
     /* As qsf_cli_values, for options whose values only the program knows; NULL for others. May be NULL. */
     const char *(*values)(const char *option);
+    /* Checks key = value of a section [theme NAME] of the configuration file, or with key NULL the name of
+     * the theme; false with a message in err. NULL: the program has no themes, and does not look at them. */
+    bool (*check_theme)(const char *theme, const char *key, const char *value, char *err, size_t cap);
 } QSFCli;
 
 /* The options that every program has; those of the configuration file only with settings. */

@@ -2,8 +2,8 @@
 /* The configuration file of the programs: $XDG_CONFIG_HOME/qsf/config or --config FILE, lines NAME = VALUE
  * with the long names of options and settings (man/qsf-config.5). Lines before the first section apply
  * always, those of [model PATTERN] to models whose file name matches (fnmatch), those of [role NAME] with
- * --role and /role; each of them replaces the ones before. Options of one program are skipped by the other.
- * Not installed. One thread.
+ * --role and /role; each of them replaces the ones before. Those of [theme NAME] are colours. Options of one
+ * program are skipped by the other. Not installed. One thread.
  *
  * A NULL configuration is that of --no-config: nothing applies. */
 #ifndef QSF_CONFIG_H
@@ -11,12 +11,19 @@
 
 #include "qsf_cli.h"
 
-typedef enum QSFConfigLayer { QSF_CONFIG_TOP, QSF_CONFIG_MODEL, QSF_CONFIG_ROLE } QSFConfigLayer;
+typedef enum QSFConfigLayer {
+    QSF_CONFIG_TOP,
+    QSF_CONFIG_MODEL,
+    QSF_CONFIG_ROLE,
+    QSF_CONFIG_THEME /* it never applies by itself: qsf_config_theme */
+} QSFConfigLayer;
 
 typedef struct QSFConfigEntry {
     QSFConfigLayer layer;
-    char *section;             /* pattern or name of a role; "" */
-    const QSFSetting *setting; /* what it sets: one of these; both NULL: an option of the other program */
+    char *section;             /* pattern, or name of a role or theme; "" */
+    char *key;                 /* of a theme: a role of it; else NULL */
+    const QSFSetting *setting; /* what it sets: one of these; both NULL: an option of the other program,
+                                  or of a theme */
     const QSFCliOption *own;
     char *value; /* "on" or "off" for switches */
     unsigned line;
@@ -72,6 +79,11 @@ const char *qsf_config_default_role(const QSFConfigFile *c);
 /* Name of the i-th role in the file, or NULL. */
 const char *qsf_config_role_at(const QSFConfigFile *c, size_t i);
 bool qsf_config_has_role(const QSFConfigFile *c, const char *role);
+/* The entry of a theme after `after` (NULL = the first), or NULL. */
+const QSFConfigEntry *qsf_config_theme(const QSFConfigFile *c, const char *theme,
+                                       const QSFConfigEntry *after);
+/* Name of the i-th theme in the file, or NULL. */
+const char *qsf_config_theme_at(const QSFConfigFile *c, size_t i);
 /* Path of the file. */
 const char *qsf_config_path(const QSFConfigFile *c);
 

@@ -14,6 +14,7 @@
 #include "ui/session.h"
 #include "ui/source.h"
 #include "ui/stops.h"
+#include "ui/theme.h"
 #include "ui/transcript.h"
 
 #define UI_SPARK       32
@@ -170,11 +171,13 @@ typedef struct UiApp {
 
     bool interactive; /* input comes from a terminal: prefixes of command names are accepted */
     bool full_screen;
-    bool verbose;   /* the plan is printed after a load */
-    bool quiet;     /* notices of the start are left out */
-    bool raw;       /* the full screen shows answers as they are, not as Markdown */
-    int text_width; /* maximum cells of its text, 0 = the whole window */
-    unsigned knob;  /* index of the setting that the live keys change */
+    bool verbose;            /* the plan is printed after a load */
+    bool quiet;              /* notices of the start are left out */
+    bool raw;                /* the full screen shows answers as they are, not as Markdown */
+    char theme[64];          /* name of the theme of the full screen */
+    UiBackground background; /* of the terminal, as far as it is known */
+    int text_width;          /* maximum cells of its text, 0 = the whole window */
+    unsigned knob;           /* index of the setting that the live keys change */
     bool quit;
     int exit_code; /* of the program: the first failure, 0 = none */
     bool started;  /* the start is over: from now on a failed load is a failed command */

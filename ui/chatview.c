@@ -369,7 +369,7 @@ static void draw_fold(const UiChatView *v, const UiItem *it, UiCanvas *c, int ro
     const char *arrow = v->unfold ? (c->unicode ? "▾" : "v") : (c->unicode ? "▸" : ">");
     int end = col + v->width, at = col + margin(v, it->kind);
     ui_format_thought(it->thought, text, sizeof text);
-    at = ui_canvas_printf(c, row, at, end, UI_STYLE_DIM, "%s %s", arrow, text);
+    at = ui_canvas_printf(c, row, at, end, UI_STYLE_REASONING, "%s %s", arrow, text);
     if (end - at > 6) ui_canvas_puts(c, row, end - 4, end, UI_STYLE_KEY, "^T");
 }
 
@@ -389,7 +389,7 @@ static void draw_thought(const UiChatView *v, const UiBlock *b, const UiItem *it
     if (k == 0)
         draw_fold(v, it, c, row, col);
     else
-        (void)draw_line(it->thought, &b->thought.lines[k - 1], UI_STYLE_DIM, c, row,
+        (void)draw_line(it->thought, &b->thought.lines[k - 1], UI_STYLE_REASONING, c, row,
                         col + margin(v, it->kind) + THOUGHT_INDENT, col + v->width);
 }
 

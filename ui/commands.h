@@ -19,7 +19,8 @@ typedef enum UiArgKind {
     UI_ARG_CODE,      /* the number of a block of code after the word code */
     UI_ARG_CODE_FILE, /* such a number, and a file */
     UI_ARG_ROLE,
-    UI_ARG_BRANCH
+    UI_ARG_BRANCH,
+    UI_ARG_THEME
 } UiArgKind;
 
 /* A word that an argument begins with. */
@@ -99,6 +100,7 @@ bool ui_cmd_set(UiApp *a, const char *name, const char *args);
 /* cmd_view.c */
 bool ui_cmd_raw(UiApp *a, const char *name, const char *args);
 bool ui_cmd_probs(UiApp *a, const char *name, const char *args);
+bool ui_cmd_theme(UiApp *a, const char *name, const char *args);
 /* cmd_info.c */
 bool ui_cmd_help(UiApp *a, const char *name, const char *args);
 bool ui_cmd_show(UiApp *a, const char *name, const char *args);

@@ -154,6 +154,12 @@ static bool takes_files(const UiArg *arg, const char *word, size_t len) {
            (arg->kind == UI_ARG_TEMPLATE && memchr(word, '/', len));
 }
 
+static void themes(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
+    const char *name;
+    for (size_t i = 0; a && (name = qsf_config_theme_at(a->config, i)) != NULL; i++)
+        if (begins(name, word, len)) ui_complete_add(c, name, "", "of the configuration file");
+}
+
 /* The argument of a command, starting at `word`. */
 static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const char *word, size_t len) {
     c->keep = arg->words || arg->setting;
@@ -171,6 +177,7 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
         break;
     case UI_ARG_ROLE: roles(c, a, word, len); break;
     case UI_ARG_BRANCH: branches(c, a, word, len); break;
+    case UI_ARG_THEME: themes(c, a, word, len); break;
     case UI_ARG_NONE:
     case UI_ARG_CODE:
     case UI_ARG_CODE_FILE:

@@ -126,10 +126,22 @@ static Form form_csi(const char *p, size_t n) {
     return n > 1 || (c >= 'A' && c <= 'Z') || c == '@' ? FORM_KEY : FORM_OTHER;
 }
 
+/* An answer of the terminal: ESC ], digits and ";", text, and BEL or ESC \. */
+static bool is_reply(const UiKeys *k) {
+    return k->replies && k->n > 2 && k->seq[1] == ']' && k->seq[2] >= '0' && k->seq[2] <= '9';
+}
+
+static Form form_reply(const UiKeys *k) {
+    const char last = k->seq[k->n - 1];
+    const bool ends = last == '\a' || (last == '\\' && k->seq[k->n - 2] == '\x1b');
+    return ends ? FORM_KEY : (unsigned char)last >= ' ' || last == '\x1b' ? FORM_PARTIAL : FORM_OTHER;
+}
+
 static Form form_of(const UiKeys *k) {
     const char *seq = k->seq;
     size_t i = seq[1] == '\x1b' ? 1 : 0; /* Alt with a key that sends a sequence */
-    if (k->n < i + 2) return FORM_PARTIAL;
+    if (is_reply(k)) return form_reply(k);
+    if (k->n < i + 2 || (k->replies && k->n == 2 && seq[1] == ']')) return FORM_PARTIAL;
     if (seq[i + 1] == 'O') return form_ss3(seq + i + 2, k->n - i - 2);
     if (seq[i + 1] == '[') return form_csi(seq + i + 2, k->n - i - 2);
     bool key = i == 0 && (action_of(seq, k->n) != UI_DO_EDIT || !k->knows || k->knows(seq, k->n));
@@ -187,6 +199,7 @@ static bool sequence_done(UiKeys *k, UiKey *out) {
         return false;
     }
     key_of(out, k->seq, n);
+    if (k->replies && n > 2 && k->seq[1] == ']') out->action = UI_DO_REPLY;
     return true;
 }
 
@@ -225,13 +238,15 @@ bool ui_keys_more(UiKeys *k, UiKey *out) {
 }
 
 int ui_keys_wait_ms(const UiKeys *k) {
-    return k->pasting ? (k->unmarked ? UI_UNMARKED_DELAY_MS : UI_PASTE_DELAY_MS)
-           : k->n > 0 ? UI_ESC_DELAY_MS
-                      : -1;
+    return k->pasting    ? (k->unmarked ? UI_UNMARKED_DELAY_MS : UI_PASTE_DELAY_MS)
+           : is_reply(k) ? UI_REPLY_DELAY_MS
+           : k->n > 0    ? UI_ESC_DELAY_MS
+                         : -1;
 }
 
 bool ui_keys_timeout(UiKeys *k, UiKey *out) {
     if (k->pasting) return paste_done(k, out);
+    if (is_reply(k)) return sequence_done(k, out); /* the rest of it is lost */
     if (k->n > 1 && action_of(k->seq, k->n) == UI_DO_EDIT) return split(k, out);
     return k->n > 0 && sequence_done(k, out);
 }

@@ -10,6 +10,7 @@
 
 #define UI_KEY_BYTES         32
 #define UI_ESC_DELAY_MS      25   /* a lone ESC is the Esc key if nothing follows within this time */
+#define UI_REPLY_DELAY_MS    1000 /* an answer of the terminal that is not complete is over after this one */
 #define UI_PASTE_DELAY_MS    2000 /* a paste whose end never arrives is over after this silence */
 #define UI_UNMARKED_DELAY_MS 40   /* a paste that the terminal does not mark is over after this one */
 
@@ -47,7 +48,8 @@ typedef enum UiAction {
     UI_DO_END,
     UI_DO_WHEEL_UP, /* of the mouse */
     UI_DO_WHEEL_DOWN,
-    UI_DO_MOUSE /* any other button: nothing */
+    UI_DO_MOUSE, /* any other button: nothing */
+    UI_DO_REPLY  /* not a key: the terminal answers a question (ESC ], OSC) */
 } UiAction;
 
 typedef struct UiBinding {
@@ -75,6 +77,7 @@ typedef struct UiKeys {
     size_t n_rest;
     bool (*knows)(const char *seq,
                   size_t n); /* whether ESC with this byte is a key of the input line; NULL: all are */
+    bool replies;            /* a question was asked: ESC ] may begin the answer */
     bool pasting;
     bool unmarked; /* the end of the paste is marked only by silence */
     UiBuf paste;   /* text of the last paste, valid until the next one begins */

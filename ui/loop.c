@@ -15,17 +15,22 @@
 #include "ui/guide.h"
 #include "ui/screen.h"
 #include "ui/term.h"
+#include "ui/theme_config.h"
 #include "ui/ui_signals.h"
 
 #define UI_FRAME_SECONDS (1.0 / 30)
 #define UI_TICK_SECONDS  0.125 /* numbers of a busy engine */
+#define UI_HOLD_SECONDS  0.1   /* for the answer of the terminal */
 #define UI_CALM_SECONDS  1.5   /* they keep changing this long after its last event: memory is freed */
 
 typedef struct Loop {
     UiApp *app;
     UiScreen screen;
     UiKeys keys;
-    bool dirty; /* something to draw */
+    bool dirty;     /* something to draw */
+    char theme[64]; /* what is shown, for this background */
+    UiBackground background;
+    double hold; /* nothing is drawn before this time, unless the terminal answers */
     double drawn, ticked;
     double calm;     /* nothing moves by itself after this time */
     double key_time; /* of the last byte, for a lone ESC */
@@ -114,8 +119,19 @@ static void notify(Loop *l, bool key) {
     ui_buf_free(&b);
 }
 
+static void on_reply(Loop *l, const UiKey *k) {
+    const UiBackground got = ui_theme_answer(k->bytes, k->n);
+    ui_term_answered();
+    if (got != UI_BACKGROUND_UNKNOWN) l->app->background = got;
+    l->hold = 0;
+}
+
 static void on_key(Loop *l, const UiKey *k) {
     l->dirty = true;
+    if (k->action == UI_DO_REPLY) {
+        on_reply(l, k);
+        return;
+    }
     notify(l, true);
     if (k->paste && l->keys.cut.cut)
         ui_screen_paste_refused(&l->screen, &l->keys.cut.size);
@@ -184,9 +200,28 @@ static void on_signal(Loop *l, int sig) {
     }
 }
 
+static void use_theme(Loop *l) {
+    const UiApp *a = l->app;
+    UiTheme theme;
+    if (strcmp(l->theme, a->theme) == 0 && l->background == a->background) return;
+    ui_theme_make(&theme, a->config, a->theme, a->background);
+    ui_term_theme(&theme);
+    (void)snprintf(l->theme, sizeof l->theme, "%s", a->theme);
+    l->background = a->background;
+    l->screen.again = true;
+}
+
+/* The first frame waits a little for the answer, so that the colours do not change. */
+static void ask_background(Loop *l) {
+    l->app->background = ui_theme_colorfgbg(getenv("COLORFGBG"));
+    l->keys.replies = ui_term_ask();
+    if (l->keys.replies) l->hold = ui_now() + UI_HOLD_SECONDS;
+}
+
 static void draw(Loop *l, double now) {
     UiInputView in;
     int rows, cols;
+    use_theme(l);
     ui_input_view(&in);
     ui_term_size(&rows, &cols);
     ui_screen_draw(&l->screen, &in, rows, cols);
@@ -207,7 +242,7 @@ static bool moves(const Loop *l, double now) {
 static int wait_ms(const Loop *l, double now) {
     double until = now + 60 - (double)(time(NULL) % 60) + 0.05; /* the clock in the title */
     int key = ui_keys_wait_ms(&l->keys);
-    if (l->dirty) until = l->drawn + UI_FRAME_SECONDS;
+    if (l->dirty) until = l->hold > now ? l->hold : l->drawn + UI_FRAME_SECONDS;
     if (moves(l, now)) until = earlier(until, l->ticked + UI_TICK_SECONDS);
     if (key >= 0) until = earlier(until, l->key_time + key / 1000.0);
     if (l->screen.choosing && !l->screen.models.open) until = earlier(until, l->screen.choosing_until);
@@ -257,7 +292,7 @@ static void run(Loop *l) {
             ui_app_tick(l->app, now);
             l->ticked = now;
         }
-        if (l->dirty && now - l->drawn >= UI_FRAME_SECONDS) draw(l, now);
+        if (l->dirty && now >= l->hold && now - l->drawn >= UI_FRAME_SECONDS) draw(l, now);
         wait(l);
     }
 }
@@ -268,6 +303,7 @@ int ui_loop_run(UiApp *a, const UiLoopOptions *o, char *err, size_t cap) {
     if (!ui_term_open(o->color, o->mouse, notice, err, cap)) return -1;
     (void)ui_signals_open(true);
     ui_screen_init(&l.screen, a, o->unicode);
+    ask_background(&l);
     l.screen.view.look.links = ui_term_links();
     l.screen.view.look.strike = ui_term_strikes();
     if (notice[0]) ui_app_say(a, UI_NOTICE, "%s", notice);

@@ -118,6 +118,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->verbose = o->verbose;
     a->quiet = o->quiet;
     a->text_width = o->width;
+    (void)snprintf(a->theme, sizeof a->theme, "%s", o->theme);
     a->snapshots = !o->no_snapshot;
     a->snapshot_limit = o->snapshot_limit;
     a->config = o->start.config;

@@ -10,6 +10,7 @@
 #include "qsf_chatlog.h"
 #include "qsf_decode.h"
 #include "ui/app_internal.h"
+#include "ui/theme_config.h"
 
 #define UI_SYSTEM_MAX ((size_t)1 << 20)
 
@@ -39,6 +40,7 @@ enum {
     OPT_MOUSE,
     OPT_COLOR,
     OPT_NO_COLOR,
+    OPT_THEME,
     OPT_WIDTH,
     OPT_VERBOSE,
     OPT_I2S_FLAVOR,
@@ -72,6 +74,7 @@ static const QSFCliOption options[] = {
     { "notify", "", 0, "HOW", "tell that an answer that took longer than 10 s is finished: bell, osc (a notification of the terminal), off, or auto: osc where the terminal is known to show it, otherwise bell (default auto)", OPT_NOTIFY },
     { "color", "", 0, "WHEN", "use colors: auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
     { "no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR },
+    { "theme", "", 0, "NAME", "use these colors: auto, dark, light, ansi (the eight basic ones), mono, or a section [theme NAME] of the configuration file (default auto: the terminal is asked for its background)", OPT_THEME },
     { "width", "", 0, "N", "wrap messages at N columns (default 100; 0 = as wide as the window)", OPT_WIDTH },
     { "verbose", "", 'v', NULL, "print the plan after loading a model", OPT_VERBOSE },
     { "i2s-flavor", "", 0, "LAYOUT",
@@ -95,6 +98,7 @@ static const QSFCli cli = {
         "models of this machine are listed; \"guide\" is a small model that knows this program.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .check_theme = ui_theme_check,
     .operands = "guide the built-in guide|@model",
     .epilogue =
         "Without a terminal on standard input and output, or with --plain, one message or slash command is\n"
@@ -254,6 +258,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_LOG_FILE: o->log_file = value; break;
     case OPT_JSON: o->json = true; break;
     case OPT_NO_COLOR: o->color = UI_COLOR_NEVER; break;
+    case OPT_THEME: o->theme = value; break; /* checked when all of the file was read */
     case OPT_VERBOSE: o->verbose = true; break;
     case OPT_FILE: return add_file(o, value, err, cap);
     case OPT_STOP: return add_stop(o, value, err, cap);
@@ -384,10 +389,19 @@ static int print_config(const UiOptions *o) {
     return err[0] ? QSF_EXIT_RUNTIME : qsf_cli_printed(cli.program);
 }
 
+static bool check_theme(const UiOptions *o, char *err, size_t cap) {
+    if (ui_theme_known(o->start.config, o->theme)) return true;
+    (void)snprintf(err, cap,
+                   "theme '%.60s': expected auto, dark, light, ansi, mono, or a section [theme %.60s]%s%s",
+                   o->theme, o->theme, o->start.config ? " of " : " of a configuration file",
+                   qsf_config_path(o->start.config));
+    return false;
+}
+
 int ui_options_parse(UiOptions *o, int argc, char **argv) {
     char err[1024] = "";
     QSFCliResult r = { 0 };
-    *o = (UiOptions){ .width = UI_WIDTH };
+    *o = (UiOptions){ .width = UI_WIDTH, .theme = "auto" };
     ui_settings_default(&o->settings);
     int rc = read_config(o, argc, argv);
     if (rc >= 0) return rc;
@@ -406,6 +420,7 @@ int ui_options_parse(UiOptions *o, int argc, char **argv) {
     }
     wrong = contradiction(o, &(QSFCliResult){ 0 });
     if (wrong) return fail(wrong);
+    if (!check_theme(o, err, sizeof err)) return fail(err);
     return r.print_config ? print_config(o) : -1;
 }
 

@@ -43,6 +43,7 @@ typedef struct UiOptions {
     size_t n_overrides;
     char i2s_flavor[64]; /* one of them */
     UiColor color;
+    const char *theme; /* checked */
     UiNotify notify;
     QSFConfigStart start; /* the configuration file */
     int width;            /* maximum cells of the text of messages, 0 = the whole window */

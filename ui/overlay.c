@@ -51,19 +51,31 @@ bool ui_overlay_row(UiOverlay *o, const UiCanvas *c, int row, bool again, bool *
     return now.over != 0 && (again || last.all != now.all);
 }
 
-static void write_look(const UiInk *ink, bool color, UiBuf *out) {
+/* base: 30 or 40, for text or background. */
+static void write_color(int32_t color, unsigned base, UiBuf *out) {
+    if (color >= UI_COLOR_RGB)
+        ui_buf_printf(out, ";%u;2;%u;%u;%u", base + 8, (unsigned)color >> 16 & 255,
+                      (unsigned)color >> 8 & 255, (unsigned)color & 255);
+    else if (color >= 16)
+        ui_buf_printf(out, ";%u;5;%u", base + 8, (unsigned)color);
+    else if (color >= 0)
+        ui_buf_printf(out, ";%u", base + (unsigned)color + (color >= 8 ? 52 : 0));
+}
+
+static void write_look(const UiInk *ink, const UiPaint *paints, UiBuf *out) {
     static const struct {
         unsigned attr;
         const char *code;
     } codes[] = { { UI_ATTR_BOLD, ";1" },      { UI_ATTR_DIM, ";2" },     { UI_ATTR_ITALIC, ";3" },
                   { UI_ATTR_UNDERLINE, ";4" }, { UI_ATTR_REVERSE, ";7" }, { UI_ATTR_STRIKE, ";9" } };
-    const UiStyleRow *row = ui_theme((UiStyle)ink->style);
-    const unsigned attrs = ink->attrs | (color ? row->attrs : row->mono);
+    const UiPaint *paint = &paints[ink->style];
+    const unsigned attrs = ink->attrs | paint->attrs;
     ui_buf_puts(out, "\x1b[0");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         if (attrs & codes[i].attr) ui_buf_puts(out, codes[i].code);
     }
-    if (color && row->color >= 0) ui_buf_printf(out, ";3%d", row->color);
+    write_color(paint->fg, 30, out);
+    write_color(paint->bg, 40, out);
     ui_buf_puts(out, "m");
 }
 
@@ -77,7 +89,7 @@ static void begin_link(const char *url, UiBuf *out) {
     ui_buf_printf(out, "\x1b]8;id=%08x;%s\x1b\\", (unsigned)(id ^ id >> 32), url);
 }
 
-void ui_overlay_write(const UiCanvas *c, int row, bool color, UiBuf *out) {
+void ui_overlay_write(const UiCanvas *c, int row, const UiPaint *paints, UiBuf *out) {
     const UiCell *cells = c->cells + (size_t)row * (size_t)c->cols;
     for (int col = 0; col < c->cols;) {
         const UiInk *ink = &cells[col].ink;
@@ -86,7 +98,7 @@ void ui_overlay_write(const UiCanvas *c, int row, bool color, UiBuf *out) {
             continue;
         }
         ui_buf_printf(out, "\x1b[%d;%dH", row + 1, col + 1);
-        write_look(ink, color, out);
+        write_look(ink, paints, out);
         if (ink->link > 0) begin_link(ui_canvas_url(c, ink->link), out);
         for (; col < c->cols && same_ink(ink, &cells[col].ink); col++)
             ui_buf_add(out, cells[col].text, cells[col].len);

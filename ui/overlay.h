@@ -21,8 +21,8 @@ typedef struct UiOverlay {
  * everything is written by the refresh. */
 bool ui_overlay_row(UiOverlay *o, const UiCanvas *c, int row, bool again, bool *renew);
 /* Appends what writes the text of a row with links and strike-through, each with attributes of its own: the
- * cursor and the attributes are somewhere afterwards. color: styles have colours. */
-void ui_overlay_write(const UiCanvas *c, int row, bool color, UiBuf *out);
+ * cursor and the attributes are somewhere afterwards. paints: (UI_STYLE_COUNT) the styles. */
+void ui_overlay_write(const UiCanvas *c, int row, const UiPaint *paints, UiBuf *out);
 void ui_overlay_free(UiOverlay *o);
 /* Does the terminal that these variables of the environment describe open links? FORCE_HYPERLINK decides if
  * it is set (0 = no). */

@@ -444,7 +444,8 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_MESSAGE_DOWN: ui_chatview_jump(&s->view, &s->app->chat, 1); break;
     case UI_DO_WHEEL_UP: ui_chatview_scroll(&s->view, -UI_WHEEL_LINES); break;
     case UI_DO_WHEEL_DOWN: ui_chatview_scroll(&s->view, UI_WHEEL_LINES); break;
-    case UI_DO_MOUSE: break;
+    case UI_DO_MOUSE:
+    case UI_DO_REPLY: break;
     case UI_DO_HOME: ui_chatview_home(&s->view); break;
     case UI_DO_END: ui_chatview_end(&s->view); break;
     }

@@ -10,11 +10,19 @@
 #include "ui/canvas.h"
 
 /* Takes over the terminal of standard input and output. color: styles may use colours; mouse: its wheel and
- * buttons are keys. Returns false with a
- * message in err if there is no description of this kind of terminal: nothing was changed then. notice (cap
- * bytes, "" = none) names the terminal description used instead. */
+ * buttons are keys. The theme is ansi (ui/theme.h). Returns false with a message in err if there is no
+ * description of this kind of terminal: nothing was changed then. notice (cap bytes, "" = none) names the
+ * terminal description used instead. */
 bool ui_term_open(bool color, bool mouse, char *notice, char *err, size_t cap);
-/* Restores it. Harmless if not open. */
+/* Styles look as in t from the next frame, which should be drawn again. */
+void ui_term_theme(const UiTheme *t);
+/* Asks the terminal for its background, if it may know the question; false: it was not asked. The answer, if
+ * there is one, comes with the keys (ui/keys.h). */
+bool ui_term_ask(void);
+/* The answer has come. */
+void ui_term_answered(void);
+/* Restores it. Harmless if not open. What an unanswered question would leave in the input of the next program
+ * is dropped if it was asked recently. */
 void ui_term_close(void);
 /* Size of the window, at least 1x1. */
 void ui_term_size(int *rows, int *cols);

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <term.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -25,17 +26,24 @@
 /* Presses of buttons and the wheel, as SGR reports. Terminals select text with Shift then. */
 #define MOUSE_ON "\x1b[?1000h\x1b[?1006h"
 
+/* An answer that comes later than this is not expected. */
+#define LATE_SECONDS 1.0
+
 #define UI_SIGNALS 65 /* numbers of Linux: 1 to 64 */
 
 static struct {
     SCREEN *screen;
-    bool open, color, mouse;
+    bool open, mouse;
+    UiDepth depth;
+    bool own_default;     /* the terminal's own colours can be shown */
+    double asked;         /* when its background was asked for without an answer, 0 = it was not */
     struct termios saved; /* the original state of the terminal */
     char restore[160];    /* bytes written by a fatal signal */
     volatile sig_atomic_t n_restore;
     sig_atomic_t n_kept;              /* of them, while the terminal is released */
     struct sigaction old[UI_SIGNALS]; /* of the signals in caught */
     bool caught[UI_SIGNALS];
+    UiPaint paints[UI_STYLE_COUNT]; /* the styles */
     attr_t attrs[UI_STYLE_COUNT];
     attr_t italic, strike; /* what shows these attributes */
     bool links, strikes;   /* the terminal has links and strike-through */
@@ -43,6 +51,12 @@ static struct {
     UiBuf over;       /* bytes of it */
     long typed_ahead; /* unread bytes that arrived while we did not control the terminal */
 } term;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
 
 static void write_raw(const char *s, size_t n) {
     while (n > 0) {
@@ -119,17 +133,39 @@ static void prepare_restore(void) {
     term.n_restore = (sig_atomic_t)n;
 }
 
-static void prepare_styles(void) {
+static attr_t curses_attrs(unsigned attrs) {
+    attr_t a = A_NORMAL;
+    a |= attrs & UI_ATTR_BOLD ? A_BOLD : 0;
+    a |= attrs & UI_ATTR_DIM ? A_DIM : 0;
+    a |= attrs & UI_ATTR_REVERSE ? A_REVERSE : 0;
+    a |= attrs & UI_ATTR_UNDERLINE ? A_UNDERLINE : 0;
+    a |= attrs & UI_ATTR_ITALIC ? term.italic : 0;
+    return a;
+}
+
+/* A number of curses; other: the one to take where the terminal's own cannot be shown. */
+static int curses_color(int32_t color, int other) {
+    if (color == UI_COLOR_DEFAULT) return term.own_default ? -1 : other;
+    return color >= UI_COLOR_RGB ? color - UI_COLOR_RGB : color;
+}
+
+/* The pair of a style: that of an earlier one with the same colours, or its own number and one. */
+static short pair_of(int style) {
+    const UiPaint *p = &term.paints[style];
+    if (p->fg == UI_COLOR_DEFAULT && p->bg == UI_COLOR_DEFAULT) return 0;
+    int i = 0;
+    while (i < style && (term.paints[i].fg != p->fg || term.paints[i].bg != p->bg)) i++;
+    if (i + 1 >= COLOR_PAIRS) return 0;
+    if (i == style)
+        init_extended_pair(i + 1, curses_color(p->fg, COLOR_WHITE), curses_color(p->bg, COLOR_BLACK));
+    return (short)(i + 1);
+}
+
+void ui_term_theme(const UiTheme *t) {
     for (int i = 0; i < UI_STYLE_COUNT; i++) {
-        const UiStyleRow *row = ui_theme((UiStyle)i);
-        unsigned want = term.color ? row->attrs : row->mono;
-        attr_t a = A_NORMAL;
-        a |= want & UI_ATTR_BOLD ? A_BOLD : 0;
-        a |= want & UI_ATTR_DIM ? A_DIM : 0;
-        a |= want & UI_ATTR_REVERSE ? A_REVERSE : 0;
-        a |= want & UI_ATTR_UNDERLINE ? A_UNDERLINE : 0;
-        if (term.color && row->color >= 0) a |= (attr_t)COLOR_PAIR(row->color + 1);
-        term.attrs[i] = a;
+        term.paints[i] = ui_theme_paint(t, (UiStyle)i, term.depth);
+        term.attrs[i] = curses_attrs(term.paints[i].attrs);
+        if (term.depth != UI_DEPTH_NONE) term.attrs[i] |= (attr_t)COLOR_PAIR(pair_of(i));
     }
 }
 
@@ -151,22 +187,38 @@ static void prepare_attrs(void) {
 
 /* Strike-through itself is drawn by the overlay. */
 static attr_t attrs_of(const UiInk *ink) {
-    attr_t a = term.attrs[ink->style];
-    a |= ink->attrs & UI_ATTR_BOLD ? A_BOLD : 0;
-    a |= ink->attrs & UI_ATTR_DIM ? A_DIM : 0;
-    a |= ink->attrs & UI_ATTR_REVERSE ? A_REVERSE : 0;
-    a |= ink->attrs & UI_ATTR_UNDERLINE ? A_UNDERLINE : 0;
-    a |= ink->attrs & UI_ATTR_ITALIC ? term.italic : 0;
-    a |= ink->attrs & UI_ATTR_STRIKE ? term.strike : 0;
-    return a;
+    const attr_t strike = ink->attrs & UI_ATTR_STRIKE ? term.strike : 0;
+    return term.attrs[ink->style] | curses_attrs(ink->attrs) | strike;
 }
 
+/* COLORS is 2^24 where terminfo has direct colours, as in xterm-direct. */
 static void prepare_colors(bool wanted) {
-    term.color = wanted && has_colors() && start_color() != ERR;
-    if (!term.color) return;
-    short background = use_default_colors() == OK ? -1 : COLOR_BLACK;
-    for (short c = 0; c < 8; c++) init_pair((short)(c + 1), c, background);
+    UiTheme theme;
+    const bool any = wanted && has_colors() && start_color() != ERR;
+    term.depth = !any                ? UI_DEPTH_NONE
+                 : COLORS >= 1 << 24 ? UI_DEPTH_DIRECT
+                 : COLORS >= 256     ? UI_DEPTH_256
+                 : COLORS >= 16      ? UI_DEPTH_16
+                                     : UI_DEPTH_8;
+    term.own_default = any && use_default_colors() == OK;
+    (void)ui_theme_begin(&theme, "ansi", UI_BACKGROUND_UNKNOWN);
+    ui_term_theme(&theme);
 }
+
+/* Others do not answer, or would show a part of the question. */
+bool ui_term_ask(void) {
+    static const char question[] = "\x1b]11;?\a";
+    static const char *const others[] = { "linux", "vt", "cons25", "ansi", "eterm" };
+    const char *name = getenv("TERM");
+    if (!term.open || term.depth == UI_DEPTH_NONE || !name) return false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strncmp(name, others[i], strlen(others[i])) == 0) return false;
+    term.asked = now();
+    write_raw(question, sizeof question - 1);
+    return true;
+}
+
+void ui_term_answered(void) { term.asked = 0; }
 
 /* raw: ^C and ^Z are keys; nonl: Enter and ^J are different keys. */
 static void set_modes(void) {
@@ -220,9 +272,8 @@ bool ui_term_open(bool color, bool mouse, char *notice, char *err, size_t cap) {
     }
     set_modes();
     look_for_typed();
-    prepare_colors(color);
-    prepare_styles();
     prepare_attrs();
+    prepare_colors(color);
     prepare_restore();
     catch_fatal();
     term.open = true;
@@ -244,7 +295,8 @@ void ui_term_close(void) {
     term.screen = NULL;
     ui_overlay_free(&term.overlay);
     ui_buf_free(&term.over);
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &term.saved);
+    const bool late = term.asked > 0 && now() - term.asked < LATE_SECONDS;
+    tcsetattr(STDIN_FILENO, late ? TCSAFLUSH : TCSADRAIN, &term.saved);
 }
 
 void ui_term_size(int *rows, int *cols) {
@@ -333,7 +385,8 @@ void ui_term_show(const UiCanvas *c, bool again) {
     UiBuf over = { 0 };
     for (int row = 0; row < rows; row++) {
         bool renew;
-        if (ui_overlay_row(&term.overlay, c, row, again, &renew)) ui_overlay_write(c, row, term.color, &over);
+        if (ui_overlay_row(&term.overlay, c, row, again, &renew))
+            ui_overlay_write(c, row, term.paints, &over);
         if (renew) wredrawln(stdscr, row, 1);
     }
     attrset(A_NORMAL);

@@ -130,6 +130,7 @@ bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *
     case QSF_CONFIG_TOP: return true;
     case QSF_CONFIG_MODEL: return model && matches(e->section, model);
     case QSF_CONFIG_ROLE: return role && strcmp(e->section, role) == 0;
+    case QSF_CONFIG_THEME: break;
     }
     return false;
 }
@@ -193,9 +194,25 @@ const char *qsf_config_default_role(const QSFConfigFile *c) {
     return NULL;
 }
 
-const char *qsf_config_role_at(const QSFConfigFile *c, size_t at) {
+static const char *section_at(const QSFConfigFile *c, QSFConfigLayer layer, size_t at) {
     for (size_t i = 0; c && i < c->n_sections; i++)
-        if (c->sections[i].layer == QSF_CONFIG_ROLE && at-- == 0) return c->sections[i].name;
+        if (c->sections[i].layer == layer && at-- == 0) return c->sections[i].name;
+    return NULL;
+}
+
+const char *qsf_config_role_at(const QSFConfigFile *c, size_t at) {
+    return section_at(c, QSF_CONFIG_ROLE, at);
+}
+
+const char *qsf_config_theme_at(const QSFConfigFile *c, size_t at) {
+    return section_at(c, QSF_CONFIG_THEME, at);
+}
+
+const QSFConfigEntry *qsf_config_theme(const QSFConfigFile *c, const char *theme,
+                                       const QSFConfigEntry *after) {
+    for (size_t i = c && after ? (size_t)(after - c->entries) + 1 : 0; c && i < c->n; i++)
+        if (c->entries[i].layer == QSF_CONFIG_THEME && strcmp(c->entries[i].section, theme) == 0)
+            return &c->entries[i];
     return NULL;
 }
 

@@ -8,7 +8,7 @@
 
 typedef struct QsfConfigSection {
     QSFConfigLayer layer;
-    char *name; /* pattern or role */
+    char *name; /* pattern, role or theme */
     unsigned line;
 } QsfConfigSection;
 

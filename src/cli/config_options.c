@@ -29,6 +29,7 @@ static const QsfConfigOption options[] = {
     { "plain", 0, "" },
     { "color", 0, "no-color" },
     { "no-color", 0, "color" },
+    { "theme", 0, "" },
     { "notify", 0, "" },
     { "mouse", 0, "" },
     { "width", 0, "" },

@@ -67,7 +67,7 @@ static void put_line(const char *name, const char *value, const char *source) {
 }
 
 static void put_entry_source(const QSFConfigFile *c, const QSFConfigEntry *e, char *dst, size_t cap) {
-    static const char *const kinds[] = { "", "model ", "role " };
+    static const char *const kinds[] = { "", "model ", "role ", "theme " };
     (void)snprintf(dst, cap, "%s:%u%s%s%s%s", c->path, e->line, *e->section ? " [" : "", kinds[e->layer],
                    e->section, *e->section ? "]" : "");
 }
@@ -166,6 +166,23 @@ static void print_own(const Printer *p) {
     }
 }
 
+/* The sections of themes, at the end: what follows a section belongs to it. */
+static void print_themes(const Printer *p) {
+    const QSFConfigFile *c = p->start->config;
+    const char *theme;
+    for (size_t i = 0; p->cli->check_theme && (theme = qsf_config_theme_at(c, i)) != NULL; i++) {
+        const QSFConfigEntry *e = NULL;
+        char source[600];
+        char *name = qsf_clean_dup(theme, strlen(theme), true);
+        printf("\n[theme %s]\n", name ? name : "");
+        free(name);
+        while ((e = qsf_config_theme(c, theme, e)) != NULL) {
+            put_entry_source(c, e, source, sizeof source);
+            put_line(e->key, e->value, source);
+        }
+    }
+}
+
 void qsf_config_print(const QSFConfigStart *start, const QSFCli *cli, const QSFSettings *defaults,
                       const char *model, const QSFSettings *own, const char *session) {
     const QSFConfigFile *c = start->config;
@@ -182,4 +199,5 @@ void qsf_config_print(const QSFConfigStart *start, const QSFCli *cli, const QSFS
     free(path);
     print_own(&p);
     print_settings(&p, defaults);
+    print_themes(&p);
 }

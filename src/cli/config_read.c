@@ -40,15 +40,24 @@ static const char *after_word(const char *text, const char *word) {
     return *text ? text : NULL;
 }
 
+/* key NULL: its name alone. */
+static bool check_theme(const Reader *rd, const char *key, const char *value, QsfErr *why) {
+    char err[400] = "";
+    if (!rd->cli->check_theme || rd->cli->check_theme(rd->section, key, value, err, sizeof err)) return true;
+    return refuse(why, "%s", err);
+}
+
 static bool begin_section(Reader *rd, const QsfIniItem *item, QsfErr *why) {
     QSFConfigFile *c = rd->c;
-    const char *pattern = after_word(item->section, "model"), *role = after_word(item->section, "role");
-    if (!pattern && !role)
-        return refuse(why, "unknown section [%s]: expected [model PATTERN] or [role NAME]", item->section);
-    const QSFConfigLayer layer = pattern ? QSF_CONFIG_MODEL : QSF_CONFIG_ROLE;
-    const char *name = pattern ? pattern : role;
+    static const char *const kinds[] = { "", "model", "role", "theme" };
+    int layer = QSF_CONFIG_THEME;
+    const char *name = NULL;
+    while (layer > QSF_CONFIG_TOP && !(name = after_word(item->section, kinds[layer]))) layer--;
+    if (!name)
+        return refuse(why, "unknown section [%s]: expected [model PATTERN], [role NAME] or [theme NAME]",
+                      item->section);
     for (size_t i = 0; i < c->n_sections; i++)
-        if (c->sections[i].layer == layer && strcmp(c->sections[i].name, name) == 0)
+        if ((int)c->sections[i].layer == layer && strcmp(c->sections[i].name, name) == 0)
             return refuse(why, "section [%s] is there already, in line %u", item->section,
                           c->sections[i].line);
     QsfConfigSection *more = realloc(c->sections, (c->n_sections + 1) * sizeof *more);
@@ -56,10 +65,11 @@ static bool begin_section(Reader *rd, const QsfIniItem *item, QsfErr *why) {
     char *copy = more ? strdup(name) : NULL;
     if (!copy) return refuse(why, "out of memory");
     for (size_t n = strlen(copy); n > 0 && (copy[n - 1] == ' ' || copy[n - 1] == '\t');) copy[--n] = '\0';
-    c->sections[c->n_sections++] = (QsfConfigSection){ .layer = layer, .name = copy, .line = item->line };
-    rd->layer = layer;
+    c->sections[c->n_sections++] =
+        (QsfConfigSection){ .layer = (QSFConfigLayer)layer, .name = copy, .line = item->line };
+    rd->layer = (QSFConfigLayer)layer;
     rd->section = copy;
-    return true;
+    return rd->layer != QSF_CONFIG_THEME || check_theme(rd, NULL, NULL, why);
 }
 
 /* ---- values ---- */
@@ -144,6 +154,7 @@ static bool close_entry(Reader *rd, QsfErr *why) {
     if (ok && !e->value) e->value = strdup("");
     qsf_strbuf_free(&value);
     if (ok && !e->value) return refuse(why, "out of memory");
+    if (ok && e->key && !check_theme(rd, e->key, e->value, why)) return false;
     if (ok && (e->setting || e->own) && !check_entry(rd, e, why)) return false;
     return ok;
 }
@@ -186,7 +197,19 @@ static bool check_again(const Reader *rd, const QSFConfigEntry *e, const QsfConf
     return true;
 }
 
+/* A role of a theme, which only programs with themes know. */
+static bool add_role(const Reader *rd, const char *name, QSFConfigEntry *e, QsfErr *why) {
+    for (size_t i = 0; i < rd->c->n; i++) {
+        const QSFConfigEntry *x = &rd->c->entries[i];
+        if (x->layer == e->layer && strcmp(x->section, e->section) == 0 && strcmp(x->key, name) == 0)
+            return refuse(why, "%s is set already, in line %u", name, x->line);
+    }
+    e->key = strdup(name);
+    return e->key || refuse(why, "out of memory");
+}
+
 static bool find_name(const Reader *rd, const char *name, QSFConfigEntry *e, QsfErr *why) {
+    if (e->layer == QSF_CONFIG_THEME) return add_role(rd, name, e, why);
     e->own = qsf_cli_option(rd->cli, name);
     e->setting = e->own ? NULL : qsf_setting_find(name);
     const QsfConfigOption *known = e->setting ? NULL : qsf_config_option(e->own ? e->own->name : name);
@@ -225,7 +248,10 @@ static bool add_entry(Reader *rd, const QsfIniItem *item, QsfErr *why) {
     if (c->n == c->cap) {
         const size_t cap = c->cap ? c->cap * 2 : 16;
         QSFConfigEntry *more = realloc(c->entries, cap * sizeof *more);
-        if (!more) return refuse(why, "out of memory");
+        if (!more) {
+            free(e.key);
+            return refuse(why, "out of memory");
+        }
         c->entries = more;
         c->cap = cap;
     }
@@ -301,7 +327,10 @@ int qsf_config_read(QSFConfigFile **out, const QSFCli *cli, const char *path, QS
 
 void qsf_config_close(QSFConfigFile *c) {
     if (!c) return;
-    for (size_t i = 0; i < c->n; i++) free(c->entries[i].value);
+    for (size_t i = 0; i < c->n; i++) {
+        free(c->entries[i].value);
+        free(c->entries[i].key);
+    }
     for (size_t i = 0; i < c->n_sections; i++) free(c->sections[i].name);
     free(c->entries);
     free(c->sections);

@@ -65,6 +65,8 @@ static const struct {
     { "mouse", "on|off" },
     { "notify", "auto|bell|osc a notification of the terminal|off" },
     { "color", "auto unless NO_COLOR is set|always|never" },
+    { "theme",
+      "auto dark or light, as the terminal is|dark|light|ansi the eight basic colors|mono without colors" },
     /* qsf-run */
     { "prompt-cache", "@file" },
     { "render", "@jinja" },

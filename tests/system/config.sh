@@ -35,7 +35,7 @@ refused() {
 refused 2 "unknown option 'temperatur': did you mean temperature" "# c
 temperatur = 1"
 refused 1 "temperature takes a number from 0 to 5, not '9'" 'temperature = 9'
-refused 1 'unknown section \[foo\]: expected \[model PATTERN\] or \[role NAME\]' '[foo]'
+refused 1 'unknown section \[foo\]: expected \[model PATTERN\], \[role NAME\] or \[theme NAME\]' '[foo]'
 refused 1 'help is only possible on the command line' 'help = on'
 refused 1 'expected NAME = VALUE' 'something'
 refused 1 'there is text after a section' '[model x] temperature = 1'
@@ -56,6 +56,31 @@ refused 1 'the line has [0-9]+ bytes, at most 198 are possible' "system = $(prin
 refused 1 'the name of a section has 1 to 49 bytes' "[role $(printf '%60s' x)]"
 refused 1 'is not UTF-8' "$(printf 'system = \377')"
 refused 1 'the value is empty' 'system ='
+refused 2 'section \[theme x\] is there already, in line 1' "[theme x]
+[theme x]"
+refused 3 'user is set already, in line 2' "[theme x]
+user = red
+user = blue"
+# Only qsf-chat has themes.
+refused_theme() {
+    printf '%s\n' "$3" >"$work/bad"
+    expect 2 "^qsf-chat: $work/bad:$1: .*$2" "$chat" --config "$work/bad" --print-config
+    expect 0 '' "$run" --config "$work/bad" --print-config
+}
+refused_theme 2 "unknown role 'anwser': did you mean answer" "[theme x]
+anwser = red"
+refused_theme 3 "link: 'pink' is not a colour or an attribute: expected a colour" "[theme x]
+user = red
+link = pink"
+refused_theme 1 'a theme cannot be called dark' '[theme dark]'
+refused_theme 2 "base: expected auto, dark, light, ansi or mono, not 'x'" "[theme x]
+base = x"
+expect 2 "theme 'nobody': expected auto, dark, light, ansi, mono, or a section \[theme nobody\]" "$chat" --theme nobody
+printf 'theme = mine\n[theme mine]\nbase = light\nuser = #ffaf00 on 236 bold ; a comment\n' >"$work/themes"
+expect 0 '' "$chat" --config "$work/themes" --print-config
+grep -q "^theme = mine ; $work/themes:1\$" "$work/out" || fail 'theme is not printed'
+sed -n '/^\[theme mine\]$/,$s/ ; .*//p' "$work/out" >"$work/section"
+printf 'base = light\nuser = #ffaf00 on 236 bold\n' | cmp - "$work/section" || fail 'the theme is not printed'
 expect 2 'nothing: cannot read: No such file' "$chat" --config "$work/nothing"
 expect 2 'not a regular file' "$run" --config /dev/null --print-config
 expect 2 'no-config cannot be combined with --config' "$run" --no-config --config "$file"

@@ -47,14 +47,31 @@ static void test_rows(void **state) {
     UiCanvas c = { 0 };
     UiOverlay o = { 0 };
     UiBuf out = { 0 };
+    UiPaint paints[UI_STYLE_COUNT] = { 0 };
     bool renew;
+    paints[UI_STYLE_LINK] = (UiPaint){ UI_COLOR_DEFAULT, UI_COLOR_DEFAULT, UI_ATTR_UNDERLINE };
     assert_true(ui_canvas_resize(&c, 1, 10));
     UiInk ink = { .style = UI_STYLE_LINK, .link = ui_canvas_link(&c, "http://a") };
     (void)ui_canvas_ink(&c, 0, 2, 10, ink, "text", 4);
     assert_true(ui_overlay_row(&o, &c, 0, false, &renew) && !renew);
-    ui_overlay_write(&c, 0, false, &out);
+    ui_overlay_write(&c, 0, paints, &out);
     assert_non_null(strstr(ui_buf_str(&out), "\x1b[1;3H\x1b[0;4m\x1b]8;id="));
     assert_non_null(strstr(ui_buf_str(&out), ";http://a\x1b\\text\x1b]8;;\x1b\\"));
+    static const struct {
+        int32_t fg, bg;
+        const char *code;
+    } rows[] = {
+        { 6, UI_COLOR_DEFAULT, "0;4;36m" },
+        { 14, 1, "0;4;96;41m" },
+        { 208, 236, "0;4;38;5;208;48;5;236m" },
+        { UI_COLOR_RGB + 0x0a14ff, 12, "0;4;38;2;10;20;255;104m" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ui_buf_clear(&out);
+        paints[UI_STYLE_LINK] = (UiPaint){ rows[i].fg, rows[i].bg, UI_ATTR_UNDERLINE };
+        ui_overlay_write(&c, 0, paints, &out);
+        assert_non_null(strstr(ui_buf_str(&out), rows[i].code));
+    }
     assert_false(ui_overlay_row(&o, &c, 0, false, &renew) || renew);
     assert_true(ui_overlay_row(&o, &c, 0, true, &renew) && !renew);
     assert_true(ui_canvas_resize(&c, 1, 10));

@@ -41,7 +41,7 @@ typedef struct QSFLogRecord {
     uint32_t n;
     uint32_t id; /* MESSAGE: its number in the session, 1...; 0 = none (written by an earlier version, or more
                     of an answer). A number that was there before: the same message again, so that the
-                    conversation goes on from it */
+                    conversation continues from it */
     const char *by;  /* the command that made the change, or NULL; QSF_LOG_BY_* for /undo and /redo */
     const char *was; /* SET: the value before, of a change that can be undone; or NULL */
     bool more;       /* the next record belongs to the same change */

@@ -80,7 +80,7 @@ void ui_app_drop_unanswered(UiApp *a);
 /* Saves a message of the transcript, starting at `from`. Creates the file with the first message, and writes
  * everything again if a record was lost before. */
 void ui_app_save_message(UiApp *a, UiItem *it, UiPlace from);
-/* Saves a message that the file has already, with its number: the conversation goes on from it. */
+/* Saves a message that the file has already, with its number: the conversation continues from it. */
 void ui_app_save_again(UiApp *a, UiItem *it);
 /* A conversation without a file: writes all of it into memory, so that its changes can be undone. */
 void ui_app_keep(UiApp *a);

@@ -225,7 +225,7 @@ static void go_on(UiTree *t, const QSFLogRecord *r) {
     if (!ok || !add_more(t, t->tip, (uint32_t)r->at)) fail(t);
 }
 
-/* The same message again, so that the conversation goes on from it. */
+/* The same message again: the conversation continues from it. */
 static bool repeat(UiTree *t, const QSFLogRecord *r, int kind) {
     UiNode *n = r->id > 0 ? (UiNode *)ui_tree_node(t, r->id) : NULL;
     if (!n || n->parent != t->tip || kind_of(n) != kind) return false;

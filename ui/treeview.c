@@ -113,7 +113,7 @@ static void put_gap(View *v, const Next *x, uint32_t n) {
     at.forks = false;
     const bool open = v->open[x->index - 1];
     (void)put_margin(v, open ? '*' : ' ', &at);
-    ui_buf_printf(v->out, "%*s (%u more)", v->digits, v->ascii ? ":" : "⋮", n);
+    ui_buf_printf(v->out, "%*s%s (%u more)", v->digits - 1, "", v->ascii ? ":" : "⋮", n);
 }
 
 /* ---- all of them ---- */

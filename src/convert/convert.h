@@ -58,13 +58,6 @@ void convert_progress_end(const ConvertProgress *p);
  * its own error message and returns an exit code. */
 int convert_check_input(const ConvertOptions *o, QsfSource *s);
 
-/* --- calibrate.c --- */
-/* Checks --ram-budget before any slow work starts. Prints its own error message and returns an exit code. */
-int convert_check_calibration(const ConvertOptions *o);
-/* Runs the input over the text in o->calibration. Prints its own error message and returns an exit code;
- * on success the caller frees *out with qsf_calibration_free. */
-int convert_calibrate(const ConvertOptions *o, int threads, QsfCalibration *out);
-
 /* Appends the report of a conversion: layer scores if c is not NULL, one row per tensor, and the totals. */
 void convert_put_report(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, const QsfCalibration *c,
                         const ConvertOptions *o);

@@ -1,16 +1,85 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs one conversion: options for qsf_pack, progress on stderr, report on stdout. */
+/* Runs one conversion: options for qsf_pack, progress on stderr, report on stdout. With --calibration FILE the
+ * model runs over a text before, within --ram-budget. */
+#include "src/convert/convert.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/newfile.h"
 #include "src/cli/signals.h"
+#include "src/convert/calibrate/calibrate.h"
 #include "src/convert/calibrate/uses.h"
-#include "src/convert/convert.h"
 #include "src/file/i2s.h"
 #include "src/file/rows.h"
+
+/* ---- --calibration ---- */
+
+#define BUDGET_DEFAULT (900ull << 20)
+
+static int parse_settings(const ConvertOptions *o, int threads, QSFSettings *s) {
+    char why[512];
+    qsf_settings_default(s);
+    s->ram_budget = BUDGET_DEFAULT;
+    s->threads = threads;
+    if (!o->budget || !qsf_setting_set(s, qsf_setting_find("ram-budget"), o->budget, why, sizeof why))
+        return QSF_EXIT_OK;
+    qsf_cli_error(&convert_cli, "%s", why);
+    return QSF_EXIT_USAGE;
+}
+
+/* Checks --ram-budget before any slow work starts. Prints its own error message and returns an exit code. */
+static int check_calibration(const ConvertOptions *o) {
+    QSFSettings s;
+    if (!o->budget || o->calibration) return parse_settings(o, 1, &s);
+    qsf_cli_error(&convert_cli, "--ram-budget requires --calibration");
+    return QSF_EXIT_USAGE;
+}
+
+typedef struct Show {
+    ConvertProgress progress;
+    const char *text; /* its path */
+} Show;
+
+/* The model runs, and watches the flag; there may be a line on the terminal that must be cleared. */
+static void show_calibration(void *arg, uint64_t done, uint64_t total) {
+    qsf_signals_end_at_once(false);
+    convert_progress_show(&((Show *)arg)->progress, (double)done / (double)total, "calibration");
+}
+
+static void show_notice(void *arg, const char *text) {
+    qsf_cli_error(&convert_cli, "--calibration %s: %s", ((Show *)arg)->text, text);
+}
+
+/* Runs the input over the text in o->calibration. Prints its own error message and returns an exit code;
+ * on success the caller frees *out with qsf_calibration_free. */
+static int calibrate(const ConvertOptions *o, int threads, QsfCalibration *out) {
+    Show show = { .text = o->calibration };
+    QsfErr err = { 0 };
+    char spec[CONVERT_SPEC_BYTES];
+    const char *const overrides[] = { convert_flavor_spec(o, spec, sizeof spec) ? spec : NULL, NULL };
+    QsfCalibrateOptions c = { .model = o->input,
+                              .text = o->calibration,
+                              .overrides = overrides,
+                              .cancel = &qsf_signal_cancel,
+                              .progress = show_calibration,
+                              .notice = show_notice,
+                              .arg = &show };
+    int rc = parse_settings(o, threads, &c.settings);
+    if (rc) return rc;
+    convert_progress_begin(&show.progress, o);
+    qsf_signals_end_at_once(true); /* no file has been made */
+    rc = qsf_calibrate(out, &c, &err);
+    qsf_signals_end_at_once(false);
+    convert_progress_end(&show.progress);
+    return rc ? convert_fail(&err) : QSF_EXIT_OK;
+}
+
+/* ---- conversion ---- */
 
 int convert_fail(const QsfErr *err) {
     int sig = atomic_load(&qsf_signal_cancel);
@@ -80,7 +149,7 @@ static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOpt
     if (n < 1) n = 1;
     if (o->target && parse_count("target-size", o->target, 1e9, &mb)) return QSF_EXIT_USAGE;
     p->x16 = !o->layout || !strcmp(o->layout, "x16");
-    if (convert_check_calibration(o)) return QSF_EXIT_USAGE;
+    if (check_calibration(o)) return QSF_EXIT_USAGE;
     p->threads = (int)n;
     p->target = (uint64_t)(mb * 1048576);
     return QSF_EXIT_OK;
@@ -142,7 +211,7 @@ static int convert(const ConvertOptions *o, QsfSource *s) {
     if (!rc) rc = read_uses(s, &uses);
     if (uses.tensor != NULL) p.uses = &uses;
     if (!rc && o->calibration) {
-        rc = convert_calibrate(o, p.threads, &c);
+        rc = calibrate(o, p.threads, &c);
         p.calibration = &c;
     }
     if (!rc) rc = pack(o, s, &p);

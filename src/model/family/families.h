@@ -133,6 +133,27 @@ void qsf_family_minicpm(QsfBuilder *b);
 void qsf_family_minimax_m3(QsfBuilder *b);
 void qsf_family_talkie(QsfBuilder *b);
 
+/* What families with recurrences mix positions with. */
+typedef enum QsfMixer { QSF_MIXER_MAMBA1, QSF_MIXER_MAMBA2, QSF_MIXER_SHORT_CONV } QsfMixer;
+
+/* Families in which some blocks, or all, mix the positions with a recurrence instead of attention: blocks
+ * without KV heads. */
+typedef struct QsfHybrid {
+    QsfMixer mixer;
+    bool parallel;               /* every block has both, of one norm, and adds them */
+    bool alone;                  /* a block with a feed-forward network has nothing else */
+    QsfRopeKind rope;            /* NONE: attention without positions */
+    bool qk_norm;                /* RMS norm of the heads of Q and K before the rotation */
+    QsfActKind act;              /* of the feed-forward network */
+    bool gated;                  /* down(act(gate(x)) * up(x)); otherwise down(act(up(x))) */
+    bool scales;                 /* Granite's keys for scales, and rope.scaling.finetuned */
+    QsfNeed conv_bias;           /* of Mamba-2 */
+    QsfNeed mixer_norm;          /* of Mamba-2 */
+    const struct QsfMoeRow *moe; /* NULL: no experts */
+    const char *out_norm;        /* the final norm; NULL: "output_norm" */
+} QsfHybrid;
+void qsf_family_hybrid(QsfBuilder *b);
+
 /* RWKV-6 and RWKV-7. */
 typedef struct QsfRwkv {
     unsigned version;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Mamba, Mamba-2, and families that mix their blocks or LFM2's short convolutions with attention. Facts about
  * the families: ggml-org/llama.cpp src/models. */
-#include "src/model/family/hybrid.h"
 
 #include <math.h>
 
 #include "src/model/family/families.h"
 #include "src/model/family/mamba.h"
+#include "src/model/moe.h"
 #include "src/model/rope.h"
 
 typedef struct Hybrid {

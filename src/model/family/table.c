@@ -6,7 +6,6 @@
 
 #include "src/model/family.h"
 #include "src/model/family/families.h"
-#include "src/model/family/hybrid.h"
 #include "src/model/moe.h"
 
 #define TRAITS(type, ...) \

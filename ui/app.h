@@ -266,7 +266,7 @@ void ui_app_tick(UiApp *a, double now);
 bool ui_app_pinning(const UiApp *a);
 /* Seconds until pinning ends, -1 if unknown. */
 double ui_app_pin_left(const UiApp *a);
-/* Ends the chat and saves the open answer as far as it exists. */
+/* Ends the chat and saves the open answer as far as it exists; waits for its end at most half a second. */
 void ui_app_finish(UiApp *a);
 
 /* ---- the context (app_context.c) ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The chat without a screen: events of the engine. */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "ui/guide.h"
 #include "ui/walk.h"
 
+#define UI_END_SECONDS 0.5 /* to wait for the end of an answer when the program ends */
 #define UI_PIN_SECONDS 0.4 /* interval of checking how much is pinned */
 
 /* It may be saved later: only what is missing at the end is a failure of the program. */
@@ -444,10 +446,31 @@ void ui_app_tick(UiApp *a, double now) {
     say_save_problem(a);
 }
 
+/* The events that have arrived; those that end the answer begin nothing any more. */
+static void take_last(UiApp *a) {
+    QSFEvent e;
+    while (a->answer && a->engine.next(a->engine.self, &e)) {
+        const bool ends = (e.type == QSF_EVENT_DONE || e.type == QSF_EVENT_ERROR) && e.request == a->request;
+        if (ends)
+            close_answer(a, e.type == QSF_EVENT_DONE ? qsf_stop_name(e.stop) : "error", &e);
+        else
+            take(a, &e);
+    }
+}
+
+/* The engine says with which seed it wrote how many tokens, if it stops soon. */
+static void wait_for_end(UiApp *a) {
+    const double until = ui_now() + UI_END_SECONDS;
+    struct pollfd fd = { .fd = a->engine.fd(a->engine.self), .events = POLLIN };
+    take_last(a);
+    for (double left; fd.fd >= 0 && a->answer && (left = until - ui_now()) > 0; take_last(a))
+        (void)poll(&fd, 1, (int)(left * 1000) + 1);
+}
+
 void ui_app_finish(UiApp *a) {
     if (a->running == UI_REQUEST_ANSWER) {
         ui_app_stop(a);
-        ui_app_pump(a);
+        wait_for_end(a);
         if (a->answer) close_answer(a, "interrupted", NULL);
     }
     a->running = UI_REQUEST_NONE;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Holds the facts against the tables of the program. Every complaint begins with FILE:LINE."""
+import random
 import re
 
 from .expand import PatternError, expand, names, parse, pool, slots, variants
@@ -79,13 +80,15 @@ def _questions(intent, lists, rng):
                 break
 
 
-def check_facts(intents, tables, lists, rng, least=14):
-    """All complaints about these intents."""
+def check_facts(intents, tables, lists, rng, least=14, asked=True):
+    """All complaints about these intents; asked: about their questions, too."""
     by_id = {i.id: i for i in intents}
     targets = {t for i in intents for t, _, _ in i.then}
     for intent in intents:
         for wrong in _answers(intent, tables):
             yield f'{intent.where}: [{intent.id}] {wrong}'
+        if not asked:
+            continue
         for where, wrong in _questions(intent, lists, rng):
             yield f'{where}: [{intent.id}] {wrong}'
         for target, _, where in intent.then:
@@ -103,11 +106,12 @@ def check_facts(intents, tables, lists, rng, least=14):
             yield f'{intent.where}: [{intent.id}] {count} questions in {len(intent.q)} lines, {least} in 10 are the least'
 
 
-def check_clashes(intents, lists, frames, rng, size):
-    """Questions that two intents claim: a model could only learn one of the answers."""
+def check_clashes(intents, lists, frames, size):
+    """Questions that two intents claim: a model could only learn one of the answers. Each intent has random numbers of its
+    own, so that a new fact does not change what is found in others."""
     owner, told = {}, set()
     for intent, questions, made in [(i, i.q, i.derived) for i in intents] + [(i, i.lent, True) for i in intents]:
-        for text in pool(questions, lists, frames, rng, size):
+        for text in pool(questions, lists, frames, random.Random(f'{intent.id} {made}'), size):
             key = text.rstrip('?.! ')  # -v and -V are two options
             other, before = owner.setdefault(key, (intent, made))
             # If a generated fact and a written one have the same question, the corpus assigns it to the
@@ -129,9 +133,35 @@ def check_cover(intents, tables):
             yield f'{item.where}: no fact covers {mark}{item.name}'
     for item in tables.keys:
         for name in item.name.split() if item.help else []:
-            written = name.replace('^', 'Ctrl-').replace('\\', 'backslash ')
+            written = name.replace('^', ' Ctrl-').strip().replace('\\', 'backslash ')
             if written not in told:
                 yield f'{item.where}: no fact covers the key {written}'
+
+
+_RANGE = re.compile(r'(?<![\w.])(-?[\d.]+) to (-?\d[\d.]*\d|-?\d)(?![\w])')
+
+
+def _said_default(item):
+    """The first word of "(default auto: one per CPU)"; sizes without their unit, as answers may write 200 MB."""
+    m = re.search(r'\(default:? ([^\s;:)]+)', item.help)
+    return re.sub(r'^(\d+)[KMG]$', r'\1', m.group(1)) if m else ''
+
+
+def check_numbers(intents, tables):
+    """Defaults and ranges in written facts that answer for a setting or an option: those of its help text."""
+    rows = {'--' + item.name: item for item in tables.settings + tables.options}
+    for intent in intents:
+        items = [rows[word] for word in intent.covers if word in rows and not intent.derived]
+        text = ' '.join(intent.answers)
+        for item in items[:1]:  # further rows may be told in few words
+            default = _said_default(item)
+            said = re.search(r'\bdefault\b', text)
+            if said and default and not re.search(r'(?<![\w.])' + re.escape(default) + r'(?![\w]|\.\d)', text):
+                yield f'{intent.where}: [{intent.id}] names a default of --{item.name}, but not {default} ({item.where})'
+        ranges = {m for item in items for m in _RANGE.findall(item.help)}
+        for low, high in _RANGE.findall(text) if ranges else ():
+            if (low, high) not in ranges:
+                yield f'{intent.where}: [{intent.id}] {low} to {high} is not a range of {", ".join(intent.covers)}'
 
 
 def notes(intents, tables):

@@ -215,7 +215,9 @@ def key_written(text):
 
 def _key(item, says, asks):
     names = item.name.split()
-    intent = Intent('key-' + re.sub(r'[^a-z0-9]+', '-', item.name.lower().replace('<', 'first').replace('>', 'last')).strip('-'),
+    # The same key with Shift goes the other way: it is no part of the name by which questions know the fact.
+    own = ' '.join(name for name in names if name != f'Shift-{names[0]}')
+    intent = Intent('key-' + re.sub(r'[^a-z0-9]+', '-', own.lower().replace('<', 'first').replace('>', 'last')).strip('-'),
                     item.where, derived=True, weight=0.5, rows=names)
     intent.answers = [_sentence(f'{key_written(", ".join(names))}: {key_written(item.help)}')]
     intent.must = [[key_written(names[0])]]

@@ -51,6 +51,9 @@ class Tables:
         self.archs, self.formats = [], []
         for path in sorted([*self.root.glob('ui/*.c'), *self.root.glob('src/**/*.c')]):
             self._read(path)
+        formats = self.root / 'kernels/formats.h'  # X(a, q4_0, Q4_0, 2, ...): those of GGUF files
+        if formats.exists():
+            self.formats = re.findall(r'^ +X\(a, \w+, (\w+), (?!QK_GGML_QSF)', formats.read_text(encoding='utf-8'), re.MULTILINE)
         self.templates = sorted(p.stem for p in self.root.glob('templates/*.jinja'))
         configure = self.root / 'configure'
         self.build_options = set(re.findall(r'--[a-z][a-z0-9-]+', configure.read_text())) if configure.exists() else set()
@@ -71,8 +74,6 @@ class Tables:
             self._keys(text, at)
         if 'QsfFamily table' in text:  # rows are macros: DENSE("llama", ...), or { "gemma4", ... }
             self.archs += re.findall(r'^    (?:[A-Z]+\(|\{ )"([^"]+)"', text, re.MULTILINE)
-        if 'QsfDtype table' in text:
-            self.formats += [r[1] for table in arrays(text, 'QsfDtype') for r in table if r[-1] == 'true']
 
     def _commands(self, text, at):
         for row in (r for table in arrays(text, 'UiCommand') for r in table):
@@ -97,13 +98,13 @@ class Tables:
             self.keys.append(Item('key', row[1], [], '', row[2] or '', f'{at}:{row.line}'))
 
     def _word_values(self):
-        """ui/complete.c knows the words that settings take."""
-        path = self.root / 'ui/complete.c'
-        text = path.read_text(encoding='utf-8') if path.exists() else ''
-        for m in re.finditer(r'\{ "([a-z-]+)", "([^"]+)" \}', text):
-            for item in self.settings:
-                if item.name == m.group(1):
-                    item.words = m.group(2).split()
+        """The words that settings take, of the table of completions: "auto f16 if it fits|f32|f16"."""
+        for path in sorted([*self.root.glob('src/cli/*.c'), *self.root.glob('ui/*.c')]):
+            for m in re.finditer(r'\{ "([a-z-]+)",\s*((?:"[^"]*"\s*)+)\}', path.read_text(encoding='utf-8')):
+                values = [value.split(' ')[0] for value in ''.join(re.findall(r'"([^"]*)"', m.group(2))).split('|')]
+                for item in self.settings:
+                    if item.name == m.group(1) and '|' in m.group(2) and item.arg not in ('N', 'F', 'SIZE'):
+                        item.words = [word for word in values if re.fullmatch(r'[a-z][a-z0-9]*', word)]
         for item in self.settings:
             if item.name == 'template':
                 item.words = [*self.templates, 'model']
@@ -144,7 +145,10 @@ class Tables:
 
     def constants(self):
         """What facts may quote with @NAME@, so that lists in answers follow the sources."""
-        return {'templates': ', '.join(self.templates), 'formats': ', '.join(self.formats)}
+        shown = 13  # more than that nobody wants to read
+        formats = ', '.join(self.formats[:shown]) + f' and {len(self.formats) - shown} others'
+        return {'templates': ', '.join(self.templates), 'formats': formats,
+                'architectures': str(len(self.archs))}
 
 
 __all__ = ['Item', 'Raw', 'Tables']

@@ -27,9 +27,6 @@ int convert_gguf(const ConvertOptions *o);
 
 /* Opens the input, calls run, and closes the input. Returns the exit code of run or of the failed open. */
 int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s));
-/* Formats --i2s-flavor as an override of metadata; false without it. */
-enum { CONVERT_SPEC_BYTES = 64 };
-bool convert_flavor_spec(const ConvertOptions *o, char *buf, size_t cap);
 /* Checks that the output is not one of the files of s. Prints its own error message and
  * returns an exit code. */
 int convert_check_output(const ConvertOptions *o, const QsfSource *s);

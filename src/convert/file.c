@@ -17,6 +17,13 @@
 #include "src/file/i2s.h"
 #include "src/file/rows.h"
 
+/* Formats --i2s-flavor as an override of metadata; false without it. */
+enum { SPEC_BYTES = 64 };
+static bool flavor_spec(const ConvertOptions *o, char *buf, size_t cap) {
+    if (o->i2s_flavor != NULL) (void)snprintf(buf, cap, QSF_I2S_KEY "=str:%s", o->i2s_flavor);
+    return o->i2s_flavor != NULL;
+}
+
 /* ---- --calibration ---- */
 
 #define BUDGET_DEFAULT (900ull << 20)
@@ -60,8 +67,8 @@ static void show_notice(void *arg, const char *text) {
 static int calibrate(const ConvertOptions *o, int threads, QsfCalibration *out) {
     Show show = { .text = o->calibration };
     QsfErr err = { 0 };
-    char spec[CONVERT_SPEC_BYTES];
-    const char *const overrides[] = { convert_flavor_spec(o, spec, sizeof spec) ? spec : NULL, NULL };
+    char spec[SPEC_BYTES];
+    const char *const overrides[] = { flavor_spec(o, spec, sizeof spec) ? spec : NULL, NULL };
     QsfCalibrateOptions c = { .model = o->input,
                               .text = o->calibration,
                               .overrides = overrides,
@@ -228,15 +235,10 @@ static int convert_source(const ConvertOptions *o, QsfSource *s) {
 
 int convert_file(const ConvertOptions *o) { return convert_with_source(o, convert_source); }
 
-bool convert_flavor_spec(const ConvertOptions *o, char *buf, size_t cap) {
-    if (o->i2s_flavor != NULL) (void)snprintf(buf, cap, QSF_I2S_KEY "=str:%s", o->i2s_flavor);
-    return o->i2s_flavor != NULL;
-}
-
 /* Applies --i2s-flavor. */
 static int choose_flavor(const ConvertOptions *o, QsfSource *s, QsfErr *err) {
-    char spec[CONVERT_SPEC_BYTES];
-    return convert_flavor_spec(o, spec, sizeof spec) ? qsf_source_override(s, spec, err) : QSF_OK;
+    char spec[SPEC_BYTES];
+    return flavor_spec(o, spec, sizeof spec) ? qsf_source_override(s, spec, err) : QSF_OK;
 }
 
 int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s)) {

@@ -44,6 +44,7 @@ void ui_app_free(UiApp *a) {
     ui_ahead_free(&a->ahead);
     ui_buf_free(&a->draft);
     ui_buf_free(&a->compact.text);
+    ui_buf_free(&a->swapped);
     free(a->model_path);
     free(a->good_path);
     free(a->want_model);
@@ -76,7 +77,8 @@ void ui_app_say(UiApp *a, UiKind kind, const char *fmt, ...) {
 bool ui_app_busy(const UiApp *a) { return a->running != UI_REQUEST_NONE; }
 
 bool ui_app_writing(const UiApp *a) {
-    return a->running == UI_REQUEST_ANSWER || a->running == UI_REQUEST_SUMMARY;
+    return a->running == UI_REQUEST_ANSWER || a->running == UI_REQUEST_SUMMARY ||
+           a->running == UI_REQUEST_SWAP;
 }
 
 /* The name of a command has letters and '-', perhaps '!' or '?' after them: "/usr/bin" is text, when more
@@ -261,7 +263,7 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
 void ui_app_send_queued(UiApp *a) {
     size_t len = 0;
     if (a->queue.n == 0 || a->queue.held || !a->model_ready) return;
-    if (ui_app_busy(a) || ui_ctx_full_open(a) || a->enlarging) return;
+    if (ui_app_busy(a) || ui_ctx_full_open(a) || a->enlarging || a->compact.ready) return;
     char *text = ui_queue_take(&a->queue, 0, &len);
     if (!send_message(a, text, len, len, false)) /* a file of it has changed: it waits */
         a->queue.held = ui_queue_insert(&a->queue, 0, text, len);

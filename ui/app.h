@@ -25,6 +25,7 @@ typedef enum UiRequest {
     UI_REQUEST_LOAD,
     UI_REQUEST_ANSWER,
     UI_REQUEST_SUMMARY,
+    UI_REQUEST_SWAP,  /* the next message of the user, by the model */
     UI_REQUEST_TOKENS /* those of the last answer, evaluated again */
 } UiRequest;
 
@@ -87,6 +88,8 @@ typedef struct UiCompact {
     uint32_t exchanges; /* that it replaces */
     bool go_on;         /* the last answer continues after it */
     bool cut;           /* it ended in the middle */
+    bool ready;         /* it is shown, and waits for a decision */
+    uint32_t edited;    /* exchanges of the one that was put into the input, 0 = none */
     UiBuf text;
 } UiCompact;
 
@@ -148,6 +151,7 @@ typedef struct UiApp {
     uint32_t branch; /* as in QSFRequest, of the next one */
     int32_t branch_id;
     UiCompact compact; /* of the running UI_REQUEST_SUMMARY */
+    UiBuf swapped;     /* text of the running UI_REQUEST_SWAP */
     double read_tps;   /* speed of the last longer prefill, 0 = unknown */
 
     uint32_t unanswered; /* id of a message that got no answer and ends the file, though it

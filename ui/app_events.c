@@ -12,6 +12,7 @@
 #include "ui/ctx_full.h"
 #include "ui/exchanges.h"
 #include "ui/guide.h"
+#include "ui/swap.h"
 #include "ui/walk.h"
 
 #define UI_END_SECONDS 0.5 /* to wait for the end of an answer when the program ends */
@@ -328,6 +329,8 @@ static void request_ended(UiApp *a, const QSFEvent *e) {
         load_failed(a, e);
     else if (was == UI_REQUEST_TOKENS)
         ui_walk_known_now(a, e);
+    else if (was == UI_REQUEST_SWAP)
+        ui_swap_end(a, e);
     else if (was == UI_REQUEST_SUMMARY)
         ui_compact_end(a, e->stop,
                        e->type == QSF_EVENT_DONE ? NULL
@@ -364,10 +367,13 @@ static void take(UiApp *a, const QSFEvent *e) {
     }
     if (a->running == UI_REQUEST_NONE || e->request != a->request) return;
     if (e->type == QSF_EVENT_EVICTED) evicted(a);
+    const bool swap = a->running == UI_REQUEST_SWAP;
     if (a->running == UI_REQUEST_SUMMARY && e->type == QSF_EVENT_TEXT)
         ui_compact_text(a, e->text, e->text_len);
-    else if (a->running == UI_REQUEST_SUMMARY && e->type == QSF_EVENT_REASONING)
-        return; /* only the summary is kept */
+    else if (swap && e->type == QSF_EVENT_TEXT)
+        ui_swap_text(a, e->text, e->text_len);
+    else if ((swap || a->running == UI_REQUEST_SUMMARY) && e->type == QSF_EVENT_REASONING)
+        return; /* only the text is kept */
     else if (e->type == QSF_EVENT_TEXT || e->type == QSF_EVENT_REASONING)
         answer_text(a, e);
     else if (e->type == QSF_EVENT_DONE || e->type == QSF_EVENT_ERROR || e->type == QSF_EVENT_LOADED)

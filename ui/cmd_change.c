@@ -6,6 +6,7 @@
 
 #include "ui/app_internal.h"
 #include "ui/commands.h"
+#include "ui/swap.h"
 
 /* The message with that number in the context, or NULL. */
 static UiItem *message_at(const UiApp *a, uint32_t number) {
@@ -109,4 +110,22 @@ bool ui_cmd_as(UiApp *a, const char *name, const char *args) {
     if ((user || answer) && *text) return add_as(a, user ? UI_USER : UI_ANSWER, text);
     ui_app_say(a, UI_ERROR, "/%s expects user, assistant or system, and a text", name);
     return false;
+}
+
+bool ui_cmd_swap(UiApp *a, const char *name, const char *args) {
+    const UiItem *last = ui_transcript_last(&a->chat);
+    if (ui_cmd_busy(a, name)) return false;
+    if (*args) {
+        ui_app_say(a, UI_ERROR, "/%s has no argument; /as user TEXT adds a message", name);
+        return false;
+    }
+    if (!a->model_ready) {
+        ui_app_say(a, UI_ERROR, "/%s: no model is loaded", name);
+        return false;
+    }
+    if (last && last->kind == UI_USER) {
+        ui_app_say(a, UI_ERROR, "/%s: the last message is yours: /retry answers it", name);
+        return false;
+    }
+    return ui_swap(a);
 }

@@ -74,8 +74,12 @@ bool ui_cmd_forget(UiApp *a, const char *name, const char *args) {
 }
 
 bool ui_cmd_compact(UiApp *a, const char *name, const char *args) {
-    (void)args;
     if (ui_cmd_busy(a, name)) return false;
+    if (*args) {
+        if (ui_compact_with(a, args)) return true;
+        ui_app_say(a, UI_ERROR, "/%s: fewer than two exchanges", name);
+        return false;
+    }
     if (!a->model_ready) {
         ui_app_say(a, UI_ERROR, "/%s: no model is loaded", name);
         return false;

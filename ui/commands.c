@@ -124,8 +124,9 @@ static const UiCommand table[] = {
     { "goto", "", "N|NAME|N/M", "go to a message or branch of /tree, or to a version of the last answer", ARG(BRANCH), ui_cmd_goto },
     { "forget", "", "[N]", "remove the oldest N exchanges from the context (default 1)", ARG(NONE),
       ui_cmd_forget },
-    { "compact", "", "", "replace the oldest half of the exchanges by a summary", ARG(NONE),
+    { "compact", "", "[TEXT]", "replace the oldest half of the exchanges by a summary, which is shown first, or by TEXT", ARG(NONE),
       ui_cmd_compact },
+    { "swap", "", "", "exchange the roles: the model writes your next message", ARG(NONE), ui_cmd_swap },
     { "continue", "", "", "continue the last answer", ARG(NONE), ui_cmd_continue },
     { "think", "thinking", "[show|hide|now|N]", "show, fold, end or limit the reasoning before answers", WORDS(think_words),
       ui_cmd_think },
@@ -303,7 +304,8 @@ static bool unknown(UiApp *a, const char *word, bool ambiguous) {
 /* A failure of a command is reported once and counted, even if the command itself reported several errors. */
 /* Commands whose text may have several lines. */
 static bool takes_lines(const UiCommand *c) {
-    return strcmp(c->name, "system") == 0 || strcmp(c->name, "edit") == 0 || strcmp(c->name, "as") == 0;
+    return strcmp(c->name, "system") == 0 || strcmp(c->name, "edit") == 0 || strcmp(c->name, "as") == 0 ||
+           strcmp(c->name, "compact") == 0;
 }
 
 static bool run(UiApp *a, const char *word, const char *args) {
@@ -346,6 +348,7 @@ bool ui_cmd_busy(UiApp *a, const char *name) {
     ui_app_say(a, UI_ERROR, "/%s has to wait: %s (^C stops it)", name,
                a->running == UI_REQUEST_LOAD      ? "a model is being loaded"
                : a->running == UI_REQUEST_SUMMARY ? "a summary is being written"
+               : a->running == UI_REQUEST_SWAP    ? "the model is writing your next message"
                : a->running == UI_REQUEST_TOKENS  ? "the tokens of the answer are being evaluated"
                                                   : "an answer is being written");
     return true;

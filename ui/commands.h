@@ -69,6 +69,7 @@ bool ui_cmd_forget(UiApp *a, const char *name, const char *args);
 bool ui_cmd_compact(UiApp *a, const char *name, const char *args);
 bool ui_cmd_edit(UiApp *a, const char *name, const char *args);
 bool ui_cmd_as(UiApp *a, const char *name, const char *args);
+bool ui_cmd_swap(UiApp *a, const char *name, const char *args);
 bool ui_cmd_continue(UiApp *a, const char *name, const char *args);
 bool ui_cmd_system(UiApp *a, const char *name, const char *args);
 bool ui_cmd_think(UiApp *a, const char *name, const char *args);

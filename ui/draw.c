@@ -297,6 +297,7 @@ static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int co
 static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int row, int cols) {
     int width = l->pane ? cols - UI_PANE_WIDTH - 1 : cols;
     s->body_rows = l->body;
+    ui_screen_ask_summary(s);
     if (s->pager.open) {
         ui_pager_draw(&s->pager, &s->canvas, row, l->body, cols);
         return;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ui/app_internal.h"
+#include "ui/ctx_full.h"
 
 /* Of the model, and shown as the message before its summary. */
 static const char question[] = "Summarize our conversation so far in a few sentences.";
@@ -160,28 +161,98 @@ static void trim(UiCompact *c) {
     if (len < c->text.len) c->text.data[c->text.len = len] = '\0';
 }
 
+/* What replaces the exchanges, without the white space around it. */
+static const char *summary_of(const UiCompact *c) {
+    const char *text = ui_buf_str(&c->text);
+    return text + strspn(text, " \t\n");
+}
+
+/* The summary takes effect. */
+static bool finish(UiApp *a, uint32_t exchanges, const char *text) {
+    char oldest[40];
+    ui_exchanges_oldest(exchanges, oldest, sizeof oldest);
+    const bool ok = replace(a, exchanges, text, strlen(text));
+    if (ok)
+        ui_app_say(a, UI_NOTICE, "compacted %s", oldest);
+    else
+        ui_app_say(a, UI_ERROR, "out of memory: the exchanges were forgotten");
+    ui_app_count_context(a);
+    return ok;
+}
+
+void ui_compact_take(UiApp *a) {
+    UiCompact c = a->compact;
+    if (!c.ready) return;
+    a->compact = (UiCompact){ 0 };
+    (void)finish(a, c.exchanges, summary_of(&c));
+    ui_buf_free(&c.text);
+    if (!c.go_on || !ui_app_ask(a, true)) ui_app_send_queued(a);
+}
+
+static void leave(UiApp *a) {
+    ui_buf_free(&a->compact.text);
+    a->compact = (UiCompact){ 0 };
+}
+
+void ui_compact_drop(UiApp *a) {
+    if (!a->compact.ready) return;
+    leave(a);
+    ui_app_say(a, UI_NOTICE, "nothing was compacted");
+    ui_app_send_queued(a);
+}
+
+void ui_compact_edit(UiApp *a) {
+    const uint32_t n = a->compact.exchanges;
+    UiBuf line = { 0 };
+    if (!a->compact.ready) return;
+    ui_buf_printf(&line, "/compact %s", summary_of(&a->compact));
+    if (!line.failed) ui_app_draft(a, ui_buf_str(&line), line.len);
+    ui_buf_free(&line);
+    leave(a);
+    a->compact.edited = n;
+}
+
+bool ui_compact_with(UiApp *a, const char *text) {
+    const uint32_t all = ui_exchanges(a), edited = a->compact.edited;
+    const uint32_t n = edited > 0 && edited < all ? edited : all / 2;
+    const bool go_on = ui_ctx_full_open(a);
+    if (n == 0) return false;
+    leave(a);
+    (void)finish(a, n, text);
+    if (go_on) (void)ui_app_ask(a, true);
+    return true;
+}
+
+/* A person decides; a script, and lines, cannot be asked. */
+static bool asks(const UiApp *a) { return a->full_screen && a->interactive && !a->source.where[0]; }
+
+static void show_or_finish(UiApp *a, UiCompact *c) {
+    const char *text = summary_of(c);
+    if (asks(a)) {
+        c->ready = true;
+        a->compact = *c;
+        c->text = (UiBuf){ 0 };
+        return;
+    }
+    ui_app_print(a, UI_OUTPUT, text);
+    (void)finish(a, c->exchanges, text);
+    if (c->go_on) (void)ui_app_ask(a, true);
+}
+
 void ui_compact_end(UiApp *a, QSFStop stop, const char *error) {
     UiCompact c = a->compact;
     const bool stopped = stop == QSF_STOP_INTERRUPTED && !c.cut;
-    char oldest[40];
-    ui_exchanges_oldest(c.exchanges, oldest, sizeof oldest);
     a->compact = (UiCompact){ 0 };
     c.cut = c.cut || stop == QSF_STOP_LENGTH || stop == QSF_STOP_CONTEXT;
     trim(&c);
-    const size_t start = strspn(ui_buf_str(&c.text), " \t\n");
-    const char *text = ui_buf_str(&c.text) + start;
+    ui_app_count_context(a);
     if (error)
         ui_app_say(a, UI_ERROR, "nothing was compacted: %s", error);
     else if (stopped)
         ui_app_say(a, UI_NOTICE, "stopped: nothing was compacted");
-    else if (!*text)
+    else if (!*summary_of(&c))
         ui_app_say(a, UI_ERROR, "nothing was compacted: the model wrote no summary");
-    else if (!replace(a, c.exchanges, text, strlen(text)))
-        ui_app_say(a, UI_ERROR, "out of memory: the exchanges were forgotten");
     else
-        ui_app_say(a, UI_NOTICE, "compacted %s", oldest);
-    const bool done = !error && !stopped && *text;
-    ui_app_count_context(a);
+        show_or_finish(a, &c);
     ui_buf_free(&c.text);
-    if (done && c.go_on) (void)ui_app_ask(a, true);
 }

@@ -25,10 +25,19 @@ uint32_t ui_compact_choose(const UiApp *a);
 /* Maximum tokens of a summary in this context. */
 uint32_t ui_compact_tokens(const UiApp *a);
 /* Asks the model for a summary of the first exchanges, which then replaces them; go_on: the last answer
- * continues after that. false: impossible (reported). */
+ * continues after that. On the full screen the summary is shown first: a->compact.ready is set, and one of
+ * the three functions below is called. false: impossible (reported). */
 bool ui_compact(UiApp *a, uint32_t exchanges, bool go_on);
 /* Events of that request: more text, and its end; error NULL = there was none, and stop says why it ended. */
 void ui_compact_text(UiApp *a, const char *text, size_t len);
 void ui_compact_end(UiApp *a, QSFStop stop, const char *error);
+
+/* Of the summary that is ready: it replaces the exchanges; nothing changes; the input gets /compact TEXT. */
+void ui_compact_take(UiApp *a);
+void ui_compact_drop(UiApp *a);
+void ui_compact_edit(UiApp *a);
+/* Replaces the exchanges of the summary that was edited, or the oldest half, by text. false: there are
+ * fewer than two. */
+bool ui_compact_with(UiApp *a, const char *text);
 
 #endif

@@ -272,6 +272,7 @@ static void wait(Loop *l) {
     key_timeout(l, now);
     if (ui_screen_models_read(&l->screen, now)) l->dirty = true;
     const bool any = ui_app_pump(l->app);
+    ui_screen_take_draft(&l->screen); /* /swap */
     notify(l, false);
     if (any) {
         l->dirty = true;

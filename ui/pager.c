@@ -21,6 +21,7 @@ void ui_pager_free(UiPager *p) {
 
 void ui_pager_help(UiPager *p) {
     p->open = p->help = true;
+    p->asks = NULL;
     p->top = p->width = 0;
     ui_pager_find_end(&p->find);
 }
@@ -32,6 +33,7 @@ void ui_pager_show(UiPager *p, const char *title, const char *text, size_t len) 
     ui_buf_add(&p->text, text, len);
     p->open = true;
     p->help = false;
+    p->asks = NULL;
     p->top = 0;
     ui_pager_find_end(&p->find);
 }
@@ -45,8 +47,8 @@ void ui_pager_key(UiPager *p, const UiKey *k, int rows) {
     int page = rows > 3 ? rows - 2 : 1;
     bool up = is_sequence(k, "\x1b[A", "\x1bOA"), down = is_sequence(k, "\x1b[B", "\x1bOB");
     bool home = is_sequence(k, "\x1b[H", "\x1bOH"), end = is_sequence(k, "\x1b[F", "\x1bOF");
-    if (ui_pager_find_key(&p->find, k)) return;
-    if (slash || k->action == UI_DO_SEARCH)
+    if (!p->asks && ui_pager_find_key(&p->find, k)) return;
+    if (!p->asks && (slash || k->action == UI_DO_SEARCH))
         ui_pager_find_begin(&p->find);
     else if (k->action == UI_DO_PAGE_UP)
         p->top -= page;
@@ -65,10 +67,11 @@ void ui_pager_key(UiPager *p, const UiKey *k, int rows) {
     else if (k->action == UI_DO_WHEEL_DOWN)
         p->top += WHEEL_LINES;
     else if (k->action != UI_DO_REDRAW && k->action != UI_DO_MOUSE)
-        p->open = false;
+        p->open = p->asks != NULL;
 }
 
 bool ui_pager_paste(UiPager *p, const char *text, size_t len) {
+    if (p->asks && p->open) return true;
     p->open = p->open && p->find.typing;
     if (p->open) ui_pager_find_paste(&p->find, text, len);
     return p->open;
@@ -147,6 +150,13 @@ static void make_help(UiPager *p, int cols) {
 
 static void draw_foot(const UiPager *p, UiCanvas *c, int row, int cols, int shown, int n) {
     if (ui_pager_find_draw(&p->find, c, row, cols)) return;
+    if (p->asks) {
+        int col = ui_canvas_puts(c, row, 1, cols, UI_STYLE_WARN, p->asks);
+        if (n > shown && col + 20 < cols)
+            ui_canvas_printf(c, row, col + 2, cols, UI_STYLE_NOTICE, "%d-%d of %d", p->top + 1,
+                             p->top + shown, n);
+        return;
+    }
     if (n > shown)
         ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, "%d-%d of %d  PgUp/PgDn scroll, / searches, %s",
                          p->top + 1, p->top + shown, n, cols < NARROW ? "q closes" : "any other key closes");

@@ -13,6 +13,7 @@ typedef struct UiPager {
     bool help;         /* shows the help, which depends on the width */
     int top;           /* first line shown */
     UiBuf title, text; /* cleaned */
+    const char *asks;  /* the keys of a question about it, static: it stays open; NULL = none */
     int width;         /* the help was made for it */
     UiPagerFind find;
 } UiPager;

@@ -389,6 +389,7 @@ static bool too_long(UiScreen *s, const UiKey *k) {
 void ui_screen_key(UiScreen *s, const UiKey *k) {
     const UiAction again = s->armed == UI_ARMED_SEND ? UI_DO_ESCAPE : UI_DO_STOP;
     if (k->action != again) disarm(s);
+    if (ui_screen_summary_key(s, k)) return;
     if (s->pager.open && k->action != UI_DO_SUSPEND) {
         pager_key(s, k);
         return;

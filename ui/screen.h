@@ -33,7 +33,7 @@ typedef struct UiScreen {
     int body_rows;         /* of the transcript, when last drawn */
     int menu_rows;         /* choices on a page of the menu, when last drawn */
     UiTints tints;
-    uint32_t walked;       /* 1 + the token that was moved into view, 0 = none */
+    uint32_t walked; /* 1 + the token that was moved into view, 0 = none */
     UiSearch search;
     bool searching;  /* n and N go to its places, which are marked */
     char flash[160]; /* short message on the rule above the input */
@@ -56,6 +56,10 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols);
 void ui_screen_key(UiScreen *s, const UiKey *k);
 /* Inserts pasted text into the input line unchanged; Enter sends it. */
 void ui_screen_paste(UiScreen *s, const char *text, size_t len);
+/* screen_summary.c. Shows the summary that waits for a decision, and no longer than it does. */
+void ui_screen_ask_summary(UiScreen *s);
+/* A key while it is shown: decides, or is for the pager (false). */
+bool ui_screen_summary_key(UiScreen *s, const UiKey *k);
 /* Puts the text that the app has for the input (ui_app_draft) there. */
 void ui_screen_take_draft(UiScreen *s);
 /* Bytes that may be added to the input line. */

@@ -39,8 +39,8 @@ void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, co
 
 /* Fills *out, except text_end and reasoning_end, with what the model says about token id of the vocabulary:
  * its distribution is softmax(logits), which must be finite. plain: that of the qsf_sampler_next that was
- * just called with the same logits, which then need not be passed over again; otherwise -1. Later draws do not
- * change. */
+ * just called with the same logits, which then need not be passed over again; otherwise -1. Later draws do
+ * not change. */
 void qsf_sampler_look(QsfSampler *s, const float *logits, int32_t id, float plain, QSFToken *out);
 
 #endif

@@ -102,11 +102,67 @@ static void test_in_the_session(void **state) {
     assert_string_equal(ui_buf_str(&ui_transcript_last_of(&x->app.chat, UI_USER)->raw), "four");
 }
 
+/* The roles are the other way round, and the text is put into the input. */
+static void test_swap(void **state) {
+    Fixture *x = *state;
+    say(x, "/swap");
+    assert_string_equal(x->engine.roles, "u"); /* it begins the conversation */
+    fake_text(&x->engine, "Hello!");
+    fake_done(&x->engine, QSF_STOP_EOS, 2);
+    ui_app_pump(&x->app);
+    assert_string_equal(ui_buf_str(&x->app.draft), "Hello!");
+    say(x, "/system Be brief.");
+    talk(x);
+    say(x, "/swap");
+    assert_string_equal(x->engine.roles, "uauau"); /* no system prompt; the instruction and two exchanges */
+    assert_string_equal(x->engine.last_content, "B");
+    assert_int_equal(x->engine.max_tokens, 400);
+    say(x, "/undo");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "the model is writing your next message"));
+    fake_reasoning(&x->engine, "<think>hm</think>");
+    fake_text(&x->engine, "\n/quit it? ");
+    fake_done(&x->engine, QSF_STOP_EOS, 2);
+    ui_app_pump(&x->app);
+    assert_string_equal(ui_buf_str(&x->app.draft), "//quit it?");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 4);
+    assert_string_equal(last_text(x), "B");
+    /* A template that refuses it. */
+    say(x, "/swap");
+    fake_error(&x->engine, 2, "roles must alternate");
+    ui_app_pump(&x->app);
+    assert_string_equal(last_said(x, UI_ERROR), "the model cannot write your message: roles must alternate");
+    say(x, "/as user three");
+    say(x, "/swap");
+    assert_string_equal(last_said(x, UI_ERROR), "/swap: the last message is yours: /retry answers it");
+    say(x, "/swap text");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/swap has no argument"));
+}
+
+/* Without an input line it is sent. */
+static void test_swap_in_lines(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    x->app.full_screen = false;
+    say(x, "/swap");
+    fake_text(&x->engine, " @file and more ");
+    fake_done(&x->engine, QSF_STOP_EOS, 2);
+    ui_app_pump(&x->app);
+    assert_string_equal(x->engine.roles, "uauau");
+    assert_string_equal(x->engine.last_content, "@file and more");
+    answer(x, "C");
+    assert_string_equal(last_text(x), "C");
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_edit_takes_the_text_back),  T(test_edit_replaces),  T(test_as),
-        T(test_commands_of_several_lines), T(test_in_the_session),
+        T(test_edit_takes_the_text_back),
+        T(test_edit_replaces),
+        T(test_as),
+        T(test_commands_of_several_lines),
+        T(test_in_the_session),
+        T(test_swap),
+        T(test_swap_in_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "tests/harness/app_rig.h"
 #include "ui/ctx_full.h"
 #include "ui/exchanges.h"
+#include "ui/screen.h"
 
 #define CTX 200
 
@@ -104,6 +105,9 @@ static void test_compact(void **state) {
     fake_text(&x->engine, " Two numbers.");
     fake_done(&x->engine, QSF_STOP_EOS, 3);
     ui_app_pump(&x->app);
+    assert_true(x->app.compact.ready);
+    assert_int_equal(x->engine.n_submits, 4);
+    ui_compact_take(&x->app);
     assert_string_equal(x->engine.roles, "uaua"); /* the summary, and the answer that continues */
     assert_true(x->engine.go_on);
     answer(x, "!");
@@ -121,9 +125,67 @@ static void test_long_summary(void **state) {
     for (int i = 0; i < 25; i++) fake_text(&x->engine, i == 9 ? "." : "b");
     fake_done(&x->engine, QSF_STOP_LENGTH, 25);
     ui_app_pump(&x->app);
+    ui_compact_take(&x->app);
     answer(x, "!");
     say(x, "/undo");
     assert_string_equal(last_text(x), "bbbbbbbbb.");
+}
+
+/* It changes nothing until it is taken; it may be dropped, or edited in the input. */
+static void test_shown_summary(void **state) {
+    Fixture *x = *state;
+    UiScreen screen;
+    const UiKey n = { .bytes = "n", .n = 1 }, e = { .bytes = "e", .n = 1 },
+                down = { .action = UI_DO_PAGE_DOWN };
+    fill(x);
+    ui_ctx_full_stop(&x->app);
+    ui_screen_init(&screen, &x->app, true);
+    for (int k = 0; k < 2; k++) {
+        say(x, "/compact");
+        say(x, "queued");
+        fake_text(&x->engine, "\nTwo numbers.\n");
+        fake_done(&x->engine, QSF_STOP_EOS, 3);
+        ui_app_pump(&x->app);
+        ui_screen_ask_summary(&screen);
+        assert_true(screen.pager.open && x->app.compact.ready);
+        assert_string_equal(ui_buf_str(&screen.pager.title), "Instead of the oldest 2 exchanges:");
+        ui_screen_key(&screen, &down);
+        assert_true(screen.pager.open);
+        assert_int_equal(ui_exchanges(&x->app), 3);
+        assert_int_equal(x->app.queue.n, 1);
+        free(ui_queue_take(&x->app.queue, 0, &(size_t){ 0 }));
+        assert_true(ui_screen_summary_key(&screen, k == 0 ? &n : &e));
+        assert_false(screen.pager.open || x->app.compact.ready || ui_app_busy(&x->app));
+        assert_int_equal(ui_exchanges(&x->app), 3);
+    }
+    UiInputView in;
+    ui_input_view(&in);
+    assert_string_equal(in.text, "/compact Two numbers.");
+    ui_input_set("", 0);
+    say(x, "/compact My own\nwords");
+    assert_string_equal(last_said(x, UI_NOTICE), "compacted the oldest 2 exchanges");
+    assert_int_equal(ui_exchanges(&x->app), 2); /* with that of the summary */
+    const UiItem *first = NULL;
+    for (size_t i = 0; i < x->app.chat.n && (!first || first->kind != UI_ANSWER); i++)
+        if (x->app.chat.items[i]->in_context) first = x->app.chat.items[i];
+    assert_string_equal(ui_buf_str(&first->raw), "My own\nwords");
+    say(x, "/undo 2");
+    say(x, "/compact again");
+    assert_string_equal(last_said(x, UI_ERROR), "/compact: fewer than two exchanges");
+    ui_screen_free(&screen);
+}
+
+/* Lines and scripts are not asked: it is printed. */
+static void test_printed_summary(void **state) {
+    Fixture *x = *state;
+    fill(x);
+    x->app.full_screen = false;
+    say(x, "/compact");
+    fake_text(&x->engine, "Two numbers.");
+    fake_done(&x->engine, QSF_STOP_EOS, 3);
+    ui_app_pump(&x->app);
+    assert_false(x->app.compact.ready);
+    assert_true(x->engine.go_on);
 }
 
 static void test_stopped_summary(void **state) {
@@ -317,6 +379,7 @@ static void test_session(void **state) {
     fake_text(&x->engine, "Summary.");
     fake_done(&x->engine, QSF_STOP_EOS, 3);
     ui_app_pump(&x->app);
+    ui_compact_take(&x->app);
     say(x, "question4");
     answer(x, "answer444");
     say(x, "/undo");
@@ -363,6 +426,8 @@ int main(void) {
         T(test_policy),
         T(test_commands_in_question),
         T(test_stopped_summary),
+        T(test_shown_summary),
+        T(test_printed_summary),
         T(test_enlarge),
         T(test_refused),
         T(test_messages),

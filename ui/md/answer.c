@@ -67,25 +67,54 @@ void ui_md_cache_free(UiMdCache *cache) {
 
 /* ---- parts ---- */
 
-static bool is_definition(const char *s, size_t len) {
-    size_t i = 0;
-    while (i < len && (s[i] == ' ' || s[i] == '>')) i++;
-    if (i == len || s[i] != '[') return false;
-    const char *end = memchr(s + i, ']', len - i);
-    return end && end + 1 < s + len && end[1] == ':';
+/* The offset past the marks of quotes and up to 3 blanks, in a line of len bytes; more blanks begin code. */
+static size_t past_quotes(const char *s, size_t len) {
+    size_t i = 0, blanks = 0;
+    for (; i < len && (s[i] == '>' || (s[i] == ' ' && blanks < 3)); i++)
+        blanks = s[i] == ' ' ? blanks + 1 : 0;
+    return i;
 }
 
-/* Definitions may be after the links that need them, in another part. */
+static bool is_blank(const char *s, size_t len) {
+    size_t i = 0;
+    while (i < len && strchr(" \t\r", s[i]) && s[i]) i++;
+    return i == len;
+}
+
+static size_t end_of_line(const char *s, size_t len, size_t from) {
+    const char *nl = memchr(s + from, '\n', len - from);
+    return nl ? (size_t)(nl - s) : len;
+}
+
+/* The lines from `from` to the next blank one, if they can be definitions of links: "[label]: url". Returns
+ * where they end. */
+static size_t collect_definitions(UiMdAnswer *a, const char *s, size_t len, size_t from) {
+    const size_t start = a->links.len;
+    bool any = false;
+    while (from < len) {
+        const size_t end = end_of_line(s, len, from), at = from + past_quotes(s + from, end - from);
+        if (is_blank(s + at, end - at)) break;
+        for (size_t i = at; i + 1 < end; i++) any = any || (s[i] == ']' && s[i + 1] == ':');
+        (void)ui_buf_add(&a->links, s + at, end - at);
+        (void)ui_buf_puts(&a->links, "\n");
+        from = end + 1;
+    }
+    (void)ui_buf_puts(&a->links, "\n");
+    if (!any || a->links.len > LINKS_MAX || a->links.failed) a->links.len = start;
+    return from;
+}
+
+/* Definitions may be after the links that need them, in another part. They cannot be in a paragraph. */
 static void collect_links(UiMdAnswer *a, const char *s, size_t len) {
+    bool may = true; /* nothing of a paragraph is before the line */
     for (size_t i = 0; i < len;) {
-        const char *nl = memchr(s + i, '\n', len - i);
-        const size_t end = nl ? (size_t)(nl - s) : len;
-        size_t from = i;
-        if (is_definition(s + i, end - i) && a->links.len + end - i + 2 <= LINKS_MAX) {
-            while (s[from] != '[') from++;
-            (void)ui_buf_add(&a->links, s + from, end - from);
-            (void)ui_buf_puts(&a->links, "\n\n");
+        const size_t end = end_of_line(s, len, i), at = i + past_quotes(s + i, end - i);
+        const bool blank = is_blank(s + at, end - at);
+        if (may && at < end && s[at] == '[') {
+            i = collect_definitions(a, s, len, i);
+            continue;
         }
+        may = blank || s[at] == '#';
         i = end + 1;
     }
 }

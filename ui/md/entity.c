@@ -68,7 +68,7 @@ static int digit(char c, bool hex) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* "#65" or "#x41"; characters that do not exist, and the end of a line, become U+FFFD. 0: not a number. */
+/* "#65" or "#x41"; characters that do not exist become U+FFFD, the end of a line a blank. 0: not a number. */
 static size_t number(const char *s, size_t len, char dst[4]) {
     const bool hex = len > 1 && (s[1] == 'x' || s[1] == 'X');
     size_t i = hex ? 2 : 1;
@@ -79,7 +79,8 @@ static size_t number(const char *s, size_t len, char dst[4]) {
         if (d < 0) return 0;
         if (c <= 0x10ffff) c = c * (hex ? 16u : 10u) + (uint32_t)d;
     }
-    const bool exists = c != 0 && c != '\n' && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
+    if (c == '\n' || c == '\r') c = ' ';
+    const bool exists = c != 0 && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
     return utf8(exists ? c : 0xfffd, dst);
 }
 

@@ -95,8 +95,8 @@ static const char *html_end(const char *s, size_t len) {
 
 static void note_html(UiMdSplit *s, const char *text, size_t len) {
     if (!s->html_end && len > 0 && *text == '<') {
-        s->html = true;
         s->html_end = html_end(text, len);
+        s->html = s->html || !s->html_end; /* what has an end of its own does not last until a blank line */
     }
     if (s->html_end && contains(text, len, s->html_end)) s->html_end = NULL;
 }

@@ -88,6 +88,9 @@ static void test_code(void **state) {
     (void)state;
     check(20, "a\n```c\nint x;\n\n\ty\n```\nb", "a\n┌─ c  [1] ──────────\n│ int x;\n│\n│         y\n\nb\n");
     check_ascii(12, "```\nabcdefghijklmn\n```", "+- [1] -----\n| abcdefghij\n|>klmn\n");
+    /* HTML that ends on its line does not hide the fence after it. */
+    check(20, "<!-- c -->\n```c\na\n\nb\n```\n```\nd\n```",
+          "<!-- c -->\n┌─ c  [1] ──────────\n│ a\n│\n│ b\n\n┌─ [2] ─────────────\n│ d\n");
     check(20, "- a\n  ```sh\n  ls\n  ```\n\n```\n```",
           "• a\n  ┌─ sh  [1] ───────\n  │ ls\n\n┌─ [2] ─────────────\n");
     check(20, "a\n\n    b\n    c", "a\n\n┌─ [1] ─────────────\n│ b\n│ c\n");

@@ -137,6 +137,21 @@ static void begin_change(UiTree *t, const QSFLogRecord *r) {
     (void)snprintf(t->by, sizeof t->by, "%s", r->by ? r->by : "");
 }
 
+static bool is_walk(const char *by) { return strcmp(by, "version") == 0 || strcmp(by, "goto") == 0; }
+
+/* Going from place to place is one change, and none if it leads back. */
+static bool walks_on(UiTree *t, const char *by) {
+    UiStep *s = t->n_done > 0 ? &t->steps[t->n_done - 1] : NULL;
+    if (!s || s->kind != UI_STEP_MOVED || !is_walk(by) || !is_walk(s->by)) return false;
+    drop_undone(t);
+    s->to = ui_tree_spot(t);
+    (void)snprintf(s->by, sizeof s->by, "%s", by);
+    if (!ui_tree_same(t, before(t, t->n_done - 1), s->to)) return true;
+    t->n_done--;
+    drop_undone(t);
+    return true;
+}
+
 void ui_steps_commit(UiTree *t, const QSFLogRecord *r, UiStepKind kind) {
     const bool answer = r->kind == QSF_LOG_MESSAGE && strcmp(r->role, "user") != 0;
     if (r->more) {
@@ -153,7 +168,7 @@ void ui_steps_commit(UiTree *t, const QSFLogRecord *r, UiStepKind kind) {
         redone(t);
     else if (ui_tree_same(t, t->n_done > 0 ? t->steps[t->n_done - 1].to : t->begin, ui_tree_spot(t)))
         return; /* it came to nothing */
-    else if (begun || !answer || !answers_last(t))
+    else if (!walks_on(t, by) && (begun || !answer || !answers_last(t)))
         (void)push(t, by[0] ? UI_STEP_MOVED : kind, by);
 }
 

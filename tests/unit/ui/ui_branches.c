@@ -93,11 +93,14 @@ static void test_versions_saved(void **state) {
     assert_string_equal(talk(&x->app), "one A two C");
     assert_string_equal(version(&x->app), "1/2");
     go_version(x, 1, "version 2/2");
-    assert_string_equal(talk(&x->app), "one A two D");
+    assert_string_equal(talk(&x->app), "one A two D"); /* /goto 1/2 and back was nothing */
     say(x, "/undo");
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "took back /retry"));
     assert_string_equal(talk(&x->app), "one A two C");
+    go_version(x, 1, "version 2/2");
     say(x, "/undo");
-    assert_non_null(strstr(last_said(x, UI_NOTICE), "took back /version"));
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "the version before is there again"));
+    assert_string_equal(talk(&x->app), "one A two C");
 }
 
 /* Stopped before its first word, a new version is none. */

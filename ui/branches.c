@@ -21,28 +21,11 @@ static uint32_t count_from(const UiApp *a, const UiItem *it) {
     return n;
 }
 
-static UiItem *add_head(UiApp *a, const QSFLogRecord *head) {
-    UiItem *it = ui_transcript_add(&a->chat, UI_ANSWER, head->text ? head->text : "", head->len);
-    if (!it) return NULL;
-    if (head->reasoning_len > 0) (void)ui_item_think(&a->chat, it, head->reasoning, head->reasoning_len, 0);
-    if (head->exact_len > 0) ui_item_set_exact(it, ui_strdup_len(head->exact, head->exact_len));
-    ui_item_close(it);
-    it->seed = head->seed;
-    it->tokens = head->tokens;
-    (void)snprintf(it->label, sizeof it->label, "%.63s", a->stats.model_name);
-    (void)snprintf(it->stop, sizeof it->stop, "%s", head->stop ? head->stop : "interrupted");
-    return it;
-}
-
-bool ui_app_branch_answer(UiApp *a, UiItem *it, const char *by, const QSFLogRecord *head) {
+void ui_app_branch_answer(UiApp *a, const UiItem *it, const char *by) {
     const uint32_t n = count_from(a, it);
     ui_session_because(&a->session, by, true);
     ui_app_drop(a, n);
     ui_session_because(&a->session, NULL, false);
-    UiItem *made = head ? add_head(a, head) : NULL;
-    if (made) ui_app_save_message(a, made, (UiPlace){ 0 });
-    if (head && !made) ui_app_say(a, UI_ERROR, "out of memory: the answer cannot be changed");
-    return !head || made;
 }
 
 bool ui_app_branch_back(UiApp *a) {

@@ -7,14 +7,13 @@
 
 #include "ui/app.h"
 
+#define UI_BY_TOKEN "token" /* a version that begins like another one, up to a token that the user chose */
+
 /* A new version of an answer begins: `it`, which must be in the context, and what follows it leave the
- * conversation and stay in the session. by: the command, "retry", which must stay valid.
- * head NULL: then ui_app_ask(a, false) asks for the new version. Otherwise the version begins with text,
- * reasoning, exact, stop, seed and tokens of head, and is the last message of the transcript, and saved; then
- * ui_app_ask(a, true) continues it. What is saved stays if the program is killed before the answer goes on,
- * and /undo goes back to the version before. The request evaluates only what the versions do not have in
- * common. false: out of memory (reported). */
-bool ui_app_branch_answer(UiApp *a, UiItem *it, const char *by, const QSFLogRecord *head);
+ * conversation and stay in the session. by: the command, "retry", or UI_BY_TOKEN; it must stay valid. Then
+ * ui_app_ask(a, false) asks for the version, and evaluates only what the versions do not have in common; what
+ * is saved of it stays if the program is killed, and /undo goes back to the version before. */
+void ui_app_branch_answer(UiApp *a, const UiItem *it, const char *by);
 /* The same change goes back before it was finished: the answer that it replaced is there again. false: no
  * such change is open, or its texts cannot be read (reported). */
 bool ui_app_branch_back(UiApp *a);

@@ -40,7 +40,7 @@ bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
     }
     if (!a->model_ready) return ui_app_ask(a, false);
     if (user->in_context) {
-        if (last && last->kind == UI_ANSWER) (void)ui_app_branch_answer(a, last, "retry", NULL);
+        if (last && last->kind == UI_ANSWER) ui_app_branch_answer(a, last, "retry");
     } else {
         user->in_context = true;
         user->number = ++a->chat.next_number;
@@ -48,7 +48,7 @@ bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
         ui_app_save_message(a, user, (UiPlace){ 0 });
     }
     if (ui_app_ask(a, false)) return true;
-    ui_app_withdraw(a);
+    if (!ui_app_branch_back(a)) ui_app_withdraw(a);
     return false;
 }
 

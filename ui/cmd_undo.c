@@ -79,7 +79,7 @@ static bool undo_change(UiApp *a, bool *ok) {
     const bool moved = s->kind == UI_STEP_MOVED;
     (void)snprintf(by, sizeof by, "%s", s->by);
     *ok = apply(a, s, to, QSF_LOG_BY_UNDO);
-    if (*ok && moved && strcmp(by, "version") == 0)
+    if (*ok && moved && (strcmp(by, "version") == 0 || strcmp(by, UI_BY_TOKEN) == 0))
         ui_app_say(a, UI_NOTICE, "the version before is there again%s", what_is_next(a));
     else if (*ok && moved)
         ui_app_say(a, UI_NOTICE, "took back /%s%s", by, what_is_next(a));
@@ -118,7 +118,7 @@ bool ui_cmd_redo(UiApp *a, const char *name, const char *args) {
         (void)snprintf(by, sizeof by, "%s", s->by);
         if (!apply(a, s, s->to, QSF_LOG_BY_REDO)) return false;
         exchanges += kind == UI_STEP_EXCHANGE;
-        if (kind == UI_STEP_MOVED && strcmp(by, "version") == 0)
+        if (kind == UI_STEP_MOVED && (strcmp(by, "version") == 0 || strcmp(by, UI_BY_TOKEN) == 0))
             ui_app_say(a, UI_NOTICE, "the other version is there again");
         else if (kind == UI_STEP_MOVED)
             ui_app_say(a, UI_NOTICE, "made /%s again", by);

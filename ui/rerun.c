@@ -12,6 +12,7 @@
 #include "qsf_chatlog.h"
 #include "qsf_cli.h"
 #include "ui/app_internal.h"
+#include "ui/branches.h"
 #include "ui/ui_signals.h"
 
 /* A record of the session, whole. */
@@ -22,6 +23,8 @@ typedef struct Step {
     char stop[16];
     uint64_t seed, at;
     uint32_t tokens, n;
+    uint32_t id; /* of a message in the session's tree, 0 = none */
+    bool chosen; /* the next answer has a token that the user chose */
     UiBuf text;
 } Step;
 
@@ -31,6 +34,8 @@ typedef struct Rerun {
     size_t n, cap;
     bool no_memory;
     bool given;    /* the session's models are not loaded */
+    bool chosen;   /* the answer that comes next has a token that the user chose */
+    uint32_t last; /* greatest number of a message so far */
     bool touched;  /* a setting changed after the message that is answered next */
     uint32_t base; /* tokens of the answer that is continued */
     unsigned same, differ, skipped;
@@ -52,6 +57,8 @@ static bool take_record(void *arg, const QSFLogRecord *r) {
     }
     Step *s = &x->steps[x->n++];
     *s = (Step){ .kind = r->kind, .at = r->at, .seed = r->seed, .tokens = r->tokens, .n = r->n };
+    s->id = r->id;
+    s->chosen = r->by && strcmp(r->by, UI_BY_TOKEN) == 0;
     s->user = r->role && strcmp(r->role, "user") == 0;
     (void)snprintf(s->name, sizeof s->name, "%.63s", r->name ? r->name : "");
     (void)snprintf(s->stop, sizeof s->stop, "%.15s", r->stop ? r->stop : "");
@@ -147,17 +154,24 @@ static void take_recorded(UiApp *a, UiItem *it, size_t from, const UiBuf *text) 
     ui_app_count_context(a);
 }
 
+static UiItem *add_recorded(Rerun *x, const Step *s) {
+    UiItem *it = ui_transcript_add(&x->app->chat, s->user ? UI_USER : UI_ANSWER, ui_buf_str(&s->text),
+                                   s->text.len);
+    if (it) ui_item_close(it);
+    return it;
+}
+
 static bool answer_again(Rerun *x, const Step *s) {
     UiApp *a = x->app;
     const UiItem *last = ui_transcript_last(&a->chat);
     const bool go_on = last && last->kind == UI_ANSWER;
     const size_t from = go_on ? last->raw.len : 0;
     const QSFParams before = a->settings.params;
-    if (!last || x->touched || strcmp(s->stop, "error") == 0 || s->tokens == 0) {
-        UiItem *it = ui_transcript_add(&a->chat, UI_ANSWER, ui_buf_str(&s->text), s->text.len);
-        if (it) ui_item_close(it);
+    if (!last || x->touched || x->chosen || strcmp(s->stop, "error") == 0 || s->tokens == 0) {
+        UiItem *it = add_recorded(x, s);
         printf("answer %u: not repeated (%s)\n", it ? it->number : 0,
-               x->touched                            ? "a setting changed while it was written"
+               x->chosen                             ? "a token of it was chosen"
+               : x->touched                          ? "a setting changed while it was written"
                : strcmp(s->stop, "interrupted") == 0 ? "the program ended while it was written"
                                                      : "it was not generated");
         x->skipped++;
@@ -179,11 +193,18 @@ static bool answer_again(Rerun *x, const Step *s) {
     return true;
 }
 
+/* Known messages come again where the conversation went to another branch. */
 static bool message(Rerun *x, const Step *s) {
-    if (!s->user) return answer_again(x, s);
-    x->touched = false;
-    x->base = 0;
-    return ui_transcript_add(&x->app->chat, UI_USER, ui_buf_str(&s->text), s->text.len) != NULL;
+    const bool known = s->id > 0 && s->id <= x->last;
+    if (s->id > x->last) x->last = s->id;
+    if (!s->user && !known) {
+        const bool ok = answer_again(x, s);
+        x->chosen = false;
+        return ok;
+    }
+    x->touched = x->touched && !s->user;
+    x->base = s->user ? 0 : s->tokens;
+    return add_recorded(x, s) != NULL;
 }
 
 /* Settings that do not exist any more are passed over, as when a session is resumed. */
@@ -224,7 +245,10 @@ static bool step(Rerun *x, const Step *s) {
     case QSF_LOG_SYSTEM:
         ui_buf_clear(&a->system);
         return ui_buf_add(&a->system, ui_buf_str(&s->text), s->text.len);
-    case QSF_LOG_UNDO: (void)ui_transcript_drop(&a->chat, s->n); return true;
+    case QSF_LOG_UNDO:
+        x->chosen = s->chosen;
+        (void)ui_transcript_drop(&a->chat, s->n);
+        return true;
     case QSF_LOG_CLEAR: ui_transcript_clear(&a->chat); return true;
     case QSF_LOG_FORGET: return forget(a, s);
     case QSF_LOG_PART: break;

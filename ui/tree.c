@@ -374,7 +374,7 @@ void ui_tree_record(UiTree *t, const QSFLogRecord *r) {
     case QSF_LOG_CLEAR: clear(t, r); break;
     case QSF_LOG_FORGET: {
         QSFLogRecord by = *r;
-        if (!by.by) by.by = "forget";
+        if (!by.by) by.by = r->name && r->text ? "compact" : "forget";
         forget(t, r);
         if (!t->failed) ui_steps_commit(t, &by, UI_STEP_MOVED);
         break;

@@ -175,7 +175,8 @@ void ui_steps_commit(UiTree *t, const QSFLogRecord *r, UiStepKind kind) {
 /* After the beginning has left the context it is the answer that happened last. */
 void ui_steps_go_on(UiTree *t) {
     const UiStep *s = t->n_done > 0 ? &t->steps[t->n_done - 1] : NULL;
-    if (s && s->kind == UI_STEP_MOVED && strcmp(s->by, "forget") == 0) (void)push(t, UI_STEP_EXCHANGE, "");
+    const bool left = s && (strcmp(s->by, "forget") == 0 || strcmp(s->by, "compact") == 0);
+    if (left && s->kind == UI_STEP_MOVED) (void)push(t, UI_STEP_EXCHANGE, "");
 }
 
 void ui_steps_withdrawn(UiTree *t, uint32_t id) {

@@ -122,12 +122,12 @@ const char *ui_walk_take(UiApp *a, unsigned i) {
     ui_walk_close(a);
     if (!ui_walk_known(a, &t) || t.n <= w.at) return "the answer has changed";
     UiItem *last = ui_transcript_last(&a->chat);
-    if (!ui_app_branch_answer(a, last, "retry", NULL)) return NULL;
+    ui_app_branch_answer(a, last, UI_BY_TOKEN);
     a->branch = w.at + 1;
     a->branch_id = id;
     const bool ok = ui_app_ask(a, false);
     a->branch = 0;
-    if (!ok) ui_app_withdraw(a);
+    if (!ok && !ui_app_branch_back(a)) ui_app_withdraw(a);
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Versions of answers, branches, /undo, /redo, /tree and /goto on a scripted engine; and that a session which is
- * resumed, at any byte of its file, is what it was. */
+/* Versions of answers, branches, /undo, /redo, /tree and /goto on a scripted engine; and that a session which
+ * is resumed, at any byte of its file, is what it was. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -188,36 +188,13 @@ static void test_settings(void **state) {
     assert_string_equal(talk(&x->app), "one A");
 }
 
-/* A version that begins with a part of the answer, as if its user had chosen another word. */
-static void test_branch_inside(void **state) {
-    Fixture *x = *state;
-    save_as(x, "inside");
-    ask(x, "one", "a b c"), ask(x, "two", "d");
-    const QSFLogRecord head = { .text = "a X", .len = 3, .tokens = 2 };
-    assert_true(ui_app_branch_answer(&x->app, x->app.chat.items[2], "walk", &head));
-    assert_string_equal(talk(&x->app), "one a X");
-    restart(x, "inside");
-    assert_string_equal(talk(&x->app), "one a X");
-    say(x, "/continue");
-    assert_true(x->engine.go_on);
-    answer(x, " Y");
-    assert_string_equal(talk(&x->app), "one a X Y");
-    assert_string_equal(version(&x->app), "2/2");
-    restart(x, "inside");
-    say(x, "/undo");
-    assert_string_equal(talk(&x->app), "one a b c two d");
-    say(x, "/redo");
-    assert_string_equal(talk(&x->app), "one a X Y");
-}
-
 /* A summary comes back with the messages that it replaced, and goes again. */
 static void test_compact(void **state) {
     Fixture *x = *state;
     save_as(x, "compact");
     x->engine.stats.ctx_size = 1000;
     ask(x, "one", "A"), ask(x, "two", "B");
-    say(x, "/compact");
-    answer(x, "Sum.");
+    say(x, "/compact Sum.");
     char compacted[200];
     (void)snprintf(compacted, sizeof compacted, "%s", talk(&x->app));
     assert_non_null(strstr(compacted, "Sum. two B"));
@@ -304,9 +281,8 @@ static void test_cut_anywhere(void **state) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_versions),      T(test_versions_saved), T(test_stopped_retry),
-        T(test_undo_and_redo), T(test_settings),       T(test_branch_inside),
-        T(test_compact),       T(test_tree),           T(test_cut_anywhere),
+        T(test_versions), T(test_versions_saved), T(test_stopped_retry), T(test_undo_and_redo),
+        T(test_settings), T(test_compact),        T(test_tree),          T(test_cut_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,21 +26,25 @@ fi
 warn='-Wall -Wextra -Werror'
 [ -f "$QSF_BUILDDIR/config.h" ] && config_h="-include $QSF_BUILDDIR/config.h" || config_h=''
 
-# compile_alone COMPILER LANGUAGE HEADER FLAGS...
+# compile_alone COMPILER LANGUAGE FLAGS...: each header whose name is read, in a file of its own; all in one
+# call of the compiler. Its messages name the header.
 compile_alone() {
-    compiler=$1 language=$2 header=$3
-    shift 3
-    # Twice, to test the include guard.
-    printf '#include "%s"\n#include "%s"\nextern int nothing;\n' "$header" "$header" >"$work/one.$language"
+    compiler=$1 language=$2
+    shift 2
+    mkdir "$work/$language"
+    while read -r header; do
+        # Twice, to test the include guard.
+        printf '#include "%s"\n#include "%s"\nextern int nothing;\n' "$header" "$header" \
+            >"$work/$language/$(printf %s "$header" | tr / .).$language"
+    done
     # shellcheck disable=SC2086
-    $compiler "$@" $warn -D_GNU_SOURCE $config_h -I. -Iinclude -fsyntax-only "$work/one.$language" \
+    $compiler "$@" $warn -D_GNU_SOURCE $config_h -I. -Iinclude -fsyntax-only "$work/$language"/*."$language" \
         >"$work/out" 2>&1 ||
-        { head -n 20 "$work/out"; fail "$header does not compile alone ($compiler)"; }
+        { head -n 40 "$work/out"; fail "headers do not compile alone ($compiler)"; }
 }
 
-for header in $(find include src ui kernels/*.h kernels/ref -name '*.h' | sort); do
-    compile_alone "$CC" c "$header" -std=c11
-done
+find include src ui kernels/*.h kernels/ref -name '*.h' | sort | compile_alone "$CC" c -std=c11
+[ "$(find "$work/c" -type f | wc -l)" -gt 100 ] || fail "too few headers found"
 
 cxx=''
 for c in "$(config CC | sed 's/gcc/g++/; s/clang/clang++/; s/^cc$/c++/')" g++ clang++ c++; do
@@ -48,7 +52,7 @@ for c in "$(config CC | sed 's/gcc/g++/; s/clang/clang++/; s/^cc$/c++/')" g++ cl
     [ -n "$cxx" ] || ! $c -x c++ -fsyntax-only /dev/null >/dev/null 2>&1 || cxx=$c
 done
 if [ -n "$cxx" ]; then
-    for header in include/*.h; do compile_alone "$cxx" cc "$header" -std=c++11; done
+    printf '%s\n' include/*.h | compile_alone "$cxx" cc -std=c++11
 else
     echo "skip: no C++ compiler: include/ was compiled as C only"
 fi

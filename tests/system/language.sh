@@ -26,9 +26,12 @@ help_texts() {
     printf '/help\n' | "$QSF_BUILDDIR/qsf-chat" --plain 2>&1 | sed 's,^,/help: ,'
 }
 strings() {
-    find ui src -name '*.c' | sort | while read -r file; do
-        grep -v '^[[:space:]]*#' "$file" | grep -oE '"([^"\\]|\\.)*"' | sed "s,^,$file: ,"
-    done
+    find ui src -name '*.c' | sort | xargs awk '
+        /^[[:space:]]*#/ { next }
+        { while (match($0, /"([^"\\]|\\.)*"/)) {
+            print FILENAME ": " substr($0, RSTART, RLENGTH)
+            $0 = substr($0, RSTART + RLENGTH)
+        } }'
 }
 comments() {
     find include src ui kernels tests tools -name '*.[ch]' | sort | xargs awk '

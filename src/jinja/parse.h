@@ -30,8 +30,6 @@ bool qsf_j_chain(QsfJParser *p, QsfJChain *l, QsfJRef item);
 /* Index of a name or constant, or UINT32_MAX with p->err set. */
 uint32_t qsf_j_atom(QsfJParser *p, const char *s, size_t len);
 QsfJRef qsf_j_const_node(QsfJParser *p, QsfJVal v, uint32_t line);
-/* A new string owned by the template; NULL with p->err set. */
-char *qsf_j_keep(QsfJParser *p, size_t len);
 /* QSF_E_MODEL "line N: ..." at the current token; returns 0. */
 QsfJRef qsf_j_parse_error(QsfJParser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -42,7 +40,7 @@ bool qsf_j_peek_ahead(const QsfJParser *p, QsfJTok type, const char *text);
 bool qsf_j_expect(QsfJParser *p, QsfJTok type, const char *text); /* and consumes it */
 bool qsf_j_enter(QsfJParser *p); /* one level deeper, or an error; undo with p->depth-- */
 
-/* --- jinja/literal.c: the current token and those that belong to it --- */
+/* --- literals: the current token and those that belong to it --- */
 QsfJRef qsf_j_parse_string(QsfJParser *p); /* adjacent literals are one string */
 QsfJRef qsf_j_parse_number(QsfJParser *p);
 QsfJRef qsf_j_parse_name(QsfJParser *p);

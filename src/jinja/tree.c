@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Building the tree: nodes, names, constants; and advancing through tokens. */
+/* What the parsers of expressions and statements share: advancing through tokens; building the tree (nodes,
+ * names, constants); literals: strings with their escapes (Python's), numbers, names and the named constants. */
+#include "src/jinja/parse.h"
+
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/utf8.h"
 #include "src/jinja/eval.h"
-#include "src/jinja/parse.h"
+
+/* ---- tokens and nodes ---- */
 
 #define MAX_NODES (1u << 18)
 #define MAX_ATOMS 4096u
@@ -57,7 +63,8 @@ bool qsf_j_chain(QsfJParser *p, QsfJChain *l, QsfJRef item) {
     return true;
 }
 
-char *qsf_j_keep(QsfJParser *p, size_t len) {
+/* A new string owned by the template; NULL with p->err set. */
+static char *keep(QsfJParser *p, size_t len) {
     char *s = qsf_j_alloc(&p->t->mem, len + 1);
     if (s == NULL && p->t->mem.starved)
         qsf_err_memory(p->err, "template, line %u", (unsigned)p->cur.line);
@@ -83,7 +90,7 @@ uint32_t qsf_j_atom(QsfJParser *p, const char *s, size_t len) {
     t->atoms = atoms;
     QsfJVal name = qsf_j_str(&t->mem, s, len, QSF_J_TEXT);
     if (!qsf_j_is_str(name)) {
-        qsf_j_keep(p, 0);
+        keep(p, 0);
         return UINT32_MAX;
     }
     t->atoms[t->n_atoms] = (QsfJAtom){ .name = name.u.s,
@@ -105,7 +112,7 @@ static uint32_t add_constant(QsfJParser *p, QsfJVal v) {
 }
 
 QsfJRef qsf_j_const_node(QsfJParser *p, QsfJVal v, uint32_t line) {
-    if (p->t->mem.failed && qsf_j_keep(p, 0) == NULL) return 0;
+    if (p->t->mem.failed && keep(p, 0) == NULL) return 0;
     uint32_t c = add_constant(p, v);
     QsfJRef r = c == UINT32_MAX ? 0 : qsf_j_node(p, QSF_JN_CONST, line);
     if (r != 0) qsf_j_at(p, r)->sym = c;
@@ -159,4 +166,134 @@ bool qsf_j_enter(QsfJParser *p) {
     }
     qsf_j_parse_error(p, "nested deeper than %d levels", QSF_J_NESTING);
     return false;
+}
+
+/* ---- literals ---- */
+
+/* The value of hexadecimal digits s[0..n), or UINT32_MAX. */
+static uint32_t hex_value(const char *s, size_t n) {
+    uint32_t v = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *set = "0123456789abcdef",
+                   *at = s[i] == '\0' ? NULL : strchr(set, s[i] | (s[i] >= 'A' ? 32 : 0));
+        if (at == NULL) return UINT32_MAX;
+        v = v << 4 | (uint32_t)(at - set);
+    }
+    return v;
+}
+
+/* Code point of \xHH, \uHHHH, \UHHHHHHHH (s at the letter); 0 bytes when malformed. A pair of surrogates is
+ * one character, a lone one U+FFFD. */
+static size_t numeric_escape(const char *s, size_t len, uint32_t *cp) {
+    size_t n = *s == 'x' ? 2 : *s == 'u' ? 4 : 8;
+    if (len < n + 1 || (*cp = hex_value(s + 1, n)) > 0x10FFFF) return 0;
+    if (*cp >= 0xD800 && *cp < 0xDC00 && n == 4 && len >= 11 && s[5] == '\\' && s[6] == 'u') {
+        uint32_t low = hex_value(s + 7, 4);
+        if (low >= 0xDC00 && low < 0xE000) {
+            *cp = 0x10000 + ((*cp - 0xD800) << 10) + (low - 0xDC00);
+            return 11;
+        }
+    }
+    if (*cp >= 0xD800 && *cp < 0xE000) *cp = 0xFFFD;
+    return n + 1;
+}
+
+/* One escape sequence; s is after the backslash. Returns the bytes read, and the code point in *cp, or *cp =
+ * UINT32_MAX if the backslash is kept. 0 if malformed. */
+static size_t decode_escape(const char *s, size_t len, uint32_t *cp) {
+    static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
+    const char *at = *s == '\0' ? NULL : strchr(from, *s);
+    if (at != NULL) {
+        *cp = (unsigned char)to[at - from];
+        return 1;
+    }
+    if (*s == 'x' || *s == 'u' || *s == 'U') return numeric_escape(s, len, cp);
+    *cp = 0;
+    size_t n = 0;
+    while (n < 3 && n < len && s[n] >= '0' && s[n] <= '7') *cp = *cp * 8 + (uint32_t)(s[n++] - '0');
+    if (n > 0) return n;
+    *cp = UINT32_MAX;
+    return 0;
+}
+
+/* Appends the string token k, escapes decoded, to out; false if malformed. */
+static bool decode_string(const QsfJToken *k, char *out, size_t *n) {
+    for (size_t i = 0; i < k->len; i++) {
+        if (k->p[i] != '\\' || i + 1 >= k->len) {
+            out[(*n)++] = k->p[i];
+        } else if (k->p[i + 1] == '\n') {
+            i++;
+        } else {
+            uint32_t cp = UINT32_MAX;
+            size_t used = decode_escape(k->p + i + 1, k->len - i - 1, &cp);
+            if (used == 0 && cp != UINT32_MAX) return false;
+            if (cp == UINT32_MAX) {
+                if (used == 0 && strchr("xuUN", k->p[i + 1]) != NULL) return false;
+                out[(*n)++] = '\\';
+            } else {
+                *n += qsf_utf8_put(cp, out + *n);
+            }
+            i += used;
+        }
+    }
+    return true;
+}
+
+QsfJRef qsf_j_parse_string(QsfJParser *p) {
+    uint32_t line = p->cur.line;
+    bool plain = memchr(p->cur.p, '\\', p->cur.len) == NULL && !qsf_j_peek_ahead(p, QSF_JT_STRING, NULL);
+    const char *text = p->cur.p;
+    size_t n = plain ? p->cur.len : 0;
+    if (plain && !qsf_j_advance(p)) return 0;
+    while (!plain && qsf_j_peek(p, QSF_JT_STRING, NULL)) {
+        char *longer = keep(p, n + p->cur.len);
+        if (longer == NULL) return 0;
+        if (n > 0) memcpy(longer, text, n);
+        if (!decode_string(&p->cur, longer, &n)) return qsf_j_parse_error(p, "malformed escape in a string");
+        text = longer;
+        if (!qsf_j_advance(p)) return 0;
+    }
+    return qsf_j_const_node(p, qsf_j_str(&p->t->mem, text, n, QSF_J_TEXT), line);
+}
+
+QsfJRef qsf_j_parse_number(QsfJParser *p) {
+    char text[128];
+    size_t n = 0;
+    QsfJToken k = p->cur;
+    for (size_t i = 0; i < k.len && n + 1 < sizeof text; i++)
+        if (k.p[i] != '_') text[n++] = k.p[i];
+    text[n] = '\0';
+    if (n + 1 == sizeof text) return qsf_j_parse_error(p, "number too long");
+    if (k.type == QSF_JT_FLOAT)
+        return qsf_j_advance(p) ? qsf_j_const_node(p, qsf_j_float(strtod(text, NULL)), k.line) : 0;
+    char base = n > 1 ? (char)(text[1] | 32) : 0;
+    int radix = base == 'x' ? 16 : base == 'o' ? 8 : base == 'b' ? 2 : 10;
+    errno = 0;
+    long long v = strtoll(text + (radix == 10 ? 0 : 2), NULL, radix);
+    if (errno != 0) return qsf_j_parse_error(p, "integer too large: %s", text);
+    return qsf_j_advance(p) ? qsf_j_const_node(p, qsf_j_int(v), k.line) : 0;
+}
+
+QsfJRef qsf_j_parse_name(QsfJParser *p) {
+    static const struct {
+        const char *name;
+        uint8_t type;
+        bool value;
+    } constants[] = {
+        { "true", QSF_J_BOOL, true },   { "True", QSF_J_BOOL, true },  { "false", QSF_J_BOOL, false },
+        { "False", QSF_J_BOOL, false }, { "none", QSF_J_NONE, false }, { "None", QSF_J_NONE, false },
+    };
+    QsfJToken k = p->cur;
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
+        if (!qsf_j_peek(p, QSF_JT_NAME, constants[i].name)) continue;
+        QsfJVal v = { .type = constants[i].type, .u.b = constants[i].value };
+        return qsf_j_advance(p) ? qsf_j_const_node(p, v, k.line) : 0;
+    }
+    uint32_t atom = qsf_j_atom(p, k.p, k.len);
+    QsfJRef r = atom == UINT32_MAX ? 0 : qsf_j_node(p, QSF_JN_NAME, k.line);
+    if (r == 0) return 0;
+    qsf_j_at(p, r)->sym = atom;
+    p->t->varargs |= atom == QSF_J_ATOM_VARARGS;
+    p->t->kwargs |= atom == QSF_J_ATOM_KWARGS;
+    return qsf_j_advance(p) ? r : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the parsers of expressions and statements share: advancing through tokens; building the tree (nodes,
- * names, constants); literals: strings with their escapes (Python's), numbers, names and the named constants. */
+ * names, constants); literals: strings with their escapes (Python's), numbers, names and the named
+ * constants. */
 #include "src/jinja/parse.h"
 
 #include <errno.h>

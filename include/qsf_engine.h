@@ -236,6 +236,18 @@ void qsf_worker_replan(QSFWorker *w, const QSFSettings *s);
  * (also without a model), or the exit code with a message in err. Changes nothing; applying them can still
  * fail later (memory is used up, a file is gone). Owner's thread; waits only while a model is replaced. */
 int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap);
+/* Another RAM budget for the loaded model. */
+typedef struct QSFBudgetStep {
+    uint64_t budget;    /* bytes, a multiple of 1 MiB; 0 = there is none in this direction */
+    uint64_t streamed;  /* weights that are read per token with it at the start of a conversation, in bytes */
+    uint64_t now;       /* the same with the budget in force */
+    uint64_t available; /* memory that is available for this process, with what it has, in bytes */
+} QSFBudgetStep;
+/* Fills *out with the next budget to offer, with settings s otherwise. more: one with which less streams than
+ * now, if memory for it is free: the smallest that keeps all weights in RAM, or nine tenths of what is
+ * available. Otherwise a smaller one, of three quarters, but one that works. Zeros without a model. Changes
+ * nothing. Owner's thread; waits only while a model is replaced. */
+void qsf_worker_budget_step(QSFWorker *w, const QSFSettings *s, bool more, QSFBudgetStep *out);
 /* Copies the settings in force to s. */
 void qsf_worker_settings(QSFWorker *w, QSFSettings *s);
 

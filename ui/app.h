@@ -195,6 +195,8 @@ typedef struct UiApp {
     QSFLayerStats *layers; /* (n_layers) of it, the last one is the head */
     uint32_t n_layers, layers_cap;
     UiPinning pinning;
+    QSFBudgetStep more;     /* what the key for a larger budget would bring */
+    double more_time;       /* monotonic seconds when that was found; 0 = find it again */
     double spark[UI_SPARK]; /* recent tokens per second, oldest first */
     unsigned n_spark;
     double spark_time; /* monotonic seconds of the last one */
@@ -259,6 +261,12 @@ void ui_app_think(UiApp *a, bool show, bool quiet);
 /* The live keys: choose the next (+1) or previous (-1) setting with a step; change it by steps. */
 void ui_app_knob_choose(UiApp *a, int by);
 void ui_app_knob_turn(UiApp *a, int steps);
+
+/* The keys for the budget (app_budget.c): takes the next smaller one, or a larger one with which less
+ * streams, as far as there is one, and writes what that brings and when, or why not. */
+void ui_app_budget_key(UiApp *a, bool more, char *dst, size_t cap);
+/* Finds out again what the key for more would bring (a->more), at most every few seconds. */
+void ui_app_budget_look(UiApp *a, double now);
 
 /* Processes all waiting engine events; true when something changed. */
 bool ui_app_pump(UiApp *a);

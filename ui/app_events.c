@@ -441,6 +441,7 @@ void ui_app_refresh(UiApp *a) {
 void ui_app_tick(UiApp *a, double now) {
     ui_app_refresh(a);
     watch_pinning(a, now);
+    ui_app_budget_look(a, now);
     if (a->stats.state == QSF_STATE_DECODE && now - a->spark_time >= 0.5) {
         a->spark_time = now;
         spark_add(a, a->stats.decode_tps);

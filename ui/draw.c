@@ -356,6 +356,7 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
         .n_spark = a->n_spark,
         .knob = a->knob,
         .stopping = a->stopping,
+        .more = &a->more,
         .pin_left = ui_app_pin_left(a),
     };
     int point_row, point_col;

@@ -42,6 +42,10 @@ static int worker_check(void *self, const QSFSettings *s, char *err, size_t cap)
 
 static int64_t worker_count(void *self, const QSFRequest *r) { return qsf_worker_count(self, r); }
 
+static void worker_budget_step(void *self, const QSFSettings *s, bool more, QSFBudgetStep *out) {
+    qsf_worker_budget_step(self, s, more, out);
+}
+
 static uint64_t worker_text_budget(void *self, const QSFTextSize *size, uint64_t held) {
     return qsf_worker_text_budget(self, size, held);
 }
@@ -79,6 +83,7 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .prompt = worker_prompt,
         .check = worker_check,
         .count = worker_count,
+        .budget_step = worker_budget_step,
         .text_budget = worker_text_budget,
         .templates = worker_templates,
         .tokens = worker_tokens,

@@ -25,6 +25,7 @@ typedef struct UiEngine {
     char *(*prompt)(void *self, const QSFRequest *r, char *err, size_t cap);
     int (*check)(void *self, const QSFSettings *s, char *err, size_t cap);
     int64_t (*count)(void *self, const QSFRequest *r);
+    void (*budget_step)(void *self, const QSFSettings *s, bool more, QSFBudgetStep *out);
     uint64_t (*text_budget)(void *self, const QSFTextSize *size, uint64_t held);
     char *(*templates)(void *self);
     void (*tokens)(void *self, QSFTokens *out);

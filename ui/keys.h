@@ -31,6 +31,8 @@ typedef enum UiAction {
     UI_DO_KNOB_NEXT,
     UI_DO_KNOB_DOWN,
     UI_DO_KNOB_UP,
+    UI_DO_BUDGET_LESS,
+    UI_DO_BUDGET_MORE,
     UI_DO_PAGE_UP,
     UI_DO_PAGE_DOWN,
     UI_DO_LINE_UP,

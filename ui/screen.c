@@ -332,6 +332,12 @@ static void knob(UiScreen *s, int choose, int turn) {
     ui_screen_flash(s, "%s %s", row->name, value);
 }
 
+static void budget(UiScreen *s, bool more) {
+    char text[sizeof s->flash];
+    ui_app_budget_key(s->app, more, text, sizeof text);
+    ui_screen_flash(s, "%s", text);
+}
+
 static void scroll_page(UiScreen *s, int pages) {
     ui_input_menu_page((size_t)s->menu_rows);
     if (ui_input_menu_turn(pages)) return;
@@ -430,6 +436,8 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_KNOB_NEXT: knob(s, 1, 0); break;
     case UI_DO_KNOB_DOWN: knob(s, 0, -1); break;
     case UI_DO_KNOB_UP: knob(s, 0, 1); break;
+    case UI_DO_BUDGET_LESS: budget(s, false); break;
+    case UI_DO_BUDGET_MORE: budget(s, true); break;
     case UI_DO_PAGE_UP: scroll_page(s, -1); break;
     case UI_DO_PAGE_DOWN: scroll_page(s, 1); break;
     case UI_DO_LINE_UP: ui_chatview_scroll(&s->view, -1); break;

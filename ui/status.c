@@ -38,3 +38,7 @@ uint64_t ui_status_used(const QSFStats *s) {
 bool ui_status_over(const QSFStats *s) {
     return s->budget > 0 && (ui_status_used(s) > s->budget || s->rss > s->budget);
 }
+
+bool ui_status_offers(const UiStatus *s) {
+    return s->more && s->more->budget > s->stats->budget && s->stats->streamed_bytes > 0;
+}

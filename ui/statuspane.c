@@ -190,7 +190,8 @@ static int sampling_rows(void) {
 
 /* Rows that the meters below need: RSS, disk, sampling and the last token. */
 static int rows_below(const UiStatus *s) {
-    int io = s->stats->streamed_bytes == 0 ? 0 : 3 + (s->n_layers > 0 ? UI_HEAT_ROWS : 0);
+    int io = s->stats->streamed_bytes == 0 ? 0
+                                           : 3 + ui_status_offers(s) + (s->n_layers > 0 ? UI_HEAT_ROWS : 0);
     return 1 + io + sampling_rows() + (s->stats->out_tokens > 0);
 }
 
@@ -238,6 +239,19 @@ static void token_bytes(const QSFStats *st, char *dst, size_t cap) {
     (void)snprintf(dst, cap, "%.*f MB/tok", mb < 9.95 ? 1 : 0, mb);
 }
 
+/* What the key would bring. */
+static void offer(Pane *p) {
+    const QSFBudgetStep *more = p->s->more;
+    if (!ui_status_offers(p->s)) return;
+    const int row = next(p), at = ui_canvas_puts(p->c, row, p->col + 1, p->end, UI_STYLE_KEY, "F4");
+    const unsigned long long mb = (unsigned long long)(more->budget >> 20);
+    if (more->streamed == 0)
+        ui_canvas_printf(p->c, row, at + 1, p->end, UI_STYLE_NOTICE, "%llu MB: nothing streams", mb);
+    else
+        ui_canvas_printf(p->c, row, at + 1, p->end, UI_STYLE_NOTICE, "%llu MB: %.0f MB/tok", mb,
+                         (double)more->streamed / 1048576.0);
+}
+
 static void heat(Pane *p) {
     const QSFStats *st = p->s->stats;
     UiHeat h = { p->s->layers, p->s->n_layers, st->layer, st->state >= QSF_STATE_PREFILL };
@@ -266,6 +280,7 @@ static void meter_io(Pane *p) {
     token_bytes(st, text, sizeof text);
     int at = ui_canvas_puts(p->c, row, p->col + 1, p->end, UI_STYLE_VALUE, text);
     ui_canvas_puts(p->c, row, at + 2, p->end, UI_STYLE_DIM, st->io_name);
+    offer(p);
     heat(p);
 }
 

@@ -19,7 +19,8 @@ typedef struct UiStatus {
     unsigned n_spark;
     unsigned knob; /* index of the setting changed by the keys */
     bool stopping;
-    double pin_left; /* seconds until all weights to be pinned are in RAM, -1 = unknown */
+    const QSFBudgetStep *more; /* what the key for a larger budget would bring */
+    double pin_left;           /* seconds until all weights to be pinned are in RAM, -1 = unknown */
 } UiStatus;
 
 /* Rows [row, end_row) of columns [col, col + width). Rows that do not fit are omitted from the bottom. */
@@ -38,6 +39,8 @@ bool ui_status_pinning(const QSFStats *s);
 double ui_status_eta(const QSFStats *s);
 /* Number of the layer being computed, from 1; the last one while the head is. */
 uint32_t ui_status_layer(const QSFStats *s);
+/* A larger budget is possible, with which less streams. */
+bool ui_status_offers(const UiStatus *s);
 /* Bytes of all categories together. */
 uint64_t ui_status_used(const QSFStats *s);
 /* More RAM is in use than the budget allows. */

@@ -351,6 +351,32 @@ static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     return qsf_plan_check(&w->rt.model, &o, err);
 }
 
+static void find_step(QSFWorker *w, const QSFSettings *s, bool more, QSFBudgetStep *out) {
+    QSFStats st;
+    QsfPlanOptions from, o;
+    QsfPlan plan;
+    QsfErr err = { 0 };
+    qsf_worker_stats(w, &st);
+    pthread_mutex_lock(&w->lock);
+    from = w->plan_options;
+    pthread_mutex_unlock(&w->lock);
+    out->available = qsf_planning_available(&w->rt.facts);
+    qsf_plan_options_next(&o, &from, s, from.kv_now, kept_tokens(w, s, &st), st.ctx_size, out->available);
+    o.budget = st.budget;
+    if (qsf_plan_make(&plan, &w->rt.model, &o, &err) != QSF_OK) return;
+    out->now = plan.streamed_bytes - plan.lent_active;
+    out->budget = qsf_plan_next_budget(&w->rt.model, &o, &plan, more, &out->streamed);
+    qsf_plan_free(&plan);
+}
+
+void qsf_worker_budget_step(QSFWorker *w, const QSFSettings *s, bool more, QSFBudgetStep *out) {
+    if (out != NULL) *out = (QSFBudgetStep){ 0 };
+    if (w == NULL || s == NULL || out == NULL) return;
+    pthread_mutex_lock(&w->lend_lock);
+    if (w->lent) find_step(w, s, more, out);
+    pthread_mutex_unlock(&w->lend_lock);
+}
+
 /* As set_eviction of runtime.c, but for the system prompt of the next request, which is not known. */
 static int check_policy(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     QSFStats st;

@@ -159,6 +159,42 @@ static void more_than_available(const QsfPlanOptions *o, const QsfPlan *p, char 
              uses > o->available ? ", so the machine may swap, or stop the program" : "");
 }
 
+/* Bytes that stream with this budget at the start of a conversation; UINT64_MAX if it does not work. */
+static uint64_t streamed_with(const QsfModel *m, const QsfPlanOptions *o, uint64_t budget) {
+    QsfPlanOptions next = *o;
+    QsfPlan plan;
+    QsfErr err = { 0 };
+    next.budget = budget;
+    if (qsf_plan_make(&plan, m, &next, &err) != QSF_OK) return UINT64_MAX;
+    const uint64_t streamed = plan.streamed_bytes - plan.lent_active;
+    qsf_plan_free(&plan);
+    return streamed;
+}
+
+static uint64_t larger_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p,
+                              uint64_t *streamed) {
+    const uint64_t full = qsf_plan_full_budget(m, o, p), most = o->available / 10 * 9 / MIB * MIB;
+    *streamed = 0;
+    if (full > 0 || p->streamed_bytes == 0 || o->pin_cap != UINT64_MAX || most <= p->budget) return full;
+    *streamed = streamed_with(m, o, most);
+    return *streamed < p->streamed_bytes - p->lent_active ? most : 0;
+}
+
+static uint64_t smaller_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p,
+                               uint64_t *streamed) {
+    const uint64_t uses = used_bytes(p), least = qsf_plan_smallest_beside(m, o, 0);
+    uint64_t budget = (uses < p->budget ? uses : p->budget) / 4 * 3 / MIB * MIB;
+    if (budget < least) budget = least;
+    if (budget >= p->budget) return 0;
+    *streamed = streamed_with(m, o, budget);
+    return *streamed != UINT64_MAX ? budget : 0;
+}
+
+uint64_t qsf_plan_next_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, bool more,
+                              uint64_t *streamed) {
+    return more ? larger_budget(m, o, p, streamed) : smaller_budget(m, o, p, streamed);
+}
+
 void qsf_plan_budget_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
     char weights[96], kv[QSF_PLAN_KV_TEXT];
     dst[0] = '\0';

@@ -54,6 +54,12 @@ void qsf_plan_budget_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst
 /* Returns the budget that would pin everything; 0 if nothing streams, pins are limited, or it is more than
  * nine tenths of what is available. */
 uint64_t qsf_plan_full_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p);
+/* Returns another budget for options o, whose plan is p, in bytes and a multiple of 1 MiB; 0 = there is none.
+ * more: that of qsf_plan_full_budget, otherwise nine tenths of what is available if less streams with it. Not
+ * more: three quarters of what p takes, but not less than what works. *streamed: bytes that stream for a
+ * token then, at the start of a conversation. */
+uint64_t qsf_plan_next_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, bool more,
+                              uint64_t *streamed);
 /* Writes a notice if the context is longer than the model was trained for; else "". */
 void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t cap);
 /* Summarizes plan p in one sentence; io: how weights are read, as in qsf_io_name. */

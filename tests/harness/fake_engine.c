@@ -156,6 +156,12 @@ static int64_t fake_count(void *self, const QSFRequest *r) {
     return f->stats.state == QSF_STATE_EMPTY ? -1 : n;
 }
 
+static void fake_budget_step(void *self, const QSFSettings *s, bool more, QSFBudgetStep *out) {
+    FakeEngine *f = self;
+    (void)s;
+    *out = f->step[more];
+}
+
 /* Ten bytes for each. */
 static uint64_t fake_text_budget(void *self, const QSFTextSize *size, uint64_t held) {
     FakeEngine *f = self;
@@ -213,6 +219,7 @@ UiEngine fake_engine(FakeEngine *f) {
                        .prompt = fake_prompt,
                        .check = fake_check,
                        .count = fake_count,
+                       .budget_step = fake_budget_step,
                        .text_budget = fake_text_budget,
                        .templates = fake_templates,
                        .tokens = fake_tokens_of,

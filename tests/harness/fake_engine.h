@@ -27,6 +27,7 @@ typedef struct FakeEngine {
     int check_code; /* error for refused settings; 0 = none are refused */
     char check_text[200];
     int n_counts;
+    QSFBudgetStep step[2];  /* smaller, larger */
     char roles[40];         /* of the last submit: one letter per message, s u a */
     char last_content[200]; /* of its last message */
     char snapshot[700];     /* "" = none */

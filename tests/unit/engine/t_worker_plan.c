@@ -480,8 +480,50 @@ static void texts_of_the_owner(void **state) {
     qsf_worker_stop(w);
 }
 
+/* Each offered budget is accepted and does what was said; in the end there is nothing more to offer. */
+static void steps_of_the_budget(void **state) {
+    (void)state;
+    QSFWorker *w = qsf_rig_worker_with(big, 2);
+    QSFSettings s = qsf_rig_settings();
+    QSFBudgetStep step;
+    QSFStats st;
+    char err[400];
+    qsf_worker_budget_step(NULL, &s, true, &step);
+    assert_int_equal(step.budget, 0);
+    unsigned rounds = 0;
+    for (bool more = false;; more = true) {
+        qsf_worker_budget_step(w, &s, more, &step);
+        qsf_worker_stats(w, &st);
+        if (step.budget == 0) break;
+        assert_true(rounds++ < 20);
+        assert_true(more ? step.budget > st.budget : step.budget < st.budget);
+        assert_int_equal(step.budget % (1 << 20), 0);
+        assert_true(!more || step.streamed < step.now);
+        s.ram_budget = step.budget;
+        assert_int_equal(qsf_worker_check(w, &s, err, sizeof err), 0);
+        qsf_worker_replan(w, &s);
+        assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
+        qsf_worker_stats(w, &st);
+        assert_int_equal(st.budget, step.budget);
+        assert_int_equal(st.streamed_bytes, step.streamed);
+    }
+    assert_int_equal(st.streamed_bytes, 0); /* the last one keeps everything in RAM */
+    assert_int_equal(step.now, 0);
+    assert_true(step.available > 0);
+    for (rounds = 0; rounds < 40; rounds++) {
+        qsf_worker_budget_step(w, &s, false, &step);
+        if (step.budget == 0) break;
+        s.ram_budget = step.budget;
+        qsf_worker_replan(w, &s);
+        assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
+    }
+    assert_in_range(rounds, 1, 39); /* down to the smallest */
+    qsf_worker_stop(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_of_the_budget),
         cmocka_unit_test(the_same_tokens_under_any_plan),
         cmocka_unit_test(a_check_knows_what_would_be_refused),
         cmocka_unit_test(refused_and_the_answer_continues),

@@ -125,7 +125,7 @@ static bool draw_question(UiScreen *s, const UiInputView *in, int row, int cols)
     static const char head[] = " context full: ";
     const bool wide = cols >= 70;
     char names[80];
-    if (in->len > 1 || !ui_ctx_full_open(s->app)) return false;
+    if (in->len > 1 || !ui_ctx_full_open(s->app) || s->app->compact.ready) return false;
     if (in->len == 1) {
         const char *name = ui_ctx_full_name(s->app, in->text[0]);
         if (name) ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN, " Enter: %s ", name);

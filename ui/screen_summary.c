@@ -17,7 +17,7 @@ void ui_screen_ask_summary(UiScreen *s) {
     ui_exchanges_oldest(c->exchanges, oldest, sizeof oldest);
     (void)snprintf(title, sizeof title, "Instead of %s:", oldest);
     ui_pager_show(&s->pager, title, text ? text : "", text ? strlen(text) : 0);
-    s->pager.asks = "Enter y: take it   e: edit it   Esc n: drop it";
+    s->pager.asks = "y takes it, e edits it, n drops it";
     s->again = true;
     free(text);
 }

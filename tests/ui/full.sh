@@ -90,6 +90,9 @@ keys 'Who was happy?' Enter
 see '^─ 1 forget 2 compact 3 ctx 4 stop 5 kv'
 wide_enough 40
 keys '2' Enter
+see 'y takes it, e edits it, n drops it'
+wide_enough 40
+keys 'y'
 wait_for 15 grep -q '"kind":"forget".*"name":"Summarize' "$files/small.jsonl" ||
     fail "no summary in the session"
 see '^─ 1 forget 2 compact 3 ctx 4 stop 5 kv' # again at the end

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The input line: with input_lines.c the only file that uses readline. How to run it inside a screen program
- * (callback handler, own getc, own redisplay, output to nowhere) is known from profanity-im/profanity. */
+/* The input line of the full screen. Only the files ui/input*.c use readline. How to run it inside a screen
+ * program (callback handler, own getc, own redisplay, output to nowhere) is known from
+ * profanity-im/profanity. */
 #include "ui/input.h"
 
 #include <readline/history.h>
@@ -8,12 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "qsf_chatlog.h"
 #include "ui/app.h"
 #include "ui/buf.h"
-#include "ui/history.h"
 #include "ui/input_internal.h"
 #include "ui/quoted.h"
 
@@ -21,7 +19,6 @@
 
 static struct {
     UiInputHooks hooks;
-    char *history_path;
     FILE *nowhere;
     const char *bytes; /* fed and not read yet */
     size_t n;
@@ -47,18 +44,6 @@ static void no_prepare(int meta) { (void)meta; }
 
 static void no_deprepare(void) {}
 
-static bool is_new(const char *line) {
-    HIST_ENTRY *last = history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
-    return strspn(line, " \t\n") < strlen(line) && !(last && strcmp(last->line, line) == 0);
-}
-
-static void remember(const char *line) {
-    if (!is_new(line)) return;
-    add_history(line);
-    const bool write = !(input.hooks.app && input.hooks.app->no_save);
-    if (input.history_path && write) (void)ui_history_append(input.history_path, line);
-}
-
 /* The text of a line with its pastes: line itself if it has none, else in whole. */
 static const char *whole_text(const char *line, size_t *len, UiBuf *whole) {
     if (!input.hooks.folds || !ui_folds_any(line, *len)) return line;
@@ -76,7 +61,7 @@ static void on_line(char *line) {
         return;
     }
     const char *text = whole_text(line, &len, &whole);
-    remember(text);
+    ui_input_remember(text);
     if (text != line) ui_folds_keep(input.hooks.folds, "", 0);
     ui_buf_free(&whole);
     free(line);
@@ -230,56 +215,19 @@ static void bind_keys(void) {
     rl_bind_key_in_map('\r', key_enter, rl_get_keymap_by_name("vi-command"));
 }
 
-/* In many systems' inputrc the Insert key makes readline take the next key literally, without showing it. */
-static void unbind_quoted_insert(void) {
-    static const char insert[] = "\x1b[2~";
-    Keymap maps[] = { rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert") };
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
-        int type = ISKMAP;
-        rl_command_func_t *f = rl_function_of_keyseq(insert, maps[i], &type);
-        if (type == ISFUNC && (f == rl_quoted_insert || f == rl_overwrite_mode))
-            rl_bind_keyseq_in_map("\\e[2~", NULL, maps[i]);
-    }
-}
-
 static int set_variables(void) {
-    char off[] = "off";
-    /* readline's parameters are not const, but it does not change them. */
-    char paste[] = "enable-bracketed-paste", bell[] = "bell-style", none[] = "none",
-         mode[] = "show-mode-in-prompt";
-    rl_variable_bind(paste, off);
-    rl_variable_bind(mode, off);
-    rl_variable_bind(bell, none);
     bind_keys();
-    ui_input_bind_lines();
-    unbind_quoted_insert();
+    ui_input_set_variables(false);
     return 0;
-}
-
-static void old_entry(void *arg, const char *entry) {
-    (void)arg;
-    add_history(entry);
-}
-
-/* readline would block forever reading bindings from a FIFO. */
-static void skip_odd_inputrc(void) {
-    const char *path = getenv("INPUTRC"), *home = getenv("HOME");
-    char own[4096];
-    struct stat st;
-    (void)snprintf(own, sizeof own, "%s/.inputrc", home ? home : "");
-    if (stat(path && *path ? path : own, &st) == 0 && !S_ISREG(st.st_mode)) setenv("INPUTRC", "/dev/null", 1);
 }
 
 void ui_input_open(const UiInputHooks *hooks, const char *history) {
     input.hooks = *hooks;
     input.menu.chosen = -1;
     input.nowhere = fopen("/dev/null", "r+e");
-    rl_readline_name = "qsf-chat";
     rl_instream = input.nowhere ? input.nowhere : stdin;
     rl_outstream = input.nowhere ? input.nowhere : stderr;
-    rl_catch_signals = 0;
-    rl_catch_sigwinch = 0;
-    rl_change_environment = 0;
+    ui_input_set_up();
     rl_getc_function = next_byte;
     rl_input_available_hook = bytes_waiting;
     rl_redisplay_function = no_redisplay;
@@ -287,13 +235,7 @@ void ui_input_open(const UiInputHooks *hooks, const char *history) {
     rl_deprep_term_function = no_deprepare;
     rl_inhibit_completion = 0;
     rl_startup_hook = set_variables;
-    using_history();
-    stifle_history(UI_HISTORY_MAX);
-    if (history) {
-        input.history_path = ui_strdup_len(history, strlen(history));
-        ui_history_read(history, old_entry, NULL);
-    }
-    skip_odd_inputrc();
+    ui_input_history_open(history, hooks->app);
     rl_initialize();
     (void)set_variables();
     rl_callback_handler_install(UI_PROMPT, on_line);
@@ -302,11 +244,10 @@ void ui_input_open(const UiInputHooks *hooks, const char *history) {
 void ui_input_close(void) {
     if (!input.hooks.enter) return;
     rl_callback_handler_remove();
-    clear_history();
+    ui_input_history_close();
     if (input.nowhere) fclose(input.nowhere);
     rl_instream = stdin;
     rl_outstream = stdout;
-    free(input.history_path);
     ui_menu_free(&input.menu);
     memset(&input, 0, sizeof input);
 }
@@ -448,7 +389,7 @@ UiDiscarded ui_input_discard(void) {
     /* An entry of the history that was recalled and not changed is there already. */
     HIST_ENTRY *recalled = current_history();
     bool same = recalled && strcmp(recalled->line, rl_line_buffer) == 0;
-    const bool new = !same &&is_new(rl_line_buffer);
+    const bool new = !same &&ui_input_is_new(rl_line_buffer);
     const int len = rl_end;
     char *copy = ui_strdup_len(rl_line_buffer, (size_t)len);
     ui_input_set("", 0);

@@ -8,11 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "qsf_chatlog.h"
 #include "qsf_cli.h"
 #include "qsf_decode.h"
+#include "ui/flow.h"
 #include "ui/guide.h"
+#include "ui/input_plain.h"
 #include "ui/line_events.h"
 #include "ui/quoted.h"
 #include "ui/ui_signals.h"
@@ -28,6 +32,7 @@ typedef struct Line {
     bool quiet;  /* only answers, errors and what commands print */
     bool clean;  /* standard output is a terminal */
     QSFClean cleaner;
+    UiFlow flow;     /* of an answer on a terminal */
     size_t newlines; /* held back at the end of the answer so far */
     bool thinking;   /* hidden reasoning was announced */
     bool ended;
@@ -81,8 +86,18 @@ static void out_text(Line *l, const char *s, size_t len) {
 static void out_clean(Line *l, const char *s, size_t len, bool last) {
     char *tmp = malloc(QSF_CLEAN_MAX(len));
     if (!tmp) return;
-    out_text(l, tmp, qsf_clean(&l->cleaner, s, len, last, tmp));
+    ui_flow_add(&l->flow, tmp, qsf_clean(&l->cleaner, s, len, last, tmp));
     free(tmp);
+}
+
+static void out_word(void *arg, const char *s, size_t len) { out_text(arg, s, len); }
+
+/* Cells of a line of text on a terminal; 0 = unknown, or not a terminal. */
+static int width_of(const Line *l, int fd) {
+    struct winsize w;
+    if (ioctl(fd, TIOCGWINSZ, &w) != 0) return 0;
+    const int most = l->app->text_width;
+    return most > 0 && w.ws_col > most ? most : w.ws_col;
 }
 
 static void answer_begin(void *arg) {
@@ -90,8 +105,11 @@ static void answer_begin(void *arg) {
     l->newlines = 0;
     l->thinking = false;
     l->cleaner = (QSFClean){ .ascii = l->app->chat.ascii };
-    if (l->prompt && !l->quiet)
-        fprintf(stderr, "%s: ", l->app->stats.model_name[0] ? l->app->stats.model_name : "model");
+    l->flow = (UiFlow){ .write = out_word, .arg = l, .width = l->clean ? width_of(l, STDOUT_FILENO) : 0 };
+    if (!l->prompt || l->quiet) return;
+    const char *name = l->app->stats.model_name[0] ? l->app->stats.model_name : "model";
+    fprintf(stderr, "%s: ", name);
+    l->flow.col = isatty(STDERR_FILENO) ? (int)qsf_text_width(name, strlen(name)) + 2 : 0;
 }
 
 static void answer_text(void *arg, const char *text, size_t len) {
@@ -116,7 +134,24 @@ static void answer_thought(void *arg, const char *text, size_t len) {
 static void answer_end(void *arg) {
     Line *l = arg;
     if (l->clean) out_clean(l, "", 0, true);
+    ui_flow_end(&l->flow);
     out(l, "\n", 1);
+    if (l->prompt && !l->quiet && l->app->stopping) fputs("[stopped]\n", stderr);
+}
+
+static void put_stderr(void *arg, const char *s, size_t len) {
+    (void)arg;
+    (void)fwrite(s, 1, len, stderr);
+}
+
+/* What commands print has lines of its own; other texts are broken at words. */
+static void say_lines(const Line *l, UiKind kind, const char *text, size_t len) {
+    static const char head[] = "qsf-chat: ";
+    UiFlow f = { .write = put_stderr, .width = kind == UI_OUTPUT ? 0 : width_of(l, STDERR_FILENO) };
+    ui_flow_add(&f, head, kind == UI_OUTPUT ? 0 : sizeof head - 1);
+    ui_flow_add(&f, text, len);
+    ui_flow_end(&f);
+    fputc('\n', stderr);
 }
 
 static void said(void *arg, UiKind kind, const char *text) {
@@ -126,20 +161,34 @@ static void said(void *arg, UiKind kind, const char *text) {
     if (!clean) return;
     size_t len = strlen(clean);
     while (len > 0 && clean[len - 1] == '\n') len--;
-    fprintf(stderr, "%s%.*s\n", kind == UI_OUTPUT ? "" : "qsf-chat: ", (int)len, clean);
+    const bool hidden = ui_plain_hide();
+    say_lines(l, kind, clean, len);
+    if (hidden) ui_plain_show();
     free(clean);
 }
 
 /* ---- input ---- */
 
-static void on_signal(Line *l, int sig) {
-    if (sig == SIGTERM)
-        end(l, 143);
-    else if (sig == SIGHUP)
-        end(l, 128 + SIGHUP);
-    if (sig != SIGINT) return;
+/* At the prompt ^C empties the line first. */
+static void interrupt(Line *l) {
+    if (ui_plain_discard()) return;
     const bool source = ui_source_drop(l->app);
     if (!ui_app_stop(l->app) && !source) end(l, 130);
+}
+
+static void on_signal(Line *l, int sig) {
+    switch (sig) {
+    case SIGTERM: end(l, 143); break;
+    case SIGHUP: end(l, 128 + SIGHUP); break;
+    case SIGINT: interrupt(l); break;
+    case SIGWINCH: ui_plain_resized(); break;
+    case SIGTSTP:
+        ui_plain_release();
+        (void)raise(SIGSTOP);
+        break;
+    case SIGCONT: ui_plain_take(); break;
+    default: break;
+    }
 }
 
 static void take_signals(Line *l) {
@@ -199,7 +248,12 @@ static bool next_part(Line *l, const char **part, size_t *len, bool *ends) {
 }
 
 static void show_prompt(const Line *l) {
-    if (l->prompt && !l->quiet) fputs(l->lines.inside ? ". " : "> ", stderr);
+    const char *prompt = l->quiet ? "" : l->lines.inside ? ". " : "> ";
+    if (l->ended || l->app->quit) return;
+    if (ui_plain_is_open())
+        ui_plain_begin(prompt);
+    else if (l->prompt)
+        fputs(prompt, stderr);
 }
 
 static void submit(Line *l) {
@@ -231,6 +285,19 @@ static void take_lines(Line *l) {
     if (l->eof && l->lines.begun && !l->ended && !l->app->quit) end_line(l);
 }
 
+/* A line that readline has edited; with newlines of its own it is one message. */
+static void take_edited(Line *l) {
+    UiBuf line = { 0 };
+    const UiPlainRead got = ui_plain_read(&line);
+    if (got == UI_PLAIN_END) l->eof = true;
+    if (got == UI_PLAIN_LINE) {
+        if (ui_lines_at_start(&l->lines)) l->lines.cut.limit = ui_app_text_room(l->app);
+        ui_lines_add(&l->lines, ui_buf_str(&line), line.len);
+        end_line(l);
+    }
+    ui_buf_free(&line);
+}
+
 static void run(Line *l) {
     show_prompt(l);
     while (!l->ended && !l->app->quit) {
@@ -238,7 +305,11 @@ static void run(Line *l) {
         if (l->eof || l->ended || l->app->quit) break;
         wait_for(l, true);
         struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
-        if (!l->ended && poll(&p, 1, 0) > 0) read_more(l);
+        if (l->ended || poll(&p, 1, 0) <= 0) continue;
+        if (ui_plain_is_open())
+            take_edited(l);
+        else
+            read_more(l);
     }
     if (l->eof && !l->ended && !l->app->quit) {
         take_lines(l);
@@ -267,6 +338,20 @@ static UiHooks text_hooks(Line *l) {
                       .answer_end = answer_end };
 }
 
+/* Whether readline edits lines: on a terminal that can move its cursor, where the line can be seen. */
+static bool edits(const Line *l, const UiLineOptions *o) {
+    const char *term = getenv("TERM");
+    const bool seen = isatty(STDERR_FILENO) == 1 || l->clean;
+    return l->prompt && seen && !o->json && term && *term && strcmp(term, "dumb") != 0;
+}
+
+static void open_edit(Line *l, const UiLineOptions *o) {
+    if (!edits(l, o)) return;
+    char *history = qsf_history_path();
+    ui_plain_open(l->app, history, isatty(STDERR_FILENO) == 1);
+    free(history);
+}
+
 int ui_line_run(UiApp *a, const UiLineOptions *o) {
     Line l = { .app = a, .prompt = isatty(STDIN_FILENO) == 1, .clean = isatty(STDOUT_FILENO) == 1 };
     UiLineEvents events = { .app = a, .write = write_event, .arg = &l, .quiet = o->quiet };
@@ -274,7 +359,8 @@ int ui_line_run(UiApp *a, const UiLineOptions *o) {
     a->hooks = o->json ? ui_line_events(&events) : text_hooks(&l);
     a->interactive = l.prompt;
     if (o->json) ui_line_events_begin(&events);
-    (void)ui_signals_open(false);
+    (void)ui_signals_open(edits(&l, o));
+    open_edit(&l, o);
     bool loading = ui_app_busy(a);
     finish_request(&l);
     /* Without the requested model no later command makes sense; the guide was not requested. */
@@ -282,6 +368,7 @@ int ui_line_run(UiApp *a, const UiLineOptions *o) {
     if (failed && !ui_guide_is(a->model_path)) end(&l, a->exit_code);
     a->started = true;
     if (!l.ended) run(&l);
+    ui_plain_close();
     ui_app_finish(a);
     ui_buf_free(&l.in);
     ui_buf_free(&l.lines.text);

@@ -68,7 +68,7 @@ door() {
     where=''
     case $1 in
     *curses.h | term.h | panel.h) where=ui/term_curses.c ;;
-    readline/*) where='ui/input.c ui/input_lines.c' ;;
+    readline/*) where='ui/input.c ui/input_lines.c ui/input_common.c ui/input_plain.c' ;;
     md4c*.h) where=ui/md/parse.c ;;
     utf8proc.h) where=src/base/unicode.c ;;
     pcre2*.h) where=src/token/regex.c ;;

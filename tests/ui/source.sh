@@ -4,7 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 run=$QSF_BUILDDIR/qsf-run
 "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/model.gguf" "script=Hello _world" \
-    "chat_template={% for m in messages %}<|{{ m.role }}|>{{ m.content }}<end>{% endfor %}" || skip "mktiny is not built"
+    "chat_template={% for m in messages %}<|{{ m.role }}|>{{ m.content }}<end>{% endfor %}" ||
+    skip "mktiny is not built"
 
 # ---- messages, commands, a message of several lines, a file in a file; and then the input again
 cat >"$work/first" <<EOS

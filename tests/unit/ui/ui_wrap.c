@@ -2,6 +2,7 @@
 /* Word wrap by cells, and the view of wrapped lines based on it. */
 #include "tests/harness/qsf_test.h"
 #include "ui/chatview.h"
+#include "ui/flow.h"
 #include "ui/wrap.h"
 
 /* The lines of s at that width, joined by '|', with one dot per cell of indent. */
@@ -193,12 +194,46 @@ static void test_escapes_are_shown(void **state) {
     ui_transcript_clear(&t);
 }
 
+static void add_text(void *arg, const char *s, size_t len) { ui_buf_add(arg, s, len); }
+
+/* Streamed in parts of `part` bytes, after col cells of something else. */
+static void assert_flow(const char *text, int width, int col, const char *want) {
+    const size_t len = strlen(text);
+    for (size_t part = 1; part <= len; part++) {
+        UiBuf got = { 0 };
+        UiFlow f = { .write = add_text, .arg = &got, .width = width, .col = col };
+        for (size_t i = 0; i < len;) {
+            size_t n = part < len - i ? part : len - i;
+            while (i + n < len && ((unsigned char)text[i + n] & 0xc0) == 0x80) n++; /* whole characters */
+            ui_flow_add(&f, text + i, n);
+            i += n;
+        }
+        ui_flow_end(&f);
+        assert_string_equal(ui_buf_str(&got), want);
+        ui_buf_free(&got);
+    }
+}
+
+/* Line mode: words are not broken, however the text arrives; lines of code stay as they are. */
+static void test_flow(void **state) {
+    (void)state;
+    assert_flow("one two three four", 9, 0, "one two\nthree\nfour");
+    assert_flow("one two three", 9, 6, "one\ntwo three");
+    assert_flow("one two three four", 0, 0, "one two three four");
+    assert_flow("a  b\n\n  c", 20, 0, "a  b\n\n  c");
+    assert_flow("longer-than-a-line x", 8, 0, "longer-than-a-line x");
+    assert_flow("\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2", 4, 0, "\xe6\xbc\xa2\xe5\xad\x97\n\xe6\xbc\xa2");
+    assert_flow("see:\n```c\nint a = 1; int b;\n```\nso it is", 8, 0,
+                "see:\n```c\nint a = 1; int b;\n```\nso it is");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),         cmocka_unit_test(test_hanging),
         cmocka_unit_test(test_wide),          cmocka_unit_test(test_nothing_lost),
         cmocka_unit_test(test_follow),        cmocka_unit_test(test_streaming),
         cmocka_unit_test(test_resize_anchor), cmocka_unit_test(test_escapes_are_shown),
+        cmocka_unit_test(test_flow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

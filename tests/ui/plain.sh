@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Line mode on a terminal: editing, history and completion by readline, words that are not broken, stopped
+# answers.
+. "$(dirname "$0")/lib.sh"
+need_tmux
+"$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/model.gguf" \
+    "script=one _two _three _four _five _six _seven _eight _nine _ten _eleven _twelve" \
+    "chat_template={% for m in messages %}<|{{ m.role }}|>{{ m.content }}<end>{% endfor %}" ||
+    skip "mktiny is not built"
+# rows: the screen without its empty lines.
+rows() { screen | sed 's/ *$//' | grep -v '^$'; }
+ends_with() { [ "$(rows | tail -n 1)" = "$1" ]; }
+last_row() { wait_for 10 ends_with "$1" || { fail "the last line is not \"$1\""; finish; }; }
+
+start 44 24 "'$chat' --plain --seed 1 '$work/model.gguf'"
+last_row '>'
+# ---- editing, and an answer that is broken between words
+keys 'second' Home 'first ' C-e ' third' BSpace BSpace Enter
+see '^> first second thi$'
+last_row '>'
+rows | grep -qE '(one|two|three|four|five|six|seven|eight|nine|ten|eleven)$' ||
+    { rows; fail "no line ends with a word"; }
+rows | tr '\n' ' ' | grep -q 'one two three four five six seven eight nine ten eleven twelve' ||
+    { rows; fail "words are broken, or lost"; }
+rows | awk 'length > 44 { exit 1 }' || fail "a line is longer than the terminal"
+# ---- history: the last line, and what ^C has taken
+keys Up
+last_row '> first second thi'
+keys C-u
+keys 'a draft'
+last_row '> a draft'
+keys C-c
+last_row '>'
+keys Up
+last_row '> a draft'
+keys C-c
+last_row '>'
+keys C-r 'second'
+see "reverse-i-search.*second.: first second thi"
+keys C-g
+# ---- completion: as far as it is clear, then a list with what the choices mean
+keys C-u '/kv pol' Tab
+last_row '> /kv policy'
+keys 's' Tab
+see 'snapkv +the same, judged'
+see '^sliding'
+last_row '> /kv policy s'
+keys 'n' Tab
+last_row '> /kv policy snapkv'
+keys C-u
+# ---- a line break in a message: sent as one
+keys 'two' M-Enter 'lines' Enter
+last_row '>'
+keys "/export $work/lines.md" Enter
+see '^qsf-chat: wrote'
+keys C-d
+see 'rc=0'
+grep -qx two "$work/lines.md" && grep -qx lines "$work/lines.md" || fail "a message of two lines"
+[ "$(grep -c 'first second thi' "$XDG_STATE_HOME/qsf/history")" = 1 ] || fail "the history was not written"
+grep -q 'a draft' "$XDG_STATE_HOME/qsf/history" && fail "the history has what was not sent"
+
+# ---- a stopped answer is marked; quiet: neither prompt nor mark
+make_slow
+start 60 24 "'$chat' --plain --no-save '$slow'"
+last_row '>'
+keys 'go on' Enter
+several_rows() { [ "$(rows | wc -l)" -gt 6 ]; }
+wait_for 20 several_rows || fail "no answer"
+keys C-c
+see '^\[stopped\]$'
+last_row '>'
+keys C-d
+see 'rc=0'
+start 60 24 "'$chat' --plain -q --seed 1 '$work/model.gguf'"
+keys 'Hi' Enter
+see 'twelve'
+[ "$(rows | uniq | head -n 2)" = "Hi
+one two three four five six seven eight nine ten eleven" ] || { rows; fail "-q: more than the answer"; }
+keys C-d
+see 'rc=0'
+finish

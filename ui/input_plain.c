@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The input line of the line mode: readline edits it on the terminal by itself. */
+#include "ui/input_plain.h"
+
+#include <readline/history.h>
+#include <readline/readline.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app.h"
+#include "ui/complete.h"
+#include "ui/flow.h"
+#include "ui/input_internal.h"
+
+#define UI_LISTED 20 /* completions that one Tab lists */
+
+static struct {
+    const UiApp *app;
+    UiCompletion list;
+    UiBuf of;     /* the text that the list completes */
+    size_t shown; /* of the list */
+    char *line;   /* what was entered */
+    char prompt[8];
+    bool open, active, ended;
+} plain;
+
+/* ---- keys */
+
+static int key_newline(int count, int key) {
+    (void)count, (void)key;
+    rl_insert_text("\n");
+    return 0;
+}
+
+/* A backslash at the end of the line continues it. */
+static int key_enter(int count, int key) {
+    if (rl_end > 0 && rl_point == rl_end && rl_line_buffer[rl_end - 1] == '\\') {
+        rl_delete_text(rl_end - 1, rl_end);
+        rl_point = rl_end;
+        return key_newline(1, '\n');
+    }
+    return rl_newline(count, key);
+}
+
+static void replace_word(const char *text, size_t len) {
+    char *copy = ui_strdup_len(text, len);
+    if (!copy) return;
+    rl_begin_undo_group();
+    rl_delete_text((int)plain.list.from, rl_point);
+    rl_point = (int)plain.list.from;
+    rl_insert_text(copy);
+    rl_end_undo_group();
+    free(copy);
+}
+
+static void put_out(void *arg, const char *s, size_t len) {
+    (void)arg;
+    (void)fwrite(s, 1, len, rl_outstream);
+}
+
+static void list_choice(const char *text, const char *help) {
+    UiFlow f = { .write = put_out };
+    int rows;
+    rl_get_screen_size(&rows, &f.width);
+    ui_flow_add(&f, text, strlen(text));
+    if (*help) ui_flow_add(&f, "  ", 2);
+    ui_flow_add(&f, help, strlen(help));
+    ui_flow_add(&f, "\n", 1);
+    ui_flow_end(&f);
+}
+
+/* A line for each, as many as one hears without losing the thread. */
+static void list_more(void) {
+    const UiCompletion *l = &plain.list;
+    if (plain.shown >= l->n) plain.shown = 0;
+    rl_crlf();
+    for (size_t i = 0; i < UI_LISTED && plain.shown < l->n; i++, plain.shown++) {
+        const UiChoice *o = &l->choices[plain.shown];
+        char *text = qsf_clean_dup(o->text, strlen(o->text), true);
+        char *help = qsf_clean_dup(o->help, strlen(o->help), true);
+        list_choice(text ? text : "", help ? help : "");
+        free(text);
+        free(help);
+    }
+    if (plain.shown < l->n) fprintf(rl_outstream, "%zu more: Tab\n", l->n - plain.shown);
+    rl_on_new_line();
+}
+
+/* Completes as far as all choices agree, then lists them. */
+static int key_tab(int count, int key) {
+    (void)count, (void)key;
+    UiCompletion *l = &plain.list;
+    const size_t point = (size_t)rl_point;
+    const bool again = plain.of.len == point && point > 0 &&
+                       memcmp(plain.of.data, rl_line_buffer, point) == 0;
+    if (again && l->n > 1) {
+        list_more();
+        return 0;
+    }
+    plain.shown = 0;
+    ui_buf_clear(&plain.of);
+    if (!ui_complete(l, plain.app, rl_line_buffer, point)) return 0;
+    const size_t common = ui_complete_common(l);
+    const bool more = l->at == UI_TYPED_FIRST && common > point - l->from;
+    if (more || l->n == 1) {
+        replace_word(l->choices[0].text, common);
+        return 0;
+    }
+    ui_buf_add(&plain.of, rl_line_buffer, point);
+    list_more();
+    return 0;
+}
+
+static int set_up(void) {
+    Keymap maps[] = { rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert") };
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        rl_bind_key_in_map('\r', key_enter, maps[i]);
+        rl_bind_key_in_map('\n', key_enter, maps[i]); /* Enter that was typed during an answer */
+        rl_bind_key_in_map('\t', key_tab, maps[i]);
+        rl_bind_keyseq_in_map("\\e\\C-m", key_newline, maps[i]);
+        rl_bind_keyseq_in_map("\\e\\C-j", key_newline, maps[i]);
+    }
+    ui_input_set_variables(true);
+    return 0;
+}
+
+/* ---- what the line mode calls */
+
+static void on_line(char *line) {
+    rl_callback_handler_remove();
+    plain.active = false;
+    plain.ended = line == NULL;
+    if (line) ui_input_remember(line);
+    free(plain.line);
+    plain.line = line;
+}
+
+void ui_plain_open(const UiApp *app, const char *history, bool on_stderr) {
+    plain.app = app;
+    plain.open = true;
+    rl_instream = stdin;
+    rl_outstream = on_stderr ? stderr : stdout;
+    ui_input_set_up();
+    rl_startup_hook = set_up;
+    ui_input_history_open(history, app);
+    rl_initialize();
+    (void)set_up();
+}
+
+bool ui_plain_is_open(void) { return plain.open; }
+
+void ui_plain_begin(const char *prompt) {
+    if (!plain.open || plain.active) return;
+    plain.active = true;
+    (void)snprintf(plain.prompt, sizeof plain.prompt, "%s", prompt);
+    rl_callback_handler_install(plain.prompt, on_line);
+}
+
+UiPlainRead ui_plain_read(UiBuf *line) {
+    if (plain.active) rl_callback_read_char();
+    if (plain.active) return UI_PLAIN_MORE;
+    if (plain.ended) return UI_PLAIN_END;
+    ui_buf_clear(line);
+    ui_buf_puts(line, plain.line ? plain.line : "");
+    free(plain.line);
+    plain.line = NULL;
+    return UI_PLAIN_LINE;
+}
+
+bool ui_plain_hide(void) {
+    if (plain.active) rl_clear_visible_line();
+    return plain.active;
+}
+
+void ui_plain_show(void) {
+    if (!plain.active) return;
+    rl_on_new_line();
+    rl_redisplay();
+}
+
+bool ui_plain_discard(void) {
+    if (!plain.active || rl_end == 0) return false;
+    rl_callback_sigcleanup();
+    if (ui_input_is_new(rl_line_buffer)) add_history(rl_line_buffer);
+    rl_point = rl_end;
+    rl_redisplay();
+    plain.active = false;
+    fputs("^C", rl_outstream);
+    rl_crlf();
+    rl_callback_handler_remove();
+    rl_callback_handler_install(plain.prompt, on_line);
+    plain.active = true;
+    return true;
+}
+
+void ui_plain_resized(void) {
+    if (plain.open) rl_resize_terminal();
+}
+
+void ui_plain_release(void) {
+    if (plain.active) rl_deprep_terminal();
+}
+
+void ui_plain_take(void) {
+    if (!plain.active) return;
+    rl_prep_terminal(1);
+    rl_on_new_line();
+    rl_redisplay();
+}
+
+void ui_plain_close(void) {
+    if (!plain.open) return;
+    if (plain.active) rl_callback_handler_remove();
+    ui_input_history_close();
+    ui_complete_free(&plain.list);
+    ui_buf_free(&plain.of);
+    free(plain.line);
+    memset(&plain, 0, sizeof plain);
+}

@@ -47,6 +47,7 @@ printf 'a\000b' >"$work/binary"
 expect 3 'binary: it is not text' "$run" --show-prompt "$tiny" -f "$work/binary" -p a
 expect 3 'missing: No such file' "$run" --show-prompt "$tiny" -f "$work/missing" -p a
 expect 2 'requires a prompt' "$run" --inspect "$tiny" -f "$work/1.txt"
+expect 2 'prefill-ahead requires --interactive' "$run" "$tiny" -p a --prefill-ahead off
 
 # an unusable template: the file of its family, and a notice with line and construct
 expect 0 'line 2: not supported: tag .trans.' "$run" --show-prompt "$tiny" -p a \

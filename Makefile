@@ -96,9 +96,11 @@ src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $
             $(if $(filter src/convert/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter ui/% tests/unit/ui/%,$1),$(UI_CFLAGS)) \
             $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH))) \
-            $(if $(filter-out $(unit_main:.c=),$(filter tests/unit/%,$1)),$(TEST_OPT) -include tests/unit/units.h -DQSF_UNIT=$(notdir $1))
+            $(if $(filter-out $(unit_main:.c=),$(filter tests/unit/%,$1)),$(if $(filter $(computing_tests),$1),,$(TEST_OPT)) -include tests/unit/units.h -DQSF_UNIT=$(notdir $1))
 # Unit tests without optimization take a third of the time to compile, and no longer to run: what they test is optimized.
+# Except these, which compute themselves what is compared.
 TEST_OPT ?= -O0 -U_FORTIFY_SOURCE
+computing_tests := tests/unit/kv/t_kvcache
 # $2: what is included before the first line instead of config.h.
 common_flags = $(STD_FLAGS) $(WARN_FLAGS) $(or $2,-include config.h) -I$S/include -I$S $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 compile = $(strip $(CC) $(common_flags) $(call src_flags,$1))

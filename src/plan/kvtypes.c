@@ -54,6 +54,7 @@ static bool can_have(const QsfKvSpec *spec, qk_kv type) {
 static qk_kv nearest(const QsfKvSpec *spec, qk_kv type) {
     const unsigned bits = qsf_kv_type_bits(type);
     qk_kv best = QK_KV_F32;
+    if (can_have(spec, type)) return type; /* nearly always, and a plan asks hundreds of thousands of times */
     for (int i = 0; i < QK_KV_N; i++) {
         const unsigned b = qsf_kv_type_bits((qk_kv)i);
         if (can_have(spec, (qk_kv)i) && b >= bits && b < qsf_kv_type_bits(best)) best = (qk_kv)i;

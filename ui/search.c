@@ -113,6 +113,7 @@ void ui_search_lines(const UiSearch *s, const UiTranscript *t, UiBuf *out) {
 static void mark_row(QSFSearch *s, UiCell *cells, int width, UiBuf *text) {
     size_t from = 0, begin, end;
     ui_buf_clear(text);
+    while (width > 0 && cells[width - 1].len == 1 && cells[width - 1].text[0] == ' ') width--; /* for $ */
     for (int i = 0; i < width; i++) ui_buf_add(text, cells[i].text, cells[i].len);
     while (from < text->len && qsf_search_find(s, text->data, text->len, from, &begin, &end)) {
         size_t at = 0;

@@ -48,7 +48,11 @@ keys '/probs' Enter
 see 'its tokens by probability'
 tm capture-pane -e -p -t t | grep -q '\[32mHello' || fail "likely tokens are not green"
 tm capture-pane -e -p -t t | grep -q '\[1m.\[31m' || fail "the chosen token is not red"
-keys '/quit' Enter
+# The model plays the user: its message is put into the input.
+keys '/swap' Enter
+see '^> Hello world'
+not_see '#3'
+keys C-u '/quit' Enter
 see 'rc=0'
 
 # The tokens of a resumed answer are evaluated again.

@@ -620,10 +620,44 @@ static int teardown(void **state) {
     return unlink(model_path);
 }
 
+static uint32_t recorded;
+static void record(void *arg, const QSFToken *token) {
+    (void)arg;
+    assert_true(token->n == QSF_CANDIDATES && token->p > 0);
+    recorded++;
+}
+
+/* What the model says about each token is recorded without a change of them, whatever the filters. */
+static void recording_changes_nothing(void **state) {
+    (void)state;
+    QsfRuntime rt;
+    QsfTimeline t;
+    static const float heats[] = { 0, 0.7f, 1 }, tops[] = { 1, 0.9f };
+    open_tiny(&rt, &t, 128, UINT64_MAX);
+    for (int i = 0; i < 6; i++) {
+        QsfGeneration out;
+        QsfErr err = { 0 };
+        Answer plain = asking(heats[i / 2], 7, 20), looked = asking(heats[i / 2], 7, 20);
+        plain.params.top_p = looked.params.top_p = tops[i % 2];
+        (void)generate(&t, prompt, N_PROMPT, &plain);
+        QsfGenerate g = { .prompt = prompt, .n_prompt = N_PROMPT, .continues = true, .params = on_params };
+        g.text = on_text;
+        g.token = record;
+        g.arg = &looked;
+        recorded = 0;
+        qsf_test_expect_ok(qsf_timeline_generate(&t, &g, &out, &err), &err);
+        assert_int_equal(recorded, 20);
+        assert_memory_equal(plain.ids, looked.ids, sizeof plain.ids);
+        assert_int_equal(t.rt->ledger.refused_frozen, 0);
+    }
+    close_both(&rt, &t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_prefix_is_reused_and_changes_nothing),
         cmocka_unit_test(seeds_decide),
+        cmocka_unit_test(recording_changes_nothing),
         cmocka_unit_test(the_context_ends_it),
         cmocka_unit_test(parameters_act_on_the_next_token),
         cmocka_unit_test(a_stopped_answer_stays_in_the_cache),

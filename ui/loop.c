@@ -119,6 +119,9 @@ static void notify(Loop *l, bool key) {
     ui_buf_free(&b);
 }
 
+/* It may be another terminal, as after screen -r, or one whose colours were changed. */
+static void ask_again(Loop *l) { l->keys.replies = ui_term_ask() || l->keys.replies; }
+
 static void on_reply(Loop *l, const UiKey *k) {
     const UiBackground got = ui_theme_answer(k->bytes, k->n);
     ui_term_answered();
@@ -144,6 +147,7 @@ static void on_key(Loop *l, const UiKey *k) {
         l->screen.suspend = false;
         l->screen.again = true;
         ui_term_suspend();
+        ask_again(l);
     }
     if (l->screen.editor) {
         l->screen.editor = false;
@@ -190,10 +194,12 @@ static void on_signal(Loop *l, int sig) {
         break;
     case SIGTSTP:
         ui_term_suspend();
+        ask_again(l);
         l->screen.again = true;
         break;
     case SIGCONT:
         ui_term_continued();
+        ask_again(l);
         l->screen.again = true;
         break;
     default: break;
@@ -204,6 +210,7 @@ static void use_theme(Loop *l) {
     const UiApp *a = l->app;
     UiTheme theme;
     if (strcmp(l->theme, a->theme) == 0 && l->background == a->background) return;
+    if (l->theme[0] && strcmp(l->theme, a->theme) != 0 && strcmp(a->theme, "auto") == 0) ask_again(l);
     ui_theme_make(&theme, a->config, a->theme, a->background);
     ui_term_theme(&theme);
     (void)snprintf(l->theme, sizeof l->theme, "%s", a->theme);

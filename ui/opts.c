@@ -70,8 +70,8 @@ static const QSFCliOption options[] = {
     { "quiet", "", 'q', NULL, "in line mode: print only answers, errors and what commands print", OPT_QUIET },
     { "log-file", "", 0, "FILE", "append what happens to FILE: loads, answers, errors and times, but no texts", OPT_LOG_FILE },
     { "json", "", 0, NULL, "in line mode: print what happens as JSON, one object per line", OPT_JSON },
-    { "mouse", "", 0, "WHEN", "whether the wheel of the mouse scrolls; text is then selected with Shift: on or off (default on)", OPT_MOUSE },
-    { "notify", "", 0, "HOW", "tell that an answer that took longer than 10 s is finished: bell, osc (a notification of the terminal), off, or auto: osc where the terminal is known to show it, otherwise bell (default auto)", OPT_NOTIFY },
+    { "mouse", "", 0, "WHEN", "on the full screen: whether the wheel of the mouse scrolls; text is then selected with Shift: on or off (default on)", OPT_MOUSE },
+    { "notify", "", 0, "HOW", "on the full screen: tell that an answer that took longer than 10 s is finished: bell, osc (a notification of the terminal), off, or auto: osc where the terminal is known to show it, otherwise bell (default auto)", OPT_NOTIFY },
     { "color", "", 0, "WHEN", "use colors: auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
     { "no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR },
     { "theme", "", 0, "NAME", "use these colors: auto, dark, light, ansi (the eight basic ones), mono, or a section [theme NAME] of the configuration file (default auto: the terminal is asked for its background)", OPT_THEME },
@@ -88,7 +88,7 @@ static const QSFCli cli = {
     .program = "qsf-chat",
     .usage = "usage: qsf-chat [options] [MODEL]\n"
              "       qsf-chat --list-models [WORDS | DIR]\n"
-             "       qsf-chat --list-sessions [EXPRESSION]\n"
+             "       qsf-chat --list-sessions [RE]\n"
              "       qsf-chat --print-session NAME\n",
     .summary =
         "Chat with a language model in the terminal, on the CPU, under a RAM budget. MODEL is a .gguf or "
@@ -284,7 +284,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
 
 static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
     if (r->n_positional > 1)
-        return o->list          ? "expected one EXPRESSION"
+        return o->list          ? "expected one RE"
                : o->list_models ? "expected WORDS or DIR"
                                 : "expected one MODEL";
     if (o->list_models &&

@@ -39,7 +39,7 @@ void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
     (void)vsnprintf(s->flash, sizeof s->flash, fmt, ap);
     va_end(ap);
     s->flash_until = ui_now() + UI_FLASH_SECONDS;
-    s->flash_stops = false;
+    s->flash_stops = s->flash_brief = false;
     s->armed = UI_ARMED_NOTHING;
 }
 
@@ -152,8 +152,10 @@ static void ask_search(UiScreen *s) {
     ui_input_view(&in);
     if (in.len == 0)
         ui_input_set("/search ", 8);
-    else
+    else {
         ui_screen_flash(s, "^F searches when the input line is empty");
+        s->flash_brief = true;
+    }
 }
 
 /* What the command asked for. */
@@ -395,6 +397,7 @@ static bool too_long(UiScreen *s, const UiKey *k) {
 void ui_screen_key(UiScreen *s, const UiKey *k) {
     const UiAction again = s->armed == UI_ARMED_SEND ? UI_DO_ESCAPE : UI_DO_STOP;
     if (k->action != again) disarm(s);
+    if (s->flash_brief) s->flash_until = 0;
     if (ui_screen_summary_key(s, k)) return;
     if (s->pager.open && k->action != UI_DO_SUSPEND) {
         pager_key(s, k);

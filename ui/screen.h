@@ -38,6 +38,7 @@ typedef struct UiScreen {
     bool searching;  /* n and N go to its places, which are marked */
     char flash[160]; /* short message on the rule above the input */
     double flash_until;
+    bool flash_brief; /* it says why a key did nothing: removed by the next one */
     bool flash_stops; /* it announces that something is being stopped: removed when it has */
     UiArmed armed;    /* as long as flash says so */
     bool again;       /* draw everything, not only what changed */

@@ -16,9 +16,10 @@
 #include "ui/format.h"
 #include "ui/session_rows.h"
 
-#define ROOM  ((uint64_t)256 << 20) /* for messages without their texts */
-#define GAP   2
-#define FACTS 6
+#define ROOM        ((uint64_t)256 << 20) /* for messages without their texts */
+#define GAP         2
+#define TITLE_LEAST 12 /* cells */
+#define FACTS       6
 
 /* ---- list ---- */
 
@@ -59,15 +60,24 @@ static void put_cells(const char *s, int cells, bool right) {
     if (!right && used < cells) printf("%*s", cells - used, "");
 }
 
-/* The title, and if need be the name and the model, leave space for the others. */
+/* Cells of all columns but the title, with their gaps. */
+static int others_of(const int width[FACTS]) {
+    int sum = 0;
+    for (int i = 0; i < FACTS; i++)
+        if (i != 1 && width[i] >= 0) sum += width[i] + GAP;
+    return sum;
+}
+
+/* The title, and if need be the name and the model, leave space for the others; of those that do not fit
+ * beside it even so the width becomes -1: they are left out. */
 static void fit(int width[FACTS], int columns) {
-    int others = 0;
-    for (int i = 0; i < FACTS; i++) others += width[i] + GAP;
-    if (width[0] > columns / 3) others -= width[0] - columns / 3, width[0] = columns / 3;
-    if (width[2] > columns / 4) others -= width[2] - columns / 4, width[2] = columns / 4;
-    others -= width[1] + GAP;
-    const int room = columns - others > 8 ? columns - others : 8;
-    if (width[1] > room) width[1] = room;
+    static const int less[] = { 5, 2, 3, 4 };
+    if (width[0] > columns / 3) width[0] = columns / 3;
+    if (width[2] > columns / 4) width[2] = columns / 4;
+    for (size_t i = 0; i < sizeof less / sizeof *less && columns - others_of(width) < TITLE_LEAST; i++)
+        width[less[i]] = -1;
+    const int room = columns - others_of(width);
+    if (width[1] > room) width[1] = room > 1 ? room : 1;
 }
 
 static void print_columns(const UiSessionRows *r, double now) {
@@ -84,9 +94,11 @@ static void print_columns(const UiSessionRows *r, double now) {
     for (size_t i = 0; i < r->n; i++) {
         facts_of(&r->rows[i], true, now, &f);
         for (int k = 0; k < FACTS; k++) {
+            if (width[k] < 0) continue;
+            if (k > 0) (void)fputs("  ", stdout);
             put_cells(f.text[k], width[k], k == 3 || k == 5);
-            (void)fputs(k + 1 < FACTS ? "  " : "\n", stdout);
         }
+        (void)fputc('\n', stdout);
     }
 }
 

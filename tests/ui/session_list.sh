@@ -122,4 +122,9 @@ start 60 24 "'$chat' --list-sessions"
 see '^killed +About .* +stories260K +2 +1. min ago +[0-9.]+ K?B|^killed .* 2 '
 wide_enough 60
 see 'rc=0'
+start 36 24 "'$chat' --list-sessions"
+see 'rc=0'
+screen | grep -q '^killed  *About' || { screen; fail "no titles at 36 columns"; }
+[ "$(screen | sed '/rc=/,$d' | wc -l)" = "$(find "$files" -name '*.jsonl' | wc -l)" ] ||
+    { screen; fail "a row takes two lines at 36 columns"; }
 finish

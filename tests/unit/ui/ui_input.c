@@ -180,6 +180,16 @@ static void test_menu_page_keys(void **state) {
     type("\x15");
 }
 
+/* A hint about a key leaves with the next one. */
+static void test_brief_hint(void **state) {
+    (void)state;
+    type("text\x06");
+    assert_non_null(strstr(frame(80, 24), "^F searches when the input line is empty"));
+    type("x");
+    assert_null(strstr(frame(80, 24), "^F searches"));
+    type("\x15");
+}
+
 /* What begins no name is looked for inside of names, and then in their help. */
 static void test_menu_filter(void **state) {
     (void)state;
@@ -602,6 +612,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_menu_walk, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_page_keys, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_filter, begin, end),
+        cmocka_unit_test_setup_teardown(test_brief_hint, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_choice, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_texts, begin, end),
         cmocka_unit_test_setup_teardown(test_unknown_keys, begin, end),

@@ -71,6 +71,7 @@ static const struct {
     { "prompt-cache", "@file" },
     { "render", "@jinja" },
     { "parity", "@dir" },
+    { "model-dir", "@dir" },
     { "receipt", "@file" },
     { "perplexity", "@file" },
     { "kl-save", "@file" },

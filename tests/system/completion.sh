@@ -103,6 +103,7 @@ offers "a.gguf," qsf-chat --plain a
 offers "a.gguf,b c.qsf,chat.jinja,models,notes.txt," qsf-run --file ""
 offers "chat.jinja,models," qsf-run --render ""
 offers "models," qsf-run --parity ""
+offers "models," qsf-chat --model-dir ""
 offers "" qsf-run --system ""
 offers "" qsf-run -- --mod
 offers "q2,q4,q6,q8," qsf-chat --kv-type q

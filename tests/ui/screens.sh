@@ -87,7 +87,7 @@ see ' 1[0-9]-[0-9]+ of [0-9]+, and [0-9]+ more: Tab'
 keys Tab
 see ' 2[0-9]-[0-9]+ of [0-9]+'
 keys BTab BTab BTab # the page before the first one is the last
-see '/undo +remove'
+see '/undo +take back'
 see 'Tab: the first ones'
 keys se
 see '/sessions'

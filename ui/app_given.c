@@ -50,8 +50,9 @@ static void save_setting(UiApp *a, const QSFSetting *row) {
 
 /* In the order of the table: kv-type replaces what the session has for K or V alone. */
 void ui_own_settings(const UiApp *a, const UiOwn *own, QSFSettings *s) {
+    const bool commands = a->settings.commands; /* s may be the settings of a */
     ui_config_base(a, a->want_model ? a->want_model : a->model_path, s);
-    s->commands = a->settings.commands;
+    s->commands = commands;
     qsf_config_overlay(s, &own->settings);
     qsf_config_overlay(s, &a->given.settings);
 }

@@ -160,7 +160,9 @@ static void test_command_line(void **state) {
     assert_int_equal(qsf_setting_set(given, qsf_setting_find("temperature"), "0.25", err, sizeof err), 0);
     (void)ui_stops_add(&x->app.given.stops, "STOP");
     ui_buf_puts(&x->app.given.system, "be brief");
+    x->app.settings.commands = true;
     say(x, "/load plain");
+    assert_true(x->app.settings.commands); /* notices still name /budget, not --ram-budget */
     assert_float_equal(x->app.settings.params.temperature, 0.25f, 1e-6);
     assert_int_equal(x->app.settings.params.top_k, 40);
     assert_string_equal(x->app.stops.text[0], "STOP");

@@ -84,8 +84,9 @@ static int draw_head(const void *arg, UiCanvas *c, int row, int cols) {
 /* What does not fit in a row. */
 static bool draw_reason(const void *arg, UiCanvas *c, int row, int cols) {
     const UiModelRow *r = row_at(arg, ui_chooser_row(&((const UiModelPicker *)arg)->at));
-    if (!r || !ui_model_row_refused(r)) return false;
-    ui_canvas_puts(c, row, 1, cols, UI_STYLE_WARN, r->field[UI_MODEL_VERDICT]);
+    if (!r || !*r->field[UI_MODEL_VERDICT] || (cols >= WITH_VERDICT && !ui_model_row_refused(r)))
+        return false;
+    ui_canvas_puts(c, row, 1, cols, verdict_style(r), r->field[UI_MODEL_VERDICT]);
     return true;
 }
 

@@ -100,6 +100,7 @@ size 80 24
 see '^> mini:4b +0\.. MB +F32 +fits'
 size 40 12
 see '^> mini:4b +0\.. MB'
+see '^ fits' # on the last line, where the rows have no space for it
 size 100 30
 keys C-u
 see '^> tiny-Q8' # the last model comes first

@@ -34,11 +34,16 @@ static bool set_system(UiApp *a, uint32_t at, const char *by) {
 
 static bool set_setting(UiApp *a, const UiStep *s, const char *value, const char *by) {
     const QSFSetting *row = s->name ? qsf_setting_find(s->name) : NULL;
-    char copy[QSF_SETTING_TEXT];
+    char copy[QSF_SETTING_TEXT], now[QSF_SETTING_TEXT];
     (void)snprintf(copy, sizeof copy, "%s", value ? value : "");
     if (!row) return false;
     ui_session_because(&a->session, by, false);
+    const uint32_t done = a->session.tree.n_done;
     const bool ok = ui_app_set(a, row, copy, true);
+    if (a->session.tree.n_done == done) { /* it has that value already, or cannot have it: passed over */
+        qsf_setting_get(&a->settings, row, now, sizeof now);
+        ui_own_set(a, row, now);
+    }
     ui_session_because(&a->session, NULL, false);
     if (ok) ui_app_say(a, UI_NOTICE, "%s is %s again", row->name, copy);
     return ok;

@@ -181,6 +181,13 @@ static void test_settings(void **state) {
     say(x, "/redo 2");
     assert_float_equal(x->app.settings.params.temperature, 0.4f, 1e-6);
     assert_string_equal(ui_buf_str(&x->app.system), "Be brief.");
+    /* A setting that was refused later has its value already: that is passed over. */
+    say(x, "/budget 500");
+    fake_plan(&x->engine, 4, "no memory");
+    ui_app_pump(&x->app);
+    say(x, "/undo"), say(x, "/undo");
+    assert_int_equal(x->app.system.len, 0);
+    say(x, "/redo");
     say(x, "/undo 1"); /* a number means exchanges */
     assert_string_equal(talk(&x->app), "");
     assert_float_equal(x->app.settings.params.temperature, 0.4f, 1e-6);

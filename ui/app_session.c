@@ -7,6 +7,8 @@
 #include "ui/app_internal.h"
 #include "ui/guide.h"
 
+#define UI_SCRATCH_SHARE 16 /* a conversation without a file takes at most this part of the budget again */
+
 QSFLogRecord ui_app_record(const UiItem *it, UiPlace from) {
     QSFLogRecord r = { .text = ui_buf_str(&it->raw) + from.text, .len = it->raw.len - from.text };
     if (it->thought && it->thought->raw.len > from.thought) {
@@ -136,6 +138,7 @@ bool ui_app_rewrite(void *arg) {
 void ui_app_save_message(UiApp *a, UiItem *it, UiPlace from) {
     const bool again = a->unanswered == it->id; /* the file has it */
     const bool on = a->session.on && a->session.name[0];
+    a->session.scratch_max = a->stats.budget / UI_SCRATCH_SHARE;
     if (!again) ui_app_drop_unanswered(a);
     a->unanswered = 0;
     if (on && a->model_unsaved) ui_app_save_model(a);

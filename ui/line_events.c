@@ -88,12 +88,12 @@ static void on_answer_end(void *arg) {
     if (ui_item_thought(it)) put_reasoning(e, it->thought);
     field(e, "stop", it->stop, strlen(it->stop));
     number(e, "tokens", it->tokens);
+    if (it->seed != 0) ui_buf_printf(&e->line, ", \"seed\": \"%llu\"", (unsigned long long)it->seed);
+    if (it->tps > 0) ui_buf_printf(&e->line, ", \"tokens_per_second\": %.3f", it->tps);
     if (it->prompt > 0) number(e, "prompt_tokens", it->prompt);
     if (it->prompt > 0) number(e, "reused_tokens", it->reused);
     if (it->of > 1) number(e, "nth", it->nth);
     if (it->of > 1) number(e, "versions", it->of);
-    if (it->seed != 0) ui_buf_printf(&e->line, ", \"seed\": \"%llu\"", (unsigned long long)it->seed);
-    if (it->tps > 0) ui_buf_printf(&e->line, ", \"tokens_per_second\": %.3f", it->tps);
     end(e);
 }
 

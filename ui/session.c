@@ -25,8 +25,8 @@ bool ui_session_is_dated(const char *name) {
     return form[i] == '\0'; /* -2, -3 may follow */
 }
 
-/* Of a conversation without a file: it is not written twice on a disk. */
-#define UI_SCRATCH_MAX ((uint64_t)16 << 20)
+/* Most bytes of the records of a conversation without a file: besides the transcript. */
+#define UI_SCRATCH_MAX ((uint64_t)4 << 20)
 
 void ui_session_because(UiSession *s, const char *by, bool more) {
     s->by = by;
@@ -35,9 +35,7 @@ void ui_session_because(UiSession *s, const char *by, bool more) {
 
 const QSFChatLog *ui_session_texts(const UiSession *s) { return s->log ? s->log : s->scratch; }
 
-uint64_t ui_session_held(const UiSession *s) {
-    return ui_tree_bytes(&s->tree) + (s->scratch ? qsf_chatlog_last(s->scratch) : 0);
-}
+uint64_t ui_session_held(const UiSession *s) { return ui_tree_bytes(&s->tree); }
 
 static void drop_scratch(UiSession *s) {
     (void)qsf_chatlog_close(s->scratch);
@@ -163,7 +161,9 @@ static void append_scratch(UiSession *s, const QSFLogRecord *r) {
     if (s->tree.failed || r->kind == QSF_LOG_PART) return;
     if (!s->scratch) s->scratch = qsf_chatlog_scratch();
     QSFLogRecord made = *r;
-    const bool ok = s->scratch && qsf_chatlog_last(s->scratch) < UI_SCRATCH_MAX &&
+    const uint64_t most = s->scratch_max > 0 && s->scratch_max < UI_SCRATCH_MAX ? s->scratch_max
+                                                                                : UI_SCRATCH_MAX;
+    const bool ok = s->scratch && qsf_chatlog_last(s->scratch) + r->len < most &&
                     qsf_chatlog_append(s->scratch, r, err, sizeof err);
     if (ok) {
         made.at = qsf_chatlog_last(s->scratch);

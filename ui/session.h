@@ -29,9 +29,10 @@ typedef struct UiSession {
     bool (*rewrite)(void *arg);
     void *arg;
     bool rewriting;
-    UiTree tree;         /* of the records that were written */
-    QSFChatLog *scratch; /* those of a conversation without a file; NULL = none yet */
-    const char *by;      /* QSFLogRecord.by and .more of the next records: see ui_session_because */
+    UiTree tree;          /* of the records that were written */
+    QSFChatLog *scratch;  /* those of a conversation without a file; NULL = none yet */
+    uint64_t scratch_max; /* bytes that they may take, 0 = a few MB */
+    const char *by;       /* QSFLogRecord.by and .more of the next records: see ui_session_because */
     bool more;
     const char *was; /* QSFLogRecord.was of the next SET */
     bool lost;       /* an earlier session was closed with a part missing */
@@ -72,7 +73,7 @@ bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const ch
 void ui_session_because(UiSession *s, const char *by, bool more);
 /* The log that has the texts of the messages in s->tree, or NULL. */
 const QSFChatLog *ui_session_texts(const UiSession *s);
-/* Bytes of memory that the tree takes, and a conversation without a file. */
+/* Bytes of memory that the tree takes. */
 uint64_t ui_session_held(const UiSession *s);
 /* The conversation is about to be written again as a whole, to the file or, without one, in memory. */
 void ui_session_restart(UiSession *s);

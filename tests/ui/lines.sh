@@ -122,7 +122,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12; do x 150000 d; echo; done >"$work/many"
 peak_within "$least"
 
 # Tokenized all the same, because tokens may leave the context; of real words, which are few tokens.
-yes 'there was a little girl named Lily and she loved' | head -n 4500 | tr '\n' ' ' >"$work/words"
+yes 'there was a little girl named Lily and she loved' | head -n 5500 | tr '\n' ' ' >"$work/words"
 long_text "$work/words" 0 --eviction-policy sliding -n 1 --ctx 512 --batch 512
 
 # Another model can be loaded; after an invalid one the chat continues.

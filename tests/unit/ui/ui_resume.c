@@ -103,7 +103,8 @@ static void test_settings_do_not_leak(void **state) {
         expect(&x->app.settings, row, NULL);
         if (row->flags & QSF_SETTING_LIVE) {
             QSFSettings engine = { .params = x->engine.params,
-                                   .show_thinking = x->app.settings.show_thinking };
+                                   .show_thinking = x->app.settings.show_thinking,
+                                   .prefill_ahead = x->app.settings.prefill_ahead };
             expect(&engine, row, NULL);
         } else {
             expect(row->flags & QSF_SETTING_REPLAN ? &x->engine.in_force : &x->engine.settings, row, NULL);

@@ -215,7 +215,7 @@ def key_written(text):
 
 def _key(item, says, asks):
     names = item.name.split()
-    # The same key with Shift goes the other way: it is no part of the name by which questions know the fact.
+    # The same key with Shift goes the other way: questions know the fact by the key alone.
     own = ' '.join(name for name in names if name != f'Shift-{names[0]}')
     intent = Intent('key-' + re.sub(r'[^a-z0-9]+', '-', own.lower().replace('<', 'first').replace('>', 'last')).strip('-'),
                     item.where, derived=True, weight=0.5, rows=names)

@@ -91,9 +91,14 @@ unrun = $(if $(filter $(KERNEL_UNRUN),$(call level_of,$1)),-fno-sanitize=all)
 # buffer is followed by a guard page. Without optimization the frames of the attention kernels are larger than the stack of
 # a thread of the pool.
 kernel_opt = $(if $(filter kernels/generated/kv%,$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
+# Folders that compute little: their files use COLD_OPT, which configure sets unless CFLAGS are given. Each
+# file directly in src/convert, but not its folders, which quantize.
+cold_dirs := ui/% src/run/% src/model/% src/file/hf/% src/file/gguf/%
+cold_src := $(basename $(filter $(cold_dirs),$(all_src)) $(convert_src))
 src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $(FRAME_FLAGS) $(lean_debug) $(KERNEL_UNWIND) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
             $(if $(filter src/convert/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
+            $(if $(filter $(cold_src),$1),$(COLD_OPT)) \
             $(if $(filter ui/% tests/unit/ui/%,$1),$(UI_CFLAGS)) \
             $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH))) \
             $(if $(filter-out $(unit_main:.c=),$(filter tests/unit/%,$1)),$(if $(filter $(computing_tests),$1),,$(TEST_OPT)) -include tests/unit/units.h -DQSF_UNIT=$(notdir $1))

@@ -89,6 +89,7 @@ in_dir env env CC="$cc" CFLAGS=-O1 sh "$configure"
 expect_rc 0 'CC and CFLAGS from the environment'
 [ "$(setting CFLAGS)" = -O1 ] || fail "CFLAGS from the environment is ignored"
 setting CONFIGURE_ARGS | grep -q CFLAGS=-O1 || fail "CFLAGS from the environment is not recorded"
+[ -z "$(setting COLD_OPT)" ] || fail "files are compiled with $(setting COLD_OPT) instead of the given CFLAGS"
 
 # ---- debug information of kernels is for those who ask for it
 [ "$(setting KERNEL_DEBUG)" = -g0 ] || fail "kernels have debug information: $(setting KERNEL_DEBUG)"
@@ -102,6 +103,7 @@ expect_rc 0 '--enable-debug with CFLAGS'
 printf '#!/bin/sh\nexec %s "$@"\n' "$cc" >"$work/ccache-like"
 chmod +x "$work/ccache-like"
 in_dir ccache sh "$configure" CC="$work/ccache-like"
+[ "$(setting CFLAGS) $(setting COLD_OPT)" = '-O2 -g1 -O1' ] || fail "without CFLAGS: $(setting CFLAGS) $(setting COLD_OPT)"
 [ "$(setting KERNEL_PCH)" = no ] || fail "headers are precompiled for ccache"
 # shellcheck disable=SC2016  # for the wrapper to expand
 printf '#!/bin/sh\nfor last; do :; done\ncase "$*" in *-include*) rm -f "${last%%/*}/pch.h.gch" ;; esac\nexec %s "$@"\n' "$cc" >"$work/nopch-cc"

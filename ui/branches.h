@@ -11,8 +11,8 @@
 
 /* A new version of an answer begins: `it`, which must be in the context, and what follows it leave the
  * conversation and stay in the session. by: the command, "retry", or UI_BY_TOKEN; it must stay valid. Then
- * ui_app_ask(a, false) asks for the version, and evaluates only what the versions do not have in common; what
- * is saved of it stays if the program is killed, and /undo goes back to the version before. */
+ * ui_app_ask(a, false) asks for the version, and evaluates only what the versions do not have in common. The
+ * part of it that is saved stays if the program is killed, and /undo goes back to the version before. */
 void ui_app_branch_answer(UiApp *a, const UiItem *it, const char *by);
 /* The same change goes back before it was finished: the answer that it replaced is there again. false: no
  * such change is open, or its texts cannot be read (reported). */

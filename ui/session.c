@@ -25,7 +25,7 @@ bool ui_session_is_dated(const char *name) {
     return form[i] == '\0'; /* -2, -3 may follow */
 }
 
-/* Most bytes of the records of a conversation without a file: besides the transcript. */
+/* Maximum bytes of the records of a conversation without a file: besides the transcript. */
 #define UI_SCRATCH_MAX ((uint64_t)4 << 20)
 
 void ui_session_because(UiSession *s, const char *by, bool more) {

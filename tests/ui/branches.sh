@@ -47,7 +47,7 @@ err_has 'made /clear again'
 awk '/^qsf-chat: made .clear again/ { after = 1 } after && /^>/ { bad = 1 } END { exit bad || !after }' \
     "$work/err" || { cat "$work/err"; fail "/redo did not clear the conversation again"; }
 
-# A new version that is being written when the program is killed: what was saved of it, and the one before.
+# A new version that is being written when the program is killed: the saved part, and the version before.
 make_slow
 begin half "$slow" -n 4000 --temperature 0 --ram-budget 100
 printf 'One day\n' >&3

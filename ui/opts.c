@@ -284,9 +284,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
 
 static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
     if (r->n_positional > 1)
-        return o->list          ? "expected one RE"
-               : o->list_models ? "expected WORDS or DIR"
-                                : "expected one MODEL";
+        return o->list ? "expected one RE" : o->list_models ? "expected WORDS or DIR" : "expected one MODEL";
     if (o->list_models &&
         (o->list || o->print || o->replay || o->script || o->json || o->session || o->resume))
         return "--list-models cannot be combined with sessions, --script or --json";

@@ -56,13 +56,15 @@ convert_lib_src := $(call find,$(patsubst %,src/%/*.c,$(convert_dirs)) $(addsuff
 run_src := $(call find,src/run/*.c)
 convert_src := $(call find,src/convert/*.c)
 ui_src := $(call find,ui/*.c ui/*/*.c)
+# Only where libcurl and nettle are.
+get_src := $(if $(filter 1,$(HAVE_GET)),$(call find,get/*.c))
 harness_src := $(call find,tests/harness/*.c)
 unit_main := tests/unit/units.c
 unit_src := $(call find,tests/unit/*/t_*.c tests/unit/ui/ui_*.c)
 checkkern_src := $(call find,tests/kernels/*.c tests/kernels/$(ARCH)/*.c)
 tool_src := $(call find,tests/tools/*.c)
 fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
-all_src := $(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_main) $(unit_src) $(tool_src) $(checkkern_src)
+all_src := $(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(get_src) $(harness_src) $(unit_main) $(unit_src) $(tool_src) $(checkkern_src)
 
 system_tests := $(filter-out %/lib.sh %/model.sh %/hf.sh,$(call find,tests/system/*.sh))
 ui_tests := $(filter-out %/lib.sh,$(call find,tests/ui/*.sh))
@@ -70,7 +72,8 @@ ui_tests := $(filter-out %/lib.sh,$(call find,tests/ui/*.sh))
 # A program exists when it has its own main.c.
 programs := $(if $(filter src/run/main.c,$(run_src)),qsf-run) \
             $(if $(filter ui/main.c,$(ui_src)),qsf-chat) \
-            $(if $(filter src/convert/main.c,$(convert_src)),qsf-convert)
+            $(if $(filter src/convert/main.c,$(convert_src)),qsf-convert) \
+            $(if $(get_src),qsf-get)
 unit_bin := $(patsubst %.c,$O/%,$(unit_src))
 checkkern := $(if $(checkkern_src),checkkern)
 tool_bin := $(patsubst %.c,$O/%,$(tool_src))
@@ -100,6 +103,7 @@ src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $
             $(if $(filter src/convert/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter $(cold_src),$1),$(COLD_OPT)) \
             $(if $(filter ui/% tests/unit/ui/%,$1),$(UI_CFLAGS)) \
+            $(if $(filter get/% tests/unit/get/%,$1),$(GET_CFLAGS)) \
             $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH))) \
             $(if $(filter-out $(unit_main:.c=),$(filter tests/unit/%,$1)),$(if $(filter $(computing_tests),$1),,$(TEST_OPT)) -include tests/unit/units.h -DQSF_UNIT=$(notdir $1))
 # Unit tests without optimization take a third of the time to compile, and no longer to run: what they test is optimized.
@@ -113,6 +117,7 @@ link = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $(EXTRA_LDFLAGS)
 # Tests are never static: cmocka has no static form on some systems. The chat is, where possible.
 link_dynamic = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(filter-out -static,$(LDFLAGS)) $(EXTRA_LDFLAGS)
 link_ui = $(if $(filter no,$(UI_STATIC)),$(link_dynamic),$(link))
+link_get = $(if $(filter no,$(GET_STATIC)),$(link_dynamic),$(link))
 
 # ---- build
 
@@ -132,7 +137,7 @@ $O/%.o: $S/%.c config.flags config.h
 	$(compile_it)
 $(call obj,$(generated_src)): $O/%.o: $O/%.c config.flags config.h
 	$(compile_it)
-$(call obj,$(filter ui/% tests/%,$(all_src))): config.mk
+$(call obj,$(filter ui/% get/% tests/%,$(all_src))): config.mk
 
 # Linked by the programs and the tests: every function of src/ outside src/run and src/convert/*.c.
 engine := $O/libengine.a
@@ -166,6 +171,10 @@ qsf-chat: $(call obj,$(ui_src)) $(engine)
 	$(call say,LINK,$@)
 	$Q$(link_ui) -o $@ $^ $(UI_LIBS) $(LIB_LIBS)
 
+qsf-get: $(call obj,$(get_src)) $(engine)
+	$(call say,LINK,$@)
+	$Q$(link_get) -o $@ $^ $(GET_LIBS) $(LIB_LIBS)
+
 # The kernel checks link only the kernels, which must not need anything else.
 $(or $(checkkern),checkkern): $(call obj,$(checkkern_src)) $(call obj,$(kernel_src))
 	$(call say,LINK,$@)
@@ -192,11 +201,11 @@ config.stamp: $S/configure $S/VERSION
 
 include $(addprefix $S/mk/,compdb.mk units.mk check.mk arm.mk bench.mk fuzz.mk dist.mk)
 
-run: qsf-chat
+run: qsf-chat $(filter qsf-get,$(programs))
 	@./qsf-chat $(MODEL)
 
 clean:
-	rm -rf $O san tsan fuzz arm qsf-chat qsf-run qsf-convert checkkern libqsf.a compile_commands.json qsf.c qsf.h
+	rm -rf $O san tsan fuzz arm qsf-chat qsf-run qsf-convert qsf-get checkkern libqsf.a compile_commands.json qsf.c qsf.h
 
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "get/http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "src/base/interrupt.h"
+
+#define CONNECT_SECONDS 30L
+#define STALL_SECONDS   60L /* without a byte */
+#define REDIRECTS_MAX   8L
+#define WAIT_MS         100 /* between two looks at whether the thread is to stop */
+
+struct GetHttp {
+    CURL *easy;
+    CURLM *multi;
+    char reason[CURL_ERROR_SIZE];
+    char *token;
+};
+
+typedef struct Transfer {
+    GetHttp *h;
+    GetReply *reply;
+    GetSink sink;
+    void *arg;
+    bool stopped;
+} Transfer;
+
+GetHttp *get_http_new(const char *token, QsfErr *err) {
+    GetHttp *h = calloc(1, sizeof *h);
+    if (h && curl_global_init(CURL_GLOBAL_DEFAULT) == 0) {
+        h->easy = curl_easy_init();
+        h->multi = curl_multi_init();
+        h->token = token && *token ? strdup(token) : NULL;
+    }
+    if (!h || !h->easy || !h->multi || (token && *token && !h->token)) {
+        get_http_free(h);
+        qsf_err_memory(err, "the connection");
+        return NULL;
+    }
+    return h;
+}
+
+void get_http_free(GetHttp *h) {
+    if (!h) return;
+    if (h->easy) curl_easy_cleanup(h->easy);
+    if (h->multi) curl_multi_cleanup(h->multi);
+    free(h->token);
+    free(h);
+}
+
+/* ---- headers */
+
+static void copy_value(char *dst, size_t cap, const char *s, size_t len) {
+    if (len >= cap) len = 0; /* a value of that length is none that is known here */
+    memcpy(dst, s, len);
+    dst[len] = '\0';
+}
+
+/* "abc" and W/"abc" are both abc. */
+static void copy_tag(char *dst, const char *s, size_t len) {
+    if (len > 2 && s[0] == 'W' && s[1] == '/') s += 2, len -= 2;
+    if (len >= 2 && s[0] == '"' && s[len - 1] == '"') s++, len -= 2;
+    copy_value(dst, GET_HEADER_MAX, s, len);
+}
+
+static int64_t whole(const char *s) {
+    char *end;
+    errno = 0;
+    const long long v = strtoll(s, &end, 10);
+    return errno || end == s || v < 0 ? -1 : (int64_t)v;
+}
+
+/* bytes 100-199/1000, or with an asterisk instead of one of the two; RFC 9110, section 14.4. */
+static void content_range(GetReply *r, const char *s) {
+    if (strncasecmp(s, "bytes ", 6) != 0) return;
+    r->first = whole(s + 6);
+    const char *slash = strchr(s, '/');
+    r->total = slash ? whole(slash + 1) : -1;
+}
+
+/* <URL>; rel="next"; RFC 8288. */
+static void link_header(GetReply *r, const char *s, size_t len) {
+    const char *open = memchr(s, '<', len),
+               *close = open ? memchr(open, '>', len - (size_t)(open - s)) : NULL;
+    if (close && strstr(close, "rel=\"next\""))
+        copy_value(r->next, sizeof r->next, open + 1, (size_t)(close - open) - 1);
+}
+
+static void header(GetReply *r, const char *name, size_t n, const char *value, size_t len) {
+    if (n == 14 && !strncasecmp(name, "content-length", n)) r->length = whole(value);
+    if (n == 13 && !strncasecmp(name, "content-range", n)) content_range(r, value);
+    if (n == 13 && !strncasecmp(name, "x-linked-size", n)) r->linked_size = whole(value);
+    if (n == 13 && !strncasecmp(name, "x-linked-etag", n)) copy_tag(r->linked_etag, value, len);
+    if (n == 13 && !strncasecmp(name, "x-repo-commit", n))
+        copy_value(r->commit, sizeof r->commit, value, len);
+    if (n == 4 && !strncasecmp(name, "etag", n)) copy_tag(r->etag, value, len);
+    if (n == 4 && !strncasecmp(name, "link", n)) link_header(r, value, len);
+    if (n == 11 && !strncasecmp(name, "retry-after", n) && whole(value) > 0)
+        r->retry_after = (double)whole(value);
+}
+
+/* A new status line: what belongs to the reply before it is dropped, but for what a hub says of the file. */
+static void next_reply(GetReply *r) {
+    r->length = r->first = r->total = -1;
+    r->retry_after = 0;
+    r->etag[0] = r->location[0] = r->next[0] = '\0';
+}
+
+static size_t on_header(char *line, size_t size, size_t n, void *arg) {
+    Transfer *t = arg;
+    char text[8192];
+    size_t len = n * size;
+    while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == '\n' || line[len - 1] == ' ')) len--;
+    if (len >= sizeof text) return n * size;
+    memcpy(text, line, len);
+    text[len] = '\0';
+    if (strncmp(text, "HTTP/", 5) == 0) next_reply(t->reply);
+    const char *colon = strchr(text, ':');
+    if (colon) {
+        const char *value = colon + 1 + strspn(colon + 1, " \t");
+        header(t->reply, text, (size_t)(colon - text), value, len - (size_t)(value - text));
+    }
+    return n * size;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *arg) {
+    Transfer *t = arg;
+    const size_t len = size * n;
+    curl_easy_getinfo(t->h->easy, CURLINFO_RESPONSE_CODE, &t->reply->status);
+    if (!t->sink || t->stopped) return len;
+    if (t->sink(t->arg, t->reply, bytes, len)) return len;
+    t->stopped = true;
+    return 0;
+}
+
+/* ---- transfers */
+
+static void prepare(Transfer *t, const char *url) {
+    CURL *e = t->h->easy;
+    const char *allowed = strncmp(url, "https:", 6) == 0 ? "https" : "http,https";
+    *t->reply = (GetReply){ .length = -1, .first = -1, .total = -1, .linked_size = -1 };
+    t->h->reason[0] = '\0';
+    curl_easy_reset(e);
+    curl_easy_setopt(e, CURLOPT_URL, url);
+    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->h->reason);
+    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, allowed);
+    curl_easy_setopt(e, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
+    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+    curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, STALL_SECONDS);
+    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(e, CURLOPT_USERAGENT, "qsf-get/" QSF_VERSION);
+    curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(e, CURLOPT_HEADERDATA, t);
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
+    curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 256L << 10);
+    if (t->h->token) {
+        curl_easy_setopt(e, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+        curl_easy_setopt(e, CURLOPT_XOAUTH2_BEARER, t->h->token);
+    }
+}
+
+static CURLcode result_of(GetHttp *h) {
+    int left;
+    for (CURLMsg *m; (m = curl_multi_info_read(h->multi, &left)) != NULL;)
+        if (m->msg == CURLMSG_DONE && m->easy_handle == h->easy) return m->data.result;
+    return CURLE_OK;
+}
+
+static int perform(Transfer *t, const char *url, QsfErr *err) {
+    GetHttp *h = t->h;
+    int running = 1;
+    CURLMcode m = curl_multi_add_handle(h->multi, h->easy);
+    while (m == CURLM_OK && running > 0 && !qsf_interrupted()) {
+        m = curl_multi_perform(h->multi, &running);
+        if (m == CURLM_OK && running > 0) m = curl_multi_poll(h->multi, NULL, 0, WAIT_MS, NULL);
+    }
+    const CURLcode c = running > 0 ? CURLE_OK : result_of(h);
+    char *location = NULL;
+    curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &t->reply->status);
+    curl_easy_getinfo(h->easy, CURLINFO_REDIRECT_URL, &location);
+    if (location) copy_value(t->reply->location, sizeof t->reply->location, location, strlen(location));
+    curl_multi_remove_handle(h->multi, h->easy);
+    if (qsf_interrupt_check(err)) return QSF_E_INTERRUPTED;
+    if (m != CURLM_OK) return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", url, curl_multi_strerror(m));
+    if (c == CURLE_OK || t->stopped) return QSF_OK;
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", url, h->reason[0] ? h->reason : curl_easy_strerror(c));
+}
+
+int get_http_head(GetHttp *h, const char *url, GetReply *reply, QsfErr *err) {
+    Transfer t = { .h = h, .reply = reply };
+    prepare(&t, url);
+    curl_easy_setopt(h->easy, CURLOPT_NOBODY, 1L);
+    return perform(&t, url, err);
+}
+
+typedef struct Text {
+    QsfStrbuf *b;
+    size_t max;
+    bool too_long;
+} Text;
+
+static bool add_text(void *arg, const GetReply *reply, const void *bytes, size_t len) {
+    Text *t = arg;
+    (void)reply;
+    t->too_long = len > t->max - t->b->len;
+    if (!t->too_long) qsf_strbuf_add(t->b, bytes, len);
+    return !t->too_long && qsf_strbuf_ok(t->b);
+}
+
+int get_http_text(GetHttp *h, const char *url, size_t max, QsfStrbuf *b, GetReply *reply, QsfErr *err) {
+    Text text = { b, max, false };
+    Transfer t = { .h = h, .reply = reply, .sink = add_text, .arg = &text };
+    qsf_strbuf_clear(b);
+    prepare(&t, url);
+    curl_easy_setopt(h->easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(h->easy, CURLOPT_ACCEPT_ENCODING, "");
+    const int rc = perform(&t, url, err);
+    if (text.too_long)
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the answer has more than %zu bytes", url, max);
+    if (!qsf_strbuf_ok(b)) return qsf_err_memory(err, "an answer of the server");
+    return rc;
+}
+
+int get_http_body(GetHttp *h, const char *url, uint64_t first, GetSink sink, void *arg, GetReply *reply,
+                  bool *stopped, QsfErr *err) {
+    Transfer t = { .h = h, .reply = reply, .sink = sink, .arg = arg };
+    char range[40];
+    prepare(&t, url);
+    curl_easy_setopt(h->easy, CURLOPT_FOLLOWLOCATION, 1L);
+    /* Without a range for the first byte: some servers answer "bytes=0-" with 200. */
+    snprintf(range, sizeof range, "%llu-", (unsigned long long)first);
+    if (first > 0) curl_easy_setopt(h->easy, CURLOPT_RANGE, range);
+    const int rc = perform(&t, url, err);
+    *stopped = t.stopped;
+    return rc;
+}
+
+void get_http_put_path(QsfStrbuf *b, const char *path) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+    for (const char *p = path; *p; p++) {
+        if (strchr(plain, *p))
+            qsf_strbuf_addc(b, *p);
+        else
+            qsf_strbuf_addf(b, "%%%02X", (unsigned)(unsigned char)*p);
+    }
+}

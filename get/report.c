@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "get/report.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "get/program.h"
+#include "src/base/clock.h"
+#include "src/base/json.h"
+
+#define SHOW_NS 200000000u
+
+void get_report_init(GetReport *r, bool json, bool quiet) {
+    *r = (GetReport){ .json = json, .quiet = quiet, .terminal = isatty(STDERR_FILENO) == 1 };
+}
+
+static void put(QsfStrbuf *b) {
+    qsf_strbuf_adds(b, "}\n");
+    fputs(qsf_strbuf_str(b), stdout);
+    fflush(stdout);
+    qsf_strbuf_free(b);
+}
+
+static QsfStrbuf event(const char *name) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    qsf_strbuf_addf(&b, "{\"event\": \"%s\"", name);
+    return b;
+}
+
+static void put_text(QsfStrbuf *b, const char *key, const char *text) {
+    qsf_strbuf_addf(b, ", \"%s\": ", key);
+    qsf_json_put_string(b, text, strlen(text));
+}
+
+void get_report_end(GetReport *r) {
+    if (r->drawn) fputs("\n", stderr);
+    r->drawn = false;
+}
+
+void get_report_note(GetReport *r, const char *text) {
+    if (r->json) {
+        QsfStrbuf b = event("note");
+        put_text(&b, "message", text);
+        put(&b);
+    } else if (!r->quiet) {
+        get_report_end(r);
+        qsf_cli_error(&get_cli, "%s", text);
+    }
+}
+
+/* "1.25 GB" or "12.5 MB". */
+static const char *size_text(uint64_t bytes, char out[32]) {
+    const bool big = bytes >= 1000000000u;
+    snprintf(out, 32, big ? "%.2f GB" : "%.1f MB", (double)bytes / (big ? 1e9 : 1e6));
+    return out;
+}
+
+void get_report_choices(GetReport *r, const GetList *l, const GetChoices *c, uint64_t room) {
+    QsfStrbuf b = event("models");
+    char verdict[80], size[32];
+    if (r->json) qsf_strbuf_adds(&b, ", \"models\": [");
+    for (size_t i = 0; i < c->n; i++) {
+        const GetChoice *m = &c->items[i];
+        const char *name = m->folder ? "safetensors" : l->items[m->parts[0]].path;
+        get_verdict(m->bytes, room, verdict, sizeof verdict);
+        if (r->json) {
+            qsf_strbuf_addf(&b, "%s{\"bytes\": %llu", i ? ", " : "", (unsigned long long)m->bytes);
+            put_text(&b, "name", name);
+            put_text(&b, "verdict", verdict);
+            qsf_strbuf_addf(&b, ", \"chosen\": %s}", i == c->chosen ? "true" : "false");
+        } else if (!r->quiet) {
+            fprintf(stderr, "%c %10s  %-13s %s\n", i == c->chosen ? '*' : ' ', size_text(m->bytes, size),
+                    verdict, name);
+        }
+    }
+    if (r->json) {
+        qsf_strbuf_adds(&b, "]");
+        put(&b);
+    }
+    qsf_strbuf_free(&b);
+}
+
+static void draw(GetReport *r, uint64_t done, double rate) {
+    char left[40] = "", have[32], all[32];
+    const double seconds = rate > 0 && r->total > done ? (double)(r->total - done) / rate : 0;
+    if (seconds > 0)
+        snprintf(left, sizeof left, "  %.0f:%02.0f left", (double)(long)(seconds / 60),
+                 (double)((long)seconds % 60));
+    fprintf(stderr, "\r%s of %s  %3.0f %%  %.1f MB/s%s\033[K", size_text(done, have),
+            size_text(r->total, all), r->total ? 100.0 * (double)done / (double)r->total : 0, rate / 1e6,
+            left);
+    fflush(stderr);
+    r->drawn = true;
+}
+
+/* A line for every tenth, for logs. */
+static void print(GetReport *r, uint64_t done) {
+    char all[32];
+    const unsigned percent = r->total ? (unsigned)(100 * done / r->total) : 0;
+    if (percent / 10 == r->percent / 10) return;
+    r->percent = percent;
+    fprintf(stderr, "%u %% of %s\n", percent, size_text(r->total, all));
+}
+
+void get_report_progress(GetReport *r, uint64_t part_done) {
+    const uint64_t now = qsf_now_ns(), done = r->before + part_done;
+    const bool last = r->total > 0 && done == r->total;
+    if (r->begun == 0) {
+        r->begun = now;
+        r->at_start = done;
+    }
+    if (!last && now - r->shown < SHOW_NS) return;
+    r->shown = now;
+    const double rate = now > r->begun ? (double)(done - r->at_start) / ((double)(now - r->begun) / 1e9) : 0;
+    if (r->json) {
+        QsfStrbuf b = event("progress");
+        qsf_strbuf_addf(&b, ", \"done\": %llu, \"total\": %llu, \"rate\": %.0f", (unsigned long long)done,
+                        (unsigned long long)r->total, rate);
+        put(&b);
+    } else if (!r->quiet && r->terminal) {
+        draw(r, done, rate);
+    } else if (!r->quiet) {
+        print(r, done);
+    }
+}
+
+void get_report_path(GetReport *r, const char *path) {
+    get_report_end(r);
+    if (!r->json) {
+        puts(path);
+        return;
+    }
+    QsfStrbuf b = event("done");
+    put_text(&b, "path", path);
+    put(&b);
+}
+
+void get_report_error(GetReport *r, const QsfErr *err) {
+    get_report_end(r);
+    if (r->json) {
+        QsfStrbuf b = event("error");
+        qsf_strbuf_addf(&b, ", \"code\": %d", err->code);
+        put_text(&b, "message", err->msg);
+        put(&b);
+    } else if (err->code == QSF_E_INTERRUPTED) {
+        qsf_cli_error(&get_cli, "stopped; the same command continues the download");
+    } else {
+        qsf_cli_error_text(&get_cli, err->msg);
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Models that are named by where they can be had: "hf:OWNER/NAME[@REVISION][:FILE-OR-TYPE]" or a URL. The
+ * program qsf-get downloads them, in a process of its own: a network library never counts in the RAM budget.
+ * Shared by the programs; not installed. */
+#ifndef QSF_FETCH_H
+#define QSF_FETCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Is this the name of a model to download, not of a file? */
+bool qsf_fetch_is_remote(const char *name);
+
+/* Downloads it, or finds it in the cache, with progress and errors on stderr. Returns the path of the file,
+ * malloc'ed, or NULL with *code an exit status (qsf_cli.h): the error was printed by qsf-get, or is in err if it
+ * could not be run ("" otherwise). Blocks; SIGINT and SIGTERM end it through qsf-get. */
+char *qsf_fetch(const char *name, bool offline, int *code, char *err, size_t cap);
+
+/* A download in the background. One thread. */
+typedef struct QSFFetch {
+    pid_t pid; /* 0 = none is running */
+    int fd;    /* becomes readable when there is an event */
+    size_t len;
+    char line[16384]; /* (len) bytes of an event that is not complete */
+} QSFFetch;
+
+typedef enum QSFFetchKind {
+    QSF_FETCH_NOTHING,  /* none yet */
+    QSF_FETCH_PROGRESS, /* done, total, rate */
+    QSF_FETCH_NOTE,     /* text: a sentence, or the list of models, one per line */
+    QSF_FETCH_DONE,     /* text: the path of the file */
+    QSF_FETCH_FAILED    /* text: why, in one sentence */
+} QSFFetchKind;
+
+typedef struct QSFFetchEvent {
+    QSFFetchKind kind;
+    uint64_t done, total; /* bytes; total 0 = unknown */
+    double rate;          /* bytes per second, 0 = unknown */
+    char text[8192];      /* clean: no control characters but newlines */
+} QSFFetchEvent;
+
+/* Starts qsf-get. room: bytes of memory for weights, by which it chooses; 0 = what is available. false with a
+ * message in err. */
+bool qsf_fetch_start(QSFFetch *f, const char *name, bool offline, uint64_t room, char *err, size_t cap);
+/* The next event, without waiting. After DONE and FAILED nothing is running any more. */
+void qsf_fetch_next(QSFFetch *f, QSFFetchEvent *e);
+/* Stops it; what was downloaded is kept. Waits until it has ended. */
+void qsf_fetch_stop(QSFFetch *f);
+
+#endif

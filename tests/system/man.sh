@@ -22,7 +22,7 @@ man_options() {
 }
 
 tried=0
-for program in qsf-run qsf-chat qsf-convert; do
+for program in qsf-run qsf-chat qsf-convert qsf-get; do
     page=$QSF_SRCDIR/man/$program.1
     exe=$QSF_BUILDDIR/$program
     if [ ! -x "$exe" ] && [ ! -f "$page" ]; then continue; fi

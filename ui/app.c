@@ -422,6 +422,10 @@ static void load_soon(UiApp *a, const char *what) {
 
 void ui_app_load(UiApp *a, const char *path) {
     char what[200];
+    if (qsf_fetch_is_remote(path)) {
+        (void)ui_download_begin(a, path);
+        return;
+    }
     char *copy = ui_strdup_len(path, strlen(path));
     free(a->want_model);
     a->want_model = copy;

@@ -10,6 +10,7 @@
 #include "ui/compose/attach.h"
 #include "ui/compose/folds.h"
 #include "ui/compose/queue.h"
+#include "ui/download.h"
 #include "ui/engine.h"
 #include "ui/session.h"
 #include "ui/source.h"
@@ -107,7 +108,7 @@ typedef struct UiWalk {
     QSFToken token;
 } UiWalk;
 
-typedef struct UiApp {
+struct UiApp {
     UiEngine engine;
     UiHooks hooks;
     QSFSettings settings;
@@ -208,7 +209,9 @@ typedef struct UiApp {
     const char *models_dir; /* the folder whose models are listed at the start, or NULL */
     bool remember_model;    /* what is loaded is the first in the list of models the next time */
     bool choose_model;      /* no model was given: the full screen lists what there is, or loads the guide */
-} UiApp;
+    UiDownload download;
+    bool offline; /* nothing is downloaded */
+};
 
 /* Fills s with the defaults of the chat: those of the engine, but an automatic budget. */
 void ui_settings_default(QSFSettings *s);
@@ -244,7 +247,7 @@ void ui_app_draft(UiApp *a, const char *text, size_t len);
  * ("" = all) and SEARCH, what filters MODELS at first; "" for the others. */
 void ui_app_open_view(UiApp *a, UiView view, const char *text);
 
-/* Loads path now, or when the answer is finished. */
+/* Loads path now, or when the answer is finished; what is to be downloaded when that is complete. */
 void ui_app_load(UiApp *a, const char *path);
 /* Reloads the model with the current settings; row (NULL: several) is the setting that changed. */
 void ui_app_reload(UiApp *a, const QSFSetting *row);

@@ -389,6 +389,7 @@ bool ui_app_pump(UiApp *a) {
         any = true;
     }
     ui_source_run(a);
+    any = ui_download_pump(a) || any;
     say_save_problem(a);
     return any;
 }
@@ -481,6 +482,7 @@ void ui_app_finish(UiApp *a) {
         if (a->answer) close_answer(a, "interrupted", NULL);
     }
     a->running = UI_REQUEST_NONE;
+    qsf_fetch_stop(&a->download.fetch); /* what is there is kept */
     const bool any = ui_transcript_last(&a->chat) || a->unanswered != 0;
     if (a->session.failing && !a->session.log && any) (void)ui_app_save_all(a, true);
     ui_session_close(&a->session);

@@ -29,6 +29,7 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
                        a->model_path);
         return true;
     }
+    if (qsf_fetch_is_remote(args)) return ui_download_begin(a, args);
     char *typed = ui_path_expand(args), hint[400] = "";
     char *path = typed ? qsf_model_resolve(typed, a->model_dirs, hint, sizeof hint) : NULL;
     free(typed);

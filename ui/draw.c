@@ -358,6 +358,10 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
         .stopping = a->stopping,
         .more = &a->more,
         .pin_left = ui_app_pin_left(a),
+        .downloading = ui_download_running(a),
+        .get_done = a->download.done,
+        .get_total = a->download.total,
+        .get_left = ui_download_left(a),
     };
     int point_row, point_col;
     int input_rows = ui_input_rows(in, cols, &point_row, &point_col);

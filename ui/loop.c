@@ -70,12 +70,13 @@ static void on_editor(void *arg) {
  * the editor. */
 static int wait_for_editor(void *arg) {
     Loop *l = arg;
-    struct pollfd fds[2] = {
+    struct pollfd fds[3] = {
         { .fd = ui_signals_fd(), .events = POLLIN },
         { .fd = l->app->engine.fd(l->app->engine.self), .events = POLLIN },
+        { .fd = ui_download_fd(l->app), .events = POLLIN },
     };
     int pass = 0;
-    (void)poll(fds, 2, ui_app_busy(l->app) ? (int)(UI_TICK_SECONDS * 1000) : -1);
+    (void)poll(fds, 3, ui_app_busy(l->app) ? (int)(UI_TICK_SECONDS * 1000) : -1);
     for (int sig; (sig = ui_signals_next()) != 0;) {
         if (sig != SIGTERM && sig != SIGHUP) continue;
         end(l, 128 + sig);
@@ -261,14 +262,15 @@ static int wait_ms(const Loop *l, double now) {
 
 static void wait(Loop *l) {
     double now = ui_now();
-    struct pollfd fds[4] = {
+    struct pollfd fds[5] = {
         { .fd = STDIN_FILENO, .events = POLLIN },
         { .fd = ui_signals_fd(), .events = POLLIN },
         { .fd = l->app->engine.fd(l->app->engine.self), .events = POLLIN },
         { .fd = ui_screen_models_fd(&l->screen), .events = POLLIN },
+        { .fd = ui_download_fd(l->app), .events = POLLIN },
     };
     bool flash = l->screen.flash_until > now;
-    int n = poll(fds, 4, wait_ms(l, now));
+    int n = poll(fds, 5, wait_ms(l, now));
     now = ui_now();
     if (n < 0 && errno != EINTR) end(l, 1);
     for (int sig; (sig = ui_signals_next()) != 0;) on_signal(l, sig);

@@ -117,6 +117,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->interactive = a->settings.commands = !lines || isatty(STDIN_FILENO) == 1;
     a->verbose = o->verbose;
     a->quiet = o->quiet;
+    a->offline = o->offline;
     a->text_width = o->width;
     (void)snprintf(a->theme, sizeof a->theme, "%s", o->theme);
     a->snapshots = !o->no_snapshot;
@@ -201,6 +202,16 @@ static int print_only(const UiOptions *o) {
     return status ? status : printed;
 }
 
+/* Downloads the model of the command line, if that is what its name means, before the screen opens. */
+static bool fetch_model(UiOptions *o, char **path, int *status) {
+    char err[500];
+    if (!o->model || !qsf_fetch_is_remote(o->model)) return true;
+    *path = qsf_fetch(o->model, o->offline, o->quiet, status, err, sizeof err);
+    if (!*path && *err) ui_options_error(err);
+    if (*path) o->model = *path;
+    return *path != NULL;
+}
+
 int main(int argc, char **argv) {
     UiOptions options;
     UiApp app;
@@ -223,6 +234,11 @@ int main(int argc, char **argv) {
     }
     if (!qsf_log_open("qsf-chat", options.log_file, err, sizeof err)) ui_options_error(err);
     qsf_log("start", "%s", qsf_version());
+    char *fetched = NULL;
+    if (!fetch_model(&options, &fetched, &status)) {
+        ui_options_free(&options);
+        return status;
+    }
     QSFWorker *worker = qsf_worker_start(&options.settings, err, sizeof err);
     if (!worker) {
         ui_options_error(err);
@@ -238,5 +254,6 @@ int main(int argc, char **argv) {
     ui_options_free(&options);
     qsf_log("end", "exit status %d", status);
     qsf_log_close();
+    free(fetched);
     return status;
 }

@@ -26,6 +26,7 @@ enum {
     OPT_REPLAY,
     OPT_NO_SAVE,
     OPT_NO_SNAPSHOT,
+    OPT_OFFLINE,
     OPT_SNAPSHOT_LIMIT,
     OPT_SYSTEM,
     OPT_SYSTEM_FILE,
@@ -58,6 +59,7 @@ static const QSFCliOption options[] = {
     { "print-session", "", 0, "NAME", "print a session as Markdown and exit", OPT_PRINT },
     { "replay", "", 0, "NAME", "answer the messages of a session again, with its model or MODEL, and say where an answer differs", OPT_REPLAY },
     { "no-save", "", 0, NULL, "write no session and no input history; only /save NAME saves", OPT_NO_SAVE },
+    { "offline", "", 0, NULL, "download nothing: hf:OWNER/NAME has to be on this machine", OPT_OFFLINE },
     { "no-snapshot", "", 0, NULL, "do not keep the state of the model with the session: its text is evaluated again when it is resumed", OPT_NO_SNAPSHOT },
     { "snapshot-limit", "", 0, "SIZE", "limit all snapshots together; the oldest are removed (default a tenth of the free space, at most 4G)", OPT_SNAPSHOT_LIMIT },
     { "system", "sys", 0, "TEXT", "set the system prompt", OPT_SYSTEM },
@@ -241,6 +243,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_PLAIN: o->plain = true; break;
     case OPT_CONTINUE: o->resume = true; break;
     case OPT_NO_SAVE: o->no_save = true; break;
+    case OPT_OFFLINE: o->offline = true; break;
     case OPT_NO_SNAPSHOT: o->no_snapshot = true; break;
     case OPT_SNAPSHOT_LIMIT: return set_limit(o, value, err, cap);
     case OPT_NOTIFY:

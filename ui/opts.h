@@ -35,7 +35,7 @@ typedef struct UiOptions {
     const char *find;   /* the expression or the words after it, or NULL */
     const char *print;  /* --print-session NAME, or NULL */
     const char *replay; /* --replay NAME, or NULL */
-    bool no_save, no_snapshot, plain, verbose, quiet, json, no_mouse;
+    bool no_save, no_snapshot, offline, plain, verbose, quiet, json, no_mouse;
     const char *output, *script;             /* files instead of standard output and input, or NULL */
     const char *log_file;                    /* --log-file, or NULL */
     uint64_t snapshot_limit;                 /* bytes, 0 = automatic */

@@ -252,6 +252,7 @@ static void key_stop(UiScreen *s) {
         s->flash_stops = true;
         return;
     }
+    if (ui_download_stop(s->app)) return;
     const UiDiscarded discarded = ui_input_discard();
     const bool text = discarded == UI_DISCARDED_TEXT;
     if (discarded == UI_DISCARDED_SEARCH) {

@@ -123,6 +123,15 @@ static void pinning(Segments *g, const UiStatus *s, bool with_left) {
         left[0] ? " " : "", left);
 }
 
+/* "get 35% 1:20" */
+static void download(Segments *g, const UiStatus *s) {
+    char left[24] = "";
+    if (!s->downloading) return;
+    if (s->get_left >= 0) ui_format_span(s->get_left, left, sizeof left);
+    seg(g, false, "get %u%%%s%s", percent((double)s->get_done, (double)s->get_total), left[0] ? " " : "",
+        left);
+}
+
 static void ram(Segments *g, const UiStatus *s, const char *label, bool with_unit) {
     const QSFStats *st = s->stats;
     char used[24];
@@ -172,6 +181,7 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     /* The remaining time is an estimate and may be omitted; RAM and context must be visible. */
     if (width_of(&first, sep, 1) > width) first = strip_first(s, false);
     draw(&first, c, row, width, sep, 1);
+    download(&second, s);
     pinning(&second, s, true);
     knobs(&second, s);
     disk(&second, st);
@@ -203,6 +213,7 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     }
     if (ui_status_pinning(st) && st->state == QSF_STATE_IDLE) g.n = 0; /* ready for input */
     pinning(&g, s, false);
+    download(&g, s);
     seg(&g, ctx >= 90, "ctx%u%%", ctx);
     ram(&g, s, "RAM", false);
     if (st->state == QSF_STATE_PREFILL) eta(st, left, sizeof left);

@@ -78,6 +78,19 @@ static void meter_state(Pane *p) {
         right(p, row, UI_STYLE_DIM, elapsed);
 }
 
+static void meter_download(Pane *p) {
+    const UiStatus *s = p->s;
+    char left[24] = "", text[64];
+    if (!s->downloading) return;
+    if (s->get_left >= 0) ui_format_span(s->get_left, left, sizeof left);
+    (void)snprintf(text, sizeof text, "%.2f/%.2f GB", (double)s->get_done / 1e9, (double)s->get_total / 1e9);
+    int row = next(p);
+    field(p, row, "get", text);
+    right(p, row, UI_STYLE_DIM, left);
+    row = next(p);
+    if (row >= 0) part_row(p, row, p->col + 8, part((double)s->get_done, (double)s->get_total), false);
+}
+
 static void meter_pinning(Pane *p) {
     const QSFStats *st = p->s->stats;
     if (!ui_status_pinning(st)) return;
@@ -319,10 +332,10 @@ static void meter_token(Pane *p) {
 }
 
 void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width) {
-    static void (*const meters[])(Pane *) = { meter_state,    meter_pinning, meter_decode,  meter_prefill,
-                                              meter_out,      meter_quality, meter_context, meter_ram,
-                                              meter_ram_rows, meter_rss,     meter_io,      meter_sampling,
-                                              meter_token };
+    static void (*const meters[])(Pane *) = { meter_state,    meter_download, meter_pinning, meter_decode,
+                                              meter_prefill,  meter_out,      meter_quality, meter_context,
+                                              meter_ram,      meter_ram_rows, meter_rss,     meter_io,
+                                              meter_sampling, meter_token };
     Pane p = { .c = c, .s = s, .row = row, .end_row = end_row, .col = col + 2, .end = col + width };
     ui_canvas_vline(c, row, end_row, col, UI_STYLE_DIM);
     for (size_t i = 0; i < sizeof meters / sizeof *meters && p.row < end_row; i++) meters[i](&p);

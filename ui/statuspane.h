@@ -20,7 +20,10 @@ typedef struct UiStatus {
     unsigned knob; /* index of the setting changed by the keys */
     bool stopping;
     const QSFBudgetStep *more; /* what the key for a larger budget would bring */
-    double pin_left;           /* seconds until all weights to be pinned are in RAM, -1 = unknown */
+    bool downloading;
+    uint64_t get_done, get_total; /* bytes of the model that is downloaded; total 0 = unknown */
+    double get_left;              /* seconds, -1 = unknown */
+    double pin_left;              /* seconds until all weights to be pinned are in RAM, -1 = unknown */
 } UiStatus;
 
 /* Rows [row, end_row) of columns [col, col + width). Rows that do not fit are omitted from the bottom. */

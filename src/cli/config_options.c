@@ -18,6 +18,7 @@ static const QsfConfigOption options[] = {
     { "json", 0, "" },
     { "file", QSF_CONFIG_ONCE, "" },
     { "output", QSF_CONFIG_ONCE, "" },
+    { "offline", 0, "" },
     { "override-kv", QSF_CONFIG_LIST, "" },
     { "i2s-flavor", 0, "" },
     /* qsf-chat */

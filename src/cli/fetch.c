@@ -36,9 +36,15 @@ static const char *program(char path[QSF_PATH_MAX]) {
     return "qsf-get";
 }
 
-/* Starts it with a pipe on its standard output. quiet: its errors are events, nothing goes to stderr. Signals of
- * the terminal reach a foreground process together with this one. */
-static pid_t start(const char *name, bool offline, uint64_t room, bool json, int *fd, char *err, size_t cap) {
+typedef struct How {
+    const char *name;
+    bool offline, quiet, json;
+    uint64_t room; /* 0 = by itself */
+} How;
+
+/* Starts it with a pipe on its standard output. json: its errors are events, nothing goes to stderr. Signals of the
+ * terminal reach a foreground process together with this one. */
+static pid_t start(const How *how, int *fd, char *err, size_t cap) {
     char path[QSF_PATH_MAX], bytes[32];
     const char *args[10];
     size_t n = 0;
@@ -48,20 +54,21 @@ static pid_t start(const char *name, bool offline, uint64_t room, bool json, int
     posix_spawnattr_t attr;
     sigset_t none;
     const char *run = program(path);
-    snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)room);
+    snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)how->room);
     args[n++] = run;
-    if (json) args[n++] = "--json";
-    if (offline) args[n++] = "--offline";
-    if (room > 0) args[n++] = "--room", args[n++] = bytes;
-    args[n++] = "--", args[n++] = name, args[n] = NULL;
+    if (how->json) args[n++] = "--json";
+    if (how->quiet) args[n++] = "--quiet";
+    if (how->offline) args[n++] = "--offline";
+    if (how->room > 0) args[n++] = "--room", args[n++] = bytes;
+    args[n++] = "--", args[n++] = how->name, args[n] = NULL;
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        snprintf(err, cap, "%s: %s", name, strerror(errno));
+        snprintf(err, cap, "%s: %s", how->name, strerror(errno));
         return -1;
     }
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (json) posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (how->json) posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     sigemptyset(&none); /* the chat blocks some, and it has to be possible to stop it */
     posix_spawnattr_init(&attr);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
@@ -73,7 +80,7 @@ static pid_t start(const char *name, bool offline, uint64_t room, bool json, int
     *fd = ends[0];
     if (rc == 0) return pid;
     close(ends[0]);
-    snprintf(err, cap, "%s: qsf-get cannot be run (%s): it is installed with libcurl only", name,
+    snprintf(err, cap, "%s: qsf-get cannot be run (%s): it is installed with libcurl only", how->name,
              strerror(rc));
     return -1;
 }
@@ -99,12 +106,12 @@ static int wait_for(pid_t pid) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-char *qsf_fetch(const char *name, bool offline, int *code, char *err, size_t cap) {
+char *qsf_fetch(const char *name, bool offline, bool quiet, int *code, char *err, size_t cap) {
     char path[QSF_PATH_MAX];
     int fd;
     *err = '\0';
     *code = QSF_EXIT_RUNTIME;
-    const pid_t pid = start(name, offline, 0, false, &fd, err, cap);
+    const pid_t pid = start(&(How){ name, offline, quiet, false, 0 }, &fd, err, cap);
     if (pid < 0) return NULL;
     const bool whole = read_all(fd, path, sizeof path);
     close(fd);
@@ -121,7 +128,7 @@ char *qsf_fetch(const char *name, bool offline, int *code, char *err, size_t cap
 
 bool qsf_fetch_start(QSFFetch *f, const char *name, bool offline, uint64_t room, char *err, size_t cap) {
     f->len = 0;
-    f->pid = start(name, offline, room, true, &f->fd, err, cap);
+    f->pid = start(&(How){ name, offline, false, true, room }, &f->fd, err, cap);
     if (f->pid < 0) {
         f->pid = 0;
         return false;

@@ -14,7 +14,7 @@ typedef struct ConvertOptions {
     ConvertMode mode;
     const char *input, *output; /* --verify and --inspect have no output */
     const char *type, *rule, *target, *layout, *compress, *threads, *calibration, *budget, *i2s_flavor;
-    bool json, quiet, dry, force;
+    bool json, quiet, dry, force, offline;
 } ConvertOptions;
 
 extern const QSFCli convert_cli;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* qsf-convert: converts model files and directories to QSF files. Options and dispatch only. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "qsf_fetch.h"
 #include "src/cli/signals.h"
 #include "src/convert/convert.h"
 
@@ -15,6 +17,7 @@ enum {
     OPT_CALIBRATION,
     OPT_BUDGET,
     OPT_THREADS,
+    OPT_OFFLINE,
     OPT_DRY,
     OPT_FORCE,
     OPT_I2S_FLAVOR,
@@ -35,6 +38,7 @@ static const QSFCliOption options[] = {
     { "ram-budget", "", 0, "SIZE", "limit the memory of the calibration run (default 900M)", OPT_BUDGET },
     { "threads", "", 't', "N", "set the number of threads (default one per CPU)", OPT_THREADS },
     { "i2s-flavor", "", 0, "LAYOUT", "set the layout of I2_S tensors instead of detecting it by size: microsoft, bitnet32f16, split32 or qk256", OPT_I2S_FLAVOR },
+    { "offline", "", 0, NULL, "download nothing: an INPUT like hf:OWNER/NAME has to be on this machine", OPT_OFFLINE },
     { "dry-run", "", 0, NULL, "print the type each tensor would get, but write nothing", OPT_DRY },
     { "force", "", 0, NULL, "convert a model that qsf-run cannot open, with a warning", OPT_FORCE },
     { "verify", "", 0, NULL, "verify a .qsf file (- for stdin): every checksum, bound and tensor, and whether qsf-run can open it", OPT_VERIFY },
@@ -94,6 +98,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_BUDGET: o->budget = value; return 0;
     case OPT_THREADS: o->threads = value; return 0;
     case OPT_I2S_FLAVOR: o->i2s_flavor = value; return 0;
+    case OPT_OFFLINE: o->offline = true; return 0;
     case OPT_DRY: o->dry = true; return 0;
     case OPT_FORCE: o->force = true; return 0;
     case OPT_VERIFY: return set_mode(o, CONVERT_VERIFY, err, cap);
@@ -144,12 +149,23 @@ static int check(ConvertOptions *o, const QSFCliResult *r) {
     return QSF_EXIT_USAGE;
 }
 
+/* Downloads the input, if that is what its name means. path (owned by the caller) is where it is then. */
+static int fetch_input(ConvertOptions *o, char **path) {
+    char err[500];
+    int code = QSF_EXIT_OK;
+    if (!qsf_fetch_is_remote(o->input)) return code;
+    *path = qsf_fetch(o->input, o->offline, o->quiet || o->json, &code, err, sizeof err);
+    if (!*path && *err) qsf_cli_error(&convert_cli, "%s", err);
+    if (*path) o->input = *path;
+    return code;
+}
+
 int main(int argc, char **argv) {
     static int (*const modes[])(const ConvertOptions *) = { convert_file, convert_verify, convert_inspect,
                                                             convert_gguf };
     ConvertOptions o = { 0 };
     QSFCliResult res;
-    char err[1024];
+    char err[1024], *fetched = NULL;
     if (qsf_cli_open_std_fds(convert_cli.program)) return QSF_EXIT_RUNTIME;
     qsf_signals_init();
     int rc = qsf_cli_parse(&convert_cli, argc, argv, NULL, on_option, &o, &res, err, sizeof err);
@@ -157,7 +173,8 @@ int main(int argc, char **argv) {
         qsf_cli_error(&convert_cli, "%s", err);
     else if (res.done)
         rc = qsf_cli_printed(convert_cli.program);
-    else if (!(rc = check(&o, &res)))
+    else if (!(rc = check(&o, &res)) && !(rc = fetch_input(&o, &fetched)))
         rc = modes[o.mode](&o);
+    free(fetched);
     return rc;
 }

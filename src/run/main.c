@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qsf_fetch.h"
 #include "qsf_log.h"
 #include "qsf_models.h"
 #include "src/run/run.h"
@@ -47,6 +48,17 @@ static int resolve_model(RunOptions *o, char *buf, size_t cap) {
     return (size_t)n < cap ? QSF_EXIT_OK : QSF_EXIT_MODEL;
 }
 
+/* Replaces the name of a model that is to be downloaded with the path of its file. */
+static int fetch(RunOptions *o, char *buf, size_t cap) {
+    char err[500];
+    int code;
+    char *path = qsf_fetch(o->model, o->offline, run_is_quiet(), &code, err, sizeof err);
+    if (path && strlen(path) < cap) o->model = strcpy(buf, path);
+    if (!path && *err) qsf_cli_error(&run_cli, "%s", err);
+    free(path);
+    return path ? QSF_EXIT_OK : code;
+}
+
 static int check_model(RunOptions *o, const QSFCliResult *r, char *buf, size_t cap) {
     if (o->mode == RUN_RENDER) {
         if (!o->model && !r->n_positional) return QSF_EXIT_OK;
@@ -64,6 +76,7 @@ static int check_model(RunOptions *o, const QSFCliResult *r, char *buf, size_t c
         snprintf(buf, cap, "%s/model.gguf", o->parity_dir);
         o->model = buf;
     }
+    if (o->model && o->mode != RUN_INTERACTIVE && qsf_fetch_is_remote(o->model)) return fetch(o, buf, cap);
     if (o->model || o->mode == RUN_INTERACTIVE) return resolve_model(o, buf, cap);
     qsf_cli_error(&run_cli, "no MODEL given (see --help)");
     return QSF_EXIT_USAGE;

@@ -18,6 +18,7 @@ enum {
     OPT_SYSTEM,
     OPT_SYSTEM_FILE,
     OPT_STOP,
+    OPT_OFFLINE,
     OPT_JSON,
     OPT_OUTPUT,
     OPT_QUIET,
@@ -59,6 +60,7 @@ static const QSFCliOption options[] = {
     { "prompt-cache", "", 0, "FILE", "keep the state of the evaluated tokens in FILE: the next run with the same beginning does not evaluate it again", OPT_PROMPT_CACHE },
     { "model", "", 'm', "FILE", "the model file, instead of the MODEL argument", OPT_MODEL },
     { "model-dir", "", 0, "DIR", "look for models in this folder, too, where MODEL is a name; can be repeated", OPT_MODEL_DIR },
+    { "offline", "", 0, NULL, "download nothing: hf:OWNER/NAME has to be on this machine", OPT_OFFLINE },
     { "system", "system-prompt", 0, "TEXT", "system prompt for the chat template", OPT_SYSTEM },
     { "system-file", "sysf", 0, "FILE", "read the system prompt from a file", OPT_SYSTEM_FILE },
     { "stop", "", 0, "TEXT", "stop before this text; can be repeated", OPT_STOP },
@@ -107,7 +109,8 @@ const QSFCli run_cli = {
     .summary = "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
                "stdout, everything else to stderr. MODEL is a .gguf or .qsf file, a Hugging Face\n"
                "directory with safetensors weights, the name of a model in the caches of Ollama, LM Studio,\n"
-               "llama.cpp or Hugging Face, or \"guide\", the bundled model.",
+               "llama.cpp or Hugging Face, \"guide\", the bundled model, or hf:OWNER/NAME[:FILE-OR-TYPE],\n"
+               "which is downloaded.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .operands = "guide the built-in guide|@model",
@@ -192,6 +195,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_NO_BOS: o->no_bos = true; return 0;
     case OPT_NO_SPECIAL: o->no_special = true; return 0;
     case OPT_CLEAN_SPACES: o->clean_spaces = true; return 0;
+    case OPT_OFFLINE: o->offline = true; return 0;
     case OPT_I2S_FLAVOR: return add_flavor(o, value, err, cap);
     case OPT_OVERRIDE_KV: return add_to(o->overrides, &o->n_overrides, value, err, cap);
     case OPT_PARITY: o->parity_dir = value; return set_mode(o, RUN_PARITY, err, cap);

@@ -58,7 +58,7 @@ typedef struct RunOptions {
     const char *output;       /* -o: a file instead of stdout, or NULL */
     const char *log_file;     /* --log-file, or NULL */
     const char *render, *now; /* --render, and the current time for its template */
-    bool json, jsonl, no_bos, no_special, clean_spaces, exact, verbose, fail_on_length, stats;
+    bool offline, json, jsonl, no_bos, no_special, clean_spaces, exact, verbose, fail_on_length, stats;
     double max_kl;
     QSFConfigStart config;
 } RunOptions;

@@ -21,7 +21,7 @@ static bool ends(const char *s, const char *end) {
     return n >= m && strcasecmp(s + n - m, end) == 0;
 }
 
-/* Does word stand in name, with no letter or digit beside it? In any case. */
+/* Is word in name, without a letter or digit beside it? In any case. */
 static bool has_word(const char *name, const char *word) {
     const size_t n = strlen(word);
     for (const char *p = name; n > 0 && *p; p++) {

@@ -42,7 +42,7 @@ int get_http_head(GetHttp *h, const char *url, GetReply *reply, QsfErr *err);
  * above, and QSF_E_RUNTIME if it is longer. */
 int get_http_text(GetHttp *h, const char *url, size_t max, QsfStrbuf *b, GetReply *reply, QsfErr *err);
 /* Gets the bytes from `first`, after redirects, and passes them to sink, whatever the status. Errors as above;
- * a connection that ends early is one. *stopped: sink has returned false, which is no error. */
+ * a connection that ends early is one. *stopped: sink has returned false, which is not an error. */
 int get_http_body(GetHttp *h, const char *url, uint64_t first, GetSink sink, void *arg, GetReply *reply,
                   bool *stopped, QsfErr *err);
 

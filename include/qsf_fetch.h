@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Models that are named by where they can be had: "hf:OWNER/NAME[@REVISION][:FILE-OR-TYPE]" or a URL. The
+/* Models that are named by where they are available: "hf:OWNER/NAME[@REVISION][:FILE-OR-TYPE]" or a URL. The
  * program qsf-get downloads them, in a process of its own: a network library never counts in the RAM budget.
  * Shared by the programs; not installed. */
 #ifndef QSF_FETCH_H

@@ -44,6 +44,7 @@ allowed() {
     src/convert/*) echo 'src/base/* src/convert/* src/engine/model_info.h src/cli/* src/file/* kernels/* api' ;;
     src/run/*) echo "$engine src/run/* src/engine/* src/measure/* src/cli/* api" ;;
     ui/*) echo 'ui/* api' ;;
+    get/*) echo 'get/* src/base/* src/cli/signals.h api' ;;
     esac
 }
 
@@ -70,6 +71,8 @@ door() {
     *curses.h | term.h | panel.h) where=ui/term_curses.c ;;
     readline/*) where='ui/input.c ui/input_lines.c ui/input_common.c ui/input_plain.c' ;;
     md4c*.h) where=ui/md/parse.c ;;
+    curl/*) where=get/http.c ;;
+    nettle/*) where='get/hash.h get/hash.c' ;;
     utf8proc.h) where=src/base/unicode.c ;;
     pcre2*.h) where=src/token/regex.c ;;
     jansson.h) where=src/base/json.c ;;

@@ -154,4 +154,30 @@ cp "$work/two" "$work/out"
 whole wait
 [ "$(requests 'GET .*/wait.gguf')" = 4 ] || fail "two programs downloaded the same bytes"
 grep -q "bytes=" "$work/hub/log" || fail "no ranges"
+
+# ---- the other programs
+run=$QSF_BUILDDIR/qsf-run chat=$QSF_BUILDDIR/qsf-chat convert=$QSF_BUILDDIR/qsf-convert
+if [ -x "$run" ]; then
+    "$run" "$work/m.gguf" -p Hi -n 4 --temperature 0 >"$work/want" 2>/dev/null
+    expect 0 '' "$run" hf:t/run -p Hi -n 4 --temperature 0
+    cmp -s "$work/want" "$work/out" || fail "qsf-run: another answer"
+    expect 0 '' "$run" --offline hf:t/run:run.gguf --plan
+    expect 3 'not on this machine' "$run" --offline hf:t/other -p Hi
+    expect 3 'the server announced 0000' "$run" hf:t/wrong -p Hi
+    expect 2 'expected hf:OWNER/NAME' "$run" hf:t -p Hi
+    mkdir "$work/bin" && cp "$run" "$work/bin" &&
+        PATH=/usr/bin:/bin expect 1 'qsf-get cannot be run' "$work/bin/qsf-run" hf:t/run -p Hi
+fi
+if [ -x "$convert" ]; then
+    expect 0 '' "$convert" hf:t/cut "$work/cut.qsf"
+    [ -s "$work/cut.qsf" ] || fail "qsf-convert"
+fi
+if [ -x "$chat" ]; then
+    printf '/model hf:t/chat\nHi\n' >"$work/in"
+    "$chat" --max-tokens 4 --temperature 0 <"$work/in" hf:t/run >"$work/out" 2>"$work/err" ||
+        { cat "$work/err"; fail "qsf-chat"; }
+    [ -s "$(repo chat)/snapshots/$commit/chat.gguf" ] && [ -s "$work/out" ] || fail "/model does not download"
+    echo '/model hf:t/wrong' | "$chat" "$work/m.gguf" >"$work/out" 2>"$work/err"
+    [ $? = 3 ] || { cat "$work/err"; fail "a failed download in the chat"; }
+fi
 finish

@@ -20,13 +20,13 @@ documents() {
     done
 }
 help_texts() {
-    for program in qsf-chat qsf-run qsf-convert; do
+    for program in qsf-chat qsf-run qsf-convert qsf-get; do
         "$QSF_BUILDDIR/$program" --help </dev/null 2>&1 | sed "s/^/$program --help: /"
     done
     printf '/help\n' | "$QSF_BUILDDIR/qsf-chat" --plain 2>&1 | sed 's,^,/help: ,'
 }
 strings() {
-    find ui src -name '*.c' | sort | xargs awk '
+    find ui src get -name '*.c' | sort | xargs awk '
         /^[[:space:]]*#/ { next }
         { while (match($0, /"([^"\\]|\\.)*"/)) {
             print FILENAME ": " substr($0, RSTART, RLENGTH)
@@ -34,7 +34,7 @@ strings() {
         } }'
 }
 comments() {
-    find include src ui kernels tests tools -name '*.[ch]' | sort | xargs awk '
+    find include src ui get kernels tests tools -name '*.[ch]' | sort | xargs awk '
         { line = $0 }
         !open && match(line, /\/\*/) { open = 1; text = ""; line = substr(line, RSTART + 2) }
         open {

@@ -113,7 +113,9 @@ if [ -w /dev/full ]; then
     full "$run" "$tiny" -p a -n 5 --ignore-eos
     full "$run" "$tiny" -p a -n 5 --json
     for option in --help --version; do
-        for program in qsf-run qsf-chat qsf-convert; do full "$QSF_BUILDDIR/$program" $option; done
+        for program in qsf-run qsf-chat qsf-convert qsf-get; do
+            [ ! -x "$QSF_BUILDDIR/$program" ] || full "$QSF_BUILDDIR/$program" $option
+        done
     done
     for option in --inspect --plan --show-prompt --tokenize --detokenize; do full "$run" "$tiny" $option; done
     full "$run" "$tiny" --bench -p 1 -n 1 -r 1

@@ -177,6 +177,12 @@ typedef struct Part {
     bool begun;
 } Part;
 
+static void show(void *arg) {
+    const Job *j = arg;
+    const uint64_t total = j->f->bytes < 0 ? 0 : (uint64_t)j->f->bytes;
+    if (j->watch->progress) j->watch->progress(j->watch->arg, j->have, total);
+}
+
 static bool on_bytes(void *arg, const GetReply *reply, const void *bytes, size_t len) {
     Part *p = arg;
     Job *j = p->j;
@@ -184,8 +190,7 @@ static bool on_bytes(void *arg, const GetReply *reply, const void *bytes, size_t
     p->begun = true;
     if (!put(j, bytes, len)) return false;
     flush(j);
-    if (j->watch->progress)
-        j->watch->progress(j->watch->arg, j->have, j->f->bytes < 0 ? 0 : (uint64_t)j->f->bytes);
+    show(j);
     return check(j, false) == QSF_OK;
 }
 
@@ -295,7 +300,10 @@ static bool exists(const Job *j) {
 static int download(Job *j) {
     if (open_part(j) || check_space(j)) return j->err->code;
     note_version(j);
-    if (transfer(j) == QSF_OK) return finish(j);
+    get_http_on_idle(j->h, show, j);
+    const int rc = transfer(j);
+    get_http_on_idle(j->h, NULL, NULL);
+    if (rc == QSF_OK) return finish(j);
     /* What check refused, or what is longer than announced, is of no use later. */
     return j->err->code == QSF_E_MODEL ? remove_part(j) : j->err->code;
 }

@@ -20,6 +20,8 @@ struct GetHttp {
     CURLM *multi;
     char reason[CURL_ERROR_SIZE];
     char *token;
+    void (*idle)(void *arg);
+    void *idle_arg;
 };
 
 typedef struct Transfer {
@@ -51,6 +53,11 @@ void get_http_free(GetHttp *h) {
     if (h->multi) curl_multi_cleanup(h->multi);
     free(h->token);
     free(h);
+}
+
+void get_http_on_idle(GetHttp *h, void (*idle)(void *arg), void *arg) {
+    h->idle = idle;
+    h->idle_arg = arg;
 }
 
 /* ---- headers */
@@ -181,6 +188,7 @@ static int perform(Transfer *t, const char *url, QsfErr *err) {
     while (m == CURLM_OK && running > 0 && !qsf_interrupted()) {
         m = curl_multi_perform(h->multi, &running);
         if (m == CURLM_OK && running > 0) m = curl_multi_poll(h->multi, NULL, 0, WAIT_MS, NULL);
+        if (h->idle) h->idle(h->idle_arg);
     }
     const CURLcode c = running > 0 ? CURLE_OK : result_of(h);
     char *location = NULL;

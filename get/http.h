@@ -35,6 +35,9 @@ typedef bool (*GetSink)(void *arg, const GetReply *reply, const void *bytes, siz
 GetHttp *get_http_new(const char *token, QsfErr *err);
 void get_http_free(GetHttp *h);
 
+/* Calls idle about every 100 ms during a transfer, whether bytes come or not; NULL ends that. */
+void get_http_on_idle(GetHttp *h, void (*idle)(void *arg), void *arg);
+
 /* Asks for the headers; follows no redirect. Any status is a success. QSF_E_RUNTIME names the host and the
  * reason (no such host, refused, TLS, no bytes for a minute); QSF_E_INTERRUPTED. */
 int get_http_head(GetHttp *h, const char *url, GetReply *reply, QsfErr *err);

@@ -9,7 +9,8 @@
 #include "src/base/clock.h"
 #include "src/base/json.h"
 
-#define SHOW_NS 200000000u
+#define SHOW_NS  200000000u
+#define STILL_NS 1000000000u /* when nothing has come */
 
 void get_report_init(GetReport *r, bool json, bool quiet) {
     *r = (GetReport){ .json = json, .quiet = quiet, .terminal = isatty(STDERR_FILENO) == 1 };
@@ -110,8 +111,10 @@ void get_report_progress(GetReport *r, uint64_t part_done) {
         r->begun = now;
         r->at_start = done;
     }
-    if (!last && now - r->shown < SHOW_NS) return;
+    if (!last && now - r->shown < (done == r->shown_done ? STILL_NS : SHOW_NS)) return;
+    if (last && done == r->shown_done) return;
     r->shown = now;
+    r->shown_done = done;
     const double rate = now > r->begun ? (double)(done - r->at_start) / ((double)(now - r->begun) / 1e9) : 0;
     if (r->json) {
         QsfStrbuf b = event("progress");

@@ -11,14 +11,15 @@
 
 typedef struct GetReport {
     bool json, quiet;
-    bool terminal;     /* stderr is one: progress is drawn on its line */
-    uint64_t begun;    /* monotonic nanoseconds, when the first byte was expected */
-    uint64_t shown;    /* when progress was last shown */
-    uint64_t before;   /* bytes of the parts that are done */
-    uint64_t total;    /* of all parts, 0 = unknown */
-    uint64_t at_start; /* bytes that were there already */
-    unsigned percent;  /* last shown without a terminal */
-    bool drawn;        /* the line has text */
+    bool terminal;       /* stderr is one: progress is drawn on its line */
+    uint64_t begun;      /* monotonic nanoseconds, when the first byte was expected */
+    uint64_t shown;      /* when progress was last shown */
+    uint64_t shown_done; /* what was shown then */
+    uint64_t before;     /* bytes of the parts that are done */
+    uint64_t total;      /* of all parts, 0 = unknown */
+    uint64_t at_start;   /* bytes that were there already */
+    unsigned percent;    /* last shown without a terminal */
+    bool drawn;          /* the line has text */
 } GetReport;
 
 void get_report_init(GetReport *r, bool json, bool quiet);

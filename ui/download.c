@@ -62,8 +62,10 @@ bool ui_download_pump(UiApp *a) {
         case QSF_FETCH_NOTHING: return any;
         case QSF_FETCH_PROGRESS:
             if (d->total == 0 && e.total > 0 && e.done < e.total)
-                ui_app_say(a, UI_NOTICE, "downloading %.2f GB; it is loaded when it is there, ^C stops it",
-                           (double)e.total / 1e9);
+                ui_app_say(a, UI_NOTICE, "downloading %.*f %s; it is loaded when it is there, ^C stops it",
+                           e.total < 1000000000u ? 1 : 2,
+                           (double)e.total / (e.total < 1000000000u ? 1e6 : 1e9),
+                           e.total < 1000000000u ? "MB" : "GB");
             d->done = e.done;
             d->total = e.total;
             d->rate = e.rate;

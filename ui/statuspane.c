@@ -83,7 +83,10 @@ static void meter_download(Pane *p) {
     char left[24] = "", text[64];
     if (!s->downloading) return;
     if (s->get_left >= 0) ui_format_span(s->get_left, left, sizeof left);
-    (void)snprintf(text, sizeof text, "%.2f/%.2f GB", (double)s->get_done / 1e9, (double)s->get_total / 1e9);
+    const bool big = s->get_total >= 1000000000u;
+    const double unit = big ? 1e9 : 1e6;
+    (void)snprintf(text, sizeof text, big ? "%.2f/%.2f GB" : "%.1f/%.1f MB", (double)s->get_done / unit,
+                   (double)s->get_total / unit);
     int row = next(p);
     field(p, row, "get", text);
     right(p, row, UI_STYLE_DIM, left);

@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# /model hf:OWNER/NAME on the full screen: the download goes on in the background, is shown, stopped by ^C, and
+# continued; the model is loaded when it is there. Against a hub on the loopback.
+. "$(dirname "$0")/lib.sh"
+[ -x "$QSF_BUILDDIR/qsf-get" ] || skip "qsf-get is not built (libcurl, nettle)"
+have python3 || skip "no python3"
+need_tmux
+mkdir "$work/hub"
+"$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/m.gguf" || skip "mktiny is not built"
+"${QSF_PYTHON:-python3}" -E -S "$QSF_SRCDIR/tests/harness/hub.py" "$work/m.gguf" "$work/hub" &
+hub=$!
+trap 'kill $hub 2>/dev/null; end' EXIT
+while ! [ -s "$work/hub/port" ]; do kill -0 $hub || { fail "the hub ended"; finish; }; done
+url="http://127.0.0.1:$(cat "$work/hub/port")"
+
+for size in '100 30' '80 24' '40 12'; do
+    # shellcheck disable=SC2086 # two numbers
+    start $size "HF_ENDPOINT=$url HF_HOME=$work/hf${size% *} no_proxy='*' $chat --no-save $stories"
+    see '^>' 30
+    keys '/model hf:t/missing' Enter
+    see 'no such' 30
+    keys '/model hf:t/wait' Enter
+    see '(^| )get +(50%|0\.2/0\.5 MB)' 30
+    keys Hello Enter
+    see 'out|tok|[0-9]t/s' 30
+    keys '/model hf:t/cut' Enter
+    see 'is being downloaded' 30
+    see 'ready|get' 30
+    wait_for 30 off_screen 'writing|reading [0-9]' || fail "the answer does not end"
+    keys C-c
+    see 'continues it' 30
+    keys '/model hf:t/wait' Enter
+    see '(^| )get +(50%|0\.2/0\.5 MB)' 30
+    touch "$work/hub/go"
+    see 'wait|tiny is ready' 30
+    wait_for 30 off_screen '(^| )get +[0-9.]+(%|/)' || fail "the download does not end"
+    rm "$work/hub/go"
+    keys /quit Enter
+    see 'rc=0' 30
+done
+finish

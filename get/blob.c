@@ -19,7 +19,7 @@
 #define RETRY_MAX   120.0
 #define SPARE_BYTES ((uint64_t)64 << 20) /* left free on the disk */
 #define FLUSH_BYTES ((uint64_t)16 << 20) /* written to the disk and dropped from the page cache at a time */
-#define FIRST_CHECK ((uint64_t)4 << 20)
+#define FIRST_CHECK ((uint64_t)1 << 20)
 #define LAST_CHECK  ((uint64_t)64 << 20)
 
 typedef struct Job {
@@ -126,10 +126,9 @@ static void flush(Job *j) {
 }
 
 static int check(Job *j, bool end) {
-    if (!j->watch->check || (!end && (j->have < j->next_check || j->next_check > LAST_CHECK))) return QSF_OK;
+    if (!j->watch->check || j->next_check > LAST_CHECK || (!end && j->have < j->next_check)) return QSF_OK;
     while (j->next_check <= j->have) j->next_check *= 4;
-    return j->watch->check(j->watch->arg, j->fd, j->have, j->f->bytes < 0 ? 0 : (uint64_t)j->f->bytes,
-                           j->err);
+    return j->watch->check(j->watch->arg, j->fd, j->f->name, j->have, (uint64_t)j->f->bytes, j->err);
 }
 
 /* ---- the network */

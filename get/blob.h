@@ -19,8 +19,8 @@ typedef struct GetWatch {
     void (*progress)(void *arg, uint64_t done, uint64_t total);
     void (*note)(void *arg, const char *text); /* a sentence: a retry, another program at the same file */
     /* May refuse the file by what is on the disk of it, a beginning of `done` bytes in fd; NULL = no check.
-     * Not 0 with *err set ends the download. Called after 4, 16 and 64 MiB, and at the end. */
-    int (*check)(void *arg, int fd, uint64_t done, uint64_t total, QsfErr *err);
+     * Not 0 with *err set ends the download. Called after 1, 4, 16 and 64 MiB, and at the end of a shorter one. */
+    int (*check)(void *arg, int fd, const char *name, uint64_t done, uint64_t total, QsfErr *err);
 } GetWatch;
 
 /* Fills url, etag and bytes from the headers of url, and *commit (GET_HEADER_MAX) with that of a hub, "" elsewhere.

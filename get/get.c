@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "get/blob.h"
+#include "get/check.h"
 #include "get/program.h"
 
 typedef struct Run {
@@ -35,7 +37,15 @@ static void progress(void *arg, uint64_t done, uint64_t total) {
 
 static void note(void *arg, const char *text) { get_report_note(((Run *)arg)->report, text); }
 
-static GetWatch watch(Run *r) { return (GetWatch){ .arg = r, .progress = progress, .note = note }; }
+static int check(void *arg, int fd, const char *name, uint64_t done, uint64_t total, QsfErr *err) {
+    (void)arg;
+    return get_check(fd, name, done, total, err);
+}
+
+/* whole: the file is a model by itself, which can be checked. */
+static GetWatch watch(Run *r, bool whole) {
+    return (GetWatch){ .arg = r, .progress = progress, .note = note, .check = whole ? check : NULL };
+}
 
 /* ---- a repository */
 
@@ -60,13 +70,20 @@ static int report_choice(Run *r, const char *folder) {
     return QSF_OK;
 }
 
+/* A file that the engine opens by itself. */
+static bool is_model(const char *path) {
+    const size_t n = strcspn(path, "?#");
+    return (n > 5 && strncasecmp(path + n - 5, ".gguf", 5) == 0) ||
+           (n > 4 && strncasecmp(path + n - 4, ".qsf", 4) == 0);
+}
+
 /* Downloads one file of the repository. commit: that of the files before it, "" for the first. */
 static int fetch_part(Run *r, const GetEntry *e, char *commit) {
     GetFile f = { .bytes = -1 };
     GetPlace place;
     char now[GET_HEADER_MAX];
     QsfStrbuf url = QSF_STRBUF_INIT;
-    const GetWatch w = watch(r);
+    const GetWatch w = watch(r, r->choices.items[r->choices.chosen].n == 1 && is_model(e->path));
     qsf_strbuf_addf(&url, "%s/%s/%s/resolve/", r->ref.endpoint, r->ref.owner, r->ref.name);
     get_ref_put_revision(&url, *commit ? commit : r->ref.revision);
     qsf_strbuf_addc(&url, '/');
@@ -117,7 +134,7 @@ static int from_url(Run *r) {
     GetFile f = { .bytes = -1 };
     GetPlace place;
     char commit[GET_HEADER_MAX];
-    const GetWatch w = watch(r);
+    const GetWatch w = watch(r, is_model(r->ref.url));
     if (r->o->list) return qsf_err_set(r->err, QSF_E_USAGE, "--list is for repositories: hf:OWNER/NAME");
     if (get_cache_place_url(r->ref.url, &place, r->err)) return r->err->code;
     if (access(place.blob, R_OK) == 0) return get_report_path(r->report, place.blob), QSF_OK;

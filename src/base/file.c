@@ -21,6 +21,10 @@ void qsf_file_inject_fault(uint64_t off, int errno_value) {
     atomic_store(&fault_off, off);
 }
 
+static atomic_uint_least64_t known_end = UINT64_MAX;
+
+void qsf_file_known_end(uint64_t end) { atomic_store(&known_end, end); }
+
 static const char *kind_of(mode_t mode) {
     if (S_ISDIR(mode)) return "a directory";
     if (S_ISFIFO(mode)) return "a pipe";
@@ -64,7 +68,9 @@ void qsf_file_close(QsfFile *f) {
 
 int64_t qsf_file_filter(const QsfFile *f, uint64_t off, uint64_t len, int64_t got) {
     uint64_t at = atomic_load_explicit(&fault_off, memory_order_relaxed);
+    const uint64_t end = atomic_load_explicit(&known_end, memory_order_relaxed);
     (void)f;
+    if (got > 0 && off + (uint64_t)got > end) got = off < end ? (int64_t)(end - off) : 0;
     if (at < off || at - off >= len) return got;
     int e = atomic_load(&fault_errno);
     if (e != 0) return -e;

@@ -39,6 +39,10 @@ def files(name):
         return {"../../../x.gguf": big, "/tmp/x.gguf": big, "a/../../y.gguf": big, "c\x1b[2Jd.gguf": big, "evil.gguf": big}
     if name == "gitname":
         return {"gitname.gguf": (DATA, git_name(DATA))}
+    if os.path.exists(os.path.join(FOLDER, f"{name}.gguf")):  # a file of its own
+        with open(os.path.join(FOLDER, f"{name}.gguf"), "rb") as f:
+            own = f.read()
+        return {f"{name}.gguf": (own, hashlib.sha256(own).hexdigest())}
     if name == "none":
         return {"README.md": (CONFIG, git_name(CONFIG))}
     return {f"{name}.gguf": big}
@@ -159,7 +163,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
         if name in ("cut", "noranges", "badrange", "norest") and first + half // 2 < len(data):
             self.wfile.write(data[first:first + half // 2])
             return self.hang_up()
-        if name == "wait":  # the second half comes when FOLDER/go exists
+        if name in ("wait", "refused"):  # the second half comes when FOLDER/go exists
             self.wfile.write(data[first:half])
             self.wfile.flush()
             while not os.path.exists(os.path.join(FOLDER, "go")):

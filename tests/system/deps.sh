@@ -44,7 +44,7 @@ allowed() {
     src/convert/*) echo 'src/base/* src/convert/* src/engine/model_info.h src/cli/* src/file/* kernels/* api' ;;
     src/run/*) echo "$engine src/run/* src/engine/* src/measure/* src/cli/* api" ;;
     ui/*) echo 'ui/* api' ;;
-    get/*) echo 'get/* src/base/* src/cli/signals.h api' ;;
+    get/*) echo 'get/* src/base/* src/cli/signals.h src/model/model.h api' ;;
     esac
 }
 

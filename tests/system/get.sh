@@ -112,6 +112,15 @@ rm -rf "$(repo gated)"
 expect 0 '' "$get" hf:t/gated
 rm "$HF_HOME/token"
 
+# ---- refused by its header: the second half never comes; a good model of that size is not
+edit=$QSF_BUILDDIR/obj/tests/tools/ggufedit
+"$mktiny" "$work/hub/large.gguf" layers=8 hidden=256 heads=4 kv_heads=4 ffn=768 rope_freqs=1 || fail "mktiny"
+"$edit" "$work/hub/large.gguf" "$work/hub/refused.gguf" 'str=general.architecture=quux' || fail "ggufedit"
+expect 3 'refused.gguf: .*quux' "$get" hf:t/refused
+left refused
+expect 0 '' "$get" hf:t/large
+[ -s "$(repo large)/snapshots/$commit/large.gguf" ] || fail "a large model is refused"
+
 # ---- without the network
 expect 3 'not on this machine, and --offline' "$get" --offline hf:t/other
 HF_HUB_OFFLINE=1 expect 3 'not on this machine' "$get" hf:t/other

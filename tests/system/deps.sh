@@ -95,7 +95,7 @@ kernel_header() {
     esac
 }
 
-find src ui kernels include -name '*.[ch]' | sort >"$work/files"
+find src ui get kernels include -name '*.[ch]' | sort >"$work/files"
 [ -s "$work/files" ] || fail "no sources found below $QSF_SRCDIR"
 
 # One line for each: FILE, a tab, what it includes. One process, because hundreds take seconds.

@@ -14,7 +14,7 @@ done
 
 # Without git, as in a tarball, the files in the source directories; generated files are in build directories.
 git ls-files -- '*.c' '*.h' >"$work/files" 2>/dev/null
-[ -s "$work/files" ] || find src ui include kernels tests tools -name '*.[ch]' >"$work/files"
+[ -s "$work/files" ] || find src ui get include kernels tests tools -name '*.[ch]' >"$work/files"
 [ "$(wc -l <"$work/files")" -gt 300 ] || fail "too few C files found below $QSF_SRCDIR"
 
 # Files that were deleted but are still in the index are skipped.

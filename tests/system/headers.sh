@@ -43,7 +43,7 @@ compile_alone() {
         { head -n 40 "$work/out"; fail "headers do not compile alone ($compiler)"; }
 }
 
-find include src ui kernels/*.h kernels/ref -name '*.h' | sort | compile_alone "$CC" c -std=c11
+find include src ui get kernels/*.h kernels/ref -name '*.h' | sort | compile_alone "$CC" c -std=c11
 [ "$(find "$work/c" -type f | wc -l)" -gt 100 ] || fail "too few headers found"
 
 cxx=''

@@ -15,7 +15,7 @@ limit() {
         [ $n -le "$most" ] || echo "$file has $n lines, $most is the limit"
     done
 }
-{ limit 500 src ui include; limit 400 kernels; } >"$work/long"
+{ limit 500 src ui get include; limit 400 kernels; } >"$work/long"
 [ ! -s "$work/long" ] || { cat "$work/long"; fail "split by responsibility"; }
 
 # wide FILE...: lines of more than 110 columns, except rows of tables that are excluded from clang-format.
@@ -29,7 +29,7 @@ line=$(printf '%0110d' 0)
 printf '%s\n/* clang-format off */\n%s1\n/* clang-format on */\n' "$line" "$line" >"$work/good.c"
 printf '%s1\n' "$line" >"$work/bad.c"
 [ "$(wide "$work/good.c" "$work/bad.c" | cut -f 1)" = "$work/bad.c:1" ] || fail "the search for long lines"
-find src ui kernels include tests tools -name '*.[ch]' | sort >"$work/files"
+find src ui get kernels include tests tools -name '*.[ch]' | sort >"$work/files"
 [ "$(wc -l <"$work/files")" -gt 300 ] || fail "too few C files found below $QSF_SRCDIR"
 # shellcheck disable=SC2046 # one word per name
 wide $(cat "$work/files") | cut -f 1 >"$work/wide"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A model hub on the loopback for tests/system/get.sh: hub.py FILE FOLDER. Writes its port to FOLDER/port and a line
-per request to FOLDER/log. A repository t/NAME serves FILE as NAME.gguf, in the manner of its name (see the table
-below); what a server at fault does is decided here."""
+"""A model hub on the loopback for tests/system/get.sh: hub.py FILE FOLDER. Writes its port to FOLDER/port and
+a line per request to FOLDER/log. A repository t/NAME serves FILE as NAME.gguf, in the manner of its name;
+what a server at fault does is decided here."""
 import hashlib
 import http.server
 import json
@@ -29,14 +29,18 @@ def files(name):
     if name == "shards":
         third = len(DATA) // 3
         parts = [DATA[:third], DATA[third:2 * third], DATA[2 * third:]]
-        return {f"q/s-Q4_K_M-0000{i + 1}-of-00003.gguf": (p, hashlib.sha256(p).hexdigest()) for i, p in enumerate(parts)}
+        return {f"q/s-Q4_K_M-0000{i + 1}-of-00003.gguf": (p, hashlib.sha256(p).hexdigest())
+                for i, p in enumerate(parts)}
     if name == "types":
-        return {f"m-{t}.gguf": big for t in ("Q4_K_M", "Q8_0", "Q4_0", "Q4_0_4_4")} | {"mmproj-m-F16.gguf": big, "README.md": (CONFIG, git_name(CONFIG))}
+        models = {f"m-{t}.gguf": big for t in ("Q4_K_M", "Q8_0", "Q4_0", "Q4_0_4_4")}
+        return {**models, "mmproj-m-F16.gguf": big, "README.md": (CONFIG, git_name(CONFIG))}
     if name == "folder":
-        return {"config.json": (CONFIG, git_name(CONFIG)), "model.safetensors": big, "original/consolidated.safetensors": big,
+        return {"config.json": (CONFIG, git_name(CONFIG)), "model.safetensors": big,
+                "original/consolidated.safetensors": big,
                 "tokenizer.json": (CONFIG, git_name(CONFIG)), "onnx/model.onnx": big}
     if name == "evil":
-        return {"../../../x.gguf": big, "/tmp/x.gguf": big, "a/../../y.gguf": big, "c\x1b[2Jd.gguf": big, "evil.gguf": big}
+        return {"../../../x.gguf": big, "/tmp/x.gguf": big, "a/../../y.gguf": big, "c\x1b[2Jd.gguf": big,
+                "evil.gguf": big}
     if name == "gitname":
         return {"gitname.gguf": (DATA, git_name(DATA))}
     if os.path.exists(os.path.join(FOLDER, f"{name}.gguf")):  # a file of its own
@@ -76,8 +80,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         with open(os.path.join(FOLDER, "log"), "a", encoding="utf-8") as f:
-            f.write(f"{self.command} {self.headers['Host'].split(':')[0]} {self.path} {self.headers.get('Range', '-')} "
-                    f"{self.headers.get('Authorization', '-')}\n")
+            host, span = self.headers["Host"].split(":")[0], self.headers.get("Range", "-")
+            f.write(f"{self.command} {host} {self.path} {span} {self.headers.get('Authorization', '-')}\n")
         path = self.path.split("?")[0]
         parts = path.split("/")
         if path.startswith("/api/models/t/"):
@@ -119,7 +123,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
         if path not in table or name == "gone":
             return self.reply(404, b"Entry not found")
         data, etag = table[path]
-        common = {"ETag": f'"{etag}"', "X-Linked-Etag": f'"{etag}"', "X-Linked-Size": str(len(data)), "X-Repo-Commit": COMMIT}
+        common = {"ETag": f'"{etag}"', "X-Linked-Etag": f'"{etag}"', "X-Linked-Size": str(len(data)),
+                  "X-Repo-Commit": COMMIT}
         if len(etag) == 40:
             del common["X-Linked-Etag"], common["X-Linked-Size"]
         if name == "gated" and self.headers.get("Authorization") != "Bearer secret":
@@ -130,7 +135,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
             return self.reply(302, Location=self.path, **{k.replace("-", "_"): v for k, v in common.items()})
         if name in ("cdn", "gated"):
             port = self.server.server_address[1]
-            return self.reply(302, Location=f"http://localhost:{port}/cdn/{name}", **{k.replace("-", "_"): v for k, v in common.items()})
+            return self.reply(302, Location=f"http://localhost:{port}/cdn/{name}",
+                              **{k.replace("-", "_"): v for k, v in common.items()})
         self.data(data, name, common)
 
     def data(self, data, name, common):

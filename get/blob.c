@@ -114,8 +114,8 @@ static int check_space(Job *j) {
                        (double)left / 1e9, (double)room / 1e9, j->place->blob);
 }
 
-/* Sends it to the disk as it comes: otherwise the page cache fills with it, and another program waits when it is
- * written at last. */
+/* Sends it to the disk as it comes: otherwise the page cache fills with it, and another program waits when it
+ * is written at last. */
 static void flush(Job *j) {
     if (j->have - j->flushed < FLUSH_BYTES) return;
     const off_t from = (off_t)j->flushed, len = (off_t)(j->have - j->flushed);

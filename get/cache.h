@@ -25,7 +25,8 @@ typedef struct GetPlace {
 
 /* Finds the folders of ref's repository; nothing is created. QSF_E_RUNTIME without a home directory. */
 int get_cache_open(GetCache *c, const GetRef *ref, QsfErr *err);
-/* The folder of the snapshot that refs/REVISION names, or of a revision that is a commit. false: there is none. */
+/* The folder of the snapshot that refs/REVISION names, or of a revision that is a commit. false: there is
+ * none. */
 bool get_cache_snapshot(const GetCache *c, const char *revision, char out[QSF_PATH_MAX]);
 /* The place of a file with this etag (letters and digits only), or of a URL. QSF_E_RUNTIME if the path is too
  * long. */
@@ -34,18 +35,19 @@ int get_cache_place(const GetCache *c, const char *commit, const char *file, con
 int get_cache_place_url(const char *url, GetPlace *out, QsfErr *err);
 /* Creates the folders of a place. QSF_E_RUNTIME. */
 int get_cache_make(const GetPlace *p, QsfErr *err);
-/* Waits until this process has the lock of the place; waiting is called once if another one has it. Returns the
- * descriptor to close, or -1 with *err set; QSF_E_INTERRUPTED. */
+/* Waits until this process has the lock of the place; waiting is called once if another one has it. Returns
+ * the descriptor to close, or -1 with *err set; QSF_E_INTERRUPTED. */
 int get_cache_lock(const GetPlace *p, void (*waiting)(void *arg), void *arg, QsfErr *err);
-/* Makes the snapshot's name for a finished blob: a relative link, or where there are no links the file itself.
- * QSF_E_RUNTIME. */
+/* Makes the snapshot's name for a finished blob: a relative link, or where there are no links the file
+ * itself. QSF_E_RUNTIME. */
 int get_cache_link(const GetPlace *p, QsfErr *err);
 /* Writes refs/REVISION. QSF_E_RUNTIME. */
 int get_cache_set_ref(const GetCache *c, const char *revision, const char *commit, QsfErr *err);
 
 /* Is text something to name a blob by: 1 to 100 letters, digits and '-'? */
 bool get_etag_is_name(const char *text);
-/* $HF_TOKEN, or the first line of $HF_TOKEN_PATH, $HF_HOME/token or ~/.cache/huggingface/token; false: none. */
+/* $HF_TOKEN, or the first line of $HF_TOKEN_PATH, $HF_HOME/token or ~/.cache/huggingface/token; false: none.
+ * */
 bool get_token(char *out, size_t cap);
 
 #endif

@@ -13,7 +13,8 @@
 #define HEAD_MOST   ((uint64_t)64 << 20) /* bytes that are looked at */
 #define MEMORY_MOST ((uint64_t)256 << 20)
 
-/* A file in memory that begins with the first `bytes` of fd and has a hole as long as the rest; -1 without memory. */
+/* A file in memory that begins with the first `bytes` of fd and has a hole as long as the rest; -1 without
+ * memory. */
 static int copy_head(int fd, uint64_t bytes, uint64_t total) {
     const size_t cap = (size_t)1 << 20;
     const int head = memfd_create("qsf-get", MFD_CLOEXEC);

@@ -70,8 +70,8 @@ static GetChoice *new_choice(GetChoices *out) {
     return &out->items[out->n++];
 }
 
-/* File i, with the shards that follow it; the list is sorted. Shards without the first one, or with one missing,
- * are not a model. */
+/* File i, with the shards that follow it; the list is sorted. Shards without the first one, or with one
+ * missing, are not a model. */
 static bool add_file(GetChoices *out, const GetList *l, size_t i) {
     unsigned index, other;
     size_t stem, other_stem;

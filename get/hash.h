@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The only interface to nettle: the checksums of files on a hub. A file in large-file storage has the SHA-256 of
- * its bytes as etag (64 digits), another one its name in Git: the SHA-1 of "blob SIZE", a NUL, and its bytes (40
- * digits). One thread. */
+/* The only interface to nettle: the checksums of files on a hub. A file in large-file storage has the SHA-256
+ * of its bytes as etag (64 digits), another one its name in Git: the SHA-1 of "blob SIZE", a NUL, and its
+ * bytes (40 digits). One thread. */
 #ifndef QSF_GET_HASH_H
 #define QSF_GET_HASH_H
 

@@ -44,8 +44,8 @@ int get_http_head(GetHttp *h, const char *url, GetReply *reply, QsfErr *err);
 /* Gets a text of at most max bytes, after redirects; b is cleared first. Any status is a success. Errors as
  * above, and QSF_E_RUNTIME if it is longer. */
 int get_http_text(GetHttp *h, const char *url, size_t max, QsfStrbuf *b, GetReply *reply, QsfErr *err);
-/* Gets the bytes from `first`, after redirects, and passes them to sink, whatever the status. Errors as above;
- * a connection that ends early is one. *stopped: sink has returned false, which is not an error. */
+/* Gets the bytes from `first`, after redirects, and passes them to sink, whatever the status. Errors as
+ * above; a connection that ends early is one. *stopped: sink has returned false, which is not an error. */
 int get_http_body(GetHttp *h, const char *url, uint64_t first, GetSink sink, void *arg, GetReply *reply,
                   bool *stopped, QsfErr *err);
 

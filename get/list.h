@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The files of a repository: of a hub, or of a snapshot on this machine; and which of them are meant. One thread. */
+/* The files of a repository: of a hub, or of a snapshot on this machine; and which of them are meant. One
+ * thread. */
 #ifndef QSF_GET_LIST_H
 #define QSF_GET_LIST_H
 
@@ -37,9 +38,9 @@ typedef struct GetChoices {
     size_t chosen; /* the one that is meant */
 } GetChoices;
 
-/* Finds the models in l and what `what` means: a path, the name of a file, or a weight type in its name ("Q4_K_M",
- * any case); "" chooses the largest that fits in room bytes, or else the smallest. A file that is named may be of any
- * kind. QSF_E_MODEL: nothing or several match, with the names in the message. */
+/* Finds the models in l and what `what` means: a path, the name of a file, or a weight type in its name
+ * ("Q4_K_M", any case); "" chooses the largest that fits in room bytes, or else the smallest. A file that is
+ * named may be of any kind. QSF_E_MODEL: nothing or several match, with the names in the message. */
 int get_choose(const GetList *l, const char *what, uint64_t room, GetChoices *out, QsfErr *err);
 void get_choices_free(GetChoices *c);
 /* "fits", or "streams 40 %". room: bytes for weights. */

@@ -23,7 +23,8 @@ typedef struct GetRef {
 /* The hub: $HF_ENDPOINT, or https://huggingface.co; without a slash at the end. */
 const char *get_endpoint(void);
 /* Parses text. A URL of a file on the hub (/OWNER/NAME/resolve/REVISION/FILE, or blob) is the same as its hf:
- * name. QSF_E_USAGE names what is wrong: nothing in a reference may lead out of the folder of a repository. */
+ * name. QSF_E_USAGE names what is wrong: nothing in a reference may lead out of the folder of a repository.
+ * */
 int get_ref_parse(const char *text, GetRef *out, QsfErr *err);
 /* Appends a revision as one part of a path: refs/pr/1 is refs%2Fpr%2F1. */
 void get_ref_put_revision(QsfStrbuf *b, const char *revision);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What qsf-get says: sentences and a line of progress on stderr, or with --json events on stdout, one object per
- * line. One thread. */
+/* What qsf-get says: sentences and a line of progress on stderr, or with --json events on stdout, one object
+ * per line. One thread. */
 #ifndef QSF_GET_REPORT_H
 #define QSF_GET_REPORT_H
 

@@ -14,8 +14,9 @@
 bool qsf_fetch_is_remote(const char *name);
 
 /* Downloads it, or finds it in the cache, with progress and errors on stderr. Returns the path of the file,
- * malloc'ed, or NULL with *code an exit status (qsf_cli.h): the error was printed by qsf-get, or is in err if it
- * could not be run ("" otherwise). quiet: without progress. Blocks; SIGINT and SIGTERM end it through qsf-get. */
+ * malloc'ed, or NULL with *code an exit status (qsf_cli.h): the error was printed by qsf-get, or is in err if
+ * it could not be run ("" otherwise). quiet: without progress. Blocks; SIGINT and SIGTERM end it through
+ * qsf-get. */
 char *qsf_fetch(const char *name, bool offline, bool quiet, int *code, char *err, size_t cap);
 
 /* A download in the background. One thread. */

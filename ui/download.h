@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Models that are downloaded while the chat goes on (qsf_fetch.h): one at a time, loaded when it is complete. The
- * line mode waits for it instead, since the next line may be a message for the new model. One thread. */
+/* Models that are downloaded while the chat goes on (qsf_fetch.h): one at a time, loaded when it is complete.
+ * The line mode waits for it instead, since the next line may be a message for the new model. One thread. */
 #ifndef QSF_UI_DOWNLOAD_H
 #define QSF_UI_DOWNLOAD_H
 

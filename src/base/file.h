@@ -51,9 +51,9 @@ int64_t qsf_file_filter(const QsfFile *f, uint64_t off, uint64_t len, int64_t go
  * ended before the size at open. */
 int qsf_file_read_error(const QsfFile *f, uint64_t off, int64_t got, QsfErr *err);
 
-/* For a file that is still being downloaded, whose bytes from `end` are not there yet: reads that include any of
- * them fail like those of a file that ends there (QSF_E_RUNTIME), so that they are not taken for a fault of its
- * contents. Applies to all files of the process; UINT64_MAX ends it. */
+/* For a file that is still being downloaded, whose bytes from `end` are not there yet: reads that include any
+ * of them fail like those of a file that ends there (QSF_E_RUNTIME), so that they are not taken for a fault
+ * of its contents. Applies to all files of the process; UINT64_MAX ends it. */
 void qsf_file_known_end(uint64_t end);
 /* Test hook: reads that include byte `off` fail with errno_value (0 = a short read, as if the file
  * ended there). off UINT64_MAX clears it. Applies to every reader of model bytes. */

@@ -42,8 +42,8 @@ typedef struct How {
     uint64_t room; /* 0 = by itself */
 } How;
 
-/* Starts it with a pipe on its standard output. json: its errors are events, nothing goes to stderr. Signals of the
- * terminal reach a foreground process together with this one. */
+/* Starts it with a pipe on its standard output. json: its errors are events, nothing goes to stderr. Signals
+ * of the terminal reach a foreground process together with this one. */
 static pid_t start(const How *how, int *fd, char *err, size_t cap) {
     char path[QSF_PATH_MAX], bytes[32];
     const char *args[10];

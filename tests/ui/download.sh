@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# /model hf:OWNER/NAME on the full screen: the download goes on in the background, is shown, stopped by ^C,
+# /model hf:OWNER/NAME on the full screen: the download continues in the background, is shown, stopped by ^C,
 # and continued; the model is loaded when it is there. Against a hub on the loopback.
 . "$(dirname "$0")/lib.sh"
 [ -x "$QSF_BUILDDIR/qsf-get" ] || skip "qsf-get is not built (libcurl, nettle)"

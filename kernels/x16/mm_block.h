@@ -26,7 +26,7 @@
 #define QSF_KERNELS_X16_MM_BLOCK_H
 
 #define MM_SUPER 0
-#include "kernels/x16/mm_tiles.h"
+#include "kernels/x16/mm_direct.h"
 
 QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b) {
     const size_t at = b * BLOCK_BYTES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Products of a tile by l_matrix: a vector of sums belongs to two rows and two columns, (ac, ad, bc, bd). Its
- * names are explained in mm_lane.h. Eight bytes of a row are adjacent in a tile, and what belongs to a row is
+ * names are explained in mm_tile.h. Eight bytes of a row are adjacent in a tile, and what belongs to a row is
  * stored twice. Columns are joined in pairs before they are multiplied (join_columns): eight bytes of one,
  * eight of the other, and dwords in turn. */
 #ifndef QSF_KERNELS_X16_MM_MATRIX_H

@@ -12,7 +12,7 @@
 #define QSF_KERNELS_X16_MM_SUPER_H
 
 #define MM_SUPER 1
-#include "kernels/x16/mm_tiles.h"
+#include "kernels/x16/mm_direct.h"
 
 /* PARTS, which the compiler does not know: it would unroll the loop. */
 QK_INLINE int rolled_parts(void) {

@@ -3,8 +3,8 @@
  * several columns. Both work on units of 256 elements. A tile is one unit of 64 rows. R vectors of rows are
  * multiplied with WIDTH columns at a time, so that each load is used for several products: a core that starts
  * two products per cycle would otherwise wait for loads. */
-#ifndef QSF_KERNELS_X16_MM_TILES_H
-#define QSF_KERNELS_X16_MM_TILES_H
+#ifndef QSF_KERNELS_X16_MM_DIRECT_H
+#define QSF_KERNELS_X16_MM_DIRECT_H
 
 #include "kernels/generic/mm.h"
 #include "kernels/x16/mm_plan.h"
@@ -182,7 +182,7 @@ QK_INLINE li unpacked(const uint8_t *p, int s, int v) {
 #if L_MATRIX
 #include "kernels/x16/mm_matrix.h"
 #else
-#include "kernels/x16/mm_lane.h"
+#include "kernels/x16/mm_tile.h"
 #endif
 
 /* Adds n steps of a sub-block, starting with s0, to the sums of the RV vectors of rows at r

@@ -12,8 +12,8 @@
  *   results_from, results_to SIDE vectors of sums, for L rows and SIDE columns of y, which are `stride` apart
  *   dot_steps, pair_steps, put_words, dot_marked  below; pair_steps where there is L_PAIRS, put_words with
  *                            WORDS, dot_marked with MARKS */
-#ifndef QSF_KERNELS_X16_MM_LANE_H
-#define QSF_KERNELS_X16_MM_LANE_H
+#ifndef QSF_KERNELS_X16_MM_TILE_H
+#define QSF_KERNELS_X16_MM_TILE_H
 
 enum { SIDE = 1, RV = R };
 

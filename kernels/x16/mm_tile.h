@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Products of a tile where a vector of sums belongs to L rows and one column. mm_matrix.h has the same names
- * for levels whose instructions multiply matrices:
+/* Products of a tile, one unit of 64 rows that were unpacked once, with many columns. R vectors of rows are
+ * multiplied with WIDTH columns at a time, so that each load is used for several products: a core that starts
+ * two products per cycle would otherwise wait for loads.
+ *
+ * A vector of sums belongs to L rows and one column, or, with l_matrix, to two rows and two columns, (ac, ad,
+ * bc, bd). Both ways have the same names:
  *
  *   SIDE                     columns of a vector of sums; each of its rows is in SIDE lanes
  *   RV                       vectors of rows of a register block
@@ -10,10 +14,113 @@
  *   column_scale             the float at p of the columns of a vector, for all its rows
  *   column_pair, dot_pair    pair i of int16 of them; the sum with its products with a pair of the rows
  *   results_from, results_to SIDE vectors of sums, for L rows and SIDE columns of y, which are `stride` apart
- *   dot_steps, pair_steps, put_words, dot_marked  below; pair_steps where there is L_PAIRS, put_words with
- *                            WORDS, dot_marked with MARKS */
+ *   dot_steps                adds n steps, starting with s0, to the sums of the RV vectors of rows at r with
+ *                            nc vectors of columns (SIDE columns each)
+ *   pair_steps, put_words, dot_marked  used where there is L_PAIRS, with WORDS, with MARKS */
 #ifndef QSF_KERNELS_X16_MM_TILE_H
 #define QSF_KERNELS_X16_MM_TILE_H
+
+#include "kernels/x16/mm_direct.h"
+
+/* A step of the rows as it is unpacked to a tile. */
+QK_INLINE li unpacked(const uint8_t *p, int s, int v) {
+    const li w = fmt_step(p, s, v);
+    return L_SIGNED && FMT_OFF != 0 ? l_sub8(w, l_bytes(FMT_OFF)) : w;
+}
+
+#if L_MATRIX
+
+/* ---- two rows and two columns ---- */
+
+/* Eight bytes of a row are adjacent in a tile, and what belongs to a row is stored twice. Columns are joined
+ * in pairs before they are multiplied: eight bytes of one, eight of the other, and dwords in turn. */
+enum { SIDE = 2, RV = R * SIDE };
+
+typedef uint8_t tile_step[TILE_ROWS * SIDE][4];
+
+QK_INLINE void put_zipped(void *to, li a, li b) {
+    li v[2] = { a, b };
+    l_zip(v);
+    l_store(to, v[0]);
+    l_store((char *)to + sizeof(li), v[1]);
+}
+QK_INLINE void put_steps(tile_step *q, int r, li a, li b) { put_zipped(q[0][r * SIDE], a, b); }
+QK_INLINE void put_ints(int32_t *to, int r, li v) { put_zipped(to + r * SIDE, v, v); }
+QK_INLINE void put_floats(float *to, int r, lf v) { put_zipped(to + r * SIDE, l_bits(v), l_bits(v)); }
+QK_INLINE void put_pairs(int32_t *to, int r, li v) {
+    li twice[2] = { v, v };
+    l_zip(twice);
+    l_store(to + r * SIDE, l_apart(twice[0]));
+    l_store(to + r * SIDE + L, l_apart(twice[1]));
+}
+
+QK_INLINE lf column_scale(const char *p) { return l_float_of(l_dup2(p)); }
+QK_INLINE li column_pair(const char *p, int i) { return l_load(p + i * (int)sizeof(li)); }
+QK_INLINE li dot_pair(li acc, li w, li x, int i) { return (void)i, l_dot_apart(acc, w, x); }
+
+QK_INLINE void results_from(lf to[SIDE], const float *y, int stride) {
+    li v[2] = { l_load(y), l_load(y + stride) };
+    l_zip(v);
+    to[0] = l_float_of(v[0]), to[1] = l_float_of(v[1]);
+}
+QK_INLINE void results_to(float *y, int stride, const lf from[SIDE]) {
+    li v[2] = { l_bits(from[0]), l_bits(from[1]) };
+    l_unzip(v);
+    l_store(y, v[0]);
+    l_store(y + stride, v[1]);
+}
+
+QK_INLINE void dot_steps(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
+                         int n, int nc) {
+    const tile_step *w = (const tile_step *)&q[s0 / SIDE][r * SIDE];
+    const size_t at = s0 * 4 * SIDE;
+    QK_UNROLL for (int s = 0; s < n; s += SIDE) {
+        li ws[RV];
+        QK_UNROLL for (int v = 0; v < RV; v++) ws[v] = l_load(w[s / SIDE][v * L]);
+        QK_UNROLL for (int c = 0; c < nc; c++) {
+            const li xs = l_load(x[c] + at + 8 * (size_t)s);
+            QK_UNROLL for (int v = 0; v < RV; v++) sum[v][c] = l_matrix(sum[v][c], ws[v], xs);
+        }
+    }
+}
+
+/* Only for shared code to compile: levels with l_matrix do not define L_PAIRS, L_WORDS or L_MARKS. */
+QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
+                          int n, int nc) {
+    dot_steps(sum, q, r, x, s0, n, nc);
+}
+QK_INLINE void put_words(tile_step *q, int r, li w, li scale) { put_steps(q, r, w, scale); }
+QK_INLINE void dot_marked(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
+                          int n, int nc) {
+    dot_steps(sum, q, r, x, s0, n, nc);
+}
+
+/* n bytes, a multiple of 16, of columns a and b in turn, eight of each. */
+QK_INLINE void join_bytes(char *to, const char *a, const char *b, size_t n) {
+    for (size_t i = 0; i < n; i += sizeof(li)) {
+        li v[2] = { l_load(a + i), l_load(b + i) };
+        l_zip2(v);
+        l_store(to + 2 * i, v[0]);
+        l_store(to + 2 * i + sizeof(li), v[1]);
+    }
+}
+
+/* n pairs of int16 of a and b, each as column_pair returns it. */
+QK_INLINE void join_pairs(char *to, const char *a, const char *b, int n) {
+    QK_UNROLL for (int i = 0; i < n; i++) {
+        const uint32_t two[SIDE] = { qk_load_u32(a + 4 * i), qk_load_u32(b + 4 * i) };
+        l_store(to + i * (int)sizeof(li), l_apart(l_dup2(two)));
+    }
+}
+
+/* n bytes, a multiple of 16, of dwords of a and b in turn. */
+QK_INLINE void join_dwords(char *to, const char *a, const char *b, size_t n) {
+    for (size_t i = 0; i < n; i += sizeof(li)) put_zipped(to + 2 * i, l_load(a + i), l_load(b + i));
+}
+
+#else
+
+/* ---- L rows and one column ---- */
 
 enum { SIDE = 1, RV = R };
 
@@ -50,7 +157,6 @@ QK_INLINE void results_to(float *y, int stride, const lf from[SIDE]) {
     l_storef(y, from[0]);
 }
 
-/* Adds n steps, starting with s0, to the sums of the RV vectors of rows at r with nc columns. */
 QK_INLINE void dot_steps(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0,
                          int n, int nc) {
     const tile_step *w = (const tile_step *)&q[s0 * SPLIT][r];
@@ -121,6 +227,31 @@ QK_INLINE void pair_steps(lp sum[][COLS], const tile_step *q, int r, const char 
                 L_HOLD_PAIRS(sum[v][c]);
             }
         }
+    }
+}
+
+#endif
+
+/* ---- a sub-block ---- */
+
+/* Adds n steps of a sub-block, starting with s0, to the sums of the RV vectors of rows at r
+ * with nc columns. */
+QK_INLINE void dot_sub(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0, int n,
+                       int nc) {
+    const int many = tile_pairs(n);
+    if (MARKS) {
+        dot_marked(sum, q, r, x, s0, n, nc);
+        return;
+    }
+    if (many < 2) {
+        dot_steps(sum, q, r, x, s0, n, nc);
+        return;
+    }
+    QK_UNROLL for (int s = 0; s < n; s += many) {
+        lp pairs[RV][COLS];
+        pair_steps(pairs, q, r, x, s0 + (size_t)s, many, nc);
+        for (int c = 0; c < nc; c++)
+            for (int v = 0; v < RV; v++) sum[v][c] = l_dot_pairs(sum[v][c], pairs[v][c]);
     }
 }
 

@@ -67,11 +67,11 @@ typedef struct QsfTinySpec {
 
 /* spec NULL = all defaults. The same spec gives the same bytes. 0, or -1 (bad spec, I/O). */
 int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec);
-/* A llama (F32) that emits a script, whatever the prompt, and then ends. Words are separated by blanks; each is
- * one new token: ordinary text ('_' is a space), user-defined if it begins with < or [, a control token with
- * the prefix '!'; <0x0A> is a byte. With the prefix '+' a word is only in the vocabulary. Only text that equals
- * a special word of the script is encoded as that token: the script continues from there. Of spec it takes
- * layers [1], ffn, ctx [512] and chat_template. 0, or -1 (too long, I/O). */
+/* A llama (F32) that emits a script, whatever the prompt, and then ends. Words are separated by blanks; each
+ * is one new token: ordinary text ('_' is a space), user-defined if it begins with < or [, a control token
+ * with the prefix '!'; <0x0A> is a byte. With the prefix '+' a word is only in the vocabulary. Only text
+ * that equals a special word of the script is encoded as that token: the script continues from there. Of
+ * spec it takes layers [1], ffn, ctx [512] and chat_template. 0, or -1 (too long, I/O). */
 int qsf_test_write_script_llama(const char *path, const char *script, const QsfTinySpec *spec);
 /* A tiny Mamba model, F32, of two blocks whose tensors have no type in a QSF file. 0, or -1 (I/O). */
 int qsf_test_write_tiny_mamba(const char *path, uint64_t seed);

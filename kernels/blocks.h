@@ -221,7 +221,7 @@ unsigned qk_type_bytes(qk_type t);
  * not interleaved. */
 unsigned qk_type_planes(qk_type t);
 /* Whether the planes of a group are in the order of their use instead of that of the block
- * (kernels/x16/order.h). */
+ * (kernels/x16/x16.h). */
 int qk_type_by_use(qk_type t);
 
 /* Returns the weight type of a GGML type number; QK_NONE if it has no kernels. */

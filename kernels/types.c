@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Kernel types, their GGML type numbers and their blocks. */
 #include "kernels/blocks.h"
-#include "kernels/x16/order.h"
+#include "kernels/x16/x16.h"
 
 #define ROW(a, fmt, TYPE, ggml, elems, bytes, planes, ...) [QK_##TYPE] = { ggml, elems, bytes, planes },
 

@@ -14,7 +14,7 @@
 enum { TILE_ROWS = 4, TILE_COLS = V_REGISTERS >= 32 ? 4 : 2, MANY_ROWS = 8 };
 
 /* With QK_WAY_AHEAD, bytes of each row: together as many as of a group of quantized rows
- * (kernels/x16/mm_tiles.h). */
+ * (kernels/x16/mm_direct.h). */
 enum { AHEAD = 8192 / MANY_ROWS, LINE = 64, STEP = 2 * V * FMT_BYTES /* bytes of a row in a step */ };
 
 /* The last n < 2 V elements, padded with zeros. */

@@ -8,8 +8,6 @@
 #define FMT_COLD 1
 
 #include "kernels/books.h"
-#include "kernels/x16/super.h"
-
 #include "kernels/x16/planes.h"
 
 /* 16 * 127 * 127 * 31, one sum times its scale, stays below 2^24. */

@@ -3,7 +3,7 @@
 #ifndef QSF_KERNELS_X16_FMT_IQ2_S_H
 #define QSF_KERNELS_X16_FMT_IQ2_S_H
 
-#include "kernels/x16/super.h"
+#include "kernels/x16/planes.h"
 
 #include "kernels/grid_iq2.h"
 #include "kernels/x16/rearrange_grid.h"

@@ -5,7 +5,7 @@
 
 #define FMT_AHEAD 1024
 
-#include "kernels/x16/super.h"
+#include "kernels/x16/planes.h"
 
 #include "kernels/grid_iq2.h"
 #include "kernels/x16/rearrange_grid.h"

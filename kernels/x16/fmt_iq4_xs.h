@@ -4,7 +4,7 @@
 #ifndef QSF_KERNELS_X16_FMT_IQ4_XS_H
 #define QSF_KERNELS_X16_FMT_IQ4_XS_H
 
-#include "kernels/x16/super.h"
+#include "kernels/x16/planes.h"
 
 /* 32 * 127 * 127 * 32, one sum times its scale, stays below 2^24. */
 enum { FMT_PLANES = 33, FMT_PLANE_AT = 4, FMT_HALVES = 2, FMT_HALF_AT = 0 };

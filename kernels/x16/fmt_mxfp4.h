@@ -3,7 +3,7 @@
 #ifndef QSF_KERNELS_X16_FMT_MXFP4_H
 #define QSF_KERNELS_X16_FMT_MXFP4_H
 
-#include "kernels/x16/fp4_x16.h"
+#include "kernels/x16/planes.h"
 
 enum {
     FMT_ELEMS = 32,

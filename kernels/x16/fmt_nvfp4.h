@@ -6,7 +6,7 @@
 
 #define FMT_COLD 1
 
-#include "kernels/x16/fp4_x16.h"
+#include "kernels/x16/planes.h"
 
 enum {
     FMT_ELEMS = 64,

@@ -3,7 +3,7 @@
 #ifndef QSF_KERNELS_X16_FMT_Q2_K_H
 #define QSF_KERNELS_X16_FMT_Q2_K_H
 
-#include "kernels/x16/super.h"
+#include "kernels/x16/planes.h"
 
 /* 16 * (16 * 3 * 127) * 15, all sums times their scales, stays below 2^24. */
 enum { FMT_PLANES = 20, FMT_PLANE_AT = 0, FMT_HALVES = 2, FMT_HALF_AT = 80 };

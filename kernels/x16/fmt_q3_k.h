@@ -4,8 +4,7 @@
 #ifndef QSF_KERNELS_X16_FMT_Q3_K_H
 #define QSF_KERNELS_X16_FMT_Q3_K_H
 
-#include "kernels/x16/order.h"
-#include "kernels/x16/super.h"
+#include "kernels/x16/planes.h"
 
 #define FMT_PLACE qk_q3_k_place
 

@@ -9,7 +9,7 @@
 #define FMT_AHEAD 1024
 #define FMT_COLD  1
 
-#include "kernels/x16/super.h"
+#include "kernels/x16/planes.h"
 
 enum { FMT_PLANES = 13, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 52 };
 enum {

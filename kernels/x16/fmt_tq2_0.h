@@ -5,7 +5,7 @@
 
 #define FMT_COLD 1
 
-#include "kernels/x16/super.h"
+#include "kernels/x16/planes.h"
 
 enum { FMT_PLANES = 16, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 64 };
 enum {

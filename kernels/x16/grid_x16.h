@@ -2,7 +2,7 @@
 /* What the formats with grids share (kernels/grids.h). For 64 or 128 elements at a time the indices of all
  * rows are looked up, which leaves their levels (with VBMI the codes of these) and planes of marks, one bit
  * per element: its sign, or for IQ1 the sign of the 1 that is added. The steps are made from those. The
- * fmt_<format>.h has included super.h and defined
+ * fmt_<format>.h has included planes.h and defined
  *
  *   GRID_WIDTH                      elements of an index: 8 or 4
  *   GRID_BITS                       of an index: 8 to 11
@@ -22,7 +22,7 @@
 #define QSF_KERNELS_X16_GRID_X16_H
 
 #include "kernels/grids.h"
-#include "kernels/x16/pairs.h"
+#include "kernels/x16/lanes_rest.h"
 #include "kernels/x16/planes.h"
 
 #define FMT_PART (16 * GRID_WIDTH)

@@ -36,7 +36,7 @@
  *     li l_dup2(p)                  the two unaligned dwords at p, twice
  *     li l_bits(f)                  the bits of floats
  *   L_PAIRS                         1 where l_dot is several instructions, so that it pays to add products as
- *                                   int16 first (optional; pairs.h has the names for other levels). With it
+ *                                   int16 first (optional). With it
  *     lp                            sums in int16, of which l_dot_pairs adds two or four to a lane
  *     lp l_pairs_of(w, x)           the products of one step; w as for l_dot
  *     lp l_pairs_signed(w, x)       the same, w as for l_dot_signed

@@ -53,7 +53,7 @@ QK_INLINE li l_marks(li w) { return w; }
 #define L_NARROW 0
 #endif
 
-/* Where a dot product is one instruction (kernels/x16/pairs.h). */
+/* Where a dot product is one instruction. */
 #ifndef L_PAIRS
 #define L_PAIRS 0
 typedef li lp;
@@ -65,5 +65,12 @@ QK_INLINE li l_dot_pairs(li acc, lp p) { return l_add(acc, p); }
 QK_INLINE li l_dot_scaled(li acc, lp p, li scale) { return l_add(acc, l_mul(p, scale)); }
 QK_INLINE li l_pair_scale(li scale) { return scale; }
 #endif
+
+/* How many steps of a sub-block of n, a power of two, can be added as pairs without leaving int16 if no
+ * weight is larger than max; 0 without L_PAIRS. */
+QK_INLINE int steps_of_pairs(int max, int n) {
+    const int fit = 32767 / (2 * 127 * max), steps = fit >= 8 ? fit / 8 * 8 : fit >= 4 ? 4 : fit >= 2 ? 2 : 1;
+    return !L_PAIRS ? 0 : steps < n ? steps : n;
+}
 
 #endif

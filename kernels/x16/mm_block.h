@@ -1,23 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Matmul of the formats with a float scale per block and Q8 activations, over rows interleaved by 16
- * (kernels/x16/x16.h). The including file has included lanes_<isa>.h and then fmt_<format>.h, which defines
- *
- *   FMT_ELEMS                  elements of a block: a multiple of 32, each 32 of which is a sub-block
- *   FMT_PLANES, FMT_HALVES     of a block; the halves are d, then m
- *   FMT_MAX                    the largest byte of a step
- *   FMT_OFF, FMT_MIN           the offset included in the bytes of a step; whether x = d*q + m
- *   FMT_SIGNED                 bytes of a step are signed, and come from l_biased
- *   FMT_TENSOR_SCALE           no d: the scale of the tensor multiplies the result
- *   FMT_SUB                    optional: 16, the elements of a sub-block
- *   FMT_OWN_SCALE(p, j, v)     optional: d of sub-block j of a block, if it is not half 0
- *   FMT_SCALES                 optional: how many d a block has, 1 or one per sub-block
- *   FMT_OCTETS                 optional: 1, a byte after the halves
- *   FMT_AHEAD                  optional: how far ahead to prefetch for one column, in bytes of a group
- *   FMT_COLD                   optional: 1 for a format that few decode several columns of (mm_plan.h)
- *   fmt_step(planes, s, v)     bytes of elements 4s .. 4s+3 of lanes [v*L, v*L + L) of a block
- *   FMT_SHIFT(s), fmt_in_place optional (mm_plan.h)
- *   fmt_pack(planes, row, at)  the planes of a block from the block at row[r] + at of 16 rows
- *   fmt_half_at(i)             byte offset of half i in a block of a row
+ * (kernels/x16/x16.h). The including file has included lanes_<isa>.h and then fmt_<format>.h; mm_plan.h lists
+ * what that defines.
  *
  * Two ways, the same result: the sum of a sub-block is exact, and acc += (d * dx) * sum runs over the
  * sub-blocks in order. Few columns: directly from the planes. Many: tiles are unpacked once and
@@ -26,7 +10,7 @@
 #define QSF_KERNELS_X16_MM_BLOCK_H
 
 #define MM_SUPER 0
-#include "kernels/x16/mm_tiles.h"
+#include "kernels/x16/mm_tile.h"
 
 QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b) {
     const size_t at = b * BLOCK_BYTES;

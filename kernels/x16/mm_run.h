@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Included at the end of mm_block.h and mm_super.h: all rows times all columns, and the functions of a format
  * at a level. The core defines
+ *   pack_block(dst, row, b)                  interleaves block b of 16 rows (x16.h)
  *   columns                                  units of a few columns, columns.q[c] the bytes of one
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
  *   mv_unit(acc, w, x, n, nc)                adds n blocks of each group times nc columns, FEW_COLS or one
@@ -13,10 +14,59 @@
 #ifndef QSF_KERNELS_X16_MM_RUN_H
 #define QSF_KERNELS_X16_MM_RUN_H
 
+/* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched,
+ * to the nearest cache or to a larger one, which can have more reads under way. 0: not at all. */
+static const struct way {
+    size_t groups, ahead;
+    int far;
+} ways[QK_WAY_N] = {
+    [QK_WAY_TURNS] = { MV_GROUPS, FMT_AHEAD, 0 },
+    [QK_WAY_ALONE] = { 1, 0, 0 },
+    [QK_WAY_FAR] = { MV_GROUPS, 3328, 1 },
+    [QK_WAY_AHEAD] = { 1, 8192, 0 },
+};
+
+/* ---- access to rows ---- */
+
+/* Interleaved groups, or rows that are packed one unit at a time. */
+typedef struct source {
+    const uint8_t *group;         /* NULL: use row */
+    const uint8_t *row[QK_GROUP]; /* the last row is repeated in a short group */
+    size_t ahead;                 /* bytes from a row to the same row of the next group, to prefetch */
+    size_t n;                     /* number of rows that exist */
+} source;
+
+static source source_at(const qk_mm *m, size_t r, size_t row1, int packed) {
+    source s = { .n = row1 - r < QK_GROUP ? row1 - r : QK_GROUP, .ahead = QK_GROUP * m->row_bytes };
+    if (packed)
+        s.group = qk_mm_row(m, r);
+    else
+        for (size_t i = 0; i < QK_GROUP; i++) s.row[i] = qk_mm_row(m, r + (i < s.n ? i : s.n - 1));
+    return s;
+}
+
+/* A function: the compiler would inline it in five others. */
+static __attribute__((noinline)) void pack_blocks(uint8_t *dst, const source *s, size_t b0, size_t n) {
+    for (size_t b = 0; b < n; b++) pack_block(dst + b * GROUP_BLOCK, s->row, b0 + b);
+}
+
+/* The n blocks of unit u. */
+QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *scratch) {
+    const size_t b0 = u * UNIT_BLOCKS;
+    if (s->group) return s->group + b0 * GROUP_BLOCK;
+    for (size_t r = 0; r < QK_GROUP; r++)
+        for (size_t i = 0; i < n * BLOCK_BYTES; i += 64)
+            l_prefetch(s->row[r] + s->ahead + b0 * BLOCK_BYTES + i);
+    pack_blocks(scratch, s, b0, n);
+    return scratch;
+}
+
 static size_t blocks_of(const qk_mm *m, size_t u) {
     const size_t left = m->k / FMT_ELEMS - u * UNIT_BLOCKS;
     return left < UNIT_BLOCKS ? left : UNIT_BLOCKS;
 }
+
+/* ---- few columns ---- */
 
 /* n rows starting at r, at most MV_GROUPS groups, and nc columns starting at c, of which `exist`
  * exist; the last is repeated. Rows that are not interleaved are handled one group at a time: they are
@@ -68,6 +118,8 @@ static void mv_cols(const qk_mm *m, size_t r, size_t n, int packed) {
         else
             mv_few(m, r, n, c, packed);
 }
+
+/* ---- many columns ---- */
 
 typedef float part_col[TILE_ROWS];
 

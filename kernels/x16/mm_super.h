@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Matmul of the formats with super-blocks of 256 and Q8K columns, over rows interleaved by 16
  * (kernels/x16/x16.h). The including file has included lanes_<isa>.h and then fmt_<format>.h, which defines
- * the names listed in super.h.
+ * the names listed in mm_plan.h.
  *
  * The sum of a super-block, including the scales of its sub-blocks, is an exact integer; then acc += (d * dx)
  * * sum and acc -= (dmin * dx) * mins run over the super-blocks in order. Few columns: straight from the
@@ -12,7 +12,7 @@
 #define QSF_KERNELS_X16_MM_SUPER_H
 
 #define MM_SUPER 1
-#include "kernels/x16/mm_tiles.h"
+#include "kernels/x16/mm_tile.h"
 
 /* PARTS, which the compiler does not know: it would unroll the loop. */
 QK_INLINE int rolled_parts(void) {
@@ -119,7 +119,61 @@ typedef struct tile {
 #define OWN_COLUMNS (L_MATRIX || WORDS || NARROW)
 enum { OWN_BYTES = 2 * UNIT + 16 + PAIRS * (int)sizeof(li) };
 
-#include "kernels/x16/mm_super_narrow.h"
+/* ---- with L_NARROW ---- */
+
+/* Formats whose sums of eight elements, half a sub-block, fit an int16, while those of a whole one do not
+ * (Q6_K). A tile has pairs of steps zipped: the two dwords of a row are next to each other, and a vector has
+ * every other pair of rows. Each dword has a sum of its own; two vectors of sums are narrowed to int16, and
+ * the two sums of a row are multiplied by its scale and added with one instruction. Otherwise a sum of 32
+ * bits would be multiplied, which takes Intel as long as two dot products, and added. */
+#if L_NARROW
+QK_INLINE void zip_steps(li two[2]) { l_zip(two); }
+
+/* The super-block of the columns of x, followed by the initial sums of both halves of every sub-block:
+ * -OFFSET times the sum of the elements, twice for each 16 bytes of the column. */
+QK_INLINE columns narrow_columns(char (*to)[OWN_BYTES], const columns *x) {
+    columns own = { .d = 2 * UNIT };
+    for (int c = 0; c < WIDTH; c++) {
+        own.q[c] = to[c];
+        for (int i = 0; i < UNIT; i += (int)sizeof(li)) {
+            const li bytes = l_load(x->q[c] + i), sums = l_dot(l_set(0), l_bytes(OFFSET), bytes);
+            l_store(to[c] + i, bytes);
+            l_store(to[c] + UNIT + i, l_sub(l_set(0), l_add(sums, l_swap2(sums))));
+        }
+        memcpy(to[c] + own.d, x->q[c] + x->d, sizeof(float));
+    }
+    return own;
+}
+
+/* Adds sub-block j, times its scale, to the total. */
+QK_INLINE void add_narrow(li all[][COLS], const tile *t, int r, const columns *x, int j, int cv) {
+    const tile_step *q = (const tile_step *)&t->q[j * SUB_STEPS][r];
+    QK_UNROLL for (int v = 0; v < RV; v++) {
+        const li scale = l_load(&t->scale[j][r + v * L]);
+        li w[SUB_STEPS];
+        QK_UNROLL for (int s = 0; s < SUB_STEPS; s++) {
+            w[s] = l_load(q[s][v * L]);
+            L_HOLD(w[s]);
+        }
+        QK_UNROLL for (int c = 0; c < cv; c++) {
+            const char *bytes = x->q[c] + j * FMT_SUB;
+            li sum[2] = { l_dup2(bytes + UNIT), l_dup2(bytes + UNIT) };
+            QK_UNROLL for (int s = 0; s < SUB_STEPS; s++)
+                sum[s % 2] = l_dot(sum[s % 2], w[s], l_dup2(bytes + s / 2 * 8));
+            all[v][c] = l_dot16(all[v][c], l_narrow(sum[0], sum[1]), scale);
+            L_HOLD(all[v][c]);
+        }
+    }
+}
+#else
+QK_INLINE void zip_steps(li two[2]) { (void)two; }
+QK_INLINE columns narrow_columns(char (*to)[OWN_BYTES], const columns *x) { return (void)to, *x; }
+QK_INLINE void add_narrow(li all[][COLS], const tile *t, int r, const columns *x, int j, int cv) {
+    (void)all, (void)t, (void)r, (void)x, (void)j, (void)cv;
+}
+#endif
+
+/* ---- a tile, and its sums ---- */
 
 /* a and the low int16 of b, as a pair of int16. */
 QK_INLINE li low_pair(li a, li b) { return l_or(l_and(a, l_set(0xffff)), l_shl(b, 16)); }

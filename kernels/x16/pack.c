@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Converts rows to groups of sixteen and back. In every format the dwords of the planes are contiguous in the
- * block, in the order of the planes (but for the two formats of order.h), and so are the halves: a format is
+ * block, in the order of the planes (but for the two formats of x16.h), and so are the halves: a format is
  * described by two offsets and a rearrangement. */
 #include "kernels/x16/pack.h"
 
 #include "kernels/blocks.h"
 #include "kernels/load.h"
-#include "kernels/x16/order.h"
 #include "kernels/x16/rearrange.h"
 #include "kernels/x16/rearrange_grid.h"
 #include "kernels/x16/x16.h"
@@ -73,7 +72,7 @@ INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *gro
             QK_BYTES_##TYPE - 4 * QK_PLANES_##TYPE                             \
     }
 
-/* The formats of order.h: the dwords of a row's block from its own order to that of use and back, and so the
+/* The formats of x16.h: the dwords of a row's block from its own order to that of use and back, and so the
  * planes of the blocks of a group. */
 INLINE void reorder(form f, int (*place)(int), int back, uint8_t *group, size_t k) {
     uint8_t was[MAX_PLANES * QK_PLANE];

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "kernels/formats.h"
-#include "kernels/x16/order.h"
+#include "kernels/x16/x16.h"
 
 #define QK_PACK_FLOAT(fmt)
 #define QK_PACK_BLOCK(fmt)                                                      \

@@ -1,10 +1,83 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rearranges bits of dwords whose order in the file differs from the order the lanes need (table in
- * kernels/x16/x16.h). */
+/* The planes of a group of sixteen rows (table in kernels/x16/x16.h): how a fmt_<format>.h takes the bytes of
+ * its lanes out of them, and how it rearranges the bits of dwords whose order in the file is another. The
+ * lanes must be included first. */
 #ifndef QSF_KERNELS_X16_PLANES_H
 #define QSF_KERNELS_X16_PLANES_H
 
+#include "kernels/x16/lanes.h"
+
 enum { ROW_VECTORS = (int)QK_GROUP / L }; /* vectors of a plane */
+
+/* ---- bytes of lanes ---- */
+
+/* Vector v of plane n of the block at p. */
+QK_INLINE li plane(const uint8_t *p, int n, int v) {
+    return l_load(p + (size_t)n * QK_PLANE + (size_t)(v * L * 4));
+}
+
+/* Byte n of every lane. */
+QK_INLINE li byte_of(li x, int n) { return l_and(l_shr(x, 8 * n), l_set(255)); }
+
+QK_INLINE li signed_byte_of(li x, int n) { return l_sar(l_shl(x, 24 - 8 * n), 24); }
+
+/* Bytes 0 and 1 (upper = 0) or 2 and 3 of every lane as a pair of int16. */
+QK_INLINE li pair_of(li x, int upper) {
+    const li low = upper ? l_shr(x, 16) : l_and(x, l_set(255));
+    const li high = upper ? l_shr(x, 8) : l_shl(x, 8);
+    return l_or(l_and(low, l_set(255)), l_and(high, l_set(255 << 16)));
+}
+
+/* Bit `from` of every byte to bit `to`, alone. */
+QK_INLINE li bit_to(li x, int from, int to) {
+    return l_and(from < to ? l_shl(x, to - from) : l_shr(x, from - to), l_bytes(1 << to));
+}
+
+/* Elements of two bits: byte l of each 32 holds elements l, 32 + l, 64 + l and 96 + l. Which of their planes
+ * holds step s, at which bit of each byte, and the step, given that plane. */
+QK_INLINE int two_bits_plane(int s) { return s / 32 * 8 + s % 8; }
+
+QK_INLINE int two_bits_shift(int s) { return s / 8 % 4 * 2; }
+
+QK_INLINE li two_bits_in_place(li plane, int s) { return l_and(plane, l_bytes(3 << two_bits_shift(s))); }
+
+QK_INLINE li two_bits(li plane, int s) { return l_field(plane, two_bits_shift(s), 2); }
+
+/* A placeholder for what a format does not have. */
+QK_INLINE li nothing(void) { return l_set(0); }
+
+/* ---- values that formats share ---- */
+
+/* Of Q4_K and Q5_K, planes 0 to 2: 6-bit scales and minimums as in kernels/kscale.h, one row per lane. Four
+ * bytes of scales (which = 0) or minimums (1), numbers 0-3 or 4-7. */
+QK_INLINE li kscale_bytes(const uint8_t *p, int upper, int which, int v) {
+    const li top = plane(p, which, v);
+    if (!upper) return l_and(top, l_bytes(0x3f));
+    return l_or(l_and(l_shr(plane(p, 2, v), 4 * which), l_bytes(0x0f)), l_and(l_shr(top, 2), l_bytes(0x30)));
+}
+
+QK_INLINE li kscale_scale(const uint8_t *p, int j, int v) {
+    return byte_of(kscale_bytes(p, j / 4, 0, v), j % 4);
+}
+
+QK_INLINE li kscale_mins(const uint8_t *p, int i, int v) {
+    return pair_of(kscale_bytes(p, i / 2, 1, v), i % 2);
+}
+
+/* Of MXFP4 and NVFP4: the values of the low (upper = 0) or upper nibbles, made unsigned by adding the
+ * largest. */
+enum { QK_FP4_MAX = 12 };
+
+QK_INLINE li fp4_level(li q, int upper) {
+    return l_add8(l_lookup(qk_fp4_values, l_field(q, 4 * upper, 4)), l_bytes(QK_FP4_MAX));
+}
+
+/* ---- packing ---- */
+
+/* 16 bits of each of 16 rows. */
+QK_INLINE void pack_halves(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
+    QK_UNROLL for (size_t r = 0; r < QK_GROUP; r++) memcpy(dst + 2 * r, row[r] + at, 2);
+}
 
 /* One dword of each of 16 rows. */
 QK_INLINE void plane1(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {

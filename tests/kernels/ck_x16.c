@@ -188,7 +188,7 @@ static uint32_t qsb3_plane(const uint8_t *block, size_t p) { return book_plane(b
 
 static uint32_t qsb4_plane(const uint8_t *block, size_t p) { return book_plane(block, p, 8, qsf4_plane); }
 
-/* Which plane of the block comes where in a group, for the formats with another order there (x16/order.h). */
+/* Which plane of the block comes where in a group, for the formats with another order there (x16/x16.h). */
 static const uint8_t q6_k_order[52] = { 48, 32, 0,  33, 1,  34, 2,  35, 3,  36, 4,  37, 5,
                                         38, 6,  39, 7,  49, 8,  9,  10, 11, 12, 13, 14, 15,
                                         50, 40, 16, 41, 17, 42, 18, 43, 19, 44, 20, 45, 21,

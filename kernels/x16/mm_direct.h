@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared start of mm_block.h and mm_super.h: access to rows, and the register block of unpacked weights with
- * several columns. Both work on units of 256 elements. A tile is one unit of 64 rows. R vectors of rows are
- * multiplied with WIDTH columns at a time, so that each load is used for several products: a core that starts
- * two products per cycle would otherwise wait for loads. */
-#ifndef QSF_KERNELS_X16_MM_TILES_H
-#define QSF_KERNELS_X16_MM_TILES_H
+/* Products of a few columns, straight from the planes of groups, which mm_block.h and mm_super.h share. Both
+ * work on units of 256 elements. */
+#ifndef QSF_KERNELS_X16_MM_DIRECT_H
+#define QSF_KERNELS_X16_MM_DIRECT_H
 
 #include "kernels/generic/mm.h"
 #include "kernels/x16/mm_plan.h"
@@ -12,60 +10,6 @@
 /* The compiler reads nothing before this that is read after it, which would need more registers than there
  * are. */
 #define L_FENCE() __asm__ volatile("" ::: "memory")
-
-/* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched,
- * to the nearest cache or to a larger one, which can have more reads under way. 0: not at all. */
-static const struct way {
-    size_t groups, ahead;
-    int far;
-} ways[QK_WAY_N] = {
-    [QK_WAY_TURNS] = { MV_GROUPS, FMT_AHEAD, 0 },
-    [QK_WAY_ALONE] = { 1, 0, 0 },
-    [QK_WAY_FAR] = { MV_GROUPS, 3328, 1 },
-    [QK_WAY_AHEAD] = { 1, 8192, 0 },
-};
-
-/* ---- access to rows ---- */
-
-/* Interleaved groups, or rows that are packed one unit at a time. */
-typedef struct source {
-    const uint8_t *group;         /* NULL: use row */
-    const uint8_t *row[QK_GROUP]; /* the last row is repeated in a short group */
-    size_t ahead;                 /* bytes from a row to the same row of the next group, to prefetch */
-    size_t n;                     /* number of rows that exist */
-} source;
-
-static source source_at(const qk_mm *m, size_t r, size_t row1, int packed) {
-    source s = { .n = row1 - r < QK_GROUP ? row1 - r : QK_GROUP, .ahead = QK_GROUP * m->row_bytes };
-    if (packed)
-        s.group = qk_mm_row(m, r);
-    else
-        for (size_t i = 0; i < QK_GROUP; i++) s.row[i] = qk_mm_row(m, r + (i < s.n ? i : s.n - 1));
-    return s;
-}
-
-/* Interleaves block b of 16 rows, see x16.h. */
-QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b);
-
-QK_INLINE void pack_halves(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
-    QK_UNROLL for (size_t r = 0; r < QK_GROUP; r++) memcpy(dst + 2 * r, row[r] + at, 2);
-}
-
-/* A function: the compiler would inline it in five others. */
-static __attribute__((noinline)) void pack_blocks(uint8_t *dst, const source *s, size_t b0, size_t n) {
-    for (size_t b = 0; b < n; b++) pack_block(dst + b * GROUP_BLOCK, s->row, b0 + b);
-}
-
-/* The n blocks of unit u. */
-QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *scratch) {
-    const size_t b0 = u * UNIT_BLOCKS;
-    if (s->group) return s->group + b0 * GROUP_BLOCK;
-    for (size_t r = 0; r < QK_GROUP; r++)
-        for (size_t i = 0; i < n * BLOCK_BYTES; i += 64)
-            l_prefetch(s->row[r] + s->ahead + b0 * BLOCK_BYTES + i);
-    pack_blocks(scratch, s, b0, n);
-    return scratch;
-}
 
 /* A unit of several groups for a few columns. They are read in turn, a few hundred bytes each: on some CPUs
  * memory bandwidth is higher with several streams than with one. */
@@ -86,8 +30,6 @@ QK_INLINE void prefetch_group(const groups *w, const uint8_t *p, int n) {
     else
         for (int i = 0; i < n; i += 64) l_prefetch(p + i);
 }
-
-/* ---- products ---- */
 
 QK_INLINE li byte_dot(li acc, li w, li x) { return FMT_SIGNED ? l_dot_signed(acc, w, x) : l_dot(acc, w, x); }
 
@@ -169,41 +111,6 @@ QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x
     for (int c = 0; c < nc; c++)
         for (int v = 0; v < NV; v++)
             sum[c][v] = shift ? l_add(l_sar(high[c][v], shift), sum[c][v]) : high[c][v];
-}
-
-/* ---- a tile ---- */
-
-/* A step of the rows as it is unpacked to a tile. */
-QK_INLINE li unpacked(const uint8_t *p, int s, int v) {
-    const li w = fmt_step(p, s, v);
-    return L_SIGNED && FMT_OFF != 0 ? l_sub8(w, l_bytes(FMT_OFF)) : w;
-}
-
-#if L_MATRIX
-#include "kernels/x16/mm_matrix.h"
-#else
-#include "kernels/x16/mm_lane.h"
-#endif
-
-/* Adds n steps of a sub-block, starting with s0, to the sums of the RV vectors of rows at r
- * with nc columns. */
-QK_INLINE void dot_sub(li sum[][COLS], const tile_step *q, int r, const char *const x[COLS], size_t s0, int n,
-                       int nc) {
-    const int many = tile_pairs(n);
-    if (MARKS) {
-        dot_marked(sum, q, r, x, s0, n, nc);
-        return;
-    }
-    if (many < 2) {
-        dot_steps(sum, q, r, x, s0, n, nc);
-        return;
-    }
-    QK_UNROLL for (int s = 0; s < n; s += many) {
-        lp pairs[RV][COLS];
-        pair_steps(pairs, q, r, x, s0 + (size_t)s, many, nc);
-        for (int c = 0; c < nc; c++)
-            for (int v = 0; v < RV; v++) sum[v][c] = l_dot_pairs(sum[v][c], pairs[v][c]);
-    }
 }
 
 #endif

@@ -239,13 +239,10 @@ const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetti
 
 /* Commands of other chats, and their equivalents here. */
 static const char *const meanings[][2] = {
-    { "edit", "/undo, then Up: the message is back in the input" },
     { "reset", "/clear starts an empty conversation" },
     { "restart", "/new starts a new session" },
     { "yank", "/copy copies the last answer, /copy code K a block of code" },
     { "clip", "/copy copies the last answer, /copy code K a block of code" },
-    { "search", "PgUp scrolls; /export FILE writes a file to search in" },
-    { "find", "PgUp scrolls; /export FILE writes a file to search in" },
     { "history", "Up and ^R bring earlier messages back; /sessions lists conversations" },
     { "chats", "/sessions lists conversations" },
     { "resume", "/load NAME resumes a session" },

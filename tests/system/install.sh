@@ -17,6 +17,7 @@ find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
         [ ! -f "$QSF_SRCDIR/src/$p/main.c" ] || echo "/o/b/qsf-$p"
     done
     [ ! -f "$QSF_SRCDIR/ui/main.c" ] || echo /o/b/qsf-chat
+    [ ! -x qsf-get ] || echo /o/b/qsf-get
     printf '%s\n' /o/l/libqsf.a /o/l/pkgconfig/qsf.pc /o/i/qsf.h /o/i/qsf_engine.h
     for f in "$QSF_SRCDIR"/man/*.[15]; do
         [ ! -f "$f" ] || echo "/o/m/man${f##*.}/${f##*/}"

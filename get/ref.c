@@ -7,7 +7,8 @@
 
 #define HUB "https://huggingface.co"
 
-const char *get_endpoint(void) {
+/* $HF_ENDPOINT, or the best known hub; without a slash at the end. */
+static const char *endpoint_of_hub(void) {
     static char endpoint[GET_URL_MAX];
     const char *set = getenv("HF_ENDPOINT");
     snprintf(endpoint, sizeof endpoint, "%s", set && *set ? set : HUB);
@@ -75,7 +76,7 @@ static int parse_hub(const char *text, const char *s, GetRef *r, QsfErr *err) {
     if (*p == '/' || (*p == ':' && p[1] == '\0'))
         return qsf_err_set(err, QSF_E_USAGE, "%s: expected hf:OWNER/NAME[:FILE-OR-TYPE]", text);
     const char *what = *p == ':' ? p + 1 : "";
-    if (!copy(r->endpoint, sizeof r->endpoint, get_endpoint(), strlen(get_endpoint())) ||
+    if (!copy(r->endpoint, sizeof r->endpoint, endpoint_of_hub(), strlen(endpoint_of_hub())) ||
         !copy(r->owner, sizeof r->owner, s, owner) || !copy(r->name, sizeof r->name, s + rest, name) ||
         !copy(r->revision, sizeof r->revision, revision, revision_len) ||
         !copy(r->what, sizeof r->what, what, strlen(what)))
@@ -100,7 +101,7 @@ static bool split_hub_url(const char *path, GetRef *r) {
 }
 
 static int parse_url(const char *text, GetRef *r, QsfErr *err) {
-    const char *hub = get_endpoint();
+    const char *hub = endpoint_of_hub();
     const size_t n = strlen(hub);
     if (strlen(text) >= sizeof r->url)
         return qsf_err_set(err, QSF_E_USAGE, "%.80s...: the URL is too long", text);

@@ -20,8 +20,6 @@ typedef struct GetRef {
     char url[GET_URL_MAX];       /* if it is not on a hub */
 } GetRef;
 
-/* The hub: $HF_ENDPOINT, or https://huggingface.co; without a slash at the end. */
-const char *get_endpoint(void);
 /* Parses text. A URL of a file on the hub (/OWNER/NAME/resolve/REVISION/FILE, or blob) is the same as its hf:
  * name. QSF_E_USAGE names what is wrong: nothing in a reference may lead out of the folder of a repository.
  * */

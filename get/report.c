@@ -34,7 +34,8 @@ static void put_text(QsfStrbuf *b, const char *key, const char *text) {
     qsf_json_put_string(b, text, strlen(text));
 }
 
-void get_report_end(GetReport *r) {
+/* Ends the line of progress. */
+static void end_line(GetReport *r) {
     if (r->drawn) fputs("\n", stderr);
     r->drawn = false;
 }
@@ -45,7 +46,7 @@ void get_report_note(GetReport *r, const char *text) {
         put_text(&b, "message", text);
         put(&b);
     } else if (!r->quiet) {
-        get_report_end(r);
+        end_line(r);
         qsf_cli_error(&get_cli, "%s", text);
     }
 }
@@ -129,7 +130,7 @@ void get_report_progress(GetReport *r, uint64_t part_done) {
 }
 
 void get_report_path(GetReport *r, const char *path) {
-    get_report_end(r);
+    end_line(r);
     if (!r->json) {
         puts(path);
         return;
@@ -140,7 +141,7 @@ void get_report_path(GetReport *r, const char *path) {
 }
 
 void get_report_error(GetReport *r, const QsfErr *err) {
-    get_report_end(r);
+    end_line(r);
     if (r->json) {
         QsfStrbuf b = event("error");
         qsf_strbuf_addf(&b, ", \"code\": %d", err->code);

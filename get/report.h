@@ -29,8 +29,6 @@ void get_report_note(GetReport *r, const char *text);
 void get_report_choices(GetReport *r, const GetList *l, const GetChoices *c, uint64_t room);
 /* `done` bytes of the current part are on the disk. Cheap enough for every piece. */
 void get_report_progress(GetReport *r, uint64_t done);
-/* Ends the line of progress. */
-void get_report_end(GetReport *r);
 /* The result. */
 void get_report_path(GetReport *r, const char *path);
 void get_report_error(GetReport *r, const QsfErr *err);

@@ -234,6 +234,7 @@ static int try_once(Job *j, bool *again, double *wait, QsfErr *why) {
     if (j->err->code) return j->err->code;
     if (rc == QSF_E_INTERRUPTED) return qsf_err_pass(j->err, why);
     if (is_whole(j)) return QSF_OK;
+    if (r.hopeless) return qsf_err_pass(j->err, why);
     if (rc == QSF_OK && r.status == 200 && !stopped && j->f->bytes < 0) {
         j->f->bytes = (int64_t)j->have;
         return QSF_OK;

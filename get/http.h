@@ -16,11 +16,12 @@
 typedef struct GetHttp GetHttp;
 
 typedef struct GetReply {
-    long status;                       /* 200, 404, ...; of the last one, after redirects */
-    int64_t length;                    /* Content-Length, -1 = not sent */
-    int64_t first, total;              /* Content-Range: first byte and whole length, -1 = not sent */
-    int64_t linked_size;               /* X-Linked-Size, -1 = not sent */
-    double retry_after;                /* seconds, 0 = not sent */
+    bool hopeless;        /* the error will be the same the next time: a loop of redirects, a certificate */
+    long status;          /* 200, 404, ...; of the last one, after redirects */
+    int64_t length;       /* Content-Length, -1 = not sent */
+    int64_t first, total; /* Content-Range: first byte and whole length, -1 = not sent */
+    int64_t linked_size;  /* X-Linked-Size, -1 = not sent */
+    double retry_after;   /* seconds, 0 = not sent */
     char etag[GET_HEADER_MAX];         /* without quotes and W/; "" = not sent, as are the next ones */
     char linked_etag[GET_HEADER_MAX];  /* X-Linked-Etag, of any of the redirects */
     char commit[GET_HEADER_MAX];       /* X-Repo-Commit, of any of the redirects */

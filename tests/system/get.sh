@@ -18,7 +18,10 @@ hub=$!
 trap 'kill $hub 2>/dev/null; rm -rf "$work"' EXIT
 # until COMMAND...: waits for it, as long as the hub runs.
 until_ok() {
-    while ! "$@" 2>/dev/null; do kill -0 $hub 2>/dev/null || { fail "the hub ended"; finish; }; done
+    while ! "$@" 2>/dev/null; do
+        kill -0 $hub 2>/dev/null || { fail "the hub ended"; finish; }
+        sleep 0.02
+    done
 }
 until_ok [ -s "$work/hub/port" ]
 unset HF_TOKEN HF_TOKEN_PATH HF_HUB_CACHE HUGGINGFACE_HUB_CACHE HF_HUB_OFFLINE XDG_CACHE_HOME \

@@ -11,7 +11,10 @@ mkdir "$work/hub"
 "${QSF_PYTHON:-python3}" -E -S "$QSF_SRCDIR/tests/harness/hub.py" "$work/m.gguf" "$work/hub" &
 hub=$!
 trap 'kill $hub 2>/dev/null; end' EXIT
-while ! [ -s "$work/hub/port" ]; do kill -0 $hub || { fail "the hub ended"; finish; }; done
+while ! [ -s "$work/hub/port" ]; do
+    kill -0 $hub || { fail "the hub ended"; finish; }
+    sleep 0.02
+done
 url="http://127.0.0.1:$(cat "$work/hub/port")"
 
 for size in '100 30' '80 24' '40 12'; do

@@ -131,10 +131,6 @@ int qk_ways_are_known(void) {
 /* These multiply 32-bit integers as fast as pairs of int16. */
 static int is_amd(qk_cpu_family cpu) { return cpu == QK_CPU_AMD || cpu == QK_CPU_ZEN4 || cpu == QK_CPU_ZEN5; }
 
-const char *qk_kv_name(qk_kv type) { return ref_table.kv[type].name; }
-
-size_t qk_kv_tile_bytes(qk_kv type, size_t head_dim) { return ref_table.kv[type].tile_bytes(head_dim); }
-
 #define SET_ORDER(fmt, TYPE)                    \
     weight[QK_##TYPE].by_use = qk_by_use_##fmt; \
     weight[QK_##TYPE].by_block = qk_by_block_##fmt;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Kernel types, their GGML type numbers and their blocks. */
 #include "kernels/blocks.h"
+#include "kernels/kernels.h"
+#include "kernels/kvsize.h"
+#include "kernels/ref/kv.h"
 #include "kernels/x16/x16.h"
 
 #define ROW(a, fmt, TYPE, ggml, elems, bytes, planes, ...) [QK_##TYPE] = { ggml, elems, bytes, planes },
@@ -30,3 +33,16 @@ qk_type qk_type_of(uint32_t ggml_type) {
 }
 
 uint32_t qk_type_ggml(qk_type t) { return t >= 0 && t < QK_TYPE_N ? types[t].ggml : UINT32_MAX; }
+
+/* Here and not from the table of kernels, so that a program without kernels knows the types of the cache. */
+#define KV_NAME(a, fmt, NAME, ...)  [QK_KV_##NAME] = #fmt,
+#define KV_BYTES(a, fmt, NAME, ...) [QK_KV_##NAME] = qk_kv_##fmt##_tile_bytes,
+const char *qk_kv_name(qk_kv type) {
+    static const char *const names[] = { QK_KV_TYPES(KV_NAME, ) };
+    return names[type];
+}
+
+size_t qk_kv_tile_bytes(qk_kv type, size_t head_dim) {
+    static size_t (*const tile_bytes[])(size_t head_dim) = { QK_KV_TYPES(KV_BYTES, ) };
+    return tile_bytes[type](head_dim);
+}

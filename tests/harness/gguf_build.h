@@ -61,6 +61,7 @@ typedef struct QsfTinySpec {
     bool biases;       /* attention and output projections have one */
     bool twins; /* rows 1, 3, ... of the layers' matrices equal the previous row: layers compress to half */
     bool rope_freqs;           /* add rope_freqs.weight */
+    bool ascii;                /* any answer is UTF-8 */
     uint32_t wtype;            /* GGML type of the matrices: 0 F32, 1 F16, 2 Q4_0, 8 Q8_0, 11 Q3_K, 14 Q6_K */
     const char *chat_template; /* NULL = none */
 } QsfTinySpec;

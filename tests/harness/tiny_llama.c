@@ -153,10 +153,9 @@ static int32_t piece_type(uint32_t i) {
     return i < FIRST_PIECE ? TOKEN_BYTE : TOKEN_NORMAL;
 }
 
-void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n) { qsf_gb_tiny_vocab_with(b, n, NULL, NULL, 0); }
-
-void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n_base, const char *const *texts,
-                            const int32_t *more_types, uint32_t n_more) {
+/* ascii: words in place of the bytes from 0x80, so that any answer is UTF-8. */
+static void add_vocab(QsfGgufBuild *b, bool ascii, uint32_t n_base, const char *const *texts,
+                      const int32_t *more_types, uint32_t n_more) {
     uint32_t n = n_base + n_more;
     char(*text)[32] = calloc(n, sizeof *text);
     const char **ptr = calloc(n, sizeof *ptr);
@@ -167,6 +166,9 @@ void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n_base, const char *const 
         ptr[i] = i < n_base ? text[i] : texts[i - n_base];
         scores[i] = i < FIRST_PIECE ? 0.0f : -(float)(i - FIRST_PIECE);
         types[i] = i < n_base ? piece_type(i) : more_types[i - n_base];
+        if (!ascii || i < 3 + 0x80 || i >= FIRST_PIECE) continue;
+        snprintf(text[i], sizeof text[i], "\xE2\x96\x81x%u", i);
+        types[i] = TOKEN_NORMAL;
     }
     qsf_gb_str(b, "tokenizer.ggml.model", "llama");
     qsf_gb_strings(b, "tokenizer.ggml.tokens", ptr, n);
@@ -179,6 +181,13 @@ void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n_base, const char *const 
     free(ptr);
     free(scores);
     free(types);
+}
+
+void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n) { add_vocab(b, false, n, NULL, NULL, 0); }
+
+void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n_base, const char *const *texts,
+                            const int32_t *more_types, uint32_t n_more) {
+    add_vocab(b, false, n_base, texts, more_types, n_more);
 }
 
 static void with_default(uint32_t *v, uint32_t fallback) {
@@ -258,7 +267,7 @@ int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec) {
     uint64_t state = s.seed;
     if (!spec_ok(&s)) return -1;
     add_hparams(&b, &s);
-    qsf_gb_tiny_vocab(&b, s.vocab);
+    add_vocab(&b, s.ascii, s.vocab, NULL, NULL, 0);
     add_random(&b, "token_embd.weight", s.wtype, s.hidden, s.vocab, 0.0f, 1.0f, &state);
     if (s.rope_freqs) add_random(&b, "rope_freqs.weight", TYPE_F32, s.head_dim / 2, 0, 2.0f, 1.0f, &state);
     for (uint32_t l = 0; l < s.layers; l++) add_layer(&b, &s, l, &state);

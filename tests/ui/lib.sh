@@ -55,8 +55,11 @@ finish() {
 stories=$QSF_TEST_DATA/models/stories260K.gguf
 if ! [ -f "$stories" ]; then
     stories=$work/stories260K.gguf # the name that the screens show
-    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$stories" layers=3 vocab=512 ctx=2048 ||
+    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/random.gguf" layers=3 vocab=512 ctx=2048 ascii=1 &&
+        "$QSF_BUILDDIR/obj/tests/tools/ggufedit" "$work/random.gguf" "$stories" \
+            str=general.name=stories260K ||
         skip "mktiny is not built"
+    rm "$work/random.gguf"
 fi
 
 # A model with random weights that is large enough to be caught in the middle of an answer: $slow.

@@ -15,6 +15,7 @@
 #   make install install-strip uninstall [DESTDIR=DIR]
 #   make completions         completions for bash, zsh and fish, printed by the programs (part of all)
 #   make amalgamation        qsf-run as one file, qsf.c, and qsf.h for programs that use it as a library
+#   make package             Debian packages of what was built (package/)
 #   make dist distcheck compdb clean distclean
 
 MAKEFLAGS += --no-builtin-rules
@@ -199,13 +200,13 @@ config.stamp: $S/configure $S/VERSION
 
 -include $(patsubst %.o,%.d,$(call obj,$(all_src) $(fuzz_src)))
 
-include $(addprefix $S/mk/,compdb.mk units.mk check.mk arm.mk bench.mk fuzz.mk dist.mk)
+include $(addprefix $S/mk/,compdb.mk units.mk check.mk arm.mk bench.mk fuzz.mk dist.mk package.mk)
 
 run: qsf-chat $(filter qsf-get,$(programs))
 	@./qsf-chat $(MODEL)
 
 clean:
-	rm -rf $O san tsan fuzz arm qsf-chat qsf-run qsf-convert qsf-get checkkern libqsf.a compile_commands.json qsf.c qsf.h
+	rm -rf $O san tsan fuzz arm package qsf-chat qsf-run qsf-convert qsf-get checkkern libqsf.a compile_commands.json qsf.c qsf.h
 
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true

@@ -46,6 +46,8 @@ install: all
 	$(call install_to,644,$(addprefix $S/,$(filter %.5,$(man_pages))),$(mandir)/man5)
 	$(call install_to,644,$(addprefix $S/,$(templates)),$(datadir)/qsf/templates)
 	$(call install_to,644,$(addprefix $S/,$(models)),$(datadir)/qsf/models)
+	$(call install_to,644,$S/packaging/qsf.desktop,$(datadir)/applications)
+	$(call install_to,644,$S/packaging/qsf.svg,$(datadir)/icons/hicolor/scalable/apps)
 	@$(foreach f,$(completion_files),test ! -s $O/completions/$f || { $(INSTALL) -d $(dir $(call completion_path,$f)) && \
 	    $(INSTALL) -m 644 $O/completions/$f $(call completion_path,$f); } || exit;)
 
@@ -56,6 +58,7 @@ uninstall:
 	rm -f $(addprefix $D$(bindir)/,$(programs)) $D$(libdir)/libqsf.a $D$(libdir)/pkgconfig/qsf.pc \
 	    $(addprefix $D$(includedir)/,$(notdir $(headers))) \
 	    $(foreach p,$(man_pages),$D$(mandir)/man$(patsubst .%,%,$(suffix $p))/$(notdir $p)) \
+	    $D$(datadir)/applications/qsf.desktop $D$(datadir)/icons/hicolor/scalable/apps/qsf.svg \
 	    $(addprefix $D$(datadir)/qsf/,$(templates) $(models)) $(foreach f,$(completion_files),$(call completion_path,$f))
 	-@rmdir $D$(datadir)/qsf/templates $D$(datadir)/qsf/models $D$(datadir)/qsf 2>/dev/null || true
 

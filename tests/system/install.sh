@@ -28,6 +28,7 @@ find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
     for f in "$QSF_SRCDIR"/models/*.qsf; do
         [ ! -f "$f" ] || echo "/o/d/qsf/models/${f##*/}"
     done
+    printf '%s\n' /o/d/applications/qsf.desktop /o/d/icons/hicolor/scalable/apps/qsf.svg
     for p in qsf-run qsf-chat qsf-convert qsf-get; do
         [ -x "$p" ] || continue
         printf '%s\n' "/o/d/bash-completion/completions/$p" "/o/z/_$p" "/o/d/fish/vendor_completions.d/$p.fish"

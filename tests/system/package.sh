@@ -15,7 +15,8 @@ sha256sum -c "$work/first" >"$work/log" 2>&1 || { cat "$work/log"; fail "other b
 
 dpkg-deb -x package/qsf_*.deb "$work/root"
 for f in bin/qsf-chat bin/qsf-run bin/qsf-convert share/man/man1/qsf-chat.1.gz \
-    share/applications/qsf.desktop share/qsf/models/guide.qsf share/bash-completion/completions/qsf-chat share/doc/qsf/copyright; do
+    share/applications/qsf.desktop share/qsf/models/guide.qsf \
+    share/bash-completion/completions/qsf-chat share/doc/qsf/copyright; do
     [ -f "$work/root/usr/$f" ] || fail "/usr/$f is not in the package"
 done
 # From where it is unpacked: the programs find their data relative to themselves.

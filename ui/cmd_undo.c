@@ -80,7 +80,7 @@ static bool undo_change(UiApp *a, bool *ok) {
         *ok = true;
         return true;
     }
-    if (a->unanswered != 0 || !s || is_exchange(s)) return false;
+    if (!s || is_exchange(s)) return false;
     const bool moved = s->kind == UI_STEP_MOVED;
     (void)snprintf(by, sizeof by, "%s", s->by);
     *ok = apply(a, s, to, QSF_LOG_BY_UNDO);

@@ -59,6 +59,20 @@ static void go_version(Fixture *x, int by, const char *want) {
     assert_string_equal(said, want);
 }
 
+/* To a message of the user, which has no answer there: /undo leads back, and does not remove it. */
+static void test_goto_question(void **state) {
+    Fixture *x = *state;
+    ask(x, "one", "A"), ask(x, "two", "B");
+    say(x, "/goto 3");
+    assert_string_equal(talk(&x->app), "one A"); /* a question without an answer is not in the context */
+    say(x, "/undo");
+    assert_string_equal(talk(&x->app), "one A two B");
+    say(x, "/goto 1"), say(x, "/undo"), say(x, "/redo");
+    assert_string_equal(talk(&x->app), "");
+    say(x, "/undo");
+    assert_string_equal(talk(&x->app), "one A two B");
+}
+
 /* Versions have their own continuations. Unsaved conversations have them, too. */
 static void versions(Fixture *x) {
     ask(x, "one", "A");
@@ -288,8 +302,9 @@ static void test_cut_anywhere(void **state) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_versions), T(test_versions_saved), T(test_stopped_retry), T(test_undo_and_redo),
-        T(test_settings), T(test_compact),        T(test_tree),          T(test_cut_anywhere),
+        T(test_versions),      T(test_versions_saved), T(test_stopped_retry),
+        T(test_undo_and_redo), T(test_settings),       T(test_compact),
+        T(test_tree),          T(test_cut_anywhere),   T(test_goto_question),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ui/app_internal.h"
 #include "ui/guide.h"
@@ -41,10 +42,26 @@ static void save_text(UiApp *a, UiItem *it, UiPlace from, uint32_t id) {
 
 void ui_app_save_again(UiApp *a, UiItem *it) { save_text(a, it, (UiPlace){ 0 }, it->node); }
 
-/* An absolute path, so that the conversation finds its model from any directory. */
+/* An absolute path, so that the conversation finds its model from any directory. The last part stays as it is:
+ * in the cache of a hub it is a link, whose name says what the model is. NULL if there is no such file. */
+static char *whole_path(const char *path) {
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0) return realpath(path, NULL);
+    char *dir = slash ? ui_strdup_len(path, slash == path ? 1 : (size_t)(slash - path))
+                      : ui_strdup_len(".", 1);
+    char *real = dir && access(path, F_OK) == 0 ? realpath(dir, NULL) : NULL;
+    UiBuf b = { 0 };
+    if (real) ui_buf_printf(&b, "%s/%s", strcmp(real, "/") == 0 ? "" : real, base);
+    char *whole = b.len > 0 ? ui_strdup_len(ui_buf_str(&b), b.len) : NULL;
+    ui_buf_free(&b);
+    free(dir);
+    free(real);
+    return whole;
+}
+
 void ui_app_save_model(UiApp *a) {
     a->model_unsaved = a->unnamed = false;
-    char *whole = a->model_path && !ui_guide_is(a->model_path) ? realpath(a->model_path, NULL) : NULL;
+    char *whole = a->model_path && !ui_guide_is(a->model_path) ? whole_path(a->model_path) : NULL;
     const char *name = a->model_ready && a->stats.model_name[0] ? a->stats.model_name : NULL;
     if (a->model_path) ui_session_simple(&a->session, QSF_LOG_MODEL, name, whole ? whole : a->model_path, 0);
     free(whole);

@@ -16,10 +16,12 @@ static const char *const questions[UI_GUIDE_QUESTIONS] = {
     "What can you do?",
 };
 
-#define MODELS                                                                                          \
-    "  /model FILE   loads a .gguf file; Tab completes its name\n\n"                                    \
-    "Find models as .gguf files at huggingface.co: search for a small instruct model with GGUF in its " \
-    "name, Q4_0 or Q4_K_M. F1 shows all keys and commands."
+#define MODELS                                                                          \
+    "  /models               lists the models on this machine\n"                        \
+    "  /model FILE           loads a .gguf file; Tab completes its name\n"              \
+    "  /model hf:OWNER/NAME  downloads one from huggingface.co\n\n"                     \
+    "Search there for a small instruct model with GGUF in its name. F1 shows all keys " \
+    "and commands."
 
 /* The next step comes last: a small window shows the end. */
 static const char welcome[] =

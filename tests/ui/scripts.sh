@@ -81,9 +81,9 @@ chat_lines 0 --replay again
 out_has '^answer 2: the same, 30 tokens$'
 out_has '^[45] answers the same, 0 different, 0 not repeated$'
 cp "$XDG_DATA_HOME/qsf/sessions/again.jsonl" "$work/before"
-sed -i 's/"role":"assistant","text":"./&x/' "$XDG_DATA_HOME/qsf/sessions/again.jsonl"
+sed -i 's/"role":"assistant","text":"/&x/' "$XDG_DATA_HOME/qsf/sessions/again.jsonl"
 chat_lines 1 --replay again
-out_has '^answer 2: differs at byte 1: it was "x'
+out_has '^answer 2: differs at byte 0: it was "x'
 chat_lines 1 --replay missing
 err_has 'there is no session missing'
 chat_lines 1 --replay again "$work/model.gguf" --system Hi

@@ -316,9 +316,9 @@ static void test_facts(void **state) {
     QSFModelFacts f;
     char some[24]; /* a budget for a part of the large one, whatever a sanitizer takes */
     (void)state;
-    (void)snprintf(some, sizeof some, "%llu", (unsigned long long)(qsf_rss_bytes() >> 20) + 34);
     assert_int_equal(qsf_test_write_tiny_llama(made("small.gguf"), &small), 0);
     assert_int_equal(qsf_test_write_tiny_llama(made("large.gguf"), &large), 0);
+    (void)snprintf(some, sizeof some, "%llu", (unsigned long long)(qsf_rss_bytes() >> 20) + 34);
     put("junk.gguf", "this is not a model, but text");
     facts_of("small", "200", &f);
     assert_true(f.usable);

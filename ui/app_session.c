@@ -43,8 +43,7 @@ static void save_text(UiApp *a, UiItem *it, UiPlace from, uint32_t id) {
 void ui_app_save_again(UiApp *a, UiItem *it) { save_text(a, it, (UiPlace){ 0 }, it->node); }
 
 /* An absolute path, so that the conversation finds its model from any directory. The last part stays as it
- * is: in the cache of a hub it is a link, whose name says what the model is. NULL if there is no such file.
- * */
+ * is: in the cache of a hub it is a link that says what the model is. NULL if there is no such file. */
 static char *whole_path(const char *path) {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0) return realpath(path, NULL);

@@ -71,10 +71,12 @@ static void say_silent(const QSFModelList *l, bool chat, char *err, size_t cap) 
     (void)snprintf(err, cap, "%s", text);
 }
 
-static void print_all(const UiOptions *o, const QSFModelList *l, const char *words, char *err, size_t cap) {
+/* Returns the number of models that have the words. */
+static size_t print_all(const UiOptions *o, const QSFModelList *l, const char *words, char *err, size_t cap) {
     static const QSFModelFacts unknown;
     const bool terminal = isatty(STDOUT_FILENO) == 1;
     bool chat = false;
+    size_t n = 0;
     const uint64_t freed = held_by_chat(&chat);
     int cells = 0;
     for (size_t i = 0; i < l->n; i++) cells = ui_model_wider(cells, l->items[i].name);
@@ -89,11 +91,13 @@ static void print_all(const UiOptions *o, const QSFModelList *l, const char *wor
         qsf_model_facts(&l->items[i], &o->settings, freed, &facts);
         const UiModelRow row = row_of(&l->items[i], &facts);
         if (!passes(&row, words)) continue;
+        n++;
         if (terminal)
             print_columns(&row, cells);
         else
             print_tabs(&row);
     }
+    return n;
 }
 
 int ui_models_print(const UiOptions *o, char *err, size_t cap) {
@@ -105,8 +109,13 @@ int ui_models_print(const UiOptions *o, char *err, size_t cap) {
         (void)snprintf(err, cap, "out of memory");
         return QSF_EXIT_RUNTIME;
     }
-    print_all(o, &list, folder || !o->find ? "" : o->find, err, cap);
-    if (list.n == 0 && !*err) (void)snprintf(err, cap, "no models found");
+    const size_t n = print_all(o, &list, folder || !o->find ? "" : o->find, err, cap);
+    if (list.n == 0 && !*err)
+        (void)snprintf(err, cap, "no models found");
+    else if (n == 0 && !*err)
+        (void)snprintf(err, cap,
+                       "none of the %zu models has \"%.100s\" in its line, and there is no such folder",
+                       list.n, o->find);
     qsf_models_free(&list);
     return QSF_EXIT_OK;
 }

@@ -113,9 +113,7 @@ int ui_models_print(const UiOptions *o, char *err, size_t cap) {
     if (list.n == 0 && !*err)
         (void)snprintf(err, cap, "no models found");
     else if (n == 0 && !*err)
-        (void)snprintf(err, cap,
-                       "none of the %zu models has \"%.100s\" in its line, and there is no such folder",
-                       list.n, o->find);
+        (void)snprintf(err, cap, "no model has \"%.100s\" in its line, and there is no such folder", o->find);
     qsf_models_free(&list);
     return QSF_EXIT_OK;
 }

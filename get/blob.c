@@ -133,7 +133,7 @@ static int check(Job *j, bool end) {
 
 /* ---- the network */
 
-/* Is this the answer to the request for the bytes from have on? */
+/* Does the server answer with the rest of the file, or with all of it? */
 static bool is_rest(Job *j, const GetReply *r) {
     const int64_t total = r->status == 206 ? r->total : r->length;
     if (r->status != 200 && r->status != 206) return false;
@@ -234,7 +234,7 @@ static int try_once(Job *j, bool *again, double *wait, QsfErr *why) {
     if (j->err->code) return j->err->code;
     if (rc == QSF_E_INTERRUPTED) return qsf_err_pass(j->err, why);
     if (is_whole(j)) return QSF_OK;
-    if (r.hopeless) return qsf_err_pass(j->err, why);
+    if (r.permanent) return qsf_err_pass(j->err, why);
     if (rc == QSF_OK && r.status == 200 && !stopped && j->f->bytes < 0) {
         j->f->bytes = (int64_t)j->have;
         return QSF_OK;

@@ -40,7 +40,7 @@ int get_cache_open(GetCache *c, const GetRef *ref, QsfErr *err) {
     char folder[2 * GET_NAME_MAX + 16];
     snprintf(folder, sizeof folder, "models--%s--%s", ref->owner, ref->name);
     if (hub_cache(c->hub) && qsf_path_join(c->repo, c->hub, "/", folder)) return QSF_OK;
-    return qsf_err_set(err, QSF_E_RUNTIME, "there is no folder for downloads: HOME and HF_HOME are not set");
+    return qsf_err_set(err, QSF_E_RUNTIME, "no folder for downloads: HOME and HF_HOME are not set");
 }
 
 static bool is_folder(const char *path) {
@@ -105,7 +105,7 @@ int get_cache_place_url(const char *url, GetPlace *out, QsfErr *err) {
     if (!(env("XDG_CACHE_HOME", &v)
               ? qsf_path_join(base, v, "/qsf/downloads/", "")
               : env("HOME", &v) && qsf_path_join(base, v, "/.cache/qsf/downloads/", "")))
-        return qsf_err_set(err, QSF_E_RUNTIME, "there is no folder for downloads: HOME is not set");
+        return qsf_err_set(err, QSF_E_RUNTIME, "no folder for downloads: HOME is not set");
     get_hash_text(url, strlen(url), digest);
     digest[16] = '\0'; /* tells URLs apart */
     out->snapshot[0] = '\0';

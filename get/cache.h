@@ -38,8 +38,8 @@ int get_cache_make(const GetPlace *p, QsfErr *err);
 /* Waits until this process has the lock of the place; waiting is called once if another one has it. Returns
  * the descriptor to close, or -1 with *err set; QSF_E_INTERRUPTED. */
 int get_cache_lock(const GetPlace *p, void (*waiting)(void *arg), void *arg, QsfErr *err);
-/* Makes the snapshot's name for a finished blob: a relative link, or where there are no links the file
- * itself. QSF_E_RUNTIME. */
+/* Makes the snapshot's name for a finished blob: a relative link, or the file itself on a file system
+ * without links. QSF_E_RUNTIME. */
 int get_cache_link(const GetPlace *p, QsfErr *err);
 /* Writes refs/REVISION. QSF_E_RUNTIME. */
 int get_cache_set_ref(const GetCache *c, const char *revision, const char *commit, QsfErr *err);

@@ -61,6 +61,9 @@ static bool find_here(Run *r, char folder[QSF_PATH_MAX]) {
     return false;
 }
 
+/* A folder may lack files, after a download that was stopped: only the hub knows what belongs to it. */
+static bool is_whole(const Run *r) { return r->o->offline || !r->choices.items[r->choices.chosen].folder; }
+
 static int report_choice(Run *r, const char *folder) {
     char path[QSF_PATH_MAX];
     const GetChoice *c = &r->choices.items[r->choices.chosen];
@@ -119,7 +122,11 @@ static int fetch_choice(Run *r) {
 static int from_hub(Run *r) {
     char folder[QSF_PATH_MAX];
     if (get_cache_open(&r->cache, &r->ref, r->err)) return r->err->code;
-    if (!r->o->list && find_here(r, folder)) return report_choice(r, folder);
+    if (!r->o->list && find_here(r, folder)) {
+        if (is_whole(r)) return report_choice(r, folder);
+        get_choices_free(&r->choices);
+        get_list_free(&r->list);
+    }
     if (connect_hub(r) || get_list_hub(r->http, &r->ref, &r->list, r->err) ||
         get_choose(&r->list, r->ref.what, r->o->room, &r->choices, r->err))
         return r->err->code;

@@ -181,7 +181,7 @@ static CURLcode result_of(GetHttp *h) {
     return CURLE_OK;
 }
 
-static bool is_hopeless(CURLcode c) {
+static bool is_permanent(CURLcode c) {
     return c == CURLE_TOO_MANY_REDIRECTS || c == CURLE_UNSUPPORTED_PROTOCOL || c == CURLE_URL_MALFORMAT ||
            c == CURLE_PEER_FAILED_VERIFICATION;
 }
@@ -204,7 +204,7 @@ static int perform(Transfer *t, const char *url, QsfErr *err) {
     if (qsf_interrupt_check(err)) return QSF_E_INTERRUPTED;
     if (m != CURLM_OK) return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", url, curl_multi_strerror(m));
     if (c == CURLE_OK || t->stopped) return QSF_OK;
-    t->reply->hopeless = is_hopeless(c);
+    t->reply->permanent = is_permanent(c);
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", url, h->reason[0] ? h->reason : curl_easy_strerror(c));
 }
 

@@ -16,7 +16,7 @@
 typedef struct GetHttp GetHttp;
 
 typedef struct GetReply {
-    bool hopeless;        /* the error will be the same the next time: a loop of redirects, a certificate */
+    bool permanent;       /* trying again gives the same error: a loop of redirects, a wrong certificate */
     long status;          /* 200, 404, ...; of the last one, after redirects */
     int64_t length;       /* Content-Length, -1 = not sent */
     int64_t first, total; /* Content-Range: first byte and whole length, -1 = not sent */

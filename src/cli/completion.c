@@ -226,14 +226,20 @@ static const char zsh_head[] =
     "_@ID@() {\n"
     "    _arguments -s -S";
 
-static void zsh_word(const Out *o, const char *word, size_t n, const char *help, size_t help_n) {
+/* A word, and after `before` its help in quotes, where the characters of `special` are escaped. */
+static void described(const Out *o, const char *word, size_t n, const char *help, size_t help_n,
+                      const char *before, const char *special) {
     put(o, word, n, "");
     if (help_n > 0) {
-        fputs("\\:\"", o->to);
-        put(o, help, help_n, "\"$`\\");
+        fputs(before, o->to);
+        put(o, help, help_n, special);
         fputc('"', o->to);
     }
     fputc(' ', o->to);
+}
+
+static void zsh_word(const Out *o, const char *word, size_t n, const char *help, size_t help_n) {
+    described(o, word, n, help, help_n, "\\:\"", "\"$`\\");
 }
 
 static void zsh_plain_word(const Out *o, const char *word, size_t n, const char *help, size_t help_n) {
@@ -306,13 +312,7 @@ static const char fish_head[] =
     "end\n";
 
 static void fish_word(const Out *o, const char *word, size_t n, const char *help, size_t help_n) {
-    put(o, word, n, "");
-    if (help_n > 0) {
-        fputs("\\t\"", o->to);
-        put(o, help, help_n, "\"$\\");
-        fputc('"', o->to);
-    }
-    fputc(' ', o->to);
+    described(o, word, n, help, help_n, "\\t\"", "\"$\\");
 }
 
 /* -r: an argument, which may be a file; -x: not a file; -k: in this order. */

@@ -63,6 +63,9 @@ expect 0 '' "$get" hf:t/folder
 grep -qx ".*/snapshots/$commit" "$work/out" || fail "a model with safetensors is a folder"
 there=$(cd "$(repo folder)/snapshots/$commit" && echo *)
 [ "$there" = 'config.json model.safetensors tokenizer.json' ] || fail "files of a folder: $there"
+rm "$(repo folder)/snapshots/$commit/tokenizer.json" # as if it had been stopped before that file
+expect 0 '' "$get" hf:t/folder
+[ -s "$(repo folder)/snapshots/$commit/tokenizer.json" ] || fail "a folder that lacks a file is taken for whole"
 
 # ---- the choice
 expect 0 'streams 3[78] %  *m-Q8_0' "$get" --list --room 5000000000 hf:t/types

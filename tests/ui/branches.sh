@@ -79,17 +79,23 @@ fail "the answer has no seed or no tokens"; }
 printf 'A long question of many words about a day\n/retry\n/stats\n' | chat_lines 0 "$stories" -n 4
 err_has '^prompt   reused [0-9]+ of [0-9]+ tokens'
 
+# Versions can be changed when the answer has ended, which is when the file says so.
+finished() { grep -cs '"stop"' "$files/screen $size.jsonl"; }
+one_more() { [ "$(finished)" -gt "$answers" ]; }
 need_tmux
 for size in '100 30' '80 24' '40 12'; do
     # shellcheck disable=SC2086
     start $size "'$chat' '$stories' -n 4 --session 'screen $size'"
-    see 'is ready' && keys 'One day' Enter && see '#2|ai >' && see 'One day'
-    keys '/retry' Enter && see '2/2'
+    answers=0
+    see 'is ready' && keys 'One day' Enter && see '#2|ai >' && see 'One day' && wait_for 15 one_more
+    answers=$(finished)
+    keys '/retry' Enter && see '2/2' && wait_for 15 one_more
     keys M-Left && see '1/2' && see 'version 1/2'
     keys M-Left && see 'version 1/2 is the first'
     keys M-Right && see '2/2'
     keys '/branch side' Enter && see 'branch side begins here'
-    keys 'Then' Enter && see 'you.*Then|Then'
+    answers=$(finished)
+    keys 'Then' Enter && see 'you.*Then|Then' && wait_for 15 one_more
     keys '/tree' Enter && see '^ *> +5 ai +\[side\]|> +5 ai'
     wide_enough "${size% *}"
     keys Escape

@@ -16,7 +16,7 @@ keys M-,
 see 'the last message is not an answer'
 keys 'hi' Enter
 see '^ Hello world$'
-see '#2'
+see '^ ready .*out +[1-9]'
 keys M-,
 see 'token 3 of 3 .* no text'
 see '>1 \* .*⟦</s>⟧'
@@ -42,6 +42,7 @@ keys M-, M-,
 see 'token 2 of 3'
 keys Down Down Down Down Enter
 see '^ Hello.*Hello world$'
+see '^ ready'
 see_gone 'token 2 of'
 not_see '#3'
 keys '/probs' Enter

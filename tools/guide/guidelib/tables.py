@@ -49,7 +49,8 @@ class Tables:
         self.root = Path(root)
         self.commands, self.settings, self.options, self.keys = [], [], [], []
         self.archs, self.formats = [], []
-        for path in sorted([*self.root.glob('ui/*.c'), *self.root.glob('src/**/*.c')]):
+        for path in [*sorted(self.root.glob('src/**/*.c')), *sorted(self.root.glob('ui/*.c')),
+                     *sorted(self.root.glob('get/*.c'))]:
             self._read(path)
         formats = self.root / 'kernels/formats.h'  # X(a, q4_0, Q4_0, 2, ...): those of GGUF files
         if formats.exists():

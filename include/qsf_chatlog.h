@@ -18,8 +18,8 @@ typedef enum QSFLogKind {
     QSF_LOG_UNDO,    /* n: the last n messages were removed */
     QSF_LOG_CLEAR,   /* all messages so far were removed */
     QSF_LOG_SYSTEM,  /* text: the new system prompt ("" = none) */
-    QSF_LOG_SET,     /* name, text: a setting changed (also in the middle of an answer), or QSF_LOG_TITLE */
-    QSF_LOG_MODEL,   /* text: path of the new model; name: its name, or NULL */
+    QSF_LOG_SET,   /* name, text: a setting changed (also in the middle of an answer), or QSF_LOG_TITLE ... */
+    QSF_LOG_MODEL, /* text: path of the new model; name: its name, or NULL */
     QSF_LOG_FORGET /* n: the first n messages left the context; name, text: an exchange that replaced them, a
                       question and a summary, or NULL */
 } QSFLogKind;
@@ -54,6 +54,7 @@ typedef struct QSFLogRecord {
 
 #define QSF_LOG_TITLE    "title"  /* as a setting: the conversation's title, "" = none */
 #define QSF_LOG_BRANCH   "branch" /* the same: what follows is a branch of that name, "" = none */
+#define QSF_LOG_PERSONA  "role"   /* the same: the role whose settings the conversation took, "" = none */
 #define QSF_LOG_BY_UNDO  "undo"   /* QSFLogRecord.by: a change was taken back ... */
 #define QSF_LOG_BY_REDO  "redo"   /* ... or made again */
 #define QSF_LOG_HEAD     4096u    /* bytes of a text that are read with its record */

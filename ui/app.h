@@ -81,6 +81,12 @@ typedef struct UiFit {
     bool policy;     /* an eviction policy is possible */
 } UiFit;
 
+/* A command that /undo does not take back, and the last change before it. */
+typedef struct UiNotUndone {
+    const char *command; /* NULL = none */
+    uint32_t steps, message;
+} UiNotUndone;
+
 /* What a command asks the full screen to open. */
 typedef enum UiView { UI_VIEW_NONE, UI_VIEW_HELP, UI_VIEW_SESSIONS, UI_VIEW_SEARCH, UI_VIEW_MODELS } UiView;
 
@@ -155,6 +161,7 @@ struct UiApp {
     UiBuf swapped;     /* text of the running UI_REQUEST_SWAP */
     double read_tps;   /* speed of the last longer prefill, 0 = unknown */
 
+    UiNotUndone not_undone;
     uint32_t unanswered; /* id of a message that got no answer and ends the file, though it
                             left the context; 0 = none */
     bool guide_talk;     /* the messages in the context were exchanged with the guide */

@@ -94,6 +94,11 @@ void ui_app_save_model(UiApp *a);
 #define UI_STOP_SETTING "stop"
 /* Saves a stop string that applies from now on; "": clears them. */
 void ui_app_save_stop(UiApp *a, const char *text);
+/* Adds a stop string, or with "" removes all, as a change that can be undone. Returns NULL, or why it cannot be
+ * added. */
+const char *ui_app_change_stops(UiApp *a, const char *text);
+/* Saves which role the conversation has taken, in its file too. */
+void ui_app_set_role(UiApp *a, const char *role);
 /* Saves stops; replace: instead of those in the file. */
 void ui_app_save_stops(UiApp *a, const UiStops *stops, bool replace);
 
@@ -157,6 +162,7 @@ typedef struct UiReplay {
     char *label;                      /* its name there, or NULL */
     bool too_many;                    /* messages for the room, or for the memory */
     char title[QSF_LOG_NAME];         /* of the last such record, "" = none */
+    char role[64];                    /* the same */
 } UiReplay;
 /* For qsf_chatlog_read; arg is a UiReplay. */
 bool ui_replay_record(void *arg, const QSFLogRecord *r);

@@ -197,6 +197,7 @@ static void take_over(Replay *rp, UiSession *next, uint32_t damaged) {
     a->guide_talk = rp->of.guide_talk;
     a->unnamed = rp->of.model == NULL;
     memcpy(a->session.title, rp->of.title, sizeof a->session.title);
+    if (a->started || !a->role[0]) memcpy(a->role, rp->of.role, sizeof a->role);
     settle(rp, a->session.name, damaged);
     if (!a->session.log) ui_app_keep(a);
     ui_app_versions(a);

@@ -73,6 +73,28 @@ void ui_app_save_stop(UiApp *a, const char *text) {
     ui_session_simple(&a->session, QSF_LOG_SET, UI_STOP_SETTING, text, 0);
 }
 
+const char *ui_app_change_stops(UiApp *a, const char *text) {
+    const size_t n = a->stops.n;
+    UiBuf was = { 0 };
+    ui_stops_list(&a->stops, &was);
+    const char *wrong = *text ? ui_stops_add(&a->stops, text) : NULL;
+    if (!*text) ui_stops_clear(&a->stops);
+    a->session.was = ui_buf_str(&was);
+    if (!wrong && a->stops.n != n) ui_app_save_stop(a, text);
+    a->session.was = NULL;
+    ui_buf_free(&was);
+    return wrong;
+}
+
+void ui_app_set_role(UiApp *a, const char *role) {
+    char was[sizeof a->role];
+    memcpy(was, a->role, sizeof was);
+    (void)snprintf(a->role, sizeof a->role, "%s", role);
+    a->session.was = was;
+    ui_session_simple(&a->session, QSF_LOG_SET, QSF_LOG_PERSONA, a->role, 0);
+    a->session.was = NULL;
+}
+
 void ui_app_save_stops(UiApp *a, const UiStops *stops, bool replace) {
     if (replace) ui_session_simple(&a->session, QSF_LOG_SET, UI_STOP_SETTING, "", 0);
     for (size_t i = 0; i < stops->n; i++)
@@ -103,6 +125,7 @@ static void save_head(UiApp *a, bool replace) {
         ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(system), 0);
     if (a->session.title[0] || replace)
         ui_session_simple(&a->session, QSF_LOG_SET, QSF_LOG_TITLE, a->session.title, 0);
+    if (a->role[0]) ui_session_simple(&a->session, QSF_LOG_SET, QSF_LOG_PERSONA, a->role, 0);
     ui_app_save_stops(a, a->kept ? &a->own.stops : &a->stops, replace);
     save_settings(a, a->kept ? &a->own.settings : &a->settings, replace);
 }
@@ -200,8 +223,12 @@ static void copy_title(UiSession *s, const char *text) {
 }
 
 void ui_app_set_title(UiApp *a, const char *text) {
+    char was[sizeof a->session.title];
+    memcpy(was, a->session.title, sizeof was);
     copy_title(&a->session, text);
+    a->session.was = was;
     ui_session_simple(&a->session, QSF_LOG_SET, QSF_LOG_TITLE, a->session.title, 0);
+    a->session.was = NULL;
 }
 
 void ui_app_title(const UiApp *a, char *dst, size_t cap) {

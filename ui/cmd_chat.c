@@ -145,16 +145,16 @@ bool ui_cmd_stop(UiApp *a, const char *name, const char *args) {
         list_stops(a);
         return true;
     }
+    ui_session_because(&a->session, "stop", false);
     if (strcmp(args, "off") == 0) {
-        ui_stops_clear(&a->stops);
-        ui_app_save_stop(a, "");
+        (void)ui_app_change_stops(a, "");
     } else {
         text = ui_stops_unquote(args);
-        const char *wrong = text ? ui_stops_add(&a->stops, text) : "out of memory";
+        const char *wrong = text ? ui_app_change_stops(a, text) : "out of memory";
         if (wrong) ui_app_say(a, UI_ERROR, "/%s: %s", name, wrong);
         ok = !wrong;
-        if (ok) ui_app_save_stop(a, text);
     }
+    ui_session_because(&a->session, NULL, false);
     free(text);
     if (ok && a->running == UI_REQUEST_ANSWER) ui_app_say(a, UI_NOTICE, "takes effect with the next answer");
     return ok;

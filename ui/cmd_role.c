@@ -65,12 +65,8 @@ static bool take_texts(UiApp *a, const char *role, UiBuf *done) {
         ui_buf_printf(done, "%ssystem prompt", done->len ? ", " : "");
     }
     if (ok && texts.stops.n > 0) {
-        ui_stops_clear(&a->stops);
-        ui_app_save_stop(a, "");
-        for (size_t i = 0; i < texts.stops.n; i++) {
-            (void)ui_stops_add(&a->stops, texts.stops.text[i]);
-            ui_app_save_stop(a, texts.stops.text[i]);
-        }
+        (void)ui_app_change_stops(a, "");
+        for (size_t i = 0; i < texts.stops.n; i++) (void)ui_app_change_stops(a, texts.stops.text[i]);
         ui_buf_printf(done, "%sstop strings", done->len ? ", " : "");
     }
     ui_options_free(&texts);
@@ -89,8 +85,11 @@ bool ui_cmd_role(UiApp *a, const char *name, const char *args) {
         return false;
     }
     if (!is_possible(a, name, args)) return false;
+    ui_session_because(&a->session, "role", true); /* one change */
     const bool texts = take_texts(a, args, &done), settings = take_settings(a, args, &done);
-    (void)snprintf(a->role, sizeof a->role, "%s", args);
+    ui_session_because(&a->session, "role", false);
+    ui_app_set_role(a, args);
+    ui_session_because(&a->session, NULL, false);
     ui_app_say(a, UI_NOTICE, "role %s: %s", args, done.len ? ui_buf_str(&done) : "nothing is set");
     ui_buf_free(&done);
     return texts && settings;

@@ -154,7 +154,9 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
 
 bool ui_cmd_rename(UiApp *a, const char *name, const char *args) {
     char title[sizeof a->session.title];
+    ui_session_because(&a->session, "rename", false);
     if (*args) ui_app_set_title(a, args);
+    ui_session_because(&a->session, NULL, false);
     ui_app_title(a, title, sizeof title);
     if (*args)
         ui_app_say(a, UI_NOTICE, "the title is now: %s", title);

@@ -21,8 +21,15 @@ static bool name_ok(UiApp *a, const char *name, const char *branch) {
     return false;
 }
 
-static void set_branch(UiApp *a, const char *branch) {
+/* more: another one follows, and both are one change. */
+static void set_branch(UiApp *a, const char *branch, bool more) {
+    char was[UI_BRANCH_NAME];
+    (void)snprintf(was, sizeof was, "%s", ui_tree_branch(&a->session.tree));
+    a->session.was = was;
+    ui_session_because(&a->session, "branch", more);
     ui_session_simple(&a->session, QSF_LOG_SET, QSF_LOG_BRANCH, branch, 0);
+    ui_session_because(&a->session, NULL, false);
+    a->session.was = NULL;
 }
 
 static bool is_branch(const UiApp *a, const char *branch) {
@@ -53,9 +60,10 @@ bool ui_cmd_branch(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_ERROR, "/%s: there are too many branches", name);
         return false;
     }
-    if (t->n_branches == 0) set_branch(a, "main");
+    const bool first = !ui_tree_branch(t)[0] && !is_branch(a, "main");
+    if (first && strcmp(args, "main") != 0) set_branch(a, "main", true);
     (void)snprintf(before, sizeof before, "%s", ui_tree_branch(t));
-    set_branch(a, args);
+    set_branch(a, args, false);
     if (before[0])
         ui_app_say(a, UI_NOTICE, "branch %s begins here; /goto %s goes back to this place", args, before);
     else

@@ -15,51 +15,119 @@ static void put_system(void *arg, QSFLogPart part, const char *s, size_t len) {
 }
 
 /* at: a SYSTEM record + 1, 0 = there was no system prompt. */
-static bool set_system(UiApp *a, uint32_t at, const char *by) {
+static bool set_system(UiApp *a, uint32_t at, bool quiet) {
     const QSFChatLog *log = ui_session_texts(&a->session);
     const uint64_t place = at > 0 ? at - 1 : 0;
     UiBuf text = { 0 };
     const bool ok = at == 0 || (log && qsf_chatlog_texts(log, &place, 1, put_system, &text));
-    if (ok) {
-        ui_session_because(&a->session, by, false);
-        ui_app_set_system(a, ui_buf_str(&text));
-        ui_session_because(&a->session, NULL, false);
-        ui_app_say(a, UI_NOTICE, text.len > 0 ? "the system prompt is what it was" : "no system prompt");
-    } else {
+    if (ok) ui_app_set_system(a, ui_buf_str(&text));
+    if (!ok)
         ui_app_say(a, UI_ERROR, "the system prompt cannot be read from the session's file");
-    }
+    else if (!quiet)
+        ui_app_say(a, UI_NOTICE, text.len > 0 ? "the system prompt is what it was" : "no system prompt");
     ui_buf_free(&text);
     return ok;
 }
 
-static bool set_setting(UiApp *a, const UiStep *s, const char *value, const char *by) {
-    const QSFSetting *row = s->name ? qsf_setting_find(s->name) : NULL;
-    char copy[QSF_SETTING_TEXT], now[QSF_SETTING_TEXT];
-    (void)snprintf(copy, sizeof copy, "%s", value ? value : "");
+static bool set_setting(UiApp *a, const char *name, const char *value, bool quiet) {
+    const QSFSetting *row = qsf_setting_find(name);
+    char now[QSF_SETTING_TEXT];
     if (!row) return false;
-    ui_session_because(&a->session, by, false);
     const uint32_t done = a->session.tree.n_done;
-    const bool ok = ui_app_set(a, row, copy, true);
+    const bool ok = ui_app_set(a, row, value, true);
     if (a->session.tree.n_done == done) { /* it has that value already, or cannot have it: passed over */
         qsf_setting_get(&a->settings, row, now, sizeof now);
         ui_own_set(a, row, now);
     }
-    ui_session_because(&a->session, NULL, false);
-    if (ok) ui_app_say(a, UI_NOTICE, "%s is %s again", row->name, copy);
+    if (ok && !quiet) ui_app_say(a, UI_NOTICE, "%s is %s again", row->name, value);
     return ok;
 }
 
-/* Makes a change again, or takes it back. */
-static bool apply(UiApp *a, const UiStep *s, UiSpot to, const char *by) {
-    const bool back = strcmp(by, QSF_LOG_BY_UNDO) == 0;
-    switch (s->kind) {
-    case UI_STEP_SETTING: return set_setting(a, s, back ? s->was : s->is, by);
-    case UI_STEP_SYSTEM: return set_system(a, back ? s->was_at : s->is_at, by);
-    case UI_STEP_EXCHANGE:
-    case UI_STEP_MOVED: break;
+/* All of them are written again, and the last record completes the change. */
+static bool set_stops(UiApp *a, const char *list, const char *by, bool quiet) {
+    ui_stops_read(&a->stops, list);
+    ui_session_because(&a->session, by, a->stops.n > 0);
+    ui_app_save_stop(a, "");
+    for (size_t i = 0; i < a->stops.n; i++) {
+        ui_session_because(&a->session, by, i + 1 < a->stops.n);
+        ui_app_save_stop(a, a->stops.text[i]);
     }
+    if (!quiet) ui_app_say(a, UI_NOTICE, "the stop strings are what they were");
+    return true;
+}
+
+static bool set_branch(UiApp *a, const char *branch, bool quiet) {
+    ui_session_simple(&a->session, QSF_LOG_SET, QSF_LOG_BRANCH, branch, 0);
+    if (!quiet) ui_app_say(a, UI_NOTICE, *branch ? "on branch %s again" : "no branch", branch);
+    return true;
+}
+
+static bool set_title(UiApp *a, const char *title, bool quiet) {
+    ui_app_set_title(a, title);
+    if (!quiet) ui_app_say(a, UI_NOTICE, *title ? "the title is %s again" : "no title was set", title);
+    return true;
+}
+
+/* What has a value. */
+static bool set_value(UiApp *a, const UiStep *s, bool back, bool quiet) {
+    const char *by = back ? QSF_LOG_BY_UNDO : QSF_LOG_BY_REDO, *value = back ? s->was : s->is;
+    char *name = ui_strdup_len(s->name ? s->name : "", s->name ? strlen(s->name) : 0);
+    char *copy = ui_strdup_len(value ? value : "", value ? strlen(value) : 0); /* the step may go */
+    bool ok = name && copy;
+    ui_session_because(&a->session, by, false);
+    if (ok && s->kind == UI_STEP_SYSTEM)
+        ok = set_system(a, back ? s->was_at : s->is_at, quiet);
+    else if (ok && strcmp(name, UI_STOP_SETTING) == 0)
+        ok = set_stops(a, copy, by, quiet);
+    else if (ok && strcmp(name, QSF_LOG_BRANCH) == 0)
+        ok = set_branch(a, copy, quiet);
+    else if (ok && strcmp(name, QSF_LOG_TITLE) == 0)
+        ok = set_title(a, copy, quiet);
+    else if (ok && strcmp(name, QSF_LOG_PERSONA) == 0)
+        ui_app_set_role(a, copy);
+    else if (ok)
+        ok = set_setting(a, name, copy, quiet);
+    ui_session_because(&a->session, NULL, false);
+    free(name);
+    free(copy);
+    return ok;
+}
+
+/* Makes a step again, or takes it back. quiet: nothing is said about a value. */
+static bool apply(UiApp *a, const UiStep *s, UiSpot to, const char *by, bool quiet) {
+    if (s->kind == UI_STEP_SETTING || s->kind == UI_STEP_SYSTEM)
+        return set_value(a, s, strcmp(by, QSF_LOG_BY_UNDO) == 0, quiet);
     if (strcmp(s->by, "goto") != 0) to.branch = ui_tree_spot(&a->session.tree).branch;
     return ui_app_go(a, to, by);
+}
+
+/* Takes back the last change, which may be several steps. *several: it was. */
+static bool take_back(UiApp *a, bool *several) {
+    const UiTree *t = &a->session.tree;
+    UiSpot to;
+    const UiStep *s = ui_tree_undo(t, &to);
+    bool ok = true;
+    *several = t->n_done > 1 && t->steps[t->n_done - 2].more;
+    for (uint32_t done = t->n_done; s; done = t->n_done) {
+        ok = apply(a, s, to, QSF_LOG_BY_UNDO, *several) && ok;
+        s = t->n_done < done ? ui_tree_undo(t, &to) : NULL;
+        if (s && !s->more) s = NULL;
+    }
+    return ok;
+}
+
+/* Makes the next change again. */
+static bool make_again(UiApp *a) {
+    const UiTree *t = &a->session.tree;
+    bool ok = true, more = true, several = false;
+    for (const UiStep *s = ui_tree_redo(t); s && more; s = ui_tree_redo(t)) {
+        const uint32_t done = t->n_done;
+        more = s->more;
+        several = several || more;
+        ok = apply(a, s, s->to, QSF_LOG_BY_REDO, several) && ok;
+        if (t->n_done <= done) break;
+    }
+    return ok;
 }
 
 /* What the next /undo would take back. */
@@ -70,10 +138,13 @@ static const char *what_is_next(const UiApp *a) {
     return ui_transcript_last(&a->chat) ? "; /undo again removes the last exchange" : "";
 }
 
+static bool is_version(const char *by) { return strcmp(by, "version") == 0 || strcmp(by, UI_BY_TOKEN) == 0; }
+
 /* The last change, if it was not an exchange. *ok: it was taken back. */
 static bool undo_change(UiApp *a, bool *ok) {
     UiSpot to;
     char by[sizeof((UiStep *)0)->by];
+    bool several;
     const UiStep *s = ui_tree_undo(&a->session.tree, &to);
     if (a->unanswered != 0 && ui_app_branch_back(a)) {
         ui_app_say(a, UI_NOTICE, "the answer before is there again");
@@ -83,11 +154,109 @@ static bool undo_change(UiApp *a, bool *ok) {
     if (!s || is_exchange(s)) return false;
     const bool moved = s->kind == UI_STEP_MOVED;
     (void)snprintf(by, sizeof by, "%s", s->by);
-    *ok = apply(a, s, to, QSF_LOG_BY_UNDO);
-    if (*ok && moved && (strcmp(by, "version") == 0 || strcmp(by, UI_BY_TOKEN) == 0))
+    *ok = take_back(a, &several);
+    if (*ok && moved && is_version(by))
         ui_app_say(a, UI_NOTICE, "the version before is there again%s", what_is_next(a));
-    else if (*ok && moved)
+    else if (moved ? *ok : several)
         ui_app_say(a, UI_NOTICE, "took back /%s%s", by, what_is_next(a));
+    return true;
+}
+
+/* ---- what /undo takes back ---- */
+
+typedef enum Undo {
+    NOTHING, /* it shows something, writes a file, or changes the screen alone */
+    BACK,
+    NOT /* it says what does that instead */
+} Undo;
+
+static const struct {
+    const char *name;
+    Undo undo;
+    const char *why;
+} commands[] = {
+    { "help", NOTHING, NULL },
+    { "quit", NOTHING, NULL },
+    { "clear", BACK, NULL },
+    { "new", NOT, "/load NAME goes back to the session before, /sessions lists them" },
+    { "set", BACK, NULL },
+    { "show", NOTHING, NULL },
+    { "system", BACK, NULL },
+    { "role", BACK, NULL },
+    { "template", BACK, NULL },
+    { "model", NOT, "/model FILE loads the one before" },
+    { "models", NOTHING, NULL },
+    { "retry", BACK, NULL },
+    { "edit", BACK, NULL },
+    { "as", BACK, NULL },
+    { "undo", NOTHING, NULL },
+    { "redo", BACK, NULL },
+    { "branch", BACK, NULL },
+    { "tree", NOTHING, NULL },
+    { "goto", BACK, NULL },
+    { "forget", BACK, NULL },
+    { "compact", BACK, NULL },
+    { "swap", BACK, NULL },
+    { "continue", BACK, NULL },
+    { "think", NOTHING, NULL },
+    { "raw", NOTHING, NULL },
+    { "probs", NOTHING, NULL },
+    { "theme", NOTHING, NULL },
+    { "search", NOTHING, NULL },
+    { "stop", BACK, NULL },
+    { "read", NOTHING, NULL },
+    { "queue", NOTHING, NULL },
+    { "source", NOTHING, NULL }, /* its lines are undone one by one */
+    { "stats", NOTHING, NULL },
+    { "context", BACK, NULL },
+    { "mem", NOTHING, NULL },
+    { "budget", BACK, NULL },
+    { "io", BACK, NULL },
+    { "kv", BACK, NULL },
+    { "quality", BACK, NULL },
+    { "save", NOT, "what follows is saved there; /load NAME goes back to the session before" },
+    { "load", NOT, "/load NAME goes back to the session before" },
+    { "sessions", NOTHING, NULL },
+    { "rename", BACK, NULL },
+    { "delete", NOT, "the session is gone" },
+    { "copy", NOTHING, NULL },
+    { "save-code", NOTHING, NULL },
+    { "export", NOTHING, NULL },
+};
+
+static size_t row_of(const char *command) {
+    size_t i = 0;
+    while (i < sizeof commands / sizeof *commands && strcmp(commands[i].name, command) != 0) i++;
+    return i;
+}
+
+bool ui_undo_knows(const char *command) { return row_of(command) < sizeof commands / sizeof *commands; }
+
+bool ui_undo_takes_back(const char *command) {
+    return ui_undo_knows(command) && commands[row_of(command)].undo == BACK;
+}
+
+const char *ui_undo_why_not(const char *command) {
+    return ui_undo_knows(command) && commands[row_of(command)].undo == NOT ? commands[row_of(command)].why
+                                                                           : NULL;
+}
+
+void ui_undo_note(UiApp *a, const char *command) {
+    const UiTree *t = &a->session.tree;
+    const char *known = ui_undo_why_not(command) ? commands[row_of(command)].name : NULL;
+    if (known) a->not_undone = (UiNotUndone){ known, t->n_done, ui_tree_spot(t).id };
+}
+
+/* The last command cannot be taken back: that is said before anything else is. */
+static bool says_why_not(UiApp *a) {
+    const UiTree *t = &a->session.tree;
+    const UiNotUndone last = a->not_undone;
+    const char *name = last.command, *why = name ? ui_undo_why_not(name) : NULL;
+    const bool more = t->n_done > 0 || ui_transcript_last(&a->chat);
+    a->not_undone.command = NULL;
+    if (!why || last.steps != t->n_done || last.message != ui_tree_spot(t).id) return false;
+    ui_app_say(a, UI_ERROR, "/undo does not take back /%s: %s%s", name, why,
+               more ? "; /undo again takes back the change before it" : "");
     return true;
 }
 
@@ -95,6 +264,7 @@ bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {
     long n, users = 0;
     bool ok = true;
     if (!ui_parse_exchanges(a, name, args, &n) || ui_cmd_busy(a, name)) return false;
+    if (!*args && says_why_not(a)) return false;
     if (!*args && undo_change(a, &ok)) return ok;
     uint32_t drop = 0;
     for (size_t i = a->chat.n; i > 0 && users < n; i--) {
@@ -119,13 +289,14 @@ bool ui_cmd_redo(UiApp *a, const char *name, const char *args) {
     if (!ui_parse_exchanges(a, name, args, &n) || ui_cmd_busy(a, name)) return false;
     for (; done < n && (s = ui_tree_redo(&a->session.tree)) != NULL; done++) {
         const UiStepKind kind = s->kind;
+        const bool several = s->more;
         char by[sizeof s->by];
         (void)snprintf(by, sizeof by, "%s", s->by);
-        if (!apply(a, s, s->to, QSF_LOG_BY_REDO)) return false;
+        if (!make_again(a)) return false;
         exchanges += kind == UI_STEP_EXCHANGE;
-        if (kind == UI_STEP_MOVED && (strcmp(by, "version") == 0 || strcmp(by, UI_BY_TOKEN) == 0))
+        if (kind == UI_STEP_MOVED && is_version(by))
             ui_app_say(a, UI_NOTICE, "the other version is there again");
-        else if (kind == UI_STEP_MOVED)
+        else if (kind == UI_STEP_MOVED || several)
             ui_app_say(a, UI_NOTICE, "made /%s again", by);
     }
     if (exchanges > 0)

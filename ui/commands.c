@@ -313,7 +313,12 @@ static bool run(UiApp *a, const char *word, const char *args) {
         ui_app_say(a, UI_ERROR, "/%s takes one line; //%s sends the text to the model", word, word);
         return false;
     }
-    if (c) return c->run(a, word, args);
+    if (c) {
+        const bool ok = c->run(a, word, args);
+        if (ok && (*args || strcmp(c->name, "new") == 0)) ui_undo_note(a, c->name);
+        return ok;
+    }
+    a->not_undone.command = NULL;
     if (setting && *args) return ui_app_set(a, setting, args, false);
     if (setting) return ui_cmd_set(a, "set", setting->name);
     return unknown(a, word, ambiguous);

@@ -78,6 +78,13 @@ bool ui_cmd_quit(UiApp *a, const char *name, const char *args);
 /* cmd_undo.c */
 bool ui_cmd_undo(UiApp *a, const char *name, const char *args);
 bool ui_cmd_redo(UiApp *a, const char *name, const char *args);
+/* Is it listed there what /undo does about a command? Does it take the command back? Or why not; NULL if it
+ * does, and for commands that leave nothing to take back. */
+bool ui_undo_knows(const char *command);
+bool ui_undo_takes_back(const char *command);
+const char *ui_undo_why_not(const char *command);
+/* This command was successful: what it did is the last change, if it did something. */
+void ui_undo_note(UiApp *a, const char *command);
 /* cmd_tree.c */
 bool ui_cmd_branch(UiApp *a, const char *name, const char *args);
 bool ui_cmd_tree(UiApp *a, const char *name, const char *args);

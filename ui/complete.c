@@ -123,7 +123,7 @@ static void branches(UiCompletion *c, const UiApp *a, const char *word, size_t l
     c->keep = true;
     for (uint32_t i = t ? t->n_branches : 0; i > 0; i--) {
         const char *name = ui_tree_branch_name(t, i);
-        if (ui_complete_fits(c, name, NULL, word, len))
+        if (*name && ui_complete_fits(c, name, NULL, word, len))
             ui_complete_add(c, name, "", i == t->branch ? "this one" : "");
     }
 }

@@ -74,6 +74,10 @@ static void replay_model(UiReplay *rp, const QSFLogRecord *r) {
     rp->guide_talk = guide;
 }
 
+static void take_short(char *dst, size_t cap, const QSFLogRecord *r) {
+    (void)snprintf(dst, cap, "%s", r->text && r->text_bytes == r->len ? r->text : "");
+}
+
 bool ui_replay_record(void *arg, const QSFLogRecord *r) {
     UiReplay *rp = arg;
     rp->any = true;
@@ -93,9 +97,8 @@ bool ui_replay_record(void *arg, const QSFLogRecord *r) {
         break;
     case QSF_LOG_SET:
         if (r->text_bytes == r->len) ui_own_record(&rp->own, r);
-        if (r->name && strcmp(r->name, QSF_LOG_TITLE) == 0)
-            (void)snprintf(rp->title, sizeof rp->title, "%s",
-                           r->text && r->text_bytes == r->len ? r->text : "");
+        if (r->name && strcmp(r->name, QSF_LOG_TITLE) == 0) take_short(rp->title, sizeof rp->title, r);
+        if (r->name && strcmp(r->name, QSF_LOG_PERSONA) == 0) take_short(rp->role, sizeof rp->role, r);
         break;
     case QSF_LOG_MODEL: replay_model(rp, r); break;
     }

@@ -48,3 +48,21 @@ void ui_stops_quote(const char *text, UiBuf *out) {
         }
     }
 }
+
+void ui_stops_list(const UiStops *s, UiBuf *out) {
+    for (size_t i = 0; i < s->n; i++) {
+        if (i > 0) ui_buf_puts(out, "\n");
+        ui_stops_quote(s->text[i], out);
+    }
+}
+
+void ui_stops_read(UiStops *s, const char *list) {
+    ui_stops_clear(s);
+    for (size_t n; *list; list += n + (list[n] == '\n')) {
+        n = strcspn(list, "\n");
+        char *line = ui_strdup_len(list, n), *text = line ? ui_stops_unquote(line) : NULL;
+        if (text) (void)ui_stops_add(s, text);
+        free(line);
+        free(text);
+    }
+}

@@ -18,7 +18,11 @@ const char *ui_stops_add(UiStops *s, const char *text);
 void ui_stops_clear(UiStops *s);
 /* Converts a line with \n, \t and \\ to text: malloc'ed, NULL without memory. */
 char *ui_stops_unquote(const char *line);
-/* The inverse. */
+/* Appends all of them, so written, one a line. */
+void ui_stops_list(const UiStops *s, UiBuf *out);
+/* Replaces all by those of such a list. */
+void ui_stops_read(UiStops *s, const char *list);
+/* The inverse of ui_stops_unquote. */
 void ui_stops_quote(const char *text, UiBuf *out);
 
 #endif

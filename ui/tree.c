@@ -321,18 +321,25 @@ static UiBranch *find_branch(const UiTree *t, const char *name) {
     return NULL;
 }
 
+/* The place of one that was taken back has no name. */
+static UiBranch *add_branch(UiTree *t) {
+    UiBranch *b = find_branch(t, "");
+    if (b) return b;
+    UiBranch *all = t->n_branches < UI_BRANCHES_MAX ? realloc(t->branches, (t->n_branches + 1) * sizeof *all)
+                                                    : NULL;
+    if (!all) return NULL;
+    t->branches = all;
+    return &all[t->n_branches++];
+}
+
 /* The branch that was open stays where it is. */
 static void branch(UiTree *t, const char *name, uint64_t len) {
     UiBranch *b = len > 0 ? find_branch(t, name) : NULL;
     if (len >= UI_BRANCH_NAME) return;
     if (t->branch > 0) t->branches[t->branch - 1].tip = ui_tree_spot(t);
     if (len > 0 && !b) {
-        UiBranch *all = t->n_branches < UI_BRANCHES_MAX
-                            ? realloc(t->branches, (t->n_branches + 1) * sizeof *all)
-                            : NULL;
-        if (!all) return;
-        t->branches = all;
-        b = &all[t->n_branches++];
+        b = add_branch(t);
+        if (!b) return;
         *b = (UiBranch){ 0 };
         memcpy(b->name, name, len);
     }
@@ -341,10 +348,13 @@ static void branch(UiTree *t, const char *name, uint64_t len) {
 
 static void set(UiTree *t, const QSFLogRecord *r) {
     if (!r->name || !r->text || r->text_bytes > r->len) return;
-    if (strcmp(r->name, QSF_LOG_BRANCH) == 0)
+    if (strcmp(r->name, QSF_LOG_BRANCH) == 0) {
+        const uint32_t left = ui_steps_undoes(t, r) ? t->branch : 0;
         branch(t, r->text, r->len);
-    else
-        ui_steps_setting(t, r, 0);
+        if (left > 0 && left != t->branch)
+            t->branches[left - 1] = (UiBranch){ 0 }; /* as if it had not begun */
+    }
+    ui_steps_setting(t, r, 0);
 }
 
 /* What was said to the guide is not passed to another model. */

@@ -61,13 +61,14 @@ typedef struct UiSpot {
 typedef enum UiStepKind {
     UI_STEP_EXCHANGE, /* a message, and perhaps its answer */
     UI_STEP_MOVED,    /* any other change of the messages */
-    UI_STEP_SETTING,  /* name, was, is */
-    UI_STEP_SYSTEM    /* the system prompt: was_at, is_at */
+    UI_STEP_SETTING, /* name, was, is; also branch, role, title, and stop: all stop strings (ui_stops_list) */
+    UI_STEP_SYSTEM   /* the system prompt: was_at, is_at */
 } UiStepKind;
 
-/* One change. */
+/* One change, or a part of one. */
 typedef struct UiStep {
     UiStepKind kind;
+    bool more;   /* the step after it belongs to the same change: /role makes several */
     UiSpot to;   /* where it led */
     char by[16]; /* the command; "" for an exchange */
     char *name, *was, *is;

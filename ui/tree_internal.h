@@ -17,6 +17,8 @@ void ui_steps_back(UiTree *t, UiSpot from);
 bool ui_steps_is_before_last(const UiTree *t, UiSpot spot);
 /* A message without an answer is replaced by the next one: it is not a change of its own. */
 void ui_steps_withdrawn(UiTree *t, uint32_t id);
+/* Is r the record that takes back the last change? */
+bool ui_steps_undoes(const UiTree *t, const QSFLogRecord *r);
 /* A SET or SYSTEM record that can be undone. */
 void ui_steps_setting(UiTree *t, const QSFLogRecord *r, uint32_t was_at);
 /* No change can be undone; settings: except for those before the first message. */

@@ -92,7 +92,8 @@ bool ui_tree_find_branch(const UiTree *t, const char *name, UiSpot *tip) {
 
 const char *ui_tree_branch_at(const UiTree *t, uint32_t id) {
     for (uint32_t i = 0; i < t->n_branches; i++)
-        if (i + 1 != t->branch && t->branches[i].tip.id == id) return t->branches[i].name;
+        if (i + 1 != t->branch && t->branches[i].tip.id == id && t->branches[i].name[0])
+            return t->branches[i].name;
     return NULL;
 }
 

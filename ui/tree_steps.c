@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/buf.h"
+#include "ui/stops.h"
 #include "ui/tree_internal.h"
 
 static bool is_position(const UiStep *s) { return s->kind == UI_STEP_EXCHANGE || s->kind == UI_STEP_MOVED; }
@@ -47,7 +48,8 @@ void ui_steps_clear(UiTree *t, bool settings) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n_steps; i++) {
         UiStep *s = &t->steps[i];
-        if (settings && s->kind == UI_STEP_SETTING && s->to.id == 0 && i < t->n_done)
+        const bool branch = s->name && strcmp(s->name, QSF_LOG_BRANCH) == 0;
+        if (settings && s->kind == UI_STEP_SETTING && !branch && s->to.id == 0 && i < t->n_done)
             t->steps[n++] = *s;
         else
             step_free(s);
@@ -196,11 +198,20 @@ static bool is_of(const UiStep *s, const QSFLogRecord *r) {
 
 static char *copy(const char *s) { return s ? ui_strdup_len(s, strlen(s)) : NULL; }
 
-/* Repeated changes of one setting are one change. */
+/* A record adds one stop string, or removes all. */
+static char *value_after(const QSFLogRecord *r) {
+    UiBuf b = { 0 };
+    if (strcmp(r->name, "stop") != 0 || !*r->text) return copy(r->text);
+    if (r->was && *r->was) ui_buf_printf(&b, "%s\n", r->was);
+    ui_stops_quote(r->text, &b);
+    return b.data;
+}
+
+/* Repeated changes of one setting are one change; those of /role, /branch and others are not. */
 static void take_setting(UiTree *t, const QSFLogRecord *r, uint32_t was_at) {
     UiStep *top = t->n_done > 0 ? &t->steps[t->n_done - 1] : NULL;
     const uint32_t is_at = r->kind == QSF_LOG_SYSTEM ? t->system_at : 0;
-    if (top && top->kind == UI_STEP_SETTING && is_of(top, r)) {
+    if (!r->by && top && top->kind == UI_STEP_SETTING && strcmp(top->by, "set") == 0 && is_of(top, r)) {
         char *is = copy(r->text);
         drop_undone(t);
         free(top->is);
@@ -208,19 +219,25 @@ static void take_setting(UiTree *t, const QSFLogRecord *r, uint32_t was_at) {
         return;
     }
     UiStep *s = push(t, r->kind == QSF_LOG_SYSTEM ? UI_STEP_SYSTEM : UI_STEP_SETTING, r->by ? r->by : "set");
+    s->more = r->more;
     s->was_at = was_at;
     s->is_at = is_at;
     if (r->kind == QSF_LOG_SYSTEM) return;
     s->name = copy(r->name);
     s->was = copy(r->was);
-    s->is = copy(r->text);
+    s->is = value_after(r);
 }
 
+bool ui_steps_undoes(const UiTree *t, const QSFLogRecord *r) {
+    return is_by(r, QSF_LOG_BY_UNDO) && !r->more && t->n_done > 0 && is_of(&t->steps[t->n_done - 1], r);
+}
+
+/* Several records may set one value: the last one counts. */
 void ui_steps_setting(UiTree *t, const QSFLogRecord *r, uint32_t was_at) {
     if (is_by(r, QSF_LOG_BY_UNDO)) {
-        if (t->n_done > 0 && is_of(&t->steps[t->n_done - 1], r)) t->n_done--;
+        if (ui_steps_undoes(t, r)) t->n_done--;
     } else if (is_by(r, QSF_LOG_BY_REDO)) {
-        if (t->n_done < t->n_steps && is_of(&t->steps[t->n_done], r)) t->n_done++;
+        if (!r->more && t->n_done < t->n_steps && is_of(&t->steps[t->n_done], r)) t->n_done++;
     } else if (r->kind == QSF_LOG_SYSTEM ? r->by != NULL : r->was != NULL) {
         take_setting(t, r, was_at);
     }

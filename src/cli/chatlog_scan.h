@@ -53,7 +53,7 @@ typedef struct QsfLogScan {
     double time;
     int64_t tokens, count, id, more;
     char small[160];
-    char was[512];
+    char was[QSF_LOG_HEAD + 1];
     char named[QSF_LOG_HEAD + 1], text[QSF_LOG_HEAD + 1], reasoning[QSF_LOG_HEAD + 1],
         exact[QSF_LOG_HEAD + 1];
     char out[4096]; /* (n_out) bytes for the sink */

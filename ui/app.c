@@ -405,7 +405,6 @@ void ui_app_withdraw(UiApp *a) {
     if (!last || last->kind != UI_USER) return;
     last->in_context = false;
     last->version++;
-    a->chat.next_number = last->number - 1;
     a->unanswered = last->id;
     ui_app_count_context(a);
 }

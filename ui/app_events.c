@@ -87,7 +87,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     }
     bool finished = strcmp(stop, "eos") == 0 || strcmp(stop, "stop") == 0;
     if (it->raw.len == 0 && !ui_item_thought(it) && !finished && it->tokens == 0) {
-        a->chat.next_number = it->number - 1;
+        if (it->number == a->chat.next_number) a->chat.next_number--; /* nothing was saved of it */
         ui_transcript_remove(&a->chat, it);
         /* The answer that was to be replaced is there again. A failure says what can be done instead. */
         const bool stopped = e && e->type == QSF_EVENT_DONE && e->stop == QSF_STOP_INTERRUPTED;

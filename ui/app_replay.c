@@ -189,6 +189,7 @@ static void take_over(Replay *rp, UiSession *next, uint32_t damaged) {
     ui_transcript_clear(&a->chat);
     a->unanswered = 0;
     a->chat = rp->chat;
+    if (a->session.tree.last_id > a->chat.next_number) a->chat.next_number = a->session.tree.last_id;
     rp->chat = (UiTranscript){ 0 };
     ui_own_free(&a->own);
     a->own = rp->of.own;

@@ -26,7 +26,10 @@ static void save_text(UiApp *a, UiItem *it, UiPlace from, uint32_t id) {
     bool answer = it->kind == UI_ANSWER;
     QSFLogRecord facts = ui_app_record(it, from);
     const bool more = from.text > 0 || from.thought > 0;
-    facts.id = id > 0 ? id : more ? 0 : a->session.tree.last_id + 1;
+    facts.id = id > 0                                 ? id
+               : more                                 ? 0
+               : it->number > a->session.tree.last_id ? it->number
+                                                      : a->session.tree.last_id + 1;
     facts.time = id > 0 ? it->time : 0;
     facts.seed = it->seed;
     facts.tokens = it->tokens;
@@ -36,6 +39,8 @@ static void save_text(UiApp *a, UiItem *it, UiPlace from, uint32_t id) {
     ui_session_message(&a->session, answer ? "assistant" : "user", facts.text, facts.len, &facts);
     const UiNode *tip = ui_tree_tip(&a->session.tree);
     it->node = tip ? tip->id : 0;
+    if (it->node > 0) it->number = it->node;
+    if (it->number > a->chat.next_number) a->chat.next_number = it->number;
     it->nth = tip && answer ? tip->nth : 0;
     it->of = tip && answer ? ui_tree_versions(&a->session.tree, tip) : 0;
 }
@@ -206,6 +211,7 @@ void ui_app_drop_unanswered(UiApp *a) {
 
 void ui_app_begin_session(UiApp *a, const char *name) {
     ui_session_use(&a->session, name);
+    a->chat.next_number = 0;
     a->session.title[0] = '\0';
     a->unanswered = 0;
     if (a->no_save) a->session.on = false;

@@ -74,7 +74,8 @@ static void take_place(void *arg, uint64_t at) {
 static bool add_item(Move *m, const UiNode *n) {
     m->it = ui_transcript_add(&m->add, n->at & UI_NODE_USER ? UI_USER : UI_ANSWER, "", 0);
     if (!m->it) return false;
-    m->it->node = n->id;
+    m->it->node = m->it->number = n->id;
+    if (n->id > m->add.next_number) m->add.next_number = n->id;
     ui_tree_places(&m->app->session.tree, n, take_place, m);
     return !m->failed;
 }
@@ -176,7 +177,6 @@ static void readmit(UiApp *a) {
         UiItem *it = a->chat.items[i];
         if (it->id != a->unanswered) continue;
         it->in_context = true;
-        it->number = ++a->chat.next_number;
     }
     a->unanswered = 0;
 }

@@ -324,10 +324,8 @@ static void draw_label(const UiItem *it, UiCanvas *c, int row, int col, int end)
                             : it->label[0] ? it->label
                                            : "model");
     at = ui_canvas_printf(c, row, at, end, UI_STYLE_DIM, "  %s", when);
-    if (it->in_context)
-        at = ui_canvas_printf(c, row, at, end, UI_STYLE_DIM, "  #%u", it->number);
-    else
-        at = ui_canvas_puts(c, row, at, end, UI_STYLE_NOTICE, "  not in the context");
+    if (it->number > 0) at = ui_canvas_printf(c, row, at, end, UI_STYLE_DIM, "  #%u", it->number);
+    if (!it->in_context) at = ui_canvas_puts(c, row, at, end, UI_STYLE_NOTICE, "  not in the context");
     if (it->of > 1) at = ui_canvas_printf(c, row, at, end, UI_STYLE_KEY, "  %u/%u", it->nth, it->of);
     char facts[96];
     ui_format_answer(it, end - at - 3, facts, sizeof facts);

@@ -15,6 +15,20 @@ static UiItem *message_at(const UiApp *a, uint32_t number) {
     return NULL;
 }
 
+/* Why no message of the context has that number. */
+static void say_where(UiApp *a, const char *name, uint32_t number) {
+    for (size_t i = 0; i < a->chat.n; i++)
+        if (a->chat.items[i]->number == number) {
+            ui_app_say(a, UI_ERROR, "/%s: message %u is not in the context any more", name, number);
+            return;
+        }
+    if (ui_tree_node(&a->session.tree, number))
+        ui_app_say(a, UI_ERROR, "/%s: message %u is on another branch; /goto %u goes to it", name, number,
+                   number);
+    else
+        ui_app_say(a, UI_ERROR, "/%s: there is no message %u; /tree shows all", name, number);
+}
+
 /* Reads the number before the text of /edit; without one it is the last message of the user. NULL: that was
  * reported. */
 static UiItem *to_edit(UiApp *a, const char *name, const char **args) {
@@ -28,11 +42,12 @@ static UiItem *to_edit(UiApp *a, const char *name, const char **args) {
     const bool number = **args >= '0' && **args <= '9' && (*end == '\0' || *end == ' ' || *end == '\n') &&
                         n <= UINT32_MAX;
     UiItem *it = number ? message_at(a, (uint32_t)n) : NULL;
-    if (!it) {
-        ui_app_say(a, UI_ERROR, "/%s: '%.*s' is not the number of a message in the context", name,
+    if (!it && number)
+        say_where(a, name, (uint32_t)n);
+    else if (!it)
+        ui_app_say(a, UI_ERROR, "/%s: '%.*s' is not the number of a message", name,
                    (int)strcspn(*args, " \n"), *args);
-        return NULL;
-    }
+    if (!it) return NULL;
     *args = end + strspn(end, " \n");
     return it;
 }

@@ -43,7 +43,7 @@ bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
         if (last && last->kind == UI_ANSWER) ui_app_branch_answer(a, last, "retry");
     } else {
         user->in_context = true;
-        user->number = ++a->chat.next_number;
+        if (a->unanswered != user->id) user->number = ++a->chat.next_number; /* it is sent once more */
         user->version++;
         ui_app_save_message(a, user, (UiPlace){ 0 });
     }

@@ -66,6 +66,8 @@ static bool copy_message(UiApp *a, unsigned n) {
         ui_buf_free(&t.text);
         if (it)
             ui_app_say(a, UI_ERROR, "out of memory");
+        else if (n && ui_tree_node(&a->session.tree, n))
+            ui_app_say(a, UI_ERROR, "message %u is on another branch; /goto %u goes to it", n, n);
         else if (n)
             ui_app_say(a, UI_ERROR, "there is no message %u", n);
         else

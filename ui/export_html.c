@@ -90,7 +90,9 @@ static unsigned put_message(UiBuf *b, const UiItem *it, unsigned first) {
     ui_buf_puts(b,
                 it->kind == UI_USER ? "<article class=\"user\">\n<h2>" : "<article class=\"answer\">\n<h2>");
     put_word(b, ui_export_speaker(it));
-    ui_buf_printf(b, " <small>#%u %s</small></h2>\n", it->number, when);
+    ui_buf_puts(b, " <small>");
+    if (it->number > 0) ui_buf_printf(b, "#%u ", it->number);
+    ui_buf_printf(b, "%s</small></h2>\n", when);
     if (ui_item_thought(it)) {
         ui_buf_puts(b, "<details><summary>Thinking</summary>\n");
         ui_export_thought(b, it->thought, put_plain);

@@ -106,7 +106,7 @@ void ui_guide_failed(UiApp *a) {
 }
 
 bool ui_guide_offers(const UiApp *a) {
-    return a->model_ready && ui_guide_is(a->model_path) && !ui_app_busy(a) && a->chat.next_number == 0;
+    return a->model_ready && ui_guide_is(a->model_path) && !ui_app_busy(a) && !ui_transcript_last(&a->chat);
 }
 
 const char *ui_guide_question(size_t i) { return questions[i]; }

@@ -107,6 +107,10 @@ bool ui_replay_record(void *arg, const QSFLogRecord *r) {
         UiItem *last = r->kind == QSF_LOG_MESSAGE ? ui_replay_last(&rp->list) : NULL;
         const UiNode *tip = ui_tree_tip(rp->tree);
         if (last) last->node = tip ? tip->id : 0;
+        if (last && last->node > 0) {
+            last->number = last->node;
+            rp->list.maker.next_number = rp->tree->last_id; /* a message may come again */
+        }
     }
     rp->too_many = rp->too_many || !ui_room_for_items(&rp->room, rp->list.n + rp->list.n_past, rp->places);
     return !rp->too_many;

@@ -45,7 +45,6 @@ void ui_replay_drop(UiReplayList *l, uint32_t n) {
     for (; n > 0 && l->n > 0; n--) {
         UiItem *it = ui_replay_last(l);
         l->n--;
-        l->maker.next_number = it->number - 1;
         destroy(l, it);
     }
 }
@@ -75,8 +74,7 @@ bool ui_replay_forget(UiReplayList *l, uint32_t n) {
 
 /* Numbered as ui_transcript_prepend does. */
 UiItem *ui_replay_prepend(UiReplayList *l, const char *question) {
-    const uint32_t next = l->maker.next_number, first = l->n > 0 ? l->items[l->first]->number : next + 1;
-    const bool alone = l->n == 0;
+    const uint32_t next = l->maker.next_number;
     UiItem *made[2];
     for (int i = 0; i < 2; i++) { /* the answer goes to the front first */
         made[i] = make_item(l, i == 0 ? UI_ANSWER : UI_USER, i == 0 ? "" : question);
@@ -84,9 +82,8 @@ UiItem *ui_replay_prepend(UiReplayList *l, const char *question) {
         l->items[--l->first] = made[i];
         l->n++;
     }
-    made[1]->number = first > 2 ? first - 2 : 1;
-    made[0]->number = first > 2 ? first - 1 : 2;
-    if (!alone) l->maker.next_number = next;
+    made[0]->number = made[1]->number = 0;
+    l->maker.next_number = next;
     return made[0];
 }
 
@@ -94,7 +91,6 @@ void ui_replay_clear(UiReplayList *l) {
     for (size_t i = 0; i < l->n_past; i++) destroy(l, l->past[i]);
     for (size_t i = 0; i < l->n; i++) destroy(l, l->items[l->first + i]);
     l->n = l->n_past = 0;
-    l->maker.next_number = 0;
 }
 
 bool ui_replay_finish(UiReplayList *l, UiTranscript *t) {

@@ -196,7 +196,11 @@ static bool answer_again(Rerun *x, const Step *s) {
 /* Known messages come again where the conversation went to another branch. */
 static bool message(Rerun *x, const Step *s) {
     const bool known = s->id > 0 && s->id <= x->last;
-    if (s->id > x->last) x->last = s->id;
+    const UiItem *last = ui_transcript_last(&x->app->chat);
+    const bool more = s->id == 0 && !s->user && last && last->kind == UI_ANSWER;
+    const uint32_t number = s->id > 0 ? s->id : x->last + 1;
+    if (!more) x->app->chat.next_number = number - 1;
+    if (!more && number > x->last) x->last = number;
     if (!s->user && !known) {
         const bool ok = answer_again(x, s);
         x->chosen = false;

@@ -105,8 +105,12 @@ void ui_search_lines(const UiSearch *s, const UiTranscript *t, UiBuf *out) {
         while (from > 0 && text[from - 1] != '\n') from--;
         const char *nl = memchr(text + s->all[i].off, '\n', len - s->all[i].off);
         end = nl ? (size_t)(nl - text) : len;
-        ui_buf_printf(out, "%s#%u  %.*s", out->len > 0 ? "\n" : "", it->number, (int)(end - from),
-                      text + from);
+        ui_buf_puts(out, out->len > 0 ? "\n" : "");
+        if (it->number > 0)
+            ui_buf_printf(out, "#%u", it->number);
+        else
+            ui_buf_puts(out, "summary");
+        ui_buf_printf(out, "  %.*s", (int)(end - from), text + from);
     }
 }
 

@@ -199,7 +199,7 @@ void ui_transcript_remove(UiTranscript *t, UiItem *it) {
 void ui_transcript_clear(UiTranscript *t) {
     for (size_t i = 0; i < t->n; i++) item_free(t->items[i]);
     free(t->items);
-    *t = (UiTranscript){ .ascii = t->ascii, .next_id = t->next_id };
+    *t = (UiTranscript){ .ascii = t->ascii, .next_id = t->next_id, .next_number = t->next_number };
 }
 
 void ui_transcript_begin(UiTranscript *t) {
@@ -210,7 +210,6 @@ void ui_transcript_begin(UiTranscript *t) {
         it->past = true;
         it->version++;
     }
-    t->next_number = 0;
 }
 
 UiItem *ui_transcript_last(const UiTranscript *t) {
@@ -243,7 +242,6 @@ uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n) {
     uint32_t dropped;
     size_t from = begin_of_last(t, n, &dropped);
     bool gone = true; /* the message before the item was dropped */
-    if (dropped > 0) t->next_number = t->items[from]->number - 1;
     for (size_t i = from; i < t->n;) {
         const UiItem *it = t->items[i];
         if (is_message(it->kind)) gone = it->in_context;
@@ -274,10 +272,8 @@ bool ui_transcript_take(UiTranscript *t, UiTranscript *from) {
     if (n > 0 && !p) return false;
     if (n > t->cap) t->cap = n;
     t->items = p;
-    for (size_t i = 0; i < from->n; i++) {
-        from->items[i]->number = ++t->next_number;
-        t->items[t->n++] = from->items[i];
-    }
+    for (size_t i = 0; i < from->n; i++) t->items[t->n++] = from->items[i];
+    if (from->next_number > t->next_number) t->next_number = from->next_number;
     if (from->next_id > t->next_id) t->next_id = from->next_id;
     from->n = 0;
     return true;
@@ -293,21 +289,18 @@ static void move_last(UiTranscript *t, size_t i) {
 bool ui_transcript_prepend(UiTranscript *t, const char *question, const char *text, size_t len) {
     size_t at = 0;
     while (at < t->n && !t->items[at]->in_context) at++;
-    const uint32_t first = at < t->n ? t->items[at]->number : t->next_number + 1;
     const uint32_t next = t->next_number;
     UiItem *user = ui_transcript_add(t, UI_USER, question, strlen(question));
     UiItem *answer = user ? ui_transcript_add(t, UI_ANSWER, text, len) : NULL;
+    t->next_number = next;
     if (!answer) {
         if (user) ui_transcript_remove(t, user);
-        t->next_number = next;
         return false;
     }
     ui_item_close(answer);
     move_last(t, at); /* the answer */
     move_last(t, at); /* the question before it */
-    if (at + 2 < t->n) t->next_number = next;
-    user->number = first > 2 ? first - 2 : 1;
-    answer->number = first > 2 ? first - 1 : 2;
+    user->number = answer->number = 0;
     return true;
 }
 

@@ -31,16 +31,16 @@ typedef struct UiPlaces {
 
 typedef struct UiItem {
     UiKind kind;
-    bool in_context;         /* part of the next request to the model */
-    bool past;               /* a message of an earlier conversation that is only still shown */
-    bool open;               /* an answer still being written */
-    bool differs;            /* shown holds the text to display; otherwise raw is displayed */
-    uint32_t id;             /* unique in the transcript, never 0 */
-    uint32_t version;        /* grows with every change of the text */
-    uint32_t number;         /* of the message in the conversation, 1...; 0 for notices */
-    uint32_t node;           /* of the message in the tree of the session (ui/tree.h), 0 = none */
-    uint32_t nth, of;        /* an answer: which version of how many; 0 = unknown */
-    uint32_t tokens;         /* generated, for answers */
+    bool in_context;  /* part of the next request to the model */
+    bool past;        /* a message of an earlier conversation that is only still shown */
+    bool open;        /* an answer still being written */
+    bool differs;     /* shown holds the text to display; otherwise raw is displayed */
+    uint32_t id;      /* unique in the transcript, never 0 */
+    uint32_t version; /* grows with every change of the text */
+    uint32_t number;  /* of the message in the session, 1...: that of /tree; 0 for summaries and notices */
+    uint32_t node;    /* of the message in the tree of the session (ui/tree.h), 0 = none */
+    uint32_t nth, of; /* an answer: which version of how many; 0 = unknown */
+    uint32_t tokens;  /* generated, for answers */
     uint32_t prompt, reused; /* tokens of the prompt of an answer, and of them those that were not evaluated
                                 again; prompt 0 = unknown */
     uint64_t seed;
@@ -66,9 +66,10 @@ typedef struct UiPlace {
 typedef struct UiTranscript {
     UiItem **items; /* (n) */
     size_t n, cap;
-    uint32_t next_id, next_number;
-    size_t n_said; /* items that are not messages; the oldest are dropped when there are too many */
-    bool ascii;    /* the terminal cannot show UTF-8 */
+    uint32_t next_id;
+    uint32_t next_number; /* the greatest number so far: they go on when messages leave */
+    size_t n_said;        /* items that are not messages; the oldest are dropped when there are too many */
+    bool ascii;           /* the terminal cannot show UTF-8 */
 } UiTranscript;
 
 /* Adds an item with text; NULL without memory. */
@@ -106,10 +107,11 @@ uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n);
 /* The first n messages that the model sees leave the context permanently and stay on the screen.
  * Returns how many there were. */
 uint32_t ui_transcript_forget(UiTranscript *t, uint32_t n);
-/* Moves all messages of `from` to the end of t, numbered; false without memory: nothing was moved. */
+/* Moves all messages of `from`, which keep their numbers, to the end of t; false without memory: nothing was
+ * moved. */
 bool ui_transcript_take(UiTranscript *t, UiTranscript *from);
-/* Puts an exchange, a message of the user and an answer, before the first message that the model sees. false
- * without memory: nothing was added. */
+/* Puts a summary, a message of the user and an answer without numbers, before the first message that the model
+ * sees. false without memory: nothing was added. */
 bool ui_transcript_prepend(UiTranscript *t, const char *question, const char *text, size_t len);
 #define UI_ITEM_BYTES 480 /* memory of an item without its text */
 /* Returns the bytes of memory that all items take, without their lines on the screen. */

@@ -22,7 +22,7 @@ typedef struct View {
     int digits, deepest; /* of numbers; levels of indentation */
     uint32_t *first,
         *sibling; /* (n + 1), (n): the first child of each index + 1, the next one of its parent */
-    bool *open;   /* (n) on the open branch */
+    char *marks;  /* (n) of those on the open branch, otherwise 0 */
     size_t lines;
 } View;
 
@@ -37,13 +37,16 @@ static bool prepare(View *v) {
     const UiTree *t = v->t;
     v->first = calloc((size_t)t->n + 1, sizeof *v->first);
     v->sibling = calloc((size_t)t->n + 1, sizeof *v->sibling);
-    v->open = calloc((size_t)t->n + 1, sizeof *v->open);
-    if (!v->first || !v->sibling || !v->open) return false;
+    v->marks = calloc((size_t)t->n + 1, 1);
+    if (!v->first || !v->sibling || !v->marks) return false;
     for (uint32_t i = t->n; i > 0; i--) { /* so that the first child is the oldest */
         v->sibling[i - 1] = v->first[t->nodes[i - 1].parent];
         v->first[t->nodes[i - 1].parent] = i;
     }
-    for (uint32_t i = t->tip; i > 0; i = t->nodes[i - 1].parent) v->open[i - 1] = true;
+    uint32_t gone, in_front, left = t->depth;
+    ui_tree_forgotten(t, ui_tree_spot(t), &gone, &in_front);
+    for (uint32_t i = t->tip; i > 0; i = t->nodes[i - 1].parent, left--)
+        v->marks[i - 1] = left <= gone ? '-' : i == t->tip ? '>' : '*';
     return true;
 }
 
@@ -100,7 +103,8 @@ static void put_message(View *v, const Next *x, bool fork) {
     Next at = *x;
     UiBuf text = { 0 };
     at.forks = fork;
-    int used = put_margin(v, x->index == v->t->tip ? '>' : v->open[x->index - 1] ? '*' : ' ', &at);
+    const char mark = v->marks[x->index - 1];
+    int used = put_margin(v, mark ? mark : ' ', &at);
     ui_buf_printf(v->out, "%*u %s ", v->digits, n->id, user ? "you" : "ai ");
     used += v->digits + 5 + put_branch(v, n);
     if (v->log) (void)qsf_chatlog_record(v->log, n->at & UI_NODE_AT, take_text, &text);
@@ -111,18 +115,19 @@ static void put_message(View *v, const Next *x, bool fork) {
 static void put_gap(View *v, const Next *x, uint32_t n) {
     Next at = *x;
     at.forks = false;
-    const bool open = v->open[x->index - 1];
-    (void)put_margin(v, open ? '*' : ' ', &at);
+    const char mark = v->marks[x->index - 1];
+    (void)put_margin(v, mark ? mark : ' ', &at);
     ui_buf_printf(v->out, "%*s%s (%u more)", v->digits - 1, "", v->ascii ? ":" : "⋮", n);
 }
 
 /* ---- all of them ---- */
 
-/* Is the message one that only leads to the next one? */
+/* Is the message one that only leads to the next one, which is in the context if it is? */
 static bool is_plain(const View *v, uint32_t index) {
     const UiTree *t = v->t;
     const uint32_t child = v->first[index];
     return child > 0 && v->sibling[child - 1] == 0 && index != t->tip &&
+           (v->marks[index - 1] == '-') == (v->marks[child - 1] == '-') &&
            !ui_tree_branch_at(t, t->nodes[index - 1].id);
 }
 
@@ -171,9 +176,14 @@ void ui_treeview(const UiTree *t, const QSFChatLog *log, int columns, bool ascii
         n = push_children(&v, put_run(&v, &x), x.level, stack, n);
     }
     if (n > 0) ui_buf_puts(out, "\n  (too many to show)");
+    uint32_t gone = 0, in_front = 0;
+    ui_tree_forgotten(t, ui_tree_spot(t), &gone, &in_front);
+    if (gone > 0 && ok)
+        ui_buf_printf(out, "\n  (- is not in the context any more%s)",
+                      in_front > 0 ? ": a summary is there instead" : "");
     if (t->dropped) ui_buf_puts(out, "\n  (older branches are not known any more)");
     free(stack);
     free(v.first);
     free(v.sibling);
-    free(v.open);
+    free(v.marks);
 }

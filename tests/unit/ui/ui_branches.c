@@ -299,12 +299,74 @@ static void test_cut_anywhere(void **state) {
     }
 }
 
+/* The numbers of the messages on the screen, those that left the context too. */
+static const char *numbers(const UiApp *a) {
+    static UiBuf b;
+    ui_buf_clear(&b);
+    for (size_t i = 0; i < a->chat.n; i++)
+        if (a->chat.items[i]->kind <= UI_ANSWER) ui_buf_printf(&b, "%u ", a->chat.items[i]->number);
+    return ui_buf_str(&b);
+}
+
+static void has_line(const Fixture *x, const char *line) {
+    if (!strstr(last_said(x, UI_OUTPUT), line)) fail_msg("no '%s' in: %s", line, last_said(x, UI_OUTPUT));
+}
+
+/* A message has one number, for the screen, /tree, /goto, /edit, /copy and /search, as long as the session. */
+static void test_numbers(void **state) {
+    Fixture *x = *state;
+    save_as(x, "numbers");
+    ask(x, "one", "A"), say(x, "/retry");
+    assert_string_equal(numbers(&x->app), "1 3 "); /* while it is written */
+    answer(x, "B"), ask(x, "two", "C");
+    assert_string_equal(numbers(&x->app), "1 3 4 5 ");
+    say(x, "/tree");
+    has_line(x, "2 ai  A"), has_line(x, "3 ai  B"), has_line(x, "> "), has_line(x, "5 ai  C");
+    say(x, "/goto 2"), ask(x, "other", "D");
+    assert_string_equal(numbers(&x->app), "1 2 6 7 ");
+    say(x, "/goto 5");
+    assert_string_equal(numbers(&x->app), "1 3 4 5 ");
+    say(x, "/undo 1"), say(x, "/redo"), say(x, "/clear"), say(x, "/undo");
+    assert_string_equal(numbers(&x->app), "1 3 4 5 ");
+    ask(x, "three", "E"), say(x, "/edit 4 4th"), answer(x, "F");
+    assert_string_equal(numbers(&x->app), "1 3 10 11 ");
+    say(x, "/compact B as well");
+    assert_string_equal(numbers(&x->app), "1 3 0 0 10 11 ");
+    say(x, "/tree");
+    has_line(x, "-  1 you one"), has_line(x, "-"), has_line(x, "a summary is there instead");
+    say(x, "/edit 1");
+    assert_string_equal(last_said(x, UI_ERROR), "/edit: message 1 is not in the context any more");
+    restart(x, "numbers");
+    assert_string_equal(numbers(&x->app), "1 3 0 0 10 11 ");
+    ask(x, "four", "G");
+    assert_string_equal(numbers(&x->app), "1 3 0 0 10 11 12 13 ");
+    /* One without an answer keeps its own, and that is not given again. */
+    say(x, "five"), ui_app_stop(&x->app);
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
+    ui_app_pump(&x->app);
+    assert_string_equal(numbers(&x->app), "1 3 0 0 10 11 12 13 14 ");
+    say(x, "/retry"), answer(x, "H");
+    assert_string_equal(numbers(&x->app), "1 3 0 0 10 11 12 13 14 15 ");
+    say(x, "six"), ui_app_stop(&x->app);
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
+    ui_app_pump(&x->app);
+    ask(x, "seven", "I");
+    assert_string_equal(numbers(&x->app), "1 3 0 0 10 11 12 13 14 15 16 17 18 ");
+    assert_int_equal(ui_tree_tip(&x->app.session.tree)->id, 18);
+    /* In a file of its own, too. */
+    say(x, "/save copy"), restart(x, "copy");
+    assert_int_equal(ui_transcript_last(&x->app.chat)->number, 18);
+    say(x, "/new");
+    ask(x, "begin", "J");
+    assert_string_equal(numbers(&x->app), "1 2 ");
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_versions),      T(test_versions_saved), T(test_stopped_retry),
-        T(test_undo_and_redo), T(test_settings),       T(test_compact),
-        T(test_tree),          T(test_cut_anywhere),   T(test_goto_question),
+        T(test_versions),     T(test_versions_saved), T(test_stopped_retry), T(test_undo_and_redo),
+        T(test_numbers),      T(test_settings),       T(test_compact),       T(test_tree),
+        T(test_cut_anywhere), T(test_goto_question),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,13 +32,15 @@ static void test_edit_replaces(void **state) {
     assert_string_equal(ui_buf_str(&ui_transcript_last_of(&x->app.chat, UI_USER)->raw), "one more");
     answer(x, "C");
     assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 2);
-    say(x, "/edit 2 My own");
+    say(x, "/edit 2 My own"); /* numbers of messages that were replaced are not given again */
+    assert_string_equal(last_said(x, UI_ERROR), "/edit: message 2 is on another branch; /goto 2 goes to it");
+    say(x, "/edit 6 My own");
     assert_int_equal(x->engine.n_submits, 3); /* an answer is not asked for again */
     assert_string_equal(ui_buf_str(&ui_transcript_last(&x->app.chat)->raw), "My own");
-    say(x, "/edit 2");
-    assert_non_null(strstr(last_said(x, UI_ERROR), "/edit 2 TEXT replaces it"));
+    say(x, "/edit 7");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/edit 7 TEXT replaces it"));
     say(x, "/edit 9");
-    assert_non_null(strstr(last_said(x, UI_ERROR), "'9' is not the number of a message"));
+    assert_string_equal(last_said(x, UI_ERROR), "/edit: there is no message 9; /tree shows all");
     say(x, "/edit x y");
     assert_non_null(strstr(last_said(x, UI_ERROR), "'x' is not the number"));
 }
@@ -86,7 +88,7 @@ static void test_in_the_session(void **state) {
     say(x, "/edit 3 three");
     answer(x, "D");
     say(x, "/as assistant E");
-    assert_non_null(strstr(last_said(x, UI_ERROR), "/edit 4 TEXT replaces it"));
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/edit 6 TEXT replaces it"));
     say(x, "/as user four");
     say(x, "/as assistant E");
     ui_app_finish(&x->app);

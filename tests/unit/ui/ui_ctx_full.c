@@ -396,7 +396,7 @@ static void test_session(void **state) {
                 (void)snprintf(text[k] + strlen(text[k]), sizeof text[k] - strlen(text[k]), "%u %s|",
                                t[k]->items[i]->number, ui_buf_str(&t[k]->items[i]->raw));
     assert_string_equal(text[0], text[1]);
-    has(text[0], "conversation so far in a few sentences.|4 Summary.|5 question3|");
+    has(text[0], "conversation so far in a few sentences.|0 Summary.|5 question3|");
     ui_app_free(&again);
 }
 

@@ -131,7 +131,7 @@ static void test_skip_layers(void **state) {
     say(x, "hello");
     assert_string_equal(x->engine.roles, "u");
     answer(x, "hi");
-    assert_int_equal(ui_transcript_last(&x->app.chat)->number, 2);
+    assert_int_equal(ui_transcript_last(&x->app.chat)->number, 4);
     ui_app_finish(&x->app);
     resume(&again, x, "leave");
     assert_int_equal(ui_transcript_count(&again.chat, NULL), 2);

@@ -94,8 +94,8 @@ void ui_app_save_model(UiApp *a);
 #define UI_STOP_SETTING "stop"
 /* Saves a stop string that applies from now on; "": clears them. */
 void ui_app_save_stop(UiApp *a, const char *text);
-/* Adds a stop string, or with "" removes all, as a change that can be undone. Returns NULL, or why it cannot be
- * added. */
+/* Adds a stop string, or with "" removes all, as a change that can be undone. Returns NULL, or why it cannot
+ * be added. */
 const char *ui_app_change_stops(UiApp *a, const char *text);
 /* Saves which role the conversation has taken, in its file too. */
 void ui_app_set_role(UiApp *a, const char *role);

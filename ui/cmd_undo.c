@@ -164,15 +164,13 @@ static bool undo_change(UiApp *a, bool *ok) {
 
 /* ---- what /undo takes back ---- */
 
-typedef enum Undo {
-    NOTHING, /* it shows something, writes a file, or changes the screen alone */
-    BACK,
-    NOT /* it says what does that instead */
-} Undo;
+#define NOTHING UI_UNDO_NOTHING
+#define BACK    UI_UNDO_BACK
+#define NOT     UI_UNDO_NOT
 
 static const struct {
     const char *name;
-    Undo undo;
+    UiUndo undo;
     const char *why;
 } commands[] = {
     { "help", NOTHING, NULL },
@@ -224,34 +222,26 @@ static const struct {
     { "export", NOTHING, NULL },
 };
 
-static size_t row_of(const char *command) {
+UiUndo ui_undo_of(const char *command, const char **why) {
     size_t i = 0;
     while (i < sizeof commands / sizeof *commands && strcmp(commands[i].name, command) != 0) i++;
-    return i;
-}
-
-bool ui_undo_knows(const char *command) { return row_of(command) < sizeof commands / sizeof *commands; }
-
-bool ui_undo_takes_back(const char *command) {
-    return ui_undo_knows(command) && commands[row_of(command)].undo == BACK;
-}
-
-const char *ui_undo_why_not(const char *command) {
-    return ui_undo_knows(command) && commands[row_of(command)].undo == NOT ? commands[row_of(command)].why
-                                                                           : NULL;
+    const bool known = i < sizeof commands / sizeof *commands;
+    if (why) *why = known ? commands[i].why : NULL;
+    return known ? commands[i].undo : UI_UNDO_UNKNOWN;
 }
 
 void ui_undo_note(UiApp *a, const char *command) {
     const UiTree *t = &a->session.tree;
-    const char *known = ui_undo_why_not(command) ? commands[row_of(command)].name : NULL;
-    if (known) a->not_undone = (UiNotUndone){ known, t->n_done, ui_tree_spot(t).id };
+    if (ui_undo_of(command, NULL) == UI_UNDO_NOT)
+        a->not_undone = (UiNotUndone){ command, t->n_done, ui_tree_spot(t).id };
 }
 
 /* The last command cannot be taken back: that is said before anything else is. */
 static bool says_why_not(UiApp *a) {
     const UiTree *t = &a->session.tree;
     const UiNotUndone last = a->not_undone;
-    const char *name = last.command, *why = name ? ui_undo_why_not(name) : NULL;
+    const char *name = last.command, *why = NULL;
+    if (name) (void)ui_undo_of(name, &why);
     const bool more = t->n_done > 0 || ui_transcript_last(&a->chat);
     a->not_undone.command = NULL;
     if (!why || last.steps != t->n_done || last.message != ui_tree_spot(t).id) return false;

@@ -78,12 +78,16 @@ bool ui_cmd_quit(UiApp *a, const char *name, const char *args);
 /* cmd_undo.c */
 bool ui_cmd_undo(UiApp *a, const char *name, const char *args);
 bool ui_cmd_redo(UiApp *a, const char *name, const char *args);
-/* Is it listed there what /undo does about a command? Does it take the command back? Or why not; NULL if it
- * does, and for commands that leave nothing to take back. */
-bool ui_undo_knows(const char *command);
-bool ui_undo_takes_back(const char *command);
-const char *ui_undo_why_not(const char *command);
-/* This command was successful: what it did is the last change, if it did something. */
+/* What /undo does about a command. */
+typedef enum UiUndo {
+    UI_UNDO_UNKNOWN,
+    UI_UNDO_NOTHING, /* it shows something, writes a file, or changes the screen alone */
+    UI_UNDO_BACK,    /* it takes the command back */
+    UI_UNDO_NOT      /* it does not, and says what does */
+} UiUndo;
+/* why (may be NULL): what takes it back instead, static; NULL but for UI_UNDO_NOT. */
+UiUndo ui_undo_of(const char *command, const char **why);
+/* This command, whose name must stay valid, was successful: what it did is the last change. */
 void ui_undo_note(UiApp *a, const char *command);
 /* cmd_tree.c */
 bool ui_cmd_branch(UiApp *a, const char *name, const char *args);

@@ -67,7 +67,7 @@ typedef struct UiTranscript {
     UiItem **items; /* (n) */
     size_t n, cap;
     uint32_t next_id;
-    uint32_t next_number; /* the greatest number so far: they go on when messages leave */
+    uint32_t next_number; /* the greatest number so far: none is given twice */
     size_t n_said;        /* items that are not messages; the oldest are dropped when there are too many */
     bool ascii;           /* the terminal cannot show UTF-8 */
 } UiTranscript;
@@ -110,8 +110,8 @@ uint32_t ui_transcript_forget(UiTranscript *t, uint32_t n);
 /* Moves all messages of `from`, which keep their numbers, to the end of t; false without memory: nothing was
  * moved. */
 bool ui_transcript_take(UiTranscript *t, UiTranscript *from);
-/* Puts a summary, a message of the user and an answer without numbers, before the first message that the model
- * sees. false without memory: nothing was added. */
+/* Puts a summary, a message of the user and an answer without numbers, before the first message that the
+ * model sees. false without memory: nothing was added. */
 bool ui_transcript_prepend(UiTranscript *t, const char *question, const char *text, size_t len);
 #define UI_ITEM_BYTES 480 /* memory of an item without its text */
 /* Returns the bytes of memory that all items take, without their lines on the screen. */

@@ -134,19 +134,19 @@ see '│ second'
 see '│ third'
 
 # A terminal that does not mark pastes.
-see '#4 .* tok '
+see '#6 .* tok '
 see '^ ready'
 tm load-buffer "$work/paste"
 tm paste-buffer -t t
 see '^  third'
 see '^> first'
-not_see '#5'
+not_see '#7'
 keys C-c
 see '^> *$'
 
 # History: Up, and search. ^C clears the line if there is nothing to stop. It is ready just before an answer
 # begins, too: a ^C then would cancel the message.
-see '#4 .* tok '
+see '#6 .* tok '
 see '^ ready'
 keys Up
 see '^> first'

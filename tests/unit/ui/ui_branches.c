@@ -312,7 +312,7 @@ static void has_line(const Fixture *x, const char *line) {
     if (!strstr(last_said(x, UI_OUTPUT), line)) fail_msg("no '%s' in: %s", line, last_said(x, UI_OUTPUT));
 }
 
-/* A message has one number, for the screen, /tree, /goto, /edit, /copy and /search, as long as the session. */
+/* A message has one number, for the screen, /tree, /goto, /edit, /copy and /search. */
 static void test_numbers(void **state) {
     Fixture *x = *state;
     save_as(x, "numbers");

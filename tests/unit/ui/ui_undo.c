@@ -164,13 +164,19 @@ static bool listed(const char *name) {
 }
 
 static void test_every_command(void **state) {
-    (void)state;
+    Fixture *x = *state;
     for (size_t i = 0; i < ui_command_count(); i++) {
         const char *name = ui_command_at(i)->name;
-        if (!ui_undo_knows(name)) fail_msg("/%s: is it known what /undo does about it?", name);
-        if (ui_undo_takes_back(name) != listed(name)) fail_msg("/%s is not tested here", name);
-        if (ui_undo_takes_back(name)) assert_null(ui_undo_why_not(name));
+        const char *why;
+        const UiUndo undo = ui_undo_of(name, &why);
+        if (undo == UI_UNDO_UNKNOWN) fail_msg("/%s: is it known what /undo does about it?", name);
+        if ((undo == UI_UNDO_BACK) != listed(name)) fail_msg("/%s is not tested here", name);
+        assert_true((why != NULL) == (undo == UI_UNDO_NOT));
     }
+    run(x, "/help role", NULL);
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "/undo takes it back"));
+    run(x, "/help model", NULL);
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "/undo does not take it back: /model FILE loads"));
 }
 
 /* What cannot be taken back says so, once. */

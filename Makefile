@@ -47,7 +47,7 @@ obj = $(patsubst %.c,$O/%.o,$1)
 
 # src/convert: what only qsf-convert uses; its own files are src/convert/*.c.
 lib_dirs := base file file/gguf file/qsf file/hf file/derive file/vocab file/hf/arch jinja token chat model model/family plan stream kv \
-    forward forward/ops sample engine engine/snapshot engine/quality measure catalog cli
+    forward forward/ops sample engine engine/snapshot engine/quality measure catalog cli svg
 convert_dirs := convert/quant convert/pack convert/calibrate
 quant_dirs_x86 := src/convert/quant/x86
 include $S/kernels/kernels.mk
@@ -97,7 +97,7 @@ unrun = $(if $(filter $(KERNEL_UNRUN),$(call level_of,$1)),-fno-sanitize=all)
 kernel_opt = $(if $(filter kernels/generated/kv%,$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
 # Folders that compute little: their files use COLD_OPT, which configure sets unless CFLAGS are given. Each
 # file directly in src/convert, but not its folders, which quantize.
-cold_dirs := ui/% src/run/% src/model/% src/file/hf/% src/file/gguf/%
+cold_dirs := ui/% src/run/% src/svg/% src/model/% src/file/hf/% src/file/gguf/%
 cold_src := $(basename $(filter $(cold_dirs),$(all_src)) $(convert_src))
 src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $(FRAME_FLAGS) $(lean_debug) $(KERNEL_UNWIND) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \

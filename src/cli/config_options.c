@@ -56,6 +56,7 @@ static const QsfConfigOption options[] = {
     { "bench", QSF_CONFIG_ONCE, "" },
     { "inspect", QSF_CONFIG_ONCE, "" },
     { "plan", QSF_CONFIG_ONCE, "" },
+    { "svg", QSF_CONFIG_ONCE, "" },
     { "show-prompt", QSF_CONFIG_ONCE, "" },
     { "render", QSF_CONFIG_ONCE, "" },
     { "now", QSF_CONFIG_ONCE, "" },

@@ -73,6 +73,7 @@ static const struct {
     { "parity", "@dir" },
     { "model-dir", "@dir" },
     { "receipt", "@file" },
+    { "svg", "@file" },
     { "perplexity", "@file" },
     { "kl-save", "@file" },
     { "kl-base", "@file" },

@@ -7,7 +7,7 @@
 
 #include "src/base/clock.h"
 #include "src/engine/quality/quality.h"
-#include "src/run/run.h"
+#include "src/run/picture.h"
 
 typedef struct Bench {
     int64_t n_prompt, n_gen, repeats;
@@ -24,16 +24,6 @@ static bool parse_count(const char *text, const char *option, int64_t min, int64
     }
     *out = v;
     return true;
-}
-
-static int compare_double(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *v, size_t n) {
-    qsort(v, n, sizeof *v, compare_double);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 /* The same ids in every run and on every machine, spread over the vocabulary. */
@@ -145,13 +135,52 @@ static BenchRow medians(const BenchRow *all, size_t n) {
     for (size_t k = 0; k < sizeof m / sizeof(double); k++) {
         for (size_t i = 0; i < n; i++)
             memcpy(&v[i], (const char *)&all[i] + k * sizeof(double), sizeof(double));
-        double middle = median(v, n);
+        double middle = run_median(v, n);
         memcpy((char *)&m + k * sizeof(double), &middle, sizeof middle);
     }
     return m;
 }
 
-static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b) {
+/* Measures speeds against length as far as that is possible in the time that it says. */
+static int measure_curve(RunCurve *c, QsfRuntime *rt, const Bench *b, const BenchRow *row, QsfErr *err) {
+    RunCurvePlan p;
+    *c = (RunCurve){ 0 };
+    run_curve_plan(&p, qsf_forward_ctx(rt->fwd), row->f.prefill_tps, row->f.decode_tps, (unsigned)b->repeats);
+    if (p.n == 0) return QSF_OK;
+    const size_t n_ids = p.length[p.n - 1] + p.n_gen;
+    int32_t *ids = calloc(n_ids, sizeof *ids);
+    if (!ids) return qsf_err_memory(err, "--svg");
+    fill_ids(ids, n_ids, rt->model.hp.n_vocab);
+    run_note("--svg: prompts of %u to %u tokens, %u round%s: about %.0f s, at most %.0f", p.length[0],
+             p.length[p.n - 1], p.rounds, p.rounds == 1 ? "" : "s", p.seconds + 0.5, RUN_CURVE_SECONDS);
+    const int rc = run_curve(c, &p, rt, ids, err);
+    free(ids);
+    return rc;
+}
+
+/* --svg, after the benchmark. */
+static int draw(RunPicture *picture, QsfRuntime *rt, const RunOptions *o, const Bench *b,
+                const BenchRow *row) {
+    QsfErr err = { 0 };
+    QsfStrbuf svg = QSF_STRBUF_INIT;
+    RunBenchNumbers n = { .budget_mb = (double)rt->budget / 1048576,
+                          .prefill_tps = row->f.prefill_tps,
+                          .decode_tps = row->f.decode_tps,
+                          .streamed_mb = row->f.bytes_per_token / 1048576,
+                          .n_prompt = (uint32_t)b->n_prompt,
+                          .n_gen = (uint32_t)b->n_gen,
+                          .threads = rt->threads,
+                          .level = qk_level_name(rt->table.level),
+                          .part = row->b };
+    run_model_title(o, rt, n.model, sizeof n.model);
+    if (measure_curve(&n.curve, rt, b, row, &err)) return run_fail(&err);
+    run_bench_picture(&svg, &n);
+    const int rc = run_picture_write(picture, &svg);
+    qsf_strbuf_free(&svg);
+    return rc;
+}
+
+static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b, RunPicture *picture) {
     size_t n_ids = (size_t)(b->n_prompt + b->n_gen);
     int32_t *ids = calloc(n_ids + 1, sizeof *ids);
     BenchRow *all = calloc((size_t)b->repeats, sizeof *all);
@@ -169,7 +198,8 @@ static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b) {
         rc = run_fail(&err);
     } else {
         BenchRow m = medians(all, (size_t)b->repeats);
-        rc = report(o, b, rt, &meter, &m);
+        rc = run_picture_is_stdout(o) ? QSF_EXIT_OK : report(o, b, rt, &meter, &m);
+        if (!rc && picture->path) rc = draw(picture, rt, o, b, &m);
     }
     run_meter_free(&meter);
     free(ids);
@@ -189,7 +219,12 @@ int run_bench(const RunOptions *o) {
         qsf_cli_error(&run_cli, "--bench: nothing to measure: both -p and -n are 0");
         return QSF_EXIT_USAGE;
     }
+    if (o->svg && (b.n_prompt == 0 || b.n_gen == 0)) {
+        qsf_cli_error(&run_cli, "--svg: the picture shows prefill and decoding: neither -p nor -n may be 0");
+        return QSF_EXIT_USAGE;
+    }
     QsfRuntime rt;
+    RunPicture picture = { .path = NULL };
     QsfRuntimeOptions ro = run_runtime_options(o);
     int rc = run_open(&rt, o, &ro);
     if (rc) return rc;
@@ -200,9 +235,10 @@ int run_bench(const RunOptions *o) {
             "with --ctx N)",
             (long long)b.n_prompt, (long long)b.n_gen, qsf_forward_ctx(rt.fwd));
         rc = QSF_EXIT_CONTEXT;
-    } else {
-        rc = repeat(&rt, o, &b);
+    } else if (!(rc = run_picture_begin(&picture, o, &rt))) {
+        rc = repeat(&rt, o, &b, &picture);
     }
+    run_picture_end(&picture);
     run_close(&rt, o);
     return rc;
 }

@@ -34,6 +34,7 @@ RunBreakdown run_breakdown(const RunMeter *m, const QsfForwardStats *s, const Ru
                    (double)s->wait_ns;
     double other = (double)decode_ns - parts;
     b.matvec_ms = (double)matvec / tokens / 1e6;
+    for (unsigned g = 0; g < QSF_MATMUL_N; g++) b.matmul_ms[g] = (double)s->matmul_ns[g] / tokens / 1e6;
     b.attention_ms = (double)s->attention_ns / tokens / 1e6;
     b.prep_ms = (double)s->prep_ns / tokens / 1e6;
     b.sync_ms = (double)s->sync_ns / tokens / 1e6;

@@ -120,6 +120,10 @@ static int dispatch(const RunOptions *o, int argc, char **argv) {
         qsf_cli_error(&run_cli, "--output %s: the file is also read", o->output);
         return QSF_EXIT_USAGE;
     }
+    if (o->output && o->svg && qsf_cli_is_output(o->svg)) {
+        qsf_cli_error(&run_cli, "--output %s: --svg writes the same file", o->output);
+        return QSF_EXIT_USAGE;
+    }
     if (o->mode != RUN_GENERATE) qsf_cli_begin_output();
     if (is_filter(o->mode)) qsf_signals_end_at_once(true);
     switch (o->mode) {

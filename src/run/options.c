@@ -29,6 +29,7 @@ enum {
     OPT_STATS,
     OPT_BENCH,
     OPT_REPEATS,
+    OPT_SVG,
     OPT_INSPECT,
     OPT_PLAN,
     OPT_TOKENIZE,
@@ -74,6 +75,7 @@ static const QSFCliOption options[] = {
     { "interactive", "", 'i', NULL, "run qsf-chat --plain, a line-by-line chat", OPT_INTERACTIVE },
     { "bench", "", 0, NULL, "measure prefill and decode (-p, -n, -r are numbers)", OPT_BENCH },
     { "repeats", "", 'r', "N", "with --bench: number of repeats (default 3)", OPT_REPEATS },
+    { "svg", "", 0, "FILE", "with --plan: draw what ten budgets buy, with --bench: speed against length; - is stdout", OPT_SVG },
     { "inspect", "", 0, NULL, "print the contents of the model file", OPT_INSPECT },
     { "plan", "", 0, NULL, "print the memory plan without loading the model", OPT_PLAN },
     { "show-prompt", "", 0, NULL, "print the prompt as the model receives it, with special tokens marked, without loading the weights", OPT_SHOW_PROMPT },
@@ -184,6 +186,11 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_INTERACTIVE: return set_mode(o, RUN_INTERACTIVE, err, cap);
     case OPT_BENCH: return set_mode(o, RUN_BENCH, err, cap);
     case OPT_REPEATS: o->repeats = value; return 0;
+    case OPT_SVG:
+        o->svg = value;
+        if (*value) return 0;
+        snprintf(err, cap, "--svg: the file name is empty");
+        return QSF_EXIT_USAGE;
     case OPT_INSPECT: return set_mode(o, RUN_INSPECT, err, cap);
     case OPT_PLAN: return set_mode(o, RUN_PLAN, err, cap);
     case OPT_SHOW_PROMPT: return set_mode(o, RUN_SHOW_PROMPT, err, cap);
@@ -225,6 +232,8 @@ static const char *wrong_combination(const RunOptions *o) {
         { o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE && o->mode != RUN_PERPLEXITY, "--no-special requires --tokenize, --detokenize or --perplexity" },
         { o->clean_spaces && o->mode != RUN_DETOKENIZE, "--clean-spaces requires --detokenize" },
         { o->repeats && o->mode != RUN_BENCH, "--repeats requires --bench" },
+        { o->svg && o->mode != RUN_PLAN && o->mode != RUN_BENCH, "--svg requires --plan or --bench" },
+        { o->svg && strcmp(o->svg, "-") == 0 && o->json, "--svg - and --json cannot be combined: both write to stdout" },
         { o->receipt && o->mode != RUN_PARITY, "--receipt requires --parity" },
         { o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl requires --parity" },
         { (o->stride || o->kl_save || o->kl_base) && o->mode != RUN_PERPLEXITY, "--stride, --kl-save and --kl-base require --perplexity" },

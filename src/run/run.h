@@ -54,6 +54,7 @@ typedef struct RunOptions {
     size_t n_overrides;
     char i2s_flavor[64]; /* one of them */
     const char *repeats; /* --bench -r */
+    const char *svg;     /* --plan and --bench: a picture is written there; "-" is stdout; NULL: none */
     const char *prompt_cache;
     const char *output;       /* -o: a file instead of stdout, or NULL */
     const char *log_file;     /* --log-file, or NULL */
@@ -176,6 +177,7 @@ RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g);
 /* --- breakdown.c: the time of a decoded token by part (--bench) --- */
 typedef struct RunBreakdown {
     double matvec_ms, attention_ms, prep_ms, sync_ms, disk_ms, other_ms; /* of a token */
+    double matmul_ms[QSF_MATMUL_N];                                      /* the parts of matvec_ms */
     double sampling_ms;                                                  /* not part of decode_tps */
     double prefill_gmacs;        /* 10^9 multiply-adds per second in the matrices of the layers */
     double decode_gbps;          /* weights multiplied, 10^9 bytes per second */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --inspect: prints the contents of a model file as tables or as one JSON object, for any readable file,
- * whether or not the engine can run it. --plan: prints the memory plan without loading. */
+ * whether or not the engine can run it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,66 +292,4 @@ int run_inspect(const RunOptions *o) {
     }
     qsf_ledger_destroy(&ledger);
     return rc;
-}
-
-static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
-    char kv[QSF_KV_TYPES_TEXT];
-    qsf_kv_types_print(p->kv, kv, sizeof kv);
-    qsf_strbuf_addf(
-        b,
-        "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"k_type\": \"%s\", \"v_type\": "
-        "\"%s\", \"batch\": %u, \"threads\": %d",
-        (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx, kv, qk_kv_name(p->kv.k),
-        qk_kv_name(p->kv.v), p->batch, p->threads);
-    qsf_strbuf_addf(b,
-                    ", \"embedding\": \"%s\", \"embedding_rows\": %u, \"slots\": %u, \"slot_bytes\": %llu, "
-                    "\"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"pinned_bytes_at_start\": %llu, "
-                    "\"streamed_bytes_at_start\": %llu, \"memory\": {",
-                    qsf_embedding_name(p->embed_resident ? QSF_EMBEDDING_RESIDENT : QSF_EMBEDDING_LRU),
-                    p->embed_rows, p->n_slots, (unsigned long long)p->slot_bytes,
-                    (unsigned long long)p->pinned_bytes, (unsigned long long)p->streamed_bytes,
-                    (unsigned long long)(p->pinned_bytes + p->lent_weight),
-                    (unsigned long long)(p->streamed_bytes - p->lent_active));
-    for (int c = 0; c < QSF_MEM_N; c++)
-        qsf_strbuf_addf(b, "%s\"%s\": %llu", c ? ", " : "", qsf_mem_cat_name((QsfMemCat)c),
-                        (unsigned long long)p->rows[c]);
-    qsf_strbuf_adds(b, "}, \"note\": ");
-    qsf_json_put_string(b, p->note, strlen(p->note));
-}
-
-static void put_prediction_json(QsfStrbuf *b, const QsfPrediction *p) {
-    const struct {
-        const char *key;
-        double value;
-    } row[] = {
-        { "disk_gbps", p->disk_bps / 1e9 },
-        { "disk_tps", p->disk_tps },
-        { "compute_tps", p->compute_tps },
-        { "predicted_tps", p->tps },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        qsf_strbuf_addf(b, ", \"%s\": ", row[i].key);
-        qsf_json_put_real(b, row[i].value);
-    }
-    qsf_strbuf_adds(b, "}\n");
-}
-
-int run_plan(const RunOptions *o) {
-    QsfRuntime rt;
-    QsfRuntimeOptions ro = run_runtime_options(o);
-    QsfStrbuf b = QSF_STRBUF_INIT;
-    ro.plan_only = true;
-    int rc = run_open(&rt, o, &ro);
-    if (rc) return rc;
-    if (o->json) {
-        put_plan_json(&b, &rt.plan);
-        put_prediction_json(&b, &rt.prediction);
-    } else {
-        char *text = qsf_plan_text(&rt.plan);
-        qsf_strbuf_adds(&b, text ? text : "");
-        free(text);
-        run_put_prediction(&b, &rt);
-    }
-    qsf_runtime_close(&rt);
-    return write_buf(&b);
 }

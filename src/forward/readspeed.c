@@ -137,7 +137,7 @@ static double read_once(QsfForward *f, const Run *runs, size_t n, uint64_t bytes
 static Way fastest_way(QsfForward *f, const Run *runs, size_t n) {
     double best = 0;
     size_t way = 0;
-    for (size_t i = 0; i < 2 * WAYS; i++) {
+    for (size_t i = 0; i < 2 * WAYS && !qsf_cancelled(f); i++) {
         double speed = read_once(f, runs, n, TRIAL, ways[i % WAYS]);
         if (speed <= best) continue;
         best = speed;
@@ -152,9 +152,9 @@ static int compare_speeds(const void *a, const void *b) {
 }
 
 static double median_speed(QsfForward *f, const Run *runs, size_t n) {
-    double speed[RUNS];
+    double speed[RUNS] = { 0 };
     Way way = fastest_way(f, runs, n);
-    for (size_t i = 0; i < RUNS; i++) speed[i] = read_once(f, runs, n, SAMPLE, way);
+    for (size_t i = 0; i < RUNS && !qsf_cancelled(f); i++) speed[i] = read_once(f, runs, n, SAMPLE, way);
     qsort(speed, RUNS, sizeof *speed, compare_speeds);
     return speed[RUNS / 2];
 }

@@ -19,10 +19,18 @@ bool qsf_fetch_is_remote(const char *name);
  * qsf-get. */
 char *qsf_fetch(const char *name, bool offline, bool quiet, int *code, char *err, size_t cap);
 
+/* How a download in the background runs. */
+enum {
+    QSF_FETCH_OFFLINE = 1 << 0, /* only what is in the cache */
+    QSF_FETCH_SHOWN = 1 << 1,   /* it shows progress and errors on stderr by itself: no event but the last */
+    QSF_FETCH_QUIET = 1 << 2    /* with SHOWN: without progress */
+};
+
 /* A download in the background. One thread. */
 typedef struct QSFFetch {
     pid_t pid; /* 0 = none is running */
     int fd;    /* becomes readable when there is an event */
+    bool shown;
     size_t len;
     char line[16384]; /* (len) bytes of an event that is not complete */
 } QSFFetch;
@@ -32,19 +40,20 @@ typedef enum QSFFetchKind {
     QSF_FETCH_PROGRESS, /* done, total, rate */
     QSF_FETCH_NOTE,     /* text: a sentence, or the list of models, one per line */
     QSF_FETCH_DONE,     /* text: the path of the file */
-    QSF_FETCH_FAILED    /* text: why, in one sentence */
+    QSF_FETCH_FAILED    /* text: why, in one sentence; "" = that is on stderr. code */
 } QSFFetchKind;
 
 typedef struct QSFFetchEvent {
     QSFFetchKind kind;
     uint64_t done, total; /* bytes; total 0 = unknown */
     double rate;          /* bytes per second, 0 = unknown */
-    char text[8192];      /* clean: no control characters but newlines */
+    int code;             /* an exit status (qsf_cli.h); 130 or 143 if it was stopped */
+    char text[8192];      /* clean: no control characters but newlines; a path is as it is */
 } QSFFetchEvent;
 
-/* Starts qsf-get. room: bytes of memory for weights, by which it chooses; 0 = what is available. false with a
- * message in err. */
-bool qsf_fetch_start(QSFFetch *f, const char *name, bool offline, uint64_t room, char *err, size_t cap);
+/* Starts qsf-get. how: QSF_FETCH_OFFLINE and so on. room: bytes of memory for weights, by which it chooses;
+ * 0 = what is available. false with a message in err. */
+bool qsf_fetch_start(QSFFetch *f, const char *name, unsigned how, uint64_t room, char *err, size_t cap);
 /* The next event, without waiting. After DONE and FAILED nothing is running any more. */
 void qsf_fetch_next(QSFFetch *f, QSFFetchEvent *e);
 /* Stops it; what was downloaded is kept. Waits until it has ended. */

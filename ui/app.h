@@ -217,7 +217,8 @@ struct UiApp {
     bool remember_model;    /* what is loaded is the first in the list of models the next time */
     bool choose_model;      /* no model was given: the full screen lists what there is, or loads the guide */
     UiDownload download;
-    bool offline; /* nothing is downloaded */
+    bool offline;        /* nothing is downloaded */
+    bool show_downloads; /* qsf-get shows their progress and errors by itself, on standard error */
 };
 
 /* Fills s with the defaults of the chat: those of the engine, but an automatic budget. */

@@ -388,8 +388,8 @@ bool ui_app_pump(UiApp *a) {
         take(a, &e);
         any = true;
     }
-    ui_source_run(a);
     any = ui_download_pump(a) || any;
+    ui_source_run(a); /* which may have waited for any of them */
     say_save_problem(a);
     return any;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "ui/app_internal.h"
 #include "ui/commands.h"
@@ -13,13 +14,15 @@
 bool ui_cmd_help(UiApp *a, const char *name, const char *args) {
     UiBuf b = { 0 };
     bool ok = true;
+    const bool wraps = !a->full_screen && isatty(STDERR_FILENO);
+    const int width = wraps ? ui_text_columns(a) : 0;
     if (*args) {
-        ok = ui_help_topic(args + (*args == '/'), &b);
+        ok = ui_help_topic(args + (*args == '/'), &b, width);
         if (!ok) ui_app_say(a, UI_ERROR, "/%s: no command or setting '%.40s'", name, args);
     } else if (a->full_screen) {
         ui_app_open_view(a, UI_VIEW_HELP, "");
     } else {
-        ui_help_all(&b, false, 0);
+        ui_help_all(&b, false, width);
     }
     if (b.len > 0) ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);

@@ -16,23 +16,6 @@ double ui_download_left(const UiApp *a) {
 
 int ui_download_fd(const UiApp *a) { return ui_download_running(a) ? a->download.fetch.fd : -1; }
 
-/* Its progress is on standard error. */
-static bool wait_for_it(UiApp *a, const char *name) {
-    char err[500];
-    int code;
-    char *path = qsf_fetch(name, a->offline, a->quiet, &code, err, sizeof err);
-    if (path)
-        ui_app_load(a, path);
-    else
-        ui_app_say(a, UI_ERROR, "%s",
-                   *err                   ? err
-                   : code == QSF_EXIT_INT ? "the download was stopped"
-                                          : "the model was not downloaded");
-    if (!path && code != 0) a->exit_code = code;
-    free(path);
-    return path != NULL;
-}
-
 bool ui_download_begin(UiApp *a, const char *name) {
     UiDownload *d = &a->download;
     char err[500];
@@ -40,16 +23,35 @@ bool ui_download_begin(UiApp *a, const char *name) {
         ui_app_say(a, UI_ERROR, "%s is being downloaded: ^C stops that, when no answer is written", d->name);
         return false;
     }
-    if (!a->full_screen) return wait_for_it(a, name);
     d->done = d->total = 0;
     d->rate = 0;
     (void)snprintf(d->name, sizeof d->name, "%s", name);
-    if (!qsf_fetch_start(&d->fetch, name, a->offline, 0, err, sizeof err)) {
+    d->by_source = a->source.running;
+    const unsigned how = (a->offline ? QSF_FETCH_OFFLINE : 0u) | (a->show_downloads ? QSF_FETCH_SHOWN : 0u) |
+                         (a->quiet ? QSF_FETCH_QUIET : 0u);
+    if (!qsf_fetch_start(&d->fetch, name, how, 0, err, sizeof err)) {
         ui_app_say(a, UI_ERROR, "%s", err);
+        if (!a->full_screen) a->exit_code = QSF_EXIT_RUNTIME;
         return false;
     }
-    ui_app_say(a, UI_NOTICE, "%s is being looked for", name);
+    if (!a->show_downloads) ui_app_say(a, UI_NOTICE, "%s is being looked for", name);
     return true;
+}
+
+/* In a script what follows was meant for the model: that counts as a failure. */
+static void say_stopped(UiApp *a) {
+    ui_app_say(a, a->interactive ? UI_NOTICE : UI_ERROR, "the download was stopped; /model %s continues it",
+               a->download.name);
+    if (!a->interactive) a->exit_code = QSF_EXIT_INT;
+}
+
+static void say_failed(UiApp *a, const QSFFetchEvent *e) {
+    if (e->code == QSF_EXIT_INT || e->code == QSF_EXIT_TERM) { /* ^C reached it first */
+        say_stopped(a);
+        return;
+    }
+    ui_app_say(a, UI_ERROR, "%s", e->text[0] ? e->text : "the model was not downloaded");
+    if (!a->full_screen && e->code != 0) a->exit_code = e->code;
 }
 
 bool ui_download_pump(UiApp *a) {
@@ -72,7 +74,7 @@ bool ui_download_pump(UiApp *a) {
             break;
         case QSF_FETCH_NOTE: ui_app_say(a, UI_NOTICE, "%s", e.text); break;
         case QSF_FETCH_DONE: ui_app_load(a, e.text); break;
-        case QSF_FETCH_FAILED: ui_app_say(a, UI_ERROR, "%s", e.text); break;
+        case QSF_FETCH_FAILED: say_failed(a, &e); break;
         }
     }
     return any;
@@ -81,7 +83,6 @@ bool ui_download_pump(UiApp *a) {
 bool ui_download_stop(UiApp *a) {
     if (!ui_download_running(a)) return false;
     qsf_fetch_stop(&a->download.fetch);
-    if (a->full_screen)
-        ui_app_say(a, UI_NOTICE, "the download was stopped; /model %s continues it", a->download.name);
+    say_stopped(a);
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Models that are downloaded while the chat goes on (qsf_fetch.h): one at a time, loaded when it is complete.
- * The line mode waits for it instead, since the next line may be a message for the new model. One thread. */
+ * The line mode takes no line before that, since the next one may be a message for the new model; nor do the
+ * lines of a file that began it. One thread. */
 #ifndef QSF_UI_DOWNLOAD_H
 #define QSF_UI_DOWNLOAD_H
 
@@ -13,6 +14,7 @@ typedef struct UiDownload {
     char name[300];       /* as the user wrote it */
     uint64_t done, total; /* bytes; total 0 = unknown */
     double rate;          /* bytes per second, 0 = unknown */
+    bool by_source;       /* a line of /source began it */
 } UiDownload;
 
 bool ui_download_running(const UiApp *a);
@@ -20,7 +22,7 @@ bool ui_download_running(const UiApp *a);
 int ui_download_fd(const UiApp *a);
 /* Seconds until it is complete, -1 = unknown. */
 double ui_download_left(const UiApp *a);
-/* Downloads `name` and loads it. false: it failed or cannot begin (reported). */
+/* Begins to download `name`, which is then loaded. false: it cannot begin (reported). */
 bool ui_download_begin(UiApp *a, const char *name);
 /* Takes its events; true if something changed. */
 bool ui_download_pump(UiApp *a);

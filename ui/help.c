@@ -84,22 +84,22 @@ static const char *setting_when(const QSFSetting *row) {
                                              : "reloads the model";
 }
 
-static void undo_row(const UiCommand *c, UiBuf *b) {
+static void undo_row(const UiCommand *c, UiBuf *b, int width) {
     const char *why;
     const UiUndo undo = ui_undo_of(c->name, &why);
     UiBuf text = { 0 };
     if (undo == UI_UNDO_BACK) ui_buf_puts(&text, "/undo takes it back");
     if (undo == UI_UNDO_NOT) ui_buf_printf(&text, "/undo does not take it back: %s", why);
-    row(b, "", ui_buf_str(&text), 0);
+    row(b, "", ui_buf_str(&text), width);
     ui_buf_free(&text);
 }
 
-bool ui_help_topic(const char *name, UiBuf *b) {
+bool ui_help_topic(const char *name, UiBuf *b, int width) {
     const UiCommand *c = ui_command_find(name);
     const QSFSetting *row = c ? NULL : qsf_setting_find(name);
     if (c) {
-        command_row(c, b, 0);
-        undo_row(c, b);
+        command_row(c, b, width);
+        undo_row(c, b, width);
         return true;
     }
     if (!row) return false;

@@ -9,6 +9,6 @@
 /* Keys (if there are any) and commands, in two columns of width cells together; 0 = lines of any length. */
 void ui_help_all(UiBuf *b, bool keys, int width);
 /* Help for one command or setting; false if the name is unknown. */
-bool ui_help_topic(const char *name, UiBuf *b);
+bool ui_help_topic(const char *name, UiBuf *b, int width);
 
 #endif

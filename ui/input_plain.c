@@ -22,7 +22,8 @@ static struct {
     size_t shown; /* of the list */
     char *line;   /* what was entered */
     char prompt[8];
-    bool open, active, ended;
+    UiBuf held; /* the next lines, as far as they are known */
+    bool open, active, ended, editor;
 } plain;
 
 /* ---- keys */
@@ -112,12 +113,20 @@ static int key_tab(int count, int key) {
     return 0;
 }
 
+static int key_editor(int count, int key) {
+    (void)count, (void)key;
+    plain.editor = true;
+    return 0;
+}
+
 static int set_up(void) {
     Keymap maps[] = { rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert") };
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
         rl_bind_key_in_map('\r', key_enter, maps[i]);
         rl_bind_key_in_map('\n', key_enter, maps[i]); /* Enter that was typed during an answer */
         rl_bind_key_in_map('\t', key_tab, maps[i]);
+        rl_bind_keyseq_in_map("\\C-o", key_editor, maps[i]);
+        rl_bind_keyseq_in_map("\\C-x\\C-e", key_editor, maps[i]);
         rl_bind_keyseq_in_map("\\e\\C-m", key_newline, maps[i]);
         rl_bind_keyseq_in_map("\\e\\C-j", key_newline, maps[i]);
     }
@@ -150,16 +159,36 @@ void ui_plain_open(const UiApp *app, const char *history, bool on_stderr) {
 
 bool ui_plain_is_open(void) { return plain.open; }
 
+/* Takes the next one of the lines that are held; NULL: there is none. */
+static char *take_held(void) {
+    UiBuf *b = &plain.held;
+    if (b->len == 0) return NULL;
+    const char *end = memchr(b->data, '\n', b->len);
+    const size_t len = end ? (size_t)(end - b->data) : b->len, used = len + (end ? 1 : 0);
+    char *line = ui_strdup_len(b->data, len);
+    memmove(b->data, b->data + used, b->len - used);
+    b->len -= used;
+    return line;
+}
+
 void ui_plain_begin(const char *prompt) {
     if (!plain.open || plain.active) return;
     plain.active = true;
     (void)snprintf(plain.prompt, sizeof plain.prompt, "%s", prompt);
     rl_callback_handler_install(plain.prompt, on_line);
+    char *line = take_held();
+    if (line) rl_insert_text(line);
+    if (line) rl_redisplay();
+    free(line);
 }
+
+void ui_plain_hold(const char *text, size_t len) { ui_buf_add(&plain.held, text, len); }
 
 UiPlainRead ui_plain_read(UiBuf *line) {
     if (plain.active) rl_callback_read_char();
-    if (plain.active) return UI_PLAIN_MORE;
+    const bool editor = plain.editor;
+    plain.editor = false;
+    if (plain.active) return editor ? UI_PLAIN_EDITOR : UI_PLAIN_MORE;
     if (plain.ended) return UI_PLAIN_END;
     ui_buf_clear(line);
     ui_buf_puts(line, plain.line ? plain.line : "");
@@ -179,9 +208,16 @@ void ui_plain_show(void) {
     rl_redisplay();
 }
 
-bool ui_plain_discard(void) {
-    if (!plain.active || rl_end == 0) return false;
+UiDiscarded ui_plain_discard(void) {
+    if (plain.active && RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH)) {
+        (void)rl_stuff_char('\x07'); /* ^G leaves it: the line is what it was */
+        rl_callback_read_char();
+        return UI_DISCARDED_SEARCH;
+    }
+    if (!plain.active || rl_end == 0) return UI_DISCARDED_NOTHING;
     rl_callback_sigcleanup();
+    for (char *line; (line = take_held()) != NULL; free(line))
+        if (ui_input_is_new(line)) add_history(line);
     if (ui_input_is_new(rl_line_buffer)) add_history(rl_line_buffer);
     rl_point = rl_end;
     rl_redisplay();
@@ -191,7 +227,22 @@ bool ui_plain_discard(void) {
     rl_callback_handler_remove();
     rl_callback_handler_install(plain.prompt, on_line);
     plain.active = true;
-    return true;
+    return UI_DISCARDED_TEXT;
+}
+
+void ui_plain_text(UiBuf *out) {
+    if (plain.active) ui_buf_add(out, rl_line_buffer, (size_t)rl_end);
+}
+
+void ui_plain_replace(const char *text, size_t len) {
+    char *copy = plain.active ? ui_strdup_len(text, len) : NULL;
+    if (!copy) return;
+    rl_begin_undo_group();
+    rl_delete_text(0, rl_end);
+    rl_point = 0;
+    rl_insert_text(copy);
+    rl_end_undo_group();
+    free(copy);
 }
 
 void ui_plain_resized(void) {
@@ -215,6 +266,7 @@ void ui_plain_close(void) {
     ui_input_history_close();
     ui_complete_free(&plain.list);
     ui_buf_free(&plain.of);
+    ui_buf_free(&plain.held);
     free(plain.line);
     memset(&plain, 0, sizeof plain);
 }

@@ -18,7 +18,9 @@
 #include "ui/guide.h"
 #include "ui/input_plain.h"
 #include "ui/line_events.h"
+#include "ui/line_keys.h"
 #include "ui/quoted.h"
+#include "ui/typeahead.h"
 #include "ui/ui_signals.h"
 
 typedef struct Line {
@@ -35,6 +37,7 @@ typedef struct Line {
     UiFlow flow;     /* of an answer on a terminal */
     size_t newlines; /* held back at the end of the answer so far */
     bool thinking;   /* hidden reasoning was announced */
+    bool leaving;    /* ^C again leaves */
     bool ended;
     bool broken; /* standard output cannot be written, which was reported */
     int status;
@@ -92,12 +95,16 @@ static void out_clean(Line *l, const char *s, size_t len, bool last) {
 
 static void out_word(void *arg, const char *s, size_t len) { out_text(arg, s, len); }
 
-/* Cells of a line of text on a terminal; 0 = unknown, or not a terminal. */
-static int width_of(const Line *l, int fd) {
+/* Cells of a line on a terminal; 0 = unknown, or not a terminal. */
+static int columns_of(int fd) {
     struct winsize w;
-    if (ioctl(fd, TIOCGWINSZ, &w) != 0) return 0;
-    const int most = l->app->text_width;
-    return most > 0 && w.ws_col > most ? most : w.ws_col;
+    return ioctl(fd, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+/* The same for a line of text. */
+static int width_of(const Line *l, int fd) {
+    const int columns = columns_of(fd), most = l->app->text_width;
+    return most > 0 && columns > most ? most : columns;
 }
 
 static void answer_begin(void *arg) {
@@ -144,10 +151,11 @@ static void put_stderr(void *arg, const char *s, size_t len) {
     (void)fwrite(s, 1, len, stderr);
 }
 
-/* What commands print has lines of its own; other texts are broken at words. */
+/* Broken at words; what commands print may have tables as wide as the terminal. */
 static void say_lines(const Line *l, UiKind kind, const char *text, size_t len) {
     static const char head[] = "qsf-chat: ";
-    UiFlow f = { .write = put_stderr, .width = kind == UI_OUTPUT ? 0 : width_of(l, STDERR_FILENO) };
+    UiFlow f = { .write = put_stderr,
+                 .width = kind == UI_OUTPUT ? columns_of(STDERR_FILENO) : width_of(l, STDERR_FILENO) };
     ui_flow_add(&f, head, kind == UI_OUTPUT ? 0 : sizeof head - 1);
     ui_flow_add(&f, text, len);
     ui_flow_end(&f);
@@ -169,11 +177,40 @@ static void said(void *arg, UiKind kind, const char *text) {
 
 /* ---- input ---- */
 
-/* At the prompt ^C empties the line first. */
+static void show_prompt(const Line *l) {
+    const char *prompt = l->quiet ? "" : l->lines.inside ? ". " : "> ";
+    if (l->ended || l->app->quit) return;
+    if (ui_plain_is_open())
+        ui_plain_begin(prompt);
+    else if (l->prompt)
+        fputs(prompt, stderr);
+}
+
+/* Stops what runs; on a terminal nothing that was typed meanwhile is sent by itself. */
+static bool stop(Line *l) {
+    const bool source = ui_source_drop(l->app), any = ui_app_stop(l->app) || source;
+    if (!any && !ui_download_stop(l->app)) return false;
+    if (!l->prompt) return true;
+    ui_line_keep_typed(l->app, ui_buf_str(&l->in) + l->taken, l->in.len - l->taken);
+    l->taken = l->in.len;
+    return true;
+}
+
+/* At the prompt of a terminal ^C empties the line first, and leaves when it is pressed again. */
 static void interrupt(Line *l) {
-    if (ui_plain_discard()) return;
-    const bool source = ui_source_drop(l->app);
-    if (!ui_app_stop(l->app) && !source) end(l, 130);
+    const UiDiscarded got = ui_plain_discard();
+    const bool text = got == UI_DISCARDED_TEXT, again = l->leaving && !text;
+    l->leaving = false;
+    if (got == UI_DISCARDED_SEARCH || (!text && stop(l))) return;
+    if (again || !l->prompt) {
+        end(l, 130);
+        return;
+    }
+    l->leaving = true;
+    ui_line_end_echo();
+    ui_app_print(l->app, UI_OUTPUT,
+                 text ? "^C again, or ^D, leaves; Up brings the text back" : "^C again, or ^D, leaves");
+    if (!ui_plain_is_open()) show_prompt(l);
 }
 
 static void on_signal(Line *l, int sig) {
@@ -184,9 +221,13 @@ static void on_signal(Line *l, int sig) {
     case SIGWINCH: ui_plain_resized(); break;
     case SIGTSTP:
         ui_plain_release();
+        ui_typeahead_restore();
         (void)raise(SIGSTOP);
         break;
-    case SIGCONT: ui_plain_take(); break;
+    case SIGCONT:
+        ui_typeahead_keep();
+        ui_plain_take();
+        break;
     default: break;
     }
 }
@@ -198,19 +239,22 @@ static void take_signals(Line *l) {
 /* Waits for input, the engine or a signal. */
 static void wait_for(Line *l, bool input) {
     bool busy = ui_app_busy(l->app);
-    struct pollfd fds[3] = {
+    struct pollfd fds[4] = {
         { .fd = ui_signals_fd(), .events = POLLIN },
         { .fd = l->app->engine.fd(l->app->engine.self), .events = POLLIN },
+        { .fd = ui_download_fd(l->app), .events = POLLIN },
         { .fd = input ? STDIN_FILENO : -1, .events = POLLIN },
     };
-    (void)poll(fds, 3, busy ? 250 : -1);
+    (void)poll(fds, 4, busy ? 250 : -1);
     take_signals(l);
     (void)ui_app_pump(l->app);
     if (busy) ui_app_tick(l->app, ui_now());
 }
 
+static bool works(const UiApp *a) { return ui_app_busy(a) || a->replanning || ui_download_running(a); }
+
 static void finish_request(Line *l) {
-    while ((ui_app_busy(l->app) || l->app->replanning) && !l->ended) wait_for(l, false);
+    while (works(l->app) && !l->ended) wait_for(l, false);
 }
 
 static void read_more(Line *l) {
@@ -247,15 +291,6 @@ static bool next_part(Line *l, const char **part, size_t *len, bool *ends) {
     return have > 0;
 }
 
-static void show_prompt(const Line *l) {
-    const char *prompt = l->quiet ? "" : l->lines.inside ? ". " : "> ";
-    if (l->ended || l->app->quit) return;
-    if (ui_plain_is_open())
-        ui_plain_begin(prompt);
-    else if (l->prompt)
-        fputs(prompt, stderr);
-}
-
 static void submit(Line *l) {
     UiLines *m = &l->lines;
     if (m->cut.cut)
@@ -289,6 +324,8 @@ static void take_lines(Line *l) {
 static void take_edited(Line *l) {
     UiBuf line = { 0 };
     const UiPlainRead got = ui_plain_read(&line);
+    const int sig = got == UI_PLAIN_EDITOR ? ui_line_edit(l->app) : 0;
+    if (sig != 0) end(l, 128 + sig);
     if (got == UI_PLAIN_END) l->eof = true;
     if (got == UI_PLAIN_LINE) {
         if (ui_lines_at_start(&l->lines)) l->lines.cut.limit = ui_app_text_room(l->app);
@@ -306,6 +343,7 @@ static void run(Line *l) {
         wait_for(l, true);
         struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
         if (l->ended || poll(&p, 1, 0) <= 0) continue;
+        l->leaving = false;
         if (ui_plain_is_open())
             take_edited(l);
         else
@@ -361,7 +399,8 @@ int ui_line_run(UiApp *a, const UiLineOptions *o) {
     if (o->json) ui_line_events_begin(&events);
     (void)ui_signals_open(edits(&l, o));
     open_edit(&l, o);
-    bool loading = ui_app_busy(a);
+    ui_typeahead_keep();
+    bool loading = works(a);
     finish_request(&l);
     /* Without the requested model no later command makes sense; the guide was not requested. */
     bool failed = loading && !a->model_ready && a->exit_code != 0;
@@ -369,6 +408,7 @@ int ui_line_run(UiApp *a, const UiLineOptions *o) {
     a->started = true;
     if (!l.ended) run(&l);
     ui_plain_close();
+    ui_typeahead_restore();
     ui_app_finish(a);
     ui_buf_free(&l.in);
     ui_buf_free(&l.lines.text);

@@ -118,6 +118,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->verbose = o->verbose;
     a->quiet = o->quiet;
     a->offline = o->offline;
+    a->show_downloads = lines && !o->json;
     a->text_width = o->width;
     (void)snprintf(a->theme, sizeof a->theme, "%s", o->theme);
     a->snapshots = !o->no_snapshot;
@@ -168,6 +169,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         ui_options_error(err);
         ui_options_error("using line mode instead of the full screen");
         a->full_screen = false;
+        a->show_downloads = true;
         if (a->choose_model) ui_guide_open(a);
     }
     return ui_line_run(a, &(UiLineOptions){ .quiet = o->quiet, .json = o->json });

@@ -76,7 +76,8 @@ static bool next_line(UiSource *s, UiSourceFile *f) {
 }
 
 static bool waits(const UiApp *a) {
-    return ui_app_busy(a) || a->replanning || a->enlarging || ui_ctx_full_open(a) || a->quit;
+    const bool download = a->download.by_source && ui_download_running(a);
+    return ui_app_busy(a) || a->replanning || a->enlarging || download || ui_ctx_full_open(a) || a->quit;
 }
 
 static void submit(UiApp *a, const UiBuf *text) {

@@ -38,12 +38,12 @@ static const char *program(char path[QSF_PATH_MAX]) {
 
 typedef struct How {
     const char *name;
-    bool offline, quiet, json;
+    bool offline, quiet, json, background;
     uint64_t room; /* 0 = by itself */
 } How;
 
-/* Starts it with a pipe on its standard output. json: its errors are events, nothing goes to stderr. Signals
- * of the terminal reach a foreground process together with this one. */
+/* Starts it with a pipe on its standard output. json: its errors are events, nothing goes to stderr. ^C on
+ * the terminal reaches it, too, unless it is in the background: then this process stops it. */
 static pid_t start(const How *how, int *fd, char *err, size_t cap) {
     char path[QSF_PATH_MAX], bytes[32];
     const char *args[10];
@@ -52,7 +52,7 @@ static pid_t start(const How *how, int *fd, char *err, size_t cap) {
     pid_t pid = -1;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
-    sigset_t none;
+    sigset_t blocked;
     const char *run = program(path);
     snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)how->room);
     args[n++] = run;
@@ -69,10 +69,11 @@ static pid_t start(const How *how, int *fd, char *err, size_t cap) {
     posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (how->json) posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    sigemptyset(&none); /* the chat blocks some, and it has to be possible to stop it */
+    sigemptyset(&blocked); /* the chat blocks some, and it has to be possible to stop it */
+    if (how->background) sigaddset(&blocked, SIGINT);
     posix_spawnattr_init(&attr);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigmask(&attr, &blocked);
     const int rc = posix_spawnp(&pid, run, &files, &attr, (char *const *)args, environ);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&files);
@@ -111,7 +112,7 @@ char *qsf_fetch(const char *name, bool offline, bool quiet, int *code, char *err
     int fd;
     *err = '\0';
     *code = QSF_EXIT_RUNTIME;
-    const pid_t pid = start(&(How){ name, offline, quiet, false, 0 }, &fd, err, cap);
+    const pid_t pid = start(&(How){ .name = name, .offline = offline, .quiet = quiet }, &fd, err, cap);
     if (pid < 0) return NULL;
     const bool whole = read_all(fd, path, sizeof path);
     close(fd);
@@ -126,9 +127,12 @@ char *qsf_fetch(const char *name, bool offline, bool quiet, int *code, char *err
     return copy;
 }
 
-bool qsf_fetch_start(QSFFetch *f, const char *name, bool offline, uint64_t room, char *err, size_t cap) {
+bool qsf_fetch_start(QSFFetch *f, const char *name, unsigned how, uint64_t room, char *err, size_t cap) {
+    const bool shown = how & QSF_FETCH_SHOWN, quiet = how & QSF_FETCH_QUIET;
+    const How run = { name, how & QSF_FETCH_OFFLINE, shown && quiet, !shown, true, room };
     f->len = 0;
-    f->pid = start(&(How){ name, offline, false, true, room }, &f->fd, err, cap);
+    f->shown = shown;
+    f->pid = start(&run, &f->fd, err, cap);
     if (f->pid < 0) {
         f->pid = 0;
         return false;
@@ -155,6 +159,8 @@ static void fail(QSFFetch *f, QSFFetchEvent *e) {
     const int code = wait_for(f->pid);
     end(f);
     e->kind = QSF_FETCH_FAILED;
+    e->code = code != 0 ? code : QSF_EXIT_RUNTIME;
+    if (f->shown) return;
     snprintf(e->text, sizeof e->text,
              code == QSF_EXIT_INT || code == QSF_EXIT_TERM ? "stopped" : "qsf-get ended with status %d",
              code);
@@ -179,6 +185,14 @@ static void list_models(const QsfJson *list, QSFFetchEvent *e) {
     }
     set_text(e, qsf_strbuf_str(&b));
     qsf_strbuf_free(&b);
+}
+
+/* Without events: the path. */
+static bool parse_path(const char *line, size_t len, QSFFetchEvent *e) {
+    if (len == 0 || *line != '/' || len >= sizeof e->text) return false;
+    e->kind = QSF_FETCH_DONE;
+    (void)snprintf(e->text, sizeof e->text, "%.*s", (int)len, line);
+    return true;
 }
 
 /* An event of qsf-get (get/report.h). false: none that is known. */
@@ -214,7 +228,7 @@ static bool take_line(QSFFetch *f, QSFFetchEvent *e) {
     const char *newline = memchr(f->line, '\n', f->len);
     if (!newline) return false;
     const size_t used = (size_t)(newline - f->line) + 1;
-    const bool known = parse(f->line, used - 1, e);
+    const bool known = f->shown ? parse_path(f->line, used - 1, e) : parse(f->line, used - 1, e);
     memmove(f->line, f->line + used, f->len - used);
     f->len -= used;
     return known;
@@ -235,6 +249,11 @@ void qsf_fetch_next(QSFFetch *f, QSFFetchEvent *e) {
         f->len += (size_t)n;
     }
     if (f->pid == 0 || (e->kind != QSF_FETCH_DONE && e->kind != QSF_FETCH_FAILED)) return;
-    (void)wait_for(f->pid);
+    e->code = wait_for(f->pid);
+    if (e->kind == QSF_FETCH_DONE && e->code != 0) {
+        e->kind = QSF_FETCH_FAILED;
+        e->text[0] = '\0';
+    }
+    if (e->kind == QSF_FETCH_FAILED && e->code == 0) e->code = QSF_EXIT_RUNTIME;
     end(f);
 }

@@ -42,4 +42,27 @@ for size in '100 30' '80 24' '40 12'; do
     keys /quit Enter
     see 'rc=0' 30
 done
+
+# ---- in line mode: ^C stops the download only, and what is there is continued
+start 90 24 "HF_ENDPOINT=$url HF_HOME=$work/hfplain no_proxy='*' $chat --plain --no-save --max-tokens 5 $stories"
+see '^>' 30
+keys '/model hf:t/wait' Enter
+see '[0-9]+ %.*|[0-9]+%' 30
+keys C-c
+see '^qsf-chat: the download was stopped; /model hf:t/wait continues it$' 30
+keys Hello Enter
+see '^stories260K: .' 30
+touch "$work/hub/go"
+keys '/model hf:t/wait' Enter 'To the new one' Enter
+see '^> To the new one$' 30
+see '^tiny random llama: ' 30
+rm "$work/hub/go"
+keys /quit Enter
+see 'rc=0' 30
+# A script that is interrupted has failed, and lines of a file wait for the model.
+printf '/model hf:t/lines\nHello\n' >"$work/lines"
+touch "$work/hub/go"
+printf '/source %s\n' "$work/lines" | HF_ENDPOINT=$url HF_HOME=$work/hflines no_proxy='*' \
+    chat_lines 0 --no-save --max-tokens 5 --json "$stories"
+out_has '"type": "answer", "number": 2, "model": "tiny random llama"'
 finish

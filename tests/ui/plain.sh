@@ -31,6 +31,7 @@ keys C-u
 keys 'a draft'
 last_row '> a draft'
 keys C-c
+see '^\^C again, or \^D, leaves; Up brings the text$'
 last_row '>'
 keys Up
 last_row '> a draft'
@@ -38,7 +39,8 @@ keys C-c
 last_row '>'
 keys C-r 'second'
 see "reverse-i-search.*second.: first second thi"
-keys C-g
+keys C-c
+last_row '>'
 # ---- completion: as far as it is clear, then a list with what the choices mean
 keys C-u '/kv pol' Tab
 last_row '> /kv policy'
@@ -60,18 +62,102 @@ grep -qx two "$work/lines.md" && grep -qx lines "$work/lines.md" || fail "a mess
 [ "$(grep -c 'first second thi' "$XDG_STATE_HOME/qsf/history")" = 1 ] || fail "the history was not written"
 grep -q 'a draft' "$XDG_STATE_HOME/qsf/history" && fail "the history has what was not sent"
 
-# ---- a stopped answer is marked; quiet: neither prompt nor mark
+# ---- a stopped answer is marked; what was typed before comes back to the input, and is not sent by itself
 make_slow
-start 60 24 "'$chat' --plain --no-save '$slow'"
+start 60 24 "'$chat' --plain --no-save --ignore-eos -c 8192 --cpu-mask ref --threads 1 '$slow'"
 last_row '>'
 keys 'go on' Enter
 several_rows() { [ "$(rows | wc -l)" -gt 6 ]; }
 wait_for 20 several_rows || fail "no answer"
+keys '/show license' Enter 'two words' Left Enter 'half a li'
+see 'half a li'
 keys C-c
 see '^\[stopped\]$'
+last_row '> /show license'
+keys C-u '/show system' Enter
+last_row '> two words'
+keys C-u Enter
+last_row '> half a li'
+# ---- ^C at the prompt: once more leaves, unless another key comes between
+keys C-c
+see '^\^C again, or \^D, leaves; Up brings the text back$'
 last_row '>'
+keys x BSpace
+last_row '>'
+keys C-l
+see_gone 'Up brings'
+keys C-c
+see '^\^C again, or \^D, leaves$'
+last_row '>'
+keys C-c
+see 'rc=130'
+
+# ---- the same without readline
+start 60 24 "TERM=dumb '$chat' --plain --no-save --ignore-eos -c 8192 --cpu-mask ref --threads 1 '$slow'"
+last_row '>'
+keys 'go on' Enter
+wait_for 20 several_rows || fail "no answer"
+keys '/show license' Enter 'next one' Enter
+see 'next one'
+keys C-c
+see '^not run: /show license$'
+see '^queued: 1; an empty line sends the next one'
+last_row '>'
+keys '/queue drop all' Enter
+see '^> /queue drop all'
+keys C-c
+see '^\^C again, or \^D, leaves$'
+keys '/show system' Enter
+last_row '>'
+keys C-c
+last_row '>'
+keys C-c
+see 'rc=130'
+
+# ---- the editor: its text is the line
+cat >"$work/editor" <<END
+#!/bin/sh
+cp "\$1" '$work/given'
+printf 'from\nthe editor\n' >"\$1"
+END
+chmod +x "$work/editor"
+start 60 24 "VISUAL='$work/editor' TMPDIR='$work' XDG_RUNTIME_DIR= '$chat' --plain '$work/model.gguf'"
+last_row '>'
+keys 'half a' C-o
+see '^> from$'
+last_row 'the editor'
+[ "$(cat "$work/given")" = 'half a' ] || fail "the editor got another text"
+keys C-_
+last_row '> half a'
+keys C-x C-e
+last_row 'the editor'
+keys Enter
+see 'twelve$'
+keys "/export $work/edited.md" Enter C-d
+see 'rc=0'
+grep -qx 'the editor' "$work/edited.md" || fail "the text of the editor was not sent"
+start 60 24 "VISUAL= EDITOR= '$chat' --plain '$work/model.gguf'"
+last_row '>'
+keys 'stays' C-o
+see '^no editor: set VISUAL or EDITOR$'
+last_row '> stays'
+keys C-u C-d
+see 'rc=0'
+
+# ---- what commands print is broken at words, too
+start 80 100 "'$chat' --plain '$work/model.gguf'"
+last_row '>'
+keys '/help' Enter
+see '^ """ ... """'
+rows | tr -s ' \n' '  ' | grep -q 'show the positions in the cache and what a token takes in each kind of layer' ||
+    { rows; fail "/help breaks words"; }
+keys C-l '/help io' Enter
+see 'bypass the page cache$'
+rows | tr -s ' \n' '  ' | grep -q 'direct on|off|auto: bypass the page cache' || { rows; fail "/help io breaks words"; }
 keys C-d
 see 'rc=0'
+
+# ---- quiet: neither prompt nor mark
 start 60 24 "'$chat' --plain -q --seed 1 '$work/model.gguf'"
 keys 'Hi' Enter
 see 'twelve'

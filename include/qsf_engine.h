@@ -29,21 +29,19 @@ typedef struct QSFParams {
     float top_p;           /* (0, 1], 1 = off */
     float min_p;           /* [0, 1], 0 = off */
     float repeat_penalty;  /* 1 = off */
-    float quality;         /* (0, 1]: about this part of the weights is used for each token of an
-                              answer; 1 = all, and 0 means 1 */
+    float quality;         /* (0, 1]: about this part of the weights is used for each token; 1 = all, as 0 */
     int32_t top_k;         /* 0 = off */
     int32_t repeat_last_n; /* tokens the repeat penalty considers; -1 = all */
     int32_t max_tokens;    /* 0 = until the end of the turn or of the context */
     bool ignore_eos;
     bool allow_special; /* parse special tokens in message text; read once per prompt */
-    uint8_t reasoning;  /* value of the setting "reasoning": 0 = the template's default; read once per
-                           prompt */
-    bool seed_set;      /* false: each request draws its own seed and reports it */
+    uint8_t
+        reasoning; /* value of the setting "reasoning", read once per prompt; 0 = the template's default */
+    bool seed_set; /* false: each request draws its own seed and reports it */
     uint64_t seed;
     int32_t reasoning_limit; /* 1 + the tokens of reasoning after which an answer should begin (setting
                                 "reasoning-budget"); 0 = no limit */
-    char reasoning_message[QSF_SETTING_TEXT]; /* written before reasoning is closed; "" = nothing; read once
-                                                 per request */
+    char reasoning_message[QSF_SETTING_TEXT]; /* written before reasoning is closed; read once per request */
 } QSFParams;
 
 #define QSF_PROTECT_NOTHING UINT32_MAX
@@ -75,7 +73,10 @@ typedef struct QSFSettings {
                             instead of options (--ram-budget) */
     uint64_t text_bytes; /* used by the programs, not a setting: bytes of the messages that a conversation has
                             when a model is loaded or planned again; an automatic budget has room for them */
-    uint64_t user_set;   /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
+    uint32_t
+        ctx_tokens;    /* the same in tokens, when planned again; 0 = not known. An automatic context that has
+                            room for them, and for 256 of an answer, keeps it */
+    uint64_t user_set; /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
 } QSFSettings;
 
 /* LIVE: takes effect with the next token. REPLAN: takes effect between two tokens, with a new memory plan;
@@ -101,12 +102,10 @@ size_t qsf_setting_count(void);
 const QSFSetting *qsf_setting_at(size_t i);
 /* Finds a row by name or alias ('_' equals '-'); NULL when unknown. */
 const QSFSetting *qsf_setting_find(const char *name);
-/* Parses, checks and stores value. Returns 0, or 2 with a message in err that names the setting and its
- * range. */
+/* Parses, checks and stores value. Returns 0, or 2 with a message in err: the setting and its range. */
 int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, char *err, size_t cap);
-/* Checks that no two settings exclude each other: a quality below 1 and an eviction policy.
- * Returns 0, or 2 with a message in err that names both and the reason. The programs and the
- * worker refuse such settings. Any thread. */
+/* Checks that no two settings exclude each other: a quality below 1 and an eviction policy. Returns 0, or 2
+ * with both and the reason in err. The programs and the worker refuse such settings. Any thread. */
 int qsf_settings_check(const QSFSettings *s, char *err, size_t cap);
 /* Prints the current value as text that qsf_setting_set reads back; "" when s or row is NULL. */
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap);
@@ -167,18 +166,17 @@ typedef struct QSFRequest {
     size_t n_stop;
     uint32_t max_tokens;  /* limit of this answer, besides the setting max_tokens; 0 = none */
     const char *snapshot; /* a file that keeps the evaluated tokens of this conversation: what it has is not
-                             evaluated, and the rest is added after the answer. NULL = none. It
-                             has the permissions 0600; in its folder, files of this kind
-                             (*.qsfsnap) belong to the engine */
-    uint64_t snapshot_limit; /* bytes of all of them: the oldest are removed. 0 = a tenth of
-                                the free space, at most 4 GiB */
-    uint64_t held;           /* bytes of texts that the owner keeps and that the loaded model's plan does not
+                             evaluated, and the rest is added after the answer. NULL = none. It has the
+                             permissions 0600; *.qsfsnap in its folder belong to the engine */
+    uint64_t
+        snapshot_limit; /* bytes of all: the oldest are removed. 0 = a tenth of the free space, or 4 GiB */
+    uint64_t held;      /* bytes of texts that the owner keeps and that the loaded model's plan does not
                                 count: while the prompt is made they are charged to the RAM budget, too */
-    uint32_t branch;   /* 1 + a token of qsf_worker_tokens: the answer begins with the tokens before it, then
+    uint32_t branch;    /* 1 + a token of qsf_worker_tokens: the answer begins with the tokens before it, then
                           has branch_id, and continues after it; 0 = none. Not with continue_last. The events
                           have its text from its beginning, and its tokens count as generated */
-    int32_t branch_id; /* a token of the vocabulary */
-    bool score;        /* the last message is an answer: its tokens are evaluated for qsf_worker_tokens, and
+    int32_t branch_id;  /* a token of the vocabulary */
+    bool score;         /* the last message is an answer: its tokens are evaluated for qsf_worker_tokens, and
                           nothing is generated. Its text has no events */
 } QSFRequest;
 
@@ -236,17 +234,21 @@ void qsf_worker_replan(QSFWorker *w, const QSFSettings *s);
  * (also without a model), or the exit code with a message in err. Changes nothing; applying them can still
  * fail later (memory is used up, a file is gone). Owner's thread; waits only while a model is replaced. */
 int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap);
-/* Another RAM budget for the loaded model. */
+/* Why there is no other RAM budget: no model; all weights are in RAM, with the whole context; no more is
+ * available; the setting pin limits it; no smaller one works, or leaves the conversation as it is. */
+enum { QSF_BUDGET_NONE, QSF_BUDGET_ALL, QSF_BUDGET_FREE, QSF_BUDGET_PIN, QSF_BUDGET_LEAST, QSF_BUDGET_KEEP };
+/* Another RAM budget for the loaded model, in bytes. */
 typedef struct QSFBudgetStep {
-    uint64_t budget;    /* bytes, a multiple of 1 MiB; 0 = there is none in this direction */
-    uint64_t streamed;  /* weights that are read per token with it at the start of a conversation, in bytes */
-    uint64_t now;       /* the same with the budget in force */
-    uint64_t available; /* memory that is available for this process, with what it has, in bytes */
+    uint64_t budget;        /* a multiple of 1 MiB; 0 = there is none in this direction: end */
+    uint64_t streamed, now; /* read per token at the start of a conversation: with it, and in force */
+    uint64_t available;     /* for this process, with what it has */
+    uint32_t ctx, ctx_now;  /* tokens of the context: with it, and in force */
+    int end;                /* QSF_BUDGET_* */
 } QSFBudgetStep;
-/* Fills *out with the next budget to offer, with settings s otherwise. more: one with which less streams than
- * now, if memory for it is free: the smallest that keeps all weights in RAM, or nine tenths of what is
- * available. Otherwise a smaller one, of three quarters, but one that works. Zeros without a model. Changes
- * nothing. Owner's thread; waits only while a model is replaced. */
+/* Fills *out with the next budget to offer, with settings s otherwise. more: the smallest that keeps all
+ * weights in RAM, or nine tenths of what is available, if less streams then; if nothing streams, one with a
+ * longer automatic context. Otherwise three quarters, or the least with room for the conversation and an
+ * answer. Zeros without a model. Changes nothing. Owner's thread; waits only while a model is replaced. */
 void qsf_worker_budget_step(QSFWorker *w, const QSFSettings *s, bool more, QSFBudgetStep *out);
 /* Copies the settings in force to s. */
 void qsf_worker_settings(QSFWorker *w, QSFSettings *s);
@@ -259,11 +261,9 @@ typedef enum QSFEventType {
     QSF_EVENT_DONE,      /* the request ended; stop, tokens, prompt_tokens, seed */
     QSF_EVENT_ERROR,     /* the request ended; code, text; what was delivered stays valid */
     QSF_EVENT_PLAN,      /* qsf_worker_replan was applied: code 0 and a sentence about the new plan, or the
-                            exit code and why nothing changed (qsf_worker_settings returns what is in force).
-                            Does not end a request; request: the running one, 0 when idle */
-    QSF_EVENT_REASONING, /* text: more of the reasoning, including its tags, whole UTF-8 sequences;
-                            followed by the TEXT of the answer, if there is one (models that write several
-                            messages may go back to reasoning) */
+                            exit code and why nothing changed. request: the running one, 0 when idle */
+    QSF_EVENT_REASONING, /* text: more of the reasoning, including its tags, whole UTF-8 sequences; then
+                            follows the TEXT of the answer, if there is one, or reasoning again */
     QSF_EVENT_AHEAD,     /* qsf_worker_ahead has evaluated a piece, or ended; request: 0 */
     QSF_EVENT_EVICTED /* the eviction policy removed positions from the KV cache; text: a sentence. Once for
                          each prompt, and once for each eviction while the answer is generated */
@@ -293,8 +293,7 @@ typedef struct QSFEvent {
     uint32_t evicted;          /* EVICTED, DONE: positions; DONE: during the request */
     bool thinking;             /* DONE: it ended inside reasoning */
     bool reasoning_cut;        /* DONE: its reasoning was closed by the limit or by qsf_worker_answer_now */
-    uint32_t hidden_tokens;    /* DONE: of reasoning that the model opened again after that; no event has its
-                                  text */
+    uint32_t hidden_tokens;    /* DONE: of reasoning that was opened again after that, without events */
 } QSFEvent;
 
 /* Removes the oldest event and copies it to e; false when there is none. When the reader is slow, text of one
@@ -333,8 +332,7 @@ typedef struct QSFToken {
     QSFCandidate top[QSF_CANDIDATES]; /* (n) the likeliest tokens, likeliest first */
 } QSFToken;
 
-/* The tokens that are known. They are those of the last answer, also while it is written; they are
- * forgotten when something else is evaluated, or another model is loaded. */
+/* The known tokens: of the last answer, also while it is written, until something else is evaluated. */
 typedef struct QSFTokens {
     uint64_t request;  /* that wrote or evaluated the answer; 0 = no tokens are known */
     uint32_t n, first; /* tokens; the first one that has a row */
@@ -384,8 +382,7 @@ typedef struct QSFLayerKindInfo {
     uint64_t most_bytes;  /* when the context is full */
 } QSFLayerKindInfo;
 
-/* What the cache of the model holds. It may differ from the conversation: the next prompt
- * reuses what is the same. */
+/* What the cache of the model holds; the next prompt reuses what is the same. */
 typedef struct QSFContextInfo {
     uint32_t kept, evicted, n_protected; /* positions */
     bool converted; /* some were stored with another type first: the next tokens differ from

@@ -47,6 +47,7 @@ void ui_config_apply(UiApp *a, const char *model, uint64_t chosen) {
     settle(a, &s);
     s.commands = a->settings.commands;
     s.text_bytes = a->settings.text_bytes;
+    s.ctx_tokens = a->settings.ctx_tokens;
     a->settings = s;
 }
 

@@ -26,14 +26,16 @@ static int64_t count(const UiApp *a, const char *text, size_t len) {
     return tokens;
 }
 
-static bool evicts(const UiApp *a) {
+int64_t ui_app_prompt_tokens(const UiApp *a) { return count(a, NULL, 0); }
+
+bool ui_app_evicts(const UiApp *a) {
     return a->stats.eviction[0] != '\0' && strcmp(a->stats.eviction, "none") != 0;
 }
 
 void ui_app_refresh_stats(UiApp *a) {
     a->engine.stats(a->engine.self, &a->stats);
     /* With a policy the KV cache may hold less than the conversation has. */
-    if (a->ctx_counted && !(evicts(a) && a->ctx_tokens > a->stats.ctx_size))
+    if (a->ctx_counted && !(ui_app_evicts(a) && a->ctx_tokens > a->stats.ctx_size))
         a->stats.ctx_used = a->ctx_tokens;
 }
 
@@ -65,7 +67,7 @@ static bool ctx_is_possible(const UiApp *a, uint32_t ctx) {
 
 bool ui_app_policy_is_possible(const UiApp *a, char *err, size_t cap) {
     QSFSettings s = a->settings;
-    if (evicts(a)) {
+    if (ui_app_evicts(a)) {
         (void)snprintf(err, cap, "the policy is %s already", a->stats.eviction);
         return false;
     }
@@ -163,7 +165,7 @@ bool ui_app_context_advice(UiApp *a, int64_t need, bool message, char *dst, size
     uint32_t forget = fewest_forget(a, need, message, spare);
     if (forget == 0) forget = fewest_forget(a, need, message, message ? 0 : 1);
     find_plan(a, need);
-    const bool policy = a->fit.policy && !evicts(a), possible = forget > 0 || a->fit.ctx > 0 || policy;
+    const bool policy = a->fit.policy && !ui_app_evicts(a), possible = forget > 0 || a->fit.ctx > 0 || policy;
     dst[0] = '\0';
     if (forget > 0) advise(dst, cap, "/forget %u: fits", forget);
     if (a->fit.ctx > 0) advise(dst, cap, "/ctx %u", a->fit.ctx);
@@ -175,7 +177,8 @@ bool ui_app_context_advice(UiApp *a, int64_t need, bool message, char *dst, size
 void ui_app_say_long(UiApp *a) {
     char advice[80];
     const QSFStats *s = &a->stats;
-    if (!a->model_ready || !a->ctx_counted || evicts(a) || s->ctx_size == 0 || s->ctx_used <= s->ctx_size)
+    if (!a->model_ready || !a->ctx_counted || ui_app_evicts(a) || s->ctx_size == 0 ||
+        s->ctx_used <= s->ctx_size)
         return;
     (void)ui_app_context_advice(a, s->ctx_used, false, advice, sizeof advice);
     ui_app_say(a, UI_NOTICE, "the conversation has %u tokens, more than the context of %u: %s", s->ctx_used,
@@ -202,7 +205,7 @@ static int64_t estimate(UiApp *a, const char *text, size_t len) {
 int64_t ui_app_too_long(UiApp *a, const char *text, size_t len, int64_t more) {
     const QSFStats *s = &a->stats;
     const int64_t left = (int64_t)s->ctx_size - s->ctx_used;
-    if (!a->model_ready || s->ctx_size == 0 || evicts(a) || (int64_t)len + more < left)
+    if (!a->model_ready || s->ctx_size == 0 || ui_app_evicts(a) || (int64_t)len + more < left)
         return 0; /* a token has at least one byte */
     const int64_t tokens = (len > 0 ? estimate(a, text, len) : 0) + more;
     return tokens > left ? tokens - left : 0;
@@ -220,7 +223,7 @@ int64_t ui_app_typed(UiApp *a, const char *text, size_t len, int64_t more, doubl
 bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need) {
     const QSFStats *s = &a->stats;
     *need = 0;
-    if (s->ctx_size == 0 || evicts(a)) return true;
+    if (s->ctx_size == 0 || ui_app_evicts(a)) return true;
     *need = count(a, text, len);
     return *need <= s->ctx_size;
 }

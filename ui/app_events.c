@@ -67,6 +67,7 @@ static void take_exact(UiApp *a, UiItem *it, bool more, const QSFEvent *e) {
 static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     UiItem *it = a->answer;
     a->answer = NULL;
+    a->came_back = false;
     if (!it) return;
     it->open = false;
     ui_item_close(it);
@@ -89,9 +90,8 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     if (it->raw.len == 0 && !ui_item_thought(it) && !finished && it->tokens == 0) {
         if (it->number == a->chat.next_number) a->chat.next_number--; /* nothing was saved of it */
         ui_transcript_remove(&a->chat, it);
-        /* The answer that was to be replaced is there again. A failure says what can be done instead. */
-        const bool stopped = e && e->type == QSF_EVENT_DONE && e->stop == QSF_STOP_INTERRUPTED;
-        if (!stopped || !ui_app_branch_back(a)) ui_app_withdraw(a);
+        a->came_back = ui_app_branch_back(a); /* the answer that was to be replaced is there again */
+        if (!a->came_back) ui_app_withdraw(a);
     } else if (more) {
         ui_app_save_message(a, it, a->answer_from);
     }
@@ -121,7 +121,8 @@ static void say_thinking(UiApp *a, const QSFEvent *e) {
 /* A person at a terminal is asked what to do. An answer without text was withdrawn. */
 static bool asks(const UiApp *a, const QSFEvent *e) {
     const UiItem *last = ui_transcript_last(&a->chat);
-    return e->stop == QSF_STOP_CONTEXT && a->interactive && !a->stopping && last && last->kind == UI_ANSWER;
+    return e->stop == QSF_STOP_CONTEXT && a->interactive && !a->stopping && !a->came_back && last &&
+           last->kind == UI_ANSWER;
 }
 
 /* Nothing is asked: what would let the answer continue, or begin if its message was withdrawn. */
@@ -129,11 +130,11 @@ static void say_full(UiApp *a) {
     char advice[80];
     int64_t need = a->stats.ctx_size;
     const UiItem *user = ui_transcript_last_of(&a->chat, UI_USER);
-    const bool message = user && !user->in_context;
+    const bool message = user && !user->in_context, again = message || a->came_back;
     if (message) (void)ui_app_fits(a, ui_buf_str(&user->raw), user->raw.len, &need);
     if (ui_app_context_advice(a, need + 1, message, advice, sizeof advice))
-        ui_app_say(a, UI_NOTICE, "the context is full: %s; then /%s", advice, message ? "retry" : "continue");
-    else if (message)
+        ui_app_say(a, UI_NOTICE, "the context is full: %s; then /%s", advice, again ? "retry" : "continue");
+    else if (again)
         ui_app_say(a, UI_NOTICE, "the context is full: %s", advice);
     else
         ui_app_say(a, UI_NOTICE, "the context is full: the answer cannot continue, /clear begins again");
@@ -181,16 +182,17 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
 }
 
 /* The prompt was longer than the context: in the chat the advice differs from the options that the engine
- * names. go_on: it was the answer that should continue. */
-static bool say_too_long(UiApp *a, bool go_on) {
+ * names. prompt: its tokens, if the answer that it was to replace is there again; go_on: it was the answer
+ * that should continue. */
+static bool say_too_long(UiApp *a, bool go_on, int64_t prompt) {
     UiItem *last = ui_transcript_last_of(&a->chat, UI_USER);
     char advice[80];
-    int64_t need = 0;
+    int64_t need = a->came_back ? prompt : 0;
     const bool message = !go_on && last && !last->in_context;
     ui_app_refresh_context(a);
     if (message)
         (void)ui_app_fits(a, ui_buf_str(&last->raw), last->raw.len, &need);
-    else if (a->ctx_counted)
+    else if (a->ctx_counted && !a->came_back)
         need = a->ctx_tokens;
     if (need <= a->stats.ctx_size) return false;
     (void)ui_app_context_advice(a, need, message, advice, sizeof advice);
@@ -200,17 +202,20 @@ static bool say_too_long(UiApp *a, bool go_on) {
 }
 
 static void answer_failed(UiApp *a, const QSFEvent *e) {
-    bool had_text = a->answer &&
-                    (a->answer->raw.len > 0 || (a->answer->thought && a->settings.show_thinking));
+    const bool had_text = a->answer &&
+                          (a->answer->raw.len > 0 || (a->answer->thought && a->settings.show_thinking));
+    const bool go_on = goes_on(a);
+    /* In a pipe a message is a prompt like any other, but an answer that continues cannot be shortened. */
+    const bool advise = e->code == QSF_EXIT_CONTEXT && (a->interactive || go_on);
+    const int64_t prompt = advise && !go_on ? ui_app_prompt_tokens(a) : 0;
     if (a->exit_code == 0) a->exit_code = e->code > 0 ? e->code : 1;
     close_answer(a, "error", e);
     if (had_text && a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
     const char *text = e->text ? e->text : "the engine failed";
     ui_app_count_context(a);
-    /* In a pipe a message is a prompt like any other, but an answer that continues cannot be shortened. */
-    const bool advise = e->code == QSF_EXIT_CONTEXT && (a->interactive || goes_on(a));
-    bool said = advise && say_too_long(a, goes_on(a));
+    const bool said = advise && say_too_long(a, go_on, prompt);
     if (!said) ui_app_print(a, UI_ERROR, text);
+    if (a->came_back) ui_app_say(a, UI_NOTICE, "the answer before is there again");
     if (e->file && a->interactive) ui_app_say(a, UI_NOTICE, "/retry asks again when the file can be read");
 }
 

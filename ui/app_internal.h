@@ -45,6 +45,12 @@ void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);
 void ui_app_settle(UiApp *a);
 /* Asks the engine for a plan with the settings and the text of the conversation. */
 void ui_app_replan(UiApp *a);
+/* Tokens of the conversation without an answer that is being written; -1 = not known. */
+int64_t ui_app_prompt_tokens(const UiApp *a);
+/* Puts what a new plan depends on, but is not a setting, into s: the bytes and tokens of the conversation. */
+void ui_app_note_conversation(UiApp *a, QSFSettings *s);
+/* Whether positions leave the context by a policy. */
+bool ui_app_evicts(const UiApp *a);
 /* Settings changed without ui_app_set; before holds the old values. Informs the engine. */
 void ui_app_apply(UiApp *a, const QSFSettings *before);
 /* ---- the configuration file (app_config.c) ---- */

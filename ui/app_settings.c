@@ -47,9 +47,15 @@ static void said_change(UiApp *a, const QSFSetting *row, const char *from, const
         ui_app_say(a, UI_NOTICE, "%s %s", row->name, to);
 }
 
+void ui_app_note_conversation(UiApp *a, QSFSettings *s) {
+    ui_app_refresh_context(a);
+    s->text_bytes = ui_transcript_bytes(&a->chat);
+    s->ctx_tokens = a->ctx_counted && !ui_app_evicts(a) ? a->ctx_tokens : 0;
+}
+
 void ui_app_replan(UiApp *a) {
     a->replanning = true;
-    a->settings.text_bytes = ui_transcript_bytes(&a->chat);
+    ui_app_note_conversation(a, &a->settings);
     a->engine.replan(a->engine.self, &a->settings);
 }
 
@@ -67,10 +73,11 @@ static void act(UiApp *a, const QSFSetting *row) {
 
 /* Checked before any change is reported, so that a refusal is the only message. Settings for a model that is
  * not loaded yet are checked when it is. */
-static bool accepted(UiApp *a, const QSFSetting *row, const QSFSettings *next) {
+static bool accepted(UiApp *a, const QSFSetting *row, QSFSettings *next) {
     char err[600], value[QSF_SETTING_TEXT];
     bool planned = row->flags & (QSF_SETTING_REPLAN | QSF_SETTING_RELOAD);
     if (!planned || a->want_model || a->running == UI_REQUEST_LOAD) return true;
+    ui_app_note_conversation(a, next);
     if (a->engine.check(a->engine.self, next, err, sizeof err) == 0) return true;
     qsf_setting_get(next, row, value, sizeof value);
     ui_app_say_refused(a, row->name, value, err);

@@ -62,7 +62,8 @@ static uint64_t used_now(const UiApp *a, bool fixed) {
 static uint64_t budget_now(const UiApp *a, const QSFSettings *s) {
     const uint64_t available = qsf_memory_available();
     if (a->model_ready && is_fixed(s)) return a->stats.budget;
-    if (s->ram_budget > 0) return s->ram_budget;
+    const uint64_t most = a->stats.rss + available;
+    if (s->ram_budget > 0) return s->ram_budget < most ? s->ram_budget : most;
     return s->ram_percent > 0 ? available / 100 * s->ram_percent : a->stats.rss + available / 2;
 }
 

@@ -101,19 +101,21 @@ static bool cgroup_number(const char *dir, const char *name, uint64_t *out) {
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+/* Returns the limit of the memory cgroup at dir; UINT64_MAX if it has none. */
+static uint64_t cgroup_limit(const char *dir, bool v2) {
+    uint64_t limit, high;
+    if (!cgroup_number(dir, v2 ? "memory.max" : "memory.limit_in_bytes", &limit)) limit = UINT64_MAX;
+    if (v2 && cgroup_number(dir, "memory.high", &high)) limit = min_u64(limit, high);
+    return limit >= INT64_MAX / 2 ? UINT64_MAX : limit; /* v1 writes "no limit" as a huge number */
+}
+
 /* Returns the headroom of the memory cgroup at dir: limit - usage + inactive page cache, which can be dropped
  * immediately. UINT64_MAX if it has no limit. */
 static uint64_t cgroup_left(const char *dir, bool v2) {
-    uint64_t limit = UINT64_MAX, high = UINT64_MAX, usage = 0, inactive = 0;
-    if (v2) {
-        if (!cgroup_number(dir, "memory.max", &limit)) limit = UINT64_MAX;
-        if (cgroup_number(dir, "memory.high", &high)) limit = min_u64(limit, high);
-        cgroup_number(dir, "memory.current", &usage);
-    } else {
-        if (!cgroup_number(dir, "memory.limit_in_bytes", &limit)) limit = UINT64_MAX;
-        cgroup_number(dir, "memory.usage_in_bytes", &usage);
-    }
-    if (limit >= INT64_MAX / 2) return UINT64_MAX; /* v1 writes "no limit" as a huge number */
+    const uint64_t limit = cgroup_limit(dir, v2);
+    uint64_t usage = 0, inactive = 0;
+    if (limit == UINT64_MAX) return UINT64_MAX;
+    cgroup_number(dir, v2 ? "memory.current" : "memory.usage_in_bytes", &usage);
     char path[PATH_MAX], text[TEXT_MAX];
     int n = snprintf(path, sizeof path, "%s/memory.stat", dir);
     if (n > 0 && (size_t)n < sizeof path && read_text(path, text))
@@ -167,16 +169,21 @@ static uint64_t cgroup_min(const char *root, const char *mount, const char *cont
     }
 }
 
-uint64_t qsf_available_below(const char *root) {
+/* Returns the minimum of a line of /proc/meminfo and of fn over all memory cgroups of this process. */
+static uint64_t memory_min(const char *root, const char *line, CgroupFn fn) {
     char path[PATH_MAX], text[TEXT_MAX];
     uint64_t v = UINT64_MAX;
     int n = snprintf(path, sizeof path, "%s/proc/meminfo", root);
-    if (n > 0 && (size_t)n < sizeof path && read_text(path, text) && line_number(text, "MemAvailable:", &v))
+    if (n > 0 && (size_t)n < sizeof path && read_text(path, text) && line_number(text, line, &v))
         v = v < UINT64_MAX / 1024 ? v * 1024 : UINT64_MAX;
-    v = min_u64(v, cgroup_min(root, "/sys/fs/cgroup", NULL, true, cgroup_left));
-    v = min_u64(v, cgroup_min(root, "/sys/fs/cgroup/unified", NULL, true, cgroup_left));
-    return min_u64(v, cgroup_min(root, "/sys/fs/cgroup/memory", "memory", false, cgroup_left));
+    v = min_u64(v, cgroup_min(root, "/sys/fs/cgroup", NULL, true, fn));
+    v = min_u64(v, cgroup_min(root, "/sys/fs/cgroup/unified", NULL, true, fn));
+    return min_u64(v, cgroup_min(root, "/sys/fs/cgroup/memory", "memory", false, fn));
 }
+
+uint64_t qsf_available_below(const char *root) { return memory_min(root, "MemAvailable:", cgroup_left); }
+
+uint64_t qsf_limit_below(const char *root) { return memory_min(root, "MemTotal:", cgroup_limit); }
 
 uint64_t qsf_available_bytes(void) {
     uint64_t v = qsf_available_below("");

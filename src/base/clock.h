@@ -22,6 +22,10 @@ uint64_t qsf_available_bytes(void);
 /* The same from files below root. Nothing is guessed: UINT64_MAX if no file there has a usable
  * number. "" is the real root. */
 uint64_t qsf_available_below(const char *root);
+/* Returns the memory in bytes that this process could have if it were alone: the minimum of MemTotal and the
+ * limits of the memory cgroups that contain it; without swap. UINT64_MAX if no file below root has a usable
+ * number. */
+uint64_t qsf_limit_below(const char *root);
 /* Percentage of the last ten seconds in which all tasks waited for memory (/proc/pressure/memory
  * below root); -1 = not known. */
 double qsf_memory_stall_below(const char *root);

@@ -94,7 +94,8 @@ static void plan(const QsfModel *m, const QSFSettings *s, const QsfPlanFacts *fa
     QsfPlanOptions o;
     QsfPlan p;
     QsfErr err = { 0 };
-    qsf_plan_options_first(&o, s, facts, qsf_available_bytes() + freed);
+    qsf_plan_options_first(&o, s, facts,
+                           (QsfPlanMemory){ qsf_available_bytes() + freed, qsf_limit_below("") });
     int rc = qsf_plan_make(&p, m, &o, &err);
     out->usable = rc == QSF_OK;
     if (rc == QSF_E_BUDGET) {

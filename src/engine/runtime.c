@@ -19,9 +19,9 @@
 
 /* ---- a plan and the process ---- */
 
-uint64_t qsf_planning_available(const QsfPlanFacts *facts) {
-    uint64_t rss = qsf_rss_bytes();
-    return qsf_available_bytes() + (rss > facts->resident ? rss - facts->resident : 0);
+QsfPlanMemory qsf_planning_memory(const QsfPlanFacts *facts) {
+    const uint64_t rss = qsf_rss_bytes(), own = rss > facts->resident ? rss - facts->resident : 0;
+    return (QsfPlanMemory){ qsf_available_bytes() + own, qsf_limit_below("") };
 }
 
 int qsf_planning_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, const QsfPlanFacts *facts,
@@ -118,7 +118,7 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (rc != QSF_OK) return rc;
     qk_table_init(&r->table, level);
     r->facts = measure_facts(r, o, base);
-    qsf_plan_options_first(&r->plan_options, &o->settings, &r->facts, qsf_available_bytes());
+    qsf_plan_options_first(&r->plan_options, &o->settings, &r->facts, qsf_planning_memory(&r->facts));
     rc = qsf_planning_make(&r->plan, &r->model, &r->plan_options, &r->facts, err);
     if (rc != QSF_OK) return rc;
     r->budget = r->plan.budget;
@@ -353,12 +353,13 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     QsfPlanOptions next;
     if (err == NULL) err = &own;
     qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_kept(r->fwd),
-                          qsf_forward_ctx(r->fwd), qsf_planning_available(&r->facts));
+                          qsf_forward_ctx(r->fwd), qsf_planning_memory(&r->facts));
     int rc = qsf_runtime_apply(r, &next, err);
     if (rc != QSF_OK) return rc;
     const QSFSettings old = r->settings;
     qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);
     r->settings.text_bytes = s->text_bytes;
+    r->settings.ctx_tokens = s->ctx_tokens;
     rc = set_eviction(r, s, err);
     if (rc != QSF_OK) { /* the rest of the plan is in force */
         memcpy(r->settings.eviction, old.eviction, sizeof old.eviction);

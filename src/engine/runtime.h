@@ -110,8 +110,8 @@ int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err);
  * peak that the kernel reports ---- */
 
 /* Returns the memory that would be available without what was allocated since facts->resident was measured,
- * so that later plans see what the first one saw. Any thread. */
-uint64_t qsf_planning_available(const QsfPlanFacts *facts);
+ * so that later plans see what the first one saw, and what the machine has. Any thread. */
+QsfPlanMemory qsf_planning_memory(const QsfPlanFacts *facts);
 
 /* Like qsf_plan_make, but the engine thread's stack, which facts->resident contains, is in its own row. */
 int qsf_planning_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, const QsfPlanFacts *facts,

@@ -293,6 +293,7 @@ void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
     QSFSettings s = w->settings; /* written by this thread only */
     qsf_settings_take(&s, wanted, QSF_SETTING_REPLAN);
     s.text_bytes = wanted->text_bytes;
+    s.ctx_tokens = wanted->ctx_tokens;
     if (!w->loaded) {
         store_for_next(w, &s);
         return;

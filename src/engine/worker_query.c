@@ -11,6 +11,7 @@
 #include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
 #include "src/forward/forward.h"
+#include "src/plan/budget.h"
 
 /* ---- events ---- */
 
@@ -343,11 +344,11 @@ static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     from = w->plan_options;
     bool load = (qsf_settings_differ(&w->settings, s) & QSF_SETTING_RELOAD) != 0;
     pthread_mutex_unlock(&w->lock);
-    uint64_t available = qsf_planning_available(&w->rt.facts);
+    const QsfPlanMemory memory = qsf_planning_memory(&w->rt.facts);
     if (load)
-        qsf_plan_options_first(&o, s, &w->rt.facts, available);
+        qsf_plan_options_first(&o, s, &w->rt.facts, memory);
     else
-        qsf_plan_options_next(&o, &from, s, from.kv_now, kept_tokens(w, s, &st), st.ctx_size, available);
+        qsf_plan_options_next(&o, &from, s, from.kv_now, kept_tokens(w, s, &st), st.ctx_size, memory);
     return qsf_plan_check(&w->rt.model, &o, err);
 }
 
@@ -360,12 +361,14 @@ static void find_step(QSFWorker *w, const QSFSettings *s, bool more, QSFBudgetSt
     pthread_mutex_lock(&w->lock);
     from = w->plan_options;
     pthread_mutex_unlock(&w->lock);
-    out->available = qsf_planning_available(&w->rt.facts);
-    qsf_plan_options_next(&o, &from, s, from.kv_now, kept_tokens(w, s, &st), st.ctx_size, out->available);
+    const QsfPlanMemory memory = qsf_planning_memory(&w->rt.facts);
+    out->available = memory.available;
+    qsf_plan_options_next(&o, &from, s, from.kv_now, kept_tokens(w, s, &st), st.ctx_size, memory);
     o.budget = st.budget;
     if (qsf_plan_make(&plan, &w->rt.model, &o, &err) != QSF_OK) return;
-    out->now = plan.streamed_bytes - plan.lent_active;
-    out->budget = qsf_plan_next_budget(&w->rt.model, &o, &plan, more, &out->streamed);
+    qsf_plan_next_budget(&w->rt.model, &o, &plan, more, out);
+    out->ctx_now = st.ctx_size;
+    if (out->budget == 0) out->ctx = st.ctx_size;
     qsf_plan_free(&plan);
 }
 

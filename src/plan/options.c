@@ -15,16 +15,27 @@
 #define BASE_SLACK  (2 * MIB)
 #define META_SLACK  (64u << 10)
 #define THREADS_MAX 256
+/* Tokens of an automatic context that a conversation keeps for its next message and the answer. */
+#define ANSWER_ROOM 256u
 
 static int thread_count(const QSFSettings *s) {
     int n = s->threads > 0 ? s->threads : qsf_cpu_count();
     return n < THREADS_MAX ? n : THREADS_MAX;
 }
 
-uint64_t qsf_settings_budget(const QSFSettings *s, uint64_t available) {
+static uint64_t asked_budget(const QSFSettings *s, uint64_t available) {
     if (s->ram_percent == 0) return s->ram_budget;
     uint64_t b = available / 100 * s->ram_percent;
     return b > 0 ? b : 1; /* 0 would mean auto */
+}
+
+/* Pins beyond the memory of the machine would be swapped out and read twice. */
+static uint64_t limited(uint64_t asked, uint64_t limit) {
+    return limit >= MIB && asked > limit ? limit / MIB * MIB : asked;
+}
+
+uint64_t qsf_settings_budget(const QSFSettings *s, QsfPlanMemory memory) {
+    return limited(asked_budget(s, memory.available), memory.limit);
 }
 
 /* Settings that were never parsed may contain an empty keyword. */
@@ -37,10 +48,11 @@ static QsfIoDirect direct_of(const QSFSettings *s) {
     return d != QSF_DIRECT_N ? d : QSF_DIRECT_AUTO;
 }
 
-static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t available) {
-    p->available = available;
+static void take_settings(QsfPlanOptions *p, const QSFSettings *s, QsfPlanMemory memory) {
+    p->available = memory.available;
     p->ctx = s->ctx;
-    p->budget = qsf_settings_budget(s, available);
+    p->asked = asked_budget(s, memory.available);
+    p->budget = limited(p->asked, memory.limit);
     p->pin_cap = s->pin;
     p->slots = s->slots;
     p->stream.kind = io_of(s);
@@ -75,7 +87,7 @@ uint64_t qsf_plan_timeline_bytes(uint32_t ctx) {
 }
 
 void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPlanFacts *f,
-                            uint64_t available) {
+                            QsfPlanMemory memory) {
     *o = (QsfPlanOptions){
         .batch = s->batch,
         .exact = f->exact,
@@ -85,18 +97,28 @@ void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPl
         .transcript_bytes = f->transcript_bytes + QSF_PLAN_MESSAGE,
     };
     take_types(o, s);
-    take_settings(o, s, available);
+    take_settings(o, s, memory);
+}
+
+/* An automatic context has to have what the conversation, which may not be evaluated yet, uses of it now. */
+static void take_conversation(QsfPlanOptions *o, const QSFSettings *s, uint32_t past, uint32_t ctx) {
+    const bool more = s->ctx == 0 && s->ctx_tokens > past && s->ctx_tokens <= ctx;
+    const uint32_t used = more ? s->ctx_tokens : past;
+    o->ctx_floor = used < ctx ? used + 1 : ctx;
+    const uint32_t room = used < UINT32_MAX / 2 ? (used + ANSWER_ROOM + 31) / 32 * 32
+                                                : ctx; /* a round number */
+    o->ctx_room = used == 0 || used >= ctx ? 0 : room < ctx ? room : ctx;
 }
 
 void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, QsfKvTypes kv,
-                           uint32_t past, uint32_t ctx, uint64_t available) {
+                           uint32_t past, uint32_t ctx, QsfPlanMemory memory) {
     *o = *from;
     take_types(o, s);
     o->kv_now = kv;
     o->keep_k = past > 0 && o->k < 0 && from->k < 0;
     o->keep_v = past > 0 && o->v < 0 && from->v < 0;
-    o->ctx_floor = past < ctx ? past + 1 : ctx;
-    take_settings(o, s, available);
+    take_conversation(o, s, past, ctx);
+    take_settings(o, s, memory);
 }
 
 int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err) {
@@ -142,57 +164,32 @@ void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const Qs
         qsf_option_name(QSF_OPTION_BUDGET, o->commands), (unsigned long long)(need / MIB));
 }
 
-/* The row of the kernel grows with the budget, even if the rest does not use it. */
-static uint64_t used_bytes(const QsfPlan *p) {
+uint64_t qsf_plan_used_bytes(const QsfPlan *p) {
     const uint64_t rest = p->total - p->rows[QSF_MEM_KERNEL];
     return rest + MIB + rest / 1000 * 3;
 }
 
+static int more_than_there_is(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
+    if (o->asked <= p->budget) return 0;
+    return snprintf(dst, cap,
+                    "the RAM budget of %llu MB is lowered to %llu MB, which is all that this machine, or its "
+                    "cgroup, has",
+                    (unsigned long long)(o->asked / MIB), (unsigned long long)(p->budget / MIB));
+}
+
 static void more_than_available(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
-    const uint64_t uses = used_bytes(p);
+    const uint64_t uses = qsf_plan_used_bytes(p);
+    const int n = more_than_there_is(o, p, dst, cap);
     /* Of a cgroup of the budget's size, a little is in use. */
-    if (o->available == 0 || p->budget / 8 * 7 <= o->available + o->base_bytes) return;
-    snprintf(dst, cap,
-             "the RAM budget of %llu MB is more than the %llu MB that are available; the plan uses %llu MB%s",
-             (unsigned long long)(p->budget / MIB), (unsigned long long)(o->available / MIB),
-             (unsigned long long)((uses + MIB - 1) / MIB),
+    const bool more = o->available > 0 && p->budget / 8 * 7 > o->available + o->base_bytes;
+    if (n > 0 && uses <= o->available) return;
+    if (n == 0 && !more) return;
+    if (n == 0)
+        snprintf(dst, cap, "the RAM budget of %llu MB is more than the %llu MB that are available",
+                 (unsigned long long)(p->budget / MIB), (unsigned long long)(o->available / MIB));
+    const size_t len = strlen(dst);
+    snprintf(dst + len, cap - len, "; the plan uses %llu MB%s", (unsigned long long)((uses + MIB - 1) / MIB),
              uses > o->available ? ", so the machine may swap, or stop the program" : "");
-}
-
-/* Bytes that stream with this budget at the start of a conversation; UINT64_MAX if it does not work. */
-static uint64_t streamed_with(const QsfModel *m, const QsfPlanOptions *o, uint64_t budget) {
-    QsfPlanOptions next = *o;
-    QsfPlan plan;
-    QsfErr err = { 0 };
-    next.budget = budget;
-    if (qsf_plan_make(&plan, m, &next, &err) != QSF_OK) return UINT64_MAX;
-    const uint64_t streamed = plan.streamed_bytes - plan.lent_active;
-    qsf_plan_free(&plan);
-    return streamed;
-}
-
-static uint64_t larger_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p,
-                              uint64_t *streamed) {
-    const uint64_t full = qsf_plan_full_budget(m, o, p), most = o->available / 10 * 9 / MIB * MIB;
-    *streamed = 0;
-    if (full > 0 || p->streamed_bytes == 0 || o->pin_cap != UINT64_MAX || most <= p->budget) return full;
-    *streamed = streamed_with(m, o, most);
-    return *streamed < p->streamed_bytes - p->lent_active ? most : 0;
-}
-
-static uint64_t smaller_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p,
-                               uint64_t *streamed) {
-    const uint64_t uses = used_bytes(p), least = qsf_plan_smallest_beside(m, o, 0);
-    uint64_t budget = (uses < p->budget ? uses : p->budget) / 4 * 3 / MIB * MIB;
-    if (budget < least) budget = least;
-    if (budget >= p->budget) return 0;
-    *streamed = streamed_with(m, o, budget);
-    return *streamed != UINT64_MAX ? budget : 0;
-}
-
-uint64_t qsf_plan_next_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, bool more,
-                              uint64_t *streamed) {
-    return more ? larger_budget(m, o, p, streamed) : smaller_budget(m, o, p, streamed);
 }
 
 void qsf_plan_budget_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {

@@ -22,18 +22,26 @@ typedef struct QsfPlanFacts {
     bool exact;                /* float activations, f32 KV */
 } QsfPlanFacts;
 
+/* The memory of the machine for this process, in bytes (base/clock.h). */
+typedef struct QsfPlanMemory {
+    uint64_t available; /* free, with what this process has besides facts->resident */
+    uint64_t limit;     /* the most that it could have: a larger budget is lowered to this; 0 or UINT64_MAX:
+                           not known */
+} QsfPlanMemory;
+
 /* For figures that are compared with others: types of the KV cache that would be chosen become f16, so that
  * they do not depend on the budget. */
 void qsf_plan_fix_types(QSFSettings *s);
-/* Makes the options of a model's first plan. available: free memory in bytes. */
+/* Makes the options of a model's first plan. */
 void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPlanFacts *f,
-                            uint64_t available);
+                            QsfPlanMemory memory);
 /* Makes the options of the next plan: those of `from`, with everything that QSF_SETTING_REPLAN settings
- * determine from s. The past tokens of a context of ctx are kept: a shorter context is refused. Types of the
+ * determine from s. The past tokens of a context of ctx are kept, and s->ctx_tokens that fit
+ * in it: a shorter context is refused. Types of the
  * KV cache that are chosen, now kv, stay for them as long as the plan fits, and are chosen again without them
  * or when a type set before is auto now. */
 void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, QsfKvTypes kv,
-                           uint32_t past, uint32_t ctx, uint64_t available);
+                           uint32_t past, uint32_t ctx, QsfPlanMemory memory);
 /* Checks whether a plan with these options is possible. Codes of qsf_plan_make. */
 int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
 
@@ -41,25 +49,21 @@ int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
  * has room for its wanted_ctx. */
 uint64_t qsf_plan_timeline_bytes(uint32_t ctx);
 
-/* Returns the RAM budget that settings ask for, in bytes, with `available` bytes on the machine; 0 is
- * auto. Any thread. */
-uint64_t qsf_settings_budget(const QSFSettings *s, uint64_t available);
+/* Returns the RAM budget that settings ask for, in bytes, but not more than the limit; 0 is auto. */
+uint64_t qsf_settings_budget(const QSFSettings *s, QsfPlanMemory memory);
 /* Writes a notice, with the budget that would pin them, if weights stream although memory is
  * free; else "". */
 void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst,
                             size_t cap);
 /* Writes a notice about a budget that was chosen (auto) and how to change it, or about one that is clearly
- * more than this process can have; "" for other budgets. */
+ * more than is available, or was limited to what the machine has; "" for other budgets. */
 void qsf_plan_budget_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap);
 /* Returns the budget that would pin everything; 0 if nothing streams, pins are limited, or it is more than
  * nine tenths of what is available. */
 uint64_t qsf_plan_full_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p);
-/* Returns another budget for options o, whose plan is p, in bytes and a multiple of 1 MiB; 0 = there is none.
- * more: that of qsf_plan_full_budget, otherwise nine tenths of what is available if less streams with it. Not
- * more: three quarters of what p takes, but not less than what works. *streamed: bytes that stream for a
- * token then, at the start of a conversation. */
-uint64_t qsf_plan_next_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, bool more,
-                              uint64_t *streamed);
+/* Returns the bytes that p uses of its budget, with a small margin: the row of the kernel grows with the
+ * budget, even if the rest does not use it. */
+uint64_t qsf_plan_used_bytes(const QsfPlan *p);
 /* Writes a notice if the context is longer than the model was trained for; else "". */
 void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t cap);
 /* Summarizes plan p in one sentence; io: how weights are read, as in qsf_io_name. */

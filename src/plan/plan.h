@@ -26,6 +26,7 @@
 
 typedef struct QsfPlanOptions {
     uint64_t budget;    /* whole process; 0 = auto: what the model needs up to half of available */
+    uint64_t asked;     /* the budget before it was limited to what the machine has; at least budget */
     uint64_t available; /* available memory, for auto (qsf_available_bytes) */
     uint32_t ctx;       /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
                            it: never changed */
@@ -35,6 +36,8 @@ typedef struct QsfPlanOptions {
     bool keep_k, keep_v;
     bool kv_lists, kv_mass;    /* lists of tiles for eviction; with weights of positions */
     uint32_t ctx_floor;        /* minimum context: positions already in the cache, plus one */
+    uint32_t ctx_room;         /* minimum that an automatic context has before anything else is lowered: a
+                                  conversation and room for an answer; less than 512 has no effect */
     uint64_t pin_cap;          /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
     uint32_t slots;            /* 1..4, 0 = chosen */
     QsfStreamConfig stream;    /* keep_cached is ignored */

@@ -237,7 +237,8 @@ void qsf_plan_refuse(const QsfPricing *s, const QsfConfig *least, uint64_t small
     uint64_t rows[QSF_MEM_N];
     Text t = { buf, sizeof buf, 0 };
     uint64_t sum = qsf_pricing_rows(s, least, rows);
-    add(&t, "%.5g MB is too little for ", mb(s->budget));
+    add(&t, "%.5g MB%s too little for ", mb(s->budget),
+        s->o->asked > s->o->budget ? ", which is all that this machine, or its cgroup, has, is" : " is");
     add_model(&t, s->m);
     add(&t, "; the least, in MB:\n");
     for (unsigned i = 0; i < QSF_MEM_N; i++) {

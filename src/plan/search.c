@@ -166,11 +166,16 @@ static bool set_by_user(const QsfPricing *s, PlanStep k) {
            (k == STEP_SLOTS && s->o->slots != 0) || (k == STEP_BATCH && s->o->batch != 0);
 }
 
+/* Returns the minimum of an automatic context while something else can be lowered. */
+static uint64_t least_ctx(const QsfPricing *s) {
+    return max_u64(CTX_PREFERRED, max_u64(s->o->ctx_floor, s->o->ctx_room));
+}
+
 /* Returns the minimum that a step may lower c to. */
 static uint64_t least_of(const QsfPricing *s, const StepBound *t, const QsfConfig *c) {
     uint64_t now = get(c, t->step), least = t->to;
     if (set_by_user(s, t->step)) return now;
-    if (t->step == STEP_CTX) least = max_u64(least, s->o->ctx_floor);
+    if (t->step == STEP_CTX) least = max_u64(least, least == CTX_PREFERRED ? least_ctx(s) : s->o->ctx_floor);
     if (t->step == STEP_SLOT_SIZE) {
         if (least == SLOT_USEFUL) least = qsf_pages(s->budget / 256);
         least = max_u64(least, s->shape.min_slot);
@@ -266,8 +271,9 @@ static bool search_resident(const QsfPricing *s, QsfConfig *out) {
 /* Returns the context to start with when streaming: memory reserved for tokens that may never come is missing
  * for weights that are read for every token. */
 static uint32_t fair_ctx(const QsfPricing *s) {
-    uint64_t wanted = qsf_plan_wanted_ctx(s), least = max_u64(CTX_PREFERRED, s->o->ctx_floor);
-    if (s->o->ctx != 0 || wanted <= least) return (uint32_t)wanted;
+    uint64_t wanted = qsf_plan_wanted_ctx(s), least = least_ctx(s);
+    if (s->o->ctx != 0 || wanted <= least || kv_bytes(s, (uint32_t)wanted) <= s->budget / KV_SHARE)
+        return (uint32_t)wanted;
     uint64_t step = ctx_step(s, least), lo = 0,
              hi = (wanted - least) / step + 1; /* in steps; hi is too much */
     while (hi - lo > 1) {

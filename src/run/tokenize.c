@@ -45,7 +45,8 @@ typedef struct RunTextBudget {
 static void text_budget_begin(RunTextBudget *b, QsfRuntime *rt, const RunOptions *o, uint64_t resident) {
     *b = (RunTextBudget){ .rt = rt, .lines = o->jsonl, .base = (resident + SLACK + MIB - 1) / MIB * MIB };
     if (!qsf_setting_user_set(&o->settings, qsf_setting_find("ram-budget"))) return;
-    const uint64_t limit = qsf_settings_budget(&o->settings, qsf_available_bytes());
+    const uint64_t limit = qsf_settings_budget(&o->settings,
+                                               (QsfPlanMemory){ qsf_available_bytes(), qsf_limit_below("") });
     if (limit == 0) return; /* auto: what it needs */
     QsfErr none = { 0 };
     (void)qsf_ledger_reserve(&rt->ledger, QSF_MEM_CODE, b->base, "program", &none);

@@ -85,6 +85,21 @@ static void test_cgroups(void **state) {
     assert_int_equal(available(), 100 * MIB);
 }
 
+/* What the machine has: not what is free now, and never more than a cgroup allows. */
+static void test_limit(void **state) {
+    (void)state;
+    put("proc/self/cgroup", "0::/whole/part\n");
+    put("proc/meminfo", "MemAvailable: 1024 kB\n");
+    assert_true(qsf_limit_below(root) == UINT64_MAX);
+    put("proc/meminfo", "MemTotal: 102400 kB\nMemAvailable: 1024 kB\n");
+    assert_int_equal(qsf_limit_below(root), 100 * MIB);
+    put("sys/fs/cgroup/whole/memory.max", "62914560\n");
+    put("sys/fs/cgroup/whole/memory.current", "62914560\n");
+    assert_int_equal(qsf_limit_below(root), 60 * MIB);
+    put("sys/fs/cgroup/whole/part/memory.high", "31457280\n");
+    assert_int_equal(qsf_limit_below(root), 30 * MIB);
+}
+
 static void test_stall(void **state) {
     (void)state;
     assert_true(qsf_memory_stall_below(root) < 0);
@@ -131,6 +146,7 @@ static void test_levels(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = { T(test_meminfo), T(test_cgroups), T(test_stall), T(test_levels) };
+    const struct CMUnitTest tests[] = { T(test_meminfo), T(test_cgroups), T(test_limit), T(test_stall),
+                                        T(test_levels) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -498,7 +498,7 @@ static void steps_of_the_budget(void **state) {
         assert_true(rounds++ < 20);
         assert_true(more ? step.budget > st.budget : step.budget < st.budget);
         assert_int_equal(step.budget % (1 << 20), 0);
-        assert_true(!more || step.streamed < step.now);
+        assert_true(!more || step.streamed < step.now || (step.now == 0 && step.ctx > step.ctx_now));
         s.ram_budget = step.budget;
         assert_int_equal(qsf_worker_check(w, &s, err, sizeof err), 0);
         qsf_worker_replan(w, &s);
@@ -506,9 +506,12 @@ static void steps_of_the_budget(void **state) {
         qsf_worker_stats(w, &st);
         assert_int_equal(st.budget, step.budget);
         assert_int_equal(st.streamed_bytes, step.streamed);
+        assert_int_equal(st.ctx_size, step.ctx);
     }
     assert_int_equal(st.streamed_bytes, 0); /* the last one keeps everything in RAM */
     assert_int_equal(step.now, 0);
+    assert_int_equal(step.end, QSF_BUDGET_ALL);
+    assert_int_equal(step.ctx_now, 1024);
     assert_true(step.available > 0);
     for (rounds = 0; rounds < 40; rounds++) {
         qsf_worker_budget_step(w, &s, false, &step);
@@ -521,9 +524,60 @@ static void steps_of_the_budget(void **state) {
     qsf_worker_stop(w);
 }
 
+/* Giving memory back leaves a conversation as it is, evaluated or not, with room for an answer; the other key
+ * brings the rest of the context back. A budget that is named leaves its tokens. */
+static void steps_keep_a_conversation(void **state) {
+    (void)state;
+    for (uint32_t tokens = 0; tokens <= 600; tokens += 600) {
+        QSFWorker *w = qsf_rig_worker_with(big, 500);
+        QSFSettings s = qsf_rig_settings();
+        QSFBudgetStep step;
+        QSFStats st;
+        unsigned rounds = 0;
+        if (tokens == 0)
+            assert_int_equal(qsf_rig_finish(w, qsf_rig_submit(w, PROMPT))->end.type, QSF_EVENT_DONE);
+        s.ctx_tokens = tokens;
+        qsf_worker_stats(w, &st);
+        const uint32_t used = tokens > 0 ? tokens : st.ctx_used, whole_ctx = st.ctx_size;
+        char kv[sizeof st.kv_note];
+        memcpy(kv, st.kv_note, sizeof kv);
+        assert_in_range(used, 500, 700);
+        for (;; rounds++) {
+            qsf_worker_budget_step(w, &s, false, &step);
+            if (step.budget == 0) break;
+            assert_true(rounds < 40);
+            s.ram_budget = step.budget;
+            qsf_worker_replan(w, &s);
+            assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
+            qsf_worker_stats(w, &st);
+            assert_in_range(st.ctx_size, used + 256, whole_ctx);
+            if (tokens == 0) assert_string_equal(kv, st.kv_note);
+        }
+        assert_true(step.end == QSF_BUDGET_LEAST || step.end == QSF_BUDGET_KEEP);
+        assert_true(rounds > 1);
+        s.ram_budget = least_mb(w, &s) << 20;
+        qsf_worker_replan(w, &s);
+        assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
+        qsf_worker_stats(w, &st);
+        assert_in_range(st.ctx_size, used + 1, whole_ctx);
+        for (rounds = 0;; rounds++) {
+            qsf_worker_budget_step(w, &s, true, &step);
+            if (step.budget == 0) break;
+            assert_true(rounds < 10);
+            s.ram_budget = step.budget;
+            qsf_worker_replan(w, &s);
+            assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
+        }
+        qsf_worker_stats(w, &st);
+        assert_int_equal(st.ctx_size, whole_ctx);
+        qsf_worker_stop(w);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_of_the_budget),
+        cmocka_unit_test(steps_keep_a_conversation),
         cmocka_unit_test(the_same_tokens_under_any_plan),
         cmocka_unit_test(a_check_knows_what_would_be_refused),
         cmocka_unit_test(refused_and_the_answer_continues),

@@ -508,6 +508,44 @@ static void test_budget_notice(void **state) {
     qsf_shape_model_free(&m);
 }
 
+/* A budget that the machine does not have is lowered to what it has, and so is what counts page tables. */
+static void test_budget_limit(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t asked;
+        unsigned percent;
+        uint64_t limit, budget;
+    } rows[] = { { 99999999 * MIB, 0, 500 * MIB + 7, 500 },
+                 { 300 * MIB, 0, 500 * MIB, 300 },
+                 { 0, 90, 100 * MIB, 100 },
+                 { 0, 0, 500 * MIB, 0 },
+                 { 99999999 * MIB, 0, UINT64_MAX, 99999999 },
+                 { 99999999 * MIB, 0, 0, 99999999 } };
+    char text[256];
+    QsfModel m;
+    qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        QSFSettings s;
+        QsfPlanOptions o;
+        QsfPlan p;
+        const QsfPlanFacts facts = { .resident = 0 };
+        const QsfPlanMemory memory = { .available = 400 * MIB, .limit = rows[i].limit };
+        qsf_settings_default(&s);
+        s.ram_budget = rows[i].asked;
+        s.ram_percent = rows[i].percent;
+        assert_int_equal(qsf_settings_budget(&s, memory), rows[i].budget * MIB);
+        qsf_plan_options_first(&o, &s, &facts, memory);
+        qsf_plans_make(&p, &m, &o);
+        qsf_plan_budget_notice(&o, &p, text, sizeof text);
+        if (i == 0) {
+            assert_non_null(strstr(text, "the RAM budget of 99999999 MB is lowered to 500 MB"));
+            assert_int_equal(p.rows[QSF_MEM_KERNEL], MIB + 500 * MIB / 1000 * 3);
+        }
+        qsf_plan_free(&p);
+    }
+    qsf_shape_model_free(&m);
+}
+
 static void test_text(void **state) {
     (void)state;
     QsfModel m;
@@ -550,7 +588,7 @@ int main(void) {
         cmocka_unit_test(test_kv_of_set_ctx), cmocka_unit_test(test_kv_kept),
         cmocka_unit_test(test_text),          cmocka_unit_test(test_embedding),
         cmocka_unit_test(test_two_bits),      cmocka_unit_test(test_kv_text),
-        cmocka_unit_test(test_budget_notice),
+        cmocka_unit_test(test_budget_notice), cmocka_unit_test(test_budget_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,7 @@ static void test_versions_saved(void **state) {
     assert_string_equal(talk(&x->app), "one A two C");
 }
 
-/* Stopped before its first word, a new version is none. */
+/* Stopped before its first word, or refused, a new version is none. */
 static void test_stopped_retry(void **state) {
     Fixture *x = *state;
     ask(x, "one", "A");
@@ -130,8 +130,13 @@ static void test_stopped_retry(void **state) {
     say(x, "/retry");
     fake_error(&x->engine, 1, "read error");
     ui_app_pump(&x->app);
-    assert_string_equal(talk(&x->app), "");
-    say(x, "/undo");
+    assert_string_equal(talk(&x->app), "one A");
+    assert_string_equal(version(&x->app), "1/1");
+    assert_string_equal(last_said(x, UI_ERROR), "read error");
+    assert_string_equal(last_said(x, UI_NOTICE), "the answer before is there again");
+    say(x, "/retry"); /* the context is full before its first word */
+    fake_done(&x->engine, QSF_STOP_CONTEXT, 0);
+    ui_app_pump(&x->app);
     assert_string_equal(talk(&x->app), "one A");
     say(x, "/undo");
     assert_string_equal(talk(&x->app), "");

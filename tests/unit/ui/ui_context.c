@@ -112,6 +112,47 @@ static void test_retry(void **state) {
     assert_int_equal(used(x), 9);
 }
 
+/* The keys say what changes, and only that; a plan gets the tokens of the conversation. */
+static void test_budget_keys(void **state) {
+    Fixture *x = *state;
+    static const uint64_t mb = 1 << 20;
+    const struct {
+        QSFBudgetStep step;
+        const char *text;
+    } rows[] = {
+        { { 149 * mb, 0, 0, 0, 896, 1264, 0 },
+          "RAM budget 200 -> 149 MB: all weights stay in RAM, context of 896 instead of 1264" },
+        { { 149 * mb, 0, 0, 0, 64, 64, 0 }, "RAM budget 200 -> 149 MB: all weights stay in RAM" },
+        { { 300 * mb, 0, 9 * mb, 0, 64, 64, 0 }, "RAM budget 200 -> 300 MB: all weights are in RAM" },
+        { { 149 * mb, mb / 4, 0, 0, 64, 64, 0 }, "RAM budget 200 -> 149 MB: 0.2 MB per token from disk" },
+        { { 149 * mb, 1, 0, 0, 64, 64, 0 }, "RAM budget 200 -> 149 MB: 0.1 MB per token from disk" },
+        { { 149 * mb, 20 * mb, 20 * mb, 0, 64, 64, 0 },
+          "RAM budget 200 -> 149 MB: still 20 MB per token from disk" },
+        { { 149 * mb, 37 * mb, 9 * mb, 0, 64, 64, 0 },
+          "RAM budget 200 -> 149 MB: 37 instead of 9.0 MB per token from disk" },
+        { { 0, 0, 0, 0, 64, 64, QSF_BUDGET_LEAST }, "RAM budget 200 MB: no smaller one works" },
+        { { 0, 0, 0, 0, 64, 64, QSF_BUDGET_KEEP },
+          "RAM budget 200 MB: a smaller one has no room for the conversation and an answer" },
+        { { 0, 0, 0, 0, 64, 64, QSF_BUDGET_ALL },
+          "RAM budget 200 MB: all weights are in RAM, with the whole context of 64" },
+        { { 0, 0, 5, 190 * mb, 64, 64, QSF_BUDGET_FREE },
+          "RAM budget 200 MB: more would not help, as only 190 MB are available with it" },
+    };
+    char said[200];
+    talk(x);
+    talk(x);
+    say(x, "/undo"); /* the cache has more than the conversation */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        x->engine.stats.budget = 200 * mb;
+        x->engine.step[0] = rows[i].step;
+        x->app.replanning = false;
+        ui_app_budget_key(&x->app, false, said, sizeof said);
+        assert_string_equal(said, rows[i].text);
+    }
+    assert_int_equal(x->app.settings.ctx_tokens, used(x));
+    assert_true(used(x) > 0);
+}
+
 /* Another conversation, and one that continues in a new program before its model is loaded. */
 static void test_other_session(void **state) {
     Fixture *x = *state;
@@ -409,6 +450,7 @@ int main(void) {
         T(test_long_conversation),
         T(test_failed_turns),
         T(test_retry),
+        T(test_budget_keys),
         T(test_other_session),
         T(test_pipe),
         T(test_context_command),

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time, resident set, CPUs and available memory, with cgroup limits. File formats: proc(5), cgroups(7), Linux
- * Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst. */
+/* Time, resident set, available memory and CPU quota, with cgroup limits. File formats: proc(5), cgroups(7),
+ * Linux Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst. */
 #include "src/base/clock.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -205,7 +204,7 @@ double qsf_memory_stall_below(const char *root) {
     return whole > 100 ? -1 : (double)whole + tenth;
 }
 
-/* Returns the CPU quota of the cgroup at dir in CPUs, rounded up; UINT64_MAX without a quota. */
+/* Returns the CPU quota of the cgroup at dir in thousandths of a CPU; UINT64_MAX without a quota. */
 static uint64_t cgroup_cpus(const char *dir, bool v2) {
     char path[PATH_MAX], text[TEXT_MAX];
     uint64_t quota, period = 0;
@@ -220,27 +219,20 @@ static uint64_t cgroup_cpus(const char *dir, bool v2) {
                !cgroup_number(dir, "cpu.cfs_period_us", &period)) {
         return UINT64_MAX;
     }
-    return period == 0 || quota == 0 ? UINT64_MAX : (quota - 1) / period + 1;
+    if (period == 0 || quota == 0 || quota > UINT64_MAX / 1000) return UINT64_MAX;
+    return quota * 1000 / period > 0 ? quota * 1000 / period : 1;
 }
 
-static uint64_t affinity_cpus(void) {
-    for (int n = 1024; n <= 1 << 20; n *= 4) {
-        cpu_set_t *set = CPU_ALLOC((size_t)n);
-        if (set == NULL) break;
-        size_t size = CPU_ALLOC_SIZE((size_t)n);
-        int rc = sched_getaffinity(0, size, set);
-        int count = rc == 0 ? CPU_COUNT_S(size, set) : 0;
-        CPU_FREE(set);
-        if (rc == 0) return count > 0 ? (uint64_t)count : 1;
-        if (errno != EINVAL) break;
-    }
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (uint64_t)online : 1;
-}
-
-int qsf_cpu_count(void) {
-    uint64_t n = affinity_cpus();
-    n = min_u64(n, cgroup_min("", "/sys/fs/cgroup", NULL, true, cgroup_cpus));
-    n = min_u64(n, cgroup_min("", "/sys/fs/cgroup/cpu", "cpu", false, cgroup_cpus));
-    return (int)n;
+double qsf_cpu_quota_below(const char *root) {
+    static const struct {
+        const char *mount, *controller; /* NULL: cgroup v2 */
+    } at[] = { { "/sys/fs/cgroup", NULL },
+               { "/sys/fs/cgroup/unified", NULL },
+               { "/sys/fs/cgroup/cpu", "cpu" },
+               { "/sys/fs/cgroup/cpu,cpuacct", "cpu" } };
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        least = min_u64(least, cgroup_min(root, at[i].mount, at[i].controller, at[i].controller == NULL,
+                                          cgroup_cpus));
+    return least == UINT64_MAX ? 0 : (double)least / 1000;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time, memory use and CPU count, as the kernel reports them. Any thread. */
+/* Time, memory use and CPU quota, as the kernel reports them. Any thread. */
 #ifndef QSF_BASE_CLOCK_H
 #define QSF_BASE_CLOCK_H
 
@@ -29,6 +29,8 @@ uint64_t qsf_limit_below(const char *root);
 /* Percentage of the last ten seconds in which all tasks waited for memory (/proc/pressure/memory
  * below root); -1 = not known. */
 double qsf_memory_stall_below(const char *root);
-int qsf_cpu_count(void); /* CPUs this process may run on (affinity and cgroup quota), >= 1 */
+/* Returns how many CPUs the tightest CPU quota among the cgroups (v1 or v2) that contain this process allows,
+ * such as 1.5, from files below root; 0 without a quota. */
+double qsf_cpu_quota_below(const char *root);
 
 #endif

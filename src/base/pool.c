@@ -9,7 +9,10 @@
  * one. So pieces start long and become short, all threads finish within one unit of each other, and a thread
  * that loses its CPU, to the loader or another program, delays only the units it has started. A thread that
  * has taken units may read the job, which cannot end before they are done; a range includes the generation of
- * its job, so a late worker cannot take units of the next job while that is being set up. */
+ * its job, so a late worker cannot take units of the next job while that is being set up.
+ *
+ * Fewer threads than there are may be in use. The others sleep on the number in use, not on the generation,
+ * so that a job does not wake them; one that notices late can only do units that have to be done anyway. */
 #include "src/base/pool.h"
 
 #include <limits.h>
@@ -26,6 +29,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/cpus.h"
 
 #define STACK_BYTES     (256u * 1024)
 #define SPIN_NS         500000u /* longer than the pause between two tokens; then sleep */
@@ -61,10 +65,10 @@ typedef struct Worker {
 
 struct QsfPool {
     QsfLedger *ledger;
-    int n;        /* number of threads, including the caller */
-    int started;  /* number of running worker threads */
-    size_t stack; /* bytes charged per worker */
-    bool spin;    /* false when there are more threads than CPUs: spinning would steal the CPU it waits for */
+    int n;           /* number of threads, including the caller */
+    int cpus;        /* that this process may use at once */
+    int started;     /* number of running worker threads */
+    size_t stack;    /* bytes charged per worker */
     Worker *workers; /* (n - 1) */
 
     /* The job: written by the caller before it fills the ranges, read by threads that have taken units. */
@@ -75,6 +79,7 @@ struct QsfPool {
     Range *range;       /* (n) */
     uint64_t waited_ns; /* the caller's */
 
+    _Alignas(64) atomic_uint used;    /* threads in use: 1 .. n */
     _Alignas(64) atomic_uint job;     /* generation */
     _Alignas(64) atomic_uint pending; /* units that are not finished */
     _Alignas(64) atomic_int sleepers; /* workers that sleep, or are about to */
@@ -88,6 +93,8 @@ static void cpu_relax(void) {
     __asm__ __volatile__("yield");
 #endif
 }
+
+static int in_use(const QsfPool *p) { return (int)atomic_load_explicit(&p->used, memory_order_relaxed); }
 
 /* ---- units ---- */
 
@@ -113,8 +120,10 @@ static bool take(Range *r, unsigned job, bool own, uint32_t *begin, uint32_t *en
 /* Moves units from another thread to this one, whose range is empty. */
 static bool take_over(QsfPool *p, unsigned job, int worker) {
     uint32_t begin, end;
-    for (int k = 1; k < p->n; k++) {
-        if (!take(&p->range[(worker + k) % p->n], job, false, &begin, &end)) continue;
+    const int n = in_use(p);
+    for (int k = 1; k <= n; k++) {
+        const int other = (worker + k) % n;
+        if (other == worker || !take(&p->range[other], job, false, &begin, &end)) continue;
         atomic_store_explicit(&p->range[worker].left, pack(job, begin, end), memory_order_release);
         return true;
     }
@@ -153,7 +162,7 @@ static bool workers_done(QsfPool *p, unsigned unused) {
 /* Spins until cond holds; returns false when the time is up. */
 static bool spin_until(QsfPool *p, bool (*cond)(QsfPool *, unsigned), unsigned arg) {
     if (cond(p, arg)) return true;
-    if (!p->spin) return false;
+    if (in_use(p) > p->cpus) return false; /* spinning would steal the CPU it waits for */
     uint64_t start = qsf_now_ns(), waited;
     do {
         for (int i = 0; i < SPINS_PER_CHECK; i++) {
@@ -164,6 +173,12 @@ static bool spin_until(QsfPool *p, bool (*cond)(QsfPool *, unsigned), unsigned a
         if (waited > QUIET_NS) sched_yield();
     } while (waited < SPIN_NS);
     return false;
+}
+
+/* Sleeps while this worker is not in use. */
+static void wait_for_use(QsfPool *p, int worker) {
+    unsigned used;
+    while ((used = atomic_load(&p->used)) <= (unsigned)worker) sleep_while(&p->used, used);
 }
 
 static void wait_for_job(QsfPool *p, unsigned seen) {
@@ -187,7 +202,10 @@ static void *worker_main(void *arg) {
          * so the flag is checked after reading the generation; otherwise a late worker would wait forever. */
         seen = atomic_load(&p->job);
         if (atomic_load(&p->stop)) return NULL;
-        finish(p, work(p, seen, w->index));
+        if (w->index < in_use(p))
+            finish(p, work(p, seen, w->index));
+        else
+            wait_for_use(p, w->index);
     }
 }
 
@@ -202,7 +220,7 @@ static void wait_for_workers(QsfPool *p) {
 static void set_job(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t grain) {
     while (n_items / grain >= UNIT_MASK) grain *= 2;
     unsigned job = atomic_load_explicit(&p->job, memory_order_relaxed) + 1;
-    uint32_t units = (uint32_t)(n_items / grain + (n_items % grain != 0)), n = (uint32_t)p->n;
+    uint32_t units = (uint32_t)(n_items / grain + (n_items % grain != 0)), n = (uint32_t)in_use(p);
     p->fn = fn;
     p->arg = arg;
     p->n_items = n_items;
@@ -218,7 +236,7 @@ static void set_job(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t 
 void qsf_pool_run(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t grain) {
     if (n_items == 0) return;
     if (grain == 0) grain = 1;
-    if (p->n == 1 || n_items <= grain) {
+    if (in_use(p) == 1 || n_items <= grain) {
         fn(arg, 0, 0, n_items);
         return;
     }
@@ -234,6 +252,17 @@ void qsf_pool_run(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t gr
 uint64_t qsf_pool_waited_ns(const QsfPool *p) { return p->waited_ns; }
 
 int qsf_pool_threads(const QsfPool *p) { return p->n; }
+
+int qsf_pool_used(const QsfPool *p) { return in_use(p); }
+
+void qsf_pool_use(QsfPool *p, int n_threads) {
+    if (n_threads < 1) n_threads = 1;
+    if (n_threads > p->n) n_threads = p->n;
+    const int before = in_use(p);
+    if (n_threads == before) return;
+    atomic_store(&p->used, (unsigned)n_threads);
+    if (n_threads > before) wake_sleepers(&p->used);
+}
 
 /* Workers block asynchronous signals, which belong to the thread that handles the terminal. Fault signals
  * stay unblocked: a blocked one would kill the process without its handler. */
@@ -278,7 +307,8 @@ static QsfPool *pool_alloc(int n_threads) {
         return NULL;
     }
     for (int i = 0; i < n_threads; i++) atomic_init(&p->range[i].left, 0);
-    p->spin = n_threads <= qsf_cpu_count();
+    p->cpus = qsf_cpu_count();
+    atomic_init(&p->used, (unsigned)n_threads);
     atomic_init(&p->job, 0);
     atomic_init(&p->pending, 0);
     atomic_init(&p->sleepers, 0);
@@ -314,6 +344,7 @@ int qsf_pool_create(QsfPool **out, int n_threads, QsfLedger *ledger, QsfErr *err
 void qsf_pool_destroy(QsfPool *p) {
     if (p == NULL) return;
     atomic_store(&p->stop, true);
+    qsf_pool_use(p, p->n); /* wakes those that are not in use */
     publish(p);
     for (int i = 0; i < p->started; i++) pthread_join(p->workers[i].thread, NULL);
     qsf_ledger_release(p->ledger, QSF_MEM_STACKS, p->stack * (size_t)(p->n - 1));

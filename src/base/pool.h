@@ -18,6 +18,11 @@ typedef void (*QsfPoolFn)(void *arg, int worker, size_t begin, size_t end);
  * stack charged to STACKS. Free *out with qsf_pool_destroy. QSF_E_RUNTIME, QSF_E_BUDGET. */
 int qsf_pool_create(QsfPool **out, int n_threads, QsfLedger *ledger, QsfErr *err);
 int qsf_pool_threads(const QsfPool *p);
+/* Between two jobs, by the thread that calls qsf_pool_run: uses n_threads of the pool's threads, at least 1,
+ * at most all, for the next jobs; first all are in use. The others sleep and cost nothing. */
+void qsf_pool_use(QsfPool *p, int n_threads);
+/* Returns the number of threads in use. Only for the thread that calls qsf_pool_run. */
+int qsf_pool_used(const QsfPool *p);
 /* Splits n_items into contiguous pieces, several per thread and smaller towards the end, whose bounds are
  * multiples of grain (the last one ends at n_items). Returns when all are done. Other threads steal the
  * pieces that a delayed thread has not started. Only one thread at a time may call it. The result of an item

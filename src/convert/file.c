@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/base/clock.h"
+#include "src/base/cpus.h"
 #include "src/base/newfile.h"
 #include "src/cli/signals.h"
 #include "src/convert/calibrate/calibrate.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/clock.h"
+#include "src/base/cpus.h"
 #include "src/plan/evict.h"
 #include "src/plan/layout.h"
 

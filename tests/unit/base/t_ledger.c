@@ -4,6 +4,7 @@
 
 #include "src/base/arena.h"
 #include "src/base/clock.h"
+#include "src/base/cpus.h"
 #include "src/base/ledger.h"
 
 static void test_limit(void **state) {

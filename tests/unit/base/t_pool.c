@@ -121,6 +121,46 @@ static void test_ends_after_a_short_job(void **state) {
     qsf_ledger_destroy(&l);
 }
 
+/* Which threads worked. */
+static void who(void *arg, int worker, size_t begin, size_t end) {
+    atomic_uint *seen = arg;
+    (void)begin, (void)end;
+    atomic_fetch_or(seen, 1u << worker);
+    usleep(100);
+}
+
+/* Fewer threads than there are: the others do nothing, even if they wait for a job when the number falls; and
+ * all come back. */
+static void test_use(void **state) {
+    QsfLedger l;
+    QsfErr e = { 0 };
+    QsfPool *p;
+    (void)state;
+    qsf_ledger_init(&l, 0);
+    qsf_test_expect_ok(qsf_pool_create(&p, 4, &l, &e), &e);
+    assert_int_equal(qsf_pool_used(p), 4);
+    for (int round = 0; round < 300; round++) {
+        const int used = 1 + (round * 7 + round / 5) % 4;
+        atomic_uint seen = 0;
+        qsf_pool_use(p, used);
+        assert_int_equal(qsf_pool_used(p), used);
+        qsf_pool_run(p, who, &seen, 40, 1);
+        if (atomic_load(&seen) >> used != 0)
+            fail_msg("round %d: threads %x of %d", round, atomic_load(&seen), used);
+        check_run(p, 333, 3);
+    }
+    atomic_uint seen = 0;
+    qsf_pool_use(p, 99);
+    assert_int_equal(qsf_pool_used(p), 4);
+    while (atomic_load(&seen) != 15) qsf_pool_run(p, who, &seen, 400, 1);
+    qsf_pool_use(p, 0);
+    assert_int_equal(qsf_pool_used(p), 1);
+    check_run(p, 100, 1);
+    qsf_pool_destroy(p); /* while threads are not in use */
+    assert_int_equal(l.total, 0);
+    qsf_ledger_destroy(&l);
+}
+
 static double cpu_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -138,6 +178,19 @@ static void test_idle_costs_nothing(void **state) {
     double before = cpu_seconds();
     nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
     assert_true(cpu_seconds() - before < 0.03);
+    qsf_pool_destroy(p);
+
+    /* Threads that are not in use do not wait for jobs of the others. */
+    qsf_test_expect_ok(qsf_pool_create(&p, 8, &l, &e), &e);
+    qsf_pool_use(p, 1);
+    check_run(p, 100, 1);
+    nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+    before = cpu_seconds();
+    for (int i = 0; i < 300; i++) {
+        check_run(p, 2, 1);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    assert_true(cpu_seconds() - before < 0.1);
     qsf_pool_destroy(p);
     qsf_ledger_destroy(&l);
 }
@@ -161,6 +214,7 @@ int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_shares),
                                         cmocka_unit_test(test_delayed_thread),
                                         cmocka_unit_test(test_many_jobs),
+                                        cmocka_unit_test(test_use),
                                         cmocka_unit_test(test_ends_after_a_short_job),
                                         cmocka_unit_test(test_idle_costs_nothing),
                                         cmocka_unit_test(test_budget) };

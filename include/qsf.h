@@ -35,8 +35,9 @@ QSFConfig *qsf_config_default(void);
  * (qsf_config_set_kv_types). When a budget cannot be met, the old one stays in force, and qsf_ram_budget
  * returns it. Any thread, also while such an engine generates. */
 void qsf_config_set_ram_budget(QSFConfig *c, size_t megabytes);
-/* Sets the number of compute threads, at most 256; 0 or less = one per CPU. Default 0. Loaded engines follow,
- * as they do for the budget. Any thread. */
+/* Sets the number of compute threads, at most 256; 0 or less = as many as are measured to be the fastest on
+ * the CPUs that the process may use. Default 0. Loaded engines follow, as they do for the budget. Any
+ * thread. */
 void qsf_config_set_threads(QSFConfig *c, int num_threads);
 /* Sets the context length in tokens, at most 2^24; 0 or less = min(model, 4096), lowered when the budget
  * requires it. */

@@ -53,7 +53,7 @@ typedef struct QSFSettings {
     uint64_t pin;         /* maximum bytes to pin; UINT64_MAX = no limit */
     uint32_t ctx;         /* 0 = min(model, 4096), may be lowered to fit */
     uint32_t batch;       /* prefill chunk in tokens; 0 = chosen by the engine */
-    int32_t threads;      /* 0 = one per CPU */
+    int32_t threads;      /* 0 = as many as are measured to be the fastest */
     uint32_t slots;       /* streaming buffers for weights, 1..4; 0 = chosen by the engine */
     char io[8];           /* "auto", "uring", "pread", "mmap" */
     char direct[8];       /* "auto", "on", "off": O_DIRECT */
@@ -404,13 +404,13 @@ typedef struct QSFStats {
     char template_name[64]; /* "model", "chatml", "none" */
     char backend[16];       /* ISA level */
     char plan_note[256];
-    uint32_t n_layers, layer; /* layer being computed */
-    uint32_t threads;
-    uint32_t ctx_used, ctx_size;    /* ctx_used: positions in the KV cache, without evicted ones */
-    char k_type[8], v_type[8];      /* of the KV cache: "f16", "q8", ... */
-    char kv_note[128];              /* both and why: "q8 (lowered to fit the budget)" */
-    char eviction[8];               /* policy in force */
-    float quality;                  /* of the running or last answer; 1 = nothing is left out */
+    uint32_t n_layers, layer;          /* layer being computed */
+    uint32_t threads, prefill_threads; /* for tokens of an answer, and for prompts */
+    uint32_t ctx_used, ctx_size;       /* ctx_used: positions in the KV cache, without evicted ones */
+    char k_type[8], v_type[8];         /* of the KV cache: "f16", "q8", ... */
+    char kv_note[128];                 /* both and why: "q8 (lowered to fit the budget)" */
+    char eviction[8];                  /* policy in force */
+    float quality;                     /* of the running or last answer; 1 = nothing is left out */
     uint32_t quality_layers;        /* computed for its tokens, of n_layers; with an early exit the average */
     uint32_t quality_exit;          /* tokens may end after this many layers; 0 = none */
     bool quality_head;              /* the logits that matter are found with a sketch of the head */
@@ -458,9 +458,9 @@ uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
 
 /* Describes the loaded model for /show: newline-terminated text, malloc'ed; what is "model", "template",
  * "plan", "quality" (a table of what each quality means), "memory" (the ledger's current categories and
- * regions), "ahead" (why qsf_worker_ahead evaluates nothing; empty where it does) or "answer": for
- * QSFMessage.exact, after a DONE event whose stop is LENGTH, CONTEXT or INTERRUPTED, if the text of the
- * answer does not determine its tokens. NULL when no model is loaded or when out of memory. */
+ * regions), "threads" (their measured speeds), "ahead" (why qsf_worker_ahead evaluates nothing; else empty)
+ * or "answer": for QSFMessage.exact, after a DONE event whose stop is LENGTH, CONTEXT or INTERRUPTED, if the
+ * text of the answer does not determine its tokens. NULL without a model or when out of memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
 /* Renders the prompt for a request as readable text: each special token is enclosed in U+27E6 and U+27E7, a
  * NUL is ^@, and the last line gives the number of tokens. malloc'ed; NULL with a message in err (no model, a

@@ -244,6 +244,9 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     char *plan = a->verbose ? a->engine.describe(a->engine.self, "plan") : NULL;
     if (plan) ui_app_print(a, UI_OUTPUT, plan);
     free(plan);
+    char *threads = a->verbose ? a->engine.describe(a->engine.self, "threads") : NULL;
+    if (threads) ui_app_print(a, UI_OUTPUT, threads);
+    free(threads);
 }
 
 /* The model loaded before the failed load: its file and its settings, but the current sampling. */

@@ -84,7 +84,7 @@ static bool accepted(UiApp *a, const QSFSetting *row, QSFSettings *next) {
     return false;
 }
 
-/* " (0 is auto: one per CPU)" for a number that means auto, from the row's help; else "". */
+/* " (0 is auto: the fastest number, measured)" for a number that means auto, from the row's help; else "". */
 static void explain_auto(const QSFSetting *row, const char *typed, const char *is, char *dst, size_t cap) {
     const char *what = strstr(row->help, "auto: ");
     const int n = what ? (int)strcspn(what, "(;") : 0;

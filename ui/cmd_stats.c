@@ -66,6 +66,18 @@ static void worst_layers(const UiApp *a, UiBuf *b) {
     }
 }
 
+/* Lines that begin with "threads: ", as the others do with a word in nine columns. */
+static void stats_threads(const UiApp *a, UiBuf *b) {
+    char *text = a->engine.describe(a->engine.self, "threads");
+    for (const char *line = text, *end; line != NULL && *line != '\0'; line = *end != '\0' ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        const char *rest = strchr(line, ' ');
+        if (rest != NULL && rest < end)
+            ui_buf_printf(b, "\n%-9s%.*s", line == text ? "threads" : "", (int)(end - rest - 1), rest + 1);
+    }
+    free(text);
+}
+
 bool ui_cmd_stats(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;
     UiBuf b = { 0 };
@@ -78,6 +90,7 @@ bool ui_cmd_stats(UiApp *a, const char *name, const char *args) {
     worst_layers(a, &b);
     ui_buf_printf(&b, "engine   %s, %u thread%s, %s", s->backend[0] ? s->backend : "-", s->threads,
                   s->threads == 1 ? "" : "s", s->model_desc[0] ? s->model_desc : "no model");
+    stats_threads(a, &b);
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);
     return true;

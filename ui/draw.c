@@ -56,11 +56,11 @@ static void draw_title(UiScreen *s, int row, int cols) {
     const char *model = !a->model_path      ? "no model"
                         : st->model_name[0] ? st->model_name
                                             : file_name(a->model_path);
+    const unsigned threads = st->state == QSF_STATE_PREFILL ? st->prefill_threads : st->threads;
     ui_canvas_fill(c, row, 0, cols, UI_STYLE_TITLE);
     ui_format_clock((double)time(NULL), when, sizeof when);
-    if (cols >= 60 && st->threads > 0)
-        (void)snprintf(right, sizeof right, "%u thread%s  %s ", st->threads, st->threads == 1 ? "" : "s",
-                       when);
+    if (cols >= 60 && threads > 0)
+        (void)snprintf(right, sizeof right, "%u thread%s  %s ", threads, threads == 1 ? "" : "s", when);
     else if (cols >= 60)
         (void)snprintf(right, sizeof right, "%s ", when);
     int end = cols - (int)strlen(right);

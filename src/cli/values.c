@@ -31,7 +31,7 @@ static const struct {
     { "direct", "auto unless the file is cached|on bypass the page cache|off" },
     { "ctx", "auto" },
     { "batch", "auto" },
-    { "threads", "auto one per CPU" },
+    { "threads", "auto the fastest number, measured" },
     { "kv-type", "auto f16 if it fits|f32|f16|q8|q6|q4|q2" },
     { "k-type", "auto as kv-type|f32|f16|q8|q6|q4|q2" },
     { "v-type", "auto as kv-type|f32|f16|q8|q6|q4|q2" },

@@ -88,7 +88,7 @@ static const Row rows[] = {
       "prompt tokens processed per batch, 1 to 65536, or auto (default auto)",
       0, 65536, 0}, &qsf_kind_auto, AT(batch)},
     {{"threads", "", 't', "N", REPLAN,
-      "compute threads, 1 to 256, or auto: one per CPU (default auto)",
+      "compute threads, 1 to 256, or auto: the fastest number, measured (default auto)",
       0, 256, 0}, &qsf_kind_auto, AT(threads)},
     {{"kv-type", "kv", 0, "TYPE", CONVERT,
       "data type of the KV cache: f32, f16, q8, q6, q4 or q2 (half, three eighths, a quarter and an eighth of f16; q2 also holds some positions in q8, so it is smaller than q4 only above about 1100 tokens), or auto: f16 if it fits (default auto)",

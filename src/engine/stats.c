@@ -128,7 +128,7 @@ static void fill_quality(QSFStats *s, const QsfRuntime *rt) {
 static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
     const QsfPlan *p = &rt->plan;
     copy_clean(s->plan_note, sizeof s->plan_note, p->note);
-    s->threads = (uint32_t)rt->threads;
+    s->threads = s->prefill_threads = (uint32_t)rt->threads;
     s->ctx_size = p->ctx;
     snprintf(s->k_type, sizeof s->k_type, "%s", qk_kv_name(p->kv.k));
     snprintf(s->v_type, sizeof s->v_type, "%s", qk_kv_name(p->kv.v));
@@ -322,6 +322,8 @@ static void add_live(QsfLiveStats *b, QSFStats *s) {
     s->mem[QSF_MEM_KV].planned -= f.lent_bytes;
     s->pinned_bytes = f.pin_total;
     s->streamed_bytes = f.streamed_bytes;
+    s->threads = f.threads;
+    s->prefill_threads = f.prefill_threads;
     s->layer = f.layer;
     s->pin_done = f.pin_done;
     s->pin_total = f.pin_total;
@@ -377,6 +379,17 @@ uint32_t qsf_live_stats_layers(QsfLiveStats *b, QSFLayerStats *out, uint32_t max
     if (l == NULL && max > 0) n = 0;
     free(l);
     return n;
+}
+
+char *qsf_live_stats_threads(QsfLiveStats *b) {
+    QsfStrbuf text = QSF_STRBUF_INIT;
+    pthread_mutex_lock(&b->lock);
+    const bool loaded = b->rt != NULL && b->rt->fwd != NULL;
+    if (loaded) qsf_forward_threads_text(b->rt->fwd, &text);
+    pthread_mutex_unlock(&b->lock);
+    if (loaded && qsf_strbuf_ok(&text)) return qsf_strbuf_take(&text, NULL);
+    qsf_strbuf_free(&text);
+    return NULL;
 }
 
 char *qsf_live_stats_memory(QsfLiveStats *b) {

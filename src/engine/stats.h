@@ -50,5 +50,7 @@ void qsf_live_stats_snapshot(QsfLiveStats *b, QSFStats *out);
 /* Like qsf_worker_layers; and the model's ledger as text (malloc'ed). 0 and NULL without a model. */
 uint32_t qsf_live_stats_layers(QsfLiveStats *b, QSFLayerStats *out, uint32_t max);
 char *qsf_live_stats_memory(QsfLiveStats *b);
+/* "threads" of qsf_worker_describe, malloc'ed; NULL without a model or when out of memory. */
+char *qsf_live_stats_threads(QsfLiveStats *b);
 
 #endif

@@ -144,6 +144,7 @@ uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max) {
 char *qsf_worker_describe(QSFWorker *w, const char *what) {
     if (w == NULL || what == NULL) return NULL;
     if (strcmp(what, "memory") == 0) return qsf_live_stats_memory(&w->stats);
+    if (strcmp(what, "threads") == 0) return qsf_live_stats_threads(&w->stats);
     pthread_mutex_lock(&w->lock);
     const char *text = strcmp(what, "model") == 0      ? w->text_model
                        : strcmp(what, "plan") == 0     ? w->text_plan

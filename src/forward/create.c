@@ -190,6 +190,7 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
     f->exact = o->plan->exact;
     f->wanted_ctx = o->plan->wanted_ctx;
     f->kv_step = o->plan->kv_step;
+    qsf_threads_open(f, o->plan);
     int rc = load(f, o, err);
     if (rc != QSF_OK) {
         qsf_forward_destroy(f);
@@ -211,6 +212,7 @@ void qsf_forward_destroy(QsfForward *f) {
     qsf_reduction_close(f);
     qsf_mem_unmap(f->ledger, QSF_MEM_LOGITS, f->logits, f->logits_bytes);
     qsf_mem_unmap(f->ledger, QSF_MEM_ACTIVATIONS, f->mem, f->l.total);
+    qsf_threads_close(f);
     free(f);
 }
 
@@ -326,6 +328,7 @@ int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *e
     f->broken = rc != QSF_OK;
     f->broken_why = why;
     if (rc != QSF_OK) return qsf_err_pass(err, &why);
+    qsf_threads_plan(f, p);
     qsf_counters_pins(f);
     qsf_evicting_note(f);
     return QSF_OK;

@@ -124,6 +124,7 @@ static int run_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, Qs
                     QsfErr *err) {
     int rc = begin_pass(f, ids, n, head, err);
     if (rc != QSF_OK) return rc;
+    qsf_threads_begin_pass(f, n);
     const QsfStepClock clock = qsf_step_begin(f);
     rc = qsf_embed_rows(f, ids, n, err);
     qsf_step_end(f, &clock, f->profile != NULL ? &f->profile->embed : NULL);
@@ -131,6 +132,7 @@ static int run_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, Qs
     if (rc == QSF_OK && f->reduction.exiting) qsf_exit_keep(f, ids[0]);
     if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
     qsf_steps_end_block(f);
+    qsf_threads_end_pass(f, rc == QSF_OK);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);
     qsf_count(&f->n.passes, 1);
     if (f->past + n > f->observe_from) qsf_kvlists_weighed_pass(&f->kv.lists, f->past, n, rc == QSF_OK);

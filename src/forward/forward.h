@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "src/base/pool.h"
+#include "src/base/strbuf.h"
 #include "src/plan/evict.h"
 #include "src/plan/plan.h"
 #include "src/plan/units.h"
@@ -189,6 +190,7 @@ typedef struct QsfForwardStats {
     uint32_t missing;                  /* evicted positions before n_past */
     uint32_t n_protected;              /* positions that the eviction policy keeps; 0 without one */
     bool converted;                    /* the cache holds positions that were stored with other types first */
+    uint32_t threads, prefill_threads; /* in use for single tokens and for prompts; not reset */
 } QsfForwardStats;
 /* Returns which part of the head of n_vocab rows was multiplied in full with the sketch, on
  * average; 0 without one. */
@@ -205,6 +207,11 @@ typedef struct QsfLayerStats {
 uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t max);
 void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out);
 void qsf_forward_stats_reset(QsfForward *f);
+
+/* Explains the numbers of threads in lines that begin with "threads: ": the CPUs, and for single tokens and
+ * for prompts the number in use and the speeds of those that were measured; "as set" if the plan gives the
+ * number. Any thread. */
+void qsf_forward_threads_text(const QsfForward *f, QsfStrbuf *b);
 
 /* Measures the bytes per second at which the pool's threads read the weights (up to 1 GB) without computing,
  * as a reference for decoding: finds the fastest method on this machine (streams per thread, prefetch

@@ -12,6 +12,7 @@
 #include "src/forward/recurrent.h"
 #include "src/forward/reduction.h"
 #include "src/forward/sketch.h"
+#include "src/forward/threads.h"
 #include "src/kv/cache.h"
 #include "src/plan/layout.h"
 #include "src/stream/weights.h"
@@ -85,6 +86,7 @@ struct QsfForward {
     void *tap_arg;
     QsfProfile *profile; /* NULL = steps are not timed */
 
+    QsfThreads threads;
     QsfCounters n;
 };
 

@@ -107,6 +107,8 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .reliefs = qsf_counted(&n->reliefs),
         .missing = (uint32_t)atomic_load_explicit(&n->missing, memory_order_relaxed),
         .converted = atomic_load_explicit(&n->converted, memory_order_relaxed) != 0,
+        .threads = atomic_load_explicit(&f->threads.now[0], memory_order_relaxed),
+        .prefill_threads = atomic_load_explicit(&f->threads.now[1], memory_order_relaxed),
         .n_protected = (uint32_t)atomic_load_explicit(&n->n_protected, memory_order_relaxed),
     };
     for (unsigned g = 0; g < QSF_MATMUL_N; g++) out->matmul_ns[g] = qsf_counted(&n->matmul_ns[g]);

@@ -10,10 +10,12 @@ void qsf_steps_end_block(QsfForward *f) {
     if (f->block == QSF_NONE) return;
     QsfLayerCounters *c = &f->n.io.layer[f->block];
     uint64_t ns = qsf_now_ns() - f->block_ns, waited = qsf_counted(&c->wait_ns) - f->block_wait_ns;
+    const uint32_t block = f->block;
     f->block = QSF_NONE;
     if (ns <= waited) return; /* the counters may have been reset since */
     qsf_count(&c->compute_ns, ns - waited);
     qsf_count(&f->n.compute_ns, ns - waited);
+    qsf_threads_end_block(f, block, ns - waited);
 }
 
 /* How far the pass is. Steps outside of one, after an early exit, do not count. */

@@ -58,6 +58,7 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, QsfPlanMemory
     p->stream.kind = io_of(s);
     p->stream.direct = direct_of(s);
     p->threads = thread_count(s);
+    p->threads_auto = s->threads <= 0;
     p->embedding = s->embedding < QSF_EMBEDDING_N ? (QsfEmbedding)s->embedding : QSF_EMBEDDING_AUTO;
     p->commands = s->commands;
     p->text_bytes = s->text_bytes;
@@ -229,6 +230,7 @@ void qsf_plan_summary(const QsfPlan *p, const char *io, char *dst, size_t cap) {
                  "%llu MB of %llu MB of weights pinned, %llu MB per token from disk (%s)",
                  mb(p->pinned_bytes), mb(p->weight_bytes), mb(p->streamed_bytes), io);
     qsf_kv_types_print(p->kv, kv, sizeof kv);
-    snprintf(dst, cap, "%llu MB: %s, context of %u, KV cache %s, %d thread%s%s%s", mb(p->budget), weights,
-             p->ctx, kv, p->threads, p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
+    snprintf(dst, cap, "%llu MB: %s, context of %u, KV cache %s, %s%d thread%s%s%s", mb(p->budget), weights,
+             p->ctx, kv, p->threads_auto && p->threads > 1 ? "up to " : "", p->threads,
+             p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
 }

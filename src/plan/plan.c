@@ -149,6 +149,7 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->state_bytes = qsf_state_bytes(&s->m->prog, p->kv);
     p->batch = qsf_pricing_batch(s, c);
     p->threads = s->o->threads;
+    p->threads_auto = s->o->threads_auto;
     p->exact = s->o->exact;
     p->n_slots = c->n_slots;
     p->slot_bytes = c->slot_bytes;

@@ -44,6 +44,7 @@ typedef struct QsfPlanOptions {
     QsfEmbedding embedding;    /* where rows of the embedding table come from */
     uint32_t batch;            /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
     int threads;               /* compute threads, >= 1 */
+    bool threads_auto;         /* the most that may be used: how many are used is measured */
     bool exact;                /* float activations (bigger scratch) */
     QsfQuality quality;        /* what the passes of an answer leave out; skipped blocks are pinned last */
     uint64_t text_bytes;       /* messages of a conversation, for an automatic budget */
@@ -77,6 +78,7 @@ typedef struct QsfPlan {
     QsfKvReason why_k, why_v;
     uint32_t batch; /* prefill chunk, tokens */
     int threads;
+    bool threads_auto; /* as in the options */
     bool exact;
     uint32_t n_slots; /* 0 when everything is pinned */
     uint64_t slot_bytes;

@@ -116,9 +116,13 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
         run_print_breakdown(&out, &row->b);
         qsf_strbuf_addf(&out, "streamed %.1f MB per token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n",
                         f->bytes_per_token / 1048576, f->io_gbps, f->wait_ms, 100 * f->stall);
-        qsf_strbuf_addf(&out, "peak RSS %.1f of %.1f MB, %d threads, %s; medians of %lld\n",
-                        (double)qsf_peak_rss_bytes() / 1048576, (double)rt->budget / 1048576, rt->threads,
-                        qk_level_name(rt->table.level), (long long)b->repeats);
+        QsfForwardStats s;
+        qsf_forward_stats(rt->fwd, &s);
+        qsf_strbuf_addf(
+            &out, "peak RSS %.1f of %.1f MB, %u thread%s for tokens, %u for prompts, %s; medians of %lld\n",
+            (double)qsf_peak_rss_bytes() / 1048576, (double)rt->budget / 1048576, s.threads,
+            s.threads == 1 ? "" : "s", s.prefill_threads, qk_level_name(rt->table.level),
+            (long long)b->repeats);
     }
     int rc = run_write_raw(qsf_strbuf_str(&out), out.len);
     qsf_strbuf_free(&out);

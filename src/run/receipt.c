@@ -58,6 +58,14 @@ static void print_ways(const QsfRuntime *rt) {
     if (seen != 0) fputs("\n", stderr);
 }
 
+/* How many threads are used, and why. */
+static void print_threads(const QsfRuntime *rt) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    qsf_forward_threads_text(rt->fwd, &b);
+    fputs(qsf_strbuf_str(&b), stderr);
+    qsf_strbuf_free(&b);
+}
+
 static void print_verbose(const QsfRuntime *rt) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     char *text = qsf_plan_text(&rt->plan), io[64] = "", notice[256] = "";
@@ -66,7 +74,8 @@ static void print_verbose(const QsfRuntime *rt) {
     run_put_prediction(&b, rt);
     fputs(qsf_strbuf_str(&b), stderr);
     qsf_strbuf_free(&b);
-    fprintf(stderr, "kernels: level %s, %d threads\n", qk_level_name(rt->table.level), rt->threads);
+    fprintf(stderr, "kernels: level %s\n", qk_level_name(rt->table.level));
+    print_threads(rt);
     print_ways(rt);
     qsf_forward_io(rt->fwd, io, sizeof io, notice, sizeof notice);
     fprintf(stderr, "io: %s%s%s\n", io[0] ? io : "nothing to read", notice[0] ? "; " : "", notice);
@@ -83,6 +92,7 @@ static void print_unknown(const QsfModel *m) {
 
 void run_close(QsfRuntime *rt, const RunOptions *o) {
     char *text = o->verbose ? qsf_ledger_text(&rt->ledger) : NULL;
+    if (o->verbose && rt->fwd != NULL && rt->plan.threads_auto) print_threads(rt);
     if (text) fputs(text, stderr);
     free(text);
     qsf_runtime_close(rt);
@@ -164,7 +174,11 @@ void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
     qsf_json_put_string(b, io, strlen(io));
     put_real(b, "peak_rss_mb", mb(qsf_peak_rss_bytes()));
     put_real(b, "budget_mb", mb(rt->budget));
-    qsf_strbuf_addf(b, ", \"threads\": %d, \"backend\": ", rt->threads);
+    QsfForwardStats s;
+    qsf_forward_stats(rt->fwd, &s);
+    qsf_strbuf_addf(b, ", \"threads\": %u, \"prefill_threads\": %u, \"threads_measured\": %s, \"backend\": ",
+                    s.threads, s.prefill_threads,
+                    rt->plan.threads_auto && rt->threads > 1 ? "true" : "false");
     qsf_json_put_string(b, qk_level_name(rt->table.level), strlen(qk_level_name(rt->table.level)));
     put_quality(b, rt);
     qsf_strbuf_addf(b, ", \"k_type\": \"%s\", \"v_type\": \"%s\"", qk_kv_name(rt->plan.kv.k),

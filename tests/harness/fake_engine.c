@@ -110,6 +110,8 @@ static char *fake_describe(void *self, const char *what) {
     FakeEngine *f = self;
     char text[160];
     if (strcmp(what, "ahead") == 0) return strdup(f->why_not_ahead);
+    if (strcmp(what, "threads") == 0)
+        return strdup("threads: 4 + 4 cores (cpu_capacity)\nthreads: 4 for tokens; not measured: 4, 8\n");
     (void)snprintf(text, sizeof text, "%s of %.40s\n  a region of %.40s\n", what, f->path, f->path);
     return f->stats.state == QSF_STATE_EMPTY ? NULL : strdup(text);
 }

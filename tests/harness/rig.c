@@ -33,6 +33,7 @@ static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
                                      : UINT64_MAX,
         .batch = o->batch,
         .threads = o->threads > 0 ? o->threads : 1,
+        .threads_auto = o->measured,
         .exact = o->exact,
     };
     int rc = qsf_plan_make(&r->plan, &r->model, &po, err);

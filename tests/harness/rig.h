@@ -9,6 +9,7 @@ typedef struct QsfRigOptions {
     const char *path;
     const char *const *overrides; /* of metadata, NULL-terminated; or NULL */
     int threads;                  /* 0 = 1 */
+    bool measured;                /* how many of them are used is measured */
     bool stream;                  /* pin nothing */
     uint64_t pin_cap;             /* with stream false and not 0: cap on pinned bytes */
     uint32_t n_slots;             /* 0 = as planned */

@@ -187,7 +187,7 @@ static double latent_cost(const QsfForward *f, const QsfKvSpec *kv, uint32_t hea
     const uint32_t together = heads < most ? heads : most, cols = most / together;
     const double calls = kv->heads * ceil((double)heads / together) * ceil((double)n_cols / cols);
     const double call = TURN + together * (cols < n_cols ? cols : n_cols);
-    return fmax(calls * spans * call / qsf_pool_threads(f->pool), fmin(spans, 1) * call);
+    return fmax(calls * spans * call / qsf_pool_used(f->pool), fmin(spans, 1) * call);
 }
 
 uint32_t qsf_attention_queries(const QsfForward *f, const QsfKvSpec *kv, uint32_t heads, uint32_t n_cols,

@@ -91,11 +91,11 @@ static void statistics_and_descriptions(void **state) {
     }
     assert_true(used > 0 && used <= st.budget);
     assert_true(st.pinned_bytes > 0 && st.streamed_bytes == 0);
-    static const char *const whats[] = { "model", "plan", "quality", "template" };
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const whats[] = { "model", "plan", "quality", "threads", "template" };
+    for (size_t i = 0; i < 5; i++) {
         char *text = qsf_worker_describe(w, whats[i]);
         assert_non_null(text);
-        if (i < 3) assert_true(text[0] != '\0' && text[strlen(text) - 1] == '\n');
+        if (i < 4) assert_true(text[0] != '\0' && text[strlen(text) - 1] == '\n');
         free(text);
     }
     assert_null(qsf_worker_describe(w, "weather"));

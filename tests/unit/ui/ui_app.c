@@ -463,6 +463,8 @@ static void test_numbers(void **state) {
     assert_non_null(strstr(said, "slowest  layer 2: waited 5 ms, computed 7 ms; 3.0 MB read, 50 % pinned\n"));
     assert_non_null(strstr(said, "         head: waited 1 ms"));
     assert_non_null(strstr(said, "io_uring is not allowed\n"));
+    assert_non_null(
+        strstr(said, "\nthreads  4 + 4 cores (cpu_capacity)\n         4 for tokens; not measured: 4, 8"));
     say(x, "/budget");
     said = last_said(x, UI_OUTPUT);
     assert_non_null(strstr(said, "KV cache                 1.0 MB of     2.0 MB\n"));
@@ -757,7 +759,7 @@ static void test_quality(void **state) {
 static void test_zero_is_auto(void **state) {
     Fixture *x = *state;
     say(x, "/threads 0");
-    assert_string_equal(last_said(x, UI_NOTICE), "threads is auto (0 is auto: one per CPU)");
+    assert_string_equal(last_said(x, UI_NOTICE), "threads is auto (0 is auto: the fastest number, measured)");
     say(x, "/slots 2");
     fake_plan(&x->engine, 0, "two slots");
     ui_app_pump(&x->app);

@@ -40,6 +40,7 @@ static int setup(void **state) {
     st->token_p = 0.62;
     st->token_entropy = 1.83;
     st->threads = 2;
+    st->prefill_threads = 3;
     (void)snprintf(st->template_name, sizeof st->template_name, "chatml");
     ui_app_submit(&app, "why does a double buffer hide disk latency?", 43);
     fake_text(&engine, "While layer 7 is computed from buffer A, the reader fills buffer B.");
@@ -154,6 +155,7 @@ static void test_prefill(void **state) {
     st->prefill_left = 75;
     ui_app_tick(&app, 10);
     HAS(frame("", 100, 30), " - t/s  eta 1m15s");
+    HAS(frame("", 100, 30), "  3 threads  "); /* those of prompts */
     HAS(frame("", 80, 24), " reading 0/300 eta 1m15s");
     HAS(frame("", 40, 12), "reading 0/300 ctx32% RAM187/200 1m15s");
 }

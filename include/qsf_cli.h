@@ -77,8 +77,10 @@ typedef struct QSFCliResult {
 int qsf_cli_open_std_fds(const char *program);
 /* Opens path in place of a standard stream: for reading when fd is 0; otherwise for writing, the file is
  * created if it does not exist and keeps its text until qsf_cli_begin_output. Returns 0, or 1 with a message
- * that names the file in err: nothing has changed then. */
+ * that names the file in err: nothing has changed then. path is kept. */
 int qsf_cli_replace_fd(int fd, const char *path, char *err, size_t cap);
+/* The name of a standard stream for messages: of the file that replaces it, otherwise "stdin" or "stdout". */
+const char *qsf_cli_stream(int fd);
 /* Is the file that replaces standard output also this one, which is to be read (NULL: standard input)? */
 bool qsf_cli_is_output(const char *path);
 /* Empties that file, the first time: to be called before something is written, and when a run without any

@@ -40,9 +40,9 @@ void qsf_models_free(QSFModelList *l);
 bool qsf_model_is_folder(const char *path);
 
 /* Finds what a MODEL argument means: a file or directory of that name, "guide", or a model of that name in
- * the list. Returns what to load, malloc'ed; NULL without memory. If there is nothing of that name, or
- * several, it is the name itself, and hint says which models are meant or near; "" otherwise. Takes at most
- * about 3 seconds. Any thread. */
+ * the list. Returns what to load, malloc'ed; a name of which nothing is known is returned as it is. NULL if
+ * several models have the name, a similar one exists, or it is a folder of models: hint is the error, which
+ * lists them. NULL with "" in hint without memory. Takes at most about 3 seconds. Any thread. */
 char *qsf_model_resolve(const char *name, const char *const *dirs, char *hint, size_t cap);
 
 /* What the header of a model tells about it on this machine. */

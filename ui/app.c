@@ -55,8 +55,9 @@ void ui_app_free(UiApp *a) {
 void ui_app_print(UiApp *a, UiKind kind, const char *text) {
     UiBuf with = { 0 };
     if (kind == UI_ERROR && a->exit_code == 0) a->exit_code = 1;
-    if (kind == UI_ERROR && a->source.where[0]) {
-        ui_buf_printf(&with, "%s: %s", a->source.where, text);
+    const char *where = a->source.where[0] ? a->source.where : a->where;
+    if (kind == UI_ERROR && where[0]) {
+        ui_buf_printf(&with, "%s: %s", where, text);
         if (!with.failed) text = ui_buf_str(&with);
     }
     if (a->full_screen) ui_transcript_add(&a->chat, kind, text, strlen(text));

@@ -167,6 +167,7 @@ struct UiApp {
     bool guide_talk;     /* the messages in the context were exchanged with the guide */
     UiQueue queue;       /* messages to send when the answer is finished */
     UiAttach attach;     /* files that go with messages */
+    char where[300];     /* "FILE:LINE" of the line of --script that is run, "" = none */
     UiSource source;     /* files of /source that are being read */
     UiFolds folds;       /* long pastes in the input */
     UiAhead ahead;       /* what is typed, as far as the engine knows it */
@@ -216,6 +217,7 @@ struct UiApp {
         *model_dirs;        /* (NULL-terminated) folders with models besides the usual places, or NULL */
     const char *models_dir; /* the folder whose models are listed at the start, or NULL */
     bool remember_model;    /* what is loaded is the first in the list of models the next time */
+    char refused[400];      /* why the model of the command line is not loaded, "" = it is */
     bool choose_model;      /* no model was given: the full screen lists what there is, or loads the guide */
     UiDownload download;
     bool offline;        /* nothing is downloaded */

@@ -33,8 +33,10 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
     char *typed = ui_path_expand(args), hint[400] = "";
     char *path = typed ? qsf_model_resolve(typed, a->model_dirs, hint, sizeof hint) : NULL;
     free(typed);
-    if (!path) return false;
-    if (*hint) ui_app_say(a, UI_NOTICE, "%s", hint);
+    if (!path) {
+        ui_app_say(a, UI_ERROR, "%s", *hint ? hint : "out of memory");
+        return false;
+    }
     ui_app_load(a, path);
     free(path);
     return true;

@@ -53,9 +53,9 @@ static void draw_title(UiScreen *s, int row, int cols) {
     const QSFStats *st = &a->stats;
     char right[80] = "", when[16], name[sizeof a->session.name];
     const char *template = st->state == QSF_STATE_EMPTY ? "" : st->template_name;
-    const char *model = !a->model_path      ? "no model"
-                        : st->model_name[0] ? st->model_name
-                                            : file_name(a->model_path);
+    /* One that could not be loaded is none. */
+    const bool none = !a->model_path || (!a->model_ready && a->running != UI_REQUEST_LOAD);
+    const char *model = none ? "no model" : st->model_name[0] ? st->model_name : file_name(a->model_path);
     const unsigned threads = st->state == QSF_STATE_PREFILL ? st->prefill_threads : st->threads;
     ui_canvas_fill(c, row, 0, cols, UI_STYLE_TITLE);
     ui_format_clock((double)time(NULL), when, sizeof when);

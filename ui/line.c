@@ -30,9 +30,11 @@ typedef struct Line {
     size_t taken; /* bytes of it already returned */
     bool eof;
     UiLines lines;
-    bool prompt; /* standard input is a terminal: prompts are shown */
-    bool quiet;  /* only answers, errors and what commands print */
-    bool clean;  /* standard output is a terminal */
+    const char *script;   /* the file that is standard input, or NULL */
+    unsigned line, first; /* lines of it so far; the number of the one that began the message */
+    bool prompt;          /* standard input is a terminal: prompts are shown */
+    bool quiet;           /* only answers, errors and what commands print */
+    bool clean;           /* standard output is a terminal */
     QSFClean cleaner;
     UiFlow flow;     /* of an answer on a terminal */
     size_t newlines; /* held back at the end of the answer so far */
@@ -62,7 +64,8 @@ static void out(Line *l, const char *s, size_t len) {
             struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
             (void)poll(&p, 1, -1);
         } else if (n < 0 && errno != EINTR) {
-            if (errno != EPIPE) fprintf(stderr, "qsf-chat: standard output: %s\n", strerror(errno));
+            if (errno != EPIPE)
+                fprintf(stderr, "qsf-chat: %s: %s\n", qsf_cli_stream(STDOUT_FILENO), strerror(errno));
             l->broken = true;
             end(l, 1);
         }
@@ -272,9 +275,10 @@ static void read_more(Line *l) {
         char text[QSF_DECODE_MAX(0)];
         ui_buf_add(&l->in, text, qsf_decode(&l->decoder, "", 0, true, text));
         l->eof = true;
-        if (l->decoder.damaged) fprintf(stderr, "qsf-chat: standard input: %s\n", QSF_DECODE_DAMAGED);
+        if (l->decoder.damaged)
+            fprintf(stderr, "qsf-chat: %s: %s\n", qsf_cli_stream(STDIN_FILENO), QSF_DECODE_DAMAGED);
     } else if (errno != EINTR && errno != EAGAIN) {
-        fprintf(stderr, "qsf-chat: standard input: %s\n", strerror(errno));
+        fprintf(stderr, "qsf-chat: %s: %s\n", qsf_cli_stream(STDIN_FILENO), strerror(errno));
         end(l, 1);
     }
 }
@@ -293,6 +297,8 @@ static bool next_part(Line *l, const char **part, size_t *len, bool *ends) {
 
 static void submit(Line *l) {
     UiLines *m = &l->lines;
+    char *where = l->app->where;
+    if (l->script) (void)snprintf(where, sizeof l->app->where, "%.280s:%u", l->script, l->first);
     if (m->cut.cut)
         ui_app_say_too_long(l->app, &m->cut.size, m->cut.limit);
     else if (m->text.failed)
@@ -301,9 +307,11 @@ static void submit(Line *l) {
         (void)ui_app_submit(l->app, ui_buf_str(&m->text), m->text.len);
     (void)ui_app_pump(l->app);
     finish_request(l);
+    where[0] = '\0';
 }
 
 static void end_line(Line *l) {
+    l->line++;
     if (ui_lines_end_line(&l->lines)) submit(l);
     show_prompt(l);
 }
@@ -313,7 +321,10 @@ static void take_lines(Line *l) {
     size_t len;
     bool ends;
     while (!l->ended && !l->app->quit && next_part(l, &part, &len, &ends)) {
-        if (ui_lines_at_start(&l->lines)) l->lines.cut.limit = ui_app_text_room(l->app);
+        if (ui_lines_at_start(&l->lines)) {
+            l->lines.cut.limit = ui_app_text_room(l->app);
+            l->first = l->line + 1;
+        }
         ui_lines_add(&l->lines, part, len);
         if (ends) end_line(l);
     }
@@ -391,7 +402,10 @@ static void open_edit(Line *l, const UiLineOptions *o) {
 }
 
 int ui_line_run(UiApp *a, const UiLineOptions *o) {
-    Line l = { .app = a, .prompt = isatty(STDIN_FILENO) == 1, .clean = isatty(STDOUT_FILENO) == 1 };
+    Line l = { .app = a,
+               .prompt = isatty(STDIN_FILENO) == 1,
+               .clean = isatty(STDOUT_FILENO) == 1,
+               .script = o->script };
     UiLineEvents events = { .app = a, .write = write_event, .arg = &l, .quiet = o->quiet };
     l.quiet = o->quiet || o->json;
     a->hooks = o->json ? ui_line_events(&events) : text_hooks(&l);
@@ -401,6 +415,10 @@ int ui_line_run(UiApp *a, const UiLineOptions *o) {
     open_edit(&l, o);
     ui_typeahead_keep();
     bool loading = works(a);
+    if (a->refused[0]) {
+        ui_app_say(a, UI_ERROR, "%s", a->refused);
+        end(&l, QSF_EXIT_MODEL);
+    }
     finish_request(&l);
     /* Without the requested model no later command makes sense; the guide was not requested. */
     bool failed = loading && !a->model_ready && a->exit_code != 0;

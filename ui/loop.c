@@ -317,6 +317,7 @@ int ui_loop_run(UiApp *a, const UiLoopOptions *o, char *err, size_t cap) {
     l.screen.view.look.links = ui_term_links();
     l.screen.view.look.strike = ui_term_strikes();
     if (notice[0]) ui_app_say(a, UI_NOTICE, "%s", notice);
+    if (a->refused[0]) ui_app_say(a, UI_ERROR, "%s", a->refused);
     char *history = qsf_history_path();
     UiInputHooks hooks = { &l, on_enter, on_eof, on_tab, on_editor, a, &a->folds };
     ui_input_open(&hooks, history);

@@ -98,16 +98,14 @@ static void early(void *arg, UiKind kind, const char *text) {
 
 /* What the name of the model means; a folder of models is listed on the full screen. */
 static void take_model(UiApp *a, UiOptions *o, bool lines) {
-    char hint[400];
     if (!o->model) return;
     if (!lines && qsf_model_is_folder(o->model)) {
         a->models_dir = o->model;
         o->model = NULL;
         return;
     }
-    o->found = qsf_model_resolve(o->model, o->dirs, hint, sizeof hint);
-    if (o->found) o->model = o->found;
-    if (*hint) ui_options_error(hint);
+    o->found = qsf_model_resolve(o->model, o->dirs, a->refused, sizeof a->refused);
+    o->model = o->found;
 }
 
 static int chat(UiApp *a, UiOptions *o, bool unicode) {
@@ -138,6 +136,10 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     /* The conversation first: it may contain settings for loading the model. */
     if (o->model) a->want_model = ui_strdup_len(o->model, strlen(o->model));
     if (!begin_session(a, o)) return a->exit_code;
+    if (o->replay && a->refused[0]) {
+        ui_options_error(a->refused);
+        return QSF_EXIT_MODEL;
+    }
     if (o->replay) {
         if (o->model) ui_app_load(a, o->model);
         return ui_rerun(a, o->replay, o->model != NULL);
@@ -146,7 +148,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     if (o->model) {
         ui_app_load(a, o->model);
         a->model_unsaved = a->kept;
-    } else if (!a->model_path && !a->want_model) {
+    } else if (!a->model_path && !a->want_model && !a->refused[0]) {
         a->choose_model = !lines;
         if (lines) ui_guide_open(a);
     }
@@ -172,7 +174,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         a->show_downloads = true;
         if (a->choose_model) ui_guide_open(a);
     }
-    return ui_line_run(a, &(UiLineOptions){ .quiet = o->quiet, .json = o->json });
+    return ui_line_run(a, &(UiLineOptions){ .quiet = o->quiet, .json = o->json, .script = o->script });
 }
 
 /* Line mode is chosen where standard input or output is not a terminal: --script and --output are files in

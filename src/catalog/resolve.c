@@ -95,15 +95,18 @@ static void say_near(const QSFModelList *l, const char *name, char *hint, size_t
         names[2 * i] = l->items[i].name;
         names[2 * i + 1] = base_of(l->items[i].path);
     }
+    const char *ask = ": no such model; did you mean ";
     const char *near = qsf_nearest(base_of(name), names, 2 * l->n);
     if (near == NULL && base_of(name) != name) near = qsf_nearest(name, names, 2 * l->n);
     if (near != NULL) {
-        qsf_strbuf_adds(&b, "did you mean ");
+        put_clean(&b, name);
+        qsf_strbuf_adds(&b, ask);
         put_clean(&b, near);
     }
     for (size_t i = 0; near == NULL && i < l->n && shown < SHOWN; i++) {
         if (!contains(l->items[i].name, base_of(name))) continue;
-        qsf_strbuf_adds(&b, shown++ > 0 ? ", " : "did you mean ");
+        if (shown == 0) put_clean(&b, name);
+        qsf_strbuf_adds(&b, shown++ > 0 ? ", " : ask);
         put_clean(&b, l->items[i].name);
     }
     if (b.len > 0) qsf_strbuf_adds(&b, "?");
@@ -116,7 +119,9 @@ static void say_folder(const char *dir, char *hint, size_t cap) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     if (!qsf_models_list(NULL, dir, SECONDS, &l)) return;
     put_clean(&b, dir);
-    qsf_strbuf_adds(&b, l.n == 0 ? ": there are no models in this folder" : ": models in this folder: ");
+    qsf_strbuf_adds(&b, l.n == 0   ? ": there are no models in this folder"
+                        : l.n == 1 ? ": this is a folder; name the model in it: "
+                                   : ": this is a folder; name one of the models in it: ");
     for (size_t i = 0; i < l.n && i < SHOWN; i++) {
         qsf_strbuf_adds(&b, i > 0 ? ", " : "");
         put_clean(&b, base_of(l.items[i].path));
@@ -142,11 +147,11 @@ static char *look_up(const char *name, const char *const *dirs, char *hint, size
     size_t same;
     if (!qsf_models_list(dirs, NULL, SECONDS, &l)) return strdup(name);
     const QSFModelEntry *e = best(&l, name, &how, &same);
-    char *path = strdup(e != NULL && same == 1 ? e->path : name);
     if (e != NULL && same > 1) say_several(&l, name, how, same, hint, cap);
     if (e == NULL && list_beside(name, &beside)) say_near(&beside, name, hint, cap);
     if (e == NULL && *hint == '\0') say_near(&l, name, hint, cap);
     if (e == NULL) qsf_models_free(&beside);
+    char *path = *hint != '\0' ? NULL : strdup(e != NULL ? e->path : name);
     qsf_models_free(&l);
     return path;
 }
@@ -156,7 +161,7 @@ char *qsf_model_resolve(const char *name, const char *const *dirs, char *hint, s
     if (*name == '\0' || strcmp(name, QSF_GUIDE) == 0) return strdup(name);
     if (access(name, F_OK) == 0) {
         if (qsf_model_is_folder(name)) say_folder(name, hint, cap);
-        return strdup(name);
+        return *hint != '\0' ? NULL : strdup(name);
     }
     return look_up(name, dirs, hint, cap);
 }

@@ -299,7 +299,8 @@ int qsf_cli_printed(const char *program) {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return QSF_EXIT_OK;
     if (errno != EPIPE) /* the buffer has all of it: this was the first write */
-        fprintf(stderr, "%s: stdout: %s\n", program, errno != 0 ? strerror(errno) : "cannot write");
+        fprintf(stderr, "%s: %s: %s\n", program, qsf_cli_stream(STDOUT_FILENO),
+                errno != 0 ? strerror(errno) : "cannot write");
     return QSF_EXIT_RUNTIME;
 }
 
@@ -334,6 +335,14 @@ int qsf_cli_open_std_fds(const char *program) {
     return QSF_EXIT_OK;
 }
 
+static const char *replaced[2]; /* the files in place of standard input and output */
+
+const char *qsf_cli_stream(int fd) {
+    return replaced[fd == STDOUT_FILENO] ? replaced[fd == STDOUT_FILENO]
+           : fd == STDOUT_FILENO         ? "stdout"
+                                         : "stdin";
+}
+
 static bool to_empty; /* the file that replaces standard output still has its old text */
 
 int qsf_cli_replace_fd(int fd, const char *path, char *err, size_t cap) {
@@ -345,6 +354,7 @@ int qsf_cli_replace_fd(int fd, const char *path, char *err, size_t cap) {
     } else if (file >= 0 && dup2(file, fd) >= 0) {
         close(file);
         to_empty = to_empty || fd == STDOUT_FILENO;
+        replaced[fd == STDOUT_FILENO] = path;
         return 0;
     }
     snprintf(err, cap, "%.200s: %s", path, strerror(errno));

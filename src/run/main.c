@@ -39,10 +39,13 @@ static int resolve_model(RunOptions *o, char *buf, size_t cap) {
     char *found = o->model ? qsf_model_resolve(o->model, o->dirs, hint, sizeof hint) : NULL;
     char *file = found ? qsf_model_file(found) : NULL;
     free(found);
+    if (o->model && *hint) {
+        qsf_cli_error(&run_cli, "%s", hint);
+        return QSF_EXIT_MODEL;
+    }
     if (!file) return QSF_EXIT_OK;
     const int n = snprintf(buf, cap, "%s", file);
     if ((size_t)n >= cap) qsf_cli_error(&run_cli, "%s: the name is too long", file);
-    if (*hint) qsf_cli_error(&run_cli, "%s", hint);
     free(file);
     o->model = buf;
     return (size_t)n < cap ? QSF_EXIT_OK : QSF_EXIT_MODEL;

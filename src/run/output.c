@@ -37,7 +37,8 @@ int run_write_raw(const char *s, size_t len) {
         ssize_t n = write(STDOUT_FILENO, s, len);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) {
-            if (errno != EPIPE && !write_failed) qsf_cli_error(&run_cli, "stdout: %s", strerror(errno));
+            if (errno != EPIPE && !write_failed)
+                qsf_cli_error(&run_cli, "%s: %s", qsf_cli_stream(STDOUT_FILENO), strerror(errno));
             write_failed = 1;
             return QSF_EXIT_RUNTIME;
         }

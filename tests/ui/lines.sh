@@ -135,7 +135,12 @@ echo hello | "$chat" "$stories" -n 200 --ignore-eos 2>"$work/err" | head -c 1 >/
 if [ -w /dev/full ]; then
     echo hello | "$chat" "$stories" -n 5 >/dev/full 2>"$work/err"
     [ $? = 1 ] || fail "a full output did not exit with 1"
-    err_has 'standard output'
+    err_has '^qsf-chat: stdout: No space left'
+    echo hello | "$chat" "$stories" -n 5 -o /dev/full 2>"$work/err"
+    [ $? = 1 ] || fail "-o /dev/full did not exit with 1"
+    err_has '^qsf-chat: /dev/full: No space left'
+    "$QSF_BUILDDIR/qsf-run" "$stories" -n 5 -p hello -o /dev/full 2>"$work/err"
+    err_has '^qsf-run: /dev/full: No space left'
 fi
 
 # ^C: at the prompt it ends with 130; TERM ends with 143.

@@ -69,9 +69,16 @@ err_has "$work/more/deep/extra.gguf"
 printf '/models q8\n' | chat_lines 0 mini
 grep -h '^tiny-Q8 .* F32 .* fits$' "$work/out" "$work/err" >"$work/found" || { cat "$work/err"; fail "no /models"; }
 chat_lines 3 tiny-Q9 </dev/null
-err_has 'did you mean tiny-Q8\?'
+err_has '^qsf-chat: tiny-Q9: no such model; did you mean tiny-Q8\?$'
+[ "$(wc -l <"$work/err")" = 1 ] || { cat "$work/err"; fail "a misspelled name has several errors"; }
+printf '/model tiny-Q9\nHi\n' | chat_lines 1 -n 2 mini
+err_has 'did you mean tiny-Q8'
+[ -s "$work/out" ] || fail "a misspelled name takes the model away"
 chat_lines 3 "$work/more/deep" </dev/null
-err_has 'models in this folder: extra.gguf'
+err_has 'deep: this is a folder; name the model in it: extra.gguf$'
+[ "$(wc -l <"$work/err")" = 1 ] || { cat "$work/err"; fail "a folder has several errors"; }
+echo hi | chat_lines 3 "$work/more/deep" --json
+out_has '"type": "error", "text": ".*deep: this is a folder'
 cp "$work/more/deep/extra.gguf" "$work/.cache/llama.cpp/"
 chat_lines 3 extra </dev/null
 err_has "extra is the name of 2 models: $work/more/deep/extra.gguf, $work/.cache/llama.cpp/extra.gguf"
@@ -118,6 +125,24 @@ keys Escape
 see 'QSF guide is ready'
 keys C-d
 see '^rc=0'
+start 80 24 "'$chat' --no-save '$work/more'"
+see "^ Models in .*more"
+keys Escape C-d
+see '^rc=0'
+# A name that is wrong, and a file that cannot be loaded, are not in the title.
+start 80 24 "'$chat' --no-save tiny-Q9"
+see 'tiny-Q9: no such model; did you mean tiny-Q8\?$'
+see '^ qsf-chat +no model +[0-9]'
+keys '/model tiny-Q8' Enter
+see 'is ready: llama'
+keys C-d
+see '^rc='
+echo text >"$work/wrong.gguf"
+start 80 24 "'$chat' --no-save '$work/wrong.gguf'"
+see 'wrong.gguf: .*not a model'
+see '^ qsf-chat +no model +[0-9]'
+keys C-d
+see '^rc='
 start 80 24 "'$chat' --no-save '$work/more'"
 see "^ Models in .*more"
 see '^> extra'

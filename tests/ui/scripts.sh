@@ -18,6 +18,16 @@ Hello world" ] || { cat "$work/answers"; fail "-o"; }
 grep -q '^qsf-chat:' "$work/err" && { cat "$work/err"; fail "-q prints notices"; }
 printf 'Hi\n/nonsense\n' | chat_lines 1 "$work/model.gguf" -q
 err_has '^qsf-chat: .*nonsense'
+printf 'Hi\n\n"""Two\nlines"""\n/nonsense\n/source %s\n"""\n/system\n' "$work/inner" >"$work/wrong"
+printf '/set top-k -1\n' >"$work/inner"
+chat_lines 1 "$work/model.gguf" --script "$work/wrong"
+err_has "^qsf-chat: $work/wrong:5: /nonsense: no such command"
+err_has "^qsf-chat: $work/inner:1: .*top-k"
+printf '/system %09000d\nHi\n' 7 >"$work/wrong"
+chat_lines 5 "$work/model.gguf" --script "$work/wrong"
+err_has "^qsf-chat: $work/wrong:2: .*context of"
+chat_lines 5 "$work/model.gguf" --script "$work/wrong" --json
+out_has "\"type\": \"error\", \"text\": \"$work/wrong:2: "
 chat_lines 2 "$work/model.gguf" --script "$work/missing"
 err_has 'missing: No such file'
 chat_lines 2 "$work/model.gguf" -o "$work" </dev/null

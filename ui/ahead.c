@@ -9,6 +9,8 @@
 #include "ui/ctx_full.h"
 #include "ui/quoted.h"
 
+#define READY_LEAST 8 /* tokens: fewer are what every prompt begins with, or what a template puts around it */
+
 static void forget(UiApp *a) {
     if (a->ahead.asked.len > 0) (void)a->engine.ahead(a->engine.self, NULL);
     ui_buf_clear(&a->ahead.asked);
@@ -125,7 +127,7 @@ int64_t ui_ahead_ready(const UiApp *a, int64_t n) {
     const int64_t left = (int64_t)s->ahead_total - s->ahead_done;
     if (a->ahead.asked.len == 0 || s->ahead_total == 0 || ui_app_busy(a)) return 0;
     const int64_t ready = a->ahead.tokens - left;
-    return ready < 0 ? 0 : ready < n ? ready : n;
+    return ready < READY_LEAST ? 0 : ready < n ? ready : n;
 }
 
 char *ui_ahead_reason(const UiApp *a) {

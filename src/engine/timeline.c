@@ -131,7 +131,9 @@ int qsf_timeline_ahead(QsfTimeline *t, const int32_t *ids, size_t n, const QsfAh
     int rc = QSF_OK;
     while (rc == QSF_OK && n - t->n_ids >= o->least) {
         const uint32_t at = t->n_ids, spare = qsf_forward_spare(f);
-        const size_t left = n - at, m = left < o->piece ? left : o->piece;
+        /* No rest of less than `least`, unless only whole pieces are worth it. */
+        const uint32_t with_rest = o->piece + (o->least < o->piece ? o->least - 1 : 0);
+        const size_t left = n - at, m = left <= with_rest ? left : o->piece;
         if (spare < m) break;
         rc = qsf_forward_eval(f, ids + at, m, NULL, NULL, err);
         store_evaluated(t, ids + at, at);

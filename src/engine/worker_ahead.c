@@ -7,7 +7,7 @@
 
 #include "src/engine/worker_impl.h"
 
-#define PIECE 64u /* tokens of an evaluation: what is lost when it is stopped */
+#define PIECE 32u /* tokens of an evaluation: what is lost when it is stopped */
 #define LEAST 16u /* tokens for which it is worth the effort */
 #define WORD_MAX \
     64u /* bytes of a last word; of a longer one, such as text without spaces, half of it stays */

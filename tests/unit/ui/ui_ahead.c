@@ -112,6 +112,9 @@ static void test_how_much_is_ready(void **state) {
     ui_app_tick(&x->app, clock_now);
     assert_int_equal(ui_ahead_ready(&x->app, 14), 10);
     assert_int_equal(ui_ahead_ready(&x->app, 5), 5);
+    x->engine.stats.ahead_done = 101; /* the first token of every prompt is not one of this message */
+    ui_app_tick(&x->app, clock_now);
+    assert_int_equal(ui_ahead_ready(&x->app, 14), 0);
     x->engine.stats.ahead_done = 50; /* of the conversation, too */
     ui_app_tick(&x->app, clock_now);
     assert_int_equal(ui_ahead_ready(&x->app, 14), 0);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Pictures: --svg of --plan and --bench.
+# Pictures: --svg of --plan and --bench, and those of docs/pictures, of which most are drawn from the tables
+# beside them.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 cd "$work" || exit 1
@@ -81,5 +82,23 @@ wait $pid
 [ -z "$(find . -name '*qsf-part*')" ] || fail "temporary files are left"
 expect 0 '' "$run" --plan --svg kept.svg "$tiny"
 well_formed kept.svg 'chosen'
+
+# The documents.
+mkdir drawn
+"$QSF_SRCDIR/tools/pictures" "$QSF_BUILDDIR" drawn >err 2>&1 || { cat err; fail "tools/pictures failed"; }
+for new in drawn/*.svg; do
+    cmp "$new" "$QSF_SRCDIR/docs/pictures/${new#*/}" >err 2>&1 ||
+        { cat err; fail "${new#*/} differs from its table: run tools/pictures"; }
+done
+for svg in "$QSF_SRCDIR"/docs/pictures/*.svg; do
+    well_formed "$svg"
+    grep -q "pictures/${svg##*/})" "$QSF_SRCDIR/README.md" "$QSF_SRCDIR"/docs/*.md ||
+        fail "no document shows ${svg##*/}"
+done
+grep -ho 'pictures/[a-z0-9-]*\.svg' "$QSF_SRCDIR/README.md" "$QSF_SRCDIR"/docs/*.md >shown
+[ "$(wc -l <shown)" -gt 7 ] || fail "too few pictures in the documents"
+while read -r svg; do
+    [ -f "$QSF_SRCDIR/docs/$svg" ] || fail "a document shows $svg, which does not exist"
+done <shown
 
 finish

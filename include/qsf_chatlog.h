@@ -35,6 +35,8 @@ typedef struct QSFLogRecord {
     size_t reasoning_len;
     const char *exact; /* (exact_len) bytes of an answer that was cut, as in QSFMessage; or NULL */
     size_t exact_len;
+    const char *ids;  /* of an answer: all its tokens up to here, as text of ASCII that this file does not
+                        interpret; or NULL. Not set when reading: as QSF_LOG_IS_IDS of qsf_chatlog_texts */
     const char *stop; /* "eos", ... or NULL */
     uint64_t seed;
     uint32_t tokens;
@@ -48,7 +50,7 @@ typedef struct QSFLogRecord {
     double time;     /* seconds since 1970; 0 = now when writing */
     /* Set when reading: bytes and newlines of the whole texts, and where the record is, for
      * qsf_chatlog_texts. */
-    uint64_t text_bytes, text_lines, reasoning_bytes, reasoning_lines, exact_bytes;
+    uint64_t text_bytes, text_lines, reasoning_bytes, reasoning_lines, exact_bytes, ids_bytes;
     uint64_t at;
 } QSFLogRecord;
 
@@ -116,7 +118,12 @@ bool qsf_chatlog_complete(const QSFChatLog *l);
 bool qsf_chatlog_read(const char *name, bool (*fn)(void *arg, const QSFLogRecord *r), void *arg,
                       uint32_t *damaged, char *err, size_t cap);
 
-typedef enum QSFLogPart { QSF_LOG_IS_TEXT, QSF_LOG_IS_REASONING, QSF_LOG_IS_EXACT } QSFLogPart;
+typedef enum QSFLogPart {
+    QSF_LOG_IS_TEXT,
+    QSF_LOG_IS_REASONING,
+    QSF_LOG_IS_EXACT,
+    QSF_LOG_IS_IDS
+} QSFLogPart;
 /* Passes the texts of the records at bytes at[0..n) of l (QSFLogRecord.at) to put, in pieces of whole
  * characters: one text after the other. false: one cannot be read, or is damaged now; put may have received a
  * part. */

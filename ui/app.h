@@ -155,7 +155,8 @@ struct UiApp {
     UiFit fit;
     UiTint tint;
     UiWalk walk;
-    uint32_t branch; /* as in QSFRequest, of the next one */
+    uint32_t no_tokens, no_tokens_version; /* an answer whose tokens are not those of its text; 0 = none */
+    uint32_t branch;                       /* as in QSFRequest, of the next one */
     int32_t branch_id;
     UiCompact compact; /* of the running UI_REQUEST_SUMMARY */
     UiBuf swapped;     /* text of the running UI_REQUEST_SWAP */

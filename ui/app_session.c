@@ -18,6 +18,7 @@ QSFLogRecord ui_app_record(const UiItem *it, UiPlace from) {
     }
     r.exact = it->exact;
     r.exact_len = it->exact ? strlen(it->exact) : 0;
+    r.ids = it->ids;
     return r;
 }
 

@@ -145,7 +145,8 @@ static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {
                          s->search.n, ui_buf_str(&s->search.pattern));
         return;
     }
-    bool stopped = s->flash_stops && !s->app->stopping;
+    const bool stopped = (s->flash_stops && !s->app->stopping) ||
+                         (s->flash_tokens && s->app->running != UI_REQUEST_TOKENS);
     if (s->flash[0] && s->flash_until > ui_now() && !stopped)
         ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, " %s ", s->flash);
     else if (!draw_question(s, in, row, cols))

@@ -54,6 +54,10 @@ static char *worker_templates(void *self) { return qsf_worker_templates(self); }
 
 static void worker_tokens(void *self, QSFTokens *out) { qsf_worker_tokens(self, out); }
 
+static uint32_t worker_token_ids(void *self, uint32_t first, int32_t *out, uint32_t max) {
+    return qsf_worker_token_ids(self, first, out, max);
+}
+
 static uint32_t worker_token_rows(void *self, uint32_t first, QSFToken *out, uint32_t max) {
     return qsf_worker_token_rows(self, first, out, max);
 }
@@ -87,6 +91,7 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .text_budget = worker_text_budget,
         .templates = worker_templates,
         .tokens = worker_tokens,
+        .token_ids = worker_token_ids,
         .token_rows = worker_token_rows,
         .token_text = worker_token_text,
         .fd = worker_fd,

@@ -29,6 +29,7 @@ typedef struct UiEngine {
     uint64_t (*text_budget)(void *self, const QSFTextSize *size, uint64_t held);
     char *(*templates)(void *self);
     void (*tokens)(void *self, QSFTokens *out);
+    uint32_t (*token_ids)(void *self, uint32_t first, int32_t *out, uint32_t max);
     uint32_t (*token_rows)(void *self, uint32_t first, QSFToken *out, uint32_t max);
     size_t (*token_text)(void *self, int32_t id, char *dst, size_t cap, bool *special);
     int (*fd)(void *self);

@@ -13,6 +13,7 @@
 #define UI_LINE_CELLS  60
 #define UI_TREE_SHARE  8 /* and their tree about this one */
 #define UI_TREE_MIN    1024u
+#define UI_IDS_SHARE   4  /* tokens of answers take at most this part of what is left */
 #define UI_PAST_SHARE  16 /* messages that left the context take at most this part */
 
 static double mb(uint64_t bytes) { return (double)bytes / (1 << 20); }
@@ -31,6 +32,7 @@ bool ui_item_place(UiItem *it, const QSFLogRecord *r) {
     p->at[p->n++] = r->at;
     p->bytes += r->text_bytes + r->reasoning_bytes + r->exact_bytes;
     p->exact = r->exact_bytes > 0;
+    p->ids = r->ids_bytes;
     p->lines += r->text_lines + r->reasoning_lines;
     p->text += r->text_bytes;
     return true;
@@ -108,15 +110,16 @@ void ui_room_refuse(const UiApp *a, UiRoom *room, const char *name, uint64_t nee
 typedef struct Load {
     UiTranscript *t;
     UiItem *it;
-    UiBuf exact;
-    bool last;   /* the last record of the last answer */
-    bool failed; /* out of memory */
+    UiBuf exact, ids;
+    bool last, tokens; /* the last record: of the last answer; the tokens are wanted */
+    bool failed;       /* out of memory */
 } Load;
 
 static void put(void *arg, QSFLogPart part, const char *s, size_t len) {
     Load *l = arg;
-    if (l->failed || (part == QSF_LOG_IS_EXACT && !l->last)) return;
+    if (l->failed || (part == QSF_LOG_IS_EXACT && !l->last) || (part == QSF_LOG_IS_IDS && !l->tokens)) return;
     l->failed = part == QSF_LOG_IS_EXACT       ? !ui_buf_add(&l->exact, s, len)
+                : part == QSF_LOG_IS_IDS       ? !ui_buf_add(&l->ids, s, len)
                 : part == QSF_LOG_IS_REASONING ? !ui_item_think(l->t, l->it, s, len, 0)
                                                : !ui_item_append(l->t, l->it, s, len);
 }
@@ -127,15 +130,17 @@ static void places_free(UiItem *it) {
     it->places = NULL;
 }
 
-/* Only an answer that can be continued needs its exact text. */
-static bool load_item(UiTranscript *t, UiItem *it, bool last, const QSFChatLog *log) {
+/* Only an answer that can be continued needs its exact text. tokens: it gets them too. */
+static bool load_item(UiTranscript *t, UiItem *it, bool last, bool tokens, const QSFChatLog *log) {
     Load l = { .t = t, .it = it };
     const size_t n = it->places->n;
     const uint64_t *at = it->places->at;
     bool ok = ui_buf_reserve(&it->raw, it->places->text) && qsf_chatlog_texts(log, at, n - 1, put, &l);
     l.last = last && it->places->exact && it->kind == UI_ANSWER;
+    l.tokens = tokens && it->kind == UI_ANSWER;
     ok = ok && qsf_chatlog_texts(log, at + n - 1, 1, put, &l) && !l.failed;
     ui_item_set_exact(it, l.exact.data);
+    ui_item_set_ids(it, l.ids.data);
     places_free(it);
     if (it->thought) it->thought->seconds = 0;
     ui_item_close(it);
@@ -152,6 +157,17 @@ static bool leave_on_disk(UiTranscript *t, UiItem *it) {
     return ok;
 }
 
+/* The tokens of the newest answers are loaded, as far as they fit: returns the index of the first of them. */
+static size_t first_with_tokens(const UiTranscript *t, uint64_t room) {
+    size_t i = t->n;
+    for (uint64_t sum = 0; i > 0; i--) {
+        const UiItem *it = t->items[i - 1];
+        if (it->in_context && it->places) sum += it->places->ids;
+        if (sum > room) break;
+    }
+    return i;
+}
+
 /* The newest ones first, as far as they fit. */
 static bool load_past(UiApp *a, UiTranscript *t, const QSFChatLog *log, uint64_t room) {
     bool ok = true;
@@ -159,7 +175,7 @@ static bool load_past(UiApp *a, UiTranscript *t, const QSFChatLog *log, uint64_t
         UiItem *it = t->items[i - 1];
         if (!it->places) continue;
         const uint64_t cost = text_cost(a, it);
-        ok = cost <= room ? load_item(t, it, false, log) : leave_on_disk(t, it);
+        ok = cost <= room ? load_item(t, it, false, false, log) : leave_on_disk(t, it);
         room -= cost <= room ? cost : 0;
     }
     return ok;
@@ -172,11 +188,13 @@ bool ui_texts_load(UiApp *a, UiTranscript *t, const QSFChatLog *log, UiRoom *roo
     const UiItem *last = ui_transcript_last(t);
     for (size_t i = 0; i < t->n; i++)
         if (t->items[i]->in_context) need += text_cost(a, t->items[i]);
+    const size_t from = need < room->bytes ? first_with_tokens(t, (room->bytes - need) / UI_IDS_SHARE) : t->n;
     for (size_t i = 0; ok && need <= room->bytes && i < t->n; i++) {
         UiItem *it = t->items[i];
         if (!it->in_context || !it->places) continue;
-        ok = load_item(t, it, it == last, log);
+        ok = load_item(t, it, it == last, i >= from, log);
         need += it->shown.len + (it->thought ? it->thought->shown.len : 0); /* it has control characters */
+        need += it->ids ? strlen(it->ids) : 0;
     }
     if (ok && need > room->bytes) {
         ui_room_refuse(a, room, name, need, err, cap);

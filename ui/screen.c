@@ -39,7 +39,7 @@ void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
     (void)vsnprintf(s->flash, sizeof s->flash, fmt, ap);
     va_end(ap);
     s->flash_until = ui_now() + UI_FLASH_SECONDS;
-    s->flash_stops = s->flash_brief = false;
+    s->flash_stops = s->flash_brief = s->flash_tokens = false;
     s->armed = UI_ARMED_NOTHING;
 }
 

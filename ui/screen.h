@@ -38,13 +38,14 @@ typedef struct UiScreen {
     bool searching;  /* n and N go to its places, which are marked */
     char flash[160]; /* short message on the rule above the input */
     double flash_until;
-    bool flash_brief; /* it says why a key did nothing: removed by the next one */
-    bool flash_stops; /* it announces that something is being stopped: removed when it has */
-    UiArmed armed;    /* as long as flash says so */
-    bool again;       /* draw everything, not only what changed */
-    bool after_x;     /* ^X was pressed: ^E after it opens the editor */
-    bool suspend;     /* ^Z was pressed */
-    bool editor;      /* the message should be opened in an editor */
+    bool flash_brief;  /* it says why a key did nothing: removed by the next one */
+    bool flash_tokens; /* it says that tokens are evaluated: removed when they have been */
+    bool flash_stops;  /* it announces that something is being stopped: removed when it has */
+    UiArmed armed;     /* as long as flash says so */
+    bool again;        /* draw everything, not only what changed */
+    bool after_x;      /* ^X was pressed: ^E after it opens the editor */
+    bool suspend;      /* ^Z was pressed */
+    bool editor;       /* the message should be opened in an editor */
 } UiScreen;
 
 void ui_screen_init(UiScreen *s, UiApp *app, bool unicode);

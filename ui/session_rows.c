@@ -59,7 +59,7 @@ static void find_text(Find *f, const char *s, size_t len) {
 }
 
 static void find_piece(void *arg, QSFLogPart part, const char *s, size_t len) {
-    if (part != QSF_LOG_IS_EXACT) find_text(arg, s, len);
+    if (part == QSF_LOG_IS_TEXT || part == QSF_LOG_IS_REASONING) find_text(arg, s, len);
 }
 
 /* Is there something in the texts of r? */

@@ -22,6 +22,7 @@ static double now_realtime(void) {
 static void item_free(UiItem *it) {
     if (it->thought) item_free(it->thought);
     free(it->exact);
+    free(it->ids);
     if (it->places) free(it->places->at);
     free(it->places);
     ui_buf_free(&it->raw);
@@ -146,6 +147,11 @@ bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, ui
 void ui_item_set_exact(UiItem *it, char *text) {
     free(it->exact);
     it->exact = text;
+}
+
+void ui_item_set_ids(UiItem *it, char *ids) {
+    free(it->ids);
+    it->ids = ids;
 }
 
 bool ui_item_thought(const UiItem *it) {
@@ -314,7 +320,7 @@ uint64_t ui_transcript_held(const UiTranscript *t) {
     uint64_t sum = 0;
     for (size_t i = 0; i < t->n; i++) {
         const UiItem *it = t->items[i];
-        sum += UI_ITEM_BYTES + it->raw.len + it->shown.len;
+        sum += UI_ITEM_BYTES + it->raw.len + it->shown.len + (it->ids ? strlen(it->ids) : 0);
         if (it->thought)
             sum += UI_ITEM_BYTES + it->thought->raw.len + it->thought->shown.len + it->thought->plain.len;
     }

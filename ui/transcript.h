@@ -27,6 +27,7 @@ typedef struct UiPlaces {
     uint64_t bytes, lines; /* of its text and reasoning */
     uint64_t text;         /* bytes of its text */
     bool exact;            /* the last record has an exact text */
+    uint64_t ids;          /* bytes of the tokens in the last record */
 } UiPlaces;
 
 typedef struct UiItem {
@@ -50,6 +51,7 @@ typedef struct UiItem {
     double seconds;         /* duration of the reasoning; 0 = unknown */
     char stop[16];          /* why the answer ended, "" while it is open or unknown; of reasoning that the
                                limit ended: "cut" */
+    char *ids;              /* of an answer: its tokens (ui/ids.h), or NULL */
     char *exact;            /* of an answer that was cut: QSFMessage.exact, or NULL */
     struct UiItem *thought; /* of an answer: the reasoning before it, tags included; NULL = none */
     UiPlaces *places;       /* NULL: the text is in memory */
@@ -82,6 +84,8 @@ bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len);
 bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, uint32_t tokens);
 /* Replaces its exact text; takes ownership of text, which may be NULL. */
 void ui_item_set_exact(UiItem *it, char *text);
+/* Replaces its tokens; takes ownership of ids, which may be NULL. */
+void ui_item_set_ids(UiItem *it, char *ids);
 /* Whether there is reasoning with text. Models told not to reason leave an empty one. */
 bool ui_item_thought(const UiItem *it);
 /* Its current end. */

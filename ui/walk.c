@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_cli.h"
 #include "ui/app_internal.h"
 #include "ui/branches.h"
+#include "ui/ids.h"
 
 #define TEXT_MAX 48 /* bytes of a token that are shown */
 
@@ -40,8 +42,16 @@ static const char *obstacle(const UiApp *a) {
 
 const char *ui_walk_evaluate(UiApp *a, bool open) {
     const char *why = obstacle(a);
+    const UiItem *it = ui_walk_item(a);
     if (why) return why;
-    if (!ui_app_request(a, (QSFRequest){ .score = true })) return "nothing was evaluated";
+    if (it->id == a->no_tokens && it->version == a->no_tokens_version)
+        return "the tokens of this answer cannot be told from its text";
+    const bool own = strncmp(it->label, a->stats.model_name, sizeof it->label - 1) == 0;
+    size_t n = 0;
+    int32_t *ids = own ? ui_ids_read(it->ids, &n) : NULL; /* another model has other tokens */
+    const bool asked = ui_app_request(a, (QSFRequest){ .score = true, .tokens = ids, .n_tokens = n });
+    free(ids);
+    if (!asked) return "nothing was evaluated";
     ui_walk_asked(a, ui_walk_item(a));
     a->walk.opens = open;
     a->running = UI_REQUEST_TOKENS;
@@ -78,12 +88,20 @@ const char *ui_walk_step(UiApp *a, int by) {
 
 void ui_walk_known_now(UiApp *a, const QSFEvent *e) {
     const bool opens = a->walk.opens;
+    QSFTokens t;
     a->walk.opens = false;
     ui_app_refresh_stats(a);
+    const UiItem *it = ui_walk_item(a);
+    if (it && e->type != QSF_EVENT_DONE && e->code == QSF_EXIT_USAGE) {
+        a->no_tokens = it->id;
+        a->no_tokens_version = it->version;
+    }
     if (e->type != QSF_EVENT_DONE)
         ui_app_print(a, UI_ERROR, e->text ? e->text : "the engine failed");
     else if (e->stop == QSF_STOP_INTERRUPTED)
         ui_app_say(a, UI_NOTICE, "stopped: the tokens of the answer are unknown");
+    else if (!ui_walk_known(a, &t)) /* asking again would not change that */
+        ui_app_say(a, UI_NOTICE, "the tokens of the answer are unknown");
     else if (opens)
         (void)ui_walk_step(a, 0);
 }

@@ -72,6 +72,7 @@ bool ui_walk_key(UiScreen *s, const UiKey *k) {
         report(s, ui_walk_step(s->app, k->action == UI_DO_TOKEN_BACK ? -1 : 1));
         if (s->app->running == UI_REQUEST_TOKENS && s->app->walk.opens)
             ui_screen_flash(s, "the tokens of the answer are being evaluated: ^C stops that");
+        s->flash_tokens = s->app->running == UI_REQUEST_TOKENS;
         return true;
     }
     return s->app->walk.open && walking_key(s, k);

@@ -270,6 +270,7 @@ static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
     }
     if (r->reasoning_len) put_field(b, "reasoning", r->reasoning, r->reasoning_len);
     if (r->exact_len) put_field(b, "exact", r->exact, r->exact_len);
+    if (r->ids) put_field(b, "ids", r->ids, strlen(r->ids));
     if (r->name && last) put_field(b, "name", r->name, strlen(r->name));
     if (r->kind == QSF_LOG_UNDO || r->kind == QSF_LOG_FORGET) qsf_strbuf_addf(b, ",\"n\":%u", r->n);
     /* Earlier versions of the program skip these. */

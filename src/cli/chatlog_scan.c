@@ -258,6 +258,7 @@ static const struct {
     { "exact", QSF_LOG_EXACT }, { "seed", QSF_LOG_SEED }, { "time", QSF_LOG_KEY },
     { "tokens", QSF_LOG_KEY },  { "n", QSF_LOG_KEY },     { "id", QSF_LOG_KEY },
     { "more", QSF_LOG_KEY },    { "by", QSF_LOG_BY },     { "was", QSF_LOG_WAS },
+    { "ids", QSF_LOG_IDS },
 };
 
 static void clear_string(QsfLogString *d) {
@@ -280,6 +281,7 @@ static void clear_record(QsfLogScan *s) {
     s->string[QSF_LOG_TEXT] = (QsfLogString){ .dst = s->text, .cap = QSF_LOG_HEAD };
     s->string[QSF_LOG_REASONING] = (QsfLogString){ .dst = s->reasoning, .cap = QSF_LOG_HEAD };
     s->string[QSF_LOG_EXACT] = (QsfLogString){ .dst = s->exact, .cap = QSF_LOG_HEAD };
+    s->string[QSF_LOG_IDS] = (QsfLogString){ .dst = s->ids, .cap = sizeof s->ids - 1 };
     for (int i = 0; i < QSF_LOG_STRINGS; i++) clear_string(&s->string[i]);
     s->time = 0;
     s->tokens = s->count = s->id = s->more = 0;
@@ -291,6 +293,7 @@ static bool read_text(QsfLogScan *s, int which) {
     if (peek_token(s) != '"') return skip_value(s, 1);
     s->part = which == QSF_LOG_REASONING ? QSF_LOG_IS_REASONING
               : which == QSF_LOG_EXACT   ? QSF_LOG_IS_EXACT
+              : which == QSF_LOG_IDS     ? QSF_LOG_IS_IDS
                                          : QSF_LOG_IS_TEXT;
     s->to_sink = s->sink != NULL && which >= QSF_LOG_TEXT;
     d->present = read_string(s, d);
@@ -378,6 +381,7 @@ static bool record_of(const QsfLogScan *s, QSFLogRecord *r) {
     r->reasoning_lines = s->string[QSF_LOG_REASONING].lines;
     r->exact = string_of(s, QSF_LOG_EXACT, &r->exact_len);
     r->exact_bytes = s->string[QSF_LOG_EXACT].bytes;
+    r->ids_bytes = s->string[QSF_LOG_IDS].bytes;
     r->stop = string_of(s, QSF_LOG_STOP, NULL);
     r->seed = seed_of(string_of(s, QSF_LOG_SEED, NULL));
     r->tokens = count_of(s->tokens);

@@ -37,6 +37,7 @@ enum {
     QSF_LOG_TEXT,
     QSF_LOG_REASONING,
     QSF_LOG_EXACT,
+    QSF_LOG_IDS,
     QSF_LOG_STRINGS
 };
 
@@ -55,7 +56,7 @@ typedef struct QsfLogScan {
     char small[160];
     char was[QSF_LOG_HEAD + 1];
     char named[QSF_LOG_HEAD + 1], text[QSF_LOG_HEAD + 1], reasoning[QSF_LOG_HEAD + 1],
-        exact[QSF_LOG_HEAD + 1];
+        exact[QSF_LOG_HEAD + 1], ids[16];
     char out[4096]; /* (n_out) bytes for the sink */
     size_t n_out;
     unsigned char buf[32768];

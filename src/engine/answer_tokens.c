@@ -82,6 +82,13 @@ void qsf_answer_tokens_end(QsfAnswerTokens *a, uint32_t text, uint32_t reasoning
     pthread_mutex_unlock(&a->lock);
 }
 
+void qsf_answer_tokens_cut(QsfAnswerTokens *a, uint32_t text) {
+    pthread_mutex_lock(&a->lock);
+    for (uint32_t i = a->info.n; i > a->info.first && row(a, i - 1)->text_end > text; i--)
+        row(a, i - 1)->text_end = text;
+    pthread_mutex_unlock(&a->lock);
+}
+
 uint32_t qsf_answer_tokens_match(const QsfAnswerTokens *a, const int32_t *ids, size_t n) {
     const uint32_t own = a->info.n - (a->ended ? 1 : 0);
     if (own == 0 || n < own || a->info.n == QSF_TOKENS_KNOWN) return 0;
@@ -92,6 +99,14 @@ void qsf_answer_tokens_info(QsfAnswerTokens *a, QSFTokens *out) {
     pthread_mutex_lock(&a->lock);
     *out = a->info;
     pthread_mutex_unlock(&a->lock);
+}
+
+uint32_t qsf_answer_tokens_ids(QsfAnswerTokens *a, uint32_t first, int32_t *out, uint32_t max) {
+    pthread_mutex_lock(&a->lock);
+    const uint32_t left = first < a->info.n ? a->info.n - first : 0, n = left < max ? left : max;
+    if (n > 0) memcpy(out, a->ids + first, n * sizeof *out);
+    pthread_mutex_unlock(&a->lock);
+    return n;
 }
 
 uint32_t qsf_answer_tokens_rows(QsfAnswerTokens *a, uint32_t first, QSFToken *out, uint32_t max) {

@@ -38,13 +38,16 @@ void qsf_answer_tokens_begin(QsfAnswerTokens *a, uint64_t request, uint32_t n, b
 void qsf_answer_tokens_add(QsfAnswerTokens *a, const QSFToken *token);
 /* The request is over, after this many bytes of text; ended: its last token ended the answer. */
 void qsf_answer_tokens_end(QsfAnswerTokens *a, uint32_t text, uint32_t reasoning, bool ended);
+/* The answer has only this many bytes of the text of the tokens. */
+void qsf_answer_tokens_cut(QsfAnswerTokens *a, uint32_t text);
 /* Returns how many tokens, without one that ended the answer, the last ones of ids[0..n) are; 0 if they are
  * others. */
 uint32_t qsf_answer_tokens_match(const QsfAnswerTokens *a, const int32_t *ids, size_t n);
 
-/* ---- any thread: as qsf_worker_tokens and qsf_worker_token_rows ---- */
+/* ---- any thread: as qsf_worker_tokens, qsf_worker_token_ids and qsf_worker_token_rows ---- */
 
 void qsf_answer_tokens_info(QsfAnswerTokens *a, QSFTokens *out);
+uint32_t qsf_answer_tokens_ids(QsfAnswerTokens *a, uint32_t first, int32_t *out, uint32_t max);
 uint32_t qsf_answer_tokens_rows(QsfAnswerTokens *a, uint32_t first, QSFToken *out, uint32_t max);
 
 #endif

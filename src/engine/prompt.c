@@ -15,7 +15,8 @@ static bool message_ok(const QSFMessage *m) {
 }
 
 bool qsf_request_ok(const QSFRequest *r) {
-    if (r == NULL || (r->messages == NULL && r->n_messages > 0) || (r->stop == NULL && r->n_stop > 0))
+    if (r == NULL || (r->messages == NULL && r->n_messages > 0) || (r->stop == NULL && r->n_stop > 0) ||
+        (r->tokens == NULL && r->n_tokens > 0))
         return false;
     for (size_t i = 0; i < r->n_messages; i++)
         if (!message_ok(&r->messages[i])) return false;
@@ -24,8 +25,12 @@ bool qsf_request_ok(const QSFRequest *r) {
     return true;
 }
 
+/* The tokens of an answer that is evaluated. */
+static size_t n_tokens(const QSFRequest *r) { return r->score ? r->n_tokens : 0; }
+
 static size_t block_bytes(const QSFRequest *r) {
     size_t n = sizeof(QsfRequestCopy) + r->n_messages * sizeof(QsfMsg) + r->n_stop * sizeof(char *);
+    n += n_tokens(r) * sizeof *r->tokens;
     for (size_t i = 0; i < r->n_messages; i++) {
         const QSFMessage *m = &r->messages[i];
         n += strlen(m->role) + 1 + m->len + 1 + m->reasoning_len + 1 + m->exact_len + 1;
@@ -44,7 +49,7 @@ static const char *put(char **at, const char *s, size_t len) {
 }
 
 size_t qsf_request_text_bytes(const QSFRequest *r) {
-    size_t n = 0;
+    size_t n = n_tokens(r);
     for (size_t i = 0; i < r->n_messages; i++)
         n += r->messages[i].len + r->messages[i].reasoning_len + r->messages[i].exact_len;
     return n;
@@ -65,7 +70,11 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
     c->text_bytes = qsf_request_text_bytes(r);
     c->messages = (QsfMsg *)(c + 1);
     c->stop = (const char **)(c->messages + r->n_messages);
-    char *at = (char *)(c->stop + r->n_stop);
+    int32_t *tokens = (int32_t *)(void *)(c->stop + r->n_stop);
+    c->tokens = tokens;
+    c->n_tokens = n_tokens(r);
+    if (c->n_tokens > 0) memcpy(tokens, r->tokens, c->n_tokens * sizeof *tokens);
+    char *at = (char *)(tokens + c->n_tokens);
     for (size_t i = 0; i < r->n_messages; i++) {
         const QSFMessage *m = &r->messages[i];
         const char *role = put(&at, m->role, strlen(m->role));

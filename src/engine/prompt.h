@@ -24,7 +24,9 @@ typedef struct QsfRequestCopy {
     uint64_t held;   /* as QSFRequest.held */
     uint32_t branch; /* as QSFRequest.branch */
     int32_t branch_id;
-    bool score; /* then continue_last, too */
+    bool score;            /* then continue_last, too */
+    const int32_t *tokens; /* (n_tokens) as QSFRequest.tokens; 0 = none */
+    size_t n_tokens;
 } QsfRequestCopy;
 
 /* Is r valid? false when r, or an array or string that it needs, is NULL. */

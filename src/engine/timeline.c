@@ -389,7 +389,8 @@ static void on_scored(void *arg, uint32_t pos, const float *logits) {
     Run *r = arg;
     (void)pos;
     const int32_t id = begun(r)[r->out->tokens];
-    add(r, id);
+    const bool last = r->out->tokens + 1 == r->g->begun;
+    if (!last || !qsf_runtime_ends(r->t->rt, id)) add(r, id); /* one that ended it has no text */
     look(r, logits, id, -1);
 }
 

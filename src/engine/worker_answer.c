@@ -268,9 +268,11 @@ static void end_answer(QSFWorker *w, const QsfGeneration *out) {
 /* Tokens with another text are those of another answer: the template may change it, or the vocabulary. */
 static int check_scored(QSFWorker *w, const Asked *q, const QsfGeneration *out, QsfErr *err) {
     const QsfMsg *last = &q->r->messages[q->r->n_messages - 1];
-    if (out->stop == QSF_STOP_INTERRUPTED || out->text_bytes != last->len)
-        qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
-    if (out->stop == QSF_STOP_INTERRUPTED || out->text_bytes == last->len) return QSF_OK;
+    const bool given = q->r->n_tokens > 0, stopped = out->stop == QSF_STOP_INTERRUPTED;
+    const bool same = out->text_bytes == last->len || (given && out->text_bytes > last->len);
+    if (stopped || !same) qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
+    if (same && given) qsf_answer_tokens_cut(&w->tokens, (uint32_t)last->len);
+    if (stopped || same) return QSF_OK;
     return qsf_err_set(err, QSF_E_USAGE, "the tokens of this answer cannot be told from its text");
 }
 
@@ -289,8 +291,9 @@ static void answer(QSFWorker *w, const Asked *q) {
                            qsf_timeline_reusable(&w->timeline, ids->data, ids->n), p.max_tokens);
     begin_tokens(w, q);
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
-    qsf_answer_tokens_end(&w->tokens, out.text_bytes, out.reasoning_bytes,
-                          rc == QSF_OK && out.stop == QSF_STOP_EOS && !r->score);
+    const bool ended = r->score ? q->begun > 0 && qsf_runtime_ends(&w->rt, ids->data[ids->n - 1])
+                                : out.stop == QSF_STOP_EOS;
+    qsf_answer_tokens_end(&w->tokens, out.text_bytes, out.reasoning_bytes, rc == QSF_OK && ended);
     qsf_live_stats_done(&w->stats, qsf_forward_kept(w->rt.fwd));
     w->snap.due = w->snap.path != NULL;
     if (rc == QSF_OK && r->score) rc = check_scored(w, q, &out, &err);
@@ -315,6 +318,23 @@ static int begin_branch(QSFWorker *w, Asked *q, QsfErr *err) {
     return qsf_ids_append(&q->ids, w->tokens.ids, at, err);
 }
 
+/* The known tokens of the answer follow the prompt for it. */
+static int take_given(QSFWorker *w, Asked *q, const QsfIds *prompt, const QsfThinkPrompt *where,
+                      QsfErr *err) {
+    const QsfRequestCopy *r = q->r;
+    const uint32_t vocab = qsf_tokenizer_n_vocab(w->rt.tok);
+    for (size_t i = 0; i < r->n_tokens; i++)
+        if (r->tokens[i] < 0 || (uint32_t)r->tokens[i] >= vocab)
+            return qsf_err_set(err, QSF_E_USAGE, "token %d is outside the vocabulary", (int)r->tokens[i]);
+    if (r->n_tokens > QSF_TOKENS_KNOWN)
+        return qsf_err_set(err, QSF_E_USAGE, "the answer has more than %u tokens", QSF_TOKENS_KNOWN);
+    q->where = *where;
+    q->begun = (uint32_t)r->n_tokens;
+    q->ids.n = 0;
+    int rc = qsf_ids_append(&q->ids, prompt->data, prompt->n, err);
+    return rc == QSF_OK ? qsf_ids_append(&q->ids, r->tokens, r->n_tokens, err) : rc;
+}
+
 /* An answer begins where the prompt for it ends: its tokens are those that the conversation has after that. A
  * template may put something else there for an answer that exists. */
 static int begin_score(QSFWorker *w, Asked *q, QsfErr *err) {
@@ -327,6 +347,11 @@ static int begin_score(QSFWorker *w, Asked *q, QsfErr *err) {
     before.n_messages--;
     before.continue_last = false;
     int rc = encode(w, &before, &ids, &where, err);
+    if (rc == QSF_OK && q->r->n_tokens > 0) {
+        rc = take_given(w, q, &ids, &where, err);
+        qsf_ids_free(&ids);
+        return rc;
+    }
     while (rc == QSF_OK && same < ids.n && same + 1 < q->ids.n && ids.data[same] == q->ids.data[same]) same++;
     q->where = where;
     if (same + 1 < ids.n) {

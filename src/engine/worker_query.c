@@ -164,6 +164,10 @@ void qsf_worker_tokens(QSFWorker *w, QSFTokens *out) {
     if (w != NULL && out != NULL) qsf_answer_tokens_info(&w->tokens, out);
 }
 
+uint32_t qsf_worker_token_ids(QSFWorker *w, uint32_t first, int32_t *out, uint32_t max) {
+    return w != NULL && out != NULL ? qsf_answer_tokens_ids(&w->tokens, first, out, max) : 0;
+}
+
 uint32_t qsf_worker_token_rows(QSFWorker *w, uint32_t first, QSFToken *out, uint32_t max) {
     return w != NULL && out != NULL ? qsf_answer_tokens_rows(&w->tokens, first, out, max) : 0;
 }

@@ -27,6 +27,8 @@ static uint64_t fake_submit(void *self, const QSFRequest *r) {
     f->branch = r->branch;
     f->branch_id = r->branch_id;
     f->score = r->score;
+    f->n_tokens = r->n_tokens < 16 ? (uint32_t)r->n_tokens : 16;
+    for (uint32_t i = 0; i < f->n_tokens; i++) f->given[i] = r->tokens[i];
     f->tokens = (QSFTokens){ 0 };
     (void)snprintf(f->snapshot, sizeof f->snapshot, "%s", r->snapshot ? r->snapshot : "");
     memset(f->roles, 0, sizeof f->roles);
@@ -172,6 +174,13 @@ static uint64_t fake_text_budget(void *self, const QSFTextSize *size, uint64_t h
 
 static void fake_tokens_of(void *self, QSFTokens *out) { *out = ((FakeEngine *)self)->tokens; }
 
+static uint32_t fake_token_ids(void *self, uint32_t first, int32_t *out, uint32_t max) {
+    const FakeEngine *f = self;
+    uint32_t n = 0;
+    for (; first + n < f->tokens.n && n < max; n++) out[n] = f->rows[first + n].id;
+    return n;
+}
+
 static uint32_t fake_token_rows(void *self, uint32_t first, QSFToken *out, uint32_t max) {
     const FakeEngine *f = self;
     uint32_t n = 0;
@@ -225,6 +234,7 @@ UiEngine fake_engine(FakeEngine *f) {
                        .text_budget = fake_text_budget,
                        .templates = fake_templates,
                        .tokens = fake_tokens_of,
+                       .token_ids = fake_token_ids,
                        .token_rows = fake_token_rows,
                        .token_text = fake_token_text,
                        .fd = fake_fd };

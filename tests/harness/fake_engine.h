@@ -42,6 +42,8 @@ typedef struct FakeEngine {
     uint32_t branch; /* of the last submit, and its other wishes */
     int32_t branch_id;
     bool score;
+    int32_t given[16]; /* (n_tokens) */
+    uint32_t n_tokens;
     QSFTokens tokens; /* (n) the rows from 0; those of answers of fake_tokens */
     QSFToken rows[16];
     QSFStats stats;

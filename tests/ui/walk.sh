@@ -44,15 +44,28 @@ keys Down Down Down Down Enter
 see '^ Hello.*Hello world$'
 see '^ ready'
 see_gone 'token 2 of'
-not_see '#3'
+not_see '#4'
 keys '/probs' Enter
 see 'its tokens by probability'
 tm capture-pane -e -p -t t | grep -q '\[32mHello' || fail "likely tokens are not green"
 tm capture-pane -e -p -t t | grep -q '\[1m.\[31m' || fail "the chosen token is not red"
+# The tokens of a version that was replaced are known, too.
+keys '/probs off' Enter M-Left
+see 'version 1/2'
+keys M-,
+see 'token 3 of 3 .* no text'
+keys Escape
+see_gone 'token 3 of 3'
+keys M-Right
+see 'version 2/2'
+keys M-,
+see 'token [0-9]+ of [0-9]+ .* no text'
+keys Escape
+see_gone 'token [0-9]+ of [0-9]+'
 # The model plays the user: its message is put into the input.
 keys '/swap' Enter
 see '^> Hello world'
-not_see '#3'
+not_see '#4'
 keys C-u '/quit' Enter
 see 'rc=0'
 
@@ -61,12 +74,12 @@ start 80 24 "'$chat' '$work/model.gguf' --session walk"
 see 'Hello world$'
 see 'resumed'
 keys M-,
-see 'token [0-9]+ of [0-9]+|cannot be told'
+see 'token [0-9]+ of [0-9]+'
 keys Escape
 see_gone 'token [0-9]+ of'
 size 40 12
 keys M-,
-see 'token [0-9]+ of [0-9]+|cannot be told'
+see 'token [0-9]+ of [0-9]+'
 wide_enough 40
 keys Escape '/quit' Enter
 see 'rc=0'

@@ -185,6 +185,70 @@ static void an_answer_is_evaluated_again(void **state) {
     done(w);
 }
 
+static QsfSeen *score_tokens(QSFWorker *w, const char *answer, const int32_t *ids, uint32_t n) {
+    const QSFMessage m[2] = { question, { .role = "assistant", .content = answer, .len = strlen(answer) } };
+    QSFRequest r = { .messages = m, .n_messages = 2, .score = true, .tokens = ids, .n_tokens = n };
+    return qsf_rig_finish(w, qsf_worker_submit(w, &r));
+}
+
+/* Asks for an answer, something else, and for the tokens of the answer: the rows are the same. */
+static void known_again(QSFWorker *w, const QSFRequest *r) {
+    static char text[65536];
+    int32_t ids[MAX + 8];
+    QSFToken was[MAX + 8];
+    QsfSeen *s = qsf_rig_finish(w, qsf_worker_submit(w, r));
+    assert_int_equal(s->end.type, QSF_EVENT_DONE);
+    memcpy(text, s->text, s->len + 1);
+    const uint32_t n = known(w);
+    assert_true(n > 0);
+    memcpy(was, rows, sizeof was);
+    assert_int_equal(qsf_worker_token_ids(w, 0, ids, MAX + 8), n);
+    assert_int_equal(qsf_worker_token_ids(w, n, ids, 1), 0);
+    assert_int_equal(qsf_worker_token_ids(NULL, 0, ids, 1), 0);
+    (void)qsf_rig_finish(w, qsf_rig_submit(w, "other"));
+    s = score_tokens(w, text, ids, n);
+    if (s->end.type != QSF_EVENT_DONE) fail_msg("%s", s->end_text);
+    assert_int_equal(known(w), n);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(rows[i].id, was[i].id);
+        assert_int_equal(rows[i].text_end, was[i].text_end);
+        assert_float_equal(rows[i].p, was[i].p, 1e-3);
+    }
+    s = branch(w, n - 1, ids[n - 1]);
+    assert_int_equal(s->end.type, QSF_EVENT_DONE);
+    (void)qsf_rig_finish(w, qsf_rig_submit(w, "other"));
+    ids[0] = -1;
+    assert_string_equal(score_tokens(w, text, ids, n)->end_text, "token -1 is outside the vocabulary");
+    ids[0] = 0;
+    assert_string_equal(
+        score_tokens(w, "another text, much longer than that of these tokens", ids, 1)->end_text,
+        "the tokens of this answer cannot be told from its text");
+}
+
+/* Of answers whose text has other tokens: cut anywhere, ended by a stop string, with hidden tokens. */
+static void known_tokens_are_evaluated(void **state) {
+    static const char *const texts[] = { "_one _two <x>", "a<x>b _two _", "_one !<ctl> <0xF0>",
+                                         "<a> <b> <c> <d>" };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (int max = 0; max < 5; max++) {
+            QSFWorker *w = script(texts[i]);
+            qsf_rig_set_max(w, max);
+            const QSFRequest r = { .messages = &question, .n_messages = 1 };
+            known_again(w, &r);
+            done(w);
+        }
+    QSFWorker *w = script("_one _two _three");
+    const char *const stop = "wo";
+    const QSFRequest r = { .messages = &question, .n_messages = 1, .stop = &stop, .n_stop = 1 };
+    known_again(w, &r);
+    done(w);
+    w = tiny(0);
+    const QSFRequest plain = { .messages = &question, .n_messages = 1 };
+    known_again(w, &plain);
+    done(w);
+}
+
 /* /continue adds to the rows; other requests forget them. */
 static void continuing_adds_rows(void **state) {
     (void)state;
@@ -237,9 +301,13 @@ static void text_of_tokens(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_describe_the_answer),  cmocka_unit_test(a_branch_goes_on_from_its_token),
-        cmocka_unit_test(branches_that_are_refused), cmocka_unit_test(an_answer_is_evaluated_again),
-        cmocka_unit_test(continuing_adds_rows),      cmocka_unit_test(text_of_tokens),
+        cmocka_unit_test(rows_describe_the_answer),
+        cmocka_unit_test(a_branch_goes_on_from_its_token),
+        cmocka_unit_test(branches_that_are_refused),
+        cmocka_unit_test(an_answer_is_evaluated_again),
+        cmocka_unit_test(known_tokens_are_evaluated),
+        cmocka_unit_test(continuing_adds_rows),
+        cmocka_unit_test(text_of_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Walking through the last answer token by token, branches, and styles by token. */
 #include "tests/harness/app_rig.h"
+#include "ui/branches.h"
+#include "ui/ids.h"
 #include "ui/screen.h"
 #include "ui/tint.h"
 #include "ui/walk.h"
@@ -98,10 +100,92 @@ static void test_evaluated_again(void **state) {
     fake_error(&x->engine, 2, "cannot be told");
     ui_app_pump(&x->app);
     assert_string_equal(last_said(x, UI_ERROR), "cannot be told");
+    assert_non_null(strstr(ui_walk_step(&x->app, -1), "cannot be told")); /* and that is not tried again */
+    assert_false(ui_app_busy(&x->app));
     assert_string_equal(last_text(x), "one two three.");
     say(x, "still there?");
     assert_false(x->engine.score);
     answer(x, "yes");
+}
+
+/* The engine is asked for the tokens that the answer had: 100, 101, ... */
+static void asked_for(Fixture *x, uint32_t n) {
+    assert_null(ui_walk_step(&x->app, -1));
+    assert_true(x->engine.score);
+    assert_int_equal(x->engine.n_tokens, n);
+    for (uint32_t i = 0; i < n; i++) assert_int_equal(x->engine.given[i], 100 + i);
+    fake_done(&x->engine, QSF_STOP_LENGTH, 0);
+    ui_app_pump(&x->app);
+    ui_walk_close(&x->app);
+}
+
+static void resume(Fixture *x, const char *name) {
+    QSFSettings s;
+    ui_app_finish(&x->app);
+    ui_app_free(&x->app);
+    ui_settings_default(&s);
+    ui_app_init(&x->app, fake_engine(&x->engine), &s);
+    x->app.session.on = x->app.full_screen = x->app.interactive = true;
+    assert_true(ui_app_resume(&x->app, name));
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+}
+
+/* Of an answer that another version replaced, that was cut, to which more was added, and of a session that is
+ * resumed. */
+static void test_known_tokens(void **state) {
+    Fixture *x = *state;
+    char said[100];
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "tokens");
+    talk(x);
+    say(x, "/retry");
+    fake_tokens(&x->engine, "cut| off", 0.7f);
+    fake_text(&x->engine, "cut off");
+    fake_done(&x->engine, QSF_STOP_LENGTH, 2);
+    ui_app_pump(&x->app);
+    (void)ui_app_step_version(&x->app, -1, said, sizeof said);
+    asked_for(x, 4);
+    (void)ui_app_step_version(&x->app, 1, said, sizeof said);
+    asked_for(x, 2);
+    resume(x, "tokens");
+    assert_string_equal(last_text(x), "cut off");
+    asked_for(x, 2);
+    say(x, "/continue");
+    fake_tokens(&x->engine, "cut| off| here", 0.7f);
+    fake_text(&x->engine, " here");
+    fake_done(&x->engine, QSF_STOP_EOS, 1);
+    ui_app_pump(&x->app);
+    say(x, "more"), answer(x, "not known");
+    asked_for(x, 0);
+    say(x, "/undo");
+    asked_for(x, 3);
+    resume(x, "tokens");
+    asked_for(x, 3);
+    /* Another model has other tokens. */
+    (void)snprintf(x->app.stats.model_name, sizeof x->app.stats.model_name, "other");
+    (void)snprintf(x->engine.stats.model_name, sizeof x->engine.stats.model_name, "other");
+    asked_for(x, 0);
+}
+
+static void test_ids_as_text(void **state) {
+    static const int32_t ids[] = { 0, 31, 32, 1023, 1024, 262143, INT32_MAX };
+    static const char *const bad[] = { "", "g", "Agg", "A A", "A\n", "////////B", "/////H" };
+    UiBuf b = { 0 };
+    size_t n = 0;
+    (void)state;
+    ui_ids_put(&b, ids, 7);
+    assert_string_equal(ui_buf_str(&b), "AfgB/fggB///H//////B");
+    int32_t *back = ui_ids_read(ui_buf_str(&b), &n);
+    assert_int_equal(n, 7);
+    assert_memory_equal(back, ids, sizeof ids);
+    free(back);
+    ui_buf_free(&b);
+    assert_null(ui_ids_read(NULL, &n));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad - 1; i++) {
+        assert_null(ui_ids_read(bad[i], &n));
+        assert_int_equal(n, 0);
+    }
 }
 
 static void test_texts_of_tokens(void **state) {
@@ -223,6 +307,20 @@ static void test_on_the_screen(void **state) {
     f = frame(&s, 80, 24);
     assert_null(strstr(f, "token 3"));
     assert_null(strstr(f, "**one**"));
+    /* That tokens are evaluated is not said any longer than they are. */
+    x->engine.tokens = (QSFTokens){ 0 };
+    key(&s, UI_DO_TOKEN_BACK, "\x1b,");
+    assert_non_null(strstr(frame(&s, 80, 24), "are being evaluated"));
+    fake_error(&x->engine, 1, "read error");
+    ui_app_pump(&x->app);
+    f = frame(&s, 80, 24);
+    assert_non_null(strstr(f, "read error"));
+    assert_null(strstr(f, "are being evaluated"));
+    key(&s, UI_DO_TOKEN_BACK, "\x1b,");
+    fake_tokens(&x->engine, "**one**| two| three|.", 0.7f);
+    fake_done(&x->engine, QSF_STOP_LENGTH, 4);
+    ui_app_pump(&x->app);
+    ui_walk_close(&x->app);
     say(x, "/probs");
     (void)frame(&s, 80, 24);
     assert_int_equal(style_at(&s, "**one**", 0), UI_STYLE_LIKELY);
@@ -238,12 +336,8 @@ static void test_on_the_screen(void **state) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_walk),
-        T(test_an_unlikely_token),
-        T(test_branch),
-        T(test_evaluated_again),
-        T(test_texts_of_tokens),
-        T(test_styles),
+        T(test_walk),          T(test_an_unlikely_token), T(test_branch),          T(test_evaluated_again),
+        T(test_known_tokens),  T(test_ids_as_text),       T(test_texts_of_tokens), T(test_styles),
         T(test_on_the_screen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

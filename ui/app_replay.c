@@ -123,14 +123,14 @@ static bool replay(Replay *rp, const char *name, const QSFChatLog *log, uint32_t
            ui_texts_load(a, &rp->chat, log, &rp->of.room, name, err, cap);
 }
 
-/* The model's name as the session has it. */
+/* The name of the model that the session opens with: another one may have written the last answer. */
 static void own_model(const Replay *rp, char *dst, size_t cap) {
     UiItem it = { 0 };
     const UiItem *last = ui_transcript_last_of(&rp->app->chat, UI_ANSWER);
-    if (last && last->label[0])
-        (void)snprintf(it.label, sizeof it.label, "%s", last->label);
-    else if (rp->of.label || rp->of.model)
+    if (rp->of.label || rp->of.model)
         ui_replay_label(&rp->of, &it, &(QSFLogRecord){ 0 });
+    else if (last && last->label[0])
+        (void)snprintf(it.label, sizeof it.label, "%s", last->label);
     (void)snprintf(dst, cap, "%s", it.label);
 }
 
@@ -217,6 +217,7 @@ static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
     bool ok = replay(&rp, name, next.log, &damaged, err, cap);
     if (a->no_save) ui_session_detach(&next);
     next.had_file = rp.of.any;
+    next.fresh = ok && !rp.of.any && damaged == 0 && !a->no_save;
     if (ok)
         take_over(&rp, &next, damaged);
     else

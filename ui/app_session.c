@@ -245,7 +245,8 @@ void ui_app_title(const UiApp *a, char *dst, size_t cap) {
         if (a->chat.items[i]->kind == UI_USER && (a->chat.items[i]->in_context || a->chat.items[i]->past))
             first = a->chat.items[i];
     const char *text = a->session.title[0] ? a->session.title : first ? ui_buf_str(&first->raw) : "";
-    size_t n = strnlen(text, cap);
+    const size_t typed = a->session.title[0] || !first ? cap : ui_attach_typed(text, first->raw.len);
+    size_t n = strnlen(text, typed < cap ? typed : cap);
     while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) n--;
     char *clean = qsf_clean_dup(text, n, true);
     const char *from = clean ? clean + strspn(clean, " ") : "";

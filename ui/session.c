@@ -148,10 +148,13 @@ bool ui_session_repair(UiSession *s) {
 }
 
 void ui_session_close(UiSession *s) {
+    const bool empty = s->fresh && s->log && !s->pending;
+    char err[300];
     (void)ui_session_repair(s);
     s->unsaved = s->log ? !qsf_chatlog_close(s->log) : s->failing || s->unsaved;
     s->log = NULL;
-    s->failing = false;
+    if (empty && qsf_chatlog_delete(s->name, err, sizeof err)) s->saved = s->unsaved = false;
+    s->fresh = s->failing = false;
     s->parted = s->parted_reasoning = 0;
 }
 
@@ -175,12 +178,19 @@ static void append_scratch(UiSession *s, const QSFLogRecord *r) {
     }
 }
 
+/* Something that is worth a file: what was said, or what the user said about it. */
+static bool says_something(const QSFLogRecord *r) {
+    if (r->kind == QSF_LOG_SET) return r->name && strcmp(r->name, QSF_LOG_TITLE) == 0;
+    return r->kind != QSF_LOG_MODEL && (r->kind != QSF_LOG_SYSTEM || r->by != NULL);
+}
+
 static bool append(UiSession *s, const QSFLogRecord *given) {
     char err[300] = "";
     QSFLogRecord r = *given;
     if (!r.by) r.by = s->by;
     r.more = r.more || s->more;
     if (r.kind == QSF_LOG_SET) r.was = s->was;
+    s->fresh = s->fresh && !says_something(&r);
     if (ui_session_repair(s)) return s->log != NULL;
     if (!s->log) {
         append_scratch(s, &r);

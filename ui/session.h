@@ -15,6 +15,7 @@ typedef struct UiSession {
     bool saved;      /* there is a file; still known after ui_session_close */
     bool had_file;   /* something was saved in one, which may be gone */
     bool pending;    /* the file is not visible yet */
+    bool fresh;      /* nothing was said in it yet: then ui_session_close removes the file */
     bool unsaved;    /* after ui_session_close: a part of the conversation is not in the file, or all of it */
     char name[128];  /* "" = none yet */
     char title[128]; /* of the conversation, as /rename set it; "" = none */

@@ -104,7 +104,8 @@ static void count_message(Reader *rd, const QSFLogRecord *r) {
     }
     if (user && !rd->past_user && !has_user(&rd->roles, rd->roles.len)) {
         ui_buf_clear(&rd->first);
-        ui_buf_add(&rd->first, r->text, r->len < UI_FIRST_MAX ? r->len : UI_FIRST_MAX);
+        const size_t typed = ui_attach_typed(r->text, r->len); /* not the files that go with it */
+        ui_buf_add(&rd->first, r->text, typed < UI_FIRST_MAX ? typed : UI_FIRST_MAX);
     }
     ui_buf_puts(&rd->roles, user ? (found ? "U" : "u") : found ? "A" : "a");
 }

@@ -284,6 +284,25 @@ bool ui_attach_expand(UiApp *a, const char *text, size_t len, size_t typed, UiBu
     return ok && (out->failed || shown->failed) ? out_of_memory(a) : ok;
 }
 
+/* Is this line of a message, "PATH:", one of add_block? The file is mentioned before it, perhaps as ~/FILE. */
+static bool is_head(const char *text, const char *line, size_t n) {
+    if (n < 2 || line[n - 1] != ':') return false;
+    const char *name = line + n - 1;
+    while (name > line && name[-1] != '/') name--;
+    const size_t before = (size_t)(line - text), len = (size_t)(line + n - 1 - name);
+    return len > 0 && memchr(text, '@', before) && memmem(text, before, name, len);
+}
+
+size_t ui_attach_typed(const char *text, size_t len) {
+    const char *end = text + len;
+    for (const char *at = text; (at = memmem(at, (size_t)(end - at), "\n\n", 2)) != NULL; at++) {
+        const char *line = at + 2, *nl = memchr(line, '\n', (size_t)(end - line));
+        if (nl && end - nl > 3 && memcmp(nl + 1, "```", 3) == 0 && is_head(text, line, (size_t)(nl - line)))
+            return (size_t)(at - text);
+    }
+    return len;
+}
+
 bool ui_attach_peek(UiApp *a, const char *text, size_t len, UiBuf *out) {
     const UiAttach *at = &a->attach;
     char why[120];

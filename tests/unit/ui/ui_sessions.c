@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "qsf_text.h"
 #include "tests/harness/app_rig.h"
@@ -95,6 +96,62 @@ static void test_forgotten(void **state) {
         assert_non_null(strstr(last_said(x, UI_NOTICE), want));
     }
     free(text);
+}
+
+/* Another model may have written the last answer. */
+static void test_resumed_model(void **state) {
+    Fixture *x = *state;
+    session(
+        "models", 1,
+        MODEL("/m/first.gguf")
+            USER("hello") "{\"kind\":\"message\",\"role\":\"assistant\",\"text\":\"yes\",\"stop\":\"eos\",\"name\":\"first\"}\n" MODEL(
+                "/m/second.gguf"));
+    say(x, "/load models");
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "resumed models: 2 messages, "));
+    assert_non_null(strstr(last_said(x, UI_NOTICE), ", second"));
+}
+
+/* The text of a file that goes with a message is not what the user said. */
+static void test_title_without_files(void **state) {
+    Fixture *x = *state;
+    char title[100];
+    session("files", 1, USER("look at @~/a.c please\\n\\n/home/me/a.c:\\n```c\\nint x;\\n```") ANSWER);
+    session("none", 2, USER("what is this:\\n\\nhere:\\n```c\\nint x;\\n```") ANSWER);
+    char *text = list("", 200);
+    assert_non_null(strstr(line_with(text, "files"), "look at @~/a.c please"));
+    assert_null(strstr(line_with(text, "files"), "int x"));
+    assert_non_null(strstr(line_with(text, "none "), "int x"));
+    free(text);
+    say(x, "/load files");
+    ui_app_title(&x->app, title, sizeof title);
+    assert_string_equal(title, "look at @~/a.c please");
+}
+
+/* Nothing was said: no file is left, unless the user asked for it. */
+static void test_empty_sessions(void **state) {
+    Fixture *x = *state;
+    static const struct {
+        const char *line;
+        bool left;
+    } cases[] = {
+        { "/set temperature 0.3", false }, { "/help", false },       { "/system Be brief.", true },
+        { "/rename A title", true },       { "/save other", false }, { "/as user hello", true },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[20];
+        (void)snprintf(name, sizeof name, "begun%zu", i);
+        x->app.session.on = true;
+        assert_true(ui_app_resume(&x->app, name));
+        assert_int_equal(access(path_of(name), F_OK), 0);
+        say(x, cases[i].line);
+        ui_session_close(&x->app.session);
+        if ((access(path_of(name), F_OK) == 0) != cases[i].left) fail_msg("%s", cases[i].line);
+    }
+    /* One that was there before, with messages that were removed, stays. */
+    session("old", 1, USER("hello") ANSWER UNDO(2));
+    assert_true(ui_app_resume(&x->app, "old"));
+    ui_session_close(&x->app.session);
+    assert_int_equal(access(path_of("old"), F_OK), 0);
 }
 
 static void test_messages(void **state) {
@@ -407,9 +464,18 @@ static void test_none(void **state) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        T(test_none),      T(test_messages), T(test_forgotten), T(test_context_in_use), T(test_fits),
-        T(test_snapshots), T(test_search),   T(test_titles),    T(test_picker),         T(test_ago)
-    };
+    const struct CMUnitTest tests[] = { T(test_none),
+                                        T(test_messages),
+                                        T(test_resumed_model),
+                                        T(test_title_without_files),
+                                        T(test_empty_sessions),
+                                        T(test_forgotten),
+                                        T(test_context_in_use),
+                                        T(test_fits),
+                                        T(test_snapshots),
+                                        T(test_search),
+                                        T(test_titles),
+                                        T(test_picker),
+                                        T(test_ago) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

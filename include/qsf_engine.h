@@ -176,12 +176,9 @@ typedef struct QSFRequest {
                           has branch_id, and continues after it; 0 = none. Not with continue_last. The events
                           have its text from its beginning, and its tokens count as generated */
     int32_t branch_id;  /* a token of the vocabulary */
-    bool score;         /* the last message is an answer: its tokens are evaluated for qsf_worker_tokens, and
-                          nothing is generated. Its text has no events */
-    const int32_t
-        *tokens; /* (n_tokens) with score: those of the answer, as qsf_worker_token_ids returned them;
-                              NULL = those that its text has. They may have more text at their end, which a
-                              stop string removed from the answer */
+    bool score; /* the last message, an answer, is evaluated for qsf_worker_tokens; nothing is generated */
+    /* With score: the tokens of the answer (qsf_worker_token_ids), or NULL: those that its text has. */
+    const int32_t *tokens;
     size_t n_tokens;
 } QSFRequest;
 
@@ -345,11 +342,9 @@ typedef struct QSFTokens {
 
 /* Fills *out. Any thread. */
 void qsf_worker_tokens(QSFWorker *w, QSFTokens *out);
-/* Copies the rows of tokens first, first + 1, ... to out (max) and returns how many; 0 if the first one has
- * no row. Any thread. */
+/* Copies the rows of tokens first ... to out (max); returns how many, 0 if `first` has none. Any thread. */
 uint32_t qsf_worker_token_rows(QSFWorker *w, uint32_t first, QSFToken *out, uint32_t max);
-/* Copies the ids of tokens first, first + 1, ... to out (max) and returns how many; all known tokens have one.
- * Any thread. */
+/* The same with the ids of tokens: all of them have one. */
 uint32_t qsf_worker_token_ids(QSFWorker *w, uint32_t first, int32_t *out, uint32_t max);
 /* Writes the bytes of a token to dst, at most cap of them: they may be a part of a UTF-8 sequence. Returns
  * their full number; *special (may be NULL): it is a control token, whose name this is. 0 for an id outside

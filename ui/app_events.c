@@ -12,7 +12,6 @@
 #include "ui/ctx_full.h"
 #include "ui/exchanges.h"
 #include "ui/guide.h"
-#include "ui/ids.h"
 #include "ui/swap.h"
 #include "ui/walk.h"
 
@@ -63,24 +62,6 @@ static void take_exact(UiApp *a, UiItem *it, bool more, const QSFEvent *e) {
         ui_item_set_exact(it, NULL);
 }
 
-#define IDS_PIECE 256u
-
-/* Its tokens, so that they are known after other answers, and when the session is resumed. */
-static void take_ids(UiApp *a, UiItem *it, bool more, const QSFEvent *e) {
-    int32_t ids[IDS_PIECE];
-    QSFTokens t;
-    UiBuf b = { 0 };
-    if (!more) return;
-    const bool known = e && e->type == QSF_EVENT_DONE && ui_walk_known(a, &t) && t.n < QSF_TOKENS_KNOWN;
-    for (uint32_t n, at = 0; known && at < t.n; at += n) {
-        n = a->engine.token_ids(a->engine.self, at, ids, IDS_PIECE);
-        if (n == 0) break;
-        ui_ids_put(&b, ids, n);
-    }
-    if (b.failed) ui_buf_free(&b);
-    ui_item_set_ids(it, b.data);
-}
-
 /* The answer ends, complete or not: it is closed, stored and saved. An answer without a token is removed, and
  * its question leaves the context, so that two questions never follow each other. */
 static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
@@ -93,7 +74,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     const uint32_t tokens = e && e->type == QSF_EVENT_DONE ? e->tokens : 0;
     bool more = has_more(it, a->answer_from) || tokens > 0;
     take_exact(a, it, more, e);
-    take_ids(a, it, more, e);
+    if (more) ui_walk_keep(a, it, e && e->type == QSF_EVENT_DONE);
     bool refused = !more && !(e && e->type == QSF_EVENT_DONE); /* /continue added nothing */
     (void)snprintf(it->stop, sizeof it->stop, "%s", refused ? a->answer_stop : stop);
     if (!it->label[0]) (void)snprintf(it->label, sizeof it->label, "%.63s", a->stats.model_name);

@@ -11,7 +11,8 @@
 #include "ui/branches.h"
 #include "ui/ids.h"
 
-#define TEXT_MAX 48 /* bytes of a token that are shown */
+#define IDS_PIECE 256u /* tokens whose ids are asked for at once */
+#define TEXT_MAX  48   /* bytes of a token that are shown */
 
 void ui_walk_asked(UiApp *a, const UiItem *it) {
     a->walk = (UiWalk){ .item = it ? it->id : 0, .request = a->request };
@@ -30,6 +31,20 @@ bool ui_walk_known(const UiApp *a, QSFTokens *t) {
     if (!it || t->n == 0 || t->request == 0 || t->request != w->request || it->id != w->item) return false;
     if (it == a->answer) return true;
     return a->engine.token_rows(a->engine.self, t->n - 1, &last, 1) == 1 && last.text_end == it->raw.len;
+}
+
+void ui_walk_keep(UiApp *a, UiItem *it, bool done) {
+    int32_t ids[IDS_PIECE];
+    QSFTokens t;
+    UiBuf b = { 0 };
+    const bool known = done && ui_walk_known(a, &t) && t.n < QSF_TOKENS_KNOWN;
+    for (uint32_t n, at = 0; known && at < t.n; at += n) {
+        n = a->engine.token_ids(a->engine.self, at, ids, IDS_PIECE);
+        if (n == 0) break;
+        ui_ids_put(&b, ids, n);
+    }
+    if (b.failed) ui_buf_free(&b);
+    ui_item_set_ids(it, b.data);
 }
 
 /* Why no request can be made for the last answer, or NULL. */

@@ -17,6 +17,9 @@ void ui_walk_asked(UiApp *a, const UiItem *it);
 const UiItem *ui_walk_item(const UiApp *a);
 /* Does the engine know its tokens? */
 bool ui_walk_known(const UiApp *a, QSFTokens *t);
+/* The answer `it`, the last message, has ended: its tokens stay with it, for the session and for later. done:
+ * nothing failed. */
+void ui_walk_keep(UiApp *a, UiItem *it, bool done);
 /* Has the engine evaluate them; open: walking begins when it has. Returns NULL, or why that is impossible. */
 const char *ui_walk_evaluate(UiApp *a, bool open);
 /* That request is over. */

@@ -284,7 +284,7 @@ bool ui_attach_expand(UiApp *a, const char *text, size_t len, size_t typed, UiBu
     return ok && (out->failed || shown->failed) ? out_of_memory(a) : ok;
 }
 
-/* Is this line of a message, "PATH:", one of add_block? The file is mentioned before it, perhaps as ~/FILE. */
+/* Is this line of a message, "PATH:", one of add_block? The file is mentioned before it, maybe as ~/FILE. */
 static bool is_head(const char *text, const char *line, size_t n) {
     if (n < 2 || line[n - 1] != ':') return false;
     const char *name = line + n - 1;

@@ -55,7 +55,8 @@ void ui_attach_sum(const UiAttach *at, char *dst, size_t cap);
 bool ui_attach_expand(struct UiApp *a, const char *text, size_t len, size_t typed, UiBuf *out, UiBuf *shown);
 /* The bytes of such a message that were typed: those before the first file. */
 size_t ui_attach_typed(const char *text, size_t len);
-/* The same as ui_attach_expand, without a word about what goes wrong: appends to out, which stays empty without files. */
+/* As ui_attach_expand, without a word about what goes wrong: appends to out, which stays empty without
+ * files. */
 bool ui_attach_peek(struct UiApp *a, const char *text, size_t len, UiBuf *out);
 /* Mentions a file in the input, or in line mode in the next message. false if it cannot be attached, which
  * was reported. */

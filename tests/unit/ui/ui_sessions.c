@@ -101,11 +101,7 @@ static void test_forgotten(void **state) {
 /* Another model may have written the last answer. */
 static void test_resumed_model(void **state) {
     Fixture *x = *state;
-    session(
-        "models", 1,
-        MODEL("/m/first.gguf")
-            USER("hello") "{\"kind\":\"message\",\"role\":\"assistant\",\"text\":\"yes\",\"stop\":\"eos\",\"name\":\"first\"}\n" MODEL(
-                "/m/second.gguf"));
+    session("models", 1, MODEL("/m/first.gguf") USER("hello") ANSWER MODEL("/m/second.gguf"));
     say(x, "/load models");
     assert_non_null(strstr(last_said(x, UI_NOTICE), "resumed models: 2 messages, "));
     assert_non_null(strstr(last_said(x, UI_NOTICE), ", second"));

@@ -6,7 +6,7 @@
 
 #include "src/run/picture.h"
 
-#define MIB 1048576.0
+#define MB_BYTES 1048576.0
 
 /* ---- the budgets, in MB ---- */
 
@@ -88,9 +88,9 @@ static void take_plan(RunSweep *s, unsigned i, const QsfPlan *p, const QsfPredic
     qsf_predict_from(&guess, p->disk_bytes, p->active_bytes, rates->disk_bps, rates->compute_bps);
     s->tps[i] = guess.tps;
     s->predicted = s->predicted && guess.tps > 0;
-    s->read_mb[i] = (double)p->disk_bytes / MIB;
+    s->read_mb[i] = (double)p->disk_bytes / MB_BYTES;
     s->context[i] = p->ctx;
-    for (int c = 0; c < QSF_MEM_N; c++) s->owner_mb[owners[c]][i] += (double)p->rows[c] / MIB;
+    for (int c = 0; c < QSF_MEM_N; c++) s->owner_mb[owners[c]][i] += (double)p->rows[c] / MB_BYTES;
 }
 
 static int plan_with(QsfPlan *p, const QsfRuntime *rt, uint64_t bytes, QsfErr *err) {
@@ -99,9 +99,9 @@ static int plan_with(QsfPlan *p, const QsfRuntime *rt, uint64_t bytes, QsfErr *e
     return qsf_planning_make(p, &rt->model, &o, &rt->facts, err);
 }
 
-/* Sets *full to the budget in bytes with which nothing streams, or with --pin nothing more is pinned, and
- * *rates, if the disk was not measured because nothing streams, to what it reads for the plan of the smallest
- * budget. */
+/* Sets *full to the budget in bytes with which nothing streams, or to the chosen one if --pin forbids that;
+ * and the speed of the disk in *rates, if it was not measured because nothing streams, to what it reads for
+ * the plan of the smallest budget. */
 static int look_below(const QsfRuntime *rt, uint64_t least, uint64_t *full, QsfPrediction *rates,
                       QsfErr *err) {
     QsfPlan p;
@@ -111,8 +111,8 @@ static int look_below(const QsfRuntime *rt, uint64_t least, uint64_t *full, QsfP
     o.budget = least;
     o.available = UINT64_MAX; /* it is a picture of what would be */
     *full = qsf_plan_full_budget(&rt->model, &o, &p);
-    if (*full == 0 && p.streamed_bytes > 0 && o.pin_cap != UINT64_MAX)
-        *full = least + (o.pin_cap < p.weight_bytes ? o.pin_cap : p.weight_bytes);
+    /* What streams cannot become less than --pin allows, but the context can become longer. */
+    if (*full == 0 && p.streamed_bytes > 0) *full = rt->plan.budget;
     if (*full < least) *full = least;
     if (rates->disk_bps <= 0 && p.streamed_bytes > 0) {
         QsfPrediction below;
@@ -124,7 +124,7 @@ static int look_below(const QsfRuntime *rt, uint64_t least, uint64_t *full, QsfP
 }
 
 /* In whole MB; what a percentage gives is rounded. */
-static uint64_t mb_of(uint64_t bytes) { return (uint64_t)((double)bytes / MIB + 0.5); }
+static uint64_t mb_of(uint64_t bytes) { return (uint64_t)((double)bytes / MB_BYTES + 0.5); }
 
 static int plan_all(RunSweep *s, const QsfRuntime *rt, const uint64_t *mb, const QsfPrediction *rates,
                     QsfErr *err) {
@@ -153,7 +153,7 @@ int run_sweep(RunSweep *s, const RunOptions *o, QsfRuntime *rt) {
     int rc = look_below(rt, least, &full, &rates, &err);
     if (rc != QSF_OK) return run_fail(&err);
     s->n = choose_budgets(least >> 20, mb_of(full), mb_of(rt->plan.budget), mb, &s->chosen);
-    s->weights_mb = (double)rt->plan.weight_bytes / MIB;
+    s->weights_mb = (double)rt->plan.weight_bytes / MB_BYTES;
     s->disk_gbps = rates.disk_bps / 1e9;
     rc = plan_all(s, rt, mb, &rates, &err);
     return rc == QSF_OK ? QSF_EXIT_OK : run_fail(&err);

@@ -335,5 +335,8 @@ int main(int argc, char **argv) {
     if (t.n == 0) fail(argv[2], "the table has no rows");
     draw(&svg, &t);
     if (!qsf_strbuf_ok(&svg)) fail("svg", "out of memory");
-    return fwrite(svg.data, 1, svg.len, stdout) == svg.len && fflush(stdout) == 0 ? 0 : 1;
+    if (fwrite(svg.data, 1, svg.len, stdout) != svg.len || fflush(stdout) != 0)
+        fail("stdout", "cannot be written");
+    qsf_strbuf_free(&svg);
+    return 0;
 }

@@ -3,6 +3,7 @@
 #include "tests/harness/qsf_test.h"
 
 #include "src/run/sweep.c"
+#include "tests/harness/plans.h"
 
 int run_fail(const QsfErr *err) { return err->code; }
 
@@ -45,8 +46,48 @@ static void a_small_range_has_fewer(void **state) {
     assert_int_equal(choose_budgets(11, 11, 11, b, &at), 1);
 }
 
+/* With more RAM, less is read; the first budget is the smallest, and with the last one nothing is read. */
+static void check_sweep(const RunSweep *s, const QsfRuntime *rt) {
+    const QsfPlan *p = &rt->plan;
+    assert_true(s->predicted && s->chosen < s->n);
+    assert_true(s->read_mb[s->chosen] == (double)p->disk_bytes / MB_BYTES && s->context[s->chosen] == p->ctx);
+    for (unsigned i = 0; i < s->n; i++) {
+        double sum = 0;
+        for (unsigned k = 0; k < RUN_OWNER_N; k++) sum += s->owner_mb[k][i];
+        assert_true(sum > 0 && sum <= s->budget_mb[i] + 0.5);
+        assert_true(i == 0 || s->read_mb[i] <= s->read_mb[i - 1]);
+        assert_true(i == 0 || s->tps[i] >= s->tps[i - 1]);
+    }
+    assert_true(rt->plan_options.pin_cap != UINT64_MAX || s->read_mb[s->n - 1] == 0);
+}
+
+static void plans_of_many_shapes(void **state) {
+    (void)state;
+    static const uint64_t budgets[] = { 200, 1000, 4000, 100000 };
+    for (int shape = 0; shape < QSF_SHAPE_COUNT; shape++)
+        for (unsigned i = 0; i < 2 * sizeof budgets / sizeof *budgets; i++) {
+            static QsfRuntime rt; /* nothing of it is opened */
+            RunSweep s;
+            QsfErr err = { 0 };
+            const RunOptions o = { .model = "model" };
+            memset(&rt, 0, sizeof rt);
+            qsf_plans_open_shape(&rt.model, (QsfPlanShape)shape);
+            rt.plan_options = qsf_plans_options(budgets[i / 2] << 20);
+            if (i % 2) rt.plan_options.pin_cap = 0;
+            rt.prediction = (QsfPrediction){ .disk_bps = 1e9, .compute_bps = 2e10 };
+            if (qsf_planning_make(&rt.plan, &rt.model, &rt.plan_options, &rt.facts, &err) == QSF_OK) {
+                assert_int_equal(run_sweep(&s, &o, &rt), QSF_EXIT_OK);
+                check_sweep(&s, &rt);
+                if (shape != QSF_SHAPE_TINY && i % 2 == 0) assert_int_equal(s.n, RUN_BUDGETS);
+                qsf_plan_free(&rt.plan);
+            }
+            qsf_shape_model_free(&rt.model);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(budgets_are_round_and_contain_the_chosen_one),
+                                        cmocka_unit_test(plans_of_many_shapes),
                                         cmocka_unit_test(a_small_range_has_fewer) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

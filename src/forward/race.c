@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "src/forward/race.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#define KNOWN      0.02         /* relative error of a comparison that is good enough */
+#define BEHIND     0.08         /* clearly slower, if twice the error is less */
 #define AS_FAST    0.98         /* of the fastest number's speed: a smaller number is then better */
 #define SLOWER     1.25         /* times the usual time: work has become slower */
 #define SLOW_NS    1000000000.0 /* for this long */
@@ -43,6 +46,7 @@ static void begin_race(QsfRace *r, int first, int last) {
         QsfRunner *x = &r->runner[i];
         x->in = (i >= first && i <= last) || i == r->start;
         x->turn = x->sum = x->slowest = (QsfTimed){ 0 };
+        x->mean = x->m2 = 0;
         if (x->in) x->given_up = false;
     }
     r->round = 0;
@@ -57,53 +61,79 @@ static double race_speed(const QsfRace *r, const QsfRunner *x) {
     return r->round >= 3 ? speed_of(&rest) : speed_of(&x->sum);
 }
 
-static double top_speed(const QsfRace *r) {
-    double top = 0;
+/* Returns the fastest runner that is in. */
+static const QsfRunner *top_of(const QsfRace *r) {
+    const QsfRunner *top = NULL;
     for (int i = 0; i < r->n; i++)
-        if (r->runner[i].in && r->runner[i].speed > top) top = r->runner[i].speed;
+        if (r->runner[i].in && (top == NULL || r->runner[i].speed > top->speed)) top = &r->runner[i];
     return top;
 }
 
-static void end_race(QsfRace *r) {
-    const double top = top_speed(r);
+/* Returns the variance of the mean of a runner's turns, relative to it, without the slowest turn, as its
+ * speed. All runners have had a turn in each round. */
+static double variance(const QsfRace *r, const QsfRunner *x) {
+    const double n = r->round, out = x->slowest.ns / x->slowest.work;
+    if (n < 3 || x->mean <= 0) return 0;
+    const double mean = (n * x->mean - out) / (n - 1), m2 = x->m2 - (out - x->mean) * (out - mean);
+    return m2 > 0 && mean > 0 ? m2 / (n - 2) / (n - 1) / (mean * mean) : 0;
+}
+
+/* Returns the relative error of the comparison of two runners. */
+static double error(const QsfRace *r, const QsfRunner *x, const QsfRunner *y) {
+    return sqrt(variance(r, x) + variance(r, y));
+}
+
+static void end_race(QsfRace *r, double top) {
     int won = r->best;
     for (int i = r->n - 1; i >= 0; i--)
         if (r->runner[i].in && r->runner[i].speed >= AS_FAST * top) won = i;
     r->best = won;
     r->at = -1;
     r->races++;
-    r->usual = top > 0 ? 1 / r->runner[won].speed : 0;
+    if (top > 0) r->usual = 1 / r->runner[won].speed;
     r->recent = r->usual;
     r->slow_ns = 0;
     r->done = (QsfTimed){ 0 };
 }
 
-/* Removes runners that cannot be the fastest; early rounds say less, and one interruption then must not
- * remove the number in use. Returns how many are left. */
-static int sift(QsfRace *r) {
-    static const double least[] = { 0.6, 0.75, 0.85, 0.92 };
-    const size_t n = sizeof least / sizeof *least, at = (size_t)r->round <= n ? (size_t)r->round - 1 : n - 1;
-    const double top = top_speed(r);
+/* Is x too slow to win, compared with the fastest one? Early rounds say less, and one interruption then must
+ * not remove the number in use. */
+static bool is_behind(const QsfRace *r, const QsfRunner *x, const QsfRunner *top) {
+    if (r->round < 3) return x->speed < (r->round < 2 ? 0.6 : 0.75) * top->speed && x != &r->runner[r->best];
+    const double twice = 2 * error(r, x, top);
+    return x->speed < (1 - (twice > BEHIND ? twice : BEHIND)) * top->speed;
+}
+
+/* Removes runners that cannot be the fastest. Returns how many are left; *worst gets the largest error of the
+ * comparisons with the fastest one. */
+static int sift(QsfRace *r, const QsfRunner *top, double *worst) {
     int left = 0;
+    *worst = 0;
     for (int i = 0; i < r->n; i++) {
         QsfRunner *x = &r->runner[i];
-        if (x->in && x->speed < least[at] * top && (i != r->best || r->round >= 3)) x->in = false;
-        left += x->in;
+        if (x->in && is_behind(r, x, top)) x->in = false;
+        if (!x->in) continue;
+        left++;
+        if (x != top && error(r, x, top) > *worst) *worst = error(r, x, top);
     }
     return left;
 }
 
 static void end_round(QsfRace *r) {
-    double measured = 0;
+    double worst;
     r->round++;
     for (int i = 0; i < r->n; i++)
         if (r->runner[i].in) r->runner[i].speed = race_speed(r, &r->runner[i]);
-    const int left = sift(r);
-    for (int i = 0; i < r->n; i++)
-        if (r->runner[i].in && r->runner[i].sum.ns > measured) measured = r->runner[i].sum.ns;
-    const bool enough = r->round >= QSF_RACE_LEAST && measured >= QSF_RACE_NS;
-    if (left < 2 || enough || r->round >= QSF_RACE_MOST)
-        end_race(r);
+    const QsfRunner *top = top_of(r);
+    if (top == NULL) { /* the last one was given up: nothing changes */
+        end_race(r, 0);
+        return;
+    }
+    const int left = sift(r, top, &worst);
+    const bool known = r->round >= QSF_RACE_LEAST && top->sum.ns >= QSF_RACE_NS &&
+                       (worst <= KNOWN || top->sum.ns >= QSF_RACE_LONG);
+    if (left < 2 || known || r->round >= QSF_RACE_MOST)
+        end_race(r, top->speed);
     else
         begin_round(r);
 }
@@ -117,6 +147,9 @@ static void end_turn(QsfRace *r) {
     QsfRunner *x = &r->runner[r->at];
     x->sum.work += x->turn.work;
     x->sum.ns += x->turn.ns;
+    const double each = x->turn.ns / x->turn.work, from = each - x->mean;
+    x->mean += from / (r->round + 1);
+    x->m2 += from * (each - x->mean);
     if (x->slowest.ns <= 0 || speed_of(&x->turn) < speed_of(&x->slowest)) x->slowest = x->turn;
     x->turn = (QsfTimed){ 0 };
     next_turn(r);

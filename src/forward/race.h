@@ -4,8 +4,8 @@
  *
  * A race has rounds. In a round every number that is still in takes a turn; the order is reversed each time,
  * so that a machine that becomes slower or faster favours none. A turn lasts at least turn_ns. After each
- * round, numbers that are clearly slower leave; the race ends when one is left, or after QSF_RACE_LEAST
- * rounds of long enough turns. Each number's slowest turn does not count: one interruption must not decide.
+ * round, numbers that are clearly slower leave; the race ends when one is left, or when what is left is
+ * known well enough: the more turns of a number differ, the longer that takes. Each number's slowest turn does not count: one interruption must not decide.
  * Of those within 2 % of the fastest the smallest number wins: it leaves more of the machine to others.
  *
  * After a race the number that won is used. The next race is run when work has been slower by a quarter for a
@@ -22,7 +22,8 @@
 
 #define QSF_RACE_LEAST 5 /* rounds */
 #define QSF_RACE_MOST  64
-#define QSF_RACE_NS    100000000u /* in which the fastest number must have been measured */
+#define QSF_RACE_NS    100000000u  /* in which the fastest number must have been measured, */
+#define QSF_RACE_LONG  1000000000u /* and if turns differ: no longer than this */
 
 /* Work in some unit, and how long it took. */
 typedef struct QsfTimed {
@@ -38,6 +39,8 @@ typedef struct QsfRunner {
     QsfTimed turn;    /* that is running */
     QsfTimed sum;     /* of its turns in this race */
     QsfTimed slowest; /* of these */
+    double mean, m2;  /* of its turns' nanoseconds per unit of work: the mean, and the sum of the squares of
+                         the deviations */
 } QsfRunner;
 
 typedef struct QsfRace {

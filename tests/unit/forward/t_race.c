@@ -116,6 +116,40 @@ static void test_interrupted(void **state) {
     }
 }
 
+/* Tokens whose times differ much: enough of them are measured to see a difference of 15 %. */
+static void test_noise(void **state) {
+    (void)state;
+    int right = 0;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        QsfRace r;
+        Machine m = { .ms = { 30, 26 }, .noise = 0.5, .seed = seed };
+        init(&r, (const int[]){ 1, 2 }, 2, 1, (uint64_t)(20 * MS));
+        while (r.races == 0) token(&r, &m);
+        assert_true(m.done < 120);
+        right += qsf_race_threads(&r) == 2;
+    }
+    assert_in_range(right, 90, 100);
+}
+
+/* The number in use has left the race when the last other one is given up. */
+static void test_nothing_is_left(void **state) {
+    (void)state;
+    QsfRace r;
+    Machine m = { .ms = { 100, 20 } };
+    init(&r, (const int[]){ 1, 2 }, 2, 0, (uint64_t)(20 * MS));
+    while (r.round < 3 && r.races == 0) token(&r, &m);
+    if (qsf_race_runs(&r)) r.runner[0].in = false, r.at = 1;
+    if (!qsf_race_runs(&r)) {
+        qsf_race_start(&r);
+        r.best = 0, r.runner[0].in = false, r.at = 1;
+    }
+    qsf_race_give_up(&r, 1, (uint64_t)(1000 * MS));
+    assert_false(qsf_race_runs(&r));
+    assert_int_equal(qsf_race_threads(&r), 1);
+    tokens(&r, &m, 2000);
+    assert_int_equal(qsf_race_threads(&r), 2);
+}
+
 /* Another program takes a core: a race within seconds. It ends: another one within half a minute. Every
  * minute as a whole is within a few percent of the best. */
 static void test_load(void **state) {
@@ -187,9 +221,15 @@ static void test_pieces(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_hybrid), cmocka_unit_test(test_wrong_start),
-                                        cmocka_unit_test(test_equal),  cmocka_unit_test(test_interrupted),
-                                        cmocka_unit_test(test_load),   cmocka_unit_test(test_context_grows),
-                                        cmocka_unit_test(test_alone),  cmocka_unit_test(test_pieces) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_hybrid),
+                                        cmocka_unit_test(test_wrong_start),
+                                        cmocka_unit_test(test_equal),
+                                        cmocka_unit_test(test_interrupted),
+                                        cmocka_unit_test(test_load),
+                                        cmocka_unit_test(test_noise),
+                                        cmocka_unit_test(test_nothing_is_left),
+                                        cmocka_unit_test(test_context_grows),
+                                        cmocka_unit_test(test_alone),
+                                        cmocka_unit_test(test_pieces) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,7 @@ static void begin_race(QsfRace *r, int first, int last) {
         if (x->in) x->given_up = false;
     }
     r->round = 0;
+    r->settled = false;
     begin_round(r);
 }
 
@@ -139,6 +140,7 @@ static void end_round(QsfRace *r) {
 }
 
 static void next_turn(QsfRace *r) {
+    r->settled = false;
     r->at = next_of(r, r->at);
     if (r->at < 0) end_round(r);
 }
@@ -200,6 +202,10 @@ void qsf_race_did(QsfRace *r, double work, uint64_t ns) {
     }
     if (r->at < 0) {
         if (r->watch) watch(r, work, (double)ns);
+        return;
+    }
+    if (!r->settled && (double)ns < (double)r->turn_ns / 2) {
+        r->settled = true;
         return;
     }
     QsfRunner *x = &r->runner[r->at];

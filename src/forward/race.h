@@ -50,6 +50,8 @@ typedef struct QsfRace {
     int best;         /* of the one that won the last race */
     int at;           /* of the one whose turn it is; -1: no race is running */
     int round;        /* rounds that are over */
+    bool settled;     /* the turn has had its first piece of work: the kernel favours a thread that has slept,
+                         so a short one is not measured */
     bool warm;        /* something was done: the first work is not measured */
     bool watch;       /* is work comparable over time? Only then it can be seen to have become slower */
     uint64_t turn_ns; /* shortest turn */

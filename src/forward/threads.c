@@ -9,7 +9,7 @@
 
 #define DECODE_COLS   4         /* passes of up to this many columns read weights as single tokens do */
 #define MEASURED_COLS 16        /* shorter chunks say little about prompts */
-#define DECODE_TURN   20000000u /* ns; many times as long as the kernel lets another program run at a time */
+#define DECODE_TURN   50000000u /* ns; many times as long as the kernel lets another program run at a time */
 #define PREFILL_TURN  5000000u
 #define QUOTA_TURN    250000000u   /* a quota is enforced over periods of 100 ms */
 #define PREFILL_AGAIN 30000000000u /* between two races of prompts */

@@ -65,7 +65,7 @@ static void test_hybrid(void **state) {
     for (uint64_t seed = 1; seed <= 50; seed++) {
         QsfRace r;
         Machine m = { .ms = { 60, 70, 80, 75, 200, 900 }, .noise = 0.05, .seed = seed };
-        init(&r, (const int[]){ 6, 10, 12, 14, 19, 20 }, 6, 0, (uint64_t)(20 * MS));
+        init(&r, (const int[]){ 6, 10, 12, 14, 19, 20 }, 6, 0, (uint64_t)(50 * MS));
         tokens(&r, &m, 100);
         assert_int_equal(r.races, 1);
         assert_int_equal(qsf_race_threads(&r), 6);
@@ -80,7 +80,7 @@ static void test_wrong_start(void **state) {
     (void)state;
     QsfRace r;
     Machine m = { .ms = { 100, 55, 50 }, .noise = 0.04, .seed = 7 };
-    init(&r, (const int[]){ 4, 7, 8 }, 3, 0, (uint64_t)(20 * MS));
+    init(&r, (const int[]){ 4, 7, 8 }, 3, 0, (uint64_t)(50 * MS));
     tokens(&r, &m, 60);
     assert_int_equal(qsf_race_threads(&r), 8);
     assert_true(share(&m, 3) > 0.75);
@@ -91,7 +91,7 @@ static void test_equal(void **state) {
     (void)state;
     QsfRace r;
     Machine m = { .ms = { 90, 30.2, 30 }, .seed = 3 };
-    init(&r, (const int[]){ 1, 7, 8 }, 3, 2, (uint64_t)(20 * MS));
+    init(&r, (const int[]){ 1, 7, 8 }, 3, 2, (uint64_t)(50 * MS));
     tokens(&r, &m, 40);
     assert_int_equal(qsf_race_threads(&r), 7);
     assert_true(r.runner[0].speed * 2 < r.runner[2].speed);
@@ -106,7 +106,7 @@ static void test_interrupted(void **state) {
     for (int when = 3; when < 200; when++) {
         QsfRace r;
         Machine m = { .ms = { 2, 1 }, .seed = 1 };
-        init(&r, (const int[]){ 1, 2 }, 2, 1, (uint64_t)(20 * MS));
+        init(&r, (const int[]){ 1, 2 }, 2, 1, (uint64_t)(50 * MS));
         for (int i = 0; i < 1000; i++) {
             m.ms[1] = i == when ? 40 : 1;
             token(&r, &m);
@@ -123,7 +123,7 @@ static void test_noise(void **state) {
     for (uint64_t seed = 1; seed <= 100; seed++) {
         QsfRace r;
         Machine m = { .ms = { 30, 26 }, .noise = 0.5, .seed = seed };
-        init(&r, (const int[]){ 1, 2 }, 2, 1, (uint64_t)(20 * MS));
+        init(&r, (const int[]){ 1, 2 }, 2, 1, (uint64_t)(50 * MS));
         while (r.races == 0) token(&r, &m);
         assert_true(m.done < 120);
         right += qsf_race_threads(&r) == 2;
@@ -136,7 +136,7 @@ static void test_nothing_is_left(void **state) {
     (void)state;
     QsfRace r;
     Machine m = { .ms = { 100, 20 } };
-    init(&r, (const int[]){ 1, 2 }, 2, 0, (uint64_t)(20 * MS));
+    init(&r, (const int[]){ 1, 2 }, 2, 0, (uint64_t)(50 * MS));
     while (r.round < 3 && r.races == 0) token(&r, &m);
     if (qsf_race_runs(&r)) r.runner[0].in = false, r.at = 1;
     if (!qsf_race_runs(&r)) {
@@ -156,7 +156,7 @@ static void test_load(void **state) {
     (void)state;
     QsfRace r;
     Machine m = { .ms = { 40, 21, 20 }, .noise = 0.1, .seed = 5 };
-    init(&r, (const int[]){ 1, 3, 4 }, 3, 2, (uint64_t)(20 * MS));
+    init(&r, (const int[]){ 1, 3, 4 }, 3, 2, (uint64_t)(50 * MS));
     tokens(&r, &m, 500);
     assert_int_equal(qsf_race_threads(&r), 4);
     m.ms[1] = 24, m.ms[2] = 60;
@@ -179,7 +179,7 @@ static void test_context_grows(void **state) {
     (void)state;
     QsfRace r;
     Machine m = { .ms = { 40, 20 }, .noise = 0.02, .seed = 9 };
-    init(&r, (const int[]){ 1, 2 }, 2, 1, (uint64_t)(20 * MS));
+    init(&r, (const int[]){ 1, 2 }, 2, 1, (uint64_t)(50 * MS));
     for (int i = 0; i < 4000; i++) {
         m.ms[0] += 0.01, m.ms[1] += 0.005;
         token(&r, &m);
@@ -193,7 +193,7 @@ static void test_alone(void **state) {
     (void)state;
     QsfRace r;
     Machine m = { .ms = { 10 } };
-    init(&r, (const int[]){ 1 }, 1, 0, (uint64_t)(20 * MS));
+    init(&r, (const int[]){ 1 }, 1, 0, (uint64_t)(50 * MS));
     tokens(&r, &m, 100);
     qsf_race_start(&r);
     assert_false(qsf_race_runs(&r));

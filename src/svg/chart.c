@@ -10,7 +10,7 @@
 #define SLICE_GAP   1.0  /* between the parts of a stack */
 #define SLICE_LEAST 0.4  /* thinner parts are not drawn */
 #define LABEL_GAP   15.0
-#define LIMIT_MOST  1.3 /* times the largest stack: lines above that are left out */
+#define LIMIT_MOST  3.0 /* times the largest stack: lines above that are left out */
 
 static double positive(double v) { return isfinite(v) && v > 0 ? v : 0; }
 

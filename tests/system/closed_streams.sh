@@ -38,7 +38,7 @@ if [ -x "$chat" ]; then
     closed 0 0 "$@"
     [ ! -s "$work/out" ] || fail "qsf-chat answered although stdin is closed"
     closed 1 1 "$@"
-    grep -q 'standard output' "$work/err" || fail "qsf-chat did not report the closed stdout"
+    grep -q 'stdout' "$work/err" || fail "qsf-chat did not report the closed stdout"
     closed 2 0 "$@"
     same_output qsf-chat
     closed 012 0 "$@"

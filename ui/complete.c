@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "qsf_models.h"
 #include "ui/commands.h"
 #include "ui/complete_internal.h"
 #include "ui/compose/mention.h"
@@ -14,8 +15,10 @@
 #include "ui/sessions.h"
 #include "ui/take.h"
 
-#define UI_TITLES      50 /* sessions whose titles are read */
-#define UI_INSIDE_FROM 2  /* characters that are looked for inside of names */
+#define UI_TITLES      50  /* sessions whose titles are read */
+#define MODELS_WAIT    0.3 /* seconds that a folder has to answer */
+#define MODELS_KEPT    10  /* seconds after which models are looked for again */
+#define UI_INSIDE_FROM 2   /* characters that are looked for inside of names */
 
 /* A file name with control characters cannot be typed, so it is not offered. */
 static bool typeable(const char *text) {
@@ -128,6 +131,28 @@ static void branches(UiCompletion *c, const UiApp *a, const char *word, size_t l
     }
 }
 
+/* Those that /models shows. Looking for them takes a moment, and keys follow each other quickly. */
+static void models(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
+    static QSFModelList known;
+    static const char *const *of;
+    static double until;
+    const char *const *dirs = a ? a->model_dirs : NULL;
+    if (!a) return;
+    if (ui_now() >= until || of != dirs) {
+        qsf_models_free(&known);
+        known = (QSFModelList){ 0 };
+        (void)qsf_models_list(dirs, NULL, MODELS_WAIT, &known);
+        of = dirs;
+        until = ui_now() + MODELS_KEPT;
+    }
+    c->keep = true;
+    for (size_t i = 0; i < known.n; i++) {
+        const QSFModelEntry *e = &known.items[i];
+        if (!e->problem && ui_complete_fits(c, e->name, NULL, word, len))
+            ui_complete_add(c, e->name, "", e->place);
+    }
+}
+
 static void words(UiCompletion *c, const UiWord *list, const char *word, size_t len) {
     for (const UiWord *w = list; w && w->word; w++) {
         if (ui_complete_fits(c, w->word, NULL, word, len))
@@ -174,6 +199,7 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
     case UI_ARG_MODEL:
         if (c->at == UI_TYPED_FIRST && begins(QSF_GUIDE, word, len))
             ui_complete_add(c, QSF_GUIDE, "", "the built-in guide to this program");
+        if (!memchr(word, '/', len) || c->at != UI_TYPED_FIRST) models(c, a, word, len);
         break;
     case UI_ARG_ROLE: roles(c, a, word, len); break;
     case UI_ARG_BRANCH: branches(c, a, word, len); break;

@@ -423,7 +423,7 @@ bool ui_input_menu_turn(int by) {
 }
 
 bool ui_input_menu_leave(void) {
-    if (!input.menu.asked) return false;
-    ui_menu_shut(&input.menu);
+    if (!input.menu.asked && input.menu.list.n == 0) return false;
+    ui_menu_forget(&input.menu); /* until the next key */
     return true;
 }

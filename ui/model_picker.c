@@ -152,6 +152,8 @@ UiModelPick ui_model_picker_key(UiModelPicker *p, const UiKey *k, int rows) {
         return r && ui_model_row_refused(r) ? UI_MODEL_PICK_REFUSED : UI_MODEL_PICK_LOAD;
     }
     case UI_CHOOSER_CLOSE: return UI_MODEL_PICK_CLOSED;
+    case UI_CHOOSER_DELETE: /* ^D leaves; no model is deleted */
+        return k->n == 1 ? UI_MODEL_PICK_CLOSED : UI_MODEL_PICK_NOTHING;
     default: return UI_MODEL_PICK_NOTHING;
     }
 }

@@ -30,7 +30,8 @@ bool ui_screen_summary_key(UiScreen *s, const UiKey *k) {
         ui_compact_take(a);
     else if (c == 'e' || c == 'E')
         ui_compact_edit(a);
-    else if (c == 'n' || c == 'N' || c == 'q' || k->action == UI_DO_ESCAPE || k->action == UI_DO_STOP)
+    else if (c == 'n' || c == 'N' || c == 'q' || c == '\x04' || k->action == UI_DO_ESCAPE ||
+             k->action == UI_DO_STOP)
         ui_compact_drop(a);
     else
         return false;

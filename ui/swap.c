@@ -29,9 +29,27 @@ static QSFMessage *messages(const UiApp *a, size_t *n) {
     return m;
 }
 
+/* Does the prompt fit? The engine would say so too, but only with the names of options. */
+static bool fits(UiApp *a, const QSFMessage *m, size_t n) {
+    const QSFRequest r = { .messages = m, .n_messages = n };
+    const bool evicts = strcmp(a->settings.eviction, "none") != 0;
+    const int64_t need = a->stats.ctx_size == 0 || evicts ? 0 : a->engine.count(a->engine.self, &r);
+    char advice[80];
+    if (need < (int64_t)a->stats.ctx_size || a->stats.ctx_size == 0) return true;
+    (void)ui_app_context_advice(a, need + 1, false, advice, sizeof advice);
+    ui_app_say(a, UI_ERROR,
+               "/swap: with the roles exchanged the conversation has %lld tokens, and the context %u%s%s",
+               (long long)need, a->stats.ctx_size, advice[0] ? ": " : "", advice);
+    return false;
+}
+
 bool ui_swap(UiApp *a) {
     size_t n = 0;
     QSFMessage *m = messages(a, &n);
+    if (m && !fits(a, m, n)) {
+        free(m);
+        return false;
+    }
     const QSFRequest r = { .messages = m,
                            .n_messages = n,
                            .stop = (const char *const *)a->stops.text,
@@ -87,7 +105,8 @@ void ui_swap_end(UiApp *a, const QSFEvent *e) {
     const bool edits = a->full_screen && !a->source.where[0];
     ui_app_count_context(a);
     if (e->type != QSF_EVENT_DONE)
-        ui_app_say(a, UI_ERROR, "the model cannot write your message: %s", e->text ? e->text : "it failed");
+        ui_app_say(a, UI_ERROR, "the model cannot write your message: %s",
+                   e->text && *e->text ? e->text : "it failed");
     else if (len == 0)
         ui_app_say(a, stopped ? UI_NOTICE : UI_ERROR, "the model wrote no message");
     else if (edits)

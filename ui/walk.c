@@ -189,15 +189,23 @@ static void put_text(UiBuf *b, const char *s, size_t len, bool ascii) {
     }
 }
 
+/* Several tokens may have this name, or none: then the id tells them apart. */
+static bool is_unnamed(const char *text, size_t n) {
+    static const char unknown[] = "<unk>";
+    return n == 0 || (n == sizeof unknown - 1 && memcmp(text, unknown, n) == 0);
+}
+
 void ui_walk_text(const UiApp *a, int32_t id, char *dst, size_t cap) {
     char text[TEXT_MAX];
     bool special = false;
     UiBuf b = { 0 };
     const size_t n = a->engine.token_text(a->engine.self, id, text, sizeof text, &special);
-    const char *open = special ? (a->chat.ascii ? "<<" : "⟦") : "\"";
-    const char *close = special ? (a->chat.ascii ? ">>" : "⟧") : "\"";
+    const bool unnamed = is_unnamed(text, n);
+    const char *open = special || unnamed ? (a->chat.ascii ? "<<" : "⟦") : "\"";
+    const char *close = special || unnamed ? (a->chat.ascii ? ">>" : "⟧") : "\"";
     ui_buf_puts(&b, open);
     put_text(&b, text, n < sizeof text ? n : sizeof text, a->chat.ascii);
+    if (unnamed) ui_buf_printf(&b, "%s%d", n > 0 ? " " : "", (int)id);
     ui_buf_printf(&b, "%s%s", n > sizeof text ? "..." : "", close);
     (void)snprintf(dst, cap, "%s", ui_buf_str(&b));
     ui_buf_free(&b);

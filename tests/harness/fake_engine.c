@@ -188,7 +188,8 @@ static uint32_t fake_token_rows(void *self, uint32_t first, QSFToken *out, uint3
     return n;
 }
 
-/* 200: a control token, 201: a part of a character, 202: a line end; otherwise its number. */
+/* 200: a control token, 201: a part of a character, 202: a line end, 203 and 204: no name of
+ * their own; otherwise its number. */
 static size_t fake_token_text(void *self, int32_t id, char *dst, size_t cap, bool *special) {
     char text[24];
     (void)self;
@@ -197,6 +198,8 @@ static size_t fake_token_text(void *self, int32_t id, char *dst, size_t cap, boo
                    id == 200   ? "<end>"
                    : id == 201 ? "\xE2\x82"
                    : id == 202 ? "a\n"
+                   : id == 203 ? "<unk>"
+                   : id == 204 ? ""
                                : "t%d",
                    (int)id);
     const size_t n = strlen(text);

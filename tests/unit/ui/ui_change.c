@@ -130,6 +130,17 @@ static void test_swap(void **state) {
     assert_string_equal(last_text(x), "B");
     /* A template that refuses it. */
     say(x, "/swap");
+    fake_error(&x->engine, 2, "");
+    ui_app_pump(&x->app);
+    assert_string_equal(last_said(x, UI_ERROR), "the model cannot write your message: it failed");
+    /* What does not fit is not tried: the cache stays what it is. */
+    x->app.stats.ctx_size = x->engine.stats.ctx_size = 5;
+    const int asked = x->engine.n_submits;
+    say(x, "/swap");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/swap: with the roles exchanged the conversation has "));
+    assert_int_equal(x->engine.n_submits, asked);
+    x->app.stats.ctx_size = x->engine.stats.ctx_size = 0;
+    say(x, "/swap");
     fake_error(&x->engine, 2, "roles must alternate");
     ui_app_pump(&x->app);
     assert_string_equal(last_said(x, UI_ERROR), "the model cannot write your message: roles must alternate");

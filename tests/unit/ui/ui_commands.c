@@ -144,6 +144,30 @@ static void test_complete(void **state) {
     ui_complete_free(&completion);
 }
 
+/* After /model there are the names that /models shows. */
+static void test_models(void **state) {
+    static UiApp app;
+    char dir[400], path[500];
+    (void)state;
+    (void)snprintf(dir, sizeof dir, "%s.XXXXXX", qsf_test_tmp("models"));
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/unlikely-7b-Q4_K_M.gguf", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("GGUF", f);
+    fclose(f);
+    const char *const dirs[] = { dir, NULL };
+    app.model_dirs = dirs;
+    (void)ui_complete(&completion, &app, "/model unlik", 12);
+    assert_int_equal(completion.n, 1);
+    assert_string_equal(completion.choices[0].text, "unlikely-7b-Q4_K_M");
+    (void)ui_complete(&completion, &app, "/model 7b-q4", 12);
+    assert_int_equal(completion.n, 1);
+    ui_complete_free(&completion);
+    remove(path);
+    remove(dir);
+}
+
 /* Every command whose help names arguments that are known offers them. */
 static void test_every_argument(void **state) {
     (void)state;
@@ -405,12 +429,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lookup),         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_table),          cmocka_unit_test(test_complete),
-        cmocka_unit_test(test_every_argument), cmocka_unit_test(test_help_width),
-        cmocka_unit_test(test_blocks),         cmocka_unit_test(test_cut_block),
-        cmocka_unit_test(test_cut_paste),      cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_key_noise),      cmocka_unit_test(test_mouse),
-        cmocka_unit_test(test_history),        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_unmarked_paste),
+        cmocka_unit_test(test_every_argument), cmocka_unit_test(test_models),
+        cmocka_unit_test(test_help_width),     cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_cut_block),      cmocka_unit_test(test_cut_paste),
+        cmocka_unit_test(test_keys),           cmocka_unit_test(test_key_noise),
+        cmocka_unit_test(test_mouse),          cmocka_unit_test(test_history),
+        cmocka_unit_test(test_values),         cmocka_unit_test(test_unmarked_paste),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

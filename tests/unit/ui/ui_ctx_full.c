@@ -135,12 +135,12 @@ static void test_long_summary(void **state) {
 static void test_shown_summary(void **state) {
     Fixture *x = *state;
     UiScreen screen;
-    const UiKey n = { .bytes = "n", .n = 1 }, e = { .bytes = "e", .n = 1 },
+    const UiKey n = { .bytes = "n", .n = 1 }, eof = { .bytes = "\x04", .n = 1 }, e = { .bytes = "e", .n = 1 },
                 down = { .action = UI_DO_PAGE_DOWN };
     fill(x);
     ui_ctx_full_stop(&x->app);
     ui_screen_init(&screen, &x->app, true);
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         say(x, "/compact");
         say(x, "queued");
         fake_text(&x->engine, "\nTwo numbers.\n");
@@ -154,7 +154,7 @@ static void test_shown_summary(void **state) {
         assert_int_equal(ui_exchanges(&x->app), 3);
         assert_int_equal(x->app.queue.n, 1);
         free(ui_queue_take(&x->app.queue, 0, &(size_t){ 0 }));
-        assert_true(ui_screen_summary_key(&screen, k == 0 ? &n : &e));
+        assert_true(ui_screen_summary_key(&screen, k == 0 ? &n : k == 1 ? &eof : &e));
         assert_false(screen.pager.open || x->app.compact.ready || ui_app_busy(&x->app));
         assert_int_equal(ui_exchanges(&x->app), 3);
     }

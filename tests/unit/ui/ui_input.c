@@ -91,6 +91,23 @@ static bool shown(int cols, int rows, const char *choice) {
     return strstr(frame(cols, rows), line) != NULL;
 }
 
+/* Esc removes the list at every size, also one that was not asked for; the next key shows it again. */
+static void test_menu_leaves(void **state) {
+    (void)state;
+    static const int sizes[][2] = { { 100, 30 }, { 80, 24 }, { 40, 12 } };
+    for (size_t i = 0; i < 3; i++)
+        for (int asked = 0; asked < 2; asked++) {
+            type("/io direct ");
+            if (asked) type("\t");
+            (void)frame(sizes[i][0], sizes[i][1]);
+            assert_true(view().menu->list.n > 1);
+            type("\x1b");
+            assert_int_equal(view().menu->list.n, 0);
+            assert_null(strstr(frame(sizes[i][0], sizes[i][1]), "\n  auto"));
+            type("\x15");
+        }
+}
+
 /* Tab pages through all commands, the last page included, and begins again; Shift-Tab goes back. */
 static void test_menu_pages(void **state) {
     (void)state;
@@ -608,6 +625,7 @@ static void test_too_long(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_slash, begin, end),
+        cmocka_unit_test_setup_teardown(test_menu_leaves, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_pages, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_walk, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_page_keys, begin, end),

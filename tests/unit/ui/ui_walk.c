@@ -190,10 +190,11 @@ static void test_ids_as_text(void **state) {
 
 static void test_texts_of_tokens(void **state) {
     Fixture *x = *state;
-    static const char *const want[] = { "⟦<end>⟧", "\"\\xE2\\x82\"", "\"a\\n\"", "\"t7\"" };
-    static const int32_t ids[] = { 200, 201, 202, 7 };
+    static const char *const want[] = { "⟦<end>⟧", "\"\\xE2\\x82\"", "\"a\\n\"",
+                                        "\"t7\"",  "⟦<unk> 203⟧",    "⟦204⟧" };
+    static const int32_t ids[] = { 200, 201, 202, 7, 203, 204 };
     char text[100];
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 6; i++) {
         ui_walk_text(&x->app, ids[i], text, sizeof text);
         assert_string_equal(text, want[i]);
     }

@@ -11,7 +11,7 @@
 #include "ui/buf.h"
 #include "ui/theme.h"
 
-#define UI_CELL_TEXT 20
+#define UI_CELL_TEXT 36 /* bytes of a cluster: two people of the same emoji have 35 */
 
 /* How text is drawn. */
 typedef struct UiInk {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_text.h"
 #include "ui/input.h"
 #include "ui/input_internal.h"
 
@@ -21,12 +22,74 @@ static int line_end(void) {
     return at;
 }
 
+/* ---- clusters: what is one character on the screen may be several for readline ---- */
+
+/* The end of the cluster at `at`. */
+static int cluster_end(int at, int *cells) {
+    return at + (int)qsf_text_grapheme(rl_line_buffer + at, (size_t)(rl_end - at), cells);
+}
+
+/* The beginning of the cluster that ends at `at`. An ASCII character begins one. */
+static int cluster_before(int at) {
+    int from = at > 0 ? at - 1 : 0, cells;
+    while (from > 0 && ((unsigned char)rl_line_buffer[from] & 0x80)) from--;
+    for (int next; (next = cluster_end(from, &cells)) < at && next > from;) from = next;
+    return from;
+}
+
+static int key_forward(int count, int key);
+
+static int key_backward(int count, int key) {
+    if (count < 0) return key_forward(-count, key);
+    for (; count > 0 && rl_point > 0; count--) rl_point = cluster_before(rl_point);
+    return 0;
+}
+
+static int key_forward(int count, int key) {
+    int cells;
+    if (count < 0) return key_backward(-count, key);
+    for (; count > 0 && rl_point < rl_end; count--) rl_point = cluster_end(rl_point, &cells);
+    return 0;
+}
+
+static void remove_between(int from, int to) {
+    if (from == to) return;
+    if (rl_explicit_arg)
+        rl_kill_text(from, to);
+    else
+        rl_delete_text(from, to);
+    rl_point = from;
+}
+
+static int key_rubout(int count, int key) {
+    const int to = rl_point;
+    if (rl_insert_mode == 0 || count < 0 || to == 0) return rl_rubout(count, key);
+    (void)key_backward(count, key);
+    remove_between(rl_point, to);
+    return 0;
+}
+
+static int key_delete(int count, int key) {
+    const int from = rl_point;
+    if (count < 0 || from == rl_end) return rl_delete(count, key);
+    (void)key_forward(count, key);
+    remove_between(from, rl_point);
+    return 0;
+}
+
+/* To the same column, as far as the line has it. */
 bool ui_input_move_line(int by) {
-    const int start = line_start(), end = line_end(), column = rl_point - start;
+    const int start = line_start(), end = line_end();
+    int column = 0, cells;
     if (by < 0 ? start == 0 : end == rl_end) return false;
+    for (int at = start; at < rl_point; column += cells) at = cluster_end(at, &cells);
     rl_point = by < 0 ? start - 1 : end + 1;
-    const int to = line_start(), last = line_end();
-    rl_point = column < last - to ? to + column : last;
+    const int last = line_end();
+    rl_point = line_start();
+    for (int next; rl_point < last && column > 0; rl_point = next, column -= cells) {
+        next = cluster_end(rl_point, &cells);
+        if (cells > column) break;
+    }
     return true;
 }
 
@@ -106,10 +169,16 @@ static void bind_unbound(Keymap map, const char *const *keys, rl_command_func_t 
 void ui_input_bind_lines(void) {
     static const char *const home[] = { "\\e[H", "\\eOH", "\\e[1~", "\\e[7~", NULL };
     static const char *const end[] = { "\\e[F", "\\eOF", "\\e[4~", "\\e[8~", NULL };
+    static const char *const delete[] = { "\\e[3~", NULL };
     Keymap maps[] = { rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert") };
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
         bind_unbound(maps[i], home, key_home);
         bind_unbound(maps[i], end, key_end);
+        bind_unbound(maps[i], delete, key_delete);
+        replace(maps[i], rl_forward_char, key_forward);
+        replace(maps[i], rl_backward_char, key_backward);
+        replace(maps[i], rl_rubout, key_rubout);
+        replace(maps[i], rl_delete, key_delete);
         replace(maps[i], rl_beg_of_line, key_home);
         replace(maps[i], rl_end_of_line, key_end);
         replace(maps[i], rl_kill_line, key_kill);

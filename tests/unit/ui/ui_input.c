@@ -91,6 +91,55 @@ static bool shown(int cols, int rows, const char *choice) {
     return strstr(frame(cols, rows), line) != NULL;
 }
 
+/* What is one character on the screen is one for the cursor, too: emoji joined by U+200D, with skin tones, flags,
+ * keycaps, letters with marks. */
+static void test_clusters(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int cells;
+    } all[] = {
+        { "\U0001F468\u200D\U0001F469\u200D\U0001F467\u200D\U0001F466", 2 },
+        { "\U0001F469\U0001F3FB\u200D\u2764\uFE0F\u200D\U0001F48B\u200D\U0001F468\U0001F3FC", 2 },
+        { "\U0001F1E9\U0001F1EA", 2 },
+        { "1\uFE0F\u20E3", 2 },
+        { "e\u0301", 1 },
+        { "\u6F22", 2 },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const size_t n = strlen(all[i].text);
+        int row, col;
+        type("a"), type(all[i].text), type("z");
+        UiInputView v = view();
+        assert_int_equal(v.len, n + 2);
+        (void)frame(40, 12);
+        if (screen.canvas.cursor_col != 4 + all[i].cells) fail_msg("%s: %d", all[i].text, screen.canvas.cursor_col);
+        type("\x1b[D");
+        assert_int_equal(view().point, 1 + n);
+        type("\x1b[D");
+        assert_int_equal(view().point, 1);
+        type("\x1b[C");
+        assert_int_equal(view().point, 1 + n);
+        type("\x7f");
+        assert_string_equal(view().text, "az");
+        type(all[i].text), type("\x02\x1b[3~"); /* back over it, Delete */
+        assert_string_equal(view().text, "az");
+        /* Forty of them wrap between each other. */
+        type("\x05\x15");
+        for (int k = 0; k < 40; k++) type(all[i].text);
+        v = view();
+        (void)ui_input_rows(&v, 39, &row, &col);
+        assert_int_equal(row, (40 * all[i].cells + 2) / (39 - (39 - 2) % all[i].cells));
+        type("\x05\x15");
+    }
+    /* Up keeps the column on the screen. */
+    type("abcdef\x1b\r\u6F22\u6F22x\x1b[A");
+    assert_int_equal(view().point, 5);
+    type("\x1b[B");
+    assert_int_equal(view().point, 7 + 7);
+    type("\x15\x15\x15");
+}
+
 /* Esc removes the list at every size, also one that was not asked for; the next key shows it again. */
 static void test_menu_leaves(void **state) {
     (void)state;
@@ -626,6 +675,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_slash, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_leaves, begin, end),
+        cmocka_unit_test_setup_teardown(test_clusters, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_pages, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_walk, begin, end),
         cmocka_unit_test_setup_teardown(test_menu_page_keys, begin, end),

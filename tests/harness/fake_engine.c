@@ -199,10 +199,9 @@ static size_t fake_token_text(void *self, int32_t id, char *dst, size_t cap, boo
                    : id == 201 ? "\xE2\x82"
                    : id == 202 ? "a\n"
                    : id == 203 ? "<unk>"
-                   : id == 204 ? ""
                                : "t%d",
                    (int)id);
-    const size_t n = strlen(text);
+    const size_t n = id == 204 ? 0 : strlen(text);
     memcpy(dst, text, n < cap ? n : cap);
     return n;
 }

@@ -191,10 +191,3 @@ void get_choices_free(GetChoices *c) {
     free(c->items);
     *c = (GetChoices){ 0 };
 }
-
-void get_verdict(uint64_t bytes, uint64_t room, char *out, size_t cap) {
-    if (bytes <= room)
-        snprintf(out, cap, "fits");
-    else
-        snprintf(out, cap, "streams %.0f %%", 100.0 * (double)(bytes - room) / (double)bytes);
-}

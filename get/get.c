@@ -131,7 +131,7 @@ static int from_hub(Run *r) {
         get_choose(&r->list, r->ref.what, r->o->room, &r->choices, r->err))
         return r->err->code;
     if (r->o->list || (!*r->ref.what && r->choices.n > 1))
-        get_report_choices(r->report, &r->list, &r->choices, r->o->room);
+        get_report_choices(r->report, &r->list, &r->choices, r->cache.hub, r->o->room);
     return r->o->list ? QSF_OK : fetch_choice(r);
 }
 

@@ -43,7 +43,5 @@ typedef struct GetChoices {
  * named may be of any kind. QSF_E_MODEL: nothing or several match, with the names in the message. */
 int get_choose(const GetList *l, const char *what, uint64_t room, GetChoices *out, QsfErr *err);
 void get_choices_free(GetChoices *c);
-/* "fits", or "streams 40 %". room: bytes for weights. */
-void get_verdict(uint64_t bytes, uint64_t room, char *out, size_t cap);
 
 #endif

@@ -7,18 +7,17 @@
 #include <string.h>
 
 #include "get/program.h"
+#include "qsf_fetch.h"
 #include "src/base/clock.h"
 #include "src/cli/signals.h"
-
-#define OTHER_BYTES ((uint64_t)512 << 20) /* memory that is not for weights */
 
 enum { OPT_LIST, OPT_OFFLINE, OPT_ROOM, OPT_JSON, OPT_QUIET };
 
 static const QSFCliOption options[] = {
     { "list", "", 'l', NULL, "list the models of a repository; nothing is downloaded", OPT_LIST },
     { "offline", "", 0, NULL, "use only what is on this machine", OPT_OFFLINE },
-    { "room", "", 0, "BYTES", "choose for this much memory for weights (default: what is available now)",
-      OPT_ROOM },
+    { "room", "", 0, "BYTES",
+      "choose for this much memory for weights (default: half of what is available now)", OPT_ROOM },
     { "json", "", 0, NULL, "print events on stdout, one JSON object per line", OPT_JSON },
     { "quiet", "", 'q', NULL, "print no progress", OPT_QUIET },
 };
@@ -63,8 +62,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
 
 int main(int argc, char **argv) {
     const char *offline = getenv("HF_HUB_OFFLINE");
-    const uint64_t free_bytes = qsf_available_bytes();
-    Args a = { .o.room = free_bytes > OTHER_BYTES ? free_bytes - OTHER_BYTES : 0,
+    Args a = { .o.room = qsf_fetch_weights(qsf_available_bytes() / 2), /* an automatic budget */
                .o.offline = offline && *offline && strcmp(offline, "0") != 0 };
     QSFCliResult r;
     GetReport report;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "get/program.h"
+#include "qsf_models.h"
 #include "src/base/clock.h"
 #include "src/base/json.h"
 
@@ -58,24 +59,38 @@ static const char *size_text(uint64_t bytes, char out[32]) {
     return out;
 }
 
-void get_report_choices(GetReport *r, const GetList *l, const GetChoices *c, uint64_t room) {
-    QsfStrbuf b = event("models");
+static void put_choice(GetReport *r, QsfStrbuf *b, const GetChoice *m, bool chosen, const char *name,
+                       const QSFModelSpeeds *speeds, uint64_t room) {
     char verdict[80], size[32];
+    const double tps = qsf_model_guess(speeds, name, m->bytes, room, verdict, sizeof verdict);
+    if (!r->json) {
+        if (!r->quiet)
+            fprintf(stderr, "%c %10s  %-30s %s\n", chosen ? '*' : ' ', size_text(m->bytes, size), verdict,
+                    name);
+        return;
+    }
+    qsf_strbuf_addf(b, "{\"bytes\": %llu", (unsigned long long)m->bytes);
+    put_text(b, "name", name);
+    put_text(b, "verdict", verdict);
+    if (tps > 0)
+        qsf_strbuf_addf(b, ", \"tokens_per_second\": %.2f", tps);
+    else
+        qsf_strbuf_adds(b, ", \"tokens_per_second\": null");
+    qsf_strbuf_addf(b, ", \"chosen\": %s}", chosen ? "true" : "false");
+}
+
+void get_report_choices(GetReport *r, const GetList *l, const GetChoices *c, const char *hub, uint64_t room) {
+    QsfStrbuf b = event("models");
+    QSFModelSpeeds speeds;
+    qsf_model_speeds(hub, &speeds);
     if (r->json) qsf_strbuf_adds(&b, ", \"models\": [");
     for (size_t i = 0; i < c->n; i++) {
         const GetChoice *m = &c->items[i];
         const char *name = m->folder ? "safetensors" : l->items[m->parts[0]].path;
-        get_verdict(m->bytes, room, verdict, sizeof verdict);
-        if (r->json) {
-            qsf_strbuf_addf(&b, "%s{\"bytes\": %llu", i ? ", " : "", (unsigned long long)m->bytes);
-            put_text(&b, "name", name);
-            put_text(&b, "verdict", verdict);
-            qsf_strbuf_addf(&b, ", \"chosen\": %s}", i == c->chosen ? "true" : "false");
-        } else if (!r->quiet) {
-            fprintf(stderr, "%c %10s  %-13s %s\n", i == c->chosen ? '*' : ' ', size_text(m->bytes, size),
-                    verdict, name);
-        }
+        if (r->json && i > 0) qsf_strbuf_adds(&b, ", ");
+        put_choice(r, &b, m, i == c->chosen, name, &speeds, room);
     }
+    qsf_model_speeds_free(&speeds);
     if (r->json) {
         qsf_strbuf_adds(&b, "]");
         put(&b);

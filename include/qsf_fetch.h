@@ -10,14 +10,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "qsf_engine.h"
+
 /* Is this the name of a model to download, not of a file? */
 bool qsf_fetch_is_remote(const char *name);
 
-/* Downloads it, or finds it in the cache, with progress and errors on stderr. Returns the path of the file,
+/* The bytes for weights in a RAM budget, roughly: what the context and the program need beside them is known
+ * only when the model is there. */
+uint64_t qsf_fetch_weights(uint64_t budget);
+/* The same for the RAM budget that the user has set; 0 = none is set, or it is auto. */
+uint64_t qsf_fetch_room(const QSFSettings *s);
+
+/* Downloads it, or finds it in the cache, with progress and errors on stderr. room: bytes of memory for
+ * weights, by which it chooses; 0 = for half of what is available. Returns the path of the file,
  * malloc'ed, or NULL with *code an exit status (qsf_cli.h): the error was printed by qsf-get, or is in err if
  * it could not be run ("" otherwise). quiet: without progress. Blocks; SIGINT and SIGTERM end it through
  * qsf-get. */
-char *qsf_fetch(const char *name, bool offline, bool quiet, int *code, char *err, size_t cap);
+char *qsf_fetch(const char *name, bool offline, bool quiet, uint64_t room, int *code, char *err, size_t cap);
 
 /* How a download in the background runs. */
 enum {
@@ -52,7 +61,7 @@ typedef struct QSFFetchEvent {
 } QSFFetchEvent;
 
 /* Starts qsf-get. how: QSF_FETCH_OFFLINE and so on. room: bytes of memory for weights, by which it chooses;
- * 0 = what is available. false with a message in err. */
+ * 0 = for half of what is available. false with a message in err. */
 bool qsf_fetch_start(QSFFetch *f, const char *name, unsigned how, uint64_t room, char *err, size_t cap);
 /* The next event, without waiting. After DONE and FAILED nothing is running any more. */
 void qsf_fetch_next(QSFFetch *f, QSFFetchEvent *e);

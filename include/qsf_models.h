@@ -59,6 +59,24 @@ typedef struct QSFModelFacts {
  * process with a RAM budget. One thread. */
 void qsf_model_facts(const QSFModelEntry *e, const QSFSettings *s, uint64_t freed, QSFModelFacts *out);
 
+/* How fast this machine was when it was measured last: for models that are not on it yet. */
+struct QsfRates;
+typedef struct QSFModelSpeeds {
+    double disk_bps;        /* of the disk that a folder is on, bytes per second; 0 = not known */
+    struct QsfRates *rates; /* of arithmetic, by weight type */
+} QSFModelSpeeds;
+/* Fills *out for models in `folder`, a cache of Hugging Face, which may not exist. A disk that was never
+ * measured is measured with the largest model in it, for a quarter of a second. Release with
+ * qsf_model_speeds_free. */
+void qsf_model_speeds(const char *folder, QSFModelSpeeds *out);
+void qsf_model_speeds_free(QSFModelSpeeds *s);
+/* Writes "fits, about 20 tok/s", "streams 40 %, about 3 tok/s" or "streams 40 %, disk not measured" for a
+ * dense model of that many bytes and that name, with room bytes of memory for weights. The arithmetic is that
+ * of the type in its name, or of the slowest one that was measured. Returns the tokens per second; 0 = not
+ * known. */
+double qsf_model_guess(const QSFModelSpeeds *s, const char *name, uint64_t bytes, uint64_t room,
+                       char *verdict, size_t cap);
+
 /* The model that was loaded last in any chat, malloc'ed; NULL if none is known. Remembering fails silently:
  * it is a convenience. Any thread. */
 char *qsf_model_last(void);

@@ -29,7 +29,7 @@ bool ui_download_begin(UiApp *a, const char *name) {
     d->by_source = a->source.running;
     const unsigned how = (a->offline ? QSF_FETCH_OFFLINE : 0u) | (a->show_downloads ? QSF_FETCH_SHOWN : 0u) |
                          (a->quiet ? QSF_FETCH_QUIET : 0u);
-    if (!qsf_fetch_start(&d->fetch, name, how, 0, err, sizeof err)) {
+    if (!qsf_fetch_start(&d->fetch, name, how, qsf_fetch_room(&a->settings), err, sizeof err)) {
         ui_app_say(a, UI_ERROR, "%s", err);
         if (!a->full_screen) a->exit_code = QSF_EXIT_RUNTIME;
         return false;

@@ -210,7 +210,7 @@ static int print_only(const UiOptions *o) {
 static bool fetch_model(UiOptions *o, char **path, int *status) {
     char err[500];
     if (!o->model || !qsf_fetch_is_remote(o->model)) return true;
-    *path = qsf_fetch(o->model, o->offline, o->quiet, status, err, sizeof err);
+    *path = qsf_fetch(o->model, o->offline, o->quiet, qsf_fetch_room(&o->settings), status, err, sizeof err);
     if (!*path && *err) ui_options_error(err);
     if (*path) o->model = *path;
     return *path != NULL;

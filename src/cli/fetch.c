@@ -36,6 +36,8 @@ static const char *program(char path[QSF_PATH_MAX]) {
     return "qsf-get";
 }
 
+#define OTHER_BYTES ((uint64_t)512 << 20) /* of a budget, not for weights */
+
 typedef struct How {
     const char *name;
     bool offline, quiet, json, background;
@@ -107,12 +109,24 @@ static int wait_for(pid_t pid) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-char *qsf_fetch(const char *name, bool offline, bool quiet, int *code, char *err, size_t cap) {
+uint64_t qsf_fetch_weights(uint64_t budget) {
+    const uint64_t share = budget / 4;
+    return budget - (share < OTHER_BYTES ? share : OTHER_BYTES);
+}
+
+uint64_t qsf_fetch_room(const QSFSettings *s) {
+    const uint64_t percent = qsf_memory_available() / 100 * s->ram_percent;
+    if (!qsf_setting_user_set(s, qsf_setting_find("ram-budget"))) return 0;
+    return qsf_fetch_weights(percent > 0 ? percent : s->ram_budget);
+}
+
+char *qsf_fetch(const char *name, bool offline, bool quiet, uint64_t room, int *code, char *err, size_t cap) {
     char path[QSF_PATH_MAX];
     int fd;
     *err = '\0';
     *code = QSF_EXIT_RUNTIME;
-    const pid_t pid = start(&(How){ .name = name, .offline = offline, .quiet = quiet }, &fd, err, cap);
+    const pid_t pid = start(&(How){ .name = name, .offline = offline, .quiet = quiet, .room = room }, &fd,
+                            err, cap);
     if (pid < 0) return NULL;
     const bool whole = read_all(fd, path, sizeof path);
     close(fd);

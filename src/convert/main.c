@@ -154,7 +154,7 @@ static int fetch_input(ConvertOptions *o, char **path) {
     char err[500];
     int code = QSF_EXIT_OK;
     if (!qsf_fetch_is_remote(o->input)) return code;
-    *path = qsf_fetch(o->input, o->offline, o->quiet || o->json, &code, err, sizeof err);
+    *path = qsf_fetch(o->input, o->offline, o->quiet || o->json, 0, &code, err, sizeof err);
     if (!*path && *err) qsf_cli_error(&convert_cli, "%s", err);
     if (*path) o->input = *path;
     return code;

@@ -55,7 +55,8 @@ static int resolve_model(RunOptions *o, char *buf, size_t cap) {
 static int fetch(RunOptions *o, char *buf, size_t cap) {
     char err[500];
     int code;
-    char *path = qsf_fetch(o->model, o->offline, run_is_quiet(), &code, err, sizeof err);
+    char *path = qsf_fetch(o->model, o->offline, run_is_quiet(), qsf_fetch_room(&o->settings), &code, err,
+                           sizeof err);
     if (path && strlen(path) < cap) o->model = strcpy(buf, path);
     if (!path && *err) qsf_cli_error(&run_cli, "%s", err);
     free(path);

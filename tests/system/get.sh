@@ -68,14 +68,27 @@ expect 0 '' "$get" hf:t/folder
 [ -s "$(repo folder)/snapshots/$commit/tokenizer.json" ] || fail "a folder that lacks a file is taken for whole"
 
 # ---- the choice
-expect 0 'streams 3[78] %  *m-Q8_0' "$get" --list --room 5000000000 hf:t/types
+export XDG_STATE_HOME="$work/state"
+expect 0 'streams 3[78] %, disk not measured m-Q8_0' "$get" --list --room 5000000000 hf:t/types
 grep -q '^[*] .*fits .*m-Q4_K_M.gguf' "$work/err" || { cat "$work/err"; fail "the largest that fits"; }
 ! grep -q mmproj "$work/err" || fail "a projector is offered"
 expect 0 '' "$get" --list --room 1 hf:t/types
 grep -q '^[*] .*m-Q4_0_4_4' "$work/err" || fail "the smallest if none fits"
+# How fast it would be, from what was measured before: of the disk, and of the type in the name.
+mkdir -p "$XDG_STATE_HOME/qsf"
+rates() {
+    printf 'disk-%s 6000000000\n' "$(stat -c %d "$work/home")"
+    printf 'compute-Q8_0-%s 20000000000\ncompute-Q4_0-%s 30000000000\n' "$1" "$1"
+}
+rates "$("$QSF_BUILDDIR/qsf-run" --plan -t 0 "$work/m.gguf" | sed -n 's/^threads *//p')" >"$XDG_STATE_HOME/qsf/rates"
+expect 0 'streams 3[78] %, about 2\.[0-9] tok/s  *m-Q8_0' "$get" --list --room 5000000000 hf:t/types
+grep -q '^[*] .*fits, about [0-9.]* tok/s  *m-Q4_K_M.gguf' "$work/err" || { cat "$work/err"; fail "its speed"; }
+expect 0 '' "$get" --json --list --room 5000000000 hf:t/types
+grep -q '"m-Q8_0.gguf", "verdict": "streams 3[78] %, about 2[^"]*", "tokens_per_second": 2\.' "$work/out" ||
+    { cat "$work/out"; fail "a speed in JSON"; }
 expect 3 'no file or type "Q5_K".* it has ' "$get" hf:t/types:Q5_K
 expect 0 '' "$get" --json --list hf:t/types:q4_0
-grep -q '"name": "m-Q4_0.gguf", "verdict": "[^"]*", "chosen": true' "$work/out" ||
+grep -q '"name": "m-Q4_0.gguf", "verdict": "[^"]*", "tokens_per_second": [^,]*, "chosen": true' "$work/out" ||
     { cat "$work/out"; fail "a type"; }
 expect 3 'no model: no .gguf file' "$get" hf:t/none
 expect 3 'no such repository' "$get" hf:t/missing

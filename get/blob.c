@@ -15,6 +15,7 @@
 #include "src/base/clock.h"
 #include "src/base/interrupt.h"
 
+#define VERSION_MAX (2 * GET_HEADER_MAX)
 #define TRIES       6 /* without a byte in between */
 #define RETRY_MAX   120.0
 #define SPARE_BYTES ((uint64_t)64 << 20) /* left free on the disk */
@@ -72,24 +73,47 @@ static int read_rest(Job *j, uint64_t size) {
     return j->have == size ? QSF_OK : disk_error(j, "cannot be read");
 }
 
-/* For a URL, the version of the file is noted beside it; on a hub it is in the name. */
-static bool same_version(const Job *j) {
-    char path[QSF_PATH_MAX], text[GET_HEADER_MAX] = "";
-    if (*j->place->snapshot) return true;
-    if (!qsf_path_join(path, j->place->blob, ".etag", "")) return false;
+/* For a URL, the version of a file is noted beside it: its ETag, and in the next line Last-Modified. On a hub it
+ * is in the name. */
+static void version_of(const GetFile *f, char out[VERSION_MAX]) {
+    snprintf(out, VERSION_MAX, "%s\n%s", f->etag, f->modified);
+}
+
+static bool read_version(const char *file, char out[VERSION_MAX]) {
+    char path[QSF_PATH_MAX];
+    out[0] = '\0';
+    if (!qsf_path_join(path, file, ".etag", "")) return false;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    const ssize_t n = fd < 0 ? -1 : read(fd, out, VERSION_MAX - 1);
     if (fd >= 0) close(fd);
-    return n > 0 && strcmp(text, j->f->etag) == 0;
+    out[n > 0 ? n : 0] = '\0';
+    return n > 1;
+}
+
+static bool same_version(const Job *j, const char *file) {
+    char noted[VERSION_MAX], now[VERSION_MAX];
+    if (*j->place->snapshot) return true;
+    version_of(j->f, now);
+    return read_version(file, noted) && strcmp(noted, now) == 0;
 }
 
 static void note_version(const Job *j) {
-    char path[QSF_PATH_MAX];
-    if (*j->place->snapshot || !*j->f->etag || !qsf_path_join(path, j->place->blob, ".etag", "")) return;
+    char path[QSF_PATH_MAX], now[VERSION_MAX];
+    version_of(j->f, now);
+    if (*j->place->snapshot || now[1] == '\0' || !qsf_path_join(path, j->part, ".etag", "")) return;
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0) return;
-    if (write(fd, j->f->etag, strlen(j->f->etag)) < 0) (void)unlink(path); /* resumed from the start then */
+    if (write(fd, now, strlen(now)) < 0) (void)unlink(path); /* resumed from the start then */
     close(fd);
+}
+
+/* The file has its name: before this the note of another version, or none, has it downloaded again. */
+static void rename_version(const Job *j) {
+    char from[QSF_PATH_MAX], to[QSF_PATH_MAX];
+    if (*j->place->snapshot || !qsf_path_join(from, j->part, ".etag", "") ||
+        !qsf_path_join(to, j->place->blob, ".etag", ""))
+        return;
+    if (rename(from, to) != 0) (void)unlink(to);
 }
 
 static int open_part(Job *j) {
@@ -101,7 +125,7 @@ static int open_part(Job *j) {
     const uint64_t size = (uint64_t)st.st_size;
     const bool fits = j->f->bytes < 0 || size <= (uint64_t)j->f->bytes;
     get_hash_begin(&j->hash, j->f->etag, j->f->bytes < 0 ? 0 : (uint64_t)j->f->bytes);
-    if (!fits || !same_version(j)) return start_over(j);
+    if (!fits || !same_version(j, j->part)) return start_over(j);
     return read_rest(j, size);
 }
 
@@ -288,13 +312,15 @@ static int finish(Job *j) {
         return remove_part(j);
     }
     if (fsync(j->fd) != 0) return disk_error(j, "cannot be written");
-    return rename(j->part, j->place->blob) == 0 ? QSF_OK : disk_error(j, "cannot be renamed");
+    if (rename(j->part, j->place->blob) != 0) return disk_error(j, "cannot be renamed");
+    rename_version(j);
+    return QSF_OK;
 }
 
 static bool exists(const Job *j) {
     struct stat st;
     return stat(j->place->blob, &st) == 0 && S_ISREG(st.st_mode) &&
-           (j->f->bytes < 0 || st.st_size == (off_t)j->f->bytes) && same_version(j);
+           (j->f->bytes < 0 || st.st_size == (off_t)j->f->bytes) && same_version(j, j->place->blob);
 }
 
 static int download(Job *j) {
@@ -339,9 +365,10 @@ static bool same_host(const char *a, const char *b) {
     return na == nb && memcmp(a, b, na) == 0;
 }
 
-int get_blob_ask(GetHttp *h, GetFile *f, char *commit, QsfErr *err) {
+/* *status: the last one that is not an error. */
+static int ask(GetHttp *h, GetFile *f, char *commit, long *status, QsfErr *err) {
     GetReply r;
-    f->etag[0] = *commit = '\0';
+    f->etag[0] = f->modified[0] = *commit = '\0';
     f->bytes = -1;
     for (int i = 0;; i++) {
         if (get_http_head(h, f->url, &r, err)) return err->code;
@@ -352,10 +379,43 @@ int get_blob_ask(GetHttp *h, GetFile *f, char *commit, QsfErr *err) {
         snprintf(f->url, sizeof f->url, "%s", r.location);
     }
     const bool linked = r.status >= 300 && r.status < 400 && *r.linked_etag;
-    if (r.status == 405 || r.status == 501) return QSF_OK; /* a server that only knows GET */
+    *status = r.status;
+    if (r.status == 304 || r.status == 405 || r.status == 501)
+        return QSF_OK; /* unchanged; or a server that only knows GET */
     if (r.status != 200 && !linked) return refuse(f, &r, err);
     snprintf(f->etag, sizeof f->etag, "%s", *r.linked_etag ? r.linked_etag : r.etag);
+    snprintf(f->modified, sizeof f->modified, "%s", r.modified);
     f->bytes = r.linked_size >= 0 ? r.linked_size : linked ? -1 : r.length;
     snprintf(commit, GET_HEADER_MAX, "%s", r.commit);
+    return QSF_OK;
+}
+
+int get_blob_ask(GetHttp *h, GetFile *f, char *commit, QsfErr *err) {
+    long status;
+    return ask(h, f, commit, &status, err);
+}
+
+int get_blob_ask_again(GetHttp *h, GetFile *f, const GetPlace *place, GetFresh *fresh, QsfErr *err) {
+    char noted[VERSION_MAX], now[VERSION_MAX], commit[GET_HEADER_MAX];
+    struct stat st;
+    long status = 0;
+    *fresh = GET_CHANGED;
+    if (stat(place->blob, &st) != 0) return ask(h, f, commit, &status, err);
+    const bool known = read_version(place->blob, noted);
+    char *line = noted + strcspn(noted, "\n");
+    if (*line) *line++ = '\0';
+    get_http_unless(h, noted, line);
+    const int rc = ask(h, f, commit, &status, err);
+    get_http_unless(h, "", "");
+    if (rc) return rc;
+    version_of(f, now);
+    const bool same_size = f->bytes == (int64_t)st.st_size, named = now[1] != '\0';
+    if (status == 304)
+        *fresh = GET_SAME;
+    else if (known && named)
+        *fresh = strcmp(noted, f->etag) == 0 && strcmp(line, f->modified) == 0 && same_size ? GET_SAME
+                                                                                            : GET_CHANGED;
+    else
+        *fresh = f->bytes < 0 || same_size ? GET_UNKNOWN : GET_CHANGED;
     return QSF_OK;
 }

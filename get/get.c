@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -137,19 +138,48 @@ static int from_hub(Run *r) {
 
 /* ---- another URL */
 
+__attribute__((format(printf, 2, 3))) static void say(Run *r, const char *fmt, ...) {
+    char text[GET_URL_MAX + 400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    get_report_note(r->report, text);
+}
+
+/* Whether the file that is here is still that of the server. What cannot be asked is no reason to do without. */
+static int is_fresh(Run *r, GetFile *f, const GetPlace *place, bool *fresh) {
+    GetFresh now = GET_CHANGED;
+    QsfErr why = { 0 };
+    const int rc = get_blob_ask_again(r->http, f, place, &now, &why);
+    *fresh = rc != QSF_OK || now != GET_CHANGED;
+    if (rc == QSF_E_INTERRUPTED) return qsf_err_pass(r->err, &why);
+    if (rc != QSF_OK)
+        say(r, "%s; the file that is here is used", why.msg);
+    else if (now == GET_CHANGED)
+        say(r, "%s has changed on the server: it is downloaded again", f->name);
+    return QSF_OK;
+}
+
 static int from_url(Run *r) {
     GetFile f = { .bytes = -1 };
     GetPlace place;
     char commit[GET_HEADER_MAX];
+    bool fresh = false;
     const GetWatch w = watch(r, is_model(r->ref.url));
     if (r->o->list) return qsf_err_set(r->err, QSF_E_USAGE, "--list is for repositories: hf:OWNER/NAME");
     if (get_cache_place_url(r->ref.url, &place, r->err)) return r->err->code;
-    if (access(place.blob, R_OK) == 0) return get_report_path(r->report, place.blob), QSF_OK;
+    const bool here = access(place.blob, R_OK) == 0;
+    if (here && r->o->offline) return get_report_path(r->report, place.blob), QSF_OK;
     snprintf(f.url, sizeof f.url, "%s", r->ref.url);
     snprintf(f.name, sizeof f.name, "%s", strrchr(place.blob, '/') + 1);
-    if (connect_hub(r) || get_blob_ask(r->http, &f, commit, r->err) || get_cache_make(&place, r->err) ||
-        get_blob(r->http, &f, &place, &w, NULL, r->err))
+    if (connect_hub(r)) return r->err->code;
+    if (here ? is_fresh(r, &f, &place, &fresh) : get_blob_ask(r->http, &f, commit, r->err))
         return r->err->code;
+    if (!fresh && (get_cache_make(&place, r->err) || get_blob(r->http, &f, &place, &w, NULL, r->err))) {
+        if (here) say(r, "the file of before is still there: --offline uses it");
+        return r->err->code;
+    }
     get_report_path(r->report, place.blob);
     return QSF_OK;
 }

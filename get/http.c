@@ -11,6 +11,7 @@
 #include "src/base/interrupt.h"
 
 #define CONNECT_SECONDS 30L
+#define AGAIN_SECONDS   5L  /* where the file is there, and only its version is asked for */
 #define STALL_SECONDS   60L /* without a byte */
 #define REDIRECTS_MAX   8L
 #define WAIT_MS         100 /* between two looks at whether the thread is to stop */
@@ -22,6 +23,7 @@ struct GetHttp {
     char *token;
     void (*idle)(void *arg);
     void *idle_arg;
+    char unless_etag[GET_HEADER_MAX + 32], unless_modified[GET_HEADER_MAX + 32]; /* headers, "" = none */
 };
 
 typedef struct Transfer {
@@ -106,6 +108,8 @@ static void header(GetReply *r, const char *name, size_t n, const char *value, s
     if (n == 13 && !strncasecmp(name, "x-repo-commit", n))
         copy_value(r->commit, sizeof r->commit, value, len);
     if (n == 4 && !strncasecmp(name, "etag", n)) copy_tag(r->etag, value, len);
+    if (n == 13 && !strncasecmp(name, "last-modified", n))
+        copy_value(r->modified, sizeof r->modified, value, len);
     if (n == 4 && !strncasecmp(name, "link", n)) link_header(r, value, len);
     if (n == 11 && !strncasecmp(name, "retry-after", n) && whole(value) > 0)
         r->retry_after = (double)whole(value);
@@ -115,7 +119,7 @@ static void header(GetReply *r, const char *name, size_t n, const char *value, s
 static void next_reply(GetReply *r) {
     r->length = r->first = r->total = -1;
     r->retry_after = 0;
-    r->etag[0] = r->location[0] = r->next[0] = '\0';
+    r->etag[0] = r->modified[0] = r->location[0] = r->next[0] = '\0';
 }
 
 static size_t on_header(char *line, size_t size, size_t n, void *arg) {
@@ -208,11 +212,36 @@ static int perform(Transfer *t, const char *url, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", url, h->reason[0] ? h->reason : curl_easy_strerror(c));
 }
 
+/* What was stored is not trusted: it must not begin another header. */
+static bool is_header_text(const char *s) {
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f || *s == '"') return false;
+    return true;
+}
+
+void get_http_unless(GetHttp *h, const char *etag, const char *modified) {
+    h->unless_etag[0] = h->unless_modified[0] = '\0';
+    if (*etag && is_header_text(etag))
+        snprintf(h->unless_etag, sizeof h->unless_etag, "If-None-Match: \"%s\"", etag);
+    else if (*modified && is_header_text(modified))
+        snprintf(h->unless_modified, sizeof h->unless_modified, "If-Modified-Since: %s", modified);
+}
+
 int get_http_head(GetHttp *h, const char *url, GetReply *reply, QsfErr *err) {
     Transfer t = { .h = h, .reply = reply };
+    struct curl_slist *list = NULL;
     prepare(&t, url);
     curl_easy_setopt(h->easy, CURLOPT_NOBODY, 1L);
-    return perform(&t, url, err);
+    if (h->unless_etag[0]) list = curl_slist_append(list, h->unless_etag);
+    if (h->unless_modified[0]) list = curl_slist_append(list, h->unless_modified);
+    if (list) {
+        curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, list);
+        curl_easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT, AGAIN_SECONDS);
+        curl_easy_setopt(h->easy, CURLOPT_TIMEOUT, 2 * AGAIN_SECONDS);
+    }
+    const int rc = perform(&t, url, err);
+    curl_slist_free_all(list);
+    return rc;
 }
 
 typedef struct Text {

@@ -23,6 +23,7 @@ typedef struct GetReply {
     int64_t linked_size;  /* X-Linked-Size, -1 = not sent */
     double retry_after;   /* seconds, 0 = not sent */
     char etag[GET_HEADER_MAX];         /* without quotes and W/; "" = not sent, as are the next ones */
+    char modified[GET_HEADER_MAX];     /* Last-Modified */
     char linked_etag[GET_HEADER_MAX];  /* X-Linked-Etag, of any of the redirects */
     char commit[GET_HEADER_MAX];       /* X-Repo-Commit, of any of the redirects */
     char location[4 * GET_HEADER_MAX]; /* of a redirect that was not followed: the whole URL */
@@ -39,6 +40,9 @@ void get_http_free(GetHttp *h);
 /* Calls idle about every 100 ms during a transfer, whether bytes come or not; NULL ends that. */
 void get_http_on_idle(GetHttp *h, void (*idle)(void *arg), void *arg);
 
+/* What get_http_head asks for is only sent if it is not this version any more, as ETag and Last-Modified name it;
+ * otherwise the status is 304. Both "": always. */
+void get_http_unless(GetHttp *h, const char *etag, const char *modified);
 /* Asks for the headers; follows no redirect. Any status is a success. QSF_E_RUNTIME names the host and the
  * reason (no such host, refused, TLS, no bytes for a minute); QSF_E_INTERRUPTED. */
 int get_http_head(GetHttp *h, const char *url, GetReply *reply, QsfErr *err);

@@ -91,9 +91,25 @@ class Hub(http.server.BaseHTTPRequestHandler):
         elif path.startswith("/cdn/"):
             self.data(DATA, "cdn", {})
         elif path.startswith("/plain/"):
-            self.data(DATA, parts[2], {"ETag": '"v1"'})
+            self.plain(parts[2])
         else:
             self.reply(404)
+
+    def plain(self, name):
+        """A file with a version, which FOLDER/version may change."""
+        version = "v1"
+        if os.path.exists(os.path.join(FOLDER, "version")):
+            with open(os.path.join(FOLDER, "version"), encoding="utf-8") as f:
+                version = f.read().strip()
+        tag, day = f'"{version}"', f"Mon, 0{version[1]} Jan 2024 00:00:00 GMT"
+        if version == "v9":
+            return self.reply(503)
+        if tag in (self.headers.get("If-None-Match"),) or day == self.headers.get("If-Modified-Since"):
+            return self.reply(304)
+        data = DATA if version == "v1" else DATA + bytes(32)
+        # "dated.gguf" has no ETag, "bare.gguf" neither
+        self.data(data, "wait" if version == "v3" else name, {} if name == "bare.gguf" else
+                  {"Last-Modified": day} if name == "dated.gguf" else {"ETag": tag})
 
     def list(self, name):
         items = [{"type": "directory", "path": "q", "size": 0}]

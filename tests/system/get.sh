@@ -155,6 +155,41 @@ expect 0 '' env HF_ENDPOINT=http://127.0.0.1:1 "$get" hf:t/good
 # ---- any URL
 expect 0 '' "$get" "http://127.0.0.1:$port/plain/a.gguf"
 cmp -s "$(cat "$work/out")" "$work/m.gguf" || fail "a file of any URL"
+# It is asked whether the file has changed, and what is here is used where that is not known.
+plain() { cat "$(cat "$work/out")"; }
+gets() { grep -c '^GET .*/plain/' "$work/hub/log"; }
+for file in a dated bare; do
+    url=http://127.0.0.1:$port/plain/$file.gguf
+    rm -f "$work/hub/version"
+    expect 0 '' "$get" "$url"
+    before=$(gets)
+    expect 0 '' "$get" "$url"
+    echo v9 >"$work/hub/version"
+    expect 0 'HTTP 503; the file that is here is used' "$get" "$url"
+    echo v2 >"$work/hub/version"
+    expect 0 '' "$get" --offline "$url"
+    [ "$(gets)" = "$before" ] || fail "$file: the same version was downloaded again"
+    plain | cmp -s - "$work/m.gguf" || fail "$file: another file"
+    expect 0 "$file.gguf has changed on the server: it is downloaded again" "$get" "$url"
+    [ "$(plain | wc -c)" = $((bytes + 32)) ] || fail "$file: the old version is still there"
+    expect 0 '' "$get" "$url"
+    [ "$(gets)" = $((before + 1)) ] || fail "$file: the new version was downloaded twice"
+done
+# Stopped in the middle, the old one stays, and the download goes on the next time.
+url=http://127.0.0.1:$port/plain/a.gguf
+echo v3 >"$work/hub/version"
+rm -f "$work/hub/go"
+"$get" "$url" >"$work/out" 2>"$work/err" &
+program=$!
+until_ok sh -c '[ -n "$(find "$1" -name a.gguf.incomplete -size +0)" ]' sh "$work/home/.cache/qsf/downloads"
+kill -TERM $program
+wait $program
+expect 0 '' "$get" --offline "$url"
+[ "$(plain | wc -c)" = $((bytes + 32)) ] || fail "a download that was stopped has replaced the old version"
+: >"$work/hub/go"
+expect 0 'has changed' "$get" "$url"
+[ -z "$(find "$work/home/.cache/qsf/downloads" -name 'a.gguf.incomplete*')" ] || fail "an unfinished file is left"
+rm "$work/hub/version" "$work/hub/go"
 expect 2 'does not end with the name of a file' "$get" "http://127.0.0.1:$port/plain/"
 expect 3 'HTTP 404' "$get" "http://127.0.0.1:$port/other/a.gguf"
 

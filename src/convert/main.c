@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "qsf_fetch.h"
+#include "qsf_models.h"
 #include "src/cli/signals.h"
 #include "src/convert/convert.h"
 
@@ -160,6 +162,19 @@ static int fetch_input(ConvertOptions *o, char **path) {
     return code;
 }
 
+/* Finds the file of an input that is the name of a model in a cache of another program. path is owned by the
+ * caller. */
+static int resolve_input(ConvertOptions *o, char **path) {
+    char hint[400];
+    if (!o->input || *path || strcmp(o->input, "-") == 0 || access(o->input, F_OK) == 0) return QSF_EXIT_OK;
+    char *found = qsf_model_resolve(o->input, NULL, hint, sizeof hint);
+    *path = found ? qsf_model_file(found) : NULL;
+    free(found);
+    if (*hint) qsf_cli_error(&convert_cli, "%s", hint);
+    if (*path) o->input = *path;
+    return *hint ? QSF_EXIT_MODEL : QSF_EXIT_OK;
+}
+
 int main(int argc, char **argv) {
     static int (*const modes[])(const ConvertOptions *) = { convert_file, convert_verify, convert_inspect,
                                                             convert_gguf };
@@ -173,7 +188,8 @@ int main(int argc, char **argv) {
         qsf_cli_error(&convert_cli, "%s", err);
     else if (res.done)
         rc = qsf_cli_printed(convert_cli.program);
-    else if (!(rc = check(&o, &res)) && !(rc = fetch_input(&o, &fetched)))
+    else if (!(rc = check(&o, &res)) && !(rc = fetch_input(&o, &fetched)) &&
+             !(rc = resolve_input(&o, &fetched)))
         rc = modes[o.mode](&o);
     free(fetched);
     return rc;

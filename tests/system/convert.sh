@@ -31,6 +31,18 @@ for model in "$QSF_TEST_DATA"/parity/llama "$QSF_TEST_DATA"/parity/quant_q4_k_m 
     "$convert" --quiet "$model/model.gguf" p.qsf && "$run" --parity "$model" p.qsf >out 2>err ||
         fail "$model: $(cat out err)"
 done
+# A model in a cache of another program, by its name.
+mkdir -p cache home
+mv two.qsf cache/named-model.qsf
+(
+    export HOME="$work/home" LLAMA_CACHE="$work/cache" OLLAMA_MODELS="$work/none" HF_HOME="$work/none"
+    "$convert" --quiet Named-Model four.qsf && cmp -s three.qsf four.qsf || echo "not found"
+    "$convert" --inspect named-model | grep -q '^.*/cache/named-model.qsf: QSF' || echo "not inspected"
+    "$convert" named-modle five.qsf 2>&1
+    echo $?
+) >out 2>err
+printf 'qsf-convert: named-modle: no such model; did you mean named-model?\n3\n' | cmp -s - out ||
+    fail "a model by its name: $(cat out err)"
 # Tensors that are fused in the input are split here, and all of them exist.
 for model in gpt2 phi2 phi3 qwen2 qwen3moe gemma3 bitnet_i2_s; do
     [ -f "$QSF_TEST_DATA/parity/$model/model.gguf" ] || { echo "skip: no parity/$model"; continue; }

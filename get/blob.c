@@ -73,8 +73,8 @@ static int read_rest(Job *j, uint64_t size) {
     return j->have == size ? QSF_OK : disk_error(j, "cannot be read");
 }
 
-/* For a URL, the version of a file is noted beside it: its ETag, and in the next line Last-Modified. On a hub it
- * is in the name. */
+/* For a URL, the version of a file is noted beside it: its ETag, and in the next line Last-Modified. On a hub
+ * it is in the name. */
 static void version_of(const GetFile *f, char out[VERSION_MAX]) {
     snprintf(out, VERSION_MAX, "%s\n%s", f->etag, f->modified);
 }

@@ -35,8 +35,8 @@ typedef struct GetWatch {
 /* Fills url, etag and bytes from the headers of url, and *commit (GET_HEADER_MAX) with that of a hub, ""
  * elsewhere. QSF_E_RUNTIME, or QSF_E_MODEL if the server has no such file or wants a token. */
 int get_blob_ask(GetHttp *h, GetFile *f, char *commit, QsfErr *err);
-/* As get_blob_ask, for a file of a URL: whether it is still the one at the place, whose version is noted beside
- * it. */
+/* As get_blob_ask, for a file of a URL: whether it is still the one at the place, whose version is noted
+ * beside it. */
 int get_blob_ask_again(GetHttp *h, GetFile *f, const GetPlace *place, GetFresh *fresh, QsfErr *err);
 /* Downloads f to its place, whose folders exist, unless it is there. *fetched (may be NULL): bytes that came
  * over the network. What has arrived stays as blob.incomplete, but for a file with a wrong checksum or one

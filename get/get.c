@@ -147,7 +147,7 @@ __attribute__((format(printf, 2, 3))) static void say(Run *r, const char *fmt, .
     get_report_note(r->report, text);
 }
 
-/* Whether the file that is here is still that of the server. What cannot be asked is no reason to do without. */
+/* Whether the file that is here is still that of the server, or the server cannot be asked. */
 static int is_fresh(Run *r, GetFile *f, const GetPlace *place, bool *fresh) {
     GetFresh now = GET_CHANGED;
     QsfErr why = { 0 };

@@ -25,8 +25,8 @@ typedef struct GetReport {
 void get_report_init(GetReport *r, bool json, bool quiet);
 /* A sentence for the user. */
 void get_report_note(GetReport *r, const char *text);
-/* The models of a repository, with the chosen one marked, and what each would do with room bytes of memory for
- * weights. hub: the folder that it would be in. */
+/* The models of a repository, with the chosen one marked, and what each would do with room bytes of memory
+ * for weights. hub: the folder that it would be in. */
 void get_report_choices(GetReport *r, const GetList *l, const GetChoices *c, const char *hub, uint64_t room);
 /* `done` bytes of the current part are on the disk. Cheap enough for every piece. */
 void get_report_progress(GetReport *r, uint64_t done);

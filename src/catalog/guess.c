@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a model would do that is not on this machine yet: from its size, its name, and how fast the disk and the
- * processor were when they were measured last. */
+/* What a model would do that is not on this machine yet: from its size, its name, and how fast the disk and
+ * the processor were when they were measured last. */
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>

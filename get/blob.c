@@ -134,8 +134,14 @@ static int check_space(Job *j) {
     if (j->f->bytes < 0 || fstatvfs(j->fd, &v) != 0) return QSF_OK;
     const uint64_t left = (uint64_t)j->f->bytes - j->have, room = (uint64_t)v.f_bavail * v.f_frsize;
     if (left == 0 || room >= left + SPARE_BYTES) return QSF_OK;
-    return qsf_err_set(j->err, QSF_E_RUNTIME, "%s needs %.2f GB more, and %.2f GB are free in %s", j->f->name,
-                       (double)left / 1e9, (double)room / 1e9, j->place->blob);
+    const bool gb = left >= 1000000000u;
+    const double unit = gb ? 1e9 : 1e6;
+    return qsf_err_set(
+        j->err, QSF_E_RUNTIME,
+        "%s needs %.1f %s more, and %.1f are free on its disk, of which %.1f have to stay free: "
+        "remove something, or %s another folder (%s)",
+        j->f->name, (double)left / unit, gb ? "GB" : "MB", (double)room / unit, (double)SPARE_BYTES / unit,
+        *j->place->snapshot ? "let HF_HOME name" : "let XDG_CACHE_HOME name", j->place->blob);
 }
 
 /* Sends it to the disk as it comes: otherwise the page cache fills with it, and another program waits when it

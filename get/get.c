@@ -128,9 +128,11 @@ static int from_hub(Run *r) {
         get_choices_free(&r->choices);
         get_list_free(&r->list);
     }
-    if (connect_hub(r) || get_list_hub(r->http, &r->ref, &r->list, r->err) ||
-        get_choose(&r->list, r->ref.what, r->o->room, &r->choices, r->err))
+    if (connect_hub(r) || get_list_hub(r->http, &r->ref, &r->list, r->err)) return r->err->code;
+    if (get_choose(&r->list, r->ref.what, r->o->room, &r->choices, r->err)) {
+        qsf_err_prefix(r->err, "%s", r->o->model);
         return r->err->code;
+    }
     if (r->o->list || (!*r->ref.what && r->choices.n > 1))
         get_report_choices(r->report, &r->list, &r->choices, r->cache.hub, r->o->room);
     return r->o->list ? QSF_OK : fetch_choice(r);

@@ -57,6 +57,8 @@ void get_http_free(GetHttp *h) {
     free(h);
 }
 
+bool get_http_has_token(const GetHttp *h) { return h->token != NULL; }
+
 void get_http_on_idle(GetHttp *h, void (*idle)(void *arg), void *arg) {
     h->idle = idle;
     h->idle_arg = arg;

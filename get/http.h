@@ -36,6 +36,7 @@ typedef bool (*GetSink)(void *arg, const GetReply *reply, const void *bytes, siz
 /* token: for "Authorization: Bearer", NULL = none. NULL with *err set. */
 GetHttp *get_http_new(const char *token, QsfErr *err);
 void get_http_free(GetHttp *h);
+bool get_http_has_token(const GetHttp *h);
 
 /* Calls idle about every 100 ms during a transfer, whether bytes come or not; NULL ends that. */
 void get_http_on_idle(GetHttp *h, void (*idle)(void *arg), void *arg);

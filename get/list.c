@@ -66,15 +66,23 @@ static int add_page(GetList *l, const char *url, const QsfStrbuf *text, QsfErr *
     return rc;
 }
 
-static int refuse(const GetRef *ref, const GetReply *r, QsfErr *err) {
-    if (r->status == 401 || r->status == 403 || r->status == 404)
-        return qsf_err_set(
-            err, QSF_E_MODEL,
-            "hf:%s/%s: the hub has no such repository or revision, or does not show it without a "
-            "token in HF_TOKEN (HTTP %ld)",
-            ref->owner, ref->name, r->status);
-    return qsf_err_set(err, QSF_E_RUNTIME, "hf:%s/%s: the hub answers HTTP %ld", ref->owner, ref->name,
-                       r->status);
+/* A hub does not tell a repository that does not exist from one that it does not show. */
+static int refuse(const GetHttp *h, const GetRef *ref, const GetReply *r, QsfErr *err) {
+    if (r->status != 401 && r->status != 403 && r->status != 404)
+        return qsf_err_set(err, QSF_E_RUNTIME, "hf:%s/%s: the hub answers HTTP %ld", ref->owner, ref->name,
+                           r->status);
+    if (r->status == 404)
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "hf:%s/%s: the hub has no such repository or revision (HTTP 404)", ref->owner,
+                           ref->name);
+    return qsf_err_set(
+        err, QSF_E_MODEL,
+        get_http_has_token(h)
+            ? "hf:%s/%s: there is no such repository, or it is not shown with this token (HTTP "
+              "%ld): its terms may have to be accepted on %s/%s/%s"
+            : "hf:%s/%s: there is no such repository, or it is not shown without a token (HTTP "
+              "%ld): set HF_TOKEN, and accept its terms on %s/%s/%s if it has any",
+        ref->owner, ref->name, r->status, ref->endpoint, ref->owner, ref->name);
 }
 
 int get_list_hub(GetHttp *h, const GetRef *ref, GetList *out, QsfErr *err) {
@@ -89,7 +97,9 @@ int get_list_hub(GetHttp *h, const GetRef *ref, GetList *out, QsfErr *err) {
     int rc = QSF_OK;
     while (rc == QSF_OK && *url) {
         rc = get_http_text(h, url, PAGE_MAX, &text, &r, err);
-        if (rc == QSF_OK && r.status != 200) rc = refuse(ref, &r, err);
+        if (rc == QSF_E_RUNTIME)
+            qsf_err_prefix(err, "hf:%s/%s: the hub cannot be asked", ref->owner, ref->name);
+        if (rc == QSF_OK && r.status != 200) rc = refuse(h, ref, &r, err);
         if (rc == QSF_OK) rc = add_page(out, url, &text, err);
         /* The token goes to this hub only. */
         const bool more = strncmp(r.next, ref->endpoint, host) == 0 && r.next[host] == '/' &&

@@ -126,7 +126,10 @@ expect 1 '(redirect|HTTP 30)' "$get" hf:t/loop
 expect 3 'no such file \(HTTP 404\)' "$get" hf:t/gone
 
 # ---- a token is for the hub alone
-expect 3 'token in HF_TOKEN' "$get" hf:t/gated
+expect 3 'not shown without a token .HTTP 401.: set HF_TOKEN, and accept its terms on http://127.*/t/gated if' \
+    "$get" hf:t/gated
+HF_TOKEN=other expect 3 'not shown with this token .HTTP 401.' "$get" hf:t/gated
+HF_ENDPOINT=http://127.0.0.1:1 expect 1 '^qsf-get: hf:t/other: the hub cannot be asked: ' "$get" hf:t/other
 export HF_TOKEN=secret
 expect 0 '' "$get" hf:t/gated
 whole gated

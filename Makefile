@@ -15,6 +15,7 @@
 #   make install install-strip uninstall [DESTDIR=DIR]
 #   make completions         completions for bash, zsh and fish, printed by the programs (part of all)
 #   make amalgamation        qsf-run as one file, qsf.c, and qsf.h for programs that use it as a library
+#   make static              programs that need no shared library (static/)
 #   make package             Debian packages of what was built (package/)
 #   make dist distcheck compdb clean distclean
 
@@ -64,6 +65,7 @@ unit_main := tests/unit/units.c
 unit_src := $(call find,tests/unit/*/t_*.c tests/unit/ui/ui_*.c)
 checkkern_src := $(call find,tests/kernels/*.c tests/kernels/$(ARCH)/*.c)
 tool_src := $(call find,tests/tools/*.c)
+static_src := $(call find,packaging/static/*.c)
 fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
 all_src := $(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(get_src) $(harness_src) $(unit_main) $(unit_src) $(tool_src) $(checkkern_src)
 
@@ -198,15 +200,15 @@ config.stamp: $S/configure $S/VERSION
 	@echo "configure or VERSION changed: configuring again"
 	@eval '$S/configure $(subst ','\'',$(CONFIGURE_ARGS))' >/dev/null
 
--include $(patsubst %.o,%.d,$(call obj,$(all_src) $(fuzz_src)))
+-include $(patsubst %.o,%.d,$(call obj,$(all_src) $(static_src) $(fuzz_src)))
 
-include $(addprefix $S/mk/,compdb.mk units.mk check.mk arm.mk bench.mk fuzz.mk dist.mk package.mk)
+include $(addprefix $S/mk/,compdb.mk units.mk check.mk arm.mk bench.mk fuzz.mk dist.mk static.mk package.mk)
 
 run: qsf-chat $(filter qsf-get,$(programs))
 	@./qsf-chat $(MODEL)
 
 clean:
-	rm -rf $O san tsan fuzz arm package qsf-chat qsf-run qsf-convert qsf-get checkkern libqsf.a compile_commands.json qsf.c qsf.h
+	rm -rf $O san tsan fuzz arm package static qsf-chat qsf-run qsf-convert qsf-get checkkern libqsf.a compile_commands.json qsf.c qsf.h
 
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "get/certs.h"
 #include "src/base/interrupt.h"
 
 #define CONNECT_SECONDS 30L
@@ -21,6 +22,7 @@ struct GetHttp {
     CURLM *multi;
     char reason[CURL_ERROR_SIZE];
     char *token;
+    bool certs; /* a file of certificates was found */
     void (*idle)(void *arg);
     void *idle_arg;
     char unless_etag[GET_HEADER_MAX + 32], unless_modified[GET_HEADER_MAX + 32]; /* headers, "" = none */
@@ -153,6 +155,14 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg) {
 
 /* ---- transfers */
 
+static void set_certs(GetHttp *h) {
+    char *usual = NULL;
+    curl_easy_getinfo(h->easy, CURLINFO_CAINFO, &usual);
+    const char *file = get_certs(usual);
+    h->certs = file != NULL;
+    if (file) curl_easy_setopt(h->easy, CURLOPT_CAINFO, file);
+}
+
 static void prepare(Transfer *t, const char *url) {
     CURL *e = t->h->easy;
     const char *allowed = strncmp(url, "https:", 6) == 0 ? "https" : "http,https";
@@ -161,6 +171,7 @@ static void prepare(Transfer *t, const char *url) {
     curl_easy_reset(e);
     curl_easy_setopt(e, CURLOPT_URL, url);
     curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->h->reason);
+    set_certs(t->h);
     curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, allowed);
     curl_easy_setopt(e, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
@@ -189,7 +200,15 @@ static CURLcode result_of(GetHttp *h) {
 
 static bool is_permanent(CURLcode c) {
     return c == CURLE_TOO_MANY_REDIRECTS || c == CURLE_UNSUPPORTED_PROTOCOL || c == CURLE_URL_MALFORMAT ||
-           c == CURLE_PEER_FAILED_VERIFICATION;
+           c == CURLE_PEER_FAILED_VERIFICATION || c == CURLE_SSL_CACERT_BADFILE;
+}
+
+/* Without certificates no server is known. */
+static const char *hint(const GetHttp *h, CURLcode c) {
+    const bool unknown = c == CURLE_PEER_FAILED_VERIFICATION || c == CURLE_SSL_CACERT_BADFILE;
+    return unknown && !h->certs ? " (this system has no certificates: install the package ca-certificates, "
+                                  "or set SSL_CERT_FILE)"
+                                : "";
 }
 
 static int perform(Transfer *t, const char *url, QsfErr *err) {
@@ -211,7 +230,8 @@ static int perform(Transfer *t, const char *url, QsfErr *err) {
     if (m != CURLM_OK) return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", url, curl_multi_strerror(m));
     if (c == CURLE_OK || t->stopped) return QSF_OK;
     t->reply->permanent = is_permanent(c);
-    return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", url, h->reason[0] ? h->reason : curl_easy_strerror(c));
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s%s", url, h->reason[0] ? h->reason : curl_easy_strerror(c),
+                       hint(h, c));
 }
 
 /* What was stored is not trusted: it must not begin another header. */

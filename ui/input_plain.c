@@ -12,6 +12,7 @@
 #include "ui/complete.h"
 #include "ui/flow.h"
 #include "ui/input_internal.h"
+#include "ui/term.h"
 
 #define UI_LISTED 20 /* completions that one Tab lists */
 
@@ -153,6 +154,7 @@ void ui_plain_open(const UiApp *app, const char *history, bool on_stderr) {
     ui_input_set_up();
     rl_startup_hook = set_up;
     ui_input_history_open(history, app);
+    (void)ui_term_described(); /* then readline finds the description, too */
     rl_initialize();
     (void)set_up();
 }

@@ -16,6 +16,7 @@
 #include "ui/loop.h"
 #include "ui/models_shell.h"
 #include "ui/opts.h"
+#include "ui/own_data.h"
 #include "ui/rerun.h"
 #include "ui/session_shell.h"
 #include "ui/ui_signals.h"
@@ -30,7 +31,7 @@ static bool is_set(const char *name) {
 static bool choose_locale(void) {
     const char *name = setlocale(LC_CTYPE, "");
     if (!name || strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0) {
-        if (setlocale(LC_CTYPE, "C.UTF-8") || setlocale(LC_CTYPE, "C.utf8")) {
+        if (setlocale(LC_CTYPE, "C.UTF-8") || setlocale(LC_CTYPE, "C.utf8") || ui_own_locale()) {
             setenv("LC_CTYPE", "C.UTF-8", 1);
             unsetenv("LC_ALL");
         }

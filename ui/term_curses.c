@@ -16,6 +16,7 @@
 #include <wchar.h>
 
 #include "ui/overlay.h"
+#include "ui/own_data.h"
 
 /* Pastes are marked; the wheel sends no arrow keys, which would recall the history (xterm's ctlseqs:
  * alternate scroll, 1007). How that was set is saved and restored where the terminal can (XTSAVE, XTRESTORE);
@@ -243,10 +244,15 @@ static bool described(const char *name) {
     return true;
 }
 
+bool ui_term_described(void) {
+    const char *name = getenv("TERM");
+    return described(name) || (ui_own_terminals() && described(name));
+}
+
 /* Debian's ncurses-base lacks kitty, alacritty, foot and others, all compatible with xterm. */
 static SCREEN *open_screen(char *notice, size_t cap) {
     const char *name = getenv("TERM");
-    if (described(name)) return newterm(name, stdout, stdin);
+    if (ui_term_described()) return newterm(name, stdout, stdin);
     if (!described("xterm-256color")) return NULL;
     (void)snprintf(notice, cap, "terminal '%.40s' is not in the terminfo database; using xterm-256color",
                    name ? name : "");

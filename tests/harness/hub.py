@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A model hub on the loopback for tests/system/get.sh: hub.py FILE FOLDER. Writes its port to FOLDER/port and
-a line per request to FOLDER/log. A repository t/NAME serves FILE as NAME.gguf, in the manner of its name;
-what a server at fault does is decided here."""
+"""A model hub on the loopback for tests/system/get.sh: hub.py FILE FOLDER [CERTIFICATE]. CERTIFICATE is a
+PEM file that has the key too: then it speaks HTTPS. Writes its port to FOLDER/port and a line per request
+to FOLDER/log. A repository t/NAME serves FILE as NAME.gguf, in the manner of its name; what a server at
+fault does is decided here."""
 import hashlib
 import http.server
 import json
 import os
+import ssl
 import sys
 import time
 
@@ -205,6 +207,10 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 server = Server(("127.0.0.1", 0), Hub)
+if len(sys.argv) > 3:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(sys.argv[3])
+    server.socket = tls.wrap_socket(server.socket, server_side=True)
 with open(os.path.join(FOLDER, "port.new"), "w", encoding="utf-8") as f:
     f.write(str(server.server_address[1]))
 os.rename(os.path.join(FOLDER, "port.new"), os.path.join(FOLDER, "port"))

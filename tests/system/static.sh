@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# configure --enable-static: the programs need no shared library, at start or later, and give the same
-# answers. Links the objects of this build again.
+# configure --enable-static and, in the long tests, make static: the programs need no shared library, at
+# start or later, and give the same answers. Links the objects of this build again.
 . "$(dirname "$0")/lib.sh"
 [ -z "${QSF_SAN-}" ] || skip "sanitizers are not linked statically"
 . "$(dirname "$0")/model.sh"
@@ -9,6 +9,7 @@ cd "$work" || exit 1
 
 sh "$QSF_SRCDIR/configure" "CC=$(config CC)" --enable-static >log 2>&1 ||
     { cat log; skip "no static libraries here"; }
+without=$(sed -n 's/.*(qsf-chat .*no static form of\(.*\) here)/\1/p' log)
 setting() { sed -n "s/^$1 = //p" config.mk; }
 built=$QSF_BUILDDIR/obj
 
@@ -31,6 +32,33 @@ link_static() {
 alone() { ! ldd "./$1" >out 2>&1 || grep -q 'statically linked' out ||
     { cat out; fail "$1 needs shared libraries"; }; }
 
+ask="--temperature 0 --ignore-eos -n 8 -p a"
+if [ -z "${QSF_TEST_QUICK-}" ]; then
+    if ! (cd "$QSF_BUILDDIR" && "$MAKE" static) >log 2>&1; then
+        cat log
+        grep -q 'packaging/static-libs:' log || { fail "make static"; finish; }
+        echo "skip: MAKE STATIC WAS NOT TRIED: static libraries are missing here and could not be built"
+    else
+        ! grep warning log || fail "the linker warns: something would be loaded at run time"
+        for p in chat run convert get; do
+            [ -x "$QSF_BUILDDIR/qsf-$p" ] || continue
+            ln -s "$QSF_BUILDDIR/static/qsf-$p" "called-$p"
+            # Which program it is depends on the file, whatever it is called by.
+            [ "$("./called-$p" --version)" = "$("$QSF_BUILDDIR/qsf-$p" --version)" ] || fail "static/qsf-$p --version"
+            alone "called-$p"
+        done
+        # shellcheck disable=SC2086
+        [ "$(./called-run "$tiny" $ask 2>err </dev/null)" = "$("$run" "$tiny" $ask 2>/dev/null </dev/null)" ] ||
+            { cat err; fail "static/qsf-run gives another answer"; }
+        ./called-convert "$tiny" m.qsf >log 2>&1 || { cat log; fail "static/qsf-convert"; }
+        # Without a home directory, readline asks for the one of the user.
+        [ -n "$(echo a | env -i ./called-chat --plain --no-config --temperature 0 --max-tokens 4 "$tiny" 2>err)" ] ||
+            { cat err; fail "static/qsf-chat without an environment"; }
+        [ ! -x called-get ] || QSF_GET=$work/called-get sh "$QSF_SRCDIR/tests/system/get_tls.sh" >log 2>&1 || [ $? = 77 ] ||
+            { cat log; fail "static/qsf-get and HTTPS"; }
+    fi
+fi
+
 lib_libs=$(setting LIB_LIBS) static=$(setting LDFLAGS)
 # shellcheck disable=SC2046
 link_static qsf-run "$static" "$lib_libs" $(objects src/run 1)
@@ -38,7 +66,6 @@ alone qsf-run
 # shellcheck disable=SC2046
 link_static qsf-convert "$static" "$lib_libs" $(objects src/convert 1)
 alone qsf-convert
-ask="--temperature 0 --ignore-eos -n 8 -p a"
 # shellcheck disable=SC2086
 [ "$(./qsf-run "$tiny" $ask 2>err </dev/null)" = "$("$run" "$tiny" $ask 2>/dev/null </dev/null)" ] ||
     { cat err; fail "another answer"; }
@@ -46,8 +73,7 @@ ask="--temperature 0 --ignore-eos -n 8 -p a"
     { cat log; fail "qsf-convert"; }
 
 [ "$(setting UI_STATIC)" = yes ] ||
-    { echo "skip: qsf-chat is not static: $(sed -n 's/.*no static form of/no static form of/p' log)"; finish;
-    }
+    { echo "skip: qsf-chat is not static: no static form of$without here"; finish; }
 # shellcheck disable=SC2046
 link_static qsf-chat "$static" "$(setting UI_LIBS) $lib_libs" $(objects ui 2)
 alone qsf-chat

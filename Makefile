@@ -16,7 +16,8 @@
 #   make completions         completions for bash, zsh and fish, printed by the programs (part of all)
 #   make amalgamation        qsf-run as one file, qsf.c, and qsf.h for programs that use it as a library
 #   make static              programs that need no shared library (static/)
-#   make package             Debian packages of what was built (package/)
+#   make tarball             these with everything that belongs to them, and an install.sh (package/)
+#   make package             packages for Debian and, of the static programs, for systems with RPM (package/)
 #   make dist distcheck compdb clean distclean
 
 MAKEFLAGS += --no-builtin-rules

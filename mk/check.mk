@@ -5,7 +5,7 @@
 
 # Long and rarely affected by a change to the engine: only in check-all, or selected by name. QSF_TEST_QUICK
 # tells the others to skip their long parts; in check-all it is empty.
-slow_tests := system/amalgamation system/cgroup system/configure system/guide system/guide_train system/package system/shell \
+slow_tests := system/amalgamation system/cgroup system/configure system/guide system/guide_train system/package system/shell system/tarball \
     ui/live ui/stop
 quick := 1
 check-all: quick :=

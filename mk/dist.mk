@@ -2,7 +2,7 @@
 # What leaves the build directory: install, the amalgamation and archives of the sources. Part of the
 # Makefile.
 
-.PHONY: install install-strip uninstall completions amalgamation dist distcheck
+.PHONY: install install-data install-strip uninstall completions amalgamation dist distcheck
 
 INSTALL ?= install
 man_pages := $(call find,man/*.[15])
@@ -42,6 +42,10 @@ install: all
 	@sed 's|^prefix=.*|prefix=$(prefix)|; s|^libdir=.*|libdir=$(libdir)|; s|^includedir=.*|includedir=$(includedir)|' \
 	    qsf.pc >$D$(libdir)/pkgconfig/qsf.pc
 	$(call install_to,644,$(addprefix $S/,$(headers)),$(includedir))
+	+@$(MAKE) --no-print-directory install-data
+
+# What is the same on every machine.
+install-data: completions
 	$(call install_to,644,$(addprefix $S/,$(filter %.1,$(man_pages))),$(mandir)/man1)
 	$(call install_to,644,$(addprefix $S/,$(filter %.5,$(man_pages))),$(mandir)/man5)
 	$(call install_to,644,$(addprefix $S/,$(templates)),$(datadir)/qsf/templates)

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Packages for systems: packaging/ has what they consist of besides the installed files. Part of the Makefile.
 
-.PHONY: package package-deb
+.PHONY: package package-deb package-rpm tarball
 
-# The time in packages: of the last commit, or of the newest entry in the changelog.
-SOURCE_DATE_EPOCH ?= $(or $(shell git -C $S log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y $S/CHANGELOG.md))
+# The time in packages and archives: of the last commit; in an unpacked archive all files have that time.
+SOURCE_DATE_EPOCH ?= $(or $(if $(wildcard $S/.git),$(shell git -C $S log -1 --format=%ct 2>/dev/null)),$(shell stat -c %Y $S/VERSION))
 export SOURCE_DATE_EPOCH
 
 package: package-deb
 
-# Directories below /usr, whatever the prefix of this build is: the programs find their data relative to themselves.
+# Directories below /usr, whatever the prefix of this build is: the programs find their data relative to
+# themselves.
 package-deb: all
 	@rm -rf package/root && mkdir -p package/root
 	+@$(MAKE) --no-print-directory -s install-strip DESTDIR=$(CURDIR)/package/root prefix=/usr bindir=/usr/bin \
@@ -18,3 +19,24 @@ package-deb: all
 	$(call say,DEB,package)
 	$Q$S/packaging/deb package/root $(VERSION) package
 	@rm -rf package/root
+
+# ---- of the static programs
+
+machine = $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+tarball_name = qsf-$(VERSION)-linux-$(machine)
+# $(call stage_static,DIRECTORY): bin/ and share/ with the stripped static programs and all that belongs to
+# them.
+define stage_static
+@rm -rf $1 && mkdir -p $1/bin
++@$(MAKE) --no-print-directory -s install-data DESTDIR=$(CURDIR)/$1 mandir=/share/man datadir=/share
+@cp static/qsf-chat static/qsf-get $1/bin/ && $(STRIP) $1/bin/*
+@for p in $(filter-out qsf-chat qsf-get,$(programs)); do ln $1/bin/qsf-chat $1/bin/$$p; done
+@mkdir -p $1/share/doc/qsf && cp $S/README.md $S/LICENSE $S/CHANGELOG.md $1/share/doc/qsf/
+@CC='$(CC)' $S/packaging/licenses $1/share/doc/qsf/licenses static/libs/licenses
+endef
+
+tarball: static
+	$(call stage_static,package/static)
+	$(call say,TAR,package/$(tarball_name).tar.gz)
+	$Q$S/packaging/tarball package/static $(tarball_name) $(machine) package
+	@rm -rf package/static

@@ -34,7 +34,7 @@ strings() {
         } }'
 }
 comments() {
-    find include src ui get kernels tests tools -name '*.[ch]' | sort | xargs awk '
+    find include src ui get kernels packaging tests tools -name '*.[ch]' | sort | xargs awk '
         { line = $0 }
         !open && match(line, /\/\*/) { open = 1; text = ""; line = substr(line, RSTART + 2) }
         open {
@@ -44,7 +44,7 @@ comments() {
             if (end) { gsub(/[[:space:]]+/, " ", text); print FILENAME ":" text; open = 0 }
         }'
     # This test and its lists quote the words.
-    find tests tools mk Makefile configure .ci/run -type f ! -name '*.[ch]' ! -name 'language.*' ! -path \
+    find tests tools mk packaging Makefile configure .ci/run -type f ! -name '*.[ch]' ! -name 'language.*' ! -path \
         '*/facts/*' | sort |
         xargs grep -IlE '^#!|^# SPDX' | xargs awk '
         function flush() { if (text != "") print file ":" text; text = "" }

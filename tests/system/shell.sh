@@ -7,6 +7,9 @@ cd "$QSF_SRCDIR" || exit 1
 shellcheck -S warning -s sh configure tests/run.sh || fail "configure or tests/run.sh"
 shellcheck -S warning -s bash .ci/run || fail ".ci/run"
 shellcheck -S warning -s sh .ci/subjects || fail ".ci/subjects"
+for f in packaging/*; do
+    if [ -f "$f" ] && head -n 1 "$f" | grep -qx '#!/bin/sh'; then shellcheck -S warning -s sh "$f" || fail "$f"; fi
+done
 for f in tools/*; do
     if [ -f "$f" ] && head -n 1 "$f" | grep -q bash; then shellcheck -S warning -s bash -x "$f" ||
         fail "$f"; fi

@@ -29,7 +29,7 @@ line=$(printf '%0110d' 0)
 printf '%s\n/* clang-format off */\n%s1\n/* clang-format on */\n' "$line" "$line" >"$work/good.c"
 printf '%s1\n' "$line" >"$work/bad.c"
 [ "$(wide "$work/good.c" "$work/bad.c" | cut -f 1)" = "$work/bad.c:1" ] || fail "the search for long lines"
-find src ui get kernels include tests tools -name '*.[ch]' | sort >"$work/files"
+find src ui get kernels include packaging tests tools -name '*.[ch]' | sort >"$work/files"
 [ "$(wc -l <"$work/files")" -gt 300 ] || fail "too few C files found below $QSF_SRCDIR"
 # shellcheck disable=SC2046 # one word per name
 wide $(cat "$work/files") | cut -f 1 >"$work/wide"
@@ -51,7 +51,7 @@ awk 'FNR == 1 { code = 0 }
 [ ! -s "$work/wide" ] || { cat "$work/wide"; fail "wrap this prose at 100 columns"; }
 
 # Scripts: without their quoted text, which cannot always be broken.
-find tests tools .ci -type f ! -name '*.[ch]' ! -path 'tests/data/*' ! -path 'tools/guide/*' | sort |
+find tests tools packaging .ci -type f ! -name '*.[ch]' ! -path 'tests/data/*' ! -path 'tools/guide/*' | sort |
     xargs grep -IlE '^#!|^# SPDX' | xargs awk '{ print FILENAME ":" FNR "\t" $0 }' |
     sed -E "s/'[^']*'|\"[^\"]*\"|\`[^\`]*\`//g" | grep -E "^[^$tab]*$tab.{111}" | cut -f 1 >"$work/wide"
 [ ! -s "$work/wide" ] || { cat "$work/wide"; fail "break these lines, at most 110 columns beside quoted text"; }

@@ -78,13 +78,16 @@ amalgamation: $(addprefix $O/,$(generated_native))
 # ---- dist
 
 dist_name = qsf-$(VERSION)
-# In a checkout git lists the files; in an unpacked archive MANIFEST does.
+# In a checkout git lists the files; in an unpacked archive MANIFEST does, whose files are all of the time of the last commit (mk/package.mk).
+# The same files give the same bytes, whatever the directory, the umask and the owner. Only their being executable is
+# kept of the modes.
 dist:
 	@rm -rf $(dist_name) && mkdir $(dist_name)
 	@if test -e $S/.git; then git -C $S ls-files; else cat $S/MANIFEST; fi \
-	    | grep -v '^MANIFEST$$' | while read -r f; do test ! -f $S/$$f || echo $$f; done >$(dist_name)/MANIFEST
+	    | grep -v '^MANIFEST$$' | while read -r f; do test ! -f $S/$$f || echo $$f; done | LC_ALL=C sort >$(dist_name)/MANIFEST
 	@(cd $S && tar cf - -T $(CURDIR)/$(dist_name)/MANIFEST) | (cd $(dist_name) && tar xf -)
-	@tar cf - $(dist_name) | gzip -9 >$(dist_name).tar.gz
+	@LC_ALL=C tar cf - --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+	    --mtime=@$(SOURCE_DATE_EPOCH) $(dist_name) | gzip -9n >$(dist_name).tar.gz
 	@rm -rf $(dist_name)
 	@echo $(dist_name).tar.gz
 

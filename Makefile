@@ -17,7 +17,7 @@
 #   make amalgamation        qsf-run as one file, qsf.c, and qsf.h for programs that use it as a library
 #   make static              programs that need no shared library (static/)
 #   make tarball             these with everything that belongs to them, and an install.sh (package/)
-#   make package             packages for Debian and, of the static programs, for systems with RPM (package/)
+#   make package             packages for Debian, and of the static programs for RPM (package/)
 #   make dist distcheck compdb clean distclean
 
 MAKEFLAGS += --no-builtin-rules

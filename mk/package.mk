@@ -7,7 +7,8 @@
 SOURCE_DATE_EPOCH ?= $(or $(if $(wildcard $S/.git),$(shell git -C $S log -1 --format=%ct 2>/dev/null)),$(shell stat -c %Y $S/VERSION))
 export SOURCE_DATE_EPOCH
 
-package: package-deb
+# Each kind that the tools on this machine can make.
+package: package-deb package-rpm
 
 # Directories below /usr, whatever the prefix of this build is: the programs find their data relative to
 # themselves.
@@ -40,3 +41,15 @@ tarball: static
 	$(call say,TAR,package/$(tarball_name).tar.gz)
 	$Q$S/packaging/tarball package/static $(tarball_name) $(machine) package
 	@rm -rf package/static
+
+# Made of the static programs, because names and versions of libraries differ between the systems that have RPM.
+ifeq ($(shell command -v rpmbuild),)
+package-rpm:
+	@echo "no RPM package: rpmbuild is not installed (the package is called rpm or rpm-build)"
+else
+package-rpm: static
+	$(call stage_static,package/rpm/usr)
+	$(call say,RPM,package)
+	$Q$S/packaging/rpm package/rpm $(VERSION) $(machine) package
+	@rm -rf package/rpm
+endif

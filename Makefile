@@ -18,6 +18,7 @@
 #   make static              programs that need no shared library (static/)
 #   make tarball             these with everything that belongs to them, and an install.sh (package/)
 #   make package             packages for Debian, and of the static programs for RPM (package/)
+#   make recipes             package/homebrew and package/aur, with the checksum of the archive of make dist
 #   make dist distcheck compdb clean distclean
 
 MAKEFLAGS += --no-builtin-rules

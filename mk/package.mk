@@ -53,3 +53,14 @@ package-rpm: static
 	$Q$S/packaging/rpm package/rpm $(VERSION) $(machine) package
 	@rm -rf package/rpm
 endif
+
+# ---- recipes of other systems, complete with the checksum of the archive of the sources
+
+.PHONY: recipes
+
+recipes: dist
+	@rm -rf package/homebrew package/aur && mkdir -p package/homebrew package/aur
+	$(call say,GEN,package/homebrew package/aur)
+	@sum=$$(sha256sum $(dist_name).tar.gz | cut -d ' ' -f 1) && for f in homebrew/qsf.rb aur/PKGBUILD; do \
+	    sed "s/@SHA256@/$$sum/" $S/packaging/$$f >package/$$f || exit; done
+	$Q$S/packaging/aur/srcinfo package/aur/PKGBUILD >package/aur/.SRCINFO

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The tests; part of the Makefile. TESTS="name..." picks some by the last part of their name.
 
-.PHONY: tests check check-all check-long check-unit check-kernels check-system check-ui check-san check-tsan
+.PHONY: tests check check-all check-long check-chroots check-unit check-kernels check-system check-ui check-san check-tsan
 
 # Long and rarely affected by a change to the engine: only in check-all, or selected by name. QSF_TEST_QUICK
 # tells the others to skip their long parts; in check-all it is empty.
 slow_tests := system/amalgamation system/cgroup system/configure system/guide system/guide_train system/package system/shell system/tarball \
     ui/live ui/stop
+# Those that need minutes of the network run only if they are named.
+named_tests := system/chroots
 quick := 1
 check-all: quick :=
 shortened_tests = $(basename $(notdir $(shell grep -lE 'QSF_TEST_QUICK|qsf_test_quick' \
@@ -16,7 +18,7 @@ short = $(if $(TESTS),$1,$(filter-out $(slow_tests:%=tests/%.sh),$1))
 wanted = $(if $(TESTS),$(foreach t,$1,$(if $(filter $(TESTS),$(basename $(notdir $t))),$t)),$1)
 run_unit := $(call wanted,$(unit_bin))
 run_kern := $(call wanted,$(checkkern))
-run_system := $(call wanted,$(system_tests))
+run_system := $(call wanted,$(if $(TESTS),$(system_tests),$(filter-out $(named_tests:%=tests/%.sh),$(system_tests))))
 run_ui := $(call wanted,$(ui_tests))
 runner = @QSF_SRCDIR='$(abs_srcdir)' QSF_BUILDDIR='$(CURDIR)' QSF_TEST_QUICK='$(quick)' QSF_SAN='$(filter yes,$(SANITIZERS))' \
          CC='$(CC)' MAKE='$(MAKE)' TESTS='$(TESTS)' sh $S/tests/run.sh
@@ -62,6 +64,10 @@ check-tsan:
 # With sanitizers, of the tests that check omits, only those that run the programs.
 check-long:
 	+$Q$(MAKE) --no-print-directory check-all TESTS='$(notdir $(if $(SAN),$(filter ui/%,$(slow_tests)),$(slow_tests))) $(shortened_tests)'
+
+# What leaves this machine, on other systems.
+check-chroots:
+	+$Q QSF_TEST_TIMEOUT=3600 $(MAKE) --no-print-directory check-system TESTS=chroots
 
 ifeq ($(SAN),)
 check-kernels: $(checkkern)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# make package: packages for Debian and RPM with all programs, twice the same bytes, without complaints of lintian
-# and rpmlint.
+# make package: packages for Debian and RPM with all programs, twice the same bytes, without complaints of
+# lintian and rpmlint.
 . "$(dirname "$0")/lib.sh"
 [ -z "${QSF_SAN-}" ] || skip "packages are made of the build without sanitizers"
 have dpkg-shlibdeps && have dpkg-deb || skip "THE PACKAGES WERE NOT MADE: dpkg-dev is not installed"
@@ -39,7 +39,8 @@ fi
 for f in package/*.rpm; do
     [ -f "$f" ] || continue
     [ -z "$(rpm -qp --requires "$f" 2>/dev/null | grep -v '^rpmlib')" ] || fail "the RPM package needs others"
-    for path in bin/qsf-chat bin/qsf-get share/man/man1/qsf-chat.1.gz share/man/man1/qsf-get.1.gz share/qsf/models/guide.qsf; do
+    for path in bin/qsf-chat bin/qsf-get share/man/man1/qsf-chat.1.gz share/man/man1/qsf-get.1.gz \
+        share/qsf/models/guide.qsf; do
         rpm -qpl "$f" 2>/dev/null | grep -qx "/usr/$path" || fail "/usr/$path is not in the RPM package"
     done
     if have rpmlint; then

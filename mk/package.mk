@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Packages for systems: packaging/ has what they consist of besides the installed files. Part of the Makefile.
 
+# Where they are written.
+P := package
+
 .PHONY: package package-deb package-rpm tarball
 
 # The time in packages and archives: of the last commit; in an unpacked archive all files have that time.
@@ -13,13 +16,13 @@ package: package-deb package-rpm
 # Directories below /usr, whatever the prefix of this build is: the programs find their data relative to
 # themselves.
 package-deb: all
-	@rm -rf package/root && mkdir -p package/root
-	+@$(MAKE) --no-print-directory -s install-strip DESTDIR=$(CURDIR)/package/root prefix=/usr bindir=/usr/bin \
+	@rm -rf $P/root && mkdir -p $P/root
+	+@$(MAKE) --no-print-directory -s install-strip DESTDIR=$(abspath $P/root) prefix=/usr bindir=/usr/bin \
 	    libdir=/usr/lib/$(shell $(CC) -print-multiarch 2>/dev/null || echo .) includedir=/usr/include \
 	    mandir=/usr/share/man datadir=/usr/share
-	$(call say,DEB,package)
-	$Q$S/packaging/deb package/root $(VERSION) package
-	@rm -rf package/root
+	$(call say,DEB,$P)
+	$Q$S/packaging/deb $P/root $(VERSION) $P
+	@rm -rf $P/root
 
 # ---- of the static programs
 
@@ -29,7 +32,7 @@ tarball_name = qsf-$(VERSION)-linux-$(machine)
 # them.
 define stage_static
 @rm -rf $1 && mkdir -p $1/bin
-+@$(MAKE) --no-print-directory -s install-data DESTDIR=$(CURDIR)/$1 mandir=/share/man datadir=/share
++@$(MAKE) --no-print-directory -s install-data DESTDIR=$(abspath $1) mandir=/share/man datadir=/share
 @cp static/qsf-chat static/qsf-get $1/bin/ && $(STRIP) $1/bin/*
 @for p in $(filter-out qsf-chat qsf-get,$(programs)); do ln $1/bin/qsf-chat $1/bin/$$p; done
 @mkdir -p $1/share/doc/qsf && cp $S/README.md $S/LICENSE $S/CHANGELOG.md $1/share/doc/qsf/
@@ -37,10 +40,10 @@ define stage_static
 endef
 
 tarball: static
-	$(call stage_static,package/static)
-	$(call say,TAR,package/$(tarball_name).tar.gz)
-	$Q$S/packaging/tarball package/static $(tarball_name) $(machine) package
-	@rm -rf package/static
+	$(call stage_static,$P/static)
+	$(call say,TAR,$P/$(tarball_name).tar.gz)
+	$Q$S/packaging/tarball $P/static $(tarball_name) $(machine) $P
+	@rm -rf $P/static
 
 # Made of the static programs, because names and versions of libraries differ between the systems that have RPM.
 ifeq ($(shell command -v rpmbuild),)
@@ -48,10 +51,10 @@ package-rpm:
 	@echo "no RPM package: rpmbuild is not installed (the package is called rpm or rpm-build)"
 else
 package-rpm: static
-	$(call stage_static,package/rpm/usr)
-	$(call say,RPM,package)
-	$Q$S/packaging/rpm package/rpm $(VERSION) $(machine) package
-	@rm -rf package/rpm
+	$(call stage_static,$P/rpm/usr)
+	$(call say,RPM,$P)
+	$Q$S/packaging/rpm $P/rpm $(VERSION) $(machine) $P
+	@rm -rf $P/rpm
 endif
 
 # ---- recipes of other systems, complete with the checksum of the archive of the sources
@@ -59,8 +62,8 @@ endif
 .PHONY: recipes
 
 recipes: dist
-	@rm -rf package/homebrew package/aur && mkdir -p package/homebrew package/aur
-	$(call say,GEN,package/homebrew package/aur)
+	@rm -rf $P/homebrew $P/aur && mkdir -p $P/homebrew $P/aur
+	$(call say,GEN,$P/homebrew $P/aur)
 	@sum=$$(sha256sum $(dist_name).tar.gz | cut -d ' ' -f 1) && for f in homebrew/qsf.rb aur/PKGBUILD; do \
-	    sed "s/@SHA256@/$$sum/" $S/packaging/$$f >package/$$f || exit; done
-	$Q$S/packaging/aur/srcinfo package/aur/PKGBUILD >package/aur/.SRCINFO
+	    sed "s/@SHA256@/$$sum/" $S/packaging/$$f >$P/$$f || exit; done
+	$Q$S/packaging/aur/srcinfo $P/aur/PKGBUILD >$P/aur/.SRCINFO

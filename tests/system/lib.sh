@@ -15,6 +15,16 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # caller's variables say.
 py() { "${QSF_PYTHON:-python3}" -E -S -X pycache_prefix="$QSF_BUILDDIR/obj/tests/pycache" "$@"; }
 
+# make_static: make static for the tests that need it, of which one at a time runs it. Its output is in
+# $work/log. False where packaging/static-libs cannot build the libraries that have no static form here.
+make_static() {
+    lock=
+    ! have flock || lock="flock $QSF_BUILDDIR/obj/static.lock"
+    (cd "$QSF_BUILDDIR" && $lock "$MAKE" static) >"$work/log" 2>&1 && return
+    grep -q 'packaging/static-libs:' "$work/log" || { cat "$work/log"; fail "make static"; finish; }
+    return 1
+}
+
 # Removed at the end: scripts create all their files below it.
 work=$(mktemp -d "${TMPDIR:-/tmp}/qsfsys.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT

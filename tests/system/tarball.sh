@@ -7,21 +7,18 @@
 cd "$QSF_BUILDDIR" || exit 1
 [ -x qsf-get ] || skip "the programs are not built"
 
-build() { # COMMAND...: make tarball; its output is in $work/log
-    "$@" "$MAKE" tarball >"$work/log" 2>&1 && return
-    cat "$work/log"
-    grep -q 'packaging/static-libs:' "$work/log" || { fail "make tarball"; finish; }
-    skip "THE ARCHIVE WAS NOT MADE: static libraries are missing here and could not be built"
+make_static || { tail -5 "$work/log"
+skip "THE ARCHIVE WAS NOT MADE: static libraries are missing here and could not be built"; }
+build() { # COMMAND...: make tarball
+    "$@" "$MAKE" P="$work/package" tarball >"$work/log" 2>&1 || { cat "$work/log"; fail "make tarball"; finish; }
 }
-rm -rf package
 build env
-name=$(basename package/qsf-*.tar.gz .tar.gz)
-mv "package/$name.tar.gz" "$work/first.tar.gz"
-# Another umask, and times that are not those of the first.
-find models templates man -exec touch {} + 2>/dev/null
+name=$(basename "$work"/package/qsf-*.tar.gz .tar.gz)
+mv "$work/package/$name.tar.gz" "$work/first.tar.gz"
+# Another umask.
 # shellcheck disable=SC2016
 build sh -c 'umask 077 && exec "$0" "$@"'
-cmp "$work/first.tar.gz" "package/$name.tar.gz" || fail "other bytes the second time"
+cmp "$work/first.tar.gz" "$work/package/$name.tar.gz" || fail "other bytes the second time"
 bytes=$(wc -c <"$work/first.tar.gz")
 [ "$bytes" -lt 12000000 ] || fail "$bytes bytes"
 echo "the archive has $bytes bytes"

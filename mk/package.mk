@@ -36,6 +36,7 @@ define stage_static
 @cp static/qsf-chat static/qsf-get $1/bin/ && $(STRIP) $1/bin/*
 @for p in $(filter-out qsf-chat qsf-get,$(programs)); do ln $1/bin/qsf-chat $1/bin/$$p; done
 @mkdir -p $1/share/doc/qsf && cp $S/README.md $S/LICENSE $S/CHANGELOG.md $1/share/doc/qsf/
+@$S/packaging/own-data $1/share/qsf
 @CC='$(CC)' $S/packaging/licenses $1/share/doc/qsf/licenses static/libs/licenses
 endef
 

@@ -21,7 +21,7 @@ static: $(static_programs)
 $(static_libs): $S/packaging/static-libs
 	$(call say,LIBS,$(@D))
 	@rm -rf $(@D) && mkdir -p $(@D)
-	$QCC='$(CC)' AR='$(AR)' $S/packaging/static-libs $(@D)
+	$QCC='$(CC)' AR='$(AR)' $S/packaging/static-libs $(@D) md4c $(if $(get_src),curl)
 	@touch $@
 
 # $(call one_main,NAME,OBJECTS): one object whose only global symbol is qsf_NAME_main.

@@ -40,7 +40,7 @@ done
 left() { find "$1" ! -type d 2>/dev/null | LC_ALL=C sort; }
 export HOME="$work/home"
 mkdir -p "$HOME/.config/qsf" "$HOME/.local/share/man"
-echo '[chat]' >"$HOME/.config/qsf/config"
+echo '# mine' >"$HOME/.config/qsf/config"
 prefix=$HOME/.local
 expect 2 usage sh "$there/install.sh" --wrong
 (cd "$work" && sh "$name/install.sh" --prefix "$prefix") >"$work/out" 2>&1 || { cat "$work/out"; fail "install.sh"; }

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Returns the length in bytes of the first grapheme cluster of s[0..len), and its width in terminal cells (0,
  * 1 or 2; ill-formed bytes are clusters of 1 cell). 0 when len is 0. */
@@ -33,8 +34,15 @@ size_t qsf_clean(QSFClean *c, const char *s, size_t len, bool end, char *dst);
  * spaces. */
 char *qsf_clean_dup(const char *s, size_t len, bool one_line);
 
-/* Formats a message into dst like vsnprintf, but newlines of its arguments (names, text from outside) become
- * ^J: only fmt ends lines. Returns its length; what does not fit is cut. */
+/* The functions of stdio.h for messages with counts: a noun after the number 1 is singular, "1 token is" by
+ * "%u tokens are". */
+int qsf_text_vsnprintf(char *dst, size_t cap, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+int qsf_text_snprintf(char *dst, size_t cap, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int qsf_text_fprintf(FILE *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Formats a message into dst like qsf_text_vsnprintf, but newlines of its arguments (names, text from
+ * outside) become ^J: only fmt ends lines. Returns its length; what does not fit is cut. */
 size_t qsf_text_vformat(char *dst, size_t cap, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
 

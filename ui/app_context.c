@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_text.h"
 #include "ui/app_internal.h"
 #include "ui/exchanges.h"
 
@@ -153,7 +154,7 @@ __attribute__((format(printf, 3, 4))) static void advise(char *dst, size_t cap, 
     char text[64];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    (void)qsf_text_vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     const size_t at = strlen(dst);
     if (at + strlen(text) + (at > 0 ? 2 : 0) < cap)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_text.h"
+
 #define UI_BUF_KEEP 65536
 
 static bool reserve(UiBuf *b, size_t more) {
@@ -50,11 +52,11 @@ bool ui_buf_printf(UiBuf *b, const char *fmt, ...) {
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = qsf_text_vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
     bool ok = n >= 0 && reserve(b, (size_t)n);
     if (ok) {
-        (void)vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+        (void)qsf_text_vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
         b->len += (size_t)n;
     } else {
         b->failed = true;

@@ -131,7 +131,7 @@ int ui_canvas_printf(UiCanvas *c, int row, int col, int end, UiStyle style, cons
     char text[512];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    (void)qsf_text_vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     return ui_canvas_puts(c, row, col, end, style, text);
 }

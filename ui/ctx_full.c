@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "qsf_text.h"
 #include "ui/app_internal.h"
 #include "ui/exchanges.h"
 #include "ui/format.h"
@@ -55,7 +56,7 @@ static void offer_ctx(const UiApp *a, Offers *o, int64_t need) {
     const uint32_t now = a->stats.ctx_size, train = a->stats.ctx_train;
     const uint64_t base = need > (int64_t)now * 7 / 4 ? (uint64_t)need : now;
     char err[600];
-    (void)snprintf(o->no_ctx, sizeof o->no_ctx, "the model was trained for %u tokens", train);
+    (void)qsf_text_snprintf(o->no_ctx, sizeof o->no_ctx, "the model was trained for %u tokens", train);
     for (size_t i = 0; i < sizeof quarters / sizeof *quarters; i++) {
         QSFSettings s = a->settings;
         uint64_t ctx = base * quarters[i] / 4 / 16 * 16;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_text.h"
 #include "ui/app_internal.h"
 #include "ui/ctx_full.h"
 
@@ -25,7 +26,7 @@ void ui_exchanges_oldest(uint32_t n, char *dst, size_t cap) {
     if (n == 1)
         (void)snprintf(dst, cap, "the oldest exchange");
     else
-        (void)snprintf(dst, cap, "the oldest %u exchanges", n);
+        (void)qsf_text_snprintf(dst, cap, "the oldest %u exchanges", n);
 }
 
 /* Messages of the first exchanges: an exchange ends before the next message of the user. */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "qsf_text.h"
+
 #define MB 1048576.0
 
 void ui_format_clock(double t, char *dst, size_t cap) {
@@ -88,7 +90,7 @@ void ui_format_ago(double then, double now, char *dst, size_t cap) {
     else if (days == 1)
         (void)snprintf(dst, cap, "yesterday");
     else if (days > 1 && days < 7)
-        (void)snprintf(dst, cap, "%d days ago", days);
+        (void)qsf_text_snprintf(dst, cap, "%d days ago", days);
     else if (localtime_r(&t, &tm))
         (void)strftime(dst, cap, "%Y-%m-%d", &tm);
 }

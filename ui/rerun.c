@@ -11,6 +11,7 @@
 
 #include "qsf_chatlog.h"
 #include "qsf_cli.h"
+#include "qsf_text.h"
 #include "ui/app_internal.h"
 #include "ui/branches.h"
 #include "ui/ui_signals.h"
@@ -123,12 +124,13 @@ static void report(Rerun *x, const char *recorded, size_t len, uint32_t tokens, 
     while (at < len && at < n && recorded[at] == now[at]) at++;
     if (at == len && at == n && it->tokens != tokens) {
         x->differ++;
-        printf("answer %u: differs: the same text of %u tokens, not %u\n", it->number, it->tokens, tokens);
+        qsf_text_fprintf(stdout, "answer %u: differs: the same text of %u tokens, not %u\n", it->number,
+                         it->tokens, tokens);
         return;
     }
     if (at == len && at == n) {
         x->same++;
-        printf("answer %u: the same, %u tokens\n", it->number, it->tokens);
+        qsf_text_fprintf(stdout, "answer %u: the same, %u tokens\n", it->number, it->tokens);
         return;
     }
     x->differ++;
@@ -274,6 +276,7 @@ int ui_rerun(UiApp *a, const char *name, bool given) {
     ui_app_finish(a);
     if (x.status != 0) return x.status;
     if (!ok) return a->exit_code != 0 ? a->exit_code : QSF_EXIT_RUNTIME;
-    printf("%u answers the same, %u different, %u not repeated\n", x.same, x.differ, x.skipped);
+    qsf_text_fprintf(stdout, "%u answers the same, %u different, %u not repeated\n", x.same, x.differ,
+                     x.skipped);
     return x.differ > 0 ? QSF_EXIT_RUNTIME : QSF_EXIT_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_text.h"
 #include "ui/branches.h"
 #include "ui/commands.h"
 #include "ui/ctx_full.h"
@@ -36,7 +37,7 @@ void ui_screen_free(UiScreen *s) {
 void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(s->flash, sizeof s->flash, fmt, ap);
+    (void)qsf_text_vsnprintf(s->flash, sizeof s->flash, fmt, ap);
     va_end(ap);
     s->flash_until = ui_now() + UI_FLASH_SECONDS;
     s->flash_stops = s->flash_brief = s->flash_tokens = false;

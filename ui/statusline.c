@@ -23,7 +23,7 @@ __attribute__((format(printf, 3, 4))) static void seg(Segments *g, bool warn, co
     va_list ap;
     if (g->n == UI_SEGMENTS) return;
     va_start(ap, fmt);
-    (void)vsnprintf(g->text[g->n], sizeof g->text[0], fmt, ap);
+    (void)qsf_text_vsnprintf(g->text[g->n], sizeof g->text[0], fmt, ap);
     va_end(ap);
     g->warn[g->n++] = warn;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "qsf_text.h"
 #include "ui/format.h"
 #include "ui/heat.h"
 
@@ -162,9 +163,9 @@ static void meter_quality(Pane *p) {
     int row = next(p);
     ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_WARN, "quality");
     if (st->quality > 0 && st->quality < 1)
-        (void)snprintf(text, sizeof text, "%5.2f  %s%u/%u layers%s", (double)st->quality,
-                       st->quality_exit > 0 ? "~" : "", st->quality_layers, st->n_layers,
-                       st->quality_head ? ", head" : "");
+        (void)qsf_text_snprintf(text, sizeof text, "%5.2f  %s%u/%u layers%s", (double)st->quality,
+                                st->quality_exit > 0 ? "~" : "", st->quality_layers, st->n_layers,
+                                st->quality_head ? ", head" : "");
     else
         (void)snprintf(text, sizeof text, "%5.2f", (double)p->s->settings->params.quality);
     ui_canvas_puts(p->c, row, p->col + 8, p->end, UI_STYLE_WARN, text);

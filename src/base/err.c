@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/plural.h"
 #include "src/base/utf8.h"
 
 /* Copies fmt with c instead of newlines. */
@@ -21,7 +22,8 @@ static size_t count(const char *s, char c) {
 }
 
 int qsf_lines_format(char *out, size_t cap, const char *fmt, va_list ap, char *line) {
-    char lines[QSF_LINES_FORMAT];
+    char lines[QSF_LINES_FORMAT], buf[QSF_PLURAL_FORMAT];
+    fmt = qsf_plural_format(buf, fmt, ap);
     const size_t n = count(fmt, '\n');
     *line = 0;
     if (n == 0 || strlen(fmt) >= sizeof lines) return vsnprintf(out, cap, fmt, ap);

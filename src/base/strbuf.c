@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/plural.h"
 #include "src/base/utf8.h"
 
 /* Ensures space for extra more bytes and the NUL. */
@@ -45,12 +46,12 @@ void qsf_strbuf_addf(QsfStrbuf *b, const char *fmt, ...) {
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = qsf_plural_vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
     if (n < 0) {
         b->failed = true;
     } else if (grow(b, (size_t)n)) {
-        vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+        qsf_plural_vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
         b->len += (size_t)n;
     }
     va_end(again);

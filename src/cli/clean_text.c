@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/base/err.h"
+#include "src/base/plural.h"
 #include "src/base/unicode.h"
 #include "src/base/utf8.h"
 
@@ -110,6 +111,27 @@ char *qsf_clean_dup(const char *s, size_t len, bool one_line) {
             if (dst[i] == '\n' || dst[i] == '\t') dst[i] = ' ';
     char *fit = realloc(dst, n + 1); /* the bound is ten times too large for ordinary text */
     return fit ? fit : dst;
+}
+
+int qsf_text_vsnprintf(char *dst, size_t cap, const char *fmt, va_list ap) {
+    return qsf_plural_vsnprintf(dst, cap, fmt, ap);
+}
+
+int qsf_text_snprintf(char *dst, size_t cap, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = qsf_plural_vsnprintf(dst, cap, fmt, ap);
+    va_end(ap);
+    return n;
+}
+
+int qsf_text_fprintf(FILE *to, const char *fmt, ...) {
+    char buf[QSF_PLURAL_FORMAT];
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vfprintf(to, qsf_plural_format(buf, fmt, ap), ap);
+    va_end(ap);
+    return n;
 }
 
 size_t qsf_text_vformat(char *dst, size_t cap, const char *fmt, va_list ap) {

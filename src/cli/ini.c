@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "qsf_text.h"
 #include "src/base/utf8.h"
 
 typedef struct Reader {
@@ -70,9 +71,9 @@ static bool check_line(Reader *r, const char *s, size_t len, size_t room) {
     if (memchr(s, '\0', len)) return refuse(r, "a NUL character");
     if (i == len || s[i] == ';' || s[i] == '#') return true;
     if (len > room) {
-        (void)snprintf(text, sizeof text,
-                       "the line has %zu bytes, at most %zu are possible: indented lines continue a value",
-                       len, room);
+        (void)qsf_text_snprintf(
+            text, sizeof text,
+            "the line has %zu bytes, at most %zu are possible: indented lines continue a value", len, room);
         return refuse(r, text);
     }
     return s[i] != '[' || (r->indented && r->named) || begin_section(r, s + i, len - i);

@@ -61,7 +61,7 @@ void qsf_log(const char *event, const char *fmt, ...) {
     if (file < 0) return;
     const int before = errno;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    (void)qsf_text_vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     size_t n = strlen(text);
     while (n > 0 && text[n - 1] == '\n') n--;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/base/plural.h"
 #include "src/engine/prompt.h"
 #include "src/engine/shared_config.h"
 #include "src/engine/timeline.h"
@@ -276,10 +277,10 @@ void qsf_print_stats(QSFEngine *e) {
     fprintf(stderr, "%-20s %10.2f MB, at most %.2f MB, with the budget in force %.2f MB\n", "resident",
             (double)qsf_rss_bytes() / MIB, (double)qsf_peak_rss_bytes() / MIB,
             (double)qsf_recent_peak_rss_bytes() / MIB);
-    fprintf(stderr, "%-20s %10.2f tok/s (%llu tokens)\n", "prefill", rate(f.prefill_tokens, f.prefill_ns),
-            (unsigned long long)f.prefill_tokens);
-    fprintf(stderr, "%-20s %10.2f tok/s (%llu tokens)\n", "decode", rate(f.decode_tokens, f.decode_ns),
-            (unsigned long long)f.decode_tokens);
+    qsf_plural_fprintf(stderr, "%-20s %10.2f tok/s (%llu tokens)\n", "prefill",
+                       rate(f.prefill_tokens, f.prefill_ns), (unsigned long long)f.prefill_tokens);
+    qsf_plural_fprintf(stderr, "%-20s %10.2f tok/s (%llu tokens)\n", "decode",
+                       rate(f.decode_tokens, f.decode_ns), (unsigned long long)f.decode_tokens);
     fprintf(stderr, "%-20s %10.2f MB, %.2f GB/s, %.0f ms waited\n", "read", (double)f.bytes_read / MIB,
             rate(f.bytes_read, f.read_ns) / 1e9, (double)f.wait_ns / 1e6);
 }

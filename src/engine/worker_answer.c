@@ -2,6 +2,7 @@
 /* How the engine thread answers a request. */
 #include <stdio.h>
 
+#include "src/base/plural.h"
 #include "src/engine/prompt.h"
 #include "src/engine/worker_impl.h"
 
@@ -46,8 +47,8 @@ static void on_tick(void *arg, const QsfSample *s) {
 /* A sentence about positions that were evicted. */
 static void emit_evicted(QSFWorker *w, uint64_t n) {
     char text[96];
-    const int len = snprintf(text, sizeof text, "%llu tokens left the context (%s)", (unsigned long long)n,
-                             w->rt.settings.eviction);
+    const int len = qsf_plural_snprintf(text, sizeof text, "%llu tokens left the context (%s)",
+                                        (unsigned long long)n, w->rt.settings.eviction);
     QSFEvent e = { .type = QSF_EVENT_EVICTED,
                    .request = w->running,
                    .text = text,
@@ -64,7 +65,7 @@ static bool on_answer_now(void *arg) { return atomic_load(&((QSFWorker *)arg)->a
 
 static void on_reasoning_cut(void *arg, uint32_t tokens) {
     char text[96];
-    snprintf(text, sizeof text, "thinking was cut after %u tokens", tokens);
+    qsf_plural_snprintf(text, sizeof text, "thinking was cut after %u tokens", tokens);
     qsf_worker_emit(arg, QSF_EVENT_NOTICE, text);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/cpus.h"
+#include "src/base/plural.h"
 #include "src/plan/evict.h"
 #include "src/plan/layout.h"
 
@@ -215,8 +216,9 @@ void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t 
     uint32_t train = m->hp.n_ctx_train;
     dst[0] = '\0';
     if (train == 0 || p->ctx <= train) return;
-    snprintf(dst, cap, "the model was trained for a context of %u tokens; answers get worse beyond that",
-             train);
+    qsf_plural_snprintf(dst, cap,
+                        "the model was trained for a context of %u tokens; answers get worse beyond that",
+                        train);
 }
 
 static unsigned long long mb(uint64_t bytes) { return (unsigned long long)((bytes + MIB / 2) / MIB); }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/plural.h"
 #include "src/base/strbuf.h"
 #include "src/plan/plan_impl.h"
 
@@ -103,7 +104,7 @@ static void add(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 
 static void add(Text *t, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(t->buf + t->len, t->cap - t->len, fmt, ap);
+    int n = qsf_plural_vsnprintf(t->buf + t->len, t->cap - t->len, fmt, ap);
     va_end(ap);
     if (n < 0) return;
     t->len += (size_t)n < t->cap - t->len ? (size_t)n : t->cap - t->len - 1;

@@ -2,6 +2,7 @@
 /* The picture of --bench: where the time of a token goes, and speeds against length. */
 #include <stdio.h>
 
+#include "qsf_text.h"
 #include "src/run/picture.h"
 #include "src/svg/chart.h"
 
@@ -61,7 +62,7 @@ static void describe(const RunBenchNumbers *n, char *dst, size_t cap) {
     char prefill[QSF_NUMBER_BYTES], decode[QSF_NUMBER_BYTES];
     qsf_svg_number(n->prefill_tps, prefill);
     qsf_svg_number(n->decode_tps, decode);
-    snprintf(
+    qsf_text_snprintf(
         dst, cap,
         "A prompt of %u tokens is read at %s tokens per second, %u tokens are decoded at %s. "
         "Three charts: the time of a token by kind of step, prefill speed against the length of the prompt, "

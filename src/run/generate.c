@@ -7,6 +7,7 @@
 
 #include "qsf_decode.h"
 #include "qsf_log.h"
+#include "qsf_text.h"
 #include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/engine/model_info.h"
@@ -247,17 +248,18 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
 
 static void print_timings(const QsfGeneration *g, const RunMeter *m, const QSFParams *p) {
     RunFigures f = run_figures(&m->s, g);
-    fprintf(stderr, "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g over %d tokens\n",
-            (double)p->temperature, (int)p->top_k, (double)p->top_p, (double)p->min_p,
-            (double)p->repeat_penalty, (int)p->repeat_last_n);
-    fprintf(
+    qsf_text_fprintf(stderr,
+                     "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g over %d tokens\n",
+                     (double)p->temperature, (int)p->top_k, (double)p->top_p, (double)p->min_p,
+                     (double)p->repeat_penalty, (int)p->repeat_last_n);
+    qsf_text_fprintf(
         stderr,
         "prompt %u tokens, %.2f tok/s; answer %u tokens, %.2f tok/s; first token after %.0f ms; stop: %s; "
         "seed %llu\n",
         g->prompt_tokens, f.prefill_tps, g->tokens, f.decode_tps, f.ttft_ms, qsf_stop_name(g->stop),
         (unsigned long long)g->seed);
     if (g->reused_tokens > 0)
-        fprintf(stderr, "%u tokens of the prompt were in the prompt cache\n", g->reused_tokens);
+        qsf_text_fprintf(stderr, "%u tokens of the prompt were in the prompt cache\n", g->reused_tokens);
     if (m->s.bytes_read)
         fprintf(stderr, "read %.1f MB per token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n",
                 f.bytes_per_token / 1048576, f.io_gbps, f.wait_ms, 100 * f.stall);

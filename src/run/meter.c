@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "qsf_text.h"
 #include "src/base/json.h"
 #include "src/run/run.h"
 
@@ -118,9 +119,9 @@ static void print_layer(const RunMeter *m, uint32_t i) {
 void run_print_stats(const RunMeter *m) {
     const QsfForwardStats *s = &m->s;
     uint64_t busy = s->wait_ns + s->compute_ns;
-    fprintf(stderr,
-            "layer  weight MB  pinned MB    read MB    wait ms compute ms   (per token, %llu tokens)\n",
-            (unsigned long long)s->decode_tokens);
+    qsf_text_fprintf(
+        stderr, "layer  weight MB  pinned MB    read MB    wait ms compute ms   (per token, %llu tokens)\n",
+        (unsigned long long)s->decode_tokens);
     for (uint32_t i = 0; i < m->n; i++) print_layer(m, i);
     fprintf(stderr,
             "read %.2f MB per token, %.2f GB/s; waited %.2f ms, computed %.2f ms per token; stall %.1f %%\n",

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "qsf_text.h"
 #include "src/base/json.h"
 #include "src/chat/chat.h"
 #include "src/jinja/jinja.h"
@@ -153,10 +154,10 @@ static int show(const QsfRuntime *rt, const RunOptions *o, const QsfIds *ids, Qs
         rc = run_write(qsf_strbuf_str(&text), text.len);
         if (rc == QSF_EXIT_OK) rc = run_write_end();
         if (rc == QSF_EXIT_OK) rc = run_write_raw("\n", 1);
-        fprintf(stderr,
-                "template %s; %zu tokens, %zu of them special (between " QSF_CHAT_MARK_OPEN
-                " and " QSF_CHAT_MARK_CLOSE ")\n",
-                template_name(rt), ids->n, special);
+        qsf_text_fprintf(stderr,
+                         "template %s; %zu tokens, %zu of them special (between " QSF_CHAT_MARK_OPEN
+                         " and " QSF_CHAT_MARK_CLOSE ")\n",
+                         template_name(rt), ids->n, special);
     }
     qsf_strbuf_free(&text);
     qsf_strbuf_free(&out);

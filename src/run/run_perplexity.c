@@ -12,6 +12,7 @@
 #include <malloc.h>
 #endif
 
+#include "qsf_text.h"
 #include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/engine/number.h"
@@ -39,8 +40,8 @@ static void on_progress(void *arg, const QsfPerplexityResult *r, size_t k) {
     uint64_t now = qsf_now_ns();
     if (now - m->shown_ns < PROGRESS_NS) return;
     m->shown_ns = now;
-    fprintf(stderr, "\rwindow %zu of %zu, %llu of %zu tokens, perplexity %.4f\033[K", k + 1, r->n_windows,
-            (unsigned long long)r->nll.n, r->n_scored, exp(r->nll.mean));
+    qsf_text_fprintf(stderr, "\rwindow %zu of %zu, %llu of %zu tokens, perplexity %.4f\033[K", k + 1,
+                     r->n_windows, (unsigned long long)r->nll.n, r->n_scored, exp(r->nll.mean));
     fflush(stderr);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/base/heap.h"
+#include "src/base/plural.h"
 #include "src/file/vocab/keys.h"
 #include "src/token/tokenizer_impl.h"
 
@@ -146,9 +147,9 @@ static int open_bpe(QsfTokenizer *t, const QsfSource *src, const Plan *plan, Qsf
     qsf_bpe_init_bytes(&t->bpe, &t->vocab, t->bpe.chars, unknown_id(t));
     rc = qsf_ranks_load(&t->bpe.ranks, src, &t->vocab, plan->n_merges, &t->arena, err);
     if (rc == QSF_OK && t->bpe.ranks.n_lost > 0 && t->warning[0] == '\0') {
-        snprintf(t->warning, sizeof t->warning,
-                 "%u of the vocabulary's %u merges use tokens that are missing", t->bpe.ranks.n_lost,
-                 plan->n_merges);
+        qsf_plural_snprintf(t->warning, sizeof t->warning,
+                            "%u of the vocabulary's %u merges use tokens that are missing",
+                            t->bpe.ranks.n_lost, plan->n_merges);
     }
     return rc;
 }

@@ -28,7 +28,7 @@ expect 1 '' env QSF_CPU_MASK=neon "$run" "$tiny" -p x
 case $(uname -m) in aarch64) ;; *) expect 1 'neon' "$run" --cpu-mask neon "$tiny" -p x ;; esac
 
 expect 3 'absent.gguf.*No such file' "$run" "$work/absent.gguf" -p x
-expect 3 "$work.*directory" "$run" "$work" -p x
+expect 3 "$work: this is a folder" "$run" "$work" -p x
 echo "this is a text file, not a model" >"$work/text.gguf"
 expect 3 'text.gguf' "$run" "$work/text.gguf" -p x
 : >"$work/empty.gguf"

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "qsf_decode.h"
+#include "qsf_text.h"
 #include "ui/app.h"
 #include "ui/compose/mention.h"
 #include "ui/format.h"
@@ -188,9 +189,10 @@ void ui_attach_sum(const UiAttach *at, char *dst, size_t cap) {
     ui_format_file(bytes, size, sizeof size);
     ui_format_count(sum, tokens, sizeof tokens);
     if (known)
-        (void)snprintf(dst, cap, "%zu files: %s, %s%s tokens", n, size, about ? "about " : "", tokens);
+        (void)qsf_text_snprintf(dst, cap, "%zu files: %s, %s%s tokens", n, size, about ? "about " : "",
+                                tokens);
     else
-        (void)snprintf(dst, cap, "%zu files: %s", n, size);
+        (void)qsf_text_snprintf(dst, cap, "%zu files: %s", n, size);
 }
 
 /* ---- sending ---- */

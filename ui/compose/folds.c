@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_text.h"
 #include "ui/format.h"
 
 static const char head[] = "\xf4\x8f\xbf"; /* of U+10FFC0 in UTF-8; the last byte is 0x80 and the index */
@@ -44,10 +45,10 @@ void ui_fold_label(const UiFolds *f, int i, char *dst, size_t cap) {
     if (!p->text)
         (void)snprintf(dst, cap, "[pasted text that was sent]");
     else if (p->tokens < 0)
-        (void)snprintf(dst, cap, "[pasted %zu lines]", p->lines);
+        (void)qsf_text_snprintf(dst, cap, "[pasted %zu lines]", p->lines);
     else
-        (void)snprintf(dst, cap, "[pasted %zu lines, %s%s tokens]", p->lines, p->about ? "about " : "",
-                       tokens);
+        (void)qsf_text_snprintf(dst, cap, "[pasted %zu lines, %s%s tokens]", p->lines,
+                                p->about ? "about " : "", tokens);
 }
 
 /* The next paste at or after *at, -1 = none; *at: where it is, or len. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/plural.h"
 #include "src/base/strbuf.h"
 #include "src/engine/model_info.h"
 #include "src/engine/runtime.h"
@@ -211,14 +212,14 @@ void qsf_quality_describe(const QsfRuntime *r, char *dst, size_t cap) {
     if (!qsf_quality_reduces(&r->quality)) return;
     qsf_quality_now(r, &row);
     if (row.n_experts > 0)
-        (void)snprintf(experts, sizeof experts, ", %u of %u experts", row.experts, row.n_experts);
+        (void)qsf_plural_snprintf(experts, sizeof experts, ", %u of %u experts", row.experts, row.n_experts);
     if (row.sketched) head = ", the head by its sketch";
     if (row.exit > 0)
-        (void)snprintf(dst, cap, "quality %.2f: about %u of %u layers (tokens may end after %u)%s",
-                       (double)row.value, row.layers, row.n_layers, row.exit, head);
+        (void)qsf_plural_snprintf(dst, cap, "quality %.2f: about %u of %u layers (tokens may end after %u)%s",
+                                  (double)row.value, row.layers, row.n_layers, row.exit, head);
     else
-        (void)snprintf(dst, cap, "quality %.2f: %u of %u layers%s%s", (double)row.value, row.layers,
-                       row.n_layers, experts, head);
+        (void)qsf_plural_snprintf(dst, cap, "quality %.2f: %u of %u layers%s%s", (double)row.value,
+                                  row.layers, row.n_layers, experts, head);
 }
 
 /* The row of another one, with the plan that it would have. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/plural.h"
 #include "src/file/hf/model.h"
 #include "src/file/vocab/keys.h"
 #include "src/file/whole.h"
@@ -70,9 +71,10 @@ static void skip(QsfHfModel *m, const QsfJson *v, const char *file) {
     if (m->s->notice[0] != '\0') return;
     if (qsf_json_type(v) == QSF_JSON_INT)
         (void)snprintf(number, sizeof number, "%" PRId64, qsf_json_int(v, 0));
-    (void)snprintf(m->s->notice, sizeof m->s->notice,
-                   "%s: 'eos_token_id' contains %s, which is not one of the %u tokens and was ignored", file,
-                   *number != '\0' ? number : kind_of(v), m->n_vocab);
+    (void)qsf_plural_snprintf(
+        m->s->notice, sizeof m->s->notice,
+        "%s: 'eos_token_id' contains %s, which is not one of the %u tokens and was ignored", file,
+        *number != '\0' ? number : kind_of(v), m->n_vocab);
 }
 
 /* -1 means none. */

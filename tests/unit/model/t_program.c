@@ -290,7 +290,7 @@ static void test_wrong_metadata(void **state) {
         { "rwkv6", "rwkv6.token_shift_count=int:1", "token_shift_count' is 1" },
         { "rwkv6", "rwkv6.rescale_every_n_layers=int:4000", "rescale_every_n_layers' is 4000" },
         { "rwkv6qwen2", "rwkv6qwen2.attention.head_count_kv=int:4", "time_mix_key.weight' has the shape" },
-        { "rwkv6qwen2", "rwkv6qwen2.wkv.head_size=int:64", "does not divide the 1 heads" },
+        { "rwkv6qwen2", "rwkv6qwen2.wkv.head_size=int:64", "does not divide the 1 head " },
         { "deepseek32", "deepseek32.attention.indexer.head_count=int:0", "indexer.head_count' is 0" },
         { "deepseek32", "deepseek32.attention.indexer.key_length=int:8", "rope.dimension_count' is 16" },
         { "deepseek32", "deepseek32.attention.indexer.key_length=int:1", "indexer.key_length' is 1" },

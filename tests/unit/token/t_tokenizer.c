@@ -75,7 +75,7 @@ static void test_bad_arrays(void **state) {
     expect_refused(&v, "llama", "tokenizer.ggml.scores has 3 elements for 2 tokens");
     qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", two, 2);
     qsf_gb_array(&v.gb, "tokenizer.ggml.token_type", QSF_META_I32, 1, "\1\0\0\0", 4);
-    expect_refused(&v, "llama", "tokenizer.ggml.token_type has 1 elements");
+    expect_refused(&v, "llama", "tokenizer.ggml.token_type has 1 element for");
     qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", two, 2);
     qsf_gb_strings(&v.gb, "tokenizer.ggml.scores", two, 2);
     expect_refused(&v, "llama", "tokenizer.ggml.scores");

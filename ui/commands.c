@@ -81,8 +81,8 @@ static const UiWord theme_words[] = {
     { "auto", "dark or light, as the terminal is", NULL },
     { "dark", "for a dark background", NULL },
     { "light", "for a light background", NULL },
-    { "ansi", "the eight basic colours of the terminal", NULL },
-    { "mono", "without colours", NULL },
+    { "ansi", "the eight basic colors of the terminal", NULL },
+    { "mono", "without colors", NULL },
     { NULL, NULL, NULL },
 };
 static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
@@ -133,7 +133,7 @@ static const UiCommand table[] = {
     { "raw", "", "[on|off]", "show answers as they are, or as Markdown", WORDS(raw_words), ui_cmd_raw },
     { "probs", "logprobs", "[off|probability|entropy]",
       "show how sure the model was of each token of the last answer (Alt-, Alt-. choose others)", WORDS(probs_words), ui_cmd_probs },
-    { "theme", "colors", "[NAME]", "show the themes, or use one: auto, dark, light, ansi, mono, or your own", { UI_ARG_THEME, theme_words, NULL }, ui_cmd_theme },
+    { "theme", "colors,colours", "[NAME]", "show the themes, or use one: auto, dark, light, ansi, mono, or your own", { UI_ARG_THEME, theme_words, NULL }, ui_cmd_theme },
     { "search", "find", "RE", "find an expression in the conversation; n and N go to the next places (also ^F)", ARG(NONE), ui_cmd_search },
     { "stop", "", "[TEXT|off]", "list, add or clear stop strings", WORDS(stop_words), ui_cmd_stop },
     { "read", "file,attach", "FILE|PATTERN", "attach text files to the message: mention them as @FILE", ARG(FILE),

@@ -13,7 +13,7 @@ static const char head[] = "<!DOCTYPE html>\n<html>\n<head>\n<meta charset=\"utf
                            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                            "<meta name=\"color-scheme\" content=\"light dark\">\n";
 
-/* The colours of code are those of the terminal's theme; the letters are in html.c. */
+/* The colors of code are those of the terminal's theme; the letters are in html.c. */
 static const char style[] =
     "<style>\n"
     ":root { --back: #fff; --text: #1f2328; --faint: #59636e; --line: #d1d9e0; --soft: #f6f8fa;\n"

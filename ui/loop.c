@@ -120,7 +120,7 @@ static void notify(Loop *l, bool key) {
     ui_buf_free(&b);
 }
 
-/* It may be another terminal, as after screen -r, or one whose colours were changed. */
+/* It may be another terminal, as after screen -r, or one whose colors were changed. */
 static void ask_again(Loop *l) { l->keys.replies = ui_term_ask() || l->keys.replies; }
 
 static void on_reply(Loop *l, const UiKey *k) {
@@ -219,7 +219,7 @@ static void use_theme(Loop *l) {
     l->screen.again = true;
 }
 
-/* The first frame waits a little for the answer, so that the colours do not change. */
+/* The first frame waits a little for the answer, so that the colors do not change. */
 static void ask_background(Loop *l) {
     l->app->background = ui_theme_colorfgbg(getenv("COLORFGBG"));
     l->keys.replies = ui_term_ask();

@@ -12,7 +12,7 @@
 /* Is there a description of the terminal that TERM names? One of a self-contained installation counts, and
  * is found from then on (ui/own_data.h). Before the terminal is opened. */
 bool ui_term_described(void);
-/* Takes over the terminal of standard input and output. color: styles may use colours; mouse: its wheel and
+/* Takes over the terminal of standard input and output. color: styles may use colors; mouse: its wheel and
  * buttons are keys. The theme is ansi (ui/theme.h). Returns false with a message in err if there is no
  * description of this kind of terminal: nothing was changed then. notice (cap bytes, "" = none) names the
  * terminal description used instead. */

@@ -36,7 +36,7 @@ static struct {
     SCREEN *screen;
     bool open, mouse;
     UiDepth depth;
-    bool own_default;     /* the terminal's own colours can be shown */
+    bool own_default;     /* the terminal's own colors can be shown */
     double asked;         /* when its background was asked for without an answer, 0 = it was not */
     struct termios saved; /* the original state of the terminal */
     char restore[160];    /* bytes written by a fatal signal */
@@ -150,7 +150,7 @@ static int curses_color(int32_t color, int other) {
     return color >= UI_COLOR_RGB ? color - UI_COLOR_RGB : color;
 }
 
-/* The pair of a style: that of an earlier one with the same colours, or its own number and one. */
+/* The pair of a style: that of an earlier one with the same colors, or its own number and one. */
 static short pair_of(int style) {
     const UiPaint *p = &term.paints[style];
     if (p->fg == UI_COLOR_DEFAULT && p->bg == UI_COLOR_DEFAULT) return 0;
@@ -192,7 +192,7 @@ static attr_t attrs_of(const UiInk *ink) {
     return term.attrs[ink->style] | curses_attrs(ink->attrs) | strike;
 }
 
-/* COLORS is 2^24 where terminfo has direct colours, as in xterm-direct. */
+/* COLORS is 2^24 where terminfo has direct colors, as in xterm-direct. */
 static void prepare_colors(bool wanted) {
     UiTheme theme;
     const bool any = wanted && has_colors() && start_color() != ERR;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The built-in themes, and colours on terminals that have fewer of them. */
+/* The built-in themes, and colors on terminals that have fewer of them. */
 #include "ui/theme.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 typedef struct Row {
     const char *role;
-    int16_t ansi; /* a basic colour, readable on any background */
+    int16_t ansi; /* a basic color, readable on any background */
     uint8_t attrs, mono;
     int16_t dark, light; /* of those that terminals do not redefine: 16 to 255 */
     int16_t bg;          /* with dark and light; reverse is left out then */
@@ -77,7 +77,7 @@ static UiStyleRow ansi_row(UiStyle s) {
     return (UiStyleRow){ r->ansi, UI_COLOR_DEFAULT, r->attrs, r->mono, false };
 }
 
-/* A colour replaces dimness, a background replaces reversal. */
+/* A color replaces dimness, a background replaces reversal. */
 static UiStyleRow colored_row(UiStyle s, bool light) {
     const Row *r = &table[s];
     UiStyleRow row = { light ? r->light : r->dark, r->bg, r->attrs, r->mono, false };
@@ -166,7 +166,7 @@ static uint8_t attribute_of(const char *s, size_t len) {
 
 /* NULL, or what is wrong with the word of len bytes at *at. */
 static const char *parse(const char *value, UiStyleRow *row, const char **at, size_t *len) {
-    enum { FIRST, SECOND, AFTER } next = FIRST; /* colour */
+    enum { FIRST, SECOND, AFTER } next = FIRST; /* color */
     *row = (UiStyleRow){ UI_COLOR_DEFAULT, UI_COLOR_DEFAULT, 0, 0, true };
     for (const char *p = value + strspn(value, " \t\n"); *p; p += *len, p += strspn(p, " \t\n")) {
         *at = p;
@@ -179,13 +179,13 @@ static const char *parse(const char *value, UiStyleRow *row, const char **at, si
             continue;
         }
         if (next == AFTER || !color_of(p, *len, next == FIRST ? &row->fg : &row->bg))
-            return next == AFTER ? "is one colour too many" : "is not a colour or an attribute";
+            return next == AFTER ? "is one color too many" : "is not a color or an attribute";
         next = AFTER;
     }
     *at = "on";
     *len = 2;
     row->mono = row->attrs;
-    return next == SECOND ? "is not followed by a colour" : NULL;
+    return next == SECOND ? "is not followed by a color" : NULL;
 }
 
 bool ui_theme_set(UiTheme *t, const char *role, const char *value, char *err, size_t cap) {
@@ -205,7 +205,7 @@ bool ui_theme_set(UiTheme *t, const char *role, const char *value, char *err, si
     if (wrong) {
         (void)snprintf(
             err, cap,
-            "%s: '%.*s' %s: expected a colour (red, bright-red, default, 0 to 255, #rrggbb), on and "
+            "%s: '%.*s' %s: expected a color (red, bright-red, default, 0 to 255, #rrggbb), on and "
             "another one, and bold, dim, italic, underline or reverse",
             role, len < 40 ? (int)len : 40, at, wrong);
         return false;
@@ -218,7 +218,7 @@ bool ui_theme_set(UiTheme *t, const char *role, const char *value, char *err, si
 
 static uint32_t rgb(uint32_t r, uint32_t g, uint32_t b) { return r << 16 | g << 8 | b; }
 
-/* A colour as 0xRRGGBB; of those that a terminal may define otherwise, what xterm has. */
+/* A color as 0xRRGGBB; of those that a terminal may define otherwise, what xterm has. */
 static uint32_t rgb_of(int32_t color) {
     static const uint32_t basic[] = { 0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x0000ee, 0xcd00cd,
                                       0x00cdcd, 0xe5e5e5, 0x7f7f7f, 0xff0000, 0x00ff00, 0xffff00,

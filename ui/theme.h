@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Styles by purpose, and themes: how each of them is shown. A terminal without colours keeps the attributes.
+/* Styles by purpose, and themes: how each of them is shown. A terminal without colors keeps the attributes.
  * Pure functions, any thread. */
 #ifndef QSF_UI_THEME_H
 #define QSF_UI_THEME_H
@@ -21,7 +21,7 @@ typedef enum UiStyle {
     UI_STYLE_VALUE, /* numbers in it */
     UI_STYLE_GOOD,  /* bars */
     UI_STYLE_WARN,  /* bars at 90 % or more */
-    UI_STYLE_HOT,   /* layers that were waited for; marks show this without colours */
+    UI_STYLE_HOT,   /* layers that were waited for; marks show this without colors */
     UI_STYLE_KEY,   /* names of keys */
     UI_STYLE_QUEUED,
     UI_STYLE_MATCH, /* what was searched for */
@@ -61,15 +61,15 @@ enum {
     UI_ATTR_STRIKE = 32
 };
 
-/* A colour: 0..255 as in xterm's palette, UI_COLOR_RGB + 0xRRGGBB, or that of the terminal. */
+/* A color: 0..255 as in xterm's palette, UI_COLOR_RGB + 0xRRGGBB, or that of the terminal. */
 #define UI_COLOR_DEFAULT (-1)
 #define UI_COLOR_RGB     0x1000000
 
 typedef struct UiStyleRow {
     int32_t fg, bg;
-    uint8_t attrs; /* with colours */
+    uint8_t attrs; /* with colors */
     uint8_t mono;  /* without */
-    bool own;      /* of the configuration file: in a terminal with few colours it gets the nearest ones */
+    bool own;      /* of the configuration file: in a terminal with few colors it gets the nearest ones */
 } UiStyleRow;
 
 typedef struct UiTheme {
@@ -79,10 +79,10 @@ typedef struct UiTheme {
 /* What is known of the terminal's background. */
 typedef enum UiBackground { UI_BACKGROUND_UNKNOWN, UI_BACKGROUND_DARK, UI_BACKGROUND_LIGHT } UiBackground;
 
-/* How many colours a terminal has. */
+/* How many colors a terminal has. */
 typedef enum UiDepth { UI_DEPTH_NONE, UI_DEPTH_8, UI_DEPTH_16, UI_DEPTH_256, UI_DEPTH_DIRECT } UiDepth;
 
-/* A style on a terminal of some depth: colours that it has (UI_COLOR_RGB only for UI_DEPTH_DIRECT), and
+/* A style on a terminal of some depth: colors that it has (UI_COLOR_RGB only for UI_DEPTH_DIRECT), and
  * attributes. */
 typedef struct UiPaint {
     int32_t fg, bg;
@@ -93,10 +93,10 @@ typedef struct UiPaint {
 const char *ui_theme_at(size_t i);
 bool ui_theme_is_built_in(const char *name);
 /* Fills t with a built-in theme; "auto" is dark, light, or on an unknown background ansi: the eight basic
- * colours of the terminal. false: there is no such theme, and t is that for auto. */
+ * colors of the terminal. false: there is no such theme, and t is that for auto. */
 bool ui_theme_begin(UiTheme *t, const char *name, UiBackground background);
 /* Sets a role ("user", "code-keyword", "heading" for all levels) to a value such as "cyan", "underline" or
- * "#ffaf00 on 236 bold": the name of a basic colour, bright-NAME, default, 0 to 255 or #rrggbb; "on" and
+ * "#ffaf00 on 236 bold": the name of a basic color, bright-NAME, default, 0 to 255 or #rrggbb; "on" and
  * another one; and the attributes bold, dim, italic, underline and reverse. false with a message in err; t
  * may be NULL, to check only. */
 bool ui_theme_set(UiTheme *t, const char *role, const char *value, char *err, size_t cap);

@@ -69,7 +69,7 @@ refused_theme() {
 }
 refused_theme 2 "unknown role 'anwser': did you mean answer" "[theme x]
 anwser = red"
-refused_theme 3 "link: 'pink' is not a colour or an attribute: expected a colour" "[theme x]
+refused_theme 3 "link: 'pink' is not a color or an attribute: expected a color" "[theme x]
 user = red
 link = pink"
 refused_theme 1 'a theme cannot be called dark' '[theme dark]'

@@ -23,10 +23,10 @@ keys C-d
 see '^rc=0'
 see '\^\[\[2Jb'
 
-# No colours, no UTF-8, no description of the terminal.
+# No colors, no UTF-8, no description of the terminal.
 start 80 24 "env NO_COLOR=1 '$chat' '$stories' --no-save"
 see 'is ready'
-tm capture-pane -p -e -t t | grep -q "$(printf '\033')\[3[0-7]m" && fail "NO_COLOR: colours"
+tm capture-pane -p -e -t t | grep -q "$(printf '\033')\[3[0-7]m" && fail "NO_COLOR: colors"
 keys C-d
 see '^rc=0'
 start 80 24 "env LC_ALL=C '$chat' '$stories' --no-save -n 3"

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Themes: the colours that reach the terminal, the question for its background, and terminals without colours.
+# Themes: the colors that reach the terminal, the question for its background, and terminals without colors.
 . "$(dirname "$0")/lib.sh"
 need_tmux
 
-# colors: the colours and attributes of the label of the user, as tmux has them.
+# colors: the colors and attributes of the label of the user, as tmux has them.
 colors() { tm capture-pane -p -e -t t | cat -v | grep -o '[^ ]*myou' | head -n 1; }
 has_colors() { colors | grep -qF -- "$1"; }
 see_colors() { wait_for 15 has_colors "$1" || { colors; fail "the label does not have $1"; }; }
@@ -32,7 +32,7 @@ keys '/theme mi' Tab Enter
 see_colors '38;5;208'
 keys '/theme mono' Enter
 see_colors '[1m'
-has_colors '38;5' && fail 'mono has colours'
+has_colors '38;5' && fail 'mono has colors'
 keys '/theme light' Enter
 see_colors '38;5;24'
 keys '/theme nobody' Enter
@@ -40,7 +40,7 @@ see "no theme is called 'nobody'"
 keys C-d
 see '^rc=0'
 
-# COLORFGBG where there is no answer; eight colours; none.
+# COLORFGBG where there is no answer; eight colors; none.
 start 80 24 "TERM=xterm-256color COLORFGBG='0;15' '$chat' '$stories' --no-save -n 1"
 see 'is ready'
 keys hello Enter
@@ -57,7 +57,7 @@ start 80 24 "TERM=xterm-256color NO_COLOR=1 '$chat' '$stories' --no-save -n 1 --
 see 'is ready'
 keys hello Enter
 see_colors '[1m'
-tm capture-pane -p -e -t t | cat -v | grep -q '\[3[0-7]m\|38;5' && fail 'colours in spite of NO_COLOR'
+tm capture-pane -p -e -t t | cat -v | grep -q '\[3[0-7]m\|38;5' && fail 'colors in spite of NO_COLOR'
 keys C-d
 see '^rc=0'
 finish

@@ -47,7 +47,7 @@ static void name(UiScan *s) {
     }
 }
 
-/* .class and #id; colours after a colon. */
+/* .class and #id; colors after a colon. */
 static void mark(UiScan *s) {
     size_t n = 1;
     while (ui_is_word(ui_scan_peek(s, n)) || ui_scan_peek(s, n) == '-') n++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Themes: contrast, own colours, terminals with few colours, and the answers about the background. */
+/* Themes: contrast, own colors, terminals with few colors, and the answers about the background. */
 #include <math.h>
 
 #include "tests/harness/qsf_test.h"
@@ -7,7 +7,7 @@
 #include "ui/overlay.h"
 #include "ui/theme_config.h"
 
-/* 0xRRGGBB of a colour from 16 to 255. */
+/* 0xRRGGBB of a color from 16 to 255. */
 static uint32_t rgb_of(int32_t color) {
     UiTheme t;
     char value[16], err[200];
@@ -55,7 +55,7 @@ static void test_contrast(void **state) {
                          contrast(fg, bg));
         }
     }
-    /* Without colours nothing has one; with eight, those of the terminal. */
+    /* Without colors nothing has one; with eight, those of the terminal. */
     for (int s = 0; s < UI_STYLE_COUNT; s++) {
         UiPaint p = ui_theme_paint(&t, (UiStyle)s, UI_DEPTH_NONE);
         assert_true(p.fg == UI_COLOR_DEFAULT && p.bg == UI_COLOR_DEFAULT);
@@ -130,7 +130,7 @@ static void test_own(void **state) {
     assert_true(ui_theme_check("mine", "base", "light", err, sizeof err));
 }
 
-/* Each terminal gets the nearest colour that it has. */
+/* Each terminal gets the nearest color that it has. */
 static void test_depths(void **state) {
     (void)state;
     UiTheme t;

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "qsf_glob.h"
 #include "ui/app.h"
 #include "ui/commands.h"
-#include "ui/compose/glob.h"
 #include "ui/path.h"
 
 static bool list_queue(UiApp *a) {
@@ -65,24 +65,24 @@ bool ui_cmd_queue(UiApp *a, const char *name, const char *args) {
 /* The files are attached as one: either all that are text, or none. Those that are not text are reported and
  * left out. */
 static bool read_pattern(UiApp *a, const char *path) {
-    UiGlob g;
+    QSFGlob g;
     bool any = false;
-    const char *wrong = ui_glob_find(&g, path);
+    const char *wrong = qsf_glob_find(&g, path);
     if (wrong)
         ui_app_say(a, UI_ERROR, "/read: %s", wrong);
     else if (g.many)
-        ui_app_say(a, UI_ERROR, "/read: more than %d files are named %s: nothing was attached", UI_GLOB_FILES,
+        ui_app_say(a, UI_ERROR, "/read: more than %d files are named %s: nothing was attached", QSF_GLOB_FILES,
                    path);
     else if (g.large)
         ui_app_say(a, UI_ERROR,
                    "/read: %s: more than %d files and folders would be compared: nothing was attached", path,
-                   UI_GLOB_ENTRIES);
+                   QSF_GLOB_ENTRIES);
     else if (g.n == 0 && g.folders)
         ui_app_say(a, UI_ERROR, "/read: only folders are named %s: %s/* attaches their files", path, path);
     else if (g.n == 0)
         ui_app_say(a, UI_ERROR, "/read: no file is named %s", path);
     for (size_t i = 0; i < g.n && !g.many && !g.large; i++) any = ui_attach_add(a, g.paths[i]) || any;
-    ui_glob_free(&g);
+    qsf_glob_free(&g);
     return any;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The files that a pattern names. */
-#include "ui/compose/glob.h"
+#include "qsf_glob.h"
 
 #include <dirent.h>
 #include <fnmatch.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ui/buf.h"
+#include "src/base/strbuf.h"
 
 static bool is_pattern(const char *part, size_t len) {
     for (size_t i = 0; i < len; i++)
@@ -18,36 +18,36 @@ static bool is_pattern(const char *part, size_t len) {
 
 static size_t part_length(const char *s) { return strcspn(s, "/"); }
 
-static bool is_over(const UiGlob *g) { return g->many || g->large; }
+static bool is_over(const QSFGlob *g) { return g->many || g->large; }
 
 /* A path that has the whole pattern. */
-static void add(UiGlob *g, const UiBuf *path) {
+static void add(QSFGlob *g, const QsfStrbuf *path) {
     struct stat st;
-    if (path->failed || stat(ui_buf_str(path), &st) != 0) return;
+    if (path->failed || stat(qsf_strbuf_str(path), &st) != 0) return;
     if (S_ISDIR(st.st_mode)) {
         g->folders = true;
-    } else if (g->n == UI_GLOB_FILES) {
+    } else if (g->n == QSF_GLOB_FILES) {
         g->many = true;
     } else {
-        g->paths[g->n] = ui_strdup_len(path->data, path->len);
+        g->paths[g->n] = strndup(path->data, path->len);
         g->n += g->paths[g->n] != NULL;
     }
 }
 
-static void walk(UiGlob *g, UiBuf *path, const char *rest);
+static void walk(QSFGlob *g, QsfStrbuf *path, const char *rest);
 
 /* What is in the folder `path`, which is empty or ends with a slash. */
-static void walk_folder(UiGlob *g, UiBuf *path, const char *part, const char *rest) {
-    DIR *d = opendir(path->len > 0 ? path->data : ".");
+static void walk_folder(QSFGlob *g, QsfStrbuf *path, const char *part, const char *rest) {
+    DIR *d = opendir(path->len > 0 ? qsf_strbuf_str(path) : ".");
     const size_t len = path->len;
     struct dirent *e;
     while (d && !is_over(g) && (e = readdir(d)) != NULL) {
-        g->large = ++g->looked > UI_GLOB_ENTRIES;
+        g->large = ++g->looked > QSF_GLOB_ENTRIES;
         const bool self = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
         if (g->large || self || fnmatch(part, e->d_name, FNM_PERIOD) != 0) continue;
         /* Without a look at each file that is not a folder. */
         if (*rest && e->d_type != DT_DIR && e->d_type != DT_LNK && e->d_type != DT_UNKNOWN) continue;
-        ui_buf_puts(path, e->d_name);
+        qsf_strbuf_adds(path, e->d_name);
         walk(g, path, rest);
         path->len = len;
         if (path->data) path->data[len] = '\0';
@@ -55,18 +55,18 @@ static void walk_folder(UiGlob *g, UiBuf *path, const char *part, const char *re
     if (d) closedir(d);
 }
 
-/* rest: the pattern after the part that is the path. At most UI_GLOB_DEPTH calls at a time. */
-static void walk(UiGlob *g, UiBuf *path, const char *rest) {
+/* rest: the pattern after the part that is the path. At most QSF_GLOB_DEPTH calls at a time. */
+static void walk(QSFGlob *g, QsfStrbuf *path, const char *rest) {
     const size_t len = path->len;
     while (*rest) {
         const size_t n = part_length(rest);
         if (n > 0 && is_pattern(rest, n)) {
-            char *part = ui_strdup_len(rest, n);
+            char *part = strndup(rest, n);
             if (part) walk_folder(g, path, part, rest + n);
             free(part);
             break;
         }
-        ui_buf_add(path, rest, n + (rest[n] == '/'));
+        qsf_strbuf_add(path, rest, n + (rest[n] == '/'));
         rest += n + (rest[n] == '/');
     }
     if (!*rest) add(g, path);
@@ -76,24 +76,24 @@ static void walk(UiGlob *g, UiBuf *path, const char *rest) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-const char *ui_glob_find(UiGlob *g, const char *pattern) {
-    UiBuf path = { 0 };
+const char *qsf_glob_find(QSFGlob *g, const char *pattern) {
+    QsfStrbuf path = QSF_STRBUF_INIT;
     size_t depth = 0;
-    *g = (UiGlob){ 0 };
+    *g = (QSFGlob){ 0 };
     for (const char *p = pattern; *p; p += part_length(p), p += *p == '/') {
         const size_t n = part_length(p);
         if (n == 2 && p[0] == '*' && p[1] == '*')
             return "** is not supported: write a * for each folder, as in src/*/*.c";
         depth += is_pattern(p, n);
     }
-    if (depth > UI_GLOB_DEPTH) return "more than 16 parts have patterns";
+    if (depth > QSF_GLOB_DEPTH) return "more than 16 parts have patterns";
     walk(g, &path, pattern);
-    ui_buf_free(&path);
+    qsf_strbuf_free(&path);
     qsort(g->paths, g->n, sizeof *g->paths, by_text);
     return NULL;
 }
 
-void ui_glob_free(UiGlob *g) {
+void qsf_glob_free(QSFGlob *g) {
     for (size_t i = 0; i < g->n; i++) free(g->paths[i]);
-    *g = (UiGlob){ 0 };
+    *g = (QSFGlob){ 0 };
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The files that a pattern names. Looks at the file system, changes nothing. */
+#ifndef QSF_GLOB_H
+#define QSF_GLOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define QSF_GLOB_FILES   64     /* files that a pattern may name */
+#define QSF_GLOB_ENTRIES 100000 /* entries of folders that are compared with it */
+#define QSF_GLOB_DEPTH   16     /* parts of it with *, ? or [ */
+
+typedef struct QSFGlob {
+    char *paths[QSF_GLOB_FILES]; /* (n), sorted; files of any kind, but no folders */
+    size_t n;
+    bool folders;  /* folders have such a name, too */
+    bool many;     /* there are more than QSF_GLOB_FILES */
+    bool large;    /* there are more entries than QSF_GLOB_ENTRIES: not all were looked at */
+    size_t looked; /* at entries */
+} QSFGlob;
+
+/* Finds the files whose path matches a pattern: in each of its parts between slashes, * stands for any
+ * characters, ? for one, [...] for one of a set, as in fnmatch(3). A name that begins with a dot needs a dot
+ * in the pattern. NULL, or why it is not a pattern: then nothing was looked for. Release g with
+ * qsf_glob_free. */
+const char *qsf_glob_find(QSFGlob *g, const char *pattern);
+void qsf_glob_free(QSFGlob *g);
+
+#endif

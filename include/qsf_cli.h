@@ -98,7 +98,7 @@ const QSFCliOption *qsf_cli_option_at(const QSFCli *cli, size_t i);
 const QSFCliOption *qsf_cli_option(const QSFCli *cli, const char *name);
 /* What the argument of an option, or the value of a setting, may be: "auto what is available|0 off" are
  * values with their meanings after a blank. "@file", "@dir", "@jinja", "@model" (a file or directory),
- * "@session" and "@template" mean the names that exist. NULL: any value, or no such option. */
+ * "@session", "@role" and "@template" mean the names that exist. NULL: any value, or no such option. */
 const char *qsf_cli_values(const char *option);
 /* Prints the completions of a program for a shell, "bash", "zsh" or "fish", to `to`; false: another shell. */
 bool qsf_cli_print_completion(const QSFCli *cli, const char *shell, FILE *to);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The files that a pattern names. Looks at the file system, changes nothing. */
+/* The files that a pattern names. Looks at the file system, changes nothing. Shared by the programs; not
+ * installed. Any thread. */
 #ifndef QSF_GLOB_H
 #define QSF_GLOB_H
 
@@ -24,6 +25,9 @@ typedef struct QSFGlob {
  * in the pattern. NULL, or why it is not a pattern: then nothing was looked for. Release g with
  * qsf_glob_free. */
 const char *qsf_glob_find(QSFGlob *g, const char *pattern);
+/* Finds the files that an argument means: those of a pattern, or the one of that name, which may be missing.
+ * false with a message in err if a pattern names none, or too many; g has to be released all the same. */
+bool qsf_glob_files(QSFGlob *g, const char *arg, char *err, size_t cap);
 void qsf_glob_free(QSFGlob *g);
 
 #endif

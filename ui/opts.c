@@ -9,6 +9,8 @@
 
 #include "qsf_chatlog.h"
 #include "qsf_decode.h"
+#include "qsf_glob.h"
+#include "qsf_text.h"
 #include "ui/app_internal.h"
 #include "ui/theme_config.h"
 
@@ -64,7 +66,7 @@ static const QSFCliOption options[] = {
     { "snapshot-limit", "", 0, "SIZE", "limit all snapshots together; the oldest are removed (default a tenth of the free space, at most 4G)", OPT_SNAPSHOT_LIMIT },
     { "system", "sys", 0, "TEXT", "set the system prompt", OPT_SYSTEM },
     { "system-file", "sysf", 0, "FILE", "read the system prompt from a file", OPT_SYSTEM_FILE },
-    { "file", "", 'f', "FILE", "attach a text file to the first message, as @FILE in it does (repeatable)", OPT_FILE },
+    { "file", "", 'f', "FILE", "attach text files to the first message, as @FILE in it does: a name or a pattern such as 'src/*.c' (repeatable)", OPT_FILE },
     { "stop", "", 0, "TEXT", "stop answers before this text (repeatable)", OPT_STOP },
     { "plain", "simple-io", 0, NULL, "use lines instead of the full screen", OPT_PLAIN },
     { "output", "", 'o', "FILE", "write the answers to FILE instead of standard output (line mode)", OPT_OUTPUT },
@@ -185,12 +187,19 @@ static int add_stop(UiOptions *o, const char *value, char *err, size_t cap) {
 }
 
 static int add_file(UiOptions *o, const char *value, char *err, size_t cap) {
-    if (o->n_files == UI_ATTACH_MAX) {
-        (void)snprintf(err, cap, "--file: given more than %d times", UI_ATTACH_MAX);
-        return 2;
+    char why[500] = "";
+    QSFGlob g;
+    bool ok = qsf_glob_files(&g, value, why, sizeof why);
+    for (size_t i = 0; ok && i < g.n; i++) {
+        ok = o->n_files < UI_ATTACH_MAX;
+        if (!ok) break;
+        o->files[o->n_files++] = g.paths[i];
+        g.paths[i] = NULL;
     }
-    o->files[o->n_files++] = value;
-    return 0;
+    if (!ok && !*why) (void)qsf_text_snprintf(why, sizeof why, "more than %d files", UI_ATTACH_MAX);
+    if (!ok) (void)snprintf(err, cap, "--file: %s", why);
+    qsf_glob_free(&g);
+    return ok ? 0 : 2;
 }
 
 static int add_dir(UiOptions *o, const char *value, char *err, size_t cap) {
@@ -428,6 +437,7 @@ int ui_options_parse(UiOptions *o, int argc, char **argv) {
 void ui_options_free(UiOptions *o) {
     free(o->found);
     o->found = NULL;
+    for (; o->n_files > 0; o->n_files--) free(o->files[o->n_files - 1]);
     ui_buf_free(&o->system);
     ui_stops_clear(&o->stops);
     qsf_config_end(&o->start);

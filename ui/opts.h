@@ -23,7 +23,7 @@ typedef struct UiOptions {
     const char *session; /* --session NAME, or NULL */
     UiBuf system;
     UiStops stops;                        /* --stop */
-    const char *files[UI_ATTACH_MAX];     /* (n_files), --file */
+    char *files[UI_ATTACH_MAX];           /* (n_files), --file, owned */
     const char *dirs[QSF_MODEL_DIRS + 1]; /* (n_dirs), --model-dir, then NULL */
     size_t n_dirs;
     size_t n_files;

@@ -6,8 +6,10 @@
 
 #include "qsf_cli.h"
 
-#define COLON_FROM 25  /* characters before a colon that ends a clause */
-#define HELP_MAX   100 /* characters of a description: a menu has one line for it */
+#define COLON_FROM 25 /* characters before a colon that ends a clause */
+/* Prints the names of the roles in the file that follows. */
+#define ROLES    "sed -n 's/^ *\\[role  *\\([^]]*[^] ]\\) *\\].*/\\1/p' "
+#define HELP_MAX 100 /* characters of a description: a menu has one line for it */
 
 /* A row of either table. */
 typedef struct Option {
@@ -141,6 +143,12 @@ static const char bash_head[] =
     "        [[ $name == \"$word\"* ]] && COMPREPLY+=(\"$prefix$(printf %q \"$name\")\")\n"
     "    done\n"
     "}\n"
+    "_@ID@_roles() {\n"
+    "    local name\n"
+    "    while IFS= read -r name; do\n"
+    "        [[ $name == \"$word\"* ]] && COMPREPLY+=(\"$prefix$(printf %q \"$name\")\")\n"
+    "    done < <(" ROLES "\"${XDG_CONFIG_HOME:-$HOME/.config}/qsf/config\" 2>/dev/null)\n"
+    "}\n"
     "_@ID@_words() {\n"
     "    local name\n"
     "    for name in $1; do\n"
@@ -176,7 +184,8 @@ static void bash_action(const Out *o, const char *values) {
                                             { "@jinja", "files '*.@(jinja|json)'" },
                                             { "@model", "files '*.@(gguf|qsf)'" },
                                             { "@dir", "files /" },
-                                            { "@session", "sessions" } };
+                                            { "@session", "sessions" },
+                                            { "@role", "roles" } };
     if (has_words(values)) {
         fprintf(o->to, " _%s_words '", o->id);
         each_word(o, values, bash_word);
@@ -217,6 +226,11 @@ static const char zsh_head[] =
     "    names=(${XDG_DATA_HOME:-$HOME/.local/share}/qsf/sessions/*.jsonl(N:t:r))\n"
     "    compadd -a names\n"
     "}\n"
+    "_@ID@_roles() {\n"
+    "    local -a names\n"
+    "    names=(${(f)\"$(" ROLES "${XDG_CONFIG_HOME:-$HOME/.config}/qsf/config 2>/dev/null)\"})\n"
+    "    compadd -a names\n"
+    "}\n"
     "_@ID@_models() {\n"
     "    _files -g '*.(gguf|qsf)(-.)'\n"
     "}\n"
@@ -255,6 +269,7 @@ static const char *zsh_names(const char *values) {
            : has(values, "@model")   ? "_@ID@_models"
            : has(values, "@dir")     ? "_files -/"
            : has(values, "@session") ? "_@ID@_sessions"
+           : has(values, "@role")    ? "_@ID@_roles"
                                      : NULL;
 }
 
@@ -309,6 +324,11 @@ static const char fish_head[] =
     "    for file in $dir/qsf/sessions/*.jsonl\n"
     "        string replace -r '^.*/(.*)\\.jsonl$' '$1' -- $file\n"
     "    end\n"
+    "end\n"
+    "function __@ID@_roles\n"
+    "    set -l dir ~/.config\n"
+    "    test -n \"$XDG_CONFIG_HOME\"; and set dir $XDG_CONFIG_HOME\n"
+    "    " ROLES "$dir/qsf/config 2>/dev/null\n"
     "end\n";
 
 static void fish_word(const Out *o, const char *word, size_t n, const char *help, size_t help_n) {
@@ -320,13 +340,15 @@ static void fish_action(const Out *o, const char *values, bool argument) {
     const bool suffixes = has(values, "@model") || has(values, "@jinja");
     const bool files = suffixes || has(values, "@file");
     if (argument) fputs(files ? " -r" : " -x", o->to);
-    if (!has_words(values) && !suffixes && !has(values, "@dir") && !has(values, "@session")) return;
+    const bool names = has(values, "@dir") || has(values, "@session") || has(values, "@role");
+    if (!has_words(values) && !suffixes && !names) return;
     fputs(suffixes ? " -k -a '" : " -a '", o->to);
     each_word(o, values, fish_word);
     if (has(values, "@model")) fputs("(__fish_complete_suffix .gguf .qsf)", o->to);
     if (has(values, "@jinja")) fputs("(__fish_complete_suffix .jinja .json)", o->to);
     if (has(values, "@dir")) fputs("(__fish_complete_directories)", o->to);
     if (has(values, "@session")) fprintf(o->to, "(__%s_sessions)", o->id);
+    if (has(values, "@role")) fprintf(o->to, "(__%s_roles)", o->id);
     fputc('\'', o->to);
 }
 

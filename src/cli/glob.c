@@ -4,10 +4,12 @@
 
 #include <dirent.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "qsf_text.h"
 #include "src/base/strbuf.h"
 
 static bool is_pattern(const char *part, size_t len) {
@@ -91,6 +93,36 @@ const char *qsf_glob_find(QSFGlob *g, const char *pattern) {
     qsf_strbuf_free(&path);
     qsort(g->paths, g->n, sizeof *g->paths, by_text);
     return NULL;
+}
+
+/* Why the files of a pattern cannot be used, in err; false: they can. */
+static bool refuse(const QSFGlob *g, const char *pattern, char *err, size_t cap) {
+    if (g->many)
+        (void)qsf_text_snprintf(err, cap, "more than %d files are named %s", QSF_GLOB_FILES, pattern);
+    else if (g->large)
+        (void)qsf_text_snprintf(err, cap, "%s: more than %d files and folders would be compared", pattern,
+                                QSF_GLOB_ENTRIES);
+    else if (g->n == 0 && g->folders)
+        (void)snprintf(err, cap, "only folders are named %s: %s/* means their files", pattern, pattern);
+    else if (g->n == 0)
+        (void)snprintf(err, cap, "no file is named %s", pattern);
+    else
+        return false;
+    return true;
+}
+
+bool qsf_glob_files(QSFGlob *g, const char *arg, char *err, size_t cap) {
+    struct stat st;
+    if (is_pattern(arg, strlen(arg)) && stat(arg, &st) != 0) {
+        const char *wrong = qsf_glob_find(g, arg);
+        if (wrong) (void)snprintf(err, cap, "%s", wrong);
+        return !wrong && !refuse(g, arg, err, cap);
+    }
+    *g = (QSFGlob){ 0 };
+    g->paths[0] = strdup(arg);
+    g->n = g->paths[0] != NULL;
+    if (g->n == 0) (void)snprintf(err, cap, "out of memory");
+    return g->n > 0;
 }
 
 void qsf_glob_free(QSFGlob *g) {

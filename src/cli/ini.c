@@ -21,8 +21,9 @@ typedef struct Reader {
     char *text; /* (len) */
     size_t len, at;
     unsigned line;
-    bool indented; /* the line that inih has now */
-    bool named;    /* the section has a value: an indented line continues it */
+    bool indented;  /* the line that inih has now */
+    bool named;     /* the section has a value: an indented line continues it */
+    unsigned empty; /* lines since it that are empty: part of it if an indented line follows */
     char section[QSF_INI_SECTION + 1];
     bool (*fn)(void *arg, const QsfIniItem *item, unsigned *line, QsfErr *why);
     void *arg;
@@ -69,6 +70,7 @@ static bool check_line(Reader *r, const char *s, size_t len, size_t room) {
     r->indented = i > 0;
     if (!qsf_utf8_valid(s, len)) return refuse(r, "is not UTF-8");
     if (memchr(s, '\0', len)) return refuse(r, "a NUL character");
+    if (i == len) r->empty++;
     if (i == len || s[i] == ';' || s[i] == '#') return true;
     if (len > room) {
         (void)qsf_text_snprintf(
@@ -113,7 +115,12 @@ static int take_value(void *arg, const char *section, const char *name, const ch
     (void)section;
     if (r->failed || !name) return !r->failed;
     const bool more = r->indented && r->named;
+    for (; more && r->empty > 0; r->empty--) {
+        const QsfIniItem line = { r->line, r->section, name, "", true };
+        if (!pass_on(r, &line)) return 0;
+    }
     r->named = true;
+    r->empty = 0;
     return pass_on(r, &(QsfIniItem){ .line = r->line,
                                      .section = r->section,
                                      .name = name,

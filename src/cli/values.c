@@ -56,6 +56,7 @@ static const struct {
     { "i2s-flavor", "microsoft|bitnet32f16|split32|qk256" },
     { "config", "@file" },
     { "print-completion", "bash|zsh|fish" },
+    { "role", "@role" },
     /* qsf-chat */
     { "session", "@session" },
     { "print-session", "@session" },

@@ -170,6 +170,7 @@ int main(int argc, char **argv) {
     else if (!rc && !(rc = check_model(&o, &res, model_file, sizeof model_file)) &&
              !(rc = run_config_settings(&o)))
         rc = dispatch(&o, argc, argv);
+    run_options_free(&o);
     qsf_log("end", "exit status %d", rc);
     qsf_log_close();
     qsf_config_end(&o.config);

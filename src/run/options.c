@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_glob.h"
+#include "qsf_text.h"
 #include "src/base/utf8.h"
 #include "src/file/i2s.h"
 #include "src/run/run.h"
@@ -57,7 +59,7 @@ enum {
 static const QSFCliOption options[] = {
     /* clang-format off */
     { "prompt", "", 'p', "TEXT", "the prompt; text on stdin is appended after a blank line (with --bench: number of prompt tokens, default 256)", OPT_PROMPT },
-    { "file", "", 'f', "FILE", "put the text of FILE before the prompt, or take it as the prompt; can be repeated", OPT_FILE },
+    { "file", "", 'f', "FILE", "put the text of FILE, or of the files of a pattern such as 'src/*.c', before the prompt, or take it as the prompt; can be repeated", OPT_FILE },
     { "prompt-cache", "", 0, "FILE", "keep the state of the evaluated tokens in FILE: the next run with the same beginning does not evaluate it again", OPT_PROMPT_CACHE },
     { "model", "", 'm', "FILE", "the model file, instead of the MODEL argument", OPT_MODEL },
     { "model-dir", "", 0, "DIR", "look for models in this folder, too, where MODEL is a name; can be repeated", OPT_MODEL_DIR },
@@ -144,6 +146,26 @@ static int add_to(const char **list, size_t *n, const char *value, char *err, si
     return QSF_EXIT_OK;
 }
 
+static int add_files(RunOptions *o, const char *value, char *err, size_t cap) {
+    char why[500] = "";
+    QSFGlob g;
+    bool ok = qsf_glob_files(&g, value, why, sizeof why);
+    for (size_t i = 0; ok && i < g.n; i++) {
+        ok = o->n_files < RUN_MAX_LIST;
+        if (!ok) break;
+        o->files[o->n_files++] = g.paths[i];
+        g.paths[i] = NULL;
+    }
+    if (!ok && !*why) (void)qsf_text_snprintf(why, sizeof why, "more than %d files", RUN_MAX_LIST);
+    if (!ok) (void)snprintf(err, cap, "--file: %s", why);
+    qsf_glob_free(&g);
+    return ok ? QSF_EXIT_OK : QSF_EXIT_USAGE;
+}
+
+void run_options_free(RunOptions *o) {
+    for (; o->n_files > 0; o->n_files--) free(o->files[o->n_files - 1]);
+}
+
 /* Is chosen like a metadata value (src/file/i2s.h). */
 static int add_flavor(RunOptions *o, const char *value, char *err, size_t cap) {
     (void)snprintf(o->i2s_flavor, sizeof o->i2s_flavor, QSF_I2S_KEY "=str:%s", value);
@@ -162,7 +184,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     RunOptions *o = arg;
     switch (id) {
     case OPT_PROMPT: o->prompt = value + qsf_utf8_bom(value, strlen(value)); return 0;
-    case OPT_FILE: return add_to(o->files, &o->n_files, value, err, cap);
+    case OPT_FILE: return add_files(o, value, err, cap);
     case OPT_PROMPT_CACHE:
         o->prompt_cache = value;
         if (*value) return 0;

@@ -43,8 +43,8 @@ typedef struct RunOptions {
     const char *parity_dir, *receipt;
     const char *perplexity; /* the text; "-" = stdin */
     const char *stride, *kl_save, *kl_base;
-    const char *calibrate_quality;   /* the text; "-" = stdin */
-    const char *files[RUN_MAX_LIST]; /* (n_files), --file */
+    const char *calibrate_quality; /* the text; "-" = stdin */
+    char *files[RUN_MAX_LIST];     /* (n_files), --file, owned */
     size_t n_files;
     const char *stop[RUN_MAX_LIST];
     size_t n_stop;
@@ -69,6 +69,8 @@ extern const QSFCli run_cli;
 /* Fills o from argv, which is permuted, and checks the combination of options. Returns 0 or QSF_EXIT_USAGE,
  * and prints the message. With res->done, help was printed and nothing is checked. */
 int run_parse(RunOptions *o, int argc, char **argv, QSFCliResult *res);
+/* Frees what the options own; not their configuration. */
+void run_options_free(RunOptions *o);
 /* --- run_config.c: the configuration file --- */
 /* Reads it as the command line asks for. Returns 0 or QSF_EXIT_USAGE, and prints the message. */
 int run_config_begin(RunOptions *o, int argc, char **argv, QSFCliHandler on_option);

@@ -2,6 +2,7 @@
 /* qsf-run: what comes from the configuration file. The command line goes first, and what has no meaning in
  * the mode is left out: the file is for every run. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/base/utf8.h"
@@ -11,6 +12,7 @@ int run_config_begin(RunOptions *o, int argc, char **argv, QSFCliHandler on_opti
     char err[1024];
     RunOptions scratch = { .max_kl = -1 };
     const int rc = qsf_config_begin(&o->config, &run_cli, argc, argv, on_option, &scratch, err, sizeof err);
+    run_options_free(&scratch);
     if (rc) qsf_cli_error(&run_cli, "%s", err);
     return rc;
 }
@@ -28,6 +30,7 @@ static int try_option(void *arg, int id, const char *value, char *err, size_t ca
     const Trial *t = arg;
     RunOptions copy = *t->o;
     const int rc = t->on_option(&copy, id, value, err, cap);
+    while (copy.n_files > t->o->n_files) free(copy.files[--copy.n_files]);
     if (rc || t->wrong(&copy) || (copy.model != t->o->model && !takes_model(t->o))) return rc;
     return t->on_option(t->o, id, value, err, cap);
 }

@@ -94,6 +94,20 @@ offers "off,on," qsf-chat --mouse = ""
 offers "osc," qsf-chat --notify = os
 offers "--notify=osc," qsf-chat --notify=os
 offers "my\\ talk,work," qsf-chat --session ""
+mkdir -p "$work/config/qsf"
+printf '[model x]\n[role coder]\n  [role my helper ]\n; [role no]\n[roles y]\n' >"$work/config/qsf/config"
+export XDG_CONFIG_HOME="$work/config"
+offers "coder,my\\ helper," qsf-chat --role ""
+offers "coder," qsf-run --role = c
+for shell in zsh fish; do
+    have "$shell" || continue
+    case $shell in
+    zsh) list='compadd() { print -l "$names[@]"; }; compdef() { :; }; source "$1" 2>/dev/null; _qsf_chat_roles' ;;
+    fish) list='source $argv[2]; __qsf_chat_roles' ;;
+    esac
+    "$shell" -c "$list" "$shell" "$work/qsf-chat.$shell" >"$work/roles" 2>/dev/null
+    [ "$(tr '\n' , <"$work/roles")" = "coder,my helper," ] || { cat "$work/roles"; fail "$shell: --role"; }
+done
 offers "work," qsf-chat --replay w
 offers "my\\ talk," qsf-chat --print-session my
 offers "a.gguf,b c.qsf,guide,models," qsf-chat --model ""

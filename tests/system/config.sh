@@ -43,6 +43,13 @@ refused 1 "ignore-eos: expected on or off, not 'yes'" 'ignore-eos = yes'
 refused 3 'temperature is set already, in line 1' "temperature = 1
 
 temperature = 2"
+# An empty line between lines of a value is part of it, one after them is not.
+printf 'system = First,\n\n  ; a comment\n  second.\n\n\n  third.\n\nseed = 5\n' >"$work/one"
+expect 0 '' "$chat" --config "$work/one" --print-config
+has '^system = "First,\\n\\nsecond\.\\n\\n\\nthird\." ; '
+printf 'system = "One "\n\n  "line"\n' >"$work/one"
+expect 0 '' "$chat" --config "$work/one" --print-config
+has '^system = "?One line"? ; '
 refused 1 'a quote is not closed' 'system = "one'
 refused 1 'text after the closing quote' 'system = "one" two'
 refused 2 'remove the blanks before top-k' "temperature = 1

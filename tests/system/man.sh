@@ -48,4 +48,12 @@ if have mandoc; then
         mandoc -T lint -W error "$page" >"$work/lint" 2>&1 || { cat "$work/lint"; fail "$page has errors"; }
     done
 fi
+# The fields of the events of --json: each is in the page, and the page has no other.
+sed -n '/^\.It Li start/,/^\.El/p' "$QSF_SRCDIR/man/qsf-chat.1" >"$work/page"
+sed -n 's/^\.\(It \)\{0,1\}Li //p' "$work/page" | tr -s ' ,.' '\n\n\n' | grep '[a-z]' | sort -u >"$work/man"
+grep -oE '(begin|field|number|text_event)\((e|arg), "[a-z_]+"|, \\"[a-z_]+\\": |"(error|notice|output|reasoning|text)"' \
+    "$QSF_SRCDIR/ui/line_events.c" | grep -oE '"[a-z_]+\\?"' | tr -d '"\\' | sort -u >"$work/events"
+[ "$(wc -l <"$work/events")" -gt 20 ] || { cat "$work/events"; fail "no fields of --json"; }
+only=$(comm -3 "$work/events" "$work/man")
+[ -z "$only" ] || fail "--json: only in ui/line_events.c, or (right) only in the page:" "$only"
 finish

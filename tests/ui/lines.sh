@@ -228,4 +228,19 @@ err_has '^qsf-chat: attached: .*/file.txt 15 B, [0-9]+ tokens$'
 err_has '^text of a file$'
 chat_lines 2 "$stories" --no-save -f "$work/missing" </dev/null
 err_has 'missing: No such file'
+# A pattern is as in /read, in both programs; the file of -o is not among its files.
+mkdir "$work/parts"
+printf 'one\n' >"$work/parts/1.txt"
+printf 'two\n' >"$work/parts/2.txt"
+printf 'Hi\n/show prompt\n' | chat_lines 0 "$stories" --no-save -n 1 --temp 0 -f "$work/parts/*.txt"
+err_has '^qsf-chat: 2 files: 8 B, '
+err_has '^two$'
+chat_lines 2 "$stories" --no-save -f "$work/parts/*.md" </dev/null
+err_has '^qsf-chat: --file: no file is named .*/parts/[*].md$'
+"$QSF_BUILDDIR/qsf-run" "$stories" -n 1 -p Hi -f "$work/parts/*.txt" -o "$work/parts/3.txt" 2>"$work/err" ||
+    fail "qsf-run -f PATTERN: exit $?"
+err_has '^qsf-run: 2 files: 8 B, '
+"$QSF_BUILDDIR/qsf-run" "$stories" -n 1 -p Hi -f "$work/no*" 2>"$work/err"
+[ $? = 2 ] || fail "qsf-run -f with a pattern of no file"
+err_has '^qsf-run: --file: no file is named '
 finish

@@ -2,7 +2,6 @@
 /* The commands about messages that are not sent yet. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "qsf_glob.h"
 #include "ui/app.h"
@@ -62,39 +61,25 @@ bool ui_cmd_queue(UiApp *a, const char *name, const char *args) {
 
 /* ---- /read ---- */
 
-/* The files are attached as one: either all that are text, or none. Those that are not text are reported and
- * left out. */
-static bool read_pattern(UiApp *a, const char *path) {
+/* Those that are not text are reported and left out. */
+static bool read_files(UiApp *a, const char *path) {
+    char err[600];
     QSFGlob g;
     bool any = false;
-    const char *wrong = qsf_glob_find(&g, path);
-    if (wrong)
-        ui_app_say(a, UI_ERROR, "/read: %s", wrong);
-    else if (g.many)
-        ui_app_say(a, UI_ERROR, "/read: more than %d files are named %s: nothing was attached", QSF_GLOB_FILES,
-                   path);
-    else if (g.large)
-        ui_app_say(a, UI_ERROR,
-                   "/read: %s: more than %d files and folders would be compared: nothing was attached", path,
-                   QSF_GLOB_ENTRIES);
-    else if (g.n == 0 && g.folders)
-        ui_app_say(a, UI_ERROR, "/read: only folders are named %s: %s/* attaches their files", path, path);
-    else if (g.n == 0)
-        ui_app_say(a, UI_ERROR, "/read: no file is named %s", path);
-    for (size_t i = 0; i < g.n && !g.many && !g.large; i++) any = ui_attach_add(a, g.paths[i]) || any;
+    const bool found = qsf_glob_files(&g, path, err, sizeof err);
+    if (!found) ui_app_say(a, UI_ERROR, "/read: %s: nothing was attached", err);
+    for (size_t i = 0; found && i < g.n; i++) any = ui_attach_add(a, g.paths[i]) || any;
     qsf_glob_free(&g);
     return any;
 }
 
 bool ui_cmd_read(UiApp *a, const char *name, const char *args) {
-    struct stat st;
     if (!*args) {
         ui_app_say(a, UI_ERROR, "/%s expects a file, or a pattern such as src/*.c", name);
         return false;
     }
     char *path = ui_path_expand(args);
-    const bool pattern = path && strpbrk(path, "*?[") && stat(path, &st) != 0;
-    const bool ok = path && (pattern ? read_pattern(a, path) : ui_attach_add(a, path));
+    const bool ok = path && read_files(a, path);
     ui_attach_announce(a);
     free(path);
     return ok;

@@ -102,8 +102,10 @@ static bool take_value(const char *raw, QsfStrbuf *out, QsfErr *why) {
     }
     for (const char *p = raw; quoted(&p, out, why);) {
         if (!*p) return true;
-        if (p[0] != '\n' || p[1] != '"') return refuse(why, "there is text after the closing quote");
-        p++;
+        const size_t newlines = strspn(p, "\n"); /* with empty lines between them */
+        if (newlines == 0 || p[newlines] != '"')
+            return refuse(why, "there is text after the closing quote");
+        p += newlines;
     }
     return false;
 }

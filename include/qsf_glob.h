@@ -20,13 +20,11 @@ typedef struct QSFGlob {
     size_t looked; /* at entries */
 } QSFGlob;
 
-/* Finds the files whose path matches a pattern: in each of its parts between slashes, * stands for any
- * characters, ? for one, [...] for one of a set, as in fnmatch(3). A name that begins with a dot needs a dot
- * in the pattern. NULL, or why it is not a pattern: then nothing was looked for. Release g with
- * qsf_glob_free. */
-const char *qsf_glob_find(QSFGlob *g, const char *pattern);
-/* Finds the files that an argument means: those of a pattern, or the one of that name, which may be missing.
- * false with a message in err if a pattern names none, or too many; g has to be released all the same. */
+/* Finds the files that an argument means: the one of that name, which may be missing, or, of a pattern that
+ * is not a name, those whose path matches: in each of its parts between slashes, * stands for any characters,
+ * ? for one, [...] for one of a set, as in fnmatch(3). A name that begins with a dot needs a dot in the
+ * pattern. false with a message in err if a pattern is not supported, or names none or too many. Release g
+ * with qsf_glob_free in any case. */
 bool qsf_glob_files(QSFGlob *g, const char *arg, char *err, size_t cap);
 void qsf_glob_free(QSFGlob *g);
 

@@ -103,8 +103,7 @@ static bool take_value(const char *raw, QsfStrbuf *out, QsfErr *why) {
     for (const char *p = raw; quoted(&p, out, why);) {
         if (!*p) return true;
         const size_t newlines = strspn(p, "\n"); /* with empty lines between them */
-        if (newlines == 0 || p[newlines] != '"')
-            return refuse(why, "there is text after the closing quote");
+        if (newlines == 0 || p[newlines] != '"') return refuse(why, "there is text after the closing quote");
         p += newlines;
     }
     return false;

@@ -78,7 +78,8 @@ static void walk(QSFGlob *g, QsfStrbuf *path, const char *rest) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-const char *qsf_glob_find(QSFGlob *g, const char *pattern) {
+/* NULL, or why it is not a pattern: then nothing was looked for. */
+static const char *find(QSFGlob *g, const char *pattern) {
     QsfStrbuf path = QSF_STRBUF_INIT;
     size_t depth = 0;
     *g = (QSFGlob){ 0 };
@@ -114,7 +115,7 @@ static bool refuse(const QSFGlob *g, const char *pattern, char *err, size_t cap)
 bool qsf_glob_files(QSFGlob *g, const char *arg, char *err, size_t cap) {
     struct stat st;
     if (is_pattern(arg, strlen(arg)) && stat(arg, &st) != 0) {
-        const char *wrong = qsf_glob_find(g, arg);
+        const char *wrong = find(g, arg);
         if (wrong) (void)snprintf(err, cap, "%s", wrong);
         return !wrong && !refuse(g, arg, err, cap);
     }

@@ -67,7 +67,7 @@ static bool read_files(UiApp *a, const char *path) {
     QSFGlob g;
     bool any = false;
     const bool found = qsf_glob_files(&g, path, err, sizeof err);
-    if (!found) ui_app_say(a, UI_ERROR, "/read: %s: nothing was attached", err);
+    if (!found) ui_app_say(a, UI_ERROR, "/read: %s; nothing was attached", err);
     for (size_t i = 0; found && i < g.n; i++) any = ui_attach_add(a, g.paths[i]) || any;
     qsf_glob_free(&g);
     return any;

@@ -179,7 +179,7 @@ static void test_read(void **state) {
     say(x, "/read with blank.txt");
     assert_non_null(strstr(ui_buf_str(&x->app.draft), "@\"with blank.txt\" "));
     say(x, "/read nothing*");
-    assert_string_equal(last_said(x, UI_ERROR), "/read: no file is named nothing*");
+    assert_string_equal(last_said(x, UI_ERROR), "/read: no file is named nothing*; nothing was attached");
     say(x, "/read sub");
     assert_non_null(strstr(last_said(x, UI_ERROR), "it is a directory"));
     say(x, "/read");
@@ -191,7 +191,7 @@ static void test_read(void **state) {
     }
     say(x, "/read many*");
     assert_string_equal(last_said(x, UI_ERROR),
-                        "/read: more than 64 files are named many*: nothing was attached");
+                        "/read: more than 64 files are named many*; nothing was attached");
     use_lines(x);
     say(x, "/read x.c");
     assert_string_equal(noticed, "attached to the next message: x.c 7 B, 7 tokens");
@@ -233,7 +233,7 @@ static void test_patterns(void **state) {
     assert_non_null(strstr(last_said(x, UI_ERROR), "/read: ** is not supported: write a * for each folder"));
     say(x, "/read sub*");
     assert_string_equal(last_said(x, UI_ERROR),
-                        "/read: only folders are named sub*: sub*/* attaches their files");
+                        "/read: only folders are named sub*: sub*/* means their files; nothing was attached");
     say(x, "/read */*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*");
     assert_non_null(strstr(last_said(x, UI_ERROR), "more than 16 parts"));
     /* What is sent can be read again. */

@@ -94,6 +94,7 @@ static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err)
 static int begin_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfErr *err) {
     int rc = qsf_weights_begin_pass(f->weights, head && qsf_sketch_walks_head(f), err);
     if (rc != QSF_OK) return rc;
+    qsf_weights_positions(f->weights, n);
     f->past = f->kv.n_past;
     f->pass_cols = n;
     f->ids = ids;

@@ -27,6 +27,9 @@ typedef struct QsfShape {
     uint64_t expert_bytes;         /* of all experts */
     uint64_t n_experts;            /* in all blocks; each has two units */
     uint32_t expert_blocks;        /* blocks with experts */
+    uint64_t expert_slot;          /* windows of the largest expert */
+    uint64_t expert_active;        /* bytes of the experts that one token uses */
+    uint32_t experts_used;         /* most experts of a block that a token uses */
     uint64_t pinned_units_bytes;   /* all units as they are held pinned, windows included */
     uint64_t stage_bytes;          /* windows of the largest compressed layer; 0: none is compressed */
     uint64_t unpack_bytes;         /* further memory for decompressing */

@@ -82,7 +82,7 @@ static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed 
 }
 
 static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stream, uint32_t *pinned) {
-    QsfSpread r = { 0, 0, 0 };
+    QsfSpread r = { 0 };
     const uint64_t fixed = fixed_bytes(s); /* stream <= fixed */
     double carry = 0, share = fixed > 0 ? (double)stream / (double)fixed : 0;
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
@@ -145,22 +145,49 @@ static QsfSpread pin_experts(const QsfPricing *s, QsfSpread dense, uint64_t n, u
     return r;
 }
 
+double qsf_plan_expert_hits(double share) {
+    static const double at[][2] = { { 0, 0 },     { .03, .22 }, { .05, .30 }, { .10, .45 }, { .25, .72 },
+                                    { .40, .88 }, { .50, .91 }, { .66, .95 }, { 1, 1 } };
+    for (size_t i = 1; i < sizeof at / sizeof *at; i++) {
+        const double *a = at[i - 1], *b = at[i];
+        if (share < b[0]) return a[1] + (b[1] - a[1]) * (share - a[0]) / (b[0] - a[0]);
+    }
+    return 1;
+}
+
 static bool allowed(const QsfPricing *s, const QsfSpread *r, uint64_t room) {
     return r->held <= room && r->weight <= s->o->pin_cap;
 }
 
-/* Spends what is left after all other units are pinned. */
-static QsfSpread spread_experts(const QsfPricing *s, QsfSpread dense, uint64_t room, uint32_t *pinned) {
-    uint64_t lo = 0, hi = s->shape.n_experts + 1; /* hi is too many */
-    while (hi - lo > 1) {
-        const uint64_t mid = lo + (hi - lo) / 2;
-        const QsfSpread r = pin_experts(s, dense, mid, pinned);
-        if (allowed(s, &r, room))
-            lo = mid;
-        else
-            hi = mid;
+/* What a token reads of experts if none is in memory. */
+static uint64_t experts_streamed(const QsfPricing *s) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->shape.n_units; i++) {
+        QsfUnit u;
+        if (!s->m->prog.unit[i].on_demand) continue;
+        qsf_unit_at(s->m, i, &u);
+        sum += qsf_quality_unit_bytes(&s->o->quality, &u);
     }
-    return pin_experts(s, dense, lo, pinned);
+    return sum;
+}
+
+/* Spends what is left after all other units are pinned: all experts, or slots for those that are wanted most. */
+static QsfSpread spread_experts(const QsfPricing *s, QsfSpread dense, uint64_t room, uint32_t *pinned) {
+    const QsfShape *shape = &s->shape;
+    const QsfSpread all = pin_experts(s, dense, shape->n_experts, pinned);
+    if (allowed(s, &all, room)) return all;
+    QsfSpread r = pin_experts(s, dense, 0, pinned);
+    uint64_t slots = (room - r.held) / shape->expert_slot;
+    const uint64_t cap = (s->o->pin_cap - r.weight) / (shape->expert_bytes / shape->n_experts);
+    if (slots > cap) slots = cap;
+    if (slots > shape->n_experts) slots = shape->n_experts;
+    if (slots < shape->experts_used || slots < 2) return r;
+    r.slots = (uint32_t)slots;
+    r.held += slots * shape->expert_slot;
+    r.weight += slots * (shape->expert_bytes / shape->n_experts);
+    r.hits = qsf_plan_expert_hits((double)slots / (double)shape->n_experts);
+    r.streamed -= (uint64_t)((double)experts_streamed(s) * r.hits);
+    return r;
 }
 
 /* Pins what an answer skips, for prompts: whole blocks, as long as they fit. */

@@ -71,7 +71,7 @@ static uint64_t after_exit(const QsfPricing *s, const QsfPlan *p) {
         const uint32_t pinned = p->pinned_items[i];
         const double all = (double)qsf_quality_unit_bytes(&s->o->quality, &u);
         if (qsf_plan_skips(s, i) && !qsf_quality_sketches(&s->o->quality, i) && pinned < u.items)
-            sum += u.on_demand ? all
+            sum += u.on_demand ? all * (1 - p->expert_hits)
                                : all * (double)qsf_unit_item_bytes(&u, pinned, u.items) / (double)u.bytes;
     }
     return (uint64_t)sum;
@@ -83,13 +83,16 @@ static void pin_some(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p
     QsfSpread r = qsf_plan_spread(s, c->slot_bytes, c->pinned_unit_bytes + (lowered ? 0 : left),
                                   p->pinned_items);
     c->pinned_unit_bytes = r.held;
+    p->expert_slots = r.slots;
+    p->expert_slot_bytes = s->shape.expert_slot;
+    p->expert_hits = r.hits;
     p->pinned_bytes = r.weight;
     p->streamed_bytes = r.streamed + after_exit(s, p);
 }
 
 /* Bytes that every pass reads. */
 static uint64_t disk_bytes(const QsfPricing *s, const QsfPlan *p) {
-    uint64_t sum = 0;
+    uint64_t sum = 0, experts = 0;
     for (uint32_t i = 0; i < p->n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
@@ -97,13 +100,13 @@ static uint64_t disk_bytes(const QsfPricing *s, const QsfPlan *p) {
             sum += qsf_quality_unit_bytes(&s->o->quality, &u);
         if (qsf_plan_skips(s, i)) continue;
         if (u.on_demand)
-            sum += p->pinned_items[i] < u.items ? qsf_quality_unit_bytes(&s->o->quality, &u) : 0;
+            experts += p->pinned_items[i] < u.items ? qsf_quality_unit_bytes(&s->o->quality, &u) : 0;
         else if (u.compressed == NULL)
             sum += qsf_unit_item_bytes(&u, p->pinned_items[i], u.items);
         else if (qsf_unit_opens_compressed(&u) && p->pinned_items[i] < u.items)
             sum += u.compressed->bytes;
     }
-    return sum + after_exit(s, p);
+    return sum + (uint64_t)((double)experts * (1 - p->expert_hits)) + after_exit(s, p);
 }
 
 /* The pinned head of a tied model is the embedding table. */
@@ -168,6 +171,16 @@ static void drop_sketched(const QsfPricing *s, QsfPlan *p) {
     p->n_lend = n;
 }
 
+/* Everything else is pinned: what is lent is for experts. */
+static void lend_slots(const QsfPricing *s, uint64_t room, QsfPlan *p) {
+    const uint64_t left = s->shape.n_experts - p->expert_slots, n = min_u64(room / p->expert_slot_bytes, left);
+    const double share = (double)(p->expert_slots + n) / (double)s->shape.n_experts,
+                 more = qsf_plan_expert_hits(share) - p->expert_hits;
+    p->lent_weight = n * (s->shape.expert_bytes / s->shape.n_experts);
+    p->lent_active = (uint64_t)((double)s->shape.expert_active * (more > 0 ? more : 0));
+    if (p->lent_active > p->streamed_bytes) p->lent_active = p->streamed_bytes;
+}
+
 /* At the start of a conversation the KV cache has memory for one step of positions. */
 static int lend(const QsfPricing *s, const QsfConfig *c, QsfPlan *p, QsfErr *err) {
     const QsfProgram *prog = &s->m->prog;
@@ -177,9 +190,13 @@ static int lend(const QsfPricing *s, const QsfConfig *c, QsfPlan *p, QsfErr *err
     uint64_t room = qsf_kv_bytes(prog->kv, prog->n_kv, types, c->ctx) -
                     qsf_lend_kv_bytes(prog->kv, prog->n_kv, types, c->ctx, start);
     if (room == 0 || s->o->kv_lists) return QSF_OK; /* what is kept after an eviction is anywhere */
+    p->kv_step = step;
+    if (p->expert_slots > 0) {
+        lend_slots(s, room, p);
+        return QSF_OK;
+    }
     p->lend = malloc(p->n_units * sizeof *p->lend);
     if (p->lend == NULL) return qsf_err_memory(err, "plan");
-    p->kv_step = step;
     p->n_lend = qsf_lend_order(s->m, qsf_quality_reduces(&s->o->quality) ? &s->o->quality.skip : NULL,
                                p->pinned_items, p->lend);
     drop_sketched(s, p);
@@ -200,6 +217,7 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     if (p->pinned_items == NULL) return qsf_err_memory(err, "plan");
     p->n_units = s->shape.n_units;
     p->weight_bytes = s->shape.weight_bytes;
+    p->expert_bytes = s->shape.expert_bytes;
     p->active_bytes = qsf_quality_reduces(&s->o->quality) ? qsf_quality_bytes(&s->o->quality, s->m)
                                                           : s->shape.active_bytes;
     if (c->n_slots == 0)

@@ -96,6 +96,11 @@ typedef struct QsfPlan {
     uint64_t lent_weight,
         lent_active;       /* of them at the start of a conversation: bytes of weights, and what a token
                               then streams less */
+    uint64_t expert_bytes; /* of all experts; 0: there are none */
+    uint32_t expert_slots; /* experts that are in memory at a time, those that are wanted most
+                              (expert_pool.h); 0: they are pinned, or all stream */
+    uint64_t expert_slot_bytes;
+    double expert_hits;    /* expected share of the chosen experts that are in memory */
     bool embed_resident;   /* the embedding table is in RAM (pinned head of a tied model counts) */
     uint32_t embed_rows;   /* rows of the embedding row cache; 0 = none (or resident) */
     uint64_t sketch_bytes; /* memory of the sketch of the head; 0: none */

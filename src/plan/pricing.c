@@ -52,6 +52,7 @@ static uint64_t meta_bytes(const QsfPricing *s) {
     /* Units, and in which order they are lent memory; counters per layer; what was measured of its
      * importance; positions that wait for the blocks after an early exit. */
     return s->o->meta_bytes + qsf_pages(s->shape.n_units * (QSF_WEIGHT_UNIT_BYTES + QSF_LEND_BYTES)) +
+           qsf_pages(s->shape.n_experts * QSF_EXPERT_BYTES) +
            qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) +
            qsf_pages(layers * QSF_MEASURE_POSITIONS * sizeof(float)) +
            qsf_pages((QSF_PENDING_POSITIONS + 1) * (uint64_t)s->m->hp.hidden * sizeof(float)) + META_SLACK;
@@ -93,7 +94,8 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     const QsfKvTypes types = qsf_pricing_kv(s, c);
     QsfLayout l;
     qsf_layout_make(&l, s->m, &s->shape, qsf_pricing_batch(s, c), c->ctx, types, s->o->threads, s->o->exact);
-    rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + s->shape.group_bytes +
+    const uint64_t groups = s->shape.on_demand ? 1u + (uint64_t)s->o->threads : 1;
+    rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + groups * s->shape.group_bytes +
                            qsf_pages(4 * s->shape.param_floats) + s->sketch.total;
     /* Experts stream through slots of their own. */
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +

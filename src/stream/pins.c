@@ -142,8 +142,15 @@ void qsf_weights_apply(QsfWeights *w, const QsfPlan *p, uint64_t lent) {
     for (uint32_t i = 0; i < w->n_units; i++)
         w->units[i].pinned_items = min_u32(p->pinned_items[i], w->units[i].u.items);
     take_lend(w, p);
+    w->expert_slots = p->expert_slots;
     for (uint32_t i = 0; i < w->n_lend; i++) w->units[w->lend[i].unit].pinned_items = lent_items(w, i, &lent);
     for (uint32_t i = 0; i < w->n_units; i++) set_items(w, &w->units[i], w->units[i].pinned_items);
+}
+
+uint32_t qsf_weights_expert_slots(const QsfWeights *w, uint64_t lent) {
+    if (w->expert_slots == 0) return 0;
+    const uint64_t more = lent / qsf_expert_pool_slot_bytes(w->pool);
+    return w->expert_slots + (more < UINT32_MAX / 2 ? (uint32_t)more : UINT32_MAX / 2);
 }
 
 /* ---- changes of what is lent ---- */
@@ -190,6 +197,8 @@ static bool lend_differs(const QsfWeights *w, uint64_t room, bool *more) {
 int qsf_weights_lend(QsfWeights *w, uint64_t lent, QsfErr *err) {
     bool more = false;
     int rc = QSF_OK;
+    if (w->expert_slots > 0 && w->loader != NULL)
+        return qsf_expert_pool_resize(w->pool, qsf_weights_expert_slots(w, lent), err);
     if (w->loader == NULL || !lend_differs(w, lent, &more)) return QSF_OK;
     qsf_loader_pause(w->loader);
     if (more)

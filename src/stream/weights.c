@@ -11,6 +11,8 @@
 #include "src/stream/interleave.h"
 #include "src/stream/weights_impl.h"
 
+#define PACK_NAME "groups of experts"
+
 /* ---- the plan, unit by unit ---- */
 
 static uint32_t piece_items(const QsfUnit *u) {
@@ -62,7 +64,10 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
                                   .counters = w->counters,
                                   .sums = w->checksums_open ? &w->sums : NULL };
     int rc = qsf_loader_create(&w->loader, &lo, err);
-    if (rc == QSF_OK && w->demands) rc = qsf_demand_create(&w->demand, &lo, p->n_slots, err);
+    if (rc == QSF_OK && w->demands && w->expert_slots > 0)
+        rc = qsf_expert_pool_start(w->pool, &lo, err);
+    else if (rc == QSF_OK && w->demands)
+        rc = qsf_demand_create(&w->demand, &lo, p->n_slots, err);
     if (rc != QSF_OK) return rc;
     pthread_mutex_lock(&w->io_lock);
     snprintf(w->io_name, sizeof w->io_name, "%s", qsf_loader_io_name(w->loader));
@@ -72,6 +77,7 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
 }
 
 static void stop_loader(QsfWeights *w) {
+    qsf_expert_pool_stop(w->pool);
     qsf_demand_destroy(w->demand);
     qsf_loader_destroy(w->loader);
     w->demand = NULL;
@@ -100,6 +106,19 @@ void qsf_weights_park(QsfWeights *w, const QsfPlan *p, uint64_t lent) {
         qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking
                                                                 cannot
                                                                 fail */
+    if (w->pool != NULL && qsf_weights_expert_slots(w, lent) < qsf_expert_pool_slots(w->pool))
+        (void)qsf_expert_pool_resize(w->pool, qsf_weights_expert_slots(w, lent), &none);
+}
+
+/* Scratch for groups, for each thread. */
+static int size_pack(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
+    const uint64_t bytes = (uint64_t)p->threads * w->pins.group_bytes;
+    void *mem = w->pack;
+    int rc = qsf_mem_resize(w->ledger, QSF_MEM_PINNED, w->pack_bytes, bytes, PACK_NAME, &mem, err);
+    if (rc != QSF_OK) return rc;
+    w->pack = mem;
+    w->pack_bytes = bytes;
+    return QSF_OK;
 }
 
 int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *err) {
@@ -112,6 +131,9 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *e
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++)
         rc = qsf_pins_size(w->ledger, &w->units[i], false, err);
+    if (rc == QSF_OK && w->pool != NULL) rc = size_pack(w, p, err);
+    if (rc == QSF_OK && w->pool != NULL)
+        rc = qsf_expert_pool_resize(w->pool, qsf_weights_expert_slots(w, lent), err);
     if (rc == QSF_OK && !w->begun) rc = open_checksums(w, err);
     if (rc != QSF_OK) return rc;
     w->begun = true;
@@ -123,6 +145,7 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *e
 
 static int make_units(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
     void *mem;
+    bool experts = false;
     w->n_units = o->plan->n_units;
     w->units_bytes = qsf_pages(w->n_units * sizeof *w->units);
     int rc = qsf_mem_map(w->ledger, QSF_MEM_META, w->units_bytes, "weight units", &mem, err);
@@ -132,8 +155,10 @@ static int make_units(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
         qsf_unit_at(w->model, i, &w->units[i].u);
         rc = qsf_interleave_choose(&w->units[i], o->table, o->interleaved_types, err);
         if (rc != QSF_OK) return rc;
+        experts |= w->units[i].u.on_demand;
     }
-    return qsf_pins_open(&w->pins, w->units, w->n_units, w->ledger, err);
+    if (experts) rc = qsf_expert_pool_create(&w->pool, w->units, w->n_units, w->ledger, err);
+    return rc == QSF_OK ? qsf_pins_open(&w->pins, w->units, w->n_units, w->ledger, err) : rc;
 }
 
 int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err) {
@@ -166,6 +191,8 @@ void qsf_weights_destroy(QsfWeights *w) {
         w->units[i].pinned_items = 0;
         qsf_pins_size(w->ledger, &w->units[i], true, &none);
     }
+    qsf_expert_pool_destroy(w->pool);
+    qsf_mem_unmap_named(w->ledger, QSF_MEM_PINNED, w->pack, w->pack_bytes, PACK_NAME);
     qsf_weights_drop_lend(w);
     qsf_pins_close(&w->pins, w->ledger);
     qsf_mem_unmap(w->ledger, QSF_MEM_META, w->units, w->units_bytes);
@@ -300,30 +327,84 @@ int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightVi
     const uint8_t *data;
     QsfChunk c;
     if (item < u->pinned_items) return acquire_pinned(w, u, item, v, err);
-    int rc = u->u.on_demand ? qsf_demand_acquire(w->demand, unit, item, &c, &data, err)
-                            : qsf_loader_acquire(w->loader, unit, item, &c, &data, err);
+    int rc = !u->u.on_demand ? qsf_loader_acquire(w->loader, unit, item, &c, &data, err)
+             : w->demand != NULL
+                 ? qsf_demand_acquire(w->demand, unit, item, &c, &data, err)
+                 : qsf_expert_pool_acquire(w->pool, unit, &c, &data, err);
     if (rc != QSF_OK) return read_failed(w, rc);
     view_of(v, &c, true);
     v->on_demand = u->u.on_demand;
+    const bool packed = v->on_demand && w->demand == NULL &&
+                        qsf_expert_pool_is_packed(w->pool, unit);
     for (unsigned i = 0; i < v->n_parts; i++) {
         const QsfPart *p = &v->part[i];
         v->rows[i] = data + p->at;
-        v->interleaved[i] = qsf_interleaved_streamed(u, p->tensor, p->row1 - p->row0);
+        v->interleaved[i] = packed ? qsf_interleaved_rows(u, p->tensor, p->row1 - p->row0)
+                                   : qsf_interleaved_streamed(u, p->tensor, p->row1 - p->row0);
     }
     return QSF_OK;
 }
 
-void qsf_weights_request(QsfWeights *w, uint32_t unit) {
-    const QsfWeightUnit *u = &w->units[unit];
-    if (u->pinned_items < u->u.items) qsf_demand_request(w->demand, unit);
+/* ---- experts ---- */
+
+static bool is_pinned(const QsfWeights *w, uint32_t unit) {
+    return w->units[unit].pinned_items == w->units[unit].u.items;
 }
 
-void qsf_weights_read_ahead(QsfWeights *w) {
-    if (w->demand != NULL) qsf_demand_read_ahead(w->demand);
+void qsf_weights_positions(QsfWeights *w, uint32_t n) {
+    if (w->pool != NULL) qsf_expert_pool_begin_pass(w->pool, n);
 }
+
+void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later) {
+    if (w->expert_slots > 0) qsf_expert_pool_use(w->pool, unit, later);
+}
+
+void qsf_weights_request(QsfWeights *w, uint32_t unit) {
+    if (w->demand == NULL) {
+        if (!is_pinned(w, unit)) qsf_expert_pool_request(w->pool, unit);
+        return;
+    }
+    for (uint32_t i = unit; i < unit + 2; i++)
+        if (!is_pinned(w, i)) qsf_demand_request(w->demand, i);
+}
+
+void qsf_weights_read_ahead(QsfWeights *w, bool first_units) {
+    if (w->demand != NULL) qsf_demand_read_ahead(w->demand);
+    if (w->expert_slots > 0) qsf_expert_pool_read_ahead(w->pool, first_units);
+}
+
+bool qsf_weights_any_order(const QsfWeights *w) { return w->demand == NULL; }
+
+bool qsf_weights_has_expert(const QsfWeights *w, uint32_t unit) {
+    return is_pinned(w, unit) || (w->expert_slots > 0 && qsf_expert_pool_has(w->pool, unit));
+}
+
+int qsf_weights_wait_expert(QsfWeights *w, uint32_t unit, QsfErr *err) {
+    QsfChunk c;
+    const uint8_t *data;
+    if (w->demand != NULL || is_pinned(w, unit)) return QSF_OK;
+    int rc = qsf_expert_pool_acquire(w->pool, unit, &c, &data, err);
+    if (rc == QSF_OK) rc = qsf_expert_pool_acquire(w->pool, unit + 1, &c, &data, err);
+    return rc == QSF_OK ? rc : read_failed(w, rc);
+}
+
+size_t qsf_weights_to_pack(QsfWeights *w, uint32_t unit, uint32_t n_cols) {
+    if (w->demand != NULL || is_pinned(w, unit)) return 0;
+    return qsf_expert_pool_to_pack(w->pool, unit, n_cols);
+}
+
+void qsf_weights_pack(const QsfWeights *w, uint32_t unit, size_t from, size_t to, int worker) {
+    qsf_expert_pool_pack(w->pool, unit, from, to, w->pack + (uint64_t)worker * w->pins.group_bytes);
+}
+
+void qsf_weights_packed(QsfWeights *w, uint32_t unit) { qsf_expert_pool_packed(w->pool, unit); }
+
+/* ---- the end of a pass ---- */
 
 void qsf_weights_release(QsfWeights *w, const QsfWeightView *v) {
-    if (v->on_demand)
+    if (v->on_demand && w->demand == NULL)
+        qsf_expert_pool_release(w->pool, v->unit);
+    else if (v->on_demand)
         qsf_demand_release(w->demand);
     else if (v->streamed)
         qsf_loader_release(w->loader);
@@ -332,6 +413,7 @@ void qsf_weights_release(QsfWeights *w, const QsfWeightView *v) {
 void qsf_weights_end_pass(QsfWeights *w, bool ok) {
     if (w->loader == NULL) return;
     if (!ok && w->demand != NULL) qsf_demand_reset(w->demand);
+    if (!ok && w->expert_slots > 0) qsf_expert_pool_reset(w->pool);
     if (ok)
         qsf_loader_end_pass(w->loader);
     else

@@ -103,10 +103,26 @@ typedef struct QsfWeightView {
     bool streamed, on_demand;
 } QsfWeightView;
 
-/* In a pass: an expert that is about to be acquired, in the order of their use. If it is not pinned, the next
- * qsf_weights_read_ahead starts to read it. */
+/* A pass over n positions begins, for the age of what experts were used for. */
+void qsf_weights_positions(QsfWeights *w, uint32_t n);
+/* In a pass, of a layer whose router has chosen: a position chose the expert whose first unit is `unit`, and
+ * `later` positions of the pass come after it. */
+void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later);
+/* Each of these experts is about to be acquired, both units once, in the order of their use. What is not in
+ * memory is read from the next qsf_weights_read_ahead on. first_units: of all experts that are not there the
+ * first unit is acquired before any second one (only with any_order). */
 void qsf_weights_request(QsfWeights *w, uint32_t unit);
-void qsf_weights_read_ahead(QsfWeights *w);
+void qsf_weights_read_ahead(QsfWeights *w, bool first_units);
+/* May the units of experts that were requested be acquired in another order than that of the requests? */
+bool qsf_weights_any_order(const QsfWeights *w);
+/* Is the expert with this first unit in memory? */
+bool qsf_weights_has_expert(const QsfWeights *w, uint32_t unit);
+/* Waits until it is, if any_order; errors as of acquire. */
+int qsf_weights_wait_expert(QsfWeights *w, uint32_t unit, QsfErr *err);
+/* As qsf_expert_pool_to_pack and so on; pack: worker is a thread of the pool that evaluates. */
+size_t qsf_weights_to_pack(QsfWeights *w, uint32_t unit, uint32_t n_cols);
+void qsf_weights_pack(const QsfWeights *w, uint32_t unit, size_t from, size_t to, int worker);
+void qsf_weights_packed(QsfWeights *w, uint32_t unit);
 
 /* Units must then be walked in order, up to the head or to the unit before it. QSF_E_RUNTIME when
  * a model file has changed (QSF_E_RUNTIME with qsf_weights_stale then true). */

@@ -8,6 +8,7 @@
 
 #include "src/stream/checksums.h"
 #include "src/stream/demand.h"
+#include "src/stream/expert_pool.h"
 #include "src/stream/loader.h"
 #include "src/stream/pins.h"
 
@@ -31,7 +32,11 @@ struct QsfWeights {
     uint64_t slot_bytes; /* of the plan */
     QsfPins pins;
     QsfLoader *loader; /* NULL while parked */
-    QsfDemand *demand; /* NULL while parked, or if all experts are pinned */
+    QsfDemand *demand; /* NULL while parked, if all experts are pinned, and with slots for them */
+    QsfExpertPool *pool; /* NULL: there are no experts */
+    uint8_t *pack;         /* (threads) scratch for groups of experts */
+    uint64_t pack_bytes;
+    uint32_t expert_slots; /* of the plan, without those in lent memory; 0: no slots for experts */
     QsfChecksums sums; /* until the plan changes: later reads were checked before, or are incomplete */
     bool checksums_open, begun;
     bool skips;            /* some units are skipped */
@@ -54,5 +59,7 @@ void qsf_weights_set_chunks(const QsfWeights *w, QsfWeightUnit *u);
  * far as they are pinned. */
 void qsf_weights_apply(QsfWeights *w, const QsfPlan *p, uint64_t lent);
 void qsf_weights_drop_lend(QsfWeights *w);
+/* Returns the slots for experts with `lent` bytes more than the plan has for them. */
+uint32_t qsf_weights_expert_slots(const QsfWeights *w, uint64_t lent);
 
 #endif

@@ -138,10 +138,18 @@ typedef struct ExpertsJob {
     QsfForward *f;
     const QsfStep *s;
     const QsfExpertsStep *e;
-    uint32_t expert, n; /* columns that chose it: f->chosen[0, n) */
+    uint32_t expert, n; /* columns that chose it: f->chosen[base, base + n) */
+    uint32_t base;      /* its inputs, and what is computed of them, begin at this column of out[1] and out[2] */
     unsigned acts;      /* kinds of activations to quantize */
     QsfSlice from;      /* what is quantized */
 } ExpertsJob;
+
+/* The chosen experts of a layer. */
+typedef struct Chosen {
+    bool is[QSF_MAX_EXPERTS];
+    uint32_t id[QSF_MAX_EXPERTS], n; /* ascending */
+    uint32_t columns;                /* of all experts together */
+} Chosen;
 
 /* Returns the weight of an expert for column c; NULL if the column did not choose it. */
 static const float *weight_of(const ExpertsJob *j, size_t c, uint32_t expert) {
@@ -151,11 +159,13 @@ static const float *weight_of(const ExpertsJob *j, size_t c, uint32_t expert) {
     return NULL;
 }
 
+/* Columns from the job's base, as f->act has them from its first one. */
 static void quantize(const ExpertsJob *j, size_t i) {
     const QsfForward *f = j->f;
     for (unsigned a = 0; a < QK_ACT_N; a++)
         if (j->acts >> a & 1)
-            f->table->quantize[a](f->act[a] + i * f->l.act_stride[a], qsf_col(f, j->from, i), j->from.width);
+            f->table->quantize[a](f->act[a] + i * f->l.act_stride[a], qsf_col(f, j->from, j->base + i),
+                                  j->from.width);
 }
 
 /* Gathers the inputs of the expert in out[2]. */
@@ -163,8 +173,8 @@ static void gather(void *arg, int worker, size_t begin, size_t end) {
     const ExpertsJob *j = arg;
     (void)worker;
     for (size_t i = begin; i < end; i++) {
-        const uint32_t c = j->f->chosen[i];
-        float *x = qsf_col(j->f, j->from, i);
+        const uint32_t c = j->f->chosen[j->base + i];
+        float *x = qsf_col(j->f, j->from, j->base + i);
         memcpy(x, qsf_col(j->f, j->s->in, c), j->s->in.width * sizeof *x);
         if (j->e->scale_input) j->f->table->scale(x, *weight_of(j, c, j->expert), j->s->in.width);
         quantize(j, i);
@@ -181,8 +191,8 @@ static void scatter(void *arg, int worker, size_t begin, size_t end) {
     const ExpertsJob *j = arg;
     (void)worker;
     for (size_t i = begin; i < end; i++) {
-        const uint32_t c = j->f->chosen[i];
-        float *y = qsf_col(j->f, j->s->out[2], i);
+        const uint32_t c = j->f->chosen[j->base + i];
+        float *y = qsf_col(j->f, j->s->out[2], j->base + i);
         if (!j->e->scale_input) j->f->table->scale(y, *weight_of(j, c, j->expert), j->s->out[0].width);
         j->f->table->add(qsf_col(j->f, j->s->out[0], c), y, j->s->out[0].width);
     }
@@ -199,18 +209,19 @@ static void run(ExpertsJob *j, void (*fn)(void *arg, int worker, size_t begin, s
     qsf_span_end(j->f, &span, &j->f->n.prep_ns);
 }
 
-static int multiply_in(ExpertsJob *j, uint32_t unit, QsfErr *err) {
+static int multiply_in(ExpertsJob *j, QsfErr *err) {
     QsfForward *f = j->f;
     const QsfStep *s = j->s;
-    const uint32_t half = s->out[1].width / 2;
+    const uint32_t half = s->out[1].width / 2, unit = j->e->unit + 2 * j->expert;
     j->from = (QsfSlice){ s->out[2].buf, s->out[2].off, s->in.width };
     j->acts = qsf_unit_acts(f, qsf_weights_unit(f->weights, unit));
     run(j, gather);
-    QsfProduct p = {
-        .x = qsf_col(f, j->from, 0), .x_stride = qsf_col_stride(f, j->from), .n_cols = j->n, .act = j->e->act
-    };
+    QsfProduct p = { .x = qsf_col(f, j->from, j->base),
+                     .x_stride = qsf_col_stride(f, j->from),
+                     .n_cols = j->n,
+                     .act = j->e->act };
     for (unsigned i = 0; i < 2; i++) {
-        p.y[i] = qsf_col(f, s->out[1], 0) + i * half;
+        p.y[i] = qsf_col(f, s->out[1], j->base) + i * half;
         p.y_stride[i] = qsf_col_stride(f, s->out[1]);
         p.bias[i] = bias_of(f, j->e->bias_in[i], j->expert, j->e->ffn);
     }
@@ -223,67 +234,138 @@ static void show_hidden(const ExpertsJob *j) {
     const QsfTapData t = { .step = (uint32_t)(j->s - f->model->prog.step),
                            .expert = j->expert,
                            .n_cols = j->n,
-                           .x = qsf_col(f, j->from, 0),
+                           .x = qsf_col(f, j->from, j->base),
                            .k = j->e->ffn,
                            .x_stride = qsf_col_stride(f, j->from) };
     f->tap(f->tap_arg, &t);
 }
 
-static int multiply_out(ExpertsJob *j, uint32_t unit, QsfErr *err) {
+static int multiply_out(ExpertsJob *j, QsfErr *err) {
     QsfForward *f = j->f;
     const QsfStep *s = j->s;
+    const uint32_t unit = j->e->unit + 2 * j->expert + 1;
     j->from = (QsfSlice){ s->out[1].buf, s->out[1].off, j->e->ffn };
     j->acts = qsf_unit_acts(f, qsf_weights_unit(f->weights, unit));
     show_hidden(j);
     if (j->acts != 0) run(j, quantize_hidden);
-    const QsfProduct p = { .x = qsf_col(f, j->from, 0),
+    const QsfProduct p = { .x = qsf_col(f, j->from, j->base),
                            .x_stride = qsf_col_stride(f, j->from),
-                           .y = { qsf_col(f, s->out[2], 0) },
+                           .y = { qsf_col(f, s->out[2], j->base) },
                            .y_stride = { qsf_col_stride(f, s->out[2]) },
                            .bias = { bias_of(f, j->e->bias_out, j->expert, s->out[0].width) },
                            .n_cols = j->n };
-    int rc = qsf_multiply(f, unit, &p, err);
-    if (rc == QSF_OK) run(j, scatter);
-    return rc;
+    return qsf_multiply(f, unit, &p, err);
 }
 
-/* Marks the experts that a column chose, and orders the reads of their weights. */
-static void request_chosen(QsfForward *f, const QsfStep *s, bool *chosen) {
+static void pack(void *arg, int worker, size_t begin, size_t end) {
+    const ExpertsJob *j = arg;
+    qsf_weights_pack(j->f->weights, j->e->unit + 2 * j->expert, begin, end, worker);
+}
+
+/* Rows of an expert that is in memory become groups, where that pays. */
+static void pack_expert(ExpertsJob *j) {
+    QsfForward *f = j->f;
+    const uint32_t unit = j->e->unit + 2 * j->expert;
+    const size_t groups = qsf_weights_to_pack(f->weights, unit, j->n);
+    if (groups == 0 || f->exact) return;
+    const QsfSpan span = qsf_span_begin(f);
+    qsf_pool_run(f->pool, pack, j, groups, 4);
+    qsf_span_end(f, &span, &f->n.prep_ns);
+    qsf_weights_packed(f->weights, unit);
+}
+
+/* ---- their order ---- */
+
+/* Marks the experts that the columns chose, and counts the uses. */
+static void find_chosen(QsfForward *f, const QsfStep *s, Chosen *c) {
     const QsfExpertsStep *e = &s->u.experts;
-    memset(chosen, 0, e->n_expert * sizeof *chosen);
-    for (size_t c = f->col0; c < (size_t)f->col0 + f->n_cols; c++)
-        for (uint32_t k = 0; k < e->n_used; k++) chosen[(uint32_t)qsf_col(f, s->in2, c)[k]] = true;
-    for (uint32_t i = 0; i < e->n_expert; i++) {
-        if (!chosen[i]) continue;
-        qsf_weights_request(f->weights, e->unit + 2 * i);
-        qsf_weights_request(f->weights, e->unit + 2 * i + 1);
+    const uint32_t end = f->col0 + f->n_cols;
+    memset(c->is, 0, e->n_expert * sizeof *c->is);
+    c->n = c->columns = 0;
+    for (uint32_t col = f->col0; col < end; col++) {
+        const float *id = qsf_col(f, s->in2, col);
+        for (uint32_t k = 0; k < e->n_used; k++) {
+            const uint32_t i = (uint32_t)id[k];
+            if (k > 0 && id[k] == id[k - 1]) continue; /* the places of those that are left out */
+            c->is[i] = true;
+            c->columns++;
+            qsf_weights_use_expert(f->weights, e->unit + 2 * i, end - 1 - col);
+        }
     }
-    qsf_weights_read_ahead(f->weights);
+    for (uint32_t i = 0; i < e->n_expert; i++)
+        if (c->is[i]) c->id[c->n++] = i;
 }
 
 static void find_columns(ExpertsJob *j) {
     QsfForward *f = j->f;
     j->n = 0;
     for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c++)
-        if (weight_of(j, c, j->expert) != NULL) f->chosen[j->n++] = c;
+        if (weight_of(j, c, j->expert) != NULL) f->chosen[j->base + j->n++] = c;
+}
+
+/* One after the other. */
+static int in_order(ExpertsJob *j, const Chosen *c, QsfErr *err) {
+    int rc = QSF_OK;
+    for (uint32_t i = 0; rc == QSF_OK && i < c->n; i++) {
+        j->expert = c->id[i];
+        find_columns(j);
+        rc = qsf_weights_wait_expert(j->f->weights, j->e->unit + 2 * j->expert, err);
+        if (rc != QSF_OK) return rc;
+        pack_expert(j);
+        rc = multiply_in(j, err);
+        if (rc == QSF_OK) rc = multiply_out(j, err);
+        if (rc == QSF_OK) run(j, scatter);
+    }
+    return rc;
+}
+
+/* First those that are in memory, while the others are read; then of those the first matrices, and the last
+ * ones. The outputs of all are kept, and added in the order of the ids. */
+static int as_they_come(ExpertsJob *j, const Chosen *c, const bool *there, QsfErr *err) {
+    uint32_t base[QSF_MAX_EXPERTS], n[QSF_MAX_EXPERTS];
+    int rc = QSF_OK;
+    for (uint32_t i = 0, at = 0; i < c->n; at += n[i++]) {
+        *j = (ExpertsJob){ .f = j->f, .s = j->s, .e = j->e, .expert = c->id[i], .base = at };
+        find_columns(j);
+        base[i] = at;
+        n[i] = j->n;
+    }
+    for (unsigned round = 0; round < 3; round++) {
+        for (uint32_t i = 0; rc == QSF_OK && i < c->n; i++) {
+            if (there[i] != (round == 0)) continue;
+            j->expert = c->id[i];
+            j->base = base[i];
+            j->n = n[i];
+            if (round == 0) pack_expert(j);
+            if (round < 2) rc = multiply_in(j, err);
+            if (rc == QSF_OK && round != 1) rc = multiply_out(j, err);
+        }
+    }
+    for (uint32_t i = 0; rc == QSF_OK && i < c->n; i++) {
+        j->expert = c->id[i];
+        j->base = base[i];
+        j->n = n[i];
+        run(j, scatter);
+    }
+    return rc;
 }
 
 int qsf_experts(QsfForward *f, const QsfStep *s, QsfErr *err) {
     const QsfExpertsStep *e = &s->u.experts;
     ExpertsJob j = { .f = f, .s = s, .e = e };
-    bool chosen[QSF_MAX_EXPERTS];
-    int rc = QSF_OK;
-    request_chosen(f, s, chosen);
+    Chosen chosen;
+    bool there[QSF_MAX_EXPERTS];
+    find_chosen(f, s, &chosen);
+    const bool any_order = qsf_weights_any_order(f->weights) && chosen.columns <= f->l.n_cols;
+    for (uint32_t i = 0; i < chosen.n; i++) {
+        const uint32_t unit = e->unit + 2 * chosen.id[i];
+        there[i] = qsf_weights_has_expert(f->weights, unit);
+        qsf_weights_request(f->weights, unit);
+    }
+    qsf_weights_read_ahead(f->weights, any_order);
     qsf_linear_show(f, s, s->in.width);
     f->act_of.buf = QSF_NONE; /* the columns of f->act are overwritten */
     for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c++)
         memset(qsf_col(f, s->out[0], c), 0, s->out[0].width * sizeof(float));
-    for (uint32_t i = 0; rc == QSF_OK && i < e->n_expert; i++) {
-        if (!chosen[i]) continue;
-        j.expert = i;
-        find_columns(&j);
-        rc = multiply_in(&j, e->unit + 2 * i, err);
-        if (rc == QSF_OK) rc = multiply_out(&j, e->unit + 2 * i + 1, err);
-    }
-    return rc;
+    return any_order ? as_they_come(&j, &chosen, there, err) : in_order(&j, &chosen, err);
 }

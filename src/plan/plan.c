@@ -173,7 +173,8 @@ static void drop_sketched(const QsfPricing *s, QsfPlan *p) {
 
 /* Everything else is pinned: what is lent is for experts. */
 static void lend_slots(const QsfPricing *s, uint64_t room, QsfPlan *p) {
-    const uint64_t left = s->shape.n_experts - p->expert_slots, n = min_u64(room / p->expert_slot_bytes, left);
+    const uint64_t left = s->shape.n_experts - p->expert_slots,
+                   n = min_u64(room / p->expert_slot_bytes, left);
     const double share = (double)(p->expert_slots + n) / (double)s->shape.n_experts,
                  more = qsf_plan_expert_hits(share) - p->expert_hits;
     p->lent_weight = n * (s->shape.expert_bytes / s->shape.n_experts);

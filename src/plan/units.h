@@ -21,8 +21,8 @@
 /* Memory that the loader uses per unit and per layer, for the plan; checked in loader.c. */
 #define QSF_WEIGHT_UNIT_BYTES   304
 #define QSF_LAYER_COUNTER_BYTES 24
-#define QSF_LEND_BYTES          12 /* per unit: in the plan, and in weights.c */
-#define QSF_EXPERT_BYTES        32 /* per expert: in expert_pool.c */
+#define QSF_LEND_BYTES          12   /* per unit: in the plan, and in weights.c */
+#define QSF_EXPERT_BYTES        32   /* per expert: in expert_pool.c */
 #define QSF_EXPERT_HALF         16.0 /* positions after which the use of an expert counts half */
 
 typedef struct QsfUnit {

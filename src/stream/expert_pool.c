@@ -14,9 +14,9 @@
 
 #define NAME       "expert slots"
 #define NONE       UINT32_MAX
-#define AGES       256u         /* beyond, a use within a pass counts as nothing */
-#define SCALE_MOST 500.0        /* half-lives until the scores are scaled down */
-#define MOVE_MOST  (64u << 20)  /* bytes that are moved when the pool shrinks */
+#define AGES       256u        /* beyond, a use within a pass counts as nothing */
+#define SCALE_MOST 500.0       /* half-lives until the scores are scaled down */
+#define MOVE_MOST  (64u << 20) /* bytes that are moved when the pool shrinks */
 /* To convert an expert takes about as long as to multiply its rows twice; groups take half as long as rows. */
 #define PACK_HITS 2u
 #define PACK_COLS 4u
@@ -45,8 +45,8 @@ struct QsfExpertPool {
     QsfLoaderOptions o;
     QsfIo *io; /* NULL: stopped */
     uint32_t n_units, n_experts;
-    uint32_t *unit; /* (n_experts) first units, ascending */
-    Expert *expert; /* (n_experts) */
+    uint32_t *unit;  /* (n_experts) first units, ascending */
+    Expert *expert;  /* (n_experts) */
     uint32_t *owner; /* (n_experts) of slots; NONE: free */
     void *meta;
     uint64_t meta_bytes, slot_bytes;
@@ -109,11 +109,11 @@ static void enter(QsfExpertPool *p, uint32_t e, uint32_t slot) {
 /* May the owner of a slot be given up? forced: also one that is still to be computed, if it is complete. */
 static bool may_leave(const Expert *x, bool forced) { return !x->queued && (forced || !x->wanted); }
 
-/* Returns a free slot, or that of the owner with the lowest score; NONE: all are in use. but: not this
- * expert's. */
-static uint32_t find_slot(const QsfExpertPool *p, uint32_t but, bool forced) {
+/* Returns a free slot among the first n, or that of the owner with the lowest score; NONE: all are in use. but:
+ * not this expert's. */
+static uint32_t find_slot(const QsfExpertPool *p, uint32_t n, uint32_t but, bool forced) {
     uint32_t best = NONE;
-    for (uint32_t s = 0; s < p->n_slots; s++) {
+    for (uint32_t s = 0; s < n; s++) {
         const uint32_t e = p->owner[s];
         if (e == NONE) return s;
         if (e == but || !may_leave(&p->expert[e], forced)) continue;
@@ -150,7 +150,7 @@ static void read_on(QsfExpertPool *p, bool forced) {
            p->n_reads + QSF_UNIT_TENSORS <= QSF_IO_DEPTH) {
         const uint32_t unit = p->queue[p->queue_at], e = find(p, unit);
         if (p->expert[e].slot == NONE) {
-            const uint32_t slot = find_slot(p, e, forced && p->n_jobs == 0);
+            const uint32_t slot = find_slot(p, p->n_slots, e, forced && p->n_jobs == 0);
             if (slot == NONE) return;
             enter(p, e, slot);
         }
@@ -258,32 +258,69 @@ void qsf_expert_pool_read_ahead(QsfExpertPool *p, bool first_units) {
     read_on(p, false);
 }
 
-/* It was given up after it was requested: it comes first. */
+/* The last two units of the queue come first. */
+static void put_first(QsfExpertPool *p) {
+    const uint32_t n = p->n_queue - p->queue_at - 2;
+    uint32_t last[2] = { p->queue[p->n_queue - 2], p->queue[p->n_queue - 1] };
+    memmove(p->queue + p->queue_at + 2, p->queue + p->queue_at, n * sizeof *p->queue);
+    memcpy(p->queue + p->queue_at, last, sizeof last);
+}
+
+/* It was given up after it was requested. */
 static void request_again(QsfExpertPool *p, uint32_t e) {
     const uint32_t left = p->n_queue - p->queue_at;
-    memmove(p->queue + 2, p->queue + p->queue_at, left * sizeof *p->queue);
-    p->queue[0] = p->unit[e];
-    p->queue[1] = p->unit[e] + 1;
+    memmove(p->queue, p->queue + p->queue_at, left * sizeof *p->queue);
     p->queue_at = 0;
-    p->n_queue = left + 2;
+    p->n_queue = left;
     p->expert[e].queued = true;
+    enqueue(p, p->unit[e]);
+    enqueue(p, p->unit[e] + 1);
+    put_first(p);
+}
+
+/* Nothing is in flight, and all slots belong to experts that are half read: e comes first, the others begin
+ * again. */
+static void start_over(QsfExpertPool *p, uint32_t e) {
+    p->queue_at = p->n_queue = 0;
+    for (uint32_t i = 0; i < p->n_list; i++) {
+        const uint32_t x = p->list[i];
+        if (!p->expert[x].wanted || !is_missing(p, x)) continue;
+        leave(p, x);
+        p->expert[x].queued = true;
+        enqueue(p, p->unit[x]);
+        enqueue(p, p->unit[x] + 1);
+        if (x == e) put_first(p);
+    }
+}
+
+/* Reads until the unit is there. */
+static int wait_for(QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err) {
+    const Expert *x = &p->expert[e];
+    bool again = false;
+    int rc = QSF_OK;
+    if (is_missing(p, e) && !x->queued) request_again(p, e);
+    while (rc == QSF_OK && !(x->there >> which & 1)) {
+        read_on(p, true);
+        if (p->n_jobs > 0) {
+            rc = finish(p, err);
+            read_on(p, false);
+        } else if (!again) {
+            start_over(p, e);
+            again = true;
+        } else {
+            rc = qsf_err_set(err, QSF_E_RUNTIME, "internal: no slot for expert unit %u", p->unit[e] + which);
+        }
+    }
+    return rc;
 }
 
 int qsf_expert_pool_acquire(QsfExpertPool *p, uint32_t unit, QsfChunk *c, const uint8_t **data, QsfErr *err) {
     const uint32_t e = find(p, unit);
     const unsigned which = unit - p->unit[e];
-    Expert *x = &p->expert[e];
     const QsfUnit *u = &p->units[unit].u;
-    int rc = QSF_OK;
-    if (!x->wanted) return qsf_err_set(err, QSF_E_RUNTIME, "internal: expert unit %u was not requested", unit);
-    if (is_missing(p, e) && !x->queued) request_again(p, e);
-    while (rc == QSF_OK && !(x->there >> which & 1)) {
-        read_on(p, true);
-        if (p->n_jobs == 0)
-            return qsf_err_set(err, QSF_E_RUNTIME, "internal: no slot for expert unit %u", unit);
-        rc = finish(p, err);
-        read_on(p, false);
-    }
+    if (!p->expert[e].wanted)
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: expert unit %u was not requested", unit);
+    int rc = wait_for(p, e, which, err);
     if (rc != QSF_OK) return rc;
     qsf_chunk_make(u, 0, u->items, c);
     *data = place(p, e, which);
@@ -367,23 +404,18 @@ uint64_t qsf_expert_pool_slot_bytes(const QsfExpertPool *p) { return p->slot_byt
 static void move_down(QsfExpertPool *p, uint32_t n) {
     uint64_t moved = 0;
     for (uint32_t s = n; s < p->n_slots; s++) {
-        const uint32_t e = p->owner[s];
+        const uint32_t e = p->owner[s], to = e != NONE ? find_slot(p, n, e, true) : NONE;
         if (e == NONE) continue;
-        uint32_t to = NONE;
-        for (uint32_t i = 0; i < n && moved < MOVE_MOST; i++) {
-            const uint32_t o = p->owner[i];
-            if (o == NONE || p->expert[o].score < p->expert[e].score) {
-                to = i;
-                if (o == NONE) break;
-            }
-        }
-        const bool packed = p->expert[e].packed;
+        const Expert x = p->expert[e];
         leave(p, e);
-        if (to == NONE) continue;
+        if (to == NONE || moved >= MOVE_MOST ||
+            (p->owner[to] != NONE && p->expert[p->owner[to]].score >= x.score))
+            continue;
         enter(p, e, to);
-        p->expert[e].packed = packed;
         memcpy(p->space.base + to * p->slot_bytes, p->space.base + s * p->slot_bytes, p->slot_bytes);
-        p->expert[e].there = 3;
+        p->expert[e].there = x.there;
+        p->expert[e].packed = x.packed;
+        p->expert[e].hits = x.hits;
         moved += p->slot_bytes;
     }
 }

@@ -327,15 +327,13 @@ int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightVi
     const uint8_t *data;
     QsfChunk c;
     if (item < u->pinned_items) return acquire_pinned(w, u, item, v, err);
-    int rc = !u->u.on_demand ? qsf_loader_acquire(w->loader, unit, item, &c, &data, err)
-             : w->demand != NULL
-                 ? qsf_demand_acquire(w->demand, unit, item, &c, &data, err)
-                 : qsf_expert_pool_acquire(w->pool, unit, &c, &data, err);
+    int rc = !u->u.on_demand     ? qsf_loader_acquire(w->loader, unit, item, &c, &data, err)
+             : w->demand != NULL ? qsf_demand_acquire(w->demand, unit, item, &c, &data, err)
+                                 : qsf_expert_pool_acquire(w->pool, unit, &c, &data, err);
     if (rc != QSF_OK) return read_failed(w, rc);
     view_of(v, &c, true);
     v->on_demand = u->u.on_demand;
-    const bool packed = v->on_demand && w->demand == NULL &&
-                        qsf_expert_pool_is_packed(w->pool, unit);
+    const bool packed = v->on_demand && w->demand == NULL && qsf_expert_pool_is_packed(w->pool, unit);
     for (unsigned i = 0; i < v->n_parts; i++) {
         const QsfPart *p = &v->part[i];
         v->rows[i] = data + p->at;
@@ -373,7 +371,9 @@ void qsf_weights_read_ahead(QsfWeights *w, bool first_units) {
     if (w->expert_slots > 0) qsf_expert_pool_read_ahead(w->pool, first_units);
 }
 
-bool qsf_weights_any_order(const QsfWeights *w) { return w->demand == NULL; }
+bool qsf_weights_any_order(const QsfWeights *w, uint32_t n) {
+    return w->demand == NULL && (w->expert_slots == 0 || n <= qsf_expert_pool_slots(w->pool));
+}
 
 bool qsf_weights_has_expert(const QsfWeights *w, uint32_t unit) {
     return is_pinned(w, unit) || (w->expert_slots > 0 && qsf_expert_pool_has(w->pool, unit));

@@ -113,8 +113,8 @@ void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later);
  * first unit is acquired before any second one (only with any_order). */
 void qsf_weights_request(QsfWeights *w, uint32_t unit);
 void qsf_weights_read_ahead(QsfWeights *w, bool first_units);
-/* May the units of experts that were requested be acquired in another order than that of the requests? */
-bool qsf_weights_any_order(const QsfWeights *w);
+/* May the units of n experts that were requested be acquired in another order than that of the requests? */
+bool qsf_weights_any_order(const QsfWeights *w, uint32_t n);
 /* Is the expert with this first unit in memory? */
 bool qsf_weights_has_expert(const QsfWeights *w, uint32_t unit);
 /* Waits until it is, if any_order; errors as of acquire. */

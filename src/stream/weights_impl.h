@@ -31,13 +31,13 @@ struct QsfWeights {
     uint32_t n_lend;
     uint64_t slot_bytes; /* of the plan */
     QsfPins pins;
-    QsfLoader *loader; /* NULL while parked */
-    QsfDemand *demand; /* NULL while parked, if all experts are pinned, and with slots for them */
+    QsfLoader *loader;   /* NULL while parked */
+    QsfDemand *demand;   /* NULL while parked, if all experts are pinned, and with slots for them */
     QsfExpertPool *pool; /* NULL: there are no experts */
-    uint8_t *pack;         /* (threads) scratch for groups of experts */
+    uint8_t *pack;       /* (threads) scratch for groups of experts */
     uint64_t pack_bytes;
     uint32_t expert_slots; /* of the plan, without those in lent memory; 0: no slots for experts */
-    QsfChecksums sums; /* until the plan changes: later reads were checked before, or are incomplete */
+    QsfChecksums sums;     /* until the plan changes: later reads were checked before, or are incomplete */
     bool checksums_open, begun;
     bool skips;            /* some units are skipped */
     bool streams, demands; /* fixed units stream; experts do */

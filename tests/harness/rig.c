@@ -11,11 +11,12 @@
 #include "src/plan/layout.h"
 
 static int lend(QsfRig *r, uint32_t step, QsfErr *err) {
+    r->plan.kv_step = step;
+    if (r->plan.expert_slots > 0) return QSF_OK; /* what is lent is for experts */
     free(r->plan.lend);
     r->plan.lend = malloc(r->plan.n_units * sizeof *r->plan.lend);
     if (r->plan.lend == NULL) return qsf_err_memory(err, "rig");
     r->plan.n_lend = qsf_lend_order(&r->model, NULL, r->plan.pinned_items, r->plan.lend);
-    r->plan.kv_step = step;
     return QSF_OK;
 }
 
@@ -39,6 +40,7 @@ static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     int rc = qsf_plan_make(&r->plan, &r->model, &po, err);
     if (rc != QSF_OK) return rc;
     if (o->n_slots != 0) r->plan.n_slots = o->n_slots;
+    r->plan.stream.kind = o->io;
     if (o->slot_bytes > 1) r->plan.slot_bytes = o->slot_bytes;
     if (o->slot_bytes == 1) {
         QsfShape s;

@@ -15,6 +15,7 @@ typedef struct QsfRigOptions {
     uint32_t n_slots;             /* 0 = as planned */
     uint64_t slot_bytes;          /* 0 = as planned; 1 = the least that works */
     uint32_t batch, ctx;          /* 0 = as planned */
+    QsfIoKind io;
     uint32_t kv_step; /* not 0: unused KV memory, taken in such steps, holds weights beyond pin_cap */
     const char *k_type, *v_type; /* NULL = as planned */
     bool exact;

@@ -139,9 +139,9 @@ typedef struct ExpertsJob {
     const QsfStep *s;
     const QsfExpertsStep *e;
     uint32_t expert, n; /* columns that chose it: f->chosen[base, base + n) */
-    uint32_t base;      /* its inputs, and what is computed of them, begin at this column of out[1] and out[2] */
-    unsigned acts;      /* kinds of activations to quantize */
-    QsfSlice from;      /* what is quantized */
+    uint32_t base; /* its inputs, and what is computed of them, begin at this column of out[1] and out[2] */
+    unsigned acts; /* kinds of activations to quantize */
+    QsfSlice from; /* what is quantized */
 } ExpertsJob;
 
 /* The chosen experts of a layer. */
@@ -356,7 +356,7 @@ int qsf_experts(QsfForward *f, const QsfStep *s, QsfErr *err) {
     Chosen chosen;
     bool there[QSF_MAX_EXPERTS];
     find_chosen(f, s, &chosen);
-    const bool any_order = qsf_weights_any_order(f->weights) && chosen.columns <= f->l.n_cols;
+    const bool any_order = qsf_weights_any_order(f->weights, chosen.n) && chosen.columns <= f->l.n_cols;
     for (uint32_t i = 0; i < chosen.n; i++) {
         const uint32_t unit = e->unit + 2 * chosen.id[i];
         there[i] = qsf_weights_has_expert(f->weights, unit);

@@ -171,6 +171,8 @@ typedef struct QsfForwardStats {
     uint64_t passes;         /* passes over the layers */
     uint64_t prefill_tokens; /* tokens evaluated in calls with n > 1 */
     uint64_t decode_tokens;  /* tokens evaluated one at a time */
+    /* Of decode_tokens: experts that routers chose, and those of them that were read. */
+    uint64_t expert_uses, expert_misses;
     uint64_t exited_tokens;  /* of these, the tokens that ended at an early exit */
     uint64_t head_sketched;  /* logits found with the sketch of the head */
     uint64_t head_rows;      /* rows of the head that were multiplied in full for them */

@@ -86,6 +86,8 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .passes = qsf_counted(&n->passes),
         .prefill_tokens = qsf_counted(&n->prefill_tokens),
         .decode_tokens = qsf_counted(&n->decode_tokens),
+        .expert_uses = qsf_counted(&n->io.expert_uses),
+        .expert_misses = qsf_counted(&n->io.expert_misses),
         .exited_tokens = qsf_counted(&n->exited_tokens),
         .head_sketched = qsf_counted(&n->head_sketched),
         .head_rows = qsf_counted(&n->head_rows),

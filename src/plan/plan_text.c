@@ -28,7 +28,7 @@ static void streaming(QsfStrbuf *b, const QsfPlan *p) {
         return;
     }
     qsf_strbuf_addf(b, "%-20s %9" PRIu32 " of %.2f MB\n", "slots", p->n_slots, mb(p->slot_bytes));
-    if (p->disk_bytes == p->streamed_bytes) return;
+    if (p->disk_bytes == p->streamed_bytes || p->n_stages == 0) return;
     line(b, "read per token", mb(p->disk_bytes), "MB, compressed\n");
 }
 
@@ -65,6 +65,14 @@ void qsf_plan_kv_text(const QsfPlan *p, char *dst, size_t cap) {
         snprintf(dst, cap, "%s (K %s, V %s)", kv, k, v);
 }
 
+static void experts(QsfStrbuf *b, const QsfPlan *p) {
+    if (p->expert_bytes == 0) return;
+    line(b, "experts", mb(p->expert_bytes), "MB\n");
+    if (p->expert_slots == 0) return;
+    qsf_strbuf_addf(b, "%-20s %9" PRIu32 " of %.2f MB, about %.0f %% of those chosen are in them\n",
+                    "expert slots", p->expert_slots, mb(p->expert_slot_bytes), 100 * p->expert_hits);
+}
+
 char *qsf_plan_text(const QsfPlan *p) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     char kv[QSF_PLAN_KV_TEXT];
@@ -86,6 +94,7 @@ char *qsf_plan_text(const QsfPlan *p) {
         share(&b, p, "pinned at start", p->pinned_bytes + p->lent_weight);
         share(&b, p, "streamed at start", p->streamed_bytes - p->lent_active);
     }
+    experts(&b, p);
     streaming(&b, p);
     embedding(&b, p);
     qsf_strbuf_addf(&b, "%-20s %s, direct %s%s\n", "io", qsf_io_kind_name(p->stream.kind),

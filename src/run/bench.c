@@ -116,6 +116,9 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
         run_print_breakdown(&out, &row->b);
         qsf_strbuf_addf(&out, "streamed %.1f MB per token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n",
                         f->bytes_per_token / 1048576, f->io_gbps, f->wait_ms, 100 * f->stall);
+        if (rt->plan.expert_bytes > 0)
+            qsf_strbuf_addf(&out, "experts  %.1f %% of those chosen were in memory, %.1f read per token\n",
+                            100 * f->expert_hits, f->expert_misses);
         QsfForwardStats s;
         qsf_forward_stats(rt->fwd, &s);
         qsf_strbuf_addf(

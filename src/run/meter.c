@@ -50,6 +50,7 @@ static const size_t summed[] = {
     offsetof(QsfForwardStats, wait_ns),      offsetof(QsfForwardStats, compute_ns),
     offsetof(QsfForwardStats, attention_ns), offsetof(QsfForwardStats, prep_ns),
     offsetof(QsfForwardStats, sync_ns),      offsetof(QsfForwardStats, decode_tokens),
+    offsetof(QsfForwardStats, expert_uses),  offsetof(QsfForwardStats, expert_misses),
 };
 
 static uint64_t *member(QsfForwardStats *s, size_t i) { return (uint64_t *)(void *)((char *)s + summed[i]); }

@@ -157,6 +157,15 @@ static void put_quality(QsfStrbuf *b, const QsfRuntime *rt) {
     qsf_strbuf_addf(b, ", \"weights_mb\": %.4f", (double)row.bytes / 1048576);
 }
 
+static void put_experts(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
+    put_real(b, "read_mb_per_token", f->bytes_per_token / 1048576);
+    if (rt->plan.expert_bytes == 0) return;
+    put_real(b, "expert_hit_rate", f->expert_hits);
+    put_real(b, "expert_misses_per_token", f->expert_misses);
+    put_real(b, "expert_mb", mb(rt->plan.expert_bytes));
+    qsf_strbuf_addf(b, ", \"expert_slots\": %u", rt->plan.expert_slots);
+}
+
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
     char io[64] = "", notice[256];
     put_real(b, "prefill_tps", f->prefill_tps);
@@ -167,6 +176,7 @@ void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
     put_real(b, "wait_ms", f->wait_ms);
     put_real(b, "compute_ms", f->compute_ms);
     put_real(b, "stall", f->stall);
+    put_experts(b, f, rt);
     put_real(b, "pinned_mb", mb(rt->plan.pinned_bytes));
     put_real(b, "streamed_mb", mb(rt->plan.streamed_bytes));
     qsf_forward_io(rt->fwd, io, sizeof io, notice, sizeof notice);
@@ -200,5 +210,7 @@ RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g) {
         .wait_ms = (double)s->wait_ns / 1e6,
         .compute_ms = (double)s->compute_ns / 1e6,
         .stall = busy ? (double)s->wait_ns / (double)busy : 0,
+        .expert_hits = s->expert_uses ? 1 - (double)s->expert_misses / (double)s->expert_uses : 1,
+        .expert_misses = s->decode_tokens ? (double)s->expert_misses / (double)s->decode_tokens : 0,
     };
 }

@@ -171,6 +171,7 @@ void run_print_stats(const RunMeter *m);
 typedef struct RunFigures {
     double prefill_tps, decode_tps, ttft_ms;                     /* of the whole run */
     double bytes_per_token, io_gbps, wait_ms, compute_ms, stall; /* of decoding */
+    double expert_hits, expert_misses; /* the same: share of the chosen experts, and experts per token */
 } RunFigures;
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
 /* Computes the figures. s: the counters of decoding. */

@@ -350,6 +350,7 @@ static bool is_pinned(const QsfWeights *w, uint32_t unit) {
 }
 
 void qsf_weights_positions(QsfWeights *w, uint32_t n) {
+    w->positions = n;
     if (w->pool != NULL) qsf_expert_pool_begin_pass(w->pool, n);
 }
 
@@ -357,7 +358,15 @@ void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later) {
     if (w->expert_slots > 0) qsf_expert_pool_use(w->pool, unit, later);
 }
 
+static void count_expert(const QsfWeights *w, uint32_t unit) {
+    if (w->positions != 1) return;
+    atomic_fetch_add_explicit(&w->counters->expert_uses, 1, memory_order_relaxed);
+    if (!qsf_weights_has_expert(w, unit))
+        atomic_fetch_add_explicit(&w->counters->expert_misses, 1, memory_order_relaxed);
+}
+
 void qsf_weights_request(QsfWeights *w, uint32_t unit) {
+    count_expert(w, unit);
     if (w->demand == NULL) {
         if (!is_pinned(w, unit)) qsf_expert_pool_request(w->pool, unit);
         return;

@@ -23,6 +23,8 @@ typedef struct QsfStreamCounters {
     atomic_uint_fast64_t bytes_read;          /* streamed weights, and embedding rows from the file */
     atomic_uint_fast64_t read_ns;             /* time in which at least one read was in flight */
     atomic_uint_fast64_t wait_ns;             /* un-hidden: the consumer had to wait */
+    /* Experts that a router chose for one position alone, and those of them that had to be read. */
+    atomic_uint_fast64_t expert_uses, expert_misses;
     atomic_uint_fast64_t pin_read;            /* bytes read to be pinned */
     atomic_uint_fast64_t pin_done, pin_total; /* bytes of weights in place, and planned */
     QsfLayerCounters *layer;                  /* (n_layers + 1) */

@@ -36,6 +36,7 @@ struct QsfWeights {
     QsfExpertPool *pool; /* NULL: there are no experts */
     uint8_t *pack;       /* (threads) scratch for groups of experts */
     uint64_t pack_bytes;
+    uint32_t positions;    /* of the running pass */
     uint32_t expert_slots; /* of the plan, without those in lent memory; 0: no slots for experts */
     QsfChecksums sums;     /* until the plan changes: later reads were checked before, or are incomplete */
     bool checksums_open, begun;

@@ -38,11 +38,13 @@ static bool replan_is_next(QSFWorker *w) {
 static bool wait_command(QSFWorker *w, QsfCommand *c) {
     memset(c, 0, sizeof *c);
     pthread_mutex_lock(&w->lock);
-    while (nothing_to_do(w) && w->ahead == NULL) pthread_cond_wait(&w->wake, &w->lock);
+    while (nothing_to_do(w) && w->ahead == NULL && !w->filling) pthread_cond_wait(&w->wake, &w->lock);
     bool go = !w->quit;
     if (go && replan_is_next(w)) {
         c->kind = QSF_COMMAND_REPLAN;
         c->settings = w->replan.settings;
+    } else if (nothing_to_do(w) && w->ahead == NULL) {
+        c->kind = QSF_COMMAND_FILL;
     } else if (nothing_to_do(w)) {
         c->kind = QSF_COMMAND_AHEAD;
         c->request = qsf_worker_begin_ahead(w);
@@ -54,6 +56,17 @@ static bool wait_command(QSFWorker *w, QsfCommand *c) {
     return go;
 }
 
+#define FILL_PIECE (8u << 20) /* bytes that are read before the next request begins */
+
+/* A read that fails is reported by the pass that needs the expert. */
+static void do_fill(QSFWorker *w) {
+    QsfErr ignored = { 0 };
+    if (!w->loaded || w->stale != NULL ||
+        qsf_forward_fill_experts(w->rt.fwd, FILL_PIECE, &w->filling, &ignored) != QSF_OK)
+        w->filling = false;
+    qsf_err_clear(&ignored);
+}
+
 static void run_command(QSFWorker *w, const QsfCommand *c) {
     w->running = c->id;
     switch (c->kind) {
@@ -62,6 +75,7 @@ static void run_command(QSFWorker *w, const QsfCommand *c) {
     case QSF_COMMAND_SUBMIT: qsf_worker_do_submit(w, c->request); break;
     case QSF_COMMAND_REPLAN: qsf_worker_do_replan(w, &c->settings); break;
     case QSF_COMMAND_AHEAD: qsf_worker_do_ahead(w, c->request); break;
+    case QSF_COMMAND_FILL: do_fill(w); break;
     case QSF_COMMAND_NONE: break;
     }
     w->running = 0;
@@ -73,9 +87,10 @@ static void *engine(void *arg) {
     (void)qsf_interrupt_watch(&w->cancel);
     while (wait_command(w, &c)) {
         run_command(w, &c);
-        const bool ahead = c.kind == QSF_COMMAND_AHEAD;
+        const bool idle = c.kind == QSF_COMMAND_AHEAD || c.kind == QSF_COMMAND_FILL;
         command_free(&c);
-        if (ahead) continue;
+        if (idle) continue;
+        w->filling = w->loaded;
         /* Of a large sparse model that streams, its plans take a moment: the request has ended already. */
         if (w->loaded) qsf_worker_set_text(w, &w->text_quality, qsf_quality_text(&w->rt));
         qsf_worker_snapshot_save(w);

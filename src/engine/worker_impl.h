@@ -22,7 +22,8 @@ typedef enum QsfCommandKind {
     QSF_COMMAND_UNLOAD,
     QSF_COMMAND_SUBMIT,
     QSF_COMMAND_REPLAN,
-    QSF_COMMAND_AHEAD
+    QSF_COMMAND_AHEAD,
+    QSF_COMMAND_FILL /* nothing else is to be done: experts are read into free slots */
 } QsfCommandKind;
 
 /* At most one is pending or running: a second is rejected while the worker is busy. AHEAD is not one of
@@ -64,6 +65,7 @@ struct QSFWorker {
     QsfReplan replan;
     bool quit;
     QsfRequestCopy *ahead; /* to be evaluated when nothing else is to be done; NULL = nothing */
+    bool filling;          /* the engine thread's: slots for experts may be free */
     bool aheading;         /* something is being evaluated ahead; QSF_CANCEL_AHEAD is set only then */
     QSFParams params;
     QSFSettings settings; /* in force: of the model, or for the next one; written by the engine thread only */

@@ -13,6 +13,8 @@
 #include "src/plan/kv_lend.h"
 #include "src/stream/interleave.h"
 
+#define SETTLE_BYTES (16u << 20) /* read between two looks at whether to stop */
+
 /* ---- small tensors ---- */
 
 /* Small tensors: norms, biases and the like, always in RAM as floats. */
@@ -189,6 +191,7 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
     f->block = QSF_NONE;
     f->exact = o->plan->exact;
     f->wanted_ctx = o->plan->wanted_ctx;
+    f->expert_hits = o->plan->expert_hits;
     f->kv_step = o->plan->kv_step;
     qsf_threads_open(f, o->plan);
     int rc = load(f, o, err);
@@ -216,10 +219,20 @@ void qsf_forward_destroy(QsfForward *f) {
     free(f);
 }
 
+int qsf_forward_fill_experts(QsfForward *f, uint64_t max_bytes, bool *more, QsfErr *err) {
+    *more = false;
+    if (f->broken) return QSF_OK;
+    return qsf_weights_fill_experts(f->weights, max_bytes, more, err);
+}
+
 int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                        QsfErr *err) {
     int rc = qsf_forward_usable(f, err);
     if (rc == QSF_OK) rc = qsf_weights_settle(f->weights, progress, arg, err);
+    for (bool more = true; rc == QSF_OK && more;) {
+        rc = qsf_forward_fill_experts(f, SETTLE_BYTES, &more, err);
+        if (rc == QSF_OK && qsf_cancelled(f)) rc = qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
+    }
     if (rc == QSF_OK) rc = qsf_embed_fill(f, UINT64_MAX, err);
     return rc == QSF_OK && f->sketch.mem != NULL ? qsf_sketch_fill(f, err) : rc;
 }
@@ -321,6 +334,7 @@ int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *e
     if (rc != QSF_OK) return rc;
     f->pool = pool;
     f->wanted_ctx = p->wanted_ctx;
+    f->expert_hits = p->expert_hits;
     f->kv_step = p->kv_step;
     buffers_layout(f, p, &l);
     rc = shrink(f, p, &l, &why);

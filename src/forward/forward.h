@@ -156,6 +156,9 @@ uint32_t qsf_forward_room(const QsfForward *f);
 /* Returns how many positions the KV cache holds: n_past without those that were evicted, in whole tiles. */
 uint32_t qsf_forward_kept(const QsfForward *f);
 
+/* Between passes: reads experts into slots that are free, about max_bytes; *more: some still are. QSF_E_RUNTIME. */
+int qsf_forward_fill_experts(QsfForward *f, uint64_t max_bytes, bool *more, QsfErr *err);
+
 /* Counters since creation or the last reset; any thread may read them. */
 typedef struct QsfForwardStats {
     uint64_t bytes_read; /* streamed weights and embedding rows read from disk; without pinned weights */

@@ -43,6 +43,7 @@ struct QsfForward {
     uint32_t shrink_to;   /* the same, when the policy has observed enough; 0 = nothing to do */
     uint32_t shrink_from; /* position at which it has */
     uint32_t wanted_ctx;  /* of the plan */
+    double expert_hits;   /* of the plan */
     uint32_t kv_step; /* of the plan: positions that the KV cache is charged for at a time; 0: all at once */
     bool broken;      /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;

@@ -46,7 +46,8 @@ void qsf_counters_pins(QsfForward *f) {
             const uint64_t active = qsf_quality_unit_bytes(q, u);
             weight += active;
             if (active > 0 && u->on_demand)
-                pinned += qsf_weights_pinned(f->weights, i) ? active : 0;
+                pinned += qsf_weights_pinned(f->weights, i) ? active
+                                                            : (uint64_t)((double)active * f->expert_hits);
             else if (active > 0)
                 pinned += share(active, qsf_unit_item_bytes(u, 0, qsf_weights_items(f->weights, i)),
                                 u->bytes);

@@ -60,6 +60,7 @@ struct QsfExpertPool {
     uint32_t queue_at, n_queue;
     uint32_t list[QSF_MAX_EXPERTS]; /* requested experts of the running layer */
     uint32_t n_list, n_wanted;
+    uint32_t fill_id, fill_at; /* the next expert of a block, and expert, to fill a free slot with */
     uint64_t busy_since;
 };
 
@@ -393,6 +394,53 @@ void qsf_expert_pool_reset(QsfExpertPool *p) {
         x->wanted = x->queued = false;
     }
     p->n_list = p->n_wanted = p->queue_at = p->n_queue = 0;
+}
+
+/* ---- free slots ---- */
+
+/* Returns the next expert to fill a slot with, in the order of the ids within their blocks; NONE: all are there. */
+static uint32_t next_to_fill(QsfExpertPool *p) {
+    for (; p->fill_id < QSF_MAX_EXPERTS; p->fill_id++, p->fill_at = 0) {
+        for (; p->fill_at < p->n_experts; p->fill_at++) {
+            const uint32_t e = p->fill_at;
+            if (p->units[p->unit[e]].u.expert == p->fill_id && p->expert[e].slot == NONE) return e;
+        }
+    }
+    return NONE;
+}
+
+/* Starts to read one expert into a free slot; false: there is none, or no expert is missing. */
+static bool fill_one(QsfExpertPool *p) {
+    const uint32_t e = p->n_free > 0 ? next_to_fill(p) : NONE,
+                   slot = e != NONE ? find_slot(p, p->n_slots, e, false) : NONE;
+    if (slot == NONE || p->owner[slot] != NONE) return false;
+    enter(p, e, slot);
+    p->expert[e].queued = true;
+    start(p, e, 0);
+    start(p, e, 1);
+    return true;
+}
+
+int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfErr *err) {
+    const uint32_t most = QSF_IO_DEPTH - 2 * QSF_UNIT_TENSORS;
+    uint64_t done = 0;
+    int rc = QSF_OK;
+    p->fill_id = p->fill_at = 0;
+    *more = true;
+    while (rc == QSF_OK && done < max_bytes && *more) {
+        while (p->n_reads <= most && done < max_bytes && (*more = fill_one(p))) done += p->slot_bytes;
+        if (p->n_jobs > 0) rc = finish(p, err);
+    }
+    while (p->n_jobs > 0) {
+        QsfErr later = { 0 };
+        const int one = finish(p, rc == QSF_OK ? err : &later);
+        if (rc == QSF_OK) rc = one;
+        qsf_err_clear(&later);
+    }
+    for (uint32_t s = 0; rc != QSF_OK && s < p->n_slots; s++)
+        if (p->owner[s] != NONE && p->expert[p->owner[s]].there != 3) leave(p, p->owner[s]);
+    *more = *more && rc == QSF_OK && p->n_free > 0;
+    return rc;
 }
 
 /* ---- size ---- */

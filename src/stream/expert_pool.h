@@ -55,6 +55,9 @@ size_t qsf_expert_pool_to_pack(QsfExpertPool *p, uint32_t unit, uint32_t n_cols)
 void qsf_expert_pool_pack(const QsfExpertPool *p, uint32_t unit, size_t from, size_t to, uint8_t *scratch);
 void qsf_expert_pool_packed(QsfExpertPool *p, uint32_t unit);
 bool qsf_expert_pool_is_packed(const QsfExpertPool *p, uint32_t unit);
+/* Between passes: reads experts into free slots, at least max_bytes if there are as many, of each block the same
+ * number; they are the first to be given up. *more: slots are still free. Errors as of acquire. */
+int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfErr *err);
 /* The pass broke off: waits for the reads in flight and forgets the requests. */
 void qsf_expert_pool_reset(QsfExpertPool *p);
 

@@ -388,6 +388,14 @@ bool qsf_weights_has_expert(const QsfWeights *w, uint32_t unit) {
     return is_pinned(w, unit) || (w->expert_slots > 0 && qsf_expert_pool_has(w->pool, unit));
 }
 
+int qsf_weights_fill_experts(QsfWeights *w, uint64_t max_bytes, bool *more, QsfErr *err) {
+    *more = false;
+    if (w->loader == NULL || w->expert_slots == 0) return QSF_OK;
+    int rc = check_files(w, err);
+    if (rc == QSF_OK) rc = qsf_expert_pool_fill(w->pool, max_bytes, more, err);
+    return rc == QSF_OK ? rc : read_failed(w, rc);
+}
+
 int qsf_weights_wait_expert(QsfWeights *w, uint32_t unit, QsfErr *err) {
     QsfChunk c;
     const uint8_t *data;

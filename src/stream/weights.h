@@ -119,6 +119,8 @@ void qsf_weights_read_ahead(QsfWeights *w, bool first_units);
 bool qsf_weights_any_order(const QsfWeights *w, uint32_t n);
 /* Is the expert with this first unit in memory? */
 bool qsf_weights_has_expert(const QsfWeights *w, uint32_t unit);
+/* Between passes: as qsf_expert_pool_fill. *more false: there are no slots. */
+int qsf_weights_fill_experts(QsfWeights *w, uint64_t max_bytes, bool *more, QsfErr *err);
 /* Waits until it is, if any_order; errors as of acquire. */
 int qsf_weights_wait_expert(QsfWeights *w, uint32_t unit, QsfErr *err);
 /* As qsf_expert_pool_to_pack and so on; pack: worker is a thread of the pool that evaluates. */

@@ -149,7 +149,6 @@ static void kept(void **state) {
     QsfRig r;
     (void)state;
     qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
-    qsf_test_expect_ok(qsf_forward_settle(r.fwd, NULL, NULL, &err), &err);
     const uint64_t first = read_for(&r, 0, &err);
     assert_true(first >= USED * BLOCKS * expert);
     for (unsigned i = 0; i < 5; i++) {
@@ -181,6 +180,36 @@ static void other_sizes(void **state) {
     }
     qsf_rig_close(&r);
     assert_int_equal(qsf_rig_leak(&r), 0);
+}
+
+/* Free slots are filled before anything is asked for, and what is read then is not read again. */
+static void filled_ahead(void **state) {
+    const QsfRigOptions o = { .path = path, .pin_cap = room_for(ALL - 1) };
+    QsfErr err = { 0 };
+    QsfForwardStats s;
+    QsfRig r;
+    bool more = true;
+    unsigned steps = 0;
+    (void)state;
+    qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
+    while (more) {
+        qsf_test_expect_ok(qsf_forward_fill_experts(r.fwd, 3 * expert, &more, &err), &err);
+        steps++;
+    }
+    assert_true(steps > 3);
+    qsf_forward_stats(r.fwd, &s);
+    assert_true(s.bytes_read >= (ALL - 1) * expert);
+    prompt(&r, &err);
+    QsfForwardStats after;
+    qsf_forward_stats(r.fwd, &after);
+    assert_true(after.bytes_read - s.bytes_read < 4 * expert);
+    qsf_rig_close(&r);
+    /* Without slots there is nothing to fill. */
+    const QsfRigOptions all = { .path = path };
+    qsf_test_expect_ok(qsf_rig_open(&r, &all, &err), &err);
+    qsf_test_expect_ok(qsf_forward_fill_experts(r.fwd, 3 * expert, &more, &err), &err);
+    assert_false(more);
+    qsf_rig_close(&r);
 }
 
 /* A pool that shrinks keeps the experts that were used most. */
@@ -235,9 +264,16 @@ static void failed_read(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_logits), cmocka_unit_test(every_way_to_read),   cmocka_unit_test(no_slots),
-        cmocka_unit_test(levels),      cmocka_unit_test(lent_memory),         cmocka_unit_test(kept),
-        cmocka_unit_test(other_sizes), cmocka_unit_test(shrinks_to_the_best), cmocka_unit_test(failed_read),
+        cmocka_unit_test(same_logits),
+        cmocka_unit_test(every_way_to_read),
+        cmocka_unit_test(no_slots),
+        cmocka_unit_test(levels),
+        cmocka_unit_test(lent_memory),
+        cmocka_unit_test(kept),
+        cmocka_unit_test(filled_ahead),
+        cmocka_unit_test(other_sizes),
+        cmocka_unit_test(shrinks_to_the_best),
+        cmocka_unit_test(failed_read),
     };
     return cmocka_run_group_tests(tests, write_model, clean);
 }

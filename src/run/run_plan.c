@@ -18,12 +18,21 @@ static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
     qsf_strbuf_addf(b,
                     ", \"embedding\": \"%s\", \"embedding_rows\": %u, \"slots\": %u, \"slot_bytes\": %llu, "
                     "\"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"pinned_bytes_at_start\": %llu, "
-                    "\"streamed_bytes_at_start\": %llu, \"memory\": {",
+                    "\"streamed_bytes_at_start\": %llu",
                     qsf_embedding_name(p->embed_resident ? QSF_EMBEDDING_RESIDENT : QSF_EMBEDDING_LRU),
                     p->embed_rows, p->n_slots, (unsigned long long)p->slot_bytes,
                     (unsigned long long)p->pinned_bytes, (unsigned long long)p->streamed_bytes,
                     (unsigned long long)(p->pinned_bytes + p->lent_weight),
                     (unsigned long long)(p->streamed_bytes - p->lent_active));
+    if (p->expert_bytes > 0) {
+        qsf_strbuf_addf(b,
+                        ", \"expert_bytes\": %llu, \"expert_slots\": %u, \"expert_slot_bytes\": %llu, "
+                        "\"expert_hits\": ",
+                        (unsigned long long)p->expert_bytes, p->expert_slots,
+                        (unsigned long long)p->expert_slot_bytes);
+        qsf_json_put_real(b, p->expert_hits);
+    }
+    qsf_strbuf_adds(b, ", \"memory\": {");
     for (int c = 0; c < QSF_MEM_N; c++)
         qsf_strbuf_addf(b, "%s\"%s\": %llu", c ? ", " : "", qsf_mem_cat_name((QsfMemCat)c),
                         (unsigned long long)p->rows[c]);

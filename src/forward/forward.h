@@ -37,12 +37,13 @@ void qsf_forward_destroy(QsfForward *f); /* NULL allowed */
 int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                        QsfErr *err);
 
-/* Between two evals: switches to a different plan for the same model, KV type and `exact`, and to the given
- * thread pool, which must have the plan's number of threads. Context (plan->ctx >= n_past), batch, pinned
- * items, slots, row cache and back end may differ; positions in the cache and the logits stay. Memory that
- * the new plan does not use is returned to the kernel before anything new is mapped. QSF_E_CONTEXT when
- * plan->ctx is too short: nothing changes. QSF_E_RUNTIME or QSF_E_BUDGET when memory cannot be mapped: every
- * eval then fails until a replan succeeds (the old plan may be tried); the given pool is used in any case. */
+/* Between two evals: switches to a different plan for the same model, KV type and `exact`, and to the
+ * given thread pool, which must have the plan's number of threads. Context (plan->ctx >= n_past), batch,
+ * pinned items, slots, row cache and back end may differ; positions in the cache and the logits stay.
+ * Memory that the new plan does not use is returned to the kernel before anything new is mapped.
+ * QSF_E_CONTEXT when plan->ctx is too short: nothing changes. QSF_E_RUNTIME or QSF_E_BUDGET when memory
+ * cannot be mapped: every eval then fails until a replan succeeds (the old plan may be tried); the given
+ * pool is used in any case. */
 int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *err);
 
 /* Have the model's files changed since they were opened? Then the model must be reloaded. */
@@ -53,12 +54,12 @@ void qsf_forward_io(QsfForward *f, char *name, size_t name_cap, char *notice, si
 /* Called for a position whose logits were requested; logits (n_vocab) are valid during the call. */
 typedef void (*QsfLogitsFn)(void *arg, uint32_t pos, const float *logits);
 
-/* Appends ids[0..n) at positions n_past.. and evaluates them, in chunks of plan->batch. If all is not NULL,
- * it is called for every position in order; otherwise only the logits of the last position are computed
- * (qsf_forward_logits). QSF_E_CONTEXT when n_past + n > ctx (nothing is done), QSF_E_MODEL for an id outside
- * the vocabulary (nothing is done), QSF_E_INTERRUPTED when cancelled (completed chunks stay: see n_past),
- * QSF_E_RUNTIME when a read fails (names file and offset; the pass can be repeated) or the logits are not
- * finite ("FILE: the model produced invalid numbers"). */
+/* Appends ids[0..n) at positions n_past.. and evaluates them, in chunks of plan->batch. If all is not
+ * NULL, it is called for every position in order; otherwise only the logits of the last position are
+ * computed (qsf_forward_logits). QSF_E_CONTEXT when n_past + n > ctx (nothing is done), QSF_E_MODEL for
+ * an id outside the vocabulary (nothing is done), QSF_E_INTERRUPTED when cancelled (completed chunks
+ * stay: see n_past), QSF_E_RUNTIME when a read fails (names file and offset; the pass can be repeated)
+ * or the logits are not finite ("FILE: the model produced invalid numbers"). */
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
 
 /* ---- quality (src/plan/quality.h) ---- */
@@ -66,18 +67,18 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
 /* Between two evals: sets what qsf_forward_decode leaves out; the first is nothing. */
 void qsf_forward_set_quality(QsfForward *f, const QsfQuality *q);
 /* Like qsf_forward_eval, but with what the quality leaves out: these positions have no keys, values and
- * states in the blocks that are skipped, so that later evals skip these blocks, too, until the positions are
- * removed. With early exit, positions wait for the blocks after it, and get keys and values there in a batch:
- * before the next token that does not end there, before an eval that is not such a decode, or when
- * QSF_PENDING_POSITIONS wait. With an eviction policy nothing else is left out. */
+ * states in the blocks that are skipped, so that later evals skip these blocks, too, until the positions
+ * are removed. With early exit, positions wait for the blocks after it, and get keys and values there in
+ * a batch: before the next token that does not end there, before an eval that is not such a decode, or
+ * when QSF_PENDING_POSITIONS wait. With an eviction policy nothing else is left out. */
 int qsf_forward_decode(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
 /* Returns n: positions [0, n) were evaluated with all blocks. To use blocks that were skipped, the caller
  * truncates to n positions and evaluates the others again. */
 uint32_t qsf_forward_exact(const QsfForward *f);
 /* Returns the blocks that may be skipped. */
 const QsfBlockSet *qsf_forward_optional(const QsfForward *f);
-/* Returns the blocks before which a token may end (QsfQuality.exit): nothing but the residual stream reaches
- * them and later ones. None in models with recurrent states. */
+/* Returns the blocks before which a token may end (QsfQuality.exit): nothing but the residual stream
+ * reaches them and later ones. None in models with recurrent states. */
 const QsfBlockSet *qsf_forward_exits(const QsfForward *f);
 /* Can tokens end early now? Not with an eviction policy: everything is then computed. */
 bool qsf_forward_can_exit(const QsfForward *f);
@@ -133,15 +134,16 @@ void qsf_forward_expect(QsfForward *f, uint32_t n);
 /* Returns how many positions qsf_forward_truncate(f, n) would keep. */
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n);
 
-/* Between two evals: sets the eviction policy of the KV cache; the first is none. With a policy, evals evict
- * positions instead of failing with QSF_E_CONTEXT, and positions grow beyond the context. QSF_E_USAGE: the
- * model has sparse attention; QSF_E_CONTEXT: the context has no room for what is protected; QSF_E_BUDGET and
- * QSF_E_RUNTIME: no memory. Everything is as before then. */
+/* Between two evals: sets the eviction policy of the KV cache; the first is none. With a policy, evals
+ * evict positions instead of failing with QSF_E_CONTEXT, and positions grow beyond the context.
+ * QSF_E_USAGE: the model has sparse attention; QSF_E_CONTEXT: the context has no room for what is
+ * protected; QSF_E_BUDGET and QSF_E_RUNTIME: no memory. Everything is as before then. */
 int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err);
 
-/* Checks whether a model and a context of ctx positions work with an eviction policy. QSF_OK, also without a
- * policy. QSF_E_USAGE: the model has sparse attention, which chooses among all positions; QSF_E_CONTEXT: ctx
- * positions have no room for what is protected. The message names the model or the policy. Any thread. */
+/* Checks whether a model and a context of ctx positions work with an eviction policy. QSF_OK, also
+ * without a policy. QSF_E_USAGE: the model has sparse attention, which chooses among all positions;
+ * QSF_E_CONTEXT: ctx positions have no room for what is protected. The message names the model or the
+ * policy. Any thread. */
 int qsf_evict_check(const QsfModel *m, const QsfEvict *e, uint64_t ctx, QsfErr *err);
 
 bool qsf_forward_evicts(const QsfForward *f); /* Is a policy set? */
@@ -156,7 +158,8 @@ uint32_t qsf_forward_room(const QsfForward *f);
 /* Returns how many positions the KV cache holds: n_past without those that were evicted, in whole tiles. */
 uint32_t qsf_forward_kept(const QsfForward *f);
 
-/* Between passes: reads experts into slots that are free, about max_bytes; *more: some still are. QSF_E_RUNTIME. */
+/* Between passes: reads experts into slots that are free, about max_bytes; *more: some still are.
+ * QSF_E_RUNTIME. */
 int qsf_forward_fill_experts(QsfForward *f, uint64_t max_bytes, bool *more, QsfErr *err);
 
 /* Counters since creation or the last reset; any thread may read them. */
@@ -176,9 +179,9 @@ typedef struct QsfForwardStats {
     uint64_t decode_tokens;  /* tokens evaluated one at a time */
     /* Of decode_tokens: experts that routers chose, and those of them that were read. */
     uint64_t expert_uses, expert_misses;
-    uint64_t exited_tokens;  /* of these, the tokens that ended at an early exit */
-    uint64_t head_sketched;  /* logits found with the sketch of the head */
-    uint64_t head_rows;      /* rows of the head that were multiplied in full for them */
+    uint64_t exited_tokens; /* of these, the tokens that ended at an early exit */
+    uint64_t head_sketched; /* logits found with the sketch of the head */
+    uint64_t head_rows;     /* rows of the head that were multiplied in full for them */
     uint64_t prefill_ns, decode_ns;
     uint32_t layer;                   /* layer being computed now, n_layers during the head */
     uint32_t chunk_done, chunk_total; /* tokens of the running eval: done, and in total */
@@ -218,10 +221,10 @@ void qsf_forward_stats_reset(QsfForward *f);
  * number. Any thread. */
 void qsf_forward_threads_text(const QsfForward *f, QsfStrbuf *b);
 
-/* Measures the bytes per second at which the pool's threads read the weights (up to 1 GB) without computing,
- * as a reference for decoding: finds the fastest method on this machine (streams per thread, prefetch
- * distance), then takes the median of five runs. Between two evals. 0 when weights are streamed, or the
- * budget has no page for the list. */
+/* Measures the bytes per second at which the pool's threads read the weights (up to 1 GB) without
+ * computing, as a reference for decoding: finds the fastest method on this machine (streams per thread,
+ * prefetch distance), then takes the median of five runs. Between two evals. 0 when weights are
+ * streamed, or the budget has no page for the list. */
 double qsf_forward_read_speed(QsfForward *f);
 
 /* How often something ran, for how many positions in total, and how long it took without

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Chooses which rows stream. The streamed share of the weights is diffused over the units: each unit adds its
- * part to a carry, and streams a tail of its rows as soon as the carry is large enough for an efficient read.
- * So the streamed pieces lie evenly between pinned rows, whose computation hides the reads, and no unit reads
- * tiny pieces. Experts are pinned when everything else is, and blocks that an answer skips
- * when memory is left over. */
+/* Chooses which rows stream. The streamed share of the weights is diffused over the units: each unit
+ * adds its part to a carry, and streams a tail of its rows as soon as the carry is large enough for an
+ * efficient read. So the streamed pieces lie evenly between pinned rows, whose computation hides the
+ * reads, and no unit reads tiny pieces. Experts are pinned when everything else is, and blocks that an
+ * answer skips when memory is left over. */
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
@@ -18,8 +18,8 @@ static uint32_t full_chunk(const QsfUnit *u, uint64_t slot_bytes) {
     return n < u->items ? n : u->items;
 }
 
-/* Number of items of u to stream for a carry of `carry` bytes: whole chunks or everything; 0 while the carry
- * is less than a piece. */
+/* Number of items of u to stream for a carry of `carry` bytes: whole chunks or everything; 0 while the
+ * carry is less than a piece. */
 static uint32_t quota(const QsfUnit *u, uint64_t slot_bytes, double carry) {
     if (carry >= (double)u->bytes) return u->items;
     double per_item = (double)u->bytes / u->items;
@@ -171,7 +171,8 @@ static uint64_t experts_streamed(const QsfPricing *s) {
     return sum;
 }
 
-/* Spends what is left after all other units are pinned: all experts, or slots for those that are wanted most. */
+/* Spends what is left after all other units are pinned: all experts, or slots for those that are wanted
+ * most. */
 static QsfSpread spread_experts(const QsfPricing *s, QsfSpread dense, uint64_t room, uint32_t *pinned) {
     const QsfShape *shape = &s->shape;
     const QsfSpread all = pin_experts(s, dense, shape->n_experts, pinned);

@@ -75,14 +75,14 @@ typedef struct QsfSpread {
     double hits;       /* their expected share of hits */
 } QsfSpread;
 
-/* Returns the expected share of hits when a pool has slots for this share of all experts: what conversations
- * with Qwen3-30B, OLMoE and Gemma-4-26B had, rather less (docs/PERFORMANCE.md). */
+/* Returns the expected share of hits when a pool has slots for this share of all experts: what
+ * conversations with Qwen3-30B, OLMoE and Gemma-4-26B had, rather less (docs/PERFORMANCE.md). */
 double qsf_plan_expert_hits(double share);
 
-/* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are pinned,
- * and the streamed rows are spread evenly over the pass. Experts are pinned if all are, and get slots if
- * all other units are pinned; blocks that are skipped, with memory that nothing else needs. The head, if it must be pinned,
- * comes first: room is at least what it takes. */
+/* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are
+ * pinned, and the streamed rows are spread evenly over the pass. Experts are pinned if all are, and get
+ * slots if all other units are pinned; blocks that are skipped, with memory that nothing else needs. The
+ * head, if it must be pinned, comes first: room is at least what it takes. */
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned);
 
 /* Writes what was lowered to p->note. */

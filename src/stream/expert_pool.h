@@ -13,14 +13,15 @@
 
 typedef struct QsfExpertPool QsfExpertPool;
 
-/* For the experts of these units (on_demand, two units each, one after the other), without slots: nothing is
- * read. units, counters and ledger outlive the pool. Charged to META. QSF_E_BUDGET, QSF_E_RUNTIME. */
+/* For the experts of these units (on_demand, two units each, one after the other), without slots:
+ * nothing is read. units, counters and ledger outlive the pool. Charged to META. QSF_E_BUDGET,
+ * QSF_E_RUNTIME. */
 int qsf_expert_pool_create(QsfExpertPool **out, QsfWeightUnit *units, uint32_t n_units, QsfLedger *ledger,
                            QsfErr *err);
 void qsf_expert_pool_destroy(QsfExpertPool *p); /* NULL allowed */
 
-/* Between passes: gives the pool n slots, charged to PINNED; experts stay where there is a slot. Less cannot
- * fail. QSF_E_BUDGET, QSF_E_RUNTIME. */
+/* Between passes: gives the pool n slots, charged to PINNED; experts stay where there is a slot. Less
+ * cannot fail. QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_expert_pool_resize(QsfExpertPool *p, uint32_t n, QsfErr *err);
 uint32_t qsf_expert_pool_slots(const QsfExpertPool *p);
 uint64_t qsf_expert_pool_slot_bytes(const QsfExpertPool *p);
@@ -37,26 +38,26 @@ void qsf_expert_pool_begin_pass(QsfExpertPool *p, uint32_t n);
 void qsf_expert_pool_use(QsfExpertPool *p, uint32_t unit, uint32_t later);
 /* The expert is about to be acquired, once, both units. In the order of their use. */
 void qsf_expert_pool_request(QsfExpertPool *p, uint32_t unit);
-/* Starts to read those that are not there. first_units: of all of them the first unit is acquired before any
- * second one. */
+/* Starts to read those that are not there. first_units: of all of them the first unit is acquired before
+ * any second one. */
 void qsf_expert_pool_read_ahead(QsfExpertPool *p, bool first_units);
 /* Is the expert with this first unit in memory? */
 bool qsf_expert_pool_has(const QsfExpertPool *p, uint32_t unit);
-/* Waits for a unit of a requested expert: *data is where the chunk *c, the whole unit, lies, valid until the
- * release of the expert's second unit. QSF_E_RUNTIME, QSF_E_MODEL (a damaged file). */
+/* Waits for a unit of a requested expert: *data is where the chunk *c, the whole unit, lies, valid until
+ * the release of the expert's second unit. QSF_E_RUNTIME, QSF_E_MODEL (a damaged file). */
 int qsf_expert_pool_acquire(QsfExpertPool *p, uint32_t unit, QsfChunk *c, const uint8_t **data, QsfErr *err);
 void qsf_expert_pool_release(QsfExpertPool *p, uint32_t unit);
 
-/* Rows of an expert that is there are put into groups (interleave.h), which are multiplied faster, when that
- * pays: for n_cols columns, or because it is used again and again. Returns the number of groups of both units
- * of a requested expert to convert now; 0: none. Convert does groups [from, to), on any thread, each with a
- * scratch of its own for a group. After all of them, packed. */
+/* Rows of an expert that is there are put into groups (interleave.h), which are multiplied faster, when
+ * that pays: for n_cols columns, or because it is used again and again. Returns the number of groups of
+ * both units of a requested expert to convert now; 0: none. Convert does groups [from, to), on any
+ * thread, each with a scratch of its own for a group. After all of them, packed. */
 size_t qsf_expert_pool_to_pack(QsfExpertPool *p, uint32_t unit, uint32_t n_cols);
 void qsf_expert_pool_pack(const QsfExpertPool *p, uint32_t unit, size_t from, size_t to, uint8_t *scratch);
 void qsf_expert_pool_packed(QsfExpertPool *p, uint32_t unit);
 bool qsf_expert_pool_is_packed(const QsfExpertPool *p, uint32_t unit);
-/* Between passes: reads experts into free slots, at least max_bytes if there are as many, of each block the same
- * number; they are the first to be given up. *more: slots are still free. Errors as of acquire. */
+/* Between passes: reads experts into free slots, at least max_bytes if there are as many, of each block
+ * the same number; they are the first to be given up. *more: slots are still free. Errors as of acquire. */
 int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfErr *err);
 /* The pass broke off: waits for the reads in flight and forgets the requests. */
 void qsf_expert_pool_reset(QsfExpertPool *p);

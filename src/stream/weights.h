@@ -20,9 +20,9 @@ typedef struct QsfLayerCounters {
 
 /* The same for all layers together. */
 typedef struct QsfStreamCounters {
-    atomic_uint_fast64_t bytes_read;          /* streamed weights, and embedding rows from the file */
-    atomic_uint_fast64_t read_ns;             /* time in which at least one read was in flight */
-    atomic_uint_fast64_t wait_ns;             /* un-hidden: the consumer had to wait */
+    atomic_uint_fast64_t bytes_read; /* streamed weights, and embedding rows from the file */
+    atomic_uint_fast64_t read_ns;    /* time in which at least one read was in flight */
+    atomic_uint_fast64_t wait_ns;    /* un-hidden: the consumer had to wait */
     /* Experts that a router chose for one position alone, and those of them that had to be read. */
     atomic_uint_fast64_t expert_uses, expert_misses;
     atomic_uint_fast64_t pin_read;            /* bytes read to be pinned */
@@ -56,12 +56,12 @@ typedef struct QsfWeightsOptions {
 int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err);
 void qsf_weights_destroy(QsfWeights *w); /* NULL allowed */
 
-/* Between passes: other pinned items, slots or back end. What is pinned under both plans stays where it is;
- * what is no longer pinned is returned to the kernel at once; what is newly pinned is read behind the
- * computation. Two steps, so that a caller can free before it allocates: park stops the loader and frees
- * slots and surplus pinned rows; resume maps the rest and starts the loader again. After a failed resume the
- * weights cannot be used until a resume succeeds.
- * lent: as in qsf_weights_lend, the same for both. */
+/* Between passes: other pinned items, slots or back end. What is pinned under both plans stays where it
+ * is; what is no longer pinned is returned to the kernel at once; what is newly pinned is read behind
+ * the computation. Two steps, so that a caller can free before it allocates: park stops the loader and
+ * frees slots and surplus pinned rows; resume maps the rest and starts the loader again. After a failed
+ * resume the weights cannot be used until a resume succeeds. lent: as in qsf_weights_lend, the same for
+ * both. */
 void qsf_weights_park(QsfWeights *w, const QsfPlan *p, uint64_t lent);
 int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *err);
 
@@ -74,8 +74,8 @@ int qsf_weights_lend(QsfWeights *w, uint64_t lent, QsfErr *err);
 /* Returns n: items [0, n) of unit i are, or will be, in RAM. */
 uint32_t qsf_weights_items(const QsfWeights *w, uint32_t i);
 
-/* Between passes: sets the blocks that the next passes skip; NULL: none. Their streamed weights are not read.
- * If that changes the list of streamed weights, the slots that were read ahead are dropped. */
+/* Between passes: sets the blocks that the next passes skip; NULL: none. Their streamed weights are not
+ * read. If that changes the list of streamed weights, the slots that were read ahead are dropped. */
 void qsf_weights_skip(QsfWeights *w, const QsfBlockSet *blocks);
 
 /* Waits until all that is planned to be pinned is there (benchmarks, tests). progress may be NULL.
@@ -89,7 +89,8 @@ const QsfUnit *qsf_weights_unit(const QsfWeights *w, uint32_t i);
 bool qsf_weights_pinned(const QsfWeights *w, uint32_t i);
 /* Whether row `row` of tensor t of unit i is in RAM now. */
 bool qsf_weights_has_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row);
-/* That row as it lies in the file, in place or in buf, which has room for it; NULL when it is not in RAM. */
+/* That row as it lies in the file, in place or in buf, which has room for it; NULL when it is not in
+ * RAM. */
 const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row,
                                       uint8_t *buf);
 
@@ -99,20 +100,20 @@ typedef struct QsfWeightView {
     unsigned n_parts;
     QsfPart part[QSF_UNIT_TENSORS];        /* tensor, row0, row1 are valid */
     const uint8_t *rows[QSF_UNIT_TENSORS]; /* of part i: its row0 */
-    /* of part i: the first rows, this many, are in groups of 16 (interleave.h); more than the part has if its
-     * last group is padded */
+    /* of part i: the first rows, this many, are in groups of 16 (interleave.h); more than the part has
+     * if its last group is padded */
     uint32_t interleaved[QSF_UNIT_TENSORS];
     bool streamed, on_demand;
 } QsfWeightView;
 
 /* A pass over n positions begins, for the age of what experts were used for. */
 void qsf_weights_positions(QsfWeights *w, uint32_t n);
-/* In a pass, of a layer whose router has chosen: a position chose the expert whose first unit is `unit`, and
- * `later` positions of the pass come after it. */
+/* In a pass, of a layer whose router has chosen: a position chose the expert whose first unit is `unit`,
+ * and `later` positions of the pass come after it. */
 void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later);
-/* Each of these experts is about to be acquired, both units once, in the order of their use. What is not in
- * memory is read from the next qsf_weights_read_ahead on. first_units: of all experts that are not there the
- * first unit is acquired before any second one (only with any_order). */
+/* Each of these experts is about to be acquired, both units once, in the order of their use. The next
+ * qsf_weights_read_ahead starts to read what is not in memory. first_units: of all experts that are not
+ * there the first unit is acquired before any second one (only with any_order). */
 void qsf_weights_request(QsfWeights *w, uint32_t unit);
 void qsf_weights_read_ahead(QsfWeights *w, bool first_units);
 /* May the units of n experts that were requested be acquired in another order than that of the requests? */
@@ -134,9 +135,9 @@ int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err);
 /* In a pass, before anything of the layer: waits until it was seen (on_layer), if it is
  * compressed. Errors as of acquire. */
 int qsf_weights_wait_layer(QsfWeights *w, uint32_t layer, QsfErr *err);
-/* Waits for items of `unit`, and shows them: the first view of a unit begins with item 0, each other one with
- * the item after the view before (`item`). Whether it ends with the unit is in v->item1. QSF_E_RUNTIME: the
- * read failed (names file and offset); QSF_E_INTERRUPTED: cancelled. */
+/* Waits for items of `unit`, and shows them: the first view of a unit begins with item 0, each other one
+ * with the item after the view before (`item`). Whether it ends with the unit is in v->item1.
+ * QSF_E_RUNTIME: the read failed (names file and offset); QSF_E_INTERRUPTED: cancelled. */
 int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightView *v, QsfErr *err);
 void qsf_weights_release(QsfWeights *w, const QsfWeightView *v);
 /* ok false: the pass broke off; the next one starts from the first unit. */

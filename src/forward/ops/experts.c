@@ -29,8 +29,8 @@ static void weigh(const QsfRouteStep *r, const float *x, float *w) {
         w[i] = (float)((double)w[i] / sum);
 }
 
-/* Marks the n highest of score (count), the lowest index first among equal ones; skips those that are marked
- * as closed. Always marks n if there are that many. */
+/* Marks the n highest of score (count), the lowest index first among equal ones; skips those that are
+ * marked as closed. Always marks n if there are that many. */
 static void mark_best(const float *score, uint32_t count, uint32_t n, const bool *closed, bool *best) {
     for (uint32_t i = 0; i < count; i++) best[i] = false;
     for (uint32_t k = 0; k < n; k++) {
@@ -130,18 +130,18 @@ void qsf_route(const QsfForward *f, const QsfStep *s, size_t c) {
 
 /* ---- the networks ---- */
 
-/* The feed-forward networks of the chosen experts. Expert by expert, the columns that chose it are gathered
- * and computed together; only the weights of chosen experts are touched. A column adds up its experts in the
- * order of their ids, whatever the other columns chose. */
+/* The feed-forward networks of the chosen experts. Expert by expert, the columns that chose it are
+ * gathered and computed together; only the weights of chosen experts are touched. A column adds up its
+ * experts in the order of their ids, whatever the other columns chose. */
 
 typedef struct ExpertsJob {
     QsfForward *f;
     const QsfStep *s;
     const QsfExpertsStep *e;
     uint32_t expert, n; /* columns that chose it: f->chosen[base, base + n) */
-    uint32_t base; /* its inputs, and what is computed of them, begin at this column of out[1] and out[2] */
-    unsigned acts; /* kinds of activations to quantize */
-    QsfSlice from; /* what is quantized */
+    uint32_t base;      /* its inputs and results begin at this column of out[1] and out[2] */
+    unsigned acts;      /* kinds of activations to quantize */
+    QsfSlice from;      /* what is quantized */
 } ExpertsJob;
 
 /* The chosen experts of a layer. */

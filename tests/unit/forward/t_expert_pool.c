@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Experts in slots: the same logits, bit for bit, with any number of slots, threads and columns, with every way
- * to read, and when the number changes between two tokens; what is in memory is not read again; after a read that
- * failed the conversation goes on. */
+/* Experts in slots: the same logits, bit for bit, with any number of slots, threads and columns, with
+ * every way to read, and when the number changes between two tokens; what is in memory is not read
+ * again; after a read that failed the conversation continues. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 enum { PROMPT = 37, ANSWER = 24, VOCAB = 300, BLOCKS = 2, ALL = BLOCKS * QSF_TINY_EXPERTS, USED = 2 };
 
 static char path[512];
-static uint64_t dense, expert; /* bytes of weights: all that is no expert, and one expert */
+static uint64_t dense, expert; /* bytes of weights: without experts, and of one expert */
 
 static int write_model(void **state) {
     QsfRigOptions o = { .path = path };
@@ -230,7 +230,7 @@ static void shrinks_to_the_best(void **state) {
     qsf_rig_close(&r);
 }
 
-/* A read fails in the middle of a layer; the conversation goes on when the disk does. */
+/* A read fails in the middle of a layer; the conversation continues when the disk works again. */
 static void failed_read(void **state) {
     QsfErr err = { 0 };
     (void)state;

@@ -69,7 +69,7 @@ static uint32_t random_below(uint32_t n) {
     return ((state = state * 1664525u + 1013904223u) >> 8) % n;
 }
 
-/* Three of the six experts from `hot` on, and any other one. */
+/* Three of the six experts that begin with `hot`, and any other one. */
 static void choose(uint32_t hot, uint32_t *id) {
     const uint32_t first = random_below(6);
     for (uint32_t k = 0; k < 3; k++) id[k] = (hot + (first + k) % 6) % EXPERTS;

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the pool of experts share: expert_pool.c has the slots and their owners,
+ * expert_reads.c reads into them. */
+#ifndef QSF_STREAM_EXPERT_POOL_IMPL_H
+#define QSF_STREAM_EXPERT_POOL_IMPL_H
+
+#include "src/base/space.h"
+#include "src/stream/expert_pool.h"
+
+#define QSF_NO_SLOT     UINT32_MAX /* and no expert */
+#define QSF_EXPERT_AGES 256u       /* beyond, a use within a pass counts as nothing */
+
+typedef struct QsfExpert {
+    double score;  /* of the uses, times 2 ^ (now / QSF_EXPERT_HALF) of its last scaling */
+    uint32_t slot; /* QSF_NO_SLOT: it has none */
+    uint8_t there; /* bit i: unit i is in the slot */
+    bool queued;   /* its units wait to be read, or are being read */
+    bool wanted;   /* requested, and its second unit is not released yet */
+    bool packed;   /* its rows are in groups */
+    uint8_t hits;  /* requests that found it there, PACK_HITS at most */
+} QsfExpert;
+
+/* A unit that is being read. */
+typedef struct QsfExpertRead {
+    uint32_t expert;
+    unsigned which;
+    unsigned n_reads;
+    QsfIoRead read[QSF_UNIT_TENSORS];
+} QsfExpertRead;
+
+struct QsfExpertPool {
+    QsfWeightUnit *units;
+    QsfLedger *ledger;
+    QsfLoaderOptions o;
+    QsfIo *io; /* NULL: stopped */
+    uint32_t n_units, n_experts;
+    uint32_t *unit;    /* (n_experts) first units, ascending */
+    QsfExpert *expert; /* (n_experts) */
+    uint32_t *owner;   /* (n_experts) of slots; QSF_NO_SLOT: free */
+    void *meta;
+    uint64_t meta_bytes, slot_bytes;
+    QsfSpace space;
+    uint32_t n_slots, n_free;
+    double now, scale; /* positions, and 2 ^ (now / half) relative to the last scaling */
+    double age[QSF_EXPERT_AGES];
+    QsfExpertRead job[QSF_IO_DEPTH]; /* ring of n_jobs, the oldest one first */
+    uint32_t first_job, n_jobs, n_reads;
+    uint32_t queue[2 * QSF_MAX_EXPERTS]; /* of units, [queue_at, n_queue) */
+    uint32_t queue_at, n_queue;
+    uint32_t list[QSF_MAX_EXPERTS]; /* requested experts of the running layer */
+    uint32_t n_list, n_wanted;
+    uint32_t fill_id, fill_at; /* the next expert of a block, and expert, to fill a free slot with */
+    uint64_t busy_since;
+};
+
+/* Returns the number of the expert that a unit belongs to. */
+uint32_t qsf_expert_find(const QsfExpertPool *p, uint32_t unit);
+/* Returns where unit `which` (0 or 1) of expert e lies in its slot. */
+uint8_t *qsf_expert_place(const QsfExpertPool *p, uint32_t e, unsigned which);
+/* Gives the slot of e back, if it has one; its contents are lost. */
+void qsf_expert_leave(QsfExpertPool *p, uint32_t e);
+/* Gives a slot to e, which has none; its owner leaves. */
+void qsf_expert_enter(QsfExpertPool *p, uint32_t e, uint32_t slot);
+/* Returns a free slot among the first n, or that of the owner with the lowest score, but not of `but`;
+ * QSF_NO_SLOT: all are in use. forced: also an owner that is still to be computed, if it is complete. */
+uint32_t qsf_expert_find_slot(const QsfExpertPool *p, uint32_t n, uint32_t but, bool forced);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads experts into their slots. */
+#include <string.h>
+
+#include "src/base/clock.h"
+#include "src/stream/checksums.h"
+#include "src/stream/expert_pool_impl.h"
+
+/* ---- reads ---- */
+
+static void start(QsfExpertPool *p, uint32_t e, unsigned which) {
+    const QsfUnit *u = &p->units[p->unit[e] + which].u;
+    QsfExpertRead *j = &p->job[(p->first_job + p->n_jobs++) % QSF_IO_DEPTH];
+    uint8_t *data = qsf_expert_place(p, e, which);
+    QsfChunk c;
+    qsf_chunk_make(u, 0, u->items, &c);
+    *j = (QsfExpertRead){ .expert = e, .which = which };
+    if (p->n_jobs == 1) p->busy_since = qsf_now_ns();
+    for (unsigned i = 0; i < c.n_parts; i++) {
+        QsfIoRead *r = &j->read[j->n_reads++];
+        *r = (QsfIoRead){ .file = u->tensor[c.part[i].tensor]->file,
+                          .off = c.part[i].file_off,
+                          .len = c.part[i].window_bytes,
+                          .dst = data + c.part[i].window };
+        qsf_io_start(p->io, r);
+    }
+    p->n_reads += j->n_reads;
+}
+
+/* Starts reads in the order of the queue, as many as may be in flight. forced: for the first of them
+ * another expert may have to be read again. */
+static void read_on(QsfExpertPool *p, bool forced) {
+    while (p->queue_at < p->n_queue && p->n_jobs < QSF_IO_DEPTH &&
+           p->n_reads + QSF_UNIT_TENSORS <= QSF_IO_DEPTH) {
+        const uint32_t unit = p->queue[p->queue_at], e = qsf_expert_find(p, unit);
+        if (p->expert[e].slot == QSF_NO_SLOT) {
+            const uint32_t slot = qsf_expert_find_slot(p, p->n_slots, e, forced && p->n_jobs == 0);
+            if (slot == QSF_NO_SLOT) return;
+            qsf_expert_enter(p, e, slot);
+        }
+        start(p, e, unit - p->unit[e]);
+        p->queue_at++;
+    }
+}
+
+static void count(const QsfExpertPool *p, const QsfUnit *u, uint64_t bytes, uint64_t waited_since) {
+    QsfStreamCounters *n = p->o.counters;
+    const uint64_t now = qsf_now_ns(), ns = now - waited_since;
+    atomic_fetch_add_explicit(&n->bytes_read, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&n->wait_ns, ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&n->read_ns, now - p->busy_since, memory_order_relaxed);
+    if (n->layer == NULL) return;
+    atomic_fetch_add_explicit(&n->layer[u->layer].read_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&n->layer[u->layer].wait_ns, ns, memory_order_relaxed);
+}
+
+static int verify(const QsfExpertPool *p, QsfWeightUnit *w, const uint8_t *data, QsfErr *err) {
+    QsfChunk c;
+    int rc = QSF_OK;
+    if (p->o.sums == NULL || w->checked_items != 0) return QSF_OK;
+    qsf_chunk_make(&w->u, 0, w->u.items, &c);
+    for (unsigned i = 0; rc == QSF_OK && i < c.n_parts; i++) {
+        const QsfPart *part = &c.part[i];
+        rc = qsf_checksums_add(p->o.sums, w, part->tensor, part->row0, part->row1, data + part->at, err);
+    }
+    if (rc == QSF_OK) w->checked_items = c.item1;
+    return rc;
+}
+
+/* Waits for the oldest read. */
+static int finish(QsfExpertPool *p, QsfErr *err) {
+    QsfExpertRead *j = &p->job[p->first_job];
+    QsfExpert *x = &p->expert[j->expert];
+    QsfWeightUnit *w = &p->units[p->unit[j->expert] + j->which];
+    const uint64_t t0 = qsf_now_ns();
+    uint64_t got = 0;
+    QsfErr later = { 0 };
+    int rc = QSF_OK;
+    for (unsigned i = 0; i < j->n_reads; i++) { /* all, even after a failure: their memory is in use */
+        const int one = qsf_io_wait(p->io, &j->read[i], rc == QSF_OK ? err : &later);
+        if (rc == QSF_OK) rc = one;
+        got += j->read[i].got;
+    }
+    qsf_err_clear(&later);
+    count(p, &w->u, got, t0);
+    p->busy_since = qsf_now_ns();
+    p->n_reads -= j->n_reads;
+    p->first_job = (p->first_job + 1) % QSF_IO_DEPTH;
+    p->n_jobs--;
+    if (rc == QSF_OK) rc = verify(p, w, qsf_expert_place(p, j->expert, j->which), err);
+    if (rc == QSF_OK) x->there |= (uint8_t)(1u << j->which);
+    if (j->which == 1) x->queued = false;
+    return rc;
+}
+
+/* ---- requests ---- */
+
+static bool is_missing(const QsfExpertPool *p, uint32_t e) { return p->expert[e].there != 3; }
+
+static void enqueue(QsfExpertPool *p, uint32_t unit) {
+    if (p->n_queue < 2 * QSF_MAX_EXPERTS) p->queue[p->n_queue++] = unit;
+}
+
+void qsf_expert_pool_read_ahead(QsfExpertPool *p, bool first_units) {
+    p->queue_at = p->n_queue = 0;
+    for (uint32_t i = 0; i < p->n_list; i++) {
+        const uint32_t e = p->list[i];
+        if (!is_missing(p, e)) continue;
+        p->expert[e].queued = true;
+        enqueue(p, p->unit[e]);
+        if (!first_units) enqueue(p, p->unit[e] + 1);
+    }
+    for (uint32_t i = 0; first_units && i < p->n_list; i++)
+        if (is_missing(p, p->list[i])) enqueue(p, p->unit[p->list[i]] + 1);
+    read_on(p, false);
+}
+
+/* The last two units of the queue come first. */
+static void put_first(QsfExpertPool *p) {
+    const uint32_t n = p->n_queue - p->queue_at - 2;
+    uint32_t last[2] = { p->queue[p->n_queue - 2], p->queue[p->n_queue - 1] };
+    memmove(p->queue + p->queue_at + 2, p->queue + p->queue_at, n * sizeof *p->queue);
+    memcpy(p->queue + p->queue_at, last, sizeof last);
+}
+
+/* It was given up after it was requested. */
+static void request_again(QsfExpertPool *p, uint32_t e) {
+    const uint32_t left = p->n_queue - p->queue_at;
+    memmove(p->queue, p->queue + p->queue_at, left * sizeof *p->queue);
+    p->queue_at = 0;
+    p->n_queue = left;
+    p->expert[e].queued = true;
+    enqueue(p, p->unit[e]);
+    enqueue(p, p->unit[e] + 1);
+    put_first(p);
+}
+
+/* Nothing is in flight, and all slots belong to experts that are half read: e comes first, the others begin
+ * again. */
+static void start_over(QsfExpertPool *p, uint32_t e) {
+    p->queue_at = p->n_queue = 0;
+    for (uint32_t i = 0; i < p->n_list; i++) {
+        const uint32_t x = p->list[i];
+        if (!p->expert[x].wanted || !is_missing(p, x)) continue;
+        qsf_expert_leave(p, x);
+        p->expert[x].queued = true;
+        enqueue(p, p->unit[x]);
+        enqueue(p, p->unit[x] + 1);
+        if (x == e) put_first(p);
+    }
+}
+
+/* Reads until the unit is there. */
+static int wait_for(QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err) {
+    const QsfExpert *x = &p->expert[e];
+    bool again = false;
+    int rc = QSF_OK;
+    if (is_missing(p, e) && !x->queued) request_again(p, e);
+    while (rc == QSF_OK && !(x->there >> which & 1)) {
+        read_on(p, true);
+        if (p->n_jobs > 0) {
+            rc = finish(p, err);
+            read_on(p, false);
+        } else if (!again) {
+            start_over(p, e);
+            again = true;
+        } else {
+            rc = qsf_err_set(err, QSF_E_RUNTIME, "internal: no slot for expert unit %u", p->unit[e] + which);
+        }
+    }
+    return rc;
+}
+
+int qsf_expert_pool_acquire(QsfExpertPool *p, uint32_t unit, QsfChunk *c, const uint8_t **data, QsfErr *err) {
+    const uint32_t e = qsf_expert_find(p, unit);
+    const unsigned which = unit - p->unit[e];
+    const QsfUnit *u = &p->units[unit].u;
+    if (!p->expert[e].wanted)
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: expert unit %u was not requested", unit);
+    int rc = wait_for(p, e, which, err);
+    if (rc != QSF_OK) return rc;
+    qsf_chunk_make(u, 0, u->items, c);
+    *data = qsf_expert_place(p, e, which);
+    return QSF_OK;
+}
+
+void qsf_expert_pool_release(QsfExpertPool *p, uint32_t unit) {
+    const uint32_t e = qsf_expert_find(p, unit);
+    if (unit == p->unit[e] || !p->expert[e].wanted) return;
+    p->expert[e].wanted = false;
+    p->n_wanted--;
+    read_on(p, false);
+}
+
+/* ---- a pass that broke off ---- */
+
+void qsf_expert_pool_reset(QsfExpertPool *p) {
+    QsfErr ignored = { 0 };
+    while (p->n_jobs > 0) (void)finish(p, &ignored);
+    qsf_err_clear(&ignored);
+    for (uint32_t i = 0; i < p->n_list; i++) {
+        QsfExpert *x = &p->expert[p->list[i]];
+        if (x->there != 3) qsf_expert_leave(p, p->list[i]);
+        x->wanted = x->queued = false;
+    }
+    p->n_list = p->n_wanted = p->queue_at = p->n_queue = 0;
+}
+
+/* ---- free slots ---- */
+
+/* Returns the next expert to fill a slot with, in the order of the ids within their blocks; QSF_NO_SLOT:
+ * all are there. */
+static uint32_t next_to_fill(QsfExpertPool *p) {
+    for (; p->fill_id < QSF_MAX_EXPERTS; p->fill_id++, p->fill_at = 0) {
+        for (; p->fill_at < p->n_experts; p->fill_at++) {
+            const uint32_t e = p->fill_at;
+            if (p->units[p->unit[e]].u.expert == p->fill_id && p->expert[e].slot == QSF_NO_SLOT) return e;
+        }
+    }
+    return QSF_NO_SLOT;
+}
+
+/* Starts to read one expert into a free slot; false: there is none, or no expert is missing. */
+static bool fill_one(QsfExpertPool *p) {
+    const uint32_t e = p->n_free > 0 ? next_to_fill(p) : QSF_NO_SLOT,
+                   slot = e != QSF_NO_SLOT ? qsf_expert_find_slot(p, p->n_slots, e, false) : QSF_NO_SLOT;
+    if (slot == QSF_NO_SLOT || p->owner[slot] != QSF_NO_SLOT) return false;
+    qsf_expert_enter(p, e, slot);
+    p->expert[e].queued = true;
+    start(p, e, 0);
+    start(p, e, 1);
+    return true;
+}
+
+int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfErr *err) {
+    const uint32_t most = QSF_IO_DEPTH - 2 * QSF_UNIT_TENSORS;
+    uint64_t done = 0;
+    int rc = QSF_OK;
+    p->fill_id = p->fill_at = 0;
+    *more = true;
+    while (rc == QSF_OK && done < max_bytes && *more) {
+        while (p->n_reads <= most && done < max_bytes && (*more = fill_one(p))) done += p->slot_bytes;
+        if (p->n_jobs > 0) rc = finish(p, err);
+    }
+    while (p->n_jobs > 0) {
+        QsfErr later = { 0 };
+        const int one = finish(p, rc == QSF_OK ? err : &later);
+        if (rc == QSF_OK) rc = one;
+        qsf_err_clear(&later);
+    }
+    for (uint32_t s = 0; rc != QSF_OK && s < p->n_slots; s++)
+        if (p->owner[s] != QSF_NO_SLOT && p->expert[p->owner[s]].there != 3) qsf_expert_leave(p, p->owner[s]);
+    *more = *more && rc == QSF_OK && p->n_free > 0;
+    return rc;
+}

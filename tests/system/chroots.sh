@@ -82,7 +82,7 @@ try_package() {
     inside apt-get -qq update >"$work/out" 2>&1 || { cat "$work/out"; fail "$suite: apt-get update"; return; }
     if ! inside apt-get -s --no-install-recommends install /tmp/q.deb >"$work/out" 2>&1; then
         [ "$suite" != "$own" ] || { cat "$work/out"; fail "$suite: the package cannot be installed where it was built"; }
-        echo "$suite, the package: it lacks $(sed -n 's/.*Depends: \(.*\) but .*/\1/p' "$work/out" | paste -sd ,)"
+        echo "$suite, the package: it lacks $(sed -n '/not going to be/d; s/.*Depends: \(.*\) but .*/\1/p' "$work/out" | paste -sd ,)"
         return
     fi
     inside env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install /tmp/q.deb \

@@ -27,9 +27,12 @@ static void start(QsfThreads *t, int most) {
 
 /* Says what a race found, or that none has ended. */
 static void explain(const QsfRace *r, char *dst, size_t cap) {
-    size_t n = (size_t)snprintf(dst, cap, r->races > 0 ? "measured: " : "not measured: ");
+    size_t n = (size_t)snprintf(dst, cap, "%s",
+                                r->n == 1      ? "nothing to choose from"
+                                : r->races > 0 ? "measured: "
+                                               : "not measured yet: ");
     if (r->races > 0) qsf_race_text(r, dst + n, cap - n);
-    for (int i = 0; r->races == 0 && i < r->n && n < cap; i++)
+    for (int i = 0; r->races == 0 && r->n > 1 && i < r->n && n < cap; i++)
         n += (size_t)snprintf(dst + n, cap - n, "%s%d (%s)", i > 0 ? ", " : "", r->runner[i].width.threads,
                               r->runner[i].width.what);
 }

@@ -119,12 +119,11 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
         if (rt->plan.expert_bytes > 0)
             qsf_strbuf_addf(&out, "experts  %.1f %% of those chosen were in memory, %.1f read per token\n",
                             100 * f->expert_hits, f->expert_misses);
-        QsfForwardStats s;
-        qsf_forward_stats(rt->fwd, &s);
+        const int threads = run_threads(rt, false);
         qsf_strbuf_addf(
-            &out, "peak RSS %.1f of %.1f MB, %u thread%s for tokens, %u for prompts, %s; medians of %lld\n",
-            (double)qsf_peak_rss_bytes() / 1048576, (double)rt->budget / 1048576, s.threads,
-            s.threads == 1 ? "" : "s", s.prefill_threads, qk_level_name(rt->table.level),
+            &out, "peak RSS %.1f of %.1f MB, %d thread%s for tokens, %d for prompts, %s; medians of %lld\n",
+            (double)qsf_peak_rss_bytes() / 1048576, (double)rt->budget / 1048576, threads,
+            threads == 1 ? "" : "s", run_threads(rt, true), qk_level_name(rt->table.level),
             (long long)b->repeats);
     }
     int rc = run_write_raw(qsf_strbuf_str(&out), out.len);
@@ -176,7 +175,7 @@ static int draw(RunPicture *picture, QsfRuntime *rt, const RunOptions *o, const 
                           .streamed_mb = row->f.bytes_per_token / 1048576,
                           .n_prompt = (uint32_t)b->n_prompt,
                           .n_gen = (uint32_t)b->n_gen,
-                          .threads = rt->threads,
+                          .threads = run_threads(rt, false),
                           .level = qk_level_name(rt->table.level),
                           .part = row->b };
     run_model_title(o, rt, n.model, sizeof n.model);

@@ -90,7 +90,8 @@ static void put_parity(QsfStrbuf *b, const RunParity *p, const QsfRuntime *rt) {
         qsf_strbuf_addf(b, "%lld", (long long)p->first_divergence);
     else
         qsf_strbuf_adds(b, "null");
-    qsf_strbuf_addf(b, ", \"backend\": \"%s\", \"threads\": %d", qk_level_name(rt->table.level), rt->threads);
+    qsf_strbuf_addf(b, ", \"backend\": \"%s\", \"threads\": %d", qk_level_name(rt->table.level),
+                    run_threads(rt, true));
     put_kernels(b, rt);
     qsf_strbuf_addf(b, ", \"budget_mb\": %.2f, \"peak_rss_mb\": %.2f", (double)rt->budget / 1048576,
                     (double)qsf_peak_rss_bytes() / 1048576);

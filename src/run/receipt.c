@@ -128,6 +128,12 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     return QSF_EXIT_OK;
 }
 
+int run_threads(const QsfRuntime *rt, bool prompts) {
+    QsfForwardStats s;
+    qsf_forward_stats(rt->fwd, &s);
+    return (int)(prompts ? s.prefill_threads : s.threads);
+}
+
 static void put_real(QsfStrbuf *b, const char *key, double v) {
     qsf_strbuf_addf(b, ", \"%s\": ", key);
     qsf_json_put_real(b, v);
@@ -184,10 +190,8 @@ void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
     qsf_json_put_string(b, io, strlen(io));
     put_real(b, "peak_rss_mb", mb(qsf_peak_rss_bytes()));
     put_real(b, "budget_mb", mb(rt->budget));
-    QsfForwardStats s;
-    qsf_forward_stats(rt->fwd, &s);
-    qsf_strbuf_addf(b, ", \"threads\": %u, \"prefill_threads\": %u, \"threads_measured\": %s, \"backend\": ",
-                    s.threads, s.prefill_threads,
+    qsf_strbuf_addf(b, ", \"threads\": %d, \"prefill_threads\": %d, \"threads_measured\": %s, \"backend\": ",
+                    run_threads(rt, false), run_threads(rt, true),
                     rt->plan.threads_auto && rt->threads > 1 ? "true" : "false");
     qsf_json_put_string(b, qk_level_name(rt->table.level), strlen(qk_level_name(rt->table.level)));
     put_quality(b, rt);

@@ -174,6 +174,8 @@ typedef struct RunFigures {
     double expert_hits, expert_misses; /* the same: share of the chosen experts, and experts per token */
 } RunFigures;
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
+/* Returns the number of threads that compute tokens of an answer, or prompts. */
+int run_threads(const QsfRuntime *rt, bool prompts);
 /* Computes the figures. s: the counters of decoding. */
 RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g);
 

@@ -95,8 +95,8 @@ static void put_json(QsfStrbuf *b, const RunPerplexity *m, const QsfPerplexityRe
     put(b, "seconds", seconds(m));
     qsf_strbuf_addf(b,
                     ", \"peak_rss_mb\": %.2f, \"budget_mb\": %.2f, \"threads\": %d, \"backend\": \"%s\"}\n",
-                    (double)qsf_peak_rss_bytes() / 1048576, (double)m->rt.budget / 1048576, m->rt.threads,
-                    qk_level_name(m->rt.table.level));
+                    (double)qsf_peak_rss_bytes() / 1048576, (double)m->rt.budget / 1048576,
+                    run_threads(&m->rt, true), qk_level_name(m->rt.table.level));
 }
 
 static void put_text(QsfStrbuf *b, const RunPerplexity *m, const QsfPerplexityResult *r) {

@@ -157,13 +157,13 @@ see '^rc=0'
 start 100 30 "'$chat' --no-save --ram-budget 60 large"
 see 'F4 [0-9]+ MB: nothing streams'
 keys F4
-see '─ RAM budget 60 -> [0-9]+ MB: 0 instead of [0-9]+ MB per token from disk'
+see '─ RAM budget 60 -> [0-9]+ MB: all weights are in RAM'
 see 'RAM [0-9.]+/1[0-9][0-9] MB'
 see_gone 'F4 [0-9]+ MB'
 keys F4
-see 'all weights are in RAM already'
+see '─ RAM budget 1[0-9]+ MB: all weights are in RAM, with the whole context'
 keys F3
-see '─ RAM budget 1[0-9]+ -> [0-9]+ MB: [0-9]+ instead of 0 MB per token'
+see '─ RAM budget 1[0-9]+ -> [0-9]+ MB: [0-9]+ MB per token from disk'
 see 'F4 [0-9]+ MB: nothing streams'
 keys C-d
 see '^rc=0'

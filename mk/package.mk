@@ -6,8 +6,10 @@ P := package
 
 .PHONY: package package-deb package-rpm tarball
 
-# The time in packages and archives: of the last commit; in an unpacked archive all files have that time.
-SOURCE_DATE_EPOCH ?= $(or $(if $(wildcard $S/.git),$(shell git -C $S log -1 --format=%ct 2>/dev/null)),$(shell stat -c %Y $S/VERSION))
+# The time in packages and archives, looked up once: of the last commit; in an unpacked archive all files have that time.
+ifndef SOURCE_DATE_EPOCH
+SOURCE_DATE_EPOCH := $(or $(if $(wildcard $S/.git),$(shell git -C $S log -1 --format=%ct 2>/dev/null)),$(shell stat -c %Y $S/VERSION))
+endif
 export SOURCE_DATE_EPOCH
 
 # Each kind that the tools on this machine can make.

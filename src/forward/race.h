@@ -5,9 +5,9 @@
  * A race has rounds. In a round every number that is still in takes a turn; the order is reversed each time,
  * so that a machine that becomes slower or faster favours none. A turn lasts at least turn_ns. After each
  * round, numbers that are clearly slower leave; the race ends when one is left, or when what is left is
- * known well enough: the more the turns of a number differ, the longer that takes. Each number's slowest turn
- * does not count: one interruption must not decide. Of those within 2 % of the fastest the smallest number
- * wins: it leaves more of the machine to others.
+ * known well enough: the more the turns of a number differ, the longer that takes. Each number's slowest
+ * turn does not count: one interruption must not decide. Of those within 2 % of the fastest the smallest
+ * number wins: it leaves more of the machine to others.
  *
  * After a race the number that won is used. The next race is run when work has been slower by a quarter for a
  * second (another program, a quota), and now and then with the neighbours of the number in use only, because

@@ -119,7 +119,8 @@ static void say_folder(const char *dir, char *hint, size_t cap) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     if (!qsf_models_list(NULL, dir, SECONDS, &l)) return;
     put_clean(&b, dir);
-    qsf_strbuf_adds(&b, l.n == 0   ? ": there are no models in this folder"
+    qsf_strbuf_adds(&b, l.n == 0
+                            ? ": there are no models in this folder, and no tokenizer.json or tokenizer.model"
                         : l.n == 1 ? ": this is a folder; name the model in it: "
                                    : ": this is a folder; name one of the models in it: ");
     for (size_t i = 0; i < l.n && i < SHOWN; i++) {

@@ -139,7 +139,7 @@ keys C-d
 see '^rc='
 echo text >"$work/wrong.gguf"
 start 80 24 "'$chat' --no-save '$work/wrong.gguf'"
-see 'wrong.gguf: .*not a model'
+see 'not a model'
 see '^ qsf-chat +no model +[0-9]'
 keys C-d
 see '^rc='

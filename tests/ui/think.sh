@@ -108,7 +108,7 @@ for n in 1 2 6 8; do
     "$run" "$work/channels.gguf" -p Hi -n $n </dev/null >"$work/out" 2>"$work/err" ||
         fail "channels -n $n: exit $?"
     [ -s "$work/out" ] && fail "a head reached stdout"
-    err_has "the answer has no text yet after $n tokens"
+    err_has "the answer has no text yet after $n tokens?"
     printf '/set max-tokens %s\nHi\n' $n | chat_lines 0 "$work/channels.gguf"
     err_has 'no text yet'
     printf '\n' | cmp -s - "$work/out" ||

@@ -293,7 +293,7 @@ static void test_names(void **state) {
     means("nothing like that at all", NULL, "");
     means("bad\033name", NULL, "");
     means("folder", NULL, "this is a folder; name the model in it: inside.gguf");
-    means("empty", NULL, "there are no models in this folder");
+    means("empty", NULL, "there are no models in this folder, and no tokenizer.json or tokenizer.model");
     assert_true(qsf_model_is_folder("folder"));
     assert_false(qsf_model_is_folder("real.gguf"));
     assert_false(qsf_model_is_folder("missing"));

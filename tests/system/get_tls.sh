@@ -13,7 +13,7 @@ mkdir "$work/hub"
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$work/cert" -days 2 -subj /CN=localhost \
     -addext subjectAltName=DNS:localhost >"$work/log" 2>&1 || { cat "$work/log"; skip "this openssl makes no certificate"; }
 cat "$work/key" "$work/cert" >"$work/both"
-py "$QSF_SRCDIR/tests/harness/hub.py" "$work/m.gguf" "$work/hub" "$work/both" &
+"${QSF_PYTHON:-python3}" -E -S "$QSF_SRCDIR/tests/harness/hub.py" "$work/m.gguf" "$work/hub" "$work/both" &
 hub=$!
 trap 'kill $hub 2>/dev/null; rm -rf "$work"' EXIT
 while ! [ -s "$work/hub/port" ]; do

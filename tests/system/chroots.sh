@@ -31,6 +31,7 @@ fi
 archive=$(echo "$made"/qsf-*-linux-*.tar.gz) deb=$(echo "$made"/qsf_*.deb)
 roots=${QSF_CHROOTS:-$work/roots}
 mkdir -p "$roots"
+# shellcheck disable=SC2154 # shellcheck 0.9 does not see that the loop sets it
 trap 'for m in "$roots"/*/proc; do umount "$m" 2>/dev/null; done; rm -rf "$work"' EXIT
 
 # bare SUITE: a minimal system of it in $root; false if the mirror has none.

@@ -162,7 +162,7 @@ grep -q '^generate: thesaurus.txt:1: ' "$work/err" ||
 rm "$work/plain/thesaurus.txt"
 
 mkdir "$work/tree"
-(cd "$QSF_SRCDIR" && cp -R ui src templates configure "$work/tree/")
+(cd "$QSF_SRCDIR" && cp -R ui get src templates configure "$work/tree/")
 sed 's|^    { "help", "?",|    { "frobnicate", "", "[N]", "turn the knob N times round", UI_ARG_NONE, 0 },\n&|' "$work/tree/ui/commands.c" >"$work/c" &&
     cp "$work/c" "$work/tree/ui/commands.c"
 "$generate" $plain --check --root "$work/tree" >"$work/new" 2>&1 ||

@@ -15,13 +15,15 @@
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"
 
-enum { PROMPT = 37, ANSWER = 24, VOCAB = 300, BLOCKS = 2, ALL = BLOCKS * QSF_TINY_EXPERTS, USED = 2 };
+enum { PROMPT = 37, ANSWER = 24, VOCAB = 300, BLOCKS = 2, ALL = BLOCKS * QSF_TINY_EXPERTS, USED = 4 };
 
+/* Four experts of a position: the sum of two is the same in either order. */
+static const char *const four[] = { "llama.expert_used_count=int:4", NULL };
 static char path[512];
 static uint64_t dense, expert; /* bytes of weights: without experts, and of one expert */
 
 static int write_model(void **state) {
-    QsfRigOptions o = { .path = path };
+    QsfRigOptions o = { .path = path, .overrides = four };
     QsfRig r;
     QsfErr err = { 0 };
     QsfShape s;
@@ -76,7 +78,7 @@ static void conversation(const QsfRigOptions *o, uint32_t slots, float *out) {
 static float *expected(void) {
     static float x[ANSWER * VOCAB];
     static bool known;
-    const QsfRigOptions o = { .path = path };
+    const QsfRigOptions o = { .path = path, .overrides = four };
     if (!known) conversation(&o, 0, x);
     known = true;
     return x;
@@ -90,12 +92,13 @@ static void check(const QsfRigOptions *o, uint32_t slots) {
 }
 
 static void same_logits(void **state) {
-    static const uint32_t slots[] = { 2, 3, 4, 7, 12, ALL - 1 }, batch[] = { 1, 3, 16 };
+    static const uint32_t slots[] = { 4, 5, 7, 12, ALL - 1 }, batch[] = { 1, 3, 16 };
     (void)state;
     for (size_t s = 0; s < sizeof slots / sizeof *slots; s++)
         for (size_t b = 0; b < sizeof batch / sizeof *batch; b++)
             for (int threads = 1; threads <= 2; threads++)
                 check(&(QsfRigOptions){ .path = path,
+                                        .overrides = four,
                                         .pin_cap = room_for(slots[s]),
                                         .batch = batch[b],
                                         .threads = threads },
@@ -105,22 +108,22 @@ static void same_logits(void **state) {
 static void every_way_to_read(void **state) {
     (void)state;
     for (QsfIoKind io = QSF_IO_AUTO; io < QSF_IO_N; io++)
-        check(&(QsfRigOptions){ .path = path, .pin_cap = room_for(5), .io = io }, 5);
+        check(&(QsfRigOptions){ .path = path, .overrides = four, .pin_cap = room_for(5), .io = io }, 5);
 }
 
 /* All experts, or too few slots for the choice of one position. */
 static void no_slots(void **state) {
     (void)state;
-    check(&(QsfRigOptions){ .path = path, .pin_cap = room_for(ALL) }, 0);
-    check(&(QsfRigOptions){ .path = path, .pin_cap = room_for(1) }, 0);
-    check(&(QsfRigOptions){ .path = path, .pin_cap = dense / 2 }, 0);
+    check(&(QsfRigOptions){ .path = path, .overrides = four, .pin_cap = room_for(ALL) }, 0);
+    check(&(QsfRigOptions){ .path = path, .overrides = four, .pin_cap = room_for(3) }, 0);
+    check(&(QsfRigOptions){ .path = path, .overrides = four, .pin_cap = dense / 2 }, 0);
 }
 
 static void levels(void **state) {
     (void)state;
     for (qk_level l = QK_LEVEL_REF; l <= qk_cpu_best(); l++) {
         static float all[ANSWER * VOCAB], some[ANSWER * VOCAB];
-        QsfRigOptions o = { .path = path, .level = l };
+        QsfRigOptions o = { .path = path, .overrides = four, .level = l };
         if (!qk_cpu_has(l)) continue;
         conversation(&o, 0, all);
         o.pin_cap = room_for(6);
@@ -132,7 +135,10 @@ static void levels(void **state) {
 /* Memory that the KV cache does not need yet holds experts. */
 static void lent_memory(void **state) {
     (void)state;
-    check(&(QsfRigOptions){ .path = path, .pin_cap = room_for(3), .kv_step = 32, .ctx = 256 }, 3);
+    check(
+        &(QsfRigOptions){
+            .path = path, .overrides = four, .pin_cap = room_for(5), .kv_step = 32, .ctx = 256 },
+        5);
 }
 
 static uint64_t read_for(const QsfRig *r, uint32_t i, QsfErr *err) {
@@ -144,7 +150,7 @@ static uint64_t read_for(const QsfRig *r, uint32_t i, QsfErr *err) {
 
 /* The same position again and again: its experts are read once, and only they. */
 static void kept(void **state) {
-    const QsfRigOptions o = { .path = path, .pin_cap = room_for(USED * BLOCKS) };
+    const QsfRigOptions o = { .path = path, .overrides = four, .pin_cap = room_for(USED * BLOCKS) };
     QsfErr err = { 0 };
     QsfRig r;
     (void)state;
@@ -166,8 +172,8 @@ static void set_slots(QsfRig *r, uint32_t slots, QsfErr *err) {
 
 /* The number of slots changes after every token. */
 static void other_sizes(void **state) {
-    static const uint32_t slots[] = { 2, 16, 9, 4, 3, 15, 2, 6 };
-    const QsfRigOptions o = { .path = path, .pin_cap = room_for(8), .threads = 2 };
+    static const uint32_t slots[] = { 4, 16, 9, 5, 4, 15, 4, 6 };
+    const QsfRigOptions o = { .path = path, .overrides = four, .pin_cap = room_for(8), .threads = 2 };
     QsfErr err = { 0 };
     QsfRig r;
     (void)state;
@@ -184,7 +190,7 @@ static void other_sizes(void **state) {
 
 /* Free slots are filled before anything is asked for, and what is read then is not read again. */
 static void filled_ahead(void **state) {
-    const QsfRigOptions o = { .path = path, .pin_cap = room_for(ALL - 1) };
+    const QsfRigOptions o = { .path = path, .overrides = four, .pin_cap = room_for(ALL - 1) };
     QsfErr err = { 0 };
     QsfForwardStats s;
     QsfRig r;
@@ -205,7 +211,7 @@ static void filled_ahead(void **state) {
     assert_true(after.bytes_read - s.bytes_read < 4 * expert);
     qsf_rig_close(&r);
     /* Without slots there is nothing to fill. */
-    const QsfRigOptions all = { .path = path };
+    const QsfRigOptions all = { .path = path, .overrides = four };
     qsf_test_expect_ok(qsf_rig_open(&r, &all, &err), &err);
     qsf_test_expect_ok(qsf_forward_fill_experts(r.fwd, 3 * expert, &more, &err), &err);
     assert_false(more);
@@ -214,7 +220,7 @@ static void filled_ahead(void **state) {
 
 /* A pool that shrinks keeps the experts that were used most. */
 static void shrinks_to_the_best(void **state) {
-    const QsfRigOptions o = { .path = path, .pin_cap = room_for(ALL - 1) };
+    const QsfRigOptions o = { .path = path, .overrides = four, .pin_cap = room_for(ALL - 1) };
     QsfErr err = { 0 };
     QsfRig r;
     (void)state;
@@ -235,7 +241,9 @@ static void failed_read(void **state) {
     QsfErr err = { 0 };
     (void)state;
     for (uint32_t batch = 1; batch <= 16; batch *= 16) {
-        const QsfRigOptions o = { .path = path, .pin_cap = room_for(4), .batch = batch, .io = QSF_IO_PREAD };
+        const QsfRigOptions o = {
+            .path = path, .overrides = four, .pin_cap = room_for(4), .batch = batch, .io = QSF_IO_PREAD
+        };
         const int32_t more[4] = { 200, 100, 50, 25 };
         unsigned failures = 0;
         QsfRig r;

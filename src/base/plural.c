@@ -219,11 +219,15 @@ int qsf_plural_snprintf(char *dst, size_t cap, const char *fmt, ...) {
     return n;
 }
 
-int qsf_plural_fprintf(FILE *to, const char *fmt, ...) {
+int qsf_plural_vfprintf(FILE *to, const char *fmt, va_list ap) {
     char buf[QSF_PLURAL_FORMAT];
+    return vfprintf(to, qsf_plural_format(buf, fmt, ap), ap);
+}
+
+int qsf_plural_fprintf(FILE *to, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    const int n = vfprintf(to, qsf_plural_format(buf, fmt, ap), ap);
+    const int n = qsf_plural_vfprintf(to, fmt, ap);
     va_end(ap);
     return n;
 }

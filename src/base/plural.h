@@ -14,9 +14,10 @@
  * is an integer, or the string "1"; only the format decides what is a noun. ap is not changed. */
 const char *qsf_plural_format(char buf[QSF_PLURAL_FORMAT], const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
-/* vsnprintf, snprintf and fprintf with that format. */
+/* vsnprintf, vfprintf, snprintf and fprintf with that format. */
 int qsf_plural_vsnprintf(char *dst, size_t cap, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
+int qsf_plural_vfprintf(FILE *to, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 int qsf_plural_snprintf(char *dst, size_t cap, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int qsf_plural_fprintf(FILE *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -126,10 +126,9 @@ int qsf_text_snprintf(char *dst, size_t cap, const char *fmt, ...) {
 }
 
 int qsf_text_fprintf(FILE *to, const char *fmt, ...) {
-    char buf[QSF_PLURAL_FORMAT];
     va_list ap;
     va_start(ap, fmt);
-    const int n = vfprintf(to, qsf_plural_format(buf, fmt, ap), ap);
+    const int n = qsf_plural_vfprintf(to, fmt, ap);
     va_end(ap);
     return n;
 }

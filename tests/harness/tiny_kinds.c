@@ -82,11 +82,21 @@ static const Kind experts = {
                      { "attn_output.weight", 2, { HIDDEN, HIDDEN }, 0.1f, 0, 0 },
                      { "ffn_norm.weight", 1, { HIDDEN }, 0.8f, 1, 0 },
                      { "ffn_gate_inp.weight", 2, { HIDDEN, EXPERTS }, 0.2f, 0, -1 },
-                     { "ffn_gate_exps.weight", 3, { HIDDEN, FFN, EXPERTS }, 0.2f, 0, 0 },
-                     { "ffn_up_exps.weight", 3, { HIDDEN, FFN, EXPERTS }, 0.2f, 0, 0 },
-                     { "ffn_down_exps.weight", 3, { FFN, HIDDEN, EXPERTS }, 0.05f, 0, 0 },
                      { NULL, 0, { 0 }, 0, 0, 0 } },
 };
+
+/* The three matrices of the experts of a layer; both first ones may be one tensor. */
+static const Shape stacked[] = { { "ffn_gate_exps.weight", 3, { HIDDEN, FFN, EXPERTS }, 0.2f, 0, 0 },
+                                 { "ffn_up_exps.weight", 3, { HIDDEN, FFN, EXPERTS }, 0.2f, 0, 0 },
+                                 { "ffn_down_exps.weight", 3, { FFN, HIDDEN, EXPERTS }, 0.05f, 0, 0 },
+                                 { NULL, 0, { 0 }, 0, 0, 0 } },
+                   fused[] = { { "ffn_gate_up_exps.weight", 3, { HIDDEN, 2 * FFN, EXPERTS }, 0.2f, 0, 0 },
+                               { "ffn_down_exps.weight", 3, { FFN, HIDDEN, EXPERTS }, 0.05f, 0, 0 },
+                               { NULL, 0, { 0 }, 0, 0, 0 } },
+                   shared[] = { { "ffn_gate_shexp.weight", 2, { HIDDEN, FFN }, 0.2f, 0, 0 },
+                                { "ffn_up_shexp.weight", 2, { HIDDEN, FFN }, 0.2f, 0, 0 },
+                                { "ffn_down_shexp.weight", 2, { FFN, HIDDEN }, 0.05f, 0, 0 },
+                                { NULL, 0, { 0 }, 0, 0, 0 } };
 
 static float next(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX generator */
@@ -107,7 +117,14 @@ static int add(QsfGgufBuild *b, const char *prefix, const Shape *s, uint64_t *st
     return 0;
 }
 
-static int write_kind(const char *path, const Kind *k, uint64_t seed) {
+static int add_all(QsfGgufBuild *b, const char *prefix, const Shape *s, uint64_t *state) {
+    int rc = 0;
+    for (; s != NULL && s->name != NULL; s++) rc |= add(b, prefix, s, state);
+    return rc;
+}
+
+/* more: in each layer, too; NULL-terminated. */
+static int write_kind(const char *path, const Kind *k, const Shape *const *more, uint64_t seed) {
     QsfGgufBuild b = { 0 };
     uint64_t state = seed;
     char key[64];
@@ -120,16 +137,27 @@ static int write_kind(const char *path, const Kind *k, uint64_t seed) {
     (void)snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", k->arch);
     qsf_gb_f32(&b, key, 1e-5f);
     qsf_gb_tiny_vocab(&b, VOCAB);
-    for (const Shape *s = k->of_model; s->name != NULL; s++) rc |= add(&b, "", s, &state);
+    rc |= add_all(&b, "", k->of_model, &state);
     for (unsigned l = 0; l < LAYERS; l++) {
         (void)snprintf(key, sizeof key, "blk.%u.", l);
-        for (const Shape *s = k->in_layer; s->name != NULL; s++) rc |= add(&b, key, s, &state);
+        rc |= add_all(&b, key, k->in_layer, &state);
+        for (const Shape *const *m = more; m != NULL && *m != NULL; m++) rc |= add_all(&b, key, *m, &state);
     }
     if (rc == 0) rc = qsf_gb_write(&b, path);
     qsf_gb_free(&b);
     return rc;
 }
 
-int qsf_test_write_tiny_mamba(const char *path, uint64_t seed) { return write_kind(path, &mamba, seed); }
+int qsf_test_write_tiny_mamba(const char *path, uint64_t seed) {
+    return write_kind(path, &mamba, NULL, seed);
+}
 
-int qsf_test_write_tiny_experts(const char *path, uint64_t seed) { return write_kind(path, &experts, seed); }
+int qsf_test_write_tiny_experts(const char *path, uint64_t seed) {
+    return qsf_test_write_tiny_experts_as(path, seed, QSF_TINY_STACKED, false);
+}
+
+int qsf_test_write_tiny_experts_as(const char *path, uint64_t seed, QsfTinyLayout layout, bool with_shared) {
+    const Shape *const of[] = { [QSF_TINY_STACKED] = stacked, [QSF_TINY_FUSED] = fused };
+    const Shape *const more[] = { of[layout], with_shared ? shared : NULL, NULL };
+    return write_kind(path, &experts, more, seed);
+}

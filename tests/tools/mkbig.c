@@ -3,7 +3,8 @@
  * second: packed blocks are random bits under fixed scales. The same keys give the same bytes.
  *
  * Keys: layers hidden heads kv_heads ffn vocab ctx seed tied=1 twins=1 (each second row of a layer's matrix
- * equals the previous one: layers compress to half) type=q4_0|q8_0|q4_k|f16|mixed */
+ * equals the previous one: layers compress to half) experts=N used=N (in each layer, of ffn rows each)
+ * type=q4_0|q8_0|q4_k|f16|mixed */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #define ALIGN 32u
 
 typedef struct Spec {
-    uint32_t layers, hidden, heads, kv_heads, ffn, vocab, ctx, tied, twins;
+    uint32_t layers, hidden, heads, kv_heads, ffn, vocab, ctx, tied, twins, experts, used;
     uint64_t seed;
     const char *type;
 } Spec;
@@ -83,8 +84,10 @@ static void put_half(unsigned char *at, double x) {
     at[1] = (unsigned char)(h >> 8);
 }
 
-static void add(Plan *p, const char *name, int type, uint64_t cols, uint64_t rows, double deviation) {
-    const uint64_t ne[2] = { cols, rows };
+/* n: matrices in the tensor, if it has three dimensions; otherwise 0. */
+static void add_tensor(Plan *p, const char *name, int type, uint64_t cols, uint64_t rows, uint64_t n,
+                       double deviation) {
+    const uint64_t ne[3] = { cols, rows, n };
     const Type *ty = &types[type];
     if (p->n == p->cap) {
         p->cap = p->cap ? 2 * p->cap : 64;
@@ -96,11 +99,32 @@ static void add(Plan *p, const char *name, int type, uint64_t cols, uint64_t row
                    cols,
                    rows,
                    p->end,
-                   (rows ? rows : 1) * cols / ty->n * ty->bytes,
+                   (rows ? rows : 1) * (n ? n : 1) * cols / ty->n * ty->bytes,
                    deviation,
                    !strncmp(name, "blk.", 4) && rows };
-    qsf_gb_tensor_row(&p->gb, name, ty->id, rows ? 2 : 1, ne, t->offset);
+    qsf_gb_tensor_row(&p->gb, name, ty->id, n ? 3 : rows ? 2 : 1, ne, t->offset);
     p->end = (t->offset + t->bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static void add(Plan *p, const char *name, int type, uint64_t cols, uint64_t rows, double deviation) {
+    add_tensor(p, name, type, cols, rows, 0, deviation);
+}
+
+static void add_experts(Plan *p, const Spec *s, const Recipe *r, uint32_t layer) {
+    const struct {
+        const char *name;
+        int type;
+        uint64_t cols, rows, n;
+    } mats[] = { { "gate_inp", F32, s->hidden, s->experts, 0 },
+                 { "gate_exps", r->ffn, s->hidden, s->ffn, s->experts },
+                 { "up_exps", r->ffn, s->hidden, s->ffn, s->experts },
+                 { "down_exps", r->down, s->ffn, s->hidden, s->experts } };
+    for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "blk.%u.ffn_%s.weight", layer, mats[i].name);
+        add_tensor(p, name, mats[i].type, mats[i].cols, mats[i].rows, mats[i].n,
+                   1 / sqrt((double)mats[i].cols));
+    }
 }
 
 static void add_layer(Plan *p, const Spec *s, const Recipe *r, uint32_t layer) {
@@ -116,10 +140,13 @@ static void add_layer(Plan *p, const Spec *s, const Recipe *r, uint32_t layer) {
     };
     for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
         char name[64];
+        const bool ffn = mats[i].rows && !strncmp(mats[i].name, "ffn_", 4);
+        if (ffn && s->experts) continue;
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, mats[i].name);
         add(p, name, mats[i].type, mats[i].cols, mats[i].rows,
             mats[i].rows ? 1 / sqrt((double)mats[i].cols) : 0.1);
     }
+    if (s->experts) add_experts(p, s, r, layer);
 }
 
 static void add_all(Plan *p, const Spec *s, const Recipe *r) {
@@ -140,6 +167,10 @@ static void add_all(Plan *p, const Spec *s, const Recipe *r) {
     qsf_gb_str(&p->gb, "general.name", "big random llama");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         qsf_gb_u32(&p->gb, numbers[i].key, numbers[i].value);
+    if (s->experts) {
+        qsf_gb_u32(&p->gb, "llama.expert_count", s->experts);
+        qsf_gb_u32(&p->gb, "llama.expert_used_count", s->used);
+    }
     qsf_gb_f32(&p->gb, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
     qsf_gb_tiny_vocab(&p->gb, s->vocab);
     add(p, "token_embd.weight", r->embed, s->hidden, s->vocab, 0.5);
@@ -206,6 +237,7 @@ static int set_key(Spec *s, const char *key, const char *value) {
         { "layers", &s->layers },     { "hidden", &s->hidden }, { "heads", &s->heads },
         { "kv_heads", &s->kv_heads }, { "ffn", &s->ffn },       { "vocab", &s->vocab },
         { "ctx", &s->ctx },           { "tied", &s->tied },     { "twins", &s->twins },
+        { "experts", &s->experts },   { "used", &s->used },
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!strcmp(key, numbers[i].name)) return *numbers[i].field = (uint32_t)strtoul(value, NULL, 10), 0;
@@ -222,6 +254,7 @@ int main(int argc, char **argv) {
                .ffn = 2816,
                .vocab = 8000,
                .ctx = 4096,
+               .used = 4,
                .seed = 1,
                .type = "q8_0" };
     for (int i = 2; i < argc; i++) {

@@ -225,6 +225,15 @@ int qsf_forward_fill_experts(QsfForward *f, uint64_t max_bytes, bool *more, QsfE
     return qsf_weights_fill_experts(f->weights, max_bytes, more, err);
 }
 
+uint32_t qsf_forward_take_uses(QsfForward *f, uint32_t *uses, uint32_t n) {
+    return qsf_weights_take_uses(f->weights, uses, n);
+}
+
+void qsf_forward_learned(QsfForward *f, const uint16_t *uses, uint32_t n, double positions,
+                         const uint32_t *depth) {
+    qsf_weights_learned(f->weights, uses, n, positions, depth);
+}
+
 int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                        QsfErr *err) {
     int rc = qsf_forward_usable(f, err);

@@ -161,6 +161,14 @@ uint32_t qsf_forward_kept(const QsfForward *f);
 /* Between passes: reads experts into slots that are free, about max_bytes; *more: some still are.
  * QSF_E_RUNTIME. */
 int qsf_forward_fill_experts(QsfForward *f, uint64_t max_bytes, bool *more, QsfErr *err);
+/* Between passes, of the n experts of all blocks in the order of their units: copies how often each was chosen
+ * by single tokens since the last call, and returns the number of these tokens; 0 if n is wrong. */
+uint32_t qsf_forward_take_uses(QsfForward *f, uint32_t *uses, uint32_t n);
+/* Before the first pass: how often each of them was chosen in `positions` tokens of earlier conversations, and
+ * what expert_depth of QsfForwardStats was then. The most used ones are read first into free slots; no result
+ * depends on it. */
+void qsf_forward_learned(QsfForward *f, const uint16_t *uses, uint32_t n, double positions,
+                         const uint32_t *depth);
 
 /* Counters since creation or the last reset; any thread may read them. */
 typedef struct QsfForwardStats {
@@ -179,6 +187,10 @@ typedef struct QsfForwardStats {
     uint64_t decode_tokens;  /* tokens evaluated one at a time */
     /* Of decode_tokens: experts that routers chose, and those of them that were read. */
     uint64_t expert_uses, expert_misses;
+    /* Of about the last 256 of them: the uses that (i + 1) / QSF_EXPERT_DEPTHS of all experts in memory, but
+     * not fewer, would have found there; not reset */
+    uint32_t expert_depth[QSF_EXPERT_DEPTHS];
+    uint32_t expert_slots;  /* for experts, there are now; not reset */
     uint64_t exited_tokens; /* of these, the tokens that ended at an early exit */
     uint64_t head_sketched; /* logits found with the sketch of the head */
     uint64_t head_rows;     /* rows of the head that were multiplied in full for them */
@@ -210,6 +222,8 @@ static inline double qsf_forward_head_part(const QsfForwardStats *s, uint32_t n_
 typedef struct QsfLayerStats {
     uint64_t weight_bytes, pinned_bytes;
     uint64_t read_bytes, wait_ns, compute_ns;
+    uint32_t experts, experts_in;        /* in all, and in memory now; not reset */
+    uint64_t expert_uses, expert_misses; /* as in QsfForwardStats */
 } QsfLayerStats;
 /* Fills out[0..min(n_layers + 1, max)) and returns n_layers + 1. Any thread. */
 uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t max);

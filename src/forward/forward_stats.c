@@ -40,11 +40,13 @@ void qsf_counters_pins(QsfForward *f) {
     uint64_t streamed = 0;
     for (uint32_t i = 0; i < n_units;) {
         uint32_t layer = qsf_weights_unit(f->weights, i)->layer;
-        uint64_t weight = 0, pinned = 0;
+        uint64_t weight = 0, pinned = 0, experts = 0, in = 0;
         for (; i < n_units && qsf_weights_unit(f->weights, i)->layer == layer; i++) {
             const QsfUnit *u = qsf_weights_unit(f->weights, i);
             const uint64_t active = qsf_quality_unit_bytes(q, u);
             weight += active;
+            experts += u->on_demand;
+            in += u->on_demand && qsf_weights_pinned(f->weights, i);
             if (active > 0 && u->on_demand)
                 pinned += qsf_weights_pinned(f->weights, i) ? active
                                                             : (uint64_t)((double)active * f->expert_hits);
@@ -55,6 +57,8 @@ void qsf_counters_pins(QsfForward *f) {
         streamed += weight - pinned;
         atomic_store_explicit(&f->n.bytes[layer].weight, weight, memory_order_relaxed);
         atomic_store_explicit(&f->n.bytes[layer].pinned, pinned, memory_order_relaxed);
+        atomic_store_explicit(&f->n.bytes[layer].experts, experts / 2, memory_order_relaxed);
+        atomic_store_explicit(&f->n.bytes[layer].experts_pinned, in / 2, memory_order_relaxed);
     }
     atomic_store_explicit(&f->n.streamed, streamed, memory_order_relaxed);
 }
@@ -67,7 +71,12 @@ uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t ma
                                   .pinned_bytes = qsf_counted(&f->n.bytes[i].pinned),
                                   .read_bytes = qsf_counted(&c->read_bytes),
                                   .wait_ns = qsf_counted(&c->wait_ns),
-                                  .compute_ns = qsf_counted(&c->compute_ns) };
+                                  .compute_ns = qsf_counted(&c->compute_ns),
+                                  .experts = (uint32_t)qsf_counted(&f->n.bytes[i].experts),
+                                  .experts_in = (uint32_t)(qsf_counted(&f->n.bytes[i].experts_pinned) +
+                                                           qsf_counted(&c->experts_in)),
+                                  .expert_uses = qsf_counted(&c->expert_uses),
+                                  .expert_misses = qsf_counted(&c->expert_misses) };
     }
     return n;
 }
@@ -89,6 +98,7 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .decode_tokens = qsf_counted(&n->decode_tokens),
         .expert_uses = qsf_counted(&n->io.expert_uses),
         .expert_misses = qsf_counted(&n->io.expert_misses),
+        .expert_slots = (uint32_t)qsf_counted(&n->io.expert_slots),
         .exited_tokens = qsf_counted(&n->exited_tokens),
         .head_sketched = qsf_counted(&n->head_sketched),
         .head_rows = qsf_counted(&n->head_rows),
@@ -115,16 +125,19 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .n_protected = (uint32_t)atomic_load_explicit(&n->n_protected, memory_order_relaxed),
     };
     for (unsigned g = 0; g < QSF_MATMUL_N; g++) out->matmul_ns[g] = qsf_counted(&n->matmul_ns[g]);
+    for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++)
+        out->expert_depth[i] = (uint32_t)qsf_counted(&n->io.expert_depth[i]);
 }
 
 void qsf_forward_stats_reset(QsfForward *f) {
     QsfCounters *n = &f->n;
-    atomic_uint_fast64_t *all[] = {
-        &n->io.bytes_read, &n->io.read_ns,    &n->io.wait_ns, &n->io.pin_read, &n->compute_ns,
-        &n->attention_ns,  &n->prep_ns,       &n->sync_ns,    &n->passes,      &n->prefill_tokens,
-        &n->decode_tokens, &n->prefill_ns,    &n->decode_ns,  &n->embed_hits,  &n->embed_misses,
-        &n->exited_tokens, &n->head_sketched, &n->head_rows,  &n->work
-    };
+    atomic_uint_fast64_t *all[] = { &n->io.bytes_read,  &n->io.read_ns,     &n->io.wait_ns,
+                                    &n->io.pin_read,    &n->compute_ns,     &n->attention_ns,
+                                    &n->prep_ns,        &n->sync_ns,        &n->passes,
+                                    &n->prefill_tokens, &n->decode_tokens,  &n->prefill_ns,
+                                    &n->decode_ns,      &n->embed_hits,     &n->embed_misses,
+                                    &n->exited_tokens,  &n->head_sketched,  &n->head_rows,
+                                    &n->work,           &n->io.expert_uses, &n->io.expert_misses };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) zero(all[i]);
     f->work_before = f->pass_cols = 0;
     for (unsigned g = 0; g < QSF_MATMUL_N; g++) zero(&n->matmul_ns[g]);
@@ -132,6 +145,8 @@ void qsf_forward_stats_reset(QsfForward *f) {
         zero(&n->io.layer[l].read_bytes);
         zero(&n->io.layer[l].wait_ns);
         zero(&n->io.layer[l].compute_ns);
+        zero(&n->io.layer[l].expert_uses);
+        zero(&n->io.layer[l].expert_misses);
     }
 }
 

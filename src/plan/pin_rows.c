@@ -145,23 +145,6 @@ static QsfSpread pin_experts(const QsfPricing *s, QsfSpread dense, uint64_t n, u
     return r;
 }
 
-/* Points of a curve: share of all experts that have slots, share of hits. */
-typedef struct HitPoint {
-    double slots, hits;
-} HitPoint;
-
-double qsf_plan_expert_hits(const QsfShape *s, uint64_t slots) {
-    static const HitPoint few[] = { { 0, 0 },     { .125, .28 }, { .25, .51 }, { .375, .68 },
-                                    { .50, .79 }, { .75, .92 },  { 1, 1 } },
-                          many[] = { { 0, 0 },     { .03, .22 }, { .05, .30 }, { .10, .45 }, { .25, .72 },
-                                     { .40, .88 }, { .50, .91 }, { .66, .95 }, { 1, 1 } };
-    if (slots >= s->n_experts || s->expert_blocks == 0) return 1;
-    const HitPoint *p = s->n_experts / s->expert_blocks <= 64 ? few : many;
-    const double share = (double)slots / (double)s->n_experts;
-    while (share >= p[1].slots) p++;
-    return p->hits + (p[1].hits - p->hits) * (share - p->slots) / (p[1].slots - p->slots);
-}
-
 static bool allowed(const QsfPricing *s, const QsfSpread *r, uint64_t room) {
     return r->held <= room && r->weight <= s->o->pin_cap;
 }
@@ -193,7 +176,7 @@ static QsfSpread spread_experts(const QsfPricing *s, QsfSpread dense, uint64_t r
     r.slots = (uint32_t)slots;
     r.held += slots * shape->expert_slot;
     r.weight += slots * (shape->expert_bytes / shape->n_experts);
-    r.hits = qsf_plan_expert_hits(shape, slots);
+    r.hits = qsf_plan_expert_hits(s, slots);
     r.streamed -= (uint64_t)((double)experts_streamed(s) * r.hits);
     return r;
 }

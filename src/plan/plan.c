@@ -77,11 +77,37 @@ static uint64_t after_exit(const QsfPricing *s, const QsfPlan *p) {
     return (uint64_t)sum;
 }
 
+/* Does anything besides experts with slots of their own stream? */
+static bool needs_slots(const QsfPricing *s, const QsfPlan *p, const QsfSpread *r) {
+    for (uint32_t i = 0; i < p->n_units; i++) {
+        QsfUnit u;
+        qsf_unit_at(s->m, i, &u);
+        if (p->pinned_items[i] < u.items && !(u.on_demand && r->slots > 0)) return true;
+    }
+    return false;
+}
+
+/* Spreads `room` bytes. If experts with slots of their own are all that streams, or nothing does, they get
+ * the memory of the slots that layers stream through, too. */
+static QsfSpread spread(const QsfPricing *s, QsfConfig *c, uint64_t room, bool lowered, QsfPlan *p) {
+    QsfConfig without = *c;
+    uint64_t rows[QSF_MEM_N];
+    without.n_slots = 0;
+    if (s->shape.on_demand && !lowered) {
+        const uint64_t freed = qsf_pricing_rows(s, c, rows) - qsf_pricing_rows(s, &without, rows);
+        const QsfSpread r = qsf_plan_spread(s, c->slot_bytes, room + freed, p->pinned_items);
+        if (!needs_slots(s, p, &r)) {
+            c->n_slots = 0;
+            return r;
+        }
+    }
+    return qsf_plan_spread(s, c->slot_bytes, room, p->pinned_items);
+}
+
 /* lowered: the budget is too small for the preferred configuration, so all unpinned weights stream. */
 static void pin_some(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p) {
     uint64_t left = grow_batch(s, c, s->budget - qsf_pricing_rows(s, c, p->rows));
-    QsfSpread r = qsf_plan_spread(s, c->slot_bytes, c->pinned_unit_bytes + (lowered ? 0 : left),
-                                  p->pinned_items);
+    QsfSpread r = spread(s, c, c->pinned_unit_bytes + (lowered ? 0 : left), lowered, p);
     c->pinned_unit_bytes = r.held;
     p->expert_slots = r.slots;
     p->expert_slot_bytes = s->shape.expert_slot;
@@ -175,7 +201,7 @@ static void drop_sketched(const QsfPricing *s, QsfPlan *p) {
 static void lend_slots(const QsfPricing *s, uint64_t room, QsfPlan *p) {
     const uint64_t left = s->shape.n_experts - p->expert_slots,
                    n = min_u64(room / p->expert_slot_bytes, left);
-    const double more = qsf_plan_expert_hits(&s->shape, p->expert_slots + n) - p->expert_hits;
+    const double more = qsf_plan_expert_hits(s, p->expert_slots + n) - p->expert_hits;
     p->lent_weight = n * (s->shape.expert_bytes / s->shape.n_experts);
     p->lent_active = (uint64_t)((double)s->shape.expert_active * (more > 0 ? more : 0));
     if (p->lent_active > p->streamed_bytes) p->lent_active = p->streamed_bytes;
@@ -218,6 +244,7 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     p->n_units = s->shape.n_units;
     p->weight_bytes = s->shape.weight_bytes;
     p->expert_bytes = s->shape.expert_bytes;
+    p->n_experts = (uint32_t)s->shape.n_experts;
     p->active_bytes = qsf_quality_reduces(&s->o->quality) ? qsf_quality_bytes(&s->o->quality, s->m)
                                                           : s->shape.active_bytes;
     if (c->n_slots == 0)
@@ -225,7 +252,8 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     else
         pin_some(s, c, lowered, p);
     p->disk_bytes = disk_bytes(s, p);
-    int rc = c->n_slots > 0 && s->o->pin_cap == UINT64_MAX ? lend(s, c, p, err) : QSF_OK;
+    const bool streams = c->n_slots > 0 || p->expert_slots > 0;
+    int rc = streams && s->o->pin_cap == UINT64_MAX ? lend(s, c, p, err) : QSF_OK;
     if (rc != QSF_OK) return rc;
     p->embed_resident = c->embed_resident || head_is_table(s, p);
     if (p->embed_resident) c->embed_rows = 0;

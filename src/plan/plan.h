@@ -34,25 +34,28 @@ typedef struct QsfPlanOptions {
     QsfKvTypes kv_now; /* in force, with positions in the cache, where keep_k and keep_v are set: kept as long
                           as the plan fits without another change, and never raised */
     bool keep_k, keep_v;
-    bool kv_lists, kv_mass;    /* lists of tiles for eviction; with weights of positions */
-    uint32_t ctx_floor;        /* minimum context: positions already in the cache, plus one */
-    uint32_t ctx_room;         /* minimum that an automatic context has before anything else is lowered: a
+    bool kv_lists, kv_mass;       /* lists of tiles for eviction; with weights of positions */
+    uint32_t ctx_floor;           /* minimum context: positions already in the cache, plus one */
+    uint32_t ctx_room;            /* minimum that an automatic context has before anything else is lowered: a
                                   conversation and room for an answer; less than 512 has no effect */
-    uint64_t pin_cap;          /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
-    uint32_t slots;            /* 1..4, 0 = chosen */
-    QsfStreamConfig stream;    /* keep_cached is ignored */
-    QsfEmbedding embedding;    /* where rows of the embedding table come from */
-    uint32_t batch;            /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
-    int threads;               /* compute threads, >= 1 */
-    bool threads_auto;         /* the most that may be used: how many are used is measured */
-    bool exact;                /* float activations (bigger scratch) */
-    QsfQuality quality;        /* what the passes of an answer leave out; skipped blocks are pinned last */
-    uint64_t text_bytes;       /* messages of a conversation, for an automatic budget */
-    bool commands;             /* messages name chat commands, as QSFSettings.commands */
-    uint64_t base_bytes;       /* resident before loading: program, libraries, screen */
-    uint64_t tokenizer_bytes;  /* upper bound of what the tokenizer will charge */
-    uint64_t meta_bytes;       /* charged to META so far and to come */
-    uint64_t transcript_bytes; /* reserved for messages and the event queue, besides the ids of
+    uint64_t pin_cap;             /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
+    uint32_t slots;               /* 1..4, 0 = chosen */
+    QsfStreamConfig stream;       /* keep_cached is ignored */
+    QsfEmbedding embedding;       /* where rows of the embedding table come from */
+    uint32_t batch;               /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
+    int threads;                  /* compute threads, >= 1 */
+    bool threads_auto;            /* the most that may be used: how many are used is measured */
+    bool exact;                   /* float activations (bigger scratch) */
+    QsfQuality quality;           /* what the passes of an answer leave out; skipped blocks are pinned last */
+    uint64_t text_bytes;          /* messages of a conversation, for an automatic budget */
+    bool commands;                /* messages name chat commands, as QSFSettings.commands */
+    const uint32_t *expert_depth; /* (QSF_EXPERT_DEPTHS) expert_depth of QsfForwardStats as it was in earlier
+                                     conversations, from which hits are expected; outlives the options and
+                                     copies of them; NULL: not known */
+    uint64_t base_bytes;          /* resident before loading: program, libraries, screen */
+    uint64_t tokenizer_bytes;     /* upper bound of what the tokenizer will charge */
+    uint64_t meta_bytes;          /* charged to META so far and to come */
+    uint64_t transcript_bytes;    /* reserved for messages and the event queue, besides the ids of
                                   a conversation */
 } QsfPlanOptions;
 
@@ -80,7 +83,7 @@ typedef struct QsfPlan {
     int threads;
     bool threads_auto; /* as in the options */
     bool exact;
-    uint32_t n_slots; /* 0 when everything is pinned */
+    uint32_t n_slots; /* 0 when everything is pinned, but for experts with slots of their own */
     uint64_t slot_bytes;
     uint32_t n_stages; /* buffers that compressed layers are read to before they are decompressed; 0:
                           there are none */
@@ -97,6 +100,7 @@ typedef struct QsfPlan {
         lent_active;       /* of them at the start of a conversation: bytes of weights, and what a token
                               then streams less */
     uint64_t expert_bytes; /* of all experts; 0: there are none */
+    uint32_t n_experts;    /* in all blocks */
     uint32_t expert_slots; /* experts that are in memory at a time, those that are wanted most
                               (expert_pool.h); 0: they are pinned, or all stream */
     uint64_t expert_slot_bytes;
@@ -120,6 +124,13 @@ typedef struct QsfPlan {
  * embedding table of a tied model. */
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
 void qsf_plan_free(QsfPlan *p);
+
+/* Is anything read while a token is computed? */
+static inline bool qsf_plan_streams(const QsfPlan *p) { return p->n_slots > 0 || p->expert_slots > 0; }
+
+/* Returns the share of the uses counted in depth (QSF_EXPERT_DEPTHS; expert_depth of QsfForwardStats) that
+ * this number of slots would have found in memory; -1: depth is NULL or counts too few. */
+double qsf_expert_hits_of(const uint32_t *depth, uint64_t slots, uint64_t n_experts);
 
 /* Option names for messages: "/budget" with commands, else "--ram-budget"; and so on. */
 typedef enum QsfOptionName {

@@ -75,10 +75,11 @@ typedef struct QsfSpread {
     double hits;       /* their expected share of hits */
 } QsfSpread;
 
-/* Returns the expected share of the chosen experts that are in memory with this number of slots. Blocks
- * of up to 64 experts: as recorded of OLMoE (JustVugg/colibri), of more: rather less than of Qwen3-30B
- * and Gemma-4-26B (routes by Helldez/BigMoeOnEdge). */
-double qsf_plan_expert_hits(const QsfShape *s, uint64_t slots);
+/* Returns the expected share of the chosen experts that are in memory with this number of slots: by what
+ * earlier conversations with the model chose; else, of blocks of up to 64 experts as recorded of OLMoE
+ * (JustVugg/colibri), of more rather less than of Qwen3-30B and Gemma-4-26B (routes by
+ * Helldez/BigMoeOnEdge). */
+double qsf_plan_expert_hits(const QsfPricing *s, uint64_t slots);
 
 /* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are
  * pinned, and the streamed rows are spread evenly over the pass. Experts are pinned if all are, and get

@@ -53,7 +53,7 @@ static uint64_t meta_bytes(const QsfPricing *s) {
      * importance; positions that wait for the blocks after an early exit. */
     return s->o->meta_bytes + qsf_pages(s->shape.n_units * (QSF_WEIGHT_UNIT_BYTES + QSF_LEND_BYTES)) +
            qsf_pages(s->shape.n_experts * QSF_EXPERT_BYTES) +
-           qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) +
+           qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 4 * sizeof(uint64_t))) +
            qsf_pages(layers * QSF_MEASURE_POSITIONS * sizeof(float)) +
            qsf_pages((QSF_PENDING_POSITIONS + 1) * (uint64_t)s->m->hp.hidden * sizeof(float)) + META_SLACK;
 }

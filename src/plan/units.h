@@ -20,10 +20,11 @@
 #define QSF_WINDOW      4096u /* = QSF_IO_WINDOW */
 /* Memory that the loader uses per unit and per layer, for the plan; checked in loader.c. */
 #define QSF_WEIGHT_UNIT_BYTES   304
-#define QSF_LAYER_COUNTER_BYTES 24
+#define QSF_LAYER_COUNTER_BYTES 48
 #define QSF_LEND_BYTES          12   /* per unit: in the plan, and in weights.c */
-#define QSF_EXPERT_BYTES        32   /* per expert: in expert_pool.c */
+#define QSF_EXPERT_BYTES        40   /* per expert: in expert_pool.c */
 #define QSF_EXPERT_HALF         16.0 /* positions after which the use of an expert counts half */
+#define QSF_EXPERT_DEPTHS       64u  /* steps of the number of slots for which hits are known */
 
 typedef struct QsfUnit {
     uint32_t index, layer;             /* layer == n_layers for the head */

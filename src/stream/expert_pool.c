@@ -45,6 +45,7 @@ uint8_t *qsf_expert_place(const QsfExpertPool *p, uint32_t e, unsigned which) {
 void qsf_expert_leave(QsfExpertPool *p, uint32_t e) {
     QsfExpert *x = &p->expert[e];
     if (x->slot == QSF_NO_SLOT) return;
+    if (x->there == 3) qsf_expert_count(p, e, -1);
     p->owner[x->slot] = QSF_NO_SLOT;
     p->n_free++;
     x->slot = QSF_NO_SLOT;
@@ -174,6 +175,7 @@ static void move_down(QsfExpertPool *p, uint32_t n) {
         qsf_expert_enter(p, e, to);
         memcpy(p->space.base + to * p->slot_bytes, p->space.base + s * p->slot_bytes, p->slot_bytes);
         p->expert[e].there = x.there;
+        if (x.there == 3) qsf_expert_count(p, e, 1);
         p->expert[e].packed = x.packed;
         p->expert[e].hits = x.hits;
         moved += p->slot_bytes;
@@ -189,6 +191,7 @@ int qsf_expert_pool_resize(QsfExpertPool *p, uint32_t n, QsfErr *err) {
     for (uint32_t s = p->n_slots; s < n; s++) p->owner[s] = QSF_NO_SLOT;
     p->n_slots = n;
     p->n_free = 0;
+    if (p->o.counters != NULL) atomic_store_explicit(&p->o.counters->expert_slots, n, memory_order_relaxed);
     for (uint32_t s = 0; s < n; s++) p->n_free += p->owner[s] == QSF_NO_SLOT;
     return QSF_OK;
 }
@@ -198,6 +201,7 @@ int qsf_expert_pool_resize(QsfExpertPool *p, uint32_t n, QsfErr *err) {
 int qsf_expert_pool_start(QsfExpertPool *p, const QsfLoaderOptions *o, QsfErr *err) {
     const QsfIoOptions io = { .src = o->src, .config = o->stream, .ledger = o->ledger };
     p->o = *o;
+    atomic_store_explicit(&o->counters->expert_slots, p->n_slots, memory_order_relaxed);
     return qsf_io_create(&p->io, &io, err);
 }
 
@@ -239,7 +243,11 @@ int qsf_expert_pool_create(QsfExpertPool **out, QsfWeightUnit *units, uint32_t n
         p->expert = p->meta;
         p->unit = (uint32_t *)(void *)(p->expert + n);
         p->owner = p->unit + n;
+        p->stack = p->owner + n;
+        p->uses = p->stack + n;
         find_experts(p);
+        for (uint32_t e = 0; e < p->n_experts; e++) p->stack[e] = e;
+        qsf_expert_sort(p);
         rc = qsf_space_open(&p->space, p->n_experts * p->slot_bytes, NAME, err);
     }
     if (rc != QSF_OK) {
@@ -260,4 +268,4 @@ void qsf_expert_pool_destroy(QsfExpertPool *p) {
     free(p);
 }
 
-_Static_assert(sizeof(QsfExpert) + 2 * sizeof(uint32_t) <= QSF_EXPERT_BYTES, "the plan has room for it");
+_Static_assert(sizeof(QsfExpert) + 4 * sizeof(uint32_t) <= QSF_EXPERT_BYTES, "the plan has room for it");

@@ -56,9 +56,25 @@ size_t qsf_expert_pool_to_pack(QsfExpertPool *p, uint32_t unit, uint32_t n_cols)
 void qsf_expert_pool_pack(const QsfExpertPool *p, uint32_t unit, size_t from, size_t to, uint8_t *scratch);
 void qsf_expert_pool_packed(QsfExpertPool *p, uint32_t unit);
 bool qsf_expert_pool_is_packed(const QsfExpertPool *p, uint32_t unit);
-/* Between passes: reads experts into free slots, at least max_bytes if there are as many, of each block
- * the same number; they are the first to be given up. *more: slots are still free. Errors as of acquire. */
+/* Between passes: reads experts into free slots, at least max_bytes if there are as many: those that would be
+ * there if there had been slots enough all the time, in the beginning of each block the same number. *more:
+ * slots are still free. Errors as of acquire. */
 int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfErr *err);
+
+/* ---- what was chosen (expert_record.c) ---- */
+
+/* Before the request of the expert with this first unit, after all uses of the layer: notes which numbers of
+ * slots would have it in memory now. alone: for one position, which is then counted in n. */
+void qsf_expert_pool_note(QsfExpertPool *p, uint32_t unit, bool alone, QsfStreamCounters *n);
+/* A pass over one position begins: what was counted in n long ago counts less. */
+void qsf_expert_pool_note_position(QsfExpertPool *p, QsfStreamCounters *n);
+/* Copies how often each of n experts was chosen for one position alone since the last call, and returns the
+ * number of these positions. n: as many as there are. */
+uint32_t qsf_expert_pool_take_uses(QsfExpertPool *p, uint32_t *uses, uint32_t n);
+/* Before the first pass: how often each of n experts was chosen in `positions` positions of earlier
+ * conversations. Gives them their first scores, and the order in which free slots are filled. */
+void qsf_expert_pool_learned(QsfExpertPool *p, const uint16_t *uses, uint32_t n, double positions);
+
 /* The pass broke off: waits for the reads in flight and forgets the requests. */
 void qsf_expert_pool_reset(QsfExpertPool *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the pool of experts share: expert_pool.c has the slots and their owners,
- * expert_reads.c reads into them. */
+/* What the files of the pool of experts share: expert_pool.c has the slots and their owners, expert_reads.c
+ * reads into them, expert_record.c keeps what was chosen. */
 #ifndef QSF_STREAM_EXPERT_POOL_IMPL_H
 #define QSF_STREAM_EXPERT_POOL_IMPL_H
 
@@ -37,6 +37,9 @@ struct QsfExpertPool {
     uint32_t *unit;    /* (n_experts) first units, ascending */
     QsfExpert *expert; /* (n_experts) */
     uint32_t *owner;   /* (n_experts) of slots; QSF_NO_SLOT: free */
+    uint32_t *stack;   /* (n_experts) the first n of them are what n slots would hold (expert_record.c) */
+    uint32_t *uses;    /* (n_experts) since they were taken */
+    uint32_t n_alone, n_noted; /* positions: of uses, and since depths were halved */
     void *meta;
     uint64_t meta_bytes, slot_bytes;
     QsfSpace space;
@@ -49,12 +52,16 @@ struct QsfExpertPool {
     uint32_t queue_at, n_queue;
     uint32_t list[QSF_MAX_EXPERTS]; /* requested experts of the running layer */
     uint32_t n_list, n_wanted;
-    uint32_t fill_id, fill_at; /* the next expert of a block, and expert, to fill a free slot with */
+    uint32_t fill_at; /* place in the stack of the next expert to fill a free slot with */
     uint64_t busy_since;
 };
 
 /* Returns the number of the expert that a unit belongs to. */
 uint32_t qsf_expert_find(const QsfExpertPool *p, uint32_t unit);
+/* Puts all experts in the order of their scores, and of their ids. */
+void qsf_expert_sort(QsfExpertPool *p);
+/* An expert came into its slot, or (n -1) left it: for the counters. */
+void qsf_expert_count(const QsfExpertPool *p, uint32_t e, int n);
 /* Returns where unit `which` (0 or 1) of expert e lies in its slot. */
 uint8_t *qsf_expert_place(const QsfExpertPool *p, uint32_t e, unsigned which);
 /* Gives the slot of e back, if it has one; its contents are lost. */

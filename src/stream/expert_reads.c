@@ -89,6 +89,7 @@ static int finish(QsfExpertPool *p, QsfErr *err) {
     p->n_jobs--;
     if (rc == QSF_OK) rc = verify(p, w, qsf_expert_place(p, j->expert, j->which), err);
     if (rc == QSF_OK) x->there |= (uint8_t)(1u << j->which);
+    if (rc == QSF_OK && x->there == 3) qsf_expert_count(p, j->expert, 1);
     if (j->which == 1) x->queued = false;
     return rc;
 }
@@ -208,15 +209,10 @@ void qsf_expert_pool_reset(QsfExpertPool *p) {
 
 /* ---- free slots ---- */
 
-/* Returns the next expert to fill a slot with, in the order of the ids within their blocks; QSF_NO_SLOT:
- * all are there. */
+/* Returns the next expert to fill a slot with; QSF_NO_SLOT: all are there. */
 static uint32_t next_to_fill(QsfExpertPool *p) {
-    for (; p->fill_id < QSF_MAX_EXPERTS; p->fill_id++, p->fill_at = 0) {
-        for (; p->fill_at < p->n_experts; p->fill_at++) {
-            const uint32_t e = p->fill_at;
-            if (p->units[p->unit[e]].u.expert == p->fill_id && p->expert[e].slot == QSF_NO_SLOT) return e;
-        }
-    }
+    for (; p->fill_at < p->n_experts; p->fill_at++)
+        if (p->expert[p->stack[p->fill_at]].slot == QSF_NO_SLOT) return p->stack[p->fill_at];
     return QSF_NO_SLOT;
 }
 
@@ -236,7 +232,7 @@ int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfEr
     const uint32_t most = QSF_IO_DEPTH - 2 * QSF_UNIT_TENSORS;
     uint64_t done = 0;
     int rc = QSF_OK;
-    p->fill_id = p->fill_at = 0;
+    p->fill_at = 0;
     *more = true;
     while (rc == QSF_OK && done < max_bytes && *more) {
         while (p->n_reads <= most && done < max_bytes && (*more = fill_one(p))) done += p->slot_bytes;

@@ -31,6 +31,7 @@ static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *
         w->demands = true;
     else
         w->streams = true;
+    if (u->u.on_demand && p->expert_slots > 0) return QSF_OK;
     if (p->n_slots > 0 && u->chunk_items > 0) return QSF_OK;
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan has no slot large enough for rows of %s",
                        u->u.tensor[0]->name);
@@ -351,18 +352,26 @@ static bool is_pinned(const QsfWeights *w, uint32_t unit) {
 
 void qsf_weights_positions(QsfWeights *w, uint32_t n) {
     w->positions = n;
-    if (w->pool != NULL) qsf_expert_pool_begin_pass(w->pool, n);
+    if (w->pool == NULL) return;
+    qsf_expert_pool_begin_pass(w->pool, n);
+    if (n == 1) qsf_expert_pool_note_position(w->pool, w->counters);
 }
 
 void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later) {
-    if (w->expert_slots > 0) qsf_expert_pool_use(w->pool, unit, later);
+    qsf_expert_pool_use(w->pool, unit, later);
 }
 
 static void count_expert(const QsfWeights *w, uint32_t unit) {
+    QsfStreamCounters *n = w->counters;
+    const uint64_t missed = !qsf_weights_has_expert(w, unit);
+    qsf_expert_pool_note(w->pool, unit, w->positions == 1, n);
     if (w->positions != 1) return;
-    atomic_fetch_add_explicit(&w->counters->expert_uses, 1, memory_order_relaxed);
-    if (!qsf_weights_has_expert(w, unit))
-        atomic_fetch_add_explicit(&w->counters->expert_misses, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&n->expert_uses, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&n->expert_misses, missed, memory_order_relaxed);
+    if (n->layer == NULL) return;
+    QsfLayerCounters *layer = &n->layer[w->units[unit].u.layer];
+    atomic_fetch_add_explicit(&layer->expert_uses, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&layer->expert_misses, missed, memory_order_relaxed);
 }
 
 void qsf_weights_request(QsfWeights *w, uint32_t unit) {
@@ -394,6 +403,17 @@ int qsf_weights_fill_experts(QsfWeights *w, uint64_t max_bytes, bool *more, QsfE
     int rc = check_files(w, err);
     if (rc == QSF_OK) rc = qsf_expert_pool_fill(w->pool, max_bytes, more, err);
     return rc == QSF_OK ? rc : read_failed(w, rc);
+}
+
+uint32_t qsf_weights_take_uses(QsfWeights *w, uint32_t *uses, uint32_t n) {
+    return w->pool != NULL ? qsf_expert_pool_take_uses(w->pool, uses, n) : 0;
+}
+
+void qsf_weights_learned(QsfWeights *w, const uint16_t *uses, uint32_t n, double positions,
+                         const uint32_t *depth) {
+    if (w->pool != NULL) qsf_expert_pool_learned(w->pool, uses, n, positions);
+    for (uint32_t i = 0; depth != NULL && i < QSF_EXPERT_DEPTHS; i++)
+        atomic_store_explicit(&w->counters->expert_depth[i], depth[i], memory_order_relaxed);
 }
 
 int qsf_weights_wait_expert(QsfWeights *w, uint32_t unit, QsfErr *err) {

@@ -13,9 +13,11 @@
 
 /* Of one layer (index n_layers: the head). Written by the loader and its consumer, read by any thread. */
 typedef struct QsfLayerCounters {
-    atomic_uint_fast64_t read_bytes; /* streamed */
-    atomic_uint_fast64_t wait_ns;    /* the consumer waited for these */
-    atomic_uint_fast64_t compute_ns; /* the forward pass's */
+    atomic_uint_fast64_t read_bytes;                 /* streamed */
+    atomic_uint_fast64_t wait_ns;                    /* the consumer waited for these */
+    atomic_uint_fast64_t compute_ns;                 /* the forward pass's */
+    atomic_uint_fast64_t expert_uses, expert_misses; /* as below */
+    atomic_uint_fast64_t experts_in;                 /* in slots: complete; not reset */
 } QsfLayerCounters;
 
 /* The same for all layers together. */
@@ -25,6 +27,10 @@ typedef struct QsfStreamCounters {
     atomic_uint_fast64_t wait_ns;    /* un-hidden: the consumer had to wait */
     /* Experts that a router chose for one position alone, and those of them that had to be read. */
     atomic_uint_fast64_t expert_uses, expert_misses;
+    /* Of the uses, about the last 256 positions: those that about (i + 1) / QSF_EXPERT_DEPTHS of all experts
+     * in memory, but not fewer, would have found there (expert_record.c). */
+    atomic_uint_fast64_t expert_depth[QSF_EXPERT_DEPTHS];
+    atomic_uint_fast64_t expert_slots;        /* there are now; not reset */
     atomic_uint_fast64_t pin_read;            /* bytes read to be pinned */
     atomic_uint_fast64_t pin_done, pin_total; /* bytes of weights in place, and planned */
     QsfLayerCounters *layer;                  /* (n_layers + 1) */
@@ -122,6 +128,11 @@ bool qsf_weights_any_order(const QsfWeights *w, uint32_t n);
 bool qsf_weights_has_expert(const QsfWeights *w, uint32_t unit);
 /* Between passes: as qsf_expert_pool_fill. *more false: there are no slots. */
 int qsf_weights_fill_experts(QsfWeights *w, uint64_t max_bytes, bool *more, QsfErr *err);
+/* Between passes, of the experts of all blocks in the order of their units: as qsf_expert_pool_take_uses, and
+ * qsf_expert_pool_learned. depth (QSF_EXPERT_DEPTHS) counts as if it had been counted now; NULL: nothing. */
+uint32_t qsf_weights_take_uses(QsfWeights *w, uint32_t *uses, uint32_t n);
+void qsf_weights_learned(QsfWeights *w, const uint16_t *uses, uint32_t n, double positions,
+                         const uint32_t *depth);
 /* Waits until it is, if any_order; errors as of acquire. */
 int qsf_weights_wait_expert(QsfWeights *w, uint32_t unit, QsfErr *err);
 /* As qsf_expert_pool_to_pack and so on; pack: worker is a thread of the pool that evaluates. */

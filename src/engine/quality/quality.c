@@ -127,7 +127,7 @@ bool qsf_runtime_quality(QsfRuntime *r, float value) {
     choose(r, qsf_forward_evicts(r->fwd) ? 1.0f : value, &q);
     if (qsf_quality_equal(&q, &r->quality)) return false;
     const QsfPlanOptions next = options_with(r, &q);
-    const bool replans = r->plan.n_slots > 0 && (has_experts(r) || !same_layers(&q, &r->quality));
+    const bool replans = qsf_plan_streams(&r->plan) && (has_experts(r) || !same_layers(&q, &r->quality));
     const bool sketches = q.head.groups != r->quality.head.groups;
     r->quality = q;
     qsf_forward_set_quality(r->fwd, &q);
@@ -229,7 +229,7 @@ static void row_of(const QsfRuntime *r, float value, QsfQualityRow *row) {
     QsfErr err = { 0 };
     choose(r, value, &q);
     const QsfPlanOptions o = options_with(r, &q);
-    const bool made = r->plan.n_slots > 0 &&
+    const bool made = qsf_plan_streams(&r->plan) &&
                       qsf_planning_make(&plan, &r->model, &o, &r->facts, &err) == QSF_OK;
     fill(r, &q, made ? &plan : &r->plan, row);
     row->tps = predict(r, made ? &plan : &r->plan, row->bytes);

@@ -66,6 +66,10 @@ static void conversation(const QsfRigOptions *o, uint32_t slots, float *out) {
     QsfErr err = { 0 };
     qsf_test_expect_ok(qsf_rig_open(&r, o, &err), &err);
     assert_int_equal(r.plan.expert_slots, slots);
+    if (slots > 0) { /* the memory of slots for layers is theirs */
+        assert_int_equal(r.plan.n_slots, 0);
+        assert_int_equal(r.plan.rows[QSF_MEM_SLOTS], 0);
+    }
     prompt(&r, &err);
     for (uint32_t i = 0; i < ANSWER; i++) {
         token(&r, i, NULL, &err);

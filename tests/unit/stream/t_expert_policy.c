@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which experts stay in memory: those that are used most, also when fewer fit than one token uses, and when
- * others come once; after a change of subject the new ones. */
+ * others come once; after a change of subject the new ones. What is counted for other numbers of slots is what
+ * happens with them; and what was learned before is read first. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,10 +65,9 @@ static void close_rig(Rig *r) {
     unlink(r->path);
 }
 
-static uint32_t random_below(uint32_t n) {
-    static uint32_t state = 1;
-    return ((state = state * 1664525u + 1013904223u) >> 8) % n;
-}
+static uint32_t state = 1;
+
+static uint32_t random_below(uint32_t n) { return ((state = state * 1664525u + 1013904223u) >> 8) % n; }
 
 /* Three of the six experts that begin with `hot`, and any other one. */
 static void choose(uint32_t hot, uint32_t *id) {
@@ -80,6 +80,7 @@ static void choose(uint32_t hot, uint32_t *id) {
 static uint32_t token(Rig *r, uint32_t hot) {
     uint32_t misses = 0;
     qsf_expert_pool_begin_pass(r->pool, 1);
+    qsf_expert_pool_note_position(r->pool, &r->counters);
     for (uint32_t layer = 0; layer < LAYERS; layer++) {
         uint32_t id[USED], unit[USED];
         choose(hot + layer, id);
@@ -87,6 +88,9 @@ static uint32_t token(Rig *r, uint32_t hot) {
             unit[k] = 2 * (layer * EXPERTS + id[k]);
             misses += !qsf_expert_pool_has(r->pool, unit[k]);
             qsf_expert_pool_use(r->pool, unit[k], 0);
+        }
+        for (uint32_t k = 0; k < USED; k++) {
+            qsf_expert_pool_note(r->pool, unit[k], true, &r->counters);
             qsf_expert_pool_request(r->pool, unit[k]);
         }
         qsf_expert_pool_read_ahead(r->pool, false);
@@ -114,9 +118,9 @@ static void expect_hits(double least, double most, double h) {
 }
 
 /* Room for the six of each layer, and some more. */
-static void often_used_ones_stay(void **state) {
+static void often_used_ones_stay(void **unused) {
     Rig r;
-    (void)state;
+    (void)unused;
     open_rig(&r, LAYERS * 8);
     (void)hits(&r, 0, 100);
     expect_hits(0.74, 0.85, hits(&r, 0, 200));
@@ -124,18 +128,18 @@ static void often_used_ones_stay(void **state) {
 }
 
 /* Of each layer half of what one token uses: what was used least recently would always be needed next. */
-static void less_than_a_token(void **state) {
+static void less_than_a_token(void **unused) {
     Rig r;
-    (void)state;
+    (void)unused;
     open_rig(&r, LAYERS * USED / 2);
     (void)hits(&r, 0, 100);
     expect_hits(0.15, 0.5, hits(&r, 0, 200));
     close_rig(&r);
 }
 
-static void another_subject(void **state) {
+static void another_subject(void **unused) {
     Rig r;
-    (void)state;
+    (void)unused;
     open_rig(&r, LAYERS * 8);
     (void)hits(&r, 0, 1000);
     (void)hits(&r, 13, 48); /* three half-lives */
@@ -144,13 +148,117 @@ static void another_subject(void **state) {
 }
 
 /* All of them fit: each is read once. Scores are scaled on the way. */
-static void all_fit(void **state) {
+static void all_fit(void **unused) {
     Rig r;
-    (void)state;
+    (void)unused;
     open_rig(&r, ALL);
     (void)hits(&r, 0, 9000);
     assert_int_equal(token(&r, 0), 0);
     close_rig(&r);
+}
+
+/* Of the last positions, by what was counted with other slots. */
+static double counted_hits(const Rig *r, uint32_t slots) {
+    uint32_t depth[QSF_EXPERT_DEPTHS];
+    for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++)
+        depth[i] = (uint32_t)atomic_load(&r->counters.expert_depth[i]);
+    return qsf_expert_hits_of(depth, slots, ALL);
+}
+
+static void other_numbers_of_slots(void **unused) {
+    static const uint32_t slots[] = { LAYERS * USED / 2, LAYERS * 5, LAYERS * 8, ALL / 2, ALL };
+    enum { N = sizeof slots / sizeof *slots };
+    double counted[N];
+    Rig r;
+    (void)unused;
+    state = 7;
+    open_rig(&r, LAYERS * 6);
+    (void)hits(&r, 0, 256 + 255);
+    for (unsigned i = 0; i < N; i++) counted[i] = counted_hits(&r, slots[i]);
+    close_rig(&r);
+    for (unsigned i = 0; i < N; i++) {
+        state = 7;
+        open_rig(&r, slots[i]);
+        (void)hits(&r, 0, 128); /* what was counted in the first 255 positions counts half */
+        const double h = hits(&r, 0, 256 + 255 - 128);
+        expect_hits(h - 0.03, h + 0.03, counted[i]);
+        close_rig(&r);
+    }
+    assert_true(counted[0] < counted[2] && counted[2] < counted[4]);
+}
+
+static void too_few_to_say(void **unused) {
+    uint32_t depth[QSF_EXPERT_DEPTHS] = { 255 };
+    (void)unused;
+    assert_true(qsf_expert_hits_of(NULL, 1, 64) < 0 && qsf_expert_hits_of(depth, 1, 64) < 0);
+    depth[1] = 85;
+    assert_true(qsf_expert_hits_of(depth, 1, 64) == 0.75);
+    assert_true(qsf_expert_hits_of(depth, 64, 64) == 1);
+    assert_true(qsf_expert_hits_of(depth, 1, 32) == 1 && qsf_expert_hits_of(depth, 1, 128) == 0.375);
+}
+
+/* Fills some slots and returns how many of the `n` most used experts are there. */
+static uint32_t filled(Rig *r, uint32_t slots, uint32_t n) {
+    QsfErr err = { 0 };
+    uint32_t there = 0;
+    bool more = true;
+    while (more) qsf_test_expect_ok(qsf_expert_pool_fill(r->pool, QSF_WINDOW, &more, &err), &err);
+    for (uint32_t i = 0, k = 0; i < ALL && k < n; i += 5, k++) there += qsf_expert_pool_has(r->pool, 2 * i);
+    assert_int_equal(qsf_expert_pool_slots(r->pool), slots);
+    return there;
+}
+
+static void learned_ones_are_read_first(void **unused) {
+    uint16_t uses[ALL] = { 0 };
+    Rig r;
+    (void)unused;
+    open_rig(&r, 24);
+    assert_true(filled(&r, 24, 24) < 12);
+    close_rig(&r);
+    for (uint32_t i = 0, k = 0; k < 24; i += 5, k++) uses[i] = (uint16_t)(100 + k);
+    open_rig(&r, 24);
+    qsf_expert_pool_learned(r.pool, uses, ALL - 1, 1000); /* of another model */
+    qsf_expert_pool_learned(r.pool, uses, ALL, 0);
+    assert_true(filled(&r, 24, 24) < 12);
+    close_rig(&r);
+    open_rig(&r, 24);
+    qsf_expert_pool_learned(r.pool, uses, ALL, 1000);
+    assert_int_equal(filled(&r, 24, 24), 24);
+    close_rig(&r);
+}
+
+static void uses_are_taken_once(void **unused) {
+    uint32_t uses[ALL], sum = 0;
+    Rig r;
+    (void)unused;
+    open_rig(&r, LAYERS * 6);
+    (void)hits(&r, 0, 20);
+    assert_int_equal(qsf_expert_pool_take_uses(r.pool, uses, ALL - 1), 0);
+    assert_int_equal(qsf_expert_pool_take_uses(r.pool, uses, ALL), 20);
+    for (uint32_t i = 0; i < ALL; i++) sum += uses[i];
+    assert_int_equal(sum, 20 * LAYERS * USED);
+    assert_int_equal(qsf_expert_pool_take_uses(r.pool, uses, ALL), 0);
+    close_rig(&r);
+}
+
+/* The counter of experts in memory, layer by layer, when slots are removed too. */
+static void resident_ones_are_counted(void **unused) {
+    QsfLayerCounters layer[LAYERS + 1] = { { 0 } };
+    QsfErr err = { 0 };
+    uint32_t n = 0, there = 0;
+    Rig r;
+    (void)unused;
+    open_rig(&r, LAYERS * 6);
+    r.counters.layer = layer;
+    (void)hits(&r, 0, 20);
+    qsf_test_expect_ok(qsf_expert_pool_resize(r.pool, 20, &err), &err);
+    (void)hits(&r, 0, 3);
+    for (uint32_t i = 0; i < LAYERS; i++) n += (uint32_t)atomic_load(&layer[i].experts_in);
+    for (uint32_t i = 0; i < ALL; i++) there += qsf_expert_pool_has(r.pool, 2 * i);
+    assert_int_equal(n, there);
+    assert_int_equal(atomic_load(&r.counters.expert_slots), 20);
+    close_rig(&r);
+    for (uint32_t i = 0; i < LAYERS; i++) assert_int_equal(atomic_load(&layer[i].experts_in), 0);
 }
 
 int main(void) {
@@ -159,6 +267,11 @@ int main(void) {
         cmocka_unit_test(less_than_a_token),
         cmocka_unit_test(another_subject),
         cmocka_unit_test(all_fit),
+        cmocka_unit_test(other_numbers_of_slots),
+        cmocka_unit_test(too_few_to_say),
+        cmocka_unit_test(learned_ones_are_read_first),
+        cmocka_unit_test(uses_are_taken_once),
+        cmocka_unit_test(resident_ones_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

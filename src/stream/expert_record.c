@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What was chosen so far, and which of it any number of slots would have had in memory.
+ *
+ * The policy gives up the expert with the lowest score, and scores do not depend on the number of slots. So
+ * what fewer slots hold is always a part of what more slots hold (a stack algorithm: R. L. Mattson et al.,
+ * Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2), 1970), and one list of all experts
+ * tells for every number: the first n are those that n slots hold. An expert that is used comes to the top,
+ * and those above its place move down, of two always the one with the lower score; n slots have it if its
+ * place was among the first n. That takes as many steps as its place, no matter how many numbers are asked
+ * for. Slots that are not filled yet, and experts that must not be given up while their layer is computed,
+ * make the real hits differ a little. */
+#include <math.h>
+#include <string.h>
+
+#include "src/stream/expert_pool_impl.h"
+
+#define WINDOW 256u /* positions after which what was counted counts half */
+
+void qsf_expert_count(const QsfExpertPool *p, uint32_t e, int n) {
+    const QsfStreamCounters *c = p->o.counters;
+    if (c == NULL || c->layer == NULL) return;
+    atomic_fetch_add_explicit(&c->layer[p->units[p->unit[e]].u.layer].experts_in, (uint64_t)(int64_t)n,
+                              memory_order_relaxed);
+}
+
+/* ---- the order in the beginning ---- */
+
+static bool comes_after(const QsfExpertPool *p, uint32_t a, uint32_t b) {
+    if (p->expert[a].score != p->expert[b].score) return p->expert[a].score < p->expert[b].score;
+    const uint32_t ia = p->units[p->unit[a]].u.expert, ib = p->units[p->unit[b]].u.expert;
+    return ia != ib ? ia > ib : a > b;
+}
+
+/* Of the heap stack[0..n), whose first one comes last: place i may be wrong. */
+static void sift(QsfExpertPool *p, uint32_t i, uint32_t n) {
+    for (uint32_t k = 2 * i + 1; k < n; i = k, k = 2 * i + 1) {
+        const uint32_t e = p->stack[i];
+        if (k + 1 < n && comes_after(p, p->stack[k + 1], p->stack[k])) k++;
+        if (!comes_after(p, p->stack[k], e)) return;
+        p->stack[i] = p->stack[k];
+        p->stack[k] = e;
+    }
+}
+
+void qsf_expert_sort(QsfExpertPool *p) {
+    for (uint32_t i = p->n_experts / 2; i-- > 0;) sift(p, i, p->n_experts);
+    for (uint32_t n = p->n_experts; n-- > 1;) {
+        const uint32_t last = p->stack[0];
+        p->stack[0] = p->stack[n];
+        p->stack[n] = last;
+        sift(p, 0, n);
+    }
+}
+
+void qsf_expert_pool_learned(QsfExpertPool *p, const uint16_t *uses, uint32_t n, double positions) {
+    const double each = p->scale * QSF_EXPERT_HALF / log(2); /* the score of one that is always used */
+    if (n != p->n_experts || positions <= 0) return;
+    for (uint32_t e = 0; e < n; e++) p->expert[e].score = each * fmin(uses[e] / positions, 1);
+    qsf_expert_sort(p);
+}
+
+/* ---- choices ---- */
+
+/* Brings an expert to the top; returns the place where it was. */
+static uint32_t touch(QsfExpertPool *p, uint32_t e) {
+    uint32_t down = p->stack[0], i = 0;
+    if (down == e) return 0;
+    p->stack[0] = e;
+    for (i = 1; i + 1 < p->n_experts && p->stack[i] != e; i++) {
+        const uint32_t here = p->stack[i];
+        if (p->expert[here].score > p->expert[down].score) continue;
+        p->stack[i] = down;
+        down = here;
+    }
+    p->stack[i] = down;
+    return i;
+}
+
+void qsf_expert_pool_note(QsfExpertPool *p, uint32_t unit, bool alone, QsfStreamCounters *n) {
+    const uint32_t e = qsf_expert_find(p, unit);
+    const uint64_t place = touch(p, e);
+    if (!alone) return;
+    if (p->uses[e] < UINT32_MAX) p->uses[e]++;
+    atomic_fetch_add_explicit(&n->expert_depth[place * QSF_EXPERT_DEPTHS / p->n_experts], 1,
+                              memory_order_relaxed);
+}
+
+void qsf_expert_pool_note_position(QsfExpertPool *p, QsfStreamCounters *n) {
+    if (p->n_alone < UINT32_MAX) p->n_alone++;
+    if (++p->n_noted < WINDOW) return;
+    p->n_noted = 0;
+    for (uint32_t i = 0; i < QSF_EXPERT_DEPTHS; i++) {
+        const uint64_t v = atomic_load_explicit(&n->expert_depth[i], memory_order_relaxed);
+        atomic_store_explicit(&n->expert_depth[i], v / 2, memory_order_relaxed);
+    }
+}
+
+uint32_t qsf_expert_pool_take_uses(QsfExpertPool *p, uint32_t *uses, uint32_t n) {
+    const uint32_t positions = p->n_alone;
+    if (n != p->n_experts) return 0;
+    memcpy(uses, p->uses, n * sizeof *uses);
+    memset(p->uses, 0, n * sizeof *uses);
+    p->n_alone = 0;
+    return positions;
+}

@@ -35,9 +35,8 @@ typedef struct QSFParams {
     int32_t max_tokens;    /* 0 = until the end of the turn or of the context */
     bool ignore_eos;
     bool allow_special; /* parse special tokens in message text; read once per prompt */
-    uint8_t
-        reasoning; /* value of the setting "reasoning", read once per prompt; 0 = the template's default */
-    bool seed_set; /* false: each request draws its own seed and reports it */
+    uint8_t reasoning;  /* value of the setting "reasoning", read per prompt; 0 = the template's default */
+    bool seed_set;      /* false: each request draws its own seed and reports it */
     uint64_t seed;
     int32_t reasoning_limit; /* 1 + the tokens of reasoning after which an answer should begin (setting
                                 "reasoning-budget"); 0 = no limit */
@@ -67,16 +66,17 @@ typedef struct QSFSettings {
     uint32_t memory_threshold; /* MiB of available memory below which the cache shrinks; 0 = not watched */
     char cpu_mask[16];         /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
+    char expert_ahead[8];                 /* "auto", "on", "off": read experts before they are chosen */
+    char trace_experts[QSF_SETTING_TEXT]; /* file to which choices of experts are written; "" = none */
     bool show_thinking;  /* used by the programs: show reasoning instead of folding or omitting it */
     bool prefill_ahead;  /* used by qsf-chat: evaluate a message while it is typed (qsf_worker_ahead) */
     bool commands;       /* used by the programs, not a setting: messages name chat commands (/budget)
                             instead of options (--ram-budget) */
     uint64_t text_bytes; /* used by the programs, not a setting: bytes of the messages that a conversation has
                             when a model is loaded or planned again; an automatic budget has room for them */
-    uint32_t
-        ctx_tokens;    /* the same in tokens, when planned again; 0 = not known. An automatic context that has
-                            room for them, and for 256 of an answer, keeps it */
-    uint64_t user_set; /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
+    uint32_t ctx_tokens; /* the same in tokens, when planned again; 0 = not known. An automatic context that
+                            has room for them, and for 256 of an answer, keeps it */
+    uint64_t user_set;   /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
 } QSFSettings;
 
 /* LIVE: takes effect with the next token. REPLAN: takes effect between two tokens, with a new memory plan;

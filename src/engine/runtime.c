@@ -13,6 +13,7 @@
 #include "src/base/clock.h"
 #include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
+#include "src/forward/routes.h"
 #include "src/model/purpose.h"
 
 #define WAYS_FROM (64u << 20) /* smaller models: the ways of reading are not measured */
@@ -96,7 +97,8 @@ static QsfPlanFacts measure_facts(const QsfRuntime *r, const QsfRuntimeOptions *
         .stack_bytes = o->stack_bytes,
         .tokenizer_bytes = qsf_tokenizer_estimate(r->model.src),
         .meta_bytes = r->ledger.used[QSF_MEM_META],
-        .transcript_bytes = o->transcript_bytes,
+        .transcript_bytes = o->transcript_bytes +
+                            (o->settings.trace_experts[0] != '\0' ? QSF_ROUTES_BYTES : 0),
         .exact = o->exact,
     };
 }
@@ -200,6 +202,15 @@ void qsf_runtime_protect(QsfRuntime *r, uint32_t n) {
     set_eviction(r, &r->settings, &err);
 }
 
+static int open_trace(QsfRuntime *r, const char *path, QsfErr *err) {
+    if (path[0] == '\0') return QSF_OK;
+    if (qsf_routes_has_experts(&r->model))
+        return qsf_routes_open(&r->routes, &r->model, path, &r->ledger, err);
+    snprintf(r->trace_notice, sizeof r->trace_notice,
+             "trace-experts: the model has no experts, so no file is written");
+    return QSF_OK;
+}
+
 static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     QsfForwardOptions fo = {
         .model = &r->model,
@@ -210,6 +221,7 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
         .cancel = o->cancel,
     };
     int rc = qsf_forward_create(&r->fwd, &fo, err);
+    if (rc == QSF_OK) qsf_forward_trace_experts(r->fwd, r->routes);
     if (rc == QSF_OK) rc = set_eviction(r, &o->settings, err);
     if (rc == QSF_OK) rc = qsf_quality_open(r, err);
     if (rc != QSF_OK) return rc;
@@ -229,6 +241,7 @@ static int open_all(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o,
     if (rc == QSF_OK) rc = check_cancel(o, err);
     if (rc == QSF_OK) rc = open_text(r, o, err);
     if (rc == QSF_OK) rc = check_cancel(o, err);
+    if (rc == QSF_OK) rc = open_trace(r, o->settings.trace_experts, err);
     if (rc == QSF_OK) rc = open_pool(r, o, err);
     if (rc == QSF_OK) rc = open_weights(r, o, err);
     return rc;
@@ -251,6 +264,7 @@ int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
 void qsf_runtime_close(QsfRuntime *r) {
     qsf_sampler_destroy(r->sampler);
     qsf_forward_destroy(r->fwd);
+    qsf_routes_close(r->routes);
     qsf_pool_destroy(r->pool);
     qsf_chat_template_close(r->tmpl);
     qsf_tokenizer_close(r->tok);

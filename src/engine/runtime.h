@@ -45,6 +45,8 @@ typedef struct QsfRuntime {
                       1]; /* tokens per second of the last answer with quality i / QSF_QUALITY_STEPS */
     double *importance;   /* (n_blocks) of a calibrated file, or NULL */
     struct QsfQualityTable *quality_table; /* what each quality does, as measured; or NULL */
+    struct QsfRoutes *routes;              /* of the setting trace-experts, or NULL */
+    char trace_notice[96];                 /* why there is none; or "" */
     char quality_notice[512];              /* why that could not be read; or "" */
     uint32_t system_tokens;                /* of qsf_runtime_protect */
     bool lost;                /* neither a new plan nor the old one could be applied: the model must be

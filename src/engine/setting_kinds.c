@@ -20,6 +20,7 @@
 _Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *)0)->k == WORD_MAX &&
                    sizeof((QSFSettings *)0)->v == WORD_MAX && sizeof((QSFSettings *)0)->io == WORD_MAX &&
                    sizeof((QSFSettings *)0)->direct == WORD_MAX &&
+                   sizeof((QSFSettings *)0)->expert_ahead == WORD_MAX &&
                    sizeof((QSFSettings *)0)->eviction == WORD_MAX,
                "keyword members have the same size");
 
@@ -314,6 +315,19 @@ static void get_template(const QSFSettings *s, const void *p, char *dst, size_t 
     snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "model" : (const char *)p);
 }
 
+static bool set_file(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    (void)row;
+    (void)s;
+    const size_t len = strlen(value);
+    if (len == 0 || len >= QSF_SETTING_TEXT) return false;
+    snprintf(p, QSF_SETTING_TEXT, "%s", strcmp(value, "off") == 0 ? "" : value);
+    return true;
+}
+static void get_file(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
+}
+
 const QsfSettingKind qsf_kind_float = { set_float, get_float, NULL };
 const QsfSettingKind qsf_kind_positive = { set_positive, get_float, "a number above 0 and at most 1" };
 const QsfSettingKind qsf_kind_int = { set_int, get_int, NULL };
@@ -345,3 +359,5 @@ const QsfSettingKind qsf_kind_limit = { set_limit, get_limit, "a whole number fr
 const QsfSettingKind qsf_kind_sentence = { set_sentence, get_text, "one line of at most 255 bytes" };
 const QsfSettingKind qsf_kind_template = { set_template, get_template,
                                            "the name of a template or file, at most 255 bytes" };
+const QsfSettingKind qsf_kind_file = { set_file, get_file,
+                                       "the name of a file, 1 to 255 bytes, or off (./off is a file)" };

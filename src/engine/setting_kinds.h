@@ -36,5 +36,6 @@ extern const QsfSettingKind qsf_kind_embedding; /* uint8_t */
 extern const QsfSettingKind qsf_kind_limit;     /* int32_t: 1 + the value, which may be -1 */
 extern const QsfSettingKind qsf_kind_sentence;  /* char[QSF_SETTING_TEXT]: one line */
 extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_TEXT] */
+extern const QsfSettingKind qsf_kind_file;      /* char[QSF_SETTING_TEXT]; "" is printed as "off" */
 
 #endif

@@ -132,6 +132,9 @@ static const Row rows[] = {
     {{"template", "chat-template", 0, "NAME", RELOAD,
       "chat template: a name, a file, raw, model (the model's own), or model:NAME (one of its named templates) (default model)",
       0, 0, 0}, &qsf_kind_template, AT(chat_template)},
+    {{"trace-experts", "", 0, "FILE", RELOAD,
+      "write which experts the routers of a sparse model choose to FILE, as text; each time a model is loaded the file starts from scratch; off = none (default off)",
+      0, 0, 0}, &qsf_kind_file, AT(trace_experts)},
 };
 /* clang-format on */
 _Static_assert(sizeof rows / sizeof *rows <= 64, "QSFSettings.user_set has a bit for each row");
@@ -151,6 +154,7 @@ void qsf_settings_default(QSFSettings *s) {
         .pin = UINT64_MAX,
         .io = "auto",
         .direct = "auto",
+        .expert_ahead = "auto",
         .kv = "auto",
         .k = "auto",
         .v = "auto",

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How the engine thread answers a request. */
 #include <stdio.h>
+#include <string.h>
 
 #include "src/base/plural.h"
+#include "src/base/utf8.h"
 #include "src/engine/prompt.h"
 #include "src/engine/worker_impl.h"
+#include "src/forward/routes.h"
 
 static void on_params(void *arg, QSFParams *out) { qsf_worker_get_params(arg, out); }
 
@@ -277,6 +280,14 @@ static int check_scored(QSFWorker *w, const Asked *q, const QsfGeneration *out, 
     return qsf_err_set(err, QSF_E_USAGE, "the tokens of this answer cannot be told from its text");
 }
 
+/* The answer goes on without the file that it cannot write. */
+static void report_trace(QSFWorker *w) {
+    char text[QSF_ERR_MSG_MAX];
+    if (!qsf_routes_failed(w->rt.routes, text, sizeof text)) return;
+    text[qsf_utf8_clean(text, strlen(text), false)] = '\0';
+    qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
+}
+
 static void answer(QSFWorker *w, const Asked *q) {
     const QsfRequestCopy *r = q->r;
     const QsfGenerate g = generation(w, q);
@@ -297,6 +308,7 @@ static void answer(QSFWorker *w, const Asked *q) {
     qsf_answer_tokens_end(&w->tokens, out.text_bytes, out.reasoning_bytes, rc == QSF_OK && ended);
     qsf_live_stats_done(&w->stats, qsf_forward_kept(w->rt.fwd));
     w->snap.due = w->snap.path != NULL;
+    report_trace(w);
     if (rc == QSF_OK && r->score) rc = check_scored(w, q, &out, &err);
     if (rc != QSF_OK) {
         qsf_worker_check_stale(w);

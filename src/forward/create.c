@@ -219,6 +219,8 @@ void qsf_forward_destroy(QsfForward *f) {
     free(f);
 }
 
+void qsf_forward_trace_experts(QsfForward *f, QsfRoutes *r) { f->routes = r; }
+
 int qsf_forward_fill_experts(QsfForward *f, uint64_t max_bytes, bool *more, QsfErr *err) {
     *more = false;
     if (f->broken) return QSF_OK;

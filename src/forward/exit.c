@@ -64,6 +64,7 @@ static int rest_of(QsfForward *f, uint32_t n, bool head, QsfErr *err) {
     int rc = qsf_weights_begin_pass(f->weights, head && qsf_sketch_walks_head(f), err);
     if (rc != QSF_OK) return rc;
     f->past = w->first;
+    if (f->routes != NULL) qsf_routes_begin_pass(f->routes, f->past, n);
     f->ids = w->id;
     f->col0 = 0;
     f->n_cols = n;

@@ -96,6 +96,7 @@ static int begin_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, 
     if (rc != QSF_OK) return rc;
     qsf_weights_positions(f->weights, n);
     f->past = f->kv.n_past;
+    if (f->routes != NULL) qsf_routes_begin_pass(f->routes, f->past, n);
     f->pass_cols = n;
     f->ids = ids;
     f->col0 = 0;
@@ -135,6 +136,7 @@ static int run_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, Qs
     qsf_steps_end_block(f);
     qsf_threads_end_pass(f, rc == QSF_OK);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);
+    if (f->routes != NULL) qsf_routes_write(f->routes);
     qsf_count(&f->n.passes, 1);
     if (f->past + n > f->observe_from) qsf_kvlists_weighed_pass(&f->kv.lists, f->past, n, rc == QSF_OK);
     if (rc == QSF_OK) commit_pass(f, n);

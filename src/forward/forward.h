@@ -158,6 +158,9 @@ uint32_t qsf_forward_room(const QsfForward *f);
 /* Returns how many positions the KV cache holds: n_past without those that were evicted, in whole tiles. */
 uint32_t qsf_forward_kept(const QsfForward *f);
 
+/* Between passes: records the experts that later passes choose; NULL ends it. r outlives that. */
+struct QsfRoutes;
+void qsf_forward_trace_experts(QsfForward *f, struct QsfRoutes *r);
 /* Between passes: reads experts into slots that are free, about max_bytes; *more: some still are.
  * QSF_E_RUNTIME. */
 int qsf_forward_fill_experts(QsfForward *f, uint64_t max_bytes, bool *more, QsfErr *err);

@@ -11,6 +11,7 @@
 #include "src/forward/ops/rowcache.h"
 #include "src/forward/recurrent.h"
 #include "src/forward/reduction.h"
+#include "src/forward/routes.h"
 #include "src/forward/sketch.h"
 #include "src/forward/threads.h"
 #include "src/kv/cache.h"
@@ -83,7 +84,8 @@ struct QsfForward {
     uint32_t block;        /* its time is being counted; QSF_NONE = none */
     uint64_t block_ns, block_wait_ns;
 
-    QsfTapFn tap; /* NULL = none */
+    QsfRoutes *routes; /* records choices of experts; NULL = none */
+    QsfTapFn tap;      /* NULL = none */
     void *tap_arg;
     QsfProfile *profile; /* NULL = steps are not timed */
 

@@ -242,6 +242,11 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     }
 }
 
+static bool evaluates(RunMode m) {
+    return m == RUN_GENERATE || m == RUN_BENCH || m == RUN_PERPLEXITY || m == RUN_PARITY ||
+           m == RUN_CALIBRATE_QUALITY || m == RUN_INTERACTIVE;
+}
+
 /* Rejects options that have no meaning in the selected mode: they are never ignored. */
 static const char *wrong_combination(const RunOptions *o) {
     const struct {
@@ -275,6 +280,7 @@ static const char *wrong_combination(const RunOptions *o) {
         { o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_SHOW_PROMPT || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--exact needs a mode that evaluates the model" },
         { o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json requires a prompt, --show-prompt, --bench, --perplexity, --calibrate-quality, --inspect or --plan (for --tokenize use --jsonl)" },
         { o->mode == RUN_CALIBRATE_QUALITY && o->settings.params.quality < 1, "--calibrate-quality measures all qualities: it cannot be combined with --quality" },
+        { o->settings.trace_experts[0] && !evaluates(o->mode), "--trace-experts needs a mode that evaluates the model" },
         { o->n_overrides && o->mode == RUN_RENDER, "--override-kv needs a MODEL, and --render takes none" },
         /* clang-format on */
     };

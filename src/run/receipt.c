@@ -8,6 +8,7 @@
 #include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/engine/quality/quality.h"
+#include "src/forward/routes.h"
 #include "src/run/run.h"
 
 QsfRuntimeOptions run_runtime_options(const RunOptions *o) {
@@ -93,6 +94,8 @@ static void print_unknown(const QsfModel *m) {
 void run_close(QsfRuntime *rt, const RunOptions *o) {
     char *text = o->verbose ? qsf_ledger_text(&rt->ledger) : NULL;
     if (o->verbose && rt->fwd != NULL && rt->plan.threads_auto) print_threads(rt);
+    char failed[400];
+    if (qsf_routes_failed(rt->routes, failed, sizeof failed)) run_note("%s", failed);
     if (text) fputs(text, stderr);
     free(text);
     qsf_runtime_close(rt);
@@ -121,6 +124,7 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     if ((generate || o->mode == RUN_SHOW_PROMPT) && !continues_text(rt, o)) print_notice(rt->tmpl_notice);
     if (!weights) return QSF_EXIT_OK;
     if (o->mode != RUN_PLAN) print_notice(rt->plan.note);
+    print_notice(rt->trace_notice);
     if (generate) print_notice(rt->ctx_notice);
     if (generate && rt->settings.params.quality < 1) print_notice(rt->quality_notice);
     if (o->verbose) print_unknown(&rt->model);

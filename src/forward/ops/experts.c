@@ -284,6 +284,7 @@ static void find_chosen(QsfForward *f, const QsfStep *s, Chosen *c) {
     c->n = c->columns = 0;
     for (uint32_t col = f->col0; col < end; col++) {
         const float *id = qsf_col(f, s->in2, col);
+        if (f->routes != NULL) qsf_routes_add(f->routes, f->past + col, s->block, id, e->n_used);
         for (uint32_t k = 0; k < e->n_used; k++) {
             const uint32_t i = (uint32_t)id[k];
             if (k > 0 && id[k] == id[k - 1]) continue; /* the places of those that are left out */

@@ -51,7 +51,7 @@ obj = $(patsubst %.c,$O/%.o,$1)
 
 # src/convert: what only qsf-convert uses; its own files are src/convert/*.c.
 lib_dirs := base file file/gguf file/qsf file/hf file/derive file/vocab file/hf/arch jinja token chat model model/family plan stream kv \
-    forward forward/ops sample engine engine/snapshot engine/quality measure catalog cli svg
+    forward forward/ops sample sample/stages engine engine/snapshot engine/quality measure catalog cli svg
 convert_dirs := convert/quant convert/pack convert/calibrate
 quant_dirs_x86 := src/convert/quant/x86
 include $S/kernels/kernels.mk
@@ -153,7 +153,7 @@ $(engine): $(call obj,$(lib_src) $(convert_lib_src))
 	$Q$(AR) qc $@ $^ && $(RANLIB) $@
 
 # Linked by other programs: one object whose only global symbols are the functions of the two public headers.
-public_headers := include/qsf.h include/qsf_engine.h
+public_headers := include/qsf.h include/qsf_engine.h include/qsf_settings.h
 $O/public.txt: $(addprefix $S/,$(public_headers))
 	@mkdir -p $(@D)
 	$Qsed -n 's/.*\(qsf_[a-z0-9_]*\)(.*/\1/p' $^ | sort -u >$@

@@ -8,7 +8,7 @@ INSTALL ?= install
 man_pages := $(call find,man/*.[15])
 templates := $(call find,templates/*)
 models := $(call find,models/*.qsf)
-headers := $(call find,include/qsf.h include/qsf_engine.h)
+headers := $(call find,include/qsf.h include/qsf_engine.h include/qsf_settings.h)
 D = $(DESTDIR)
 install_to = $(if $(strip $2),$(INSTALL) -d $D$3 && $(INSTALL) -m $1 $2 $D$3)
 

@@ -464,7 +464,8 @@ int qsf_sample(const float *logits, int vocab_size, float temperature, float top
     if (qsf_sampler_create(&s, (uint32_t)vocab_size, &table, &ledger, err) == QSF_OK) {
         QSFParams p = sampling(temperature, top_p);
         qsf_sampler_seed(s, qsf_rng_next(&rng));
-        qsf_sampler_next(s, logits, &p, NULL, 0, NULL, 0, &out);
+        const QsfSamplerInput in = { .logits = logits, .params = &p };
+        if (qsf_sampler_next(s, &in, &out, err) != QSF_OK) out.id = -1;
         qsf_sampler_destroy(s);
     }
     qsf_ledger_destroy(&ledger);

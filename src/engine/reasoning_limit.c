@@ -20,7 +20,7 @@ static int add(QsfReasoningLimit *l, const QsfRuntime *rt, const char *text, siz
 
 /* The sentence has paragraphs of its own. */
 static int add_message(QsfReasoningLimit *l, const QsfRuntime *rt, const char *message, QsfErr *err) {
-    char text[QSF_SETTING_TEXT + 4];
+    char text[QSF_SETTING_LINE + 4];
     if (message[0] == '\0') return QSF_OK;
     const int n = snprintf(text, sizeof text, "\n\n%s\n", message);
     return add(l, rt, text, (size_t)n, 0, err);

@@ -296,7 +296,7 @@ static bool set_sentence(const QSFSetting *row, QSFSettings *s, void *p, const c
     (void)row;
     (void)s;
     const size_t len = strlen(value);
-    if (len >= QSF_SETTING_TEXT || !is_plain(value) || !qsf_utf8_valid(value, len)) return false;
+    if (len >= QSF_SETTING_LINE || !is_plain(value) || !qsf_utf8_valid(value, len)) return false;
     memcpy(p, value, len + 1);
     return true;
 }
@@ -305,9 +305,9 @@ static bool set_template(const QSFSetting *row, QSFSettings *s, void *p, const c
     size_t len = strlen(value);
     (void)row;
     (void)s;
-    if (len >= QSF_SETTING_TEXT) return false;
+    if (len >= QSF_SETTING_LINE) return false;
     if (!is_plain(value) && access(value, F_OK) != 0) return false; /* a file may have any name */
-    snprintf(p, QSF_SETTING_TEXT, "%s", strcmp(value, "model") == 0 ? "" : value);
+    snprintf(p, QSF_SETTING_LINE, "%s", strcmp(value, "model") == 0 ? "" : value);
     return true;
 }
 static void get_template(const QSFSettings *s, const void *p, char *dst, size_t cap) {
@@ -319,8 +319,8 @@ static bool set_file(const QSFSetting *row, QSFSettings *s, void *p, const char 
     (void)row;
     (void)s;
     const size_t len = strlen(value);
-    if (len == 0 || len >= QSF_SETTING_TEXT) return false;
-    snprintf(p, QSF_SETTING_TEXT, "%s", strcmp(value, "off") == 0 ? "" : value);
+    if (len == 0 || len >= QSF_SETTING_LINE) return false;
+    snprintf(p, QSF_SETTING_LINE, "%s", strcmp(value, "off") == 0 ? "" : value);
     return true;
 }
 static void get_file(const QSFSettings *s, const void *p, char *dst, size_t cap) {

@@ -34,8 +34,8 @@ extern const QsfSettingKind qsf_kind_mask;      /* cpu_mask */
 extern const QsfSettingKind qsf_kind_reasoning; /* uint8_t */
 extern const QsfSettingKind qsf_kind_embedding; /* uint8_t */
 extern const QsfSettingKind qsf_kind_limit;     /* int32_t: 1 + the value, which may be -1 */
-extern const QsfSettingKind qsf_kind_sentence;  /* char[QSF_SETTING_TEXT]: one line */
-extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_TEXT] */
-extern const QsfSettingKind qsf_kind_file;      /* char[QSF_SETTING_TEXT]; "" is printed as "off" */
+extern const QsfSettingKind qsf_kind_sentence;  /* char[QSF_SETTING_LINE]: one line */
+extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_LINE] */
+extern const QsfSettingKind qsf_kind_file;      /* char[QSF_SETTING_LINE]; "" is printed as "off" */
 
 #endif

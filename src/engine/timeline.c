@@ -229,15 +229,20 @@ static void flush(Run *r) {
     if (n > 0) emit(r, false, text, n);
 }
 
-static void sample(Run *r, QsfSample *s) {
-    QsfTimeline *t = r->t;
-    QsfRuntime *rt = t->rt;
+static int sample(Run *r, QsfSample *s, QsfErr *err) {
+    const QsfTimeline *t = r->t;
+    const QsfRuntime *rt = t->rt;
     if (r->first && r->g->chosen) {
         *s = (QsfSample){ .id = r->g->chosen_id, .p = 1, .kept = 1, .plain = -1 };
-        return;
+        return QSF_OK;
     }
-    qsf_sampler_next(rt->sampler, qsf_forward_logits(rt->fwd), &r->params, t->ids, t->n_ids, rt->eog,
-                     r->params.ignore_eos ? rt->n_eog : 0, s);
+    const QsfSamplerInput in = { .logits = qsf_forward_logits(rt->fwd),
+                                 .params = &r->params,
+                                 .recent = t->ids,
+                                 .n_recent = t->n_ids,
+                                 .banned = rt->eog,
+                                 .n_banned = r->params.ignore_eos ? rt->n_eog : 0 };
+    return qsf_sampler_next(rt->sampler, &in, s, err);
 }
 
 /* Takes a token that closes reasoning instead of the sampled one, if it is time. */
@@ -294,7 +299,8 @@ static int step(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
     QsfForward *f = t->rt->fwd;
     QsfSample s;
-    sample(r, &s);
+    int rc = sample(r, &s, err);
+    if (rc != QSF_OK) return rc;
     const bool closes = r->splits && close_reasoning(r, &s);
     const int32_t id = s.id;
     if (r->first) r->out->ttft_ns = qsf_now_ns() - r->start_ns;
@@ -309,7 +315,7 @@ static int step(Run *r, QsfErr *err) {
     if (qsf_forward_room(f) == 0 && !evicts(t)) end(r, QSF_STOP_CONTEXT);
     if (cancelled(r)) end(r, QSF_STOP_INTERRUPTED);
     if (r->done) return QSF_OK;
-    int rc = qsf_forward_decode(f, &id, 1, NULL, NULL, err);
+    rc = qsf_forward_decode(f, &id, 1, NULL, NULL, err);
     store_evaluated(t, &id, t->n_ids);
     return rc;
 }

@@ -47,8 +47,8 @@ static int decode(QsfRuntime *rt, const Bench *b, const int32_t *ids, uint64_t *
     for (int64_t i = 0; i < b->n_gen; i++) {
         if (qsf_forward_decode(rt->fwd, ids + i, 1, NULL, NULL, err)) return err->code;
         uint64_t t0 = qsf_now_ns();
-        qsf_sampler_next(rt->sampler, qsf_forward_logits(rt->fwd), &rt->settings.params, NULL, 0, NULL, 0,
-                         &ignored);
+        const QsfSamplerInput in = { .logits = qsf_forward_logits(rt->fwd), .params = &rt->settings.params };
+        if (qsf_sampler_next(rt->sampler, &in, &ignored, err) != QSF_OK) return err->code;
         *sampling_ns += qsf_now_ns() - t0;
     }
     return QSF_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From logits to a token id: an ordered chain of filters, then one draw. Parameters come by value
+/* From logits to a token id: a chain of stages (src/sample/stages), then one draw. Parameters come by value
  * with every token, so that a live change acts at once. Allocates only at creation. One thread. */
 #ifndef QSF_SAMPLE_SAMPLER_H
 #define QSF_SAMPLE_SAMPLER_H
@@ -17,9 +17,24 @@ int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table
                        QsfErr *err);
 void qsf_sampler_destroy(QsfSampler *s);
 
-/* Restarts the generator (PCG or xoshiro, seeded so that equal seeds give equal draws on every
- * machine). */
+/* Restarts the generator (xoshiro, seeded so that equal seeds give equal draws on every machine), and what
+ * stages remember from token to token. */
 void qsf_sampler_seed(QsfSampler *s, uint64_t seed);
+
+/* A set of tokens: bit id % 64 of word id / 64. */
+#define QSF_TOKEN_SET_WORDS(n_vocab) (((size_t)(n_vocab) + 63) / 64)
+
+/* One token. What is zero is not used; everything is borrowed for the call. */
+typedef struct QsfSamplerInput {
+    const float *logits; /* (n_vocab), not changed */
+    const QSFParams *params;
+    const uint64_t *allowed; /* the set of tokens that may be chosen; NULL = all. Whatever the parameters
+                                are, no other token is chosen */
+    const int32_t *recent;   /* (n_recent) tokens of the conversation, oldest first, for penalties */
+    size_t n_recent;
+    const int32_t *banned; /* (n_banned) ids that may not be chosen (ignore_eos) */
+    size_t n_banned;
+} QsfSamplerInput;
 
 typedef struct QsfSample {
     int32_t id;
@@ -30,12 +45,10 @@ typedef struct QsfSample {
         plain; /* entropy, in bits, of the distribution at temperature 1, if the sampler holds it; -1 = not */
 } QsfSample;
 
-/* Order of the chain: repetition penalty over the last p->repeat_last_n of recent[0..n_recent)
- * (logit > 0 divided, < 0 multiplied by it: Keskar et al. 2019, CTRL), top-k, top-p, min-p, temperature,
- * draw. temperature 0: argmax after the penalty, the lowest id on a tie. banned[0..n_banned) are ids that may
- * not be chosen (ignore_eos). logits (n_vocab) are not changed. */
-void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
-                      size_t n_recent, const int32_t *banned, size_t n_banned, QsfSample *out);
+/* Applies the stages in the order of params->samplers and draws. temperature 0: the likeliest token that is
+ * left, the lowest id on a tie. QSF_E_RUNTIME when no token may be chosen: allowed is empty, or has only
+ * tokens that are banned, or whose logits are -infinity or NaN; *out is then undefined. */
+int qsf_sampler_next(QsfSampler *s, const QsfSamplerInput *in, QsfSample *out, QsfErr *err);
 
 /* Fills *out, except text_end and reasoning_end, with what the model says about token id of the vocabulary:
  * its distribution is softmax(logits), which must be finite. plain: that of the qsf_sampler_next that was

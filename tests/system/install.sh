@@ -18,7 +18,7 @@ find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
     done
     [ ! -f "$QSF_SRCDIR/ui/main.c" ] || echo /o/b/qsf-chat
     [ ! -x qsf-get ] || echo /o/b/qsf-get
-    printf '%s\n' /o/l/libqsf.a /o/l/pkgconfig/qsf.pc /o/i/qsf.h /o/i/qsf_engine.h
+    printf '%s\n' /o/l/libqsf.a /o/l/pkgconfig/qsf.pc /o/i/qsf.h /o/i/qsf_engine.h /o/i/qsf_settings.h
     for f in "$QSF_SRCDIR"/man/*.[15]; do
         [ ! -f "$f" ] || echo "/o/m/man${f##*.}/${f##*/}"
     done

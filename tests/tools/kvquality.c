@@ -70,6 +70,7 @@ static void write_text(const Options *o, int32_t *ids) {
     QSFSettings s;
     QSFParams p;
     QsfSample sample;
+    QsfErr err = { 0 };
     qsf_settings_default(&s);
     s.ram_budget = 0;
     s.ctx = (uint32_t)o->piece;
@@ -86,7 +87,8 @@ static void write_text(const Options *o, int32_t *ids) {
         for (unsigned long k = 0; k < o->piece && n < o->tokens; k++) {
             ids[n++] = id;
             eval(&rt, id);
-            qsf_sampler_next(rt.sampler, qsf_forward_logits(rt.fwd), &p, ids, 0, NULL, 0, &sample);
+            const QsfSamplerInput in = { .logits = qsf_forward_logits(rt.fwd), .params = &p };
+            if (qsf_sampler_next(rt.sampler, &in, &sample, &err) != QSF_OK) fail(err.msg);
             id = sample.id;
             if (qsf_runtime_ends(&rt, id)) break;
         }

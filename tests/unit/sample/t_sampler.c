@@ -76,6 +76,18 @@ static QSFParams params(float temperature, int32_t k, float top_p, float min_p) 
                         .repeat_last_n = 64 };
 }
 
+static void next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
+                 size_t n_recent, const int32_t *banned, size_t n_banned, QsfSample *out) {
+    const QsfSamplerInput in = { .logits = logits,
+                                 .params = p,
+                                 .recent = recent,
+                                 .n_recent = n_recent,
+                                 .banned = banned,
+                                 .n_banned = n_banned };
+    QsfErr err = { 0 };
+    assert_int_equal(qsf_sampler_next(s, &in, out, &err), QSF_OK);
+}
+
 static void the_chain_keeps_what_the_plain_one_keeps(void **state) {
     (void)state;
     static const float temps[] = { 0.1f, 0.7f, 1.0f, 2.5f };
@@ -91,7 +103,7 @@ static void the_chain_keeps_what_the_plain_one_keeps(void **state) {
         qsf_sampler_seed(s, i);
         for (int draw = 0; draw < 5; draw++) {
             QsfSample got;
-            qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
+            next(s, x, &p, NULL, 0, NULL, 0, &got);
             /* A logit exactly at the limit of top-p may be inside or outside. */
             if (labs((long)got.kept - (long)n) > 1)
                 fail_msg("case %zu: kept %u, expected %zu", i, got.kept, n);
@@ -124,7 +136,7 @@ static void draws_follow_the_distribution(void **state) {
         qsf_sampler_seed(s, 42);
         for (int i = 0; i < DRAWS; i++) {
             QsfSample got;
-            qsf_sampler_next(s, x, &variants[v], NULL, 0, NULL, 0, &got);
+            next(s, x, &variants[v], NULL, 0, NULL, 0, &got);
             count[got.id]++;
         }
         size_t seen = 0;
@@ -151,7 +163,7 @@ static void equal_seeds_give_equal_draws(void **state) {
         qsf_sampler_seed(s, round == 2 ? 124 : 123);
         for (int i = 0; i < 100; i++) {
             QsfSample got;
-            qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
+            next(s, x, &p, NULL, 0, NULL, 0, &got);
             if (round == 0)
                 first[i] = got.id;
             else
@@ -183,15 +195,15 @@ static void argmax_ties_nan_and_bans(void **state) {
     QSFParams cold = params(0, 40, 0.9f, 0), hot = params(5, 0, 1, 0);
     QsfSample got;
     QsfSampler *s = make(6);
-    qsf_sampler_next(s, x, &cold, NULL, 0, NULL, 0, &got);
+    next(s, x, &cold, NULL, 0, NULL, 0, &got);
     assert_int_equal(got.id, 2);
     assert_true(got.p == 1.0f && got.entropy == 0.0f && got.kept == 1);
-    qsf_sampler_next(s, x, &cold, NULL, 0, banned, 4, &got);
+    next(s, x, &cold, NULL, 0, banned, 4, &got);
     assert_int_equal(got.id, 1);
     for (int i = 0; i < 2000; i++) {
         hot.top_k = i % 2 == 0 ? 0 : 5;
         hot.top_p = i % 4 < 2 ? 1.0f : 0.99f;
-        qsf_sampler_next(s, x, &hot, NULL, 0, banned, 4, &got);
+        next(s, x, &hot, NULL, 0, banned, 4, &got);
         assert_true(got.id == 1 || got.id == 5);
     }
     qsf_sampler_destroy(s);
@@ -207,24 +219,67 @@ static void the_penalty_applies_once_and_within_its_window(void **state) {
     QsfSampler *s = make(4);
     memcpy(before, x, sizeof x);
     p.repeat_penalty = 1.3f; /* 4 / 1.3 = 3.08 > 3, but 4 / 1.3^3 < 3 */
-    qsf_sampler_next(s, x, &p, recent, 5, NULL, 0, &got);
+    next(s, x, &p, recent, 5, NULL, 0, &got);
     assert_int_equal(got.id, 0);
     p.repeat_penalty = 1.5f;
-    qsf_sampler_next(s, x, &p, recent, 5, NULL, 0, &got);
+    next(s, x, &p, recent, 5, NULL, 0, &got);
     assert_int_equal(got.id, 1);
     p.repeat_last_n = 1; /* only id 2 */
-    qsf_sampler_next(s, x, &p, recent, 5, NULL, 0, &got);
+    next(s, x, &p, recent, 5, NULL, 0, &got);
     assert_int_equal(got.id, 0);
     p.repeat_last_n = -1;
-    qsf_sampler_next(s, x, &p, recent, 5, NULL, 0, &got);
+    next(s, x, &p, recent, 5, NULL, 0, &got);
     assert_int_equal(got.id, 1);
     /* A negative logit is multiplied: id 3 drops from -2 to -20, so id 2 is next. */
     p.repeat_penalty = 10;
     int32_t tail[] = { 3 }, banned[] = { 0, 1 };
     float y[4] = { 4, 3, -3, -2 };
-    qsf_sampler_next(s, y, &p, tail, 1, banned, 2, &got);
+    next(s, y, &p, tail, 1, banned, 2, &got);
     assert_int_equal(got.id, 2);
     assert_memory_equal(before, x, sizeof x);
+    qsf_sampler_destroy(s);
+}
+
+/* Whatever the settings are, nothing outside the set is chosen; a set without tokens is an error. */
+static void only_the_allowed_set(void **state) {
+    (void)state;
+    enum { M = 130 };
+    float x[M];
+    uint64_t allowed[QSF_TOKEN_SET_WORDS(M)] = { 0 };
+    const int32_t banned[] = { 70, 3 };
+    static const float temps[] = { 0, 0.5f, 1, 2 };
+    QsfSampler *s = make(M);
+    QsfErr err = { 0 };
+    QsfSample got;
+    random_logits(x, M, 11, 2);
+    x[5] = x[69] = 50; /* the likeliest */
+    allowed[0] = 1u << 3 | 1u << 7;
+    allowed[1] = 1u << 6 | 1u << 8;
+    allowed[2] = 1u << 1;
+    for (int i = 0; i < 400; i++) {
+        const QSFParams p = params(temps[i % 4], i / 4 % 2 ? 40 : 0, i / 8 % 2 ? 0.9f : 1,
+                                   i / 16 % 2 ? 0.1f : 0);
+        const QsfSamplerInput in = {
+            .logits = x, .params = &p, .allowed = allowed, .banned = banned, .n_banned = i / 32 % 2 ? 2 : 0
+        };
+        assert_int_equal(qsf_sampler_next(s, &in, &got, &err), QSF_OK);
+        assert_true(got.id == 7 || got.id == 72 || got.id == 129 ||
+                    (in.n_banned == 0 && (got.id == 3 || got.id == 70)));
+        assert_true(got.kept >= 1 && got.kept <= 5 - in.n_banned);
+    }
+    memset(allowed, 0, sizeof allowed);
+    for (int i = 0; i < 4; i++) {
+        const QSFParams p = params(temps[i], 40, 0.9f, 0);
+        QsfSamplerInput in = { .logits = x, .params = &p, .allowed = allowed };
+        qsf_err_clear(&err);
+        assert_int_equal(qsf_sampler_next(s, &in, &got, &err), QSF_E_RUNTIME);
+        assert_non_null(strstr(err.msg, "allowed"));
+        allowed[0] = 1u << 3; /* the only one is banned */
+        in.banned = banned;
+        in.n_banned = 2;
+        assert_int_equal(qsf_sampler_next(s, &in, &got, NULL), QSF_E_RUNTIME);
+        allowed[0] = 0;
+    }
     qsf_sampler_destroy(s);
 }
 
@@ -236,17 +291,17 @@ static void entropy_is_that_of_the_distribution(void **state) {
     QsfSampler *s = make(M);
     QSFParams p = params(1, 1, 1, 0);
     for (int i = 0; i < M; i++) x[i] = 3;
-    qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
+    next(s, x, &p, NULL, 0, NULL, 0, &got);
     assert_true(fabs((double)got.entropy - 8) < 1e-3);
     random_logits(x, M, 3, 2);
     p.temperature = 0.5f;
     double total = 0, h = 0;
     for (int i = 0; i < M; i++) total += exp((double)x[i] / 0.5);
     for (int i = 0; i < M; i++) h -= exp((double)x[i] / 0.5) / total * log2(exp((double)x[i] / 0.5) / total);
-    qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
+    next(s, x, &p, NULL, 0, NULL, 0, &got);
     assert_true(fabs((double)got.entropy - h) < 1e-3);
     p.temperature = 1e-30f; /* practically 0: no overflow, no division by it */
-    qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
+    next(s, x, &p, NULL, 0, NULL, 0, &got);
     assert_true(got.entropy >= 0 && got.entropy < 1e-3 && got.p > 0.999f);
     qsf_sampler_destroy(s);
 }
@@ -283,7 +338,7 @@ static void a_large_vocabulary_is_cheap(void **state) {
     for (size_t k = 0; k < 5; k++) {
         QsfSample got;
         uint64_t t = qsf_now_ns();
-        for (int i = 0; i < ROUNDS; i++) qsf_sampler_next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
+        for (int i = 0; i < ROUNDS; i++) next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
         double us = (double)(qsf_now_ns() - t) / 1e3 / ROUNDS;
         printf("sampler, 32000 tokens, %s: %.0f us\n", names[k], us);
         assert_true(us < 20000);
@@ -311,7 +366,7 @@ static void a_look_at_a_token(void **state) {
         uint64_t ns = 0;
         for (int i = 0; i < ROUNDS; i++) {
             qsf_sampler_seed(s, 9);
-            qsf_sampler_next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
+            next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
             const uint64_t from = qsf_now_ns();
             qsf_sampler_look(s, x, 5, got.plain, &t);
             ns += qsf_now_ns() - from;
@@ -319,11 +374,11 @@ static void a_look_at_a_token(void **state) {
         }
         printf("look, 262144 tokens, temperature %.1f: %.0f us\n", (double)kinds[k].temperature,
                (double)ns / 1e3 / ROUNDS);
-        qsf_sampler_next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
+        next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
         qsf_sampler_seed(s, 9);
-        qsf_sampler_next(s, x, &kinds[k], NULL, 0, NULL, 0, &again);
+        next(s, x, &kinds[k], NULL, 0, NULL, 0, &again);
         qsf_sampler_look(s, x, 5, again.plain, &t);
-        qsf_sampler_next(s, x, &kinds[k], NULL, 0, NULL, 0, &again);
+        next(s, x, &kinds[k], NULL, 0, NULL, 0, &again);
         assert_true(got.id == again.id && got.p == again.p);
     }
     qsf_sampler_destroy(s);
@@ -345,6 +400,7 @@ int main(void) {
         cmocka_unit_test(the_generator_is_the_published_one),
         cmocka_unit_test(argmax_ties_nan_and_bans),
         cmocka_unit_test(the_penalty_applies_once_and_within_its_window),
+        cmocka_unit_test(only_the_allowed_set),
         cmocka_unit_test(entropy_is_that_of_the_distribution),
         cmocka_unit_test(memory_is_charged),
         cmocka_unit_test(a_large_vocabulary_is_cheap),

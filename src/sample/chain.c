@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The state of chain.h, and the walk through the stages. What passes over the whole vocabulary is a kernel;
+ * only the members of a list are ever exponentiated in double. */
+#include "src/sample/chain.h"
+
+#include <math.h>
+
+/* The default order. That of stages which are not fixed is the one that ggml-org/llama.cpp has, too. */
+const QsfStage *const qsf_sampler_stages[] = {
+    &qsf_stage_constraints, &qsf_stage_penalties, &qsf_stage_top_k,
+    &qsf_stage_top_p,       &qsf_stage_min_p,     &qsf_stage_temperature,
+};
+const size_t qsf_n_sampler_stages = sizeof qsf_sampler_stages / sizeof *qsf_sampler_stages;
+
+float qsf_bits(float nats) { return nats > 0 ? nats / 0.693147181f : 0.0f; }
+
+/* Below it, 1 / temperature would overflow; it equals argmax already. */
+#define COLDEST 1e-6f
+
+float qsf_chain_warm(float temperature) { return temperature < COLDEST ? COLDEST : temperature; }
+
+float qsf_logit_clean(float v) {
+    if (!(v > QSF_LOGIT_LOWEST)) return QSF_LOGIT_LOWEST;
+    return v < -QSF_LOGIT_LOWEST ? v : -QSF_LOGIT_LOWEST;
+}
+
+static size_t best_of_list(const QsfChain *c) {
+    size_t best = 0;
+    for (size_t i = 1; i < c->n; i++) {
+        const qk_pick a = c->cand[i], b = c->cand[best];
+        if (a.x > b.x || (!(a.x < b.x) && a.id < b.id)) best = i;
+    }
+    return best;
+}
+
+size_t qsf_chain_best(QsfChain *c) {
+    if (!c->best_known) c->best = c->dense ? c->table->argmax(c->x, c->n_vocab) : best_of_list(c);
+    c->best_known = true;
+    return c->best;
+}
+
+float qsf_chain_max(QsfChain *c) {
+    const size_t best = qsf_chain_best(c);
+    return c->dense ? c->x[best] : c->cand[best].x;
+}
+
+void qsf_chain_probabilities(QsfChain *c) {
+    const float t = (float)c->temperature;
+    if (c->prob_temperature == t) return;
+    c->nats = c->table->softmax_t(c->prob, c->x, c->n_vocab, t);
+    c->prob_temperature = t;
+}
+
+double qsf_chain_total(QsfChain *c) {
+    const double max = (double)qsf_chain_max(c);
+    double total = 0;
+    if (c->dense) {
+        qsf_chain_probabilities(c);
+        return 1.0 / (double)c->prob[c->best];
+    }
+    for (size_t i = 0; i < c->n; i++) total += exp(((double)c->cand[i].x - max) / c->temperature);
+    return total;
+}
+
+void qsf_chain_changed(QsfChain *c) {
+    c->changed = true;
+    c->best_known = false;
+    c->prob_temperature = 0;
+}
+
+void qsf_chain_adopt(QsfChain *c, size_t n) {
+    size_t kept = 0;
+    c->dense = c->sorted = c->best_known = false;
+    for (size_t i = 0; c->removed && i < n; i++)
+        if (c->cand[i].x > QSF_LOGIT_LOWEST) c->cand[kept++] = c->cand[i];
+    c->n = (uint32_t)(c->removed ? kept : n);
+}
+
+qk_pick *qsf_chain_scratch(QsfChain *c) {
+    c->prob_temperature = 0;
+    return (qk_pick *)(void *)c->x;
+}
+
+void qsf_chain_at_least(QsfChain *c, float limit) {
+    const float max = qsf_chain_max(c);
+    const bool sorted = !c->dense && c->sorted;
+    size_t kept = 0;
+    if (!(limit < max)) limit = max;
+    if (c->dense) kept = c->table->at_least(c->cand, c->x, c->n_vocab, limit);
+    for (size_t i = 0; !c->dense && i < c->n; i++)
+        if (c->cand[i].x >= limit) c->cand[kept++] = c->cand[i];
+    qsf_chain_adopt(c, kept);
+    c->sorted = sorted;
+}
+
+/* A stage by its place in the order, NULL after the last one; the fixed ones come first. */
+static const QsfStage *stage_at(const QSFParams *p, size_t i) {
+    if (p->samplers[0] == 0) return i < qsf_n_sampler_stages ? qsf_sampler_stages[i] : NULL;
+    size_t fixed = 0;
+    while (qsf_sampler_stages[fixed]->flags & QSF_STAGE_FIXED) fixed++;
+    if (i < fixed) return qsf_sampler_stages[i];
+    i -= fixed;
+    return i < sizeof p->samplers && p->samplers[i] > 0 && p->samplers[i] <= qsf_n_sampler_stages
+               ? qsf_sampler_stages[p->samplers[i] - 1]
+               : NULL;
+}
+
+/* Is it certain that the likeliest of the candidates will be chosen? */
+static bool is_greedy(const QSFParams *p) {
+    if (p->temperature > 0) return false;
+    for (size_t i = 0; stage_at(p, i) != NULL; i++)
+        if (stage_at(p, i) == &qsf_stage_temperature) return true;
+    return false;
+}
+
+/* Before the first stage that is not only about logits. */
+static void note_entropy(QsfChain *c) {
+    if (c->entropy >= 0 || !(c->p->temperature > 0) || !c->dense) return;
+    const double so_far = c->temperature;
+    c->temperature = (double)qsf_chain_warm(c->p->temperature);
+    qsf_chain_probabilities(c);
+    c->temperature = so_far;
+    c->entropy = qsf_bits(c->nats);
+}
+
+bool qsf_chain_run(QsfChain *c) {
+    const bool greedy = is_greedy(c->p);
+    const QsfStage *s;
+    for (size_t i = 0; (s = stage_at(c->p, i)) != NULL; i++) {
+        if (greedy && (s->flags & QSF_STAGE_KEEPS_BEST) && s != &qsf_stage_temperature) continue;
+        if (!s->on(c)) continue;
+        if (!(s->flags & QSF_STAGE_LOGITS)) note_entropy(c);
+        s->apply(c);
+        if (c->n == 0) return false;
+    }
+    note_entropy(c);
+    return qsf_chain_max(c) > QSF_LOGIT_LOWEST;
+}

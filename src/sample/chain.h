@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The state that the stages of the sampler work on, and the table of stages. Candidates begin as the whole
+ * vocabulary (dense: their logits are x) and become a list (cand) with the first stage that chooses some of
+ * them. A temperature is not applied to logits: probabilities are softmax(logit / temperature), so that a
+ * later stage finds the logits exact. Only for files of src/sample; one thread; nothing is allocated. */
+#ifndef QSF_SAMPLE_CHAIN_H
+#define QSF_SAMPLE_CHAIN_H
+
+#include <stdbool.h>
+
+#include "src/sample/rng.h"
+#include "src/sample/sampler.h"
+
+/* Logit of tokens that cannot be chosen; finite, so that differences are not NaN. */
+#define QSF_LOGIT_LOWEST (-1e30f)
+
+/* What stages remember from token to token; zeroed by qsf_sampler_seed. */
+typedef struct QsfChainMemory {
+    bool mirostat_on;
+    double mu; /* mirostat: the most surprise, in bits */
+} QsfChainMemory;
+
+typedef struct QsfChain {
+    const QsfSamplerInput *in;
+    const QSFParams *p;
+    const qk_table *table;
+    QsfRng *rng;
+    QsfChainMemory *memory;
+    uint32_t n_vocab;
+    bool dense;
+    bool sorted;        /* the list is best first, the lower id first on a tie */
+    uint32_t n;         /* candidates left */
+    bool removed;       /* dense: some x are QSF_LOGIT_LOWEST */
+    bool changed;       /* logits are not those of the model any more */
+    double temperature; /* so far; 1 before the stage of that name */
+    float entropy;      /* at p->temperature, before anything was removed, in bits; -1 = not known yet */
+    bool best_known;
+    size_t best;            /* index of the largest x or candidate, if best_known */
+    qk_pick *cand;          /* (n_vocab) */
+    float *x;               /* (n_vocab) logits; not needed, but overwritten, when no longer dense */
+    float *prob;            /* (n_vocab), after x in memory: scratch, or probabilities (prob_temperature) */
+    float prob_temperature; /* prob is softmax(x / it); 0 = something else */
+    float nats;             /* the entropy of prob then */
+    double u;               /* the random number of the draw; -1 = none was needed */
+} QsfChain;
+
+enum {
+    QSF_STAGE_FIXED = 1,     /* at its place in the table, whatever the order is */
+    QSF_STAGE_LOGITS = 2,    /* only changes logits */
+    QSF_STAGE_TRUNCATES = 4, /* not applied with mirostat, which has its own limit */
+    QSF_STAGE_KEEPS_BEST = 8 /* never removes the likeliest token: without effect at temperature 0 */
+};
+
+typedef struct QsfStage {
+    const char *name;
+    const char *aliases; /* "temp,x", or "" */
+    unsigned flags;      /* QSF_STAGE_* */
+    /* Would apply() do anything? */
+    bool (*on)(const QsfChain *c);
+    /* Leaves at least one candidate, if there is one. */
+    void (*apply)(QsfChain *c);
+} QsfStage;
+
+extern const QsfStage qsf_stage_constraints, qsf_stage_penalties, qsf_stage_top_k, qsf_stage_top_p,
+    qsf_stage_min_p, qsf_stage_temperature;
+
+/* The stages in their default order, and their number. A place in it + 1 is the number of a stage in
+ * QSFParams.samplers. */
+extern const QsfStage *const qsf_sampler_stages[];
+extern const size_t qsf_n_sampler_stages;
+
+/* NaN, which compares false with everything, and -infinity become QSF_LOGIT_LOWEST. */
+float qsf_logit_clean(float v);
+/* A temperature above 0, but not so low that numbers overflow. */
+float qsf_chain_warm(float temperature);
+/* Nats to bits, never below 0. */
+float qsf_bits(float nats);
+
+/* Index of the likeliest candidate: of x when dense, otherwise of cand; the lowest id on a tie. */
+size_t qsf_chain_best(QsfChain *c);
+/* Its logit. */
+float qsf_chain_max(QsfChain *c);
+/* Dense only: makes prob the probabilities. */
+void qsf_chain_probabilities(QsfChain *c);
+/* The sum of exp((logit - max) / temperature) of all candidates. */
+double qsf_chain_total(QsfChain *c);
+/* To be called after logits were changed. */
+void qsf_chain_changed(QsfChain *c);
+/* The first n of cand are the candidates now, except those that cannot be chosen. */
+void qsf_chain_adopt(QsfChain *c, size_t n);
+/* Keeps the candidates whose logit is at least limit; the likeliest stays in any case. */
+void qsf_chain_at_least(QsfChain *c, float limit);
+/* A list only: keeps those of the largest keys, key[i].x being that of candidate key[i].id; the order of the
+ * list stays. key (n) is reordered; it may be qsf_chain_scratch. Until their weights reach `share` of all (in
+ * 0..1) or, with share 0, `count` of them; at least one. Expects O(n) steps: nothing is sorted. */
+void qsf_chain_select(QsfChain *c, qk_pick *key, double share, size_t count);
+/* n_vocab elements in the memory of x and prob, for lists. */
+qk_pick *qsf_chain_scratch(QsfChain *c);
+
+/* Applies the stages in the order of p->samplers. False when no candidate is left. */
+bool qsf_chain_run(QsfChain *c);
+
+#endif

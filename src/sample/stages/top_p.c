@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The smallest set of tokens whose probability reaches p (Holtzman et al. 2020, "The Curious Case of Neural
+ * Text Degeneration"). */
+#include <math.h>
+
+#include "src/sample/chain.h"
+
+static bool on(const QsfChain *c) { return c->p->top_p > 0 && c->p->top_p < 1.0f; }
+
+/* The first candidates whose weights, exp((x - max) / temperature), reach `want`. All before `sure` are among
+ * them; those after it are best first. */
+static size_t cut(const QsfChain *c, size_t sure, size_t n, double max, double want) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += exp(((double)c->cand[i].x - max) / c->temperature);
+        if (i >= sure && sum >= want) return i + 1;
+    }
+    return n;
+}
+
+static void apply_dense(QsfChain *c, double top_p) {
+    const float max = qsf_chain_max(c);
+    const double want = top_p * qsf_chain_total(c);
+    size_t sure;
+    const size_t n = c->table->top_p(c->cand, c->x, c->prob, c->n_vocab, max, top_p, &sure);
+    qsf_chain_adopt(c, cut(c, sure, n, (double)max, want));
+}
+
+static void apply(QsfChain *c) {
+    const double top_p = (double)c->p->top_p;
+    if (c->dense) {
+        apply_dense(c, top_p);
+    } else if (c->sorted) {
+        c->n = (uint32_t)cut(c, 0, c->n, (double)c->cand[0].x, top_p * qsf_chain_total(c));
+    } else {
+        qk_pick *key = qsf_chain_scratch(c);
+        for (size_t i = 0; i < c->n; i++) key[i] = (qk_pick){ c->cand[i].x, (int32_t)i };
+        qsf_chain_select(c, key, top_p, 0);
+    }
+}
+
+const QsfStage qsf_stage_top_p = { "top-p", "topp", QSF_STAGE_TRUNCATES | QSF_STAGE_KEEPS_BEST, on, apply };

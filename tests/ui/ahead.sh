@@ -23,7 +23,7 @@ for mode in on off; do
     keys -l "now $text"
     if [ $mode = on ]; then see ' tokens, [0-9]+ read, room for '; else not_see ' read, '; fi
     keys Enter
-    wait_for 60 answered $mode || fail "$mode: no answer"
+    wait_for answered $mode || fail "$mode: no answer"
     see '^ ready|STATE +ready'
     keys '/stats' Enter
     see 'prompt|prefill'

@@ -87,15 +87,15 @@ for size in '100 30' '80 24' '40 12'; do
     # shellcheck disable=SC2086
     start $size "'$chat' '$stories' -n 4 --session 'screen $size'"
     answers=0
-    see 'is ready' && keys 'One day' Enter && see '#2|ai >' && see 'One day' && wait_for 15 one_more
+    see 'is ready' && keys 'One day' Enter && see '#2|ai >' && see 'One day' && wait_for one_more
     answers=$(finished)
-    keys '/retry' Enter && see '2/2' && wait_for 15 one_more
+    keys '/retry' Enter && see '2/2' && wait_for one_more
     keys M-Left && see '1/2' && see 'version 1/2'
     keys M-Left && see 'version 1/2 is the first'
     keys M-Right && see '2/2'
     keys '/branch side' Enter && see 'branch side begins here'
     answers=$(finished)
-    keys 'Then' Enter && see 'you.*Then|Then' && wait_for 15 one_more
+    keys 'Then' Enter && see 'you.*Then|Then' && wait_for one_more
     keys '/tree' Enter && see '^ *> +5 ai +\[side\]|> +5 ai'
     wide_enough "${size% *}"
     keys Escape

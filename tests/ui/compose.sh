@@ -27,9 +27,9 @@ keys C-j
 keys thought
 see '^  thought$'
 keys C-o
-wait_for 15 [ -s "$work/given" ] || fail "the editor was not started"
+wait_for [ -s "$work/given" ] || fail "the editor was not started"
 [ "$(tm display-message -p -t t '#{alternate_on}')" = 0 ] || fail "the editor does not have the terminal"
-wait_for 60 saved || fail "the answer does not go on while the editor is open"
+wait_for saved || fail "the answer does not go on while the editor is open"
 : >"$work/go"
 see '^> from$'
 see '^  the editor$'

@@ -22,43 +22,43 @@ answered() { grep -qs '"role":"assistant"' "$XDG_DATA_HOME/qsf/sessions/$1.jsonl
 for size in '100 30' '80 24' '40 12'; do
     # shellcheck disable=SC2086 # two numbers
     start $size "HF_ENDPOINT=$url HF_HOME=$work/hf${size% *} no_proxy='*' $chat --session get${size% *} --max-tokens 5 $stories"
-    see '^>' 30
+    see '^>'
     keys '/model hf:t/missing' Enter
-    see 'no such' 30
+    see 'no such'
     keys '/model hf:t/wait' Enter
-    see '(^| )get +(50%|0\.2/0\.5 MB)' 30
+    see '(^| )get +(50%|0\.2/0\.5 MB)'
     keys Hello Enter
-    wait_for 30 answered "get${size% *}" || fail "no answer during the download"
+    wait_for answered "get${size% *}" || fail "no answer during the download"
     keys '/model hf:t/cut' Enter
-    see 'is being downloaded' 30
+    see 'is being downloaded'
     keys C-c
-    see 'continues it' 30
+    see 'continues it'
     keys '/model hf:t/wait' Enter
-    see '(^| )get +(50%|0\.2/0\.5 MB)' 30
+    see '(^| )get +(50%|0\.2/0\.5 MB)'
     touch "$work/hub/go"
-    see 'wait|tiny is ready' 30
-    wait_for 30 off_screen '(^| )get +[0-9.]+(%|/)' || fail "the download does not end"
+    see 'wait|tiny is ready'
+    wait_for off_screen '(^| )get +[0-9.]+(%|/)' || fail "the download does not end"
     rm "$work/hub/go"
     keys /quit Enter
-    see 'rc=0' 30
+    see 'rc=0'
 done
 
 # ---- in line mode: ^C stops the download only, and what is there is continued
 start 90 24 "HF_ENDPOINT=$url HF_HOME=$work/hfplain no_proxy='*' $chat --plain --no-save --max-tokens 5 $stories"
-see '^>' 30
+see '^>'
 keys '/model hf:t/wait' Enter
-see '[0-9]+ %.*|[0-9]+%' 30
+see '[0-9]+ %.*|[0-9]+%'
 keys C-c
-see '^qsf-chat: the download was stopped; /model hf:t/wait continues it$' 30
+see '^qsf-chat: the download was stopped; /model hf:t/wait continues it$'
 keys Hello Enter
-see '^stories260K: .' 30
+see '^stories260K: .'
 touch "$work/hub/go"
 keys '/model hf:t/wait' Enter 'To the new one' Enter
-see '^> To the new one$' 30
-see '^tiny random llama: ' 30
+see '^> To the new one$'
+see '^tiny random llama: '
 rm "$work/hub/go"
 keys /quit Enter
-see 'rc=0' 30
+see 'rc=0'
 # A script that is interrupted has failed, and lines of a file wait for the model.
 printf '/model hf:t/lines\nHello\n' >"$work/lines"
 touch "$work/hub/go"

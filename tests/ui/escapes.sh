@@ -40,12 +40,14 @@ see 'no-such-terminal'
 keys C-d
 see '^rc=0'
 
+prompts() { [ "$(screen | grep -c '^>')" = "$1" ]; }
+
 # Lines where a screen is impossible: dumb terminals, on request.
 for how in "env TERM=dumb '$chat'" "'$chat' --plain" "env ACCESSIBLE=1 '$chat'" "'$chat' --simple-io"; do
     start 80 24 "$how '$stories' --no-save -n 5"
     see '^>'
     keys 'Once' Enter
-    see '^[^ ]+: '
+    wait_for prompts 2 || fail "$how: no prompt after the answer"
     keys C-d
     see '^rc=0'
 done

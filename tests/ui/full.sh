@@ -82,7 +82,7 @@ answers=0
 for text in 'Once there was a cat.' 'One day a dog came.' 'Then a bird sang.' 'And a fish?'; do
     answers=$((answers + 1))
     keys "$text" Enter
-    wait_for 15 answered $answers || fail "no answer $answers"
+    wait_for answered $answers || fail "no answer $answers"
 done
 keys '/max-tokens 0' Enter && see 'max-tokens 30 -> 0' # keys that come at once are a paste
 keys '/ignore-eos on' Enter && see 'ignore-eos off -> on'
@@ -93,7 +93,7 @@ keys '2' Enter
 see 'y takes it, e edits it, n drops it'
 wide_enough 40
 keys 'y'
-wait_for 15 grep -q '"kind":"forget".*"name":"Summarize' "$files/small.jsonl" ||
+wait_for grep -q '"kind":"forget".*"name":"Summarize' "$files/small.jsonl" ||
     fail "no summary in the session"
 see '^─ 1 forget 2 compact 3 ctx 4 stop 5 kv' # again at the end
 keys '4'
@@ -133,6 +133,6 @@ see '^>' && keys 'Once there was a cat.' Enter
 see 'Enter 3 or 4$' && see '3 enlarge the context to 128' && keys '3' Enter
 see '3 enlarge the context to 256' && keys '4' Enter
 keys '/continue' Enter
-wait_for 15 asked 3 || fail "/continue does not ask again"
+wait_for asked 3 || fail "/continue does not ask again"
 keys '4' Enter && keys '/quit' Enter && see 'rc='
 finish

@@ -100,19 +100,23 @@ start() {
     close_windows
     # A server that is shutting down refuses sessions: the next one has its own socket.
     windows=$((windows + 1))
+    rm -f "$work/before"
     socket=qsfui$$.$windows
     tm -f /dev/null new-session -d -s t -x "$1" -y "$2" "$3; echo rc=\$?; exec sleep 600" ||
         skip "tmux cannot start"
 }
 screen() { tm capture-pane -p -t t; }
-keys() { tm send-keys -t t "$@"; }
+keys() {
+    if [ -n "${QSF_EARLY-}" ]; then screen >"$work/before" && pressed="$*"; fi
+    tm send-keys -t t "$@"
+}
 size() { tm resize-window -t t -x "$1" -y "$2"; }
 on_screen() { screen | grep -qE -- "$1"; }
 off_screen() { ! on_screen "$1"; }
-# wait_for SECONDS COMMAND...: until it succeeds; fails if it never does.
+# wait_for COMMAND...: until it succeeds; fails if it never does. The limit is for a hanging program: nothing
+# depends on it, however slow the machine is.
 wait_for() {
-    tries=$(($1 * 10))
-    shift
+    tries=600
     while [ $tries -gt 0 ]; do
         "$@" && return 0
         sleep 0.1
@@ -122,10 +126,17 @@ wait_for() {
     screen
     return 1
 }
-# see EXPRESSION [SECONDS]: waits until a line of the screen matches.
-see() { wait_for "${2:-15}" on_screen "$1" || { fail "no /$1/ on the screen"; return 1; }; }
+# see EXPRESSION: waits until a line of the screen matches. Such a wait is worth nothing after a key if the line
+# was there before it: the file $QSF_EARLY gets a list of those.
+see() {
+    if [ -s "$work/before" ]; then
+        ! grep -qE -- "$1" "$work/before" || echo "${0##*/} after '$pressed': $1" >>"$QSF_EARLY"
+        : >"$work/before"
+    fi
+    wait_for on_screen "$1" || { fail "no /$1/ on the screen"; return 1; }
+}
 # see_gone EXPRESSION: waits until no line matches.
-see_gone() { wait_for 15 off_screen "$1" || { fail "/$1/ stays on the screen"; return 1; }; }
+see_gone() { wait_for off_screen "$1" || { fail "/$1/ stays on the screen"; return 1; }; }
 not_see() { if screen | grep -qE -- "$1"; then screen; fail "/$1/ on the screen"; fi; }
 # wide_enough COLUMNS: no line is longer than the window.
 wide_enough() {

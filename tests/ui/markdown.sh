@@ -44,9 +44,9 @@ run="FORCE_HYPERLINK=0 $chat --no-save $work/md.gguf"
 # ask COLUMNS ROWS: the model has answered.
 ask() {
     start "$1" "$2" "$run"
-    see '^>' 30
+    see '^>'
     keys Hi Enter
-    see '│ quote' 30
+    see '│ quote'
 }
 
 ask 100 30
@@ -88,15 +88,15 @@ wide_enough 40
 # ---- a terminal with links: their URLs are in control sequences, not on the screen
 start 80 24 "FORCE_HYPERLINK=1 script -qfc '$chat --no-save $work/md.gguf' $work/typescript"
 if have script; then
-    see '^>' 30
+    see '^>'
     keys Hi Enter
-    see 'code and docs\.' 30
-    wait_for 10 grep -qF ';http://x.y/z' "$work/typescript" || fail "no link was written"
+    see 'code and docs\.'
+    wait_for grep -qF ';http://x.y/z' "$work/typescript" || fail "no link was written"
 fi
 
 # ---- narrower text in a wide window
 start 120 30 "$chat --no-save --width 20 $work/md.gguf"
-see '^>' 30
+see '^>'
 keys Hi Enter
-see '^ Some bold text, code  ' 30
+see '^ Some bold text, code  '
 finish

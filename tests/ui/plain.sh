@@ -11,7 +11,7 @@ need_tmux
 # rows: the screen without its empty lines.
 rows() { screen | sed 's/ *$//' | grep -v '^$'; }
 ends_with() { [ "$(rows | tail -n 1)" = "$1" ]; }
-last_row() { wait_for 10 ends_with "$1" || { fail "the last line is not \"$1\""; finish; }; }
+last_row() { wait_for ends_with "$1" || { fail "the last line is not \"$1\""; finish; }; }
 
 start 44 24 "'$chat' --plain --seed 1 '$work/model.gguf'"
 last_row '>'
@@ -56,6 +56,7 @@ keys 'two' M-Enter 'lines' Enter
 last_row '>'
 keys "/export $work/lines.md" Enter
 see '^qsf-chat: wrote'
+last_row '>'
 keys C-d
 see 'rc=0'
 grep -qx two "$work/lines.md" && grep -qx lines "$work/lines.md" || fail "a message of two lines"
@@ -68,7 +69,7 @@ start 60 24 "'$chat' --plain --no-save --ignore-eos -c 8192 --cpu-mask ref --thr
 last_row '>'
 keys 'go on' Enter
 several_rows() { [ "$(rows | wc -l)" -gt 6 ]; }
-wait_for 20 several_rows || fail "no answer"
+wait_for several_rows || fail "no answer"
 keys '/show license' Enter 'two words' Left Enter 'half a li'
 see 'half a li'
 keys C-c
@@ -96,7 +97,7 @@ see 'rc=130'
 start 60 24 "TERM=dumb '$chat' --plain --no-save --ignore-eos -c 8192 --cpu-mask ref --threads 1 '$slow'"
 last_row '>'
 keys 'go on' Enter
-wait_for 20 several_rows || fail "no answer"
+wait_for several_rows || fail "no answer"
 keys '/show license' Enter 'next one' Enter
 see 'next one'
 keys C-c
@@ -133,7 +134,11 @@ keys C-x C-e
 last_row 'the editor'
 keys Enter
 see 'twelve$'
-keys "/export $work/edited.md" Enter C-d
+last_row '>'
+keys "/export $work/edited.md" Enter
+see '^qsf-chat: wrote'
+last_row '>'
+keys C-d
 see 'rc=0'
 grep -qx 'the editor' "$work/edited.md" || fail "the text of the editor was not sent"
 start 60 24 "VISUAL= EDITOR= '$chat' --plain '$work/model.gguf'"
@@ -149,10 +154,14 @@ start 80 100 "'$chat' --plain '$work/model.gguf'"
 last_row '>'
 keys '/help' Enter
 see '^ """ ... """'
+last_row '>'
 rows | tr -s ' \n' '  ' | grep -q 'show the positions in the cache and what a token takes in each kind of layer' ||
     { rows; fail "/help breaks words"; }
-keys C-l '/help io' Enter
+keys C-l
+see_gone '^ """ ... """'
+keys '/help io' Enter
 see 'bypass the page cache$'
+last_row '>'
 rows | tr -s ' \n' '  ' | grep -q 'direct on|off|auto: bypass the page cache' || { rows; fail "/help io breaks words"; }
 keys C-d
 see 'rc=0'

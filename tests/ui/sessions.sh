@@ -214,6 +214,7 @@ size 40 12
 see '^>\*hello there +just now'
 wide_enough 40
 keys Escape
+see_gone '^>\*hello there'
 see 't/s 5/5 ctx'
 keys '/quit' Enter
 see 'rc=0'

@@ -36,7 +36,7 @@ keys Enter
 see '^ queued 1: and then'
 keys '/temp 0.9' Enter
 see 'temperature 0.7 -> 0.9'
-see ' out ([4-9][0-9]{2}|[0-9]{4})' 60
+see ' out ([4-9][0-9]{2}|[0-9]{4})'
 keys PPage
 see 'lines? below'
 keys Escape
@@ -44,22 +44,22 @@ see_gone 'lines? below'
 # ^C leaves the queue waiting in the input, Esc Esc stops the answer and sends the next message.
 keys C-c
 see '^> and then'
-see '^ ready' 20
+see '^ ready'
 keys Enter
-see '^ writing' 20
+see '^ writing'
 keys 'the last' Enter
 see '^ queued 1: the last'
 keys Escape
 see 'Esc again stops the answer and sends the next message'
 keys Escape
-see '│ the last' 20
-see '^ writing' 20
+see '│ the last'
+see '^ writing'
 keys C-c
-see '^ ready' 20
+see '^ ready'
 keys '/undo' Enter
 see 'removed 1 exchange'
 keys '/continue' Enter
-see '^ writing' 90
+see '^ writing'
 keys C-c
 see '^ ready'
 keys '/set max-tokens 5' Enter
@@ -81,8 +81,7 @@ for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
     sane "$slow --session sig$sig"
     see 'is ready'
     keys 'Once upon a time' Enter
-    see '^ writing'
-    sleep 1.5
+    see '^ writing .* out [1-9]'
     pid=$(tm list-panes -t t -F '#{pane_pid}')
     child=$(ps -o pid= --ppid "$pid" 2>/dev/null | head -1)
     [ -n "$child" ] || { fail "no process found"; continue; }
@@ -134,7 +133,7 @@ see '^1$'
 keys 'fg' Enter
 see '│ Once upon a time'
 keys C-c
-see '^ ready' 20
+see '^ ready'
 keys C-d
 see '^shell> *$'
 finish

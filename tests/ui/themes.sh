@@ -7,7 +7,7 @@ need_tmux
 # colors: the colors and attributes of the label of the user, as tmux has them.
 colors() { tm capture-pane -p -e -t t | cat -v | grep -o '[^ ]*myou' | head -n 1; }
 has_colors() { colors | grep -qF -- "$1"; }
-see_colors() { wait_for 15 has_colors "$1" || { colors; fail "the label does not have $1"; }; }
+see_colors() { wait_for has_colors "$1" || { colors; fail "the label does not have $1"; }; }
 # reply RGB: as a terminal answers.
 reply() { tm send-keys -t t -l "$(printf '\033]11;rgb:%s\033\\' "$1")"; }
 

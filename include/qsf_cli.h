@@ -100,6 +100,9 @@ const QSFCliOption *qsf_cli_option(const QSFCli *cli, const char *name);
  * values with their meanings after a blank. "@file", "@dir", "@jinja", "@model" (a file or directory),
  * "@session", "@role" and "@template" mean the names that exist. NULL: any value, or no such option. */
 const char *qsf_cli_values(const char *option);
+/* Prints usage, summary, options, settings and epilogue. Lines are broken between words at the width of the
+ * terminal, at most 100 columns; elsewhere each option is one line. */
+void qsf_cli_print_help(const QSFCli *cli, FILE *to);
 /* Prints the completions of a program for a shell, "bash", "zsh" or "fish", to `to`; false: another shell. */
 bool qsf_cli_print_completion(const QSFCli *cli, const char *shell, FILE *to);
 /* Returns QSF_EXIT_OK if what a done parse printed reached stdout, else QSF_EXIT_RUNTIME, with a

@@ -150,42 +150,6 @@ static int name_in_error(Parser *p, const char *name) {
     return QSF_EXIT_USAGE;
 }
 
-static void help_row(FILE *to, char short_name, const char *name, const char *aliases, const char *arg,
-                     const char *help) {
-    char left[96];
-    int n = snprintf(left, sizeof left, "  ");
-    if (short_name)
-        n += snprintf(left + n, sizeof left - (size_t)n, "-%c, ", short_name);
-    else
-        n += snprintf(left + n, sizeof left - (size_t)n, "    ");
-    snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", name, arg ? " " : "", arg ? arg : "");
-    fprintf(to, "%-28s%s%s", left, strlen(left) >= 28 ? "\n                            " : "", help);
-    if (aliases && *aliases) {
-        fputs(" (also", to);
-        for (const char *a = aliases; *a;) {
-            size_t len = strcspn(a, ",");
-            fprintf(to, " --%.*s", (int)len, a);
-            a += len + (a[len] == ',');
-        }
-        fputc(')', to);
-    }
-    fputc('\n', to);
-}
-
-/* Usage, options and settings. */
-static void print_help(const QSFCli *cli, FILE *to) {
-    fprintf(to, "%s\n%s\n\nOptions:\n", cli->usage, cli->summary);
-    const QSFCliOption *o;
-    for (size_t i = 0; (o = qsf_cli_option_at(cli, i)); i++)
-        help_row(to, o->short_name, o->name, o->aliases, o->arg, o->help);
-    if (!cli->no_settings) fputs("\nModel, memory and sampling:\n", to);
-    for (size_t i = 0; i < n_settings(cli); i++) {
-        const QSFSetting *r = qsf_setting_at(i);
-        help_row(to, r->short_name, r->name, r->aliases, r->arg, r->help);
-    }
-    if (cli->epilogue) fprintf(to, "\n%s", cli->epilogue);
-}
-
 /* The caller acts on those of the configuration. */
 static int apply_builtin(Parser *p, const QSFCliOption *own, const char *value) {
     QSFCliResult *out = p->out;
@@ -194,7 +158,7 @@ static int apply_builtin(Parser *p, const QSFCliOption *own, const char *value) 
     case QSF_CLI_VERSION:
         (void)setvbuf(stdout, NULL, _IOFBF, OUT_BYTES);
         if (own->id == QSF_CLI_HELP)
-            print_help(p->cli, stdout);
+            qsf_cli_print_help(p->cli, stdout);
         else
             printf("%s %s\n", p->cli->program, qsf_version());
         out->done = true;

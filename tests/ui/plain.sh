@@ -166,6 +166,18 @@ rows | tr -s ' \n' '  ' | grep -q 'direct on|off|auto: bypass the page cache' ||
 keys C-d
 see 'rc=0'
 
+# ---- so is --help: the same words, whatever the width
+for program in chat run get convert; do
+    [ -x "$QSF_BUILDDIR/qsf-$program" ] || continue
+    for width in 40 80; do
+        start $width 900 "'$QSF_BUILDDIR/qsf-$program' --help"
+        see 'rc=0'
+        rows | grep -v '^rc=0$' | tr -s ' \n' '  ' >"$work/words"
+        "$QSF_BUILDDIR/qsf-$program" --help | tr -s ' \n' '  ' | diff -q - "$work/words" >"$work/differ" ||
+            { rows; fail "qsf-$program --help has other words at $width columns"; }
+    done
+done
+
 # ---- quiet: neither prompt nor mark
 start 60 24 "'$chat' --plain -q --seed 1 '$work/model.gguf'"
 keys 'Hi' Enter

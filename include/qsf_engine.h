@@ -316,10 +316,13 @@ typedef struct QSFStats {
     uint32_t quality_layers;        /* computed for its tokens, of n_layers; with an early exit the average */
     uint32_t quality_exit;          /* tokens may end after this many layers; 0 = none */
     bool quality_head;              /* the logits that matter are found with a sketch of the head */
-    uint32_t experts_used, experts; /* that a token uses, of those that the router chooses; 0 = it has none */
-    uint64_t evictions, evicted;    /* since the model was loaded: how often, and positions in all */
-    uint64_t reliefs;               /* how often memory was given back because it was short */
-    char memory_note[200];          /* with memory_threshold: what was available at the last look */
+    uint32_t experts_used, experts; /* that a token uses at most, of those that the router chooses; 0 = it has
+                                       none */
+    uint32_t expert_top;            /* limits for experts in force (QSFParams); 0 = none */
+    float expert_drop;
+    uint64_t evictions, evicted; /* since the model was loaded: how often, and positions in all */
+    uint64_t reliefs;            /* how often memory was given back because it was short */
+    char memory_note[200];       /* with memory_threshold: what was available at the last look */
     QSFContextInfo context;
     uint32_t ctx_train;                   /* context that the model was trained for; 0 = unknown */
     uint32_t prefill_done, prefill_total; /* tokens; within a batch, done moves from layer to layer */

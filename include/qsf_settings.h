@@ -27,6 +27,8 @@ typedef struct QSFParams {
     int32_t top_k;         /* 0 = off */
     int32_t repeat_last_n; /* tokens the repeat penalty considers; -1 = all */
     int32_t max_tokens;    /* 0 = until the end of the turn or of the context */
+    int32_t expert_top;    /* experts that a token uses at most of those that a router chooses; 0 = all */
+    float expert_drop;     /* [0, 1]: none whose weight is below this part of the largest one; 0 = all */
     bool ignore_eos;
     bool allow_special; /* parse special tokens in message text; read once per prompt */
     uint8_t
@@ -117,9 +119,13 @@ const QSFSetting *qsf_setting_at(size_t i);
 const QSFSetting *qsf_setting_find(const char *name);
 /* Parses, checks and stores value. Returns 0, or 2 with a message in err: the setting and its range. */
 int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, char *err, size_t cap);
-/* Checks that no two settings exclude each other: a quality below 1 and an eviction policy. Returns 0, or 2
- * with both and the reason in err. The programs and the worker refuse such settings. Any thread. */
+/* Checks that no two settings exclude each other: a quality below 1, or a limit for experts, and an eviction
+ * policy. Returns 0, or 2 with both and the reason in err. The programs and the worker refuse such settings.
+ * Any thread. */
 int qsf_settings_check(const QSFSettings *s, char *err, size_t cap);
+/* Returns the first setting with which answers leave something out, and in *off its value with which they do
+ * not (static); NULL: none does. */
+const QSFSetting *qsf_settings_reducing(const QSFSettings *s, const char **off);
 /* Prints the current value as text that qsf_setting_set reads back; "" when s or row is NULL. */
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap);
 /* Has qsf_setting_set set this row? Then a model's recommendation does not replace it. */

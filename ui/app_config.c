@@ -27,10 +27,14 @@ void ui_config_chosen(UiApp *a, const QSFSetting *row) { a->by_config &= ~bit_of
 /* Two values may exclude each other: the one of the file gives way. */
 static void settle(UiApp *a, QSFSettings *s) {
     char err[400];
-    const QSFSetting *quality = qsf_setting_find("quality"), *policy = qsf_setting_find("eviction-policy");
-    if (qsf_settings_check(s, err, sizeof err) == 0) return;
-    const QSFSetting *row = ui_config_sets(a, quality) ? quality : ui_config_sets(a, policy) ? policy : NULL;
-    if (row) (void)qsf_setting_set(s, row, row == quality ? "1" : "none", err, sizeof err);
+    const char *off;
+    const QSFSetting *policy = qsf_setting_find("eviction-policy");
+    while (qsf_settings_check(s, err, sizeof err) != 0) {
+        const QSFSetting *row = qsf_settings_reducing(s, &off);
+        if (!ui_config_sets(a, row) && !ui_config_sets(a, policy)) return;
+        (void)qsf_setting_set(s, ui_config_sets(a, row) ? row : policy, ui_config_sets(a, row) ? off : "none",
+                              err, sizeof err);
+    }
 }
 
 void ui_config_apply(UiApp *a, const char *model, uint64_t chosen) {

@@ -228,6 +228,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
     a->good_settings = a->settings;
     ui_app_refresh_stats(a);
+    ui_app_drop_limits(a);
     ui_log_loaded(a);
     ui_guide_switch(a);
     ui_app_count_context(a);
@@ -242,12 +243,11 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     ui_buf_free(&advice);
     ui_app_say_long(a);
     ui_attach_announce(a);
-    char *plan = a->verbose ? a->engine.describe(a->engine.self, "plan") : NULL;
-    if (plan) ui_app_print(a, UI_OUTPUT, plan);
-    free(plan);
-    char *threads = a->verbose ? a->engine.describe(a->engine.self, "threads") : NULL;
-    if (threads) ui_app_print(a, UI_OUTPUT, threads);
-    free(threads);
+    for (int i = 0; i < 2 && a->verbose; i++) {
+        char *text = a->engine.describe(a->engine.self, i == 0 ? "plan" : "threads");
+        if (text) ui_app_print(a, UI_OUTPUT, text);
+        free(text);
+    }
 }
 
 /* The model loaded before the failed load: its file and its settings, but the current sampling. */

@@ -43,6 +43,8 @@ void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);
 /* Settings of a session and of the command line may exclude each other (qsf_settings_check): sets the quality
  * to 1 then, and says why. */
 void ui_app_settle(UiApp *a);
+/* A model was loaded: if it has no experts, limits for experts are taken back, and that is said. */
+void ui_app_drop_limits(UiApp *a);
 /* Asks the engine for a plan with the settings and the text of the conversation. */
 void ui_app_replan(UiApp *a);
 /* Tokens of the conversation without an answer that is being written; -1 = not known. */

@@ -96,6 +96,35 @@ static void explain_auto(const QSFSetting *row, const char *typed, const char *i
     (void)snprintf(dst + len, cap - len, ")");
 }
 
+static bool is_limit(const QSFSetting *row) {
+    return strcmp(row->name, "expert-top") == 0 || strcmp(row->name, "expert-drop") == 0;
+}
+
+/* Limits for experts need a model with experts; before a model is loaded, anything goes. */
+static bool is_possible(UiApp *a, const QSFSetting *row, const char *value) {
+    if (!is_limit(row) || strcmp(value, "0") == 0 || !a->model_ready) return true;
+    ui_app_refresh_stats(a);
+    if (a->stats.experts > 0) return true;
+    ui_app_say(a, UI_ERROR, "%s %s: %s has no experts", row->name, value, a->model_path);
+    return false;
+}
+
+void ui_app_drop_limits(UiApp *a) {
+    char err[100], value[QSF_SETTING_TEXT];
+    if (a->stats.experts > 0) return;
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        if (!is_limit(row)) continue;
+        qsf_setting_get(&a->settings, row, value, sizeof value);
+        if (strcmp(value, "0") == 0) continue;
+        (void)qsf_setting_set(&a->settings, row, "0", err, sizeof err);
+        /* The configuration file is for all models. */
+        if (!ui_config_sets(a, row))
+            ui_app_say(a, UI_NOTICE, "%s is 0: %s has no experts", row->name, a->model_path);
+        a->engine.set_params(a->engine.self, &a->settings.params);
+    }
+}
+
 bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
     char err[400], from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT], why[100];
     QSFSettings next = a->settings;
@@ -111,7 +140,7 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
         ui_app_say(a, UI_ERROR, "%s", err);
         return false;
     }
-    if (!same && !accepted(a, row, &next)) return false;
+    if (!same && (!is_possible(a, row, to) || !accepted(a, row, &next))) return false;
     a->settings = next;
     explain_auto(row, value, to, why, sizeof why);
     if (same) {
@@ -138,11 +167,13 @@ void ui_app_think(UiApp *a, bool show, bool quiet) {
 
 void ui_app_settle(UiApp *a) {
     char err[400];
-    const QSFSetting *row = qsf_setting_find("quality");
-    if (!row || qsf_settings_check(&a->settings, err, sizeof err) == 0) return;
-    a->settings.params.quality = 1;
-    ui_app_say(a, UI_NOTICE, "quality is 1: %s", err);
-    if (!a->kept) mark(a, row, "1");
+    while (qsf_settings_check(&a->settings, err, sizeof err) != 0) {
+        const char *off;
+        const QSFSetting *row = qsf_settings_reducing(&a->settings, &off);
+        ui_app_say(a, UI_NOTICE, "%s is %s: %s", row->name, off, err);
+        (void)qsf_setting_set(&a->settings, row, off, err, sizeof err);
+        if (!a->kept) mark(a, row, off);
+    }
 }
 
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say) {

@@ -26,6 +26,14 @@ bool ui_status_reduced(const UiStatus *s) {
     return (set > 0 && set < 1) || (used > 0 && used < 1);
 }
 
+bool ui_status_limits(const UiStatus *s, int *top, float *drop) {
+    const QSFParams *p = &s->settings->params;
+    const QSFStats *st = s->stats;
+    *top = st->expert_top > 0 ? (int)st->expert_top : p->expert_top;
+    *drop = st->expert_drop > 0 ? st->expert_drop : p->expert_drop;
+    return *top > 0 || *drop > 0;
+}
+
 uint32_t ui_status_layer(const QSFStats *s) { return s->layer < s->n_layers ? s->layer + 1 : s->n_layers; }
 
 uint64_t ui_status_used(const QSFStats *s) {

@@ -152,6 +152,15 @@ static void quality(Segments *g, const UiStatus *s, const char *label) {
         seg(g, true, "%s%.2g", label, (double)(used > 0 && used < 1 ? used : s->settings->params.quality));
 }
 
+/* Answers leave out experts: "experts 2, weight 0.1", short "E2 W0.1". */
+static void limits(Segments *g, const UiStatus *s, bool full) {
+    int top;
+    float drop;
+    if (!ui_status_limits(s, &top, &drop)) return;
+    if (top > 0) seg(g, true, full ? "experts %d" : "E%d", top);
+    if (drop > 0) seg(g, true, full ? "weight %.3g" : "W%.3g", (double)drop);
+}
+
 static Segments strip_first(const UiStatus *s, bool with_eta) {
     const QSFStats *st = s->stats;
     Segments g = { 0 };
@@ -184,6 +193,7 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     download(&second, s);
     pinning(&second, s, true);
     knobs(&second, s);
+    limits(&second, s, true);
     disk(&second, st);
     if (st->out_tokens > 0) seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
     ui_format_mb(st->rss, rss, sizeof rss);
@@ -219,6 +229,7 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     if (st->state == QSF_STATE_PREFILL) eta(st, left, sizeof left);
     if (left[0]) seg(&g, false, "%s", width < UI_ETA_FROM ? strrchr(left, ' ') + 1 : left + 1);
     quality(&g, s, "Q");
+    limits(&g, s, false);
     knob_value(s, "temperature", temp, sizeof temp);
     seg(&g, false, "T%s", temp);
     draw(&g, c, row, width, " ", 0);

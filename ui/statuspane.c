@@ -171,6 +171,25 @@ static void meter_quality(Pane *p) {
     ui_canvas_puts(p->c, row, p->col + 8, p->end, UI_STYLE_WARN, text);
 }
 
+/* Only while answers leave out experts. */
+static void meter_limits(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    char text[64] = "";
+    int top;
+    float drop;
+    if (!ui_status_limits(p->s, &top, &drop)) return;
+    const int row = next(p);
+    size_t len = 0;
+    ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_WARN, "experts");
+    if (top > 0 && st->experts > 0)
+        len = (size_t)snprintf(text, sizeof text, "%5d of %u", top, st->experts);
+    else if (top > 0)
+        len = (size_t)snprintf(text, sizeof text, "%5d", top);
+    if (drop > 0)
+        (void)snprintf(text + len, sizeof text - len, "%sweight %.3g", len ? ", " : " ", (double)drop);
+    ui_canvas_puts(p->c, row, p->col + 8, p->end, UI_STYLE_WARN, text);
+}
+
 static void meter_context(Pane *p) {
     const QSFStats *st = p->s->stats;
     rule(p);
@@ -336,10 +355,10 @@ static void meter_token(Pane *p) {
 }
 
 void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width) {
-    static void (*const meters[])(Pane *) = { meter_state,    meter_download, meter_pinning, meter_decode,
-                                              meter_prefill,  meter_out,      meter_quality, meter_context,
-                                              meter_ram,      meter_ram_rows, meter_rss,     meter_io,
-                                              meter_sampling, meter_token };
+    static void (*const meters[])(Pane *) = { meter_state,   meter_download, meter_pinning,  meter_decode,
+                                              meter_prefill, meter_out,      meter_quality,  meter_limits,
+                                              meter_context, meter_ram,      meter_ram_rows, meter_rss,
+                                              meter_io,      meter_sampling, meter_token };
     Pane p = { .c = c, .s = s, .row = row, .end_row = end_row, .col = col + 2, .end = col + width };
     ui_canvas_vline(c, row, end_row, col, UI_STYLE_DIM);
     for (size_t i = 0; i < sizeof meters / sizeof *meters && p.row < end_row; i++) meters[i](&p);

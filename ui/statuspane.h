@@ -37,6 +37,8 @@ const char *ui_status_word(const UiStatus *s);
 /* Weights are still being read into RAM. */
 /* Is a quality below 1 set, or used by the answer? */
 bool ui_status_reduced(const UiStatus *s);
+/* Is there a limit for experts, set or used by the answer? */
+bool ui_status_limits(const UiStatus *s, int *top, float *drop);
 bool ui_status_pinning(const QSFStats *s);
 /* Seconds until the running phase (prefill, an answer with a limit) ends, -1 if unknown. */
 double ui_status_eta(const QSFStats *s);

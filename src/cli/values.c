@@ -18,6 +18,8 @@ static const struct {
     { "repeat-last-n", "-1 all tokens" },
     { "quality", "1 everything is computed|0.9|0.8|0.7|0.6|0.5 about half of the weights for each "
                  "token|0.4|0.3|0.2|0.1" },
+    { "expert-top", "0 all that the router chooses|1|2|3|4|5|6" },
+    { "expert-drop", "0 none|0.05|0.1|0.2|0.3" },
     { "seed", "random" },
     { "max-tokens", "0 until the end of the answer" },
     { "ignore-eos", "on|off" },

@@ -51,6 +51,12 @@ static const Row rows[] = {
     {{"quality", "", 0, "F", LIVE,
       "use about this part of the weights for each token of an answer, above 0 to 1: lower is faster and less exact; 1 = all (default 1)",
       0, 1, 0.05}, &qsf_kind_positive, AT(params.quality)},
+    {{"expert-top", "", 0, "N", LIVE,
+      "of sparse models: use at most N of the experts that a router chooses for each token of an answer, 0 to 1024: fewer are faster and less exact; 0 = all (default 0)",
+      0, 1024, 0}, &qsf_kind_int, AT(params.expert_top)},
+    {{"expert-drop", "", 0, "F", LIVE,
+      "of sparse models: leave out chosen experts whose weight is below F times the largest one, 0 to 1; 0 = none (default 0)",
+      0, 1, 0}, &qsf_kind_float, AT(params.expert_drop)},
     {{"seed", "", 0, "N", LIVE,
       "random seed, or random (default random; the seed used is reported)",
       0, 0, 0}, &qsf_kind_seed, AT(params.seed)},
@@ -231,23 +237,32 @@ int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, ch
     return 0;
 }
 
+const QSFSetting *qsf_settings_reducing(const QSFSettings *s, const char **off) {
+    const QSFParams *p = &s->params;
+    const bool below = p->quality > 0 && p->quality < 1;
+    *off = below ? "1" : "0";
+    return qsf_setting_find(below                ? "quality"
+                            : p->expert_top > 0  ? "expert-top"
+                            : p->expert_drop > 0 ? "expert-drop"
+                                                 : NULL);
+}
+
 /* What an answer leaves out is evaluated before the next prompt, from a position before it; once positions
  * were evicted, no conversation can go back there. */
 int qsf_settings_check(const QSFSettings *s, char *err, size_t cap) {
-    const float quality = s != NULL ? s->params.quality : 1;
+    const char *off;
+    const QSFSetting *row = s != NULL ? qsf_settings_reducing(s, &off) : NULL;
     if (err == NULL) cap = 0;
-    if (s == NULL || quality <= 0 || quality >= 1 || s->eviction[0] == '\0' ||
-        strcmp(s->eviction, "none") == 0)
-        return 0;
+    if (row == NULL || s->eviction[0] == '\0' || strcmp(s->eviction, "none") == 0) return 0;
+    const char *before = s->commands ? "/" : "--", *use = s->commands ? "" : "use ",
+               *policy = s->commands ? "/kv policy" : "--eviction-policy";
     char value[QSF_SETTING_TEXT];
-    qsf_number_print(quality, value, sizeof value);
+    qsf_setting_get(s, row, value, sizeof value);
     snprintf(err, cap,
-             "%s %s does not work with %s %s: before the next prompt everything that an answer left out is "
+             "%s%s %s does not work with %s %s: before the next prompt everything that an answer left out is "
              "evaluated, which needs "
-             "the positions that the policy evicts; %s 1 or %s none",
-             s->commands ? "/quality" : "--quality", value, s->commands ? "/kv policy" : "--eviction-policy",
-             s->eviction, s->commands ? "/quality" : "use --quality",
-             s->commands ? "/kv policy" : "--eviction-policy");
+             "the positions that the policy evicts; %s%s%s %s or %s none",
+             before, row->name, value, policy, s->eviction, use, before, row->name, off, policy);
     return QSF_E_USAGE;
 }
 

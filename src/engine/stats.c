@@ -123,6 +123,8 @@ static void fill_quality(QSFStats *s, const QsfRuntime *rt) {
     s->quality_head = row.sketched;
     s->experts_used = row.experts;
     s->experts = row.n_experts;
+    s->expert_top = row.limits.top;
+    s->expert_drop = row.limits.drop;
 }
 
 static void fill_plan(QSFStats *s, const QsfRuntime *rt) {

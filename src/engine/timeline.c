@@ -46,7 +46,7 @@ int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
     void *p;
     memset(t, 0, sizeof *t);
     t->rt = rt;
-    t->quality = 1;
+    t->quality = (QsfQualityWish){ .value = 1 };
     uint64_t bytes = qsf_plan_timeline_bytes(rt->plan.wanted_ctx);
     int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, bytes, NAME, &p, err);
     if (rc != QSF_OK) return rc;
@@ -338,8 +338,8 @@ static int restore(QsfTimeline *t, QsfErr *err) {
     return rc;
 }
 
-static void set_quality(Run *r, float quality) {
-    r->t->quality = quality;
+static void set_quality(Run *r, const QsfQualityWish *quality) {
+    r->t->quality = *quality;
     if (qsf_runtime_quality(r->t->rt, quality) && r->g->quality != NULL) r->g->quality(r->g->arg);
 }
 
@@ -347,12 +347,13 @@ static void set_quality(Run *r, float quality) {
 static int follow_params(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
     r->g->params(r->g->arg, &r->params);
-    const float quality = qsf_quality_of(&r->params);
-    if (quality == t->quality && !r->first) return QSF_OK; /* the prompt has shown more of what matters */
-    int rc = quality > t->quality || evicts(t) ? restore(t, err) : QSF_OK;
+    const QsfQualityWish quality = qsf_quality_of(&r->params);
+    if (qsf_quality_wish_equal(&quality, &t->quality) && !r->first)
+        return QSF_OK; /* the prompt has shown more of what matters */
+    int rc = qsf_quality_wishes_more(&t->quality, &quality) || evicts(t) ? restore(t, err) : QSF_OK;
     if (rc != QSF_OK) return rc;
     qsf_ledger_thaw(&t->rt->ledger);
-    set_quality(r, quality);
+    set_quality(r, &quality);
     qsf_ledger_freeze(&t->rt->ledger);
     return QSF_OK;
 }

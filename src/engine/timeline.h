@@ -12,11 +12,11 @@ typedef struct QsfTimeline {
     int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; sized for the plan's
                      wanted_ctx, TRANSCRIPT */
     uint32_t n_ids,
-        cap;         /* with an eviction policy there may be more than the context; the memory grows then */
-    uint64_t bytes;  /* of the mapping that contains ids and piece */
-    char *piece;     /* (QSF_TIMELINE_PIECE), text of one token */
-    float quality;   /* of the tokens that are generated, in force */
-    bool last_apart; /* a prefill evaluates the last token by itself, so that the state before it is a
+        cap;        /* with an eviction policy there may be more than the context; the memory grows then */
+    uint64_t bytes; /* of the mapping that contains ids and piece */
+    char *piece;    /* (QSF_TIMELINE_PIECE), text of one token */
+    QsfQualityWish quality; /* of the tokens that are generated, in force */
+    bool last_apart;        /* a prefill evaluates the last token by itself, so that the state before it is a
                         checkpoint of a recurrent model: the same prompt then needs one token only */
 } QsfTimeline;
 

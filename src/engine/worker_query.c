@@ -72,7 +72,7 @@ static const char *ahead_reason(QSFWorker *w) {
     QSFParams p;
     qsf_worker_get_params(w, &p);
     if (qsf_forward_evicts(f)) return "an eviction policy chooses among what is evaluated\n";
-    if (qsf_quality_of(&p) < 1 || qsf_quality_measures(&w->rt, &p))
+    if (qsf_quality_of(&p).value < 1 || qsf_quality_measures(&w->rt, &p))
         return "with a quality below 1, what is read is measured\n";
     if (!qsf_forward_cuts(f))
         return "the model has recurrent layers, or its KV cache has two bits or was converted: what was "

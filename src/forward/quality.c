@@ -66,7 +66,7 @@ void qsf_reduction_begin(QsfForward *f, bool reduced) {
     r->exiting = reduced && qsf_quality_exits(&r->quality) && qsf_forward_can_exit(f);
     r->reduced = r->exiting ||
                  (reduced && thins(f) && !qsf_quality_exits(&r->quality) && f->evict.kind == QSF_EVICT_NONE);
-    f->sketch.on = reduced && qsf_quality_reduces(&r->quality) && r->quality.head.groups > 0 &&
+    f->sketch.on = reduced && qsf_quality_below(&r->quality) && r->quality.head.groups > 0 &&
                    f->evict.kind == QSF_EVICT_NONE;
     qsf_reduction_set_skip(f, r->reduced ? &r->quality.skip : &none);
 }
@@ -77,7 +77,7 @@ static bool is_exact(const QsfReduction *r) { return !r->reduced && !r->skips; }
 void qsf_reduction_begin_pass(QsfForward *f, uint32_t n) {
     QsfReduction *r = &f->reduction;
     r->measures = is_exact(r) && f->tap == NULL && r->measured < r->window && f->past <= r->measured + 1 &&
-                  f->past + n > r->measured + 1 && (n > 1 || qsf_quality_reduces(&r->quality));
+                  f->past + n > r->measured + 1 && (n > 1 || qsf_quality_below(&r->quality));
 }
 
 void qsf_reduction_keep_states(QsfForward *f) {
@@ -126,6 +126,10 @@ bool qsf_reduction_skips(const QsfForward *f, uint32_t i) {
 
 uint32_t qsf_reduction_experts(const QsfForward *f, uint32_t n_used) {
     return f->reduction.reduced ? qsf_quality_experts(&f->reduction.quality, n_used) : n_used;
+}
+
+float qsf_reduction_drop(const QsfForward *f) {
+    return f->reduction.reduced ? f->reduction.quality.experts.drop : 0;
 }
 
 /* ---- importance ---- */

@@ -66,7 +66,9 @@ void qsf_reduction_restored(QsfForward *f, uint32_t n);
 void qsf_reduction_border(QsfForward *f, uint32_t i);
 /* Is the block of step i skipped? */
 bool qsf_reduction_skips(const QsfForward *f, uint32_t i);
-/* Returns how many of n_used experts a position uses. */
+/* Returns how many of n_used experts a position uses, at most. */
 uint32_t qsf_reduction_experts(const QsfForward *f, uint32_t n_used);
+/* Returns the part of the largest weight below which an expert is not used; 0: all are. */
+float qsf_reduction_drop(const QsfForward *f);
 
 #endif

@@ -88,16 +88,16 @@ static void on_logits(void *arg, uint32_t pos, const float *logits) {
  * window shows what matters. */
 static int begin_quality(const Scoring *s, const int32_t *ids, size_t n, size_t context, QsfErr *err) {
     QsfRuntime *rt = s->p->rt;
-    const float quality = qsf_quality_of(&rt->settings.params);
+    const QsfQualityWish wish = qsf_quality_of(&rt->settings.params);
     const size_t some = n < QSF_MEASURE_POSITIONS + 1 ? n : QSF_MEASURE_POSITIONS + 1;
     int rc = QSF_OK;
-    if (quality < 1 && context == 0) rc = qsf_forward_eval(rt->fwd, ids, some, NULL, NULL, err);
+    if (wish.value < 1 && context == 0) rc = qsf_forward_eval(rt->fwd, ids, some, NULL, NULL, err);
     if (rc == QSF_OK) {
         qsf_ledger_thaw(&rt->ledger); /* weights may be pinned around the layers that are skipped */
-        qsf_runtime_quality(rt, quality);
+        qsf_runtime_quality(rt, &wish);
         qsf_ledger_freeze(&rt->ledger);
     }
-    if (quality < 1 && context == 0) qsf_forward_truncate(rt->fwd, 0);
+    if (wish.value < 1 && context == 0) qsf_forward_truncate(rt->fwd, 0);
     return rc;
 }
 

@@ -223,7 +223,7 @@ static int lend(const QsfPricing *s, const QsfConfig *c, QsfPlan *p, QsfErr *err
     }
     p->lend = malloc(p->n_units * sizeof *p->lend);
     if (p->lend == NULL) return qsf_err_memory(err, "plan");
-    p->n_lend = qsf_lend_order(s->m, qsf_quality_reduces(&s->o->quality) ? &s->o->quality.skip : NULL,
+    p->n_lend = qsf_lend_order(s->m, qsf_quality_below(&s->o->quality) ? &s->o->quality.skip : NULL,
                                p->pinned_items, p->lend);
     drop_sketched(s, p);
     for (uint32_t i = 0; i < p->n_lend; i++) {

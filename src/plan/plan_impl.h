@@ -63,7 +63,7 @@ static inline bool qsf_plan_holds_head(const QsfPricing *s) {
 /* Does a unit belong to a block that is skipped, or is it a head with a sketch? */
 static inline bool qsf_plan_skips(const QsfPricing *s, uint32_t unit) {
     return qsf_quality_sketches(&s->o->quality, unit) ||
-           (qsf_quality_reduces(&s->o->quality) &&
+           (qsf_quality_below(&s->o->quality) &&
             qsf_blocks_have(&s->o->quality.skip, s->m->prog.unit[unit].block));
 }
 

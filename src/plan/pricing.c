@@ -24,7 +24,7 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
     qk_table_init(&s->table, QK_LEVEL_REF);
     qsf_shape_make(&s->shape, m, &s->table);
     s->budget = o->budget;
-    if (qsf_quality_reduces(&o->quality) && o->quality.head.groups > 0)
+    if (qsf_quality_below(&o->quality) && o->quality.head.groups > 0)
         (void)qsf_sketch_shape(m, o->threads, &s->sketch);
 }
 

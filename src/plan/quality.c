@@ -9,17 +9,33 @@
 #define EXPERT_ROUND 1e-4 /* 0.3f * 10 is 3 */
 #define PRIOR_CENTRE 0.65 /* of the depth: without measurements, blocks near it are skipped first */
 
+static bool same_bits(const float *a, const float *b) { return memcmp(a, b, sizeof *a) == 0; }
+
+static bool same_limits(const QsfExpertLimits *a, const QsfExpertLimits *b) {
+    return a->top == b->top && same_bits(&a->drop, &b->drop);
+}
+
+bool qsf_quality_wish_equal(const QsfQualityWish *a, const QsfQualityWish *b) {
+    return same_bits(&a->value, &b->value) && same_limits(&a->experts, &b->experts);
+}
+
+bool qsf_quality_wishes_more(const QsfQualityWish *a, const QsfQualityWish *b) {
+    const uint32_t of_a = a->experts.top > 0 ? a->experts.top : UINT32_MAX,
+                   of_b = b->experts.top > 0 ? b->experts.top : UINT32_MAX;
+    return b->value > a->value || of_b > of_a || b->experts.drop < a->experts.drop;
+}
+
 bool qsf_quality_equal(const QsfQuality *a, const QsfQuality *b) {
-    if (!qsf_quality_reduces(a) || !qsf_quality_reduces(b))
-        return qsf_quality_reduces(a) == qsf_quality_reduces(b);
+    if (!same_limits(&a->experts, &b->experts)) return false;
+    if (!qsf_quality_below(a) || !qsf_quality_below(b)) return qsf_quality_below(a) == qsf_quality_below(b);
     return a->value == b->value && qsf_blocks_equal(&a->skip, &b->skip) && a->exit == b->exit &&
-           memcmp(&a->margin, &b->margin, sizeof a->margin) == 0 && a->head.groups == b->head.groups;
+           same_bits(&a->margin, &b->margin) && a->head.groups == b->head.groups;
 }
 
 void qsf_quality_sketch(QsfQuality *out, const QsfModel *m) {
     QsfSketchShape s;
     out->head = (QsfQualityHead){ 0 };
-    if (!qsf_quality_reduces(out) || !qsf_sketch_shape(m, 1, &s)) return;
+    if (!qsf_quality_below(out) || !qsf_sketch_shape(m, 1, &s)) return;
     out->head = (QsfQualityHead){ .groups = s.chosen,
                                   .unit = s.unit,
                                   .bytes = s.chosen_bytes,
@@ -35,21 +51,22 @@ void qsf_quality_exit(QsfQuality *q, const QsfModel *m, uint32_t exit, float mar
 }
 
 uint32_t qsf_quality_experts(const QsfQuality *q, uint32_t n_used) {
-    if (!qsf_quality_reduces(q) || q->exit > 0) return n_used;
-    const double n = ceil((double)n_used * (double)q->value - EXPERT_ROUND);
-    return n < 1 ? 1 : n < n_used ? (uint32_t)n : n_used;
+    const bool part = qsf_quality_below(q) && q->exit == 0;
+    const double n = ceil((double)n_used * (part ? (double)q->value : 1) - EXPERT_ROUND);
+    const uint32_t some = n < 1 ? 1 : n < n_used ? (uint32_t)n : n_used;
+    return q->experts.top > 0 && q->experts.top < some ? q->experts.top : some;
 }
 
 uint64_t qsf_quality_unit_bytes(const QsfQuality *q, const QsfUnit *u) {
     const uint64_t all = u->on_demand ? u->bytes * qsf_quality_experts(q, u->n_used) / u->n_expert : u->bytes;
     if (qsf_quality_sketches(q, u->index)) return q->head.bytes;
-    if (!qsf_quality_reduces(q) || !qsf_blocks_have(&q->skip, u->layer)) return all;
+    if (!qsf_quality_below(q) || !qsf_blocks_have(&q->skip, u->layer)) return all;
     return qsf_quality_exits(q) ? (uint64_t)((double)all * (double)q->full) : 0;
 }
 
 uint64_t qsf_quality_bytes(const QsfQuality *q, const QsfModel *m) {
     uint64_t sum = 0;
-    const uint64_t sketch = qsf_quality_reduces(q) ? q->head.sketch_bytes : 0;
+    const uint64_t sketch = qsf_quality_below(q) ? q->head.sketch_bytes : 0;
     for (uint32_t i = 0; i < qsf_unit_count(m); i++) {
         const bool head = i + 1 == qsf_unit_count(m);
         QsfUnit u;
@@ -115,9 +132,8 @@ static double head_gain(const QsfQuality *q, const QsfModel *m) {
  * which blocks are skipped. */
 void qsf_quality_choose(QsfQuality *out, const QsfModel *m, const QsfBlockSet *optional, const double *score,
                         float value) {
-    const QsfQualityHead head = out->head;
-    *out = (QsfQuality){ .value = value, .head = head };
-    if (!qsf_quality_reduces(out)) return;
+    *out = (QsfQuality){ .value = value, .head = out->head, .experts = out->experts };
+    if (!qsf_quality_below(out)) return;
     const double q = (double)value;
     Bytes all = { 0, 0 };
     for (uint32_t i = 0; i <= m->prog.n_blocks; i++) {

@@ -63,7 +63,8 @@ static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter 
     uint64_t t0 = qsf_now_ns();
     if (b->n_prompt && qsf_forward_eval(rt->fwd, ids, (size_t)b->n_prompt, NULL, NULL, err)) return err->code;
     uint64_t t1 = qsf_now_ns();
-    qsf_runtime_quality(rt, qsf_quality_of(&rt->settings.params));
+    const QsfQualityWish wish = qsf_quality_of(&rt->settings.params);
+    qsf_runtime_quality(rt, &wish);
     if (qsf_forward_settle(rt->fwd, NULL, NULL, err)) return err->code;
     double read = qsf_forward_read_speed(rt->fwd);
     run_meter_begin(m);

@@ -281,6 +281,7 @@ static const char *wrong_combination(const RunOptions *o) {
         { o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json requires a prompt, --show-prompt, --bench, --perplexity, --calibrate-quality, --inspect or --plan (for --tokenize use --jsonl)" },
         { o->mode == RUN_CALIBRATE_QUALITY && o->settings.params.quality < 1, "--calibrate-quality measures all qualities: it cannot be combined with --quality" },
         { o->settings.trace_experts[0] && !evaluates(o->mode), "--trace-experts needs a mode that evaluates the model" },
+        { o->mode == RUN_CALIBRATE_QUALITY && (o->settings.params.expert_top > 0 || o->settings.params.expert_drop > 0), "--calibrate-quality measures layers with all experts: it cannot be combined with --expert-top or --expert-drop" },
         { o->n_overrides && o->mode == RUN_RENDER, "--override-kv needs a MODEL, and --render takes none" },
         /* clang-format on */
     };

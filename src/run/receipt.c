@@ -110,6 +110,20 @@ static bool continues_text(const QsfRuntime *rt, const RunOptions *o) {
     return rt->tok && rt->tmpl == NULL && o->system == NULL && qsf_chat_is_base(rt->tok);
 }
 
+/* Limits for experts that the command line sets for a model without experts are refused. The configuration
+ * file is for all models. */
+static int check_limits(QsfRuntime *rt, const RunOptions *o, QsfErr *err) {
+    const QSFSettings *given = &o->config.given;
+    if (qsf_quality_fits(rt, &rt->settings.params, err) == QSF_OK) return QSF_OK;
+    if (qsf_setting_user_set(given, qsf_setting_find("expert-top")) ||
+        qsf_setting_user_set(given, qsf_setting_find("expert-drop")))
+        return err->code;
+    rt->settings.params.expert_top = 0;
+    rt->settings.params.expert_drop = 0;
+    qsf_err_clear(err);
+    return QSF_OK;
+}
+
 int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     QsfErr err = { 0 };
     const uint64_t start = qsf_now_ns();
@@ -123,6 +137,10 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     if (rt->tok && qsf_tokenizer_warning(rt->tok)) print_notice(qsf_tokenizer_warning(rt->tok));
     if ((generate || o->mode == RUN_SHOW_PROMPT) && !continues_text(rt, o)) print_notice(rt->tmpl_notice);
     if (!weights) return QSF_EXIT_OK;
+    if (check_limits(rt, o, &err) != QSF_OK) {
+        qsf_runtime_close(rt);
+        return run_fail(&err);
+    }
     if (o->mode != RUN_PLAN) print_notice(rt->plan.note);
     print_notice(rt->trace_notice);
     if (generate) print_notice(rt->ctx_notice);
@@ -151,6 +169,8 @@ static void put_quality(QsfStrbuf *b, const QsfRuntime *rt) {
     QsfQualityRow row;
     if (!qsf_quality_reduces(&rt->quality)) return;
     qsf_quality_now(rt, &row);
+    if (row.limits.top > 0) qsf_strbuf_addf(b, ", \"expert_top\": %u", row.limits.top);
+    if (row.limits.drop > 0) qsf_strbuf_addf(b, ", \"expert_drop\": %.4g", (double)row.limits.drop);
     qsf_strbuf_addf(b, ", \"quality\": %.4g, \"layers_used\": %u, \"layers_skipped\": %u", (double)row.value,
                     row.layers, row.n_layers - row.layers);
     QsfForwardStats s;
@@ -172,6 +192,7 @@ static void put_experts(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt)
     if (rt->plan.expert_bytes == 0) return;
     put_real(b, "expert_hit_rate", f->expert_hits);
     put_real(b, "expert_misses_per_token", f->expert_misses);
+    put_real(b, "expert_uses_per_token", f->expert_uses);
     put_real(b, "expert_mb", mb(rt->plan.expert_bytes));
     qsf_strbuf_addf(b, ", \"expert_slots\": %u", rt->plan.expert_slots);
 }
@@ -219,6 +240,7 @@ RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g) {
         .compute_ms = (double)s->compute_ns / 1e6,
         .stall = busy ? (double)s->wait_ns / (double)busy : 0,
         .expert_hits = s->expert_uses ? 1 - (double)s->expert_misses / (double)s->expert_uses : 1,
+        .expert_uses = s->decode_tokens ? (double)s->expert_uses / (double)s->decode_tokens : 0,
         .expert_misses = s->decode_tokens ? (double)s->expert_misses / (double)s->decode_tokens : 0,
     };
 }

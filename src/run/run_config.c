@@ -73,8 +73,28 @@ static void take_texts(RunOptions *o) {
 static void leave_out(const RunOptions *o, QSFSettings *s) {
     const QSFParams own = o->settings.params;
     if (o->mode != RUN_GENERATE) s->show_thinking = o->settings.show_thinking;
-    if (o->mode == RUN_CALIBRATE_QUALITY) s->params.quality = own.quality;
+    if (o->mode == RUN_CALIBRATE_QUALITY) {
+        s->params.quality = own.quality;
+        s->params.expert_top = own.expert_top;
+        s->params.expert_drop = own.expert_drop;
+    }
     if (o->mode != RUN_GENERATE) s->params.max_tokens = own.max_tokens;
+}
+
+/* Settings may exclude each other: the command line wins. */
+static void settle(const QSFSettings *given, QSFSettings *s) {
+    const bool policy = qsf_setting_user_set(given, qsf_setting_find("eviction-policy"));
+    char err[400];
+    while (qsf_settings_check(s, err, sizeof err) != 0) {
+        const char *off;
+        const QSFSetting *row = qsf_settings_reducing(s, &off);
+        const bool set = qsf_setting_user_set(given, row);
+        if (!set && !policy) return;
+        if (set)
+            (void)snprintf(s->eviction, sizeof s->eviction, "none");
+        else
+            (void)qsf_setting_set(s, row, off, err, sizeof err);
+    }
 }
 
 int run_config_settings(RunOptions *o) {
@@ -86,13 +106,7 @@ int run_config_settings(RunOptions *o) {
     qsf_config_settings(o->config.config, o->model, role_of(o), &s);
     leave_out(o, &s);
     qsf_config_overlay(&s, given);
-    if (qsf_settings_check(&s, err, sizeof err) != 0 && given->params.quality == 1 &&
-        !qsf_setting_user_set(given, qsf_setting_find("quality")) &&
-        qsf_setting_user_set(given, qsf_setting_find("eviction-policy")))
-        s.params.quality = 1; /* the command line wins */
-    if (qsf_settings_check(&s, err, sizeof err) != 0 &&
-        qsf_setting_user_set(given, qsf_setting_find("quality")))
-        (void)snprintf(s.eviction, sizeof s.eviction, "none");
+    settle(given, &s);
     if (qsf_settings_check(&s, err, sizeof err) != 0) {
         qsf_cli_error(&run_cli, "%s: %s", qsf_config_path(o->config.config), err);
         return QSF_EXIT_USAGE;

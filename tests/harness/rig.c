@@ -21,7 +21,7 @@ static int lend(QsfRig *r, uint32_t step, QsfErr *err) {
 }
 
 static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
-    QsfQuality q = { .value = o->quality };
+    QsfQuality q = { .value = o->quality, .experts = o->limits };
     qsf_quality_sketch(&q, &r->model);
     const QsfPlanOptions po = {
         .quality = q,
@@ -50,8 +50,8 @@ static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     return o->kv_step > 0 ? lend(r, o->kv_step, err) : QSF_OK;
 }
 
-static void set_quality(QsfRig *r, float value) {
-    QsfQuality q = { .value = value };
+static void set_quality(QsfRig *r, const QsfRigOptions *o) {
+    QsfQuality q = { .value = o->quality, .experts = o->limits };
     qsf_quality_sketch(&q, &r->model);
     qsf_forward_set_quality(r->fwd, &q);
 }
@@ -72,7 +72,7 @@ int qsf_rig_open(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
                                    .ledger = &r->ledger,
                                    .cancel = &r->cancel };
     if (rc == QSF_OK) rc = qsf_forward_create(&r->fwd, &fo, err);
-    if (rc == QSF_OK && o->quality > 0) set_quality(r, o->quality);
+    if (rc == QSF_OK && (o->quality > 0 || qsf_expert_limits_any(&o->limits))) set_quality(r, o);
     if (rc != QSF_OK) qsf_rig_close(r);
     return rc;
 }

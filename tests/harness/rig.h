@@ -19,8 +19,9 @@ typedef struct QsfRigOptions {
     uint32_t kv_step; /* not 0: unused KV memory, taken in such steps, holds weights beyond pin_cap */
     const char *k_type, *v_type; /* NULL = as planned */
     bool exact;
-    float quality;  /* not 0: with a sketch of the head, and nothing else left out */
-    qk_level level; /* QK_LEVEL_REF (0) .. ; QK_LEVEL_UNKNOWN = best */
+    float quality;          /* not 0: with a sketch of the head, and nothing else left out */
+    QsfExpertLimits limits; /* of qsf_forward_decode */
+    qk_level level;         /* QK_LEVEL_REF (0) .. ; QK_LEVEL_UNKNOWN = best */
 } QsfRigOptions;
 
 typedef struct QsfRig {

@@ -2,7 +2,8 @@
 /* mktiny OUT.gguf [key=value ...]: a tiny llama with random weights, for the scripts of the tests.
  *
  * Keys are those of QsfTinySpec: layers, hidden, heads, kv_heads, ffn, vocab, ctx, seed, tied, twins, wtype,
- * chat_template; mamba=SEED, for a Mamba model instead; script=WORDS, for a model that emits them
+ * chat_template; mamba=SEED, for a Mamba model instead; experts=stacked|fused, for a sparse model (shared=1:
+ * with a shared expert, too); script=WORDS, for a model that emits them
  * (qsf_test_write_script_llama); dir=DTYPE, for an existing Hugging Face directory, which gets such weights
  * and a vocabulary of a few letters. */
 #include <stdio.h>
@@ -44,9 +45,18 @@ static int write_dir(const char *dir, const QsfTinySpec *s, const char *dtype) {
     return qsf_test_write_hf_dir(dir, &spec);
 }
 
+static int write_experts(const char *path, const char *layout, uint64_t seed, bool shared) {
+    static const char *const names[] = { [QSF_TINY_STACKED] = "stacked", [QSF_TINY_FUSED] = "fused" };
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(layout, names[i]))
+            return qsf_test_write_tiny_experts_as(path, seed, (QsfTinyLayout)i, shared);
+    return -1;
+}
+
 int main(int argc, char **argv) {
     QsfTinySpec spec = { 0 };
-    const char *script = NULL, *dtype = NULL, *mamba = NULL;
+    const char *script = NULL, *dtype = NULL, *mamba = NULL, *experts = NULL;
+    bool shared = false;
     for (int i = 2; i < argc; i++) {
         char *eq = strchr(argv[i], '=');
         if (eq) *eq = '\0';
@@ -58,6 +68,14 @@ int main(int argc, char **argv) {
             mamba = eq + 1;
             continue;
         }
+        if (eq && !strcmp(argv[i], "experts")) {
+            experts = eq + 1;
+            continue;
+        }
+        if (eq && !strcmp(argv[i], "shared")) {
+            shared = eq[1] == '1';
+            continue;
+        }
         if (eq && !strcmp(argv[i], "dir")) {
             dtype = eq + 1;
             continue;
@@ -65,11 +83,12 @@ int main(int argc, char **argv) {
         if (!eq || set_key(&spec, argv[i], eq + 1))
             return fprintf(stderr, "mktiny: unknown key %s\n", argv[i]), 2;
     }
-    int rc = argc < 2 ? -1
-             : dtype  ? write_dir(argv[1], &spec, dtype)
-             : mamba  ? qsf_test_write_tiny_mamba(argv[1], strtoull(mamba, NULL, 10))
-             : script ? qsf_test_write_script_llama(argv[1], script, &spec)
-                      : qsf_test_write_tiny_llama(argv[1], &spec);
+    int rc = argc < 2  ? -1
+             : dtype   ? write_dir(argv[1], &spec, dtype)
+             : experts ? write_experts(argv[1], experts, spec.seed, shared)
+             : mamba   ? qsf_test_write_tiny_mamba(argv[1], strtoull(mamba, NULL, 10))
+             : script  ? qsf_test_write_script_llama(argv[1], script, &spec)
+                       : qsf_test_write_tiny_llama(argv[1], &spec);
     if (rc) return fprintf(stderr, "mktiny: cannot write the model\n"), 1;
     return 0;
 }

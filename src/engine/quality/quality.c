@@ -14,7 +14,17 @@
 
 #define MIB 1048576.0
 
-float qsf_quality_of(const QSFParams *p) { return p->quality > 0 && p->quality < 1 ? p->quality : 1.0f; }
+QsfQualityWish qsf_quality_of(const QSFParams *p) {
+    return (QsfQualityWish){ .value = p->quality > 0 && p->quality < 1 ? p->quality : 1.0f,
+                             .experts = { .top = p->expert_top > 0 ? (uint32_t)p->expert_top : 0,
+                                          .drop = p->expert_drop } };
+}
+
+int qsf_quality_fits(const QsfRuntime *r, const QSFParams *p, QsfErr *err) {
+    if ((p->expert_top <= 0 && !(p->expert_drop > 0)) || r->plan.expert_bytes > 0) return QSF_OK;
+    return qsf_err_set(err, QSF_E_USAGE, "%s has no experts: %s is for sparse models",
+                       qsf_source_path(r->model.src), p->expert_top > 0 ? "--expert-top" : "--expert-drop");
+}
 
 /* Does the forward pass know everything that is left out as something that may be? */
 static bool is_possible(const QsfRuntime *r, const QsfQualityTable *c) {
@@ -72,31 +82,52 @@ int qsf_quality_open(QsfRuntime *r, QsfErr *err) {
 }
 
 bool qsf_quality_measures(const QsfRuntime *r, const QSFParams *p) {
-    return qsf_quality_of(p) < 1 && r->importance == NULL && r->quality_table == NULL;
+    return qsf_quality_of(p).value < 1 && r->importance == NULL && r->quality_table == NULL;
 }
 
 /* ---- the choice ---- */
 
+/* Of those that the routers choose. */
+static uint32_t most_experts(const QsfRuntime *r) {
+    const QsfProgram *p = &r->model.prog;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        if (p->step[i].op == QSF_OP_ROUTE && p->step[i].u.route.n_used > most)
+            most = p->step[i].u.route.n_used;
+    return most;
+}
+
 /* --exact multiplies floats, and the sketch is not for them. */
-static void choose_head(const QsfRuntime *r, float value, QsfQuality *out) {
-    *out = (QsfQuality){ .value = value };
+static void choose_head(const QsfRuntime *r, const QsfQualityWish *w, QsfQuality *out) {
+    *out = (QsfQuality){ .value = w->value, .experts = w->experts };
+    if (out->experts.top >= most_experts(r)) out->experts.top = 0; /* all of them are used */
     if (!r->plan_options.exact) qsf_quality_sketch(out, &r->model);
 }
 
-void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out) {
+static void choose_layers(const QsfRuntime *r, const QsfQualityWish *w, QsfQuality *out) {
     double measured[QSF_MAX_LAYERS];
     const double *score = r->importance;
     if (score == NULL && qsf_forward_importance(r->fwd, measured) > 0) score = measured;
-    choose_head(r, value, out);
-    qsf_quality_choose(out, &r->model, qsf_forward_optional(r->fwd), score, value);
+    choose_head(r, w, out);
+    qsf_quality_choose(out, &r->model, qsf_forward_optional(r->fwd), score, w->value);
+}
+
+void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out) {
+    choose_layers(r, &(QsfQualityWish){ .value = value }, out);
+}
+
+/* Early exit computes all experts, so that what waits is evaluated as if nothing had been left out. */
+static bool can_use(const QsfRuntime *r, const QsfQualityChoice *c, const QsfQuality *q) {
+    return c->exit == 0 || (qsf_forward_can_exit(r->fwd) && !qsf_expert_limits_any(&q->experts));
 }
 
 /* What a quality would leave out, chosen in the same way. */
-static void choose(const QsfRuntime *r, float value, QsfQuality *out) {
-    const QsfQualityChoice *c = r->quality_table != NULL ? qsf_quality_choice(r->quality_table, value) : NULL;
-    choose_head(r, value, out);
-    if (c == NULL || !qsf_quality_reduces(out) || (c->exit > 0 && !qsf_forward_can_exit(r->fwd)))
-        qsf_runtime_choose_layers(r, value, out);
+static void choose(const QsfRuntime *r, const QsfQualityWish *w, QsfQuality *out) {
+    const QsfQualityChoice *c = r->quality_table != NULL ? qsf_quality_choice(r->quality_table, w->value)
+                                                         : NULL;
+    choose_head(r, w, out);
+    if (c == NULL || !qsf_quality_below(out) || !can_use(r, c, out))
+        choose_layers(r, w, out);
     else
         qsf_quality_choice_apply(c, &r->model, out);
 }
@@ -116,15 +147,17 @@ static bool has_experts(const QsfRuntime *r) {
 
 static bool same_layers(const QsfQuality *a, const QsfQuality *b) {
     const QsfBlockSet none = { { 0 } };
-    return qsf_blocks_equal(qsf_quality_reduces(a) ? &a->skip : &none,
-                            qsf_quality_reduces(b) ? &b->skip : &none);
+    return qsf_blocks_equal(qsf_quality_below(a) ? &a->skip : &none, qsf_quality_below(b) ? &b->skip : &none);
 }
 
-bool qsf_runtime_quality(QsfRuntime *r, float value) {
+bool qsf_runtime_quality(QsfRuntime *r, const QsfQualityWish *wish) {
+    const QsfQualityWish all = { .value = 1 };
+    const QsfQualityWish *w = qsf_forward_evicts(r->fwd) ? &all : wish;
     QsfQuality q;
     QsfErr err = { 0 };
-    if (value >= 1 && !qsf_quality_reduces(&r->quality)) return false;
-    choose(r, qsf_forward_evicts(r->fwd) ? 1.0f : value, &q);
+    if (w->value >= 1 && !qsf_expert_limits_any(&w->experts) && !qsf_quality_reduces(&r->quality))
+        return false;
+    choose(r, w, &q);
     if (qsf_quality_equal(&q, &r->quality)) return false;
     const QsfPlanOptions next = options_with(r, &q);
     const bool replans = qsf_plan_streams(&r->plan) && (has_experts(r) || !same_layers(&q, &r->quality));
@@ -174,28 +207,29 @@ static double predict(const QsfRuntime *r, const QsfPlan *plan, uint64_t bytes) 
 static uint32_t step_of(float value) { return (uint32_t)(value * QSF_QUALITY_STEPS + 0.5f); }
 
 void qsf_quality_note(QsfRuntime *r, uint32_t tokens, uint64_t ns) {
-    const float value = qsf_quality_reduces(&r->quality) ? r->quality.value : 1.0f;
-    if (tokens > 1 && ns > 0)
+    const float value = qsf_quality_below(&r->quality) ? r->quality.value : 1.0f;
+    if (tokens > 1 && ns > 0 && !qsf_expert_limits_any(&r->quality.experts))
         r->quality_tps[step_of(value)] = (float)((double)(tokens - 1) * 1e9 / (double)ns);
 }
 
 static void fill(const QsfRuntime *r, const QsfQuality *q, const QsfPlan *plan, QsfQualityRow *row) {
-    const bool reduces = qsf_quality_reduces(q);
-    *row = (QsfQualityRow){ .value = reduces ? q->value : 1.0f, .n_layers = r->model.prog.n_blocks };
-    row->layers = row->n_layers - (reduces ? qsf_blocks_count(&q->skip) : 0);
+    const bool below = qsf_quality_below(q);
+    *row = (QsfQualityRow){ .value = below ? q->value : 1.0f, .n_layers = r->model.prog.n_blocks };
+    row->layers = row->n_layers - (below ? qsf_blocks_count(&q->skip) : 0);
     if (qsf_quality_exits(q)) {
         row->exit = q->exit;
         row->layers += (uint32_t)ceilf(q->full * (float)qsf_blocks_count(&q->skip));
         if (row->layers > row->n_layers) row->layers = row->n_layers;
     }
-    if (reduces && r->quality_table != NULL) {
+    if (below && r->quality_table != NULL) {
         const QsfQualityChoice *c = qsf_quality_choice(r->quality_table, q->value);
         row->kl = (double)c->kl;
         row->perplexity = (double)c->perplexity;
-    } else if (!reduces) {
+    } else if (!qsf_quality_reduces(q)) {
         row->perplexity = 1;
     }
-    row->sketched = reduces && plan->sketch_bytes > 0;
+    row->limits = q->experts;
+    row->sketched = below && plan->sketch_bytes > 0;
     row->bytes = qsf_quality_bytes(q, &r->model);
     row->streamed = plan->streamed_bytes;
     row->measured_tps = (double)r->quality_tps[step_of(row->value)];
@@ -204,15 +238,31 @@ static void fill(const QsfRuntime *r, const QsfQuality *q, const QsfPlan *plan, 
 
 void qsf_quality_now(const QsfRuntime *r, QsfQualityRow *row) { fill(r, &r->quality, &r->plan, row); }
 
+/* "4 of 8 experts", and which of them are left out. */
+static void describe_experts(const QsfQualityRow *row, char *dst, size_t cap) {
+    size_t len;
+    (void)qsf_plural_snprintf(dst, cap, "%s%u of %u experts", row->limits.drop > 0 ? "at most " : "",
+                              row->experts, row->n_experts);
+    len = strlen(dst);
+    if (row->limits.drop > 0)
+        (void)snprintf(dst + len, cap - len, ", none below %.3g of the best", (double)row->limits.drop);
+}
+
 void qsf_quality_describe(const QsfRuntime *r, char *dst, size_t cap) {
     QsfQualityRow row;
-    char experts[48] = "";
+    char some[80] = "", experts[84] = "";
     const char *head = "";
     dst[0] = '\0';
     if (!qsf_quality_reduces(&r->quality)) return;
     qsf_quality_now(r, &row);
-    if (row.n_experts > 0)
-        (void)qsf_plural_snprintf(experts, sizeof experts, ", %u of %u experts", row.experts, row.n_experts);
+    if (row.n_experts > 0) {
+        describe_experts(&row, some, sizeof some);
+        (void)snprintf(experts, sizeof experts, ", %s", some);
+    }
+    if (!qsf_quality_below(&r->quality)) { /* limits for experts alone */
+        (void)snprintf(dst, cap, "%s", some);
+        return;
+    }
     if (row.sketched) head = ", the head by its sketch";
     if (row.exit > 0)
         (void)qsf_plural_snprintf(dst, cap, "quality %.2f: about %u of %u layers (tokens may end after %u)%s",
@@ -224,10 +274,11 @@ void qsf_quality_describe(const QsfRuntime *r, char *dst, size_t cap) {
 
 /* The row of another one, with the plan that it would have. */
 static void row_of(const QsfRuntime *r, float value, QsfQualityRow *row) {
+    const QsfQualityWish w = { .value = value, .experts = r->quality.experts };
     QsfQuality q;
     QsfPlan plan;
     QsfErr err = { 0 };
-    choose(r, value, &q);
+    choose(r, &w, &q);
     const QsfPlanOptions o = options_with(r, &q);
     const bool made = qsf_plan_streams(&r->plan) &&
                       qsf_planning_make(&plan, &r->model, &o, &r->facts, &err) == QSF_OK;
@@ -301,7 +352,7 @@ static void add_source(QsfStrbuf *b, const QsfRuntime *r) {
 static void add_head_note(QsfStrbuf *b, const QsfRuntime *r) {
     QsfQuality q;
     QsfForwardStats s;
-    choose_head(r, 0.5f, &q);
+    choose_head(r, &(QsfQualityWish){ .value = 0.5f }, &q);
     qsf_strbuf_adds(b, q.head.groups > 0 ? "prompts are always computed in full\n"
                                          : "prompts and the head are always computed in full\n");
     if (q.head.groups == 0) return;

@@ -7,8 +7,10 @@
 #include "src/engine/quality/file.h"
 #include "src/engine/runtime.h"
 
-/* Returns the quality that parameters ask for: 0 is 1. */
-float qsf_quality_of(const QSFParams *p);
+/* Returns what parameters ask for: a quality of 0 is 1. */
+QsfQualityWish qsf_quality_of(const QSFParams *p);
+/* Limits for experts need experts: QSF_E_USAGE says which setting has no meaning for this model. */
+int qsf_quality_fits(const QsfRuntime *r, const QSFParams *p, QsfErr *err);
 /* Reads the importance of layers from a calibrated file, and what qsf-run --calibrate-quality has measured;
  * if that cannot be used, r->quality_notice says why. QSF_E_MODEL, QSF_E_RUNTIME. */
 int qsf_quality_open(QsfRuntime *r, QsfErr *err);
@@ -17,7 +19,7 @@ int qsf_quality_open(QsfRuntime *r, QsfErr *err);
  * of layers, or from what the forward pass has measured so far. If other layers are skipped then, weights are
  * pinned around them; if there is no memory for that, the old plan stays in force; only the speed differs.
  * The ledger must not be frozen. Returns whether something has changed. */
-bool qsf_runtime_quality(QsfRuntime *r, float value);
+bool qsf_runtime_quality(QsfRuntime *r, const QsfQualityWish *wish);
 /* The same without a calibration: layers only. */
 void qsf_runtime_choose_layers(const QsfRuntime *r, float value, QsfQuality *out);
 /* Replaces the qualities of this model by those that were measured; without memory nothing changes. */
@@ -27,7 +29,9 @@ void qsf_quality_use(QsfRuntime *r, const QsfQualityTable *c);
 typedef struct QsfQualityRow {
     float value;
     uint32_t layers, n_layers;   /* computed, and all */
-    uint32_t experts, n_experts; /* of those that a router chooses, used, and all; 0: the model has none */
+    uint32_t experts, n_experts; /* of those that a router chooses, used at most, and all; 0: the model has
+                                    none */
+    QsfExpertLimits limits;      /* in force */
     bool sketched;               /* the head is found with a sketch (plan/sketch.h) */
     uint64_t bytes;              /* of weights that a token multiplies */
     uint64_t streamed;           /* of weights that a token reads from disk */

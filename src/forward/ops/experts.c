@@ -85,6 +85,23 @@ static void finish_weights(const QsfForward *f, const QsfRouteStep *r, uint32_t 
     }
 }
 
+/* Removes experts whose weight is below a part of the largest one, but none whose weight is NaN; returns how
+ * many are left. */
+static uint32_t drop_light(const QsfRouteStep *r, float part, uint32_t n, float *id, float *w) {
+    const bool logits = r->gating == QSF_GATING_SOFTMAX_CHOSEN; /* the weights are their exponentials */
+    uint32_t kept = 0;
+    float max = -INFINITY;
+    if (!(part > 0)) return n;
+    for (uint32_t k = 0; k < n; k++) max = fmaxf(max, w[k]);
+    for (uint32_t k = 0; k < n; k++) {
+        const double of = logits ? exp((double)w[k] - (double)max) : (double)w[k] / (double)max;
+        if (of < (double)part) continue;
+        id[kept] = id[k];
+        w[kept++] = w[k];
+    }
+    return kept > 0 ? kept : n;
+}
+
 /* Gives the weights of equal ids to the first of them, which is the one that counts. */
 static void merge_equal(uint32_t n, const float *id, float *w) {
     for (uint32_t first = 0, k = 1; k < n; k++) {
@@ -115,7 +132,7 @@ void qsf_route(const QsfForward *f, const QsfStep *s, size_t c) {
     for (uint32_t i = 0; i < r->n_expert; i++)
         score[i] = (r->by_logit ? x[i] : weight[i]) + (bias != NULL ? bias[i] : 0.0f);
     if (r->n_groups > 1) close_groups(r, score, closed);
-    const uint32_t n = qsf_reduction_experts(f, r->n_used);
+    uint32_t n = qsf_reduction_experts(f, r->n_used);
     mark_best(score, r->n_expert, n, r->n_groups > 1 ? closed : NULL, best);
     const uint32_t group = r->group > 0 ? r->group : 1;
     for (uint32_t i = 0, k = 0; i < r->n_expert && k < n; i++) {
@@ -123,6 +140,7 @@ void qsf_route(const QsfForward *f, const QsfStep *s, size_t c) {
         id[k] = (float)(i / group);
         w[k++] = weight[i / group];
     }
+    n = drop_light(r, qsf_reduction_drop(f), n, id, w);
     finish_weights(f, r, n, id, w);
     if (group > 1) merge_equal(n, id, w);
     fill_unused(r, n, id, w);

@@ -40,7 +40,7 @@ static void converse(const QsfRigOptions *o, Answer *a, uint64_t *pinned, uint32
     for (uint32_t i = 0; i < ANSWER; i++) {
         memcpy(a->logits[i], qsf_forward_logits(r.fwd), sizeof a->logits[i]);
         a->token[i] = best(a->logits[i]);
-        qsf_test_expect_ok(qsf_forward_eval(r.fwd, &a->token[i], 1, NULL, NULL, &err), &err);
+        qsf_test_expect_ok(qsf_forward_decode(r.fwd, &a->token[i], 1, NULL, NULL, &err), &err);
     }
     *pinned = r.plan.pinned_bytes;
     *slots = r.plan.expert_slots;
@@ -116,7 +116,38 @@ static void all_layouts(void **state) {
     unlink(path);
 }
 
+/* Limits change the answer, which is again the same with every budget. */
+static void limits(void **state) {
+    static const QsfExpertLimits some[] = { { 2, 0 }, { 0, 0.6f }, { 3, 0.3f } };
+    static Answer all, limited;
+    uint64_t budget[BUDGETS], pinned;
+    uint32_t slots;
+    (void)state;
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("limits.gguf"));
+    assert_int_equal(qsf_test_write_tiny_experts_as(path, 5, QSF_TINY_STACKED, true), 0);
+    find_budgets(budget);
+    converse(&(QsfRigOptions){ .path = path, .overrides = four }, &all, &pinned, &slots);
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        QsfRigOptions o = { .path = path, .overrides = four, .limits = some[i] };
+        converse(&o, &limited, &pinned, &slots);
+        assert_memory_equal(limited.logits[0], all.logits[0], sizeof all.logits[0]); /* of the prompt */
+        assert_memory_not_equal(limited.logits[1], all.logits[1], sizeof all.logits[1]);
+        for (o.threads = 1; o.threads <= 2; o.threads++) {
+            for (uint32_t b = 0; b < BUDGETS; b++) {
+                o.stream = budget[b] == 0;
+                o.pin_cap = budget[b];
+                compare(&o, &limited, "limits", &pinned, &slots);
+            }
+        }
+    }
+    /* As many as the router chooses, and a part that every weight has: nothing is left out. */
+    converse(&(QsfRigOptions){ .path = path, .overrides = four, .limits = { 4, 1e-9f } }, &limited, &pinned,
+             &slots);
+    assert_memory_equal(&limited, &all, sizeof all);
+    unlink(path);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(all_layouts) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(all_layouts), cmocka_unit_test(limits) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,6 +96,43 @@ static void test_bias(void **state) {
     expect(&r, logits, ids, w);
 }
 
+/* Limits: the weights of those that are left are those that a router with fewer experts makes. */
+static void test_limits(void **state) {
+    /* weights of softmax relative to the best: 2 has e^-1 = 0.37, 5 has e^-1.5 = 0.22 */
+    static const struct {
+        QsfExpertLimits limits;
+        unsigned n, ids[USED];
+    } cases[] = {
+        { { 3, 0 }, 3, { 2, 5, 6 } },    { { 2, 0 }, 2, { 2, 6, 6 } },    { { 1, 0 }, 1, { 6, 6, 6 } },
+        { { 0, 0.3f }, 2, { 2, 6, 6 } }, { { 0, 0.2f }, 3, { 2, 5, 6 } }, { { 0, 1 }, 1, { 6, 6, 6 } },
+        { { 2, 0.2f }, 2, { 2, 6, 6 } }, { { 1, 0.2f }, 1, { 6, 6, 6 } }, { { 3, 0.5f }, 1, { 6, 6, 6 } },
+    };
+    (void)state;
+    forward.reduction.reduced = true;
+    for (unsigned way = 0; way < 3; way++) {
+        QsfRouteStep r = plain(way == 0 ? QSF_GATING_SOFTMAX_CHOSEN : QSF_GATING_SOFTMAX);
+        r.norm = way == 1;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            const unsigned n = cases[i].n, *ids = cases[i].ids;
+            double w[USED] = { 0 }, sum = 0;
+            for (unsigned k = 0; k < n; k++) w[k] = weight(QSF_GATING_SOFTMAX, (double)logits[ids[k]]);
+            for (unsigned k = 0; k < n; k++) sum += w[k];
+            for (unsigned k = 0; k < n && way < 2; k++) w[k] /= sum;
+            forward.reduction.quality.experts = cases[i].limits;
+            expect(&r, logits, ids, w);
+        }
+    }
+    /* Sigmoids that are nearly equal stay; a bias chooses, but does not weigh. */
+    QsfRouteStep r = plain(QSF_GATING_SIGMOID);
+    forward.reduction.quality.experts = (QsfExpertLimits){ 0, 0.8f };
+    expect(&r, logits, (const unsigned[USED]){ 2, 5, 6 }, NULL);
+    memset(values, 0, sizeof values);
+    values[7] = 10;
+    r.bias = 0;
+    expect(&r, logits, (const unsigned[USED]){ 2, 6, 6 }, NULL);
+    memset(&forward.reduction, 0, sizeof forward.reduction);
+}
+
 /* Pairs of experts: {2, 3} has the sum 2.25 and {4, 5} 1.6, {6, 7} only 1. */
 static void test_groups(void **state) {
     static const unsigned ids[USED] = { 2, 3, 5 }, best[USED] = { 2, 3, 6 };
@@ -182,9 +219,10 @@ static void test_wrong_metadata(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gating),          cmocka_unit_test(test_bias),
-        cmocka_unit_test(test_groups),          cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_invalid_numbers), cmocka_unit_test(test_wrong_metadata),
+        cmocka_unit_test(test_gating),         cmocka_unit_test(test_bias),
+        cmocka_unit_test(test_limits),         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_ties),           cmocka_unit_test(test_invalid_numbers),
+        cmocka_unit_test(test_wrong_metadata),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -800,8 +800,40 @@ static void test_quality_and_policy(void **state) {
     second_free(y);
 }
 
+static bool was_said(const Fixture *x, UiKind kind, const char *text) {
+    for (size_t i = 0; i < x->app.chat.n; i++)
+        if (x->app.chat.items[i]->kind == kind && strcmp(ui_buf_str(&x->app.chat.items[i]->raw), text) == 0)
+            return true;
+    return false;
+}
+
+/* Limits for experts: of a sparse model only; another model that has none takes them back. */
+static void test_expert_limits(void **state) {
+    Fixture *x = *state;
+    say(x, "/expert-top 2");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "expert-top 2: "));
+    assert_non_null(strstr(last_said(x, UI_ERROR), " has no experts"));
+    assert_int_equal(x->engine.params.expert_top, 0);
+    x->engine.stats.experts = 8;
+    say(x, "/expert-top 2");
+    say(x, "/expert-drop 0.2");
+    assert_int_equal(x->engine.params.expert_top, 2);
+    assert_true(x->engine.params.expert_drop == 0.2f);
+    say(x, "/kv policy sliding");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "expert-top 2 does not work with "));
+    x->engine.stats.experts = 0;
+    say(x, "/model other.gguf");
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+    assert_true(was_said(x, UI_NOTICE, "expert-top is 0: other.gguf has no experts"));
+    assert_true(was_said(x, UI_NOTICE, "expert-drop is 0: other.gguf has no experts"));
+    assert_int_equal(x->engine.params.expert_top, 0);
+    assert_true(x->engine.params.expert_drop == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        T(test_expert_limits),
         T(test_turns),
         T(test_queue),
         T(test_queue_command),

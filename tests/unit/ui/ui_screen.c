@@ -144,6 +144,27 @@ static void test_line(void **state) {
     assert_null(strstr(s, "F1 help"));
 }
 
+/* While experts are left out, every form of the status says it. */
+static void test_limits(void **state) {
+    (void)state;
+    app.settings.params.expert_top = 2;
+    HAS(frame("", 100, 44), "experts     2\n");
+    engine.stats.experts = 8;
+    engine.stats.expert_top = 2;
+    engine.stats.expert_drop = 0.1f;
+    ui_app_tick(&app, 2);
+    HAS(frame("", 100, 44), "experts     2 of 8, weight 0.1");
+    HAS(frame("", 80, 24), "k 40 │ experts 2 │ weight 0.1 │ H ");
+    HAS(frame("", 40, 12), "RAM187/200 E2");
+    app.settings.params.expert_top = 0;
+    engine.stats.expert_top = 0;
+    ui_app_tick(&app, 2);
+    HAS(frame("", 100, 44), "experts  weight 0.1");
+    engine.stats.expert_drop = 0;
+    ui_app_tick(&app, 2);
+    assert_null(strstr(frame("", 100, 44), "experts"));
+}
+
 /* The time left is known before the speed is. */
 static void test_prefill(void **state) {
     (void)state;
@@ -330,6 +351,7 @@ int main(void) {
         T(test_wide),
         T(test_strip),
         T(test_line),
+        T(test_limits),
         T(test_pinning),
         T(test_heat),
         T(test_ascii),

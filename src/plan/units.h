@@ -23,7 +23,6 @@
 #define QSF_LAYER_COUNTER_BYTES 48
 #define QSF_LEND_BYTES          12   /* per unit: in the plan, and in weights.c */
 #define QSF_EXPERT_BYTES        40   /* per expert: in expert_pool.c */
-#define QSF_EXPERT_HALF         16.0 /* positions after which the use of an expert counts half */
 #define QSF_EXPERT_DEPTHS       64u  /* steps of the number of slots for which hits are known */
 
 typedef struct QsfUnit {

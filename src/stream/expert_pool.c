@@ -2,16 +2,14 @@
 /* The slots of experts and their owners. */
 #include "src/stream/expert_pool_impl.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/plan/layout.h"
 #include "src/stream/interleave.h"
 
-#define NAME       "expert slots"
-#define SCALE_MOST 500.0       /* half-lives until the scores are scaled down */
-#define MOVE_MOST  (64u << 20) /* bytes that are moved when the pool shrinks */
+#define NAME      "expert slots"
+#define MOVE_MOST (64u << 20) /* bytes that are moved when the pool shrinks */
 /* To convert an expert takes about as long as to multiply its rows twice; groups take half as long as
  * rows. */
 #define PACK_HITS 2u
@@ -64,33 +62,24 @@ void qsf_expert_enter(QsfExpertPool *p, uint32_t e, uint32_t slot) {
 /* May the owner of a slot be given up? forced: also one that is still to be computed, if it is complete. */
 static bool may_leave(const QsfExpert *x, bool forced) { return !x->queued && (forced || !x->wanted); }
 
-/* Returns a free slot among the first n, or that of the owner with the lowest score; QSF_NO_SLOT: all
- * are in use. but: not this expert's. */
+/* Returns a free slot among the first n, or that of the owner that waits longest; QSF_NO_SLOT: all are in
+ * use. but: not this expert's. */
 uint32_t qsf_expert_find_slot(const QsfExpertPool *p, uint32_t n, uint32_t but, bool forced) {
     uint32_t best = QSF_NO_SLOT;
+    float longest = 0;
     for (uint32_t s = 0; s < n; s++) {
         const uint32_t e = p->owner[s];
         if (e == QSF_NO_SLOT) return s;
         if (e == but || !may_leave(&p->expert[e], forced)) continue;
-        if (best == QSF_NO_SLOT || p->expert[e].score < p->expert[p->owner[best]].score) best = s;
+        const float wait = qsf_expert_wait(p, e);
+        if (best != QSF_NO_SLOT && wait <= longest) continue;
+        best = s;
+        longest = wait;
     }
     return best;
 }
 
 /* ---- requests ---- */
-
-void qsf_expert_pool_begin_pass(QsfExpertPool *p, uint32_t n) {
-    p->now += n;
-    p->scale = exp2(p->now / QSF_EXPERT_HALF);
-    if (p->now / QSF_EXPERT_HALF < SCALE_MOST) return;
-    for (uint32_t e = 0; e < p->n_experts; e++) p->expert[e].score /= p->scale;
-    p->now = 0;
-    p->scale = 1;
-}
-
-void qsf_expert_pool_use(QsfExpertPool *p, uint32_t unit, uint32_t later) {
-    if (later < QSF_EXPERT_AGES) p->expert[qsf_expert_find(p, unit)].score += p->scale * p->age[later];
-}
 
 void qsf_expert_pool_request(QsfExpertPool *p, uint32_t unit) {
     const uint32_t e = qsf_expert_find(p, unit);
@@ -170,7 +159,7 @@ static void move_down(QsfExpertPool *p, uint32_t n) {
         const QsfExpert x = p->expert[e];
         qsf_expert_leave(p, e);
         if (to == QSF_NO_SLOT || moved >= MOVE_MOST ||
-            (p->owner[to] != QSF_NO_SLOT && p->expert[p->owner[to]].score >= x.score))
+            (p->owner[to] != QSF_NO_SLOT && qsf_expert_wait(p, p->owner[to]) <= qsf_expert_wait(p, e)))
             continue;
         qsf_expert_enter(p, e, to);
         memcpy(p->space.base + to * p->slot_bytes, p->space.base + s * p->slot_bytes, p->slot_bytes);
@@ -235,8 +224,6 @@ int qsf_expert_pool_create(QsfExpertPool **out, QsfWeightUnit *units, uint32_t n
     p->units = units;
     p->n_units = n_units;
     p->ledger = ledger;
-    p->scale = 1;
-    for (uint32_t i = 0; i < QSF_EXPERT_AGES; i++) p->age[i] = exp2(-(double)i / QSF_EXPERT_HALF);
     p->meta_bytes = qsf_pages((uint64_t)n * QSF_EXPERT_BYTES);
     int rc = qsf_mem_map(ledger, QSF_MEM_META, p->meta_bytes, "experts", &p->meta, err);
     if (rc == QSF_OK) {
@@ -246,6 +233,7 @@ int qsf_expert_pool_create(QsfExpertPool **out, QsfWeightUnit *units, uint32_t n
         p->stack = p->owner + n;
         p->uses = p->stack + n;
         find_experts(p);
+        qsf_expert_policy_init(p);
         for (uint32_t e = 0; e < p->n_experts; e++) p->stack[e] = e;
         qsf_expert_sort(p);
         rc = qsf_space_open(&p->space, p->n_experts * p->slot_bytes, NAME, err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Experts in memory. One pool of slots of the same size serves all blocks; a slot holds both units of one
  * expert, in the windows of the file. An expert that a router has chosen and that is not there is read, and
- * takes the slot of the one that is wanted least: each use counts 1 and loses half of it every
- * QSF_EXPERT_HALF positions. Choices of the running layer are never given up before they were computed,
- * unless the pool is smaller than they are. Which experts are there never changes results.
+ * takes the slot of the one that will probably not be used for the longest time (expert_policy.c). Choices of
+ * the running layer are never given up before they were computed, unless the pool is smaller than they are.
+ * Which experts are there never changes results.
  *
  * All functions of one pool are called from the evaluating thread. */
 #ifndef QSF_STREAM_EXPERT_POOL_H
@@ -72,7 +72,7 @@ void qsf_expert_pool_note_position(QsfExpertPool *p, QsfStreamCounters *n);
  * number of these positions. n: as many as there are. */
 uint32_t qsf_expert_pool_take_uses(QsfExpertPool *p, uint32_t *uses, uint32_t n);
 /* Before the first pass: how often each of n experts was chosen in `positions` positions of earlier
- * conversations. Gives them their first scores, and the order in which free slots are filled. */
+ * conversations. Gives them their first rates, and the order in which free slots are filled. */
 void qsf_expert_pool_learned(QsfExpertPool *p, const uint16_t *uses, uint32_t n, double positions);
 
 /* The pass broke off: waits for the reads in flight and forgets the requests. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of the pool of experts share: expert_pool.c has the slots and their owners, expert_reads.c
- * reads into them, expert_record.c keeps what was chosen. */
+ * reads into them, expert_policy.c says who is given up, expert_record.c keeps what was chosen. */
 #ifndef QSF_STREAM_EXPERT_POOL_IMPL_H
 #define QSF_STREAM_EXPERT_POOL_IMPL_H
 
@@ -11,13 +11,14 @@
 #define QSF_EXPERT_AGES 256u       /* beyond, a use within a pass counts as nothing */
 
 typedef struct QsfExpert {
-    double score;  /* of the uses, times 2 ^ (now / QSF_EXPERT_HALF) of its last scaling */
-    uint32_t slot; /* QSF_NO_SLOT: it has none */
-    uint8_t there; /* bit i: unit i is in the slot */
-    bool queued;   /* its units wait to be read, or are being read */
-    bool wanted;   /* requested, and its second unit is not released yet */
-    bool packed;   /* its rows are in groups */
-    uint8_t hits;  /* requests that found it there, PACK_HITS at most */
+    float fast, slow; /* averages of its uses per position (expert_policy.c) */
+    uint32_t slot;    /* QSF_NO_SLOT: it has none */
+    uint8_t there;    /* bit i: unit i is in the slot */
+    bool queued;      /* its units wait to be read, or are being read */
+    bool wanted;      /* requested, and its second unit is not released yet */
+    bool packed;      /* its rows are in groups */
+    uint8_t hits;     /* requests that found it there, PACK_HITS at most */
+    uint16_t block;
 } QsfExpert;
 
 /* A unit that is being read. */
@@ -44,8 +45,11 @@ struct QsfExpertPool {
     uint64_t meta_bytes, slot_bytes;
     QsfSpace space;
     uint32_t n_slots, n_free;
-    double now, scale; /* positions, and 2 ^ (now / half) relative to the last scaling */
-    double age[QSF_EXPERT_AGES];
+    /* expert_policy.c: positions since the averages were scaled, and what they are multiplied by for now;
+     * what a use counts that `age` positions of the pass come after; the block that uses experts */
+    float now, fast_now, slow_now, part, each_block;
+    float fast_age[QSF_EXPERT_AGES], slow_age[QSF_EXPERT_AGES];
+    uint16_t block;
     QsfExpertRead job[QSF_IO_DEPTH]; /* ring of n_jobs, the oldest one first */
     uint32_t first_job, n_jobs, n_reads;
     uint32_t queue[2 * QSF_MAX_EXPERTS]; /* of units, [queue_at, n_queue) */
@@ -58,7 +62,14 @@ struct QsfExpertPool {
 
 /* Returns the number of the expert that a unit belongs to. */
 uint32_t qsf_expert_find(const QsfExpertPool *p, uint32_t unit);
-/* Puts all experts in the order of their scores, and of their ids. */
+/* Returns after how many positions the expert will probably be used again; the pass and the block that is
+ * computed matter. */
+float qsf_expert_wait(const QsfExpertPool *p, uint32_t e);
+/* Says how often per position it is used. */
+void qsf_expert_set_rate(QsfExpertPool *p, uint32_t e, float rate);
+/* The experts and their units are known. */
+void qsf_expert_policy_init(QsfExpertPool *p);
+/* Puts all experts in the order in which they are used again, and of their ids. */
 void qsf_expert_sort(QsfExpertPool *p);
 /* An expert came into its slot, or (n -1) left it: for the counters. */
 void qsf_expert_count(const QsfExpertPool *p, uint32_t e, int n);
@@ -68,7 +79,7 @@ uint8_t *qsf_expert_place(const QsfExpertPool *p, uint32_t e, unsigned which);
 void qsf_expert_leave(QsfExpertPool *p, uint32_t e);
 /* Gives a slot to e, which has none; its owner leaves. */
 void qsf_expert_enter(QsfExpertPool *p, uint32_t e, uint32_t slot);
-/* Returns a free slot among the first n, or that of the owner with the lowest score, but not of `but`;
+/* Returns a free slot among the first n, or that of the owner that waits longest, but not of `but`;
  * QSF_NO_SLOT: all are in use. forced: also an owner that is still to be computed, if it is complete. */
 uint32_t qsf_expert_find_slot(const QsfExpertPool *p, uint32_t n, uint32_t but, bool forced);
 

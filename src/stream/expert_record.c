@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What was chosen so far, and which of it any number of slots would have had in memory.
  *
- * The policy gives up the expert with the lowest score, and scores do not depend on the number of slots. So
+ * The policy gives up the expert that waits longest, which does not depend on the number of slots. So
  * what fewer slots hold is always a part of what more slots hold (a stack algorithm: R. L. Mattson et al.,
  * Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2), 1970), and one list of all experts
  * tells for every number: the first n are those that n slots hold. An expert that is used comes to the top,
- * and those above its place move down, of two always the one with the lower score; n slots have it if its
+ * and those above its place move down, of two always the one that waits longer; n slots have it if its
  * place was among the first n. That takes as many steps as its place, no matter how many numbers are asked
  * for. Slots that are not filled yet, and experts that must not be given up while their layer is computed,
  * make the real hits differ a little. */
@@ -26,7 +26,8 @@ void qsf_expert_count(const QsfExpertPool *p, uint32_t e, int n) {
 /* ---- the order in the beginning ---- */
 
 static bool comes_after(const QsfExpertPool *p, uint32_t a, uint32_t b) {
-    if (p->expert[a].score != p->expert[b].score) return p->expert[a].score < p->expert[b].score;
+    const float wait_a = qsf_expert_wait(p, a), wait_b = qsf_expert_wait(p, b);
+    if (wait_a != wait_b) return wait_a > wait_b;
     const uint32_t ia = p->units[p->unit[a]].u.expert, ib = p->units[p->unit[b]].u.expert;
     return ia != ib ? ia > ib : a > b;
 }
@@ -53,9 +54,8 @@ void qsf_expert_sort(QsfExpertPool *p) {
 }
 
 void qsf_expert_pool_learned(QsfExpertPool *p, const uint16_t *uses, uint32_t n, double positions) {
-    const double each = p->scale * QSF_EXPERT_HALF / log(2); /* the score of one that is always used */
     if (n != p->n_experts || positions <= 0) return;
-    for (uint32_t e = 0; e < n; e++) p->expert[e].score = each * fmin(uses[e] / positions, 1);
+    for (uint32_t e = 0; e < n; e++) qsf_expert_set_rate(p, e, (float)fmin(uses[e] / positions, 1));
     qsf_expert_sort(p);
 }
 
@@ -65,12 +65,15 @@ void qsf_expert_pool_learned(QsfExpertPool *p, const uint16_t *uses, uint32_t n,
 static uint32_t touch(QsfExpertPool *p, uint32_t e) {
     uint32_t down = p->stack[0], i = 0;
     if (down == e) return 0;
+    float longest = qsf_expert_wait(p, down);
     p->stack[0] = e;
     for (i = 1; i + 1 < p->n_experts && p->stack[i] != e; i++) {
         const uint32_t here = p->stack[i];
-        if (p->expert[here].score > p->expert[down].score) continue;
+        const float wait = qsf_expert_wait(p, here);
+        if (wait < longest) continue;
         p->stack[i] = down;
         down = here;
+        longest = wait;
     }
     p->stack[i] = down;
     return i;

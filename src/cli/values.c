@@ -74,6 +74,8 @@ static const struct {
     /* qsf-run */
     { "prompt-cache", "@file" },
     { "render", "@jinja" },
+    { "grammar", "@file" },
+    { "json-schema", "any any JSON|@file" },
     { "parity", "@dir" },
     { "model-dir", "@dir" },
     { "receipt", "@file" },

@@ -64,9 +64,11 @@ static int fetch(RunOptions *o, char *buf, size_t cap) {
 }
 
 static int check_model(RunOptions *o, const QSFCliResult *r, char *buf, size_t cap) {
-    if (o->mode == RUN_RENDER) {
+    if (o->mode == RUN_RENDER || o->mode == RUN_MATCH) {
         if (!o->model && !r->n_positional) return QSF_EXIT_OK;
-        qsf_cli_error(&run_cli, "--render takes no MODEL: it reads variables from stdin");
+        qsf_cli_error(&run_cli, "%s",
+                      o->mode == RUN_MATCH ? "--match takes no MODEL: it reads texts from stdin"
+                                           : "--render takes no MODEL: it reads variables from stdin");
         return QSF_EXIT_USAGE;
     }
     int extra = o->model ? 0 : 1;
@@ -88,14 +90,15 @@ static int check_model(RunOptions *o, const QSFCliResult *r, char *buf, size_t c
 
 /* Filters: they write what they read in another form. */
 static bool is_filter(RunMode m) {
-    return m == RUN_TOKENIZE || m == RUN_DETOKENIZE || m == RUN_RENDER || m == RUN_SHOW_PROMPT;
+    return m == RUN_TOKENIZE || m == RUN_DETOKENIZE || m == RUN_RENDER || m == RUN_MATCH ||
+           m == RUN_SHOW_PROMPT;
 }
 
 /* What would be destroyed by writing the output. */
 static bool reads_output(const RunOptions *o) {
     const char *const paths[] = {
-        o->model,   o->system_file, o->perplexity, o->kl_base,     o->calibrate_quality,
-        o->receipt, o->kl_save,     o->render,     o->prompt_cache
+        o->model,   o->system_file, o->perplexity,   o->kl_base, o->calibrate_quality, o->receipt,
+        o->kl_save, o->render,      o->prompt_cache, o->grammar, o->json_schema
     };
     bool any = qsf_cli_is_output(NULL);
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
@@ -142,6 +145,7 @@ static int dispatch(const RunOptions *o, int argc, char **argv) {
     case RUN_PLAN: return run_plan(o);
     case RUN_SHOW_PROMPT: return run_show_prompt(o);
     case RUN_RENDER: return run_render(o);
+    case RUN_MATCH: return run_match(o);
     case RUN_INTERACTIVE: return run_interactive(argc, argv);
     }
     return QSF_EXIT_RUNTIME;

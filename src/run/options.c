@@ -53,7 +53,11 @@ enum {
     OPT_CALIBRATE_QUALITY,
     OPT_SHOW_PROMPT,
     OPT_RENDER,
-    OPT_NOW
+    OPT_NOW,
+    OPT_MATCH,
+    OPT_GRAMMAR,
+    OPT_JSON_SCHEMA,
+    OPT_REGEX
 };
 
 static const QSFCliOption options[] = {
@@ -83,6 +87,10 @@ static const QSFCliOption options[] = {
     { "show-prompt", "", 0, NULL, "print the prompt as the model receives it, with special tokens marked, without loading the weights", OPT_SHOW_PROMPT },
     { "render", "", 0, "FILE.jinja", "render a chat template: one JSON object of variables per input line, one JSON string per output line", OPT_RENDER },
     { "now", "", 0, "TIME", "with --render: the current time for the template, as 2026-01-31T12:00:00", OPT_NOW },
+    { "match", "", 0, NULL, "with a grammar and --jsonl: whether texts match, one JSON string per input line, without a model", OPT_MATCH },
+    { "grammar", "", 0, "FILE", "with --match: a GBNF grammar", OPT_GRAMMAR },
+    { "json-schema", "", 0, "FILE", "with --match: a JSON Schema, or any for any JSON", OPT_JSON_SCHEMA },
+    { "regex", "", 0, "RE", "with --match: a regular expression for the whole text", OPT_REGEX },
     { "tokenize", "", 0, NULL, "convert text on stdin to token ids", OPT_TOKENIZE },
     { "detokenize", "", 0, NULL, "convert token ids on stdin, one list per line, to JSON strings", OPT_DETOKENIZE },
     { "jsonl", "", 0, NULL, "with --tokenize: one JSON string per input line, one JSON array per output line", OPT_JSONL },
@@ -109,7 +117,8 @@ const QSFCli run_cli = {
              "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
              "       qsf-run --calibrate-quality FILE MODEL\n"
              "       qsf-run --parity DIR [--receipt FILE] [MODEL]\n"
-             "       qsf-run --render FILE.jinja [--now TIME]\n",
+             "       qsf-run --render FILE.jinja [--now TIME]\n"
+             "       qsf-run --match {--grammar FILE | --json-schema FILE | --regex RE} --jsonl\n",
     .summary = "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
                "stdout, everything else to stderr. MODEL is a .gguf or .qsf file, a Hugging Face\n"
                "directory with safetensors weights, the name of a model in the caches of Ollama, LM Studio,\n"
@@ -129,7 +138,7 @@ static int set_mode(RunOptions *o, RunMode mode, char *err, size_t cap) {
     if (o->mode_set && o->mode != mode) {
         snprintf(err, cap,
                  "use only one of --bench, --parity, --perplexity, --calibrate-quality, --tokenize, "
-                 "--detokenize, --inspect, --plan, --show-prompt, --render, --interactive");
+                 "--detokenize, --inspect, --plan, --show-prompt, --render, --match, --interactive");
         return QSF_EXIT_USAGE;
     }
     o->mode = mode;
@@ -218,6 +227,10 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_SHOW_PROMPT: return set_mode(o, RUN_SHOW_PROMPT, err, cap);
     case OPT_RENDER: o->render = value; return set_mode(o, RUN_RENDER, err, cap);
     case OPT_NOW: o->now = value; return 0;
+    case OPT_MATCH: return set_mode(o, RUN_MATCH, err, cap);
+    case OPT_GRAMMAR: o->grammar = value; return 0;
+    case OPT_JSON_SCHEMA: o->json_schema = value; return 0;
+    case OPT_REGEX: o->regex = value; return 0;
     case OPT_TOKENIZE: return set_mode(o, RUN_TOKENIZE, err, cap);
     case OPT_DETOKENIZE: return set_mode(o, RUN_DETOKENIZE, err, cap);
     case OPT_JSONL: o->jsonl = true; return 0;
@@ -254,7 +267,11 @@ static const char *wrong_combination(const RunOptions *o) {
         const char *what;
     } rules[] = {
         /* clang-format off */
-        { o->jsonl && o->mode != RUN_TOKENIZE, "--jsonl requires --tokenize" },
+        { o->jsonl && o->mode != RUN_TOKENIZE && o->mode != RUN_MATCH, "--jsonl requires --tokenize or --match" },
+        { (o->grammar || o->json_schema || o->regex) && o->mode != RUN_MATCH, "--grammar, --json-schema and --regex require --match" },
+        { o->mode == RUN_MATCH && !o->jsonl, "--match requires --jsonl" },
+        { o->mode == RUN_MATCH && !o->grammar && !o->json_schema && !o->regex, "--match requires --grammar, --json-schema or --regex" },
+        { (o->grammar != NULL) + (o->json_schema != NULL) + (o->regex != NULL) > 1, "use only one of --grammar, --json-schema and --regex" },
         { o->no_bos && o->mode != RUN_TOKENIZE && o->mode != RUN_PERPLEXITY, "--no-bos requires --tokenize or --perplexity" },
         { o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE && o->mode != RUN_PERPLEXITY, "--no-special requires --tokenize, --detokenize or --perplexity" },
         { o->clean_spaces && o->mode != RUN_DETOKENIZE, "--clean-spaces requires --detokenize" },
@@ -276,13 +293,13 @@ static const char *wrong_combination(const RunOptions *o) {
         { o->system && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--system requires a prompt" },
         { o->system && o->system_file, "--system cannot be combined with --system-file" },
         { o->system_file && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--system-file requires a prompt" },
-        { o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_BENCH, "--prompt cannot be used with --parity, --perplexity, --calibrate-quality, --tokenize, --detokenize, --inspect, --plan, --render or --interactive" },
-        { o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_SHOW_PROMPT || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--exact needs a mode that evaluates the model" },
-        { o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json requires a prompt, --show-prompt, --bench, --perplexity, --calibrate-quality, --inspect or --plan (for --tokenize use --jsonl)" },
+        { o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_BENCH, "--prompt cannot be used with --parity, --perplexity, --calibrate-quality, --tokenize, --detokenize, --inspect, --plan, --render, --match or --interactive" },
+        { o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_SHOW_PROMPT || o->mode == RUN_RENDER || o->mode == RUN_MATCH || o->mode == RUN_INTERACTIVE), "--exact needs a mode that evaluates the model" },
+        { o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_MATCH || o->mode == RUN_INTERACTIVE), "--json requires a prompt, --show-prompt, --bench, --perplexity, --calibrate-quality, --inspect or --plan (for --tokenize use --jsonl)" },
         { o->mode == RUN_CALIBRATE_QUALITY && o->settings.params.quality < 1, "--calibrate-quality measures all qualities: it cannot be combined with --quality" },
         { o->settings.trace_experts[0] && !evaluates(o->mode), "--trace-experts needs a mode that evaluates the model" },
         { o->mode == RUN_CALIBRATE_QUALITY && (o->settings.params.expert_top > 0 || o->settings.params.expert_drop > 0), "--calibrate-quality measures layers with all experts: it cannot be combined with --expert-top or --expert-drop" },
-        { o->n_overrides && o->mode == RUN_RENDER, "--override-kv needs a MODEL, and --render takes none" },
+        { o->n_overrides && (o->mode == RUN_RENDER || o->mode == RUN_MATCH), "--override-kv needs a MODEL, and --render and --match take none" },
         /* clang-format on */
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

@@ -29,6 +29,7 @@ typedef enum RunMode {
     RUN_PLAN,
     RUN_SHOW_PROMPT,
     RUN_RENDER,
+    RUN_MATCH,
     RUN_INTERACTIVE
 } RunMode;
 
@@ -56,9 +57,10 @@ typedef struct RunOptions {
     const char *repeats; /* --bench -r */
     const char *svg;     /* --plan and --bench: a picture is written there; "-" is stdout; NULL: none */
     const char *prompt_cache;
-    const char *output;       /* -o: a file instead of stdout, or NULL */
-    const char *log_file;     /* --log-file, or NULL */
-    const char *render, *now; /* --render, and the current time for its template */
+    const char *output;                        /* -o: a file instead of stdout, or NULL */
+    const char *log_file;                      /* --log-file, or NULL */
+    const char *render, *now;                  /* --render, and the current time for its template */
+    const char *grammar, *json_schema, *regex; /* files, or "any"; an expression */
     bool offline, json, jsonl, no_bos, no_special, clean_spaces, exact, verbose, fail_on_length, stats;
     double max_kl;
     QSFConfigStart config;
@@ -94,6 +96,7 @@ int run_inspect(const RunOptions *o);
 int run_plan(const RunOptions *o);
 int run_show_prompt(const RunOptions *o);
 int run_render(const RunOptions *o);
+int run_match(const RunOptions *o);
 
 /* Where the text of each --file is in the prompt. */
 typedef struct RunFiles {

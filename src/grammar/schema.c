@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads a JSON Schema: makes a rule for the schema, then for those that it needs, until none is left. */
+#include "src/grammar/schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/interrupt.h"
+
+#define PATH_SHOWN 300
+
+/* --- paths --- */
+
+static uint32_t add_path(QsfSchema *s, QsfSchemaPath p) {
+    if (s->b->failed) return 0;
+    if (s->n_paths == s->cap_paths) {
+        const uint32_t cap = s->cap_paths > 0 ? s->cap_paths * 2 : 64;
+        QsfSchemaPath *q = cap <= QSF_GBUILD_NODES ? realloc(s->paths, cap * sizeof *q) : NULL;
+        if (q == NULL) return qsf_gbuild_fail(s->b, QSF_E_USAGE, "the schema is too large");
+        s->paths = q;
+        s->cap_paths = cap;
+    }
+    s->paths[s->n_paths] = p;
+    return s->n_paths++;
+}
+
+uint32_t qsf_schema_at(QsfSchema *s, uint32_t path, const char *key) {
+    return add_path(s, (QsfSchemaPath){ .key = key, .parent = path });
+}
+
+uint32_t qsf_schema_at_index(QsfSchema *s, uint32_t path, size_t index) {
+    return add_path(s, (QsfSchemaPath){ .parent = path, .index = (uint32_t)index });
+}
+
+/* Writes the path as a JSON Pointer; its middle is left out if it is long. */
+static void put_path(const QsfSchema *s, uint32_t path, char *out, size_t cap) {
+    uint32_t step[64], n = 0;
+    size_t at = 0;
+    for (; path > 0 && n < 64; path = s->paths[path].parent) step[n++] = path;
+    at += (size_t)snprintf(out, cap, path > 0 ? "#/..." : "#");
+    while (n-- > 0 && at + 1 < cap) {
+        const QsfSchemaPath *p = &s->paths[step[n]];
+        const int len = p->key != NULL ? snprintf(out + at, cap - at, "/%s", p->key)
+                                       : snprintf(out + at, cap - at, "/%u", p->index);
+        at += len > 0 ? (size_t)len : 0;
+    }
+}
+
+uint32_t qsf_schema_fail(QsfSchema *s, uint32_t path, const char *fmt, ...) {
+    char where[PATH_SHOWN], what[500];
+    va_list ap;
+    if (s->b->failed) {
+        if (s->b->err->code == QSF_E_USAGE && s->b->err->msg[0] == '\0') return 0;
+        return 0;
+    }
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    put_path(s, path, where, sizeof where);
+    return qsf_gbuild_fail(s->b, QSF_E_USAGE, "%s: %s", where, what);
+}
+
+/* --- rules --- */
+
+static bool add_job(QsfSchema *s, uint32_t rule, const QsfParts *parts) {
+    if (s->n_jobs == s->cap_jobs) {
+        const uint32_t cap = s->cap_jobs > 0 ? s->cap_jobs * 2 : 64;
+        QsfSchemaJob *p = realloc(s->jobs, cap * sizeof *p);
+        if (p == NULL) return false;
+        s->jobs = p;
+        s->cap_jobs = cap;
+    }
+    QsfParts *copy = malloc(sizeof *copy);
+    if (copy == NULL) return false;
+    copy->n = parts->n;
+    memcpy(copy->part, parts->part, parts->n * sizeof *parts->part);
+    s->jobs[s->n_jobs++] = (QsfSchemaJob){ rule, copy };
+    return true;
+}
+
+uint32_t qsf_schema_rule(QsfSchema *s, const QsfParts *parts) {
+    char key[QSF_SCHEMA_PARTS * (sizeof(void *) + 1) + 1];
+    size_t len = 0;
+    if (parts->n == 0) return qsf_schema_any(s);
+    for (uint32_t i = 0; i < parts->n; i++) {
+        memcpy(key + len, &parts->part[i].schema, sizeof(void *));
+        len += sizeof(void *);
+        key[len++] = (char)parts->part[i].done;
+    }
+    key[len++] = '*'; /* other rules have other names */
+    const uint32_t before = s->b->n_rules, rule = qsf_rule_named(s->b, key, len);
+    if (!s->b->failed && s->b->n_rules > before && !add_job(s, rule, parts))
+        qsf_gbuild_fail(s->b, QSF_E_RUNTIME, "out of memory: the schema");
+    return qsf_node_rule(s->b, rule);
+}
+
+/* --- the parts of a rule --- */
+
+/* A list of values, of which those count that all parts allow. */
+static const QsfPart *find_values(const QsfParts *p, const char **key) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        const QsfJson *schema = p->part[i].schema;
+        *key = qsf_json_get(schema, "const") != NULL ? "const" : "enum";
+        if (qsf_json_get(schema, *key) != NULL) return &p->part[i];
+    }
+    return NULL;
+}
+
+static bool all_allow(QsfSchema *s, const QsfParts *p, const QsfJson *v) {
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < p->n; i++) ok = qsf_schema_valid(s, v, p->part[i].schema, p->part[i].path);
+    return ok;
+}
+
+static uint32_t make_values(QsfSchema *s, const QsfParts *p, const QsfPart *from, const char *key) {
+    const QsfJson *list = qsf_json_get(from->schema, key);
+    const bool one = strcmp(key, "const") == 0;
+    const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT), path = qsf_schema_at(s, from->path, key);
+    uint32_t n = 0;
+    if (!one && qsf_json_type(list) != QSF_JSON_ARRAY) return qsf_schema_fail(s, path, "enum is not a list");
+    for (size_t i = 0; i < (one ? 1 : qsf_json_size(list)) && !s->b->failed; i++) {
+        const QsfJson *v = one ? list : qsf_json_at(list, i);
+        if (!all_allow(s, p, v)) continue;
+        qsf_node_add(s->b, alt, qsf_schema_value(s, v));
+        n++;
+    }
+    if (n > 0 || s->b->failed) return alt;
+    return qsf_schema_fail(s, path,
+                           one ? "the const contradicts its type or another keyword: nothing is valid"
+                               : "no value of the enum agrees with type and the other keywords: "
+                                 "nothing is valid");
+}
+
+/* No two schemas of the list may be valid for the same value. */
+static void check_one_of(QsfSchema *s, const QsfJson *list, uint32_t path) {
+    const size_t n = qsf_json_size(list);
+    for (size_t i = 0; i < n && !s->b->failed; i++)
+        for (size_t k = i + 1; k < n && !s->b->failed; k++)
+            if (!qsf_schema_apart(s, qsf_json_at(list, i), qsf_json_at(list, k), path))
+                qsf_schema_fail(s, path,
+                                "oneOf: a value may be valid for both %zu and %zu, which cannot be excluded; "
+                                "anyOf is supported",
+                                i, k);
+}
+
+/* Replaces anyOf or oneOf of part i by each of its schemas. */
+static uint32_t make_choice(QsfSchema *s, const QsfParts *p, uint32_t i, const char *key, uint32_t done) {
+    const QsfJson *list = qsf_json_get(p->part[i].schema, key);
+    const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT), path = qsf_schema_at(s, p->part[i].path, key);
+    if (qsf_json_type(list) != QSF_JSON_ARRAY || qsf_json_size(list) == 0)
+        return qsf_schema_fail(s, path, "%s is not a list of schemas", key);
+    if (done == QSF_PART_ONE_DONE) check_one_of(s, list, path);
+    for (size_t k = 0; k < qsf_json_size(list) && !s->b->failed; k++) {
+        QsfParts one = *p;
+        one.part[i].done |= done;
+        if (qsf_json_type(qsf_json_at(list, k)) == QSF_JSON_BOOL &&
+            !qsf_json_bool(qsf_json_at(list, k), true))
+            continue;
+        qsf_parts_add(s, &one, qsf_json_at(list, k), qsf_schema_at_index(s, path, k));
+        if (!s->b->failed) qsf_node_add(s->b, alt, qsf_schema_rule(s, &one));
+    }
+    return alt;
+}
+
+/* The first choice that is open; UINT32_MAX if there is none. */
+static uint32_t find_choice(const QsfParts *p, const char **key, uint32_t *done) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        const QsfPart *t = &p->part[i];
+        *key = "anyOf", *done = QSF_PART_ANY_DONE;
+        if (!(t->done & *done) && qsf_json_get(t->schema, *key) != NULL) return i;
+        *key = "oneOf", *done = QSF_PART_ONE_DONE;
+        if (!(t->done & *done) && qsf_json_get(t->schema, *key) != NULL) return i;
+    }
+    return UINT32_MAX;
+}
+
+static uint32_t make_types(QsfSchema *s, const QsfParts *p) {
+    const uint32_t types = qsf_parts_types(s, p), alt = qsf_node_list(s->b, QSF_NODE_ALT);
+    if (s->b->failed) return 0;
+    if (types == 0)
+        return qsf_schema_fail(s, p->part[0].path, "the types contradict each other: nothing is valid");
+    if (types & QSF_TYPE_OBJECT) qsf_node_add(s->b, alt, qsf_schema_object(s, p));
+    if (types & QSF_TYPE_ARRAY) qsf_node_add(s->b, alt, qsf_schema_array(s, p));
+    if (types & QSF_TYPE_STRING) qsf_node_add(s->b, alt, qsf_schema_string(s, p));
+    if (types & (QSF_TYPE_INTEGER | QSF_TYPE_REAL))
+        qsf_node_add(s->b, alt, qsf_schema_number(s, p, !(types & QSF_TYPE_REAL)));
+    if (types & QSF_TYPE_BOOL) qsf_node_add(s->b, alt, qsf_node_text(s->b, "true"));
+    if (types & QSF_TYPE_BOOL) qsf_node_add(s->b, alt, qsf_node_text(s->b, "false"));
+    if (types & QSF_TYPE_NULL) qsf_node_add(s->b, alt, qsf_node_text(s->b, "null"));
+    return alt;
+}
+
+static uint32_t make_body(QsfSchema *s, const QsfParts *p) {
+    const char *key;
+    uint32_t done;
+    const QsfPart *values = find_values(p, &key);
+    if (values != NULL) return make_values(s, p, values, key);
+    const uint32_t i = find_choice(p, &key, &done);
+    return i < p->n ? make_choice(s, p, i, key, done) : make_types(s, p);
+}
+
+static void do_jobs(QsfSchema *s) {
+    while (s->n_jobs > 0 && !s->b->failed) {
+        const QsfSchemaJob job = s->jobs[--s->n_jobs];
+        const uint32_t body = make_body(s, job.parts);
+        if (!s->b->failed) s->b->rules[job.rule].node = body;
+        free(job.parts);
+        if (qsf_interrupted()) qsf_gbuild_fail(s->b, QSF_E_INTERRUPTED, "interrupted");
+    }
+    while (s->n_jobs > 0) free(s->jobs[--s->n_jobs].parts);
+}
+
+static void read_root(QsfSchema *s) {
+    QsfParts parts = { .n = 0 };
+    const char *draft = qsf_json_string(qsf_json_get(s->root, "$schema"), NULL);
+    const QsfJsonType type = qsf_json_type(s->root);
+    s->draft7 = draft != NULL && strstr(draft, "draft-0") != NULL;
+    if (type != QSF_JSON_OBJECT && type != QSF_JSON_BOOL) {
+        qsf_schema_fail(s, 0, "a schema is an object, true or false");
+        return;
+    }
+    if (type == QSF_JSON_BOOL && !qsf_json_bool(s->root, true)) {
+        qsf_schema_fail(s, 0, "nothing is valid for false");
+        return;
+    }
+    qsf_parts_add(s, &parts, s->root, 0);
+    s->b->root = qsf_rule_new(s->b, "", 0);
+    const uint32_t body = s->b->failed ? 0 : qsf_schema_rule(s, &parts);
+    if (!s->b->failed) s->b->rules[s->b->root].node = body;
+    do_jobs(s);
+}
+
+int qsf_read_schema(QsfGrammarBuild *b, const char *text, size_t len) {
+    QsfSchema s = { .b = b };
+    const bool any = len == 3 && memcmp(text, "any", 3) == 0;
+    QsfJson *root = qsf_json_parse(any ? "true" : text, any ? 4 : len, b->err);
+    if (root == NULL) {
+        b->failed = true;
+        return b->err->code = b->err->code == QSF_E_INTERRUPTED ? QSF_E_INTERRUPTED : QSF_E_USAGE;
+    }
+    s.root = root;
+    s.b = b;
+    (void)add_path(&s, (QsfSchemaPath){ .key = "" });
+    read_root(&s);
+    free(s.paths);
+    free(s.jobs);
+    qsf_json_free(root);
+    return b->failed ? b->err->code : QSF_OK;
+}

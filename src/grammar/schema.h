@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shared by the files that read a JSON Schema (drafts 2020-12 and 7). A rule of the grammar stands for what
+ * several schemas demand together: its parts. A keyword that is not honoured is refused with its path. */
+#ifndef QSF_GRAMMAR_SCHEMA_H
+#define QSF_GRAMMAR_SCHEMA_H
+
+#include "src/base/json.h"
+#include "src/grammar/build.h"
+
+#define QSF_SCHEMA_PARTS  64u
+#define QSF_SCHEMA_LENGTH 100000u /* of strings and arrays, where it is limited */
+#define QSF_SCHEMA_TUPLE  100u    /* most prefixItems */
+
+/* Which keywords of a part are done. */
+enum { QSF_PART_FLAT = 1, QSF_PART_ANY_DONE = 2, QSF_PART_ONE_DONE = 4 };
+
+typedef struct QsfPart {
+    const QsfJson *schema; /* borrowed */
+    uint32_t path;
+    uint32_t done;
+} QsfPart;
+
+typedef struct QsfParts {
+    QsfPart part[QSF_SCHEMA_PARTS];
+    uint32_t n;
+} QsfParts;
+
+/* A step of a path from the root of the schema. */
+typedef struct QsfSchemaPath {
+    const char *key; /* borrowed; NULL: index */
+    uint32_t parent, index;
+} QsfSchemaPath;
+
+typedef struct QsfSchema {
+    QsfGrammarBuild *b;
+    const QsfJson *root;
+    bool draft7;
+    QsfSchemaPath *paths;
+    uint32_t n_paths, cap_paths;
+    struct QsfSchemaJob *jobs; /* rules without a body yet */
+    uint32_t n_jobs, cap_jobs;
+    uint32_t common[16]; /* rule + 1 of each common rule */
+    uint32_t depth;      /* of the checks of values */
+} QsfSchema;
+
+typedef struct QsfSchemaJob {
+    uint32_t rule;
+    QsfParts *parts; /* owned */
+} QsfSchemaJob;
+
+/* Types as bits. A number may also be an integer. */
+enum {
+    QSF_TYPE_NULL = 1,
+    QSF_TYPE_BOOL = 2,
+    QSF_TYPE_OBJECT = 4,
+    QSF_TYPE_ARRAY = 8,
+    QSF_TYPE_STRING = 16,
+    QSF_TYPE_INTEGER = 32,
+    QSF_TYPE_REAL = 64,
+    QSF_TYPE_ALL = 127
+};
+
+/* --- schema.c --- */
+/* Records a failure at a path; returns 0. */
+uint32_t qsf_schema_fail(QsfSchema *s, uint32_t path, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The path of a member of the schema at path; of an element. */
+uint32_t qsf_schema_at(QsfSchema *s, uint32_t path, const char *key);
+uint32_t qsf_schema_at_index(QsfSchema *s, uint32_t path, size_t index);
+/* Returns a node for the rule of these parts, which is compiled later. */
+uint32_t qsf_schema_rule(QsfSchema *s, const QsfParts *parts);
+
+/* --- schema_parts.c --- */
+/* Adds a schema, and what its $ref and allOf add. */
+void qsf_parts_add(QsfSchema *s, QsfParts *p, const QsfJson *schema, uint32_t path);
+/* The schema that a $ref leads to; NULL: s->b has failed. */
+const QsfJson *qsf_schema_ref(QsfSchema *s, const QsfJson *ref, uint32_t path, uint32_t *where);
+/* A number that has to be an integer of 0 or more; false if there is none, or on failure. */
+bool qsf_schema_count(QsfSchema *s, const QsfPart *p, const char *key, uint32_t *out);
+/* The types that are allowed by the keyword type; all without it. 0 on failure. */
+uint32_t qsf_schema_types(QsfSchema *s, const QsfJson *schema, uint32_t path);
+/* The types of all parts; those that the keywords are about, if no part has a type. */
+uint32_t qsf_parts_types(QsfSchema *s, const QsfParts *p);
+/* Checks the names of all keywords of a schema. */
+bool qsf_schema_known(QsfSchema *s, const QsfJson *schema, uint32_t path);
+
+/* --- what a type becomes: nodes --- */
+uint32_t qsf_schema_string(QsfSchema *s, const QsfParts *p);                /* schema_string.c */
+uint32_t qsf_schema_number(QsfSchema *s, const QsfParts *p, bool integers); /* schema_number.c */
+uint32_t qsf_schema_array(QsfSchema *s, const QsfParts *p);                 /* schema_array.c */
+uint32_t qsf_schema_object(QsfSchema *s, const QsfParts *p);                /* schema_object.c */
+
+/* --- schema_common.c: rules that many schemas share, as nodes --- */
+uint32_t qsf_schema_any(QsfSchema *s);   /* any JSON */
+uint32_t qsf_schema_text(QsfSchema *s);  /* any string */
+uint32_t qsf_schema_char(QsfSchema *s);  /* one character of a string */
+uint32_t qsf_schema_comma(QsfSchema *s); /* with or without a blank */
+uint32_t qsf_schema_colon(QsfSchema *s);
+uint32_t qsf_schema_any_number(QsfSchema *s, bool integers);
+/* The string as JSON, with quotes; a value. */
+uint32_t qsf_schema_literal(QsfSchema *s, const char *text, size_t len);
+uint32_t qsf_schema_value(QsfSchema *s, const QsfJson *v);
+
+/* --- schema_check.c --- */
+/* Whether v is valid, as far as the supported keywords go. */
+bool qsf_schema_valid(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path);
+bool qsf_json_equal(const QsfJson *a, const QsfJson *b);
+/* The automaton of a pattern or format at a path; the caller frees it. NULL: s->b has failed. */
+QsfGraph *qsf_schema_pattern(QsfSchema *s, const QsfJson *pattern, uint32_t path);
+QsfGraph *qsf_schema_format(QsfSchema *s, const QsfJson *format, uint32_t path);
+
+/* --- schema_apart.c --- */
+/* Is it certain that no value is valid for both? */
+bool qsf_schema_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whether a value is valid for a schema: which values of const and enum agree with its other keywords. */
+#include <string.h>
+
+#include "src/base/utf8.h"
+#include "src/grammar/schema.h"
+
+#define CHECK_DEPTH 100u
+
+static double number(const QsfJson *v) {
+    return qsf_json_type(v) == QSF_JSON_INT ? (double)qsf_json_int(v, 0) : qsf_json_real(v, 0);
+}
+
+static bool is_number(const QsfJson *v) {
+    return v != NULL && (qsf_json_type(v) == QSF_JSON_INT || qsf_json_type(v) == QSF_JSON_REAL);
+}
+
+static bool equal_objects(const QsfJson *a, const QsfJson *b) {
+    const char *key;
+    const QsfJson *v;
+    for (const void *it = NULL; (it = qsf_json_next(a, it, &key, &v)) != NULL;) {
+        const QsfJson *w = qsf_json_get(b, key);
+        if (w == NULL || !qsf_json_equal(v, w)) return false;
+    }
+    return true;
+}
+
+bool qsf_json_equal(const QsfJson *a, const QsfJson *b) {
+    const QsfJsonType t = qsf_json_type(a);
+    size_t n = 0, m = 0;
+    if (is_number(a) && is_number(b)) return number(a) == number(b);
+    if (t != qsf_json_type(b)) return false;
+    if (t == QSF_JSON_BOOL) return qsf_json_bool(a, false) == qsf_json_bool(b, false);
+    if (t == QSF_JSON_STRING) {
+        const char *x = qsf_json_string(a, &n), *y = qsf_json_string(b, &m);
+        return n == m && memcmp(x, y, n) == 0;
+    }
+    if (t == QSF_JSON_NULL) return true;
+    if (qsf_json_size(a) != qsf_json_size(b)) return false;
+    if (t == QSF_JSON_OBJECT) return equal_objects(a, b);
+    for (size_t i = 0; i < qsf_json_size(a); i++)
+        if (!qsf_json_equal(qsf_json_at(a, i), qsf_json_at(b, i))) return false;
+    return true;
+}
+
+static uint32_t type_of(const QsfJson *v) {
+    static const uint32_t types[] = { [QSF_JSON_NULL] = QSF_TYPE_NULL,     [QSF_JSON_BOOL] = QSF_TYPE_BOOL,
+                                      [QSF_JSON_INT] = QSF_TYPE_INTEGER,   [QSF_JSON_REAL] = QSF_TYPE_REAL,
+                                      [QSF_JSON_STRING] = QSF_TYPE_STRING, [QSF_JSON_ARRAY] = QSF_TYPE_ARRAY,
+                                      [QSF_JSON_OBJECT] = QSF_TYPE_OBJECT };
+    const double n = is_number(v) ? number(v) : 0.5;
+    if (n == (double)(int64_t)n && n > -9e15 && n < 9e15) return QSF_TYPE_INTEGER;
+    return types[qsf_json_type(v)];
+}
+
+/* Compares with a bound, if there is one; sign 1: v has to be above it. */
+static bool in_bound(const QsfJson *schema, const char *key, double v, int sign, bool open) {
+    const QsfJson *b = qsf_json_get(schema, key);
+    if (!is_number(b)) return true;
+    const double d = (v - number(b)) * sign;
+    return open ? d > 0 : d >= 0;
+}
+
+static bool valid_number(const QsfJson *v, const QsfJson *schema) {
+    const double n = number(v);
+    return in_bound(schema, "minimum", n, 1, false) && in_bound(schema, "exclusiveMinimum", n, 1, true) &&
+           in_bound(schema, "maximum", n, -1, false) && in_bound(schema, "exclusiveMaximum", n, -1, true);
+}
+
+static bool accepts(QsfGraph *g, const char *text, size_t len) {
+    const bool ok = g != NULL && qsf_graph_accepts(g, text, len);
+    qsf_graph_free(g);
+    return ok;
+}
+
+static bool valid_string(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
+    const QsfPart part = { schema, path, 0 };
+    const QsfJson *pattern = qsf_json_get(schema, "pattern"), *format = qsf_json_get(schema, "format");
+    size_t len, codes = 0;
+    uint32_t n, code;
+    const char *text = qsf_json_string(v, &len);
+    for (size_t i = 0; i < len; codes++) i += qsf_utf8_next(text + i, len - i, &code);
+    if (qsf_schema_count(s, &part, "minLength", &n) && codes < n) return false;
+    if (qsf_schema_count(s, &part, "maxLength", &n) && codes > n) return false;
+    if (pattern != NULL &&
+        !accepts(qsf_schema_pattern(s, pattern, qsf_schema_at(s, path, "pattern")), text, len))
+        return false;
+    return format == NULL ||
+           accepts(qsf_schema_format(s, format, qsf_schema_at(s, path, "format")), text, len);
+}
+
+static bool valid_array(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
+    const QsfPart part = { schema, path, 0 };
+    const QsfJson *items = qsf_json_get(schema, "items");
+    const bool list = items != NULL && qsf_json_type(items) == QSF_JSON_ARRAY;
+    const QsfJson *tuple = list ? items : qsf_json_get(schema, "prefixItems");
+    const QsfJson *rest = list ? qsf_json_get(schema, "additionalItems") : items;
+    const size_t size = qsf_json_size(v), n_tuple = tuple != NULL ? qsf_json_size(tuple) : 0;
+    uint32_t n;
+    if (qsf_schema_count(s, &part, "minItems", &n) && size < n) return false;
+    if (qsf_schema_count(s, &part, "maxItems", &n) && size > n) return false;
+    for (size_t i = 0; i < size; i++) {
+        const QsfJson *one = i < n_tuple ? qsf_json_at(tuple, i) : rest;
+        if (one != NULL && !qsf_schema_valid(s, qsf_json_at(v, i), one, path)) return false;
+    }
+    return true;
+}
+
+static bool valid_object(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
+    const QsfJson *all = qsf_json_get(schema, "properties"), *required = qsf_json_get(schema, "required"), *w;
+    const QsfJson *rest = qsf_json_get(schema, "additionalProperties");
+    const char *key;
+    for (size_t i = 0; required != NULL && i < qsf_json_size(required); i++) {
+        const char *name = qsf_json_string(qsf_json_at(required, i), NULL);
+        if (name != NULL && qsf_json_get(v, name) == NULL) return false;
+    }
+    for (const void *it = NULL; (it = qsf_json_next(v, it, &key, &w)) != NULL;) {
+        const QsfJson *one = qsf_json_get(all, key);
+        if (one == NULL) one = rest;
+        if (one != NULL && !qsf_schema_valid(s, w, one, path)) return false;
+    }
+    return true;
+}
+
+static bool valid_values(const QsfJson *v, const QsfJson *schema) {
+    const QsfJson *one = qsf_json_get(schema, "const"), *list = qsf_json_get(schema, "enum");
+    if (one != NULL && !qsf_json_equal(v, one)) return false;
+    if (list == NULL) return true;
+    for (size_t i = 0; i < qsf_json_size(list); i++)
+        if (qsf_json_equal(v, qsf_json_at(list, i))) return true;
+    return false;
+}
+
+/* How many schemas of the list are valid for v. */
+static size_t count_valid(QsfSchema *s, const QsfJson *v, const QsfJson *list, uint32_t path) {
+    size_t n = 0;
+    for (size_t i = 0; i < qsf_json_size(list); i++) n += qsf_schema_valid(s, v, qsf_json_at(list, i), path);
+    return n;
+}
+
+static bool valid_combined(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
+    const QsfJson *all = qsf_json_get(schema, "allOf"), *any = qsf_json_get(schema, "anyOf");
+    const QsfJson *one = qsf_json_get(schema, "oneOf"), *ref = qsf_json_get(schema, "$ref");
+    uint32_t where;
+    if (all != NULL && count_valid(s, v, all, path) != qsf_json_size(all)) return false;
+    if (any != NULL && count_valid(s, v, any, path) == 0) return false;
+    if (one != NULL && count_valid(s, v, one, path) != 1) return false;
+    const QsfJson *to = ref != NULL ? qsf_schema_ref(s, ref, path, &where) : NULL;
+    return ref == NULL || (to != NULL && qsf_schema_valid(s, v, to, path));
+}
+
+static bool valid_typed(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
+    switch (qsf_json_type(v)) {
+    case QSF_JSON_INT:
+    case QSF_JSON_REAL: return valid_number(v, schema);
+    case QSF_JSON_STRING: return valid_string(s, v, schema, path);
+    case QSF_JSON_ARRAY: return valid_array(s, v, schema, path);
+    case QSF_JSON_OBJECT: return valid_object(s, v, schema, path);
+    default: return true;
+    }
+}
+
+bool qsf_schema_valid(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
+    bool ok = false;
+    if (s->b->failed) return false;
+    if (qsf_json_type(schema) == QSF_JSON_BOOL) return qsf_json_bool(schema, true);
+    if (++s->depth > CHECK_DEPTH)
+        qsf_schema_fail(s, path, "schemas or values are nested more than %u deep", CHECK_DEPTH);
+    else
+        ok = qsf_schema_known(s, schema, path) && (qsf_schema_types(s, schema, path) & type_of(v)) != 0 &&
+             valid_values(v, schema) && valid_typed(s, v, schema, path) && valid_combined(s, v, schema, path);
+    s->depth--;
+    return ok && !s->b->failed;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which schemas count together: $ref, allOf; the names of keywords; types. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/base/utf8.h"
+#include "src/grammar/schema.h"
+
+#define REF_DEPTH 64
+
+/* What a keyword is about: a type, or 0. */
+typedef struct Keyword {
+    const char *name;
+    uint32_t type;
+} Keyword;
+
+static const Keyword keywords[] = {
+    { "type", 0 },
+    { "enum", 0 },
+    { "const", 0 },
+    { "anyOf", 0 },
+    { "oneOf", 0 },
+    { "allOf", 0 },
+    { "$ref", 0 },
+    { "$defs", 0 },
+    { "definitions", 0 },
+    { "properties", QSF_TYPE_OBJECT },
+    { "required", QSF_TYPE_OBJECT },
+    { "additionalProperties", QSF_TYPE_OBJECT },
+    { "items", QSF_TYPE_ARRAY },
+    { "prefixItems", QSF_TYPE_ARRAY },
+    { "additionalItems", QSF_TYPE_ARRAY },
+    { "minItems", QSF_TYPE_ARRAY },
+    { "maxItems", QSF_TYPE_ARRAY },
+    { "minLength", QSF_TYPE_STRING },
+    { "maxLength", QSF_TYPE_STRING },
+    { "pattern", QSF_TYPE_STRING },
+    { "format", QSF_TYPE_STRING },
+    { "minimum", QSF_TYPE_REAL | QSF_TYPE_INTEGER },
+    { "maximum", QSF_TYPE_REAL | QSF_TYPE_INTEGER },
+    { "exclusiveMinimum", QSF_TYPE_REAL | QSF_TYPE_INTEGER },
+    { "exclusiveMaximum", QSF_TYPE_REAL | QSF_TYPE_INTEGER },
+    /* they say nothing about values */
+    { "title", 0 },
+    { "description", 0 },
+    { "default", 0 },
+    { "examples", 0 },
+    { "deprecated", 0 },
+    { "readOnly", 0 },
+    { "writeOnly", 0 },
+    { "contentMediaType", 0 },
+    { "contentEncoding", 0 },
+    { "$comment", 0 },
+    { "$schema", 0 },
+    { "$id", 0 },
+    { "$anchor", 0 },
+    { "$dynamicAnchor", 0 }, /* $dynamicRef, which leads there, is refused */
+};
+
+static const Keyword *find_keyword(const char *name) {
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+        if (strcmp(keywords[i].name, name) == 0) return &keywords[i];
+    return NULL;
+}
+
+bool qsf_schema_known(QsfSchema *s, const QsfJson *schema, uint32_t path) {
+    const char *key;
+    const QsfJson *v;
+    for (const void *it = NULL; !s->b->failed && (it = qsf_json_next(schema, it, &key, &v)) != NULL;) {
+        const bool off = strcmp(key, "uniqueItems") == 0 && qsf_json_type(v) == QSF_JSON_BOOL &&
+                         !qsf_json_bool(v, true);
+        if (find_keyword(key) == NULL && strncmp(key, "x-", 2) != 0 && !off)
+            qsf_schema_fail(s, qsf_schema_at(s, path, key), "the keyword %s is not supported", key);
+    }
+    return !s->b->failed;
+}
+
+/* --- $ref --- */
+
+static int hex(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Takes one name of a pointer that is a fragment of a URI; false if it is too long or not valid. */
+static bool take_name(const char **at, char *out, size_t cap) {
+    size_t n = 0;
+    const char *p = *at;
+    for (; *p != '\0' && *p != '/' && n + 1 < cap; p++) {
+        char c = *p;
+        if (c == '%') {
+            if (hex(p[1]) < 0 || hex(p[2]) < 0) return false;
+            c = (char)(hex(p[1]) * 16 + hex(p[2]));
+            p += 2;
+        }
+        if (c == '~') {
+            if (p[1] != '0' && p[1] != '1') return false;
+            c = *++p == '0' ? '~' : '/';
+        }
+        out[n++] = c;
+    }
+    out[n] = '\0';
+    *at = p;
+    return n + 1 < cap;
+}
+
+static const QsfJson *step_into(const QsfJson *v, const char *name) {
+    if (qsf_json_type(v) != QSF_JSON_ARRAY) return qsf_json_get(v, name);
+    size_t i = 0;
+    for (const char *p = name; *p != '\0'; p++) {
+        if (*p < '0' || *p > '9' || i > 1000000) return NULL;
+        i = i * 10 + (size_t)(*p - '0');
+    }
+    return *name != '\0' && i < qsf_json_size(v) ? qsf_json_at(v, i) : NULL;
+}
+
+const QsfJson *qsf_schema_ref(QsfSchema *s, const QsfJson *ref, uint32_t path, uint32_t *where) {
+    const char *text = qsf_json_string(ref, NULL);
+    char name[256];
+    const QsfJson *v = s->root;
+    *where = path;
+    if (text == NULL) return qsf_schema_fail(s, path, "$ref is not a text"), NULL;
+    if (text[0] != '#')
+        return qsf_schema_fail(s, path,
+                               "the $ref \"%.200s\" leads to another file or host: only references "
+                               "within the schema (#/...) are followed",
+                               text),
+               NULL;
+    if (text[1] != '\0' && text[1] != '/')
+        return qsf_schema_fail(s, path, "the $ref \"%.200s\" names an anchor, which is not supported", text),
+               NULL;
+    for (const char *at = text + 1; v != NULL && *at == '/';) {
+        at++;
+        v = take_name(&at, name, sizeof name) ? step_into(v, name) : NULL;
+    }
+    if (v == NULL) return qsf_schema_fail(s, path, "the $ref \"%.200s\" leads nowhere", text), NULL;
+    if (qsf_json_type(v) == QSF_JSON_OBJECT || qsf_json_type(v) == QSF_JSON_BOOL) return v;
+    return qsf_schema_fail(s, path, "the $ref \"%.200s\" does not lead to a schema", text), NULL;
+}
+
+/* --- parts --- */
+
+/* The schemas on the way, which must not come again. */
+typedef struct Way {
+    const QsfJson *schema;
+    const struct Way *before;
+    unsigned depth;
+} Way;
+
+static void add(QsfSchema *s, QsfParts *p, const QsfJson *schema, uint32_t path, const Way *before);
+
+static void add_ref(QsfSchema *s, QsfParts *p, const QsfJson *ref, uint32_t path, const Way *way) {
+    uint32_t where;
+    path = qsf_schema_at(s, path, "$ref");
+    const QsfJson *to = qsf_schema_ref(s, ref, path, &where);
+    for (const Way *w = way; w != NULL && to != NULL; w = w->before) {
+        if (w->schema != to) continue;
+        qsf_schema_fail(s, path, "the $ref leads only to itself: it is a loop");
+        return;
+    }
+    if (to != NULL) add(s, p, to, path, way);
+}
+
+static void add_all_of(QsfSchema *s, QsfParts *p, const QsfJson *list, uint32_t path, const Way *way) {
+    path = qsf_schema_at(s, path, "allOf");
+    if (qsf_json_type(list) != QSF_JSON_ARRAY) qsf_schema_fail(s, path, "allOf is not a list of schemas");
+    for (size_t i = 0; i < qsf_json_size(list) && !s->b->failed; i++)
+        add(s, p, qsf_json_at(list, i), qsf_schema_at_index(s, path, i), way);
+}
+
+/* Is it there? A schema whose anyOf or oneOf was taken apart must not come again behind it. */
+static bool is_there(QsfSchema *s, const QsfParts *p, const QsfJson *schema, uint32_t path) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (p->part[i].schema != schema) continue;
+        if (p->part[i].done & (QSF_PART_ANY_DONE | QSF_PART_ONE_DONE))
+            qsf_schema_fail(s, path, "the schema leads only to itself: it is a loop");
+        return true;
+    }
+    return false;
+}
+
+static void add(QsfSchema *s, QsfParts *p, const QsfJson *schema, uint32_t path, const Way *before) {
+    const Way way = { schema, before, before != NULL ? before->depth + 1 : 0 };
+    if (s->b->failed) return;
+    if (way.depth > REF_DEPTH) {
+        qsf_schema_fail(s, path, "$ref and allOf are nested more than %d deep", REF_DEPTH);
+    } else if (qsf_json_type(schema) == QSF_JSON_BOOL) {
+        if (!qsf_json_bool(schema, true)) qsf_schema_fail(s, path, "nothing is valid for false");
+    } else if (qsf_json_type(schema) != QSF_JSON_OBJECT) {
+        qsf_schema_fail(s, path, "a schema is an object, true or false");
+    } else if (!is_there(s, p, schema, path) && qsf_schema_known(s, schema, path)) {
+        const QsfJson *ref = qsf_json_get(schema, "$ref"), *all = qsf_json_get(schema, "allOf");
+        const bool only_ref = ref != NULL && s->draft7; /* draft 7 ignores its other keywords */
+        if (p->n == QSF_SCHEMA_PARTS) {
+            qsf_schema_fail(s, path, "more than %u schemas have to hold together", QSF_SCHEMA_PARTS);
+            return;
+        }
+        if (!only_ref) p->part[p->n++] = (QsfPart){ schema, path, QSF_PART_FLAT };
+        if (ref != NULL) add_ref(s, p, ref, path, &way);
+        if (all != NULL && !only_ref) add_all_of(s, p, all, path, &way);
+    }
+}
+
+void qsf_parts_add(QsfSchema *s, QsfParts *p, const QsfJson *schema, uint32_t path) {
+    add(s, p, schema, path, NULL);
+}
+
+/* --- values of keywords --- */
+
+bool qsf_schema_count(QsfSchema *s, const QsfPart *p, const char *key, uint32_t *out) {
+    const QsfJson *v = qsf_json_get(p->schema, key);
+    if (v == NULL) return false;
+    const double n = qsf_json_type(v) == QSF_JSON_INT ? (double)qsf_json_int(v, 0) : qsf_json_real(v, -1);
+    if (n < 0 || n != floor(n) || (qsf_json_type(v) != QSF_JSON_INT && qsf_json_type(v) != QSF_JSON_REAL))
+        return qsf_schema_fail(s, qsf_schema_at(s, p->path, key), "%s is not a number of 0 or more", key) !=
+               0;
+    if (n > QSF_SCHEMA_LENGTH)
+        return qsf_schema_fail(s, qsf_schema_at(s, p->path, key), "%s is above the limit of %u", key,
+                               QSF_SCHEMA_LENGTH) != 0;
+    *out = (uint32_t)n;
+    return true;
+}
+
+static uint32_t type_of(const char *name) {
+    static const struct {
+        const char *name;
+        uint32_t type;
+    } types[] = { { "null", QSF_TYPE_NULL },
+                  { "boolean", QSF_TYPE_BOOL },
+                  { "object", QSF_TYPE_OBJECT },
+                  { "array", QSF_TYPE_ARRAY },
+                  { "string", QSF_TYPE_STRING },
+                  { "integer", QSF_TYPE_INTEGER },
+                  { "number", QSF_TYPE_INTEGER | QSF_TYPE_REAL } };
+    for (size_t i = 0; name != NULL && i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].name, name) == 0) return types[i].type;
+    return 0;
+}
+
+static uint32_t named_type(QsfSchema *s, const QsfJson *v, uint32_t path) {
+    const char *name = qsf_json_string(v, NULL);
+    const uint32_t type = type_of(name);
+    if (type > 0) return type;
+    return qsf_schema_fail(s, path, "there is no type \"%.100s\"", name != NULL ? name : "?");
+}
+
+uint32_t qsf_schema_types(QsfSchema *s, const QsfJson *schema, uint32_t path) {
+    const QsfJson *v = qsf_json_get(schema, "type");
+    uint32_t types = 0;
+    if (v == NULL) return QSF_TYPE_ALL;
+    path = qsf_schema_at(s, path, "type");
+    if (qsf_json_type(v) != QSF_JSON_ARRAY) return named_type(s, v, path);
+    if (qsf_json_size(v) == 0) return qsf_schema_fail(s, path, "the list of types is empty");
+    for (size_t i = 0; i < qsf_json_size(v); i++) types |= named_type(s, qsf_json_at(v, i), path);
+    return types;
+}
+
+uint32_t qsf_parts_types(QsfSchema *s, const QsfParts *p) {
+    uint32_t types = QSF_TYPE_ALL, about = 0;
+    bool given = false;
+    for (uint32_t i = 0; i < p->n && !s->b->failed; i++) {
+        const QsfJson *schema = p->part[i].schema, *v;
+        const char *key;
+        given = given || qsf_json_get(schema, "type") != NULL;
+        types &= qsf_schema_types(s, schema, p->part[i].path);
+        for (const void *it = NULL; (it = qsf_json_next(schema, it, &key, &v)) != NULL;) {
+            const Keyword *k = find_keyword(key);
+            about |= k != NULL ? k->type : 0;
+        }
+    }
+    return given || about == 0 ? types : about;
+}

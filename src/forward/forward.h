@@ -190,6 +190,7 @@ typedef struct QsfForwardStats {
     uint64_t decode_tokens;  /* tokens evaluated one at a time */
     /* Of decode_tokens: experts that routers chose, and those of them that were read. */
     uint64_t expert_uses, expert_misses;
+    uint64_t expert_reads; /* reads of experts into slots: one of each matrix, or one of each expert */
     /* Of about the last 256 of them: the uses that (i + 1) / QSF_EXPERT_DEPTHS of all experts in memory, but
      * not fewer, would have found there; not reset */
     uint32_t expert_depth[QSF_EXPERT_DEPTHS];

@@ -10,12 +10,16 @@
 
 /* ---- metadata ---- */
 
+/* Are the matrices of each expert tensors of their own? */
+static bool is_separate(const QsfBuilder *b) { return qsf_build_has(b, "ffn_up.0.weight"); }
+
 /* Checks the width that the tensors have against the keys. */
 static uint32_t expert_width(QsfBuilder *b) {
     const char *fused = "ffn_gate_up_exps.weight", *name = "ffn_up_exps.weight";
     const QsfHparams *hp = qsf_build_hp(b);
     const bool is_fused = qsf_build_has(b, fused);
-    const uint64_t rows = qsf_build_rows_of(b, is_fused ? fused : name) / (is_fused ? 2 : 1);
+    const uint64_t rows = is_separate(b) ? qsf_build_rows_of(b, "ffn_up.0.weight")
+                                         : qsf_build_rows_of(b, is_fused ? fused : name) / (is_fused ? 2 : 1);
     const uint32_t dense = b->block < hp->n_layers ? hp->block[b->block].ffn : 0,
                    own = qsf_build_u32(b, "expert_feed_forward_length", 0, 0, QSF_MAX_FFN);
     if (qsf_build_failed(b)) return 0;
@@ -144,7 +148,8 @@ void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *s) {
     read_groups(b, s);
     s->shared_gated = s->gated;
     if (row->maybe_gated && s->gated) {
-        s->gated = qsf_build_has(b, "ffn_gate_up_exps.weight") || qsf_build_maybe(b, "ffn_gate_exps.weight");
+        s->gated = qsf_build_has(b, "ffn_gate_up_exps.weight") || qsf_build_has(b, "ffn_gate.0.weight") ||
+                   qsf_build_maybe(b, "ffn_gate_exps.weight");
         s->shared_gated = qsf_build_has(b, row->dense_shared ? "ffn_gate.weight" : "ffn_gate_shexp.weight");
     }
     s->ffn = expert_width(b);
@@ -224,16 +229,25 @@ static QsfSlice build_route(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in) {
 /* ---- routed experts ---- */
 
 /* The tensors of all experts of a block; in[1] is NULL without a gate, and in[0] if both are
- * in one tensor. */
+ * in one tensor. separate: all are NULL, because each expert has its own. */
 typedef struct Tensors {
     const QsfTensor *in[2], *out;
-    bool fused;
+    bool fused, separate;
 } Tensors;
+
+/* The matrix of one expert: ffn_gate.7.weight (GGUF files of early 2024; QSF files). */
+static const QsfTensor *own_matrix(QsfBuilder *b, const char *part, uint32_t expert, uint32_t cols,
+                                   uint32_t rows) {
+    char buf[NAME_BYTES];
+    snprintf(buf, sizeof buf, "ffn_%s.%" PRIu32 ".weight", part, expert);
+    return qsf_build_matrices(b, QSF_REQUIRED, cols, rows, 1, buf);
+}
 
 static Tensors find_tensors(QsfBuilder *b, const QsfMoeSpec *s, uint32_t cols, uint32_t rows,
                             QsfExpertsStep *e) {
     char buf[NAME_BYTES];
-    Tensors t = { .fused = qsf_build_has(b, name(s, "gate_up", "weight", buf)) };
+    Tensors t = { .separate = !is_adjugate(s) && is_separate(b) };
+    t.fused = !t.separate && qsf_build_has(b, name(s, "gate_up", "weight", buf));
     const uint64_t ne[2] = { s->ffn, s->n_expert }, ne_out[2] = { rows, s->n_expert };
     unsigned n = 0;
     if (t.fused) {
@@ -242,20 +256,24 @@ static Tensors find_tensors(QsfBuilder *b, const QsfMoeSpec *s, uint32_t cols, u
     } else {
         if (s->gated) {
             e->bias_in[n] = qsf_build_param_nd(b, QSF_OPTIONAL, ne, 2, name(s, "gate", "bias", buf));
-            t.in[n++] = qsf_build_matrices(b, QSF_REQUIRED, cols, s->ffn, s->n_expert,
-                                           name(s, "gate", "weight", buf));
+            if (!t.separate)
+                t.in[n] = qsf_build_matrices(b, QSF_REQUIRED, cols, s->ffn, s->n_expert,
+                                             name(s, "gate", "weight", buf));
+            n++;
         }
         e->bias_in[n] = qsf_build_param_nd(b, QSF_OPTIONAL, ne, 2, name(s, "up", "bias", buf));
-        t.in[n] = qsf_build_matrices(b, QSF_REQUIRED, cols, s->ffn, s->n_expert,
-                                     name(s, "up", "weight", buf));
+        if (!t.separate)
+            t.in[n] = qsf_build_matrices(b, QSF_REQUIRED, cols, s->ffn, s->n_expert,
+                                         name(s, "up", "weight", buf));
     }
     e->bias_out = qsf_build_param_nd(b, QSF_OPTIONAL, ne_out, 2, name(s, "down", "bias", buf));
+    if (t.separate) return t;
     t.out = qsf_build_matrices(b, QSF_REQUIRED, s->ffn, rows, s->n_expert, name(s, "down", "weight", buf));
     return t;
 }
 
-static void add_units(QsfBuilder *b, const QsfMoeSpec *s, const Tensors *t, QsfExpertsStep *e) {
-    const uint32_t hidden = (uint32_t)t->out->ne[1];
+static void add_units(QsfBuilder *b, const QsfMoeSpec *s, const Tensors *t, uint32_t cols, uint32_t hidden,
+                      QsfExpertsStep *e) {
     e->unit = b->p.n_units;
     for (uint32_t i = 0; i < s->n_expert && !qsf_build_failed(b); i++) {
         QsfUnitSpec in = { .matmul_class = QSF_MATMUL_FFN_IN,
@@ -266,16 +284,18 @@ static void add_units(QsfBuilder *b, const QsfMoeSpec *s, const Tensors *t, QsfE
                            .n_used = s->n_used };
         QsfUnitSpec out = in;
         for (unsigned k = 0; k < (s->gated ? 2u : 1u); k++) {
-            in.tensor[k] = t->in[k];
+            in.tensor[k] = t->separate ? own_matrix(b, s->gated && k == 0 ? "gate" : "up", i, cols, s->ffn)
+                                       : t->in[k];
             in.rows[k] = s->ffn;
-            in.row0[k] = t->fused ? ((uint64_t)i * 2 + k) * s->ffn : (uint64_t)i * s->ffn;
+            in.row0[k] = t->separate ? 0 : t->fused ? ((uint64_t)i * 2 + k) * s->ffn : (uint64_t)i * s->ffn;
             in.n++;
         }
         out.matmul_class = QSF_MATMUL_FFN_OUT;
         out.paired = false;
-        out.tensor[out.n++] = t->out;
+        out.tensor[out.n++] = t->separate ? own_matrix(b, "down", i, s->ffn, hidden) : t->out;
         out.rows[0] = hidden;
-        out.row0[0] = (uint64_t)i * hidden;
+        out.row0[0] = t->separate ? 0 : (uint64_t)i * hidden;
+        if (qsf_build_failed(b)) return;
         (void)qsf_build_unit(b, &in);
         (void)qsf_build_unit(b, &out);
     }
@@ -293,7 +313,7 @@ void qsf_build_routed(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice 
                          .scale_input = s->scale_input };
     const Tensors t = find_tensors(b, s, in.width, out.width, &e);
     if (qsf_build_failed(b)) return;
-    add_units(b, s, &t, &e);
+    add_units(b, s, &t, in.width, out.width, &e);
     const QsfSlice work = qsf_build_buffer(b, 2 * ((s->ffn + 15u) & ~15u)),
                    gathered = qsf_build_buffer(b, in.width > out.width ? in.width : out.width);
     QsfStep *step = qsf_build_step(b, QSF_OP_EXPERTS, "experts", in, out);

@@ -71,7 +71,8 @@ bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row);
 
 /* out = the sum of the chosen experts and of the shared one, whose tensors are called ffn_*_shexp. in and out
  * may be the same. Tensors: ffn_gate_inp (with an optional bias), exp_probs_b (optional), ffn_gate_exps and
- * ffn_up_exps or ffn_gate_up_exps, ffn_down_exps (each with optional biases; ffn_down_exps.scale),
+ * ffn_up_exps or ffn_gate_up_exps, ffn_down_exps (each with optional biases; ffn_down_exps.scale), or instead
+ * of these matrices ffn_gate.E, ffn_up.E and ffn_down.E of each expert E,
  * ffn_gate_inp_shexp (optional: the shared expert is multiplied by its sigmoid). */
 void qsf_build_moe(QsfBuilder *b, const QsfMoeSpec *spec, QsfSlice in, QsfSlice out);
 /* The routed experts alone; in and out are different buffers. */

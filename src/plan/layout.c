@@ -6,6 +6,7 @@
 
 #include "src/file/qsf/codec.h"
 #include "src/file/qsf/layout.h"
+#include "src/plan/expert_span.h"
 #include "src/plan/sketch.h"
 #include "src/plan/units.h"
 
@@ -15,8 +16,9 @@
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* first: the windows of the unit before. */
-static void count_expert(QsfShape *s, const QsfUnit *u, uint64_t first) {
+/* first: the unit before. */
+static void count_expert(QsfShape *s, const QsfUnit *first, const QsfUnit *u) {
+    QsfExpertSpan span;
     if (!u->on_demand) return;
     s->on_demand = true;
     s->expert_bytes += u->bytes;
@@ -25,19 +27,20 @@ static void count_expert(QsfShape *s, const QsfUnit *u, uint64_t first) {
     if (u->matmul_class != QSF_MATMUL_FFN_OUT) return;
     s->n_experts++;
     s->expert_blocks += u->expert == 0;
-    s->expert_slot = max_u64(s->expert_slot, first + qsf_unit_pinned_bytes(u, u->items));
+    qsf_expert_span(first, u, &span);
+    s->expert_slot = max_u64(s->expert_slot, span.all.bytes);
 }
 
 void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
     memset(s, 0, sizeof *s);
     s->n_units = qsf_unit_count(m);
-    for (uint64_t i = 0, whole = 0, before; i < s->n_units; i++) {
-        QsfUnit u;
-        qsf_unit_at(m, (uint32_t)i, &u);
-        before = whole;
-        whole = qsf_unit_pinned_bytes(&u, u.items);
+    QsfUnit u = { 0 };
+    for (uint32_t i = 0; i < s->n_units; i++) {
+        const QsfUnit before = u;
+        qsf_unit_at(m, i, &u);
+        const uint64_t whole = qsf_unit_pinned_bytes(&u, u.items);
         s->weight_bytes += u.bytes;
-        count_expert(s, &u, before);
+        count_expert(s, &before, &u);
         s->active_bytes += qsf_unit_active_bytes(&u);
         s->pinned_units_bytes += whole;
         s->max_slot = max_u64(s->max_slot, max_u64(whole, qsf_pages(qsf_unit_min_slot(&u))));

@@ -51,6 +51,7 @@ static const size_t summed[] = {
     offsetof(QsfForwardStats, attention_ns), offsetof(QsfForwardStats, prep_ns),
     offsetof(QsfForwardStats, sync_ns),      offsetof(QsfForwardStats, decode_tokens),
     offsetof(QsfForwardStats, expert_uses),  offsetof(QsfForwardStats, expert_misses),
+    offsetof(QsfForwardStats, expert_reads),
 };
 
 static uint64_t *member(QsfForwardStats *s, size_t i) { return (uint64_t *)(void *)((char *)s + summed[i]); }

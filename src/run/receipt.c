@@ -193,6 +193,7 @@ static void put_experts(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt)
     put_real(b, "expert_hit_rate", f->expert_hits);
     put_real(b, "expert_misses_per_token", f->expert_misses);
     put_real(b, "expert_uses_per_token", f->expert_uses);
+    put_real(b, "expert_reads_per_token", f->expert_reads);
     put_real(b, "expert_mb", mb(rt->plan.expert_bytes));
     qsf_strbuf_addf(b, ", \"expert_slots\": %u", rt->plan.expert_slots);
 }
@@ -241,6 +242,7 @@ RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g) {
         .stall = busy ? (double)s->wait_ns / (double)busy : 0,
         .expert_hits = s->expert_uses ? 1 - (double)s->expert_misses / (double)s->expert_uses : 1,
         .expert_uses = s->decode_tokens ? (double)s->expert_uses / (double)s->decode_tokens : 0,
+        .expert_reads = s->decode_tokens ? (double)s->expert_reads / (double)s->decode_tokens : 0,
         .expert_misses = s->decode_tokens ? (double)s->expert_misses / (double)s->decode_tokens : 0,
     };
 }

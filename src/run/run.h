@@ -176,6 +176,7 @@ typedef struct RunFigures {
     double bytes_per_token, io_gbps, wait_ms, compute_ms, stall; /* of decoding */
     double expert_hits, expert_misses; /* the same: share of the chosen experts, and experts per token */
     double expert_uses;                /* chosen and used, of all layers, per token */
+    double expert_reads;               /* reads of them per token */
 } RunFigures;
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
 /* Returns the number of threads that compute tokens of an answer, or prompts. */

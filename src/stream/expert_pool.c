@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/plan/expert_span.h"
 #include "src/plan/layout.h"
 #include "src/stream/interleave.h"
 
@@ -16,8 +17,6 @@
 #define PACK_COLS 4u
 
 /* ---- sizes ---- */
-
-static uint64_t bytes_of(const QsfWeightUnit *w) { return qsf_unit_pinned_bytes(&w->u, w->u.items); }
 
 /* Returns the number of the expert that a unit belongs to. */
 uint32_t qsf_expert_find(const QsfExpertPool *p, uint32_t unit) {
@@ -32,10 +31,10 @@ uint32_t qsf_expert_find(const QsfExpertPool *p, uint32_t unit) {
     return lo;
 }
 
-/* Where unit `which` of expert e lies in its slot. */
-uint8_t *qsf_expert_place(const QsfExpertPool *p, uint32_t e, unsigned which) {
-    uint8_t *slot = p->space.base + p->expert[e].slot * p->slot_bytes;
-    return which == 0 ? slot : slot + bytes_of(&p->units[p->unit[e]]);
+uint8_t *qsf_expert_place(const QsfExpertPool *p, uint32_t e, unsigned which, QsfChunk *c) {
+    const QsfWeightUnit *w = &p->units[p->unit[e]];
+    qsf_expert_chunk(&w[0].u, &w[1].u, which, c);
+    return p->space.base + p->expert[e].slot * p->slot_bytes;
 }
 
 /* ---- slots ---- */
@@ -125,13 +124,12 @@ void qsf_expert_pool_pack(const QsfExpertPool *p, uint32_t unit, size_t from, si
     for (unsigned which = 0; which < 2; which++) {
         const QsfWeightUnit *w = &p->units[unit + which];
         QsfChunk c;
-        qsf_chunk_make(&w->u, 0, w->u.items, &c);
+        uint8_t *slot = qsf_expert_place(p, e, which, &c);
         for (unsigned i = 0; i < c.n_parts; i++) {
             const unsigned t = c.part[i].tensor;
             const size_t n = groups_of(w, t), lo = from > before ? from - before : 0,
                          hi = to > before ? to - before : 0;
-            pack_tensor(w, t, qsf_expert_place(p, e, which) + c.part[i].at, lo < n ? lo : n, hi < n ? hi : n,
-                        scratch);
+            pack_tensor(w, t, slot + c.part[i].at, lo < n ? lo : n, hi < n ? hi : n, scratch);
             before += n;
         }
     }
@@ -205,10 +203,11 @@ static void find_experts(QsfExpertPool *p) {
     for (uint32_t i = 0; i + 1 < p->n_units; i++) {
         const QsfWeightUnit *w = &p->units[i];
         if (!w->u.on_demand) continue;
-        const uint64_t bytes = bytes_of(w) + bytes_of(w + 1);
-        if (bytes > p->slot_bytes) p->slot_bytes = bytes;
+        QsfExpertSpan span;
+        qsf_expert_span(&w[0].u, &w[1].u, &span);
+        if (span.all.bytes > p->slot_bytes) p->slot_bytes = span.all.bytes;
         p->unit[p->n_experts] = i;
-        p->expert[p->n_experts++] = (QsfExpert){ .slot = QSF_NO_SLOT };
+        p->expert[p->n_experts++] = (QsfExpert){ .slot = QSF_NO_SLOT, .together = span.all.one };
         i++;
     }
 }

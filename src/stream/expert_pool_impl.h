@@ -17,6 +17,7 @@ typedef struct QsfExpert {
     bool queued;      /* its units wait to be read, or are being read */
     bool wanted;      /* requested, and its second unit is not released yet */
     bool packed;      /* its rows are in groups */
+    bool together;    /* one read for both units (plan/expert_span.h), which is that of the first */
     uint8_t hits;     /* requests that found it there, PACK_HITS at most */
     uint16_t block;
 } QsfExpert;
@@ -73,8 +74,9 @@ void qsf_expert_policy_init(QsfExpertPool *p);
 void qsf_expert_sort(QsfExpertPool *p);
 /* An expert came into its slot, or (n -1) left it: for the counters. */
 void qsf_expert_count(const QsfExpertPool *p, uint32_t e, int n);
-/* Returns where unit `which` (0 or 1) of expert e lies in its slot. */
-uint8_t *qsf_expert_place(const QsfExpertPool *p, uint32_t e, unsigned which);
+/* Makes the chunk of unit `which` (0 or 1) of expert e, and returns its slot, from which window and at of its
+ * parts count. */
+uint8_t *qsf_expert_place(const QsfExpertPool *p, uint32_t e, unsigned which, QsfChunk *c);
 /* Gives the slot of e back, if it has one; its contents are lost. */
 void qsf_expert_leave(QsfExpertPool *p, uint32_t e);
 /* Gives a slot to e, which has none; its owner leaves. */

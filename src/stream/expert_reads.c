@@ -3,28 +3,45 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/plan/expert_span.h"
 #include "src/stream/checksums.h"
 #include "src/stream/expert_pool_impl.h"
 
 /* ---- reads ---- */
 
+static void start_read(QsfExpertPool *p, QsfExpertRead *j, const QsfIoRead *r) {
+    j->read[j->n_reads] = *r;
+    qsf_io_start(p->io, &j->read[j->n_reads++]);
+    p->n_reads++;
+    atomic_fetch_add_explicit(&p->o.counters->expert_reads, 1, memory_order_relaxed);
+}
+
+/* Of an expert that is together, both units. */
 static void start(QsfExpertPool *p, uint32_t e, unsigned which) {
-    const QsfUnit *u = &p->units[p->unit[e] + which].u;
+    const QsfWeightUnit *w = &p->units[p->unit[e]];
+    const QsfUnit *u = &w[which].u;
     QsfExpertRead *j = &p->job[(p->first_job + p->n_jobs++) % QSF_IO_DEPTH];
-    uint8_t *data = qsf_expert_place(p, e, which);
     QsfChunk c;
-    qsf_chunk_make(u, 0, u->items, &c);
+    uint8_t *slot = qsf_expert_place(p, e, which, &c);
     *j = (QsfExpertRead){ .expert = e, .which = which };
     if (p->n_jobs == 1) p->busy_since = qsf_now_ns();
-    for (unsigned i = 0; i < c.n_parts; i++) {
-        QsfIoRead *r = &j->read[j->n_reads++];
-        *r = (QsfIoRead){ .file = u->tensor[c.part[i].tensor]->file,
-                          .off = c.part[i].file_off,
-                          .len = c.part[i].window_bytes,
-                          .dst = data + c.part[i].window };
-        qsf_io_start(p->io, r);
+    QsfExpertSpan s;
+    qsf_expert_span(&w[0].u, &w[1].u, &s);
+    const QsfExpertRange *r = s.all.one ? &s.all : &s.unit[which];
+    if (r->one) {
+        const uint64_t before = s.all.one || which == 0 ? 0 : s.unit[0].bytes;
+        const QsfIoRead all = {
+            .file = u->tensor[0]->file, .off = r->from, .len = r->bytes, .dst = slot + before
+        };
+        start_read(p, j, &all);
+        return;
     }
-    p->n_reads += j->n_reads;
+    for (unsigned i = 0; i < c.n_parts; i++)
+        start_read(p, j,
+                   &(QsfIoRead){ .file = u->tensor[c.part[i].tensor]->file,
+                                 .off = c.part[i].file_off,
+                                 .len = c.part[i].window_bytes,
+                                 .dst = slot + c.part[i].window });
 }
 
 /* Starts reads in the order of the queue, as many as may be in flight. forced: for the first of them
@@ -54,11 +71,12 @@ static void count(const QsfExpertPool *p, const QsfUnit *u, uint64_t bytes, uint
     atomic_fetch_add_explicit(&n->layer[u->layer].wait_ns, ns, memory_order_relaxed);
 }
 
-static int verify(const QsfExpertPool *p, QsfWeightUnit *w, const uint8_t *data, QsfErr *err) {
+static int verify(const QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err) {
+    QsfWeightUnit *w = &p->units[p->unit[e] + which];
     QsfChunk c;
     int rc = QSF_OK;
     if (p->o.sums == NULL || w->checked_items != 0) return QSF_OK;
-    qsf_chunk_make(&w->u, 0, w->u.items, &c);
+    const uint8_t *data = qsf_expert_place(p, e, which, &c);
     for (unsigned i = 0; rc == QSF_OK && i < c.n_parts; i++) {
         const QsfPart *part = &c.part[i];
         rc = qsf_checksums_add(p->o.sums, w, part->tensor, part->row0, part->row1, data + part->at, err);
@@ -87,10 +105,12 @@ static int finish(QsfExpertPool *p, QsfErr *err) {
     p->n_reads -= j->n_reads;
     p->first_job = (p->first_job + 1) % QSF_IO_DEPTH;
     p->n_jobs--;
-    if (rc == QSF_OK) rc = verify(p, w, qsf_expert_place(p, j->expert, j->which), err);
-    if (rc == QSF_OK) x->there |= (uint8_t)(1u << j->which);
+    const unsigned first = j->which, last = x->together ? 1 : first;
+    for (unsigned which = first; rc == QSF_OK && which <= last; which++)
+        rc = verify(p, j->expert, which, err);
+    if (rc == QSF_OK) x->there |= (uint8_t)(1u << first | 1u << last);
     if (rc == QSF_OK && x->there == 3) qsf_expert_count(p, j->expert, 1);
-    if (j->which == 1) x->queued = false;
+    if (last == 1) x->queued = false;
     return rc;
 }
 
@@ -102,6 +122,10 @@ static void enqueue(QsfExpertPool *p, uint32_t unit) {
     if (p->n_queue < 2 * QSF_MAX_EXPERTS) p->queue[p->n_queue++] = unit;
 }
 
+static void enqueue_second(QsfExpertPool *p, uint32_t e) {
+    if (!p->expert[e].together) enqueue(p, p->unit[e] + 1);
+}
+
 void qsf_expert_pool_read_ahead(QsfExpertPool *p, bool first_units) {
     p->queue_at = p->n_queue = 0;
     for (uint32_t i = 0; i < p->n_list; i++) {
@@ -109,19 +133,20 @@ void qsf_expert_pool_read_ahead(QsfExpertPool *p, bool first_units) {
         if (!is_missing(p, e)) continue;
         p->expert[e].queued = true;
         enqueue(p, p->unit[e]);
-        if (!first_units) enqueue(p, p->unit[e] + 1);
+        if (!first_units) enqueue_second(p, e);
     }
     for (uint32_t i = 0; first_units && i < p->n_list; i++)
-        if (is_missing(p, p->list[i])) enqueue(p, p->unit[p->list[i]] + 1);
+        if (is_missing(p, p->list[i])) enqueue_second(p, p->list[i]);
     read_on(p, false);
 }
 
-/* The last two units of the queue come first. */
-static void put_first(QsfExpertPool *p) {
-    const uint32_t n = p->n_queue - p->queue_at - 2;
-    uint32_t last[2] = { p->queue[p->n_queue - 2], p->queue[p->n_queue - 1] };
-    memmove(p->queue + p->queue_at + 2, p->queue + p->queue_at, n * sizeof *p->queue);
-    memcpy(p->queue + p->queue_at, last, sizeof last);
+/* The units of e, which are the last ones of the queue, come first. */
+static void put_first(QsfExpertPool *p, uint32_t e) {
+    const uint32_t own = p->expert[e].together ? 1 : 2, n = p->n_queue - p->queue_at - own;
+    uint32_t last[2];
+    memcpy(last, p->queue + p->n_queue - own, own * sizeof *last);
+    memmove(p->queue + p->queue_at + own, p->queue + p->queue_at, n * sizeof *p->queue);
+    memcpy(p->queue + p->queue_at, last, own * sizeof *last);
 }
 
 /* It was given up after it was requested. */
@@ -132,8 +157,8 @@ static void request_again(QsfExpertPool *p, uint32_t e) {
     p->n_queue = left;
     p->expert[e].queued = true;
     enqueue(p, p->unit[e]);
-    enqueue(p, p->unit[e] + 1);
-    put_first(p);
+    enqueue_second(p, e);
+    put_first(p, e);
 }
 
 /* Nothing is in flight, and all slots belong to experts that are half read: e comes first, the others begin
@@ -146,8 +171,8 @@ static void start_over(QsfExpertPool *p, uint32_t e) {
         qsf_expert_leave(p, x);
         p->expert[x].queued = true;
         enqueue(p, p->unit[x]);
-        enqueue(p, p->unit[x] + 1);
-        if (x == e) put_first(p);
+        enqueue_second(p, x);
+        if (x == e) put_first(p, x);
     }
 }
 
@@ -175,13 +200,11 @@ static int wait_for(QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err) {
 int qsf_expert_pool_acquire(QsfExpertPool *p, uint32_t unit, QsfChunk *c, const uint8_t **data, QsfErr *err) {
     const uint32_t e = qsf_expert_find(p, unit);
     const unsigned which = unit - p->unit[e];
-    const QsfUnit *u = &p->units[unit].u;
     if (!p->expert[e].wanted)
         return qsf_err_set(err, QSF_E_RUNTIME, "internal: expert unit %u was not requested", unit);
     int rc = wait_for(p, e, which, err);
     if (rc != QSF_OK) return rc;
-    qsf_chunk_make(u, 0, u->items, c);
-    *data = qsf_expert_place(p, e, which);
+    *data = qsf_expert_place(p, e, which, c);
     return QSF_OK;
 }
 
@@ -224,7 +247,7 @@ static bool fill_one(QsfExpertPool *p) {
     qsf_expert_enter(p, e, slot);
     p->expert[e].queued = true;
     start(p, e, 0);
-    start(p, e, 1);
+    if (!p->expert[e].together) start(p, e, 1);
     return true;
 }
 

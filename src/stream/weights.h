@@ -30,6 +30,7 @@ typedef struct QsfStreamCounters {
     /* Of the uses, about the last 256 positions: those that about (i + 1) / QSF_EXPERT_DEPTHS of all experts
      * in memory, but not fewer, would have found there (expert_record.c). */
     atomic_uint_fast64_t expert_depth[QSF_EXPERT_DEPTHS];
+    atomic_uint_fast64_t expert_reads;        /* into slots: of matrices, or whole experts (expert_span.h) */
     atomic_uint_fast64_t expert_slots;        /* there are now; not reset */
     atomic_uint_fast64_t pin_read;            /* bytes read to be pinned */
     atomic_uint_fast64_t pin_done, pin_total; /* bytes of weights in place, and planned */

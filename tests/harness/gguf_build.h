@@ -83,7 +83,8 @@ int qsf_test_write_tiny_experts(const char *path, uint64_t seed);
 /* The same with the experts' matrices in these tensors, and with a shared expert besides. */
 typedef enum QsfTinyLayout {
     QSF_TINY_STACKED, /* ffn_gate_exps, ffn_up_exps, ffn_down_exps */
-    QSF_TINY_FUSED    /* ffn_gate_up_exps, ffn_down_exps */
+    QSF_TINY_FUSED,   /* ffn_gate_up_exps, ffn_down_exps */
+    QSF_TINY_SEPARATE /* ffn_gate.E, ffn_up.E, ffn_down.E of each expert E, with the values of STACKED */
 } QsfTinyLayout;
 int qsf_test_write_tiny_experts_as(const char *path, uint64_t seed, QsfTinyLayout layout, bool with_shared);
 /* The vocabulary part alone (SentencePiece style, n >= 260 entries). */

@@ -103,16 +103,27 @@ static float next(uint64_t *state) {
     return (float)(int32_t)(*state >> 32) / 2147483648.0f;
 }
 
-static int add(QsfGgufBuild *b, const char *prefix, const Shape *s, uint64_t *state) {
-    char name[64];
+static uint64_t count(const Shape *s) {
     uint64_t n = 1;
     for (uint32_t i = 0; i < s->n_dims; i++) n *= s->ne[i];
+    return n;
+}
+
+static float *make_values(const Shape *s, uint64_t *state) {
+    const uint64_t n = count(s);
     float *v = malloc(n * sizeof *v);
-    if (v == NULL) return -1;
+    if (v == NULL) return NULL;
     for (uint64_t i = 0; i < n; i++) v[i] = s->bias + s->scale * next(state);
     for (uint64_t i = 0; i < s->ne[0] && s->last < 0; i++) v[n - 1 - i] = s->last;
+    return v;
+}
+
+static int add(QsfGgufBuild *b, const char *prefix, const Shape *s, uint64_t *state) {
+    char name[64];
+    float *v = make_values(s, state);
+    if (v == NULL) return -1;
     (void)snprintf(name, sizeof name, "%s%s", prefix, s->name);
-    qsf_gb_tensor(b, name, 0, s->n_dims, s->ne, v, n * sizeof *v);
+    qsf_gb_tensor(b, name, 0, s->n_dims, s->ne, v, count(s) * sizeof *v);
     free(v);
     return 0;
 }
@@ -123,8 +134,30 @@ static int add_all(QsfGgufBuild *b, const char *prefix, const Shape *s, uint64_t
     return rc;
 }
 
-/* more: in each layer, too; NULL-terminated. */
-static int write_kind(const char *path, const Kind *k, const Shape *const *more, uint64_t seed) {
+/* The same values, in a tensor for each matrix, those of an expert one after the other. */
+static int add_separate(QsfGgufBuild *b, const char *prefix, const Shape *s, uint64_t *state) {
+    static const char *const part[] = { "gate", "up", "down" };
+    float *v[3] = { NULL };
+    char name[96];
+    int rc = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        v[i] = make_values(&s[i], state);
+        if (v[i] == NULL) rc = -1;
+    }
+    for (uint32_t e = 0; rc == 0 && e < EXPERTS; e++) {
+        for (unsigned i = 0; i < 3; i++) {
+            const uint64_t n = s[i].ne[0] * s[i].ne[1];
+            (void)snprintf(name, sizeof name, "%sffn_%s.%u.weight", prefix, part[i], e);
+            qsf_gb_tensor(b, name, 0, 2, s[i].ne, v[i] + e * n, n * sizeof *v[i]);
+        }
+    }
+    for (unsigned i = 0; i < 3; i++) free(v[i]);
+    return rc;
+}
+
+/* more: in each layer, too; NULL-terminated. separate: the first of them as separate tensors. */
+static int write_kind(const char *path, const Kind *k, const Shape *const *more, bool separate,
+                      uint64_t seed) {
     QsfGgufBuild b = { 0 };
     uint64_t state = seed;
     char key[64];
@@ -141,7 +174,8 @@ static int write_kind(const char *path, const Kind *k, const Shape *const *more,
     for (unsigned l = 0; l < LAYERS; l++) {
         (void)snprintf(key, sizeof key, "blk.%u.", l);
         rc |= add_all(&b, key, k->in_layer, &state);
-        for (const Shape *const *m = more; m != NULL && *m != NULL; m++) rc |= add_all(&b, key, *m, &state);
+        for (const Shape *const *m = more; m != NULL && *m != NULL; m++)
+            rc |= separate && m == more ? add_separate(&b, key, *m, &state) : add_all(&b, key, *m, &state);
     }
     if (rc == 0) rc = qsf_gb_write(&b, path);
     qsf_gb_free(&b);
@@ -149,7 +183,7 @@ static int write_kind(const char *path, const Kind *k, const Shape *const *more,
 }
 
 int qsf_test_write_tiny_mamba(const char *path, uint64_t seed) {
-    return write_kind(path, &mamba, NULL, seed);
+    return write_kind(path, &mamba, NULL, false, seed);
 }
 
 int qsf_test_write_tiny_experts(const char *path, uint64_t seed) {
@@ -157,7 +191,9 @@ int qsf_test_write_tiny_experts(const char *path, uint64_t seed) {
 }
 
 int qsf_test_write_tiny_experts_as(const char *path, uint64_t seed, QsfTinyLayout layout, bool with_shared) {
-    const Shape *const of[] = { [QSF_TINY_STACKED] = stacked, [QSF_TINY_FUSED] = fused };
+    const Shape *const of[] = {
+        [QSF_TINY_STACKED] = stacked, [QSF_TINY_FUSED] = fused, [QSF_TINY_SEPARATE] = stacked
+    };
     const Shape *const more[] = { of[layout], with_shared ? shared : NULL, NULL };
-    return write_kind(path, &experts, more, seed);
+    return write_kind(path, &experts, more, layout == QSF_TINY_SEPARATE, seed);
 }

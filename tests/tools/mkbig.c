@@ -266,7 +266,9 @@ int main(int argc, char **argv) {
     const Recipe *r = NULL;
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         if (!strcmp(recipes[i].name, s.type)) r = &recipes[i];
-    if (argc < 2 || !r || s.vocab < 260 || s.heads == 0 || s.kv_heads == 0 || s.hidden % 256 || s.ffn % 256)
+    const uint32_t block = r == &recipes[3] ? 32 : 256; /* f16 has no blocks */
+    if (argc < 2 || !r || s.vocab < 260 || s.heads == 0 || s.kv_heads == 0 || s.hidden % block ||
+        s.ffn % block)
         return fprintf(stderr, "usage: mkbig OUT.gguf [key=value ...]\n"), 2;
     if (write_model(argv[1], &s, r)) return fprintf(stderr, "mkbig: cannot write %s\n", argv[1]), 1;
     return 0;

@@ -2,10 +2,11 @@
 /* mktiny OUT.gguf [key=value ...]: a tiny llama with random weights, for the scripts of the tests.
  *
  * Keys are those of QsfTinySpec: layers, hidden, heads, kv_heads, ffn, vocab, ctx, seed, tied, twins, wtype,
- * chat_template; mamba=SEED, for a Mamba model instead; experts=stacked|fused, for a sparse model (shared=1:
- * with a shared expert, too); script=WORDS, for a model that emits them
+ * chat_template; mamba=SEED, for a Mamba model instead; experts=stacked|fused|separate, for a sparse model
+ * (shared=1: with a shared expert, too); script=WORDS, for a model that emits them
  * (qsf_test_write_script_llama); dir=DTYPE, for an existing Hugging Face directory, which gets such weights
- * and a vocabulary of a few letters. */
+ * and a vocabulary of a few letters.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,9 @@ static int write_dir(const char *dir, const QsfTinySpec *s, const char *dtype) {
 }
 
 static int write_experts(const char *path, const char *layout, uint64_t seed, bool shared) {
-    static const char *const names[] = { [QSF_TINY_STACKED] = "stacked", [QSF_TINY_FUSED] = "fused" };
+    static const char *const names[] = {
+        [QSF_TINY_STACKED] = "stacked", [QSF_TINY_FUSED] = "fused", [QSF_TINY_SEPARATE] = "separate"
+    };
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(layout, names[i]))
             return qsf_test_write_tiny_experts_as(path, seed, (QsfTinyLayout)i, shared);

@@ -80,13 +80,12 @@ static void compare(const QsfRigOptions *o, const Answer *all, const char *what,
                  (unsigned long long)*pinned, *slots, o->threads, (int)o->io);
 }
 
-static void every_way(const char *what) {
+static void every_way(const char *what, Answer *all) {
     static const QsfIoKind io[] = { QSF_IO_URING, QSF_IO_PREAD, QSF_IO_MMAP };
-    static Answer all;
     uint64_t budget[BUDGETS], pinned, before = 0;
     uint32_t slots, different = 0;
     find_budgets(budget);
-    converse(&(QsfRigOptions){ .path = path, .overrides = four }, &all, &pinned, &slots);
+    converse(&(QsfRigOptions){ .path = path, .overrides = four }, all, &pinned, &slots);
     for (uint32_t b = 0; b < BUDGETS; b++) {
         for (unsigned way = 0; way < 6; way++) {
             const QsfRigOptions o = { .path = path,
@@ -95,7 +94,7 @@ static void every_way(const char *what) {
                                       .pin_cap = budget[b],
                                       .threads = 1 + (int)way / 3,
                                       .io = io[way % 3] };
-            compare(&o, &all, what, &pinned, &slots);
+            compare(&o, all, what, &pinned, &slots);
         }
         different += b == 0 || pinned > before;
         before = pinned;
@@ -104,14 +103,22 @@ static void every_way(const char *what) {
 }
 
 static void all_layouts(void **state) {
-    static const char *const name[] = { "stacked", "stacked, shared expert", "fused",
-                                        "fused, shared expert" };
+    static const struct {
+        const char *name;
+        QsfTinyLayout layout;
+        bool shared;
+    } models[] = { { "stacked", QSF_TINY_STACKED, false },
+                   { "stacked, shared expert", QSF_TINY_STACKED, true },
+                   { "fused, shared expert", QSF_TINY_FUSED, true },
+                   { "separate", QSF_TINY_SEPARATE, false } };
+    static Answer first, a;
     (void)state;
     snprintf(path, sizeof path, "%s", qsf_test_tmp("equality.gguf"));
-    for (unsigned i = 0; i < 4; i++) {
-        const QsfTinyLayout layout = i / 2 == 0 ? QSF_TINY_STACKED : QSF_TINY_FUSED;
-        assert_int_equal(qsf_test_write_tiny_experts_as(path, 5, layout, i % 2 == 1), 0);
-        every_way(name[i]);
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        assert_int_equal(qsf_test_write_tiny_experts_as(path, 5, models[i].layout, models[i].shared), 0);
+        every_way(models[i].name, &a);
+        if (i == 0) first = a;
+        if (models[i].layout == QSF_TINY_SEPARATE) assert_memory_equal(&a, &first, sizeof a);
     }
     unlink(path);
 }

@@ -240,6 +240,41 @@ static void shrinks_to_the_best(void **state) {
     qsf_rig_close(&r);
 }
 
+/* An expert of a GGUF file is read in three pieces, or two if gate and up are in one tensor; if its matrices
+ * follow one another, in one, with fewer bytes. */
+static void reads_of_a_miss(void **state) {
+    static const unsigned expected[] = {
+        [QSF_TINY_STACKED] = 3, [QSF_TINY_FUSED] = 2, [QSF_TINY_SEPARATE] = 1
+    };
+    uint64_t bytes[3];
+    (void)state;
+    for (unsigned layout = 0; layout < 3; layout++) {
+        char other[512];
+        snprintf(other, sizeof other, "%s", qsf_test_tmp("layout.gguf"));
+        assert_int_equal(qsf_test_write_tiny_experts_as(other, 5, (QsfTinyLayout)layout, false), 0);
+        const QsfRigOptions o = { .path = other, .overrides = four, .pin_cap = room_for(5) };
+        QsfForwardStats a, b;
+        QsfErr err = { 0 };
+        QsfRig r;
+        qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
+        assert_int_equal(r.plan.expert_slots, 5);
+        qsf_test_expect_ok(qsf_forward_settle(r.fwd, NULL, NULL, &err), &err);
+        qsf_forward_stats(r.fwd, &a);
+        for (uint32_t i = 0; i < ANSWER; i++) token(&r, i, NULL, &err);
+        qsf_forward_stats(r.fwd, &b);
+        const uint64_t misses = b.expert_misses - a.expert_misses, reads = b.expert_reads - a.expert_reads;
+        assert_true(misses > ANSWER);
+        if (reads != misses * expected[layout])
+            fail_msg("%llu reads of %llu experts, layout %u", (unsigned long long)reads,
+                     (unsigned long long)misses, layout);
+        bytes[layout] = (b.bytes_read - a.bytes_read) / misses;
+        qsf_rig_close(&r);
+        unlink(other);
+    }
+    assert_true(bytes[QSF_TINY_SEPARATE] < bytes[QSF_TINY_STACKED]);
+    assert_true(bytes[QSF_TINY_SEPARATE] <= expert + 2 * QSF_WINDOW);
+}
+
 /* A read fails in the middle of a layer; the conversation continues when the disk works again. */
 static void failed_read(void **state) {
     QsfErr err = { 0 };
@@ -285,6 +320,7 @@ int main(void) {
         cmocka_unit_test(filled_ahead),
         cmocka_unit_test(other_sizes),
         cmocka_unit_test(shrinks_to_the_best),
+        cmocka_unit_test(reads_of_a_miss),
         cmocka_unit_test(failed_read),
     };
     return cmocka_run_group_tests(tests, write_model, clean);

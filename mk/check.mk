@@ -8,7 +8,7 @@
 slow_tests := system/amalgamation system/cgroup system/configure system/guide system/guide_train system/package system/shell system/tarball \
     ui/live ui/stop
 # Those that need minutes of the network run only if they are named.
-named_tests := system/chroots
+named_tests := system/chroots system/cross
 quick := 1
 check-all: quick :=
 shortened_tests = $(basename $(notdir $(shell grep -lE 'QSF_TEST_QUICK|qsf_test_quick' \
@@ -67,7 +67,7 @@ check-long:
 
 # What leaves this machine, on other systems.
 check-chroots:
-	+$Q QSF_TEST_TIMEOUT=3600 $(MAKE) --no-print-directory check-system TESTS=chroots
+	+$Q QSF_TEST_TIMEOUT=3600 $(MAKE) --no-print-directory check-system TESTS='chroots cross'
 
 ifeq ($(SAN),)
 check-kernels: $(checkkern)

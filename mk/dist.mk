@@ -12,8 +12,8 @@ headers := $(call find,include/qsf.h include/qsf_engine.h include/qsf_settings.h
 D = $(DESTDIR)
 install_to = $(if $(strip $2),$(INSTALL) -d $D$3 && $(INSTALL) -m $1 $2 $D$3)
 
-# ---- completions for shells: each program prints its own. One that does not run on this machine has none: its files
-# are empty, and not installed.
+# ---- completions for shells: each program prints its own, in $(EMULATOR) if it is for another machine. One that
+# does not run here has none: its files are empty, and not installed.
 
 bashcompletiondir ?= $(datadir)/bash-completion/completions
 zshcompletiondir ?= $(datadir)/zsh/site-functions
@@ -26,10 +26,10 @@ completions: $(addprefix $O/completions/,$(completion_files))
 $O/completions/bash/% $O/completions/zsh/_% $O/completions/fish/%.fish: %
 	$(call say,GEN,"completions of $*")
 	@mkdir -p $O/completions/bash $O/completions/zsh $O/completions/fish
-	$Qif ./$* --version >/dev/null 2>&1; then \
-	    ./$* --print-completion bash >$O/completions/bash/$* && \
-	    ./$* --print-completion zsh >$O/completions/zsh/_$* && \
-	    ./$* --print-completion fish >$O/completions/fish/$*.fish; \
+	$Qif $(EMULATOR) ./$* --version >/dev/null 2>&1; then \
+	    $(EMULATOR) ./$* --print-completion bash >$O/completions/bash/$* && \
+	    $(EMULATOR) ./$* --print-completion zsh >$O/completions/zsh/_$* && \
+	    $(EMULATOR) ./$* --print-completion fish >$O/completions/fish/$*.fish; \
 	else \
 	    echo "no completions of $*: it does not run here" >&2; \
 	    for f in bash/$* zsh/_$* fish/$*.fish; do : >$O/completions/$$f; done; \

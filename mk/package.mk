@@ -4,7 +4,7 @@
 # Where they are written.
 P := package
 
-.PHONY: package package-deb package-rpm tarball
+.PHONY: package package-deb package-rpm tarball tarball-arm64
 
 # The time in packages and archives, looked up once: of the last commit; in an unpacked archive all files have that time.
 ifndef SOURCE_DATE_EPOCH
@@ -47,6 +47,18 @@ tarball: static
 	$(call say,TAR,$P/$(tarball_name).tar.gz)
 	$Q$S/packaging/tarball $P/static $(tarball_name) $(machine) $P
 	@rm -rf $P/static
+
+# The same for ARM64, made on another machine: a build of its own in package/arm64, with Debian's libraries and
+# the compiler of gcc-aarch64-linux-gnu. $(call stage_static) works there as here.
+arm64_root := $(abspath $P)/arm64-root
+arm64_env := PKG_CONFIG_SYSROOT_DIR=$(arm64_root) PKG_CONFIG_LIBDIR=$(arm64_root)/usr/lib/aarch64-linux-gnu/pkgconfig
+tarball-arm64:
+	$(call say,SYSROOT,$(arm64_root))
+	@mkdir -p $P/arm64 && { [ -d $(arm64_root) ] || $S/packaging/sysroot arm64 $(arm64_root); }
+	@[ -f $P/arm64/config.mk ] || (cd $P/arm64 && $(arm64_env) $(abs_srcdir)/configure --host=aarch64-linux-gnu \
+	    CC='aarch64-linux-gnu-gcc --sysroot=$(arm64_root)' PKG_CONFIG=pkg-config >config.out || { cat config.out; exit 1; })
+	+$Q$(arm64_env) $(MAKE) --no-print-directory -C $P/arm64 P=$(abspath $P) \
+	    EMULATOR='$(addsuffix  -L $(arm64_root),$(shell command -v qemu-aarch64-static))' tarball
 
 # Made of the static programs, because names and versions of libraries differ between the systems that have RPM.
 ifeq ($(shell command -v rpmbuild),)

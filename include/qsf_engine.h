@@ -292,6 +292,18 @@ typedef struct QSFContextInfo {
     QSFLayerKindInfo kind[QSF_LAYERS_N];
 } QSFContextInfo;
 
+/* The experts of a sparse model. */
+typedef struct QSFExpertInfo {
+    uint64_t bytes;       /* of all; 0: the model has none, and everything else is 0 */
+    uint64_t slot_bytes;  /* of a slot, which holds any one of them */
+    uint32_t n, resident; /* of all layers; those in memory now */
+    uint32_t slots;       /* for those that are used most; 0: all are in memory for good, or all are read when
+                             they are chosen (resident tells) */
+    double expected_hits; /* share of the chosen ones that are in memory, by the plan */
+    double hits;          /* as it was, for single tokens of the running or last answer; 0 while uses is 0 */
+    uint64_t uses, misses; /* that were chosen for these tokens, and those of them that were read */
+} QSFExpertInfo;
+
 /* Returns "full attention", "window", "MLA", "recurrent"; static. */
 const char *qsf_layer_kind_name(QSFLayerKind kind);
 
@@ -347,12 +359,15 @@ typedef struct QSFStats {
     char io_name[32];                       /* "io_uring, direct"; "" when nothing is read */
     char io_notice[160];                    /* why it differs from the setting, or "" */
     uint64_t embed_hits, embed_misses;      /* of the embedding row cache */
+    QSFExpertInfo expert;
 } QSFStats;
 
 /* Statistics of one layer for the running or last request; the last entry is the head. */
 typedef struct QSFLayerStats {
     uint64_t weight_bytes, pinned_bytes;
     uint64_t read_bytes, wait_ns, compute_ns;
+    uint32_t experts, experts_in;        /* in all, and in memory now; 0: the layer has none */
+    uint64_t expert_uses, expert_misses; /* as in QSFExpertInfo */
 } QSFLayerStats;
 
 /* Copies a consistent snapshot to *out. Any thread; cheap enough for 20 calls a second. */
@@ -360,6 +375,25 @@ void qsf_worker_stats(QSFWorker *w, QSFStats *out);
 /* Fills out[0..min(n, max)) and returns n, the number of layers plus one for the head; 0 without a model or
  * when out of memory. out may be NULL. Any thread. */
 uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
+
+#define QSF_EXPERT_BUDGETS 10u
+/* What a RAM budget would mean for the experts. */
+typedef struct QSFExpertBudget {
+    uint64_t budget;
+    double resident; /* share of all experts that would be in memory */
+    double hits; /* expected share of the chosen ones, by what was chosen for the last 256 to 512 tokens and,
+                    in the beginning, in earlier conversations */
+    double tps; /* tokens per second, roughly: by the time that computing and waiting for each byte read took
+                   in the running or last answer; 0 = not known */
+} QSFExpertBudget;
+/* Fills out (max) with budgets, ascending: round ones, the one in force, and the smallest with which all
+ * experts are in memory. Returns how many; 0 if the model has no experts, too few were chosen to say, or its
+ * other weights do not all fit. Any thread. */
+uint32_t qsf_worker_expert_budgets(QSFWorker *w, QSFExpertBudget *out, uint32_t max);
+/* Forgets which experts of the loaded model were used: removes its file, and drops what is not written yet.
+ * Returns 0, or the exit code with a message in err: no model is loaded, it has no experts, the file cannot
+ * be removed. Owner's thread; waits while a model is replaced. */
+int qsf_worker_forget_experts(QSFWorker *w, char *err, size_t cap);
 
 /* Describes the loaded model for /show: newline-terminated text, malloc'ed; what is "model", "template",
  * "plan", "quality" (a table of what each quality means), "memory" (the ledger's current categories and

@@ -82,6 +82,8 @@ typedef struct QSFSettings {
     char chat_template[QSF_SETTING_LINE]; /* "" = the model's own */
     char expert_ahead[8];                 /* "auto", "on", "off": read experts before they are chosen */
     char trace_experts[QSF_SETTING_LINE]; /* file to which choices of experts are written; "" = none */
+    bool no_learn; /* which experts of a sparse model are used is neither read nor written: otherwise in a
+                            file per model in $XDG_STATE_HOME/qsf/experts, which changes no result */
     bool show_thinking;  /* used by the programs: show reasoning instead of folding or omitting it */
     bool prefill_ahead;  /* used by qsf-chat: evaluate a message while it is typed (qsf_worker_ahead) */
     bool commands;       /* used by the programs, not a setting: messages name chat commands (/budget)

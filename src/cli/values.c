@@ -44,6 +44,7 @@ static const struct {
     { "protected-prefix", "auto the system prompt|0 nothing" },
     { "memory-threshold-mb", "0 off" },
     { "cpu-mask", "best|ref|sse42|avx2|avxvnni|avx512|avx512vnni|avx512vbmi|neon|dotprod|i8mm" },
+    { "no-learn", "on neither read nor write what was used|off" },
     { "show-thinking", "on|off" },
     { "prefill-ahead", "on|off" },
     { "reasoning", "auto the model's default|off|on|low|medium|high" },

@@ -121,6 +121,8 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     qk_table_init(&r->table, level);
     r->facts = measure_facts(r, o, base);
     qsf_plan_options_first(&r->plan_options, &o->settings, &r->facts, qsf_planning_memory(&r->facts));
+    if (o->learn) qsf_learning_open(r);
+    r->plan_options.expert_depth = qsf_learning_depth(r);
     rc = qsf_planning_make(&r->plan, &r->model, &r->plan_options, &r->facts, err);
     if (rc != QSF_OK) return rc;
     r->budget = r->plan.budget;
@@ -222,6 +224,7 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
     };
     int rc = qsf_forward_create(&r->fwd, &fo, err);
     if (rc == QSF_OK) qsf_forward_trace_experts(r->fwd, r->routes);
+    if (rc == QSF_OK) qsf_learning_begin(r);
     if (rc == QSF_OK) rc = set_eviction(r, &o->settings, err);
     if (rc == QSF_OK) rc = qsf_quality_open(r, err);
     if (rc != QSF_OK) return rc;
@@ -262,6 +265,7 @@ int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
 }
 
 void qsf_runtime_close(QsfRuntime *r) {
+    qsf_learning_close(r);
     qsf_sampler_destroy(r->sampler);
     qsf_forward_destroy(r->fwd);
     qsf_routes_close(r->routes);

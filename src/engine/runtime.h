@@ -7,6 +7,7 @@
 
 #include "qsf_engine.h"
 #include "src/chat/think.h"
+#include "src/engine/habits/habits.h"
 #include "src/engine/memory_pressure.h"
 #include "src/engine/predict.h"
 #include "src/forward/forward.h"
@@ -40,7 +41,8 @@ typedef struct QsfRuntime {
     uint64_t text_held;          /* of the request whose prompt is made (QsfRequestCopy.held) */
     bool pressed;                /* memory is short: what was given back is not taken again */
     bool relief_reported, no_relief_reported;
-    QsfQuality quality; /* in force */
+    QsfLearning learning; /* of a sparse model */
+    QsfQuality quality;   /* in force */
     float quality_tps[QSF_QUALITY_STEPS +
                       1]; /* tokens per second of the last answer with quality i / QSF_QUALITY_STEPS */
     double *importance;   /* (n_blocks) of a calibrated file, or NULL */
@@ -68,6 +70,7 @@ typedef struct QsfRuntimeOptions {
     bool text_only;               /* model metadata and tokenizer only: --tokenize, --detokenize */
     bool with_template;           /* with text_only the chat template too: --show-prompt */
     bool plan_only;               /* stop after the plan: --plan, --inspect */
+    bool learn; /* a sparse model reads and writes which experts are used, unless the settings forbid it */
     const atomic_int *cancel;
     bool predict;              /* measure disk and kernels for a prediction (--plan, --verbose) */
     uint64_t stack_bytes;      /* stack of the thread that will generate, when it is not the main one */

@@ -8,6 +8,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/utf8.h"
+#include "src/engine/expert_budgets.h"
 #include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
 #include "src/forward/forward.h"
@@ -67,6 +68,7 @@ static void context_positions(uint32_t kept, const QsfForwardStats *f, QSFContex
 
 #define RSS_NS     100000000u /* the resident set is read at most ten times a second */
 #define READ_LEAST 16         /* tokens of a prefill whose speed counts for the next one */
+#define WAIT_MOST  0.95       /* of the time of a token: the rest is computing */
 #define READ_PRIOR 0.1        /* the part of a prefill that the speed of the last one counts for */
 #define READ_SHOWN 0.02       /* the part that has to be done before its own speed says anything, */
 #define READ_WAIT  0.4        /* or the seconds that it has to take */
@@ -139,6 +141,10 @@ static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
     context_kinds(&rt->model.prog, p->kv, p->ctx, &s->context);
     fill_quality(s, rt);
     s->budget = rt->budget;
+    s->expert = (QSFExpertInfo){ .bytes = p->expert_bytes,
+                                 .slot_bytes = p->expert_slot_bytes,
+                                 .n = p->n_experts,
+                                 .expected_hits = p->expert_slots > 0 ? p->expert_hits : 0 };
     s->pinned_bytes = p->pinned_bytes;
     s->streamed_bytes = p->streamed_bytes;
     s->n_mem = QSF_MEM_N;
@@ -185,6 +191,7 @@ void qsf_live_stats_plan(QsfLiveStats *b, uint32_t ctx_used) {
         qsf_forward_stats(b->rt->fwd, &f);
         fill_plan(&b->s, b->rt);
         b->s.ctx_used = ctx_used;
+        b->wait_from = f.wait_ns;
         b->read_from = f.bytes_read; /* bytes per token are counted for this plan */
         b->read_tokens = b->s.out_tokens;
     }
@@ -249,6 +256,7 @@ void qsf_live_stats_token(QsfLiveStats *b, const QsfSample *t, uint32_t ctx_used
     if (s->out_tokens++ == 0) {
         b->first_ns = now;
         b->read_from = f.bytes_read;
+        b->wait_from = f.wait_ns;
         b->read_tokens = 1;
         s->ttft_ms = (double)(now - b->request_ns) / 1e6;
     } else {
@@ -311,6 +319,17 @@ static void add_prefill(const QsfLiveStats *b, const QsfForwardStats *f, QSFStat
     s->ctx_used = past > f->missing ? past - f->missing : 0;
 }
 
+/* All are in memory when the plan pins them; that is known before they are read. */
+static void add_experts(const QsfLiveStats *b, const QsfForwardStats *f, QSFExpertInfo *x) {
+    if (x->n == 0) return;
+    x->slots = b->rt->plan.expert_slots > 0 ? f->expert_slots : 0;
+    x->resident = f->experts_in;
+    x->uses = f->expert_uses;
+    x->misses = f->expert_misses;
+    x->hits = x->uses > 0 ? 1 - (double)x->misses / (double)x->uses : 0;
+    if (x->resident == x->n) x->expected_hits = 1;
+}
+
 static void add_live(QsfLiveStats *b, QSFStats *s) {
     QsfForwardStats f;
     QsfLedger l;
@@ -329,6 +348,7 @@ static void add_live(QsfLiveStats *b, QSFStats *s) {
     s->layer = f.layer;
     s->pin_done = f.pin_done;
     s->pin_total = f.pin_total;
+    add_experts(b, &f, &s->expert);
     s->embed_hits = f.embed_hits;
     s->embed_misses = f.embed_misses;
     qsf_forward_io(b->rt->fwd, s->io_name, sizeof s->io_name, s->io_notice, sizeof s->io_notice);
@@ -377,9 +397,45 @@ uint32_t qsf_live_stats_layers(QsfLiveStats *b, QSFLayerStats *out, uint32_t max
                                   .pinned_bytes = l[i].pinned_bytes,
                                   .read_bytes = l[i].read_bytes,
                                   .wait_ns = l[i].wait_ns,
-                                  .compute_ns = l[i].compute_ns };
+                                  .compute_ns = l[i].compute_ns,
+                                  .experts = l[i].experts,
+                                  .experts_in = l[i].experts_in,
+                                  .expert_uses = l[i].expert_uses,
+                                  .expert_misses = l[i].expert_misses };
     if (l == NULL && max > 0) n = 0;
     free(l);
+    return n;
+}
+
+/* The time of a token is known after the first one, which belongs to the prefill. */
+static void add_times(const QsfLiveStats *b, const QsfForwardStats *s, QsfExpertFacts *f) {
+    const uint32_t n = b->s.out_tokens > b->read_tokens ? b->s.out_tokens - b->read_tokens : 0;
+    if (n == 0 || b->s.decode_tps <= 0) return;
+    f->token_ns = 1e9 / b->s.decode_tps;
+    f->wait_ns = s->wait_ns > b->wait_from ? (double)(s->wait_ns - b->wait_from) / n : 0;
+    if (f->wait_ns > f->token_ns * WAIT_MOST) f->wait_ns = f->token_ns * WAIT_MOST;
+}
+
+uint32_t qsf_live_stats_experts(QsfLiveStats *b, QSFExpertBudget *out, uint32_t max) {
+    uint32_t n = 0;
+    pthread_mutex_lock(&b->lock);
+    if (b->rt != NULL) {
+        const QsfPlan *p = &b->rt->plan;
+        QsfForwardStats s;
+        qsf_forward_stats(b->rt->fwd, &s);
+        QsfExpertFacts f = { .budget = b->rt->budget,
+                             .total = p->total,
+                             .slot_bytes = p->expert_slot_bytes,
+                             .n = p->n_experts,
+                             .slots = p->expert_slots > 0 ? s.expert_slots
+                                      : p->n_slots == 0   ? p->n_experts
+                                                          : 0,
+                             .used = p->experts_used,
+                             .depth = s.expert_depth };
+        add_times(b, &s, &f);
+        n = qsf_expert_budgets(&f, out, max);
+    }
+    pthread_mutex_unlock(&b->lock);
     return n;
 }
 

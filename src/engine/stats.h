@@ -16,6 +16,7 @@ typedef struct QsfLiveStats {
     uint64_t first_ns;        /* when the first token of the answer was generated */
     uint64_t read_from;       /* bytes read until then, or until the plan changed */
     uint32_t read_tokens;     /* tokens generated until then */
+    uint64_t wait_from;       /* time waited for reads until then */
     uint32_t reused;          /* prompt tokens that needed no prefill */
     double read_tps;          /* speed of the model's last longer prefill, 0 = not known */
     QsfRuntime *rt;           /* NULL: no model; its counters are read under the lock only */
@@ -50,6 +51,8 @@ void qsf_live_stats_snapshot(QsfLiveStats *b, QSFStats *out);
 /* Like qsf_worker_layers; and the model's ledger as text (malloc'ed). 0 and NULL without a model. */
 uint32_t qsf_live_stats_layers(QsfLiveStats *b, QSFLayerStats *out, uint32_t max);
 char *qsf_live_stats_memory(QsfLiveStats *b);
+/* Like qsf_worker_expert_budgets. */
+uint32_t qsf_live_stats_experts(QsfLiveStats *b, QSFExpertBudget *out, uint32_t max);
 /* "threads" of qsf_worker_describe, malloc'ed; NULL without a model or when out of memory. */
 char *qsf_live_stats_threads(QsfLiveStats *b);
 

@@ -94,6 +94,7 @@ static void *engine(void *arg) {
         /* Of a large sparse model that streams, its plans take a moment: the request has ended already. */
         if (w->loaded) qsf_worker_set_text(w, &w->text_quality, qsf_quality_text(&w->rt));
         qsf_worker_snapshot_save(w);
+        qsf_worker_learn(w, QSF_HABITS_SOON);
     }
     command_free(&c);
     qsf_worker_drop_model(w);

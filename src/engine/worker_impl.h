@@ -146,6 +146,9 @@ void qsf_worker_stop_ahead(QSFWorker *w, bool all);
 
 /* Replaces the model, or only its template if nothing else differs. Ends in one LOADED or ERROR event. */
 void qsf_worker_do_load(QSFWorker *w, const char *path, const QSFSettings *s);
+/* Between two commands: writes which experts were used, for `least` tokens or more. A failure is a notice,
+ * once. */
+void qsf_worker_learn(QSFWorker *w, uint32_t least);
 /* Ends in a DONE event. */
 void qsf_worker_do_unload(QSFWorker *w);
 /* Frees the model without an event. */

@@ -14,6 +14,7 @@
 
 /* ---- the model ---- */
 
+#define NOTE_MAX    512
 #define QUICK_UNITS 4096u      /* with more, the table of qualities follows after the load */
 #define PROBE_BYTES (1u << 20) /* part of every plan's slack for code and small allocations */
 
@@ -45,7 +46,17 @@ static void drop_snapshot(QsfWorkerSnapshot *s) {
     s->key = (QsfSnapKey){ 0 };
 }
 
+void qsf_worker_learn(QSFWorker *w, uint32_t least) {
+    char note[NOTE_MAX];
+    if (!w->loaded || w->stale != NULL) return;
+    qsf_learning_save(&w->rt, least);
+    if (!qsf_learning_take_note(&w->rt, note, sizeof note)) return;
+    note[qsf_utf8_clean(note, strlen(note), false)] = '\0';
+    qsf_worker_emit(w, QSF_EVENT_NOTICE, note);
+}
+
 void qsf_worker_drop_model(QSFWorker *w) {
+    qsf_worker_learn(w, QSF_HABITS_LEAST);
     qsf_worker_lend(w, false);
     store_advice(w, NULL);
     qsf_live_stats_model(&w->stats, NULL, NULL, &w->settings);
@@ -99,6 +110,7 @@ static int load(QSFWorker *w, const char *path, QsfErr *err) {
         .settings = w->settings,
         .overrides = w->overrides,
         .cancel = &w->cancel,
+        .learn = true,
         .stack_bytes = QSF_ENGINE_STACK,
         .transcript_bytes = 2 * QSF_EVENTS_HARD + qsf_answer_tokens_bytes(),
     };
@@ -236,8 +248,6 @@ void qsf_worker_do_unload(QSFWorker *w) {
 }
 
 /* ---- live plans ---- */
-
-#define NOTE_MAX 512
 
 static void emit_plan(QSFWorker *w, int code, const char *text) {
     QSFEvent e = {

@@ -141,6 +141,24 @@ uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max) {
                                                                         allocated size */
 }
 
+uint32_t qsf_worker_expert_budgets(QSFWorker *w, QSFExpertBudget *out, uint32_t max) {
+    return w != NULL && out != NULL ? qsf_live_stats_experts(&w->stats, out, max) : 0;
+}
+
+int qsf_worker_forget_experts(QSFWorker *w, char *err, size_t cap) {
+    QsfErr e = { 0 };
+    if (err == NULL) cap = 0;
+    if (w == NULL) {
+        snprintf(err, cap, "the worker is NULL");
+        return QSF_E_USAGE;
+    }
+    pthread_mutex_lock(&w->lend_lock);
+    int rc = w->lent ? qsf_learning_forget(&w->rt, &e) : qsf_err_set(&e, QSF_E_MODEL, "no model is loaded");
+    pthread_mutex_unlock(&w->lend_lock);
+    if (rc != QSF_OK) snprintf(err, cap, "%s", e.msg);
+    return rc;
+}
+
 char *qsf_worker_describe(QSFWorker *w, const char *what) {
     if (w == NULL || what == NULL) return NULL;
     if (strcmp(what, "memory") == 0) return qsf_live_stats_memory(&w->stats);

@@ -164,12 +164,13 @@ void qsf_forward_trace_experts(QsfForward *f, struct QsfRoutes *r);
 /* Between passes: reads experts into slots that are free, about max_bytes; *more: some still are.
  * QSF_E_RUNTIME. */
 int qsf_forward_fill_experts(QsfForward *f, uint64_t max_bytes, bool *more, QsfErr *err);
-/* Between passes, of the n experts of all blocks in the order of their units: copies how often each was chosen
- * by single tokens since the last call, and returns the number of these tokens; 0 if n is wrong. */
+/* Between passes, of the n experts of all blocks in the order of their units: copies how often each was
+ * chosen by single tokens since the last call, and returns the number of these tokens; 0 if n is wrong. n 0:
+ * only returns that. */
 uint32_t qsf_forward_take_uses(QsfForward *f, uint32_t *uses, uint32_t n);
-/* Before the first pass: how often each of them was chosen in `positions` tokens of earlier conversations, and
- * what expert_depth of QsfForwardStats was then. The most used ones are read first into free slots; no result
- * depends on it. */
+/* Before the first pass: how often each of them was chosen in `positions` tokens of earlier conversations,
+ * and what expert_depth of QsfForwardStats was then. The most used ones are read first into free slots; no
+ * result depends on it. */
 void qsf_forward_learned(QsfForward *f, const uint16_t *uses, uint32_t n, double positions,
                          const uint32_t *depth);
 
@@ -195,6 +196,7 @@ typedef struct QsfForwardStats {
      * not fewer, would have found there; not reset */
     uint32_t expert_depth[QSF_EXPERT_DEPTHS];
     uint32_t expert_slots;  /* for experts, there are now; not reset */
+    uint32_t experts_in;    /* experts in memory now, or pinned by the plan; not reset */
     uint64_t exited_tokens; /* of these, the tokens that ended at an early exit */
     uint64_t head_sketched; /* logits found with the sketch of the head */
     uint64_t head_rows;     /* rows of the head that were multiplied in full for them */

@@ -63,6 +63,11 @@ void qsf_counters_pins(QsfForward *f) {
     atomic_store_explicit(&f->n.streamed, streamed, memory_order_relaxed);
 }
 
+static uint32_t experts_in(const QsfForward *f, uint32_t layer) {
+    return (uint32_t)(qsf_counted(&f->n.bytes[layer].experts_pinned) +
+                      qsf_counted(&f->n.io.layer[layer].experts_in));
+}
+
 uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t max) {
     uint32_t n = f->model->hp.n_layers + 1;
     for (uint32_t i = 0; i < n && i < max; i++) {
@@ -73,8 +78,7 @@ uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t ma
                                   .wait_ns = qsf_counted(&c->wait_ns),
                                   .compute_ns = qsf_counted(&c->compute_ns),
                                   .experts = (uint32_t)qsf_counted(&f->n.bytes[i].experts),
-                                  .experts_in = (uint32_t)(qsf_counted(&f->n.bytes[i].experts_pinned) +
-                                                           qsf_counted(&c->experts_in)),
+                                  .experts_in = experts_in(f, i),
                                   .expert_uses = qsf_counted(&c->expert_uses),
                                   .expert_misses = qsf_counted(&c->expert_misses) };
     }
@@ -126,6 +130,7 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .n_protected = (uint32_t)atomic_load_explicit(&n->n_protected, memory_order_relaxed),
     };
     for (unsigned g = 0; g < QSF_MATMUL_N; g++) out->matmul_ns[g] = qsf_counted(&n->matmul_ns[g]);
+    for (uint32_t i = 0; i < f->model->hp.n_layers; i++) out->experts_in += experts_in(f, i);
     for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++)
         out->expert_depth[i] = (uint32_t)qsf_counted(&n->io.expert_depth[i]);
 }

@@ -112,6 +112,7 @@ static void pin_some(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p
     p->expert_slots = r.slots;
     p->expert_slot_bytes = s->shape.expert_slot;
     p->expert_hits = r.hits;
+    p->expert_known = qsf_expert_hits_of(s->o->expert_depth, r.slots, s->shape.n_experts) >= 0;
     p->pinned_bytes = r.weight;
     p->streamed_bytes = r.streamed + after_exit(s, p);
 }
@@ -245,6 +246,7 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     p->weight_bytes = s->shape.weight_bytes;
     p->expert_bytes = s->shape.expert_bytes;
     p->n_experts = (uint32_t)s->shape.n_experts;
+    p->experts_used = s->shape.experts_used;
     p->active_bytes = qsf_quality_reduces(&s->o->quality) ? qsf_quality_bytes(&s->o->quality, s->m)
                                                           : s->shape.active_bytes;
     if (c->n_slots == 0)

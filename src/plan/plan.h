@@ -101,10 +101,12 @@ typedef struct QsfPlan {
                               then streams less */
     uint64_t expert_bytes; /* of all experts; 0: there are none */
     uint32_t n_experts;    /* in all blocks */
+    uint32_t experts_used; /* most experts of a block that a token uses */
     uint32_t expert_slots; /* experts that are in memory at a time, those that are wanted most
                               (expert_pool.h); 0: they are pinned, or all stream */
     uint64_t expert_slot_bytes;
     double expert_hits;    /* expected share of the chosen experts that are in memory */
+    bool expert_known;     /* it is by what was chosen in earlier conversations */
     bool embed_resident;   /* the embedding table is in RAM (pinned head of a tied model counts) */
     uint32_t embed_rows;   /* rows of the embedding row cache; 0 = none (or resident) */
     uint64_t sketch_bytes; /* memory of the sketch of the head; 0: none */
@@ -124,6 +126,12 @@ typedef struct QsfPlan {
  * embedding table of a tied model. */
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
 void qsf_plan_free(QsfPlan *p);
+
+/* Returns the bytes of experts in memory, with a full context: pinned, or in slots. */
+static inline uint64_t qsf_plan_expert_resident(const QsfPlan *p) {
+    if (p->n_experts == 0 || (p->expert_slots == 0 && p->n_slots > 0)) return 0;
+    return p->expert_slots > 0 ? p->expert_slots * (p->expert_bytes / p->n_experts) : p->expert_bytes;
+}
 
 /* Is anything read while a token is computed? */
 static inline bool qsf_plan_streams(const QsfPlan *p) { return p->n_slots > 0 || p->expert_slots > 0; }

@@ -65,12 +65,18 @@ void qsf_plan_kv_text(const QsfPlan *p, char *dst, size_t cap) {
         snprintf(dst, cap, "%s (K %s, V %s)", kv, k, v);
 }
 
+static void share_of(QsfStrbuf *b, uint64_t part, uint64_t all) {
+    qsf_strbuf_addf(b, ", %.2f MB of them in RAM, %.1f %%\n", mb(part), 100.0 * (double)part / (double)all);
+}
+
 static void experts(QsfStrbuf *b, const QsfPlan *p) {
     if (p->expert_bytes == 0) return;
-    line(b, "experts", mb(p->expert_bytes), "MB\n");
+    line(b, "experts", mb(p->expert_bytes), "MB");
+    share_of(b, qsf_plan_expert_resident(p), p->expert_bytes);
     if (p->expert_slots == 0) return;
-    qsf_strbuf_addf(b, "%-20s %9" PRIu32 " of %.2f MB, about %.0f %% of those chosen are in them\n",
-                    "expert slots", p->expert_slots, mb(p->expert_slot_bytes), 100 * p->expert_hits);
+    qsf_strbuf_addf(b, "%-20s %9" PRIu32 " of %.2f MB, about %.0f %% of those chosen are in them%s\n",
+                    "expert slots", p->expert_slots, mb(p->expert_slot_bytes), 100 * p->expert_hits,
+                    p->expert_known ? ", by earlier conversations" : "");
 }
 
 char *qsf_plan_text(const QsfPlan *p) {

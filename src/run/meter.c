@@ -38,6 +38,8 @@ static void add_layers(RunMeter *m) {
     for (uint32_t i = 0; i < m->n; i++) {
         m->sum[i].weight_bytes = m->to[i].weight_bytes;
         m->sum[i].pinned_bytes = m->to[i].pinned_bytes;
+        m->sum[i].experts = m->to[i].experts;
+        m->sum[i].experts_in = m->to[i].experts_in;
         m->sum[i].read_bytes += m->to[i].read_bytes - m->from[i].read_bytes;
         m->sum[i].wait_ns += m->to[i].wait_ns - m->from[i].wait_ns;
         m->sum[i].compute_ns += m->to[i].compute_ns - m->from[i].compute_ns;
@@ -101,6 +103,8 @@ void run_put_layers(QsfStrbuf *b, const RunMeter *m) {
             qsf_strbuf_addf(b, ", \"%s\": ", row[k].key);
             qsf_json_put_real(b, row[k].value);
         }
+        if (l->experts > 0)
+            qsf_strbuf_addf(b, ", \"experts\": %u, \"experts_in_ram\": %u", l->experts, l->experts_in);
         qsf_strbuf_adds(b, "}");
     }
     qsf_strbuf_adds(b, "]");

@@ -17,6 +17,7 @@ QsfRuntimeOptions run_runtime_options(const RunOptions *o) {
         .overrides = o->n_overrides ? o->overrides : NULL,
         .exact = o->exact,
         .cancel = &qsf_signal_cancel,
+        .learn = o->mode == RUN_GENERATE || o->mode == RUN_PLAN,
         .predict = o->mode == RUN_PLAN || (o->verbose && (o->mode == RUN_GENERATE || o->mode == RUN_BENCH)),
     };
 }
@@ -79,6 +80,7 @@ static void print_verbose(const QsfRuntime *rt) {
     print_threads(rt);
     print_ways(rt);
     qsf_forward_io(rt->fwd, io, sizeof io, notice, sizeof notice);
+    if (rt->learning.ignored[0]) fprintf(stderr, "experts: %s: ignored\n", rt->learning.ignored);
     fprintf(stderr, "io: %s%s%s\n", io[0] ? io : "nothing to read", notice[0] ? "; " : "", notice);
 }
 
@@ -95,6 +97,8 @@ void run_close(QsfRuntime *rt, const RunOptions *o) {
     char *text = o->verbose ? qsf_ledger_text(&rt->ledger) : NULL;
     if (o->verbose && rt->fwd != NULL && rt->plan.threads_auto) print_threads(rt);
     char failed[400];
+    qsf_learning_save(rt, QSF_HABITS_LEAST);
+    if (qsf_learning_take_note(rt, failed, sizeof failed)) run_note("%s", failed);
     if (qsf_routes_failed(rt->routes, failed, sizeof failed)) run_note("%s", failed);
     if (text) fputs(text, stderr);
     free(text);
@@ -195,7 +199,12 @@ static void put_experts(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt)
     put_real(b, "expert_uses_per_token", f->expert_uses);
     put_real(b, "expert_reads_per_token", f->expert_reads);
     put_real(b, "expert_mb", mb(rt->plan.expert_bytes));
-    qsf_strbuf_addf(b, ", \"expert_slots\": %u", rt->plan.expert_slots);
+    QsfForwardStats s;
+    const QsfPlan *p = &rt->plan;
+    qsf_forward_stats(rt->fwd, &s);
+    put_real(b, "expert_hits_expected", p->expert_slots > 0 ? p->expert_hits : p->n_slots == 0);
+    put_real(b, "expert_resident_mb", mb(p->expert_bytes / p->n_experts * s.experts_in));
+    qsf_strbuf_addf(b, ", \"expert_slots\": %u", p->expert_slots);
 }
 
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {

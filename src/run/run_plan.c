@@ -26,10 +26,12 @@ static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
                     (unsigned long long)(p->streamed_bytes - p->lent_active));
     if (p->expert_bytes > 0) {
         qsf_strbuf_addf(b,
-                        ", \"expert_bytes\": %llu, \"expert_slots\": %u, \"expert_slot_bytes\": %llu, "
+                        ", \"expert_bytes\": %llu, \"expert_resident_bytes\": %llu, \"expert_slots\": %u, "
+                        "\"expert_slot_bytes\": %llu, \"expert_hits_known\": %s, "
                         "\"expert_hits\": ",
-                        (unsigned long long)p->expert_bytes, p->expert_slots,
-                        (unsigned long long)p->expert_slot_bytes);
+                        (unsigned long long)p->expert_bytes, (unsigned long long)qsf_plan_expert_resident(p),
+                        p->expert_slots, (unsigned long long)p->expert_slot_bytes,
+                        p->expert_known ? "true" : "false");
         qsf_json_put_real(b, p->expert_hits);
     }
     qsf_strbuf_adds(b, ", \"memory\": {");

@@ -69,7 +69,7 @@ void qsf_expert_pool_note(QsfExpertPool *p, uint32_t unit, bool alone, QsfStream
 /* A pass over one position begins: what was counted in n long ago counts less. */
 void qsf_expert_pool_note_position(QsfExpertPool *p, QsfStreamCounters *n);
 /* Copies how often each of n experts was chosen for one position alone since the last call, and returns the
- * number of these positions. n: as many as there are. */
+ * number of these positions. n: as many as there are; 0: only returns that. */
 uint32_t qsf_expert_pool_take_uses(QsfExpertPool *p, uint32_t *uses, uint32_t n);
 /* Before the first pass: how often each of n experts was chosen in `positions` positions of earlier
  * conversations. Gives them their first rates, and the order in which free slots are filled. */

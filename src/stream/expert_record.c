@@ -100,6 +100,7 @@ void qsf_expert_pool_note_position(QsfExpertPool *p, QsfStreamCounters *n) {
 
 uint32_t qsf_expert_pool_take_uses(QsfExpertPool *p, uint32_t *uses, uint32_t n) {
     const uint32_t positions = p->n_alone;
+    if (n == 0) return positions;
     if (n != p->n_experts) return 0;
     memcpy(uses, p->uses, n * sizeof *uses);
     memset(p->uses, 0, n * sizeof *uses);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which experts stay in memory: those that are used most, also when fewer fit than one token uses, and when
- * others come once; after a change of subject the new ones. What is counted for other numbers of slots is what
- * happens with them; and what was learned before is read first. */
+ * others come once; after a change of subject the new ones. What is counted for other numbers of slots is
+ * what happens with them; and what was learned before is read first. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -158,6 +158,17 @@ static void mem_table(const QSFStats *s, UiBuf *b) {
     ui_buf_puts(b, "\n");
 }
 
+static void mem_experts(const QSFExpertInfo *x, UiBuf *b) {
+    char in[32], all[32];
+    if (x->n == 0) return;
+    ui_format_bytes((uint64_t)((double)x->bytes * x->resident / x->n), in, sizeof in);
+    ui_format_bytes(x->bytes, all, sizeof all);
+    ui_buf_printf(b, "%-20s %10s of %10s", "experts", in, all);
+    if (x->slots > 0) ui_buf_printf(b, ", %u slots, %.0f %% hits expected", x->slots, 100 * x->expected_hits);
+    if (x->uses > 0) ui_buf_printf(b, ", %.0f %% measured", 100 * x->hits);
+    ui_buf_puts(b, "\n");
+}
+
 static void mem_weights(const QSFStats *s, UiBuf *b) {
     char pinned[32], streamed[32], done[32];
     if (s->pinned_bytes == 0 && s->streamed_bytes == 0) return;
@@ -190,6 +201,7 @@ bool ui_cmd_mem(UiApp *a, const char *name, const char *args) {
     ui_app_refresh(a);
     mem_table(&a->stats, &b);
     mem_weights(&a->stats, &b);
+    mem_experts(&a->stats.expert, &b);
     mem_regions(a, &b);
     if (a->stats.plan_note[0]) ui_buf_printf(&b, "%s\n", a->stats.plan_note);
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));

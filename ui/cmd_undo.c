@@ -208,6 +208,7 @@ static const struct {
     { "stats", NOTHING, NULL },
     { "context", BACK, NULL },
     { "mem", NOTHING, NULL },
+    { "experts", NOTHING, NULL },
     { "budget", BACK, NULL },
     { "io", BACK, NULL },
     { "kv", BACK, NULL },

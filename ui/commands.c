@@ -85,6 +85,10 @@ static const UiWord theme_words[] = {
     { "mono", "without colors", NULL },
     { NULL, NULL, NULL },
 };
+static const UiWord experts_words[] = {
+    { "forget", "which ones were used: what is kept for the next start", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
 static const UiWord stop_words[] = { { "off", "clear all stop strings", NULL }, { NULL, NULL, NULL } };
 
@@ -145,6 +149,7 @@ static const UiCommand table[] = {
     { "context", "", "[N]", "show the positions in the cache and what a token takes in each kind of layer",
       VALUE("ctx"), ui_cmd_context },
     { "mem", "ram", "", "show RAM use by category and as the kernel counts it", ARG(NONE), ui_cmd_mem },
+    { "experts", "", "[forget]", "show where the experts of a sparse model are, and what other budgets would bring; or forget which were used", WORDS(experts_words), ui_cmd_experts },
     { "budget", "", "[SIZE]", "show or change the RAM budget: 200, 1.5G, 25%, auto", VALUE("ram-budget"),
       ui_cmd_budget },
     { "io", "", "[auto|uring|pread|mmap|direct WHEN]",

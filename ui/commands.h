@@ -120,6 +120,8 @@ bool ui_cmd_show(UiApp *a, const char *name, const char *args);
 bool ui_cmd_stats(UiApp *a, const char *name, const char *args);
 bool ui_cmd_context(UiApp *a, const char *name, const char *args);
 bool ui_cmd_mem(UiApp *a, const char *name, const char *args);
+/* cmd_experts.c */
+bool ui_cmd_experts(UiApp *a, const char *name, const char *args);
 /* cmd_role.c */
 bool ui_cmd_role(UiApp *a, const char *name, const char *args);
 /* cmd_session.c */

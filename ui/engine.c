@@ -30,6 +30,14 @@ static uint32_t worker_layers(void *self, QSFLayerStats *out, uint32_t max) {
     return qsf_worker_layers(self, out, max);
 }
 
+static uint32_t worker_expert_budgets(void *self, QSFExpertBudget *out, uint32_t max) {
+    return qsf_worker_expert_budgets(self, out, max);
+}
+
+static int worker_forget_experts(void *self, char *err, size_t cap) {
+    return qsf_worker_forget_experts(self, err, cap);
+}
+
 static char *worker_describe(void *self, const char *what) { return qsf_worker_describe(self, what); }
 
 static char *worker_prompt(void *self, const QSFRequest *r, char *err, size_t cap) {
@@ -83,6 +91,8 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .advise = worker_model_defaults,
         .stats = worker_stats,
         .layers = worker_layers,
+        .expert_budgets = worker_expert_budgets,
+        .forget_experts = worker_forget_experts,
         .describe = worker_describe,
         .prompt = worker_prompt,
         .check = worker_check,

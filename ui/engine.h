@@ -21,6 +21,8 @@ typedef struct UiEngine {
     void (*advise)(void *self, QSFSettings *s);
     void (*stats)(void *self, QSFStats *out);
     uint32_t (*layers)(void *self, QSFLayerStats *out, uint32_t max);
+    uint32_t (*expert_budgets)(void *self, QSFExpertBudget *out, uint32_t max);
+    int (*forget_experts)(void *self, char *err, size_t cap);
     char *(*describe)(void *self, const char *what);
     char *(*prompt)(void *self, const QSFRequest *r, char *err, size_t cap);
     int (*check)(void *self, const QSFSettings *s, char *err, size_t cap);

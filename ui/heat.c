@@ -16,8 +16,10 @@ static Group group_of(const UiHeat *h, uint32_t from, uint32_t to) {
     Group g = { 0 };
     for (uint32_t i = from; i < to && i < h->n; i++) {
         const QSFLayerStats *l = &h->layers[i];
-        g.weights += (double)l->weight_bytes;
-        g.pinned += (double)l->pinned_bytes;
+        const double weights = (double)l->weight_bytes;
+        g.weights += weights;
+        g.pinned += h->experts && l->experts > 0 ? weights * l->experts_in / l->experts
+                                                 : (double)l->pinned_bytes;
         g.wait += (double)l->wait_ns;
         g.compute += (double)l->compute_ns;
     }
@@ -27,18 +29,16 @@ static Group group_of(const UiHeat *h, uint32_t from, uint32_t to) {
 
 static bool waited(const Group *g) { return g->wait > 0 && g->wait >= UI_WAITED * (g->wait + g->compute); }
 
-/* From none to all; a value between them is never shown as one of the two. */
-static const char *fill(const Group *g, bool unicode) {
+const char *ui_heat_cell(double share, bool unicode) {
     static const char *const blocks[] = { "·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
     static const char *const ascii[] = { ".", "-", "-", "-", "=", "=", "+", "+", "#" };
-    double share = g->weights > 0 ? g->pinned / g->weights : 0;
     int level = share <= 0 ? 0 : share >= 1 ? 8 : 1 + (int)(share * 6.999);
     return (unicode ? blocks : ascii)[level];
 }
 
 /* The legend of the row and the marks below it, where there is space after them. */
-static void legend(UiCanvas *c, int row, int col, int end, bool any_waited) {
-    static const char pinned[] = "pinned", waits[] = "! = waited";
+static void legend(UiCanvas *c, int row, int col, int end, const char *pinned, bool any_waited) {
+    static const char waits[] = "! = waited";
     if (col + (int)strlen(pinned) <= end) ui_canvas_puts(c, row, col, end, UI_STYLE_DIM, pinned);
     if (any_waited && col + (int)strlen(waits) <= end)
         ui_canvas_puts(c, row + 1, col, end, UI_STYLE_DIM, waits);
@@ -52,14 +52,16 @@ void ui_heat_draw(UiCanvas *c, int row, int col, int end, const UiHeat *h) {
     for (uint32_t from = 0; from < h->n; from += each, col++) {
         Group g = group_of(h, from, from + each);
         bool slow = waited(&g);
-        ui_canvas_puts(c, row, col, end, slow ? UI_STYLE_HOT : UI_STYLE_GOOD, fill(&g, c->unicode));
+        const double share = g.weights > 0 ? g.pinned / g.weights : 0;
+        ui_canvas_puts(c, row, col, end, slow ? UI_STYLE_HOT : UI_STYLE_GOOD,
+                       ui_heat_cell(share, c->unicode));
         if (g.now)
             ui_canvas_puts(c, row + 1, col, end, UI_STYLE_KEY, c->unicode ? "▲" : "^");
         else if (slow)
             ui_canvas_puts(c, row + 1, col, end, UI_STYLE_HOT, "!");
         any = any || slow;
     }
-    legend(c, row, col + 1, end, any);
+    legend(c, row, col + 1, end, h->experts ? "experts" : "pinned", any);
 }
 
 uint32_t ui_heat_worst(const QSFLayerStats *layers, uint32_t n, uint32_t *out, uint32_t max) {

@@ -218,6 +218,11 @@ static void meter_ram(Pane *p) {
     part_row(p, row, at, part((double)sum, (double)st->budget), ui_status_over(st));
 }
 
+/* Are there experts, not all of which are in memory? */
+static bool some_experts(const UiStatus *s) {
+    return s->stats->expert.n > 0 && s->stats->expert.resident < s->stats->expert.n;
+}
+
 static int sampling_rows(void) {
     int knobs = 0;
     for (size_t i = 0; i < qsf_setting_count(); i++) knobs += is_knob(qsf_setting_at(i));
@@ -226,8 +231,9 @@ static int sampling_rows(void) {
 
 /* Rows that the meters below need: RSS, disk, sampling and the last token. */
 static int rows_below(const UiStatus *s) {
-    int io = s->stats->streamed_bytes == 0 ? 0
-                                           : 3 + ui_status_offers(s) + (s->n_layers > 0 ? UI_HEAT_ROWS : 0);
+    int io = s->stats->streamed_bytes == 0
+                 ? 0
+                 : 3 + some_experts(s) + ui_status_offers(s) + (s->n_layers > 0 ? UI_HEAT_ROWS : 0);
     return 1 + io + sampling_rows() + (s->stats->out_tokens > 0);
 }
 
@@ -288,9 +294,21 @@ static void offer(Pane *p) {
                          (double)more->streamed / 1048576.0);
 }
 
+/* "experts 71% hit, 1210/3456 MB", as measured or, before the first token, as planned. */
+static void experts(Pane *p) {
+    const QSFExpertInfo *x = &p->s->stats->expert;
+    char in[24], all[24];
+    if (!some_experts(p->s)) return;
+    ui_format_mb((uint64_t)((double)x->bytes * x->resident / x->n), in, sizeof in);
+    ui_format_mb(x->bytes, all, sizeof all);
+    ui_canvas_printf(p->c, next(p), p->col + 1, p->end, UI_STYLE_VALUE, "experts %.0f%% hit, %s/%s MB",
+                     100 * (x->uses > 0 ? x->hits : x->expected_hits), in, all);
+}
+
 static void heat(Pane *p) {
     const QSFStats *st = p->s->stats;
-    UiHeat h = { p->s->layers, p->s->n_layers, st->layer, st->state >= QSF_STATE_PREFILL };
+    UiHeat h = { p->s->layers, p->s->n_layers, st->layer, st->state >= QSF_STATE_PREFILL,
+                 some_experts(p->s) };
     if (h.n == 0 || p->end_row - p->row < UI_HEAT_ROWS + sampling_rows()) return;
     ui_heat_draw(p->c, p->row, p->col + 1, p->end, &h);
     p->row += UI_HEAT_ROWS;
@@ -316,6 +334,7 @@ static void meter_io(Pane *p) {
     token_bytes(st, text, sizeof text);
     int at = ui_canvas_puts(p->c, row, p->col + 1, p->end, UI_STYLE_VALUE, text);
     ui_canvas_puts(p->c, row, at + 2, p->end, UI_STYLE_DIM, st->io_name);
+    experts(p);
     offer(p);
     heat(p);
 }

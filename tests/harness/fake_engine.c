@@ -106,6 +106,20 @@ static uint32_t fake_layers(void *self, QSFLayerStats *out, uint32_t max) {
     return f->n_layers;
 }
 
+static uint32_t fake_expert_budgets(void *self, QSFExpertBudget *out, uint32_t max) {
+    FakeEngine *f = self;
+    for (uint32_t i = 0; i < f->n_expert_budgets && i < max; i++) out[i] = f->expert_budgets[i];
+    return f->n_expert_budgets;
+}
+
+static int fake_forget_experts(void *self, char *err, size_t cap) {
+    FakeEngine *f = self;
+    f->n_forgets++;
+    if (f->stats.expert.n > 0) return 0;
+    (void)snprintf(err, cap, "the model has no experts");
+    return 2;
+}
+
 static void fake_stats(void *self, QSFStats *out) { *out = ((FakeEngine *)self)->stats; }
 
 static char *fake_describe(void *self, const char *what) {
@@ -228,6 +242,8 @@ UiEngine fake_engine(FakeEngine *f) {
                        .advise = fake_advise,
                        .stats = fake_stats,
                        .layers = fake_layers,
+                       .expert_budgets = fake_expert_budgets,
+                       .forget_experts = fake_forget_experts,
                        .describe = fake_describe,
                        .prompt = fake_prompt,
                        .check = fake_check,

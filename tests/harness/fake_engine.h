@@ -49,6 +49,8 @@ typedef struct FakeEngine {
     QSFStats stats;
     QSFLayerStats layers[80];
     uint32_t n_layers;
+    QSFExpertBudget expert_budgets[QSF_EXPERT_BUDGETS];
+    uint32_t n_expert_budgets, n_forgets;
     bool cut;        /* the next answer that ends had its reasoning cut, */
     uint32_t hidden; /* and that many tokens of more are hidden */
     FakeEvent events[64];

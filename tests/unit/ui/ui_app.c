@@ -442,8 +442,14 @@ static void test_numbers(void **state) {
     Fixture *x = *state;
     QSFStats *s = &x->engine.stats;
     x->engine.n_layers = 3;
-    x->engine.layers[1] = (QSFLayerStats){ 2 << 20, 1 << 20, 3 << 20, 5000000, 7000000 };
-    x->engine.layers[2] = (QSFLayerStats){ 2 << 20, 2 << 20, 0, 1000000, 1000000 };
+    x->engine.layers[1] = (QSFLayerStats){ .weight_bytes = 2 << 20,
+                                           .pinned_bytes = 1 << 20,
+                                           .read_bytes = 3 << 20,
+                                           .wait_ns = 5000000,
+                                           .compute_ns = 7000000 };
+    x->engine.layers[2] = (QSFLayerStats){
+        .weight_bytes = 2 << 20, .pinned_bytes = 2 << 20, .wait_ns = 1000000, .compute_ns = 1000000
+    };
     s->streamed_bytes = 341u << 20;
     s->pinned_bytes = 100u << 20;
     s->pin_done = 40u << 20;

@@ -257,6 +257,32 @@ static void test_heat(void **state) {
     for (const char *p = s; *p; p++) assert_true((unsigned char)*p < 0x80);
 }
 
+/* Of a sparse model the cells show the experts in memory, and a row the hits. */
+static void test_experts(void **state) {
+    QSFExpertInfo *x = &engine.stats.expert;
+    (void)state;
+    streams(8);
+    for (uint32_t i = 0; i < 8; i++) {
+        engine.layers[i].experts = 64;
+        engine.layers[i].experts_in = 8 * i;
+    }
+    *x = (QSFExpertInfo){ .bytes = (uint64_t)3456 << 20, .n = 512, .resident = 256, .expected_hits = 0.65 };
+    ui_app_tick(&app, 21);
+    const char *s = frame("", 100, 30);
+    HAS(s, "experts 65% hit, 1728/3456 MB");
+    HAS(s, "│  ·▁▂▃▄▅▆▇█ experts");
+    HAS(s, "p(token) 0.62");
+    x->uses = 100;
+    x->hits = 0.71;
+    ui_app_tick(&app, 22);
+    HAS(frame("", 100, 30), "experts 71% hit, 1728/3456 MB");
+    x->resident = 512; /* all of them */
+    ui_app_tick(&app, 23);
+    s = frame("", 100, 30);
+    assert_null(strstr(s, "experts"));
+    HAS(s, "pinned");
+}
+
 static void test_ascii(void **state) {
     (void)state;
     screen.canvas.unicode = false;
@@ -354,6 +380,7 @@ int main(void) {
         T(test_limits),
         T(test_pinning),
         T(test_heat),
+        T(test_experts),
         T(test_ascii),
         T(test_all_sizes),
         T(test_queue_and_flash),

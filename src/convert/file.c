@@ -142,6 +142,10 @@ static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOpt
         qsf_cli_error(&convert_cli, "--rule: \"%s\" must be one of: search, minmax", o->rule);
         return QSF_EXIT_USAGE;
     }
+    if (o->experts && strcmp(o->experts, "together") && strcmp(o->experts, "stacked")) {
+        qsf_cli_error(&convert_cli, "--experts: \"%s\" must be one of: together, stacked", o->experts);
+        return QSF_EXIT_USAGE;
+    }
     if (o->layout && strcmp(o->layout, "x16") && strcmp(o->layout, "rows")) {
         qsf_cli_error(&convert_cli, "--layout: \"%s\" must be one of: x16, rows", o->layout);
         return QSF_EXIT_USAGE;
@@ -155,6 +159,7 @@ static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOpt
     if (o->threads && parse_count("threads", o->threads, 256, &n)) return QSF_EXIT_USAGE;
     if (n < 1) n = 1;
     if (o->target && parse_count("target-size", o->target, 1e9, &mb)) return QSF_EXIT_USAGE;
+    p->stacked = o->experts && !strcmp(o->experts, "stacked");
     p->x16 = !o->layout || !strcmp(o->layout, "x16");
     if (check_calibration(o)) return QSF_EXIT_USAGE;
     p->threads = (int)n;

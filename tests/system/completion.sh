@@ -48,7 +48,7 @@ case $programs in
 esac
 case $programs in
 *convert*)
-    for option in quant-type rule layout compress; do
+    for option in quant-type rule layout experts compress; do
         words=$(values qsf-convert $option)
         [ -n "$words" ] || fail "qsf-convert: no values for --$option"
     done

@@ -18,6 +18,7 @@ enum {
 /* How a step uses the tensors of a unit. */
 typedef struct Use {
     uint32_t unit, sets;
+    uint32_t experts; /* this many have such a unit, two units apart; 0: none */
     bool routed;
     QsfSlice in; /* what all its columns read, if that is one list; else buf QSF_NONE */
 } Use;
@@ -53,17 +54,17 @@ static uint64_t index_of(const Maker *m, const QsfTensor *t) {
 static unsigned uses_of(const QsfStep *s, Use out[2]) {
     const QsfSlice none = { QSF_NONE, 0, 0 };
     if (s->op == QSF_OP_LINEAR) {
-        out[0] = (Use){ s->u.linear.unit, 1, false, s->in };
+        out[0] = (Use){ s->u.linear.unit, 1, 0, false, s->in };
         return 1;
     }
     if (s->op == QSF_OP_HEAD_LINEAR) {
-        out[0] = (Use){ s->u.head_linear.unit, s->u.head_linear.heads, false, none };
+        out[0] = (Use){ s->u.head_linear.unit, s->u.head_linear.heads, 0, false, none };
         return 1;
     }
     if (s->op != QSF_OP_EXPERTS) return 0;
-    /* The experts' matrices are parts of the tensors of the first one. */
-    out[0] = (Use){ s->u.experts.unit, 1, false, s->in };
-    out[1] = (Use){ s->u.experts.unit + 1, s->u.experts.n_expert, true, none };
+    const uint32_t n = s->u.experts.n_expert;
+    out[0] = (Use){ s->u.experts.unit, 1, n, false, s->in };
+    out[1] = (Use){ s->u.experts.unit + 1, n, n, true, none };
     return 2;
 }
 
@@ -130,6 +131,23 @@ static uint32_t common_list(Maker *m, uint32_t step, const Use *use, uint32_t wi
     return list;
 }
 
+/* The matrices of experts are parts of the tensors of the first one, or tensors of their own. These have a
+ * part of its list, which has a set for each expert if the input is that of one expert. */
+static void give_experts(const Maker *m, const Use *use) {
+    const QsfUnitSpec *first = &m->p->unit[use->unit];
+    if (use->experts == 0 || m->p->unit[use->unit + 2 * (use->experts - 1)].tensor[0] == first->tensor[0])
+        return;
+    for (uint32_t e = use->experts; e-- > 0;) { /* the first one at last: it has what is taken here */
+        for (unsigned i = 0; i < first->n; i++) {
+            const QsfTensor *t = m->p->unit[use->unit + 2 * e].tensor[i];
+            const QsfCalTensor of = m->c->tensor[index_of(m, first->tensor[i])];
+            if (of.sets > 0)
+                m->c->tensor[index_of(m, t)] =
+                    (QsfCalTensor){ of.at + (of.sets > 1 ? (uint64_t)e * of.width : 0), of.width, 1 };
+        }
+    }
+}
+
 static void give_lists(Maker *m, uint32_t step, const Use *use) {
     uint64_t t[QSF_UNIT_TENSORS];
     const unsigned n = tensors_of(m, use->unit, t);
@@ -147,6 +165,7 @@ static void give_lists(Maker *m, uint32_t step, const Use *use) {
         }
         m->c->tensor[t[i]] = (QsfCalTensor){ m->c->list[k->list].at, width, use->sets };
     }
+    give_experts(m, use);
 }
 
 /* Forgets the slices that a step writes. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/base/newfile.h"
+#include "src/convert/pack/items.h"
 #include "src/convert/pack/tensor_rows.h"
 #include "src/file/dtype.h"
 #include "src/file/model_keys.h"
@@ -26,8 +27,9 @@
 typedef struct GgufTensor {
     const char *name;
     const QsfTensor *part[GGUF_PARTS]; /* (n_parts) rows of the source, one after the other */
-    unsigned n_parts;
-    uint32_t n_dims, type; /* type: number in the file */
+    uint32_t n_parts, experts; /* of experts, this many, the parts are found by their names, and part[0]
+                                          is the first one */
+    uint32_t n_dims, type;     /* type: number in the file */
     uint64_t ne[4];
     uint64_t bytes;
 } GgufTensor;
@@ -58,11 +60,33 @@ typedef struct Lister {
 
 /* ---- joined tensors */
 
+/* Returns part i of t. */
+static const QsfTensor *part_of(const QsfSource *s, const GgufTensor *t, uint32_t i) {
+    char name[QSF_ITEM_NAME];
+    if (t->experts == 0) return t->part[i];
+    const uint32_t pieces = qsf_expert_pieces(t->name);
+    return qsf_source_find_tensor(s, qsf_expert_name(t->name, i / pieces, i % pieces, name));
+}
+
+/* The same for a tensor of all experts. */
+static bool find_experts(const Lister *c, GgufTensor *t) {
+    const uint32_t pieces = qsf_expert_pieces(t->name);
+    if (pieces == 0) return false;
+    t->experts = 1; /* finds parts by name */
+    for (t->n_parts = 0; part_of(c->s, t, t->n_parts) != NULL;) t->n_parts++;
+    t->experts = t->n_parts / pieces;
+    if (t->n_parts == 0 || t->n_parts % pieces != 0) return false;
+    t->part[0] = part_of(c->s, t, 0);
+    return true;
+}
+
 /* Finds the parts of the tensor `name`; false if it has none, or they do not exist. */
 static bool find_parts(const Lister *c, const char *name, GgufTensor *t) {
     char full[QSFF_NAME_MAX + 64];
     uint32_t layer;
     const char *rest = qsf_name_in_layer(name, &layer);
+    if (find_experts(c, t)) return true;
+    t->experts = 0;
     for (size_t k = 0; rest != NULL && k < sizeof fused / sizeof *fused; k++) {
         if (strcmp(fused[k].name, rest) != 0) continue;
         for (t->n_parts = 0; fused[k].part[t->n_parts] != NULL; t->n_parts++) {
@@ -81,8 +105,9 @@ static bool fits(const Lister *c, const GgufTensor *t) {
     bool is_part = old == NULL;
     if (first->n_dims > 2 || qsf_dtype(first->dtype)->tail_bytes > 0) return false;
     if (first->n_dims == 1 && qsf_dtype(first->dtype)->block_elems != 1) return false;
-    for (unsigned i = 0; i < t->n_parts; i++) {
-        const QsfTensor *p = t->part[i];
+    for (uint32_t i = 0; i < t->n_parts; i++) {
+        const QsfTensor *p = part_of(c->s, t, i);
+        if (t->experts > 0 && (p->n_dims != 2 || p->ne[1] != first->ne[1])) return false;
         if (p->dtype != first->dtype || p->n_dims != first->n_dims) return false;
         if (p->n_dims == 2 && p->ne[0] != first->ne[0]) return false;
         if (c->join[p - qsf_source_tensor(c->s, 0)] >= 0) return false;
@@ -94,6 +119,12 @@ static bool fits(const Lister *c, const GgufTensor *t) {
 static void join_dims(GgufTensor *t) {
     t->n_dims = t->part[0]->n_dims;
     memcpy(t->ne, t->part[0]->ne, sizeof t->ne);
+    if (t->experts > 0) {
+        t->n_dims = 3;
+        t->ne[1] *= t->n_parts / t->experts;
+        t->ne[2] = t->experts;
+        return;
+    }
     for (unsigned i = 1; i < t->n_parts; i++) t->ne[t->n_dims - 1] += t->part[i]->ne[t->n_dims - 1];
 }
 
@@ -103,7 +134,8 @@ static void mark_joined(const Lister *c) {
     for (uint32_t i = 0; names != NULL && i < names->n_fused && i < INT32_MAX; i++) {
         t = (GgufTensor){ .name = names->fused[i] };
         if (!find_parts(c, t.name, &t) || !fits(c, &t)) continue;
-        for (unsigned k = 0; k < t.n_parts; k++) c->join[t.part[k] - qsf_source_tensor(c->s, 0)] = (int32_t)i;
+        for (uint32_t k = 0; k < t.n_parts; k++)
+            c->join[part_of(c->s, &t, k) - qsf_source_tensor(c->s, 0)] = (int32_t)i;
     }
 }
 
@@ -129,14 +161,21 @@ static int finish(const Lister *c, GgufTensor *t) {
     return QSF_OK;
 }
 
+/* Is t the first part of the tensor? An expert's is found without looking for all of them. */
+static bool is_first(const Lister *c, const char *name, const QsfTensor *t) {
+    GgufTensor all = { .name = name, .experts = 1 };
+    if (qsf_expert_pieces(name) > 0 && part_of(c->s, &all, 0) != NULL) return part_of(c->s, &all, 0) == t;
+    return find_parts(c, name, &all) && all.part[0] == t;
+}
+
 static int add(const Lister *c, uint64_t i) {
     const QsfTensor *t = qsf_source_tensor(c->s, i);
     GgufTensor *out = &c->l->tensor[c->l->n];
     const int32_t join = c->join[i];
     *out = (GgufTensor){ .name = t->name, .part = { t }, .n_parts = 1 };
     if (join >= 0) out->name = c->s->named->fused[join];
-    if (join >= 0 && (!find_parts(c, out->name, out) || out->part[0] != t))
-        return QSF_OK; /* with the first */
+    if (join >= 0 && !is_first(c, out->name, t)) return QSF_OK; /* with the first */
+    if (join >= 0 && !find_parts(c, out->name, out)) return QSF_OK;
     join_dims(out);
     c->l->n++;
     return finish(c, out);
@@ -335,8 +374,8 @@ static int put_tensors(GgufOut *g, QsfErr *err) {
     int rc = pad(g, err);
     for (uint64_t i = 0; rc == QSF_OK && i < g->l.n; i++) {
         g->now = &g->l.tensor[i];
-        for (unsigned k = 0; rc == QSF_OK && k < g->now->n_parts && !g->o->dry; k++)
-            rc = put_part(g, g->now->part[k], err);
+        for (uint32_t k = 0; rc == QSF_OK && k < g->now->n_parts && !g->o->dry; k++)
+            rc = put_part(g, part_of(g->s, g->now, k), err);
         if (g->o->dry) g->pos += g->now->bytes;
         if (rc == QSF_OK) rc = pad(g, err);
     }

@@ -62,6 +62,8 @@ typedef struct QsfItem {
     uint32_t order;      /* of its first use */
     uint64_t first;      /* for a part of a tensor fused in GGUF: its first row (bias: element) */
     uint32_t rows, cols; /* as in the QSF file */
+    uint32_t experts;    /* 0, or its matrices are stored as tensors of their own, expert by expert, with
+                            those of the next items that have such a number */
     uint8_t keep;        /* the code that changes nothing */
     uint8_t code;        /* the chosen code; initially `keep` */
     QsfKeepReason why;
@@ -76,28 +78,46 @@ typedef struct QsfItem {
     uint64_t outliers, clamped; /* values beyond three standard deviations; those clamped to that limit */
 } QsfItem;
 
+enum { QSF_ITEM_NAME = 160 };
+
 typedef struct QsfItems {
     QsfItem *item; /* (n): the embedding, the layers, the final section without its norms */
     uint32_t n, n_layers;
     bool tied;      /* no tensor has the type of a head */
     bool norm_bias; /* the final norm has a bias; that it exists is in named.norms */
     uint32_t arch;  /* code for the header: QSFF_CUSTOM if a layer lacks tensors that another code requires */
-    QsfNamed named; /* the tensors without a type; names belong to the source */
+    QsfNamed named; /* the tensors without a type; names belong to the source, or are in: */
+    char (*names)[QSF_ITEM_NAME]; /* of the matrices of experts */
 } QsfItems;
 
-enum { QSF_ITEM_NAME = 160 };
 /* Formats the name that the tensor has if nothing is fused, "blk.3.attn_q.weight". Returns buf. */
 const char *qsf_item_name(const QsfItem *i, char buf[QSF_ITEM_NAME]);
 
 /* Returns whether it is a matrix that can be quantized to few bits. */
 bool qsf_item_is_matrix(const QsfItem *i);
 
-/* Lists all tensors of s; head has the fixed fields of s; uses may be NULL. A tensor that has no type, or not
- * the shape of its type, becomes a named one. QSF_E_MODEL names a tensor that QSF cannot store, or an
- * embedding that is missing; QSF_E_RUNTIME if out of memory. The caller frees the list. */
+/* Lists all tensors of s; head has the fixed fields of s; uses may be NULL. together: the matrices of each
+ * expert are stored one after the other, as tensors of their own, where uses say which they are. A tensor
+ * that has no type, or not the shape of its type, becomes a named one. QSF_E_MODEL names a tensor that QSF
+ * cannot store, or an embedding that is missing; QSF_E_RUNTIME if out of memory. The caller frees the
+ * list. */
 int qsf_items_list(QsfItems *out, const QsfSource *s, const QsfFileHeader *head, const QsfUses *uses,
-                   QsfErr *err);
+                   bool together, QsfErr *err);
 void qsf_items_free(QsfItems *l); /* *l may be zeroed */
+
+/* Returns how many matrices of an expert a tensor with this GGUF name has: 1, or 2 (gate and up); 0: it is
+ * not one of experts. */
+uint32_t qsf_expert_pieces(const char *stacked);
+/* Formats the name of one of them, "blk.3.ffn_gate.7.weight". Returns buf. */
+const char *qsf_expert_name(const char *stacked, uint32_t expert, uint32_t piece, char buf[QSF_ITEM_NAME]);
+/* For qsf_items_list: finds the experts, and makes room for their names. QSF_E_RUNTIME if out of memory. */
+int qsf_items_part_experts(QsfItems *l, const char *path, QsfErr *err);
+/* Returns how many items, from item k, are stored expert by expert; 1: item k is stored as it is. */
+uint32_t qsf_items_run(const QsfItems *l, uint32_t k);
+/* Returns the number of tensors that these n items are stored as. */
+uint32_t qsf_items_parts(const QsfItems *l, uint32_t k, uint32_t n);
+/* Sets *out to the at-th of them, and its name. Returns the item that it is a part of. */
+uint32_t qsf_items_part(const QsfItems *l, uint32_t k, uint32_t at, QsfItem *out, char name[QSF_ITEM_NAME]);
 
 /* Sets code, groups and bytes. block: block size of codes 0 to 4. QSF_E_RUNTIME for an impossible code. */
 int qsf_item_become(QsfItem *i, uint8_t code, uint32_t block, QsfKeepReason why, QsfErr *err);

@@ -299,7 +299,8 @@ static int sort_items(Lister *c) {
         return qsf_err_memory(c->err, "%s", qsf_source_path(c->s));
     }
     for (uint32_t k = 1; k < l->n; k++)
-        if (l->item[k].type == QSFT_NAMED && l->item[k].layer < l->n_layers) mixed[l->item[k].layer] = true;
+        if ((l->item[k].type == QSFT_NAMED || l->item[k].experts > 0) && l->item[k].layer < l->n_layers)
+            mixed[l->item[k].layer] = true;
     for (uint32_t k = 1; k < l->n; k++)
         s[k] = (Sorted){ l->item[k], k, l->item[k].layer < l->n_layers && mixed[l->item[k].layer] };
     if (l->n > 2) qsort(s + 1, l->n - 1, sizeof *s, by_place);
@@ -311,9 +312,18 @@ static int sort_items(Lister *c) {
 
 static int index_named(Lister *c) {
     QsfNamed *n = &c->l->named;
-    for (uint32_t k = 0; k < c->l->n; k++) {
+    uint32_t names = 0;
+    for (uint32_t k = 0, run; k < c->l->n; k += run) {
         const QsfItem *i = &c->l->item[k];
-        if (i->type != QSFT_NAMED) continue;
+        run = qsf_items_run(c->l, k);
+        for (uint32_t at = 0; i->experts > 0 && at < qsf_items_parts(c->l, k, run); at++) {
+            QsfItem part;
+            (void)qsf_items_part(c->l, k, at, &part, c->l->names[names]);
+            n->tensor[n->n++] = (QsfNamedTensor){ .name = c->l->names[names++],
+                                                  .n_dims = 2,
+                                                  .ne = { part.cols, part.rows, 1, 1 } };
+        }
+        if (i->experts > 0 || i->type != QSFT_NAMED) continue;
         QsfNamedTensor *t = &n->tensor[n->n++];
         *t = (QsfNamedTensor){ .name = i->t->name, .n_dims = i->t->n_dims };
         memcpy(t->ne, i->t->ne, sizeof t->ne);
@@ -334,13 +344,16 @@ static bool has_needed(const QsfItems *l, uint32_t arch) {
 
 static int check_layers(const Lister *c) {
     for (uint32_t layer = 0, k = 1; layer < c->l->n_layers; layer++) {
-        const uint32_t first = k;
-        while (k < c->l->n && c->l->item[k].layer == layer) k++;
-        if (k - first > UINT16_MAX)
+        uint64_t n = 0;
+        for (uint32_t run; k < c->l->n && c->l->item[k].layer == layer; k += run) {
+            run = qsf_items_run(c->l, k);
+            n += qsf_items_parts(c->l, k, run);
+        }
+        if (n > UINT16_MAX)
             return qsf_err_set(c->err, QSF_E_MODEL,
-                               "%s: layer %" PRIu32 " has %" PRIu32
+                               "%s: layer %" PRIu32 " has %" PRIu64
                                " tensors, expected at most %u in a layer of a QSF file",
-                               qsf_source_path(c->s), layer, k - first, UINT16_MAX);
+                               qsf_source_path(c->s), layer, n, UINT16_MAX);
     }
     return QSF_OK;
 }
@@ -358,22 +371,23 @@ static void keep_fused(Lister *c) {
     }
 }
 
-static int list_all(Lister *c) {
+static int list_all(Lister *c, bool together) {
     int rc = list_embedding(c);
     for (uint32_t i = 0; rc == QSF_OK && i < c->l->n_layers; i++) rc = list_layer(c, i);
     if (rc == QSF_OK) rc = list_final(c);
     if (rc == QSF_OK) place_norms(c);
     if (rc == QSF_OK) rc = list_named(c);
+    if (rc == QSF_OK) keep_fused(c);
+    if (rc == QSF_OK && together) rc = qsf_items_part_experts(c->l, qsf_source_path(c->s), c->err);
     if (rc == QSF_OK) rc = sort_items(c);
     if (rc == QSF_OK) rc = check_layers(c);
     if (rc == QSF_OK) rc = index_named(c);
-    if (rc == QSF_OK) keep_fused(c);
     c->l->arch = rc == QSF_OK && has_needed(c->l, c->head->arch) ? c->head->arch : QSFF_CUSTOM;
     return rc;
 }
 
 int qsf_items_list(QsfItems *out, const QsfSource *s, const QsfFileHeader *head, const QsfUses *uses,
-                   QsfErr *err) {
+                   bool together, QsfErr *err) {
     QsfErr local = { 0 };
     Lister c = { .s = s, .l = out, .head = head, .uses = uses, .err = err != NULL ? err : &local };
     const size_t n = (size_t)qsf_source_n_tensors(s);
@@ -381,11 +395,11 @@ int qsf_items_list(QsfItems *out, const QsfSource *s, const QsfFileHeader *head,
     out->item = calloc(n * 3 + 1, sizeof *out->item); /* up to 3 parts each */
     out->named.tensor = calloc(n + 1, sizeof *out->named.tensor);
     out->named.first = calloc((size_t)head->n_layers + 2, sizeof *out->named.first);
-    out->named.fused = calloc(n + 1, sizeof *out->named.fused);
+    out->named.fused = calloc(2 * n + 1, sizeof *out->named.fused);
     c.placed = calloc(n + 1, sizeof *c.placed);
     const bool ok = out->item != NULL && out->named.tensor != NULL && out->named.first != NULL &&
                     out->named.fused != NULL && c.placed != NULL;
-    int rc = ok ? list_all(&c) : qsf_err_memory(c.err, "%s", qsf_source_path(s));
+    int rc = ok ? list_all(&c, together) : qsf_err_memory(c.err, "%s", qsf_source_path(s));
     free(c.placed);
     if (rc != QSF_OK) qsf_items_free(out);
     return rc;
@@ -396,5 +410,6 @@ void qsf_items_free(QsfItems *l) {
     free(l->named.tensor);
     free(l->named.first);
     free(l->named.fused);
+    free(l->names);
     *l = (QsfItems){ 0 };
 }

@@ -108,6 +108,26 @@ static int put_item(Packer *p, QsfItem *i, QsfErr *err) {
     return rc == QSF_OK ? put_rows(p, i, err) : rc;
 }
 
+/* Writes n items expert by expert. What is measured is that of the items. */
+static int put_experts(Packer *p, uint32_t k, uint32_t n, QsfErr *err) {
+    const uint32_t parts = qsf_items_parts(p->l, k, n);
+    int rc = QSF_OK;
+    for (uint32_t i = k; i < k + n; i++) p->l->item[i].outliers = p->l->item[i].clamped = 0;
+    for (uint32_t at = 0; rc == QSF_OK && at < parts; at++) {
+        char name[QSF_ITEM_NAME];
+        QsfItem part;
+        QsfItem *whole = &p->l->item[qsf_items_part(p->l, k, at, &part, name)];
+        part.stats = (QsfQuantStats){ 0 };
+        part.outliers = part.clamped = 0;
+        rc = put_item(p, &part, err);
+        part.stats.max_row += part.first;
+        qsf_stats_merge(&whole->stats, &part.stats);
+        whole->outliers += part.outliers;
+        whole->clamped += part.clamped;
+    }
+    return rc;
+}
+
 /* ---- sections */
 
 /* Returns the common code of all matrices of a layer, else QSFF_MIXED. */
@@ -151,7 +171,10 @@ static int put_all(Packer *p, QsfErr *err) {
         rc = qsf_write_layer(&p->w, layer_code(l, layer),
                              p->scores != NULL ? qsf_calibration_importance(p->scores, layer) : 0.0f, err);
         if (rc == QSF_OK && stays_whole(p, layer)) qsf_write_uncompressed(&p->w);
-        for (; rc == QSF_OK && k < l->n && l->item[k].layer == layer; k++) rc = put_item(p, &l->item[k], err);
+        for (uint32_t run; rc == QSF_OK && k < l->n && l->item[k].layer == layer; k += run) {
+            run = qsf_items_run(l, k);
+            rc = l->item[k].experts > 0 ? put_experts(p, k, run, err) : put_item(p, &l->item[k], err);
+        }
     }
     if (rc == QSF_OK) rc = qsf_write_final(&p->w, p->norm, p->bias, l->tied, p->exact_norm, err);
     for (; rc == QSF_OK && k < l->n; k++) rc = put_item(p, &l->item[k], err);
@@ -232,7 +255,7 @@ static int take_scores(Packer *p, QsfErr *err) {
 
 static int prepare(Packer *p, QsfErr *err) {
     int rc = qsf_fields_of_source(&p->head, p->s, err);
-    if (rc == QSF_OK) rc = qsf_items_list(p->l, p->s, &p->head, p->o->uses, err);
+    if (rc == QSF_OK) rc = qsf_items_list(p->l, p->s, &p->head, p->o->uses, !p->o->stacked, err);
     p->head.arch = p->l->arch;
     if (rc == QSF_OK) rc = qsf_items_lay_out(p->l, p->o->x16, p->head.block, err);
     if (rc == QSF_OK) rc = take_scores(p, err);

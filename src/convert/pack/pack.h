@@ -15,6 +15,8 @@ typedef struct QsfPackOptions {
     const QsfUses *uses;      /* NULL, or what the program of s does with its tensors; without it, tensors
                                           without a type are neither quantized nor interleaved */
     uint32_t flags;           /* QSFF_PAGES, QSFF_LINES */
+    bool stacked;             /* the matrices of all experts as one tensor, as in GGUF; otherwise those of one
+                                 expert follow one another, if uses say which they are */
     bool x16;                 /* interleave rows of matrices by 16 if there are kernels for the format */
     uint32_t block;           /* block size of codes 0 to 4; 0: 64. 128 and 256 are slightly smaller and
                                  worse; only qsf_pack can read them, no kernel supports them */

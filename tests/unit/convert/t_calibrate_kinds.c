@@ -177,13 +177,18 @@ static double error_of(const char *path, const char *name, const QsfCalibration 
     const QsfCalTensor *of = &c->tensor[t - qsf_source_tensor(a, 0)];
     float x[WIDEST], y[WIDEST];
     double sum = 0;
+    char own[QSF_ITEM_NAME]; /* of the matrix of an expert */
     qk_table kernels;
     qk_table_init(&kernels, QK_LEVEL_REF);
     assert_true(t->ne[0] <= WIDEST && of->width == t->ne[0] && of->sets > 0);
     for (uint64_t row = 0; row < t->ne[1] * t->ne[2]; row++) {
         const float *w = c->energy + of->at + (of->sets > 1 ? row / t->ne[1] * of->width : 0);
         read_row(a, t, &kernels, row, x);
-        read_row(b, u, &kernels, row, y);
+        if (u != NULL)
+            read_row(b, u, &kernels, row, y);
+        else
+            read_row(b, qsf_source_find_tensor(b, qsf_expert_name(name, (uint32_t)(row / t->ne[1]), 0, own)),
+                     &kernels, row % t->ne[1], y);
         for (uint64_t k = 0; k < t->ne[0]; k++) sum += (double)w[k] * pow((double)x[k] - (double)y[k], 2);
     }
     qsf_source_close(a);
@@ -224,6 +229,44 @@ static void test_experts_improve(void **state) {
     check_improves(2 * 7 + 1);
 }
 
+/* The matrices of each expert are tensors: the same channels as in the tensors of all of them. */
+static void test_separate_experts(void **state) {
+    QsfCalibration c[2];
+    QsfSource *s[2];
+    char name[64], own[QSF_ITEM_NAME];
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        QsfRuntime rt;
+        QsfCalibratePlan p;
+        assert_int_equal(qsf_test_write_tiny_experts_as(model, 7,
+                                                        i == 0 ? QSF_TINY_STACKED : QSF_TINY_SEPARATE, false),
+                         0);
+        open_model(&rt, &p);
+        calibrate(&rt, &p, &c[i]);
+        qsf_runtime_close(&rt);
+        qsf_calibrate_plan_free(&p);
+        s[i] = open_ok(model);
+    }
+    for (unsigned part = 0; part < 3; part++) {
+        static const char *const parts[] = { "gate", "up", "down" };
+        snprintf(name, sizeof name, "blk.1.ffn_%s_exps.weight", parts[part]);
+        const QsfTensor *t = qsf_source_find_tensor(s[0], name);
+        const QsfCalTensor *all = &c[0].tensor[t - qsf_source_tensor(s[0], 0)];
+        for (uint32_t e = 0; e < QSF_TINY_EXPERTS; e++) {
+            const QsfTensor *u = qsf_source_find_tensor(s[1], qsf_expert_name(name, e, 0, own));
+            const QsfCalTensor *one = &c[1].tensor[u - qsf_source_tensor(s[1], 0)];
+            assert_int_equal(one->sets, 1);
+            assert_int_equal(one->width, all->width);
+            assert_memory_equal(c[0].energy + all->at + (all->sets > 1 ? e * all->width : 0),
+                                c[1].energy + one->at, one->width * sizeof(float));
+        }
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        qsf_source_close(s[i]);
+        qsf_calibration_free(&c[i]);
+    }
+}
+
 static void test_recurrence_improves(void **state) {
     (void)state;
     assert_int_equal(qsf_test_write_tiny_mamba(model, 7), 0);
@@ -233,6 +276,7 @@ static void test_recurrence_improves(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_experts),
                                         cmocka_unit_test(test_experts_improve),
+                                        cmocka_unit_test(test_separate_experts),
                                         cmocka_unit_test(test_recurrence_improves) };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# In a QSF file the matrices of an expert follow one another: one read for an expert instead of three, fewer
+# bytes, the same answers as with the GGUF file at every budget, and the same GGUF file again.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/model.sh"
+tools=$QSF_BUILDDIR/obj/tests/tools convert=$QSF_BUILDDIR/qsf-convert
+[ -x "$convert" ] || skip "qsf-convert is not built"
+cd "$work" || exit 1
+"$tools/mkbig" sparse.gguf layers=3 hidden=256 heads=4 ffn=256 experts=32 used=4 type=q4_k vocab=300 ||
+    fail "mkbig"
+expect 0 '' "$convert" sparse.gguf together.qsf
+grep -q '^blk.0.ffn_down_exps.weight' out || { cat out; fail "the report has no row for all experts"; }
+expect 0 '' "$convert" --quiet --experts stacked sparse.gguf stacked.qsf
+expect 0 '' "$convert" --verify together.qsf
+[ "$("$convert" --inspect together.qsf | grep -c 'ffn_[a-z]*\.[0-9]*\.weight')" = 288 ] ||
+    fail "not 3 x 32 matrices in each layer"
+
+# ask PIN FILE: a greedy answer.
+ask() { expect 0 '' "$run" --json --temperature 0 --ignore-eos -n 16 -c 64 -p 'a b c d' --pin "$1" "$2"; }
+# each MISSES READS N: about N reads for each miss.
+each() { awk -v m="$1" -v r="$2" -v n="$3" 'BEGIN { exit !(m > 0 && r > 0.99 * n * m && r < 1.01 * n * m) }'; }
+weights=$(($(wc -c <sparse.gguf) / 1024))
+for part in 0 20 40 60 200; do
+    ask $((weights * part / 100))K sparse.gguf
+    text=$(answer_text) mb=$(number read_mb_per_token)
+    misses=$(number expert_misses_per_token)
+    [ $part != 40 ] || each "$misses" "$(number expert_reads_per_token)" 3 ||
+        { cat out; fail "not three reads for an expert of a GGUF file"; }
+    for file in together stacked; do
+        ask $((weights * part / 100))K $file.qsf
+        [ "$(answer_text)" = "$text" ] || fail "another answer: $file, $part % of the weights"
+        case $part$file in
+        40together)
+            each "$(number expert_misses_per_token)" "$(number expert_reads_per_token)" 1 ||
+                { cat out; fail "not one read for an expert of a QSF file"; }
+            [ "$(number expert_misses_per_token)" = "$misses" ] || fail "other misses than with the GGUF file"
+            awk -v a="$(number read_mb_per_token)" -v b="$mb" 'BEGIN { exit !(a < b) }' ||
+                fail "$(number read_mb_per_token) MB per token instead of less than $mb" ;;
+        esac
+    done
+done
+
+# Back to GGUF: the same tensors, and the same ones from both layouts if they were requantized.
+for layout in stacked fused separate; do
+    "$tools/mktiny" $layout.gguf experts=$layout shared=1 || fail "mktiny"
+    expect 0 '' "$convert" --quiet $layout.gguf a.qsf
+    expect 0 '' "$convert" --quiet a.qsf again.gguf
+    ! have python3 || py "$QSF_SRCDIR/tests/system/gguf_same.py" $layout.gguf again.gguf ||
+        fail "other tensors: $layout"
+    expect 0 '' "$convert" --quiet a.qsf b.qsf
+    expect 0 '' "$convert" --quiet --experts stacked a.qsf c.qsf
+    for file in b c; do
+        expect 0 '' "$convert" --quiet $file.qsf b.gguf
+        [ "$(wc -c <b.gguf)" -ge "$(wc -c <again.gguf)" ] || fail "tensors are missing: $layout, $file.qsf"
+        ask 300K $file.qsf
+    done
+    expect 0 '' "$convert" --quiet -q q4_0 $layout.gguf a.qsf
+    expect 0 '' "$convert" --quiet -q q4_0 --experts stacked $layout.gguf b.qsf
+    expect 0 '' "$convert" --quiet a.qsf a.gguf
+    expect 0 '' "$convert" --quiet b.qsf b.gguf
+    cmp a.gguf b.gguf || fail "requantized experts depend on the layout: $layout"
+done
+expect 2 'must be one of: together, stacked' "$convert" --experts apart sparse.gguf x.qsf
+expect 2 'are for QSF files' "$convert" --experts stacked sparse.gguf x.gguf
+finish

@@ -8,7 +8,7 @@
 #include "ui/format.h"
 #include "ui/heat.h"
 
-#define UI_CELL 20 /* columns of a layer */
+#define UI_CELL 20 /* columns of a layer; the lines fit 38, what is left of a screen of 40 */
 
 static double part(double a, double b) { return b > 0 ? a / b : 0; }
 
@@ -39,10 +39,10 @@ static void measured(const QSFStats *s, UiBuf *b) {
         ui_buf_printf(b, "hits     %.0f %% of %s", 100 * x->hits, uses);
     else
         ui_buf_puts(b, "hits     -");
-    if (x->slots > 0) ui_buf_printf(b, ", %.0f %% expected", 100 * x->expected_hits);
+    if (x->slots > 0) ui_buf_printf(b, " (expected %.0f %%)", 100 * x->expected_hits);
     ui_buf_puts(b, "\n");
     if (x->uses > 0 && x->resident < x->n)
-        ui_buf_printf(b, "disk     %s per token, waiting %.0f %%\n", mb, s->stall * 100);
+        ui_buf_printf(b, "disk     %s/token, waiting %.0f %%\n", mb, s->stall * 100);
 }
 
 /* ---- layer by layer ---- */
@@ -95,7 +95,7 @@ static void budget(const QSFExpertBudget *x, const QSFStats *s, UiBuf *b) {
     ui_format_tps(x->tps, tps, sizeof tps);
     ui_buf_printf(b, "at %s: %.0f %%", mb, 100 * x->hits);
     if (x->tps > 0) ui_buf_printf(b, ", about %s t/s", tps);
-    ui_buf_puts(b, x->budget == s->budget ? " (now)\n" : "\n");
+    ui_buf_puts(b, x->budget == s->budget ? " now\n" : "\n");
 }
 
 static void budgets(UiApp *a, UiBuf *b) {
@@ -134,7 +134,7 @@ static bool show(UiApp *a) {
         measured(&a->stats, &b);
         layers(a, &b);
         budgets(a, &b);
-        ui_buf_puts(&b, "/experts forget drops what is kept for the next start");
+        ui_buf_puts(&b, "/experts forget drops what is kept");
     }
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);

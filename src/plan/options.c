@@ -132,11 +132,19 @@ int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err) {
 
 /* ---- messages ---- */
 
+/* Memory that is missing to keep everything in RAM; 0: nothing streams. Of experts a token reads only some. */
+static uint64_t missing_bytes(const QsfPlan *p) {
+    if (p->streamed_bytes == 0 || p->n_experts == 0) return p->streamed_bytes;
+    const uint64_t experts = p->expert_bytes - qsf_plan_expert_resident(p),
+                   dense = p->weight_bytes - p->expert_bytes;
+    return experts + (p->expert_slots == 0 && p->pinned_bytes < dense ? dense - p->pinned_bytes : 0);
+}
+
 /* Finds the budget that pins everything with the planner; 0 when it is more than nine tenths of what is
  * available. */
 static uint64_t full_pin_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p) {
     QsfPlanOptions more = *o;
-    uint64_t need = p->total, missing = p->streamed_bytes;
+    uint64_t need = p->total, missing = missing_bytes(p);
     for (int round = 0; round < 8 && missing != 0; round++) {
         QsfPlan plan;
         QsfErr err = { 0 };
@@ -144,7 +152,7 @@ static uint64_t full_pin_budget(const QsfModel *m, const QsfPlanOptions *o, cons
         if (need > more.available / 10 * 9) return 0;
         more.budget = need;
         if (qsf_plan_make(&plan, m, &more, &err) != QSF_OK) return 0;
-        missing = plan.streamed_bytes;
+        missing = missing_bytes(&plan);
         qsf_plan_free(&plan);
     }
     return missing == 0 ? need : 0;

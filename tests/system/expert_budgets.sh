@@ -43,4 +43,13 @@ else
     echo "skip: no writable memory cgroup, or sanitizers: only the tokens are compared"
     walk '' env
 fi
+# The budget that keeps all experts in RAM is named: with it nothing streams, and with a little less something does.
+"$run" -p a -n 1 -c 256 --ram-budget $((mb * 6 / 10)) "$sparse" >"$work/out" 2>"$work/err" || fail "exit $?"
+all=$(sed -n 's/.* of RAM are free: --ram-budget \([0-9]*\) keeps them in RAM$/\1/p' "$work/err")
+[ -n "$all" ] || { cat "$work/err"; fail "no budget is named that keeps the weights in RAM"; finish; }
+streams() {
+    "$run" --plan --json -c 256 --ram-budget "$1" "$sparse" | sed -n 's/.*"streamed_bytes": \([0-9]*\).*/\1/p'
+}
+[ "$(streams "$all")" = 0 ] || fail "$(streams "$all") bytes stream with $all MB"
+[ "$(streams $((all - 3)))" != 0 ] || fail "nothing streams with 3 MB less than $all, either"
 finish

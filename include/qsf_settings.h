@@ -48,7 +48,7 @@ typedef struct QSFParams {
     float top_n_sigma;                 /* standard deviations below the largest logit */
     float xtc, xtc_threshold;          /* probability that the likeliest tokens are left out, and which are */
     float dynatemp, dynatemp_exponent; /* temperature is by entropy, this much above and below the other */
-    uint8_t mirostat;                  /* version 1 or 2 */
+    int32_t mirostat;                  /* version 1 or 2 */
     float mirostat_tau, mirostat_eta;  /* surprise in bits, and learning rate */
     float adaptive_target, adaptive_decay; /* tokens about as likely as this, on average */
     float least;                           /* the unlikeliest token that has this probability */
@@ -98,8 +98,16 @@ typedef struct QSFSettings {
 
 /* LIVE: takes effect with the next token. REPLAN: takes effect between two tokens, with a new memory plan;
  * the tokens do not change, unless CHANGES is set, too. RELOAD: takes effect when a model is
- * loaded or reloaded. */
-enum { QSF_SETTING_LIVE = 1, QSF_SETTING_RELOAD = 2, QSF_SETTING_REPLAN = 4, QSF_SETTING_CHANGES = 8 };
+ * loaded or reloaded. LIST: items separated by ',', or "off"; an option adds one each time that it is
+ * given. */
+enum {
+    QSF_SETTING_LIVE = 1,
+    QSF_SETTING_RELOAD = 2,
+    QSF_SETTING_REPLAN = 4,
+    QSF_SETTING_CHANGES = 8,
+    QSF_SETTING_LIST = 16,
+    QSF_SETTING_MORE = 32 /* shown beside the conversation only while it has another value than by default */
+};
 
 typedef struct QSFSetting {
     const char *name;      /* "top-p": also the long option */
@@ -121,6 +129,11 @@ const QSFSetting *qsf_setting_at(size_t i);
 const QSFSetting *qsf_setting_find(const char *name);
 /* Parses, checks and stores value. Returns 0, or 2 with a message in err: the setting and its range. */
 int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, char *err, size_t cap);
+/* Adds an item to a row with QSF_SETTING_LIST; one of the same token is replaced. The item is written as in
+ * the list, but ',' needs no '\'. "off" clears the list; other rows are set. Errors as qsf_setting_set. */
+int qsf_setting_add(QSFSettings *s, const QSFSetting *row, const char *item, char *err, size_t cap);
+/* Removes the item of a token, whose "=X" may be missing; false when there is none. */
+bool qsf_setting_remove(QSFSettings *s, const QSFSetting *row, const char *item);
 /* Checks that no two settings exclude each other: a quality below 1, or a limit for experts, and an eviction
  * policy. Returns 0, or 2 with both and the reason in err. The programs and the worker refuse such settings.
  * Any thread. */

@@ -227,6 +227,8 @@ struct UiApp {
 
 /* Fills s with the defaults of the chat: those of the engine, but an automatic budget. */
 void ui_settings_default(QSFSettings *s);
+/* Does row have another value than by default? */
+bool ui_setting_is_on(const QSFSettings *s, const QSFSetting *row);
 /* settings are copied. The engine has no model yet. */
 void ui_app_init(UiApp *a, UiEngine engine, const QSFSettings *settings);
 void ui_app_free(UiApp *a);

@@ -217,9 +217,16 @@ void ui_app_take_model_defaults(UiApp *a, UiBuf *changed) {
     if (changed->len > 0) a->engine.set_params(a->engine.self, &a->settings.params);
 }
 
-static bool is_knob(size_t i) {
+bool ui_setting_is_on(const QSFSettings *s, const QSFSetting *row) {
+    QSFSettings usual;
+    ui_settings_default(&usual);
+    return qsf_setting_differs(s, &usual, row);
+}
+
+static bool is_knob(const UiApp *a, size_t i) {
     const QSFSetting *row = qsf_setting_at(i);
-    return row && row->step > 0 && (row->flags & QSF_SETTING_LIVE);
+    return row && row->step > 0 && (row->flags & QSF_SETTING_LIVE) &&
+           (!(row->flags & QSF_SETTING_MORE) || ui_setting_is_on(&a->settings, row));
 }
 
 void ui_app_knob_choose(UiApp *a, int by) {
@@ -227,7 +234,7 @@ void ui_app_knob_choose(UiApp *a, int by) {
     size_t i = a->knob;
     for (size_t tries = 0; n > 0 && tries < n; tries++) {
         i = (i + (by < 0 ? n - 1 : 1)) % n;
-        if (is_knob(i)) {
+        if (is_knob(a, i)) {
             a->knob = (unsigned)i;
             return;
         }
@@ -237,13 +244,14 @@ void ui_app_knob_choose(UiApp *a, int by) {
 void ui_app_knob_turn(UiApp *a, int steps) {
     const QSFSetting *row = qsf_setting_at(a->knob);
     char value[QSF_SETTING_TEXT], from[QSF_SETTING_TEXT];
-    if (!row || !is_knob(a->knob)) return;
+    if (!row || !is_knob(a, a->knob)) return;
     qsf_setting_get(&a->settings, row, from, sizeof from);
     double v = strtod(from, NULL) + steps * row->step;
     v = v < row->min ? row->min : v > row->max ? row->max : v;
     /* Steps land on round numbers; a limit of "above 0" stays above it. */
     v = round(v * 1e4) / 1e4;
-    const bool positive = strcmp(row->name, "top-p") == 0 || strcmp(row->name, "quality") == 0;
+    const bool positive = strcmp(row->name, "top-p") == 0 || strcmp(row->name, "quality") == 0 ||
+                          strcmp(row->name, "typical") == 0;
     if (v <= 0 && positive) v = row->step;
     (void)snprintf(value, sizeof value, "%.10g", v);
     (void)ui_app_set(a, row, value, !a->full_screen);

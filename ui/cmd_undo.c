@@ -202,6 +202,9 @@ static const struct {
     { "theme", NOTHING, NULL },
     { "search", NOTHING, NULL },
     { "stop", BACK, NULL },
+    { "bias", BACK, NULL },
+    { "ban", BACK, NULL },
+    { "least", BACK, NULL },
     { "read", NOTHING, NULL },
     { "queue", NOTHING, NULL },
     { "source", NOTHING, NULL }, /* its lines are undone one by one */

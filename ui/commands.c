@@ -90,6 +90,19 @@ static const UiWord experts_words[] = {
     { NULL, NULL, NULL },
 };
 static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
+static const UiWord bias_words[] = {
+    { "off", "clear the biases, or that of one TOKEN", NULL },
+    { NULL, NULL, NULL },
+};
+static const UiWord ban_words[] = {
+    { "off", "allow everything again, or one TEXT", NULL },
+    { NULL, NULL, NULL },
+};
+static const UiWord least_words[] = {
+    { "on", "with a floor of 0.01", NULL },
+    { "off", "draw tokens as usual", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord stop_words[] = { { "off", "clear all stop strings", NULL }, { NULL, NULL, NULL } };
 
 #define ARG(kind) \
@@ -140,6 +153,9 @@ static const UiCommand table[] = {
     { "theme", "colors,colours", "[NAME]", "show the themes, or use one: auto, dark, light, ansi, mono, or your own", { UI_ARG_THEME, theme_words, NULL }, ui_cmd_theme },
     { "search", "find", "RE", "find an expression in the conversation; n and N go to the next places (also ^F)", ARG(NONE), ui_cmd_search },
     { "stop", "", "[TEXT|off]", "list, add or clear stop strings", WORDS(stop_words), ui_cmd_stop },
+    { "bias", "", "[TOKEN=X|off [TOKEN]]", "list, add or remove biases: X is added to the logit of a token, a text or #id; -inf = never", WORDS(bias_words), ui_cmd_bias },
+    { "ban", "", "[TEXT|off [TEXT]]", "list, add or remove texts and #ids that answers never have", WORDS(ban_words), ui_cmd_ban },
+    { "least", "", "[F|on|off]", "take the least likely token that has at least the probability F", MIXED(least_words, "least"), ui_cmd_least },
     { "read", "file,attach", "FILE|PATTERN", "attach text files to the message: mention them as @FILE", ARG(FILE),
       ui_cmd_read },
     { "queue", "", "[N|drop N|drop all]", "list the queued messages, take one back into the input, or remove it",

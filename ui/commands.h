@@ -89,6 +89,10 @@ typedef enum UiUndo {
 UiUndo ui_undo_of(const char *command, const char **why);
 /* This command, whose name must stay valid, was successful: what it did is the last change. */
 void ui_undo_note(UiApp *a, const char *command);
+/* cmd_sampler.c */
+bool ui_cmd_bias(UiApp *a, const char *name, const char *args);
+bool ui_cmd_ban(UiApp *a, const char *name, const char *args);
+bool ui_cmd_least(UiApp *a, const char *name, const char *args);
 /* cmd_tree.c */
 bool ui_cmd_branch(UiApp *a, const char *name, const char *args);
 bool ui_cmd_tree(UiApp *a, const char *name, const char *args);

@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "qsf_text.h"
+#include "ui/app.h"
 #include "ui/format.h"
 #include "ui/heat.h"
 
 #define UI_SMALL_BYTES 52429 /* shown as 0.0 MB */
 
-/* Settings changed by the live keys, and the seed next to them. */
-static bool is_knob(const QSFSetting *row) {
+/* Settings changed by the live keys, the seed next to them, and others while they are on. */
+static bool is_shown(const UiStatus *s, const QSFSetting *row) {
+    if (row->flags & QSF_SETTING_MORE) return ui_setting_is_on(s->settings, row);
     return (row->flags & QSF_SETTING_LIVE) && (row->step > 0 || strcmp(row->name, "seed") == 0);
 }
 
@@ -223,9 +225,9 @@ static bool some_experts(const UiStatus *s) {
     return s->stats->expert.n > 0 && s->stats->expert.resident < s->stats->expert.n;
 }
 
-static int sampling_rows(void) {
+static int sampling_rows(const UiStatus *s) {
     int knobs = 0;
-    for (size_t i = 0; i < qsf_setting_count(); i++) knobs += is_knob(qsf_setting_at(i));
+    for (size_t i = 0; i < qsf_setting_count(); i++) knobs += is_shown(s, qsf_setting_at(i));
     return 2 + (knobs + 1) / 2;
 }
 
@@ -234,7 +236,7 @@ static int rows_below(const UiStatus *s) {
     int io = s->stats->streamed_bytes == 0
                  ? 0
                  : 3 + some_experts(s) + ui_status_offers(s) + (s->n_layers > 0 ? UI_HEAT_ROWS : 0);
-    return 1 + io + sampling_rows() + (s->stats->out_tokens > 0);
+    return 1 + io + sampling_rows(s) + (s->stats->out_tokens > 0);
 }
 
 static void ram_row(Pane *p, const char *name, uint64_t bytes) {
@@ -309,7 +311,7 @@ static void heat(Pane *p) {
     const QSFStats *st = p->s->stats;
     UiHeat h = { p->s->layers, p->s->n_layers, st->layer, st->state >= QSF_STATE_PREFILL,
                  some_experts(p->s) };
-    if (h.n == 0 || p->end_row - p->row < UI_HEAT_ROWS + sampling_rows()) return;
+    if (h.n == 0 || p->end_row - p->row < UI_HEAT_ROWS + sampling_rows(p->s)) return;
     ui_heat_draw(p->c, p->row, p->col + 1, p->end, &h);
     p->row += UI_HEAT_ROWS;
 }
@@ -359,7 +361,7 @@ static void meter_sampling(Pane *p) {
     right(p, row, UI_STYLE_DIM, "F5/F6 * F7/F8 -+");
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *set = qsf_setting_at(i);
-        if (!is_knob(set)) continue;
+        if (!is_shown(p->s, set)) continue;
         if (k % 2 == 0) row = next(p);
         knob_cell(p, row, p->col + (k % 2) * 16, i);
         k++;

@@ -181,7 +181,7 @@ static int apply_builtin(Parser *p, const QSFCliOption *own, const char *value) 
 static int apply(Parser *p, Found f, const char *value) {
     p->err[0] = '\0';
     if (f.setting) {
-        if (qsf_setting_set(p->settings, f.setting, value ? value : "on", p->err, p->cap))
+        if (qsf_setting_add(p->settings, f.setting, value ? value : "on", p->err, p->cap))
             return name_in_error(p, f.setting->name);
         return QSF_EXIT_OK;
     }

@@ -193,7 +193,7 @@ char *qsf_model_text(const QsfModel *m) {
 
 /* ---- the settings it recommends ---- */
 
-/* Other keys (mirostat, XTC, the order of the filters) belong to samplers that this program does not have. */
+/* The keys of ggml-org/llama.cpp, except general.sampling.sequence, the order of the stages. */
 static const struct {
     const char *key, *setting;
 } rows[] = {
@@ -203,6 +203,11 @@ static const struct {
     { "general.sampling.min_p", "min-p" },
     { "general.sampling.penalty_repeat", "repeat-penalty" },
     { "general.sampling.penalty_last_n", "repeat-last-n" },
+    { "general.sampling.xtc_probability", "xtc" },
+    { "general.sampling.xtc_threshold", "xtc-threshold" },
+    { "general.sampling.mirostat", "mirostat" },
+    { "general.sampling.mirostat_tau", "mirostat-tau" },
+    { "general.sampling.mirostat_eta", "mirostat-eta" },
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 

@@ -12,9 +12,11 @@
 #include "src/base/utf8.h"
 #include "src/chat/chat.h"
 #include "src/engine/number.h"
+#include "src/engine/setting_lists.h"
 #include "src/plan/evict.h"
 #include "src/plan/kvtypes.h"
 #include "src/plan/plan.h"
+#include "src/sample/sampler.h"
 
 #define WORD_MAX 8 /* size of the members that hold a keyword */
 _Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *)0)->k == WORD_MAX &&
@@ -301,6 +303,71 @@ static bool set_sentence(const QSFSetting *row, QSFSettings *s, void *p, const c
     return true;
 }
 
+/* The error names the stage; settings.c asks for it. */
+static bool set_samplers(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    uint8_t order[QSF_SAMPLERS_MAX];
+    char why[300];
+    (void)row;
+    (void)s;
+    if (!qsf_samplers_parse(value, order, why, sizeof why)) return false;
+    memcpy(p, order, sizeof order);
+    return true;
+}
+static void get_samplers(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    qsf_samplers_print(p, dst, cap);
+}
+
+static bool is_bias(const char *item, size_t len) {
+    QsfListToken token;
+    float bias;
+    return qsf_list_bias(item, len, &token, &bias);
+}
+static bool is_token(const char *item, size_t len) {
+    QsfListToken token;
+    return qsf_list_token(item, len, &token);
+}
+static bool is_text(const char *item, size_t len) {
+    char text[QSF_LIST_ITEM];
+    size_t n;
+    return qsf_list_text(item, len, text, &n);
+}
+
+static bool set_list(void *p, const char *value, size_t cap, bool (*valid)(const char *item, size_t len)) {
+    const bool off = strcasecmp(value, "off") == 0;
+    const char *at = value, *item;
+    const size_t size = strlen(value);
+    size_t len;
+    if (off) {
+        *(char *)p = '\0';
+        return true;
+    }
+    if (size == 0 || size >= cap || !is_plain(value) || !qsf_utf8_valid(value, size)) return false;
+    while (qsf_list_next(&at, &item, &len))
+        if (!valid(item, len)) return false;
+    memcpy(p, value, size + 1);
+    return true;
+}
+static bool set_biases(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    (void)row;
+    (void)s;
+    return set_list(p, value, QSF_SETTING_TEXT, is_bias);
+}
+static bool set_tokens(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    (void)row;
+    (void)s;
+    return set_list(p, value, QSF_SETTING_TEXT, is_token);
+}
+static bool set_texts(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    (void)row;
+    (void)s;
+    return set_list(p, value, QSF_SETTING_LINE, is_text);
+}
+static void get_list(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
+}
+
 static bool set_template(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
     size_t len = strlen(value);
     (void)row;
@@ -357,6 +424,14 @@ const QsfSettingKind qsf_kind_embedding = { set_embedding, get_embedding,
                                             "auto, resident or lru (tables by clusters are not supported)" };
 const QsfSettingKind qsf_kind_limit = { set_limit, get_limit, "a whole number from 0 to 1000000000, or -1" };
 const QsfSettingKind qsf_kind_sentence = { set_sentence, get_text, "one line of at most 255 bytes" };
+const QsfSettingKind qsf_kind_samplers = { set_samplers, get_samplers, "names of stages" };
+const QsfSettingKind qsf_kind_biases = {
+    set_biases, get_list, "TOKEN=X,... with a number or -inf for each text or #id, at most 1023 bytes, or off"
+};
+const QsfSettingKind qsf_kind_tokens = { set_tokens, get_list,
+                                         "texts and #ids separated by commas, at most 1023 bytes, or off" };
+const QsfSettingKind qsf_kind_texts = { set_texts, get_list,
+                                        "texts separated by commas, at most 255 bytes, or off" };
 const QsfSettingKind qsf_kind_template = { set_template, get_template,
                                            "the name of a template or file, at most 255 bytes" };
 const QsfSettingKind qsf_kind_file = { set_file, get_file,

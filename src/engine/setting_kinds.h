@@ -35,6 +35,10 @@ extern const QsfSettingKind qsf_kind_reasoning; /* uint8_t */
 extern const QsfSettingKind qsf_kind_embedding; /* uint8_t */
 extern const QsfSettingKind qsf_kind_limit;     /* int32_t: 1 + the value, which may be -1 */
 extern const QsfSettingKind qsf_kind_sentence;  /* char[QSF_SETTING_LINE]: one line */
+extern const QsfSettingKind qsf_kind_samplers;  /* uint8_t[QSF_SAMPLERS_MAX] */
+extern const QsfSettingKind qsf_kind_biases;    /* char[QSF_SETTING_TEXT]: a list of TOKEN=X */
+extern const QsfSettingKind qsf_kind_tokens;    /* char[QSF_SETTING_TEXT]: a list of texts and #ids */
+extern const QsfSettingKind qsf_kind_texts;     /* char[QSF_SETTING_LINE]: a list of texts */
 extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_LINE] */
 extern const QsfSettingKind qsf_kind_file;      /* char[QSF_SETTING_LINE]; "" is printed as "off" */
 

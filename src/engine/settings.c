@@ -14,6 +14,7 @@
 #include "src/engine/number.h"
 #include "src/engine/setting_kinds.h"
 #include "src/plan/plan.h"
+#include "src/sample/sampler.h"
 
 typedef struct Row {
     QSFSetting pub;
@@ -25,6 +26,8 @@ typedef struct Row {
 #define LIVE       QSF_SETTING_LIVE
 #define RELOAD     QSF_SETTING_RELOAD
 #define REPLAN     QSF_SETTING_REPLAN
+#define LIST       QSF_SETTING_LIST
+#define MORE       QSF_SETTING_MORE
 #define CONVERT    (QSF_SETTING_REPLAN | QSF_SETTING_CHANGES)
 
 /* clang-format off */
@@ -45,9 +48,72 @@ static const Row rows[] = {
     {{"repeat-penalty", "repetition-penalty", 0, "F", LIVE,
       "penalize recently used tokens, 0.1 to 10; 1 = off (default 1)",
       0.1, 10, 0.05}, &qsf_kind_float, AT(params.repeat_penalty)},
-    {{"repeat-last-n", "", 0, "N", LIVE,
-      "tokens the repeat penalty considers, -1 to 1000000; -1 = all (default 64)",
+    {{"repeat-last-n", "repeat-window", 0, "N", LIVE,
+      "tokens that the repeat penalty, presence and frequency consider, -1 to 1000000; -1 = all (default 64)",
       -1, 1000000, 0}, &qsf_kind_int, AT(params.repeat_last_n)},
+    {{"presence", "presence-penalty", 0, "F", LIVE | MORE,
+      "subtract F from the logits of recently used tokens, -10 to 10; 0 = off (default 0)",
+      -10, 10, 0.05}, &qsf_kind_float, AT(params.presence)},
+    {{"frequency", "frequency-penalty", 0, "F", LIVE | MORE,
+      "subtract F for each time that a token was recently used, -10 to 10; 0 = off (default 0)",
+      -10, 10, 0.05}, &qsf_kind_float, AT(params.frequency)},
+    {{"dry", "dry-multiplier", 0, "F", LIVE | MORE,
+      "penalize tokens that would continue a repeated sequence, 0 to 100; 0 = off, 0.8 is usual (default 0)",
+      0, 100, 0.1}, &qsf_kind_float, AT(params.dry)},
+    {{"dry-base", "", 0, "F", LIVE | MORE,
+      "how fast that penalty grows with each repeated token, 1 to 100 (default 1.75)",
+      1, 100, 0.05}, &qsf_kind_float, AT(params.dry_base)},
+    {{"dry-length", "dry-allowed-length", 0, "N", LIVE | MORE,
+      "tokens that may be repeated before that penalty grows, 1 to 1000 (default 2)",
+      1, 1000, 1}, &qsf_kind_int, AT(params.dry_length)},
+    {{"dry-breakers", "dry-sequence-breaker", 0, "LIST", LIVE | MORE | LIST,
+      "texts, separated by commas, at which repeated sequences end, or off (default \\n,:,\",*)",
+      0, 0, 0}, &qsf_kind_texts, AT(params.dry_breakers)},
+    {{"typical", "typical-p,typ-p", 0, "F", LIVE | MORE,
+      "locally typical sampling: keep the tokens whose surprise is the most expected, up to the cumulative probability F, above 0 to 1; 1 = off (default 1)",
+      0, 1, 0.05}, &qsf_kind_positive, AT(params.typical)},
+    {{"top-n-sigma", "top-nsigma", 0, "F", LIVE | MORE,
+      "keep tokens whose logit is at most F standard deviations below the largest, 0 to 100; 0 = off (default 0)",
+      0, 100, 0.1}, &qsf_kind_float, AT(params.top_n_sigma)},
+    {{"xtc", "xtc-probability", 0, "F", LIVE | MORE,
+      "with this probability, remove all tokens above xtc-threshold but the least likely of them, 0 to 1; 0 = off (default 0)",
+      0, 1, 0.05}, &qsf_kind_float, AT(params.xtc)},
+    {{"xtc-threshold", "", 0, "F", LIVE | MORE,
+      "the probability that xtc looks for, 0 to 1; above 0.5 = off (default 0.1)",
+      0, 1, 0.01}, &qsf_kind_float, AT(params.xtc_threshold)},
+    {{"dynatemp", "dynatemp-range", 0, "F", LIVE | MORE,
+      "vary the temperature by up to F with the entropy of the candidates, 0 to 5; 0 = off (default 0)",
+      0, 5, 0.05}, &qsf_kind_float, AT(params.dynatemp)},
+    {{"dynatemp-exp", "dynatemp-exponent", 0, "F", LIVE | MORE,
+      "exponent of the entropy in dynatemp, 0.01 to 10 (default 1)",
+      0.01, 10, 0.1}, &qsf_kind_float, AT(params.dynatemp_exponent)},
+    {{"mirostat", "", 0, "N", LIVE | MORE,
+      "keep the surprise of the text constant: version 1 or 2, instead of top-k, top-p and the like; 0 = off (default 0)",
+      0, 2, 1}, &qsf_kind_int, AT(params.mirostat)},
+    {{"mirostat-tau", "mirostat-ent", 0, "F", LIVE | MORE,
+      "the surprise that mirostat aims at, in bits, 0 to 100 (default 5)",
+      0, 100, 0.1}, &qsf_kind_float, AT(params.mirostat_tau)},
+    {{"mirostat-eta", "mirostat-lr", 0, "F", LIVE | MORE,
+      "the learning rate of mirostat, 0 to 10 (default 0.1)",
+      0, 10, 0.01}, &qsf_kind_float, AT(params.mirostat_eta)},
+    {{"adaptive-target", "", 0, "F", LIVE | MORE,
+      "adaptive-p: prefer tokens so that the average probability is F, 0 to 1; 0 = off (default 0)",
+      0, 1, 0.05}, &qsf_kind_float, AT(params.adaptive_target)},
+    {{"adaptive-decay", "", 0, "F", LIVE | MORE,
+      "adaptive-p: how long earlier tokens count, 0 to 0.99 (default 0.9)",
+      0, 0.99, 0.01}, &qsf_kind_float, AT(params.adaptive_decay)},
+    {{"least", "", 0, "F", LIVE | MORE,
+      "take the least likely token with at least the probability F, 0 to 1; 0 = off (default 0)",
+      0, 1, 0.001}, &qsf_kind_float, AT(params.least)},
+    {{"samplers", "", 0, "LIST", LIVE | MORE,
+      "stages of the sampler in their order; what is not listed is off (default penalties,dry,top-n-sigma,top-k,typical,top-p,min-p,xtc,temperature)",
+      0, 0, 0}, &qsf_kind_samplers, AT(params.samplers)},
+    {{"logit-bias", "", 0, "TOKEN=X", LIVE | MORE | LIST,
+      "add X to the logit of a token, a text or #id; -inf = never; may be repeated (default off)",
+      0, 0, 0}, &qsf_kind_biases, AT(params.logit_bias)},
+    {{"ban", "", 0, "TEXT", LIVE | MORE | LIST,
+      "never write this text, or the token #id; may be repeated (default off)",
+      0, 0, 0}, &qsf_kind_tokens, AT(params.ban)},
     {{"quality", "", 0, "F", LIVE,
       "use about this part of the weights for each token of an answer, above 0 to 1: lower is faster and less exact; 1 = all (default 1)",
       0, 1, 0.05}, &qsf_kind_positive, AT(params.quality)},
@@ -158,6 +224,15 @@ void qsf_settings_default(QSFSettings *s) {
                     .quality = 1.0f,
                     .top_k = 40,
                     .repeat_last_n = 64,
+                    .dry_base = 1.75f,
+                    .dry_length = 2,
+                    .dry_breakers = "\\n,:,\",*",
+                    .typical = 1.0f,
+                    .xtc_threshold = 0.1f,
+                    .dynatemp_exponent = 1.0f,
+                    .mirostat_tau = 5.0f,
+                    .mirostat_eta = 0.1f,
+                    .adaptive_decay = 0.9f,
                     .reasoning_message = "I have thought long enough and answer now." },
         .ram_budget = QSF_BUDGET_DEFAULT,
         .pin = UINT64_MAX,
@@ -209,7 +284,11 @@ static uint64_t bit_of(const Row *r) { return (uint64_t)1 << (r - rows); }
 static void put_value_error(const Row *r, const char *value, char *err, size_t cap) {
     QsfErr e = { 0 };
     const char *name = r->pub.name;
-    if (r->kind->expected != NULL) {
+    char why[300];
+    uint8_t order[QSF_SAMPLERS_MAX];
+    if (r->kind == &qsf_kind_samplers && !qsf_samplers_parse(value, order, why, sizeof why)) {
+        qsf_err_set(&e, QSF_E_USAGE, "%s", why);
+    } else if (r->kind->expected != NULL) {
         qsf_err_set(&e, QSF_E_USAGE, "%s takes %s, not '%.60s'", name, r->kind->expected, value);
     } else {
         char lo[40], hi[40];

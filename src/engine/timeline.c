@@ -11,6 +11,7 @@
 #include "src/engine/quality/quality.h"
 #include "src/engine/reasoning_limit.h"
 #include "src/engine/stopper.h"
+#include "src/engine/token_rules.h"
 #include "src/sample/rng.h"
 
 #define NAME     "token ids of the conversation"
@@ -26,6 +27,7 @@ typedef struct Run {
     bool splits; /* the output has more than an answer */
     QsfStopper stopper;
     QsfReasoningLimit limit;
+    QsfTokenRules rules;
     bool hides; /* reasoning was closed: more of it is not emitted */
     int32_t id; /* the token whose text is emitted next, -1 after it was emitted */
     QSFParams params;
@@ -236,12 +238,15 @@ static int sample(Run *r, QsfSample *s, QsfErr *err) {
         *s = (QsfSample){ .id = r->g->chosen_id, .p = 1, .kept = 1, .plain = -1 };
         return QSF_OK;
     }
-    const QsfSamplerInput in = { .logits = qsf_forward_logits(rt->fwd),
-                                 .params = &r->params,
-                                 .recent = t->ids,
-                                 .n_recent = t->n_ids,
-                                 .banned = rt->eog,
-                                 .n_banned = r->params.ignore_eos ? rt->n_eog : 0 };
+    QsfSamplerInput in = { .logits = qsf_forward_logits(rt->fwd),
+                           .params = &r->params,
+                           .recent = t->ids,
+                           .n_recent = t->n_ids,
+                           .banned = rt->eog,
+                           .n_banned = r->params.ignore_eos ? rt->n_eog : 0 };
+    int rc = qsf_token_rules_update(&r->rules, &r->params, err);
+    if (rc != QSF_OK) return rc;
+    qsf_token_rules_input(&r->rules, &in);
     return qsf_sampler_next(rt->sampler, &in, s, err);
 }
 
@@ -291,6 +296,7 @@ static void look(Run *r, const float *logits, int32_t id, float plain) {
 static void add(Run *r, int32_t id) {
     r->out->tokens++;
     r->out->last_id = id;
+    qsf_token_rules_wrote(&r->rules, id);
     deliver(r, id);
 }
 
@@ -455,6 +461,9 @@ int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *o
     QsfErr own = { 0 };
     if (err == NULL) err = &own;
     Run r = { .t = t, .g = g, .out = out, .id = -1, .first = true, .start_ns = qsf_now_ns() };
+    r.rules.rt = t->rt;
+    r.rules.piece = t->piece;
+    r.rules.piece_cap = QSF_TIMELINE_PIECE;
     memset(out, 0, sizeof *out);
     out->prompt_tokens = (uint32_t)g->n_prompt;
     int rc = open_filters(&r, err);

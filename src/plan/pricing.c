@@ -13,7 +13,7 @@
  * while computing, and libc's per-thread arenas. */
 #define CODE_SLACK              (512u * 1024)
 #define CODE_PER_THREAD         (64u * 1024)
-#define SAMPLER_BYTES_PER_TOKEN 16u /* candidates of the sampler, beside 4 bytes of logit */
+#define SAMPLER_BYTES_PER_TOKEN 17u /* candidates and sets of the sampler, beside 4 bytes of logit */
 #define SAMPLER_SLACK           (64u * 1024)
 #define META_SLACK              (64u * 1024) /* structs of the forward pass, the loader and the plan */
 

@@ -5,12 +5,17 @@
 
 #include <math.h>
 
-/* The default order. That of stages which are not fixed is the one that ggml-org/llama.cpp has, too. */
+/* The default order. That of the stages that QSFParams.samplers can arrange is the one of
+ * ggml-org/llama.cpp. */
 const QsfStage *const qsf_sampler_stages[] = {
-    &qsf_stage_constraints, &qsf_stage_penalties, &qsf_stage_top_k,
-    &qsf_stage_top_p,       &qsf_stage_min_p,     &qsf_stage_temperature,
+    &qsf_stage_logit_bias,  &qsf_stage_constraints, &qsf_stage_penalties,   &qsf_stage_dry,
+    &qsf_stage_top_n_sigma, &qsf_stage_top_k,       &qsf_stage_typical,     &qsf_stage_top_p,
+    &qsf_stage_min_p,       &qsf_stage_xtc,         &qsf_stage_temperature, &qsf_stage_least,
+    &qsf_stage_mirostat,    &qsf_stage_adaptive_p,
 };
 const size_t qsf_n_sampler_stages = sizeof qsf_sampler_stages / sizeof *qsf_sampler_stages;
+_Static_assert(sizeof qsf_sampler_stages / sizeof *qsf_sampler_stages <= QSF_SAMPLERS_MAX,
+               "QSFParams.samplers has room for all");
 
 float qsf_bits(float nats) { return nats > 0 ? nats / 0.693147181f : 0.0f; }
 
@@ -62,6 +67,36 @@ double qsf_chain_total(QsfChain *c) {
     return total;
 }
 
+float qsf_chain_logit_of(QsfChain *c, double p) {
+    return qsf_chain_max(c) + (float)(c->temperature * log(p * qsf_chain_total(c)));
+}
+
+double qsf_chain_entropy(QsfChain *c) {
+    if (c->dense) {
+        qsf_chain_probabilities(c);
+        return (double)c->nats;
+    }
+    const double max = (double)qsf_chain_max(c);
+    double total = 0, sum = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const double d = ((double)c->cand[i].x - max) / c->temperature, w = exp(d);
+        total += w;
+        sum += w * d;
+    }
+    return log(total) - sum / total;
+}
+
+void qsf_chain_forbid(QsfChain *c, size_t id) {
+    c->n -= c->x[id] > QSF_LOGIT_LOWEST;
+    c->x[id] = QSF_LOGIT_LOWEST;
+    c->removed = true;
+}
+
+void qsf_chain_keep_one(QsfChain *c, size_t i) {
+    c->cand[0] = c->dense ? (qk_pick){ c->x[i], (int32_t)i } : c->cand[i];
+    qsf_chain_adopt(c, 1);
+}
+
 void qsf_chain_changed(QsfChain *c) {
     c->changed = true;
     c->best_known = false;
@@ -93,24 +128,39 @@ void qsf_chain_at_least(QsfChain *c, float limit) {
     c->sorted = sorted;
 }
 
-/* A stage by its place in the order, NULL after the last one; the fixed ones come first. */
-static const QsfStage *stage_at(const QSFParams *p, size_t i) {
-    if (p->samplers[0] == 0) return i < qsf_n_sampler_stages ? qsf_sampler_stages[i] : NULL;
-    size_t fixed = 0;
-    while (qsf_sampler_stages[fixed]->flags & QSF_STAGE_FIXED) fixed++;
-    if (i < fixed) return qsf_sampler_stages[i];
-    i -= fixed;
-    return i < sizeof p->samplers && p->samplers[i] > 0 && p->samplers[i] <= qsf_n_sampler_stages
-               ? qsf_sampler_stages[p->samplers[i] - 1]
-               : NULL;
+static bool is_named(const QSFParams *p, size_t stage) {
+    for (size_t i = 0; i < sizeof p->samplers; i++)
+        if (p->samplers[i] == stage + 1) return true;
+    return false;
+}
+
+static size_t first_movable(void) {
+    size_t i = 0;
+    while (qsf_sampler_stages[i]->flags & QSF_STAGE_FIXED) i++;
+    return i;
+}
+
+/* Numbers of all stages in their order into out (QSF_SAMPLERS_MAX); returns how many. */
+static size_t order(const QSFParams *p, uint8_t *out) {
+    const size_t first = first_movable();
+    size_t n = 0;
+    for (size_t i = 0; i < first; i++) out[n++] = (uint8_t)i;
+    for (size_t i = 0; i < sizeof p->samplers && p->samplers[i] > 0; i++) {
+        const size_t stage = p->samplers[i] - 1u;
+        if (stage < qsf_n_sampler_stages && !(qsf_sampler_stages[stage]->flags & QSF_STAGE_FIXED) &&
+            n < QSF_SAMPLERS_MAX)
+            out[n++] = (uint8_t)stage;
+    }
+    for (size_t i = first; i < qsf_n_sampler_stages && n < QSF_SAMPLERS_MAX; i++)
+        if (p->samplers[0] == 0 || (qsf_sampler_stages[i]->flags & QSF_STAGE_FIXED)) out[n++] = (uint8_t)i;
+    return n;
 }
 
 /* Is it certain that the likeliest of the candidates will be chosen? */
 static bool is_greedy(const QSFParams *p) {
-    if (p->temperature > 0) return false;
-    for (size_t i = 0; stage_at(p, i) != NULL; i++)
-        if (stage_at(p, i) == &qsf_stage_temperature) return true;
-    return false;
+    size_t t = 0;
+    while (qsf_sampler_stages[t] != &qsf_stage_temperature) t++;
+    return !(p->temperature > 0) && !(p->least > 0) && (p->samplers[0] == 0 || is_named(p, t));
 }
 
 /* Before the first stage that is not only about logits. */
@@ -123,12 +173,24 @@ static void note_entropy(QsfChain *c) {
     c->entropy = qsf_bits(c->nats);
 }
 
+static bool skips(const QSFParams *p, const QsfStage *s, bool greedy) {
+    if (p->mirostat > 0 && (s->flags & QSF_STAGE_TRUNCATES)) return true;
+    return greedy && (s->flags & QSF_STAGE_KEEPS_BEST) && s != &qsf_stage_temperature;
+}
+
+void qsf_chain_drawn(QsfChain *c, const QsfSample *s) {
+    for (size_t i = 0; i < qsf_n_sampler_stages; i++)
+        if ((c->applied >> i & 1) && qsf_sampler_stages[i]->drawn != NULL) qsf_sampler_stages[i]->drawn(c, s);
+}
+
 bool qsf_chain_run(QsfChain *c) {
     const bool greedy = is_greedy(c->p);
-    const QsfStage *s;
-    for (size_t i = 0; (s = stage_at(c->p, i)) != NULL; i++) {
-        if (greedy && (s->flags & QSF_STAGE_KEEPS_BEST) && s != &qsf_stage_temperature) continue;
-        if (!s->on(c)) continue;
+    uint8_t stages[QSF_SAMPLERS_MAX];
+    const size_t n = order(c->p, stages);
+    for (size_t i = 0; i < n; i++) {
+        const QsfStage *s = qsf_sampler_stages[stages[i]];
+        if (skips(c->p, s, greedy) || !s->on(c)) continue;
+        c->applied |= (uint32_t)1 << stages[i];
         if (!(s->flags & QSF_STAGE_LOGITS)) note_entropy(c);
         s->apply(c);
         if (c->n == 0) return false;

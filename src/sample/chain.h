@@ -16,8 +16,9 @@
 
 /* What stages remember from token to token; zeroed by qsf_sampler_seed. */
 typedef struct QsfChainMemory {
-    bool mirostat_on;
-    double mu; /* mirostat: the most surprise, in bits */
+    bool mirostat, adaptive; /* what follows has begun */
+    double mu;               /* mirostat: the most surprise, in bits */
+    double p_sum, p_weight;  /* adaptive-p: of the probabilities of chosen tokens, decayed */
 } QsfChainMemory;
 
 typedef struct QsfChain {
@@ -26,6 +27,7 @@ typedef struct QsfChain {
     const qk_table *table;
     QsfRng *rng;
     QsfChainMemory *memory;
+    const uint64_t *allowed; /* as in, without those that were rejected */
     uint32_t n_vocab;
     bool dense;
     bool sorted;        /* the list is best first, the lower id first on a tie */
@@ -41,11 +43,14 @@ typedef struct QsfChain {
     float *prob;            /* (n_vocab), after x in memory: scratch, or probabilities (prob_temperature) */
     float prob_temperature; /* prob is softmax(x / it); 0 = something else */
     float nats;             /* the entropy of prob then */
+    bool prob_by_id;        /* prob has what a stage needs after the draw */
+    double share;           /* mirostat: probability of what it kept */
+    uint32_t applied;       /* bit i: stage i of the table */
     double u;               /* the random number of the draw; -1 = none was needed */
 } QsfChain;
 
 enum {
-    QSF_STAGE_FIXED = 1,     /* at its place in the table, whatever the order is */
+    QSF_STAGE_FIXED = 1,     /* first or last, as in the table, whatever the order is */
     QSF_STAGE_LOGITS = 2,    /* only changes logits */
     QSF_STAGE_TRUNCATES = 4, /* not applied with mirostat, which has its own limit */
     QSF_STAGE_KEEPS_BEST = 8 /* never removes the likeliest token: without effect at temperature 0 */
@@ -59,10 +64,13 @@ typedef struct QsfStage {
     bool (*on)(const QsfChain *c);
     /* Leaves at least one candidate, if there is one. */
     void (*apply)(QsfChain *c);
+    /* After the draw, if it was applied; may be NULL. */
+    void (*drawn)(QsfChain *c, const QsfSample *s);
 } QsfStage;
 
-extern const QsfStage qsf_stage_constraints, qsf_stage_penalties, qsf_stage_top_k, qsf_stage_top_p,
-    qsf_stage_min_p, qsf_stage_temperature;
+extern const QsfStage qsf_stage_logit_bias, qsf_stage_constraints, qsf_stage_penalties, qsf_stage_dry,
+    qsf_stage_top_n_sigma, qsf_stage_top_k, qsf_stage_typical, qsf_stage_top_p, qsf_stage_min_p,
+    qsf_stage_xtc, qsf_stage_least, qsf_stage_temperature, qsf_stage_mirostat, qsf_stage_adaptive_p;
 
 /* The stages in their default order, and their number. A place in it + 1 is the number of a stage in
  * QSFParams.samplers. */
@@ -82,6 +90,16 @@ size_t qsf_chain_best(QsfChain *c);
 float qsf_chain_max(QsfChain *c);
 /* Dense only: makes prob the probabilities. */
 void qsf_chain_probabilities(QsfChain *c);
+/* The logit of a token that has probability p. */
+float qsf_chain_logit_of(QsfChain *c, double p);
+/* The entropy of the candidates, in nats. */
+double qsf_chain_entropy(QsfChain *c);
+/* Dense only: this token cannot be chosen any more. */
+void qsf_chain_forbid(QsfChain *c, size_t id);
+/* Only this candidate is left: an index in x or cand. */
+void qsf_chain_keep_one(QsfChain *c, size_t i);
+/* Keeps the k likeliest. */
+void qsf_chain_top_k(QsfChain *c, size_t k);
 /* The sum of exp((logit - max) / temperature) of all candidates. */
 double qsf_chain_total(QsfChain *c);
 /* To be called after logits were changed. */
@@ -90,14 +108,22 @@ void qsf_chain_changed(QsfChain *c);
 void qsf_chain_adopt(QsfChain *c, size_t n);
 /* Keeps the candidates whose logit is at least limit; the likeliest stays in any case. */
 void qsf_chain_at_least(QsfChain *c, float limit);
+/* What a selection keeps: `count` candidates, or with count 0 until the sum of their weights,
+ * exp((logit - max) / temperature), reaches `weight`. */
+typedef struct QsfSelection {
+    double max, weight;
+    size_t count;
+} QsfSelection;
 /* A list only: keeps those of the largest keys, key[i].x being that of candidate key[i].id; the order of the
- * list stays. key (n) is reordered; it may be qsf_chain_scratch. Until their weights reach `share` of all (in
- * 0..1) or, with share 0, `count` of them; at least one. Expects O(n) steps: nothing is sorted. */
-void qsf_chain_select(QsfChain *c, qk_pick *key, double share, size_t count);
+ * list stays. key (n) is reordered; it may be qsf_chain_scratch. At least one is kept. Takes O(n) steps, as
+ * nothing is sorted. */
+void qsf_chain_select(QsfChain *c, qk_pick *key, const QsfSelection *s);
 /* n_vocab elements in the memory of x and prob, for lists. */
 qk_pick *qsf_chain_scratch(QsfChain *c);
 
 /* Applies the stages in the order of p->samplers. False when no candidate is left. */
 bool qsf_chain_run(QsfChain *c);
+/* To be called with the token that was drawn. */
+void qsf_chain_drawn(QsfChain *c, const QsfSample *s);
 
 #endif

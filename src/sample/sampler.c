@@ -11,11 +11,13 @@ struct QsfSampler {
     QsfLedger *ledger;
     QsfRng rng;
     QsfChainMemory memory;
+    uint64_t *work, *set; /* sets of tokens: allowed without rejected ones, and of the caller */
     QsfChain c; /* its buffers are those of the sampler: 16 bytes for each token of the vocabulary */
 };
 
 static uint64_t sampler_bytes(uint32_t n_vocab) {
-    return (uint64_t)n_vocab * (2 * sizeof(float) + sizeof(qk_pick));
+    return (uint64_t)n_vocab * (2 * sizeof(float) + sizeof(qk_pick)) +
+           2 * QSF_TOKEN_SET_WORDS(n_vocab) * sizeof(uint64_t);
 }
 
 int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table, QsfLedger *ledger,
@@ -32,8 +34,10 @@ int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table
         return rc;
     }
     s->ledger = ledger;
-    s->c =
-        (QsfChain){ .table = table, .rng = &s->rng, .memory = &s->memory, .n_vocab = n_vocab, .cand = mem };
+    s->work = mem; /* first: their alignment is the largest */
+    s->set = s->work + QSF_TOKEN_SET_WORDS(n_vocab);
+    s->c = (QsfChain){ .table = table, .rng = &s->rng, .memory = &s->memory, .n_vocab = n_vocab };
+    s->c.cand = (qk_pick *)(void *)(s->set + QSF_TOKEN_SET_WORDS(n_vocab));
     s->c.x = (float *)(s->c.cand + n_vocab);
     s->c.prob = s->c.x + n_vocab;
     qsf_rng_seed(&s->rng, 0);
@@ -43,7 +47,7 @@ int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table
 
 void qsf_sampler_destroy(QsfSampler *s) {
     if (s == NULL) return;
-    qsf_mem_unmap(s->ledger, QSF_MEM_LOGITS, s->c.cand, sampler_bytes(s->c.n_vocab));
+    qsf_mem_unmap(s->ledger, QSF_MEM_LOGITS, s->work, sampler_bytes(s->c.n_vocab));
     free(s);
 }
 
@@ -61,6 +65,9 @@ static void begin(QsfChain *c, const QsfSamplerInput *in) {
     c->temperature = 1;
     c->entropy = -1;
     c->prob_temperature = 0;
+    c->prob_by_id = false;
+    c->share = 1;
+    c->applied = 0;
     c->u = -1;
     c->table->clamp(c->x, in->logits, c->n_vocab, QSF_LOGIT_LOWEST, -QSF_LOGIT_LOWEST);
 }
@@ -74,31 +81,35 @@ static void draw_dense(QsfChain *c, QsfSample *out) {
     out->p = (float)((double)c->prob[chosen] / total);
 }
 
-/* Draws a candidate. The weights overwrite the logits and probabilities, which are no longer needed. */
+/* Draws a candidate. The weights overwrite the logits, which are no longer needed, and probabilities, unless
+ * those are: then weights are computed twice. */
 static void draw_list(QsfChain *c, QsfSample *out) {
     const double max = (double)qsf_chain_max(c);
+    const bool keeps = c->prob_by_id && c->n > c->n_vocab / 2;
     double total = 0, sum = 0, w = 0, *weight = (double *)(void *)c->x;
     for (size_t i = 0; i < c->n; i++) {
-        weight[i] = exp(((double)c->cand[i].x - max) / c->temperature);
-        total += weight[i];
+        w = exp(((double)c->cand[i].x - max) / c->temperature);
+        if (!keeps) weight[i] = w;
+        total += w;
     }
     if (c->n > c->n_vocab / 2) c->prob_temperature = 0;
     const double target = c->u * total;
     for (size_t i = 0; i < c->n; i++) {
-        if (!(weight[i] > 0)) continue;
+        const double one = keeps ? exp(((double)c->cand[i].x - max) / c->temperature) : weight[i];
+        if (!(one > 0)) continue;
         out->id = c->cand[i].id;
-        w = weight[i];
+        w = one;
         sum += w;
         if (sum > target) break;
     }
     out->p = (float)(w / total);
 }
 
-/* At temperature 0 there is nothing to draw, and no random number is used. */
+/* At temperature 0, and with `least`, there is nothing to draw, and no random number is used. */
 static void choose(QsfChain *c, QsfSample *out) {
-    const bool greedy = c->n == 1 && !c->dense && !(c->p->temperature > 0);
+    const bool decided = c->n == 1 && !c->dense && (!(c->p->temperature > 0) || c->p->least > 0);
     *out = (QsfSample){ .id = c->cand[0].id, .p = 1, .kept = c->n };
-    if (greedy) return;
+    if (decided) return;
     c->u = qsf_rng_unit(c->rng);
     if (c->dense)
         draw_dense(c, out);
@@ -106,14 +117,35 @@ static void choose(QsfChain *c, QsfSample *out) {
         draw_list(c, out);
 }
 
-int qsf_sampler_next(QsfSampler *s, const QsfSamplerInput *in, QsfSample *out, QsfErr *err) {
-    QsfChain *c = &s->c;
+uint64_t *qsf_sampler_set(QsfSampler *s) { return s->set; }
+
+static int choose_one(QsfChain *c, const QsfSamplerInput *in, QsfSample *out, QsfErr *err) {
     begin(c, in);
     if (!qsf_chain_run(c))
-        return qsf_err_set(err, QSF_E_RUNTIME,
-                           in->allowed != NULL ? "no token of the vocabulary is allowed here"
-                                               : "no token can be chosen: the model gives none a logit");
+        return qsf_err_set(err, QSF_E_RUNTIME, "no token of the vocabulary is allowed here");
     choose(c, out);
+    return QSF_OK;
+}
+
+/* The set of allowed tokens becomes one of its own, without this one. */
+static void reject(QsfSampler *s, const QsfSamplerInput *in, int32_t id) {
+    const size_t words = QSF_TOKEN_SET_WORDS(s->c.n_vocab);
+    for (size_t i = 0; s->c.allowed != s->work && i < words; i++)
+        s->work[i] = in->allowed != NULL ? in->allowed[i] : UINT64_MAX;
+    s->c.allowed = s->work;
+    s->work[id / 64] &= ~((uint64_t)1 << (id % 64));
+}
+
+int qsf_sampler_next(QsfSampler *s, const QsfSamplerInput *in, QsfSample *out, QsfErr *err) {
+    QsfChain *c = &s->c;
+    c->allowed = in->allowed;
+    int rc = choose_one(c, in, out, err);
+    while (rc == QSF_OK && in->rejects != NULL && in->rejects(in->arg, out->id)) {
+        reject(s, in, out->id);
+        rc = choose_one(c, in, out, err);
+    }
+    if (rc != QSF_OK) return rc;
+    qsf_chain_drawn(c, out);
     out->entropy = c->entropy > 0 ? c->entropy : 0;
     out->plain = c->changed || c->prob_temperature != 1.0f ? -1 : qsf_bits(c->nats);
     return QSF_OK;

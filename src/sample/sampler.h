@@ -4,6 +4,7 @@
 #ifndef QSF_SAMPLE_SAMPLER_H
 #define QSF_SAMPLE_SAMPLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernels/kernels.h"
@@ -25,6 +26,12 @@ void qsf_sampler_seed(QsfSampler *s, uint64_t seed);
 #define QSF_TOKEN_SET_WORDS(n_vocab) (((size_t)(n_vocab) + 63) / 64)
 
 /* One token. What is zero is not used; everything is borrowed for the call. */
+/* Added to the logit of a token; -INFINITY: it is never chosen. */
+typedef struct QsfBias {
+    int32_t id;
+    float bias;
+} QsfBias;
+
 typedef struct QsfSamplerInput {
     const float *logits; /* (n_vocab), not changed */
     const QSFParams *params;
@@ -34,6 +41,18 @@ typedef struct QsfSamplerInput {
     size_t n_recent;
     const int32_t *banned; /* (n_banned) ids that may not be chosen (ignore_eos) */
     size_t n_banned;
+    const QsfBias *bias; /* (n_bias) ids outside the vocabulary are ignored */
+    size_t n_bias;
+    const uint64_t *denied; /* the set of tokens that may not be chosen; NULL = none */
+    /* Whether the token that was chosen may not be: then another one is. breaks: whether repeated sequences
+     * end at a token (dry). Both may be NULL; arg is theirs. */
+    bool (*rejects)(void *arg, int32_t id);
+    bool (*breaks)(void *arg, int32_t id);
+    void *arg;
+    /* May change the logits (n), which are a finite copy then, before everything else; NULL = none. What it
+     * leaves NaN or -infinity is not chosen. Called again for the same token if one was rejected. */
+    void (*change)(void *arg, float *logits, uint32_t n);
+    void *change_arg;
 } QsfSamplerInput;
 
 typedef struct QsfSample {
@@ -49,6 +68,17 @@ typedef struct QsfSample {
  * left, the lowest id on a tie. QSF_E_RUNTIME when no token may be chosen: allowed is empty, or has only
  * tokens that are banned, or whose logits are -infinity or NaN; *out is then undefined. */
 int qsf_sampler_next(QsfSampler *s, const QsfSamplerInput *in, QsfSample *out, QsfErr *err);
+
+/* A set of tokens for the caller's use, in the sampler's memory; its content is undefined at first. */
+uint64_t *qsf_sampler_set(QsfSampler *s);
+
+/* The order of stages as text: names, separated by ',' or ';', of stages that are not always first or last;
+ * '_' equals '-'. qsf_samplers_parse fills out (QSF_SAMPLERS_MAX) as QSFParams.samplers; "default" is the
+ * default order. False with a sentence in why (cap) for an unknown name or one that comes twice. Any thread.
+ */
+bool qsf_samplers_parse(const char *text, uint8_t *out, char *why, size_t cap);
+/* Writes "default", or what reads back. */
+void qsf_samplers_print(const uint8_t *samplers, char *dst, size_t cap);
 
 /* Fills *out, except text_end and reasoning_end, with what the model says about token id of the vocabulary:
  * its distribution is softmax(logits), which must be finite. plain: that of the qsf_sampler_next that was

@@ -36,28 +36,22 @@ static size_t partition(qk_pick *key, size_t lo, size_t hi) {
     return at;
 }
 
-typedef struct Want {
-    const QsfChain *c;
-    double max, weight; /* weight: that the chosen ones are to have; <= 0: count decides */
-    size_t count;
-} Want;
-
-static double weigh(const Want *w, const qk_pick *key, size_t lo, size_t hi) {
+static double weigh(const QsfChain *c, const QsfSelection *s, const qk_pick *key, size_t lo, size_t hi) {
     double sum = 0;
-    for (size_t i = lo; i < hi && w->count == 0; i++)
-        sum += exp(((double)w->c->cand[key[i].id].x - w->max) / w->c->temperature);
+    for (size_t i = lo; i < hi && s->count == 0; i++)
+        sum += exp(((double)c->cand[key[i].id].x - s->max) / c->temperature);
     return sum;
 }
 
 /* Returns how many of key are wanted; they are the first ones then. */
-static size_t find(const Want *w, qk_pick *key, size_t n) {
-    size_t lo = 0, hi = n;
+static size_t find(const QsfChain *c, const QsfSelection *s, qk_pick *key) {
+    size_t lo = 0, hi = c->n;
     double sum = 0; /* of [0, lo) */
     while (hi - lo > 1) {
         const size_t at = partition(key, lo, hi);
-        const double below = sum + weigh(w, key, lo, at), with = below + weigh(w, key, at, at + 1);
-        const bool enough = w->count > 0 ? at >= w->count : below >= w->weight && at > 0;
-        const bool exact = w->count > 0 ? at + 1 == w->count : with >= w->weight;
+        const double below = sum + weigh(c, s, key, lo, at), with = below + weigh(c, s, key, at, at + 1);
+        const bool enough = s->count > 0 ? at >= s->count : below >= s->weight && at > 0;
+        const bool exact = s->count > 0 ? at + 1 == s->count : with >= s->weight;
         if (!enough && exact) return at + 1;
         if (enough) {
             hi = at;
@@ -69,12 +63,10 @@ static size_t find(const Want *w, qk_pick *key, size_t n) {
     return hi > 0 ? hi : 1;
 }
 
-void qsf_chain_select(QsfChain *c, qk_pick *key, double share, size_t count) {
+void qsf_chain_select(QsfChain *c, qk_pick *key, const QsfSelection *s) {
     const uint32_t n = c->n;
-    Want w = { .c = c, .max = (double)qsf_chain_max(c), .count = share > 0 ? 0 : count };
-    if (share > 0) w.weight = share * qsf_chain_total(c);
     const bool sorted = c->sorted;
-    const size_t wanted = find(&w, key, n);
+    const size_t wanted = find(c, s, key);
     size_t kept = 0;
     for (size_t i = 0; i < wanted; i++) c->cand[key[i].id].id = ~c->cand[key[i].id].id;
     for (size_t i = 0; i < n; i++) {

@@ -11,4 +11,5 @@ static void apply(QsfChain *c) {
     qsf_chain_at_least(c, qsf_chain_max(c) + (float)(log((double)c->p->min_p) * c->temperature));
 }
 
-const QsfStage qsf_stage_min_p = { "min-p", "minp", QSF_STAGE_TRUNCATES | QSF_STAGE_KEEPS_BEST, on, apply };
+const QsfStage qsf_stage_min_p = { "min-p", "minp", QSF_STAGE_TRUNCATES | QSF_STAGE_KEEPS_BEST,
+                                   on,      apply,  NULL };

@@ -31,12 +31,15 @@ static void apply(QsfChain *c) {
     if (c->dense) {
         apply_dense(c, top_p);
     } else if (c->sorted) {
-        c->n = (uint32_t)cut(c, 0, c->n, (double)c->cand[0].x, top_p * qsf_chain_total(c));
+        qsf_chain_adopt(c, cut(c, 0, c->n, (double)c->cand[0].x, top_p * qsf_chain_total(c)));
+        c->sorted = true;
     } else {
+        const QsfSelection s = { .max = (double)qsf_chain_max(c), .weight = top_p * qsf_chain_total(c) };
         qk_pick *key = qsf_chain_scratch(c);
         for (size_t i = 0; i < c->n; i++) key[i] = (qk_pick){ c->cand[i].x, (int32_t)i };
-        qsf_chain_select(c, key, top_p, 0);
+        qsf_chain_select(c, key, &s);
     }
 }
 
-const QsfStage qsf_stage_top_p = { "top-p", "topp", QSF_STAGE_TRUNCATES | QSF_STAGE_KEEPS_BEST, on, apply };
+const QsfStage qsf_stage_top_p = { "top-p", "topp", QSF_STAGE_TRUNCATES | QSF_STAGE_KEEPS_BEST,
+                                   on,      apply,  NULL };

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -104,8 +105,9 @@ static void every_row_reads_back_its_text(void **state) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         assert_true(row->help[0] != '\0');
-        assert_true(row->flags == QSF_SETTING_LIVE || row->flags == QSF_SETTING_RELOAD ||
-                    (row->flags & ~(unsigned)QSF_SETTING_CHANGES) == QSF_SETTING_REPLAN);
+        const unsigned when = row->flags & ~(unsigned)(QSF_SETTING_LIST | QSF_SETTING_MORE);
+        assert_true(when == QSF_SETTING_LIVE || when == QSF_SETTING_RELOAD ||
+                    (when & ~(unsigned)QSF_SETTING_CHANGES) == QSF_SETTING_REPLAN);
         assert_ptr_equal(qsf_setting_find(row->name), row);
         qsf_setting_get(&s, row, text, sizeof text);
         qsf_settings_default(&t);
@@ -283,6 +285,54 @@ static void refusals_name_the_range(void **state) {
     assert_string_equal(err, "slots takes a whole number from 1 to 4, or auto, not '9'");
 }
 
+static void lists(void **state) {
+    (void)state;
+    QSFSettings s;
+    char err[256], text[QSF_SETTING_TEXT];
+    const QSFSetting *bias = qsf_setting_find("logit-bias"), *ban = qsf_setting_find("ban");
+    qsf_settings_default(&s);
+    assert_int_equal(qsf_setting_add(&s, bias, "a=1", err, sizeof err), 0);
+    assert_int_equal(qsf_setting_add(&s, bias, ", ==-2.5", err, sizeof err), 0); /* the token ", =" */
+    assert_int_equal(qsf_setting_add(&s, bias, "#12=-inf", err, sizeof err), 0);
+    assert_int_equal(qsf_setting_add(&s, bias, "\\#12=3", err, sizeof err), 0); /* the text "#12" */
+    assert_int_equal(qsf_setting_add(&s, bias, "a=4", err, sizeof err), 0);
+    qsf_setting_get(&s, bias, text, sizeof text);
+    assert_string_equal(text, "\\, ==-2.5,#12=-inf,\\#12=3,a=4");
+    assert_false(qsf_setting_remove(&s, bias, "b"));
+    assert_true(qsf_setting_remove(&s, bias, ", ="));
+    assert_true(qsf_setting_remove(&s, bias, "#12=7"));
+    assert_true(qsf_setting_remove(&s, bias, "a"));
+    qsf_setting_get(&s, bias, text, sizeof text);
+    assert_string_equal(text, "\\#12=3");
+    for (size_t i = 0; i < 400; i++) {
+        char item[16];
+        snprintf(item, sizeof item, "#%zu=1", i);
+        if (qsf_setting_add(&s, bias, item, err, sizeof err) != 0) break;
+        assert_true(i < 300); /* it is full some time, and says so */
+    }
+    assert_non_null(strstr(err, "1023 bytes"));
+    static const char *const wrong[] = { "a",        "=1",    "a=",   "a=x",
+                                         "a=1e9",    "#=1",   "#x=1", "#99999999999=1",
+                                         "a=1,,b=2", "a\nb=1" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        qsf_settings_default(&s);
+        assert_int_equal(set(&s, "logit-bias", wrong[i], err), 2);
+        assert_int_equal(set(&s, "logit-bias", "off", err), 0);
+    }
+    assert_int_equal(set(&s, "ban", "a,\\n,#5,\\off", err), 0);
+    assert_true(qsf_setting_remove(&s, ban, "\\n") && qsf_setting_remove(&s, ban, "off"));
+    qsf_setting_get(&s, ban, text, sizeof text);
+    assert_string_equal(text, "a,#5");
+    assert_int_equal(qsf_setting_add(&s, ban, "off", err, sizeof err), 0);
+    assert_string_equal(s.params.ban, "");
+    assert_int_equal(qsf_setting_add(&s, qsf_setting_find("top-k"), "7", err, sizeof err), 0);
+    assert_int_equal(set(&s, "samplers", "top_k;temp", err), 0);
+    assert_int_equal(set(&s, "samplers", "top_k,top-k", err), 2);
+    assert_non_null(strstr(err, "'top-k' comes twice"));
+    assert_int_equal(set(&s, "samplers", "top_kk", err), 2);
+    assert_non_null(strstr(err, "'top_kk' is unknown"));
+}
+
 static void percent_and_size_exclude_each_other(void **state) {
     (void)state;
     QSFSettings s;
@@ -361,6 +411,7 @@ int main(void) {
         cmocka_unit_test(names_and_aliases),
         cmocka_unit_test(values),
         cmocka_unit_test(refusals_name_the_range),
+        cmocka_unit_test(lists),
         cmocka_unit_test(percent_and_size_exclude_each_other),
         cmocka_unit_test(floats_print_shortest),
         cmocka_unit_test(live_plans),

@@ -84,7 +84,7 @@ class Tables:
         for outer in (r for table in arrays(text, 'Row') for r in table):
             row = outer[0]
             self.settings.append(Item('setting', row[0], _list(row[1]), row[3] or '', row[5] or '',
-                                      f'{at}:{outer.line}', short=_char(row[2]), flags=str(row[4]),
+                                      f'{at}:{outer.line}', short=_char(row[2]), flags=str(row[4]).split()[0],
                                       low=_number(row[6]), high=_number(row[7])))
 
     def _options(self, text, at):

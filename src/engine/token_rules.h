@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The settings logit-bias, ban and dry-breakers, which name tokens by text, for one vocabulary. One thread;
+ * nothing is allocated. */
+#ifndef QSF_ENGINE_TOKEN_RULES_H
+#define QSF_ENGINE_TOKEN_RULES_H
+
+#include "src/engine/runtime.h"
+#include "src/engine/setting_lists.h"
+
+#define QSF_RULES_ITEMS (QSF_SETTING_TEXT / 2) /* of a list: each has a byte and a comma */
+
+typedef struct QsfRule {
+    uint16_t at, len; /* its text in QsfRuleList.texts */
+    int32_t id;       /* -1: by text */
+    float bias;
+    bool found; /* a token has the text */
+} QsfRule;
+
+typedef struct QsfRuleList {
+    char value[QSF_SETTING_TEXT], texts[QSF_SETTING_TEXT];
+    QsfRule rule[QSF_RULES_ITEMS];
+    size_t n, n_texts;
+} QsfRuleList;
+
+/* Zeroed, it has no rules. */
+typedef struct QsfTokenRules {
+    QsfRuleList biases, bans;
+    QsfBias bias[QSF_RULES_ITEMS]; /* (n_bias) */
+    size_t n_bias;
+    uint64_t *denied;         /* of the sampler: tokens that have a banned text; NULL = none */
+    char tail[QSF_LIST_ITEM]; /* (n_tail) the end of the text so far */
+    size_t n_tail;
+    const QsfRuntime *rt;
+    const QSFParams *params;
+    char *piece; /* (QSF_TIMELINE_PIECE) scratch */
+    size_t piece_cap;
+} QsfTokenRules;
+
+/* Follows the parameters, which stay borrowed; cheap if nothing changed, otherwise a pass over the
+ * vocabulary. QSF_E_USAGE: a bias for a token that the model does not have, or more tokens than QSF_RULES_ITEMS. */
+int qsf_token_rules_update(QsfTokenRules *r, const QSFParams *p, QsfErr *err);
+/* Adds the text of a token to what was written. */
+void qsf_token_rules_wrote(QsfTokenRules *r, int32_t id);
+/* Fills what the sampler needs. */
+void qsf_token_rules_input(QsfTokenRules *r, QsfSamplerInput *in);
+
+#endif

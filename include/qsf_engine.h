@@ -250,6 +250,35 @@ uint32_t qsf_worker_token_ids(QSFWorker *w, uint32_t first, int32_t *out, uint32
  * the vocabulary, and while no model is loaded. Owner's thread; fast. */
 size_t qsf_worker_token_text(QSFWorker *w, int32_t id, char *dst, size_t cap, bool *special);
 
+/* ---- why a token was chosen ---- */
+
+#define QSF_WHY_TOKENS 21u  /* the likeliest tokens, and the chosen one */
+#define QSF_WHY_STAGES 16u  /* stages of the sampler */
+#define QSF_WHY_KNOWN  256u /* the last tokens of an answer that are known */
+
+/* What a stage of the sampler left. */
+typedef struct QSFWhyStage {
+    const char *name;        /* static */
+    uint32_t kept;           /* tokens */
+    float p[QSF_WHY_TOKENS]; /* (n) probabilities after it; 0 = removed */
+} QSFWhyStage;
+
+/* How a token was chosen: only the stages that were applied, in their order. */
+typedef struct QSFWhy {
+    int32_t id;
+    uint32_t n;                        /* candidates: the likeliest of the model, likeliest first, and id */
+    int32_t candidate[QSF_WHY_TOKENS]; /* (n) */
+    float p[QSF_WHY_TOKENS];           /* (n) at temperature 1, before the first stage */
+    uint32_t n_vocab, n_stages;        /* n_stages 0: nothing is known, the token was given */
+    QSFWhyStage stage[QSF_WHY_STAGES]; /* (n_stages) */
+    int32_t decided;                   /* the stage that left a single token; -1 = none: it was drawn */
+    double random;                     /* the random number of the draw, 0 to 1; -1 = none */
+} QSFWhy;
+
+/* Fills *out for token i of the answer (qsf_worker_tokens), with the 8 likeliest tokens; probabilities are
+ * rounded to 0.1 % of themselves. false if it is not known. Any thread. */
+bool qsf_worker_token_why(QSFWorker *w, uint32_t i, QSFWhy *out);
+
 /* ---- statistics ------------------------------------------------------------------------------- */
 
 #define QSF_STATS_MEM 12
@@ -383,7 +412,7 @@ typedef struct QSFExpertBudget {
     double resident; /* share of all experts that would be in memory */
     double hits; /* expected share of the chosen ones, by what was chosen for the last 256 to 512 tokens and,
                     in the beginning, in earlier conversations */
-    double tps; /* tokens per second, roughly: by the time that computing and waiting for each byte read took
+    double tps;  /* tokens per second, roughly: by the time that computing and waiting for each byte read took
                    in the running or last answer; 0 = not known */
 } QSFExpertBudget;
 /* Fills out (max) with budgets, ascending: round ones, the one in force, and the smallest with which all

@@ -6,7 +6,8 @@
 
 INSTALL ?= install
 man_pages := $(call find,man/*.[15])
-templates := $(call find,templates/*)
+templates := $(call find,templates/*.*)
+games := $(call find,templates/games/*)
 models := $(call find,models/*.qsf)
 headers := $(call find,include/qsf.h include/qsf_engine.h include/qsf_settings.h)
 D = $(DESTDIR)
@@ -49,6 +50,7 @@ install-data: completions
 	$(call install_to,644,$(addprefix $S/,$(filter %.1,$(man_pages))),$(mandir)/man1)
 	$(call install_to,644,$(addprefix $S/,$(filter %.5,$(man_pages))),$(mandir)/man5)
 	$(call install_to,644,$(addprefix $S/,$(templates)),$(datadir)/qsf/templates)
+	$(call install_to,644,$(addprefix $S/,$(games)),$(datadir)/qsf/templates/games)
 	$(call install_to,644,$(addprefix $S/,$(models)),$(datadir)/qsf/models)
 	$(call install_to,644,$S/packaging/qsf.desktop,$(datadir)/applications)
 	$(call install_to,644,$S/packaging/qsf.svg,$(datadir)/icons/hicolor/scalable/apps)
@@ -63,8 +65,8 @@ uninstall:
 	    $(addprefix $D$(includedir)/,$(notdir $(headers))) \
 	    $(foreach p,$(man_pages),$D$(mandir)/man$(patsubst .%,%,$(suffix $p))/$(notdir $p)) \
 	    $D$(datadir)/applications/qsf.desktop $D$(datadir)/icons/hicolor/scalable/apps/qsf.svg \
-	    $(addprefix $D$(datadir)/qsf/,$(templates) $(models)) $(foreach f,$(completion_files),$(call completion_path,$f))
-	-@rmdir $D$(datadir)/qsf/templates $D$(datadir)/qsf/models $D$(datadir)/qsf 2>/dev/null || true
+	    $(addprefix $D$(datadir)/qsf/,$(templates) $(games) $(models)) $(foreach f,$(completion_files),$(call completion_path,$f))
+	-@rmdir $D$(datadir)/qsf/templates/games $D$(datadir)/qsf/templates $D$(datadir)/qsf/models $D$(datadir)/qsf 2>/dev/null || true
 
 # ---- one file: qsf-run with the kernels of every machine, without the parts that only qsf-convert needs
 

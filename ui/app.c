@@ -33,6 +33,7 @@ void ui_app_free(UiApp *a) {
     ui_session_free(&a->session);
     ui_transcript_clear(&a->chat);
     ui_buf_free(&a->system);
+    ui_buf_free(&a->game.system);
     ui_stops_clear(&a->stops);
     ui_given_free(&a->given);
     ui_own_free(&a->own);

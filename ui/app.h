@@ -114,6 +114,15 @@ typedef struct UiWalk {
     QSFToken token;
 } UiWalk;
 
+/* The game that is played (cmd_game.c). */
+typedef struct UiGame {
+    char name[64];      /* "" = none */
+    QSFSettings before; /* those that it replaced */
+    uint64_t set;       /* bit i: row i of the settings */
+    UiBuf system;       /* the system prompt that it replaced, if has_system */
+    bool has_system;
+} UiGame;
+
 struct UiApp {
     UiEngine engine;
     UiHooks hooks;
@@ -122,9 +131,10 @@ struct UiApp {
     const QSFConfigFile *config; /* owned by the caller of ui_app_init; NULL = none */
     uint64_t by_config;          /* bit i: row i of the settings has the value of the configuration file */
     char role[64];               /* the last one that was taken from it, "" = none */
-    bool no_save;                /* nothing is written but what /save NAME creates */
-    bool kept; /* the session existed before this program opened it: its file does not get what is given */
-    UiOwn own; /* of that file; only if kept */
+    UiGame game;
+    bool no_save; /* nothing is written but what /save NAME creates */
+    bool kept;    /* the session existed before this program opened it: its file does not get what is given */
+    UiOwn own;    /* of that file; only if kept */
     UiTranscript chat;
     UiSession session;
     UiBuf system;     /* system prompt, empty = none */

@@ -96,6 +96,7 @@ void ui_app_set_role(UiApp *a, const char *role) {
     char was[sizeof a->role];
     memcpy(was, a->role, sizeof was);
     (void)snprintf(a->role, sizeof a->role, "%s", role);
+    if (strcmp(role, a->game.name) != 0) a->game.name[0] = '\0';
     a->session.was = was;
     ui_session_simple(&a->session, QSF_LOG_SET, QSF_LOG_PERSONA, a->role, 0);
     a->session.was = NULL;

@@ -77,11 +77,16 @@ static bool change(UiApp *a, const char *setting, const char *name, const char *
         list(a, row, none);
         return true;
     }
-    if (strcmp(args, "off") == 0) return ui_app_set(a, row, "off", false);
+    if (strcmp(args, "off") == 0) args = "";
     const bool removes = strncmp(args, "off ", 4) == 0;
     if (removes) args += 4 + strspn(args + 4, " ");
-    if (!read_item(a, name, args, item, sizeof item)) return false;
-    return removes ? take_out(a, row, name, item) : put_in(a, row, item);
+    if (*args && !read_item(a, name, args, item, sizeof item)) return false;
+    ui_session_because(&a->session, name, false); /* each is a change of its own for /undo */
+    const bool ok = !*args    ? ui_app_set(a, row, "off", false)
+                    : removes ? take_out(a, row, name, item)
+                              : put_in(a, row, item);
+    ui_session_because(&a->session, NULL, false);
+    return ok;
 }
 
 bool ui_cmd_bias(UiApp *a, const char *name, const char *args) {

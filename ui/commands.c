@@ -90,6 +90,10 @@ static const UiWord experts_words[] = {
     { NULL, NULL, NULL },
 };
 static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
+static const UiWord game_words[] = {
+    { "off", "end the game: settings and system prompt are those of before", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord bias_words[] = {
     { "off", "clear the biases, or that of one TOKEN", NULL },
     { NULL, NULL, NULL },
@@ -127,6 +131,7 @@ static const UiCommand table[] = {
     { "system", "", "[TEXT|off]", "show, set or remove the system prompt", WORDS(system_words), ui_cmd_system },
     { "role", "persona", "[NAME]", "list the roles of the configuration file, or take system prompt and settings from one",
       ARG(ROLE), ui_cmd_role },
+    { "game", "", "[NAME|off]", "list the games, play one, or end it: personas that set sampling and what answers may consist of", { UI_ARG_GAME, game_words, NULL }, ui_cmd_game },
     { "template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",
       ARG(TEMPLATE), ui_cmd_template },
     { "model", "", "[FILE|NAME|hf:OWNER/NAME]", "show or load a model, downloading it first; guide is the built-in one", ARG(MODEL), ui_cmd_model },
@@ -150,6 +155,7 @@ static const UiCommand table[] = {
     { "raw", "", "[on|off]", "show answers as they are, or as Markdown", WORDS(raw_words), ui_cmd_raw },
     { "probs", "logprobs", "[off|probability|entropy]",
       "show how sure the model was of each token of the last answer (Alt-, Alt-. choose others)", WORDS(probs_words), ui_cmd_probs },
+    { "why", "", "[N]", "show how the last token was chosen, token N of the last answer, or the one that Alt-, has walked to: probabilities and candidates after each stage", ARG(NONE), ui_cmd_why },
     { "theme", "colors,colours", "[NAME]", "show the themes, or use one: auto, dark, light, ansi, mono, or your own", { UI_ARG_THEME, theme_words, NULL }, ui_cmd_theme },
     { "search", "find", "RE", "find an expression in the conversation; n and N go to the next places (also ^F)", ARG(NONE), ui_cmd_search },
     { "stop", "", "[TEXT|off]", "list, add or clear stop strings", WORDS(stop_words), ui_cmd_stop },

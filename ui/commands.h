@@ -19,6 +19,7 @@ typedef enum UiArgKind {
     UI_ARG_CODE,      /* the number of a block of code after the word code */
     UI_ARG_CODE_FILE, /* such a number, and a file */
     UI_ARG_ROLE,
+    UI_ARG_GAME,
     UI_ARG_BRANCH,
     UI_ARG_THEME
 } UiArgKind;
@@ -93,6 +94,10 @@ void ui_undo_note(UiApp *a, const char *command);
 bool ui_cmd_bias(UiApp *a, const char *name, const char *args);
 bool ui_cmd_ban(UiApp *a, const char *name, const char *args);
 bool ui_cmd_least(UiApp *a, const char *name, const char *args);
+/* cmd_why.c */
+bool ui_cmd_why(UiApp *a, const char *name, const char *args);
+/* cmd_game.c */
+bool ui_cmd_game(UiApp *a, const char *name, const char *args);
 /* cmd_tree.c */
 bool ui_cmd_branch(UiApp *a, const char *name, const char *args);
 bool ui_cmd_tree(UiApp *a, const char *name, const char *args);

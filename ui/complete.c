@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "qsf_games.h"
 #include "qsf_models.h"
 #include "ui/commands.h"
 #include "ui/complete_internal.h"
@@ -120,6 +121,13 @@ static void roles(UiCompletion *c, const UiApp *a, const char *word, size_t len)
         if (ui_complete_fits(c, name, NULL, word, len)) ui_complete_add(c, name, "", "");
 }
 
+static void games(UiCompletion *c, const char *word, size_t len) {
+    char *names = qsf_game_names();
+    for (const char *n = names; n && *n; n += strlen(n) + 1)
+        if (ui_complete_fits(c, n, NULL, word, len)) ui_complete_add(c, n, "", "");
+    free(names);
+}
+
 /* Branches of the session, the newest first. */
 static void branches(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
     const UiTree *t = a ? &a->session.tree : NULL;
@@ -202,6 +210,7 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
         if (!memchr(word, '/', len) || c->at != UI_TYPED_FIRST) models(c, a, word, len);
         break;
     case UI_ARG_ROLE: roles(c, a, word, len); break;
+    case UI_ARG_GAME: games(c, word, len); break;
     case UI_ARG_BRANCH: branches(c, a, word, len); break;
     case UI_ARG_THEME: themes(c, a, word, len); break;
     case UI_ARG_NONE:

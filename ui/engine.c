@@ -70,6 +70,10 @@ static uint32_t worker_token_rows(void *self, uint32_t first, QSFToken *out, uin
     return qsf_worker_token_rows(self, first, out, max);
 }
 
+static bool worker_token_why(void *self, uint32_t i, QSFWhy *out) {
+    return qsf_worker_token_why(self, i, out);
+}
+
 static size_t worker_token_text(void *self, int32_t id, char *dst, size_t cap, bool *special) {
     return qsf_worker_token_text(self, id, dst, cap, special);
 }
@@ -103,6 +107,7 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .tokens = worker_tokens,
         .token_ids = worker_token_ids,
         .token_rows = worker_token_rows,
+        .token_why = worker_token_why,
         .token_text = worker_token_text,
         .fd = worker_fd,
     };

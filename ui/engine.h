@@ -33,6 +33,7 @@ typedef struct UiEngine {
     void (*tokens)(void *self, QSFTokens *out);
     uint32_t (*token_ids)(void *self, uint32_t first, int32_t *out, uint32_t max);
     uint32_t (*token_rows)(void *self, uint32_t first, QSFToken *out, uint32_t max);
+    bool (*token_why)(void *self, uint32_t i, QSFWhy *out);
     size_t (*token_text)(void *self, int32_t id, char *dst, size_t cap, bool *special);
     int (*fd)(void *self);
 } UiEngine;

@@ -9,6 +9,8 @@
 #include "qsf_engine.h"
 #include "src/base/ledger.h"
 
+typedef struct QsfPackedWhy QsfPackedWhy;
+
 /* Bytes that an owner of tokens reserves in its plan. */
 uint64_t qsf_answer_tokens_bytes(void);
 
@@ -17,6 +19,7 @@ typedef struct QsfAnswerTokens {
     QSFTokens info;
     int32_t *ids;             /* (QSF_TOKENS_KNOWN) */
     QSFToken *rows;           /* (QSF_TOKENS_ROWS) a ring: token i is in row i % QSF_TOKENS_ROWS */
+    QsfPackedWhy *why;        /* (QSF_WHY_KNOWN) a ring, too */
     bool ended;               /* the last token ended the answer */
     uint32_t text, reasoning; /* bytes before what is being written */
 } QsfAnswerTokens;
@@ -36,6 +39,8 @@ void qsf_answer_tokens_close(QsfAnswerTokens *a, QsfLedger *ledger);
 void qsf_answer_tokens_begin(QsfAnswerTokens *a, uint64_t request, uint32_t n, bool more);
 /* Adds a token, with the bytes of text since the request began. */
 void qsf_answer_tokens_add(QsfAnswerTokens *a, const QSFToken *token);
+/* How the token that is added next was chosen. */
+void qsf_answer_tokens_why(QsfAnswerTokens *a, const QSFWhy *why);
 /* The request is over, after this many bytes of text; ended: its last token ended the answer. */
 void qsf_answer_tokens_end(QsfAnswerTokens *a, uint32_t text, uint32_t reasoning, bool ended);
 /* The answer has only this many bytes of the text of the tokens. */
@@ -44,10 +49,11 @@ void qsf_answer_tokens_cut(QsfAnswerTokens *a, uint32_t text);
  * others. */
 uint32_t qsf_answer_tokens_match(const QsfAnswerTokens *a, const int32_t *ids, size_t n);
 
-/* ---- any thread: as qsf_worker_tokens, qsf_worker_token_ids and qsf_worker_token_rows ---- */
+/* ---- any thread: as the functions of qsf_worker_ ---- */
 
 void qsf_answer_tokens_info(QsfAnswerTokens *a, QSFTokens *out);
 uint32_t qsf_answer_tokens_ids(QsfAnswerTokens *a, uint32_t first, int32_t *out, uint32_t max);
 uint32_t qsf_answer_tokens_rows(QsfAnswerTokens *a, uint32_t first, QSFToken *out, uint32_t max);
+bool qsf_answer_tokens_get_why(QsfAnswerTokens *a, uint32_t i, QSFWhy *out);
 
 #endif

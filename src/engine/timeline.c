@@ -28,6 +28,7 @@ typedef struct Run {
     QsfStopper stopper;
     QsfReasoningLimit limit;
     QsfTokenRules rules;
+    QSFWhy why;
     bool hides; /* reasoning was closed: more of it is not emitted */
     int32_t id; /* the token whose text is emitted next, -1 after it was emitted */
     QSFParams params;
@@ -247,6 +248,8 @@ static int sample(Run *r, QsfSample *s, QsfErr *err) {
     int rc = qsf_token_rules_update(&r->rules, &r->params, err);
     if (rc != QSF_OK) return rc;
     qsf_token_rules_input(&r->rules, &in);
+    if (r->g->why != NULL) in.why = &r->why;
+    in.n_why = r->g->n_why;
     return qsf_sampler_next(rt->sampler, &in, s, err);
 }
 
@@ -285,6 +288,9 @@ static bool is_long(const Run *r) {
 /* Passes on what the model says about a token, given the logits before it. */
 static void look(Run *r, const float *logits, int32_t id, float plain) {
     QSFToken token;
+    if (r->why.id != id) r->why = (QSFWhy){ .id = id, .decided = -1, .random = -1 };
+    if (r->g->why != NULL) r->g->why(r->g->arg, &r->why);
+    r->why.id = -1;
     if (r->g->token == NULL) return;
     qsf_sampler_look(r->t->rt->sampler, logits, id, plain, &token);
     token.text_end = r->out->text_bytes;

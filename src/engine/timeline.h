@@ -88,6 +88,10 @@ typedef struct QsfGenerate {
     bool score;  /* nothing is generated: token() is called for the tokens that are begun */
     bool chosen; /* the next token is chosen_id, of the vocabulary, instead of a sampled one */
     int32_t chosen_id;
+    /* Receives how each token was chosen (id), before token(); NULL = not needed. n_why: of the likeliest
+     * tokens in it. */
+    void (*why)(void *arg, const QSFWhy *why);
+    uint32_t n_why;
     /* Called after the text of each token, and for the one that ended the answer, which has no text; may be
      * NULL. The token is valid during the call. Costs a pass over the logits at most (sampler.h). */
     void (*token)(void *arg, const QSFToken *token);

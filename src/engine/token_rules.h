@@ -37,7 +37,8 @@ typedef struct QsfTokenRules {
 } QsfTokenRules;
 
 /* Follows the parameters, which stay borrowed; cheap if nothing changed, otherwise a pass over the
- * vocabulary. QSF_E_USAGE: a bias for a token that the model does not have, or more tokens than QSF_RULES_ITEMS. */
+ * vocabulary. QSF_E_USAGE: a bias for a token that the model does not have, or more tokens than
+ * QSF_RULES_ITEMS. */
 int qsf_token_rules_update(QsfTokenRules *r, const QSFParams *p, QsfErr *err);
 /* Adds the text of a token to what was written. */
 void qsf_token_rules_wrote(QsfTokenRules *r, int32_t id);

@@ -72,6 +72,8 @@ static void on_reasoning_cut(void *arg, uint32_t tokens) {
     qsf_worker_emit(arg, QSF_EVENT_NOTICE, text);
 }
 
+static void on_why(void *arg, const QSFWhy *why) { qsf_answer_tokens_why(&((QSFWorker *)arg)->tokens, why); }
+
 static void on_token(void *arg, const QSFToken *t) { qsf_answer_tokens_add(&((QSFWorker *)arg)->tokens, t); }
 
 static void on_between(void *arg) { qsf_worker_do_pending_replan(arg); }
@@ -239,6 +241,8 @@ static QsfGenerate generation(QSFWorker *w, const Asked *q) {
         .text = r->score ? NULL : on_text,
         .reasoning = r->score ? on_nothing : on_reasoning,
         .token = on_token,
+        .why = on_why,
+        .n_why = QSF_CANDIDATES,
         .think = q->where,
         .tick = on_tick,
         .between = on_between,

@@ -190,6 +190,10 @@ uint32_t qsf_worker_token_rows(QSFWorker *w, uint32_t first, QSFToken *out, uint
     return w != NULL && out != NULL ? qsf_answer_tokens_rows(&w->tokens, first, out, max) : 0;
 }
 
+bool qsf_worker_token_why(QSFWorker *w, uint32_t i, QSFWhy *out) {
+    return w != NULL && out != NULL && qsf_answer_tokens_get_why(&w->tokens, i, out);
+}
+
 size_t qsf_worker_token_text(QSFWorker *w, int32_t id, char *dst, size_t cap, bool *special) {
     size_t n = 0;
     if (special != NULL) *special = false;

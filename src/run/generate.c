@@ -85,12 +85,14 @@ typedef struct Answer {
     RunMeter meter;
     QsfStrbuf text;      /* --json: the whole answer */
     QsfStrbuf reasoning; /* --json: what came before it */
-    bool thought;        /* there is reasoning, shown or not */
-    bool evicted;        /* it was said that tokens are evicted */
-    bool memory_low;     /* it was said that memory is short */
-    bool answered;       /* there is an answer after it */
-    char last;           /* last byte written */
-    int rc;              /* a failed write */
+    QsfStrbuf why;       /* --top-logprobs: objects of the tokens */
+    const QsfRuntime *rt;
+    bool thought;    /* there is reasoning, shown or not */
+    bool evicted;    /* it was said that tokens are evicted */
+    bool memory_low; /* it was said that memory is short */
+    bool answered;   /* there is an answer after it */
+    char last;       /* last byte written */
+    int rc;          /* a failed write */
 } Answer;
 
 /* Does stdin have a prompt? Pipes, sockets and files do; a terminal, /dev/null and a closed stdin do not. */
@@ -206,6 +208,11 @@ static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
     return a->rc;
 }
 
+static void on_why(void *arg, const QSFWhy *w) {
+    Answer *a = arg;
+    run_put_why(&a->why, a->rt, w);
+}
+
 static int finish_text(Answer *a) {
     if (a->o->json || a->rc) return a->rc;
     a->rc = run_write_end();
@@ -239,6 +246,7 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
         if (g->reasoning_cut)
             qsf_strbuf_addf(&b, ", \"reasoning_cut\": true, \"hidden_tokens\": %u", g->hidden_tokens);
     }
+    if (a->o->top_logprobs > 0) qsf_strbuf_addf(&b, ", \"logprobs\": [%s]", qsf_strbuf_str(&a->why));
     run_put_figures(&b, &f, rt);
     qsf_strbuf_adds(&b, "}\n");
     int rc = run_write_raw(qsf_strbuf_str(&b), b.len);
@@ -342,7 +350,7 @@ static QSFParams params_of(const QsfRuntime *rt, const RunOptions *o) {
 
 static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const QsfIds *ids,
                     const QsfThinkPrompt *where) {
-    Answer a = { .o = o, .params = params_of(rt, o) };
+    Answer a = { .o = o, .params = params_of(rt, o), .rt = rt };
     QsfGenerate g = { .prompt = ids->data,
                       .n_prompt = ids->n,
                       .continues = rt->tmpl == NULL,
@@ -360,6 +368,8 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
     QsfGeneration out = { 0 };
     QsfErr err = { 0 };
     RunCache cache;
+    if (o->top_logprobs > 0) g.why = on_why;
+    if (o->top_logprobs > 0) g.n_why = o->top_logprobs - 1;
     cache_load(&cache, o->prompt_cache, t, &a.params, ids);
     int rc = run_meter_init(&a.meter, rt, &err);
     if (!rc) rc = qsf_timeline_generate(t, &g, &out, &err);
@@ -375,6 +385,7 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
     run_meter_free(&a.meter);
     qsf_strbuf_free(&a.text);
     qsf_strbuf_free(&a.reasoning);
+    qsf_strbuf_free(&a.why);
     return rc;
 }
 

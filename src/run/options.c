@@ -8,6 +8,7 @@
 #include "qsf_glob.h"
 #include "qsf_text.h"
 #include "src/base/utf8.h"
+#include "src/engine/number.h"
 #include "src/file/i2s.h"
 #include "src/run/run.h"
 
@@ -29,6 +30,7 @@ enum {
     OPT_FAIL_ON_LENGTH,
     OPT_INTERACTIVE,
     OPT_STATS,
+    OPT_TOP_LOGPROBS,
     OPT_BENCH,
     OPT_REPEATS,
     OPT_SVG,
@@ -76,6 +78,7 @@ static const QSFCliOption options[] = {
     { "quiet", "", 'q', NULL, "print only the answer and errors", OPT_QUIET },
     { "log-file", "", 0, "FILE", "append what happens to FILE: loads, answers, errors and times, but no texts", OPT_LOG_FILE },
     { "verbose", "", 'v', NULL, "print the plan, kernels, I/O, timings and memory use to stderr", OPT_VERBOSE },
+    { "top-logprobs", "", 0, "N", "with --json: each token with the N most likely ones, 0 to 20, and what each stage of the sampler made of them", OPT_TOP_LOGPROBS },
     { "stats", "", 0, NULL, "print the cost per token, layer by layer, to stderr", OPT_STATS },
     { "fail-on-length", "", 0, NULL, "exit with status 6 when --max-tokens cut the answer short", OPT_FAIL_ON_LENGTH },
     { "interactive", "", 'i', NULL, "run qsf-chat --plain, a line-by-line chat", OPT_INTERACTIVE },
@@ -181,6 +184,16 @@ static int add_flavor(RunOptions *o, const char *value, char *err, size_t cap) {
     return add_to(o->overrides, &o->n_overrides, o->i2s_flavor, err, cap);
 }
 
+static int parse_top_logprobs(RunOptions *o, const char *value, char *err, size_t cap) {
+    uint64_t n;
+    if (!qsf_u64_parse(value, &n) || n >= QSF_WHY_TOKENS) {
+        snprintf(err, cap, "takes a whole number from 0 to %u, not '%.40s'", QSF_WHY_TOKENS - 1, value);
+        return QSF_EXIT_USAGE;
+    }
+    o->top_logprobs = (uint32_t)n + 1;
+    return QSF_EXIT_OK;
+}
+
 static int parse_max_kl(RunOptions *o, const char *value, char *err, size_t cap) {
     char *end;
     o->max_kl = strtod(value, &end);
@@ -213,6 +226,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_LOG_FILE: o->log_file = value; return 0;
     case OPT_VERBOSE: o->verbose = true; return 0;
     case OPT_STATS: o->stats = true; return 0;
+    case OPT_TOP_LOGPROBS: return parse_top_logprobs(o, value, err, cap);
     case OPT_FAIL_ON_LENGTH: o->fail_on_length = true; return 0;
     case OPT_INTERACTIVE: return set_mode(o, RUN_INTERACTIVE, err, cap);
     case OPT_BENCH: return set_mode(o, RUN_BENCH, err, cap);
@@ -283,6 +297,7 @@ static const char *wrong_combination(const RunOptions *o) {
         { (o->stride || o->kl_save || o->kl_base) && o->mode != RUN_PERPLEXITY, "--stride, --kl-save and --kl-base require --perplexity" },
         { o->kl_save && o->kl_base, "--kl-save and --kl-base cannot be combined: save with one model, compare with another" },
         { o->fail_on_length && o->mode != RUN_GENERATE, "--fail-on-length requires a prompt" },
+        { o->top_logprobs > 0 && (o->mode != RUN_GENERATE || !o->json), "--top-logprobs requires a prompt and --json" },
         { o->stats && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--stats requires a prompt or --bench" },
         { o->prompt_cache && o->mode != RUN_GENERATE, "--prompt-cache requires a prompt" },
         { o->n_files && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--file requires a prompt" },

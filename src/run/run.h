@@ -62,6 +62,7 @@ typedef struct RunOptions {
     const char *render, *now;                  /* --render, and the current time for its template */
     const char *grammar, *json_schema, *regex; /* files, or "any"; an expression */
     bool offline, json, jsonl, no_bos, no_special, clean_spaces, exact, verbose, fail_on_length, stats;
+    uint32_t top_logprobs; /* 1 + N; 0 = not given */
     double max_kl;
     QSFConfigStart config;
 } RunOptions;
@@ -73,6 +74,9 @@ extern const QSFCli run_cli;
 int run_parse(RunOptions *o, int argc, char **argv, QSFCliResult *res);
 /* Frees what the options own; not their configuration. */
 void run_options_free(RunOptions *o);
+/* --- logprobs.c --- */
+/* Adds an object for a token of the answer to those in b. */
+void run_put_why(QsfStrbuf *b, const QsfRuntime *rt, const QSFWhy *w);
 /* --- run_config.c: the configuration file --- */
 /* Reads it as the command line asks for. Returns 0 or QSF_EXIT_USAGE, and prints the message. */
 int run_config_begin(RunOptions *o, int argc, char **argv, QSFCliHandler on_option);

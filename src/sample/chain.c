@@ -3,6 +3,8 @@
  * only the members of a list are ever exponentiated in double. */
 #include "src/sample/chain.h"
 
+#include "src/sample/trace.h"
+
 #include <math.h>
 
 /* The default order. That of the stages that QSFParams.samplers can arrange is the one of
@@ -193,6 +195,7 @@ bool qsf_chain_run(QsfChain *c) {
         c->applied |= (uint32_t)1 << stages[i];
         if (!(s->flags & QSF_STAGE_LOGITS)) note_entropy(c);
         s->apply(c);
+        if (c->in->why != NULL) qsf_trace_stage(c, c->in->why, s);
         if (c->n == 0) return false;
     }
     note_entropy(c);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "src/sample/chain.h"
+#include "src/sample/trace.h"
 
 struct QsfSampler {
     QsfLedger *ledger;
@@ -119,12 +119,26 @@ static void choose(QsfChain *c, QsfSample *out) {
 
 uint64_t *qsf_sampler_set(QsfSampler *s) { return s->set; }
 
-static int choose_one(QsfChain *c, const QsfSamplerInput *in, QsfSample *out, QsfErr *err) {
+static int choose_one(QsfChain *c, const QsfSamplerInput *in, int32_t also, QsfSample *out, QsfErr *err) {
     begin(c, in);
+    if (in->why != NULL) qsf_trace_begin(c, in->why, in->n_why, also);
     if (!qsf_chain_run(c))
         return qsf_err_set(err, QSF_E_RUNTIME, "no token of the vocabulary is allowed here");
     choose(c, out);
+    if (in->why != NULL) in->why->id = out->id;
+    if (in->why != NULL) in->why->random = c->u;
     return QSF_OK;
+}
+
+/* Chooses, and again, with the same numbers, if `why` lacks the token. */
+static int choose_why(QsfSampler *s, const QsfSamplerInput *in, QsfSample *out, QsfErr *err) {
+    const QsfRng rng = s->rng;
+    const QsfChainMemory memory = s->memory;
+    int rc = choose_one(&s->c, in, -1, out, err);
+    if (rc != QSF_OK || in->why == NULL || qsf_trace_has(in->why, out->id)) return rc;
+    s->rng = rng;
+    s->memory = memory;
+    return choose_one(&s->c, in, out->id, out, err);
 }
 
 /* The set of allowed tokens becomes one of its own, without this one. */
@@ -139,10 +153,10 @@ static void reject(QsfSampler *s, const QsfSamplerInput *in, int32_t id) {
 int qsf_sampler_next(QsfSampler *s, const QsfSamplerInput *in, QsfSample *out, QsfErr *err) {
     QsfChain *c = &s->c;
     c->allowed = in->allowed;
-    int rc = choose_one(c, in, out, err);
+    int rc = choose_why(s, in, out, err);
     while (rc == QSF_OK && in->rejects != NULL && in->rejects(in->arg, out->id)) {
         reject(s, in, out->id);
-        rc = choose_one(c, in, out, err);
+        rc = choose_why(s, in, out, err);
     }
     if (rc != QSF_OK) return rc;
     qsf_chain_drawn(c, out);

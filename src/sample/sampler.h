@@ -53,6 +53,8 @@ typedef struct QsfSamplerInput {
      * leaves NaN or -infinity is not chosen. Called again for the same token if one was rejected. */
     void (*change)(void *arg, float *logits, uint32_t n);
     void *change_arg;
+    QSFWhy *why;    /* filled, unless the call fails; NULL = not needed. Costs up to as much as the call */
+    uint32_t n_why; /* likeliest tokens in it, at most QSF_WHY_TOKENS - 1 */
 } QsfSamplerInput;
 
 typedef struct QsfSample {

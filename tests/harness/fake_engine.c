@@ -202,6 +202,12 @@ static uint32_t fake_token_rows(void *self, uint32_t first, QSFToken *out, uint3
     return n;
 }
 
+static bool fake_token_why(void *self, uint32_t i, QSFWhy *out) {
+    const FakeEngine *f = self;
+    *out = f->why;
+    return i < f->tokens.n && f->why.n_stages > 0 && f->rows[i].id == f->why.id;
+}
+
 /* 200: a control token, 201: a part of a character, 202: a line end, 203 and 204: no name of
  * their own; otherwise its number. */
 static size_t fake_token_text(void *self, int32_t id, char *dst, size_t cap, bool *special) {
@@ -254,6 +260,7 @@ UiEngine fake_engine(FakeEngine *f) {
                        .tokens = fake_tokens_of,
                        .token_ids = fake_token_ids,
                        .token_rows = fake_token_rows,
+                       .token_why = fake_token_why,
                        .token_text = fake_token_text,
                        .fd = fake_fd };
 }

@@ -46,6 +46,7 @@ typedef struct FakeEngine {
     uint32_t n_tokens;
     QSFTokens tokens; /* (n) the rows from 0; those of answers of fake_tokens */
     QSFToken rows[16];
+    QSFWhy why; /* of every token whose id it has */
     QSFStats stats;
     QSFLayerStats layers[80];
     uint32_t n_layers;

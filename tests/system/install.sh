@@ -25,6 +25,9 @@ find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
     for f in "$QSF_SRCDIR"/templates/*; do
         [ ! -f "$f" ] || echo "/o/d/qsf/templates/${f##*/}"
     done
+    for f in "$QSF_SRCDIR"/templates/games/*; do
+        [ ! -f "$f" ] || echo "/o/d/qsf/templates/games/${f##*/}"
+    done
     for f in "$QSF_SRCDIR"/models/*.qsf; do
         [ ! -f "$f" ] || echo "/o/d/qsf/models/${f##*/}"
     done

@@ -207,6 +207,50 @@ static void any_mixture_leaves_something(void **state) {
     }
 }
 
+/* What is said about a token is what happened, and changes nothing. */
+static void why_tells_what_happened(void **state) {
+    (void)state;
+    float x[N];
+    QSFWhy w;
+    size_t rare = 0;
+    for (uint64_t i = 0; i < 300; i++) {
+        QSFParams p = plain();
+        random_logits(x, i, 1 + (double)(i % 3));
+        const int32_t recent[] = { 1, 2, 3 };
+        p.presence = i % 4 == 0 ? 1.5f : 0;
+        p.top_k = i % 2 ? 50 : 0;
+        p.min_p = i % 5 == 0 ? 0.3f : 0.01f;
+        p.temperature = i % 7 == 0 ? 0 : 0.8f;
+        p.mirostat = i % 11 == 0 ? 2 : 0;
+        p.mirostat_tau = 4;
+        QsfSamplerInput in = { .logits = x, .params = &p, .recent = recent, .n_recent = 3 };
+        qsf_sampler_seed(sampler, i);
+        const QsfSample without = next(&in);
+        in.why = &w;
+        in.n_why = 5;
+        qsf_sampler_seed(sampler, i);
+        const QsfSample with = next(&in);
+        assert_true(with.id == without.id && with.p == without.p && with.kept == without.kept);
+        assert_true(w.id == with.id && w.n >= 5 && w.n <= 6 && w.n_vocab == N && w.n_stages >= 1);
+        uint32_t at = 0, kept = N;
+        while (w.candidate[at] != w.id) at++;
+        rare += at == 5;
+        for (uint32_t s = 0; s < w.n_stages; s++) {
+            float sum = 0;
+            for (uint32_t k = 0; k < w.n; k++) sum += w.stage[s].p[k];
+            assert_true(w.stage[s].kept <= kept && sum <= 1.001f && w.stage[s].p[at] > 0);
+            kept = w.stage[s].kept;
+        }
+        const QSFWhyStage *last = &w.stage[w.n_stages - 1];
+        assert_int_equal(last->kept, with.kept);
+        assert_true(fabs((double)last->p[at] - (double)with.p) < 1e-4);
+        assert_true((w.random >= 0) == (p.temperature > 0));
+        assert_true((w.decided >= 0) == (with.kept == 1));
+        if (w.decided > 0) assert_true(w.stage[w.decided].kept == 1 && w.stage[w.decided - 1].kept > 1);
+    }
+    assert_true(rare > 10);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(penalties_count),
@@ -214,6 +258,7 @@ int main(void) {
         cmocka_unit_test(biases_and_callbacks),
         cmocka_unit_test(the_order_is_a_setting),
         cmocka_unit_test(any_mixture_leaves_something),
+        cmocka_unit_test(why_tells_what_happened),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

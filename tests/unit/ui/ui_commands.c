@@ -173,7 +173,7 @@ static void test_every_argument(void **state) {
     (void)state;
     static const char *const free_text[] = { "new",   "search", "edit",     "undo",   "forget", "save",
                                              "model", "load",   "sessions", "rename", "delete", "save-code",
-                                             "role",  "redo",   "branch",   "goto",   "compact" };
+                                             "role",  "why",    "redo",     "branch", "goto",   "compact" };
     char line[80];
     for (size_t i = 0; i < ui_command_count(); i++) {
         const UiCommand *c = ui_command_at(i);

@@ -29,6 +29,7 @@ static const struct {
     { "bias", "/bias a=1", NULL },
     { "ban", "/ban word", NULL },
     { "least", "/least", NULL },
+    { "game", "/game no-e", NULL },
     { "stop", "/stop off", NULL },
     { "context", "/context 1024", NULL },
     { "budget", "/budget 300", NULL },

@@ -172,14 +172,18 @@ static Segments strip_first(const UiStatus *s, bool with_eta) {
     return g;
 }
 
-/* The layer, only while one is being computed. */
+/* The layer, only while one is being computed; of a sparse model instead the share of experts that were in
+ * memory. */
 static void disk(Segments *g, const QSFStats *st) {
-    char layer[24] = "";
+    const QSFExpertInfo *x = &st->expert;
+    char layer[24] = "", hits[24] = "";
     if (st->streamed_bytes == 0 || (st->state < QSF_STATE_PREFILL && st->out_tokens == 0)) return;
-    if (st->state >= QSF_STATE_PREFILL)
+    if (x->uses > 0 && x->resident < x->n)
+        (void)snprintf(hits, sizeof hits, " %.0f%% hit", 100 * x->hits);
+    else if (st->state >= QSF_STATE_PREFILL)
         (void)snprintf(layer, sizeof layer, "L%02u/%u ", ui_status_layer(st), st->n_layers);
-    seg(g, st->stall >= 0.5, "%s%.2f GB/s stall %.0f%% %.0f MB/tok", layer, st->io_gbps, st->stall * 100,
-        (st->bytes_per_token > 0 ? st->bytes_per_token : (double)st->streamed_bytes) / MB);
+    seg(g, st->stall >= 0.5, "%s%.2f GB/s stall %.0f%% %.0f MB/tok%s", layer, st->io_gbps, st->stall * 100,
+        (st->bytes_per_token > 0 ? st->bytes_per_token : (double)st->streamed_bytes) / MB, hits);
 }
 
 void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {

@@ -25,6 +25,12 @@ static uint64_t budget_of(const QsfExpertFacts *f, uint32_t slots) {
     return b > 0 ? (uint64_t)(b / (double)MIB) + 1 : 1;
 }
 
+/* The waiting of a token that reads `times` as much. What is read less shortens it in proportion; what is read
+ * more is waited for, because computing hides nothing more than now. */
+static double wait_of(const QsfExpertFacts *f, double times) {
+    return times <= 1 ? f->wait_ns * times : f->wait_ns + f->read_ns * (times - 1);
+}
+
 static bool fill(const QsfExpertFacts *f, uint64_t budget, QSFExpertBudget *out) {
     const double s = slots_at(f, budget);
     const uint32_t slots = budget == f->budget ? f->slots : s < 0 ? 0 : s >= f->n ? f->n : (uint32_t)s;
@@ -32,7 +38,7 @@ static bool fill(const QsfExpertFacts *f, uint64_t budget, QSFExpertBudget *out)
                  now = qsf_expert_hits_of(f->depth, f->slots, f->n);
     *out = (QSFExpertBudget){ .budget = budget, .resident = (double)slots / f->n, .hits = hits };
     if (f->token_ns <= 0 || (now > 1 - NO_MISSES && hits < now)) return hits >= 0;
-    const double wait = now > 1 - NO_MISSES ? 0 : f->wait_ns * (1 - hits) / (1 - now);
+    const double wait = now > 1 - NO_MISSES ? 0 : wait_of(f, (1 - hits) / (1 - now));
     out->tps = 1e9 / (f->token_ns - f->wait_ns + wait);
     return hits >= 0;
 }

@@ -192,6 +192,7 @@ void qsf_live_stats_plan(QsfLiveStats *b, uint32_t ctx_used) {
         fill_plan(&b->s, b->rt);
         b->s.ctx_used = ctx_used;
         b->wait_from = f.wait_ns;
+        b->reading_from = f.read_ns;
         b->read_from = f.bytes_read; /* bytes per token are counted for this plan */
         b->read_tokens = b->s.out_tokens;
     }
@@ -257,6 +258,7 @@ void qsf_live_stats_token(QsfLiveStats *b, const QsfSample *t, uint32_t ctx_used
         b->first_ns = now;
         b->read_from = f.bytes_read;
         b->wait_from = f.wait_ns;
+        b->reading_from = f.read_ns;
         b->read_tokens = 1;
         s->ttft_ms = (double)(now - b->request_ns) / 1e6;
     } else {
@@ -413,6 +415,7 @@ static void add_times(const QsfLiveStats *b, const QsfForwardStats *s, QsfExpert
     if (n == 0 || b->s.decode_tps <= 0) return;
     f->token_ns = 1e9 / b->s.decode_tps;
     f->wait_ns = s->wait_ns > b->wait_from ? (double)(s->wait_ns - b->wait_from) / n : 0;
+    f->read_ns = s->read_ns > b->reading_from ? (double)(s->read_ns - b->reading_from) / n : 0;
     if (f->wait_ns > f->token_ns * WAIT_MOST) f->wait_ns = f->token_ns * WAIT_MOST;
 }
 

@@ -16,7 +16,8 @@ typedef struct QsfLiveStats {
     uint64_t first_ns;        /* when the first token of the answer was generated */
     uint64_t read_from;       /* bytes read until then, or until the plan changed */
     uint32_t read_tokens;     /* tokens generated until then */
-    uint64_t wait_from;       /* time waited for reads until then */
+    uint64_t wait_from;       /* time waited for reads until then, */
+    uint64_t reading_from;    /* and time in which something was read */
     uint32_t reused;          /* prompt tokens that needed no prefill */
     double read_tps;          /* speed of the model's last longer prefill, 0 = not known */
     QsfRuntime *rt;           /* NULL: no model; its counters are read under the lock only */

@@ -276,6 +276,7 @@ static void test_experts(void **state) {
     x->hits = 0.71;
     ui_app_tick(&app, 22);
     HAS(frame("", 100, 30), "experts 71% hit, 1728/3456 MB");
+    HAS(frame("", 80, 24), "MB/tok 71% hit ");
     x->resident = 512; /* all of them */
     ui_app_tick(&app, 23);
     s = frame("", 100, 30);

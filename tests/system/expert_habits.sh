@@ -73,6 +73,20 @@ reject "is not a file of habits"
 head -c 100 "$theirs" >"$file"
 reject "is of another model"
 
+# The chat writes it too, shows what it counted, and forgets it.
+rm "$folder"/*
+chat=$QSF_BUILDDIR/qsf-chat
+if [ -x "$chat" ]; then
+    printf '%s\n' 'tell me about it' /experts /mem '/experts forget' '/experts forge' |
+        "$chat" --plain --no-save -c 256 --max-tokens 100 --ram-budget "$budget" "$sparse" >"$work/out" 2>&1
+    for line in '^experts  64 in 2 layers, ' '^in RAM   [1-9]' '^slots    [1-9]' '^hits     [0-9]* % of ' \
+        '^disk     .*/token, waiting ' '  1 . [0-9]*/32 .*  2 . [0-9]*/32 ' '^at [0-9]* MB: [0-9]* %, about .* now$' \
+        '^experts  .* of .* slots, .* hits expected, .* measured$' 'is forgotten$' 'only "forget" can follow'; do
+        grep -q "$line" "$work/out" || { cat "$work/out"; fail "not in what the chat printed: $line"; }
+    done
+    [ -z "$(ls -A "$folder")" ] || fail "not forgotten: $(ls -A "$folder")"
+fi
+
 # Nothing can be written: one note, and the answer. A file in place of the folder stops root, too.
 rm -r "$folder"
 : >"$folder"

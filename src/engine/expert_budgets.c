@@ -25,8 +25,8 @@ static uint64_t budget_of(const QsfExpertFacts *f, uint32_t slots) {
     return b > 0 ? (uint64_t)(b / (double)MIB) + 1 : 1;
 }
 
-/* The waiting of a token that reads `times` as much. What is read less shortens it in proportion; what is read
- * more is waited for, because computing hides nothing more than now. */
+/* The waiting of a token that reads `times` as much. What is read less shortens it in proportion; what is
+ * read more is waited for, because computing hides nothing more than now. */
 static double wait_of(const QsfExpertFacts *f, double times) {
     return times <= 1 ? f->wait_ns * times : f->wait_ns + f->read_ns * (times - 1);
 }

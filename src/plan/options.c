@@ -132,7 +132,7 @@ int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err) {
 
 /* ---- messages ---- */
 
-/* Memory that is missing to keep everything in RAM; 0: nothing streams. Of experts a token reads only some. */
+/* Memory that is missing to keep everything in RAM; 0: nothing streams. Of experts a token reads some. */
 static uint64_t missing_bytes(const QsfPlan *p) {
     if (p->streamed_bytes == 0 || p->n_experts == 0) return p->streamed_bytes;
     const uint64_t experts = p->expert_bytes - qsf_plan_expert_resident(p),

@@ -43,7 +43,7 @@ else
     echo "skip: no writable memory cgroup, or sanitizers: only the tokens are compared"
     walk '' env
 fi
-# The budget that keeps all experts in RAM is named: with it nothing streams, and with a little less something does.
+# The budget that keeps all experts in RAM is named: with it nothing streams, with less something does.
 "$run" -p a -n 1 -c 256 --ram-budget $((mb * 6 / 10)) "$sparse" >"$work/out" 2>"$work/err" || fail "exit $?"
 all=$(sed -n 's/.* of RAM are free: --ram-budget \([0-9]*\) keeps them in RAM$/\1/p' "$work/err")
 [ -n "$all" ] || { cat "$work/err"; fail "no budget is named that keeps the weights in RAM"; finish; }

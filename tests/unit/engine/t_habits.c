@@ -178,8 +178,8 @@ static void test_budgets(void **state) {
     for (uint32_t i = 0; i < n; i++) {
         assert_true(x[i].budget % MB == 0);
         assert_true(i == 0 || (x[i].budget > x[i - 1].budget && x[i].hits >= x[i - 1].hits));
-        /* As many hits as experts in memory; 40 ms of computing; 1.2 ms for each percent that is read, and 1.6
-         * ms for what is read more than now. */
+        /* As many hits as experts in memory; 40 ms of computing; 1.2 ms for each percent that is read, and
+         * 1.6 ms for what is read more than now. */
         assert_true(x[i].hits > x[i].resident - 0.01 && x[i].hits < x[i].resident + 0.01);
         const double misses = 1 - x[i].hits,
                      ms = misses < 0.5 ? 40 + 120 * misses : 100 + 160 * (misses - 0.5);

@@ -71,6 +71,7 @@ static const struct {
     { "reasoning", "auto the model's default|off|on|low|medium|high" },
     { "reasoning-budget", "-1 no limit|0 no reasoning|512|2048|8192" },
     { "template", "model the model's own|@template|@file" },
+    { "expert-ahead", "auto as long as most are used|on|off" },
     { "trace-experts", "off|@file" },
     /* options of several programs */
     { "model", "guide the built-in guide|@model" },

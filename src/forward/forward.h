@@ -195,8 +195,11 @@ typedef struct QsfForwardStats {
     /* Of about the last 256 of them: the uses that (i + 1) / QSF_EXPERT_DEPTHS of all experts in memory, but
      * not fewer, would have found there; not reset */
     uint32_t expert_depth[QSF_EXPERT_DEPTHS];
-    uint32_t expert_slots;  /* for experts, there are now; not reset */
-    uint32_t experts_in;    /* experts in memory now, or pinned by the plan; not reset */
+    uint32_t expert_slots; /* for experts, there are now; not reset */
+    uint32_t experts_in;   /* experts in memory now, or pinned by the plan; not reset */
+    /* Bytes of experts that were read before they were chosen (also in bytes_read): in all, of those that
+     * were then chosen, and of those that were given up before. */
+    uint64_t ahead_read, ahead_used, ahead_wasted;
     uint64_t exited_tokens; /* of these, the tokens that ended at an early exit */
     uint64_t head_sketched; /* logits found with the sketch of the head */
     uint64_t head_rows;     /* rows of the head that were multiplied in full for them */

@@ -104,6 +104,9 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .expert_misses = qsf_counted(&n->io.expert_misses),
         .expert_reads = qsf_counted(&n->io.expert_reads),
         .expert_slots = (uint32_t)qsf_counted(&n->io.expert_slots),
+        .ahead_read = qsf_counted(&n->io.ahead_read),
+        .ahead_used = qsf_counted(&n->io.ahead_used),
+        .ahead_wasted = qsf_counted(&n->io.ahead_wasted),
         .exited_tokens = qsf_counted(&n->exited_tokens),
         .head_sketched = qsf_counted(&n->head_sketched),
         .head_rows = qsf_counted(&n->head_rows),
@@ -138,11 +141,11 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
 void qsf_forward_stats_reset(QsfForward *f) {
     QsfCounters *n = &f->n;
     atomic_uint_fast64_t *all[] = {
-        &n->io.bytes_read,    &n->io.read_ns,     &n->io.wait_ns, &n->io.pin_read, &n->compute_ns,
-        &n->attention_ns,     &n->prep_ns,        &n->sync_ns,    &n->passes,      &n->prefill_tokens,
-        &n->decode_tokens,    &n->prefill_ns,     &n->decode_ns,  &n->embed_hits,  &n->embed_misses,
-        &n->exited_tokens,    &n->head_sketched,  &n->head_rows,  &n->work,        &n->io.expert_uses,
-        &n->io.expert_misses, &n->io.expert_reads
+        &n->io.bytes_read,    &n->io.read_ns,      &n->io.wait_ns,    &n->io.pin_read,   &n->compute_ns,
+        &n->attention_ns,     &n->prep_ns,         &n->sync_ns,       &n->passes,        &n->prefill_tokens,
+        &n->decode_tokens,    &n->prefill_ns,      &n->decode_ns,     &n->embed_hits,    &n->embed_misses,
+        &n->exited_tokens,    &n->head_sketched,   &n->head_rows,     &n->work,          &n->io.expert_uses,
+        &n->io.expert_misses, &n->io.expert_reads, &n->io.ahead_read, &n->io.ahead_used, &n->io.ahead_wasted
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) zero(all[i]);
     f->work_before = f->pass_cols = 0;

@@ -79,10 +79,9 @@ void qsf_routes_begin_pass(QsfRoutes *r, uint32_t first, uint32_t n) {
     r->n = (size_t)(p - (char *)r->mem);
 }
 
-void qsf_routes_add(QsfRoutes *r, uint32_t pos, uint32_t block, const float *choice, uint32_t n) {
+uint32_t qsf_route_order(const float *choice, uint32_t n, uint32_t *at) {
     const float *weight = choice + n;
-    uint32_t at[QSF_MAX_EXPERTS], count = 0; /* places in choice, the highest weight first */
-    if (r->fd < 0) return;
+    uint32_t count = 0;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t i = count;
         if (k > 0 && choice[k] == choice[k - 1]) continue;
@@ -90,6 +89,13 @@ void qsf_routes_add(QsfRoutes *r, uint32_t pos, uint32_t block, const float *cho
         at[i] = k;
         count++;
     }
+    return count;
+}
+
+void qsf_routes_add(QsfRoutes *r, uint32_t pos, uint32_t block, const float *choice, uint32_t n) {
+    uint32_t at[QSF_MAX_EXPERTS];
+    if (r->fd < 0) return;
+    const uint32_t count = qsf_route_order(choice, n, at);
     char *p = room(r, LINE_BYTES);
     p = put(p, pos, ' ');
     p = put(p, block, ' ');

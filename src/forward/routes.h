@@ -27,7 +27,10 @@ void qsf_routes_close(QsfRoutes *r);
 
 /* Positions [first, first + n) are evaluated together; their choices follow, block by block. */
 void qsf_routes_begin_pass(QsfRoutes *r, uint32_t first, uint32_t n);
-/* choice: n ids in ascending order, as floats, then their weights; of equal ids the first one counts. */
+/* choice: n ids in ascending order, as floats, then their weights; of equal ids the first one counts. Fills
+ * at (n) with the places of ids, the highest weight first, of equal ones the lowest id; returns how many. */
+uint32_t qsf_route_order(const float *choice, uint32_t n, uint32_t *at);
+/* choice: as in qsf_route_order. */
 void qsf_routes_add(QsfRoutes *r, uint32_t pos, uint32_t block, const float *choice, uint32_t n);
 /* Writes what was collected. */
 void qsf_routes_write(QsfRoutes *r);

@@ -44,6 +44,11 @@ static QsfIoKind io_of(const QSFSettings *s) {
     QsfIoKind k = qsf_io_kind_parse(s->io);
     return k != QSF_IO_N ? k : QSF_IO_AUTO;
 }
+static QsfGuessing ahead_of(const QSFSettings *s) {
+    const QsfGuessing a = qsf_guessing_parse(s->expert_ahead);
+    return a == QSF_GUESSING_N ? QSF_GUESSING_AUTO : a;
+}
+
 static QsfIoDirect direct_of(const QSFSettings *s) {
     QsfIoDirect d = qsf_io_direct_parse(s->direct);
     return d != QSF_DIRECT_N ? d : QSF_DIRECT_AUTO;
@@ -58,6 +63,7 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, QsfPlanMemory
     p->slots = s->slots;
     p->stream.kind = io_of(s);
     p->stream.direct = direct_of(s);
+    p->stream.ahead = ahead_of(s);
     p->threads = thread_count(s);
     p->threads_auto = s->threads <= 0;
     p->embedding = s->embedding < QSF_EMBEDDING_N ? (QsfEmbedding)s->embedding : QSF_EMBEDDING_AUTO;

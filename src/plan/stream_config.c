@@ -24,6 +24,10 @@ QsfIoDirect qsf_io_direct_parse(const char *word) {
     return (QsfIoDirect)find_word(direct_names, QSF_DIRECT_N, word);
 }
 
+QsfGuessing qsf_guessing_parse(const char *word) {
+    return (QsfGuessing)find_word(direct_names, QSF_GUESSING_N, word);
+}
+
 uint64_t qsf_io_stack_bytes(QsfIoKind kind) {
     return QSF_IO_THREADS * QSF_IO_THREAD_STACK +
            (kind == QSF_IO_MMAP ? QSF_IO_THREADS * QSF_IO_MAP_BYTES : 0);

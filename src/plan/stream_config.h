@@ -10,12 +10,16 @@
 typedef enum QsfIoKind { QSF_IO_AUTO, QSF_IO_URING, QSF_IO_PREAD, QSF_IO_MMAP, QSF_IO_N } QsfIoKind;
 typedef enum QsfIoDirect { QSF_DIRECT_AUTO, QSF_DIRECT_ON, QSF_DIRECT_OFF, QSF_DIRECT_N } QsfIoDirect;
 
+/* Experts are read before they are chosen: always, never, or as long as that pays. */
+typedef enum QsfGuessing { QSF_GUESSING_AUTO, QSF_GUESSING_ON, QSF_GUESSING_OFF, QSF_GUESSING_N } QsfGuessing;
+
 typedef struct QsfStreamConfig {
     QsfIoKind kind;     /* AUTO: io_uring where it is built in and allowed, else pread threads */
     QsfIoDirect direct; /* AUTO: O_DIRECT unless the page cache already holds most of the source, or
                            keep_cached */
     bool keep_cached;   /* AUTO only: memory is plentiful and nothing streams, so read through the page cache
                            and leave the file there for a fast next start; decided by the plan */
+    QsfGuessing ahead;
 } QsfStreamConfig;
 
 #define QSF_IO_THREADS      4u
@@ -29,6 +33,7 @@ const char *qsf_io_kind_name(QsfIoKind k);
 QsfIoKind qsf_io_kind_parse(const char *word);
 const char *qsf_io_direct_name(QsfIoDirect d);
 QsfIoDirect qsf_io_direct_parse(const char *word);
+QsfGuessing qsf_guessing_parse(const char *word); /* the same words */
 
 /* Where rows of the embedding table come from: the names of the strategies. Any thread. */
 

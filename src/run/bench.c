@@ -120,6 +120,9 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
         if (rt->plan.expert_bytes > 0)
             qsf_strbuf_addf(&out, "experts  %.1f %% of those chosen were in memory, %.1f read per token\n",
                             100 * f->expert_hits, f->expert_misses);
+        if (f->ahead_read > 0)
+            qsf_strbuf_addf(&out, "ahead    %.1f MB per token, %.1f MB of them used, %.1f MB wasted\n",
+                            f->ahead_read / 1048576, f->ahead_used / 1048576, f->ahead_wasted / 1048576);
         const int threads = run_threads(rt, false);
         qsf_strbuf_addf(
             &out, "peak RSS %.1f of %.1f MB, %d thread%s for tokens, %d for prompts, %s; medians of %lld\n",

@@ -53,7 +53,8 @@ static const size_t summed[] = {
     offsetof(QsfForwardStats, attention_ns), offsetof(QsfForwardStats, prep_ns),
     offsetof(QsfForwardStats, sync_ns),      offsetof(QsfForwardStats, decode_tokens),
     offsetof(QsfForwardStats, expert_uses),  offsetof(QsfForwardStats, expert_misses),
-    offsetof(QsfForwardStats, expert_reads),
+    offsetof(QsfForwardStats, expert_reads), offsetof(QsfForwardStats, ahead_read),
+    offsetof(QsfForwardStats, ahead_used),   offsetof(QsfForwardStats, ahead_wasted),
 };
 
 static uint64_t *member(QsfForwardStats *s, size_t i) { return (uint64_t *)(void *)((char *)s + summed[i]); }

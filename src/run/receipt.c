@@ -198,6 +198,9 @@ static void put_experts(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt)
     put_real(b, "expert_misses_per_token", f->expert_misses);
     put_real(b, "expert_uses_per_token", f->expert_uses);
     put_real(b, "expert_reads_per_token", f->expert_reads);
+    put_real(b, "ahead_mb_per_token", f->ahead_read / 1048576);
+    put_real(b, "ahead_used_mb_per_token", f->ahead_used / 1048576);
+    put_real(b, "ahead_wasted_mb_per_token", f->ahead_wasted / 1048576);
     put_real(b, "expert_mb", mb(rt->plan.expert_bytes));
     QsfForwardStats s;
     const QsfPlan *p = &rt->plan;
@@ -249,6 +252,9 @@ RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g) {
         .wait_ms = (double)s->wait_ns / 1e6,
         .compute_ms = (double)s->compute_ns / 1e6,
         .stall = busy ? (double)s->wait_ns / (double)busy : 0,
+        .ahead_read = s->decode_tokens ? (double)s->ahead_read / (double)s->decode_tokens : 0,
+        .ahead_used = s->decode_tokens ? (double)s->ahead_used / (double)s->decode_tokens : 0,
+        .ahead_wasted = s->decode_tokens ? (double)s->ahead_wasted / (double)s->decode_tokens : 0,
         .expert_hits = s->expert_uses ? 1 - (double)s->expert_misses / (double)s->expert_uses : 1,
         .expert_uses = s->decode_tokens ? (double)s->expert_uses / (double)s->decode_tokens : 0,
         .expert_reads = s->decode_tokens ? (double)s->expert_reads / (double)s->decode_tokens : 0,

@@ -181,6 +181,8 @@ typedef struct RunFigures {
     double expert_hits, expert_misses; /* the same: share of the chosen experts, and experts per token */
     double expert_uses;                /* chosen and used, of all layers, per token */
     double expert_reads;               /* reads of them per token */
+    double ahead_read, ahead_used,
+        ahead_wasted; /* bytes of experts read before they were chosen, per token */
 } RunFigures;
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
 /* Returns the number of threads that compute tokens of an answer, or prompts. */

@@ -35,6 +35,8 @@ void qsf_expert_pool_begin_pass(QsfExpertPool *p, uint32_t n) {
     p->part = n == 1 ? 1.0f : PROMPT_PART;
     p->fast_now = decay(p->now, FAST_HALF);
     p->slow_now = decay(p->now, SLOW_HALF);
+    p->pass++;
+    if (n == 1) qsf_expert_ahead_position(p);
 }
 
 void qsf_expert_pool_use(QsfExpertPool *p, uint32_t unit, uint32_t later) {
@@ -42,6 +44,7 @@ void qsf_expert_pool_use(QsfExpertPool *p, uint32_t unit, uint32_t later) {
     const float fast = FAST_PART * (1 - decay(1, FAST_HALF)),
                 slow = (1 - FAST_PART) * (1 - decay(1, SLOW_HALF));
     p->block = x->block;
+    x->used_in = p->pass;
     if (later >= QSF_EXPERT_AGES) return;
     x->fast += p->part * fast * p->fast_age[later] / p->fast_now;
     x->slow += p->part * slow * p->slow_age[later] / p->slow_now;
@@ -51,7 +54,7 @@ float qsf_expert_wait(const QsfExpertPool *p, uint32_t e) {
     const QsfExpert *x = &p->expert[e];
     const float rate = x->fast * p->fast_now + x->slow * p->slow_now,
                 blocks = (float)x->block - (float)p->block;
-    return 1 / (rate + RATE_LEAST) + blocks * p->each_block + (x->block > p->block ? 0 : 1);
+    return 1 / (rate + RATE_LEAST) - 1 + blocks * p->each_block + (x->block > p->block ? 0 : 1);
 }
 
 void qsf_expert_set_rate(QsfExpertPool *p, uint32_t e, float rate) {

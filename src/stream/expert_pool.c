@@ -42,6 +42,7 @@ uint8_t *qsf_expert_place(const QsfExpertPool *p, uint32_t e, unsigned which, Qs
 void qsf_expert_leave(QsfExpertPool *p, uint32_t e) {
     QsfExpert *x = &p->expert[e];
     if (x->slot == QSF_NO_SLOT) return;
+    if (x->unused) qsf_expert_ahead_done(p, e, false);
     if (x->there == 3) qsf_expert_count(p, e, -1);
     p->owner[x->slot] = QSF_NO_SLOT;
     p->n_free++;
@@ -87,6 +88,7 @@ void qsf_expert_pool_request(QsfExpertPool *p, uint32_t unit) {
     p->list[p->n_list++] = e;
     p->expert[e].wanted = true;
     p->n_wanted++;
+    if (p->expert[e].unused) qsf_expert_ahead_done(p, e, true);
     if (p->expert[e].there == 3 && p->expert[e].hits < PACK_HITS) p->expert[e].hits++;
 }
 
@@ -171,6 +173,7 @@ static void move_down(QsfExpertPool *p, uint32_t n) {
 
 int qsf_expert_pool_resize(QsfExpertPool *p, uint32_t n, QsfErr *err) {
     if (n > p->n_experts) n = p->n_experts;
+    qsf_expert_ahead_finish(p);
     if (n < p->n_slots) move_down(p, n);
     int rc = qsf_space_resize(p->ledger, QSF_MEM_PINNED, NAME, p->space.base, p->n_slots * p->slot_bytes,
                               n * p->slot_bytes, err);

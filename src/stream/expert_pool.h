@@ -41,6 +41,15 @@ void qsf_expert_pool_request(QsfExpertPool *p, uint32_t unit);
 /* Starts to read those that are not there. first_units: of all of them the first unit is acquired before
  * any second one. */
 void qsf_expert_pool_read_ahead(QsfExpertPool *p, bool first_units);
+/* Does it pay to predict what the next block chooses? */
+bool qsf_expert_pool_guesses(const QsfExpertPool *p);
+/* After read_ahead, in a pass over one position: the experts of the next block with these first units will
+ * probably be chosen, the first ones most likely. When all that was requested has been read, those that are
+ * not there are read, into free slots or those of experts that are used later than that; what is then
+ * requested comes before. What cannot be read is an error only when it is acquired. */
+void qsf_expert_pool_guess(QsfExpertPool *p, const uint32_t *unit, uint32_t n);
+/* The same for a block whose choice is not predicted: what the last position chose of its n experts. */
+void qsf_expert_pool_guess_last(QsfExpertPool *p, uint32_t unit, uint32_t n);
 /* Is the expert with this first unit in memory? */
 bool qsf_expert_pool_has(const QsfExpertPool *p, uint32_t unit);
 /* Waits for a unit of a requested expert: *data is where the chunk *c, the whole unit, lies, valid until

@@ -20,7 +20,31 @@ typedef struct QsfExpert {
     bool together;    /* one read for both units (plan/expert_span.h), which is that of the first */
     uint8_t hits;     /* requests that found it there, PACK_HITS at most */
     uint16_t block;
+    bool guessed : 1; /* being read because it was predicted; then it is queued, too */
+    bool unused : 1;  /* read because it was predicted, and not requested yet */
+    bool likely : 1;  /* predicted for the next block */
+    uint16_t used_in; /* low bits of the last pass that used it */
 } QsfExpert;
+
+/* An expert that is being read because it was predicted. */
+typedef struct QsfExpertGuess {
+    uint32_t expert;
+    unsigned n_reads; /* 0: none */
+    QsfIoRead read[2 * QSF_UNIT_TENSORS];
+} QsfExpertGuess;
+
+#define QSF_GUESSES     2u /* in flight */
+#define QSF_GUESS_LAYER 4u /* of a block */
+
+typedef struct QsfExpertAhead {
+    QsfExpertGuess flight[QSF_GUESSES];
+    uint32_t n_reads; /* of all in flight */
+    uint32_t wish[QSF_GUESS_LAYER], n_wishes;
+    uint32_t likely[QSF_MAX_EXPERTS], n_likely;
+    float right;                    /* part of what is read ahead that was used in the end */
+    uint32_t positions, read, used; /* since `right` was found: positions, and experts */
+    uint32_t pause, pause_next;     /* positions without, and how many the next time */
+} QsfExpertAhead;
 
 /* A unit that is being read. */
 typedef struct QsfExpertRead {
@@ -50,13 +74,14 @@ struct QsfExpertPool {
      * what a use counts that `age` positions of the pass come after; the block that uses experts */
     float now, fast_now, slow_now, part, each_block;
     float fast_age[QSF_EXPERT_AGES], slow_age[QSF_EXPERT_AGES];
-    uint16_t block;
+    uint16_t block, pass;
     QsfExpertRead job[QSF_IO_DEPTH]; /* ring of n_jobs, the oldest one first */
     uint32_t first_job, n_jobs, n_reads;
     uint32_t queue[2 * QSF_MAX_EXPERTS]; /* of units, [queue_at, n_queue) */
     uint32_t queue_at, n_queue;
     uint32_t list[QSF_MAX_EXPERTS]; /* requested experts of the running layer */
     uint32_t n_list, n_wanted;
+    QsfExpertAhead ahead;
     uint32_t fill_at; /* place in the stack of the next expert to fill a free slot with */
     uint64_t busy_since;
 };
@@ -74,6 +99,27 @@ void qsf_expert_policy_init(QsfExpertPool *p);
 void qsf_expert_sort(QsfExpertPool *p);
 /* An expert came into its slot, or (n -1) left it: for the counters. */
 void qsf_expert_count(const QsfExpertPool *p, uint32_t e, int n);
+/* expert_reads.c: starts to read unit `which` of an expert that has a slot, both units if it is together.
+ * Returns the number of reads, QSF_UNIT_TENSORS at most. */
+unsigned qsf_expert_start_reads(QsfExpertPool *p, uint32_t e, unsigned which, QsfIoRead *read);
+/* Counts bytes that were read for a layer, and the time since waited_since. */
+void qsf_expert_count_read(QsfExpertPool *p, uint32_t layer, uint64_t bytes, uint64_t waited_since);
+/* Checks a unit that was read for the first time. QSF_E_MODEL. */
+int qsf_expert_verify(const QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err);
+
+/* expert_ahead.c: a position begins. */
+void qsf_expert_ahead_position(QsfExpertPool *p);
+/* Takes note of what is complete and, when nothing that was chosen has to be read, reads on. */
+void qsf_expert_ahead_on(QsfExpertPool *p);
+/* Waits for an expert that is guessed. If its read failed it is not there. */
+void qsf_expert_ahead_wait(QsfExpertPool *p, uint32_t e);
+/* Waits for all that are in flight. */
+void qsf_expert_ahead_finish(QsfExpertPool *p);
+/* A layer has chosen: the predictions for it are over. */
+void qsf_expert_ahead_chosen(QsfExpertPool *p);
+/* An expert that was read ahead is requested for the first time, or (used false) given up before that. */
+void qsf_expert_ahead_done(QsfExpertPool *p, uint32_t e, bool used);
+
 /* Makes the chunk of unit `which` (0 or 1) of expert e, and returns its slot, from which window and at of its
  * parts count. */
 uint8_t *qsf_expert_place(const QsfExpertPool *p, uint32_t e, unsigned which, QsfChunk *c);

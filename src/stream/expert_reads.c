@@ -9,49 +9,54 @@
 
 /* ---- reads ---- */
 
-static void start_read(QsfExpertPool *p, QsfExpertRead *j, const QsfIoRead *r) {
-    j->read[j->n_reads] = *r;
-    qsf_io_start(p->io, &j->read[j->n_reads++]);
-    p->n_reads++;
-    atomic_fetch_add_explicit(&p->o.counters->expert_reads, 1, memory_order_relaxed);
-}
-
-/* Of an expert that is together, both units. */
-static void start(QsfExpertPool *p, uint32_t e, unsigned which) {
+unsigned qsf_expert_start_reads(QsfExpertPool *p, uint32_t e, unsigned which, QsfIoRead *read) {
     const QsfWeightUnit *w = &p->units[p->unit[e]];
     const QsfUnit *u = &w[which].u;
-    QsfExpertRead *j = &p->job[(p->first_job + p->n_jobs++) % QSF_IO_DEPTH];
+    QsfExpertSpan s;
     QsfChunk c;
     uint8_t *slot = qsf_expert_place(p, e, which, &c);
-    *j = (QsfExpertRead){ .expert = e, .which = which };
-    if (p->n_jobs == 1) p->busy_since = qsf_now_ns();
-    QsfExpertSpan s;
     qsf_expert_span(&w[0].u, &w[1].u, &s);
     const QsfExpertRange *r = s.all.one ? &s.all : &s.unit[which];
+    const unsigned n = r->one ? 1 : c.n_parts;
     if (r->one) {
         const uint64_t before = s.all.one || which == 0 ? 0 : s.unit[0].bytes;
-        const QsfIoRead all = {
-            .file = u->tensor[0]->file, .off = r->from, .len = r->bytes, .dst = slot + before
-        };
-        start_read(p, j, &all);
-        return;
+        read[0] =
+            (QsfIoRead){ .file = u->tensor[0]->file, .off = r->from, .len = r->bytes, .dst = slot + before };
     }
-    for (unsigned i = 0; i < c.n_parts; i++)
-        start_read(p, j,
-                   &(QsfIoRead){ .file = u->tensor[c.part[i].tensor]->file,
-                                 .off = c.part[i].file_off,
-                                 .len = c.part[i].window_bytes,
-                                 .dst = slot + c.part[i].window });
+    for (unsigned i = 0; !r->one && i < n; i++)
+        read[i] = (QsfIoRead){ .file = u->tensor[c.part[i].tensor]->file,
+                               .off = c.part[i].file_off,
+                               .len = c.part[i].window_bytes,
+                               .dst = slot + c.part[i].window };
+    for (unsigned i = 0; i < n; i++) qsf_io_start(p->io, &read[i]);
+    atomic_fetch_add_explicit(&p->o.counters->expert_reads, n, memory_order_relaxed);
+    return n;
+}
+
+static void start(QsfExpertPool *p, uint32_t e, unsigned which) {
+    QsfExpertRead *j = &p->job[(p->first_job + p->n_jobs++) % QSF_IO_DEPTH];
+    if (p->n_jobs == 1 && p->ahead.n_reads == 0) p->busy_since = qsf_now_ns();
+    *j = (QsfExpertRead){ .expert = e, .which = which };
+    j->n_reads = qsf_expert_start_reads(p, e, which, j->read);
+    p->n_reads += j->n_reads;
+}
+
+/* As qsf_expert_find_slot; slots that predictions are read into are waited for, if there are no others. */
+static uint32_t find_slot(QsfExpertPool *p, uint32_t e, bool forced) {
+    const uint32_t slot = qsf_expert_find_slot(p, p->n_slots, e, forced);
+    if (slot != QSF_NO_SLOT || p->ahead.n_reads == 0) return slot;
+    qsf_expert_ahead_finish(p);
+    return qsf_expert_find_slot(p, p->n_slots, e, forced);
 }
 
 /* Starts reads in the order of the queue, as many as may be in flight. forced: for the first of them
  * another expert may have to be read again. */
 static void read_on(QsfExpertPool *p, bool forced) {
     while (p->queue_at < p->n_queue && p->n_jobs < QSF_IO_DEPTH &&
-           p->n_reads + QSF_UNIT_TENSORS <= QSF_IO_DEPTH) {
+           p->n_reads + p->ahead.n_reads + QSF_UNIT_TENSORS <= QSF_IO_DEPTH) {
         const uint32_t unit = p->queue[p->queue_at], e = qsf_expert_find(p, unit);
         if (p->expert[e].slot == QSF_NO_SLOT) {
-            const uint32_t slot = qsf_expert_find_slot(p, p->n_slots, e, forced && p->n_jobs == 0);
+            const uint32_t slot = find_slot(p, e, forced && p->n_jobs == 0);
             if (slot == QSF_NO_SLOT) return;
             qsf_expert_enter(p, e, slot);
         }
@@ -60,18 +65,19 @@ static void read_on(QsfExpertPool *p, bool forced) {
     }
 }
 
-static void count(const QsfExpertPool *p, const QsfUnit *u, uint64_t bytes, uint64_t waited_since) {
+void qsf_expert_count_read(QsfExpertPool *p, uint32_t layer, uint64_t bytes, uint64_t waited_since) {
     QsfStreamCounters *n = p->o.counters;
     const uint64_t now = qsf_now_ns(), ns = now - waited_since;
     atomic_fetch_add_explicit(&n->bytes_read, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&n->wait_ns, ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&n->read_ns, now - p->busy_since, memory_order_relaxed);
+    p->busy_since = now;
     if (n->layer == NULL) return;
-    atomic_fetch_add_explicit(&n->layer[u->layer].read_bytes, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&n->layer[u->layer].wait_ns, ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&n->layer[layer].read_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&n->layer[layer].wait_ns, ns, memory_order_relaxed);
 }
 
-static int verify(const QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err) {
+int qsf_expert_verify(const QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err) {
     QsfWeightUnit *w = &p->units[p->unit[e] + which];
     QsfChunk c;
     int rc = QSF_OK;
@@ -89,7 +95,6 @@ static int verify(const QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *er
 static int finish(QsfExpertPool *p, QsfErr *err) {
     QsfExpertRead *j = &p->job[p->first_job];
     QsfExpert *x = &p->expert[j->expert];
-    QsfWeightUnit *w = &p->units[p->unit[j->expert] + j->which];
     const uint64_t t0 = qsf_now_ns();
     uint64_t got = 0;
     QsfErr later = { 0 };
@@ -100,14 +105,13 @@ static int finish(QsfExpertPool *p, QsfErr *err) {
         got += j->read[i].got;
     }
     qsf_err_clear(&later);
-    count(p, &w->u, got, t0);
-    p->busy_since = qsf_now_ns();
+    qsf_expert_count_read(p, x->block, got, t0);
     p->n_reads -= j->n_reads;
     p->first_job = (p->first_job + 1) % QSF_IO_DEPTH;
     p->n_jobs--;
     const unsigned first = j->which, last = x->together ? 1 : first;
     for (unsigned which = first; rc == QSF_OK && which <= last; which++)
-        rc = verify(p, j->expert, which, err);
+        rc = qsf_expert_verify(p, j->expert, which, err);
     if (rc == QSF_OK) x->there |= (uint8_t)(1u << first | 1u << last);
     if (rc == QSF_OK && x->there == 3) qsf_expert_count(p, j->expert, 1);
     if (last == 1) x->queued = false;
@@ -117,6 +121,11 @@ static int finish(QsfExpertPool *p, QsfErr *err) {
 /* ---- requests ---- */
 
 static bool is_missing(const QsfExpertPool *p, uint32_t e) { return p->expert[e].there != 3; }
+
+/* What was predicted is already being read. */
+static bool is_to_read(const QsfExpertPool *p, uint32_t e) {
+    return is_missing(p, e) && !p->expert[e].guessed;
+}
 
 static void enqueue(QsfExpertPool *p, uint32_t unit) {
     if (p->n_queue < 2 * QSF_MAX_EXPERTS) p->queue[p->n_queue++] = unit;
@@ -128,15 +137,16 @@ static void enqueue_second(QsfExpertPool *p, uint32_t e) {
 
 void qsf_expert_pool_read_ahead(QsfExpertPool *p, bool first_units) {
     p->queue_at = p->n_queue = 0;
+    qsf_expert_ahead_chosen(p);
     for (uint32_t i = 0; i < p->n_list; i++) {
         const uint32_t e = p->list[i];
-        if (!is_missing(p, e)) continue;
+        if (!is_to_read(p, e)) continue;
         p->expert[e].queued = true;
         enqueue(p, p->unit[e]);
         if (!first_units) enqueue_second(p, e);
     }
     for (uint32_t i = 0; first_units && i < p->n_list; i++)
-        if (is_missing(p, p->list[i])) enqueue_second(p, p->list[i]);
+        if (is_to_read(p, p->list[i])) enqueue_second(p, p->list[i]);
     read_on(p, false);
 }
 
@@ -164,6 +174,7 @@ static void request_again(QsfExpertPool *p, uint32_t e) {
 /* Nothing is in flight, and all slots belong to experts that are half read: e comes first, the others begin
  * again. */
 static void start_over(QsfExpertPool *p, uint32_t e) {
+    qsf_expert_ahead_finish(p);
     p->queue_at = p->n_queue = 0;
     for (uint32_t i = 0; i < p->n_list; i++) {
         const uint32_t x = p->list[i];
@@ -181,6 +192,7 @@ static int wait_for(QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err) {
     const QsfExpert *x = &p->expert[e];
     bool again = false;
     int rc = QSF_OK;
+    if (x->guessed) qsf_expert_ahead_wait(p, e);
     if (is_missing(p, e) && !x->queued) request_again(p, e);
     while (rc == QSF_OK && !(x->there >> which & 1)) {
         read_on(p, true);
@@ -204,6 +216,7 @@ int qsf_expert_pool_acquire(QsfExpertPool *p, uint32_t unit, QsfChunk *c, const 
         return qsf_err_set(err, QSF_E_RUNTIME, "internal: expert unit %u was not requested", unit);
     int rc = wait_for(p, e, which, err);
     if (rc != QSF_OK) return rc;
+    qsf_expert_ahead_on(p);
     *data = qsf_expert_place(p, e, which, c);
     return QSF_OK;
 }
@@ -214,6 +227,7 @@ void qsf_expert_pool_release(QsfExpertPool *p, uint32_t unit) {
     p->expert[e].wanted = false;
     p->n_wanted--;
     read_on(p, false);
+    qsf_expert_ahead_on(p);
 }
 
 /* ---- a pass that broke off ---- */
@@ -222,6 +236,8 @@ void qsf_expert_pool_reset(QsfExpertPool *p) {
     QsfErr ignored = { 0 };
     while (p->n_jobs > 0) (void)finish(p, &ignored);
     qsf_err_clear(&ignored);
+    qsf_expert_ahead_finish(p);
+    qsf_expert_ahead_chosen(p);
     for (uint32_t i = 0; i < p->n_list; i++) {
         QsfExpert *x = &p->expert[p->list[i]];
         if (x->there != 3) qsf_expert_leave(p, p->list[i]);
@@ -256,6 +272,7 @@ int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfEr
     uint64_t done = 0;
     int rc = QSF_OK;
     p->fill_at = 0;
+    qsf_expert_ahead_finish(p);
     *more = true;
     while (rc == QSF_OK && done < max_bytes && *more) {
         while (p->n_reads <= most && done < max_bytes && (*more = fill_one(p))) done += p->slot_bytes;

@@ -93,6 +93,8 @@ void qsf_io_start(QsfIo *io, QsfIoRead *r) {
     backend_of(io, r)->start(io, r);
 }
 
+bool qsf_io_done(QsfIo *io, QsfIoRead *r) { return backend_of(io, r)->done(io, r); }
+
 int qsf_io_wait(QsfIo *io, QsfIoRead *r, QsfErr *err) {
     backend_of(io, r)->wait(io, r);
     const QsfFile *f = io->file[r->file].f;

@@ -53,6 +53,8 @@ void qsf_io_start(QsfIo *io, QsfIoRead *r);
  * file ended before the size it had when it was opened; all faults of the file layer are seen here. Short
  * reads before that are continued. Restarts on EINTR. */
 int qsf_io_wait(QsfIo *io, QsfIoRead *r, QsfErr *err);
+/* Would qsf_io_wait return at once? */
+bool qsf_io_done(QsfIo *io, QsfIoRead *r);
 
 /* "io_uring, direct", "pread, buffered", "mmap": for --verbose, the pane and receipts. Static. */
 const char *qsf_io_name(const QsfIo *io);

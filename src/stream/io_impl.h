@@ -15,7 +15,8 @@ typedef struct QsfIoFile {
     atomic_bool direct; /* false: f->fd, through the page cache */
 } QsfIoFile;
 
-/* How bytes are moved. Functions are called as those of io.h; wait returns when r is not busy. */
+/* How bytes are moved. Functions are called as those of io.h; wait returns when r is not busy, done tells
+ * without waiting whether it is not. */
 typedef struct QsfIoBackend {
     QsfIoKind kind;
     const char *name;
@@ -24,6 +25,7 @@ typedef struct QsfIoBackend {
     void (*close)(QsfIo *io);
     void (*start)(QsfIo *io, QsfIoRead *r);
     void (*wait)(QsfIo *io, QsfIoRead *r);
+    bool (*done)(QsfIo *io, QsfIoRead *r);
 } QsfIoBackend;
 
 extern const QsfIoBackend qsf_io_uring, qsf_io_pread, qsf_io_mmap;
@@ -65,5 +67,6 @@ int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why);
 void qsf_io_threads_close(QsfIo *io);
 void qsf_io_threads_start(QsfIo *io, QsfIoRead *r);
 void qsf_io_threads_wait(QsfIo *io, QsfIoRead *r);
+bool qsf_io_threads_done(QsfIo *io, QsfIoRead *r);
 
 #endif

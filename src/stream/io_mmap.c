@@ -105,4 +105,5 @@ const QsfIoBackend qsf_io_mmap = {
     .close = close_mmap,
     .start = qsf_io_threads_start,
     .wait = qsf_io_threads_wait,
+    .done = qsf_io_threads_done,
 };

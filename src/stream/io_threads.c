@@ -135,6 +135,14 @@ void qsf_io_threads_wait(QsfIo *io, QsfIoRead *r) {
     pthread_mutex_unlock(&t->lock);
 }
 
+bool qsf_io_threads_done(QsfIo *io, QsfIoRead *r) {
+    Threads *t = io->threads;
+    pthread_mutex_lock(&t->lock);
+    const bool busy = r->busy;
+    pthread_mutex_unlock(&t->lock);
+    return !busy;
+}
+
 static int open_computed(QsfIo *io, const char **why) {
     return io->threads != NULL ? QSF_OK
                                : qsf_io_threads_open(io, NULL, why); /* a back end may have opened them */
@@ -147,6 +155,7 @@ const QsfIoBackend qsf_io_computed = {
     .close = qsf_io_threads_close,
     .start = qsf_io_threads_start,
     .wait = qsf_io_threads_wait,
+    .done = qsf_io_threads_done,
 };
 
 /* --- the pread back end, which works everywhere --- */
@@ -167,4 +176,5 @@ const QsfIoBackend qsf_io_pread = {
     .close = qsf_io_threads_close,
     .start = qsf_io_threads_start,
     .wait = qsf_io_threads_wait,
+    .done = qsf_io_threads_done,
 };

@@ -116,6 +116,13 @@ static void wait_uring(QsfIo *io, QsfIoRead *r) {
     }
 }
 
+static bool done_uring(QsfIo *io, QsfIoRead *r) {
+    Ring *u = io->state;
+    struct io_uring_cqe *c;
+    while (r->busy && io_uring_peek_cqe(&u->ring, &c) == 0) complete(io, u, c);
+    return !r->busy;
+}
+
 static void close_uring(QsfIo *io) {
     Ring *u = io->state;
     if (u == NULL) return;
@@ -134,6 +141,7 @@ const QsfIoBackend qsf_io_uring = {
     .close = close_uring,
     .start = start_uring,
     .wait = wait_uring,
+    .done = done_uring,
 };
 
 #else

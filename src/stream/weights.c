@@ -389,6 +389,18 @@ void qsf_weights_read_ahead(QsfWeights *w, bool first_units) {
     if (w->expert_slots > 0) qsf_expert_pool_read_ahead(w->pool, first_units);
 }
 
+bool qsf_weights_guesses(const QsfWeights *w) {
+    return w->positions == 1 && w->expert_slots > 0 && qsf_expert_pool_guesses(w->pool);
+}
+
+void qsf_weights_guess(QsfWeights *w, const uint32_t *unit, uint32_t n) {
+    qsf_expert_pool_guess(w->pool, unit, n);
+}
+
+void qsf_weights_guess_last(QsfWeights *w, uint32_t unit, uint32_t n) {
+    qsf_expert_pool_guess_last(w->pool, unit, n);
+}
+
 bool qsf_weights_any_order(const QsfWeights *w, uint32_t n) {
     return w->demand == NULL && (w->expert_slots == 0 || n <= qsf_expert_pool_slots(w->pool));
 }

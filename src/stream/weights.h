@@ -30,8 +30,11 @@ typedef struct QsfStreamCounters {
     /* Of the uses, about the last 256 positions: those that about (i + 1) / QSF_EXPERT_DEPTHS of all experts
      * in memory, but not fewer, would have found there (expert_record.c). */
     atomic_uint_fast64_t expert_depth[QSF_EXPERT_DEPTHS];
-    atomic_uint_fast64_t expert_reads;        /* into slots: of matrices, or whole experts (expert_span.h) */
-    atomic_uint_fast64_t expert_slots;        /* there are now; not reset */
+    atomic_uint_fast64_t expert_reads; /* into slots: of matrices, or whole experts (expert_span.h) */
+    atomic_uint_fast64_t expert_slots; /* there are now; not reset */
+    /* Bytes of experts that were read before they were chosen, also in bytes_read: in all, of those that were
+     * then chosen, and of those that were given up before that. */
+    atomic_uint_fast64_t ahead_read, ahead_used, ahead_wasted;
     atomic_uint_fast64_t pin_read;            /* bytes read to be pinned */
     atomic_uint_fast64_t pin_done, pin_total; /* bytes of weights in place, and planned */
     QsfLayerCounters *layer;                  /* (n_layers + 1) */
@@ -123,6 +126,10 @@ void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later);
  * there the first unit is acquired before any second one (only with any_order). */
 void qsf_weights_request(QsfWeights *w, uint32_t unit);
 void qsf_weights_read_ahead(QsfWeights *w, bool first_units);
+/* As qsf_expert_pool_guesses, qsf_expert_pool_guess and qsf_expert_pool_guess_last. */
+bool qsf_weights_guesses(const QsfWeights *w);
+void qsf_weights_guess(QsfWeights *w, const uint32_t *unit, uint32_t n);
+void qsf_weights_guess_last(QsfWeights *w, uint32_t unit, uint32_t n);
 /* May the units of n experts that were requested be acquired in another order than that of the requests? */
 bool qsf_weights_any_order(const QsfWeights *w, uint32_t n);
 /* Is the expert with this first unit in memory? */

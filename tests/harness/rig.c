@@ -41,6 +41,7 @@ static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     if (rc != QSF_OK) return rc;
     if (o->n_slots != 0) r->plan.n_slots = o->n_slots;
     r->plan.stream.kind = o->io;
+    r->plan.stream.ahead = o->ahead;
     if (o->slot_bytes > 1) r->plan.slot_bytes = o->slot_bytes;
     if (o->slot_bytes == 1) {
         QsfShape s;

@@ -16,7 +16,8 @@ typedef struct QsfRigOptions {
     uint64_t slot_bytes;          /* 0 = as planned; 1 = the least that works */
     uint32_t batch, ctx;          /* 0 = as planned */
     QsfIoKind io;
-    uint32_t kv_step; /* not 0: unused KV memory, taken in such steps, holds weights beyond pin_cap */
+    QsfGuessing ahead; /* experts are read before they are chosen */
+    uint32_t kv_step;  /* not 0: unused KV memory, taken in such steps, holds weights beyond pin_cap */
     const char *k_type, *v_type; /* NULL = as planned */
     bool exact;
     float quality;          /* not 0: with a sketch of the head, and nothing else left out */

@@ -150,11 +150,9 @@ static void column_blend(const QsfForward *f, const QsfStep *s, size_t c) {
 
 /* Column steps: norms, sums, activation functions, rotation, storing keys and values. */
 
-static void norm(const QsfForward *f, const QsfStep *s, size_t c) {
-    const QsfNormStep *p = &s->u.norm;
-    const float *x = qsf_col(f, s->in, c), *w = qsf_param(f, p->weight), *b = qsf_param(f, p->bias);
-    float *y = qsf_col(f, s->out[0], c);
-    const size_t n = s->out[0].width / p->heads;
+void qsf_norm(const QsfForward *f, const QsfNormStep *p, const float *x, float *y, size_t width) {
+    const float *w = qsf_param(f, p->weight), *b = qsf_param(f, p->bias);
+    const size_t n = width / p->heads;
     if (w == NULL) w = f->ones;
     for (size_t h = 0; h < p->heads; h++) {
         const size_t at = h * n, off = p->weight_per_head && p->weight != QSF_NONE ? at : 0;
@@ -166,6 +164,10 @@ static void norm(const QsfForward *f, const QsfStep *s, size_t c) {
         else
             f->table->l2_norm(y + at, x + at, n, p->eps);
     }
+}
+
+static void norm(const QsfForward *f, const QsfStep *s, size_t c) {
+    qsf_norm(f, &s->u.norm, qsf_col(f, s->in, c), qsf_col(f, s->out[0], c), s->out[0].width);
 }
 
 static void add(const QsfForward *f, const QsfStep *s, size_t c) {
@@ -194,14 +196,17 @@ static void bias(const QsfForward *f, const QsfStep *s, size_t c) {
     f->table->add(qsf_col(f, s->out[0], c), qsf_param(f, s->u.param), s->out[0].width);
 }
 
-static void gain(const QsfForward *f, const QsfStep *s, size_t c) {
-    const float *w = qsf_param(f, s->u.param);
-    const size_t width = s->out[0].width, n = (size_t)f->model->prog.param[s->u.param].n;
-    float *y = qsf_col(f, s->out[0], c);
+void qsf_gain(const QsfForward *f, uint32_t param, float *y, size_t width) {
+    const float *w = qsf_param(f, param);
+    const size_t n = (size_t)f->model->prog.param[param].n;
     if (n == width)
         f->table->mul(y, w, width);
     else
         for (size_t i = 0; i < n; i++) f->table->scale(y + i * (width / n), w[i], width / n);
+}
+
+static void gain(const QsfForward *f, const QsfStep *s, size_t c) {
+    qsf_gain(f, s->u.param, qsf_col(f, s->out[0], c), s->out[0].width);
 }
 
 static void lerp(const QsfForward *f, const QsfStep *s, size_t c) {

@@ -122,12 +122,11 @@ static void fill_unused(const QsfRouteStep *r, uint32_t n, float *id, float *w) 
     }
 }
 
-void qsf_route(const QsfForward *f, const QsfStep *s, size_t c) {
-    const QsfRouteStep *r = &s->u.route;
-    const float *x = qsf_col(f, s->in, c), *bias = qsf_param(f, r->bias);
+void qsf_route_logits(const QsfForward *f, const QsfRouteStep *r, const float *x, float *id) {
+    const float *bias = qsf_param(f, r->bias);
     float weight[QSF_MAX_EXPERTS] = { 0 }, score[QSF_MAX_EXPERTS] = { 0 };
     bool closed[QSF_MAX_EXPERTS], best[QSF_MAX_EXPERTS];
-    float *id = qsf_col(f, s->out[0], c), *w = id + r->n_used;
+    float *w = id + r->n_used;
     weigh(r, x, weight);
     for (uint32_t i = 0; i < r->n_expert; i++)
         score[i] = (r->by_logit ? x[i] : weight[i]) + (bias != NULL ? bias[i] : 0.0f);
@@ -144,6 +143,10 @@ void qsf_route(const QsfForward *f, const QsfStep *s, size_t c) {
     finish_weights(f, r, n, id, w);
     if (group > 1) merge_equal(n, id, w);
     fill_unused(r, n, id, w);
+}
+
+void qsf_route(const QsfForward *f, const QsfStep *s, size_t c) {
+    qsf_route_logits(f, &s->u.route, qsf_col(f, s->in, c), qsf_col(f, s->out[0], c));
 }
 
 /* ---- the networks ---- */
@@ -386,5 +389,7 @@ int qsf_experts(QsfForward *f, const QsfStep *s, QsfErr *err) {
     f->act_of.buf = QSF_NONE; /* the columns of f->act are overwritten */
     for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c++)
         memset(qsf_col(f, s->out[0], c), 0, s->out[0].width * sizeof(float));
+    int rc = qsf_foresee(f, s, err);
+    if (rc != QSF_OK) return rc;
     return any_order ? as_they_come(&j, &chosen, there, err) : in_order(&j, &chosen, err);
 }

@@ -25,6 +25,11 @@ int qsf_position_rows(QsfForward *f, const QsfStep *s, QsfErr *err);
 /* columns.c: a column step on columns [c0, c1), by one thread. */
 void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1);
 
+/* y = norm(x), n elements of each. */
+void qsf_norm(const QsfForward *f, const QsfNormStep *p, const float *x, float *y, size_t n);
+/* y *= a parameter, as GAIN. */
+void qsf_gain(const QsfForward *f, uint32_t param, float *y, size_t n);
+
 /* y = act(y) * up, element by element; up NULL: only act. */
 void qsf_act(const qk_table *t, const QsfActStep *a, float *y, const float *up, size_t n);
 /* Returns the function of a kind without constants; NULL for NONE and kinds with constants. */
@@ -35,6 +40,8 @@ const char *qsf_act_kernel(QsfActKind kind, size_t *at);
 
 /* experts.c: chooses the experts of column c. */
 void qsf_route(const QsfForward *f, const QsfStep *s, size_t c);
+/* The same from logits (n_expert); choice (2, n_used): ids in ascending order, and their weights. */
+void qsf_route_logits(const QsfForward *f, const QsfRouteStep *r, const float *logits, float *choice);
 
 /* A multiplication by the matrices of a unit. Strides are floats. */
 typedef struct QsfProduct {
@@ -58,6 +65,9 @@ void qsf_linear_show(const QsfForward *f, const QsfStep *s, uint32_t k);
 
 /* experts.c */
 int qsf_experts(QsfForward *f, const QsfStep *s, QsfErr *err);
+/* foresee.c: begins to read what the next block with experts will probably choose, when a block has requested
+ * its own and not computed them; s is its step, whose scratch memory is used. */
+int qsf_foresee(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* linear.c: quantizes column c of the input of a linear step for the kinds of activations in `acts`. */
 void qsf_linear_quantize(const QsfForward *f, const QsfStep *s, unsigned acts, size_t c);

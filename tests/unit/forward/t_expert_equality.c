@@ -87,13 +87,14 @@ static void every_way(const char *what, Answer *all) {
     find_budgets(budget);
     converse(&(QsfRigOptions){ .path = path, .overrides = four }, all, &pinned, &slots);
     for (uint32_t b = 0; b < BUDGETS; b++) {
-        for (unsigned way = 0; way < 6; way++) {
+        for (unsigned way = 0; way < 12; way++) {
             const QsfRigOptions o = { .path = path,
                                       .overrides = four,
                                       .stream = budget[b] == 0,
                                       .pin_cap = budget[b],
-                                      .threads = 1 + (int)way / 3,
-                                      .io = io[way % 3] };
+                                      .threads = 1 + (int)way / 3 % 2,
+                                      .io = io[way % 3],
+                                      .ahead = way < 6 ? QSF_GUESSING_ON : QSF_GUESSING_OFF };
             compare(&o, all, what, &pinned, &slots);
         }
         different += b == 0 || pinned > before;

@@ -252,7 +252,9 @@ static void reads_of_a_miss(void **state) {
         char other[512];
         snprintf(other, sizeof other, "%s", qsf_test_tmp("layout.gguf"));
         assert_int_equal(qsf_test_write_tiny_experts_as(other, 5, (QsfTinyLayout)layout, false), 0);
-        const QsfRigOptions o = { .path = other, .overrides = four, .pin_cap = room_for(5) };
+        const QsfRigOptions o = {
+            .path = other, .overrides = four, .pin_cap = room_for(5), .ahead = QSF_GUESSING_OFF
+        };
         QsfForwardStats a, b;
         QsfErr err = { 0 };
         QsfRig r;

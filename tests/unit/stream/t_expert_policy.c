@@ -2,10 +2,12 @@
 /* Which experts stay in memory: those that are used most, also when fewer fit than one token uses, and when
  * others come once; after a change of subject the new ones. What is counted for other numbers of slots is
  * what happens with them; and what was learned before is read first. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/file.h"
 #include "src/stream/expert_pool.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
@@ -38,7 +40,7 @@ static void make_units(Rig *r) {
     }
 }
 
-static void open_rig(Rig *r, uint32_t slots) {
+static void open_rig_ahead(Rig *r, uint32_t slots, QsfGuessing ahead) {
     const QsfTinySpec spec = {
         .layers = 2, .hidden = 96, .ffn = 300, .heads = 4, .kv_heads = 2, .vocab = 301
     };
@@ -49,13 +51,16 @@ static void open_rig(Rig *r, uint32_t slots) {
     qsf_ledger_init(&r->ledger, 0);
     qsf_test_expect_ok(qsf_source_open(&r->src, r->path, &r->ledger, &err), &err);
     make_units(r);
-    const QsfLoaderOptions o = {
-        .src = r->src, .stream = { .kind = QSF_IO_MMAP }, .ledger = &r->ledger, .counters = &r->counters
-    };
+    const QsfLoaderOptions o = { .src = r->src,
+                                 .stream = { .kind = QSF_IO_MMAP, .ahead = ahead },
+                                 .ledger = &r->ledger,
+                                 .counters = &r->counters };
     qsf_test_expect_ok(qsf_expert_pool_create(&r->pool, r->units, 2 * ALL, &r->ledger, &err), &err);
     qsf_test_expect_ok(qsf_expert_pool_resize(r->pool, slots, &err), &err);
     qsf_test_expect_ok(qsf_expert_pool_start(r->pool, &o, &err), &err);
 }
+
+static void open_rig(Rig *r, uint32_t slots) { open_rig_ahead(r, slots, QSF_GUESSING_OFF); }
 
 static void close_rig(Rig *r) {
     qsf_expert_pool_destroy(r->pool);
@@ -261,6 +266,126 @@ static void resident_ones_are_counted(void **unused) {
     for (uint32_t i = 0; i < LAYERS; i++) assert_int_equal(atomic_load(&layer[i].experts_in), 0);
 }
 
+/* ---- what is read ahead ---- */
+
+/* One token of all layers, each of which chooses two experts of `used`; the predictions are right, or two
+ * others. Returns in how many layers there were any. */
+static uint32_t predicted_token(Rig *r, bool right) {
+    uint32_t guesses = 0, next[2] = { random_below(EXPERTS / 2), EXPERTS / 2 + random_below(EXPERTS / 4) };
+    qsf_expert_pool_begin_pass(r->pool, 1);
+    for (uint32_t layer = 0; layer < LAYERS; layer++) {
+        const uint32_t now[2] = { 2 * (layer * EXPERTS + next[0]), 2 * (layer * EXPERTS + next[1]) };
+        for (unsigned k = 0; k < 2; k++) qsf_expert_pool_use(r->pool, now[k], 0);
+        for (unsigned k = 0; k < 2; k++) qsf_expert_pool_request(r->pool, now[k]);
+        qsf_expert_pool_read_ahead(r->pool, false);
+        next[0] = random_below(EXPERTS / 2);
+        next[1] = EXPERTS / 2 + random_below(EXPERTS / 4);
+        if (layer + 1 < LAYERS && qsf_expert_pool_guesses(r->pool)) {
+            const uint32_t add = right ? 0 : EXPERTS / 4, first = (layer + 1) * EXPERTS;
+            const uint32_t unit[2] = { 2 * (first + next[0] / (right ? 1 : 2) + add + add),
+                                       2 * (first + (next[1] + add) % EXPERTS) };
+            guesses++;
+            qsf_expert_pool_guess(r->pool, unit, 2);
+        }
+        for (unsigned i = 0; i < 4; i++) {
+            QsfErr err = { 0 };
+            const uint8_t *data;
+            QsfChunk c;
+            qsf_test_expect_ok(qsf_expert_pool_acquire(r->pool, now[i / 2] + i % 2, &c, &data, &err), &err);
+            qsf_expert_pool_release(r->pool, now[i / 2] + i % 2);
+        }
+    }
+    return guesses;
+}
+
+/* Predictions that are not right end by themselves, and are tried again later; with `on` they never end. */
+static void only_where_it_pays(void **unused) {
+    uint32_t with = 0, late = 0;
+    Rig r;
+    (void)unused;
+    for (unsigned right = 0; right < 2; right++) {
+        for (unsigned always = 0; always < 2; always++) {
+            open_rig_ahead(&r, LAYERS * 8, always ? QSF_GUESSING_ON : QSF_GUESSING_AUTO);
+            const unsigned n = always || right ? 50 : 300;
+            with = late = 0;
+            for (unsigned i = 0; i < n; i++) with += predicted_token(&r, right);
+            for (unsigned i = 0; i < n; i++) late += predicted_token(&r, right);
+            const uint64_t read = atomic_load(&r.counters.ahead_read),
+                           got = atomic_load(&r.counters.ahead_used),
+                           lost = atomic_load(&r.counters.ahead_wasted);
+            assert_true(read > 0 && got + lost <= read);
+            if (right) assert_true(got >= read / 10 * 9);
+            if (!right) assert_true(got < read / 2);
+            if (right || always) assert_int_equal(with + late, 2 * n * (LAYERS - 1));
+            if (!right && !always)
+                assert_true(with > 0 && with < 50 * LAYERS && late > 0 && late < 50 * LAYERS);
+            close_rig(&r);
+        }
+    }
+}
+
+/* Slots of experts that are used all the time are not taken for predictions. */
+static void never_for_what_is_wanted(void **unused) {
+    Rig r;
+    (void)unused;
+    open_rig_ahead(&r, USED, QSF_GUESSING_ON);
+    for (unsigned i = 0; i < 50; i++) {
+        const uint32_t guess[2] = { 2 * (EXPERTS + 5), 2 * (EXPERTS + 6) };
+        qsf_expert_pool_begin_pass(r.pool, 1);
+        for (uint32_t k = 0; k < USED; k++) qsf_expert_pool_use(r.pool, 2 * k, 0);
+        for (uint32_t k = 0; k < USED; k++) qsf_expert_pool_request(r.pool, 2 * k);
+        qsf_expert_pool_read_ahead(r.pool, false);
+        for (uint32_t u = 0; u < 2 * USED; u++) {
+            QsfErr err = { 0 };
+            const uint8_t *data;
+            QsfChunk c;
+            qsf_test_expect_ok(qsf_expert_pool_acquire(r.pool, u, &c, &data, &err), &err);
+            qsf_expert_pool_release(r.pool, u);
+        }
+        if (i >= 40) qsf_expert_pool_guess(r.pool, guess, 2);
+    }
+    assert_int_equal(atomic_load(&r.counters.ahead_read), 0);
+    for (uint32_t k = 0; k < USED; k++) assert_true(qsf_expert_pool_has(r.pool, 2 * k));
+    close_rig(&r);
+}
+
+static int use_one(Rig *r, uint32_t unit, QsfErr *err) {
+    const uint8_t *data;
+    QsfChunk c;
+    qsf_expert_pool_begin_pass(r->pool, 1);
+    qsf_expert_pool_use(r->pool, unit, 0);
+    qsf_expert_pool_request(r->pool, unit);
+    qsf_expert_pool_read_ahead(r->pool, false);
+    int rc = qsf_expert_pool_acquire(r->pool, unit, &c, &data, err);
+    if (rc == QSF_OK) rc = qsf_expert_pool_acquire(r->pool, unit + 1, &c, &data, err);
+    if (rc == QSF_OK) qsf_expert_pool_release(r->pool, unit);
+    if (rc == QSF_OK) qsf_expert_pool_release(r->pool, unit + 1);
+    if (rc != QSF_OK) qsf_expert_pool_reset(r->pool);
+    return rc;
+}
+
+/* What was predicted cannot be read: that is an error when it is chosen, and not before. */
+static void failed_prediction(void **unused) {
+    enum { GUESS = 20 };
+    const uint32_t guess = GUESS;
+    QsfErr err = { 0 };
+    Rig r;
+    (void)unused;
+    open_rig_ahead(&r, LAYERS * 8, QSF_GUESSING_ON);
+    qsf_test_expect_ok(use_one(&r, 0, &err), &err);
+    qsf_file_inject_fault(GUESS * QSF_WINDOW + 5, EIO);
+    qsf_expert_pool_guess(r.pool, &guess, 1);
+    qsf_test_expect_ok(use_one(&r, 2, &err), &err);
+    assert_int_equal(use_one(&r, GUESS, &err), QSF_E_RUNTIME);
+    qsf_err_clear(&err);
+    assert_int_equal(atomic_load(&r.counters.ahead_used) + atomic_load(&r.counters.ahead_wasted),
+                     2 * QSF_WINDOW);
+    qsf_file_inject_fault(UINT64_MAX, 0);
+    qsf_test_expect_ok(use_one(&r, 4, &err), &err);
+    qsf_test_expect_ok(use_one(&r, GUESS, &err), &err);
+    close_rig(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(often_used_ones_stay),
@@ -272,6 +397,9 @@ int main(void) {
         cmocka_unit_test(learned_ones_are_read_first),
         cmocka_unit_test(uses_are_taken_once),
         cmocka_unit_test(resident_ones_are_counted),
+        cmocka_unit_test(only_where_it_pays),
+        cmocka_unit_test(never_for_what_is_wanted),
+        cmocka_unit_test(failed_prediction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

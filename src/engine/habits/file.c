@@ -127,7 +127,10 @@ static void decode(QsfHabits *h, const unsigned char *p) {
         const uint32_t v = (uint32_t)get(p + AT_DEPTH + 4 * i, 4);
         h->depth[i] = v < 2 * SUM ? v : 0;
     }
-    for (uint32_t e = 0; e < h->n; e++) h->uses[e] = (uint16_t)get(p + AT_USES + 2 * (size_t)e, 2);
+    for (uint32_t e = 0; e < h->n; e++) { /* at most once for a token */
+        const uint16_t v = (uint16_t)get(p + AT_USES + 2 * (size_t)e, 2);
+        h->uses[e] = v < h->tokens ? v : (uint16_t)h->tokens;
+    }
 }
 
 /* Memory for a file; bytes back to 0 frees it. */

@@ -106,6 +106,26 @@ static void test_refused(void **state) {
     refuse(0, 0, BYTES + 1, true, "is damaged");
 }
 
+/* No damage goes unnoticed, and what a forged file says is within bounds. */
+static void test_every_byte(void **state) {
+    QsfErr err = { 0 };
+    QsfHabits h = example(), got;
+    (void)state;
+    for (uint32_t at = 0; at < BYTES; at += 3) refuse(at, 0x80, BYTES, false, "x: is ");
+    for (size_t n = 1; n < BYTES + 4; n += 5)
+        if (n != BYTES) refuse(0, 0, n, false, "x: is ");
+    init(&got);
+    for (uint32_t e = 0; e < N; e++) h.uses[e] = UINT16_MAX;
+    for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++) h.depth[i] = UINT32_MAX;
+    qsf_test_expect_ok(qsf_habits_write(&h, path(), MODEL, &err), &err);
+    qsf_test_expect_ok(qsf_habits_read(&got, path(), MODEL, &err), &err);
+    for (uint32_t e = 0; e < N; e++) assert_int_equal(got.uses[e], got.tokens);
+    for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++) assert_int_equal(got.depth[i], 0);
+    qsf_habits_free(&h);
+    qsf_habits_free(&got);
+    unlink(path());
+}
+
 static void test_unreadable(void **state) {
     QsfErr err = { 0 };
     QsfHabits h = example();
@@ -230,10 +250,10 @@ static void test_all_in_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_unreadable),    cmocka_unit_test(test_fade),
-        cmocka_unit_test(test_budgets),       cmocka_unit_test(test_no_budgets),
-        cmocka_unit_test(test_all_in_memory),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_every_byte), cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_fade),       cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_no_budgets), cmocka_unit_test(test_all_in_memory),
     };
     qsf_ledger_init(&ledger, 0);
     return cmocka_run_group_tests(tests, NULL, NULL);

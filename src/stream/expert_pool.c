@@ -232,12 +232,12 @@ int qsf_expert_pool_create(QsfExpertPool **out, QsfWeightUnit *units, uint32_t n
         p->expert = p->meta;
         p->unit = (uint32_t *)(void *)(p->expert + n);
         p->owner = p->unit + n;
-        p->stack = p->owner + n;
+        p->order = p->owner + n;
+        p->stack = p->order + n;
         p->uses = p->stack + n;
         find_experts(p);
         qsf_expert_policy_init(p);
-        for (uint32_t e = 0; e < p->n_experts; e++) p->stack[e] = e;
-        qsf_expert_sort(p);
+        qsf_expert_record_init(p);
         rc = qsf_space_open(&p->space, p->n_experts * p->slot_bytes, NAME, err);
     }
     if (rc != QSF_OK) {
@@ -258,4 +258,4 @@ void qsf_expert_pool_destroy(QsfExpertPool *p) {
     free(p);
 }
 
-_Static_assert(sizeof(QsfExpert) + 4 * sizeof(uint32_t) <= QSF_EXPERT_BYTES, "the plan has room for it");
+_Static_assert(sizeof(QsfExpert) + 5 * sizeof(uint32_t) <= QSF_EXPERT_BYTES, "the plan has room for it");

@@ -77,6 +77,8 @@ int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfEr
 void qsf_expert_pool_note(QsfExpertPool *p, uint32_t unit, bool alone, QsfStreamCounters *n);
 /* A pass over one position begins: what was counted in n long ago counts less. */
 void qsf_expert_pool_note_position(QsfExpertPool *p, QsfStreamCounters *n);
+/* Returns R: about one in R experts and its uses are counted in the depths of n. */
+uint32_t qsf_expert_pool_every(const QsfExpertPool *p);
 /* Copies how often each of n experts was chosen for one position alone since the last call, and returns the
  * number of these positions. n: as many as there are; 0: only returns that. */
 uint32_t qsf_expert_pool_take_uses(QsfExpertPool *p, uint32_t *uses, uint32_t n);

@@ -63,8 +63,12 @@ struct QsfExpertPool {
     uint32_t *unit;    /* (n_experts) first units, ascending */
     QsfExpert *expert; /* (n_experts) */
     uint32_t *owner;   /* (n_experts) of slots; QSF_NO_SLOT: free */
-    uint32_t *stack;   /* (n_experts) the first n of them are what n slots would hold (expert_record.c) */
-    uint32_t *uses;    /* (n_experts) since they were taken */
+    /* expert_record.c: */
+    uint32_t *order; /* (n_experts) as free slots are filled, if in_order */
+    bool in_order;
+    uint32_t *stack;           /* (n_stack) of experts: the first n of them are what n slots would hold */
+    uint32_t n_stack, every;   /* about one in `every` experts is in the stack */
+    uint32_t *uses;            /* (n_experts) since they were taken */
     uint32_t n_alone, n_noted; /* positions: of uses, and since depths were halved */
     void *meta;
     uint64_t meta_bytes, slot_bytes;
@@ -82,7 +86,7 @@ struct QsfExpertPool {
     uint32_t list[QSF_MAX_EXPERTS]; /* requested experts of the running layer */
     uint32_t n_list, n_wanted;
     QsfExpertAhead ahead;
-    uint32_t fill_at; /* place in the stack of the next expert to fill a free slot with */
+    uint32_t fill_at; /* place in `order` of the next expert to fill a free slot with */
     uint64_t busy_since;
 };
 
@@ -97,6 +101,8 @@ void qsf_expert_set_rate(QsfExpertPool *p, uint32_t e, float rate);
 void qsf_expert_policy_init(QsfExpertPool *p);
 /* Puts all experts in the order in which they are used again, and of their ids. */
 void qsf_expert_sort(QsfExpertPool *p);
+/* The experts and their units are known, and their policy. */
+void qsf_expert_record_init(QsfExpertPool *p);
 /* An expert came into its slot, or (n -1) left it: for the counters. */
 void qsf_expert_count(const QsfExpertPool *p, uint32_t e, int n);
 /* expert_reads.c: starts to read unit `which` of an expert that has a slot, both units if it is together.

@@ -251,7 +251,7 @@ void qsf_expert_pool_reset(QsfExpertPool *p) {
 /* Returns the next expert to fill a slot with; QSF_NO_SLOT: all are there. */
 static uint32_t next_to_fill(QsfExpertPool *p) {
     for (; p->fill_at < p->n_experts; p->fill_at++)
-        if (p->expert[p->stack[p->fill_at]].slot == QSF_NO_SLOT) return p->stack[p->fill_at];
+        if (p->expert[p->order[p->fill_at]].slot == QSF_NO_SLOT) return p->order[p->fill_at];
     return QSF_NO_SLOT;
 }
 
@@ -273,6 +273,7 @@ int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfEr
     int rc = QSF_OK;
     p->fill_at = 0;
     qsf_expert_ahead_finish(p);
+    if (!p->in_order && p->n_free > 0) qsf_expert_sort(p);
     *more = true;
     while (rc == QSF_OK && done < max_bytes && *more) {
         while (p->n_reads <= most && done < max_bytes && (*more = fill_one(p))) done += p->slot_bytes;

@@ -423,9 +423,11 @@ uint32_t qsf_weights_take_uses(QsfWeights *w, uint32_t *uses, uint32_t n) {
 
 void qsf_weights_learned(QsfWeights *w, const uint16_t *uses, uint32_t n, double positions,
                          const uint32_t *depth) {
-    if (w->pool != NULL) qsf_expert_pool_learned(w->pool, uses, n, positions);
+    if (w->pool == NULL) return;
+    qsf_expert_pool_learned(w->pool, uses, n, positions);
     for (uint32_t i = 0; depth != NULL && i < QSF_EXPERT_DEPTHS; i++)
-        atomic_store_explicit(&w->counters->expert_depth[i], depth[i], memory_order_relaxed);
+        atomic_store_explicit(&w->counters->expert_depth[i], depth[i] / qsf_expert_pool_every(w->pool),
+                              memory_order_relaxed);
 }
 
 int qsf_weights_wait_expert(QsfWeights *w, uint32_t unit, QsfErr *err) {

@@ -12,21 +12,22 @@
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 
-enum { LAYERS = 8, EXPERTS = 32, USED = 4, ALL = LAYERS * EXPERTS, PAGES = 40 };
+enum { LAYERS = 8, EXPERTS = 32, USED = 4, ALL = LAYERS * EXPERTS, PAGES = 40, MANY = 80 };
 
 typedef struct Rig {
     QsfLedger ledger;
     QsfSource *src;
     QsfStreamCounters counters;
     QsfTensor tensor;
-    QsfWeightUnit units[2 * ALL];
+    uint32_t layers;
+    QsfWeightUnit units[2 * MANY * EXPERTS];
     QsfExpertPool *pool;
     char path[512];
 } Rig;
 
 /* Experts of two pages each, which lie anywhere in a file. */
 static void make_units(Rig *r) {
-    for (uint32_t i = 0; i < 2 * ALL; i++) {
+    for (uint32_t i = 0; i < 2 * r->layers * EXPERTS; i++) {
         QsfUnit *u = &r->units[i].u;
         *u = (QsfUnit){ .index = i, .layer = i / (2 * EXPERTS), .n = 1, .on_demand = true, .k = 64 };
         u->tensor[0] = &r->tensor;
@@ -40,7 +41,7 @@ static void make_units(Rig *r) {
     }
 }
 
-static void open_rig_ahead(Rig *r, uint32_t slots, QsfGuessing ahead) {
+static void open_rig_as(Rig *r, uint32_t layers, uint32_t slots, QsfGuessing ahead) {
     const QsfTinySpec spec = {
         .layers = 2, .hidden = 96, .ffn = 300, .heads = 4, .kv_heads = 2, .vocab = 301
     };
@@ -50,17 +51,27 @@ static void open_rig_ahead(Rig *r, uint32_t slots, QsfGuessing ahead) {
     assert_int_equal(qsf_test_write_tiny_llama(r->path, &spec), 0);
     qsf_ledger_init(&r->ledger, 0);
     qsf_test_expect_ok(qsf_source_open(&r->src, r->path, &r->ledger, &err), &err);
+    r->layers = layers;
     make_units(r);
     const QsfLoaderOptions o = { .src = r->src,
                                  .stream = { .kind = QSF_IO_MMAP, .ahead = ahead },
                                  .ledger = &r->ledger,
                                  .counters = &r->counters };
-    qsf_test_expect_ok(qsf_expert_pool_create(&r->pool, r->units, 2 * ALL, &r->ledger, &err), &err);
+    qsf_test_expect_ok(qsf_expert_pool_create(&r->pool, r->units, 2 * layers * EXPERTS, &r->ledger, &err),
+                       &err);
     qsf_test_expect_ok(qsf_expert_pool_resize(r->pool, slots, &err), &err);
     qsf_test_expect_ok(qsf_expert_pool_start(r->pool, &o, &err), &err);
 }
 
-static void open_rig(Rig *r, uint32_t slots) { open_rig_ahead(r, slots, QSF_GUESSING_OFF); }
+static void open_rig(Rig *r, uint32_t slots) { open_rig_as(r, LAYERS, slots, QSF_GUESSING_OFF); }
+
+static void open_rig_of(Rig *r, uint32_t layers, uint32_t slots) {
+    open_rig_as(r, layers, slots, QSF_GUESSING_OFF);
+}
+
+static void open_rig_ahead(Rig *r, uint32_t slots, QsfGuessing ahead) {
+    open_rig_as(r, LAYERS, slots, ahead);
+}
 
 static void close_rig(Rig *r) {
     qsf_expert_pool_destroy(r->pool);
@@ -86,7 +97,7 @@ static uint32_t token(Rig *r, uint32_t hot) {
     uint32_t misses = 0;
     qsf_expert_pool_begin_pass(r->pool, 1);
     qsf_expert_pool_note_position(r->pool, &r->counters);
-    for (uint32_t layer = 0; layer < LAYERS; layer++) {
+    for (uint32_t layer = 0; layer < r->layers; layer++) {
         uint32_t id[USED], unit[USED];
         choose(hot + layer, id);
         for (uint32_t k = 0; k < USED; k++) {
@@ -115,7 +126,7 @@ static uint32_t token(Rig *r, uint32_t hot) {
 static double hits(Rig *r, uint32_t hot, uint32_t n) {
     uint32_t misses = 0;
     for (uint32_t i = 0; i < n; i++) misses += token(r, hot);
-    return 1 - (double)misses / (n * LAYERS * USED);
+    return 1 - (double)misses / (n * r->layers * USED);
 }
 
 static void expect_hits(double least, double most, double h) {
@@ -167,7 +178,7 @@ static double counted_hits(const Rig *r, uint32_t slots) {
     uint32_t depth[QSF_EXPERT_DEPTHS];
     for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++)
         depth[i] = (uint32_t)atomic_load(&r->counters.expert_depth[i]);
-    return qsf_expert_hits_of(depth, slots, ALL);
+    return qsf_expert_hits_of(depth, slots, r->layers * EXPERTS);
 }
 
 static void other_numbers_of_slots(void **unused) {
@@ -190,6 +201,27 @@ static void other_numbers_of_slots(void **unused) {
         close_rig(&r);
     }
     assert_true(counted[0] < counted[2] && counted[2] < counted[4]);
+}
+
+/* Of more than 2048 experts only a part is in the list. */
+static void a_part_of_many(void **unused) {
+    static const uint32_t slots[] = { MANY * 3, MANY * 8 };
+    double counted[2];
+    static Rig r;
+    (void)unused;
+    state = 9;
+    open_rig_of(&r, MANY, MANY * 4);
+    assert_int_equal(qsf_expert_pool_every(r.pool), 2);
+    (void)hits(&r, 0, 60);
+    for (unsigned i = 0; i < 2; i++) counted[i] = counted_hits(&r, slots[i]);
+    close_rig(&r);
+    for (unsigned i = 0; i < 2; i++) {
+        state = 9;
+        open_rig_of(&r, MANY, slots[i]);
+        const double h = hits(&r, 0, 60);
+        expect_hits(h - 0.04, h + 0.04, counted[i]);
+        close_rig(&r);
+    }
 }
 
 static void too_few_to_say(void **unused) {
@@ -388,17 +420,12 @@ static void failed_prediction(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(often_used_ones_stay),
-        cmocka_unit_test(less_than_a_token),
-        cmocka_unit_test(another_subject),
-        cmocka_unit_test(all_fit),
-        cmocka_unit_test(other_numbers_of_slots),
-        cmocka_unit_test(too_few_to_say),
-        cmocka_unit_test(learned_ones_are_read_first),
-        cmocka_unit_test(uses_are_taken_once),
-        cmocka_unit_test(resident_ones_are_counted),
-        cmocka_unit_test(only_where_it_pays),
-        cmocka_unit_test(never_for_what_is_wanted),
+        cmocka_unit_test(often_used_ones_stay),   cmocka_unit_test(less_than_a_token),
+        cmocka_unit_test(another_subject),        cmocka_unit_test(all_fit),
+        cmocka_unit_test(other_numbers_of_slots), cmocka_unit_test(a_part_of_many),
+        cmocka_unit_test(too_few_to_say),         cmocka_unit_test(learned_ones_are_read_first),
+        cmocka_unit_test(uses_are_taken_once),    cmocka_unit_test(resident_ones_are_counted),
+        cmocka_unit_test(only_where_it_pays),     cmocka_unit_test(never_for_what_is_wanted),
         cmocka_unit_test(failed_prediction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,9 +7,9 @@
  * tells for every number: the first n are those that n slots hold. An expert that is used comes to the top,
  * and those above its place move down, of two always the one that waits longer; n slots have it if its
  * place was among the first n. That takes as many steps as its place, no matter how many numbers are asked
- * for. Of models with many experts the list has only every second one, every third one and so on, as if the
- * others and their part of the slots were not there (C. A. Waldspurger et al., Efficient MRC construction with
- * SHARDS, USENIX FAST 2015). Slots that are not filled yet, and experts that must not be given up while their
+ * for. Of models with many experts the list has a half, a third and so on of them, as if the others and their
+ * part of the slots were not there (C. A. Waldspurger et al., Efficient MRC construction with SHARDS, USENIX
+ * FAST 2015). Slots that are not filled yet, and experts that must not be given up while their
  * layer is computed, make the real hits differ a little. */
 #include <math.h>
 #include <string.h>

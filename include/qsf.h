@@ -51,6 +51,11 @@ int qsf_config_set_kv_types(QSFConfig *c, const char *k, const char *v);
  * and in qsf_forward. Other values change nothing, set qsf_error(), and make qsf_load fail. Engines loaded
  * with this configuration follow with their next token. Any thread. */
 void qsf_config_set_quality(QSFConfig *c, float quality);
+/* Adds bias to the logit of a token, by its id, in every qsf_generate of engines that are loaded with this
+ * configuration afterwards; -INFINITY: it is never chosen; 0 removes the bias. Returns 0; 2 for a negative
+ * id, NaN, more than 1e6, a list that is full (1 KiB as text: 40 tokens at least), or when c is NULL. An id
+ * outside the vocabulary is an error of qsf_generate. */
+int qsf_config_set_logit_bias(QSFConfig *c, int token_id, float bias);
 /* Frees the configuration; NULL is allowed. Engines loaded with c keep the last values that were set. */
 void qsf_config_free(QSFConfig *c);
 
@@ -74,6 +79,15 @@ size_t qsf_ram_budget(const QSFEngine *e);
 int qsf_set_quality(QSFEngine *e, float quality);
 /* Returns the quality of the next token; 0 when e is NULL. */
 float qsf_quality(const QSFEngine *e);
+
+/* May change logits (vocab_size), which are finite, before a token is sampled from them: before biases,
+ * penalties and filters. What is NaN or -INFINITY afterwards is not chosen; if that is everything,
+ * qsf_generate fails with code 1. Runs on the thread that called qsf_generate, under the rules for
+ * callbacks. */
+typedef void (*QSFLogitsCallback)(float *logits, int vocab_size, void *user_data);
+/* Sets it for the qsf_generate calls that follow; NULL removes it. user_data must stay valid as long. Returns
+ * 0; 1 from a callback of e, and nothing changes; 2 when e is NULL. */
+int qsf_set_logits_callback(QSFEngine *e, QSFLogitsCallback callback, void *user_data);
 
 /* Receives one piece of the answer: a token id, and the text that this token completed (UTF-8, may be ""),
  * valid during the call. The id is -1 for text that was completed by the end of the answer. Runs on the

@@ -406,7 +406,9 @@ int ui_line_run(UiApp *a, const UiLineOptions *o) {
                .prompt = isatty(STDIN_FILENO) == 1,
                .clean = isatty(STDOUT_FILENO) == 1,
                .script = o->script };
-    UiLineEvents events = { .app = a, .write = write_event, .arg = &l, .quiet = o->quiet };
+    UiLineEvents events = {
+        .app = a, .write = write_event, .arg = &l, .quiet = o->quiet, .top_logprobs = o->top_logprobs
+    };
     l.quiet = o->quiet || o->json;
     a->hooks = o->json ? ui_line_events(&events) : text_hooks(&l);
     a->interactive = l.prompt;

@@ -7,9 +7,10 @@
 #include "ui/app.h"
 
 typedef struct UiLineOptions {
-    bool quiet;         /* only answers, errors and what commands print */
-    bool json;          /* events instead of text (ui/line_events.h) */
-    const char *script; /* the file that is standard input, or NULL: errors name it and the line */
+    bool quiet;            /* only answers, errors and what commands print */
+    bool json;             /* events instead of text (ui/line_events.h) */
+    unsigned top_logprobs; /* with json: 1 + N, 0 = without them */
+    const char *script;    /* the file that is standard input, or NULL: errors name it and the line */
 } UiLineOptions;
 
 /* Runs until the input ends; the exit status of the program. Waits for a load that was already started; one

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/json.h"
+#include "ui/logprobs.h"
 
 static void begin(UiLineEvents *e, const char *type) {
     ui_buf_clear(&e->line);
@@ -94,6 +95,11 @@ static void on_answer_end(void *arg) {
     if (it->prompt > 0) number(e, "reused_tokens", it->reused);
     if (it->of > 1) number(e, "nth", it->nth);
     if (it->of > 1) number(e, "versions", it->of);
+    if (e->top_logprobs > 0) {
+        ui_buf_printf(&e->line, ", \"logprobs\": [");
+        ui_put_logprobs(&e->line, e->app, e->top_logprobs - 1);
+        ui_buf_puts(&e->line, "]");
+    }
     end(e);
 }
 

@@ -12,8 +12,9 @@ typedef struct UiLineEvents {
     UiApp *app;
     void (*write)(void *arg, const char *text, size_t len); /* a whole line */
     void *arg;
-    bool quiet;     /* without notices */
-    uint32_t asked; /* id of the message that was written last */
+    bool quiet;            /* without notices */
+    unsigned top_logprobs; /* 1 + N; 0 = without them */
+    uint32_t asked;        /* id of the message that was written last */
     UiBuf line;
 } UiLineEvents;
 

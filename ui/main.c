@@ -175,7 +175,10 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         a->show_downloads = true;
         if (a->choose_model) ui_guide_open(a);
     }
-    return ui_line_run(a, &(UiLineOptions){ .quiet = o->quiet, .json = o->json, .script = o->script });
+    return ui_line_run(a, &(UiLineOptions){ .quiet = o->quiet,
+                                            .json = o->json,
+                                            .top_logprobs = o->top_logprobs,
+                                            .script = o->script });
 }
 
 /* Line mode is chosen where standard input or output is not a terminal: --script and --output are files in

@@ -39,6 +39,7 @@ enum {
     OPT_QUIET,
     OPT_LOG_FILE,
     OPT_JSON,
+    OPT_TOP_LOGPROBS,
     OPT_NOTIFY,
     OPT_MOUSE,
     OPT_COLOR,
@@ -74,6 +75,7 @@ static const QSFCliOption options[] = {
     { "quiet", "", 'q', NULL, "in line mode: print only answers, errors and what commands print", OPT_QUIET },
     { "log-file", "", 0, "FILE", "append what happens to FILE: loads, answers, errors and times, but no texts", OPT_LOG_FILE },
     { "json", "", 0, NULL, "in line mode: print what happens as JSON, one object per line", OPT_JSON },
+    { "top-logprobs", "", 0, "N", "with --json: the tokens of each answer with the N most likely ones, 0 to 8, and what each stage of the sampler made of them", OPT_TOP_LOGPROBS },
     { "mouse", "", 0, "WHEN", "on the full screen: whether the wheel of the mouse scrolls; text is then selected with Shift: on or off (default on)", OPT_MOUSE },
     { "notify", "", 0, "HOW", "on the full screen: tell that an answer that took longer than 10 s is finished: bell, osc (a notification of the terminal), off, or auto: osc where the terminal is known to show it, otherwise bell (default auto)", OPT_NOTIFY },
     { "color", "colour", 0, "WHEN", "use colors: auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
@@ -126,6 +128,16 @@ static int set_color(UiOptions *o, const char *value, char *err, size_t cap) {
     }
     (void)snprintf(err, cap, "--color must be auto, always or never, not '%.40s'", value);
     return 2;
+}
+
+static int set_top_logprobs(UiOptions *o, const char *value, char *err, size_t cap) {
+    if (value[0] < '0' || value[0] > '0' + QSF_CANDIDATES || value[1] != '\0') {
+        (void)snprintf(err, cap, "--top-logprobs takes a whole number from 0 to %d, not '%.40s'",
+                       QSF_CANDIDATES, value);
+        return 2;
+    }
+    o->top_logprobs = (unsigned)(value[0] - '0') + 1;
+    return 0;
 }
 
 static int set_width(UiOptions *o, const char *value, char *err, size_t cap) {
@@ -269,6 +281,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_QUIET: o->quiet = true; break;
     case OPT_LOG_FILE: o->log_file = value; break;
     case OPT_JSON: o->json = true; break;
+    case OPT_TOP_LOGPROBS: return set_top_logprobs(o, value, err, cap);
     case OPT_NO_COLOR: o->color = UI_COLOR_NEVER; break;
     case OPT_THEME: o->theme = value; break; /* checked when all of the file was read */
     case OPT_VERBOSE: o->verbose = true; break;
@@ -313,6 +326,7 @@ static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
         return "--no-save cannot be combined with --session or --continue";
     if (o->no_snapshot && o->snapshot_limit > 0)
         return "--snapshot-limit cannot be combined with --no-snapshot";
+    if (o->top_logprobs > 0 && !o->json) return "--top-logprobs requires --json";
     if (o->session && o->resume) return "--continue cannot be combined with --session";
     return NULL;
 }

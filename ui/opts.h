@@ -29,12 +29,13 @@ typedef struct UiOptions {
     size_t n_files;
     size_t n_own_stops; /* of them, those of the command line */
     bool has_system;
-    bool resume;        /* --continue */
-    bool list;          /* --list-sessions */
-    bool list_models;   /* --list-models */
-    const char *find;   /* the expression or the words after it, or NULL */
-    const char *print;  /* --print-session NAME, or NULL */
-    const char *replay; /* --replay NAME, or NULL */
+    bool resume;           /* --continue */
+    bool list;             /* --list-sessions */
+    bool list_models;      /* --list-models */
+    const char *find;      /* the expression or the words after it, or NULL */
+    const char *print;     /* --print-session NAME, or NULL */
+    const char *replay;    /* --replay NAME, or NULL */
+    unsigned top_logprobs; /* 1 + N; 0 = not given */
     bool no_save, no_snapshot, offline, plain, verbose, quiet, json, no_mouse;
     const char *output, *script;             /* files instead of standard output and input, or NULL */
     const char *log_file;                    /* --log-file, or NULL */

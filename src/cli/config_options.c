@@ -43,7 +43,7 @@ static const QsfConfigOption options[] = {
     { "prompt-cache", 0, "" },
     { "stats", 0, "" },
     { "fail-on-length", 0, "" },
-    { "top-logprobs", 0, "" },
+    { "top-logprobs", QSF_CONFIG_ONCE, "" },
     { "no-bos", 0, "" },
     { "no-special", 0, "" },
     { "clean-spaces", 0, "" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* qsf.h: errors, configuration, engines, text and tokens, generation, logits and sampling, statistics, with
+/* qsf.h: errors, configuration, engines, text and tokens, generation, logits, statistics, with
  * checks of the arguments. */
 #include "qsf.h"
 
@@ -11,6 +11,8 @@
 
 #include "src/base/clock.h"
 #include "src/base/plural.h"
+#include "src/engine/api_impl.h"
+#include "src/engine/number.h"
 #include "src/engine/prompt.h"
 #include "src/engine/shared_config.h"
 #include "src/engine/timeline.h"
@@ -34,6 +36,8 @@ struct QSFEngine {
     QsfFollower follower;
     atomic_int use;        /* QsfUse */
     _Atomic float quality; /* of the next token */
+    QSFLogitsCallback change;
+    void *change_data;
 };
 
 struct QSFConfig {
@@ -45,9 +49,7 @@ struct QSFConfig {
 /* The error of this thread's last call. */
 static _Thread_local QsfErr last;
 
-/* Clears and returns the error of this thread's last call. A call that runs callbacks uses its own error and
- * copies it here at its end, because calls made by a callback use this one too. */
-static QsfErr *api_begin(void) {
+QsfErr *qsf_api_begin(void) {
     qsf_err_clear(&last);
     return &last;
 }
@@ -62,7 +64,7 @@ static void config_init(QSFConfig *c) {
 }
 
 QSFConfig *qsf_config_default(void) {
-    QsfErr *err = api_begin();
+    QsfErr *err = qsf_api_begin();
     QSFConfig *c = calloc(1, sizeof *c);
     if (c != NULL) config_init(c);
     if (c != NULL) c->shared = qsf_shared_config_new(&c->settings);
@@ -78,7 +80,7 @@ static uint64_t budget_bytes(size_t megabytes) {
 }
 
 static bool is_config(const QSFConfig *c) {
-    QsfErr *err = api_begin();
+    QsfErr *err = qsf_api_begin();
     if (c == NULL) qsf_err_set(err, QSF_E_USAGE, "the configuration is NULL");
     return c != NULL;
 }
@@ -103,7 +105,7 @@ int qsf_config_set_kv_types(QSFConfig *c, const char *k, const char *v) {
     int rc = qsf_setting_set(&s, qsf_setting_find("k-type"), k != NULL ? k : "auto", text, sizeof text);
     if (rc == 0)
         rc = qsf_setting_set(&s, qsf_setting_find("v-type"), v != NULL ? v : "auto", text, sizeof text);
-    if (rc != 0) return qsf_err_set(api_begin(), QSF_E_USAGE, "%s", text);
+    if (rc != 0) return qsf_err_set(qsf_api_begin(), QSF_E_USAGE, "%s", text);
     c->settings = s;
     return 0;
 }
@@ -116,7 +118,25 @@ static int check_quality(float quality, QsfErr *err) {
 void qsf_config_set_quality(QSFConfig *c, float quality) {
     if (!is_config(c)) return;
     c->quality = quality;
-    if (check_quality(quality, api_begin()) == QSF_OK) qsf_shared_config_set_quality(c->shared, quality);
+    if (check_quality(quality, qsf_api_begin()) == QSF_OK) qsf_shared_config_set_quality(c->shared, quality);
+}
+
+int qsf_config_set_logit_bias(QSFConfig *c, int token_id, float bias) {
+    char item[64], number[40], why[300] = "";
+    if (!is_config(c)) return QSF_E_USAGE;
+    const QSFSetting *row = qsf_setting_find("logit-bias");
+    if (token_id < 0 || isnan(bias))
+        return qsf_err_set(qsf_api_begin(), QSF_E_USAGE, "token %d with a bias of %g: an id is 0 or more",
+                           token_id, (double)bias);
+    snprintf(item, sizeof item, "#%d", token_id);
+    if (bias == 0.0f) {
+        (void)qsf_setting_remove(&c->settings, row, item);
+        return QSF_OK;
+    }
+    qsf_number_print(bias, number, sizeof number);
+    snprintf(item, sizeof item, "#%d=%s", token_id, bias == -INFINITY ? "-inf" : number);
+    if (qsf_setting_add(&c->settings, row, item, why, sizeof why) == 0) return QSF_OK;
+    return qsf_err_set(qsf_api_begin(), QSF_E_USAGE, "%s", why);
 }
 
 void qsf_config_free(QSFConfig *c) {
@@ -156,7 +176,7 @@ static void say_default_budget(const QSFEngine *e) {
 }
 
 QSFEngine *qsf_load(const char *model_path, QSFConfig *config) {
-    QsfErr *err = api_begin();
+    QsfErr *err = qsf_api_begin();
     QSFConfig c = { 0 };
     if (model_path == NULL) {
         qsf_err_set(err, QSF_E_USAGE, "the model path is missing");
@@ -223,7 +243,7 @@ static void api_follow(QSFEngine *e) {
 }
 
 int qsf_set_ram_budget(QSFEngine *e, size_t megabytes) {
-    QsfErr *err = api_begin();
+    QsfErr *err = qsf_api_begin();
     char note[512];
     int rc = api_enter(e, "qsf_set_ram_budget", err);
     if (rc != QSF_OK) return rc;
@@ -243,7 +263,7 @@ static float api_quality(QSFEngine *e) {
 }
 
 int qsf_set_quality(QSFEngine *e, float quality) {
-    QsfErr *err = api_begin();
+    QsfErr *err = qsf_api_begin();
     if (e == NULL) return qsf_err_set(err, QSF_E_USAGE, "the engine is NULL");
     int rc = check_quality(quality, err);
     if (rc == QSF_OK) atomic_store(&e->quality, quality);
@@ -254,12 +274,22 @@ float qsf_quality(const QSFEngine *e) { return e != NULL ? atomic_load(&e->quali
 
 size_t qsf_ram_budget(const QSFEngine *e) { return e != NULL ? (size_t)(e->rt.budget >> 20) : 0; }
 
+int qsf_set_logits_callback(QSFEngine *e, QSFLogitsCallback callback, void *user_data) {
+    QsfErr *err = qsf_api_begin();
+    int rc = api_enter(e, "qsf_set_logits_callback", err);
+    if (rc != QSF_OK) return rc;
+    e->change = callback;
+    e->change_data = user_data;
+    api_leave(e);
+    return QSF_OK;
+}
+
 /* ---- statistics ---- */
 
 static double rate(uint64_t n, uint64_t ns) { return ns > 0 ? (double)n * 1e9 / (double)ns : 0; }
 
 void qsf_print_stats(QSFEngine *e) {
-    QsfErr *err = api_begin();
+    QsfErr *err = qsf_api_begin();
     if (e == NULL) {
         qsf_err_set(err, QSF_E_USAGE, "the engine is NULL");
         return;
@@ -293,7 +323,7 @@ static int encode(QSFEngine *e, const char *text, QsfIds *ids, QsfErr *err) {
 }
 
 int *qsf_tokenize(QSFEngine *e, const char *text, int *num_tokens) {
-    QsfErr *err = api_begin();
+    QsfErr *err = qsf_api_begin();
     QsfIds ids = { 0 };
     if (num_tokens == NULL) {
         qsf_err_set(err, QSF_E_USAGE, "num_tokens is NULL");
@@ -316,7 +346,7 @@ int *qsf_tokenize(QSFEngine *e, const char *text, int *num_tokens) {
 }
 
 char *qsf_detokenize(QSFEngine *e, const int *tokens, int num_tokens) {
-    QsfErr *err = api_begin();
+    QsfErr *err = qsf_api_begin();
     if (e == NULL || num_tokens < 0 || (tokens == NULL && num_tokens > 0)) {
         qsf_err_set(err, QSF_E_USAGE, "the engine or tokens is NULL, or num_tokens is negative");
         return NULL;
@@ -363,19 +393,12 @@ static int on_text(void *arg, int32_t id, const char *text, size_t len) {
     return atomic_load(&c->engine->use) == QSF_USE_FREED;
 }
 
+static void on_logits(void *arg, float *logits, uint32_t n) {
+    const QSFEngine *e = ((const Call *)arg)->engine;
+    e->change(logits, (int)n, e->change_data);
+}
+
 static void on_between(void *arg) { api_follow(((const Call *)arg)->engine); }
-
-static int check_sampling(float temperature, float top_p, QsfErr *err) {
-    if (!(temperature >= 0 && isfinite(temperature)))
-        return qsf_err_set(err, QSF_E_USAGE, "temperature is %g, must be 0 or more", (double)temperature);
-    if (!(top_p > 0 && top_p <= 1))
-        return qsf_err_set(err, QSF_E_USAGE, "top_p is %g, must be above 0 and at most 1", (double)top_p);
-    return QSF_OK;
-}
-
-static QSFParams sampling(float temperature, float top_p) {
-    return (QSFParams){ .temperature = temperature, .top_p = top_p, .repeat_penalty = 1 };
-}
 
 static int generate(Call *c, const QsfIds *prompt, QsfErr *err) {
     QSFEngine *e = c->engine;
@@ -385,10 +408,12 @@ static int generate(Call *c, const QsfIds *prompt, QsfErr *err) {
                       .params = on_params,
                       .text = on_text,
                       .between = on_between,
+                      .change = c->engine->change != NULL ? on_logits : NULL,
                       .arg = c };
     QsfGeneration out;
     int rc = api_enter(e, "qsf_generate", err);
     if (rc != QSF_OK) return rc;
+    memcpy(c->params.logit_bias, e->rt.settings.params.logit_bias, sizeof c->params.logit_bias);
     api_follow(e);
     rc = qsf_timeline_generate(&e->timeline, &g, &out, err);
     if (rc == QSF_OK && out.stop == QSF_STOP_CONTEXT)
@@ -403,9 +428,9 @@ int qsf_generate(QSFEngine *e, const char *prompt, int max_tokens, float tempera
                  QSFTokenCallback callback, void *user_data) {
     QsfErr err = { 0 };
     QsfIds ids = { 0 };
-    Call c = { sampling(temperature, top_p), callback, user_data, e };
+    Call c = { qsf_api_sampling(temperature, top_p), callback, user_data, e };
     c.params.max_tokens = max_tokens;
-    int rc = check_sampling(temperature, top_p, &err);
+    int rc = qsf_api_check_sampling(temperature, top_p, &err);
     if (rc == QSF_OK && max_tokens < 0)
         rc = qsf_err_set(&err, QSF_E_USAGE, "max_tokens is %d, must not be negative", max_tokens);
     if (rc == QSF_OK && e != NULL && prompt != NULL)
@@ -413,12 +438,12 @@ int qsf_generate(QSFEngine *e, const char *prompt, int max_tokens, float tempera
     if (rc == QSF_OK) rc = encode(e, prompt, &ids, &err);
     if (rc == QSF_OK && max_tokens > 0) rc = generate(&c, &ids, &err);
     qsf_ids_free(&ids);
-    *api_begin() = err;
+    *qsf_api_begin() = err;
     return rc;
 }
 
 float *qsf_forward(QSFEngine *e, const int *tokens, int num_tokens) {
-    QsfErr *err = api_begin();
+    QsfErr *err = qsf_api_begin();
     if (tokens == NULL || num_tokens < 1) {
         qsf_err_set(err, QSF_E_USAGE, "tokens is NULL or empty");
         return NULL;
@@ -429,45 +454,4 @@ float *qsf_forward(QSFEngine *e, const int *tokens, int num_tokens) {
     float *logits = rc == QSF_OK ? qsf_forward_logits(e->rt.fwd) : NULL;
     api_leave(e);
     return logits;
-}
-
-/* ---- sampling ---- */
-
-/* Can a token be sampled: is there a logit that is neither NaN nor -infinity? */
-static bool any_choice(const float *logits, int n) {
-    for (int i = 0; i < n; i++)
-        if (logits[i] > -INFINITY) return true;
-    return false;
-}
-
-int qsf_sample(const float *logits, int vocab_size, float temperature, float top_p) {
-    static _Thread_local bool seeded;
-    static _Thread_local QsfRng rng;
-    QsfErr *err = api_begin();
-    QsfLedger ledger;
-    qk_table table;
-    QsfSampler *s;
-    QsfSample out = { .id = -1 };
-    if (logits == NULL || vocab_size < 1) {
-        qsf_err_set(err, QSF_E_USAGE, "logits is NULL or empty");
-        return -1;
-    }
-    if (check_sampling(temperature, top_p, err) != QSF_OK) return -1;
-    if (!any_choice(logits, vocab_size)) {
-        qsf_err_set(err, QSF_E_USAGE, "cannot sample: all %d logits are NaN or -infinity", vocab_size);
-        return -1;
-    }
-    if (!seeded) qsf_rng_seed(&rng, qsf_random_seed());
-    seeded = true;
-    qk_table_init(&table, qk_cpu_best());
-    qsf_ledger_init(&ledger, 0);
-    if (qsf_sampler_create(&s, (uint32_t)vocab_size, &table, &ledger, err) == QSF_OK) {
-        QSFParams p = sampling(temperature, top_p);
-        qsf_sampler_seed(s, qsf_rng_next(&rng));
-        const QsfSamplerInput in = { .logits = logits, .params = &p };
-        if (qsf_sampler_next(s, &in, &out, err) != QSF_OK) out.id = -1;
-        qsf_sampler_destroy(s);
-    }
-    qsf_ledger_destroy(&ledger);
-    return out.id;
 }

@@ -250,6 +250,8 @@ static int sample(Run *r, QsfSample *s, QsfErr *err) {
     qsf_token_rules_input(&r->rules, &in);
     if (r->g->why != NULL) in.why = &r->why;
     in.n_why = r->g->n_why;
+    in.change = r->g->change;
+    in.change_arg = r->g->arg;
     return qsf_sampler_next(rt->sampler, &in, s, err);
 }
 
@@ -468,7 +470,7 @@ int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *o
     if (err == NULL) err = &own;
     Run r = { .t = t, .g = g, .out = out, .id = -1, .first = true, .start_ns = qsf_now_ns() };
     r.rules.rt = t->rt;
-    r.rules.piece = t->piece;
+    r.rules.piece = &t->piece;
     r.rules.piece_cap = QSF_TIMELINE_PIECE;
     memset(out, 0, sizeof *out);
     out->prompt_tokens = (uint32_t)g->n_prompt;

@@ -88,6 +88,8 @@ typedef struct QsfGenerate {
     bool score;  /* nothing is generated: token() is called for the tokens that are begun */
     bool chosen; /* the next token is chosen_id, of the vocabulary, instead of a sampled one */
     int32_t chosen_id;
+    /* May change the logits (n) before each token is sampled, as in QsfSamplerInput; may be NULL. */
+    void (*change)(void *arg, float *logits, uint32_t n);
     /* Receives how each token was chosen (id), before token(); NULL = not needed. n_why: of the likeliest
      * tokens in it. */
     void (*why)(void *arg, const QSFWhy *why);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static size_t text_of(const QsfTokenRules *r, int32_t id, bool special) {
-    const size_t n = qsf_tokenizer_piece(r->rt->tok, id, special, r->piece, r->piece_cap);
+    const size_t n = qsf_tokenizer_piece(r->rt->tok, id, special, *r->piece, r->piece_cap);
     return n < r->piece_cap ? n : r->piece_cap;
 }
 
@@ -41,12 +41,12 @@ static int add_bias(QsfTokenRules *r, int32_t id, float bias, QsfErr *err) {
     return QSF_OK;
 }
 
-/* Biases of the token whose text is in r->piece. */
+/* Biases of the token whose text is in the scratch. */
 static int match(QsfTokenRules *r, int32_t id, size_t len, QsfErr *err) {
     QsfRuleList *l = &r->biases;
     for (size_t i = 0; i < l->n; i++) {
         QsfRule *one = &l->rule[i];
-        if (one->id >= 0 || one->len != len || memcmp(l->texts + one->at, r->piece, len) != 0) continue;
+        if (one->id >= 0 || one->len != len || memcmp(l->texts + one->at, *r->piece, len) != 0) continue;
         one->found = true;
         int rc = add_bias(r, id, one->bias, err);
         if (rc != QSF_OK) return rc;
@@ -103,7 +103,7 @@ static int compile_bans(QsfTokenRules *r, QsfErr *err) {
         if (id >= 0) set[id / 64] |= (uint64_t)1 << (id % 64);
     }
     for (uint32_t id = 0; id < n; id++)
-        if (has_banned(&r->bans, r->piece, text_of(r, (int32_t)id, false), 0))
+        if (has_banned(&r->bans, *r->piece, text_of(r, (int32_t)id, false), 0))
             set[id / 64] |= (uint64_t)1 << (id % 64);
     r->denied = set;
     return QSF_OK;
@@ -125,7 +125,7 @@ int qsf_token_rules_update(QsfTokenRules *r, const QSFParams *p, QsfErr *err) {
 
 void qsf_token_rules_wrote(QsfTokenRules *r, int32_t id) {
     size_t n = text_of(r, id, false), keep = sizeof r->tail;
-    const char *text = r->piece;
+    const char *text = *r->piece;
     if (n >= keep) {
         text += n - keep;
         n = keep;
@@ -146,7 +146,7 @@ static bool rejects(void *arg, int32_t id) {
     size_t n = text_of(r, id, false);
     if (n > QSF_LIST_ITEM) n = QSF_LIST_ITEM; /* the rest is in the set of the tokens */
     memcpy(text, r->tail, r->n_tail);
-    memcpy(text + r->n_tail, r->piece, n);
+    memcpy(text + r->n_tail, *r->piece, n);
     return has_banned(&r->bans, text, r->n_tail + n, r->n_tail);
 }
 
@@ -159,7 +159,7 @@ static bool breaks(void *arg, int32_t id) {
     size_t len, text_len;
     if (n == 0) return true;
     while (qsf_list_next(&at, &item, &len))
-        if (qsf_list_text(item, len, text, &text_len) && memmem(r->piece, n, text, text_len) != NULL)
+        if (qsf_list_text(item, len, text, &text_len) && memmem(*r->piece, n, text, text_len) != NULL)
             return true;
     return false;
 }

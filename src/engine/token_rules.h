@@ -32,7 +32,7 @@ typedef struct QsfTokenRules {
     size_t n_tail;
     const QsfRuntime *rt;
     const QSFParams *params;
-    char *piece; /* (QSF_TIMELINE_PIECE) scratch */
+    char *const *piece; /* to (piece_cap) bytes of scratch, which may move */
     size_t piece_cap;
 } QsfTokenRules;
 

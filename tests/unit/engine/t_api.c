@@ -371,6 +371,64 @@ static void errors_belong_to_their_thread(void **state) {
     assert_non_null(strstr(qsf_error(), "/mine.gguf"));
 }
 
+typedef struct Ids {
+    int want, others, calls;
+    QSFEngine *engine;
+} Ids;
+
+static void count_id(int token_id, const char *text, void *user_data) {
+    Ids *ids = user_data;
+    (void)text;
+    if (token_id < 0) return;
+    ids->calls++;
+    ids->others += token_id != ids->want;
+}
+
+static void prefer(float *logits, int n, void *user_data) {
+    Ids *ids = user_data;
+    if (ids->want < n) logits[ids->want] = 500;
+    assert_int_equal(qsf_set_logits_callback(ids->engine, NULL, NULL), 1); /* not from here */
+}
+
+static void nothing_is_left(float *logits, int n, void *user_data) {
+    (void)user_data;
+    for (int i = 0; i < n; i++) logits[i] = -INFINITY;
+}
+
+static void logits_can_be_changed(void **state) {
+    (void)state;
+    QSFConfig *c = qsf_config_default();
+    Ids ids = { .want = 70 };
+    assert_int_equal(qsf_config_set_logit_bias(NULL, 70, 1), 2);
+    assert_int_equal(qsf_config_set_logit_bias(c, -1, 1), 2);
+    assert_int_equal(qsf_config_set_logit_bias(c, 70, NAN), 2);
+    assert_int_equal(qsf_config_set_logit_bias(c, 70, 1e9f), 2);
+    assert_int_equal(qsf_config_set_logit_bias(c, 71, 900), 0);
+    assert_int_equal(qsf_config_set_logit_bias(c, 71, 0), 0); /* removed */
+    assert_int_equal(qsf_config_set_logit_bias(c, 70, 300), 0);
+    QSFEngine *e = qsf_load(tiny, c);
+    assert_non_null(e);
+    assert_int_equal(qsf_generate(e, "hello", 9, 0.5f, 1, count_id, &ids), 0);
+    assert_true(ids.calls == 9 && ids.others == 0);
+    ids = (Ids){ .want = 80, .engine = e };
+    assert_int_equal(qsf_set_logits_callback(NULL, prefer, &ids), 2);
+    assert_int_equal(qsf_set_logits_callback(e, prefer, &ids), 0);
+    assert_int_equal(qsf_generate(e, "hello", 9, 0, 1, count_id, &ids), 0);
+    assert_true(ids.calls == 9 && ids.others == 0);
+    assert_int_equal(qsf_set_logits_callback(e, nothing_is_left, NULL), 0);
+    assert_int_equal(qsf_generate(e, "hello", 9, 0, 1, NULL, NULL), 1);
+    assert_non_null(strstr(qsf_error(), "allowed"));
+    assert_int_equal(qsf_set_logits_callback(e, NULL, NULL), 0);
+    assert_int_equal(qsf_generate(e, "hello", 2, 0, 1, NULL, NULL), 0);
+    qsf_free(e);
+    assert_int_equal(qsf_config_set_logit_bias(c, 100000000, -INFINITY), 0);
+    e = qsf_load(tiny, c);
+    assert_int_equal(qsf_generate(e, "hello", 9, 0, 1, NULL, NULL), 2);
+    assert_non_null(strstr(qsf_error(), "#100000000"));
+    qsf_free(e);
+    qsf_config_free(c);
+}
+
 static void the_real_model_answers(void **state) {
     (void)state;
     char path[1024], want[1024] = "";
@@ -418,6 +476,7 @@ int main(void) {
         cmocka_unit_test(forward_gives_the_last_logits),
         cmocka_unit_test(sample_follows_the_logits),
         cmocka_unit_test(errors_belong_to_their_thread),
+        cmocka_unit_test(logits_can_be_changed),
         cmocka_unit_test(the_real_model_answers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -35,9 +35,10 @@ static void said(Fixture *x, const char *fmt, ...) {
 
 /* Value i that this setting accepts and that differs from its default; NULL if there are fewer. */
 static const char *other_value(const QSFSetting *row, int i) {
-    static const char *const values[] = { "0.25", "0.5", "7",       "9",     "3",      "128",   "on",
-                                          "q8",   "q4",  "sliding", "h2o",   "lru",    "pread", "mmap",
-                                          "off",  "ref", "best",    "12345", "chatml", "raw" };
+    static const char *const values[] = { "0.25", "0.5",   "7",       "9",     "3",      "128",   "on",
+                                          "q8",   "q4",    "sliding", "h2o",   "lru",    "pread", "mmap",
+                                          "off",  "ref",   "best",    "12345", "chatml", "raw",   "2",
+                                          "1",    "top-k", "min-p",   "a=1",   "b=2" };
     QSFSettings base, s;
     char err[300], text[QSF_SETTING_TEXT];
     ui_settings_default(&base);

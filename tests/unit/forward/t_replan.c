@@ -115,7 +115,9 @@ static int replan(QsfRig *r, const Way *w, QsfErr *err) {
     return rc;
 }
 
-static const Way whole = { 100, 0, 1, 16, 128, 1, true, 0, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } };
+static const Way whole = {
+    100, 0, 1, 16, 128, 1, true, 0, { .kind = QSF_IO_AUTO, .direct = QSF_DIRECT_AUTO }
+};
 
 static Way random_way(uint32_t *seed, uint32_t past) {
     static const unsigned pinned[] = { 0, 30, 50, 77, 100, 100 };
@@ -265,8 +267,8 @@ static void test_memory_returns(void **state) {
     QsfErr err = { 0 };
     const char *san = getenv("QSF_SAN");
     if (san != NULL && strcmp(san, "yes") == 0) skip();
-    const Way big = { 100, 0, 1, 64, 4096, 2, true, 0, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } };
-    const Way small = { 0, 1, 1, 1, 128, 1, false, 0, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } };
+    const Way big = { 100, 0, 1, 64, 4096, 2, true, 0, { .kind = QSF_IO_AUTO, .direct = QSF_DIRECT_AUTO } };
+    const Way small = { 0, 1, 1, 1, 128, 1, false, 0, { .kind = QSF_IO_AUTO, .direct = QSF_DIRECT_AUTO } };
     write_model(&(QsfTinySpec){ .wtype = 0, .hidden = 256, .ffn = 1024, .layers = 6, .ctx = 4096 });
     const QsfRigOptions o = { .path = path, .ctx = 4096, .threads = 2, .level = QK_LEVEL_UNKNOWN };
     qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
@@ -287,9 +289,25 @@ static void test_memory_returns(void **state) {
 static void test_memory_fails(void **state) {
     (void)state;
     static const Way ways[] = {
-        { 0, 3, 2, 3, 100, 1, false, 20, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } },   /* everything shrinks */
-        { 100, 0, 1, 64, 3000, 3, true, 0, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } }, /* everything grows */
-        { 60, 2, 1, 64, 95, 2, false, 40, { QSF_IO_PREAD, QSF_DIRECT_OFF, false } },
+        { 0,
+          3,
+          2,
+          3,
+          100,
+          1,
+          false,
+          20,
+          { .kind = QSF_IO_AUTO, .direct = QSF_DIRECT_AUTO } }, /* everything shrinks */
+        { 100,
+          0,
+          1,
+          64,
+          3000,
+          3,
+          true,
+          0,
+          { .kind = QSF_IO_AUTO, .direct = QSF_DIRECT_AUTO } }, /* everything grows */
+        { 60, 2, 1, 64, 95, 2, false, 40, { .kind = QSF_IO_PREAD, .direct = QSF_DIRECT_OFF } },
     };
     uint32_t failed = 0;
     write_model(&(QsfTinySpec){ .wtype = 8 });
@@ -300,9 +318,9 @@ static void test_memory_fails(void **state) {
         QsfRig r;
         QsfErr err = { 0 };
         uint32_t items[MAX_UNITS];
-        const Way before = {
-            40, 2, 2, 16, 128, 1, i % 2 == 0, i % 3, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false }
-        };
+        const Way before = { 40,         2,     2,
+                             16,         128,   1,
+                             i % 2 == 0, i % 3, { .kind = QSF_IO_AUTO, .direct = QSF_DIRECT_AUTO } };
         const Way *w = &ways[i / 45];
         qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
         qsf_test_expect_ok(replan(&r, &before, &err), &err);
@@ -365,7 +383,7 @@ static void test_over_budget(void **state) {
     (void)state;
     QsfRig r;
     QsfErr err = { 0 };
-    Way w = { 0, 1, 1, 4, 100, 1, false, 0, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } };
+    Way w = { 0, 1, 1, 4, 100, 1, false, 0, { .kind = QSF_IO_AUTO, .direct = QSF_DIRECT_AUTO } };
     write_model(NULL);
     const QsfRigOptions o = { .path = path, .ctx = 128, .level = QK_LEVEL_UNKNOWN };
     float *want = undisturbed(&o);

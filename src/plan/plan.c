@@ -20,6 +20,7 @@
 #define AUTO_PER_TOKEN 96u
 #define AUTO_PER_BYTE  10u
 #define BATCH_MOST     128u /* with more, computation hides the reads anyway */
+#define BATCH_EXPERTS  512u /* but an expert is computed for few of the columns */
 #define BATCH_ENOUGH   64u  /* where little streams */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -32,12 +33,24 @@ static uint64_t activations(const QsfPricing *s, const QsfConfig *c, uint32_t ba
     return rows[QSF_MEM_ACTIVATIONS];
 }
 
-/* Number of columns whose computation hides the reads of a chunk: with less to read, fewer are enough, and
- * the memory saved is used for pins. */
+/* Number of columns whose computation hides the reads of a chunk when most weights stream. */
+static uint32_t most_batch(const QsfPricing *s) {
+    for (uint32_t i = 0; s->shape.on_demand && i < s->shape.n_units; i++) {
+        QsfUnit u;
+        qsf_unit_at(s->m, i, &u);
+        if (u.on_demand && u.n_used > 0 && u.n_expert / u.n_used < BATCH_EXPERTS / BATCH_MOST)
+            return BATCH_MOST * (u.n_expert / u.n_used);
+        if (u.on_demand) return BATCH_EXPERTS;
+    }
+    return BATCH_MOST;
+}
+
+/* With less to read, fewer columns are enough, and the memory saved is used for pins. */
 static uint32_t useful_batch(const QsfPricing *s, uint64_t left) {
     uint64_t all = s->shape.weight_bytes, stream = left < all ? all - left : 0;
-    if (stream >= all / 4) return BATCH_MOST;
-    uint64_t n = stream / (all / 4 / BATCH_MOST + 1) / BATCH_STEP * BATCH_STEP;
+    const uint32_t most = most_batch(s);
+    if (stream >= all / 4) return most;
+    uint64_t n = stream / (all / 4 / most + 1) / BATCH_STEP * BATCH_STEP;
     return n > BATCH_ENOUGH ? (uint32_t)n : BATCH_ENOUGH;
 }
 

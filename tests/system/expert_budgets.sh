@@ -17,6 +17,9 @@ list=$(awk -v a="$least" -v b=$((mb + 60)) 'BEGIN {
     for (i = 0; i < 20; i++) { k = i * 7 % 20; printf "%.0f ", a * (b / a) ^ (k / 19) } }')
 "$run" --plan -c 256 --ram-budget $((mb * 6 / 10)) "$sparse" 2>"$work/err" | grep -q '^expert slots *[1-9]' ||
     { cat "$work/err"; fail "no slots for experts with $((mb * 6 / 10)) MB"; }
+chunk=$("$run" --plan -c 1024 --ram-budget $((mb * 6 / 10)) "$sparse" 2>&1 |
+    sed -n 's/^prefill chunk *\([0-9]*\) tokens$/\1/p')
+[ "${chunk:-0}" -gt 128 ] || fail "a prompt reads all experts for each $chunk tokens"
 tokens=44
 
 "$tools/budgetwalk" "$sparse" $tokens '' $((2 * mb + 100)) >"$work/whole" 2>"$work/err" ||

@@ -208,7 +208,7 @@ static const Row rows[] = {
       "chat template: a name, a file, raw, model (the model's own), or model:NAME (one of its named templates) (default model)",
       0, 0, 0}, &qsf_kind_template, AT(chat_template)},
     {{"expert-ahead", "", 0, "WHEN", REPLAN,
-      "read experts of a sparse model before they are chosen, where the next layer's router is predicted: on, off, or auto: as long as most are used (default auto)",
+      "read experts that the next layer of a sparse model will probably choose, while the disk is idle: on, off, or auto: as long as most are used (default auto)",
       0, 0, 0}, &qsf_kind_direct, AT(expert_ahead)},
     {{"trace-experts", "", 0, "FILE", RELOAD,
       "write which experts the routers of a sparse model choose to FILE, as text; each time a model is loaded the file starts from scratch; off = none (default off)",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Predicts which experts the next block will choose for one position: its router gets what this block's
- * router got from the residual stream. What lies between them, this block's feed-forward network and the
- * attention of the next one, changes it little. Only what is read ahead depends on it. */
+/* Predicts which experts the next block will choose for one position: its router gets the residual stream as
+ * it is now. What this block's experts and the attention of the next block add changes it little. Only what
+ * is read ahead depends on it. */
 #include <string.h>
 
 #include "src/forward/ops/ops.h"
@@ -76,16 +76,6 @@ static const QsfStep *next_experts(const QsfForward *f, const QsfStep *s) {
     return NULL;
 }
 
-/* Is what the router of this block read still there, and does the next one read the same slice? Only the
- * residual stream is never overwritten by other buffers. */
-static bool is_there(const QsfForward *f, const QsfStep *s, const Router *next) {
-    Router now;
-    if (next->source.buf != QSF_BUF_X || !find_router(f, s, &now) || !is_same(now.source, next->source))
-        return false;
-    const QsfStep *w = writer(f, s, now.source), *reads = now.n > 0 ? now.chain[now.n - 1] : now.linear;
-    return w == NULL || w < reads;
-}
-
 /* ---- what it would choose ---- */
 
 /* Can the router's rows be multiplied now, and is there room for its input and its output? */
@@ -143,7 +133,7 @@ int qsf_foresee(QsfForward *f, const QsfStep *s, QsfErr *err) {
     const float *logits;
     Router r;
     if (next == NULL) return QSF_OK;
-    if (!find_router(f, next, &r) || !is_there(f, s, &r) || !can_multiply(f, s, &r)) {
+    if (!find_router(f, next, &r) || r.source.buf != QSF_BUF_X || !can_multiply(f, s, &r)) {
         qsf_weights_guess_last(f->weights, next->u.experts.unit, next->u.experts.n_expert);
         return QSF_OK;
     }

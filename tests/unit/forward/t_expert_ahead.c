@@ -139,6 +139,62 @@ static void failed_reads(void **state) {
     assert_true(chosen > 0 && failures > 0);
 }
 
+/* Logits of 12 tokens of a model with slots for half of its experts. */
+static void answer_of(const char *file, QsfGuessing ahead, float **logits, size_t *n, QsfForwardStats *s) {
+    QsfRigOptions o = { .path = file, .ahead = ahead, .io = QSF_IO_PREAD };
+    QsfShape shape;
+    QsfErr err = { 0 };
+    QsfRig r;
+    qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
+    qsf_shape_make(&shape, &r.model, &r.table);
+    qsf_rig_close(&r);
+    o.pin_cap = shape.weight_bytes - shape.expert_bytes / 2;
+    qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
+    const uint32_t vocab = r.model.hp.n_vocab;
+    *n = 12 * (size_t)vocab * sizeof **logits;
+    *logits = malloc(*n);
+    assert_non_null(*logits);
+    for (uint32_t i = 0; i < 12; i++) {
+        const int32_t id = (int32_t)((i * 31u + 5) % vocab);
+        qsf_test_expect_ok(qsf_forward_eval(r.fwd, &id, 1, NULL, NULL, &err), &err);
+        memcpy(*logits + (size_t)i * vocab, qsf_forward_logits(r.fwd), vocab * sizeof **logits);
+    }
+    qsf_forward_stats(r.fwd, s);
+    assert_true(r.plan.expert_slots > 0);
+    qsf_rig_close(&r);
+    assert_int_equal(qsf_rig_leak(&r), 0);
+}
+
+static void architectures(void **state) {
+    static const char *const names[] = {
+        "afmoe",          "arctic",     "bailingmoe2", "cohere2moe", "dbrx",      "deepseek2",  "dots1",
+        "ernie4_5-moe",   "exaone-moe", "gemma4_moe",  "glm4moe",    "gpt-oss",   "granitemoe", "grok",
+        "hunyuan-moe",    "jamba",      "kimi-linear", "lfm2moe",    "llama4",    "llama_moe",  "minimax-m2",
+        "nemotron_h_moe", "olmoe",      "phimoe",      "qwen2moe",   "qwen35moe", "qwen3moe",   "qwen3next",
+        "smallthinker",   "step35",     "grovemoe"
+    };
+    unsigned seen = 0, ahead = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        float *plain, *x;
+        size_t n;
+        QsfForwardStats s;
+        char file[100];
+        snprintf(file, sizeof file, "architectures/%s/model.gguf", names[i]);
+        const char *model = qsf_test_data(file);
+        if (model == NULL) continue;
+        answer_of(model, QSF_GUESSING_OFF, &plain, &n, &s);
+        answer_of(model, QSF_GUESSING_ON, &x, &n, &s);
+        if (memcmp(plain, x, n) != 0) fail_msg("%s: other logits", names[i]);
+        seen++;
+        ahead += s.ahead_read > 0;
+        free(plain);
+        free(x);
+    }
+    if (seen == 0) skip();
+    assert_true(ahead > seen / 2);
+}
+
 typedef struct Stop {
     QsfRig *r;
     uint32_t block;
@@ -175,6 +231,6 @@ static void cancelled(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(same_logits), cmocka_unit_test(failed_reads),
-                                        cmocka_unit_test(cancelled) };
+                                        cmocka_unit_test(architectures), cmocka_unit_test(cancelled) };
     return cmocka_run_group_tests(tests, write_model, clean);
 }

@@ -13,7 +13,7 @@ typedef enum ConvertMode { CONVERT_FILE, CONVERT_VERIFY, CONVERT_INSPECT, CONVER
 typedef struct ConvertOptions {
     ConvertMode mode;
     const char *input, *output; /* --verify and --inspect have no output */
-    const char *type, *rule, *target, *layout, *experts, *compress, *threads, *calibration, *budget,
+    const char *type, *rule, *target, *layout, *experts, *by_use, *compress, *threads, *calibration, *budget,
         *i2s_flavor;
     bool json, quiet, dry, force, offline;
 } ConvertOptions;

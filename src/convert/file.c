@@ -159,6 +159,7 @@ static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOpt
     if (o->threads && parse_count("threads", o->threads, 256, &n)) return QSF_EXIT_USAGE;
     if (n < 1) n = 1;
     if (o->target && parse_count("target-size", o->target, 1e9, &mb)) return QSF_EXIT_USAGE;
+    p->by_use = o->by_use;
     p->stacked = o->experts && !strcmp(o->experts, "stacked");
     p->x16 = !o->layout || !strcmp(o->layout, "x16");
     if (check_calibration(o)) return QSF_EXIT_USAGE;

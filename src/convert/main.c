@@ -16,6 +16,7 @@ enum {
     OPT_TARGET,
     OPT_LAYOUT,
     OPT_EXPERTS,
+    OPT_BY_USE,
     OPT_COMPRESS,
     OPT_CALIBRATION,
     OPT_BUDGET,
@@ -37,6 +38,7 @@ static const QSFCliOption options[] = {
     { "target-size", "", 0, "MB", "limit the file to this size: choose the type of each matrix for the least error", OPT_TARGET },
     { "layout", "", 0, "LAYOUT", "set the layout of matrices: x16 (rows interleaved by 16, as the kernels read them, default) or rows", OPT_LAYOUT },
     { "experts", "", 0, "LAYOUT", "store the matrices of each expert one after the other, which is one read for an expert (together, default), or those of all experts as one tensor, which older versions of qsf-run read, too (stacked)", OPT_EXPERTS },
+    { "experts-by-use", "", 0, "FILE", "store experts that were seldom used with fewer bits, by the choices in FILE, which qsf-run has traced", OPT_BY_USE },
     { "compress", "", 0, "HOW", "compress layers: none, lz4, lz4hc, zstd, or auto (default): LZ4 for layers of up to 32 MiB if it saves 3 % or more", OPT_COMPRESS },
     { "calibration", "", 0, "FILE", "run the model over this text (or chats, as JSON Lines) to weight the quantization errors and to score the layers", OPT_CALIBRATION },
     { "ram-budget", "", 0, "SIZE", "limit the memory of the calibration run (default 900M)", OPT_BUDGET },
@@ -98,6 +100,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_TARGET: o->target = value; return 0;
     case OPT_LAYOUT: o->layout = value; return 0;
     case OPT_EXPERTS: o->experts = value; return 0;
+    case OPT_BY_USE: o->by_use = value; return 0;
     case OPT_COMPRESS: o->compress = value; return 0;
     case OPT_CALIBRATION: o->calibration = value; return 0;
     case OPT_BUDGET: o->budget = value; return 0;
@@ -123,7 +126,7 @@ static bool is_gguf(const char *path) {
 static int check(ConvertOptions *o, const QSFCliResult *r) {
     const bool convert = o->mode == CONVERT_FILE;
     const int files = convert ? 2 : 1;
-    if (!convert && (o->type || o->rule || o->target || o->layout || o->experts || o->compress ||
+    if (!convert && (o->type || o->rule || o->target || o->layout || o->experts || o->by_use || o->compress ||
                      o->calibration || o->budget || o->threads || o->i2s_flavor || o->dry || o->force)) {
         qsf_cli_error(&convert_cli, "--verify and --inspect do not accept conversion options");
         return QSF_EXIT_USAGE;
@@ -143,14 +146,15 @@ static int check(ConvertOptions *o, const QSFCliResult *r) {
     o->output = convert ? r->positional[1] : NULL;
     if (!convert || !is_gguf(o->output)) return QSF_EXIT_OK;
     o->mode = CONVERT_GGUF;
-    if (!(o->type || o->rule || o->target || o->layout || o->experts || o->compress || o->calibration ||
-          o->budget || o->threads))
+    if (!(o->type || o->rule || o->target || o->layout || o->experts || o->by_use || o->compress ||
+          o->calibration || o->budget || o->threads))
         return QSF_EXIT_OK;
-    qsf_cli_error(&convert_cli,
-                  "%s: weights are not changed in a GGUF file: --quant-type, --rule, "
-                  "--target-size, --layout, --experts, --compress, --calibration, --ram-budget and "
-                  "--threads are for QSF files",
-                  o->output);
+    qsf_cli_error(
+        &convert_cli,
+        "%s: weights are not changed in a GGUF file: --quant-type, --rule, "
+        "--target-size, --layout, --experts, --experts-by-use, --compress, --calibration, --ram-budget and "
+        "--threads are for QSF files",
+        o->output);
     return QSF_EXIT_USAGE;
 }
 

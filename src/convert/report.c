@@ -72,7 +72,11 @@ static void put_row(QsfStrbuf *b, const QsfItem *i, bool dry) {
     } else {
         qsf_strbuf_addf(b, "%7s %9s %9s ", "", "", "");
     }
-    qsf_strbuf_addf(b, "%s\n", qsf_keep_reason_text(i->why));
+    qsf_strbuf_adds(b, qsf_keep_reason_text(i->why));
+    if (i->n_seldom > 0)
+        qsf_strbuf_addf(b, "%s%u of %u seldom used: %s", i->why != QSF_WHY_NONE ? "; " : "", i->n_seldom,
+                        i->experts, convert_code_name(i->seldom_code, to, sizeof to));
+    qsf_strbuf_addc(b, '\n');
     while (b->len > 1 && b->data[b->len - 2] == ' ') b->data[--b->len - 1] = '\n';
 }
 
@@ -156,6 +160,9 @@ static void put_json_item(QsfStrbuf *b, const QsfItem *i, bool dry) {
         qsf_strbuf_addf(b, ", \"outliers\": %llu, \"clamped\": %llu", (unsigned long long)i->outliers,
                         (unsigned long long)i->clamped);
     }
+    if (i->n_seldom > 0)
+        qsf_strbuf_addf(b, ", \"seldom\": %u, \"seldom_is\": \"%s\"", i->n_seldom,
+                        convert_code_name(i->seldom_code, to, sizeof to));
     qsf_strbuf_addf(b, ", \"why\": \"%s\"}", qsf_keep_reason_text(i->why));
 }
 

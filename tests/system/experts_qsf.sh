@@ -62,6 +62,29 @@ for layout in stacked fused separate; do
     expect 0 '' "$convert" --quiet b.qsf b.gguf
     cmp a.gguf b.gguf || fail "requantized experts depend on the layout: $layout"
 done
+
+# Fewer bits for those that are seldom used: a smaller file that is intact and runs.
+expect 0 '' "$run" --trace-experts trace.txt --temperature 0.8 --seed 1 --ignore-eos -n 100 -c 128 -p 'a b' \
+    sparse.gguf
+expect 0 '' "$convert" --experts-by-use trace.txt sparse.gguf seldom.qsf
+grep -qE '^blk.2.ffn_up_exps.weight +Q4_K +Q4_K .* [0-9]+ of 32 seldom used: 3bit-book' out ||
+    { cat out; fail "the report does not name the experts that are seldom used"; }
+[ "$(wc -c <seldom.qsf)" -lt "$(wc -c <together.qsf)" ] || fail "the file is not smaller"
+expect 0 '' "$convert" --verify seldom.qsf
+ask 0 seldom.qsf
+text=$(answer_text)
+ask $((weights * 40 / 100))K seldom.qsf
+[ "$(answer_text)" = "$text" ] || fail "another answer with slots: seldom.qsf"
+expect 0 '' "$convert" --quiet seldom.qsf seldom2.qsf
+ask 0 seldom2.qsf
+[ "$(answer_text)" = "$text" ] || fail "another answer: a copy of seldom.qsf"
+sed 's/ experts 32 / experts 8 /' trace.txt >other.txt
+expect 3 'other.txt: line 2: another model' "$convert" --experts-by-use other.txt sparse.gguf x.qsf
+expect 2 'no-such.txt: cannot open' "$convert" --experts-by-use no-such.txt sparse.gguf x.qsf
+expect 2 'has no experts that are stored one after the other' "$convert" --experts-by-use trace.txt "$tiny" x.qsf
+expect 2 'has no experts that are stored' "$convert" --experts stacked --experts-by-use trace.txt sparse.gguf \
+    x.qsf
+[ ! -e x.qsf ] || fail "a refused conversion leaves a file"
 expect 2 'must be one of: together, stacked' "$convert" --experts apart sparse.gguf x.qsf
 expect 2 'are for QSF files' "$convert" --experts stacked sparse.gguf x.gguf
 finish

@@ -91,6 +91,19 @@ static bool small_already(const QsfItem *i, const QsfQuantFormat *f) {
     return bytes_as(i, i->keep) <= bytes_as(i, f->code);
 }
 
+bool qsf_choose_lower(const QsfItem *i, uint8_t *code) {
+    const uint64_t now = bytes_as(i, i->code);
+    uint64_t best = 0;
+    for (size_t k = 0; k < COUNT(ladder) && qsf_item_is_matrix(i); k++) {
+        const QsfQuantFormat *f = qsf_quant_format_named(ladder[k]);
+        const uint64_t bytes = runs(f) && takes(f, i->cols) ? bytes_as(i, f->code) : now;
+        if (bytes >= now || bytes <= best) continue;
+        best = bytes;
+        *code = f->code;
+    }
+    return best > 0;
+}
+
 /* Returns f, or a better format for this item. */
 static int settle(QsfItem *i, const QsfQuantFormat *f, QsfKeepReason why, QsfErr *err) {
     f = fitting(f, i->cols, &why);

@@ -28,6 +28,10 @@ void qsf_pack_type_words(const char *between, char *dst, size_t cap);
  * sample of rows. Read errors, QSF_E_INTERRUPTED. */
 int qsf_choose(QsfItems *l, const QsfPackType *type, QsfEncoder *e, QsfErr *err);
 
+/* Sets *code to the format of the ladder with the most bits below those that the item has now; false: there
+ * is none, or the item is a vector. */
+bool qsf_choose_lower(const QsfItem *i, uint8_t *code);
+
 /* Chooses formats so that the file has at most `target` bytes and the error, measured on a sample of rows and
  * weighted by role, is as small as possible. size_of returns the file size for the current items.
  * QSF_E_USAGE, with the smallest size: the target is too small. */

@@ -64,8 +64,11 @@ typedef struct QsfItem {
     uint32_t rows, cols; /* as in the QSF file */
     uint32_t experts;    /* 0, or its matrices are stored as tensors of their own, expert by expert, with
                             those of the next items that have such a number */
-    uint8_t keep;        /* the code that changes nothing */
-    uint8_t code;        /* the chosen code; initially `keep` */
+    const bool *seldom;  /* (experts) NULL, or which of them get another code (expert_uses.h) */
+    uint32_t n_seldom;
+    uint8_t seldom_code;
+    uint8_t keep; /* the code that changes nothing */
+    uint8_t code; /* the chosen code; initially `keep` */
     QsfKeepReason why;
     bool x16;             /* interleave its rows by 16 if possible */
     bool groups;          /* its rows are interleaved; depends on code */
@@ -88,6 +91,7 @@ typedef struct QsfItems {
     uint32_t arch;  /* code for the header: QSFF_CUSTOM if a layer lacks tensors that another code requires */
     QsfNamed named; /* the tensors without a type; names belong to the source, or are in: */
     char (*names)[QSF_ITEM_NAME]; /* of the matrices of experts */
+    bool *seldom;                 /* of the items */
 } QsfItems;
 
 /* Formats the name that the tensor has if nothing is fused, "blk.3.attn_q.weight". Returns buf. */
@@ -116,7 +120,7 @@ int qsf_items_part_experts(QsfItems *l, const char *path, QsfErr *err);
 uint32_t qsf_items_run(const QsfItems *l, uint32_t k);
 /* Returns the number of tensors that these n items are stored as. */
 uint32_t qsf_items_parts(const QsfItems *l, uint32_t k, uint32_t n);
-/* Sets *out to the at-th of them, and its name. Returns the item that it is a part of. */
+/* Sets *out to the at-th of them, with its code, and its name. Returns the item that it is a part of. */
 uint32_t qsf_items_part(const QsfItems *l, uint32_t k, uint32_t at, QsfItem *out, char name[QSF_ITEM_NAME]);
 
 /* Sets code, groups and bytes. block: block size of codes 0 to 4. QSF_E_RUNTIME for an impossible code. */

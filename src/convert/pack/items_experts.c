@@ -110,7 +110,8 @@ uint32_t qsf_items_part(const QsfItems *l, uint32_t k, uint32_t at, QsfItem *out
     out->experts = 0;
     out->rows = (uint32_t)out->t->ne[1] / pieces;
     out->first = expert * out->t->ne[1] + (uint64_t)piece * out->rows;
-    out->bytes = l->item[i].bytes / ((uint64_t)l->item[i].experts * pieces);
+    if (out->seldom != NULL && out->seldom[expert]) out->code = out->seldom_code;
+    out->seldom = NULL;
     (void)qsf_expert_name(out->t->name, expert, piece, name);
     return i;
 }

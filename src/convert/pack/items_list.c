@@ -411,5 +411,6 @@ void qsf_items_free(QsfItems *l) {
     free(l->named.first);
     free(l->named.fused);
     free(l->names);
+    free(l->seldom);
     *l = (QsfItems){ 0 };
 }

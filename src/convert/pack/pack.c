@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/convert/pack/expert_uses.h"
 #include "src/convert/pack/tensor_rows.h"
 #include "src/file/dtype.h"
 #include "src/file/qsf/fields.h"
@@ -138,7 +139,7 @@ static uint8_t layer_code(const QsfItems *l, uint32_t layer) {
         const QsfItem *i = &l->item[k];
         if (i->layer != layer || qsf_tensor_type_is_vector(i->type)) continue;
         if (i->type == QSFT_NAMED && !qsf_item_is_matrix(i)) continue;
-        if (any && i->code != common) return QSFF_MIXED;
+        if ((any && i->code != common) || i->n_seldom > 0) return QSFF_MIXED;
         common = i->code;
         any = true;
     }
@@ -266,7 +267,9 @@ static int prepare(Packer *p, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_pool_create(&p->pool, p->o->threads, &p->ledger, err);
     if (rc == QSF_OK) qsf_encoder_init(&p->e, p->s, p->pool, p->o->cancel, p->o->type.rule);
     if (rc == QSF_OK) p->e.block = p->o->block;
-    return rc == QSF_OK ? choose(p, err) : rc;
+    if (rc == QSF_OK) rc = choose(p, err);
+    if (rc != QSF_OK || p->o->by_use == NULL) return rc;
+    return qsf_items_by_use(p->l, p->o->by_use, qsf_source_path(p->s), err);
 }
 
 static void count_compressed(const Packer *p, QsfPackReport *r) {

@@ -12,18 +12,19 @@ typedef struct QsfPackOptions {
     uint64_t target;                   /* maximum file size in bytes; 0: no limit */
     const QsfCalibration *calibration; /* NULL, or that of s: its energies are the weights for search and
                                           choice; its scores are written for the layers */
-    const QsfUses *uses;      /* NULL, or what the program of s does with its tensors; without it, tensors
+    const QsfUses *uses; /* NULL, or what the program of s does with its tensors; without it, tensors
                                           without a type are neither quantized nor interleaved */
-    uint32_t flags;           /* QSFF_PAGES, QSFF_LINES */
-    bool stacked;             /* the matrices of all experts as one tensor, as in GGUF; otherwise those of one
+    uint32_t flags;      /* QSFF_PAGES, QSFF_LINES */
+    bool stacked;        /* the matrices of all experts as one tensor, as in GGUF; otherwise those of one
                                  expert follow one another, if uses say which they are */
-    bool x16;                 /* interleave rows of matrices by 16 if there are kernels for the format */
-    uint32_t block;           /* block size of codes 0 to 4; 0: 64. 128 and 256 are slightly smaller and
+    const char *by_use;  /* NULL, or a trace of choices: seldom used experts get fewer bits (expert_uses.h) */
+    bool x16;            /* interleave rows of matrices by 16 if there are kernels for the format */
+    uint32_t block;      /* block size of codes 0 to 4; 0: 64. 128 and 256 are slightly smaller and
                                  worse; only qsf_pack can read them, no kernel supports them */
-    uint8_t codec;            /* compression of layers (qsf/write.h); zeroed: none */
-    bool dry;                 /* choose, but write nothing: sizes are exact (with compression: upper limits),
+    uint8_t codec;       /* compression of layers (qsf/write.h); zeroed: none */
+    bool dry;            /* choose, but write nothing: sizes are exact (with compression: upper limits),
                                  errors are unknown */
-    int threads;              /* 0: 1 */
+    int threads;         /* 0: 1 */
     const atomic_int *cancel; /* NULL, or a nonzero value cancels */
     /* NULL, or called periodically with the bytes of tensors done and in total. */
     void (*progress)(void *arg, const QsfItem *now, uint64_t done, uint64_t all);

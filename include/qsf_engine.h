@@ -68,13 +68,17 @@ typedef struct QSFRequest {
                              evaluated, and the rest is added after the answer. NULL = none. It has the
                              permissions 0600; *.qsfsnap in its folder belong to the engine */
     uint64_t
-        snapshot_limit; /* bytes of all: the oldest are removed. 0 = a tenth of the free space, or 4 GiB */
-    uint64_t held;      /* bytes of texts that the owner keeps and that the loaded model's plan does not
+        snapshot_limit;   /* bytes of all: the oldest are removed. 0 = a tenth of the free space, or 4 GiB */
+    uint64_t held;        /* bytes of texts that the owner keeps and that the loaded model's plan does not
                                 count: while the prompt is made they are charged to the RAM budget, too */
-    uint32_t branch;    /* 1 + a token of qsf_worker_tokens: the answer begins with the tokens before it, then
+    uint8_t grammar_kind; /* QSFGrammarKind: the answer matches this grammar, whatever the parameters name */
+    const char *grammar;  /* (grammar_len) bytes: its text, not a file. For words a newline is between the two
+                             expressions. A grammar that is wrong: QSF_EVENT_ERROR */
+    size_t grammar_len;
+    uint32_t branch;   /* 1 + a token of qsf_worker_tokens: the answer begins with the tokens before it, then
                           has branch_id, and continues after it; 0 = none. Not with continue_last. The events
                           have its text from its beginning, and its tokens count as generated */
-    int32_t branch_id;  /* a token of the vocabulary */
+    int32_t branch_id; /* a token of the vocabulary */
     bool score; /* the last message, an answer, is evaluated for qsf_worker_tokens; nothing is generated */
     /* With score: the tokens of the answer (qsf_worker_token_ids), or NULL: those that its text has. */
     const int32_t *tokens;
@@ -193,6 +197,7 @@ typedef struct QSFEvent {
     uint64_t seed;             /* DONE: the seed that was used */
     uint32_t evicted;          /* EVICTED, DONE: positions; DONE: during the request */
     bool thinking;             /* DONE: it ended inside reasoning */
+    bool grammar_cut;          /* DONE: it ended before its grammar was complete */
     bool reasoning_cut;        /* DONE: its reasoning was closed by the limit or by qsf_worker_answer_now */
     uint32_t hidden_tokens;    /* DONE: of reasoning that was opened again after that, without events */
 } QSFEvent;

@@ -17,6 +17,16 @@ extern "C" {
 #define QSF_SETTING_LINE 256  /* of values that are a name or a sentence */
 #define QSF_SAMPLERS_MAX 24   /* stages of the sampler */
 
+/* What an answer has to match. */
+typedef enum QSFGrammarKind {
+    QSF_GRAMMAR_NONE,
+    QSF_GRAMMAR_GBNF,
+    QSF_GRAMMAR_SCHEMA, /* JSON Schema */
+    QSF_GRAMMAR_REGEX,  /* the whole answer matches a regular expression */
+    QSF_GRAMMAR_WORDS,  /* each word matches a regular expression */
+    QSF_GRAMMAR_N
+} QSFGrammarKind;
+
 /* Read once per token: a change takes effect with the next one. */
 typedef struct QSFParams {
     float temperature;     /* 0 = argmax */
@@ -55,6 +65,11 @@ typedef struct QSFParams {
     char dry_breakers[QSF_SETTING_LINE];   /* a list: sequences end at these texts */
     char logit_bias[QSF_SETTING_TEXT];     /* a list of TOKEN=X, TOKEN a text or #id */
     char ban[QSF_SETTING_TEXT];            /* a list of texts and #ids that the answer does not have */
+    /* What the answer has to match, one of the settings "grammar", "json-schema", "regex" and "only"; read once
+     * per request. A file, or "any" for any JSON; an expression; for words it and, after a blank, another one
+     * for words between them. */
+    uint8_t grammar_kind; /* QSFGrammarKind */
+    char grammar[QSF_SETTING_TEXT];
 } QSFParams;
 
 #define QSF_PROTECT_NOTHING UINT32_MAX
@@ -138,6 +153,9 @@ bool qsf_setting_remove(QSFSettings *s, const QSFSetting *row, const char *item)
  * policy. Returns 0, or 2 with both and the reason in err. The programs and the worker refuse such settings.
  * Any thread. */
 int qsf_settings_check(const QSFSettings *s, char *err, size_t cap);
+/* Compiles the grammar that the parameters name, without a model. 0, or a code with a message in err: what is
+ * wrong or not supported and where, or why the file cannot be read. Any thread. */
+int qsf_grammar_check(const QSFParams *p, char *err, size_t cap);
 /* Returns the first setting with which answers leave something out, and in *off its value with which they do
  * not (static); NULL: none does. */
 const QSFSetting *qsf_settings_reducing(const QSFSettings *s, const char **off);

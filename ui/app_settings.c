@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/app_internal.h"
+#include "ui/path.h"
 
 void ui_settings_default(QSFSettings *s) {
     qsf_settings_default(s);
@@ -125,7 +126,38 @@ void ui_app_drop_limits(UiApp *a) {
     }
 }
 
-bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
+/* One of the settings that say what an answer has to match, of which one at a time is on. */
+static bool is_grammar(const QSFSetting *row) {
+    static const char *const names[] = { "grammar", "json-schema", "regex", "only" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(row->name, names[i]) == 0) return true;
+    return false;
+}
+
+/* Ends the others, each as a change of its own, so that it can be taken back. */
+static void end_grammars(UiApp *a, const QSFSetting *row) {
+    char value[QSF_SETTING_TEXT];
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *other = qsf_setting_at(i);
+        if (other == row || !is_grammar(other)) continue;
+        qsf_setting_get(&a->settings, other, value, sizeof value);
+        if (strcmp(value, "off") != 0) (void)ui_app_set(a, other, "off", false);
+    }
+}
+
+/* A grammar that is wrong is refused before it is in force. */
+static bool take_grammar(UiApp *a, const QSFSetting *row, const QSFSettings *next) {
+    char err[600];
+    if (!is_grammar(row) || next->params.grammar_kind == QSF_GRAMMAR_NONE) return true;
+    if (qsf_grammar_check(&next->params, err, sizeof err) != 0) {
+        ui_app_say(a, UI_ERROR, "%s", err);
+        return false;
+    }
+    end_grammars(a, row);
+    return true;
+}
+
+static bool set_value(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
     char err[400], from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT], why[100];
     QSFSettings next = a->settings;
     qsf_setting_get(&a->settings, row, from, sizeof from);
@@ -141,6 +173,7 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
         return false;
     }
     if (!same && (!is_possible(a, row, to) || !accepted(a, row, &next))) return false;
+    if (!same && !take_grammar(a, row, &next)) return false;
     a->settings = next;
     explain_auto(row, value, to, why, sizeof why);
     if (same) {
@@ -158,6 +191,13 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
     if (!quiet) said_change(a, row, from, to);
     act(a, row);
     return true;
+}
+
+bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
+    char *path = is_grammar(row) && value[0] == '~' ? ui_path_expand(value) : NULL;
+    const bool ok = set_value(a, row, path ? path : value, quiet);
+    free(path);
+    return ok;
 }
 
 void ui_app_think(UiApp *a, bool show, bool quiet) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "qsf_cli.h"
 #include "qsf_games.h"
 #include "qsf_models.h"
 #include "ui/commands.h"
@@ -168,6 +169,10 @@ static void words(UiCompletion *c, const UiWord *list, const char *word, size_t 
     }
 }
 
+static void add_file(void *arg, const char *name, bool is_dir) {
+    ui_complete_add(arg, name, is_dir ? "/" : "", "");
+}
+
 static void setting_values(UiCompletion *c, const UiApp *a, const char *setting, const char *word,
                            size_t len) {
     c->keep = true;
@@ -175,10 +180,10 @@ static void setting_values(UiCompletion *c, const UiApp *a, const char *setting,
         templates(c, a, "raw", word, len);
     else
         ui_complete_values(c, a, setting, word, len);
-}
-
-static void add_file(void *arg, const char *name, bool is_dir) {
-    ui_complete_add(arg, name, is_dir ? "/" : "", "");
+    const char *values = qsf_cli_values(setting);
+    char *typed = values && strstr(values, "@file") ? ui_strdup_len(word, len) : NULL;
+    if (typed) ui_path_match(typed, add_file, c, UI_CHOICES);
+    free(typed);
 }
 
 static bool takes_files(const UiArg *arg, const char *word, size_t len) {

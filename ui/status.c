@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shared by the pane, the strip and the line, from the engine's numbers. */
+#include <stdio.h>
+#include <string.h>
+
 #include "ui/statuspane.h"
 
 const char *ui_status_word(const UiStatus *s) {
@@ -32,6 +35,16 @@ bool ui_status_limits(const UiStatus *s, int *top, float *drop) {
     *top = st->expert_top > 0 ? (int)st->expert_top : p->expert_top;
     *drop = st->expert_drop > 0 ? st->expert_drop : p->expert_drop;
     return *top > 0 || *drop > 0;
+}
+
+bool ui_status_grammar(const UiStatus *s, char *out, size_t cap) {
+    static const char *const names[] = { "", "grammar", "schema", "regex", "only" };
+    const QSFParams *p = &s->settings->params;
+    if (p->grammar_kind == QSF_GRAMMAR_NONE || p->grammar_kind >= QSF_GRAMMAR_N) return false;
+    const bool file = p->grammar_kind == QSF_GRAMMAR_GBNF || p->grammar_kind == QSF_GRAMMAR_SCHEMA;
+    const char *slash = file ? strrchr(p->grammar, '/') : NULL;
+    (void)snprintf(out, cap, "%s %.40s", names[p->grammar_kind], slash ? slash + 1 : p->grammar);
+    return true;
 }
 
 uint32_t ui_status_layer(const QSFStats *s) { return s->layer < s->n_layers ? s->layer + 1 : s->n_layers; }

@@ -161,6 +161,11 @@ static void limits(Segments *g, const UiStatus *s, bool full) {
     if (drop > 0) seg(g, true, full ? "weight %.3g" : "W%.3g", (double)drop);
 }
 
+static void grammar(Segments *g, const UiStatus *s) {
+    char text[64];
+    if (ui_status_grammar(s, text, sizeof text)) seg(g, true, "%s", text);
+}
+
 static Segments strip_first(const UiStatus *s, bool with_eta) {
     const QSFStats *st = s->stats;
     Segments g = { 0 };
@@ -198,6 +203,7 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     pinning(&second, s, true);
     knobs(&second, s);
     limits(&second, s, true);
+    grammar(&second, s);
     disk(&second, st);
     if (st->out_tokens > 0) seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
     ui_format_mb(st->rss, rss, sizeof rss);
@@ -234,6 +240,7 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     if (left[0]) seg(&g, false, "%s", width < UI_ETA_FROM ? strrchr(left, ' ') + 1 : left + 1);
     quality(&g, s, "Q");
     limits(&g, s, false);
+    grammar(&g, s);
     knob_value(s, "temperature", temp, sizeof temp);
     seg(&g, false, "T%s", temp);
     draw(&g, c, row, width, " ", 0);

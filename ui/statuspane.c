@@ -192,6 +192,13 @@ static void meter_limits(Pane *p) {
     ui_canvas_puts(p->c, row, p->col + 8, p->end, UI_STYLE_WARN, text);
 }
 
+/* Only while answers have to match something. */
+static void meter_grammar(Pane *p) {
+    char text[64];
+    if (ui_status_grammar(p->s, text, sizeof text))
+        ui_canvas_puts(p->c, next(p), p->col, p->end, UI_STYLE_WARN, text);
+}
+
 static void meter_context(Pane *p) {
     const QSFStats *st = p->s->stats;
     rule(p);
@@ -378,8 +385,8 @@ static void meter_token(Pane *p) {
 void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width) {
     static void (*const meters[])(Pane *) = { meter_state,   meter_download, meter_pinning,  meter_decode,
                                               meter_prefill, meter_out,      meter_quality,  meter_limits,
-                                              meter_context, meter_ram,      meter_ram_rows, meter_rss,
-                                              meter_io,      meter_sampling, meter_token };
+                                              meter_grammar, meter_context,  meter_ram,      meter_ram_rows,
+                                              meter_rss,     meter_io,       meter_sampling, meter_token };
     Pane p = { .c = c, .s = s, .row = row, .end_row = end_row, .col = col + 2, .end = col + width };
     ui_canvas_vline(c, row, end_row, col, UI_STYLE_DIM);
     for (size_t i = 0; i < sizeof meters / sizeof *meters && p.row < end_row; i++) meters[i](&p);

@@ -39,6 +39,8 @@ const char *ui_status_word(const UiStatus *s);
 bool ui_status_reduced(const UiStatus *s);
 /* Is there a limit for experts, set or used by the answer? */
 bool ui_status_limits(const UiStatus *s, int *top, float *drop);
+/* What the answer has to match: "schema tool.json"; false if there is nothing. */
+bool ui_status_grammar(const UiStatus *s, char *out, size_t cap);
 bool ui_status_pinning(const QSFStats *s);
 /* Seconds until the running phase (prefill, an answer with a limit) ends, -1 if unknown. */
 double ui_status_eta(const QSFStats *s);

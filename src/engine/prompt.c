@@ -36,6 +36,7 @@ static size_t block_bytes(const QSFRequest *r) {
         n += strlen(m->role) + 1 + m->len + 1 + m->reasoning_len + 1 + m->exact_len + 1;
     }
     for (size_t i = 0; i < r->n_stop; i++) n += strlen(r->stop[i]) + 1;
+    if (r->grammar != NULL) n += r->grammar_len + 1;
     return n + (r->snapshot != NULL ? strlen(r->snapshot) + 1 : 0);
 }
 
@@ -86,6 +87,9 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
         c->messages[i].exact = put(&at, m->exact, m->exact_len);
     }
     for (size_t i = 0; i < r->n_stop; i++) c->stop[i] = put(&at, r->stop[i], strlen(r->stop[i]));
+    if (r->grammar != NULL) c->grammar = put(&at, r->grammar, r->grammar_len);
+    c->grammar_len = c->grammar != NULL ? r->grammar_len : 0;
+    c->grammar_kind = c->grammar != NULL ? r->grammar_kind : (uint8_t)QSF_GRAMMAR_NONE;
     if (r->snapshot != NULL) c->snapshot = put(&at, r->snapshot, strlen(r->snapshot));
     return c;
 }

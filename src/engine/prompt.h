@@ -21,7 +21,10 @@ typedef struct QsfRequestCopy {
     uint32_t max_tokens;  /* 0 = none */
     const char *snapshot; /* NULL = none */
     uint64_t snapshot_limit;
-    uint64_t held;   /* as QSFRequest.held */
+    uint64_t held;        /* as QSFRequest.held */
+    uint8_t grammar_kind; /* as QSFRequest.grammar_kind */
+    const char *grammar;  /* (grammar_len) */
+    size_t grammar_len;
     uint32_t branch; /* as QSFRequest.branch */
     int32_t branch_id;
     bool score;            /* then continue_last, too */

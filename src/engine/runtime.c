@@ -11,6 +11,7 @@
 #endif
 
 #include "src/base/clock.h"
+#include "src/engine/hold.h"
 #include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
 #include "src/forward/routes.h"
@@ -97,8 +98,9 @@ static QsfPlanFacts measure_facts(const QsfRuntime *r, const QsfRuntimeOptions *
         .stack_bytes = o->stack_bytes,
         .tokenizer_bytes = qsf_tokenizer_estimate(r->model.src),
         .meta_bytes = r->ledger.used[QSF_MEM_META],
-        .transcript_bytes = o->transcript_bytes +
-                            (o->settings.trace_experts[0] != '\0' ? QSF_ROUTES_BYTES : 0),
+        .transcript_bytes =
+            o->transcript_bytes + (o->settings.trace_experts[0] != '\0' ? QSF_ROUTES_BYTES : 0) +
+            (o->settings.params.grammar_kind != QSF_GRAMMAR_NONE ? qsf_hold_bytes(r->model.hp.n_vocab) : 0),
         .exact = o->exact,
     };
 }
@@ -161,6 +163,7 @@ int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err) {
     qsf_chat_template_close(r->tmpl);
     r->tmpl = t;
     collect_ends(r, turn_end);
+    qsf_hold_close(r); /* which tokens end an answer has changed */
     const char *text = t != NULL ? qsf_chat_template_source(t) : NULL;
     qsf_think_detect(&r->think, r->tok, text, text != NULL ? strlen(text) : 0);
     return QSF_OK;
@@ -266,6 +269,7 @@ int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
 
 void qsf_runtime_close(QsfRuntime *r) {
     qsf_learning_close(r);
+    qsf_hold_close(r);
     qsf_sampler_destroy(r->sampler);
     qsf_forward_destroy(r->fwd);
     qsf_routes_close(r->routes);

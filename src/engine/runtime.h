@@ -59,8 +59,10 @@ typedef struct QsfRuntime {
     char ctx_notice[128];     /* the context is longer than what the model was trained for; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer; banned by ignore_eos */
     size_t n_eog;
-    QsfThink think;           /* how the model reasons, by template and vocabulary */
-    const atomic_int *cancel; /* as in the options: generation stops when it becomes non-zero */
+    QsfThink think;                   /* how the model reasons, by template and vocabulary */
+    bool hold_room;                   /* the plan keeps memory free for a grammar */
+    struct QsfConstraint *constraint; /* of the last answer with a grammar (hold.h), or NULL */
+    const atomic_int *cancel;         /* as in the options: generation stops when it becomes non-zero */
 } QsfRuntime;
 
 typedef struct QsfRuntimeOptions {

@@ -2,8 +2,10 @@
 /* Parsing and printing of settings: implements setting_kinds.h. */
 #include "src/engine/setting_kinds.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -395,6 +397,52 @@ static void get_file(const QSFSettings *s, const void *p, char *dst, size_t cap)
     snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
 }
 
+/* Of the rows that share params.grammar; "off" only ends what the same row began. */
+static bool set_grammar(QSFSettings *s, QSFGrammarKind kind, const char *value) {
+    QSFParams *p = &s->params;
+    const size_t len = strlen(value);
+    const bool off = strcmp(value, "off") == 0;
+    if (len == 0 || len >= sizeof p->grammar || !qsf_utf8_valid(value, len) || strchr(value, '\n') != NULL)
+        return false;
+    if (off && p->grammar_kind != kind) return true;
+    p->grammar_kind = (uint8_t)(off ? QSF_GRAMMAR_NONE : kind);
+    snprintf(p->grammar, sizeof p->grammar, "%s", off ? "" : value);
+    return true;
+}
+
+/* A file is found again from other folders, as by a session. */
+static bool set_grammar_file(QSFSettings *s, QSFGrammarKind kind, const char *value) {
+    char path[PATH_MAX];
+    const bool word = strcmp(value, "off") == 0 || (kind == QSF_GRAMMAR_SCHEMA && strcmp(value, "any") == 0);
+    if (!word && value[0] != '/' && value[0] != '\0' && realpath(value, path) != NULL) value = path;
+    return set_grammar(s, kind, value);
+}
+
+static void get_grammar(const QSFSettings *s, QSFGrammarKind kind, char *dst, size_t cap) {
+    snprintf(dst, cap, "%s", s->params.grammar_kind == kind ? s->params.grammar : "off");
+}
+
+#define GRAMMAR_KIND(name, kind, setter)                                                        \
+    static bool set_##name(const QSFSetting *row, QSFSettings *s, void *p, const char *value) { \
+        (void)row, (void)p;                                                                     \
+        return setter(s, kind, value);                                                          \
+    }                                                                                           \
+    static void get_##name(const QSFSettings *s, const void *p, char *dst, size_t cap) {        \
+        (void)p;                                                                                \
+        get_grammar(s, kind, dst, cap);                                                         \
+    }
+GRAMMAR_KIND(gbnf, QSF_GRAMMAR_GBNF, set_grammar_file)
+GRAMMAR_KIND(schema, QSF_GRAMMAR_SCHEMA, set_grammar_file)
+GRAMMAR_KIND(regex, QSF_GRAMMAR_REGEX, set_grammar)
+GRAMMAR_KIND(words, QSF_GRAMMAR_WORDS, set_grammar)
+
+const QsfSettingKind qsf_kind_gbnf = { set_gbnf, get_gbnf, "the name of a file, or off" };
+const QsfSettingKind qsf_kind_schema = { set_schema, get_schema, "the name of a file, any, or off" };
+const QsfSettingKind qsf_kind_regex = { set_regex, get_regex,
+                                        "a regular expression of at most 1023 bytes, or off" };
+const QsfSettingKind qsf_kind_words = {
+    set_words, get_words, "a regular expression and perhaps a second one, at most 1023 bytes, or off"
+};
 const QsfSettingKind qsf_kind_float = { set_float, get_float, NULL };
 const QsfSettingKind qsf_kind_positive = { set_positive, get_float, "a number above 0 and at most 1" };
 const QsfSettingKind qsf_kind_int = { set_int, get_int, NULL };

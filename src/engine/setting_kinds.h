@@ -40,6 +40,8 @@ extern const QsfSettingKind qsf_kind_biases;    /* char[QSF_SETTING_TEXT]: a lis
 extern const QsfSettingKind qsf_kind_tokens;    /* char[QSF_SETTING_TEXT]: a list of texts and #ids */
 extern const QsfSettingKind qsf_kind_texts;     /* char[QSF_SETTING_LINE]: a list of texts */
 extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_LINE] */
-extern const QsfSettingKind qsf_kind_file;      /* char[QSF_SETTING_LINE]; "" is printed as "off" */
+/* params.grammar with grammar_kind: of several rows one is set, the others are printed as "off" */
+extern const QsfSettingKind qsf_kind_gbnf, qsf_kind_schema, qsf_kind_regex, qsf_kind_words;
+extern const QsfSettingKind qsf_kind_file; /* char[QSF_SETTING_LINE]; "" is printed as "off" */
 
 #endif

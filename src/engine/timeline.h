@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tokens of one conversation and the KV cache: a new prompt keeps the longest common prefix and evaluates
- * only the rest; then tokens are generated one by one, with stop strings. Synchronous; used by the worker,
- * qsf.h and qsf-run. One thread. */
+/* The tokens of one conversation and the KV cache: a new prompt keeps the longest common prefix and
+ * evaluates only the rest; then tokens are generated one by one, with stop strings. Synchronous; used by the
+ * worker, qsf.h and qsf-run. One thread. */
 #ifndef QSF_ENGINE_TIMELINE_H
 #define QSF_ENGINE_TIMELINE_H
 
-#include "src/engine/runtime.h"
+#include "src/engine/hold.h"
 
 typedef struct QsfTimeline {
     QsfRuntime *rt;
@@ -31,6 +31,12 @@ int qsf_timeline_grow(QsfTimeline *t, size_t n, QsfErr *err);
 /* Removes tokens from the cache so that at most n are left. Not while an answer is generated. */
 void qsf_timeline_cut(QsfTimeline *t, uint32_t n);
 
+/* Updates n_ids after an evaluation of ids, which begin at position `at`: the forward pass knows how many of
+ * them reached the cache. */
+void qsf_timeline_store(QsfTimeline *t, const int32_t *ids, uint32_t at);
+/* Does an eviction policy make room? */
+bool qsf_timeline_evicts(const QsfTimeline *t);
+
 /* How ids are evaluated ahead. */
 typedef struct QsfAhead {
     uint32_t piece;                          /* tokens of an evaluation */
@@ -53,13 +59,13 @@ typedef struct QsfGenerate {
     const char *const *stop;
     size_t n_stop;
     uint32_t max_tokens; /* of this answer; 0 = only that of the parameters */
-    /* Read before every token (live parameters). With a quality below 1 prompts are evaluated with everything
-     * all the same, and tokens of the answer with less; the next prompt evaluates those again. Raised, it
-     * evaluates the answer so far again. */
+    /* Read before every token (live parameters). With a quality below 1 prompts are evaluated with
+     * everything all the same, and tokens of the answer with less; the next prompt evaluates those again.
+     * Raised, it evaluates the answer so far again. */
     void (*params)(void *arg, QSFParams *out);
-    /* Receives whole UTF-8 text that can no longer become part of a stop string; may be called with len 0 for
-     * a token without text, and with id -1 for text that was held back until the end of the answer. Without
-     * stop strings the text is followed by a NUL. May be NULL. A non-zero result stops generation as
+    /* Receives whole UTF-8 text that can no longer become part of a stop string; may be called with len 0
+     * for a token without text, and with id -1 for text that was held back until the end of the answer.
+     * Without stop strings the text is followed by a NUL. May be NULL. A non-zero result stops generation as
      * interrupted. */
     int (*text)(void *arg, int32_t id, const char *text, size_t len);
     /* Called after prefill (s NULL) and after each sampled token, before its text; may be NULL. */
@@ -74,13 +80,16 @@ typedef struct QsfGenerate {
     void (*evicted)(void *arg, uint64_t positions);
     /* Called when memory is short for the first time: a sentence; may be NULL. */
     void (*memory)(void *arg, const char *text);
-    /* Receives the text of the reasoning, like text(); it is not searched for stop strings. NULL: all text is
-     * treated as answer. Each token is passed to one of the two callbacks. */
+    /* Receives the text of the reasoning, like text(); it is not searched for stop strings. NULL: all text
+     * is treated as answer. Each token is passed to one of the two callbacks. */
     int (*reasoning)(void *arg, int32_t id, const char *text, size_t len);
     /* Whether reasoning is to be closed now, before every token; may be NULL. */
     bool (*answer_now)(void *arg);
     /* Called when reasoning is closed, with its number of tokens (reasoning_limit.h); may be NULL. */
     void (*reasoning_cut)(void *arg, uint32_t tokens);
+    const QsfHoldText *grammar; /* for this answer instead of the one of the parameters, or NULL */
+    const char *written;        /* (n_written) bytes: the text of the answer that the prompt ends with */
+    size_t n_written;
     QsfThinkPrompt think; /* where the answer begins, of qsf_think_encode */
     uint32_t
         begun;   /* the last tokens of the prompt, fewer than all: the answer begins with them. Their text is
@@ -107,6 +116,7 @@ typedef struct QsfGeneration {
     uint64_t evicted;                     /* positions that an eviction policy removed */
     uint32_t reasoning_tokens;            /* of tokens */
     bool thinking;                        /* it ended inside reasoning */
+    bool grammar_cut;                     /* it ended before its grammar was complete */
     bool reasoning_cut;                   /* its reasoning was closed by the limit or by answer_now */
     uint32_t hidden_tokens;               /* of reasoning that was opened again after that; not emitted */
     int32_t last_id;                      /* the last of tokens, whether or not it is in the cache */

@@ -224,8 +224,10 @@ static void begin_tokens(QSFWorker *w, const Asked *q) {
         qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
 }
 
-static QsfGenerate generation(QSFWorker *w, const Asked *q) {
+static QsfGenerate generation(QSFWorker *w, const Asked *q, const QsfHoldText *grammar) {
     const QsfRequestCopy *r = q->r;
+    const QsfMsg *last = r->continue_last && !r->score && r->n_messages > 0 ? &r->messages[r->n_messages - 1]
+                                                                            : NULL;
     return (QsfGenerate){
         .prompt = q->ids.data,
         .n_prompt = q->ids.n,
@@ -234,6 +236,9 @@ static QsfGenerate generation(QSFWorker *w, const Asked *q) {
         .chosen = r->branch > 0,
         .chosen_id = r->branch_id,
         .continues = w->rt.tmpl == NULL || (r->continue_last && !r->score),
+        .grammar = grammar->text != NULL ? grammar : NULL,
+        .written = last != NULL ? last->content : NULL,
+        .n_written = last != NULL ? last->len : 0,
         .stop = r->stop,
         .n_stop = r->score ? 0 : r->n_stop,
         .max_tokens = r->max_tokens,
@@ -263,6 +268,7 @@ static void end_answer(QSFWorker *w, const QsfGeneration *out) {
         .tokens = out->tokens,
         .reasoning_tokens = out->reasoning_tokens,
         .thinking = out->thinking,
+        .grammar_cut = out->grammar_cut,
         .reasoning_cut = out->reasoning_cut,
         .hidden_tokens = out->hidden_tokens,
         .prompt_tokens = out->prompt_tokens,
@@ -294,7 +300,8 @@ static void report_trace(QSFWorker *w) {
 
 static void answer(QSFWorker *w, const Asked *q) {
     const QsfRequestCopy *r = q->r;
-    const QsfGenerate g = generation(w, q);
+    const QsfHoldText grammar = { r->grammar_kind, r->grammar, r->grammar_len };
+    const QsfGenerate g = generation(w, q, &grammar);
     const QsfIds *ids = &q->ids;
     QsfGeneration out;
     QsfErr err = { 0 };
@@ -320,6 +327,8 @@ static void answer(QSFWorker *w, const Asked *q) {
         return;
     }
     if (!r->score) publish_exact(w, q, &out);
+    if (out.grammar_cut && out.stop != QSF_STOP_INTERRUPTED)
+        qsf_worker_emit(w, QSF_EVENT_NOTICE, "the answer was cut before its grammar was complete");
     end_answer(w, &out);
 }
 

@@ -149,7 +149,6 @@ bool qsf_automaton_ends(const QsfAutomaton *a, uint32_t state) { return a->state
 bool qsf_automaton_goes_on(const QsfAutomaton *a, uint32_t state) { return a->states[state].n > 0; }
 uint32_t qsf_automaton_cost(const QsfAutomaton *a, uint32_t state) { return a->states[state].cost; }
 bool qsf_automaton_is_full(const QsfAutomaton *a) { return a->bytes > a->max_bytes / 2; }
-uint32_t qsf_automaton_generation(const QsfAutomaton *a) { return a->generation; }
 uint32_t qsf_automaton_states(const QsfAutomaton *a) { return a->n_states; }
 uint64_t qsf_automaton_bytes(const QsfAutomaton *a) { return a->bytes; }
 

@@ -50,8 +50,6 @@ int qsf_automaton_forced(QsfAutomaton *a, uint32_t *state, size_t max, QsfStrbuf
 bool qsf_automaton_is_full(const QsfAutomaton *a);
 /* Forgets all states but *state, whose number changes. QSF_E_RUNTIME. */
 int qsf_automaton_trim(QsfAutomaton *a, uint32_t *state, QsfErr *err);
-/* Changes when states were forgotten. */
-uint32_t qsf_automaton_generation(const QsfAutomaton *a);
 /* States that were found, and bytes that are used. */
 uint32_t qsf_automaton_states(const QsfAutomaton *a);
 uint64_t qsf_automaton_bytes(const QsfAutomaton *a);

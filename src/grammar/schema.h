@@ -104,7 +104,6 @@ uint32_t qsf_schema_value(QsfSchema *s, const QsfJson *v);
 /* --- schema_check.c --- */
 /* Whether v is valid, as far as the supported keywords go. */
 bool qsf_schema_valid(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path);
-bool qsf_json_equal(const QsfJson *a, const QsfJson *b);
 /* The automaton of a pattern or format at a path; the caller frees it. NULL: s->b has failed. */
 QsfGraph *qsf_schema_pattern(QsfSchema *s, const QsfJson *pattern, uint32_t path);
 QsfGraph *qsf_schema_format(QsfSchema *s, const QsfJson *format, uint32_t path);

@@ -15,17 +15,19 @@ static bool is_number(const QsfJson *v) {
     return v != NULL && (qsf_json_type(v) == QSF_JSON_INT || qsf_json_type(v) == QSF_JSON_REAL);
 }
 
+static bool equal(const QsfJson *a, const QsfJson *b);
+
 static bool equal_objects(const QsfJson *a, const QsfJson *b) {
     const char *key;
     const QsfJson *v;
     for (const void *it = NULL; (it = qsf_json_next(a, it, &key, &v)) != NULL;) {
         const QsfJson *w = qsf_json_get(b, key);
-        if (w == NULL || !qsf_json_equal(v, w)) return false;
+        if (w == NULL || !equal(v, w)) return false;
     }
     return true;
 }
 
-bool qsf_json_equal(const QsfJson *a, const QsfJson *b) {
+static bool equal(const QsfJson *a, const QsfJson *b) {
     const QsfJsonType t = qsf_json_type(a);
     size_t n = 0, m = 0;
     if (is_number(a) && is_number(b)) return number(a) == number(b);
@@ -39,7 +41,7 @@ bool qsf_json_equal(const QsfJson *a, const QsfJson *b) {
     if (qsf_json_size(a) != qsf_json_size(b)) return false;
     if (t == QSF_JSON_OBJECT) return equal_objects(a, b);
     for (size_t i = 0; i < qsf_json_size(a); i++)
-        if (!qsf_json_equal(qsf_json_at(a, i), qsf_json_at(b, i))) return false;
+        if (!equal(qsf_json_at(a, i), qsf_json_at(b, i))) return false;
     return true;
 }
 
@@ -124,10 +126,10 @@ static bool valid_object(QsfSchema *s, const QsfJson *v, const QsfJson *schema, 
 
 static bool valid_values(const QsfJson *v, const QsfJson *schema) {
     const QsfJson *one = qsf_json_get(schema, "const"), *list = qsf_json_get(schema, "enum");
-    if (one != NULL && !qsf_json_equal(v, one)) return false;
+    if (one != NULL && !equal(v, one)) return false;
     if (list == NULL) return true;
     for (size_t i = 0; i < qsf_json_size(list); i++)
-        if (qsf_json_equal(v, qsf_json_at(list, i))) return true;
+        if (equal(v, qsf_json_at(list, i))) return true;
     return false;
 }
 

@@ -9,7 +9,7 @@
 
 #define NAME "the tokens of the grammar"
 
-/* Characters that grammars often tell apart have a kind of their own. */
+/* Characters that grammars often distinguish have a kind of their own. */
 const uint8_t qsf_byte_kinds[128] = {
     /* clang-format off */
     0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -143,11 +143,6 @@ static void add_kinds(QsfTokenTrie *t, uint8_t *left) {
     for (uint32_t i = 1; i < t->n; i++)
         if (left[i] != 0) t->node[i].kinds |= QSF_BYTES_BROKEN; /* inside a character */
     free(up);
-}
-
-uint64_t qsf_token_trie_bytes(const QsfTokenizer *tok) {
-    /* English and code have 3 to 4 new nodes for a token. */
-    return (uint64_t)qsf_tokenizer_n_vocab(tok) * (4 * sizeof(QsfTokenNode) + sizeof(int32_t));
 }
 
 static int build(Builder *b, QsfLedger *ledger, QsfErr *err) {

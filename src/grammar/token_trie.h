@@ -31,8 +31,6 @@ typedef struct QsfTokenTrie {
 #define QSF_BYTES_BROKEN (1u << 31) /* a part of one, or bytes that are not UTF-8 */
 extern const uint8_t qsf_byte_kinds[128];
 
-/* Bytes that a trie of this vocabulary takes. */
-uint64_t qsf_token_trie_bytes(const QsfTokenizer *tok);
 /* Adds the tokens for which usable returns true. Charged to TOKENIZER. QSF_E_BUDGET, QSF_E_RUNTIME,
  * QSF_E_INTERRUPTED. */
 int qsf_token_trie_open(QsfTokenTrie *t, const QsfTokenizer *tok, uint32_t n_vocab,

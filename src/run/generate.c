@@ -236,6 +236,8 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
     qsf_json_put_string(&b, qsf_strbuf_str(&a->text), a->text.len);
     qsf_strbuf_addf(&b, ", \"prompt_tokens\": %u, \"tokens\": %u, \"stop\": \"%s\", \"seed\": %llu",
                     g->prompt_tokens, g->tokens, qsf_stop_name(g->stop), (unsigned long long)g->seed);
+    if (a->params.grammar_kind != QSF_GRAMMAR_NONE)
+        qsf_strbuf_addf(&b, ", \"grammar\": \"%s\"", g->grammar_cut ? "cut" : "complete");
     if (a->o->prompt_cache != NULL) qsf_strbuf_addf(&b, ", \"reused_tokens\": %u", g->reused_tokens);
     if (rt->fwd != NULL && qsf_forward_evicts(rt->fwd))
         qsf_strbuf_addf(&b, ", \"evicted\": %llu", (unsigned long long)g->evicted);
@@ -333,6 +335,8 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
         a->params.temperature > 0)
         fprintf(stderr, "seed %llu\n", (unsigned long long)out->seed);
     say_without_text(a, out);
+    if (out->grammar_cut && out->stop != QSF_STOP_INTERRUPTED)
+        run_note("the answer was cut before its grammar was complete (use -n N for more tokens)");
     if (o->verbose) print_timings(out, &a->meter, &a->params);
     if (o->verbose) print_memory(rt);
     if (o->stats) run_print_stats(&a->meter);

@@ -96,10 +96,16 @@ static bool is_filter(RunMode m) {
 
 /* What would be destroyed by writing the output. */
 static bool reads_output(const RunOptions *o) {
-    const char *const paths[] = {
-        o->model,   o->system_file, o->perplexity,   o->kl_base, o->calibrate_quality, o->receipt,
-        o->kl_save, o->render,      o->prompt_cache, o->grammar, o->json_schema
-    };
+    const char *const paths[] = { o->model,
+                                  o->system_file,
+                                  o->perplexity,
+                                  o->kl_base,
+                                  o->calibrate_quality,
+                                  o->receipt,
+                                  o->kl_save,
+                                  o->render,
+                                  o->prompt_cache,
+                                  o->settings.params.grammar_kind ? o->settings.params.grammar : NULL };
     bool any = qsf_cli_is_output(NULL);
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         any = any || (paths[i] && qsf_cli_is_output(paths[i]));

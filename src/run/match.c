@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/file.h"
 #include "src/base/json.h"
+#include "src/engine/hold_text.h"
 #include "src/grammar/automaton.h"
 #include "src/run/run.h"
 
@@ -17,30 +17,20 @@ typedef struct Matcher {
     size_t line; /* number of the one that is read */
 } Matcher;
 
-/* The text of the grammar: of the command line, or of a file. Returns an exit code. */
-static int read_grammar(const RunOptions *o, QsfStrbuf *text, QsfGrammarKind *kind) {
-    *kind = o->grammar ? QSF_KIND_GBNF : o->json_schema ? QSF_KIND_SCHEMA : QSF_KIND_REGEX;
-    if (o->regex || (o->json_schema && strcmp(o->json_schema, "any") == 0)) {
-        qsf_strbuf_adds(text, o->regex ? o->regex : "true");
-        return QSF_EXIT_OK;
-    }
-    return run_read_text(o->grammar ? "--grammar" : "--json-schema", o->grammar ? o->grammar : o->json_schema,
-                         text);
-}
-
 static int compile(Matcher *m, const RunOptions *o) {
+    const QSFParams *p = &o->settings.params;
     QsfStrbuf text = QSF_STRBUF_INIT;
     QsfErr err = { 0 };
     QsfGrammarKind kind;
-    int rc = read_grammar(o, &text, &kind);
-    if (rc == QSF_EXIT_OK &&
-        (qsf_grammar_new(&m->grammar, kind, qsf_strbuf_str(&text), text.len, &err) != QSF_OK ||
-         qsf_automaton_new(&m->automaton, m->grammar, QSF_AUTOMATON_BYTES, &err) != QSF_OK)) {
-        qsf_err_prefix(&err, "%s", o->grammar ? o->grammar : o->json_schema ? o->json_schema : "--regex");
-        rc = run_fail(&err);
-    }
+    char name[256];
+    int rc = qsf_hold_text(p, &text, &kind, &err);
+    qsf_hold_name(p, name, sizeof name);
+    if (rc == QSF_OK &&
+        (rc = qsf_grammar_new(&m->grammar, kind, qsf_strbuf_str(&text), text.len, &err)) == QSF_OK)
+        rc = qsf_automaton_new(&m->automaton, m->grammar, QSF_AUTOMATON_BYTES, &err);
+    if (rc == QSF_E_USAGE) qsf_err_prefix(&err, "%s", name);
     qsf_strbuf_free(&text);
-    return rc;
+    return rc == QSF_OK ? QSF_EXIT_OK : run_fail(&err);
 }
 
 /* Trims the automaton where a text needs many states. */

@@ -56,10 +56,7 @@ enum {
     OPT_SHOW_PROMPT,
     OPT_RENDER,
     OPT_NOW,
-    OPT_MATCH,
-    OPT_GRAMMAR,
-    OPT_JSON_SCHEMA,
-    OPT_REGEX
+    OPT_MATCH
 };
 
 static const QSFCliOption options[] = {
@@ -91,9 +88,6 @@ static const QSFCliOption options[] = {
     { "render", "", 0, "FILE.jinja", "render a chat template: one JSON object of variables per input line, one JSON string per output line", OPT_RENDER },
     { "now", "", 0, "TIME", "with --render: the current time for the template, as 2026-01-31T12:00:00", OPT_NOW },
     { "match", "", 0, NULL, "with a grammar and --jsonl: whether texts match, one JSON string per input line, without a model", OPT_MATCH },
-    { "grammar", "", 0, "FILE", "with --match: a GBNF grammar", OPT_GRAMMAR },
-    { "json-schema", "", 0, "FILE", "with --match: a JSON Schema, or any for any JSON", OPT_JSON_SCHEMA },
-    { "regex", "", 0, "RE", "with --match: a regular expression for the whole text", OPT_REGEX },
     { "tokenize", "", 0, NULL, "convert text on stdin to token ids", OPT_TOKENIZE },
     { "detokenize", "", 0, NULL, "convert token ids on stdin, one list per line, to JSON strings", OPT_DETOKENIZE },
     { "jsonl", "", 0, NULL, "with --tokenize: one JSON string per input line, one JSON array per output line", OPT_JSONL },
@@ -116,12 +110,13 @@ static const QSFCliOption options[] = {
 
 const QSFCli run_cli = {
     .program = "qsf-run",
-    .usage = "Usage: qsf-run [options] MODEL\n"
-             "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
-             "       qsf-run --calibrate-quality FILE MODEL\n"
-             "       qsf-run --parity DIR [--receipt FILE] [MODEL]\n"
-             "       qsf-run --render FILE.jinja [--now TIME]\n"
-             "       qsf-run --match {--grammar FILE | --json-schema FILE | --regex RE} --jsonl\n",
+    .usage =
+        "Usage: qsf-run [options] MODEL\n"
+        "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
+        "       qsf-run --calibrate-quality FILE MODEL\n"
+        "       qsf-run --parity DIR [--receipt FILE] [MODEL]\n"
+        "       qsf-run --render FILE.jinja [--now TIME]\n"
+        "       qsf-run --match {--grammar FILE | --json-schema FILE | --regex RE | --only RE} --jsonl\n",
     .summary = "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
                "stdout, everything else to stderr. MODEL is a .gguf or .qsf file, a Hugging Face\n"
                "directory with safetensors weights, the name of a model in the caches of Ollama, LM Studio,\n"
@@ -242,9 +237,6 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_RENDER: o->render = value; return set_mode(o, RUN_RENDER, err, cap);
     case OPT_NOW: o->now = value; return 0;
     case OPT_MATCH: return set_mode(o, RUN_MATCH, err, cap);
-    case OPT_GRAMMAR: o->grammar = value; return 0;
-    case OPT_JSON_SCHEMA: o->json_schema = value; return 0;
-    case OPT_REGEX: o->regex = value; return 0;
     case OPT_TOKENIZE: return set_mode(o, RUN_TOKENIZE, err, cap);
     case OPT_DETOKENIZE: return set_mode(o, RUN_DETOKENIZE, err, cap);
     case OPT_JSONL: o->jsonl = true; return 0;
@@ -282,10 +274,8 @@ static const char *wrong_combination(const RunOptions *o) {
     } rules[] = {
         /* clang-format off */
         { o->jsonl && o->mode != RUN_TOKENIZE && o->mode != RUN_MATCH, "--jsonl requires --tokenize or --match" },
-        { (o->grammar || o->json_schema || o->regex) && o->mode != RUN_MATCH, "--grammar, --json-schema and --regex require --match" },
         { o->mode == RUN_MATCH && !o->jsonl, "--match requires --jsonl" },
-        { o->mode == RUN_MATCH && !o->grammar && !o->json_schema && !o->regex, "--match requires --grammar, --json-schema or --regex" },
-        { (o->grammar != NULL) + (o->json_schema != NULL) + (o->regex != NULL) > 1, "use only one of --grammar, --json-schema and --regex" },
+        { o->mode == RUN_MATCH && o->settings.params.grammar_kind == QSF_GRAMMAR_NONE, "--match requires --grammar, --json-schema, --regex or --only" },
         { o->no_bos && o->mode != RUN_TOKENIZE && o->mode != RUN_PERPLEXITY, "--no-bos requires --tokenize or --perplexity" },
         { o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE && o->mode != RUN_PERPLEXITY, "--no-special requires --tokenize, --detokenize or --perplexity" },
         { o->clean_spaces && o->mode != RUN_DETOKENIZE, "--clean-spaces requires --detokenize" },

@@ -57,10 +57,9 @@ typedef struct RunOptions {
     const char *repeats; /* --bench -r */
     const char *svg;     /* --plan and --bench: a picture is written there; "-" is stdout; NULL: none */
     const char *prompt_cache;
-    const char *output;                        /* -o: a file instead of stdout, or NULL */
-    const char *log_file;                      /* --log-file, or NULL */
-    const char *render, *now;                  /* --render, and the current time for its template */
-    const char *grammar, *json_schema, *regex; /* files, or "any"; an expression */
+    const char *output;       /* -o: a file instead of stdout, or NULL */
+    const char *log_file;     /* --log-file, or NULL */
+    const char *render, *now; /* --render, and the current time for its template */
     bool offline, json, jsonl, no_bos, no_special, clean_spaces, exact, verbose, fail_on_length, stats;
     uint32_t top_logprobs; /* 1 + N; 0 = not given */
     double max_kl;

@@ -137,6 +137,8 @@ void qsf_detok_init(QsfDetok *d, const QsfTokenizer *t, bool show_special, bool 
     d->at_start = !continues;
 }
 
+bool qsf_detok_drops_space(const QsfDetok *d) { return d->at_start && d->t->add_space_prefix; }
+
 void qsf_detok_clean(QsfDetok *d, bool always) {
     d->clean = always || (d->t->clean_spaces && d->t->kind->algorithm != QSF_ALG_BPE);
 }

@@ -115,6 +115,8 @@ typedef struct QsfDetok {
 
 /* continues: the text follows earlier text (the answer after a prompt), so its first space is kept. */
 void qsf_detok_init(QsfDetok *d, const QsfTokenizer *t, bool show_special, bool continues);
+/* Is a space at the beginning of the next piece dropped? */
+bool qsf_detok_drops_space(const QsfDetok *d);
 /* Also drops spaces before ?!., and contractions: always, or only if the vocabulary has
  * clean_up_tokenization_spaces and is not BPE. Never for answers: they may be code. Call it
  * before the first token. */

@@ -33,6 +33,8 @@ qsf_calibration_of
 qsf_book_core qsf_book_encode qsf_books_2bit qsf_books_3bit qsf_books_4bit
 # The members of an object in their order: reference results are read with it.
 qsf_json_member
+# What a grammar took: states and bytes, and nodes of the vocabulary that were visited for a set.
+qsf_automaton_bytes qsf_automaton_states qsf_masks_visited
 # The reverse of qk_type_of.
 qk_type_ggml
 # What is on the screen, and what a line of the input is.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Random grammars in GBNF against a recognizer of this file, which computes the sets of ends of every rule at
- * every place: sentences, mutations of them, and what the automaton adds to complete a text. */
+/* Random grammars in GBNF against a recognizer of this file, which computes the sets of ends of every rule
+ * at every place: sentences, mutations of them, and what the automaton adds to complete a text. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/grammar/automaton.h"

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Holds an answer to a grammar (src/grammar): which tokens may come next, stretches without a choice, and
+ * the end in time when the limit of tokens is near. Reasoning is free: the grammar begins with the text of
+ * the answer. One thread. */
+#ifndef QSF_ENGINE_HOLD_H
+#define QSF_ENGINE_HOLD_H
+
+#include "src/engine/runtime.h"
+
+#define QSF_HOLD_IDS 1024u /* tokens of a stretch or of an end */
+
+/* A compiled grammar with what belongs to the vocabulary; kept for the next answer. */
+typedef struct QsfConstraint QsfConstraint;
+
+/* The grammar of one answer; zeroed there is none. */
+typedef struct QsfHold {
+    QsfConstraint *c; /* of the runtime; NULL = the answer is free */
+    uint32_t state;
+    uint32_t blanks;           /* tokens of white space between reasoning and answer */
+    int32_t ids[QSF_HOLD_IDS]; /* ids[at..n) come next: they close what is open */
+    uint32_t at, n;
+    bool closing, finished; /* the limit was near; nothing is left to close */
+} QsfHold;
+
+/* A text instead of the settings, or NULL. */
+typedef struct QsfHoldText {
+    uint8_t kind; /* QSFGrammarKind */
+    const char *text;
+    size_t len;
+} QsfHoldText;
+
+/* Bytes that a grammar takes beside a model with this vocabulary, at most. */
+uint64_t qsf_hold_bytes(uint32_t n_vocab);
+/* Compiles the grammar that given or, if it is NULL, the parameters name. written[0..len): what the answer
+ * has so far. QSF_E_USAGE: the grammar is wrong, or does not match that; QSF_E_BUDGET, QSF_E_RUNTIME,
+ * QSF_E_INTERRUPTED; QSF_E_MODEL: its file cannot be read. Not while the ledger is frozen. */
+int qsf_hold_begin(QsfHold *h, QsfRuntime *rt, const QSFParams *p, const QsfHoldText *given,
+                   const char *written, size_t len, QsfErr *err);
+/* After QSF_E_BUDGET: makes a plan that keeps memory free for a grammar. false: there is none, or it was
+ * made before. The context may be shorter. Between two answers. */
+bool qsf_hold_make_room(QsfRuntime *rt);
+/* Frees what the runtime keeps. */
+void qsf_hold_close(QsfRuntime *rt);
+
+/* Does the next token belong to the answer, so that the grammar counts? split NULL: there is no reasoning. */
+bool qsf_hold_counts(const QsfHold *h, const QsfThinkSplit *split);
+/* Before a token that counts: the set of tokens that may come (sampler.h). detok: what the text is made
+ * with. */
+int qsf_hold_allowed(QsfHold *h, const QsfRuntime *rt, const QsfThinkSplit *split, const QsfDetok *detok,
+                     const uint64_t **set, QsfErr *err);
+/* The grammar has ended, and nothing can follow. */
+bool qsf_hold_is_over(const QsfHold *h);
+/* Where it may end now. */
+bool qsf_hold_may_end(const QsfHold *h);
+/* After *id was chosen, when it and what follows may have `left` tokens: if what is open then could not be
+ * closed any more, another token begins to close it: *id changes, or h->finished says that there is none. */
+int qsf_hold_limit(QsfHold *h, const QsfRuntime *rt, const QsfDetok *detok, uint32_t left, int32_t *id,
+                   QsfErr *err);
+/* Takes a token, before it is passed to split and detok. piece (cap): scratch. QSF_E_USAGE: it does not
+ * match. */
+int qsf_hold_take(QsfHold *h, const QsfRuntime *rt, const QsfThinkSplit *split, const QsfDetok *detok,
+                  int32_t id, char *piece, size_t cap, QsfErr *err);
+/* The tokens without a choice that come next, at most max: *n, 0 if there are few. */
+int qsf_hold_forced(QsfHold *h, const QsfRuntime *rt, const QsfDetok *detok, int32_t *ids, uint32_t max,
+                    uint32_t *n, QsfErr *err);
+
+#endif

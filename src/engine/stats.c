@@ -8,7 +8,6 @@
 
 #include "src/base/clock.h"
 #include "src/base/utf8.h"
-#include "src/engine/expert_budgets.h"
 #include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
 #include "src/forward/forward.h"
@@ -154,6 +153,18 @@ static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
     }
 }
 
+static void fill_experts(QsfExpertFacts *f, const QsfRuntime *rt) {
+    const QsfPlan *p = &rt->plan;
+    *f = (QsfExpertFacts){ .budget = rt->budget,
+                           .total = p->total,
+                           .slot_bytes = p->expert_slot_bytes,
+                           .n = p->n_experts,
+                           .slots = p->expert_slots > 0 ? p->expert_slots
+                                    : p->n_slots == 0   ? p->n_experts
+                                                        : 0,
+                           .used = p->experts_used };
+}
+
 static void fill_model(QSFStats *s, const QsfRuntime *rt, const char *path) {
     const char *name = rt->model.hp.name;
     copy_clean(s->model_name, sizeof s->model_name, name[0] != '\0' ? name : base_name(path));
@@ -173,6 +184,7 @@ void qsf_live_stats_model(QsfLiveStats *b, QsfRuntime *rt, const char *path, con
     b->read_tps = 0;
     b->s.budget = s->ram_budget;
     if (rt != NULL) fill_model(&b->s, rt, path);
+    if (rt != NULL) fill_experts(&b->experts, rt);
     set_state(b, rt != NULL ? QSF_STATE_IDLE : QSF_STATE_EMPTY);
     pthread_mutex_unlock(&b->lock);
 }
@@ -190,6 +202,7 @@ void qsf_live_stats_plan(QsfLiveStats *b, uint32_t ctx_used) {
         QsfForwardStats f;
         qsf_forward_stats(b->rt->fwd, &f);
         fill_plan(&b->s, b->rt);
+        fill_experts(&b->experts, b->rt);
         b->s.ctx_used = ctx_used;
         b->wait_from = f.wait_ns;
         b->reading_from = f.read_ns;
@@ -324,7 +337,7 @@ static void add_prefill(const QsfLiveStats *b, const QsfForwardStats *f, QSFStat
 /* All are in memory when the plan pins them; that is known before they are read. */
 static void add_experts(const QsfLiveStats *b, const QsfForwardStats *f, QSFExpertInfo *x) {
     if (x->n == 0) return;
-    x->slots = b->rt->plan.expert_slots > 0 ? f->expert_slots : 0;
+    x->slots = b->experts.slots > 0 && b->experts.slots < x->n ? f->expert_slots : 0;
     x->resident = f->experts_in;
     x->uses = f->expert_uses;
     x->misses = f->expert_misses;
@@ -423,18 +436,11 @@ uint32_t qsf_live_stats_experts(QsfLiveStats *b, QSFExpertBudget *out, uint32_t 
     uint32_t n = 0;
     pthread_mutex_lock(&b->lock);
     if (b->rt != NULL) {
-        const QsfPlan *p = &b->rt->plan;
+        QsfExpertFacts f = b->experts;
         QsfForwardStats s;
         qsf_forward_stats(b->rt->fwd, &s);
-        QsfExpertFacts f = { .budget = b->rt->budget,
-                             .total = p->total,
-                             .slot_bytes = p->expert_slot_bytes,
-                             .n = p->n_experts,
-                             .slots = p->expert_slots > 0 ? s.expert_slots
-                                      : p->n_slots == 0   ? p->n_experts
-                                                          : 0,
-                             .used = p->experts_used,
-                             .depth = s.expert_depth };
+        if (f.slots > 0 && f.slots < f.n) f.slots = s.expert_slots; /* some may be lent */
+        f.depth = s.expert_depth;
         add_times(b, &s, &f);
         n = qsf_expert_budgets(&f, out, max);
     }

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "src/engine/expert_budgets.h"
 #include "src/engine/runtime.h"
 
 typedef struct QsfLiveStats {
@@ -18,6 +19,7 @@ typedef struct QsfLiveStats {
     uint32_t read_tokens;     /* tokens generated until then */
     uint64_t wait_from;       /* time waited for reads until then, */
     uint64_t reading_from;    /* and time in which something was read */
+    QsfExpertFacts experts;   /* of the plan: without depths and times; slots 0: it has none */
     uint32_t reused;          /* prompt tokens that needed no prefill */
     double read_tps;          /* speed of the model's last longer prefill, 0 = not known */
     QsfRuntime *rt;           /* NULL: no model; its counters are read under the lock only */

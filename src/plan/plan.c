@@ -123,7 +123,6 @@ static void pin_some(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p
     QsfSpread r = spread(s, c, c->pinned_unit_bytes + (lowered ? 0 : left), lowered, p);
     c->pinned_unit_bytes = r.held;
     p->expert_slots = r.slots;
-    p->expert_slot_bytes = s->shape.expert_slot;
     p->expert_hits = r.hits;
     p->expert_known = qsf_expert_hits_of(s->o->expert_depth, r.slots, s->shape.n_experts) >= 0;
     p->pinned_bytes = r.weight;
@@ -260,6 +259,7 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     p->expert_bytes = s->shape.expert_bytes;
     p->n_experts = (uint32_t)s->shape.n_experts;
     p->experts_used = s->shape.experts_used;
+    p->expert_slot_bytes = s->shape.expert_slot;
     p->active_bytes = qsf_quality_reduces(&s->o->quality) ? qsf_quality_bytes(&s->o->quality, s->m)
                                                           : s->shape.active_bytes;
     if (c->n_slots == 0)

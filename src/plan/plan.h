@@ -97,19 +97,19 @@ typedef struct QsfPlan {
     uint32_t *lend;   /* (n_lend) units that are pinned further meanwhile, in this order; owned by the plan */
     uint32_t n_lend;
     uint64_t lent_weight,
-        lent_active;       /* of them at the start of a conversation: bytes of weights, and what a token
+        lent_active;            /* of them at the start of a conversation: bytes of weights, and what a token
                               then streams less */
-    uint64_t expert_bytes; /* of all experts; 0: there are none */
-    uint32_t n_experts;    /* in all blocks */
-    uint32_t experts_used; /* most experts of a block that a token uses */
-    uint32_t expert_slots; /* experts that are in memory at a time, those that are wanted most
+    uint64_t expert_bytes;      /* of all experts; 0: there are none */
+    uint32_t n_experts;         /* in all blocks */
+    uint32_t experts_used;      /* most experts of a block that a token uses */
+    uint32_t expert_slots;      /* experts that are in memory at a time, those that are wanted most
                               (expert_pool.h); 0: they are pinned, or all stream */
-    uint64_t expert_slot_bytes;
-    double expert_hits;    /* expected share of the chosen experts that are in memory */
-    bool expert_known;     /* it is by what was chosen in earlier conversations */
-    bool embed_resident;   /* the embedding table is in RAM (pinned head of a tied model counts) */
-    uint32_t embed_rows;   /* rows of the embedding row cache; 0 = none (or resident) */
-    uint64_t sketch_bytes; /* memory of the sketch of the head; 0: none */
+    uint64_t expert_slot_bytes; /* of a slot, also if there are none */
+    double expert_hits;         /* expected share of the chosen experts that are in memory */
+    bool expert_known;          /* it is by what was chosen in earlier conversations */
+    bool embed_resident;        /* the embedding table is in RAM (pinned head of a tied model counts) */
+    uint32_t embed_rows;        /* rows of the embedding row cache; 0 = none (or resident) */
+    uint64_t sketch_bytes;      /* memory of the sketch of the head; 0: none */
     QsfStreamConfig stream;
     uint64_t pinned_bytes;   /* weights, without padding; as the rest when the context is full */
     uint64_t streamed_bytes; /* weights streamed for one token of an answer; of experts the average */

@@ -88,13 +88,21 @@ static void none_asked_for(void **state) {
     assert_string_equal(found(), "");
 }
 
-/* Everything fits: there is nothing to learn. */
+/* Everything fits: there is nothing to learn, but less memory can be judged. */
 static void none_needed(void **state) {
+    QSFExpertBudget b[QSF_EXPERT_BUDGETS];
+    QSFStats stats;
     QSFSettings s = settings;
     (void)state;
     s.pin = UINT64_MAX;
     QSFWorker *w = loaded(&s);
     (void)answer(w);
+    qsf_worker_stats(w, &stats);
+    assert_int_equal(stats.expert.resident, ALL);
+    assert_int_equal(stats.expert.slots, 0);
+    assert_int_equal(stats.expert.misses, 0);
+    const uint32_t n = qsf_worker_expert_budgets(w, b, QSF_EXPERT_BUDGETS);
+    assert_true(n > 0 && b[n - 1].hits == 1 && b[n - 1].resident == 1);
     qsf_worker_stop(w);
     assert_string_equal(found(), "");
 }

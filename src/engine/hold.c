@@ -188,8 +188,16 @@ int qsf_hold_begin(QsfHold *h, QsfRuntime *rt, const QSFParams *p, const QsfHold
 
 /* --- an answer --- */
 
-bool qsf_hold_counts(const QsfHold *h, const QsfThinkSplit *split) {
-    if (h->c == NULL || split == NULL) return h->c != NULL;
+/* White space between reasoning and answer belongs to neither. */
+static bool after_reasoning(const QsfThinkSplit *split) {
+    return split != NULL && split->t->format == QSF_THINK_TAGS &&
+           (split->state == QSF_THINK_AFTER || split->state == QSF_THINK_OPENED);
+}
+
+bool qsf_hold_counts(QsfHold *h, const QsfThinkSplit *split, const QsfDetok *detok) {
+    if (h->c == NULL) return false;
+    h->drops = qsf_detok_drops_space(detok) || after_reasoning(split);
+    if (split == NULL) return true;
     if (split->t->format == QSF_THINK_TAGS) return !qsf_think_inside(split);
     return split->part == QSF_PART_ANSWER && !split->heading;
 }
@@ -206,10 +214,8 @@ static bool is_blank(const QsfConstraint *c, int32_t id) {
     return false;
 }
 
-/* White space between reasoning and answer belongs to neither. */
 static bool takes_blanks(const QsfHold *h, const QsfThinkSplit *split) {
-    return split != NULL && split->t->format == QSF_THINK_TAGS && h->blanks < 2 &&
-           (split->state == QSF_THINK_AFTER || split->state == QSF_THINK_OPENED);
+    return h->blanks < 2 && after_reasoning(split);
 }
 
 /* A token before the answer that opens reasoning or the answer; -1 = none. */
@@ -223,12 +229,10 @@ static void add_bit(uint64_t *set, uint32_t n, int32_t id) {
     if (id >= 0 && (uint32_t)id < n) set[id / 64] |= 1ull << (id % 64);
 }
 
-int qsf_hold_allowed(QsfHold *h, const QsfRuntime *rt, const QsfThinkSplit *split, const QsfDetok *detok,
-                     const uint64_t **set, QsfErr *err) {
+int qsf_hold_allowed(QsfHold *h, const QsfThinkSplit *split, const uint64_t **set, QsfErr *err) {
     QsfConstraint *c = h->c;
     const int32_t open = opens(h, split);
-    const bool blanks = takes_blanks(h, split), drops = qsf_detok_drops_space(detok);
-    (void)rt;
+    const bool blanks = takes_blanks(h, split), drops = h->drops;
     int rc = keep_small(h, err);
     if (rc == QSF_OK && qsf_masks_get(c->masks, h->state, drops, set, err) != QSF_OK) {
         if (err->code == QSF_E_INTERRUPTED) return err->code;
@@ -251,24 +255,24 @@ bool qsf_hold_is_over(const QsfHold *h) {
 }
 
 /* The state after a token; 0: it does not match. */
-static int after(const QsfHold *h, const QsfRuntime *rt, const QsfDetok *detok, int32_t id, char *piece,
-                 size_t cap, uint32_t *next, QsfErr *err) {
+static int after(const QsfHold *h, const QsfRuntime *rt, int32_t id, char *piece, size_t cap, uint32_t *next,
+                 QsfErr *err) {
     size_t len = qsf_tokenizer_piece(rt->tok, id, false, piece, cap);
     if (len > cap) len = cap;
-    const size_t drop = qsf_detok_drops_space(detok) && len > 0 && piece[0] == ' ';
+    const size_t drop = h->drops && len > 0 && piece[0] == ' ';
     return qsf_automaton_token(h->c->automaton, h->state, id, piece + drop, len - drop, next, err);
 }
 
 int qsf_hold_take(QsfHold *h, const QsfRuntime *rt, const QsfThinkSplit *split, const QsfDetok *detok,
                   int32_t id, char *piece, size_t cap, QsfErr *err) {
     uint32_t next;
-    if (!qsf_hold_counts(h, split) || qsf_runtime_ends(rt, id)) return QSF_OK;
+    if (!qsf_hold_counts(h, split, detok) || qsf_runtime_ends(rt, id)) return QSF_OK;
     if (id == opens(h, split)) return QSF_OK;
     if (takes_blanks(h, split) && is_blank(h->c, id)) {
         h->blanks++;
         return QSF_OK;
     }
-    int rc = after(h, rt, detok, id, piece, cap, &next, err);
+    int rc = after(h, rt, id, piece, cap, &next, err);
     if (rc == QSF_OK && next == 0)
         return qsf_err_set(err, QSF_E_USAGE, "token %d does not match the grammar of the answer", (int)id);
     if (rc == QSF_OK) h->state = next;
@@ -337,14 +341,13 @@ static int ending(const QsfHold *h, const QsfRuntime *rt, uint32_t state, uint32
     return rc;
 }
 
-int qsf_hold_limit(QsfHold *h, const QsfRuntime *rt, const QsfDetok *detok, uint32_t left, int32_t *id,
-                   QsfErr *err) {
+int qsf_hold_limit(QsfHold *h, const QsfRuntime *rt, uint32_t left, int32_t *id, QsfErr *err) {
     char piece[QSF_TRIE_DEPTH];
     uint32_t next = 0;
     bool fits = true;
     QsfIds ids = { 0 };
     if (h->closing || qsf_runtime_ends(rt, *id)) return QSF_OK;
-    int rc = after(h, rt, detok, *id, piece, sizeof piece, &next, err);
+    int rc = after(h, rt, *id, piece, sizeof piece, &next, err);
     if (rc != QSF_OK || next == 0 || qsf_automaton_cost(h->c->automaton, next) + 1 < left) return rc;
     rc = ending(h, rt, next, left - 1, &ids, &fits, err);
     if (rc == QSF_OK && !fits)
@@ -363,13 +366,12 @@ int qsf_hold_limit(QsfHold *h, const QsfRuntime *rt, const QsfDetok *detok, uint
     return rc;
 }
 
-int qsf_hold_forced(QsfHold *h, const QsfRuntime *rt, const QsfDetok *detok, int32_t *ids, uint32_t max,
-                    uint32_t *n, QsfErr *err) {
+int qsf_hold_forced(QsfHold *h, const QsfRuntime *rt, int32_t *ids, uint32_t max, uint32_t *n, QsfErr *err) {
     QsfStrbuf text = QSF_STRBUF_INIT;
     QsfIds all = { 0 };
     uint32_t state = h->state;
     *n = 0;
-    if (h->closing || qsf_detok_drops_space(detok)) return QSF_OK;
+    if (h->closing || h->drops) return QSF_OK;
     int rc = keep_small(h, err);
     state = h->state;
     if (rc == QSF_OK) rc = qsf_automaton_forced(h->c->automaton, &state, FORCED_MOST, &text, err);

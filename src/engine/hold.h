@@ -19,6 +19,7 @@ typedef struct QsfHold {
     uint32_t blanks;           /* tokens of white space between reasoning and answer */
     int32_t ids[QSF_HOLD_IDS]; /* ids[at..n) come next: they close what is open */
     uint32_t at, n;
+    bool drops;             /* a space at the beginning of the next token is not text of the answer */
     bool closing, finished; /* the limit was near; nothing is left to close */
 } QsfHold;
 
@@ -42,26 +43,23 @@ bool qsf_hold_make_room(QsfRuntime *rt);
 /* Frees what the runtime keeps. */
 void qsf_hold_close(QsfRuntime *rt);
 
-/* Does the next token belong to the answer, so that the grammar counts? split NULL: there is no reasoning. */
-bool qsf_hold_counts(const QsfHold *h, const QsfThinkSplit *split);
-/* Before a token that counts: the set of tokens that may come (sampler.h). detok: what the text is made
- * with. */
-int qsf_hold_allowed(QsfHold *h, const QsfRuntime *rt, const QsfThinkSplit *split, const QsfDetok *detok,
-                     const uint64_t **set, QsfErr *err);
+/* Looks at the next token: does it belong to the answer, so that the grammar counts? split NULL: there is no
+ * reasoning; detok: what makes the text. */
+bool qsf_hold_counts(QsfHold *h, const QsfThinkSplit *split, const QsfDetok *detok);
+/* Before a token that counts: the set of tokens that may come (sampler.h). */
+int qsf_hold_allowed(QsfHold *h, const QsfThinkSplit *split, const uint64_t **set, QsfErr *err);
 /* The grammar has ended, and nothing can follow. */
 bool qsf_hold_is_over(const QsfHold *h);
 /* Where it may end now. */
 bool qsf_hold_may_end(const QsfHold *h);
 /* After *id was chosen, when it and what follows may have `left` tokens: if what is open then could not be
  * closed any more, another token begins to close it: *id changes, or h->finished says that there is none. */
-int qsf_hold_limit(QsfHold *h, const QsfRuntime *rt, const QsfDetok *detok, uint32_t left, int32_t *id,
-                   QsfErr *err);
+int qsf_hold_limit(QsfHold *h, const QsfRuntime *rt, uint32_t left, int32_t *id, QsfErr *err);
 /* Takes a token, before it is passed to split and detok. piece (cap): scratch. QSF_E_USAGE: it does not
  * match. */
 int qsf_hold_take(QsfHold *h, const QsfRuntime *rt, const QsfThinkSplit *split, const QsfDetok *detok,
                   int32_t id, char *piece, size_t cap, QsfErr *err);
 /* The tokens without a choice that come next, at most max: *n, 0 if there are few. */
-int qsf_hold_forced(QsfHold *h, const QsfRuntime *rt, const QsfDetok *detok, int32_t *ids, uint32_t max,
-                    uint32_t *n, QsfErr *err);
+int qsf_hold_forced(QsfHold *h, const QsfRuntime *rt, int32_t *ids, uint32_t max, uint32_t *n, QsfErr *err);
 
 #endif

@@ -26,7 +26,7 @@ static int sample(QsfRun *r, QsfSample *s, QsfErr *err) {
         return QSF_OK;
     }
     if (r->held) {
-        int rc = qsf_hold_allowed(&r->hold, rt, split_of(r), &r->detok, &allowed, err);
+        int rc = qsf_hold_allowed(&r->hold, split_of(r), &allowed, err);
         if (rc != QSF_OK) return rc;
     }
     QsfSamplerInput in = { .logits = qsf_forward_logits(rt->fwd),
@@ -178,7 +178,7 @@ static int step_held(QsfRun *r, bool *taken, QsfErr *err) {
         qsf_run_end(r, QSF_STOP_EOS);
         return QSF_OK;
     }
-    int rc = most >= 2 ? qsf_hold_forced(&r->hold, rt, &r->detok, ids, most, &n, err) : QSF_OK;
+    int rc = most >= 2 ? qsf_hold_forced(&r->hold, rt, ids, most, &n, err) : QSF_OK;
     if (rc == QSF_OK && n > 0) return step_forced(r, ids, n, err);
     *taken = false;
     return rc;
@@ -194,7 +194,7 @@ static int choose(QsfRun *r, QsfSample *s, QsfErr *err) {
     }
     int rc = sample(r, s, err);
     if (rc != QSF_OK || !r->held || (r->first && r->g->chosen)) return rc;
-    rc = qsf_hold_limit(h, r->t->rt, &r->detok, left(r), &s->id, err);
+    rc = qsf_hold_limit(h, r->t->rt, left(r), &s->id, err);
     if (h->finished) qsf_run_end(r, QSF_STOP_LENGTH);
     return rc;
 }
@@ -205,7 +205,7 @@ static int step(QsfRun *r, QsfErr *err) {
     QsfForward *f = t->rt->fwd;
     QsfSample s;
     bool taken = false;
-    r->held = qsf_hold_counts(&r->hold, split_of(r));
+    r->held = qsf_hold_counts(&r->hold, split_of(r), &r->detok);
     int rc = r->held ? step_held(r, &taken, err) : QSF_OK;
     if (rc != QSF_OK || taken) return rc;
     rc = choose(r, &s, err);
@@ -350,7 +350,7 @@ static int run(QsfRun *r, QsfErr *err) {
         rc = QSF_OK;
     }
     const bool whole = r->hold.c == NULL ||
-                       (qsf_hold_counts(&r->hold, split_of(r)) && qsf_hold_may_end(&r->hold));
+                       (qsf_hold_counts(&r->hold, split_of(r), &r->detok) && qsf_hold_may_end(&r->hold));
     r->out->grammar_cut = !whole;
     qsf_run_flush(r);
     return rc;

@@ -142,7 +142,7 @@ static void add_escape(Ways *w, uint32_t c) {
 
 /* The part of lo..hi that a JSON string has as it is, and the escapes of the rest. */
 static void add_json(Ways *w, uint32_t lo, uint32_t hi) {
-    for (uint32_t c = lo; c <= hi && c <= '\\'; c++)
+    for (uint32_t c = lo > 0 ? lo : 1; c <= hi && c <= '\\'; c++) /* no NUL, as in any string */
         if (is_escaped(c)) add_escape(w, c);
     for (uint32_t from = lo; from <= hi; from++) {
         uint32_t to = from;

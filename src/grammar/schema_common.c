@@ -59,18 +59,26 @@ static uint32_t list_of(QsfSchema *s, QsfNodeKind kind, const uint32_t *nodes, s
     return list;
 }
 
-/* \uXXXX of one code point, or a surrogate pair; no half of one. */
+/* n zeros, a digit from pairs, then the rest of four digits. */
+static uint32_t four_digits(QsfSchema *s, unsigned zeros, const char *pairs) {
+    const uint32_t list = qsf_node_list(s->b, QSF_NODE_SEQ);
+    for (unsigned i = 0; i < 4; i++)
+        qsf_node_add(s->b, list, class_of(s, i < zeros ? "00" : i == zeros ? pairs : "09afAF"));
+    return list;
+}
+
+/* \uXXXX of one code point, or a surrogate pair; no half of one, and no NUL, which many programs cannot hold. */
 static uint32_t number_escape(QsfSchema *s) {
     QsfGrammarBuild *b = s->b;
-    const uint32_t plain[] = { class_of(s, "09acefACEF"), hex(s), hex(s), hex(s) };
     const uint32_t low[] = { class_of(s, "ddDD"), class_of(s, "07"), hex(s), hex(s) };
     const uint32_t pair[] = {
         class_of(s, "ddDD"), class_of(s, "89abAB"), hex(s), hex(s), qsf_node_text(b, "\\u"),
         class_of(s, "ddDD"), class_of(s, "cfCF"),   hex(s), hex(s)
     };
-    const uint32_t ways[] = { list_of(s, QSF_NODE_SEQ, plain, 4), list_of(s, QSF_NODE_SEQ, low, 4),
-                              list_of(s, QSF_NODE_SEQ, pair, 9) };
-    return seq(s, qsf_node_text(b, "u"), list_of(s, QSF_NODE_ALT, ways, 3));
+    const uint32_t ways[] = { four_digits(s, 0, "19acefACEF"),  four_digits(s, 1, "19afAF"),
+                              four_digits(s, 2, "19afAF"),      four_digits(s, 3, "19afAF"),
+                              list_of(s, QSF_NODE_SEQ, low, 4), list_of(s, QSF_NODE_SEQ, pair, 9) };
+    return seq(s, qsf_node_text(b, "u"), list_of(s, QSF_NODE_ALT, ways, 6));
 }
 
 uint32_t qsf_schema_char(QsfSchema *s) {

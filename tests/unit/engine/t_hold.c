@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Answers that have to match a grammar, through the engine: reasoning before them, the limit of tokens,
+ * answers that continue, grammars of requests, refusals. */
+#include "tests/harness/qsf_test.h"
+
+#include "src/base/json.h"
+#include "tests/harness/gguf_build.h"
+#include "tests/harness/worker_rig.h"
+
+#define TURNS "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<end>{% endfor %}"
+#define PLAIN "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+
+static char path[256];
+
+static QSFWorker *worker_of(const QSFSettings *s) {
+    QSFWorker *w = qsf_rig_worker();
+    qsf_rig_load(w, path, s);
+    return w;
+}
+
+static QSFWorker *worker_with(const char *script, const char *template) {
+    QsfTinySpec spec = { .chat_template = template };
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("hold.gguf"));
+    assert_int_equal(qsf_test_write_script_llama(path, script, &spec), 0);
+    QSFSettings s = qsf_rig_settings();
+    s.params.ignore_eos = false;
+    return worker_of(&s);
+}
+
+static QSFWorker *tiny_worker(uint64_t budget) {
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("hold.gguf"));
+    assert_int_equal(qsf_test_write_tiny_llama(path, NULL), 0);
+    QSFSettings s = qsf_rig_settings();
+    s.params.ignore_eos = false;
+    s.ram_budget = budget;
+    return worker_of(&s);
+}
+
+static void done(QSFWorker *w) {
+    qsf_worker_stop(w);
+    unlink(path);
+}
+
+/* Sets a row of the settings and the limit of tokens. */
+static void set(QSFWorker *w, const char *name, const char *value, int32_t max) {
+    QSFSettings s = { 0 };
+    char err[300];
+    qsf_worker_get_params(w, &s.params);
+    s.params.grammar_kind = QSF_GRAMMAR_NONE;
+    assert_int_equal(qsf_setting_set(&s, qsf_setting_find(name), value, err, sizeof err), 0);
+    s.params.max_tokens = max;
+    qsf_worker_set_params(w, &s.params);
+}
+
+static QsfSeen *ask(QSFWorker *w, const char *last) {
+    QSFMessage m[2] = { { .role = "user", .content = "go", .len = 2 }, { .role = "assistant" } };
+    QSFRequest r = { .messages = m, .n_messages = last != NULL ? 2 : 1, .continue_last = last != NULL };
+    m[1].content = last;
+    m[1].len = last != NULL ? strlen(last) : 0;
+    return qsf_rig_finish(w, qsf_worker_submit(w, &r));
+}
+
+static void expect_json(const QsfSeen *s, const char *before) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfErr e = { 0 };
+    if (s->end.type != QSF_EVENT_DONE) fail_msg("%s", s->end_text);
+    qsf_strbuf_adds(&b, before);
+    qsf_strbuf_adds(&b, s->text);
+    QsfJson *v = qsf_json_parse(b.data, b.len, &e);
+    if (v == NULL) fail_msg("%s: %s", b.data, e.msg);
+    assert_false(s->end.grammar_cut);
+    qsf_json_free(v);
+    qsf_strbuf_free(&b);
+}
+
+/* The thought is what the script has; then the grammar chooses among its words. */
+static void reasoning_is_free(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("<think> _deep _thought </think> <0x0A> _Hello _world", TURNS PLAIN);
+    set(w, "regex", "Hello( world)?", 0);
+    QsfSeen *s = ask(w, NULL);
+    assert_string_equal(s->reasoning, "<think> deep thought</think>\n ");
+    assert_string_equal(s->text, "Hello world");
+    assert_int_equal(s->end.stop, QSF_STOP_EOS);
+    set(w, "regex", "Hello|deep", 0);
+    assert_string_equal(ask(w, NULL)->text, "Hello");
+    done(w);
+}
+
+static const char schema[] =
+    "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\"}, \"b\": {\"type\": "
+    "\"integer\"}, \"c\": {\"const\": \"\xF0\x9F\xA6\x89\"}}, \"required\": [\"a\", \"b\", \"c\"]}";
+
+static QsfSeen *ask_schema(QSFWorker *w, const char *text, uint32_t max) {
+    QSFMessage m = { .role = "user", .content = "go", .len = 2 };
+    QSFRequest r = { .messages = &m, .n_messages = 1, .max_tokens = max, .grammar_kind = QSF_GRAMMAR_SCHEMA };
+    r.grammar = text;
+    r.grammar_len = strlen(text);
+    return qsf_rig_finish(w, qsf_worker_submit(w, &r));
+}
+
+/* A model of random weights never ends an object by itself: the limit does, at every length that has room. */
+static void the_limit_closes(void **state) {
+    (void)state;
+    QSFWorker *w = tiny_worker(QSF_RIG_BUDGET);
+    uint32_t closed = 0;
+    for (uint32_t n = 4; n < 64; n += 6) {
+        QsfSeen *s = ask_schema(w, schema, n);
+        if (s->end.type != QSF_EVENT_DONE) fail_msg("%s", s->end_text);
+        assert_true(s->end.tokens <= n);
+        if (s->end.grammar_cut) {
+            assert_true(closed == 0 && s->end.stop == QSF_STOP_LENGTH);
+            assert_non_null(strstr(s->notice, "cut before its grammar"));
+            continue;
+        }
+        closed++;
+        expect_json(s, "");
+        assert_non_null(strstr(s->text, "\xF0\x9F\xA6\x89"));
+    }
+    assert_true(closed > 3 && closed < 10);
+    set(w, "json-schema", "any", 30);
+    expect_json(ask(w, NULL), "");
+    done(w);
+}
+
+static void answers_continue(void **state) {
+    (void)state;
+    QSFWorker *w = tiny_worker(QSF_RIG_BUDGET);
+    set(w, "json-schema", "any", 30);
+    expect_json(ask(w, "{\"x\": [1, \"y"), "{\"x\": [1, \"y");
+    QsfSeen *s = ask(w, "[1,, ");
+    assert_int_equal(s->end.type, QSF_EVENT_ERROR);
+    assert_non_null(strstr(s->end_text, "to be continued does not match"));
+    done(w);
+}
+
+/* A token that the owner chooses instead. */
+static void branches_match(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("Hello _world Hello", TURNS PLAIN);
+    QSFMessage m = { .role = "user", .content = "go", .len = 2 };
+    set(w, "regex", "Hello (world|deep)(Hello)?", 0);
+    assert_string_equal(ask(w, NULL)->text, "Hello worldHello");
+    int32_t ids[2];
+    assert_int_equal(qsf_worker_token_ids(w, 0, ids, 2), 2);
+    QSFRequest r = { .messages = &m, .n_messages = 1, .branch = 2, .branch_id = ids[1] };
+    assert_string_equal(qsf_rig_finish(w, qsf_worker_submit(w, &r))->text, "Hello worldHello");
+    r.branch_id = ids[0];
+    QsfSeen *s = qsf_rig_finish(w, qsf_worker_submit(w, &r));
+    assert_int_equal(s->end.type, QSF_EVENT_ERROR);
+    assert_non_null(strstr(s->end_text, "does not match the grammar"));
+    done(w);
+}
+
+static void wrong_grammars(void **state) {
+    (void)state;
+    QSFWorker *w = tiny_worker(QSF_RIG_BUDGET);
+    QsfSeen *s = ask_schema(w, "{\"not\": {}}", 20);
+    assert_int_equal(s->end.type, QSF_EVENT_ERROR);
+    assert_non_null(strstr(s->end_text, "#/not: the keyword not is not supported"));
+    set(w, "grammar", "/nowhere/g.gbnf", 20);
+    assert_non_null(strstr(ask(w, NULL)->end_text, "/nowhere/g.gbnf: No such file"));
+    set(w, "only", "(", 20);
+    assert_non_null(strstr(ask(w, NULL)->end_text, "words: character 1: the group is not closed"));
+    set(w, "regex", "[ab]{3}", 20);
+    assert_int_equal(strlen(ask(w, NULL)->text), 3);
+    QSFParams p = { .grammar_kind = QSF_GRAMMAR_REGEX, .grammar = "a(?=b)" };
+    char err[300];
+    assert_int_equal(qsf_grammar_check(&p, err, sizeof err), 2);
+    assert_non_null(strstr(err, "lookahead"));
+    done(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reasoning_is_free), cmocka_unit_test(the_limit_closes),
+        cmocka_unit_test(answers_continue),  cmocka_unit_test(branches_match),
+        cmocka_unit_test(wrong_grammars),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -274,6 +274,7 @@ typedef struct QSFWhy {
     uint32_t n;                        /* candidates: the likeliest of the model, likeliest first, and id */
     int32_t candidate[QSF_WHY_TOKENS]; /* (n) */
     float p[QSF_WHY_TOKENS];           /* (n) at temperature 1, before the first stage */
+    float entropy;                     /* of all tokens there, in bits */
     uint32_t n_vocab, n_stages;        /* n_stages 0: nothing is known, the token was given */
     QSFWhyStage stage[QSF_WHY_STAGES]; /* (n_stages) */
     int32_t decided;                   /* the stage that left a single token; -1 = none: it was drawn */

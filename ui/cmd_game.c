@@ -85,7 +85,9 @@ static bool end_game(UiApp *a, const char *name) {
     return ok;
 }
 
+/* A setting may end another one, which then comes back, too. */
 static bool take_settings(UiApp *a, const QSFGame *g) {
+    const QSFSettings was = a->settings;
     char value[QSF_SETTING_TEXT];
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
@@ -94,6 +96,8 @@ static bool take_settings(UiApp *a, const QSFGame *g) {
         if (!ui_app_set(a, row, value, true)) return false;
         a->game.set |= (uint64_t)1 << i;
     }
+    for (size_t i = 0; i < qsf_setting_count(); i++)
+        if (qsf_setting_differs(&a->settings, &was, qsf_setting_at(i))) a->game.set |= (uint64_t)1 << i;
     return true;
 }
 

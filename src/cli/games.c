@@ -36,7 +36,7 @@ static const char *beside(const Reader *r, const QSFSetting *row, const char *va
     const char *slash = strrchr(r->path, '/');
     if (strcmp(row->arg != NULL ? row->arg : "", "FILE") != 0 || value[0] == '/' || slash == NULL)
         return value;
-    if (strcmp(value, "off") == 0) return value;
+    if (strcmp(value, "off") == 0 || strcmp(value, "any") == 0) return value;
     snprintf(out, cap, "%.*s/%s", (int)(slash - r->path), r->path, value);
     return out;
 }

@@ -85,9 +85,10 @@ static void look(QsfRun *r, const float *logits, int32_t id, float plain) {
     QSFToken token;
     if (r->why.id != id) r->why = (QSFWhy){ .id = id, .decided = -1, .random = -1 };
     if (r->g->why != NULL) r->g->why(r->g->arg, &r->why);
+    const bool known = qsf_sampler_look_why(&r->why, &token);
     r->why.id = -1;
     if (r->g->token == NULL) return;
-    qsf_sampler_look(r->t->rt->sampler, logits, id, plain, &token);
+    if (!known) qsf_sampler_look(r->t->rt->sampler, logits, id, plain, &token);
     token.text_end = r->out->text_bytes;
     token.reasoning_end = r->out->reasoning_bytes;
     r->g->token(r->g->arg, &token);

@@ -72,8 +72,9 @@ static int compile_biases(QsfTokenRules *r, QsfErr *err) {
         rc = match(r, (int32_t)id, text_of(r, (int32_t)id, true), err);
     for (size_t i = 0; rc == QSF_OK && i < l->n; i++)
         if (l->rule[i].id < 0 && !l->rule[i].found)
-            return qsf_err_set(err, QSF_E_USAGE, "logit-bias: no token of this model has the text '%.*s'",
-                               (int)l->rule[i].len, l->texts + l->rule[i].at);
+            return qsf_err_set(err, QSF_E_USAGE, "logit-bias: no token of this model has the text '%.*s'%s",
+                               (int)l->rule[i].len, l->texts + l->rule[i].at,
+                               r->rt->settings.commands ? "; /bias off TOKEN removes it" : "");
     return rc;
 }
 

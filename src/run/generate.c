@@ -256,12 +256,28 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
     return rc;
 }
 
+/* Settings of stages that are on. */
+static void print_stages(const QSFParams *p) {
+    QSFSettings s, usual;
+    char value[QSF_SETTING_TEXT];
+    qsf_settings_default(&usual);
+    s = usual;
+    s.params = *p;
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        if (!(row->flags & QSF_SETTING_MORE) || !qsf_setting_differs(&s, &usual, row)) continue;
+        qsf_setting_get(&s, row, value, sizeof value);
+        qsf_text_fprintf(stderr, "%s %s\n", row->name, value);
+    }
+}
+
 static void print_timings(const QsfGeneration *g, const RunMeter *m, const QSFParams *p) {
     RunFigures f = run_figures(&m->s, g);
     qsf_text_fprintf(stderr,
                      "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g over %d tokens\n",
                      (double)p->temperature, (int)p->top_k, (double)p->top_p, (double)p->min_p,
                      (double)p->repeat_penalty, (int)p->repeat_last_n);
+    print_stages(p);
     qsf_text_fprintf(
         stderr,
         "prompt %u tokens, %.2f tok/s; answer %u tokens, %.2f tok/s; first token after %.0f ms; stop: %s; "

@@ -76,8 +76,8 @@ uint64_t *qsf_sampler_set(QsfSampler *s);
 
 /* The order of stages as text: names, separated by ',' or ';', of stages that are not always first or last;
  * '_' equals '-'. qsf_samplers_parse fills out (QSF_SAMPLERS_MAX) as QSFParams.samplers; "default" is the
- * default order. False with a sentence in why (cap) for an unknown name or one that comes twice. Any thread.
- */
+ * default order. False with a sentence in why (cap) for an unknown name or one that comes twice. Any
+ * thread. */
 bool qsf_samplers_parse(const char *text, uint8_t *out, char *why, size_t cap);
 /* Writes "default", or what reads back. */
 void qsf_samplers_print(const uint8_t *samplers, char *dst, size_t cap);
@@ -87,5 +87,8 @@ void qsf_samplers_print(const uint8_t *samplers, char *dst, size_t cap);
  * just called with the same logits, which then need not be passed over again; otherwise -1. Later draws do
  * not change. */
 void qsf_sampler_look(QsfSampler *s, const float *logits, int32_t id, float plain, QSFToken *out);
+/* The same from what is known about the choice of a token, without another pass; false if that is too
+ * little. */
+bool qsf_sampler_look_why(const QSFWhy *w, QSFToken *out);
 
 #endif

@@ -20,6 +20,7 @@ void qsf_trace_begin(QsfChain *c, QSFWhy *w, uint32_t n, int32_t also) {
     if (also >= 0 && place_of(w, also) < 0) w->candidate[w->n++] = also;
     qsf_chain_probabilities(c);
     for (uint32_t i = 0; i < w->n; i++) w->p[i] = c->prob[w->candidate[i]];
+    w->entropy = qsf_bits(c->nats);
     w->n_vocab = c->n_vocab;
     w->decided = -1;
     w->random = -1;
@@ -52,3 +53,13 @@ void qsf_trace_stage(QsfChain *c, QSFWhy *w, const QsfStage *stage) {
 }
 
 bool qsf_trace_has(const QSFWhy *w, int32_t id) { return place_of(w, id) >= 0; }
+
+bool qsf_sampler_look_why(const QSFWhy *w, QSFToken *out) {
+    if (w->n_stages == 0 || w->n < QSF_CANDIDATES) return false;
+    *out = (QSFToken){ .id = w->id, .entropy = w->entropy, .n = QSF_CANDIDATES };
+    for (uint32_t i = 0; i < w->n; i++)
+        if (w->candidate[i] == w->id) out->p = w->p[i];
+    for (uint32_t i = 0; i < QSF_CANDIDATES; i++)
+        out->top[i] = (QSFCandidate){ .id = w->candidate[i], .p = w->p[i] };
+    return true;
+}

@@ -57,6 +57,16 @@ ask --temperature 0 --logit-bias '#70=500'
 expect 0 '' "$run" --json --temperature 0 --ignore-eos -n 5 --top-logprobs 0 --logit-bias '#70=500' -p a "$tiny"
 [ "$(grep -o '"id": 70,' "$work/out" | wc -l)" -ge 5 ] || { cat "$work/out"; fail "a bias of 500 decides nothing"; }
 
+if [ -f "$stories" ]; then # a text over several tokens
+    tell() { expect 0 '' "$run" --json --temperature 0 -n 40 -p 'Once upon a time' "$@" "$stories"; }
+    for part in 'was a' 'loved to pl' ' girl'; do
+        tell
+        case $(answer_text) in *"$part"*) ;; *) answer_text && fail "the story has no '$part'" ;; esac
+        tell --ban "$part" --ban 'zzz'
+        case $(answer_text) in *"$part"*) answer_text && fail "'$part' is banned" ;; esac
+    done
+fi
+
 # ---- what was sampled
 have python3 && {
     ask --top-logprobs 3 --min-p 0.1

@@ -5,11 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "src/base/clock.h"
 #include "tests/harness/stage_rig.h"
 
 static void penalties_count(void **state) {
@@ -231,6 +233,17 @@ static void why_tells_what_happened(void **state) {
         qsf_sampler_seed(sampler, i);
         const QsfSample with = next(&in);
         assert_true(with.id == without.id && with.p == without.p && with.kept == without.kept);
+        QSFToken look, again;
+        assert_false(qsf_sampler_look_why(&w, &again)); /* it has only 5 */
+        in.n_why = QSF_CANDIDATES;
+        qsf_sampler_seed(sampler, i);
+        (void)next(&in);
+        assert_true(qsf_sampler_look_why(&w, &again));
+        qsf_sampler_look(sampler, x, with.id, -1, &look);
+        assert_memory_equal(&look, &again, sizeof look);
+        in.n_why = 5;
+        qsf_sampler_seed(sampler, i);
+        (void)next(&in);
         assert_true(w.id == with.id && w.n >= 5 && w.n <= 6 && w.n_vocab == N && w.n_stages >= 1);
         uint32_t at = 0, kept = N;
         while (w.candidate[at] != w.id) at++;
@@ -251,6 +264,56 @@ static void why_tells_what_happened(void **state) {
     assert_true(rare > 10);
 }
 
+/* Prints the time per token; the bound only catches an accident such as sorting the vocabulary. */
+static void a_large_vocabulary_is_cheap(void **state) {
+    (void)state;
+    enum { BIG = 262144, ROUNDS = 5 };
+    float *x = malloc(BIG * sizeof *x);
+    QsfSampler *s;
+    QsfErr err = { 0 };
+    QsfRng r;
+    const int32_t recent[] = { 5, 6, 7, 5, 6 };
+    assert_non_null(x);
+    assert_int_equal(qsf_sampler_create(&s, BIG, &table, &ledger, &err), QSF_OK);
+    qsf_rng_seed(&r, 1);
+    for (size_t i = 0; i < BIG; i++) {
+        x[i] = 0;
+        for (int j = 0; j < 6; j++) x[i] += (float)qsf_rng_unit(&r) * 6;
+    }
+    for (int k = 0; k < 7; k++) {
+        QSFParams p = plain();
+        p.temperature = 0.8f;
+        p.top_k = k == 0 || k > 4 ? 40 : 0;
+        p.dry = k == 0 ? 0.8f : 0;
+        p.dry_length = 2;
+        p.presence = p.frequency = k == 0 ? 0.1f : 0;
+        p.top_n_sigma = k == 1 ? 2 : 0;
+        p.typical = k == 2 ? 0.9f : 1;
+        p.xtc = k == 3 ? 1 : 0;
+        p.xtc_threshold = 0.1f;
+        p.mirostat = k == 4 ? 2 : 0;
+        p.mirostat_tau = 5;
+        p.dynatemp = k == 5 ? 0.3f : 0;
+        static const char *const names[] = { "penalties, dry", "top-n-sigma", "typical", "xtc",
+                                             "mirostat",       "dynatemp",    "why" };
+        QSFWhy why;
+        const QsfSamplerInput in = { .logits = x,
+                                     .params = &p,
+                                     .recent = recent,
+                                     .n_recent = 5,
+                                     .why = k == 6 ? &why : NULL,
+                                     .n_why = 8 };
+        QsfSample out;
+        const uint64_t from = qsf_now_ns();
+        for (int i = 0; i < ROUNDS; i++) assert_int_equal(qsf_sampler_next(s, &in, &out, &err), QSF_OK);
+        const double us = (double)(qsf_now_ns() - from) / 1e3 / ROUNDS;
+        printf("sampler, 262144 tokens, %s: %.0f us\n", names[k], us);
+        assert_true(us < 100000);
+    }
+    qsf_sampler_destroy(s);
+    free(x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(penalties_count),
@@ -259,6 +322,7 @@ int main(void) {
         cmocka_unit_test(the_order_is_a_setting),
         cmocka_unit_test(any_mixture_leaves_something),
         cmocka_unit_test(why_tells_what_happened),
+        cmocka_unit_test(a_large_vocabulary_is_cheap),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -102,4 +102,12 @@ for words in 'mine  *one token' 'least-likely' 'game mine: one token' 'the game 
     'no token has a bias' '^temperature 0.7'; do
     grep -aq -e "$words" "$work/out" || { cat "$work/out"; fail "/game does not say: $words"; }
 done
+# Each installed one can be played: its answer is one of its grammar, where it has one.
+for game in "$QSF_SRCDIR"/templates/games/*.ini; do
+    name=$(basename "$game" .ini)
+    printf '/game %s\nHello\n/game off\n' "$name" |
+        "$chat" --plain --no-config --no-save -n 90 --seed 3 -c 512 "$tiny" >"$work/out" 2>&1 ||
+        { cat "$work/out"; fail "/game $name"; }
+    grep -aq "the game $name is over" "$work/out" || { cat "$work/out"; fail "/game $name does not end"; }
+done
 finish

@@ -121,7 +121,8 @@ enum {
     QSF_SETTING_REPLAN = 4,
     QSF_SETTING_CHANGES = 8,
     QSF_SETTING_LIST = 16,
-    QSF_SETTING_MORE = 32 /* shown beside the conversation only while it has another value than by default */
+    QSF_SETTING_MORE = 32, /* shown beside the conversation only while it has another value than by default */
+    QSF_SETTING_HERE = 64  /* not kept with a session: it names a file that is written */
 };
 
 typedef struct QSFSetting {

@@ -27,14 +27,15 @@ void ui_own_set(UiApp *a, const QSFSetting *row, const char *value) {
     char err[200];
     if (a->kept) (void)qsf_setting_set(&a->own.settings, row, value, err, sizeof err);
     ui_config_chosen(a, row);
-    ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
+    if (!(row->flags & QSF_SETTING_HERE)) ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
 }
 
 void ui_own_record(UiOwn *own, const QSFLogRecord *r) {
     char err[200];
     if (!r->name || !r->text) return;
     const QSFSetting *row = qsf_setting_find(r->name);
-    if (row) (void)qsf_setting_set(&own->settings, row, r->text, err, sizeof err);
+    if (row && !(row->flags & QSF_SETTING_HERE))
+        (void)qsf_setting_set(&own->settings, row, r->text, err, sizeof err);
     if (strcmp(r->name, UI_STOP_SETTING) != 0) return;
     if (*r->text)
         (void)ui_stops_add(&own->stops, r->text);

@@ -117,7 +117,7 @@ static void save_settings(UiApp *a, const QSFSettings *s, bool replace) {
         const bool set = qsf_setting_user_set(s, row) && (a->kept || !ui_config_sets(a, row));
         const bool differs = qsf_setting_differs(s, &base, row) || (set && qsf_setting_user_set(&base, row));
         /* What the model recommends is not among a session's own settings. */
-        if (!(set && replace) && !(differs && (set || !a->kept))) continue;
+        if ((!(set && replace) && !(differs && (set || !a->kept))) || row->flags & QSF_SETTING_HERE) continue;
         qsf_setting_get(s, row, is, sizeof is);
         ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
     }

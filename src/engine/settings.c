@@ -222,7 +222,7 @@ static const Row rows[] = {
     {{"expert-ahead", "", 0, "WHEN", REPLAN,
       "read experts that the next layer of a sparse model will probably choose, while the disk is idle: on, off, or auto: as long as most are used (default auto)",
       0, 0, 0}, &qsf_kind_direct, AT(expert_ahead)},
-    {{"trace-experts", "", 0, "FILE", RELOAD,
+    {{"trace-experts", "", 0, "FILE", RELOAD | QSF_SETTING_HERE,
       "write which experts the routers of a sparse model choose to FILE, as text; each time a model is loaded the file starts from scratch; off = none (default off)",
       0, 0, 0}, &qsf_kind_file, AT(trace_experts)},
 };

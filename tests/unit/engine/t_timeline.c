@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runtime and timeline on a tiny model and on a real one: reuse of the prefix, live parameters, every way an
  * answer can end; none of it changes a token. */
+#include <unistd.h>
+
 #include "tests/harness/qsf_test.h"
 
 #include "src/base/file.h"
@@ -22,6 +24,7 @@ typedef struct Answer {
     atomic_int *cancel; /* set at token cancel_at */
     uint32_t cancel_at, refuse_at;
     uint32_t colder_at; /* temperature becomes 0 there */
+    uint32_t all_at;    /* limits for experts end there */
 } Answer;
 
 static const char *model_path;
@@ -31,6 +34,7 @@ static void on_params(void *arg, QSFParams *out) {
     Answer *a = arg;
     a->asked++;
     if (a->colder_at > 0 && a->n >= a->colder_at) a->params.temperature = 0;
+    if (a->all_at > 0 && a->n >= a->all_at) a->params.expert_top = 0, a->params.expert_drop = 0;
     *out = a->params;
 }
 
@@ -115,6 +119,53 @@ static QsfGeneration generate(QsfTimeline *t, const int32_t *prompt, size_t n, A
 
 static const int32_t prompt[] = { 1, 270, 271, 280, 265, 290, 299, 277, 262, 261, 288, 295 };
 #define N_PROMPT (sizeof prompt / sizeof prompt[0])
+
+enum { N_LOGITS = 300 };
+
+/* Generates, and keeps the last logits. */
+static void generate_with(QsfTimeline *t, const int32_t *ids, size_t n, Answer *a, float last[N_LOGITS]) {
+    generate(t, ids, n, a);
+    memcpy(last, qsf_forward_logits(t->rt->fwd), N_LOGITS * sizeof *last);
+}
+
+/* Limits for experts that end in the middle of an answer: what follows is what follows the same text without
+ * them; and after a limited answer, the next prompt is evaluated as if there had been none. */
+static void limits_leave_nothing_behind(void **state) {
+    static float all_last[N_LOGITS], last[N_LOGITS], changed[N_LOGITS], other[N_LOGITS];
+    char path[512];
+    QsfRuntime rt;
+    QsfTimeline t;
+    int32_t ids[N_PROMPT + 40];
+    (void)state;
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("limits.gguf"));
+    assert_int_equal(qsf_test_write_tiny_experts(path, 5), 0);
+    for (unsigned way = 0; way < 2; way++) { /* a limit to one expert, and to the heaviest ones */
+        const QsfRuntimeOptions o = options(128, way == 0 ? UINT64_MAX : 300000, 1);
+        Answer all = asking(0, 1, 24), some = all, rest = asking(0, 1, 12), after = rest, same = rest;
+        some.params.expert_top = way == 0;
+        some.params.expert_drop = way == 0 ? 0 : 0.9f;
+        Answer limited = some;
+        some.all_at = 12;
+        open_at(&rt, &t, path, &o);
+        generate_with(&t, prompt, N_PROMPT, &all, all_last);
+        generate_with(&t, prompt, N_PROMPT, &limited, last);
+        assert_memory_not_equal(last, all_last, sizeof last);
+        memcpy(ids, prompt, sizeof prompt);
+        memcpy(ids + N_PROMPT, limited.ids, 24 * sizeof *ids);
+        generate_with(&t, ids, N_PROMPT + 24, &after, last);
+        generate_with(&t, prompt, N_PROMPT, &some, changed);
+        assert_memory_equal(some.ids, limited.ids, 12 * sizeof *some.ids);
+        close_both(&rt, &t);
+        open_at(&rt, &t, path, &o); /* nothing was limited in this one */
+        generate_with(&t, ids, N_PROMPT + 24, &same, other);
+        assert_memory_equal(last, other, sizeof last);
+        generate_with(&t, ids, N_PROMPT + 12, &rest, other);
+        assert_memory_equal(rest.ids, some.ids + 12, 12 * sizeof *ids);
+        assert_memory_equal(changed, other, sizeof changed);
+        close_both(&rt, &t);
+    }
+    unlink(path);
+}
 
 static void the_prefix_is_reused_and_changes_nothing(void **state) {
     (void)state;
@@ -656,6 +707,7 @@ static void recording_changes_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_prefix_is_reused_and_changes_nothing),
+        cmocka_unit_test(limits_leave_nothing_behind),
         cmocka_unit_test(seeds_decide),
         cmocka_unit_test(recording_changes_nothing),
         cmocka_unit_test(the_context_ends_it),

@@ -813,6 +813,29 @@ static bool was_said(const Fixture *x, UiKind kind, const char *text) {
     return false;
 }
 
+/* What answers have to match: one setting of four is on; what is wrong is refused at once. */
+static void test_grammars(void **state) {
+    Fixture *x = *state;
+    say(x, "/regex (a");
+    assert_non_null(
+        strstr(last_said(x, UI_ERROR), "regular expression: character 1: the group is not closed"));
+    assert_int_equal(x->app.settings.params.grammar_kind, QSF_GRAMMAR_NONE);
+    say(x, "/grammar /nowhere/g.gbnf");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/nowhere/g.gbnf: No such file"));
+    say(x, "/regex a+");
+    say(x, "/schema any");
+    assert_true(was_said(x, UI_NOTICE, "regex off"));
+    assert_int_equal(x->app.settings.params.grammar_kind, QSF_GRAMMAR_SCHEMA);
+    assert_string_equal(x->engine.params.grammar, "any");
+    say(x, "/undo");
+    say(x, "/undo");
+    assert_int_equal(x->app.settings.params.grammar_kind, QSF_GRAMMAR_REGEX);
+    say(x, "/only [bw]\\w+ the|a");
+    assert_string_equal(x->app.settings.params.grammar, "[bw]\\w+ the|a");
+    say(x, "/only off");
+    assert_int_equal(x->app.settings.params.grammar_kind, QSF_GRAMMAR_NONE);
+}
+
 /* Limits for experts: of a sparse model only; another model that has none takes them back. */
 static void test_expert_limits(void **state) {
     Fixture *x = *state;
@@ -840,6 +863,7 @@ static void test_expert_limits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(test_expert_limits),
+        T(test_grammars),
         T(test_turns),
         T(test_queue),
         T(test_queue_command),

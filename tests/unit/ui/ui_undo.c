@@ -38,6 +38,7 @@ static const struct {
     { "quality", "/quality 0.5", NULL },
     { "rename", "/rename A title", NULL },
     { "temperature", "/temperature 0.25", NULL }, /* a setting */
+    { "regex", "/regex [a-z]+", NULL },
 };
 /* /redo, /swap and /continue are covered by other tests: they need a change before, or an answer. */
 static const char *const elsewhere[] = { "redo", "swap", "continue" };

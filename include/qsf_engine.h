@@ -423,7 +423,7 @@ typedef struct QSFExpertBudget {
 } QSFExpertBudget;
 /* Fills out (max) with budgets, ascending: round ones, the one in force, and the smallest with which all
  * experts are in memory. Returns how many; 0 if the model has no experts, too few were chosen to say, or its
- * other weights do not all fit. Any thread. */
+ * other weights do not all fit. Owner's thread; waits only while a model is replaced. */
 uint32_t qsf_worker_expert_budgets(QSFWorker *w, QSFExpertBudget *out, uint32_t max);
 /* Forgets which experts of the loaded model were used: removes its file, and drops what is not written yet.
  * Returns 0, or the exit code with a message in err: no model is loaded, it has no experts, the file cannot

@@ -106,7 +106,7 @@ static void budgets(UiApp *a, UiBuf *b) {
     for (uint32_t i = 0; i < n && i < QSF_EXPERT_BUDGETS; i++) budget(&list[i], &a->stats, b);
     if (n == 0 && x->slots == 0 && x->resident < x->n)
         ui_buf_puts(b, "budgets  the other weights do not fit, either\n");
-    else if (n == 0)
+    else if (n == 0 && x->uses == 0)
         ui_buf_puts(b, "budgets  known after some tokens\n");
 }
 

@@ -14,14 +14,13 @@ _Static_assert(ROUND + 2 <= QSF_EXPERT_BUDGETS, "there is room for all of them")
 
 /* Slots with another budget; may be negative. */
 static double slots_at(const QsfExpertFacts *f, uint64_t budget) {
-    const double from = f->slots < f->n ? (double)f->budget : (double)f->total;
-    return f->slots + ((double)budget - from) * KEPT / (double)f->slot_bytes;
+    return f->from_slots + ((double)budget - (double)f->from) * KEPT / (double)f->slot_bytes;
 }
 
 /* The least budget, in MiB, with this number of slots. */
 static uint64_t budget_of(const QsfExpertFacts *f, uint32_t slots) {
-    const double from = f->slots < f->n ? (double)f->budget : (double)f->total;
-    const double b = from + ((double)slots - f->slots) * (double)f->slot_bytes / KEPT;
+    const double more = ((double)slots - f->from_slots) * (double)f->slot_bytes / KEPT,
+                 b = (double)f->from + more;
     return b > 0 ? (uint64_t)(b / (double)MIB) + 1 : 1;
 }
 
@@ -68,7 +67,7 @@ static void add(List *l, uint64_t budget) {
 uint32_t qsf_expert_budgets(const QsfExpertFacts *f, QSFExpertBudget *out, uint32_t max) {
     List l = { .n = 0 };
     uint32_t n = 0;
-    if (f->n == 0 || f->slot_bytes == 0 || f->slots == 0 || f->slots > f->n) return 0;
+    if (f->n == 0 || f->slot_bytes == 0 || f->slots == 0 || f->slots > f->n || f->from_slots == 0) return 0;
     const uint64_t least = budget_of(f, 2 * f->used), most = budget_of(f, f->n), step = step_of(least, most);
     for (uint64_t mb = (least + step - 1) / step * step; mb < most && l.n < ROUND; mb += step)
         add(&l, mb * MIB);

@@ -8,11 +8,13 @@
 
 /* The state of a model. */
 typedef struct QsfExpertFacts {
-    uint64_t budget, total; /* in force, and what the plan uses of it */
-    uint64_t slot_bytes;    /* of an expert */
-    uint32_t n, slots;      /* experts, and slots for them now; n: all are in memory */
-    uint32_t used;          /* most experts of a layer that a token uses */
-    const uint32_t *depth;  /* (QSF_EXPERT_DEPTHS) expert_depth of QsfForwardStats */
+    uint64_t budget;       /* in force */
+    uint64_t from;         /* a budget with which not all are in memory, */
+    uint32_t from_slots;   /* and its slots: from there others are estimated */
+    uint64_t slot_bytes;   /* of an expert */
+    uint32_t n, slots;     /* experts, and slots for them now; n: all are in memory */
+    uint32_t used;         /* most experts of a layer that a token uses */
+    const uint32_t *depth; /* (QSF_EXPERT_DEPTHS) expert_depth of QsfForwardStats */
     /* Of a token of the answer: in all, in which something was read, and waiting for that; 0 = unknown */
     double token_ns, read_ns, wait_ns;
 } QsfExpertFacts;

@@ -156,7 +156,6 @@ static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
 static void fill_experts(QsfExpertFacts *f, const QsfRuntime *rt) {
     const QsfPlan *p = &rt->plan;
     *f = (QsfExpertFacts){ .budget = rt->budget,
-                           .total = p->total,
                            .slot_bytes = p->expert_slot_bytes,
                            .n = p->n_experts,
                            .slots = p->expert_slots > 0 ? p->expert_slots
@@ -432,20 +431,20 @@ static void add_times(const QsfLiveStats *b, const QsfForwardStats *s, QsfExpert
     if (f->wait_ns > f->token_ns * WAIT_MOST) f->wait_ns = f->token_ns * WAIT_MOST;
 }
 
-uint32_t qsf_live_stats_experts(QsfLiveStats *b, QSFExpertBudget *out, uint32_t max) {
-    uint32_t n = 0;
+bool qsf_live_stats_experts(QsfLiveStats *b, QsfForwardStats *s, QsfExpertFacts *f) {
     pthread_mutex_lock(&b->lock);
-    if (b->rt != NULL) {
-        QsfExpertFacts f = b->experts;
-        QsfForwardStats s;
-        qsf_forward_stats(b->rt->fwd, &s);
-        if (f.slots > 0 && f.slots < f.n) f.slots = s.expert_slots; /* some may be lent */
-        f.depth = s.expert_depth;
-        add_times(b, &s, &f);
-        n = qsf_expert_budgets(&f, out, max);
+    const bool loaded = b->rt != NULL;
+    if (loaded) {
+        *f = b->experts;
+        qsf_forward_stats(b->rt->fwd, s);
+        if (f->slots > 0 && f->slots < f->n) f->slots = s->expert_slots; /* some may be lent */
+        f->from = f->budget;
+        f->from_slots = f->slots;
+        f->depth = s->expert_depth;
+        add_times(b, s, f);
     }
     pthread_mutex_unlock(&b->lock);
-    return n;
+    return loaded;
 }
 
 char *qsf_live_stats_threads(QsfLiveStats *b) {

@@ -54,8 +54,8 @@ void qsf_live_stats_snapshot(QsfLiveStats *b, QSFStats *out);
 /* Like qsf_worker_layers; and the model's ledger as text (malloc'ed). 0 and NULL without a model. */
 uint32_t qsf_live_stats_layers(QsfLiveStats *b, QSFLayerStats *out, uint32_t max);
 char *qsf_live_stats_memory(QsfLiveStats *b);
-/* Like qsf_worker_expert_budgets. */
-uint32_t qsf_live_stats_experts(QsfLiveStats *b, QSFExpertBudget *out, uint32_t max);
+/* Fills *s, and *f, which points into *s; f->from is the budget in force. False without a model. */
+bool qsf_live_stats_experts(QsfLiveStats *b, QsfForwardStats *s, QsfExpertFacts *f);
 /* "threads" of qsf_worker_describe, malloc'ed; NULL without a model or when out of memory. */
 char *qsf_live_stats_threads(QsfLiveStats *b);
 

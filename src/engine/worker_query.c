@@ -141,8 +141,32 @@ uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max) {
                                                                         allocated size */
 }
 
+/* All experts are in memory: a plan with half of it tells how many would be there. */
+static void plan_fewer(QSFWorker *w, QsfExpertFacts *f) {
+    QsfPlan p;
+    QsfErr err = { 0 };
+    pthread_mutex_lock(&w->lock);
+    QsfPlanOptions o = w->plan_options;
+    pthread_mutex_unlock(&w->lock);
+    f->from_slots = 0;
+    o.budget = (qsf_plan_smallest(&w->rt.model, &o) + f->slot_bytes * f->n / 2) >> 20 << 20;
+    if (qsf_plan_make(&p, &w->rt.model, &o, &err) != QSF_OK) return;
+    f->from = o.budget;
+    f->from_slots = p.expert_slots + (uint32_t)(p.lent_weight / (p.expert_bytes / p.n_experts));
+    if (p.expert_slots == 0) f->from_slots = 0;
+    qsf_plan_free(&p);
+}
+
 uint32_t qsf_worker_expert_budgets(QSFWorker *w, QSFExpertBudget *out, uint32_t max) {
-    return w != NULL && out != NULL ? qsf_live_stats_experts(&w->stats, out, max) : 0;
+    QsfForwardStats s;
+    QsfExpertFacts f;
+    uint32_t n = 0;
+    if (w == NULL || out == NULL || !qsf_live_stats_experts(&w->stats, &s, &f) || f.n == 0) return 0;
+    pthread_mutex_lock(&w->lend_lock);
+    if (w->lent && f.slots == f.n) plan_fewer(w, &f);
+    if (w->lent) n = qsf_expert_budgets(&f, out, max);
+    pthread_mutex_unlock(&w->lend_lock);
+    return n;
 }
 
 int qsf_worker_forget_experts(QSFWorker *w, char *err, size_t cap) {

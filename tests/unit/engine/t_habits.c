@@ -176,7 +176,8 @@ static void test_fade(void **state) {
 static QsfExpertFacts facts(uint32_t *depth) {
     for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++) depth[i] = 100;
     return (QsfExpertFacts){ .budget = 1000 * MB,
-                             .total = 990 * MB,
+                             .from = 1000 * MB,
+                             .from_slots = 500,
                              .slot_bytes = MB,
                              .n = 1000,
                              .slots = 500,
@@ -221,6 +222,9 @@ static void test_no_budgets(void **state) {
     f.slots = 0; /* the dense part streams */
     assert_int_equal(qsf_expert_budgets(&f, x, QSF_EXPERT_BUDGETS), 0);
     f = facts(depth);
+    f.from_slots = 0; /* no plan with slots */
+    assert_int_equal(qsf_expert_budgets(&f, x, QSF_EXPERT_BUDGETS), 0);
+    f = facts(depth);
     f.n = 0; /* a dense model */
     assert_int_equal(qsf_expert_budgets(&f, x, QSF_EXPERT_BUDGETS), 0);
     f = facts(depth);
@@ -236,7 +240,6 @@ static void test_all_in_memory(void **state) {
     (void)state;
     f.slots = f.n;
     f.budget = 4000 * MB;
-    f.total = 1500 * MB;
     f.wait_ns = 0;
     const uint32_t n = qsf_expert_budgets(&f, x, QSF_EXPERT_BUDGETS);
     assert_in_range(n, 3, 9);

@@ -88,7 +88,7 @@ static void none_asked_for(void **state) {
     assert_string_equal(found(), "");
 }
 
-/* Everything fits: there is nothing to learn, but less memory can be judged. */
+/* Everything fits: there is nothing to learn. */
 static void none_needed(void **state) {
     QSFExpertBudget b[QSF_EXPERT_BUDGETS];
     QSFStats stats;
@@ -101,8 +101,8 @@ static void none_needed(void **state) {
     assert_int_equal(stats.expert.resident, ALL);
     assert_int_equal(stats.expert.slots, 0);
     assert_int_equal(stats.expert.misses, 0);
-    const uint32_t n = qsf_worker_expert_budgets(w, b, QSF_EXPERT_BUDGETS);
-    assert_true(n > 0 && b[n - 1].hits == 1 && b[n - 1].resident == 1);
+    /* No budget in MB has slots for a part of so small a model. */
+    assert_int_equal(qsf_worker_expert_budgets(w, b, QSF_EXPERT_BUDGETS), 0);
     qsf_worker_stop(w);
     assert_string_equal(found(), "");
 }

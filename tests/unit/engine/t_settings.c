@@ -106,7 +106,8 @@ static void every_row_reads_back_its_text(void **state) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         assert_true(row->help[0] != '\0');
-        const unsigned when = row->flags & ~(unsigned)(QSF_SETTING_LIST | QSF_SETTING_MORE | QSF_SETTING_HERE);
+        const unsigned when = row->flags &
+                              ~(unsigned)(QSF_SETTING_LIST | QSF_SETTING_MORE | QSF_SETTING_HERE);
         assert_true(when == QSF_SETTING_LIVE || when == QSF_SETTING_RELOAD ||
                     (when & ~(unsigned)QSF_SETTING_CHANGES) == QSF_SETTING_REPLAN);
         assert_ptr_equal(qsf_setting_find(row->name), row);

@@ -106,7 +106,7 @@ static const Row rows[] = {
       "take the least likely token with at least the probability F, 0 to 1; 0 = off (default 0)",
       0, 1, 0.001}, &qsf_kind_float, AT(params.least)},
     {{"samplers", "", 0, "LIST", LIVE | MORE,
-      "stages of the sampler in their order; what is not listed is off (default penalties,dry,top-n-sigma,top-k,typical,top-p,min-p,xtc,temperature)",
+      "stages of the sampler in their order; what is not listed is off (default penalties, dry, top-n-sigma, top-k, typical, top-p, min-p, xtc, temperature)",
       0, 0, 0}, &qsf_kind_samplers, AT(params.samplers)},
     {{"logit-bias", "", 0, "TOKEN=X", LIVE | MORE | LIST,
       "add X to the logit of a token, a text or #id; -inf = never; may be repeated (default off)",

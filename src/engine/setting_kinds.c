@@ -422,7 +422,7 @@ static void get_grammar(const QSFSettings *s, QSFGrammarKind kind, char *dst, si
     snprintf(dst, cap, "%s", s->params.grammar_kind == kind ? s->params.grammar : "off");
 }
 
-#define GRAMMAR_KIND(name, kind, setter)                                                        \
+#define GRAMMAR_KIND(name, kind, setter, expected)                                              \
     static bool set_##name(const QSFSetting *row, QSFSettings *s, void *p, const char *value) { \
         (void)row, (void)p;                                                                     \
         return setter(s, kind, value);                                                          \
@@ -430,19 +430,14 @@ static void get_grammar(const QSFSettings *s, QSFGrammarKind kind, char *dst, si
     static void get_##name(const QSFSettings *s, const void *p, char *dst, size_t cap) {        \
         (void)p;                                                                                \
         get_grammar(s, kind, dst, cap);                                                         \
-    }
-GRAMMAR_KIND(gbnf, QSF_GRAMMAR_GBNF, set_grammar_file)
-GRAMMAR_KIND(schema, QSF_GRAMMAR_SCHEMA, set_grammar_file)
-GRAMMAR_KIND(regex, QSF_GRAMMAR_REGEX, set_grammar)
-GRAMMAR_KIND(words, QSF_GRAMMAR_WORDS, set_grammar)
+    }                                                                                           \
+    const QsfSettingKind qsf_kind_##name = { set_##name, get_##name, expected };
+GRAMMAR_KIND(gbnf, QSF_GRAMMAR_GBNF, set_grammar_file, "the name of a file, or off")
+GRAMMAR_KIND(schema, QSF_GRAMMAR_SCHEMA, set_grammar_file, "the name of a file, any, or off")
+GRAMMAR_KIND(regex, QSF_GRAMMAR_REGEX, set_grammar, "a regular expression of at most 1023 bytes, or off")
+GRAMMAR_KIND(words, QSF_GRAMMAR_WORDS, set_grammar,
+             "a regular expression and perhaps a second one, at most 1023 bytes, or off")
 
-const QsfSettingKind qsf_kind_gbnf = { set_gbnf, get_gbnf, "the name of a file, or off" };
-const QsfSettingKind qsf_kind_schema = { set_schema, get_schema, "the name of a file, any, or off" };
-const QsfSettingKind qsf_kind_regex = { set_regex, get_regex,
-                                        "a regular expression of at most 1023 bytes, or off" };
-const QsfSettingKind qsf_kind_words = {
-    set_words, get_words, "a regular expression and perhaps a second one, at most 1023 bytes, or off"
-};
 const QsfSettingKind qsf_kind_float = { set_float, get_float, NULL };
 const QsfSettingKind qsf_kind_positive = { set_positive, get_float, "a number above 0 and at most 1" };
 const QsfSettingKind qsf_kind_int = { set_int, get_int, NULL };

@@ -16,7 +16,7 @@ static uint32_t n_vocab(const QsfTokenRules *r) {
 }
 
 /* Splits a value that the settings have checked. */
-static void split(QsfRuleList *l, const char *value, bool biased) {
+static void split(QsfTokenRuleList *l, const char *value, bool biased) {
     const char *at = l->value, *item;
     size_t len;
     memcpy(l->value, value, sizeof l->value);
@@ -27,8 +27,9 @@ static void split(QsfRuleList *l, const char *value, bool biased) {
         if (!(biased ? qsf_list_bias(item, len, &token, &bias) : qsf_list_token(item, len, &token))) continue;
         if (token.len > sizeof l->texts - l->n_texts) break; /* never: a text is not longer than its item */
         memcpy(l->texts + l->n_texts, token.text, token.len);
-        l->rule[l->n++] =
-            (QsfRule){ .at = (uint16_t)l->n_texts, .len = (uint16_t)token.len, .id = token.id, .bias = bias };
+        l->rule[l->n++] = (QsfTokenRule){
+            .at = (uint16_t)l->n_texts, .len = (uint16_t)token.len, .id = token.id, .bias = bias
+        };
         l->n_texts += token.len;
     }
 }
@@ -43,9 +44,9 @@ static int add_bias(QsfTokenRules *r, int32_t id, float bias, QsfErr *err) {
 
 /* Biases of the token whose text is in the scratch. */
 static int match(QsfTokenRules *r, int32_t id, size_t len, QsfErr *err) {
-    QsfRuleList *l = &r->biases;
+    QsfTokenRuleList *l = &r->biases;
     for (size_t i = 0; i < l->n; i++) {
-        QsfRule *one = &l->rule[i];
+        QsfTokenRule *one = &l->rule[i];
         if (one->id >= 0 || one->len != len || memcmp(l->texts + one->at, *r->piece, len) != 0) continue;
         one->found = true;
         int rc = add_bias(r, id, one->bias, err);
@@ -55,7 +56,7 @@ static int match(QsfTokenRules *r, int32_t id, size_t len, QsfErr *err) {
 }
 
 static int compile_biases(QsfTokenRules *r, QsfErr *err) {
-    QsfRuleList *l = &r->biases;
+    QsfTokenRuleList *l = &r->biases;
     const uint32_t n = n_vocab(r);
     bool by_text = false;
     int rc = QSF_OK;
@@ -79,9 +80,9 @@ static int compile_biases(QsfTokenRules *r, QsfErr *err) {
 }
 
 /* Does text have a banned one that ends after its first `old` bytes? */
-static bool has_banned(const QsfRuleList *l, const char *text, size_t len, size_t old) {
+static bool has_banned(const QsfTokenRuleList *l, const char *text, size_t len, size_t old) {
     for (size_t i = 0; i < l->n; i++) {
-        const QsfRule *one = &l->rule[i];
+        const QsfTokenRule *one = &l->rule[i];
         const size_t from = old >= one->len ? old - one->len + 1 : 0;
         if (one->len > 0 && len >= from + one->len &&
             memmem(text + from, len - from, l->texts + one->at, one->len) != NULL)

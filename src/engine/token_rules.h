@@ -9,22 +9,22 @@
 
 #define QSF_RULES_ITEMS (QSF_SETTING_TEXT / 2) /* of a list: each has a byte and a comma */
 
-typedef struct QsfRule {
-    uint16_t at, len; /* its text in QsfRuleList.texts */
+typedef struct QsfTokenRule {
+    uint16_t at, len; /* its text in QsfTokenRuleList.texts */
     int32_t id;       /* -1: by text */
     float bias;
     bool found; /* a token has the text */
-} QsfRule;
+} QsfTokenRule;
 
-typedef struct QsfRuleList {
+typedef struct QsfTokenRuleList {
     char value[QSF_SETTING_TEXT], texts[QSF_SETTING_TEXT];
-    QsfRule rule[QSF_RULES_ITEMS];
+    QsfTokenRule rule[QSF_RULES_ITEMS];
     size_t n, n_texts;
-} QsfRuleList;
+} QsfTokenRuleList;
 
 /* Zeroed, it has no rules. */
 typedef struct QsfTokenRules {
-    QsfRuleList biases, bans;
+    QsfTokenRuleList biases, bans;
     QsfBias bias[QSF_RULES_ITEMS]; /* (n_bias) */
     size_t n_bias;
     uint64_t *denied;         /* of the sampler: tokens that have a banned text; NULL = none */

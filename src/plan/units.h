@@ -21,9 +21,9 @@
 /* Memory that the loader uses per unit and per layer, for the plan; checked in loader.c. */
 #define QSF_WEIGHT_UNIT_BYTES   304
 #define QSF_LAYER_COUNTER_BYTES 48
-#define QSF_LEND_BYTES          12   /* per unit: in the plan, and in weights.c */
-#define QSF_EXPERT_BYTES        44   /* per expert: in expert_pool.c */
-#define QSF_EXPERT_DEPTHS       64u  /* steps of the number of slots for which hits are known */
+#define QSF_LEND_BYTES          12  /* per unit: in the plan, and in weights.c */
+#define QSF_EXPERT_BYTES        44  /* per expert: in expert_pool.c */
+#define QSF_EXPERT_DEPTHS       64u /* steps of the number of slots for which hits are known */
 
 typedef struct QsfUnit {
     uint32_t index, layer;             /* layer == n_layers for the head */

@@ -25,8 +25,6 @@ static void penalties_count(void **state) {
     p.repeat_penalty = 1.1f;
     /* CTRL first, then what is subtracted. */
     const double want[] = { 5 / 1.1 - 0.5 - 2 * 0.25, 4.9 / 1.1 - 0.75, 4.8, -1.1 - 0.75 };
-    double total = 0;
-    for (int i = 0; i < 4; i++) total += exp(want[i]);
     for (int order = 0; order < 2; order++) {
         char why[200];
         const char *text = order == 0 ? "default" : "top-k,penalties,temperature"; /* of a list */

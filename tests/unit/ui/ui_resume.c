@@ -38,13 +38,22 @@ static const char *other_value(const QSFSetting *row, int i) {
     static const char *const values[] = { "0.25", "0.5",   "7",       "9",     "3",      "128",   "on",
                                           "q8",   "q4",    "sliding", "h2o",   "lru",    "pread", "mmap",
                                           "off",  "ref",   "best",    "12345", "chatml", "raw",   "2",
-                                          "1",    "top-k", "min-p",   "a=1",   "b=2" };
+                                          "1",    "top-k", "min-p",   "a=1",   "b=2",    "any" };
+    static char files[2][600];
+    const char *src = getenv("QSF_SRCDIR");
     QSFSettings base, s;
     char err[300], text[QSF_SETTING_TEXT];
     ui_settings_default(&base);
+    if (strcmp(row->name, "grammar") == 0) { /* only a grammar is one */
+        (void)snprintf(files[i], sizeof files[i], "%s/templates/games/%s.gbnf", src ? src : ".",
+                       i == 0 ? "haiku" : "alphabet");
+        return files[i];
+    }
     for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
         s = base;
         if (qsf_setting_set(&s, row, values[k], err, sizeof err) != 0) continue;
+        if (s.params.grammar_kind != QSF_GRAMMAR_NONE && qsf_grammar_check(&s.params, err, sizeof err) != 0)
+            continue;
         qsf_setting_get(&s, row, text, sizeof text);
         if (!qsf_setting_differs(&s, &base, row) || i-- > 0) continue;
         return values[k];

@@ -22,7 +22,7 @@ static uint32_t make_start(QsfAutomaton *a) {
     const QsfGrammar *g = a->g;
     qsf_closure_begin(a);
     a->ends = g->cost[g->start[g->root]] == 0;
-    qsf_closure_want(a, g->root, (QsfPlace){ QSF_ACCEPT, 0 });
+    qsf_closure_want(a, g->root, (QsfStackPlace){ QSF_ACCEPT, 0 });
     return qsf_closure_end(a);
 }
 
@@ -78,7 +78,7 @@ static uint32_t after_byte(QsfAutomaton *a, uint32_t state, unsigned char byte) 
     const QsfState s = a->states[state];
     qsf_closure_begin(a);
     for (uint32_t i = s.from; i < s.from + s.n; i++) {
-        const QsfPlace p = a->places[i];
+        const QsfStackPlace p = a->places[i];
         const QsfInstr *in = &a->g->code[p.at];
         if (in->op == QSF_OP_BYTE && byte >= in->lo && byte <= in->hi) qsf_closure_add(a, in->x, p.node);
     }
@@ -114,7 +114,7 @@ static uint32_t after_name(QsfAutomaton *a, uint32_t state, int32_t id, uint32_t
     const QsfState s = a->states[state], other = a->states[bytes];
     qsf_closure_begin(a);
     for (uint32_t i = s.from; i < s.from + s.n; i++) {
-        const QsfPlace p = a->places[i];
+        const QsfStackPlace p = a->places[i];
         const QsfInstr *in = &a->g->code[p.at];
         if (in->op == QSF_OP_TOKEN && (in->x == (uint32_t)id) != in->other) qsf_closure_add(a, in->y, p.node);
     }
@@ -167,7 +167,7 @@ static bool mark_stacks(const QsfAutomaton *a, const QsfState *s, uint8_t *used)
 
 /* Puts a copy of the places of old into out, with new numbers of stacks. */
 static uint32_t renumber(const QsfAutomaton *old, uint32_t from, uint32_t n, const uint32_t *now,
-                         QsfPlace *out) {
+                         QsfStackPlace *out) {
     for (uint32_t i = 0; i < n; i++) {
         out[i] = old->places[from + i];
         if (out[i].at != QSF_ACCEPT) out[i].node = now[out[i].node];
@@ -180,7 +180,7 @@ static bool copy_state(QsfAutomaton *a, const QsfAutomaton *old, uint32_t state,
     const QsfState *s = &old->states[state];
     uint8_t *used = calloc((size_t)old->n_stacks + 1, 1);
     uint32_t *now = calloc((size_t)old->n_stacks + 1, sizeof *now);
-    QsfPlace *list = malloc(((size_t)old->n_places + 1) * sizeof *list);
+    QsfStackPlace *list = malloc(((size_t)old->n_places + 1) * sizeof *list);
     bool ok = used != NULL && now != NULL && list != NULL && mark_stacks(old, s, used);
     for (uint32_t k = 0; ok && k < old->n_stacks; k++) {
         const QsfStack *t = &old->stacks[k];

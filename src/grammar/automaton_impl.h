@@ -9,9 +9,9 @@
 #define QSF_ACCEPT UINT32_MAX /* in place of an instruction to return to: the end of the text */
 
 /* An instruction and the stack below it. */
-typedef struct QsfPlace {
+typedef struct QsfStackPlace {
     uint32_t at, node;
-} QsfPlace;
+} QsfStackPlace;
 
 /* A stack, or several with the same top: the places to return to, at from..from+n in places. A stack has a
  * higher number than those below it. */
@@ -35,12 +35,12 @@ typedef struct QsfTable {
 
 typedef struct QsfWant {
     uint32_t rank, rule;
-    QsfPlace back;
+    QsfStackPlace back;
 } QsfWant;
 
 struct QsfAutomaton {
     const QsfGrammar *g;
-    QsfPlace *places;
+    QsfStackPlace *places;
     QsfStack *stacks;
     QsfState *states; /* state 0: nothing */
     uint32_t *next;   /* rows of n_classes: the state after a byte + 1, 0 = not known */
@@ -48,14 +48,14 @@ struct QsfAutomaton {
     QsfTable stack_table, state_table;
 
     /* while a state is made */
-    QsfPlace *work; /* to be looked at; what stays is moved to the front */
+    QsfStackPlace *work; /* to be looked at; what stays is moved to the front */
     uint32_t n_work, cap_work;
     uint64_t *seen; /* (n_seen) places that were added, by hash; with the number of the step */
     uint32_t *seen_step;
     uint32_t n_seen, used_seen, step;
     QsfWant *wants; /* a heap by rank: rules to be called */
     uint32_t n_wants, cap_wants;
-    QsfPlace *list;
+    QsfStackPlace *list;
     uint32_t n_list, cap_list;
     bool ends, pops;
 
@@ -68,7 +68,7 @@ struct QsfAutomaton {
  * is in a->full or a->no_memory. */
 void qsf_closure_begin(QsfAutomaton *a);
 void qsf_closure_add(QsfAutomaton *a, uint32_t at, uint32_t node);
-void qsf_closure_want(QsfAutomaton *a, uint32_t rule, QsfPlace back);
+void qsf_closure_want(QsfAutomaton *a, uint32_t rule, QsfStackPlace back);
 uint32_t qsf_closure_end(QsfAutomaton *a);
 
 /* tables.c */
@@ -76,9 +76,9 @@ uint32_t qsf_closure_end(QsfAutomaton *a);
 bool qsf_automaton_space(QsfAutomaton *a, void **p, uint32_t n, uint32_t *cap, size_t size);
 /* Returns the number of a stack or state with these places, which are copied if it is new; UINT32_MAX
  * without memory. */
-uint32_t qsf_stack_of(QsfAutomaton *a, const QsfPlace *p, uint32_t n);
-uint32_t qsf_state_of(QsfAutomaton *a, const QsfPlace *p, uint32_t n, bool ends);
+uint32_t qsf_stack_of(QsfAutomaton *a, const QsfStackPlace *p, uint32_t n);
+uint32_t qsf_state_of(QsfAutomaton *a, const QsfStackPlace *p, uint32_t n, bool ends);
 /* Sorts, and drops what is there twice; returns how many are left. */
-uint32_t qsf_places_sort(QsfPlace *p, uint32_t n);
+uint32_t qsf_places_sort(QsfStackPlace *p, uint32_t n);
 
 #endif

@@ -80,10 +80,10 @@ void qsf_closure_add(QsfAutomaton *a, uint32_t at, uint32_t node) {
     if (a->n_work >= WORK_MOST) a->full = true;
     const bool ok = !a->full && qsf_automaton_space(a, &mem, a->n_work + 1, &a->cap_work, sizeof *a->work);
     a->work = mem;
-    if (ok) a->work[a->n_work++] = (QsfPlace){ at, node };
+    if (ok) a->work[a->n_work++] = (QsfStackPlace){ at, node };
 }
 
-void qsf_closure_want(QsfAutomaton *a, uint32_t rule, QsfPlace back) {
+void qsf_closure_want(QsfAutomaton *a, uint32_t rule, QsfStackPlace back) {
     void *mem = a->wants;
     const uint32_t rank = a->g->rank[rule];
     const bool ok = qsf_automaton_space(a, &mem, a->n_wants + 1, &a->cap_wants, sizeof *a->wants);
@@ -122,7 +122,7 @@ static uint32_t follow(QsfAutomaton *a, uint32_t from) {
     const QsfGrammar *g = a->g;
     uint32_t kept = from;
     for (uint32_t i = from; i < a->n_work && !a->full && !a->no_memory; i++) {
-        const QsfPlace p = a->work[i];
+        const QsfStackPlace p = a->work[i];
         const QsfInstr *in = &g->code[p.at];
         switch (in->op) {
         case QSF_OP_BYTE:
@@ -130,7 +130,7 @@ static uint32_t follow(QsfAutomaton *a, uint32_t from) {
         case QSF_OP_SPLIT: qsf_closure_add(a, in->y, p.node); /* fall through */
         case QSF_OP_JUMP: qsf_closure_add(a, in->x, p.node); break;
         case QSF_OP_CALL:
-            qsf_closure_want(a, in->x, (QsfPlace){ in->y, p.node });
+            qsf_closure_want(a, in->x, (QsfStackPlace){ in->y, p.node });
             if (g->cost[g->start[in->x]] == 0) qsf_closure_add(a, in->y, p.node);
             break;
         case QSF_OP_RETURN:
@@ -143,7 +143,7 @@ static uint32_t follow(QsfAutomaton *a, uint32_t from) {
     return kept;
 }
 
-static void add_back(QsfAutomaton *a, QsfPlace p) {
+static void add_back(QsfAutomaton *a, QsfStackPlace p) {
     void *mem = a->list;
     const bool ok = qsf_automaton_space(a, &mem, a->n_list + 1, &a->cap_list, sizeof *a->list);
     a->list = mem;
@@ -151,7 +151,7 @@ static void add_back(QsfAutomaton *a, QsfPlace p) {
 }
 
 /* The places that a call returns to. */
-static void add_backs(QsfAutomaton *a, QsfPlace p) {
+static void add_backs(QsfAutomaton *a, QsfStackPlace p) {
     if (p.at == QSF_ACCEPT || !a->g->tail[p.at]) {
         add_back(a, p);
         return;

@@ -17,7 +17,7 @@
 #define QSF_COST_NONE     UINT32_MAX /* nothing matches */
 #define QSF_COST_OF_TOKEN 4u         /* bytes that a token counts */
 
-typedef enum QsfOp {
+typedef enum QsfGrammarOp {
     QSF_OP_BYTE,   /* a byte from lo to hi, then x */
     QSF_OP_SPLIT,  /* x or y */
     QSF_OP_JUMP,   /* x */
@@ -25,7 +25,7 @@ typedef enum QsfOp {
     QSF_OP_RETURN, /* the end of a rule */
     QSF_OP_TOKEN,  /* the token x of the vocabulary (other: any other), then y */
     QSF_OP_FAIL
-} QsfOp;
+} QsfGrammarOp;
 
 typedef struct QsfInstr {
     uint8_t op, lo, hi;

@@ -63,7 +63,7 @@ uint32_t qsf_schema_fail(QsfSchema *s, uint32_t path, const char *fmt, ...) {
 
 /* --- rules --- */
 
-static bool add_job(QsfSchema *s, uint32_t rule, const QsfParts *parts) {
+static bool add_job(QsfSchema *s, uint32_t rule, const QsfSchemaParts *parts) {
     if (s->n_jobs == s->cap_jobs) {
         const uint32_t cap = s->cap_jobs > 0 ? s->cap_jobs * 2 : 64;
         QsfSchemaJob *p = realloc(s->jobs, cap * sizeof *p);
@@ -71,7 +71,7 @@ static bool add_job(QsfSchema *s, uint32_t rule, const QsfParts *parts) {
         s->jobs = p;
         s->cap_jobs = cap;
     }
-    QsfParts *copy = malloc(sizeof *copy);
+    QsfSchemaParts *copy = malloc(sizeof *copy);
     if (copy == NULL) return false;
     copy->n = parts->n;
     memcpy(copy->part, parts->part, parts->n * sizeof *parts->part);
@@ -79,7 +79,7 @@ static bool add_job(QsfSchema *s, uint32_t rule, const QsfParts *parts) {
     return true;
 }
 
-uint32_t qsf_schema_rule(QsfSchema *s, const QsfParts *parts) {
+uint32_t qsf_schema_rule(QsfSchema *s, const QsfSchemaParts *parts) {
     char key[QSF_SCHEMA_PARTS * (sizeof(void *) + 1) + 1];
     size_t len = 0;
     if (parts->n == 0) return qsf_schema_any(s);
@@ -98,7 +98,7 @@ uint32_t qsf_schema_rule(QsfSchema *s, const QsfParts *parts) {
 /* --- the parts of a rule --- */
 
 /* A list of values, of which those count that all parts allow. */
-static const QsfPart *find_values(const QsfParts *p, const char **key) {
+static const QsfSchemaPart *find_values(const QsfSchemaParts *p, const char **key) {
     for (uint32_t i = 0; i < p->n; i++) {
         const QsfJson *schema = p->part[i].schema;
         *key = qsf_json_get(schema, "const") != NULL ? "const" : "enum";
@@ -107,13 +107,14 @@ static const QsfPart *find_values(const QsfParts *p, const char **key) {
     return NULL;
 }
 
-static bool all_allow(QsfSchema *s, const QsfParts *p, const QsfJson *v) {
+static bool all_allow(QsfSchema *s, const QsfSchemaParts *p, const QsfJson *v) {
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->n; i++) ok = qsf_schema_valid(s, v, p->part[i].schema, p->part[i].path);
     return ok;
 }
 
-static uint32_t make_values(QsfSchema *s, const QsfParts *p, const QsfPart *from, const char *key) {
+static uint32_t make_values(QsfSchema *s, const QsfSchemaParts *p, const QsfSchemaPart *from,
+                            const char *key) {
     const QsfJson *list = qsf_json_get(from->schema, key);
     const bool one = strcmp(key, "const") == 0;
     const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT), path = qsf_schema_at(s, from->path, key);
@@ -145,14 +146,15 @@ static void check_one_of(QsfSchema *s, const QsfJson *list, uint32_t path) {
 }
 
 /* Replaces anyOf or oneOf of part i by each of its schemas. */
-static uint32_t make_choice(QsfSchema *s, const QsfParts *p, uint32_t i, const char *key, uint32_t done) {
+static uint32_t make_choice(QsfSchema *s, const QsfSchemaParts *p, uint32_t i, const char *key,
+                            uint32_t done) {
     const QsfJson *list = qsf_json_get(p->part[i].schema, key);
     const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT), path = qsf_schema_at(s, p->part[i].path, key);
     if (qsf_json_type(list) != QSF_JSON_ARRAY || qsf_json_size(list) == 0)
         return qsf_schema_fail(s, path, "%s is not a list of schemas", key);
     if (done == QSF_PART_ONE_DONE) check_one_of(s, list, path);
     for (size_t k = 0; k < qsf_json_size(list) && !s->b->failed; k++) {
-        QsfParts one = *p;
+        QsfSchemaParts one = *p;
         one.part[i].done |= done;
         if (qsf_json_type(qsf_json_at(list, k)) == QSF_JSON_BOOL &&
             !qsf_json_bool(qsf_json_at(list, k), true))
@@ -164,9 +166,9 @@ static uint32_t make_choice(QsfSchema *s, const QsfParts *p, uint32_t i, const c
 }
 
 /* The first choice that is open; UINT32_MAX if there is none. */
-static uint32_t find_choice(const QsfParts *p, const char **key, uint32_t *done) {
+static uint32_t find_choice(const QsfSchemaParts *p, const char **key, uint32_t *done) {
     for (uint32_t i = 0; i < p->n; i++) {
-        const QsfPart *t = &p->part[i];
+        const QsfSchemaPart *t = &p->part[i];
         *key = "anyOf", *done = QSF_PART_ANY_DONE;
         if (!(t->done & *done) && qsf_json_get(t->schema, *key) != NULL) return i;
         *key = "oneOf", *done = QSF_PART_ONE_DONE;
@@ -175,7 +177,7 @@ static uint32_t find_choice(const QsfParts *p, const char **key, uint32_t *done)
     return UINT32_MAX;
 }
 
-static uint32_t make_types(QsfSchema *s, const QsfParts *p) {
+static uint32_t make_types(QsfSchema *s, const QsfSchemaParts *p) {
     const uint32_t types = qsf_parts_types(s, p), alt = qsf_node_list(s->b, QSF_NODE_ALT);
     if (s->b->failed) return 0;
     if (types == 0)
@@ -191,10 +193,10 @@ static uint32_t make_types(QsfSchema *s, const QsfParts *p) {
     return alt;
 }
 
-static uint32_t make_body(QsfSchema *s, const QsfParts *p) {
+static uint32_t make_body(QsfSchema *s, const QsfSchemaParts *p) {
     const char *key;
     uint32_t done;
-    const QsfPart *values = find_values(p, &key);
+    const QsfSchemaPart *values = find_values(p, &key);
     if (values != NULL) return make_values(s, p, values, key);
     const uint32_t i = find_choice(p, &key, &done);
     return i < p->n ? make_choice(s, p, i, key, done) : make_types(s, p);
@@ -212,7 +214,7 @@ static void do_jobs(QsfSchema *s) {
 }
 
 static void read_root(QsfSchema *s) {
-    QsfParts parts = { .n = 0 };
+    QsfSchemaParts parts = { .n = 0 };
     const char *draft = qsf_json_string(qsf_json_get(s->root, "$schema"), NULL);
     const QsfJsonType type = qsf_json_type(s->root);
     s->draft7 = draft != NULL && strstr(draft, "draft-0") != NULL;

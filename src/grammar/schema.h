@@ -14,16 +14,16 @@
 /* Which keywords of a part are done. */
 enum { QSF_PART_FLAT = 1, QSF_PART_ANY_DONE = 2, QSF_PART_ONE_DONE = 4 };
 
-typedef struct QsfPart {
+typedef struct QsfSchemaPart {
     const QsfJson *schema; /* borrowed */
     uint32_t path;
     uint32_t done;
-} QsfPart;
+} QsfSchemaPart;
 
-typedef struct QsfParts {
-    QsfPart part[QSF_SCHEMA_PARTS];
+typedef struct QsfSchemaParts {
+    QsfSchemaPart part[QSF_SCHEMA_PARTS];
     uint32_t n;
-} QsfParts;
+} QsfSchemaParts;
 
 /* A step of a path from the root of the schema. */
 typedef struct QsfSchemaPath {
@@ -45,7 +45,7 @@ typedef struct QsfSchema {
 
 typedef struct QsfSchemaJob {
     uint32_t rule;
-    QsfParts *parts; /* owned */
+    QsfSchemaParts *parts; /* owned */
 } QsfSchemaJob;
 
 /* Types as bits. A number may also be an integer. */
@@ -68,27 +68,27 @@ uint32_t qsf_schema_fail(QsfSchema *s, uint32_t path, const char *fmt, ...)
 uint32_t qsf_schema_at(QsfSchema *s, uint32_t path, const char *key);
 uint32_t qsf_schema_at_index(QsfSchema *s, uint32_t path, size_t index);
 /* Returns a node for the rule of these parts, which is compiled later. */
-uint32_t qsf_schema_rule(QsfSchema *s, const QsfParts *parts);
+uint32_t qsf_schema_rule(QsfSchema *s, const QsfSchemaParts *parts);
 
 /* --- schema_parts.c --- */
 /* Adds a schema, and what its $ref and allOf add. */
-void qsf_parts_add(QsfSchema *s, QsfParts *p, const QsfJson *schema, uint32_t path);
+void qsf_parts_add(QsfSchema *s, QsfSchemaParts *p, const QsfJson *schema, uint32_t path);
 /* The schema that a $ref leads to; NULL: s->b has failed. */
 const QsfJson *qsf_schema_ref(QsfSchema *s, const QsfJson *ref, uint32_t path, uint32_t *where);
 /* A number that has to be an integer of 0 or more; false if there is none, or on failure. */
-bool qsf_schema_count(QsfSchema *s, const QsfPart *p, const char *key, uint32_t *out);
+bool qsf_schema_count(QsfSchema *s, const QsfSchemaPart *p, const char *key, uint32_t *out);
 /* The types that are allowed by the keyword type; all without it. 0 on failure. */
 uint32_t qsf_schema_types(QsfSchema *s, const QsfJson *schema, uint32_t path);
 /* The types of all parts; those that the keywords are about, if no part has a type. */
-uint32_t qsf_parts_types(QsfSchema *s, const QsfParts *p);
+uint32_t qsf_parts_types(QsfSchema *s, const QsfSchemaParts *p);
 /* Checks the names of all keywords of a schema. */
 bool qsf_schema_known(QsfSchema *s, const QsfJson *schema, uint32_t path);
 
 /* --- what a type becomes: nodes --- */
-uint32_t qsf_schema_string(QsfSchema *s, const QsfParts *p);                /* schema_string.c */
-uint32_t qsf_schema_number(QsfSchema *s, const QsfParts *p, bool integers); /* schema_number.c */
-uint32_t qsf_schema_array(QsfSchema *s, const QsfParts *p);                 /* schema_array.c */
-uint32_t qsf_schema_object(QsfSchema *s, const QsfParts *p);                /* schema_object.c */
+uint32_t qsf_schema_string(QsfSchema *s, const QsfSchemaParts *p);                /* schema_string.c */
+uint32_t qsf_schema_number(QsfSchema *s, const QsfSchemaParts *p, bool integers); /* schema_number.c */
+uint32_t qsf_schema_array(QsfSchema *s, const QsfSchemaParts *p);                 /* schema_array.c */
+uint32_t qsf_schema_object(QsfSchema *s, const QsfSchemaParts *p);                /* schema_object.c */
 
 /* --- schema_common.c: rules that many schemas share, as nodes --- */
 uint32_t qsf_schema_any(QsfSchema *s);   /* any JSON */

@@ -27,7 +27,7 @@ static bool is_false(const QsfJson *v) {
     return v != NULL && qsf_json_type(v) == QSF_JSON_BOOL && !qsf_json_bool(v, true);
 }
 
-static void add_part(QsfSchema *s, const QsfPart *p, Arrays *a) {
+static void add_part(QsfSchema *s, const QsfSchemaPart *p, Arrays *a) {
     const char *key, *rest_key;
     const QsfJson *tuple = tuple_of(p->schema, &key), *rest = rest_of(p->schema, &rest_key);
     uint32_t n;
@@ -51,8 +51,8 @@ static void add_part(QsfSchema *s, const QsfPart *p, Arrays *a) {
 }
 
 /* The rule of element i, or of those behind the tuple. */
-static uint32_t element(QsfSchema *s, const QsfParts *p, uint32_t i) {
-    QsfParts parts = { .n = 0 };
+static uint32_t element(QsfSchema *s, const QsfSchemaParts *p, uint32_t i) {
+    QsfSchemaParts parts = { .n = 0 };
     for (uint32_t k = 0; k < p->n && !s->b->failed; k++) {
         const char *key;
         const QsfJson *tuple = tuple_of(p->part[k].schema, &key), *v;
@@ -73,7 +73,7 @@ static uint32_t pair(QsfSchema *s, uint32_t a, uint32_t b) {
 }
 
 /* The elements behind the tuple, of which lo to hi follow. */
-static uint32_t behind(QsfSchema *s, const QsfParts *p, const Arrays *a) {
+static uint32_t behind(QsfSchema *s, const QsfSchemaParts *p, const Arrays *a) {
     const uint32_t n = a->tuple, lo = a->min > n ? a->min - n : 0;
     const uint32_t hi = a->max == QSF_NO_LIMIT ? QSF_NO_LIMIT : a->max > n ? a->max - n : 0;
     if (hi == 0) return qsf_node_empty(s->b);
@@ -84,7 +84,7 @@ static uint32_t behind(QsfSchema *s, const QsfParts *p, const Arrays *a) {
     return lo > 0 ? all : qsf_node_repeat(s->b, all, 0, 1);
 }
 
-uint32_t qsf_schema_array(QsfSchema *s, const QsfParts *p) {
+uint32_t qsf_schema_array(QsfSchema *s, const QsfSchemaParts *p) {
     Arrays a = { .max = QSF_NO_LIMIT };
     for (uint32_t i = 0; i < p->n && !s->b->failed; i++) add_part(s, &p->part[i], &a);
     if (s->b->failed) return 0;

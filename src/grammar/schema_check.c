@@ -76,7 +76,7 @@ static bool accepts(QsfGraph *g, const char *text, size_t len) {
 }
 
 static bool valid_string(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
-    const QsfPart part = { schema, path, 0 };
+    const QsfSchemaPart part = { schema, path, 0 };
     const QsfJson *pattern = qsf_json_get(schema, "pattern"), *format = qsf_json_get(schema, "format");
     size_t len, codes = 0;
     uint32_t n, code;
@@ -92,7 +92,7 @@ static bool valid_string(QsfSchema *s, const QsfJson *v, const QsfJson *schema, 
 }
 
 static bool valid_array(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
-    const QsfPart part = { schema, path, 0 };
+    const QsfSchemaPart part = { schema, path, 0 };
     const QsfJson *items = qsf_json_get(schema, "items");
     const bool list = items != NULL && qsf_json_type(items) == QSF_JSON_ARRAY;
     const QsfJson *tuple = list ? items : qsf_json_get(schema, "prefixItems");

@@ -48,7 +48,7 @@ static void to_decimal(double v, Decimal *d) {
     while (d->n_part > 0 && d->part[d->n_part - 1] == '0') d->n_part--;
 }
 
-static void read_bound(QsfSchema *s, const QsfPart *p, const char *key, bool lower, Bound *out) {
+static void read_bound(QsfSchema *s, const QsfSchemaPart *p, const char *key, bool lower, Bound *out) {
     const QsfJson *v = qsf_json_get(p->schema, key);
     if (v == NULL) return;
     const QsfJsonType type = qsf_json_type(v);
@@ -203,7 +203,7 @@ static bool add_sign(QsfSchema *s, uint32_t alt, const Bound *lo, const Bound *h
     return true;
 }
 
-uint32_t qsf_schema_number(QsfSchema *s, const QsfParts *p, bool integers) {
+uint32_t qsf_schema_number(QsfSchema *s, const QsfSchemaParts *p, bool integers) {
     Bound lo = { 0 }, hi = { 0 };
     const Bound none = { 0 };
     bool any = false;

@@ -47,7 +47,7 @@ static Property *find_or_add(QsfSchema *s, Objects *o, const char *name, uint32_
     return &o->all[o->n++];
 }
 
-static void add_properties(QsfSchema *s, const QsfPart *p, Objects *o) {
+static void add_properties(QsfSchema *s, const QsfSchemaPart *p, Objects *o) {
     const QsfJson *all = qsf_json_get(p->schema, "properties"), *v;
     const QsfJson *other = qsf_json_get(p->schema, "additionalProperties");
     const char *name;
@@ -65,7 +65,7 @@ static void add_properties(QsfSchema *s, const QsfPart *p, Objects *o) {
     o->others = o->others || other != NULL;
 }
 
-static void add_required(QsfSchema *s, const QsfPart *p, Objects *o) {
+static void add_required(QsfSchema *s, const QsfSchemaPart *p, Objects *o) {
     const QsfJson *list = qsf_json_get(p->schema, "required");
     if (list == NULL || s->b->failed) return;
     const uint32_t path = qsf_schema_at(s, p->path, "required");
@@ -85,7 +85,7 @@ static const QsfJson *schema_of(const QsfJson *part, const char *name, const cha
     return v != NULL ? v : qsf_json_get(part, "additionalProperties");
 }
 
-static void check_forbidden(QsfSchema *s, const QsfParts *p, Property *one) {
+static void check_forbidden(QsfSchema *s, const QsfSchemaParts *p, Property *one) {
     for (uint32_t i = 0; i < p->n && !s->b->failed; i++) {
         const char *key;
         const QsfJson *v = schema_of(p->part[i].schema, one->name, &key);
@@ -104,8 +104,8 @@ static uint32_t list_of(QsfSchema *s, const uint32_t *nodes, size_t n) {
 }
 
 /* name ":" value */
-static uint32_t member(QsfSchema *s, const QsfParts *p, const char *name) {
-    QsfParts parts = { .n = 0 };
+static uint32_t member(QsfSchema *s, const QsfSchemaParts *p, const char *name) {
+    QsfSchemaParts parts = { .n = 0 };
     for (uint32_t i = 0; i < p->n && !s->b->failed; i++) {
         const char *key;
         const QsfJson *v = schema_of(p->part[i].schema, name, &key);
@@ -197,8 +197,8 @@ static uint32_t other_name(QsfSchema *s, const Objects *o, uint32_t path) {
 }
 
 /* The rule of a member that is not described. */
-static uint32_t other_rule(QsfSchema *s, const QsfParts *p, const Objects *o) {
-    QsfParts parts = { .n = 0 };
+static uint32_t other_rule(QsfSchema *s, const QsfSchemaParts *p, const Objects *o) {
+    QsfSchemaParts parts = { .n = 0 };
     for (uint32_t i = 0; i < p->n && !s->b->failed; i++) {
         const QsfJson *v = qsf_json_get(p->part[i].schema, "additionalProperties");
         if (v != NULL) qsf_parts_add(s, &parts, v, qsf_schema_at(s, p->part[i].path, "additionalProperties"));
@@ -226,7 +226,7 @@ static uint32_t after_comma(QsfSchema *s, uint32_t rule) {
 
 /* From the last member to the first: rest is what follows when a member was there already, first what the
  * members from here on are when none was. */
-static uint32_t members(QsfSchema *s, const QsfParts *p, const Objects *o, bool others) {
+static uint32_t members(QsfSchema *s, const QsfSchemaParts *p, const Objects *o, bool others) {
     const uint32_t other = others ? other_rule(s, p, o) : 0, first = qsf_node_list(s->b, QSF_NODE_ALT);
     uint32_t rest = new_rule(s, others ? qsf_node_repeat(s->b, after_comma(s, other), 0, QSF_NO_LIMIT)
                                        : qsf_node_empty(s->b));
@@ -251,7 +251,7 @@ static uint32_t members(QsfSchema *s, const QsfParts *p, const Objects *o, bool 
     return first;
 }
 
-uint32_t qsf_schema_object(QsfSchema *s, const QsfParts *p) {
+uint32_t qsf_schema_object(QsfSchema *s, const QsfSchemaParts *p) {
     Objects o = { 0 };
     for (uint32_t i = 0; i < p->n && !s->b->failed; i++) add_properties(s, &p->part[i], &o);
     for (uint32_t i = 0; i < p->n && !s->b->failed; i++) add_required(s, &p->part[i], &o);

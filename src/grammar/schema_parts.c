@@ -149,9 +149,9 @@ typedef struct Way {
     unsigned depth;
 } Way;
 
-static void add(QsfSchema *s, QsfParts *p, const QsfJson *schema, uint32_t path, const Way *before);
+static void add(QsfSchema *s, QsfSchemaParts *p, const QsfJson *schema, uint32_t path, const Way *before);
 
-static void add_ref(QsfSchema *s, QsfParts *p, const QsfJson *ref, uint32_t path, const Way *way) {
+static void add_ref(QsfSchema *s, QsfSchemaParts *p, const QsfJson *ref, uint32_t path, const Way *way) {
     uint32_t where;
     path = qsf_schema_at(s, path, "$ref");
     const QsfJson *to = qsf_schema_ref(s, ref, path, &where);
@@ -163,7 +163,7 @@ static void add_ref(QsfSchema *s, QsfParts *p, const QsfJson *ref, uint32_t path
     if (to != NULL) add(s, p, to, path, way);
 }
 
-static void add_all_of(QsfSchema *s, QsfParts *p, const QsfJson *list, uint32_t path, const Way *way) {
+static void add_all_of(QsfSchema *s, QsfSchemaParts *p, const QsfJson *list, uint32_t path, const Way *way) {
     path = qsf_schema_at(s, path, "allOf");
     if (qsf_json_type(list) != QSF_JSON_ARRAY) qsf_schema_fail(s, path, "allOf is not a list of schemas");
     for (size_t i = 0; i < qsf_json_size(list) && !s->b->failed; i++)
@@ -171,7 +171,7 @@ static void add_all_of(QsfSchema *s, QsfParts *p, const QsfJson *list, uint32_t 
 }
 
 /* Is it there? A schema whose anyOf or oneOf was taken apart must not come again behind it. */
-static bool is_there(QsfSchema *s, const QsfParts *p, const QsfJson *schema, uint32_t path) {
+static bool is_there(QsfSchema *s, const QsfSchemaParts *p, const QsfJson *schema, uint32_t path) {
     for (uint32_t i = 0; i < p->n; i++) {
         if (p->part[i].schema != schema) continue;
         if (p->part[i].done & (QSF_PART_ANY_DONE | QSF_PART_ONE_DONE))
@@ -181,7 +181,7 @@ static bool is_there(QsfSchema *s, const QsfParts *p, const QsfJson *schema, uin
     return false;
 }
 
-static void add(QsfSchema *s, QsfParts *p, const QsfJson *schema, uint32_t path, const Way *before) {
+static void add(QsfSchema *s, QsfSchemaParts *p, const QsfJson *schema, uint32_t path, const Way *before) {
     const Way way = { schema, before, before != NULL ? before->depth + 1 : 0 };
     if (s->b->failed) return;
     if (way.depth > REF_DEPTH) {
@@ -197,19 +197,19 @@ static void add(QsfSchema *s, QsfParts *p, const QsfJson *schema, uint32_t path,
             qsf_schema_fail(s, path, "more than %u schemas have to hold together", QSF_SCHEMA_PARTS);
             return;
         }
-        if (!only_ref) p->part[p->n++] = (QsfPart){ schema, path, QSF_PART_FLAT };
+        if (!only_ref) p->part[p->n++] = (QsfSchemaPart){ schema, path, QSF_PART_FLAT };
         if (ref != NULL) add_ref(s, p, ref, path, &way);
         if (all != NULL && !only_ref) add_all_of(s, p, all, path, &way);
     }
 }
 
-void qsf_parts_add(QsfSchema *s, QsfParts *p, const QsfJson *schema, uint32_t path) {
+void qsf_parts_add(QsfSchema *s, QsfSchemaParts *p, const QsfJson *schema, uint32_t path) {
     add(s, p, schema, path, NULL);
 }
 
 /* --- values of keywords --- */
 
-bool qsf_schema_count(QsfSchema *s, const QsfPart *p, const char *key, uint32_t *out) {
+bool qsf_schema_count(QsfSchema *s, const QsfSchemaPart *p, const char *key, uint32_t *out) {
     const QsfJson *v = qsf_json_get(p->schema, key);
     if (v == NULL) return false;
     const double n = qsf_json_type(v) == QSF_JSON_INT ? (double)qsf_json_int(v, 0) : qsf_json_real(v, -1);
@@ -257,7 +257,7 @@ uint32_t qsf_schema_types(QsfSchema *s, const QsfJson *schema, uint32_t path) {
     return types;
 }
 
-uint32_t qsf_parts_types(QsfSchema *s, const QsfParts *p) {
+uint32_t qsf_parts_types(QsfSchema *s, const QsfSchemaParts *p) {
     uint32_t types = QSF_TYPE_ALL, about = 0;
     bool given = false;
     for (uint32_t i = 0; i < p->n && !s->b->failed; i++) {

@@ -78,7 +78,7 @@ static void combine(QsfSchema *s, Strings *t, QsfGraph *g, uint32_t path) {
     if (both == NULL) qsf_schema_fail(s, path, "pattern, format and lengths are too large to be combined");
 }
 
-static void add_part(QsfSchema *s, Strings *t, const QsfPart *p) {
+static void add_part(QsfSchema *s, Strings *t, const QsfSchemaPart *p) {
     const QsfJson *pattern = qsf_json_get(p->schema, "pattern"), *format = qsf_json_get(p->schema, "format");
     uint32_t n;
     if (qsf_schema_count(s, p, "minLength", &n) && n > t->min) t->min = n;
@@ -115,7 +115,7 @@ static uint32_t from_graph(QsfSchema *s, Strings *t, uint32_t path) {
     return in_quotes(s, qsf_node_graph(s->b, g, true));
 }
 
-uint32_t qsf_schema_string(QsfSchema *s, const QsfParts *p) {
+uint32_t qsf_schema_string(QsfSchema *s, const QsfSchemaParts *p) {
     Strings t = { .max = QSF_NO_LIMIT };
     uint32_t node = 0;
     const uint32_t path = p->part[p->n - 1].path;

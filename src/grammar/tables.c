@@ -27,12 +27,12 @@ bool qsf_automaton_space(QsfAutomaton *a, void **p, uint32_t n, uint32_t *cap, s
 }
 
 static int by_place(const void *x, const void *y) {
-    const QsfPlace *a = x, *b = y;
+    const QsfStackPlace *a = x, *b = y;
     if (a->node != b->node) return a->node < b->node ? -1 : 1;
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-uint32_t qsf_places_sort(QsfPlace *p, uint32_t n) {
+uint32_t qsf_places_sort(QsfStackPlace *p, uint32_t n) {
     uint32_t kept = 0;
     if (n > 1) qsort(p, n, sizeof *p, by_place);
     for (uint32_t i = 0; i < n; i++)
@@ -66,13 +66,13 @@ static void table_put(QsfTable *t, uint64_t hash, uint32_t value) {
     t->used++;
 }
 
-static uint64_t hash_of(const QsfPlace *p, uint32_t n) { return qsf_hash_bytes(p, n * sizeof *p); }
+static uint64_t hash_of(const QsfStackPlace *p, uint32_t n) { return qsf_hash_bytes(p, n * sizeof *p); }
 
-static bool same(const QsfAutomaton *a, uint32_t from, uint32_t count, const QsfPlace *p, uint32_t n) {
+static bool same(const QsfAutomaton *a, uint32_t from, uint32_t count, const QsfStackPlace *p, uint32_t n) {
     return count == n && (n == 0 || memcmp(a->places + from, p, n * sizeof *p) == 0);
 }
 
-static uint32_t add_places(QsfAutomaton *a, const QsfPlace *p, uint32_t n) {
+static uint32_t add_places(QsfAutomaton *a, const QsfStackPlace *p, uint32_t n) {
     void *mem = a->places;
     const bool ok = qsf_automaton_space(a, &mem, a->n_places + n, &a->cap_places, sizeof *p);
     a->places = mem;
@@ -84,7 +84,7 @@ static uint32_t add_places(QsfAutomaton *a, const QsfPlace *p, uint32_t n) {
 
 static uint32_t sum(uint32_t a, uint32_t b) { return a + b < QSF_COST_MOST ? a + b : QSF_COST_MOST; }
 
-static uint32_t cost_of(const QsfAutomaton *a, const QsfPlace *p, uint32_t n) {
+static uint32_t cost_of(const QsfAutomaton *a, const QsfStackPlace *p, uint32_t n) {
     uint32_t least = QSF_COST_MOST;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t c = p[i].at == QSF_ACCEPT ? 0 : sum(a->g->cost[p[i].at], a->stacks[p[i].node].cost);
@@ -93,7 +93,7 @@ static uint32_t cost_of(const QsfAutomaton *a, const QsfPlace *p, uint32_t n) {
     return least;
 }
 
-uint32_t qsf_stack_of(QsfAutomaton *a, const QsfPlace *p, uint32_t n) {
+uint32_t qsf_stack_of(QsfAutomaton *a, const QsfStackPlace *p, uint32_t n) {
     QsfTable *t = &a->stack_table;
     const uint64_t hash = hash_of(p, n);
     if (t->used * 2 >= t->n_slots) {
@@ -115,9 +115,9 @@ uint32_t qsf_stack_of(QsfAutomaton *a, const QsfPlace *p, uint32_t n) {
     return a->n_stacks++;
 }
 
-static uint64_t state_hash(const QsfPlace *p, uint32_t n, bool ends) { return hash_of(p, n) + ends; }
+static uint64_t state_hash(const QsfStackPlace *p, uint32_t n, bool ends) { return hash_of(p, n) + ends; }
 
-uint32_t qsf_state_of(QsfAutomaton *a, const QsfPlace *p, uint32_t n, bool ends) {
+uint32_t qsf_state_of(QsfAutomaton *a, const QsfStackPlace *p, uint32_t n, bool ends) {
     QsfTable *t = &a->state_table;
     const uint64_t hash = state_hash(p, n, ends);
     if (t->used * 2 >= t->n_slots) {

@@ -66,8 +66,8 @@ typedef struct QSFParams {
     char logit_bias[QSF_SETTING_TEXT];     /* a list of TOKEN=X, TOKEN a text or #id */
     char ban[QSF_SETTING_TEXT];            /* a list of texts and #ids that the answer does not have */
     /* What the answer has to match, one of the settings "grammar", "json-schema", "regex" and "only"; read
-     * once per request. A file, or "any" for any JSON; an expression; for words it and, after a blank, another
-     * one for words between them. */
+     * once per request. A file, or "any" for any JSON; an expression; for words it and, after a blank, one
+     * for the words between them. */
     uint8_t grammar_kind; /* QSFGrammarKind */
     char grammar[QSF_SETTING_TEXT];
 } QSFParams;

@@ -50,8 +50,8 @@ static void put_words(Page *p, const char *s, size_t len) {
     }
 }
 
-/* Lines that do not fit continue below the end of their own indentation; a paragraph that is not indented is
- * filled anew. */
+/* Lines that do not fit continue below the end of their own indentation. A paragraph that is not indented is
+ * broken at other places as a whole. */
 static void put_text(Page *p, const char *s) {
     for (size_t len; *s; s += len + (s[len] == '\n')) {
         len = strcspn(s, "\n");

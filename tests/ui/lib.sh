@@ -126,8 +126,8 @@ wait_for() {
     screen
     return 1
 }
-# see EXPRESSION: waits until a line of the screen matches. Such a wait is worth nothing after a key if the line
-# was there before it: the file $QSF_EARLY gets a list of those.
+# see EXPRESSION: waits until a line of the screen matches. Such a wait is worth nothing after a key if the
+# line was there before it: the file $QSF_EARLY gets a list of those.
 see() {
     if [ -s "$work/before" ]; then
         ! grep -qE -- "$1" "$work/before" || echo "${0##*/} after '$pressed': $1" >>"$QSF_EARLY"

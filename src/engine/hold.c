@@ -326,9 +326,20 @@ static int spell(const QsfConstraint *c, const QsfRuntime *rt, const QsfStrbuf *
     return err->code;
 }
 
-/* The tokens that complete a state; *fits: there are at most `most`. */
-static int ending(const QsfHold *h, const QsfRuntime *rt, uint32_t state, uint32_t most, QsfIds *ids,
-                  bool *fits, QsfErr *err) {
+/* Do the rules of tokens allow the ids after the token `first`, -1 = none? */
+static bool rules_allow(const QsfHold *h, int32_t first, const QsfIds *ids) {
+    int32_t all[QSF_HOLD_IDS + 1];
+    const size_t before = first >= 0;
+    if (h->rules == NULL || ids->n > QSF_HOLD_IDS) return true;
+    all[0] = first;
+    if (ids->n > 0) memcpy(all + before, ids->data, ids->n * sizeof *all);
+    return qsf_token_rules_allow(h->rules, all, before + ids->n) == before + ids->n;
+}
+
+/* The tokens that complete a state after the token `first`, -1 = none; *fits: there are at most `most`, and
+ * they are allowed. */
+static int ending(const QsfHold *h, const QsfRuntime *rt, uint32_t state, int32_t first, uint32_t most,
+                  QsfIds *ids, bool *fits, QsfErr *err) {
     QsfStrbuf text = QSF_STRBUF_INIT;
     QsfErr none = { 0 };
     ids->n = 0;
@@ -336,7 +347,8 @@ static int ending(const QsfHold *h, const QsfRuntime *rt, uint32_t state, uint32
     const bool known = qsf_automaton_close(h->c->automaton, state, QSF_HOLD_IDS * 4, &text, &none) == QSF_OK;
     int rc = known && text.len > 0 ? spell(h->c, rt, &text, ids, err) : QSF_OK;
     if (rc == QSF_OK && known)
-        *fits = (text.len == 0 || ids->n > 0) && ids->n <= most && ids->n <= QSF_HOLD_IDS;
+        *fits = (text.len == 0 || ids->n > 0) && ids->n <= most && ids->n <= QSF_HOLD_IDS &&
+                rules_allow(h, first, ids);
     qsf_strbuf_free(&text);
     return rc;
 }
@@ -349,9 +361,9 @@ int qsf_hold_limit(QsfHold *h, const QsfRuntime *rt, uint32_t left, int32_t *id,
     if (h->closing || qsf_runtime_ends(rt, *id)) return QSF_OK;
     int rc = after(h, rt, *id, piece, sizeof piece, &next, err);
     if (rc != QSF_OK || next == 0 || qsf_automaton_cost(h->c->automaton, next) + 1 < left) return rc;
-    rc = ending(h, rt, next, left - 1, &ids, &fits, err);
+    rc = ending(h, rt, next, *id, left - 1, &ids, &fits, err);
     if (rc == QSF_OK && !fits)
-        rc = ending(h, rt, h->state, left, &ids, &fits, err);
+        rc = ending(h, rt, h->state, -1, left, &ids, &fits, err);
     else
         fits = false; /* nothing to do */
     if (rc == QSF_OK && fits) {
@@ -379,8 +391,10 @@ int qsf_hold_forced(QsfHold *h, const QsfRuntime *rt, int32_t *ids, uint32_t max
     /* The last token may be longer with what follows: the model chooses it. */
     uint32_t count = (uint32_t)all.n;
     if (count > 0 && qsf_automaton_goes_on(h->c->automaton, state)) count--;
-    if (rc == QSF_OK && count >= 2 && max >= 2) {
-        *n = count < max ? count : max;
+    if (count > max) count = max;
+    if (h->rules != NULL) count = (uint32_t)qsf_token_rules_allow(h->rules, all.data, count);
+    if (rc == QSF_OK && count >= 2) {
+        *n = count;
         memcpy(ids, all.data, *n * sizeof *ids);
     }
     qsf_ids_free(&all);

@@ -5,7 +5,7 @@
 #ifndef QSF_ENGINE_HOLD_H
 #define QSF_ENGINE_HOLD_H
 
-#include "src/engine/runtime.h"
+#include "src/engine/token_rules.h"
 
 #define QSF_HOLD_IDS 1024u /* tokens of a stretch or of an end */
 
@@ -14,7 +14,8 @@ typedef struct QsfConstraint QsfConstraint;
 
 /* The grammar of one answer; zeroed there is none. */
 typedef struct QsfHold {
-    QsfConstraint *c; /* of the runtime; NULL = the answer is free */
+    QsfConstraint *c;     /* of the runtime; NULL = the answer is free */
+    QsfTokenRules *rules; /* hold for tokens that are not sampled, too; borrowed, NULL = none */
     uint32_t state;
     uint32_t blanks;           /* tokens of white space between reasoning and answer */
     int32_t ids[QSF_HOLD_IDS]; /* ids[at..n) come next: they close what is open */
@@ -53,13 +54,15 @@ bool qsf_hold_is_over(const QsfHold *h);
 /* Where it may end now. */
 bool qsf_hold_may_end(const QsfHold *h);
 /* After *id was chosen, when it and what follows may have `left` tokens: if what is open then could not be
- * closed any more, another token begins to close it: *id changes, or h->finished says that there is none. */
+ * closed any more, another token begins to close it: *id changes, or h->finished says that there is none.
+ * What the rules forbid closes nothing. */
 int qsf_hold_limit(QsfHold *h, const QsfRuntime *rt, uint32_t left, int32_t *id, QsfErr *err);
 /* Takes a token, before it is passed to split and detok. piece (cap): scratch. QSF_E_USAGE: it does not
  * match. */
 int qsf_hold_take(QsfHold *h, const QsfRuntime *rt, const QsfThinkSplit *split, const QsfDetok *detok,
                   int32_t id, char *piece, size_t cap, QsfErr *err);
-/* The tokens without a choice that come next, at most max: *n, 0 if there are few. */
+/* The tokens without a choice that come next, at most max, up to one that the rules forbid: *n, 0 if there
+ * are few. */
 int qsf_hold_forced(QsfHold *h, const QsfRuntime *rt, int32_t *ids, uint32_t max, uint32_t *n, QsfErr *err);
 
 #endif

@@ -44,7 +44,9 @@ static int sample(QsfRun *r, QsfSample *s, QsfErr *err) {
     in.change_arg = r->g->arg;
     if (r->held) in.allowed = allowed;
     rc = qsf_sampler_next(rt->sampler, &in, s, err);
-    if (rc != QSF_OK && r->held) qsf_err_prefix(err, "the grammar allows no token of the vocabulary here");
+    if (rc != QSF_OK && r->held)
+        qsf_err_prefix(err, r->rules.n_bias + r->rules.bans.n > 0 ? "the grammar with bans and biases"
+                                                                  : "the grammar");
     return rc;
 }
 
@@ -179,7 +181,8 @@ static int step_held(QsfRun *r, bool *taken, QsfErr *err) {
         qsf_run_end(r, QSF_STOP_EOS);
         return QSF_OK;
     }
-    int rc = most >= 2 ? qsf_hold_forced(&r->hold, rt, ids, most, &n, err) : QSF_OK;
+    int rc = qsf_token_rules_update(&r->rules, &r->params, err);
+    if (rc == QSF_OK && most >= 2) rc = qsf_hold_forced(&r->hold, rt, ids, most, &n, err);
     if (rc == QSF_OK && n > 0) return step_forced(r, ids, n, err);
     *taken = false;
     return rc;
@@ -372,12 +375,15 @@ static int begin_hold(QsfRun *r, QsfErr *err) {
     const QsfGenerate *g = r->g;
     QsfRuntime *rt = r->t->rt;
     int rc = qsf_hold_begin(&r->hold, rt, &r->params, g->grammar, g->written, g->n_written, err);
-    if (rc != QSF_E_BUDGET || !qsf_hold_make_room(rt)) return rc;
-    qsf_err_clear(err);
-    if (g->quality != NULL) g->quality(g->arg);
-    rc = qsf_timeline_fit(r->t, err);
-    if (rc != QSF_OK) return rc;
-    return qsf_hold_begin(&r->hold, rt, &r->params, g->grammar, g->written, g->n_written, err);
+    if (rc == QSF_E_BUDGET && qsf_hold_make_room(rt)) {
+        qsf_err_clear(err);
+        if (g->quality != NULL) g->quality(g->arg);
+        rc = qsf_timeline_fit(r->t, err);
+        if (rc == QSF_OK)
+            rc = qsf_hold_begin(&r->hold, rt, &r->params, g->grammar, g->written, g->n_written, err);
+    }
+    r->hold.rules = &r->rules;
+    return rc;
 }
 
 int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *out, QsfErr *err) {

@@ -152,6 +152,25 @@ static bool rejects(void *arg, int32_t id) {
     return has_banned(&r->bans, text, r->n_tail + n, r->n_tail);
 }
 
+static bool forbids(QsfTokenRules *r, int32_t id) {
+    for (size_t i = 0; i < r->n_bias; i++)
+        if (r->bias[i].id == id && isinf(r->bias[i].bias)) return true;
+    if (r->denied != NULL && (r->denied[id / 64] >> (id % 64) & 1) != 0) return true;
+    return r->bans.n_texts > 0 && rejects(r, id);
+}
+
+size_t qsf_token_rules_allow(QsfTokenRules *r, const int32_t *ids, size_t n) {
+    const size_t n_tail = r->n_tail;
+    char tail[sizeof r->tail];
+    size_t i = 0;
+    if (r->n_bias == 0 && r->bans.n == 0) return n;
+    memcpy(tail, r->tail, n_tail);
+    for (; i < n && !forbids(r, ids[i]); i++) qsf_token_rules_wrote(r, ids[i]);
+    memcpy(r->tail, tail, n_tail);
+    r->n_tail = n_tail;
+    return i;
+}
+
 /* A special token ends a sequence, too. */
 static bool breaks(void *arg, int32_t id) {
     QsfTokenRules *r = arg;

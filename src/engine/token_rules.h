@@ -42,6 +42,9 @@ typedef struct QsfTokenRules {
 int qsf_token_rules_update(QsfTokenRules *r, const QSFParams *p, QsfErr *err);
 /* Adds the text of a token to what was written. */
 void qsf_token_rules_wrote(QsfTokenRules *r, int32_t id);
+/* How many of the tokens, written one after another, have no banned text and no bias of -inf, up to the
+ * first that has. Follows the parameters of the last update. */
+size_t qsf_token_rules_allow(QsfTokenRules *r, const int32_t *ids, size_t n);
 /* Fills what the sampler needs. */
 void qsf_token_rules_input(QsfTokenRules *r, QsfSamplerInput *in);
 

@@ -65,6 +65,14 @@ if [ -f "$stories" ]; then # a text over several tokens
         tell --ban "$part" --ban 'zzz'
         case $(answer_text) in *"$part"*) answer_text && fail "'$part' is banned" ;; esac
     done
+    # what a grammar writes without a choice, and what closes it at the limit
+    expect 1 'the grammar with bans and biases' "$run" --json -p a --regex '"name":"[a-z]+"' --ban am "$stories"
+    for rule in '--ban !' '--logit-bias !=-inf'; do
+        # shellcheck disable=SC2086
+        tell --regex '[a-z]{3,}!' $rule
+        case $(answer_text) in *!*) answer_text && fail "'!' is banned, and ends the answer" ;; esac
+        grep -q '"grammar": "cut"' "$work/out" || { cat "$work/out"; fail 'the answer is not cut'; }
+    done
 fi
 
 # ---- what was sampled

@@ -111,6 +111,14 @@ static void escape_commas(const char *item, char *out, size_t cap) {
     out[n] = '\0';
 }
 
+/* Doubles a '\' at the end, which would take the comma that follows with it. */
+static void end_escape(char *items, size_t cap) {
+    const size_t n = strlen(items);
+    size_t i = 0;
+    while (i < n && !(items[i] == '\\' && i + 1 == n)) i += items[i] == '\\' ? 2 : 1;
+    if (i < n && n + 1 < cap) memcpy(items + n, "\\", 2);
+}
+
 static bool is_off(const char *text) { return strcasecmp(text, "off") == 0 || text[0] == '\0'; }
 
 static void current(const QSFSettings *s, const QSFSetting *row, char *out, size_t cap) {
@@ -126,7 +134,9 @@ int qsf_setting_add(QSFSettings *s, const QSFSetting *row, const char *item, cha
         return qsf_setting_set(s, row, item, err, cap);
     current(s, row, old, sizeof old);
     escape_commas(item, one, sizeof one);
+    end_escape(one, sizeof one);
     without(old, one, is_valued(row), rest, sizeof rest);
+    end_escape(rest, sizeof rest);
     snprintf(list, sizeof list, "%s%s%s", rest, rest[0] != '\0' ? "," : "", one);
     return qsf_setting_set(s, row, list, err, cap);
 }

@@ -306,6 +306,17 @@ static void lists(void **state) {
     assert_true(qsf_setting_remove(&s, bias, "a"));
     qsf_setting_get(&s, bias, text, sizeof text);
     assert_string_equal(text, "\\#12=3");
+    /* a backslash is one item, however it came into the list */
+    assert_int_equal(qsf_setting_add(&s, ban, "\\", err, sizeof err), 0);
+    assert_int_equal(qsf_setting_add(&s, ban, "x", err, sizeof err), 0);
+    qsf_setting_get(&s, ban, text, sizeof text);
+    assert_string_equal(text, "\\\\,x");
+    assert_int_equal(qsf_setting_set(&s, ban, "x,\\", err, sizeof err), 0);
+    assert_int_equal(qsf_setting_add(&s, ban, "y", err, sizeof err), 0);
+    qsf_setting_get(&s, ban, text, sizeof text);
+    assert_string_equal(text, "x,\\\\,y");
+    assert_true(qsf_setting_remove(&s, ban, "\\"));
+    assert_int_equal(qsf_setting_set(&s, ban, "off", err, sizeof err), 0);
     for (size_t i = 0; i < 400; i++) {
         char item[16];
         snprintf(item, sizeof item, "#%zu=1", i);

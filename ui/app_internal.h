@@ -45,6 +45,9 @@ void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);
 void ui_app_settle(UiApp *a);
 /* A model was loaded: if it has no experts, limits for experts are taken back, and that is said. */
 void ui_app_drop_limits(UiApp *a);
+/* Is it one of the settings that say what an answer has to match? One at a time is on; an answer keeps what
+ * it began with. */
+bool ui_setting_is_grammar(const QSFSetting *row);
 /* Asks the engine for a plan with the settings and the text of the conversation. */
 void ui_app_replan(UiApp *a);
 /* Tokens of the conversation without an answer that is being written; -1 = not known. */

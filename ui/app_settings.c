@@ -126,8 +126,7 @@ void ui_app_drop_limits(UiApp *a) {
     }
 }
 
-/* One of the settings that say what an answer has to match, of which one at a time is on. */
-static bool is_grammar(const QSFSetting *row) {
+bool ui_setting_is_grammar(const QSFSetting *row) {
     static const char *const names[] = { "grammar", "json-schema", "regex", "only" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(row->name, names[i]) == 0) return true;
@@ -139,7 +138,7 @@ static void end_grammars(UiApp *a, const QSFSetting *row) {
     char value[QSF_SETTING_TEXT];
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *other = qsf_setting_at(i);
-        if (other == row || !is_grammar(other)) continue;
+        if (other == row || !ui_setting_is_grammar(other)) continue;
         qsf_setting_get(&a->settings, other, value, sizeof value);
         if (strcmp(value, "off") != 0) (void)ui_app_set(a, other, "off", false);
     }
@@ -148,7 +147,7 @@ static void end_grammars(UiApp *a, const QSFSetting *row) {
 /* A grammar that is wrong is refused before it is in force. */
 static bool take_grammar(UiApp *a, const QSFSetting *row, const QSFSettings *next) {
     char err[600];
-    if (!is_grammar(row) || next->params.grammar_kind == QSF_GRAMMAR_NONE) return true;
+    if (!ui_setting_is_grammar(row) || next->params.grammar_kind == QSF_GRAMMAR_NONE) return true;
     if (qsf_grammar_check(&next->params, err, sizeof err) != 0) {
         ui_app_say(a, UI_ERROR, "%s", err);
         return false;
@@ -189,12 +188,14 @@ static bool set_value(UiApp *a, const QSFSetting *row, const char *value, bool q
     a->session.was = NULL;
     (void)snprintf(to + strlen(to), sizeof to - strlen(to), "%s", why);
     if (!quiet) said_change(a, row, from, to);
+    if (!quiet && ui_setting_is_grammar(row) && a->running == UI_REQUEST_ANSWER)
+        ui_app_say(a, UI_NOTICE, "takes effect with the next answer");
     act(a, row);
     return true;
 }
 
 bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
-    char *path = is_grammar(row) && value[0] == '~' ? ui_path_expand(value) : NULL;
+    char *path = ui_setting_is_grammar(row) && value[0] == '~' ? ui_path_expand(value) : NULL;
     const bool ok = set_value(a, row, path ? path : value, quiet);
     free(path);
     return ok;

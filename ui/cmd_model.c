@@ -203,7 +203,8 @@ bool ui_cmd_kv(UiApp *a, const char *name, const char *args) {
 }
 
 static const char *short_when(const QSFSetting *row) {
-    return row->flags & QSF_SETTING_LIVE      ? "next token"
+    return ui_setting_is_grammar(row)         ? "next answer"
+           : row->flags & QSF_SETTING_LIVE    ? "next token"
            : row->flags & QSF_SETTING_CHANGES ? "next token"
            : row->flags & QSF_SETTING_REPLAN  ? "next token, same text"
                                               : "reloads the model";

@@ -12,11 +12,12 @@
 #define COUNT_CELLS 8
 #define P_CELLS     8
 
-/* Which token is meant: N, the one that was walked to, or the last. false: reported. */
+/* Which token is meant: N, the one that was walked to, or the last. false: reported. The command was typed,
+ * which ends the walk; its place stays until there is another answer. */
 static bool choose(UiApp *a, const char *name, const char *args, const QSFTokens *t, uint32_t *i) {
     char *end;
     const unsigned long n = strtoul(args, &end, 10);
-    *i = a->walk.open ? a->walk.at : t->n - 1;
+    *i = a->walk.n == t->n ? a->walk.at : t->n - 1;
     if (!*args) return true;
     *i = (uint32_t)n - 1;
     if (*args >= '0' && *args <= '9' && *end == '\0' && n >= 1 && n <= t->n) return true;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/app_internal.h"
 #include "ui/commands.h"
 #include "ui/keys.h"
 
@@ -77,7 +78,8 @@ void ui_help_all(UiBuf *b, bool keys, int width) {
 
 /* When a change of it takes effect, as part of a sentence. */
 static const char *setting_when(const QSFSetting *row) {
-    return row->flags & QSF_SETTING_LIVE ? "takes effect on the next token"
+    return ui_setting_is_grammar(row)      ? "takes effect with the next answer"
+           : row->flags & QSF_SETTING_LIVE ? "takes effect on the next token"
            : row->flags & QSF_SETTING_CHANGES
                ? "takes effect between two tokens; the text may differ from then on"
            : row->flags & QSF_SETTING_REPLAN ? "takes effect between two tokens; does not change the text"

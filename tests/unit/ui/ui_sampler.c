@@ -14,6 +14,7 @@
 #include "qsf_games.h"
 #include "tests/harness/app_rig.h"
 #include "tests/harness/qsf_test.h"
+#include "ui/walk.h"
 
 static void value_is(const UiApp *a, const char *setting, const char *want) {
     char value[QSF_SETTING_TEXT];
@@ -69,6 +70,10 @@ static void test_why(void **state) {
     say(x, "/why");
     assert_non_null(strstr(last_said(x, UI_ERROR), "no tokens are known"));
     say(x, "one");
+    say(x, "/regex [AB ]+"); /* not while an answer is written */
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "takes effect with the next answer"));
+    say(x, "/help regex");
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "takes effect with the next answer"));
     fake_text(&x->engine, "A B");
     fake_tokens(&x->engine, "A| B", 0.7f);
     fake_done(&x->engine, QSF_STOP_EOS, 2);
@@ -98,6 +103,13 @@ static void test_why(void **state) {
     assert_non_null(strstr(last_said(x, UI_ERROR), "expects the number of a token"));
     say(x, "/why");
     assert_non_null(strstr(last_said(x, UI_OUTPUT), "decided by the draw: random number 0.500000"));
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "token 2 of 2"));
+    assert_null(ui_walk_step(&x->app, -1));
+    assert_null(ui_walk_step(&x->app, -1));
+    ui_walk_close(&x->app); /* as a key does that begins the command */
+    x->engine.why.id = x->engine.rows[0].id;
+    say(x, "/why");
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "token 1 of 2"));
 }
 
 static void write_game(const char *dir, const char *name, const char *text) {

@@ -145,7 +145,39 @@ static void check_one_of(QsfSchema *s, const QsfJson *list, uint32_t path) {
                                 i, k);
 }
 
-/* Replaces anyOf or oneOf of part i by each of its schemas. */
+/* The types that at least one schema of anyOf or oneOf allows. */
+static uint32_t choice_types(QsfSchema *s, const QsfJson *list, uint32_t path) {
+    uint32_t types = 0;
+    for (size_t k = 0; k < qsf_json_size(list) && !s->b->failed; k++) {
+        QsfSchemaParts one = { .n = 0 };
+        uint32_t of_one = QSF_TYPE_ALL;
+        if (qsf_json_type(qsf_json_at(list, k)) == QSF_JSON_BOOL) {
+            types |= qsf_json_bool(qsf_json_at(list, k), true) ? of_one : 0;
+            continue;
+        }
+        qsf_parts_add(s, &one, qsf_json_at(list, k), qsf_schema_at_index(s, path, k));
+        for (uint32_t i = 0; i < one.n && !s->b->failed; i++)
+            of_one &= qsf_schema_types(s, one.part[i].schema, one.part[i].path);
+        types |= of_one;
+    }
+    return types;
+}
+
+/* Is there a type that all parts allow, with a schema of each choice that is open? */
+static bool types_agree(QsfSchema *s, const QsfSchemaParts *p) {
+    uint32_t types = QSF_TYPE_ALL;
+    for (uint32_t i = 0; i < p->n && types != 0 && !s->b->failed; i++) {
+        const QsfSchemaPart *t = &p->part[i];
+        const QsfJson *any = t->done & QSF_PART_ANY_DONE ? NULL : qsf_json_get(t->schema, "anyOf");
+        const QsfJson *one = t->done & QSF_PART_ONE_DONE ? NULL : qsf_json_get(t->schema, "oneOf");
+        types &= qsf_schema_types(s, t->schema, t->path);
+        if (any != NULL) types &= choice_types(s, any, qsf_schema_at(s, t->path, "anyOf"));
+        if (one != NULL) types &= choice_types(s, one, qsf_schema_at(s, t->path, "oneOf"));
+    }
+    return types != 0 && !s->b->failed;
+}
+
+/* Replaces anyOf or oneOf of part i by each of its schemas whose types agree with the other parts. */
 static uint32_t make_choice(QsfSchema *s, const QsfSchemaParts *p, uint32_t i, const char *key,
                             uint32_t done) {
     const QsfJson *list = qsf_json_get(p->part[i].schema, key);
@@ -153,6 +185,7 @@ static uint32_t make_choice(QsfSchema *s, const QsfSchemaParts *p, uint32_t i, c
     if (qsf_json_type(list) != QSF_JSON_ARRAY || qsf_json_size(list) == 0)
         return qsf_schema_fail(s, path, "%s is not a list of schemas", key);
     if (done == QSF_PART_ONE_DONE) check_one_of(s, list, path);
+    bool possible = false;
     for (size_t k = 0; k < qsf_json_size(list) && !s->b->failed; k++) {
         QsfSchemaParts one = *p;
         one.part[i].done |= done;
@@ -160,9 +193,12 @@ static uint32_t make_choice(QsfSchema *s, const QsfSchemaParts *p, uint32_t i, c
             !qsf_json_bool(qsf_json_at(list, k), true))
             continue;
         qsf_parts_add(s, &one, qsf_json_at(list, k), qsf_schema_at_index(s, path, k));
-        if (!s->b->failed) qsf_node_add(s->b, alt, qsf_schema_rule(s, &one));
+        if (s->b->failed || !types_agree(s, &one)) continue;
+        possible = true;
+        qsf_node_add(s->b, alt, qsf_schema_rule(s, &one));
     }
-    return alt;
+    if (possible || s->b->failed) return alt;
+    return qsf_schema_fail(s, path, "none of %s agrees with the other keywords: nothing is valid", key);
 }
 
 /* The first choice that is open; UINT32_MAX if there is none. */

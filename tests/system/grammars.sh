@@ -27,6 +27,13 @@ texts '"{\"a\": 1}"'
 verdict m --json-schema any
 file '{"type": "object", "properties": {"a": {"type": "integer", "minimum": 2}}, "required": ["a"]}'
 verdict n --json-schema "$work/f"
+# what only some schemas of a choice contradict
+texts '"3"' '"\"a\""' '"null"' '"1"'
+file '{"type": "integer", "anyOf": [{"type": "string"}, {"minimum": 3}]}'
+verdict mnnp --json-schema "$work/f"
+file '{"anyOf": [{"type": "string"}, {"type": "integer"}],
+    "allOf": [{"oneOf": [{"type": "integer"}, {"type": "null"}]}]}'
+verdict mnnm --json-schema "$work/f"
 
 # refuses PLACE FORMAT OPTION: one line that names the place
 refuses() {
@@ -40,6 +47,7 @@ refuses 'nothing matches' 'root ::= "a" root' --grammar
 refuses 'too large' 'root ::= ((("a"{2000}){2000}){2000}){2000}' --grammar
 refuses '#/properties/a/not: the keyword not' '{"properties": {"a": {"not": {}}}}' --json-schema
 refuses '#/items/pattern: the regular expression, character 2' '{"items": {"pattern": "a(?=b)"}}' --json-schema
+refuses '#/anyOf: none of anyOf agrees' '{"type": "null", "anyOf": [{"type": "string"}]}' --json-schema
 refuses '#/oneOf: .*both 0 and 1' '{"oneOf": [{"type": "integer"}, {"type": "number"}]}' --json-schema
 expect 2 'requires --jsonl' "$run" --match --regex a
 expect 2 'takes no MODEL' "$run" --match --regex a --jsonl model.gguf

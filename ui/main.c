@@ -210,6 +210,14 @@ static int print_only(const UiOptions *o) {
     return status ? status : printed;
 }
 
+/* A grammar that is wrong is refused before anything begins, as by /grammar; returns the exit status. */
+static int check_grammar(const UiOptions *o) {
+    char err[600];
+    const int rc = qsf_grammar_check(&o->settings.params, err, sizeof err);
+    if (rc != 0) ui_options_error(err);
+    return rc;
+}
+
 /* Downloads the model of the command line, if that is what its name means, before the screen opens. */
 static bool fetch_model(UiOptions *o, char **path, int *status) {
     char err[500];
@@ -237,6 +245,11 @@ int main(int argc, char **argv) {
     }
     if (options.list || options.print || options.list_models) {
         status = print_only(&options);
+        ui_options_free(&options);
+        return status;
+    }
+    status = check_grammar(&options);
+    if (status != 0) {
         ui_options_free(&options);
         return status;
     }

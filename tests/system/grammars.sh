@@ -50,6 +50,10 @@ refuses '#/items/pattern: the regular expression, character 2' '{"items": {"patt
 refuses '#/anyOf: none of anyOf agrees' '{"type": "null", "anyOf": [{"type": "string"}]}' --json-schema
 refuses '#/oneOf: .*both 0 and 1' '{"oneOf": [{"type": "integer"}, {"type": "number"}]}' --json-schema
 expect 2 'requires --jsonl' "$run" --match --regex a
+# the chat, too, before anything begins
+file 'root ::= root "a" | "b"'
+expect 2 'line 1, column 1: the rule "root" is left-recursive' \
+    "$QSF_BUILDDIR/qsf-chat" --plain --no-config --no-save --grammar "$work/f" "$work/none.gguf" </dev/null
 expect 2 'takes no MODEL' "$run" --match --regex a --jsonl model.gguf
 
 data=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}

@@ -166,6 +166,14 @@ static uint32_t room_for_forced(const QsfRun *r) {
     return most;
 }
 
+/* May a token that ends the answer be chosen? */
+static bool may_end(QsfRun *r) {
+    const QsfRuntime *rt = r->t->rt;
+    for (size_t i = 0; !r->params.ignore_eos && i < rt->n_eog; i++)
+        if (qsf_token_rules_allow(&r->rules, &rt->eog[i], 1) == 1) return true;
+    return false;
+}
+
 /* Tokens whose choice is not the model's: *taken is true if one was taken, or the answer has ended. */
 static int step_held(QsfRun *r, bool *taken, QsfErr *err) {
     const QsfRuntime *rt = r->t->rt;
@@ -177,11 +185,11 @@ static int step_held(QsfRun *r, bool *taken, QsfErr *err) {
         qsf_run_end(r, QSF_STOP_LENGTH);
         return QSF_OK;
     }
-    if (r->params.ignore_eos && qsf_hold_is_over(&r->hold)) {
+    int rc = qsf_token_rules_update(&r->rules, &r->params, err);
+    if (rc == QSF_OK && qsf_hold_is_over(&r->hold) && !may_end(r)) {
         qsf_run_end(r, QSF_STOP_EOS);
         return QSF_OK;
     }
-    int rc = qsf_token_rules_update(&r->rules, &r->params, err);
     if (rc == QSF_OK && most >= 2) rc = qsf_hold_forced(&r->hold, rt, ids, most, &n, err);
     if (rc == QSF_OK && n > 0) return step_forced(r, ids, n, err);
     *taken = false;

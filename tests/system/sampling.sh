@@ -67,6 +67,8 @@ if [ -f "$stories" ]; then # a text over several tokens
     done
     # what a grammar writes without a choice, and what closes it at the limit
     expect 1 'the grammar with bans and biases' "$run" --json -p a --regex '"name":"[a-z]+"' --ban am "$stories"
+    tell --regex 'a{3}' --ban '#2' # the token that ends answers
+    [ "$(answer_text)" = aaa ] || fail "not ended without a token for it: $(answer_text)"
     for rule in '--ban !' '--logit-bias !=-inf'; do
         # shellcheck disable=SC2086
         tell --regex '[a-z]{3,}!' $rule

@@ -11,12 +11,12 @@ static const char *const nouns[] = {
     "allocation", "answer",    "argument", "block",      "branch",    "byte",      "cache",   "change",
     "channel",    "character", "column",   "command",    "day",       "dimension", "element", "entry",
     "eviction",   "exchange",  "expert",   "expression", "file",      "filter",    "folder",  "format",
-    "group",      "head",      "id",       "hour",       "key",       "layer",     "level",   "line",
+    "group",      "head",      "hour",     "id",         "key",       "layer",     "level",   "line",
     "logit",      "mapping",   "merge",    "message",    "minute",    "model",     "name",    "number",
     "operator",   "outlier",   "override", "pair",       "parameter", "part",      "piece",   "position",
-    "process",    "prompt",    "question", "round",      "row",       "second",    "session", "step",
-    "template",   "tensor",    "thread",   "time",       "token",     "value",     "version", "window",
-    "word"
+    "process",    "prompt",    "property", "question",   "round",     "row",       "schema",  "second",
+    "session",    "slot",      "state",    "step",       "template",  "tensor",    "thread",  "time",
+    "token",      "value",     "version",  "window",     "word"
 };
 
 /* Words between a number and its noun. */

@@ -31,8 +31,20 @@ void qsf_demand_request(QsfDemand *d, uint32_t unit) {
     if (d->n_units < 2 * QSF_MAX_EXPERTS) d->unit[d->n_units++] = unit;
 }
 
+/* bytes: 0 when reads are started, because what is cached is copied then. */
+static void count(const QsfDemand *d, const QsfUnit *u, uint64_t bytes, uint64_t waited_since) {
+    QsfStreamCounters *n = d->o.counters;
+    const uint64_t ns = qsf_now_ns() - waited_since;
+    atomic_fetch_add_explicit(&n->bytes_read, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&n->wait_ns, ns, memory_order_relaxed);
+    if (n->layer == NULL) return;
+    atomic_fetch_add_explicit(&n->layer[u->layer].read_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&n->layer[u->layer].wait_ns, ns, memory_order_relaxed);
+}
+
 static void start(QsfDemand *d, Buffer *b) {
     const QsfWeightUnit *w = &d->o.units[d->unit[d->load]];
+    const uint64_t t0 = qsf_now_ns();
     const uint32_t left = w->u.items - d->item, n = w->chunk_items < left ? w->chunk_items : left;
     qsf_chunk_make(&w->u, d->item, d->item + n, &b->chunk);
     b->n_reads = 0;
@@ -45,6 +57,7 @@ static void start(QsfDemand *d, Buffer *b) {
                           .dst = b->data + p->window };
         qsf_io_start(d->io, r);
     }
+    count(d, &w->u, 0, t0);
     d->item += n;
     if (d->item < w->u.items) return;
     d->item = 0;
@@ -71,16 +84,6 @@ static int wait_reads(QsfDemand *d, Buffer *b, uint64_t *got, QsfErr *err) {
     return rc;
 }
 
-static void count(const QsfDemand *d, const QsfUnit *u, uint64_t bytes, uint64_t waited_since) {
-    QsfStreamCounters *n = d->o.counters;
-    const uint64_t ns = qsf_now_ns() - waited_since;
-    atomic_fetch_add_explicit(&n->bytes_read, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&n->wait_ns, ns, memory_order_relaxed);
-    if (n->layer == NULL) return;
-    atomic_fetch_add_explicit(&n->layer[u->layer].read_bytes, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&n->layer[u->layer].wait_ns, ns, memory_order_relaxed);
-}
-
 static int verify(QsfDemand *d, QsfWeightUnit *w, const Buffer *b, QsfErr *err) {
     int rc = QSF_OK;
     if (d->o.sums == NULL || b->chunk.item0 != w->checked_items) return QSF_OK;
@@ -96,8 +99,9 @@ int qsf_demand_acquire(QsfDemand *d, uint32_t unit, uint32_t item, QsfChunk *c, 
                        QsfErr *err) {
     Buffer *b = &d->buffer[d->first];
     QsfWeightUnit *w = &d->o.units[unit];
-    uint64_t t0 = qsf_now_ns(), got = 0;
+    uint64_t got = 0;
     qsf_demand_read_ahead(d);
+    const uint64_t t0 = qsf_now_ns();
     if (d->n == 0 || b->chunk.unit != unit || b->chunk.item0 != item)
         return qsf_err_set(err, QSF_E_RUNTIME, "internal: expert unit %u was not requested", unit);
     int rc = wait_reads(d, b, &got, err);

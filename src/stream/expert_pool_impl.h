@@ -86,6 +86,7 @@ struct QsfExpertPool {
     uint32_t list[QSF_MAX_EXPERTS]; /* requested experts of the running layer */
     uint32_t n_list, n_wanted;
     QsfExpertAhead ahead;
+    bool filling;     /* free slots, between passes: that is not waiting */
     uint32_t fill_at; /* place in `order` of the next expert to fill a free slot with */
     uint64_t busy_since;
 };

@@ -9,6 +9,13 @@
 
 /* ---- reads ---- */
 
+static void count_wait(const QsfExpertPool *p, uint32_t layer, uint64_t ns) {
+    QsfStreamCounters *n = p->o.counters;
+    if (p->filling) return;
+    atomic_fetch_add_explicit(&n->wait_ns, ns, memory_order_relaxed);
+    if (n->layer != NULL) atomic_fetch_add_explicit(&n->layer[layer].wait_ns, ns, memory_order_relaxed);
+}
+
 unsigned qsf_expert_start_reads(QsfExpertPool *p, uint32_t e, unsigned which, QsfIoRead *read) {
     const QsfWeightUnit *w = &p->units[p->unit[e]];
     const QsfUnit *u = &w[which].u;
@@ -28,7 +35,9 @@ unsigned qsf_expert_start_reads(QsfExpertPool *p, uint32_t e, unsigned which, Qs
                                .off = c.part[i].file_off,
                                .len = c.part[i].window_bytes,
                                .dst = slot + c.part[i].window };
+    const uint64_t t0 = qsf_now_ns();
     for (unsigned i = 0; i < n; i++) qsf_io_start(p->io, &read[i]);
+    count_wait(p, u->layer, qsf_now_ns() - t0); /* what is cached is copied now, instead of computing */
     atomic_fetch_add_explicit(&p->o.counters->expert_reads, n, memory_order_relaxed);
     return n;
 }
@@ -67,14 +76,13 @@ static void read_on(QsfExpertPool *p, bool forced) {
 
 void qsf_expert_count_read(QsfExpertPool *p, uint32_t layer, uint64_t bytes, uint64_t waited_since) {
     QsfStreamCounters *n = p->o.counters;
-    const uint64_t now = qsf_now_ns(), ns = now - waited_since;
+    const uint64_t now = qsf_now_ns();
+    count_wait(p, layer, now - waited_since);
     atomic_fetch_add_explicit(&n->bytes_read, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&n->wait_ns, ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&n->read_ns, now - p->busy_since, memory_order_relaxed);
     p->busy_since = now;
-    if (n->layer == NULL) return;
-    atomic_fetch_add_explicit(&n->layer[layer].read_bytes, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&n->layer[layer].wait_ns, ns, memory_order_relaxed);
+    if (n->layer != NULL)
+        atomic_fetch_add_explicit(&n->layer[layer].read_bytes, bytes, memory_order_relaxed);
 }
 
 int qsf_expert_verify(const QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err) {
@@ -274,7 +282,7 @@ int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfEr
     p->fill_at = 0;
     qsf_expert_ahead_finish(p);
     if (!p->in_order && p->n_free > 0) qsf_expert_sort(p);
-    *more = true;
+    p->filling = *more = true;
     while (rc == QSF_OK && done < max_bytes && *more) {
         while (p->n_reads <= most && done < max_bytes && (*more = fill_one(p))) done += p->slot_bytes;
         if (p->n_jobs > 0) rc = finish(p, err);
@@ -285,6 +293,7 @@ int qsf_expert_pool_fill(QsfExpertPool *p, uint64_t max_bytes, bool *more, QsfEr
         if (rc == QSF_OK) rc = one;
         qsf_err_clear(&later);
     }
+    p->filling = false;
     for (uint32_t s = 0; rc != QSF_OK && s < p->n_slots; s++)
         if (p->owner[s] != QSF_NO_SLOT && p->expert[p->owner[s]].there != 3) qsf_expert_leave(p, p->owner[s]);
     *more = *more && rc == QSF_OK && p->n_free > 0;

@@ -242,6 +242,7 @@ static uint32_t filled(Rig *r, uint32_t slots, uint32_t n) {
     while (more) qsf_test_expect_ok(qsf_expert_pool_fill(r->pool, QSF_WINDOW, &more, &err), &err);
     for (uint32_t i = 0, k = 0; i < ALL && k < n; i += 5, k++) there += qsf_expert_pool_has(r->pool, 2 * i);
     assert_int_equal(qsf_expert_pool_slots(r->pool), slots);
+    assert_int_equal(atomic_load(&r->counters.wait_ns), 0); /* between passes nothing waits for it */
     return there;
 }
 
@@ -419,6 +420,26 @@ static void failed_prediction(void **unused) {
     close_rig(&r);
 }
 
+/* Starting a read is not computing: what is in the page cache is copied then. */
+static void starting_is_waiting(void **unused) {
+    QsfErr err = { 0 };
+    const uint8_t *data;
+    QsfChunk c;
+    Rig r;
+    (void)unused;
+    open_rig(&r, LAYERS * 8);
+    qsf_expert_pool_begin_pass(r.pool, 1);
+    qsf_expert_pool_request(r.pool, 0);
+    qsf_expert_pool_read_ahead(r.pool, false);
+    assert_int_equal(atomic_load(&r.counters.bytes_read), 0); /* nothing was waited for */
+    assert_true(atomic_load(&r.counters.wait_ns) > 0);
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        qsf_test_expect_ok(qsf_expert_pool_acquire(r.pool, unit, &c, &data, &err), &err);
+        qsf_expert_pool_release(r.pool, unit);
+    }
+    close_rig(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(often_used_ones_stay),   cmocka_unit_test(less_than_a_token),
@@ -427,7 +448,7 @@ int main(void) {
         cmocka_unit_test(too_few_to_say),         cmocka_unit_test(learned_ones_are_read_first),
         cmocka_unit_test(uses_are_taken_once),    cmocka_unit_test(resident_ones_are_counted),
         cmocka_unit_test(only_where_it_pays),     cmocka_unit_test(never_for_what_is_wanted),
-        cmocka_unit_test(failed_prediction),
+        cmocka_unit_test(failed_prediction),      cmocka_unit_test(starting_is_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,11 +176,18 @@ static void fill_model(QSFStats *s, const QsfRuntime *rt, const char *path) {
     fill_plan(s, rt);
 }
 
+/* Times of tokens begin anew: with the first one, after a prompt was read or other weights were pinned. */
+static void reset_times(QsfLiveStats *b) {
+    b->timed = false;
+    b->timed_tokens = 0;
+}
+
 void qsf_live_stats_model(QsfLiveStats *b, QsfRuntime *rt, const char *path, const QSFSettings *s) {
     pthread_mutex_lock(&b->lock);
     memset(&b->s, 0, sizeof b->s);
     b->rt = rt;
     b->read_tps = 0;
+    reset_times(b);
     b->s.budget = s->ram_budget;
     if (rt != NULL) fill_model(&b->s, rt, path);
     if (rt != NULL) fill_experts(&b->experts, rt);
@@ -203,8 +210,7 @@ void qsf_live_stats_plan(QsfLiveStats *b, uint32_t ctx_used) {
         fill_plan(&b->s, b->rt);
         fill_experts(&b->experts, b->rt);
         b->s.ctx_used = ctx_used;
-        b->wait_from = f.wait_ns;
-        b->reading_from = f.read_ns;
+        reset_times(b);
         b->read_from = f.bytes_read; /* bytes per token are counted for this plan */
         b->read_tokens = b->s.out_tokens;
     }
@@ -231,6 +237,7 @@ void qsf_live_stats_prefill(QsfLiveStats *b, uint32_t n, uint32_t reused, int32_
     s->prefill_total = n - reused;
     s->ctx_used = reused;
     s->out_tokens = 0;
+    reset_times(b);
     s->max_tokens = max_tokens > 0 ? (uint32_t)max_tokens : 0;
     s->prefill_tps = s->decode_tps = s->bytes_per_token = s->ttft_ms = s->token_p = s->token_entropy = 0;
     pthread_mutex_unlock(&b->lock);
@@ -259,6 +266,22 @@ static void note_memory(QsfLiveStats *b) {
                             sizeof b->s.memory_note);
 }
 
+static uint64_t since(uint64_t now, uint64_t from) { return now > from ? now - from : 0; }
+
+static void note_time(QsfLiveStats *b, const QsfForwardStats *f, uint64_t now) {
+    if (b->timed) {
+        b->timed_tokens++;
+        b->token_ns = since(now, b->timed_ns);
+        b->waited_ns = since(f->wait_ns, b->wait_from);
+        b->reading_ns = since(f->read_ns, b->reading_from);
+        return;
+    }
+    b->timed = true;
+    b->timed_ns = now;
+    b->wait_from = f->wait_ns;
+    b->reading_from = f->read_ns;
+}
+
 /* Decoding speed and bytes are counted after the first token, which belongs to the prefill. */
 void qsf_live_stats_token(QsfLiveStats *b, const QsfSample *t, uint32_t ctx_used, int32_t max_tokens) {
     QsfForwardStats f;
@@ -266,11 +289,10 @@ void qsf_live_stats_token(QsfLiveStats *b, const QsfSample *t, uint32_t ctx_used
     qsf_forward_stats(b->rt->fwd, &f);
     pthread_mutex_lock(&b->lock);
     QSFStats *s = &b->s;
+    note_time(b, &f, now);
     if (s->out_tokens++ == 0) {
         b->first_ns = now;
         b->read_from = f.bytes_read;
-        b->wait_from = f.wait_ns;
-        b->reading_from = f.read_ns;
         b->read_tokens = 1;
         s->ttft_ms = (double)(now - b->request_ns) / 1e6;
     } else {
@@ -421,13 +443,12 @@ uint32_t qsf_live_stats_layers(QsfLiveStats *b, QSFLayerStats *out, uint32_t max
     return n;
 }
 
-/* The time of a token is known after the first one, which belongs to the prefill. */
-static void add_times(const QsfLiveStats *b, const QsfForwardStats *s, QsfExpertFacts *f) {
-    const uint32_t n = b->s.out_tokens > b->read_tokens ? b->s.out_tokens - b->read_tokens : 0;
-    if (n == 0 || b->s.decode_tps <= 0) return;
-    f->token_ns = 1e9 / b->s.decode_tps;
-    f->wait_ns = s->wait_ns > b->wait_from ? (double)(s->wait_ns - b->wait_from) / n : 0;
-    f->read_ns = s->read_ns > b->reading_from ? (double)(s->read_ns - b->reading_from) / n : 0;
+static void add_times(const QsfLiveStats *b, QsfExpertFacts *f) {
+    const uint32_t n = b->timed_tokens;
+    if (n == 0) return;
+    f->token_ns = (double)b->token_ns / n;
+    f->wait_ns = (double)b->waited_ns / n;
+    f->read_ns = (double)b->reading_ns / n;
     if (f->wait_ns > f->token_ns * WAIT_MOST) f->wait_ns = f->token_ns * WAIT_MOST;
 }
 
@@ -441,7 +462,7 @@ bool qsf_live_stats_experts(QsfLiveStats *b, QsfForwardStats *s, QsfExpertFacts 
         f->from = f->budget;
         f->from_slots = f->slots;
         f->depth = s->expert_depth;
-        add_times(b, s, f);
+        add_times(b, f);
     }
     pthread_mutex_unlock(&b->lock);
     return loaded;

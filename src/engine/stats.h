@@ -11,14 +11,18 @@
 
 typedef struct QsfLiveStats {
     pthread_mutex_t lock;
-    QSFStats s;               /* as of the last token */
-    uint64_t state_ns;        /* when s.state began */
-    uint64_t request_ns;      /* when the request began */
-    uint64_t first_ns;        /* when the first token of the answer was generated */
-    uint64_t read_from;       /* bytes read until then, or until the plan changed */
-    uint32_t read_tokens;     /* tokens generated until then */
-    uint64_t wait_from;       /* time waited for reads until then, */
-    uint64_t reading_from;    /* and time in which something was read */
+    QSFStats s;           /* as of the last token */
+    uint64_t state_ns;    /* when s.state began */
+    uint64_t request_ns;  /* when the request began */
+    uint64_t first_ns;    /* when the first token of the answer was generated */
+    uint64_t read_from;   /* bytes read until then, or until the plan changed */
+    uint32_t read_tokens; /* tokens generated until then */
+    bool timed;           /* a token was generated since then: times of tokens count from it */
+    uint64_t timed_ns;    /* when it was generated; time waited for reads until then, */
+    uint64_t wait_from;
+    uint64_t reading_from; /* and time in which something was read */
+    uint32_t timed_tokens; /* those after it, and their times, without what was read since the last one */
+    uint64_t token_ns, waited_ns, reading_ns;
     QsfExpertFacts experts;   /* of the plan: without depths and times; slots 0: it has none */
     uint32_t reused;          /* prompt tokens that needed no prefill */
     double read_tps;          /* speed of the model's last longer prefill, 0 = not known */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "src/engine/habits/file.h"
+#include "src/engine/stats.h"
 #include "src/plan/layout.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
@@ -192,10 +193,45 @@ static void read_only(void **state) {
     unlink(folder);
 }
 
+static double token_ms(QsfLiveStats *b) {
+    QsfForwardStats s;
+    QsfExpertFacts f;
+    assert_true(qsf_live_stats_experts(b, &s, &f));
+    return f.token_ns / 1e6;
+}
+
+/* The time of a token, from which the speed with other budgets is estimated, is that of tokens under the plan
+ * in force, without the time in which its weights were pinned. */
+static void time_of_a_token(void **state) {
+    enum { PINNING_MS = 200 };
+    const QsfRuntimeOptions o = { .settings = settings };
+    const QsfSample token = { 0 };
+    QsfErr err = { 0 };
+    QsfRuntime rt;
+    QsfLiveStats b;
+    (void)state;
+    qsf_test_expect_ok(qsf_runtime_open(&rt, model, &o, &err), &err);
+    qsf_live_stats_init(&b, &settings);
+    qsf_live_stats_model(&b, &rt, model, &settings);
+    qsf_live_stats_prefill(&b, 4, 0, 10);
+    for (uint32_t i = 0; i < 2; i++) qsf_live_stats_token(&b, &token, 4 + i, 10);
+    assert_true(token_ms(&b) > 0);
+    qsf_live_stats_plan(&b, 6);
+    usleep(PINNING_MS * 1000);
+    qsf_live_stats_token(&b, &token, 7, 10);
+    assert_true(token_ms(&b) == 0);
+    qsf_live_stats_token(&b, &token, 8, 10);
+    assert_true(token_ms(&b) > 0 && token_ms(&b) < PINNING_MS / 4);
+    qsf_live_stats_model(&b, NULL, NULL, &settings);
+    qsf_live_stats_free(&b);
+    qsf_runtime_close(&rt);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(none_asked_for), cmocka_unit_test(none_needed), cmocka_unit_test(kept_and_used),
         cmocka_unit_test(hottest_first),  cmocka_unit_test(forgotten),   cmocka_unit_test(read_only),
+        cmocka_unit_test(time_of_a_token),
     };
     return cmocka_run_group_tests(tests, open_home, close_home);
 }

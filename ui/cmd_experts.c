@@ -42,7 +42,7 @@ static void measured(const QSFStats *s, UiBuf *b) {
     if (x->slots > 0) ui_buf_printf(b, " (expected %.0f %%)", 100 * x->expected_hits);
     ui_buf_puts(b, "\n");
     if (x->uses > 0 && x->resident < x->n)
-        ui_buf_printf(b, "disk     %s/token, waiting %.0f %%\n", mb, s->stall * 100);
+        ui_buf_printf(b, "disk     %s/token\nwaiting  %.0f %% of the last request\n", mb, s->stall * 100);
 }
 
 /* ---- layer by layer ---- */

@@ -80,7 +80,7 @@ if [ -x "$chat" ]; then
     printf '%s\n' 'tell me about it' /experts /mem '/experts forget' '/experts forge' |
         "$chat" --plain --no-save -c 256 --max-tokens 100 --ram-budget "$budget" "$sparse" >"$work/out" 2>&1
     for line in '^experts  64 in 2 layers, ' '^in RAM   [1-9]' '^slots    [1-9]' '^hits     [0-9]* % of ' \
-        '^disk     .*/token, waiting ' '  1 . [0-9]*/32 .*  2 . [0-9]*/32 ' '^at [0-9]* MB: [0-9]* %, about .* now$' \
+        '^disk     .*/token$' '^waiting  .* % of the last request$' '  1 . [0-9]*/32 .*  2 . [0-9]*/32 ' '^at [0-9]* MB: [0-9]* %, about .* now$' \
         '^experts  .* of .* slots, .* hits expected, .* measured$' 'is forgotten$' 'only "forget" can follow'; do
         grep -q "$line" "$work/out" || { cat "$work/out"; fail "not in what the chat printed: $line"; }
     done

@@ -76,7 +76,7 @@ static void test_measured(void **state) {
     used(x);
     say(x, "/experts");
     HAS(last(x), "hits     75 % of 3,200 (expected 60 %)\n");
-    HAS(last(x), "disk     12.5 MB/token, waiting 40 %\n");
+    HAS(last(x), "disk     12.5 MB/token\nwaiting  40 % of the last request\n");
     HAS(last(x), "  2 ▅ 37/64    88%    3 ▂ 12/64    75%    4 ▅ 37/64    62%");
     HAS(last(x), "at 1.5 GB: 50 %, about 2.06 t/s\n");
     HAS(last(x), "at 2000 MB: 75 %, about 4.10 t/s now\n");

@@ -176,7 +176,7 @@ static void fill_model(QSFStats *s, const QsfRuntime *rt, const char *path) {
     fill_plan(s, rt);
 }
 
-/* Times of tokens begin anew: with the first one, after a prompt was read or other weights were pinned. */
+/* Times of tokens count from the next one: a prompt is read, or other weights are pinned. */
 static void reset_times(QsfLiveStats *b) {
     b->timed = false;
     b->timed_tokens = 0;

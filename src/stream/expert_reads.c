@@ -81,8 +81,7 @@ void qsf_expert_count_read(QsfExpertPool *p, uint32_t layer, uint64_t bytes, uin
     atomic_fetch_add_explicit(&n->bytes_read, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&n->read_ns, now - p->busy_since, memory_order_relaxed);
     p->busy_since = now;
-    if (n->layer != NULL)
-        atomic_fetch_add_explicit(&n->layer[layer].read_bytes, bytes, memory_order_relaxed);
+    if (n->layer != NULL) atomic_fetch_add_explicit(&n->layer[layer].read_bytes, bytes, memory_order_relaxed);
 }
 
 int qsf_expert_verify(const QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err) {

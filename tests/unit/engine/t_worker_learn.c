@@ -229,8 +229,8 @@ static void time_of_a_token(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(none_asked_for), cmocka_unit_test(none_needed), cmocka_unit_test(kept_and_used),
-        cmocka_unit_test(hottest_first),  cmocka_unit_test(forgotten),   cmocka_unit_test(read_only),
+        cmocka_unit_test(none_asked_for),  cmocka_unit_test(none_needed), cmocka_unit_test(kept_and_used),
+        cmocka_unit_test(hottest_first),   cmocka_unit_test(forgotten),   cmocka_unit_test(read_only),
         cmocka_unit_test(time_of_a_token),
     };
     return cmocka_run_group_tests(tests, open_home, close_home);

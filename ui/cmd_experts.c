@@ -24,6 +24,8 @@ static void totals(const QSFStats *s, uint32_t layers, UiBuf *b) {
     ui_format_bytes(x->slot_bytes, slot, sizeof slot);
     ui_buf_printf(b, "experts  %u in %u layers, %s\n", x->n, layers, all);
     ui_buf_printf(b, "in RAM   %u (%.0f %%), %s\n", x->resident, percent(x->resident, x->n), in);
+    if (x->resident == x->n && s->pin_done < s->pin_total) /* counted as soon as they have their place */
+        ui_buf_printf(b, "reading  %.0f %% of it done\n", percent((double)s->pin_done, (double)s->pin_total));
     if (x->slots > 0)
         ui_buf_printf(b, "slots    %u of %s\n", x->slots, slot);
     else if (x->resident < x->n && s->pin_done >= s->pin_total)

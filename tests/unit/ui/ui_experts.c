@@ -68,6 +68,14 @@ static void test_before_an_answer(void **state) {
     say(x, "/experts");
     HAS(last(x), "slots    none: each is read when it is chosen\n");
     HAS(last(x), "budgets  the other weights do not fit, either\n");
+    x->engine.stats.expert.resident = x->engine.stats.expert.n;
+    x->engine.stats.pin_total = 400;
+    x->engine.stats.pin_done = 100;
+    say(x, "/experts");
+    HAS(last(x), "in RAM   256 (100 %), 512.0 MB\nreading  25 % of it done\n");
+    x->engine.stats.pin_done = 400;
+    say(x, "/experts");
+    assert_null(strstr(last(x), "reading "));
 }
 
 static void test_measured(void **state) {

@@ -99,12 +99,6 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     ui_ctx_full_answered(a);
 }
 
-/* The full screen shows it with the answer. */
-static void say_seed(UiApp *a, const QSFEvent *e) {
-    if (!a->full_screen && !a->settings.params.seed_set && a->settings.params.temperature > 0)
-        ui_app_say(a, UI_NOTICE, "seed %llu", (unsigned long long)e->seed);
-}
-
 /* The answer has not begun, so nothing of it is shown. */
 static void say_thinking(UiApp *a, const QSFEvent *e) {
     const UiItem *last = ui_transcript_last(&a->chat);
@@ -153,8 +147,10 @@ static void say_finished(UiApp *a, const QSFEvent *e) {
         ui_app_say(a, UI_NOTICE, "the answer is finished: the model adds nothing to it");
 }
 
-/* The full screen shows it with the answer, too. */
-static void say_version(UiApp *a) {
+/* The seed and the version, which the full screen shows with the answer. */
+static void say_which(UiApp *a, const QSFEvent *e) {
+    if (!a->full_screen && !a->settings.params.seed_set && a->settings.params.temperature > 0)
+        ui_app_say(a, UI_NOTICE, "seed %llu", (unsigned long long)e->seed);
     const UiItem *last = ui_transcript_last(&a->chat);
     if (!a->full_screen && !goes_on(a) && last && last->kind == UI_ANSWER && last->of > 1)
         ui_app_say(a, UI_NOTICE, "version %u/%u", last->nth, last->of);
@@ -177,8 +173,9 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
     if (e->evicted > 0)
         ui_app_say(a, UI_NOTICE, "%u tokens left the context (%s)", e->evicted, a->settings.eviction);
     if (a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
-    say_seed(a, e);
-    say_version(a);
+    if (e->grammar_cut && e->stop != QSF_STOP_INTERRUPTED) /* after its last words, which lines hold back */
+        ui_app_say(a, UI_NOTICE, "the answer was cut before its grammar was complete");
+    say_which(a, e);
     if (ask) ui_ctx_full_ask(a);
 }
 

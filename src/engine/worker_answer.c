@@ -327,8 +327,6 @@ static void answer(QSFWorker *w, const Asked *q) {
         return;
     }
     if (!r->score) publish_exact(w, q, &out);
-    if (out.grammar_cut && out.stop != QSF_STOP_INTERRUPTED)
-        qsf_worker_emit(w, QSF_EVENT_NOTICE, "the answer was cut before its grammar was complete");
     end_answer(w, &out);
 }
 

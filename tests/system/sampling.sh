@@ -67,6 +67,9 @@ if [ -f "$stories" ]; then # a text over several tokens
     done
     # what a grammar writes without a choice, and what closes it at the limit
     expect 1 'the grammar with bans and biases' "$run" --json -p a --regex '"name":"[a-z]+"' --ban am "$stories"
+    echo Hi | "$QSF_BUILDDIR/qsf-chat" --plain --no-config --no-save -n 3 --temperature 0 \
+        --regex 'ab{60}' "$stories" >"$work/out" 2>&1
+    grep -aqx 'abb' "$work/out" || { cat "$work/out"; fail 'a note is in the middle of a cut answer'; }
     tell --regex 'a{3}' --ban '#2' # the token that ends answers
     [ "$(answer_text)" = aaa ] || fail "not ended without a token for it: $(answer_text)"
     for rule in '--ban !' '--logit-bias !=-inf'; do

@@ -110,7 +110,6 @@ static void the_limit_closes(void **state) {
         assert_true(s->end.tokens <= n);
         if (s->end.grammar_cut) {
             assert_true(closed == 0 && s->end.stop == QSF_STOP_LENGTH);
-            assert_non_null(strstr(s->notice, "cut before its grammar"));
             continue;
         }
         closed++;

@@ -97,9 +97,9 @@ lean_debug = $(if $(filter -g%,$(CFLAGS)),$(KERNEL_DEBUG))
 # KERNEL_UNRUN: levels that this machine cannot run, so that sanitizers would only make them slower to compile.
 unrun = $(if $(filter $(KERNEL_UNRUN),$(call level_of,$1)),-fno-sanitize=all)
 # KERNEL_EXTRA: for the kernels only; CI disables AddressSanitizer for them, because in their checks every
-# buffer is followed by a guard page. Without optimization gcc makes the frames of the attention kernels larger than the
-# stack of a thread of the pool.
-kernel_opt = $(if $(filter kernels/generated/kv%,$1),$(if $(findstring clang,$(CC)),$(KERNEL_OPT),$(KERNEL_OPT:-O0=-O1)),$(KERNEL_OPT))
+# buffer is followed by a guard page. Without optimization the frames of the attention kernels are larger than the stack of
+# a thread of the pool.
+kernel_opt = $(if $(filter kernels/generated/kv%,$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
 # Folders that compute little: their files use COLD_OPT, which configure sets unless CFLAGS are given. Each
 # file directly in src/convert, but not its folders, which quantize.
 cold_dirs := ui/% src/run/% src/svg/% src/model/% src/file/hf/% src/file/gguf/%

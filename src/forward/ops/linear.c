@@ -109,7 +109,7 @@ void qsf_multiply_stoppable(const QsfForward *f, const qk_weight_ops *ops, const
             qk_mm part = *mm;
             if (qsf_cancelled(f)) return;
             part.n_cols = mm->n_cols - c < cols ? mm->n_cols - c : cols;
-            part.x = (const uint8_t *)mm->x + c * mm->x_stride;
+            if (mm->x) part.x = (const uint8_t *)mm->x + c * mm->x_stride;
             part.y = mm->y + c * mm->y_stride;
             multiply(f, ops, &part, interleaved, lo, to, worker);
         }

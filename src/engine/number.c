@@ -79,6 +79,10 @@ bool qsf_u64_parse(const char *s, uint64_t *out) {
 void qsf_number_print(float v, char *dst, size_t cap) {
     double a = fabs((double)v), ten = 1;
     int places = 0;
+    if (!(a < 0x1p63)) { /* no fraction; infinities and what is not a number, too */
+        snprintf(dst, cap, "%.0f", (double)v);
+        return;
+    }
     while (places < 15 && a * ten < 0x1p50 && (float)(nearbyint(a * ten) / ten) != (float)a) {
         ten *= 10;
         places++;

@@ -67,8 +67,8 @@ static uint32_t four_digits(QsfSchema *s, unsigned zeros, const char *pairs) {
     return list;
 }
 
-/* \uXXXX of one code point, or a surrogate pair; no half of one, and no NUL, which many programs cannot
- * hold. */
+/* The escape of a code point by its number, as one or, above U+FFFF, as a surrogate pair: neither half a pair
+ * nor NUL, which many programs cannot store. */
 static uint32_t number_escape(QsfSchema *s) {
     QsfGrammarBuild *b = s->b;
     const uint32_t low[] = { class_of(s, "ddDD"), class_of(s, "07"), hex(s), hex(s) };

@@ -203,7 +203,7 @@ static double token_ms(QsfLiveStats *b) {
 /* The time of a token, from which the speed with other budgets is estimated, is that of tokens under the plan
  * in force, without the time in which its weights were pinned. */
 static void time_of_a_token(void **state) {
-    enum { PINNING_MS = 200 };
+    enum { PINNING_MS = 1000 }; /* far above what the calls here take on any machine */
     const QsfRuntimeOptions o = { .settings = settings };
     const QsfSample token = { 0 };
     QsfErr err = { 0 };
@@ -221,7 +221,7 @@ static void time_of_a_token(void **state) {
     qsf_live_stats_token(&b, &token, 7, 10);
     assert_true(token_ms(&b) == 0);
     qsf_live_stats_token(&b, &token, 8, 10);
-    assert_true(token_ms(&b) > 0 && token_ms(&b) < PINNING_MS / 4);
+    assert_true(token_ms(&b) > 0 && token_ms(&b) < PINNING_MS / 2);
     qsf_live_stats_model(&b, NULL, NULL, &settings);
     qsf_live_stats_free(&b);
     qsf_runtime_close(&rt);

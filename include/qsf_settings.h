@@ -74,6 +74,10 @@ typedef struct QSFParams {
 
 #define QSF_PROTECT_NOTHING UINT32_MAX
 
+/* A set of settings: bit i is row i of qsf_setting_at. */
+__extension__ typedef unsigned __int128 QSFSettingSet;
+#define QSF_SETTINGS_MAX 128u
+
 typedef struct QSFSettings {
     QSFParams params;
     uint64_t ram_budget;  /* 0 = auto */
@@ -106,9 +110,9 @@ typedef struct QSFSettings {
     uint64_t text_bytes; /* used by the programs, not a setting: bytes of the messages that a conversation has
                             when a model is loaded or planned again; an automatic budget has room for them */
     uint32_t
-        ctx_tokens;    /* the same in tokens, when planned again; 0 = not known. An automatic context that has
+        ctx_tokens; /* the same in tokens, when planned again; 0 = not known. An automatic context that has
                             room for them, and for 256 of an answer, keeps it */
-    uint64_t user_set; /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
+    QSFSettingSet user_set; /* the rows that qsf_setting_set has set */
 } QSFSettings;
 
 /* LIVE: takes effect with the next token. REPLAN: takes effect between two tokens, with a new memory plan;

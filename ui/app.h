@@ -118,8 +118,8 @@ typedef struct UiWalk {
 typedef struct UiGame {
     char name[64];      /* "" = none */
     QSFSettings before; /* those that it replaced */
-    uint64_t set;       /* bit i: row i of the settings */
-    UiBuf system;       /* the system prompt that it replaced, if has_system */
+    QSFSettingSet set;
+    UiBuf system; /* the system prompt that it replaced, if has_system */
     bool has_system;
 } UiGame;
 
@@ -129,7 +129,7 @@ struct UiApp {
     QSFSettings settings;
     UiGiven given;
     const QSFConfigFile *config; /* owned by the caller of ui_app_init; NULL = none */
-    uint64_t by_config;          /* bit i: row i of the settings has the value of the configuration file */
+    QSFSettingSet by_config;     /* settings that have the value of the configuration file */
     char role[64];               /* the last one that was taken from it, "" = none */
     UiGame game;
     bool no_save; /* nothing is written but what /save NAME creates */

@@ -9,9 +9,9 @@
 #include "ui/app_internal.h"
 #include "ui/opts.h"
 
-static uint64_t bit_of(const QSFSetting *row) {
+static QSFSettingSet bit_of(const QSFSetting *row) {
     for (size_t i = 0; i < qsf_setting_count(); i++)
-        if (qsf_setting_at(i) == row) return (uint64_t)1 << i;
+        if (qsf_setting_at(i) == row) return (QSFSettingSet)1 << i;
     return 0;
 }
 
@@ -37,7 +37,7 @@ static void settle(UiApp *a, QSFSettings *s) {
     }
 }
 
-void ui_config_apply(UiApp *a, const char *model, uint64_t chosen) {
+void ui_config_apply(UiApp *a, const char *model, QSFSettingSet chosen) {
     QSFSettings s;
     char value[QSF_SETTING_TEXT], err[300];
     ui_config_base(a, model, &s);

@@ -65,9 +65,9 @@ void ui_config_base(const UiApp *a, const char *model, QSFSettings *s);
 /* Does the row have the value of the file? After ui_config_chosen not any more: it is the session's own. */
 bool ui_config_sets(const UiApp *a, const QSFSetting *row);
 void ui_config_chosen(UiApp *a, const QSFSetting *row);
-/* Makes the settings those of ui_config_base, but for the rows of `chosen` (bits as in
+/* Makes the settings those of ui_config_base, but for the rows of `chosen` (as in
  * QSFSettings.user_set). */
-void ui_config_apply(UiApp *a, const char *model, uint64_t chosen);
+void ui_config_apply(UiApp *a, const char *model, QSFSettingSet chosen);
 /* The same when another model is loaded, for all rows that the user has not chosen. */
 void ui_config_for_model(UiApp *a, const char *model);
 /* A session begins that did not exist before: takes the role, the system prompt and the stop strings of the

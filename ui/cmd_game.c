@@ -94,10 +94,10 @@ static bool take_settings(UiApp *a, const QSFGame *g) {
         if (!qsf_setting_user_set(&g->settings, row)) continue;
         qsf_setting_get(&g->settings, row, value, sizeof value);
         if (!ui_app_set(a, row, value, true)) return false;
-        a->game.set |= (uint64_t)1 << i;
+        a->game.set |= (QSFSettingSet)1 << i;
     }
     for (size_t i = 0; i < qsf_setting_count(); i++)
-        if (qsf_setting_differs(&a->settings, &was, qsf_setting_at(i))) a->game.set |= (uint64_t)1 << i;
+        if (qsf_setting_differs(&a->settings, &was, qsf_setting_at(i))) a->game.set |= (QSFSettingSet)1 << i;
     return true;
 }
 

@@ -234,7 +234,7 @@ void qsf_model_defaults_read(const QsfSource *src, QSFSettings *advice) {
 
 void qsf_model_defaults_apply(QSFSettings *dst, const QSFSettings *advice) {
     char value[64], err[256];
-    const uint64_t user_set = dst->user_set;
+    const QSFSettingSet user_set = dst->user_set;
     for (size_t i = 0; i < N_ROWS; i++) {
         const QSFSetting *row = qsf_setting_find(rows[i].setting);
         if (row == NULL || qsf_setting_user_set(dst, row)) continue;

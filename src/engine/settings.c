@@ -227,7 +227,7 @@ static const Row rows[] = {
       0, 0, 0}, &qsf_kind_file, AT(trace_experts)},
 };
 /* clang-format on */
-_Static_assert(sizeof rows / sizeof *rows <= 64, "QSFSettings.user_set has a bit for each row");
+_Static_assert(sizeof rows / sizeof *rows <= QSF_SETTINGS_MAX, "QSFSettings.user_set has a bit for each row");
 
 /* ggml-org/llama.cpp also considers 64 tokens for the repeat penalty. */
 void qsf_settings_default(QSFSettings *s) {
@@ -294,7 +294,7 @@ const QSFSetting *qsf_setting_find(const char *name) {
 /* A public row is the first member of its Row. */
 static const Row *row_of(const QSFSetting *pub) { return (const Row *)(const void *)pub; }
 
-static uint64_t bit_of(const Row *r) { return (uint64_t)1 << (r - rows); }
+static QSFSettingSet bit_of(const Row *r) { return (QSFSettingSet)1 << (r - rows); }
 
 static void put_value_error(const Row *r, const char *value, char *err, size_t cap) {
     QsfErr e = { 0 };

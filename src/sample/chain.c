@@ -58,12 +58,26 @@ void qsf_chain_probabilities(QsfChain *c) {
     c->prob_temperature = t;
 }
 
+/* Shorter lists, to which those of the default settings belong, take less time than what a kernel saves. */
+#define LONG_LIST 4096u
+
+bool qsf_chain_is_long(const QsfChain *c) { return !c->dense && c->n > LONG_LIST; }
+
+double qsf_chain_soften(QsfChain *c) {
+    for (size_t i = 0; i < c->n; i++) c->x[i] = c->cand[i].x;
+    return (double)c->table->softmax_t(c->x, c->x, c->n, (float)c->temperature);
+}
+
 double qsf_chain_total(QsfChain *c) {
     const double max = (double)qsf_chain_max(c);
     double total = 0;
     if (c->dense) {
         qsf_chain_probabilities(c);
         return 1.0 / (double)c->prob[c->best];
+    }
+    if (qsf_chain_is_long(c)) {
+        (void)qsf_chain_soften(c);
+        return 1.0 / (double)c->x[c->best];
     }
     for (size_t i = 0; i < c->n; i++) total += exp(((double)c->cand[i].x - max) / c->temperature);
     return total;
@@ -78,6 +92,7 @@ double qsf_chain_entropy(QsfChain *c) {
         qsf_chain_probabilities(c);
         return (double)c->nats;
     }
+    if (qsf_chain_is_long(c)) return qsf_chain_soften(c);
     const double max = (double)qsf_chain_max(c);
     double total = 0, sum = 0;
     for (size_t i = 0; i < c->n; i++) {
@@ -199,5 +214,5 @@ bool qsf_chain_run(QsfChain *c) {
         if (c->n == 0) return false;
     }
     note_entropy(c);
-    return qsf_chain_max(c) > QSF_LOGIT_LOWEST;
+    return c->n > 0;
 }

@@ -102,6 +102,10 @@ void qsf_chain_keep_one(QsfChain *c, size_t i);
 void qsf_chain_top_k(QsfChain *c, size_t k);
 /* The sum of exp((logit - max) / temperature) of all candidates. */
 double qsf_chain_total(QsfChain *c);
+/* Is the list so long that its probabilities are computed by a kernel, in float? The others are in double. */
+bool qsf_chain_is_long(const QsfChain *c);
+/* A long list only: x[i] becomes the probability of candidate i. Returns the entropy in nats. */
+double qsf_chain_soften(QsfChain *c);
 /* To be called after logits were changed. */
 void qsf_chain_changed(QsfChain *c);
 /* The first n of cand are the candidates now, except those that cannot be chosen. */
@@ -109,19 +113,20 @@ void qsf_chain_adopt(QsfChain *c, size_t n);
 /* Keeps the candidates whose logit is at least limit; the likeliest stays in any case. */
 void qsf_chain_at_least(QsfChain *c, float limit);
 /* What a selection keeps: `count` candidates, or with count 0 until the sum of their weights,
- * exp((logit - max) / temperature), reaches `weight`. */
+ * exp((logit - max) / temperature), reaches `weight`. The first `sure` candidates are kept besides these. */
 typedef struct QsfSelection {
     double max, weight;
-    size_t count;
+    size_t count, sure;
 } QsfSelection;
-/* A list only: keeps those of the largest keys, key[i].x being that of candidate key[i].id; the order of the
- * list stays. key (n) is reordered; it may be qsf_chain_scratch. At least one is kept. Takes O(n) steps, as
- * nothing is sorted. */
+/* A list only: of the candidates that are not sure, keeps those of the largest keys, key[i].x being that of
+ * candidate key[i].id; the order of the list stays. key (n - sure) is reordered; it may be qsf_chain_scratch.
+ * At least one is kept. Takes O(n) steps, as nothing is sorted. */
 void qsf_chain_select(QsfChain *c, qk_pick *key, const QsfSelection *s);
 /* n_vocab elements in the memory of x and prob, for lists. */
 qk_pick *qsf_chain_scratch(QsfChain *c);
 
-/* Applies the stages in the order of p->samplers. False when no candidate is left. */
+/* Applies the stages in the order of p->samplers. False when no candidate is left; if logits were not numbers,
+ * those that are left may be some that cannot be chosen. */
 bool qsf_chain_run(QsfChain *c);
 /* To be called with the token that was drawn. */
 void qsf_chain_drawn(QsfChain *c, const QsfSample *s);

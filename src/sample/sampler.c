@@ -72,21 +72,32 @@ static void begin(QsfChain *c, const QsfSamplerInput *in) {
     c->table->clamp(c->x, in->logits, c->n_vocab, QSF_LOGIT_LOWEST, -QSF_LOGIT_LOWEST);
 }
 
-/* Draws from all of the vocabulary. */
-static void draw_dense(QsfChain *c, QsfSample *out) {
+/* Draws from all of the vocabulary; returns the logit of the token. */
+static float draw_dense(QsfChain *c, QsfSample *out) {
     double total;
     qsf_chain_probabilities(c);
     const size_t chosen = c->table->draw(c->prob, c->n_vocab, c->u, &total);
     out->id = (int32_t)chosen;
     out->p = (float)((double)c->prob[chosen] / total);
+    return c->x[chosen];
+}
+
+static float draw_long(QsfChain *c, QsfSample *out) {
+    double total;
+    (void)qsf_chain_soften(c);
+    const size_t chosen = c->table->draw(c->x, c->n, c->u, &total);
+    out->id = c->cand[chosen].id;
+    out->p = (float)((double)c->x[chosen] / total);
+    return c->cand[chosen].x;
 }
 
 /* Draws a candidate. The weights overwrite the logits, which are no longer needed, and probabilities, unless
  * those are: then weights are computed twice. */
-static void draw_list(QsfChain *c, QsfSample *out) {
+static float draw_list(QsfChain *c, QsfSample *out) {
     const double max = (double)qsf_chain_max(c);
     const bool keeps = c->prob_by_id && c->n > c->n_vocab / 2;
     double total = 0, sum = 0, w = 0, *weight = (double *)(void *)c->x;
+    size_t chosen = 0;
     for (size_t i = 0; i < c->n; i++) {
         w = exp(((double)c->cand[i].x - max) / c->temperature);
         if (!keeps) weight[i] = w;
@@ -97,24 +108,25 @@ static void draw_list(QsfChain *c, QsfSample *out) {
     for (size_t i = 0; i < c->n; i++) {
         const double one = keeps ? exp(((double)c->cand[i].x - max) / c->temperature) : weight[i];
         if (!(one > 0)) continue;
-        out->id = c->cand[i].id;
+        chosen = i;
         w = one;
         sum += w;
         if (sum > target) break;
     }
+    out->id = c->cand[chosen].id;
     out->p = (float)(w / total);
+    return c->cand[chosen].x;
 }
 
-/* At temperature 0, and with `least`, there is nothing to draw, and no random number is used. */
-static void choose(QsfChain *c, QsfSample *out) {
+/* At temperature 0, and with `least`, there is nothing to draw, and no random number is used. Returns the
+ * logit of the token. */
+static float choose(QsfChain *c, QsfSample *out) {
     const bool decided = c->n == 1 && !c->dense && (!(c->p->temperature > 0) || c->p->least > 0);
     *out = (QsfSample){ .id = c->cand[0].id, .p = 1, .kept = c->n };
-    if (decided) return;
+    if (decided) return c->cand[0].x;
     c->u = qsf_rng_unit(c->rng);
-    if (c->dense)
-        draw_dense(c, out);
-    else
-        draw_list(c, out);
+    if (c->dense) return draw_dense(c, out);
+    return qsf_chain_is_long(c) ? draw_long(c, out) : draw_list(c, out);
 }
 
 uint64_t *qsf_sampler_set(QsfSampler *s) { return s->set; }
@@ -122,9 +134,8 @@ uint64_t *qsf_sampler_set(QsfSampler *s) { return s->set; }
 static int choose_one(QsfChain *c, const QsfSamplerInput *in, int32_t also, QsfSample *out, QsfErr *err) {
     begin(c, in);
     if (in->why != NULL) qsf_trace_begin(c, in->why, in->n_why, also);
-    if (!qsf_chain_run(c))
+    if (!qsf_chain_run(c) || !(choose(c, out) > QSF_LOGIT_LOWEST))
         return qsf_err_set(err, QSF_E_RUNTIME, "no token of the vocabulary is allowed here");
-    choose(c, out);
     if (in->why != NULL) in->why->id = out->id;
     if (in->why != NULL) in->why->random = c->u;
     return QSF_OK;

@@ -45,7 +45,7 @@ static double weigh(const QsfChain *c, const QsfSelection *s, const qk_pick *key
 
 /* Returns how many of key are wanted; they are the first ones then. */
 static size_t find(const QsfChain *c, const QsfSelection *s, qk_pick *key) {
-    size_t lo = 0, hi = c->n;
+    size_t lo = 0, hi = c->n - s->sure;
     double sum = 0; /* of [0, lo) */
     while (hi - lo > 1) {
         const size_t at = partition(key, lo, hi);
@@ -60,16 +60,17 @@ static size_t find(const QsfChain *c, const QsfSelection *s, qk_pick *key) {
             sum = with;
         }
     }
-    return hi > 0 ? hi : 1;
+    return hi;
 }
 
 void qsf_chain_select(QsfChain *c, qk_pick *key, const QsfSelection *s) {
     const uint32_t n = c->n;
     const bool sorted = c->sorted;
-    const size_t wanted = find(c, s, key);
-    size_t kept = 0;
+    const bool enough = s->count == 0 && s->weight <= 0 && s->sure > 0;
+    const size_t wanted = enough || s->sure >= n ? 0 : find(c, s, key);
+    size_t kept = s->sure;
     for (size_t i = 0; i < wanted; i++) c->cand[key[i].id].id = ~c->cand[key[i].id].id;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = kept; i < n; i++) {
         const qk_pick k = c->cand[i];
         if (k.id < 0) c->cand[kept++] = (qk_pick){ k.x, ~k.id };
     }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A sampler of N tokens for the tests of its stages. To be included after cmocka.h. */
+/* A sampler of N tokens, 400 if it is not defined before, for the tests of its stages. To be included after
+ * cmocka.h. */
 #ifndef STAGE_RIG_H
 #define STAGE_RIG_H
 
 #include "src/sample/rng.h"
 #include "src/sample/sampler.h"
 
+#ifndef N
 #define N 400
+#endif
 
 static qk_table table;
 static QsfLedger ledger;

@@ -31,14 +31,28 @@ static double target(QsfChain *c) {
     return clamped(2 * want - m->p_sum / m->p_weight, 0, 1);
 }
 
+/* Makes a list of the candidates, and prob the probabilities by id. */
+static void find_probabilities(QsfChain *c) {
+    if (c->dense) {
+        qsf_chain_probabilities(c);
+        qsf_chain_at_least(c, -INFINITY);
+    } else if (qsf_chain_is_long(c)) {
+        (void)qsf_chain_soften(c);
+        for (size_t i = 0; i < c->n; i++) c->prob[c->cand[i].id] = c->x[i];
+    } else {
+        const double max = (double)qsf_chain_max(c), total = qsf_chain_total(c);
+        for (size_t i = 0; i < c->n; i++)
+            c->prob[c->cand[i].id] = (float)(exp(((double)c->cand[i].x - max) / c->temperature) / total);
+    }
+}
+
 /* The probabilities that the tokens had stay in prob. */
 static void apply(QsfChain *c) {
-    const double near = target(c), max = (double)qsf_chain_max(c), total = qsf_chain_total(c);
-    qsf_chain_at_least(c, -INFINITY);
+    const double near = target(c);
+    find_probabilities(c);
     for (size_t i = 0; i < c->n; i++) {
         qk_pick *k = &c->cand[i];
-        const double p = exp(((double)k->x - max) / c->temperature) / total, d = fabs(p - near) / WIDTH;
-        c->prob[k->id] = (float)p;
+        const double d = fabs((double)c->prob[k->id] - near) / WIDTH;
         k->x = (float)(PEAK - SHARPNESS * d * d / (1 + d));
     }
     c->sorted = false;

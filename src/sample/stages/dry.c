@@ -32,7 +32,7 @@ static void measure(QsfChain *c, uint32_t least, uint32_t most) {
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= 0 && (uint32_t)ids[i] < c->n_vocab) c->prob[ids[i]] = 0;
     for (size_t i = 1; i < n; i++) {
-        if (ids[i - 1] != ids[n - 1] || breaks(c, ids[i])) continue;
+        if (ids[i - 1] != ids[n - 1] || breaks(c, ids[i]) || c->prob[ids[i]] >= (float)most) continue;
         const uint32_t length = matching(ids, n, i, most);
         if (length >= least && (float)length > c->prob[ids[i]]) c->prob[ids[i]] = (float)length;
     }

@@ -7,26 +7,42 @@
 
 static bool on(const QsfChain *c) { return c->p->top_n_sigma > 0 && c->n > 1; }
 
-#define LANES 8u /* sums that do not wait for each other */
+#define LANES 32u /* sums that do not wait for each other, so that the compiler makes vectors of them */
+#define BLOCK (16 * LANES) /* logits whose sums are in float */
 
-static void add(double *sum, double *squares, float x, float max) {
+typedef struct Sums {
+    double sum, squares;
+} Sums;
+
+static void add(Sums *s, float x, float max) {
     const double d = x > QSF_LOGIT_LOWEST ? (double)x - (double)max : 0;
-    *sum += d;
-    *squares += d * d;
+    s->sum += d;
+    s->squares += d * d;
+}
+
+static void add_lanes(float *restrict sum, float *restrict squares, const float *restrict x, float max) {
+    for (size_t j = 0; j < LANES; j++) {
+        const float v = x[j] > QSF_LOGIT_LOWEST ? x[j] : max, d = v - max;
+        sum[j] += d;
+        squares[j] += d * d;
+    }
+}
+
+static void add_block(Sums *s, const float *x, float max) {
+    float sum[LANES] = { 0 }, squares[LANES] = { 0 };
+    for (size_t i = 0; i < BLOCK; i += LANES) add_lanes(sum, squares, x + i, max);
+    for (size_t j = 0; j < LANES; j++) {
+        s->sum += (double)sum[j];
+        s->squares += (double)squares[j];
+    }
 }
 
 static double deviation(const QsfChain *c, float max) {
-    double sum[LANES] = { 0 }, squares[LANES] = { 0 };
+    Sums s = { 0, 0 };
     size_t i = 0;
-    for (; c->dense && i + LANES <= c->n_vocab; i += LANES)
-        for (size_t j = 0; j < LANES; j++) add(&sum[j], &squares[j], c->x[i + j], max);
-    for (; i < (c->dense ? c->n_vocab : c->n); i++)
-        add(&sum[0], &squares[0], c->dense ? c->x[i] : c->cand[i].x, max);
-    for (size_t j = 1; j < LANES; j++) {
-        sum[0] += sum[j];
-        squares[0] += squares[j];
-    }
-    const double mean = sum[0] / c->n, variance = squares[0] / c->n - mean * mean;
+    for (; c->dense && i + BLOCK <= c->n_vocab; i += BLOCK) add_block(&s, c->x + i, max);
+    for (; i < (c->dense ? c->n_vocab : c->n); i++) add(&s, c->dense ? c->x[i] : c->cand[i].x, max);
+    const double mean = s.sum / c->n, variance = s.squares / c->n - mean * mean;
     return variance > 0 ? sqrt(variance) : 0;
 }
 

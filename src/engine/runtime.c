@@ -13,8 +13,10 @@
 #include "src/base/clock.h"
 #include "src/engine/hold.h"
 #include "src/engine/model_info.h"
+#include "src/engine/nextn.h"
 #include "src/engine/quality/quality.h"
 #include "src/forward/routes.h"
+#include "src/model/nextn.h"
 #include "src/model/purpose.h"
 
 #define WAYS_FROM (64u << 20) /* smaller models: the ways of reading are not measured */
@@ -126,6 +128,8 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (o->learn) qsf_learning_open(r);
     r->plan_options.expert_depth = qsf_learning_depth(r);
     rc = qsf_planning_make(&r->plan, &r->model, &r->plan_options, &r->facts, err);
+    if (rc == QSF_OK) rc = qsf_nextn_beside(r, o, err);
+    qsf_nextn_notice(&r->model, r->nextn_notice, sizeof r->nextn_notice);
     if (rc != QSF_OK) return rc;
     r->budget = r->plan.budget;
     r->threads = r->plan.threads;
@@ -226,6 +230,7 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
         .cancel = o->cancel,
     };
     int rc = qsf_forward_create(&r->fwd, &fo, err);
+    if (rc == QSF_OK && r->nextn != NULL) rc = qsf_nextn_load(r->nextn, r->fwd, &fo, err);
     if (rc == QSF_OK) qsf_forward_trace_experts(r->fwd, r->routes);
     if (rc == QSF_OK) qsf_learning_begin(r);
     if (rc == QSF_OK) rc = set_eviction(r, &o->settings, err);
@@ -271,6 +276,7 @@ void qsf_runtime_close(QsfRuntime *r) {
     qsf_learning_close(r);
     qsf_hold_close(r);
     qsf_sampler_destroy(r->sampler);
+    qsf_nextn_close(r);
     qsf_forward_destroy(r->fwd);
     qsf_routes_close(r->routes);
     qsf_pool_destroy(r->pool);
@@ -331,8 +337,14 @@ static int change(QsfRuntime *r, const QsfPlan *p, QsfErr *err) {
         qsf_ledger_set_limit(&r->ledger, r->budget);
         return rc;
     }
+    const bool first = p->total <= r->plan.total; /* what gives memory back comes first */
+    if (first) qsf_nextn_follow(r, pool);
     rc = qsf_forward_replan(r->fwd, p, pool, err);
-    if (rc != QSF_OK) roll_back(r, err);
+    if (rc != QSF_OK) {
+        qsf_nextn_close(r);
+        roll_back(r, err);
+    }
+    if (rc == QSF_OK && !first) qsf_nextn_follow(r, pool);
     QsfPool *idle = rc == QSF_OK ? r->pool : pool;
     if (pool != r->pool) qsf_pool_destroy(idle);
     if (rc != QSF_OK) return rc;
@@ -352,17 +364,20 @@ static void write_note(const QsfRuntime *r, char *note, size_t cap) {
 }
 
 int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
+    QsfPlanOptions own = *next;
     QsfPlan plan;
-    int rc = qsf_planning_make(&plan, &r->model, next, &r->facts, err);
+    bool keep;
+    int rc = qsf_nextn_planning(r, &own, &plan, &keep, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_forward_catch_up(r->fwd, err);
+    if (rc == QSF_OK && !keep) qsf_nextn_close(r);
     if (rc == QSF_OK) rc = change(r, &plan, err);
     trim_heap();
     if (rc != QSF_OK) {
         qsf_plan_free(&plan);
         return rc;
     }
-    r->plan_options = *next;
+    r->plan_options = own;
     settle_peak(r->budget);
     if (r->prediction.compute_bps > 0)
         qsf_predict_from(&r->prediction, r->plan.disk_bytes, r->plan.active_bytes, r->prediction.disk_bps,

@@ -127,10 +127,9 @@ static int load(QSFWorker *w, const char *path, QsfErr *err) {
 
 static void emit_notices(QSFWorker *w) {
     const char *warning = qsf_tokenizer_warning(w->rt.tok);
-    const char *notes[] = { w->rt.budget_notice, w->rt.stream_notice,
-                            w->rt.plan.note,     w->rt.ctx_notice,
-                            w->rt.tmpl_notice,   w->rt.quality_notice,
-                            w->rt.trace_notice,  warning != NULL ? warning : "" };
+    const char *notes[] = { w->rt.budget_notice, w->rt.stream_notice, w->rt.plan.note,
+                            w->rt.ctx_notice,    w->rt.tmpl_notice,   w->rt.quality_notice,
+                            w->rt.trace_notice,  w->rt.nextn_notice,  warning != NULL ? warning : "" };
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         char text[QSF_ERR_MSG_MAX]; /* names from the file cannot add lines */
         snprintf(text, sizeof text, "%s", notes[i]);

@@ -187,6 +187,7 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
     f->table = o->table;
     f->pool = o->pool;
     f->ledger = o->ledger;
+    f->lender = o->lender;
     f->cancel = o->cancel;
     f->block = QSF_NONE;
     f->exact = o->plan->exact;

@@ -15,7 +15,7 @@ int qsf_exit_open(QsfForward *f, QsfErr *err) {
     const QsfProgram *p = &f->model->prog;
     const uint32_t hidden = f->model->hp.hidden;
     void *mem;
-    for (uint32_t i = 1; i < p->n_blocks && p->n_states == 0; i++) {
+    for (uint32_t i = 1; i < p->n_blocks && p->n_states == 0 && f->model->nextn == 0; i++) {
         const QsfResidualBlock *b = &r->residual.block[i];
         if (b->n == 1 && b->width == hidden && qsf_residual_is_all(p, b->begin, r->residual.slice[b->first]))
             qsf_blocks_add(&r->exits, i);
@@ -73,7 +73,8 @@ static int rest_of(QsfForward *f, uint32_t n, bool head, QsfErr *err) {
     qsf_rope_angles(f, n);
     for (uint32_t c = 0; c < n; c++)
         memcpy(qsf_col(f, s, c), w->x + (size_t)c * s.width, s.width * sizeof(float));
-    rc = qsf_steps_run(f, r->residual.block[w->exit].begin, f->model->prog.head_step, err);
+    rc = qsf_steps_run(f, r->residual.block[w->exit].begin, qsf_split_step(f), err);
+    if (rc == QSF_OK) qsf_states_show(f, n);
     if (rc == QSF_OK && head) rc = qsf_head(f, n, NULL, NULL, err);
     qsf_steps_end_block(f);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);

@@ -33,7 +33,7 @@ static int columns(QsfForward *f, uint32_t col0, uint32_t n_cols, float *y, QsfE
     f->col0 = col0;
     f->n_cols = n_cols;
     f->y = y;
-    int rc = qsf_steps_run(f, f->model->prog.head_step, f->model->prog.n_steps, err);
+    int rc = qsf_steps_run(f, qsf_split_step(f), f->model->prog.n_steps, err);
     for (uint32_t c = 0; rc == QSF_OK && c < n_cols; c++) {
         if (!finite(y + (size_t)c * stride, n_vocab))
             rc = qsf_err_set(err, QSF_E_RUNTIME, "%s: the model produced invalid numbers",
@@ -130,8 +130,12 @@ static int run_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, Qs
     const QsfStepClock clock = qsf_step_begin(f);
     rc = qsf_embed_rows(f, ids, n, err);
     qsf_step_end(f, &clock, f->profile != NULL ? &f->profile->embed : NULL);
-    if (rc == QSF_OK) rc = qsf_steps_run(f, 0, f->model->prog.head_step, err);
-    if (rc == QSF_OK && f->reduction.exiting) qsf_exit_keep(f, ids[0]);
+    if (rc == QSF_OK && f->given != NULL) qsf_states_take(f, n);
+    if (rc == QSF_OK) rc = qsf_steps_run(f, 0, f->fills ? qsf_fill_end(f) : qsf_split_step(f), err);
+    if (rc == QSF_OK && f->reduction.exiting)
+        qsf_exit_keep(f, ids[0]);
+    else if (rc == QSF_OK)
+        qsf_states_show(f, n);
     if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
     qsf_steps_end_block(f);
     qsf_threads_end_pass(f, rc == QSF_OK);
@@ -160,7 +164,8 @@ static int run_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn a
         const uint32_t room = qsf_evicting_make_room(f, n - done, n > 1);
         uint32_t cols = n - done < most ? (uint32_t)(n - done) : most;
         if (cols > room) cols = room;
-        int rc = run_pass(f, ids + done, cols, all != NULL || done + cols == n, all, arg, err);
+        const bool head = !f->fills && (all != NULL || done + cols == n);
+        int rc = run_pass(f, ids + done, cols, head, all, arg, err);
         if (rc != QSF_OK) return rc;
         done += cols;
         atomic_store_explicit(&f->n.chunk_done, (uint32_t)done, memory_order_relaxed);
@@ -320,6 +325,7 @@ uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
         qsf_kvcache_truncate(&f->kv, n);
     }
     qsf_reduction_truncate(f, f->kv.n_past);
+    qsf_states_gone(f, f->kv.n_past);
     qsf_evicting_note(f);
     return f->kv.n_past;
 }

@@ -24,6 +24,8 @@ typedef struct QsfForwardOptions {
     const qk_table *table; /* must outlive it */
     QsfPool *pool;
     QsfLedger *ledger;
+    QsfForward *lender; /* of units that are borrowed (QsfUnitSpec), and of rows of the same embedding table;
+                           outlives it and has the same table and `exact`; NULL = none */
     const atomic_int *cancel; /* non-zero asks to stop; polled between layers and reads; may be NULL */
 } QsfForwardOptions;
 
@@ -61,6 +63,34 @@ typedef void (*QsfLogitsFn)(void *arg, uint32_t pos, const float *logits);
  * stay: see n_past), QSF_E_RUNTIME when a read fails (names file and offset; the pass can be repeated)
  * or the logits are not finite ("FILE: the model produced invalid numbers"). */
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
+
+/* ---- states, for next-token blocks (src/model/nextn.h) ---- */
+
+/* Shows the residual stream after the last block, before the norm of the head, of the positions pos, pos + 1,
+ * ... with the tokens ids[0..n): x (n, hidden), `stride` floats apart, valid during the call. */
+typedef void (*QsfStatesFn)(void *arg, uint32_t pos, const int32_t *ids, uint32_t n, const float *x,
+                            uint32_t stride);
+/* Between two evals: sets a callback for each pass, called on the evaluating thread before the head, also
+ * where the pass then fails; and with n 0 when positions pos and later are removed or restored. It must not
+ * use f. NULL removes it. */
+void qsf_forward_show_states(QsfForward *f, QsfStatesFn fn, void *arg);
+
+/* States of another program, hidden floats each, for QsfProgram.given. */
+typedef struct QsfGiven {
+    const float *first; /* of the first position; NULL: zeros */
+    const float *x;     /* of the others, `stride` floats apart */
+    uint32_t stride;
+    uint32_t n_shown; /* the first n_shown were shown (QsfStatesFn): QsfProgram.given_norm is applied; the
+                         others are what qsf_forward_own_state copied */
+} QsfGiven;
+/* As qsf_forward_eval, of a program that is given states. */
+int qsf_forward_eval_given(QsfForward *f, const int32_t *ids, size_t n, const QsfGiven *g, QsfLogitsFn all,
+                           void *arg, QsfErr *err);
+/* The same, but only what later positions need is computed: no logits. */
+int qsf_forward_fill_given(QsfForward *f, const int32_t *ids, size_t n, const QsfGiven *g, QsfErr *err);
+/* After an eval that computed logits of the last position: copies its state (hidden floats), which a further
+ * position can be given. */
+void qsf_forward_own_state(const QsfForward *f, float *dst);
 
 /* ---- quality (src/plan/quality.h) ---- */
 

@@ -29,6 +29,7 @@ struct QsfForward {
     const qk_table *table;
     QsfPool *pool;
     QsfLedger *ledger;
+    QsfForward *lender; /* NULL = none */
     const atomic_int *cancel;
     bool exact;
 
@@ -84,6 +85,12 @@ struct QsfForward {
     uint32_t block;        /* its time is being counted; QSF_NONE = none */
     uint64_t block_ns, block_wait_ns;
 
+    QsfStatesFn states; /* NULL = none */
+    void *states_arg;
+    const QsfGiven *given; /* of the eval that is running; NULL = none */
+    uint32_t given_pos;    /* position of its first state */
+    bool fills;            /* passes end where everything is stored */
+
     QsfRoutes *routes; /* records choices of experts; NULL = none */
     QsfTapFn tap;      /* NULL = none */
     void *tap_arg;
@@ -123,6 +130,20 @@ void qsf_steps_end_pass(QsfForward *f, uint32_t n);
 
 /* Logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
 int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);
+
+/* states.c: returns the first step that computes only columns whose logits are needed. */
+static inline uint32_t qsf_split_step(const QsfForward *f) {
+    return f->states != NULL ? f->model->prog.done_step : f->model->prog.head_step;
+}
+/* The steps up to there have run for n columns: shows their states. */
+void qsf_states_show(QsfForward *f, uint32_t n);
+/* Positions n and later are not what they were. */
+void qsf_states_gone(const QsfForward *f, uint32_t n);
+/* The columns of a pass begin: puts the states that are given into their buffer. */
+void qsf_states_take(const QsfForward *f, uint32_t n);
+/* Returns where a pass ends that only stores: before all steps that read streamed weights in order, if not
+ * all weights of the block are pinned, there is no such place but the head. */
+uint32_t qsf_fill_end(const QsfForward *f);
 
 /* A stretch of computing, split into what the evaluating thread did and its waiting for the others. */
 typedef struct QsfSpan {

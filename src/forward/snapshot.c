@@ -130,6 +130,7 @@ void qsf_forward_restored(QsfForward *f, uint32_t n, const uint32_t *have) {
     const uint32_t end = row_after(n) * QK_KV_TILE;
     f->kv.n_past = n;
     qsf_reduction_restored(f, n);
+    qsf_states_gone(f, 0);
     for (uint32_t i = 0; i < f->kv.n; i++) {
         const uint32_t ring = qsf_kvcache_ring(&f->kv, i);
         const uint32_t kept = ring > 0 && end > ring ? end - ring : 0;

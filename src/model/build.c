@@ -57,7 +57,7 @@ static void *grow(QsfBuilder *b, void *array, uint32_t *n, uint32_t *cap, size_t
 /* The number of the current block in names of tensors. */
 static uint32_t named_block(const QsfBuilder *b) {
     const uint32_t n = b->m->hp.n_named;
-    return n > 0 ? b->block % n : b->block;
+    return n > 0 && !qsf_build_is_nextn(b) ? b->block % n : b->block;
 }
 
 static const char *full_name(const QsfBuilder *b, const char *name, char *buf) {

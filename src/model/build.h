@@ -16,6 +16,7 @@ typedef struct QsfBuilder {
     int rc; /* of the first error */
     uint32_t block;
     uint32_t unit_block; /* as in qsf_build_units_in */
+    uint32_t first;      /* the program begins with this block */
     bool rms_bias;       /* RMS norms may have biases, as layer norms */
     QsfProgram p;        /* what was built so far; its arrays are the heap's until the end */
     uint32_t cap_steps, cap_bufs, cap_units, cap_params, cap_kv, cap_states, cap_ropes, cap_slopes;
@@ -38,6 +39,12 @@ void qsf_build_block(QsfBuilder *b, uint32_t block);
 /* Units that follow belong to this block instead of the current one: steps before and after all blocks stream
  * their matrices with the first and the last block. QSF_NONE ends this. */
 void qsf_build_units_in(QsfBuilder *b, uint32_t block);
+static inline void qsf_build_no_block(QsfBuilder *b) { qsf_build_block(b, b->p.n_blocks); }
+/* Is it the program of a next-token block (nextn.h)? */
+static inline bool qsf_build_is_nextn(const QsfBuilder *b) { return b->m->nextn > 0; }
+/* Returns the first block of the program, which ends at b->p.n_blocks. After the steps that follow the
+ * embedding: of a next-token block, its input is made. */
+uint32_t qsf_build_blocks(QsfBuilder *b);
 
 /* ---- tensors ---- */
 

@@ -56,11 +56,18 @@ static const QsfTensor **used_tensors(const QsfBuilder *b, size_t *n) {
     return list;
 }
 
+/* Is it a tensor of the only block of a program? */
+static bool is_of_block(const QsfBuilder *b, const char *name) {
+    uint32_t block;
+    return block_prefix(name, &block) != NULL && block == b->first;
+}
+
 /* Is the tensor known to have no effect on the logits? */
 static bool is_ignored(const QsfBuilder *b, const char *name) {
     uint32_t block;
     const char *rest = block_prefix(name, &block);
     const QsfHparams *hp = qsf_build_hp(b);
+    if (qsf_build_is_nextn(b)) return !is_of_block(b, name);
     if (rest != NULL && block >= hp->n_layers && block - hp->n_layers < hp->n_extra) return true;
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         if (strcmp(ignored[i], rest != NULL ? rest : name) == 0) return true;
@@ -126,6 +133,19 @@ static uint32_t first_head_step(const QsfProgram *p) {
     return i;
 }
 
+/* Returns where the residual stream is complete: before the norm of the head. */
+static uint32_t first_after_blocks(const QsfProgram *p) {
+    uint32_t i = p->head_step;
+    while (i < p->n_steps && p->step[i].block < p->n_blocks) i++;
+    return i;
+}
+
+static uint32_t after_last_store(const QsfProgram *p) {
+    uint32_t i = p->n_steps;
+    while (i > 0 && p->step[i - 1].op != QSF_OP_KV_STORE) i--;
+    return i;
+}
+
 static void number_runs(QsfProgram *p) {
     uint32_t run = 0;
     for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -151,6 +171,7 @@ static void find_lifetimes(QsfProgram *p) {
         for (unsigned k = 0; k < QSF_UNIT_TENSORS; k++) use(p, s->out[k], p->run[i]);
     }
     p->buf[QSF_BUF_X].first = 0; /* written by the embedding */
+    if (p->given != QSF_NONE) p->buf[p->given].first = 0;
     p->buf[QSF_BUF_X].last = p->run[p->n_steps - 1];
 }
 
@@ -368,6 +389,8 @@ static void analyse(QsfBuilder *b) {
         return;
     }
     p->head_step = first_head_step(p);
+    p->done_step = first_after_blocks(p);
+    p->fill_step = after_last_store(p);
     number_runs(p);
     find_windows(p);
     find_readers(p);

@@ -4,13 +4,20 @@
 #include <stdio.h>
 
 #include "src/model/build.h"
+#include "src/model/nextn.h"
 
 void qsf_build_embed_named(QsfBuilder *b, const char *name) {
     const QsfHparams *hp = qsf_build_hp(b);
+    if (qsf_build_is_nextn(b) && qsf_nextn_embed(b)) return;
     b->p.embed = qsf_build_matrix(b, QSF_REQUIRED, hp->hidden, hp->n_vocab, name);
 }
 
 void qsf_build_embed(QsfBuilder *b) { qsf_build_embed_named(b, "token_embd.weight"); }
+
+uint32_t qsf_build_blocks(QsfBuilder *b) {
+    if (qsf_build_is_nextn(b)) qsf_nextn_begin(b);
+    return b->first;
+}
 
 /* A table whose rows are read when they are needed. */
 static const QsfTensor *table(QsfBuilder *b, const char *name, uint32_t width, uint32_t rows) {
@@ -215,7 +222,11 @@ void qsf_build_logit_cap(QsfBuilder *b, float cap) {
 
 void qsf_build_head(QsfBuilder *b, QsfNormKind kind, const char *norm_name) {
     const QsfHparams *hp = qsf_build_hp(b);
-    qsf_build_block(b, hp->n_layers);
+    if (qsf_build_is_nextn(b)) {
+        qsf_nextn_head(b, kind, norm_name);
+        return;
+    }
+    qsf_build_no_block(b);
     const QsfSlice x = qsf_build_branch(b);
     qsf_build_norm(b, kind, norm_name, qsf_build_x(b), x);
     const QsfMatrixSpec head = { "output", qsf_build_logits(b), QSF_OPTIONAL };

@@ -17,6 +17,10 @@ typedef enum QsfPresence {
     QSF_NO_BLOCK     /* the key is not read */
 } QsfPresence;
 
+/* Which state of the model its next-token blocks read: none, so that these are not run; the residual stream
+ * after the last block; the same after the norm of the head. */
+typedef enum QsfNextnState { QSF_NEXTN_NONE, QSF_NEXTN_RESIDUAL, QSF_NEXTN_NORMED } QsfNextnState;
+
 typedef struct QsfFamily {
     const char *name; /* general.architecture, also the prefix of metadata keys */
     /* Builds the program. Errors are kept in the builder. */
@@ -26,6 +30,7 @@ typedef struct QsfFamily {
     QsfPresence heads, ffn; /* attention.head_count and head_count_kv; feed_forward_length */
     bool loops;             /* num_loops: number of times that the blocks run over the same weights */
     bool rms_by_key;        /* norms are RMS norms if there is that key of epsilon */
+    QsfNextnState nextn;    /* of its next-token blocks */
     bool maybe_eps;         /* epsilon is 0 without its key, as in ngxson/llama.cpp (src/models, get_key) */
 } QsfFamily;
 

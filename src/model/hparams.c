@@ -40,6 +40,7 @@ static int read_blocks(QsfKeys *k, QsfHparams *h) {
     k->bound = "block_count";
     if (rc == QSF_OK) rc = qsf_keys_u32(k, "nextn_predict_layers", 0, 0, n - 1, &h->n_extra);
     if (rc == QSF_OK) h->n_layers = n - h->n_extra;
+    k->n_extra = h->n_extra;
     return rc;
 }
 
@@ -50,7 +51,7 @@ static int read_each(QsfKeys *k, QsfHparams *h, const char *name, QsfPresence ne
     if (need == QSF_NO_BLOCK) return QSF_OK;
     if (need == QSF_EACH_BLOCK && !qsf_keys_has(k, name)) return qsf_keys_bad(k, "is missing");
     int rc = qsf_keys_u32_each(k, name, 0, need == QSF_EACH_BLOCK ? 1 : 0, max, h->n_layers + h->n_extra, v);
-    for (uint32_t i = 0; rc == QSF_OK && i < h->n_layers; i++)
+    for (uint32_t i = 0; rc == QSF_OK && i < h->n_layers + h->n_extra; i++)
         memcpy((char *)&h->block[i] + field, &v[i], sizeof v[i]);
     return rc;
 }
@@ -64,9 +65,10 @@ static int read_sizes(QsfKeys *k, QsfHparams *h) {
     return rc == QSF_OK ? read_vocab_size(k, h) : rc;
 }
 
-static int check_heads(QsfKeys *k, const QsfHparams *h) {
+/* Of blocks [first, end). */
+static int check_heads(QsfKeys *k, const QsfHparams *h, uint32_t first, uint32_t end) {
     qsf_keys_name(k, "attention.head_count_kv");
-    for (uint32_t i = 0; i < h->n_layers; i++) {
+    for (uint32_t i = first; i < end; i++) {
         const QsfBlockSizes *b = &h->block[i];
         if (b->heads == 0 && h->arch->heads == QSF_KV_BLOCKS) continue;
         if (b->kv_heads == 0 || (b->heads > 0 && b->heads % b->kv_heads == 0)) continue;
@@ -80,12 +82,18 @@ static int check_heads(QsfKeys *k, const QsfHparams *h) {
 
 static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-static void find_maxima(QsfHparams *h) {
-    for (uint32_t i = 0; i < h->n_layers; i++) {
+static void find_maxima(QsfHparams *h, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++) {
         h->n_heads = max_u32(h->n_heads, h->block[i].heads);
         h->n_kv_heads = max_u32(h->n_kv_heads, h->block[i].kv_heads);
         h->ffn = max_u32(h->ffn, h->block[i].ffn);
     }
+}
+
+static int check_width(QsfKeys *k, const QsfHparams *h) {
+    if ((uint64_t)h->n_heads * max_u32(h->head_dim, h->v_dim) <= QSF_MAX_HIDDEN) return QSF_OK;
+    return qsf_err_set(k->err, QSF_E_MODEL, "%s: %u heads of %u elements are more than supported",
+                       qsf_source_path(k->src), h->n_heads, h->head_dim);
 }
 
 static int read_head_sizes(QsfKeys *k, QsfHparams *h) {
@@ -99,10 +107,7 @@ static int read_head_sizes(QsfKeys *k, QsfHparams *h) {
     if (rc == QSF_OK && h->head_dim % 2 != 0) rc = qsf_keys_bad(k, "(the size of a head) is odd");
     if (rc == QSF_OK)
         rc = qsf_keys_u32(k, "attention.value_length", h->head_dim, 1, QSF_MAX_HEAD_DIM, &h->v_dim);
-    if (rc == QSF_OK && (uint64_t)h->n_heads * max_u32(h->head_dim, h->v_dim) > QSF_MAX_HIDDEN)
-        rc = qsf_err_set(k->err, QSF_E_MODEL, "%s: %u heads of %u elements are more than supported",
-                         qsf_source_path(k->src), h->n_heads, h->head_dim);
-    return rc;
+    return rc == QSF_OK ? check_width(k, h) : rc;
 }
 
 static int read_heads(QsfKeys *k, QsfHparams *h) {
@@ -112,10 +117,10 @@ static int read_heads(QsfKeys *k, QsfHparams *h) {
         rc = read_each(k, h, "attention.head_count_kv", need, QSF_MAX_HEADS,
                        offsetof(QsfBlockSizes, kv_heads));
     else
-        for (uint32_t i = 0; i < h->n_layers; i++) h->block[i].kv_heads = h->block[i].heads;
-    if (rc == QSF_OK) rc = check_heads(k, h);
+        for (uint32_t i = 0; i < h->n_layers + h->n_extra; i++) h->block[i].kv_heads = h->block[i].heads;
+    if (rc == QSF_OK) rc = check_heads(k, h, 0, h->n_layers);
     if (rc != QSF_OK) return rc;
-    find_maxima(h);
+    find_maxima(h, 0, h->n_layers);
     return h->n_heads > 0 ? read_head_sizes(k, h) : QSF_OK;
 }
 
@@ -216,4 +221,15 @@ int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, Qs
 int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfReads *reads, QsfErr *err) {
     *vocab_only = qsf_source_n_tensors(src) == 0;
     return qsf_hparams_of_meta(h, src, *vocab_only, reads, err);
+}
+
+int qsf_hparams_nextn(QsfHparams *h, const QsfSource *src, uint32_t k, QsfErr *err) {
+    QsfKeys keys = { .src = src, .arch = h->arch->name, .err = err };
+    const uint32_t block = h->n_layers + k;
+    int rc = check_heads(&keys, h, block, block + 1);
+    if (rc == QSF_OK && h->block[block].heads == 0)
+        rc = qsf_err_set(err, QSF_E_MODEL, "%s: layer %u, which predicts a further token, has no heads",
+                         qsf_source_path(src), block);
+    find_maxima(h, block, block + 1);
+    return rc == QSF_OK ? check_width(&keys, h) : rc;
 }

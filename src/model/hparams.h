@@ -27,7 +27,8 @@ typedef struct QsfHparams {
     uint32_t n_layers; /* blocks that are run: 1..QSF_MAX_LAYERS */
     uint32_t n_named;  /* blocks in the file that are run; n_layers is a multiple: block i has
                           the names of i % n_named */
-    uint32_t n_extra;  /* blocks after them in the file, which are not run (nextn_predict_layers) */
+    uint32_t n_extra;  /* blocks after them in the file, which predict further tokens and have programs
+                          of their own (nextn_predict_layers) */
     uint32_t hidden;   /* embedding length */
     uint32_t n_heads;  /* maximum over the blocks, as are n_kv_heads and ffn */
     uint32_t n_kv_heads;
@@ -37,7 +38,7 @@ typedef struct QsfHparams {
     uint32_t n_ctx_train;
     QsfNormKind norm; /* of the blocks */
     float norm_eps;
-    QsfBlockSizes block[QSF_MAX_LAYERS];
+    QsfBlockSizes block[QSF_MAX_LAYERS]; /* (n_layers + n_extra) */
 } QsfHparams;
 
 /* Reads and checks, and records what it looks for in *reads, which may be NULL; QSF_E_MODEL names file, key
@@ -46,5 +47,8 @@ typedef struct QsfHparams {
 int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfReads *reads, QsfErr *err);
 /* The same for metadata without its tensors: the caller states whether there are weights. */
 int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfReads *reads, QsfErr *err);
+/* Checks the sizes of next-token block k < n_extra, which reading does not, and lets the maxima count it.
+ * QSF_E_MODEL. */
+int qsf_hparams_nextn(QsfHparams *h, const QsfSource *src, uint32_t k, QsfErr *err);
 
 #endif

@@ -111,7 +111,7 @@ static int open_array(QsfKeys *k, QsfMetaType type, uint32_t n, QsfMetaArray *a)
     bool present;
     int rc = qsf_meta_array_open(k->src, k->key, type, a, &present, k->err);
     if (rc != QSF_OK) return rc;
-    if (a->count == n) return QSF_OK;
+    if (a->count == n || (k->n_extra < n && a->count == n - k->n_extra)) return QSF_OK;
     rc = qsf_err_set(
         k->err, QSF_E_MODEL,
         "%s: metadata key '%s' is an array of %llu elements, expected one element per layer (%u by "
@@ -143,6 +143,7 @@ int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t 
     }
     int rc = open_array(k, QSF_META_I64, n, &a);
     if (rc != QSF_OK) return rc;
+    for (uint32_t i = (uint32_t)a.count; i < n; i++) out[i] = fallback;
     rc = read_list(k, &a, low, high, out);
     qsf_meta_array_close(&a);
     return rc;
@@ -180,7 +181,8 @@ int qsf_keys_f32_each(QsfKeys *k, const char *name, float fallback, float low, f
     }
     int rc = open_array(k, QSF_META_F32, n, &a);
     if (rc != QSF_OK) return rc;
-    for (uint32_t i = 0; rc == QSF_OK && i < n; i++) {
+    for (uint32_t i = (uint32_t)a.count; i < n; i++) out[i] = fallback;
+    for (uint32_t i = 0; rc == QSF_OK && i < a.count; i++) {
         rc = qsf_meta_array_f32(&a, &out[i], k->err);
         if (rc == QSF_OK) rc = check_f32(k, out[i], low, high);
     }

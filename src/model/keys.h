@@ -17,6 +17,7 @@ typedef struct QsfKeys {
     char key[QSF_KEY_MAX]; /* the last key that was read, for messages */
     const char *bound;     /* name of the key that limits the next integer to be read, for
                               messages; NULL = none */
+    uint32_t n_extra;      /* arrays of one number per block may leave out this many at the end */
 } QsfKeys;
 
 /* Sets k->key to "<arch>.<name>" and returns it. */
@@ -37,7 +38,8 @@ int qsf_keys_need_f32(QsfKeys *k, const char *name, float low, float high, float
 /* Reads a string; fallback if the key is absent. */
 int qsf_keys_str(QsfKeys *k, const char *name, const char *fallback, const char **out);
 /* Reads n numbers from low to high: the elements of an array of n, or n copies of a single number
- * or of the fallback if the key is absent. Arrays of bool count as 0 and 1. */
+ * or of the fallback if the key is absent. An array of n - k->n_extra is followed by copies of the
+ * fallback. Arrays of bool count as 0 and 1. */
 int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high,
                       uint32_t n, uint32_t *out);
 /* Reads an array of min to max numbers from low to high, the rest of out (max) is 0; or max copies of a

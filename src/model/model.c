@@ -79,10 +79,15 @@ static int check_header(const QsfModel *m, QsfErr *err) {
 int qsf_model_build(QsfModel *m, const QsfTensorSet *set, QsfErr *err) {
     QsfErr local = { 0 };
     if (err == NULL) err = &local;
-    QsfBuilder b = { .m = m, .set = set, .err = err, .block = m->hp.n_layers, .unit_block = QSF_NONE };
+    const uint32_t first = m->nextn > 0 ? m->hp.n_layers + m->nextn - 1 : 0,
+                   end = m->nextn > 0 ? first + 1 : m->hp.n_layers;
+    QsfBuilder b = { .m = m, .set = set, .err = err, .block = end, .unit_block = QSF_NONE, .first = first };
     m->reads.arena = &m->arena;
-    b.keys = (QsfKeys){ .src = m->src, .arch = m->hp.arch->name, .err = err, .reads = &m->reads };
-    b.p.n_blocks = m->hp.n_layers;
+    b.keys = (QsfKeys){
+        .src = m->src, .arch = m->hp.arch->name, .err = err, .reads = &m->reads, .n_extra = m->hp.n_extra
+    };
+    b.p.n_blocks = end;
+    b.p.given = QSF_NONE;
     (void)qsf_build_buffer(&b, m->hp.hidden); /* QSF_BUF_X, QSF_BUF_BRANCH */
     (void)qsf_build_buffer(&b, m->hp.hidden);
     m->hp.arch->build(&b);

@@ -15,6 +15,7 @@ typedef struct QsfModel {
     QsfHparams hp;
     QsfProgram prog; /* empty if vocab_only */
     QsfReads reads;  /* what both were read from, in the arena */
+    uint32_t nextn;  /* k + 1: it is next-token block k of the file (nextn.h); 0: the model itself */
     bool borrowed;   /* src is not closed with the model */
     bool to_convert; /* as in qsf_model_of_source */
     bool vocab_only; /* no tensors: can only tokenize */

@@ -20,7 +20,7 @@ static uint32_t expert_width(QsfBuilder *b) {
     const bool is_fused = qsf_build_has(b, fused);
     const uint64_t rows = is_separate(b) ? qsf_build_rows_of(b, "ffn_up.0.weight")
                                          : qsf_build_rows_of(b, is_fused ? fused : name) / (is_fused ? 2 : 1);
-    const uint32_t dense = b->block < hp->n_layers ? hp->block[b->block].ffn : 0,
+    const uint32_t dense = b->block < b->p.n_blocks ? hp->block[b->block].ffn : 0,
                    own = qsf_build_u32(b, "expert_feed_forward_length", 0, 0, QSF_MAX_FFN);
     if (qsf_build_failed(b)) return 0;
     if (rows == 0) {
@@ -52,7 +52,7 @@ static uint32_t shared_width(QsfBuilder *b, uint32_t ffn, const QsfMoeRow *row) 
     const uint32_t own = qsf_build_u32(b, "expert_shared_feed_forward_length", 0, 0, QSF_MAX_FFN),
                    n = qsf_build_u32(b, "expert_shared_count", 0, 0, QSF_MAX_EXPERTS);
     const QsfHparams *hp = qsf_build_hp(b);
-    const uint32_t block_ffn = b->block < hp->n_layers ? hp->block[b->block].ffn : 0;
+    const uint32_t block_ffn = b->block < b->p.n_blocks ? hp->block[b->block].ffn : 0;
     const bool skipped = row->shared_gate && !qsf_build_has(b, "ffn_gate_shexp.weight");
     if (rows == 0 && !skipped &&
         (qsf_build_has(b, "ffn_gate_shexp.weight") || qsf_build_has(b, "ffn_down_shexp.weight")))

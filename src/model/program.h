@@ -352,6 +352,7 @@ typedef struct QsfUnitSpec {
     bool on_demand;                  /* of an expert: used only by the positions that choose it */
     uint32_t expert, n_expert, n_used;
     uint32_t heads; /* of the single tensor, whose rows are those of all heads; 0 = it is a matrix */
+    bool borrowed;  /* the model whose block this is has it in memory: here it has no rows */
 } QsfUnitSpec;
 
 /* A small tensor, kept in RAM as floats. */
@@ -397,6 +398,8 @@ typedef struct QsfProgram {
     QsfStep *step;
     uint32_t n_steps;
     uint32_t head_step; /* this step and later ones compute only columns whose logits are needed */
+    uint32_t done_step; /* before it, at or after head_step, the residual stream is complete */
+    uint32_t fill_step; /* before it, everything that later positions need is stored */
     uint32_t *run;      /* (n_steps) number of the run of a step: column steps up to and including the next
                            step over all columns are one run */
     QsfBuffer *buf;
@@ -425,6 +428,11 @@ typedef struct QsfProgram {
     const QsfTensor *embed;          /* (hidden, n_vocab) */
     bool tied_head;                  /* the head's matrix is the embedding table */
     const QsfTensor *position_table; /* (hidden, n): learned positions, read when needed; NULL = none */
+    uint32_t given;    /* buffer that the caller fills before each pass: states of another program,
+                                     hidden elements; QSF_NONE = none */
+    bool given_normed; /* these states are given_norm(its residual stream), of its head; after the
+                                     program's own head they are in QSF_BUF_BRANCH, otherwise in QSF_BUF_X */
+    QsfNormStep given_norm;
     const QsfTensor *token_table; /* (n, n_vocab): more values of each token, read when needed; NULL = none */
     uint32_t n_ignored;           /* tensors of vision and audio, which are not used */
     const char *ignored;          /* name of the first one */

@@ -115,7 +115,7 @@ static void apply_factors(QsfBuilder *b, const char *name, uint32_t n, double *f
     const uint32_t block = b->block;
     float *factor = calloc(n + 1u, sizeof *factor);
     if (factor == NULL) qsf_build_check(b, qsf_err_memory(b->err, "RoPE factors"));
-    qsf_build_block(b, qsf_build_hp(b)->n_layers);
+    qsf_build_no_block(b);
     const bool there = factor != NULL && qsf_build_read(b, QSF_OPTIONAL, n, name, factor);
     qsf_build_block(b, block);
     for (uint32_t i = 0; there && i < n; i++) {
@@ -129,7 +129,7 @@ static void apply_factors(QsfBuilder *b, const char *name, uint32_t n, double *f
 
 static bool has_two_factors(QsfBuilder *b) {
     const uint32_t block = b->block;
-    qsf_build_block(b, qsf_build_hp(b)->n_layers);
+    qsf_build_no_block(b);
     const bool has = qsf_build_has(b, "rope_factors_long.weight") ||
                      qsf_build_has(b, "rope_factors_short.weight");
     qsf_build_block(b, block);

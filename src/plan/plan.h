@@ -57,6 +57,8 @@ typedef struct QsfPlanOptions {
     uint64_t meta_bytes;          /* charged to META so far and to come */
     uint64_t transcript_bytes;    /* reserved for messages and the event queue, besides the ids of
                                   a conversation */
+    bool hold_head;               /* all of the head is pinned */
+    uint64_t beside[QSF_MEM_N];   /* of other forward passes in the same budget (forward/nextn.h) */
 } QsfPlanOptions;
 
 /* Why K or V has its type. */

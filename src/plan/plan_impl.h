@@ -55,9 +55,10 @@ bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered);
 /* Returns the smallest configuration, for the error message. */
 QsfConfig qsf_plan_least(const QsfPricing *s);
 
-/* Must the head be pinned, because it is the table and that was asked for? */
+/* Must the head be pinned, because another forward pass reads it, or it is the table and that was asked
+ * for? */
 static inline bool qsf_plan_holds_head(const QsfPricing *s) {
-    return s->o->embedding == QSF_EMBEDDING_RESIDENT && s->m->prog.tied_head;
+    return s->o->hold_head || (s->o->embedding == QSF_EMBEDDING_RESIDENT && s->m->prog.tied_head);
 }
 
 /* Does a unit belong to a block that is skipped, or is it a head with a sketch? */

@@ -116,6 +116,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     rows[QSF_MEM_KERNEL] = QSF_MIB + s->budget / 1000 * 3;
     uint64_t sum = 0;
     for (unsigned i = 0; i < QSF_MEM_N; i++) {
+        rows[i] += s->o->beside[i];
         if (!qsf_add_u64(sum, rows[i], &sum)) return UINT64_MAX;
     }
     return sum;

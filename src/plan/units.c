@@ -54,6 +54,10 @@ void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
         else
             u->items = round_quantum(u->items) + u->rows[i];
     }
+    if (!spec->borrowed) return;
+    u->items = 0;
+    u->bytes = 0;
+    u->compressed = NULL;
 }
 
 uint64_t qsf_unit_active_bytes(const QsfUnit *u) {

@@ -47,6 +47,7 @@ enum {
     OPT_PARITY,
     OPT_RECEIPT,
     OPT_MAX_KL,
+    OPT_NEXTN,
     OPT_EXACT,
     OPT_PERPLEXITY,
     OPT_STRIDE,
@@ -99,6 +100,7 @@ static const QSFCliOption options[] = {
     { "parity", "", 0, "DIR", "compare logits for DIR/tokens.txt with DIR/logits.f32 and print the result as JSON", OPT_PARITY },
     { "receipt", "", 0, "FILE", "with --parity: also write the kernels, calls and time of each kind of step to FILE, as JSON", OPT_RECEIPT },
     { "max-kl", "", 0, "F", "with --parity: maximum mean KL divergence to pass (default 0.002)", OPT_MAX_KL },
+    { "nextn", "", 0, "K", "with --parity: compare the logits of the next-token block K (0, 1, ...) of the model with DIR/mtp.f32, DIR/mtp1.f32, ...", OPT_NEXTN },
     { "perplexity", "", 0, "FILE", "print the perplexity of a text (- for stdin); -c sets the window (default 512)", OPT_PERPLEXITY },
     { "stride", "", 0, "N", "with --perplexity: tokens between window starts (default half the window)", OPT_STRIDE },
     { "kl-save", "", 0, "FILE", "with --perplexity: save the distributions of all scored tokens to FILE", OPT_KL_SAVE },
@@ -114,7 +116,7 @@ const QSFCli run_cli = {
         "Usage: qsf-run [options] MODEL\n"
         "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
         "       qsf-run --calibrate-quality FILE MODEL\n"
-        "       qsf-run --parity DIR [--receipt FILE] [MODEL]\n"
+        "       qsf-run --parity DIR [--nextn K] [--receipt FILE] [MODEL]\n"
         "       qsf-run --render FILE.jinja [--now TIME]\n"
         "       qsf-run --match {--grammar FILE | --json-schema FILE | --regex RE | --only RE} --jsonl\n",
     .summary = "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
@@ -189,6 +191,14 @@ static int parse_top_logprobs(RunOptions *o, const char *value, char *err, size_
     return QSF_EXIT_OK;
 }
 
+static int parse_nextn(RunOptions *o, const char *value, char *err, size_t cap) {
+    char *end;
+    o->nextn = strtol(value, &end, 10);
+    if (*value != '\0' && *end == '\0' && o->nextn >= 0 && o->nextn < (long)QSF_MAX_LAYERS) return 0;
+    snprintf(err, cap, "--nextn: expected the number of a block, 0, 1, ..., got '%s'", value);
+    return QSF_EXIT_USAGE;
+}
+
 static int parse_max_kl(RunOptions *o, const char *value, char *err, size_t cap) {
     char *end;
     o->max_kl = strtod(value, &end);
@@ -256,6 +266,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
         o->calibrate_quality = value;
         return set_mode(o, RUN_CALIBRATE_QUALITY, err, cap);
     case OPT_MAX_KL: return parse_max_kl(o, value, err, cap);
+    case OPT_NEXTN: return parse_nextn(o, value, err, cap);
     case OPT_EXACT: o->exact = true; return 0;
     default: return QSF_EXIT_USAGE;
     }
@@ -284,6 +295,7 @@ static const char *wrong_combination(const RunOptions *o) {
         { o->svg && strcmp(o->svg, "-") == 0 && o->json, "--svg - and --json cannot be combined: both write to stdout" },
         { o->receipt && o->mode != RUN_PARITY, "--receipt requires --parity" },
         { o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl requires --parity" },
+        { o->nextn >= 0 && o->mode != RUN_PARITY, "--nextn requires --parity" },
         { (o->stride || o->kl_save || o->kl_base) && o->mode != RUN_PERPLEXITY, "--stride, --kl-save and --kl-base require --perplexity" },
         { o->kl_save && o->kl_base, "--kl-save and --kl-base cannot be combined: save with one model, compare with another" },
         { o->fail_on_length && o->mode != RUN_GENERATE, "--fail-on-length requires a prompt" },
@@ -320,7 +332,7 @@ static int check_combination(const RunOptions *o) {
 
 int run_parse(RunOptions *o, int argc, char **argv, QSFCliResult *res) {
     char err[1024];
-    *o = (RunOptions){ .max_kl = -1 };
+    *o = (RunOptions){ .max_kl = -1, .nextn = -1 };
     qsf_settings_default(&o->settings);
     o->settings.params.max_tokens = -1; /* not given: each mode has its own default */
     int rc = run_config_begin(o, argc, argv, on_option);

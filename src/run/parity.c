@@ -13,6 +13,7 @@
 #include "src/base/file.h"
 #include "src/base/json.h"
 #include "src/base/newfile.h"
+#include "src/engine/nextn.h"
 #include "src/file/dtype.h"
 #include "src/plan/units.h"
 #include "src/run/run.h"
@@ -349,7 +350,10 @@ static int evaluate(QsfRuntime *rt, Parity *p, const QsfIds *ids, QsfErr *err) {
     p->sum.n_tokens = ids->n;
     p->row = calloc(p->sum.n_vocab, sizeof *p->row);
     if (!p->row) return qsf_err_memory(err, "--parity");
-    if (check_reference(p, err) || qsf_forward_eval(rt->fwd, ids->data, ids->n, on_logits, p, err))
+    if (rt->nextn) qsf_nextn_watch(rt->nextn, 0, on_logits, p);
+    if (check_reference(p, err) ||
+        qsf_forward_eval(rt->fwd, ids->data, ids->n, rt->nextn ? NULL : on_logits, p, err) ||
+        (rt->nextn && qsf_nextn_error(rt->nextn, err)))
         return err->code;
     if (p->err.code) *err = p->err;
     return err->code;
@@ -373,6 +377,8 @@ static int load_and_compare(const RunOptions *o, Parity *p, const QsfIds *ids) {
     QsfRuntime rt;
     QsfRuntimeOptions ro = run_runtime_options(o);
     if (!ro.exact) qsf_plan_fix_types(&ro.settings);
+    ro.nextn = o->nextn >= 0;
+    ro.nextn_first = ro.nextn ? (uint32_t)o->nextn : 0;
     int rc = run_open(&rt, o, &ro);
     if (rc) return rc;
     rc = compare(&rt, o, p, ids);
@@ -383,7 +389,10 @@ static int load_and_compare(const RunOptions *o, Parity *p, const QsfIds *ids) {
 int run_parity(const RunOptions *o) {
     char tokens[4096], logits[4096];
     snprintf(tokens, sizeof tokens, "%s/tokens.txt", o->parity_dir);
-    snprintf(logits, sizeof logits, "%s/logits.f32", o->parity_dir);
+    if (o->nextn <= 0)
+        snprintf(logits, sizeof logits, "%s/%s.f32", o->parity_dir, o->nextn < 0 ? "logits" : "mtp");
+    else
+        snprintf(logits, sizeof logits, "%s/mtp%ld.f32", o->parity_dir, o->nextn);
     Parity p = { .sum = { .min_cosine = 1, .first_divergence = -1 } };
     QsfIds ids = { 0 };
     QsfErr err = { 0 };

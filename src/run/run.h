@@ -63,6 +63,7 @@ typedef struct RunOptions {
     bool offline, json, jsonl, no_bos, no_special, clean_spaces, exact, verbose, fail_on_length, stats;
     uint32_t top_logprobs; /* 1 + N; 0 = not given */
     double max_kl;
+    long nextn; /* --nextn: a next-token block; -1 = not given */
     QSFConfigStart config;
 } RunOptions;
 

@@ -8,7 +8,7 @@
 #include "src/base/json.h"
 #include "src/file/dtype.h"
 #include "src/file/rows.h"
-#include "src/model/model.h"
+#include "src/model/nextn.h"
 #include "src/plan/layout.h"
 #include "src/run/run.h"
 
@@ -194,6 +194,25 @@ static void put_reads(QsfStrbuf *b, const QsfModel *m, bool json) {
     qsf_strbuf_addc(b, '\n');
 }
 
+/* Next-token blocks, which are programs of their own. */
+static void put_nextn(QsfStrbuf *b, const QsfModel *m) {
+    char notice[256];
+    const uint32_t n = qsf_nextn_count(m);
+    qsf_nextn_notice(m, notice, sizeof notice);
+    for (uint32_t k = 0; k < n; k++) {
+        QsfModel block;
+        QsfErr err = { 0 };
+        qsf_strbuf_addf(b, "\nprogram of next-token block %u\n", k);
+        if (qsf_nextn_open(&block, m, k, false, &err) == QSF_OK) {
+            qsf_program_put_text(b, &block);
+            qsf_model_close(&block);
+        } else {
+            qsf_strbuf_addf(b, "%s\n", err.msg);
+        }
+    }
+    if (notice[0] != '\0') qsf_strbuf_addf(b, "\n%s\n", notice);
+}
+
 /* Appends the program of a model, or why there is none: the engine cannot run the file. */
 static void put_program(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, bool json) {
     QsfModel m;
@@ -210,6 +229,7 @@ static void put_program(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, bool json
             put_string_value(b, m.prog.ignored, strlen(m.prog.ignored), false);
             qsf_strbuf_adds(b, "', ...)\n");
         }
+        if (!json) put_nextn(b, &m);
         put_reads(b, &m, json);
         qsf_model_close(&m);
         return;

@@ -16,6 +16,7 @@
 /* ---- the plan, unit by unit ---- */
 
 static uint32_t piece_items(const QsfUnit *u) {
+    if (u->items == 0) return 0;
     uint64_t per_quantum = u->bytes / u->items * QSF_ROW_QUANTUM,
              n = per_quantum > 0 ? QSF_PIN_PIECE / per_quantum : 1;
     if (n < 1) n = 1;

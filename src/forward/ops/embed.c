@@ -130,15 +130,21 @@ static int packed_row(QsfForward *f, uint32_t id, const void **row, bool *checke
     return rc == QSF_OK ? fetch_row(f, id, err) : rc;
 }
 
+/* Returns whose rows are read: another forward pass with the same table has those of recent tokens. */
+static QsfForward *owner_of_rows(QsfForward *f) {
+    return f->lender != NULL && table_of(f) == table_of(f->lender) ? f->lender : f;
+}
+
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
+    QsfForward *from = owner_of_rows(f);
     const QsfHparams *hp = &f->model->hp;
     const qk_weight_ops *ops = &f->table->weight[qk_type_of(table_of(f)->dtype)];
     bool checked = false;
-    announce_rows(f, ids, n);
+    announce_rows(from, ids, n);
     for (uint32_t c = 0; c < n; c++) {
         const void *row;
         float *x = qsf_col(f, (QsfSlice){ QSF_BUF_X, 0, hp->hidden }, c);
-        int rc = packed_row(f, (uint32_t)ids[c], &row, &checked, err);
+        int rc = packed_row(from, (uint32_t)ids[c], &row, &checked, err);
         if (rc != QSF_OK) return rc;
         ops->dequant(row, x, hp->hidden);
         if (ops->scaled) f->table->scale(x, table_of(f)->scale, hp->hidden);

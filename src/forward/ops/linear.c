@@ -173,17 +173,22 @@ void qsf_linear_show(const QsfForward *f, const QsfStep *s, uint32_t k) {
 static size_t row_grain(size_t n_cols) { return n_cols >= QK_TILE_COLS ? QK_TILE_ROWS : QSF_ROW_QUANTUM; }
 
 int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err) {
-    RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(f->weights, unit) };
+    QsfWeights *w = f->weights;
+    if (f->model->prog.unit[unit].borrowed) {
+        w = f->lender->weights;
+        unit = qsf_weights_n_units(w) - 1;
+    }
+    RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(w, unit) };
     qsf_linear_note_types(f, j.u);
     for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-        int rc = qsf_weights_acquire(f->weights, unit, item, &j.v, err);
+        int rc = qsf_weights_acquire(w, unit, item, &j.v, err);
         if (rc != QSF_OK) return rc;
         for (unsigned i = 0; i < j.v.n_parts; i++) set_part(&j, i);
         QsfSpan span = qsf_span_begin(f);
         qsf_pool_run(f->pool, run_rows, &j, j.v.item1 - item, row_grain(p->n_cols));
         qsf_span_end(f, &span, &f->n.matmul_ns[j.u->matmul_class]);
-        qsf_weights_release(f->weights, &j.v);
+        qsf_weights_release(w, &j.v);
     }
     return qsf_cancelled(f) ? qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted") : QSF_OK;
 }

@@ -149,10 +149,19 @@ void qsf_dense_experts(const QsfDenseModel *m, QsfSlice in, QsfSlice out) {
     qsf_build_moe(m->b, &spec, in, out);
 }
 
+/* In families that decide by the tensors of a router, those of a network without experts beside it. */
+static void unused_mlp(const QsfDenseModel *m) {
+    static const char *const name[] = { "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight" };
+    const QsfMoeRow *moe = m->d->moe;
+    if (moe->blocks != QSF_MOE_BLOCKS_TENSORS || moe->dense_shared) return;
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) qsf_build_unused(m->b, name[i]);
+}
+
 void qsf_dense_ffn(const QsfDenseModel *m, QsfSlice in, QsfSlice out) {
     QsfBuilder *b = m->b;
     if (qsf_moe_has(b, m->d->moe)) {
         qsf_dense_experts(m, in, out);
+        unused_mlp(m);
         return;
     }
     if (m->d->moe != NULL) qsf_build_unused(b, "exp_probs_b.bias"); /* some files have it in dense blocks */
@@ -248,7 +257,7 @@ static void loop_norm(QsfDenseModel *m, uint32_t i) {
     QsfBuilder *b = m->b;
     const QsfSlice x = qsf_build_x(b);
     if (i == 0 || i % m->hp->n_named != 0 || qsf_build_bool(b, "skip_loop_final_norm", false)) return;
-    qsf_build_block(b, m->hp->n_layers);
+    qsf_build_no_block(b);
     qsf_dense_norm(m, "output_norm", x, x);
     if (!qsf_build_failed(b))
         b->p.step[b->p.n_steps - 1].block = i; /* it is computed with the block after it */
@@ -319,7 +328,8 @@ void qsf_dense_build(QsfDenseModel *m) {
     const bool two = m->d->branches == QSF_BRANCHES_BY_KEY &&
                      qsf_build_bool(m->b, "use_parallel_residual", true);
     qsf_dense_embed(m);
-    for (uint32_t i = 0; i < m->hp->n_layers && !qsf_build_failed(m->b); i++) block(m, i, two);
+    for (uint32_t i = qsf_build_blocks(m->b); i < m->b->p.n_blocks && !qsf_build_failed(m->b); i++)
+        block(m, i, two);
     qsf_dense_head(m);
 }
 

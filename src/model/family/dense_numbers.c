@@ -18,7 +18,7 @@ static void read_flags(QsfDenseModel *m, const char *name, uint32_t fallback, bo
     if (qsf_build_failed(b)) return;
     qsf_build_check(b, qsf_keys_u32_each(&b->keys, name, fallback, 0, 1, m->hp->n_layers + m->hp->n_extra,
                                          flag));
-    for (uint32_t i = 0; i < m->hp->n_layers; i++) out[i] = flag[i] != 0;
+    for (uint32_t i = 0; i < b->p.n_blocks; i++) out[i] = flag[i] != 0;
 }
 
 static void read_windows(QsfDenseModel *m) {
@@ -39,7 +39,7 @@ static void read_windows(QsfDenseModel *m) {
     const uint32_t period = d->pattern_needed
                                 ? qsf_build_need_u32(b, pattern, 1, QSF_MAX_LAYERS)
                                 : qsf_build_u32(b, pattern, d->window_period, 1, QSF_MAX_LAYERS);
-    for (uint32_t i = 0; i < m->hp->n_layers; i++)
+    for (uint32_t i = 0; i < b->p.n_blocks; i++)
         m->has_window[i] = i % period != (d->window_not_first ? 0 : period - 1);
 }
 
@@ -149,7 +149,8 @@ static bool rotates(const QsfDenseModel *m, uint32_t block, uint32_t n_leading) 
     const bool all = m->window == 0 || m->has_window[block];
     switch (m->d->rope_blocks) {
     case QSF_ROPE_BLOCKS_WINDOW: return all;
-    case QSF_ROPE_BLOCKS_WINDOW_OR_LEADING: return all || block < n_leading;
+    case QSF_ROPE_BLOCKS_WINDOW_OR_LEADING:
+        return all || block < n_leading || block >= m->hp->n_layers; /* those of next tokens all do */
     default: return rotates_by_period(m, block);
     }
 }
@@ -159,10 +160,10 @@ static void find_rotated(QsfDenseModel *m) {
     const uint32_t leading = m->d->rope_blocks == QSF_ROPE_BLOCKS_WINDOW_OR_LEADING
                                  ? qsf_build_u32(b, "leading_dense_block_count", 0, 0, QSF_MAX_LAYERS)
                                  : 0;
-    for (uint32_t i = 0; i < m->hp->n_layers; i++) m->no_rope[i] = !rotates(m, i, leading);
+    for (uint32_t i = 0; i < b->p.n_blocks; i++) m->no_rope[i] = !rotates(m, i, leading);
     if (m->d->rope_blocks != QSF_ROPE_BLOCKS_PATTERN) return;
     read_flags(m, "attention.rope_pattern", 1, m->no_rope);
-    for (uint32_t i = 0; i < m->hp->n_layers; i++) m->no_rope[i] = !m->no_rope[i];
+    for (uint32_t i = 0; i < b->p.n_blocks; i++) m->no_rope[i] = !m->no_rope[i];
 }
 
 void qsf_dense_read(QsfDenseModel *m) {

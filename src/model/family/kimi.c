@@ -215,7 +215,7 @@ static void read_sizes(Kimi *m) {
     if ((uint64_t)m->dim * m->hp->n_heads > QSF_MAX_HIDDEN)
         qsf_build_fail(b, "metadata key '%s' is %u, too large for %u heads",
                        qsf_keys_name(&b->keys, "kda.head_dim"), m->dim, m->hp->n_heads);
-    for (uint32_t i = 0; i < m->hp->n_layers; i++)
+    for (uint32_t i = b->first; i < b->p.n_blocks; i++)
         if (m->hp->block[i].kv_heads > 0) {
             read_mla(m);
             return;
@@ -279,8 +279,8 @@ void qsf_family_kimi(QsfBuilder *b) {
     read_bound(&m);
     read_k3(&m);
     qsf_build_embed(b);
-    for (uint32_t i = 0; i < hp->n_layers && !qsf_build_failed(b); i++) block(&m, i);
-    qsf_build_block(b, hp->n_layers);
+    for (uint32_t i = qsf_build_blocks(b); i < b->p.n_blocks && !qsf_build_failed(b); i++) block(&m, i);
+    qsf_build_no_block(b);
     blend(&m, "output_res_score.weight", qsf_build_x(b));
     qsf_build_head(b, QSF_NORM_RMS, "output_norm");
 }

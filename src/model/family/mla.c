@@ -4,6 +4,7 @@
 #include "src/model/mla.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "src/model/family/families.h"
 #include "src/model/moe.h"
@@ -15,7 +16,8 @@ typedef struct Model {
     const QsfMla *d;
     QsfMlaSpec attention, window_attention;
     QsfIndexer indexer;
-    uint32_t own_indexer[QSF_MAX_LAYERS], has_window[QSF_MAX_LAYERS];
+    uint32_t has_window[QSF_MAX_LAYERS];
+    bool has_indexer[QSF_MAX_LAYERS], own_indexer[QSF_MAX_LAYERS]; /* tensors of one; it is used */
     float residual_scale;
 } Model;
 
@@ -43,22 +45,28 @@ static void read_attention(Model *m) {
     a->temperature = m->d->yarn != QSF_MLA_YARN_PLAIN;
 }
 
-/* Blocks without an indexer of their own read what the one before chose. */
+/* Blocks without an indexer of their own read what the one before chose. Next-token blocks read all positions
+ * (ggml-org/llama.cpp src/models). */
 static void read_indexer(Model *m) {
     static const char *const types = "attention.indexer.types";
     QsfBuilder *b = m->b;
-    const uint32_t n = m->hp->n_layers;
+    const uint32_t n = m->hp->n_layers + m->hp->n_extra;
+    uint32_t own[QSF_MAX_LAYERS];
     if (m->d->indexer == QSF_ROPE_NONE) return;
     qsf_indexer_read(b, m->d->indexer, &m->indexer);
     m->indexer.maybe_norm = m->d->maybe_key_norm;
-    for (uint32_t i = 0; i < n && !qsf_build_failed(b); i++) {
+    for (uint32_t i = b->first; i < b->p.n_blocks && !qsf_build_failed(b); i++) {
         qsf_build_block(b, i);
-        m->own_indexer[i] = qsf_build_has(b, "indexer.attn_k.weight");
+        m->has_indexer[i] = qsf_build_has(b, "indexer.attn_k.weight");
+        m->own_indexer[i] = m->has_indexer[i] && !qsf_build_is_nextn(b);
     }
-    qsf_build_block(b, n);
-    if (!qsf_build_failed(b) && qsf_keys_has(&b->keys, types))
-        qsf_build_check(b, qsf_keys_u32_each(&b->keys, types, 1, 0, 1, n, m->own_indexer));
-    if (!qsf_build_failed(b) && !m->own_indexer[0] && !m->has_window[0]) {
+    qsf_build_no_block(b);
+    if (!qsf_build_failed(b) && qsf_keys_has(&b->keys, types)) {
+        qsf_build_check(b, qsf_keys_u32_each(&b->keys, types, 1, 0, 1, n, own));
+        for (uint32_t i = 0; !qsf_build_failed(b) && i < m->hp->n_layers; i++)
+            m->own_indexer[i] = own[i] != 0;
+    }
+    if (!qsf_build_failed(b) && !qsf_build_is_nextn(b) && !m->own_indexer[0] && !m->has_window[0]) {
         (void)qsf_keys_name(&b->keys, types);
         qsf_build_fail(b,
                        "the first block has no indexer (metadata key '%s', or tensor "
@@ -100,8 +108,21 @@ static void read_windows(Model *m) {
                                              m->hp->n_layers + m->hp->n_extra, m->has_window));
 }
 
+/* Tensors of an indexer that the file says is not used. */
+static void unused_indexer(const Model *m, uint32_t i) {
+    static const char *const name[] = { "attn_k.weight", "attn_q_b.weight", "proj.weight", "k_norm.weight",
+                                        "k_norm.bias" };
+    char full[64];
+    if (!m->has_indexer[i] || m->own_indexer[i]) return;
+    for (size_t k = 0; k < sizeof name / sizeof *name; k++) {
+        snprintf(full, sizeof full, "indexer.%s", name[k]);
+        qsf_build_unused(m->b, full);
+    }
+}
+
 static QsfSlice attend(Model *m, uint32_t i, QsfSlice in) {
     QsfMlaSpec *a = m->has_window[i] ? &m->window_attention : &m->attention;
+    unused_indexer(m, i);
     a->indexer = !m->has_window[i] && m->own_indexer[i] ? &m->indexer : NULL;
     return qsf_build_mla(m->b, a, in);
 }
@@ -145,7 +166,7 @@ void qsf_family_mla(QsfBuilder *b) {
     read_attention(&m);
     read_windows(&m);
     read_indexer(&m);
-    for (uint32_t i = 0; i < hp->n_layers && !qsf_build_failed(b); i++) {
+    for (uint32_t i = qsf_build_blocks(b); i < b->p.n_blocks && !qsf_build_failed(b); i++) {
         qsf_build_block(b, i);
         block(&m, i);
     }

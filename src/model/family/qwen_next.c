@@ -83,7 +83,11 @@ static void split_qkvz(const QwenNext *m, const Inputs *in) {
 static void project_qkvz(const QwenNext *m, const Inputs *in) {
     const QsfMatrixSpec mats[] = { { "attn_qkv", in->qkv, QSF_REQUIRED },
                                    { "attn_gate", in->z, QSF_REQUIRED } };
-    if (m->t->fused_beta && qsf_build_has(m->b, "ssm_in.weight"))
+    const bool older = m->t->fused_beta && qsf_build_has(m->b, "ssm_in.weight");
+    if (older && qsf_build_has(m->b, "attn_qkv.weight")) {
+        qsf_build_unused(m->b, "ssm_in.weight"); /* the file has both forms */
+        qsf_build_linear(m->b, QSF_MATMUL_ATTN_IN, qsf_build_branch(m->b), mats, 2, QSF_ACT_NONE);
+    } else if (older)
         split_qkvz(m, in);
     else
         qsf_build_linear(m->b, QSF_MATMUL_ATTN_IN, qsf_build_branch(m->b), mats, 2, QSF_ACT_NONE);
@@ -201,10 +205,10 @@ void qsf_family_qwen_next(QsfBuilder *b) {
                                                .base_key = "rope.freq_base",
                                                .base = 10000.0f,
                                                .sections = m.t->sections });
-    for (uint32_t i = 0; i < hp->n_layers && !qsf_build_failed(b); i++) {
+    for (uint32_t i = qsf_build_blocks(b); i < b->p.n_blocks && !qsf_build_failed(b); i++) {
         qsf_build_block(b, i);
         qsf_build_norm(b, QSF_NORM_RMS, "attn_norm", x, branch);
-        if (m.is_linear[i])
+        if (m.is_linear[i] && !qsf_build_is_nextn(b))
             linear_attention(&m);
         else
             attention(&m, i);

@@ -206,6 +206,7 @@ int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err) {
         int rc = stopped(f, err);
         if (rc == QSF_OK) rc = wait_blocks(f, i, s != NULL ? next : next - 1, err);
         if (rc != QSF_OK) return rc;
+        qsf_weights_poll(f->weights);
         columns(f, i, next, s);
         rc = stopped(f, err); /* the columns may be incomplete */
         if (rc == QSF_OK && s != NULL) rc = whole_step(f, s, err);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads experts that were predicted, before a router has chosen them, while the disk has nothing else to
- * do. */
+/* Reads experts before a router has chosen them, while the disk has nothing else to do: for one position
+ * those that were predicted, in a prompt that needs nearly all experts those of the next block, and into free
+ * slots those that are used often. */
+#include <math.h>
+
 #include "src/base/clock.h"
 #include "src/plan/expert_span.h"
 #include "src/stream/expert_pool_impl.h"
@@ -13,7 +16,10 @@
 #define READS_LEAST 8u   /* from at least as many experts */
 #define PAUSE_FIRST 512u /* positions without, if it does not; each time twice as many, up to */
 #define PAUSE_MOST  16384u
-#define WAIT_LEAST  2.0f /* positions: what is used more often than in every other one stays */
+#define WAIT_LEAST  2.0f  /* positions: what is used more often than in every other one stays */
+#define ALONE_MOST  2u    /* in flight, outside of prompts: one of them may delay what is chosen then */
+#define NEARLY_ALL  0.9f  /* chosen experts of a block, from which those of the next one are read */
+#define FILL_WAIT   64.0f /* positions: what is used less often does not fill a slot meanwhile */
 
 /* ---- does it pay? ---- */
 
@@ -31,7 +37,7 @@ void qsf_expert_ahead_position(QsfExpertPool *p) {
     }
     if (++a->positions < WINDOW) return;
     if (a->read >= READS_LEAST) {
-        a->right = (float)a->used / (float)a->read;
+        a->right = fminf((float)a->used / (float)a->read, 1);
         if (a->right < RIGHT_LEAST && p->o.stream.ahead == QSF_GUESSING_AUTO)
             pause(a);
         else
@@ -65,22 +71,24 @@ static uint64_t bytes_of(const QsfExpertPool *p, uint32_t e) {
 void qsf_expert_ahead_done(QsfExpertPool *p, uint32_t e, bool used) {
     QsfStreamCounters *n = p->o.counters;
     p->expert[e].unused = false;
-    if (used) p->ahead.used++;
+    if (used && p->positions == 1) p->ahead.used++;
     if (n != NULL)
         atomic_fetch_add_explicit(used ? &n->ahead_used : &n->ahead_wasted, bytes_of(p, e),
                                   memory_order_relaxed);
 }
 
-static void start(QsfExpertPool *p, QsfExpertGuess *g, uint32_t e, uint32_t slot) {
+static void start(QsfExpertPool *p, QsfExpertGuess *g, uint32_t e, uint32_t slot, bool predicted) {
     QsfExpert *x = &p->expert[e];
     qsf_expert_enter(p, e, slot);
     if (p->n_jobs == 0 && p->ahead.n_reads == 0) p->busy_since = qsf_now_ns();
-    x->queued = x->guessed = x->unused = true;
+    x->queued = x->guessed = true;
+    x->unused = predicted;
     *g = (QsfExpertGuess){ .expert = e };
     g->n_reads = qsf_expert_start_reads(p, e, 0, g->read);
     if (!x->together) g->n_reads += qsf_expert_start_reads(p, e, 1, g->read + g->n_reads);
     p->ahead.n_reads += g->n_reads;
-    p->ahead.read++;
+    if (!predicted) return;
+    p->ahead.read += p->positions == 1;
     atomic_fetch_add_explicit(&p->o.counters->ahead_read, bytes_of(p, e), memory_order_relaxed);
 }
 
@@ -121,8 +129,8 @@ void qsf_expert_ahead_finish(QsfExpertPool *p) {
         if (p->ahead.flight[i].n_reads > 0) finish(p, &p->ahead.flight[i]);
 }
 
-static void take_complete(QsfExpertPool *p) {
-    for (unsigned i = 0; i < QSF_GUESSES; i++) {
+void qsf_expert_ahead_take(QsfExpertPool *p) {
+    for (unsigned i = 0; p->ahead.n_reads > 0 && i < QSF_GUESSES; i++) {
         QsfExpertGuess *g = &p->ahead.flight[i];
         bool done = g->n_reads > 0;
         for (unsigned k = 0; done && k < g->n_reads; k++) done = qsf_io_done(p->io, &g->read[k]);
@@ -130,10 +138,17 @@ static void take_complete(QsfExpertPool *p) {
     }
 }
 
+/* Returns where another read is kept; NULL: as many as are useful are in flight, or as are possible. */
 static QsfExpertGuess *find_free(QsfExpertPool *p) {
-    for (unsigned i = 0; i < QSF_GUESSES; i++)
-        if (p->ahead.flight[i].n_reads == 0) return &p->ahead.flight[i];
-    return NULL;
+    const unsigned most = p->positions > 1 ? QSF_GUESSES : ALONE_MOST;
+    QsfExpertGuess *g = NULL;
+    unsigned n = 0;
+    for (unsigned i = 0; i < QSF_GUESSES; i++) {
+        n += p->ahead.flight[i].n_reads > 0;
+        if (p->ahead.flight[i].n_reads == 0) g = &p->ahead.flight[i];
+    }
+    const bool room = p->n_reads + p->ahead.n_reads + 2 * QSF_UNIT_TENSORS <= QSF_IO_DEPTH;
+    return room && n < most ? g : NULL;
 }
 
 /* Returns a slot for a prediction; QSF_NO_SLOT: all are of experts that are wanted sooner. */
@@ -141,20 +156,70 @@ static uint32_t slot_for(const QsfExpertPool *p, uint32_t e) {
     const uint32_t slot = qsf_expert_find_slot(p, p->n_slots, e, false),
                    owner = slot == QSF_NO_SLOT ? QSF_NO_SLOT : p->owner[slot];
     if (owner == QSF_NO_SLOT) return slot;
-    return !p->expert[owner].likely && qsf_expert_wait(p, owner) > wait_of_guess(p) ? slot : QSF_NO_SLOT;
+    const float wait = p->positions > 1 ? qsf_expert_wait(p, e) : wait_of_guess(p);
+    return !p->expert[owner].likely && qsf_expert_wait(p, owner) > wait ? slot : QSF_NO_SLOT;
 }
 
-void qsf_expert_ahead_on(QsfExpertPool *p) {
+static bool is_absent(const QsfExpertPool *p, uint32_t e) {
+    return p->expert[e].slot == QSF_NO_SLOT && !p->expert[e].queued;
+}
+
+/* One of the predicted experts; false: there is none to read now. */
+static bool read_predicted(QsfExpertPool *p, QsfExpertGuess *g) {
     QsfExpertAhead *a = &p->ahead;
-    QsfExpertGuess *g;
-    if (a->n_reads > 0) take_complete(p);
-    while (a->n_wishes > 0 && p->n_jobs == 0 && p->queue_at == p->n_queue && (g = find_free(p)) != NULL &&
-           a->n_reads + 2 * QSF_UNIT_TENSORS <= QSF_IO_DEPTH) {
+    while (a->n_wishes > 0) {
         const uint32_t e = a->wish[0], slot = slot_for(p, e);
         a->n_wishes--;
         for (uint32_t i = 0; i < a->n_wishes; i++) a->wish[i] = a->wish[i + 1];
-        if (slot != QSF_NO_SLOT) start(p, g, e, slot);
+        if (slot == QSF_NO_SLOT) continue;
+        start(p, g, e, slot, true);
+        return true;
     }
+    while (a->at < a->end && !is_absent(p, a->at)) a->at++;
+    const uint32_t slot = a->at < a->end ? slot_for(p, a->at) : QSF_NO_SLOT;
+    if (slot == QSF_NO_SLOT) return false;
+    start(p, g, a->at++, slot, true);
+    return true;
+}
+
+/* Is all in memory that is pinned? It is needed first. */
+static bool has_pins(const QsfExpertPool *p) {
+    const QsfStreamCounters *n = p->o.counters;
+    return atomic_load_explicit(&n->pin_done, memory_order_relaxed) >=
+           atomic_load_explicit(&n->pin_total, memory_order_relaxed);
+}
+
+/* One of the experts that are used often, into a free slot. In a prompt, how often is a prediction, too. */
+static bool read_often_used(QsfExpertPool *p, QsfExpertGuess *g) {
+    const bool may = p->positions == 1 || p->o.stream.ahead != QSF_GUESSING_OFF;
+    if (!may || p->n_free == 0 || p->n_jobs > 0 || !has_pins(p)) return false;
+    if (p->ahead.fill_pass != p->pass) {
+        qsf_expert_sort(p);
+        p->fill_at = 0;
+        p->ahead.fill_pass = p->pass;
+    }
+    const uint32_t e = qsf_expert_next_to_fill(p),
+                   slot = e != QSF_NO_SLOT ? qsf_expert_find_slot(p, p->n_slots, e, false) : QSF_NO_SLOT;
+    if (slot == QSF_NO_SLOT || p->owner[slot] != QSF_NO_SLOT || qsf_expert_wait(p, e) > FILL_WAIT)
+        return false;
+    start(p, g, e, slot, false);
+    return true;
+}
+
+/* Of one position, nothing that was chosen may still be on its way. */
+static bool is_idle(const QsfExpertPool *p) {
+    return p->queue_at == p->n_queue && (p->n_jobs == 0 || p->positions > 1);
+}
+
+void qsf_expert_ahead_on(QsfExpertPool *p) {
+    QsfExpertGuess *g;
+    qsf_expert_ahead_take(p);
+    while (is_idle(p) && (g = find_free(p)) != NULL && (read_predicted(p, g) || read_often_used(p, g)))
+        continue;
+}
+
+void qsf_expert_pool_poll(QsfExpertPool *p) {
+    if (p->io != NULL && p->n_slots > 0) qsf_expert_ahead_on(p);
 }
 
 /* ---- predictions ---- */
@@ -162,7 +227,22 @@ void qsf_expert_ahead_on(QsfExpertPool *p) {
 void qsf_expert_ahead_chosen(QsfExpertPool *p) {
     QsfExpertAhead *a = &p->ahead;
     for (uint32_t i = 0; i < a->n_likely; i++) p->expert[a->likely[i]].likely = false;
-    a->n_likely = a->n_wishes = 0;
+    a->n_likely = a->n_wishes = a->at = a->end = 0;
+}
+
+/* Returns the end of the experts of the block that begins with expert e. */
+static uint32_t end_of_block(const QsfExpertPool *p, uint32_t e) {
+    const uint32_t first = e;
+    while (e < p->n_experts && p->expert[e].block == p->expert[first].block) e++;
+    return e;
+}
+
+void qsf_expert_ahead_prompt(QsfExpertPool *p) {
+    QsfExpertAhead *a = &p->ahead;
+    if (p->o.stream.ahead == QSF_GUESSING_OFF || qsf_expert_chosen(p) < NEARLY_ALL) return;
+    a->at = p->block_to;
+    while (a->at < p->n_experts && p->units[p->unit[a->at]].skipped) a->at = end_of_block(p, a->at);
+    a->end = end_of_block(p, a->at);
 }
 
 static void add(QsfExpertPool *p, uint32_t e) {

@@ -26,21 +26,23 @@ typedef struct QsfExpert {
     uint16_t used_in; /* low bits of the last pass that used it */
 } QsfExpert;
 
-/* An expert that is being read because it was predicted. */
+/* An expert that is being read before it is chosen. */
 typedef struct QsfExpertGuess {
     uint32_t expert;
     unsigned n_reads; /* 0: none */
     QsfIoRead read[2 * QSF_UNIT_TENSORS];
 } QsfExpertGuess;
 
-#define QSF_GUESSES     2u /* in flight */
-#define QSF_GUESS_LAYER 4u /* of a block */
+#define QSF_GUESSES     5u /* in flight, in a prompt */
+#define QSF_GUESS_LAYER 4u /* of a block, for one position */
 
 typedef struct QsfExpertAhead {
     QsfExpertGuess flight[QSF_GUESSES];
     uint32_t n_reads; /* of all in flight */
     uint32_t wish[QSF_GUESS_LAYER], n_wishes;
     uint32_t likely[QSF_MAX_EXPERTS], n_likely;
+    uint32_t at, end;               /* experts of the next block, which a prompt needs nearly all of */
+    uint16_t fill_pass;             /* pass for which free slots have an order */
     float right;                    /* part of what is read ahead that was used in the end */
     uint32_t positions, read, used; /* since `right` was found: positions, and experts */
     uint32_t pause, pause_next;     /* positions without, and how many the next time */
@@ -77,6 +79,8 @@ struct QsfExpertPool {
     /* expert_policy.c: positions since the averages were scaled, and what they are multiplied by for now;
      * what a use counts that `age` positions of the pass come after; the block that uses experts */
     float now, fast_now, slow_now, part, each_block;
+    /* of the running pass; and of the experts [block_from, block_to) of its block, those that were chosen */
+    uint32_t positions, block_from, block_to, n_chosen;
     float fast_age[QSF_EXPERT_AGES], slow_age[QSF_EXPERT_AGES];
     uint16_t block, pass;
     QsfExpertRead job[QSF_IO_DEPTH]; /* ring of n_jobs, the oldest one first */
@@ -96,12 +100,16 @@ uint32_t qsf_expert_find(const QsfExpertPool *p, uint32_t unit);
 /* Returns after how many positions the expert will probably be used again; the pass and the block that is
  * computed matter. */
 float qsf_expert_wait(const QsfExpertPool *p, uint32_t e);
+/* Returns the part of the experts of the running block that this pass has chosen; 0: it has one position. */
+float qsf_expert_chosen(const QsfExpertPool *p);
 /* Says how often per position it is used. */
 void qsf_expert_set_rate(QsfExpertPool *p, uint32_t e, float rate);
 /* The experts and their units are known. */
 void qsf_expert_policy_init(QsfExpertPool *p);
 /* Puts all experts in the order in which they are used again, and of their ids. */
 void qsf_expert_sort(QsfExpertPool *p);
+/* Returns the next expert to fill a free slot with, from fill_at on; QSF_NO_SLOT: all are there. */
+uint32_t qsf_expert_next_to_fill(QsfExpertPool *p);
 /* The experts and their units are known, and their policy. */
 void qsf_expert_record_init(QsfExpertPool *p);
 /* An expert came into its slot, or (n -1) left it: for the counters. */
@@ -120,10 +128,14 @@ void qsf_expert_ahead_position(QsfExpertPool *p);
 void qsf_expert_ahead_on(QsfExpertPool *p);
 /* Waits for an expert that is guessed. If its read failed it is not there. */
 void qsf_expert_ahead_wait(QsfExpertPool *p, uint32_t e);
+/* Takes note of what is complete. */
+void qsf_expert_ahead_take(QsfExpertPool *p);
 /* Waits for all that are in flight. */
 void qsf_expert_ahead_finish(QsfExpertPool *p);
 /* A layer has chosen: the predictions for it are over. */
 void qsf_expert_ahead_chosen(QsfExpertPool *p);
+/* A layer has chosen, in a prompt: those of the next block will be needed. */
+void qsf_expert_ahead_prompt(QsfExpertPool *p);
 /* An expert that was read ahead is requested for the first time, or (used false) given up before that. */
 void qsf_expert_ahead_done(QsfExpertPool *p, uint32_t e, bool used);
 

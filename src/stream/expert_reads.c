@@ -61,6 +61,7 @@ static uint32_t find_slot(QsfExpertPool *p, uint32_t e, bool forced) {
 /* Starts reads in the order of the queue, as many as may be in flight. forced: for the first of them
  * another expert may have to be read again. */
 static void read_on(QsfExpertPool *p, bool forced) {
+    if (p->queue_at < p->n_queue) qsf_expert_ahead_take(p);
     while (p->queue_at < p->n_queue && p->n_jobs < QSF_IO_DEPTH &&
            p->n_reads + p->ahead.n_reads + QSF_UNIT_TENSORS <= QSF_IO_DEPTH) {
         const uint32_t unit = p->queue[p->queue_at], e = qsf_expert_find(p, unit);
@@ -154,6 +155,7 @@ void qsf_expert_pool_read_ahead(QsfExpertPool *p, bool first_units) {
     }
     for (uint32_t i = 0; first_units && i < p->n_list; i++)
         if (is_to_read(p, p->list[i])) enqueue_second(p, p->list[i]);
+    qsf_expert_ahead_prompt(p);
     read_on(p, false);
 }
 
@@ -206,6 +208,8 @@ static int wait_for(QsfExpertPool *p, uint32_t e, unsigned which, QsfErr *err) {
         if (p->n_jobs > 0) {
             rc = finish(p, err);
             read_on(p, false);
+        } else if (p->ahead.n_reads > 0) {
+            qsf_expert_ahead_finish(p); /* they were all that may be in flight */
         } else if (!again) {
             start_over(p, e);
             again = true;
@@ -255,8 +259,7 @@ void qsf_expert_pool_reset(QsfExpertPool *p) {
 
 /* ---- free slots ---- */
 
-/* Returns the next expert to fill a slot with; QSF_NO_SLOT: all are there. */
-static uint32_t next_to_fill(QsfExpertPool *p) {
+uint32_t qsf_expert_next_to_fill(QsfExpertPool *p) {
     for (; p->fill_at < p->n_experts; p->fill_at++)
         if (p->expert[p->order[p->fill_at]].slot == QSF_NO_SLOT) return p->order[p->fill_at];
     return QSF_NO_SLOT;
@@ -264,7 +267,7 @@ static uint32_t next_to_fill(QsfExpertPool *p) {
 
 /* Starts to read one expert into a free slot; false: there is none, or no expert is missing. */
 static bool fill_one(QsfExpertPool *p) {
-    const uint32_t e = p->n_free > 0 ? next_to_fill(p) : QSF_NO_SLOT,
+    const uint32_t e = p->n_free > 0 ? qsf_expert_next_to_fill(p) : QSF_NO_SLOT,
                    slot = e != QSF_NO_SLOT ? qsf_expert_find_slot(p, p->n_slots, e, false) : QSF_NO_SLOT;
     if (slot == QSF_NO_SLOT || p->owner[slot] != QSF_NO_SLOT) return false;
     qsf_expert_enter(p, e, slot);

@@ -402,6 +402,10 @@ void qsf_weights_guess_last(QsfWeights *w, uint32_t unit, uint32_t n) {
     qsf_expert_pool_guess_last(w->pool, unit, n);
 }
 
+void qsf_weights_poll(QsfWeights *w) {
+    if (w->expert_slots > 0) qsf_expert_pool_poll(w->pool);
+}
+
 bool qsf_weights_any_order(const QsfWeights *w, uint32_t n) {
     return w->demand == NULL && (w->expert_slots == 0 || n <= qsf_expert_pool_slots(w->pool));
 }

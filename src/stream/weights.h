@@ -130,6 +130,8 @@ void qsf_weights_read_ahead(QsfWeights *w, bool first_units);
 bool qsf_weights_guesses(const QsfWeights *w);
 void qsf_weights_guess(QsfWeights *w, const uint32_t *unit, uint32_t n);
 void qsf_weights_guess_last(QsfWeights *w, uint32_t unit, uint32_t n);
+/* Any time in a pass, between two steps: as qsf_expert_pool_poll. */
+void qsf_weights_poll(QsfWeights *w);
 /* May the units of n experts that were requested be acquired in another order than that of the requests? */
 bool qsf_weights_any_order(const QsfWeights *w, uint32_t n);
 /* Is the expert with this first unit in memory? */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order of reads. What the running pass needs next comes first: pins of the units up to the next streamed
- * chunk, then that chunk; when the slots are full, further pins. The loader may be one pass ahead of its
+ * chunk, then that chunk; when the slots are full, further pins, and experts that nobody waits for. The loader may be one pass ahead of its
  * consumer, but not beyond the body of that pass: whether the head is needed is known only when the pass
  * begins. */
 #include <string.h>
@@ -36,13 +36,27 @@ bool qsf_loader_settle(QsfLoader *l) {
     return l->load.unit < body;
 }
 
-/* Returns the first unit with pinned items that no job reads yet; n_units when there is none. */
+static bool lacks_pin(const QsfLoader *l, uint32_t unit) {
+    return l->o.units[unit].started_items < l->o.units[unit].pinned_items;
+}
+
+/* An expert that does not come with others. */
+static bool is_expert(const QsfLoader *l, uint32_t unit) {
+    return l->o.units[unit].u.on_demand && l->o.units[unit].u.compressed == NULL;
+}
+
+/* Returns the next unit with pinned items that no job reads yet; n_units when there is none. A pass needs a
+ * few experts, but all of the rest: those that it waits for come first, the other experts last. */
 static uint32_t next_pin(QsfLoader *l) {
-    while (l->pin_unit < l->o.n_units &&
-           l->o.units[l->pin_unit].started_items >= l->o.units[l->pin_unit].pinned_items) {
-        l->pin_unit++;
+    const uint32_t n = l->o.n_units;
+    for (; l->n_wants > 0; l->first_want = (l->first_want + 1) % QSF_WANTED, l->n_wants--) {
+        const uint32_t unit = l->want[l->first_want];
+        if (lacks_pin(l, unit) && l->o.units[unit].u.compressed == NULL) return unit;
     }
-    return l->pin_unit;
+    while (l->pin_unit < n && (is_expert(l, l->pin_unit) || !lacks_pin(l, l->pin_unit))) l->pin_unit++;
+    if (l->pin_unit < n) return l->pin_unit;
+    while (l->pin_expert < n && !lacks_pin(l, l->pin_expert)) l->pin_expert++;
+    return l->pin_expert;
 }
 
 bool qsf_loader_finished(const QsfLoader *l) {

@@ -117,7 +117,7 @@ static void forget(QsfLoader *l) {
         QsfWeightUnit *w = &l->o.units[i];
         w->started_items = atomic_load_explicit(&w->have_items, memory_order_relaxed);
     }
-    l->pin_unit = 0;
+    l->pin_unit = l->pin_expert = 0;
     l->drop = false;
     pthread_cond_broadcast(&l->ready);
 }
@@ -164,6 +164,7 @@ static void restart(QsfLoader *l) {
     l->load = qsf_loader_first(l, 0);
     l->in_pass = false;
     l->held = NULL;
+    l->n_wants = 0;
     pthread_cond_signal(&l->work);
 }
 
@@ -218,10 +219,24 @@ static bool has(const QsfLoader *l, uint32_t unit, uint32_t item) {
     return atomic_load_explicit(&l->o.units[unit].have_items, memory_order_acquire) > item;
 }
 
+/* With the lock held. */
+static void want(QsfLoader *l, uint32_t unit) {
+    if (l->n_wants == QSF_WANTED) return;
+    l->want[(l->first_want + l->n_wants++) % QSF_WANTED] = unit;
+    pthread_cond_signal(&l->work);
+}
+
+void qsf_loader_want(QsfLoader *l, uint32_t unit) {
+    pthread_mutex_lock(&l->lock);
+    want(l, unit);
+    pthread_mutex_unlock(&l->lock);
+}
+
 int qsf_loader_wait_pinned(QsfLoader *l, uint32_t unit, uint32_t item, QsfErr *err) {
     uint64_t t0 = qsf_now_ns();
     int rc = QSF_OK;
     pthread_mutex_lock(&l->lock);
+    if (!has(l, unit, item)) want(l, unit);
     while (rc == QSF_OK && !has(l, unit, item)) rc = wait_more(l, err);
     pthread_mutex_unlock(&l->lock);
     count_wait(l, unit, t0);
@@ -316,7 +331,7 @@ void qsf_loader_continue(QsfLoader *l) {
     pthread_mutex_lock(&l->lock);
     l->paused = false;
     l->load = qsf_loader_first(l, 0);
-    l->pin_unit = 0;
+    l->pin_unit = l->pin_expert = 0;
     pthread_cond_signal(&l->work);
     pthread_mutex_unlock(&l->lock);
 }

@@ -69,6 +69,9 @@ const char *qsf_loader_io_notice(const QsfLoader *l);
 
 /* A pass over all units, or over all but the head. An unfinished or failed pass before it is dropped. */
 void qsf_loader_begin_pass(QsfLoader *l, bool head);
+/* A unit that is to be pinned is needed soon: it is read before those that were not wanted, and after those
+ * that were wanted before it. */
+void qsf_loader_want(QsfLoader *l, uint32_t unit);
 /* Waits for items that are to be pinned: until have_items of the unit is above item. Errors as
  * for acquire. */
 int qsf_loader_wait_pinned(QsfLoader *l, uint32_t unit, uint32_t item, QsfErr *err);

@@ -9,6 +9,7 @@
 #include "src/file/qsf/codec.h"
 #include "src/stream/loader.h"
 
+#define QSF_WANTED   256u
 #define QSF_MAX_JOBS 5 /* x QSF_UNIT_TENSORS reads stay below QSF_IO_DEPTH */
 
 /* Items of one unit on their way to a slot, or to where they stay (slot NULL); or a compressed layer, of
@@ -50,10 +51,12 @@ struct QsfLoader {
     uint32_t n_staged, next_stage; /* jobs that have a stage; the one that is given next: they end in order */
     uint64_t busy_since;           /* since when something has been in flight, or was last counted */
 
-    QsfPosition load;         /* next chunk to stream */
-    uint64_t load_pass, pass; /* pass that `load` belongs to, pass being computed */
-    uint32_t limit;           /* units of the pass being computed */
-    uint32_t pin_unit;        /* no unit before it lacks the start of a pin */
+    QsfPosition load;              /* next chunk to stream */
+    uint64_t load_pass, pass;      /* pass that `load` belongs to, pass being computed */
+    uint32_t limit;                /* units of the pass being computed */
+    uint32_t pin_unit, pin_expert; /* no unit before lacks the start of a pin; no expert */
+    uint32_t want[QSF_WANTED];     /* units that are pinned first: a ring of n_wants, the oldest one first */
+    uint32_t first_want, n_wants;
     bool in_pass, streams;
     bool paused; /* nothing new is read */
     bool drop;   /* what was read is not wanted: empty the slots when nothing is in flight */

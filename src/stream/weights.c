@@ -268,7 +268,7 @@ static bool all_in_ram(const QsfWeights *w) {
                atomic_load_explicit(&w->counters->pin_total, memory_order_relaxed);
 }
 
-static int check_files(QsfWeights *w, QsfErr *err) {
+int qsf_weights_check_files(QsfWeights *w, QsfErr *err) {
     int rc = qsf_source_check_unchanged(w->model->src, err);
     atomic_store(&w->stale, rc != QSF_OK);
     return rc;
@@ -277,15 +277,14 @@ static int check_files(QsfWeights *w, QsfErr *err) {
 int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err) {
     if (w->loader == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "internal: the weights are parked");
     if (all_in_ram(w)) return QSF_OK;
-    int rc = check_files(w, err);
+    int rc = qsf_weights_check_files(w, err);
     if (rc == QSF_OK) qsf_loader_begin_pass(w->loader, head);
     return rc;
 }
 
-/* A read may have failed because the file was changed; that message is the better one. */
-static int read_failed(QsfWeights *w, int rc) {
+int qsf_weights_read_failed(QsfWeights *w, int rc) {
     QsfErr ignored = { 0 };
-    if (rc == QSF_E_RUNTIME) check_files(w, &ignored);
+    if (rc == QSF_E_RUNTIME) qsf_weights_check_files(w, &ignored);
     return rc;
 }
 
@@ -305,7 +304,7 @@ static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, 
     QsfChunk c;
     if (qsf_weights_have(u) <= item) {
         int rc = qsf_loader_wait_pinned(w->loader, u->u.index, item, err);
-        if (rc != QSF_OK) return read_failed(w, rc);
+        if (rc != QSF_OK) return qsf_weights_read_failed(w, rc);
     }
     qsf_chunk_make(&u->u, item, qsf_weights_have(u), &c);
     view_of(v, &c, false);
@@ -321,7 +320,7 @@ int qsf_weights_wait_layer(QsfWeights *w, uint32_t layer, QsfErr *err) {
     const QsfWeightUnit *u = &w->units[w->model->prog.block_unit[layer]];
     if (u->u.compressed == NULL || atomic_load_explicit(&u->seen, memory_order_acquire)) return QSF_OK;
     int rc = qsf_loader_wait_seen(w->loader, u->u.index, err);
-    return rc == QSF_OK ? rc : read_failed(w, rc);
+    return rc == QSF_OK ? rc : qsf_weights_read_failed(w, rc);
 }
 
 int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightView *v, QsfErr *err) {
@@ -332,7 +331,7 @@ int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightVi
     int rc = !u->u.on_demand     ? qsf_loader_acquire(w->loader, unit, item, &c, &data, err)
              : w->demand != NULL ? qsf_demand_acquire(w->demand, unit, item, &c, &data, err)
                                  : qsf_expert_pool_acquire(w->pool, unit, &c, &data, err);
-    if (rc != QSF_OK) return read_failed(w, rc);
+    if (rc != QSF_OK) return qsf_weights_read_failed(w, rc);
     view_of(v, &c, true);
     v->on_demand = u->u.on_demand;
     const bool packed = v->on_demand && w->demand == NULL && qsf_expert_pool_is_packed(w->pool, unit);
@@ -344,116 +343,6 @@ int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightVi
     }
     return QSF_OK;
 }
-
-/* ---- experts ---- */
-
-static bool is_pinned(const QsfWeights *w, uint32_t unit) {
-    return w->units[unit].pinned_items == w->units[unit].u.items;
-}
-
-void qsf_weights_positions(QsfWeights *w, uint32_t n) {
-    w->positions = n;
-    if (w->pool == NULL) return;
-    qsf_expert_pool_begin_pass(w->pool, n);
-    if (n == 1) qsf_expert_pool_note_position(w->pool, w->counters);
-}
-
-void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later) {
-    qsf_expert_pool_use(w->pool, unit, later);
-}
-
-static void count_expert(const QsfWeights *w, uint32_t unit) {
-    QsfStreamCounters *n = w->counters;
-    const uint64_t missed = !qsf_weights_has_expert(w, unit);
-    qsf_expert_pool_note(w->pool, unit, w->positions == 1, n);
-    if (w->positions != 1) return;
-    atomic_fetch_add_explicit(&n->expert_uses, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&n->expert_misses, missed, memory_order_relaxed);
-    if (n->layer == NULL) return;
-    QsfLayerCounters *layer = &n->layer[w->units[unit].u.layer];
-    atomic_fetch_add_explicit(&layer->expert_uses, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&layer->expert_misses, missed, memory_order_relaxed);
-}
-
-void qsf_weights_request(QsfWeights *w, uint32_t unit) {
-    count_expert(w, unit);
-    if (w->demand == NULL) {
-        if (!is_pinned(w, unit)) qsf_expert_pool_request(w->pool, unit);
-        return;
-    }
-    for (uint32_t i = unit; i < unit + 2; i++)
-        if (!is_pinned(w, i)) qsf_demand_request(w->demand, i);
-}
-
-void qsf_weights_read_ahead(QsfWeights *w, bool first_units) {
-    if (w->demand != NULL) qsf_demand_read_ahead(w->demand);
-    if (w->expert_slots > 0) qsf_expert_pool_read_ahead(w->pool, first_units);
-}
-
-bool qsf_weights_guesses(const QsfWeights *w) {
-    return w->positions == 1 && w->expert_slots > 0 && qsf_expert_pool_guesses(w->pool);
-}
-
-void qsf_weights_guess(QsfWeights *w, const uint32_t *unit, uint32_t n) {
-    qsf_expert_pool_guess(w->pool, unit, n);
-}
-
-void qsf_weights_guess_last(QsfWeights *w, uint32_t unit, uint32_t n) {
-    qsf_expert_pool_guess_last(w->pool, unit, n);
-}
-
-void qsf_weights_poll(QsfWeights *w) {
-    if (w->expert_slots > 0) qsf_expert_pool_poll(w->pool);
-}
-
-bool qsf_weights_any_order(const QsfWeights *w, uint32_t n) {
-    return w->demand == NULL && (w->expert_slots == 0 || n <= qsf_expert_pool_slots(w->pool));
-}
-
-bool qsf_weights_has_expert(const QsfWeights *w, uint32_t unit) {
-    return is_pinned(w, unit) || (w->expert_slots > 0 && qsf_expert_pool_has(w->pool, unit));
-}
-
-int qsf_weights_fill_experts(QsfWeights *w, uint64_t max_bytes, bool *more, QsfErr *err) {
-    *more = false;
-    if (w->loader == NULL || w->expert_slots == 0) return QSF_OK;
-    int rc = check_files(w, err);
-    if (rc == QSF_OK) rc = qsf_expert_pool_fill(w->pool, max_bytes, more, err);
-    return rc == QSF_OK ? rc : read_failed(w, rc);
-}
-
-uint32_t qsf_weights_take_uses(QsfWeights *w, uint32_t *uses, uint32_t n) {
-    return w->pool != NULL ? qsf_expert_pool_take_uses(w->pool, uses, n) : 0;
-}
-
-void qsf_weights_learned(QsfWeights *w, const uint16_t *uses, uint32_t n, double positions,
-                         const uint32_t *depth) {
-    if (w->pool == NULL) return;
-    qsf_expert_pool_learned(w->pool, uses, n, positions);
-    for (uint32_t i = 0; depth != NULL && i < QSF_EXPERT_DEPTHS; i++)
-        atomic_store_explicit(&w->counters->expert_depth[i], depth[i] / qsf_expert_pool_every(w->pool),
-                              memory_order_relaxed);
-}
-
-int qsf_weights_wait_expert(QsfWeights *w, uint32_t unit, QsfErr *err) {
-    QsfChunk c;
-    const uint8_t *data;
-    if (w->demand != NULL || is_pinned(w, unit)) return QSF_OK;
-    int rc = qsf_expert_pool_acquire(w->pool, unit, &c, &data, err);
-    if (rc == QSF_OK) rc = qsf_expert_pool_acquire(w->pool, unit + 1, &c, &data, err);
-    return rc == QSF_OK ? rc : read_failed(w, rc);
-}
-
-size_t qsf_weights_to_pack(QsfWeights *w, uint32_t unit, uint32_t n_cols) {
-    if (w->demand != NULL || is_pinned(w, unit)) return 0;
-    return qsf_expert_pool_to_pack(w->pool, unit, n_cols);
-}
-
-void qsf_weights_pack(const QsfWeights *w, uint32_t unit, size_t from, size_t to, int worker) {
-    qsf_expert_pool_pack(w->pool, unit, from, to, w->pack + (uint64_t)worker * w->pins.group_bytes);
-}
-
-void qsf_weights_packed(QsfWeights *w, uint32_t unit) { qsf_expert_pool_packed(w->pool, unit); }
 
 /* ---- the end of a pass ---- */
 
@@ -484,7 +373,7 @@ int qsf_weights_settle(QsfWeights *w, void (*progress)(void *arg, uint64_t done,
         uint32_t n;
         while ((n = qsf_weights_have(u)) < u->pinned_items) {
             int rc = qsf_loader_wait_pinned(w->loader, i, n, err);
-            if (rc != QSF_OK) return read_failed(w, rc);
+            if (rc != QSF_OK) return qsf_weights_read_failed(w, rc);
             if (progress != NULL)
                 progress(arg, atomic_load(&w->counters->pin_done), atomic_load(&w->counters->pin_total));
         }

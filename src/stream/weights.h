@@ -134,7 +134,7 @@ void qsf_weights_guess_last(QsfWeights *w, uint32_t unit, uint32_t n);
 void qsf_weights_poll(QsfWeights *w);
 /* May the units of n experts that were requested be acquired in another order than that of the requests? */
 bool qsf_weights_any_order(const QsfWeights *w, uint32_t n);
-/* Is the expert with this first unit in memory? */
+/* Is the expert with this first unit in memory now? */
 bool qsf_weights_has_expert(const QsfWeights *w, uint32_t unit);
 /* Between passes: as qsf_expert_pool_fill. *more false: there are no slots. */
 int qsf_weights_fill_experts(QsfWeights *w, uint64_t max_bytes, bool *more, QsfErr *err);

@@ -112,7 +112,7 @@ static const struct {
     /* qsf-convert */
     { "rule", "search least squares|minmax ends of the range" },
     { "layout", "x16 rows interleaved by 16|rows" },
-    { "experts-by-use", "@file" },
+    { "experts-by-use", "learned kept of earlier answers|@file" },
     { "experts", "together one read for an expert|stacked as in GGUF" },
     { "compress", "auto|none|lz4|lz4hc|zstd" },
     { "calibration", "@file" },

@@ -14,6 +14,8 @@
 #include "src/cli/signals.h"
 #include "src/convert/calibrate/calibrate.h"
 #include "src/convert/calibrate/uses.h"
+#include "src/engine/habits/file.h"
+#include "src/engine/model_info.h"
 #include "src/file/i2s.h"
 #include "src/file/rows.h"
 
@@ -214,11 +216,29 @@ static int read_uses(QsfSource *s, QsfUses *uses) {
     return rc ? convert_fail(&err) : QSF_EXIT_OK;
 }
 
+/* The file of what was learned of the model, for --experts-by-use learned. */
+static int find_learned(const ConvertOptions *o, const QsfSource *s, char path[QSF_PATH_MAX],
+                        QsfPackOptions *p) {
+    QsfErr err = { 0 };
+    uint64_t model = 0;
+    if (o->by_use == NULL || strcmp(o->by_use, "learned") != 0) return QSF_EXIT_OK;
+    if (qsf_model_identity(s, &model, &err) != QSF_OK) return convert_fail(&err);
+    p->by_use = path;
+    if (qsf_habits_path(path, model) && access(path, R_OK) == 0) return QSF_EXIT_OK;
+    qsf_cli_error(&convert_cli,
+                  "--experts-by-use learned: nothing is known yet of %s, which is to run with a "
+                  "budget that does not hold all experts",
+                  qsf_source_path(s));
+    return QSF_EXIT_USAGE;
+}
+
 static int convert(const ConvertOptions *o, QsfSource *s) {
+    char learned[QSF_PATH_MAX];
     QsfPackOptions p = { .flags = QSFF_PAGES | QSFF_LINES, .dry = o->dry, .cancel = &qsf_signal_cancel };
     QsfCalibration c = { 0 };
     QsfUses uses = { 0 };
     int rc = parse_options(o, s, &p);
+    if (!rc) rc = find_learned(o, s, learned, &p);
     if (!rc) rc = convert_check_output(o, s);
     if (!rc) rc = convert_check_input(o, s);
     if (!rc) rc = read_uses(s, &uses);

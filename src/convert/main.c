@@ -38,7 +38,7 @@ static const QSFCliOption options[] = {
     { "target-size", "", 0, "MB", "limit the file to this size: choose the type of each matrix for the least error", OPT_TARGET },
     { "layout", "", 0, "LAYOUT", "set the layout of matrices: x16 (rows interleaved by 16, as the kernels read them, default) or rows", OPT_LAYOUT },
     { "experts", "", 0, "LAYOUT", "store the matrices of each expert one after the other, which is one read for an expert (together, default), or those of all experts as one tensor, which older versions of qsf-run read, too (stacked)", OPT_EXPERTS },
-    { "experts-by-use", "", 0, "FILE", "store experts that were seldom used with fewer bits, by the choices in FILE, which qsf-run has traced", OPT_BY_USE },
+    { "experts-by-use", "", 0, "FILE", "store experts that were seldom used with fewer bits, by the choices in FILE, which qsf-run has traced; learned = by what was kept of earlier answers", OPT_BY_USE },
     { "compress", "", 0, "HOW", "compress layers: none, lz4, lz4hc, zstd, or auto (default): LZ4 for layers of up to 32 MiB if it saves 3 % or more", OPT_COMPRESS },
     { "calibration", "", 0, "FILE", "run the model over this text (or chats, as JSON Lines) to weight the quantization errors and to score the layers", OPT_CALIBRATION },
     { "ram-budget", "", 0, "SIZE", "limit the memory of the calibration run (default 900M)", OPT_BUDGET },

@@ -78,6 +78,17 @@ ask $((weights * 40 / 100))K seldom.qsf
 expect 0 '' "$convert" --quiet seldom.qsf seldom2.qsf
 ask 0 seldom2.qsf
 [ "$(answer_text)" = "$text" ] || fail "another answer: a copy of seldom.qsf"
+# The same by what was kept of answers: the file of the model, by its name or by looking for it.
+XDG_STATE_HOME=$work/state
+export XDG_STATE_HOME
+expect 2 'nothing is known yet of sparse.gguf' "$convert" --experts-by-use learned sparse.gguf x.qsf
+expect 0 '' "$run" --temperature 0.8 --seed 1 --ignore-eos -n 100 -c 128 -p 'a b' \
+    --ram-budget "$(least_budget -c 128 sparse.gguf | awk '{ print $1 + 6 }')" sparse.gguf
+expect 0 '' "$convert" --experts-by-use learned sparse.gguf learned.qsf
+grep -qE '^blk.2.ffn_up_exps.weight .* [0-9]+ of 32 seldom used: 3bit-book' out ||
+    { cat out; fail "the report does not name the experts that are seldom used, of those that were learned"; }
+expect 0 '' "$convert" --quiet --experts-by-use "$(echo "$XDG_STATE_HOME"/qsf/experts/*)" sparse.gguf named.qsf
+cmp learned.qsf named.qsf || fail "another file by the name of what was learned"
 sed 's/ experts 32 / experts 8 /' trace.txt >other.txt
 expect 3 'other.txt: line 2: another model' "$convert" --experts-by-use other.txt sparse.gguf x.qsf
 expect 2 'no-such.txt: cannot open' "$convert" --experts-by-use no-such.txt sparse.gguf x.qsf

@@ -19,6 +19,17 @@ static int lower(QsfItem *i, const bool *which, uint32_t n, QsfErr *err) {
     return QSF_OK;
 }
 
+/* Reads the uses of the experts of all layers that have as many. */
+static int read_uses(QsfExpertUses *u, const QsfItems *l, const char *path, uint32_t experts, QsfErr *err) {
+    bool *has = calloc((size_t)l->n_layers + 1, sizeof *has);
+    if (has == NULL) return qsf_err_memory(err, "uses of experts");
+    for (uint32_t k = 0; k < l->n; k++)
+        if (l->item[k].experts == experts) has[l->item[k].layer] = true;
+    int rc = qsf_expert_uses_read(u, path, l->n_layers, experts, has, err);
+    free(has);
+    return rc;
+}
+
 int qsf_items_by_use(QsfItems *l, const char *path, const char *model, QsfErr *err) {
     QsfExpertUses u;
     uint32_t experts = 0;
@@ -28,7 +39,7 @@ int qsf_items_by_use(QsfItems *l, const char *path, const char *model, QsfErr *e
         return qsf_err_set(err, QSF_E_USAGE,
                            "%s has no experts that are stored one after the other, for --experts-by-use",
                            model);
-    int rc = qsf_expert_uses_read(&u, path, l->n_layers, experts, err);
+    int rc = read_uses(&u, l, path, experts, err);
     if (rc != QSF_OK) return rc;
     l->seldom = calloc((size_t)l->n_layers * experts + 1, sizeof *l->seldom);
     if (l->seldom == NULL) rc = qsf_err_memory(err, "uses of experts");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads choices of experts. */
+/* Reads choices of experts: traces, which are text, and files of habits, which are counts. */
 #include "src/convert/pack/expert_uses.h"
 
 #include <errno.h>
@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/file/habits.h"
+
 #define LINE_MAX_BYTES 16384u
 #define NUMBER_MAX     1000000000u
 
 typedef struct Reader {
     QsfExpertUses *u;
+    const bool *has;
     const char *path;
     uint64_t line;
     QsfErr *err;
@@ -71,14 +74,49 @@ static int read_lines(Reader *r, FILE *f) {
     return rc == QSF_OK && r->line == 0 ? wrong(r, "the file is empty") : rc;
 }
 
+/* ---- habits ---- */
+
+static bool is_habits(FILE *f) {
+    char magic[QSF_HABITS_AT_VERSION];
+    const bool is = fread(magic, 1, sizeof magic, f) == sizeof magic &&
+                    memcmp(magic, QSF_HABITS_MAGIC, sizeof magic) == 0;
+    rewind(f);
+    return is;
+}
+
+/* The experts of the layers that have any follow one another. */
+static void take_counts(const QsfExpertUses *u, const bool *has, const unsigned char *p) {
+    for (uint32_t layer = 0; layer < u->n_layers; layer++) {
+        if (!has[layer]) continue;
+        for (uint32_t e = 0; e < u->n_experts; e++, p += 2)
+            u->n[(size_t)layer * u->n_experts + e] = qsf_habits_get(p, 2);
+    }
+}
+
+static int read_habits(const Reader *r, FILE *f) {
+    uint32_t n = 0;
+    for (uint32_t layer = 0; layer < r->u->n_layers; layer++) n += r->has[layer] ? r->u->n_experts : 0;
+    const size_t most = qsf_habits_file_bytes(n) + 1;
+    unsigned char *p = malloc(most);
+    if (p == NULL) return qsf_err_memory(r->err, "uses of experts");
+    const size_t bytes = fread(p, 1, most, f);
+    int rc = ferror(f) ? qsf_err_set(r->err, QSF_E_RUNTIME, "%s: %s", r->path, strerror(errno)) : QSF_OK;
+    const char *why = rc == QSF_OK ? qsf_habits_fault(p, bytes, n) : NULL;
+    if (why != NULL) rc = qsf_err_set(r->err, QSF_E_MODEL, "%s %s", r->path, why);
+    if (rc == QSF_OK) take_counts(r->u, r->has, p + QSF_HABITS_AT_USES);
+    free(p);
+    return rc;
+}
+
 int qsf_expert_uses_read(QsfExpertUses *out, const char *path, uint32_t n_layers, uint32_t n_experts,
-                         QsfErr *err) {
-    Reader r = { .u = out, .path = path, .err = err };
+                         const bool *has, QsfErr *err) {
+    Reader r = { .u = out, .has = has, .path = path, .err = err };
     *out = (QsfExpertUses){ n_layers, n_experts, calloc((size_t)n_layers * n_experts + 1, sizeof *out->n) };
     if (out->n == NULL) return qsf_err_memory(err, "uses of experts");
     FILE *f = fopen(path, "re");
-    int rc = f != NULL ? read_lines(&r, f)
-                       : qsf_err_set(err, QSF_E_USAGE, "%s: cannot open: %s", path, strerror(errno));
+    int rc = f == NULL      ? qsf_err_set(err, QSF_E_USAGE, "%s: cannot open: %s", path, strerror(errno))
+             : is_habits(f) ? read_habits(&r, f)
+                            : read_lines(&r, f);
     if (f != NULL) fclose(f);
     if (rc != QSF_OK) qsf_expert_uses_free(out);
     return rc;

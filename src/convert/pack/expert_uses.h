@@ -14,11 +14,12 @@ typedef struct QsfExpertUses {
     uint64_t *n; /* (n_layers, n_experts) */
 } QsfExpertUses;
 
-/* Reads a file of qsf-run --trace-experts (docs/FORMATS.md) of a model with these numbers of layers and
- * experts. QSF_E_USAGE: it cannot be opened; QSF_E_MODEL names a line that is wrong, or of another model;
- * QSF_E_RUNTIME if out of memory, or reading failed. The caller frees it. */
+/* Reads a file of qsf-run --trace-experts, or one of habits (docs/FORMATS.md), of a model with these numbers
+ * of layers and experts. has (n_layers): which layers have experts. QSF_E_USAGE: it cannot be opened;
+ * QSF_E_MODEL: it is damaged or of another model; of a trace the line is named; QSF_E_RUNTIME if out of
+ * memory, or reading failed. The caller frees it. */
 int qsf_expert_uses_read(QsfExpertUses *out, const char *path, uint32_t n_layers, uint32_t n_experts,
-                         QsfErr *err);
+                         const bool *has, QsfErr *err);
 void qsf_expert_uses_free(QsfExpertUses *u); /* *u may be zeroed */
 /* Sets which (n_experts) experts of a layer are seldom used: those used least, of equal ones the later first.
  * Returns their number. */

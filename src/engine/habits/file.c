@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The files of habits. All numbers are little-endian. */
+/* The files of habits. */
 #include "src/engine/habits/file.h"
 
 #include <errno.h>
@@ -13,16 +13,12 @@
 #include "src/base/crc32.h"
 #include "src/base/heap.h"
 #include "src/base/savefile.h"
+#include "src/file/habits.h"
 
-#define FOLDER  "/experts"
-#define MAGIC   "QSFHABIT"
-#define VERSION 1u
-#define SUM     65536.0 /* of depths */
+#define FOLDER "/experts"
+#define SUM    65536.0 /* of depths */
 
-/* Offsets. */
-enum { AT_VERSION = 8, AT_N = 12, AT_MODEL = 16, AT_TOKENS = 24, AT_DEPTH = 28 };
-#define AT_USES       (AT_DEPTH + 4 * QSF_EXPERT_DEPTHS)
-#define FILE_BYTES(n) (AT_USES + 2 * (size_t)(n) + 4)
+_Static_assert(QSF_EXPERT_DEPTHS == QSF_HABITS_DEPTHS, "the file has room for them");
 
 /* ---- in memory ---- */
 
@@ -95,40 +91,32 @@ static void put(unsigned char *p, uint64_t v, unsigned bytes) {
     for (unsigned i = 0; i < bytes; i++) p[i] = (unsigned char)(v >> 8 * i);
 }
 
-static uint64_t get(const unsigned char *p, unsigned bytes) {
-    uint64_t v = 0;
-    for (unsigned i = 0; i < bytes; i++) v |= (uint64_t)p[i] << 8 * i;
-    return v;
-}
-
 static void encode(const QsfHabits *h, uint64_t model, unsigned char *p) {
-    memcpy(p, MAGIC, AT_VERSION);
-    put(p + AT_VERSION, VERSION, 4);
-    put(p + AT_N, h->n, 4);
-    put(p + AT_MODEL, model, 8);
-    put(p + AT_TOKENS, h->tokens, 4);
-    for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++) put(p + AT_DEPTH + 4 * i, h->depth[i], 4);
-    for (uint32_t e = 0; e < h->n; e++) put(p + AT_USES + 2 * (size_t)e, h->uses[e], 2);
-    put(p + FILE_BYTES(h->n) - 4, qsf_crc32(0, p, FILE_BYTES(h->n) - 4), 4);
+    memcpy(p, QSF_HABITS_MAGIC, QSF_HABITS_AT_VERSION);
+    put(p + QSF_HABITS_AT_VERSION, QSF_HABITS_VERSION, 4);
+    put(p + QSF_HABITS_AT_N, h->n, 4);
+    put(p + QSF_HABITS_AT_MODEL, model, 8);
+    put(p + QSF_HABITS_AT_TOKENS, h->tokens, 4);
+    for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++) put(p + QSF_HABITS_AT_DEPTH + 4 * i, h->depth[i], 4);
+    for (uint32_t e = 0; e < h->n; e++) put(p + QSF_HABITS_AT_USES + 2 * (size_t)e, h->uses[e], 2);
+    put(p + qsf_habits_file_bytes(h->n) - 4, qsf_crc32(0, p, qsf_habits_file_bytes(h->n) - 4), 4);
 }
 
 /* What is wrong with a file of `bytes` bytes; NULL: nothing. */
 static const char *fault(const QsfHabits *h, uint64_t model, const unsigned char *p, size_t bytes) {
-    if (bytes < AT_DEPTH || memcmp(p, MAGIC, AT_VERSION) != 0) return "is not a file of habits";
-    if (get(p + AT_VERSION, 4) != VERSION) return "is of another version";
-    if (get(p + AT_N, 4) != h->n || get(p + AT_MODEL, 8) != model) return "is of another model";
-    if (bytes != FILE_BYTES(h->n) || get(p + bytes - 4, 4) != qsf_crc32(0, p, bytes - 4)) return "is damaged";
-    return get(p + AT_TOKENS, 4) > QSF_HABITS_TOKENS ? "is damaged" : NULL;
+    const char *why = qsf_habits_fault(p, bytes, h->n);
+    if (why != NULL) return why;
+    return qsf_habits_get(p + QSF_HABITS_AT_MODEL, 8) != model ? "is of another model" : NULL;
 }
 
 static void decode(QsfHabits *h, const unsigned char *p) {
-    h->tokens = (uint32_t)get(p + AT_TOKENS, 4);
+    h->tokens = (uint32_t)qsf_habits_get(p + QSF_HABITS_AT_TOKENS, 4);
     for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++) {
-        const uint32_t v = (uint32_t)get(p + AT_DEPTH + 4 * i, 4);
+        const uint32_t v = (uint32_t)qsf_habits_get(p + QSF_HABITS_AT_DEPTH + 4 * i, 4);
         h->depth[i] = v < 2 * SUM ? v : 0;
     }
     for (uint32_t e = 0; e < h->n; e++) { /* at most once for a token */
-        const uint16_t v = (uint16_t)get(p + AT_USES + 2 * (size_t)e, 2);
+        const uint16_t v = (uint16_t)qsf_habits_get(p + QSF_HABITS_AT_USES + 2 * (size_t)e, 2);
         h->uses[e] = v < h->tokens ? v : (uint16_t)h->tokens;
     }
 }
@@ -146,7 +134,7 @@ static int cannot(const char *path, int reason, QsfErr *err) {
 }
 
 int qsf_habits_read(QsfHabits *h, const char *path, uint64_t model, QsfErr *err) {
-    const size_t most = FILE_BYTES(h->n) + 1;
+    const size_t most = qsf_habits_file_bytes(h->n) + 1;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     unsigned char *p = NULL;
     if (fd < 0) return errno == ENOENT || errno == ENOTDIR ? QSF_OK : cannot(path, errno, err);
@@ -171,7 +159,7 @@ static int make_folder(const char *path, QsfErr *err) {
 }
 
 int qsf_habits_write(const QsfHabits *h, const char *path, uint64_t model, QsfErr *err) {
-    const size_t bytes = FILE_BYTES(h->n);
+    const size_t bytes = qsf_habits_file_bytes(h->n);
     QSFSaveFile f;
     unsigned char *p = NULL;
     int rc = make_folder(path, err);

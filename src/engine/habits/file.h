@@ -7,10 +7,8 @@
 
 #include "src/base/ledger.h"
 #include "src/base/paths.h"
+#include "src/file/habits.h"
 #include "src/plan/units.h"
-
-/* When more tokens were counted, all counts are halved: old habits fade. */
-#define QSF_HABITS_TOKENS 8192u
 
 typedef struct QsfHabits {
     QsfLedger *ledger;

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces of choices: which experts are seldom used, and traces that are damaged or of another model. */
+/* Traces of choices, and counts that were kept: which experts are seldom used, and files that are damaged or of
+ * another model. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/crc32.h"
 #include "src/convert/pack/choose.h"
 #include "src/convert/pack/expert_uses.h"
+#include "src/file/habits.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
+
+static const bool both[2] = { true, true };
 
 static const char *path(void) { return qsf_test_tmp("uses.txt"); }
 
 static int read_text(QsfExpertUses *u, const char *text, QsfErr *err) {
     assert_int_equal(qsf_test_write_file(path(), text, strlen(text)), 0);
-    const int rc = qsf_expert_uses_read(u, path(), 2, 4, err);
+    const int rc = qsf_expert_uses_read(u, path(), 2, 4, both, err);
     unlink(path());
     return rc;
 }
@@ -70,7 +75,58 @@ static void damaged(void **state) {
     assert_int_equal(read_text(&u, longest, &err), QSF_E_MODEL);
     qsf_test_expect_err(&err, QSF_E_MODEL, "line 2: it is too long");
     qsf_err_clear(&err);
-    assert_int_equal(qsf_expert_uses_read(&u, "/no/such/file", 2, 4, &err), QSF_E_USAGE);
+    assert_int_equal(qsf_expert_uses_read(&u, "/no/such/file", 2, 4, both, &err), QSF_E_USAGE);
+    qsf_err_clear(&err);
+}
+
+/* Makes a file of habits for the four experts of one layer; returns its size. */
+static size_t make_habits(unsigned char *p) {
+    static const unsigned char uses[4] = { 10, 9, 1, 0 };
+    const size_t bytes = qsf_habits_file_bytes(4);
+    memset(p, 0, bytes);
+    memcpy(p, QSF_HABITS_MAGIC, QSF_HABITS_AT_VERSION);
+    p[QSF_HABITS_AT_VERSION] = QSF_HABITS_VERSION;
+    p[QSF_HABITS_AT_N] = 4;
+    p[QSF_HABITS_AT_TOKENS] = 10;
+    for (unsigned e = 0; e < 4; e++) p[QSF_HABITS_AT_USES + 2 * e] = uses[e];
+    const uint32_t crc = qsf_crc32(0, p, bytes - 4);
+    for (unsigned i = 0; i < 4; i++) p[bytes - 4 + i] = (unsigned char)(crc >> 8 * i);
+    return bytes;
+}
+
+static int read_habits(QsfExpertUses *u, const unsigned char *p, size_t bytes, const bool *has, QsfErr *err) {
+    assert_int_equal(qsf_test_write_file(path(), p, bytes), 0);
+    const int rc = qsf_expert_uses_read(u, path(), 2, 4, has, err);
+    unlink(path());
+    return rc;
+}
+
+/* The first layer has no experts. */
+static void kept_counts(void **state) {
+    static const bool second[2] = { false, true };
+    unsigned char p[1024];
+    const size_t bytes = make_habits(p);
+    bool which[4];
+    QsfExpertUses u;
+    QsfErr err = { 0 };
+    (void)state;
+    qsf_test_expect_ok(read_habits(&u, p, bytes, second, &err), &err);
+    assert_int_equal(u.n[0] + u.n[1] + u.n[2] + u.n[3], 0);
+    assert_int_equal(u.n[4], 10);
+    assert_int_equal(qsf_expert_uses_seldom(&u, 1, which), 2);
+    assert_true(!which[0] && !which[1] && which[2] && which[3]);
+    qsf_expert_uses_free(&u);
+    assert_int_equal(read_habits(&u, p, bytes, both, &err), QSF_E_MODEL);
+    qsf_test_expect_err(&err, QSF_E_MODEL, "is of another model");
+    qsf_err_clear(&err);
+    for (size_t n = QSF_HABITS_AT_VERSION; n < bytes; n++) {
+        assert_int_equal(read_habits(&u, p, n, second, &err), QSF_E_MODEL);
+        assert_null(u.n);
+        qsf_err_clear(&err);
+    }
+    p[QSF_HABITS_AT_USES]++;
+    assert_int_equal(read_habits(&u, p, bytes, second, &err), QSF_E_MODEL);
+    qsf_test_expect_err(&err, QSF_E_MODEL, "is damaged");
     qsf_err_clear(&err);
 }
 
@@ -96,6 +152,6 @@ static void lower(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(seldom), cmocka_unit_test(damaged),
-                                        cmocka_unit_test(lower) };
+                                        cmocka_unit_test(kept_counts), cmocka_unit_test(lower) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

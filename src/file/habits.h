@@ -33,8 +33,8 @@ static inline uint64_t qsf_habits_get(const unsigned char *p, unsigned bytes) {
     return v;
 }
 
-/* Returns what is wrong with p (bytes), which should be a whole file for n experts, in words that follow its
- * name; NULL: nothing. Any thread. */
-const char *qsf_habits_fault(const unsigned char *p, size_t bytes, uint32_t n);
+/* Returns what is wrong with p (bytes), which should be a whole file for n experts of a model with this
+ * identity, in words that follow its name; NULL: nothing. model NULL: of any. Any thread. */
+const char *qsf_habits_fault(const unsigned char *p, size_t bytes, uint32_t n, const uint64_t *model);
 
 #endif

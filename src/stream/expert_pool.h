@@ -50,7 +50,7 @@ bool qsf_expert_pool_guesses(const QsfExpertPool *p);
 void qsf_expert_pool_guess(QsfExpertPool *p, const uint32_t *unit, uint32_t n);
 /* The same for a block whose choice is not predicted: what the last position chose of its n experts. */
 void qsf_expert_pool_guess_last(QsfExpertPool *p, uint32_t unit, uint32_t n);
-/* Any time in a pass: goes on to read what is not chosen yet, if nothing else is to be read. */
+/* Any time in a pass: continues to read what is not chosen yet, if nothing else is to be read. */
 void qsf_expert_pool_poll(QsfExpertPool *p);
 /* Is the expert with this first unit in memory? */
 bool qsf_expert_pool_has(const QsfExpertPool *p, uint32_t unit);

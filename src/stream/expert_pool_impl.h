@@ -108,7 +108,7 @@ void qsf_expert_set_rate(QsfExpertPool *p, uint32_t e, float rate);
 void qsf_expert_policy_init(QsfExpertPool *p);
 /* Puts all experts in the order in which they are used again, and of their ids. */
 void qsf_expert_sort(QsfExpertPool *p);
-/* Returns the next expert to fill a free slot with, from fill_at on; QSF_NO_SLOT: all are there. */
+/* Returns the next expert to fill a free slot with; QSF_NO_SLOT: all are there. Moves fill_at. */
 uint32_t qsf_expert_next_to_fill(QsfExpertPool *p);
 /* The experts and their units are known, and their policy. */
 void qsf_expert_record_init(QsfExpertPool *p);

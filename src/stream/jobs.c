@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The order of reads. What the running pass needs next comes first: pins of the units up to the next streamed
- * chunk, then that chunk; when the slots are full, further pins, and experts that nobody waits for. The loader may be one pass ahead of its
- * consumer, but not beyond the body of that pass: whether the head is needed is known only when the pass
- * begins. */
+/* The order of reads. What the running pass needs next comes first: pins that it has asked for, then those of
+ * the units up to the next streamed chunk, then that chunk; when the slots are full, further pins, experts
+ * last. The loader may be one pass ahead of its consumer, but not beyond the body of that pass: whether the
+ * head is needed is known only when the pass begins. */
 #include <string.h>
 
 #include "src/base/clock.h"

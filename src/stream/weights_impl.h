@@ -53,7 +53,7 @@ static inline uint32_t qsf_weights_have(const QsfWeightUnit *u) {
 
 /* QSF_E_RUNTIME: the model's files have changed since they were opened. */
 int qsf_weights_check_files(QsfWeights *w, QsfErr *err);
-/* A read failed with rc, which is returned. Perhaps because the file was changed: then its weights are stale. */
+/* A read failed with rc, which is returned. If the file was changed, the weights are stale. */
 int qsf_weights_read_failed(QsfWeights *w, int rc);
 /* Counts what is pinned, and what is to be. */
 void qsf_weights_count_pins(QsfWeights *w);

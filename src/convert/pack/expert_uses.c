@@ -101,7 +101,7 @@ static int read_habits(const Reader *r, FILE *f) {
     if (p == NULL) return qsf_err_memory(r->err, "uses of experts");
     const size_t bytes = fread(p, 1, most, f);
     int rc = ferror(f) ? qsf_err_set(r->err, QSF_E_RUNTIME, "%s: %s", r->path, strerror(errno)) : QSF_OK;
-    const char *why = rc == QSF_OK ? qsf_habits_fault(p, bytes, n) : NULL;
+    const char *why = rc == QSF_OK ? qsf_habits_fault(p, bytes, n, NULL) : NULL;
     if (why != NULL) rc = qsf_err_set(r->err, QSF_E_MODEL, "%s %s", r->path, why);
     if (rc == QSF_OK) take_counts(r->u, r->has, p + QSF_HABITS_AT_USES);
     free(p);

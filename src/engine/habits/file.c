@@ -102,13 +102,6 @@ static void encode(const QsfHabits *h, uint64_t model, unsigned char *p) {
     put(p + qsf_habits_file_bytes(h->n) - 4, qsf_crc32(0, p, qsf_habits_file_bytes(h->n) - 4), 4);
 }
 
-/* What is wrong with a file of `bytes` bytes; NULL: nothing. */
-static const char *fault(const QsfHabits *h, uint64_t model, const unsigned char *p, size_t bytes) {
-    const char *why = qsf_habits_fault(p, bytes, h->n);
-    if (why != NULL) return why;
-    return qsf_habits_get(p + QSF_HABITS_AT_MODEL, 8) != model ? "is of another model" : NULL;
-}
-
 static void decode(QsfHabits *h, const unsigned char *p) {
     h->tokens = (uint32_t)qsf_habits_get(p + QSF_HABITS_AT_TOKENS, 4);
     for (unsigned i = 0; i < QSF_EXPERT_DEPTHS; i++) {
@@ -143,7 +136,7 @@ int qsf_habits_read(QsfHabits *h, const char *path, uint64_t model, QsfErr *err)
     if (n < 0) rc = cannot(path, errno, err);
     close(fd);
     if (p == NULL) return rc;
-    const char *why = rc == QSF_OK ? fault(h, model, p, (size_t)n) : NULL;
+    const char *why = rc == QSF_OK ? qsf_habits_fault(p, (size_t)n, h->n, &model) : NULL;
     if (why != NULL) rc = qsf_err_set(err, QSF_E_MODEL, "%s: %s", path, why);
     if (rc == QSF_OK) decode(h, p);
     (void)buffer(h, most, 0, &p, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces of choices, and counts that were kept: which experts are seldom used, and files that are damaged or of
- * another model. */
+/* Traces of choices, and counts that were kept: which experts are seldom used, and files that are damaged or
+ * of another model. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -47,7 +47,7 @@ static uint32_t resident(const Rig *r, uint32_t from, uint32_t to) {
     return n;
 }
 
-/* A prompt that chooses the first n experts of each layer; returns the sum over all layers but the first. idle:
+/* A prompt that chooses the first n experts of each layer; returns the sum of all layers but the first. idle:
  * between two layers there is time to read a whole one. */
 static uint32_t prompt(Rig *r, uint32_t n, bool idle) {
     uint32_t missing = 0;
@@ -81,7 +81,7 @@ static void what_is_there_is_used(void **unused) {
     }
 }
 
-/* The next layer is there when it is computed, unless it is not to be read ahead, or not all of it is needed. */
+/* The next layer is there when it is computed, if all of it is needed and may be read ahead. */
 static void next_layer_is_read(void **unused) {
     Rig r;
     (void)unused;

@@ -6,11 +6,19 @@
 #include "src/base/interrupt.h"
 #include "src/grammar/automaton_impl.h"
 
+#define PLACES_FEW 64u /* of a state whose bytes are compared */
+
 static int failure(QsfAutomaton *a, QsfErr *err) {
     if (qsf_interrupt_check(err) != QSF_OK) return QSF_E_INTERRUPTED;
     if (a->no_memory) {
         a->no_memory = false;
         return qsf_err_memory(err, "the states of the grammar");
+    }
+    if (a->many) {
+        a->many = false;
+        return qsf_err_set(err, QSF_E_RUNTIME,
+                           "the grammar has too many readings of this text: a byte takes more than %u steps",
+                           QSF_ADDS_MOST);
     }
     a->full = false;
     return qsf_err_set(err, QSF_E_RUNTIME,
@@ -85,6 +93,25 @@ static uint32_t after_byte(QsfAutomaton *a, uint32_t state, unsigned char byte) 
     return qsf_closure_end(a);
 }
 
+/* Do all places of a state treat two bytes alike? */
+static bool alike(const QsfAutomaton *a, const QsfState *s, unsigned char x, unsigned char y) {
+    for (uint32_t i = s->from; i < s->from + s->n; i++) {
+        const QsfInstr *in = &a->g->code[a->places[i].at];
+        if (in->op == QSF_OP_BYTE && (x >= in->lo && x <= in->hi) != (y >= in->lo && y <= in->hi))
+            return false;
+    }
+    return true;
+}
+
+/* The state after a byte becomes that of all bytes of which this one is an example, because finding it takes
+ * longer than all comparisons. */
+static void put_next(QsfAutomaton *a, uint32_t state, uint32_t row, unsigned char byte, uint32_t to) {
+    const QsfState s = a->states[state];
+    a->next[row + a->g->class_of[byte]] = to + 1;
+    for (uint32_t k = 0; s.n <= PLACES_FEW && k < a->g->n_classes; k++)
+        if (a->next[row + k] == 0 && alike(a, &s, byte, a->g->byte_of[k])) a->next[row + k] = to + 1;
+}
+
 int qsf_automaton_step(QsfAutomaton *a, uint32_t state, unsigned char byte, uint32_t *next, QsfErr *err) {
     *next = 0;
     if (state == 0) return QSF_OK;
@@ -93,8 +120,8 @@ int qsf_automaton_step(QsfAutomaton *a, uint32_t state, unsigned char byte, uint
     const uint32_t at = row + a->g->class_of[byte];
     if (a->next[at] == 0) {
         const uint32_t to = after_byte(a, state, byte);
-        if (a->full || a->no_memory || (to == 0 && qsf_interrupted())) return failure(a, err);
-        a->next[at] = to + 1;
+        if (a->full || a->many || a->no_memory || (to == 0 && qsf_interrupted())) return failure(a, err);
+        put_next(a, state, row, byte, to);
     }
     *next = a->next[at] - 1;
     return QSF_OK;
@@ -131,7 +158,7 @@ int qsf_automaton_token(QsfAutomaton *a, uint32_t state, int32_t id, const char 
     *next = after;
     if (rc != QSF_OK || !a->g->has_tokens) return rc;
     *next = after_name(a, state, id, after);
-    return a->full || a->no_memory || (*next == 0 && qsf_interrupted()) ? failure(a, err) : QSF_OK;
+    return a->full || a->many || a->no_memory || (*next == 0 && qsf_interrupted()) ? failure(a, err) : QSF_OK;
 }
 
 void qsf_automaton_named(const QsfAutomaton *a, uint32_t state,

@@ -7,6 +7,9 @@
 #include "src/grammar/program.h"
 
 #define QSF_ACCEPT UINT32_MAX /* in place of an instruction to return to: the end of the text */
+/* Places that are reached after one byte, each as often as it is; then the grammar has so many readings that
+ * the next bytes, whose time grows with the square of the length, would take more than some milliseconds. */
+#define QSF_ADDS_MOST 1000000u
 
 /* An instruction and the stack below it. */
 typedef struct QsfStackPlace {
@@ -56,16 +59,16 @@ struct QsfAutomaton {
     QsfWant *wants; /* a heap by rank: rules to be called */
     uint32_t n_wants, cap_wants;
     QsfStackPlace *list;
-    uint32_t n_list, cap_list;
+    uint32_t n_list, cap_list, n_adds, n_entered;
     bool ends, pops;
 
     uint64_t bytes, max_bytes;
     uint32_t start, generation;
-    bool full, no_memory;
+    bool full, many, no_memory; /* why a step failed */
 };
 
 /* closure.c: makes the state after what was put into work by qsf_closure_add; 0 if there is none. A failure
- * is in a->full or a->no_memory. */
+ * is in a->full, a->many or a->no_memory. */
 void qsf_closure_begin(QsfAutomaton *a);
 void qsf_closure_add(QsfAutomaton *a, uint32_t at, uint32_t node);
 void qsf_closure_want(QsfAutomaton *a, uint32_t rule, QsfStackPlace back);

@@ -11,10 +11,10 @@
 #include "src/base/interrupt.h"
 #include "src/grammar/automaton_impl.h"
 
-#define WORK_MOST 400000u /* places of one step */
+static bool failed(const QsfAutomaton *a) { return a->full || a->many || a->no_memory; }
 
 void qsf_closure_begin(QsfAutomaton *a) {
-    a->n_work = a->n_wants = 0;
+    a->n_work = a->n_wants = a->n_adds = a->n_entered = 0;
     a->used_seen = 0;
     a->ends = false;
     a->pops = true;
@@ -76,8 +76,8 @@ static bool is_new(QsfAutomaton *a, uint32_t at, uint32_t node) {
 
 void qsf_closure_add(QsfAutomaton *a, uint32_t at, uint32_t node) {
     void *mem = a->work;
-    if (a->g->cost[at] == QSF_COST_NONE || !is_new(a, at, node)) return;
-    if (a->n_work >= WORK_MOST) a->full = true;
+    if (++a->n_adds > QSF_ADDS_MOST) a->many = true;
+    if (a->many || a->g->cost[at] == QSF_COST_NONE || !is_new(a, at, node)) return;
     const bool ok = !a->full && qsf_automaton_space(a, &mem, a->n_work + 1, &a->cap_work, sizeof *a->work);
     a->work = mem;
     if (ok) a->work[a->n_work++] = (QsfStackPlace){ at, node };
@@ -121,7 +121,7 @@ static void pop(QsfAutomaton *a, uint32_t node) {
 static uint32_t follow(QsfAutomaton *a, uint32_t from) {
     const QsfGrammar *g = a->g;
     uint32_t kept = from;
-    for (uint32_t i = from; i < a->n_work && !a->full && !a->no_memory; i++) {
+    for (uint32_t i = from; i < a->n_work && !failed(a); i++) {
         const QsfStackPlace p = a->work[i];
         const QsfInstr *in = &g->code[p.at];
         switch (in->op) {
@@ -143,7 +143,20 @@ static uint32_t follow(QsfAutomaton *a, uint32_t from) {
     return kept;
 }
 
+#define AT_BITS 19 /* QSF_CODE_SIZE is less */
+_Static_assert(QSF_CODE_SIZE < (1u << AT_BITS) - 1, "an instruction has AT_BITS bits");
+
+/* The lists of many calls have the same places: those of the rule that is entered now are looked up like the
+ * places of the step, under other names. */
+static bool is_new_back(QsfAutomaton *a, QsfStackPlace p) {
+    const uint32_t at = p.at == QSF_ACCEPT ? (1u << AT_BITS) - 1 : p.at;
+    if (a->n_entered >= 1u << (32 - AT_BITS)) return true; /* sorting drops it */
+    return is_new(a, a->n_entered << AT_BITS | at, p.node);
+}
+
 static void add_back(QsfAutomaton *a, QsfStackPlace p) {
+    if (++a->n_adds > QSF_ADDS_MOST) a->many = true;
+    if (a->many || !is_new_back(a, p)) return;
     void *mem = a->list;
     const bool ok = qsf_automaton_space(a, &mem, a->n_list + 1, &a->cap_list, sizeof *a->list);
     a->list = mem;
@@ -164,10 +177,11 @@ static void add_backs(QsfAutomaton *a, QsfStackPlace p) {
 static void enter(QsfAutomaton *a) {
     const QsfWant w = take_want(a);
     a->n_list = 0;
+    a->n_entered++;
     add_backs(a, w.back);
     while (a->n_wants > 0 && a->wants[0].rank == w.rank) add_backs(a, take_want(a).back);
     a->n_list = qsf_places_sort(a->list, a->n_list);
-    if (a->full || a->no_memory) return;
+    if (failed(a)) return;
     const uint32_t node = qsf_stack_of(a, a->list, a->n_list), from = a->n_work;
     if (node == UINT32_MAX) return;
     qsf_closure_add(a, a->g->start[w.rule], node);
@@ -177,11 +191,11 @@ static void enter(QsfAutomaton *a) {
 uint32_t qsf_closure_end(QsfAutomaton *a) {
     (void)follow(a, 0);
     a->pops = false;
-    for (uint32_t k = 0; a->n_wants > 0 && !a->full && !a->no_memory; k++) {
+    for (uint32_t k = 0; a->n_wants > 0 && !failed(a); k++) {
         enter(a);
         if (k % 1024 == 1023 && qsf_interrupted()) return 0;
     }
-    if (a->full || a->no_memory) return 0;
+    if (failed(a)) return 0;
     a->n_work = qsf_places_sort(a->work, a->n_work);
     if (a->n_work == 0 && !a->ends) return 0;
     const uint32_t state = qsf_state_of(a, a->work, a->n_work, a->ends);

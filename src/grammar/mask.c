@@ -22,7 +22,7 @@ typedef struct Set {
 /* The characters that all lead from a state to the same next one. */
 typedef struct Run {
     uint32_t state, generation, next, kinds;
-    bool known;
+    bool known, wide_known; /* kinds has QSF_BYTES_WIDE only if wide_known */
 } Run;
 
 struct QsfMasks {
@@ -34,6 +34,7 @@ struct QsfMasks {
     Set set[SETS];
     Run run[RUNS];
     uint32_t clock, visited;
+    uint8_t same_to[256]; /* the last byte of those that begin here and are one class of the grammar */
 };
 
 static size_t words_of(uint32_t n_vocab) { return ((size_t)n_vocab + 63) / 64; }
@@ -55,6 +56,9 @@ int qsf_masks_new(QsfMasks **out, const QsfMaskTokens *t, QsfAutomaton *a, QsfLe
     m->ledger = ledger;
     m->words = words_of(t->n_vocab);
     m->bits = mem;
+    for (unsigned c = 256; c-- > 0;)
+        m->same_to[c] = c < 255 && a->g->class_of[c] == a->g->class_of[c + 1] ? m->same_to[c + 1]
+                                                                              : (uint8_t)c;
     *out = m;
     return QSF_OK;
 }
@@ -74,7 +78,7 @@ static int wide_alike(QsfMasks *m, uint32_t state, unsigned left, unsigned lo, u
                       bool *alike, QsfErr *err) {
     uint32_t next, checked = UINT32_MAX;
     int rc = QSF_OK;
-    for (unsigned c = lo; rc == QSF_OK && *alike && c <= hi; c++) {
+    for (unsigned c = lo; rc == QSF_OK && *alike && c <= hi; c = m->same_to[c] + 1u) {
         rc = qsf_automaton_step(m->a, state, (unsigned char)c, &next, err);
         if (next == 0) *alike = false;
         if (rc != QSF_OK || !*alike || next == checked) continue;
@@ -97,7 +101,8 @@ static int all_wide_alike(QsfMasks *m, uint32_t state, uint32_t to, bool *alike,
     int rc = QSF_OK;
     for (size_t i = 0; rc == QSF_OK && *alike && i < sizeof leads / sizeof *leads; i++) {
         uint32_t before = UINT32_MAX, next;
-        for (unsigned c = leads[i].from; rc == QSF_OK && *alike && c <= leads[i].last; c++) {
+        for (unsigned c = leads[i].from; rc == QSF_OK && *alike && c <= leads[i].last;
+             c = m->same_to[c] + 1u) {
             rc = qsf_automaton_step(m->a, state, (unsigned char)c, &next, err);
             if (next == 0) *alike = false;
             if (rc != QSF_OK || !*alike || next == before) continue;
@@ -118,23 +123,30 @@ static int find_run(QsfMasks *m, uint32_t state, Run *run, QsfErr *err) {
     if (rc == QSF_OK && to == 0) rc = qsf_automaton_step(m->a, state, '0', &to, err);
     *run = (Run){ .state = state, .generation = m->a->generation, .next = to, .known = true };
     if (rc != QSF_OK || to == 0) return rc;
-    for (unsigned c = 0; rc == QSF_OK && c < 128; c++) {
+    for (unsigned c = 0; rc == QSF_OK && c < 128; c = m->same_to[c] + 1u) {
         rc = qsf_automaton_step(m->a, state, (unsigned char)c, &next, err);
-        if (next != to) other |= 1u << qsf_byte_kinds[c];
+        for (unsigned k = c; next != to && k < 128 && k <= m->same_to[c]; k++)
+            other |= 1u << qsf_byte_kinds[k];
     }
-    bool alike = rc == QSF_OK;
-    if (rc == QSF_OK) rc = all_wide_alike(m, state, to, &alike, err);
-    run->kinds = (REST & ~other) | (alike ? QSF_BYTES_WIDE : 0);
+    run->kinds = REST & ~other;
     return rc;
 }
 
-static int run_of(QsfMasks *m, uint32_t state, const Run **out, QsfErr *err) {
-    Run *run = &m->run[state % RUNS];
+/* wide: characters of several bytes matter. They need more states than all others, so they are looked at only
+ * then. */
+static int run_of(QsfMasks *m, uint32_t state, bool wide, const Run **out, QsfErr *err) {
+    Run *run = &m->run[state % RUNS], found;
+    int rc = QSF_OK;
     *out = run;
-    if (run->known && run->state == state && run->generation == m->a->generation) return QSF_OK;
-    Run found;
-    int rc = find_run(m, state, &found, err);
-    if (rc == QSF_OK) *run = found;
+    if (!run->known || run->state != state || run->generation != m->a->generation) {
+        rc = find_run(m, state, &found, err);
+        if (rc == QSF_OK) *run = found;
+    }
+    if (rc != QSF_OK || !wide || run->wide_known || run->next == 0) return rc;
+    bool alike = true;
+    rc = all_wide_alike(m, state, run->next, &alike, err);
+    if (rc == QSF_OK && alike) run->kinds |= QSF_BYTES_WIDE;
+    run->wide_known = rc == QSF_OK;
     return rc;
 }
 
@@ -144,7 +156,7 @@ static int takes_branch(QsfMasks *m, const QsfTokenNode *n, uint32_t state, bool
     if ((n->kinds & QSF_BYTES_BROKEN) != 0 || n->height > RUN_MOST) return QSF_OK;
     for (unsigned i = 0; i < n->height; i++) {
         const Run *run;
-        int rc = run_of(m, state, &run, err);
+        int rc = run_of(m, state, (n->kinds & QSF_BYTES_WIDE) != 0, &run, err);
         if (rc != QSF_OK) return rc;
         if (run->next == 0 || (n->kinds & ~run->kinds) != 0) return QSF_OK;
         if (run->next == state) break;

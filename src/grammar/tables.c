@@ -32,9 +32,22 @@ static int by_place(const void *x, const void *y) {
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
+/* By insertion: most states have few places. */
+static void sort_few(QsfStackPlace *p, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++) {
+        const QsfStackPlace one = p[i];
+        uint32_t k = i;
+        for (; k > 0 && by_place(&p[k - 1], &one) > 0; k--) p[k] = p[k - 1];
+        p[k] = one;
+    }
+}
+
 uint32_t qsf_places_sort(QsfStackPlace *p, uint32_t n) {
     uint32_t kept = 0;
-    if (n > 1) qsort(p, n, sizeof *p, by_place);
+    if (n <= 24)
+        sort_few(p, n);
+    else
+        qsort(p, n, sizeof *p, by_place);
     for (uint32_t i = 0; i < n; i++)
         if (kept == 0 || by_place(&p[kept - 1], &p[i]) != 0) p[kept++] = p[i];
     return kept;

@@ -125,8 +125,8 @@ void qsf_chain_select(QsfChain *c, qk_pick *key, const QsfSelection *s);
 /* n_vocab elements in the memory of x and prob, for lists. */
 qk_pick *qsf_chain_scratch(QsfChain *c);
 
-/* Applies the stages in the order of p->samplers. False when no candidate is left; if logits were not numbers,
- * those that are left may be some that cannot be chosen. */
+/* Applies the stages in the order of p->samplers. False when no candidate is left. Where all logits are NaN,
+ * those that are left cannot be chosen. */
 bool qsf_chain_run(QsfChain *c);
 /* To be called with the token that was drawn. */
 void qsf_chain_drawn(QsfChain *c, const QsfSample *s);

@@ -21,6 +21,13 @@ file() { printf "$1" >"$work/f"; } # a format
 texts '"ab"' '"a"' '""' '"abb"' '"é"'
 file 'root ::= "a" x | "\\u00e9"\nx ::= [b-d]\n'
 verdict mppnm --grammar "$work/f"
+# The texts that the cost of masks is measured with.
+for schema in "$QSF_SRCDIR"/tests/data/schemas/*.json; do
+    sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&"/' "${schema%.json}.txt" >"$work/in"
+    echo >>"$work/in"
+    verdict m --json-schema "$schema"
+done
+
 texts '"a1"' '"a"' '"1"'
 verdict mpn --regex '^[a-z]\d$'
 texts '"{\"a\": 1}"'

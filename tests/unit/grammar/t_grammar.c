@@ -290,8 +290,32 @@ static void test_memory(void **state) {
     qsf_grammar_free(g);
 }
 
+/* The time of a byte is limited, too. */
+static void test_time(void **state) {
+    static const char text[] = "root ::= a b c d e\na ::= \"x\" a? b? c? d? e? | \"x\"\n"
+                               "b ::= \"x\" b? c? d? e? a? | \"x\"\nc ::= \"x\" c? d? e? a? b? | \"x\"\n"
+                               "d ::= \"x\" d? e? a? b? c? | \"x\"\ne ::= \"x\" e? a? b? c? d? | \"x\"\n";
+    QsfGrammar *g;
+    QsfAutomaton *a;
+    QsfErr e = { 0 };
+    (void)state;
+    assert_int_equal(qsf_grammar_new(&g, QSF_KIND_GBNF, text, sizeof text - 1, &e), QSF_OK);
+    assert_int_equal(qsf_automaton_new(&a, g, QSF_AUTOMATON_BYTES, &e), QSF_OK);
+    uint32_t at = qsf_automaton_start(a), next, n = 0;
+    for (; n < 2000 && qsf_automaton_step(a, at, 'x', &next, &e) == QSF_OK; n++) at = next;
+    assert_true(n > 20 && n < 500);
+    assert_int_equal(e.code, QSF_E_RUNTIME);
+    assert_non_null(strstr(e.msg, "too many readings of this text: a byte takes"));
+    qsf_err_clear(&e); /* what was found before is not lost */
+    assert_int_equal(qsf_automaton_feed(a, qsf_automaton_start(a), "xxxxx", 5, &next, &e), QSF_OK);
+    assert_true(next > 0 && qsf_automaton_ends(a, next));
+    qsf_automaton_free(a);
+    qsf_grammar_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_refuse),
-                                        cmocka_unit_test(test_deep), cmocka_unit_test(test_memory) };
+                                        cmocka_unit_test(test_deep), cmocka_unit_test(test_memory),
+                                        cmocka_unit_test(test_time) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

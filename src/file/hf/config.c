@@ -10,7 +10,6 @@
 
 #define NAME_MAX_SHOWN 120
 #define MAX_FILE       ((uint64_t)16 << 20)
-#define NEXTN          "num_nextn_predict_layers"
 
 /* Reads a token id, or the first of a list; -1 if there is none. */
 static int get_id(const QsfHfModel *m, const char *key, int64_t *out) {
@@ -156,8 +155,6 @@ static int read_sizes(QsfHfModel *m) {
     if (rc == QSF_OK && a->ffn_times < QSF_HF_NO_FFN)
         rc = qsf_hf_u32(m, "intermediate_size|n_inner|ffn_hidden_size", m->hidden * a->ffn_times, &m->ffn);
     if (rc == QSF_OK && !a->no_heads) rc = read_heads(m);
-    if (rc == QSF_OK && qsf_json_int(qsf_hf_member(m->text, NEXTN), 0) != 0)
-        rc = qsf_hf_u32(m, NEXTN, 0, &m->n_nextn);
     if (rc == QSF_OK) rc = qsf_hf_u32(m, "vocab_size", a->n_vocab, &m->n_vocab);
     const char *ctx = "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length";
     if (rc == QSF_OK) rc = qsf_hf_u32(m, a->ctx != NULL ? a->ctx : ctx, a->n_ctx, &m->n_ctx);
@@ -246,6 +243,7 @@ static int put_sizes(QsfHfModel *m) {
     /* Within the sliding window, attention over the window equals full attention. */
     const bool limits = m->arch->window == QSF_HF_WINDOW_LIMITS || m->arch->window == QSF_HF_WINDOW_SWITCH;
     const uint32_t ctx = limits && m->window > 0 && m->window < m->n_ctx ? m->window : m->n_ctx;
+    const uint32_t nextn = m->arch->nextn != QSF_HF_NEXTN_NONE ? m->n_nextn : 0;
     const struct {
         const char *name;
         bool said;
@@ -254,7 +252,8 @@ static int put_sizes(QsfHfModel *m) {
         { "vocab_size", true, m->n_vocab },
         { "context_length", true, ctx },
         { "embedding_length", true, m->hidden },
-        { "block_count", true, m->n_layers },
+        { "block_count", true, m->n_layers + nextn },
+        { "nextn_predict_layers", nextn > 0, nextn },
         { "feed_forward_length", m->ffn > 0, m->ffn },
         { "attention.head_count", m->n_heads > 0, m->n_heads },
         { "attention.head_count_kv", m->n_kv_heads > 0 && !m->arch->own_kv_heads, m->n_kv_heads },

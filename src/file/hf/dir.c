@@ -68,6 +68,7 @@ static int read_model(QsfHfModel *m) {
     QsfSource *s = m->s;
     int rc = qsf_hf_weights_read(s, &m->h, m->err);
     if (rc == QSF_OK) rc = qsf_meta_table_init(s, &s->meta, QSF_MADE_KEYS, m->err);
+    if (rc == QSF_OK) rc = qsf_hf_nextn_read(m);
     if (rc == QSF_OK) rc = qsf_hf_config_put(m);
     if (rc == QSF_OK) rc = qsf_hf_tensors_add(m);
     if (rc == QSF_OK) rc = check_vocab_rows(m);

@@ -81,6 +81,13 @@ typedef enum QsfHfWindow {
     QSF_HF_WINDOW_WRITTEN /* metadata, which the engine applies */
 } QsfHfWindow;
 
+/* How the tensors of next-token blocks are called. */
+typedef enum QsfHfNextn {
+    QSF_HF_NEXTN_NONE,   /* they are left out */
+    QSF_HF_NEXTN_LAYERS, /* layers after the others: num_nextn_predict_layers */
+    QSF_HF_NEXTN_MTP     /* "mtp.fc", "mtp.layers.0", ...: mtp_num_hidden_layers */
+} QsfHfNextn;
+
 typedef struct QsfHfArch {
     const char *name;                /* in "architectures" of config.json */
     const char *gguf;                /* general.architecture */
@@ -91,6 +98,7 @@ typedef struct QsfHfArch {
     int (*put)(QsfHfModel *m);       /* writes what the tables cannot express; NULL = nothing */
     const char *const *prefixes;     /* the first that fits is cut from names; NULL: "model." */
     const char *const *left_out;     /* tensors with these prefixes are not of the language model */
+    QsfHfNextn nextn;                /* those of NEXTN_MTP are in left_out, too */
     uint32_t ropes;                  /* supported kinds; 0 = no rotation */
     QsfHfWindow window;
     bool tied;         /* default of tie_word_embeddings */
@@ -131,7 +139,7 @@ struct QsfHfModel {
     QsfJson *root;       /* all of it */
     const QsfJson *text; /* the settings of the language model: text_config, or the root */
     const QsfHfArch *arch;
-    uint32_t n_nextn;   /* blocks for predicting several tokens, which are not run */
+    uint32_t n_nextn;   /* blocks for predicting several tokens */
     uint32_t n_experts; /* 0 = none */
     uint32_t n_layers, hidden, n_heads, n_kv_heads, n_vocab, n_ctx;
     uint32_t ffn;            /* 0 if the architecture writes its own */
@@ -167,6 +175,12 @@ int qsf_hf_config_put(QsfHfModel *m);
 /* hf/rope.c */
 int qsf_hf_rope_read(QsfHfModel *m);
 int qsf_hf_rope_put(QsfHfModel *m);
+/* hf/nextn.c: finds out how many next-token blocks there are, from the headers m->h if config.json does not
+ * say it. */
+int qsf_hf_nextn_read(QsfHfModel *m);
+/* The name of a tensor without its prefix, as if the next-token blocks were layers after the others: in buf
+ * (cap bytes), or itself. */
+const char *qsf_hf_nextn_name(const QsfHfModel *m, const char *name, char *buf, size_t cap);
 /* hf/tensors.c: fills the tensors of m->s from the headers m->h. */
 int qsf_hf_tensors_add(QsfHfModel *m);
 /* Writes general.sampling.* from generation_config.json, if it exists, and collects its end tokens.

@@ -119,6 +119,16 @@ const QsfHfName qsf_hf_names_shared_expert[] = {
     QSF_HF_END,
 };
 
+const QsfHfName qsf_hf_names_nextn[] = {
+    QSF_HF_MATRIX(QSF_HF_L("eh_proj"), QSF_HF_B("nextn.eh_proj")),
+    QSF_HF_VECTOR(QSF_HF_L("enorm"), QSF_HF_B("nextn.enorm")),
+    QSF_HF_VECTOR(QSF_HF_L("hnorm"), QSF_HF_B("nextn.hnorm")),
+    QSF_HF_MATRIX(QSF_HF_L("embed_tokens"), QSF_HF_B("nextn.embed_tokens")),
+    QSF_HF_VECTOR(QSF_HF_L("shared_head.norm"), QSF_HF_B("nextn.shared_head_norm")),
+    QSF_HF_MATRIX(QSF_HF_L("shared_head.head"), QSF_HF_B("nextn.shared_head_head")),
+    QSF_HF_END,
+};
+
 const QsfHfName qsf_hf_names_shared_experts[] = {
     QSF_HF_MATRIX(QSF_HF_L("mlp.shared_experts.gate_proj"), QSF_HF_B("ffn_gate_shexp")),
     QSF_HF_MATRIX(QSF_HF_L("mlp.shared_experts.up_proj"), QSF_HF_B("ffn_up_shexp")),

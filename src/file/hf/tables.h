@@ -44,6 +44,8 @@ extern const QsfHfName qsf_hf_names_norms[], qsf_hf_names_norms_post[], qsf_hf_n
 extern const QsfHfName qsf_hf_names_qk_pairs[], qsf_hf_names_qk[], qsf_hf_names_vo[];
 /* gate, up and down. */
 extern const QsfHfName qsf_hf_names_mlp[];
+/* What next-token blocks have beside an ordinary block. */
+extern const QsfHfName qsf_hf_names_nextn[];
 /* Norms of queries and keys, q_norm and k_norm. */
 extern const QsfHfName qsf_hf_names_qk_norms[];
 

@@ -11,6 +11,8 @@
 
 /* --- which pieces --- */
 
+#define QSF_HF_NAME 512 /* bytes of a name that is changed; longer ones are unknown */
+
 /* The name without the prefix of the architecture. */
 static const char *bare_name(const QsfHfModel *m, const char *name) {
     static const char *const usual[] = { "model.", NULL };
@@ -31,7 +33,9 @@ static bool is_nextn(const QsfHfModel *m, const char *name) {
 }
 
 static bool is_left_out(const QsfHfModel *m, const char *name) {
-    if (is_nextn(m, name)) return true;
+    char buf[QSF_HF_NAME];
+    if (m->arch->nextn == QSF_HF_NEXTN_NONE && is_nextn(m, name)) return true;
+    if (qsf_hf_nextn_name(m, name, buf, sizeof buf) != name) return false;
     for (const char *const *p = m->arch->left_out; p != NULL && *p != NULL; p++)
         if (strncmp(name, *p, strlen(*p)) == 0) return true;
     return false;
@@ -63,14 +67,16 @@ static int unknown(const QsfHfModel *m, uint32_t file, const QsfStTensor *t) {
 /* Adds the pieces that tensor t is to the list. */
 static int add_pieces(QsfHfPieces *l, uint32_t file, const QsfStTensor *t) {
     const QsfHfModel *m = l->m;
-    const char *name = bare_name(m, t->name);
+    char buf[QSF_HF_NAME];
+    const char *name = qsf_hf_nextn_name(m, bare_name(m, t->name), buf, sizeof buf);
+    const uint32_t n_layers = m->n_layers + (m->arch->nextn != QSF_HF_NEXTN_NONE ? m->n_nextn : 0);
     bool known = false;
     for (const QsfHfName *const *table = m->arch->tensors; *table != NULL; table++) {
         for (const QsfHfName *row = *table; row->hf != NULL; row++) {
             int32_t layer, expert;
             if (!qsf_hf_name_fits(row->hf, name, &layer, &expert)) continue;
             known = true;
-            if (layer >= 0 && (uint32_t)layer >= m->n_layers)
+            if (layer >= 0 && (uint32_t)layer >= n_layers)
                 return qsf_err_set(m->err, QSF_E_MODEL,
                                    "%s: tensor '%.*s' belongs to layer %d, but num_hidden_layers is %u",
                                    m->s->files[file].path, QSF_HF_SHOWN, t->name, layer, m->n_layers);

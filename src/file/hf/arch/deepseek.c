@@ -23,11 +23,13 @@ static int put_v2(QsfHfModel *m) {
     return rc == QSF_OK ? qsf_hf_deepseek_put_as(m, "softmax", !greedy, false) : rc;
 }
 
-#define DEEPSEEK                                                                                             \
-    .gguf = "deepseek2",                                                                                     \
-    .tensors = QSF_HF_LATENT_NAMES(qsf_hf_names_experts, qsf_hf_names_stacked, qsf_hf_names_shared_experts), \
-    .keys = QSF_HF_KEYS(qsf_hf_keys_rms, qsf_hf_keys_latent), .must = qsf_hf_must_deepseek,                  \
-    .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN, .rotated = "qk_rope_head_dim", .own_kv_heads = true
+#define DEEPSEEK                                                                                            \
+    .gguf = "deepseek2",                                                                                    \
+    .tensors = QSF_HF_LATENT_NAMES(qsf_hf_names_experts, qsf_hf_names_stacked, qsf_hf_names_shared_experts, \
+                                   qsf_hf_names_nextn),                                                     \
+    .nextn = QSF_HF_NEXTN_LAYERS, .keys = QSF_HF_KEYS(qsf_hf_keys_rms, qsf_hf_keys_latent),                 \
+    .must = qsf_hf_must_deepseek, .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,                            \
+    .rotated = "qk_rope_head_dim", .own_kv_heads = true
 
 const QsfHfArch qsf_hf_arch_deepseek[] = {
     { .name = "DeepseekV2ForCausalLM", .put = put_v2, DEEPSEEK },

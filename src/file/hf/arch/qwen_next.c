@@ -110,6 +110,10 @@ static const QsfHfName names_norms[] = {
     QSF_HF_ADD_ONE(QSF_HF_L("post_attention_layernorm"), QSF_HF_B("post_attention_norm")),
     QSF_HF_ADD_ONE(QSF_HF_L("self_attn.q_norm"), QSF_HF_B("attn_q_norm")),
     QSF_HF_ADD_ONE(QSF_HF_L("self_attn.k_norm"), QSF_HF_B("attn_k_norm")),
+    QSF_HF_MATRIX(QSF_HF_L("eh_proj"), QSF_HF_B("nextn.eh_proj")),
+    QSF_HF_ADD_ONE(QSF_HF_L("enorm"), QSF_HF_B("nextn.enorm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("hnorm"), QSF_HF_B("nextn.hnorm")),
+    QSF_HF_ADD_ONE(QSF_HF_L("shared_head.norm"), QSF_HF_B("nextn.shared_head_norm")),
     QSF_HF_HOW(QSF_HF_L("linear_attn.norm.weight"), QSF_HF_B("ssm_norm.weight"), 1, QSF_DERIVE_F32),
     QSF_HF_END,
 };
@@ -203,8 +207,8 @@ static const char *const prefixes[] = { "model.language_model.", "language_model
 static const char *const left_out[] = { "mtp.", "model.visual.", "visual.", NULL };
 
 /* Qwen 3.5, with and without its vision tower. */
-#define QWEN35_COMMON                                                       \
-    .keys = KEYS, .must = must, .prefixes = prefixes, .left_out = left_out, \
+#define QWEN35_COMMON                                                                                  \
+    .keys = KEYS, .must = must, .prefixes = prefixes, .left_out = left_out, .nextn = QSF_HF_NEXTN_MTP, \
     .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN, .head_dim = 256, .rotary = 0.25
 #define QWEN35                          \
     .gguf = "qwen35", .put = put_delta, \
@@ -224,6 +228,7 @@ const QsfHfArch qsf_hf_arch_qwen_next[] = {
       .must = must,
       .put = put_delta_moe,
       .left_out = left_out,
+      .nextn = QSF_HF_NEXTN_MTP,
       .ropes = QSF_HF_ROPES_YARN,
       .head_dim = 256,
       .rotary = 0.25 },

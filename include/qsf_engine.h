@@ -342,6 +342,23 @@ typedef struct QSFExpertInfo {
 /* Returns "full attention", "window", "MLA", "recurrent"; static. */
 const char *qsf_layer_kind_name(QSFLayerKind kind);
 
+#define QSF_SPECULATION_SOURCES   4u
+#define QSF_SPECULATION_POSITIONS 8u
+/* The drafts of one source, by their position behind the token that was chosen: how many were checked, and
+ * how many of them were right, together with those before them. */
+typedef struct QSFDraftedBy {
+    char name[8]; /* "lookup" */
+    uint64_t drafted[QSF_SPECULATION_POSITIONS], accepted[QSF_SPECULATION_POSITIONS];
+} QSFDraftedBy;
+/* Several tokens in a pass (setting "speculate"), of the running or last answer. */
+typedef struct QSFSpeculation {
+    uint32_t width; /* maximum of tokens of a pass; 0: the plan has no memory for drafts, or it is off */
+    char why[96];   /* why the last token had no drafts; "" = nothing was against them */
+    uint64_t passes, tokens; /* passes for tokens of the answer, and the tokens that they added */
+    uint32_t n_sources;
+    QSFDraftedBy source[QSF_SPECULATION_SOURCES];
+} QSFSpeculation;
+
 typedef struct QSFStats {
     QSFState state;
     uint64_t elapsed_ns;          /* in this state */
@@ -395,6 +412,7 @@ typedef struct QSFStats {
     char io_notice[160];                    /* why it differs from the setting, or "" */
     uint64_t embed_hits, embed_misses;      /* of the embedding row cache */
     QSFExpertInfo expert;
+    QSFSpeculation speculation;
 } QSFStats;
 
 /* Statistics of one layer for the running or last request; the last entry is the head. */

@@ -100,6 +100,7 @@ typedef struct QSFSettings {
     char cpu_mask[16];         /* "" = best */
     char chat_template[QSF_SETTING_LINE]; /* "" = the model's own */
     char expert_ahead[8];                 /* "auto", "on", "off": read experts before they are chosen */
+    char speculate[8]; /* "auto", "off", or the source of drafts: "lookup"; "" = auto */
     char trace_experts[QSF_SETTING_LINE]; /* file to which choices of experts are written; "" = none */
     bool no_learn; /* which experts of a sparse model are used is neither read nor written: otherwise in a
                             file per model in $XDG_STATE_HOME/qsf/experts, which changes no result */

@@ -76,6 +76,8 @@ static const struct {
     { "only", "off" },
     { "template", "model the model's own|@template|@file" },
     { "expert-ahead", "auto as long as most are used|on|off" },
+    { "speculate",
+      "auto as long as it is faster|off|lookup drafts are what followed the same tokens before" },
     { "trace-experts", "off|@file" },
     /* options of several programs */
     { "model", "guide the built-in guide|@model" },

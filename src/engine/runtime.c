@@ -220,6 +220,11 @@ static int open_trace(QsfRuntime *r, const char *path, QsfErr *err) {
     return QSF_OK;
 }
 
+static void plan_drafts(QsfRuntime *r) {
+    const QsfDraftOpen o = { .fwd = r->fwd, .model = &r->model, .plan = &r->plan, .ledger = &r->ledger };
+    qsf_speculate_plan(&r->speculator, &o, r->plan_options.drafting);
+}
+
 static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     QsfForwardOptions fo = {
         .model = &r->model,
@@ -236,6 +241,7 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
     if (rc == QSF_OK) rc = set_eviction(r, &o->settings, err);
     if (rc == QSF_OK) rc = qsf_quality_open(r, err);
     if (rc != QSF_OK) return rc;
+    plan_drafts(r);
     /* Ids that the tokenizer does not know have logits in some models (padding), but no text. */
     uint32_t n = qsf_tokenizer_n_vocab(r->tok);
     return qsf_sampler_create(&r->sampler, n < r->model.hp.n_vocab ? n : r->model.hp.n_vocab, &r->table,
@@ -275,6 +281,7 @@ int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
 void qsf_runtime_close(QsfRuntime *r) {
     qsf_learning_close(r);
     qsf_hold_close(r);
+    qsf_speculate_close(&r->speculator);
     qsf_sampler_destroy(r->sampler);
     qsf_nextn_close(r);
     qsf_forward_destroy(r->fwd);
@@ -371,13 +378,17 @@ int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
     if (rc != QSF_OK) return rc;
     rc = qsf_forward_catch_up(r->fwd, err);
     if (rc == QSF_OK && !keep) qsf_nextn_close(r);
-    if (rc == QSF_OK) rc = change(r, &plan, err);
+    if (rc == QSF_OK) {
+        qsf_speculate_shrink(&r->speculator, &plan);
+        rc = change(r, &plan, err);
+    }
     trim_heap();
+    if (rc == QSF_OK) r->plan_options = own;
+    plan_drafts(r);
     if (rc != QSF_OK) {
         qsf_plan_free(&plan);
         return rc;
     }
-    r->plan_options = own;
     settle_peak(r->budget);
     if (r->prediction.compute_bps > 0)
         qsf_predict_from(&r->prediction, r->plan.disk_bytes, r->plan.active_bytes, r->prediction.disk_bps,

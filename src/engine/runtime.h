@@ -13,6 +13,7 @@
 #include "src/forward/forward.h"
 #include "src/plan/options.h"
 #include "src/sample/sampler.h"
+#include "src/speculate/speculate.h"
 
 #define QSF_EOG_MAX       64
 #define QSF_QUALITY_STEPS 20u
@@ -31,7 +32,8 @@ typedef struct QsfRuntime {
     QsfPool *pool;   /* NULL until loaded */
     QsfForward *fwd; /* NULL until loaded */
     QsfSampler *sampler;
-    uint64_t budget; /* resolved, bytes */
+    QsfSpeculator speculator; /* of the plan in force */
+    uint64_t budget;          /* resolved, bytes */
     int threads;
     QSFSettings settings;        /* in force */
     QsfPlanFacts facts;          /* constant while it is open */

@@ -18,6 +18,7 @@
 #include "src/plan/evict.h"
 #include "src/plan/kvtypes.h"
 #include "src/plan/plan.h"
+#include "src/plan/speculate.h"
 #include "src/sample/sampler.h"
 
 #define WORD_MAX 8 /* size of the members that hold a keyword */
@@ -25,6 +26,7 @@ _Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *
                    sizeof((QSFSettings *)0)->v == WORD_MAX && sizeof((QSFSettings *)0)->io == WORD_MAX &&
                    sizeof((QSFSettings *)0)->direct == WORD_MAX &&
                    sizeof((QSFSettings *)0)->expert_ahead == WORD_MAX &&
+                   sizeof((QSFSettings *)0)->speculate == WORD_MAX &&
                    sizeof((QSFSettings *)0)->eviction == WORD_MAX,
                "keyword members have the same size");
 
@@ -233,6 +235,15 @@ static bool set_direct(const QSFSetting *row, QSFSettings *s, void *p, const cha
     (void)row;
     (void)s;
     if (!lower_word(value, word) || qsf_io_direct_parse(word) == QSF_DIRECT_N) return false;
+    memcpy(p, word, sizeof word);
+    return true;
+}
+static bool set_speculate(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    char word[WORD_MAX];
+    (void)row;
+    (void)s;
+    if (*value == '\0' || !lower_word(value, word) || qsf_drafting_parse(word) == QSF_DRAFTING_N)
+        return false;
     memcpy(p, word, sizeof word);
     return true;
 }
@@ -457,6 +468,7 @@ const QsfSettingKind qsf_kind_prefix = { set_prefix, get_prefix,
                                          "a whole number from 0 to 16777216, or auto" };
 const QsfSettingKind qsf_kind_io = { set_io, get_text, "auto, uring, pread or mmap" };
 const QsfSettingKind qsf_kind_direct = { set_direct, get_text, "auto, on or off" };
+const QsfSettingKind qsf_kind_speculate = { set_speculate, get_text, "auto, off or lookup" };
 const QsfSettingKind qsf_kind_mask = {
     set_mask, get_mask,
     "one of ref, sse42, avx2, avxvnni, avx512, avx512vnni, avx512vbmi, neon, dotprod, i8mm, or best"

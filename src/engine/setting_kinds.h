@@ -28,6 +28,7 @@ extern const QsfSettingKind qsf_kind_kv;     /* char[8], like the next ones */
 extern const QsfSettingKind qsf_kind_kv_one;
 extern const QsfSettingKind qsf_kind_io;
 extern const QsfSettingKind qsf_kind_direct;
+extern const QsfSettingKind qsf_kind_speculate;
 extern const QsfSettingKind qsf_kind_eviction;
 extern const QsfSettingKind qsf_kind_window;    /* as auto, but at least QSF_EVICT_MIN */
 extern const QsfSettingKind qsf_kind_mask;      /* cpu_mask */

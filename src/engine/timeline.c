@@ -10,62 +10,6 @@
 #include "src/engine/quality/quality.h"
 #include "src/sample/rng.h"
 
-static bool cancelled(const QsfRun *r) {
-    const atomic_int *c = r->t->rt->cancel;
-    return c != NULL && atomic_load(c) != 0;
-}
-
-static const QsfThinkSplit *split_of(const QsfRun *r) { return r->splits ? &r->split : NULL; }
-
-static int sample(QsfRun *r, QsfSample *s, QsfErr *err) {
-    const QsfTimeline *t = r->t;
-    const QsfRuntime *rt = t->rt;
-    const uint64_t *allowed = NULL;
-    if (r->first && r->g->chosen) {
-        *s = (QsfSample){ .id = r->g->chosen_id, .p = 1, .kept = 1, .plain = -1 };
-        return QSF_OK;
-    }
-    if (r->held) {
-        int rc = qsf_hold_allowed(&r->hold, split_of(r), &allowed, err);
-        if (rc != QSF_OK) return rc;
-    }
-    QsfSamplerInput in = { .logits = qsf_forward_logits(rt->fwd),
-                           .params = &r->params,
-                           .recent = t->ids,
-                           .n_recent = t->n_ids,
-                           .banned = rt->eog,
-                           .n_banned = r->params.ignore_eos ? rt->n_eog : 0 };
-    int rc = qsf_token_rules_update(&r->rules, &r->params, err);
-    if (rc != QSF_OK) return rc;
-    qsf_token_rules_input(&r->rules, &in);
-    if (r->g->why != NULL) in.why = &r->why;
-    in.n_why = r->g->n_why;
-    in.change = r->g->change;
-    in.change_arg = r->g->arg;
-    if (r->held) in.allowed = allowed;
-    rc = qsf_sampler_next(rt->sampler, &in, s, err);
-    if (rc != QSF_OK && r->held)
-        qsf_err_prefix(err, r->rules.n_bias + r->rules.bans.n > 0 ? "the grammar with bans and biases"
-                                                                  : "the grammar");
-    return rc;
-}
-
-/* Takes a token that closes reasoning instead of the sampled one, if it is time. */
-static bool close_reasoning(QsfRun *r, QsfSample *s) {
-    const QsfRuntime *rt = r->t->rt;
-    if (r->first && r->g->chosen) return false;
-    const bool now = r->g->answer_now != NULL && r->g->answer_now(r->g->arg);
-    const int32_t id = qsf_reasoning_limit_next(&r->limit, &r->params, qsf_forward_logits(rt->fwd),
-                                                qsf_tokenizer_n_vocab(rt->tok), s->id,
-                                                r->out->reasoning_tokens, qsf_run_reasons(r), now);
-    if (id < 0) return false;
-    *s = (QsfSample){ .id = id, .p = 1, .entropy = s->entropy, .kept = 1, .plain = s->plain };
-    if (!r->out->reasoning_cut && r->g->reasoning_cut != NULL)
-        r->g->reasoning_cut(r->g->arg, r->out->reasoning_tokens);
-    r->out->reasoning_cut = true;
-    return true;
-}
-
 /* Tells what was evicted since the last call. */
 static void note_evictions(QsfRun *r) {
     QsfForwardStats s;
@@ -74,48 +18,6 @@ static void note_evictions(QsfRun *r) {
     if (more == 0) return;
     r->out->evicted += more;
     if (r->g->evicted != NULL) r->g->evicted(r->g->arg, more);
-}
-
-static bool is_long(const QsfRun *r) {
-    const uint32_t n = r->out->tokens;
-    return (r->params.max_tokens > 0 && n >= (uint32_t)r->params.max_tokens) ||
-           (r->g->max_tokens > 0 && n >= r->g->max_tokens);
-}
-
-/* Passes on what the model says about a token, given the logits before it. */
-static void look(QsfRun *r, const float *logits, int32_t id, float plain) {
-    QSFToken token;
-    if (r->why.id != id) r->why = (QSFWhy){ .id = id, .decided = -1, .random = -1 };
-    if (r->g->why != NULL) r->g->why(r->g->arg, &r->why);
-    const bool known = qsf_sampler_look_why(&r->why, &token);
-    r->why.id = -1;
-    if (r->g->token == NULL) return;
-    if (!known) qsf_sampler_look(r->t->rt->sampler, logits, id, plain, &token);
-    token.text_end = r->out->text_bytes;
-    token.reasoning_end = r->out->reasoning_bytes;
-    r->g->token(r->g->arg, &token);
-}
-
-/* Counts a token of the answer and emits its text. QSF_E_USAGE: it does not match the grammar. */
-static int add(QsfRun *r, int32_t id, QsfErr *err) {
-    QsfTimeline *t = r->t;
-    int rc = qsf_hold_take(&r->hold, t->rt, split_of(r), &r->detok, id, t->piece, QSF_TIMELINE_PIECE, err);
-    if (rc != QSF_OK) return rc;
-    r->out->tokens++;
-    r->out->last_id = id;
-    qsf_token_rules_wrote(&r->rules, id);
-    qsf_run_deliver(r, id);
-    return QSF_OK;
-}
-
-/* Tokens that the answer may still have. */
-static uint32_t left(const QsfRun *r) {
-    const uint32_t n = r->out->tokens;
-    uint32_t most = qsf_timeline_evicts(r->t) ? UINT32_MAX : qsf_forward_room(r->t->rt->fwd) + 1;
-    if (r->params.max_tokens > 0 && (uint32_t)r->params.max_tokens - n < most)
-        most = (uint32_t)r->params.max_tokens - n;
-    if (r->g->max_tokens > 0 && r->g->max_tokens - n < most) most = r->g->max_tokens - n;
-    return most;
 }
 
 /* Tokens without a choice. */
@@ -136,8 +38,8 @@ static void on_forced(void *arg, uint32_t pos, const float *logits) {
     const int32_t id = f->ids[f->at++];
     const QsfSample s = { .id = id, .p = 1, .kept = 1, .plain = -1 };
     if (r->g->tick != NULL) r->g->tick(r->g->arg, &s);
-    f->rc = add(r, id, f->err);
-    look(r, logits, id, -1);
+    f->rc = qsf_run_add(r, id, f->err);
+    qsf_run_look(r, logits, id, -1);
 }
 
 /* Evaluates them in one pass. */
@@ -151,95 +53,104 @@ static int step_forced(QsfRun *r, const int32_t *ids, uint32_t n, QsfErr *err) {
     if (f.rc != QSF_OK || r->done) return f.rc;
     int rc = qsf_forward_eval(fwd, ids, n, on_forced, &f, err);
     qsf_timeline_store(t, ids, t->n_ids);
-    if (cancelled(r)) qsf_run_end(r, QSF_STOP_INTERRUPTED);
+    if (qsf_run_cancelled(r)) qsf_run_end(r, QSF_STOP_INTERRUPTED);
     return rc == QSF_OK ? f.rc : rc;
 }
 
-/* How many tokens without a choice may be taken at once: 0 where an answer leaves something out. */
-static uint32_t room_for_forced(const QsfRun *r) {
-    const QsfTimeline *t = r->t;
-    const QsfQualityWish all = { .value = 1 };
-    if (!r->held || (r->first && r->g->chosen) || qsf_timeline_evicts(t)) return 0;
-    if (!qsf_quality_wish_equal(&all, &t->quality)) return 0;
-    uint32_t most = QSF_HOLD_IDS < t->cap - t->n_ids ? QSF_HOLD_IDS : t->cap - t->n_ids;
-    if (left(r) - 1 < most) most = left(r) - 1;
-    return most;
-}
+/* A pass with drafts. */
+typedef struct Verified {
+    QsfRun *r;
+    const QsfDraft *d;
+    uint32_t at; /* positions that stay so far */
+    int rc;
+    QsfErr *err;
+} Verified;
 
-/* May a token that ends the answer be chosen? */
-static bool may_end(QsfRun *r) {
-    const QsfRuntime *rt = r->t->rt;
-    for (size_t i = 0; !r->params.ignore_eos && i < rt->n_eog; i++)
-        if (qsf_token_rules_allow(&r->rules, &rt->eog[i], 1) == 1) return true;
+/* A position that stays was evaluated: chooses what comes after it. true: it is the next draft. */
+static bool on_verified(void *arg, uint32_t pos, const float *logits) {
+    Verified *v = arg;
+    QsfRun *r = v->r;
+    QsfTimeline *t = r->t;
+    int32_t ids[QSF_HOLD_IDS], id;
+    uint32_t forced;
+    (void)pos;
+    t->ids[t->n_ids++] = v->d->ids[v->at++];
+    r->logits = logits;
+    r->next = -1;
+    r->g->params(r->g->arg, &r->params);
+    const QsfQualityWish quality = qsf_quality_of(&r->params);
+    if (!qsf_quality_wish_equal(&quality, &t->quality)) return false;
+    v->rc = qsf_run_turn(r, ids, &forced, v->err);
+    if (v->rc != QSF_OK || r->done || forced > 0) return false; /* the next step takes them */
+    v->rc = qsf_run_next(r, &id, v->err);
+    if (v->rc != QSF_OK || r->done) return false;
+    if (v->at <= v->d->n && v->d->ids[v->at] == id) return true;
+    r->next = id;
     return false;
 }
 
-/* Tokens whose choice is not the model's: *taken is true if one was taken, or the answer has ended. */
-static int step_held(QsfRun *r, bool *taken, QsfErr *err) {
-    const QsfRuntime *rt = r->t->rt;
-    int32_t ids[QSF_HOLD_IDS];
-    uint32_t n = 0;
-    const uint32_t most = room_for_forced(r);
-    *taken = true;
-    if (r->hold.closing && r->hold.at == r->hold.n) {
-        qsf_run_end(r, QSF_STOP_LENGTH);
-        return QSF_OK;
-    }
-    int rc = qsf_token_rules_update(&r->rules, &r->params, err);
-    if (rc == QSF_OK && qsf_hold_is_over(&r->hold) && !may_end(r)) {
-        qsf_run_end(r, QSF_STOP_EOS);
-        return QSF_OK;
-    }
-    if (rc == QSF_OK && most >= 2) rc = qsf_hold_forced(&r->hold, rt, ids, most, &n, err);
-    if (rc == QSF_OK && n > 0) return step_forced(r, ids, n, err);
-    *taken = false;
-    return rc;
-}
-
-/* The token that comes next. */
-static int choose(QsfRun *r, QsfSample *s, QsfErr *err) {
-    QsfHold *h = &r->hold;
-    *s = (QsfSample){ .p = 1, .kept = 1, .plain = -1 };
-    if (r->held && h->closing) {
-        s->id = h->ids[h->at++];
-        return QSF_OK;
-    }
-    int rc = sample(r, s, err);
-    if (rc != QSF_OK || !r->held || (r->first && r->g->chosen)) return rc;
-    rc = qsf_hold_limit(h, r->t->rt, left(r), &s->id, err);
-    if (h->finished) qsf_run_end(r, QSF_STOP_LENGTH);
-    return rc;
-}
-
-/* Samples, emits and evaluates one token. */
-static int step(QsfRun *r, QsfErr *err) {
+static int verify(QsfRun *r, const QsfDraft *d, uint32_t *accepted, QsfErr *err) {
     QsfTimeline *t = r->t;
     QsfForward *f = t->rt->fwd;
-    QsfSample s;
-    bool taken = false;
-    r->held = qsf_hold_counts(&r->hold, split_of(r), &r->detok);
-    int rc = r->held ? step_held(r, &taken, err) : QSF_OK;
-    if (rc != QSF_OK || taken) return rc;
-    rc = choose(r, &s, err);
-    if (rc != QSF_OK || r->done) return rc;
-    const bool closes = r->splits && close_reasoning(r, &s);
-    const int32_t id = s.id;
-    if (r->first) r->out->ttft_ns = qsf_now_ns() - r->start_ns;
-    r->first = false;
-    const bool last = !closes && !r->params.ignore_eos && qsf_runtime_ends(t->rt, id);
-    if (!last && r->g->tick != NULL) r->g->tick(r->g->arg, &s);
-    if (!last) rc = add(r, id, err);
-    if (rc != QSF_OK) return rc;
-    look(r, qsf_forward_logits(f), id, s.plain);
-    if (last) qsf_run_end(r, QSF_STOP_EOS);
-    if (last) return QSF_OK;
-    if (is_long(r)) qsf_run_end(r, QSF_STOP_LENGTH);
-    if (qsf_forward_room(f) == 0 && !qsf_timeline_evicts(t)) qsf_run_end(r, QSF_STOP_CONTEXT);
-    if (cancelled(r)) qsf_run_end(r, QSF_STOP_INTERRUPTED);
-    if (r->done) return QSF_OK;
-    rc = qsf_forward_decode(f, &id, 1, NULL, NULL, err);
-    qsf_timeline_store(t, &id, t->n_ids);
+    const uint32_t past = t->n_ids;
+    Verified v = { .r = r, .d = d, .err = err };
+    r->verifies = true;
+    r->past = past;
+    r->room = qsf_forward_room(f);
+    int rc = qsf_forward_verify(f, d->ids, d->n + 1, on_verified, &v, err);
+    r->verifies = false;
+    qsf_timeline_store(t, d->ids, past);
+    *accepted = v.at > 0 ? v.at - 1 : 0;
+    return rc == QSF_OK ? v.rc : rc;
+}
+
+/* How many drafts may follow the next token. */
+static uint32_t most_drafts(const QsfRun *r, const char **why) {
+    const QsfTimeline *t = r->t;
+    const uint32_t cols = qsf_forward_verifiable(t->rt->fwd, why);
+    const uint32_t limits[] = { t->cap - t->n_ids, qsf_run_left(r) };
+    uint32_t n = cols;
+    if (!qsf_run_is_whole(r)) *why = "quality is below 1";
+    for (unsigned i = 0; i < 2; i++)
+        if (limits[i] < n) n = limits[i];
+    return n > 0 ? n - 1 : 0;
+}
+
+/* Evaluates the token that was chosen, and the drafts behind it that turn out to be right. */
+static int evaluate(QsfRun *r, int32_t id, QsfErr *err) {
+    QsfTimeline *t = r->t;
+    QsfForward *f = t->rt->fwd;
+    const char *why;
+    const uint32_t most = most_drafts(r, &why), past = t->n_ids;
+    uint32_t accepted = 0;
+    QsfDraft d;
+    t->ids[past] = id;
+    const QsfDraftView view = { t->ids, past + 1 };
+    qsf_speculate_begin(&t->rt->speculator, &view, most, why, &d);
+    int rc;
+    if (d.n > 0) {
+        rc = verify(r, &d, &accepted, err);
+    } else {
+        rc = qsf_forward_decode(f, &id, 1, NULL, NULL, err);
+        qsf_timeline_store(t, &id, past);
+    }
+    if (rc == QSF_OK) qsf_speculate_end(&t->rt->speculator, &view, &d, accepted);
     return rc;
+}
+
+/* Chooses and emits a token, unless that was done at the end of a pass with drafts, and evaluates it. */
+static int step(QsfRun *r, QsfErr *err) {
+    int32_t ids[QSF_HOLD_IDS], id = r->next;
+    uint32_t n = 0;
+    int rc = QSF_OK;
+    r->next = -1;
+    if (id >= 0) return qsf_run_goes_on(r) ? evaluate(r, id, err) : QSF_OK;
+    r->logits = qsf_forward_logits(r->t->rt->fwd);
+    rc = qsf_run_turn(r, ids, &n, err);
+    if (rc != QSF_OK || r->done) return rc;
+    if (n > 0) return step_forced(r, ids, n, err);
+    rc = qsf_run_next(r, &id, err);
+    return rc == QSF_OK && !r->done ? evaluate(r, id, err) : rc;
 }
 
 static void relieve(QsfRun *r) {
@@ -265,9 +176,10 @@ static void set_quality(QsfRun *r, const QsfQualityWish *quality) {
     if (qsf_runtime_quality(r->t->rt, quality) && r->g->quality != NULL) r->g->quality(r->g->arg);
 }
 
-/* Reads the parameters for the next token. */
+/* Reads the parameters for the next token, unless it was chosen by the last ones. */
 static int follow_params(QsfRun *r, QsfErr *err) {
     QsfTimeline *t = r->t;
+    if (r->next >= 0) return QSF_OK;
     r->g->params(r->g->arg, &r->params);
     const QsfQualityWish quality = qsf_quality_of(&r->params);
     if (qsf_quality_wish_equal(&quality, &t->quality) && !r->first)
@@ -320,8 +232,9 @@ static void on_scored(void *arg, uint32_t pos, const float *logits) {
     (void)pos;
     const int32_t id = begun(r)[r->out->tokens];
     const bool last = r->out->tokens + 1 == r->g->begun;
-    if (!last || !qsf_runtime_ends(r->t->rt, id)) (void)add(r, id, NULL); /* one that ended it has no text */
-    look(r, logits, id, -1);
+    if (!last || !qsf_runtime_ends(r->t->rt, id))
+        (void)qsf_run_add(r, id, NULL); /* one that ended it has no text */
+    qsf_run_look(r, logits, id, -1);
 }
 
 /* Evaluates the tokens that are begun, but the last one, which is only looked at. */
@@ -343,7 +256,7 @@ static int score(QsfRun *r, QsfErr *err) {
 /* Emits the text of the tokens that are begun, and generates the others. */
 static int go_on(QsfRun *r, QsfErr *err) {
     int rc = QSF_OK;
-    for (uint32_t i = 0; rc == QSF_OK && i < r->g->begun; i++) rc = add(r, begun(r)[i], err);
+    for (uint32_t i = 0; rc == QSF_OK && i < r->g->begun; i++) rc = qsf_run_add(r, begun(r)[i], err);
     return rc == QSF_OK ? loop(r, err) : rc;
 }
 
@@ -362,7 +275,7 @@ static int run(QsfRun *r, QsfErr *err) {
         rc = QSF_OK;
     }
     const bool whole = r->hold.c == NULL ||
-                       (qsf_hold_counts(&r->hold, split_of(r), &r->detok) && qsf_hold_may_end(&r->hold));
+                       (qsf_hold_counts(&r->hold, qsf_run_split(r), &r->detok) && qsf_hold_may_end(&r->hold));
     r->out->grammar_cut = !whole;
     qsf_run_flush(r);
     return rc;
@@ -397,11 +310,12 @@ static int begin_hold(QsfRun *r, QsfErr *err) {
 int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *out, QsfErr *err) {
     QsfErr own = { 0 };
     if (err == NULL) err = &own;
-    QsfRun r = { .t = t, .g = g, .out = out, .id = -1, .first = true, .start_ns = qsf_now_ns() };
+    QsfRun r = { .t = t, .g = g, .out = out, .id = -1, .next = -1, .first = true, .start_ns = qsf_now_ns() };
     r.rules.rt = t->rt;
     r.rules.piece = &t->piece;
     r.rules.piece_cap = QSF_TIMELINE_PIECE;
     memset(out, 0, sizeof *out);
+    qsf_speculate_reset_counts(&t->rt->speculator);
     out->prompt_tokens = (uint32_t)g->n_prompt;
     int rc = open_filters(&r, err);
     if (rc != QSF_OK) return rc;

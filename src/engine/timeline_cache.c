@@ -53,7 +53,9 @@ int qsf_timeline_fit(QsfTimeline *t, QsfErr *err) {
 }
 
 void qsf_timeline_cut(QsfTimeline *t, uint32_t n) {
-    if (t->n_ids > n) t->n_ids = qsf_forward_truncate(t->rt->fwd, n);
+    if (t->n_ids <= n) return;
+    t->n_ids = qsf_forward_truncate(t->rt->fwd, n);
+    qsf_speculate_cut(&t->rt->speculator, t->n_ids);
 }
 
 /* Updates n_ids after an evaluation; the forward pass knows how many of the tokens reached the cache. */
@@ -81,6 +83,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     if (rc != QSF_OK) return rc;
     const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));
     t->n_ids = keep;
+    qsf_speculate_cut(&t->rt->speculator, keep);
     if (reused != NULL) *reused = keep;
     qsf_forward_expect(f, (uint32_t)(n - keep));
     qsf_ledger_freeze(&t->rt->ledger);
@@ -100,6 +103,7 @@ int qsf_timeline_ahead(QsfTimeline *t, const int32_t *ids, size_t n, const QsfAh
     o->progress(o->arg, same);
     if (n - same < o->least) return QSF_OK;
     *kept = t->n_ids = qsf_forward_truncate(f, same);
+    qsf_speculate_cut(&t->rt->speculator, *kept);
     qsf_forward_expect(f, (uint32_t)(n - *kept));
     int rc = QSF_OK;
     while (rc == QSF_OK && n - t->n_ids >= o->least) {

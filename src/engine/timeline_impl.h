@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by the files of the token loop: timeline.c chooses and evaluates tokens, timeline_output.c passes
- * on their text. */
+/* Shared by the files of the token loop: timeline.c evaluates tokens, timeline_choose.c chooses them,
+ * timeline_output.c passes on their text. */
 #ifndef QSF_ENGINE_TIMELINE_IMPL_H
 #define QSF_ENGINE_TIMELINE_IMPL_H
 
@@ -26,11 +26,44 @@ typedef struct QsfRun {
     bool hides; /* reasoning was closed: more of it is not emitted */
     int32_t id; /* the token whose text is emitted next, -1 after it was emitted */
     QSFParams params;
-    bool first;                 /* no token was sampled yet */
+    const float *logits; /* what the next token is chosen from */
+    int32_t next;        /* a token that was chosen and emitted, and is not evaluated yet; -1 = none */
+    bool verifies;       /* a pass with drafts is running, which began with n_ids = past and room for */
+    uint32_t past, room; /* this many positions */
+    bool first;          /* no token was sampled yet */
     uint64_t start_ns, evicted; /* evicted: positions, before this generation */
     bool done;                  /* out->stop says why */
     bool refused;               /* the text callback stopped the generation */
 } QsfRun;
+
+static inline bool qsf_run_cancelled(const QsfRun *r) {
+    const atomic_int *c = r->t->rt->cancel;
+    return c != NULL && atomic_load(c) != 0;
+}
+
+static inline const QsfThinkSplit *qsf_run_split(const QsfRun *r) { return r->splits ? &r->split : NULL; }
+
+/* ---- timeline_choose.c ---- */
+
+/* Whose turn is it? Fills ids[0..*n), QSF_HOLD_IDS at most, with tokens without a choice; *n 0: the next
+ * token is chosen, unless the generation has ended. Errors of a grammar. */
+int qsf_run_turn(QsfRun *r, int32_t *ids, uint32_t *n, QsfErr *err);
+/* Chooses the token after r->logits and emits its text; it is to be evaluated unless the generation has
+ * ended. Errors of the sampler and of a grammar. */
+int qsf_run_next(QsfRun *r, int32_t *id, QsfErr *err);
+/* Counts a token of the answer and emits its text. QSF_E_USAGE: it does not match the grammar. */
+int qsf_run_add(QsfRun *r, int32_t id, QsfErr *err);
+/* Passes on what the model says about a token, given the logits before it. */
+void qsf_run_look(QsfRun *r, const float *logits, int32_t id, float plain);
+/* After a token: false if it was the last one, by the limits, the context or a cancel; the generation has
+ * ended then. */
+bool qsf_run_goes_on(QsfRun *r);
+/* Returns how many tokens the answer may still have. */
+uint32_t qsf_run_left(const QsfRun *r);
+/* Is everything computed for the tokens of the answer? */
+bool qsf_run_is_whole(const QsfRun *r);
+
+/* ---- timeline_output.c ---- */
 
 /* Ends the generation, unless it has ended. */
 void qsf_run_end(QsfRun *r, QSFStop stop);

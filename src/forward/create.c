@@ -110,7 +110,8 @@ static void place_buffers(QsfForward *f) {
 /* create.c: gives the scratch memory the sizes of l; its contents are lost. On failure (QSF_E_BUDGET,
  * QSF_E_RUNTIME) everything is as before. */
 static void buffers_layout(const QsfForward *f, const QsfPlan *p, QsfLayout *l) {
-    qsf_layout_make(l, f->model, &f->shape, p->batch, p->ctx, p->kv, qsf_pool_threads(f->pool), p->exact);
+    qsf_layout_make(l, f->model, &f->shape, p->batch, p->draft_cols, p->ctx, p->kv, qsf_pool_threads(f->pool),
+                    p->exact);
 }
 
 /* create.c: gives the scratch memory the sizes of l; its contents are lost. On failure (QSF_E_BUDGET,

@@ -75,7 +75,7 @@ static int rest_of(QsfForward *f, uint32_t n, bool head, QsfErr *err) {
         memcpy(qsf_col(f, s, c), w->x + (size_t)c * s.width, s.width * sizeof(float));
     rc = qsf_steps_run(f, r->residual.block[w->exit].begin, qsf_split_step(f), err);
     if (rc == QSF_OK) qsf_states_show(f, n);
-    if (rc == QSF_OK && head) rc = qsf_head(f, n, NULL, NULL, err);
+    if (rc == QSF_OK && head) rc = qsf_head(f, n, NULL, err);
     qsf_steps_end_block(f);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);
     qsf_count(&f->n.passes, 1);

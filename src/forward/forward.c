@@ -42,21 +42,37 @@ static int columns(QsfForward *f, uint32_t col0, uint32_t n_cols, float *y, QsfE
     return rc;
 }
 
-static int all_columns(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err) {
-    uint32_t n_vocab = f->model->hp.n_vocab, most = head_cols(f);
-    for (uint32_t c0 = 0; c0 < n_cols; c0 += most) {
+/* Passes on the logits of columns [c0, c0 + n). false: no more are wanted. */
+static bool pass_on(QsfForward *f, uint32_t c0, uint32_t n, const float *y, QsfLogitsTo *to) {
+    const size_t n_vocab = f->model->hp.n_vocab, stride = qsf_pad16(f->model->hp.n_vocab);
+    bool more = true;
+    uint32_t c = 0;
+    for (; more && c < n; c++) {
+        to->n++;
+        if (to->verify != NULL)
+            more = to->verify(to->arg, f->past + c0 + c, y + c * stride);
+        else
+            to->all(to->arg, f->past + c0 + c, y + c * stride);
+    }
+    if (y != f->logits) memcpy(f->logits, y + (c - 1) * stride, n_vocab * sizeof *y);
+    return more;
+}
+
+static int all_columns(QsfForward *f, uint32_t n_cols, QsfLogitsTo *to, QsfErr *err) {
+    const uint32_t most = head_cols(f);
+    bool more = true;
+    for (uint32_t c0 = 0; more && c0 < n_cols; c0 += most) {
         uint32_t n = n_cols - c0 < most ? n_cols - c0 : most;
         float *y = n == 1 ? f->logits : f->spare;
         int rc = columns(f, c0, n, y, err);
         if (rc != QSF_OK) return rc;
-        for (uint32_t c = 0; c < n; c++) all(arg, f->past + c0 + c, y + (size_t)c * qsf_pad16(n_vocab));
-        if (n > 1) memcpy(f->logits, y + (size_t)(n - 1) * qsf_pad16(n_vocab), n_vocab * sizeof *y);
+        more = pass_on(f, c0, n, y, to);
     }
     return QSF_OK;
 }
 
-int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err) {
-    return all != NULL ? all_columns(f, n_cols, all, arg, err) : columns(f, n_cols - 1, 1, f->logits, err);
+int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsTo *to, QsfErr *err) {
+    return to != NULL ? all_columns(f, n_cols, to, err) : columns(f, n_cols - 1, 1, f->logits, err);
 }
 
 /* Bytes of a resident embedding table to fill after each evaluation, once the weights are pinned. */
@@ -105,12 +121,13 @@ static int begin_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, 
     qsf_kvrecent_begin(&f->kv, f->past, n, f->mem + f->l.recent, qsf_recurrent_old_recent(&f->recurrent),
                        qsf_recurrent_new_recent(&f->recurrent));
     qsf_reduction_begin_pass(f, n);
+    if (f->keeps) f->reduction.measures = false; /* as in passes over one token */
     if (f->past == 0) f->rope_ctx = f->wanted_ctx;
     qsf_rope_angles(f, n);
     return QSF_OK;
 }
 
-/* The positions of a complete pass are in the cache. */
+/* The first n positions of a complete pass are in the cache. */
 static void commit_pass(QsfForward *f, uint32_t n) {
     qsf_steps_end_pass(f, n);
     f->kv.n_past += n;
@@ -121,9 +138,9 @@ static void commit_pass(QsfForward *f, uint32_t n) {
 }
 
 /* One pass of n <= l.n_cols columns through the model. A failed pass only leaves rows after n_past, which
- * the next pass overwrites. */
-static int run_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg,
-                    QsfErr *err) {
+ * the next pass overwrites, and so does what a pass with drafts takes back. */
+static int run_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsTo *to, QsfErr *err) {
+    qsf_replay_begin(f, to != NULL && to->verify != NULL && n > 1);
     int rc = begin_pass(f, ids, n, head, err);
     if (rc != QSF_OK) return rc;
     qsf_threads_begin_pass(f, n);
@@ -136,14 +153,21 @@ static int run_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, Qs
         qsf_exit_keep(f, ids[0]);
     else if (rc == QSF_OK)
         qsf_states_show(f, n);
-    if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
+    if (rc == QSF_OK && head) rc = qsf_head(f, n, to, err);
     qsf_steps_end_block(f);
     qsf_threads_end_pass(f, rc == QSF_OK);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);
     if (f->routes != NULL) qsf_routes_write(f->routes);
     qsf_count(&f->n.passes, 1);
     if (f->past + n > f->observe_from) qsf_kvlists_weighed_pass(&f->kv.lists, f->past, n, rc == QSF_OK);
-    if (rc == QSF_OK) commit_pass(f, n);
+    const uint32_t stay = f->keeps ? to->n : rc == QSF_OK ? n : 0;
+    if (stay > 0 && stay < n) {
+        const int again = qsf_replay(f, stay, err);
+        if (again != QSF_OK) return again;
+    }
+    if (stay > 0) commit_pass(f, stay);
+    if (stay < n) qsf_kvcache_truncate(&f->kv, f->kv.n_past);
+    if (f->keeps && stay < n) qsf_states_gone(f, f->kv.n_past);
     return rc;
 }
 
@@ -159,13 +183,14 @@ static uint32_t chunk_cols(const QsfForward *f, bool all) {
 
 /* A prompt, in passes of as many columns as the plan has memory for. */
 static int run_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
+    QsfLogitsTo to = { .all = all, .arg = arg };
     uint32_t most = chunk_cols(f, all != NULL);
     for (size_t done = 0; done < n;) {
         const uint32_t room = qsf_evicting_make_room(f, n - done, n > 1);
         uint32_t cols = n - done < most ? (uint32_t)(n - done) : most;
         if (cols > room) cols = room;
         const bool head = !f->fills && (all != NULL || done + cols == n);
-        int rc = run_pass(f, ids + done, cols, head, all, arg, err);
+        int rc = run_pass(f, ids + done, cols, head, all != NULL ? &to : NULL, err);
         if (rc != QSF_OK) return rc;
         done += cols;
         atomic_store_explicit(&f->n.chunk_done, (uint32_t)done, memory_order_relaxed);
@@ -177,7 +202,7 @@ static int run_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn a
 static int run_exiting(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
     int rc = QSF_OK;
     for (size_t i = 0; rc == QSF_OK && i < n; i++) {
-        rc = run_pass(f, ids + i, 1, true, NULL, NULL, err);
+        rc = run_pass(f, ids + i, 1, true, NULL, err);
         if (rc == QSF_OK) rc = qsf_exit_decide(f, err);
         if (rc == QSF_OK && all != NULL) all(arg, f->kv.n_past - 1, f->logits);
     }
@@ -216,7 +241,6 @@ static int begin_eval(QsfForward *f, Eval *e, bool reduced, const int32_t *ids, 
     qsf_reduction_begin(f, reduced);
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
     atomic_store_explicit(&f->n.chunk_total, (uint32_t)n, memory_order_relaxed);
-    if (e->prompt) keep_border(f);
     return QSF_OK;
 }
 
@@ -235,6 +259,7 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
     if (err == NULL) err = &own;
     int rc = begin_eval(f, &e, false, ids, n, err);
     if (rc != QSF_OK || n == 0) return rc;
+    if (e.prompt) keep_border(f);
     rc = run_chunks(f, ids, n, all, arg, err);
     end_eval(f, &e, rc);
     return rc;
@@ -246,7 +271,48 @@ int qsf_forward_decode(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn 
     if (err == NULL) err = &own;
     int rc = begin_eval(f, &e, true, ids, n, err);
     if (rc != QSF_OK || n == 0) return rc;
+    if (e.prompt) keep_border(f);
     rc = f->reduction.exiting ? run_exiting(f, ids, n, all, arg, err) : run_chunks(f, ids, n, all, arg, err);
+    end_eval(f, &e, rc);
+    return rc;
+}
+
+/* Recent positions are those of a tile and before it, so only positions of one tile can be taken back. */
+static uint32_t same_tile(const QsfForward *f) {
+    for (uint32_t i = 0; i < f->kv.n; i++)
+        if (f->kv.recent.on[i]) return QK_KV_TILE - 1 - f->kv.n_past % QK_KV_TILE;
+    return UINT32_MAX;
+}
+
+static const char *why_not(const QsfForward *f) {
+    if (f->l.draft_cols < 2) return "the plan has no memory for it";
+    if (qsf_evict_observes(f->evict.kind)) return "the eviction policy weighs every position";
+    return f->routes != NULL ? "choices of experts are recorded" : NULL;
+}
+
+uint32_t qsf_forward_verifiable(const QsfForward *f, const char **why) {
+    const char *reason = why_not(f);
+    if (why != NULL) *why = reason;
+    if (reason != NULL || f->broken) return 0;
+    const bool head_streams = !qsf_weights_pinned(f->weights, qsf_weights_n_units(f->weights) - 1);
+    const uint32_t limits[] = { f->l.n_cols, head_streams ? head_cols(f) : UINT32_MAX, qsf_evicting_spare(f),
+                                same_tile(f) };
+    uint32_t n = f->l.draft_cols;
+    for (unsigned i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i] < n) n = limits[i];
+    return n;
+}
+
+int qsf_forward_verify(QsfForward *f, const int32_t *ids, uint32_t n, QsfVerifyFn fn, void *arg,
+                       QsfErr *err) {
+    QsfErr own = { 0 };
+    QsfLogitsTo to = { .verify = fn, .arg = arg };
+    Eval e;
+    if (err == NULL) err = &own;
+    int rc = begin_eval(f, &e, false, ids, n, err);
+    if (rc != QSF_OK || n == 0) return rc;
+    e.prompt = false;
+    rc = run_pass(f, ids, n, true, &to, err);
     end_eval(f, &e, rc);
     return rc;
 }

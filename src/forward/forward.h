@@ -92,6 +92,19 @@ int qsf_forward_fill_given(QsfForward *f, const int32_t *ids, size_t n, const Qs
  * position can be given. */
 void qsf_forward_own_state(const QsfForward *f, float *dst);
 
+/* ---- drafts (src/speculate) ---- */
+
+/* Like QsfLogitsFn; false: nothing after this position is wanted. */
+typedef bool (*QsfVerifyFn)(void *arg, uint32_t pos, const float *logits);
+/* Returns how many positions qsf_forward_verify can evaluate now and take back again: 0 or 1 if it cannot,
+ * with the reason in *why (static), otherwise NULL; why may be NULL. Between two evals. */
+uint32_t qsf_forward_verifiable(const QsfForward *f, const char **why);
+/* Appends ids[0..n), n <= qsf_forward_verifiable, in one pass, and calls fn for each position in order until
+ * it returns false. The positions after that one are taken back: everything is as if they had never been
+ * evaluated, and qsf_forward_logits are those of the last position that stays. With everything, as
+ * qsf_forward_eval, whose errors it has; after an error the positions whose logits fn has received stay. */
+int qsf_forward_verify(QsfForward *f, const int32_t *ids, uint32_t n, QsfVerifyFn fn, void *arg, QsfErr *err);
+
 /* ---- quality (src/plan/quality.h) ---- */
 
 /* Between two evals: sets what qsf_forward_decode leaves out; the first is nothing. */

@@ -82,6 +82,8 @@ struct QsfForward {
     uint32_t pass_cols;    /* columns of the pass; the head may compute fewer. 0: none is running */
     uint64_t work_before;  /* n.work when it began */
     float *y;              /* QSF_BUF_LOGITS: column col0 */
+    bool keeps;            /* what states are made of is kept (replay.c) */
+    uint64_t kept;         /* floats of a column that are */
     uint32_t block;        /* its time is being counted; QSF_NONE = none */
     uint64_t block_ns, block_wait_ns;
 
@@ -128,8 +130,25 @@ void qsf_steps_end_block(QsfForward *f);
 /* A pass over n columns succeeded: counts them as work. */
 void qsf_steps_end_pass(QsfForward *f, uint32_t n);
 
-/* Logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
-int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);
+/* Who receives logits. */
+typedef struct QsfLogitsTo {
+    QsfLogitsFn all;    /* of all columns; NULL = none */
+    QsfVerifyFn verify; /* of columns until it returns false; NULL = none */
+    void *arg;
+    uint32_t n; /* columns that it has received */
+} QsfLogitsTo;
+
+/* Logits of column n_cols - 1 into f->logits, or of all columns to `to` and the last one also there. */
+int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsTo *to, QsfErr *err);
+
+/* ---- replay.c: states after some of the columns of a pass ---- */
+
+/* A pass whose last columns may be taken back begins, or one that has no such columns. */
+void qsf_replay_begin(QsfForward *f, bool keeps);
+/* Before step s of that pass: keeps what its state is made of. */
+void qsf_replay_keep(QsfForward *f, const QsfStep *s);
+/* Before the commit: the new states become those after the first n >= 1 columns. */
+int qsf_replay(QsfForward *f, uint32_t n, QsfErr *err);
 
 /* states.c: returns the first step that computes only columns whose logits are needed. */
 static inline uint32_t qsf_split_step(const QsfForward *f) {

@@ -237,6 +237,11 @@ uint32_t qsf_evicting_room(const QsfForward *f) {
     return f->kv.ctx - f->kv.n_past;
 }
 
+uint32_t qsf_evicting_spare(const QsfForward *f) {
+    if (f->evict.kind == QSF_EVICT_NONE) return qsf_evicting_room(f);
+    return f->shrink_to > 0 ? 0 : qsf_kvcache_room(&f->kv, limit(f, false));
+}
+
 /* The cache becomes as small as qsf_forward_relieve wants it. */
 static void shrink(QsfForward *f) {
     const uint32_t tiles = qsf_kvcache_evict(&f->kv, &f->evict, f->shrink_to);

@@ -18,7 +18,10 @@ void qsf_reserve_trim(QsfForward *f, uint32_t n);
 
 /* Returns how many positions can be stored without an eviction. */
 uint32_t qsf_evicting_room(const QsfForward *f);
-/* The same; if there is no room, the policy evicts first. n: positions still to be evaluated;
+/* Returns how many positions can be stored before the policy chooses what to evict; not of one that observes.
+ */
+uint32_t qsf_evicting_spare(const QsfForward *f);
+/* As qsf_evicting_room; if there is no room, the policy evicts first. n: positions still to be evaluated;
  * prompt: there were several. */
 uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt);
 /* A prompt was evaluated. */

@@ -141,6 +141,7 @@ static int (*const whole[QSF_OP_N])(QsfForward *f, const QsfStep *s, QsfErr *err
 };
 
 static int whole_step(QsfForward *f, const QsfStep *s, QsfErr *err) {
+    qsf_replay_keep(f, s);
     const QsfStepClock clock = qsf_step_begin(f);
     int rc = whole[s->op](f, s, err);
     qsf_step_end(f, &clock, f->profile != NULL ? &f->profile->step[s - f->model->prog.step] : NULL);

@@ -139,8 +139,54 @@ static uint64_t staged_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types
     return most * staged_tiles(n_cols);
 }
 
-void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
-                     QsfKvTypes types, int threads, bool exact) {
+/* What is only read by outputs is left out: queries, and C of a scan. */
+void qsf_state_inputs(const QsfStep *s, QsfStateInputs *in) {
+    QsfSlice a = s->in, c = s->in3;
+    *in = (QsfStateInputs){ .n = 1 };
+    switch (s->op) {
+    case QSF_OP_SHIFT:
+    case QSF_OP_CONV: break;
+    case QSF_OP_SCAN1:
+    case QSF_OP_SCAN2:
+        c.width = s->u.scan.groups * s->u.scan.n;
+        in->n = 3;
+        break;
+    case QSF_OP_DELTA:
+        a.off += s->u.delta.k_heads * s->u.delta.k_dim;
+        a.width -= s->u.delta.k_heads * s->u.delta.k_dim;
+        in->n = 3;
+        break;
+    case QSF_OP_WKV: break;
+    default: in->n = 0;
+    }
+    in->part[0] = a;
+    in->part[1] = s->in2;
+    in->part[2] = c;
+    for (uint32_t i = 0; i < in->n; i++) in->floats += qsf_pad16(in->part[i].width);
+}
+
+/* Room for the logits of the positions of a pass, and for what states are made of. */
+static void place_drafts(QsfLayout *l, const QsfModel *m, uint32_t draft_cols) {
+    const uint64_t logits = (uint64_t)draft_cols * qsf_pad16(m->hp.n_vocab);
+    l->draft_cols = draft_cols;
+    if (draft_cols > 1 && draft_cols * (m->prog.col_floats - m->prog.head_floats) < logits) {
+        const uint64_t at = place(l,
+                                  4 * logits); /* whatever n_cols is: more columns never take less memory */
+        if (l->spare_floats < logits) {
+            l->spare = at;
+            l->spare_floats = logits;
+        }
+    }
+    for (uint32_t i = 0; i < m->prog.n_steps; i++) {
+        QsfStateInputs in;
+        qsf_state_inputs(&m->prog.step[i], &in);
+        l->kept_floats += in.floats;
+    }
+    l->kept = place(l, draft_cols > 1 ? 4 * (draft_cols - 1) * l->kept_floats : 0);
+}
+
+void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t draft_cols,
+                     uint32_t ctx, QsfKvTypes types, int threads, bool exact) {
     const QsfProgram *p = &m->prog;
     uint64_t scratch, parts, spans = ctx > QK_KV_SPAN ? qk_kv_spans(ctx) : 0;
     memset(l, 0, sizeof *l);
@@ -164,6 +210,7 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->exact = place(l, 4u * (uint64_t)threads * l->exact_stride);
     l->chosen = place(l, s->on_demand ? 4ull * n_cols : 0);
     l->row = place(l, s->row_bytes);
+    place_drafts(l, m, draft_cols);
     l->total = qsf_pages(l->total);
 }
 

@@ -75,11 +75,24 @@ typedef struct QsfLayout {
     uint64_t exact_stride;  /* floats */
     uint64_t chosen;        /* (n_cols) column numbers, 0 bytes without experts */
     uint64_t row;           /* one quantized embedding row */
+    uint64_t kept;          /* (draft_cols - 1) columns of what states are made of (forward/replay.h) */
+    uint64_t kept_floats;   /* of one of them */
+    uint32_t draft_cols;    /* positions of a pass with drafts; 0: there are none */
     uint64_t total;
 } QsfLayout;
 
-void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
-                     QsfKvTypes types, int threads, bool exact);
+/* draft_cols <= n_cols. */
+void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t draft_cols,
+                     uint32_t ctx, QsfKvTypes types, int threads, bool exact);
+
+/* What a step needs to continue its state once more, beside the old state: parts of its inputs. */
+typedef struct QsfStateInputs {
+    QsfSlice part[3]; /* (n) */
+    uint32_t n;
+    uint32_t floats; /* of all, each padded to 16 floats */
+} QsfStateInputs;
+/* Fills *in; n is 0 for a step without a state. */
+void qsf_state_inputs(const QsfStep *s, QsfStateInputs *in);
 
 /* Returns the runs of tiles of a cache: one for each head's K, and one for its V unless it is K. */
 static inline uint32_t qsf_kv_runs(const QsfKvSpec *spec) { return (spec->v_is_k ? 1u : 2u) * spec->heads; }

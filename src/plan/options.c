@@ -49,6 +49,11 @@ static QsfGuessing ahead_of(const QSFSettings *s) {
     return a == QSF_GUESSING_N ? QSF_GUESSING_AUTO : a;
 }
 
+static QsfDrafting drafting_of(const QSFSettings *s) {
+    const QsfDrafting d = qsf_drafting_parse(s->speculate);
+    return d != QSF_DRAFTING_N ? d : QSF_DRAFTING_AUTO;
+}
+
 static QsfIoDirect direct_of(const QSFSettings *s) {
     QsfIoDirect d = qsf_io_direct_parse(s->direct);
     return d != QSF_DIRECT_N ? d : QSF_DIRECT_AUTO;
@@ -64,6 +69,7 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, QsfPlanMemory
     p->stream.kind = io_of(s);
     p->stream.direct = direct_of(s);
     p->stream.ahead = ahead_of(s);
+    p->drafting = drafting_of(s);
     p->threads = thread_count(s);
     p->threads_auto = s->threads <= 0;
     p->embedding = s->embedding < QSF_EMBEDDING_N ? (QsfEmbedding)s->embedding : QSF_EMBEDDING_AUTO;

@@ -54,14 +54,35 @@ static uint32_t useful_batch(const QsfPricing *s, uint64_t left) {
     return n > BATCH_ENOUGH ? (uint32_t)n : BATCH_ENOUGH;
 }
 
-/* A larger chunk reads streamed weights less often during prefill; it may use a sixteenth of the budget.
+/* Memory for passes with drafts: the most columns for which `room` is enough. Returns what it takes. */
+static uint64_t take_drafts(const QsfPricing *s, QsfConfig *c, uint64_t room) {
+    uint64_t rows[QSF_MEM_N];
+    const uint64_t before = qsf_pricing_rows(s, c, rows);
+    const uint32_t batch = qsf_pricing_batch(s, c);
+    if (s->o->drafting == QSF_DRAFTING_OFF || batch < 2) return 0;
+    for (c->draft_cols = batch < QSF_DRAFT_COLS ? batch : QSF_DRAFT_COLS; c->draft_cols > 1;
+         c->draft_cols /= 2) {
+        const uint64_t more = qsf_pricing_rows(s, c, rows) - before;
+        if (more <= room) return more;
+    }
+    c->draft_cols = 0;
+    return 0;
+}
+
+/* A larger chunk reads streamed weights less often during prefill; it may use a sixteenth of the budget, of
+ * which half may be for drafts.
  * Returns what is left for pins: the whole sixteenth is set aside, so that more memory never means fewer
  * pins. */
-static uint64_t grow_batch(const QsfPricing *s, QsfConfig *c, uint64_t left) {
+static uint64_t grow_batch(const QsfPricing *s, QsfConfig *c, uint64_t left, bool lowered) {
     uint64_t now = activations(s, c, c->batch), share = s->budget / 16 > now ? s->budget / 16 - now : 0;
     uint32_t most = useful_batch(s, left);
-    if (s->o->batch != 0 || c->batch < QSF_BATCH_LEAST) return left;
+    if (c->batch < QSF_BATCH_LEAST) return left;
     share = min_u64(share, left);
+    const uint64_t drafts = lowered ? 0 : take_drafts(s, c, share / 2);
+    if (s->o->batch != 0) return left - drafts;
+    now = activations(s, c, c->batch);
+    share -= drafts;
+    left -= drafts;
     while (c->batch < most && activations(s, c, c->batch + BATCH_STEP) - now <= share) c->batch += BATCH_STEP;
     return left - (c->batch == most ? activations(s, c, c->batch) - now : share);
 }
@@ -119,7 +140,7 @@ static QsfSpread spread(const QsfPricing *s, QsfConfig *c, uint64_t room, bool l
 
 /* lowered: the budget is too small for the preferred configuration, so all unpinned weights stream. */
 static void pin_some(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p) {
-    uint64_t left = grow_batch(s, c, s->budget - qsf_pricing_rows(s, c, p->rows));
+    uint64_t left = grow_batch(s, c, s->budget - qsf_pricing_rows(s, c, p->rows), lowered);
     QsfSpread r = spread(s, c, c->pinned_unit_bytes + (lowered ? 0 : left), lowered, p);
     c->pinned_unit_bytes = r.held;
     p->expert_slots = r.slots;
@@ -199,6 +220,8 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->stage_bytes = s->shape.stage_bytes;
     p->embed_rows = c->embed_rows;
     p->sketch_bytes = s->sketch.total;
+    p->draft_cols = c->draft_cols;
+    p->lookup_tokens = c->draft_cols > 0 ? qsf_lookup_tokens(c->ctx) : 0;
     p->stream = s->o->stream;
 }
 
@@ -262,10 +285,12 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     p->expert_slot_bytes = s->shape.expert_slot;
     p->active_bytes = qsf_quality_reduces(&s->o->quality) ? qsf_quality_bytes(&s->o->quality, s->m)
                                                           : s->shape.active_bytes;
-    if (c->n_slots == 0)
+    if (c->n_slots == 0) {
         pin_all(s, p);
-    else
+        (void)take_drafts(s, c, s->budget - qsf_pricing_rows(s, c, p->rows));
+    } else {
         pin_some(s, c, lowered, p);
+    }
     p->disk_bytes = disk_bytes(s, p);
     const bool streams = c->n_slots > 0 || p->expert_slots > 0;
     int rc = streams && s->o->pin_cap == UINT64_MAX ? lend(s, c, p, err) : QSF_OK;

@@ -13,6 +13,7 @@
 #include "src/model/model.h"
 #include "src/plan/kvtypes.h"
 #include "src/plan/quality.h"
+#include "src/plan/speculate.h"
 #include "src/plan/stream_config.h"
 
 #define QSF_CTX_DEFAULT    4096u
@@ -46,6 +47,7 @@ typedef struct QsfPlanOptions {
     int threads;                  /* compute threads, >= 1 */
     bool threads_auto;            /* the most that may be used: how many are used is measured */
     bool exact;                   /* float activations (bigger scratch) */
+    QsfDrafting drafting;         /* where drafts come from */
     QsfQuality quality;           /* what the passes of an answer leave out; skipped blocks are pinned last */
     uint64_t text_bytes;          /* messages of a conversation, for an automatic budget */
     bool commands;                /* messages name chat commands, as QSFSettings.commands */
@@ -112,6 +114,8 @@ typedef struct QsfPlan {
     bool embed_resident;        /* the embedding table is in RAM (pinned head of a tied model counts) */
     uint32_t embed_rows;        /* rows of the embedding row cache; 0 = none (or resident) */
     uint64_t sketch_bytes;      /* memory of the sketch of the head; 0: none */
+    uint32_t draft_cols;        /* positions of a pass with drafts; 0: no memory is left for them, or off */
+    uint32_t lookup_tokens;     /* of the text in which drafts are looked up; 0: none */
     QsfStreamConfig stream;
     uint64_t pinned_bytes;   /* weights, without padding; as the rest when the context is full */
     uint64_t streamed_bytes; /* weights streamed for one token of an answer; of experts the average */

@@ -6,6 +6,7 @@
 #include "src/base/checked.h"
 #include "src/plan/options.h"
 #include "src/plan/plan_impl.h"
+#include "src/plan/speculate.h"
 #include "src/plan/units.h"
 
 #define STACK_BYTES (256u * 1024)
@@ -93,7 +94,8 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     const QsfHparams *hp = &s->m->hp;
     const QsfKvTypes types = qsf_pricing_kv(s, c);
     QsfLayout l;
-    qsf_layout_make(&l, s->m, &s->shape, qsf_pricing_batch(s, c), c->ctx, types, s->o->threads, s->o->exact);
+    qsf_layout_make(&l, s->m, &s->shape, qsf_pricing_batch(s, c), c->draft_cols, c->ctx, types, s->o->threads,
+                    s->o->exact);
     const uint64_t groups = s->shape.on_demand ? 1u + (uint64_t)s->o->threads : 1;
     rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + groups * s->shape.group_bytes +
                            qsf_pages(4 * s->shape.param_floats) + s->sketch.total;
@@ -110,7 +112,8 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
                                             : qsf_rowcache_bytes(c->embed_rows, s->shape.embed_row_bytes);
     rows[QSF_MEM_TOKENIZER] = s->o->tokenizer_bytes;
     rows[QSF_MEM_META] = meta_bytes(s);
-    rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes + qsf_plan_timeline_bytes(qsf_plan_wanted_ctx(s));
+    rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes + qsf_plan_timeline_bytes(qsf_plan_wanted_ctx(s)) +
+                               (c->draft_cols > 0 ? qsf_lookup_bytes(qsf_lookup_tokens(c->ctx)) : 0);
     rows[QSF_MEM_STACKS] = stack_bytes(s);
     rows[QSF_MEM_CODE] = code_bytes(s);
     rows[QSF_MEM_KERNEL] = QSF_MIB + s->budget / 1000 * 3;

@@ -211,6 +211,27 @@ static void put_experts(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt)
     qsf_strbuf_addf(b, ", \"expert_slots\": %u", p->expert_slots);
 }
 
+static void put_by_position(QsfStrbuf *b, const QSFSpeculation *s, bool accepted) {
+    qsf_strbuf_addf(b, ", \"%s\": {", accepted ? "accepted" : "drafted");
+    for (uint32_t i = 0; i < s->n_sources; i++) {
+        const uint64_t *n = accepted ? s->source[i].accepted : s->source[i].drafted;
+        qsf_strbuf_addf(b, "%s\"%s\": [", i > 0 ? ", " : "", s->source[i].name);
+        for (uint32_t k = 0; k + 1 < s->width; k++)
+            qsf_strbuf_addf(b, "%s%llu", k > 0 ? ", " : "", (unsigned long long)n[k]);
+        qsf_strbuf_adds(b, "]");
+    }
+    qsf_strbuf_adds(b, "}");
+}
+
+/* By position behind the token that was chosen. */
+static void put_speculation(QsfStrbuf *b, const QsfRuntime *rt) {
+    QSFSpeculation s;
+    qsf_speculate_info(&rt->speculator, &s);
+    put_real(b, "tokens_per_pass", s.passes > 0 ? (double)s.tokens / (double)s.passes : 1);
+    put_by_position(b, &s, false);
+    put_by_position(b, &s, true);
+}
+
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
     char io[64] = "", notice[256];
     put_real(b, "prefill_tps", f->prefill_tps);
@@ -234,6 +255,7 @@ void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
                     rt->plan.threads_auto && rt->threads > 1 ? "true" : "false");
     qsf_json_put_string(b, qk_level_name(rt->table.level), strlen(qk_level_name(rt->table.level)));
     put_quality(b, rt);
+    put_speculation(b, rt);
     qsf_strbuf_addf(b, ", \"k_type\": \"%s\", \"v_type\": \"%s\"", qk_kv_name(rt->plan.kv.k),
                     qk_kv_name(rt->plan.kv.v));
 }

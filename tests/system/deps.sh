@@ -6,7 +6,7 @@
 cd "$QSF_SRCDIR" || exit 1
 tab=$(printf '\t')
 
-engine='src/base/* src/file/* src/jinja/* src/token/* src/chat/* src/model/* src/plan/* src/stream/* src/kv/* src/forward/* src/sample/* src/grammar/* kernels/*'
+engine='src/base/* src/file/* src/jinja/* src/token/* src/chat/* src/model/* src/plan/* src/stream/* src/kv/* src/forward/* src/sample/* src/grammar/* src/speculate/* kernels/*'
 
 # Allowed includes, by the path written in #include "...". "api" is include/; DIR/= is the files in DIR, not those in
 # its folders.
@@ -32,6 +32,7 @@ allowed() {
     src/kv/*) echo 'src/base/* src/kv/* src/plan/* src/model/* kernels/*' ;;
     src/forward/*) echo 'src/base/* src/forward/* src/kv/* src/stream/* src/plan/* src/model/* src/file/* src/token/tokenizer.h kernels/* api' ;;
     src/sample/*) echo 'src/base/* src/sample/* kernels/* api' ;;
+    src/speculate/*) echo 'src/base/* src/speculate/* src/forward/* src/plan/* src/model/* src/token/tokenizer.h api' ;;
     src/grammar/*) echo 'src/base/* src/grammar/* src/token/tokenizer.h' ;;
     src/cli/*) echo 'src/base/* src/cli/* api' ;;
     src/engine/*) echo "$engine src/engine/* api" ;;

@@ -133,6 +133,7 @@ static bool read_all(Load *l, const int32_t *ids) {
 static int restore(Load *l, QsfTimeline *t, const int32_t *ids, QsfErr *err) {
     QsfErr none = { 0 };
     t->n_ids = 0;
+    qsf_speculate_cut(&t->rt->speculator, 0);
     int rc = qsf_forward_restore(l->f, l->n, err);
     if (rc != QSF_OK) return rc;
     (void)posix_fadvise(l->file.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -174,6 +175,7 @@ static int restore_lists(Load *l, QsfTimeline *t, QsfErr *err) {
     const uint32_t n = l->file.seg[0].to, ctx = qsf_forward_ctx(l->f);
     QsfErr none = { 0 };
     t->n_ids = 0;
+    qsf_speculate_cut(&t->rt->speculator, 0);
     int rc = qsf_timeline_grow(t, n, err);
     if (rc == QSF_OK) rc = qsf_forward_restore(l->f, n < ctx ? n : ctx, err);
     if (rc != QSF_OK) return rc;

@@ -58,6 +58,7 @@ static void live_plans(void **state) {
         { "protected-prefix", "9" },
         { "memory-threshold-mb", "77" },
         { "expert-ahead", "on" },
+        { "speculate", "off" },
     };
     static const char *const other[][2] = { { "batch", "99" }, { "cpu-mask", "ref" }, { "top-k", "7" } };
     char err[256], text[QSF_SETTING_TEXT], want[QSF_SETTING_TEXT];

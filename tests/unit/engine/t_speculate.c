@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Answers with drafts are those without, in every respect but speed: whatever samples, holds or ends them.
+ * The second answer to the same prompt finds the first one, so its drafts are right; text that repeats with
+ * other ends makes them wrong. */
+#include <unistd.h>
+
+#include "tests/harness/qsf_test.h"
+
+#include "src/engine/timeline.h"
+#include "tests/harness/gguf_build.h"
+
+enum { CTX = 160, TOKENS = 60, MOST = 256 };
+
+typedef struct Answer {
+    QSFParams params;
+    char text[8192];
+    size_t len;
+    int32_t ids[MOST];
+    uint32_t n, ticks;
+    double entropy; /* of all tokens, as looked at */
+} Answer;
+
+static atomic_int cancel;
+
+static void on_params(void *arg, QSFParams *out) { *out = ((Answer *)arg)->params; }
+
+static int on_text(void *arg, int32_t id, const char *text, size_t len) {
+    Answer *a = arg;
+    memcpy(a->text + a->len, text, len);
+    a->len += len;
+    if (id >= 0) a->ids[a->n++] = id;
+    return 0;
+}
+
+static void on_tick(void *arg, const QsfSample *s) {
+    if (s != NULL) ((Answer *)arg)->ticks++;
+}
+
+static void on_token(void *arg, const QSFToken *t) { ((Answer *)arg)->entropy += (double)t->entropy; }
+
+/* ---- what is varied ---- */
+
+typedef int (*Writer)(const char *path);
+
+static int write_llama(const char *path) {
+    const QsfTinySpec spec = { 0 };
+    return qsf_test_write_tiny_llama(path, &spec);
+}
+static int write_mamba(const char *path) { return qsf_test_write_tiny_mamba(path, 3); }
+static int write_experts(const char *path) { return qsf_test_write_tiny_experts(path, 5); }
+
+static const Writer writers[] = { write_llama, write_mamba, write_experts };
+
+typedef struct Way {
+    uint64_t pin;
+    int threads;
+    const char *kv, *eviction;
+    bool none; /* no drafts are possible */
+} Way;
+
+static const Way ways[] = {
+    { UINT64_MAX, 1, "auto", "none", false }, { 0, 2, "q8", "none", false },
+    { UINT64_MAX, 2, "q2", "none", false },   { UINT64_MAX, 1, "f16", "sliding", false },
+    { 300000, 1, "f32", "none", false },      { UINT64_MAX, 1, "auto", "h2o", true },
+};
+
+typedef struct Kind {
+    float temperature;
+    float repeat, dry;
+    int32_t mirostat;
+    const char *regex, *stop;
+} Kind;
+
+static const Kind kinds[] = {
+    { 0, 1, 0, 0, NULL, NULL },
+    { 0.8f, 1, 0, 0, NULL, NULL },
+    { 0.3f, 1.3f, 0.8f, 0, NULL, NULL },
+    { 0.7f, 1, 0, 2, NULL, NULL },
+    { 0.9f, 1, 0, 0, "([a-c]x|hello world )*", NULL },
+    { 0, 1, 0, 0, "(ab){3}(cd)*", NULL },
+    { 0.5f, 1, 0, 0, NULL, "a" },
+};
+
+static QSFParams params_of(const Kind *k) {
+    QSFParams p = { .temperature = k->temperature,
+                    .top_p = 1,
+                    .repeat_penalty = k->repeat,
+                    .repeat_last_n = 32,
+                    .dry = k->dry,
+                    .dry_base = 1.75f,
+                    .dry_length = 2,
+                    .mirostat = k->mirostat,
+                    .mirostat_tau = 3,
+                    .mirostat_eta = 0.1f,
+                    .max_tokens = TOKENS,
+                    .seed_set = true,
+                    .seed = 11,
+                    .ignore_eos = k->regex == NULL };
+    if (k->regex != NULL) {
+        p.grammar_kind = QSF_GRAMMAR_REGEX;
+        snprintf(p.grammar, sizeof p.grammar, "%s", k->regex);
+    }
+    return p;
+}
+
+static const int32_t prompt[] = { 1,   270, 271, 280, 265, 290, 299, 277, 262, 261, 288, 295, 270, 271,
+                                  280, 265, 271, 280, 265, 270, 271, 280, 266, 290, 299, 270, 271, 280 };
+#define N_PROMPT (sizeof prompt / sizeof *prompt)
+
+typedef struct Rig {
+    QsfRuntime rt;
+    QsfTimeline t;
+} Rig;
+
+static void open_rig(Rig *r, const char *path, const Way *w, const char *speculate) {
+    QsfErr err = { 0 };
+    QsfRuntimeOptions o = { .cancel = &cancel };
+    qsf_settings_default(&o.settings);
+    o.settings.ctx = CTX;
+    o.settings.pin = w->pin;
+    o.settings.threads = w->threads;
+    snprintf(o.settings.kv, sizeof o.settings.kv, "%s", w->kv);
+    snprintf(o.settings.eviction, sizeof o.settings.eviction, "%s", w->eviction);
+    snprintf(o.settings.speculate, sizeof o.settings.speculate, "%s", speculate);
+    qsf_test_expect_ok(qsf_runtime_open(&r->rt, path, &o, &err), &err);
+    qsf_test_expect_ok(qsf_timeline_init(&r->t, &r->rt, &err), &err);
+}
+
+static void close_rig(Rig *r) {
+    qsf_timeline_free(&r->t);
+    qsf_runtime_close(&r->rt);
+}
+
+static QsfGeneration answer(Rig *r, const int32_t *ids, size_t n, const Kind *k, Answer *a) {
+    QsfGeneration out;
+    QsfErr err = { 0 };
+    *a = (Answer){ .params = params_of(k) };
+    const QsfGenerate g = { .prompt = ids,
+                            .n_prompt = n,
+                            .continues = true,
+                            .stop = &k->stop,
+                            .n_stop = k->stop != NULL,
+                            .params = on_params,
+                            .text = on_text,
+                            .tick = on_tick,
+                            .token = on_token,
+                            .arg = a };
+    qsf_test_expect_ok(qsf_timeline_generate(&r->t, &g, &out, &err), &err);
+    assert_int_equal(r->rt.ledger.refused_frozen, 0);
+    return out;
+}
+
+/* A question, the same again, and a second question after the answer; TOKENS more than once, so that
+ * positions are evicted where there is a policy. */
+typedef struct Talk {
+    Answer a[4];
+    QsfGeneration g[4];
+    QSFSpeculation s[4];
+    uint32_t n_ids[4];
+} Talk;
+
+static void talk(Rig *r, const Kind *k, Talk *out) {
+    int32_t ids[N_PROMPT + MOST + 8];
+    size_t n = N_PROMPT;
+    memcpy(ids, prompt, sizeof prompt);
+    for (unsigned i = 0; i < 4; i++) {
+        if (i >= 2) {
+            memcpy(ids + n, out->a[i - 1].ids, out->a[i - 1].n * sizeof *ids);
+            n += out->a[i - 1].n;
+            memcpy(ids + n, prompt + 1, 4 * sizeof *ids);
+            n += 4;
+        }
+        if (n + 2 > CTX && !qsf_timeline_evicts(&r->t)) n = CTX - 2;
+        out->g[i] = answer(r, ids, n, k, &out->a[i]);
+        out->n_ids[i] = r->t.n_ids;
+        qsf_speculate_info(&r->rt.speculator, &out->s[i]);
+    }
+}
+
+static uint64_t accepted(const QSFSpeculation *s) { return s->tokens - s->passes; }
+
+static void compare(const Talk *off, const Talk *on, bool none) {
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(on->a[i].n, off->a[i].n);
+        assert_memory_equal(on->a[i].ids, off->a[i].ids, off->a[i].n * sizeof *off->a[i].ids);
+        assert_int_equal(on->a[i].len, off->a[i].len);
+        assert_memory_equal(on->a[i].text, off->a[i].text, off->a[i].len);
+        assert_int_equal(on->a[i].ticks, off->a[i].ticks);
+        assert_true(on->a[i].entropy == off->a[i].entropy); /* in the same order */
+        assert_int_equal(on->g[i].stop, off->g[i].stop);
+        assert_int_equal(on->g[i].tokens, off->g[i].tokens);
+        assert_int_equal(on->g[i].grammar_cut, off->g[i].grammar_cut);
+        assert_int_equal(on->g[i].evicted, off->g[i].evicted);
+        assert_int_equal(on->g[i].reused_tokens, off->g[i].reused_tokens);
+        assert_int_equal(on->n_ids[i], off->n_ids[i]);
+        assert_int_equal(accepted(&off->s[i]), 0);
+        if (none) assert_int_equal(accepted(&on->s[i]), 0);
+    }
+}
+
+static void check(Writer write, const Way *w, const Kind *k, bool deterministic) {
+    static Talk off, on;
+    char path[512];
+    Rig r;
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("speculate.gguf"));
+    assert_int_equal(write(path), 0);
+    open_rig(&r, path, w, "off");
+    assert_int_equal(r.rt.plan.draft_cols, 0);
+    talk(&r, k, &off);
+    close_rig(&r);
+    open_rig(&r, path, w, deterministic ? "lookup" : "auto");
+    assert_int_equal(r.rt.plan.draft_cols, QSF_DRAFT_COLS);
+    talk(&r, k, &on);
+    close_rig(&r);
+    compare(&off, &on, w->none);
+    /* The drafts of the second answer are the first one. */
+    if (deterministic && !w->none && on.a[1].n > 30 && k->regex == NULL)
+        assert_true(on.s[1].passes * 3 / 2 < on.s[1].tokens);
+    unlink(path);
+}
+
+static void answers_are_the_same(void **state) {
+    (void)state;
+    for (size_t m = 0; m < sizeof writers / sizeof *writers; m++)
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+            for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+                if (qsf_test_quick() && (m + w + k) % 3 != 0) continue;
+                check(writers[m], &ways[w], &kinds[k], k % 4 != 3);
+            }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(answers_are_the_same) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

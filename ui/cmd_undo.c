@@ -218,6 +218,7 @@ static const struct {
     { "io", BACK, NULL },
     { "kv", BACK, NULL },
     { "quality", BACK, NULL },
+    { "lora", BACK, NULL },
     { "save", NOT, "what follows is saved there; /load NAME goes back to the session before" },
     { "load", NOT, "/load NAME goes back to the session before" },
     { "sessions", NOTHING, NULL },

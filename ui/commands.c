@@ -102,6 +102,13 @@ static const UiWord ban_words[] = {
     { "off", "allow everything again, or one TEXT", NULL },
     { NULL, NULL, NULL },
 };
+static const UiWord lora_words[] = {
+    { "add", "FILE [SCALE]: use one more adapter", NULL },
+    { "scale", "N X: change the scale of one", NULL },
+    { "remove", "N: use it no longer", NULL },
+    { "off", "use none", NULL },
+    { NULL, NULL, NULL },
+};
 static const UiWord least_words[] = {
     { "on", "with a floor of 0.01", NULL },
     { "off", "draw tokens as usual", NULL },
@@ -183,6 +190,7 @@ static const UiCommand table[] = {
     { "quality", "", "[Q]",
       "show what each quality means, or set it: above 0 to 1, lower is faster and less exact", VALUE("quality"),
       ui_cmd_quality },
+    { "lora", "", "[add FILE [SCALE]|scale N X|remove N|off]", "list adapters (LoRA), add or remove one, or change its scale", WORDS(lora_words), ui_cmd_lora },
     { "save", "", "[NAME]", "show where the session is saved, or save it as NAME", ARG(NONE), ui_cmd_save },
     { "load", "", "NAME", "resume another session (or load a model file)", ARG(SESSION), ui_cmd_load },
     { "sessions", "list", "[RE]", "list the sessions, newest first, or those in which an expression is found; on the screen to choose from", ARG(NONE), ui_cmd_sessions },

@@ -92,6 +92,7 @@ UiUndo ui_undo_of(const char *command, const char **why);
 void ui_undo_note(UiApp *a, const char *command);
 /* cmd_sampler.c */
 bool ui_cmd_bias(UiApp *a, const char *name, const char *args);
+bool ui_cmd_lora(UiApp *a, const char *name, const char *args);
 bool ui_cmd_ban(UiApp *a, const char *name, const char *args);
 bool ui_cmd_least(UiApp *a, const char *name, const char *args);
 /* cmd_why.c */

@@ -67,6 +67,7 @@ static const QsfConfigOption options[] = {
     { "parity", QSF_CONFIG_ONCE, "" },
     { "receipt", QSF_CONFIG_ONCE, "" },
     { "nextn", QSF_CONFIG_ONCE, "" },
+    { "logits", QSF_CONFIG_ONCE, "" },
     { "perplexity", QSF_CONFIG_ONCE, "" },
     { "kl-save", QSF_CONFIG_ONCE, "" },
     { "kl-base", QSF_CONFIG_ONCE, "" },

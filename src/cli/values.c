@@ -79,6 +79,8 @@ static const struct {
     { "speculate",
       "auto as long as it is faster|off|lookup drafts are what followed the same tokens before" },
     { "trace-experts", "off|@file" },
+    { "lora", "off|@file" },
+    { "control-vector", "off|@file" },
     /* options of several programs */
     { "model", "guide the built-in guide|@model" },
     { "system-file", "@file" },
@@ -106,6 +108,7 @@ static const struct {
     { "parity", "@dir" },
     { "model-dir", "@dir" },
     { "receipt", "@file" },
+    { "logits", "@file" },
     { "svg", "@file" },
     { "perplexity", "@file" },
     { "kl-save", "@file" },

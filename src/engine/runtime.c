@@ -11,6 +11,7 @@
 #endif
 
 #include "src/base/clock.h"
+#include "src/engine/adapters.h"
 #include "src/engine/hold.h"
 #include "src/engine/model_info.h"
 #include "src/engine/nextn.h"
@@ -19,6 +20,7 @@
 #include "src/model/nextn.h"
 #include "src/model/purpose.h"
 
+#define HEADERS   (16u << 20) /* of adapters that are opened beside those in use */
 #define WAYS_FROM (64u << 20) /* smaller models: the ways of reading are not measured */
 
 /* ---- a plan and the process ---- */
@@ -125,6 +127,9 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     qk_table_init(&r->table, level);
     r->facts = measure_facts(r, o, base);
     qsf_plan_options_first(&r->plan_options, &o->settings, &r->facts, qsf_planning_memory(&r->facts));
+    rc = qsf_adapters_of_settings(&r->adapters, &r->model, &o->settings, o->exact, &r->ledger, err);
+    if (rc != QSF_OK) return rc;
+    r->plan_options.adapters = r->adapters;
     if (o->learn) qsf_learning_open(r);
     r->plan_options.expert_depth = qsf_learning_depth(r);
     rc = qsf_planning_make(&r->plan, &r->model, &r->plan_options, &r->facts, err);
@@ -292,6 +297,7 @@ void qsf_runtime_close(QsfRuntime *r) {
     qsf_plan_free(&r->plan);
     free(r->importance);
     free(r->quality_table);
+    qsf_adapters_close(r->adapters);
     qsf_model_close(&r->model);
     qsf_ledger_destroy(&r->ledger);
     memset(r, 0, sizeof *r);
@@ -396,13 +402,33 @@ int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
     return QSF_OK;
 }
 
+/* Opens the adapters of s and applies a plan with them. Both sets are open meanwhile, but only headers of
+ * them. */
+static int change_adapters(QsfRuntime *r, const QSFSettings *s, QsfPlanOptions *next, QsfErr *err) {
+    QsfAdapterSet *set, *old = r->adapters;
+    qsf_ledger_set_limit(&r->ledger, r->budget + HEADERS);
+    int rc = qsf_adapters_of_settings(&set, &r->model, s, r->plan.exact, &r->ledger, err);
+    if (rc == QSF_OK) {
+        next->adapters = set;
+        rc = qsf_runtime_apply(r, next, err);
+    }
+    if (rc == QSF_OK) {
+        r->adapters = set;
+        qsf_forward_adapted(r->fwd, old);
+    }
+    qsf_adapters_close(rc == QSF_OK ? old : set);
+    qsf_ledger_set_limit(&r->ledger, r->budget);
+    return rc;
+}
+
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err) {
     QsfErr own = { 0 };
     QsfPlanOptions next;
     if (err == NULL) err = &own;
     qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_kept(r->fwd),
                           qsf_forward_ctx(r->fwd), qsf_planning_memory(&r->facts));
-    int rc = qsf_runtime_apply(r, &next, err);
+    int rc = qsf_adapters_differ(&r->settings, s) ? change_adapters(r, s, &next, err)
+                                                  : qsf_runtime_apply(r, &next, err);
     if (rc != QSF_OK) return rc;
     const QSFSettings old = r->settings;
     qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);

@@ -35,13 +35,14 @@ typedef struct QsfRuntime {
     QsfSpeculator speculator; /* of the plan in force */
     uint64_t budget;          /* resolved, bytes */
     int threads;
-    QSFSettings settings;        /* in force */
-    QsfPlanFacts facts;          /* constant while it is open */
-    QsfPlanOptions plan_options; /* the plan was made from these; for the next one */
-    QsfPrediction prediction;    /* zero unless requested (predict) */
-    QsfPressure pressure;        /* with memory-threshold-mb */
-    uint64_t text_held;          /* of the request whose prompt is made (QsfRequestCopy.held) */
-    bool pressed;                /* memory is short: what was given back is not taken again */
+    QSFSettings settings;           /* in force */
+    struct QsfAdapterSet *adapters; /* in use, or NULL */
+    QsfPlanFacts facts;             /* constant while it is open */
+    QsfPlanOptions plan_options;    /* the plan was made from these; for the next one */
+    QsfPrediction prediction;       /* zero unless requested (predict) */
+    QsfPressure pressure;           /* with memory-threshold-mb */
+    uint64_t text_held;             /* of the request whose prompt is made (QsfRequestCopy.held) */
+    bool pressed;                   /* memory is short: what was given back is not taken again */
     bool relief_reported, no_relief_reported;
     QsfLearning learning; /* of a sparse model */
     QsfQuality quality;   /* in force */

@@ -43,6 +43,8 @@ extern const QsfSettingKind qsf_kind_texts;     /* char[QSF_SETTING_LINE]: a lis
 extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_LINE] */
 /* params.grammar with grammar_kind: of several rows one is set, the others are printed as "off" */
 extern const QsfSettingKind qsf_kind_gbnf, qsf_kind_schema, qsf_kind_regex, qsf_kind_words;
+extern const QsfSettingKind
+    qsf_kind_adapters;                     /* char[QSF_SETTING_TEXT]: a list of FILE[:SCALE] (adapters.c) */
 extern const QsfSettingKind qsf_kind_file; /* char[QSF_SETTING_LINE]; "" is printed as "off" */
 
 #endif

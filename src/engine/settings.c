@@ -228,6 +228,12 @@ static const Row rows[] = {
     {{"trace-experts", "", 0, "FILE", RELOAD | QSF_SETTING_HERE,
       "write which experts the routers of a sparse model choose to FILE, as text; each time a model is loaded the file starts from scratch; off = none (default off)",
       0, 0, 0}, &qsf_kind_file, AT(trace_experts)},
+    {{"lora", "", 0, "FILE[:SCALE]", CONVERT | LIST | MORE,
+      "apply the LoRA adapter of FILE, a GGUF file or a PEFT directory, SCALE times (default 1); may be repeated; off = none (default off)",
+      0, 0, 0}, &qsf_kind_adapters, AT(lora)},
+    {{"control-vector", "", 0, "FILE[:SCALE]", CONVERT | LIST | MORE,
+      "add the control vector of FILE, a GGUF file, SCALE times (default 1); may be repeated; off = none (default off)",
+      0, 0, 0}, &qsf_kind_adapters, AT(control_vector)},
 };
 /* clang-format on */
 _Static_assert(sizeof rows / sizeof *rows <= QSF_SETTINGS_MAX, "QSFSettings.user_set has a bit for each row");

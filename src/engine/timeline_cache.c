@@ -81,6 +81,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     if (n > ctx && !qsf_timeline_evicts(t)) return qsf_prompt_too_long(t->rt, n, false, err);
     int rc = qsf_timeline_grow(t, n, err);
     if (rc != QSF_OK) return rc;
+    qsf_forward_invoke(f, ids, n);
     const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));
     t->n_ids = keep;
     qsf_speculate_cut(&t->rt->speculator, keep);
@@ -98,6 +99,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
 int qsf_timeline_ahead(QsfTimeline *t, const int32_t *ids, size_t n, const QsfAhead *o, uint32_t *kept,
                        QsfErr *err) {
     QsfForward *f = t->rt->fwd;
+    qsf_forward_invoke(f, ids, n);
     const uint32_t same = qsf_timeline_reusable(t, ids, n + 1);
     *kept = t->n_ids;
     o->progress(o->arg, same);

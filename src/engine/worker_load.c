@@ -9,6 +9,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/utf8.h"
+#include "src/engine/adapters.h"
 #include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
 
@@ -127,9 +128,18 @@ static int load(QSFWorker *w, const char *path, QsfErr *err) {
 
 static void emit_notices(QSFWorker *w) {
     const char *warning = qsf_tokenizer_warning(w->rt.tok);
-    const char *notes[] = { w->rt.budget_notice, w->rt.stream_notice, w->rt.plan.note,
-                            w->rt.ctx_notice,    w->rt.tmpl_notice,   w->rt.quality_notice,
-                            w->rt.trace_notice,  w->rt.nextn_notice,  warning != NULL ? warning : "" };
+    char left_out[QSF_ERR_MSG_MAX];
+    qsf_adapters_notice(w->rt.adapters, left_out, sizeof left_out);
+    const char *notes[] = { left_out,
+                            w->rt.budget_notice,
+                            w->rt.stream_notice,
+                            w->rt.plan.note,
+                            w->rt.ctx_notice,
+                            w->rt.tmpl_notice,
+                            w->rt.quality_notice,
+                            w->rt.trace_notice,
+                            w->rt.nextn_notice,
+                            warning != NULL ? warning : "" };
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         char text[QSF_ERR_MSG_MAX]; /* names from the file cannot add lines */
         snprintf(text, sizeof text, "%s", notes[i]);
@@ -266,11 +276,13 @@ static void store_for_next(QSFWorker *w, const QSFSettings *s) {
  * A new plan whose tokens have no memory is taken back. */
 static int replan(QSFWorker *w, const QSFSettings *s, char note[NOTE_MAX], QsfErr *err) {
     const QSFSettings before = w->rt.settings;
+    const bool adapters = qsf_adapters_differ(&before, s);
     QsfErr none = { 0 };
     char old[NOTE_MAX];
     if (w->running == 0 && s->ctx != 0 && qsf_forward_kept(w->rt.fwd) >= s->ctx)
         qsf_timeline_cut(&w->timeline, s->ctx - 1);
     int rc = qsf_runtime_replan(&w->rt, s, note, NOTE_MAX, err);
+    if (rc == QSF_OK && adapters) qsf_timeline_cut(&w->timeline, qsf_forward_keeps(w->rt.fwd, UINT32_MAX));
     if (rc != QSF_OK || qsf_timeline_fit(&w->timeline, err) == QSF_OK) return rc;
     (void)qsf_runtime_replan(&w->rt, &before, old, sizeof old, &none);
     return err->code;
@@ -324,6 +336,8 @@ void qsf_worker_do_pending_replan(QSFWorker *w) {
     pthread_mutex_lock(&w->lock);
     bool now = w->replan.pending && atomic_load(&w->cancel) == 0; /* otherwise after the answer, which is
                                                                      ending */
+    /* Keys and values of an answer are of one set of adapters: others wait for its end. */
+    if (now && qsf_adapters_differ(&w->settings, &w->replan.settings)) now = false;
     if (now) s = w->replan.settings;
     if (now) w->replan.pending = false;
     pthread_mutex_unlock(&w->lock);

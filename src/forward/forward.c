@@ -371,6 +371,7 @@ static bool is_whole(const QsfForward *f, uint32_t n) {
 /* A length at which states and caches are both held. */
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
     if (!same_rotation(f)) return 0;
+    if (n > f->stale_from) n = f->stale_from;
     if (n > f->kv.n_past) n = f->kv.n_past;
     if (is_whole(f, n)) return n;
     for (uint32_t want = n + 1; want != n;) {
@@ -382,6 +383,7 @@ uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
 }
 
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
+    if (n > f->stale_from) n = f->stale_from;
     if (!is_whole(f, n)) {
         n = qsf_forward_keeps(f, n);
         if (n == f->kv.n_past || qsf_recurrent_covers(&f->recurrent, n, f->kv.n_past))
@@ -393,5 +395,7 @@ uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
     qsf_reduction_truncate(f, f->kv.n_past);
     qsf_states_gone(f, f->kv.n_past);
     qsf_evicting_note(f);
+    if (f->kv.n_past <= f->stale_from) f->stale_from = UINT32_MAX;
+    qsf_adapters_truncated(f);
     return f->kv.n_past;
 }

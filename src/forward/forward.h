@@ -105,6 +105,15 @@ uint32_t qsf_forward_verifiable(const QsfForward *f, const char **why);
  * qsf_forward_eval, whose errors it has; after an error the positions whose logits fn has received stay. */
 int qsf_forward_verify(QsfForward *f, const int32_t *ids, uint32_t n, QsfVerifyFn fn, void *arg, QsfErr *err);
 
+/* ---- adapters (src/model/adapter.h) ---- */
+
+/* Between two evals, after a replan with other adapters than `old` (NULL = none): positions in the cache that
+ * the new ones may have changed do not count any more (qsf_forward_keeps). */
+void qsf_forward_adapted(QsfForward *f, const QsfAdapterSet *old);
+/* Between two evals, before the prompt ids[0..n): an aLoRA acts at and after its last invocation in it,
+ * or not at all. Positions whose adapters change thereby do not count any more. */
+void qsf_forward_invoke(QsfForward *f, const int32_t *ids, size_t n);
+
 /* ---- quality (src/plan/quality.h) ---- */
 
 /* Between two evals: sets what qsf_forward_decode leaves out; the first is nothing. */

@@ -6,6 +6,7 @@
 #define QSF_FORWARD_FORWARD_IMPL_H
 
 #include "src/base/clock.h"
+#include "src/forward/adapters.h"
 #include "src/forward/counters.h"
 #include "src/forward/forward.h"
 #include "src/forward/ops/rowcache.h"
@@ -39,6 +40,9 @@ struct QsfForward {
     QsfRecurrent recurrent;
     QsfReduction reduction;
     QsfSketch sketch;
+    QsfAdapters adapters;
+    uint32_t stale_from;   /* positions from which on others were in use; UINT32_MAX = none */
+    uint32_t invoked_from; /* the first position that an aLoRA in use acts on; UINT32_MAX = none */
     QsfEvict evict;
     bool no_lending;      /* memory is short: nothing is lent */
     uint32_t most_tiles;  /* memory is short: no cache may have more; 0 = no such limit */

@@ -100,6 +100,7 @@ static QsfPlanOptions options_of(const QsfPlanOptions *o, uint32_t ctx, QsfKvTyp
     p.embedding = QSF_EMBEDDING_LRU;
     p.batch = ctx < QSF_NEXTN_BATCH ? ctx : QSF_NEXTN_BATCH;
     p.quality = (QsfQuality){ 0 };
+    p.adapters = NULL; /* of the matrices of the model */
     p.drafting = QSF_DRAFTING_OFF;
     p.text_bytes = p.base_bytes = p.tokenizer_bytes = p.meta_bytes = p.transcript_bytes = 0;
     p.expert_depth = NULL;

@@ -67,6 +67,7 @@ void qsf_reduction_begin(QsfForward *f, bool reduced) {
     r->reduced = r->exiting ||
                  (reduced && thins(f) && !qsf_quality_exits(&r->quality) && f->evict.kind == QSF_EVICT_NONE);
     f->sketch.on = reduced && qsf_quality_below(&r->quality) && r->quality.head.groups > 0 &&
+                   !qsf_adapters_have(&f->adapters, f->model->prog.n_units - 1) &&
                    f->evict.kind == QSF_EVICT_NONE;
     qsf_reduction_set_skip(f, r->reduced ? &r->quality.skip : &none);
 }

@@ -26,6 +26,9 @@ void qsf_forward_values(const QsfForward *f, char out[QSF_FORWARD_VALUES]) {
     snprintf(out, QSF_FORWARD_VALUES, "k %s, v %s, %s, %s rotation, %s", qk_kv_name(f->kv.types.k),
              qk_kv_name(f->kv.types.v), f->exact ? "exact" : "not exact",
              rotates_long(f, ctx) ? "long" : "short", qk_level_name(f->table->level));
+    const size_t n = strlen(out);
+    const uint64_t key = qsf_adapters_key(f);
+    if (key != 0) snprintf(out + n, QSF_FORWARD_VALUES - n, ", adapters %016llx", (unsigned long long)key);
 }
 
 uint8_t *qsf_forward_scratch(QsfForward *f, size_t *bytes) {

@@ -164,11 +164,13 @@ static int wait_blocks(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err
 /* Is something observed where a block begins, and does one begin with step i? */
 static bool is_border(const QsfForward *f, uint32_t i) {
     const QsfStep *s = f->model->prog.step;
-    return (f->tap != NULL || f->reduction.measures) && (i == 0 || s[i].block != s[i - 1].block);
+    const bool seen = f->tap != NULL || f->reduction.measures;
+    return (seen && (i == 0 || s[i].block != s[i - 1].block)) || qsf_adapters_control_at(f, i);
 }
 
 /* The tap may change what steps read. */
 static void show_border(QsfForward *f, uint32_t i) {
+    if (qsf_adapters_control_at(f, i)) qsf_adapters_add_control(f, i);
     if (f->reduction.measures) qsf_reduction_border(f, i);
     if (f->tap == NULL) return;
     const QsfTapData t = { .step = i, .expert = QSF_NONE, .pos = f->past + f->col0, .n_cols = f->n_cols };

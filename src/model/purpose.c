@@ -14,12 +14,12 @@
 #define WORD_SHOWN 40
 
 #define GIVE_MODEL "give the file of the model itself"
-#define ADAPTER    "an adapter (LoRA) for a model, which is not supported; " GIVE_MODEL
+#define ADAPTER    "an adapter (LoRA) for a model; " GIVE_MODEL ", and this one with --lora"
 #define PROJECTOR                                                                                 \
     "the projector of a multimodal model, which turns images or sound into embeddings; give the " \
     "file of the language model"
 #define IMATRIX  "an importance matrix for quantizing a model; " GIVE_MODEL
-#define STEERING "a control vector for a model, which is not supported; " GIVE_MODEL
+#define STEERING "a control vector for a model; " GIVE_MODEL ", and this one with --control-vector"
 #define DRAFT                                                                                  \
     "a draft head, which predicts tokens of another model for speculative decoding; give the " \
     "file of that model"

@@ -222,6 +222,7 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->sketch_bytes = s->sketch.total;
     p->draft_cols = c->draft_cols;
     p->lookup_tokens = c->draft_cols > 0 ? qsf_lookup_tokens(c->ctx) : 0;
+    p->adapters = s->o->adapters;
     p->stream = s->o->stream;
 }
 

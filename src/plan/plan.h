@@ -10,6 +10,7 @@
 
 #include "kernels/kernels.h"
 #include "src/base/ledger.h"
+#include "src/model/adapter.h"
 #include "src/model/model.h"
 #include "src/plan/kvtypes.h"
 #include "src/plan/quality.h"
@@ -54,13 +55,14 @@ typedef struct QsfPlanOptions {
     const uint32_t *expert_depth; /* (QSF_EXPERT_DEPTHS) expert_depth of QsfForwardStats as it was in earlier
                                      conversations, from which hits are expected; outlives the options and
                                      copies of them; NULL: not known */
-    uint64_t base_bytes;          /* resident before loading: program, libraries, screen */
-    uint64_t tokenizer_bytes;     /* upper bound of what the tokenizer will charge */
-    uint64_t meta_bytes;          /* charged to META so far and to come */
-    uint64_t transcript_bytes;    /* reserved for messages and the event queue, besides the ids of
+    const QsfAdapterSet *adapters; /* in use; outlives plans made with it; NULL = none */
+    uint64_t base_bytes;           /* resident before loading: program, libraries, screen */
+    uint64_t tokenizer_bytes;      /* upper bound of what the tokenizer will charge */
+    uint64_t meta_bytes;           /* charged to META so far and to come */
+    uint64_t transcript_bytes;     /* reserved for messages and the event queue, besides the ids of
                                   a conversation */
-    bool hold_head;               /* all of the head is pinned */
-    uint64_t beside[QSF_MEM_N];   /* of other forward passes in the same budget (forward/nextn.h) */
+    bool hold_head;                /* all of the head is pinned */
+    uint64_t beside[QSF_MEM_N];    /* of other forward passes in the same budget (forward/nextn.h) */
 } QsfPlanOptions;
 
 /* Why K or V has its type. */
@@ -113,9 +115,10 @@ typedef struct QsfPlan {
     bool expert_known;          /* it is by what was chosen in earlier conversations */
     bool embed_resident;        /* the embedding table is in RAM (pinned head of a tied model counts) */
     uint32_t embed_rows;        /* rows of the embedding row cache; 0 = none (or resident) */
-    uint64_t sketch_bytes;      /* memory of the sketch of the head; 0: none */
-    uint32_t draft_cols;        /* positions of a pass with drafts; 0: no memory is left for them, or off */
-    uint32_t lookup_tokens;     /* of the text in which drafts are looked up; 0: none */
+    const QsfAdapterSet *adapters; /* as in the options */
+    uint64_t sketch_bytes;         /* memory of the sketch of the head; 0: none */
+    uint32_t draft_cols;    /* positions of a pass with drafts; 0: no memory is left for them, or off */
+    uint32_t lookup_tokens; /* of the text in which drafts are looked up; 0: none */
     QsfStreamConfig stream;
     uint64_t pinned_bytes;   /* weights, without padding; as the rest when the context is full */
     uint64_t streamed_bytes; /* weights streamed for one token of an answer; of experts the average */

@@ -52,7 +52,8 @@ static uint64_t meta_bytes(const QsfPricing *s) {
     uint64_t layers = s->m->hp.n_layers;
     /* Units, and in which order they are lent memory; counters per layer; what was measured of its
      * importance; positions that wait for the blocks after an early exit. */
-    return s->o->meta_bytes + qsf_pages(s->shape.n_units * (QSF_WEIGHT_UNIT_BYTES + QSF_LEND_BYTES)) +
+    return s->o->meta_bytes + qsf_adapters_meta(s->o->adapters) +
+           qsf_pages(s->shape.n_units * (QSF_WEIGHT_UNIT_BYTES + QSF_LEND_BYTES)) +
            qsf_pages(s->shape.n_experts * QSF_EXPERT_BYTES) +
            qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 4 * sizeof(uint64_t))) +
            qsf_pages(layers * QSF_MEASURE_POSITIONS * sizeof(float)) +
@@ -98,14 +99,15 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
                     s->o->exact);
     const uint64_t groups = s->shape.on_demand ? 1u + (uint64_t)s->o->threads : 1;
     rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + groups * s->shape.group_bytes +
-                           qsf_pages(4 * s->shape.param_floats) + s->sketch.total;
+                           qsf_pages(4 * s->shape.param_floats) + s->sketch.total +
+                           qsf_adapters_pages(s->o->adapters);
     /* Experts stream through slots of their own. */
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +
                           qsf_staging_bytes(&s->shape, c->n_slots);
     const uint32_t checkpoints = qsf_checkpoint_count(&s->m->prog, types, c->ctx, s->budget);
     rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, types, c->ctx) + list_bytes(s, c->ctx) +
                        qsf_recurrent_bytes(&s->m->prog, types, checkpoints);
-    rows[QSF_MEM_ACTIVATIONS] = l.total;
+    rows[QSF_MEM_ACTIVATIONS] = l.total + qsf_adapters_pass_bytes(s->o->adapters, l.n_cols);
     rows[QSF_MEM_LOGITS] = qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab +
                            SAMPLER_SLACK;
     rows[QSF_MEM_EMBED] = c->embed_resident ? qsf_pages(s->shape.embed_bytes)

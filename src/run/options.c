@@ -46,6 +46,7 @@ enum {
     OPT_I2S_FLAVOR,
     OPT_PARITY,
     OPT_RECEIPT,
+    OPT_LOGITS,
     OPT_MAX_KL,
     OPT_NEXTN,
     OPT_EXACT,
@@ -99,6 +100,7 @@ static const QSFCliOption options[] = {
     { "i2s-flavor", "", 0, "LAYOUT", "set the layout of I2_S tensors instead of detecting it by size: microsoft, bitnet32f16, split32 or qk256", OPT_I2S_FLAVOR },
     { "parity", "", 0, "DIR", "compare logits for DIR/tokens.txt with DIR/logits.f32 and print the result as JSON", OPT_PARITY },
     { "receipt", "", 0, "FILE", "with --parity: also write the kernels, calls and time of each kind of step to FILE, as JSON", OPT_RECEIPT },
+    { "logits", "", 0, "NAME", "with --parity: compare with the logits in NAME, a path or a file of DIR, instead of logits.f32", OPT_LOGITS },
     { "max-kl", "", 0, "F", "with --parity: maximum mean KL divergence to pass (default 0.002)", OPT_MAX_KL },
     { "nextn", "", 0, "K", "with --parity: compare the logits of the next-token block K (0, 1, ...) of the model with DIR/mtp.f32, DIR/mtp1.f32, ...", OPT_NEXTN },
     { "perplexity", "", 0, "FILE", "print the perplexity of a text (- for stdin); -c sets the window (default 512)", OPT_PERPLEXITY },
@@ -116,7 +118,7 @@ const QSFCli run_cli = {
         "Usage: qsf-run [options] MODEL\n"
         "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
         "       qsf-run --calibrate-quality FILE MODEL\n"
-        "       qsf-run --parity DIR [--nextn K] [--receipt FILE] [MODEL]\n"
+        "       qsf-run --parity DIR [--nextn K] [--logits NAME] [--receipt FILE] [MODEL]\n"
         "       qsf-run --render FILE.jinja [--now TIME]\n"
         "       qsf-run --match {--grammar FILE | --json-schema FILE | --regex RE | --only RE} --jsonl\n",
     .summary = "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
@@ -258,6 +260,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_OVERRIDE_KV: return add_to(o->overrides, &o->n_overrides, value, err, cap);
     case OPT_PARITY: o->parity_dir = value; return set_mode(o, RUN_PARITY, err, cap);
     case OPT_RECEIPT: o->receipt = value; return 0;
+    case OPT_LOGITS: o->logits = value; return 0;
     case OPT_PERPLEXITY: o->perplexity = value; return set_mode(o, RUN_PERPLEXITY, err, cap);
     case OPT_STRIDE: o->stride = value; return 0;
     case OPT_KL_SAVE: o->kl_save = value; return 0;
@@ -294,6 +297,7 @@ static const char *wrong_combination(const RunOptions *o) {
         { o->svg && o->mode != RUN_PLAN && o->mode != RUN_BENCH, "--svg requires --plan or --bench" },
         { o->svg && strcmp(o->svg, "-") == 0 && o->json, "--svg - and --json cannot be combined: both write to stdout" },
         { o->receipt && o->mode != RUN_PARITY, "--receipt requires --parity" },
+        { o->logits && o->mode != RUN_PARITY, "--logits requires --parity" },
         { o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl requires --parity" },
         { o->nextn >= 0 && o->mode != RUN_PARITY, "--nextn requires --parity" },
         { (o->stride || o->kl_save || o->kl_base) && o->mode != RUN_PERPLEXITY, "--stride, --kl-save and --kl-base require --perplexity" },

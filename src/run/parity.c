@@ -351,6 +351,7 @@ static int evaluate(QsfRuntime *rt, Parity *p, const QsfIds *ids, QsfErr *err) {
     p->row = calloc(p->sum.n_vocab, sizeof *p->row);
     if (!p->row) return qsf_err_memory(err, "--parity");
     if (rt->nextn) qsf_nextn_watch(rt->nextn, 0, on_logits, p);
+    qsf_forward_invoke(rt->fwd, ids->data, ids->n);
     if (check_reference(p, err) ||
         qsf_forward_eval(rt->fwd, ids->data, ids->n, rt->nextn ? NULL : on_logits, p, err) ||
         (rt->nextn && qsf_nextn_error(rt->nextn, err)))
@@ -386,13 +387,21 @@ static int load_and_compare(const RunOptions *o, Parity *p, const QsfIds *ids) {
     return rc;
 }
 
+/* A name without a folder is a file of the directory if that has it. */
+static void find_logits(const RunOptions *o, char *path, size_t cap) {
+    if (o->logits)
+        snprintf(path, cap, "%s/%s", o->parity_dir, o->logits);
+    else if (o->nextn <= 0)
+        snprintf(path, cap, "%s/%s.f32", o->parity_dir, o->nextn < 0 ? "logits" : "mtp");
+    else
+        snprintf(path, cap, "%s/mtp%ld.f32", o->parity_dir, o->nextn);
+    if (o->logits && (strchr(o->logits, '/') || access(path, F_OK))) snprintf(path, cap, "%s", o->logits);
+}
+
 int run_parity(const RunOptions *o) {
     char tokens[4096], logits[4096];
     snprintf(tokens, sizeof tokens, "%s/tokens.txt", o->parity_dir);
-    if (o->nextn <= 0)
-        snprintf(logits, sizeof logits, "%s/%s.f32", o->parity_dir, o->nextn < 0 ? "logits" : "mtp");
-    else
-        snprintf(logits, sizeof logits, "%s/mtp%ld.f32", o->parity_dir, o->nextn);
+    find_logits(o, logits, sizeof logits);
     Parity p = { .sum = { .min_cosine = 1, .first_divergence = -1 } };
     QsfIds ids = { 0 };
     QsfErr err = { 0 };

@@ -146,6 +146,9 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
         return run_fail(&err);
     }
     if (o->mode != RUN_PLAN) print_notice(rt->plan.note);
+    char left_out[QSF_ERR_MSG_MAX];
+    qsf_adapters_notice(rt->adapters, left_out, sizeof left_out);
+    print_notice(left_out);
     print_notice(rt->trace_notice);
     if (generate) print_notice(rt->ctx_notice);
     if (generate) print_notice(rt->nextn_notice);

@@ -42,6 +42,7 @@ typedef struct RunOptions {
     const char *prompt; /* -p; NULL = not given. With --bench: prompt tokens */
     const char *system, *system_file;
     const char *parity_dir, *receipt;
+    const char *logits;     /* --logits; NULL = logits.f32 */
     const char *perplexity; /* the text; "-" = stdin */
     const char *stride, *kl_save, *kl_base;
     const char *calibrate_quality; /* the text; "-" = stdin */

@@ -148,6 +148,7 @@ int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
         if (rc != QSF_OK) return rc;
         ops->dequant(row, x, hp->hidden);
         if (ops->scaled) f->table->scale(x, table_of(f)->scale, hp->hidden);
+        if (f->adapters.set != NULL) qsf_adapters_embed(f, (uint32_t)ids[c], f->past + c, x);
     }
     return QSF_OK;
 }

@@ -239,6 +239,7 @@ static int multiply_in(ExpertsJob *j, QsfErr *err) {
     run(j, gather);
     QsfProduct p = { .x = qsf_col(f, j->from, j->base),
                      .x_stride = qsf_col_stride(f, j->from),
+                     .chosen = f->chosen + j->base,
                      .n_cols = j->n,
                      .act = j->e->act };
     for (unsigned i = 0; i < 2; i++) {
@@ -274,6 +275,7 @@ static int multiply_out(ExpertsJob *j, QsfErr *err) {
                            .y = { qsf_col(f, s->out[2], j->base) },
                            .y_stride = { qsf_col_stride(f, s->out[2]) },
                            .bias = { bias_of(f, j->e->bias_out, j->expert, s->out[0].width) },
+                           .chosen = f->chosen + j->base,
                            .n_cols = j->n };
     return qsf_multiply(f, unit, &p, err);
 }

@@ -44,6 +44,7 @@ typedef struct RowsJob {
     QsfWeightView v;
     qk_mm mm[QSF_UNIT_TENSORS];          /* per part */
     const float *bias[QSF_UNIT_TENSORS]; /* per part, at its row0; NULL = none */
+    bool adapted;
 } RowsJob;
 
 static void set_part(RowsJob *j, unsigned i) {
@@ -122,9 +123,10 @@ static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int wo
     const qk_mm *mm = &j->mm[i];
     const qk_weight_ops *ops = &f->table->weight[j->u->type[j->v.part[i].tensor]];
     qsf_multiply_stoppable(f, ops, mm, j->v.interleaved[i], lo, hi, worker);
-    if (j->bias[i] == NULL) return;
-    for (size_t c = 0; c < mm->n_cols; c++)
+    for (size_t c = 0; j->bias[i] != NULL && c < mm->n_cols; c++)
         f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);
+    if (j->adapted && !qsf_cancelled(f))
+        qsf_adapters_rows(f, j->u->index, j->v.part[i].tensor, j->p, mm->y, j->v.part[i].row0, lo, hi);
 }
 
 /* Applies the activation to rows [lo, hi) of the unit's outputs. Bounds are multiples of 16, so that an
@@ -180,6 +182,8 @@ int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err)
     }
     RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(w, unit) };
     qsf_linear_note_types(f, j.u);
+    j.adapted = qsf_adapters_have(&f->adapters, unit);
+    if (j.adapted) qsf_adapters_ranks(f, unit, p);
     for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
         int rc = qsf_weights_acquire(w, unit, item, &j.v, err);

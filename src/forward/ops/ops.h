@@ -51,6 +51,7 @@ typedef struct QsfProduct {
     float *y[QSF_UNIT_TENSORS]; /* (n_cols), of matrix i; columns begin at multiples of 16 floats */
     size_t y_stride[QSF_UNIT_TENSORS];
     const float *bias[QSF_UNIT_TENSORS]; /* NULL = none */
+    const uint32_t *chosen;              /* (n_cols) columns of the pass that they are; NULL: from act0 on */
     uint32_t n_cols;
     QsfActStep act; /* then y[0] = act(y[0]) * y[1], or act(y[0]) */
 } QsfProduct;

@@ -59,6 +59,8 @@ static void live_plans(void **state) {
         { "memory-threshold-mb", "77" },
         { "expert-ahead", "on" },
         { "speculate", "off" },
+        { "lora", "/tmp/none:0.5,/tmp/a\\,b" },
+        { "control-vector", "/tmp/none:-2" },
     };
     static const char *const other[][2] = { { "batch", "99" }, { "cpu-mask", "ref" }, { "top-k", "7" } };
     char err[256], text[QSF_SETTING_TEXT], want[QSF_SETTING_TEXT];

@@ -36,6 +36,7 @@ static const struct {
     { "io", "/io pread", NULL },
     { "kv", "/kv policy sliding", NULL },
     { "quality", "/quality 0.5", NULL },
+    { "lora", "/lora add /tmp/none.gguf 0.5", NULL },
     { "rename", "/rename A title", NULL },
     { "temperature", "/temperature 0.25", NULL }, /* a setting */
     { "regex", "/regex [a-z]+", NULL },

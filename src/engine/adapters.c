@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lists of adapters: parsing, printing, opening. */
+#include "src/engine/adapters.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "src/engine/model_info.h"
+#include "src/engine/number.h"
+#include "src/engine/setting_kinds.h"
+#include "src/engine/setting_lists.h"
+
+#define SCALE_MAX 1e6
+
+/* What an item stands for, with the rules of setting_lists.h; false if it is too long. */
+static bool unescape(const char *item, size_t len, char *out, size_t cap) {
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (item[i] == '\\' && i + 1 < len) i++;
+        if (n + 1 >= cap) return false;
+        out[n++] = item[i];
+    }
+    out[n] = '\0';
+    return n > 0;
+}
+
+/* Cuts ":SCALE" from the end of a path, if it has one. */
+static bool cut_scale(QsfAdapterItem *item) {
+    char *colon = strrchr(item->path, ':');
+    const char *end;
+    double v;
+    item->scale = 1;
+    if (colon == NULL || !qsf_number_parse(colon + 1, &v, &end) || *end != '\0') return true;
+    *colon = '\0';
+    item->scale = (float)v;
+    return fabs(v) <= SCALE_MAX && item->path[0] != '\0';
+}
+
+/* Reads the next item of a list; *at as in qsf_list_next. false at the end, and for an item without a path
+ * or with a scale above SCALE_MAX. */
+static bool next_item(const char **at, QsfAdapterItem *item) {
+    const char *text;
+    size_t len;
+    return qsf_list_next(at, &text, &len) && unescape(text, len, item->path, sizeof item->path) &&
+           cut_scale(item);
+}
+
+/* ---- as a setting ---- */
+
+/* Appends an item: the path with what has a meaning in a list escaped, and a scale other than 1. */
+static bool put_item(char *list, size_t cap, const QsfAdapterItem *item) {
+    char text[2 * PATH_MAX], scale[64];
+    size_t n = 0;
+    for (const char *p = item->path; *p != '\0'; p++) {
+        if (*p == ',' || *p == '\\') text[n++] = '\\';
+        text[n++] = *p;
+    }
+    text[n] = '\0';
+    qsf_number_print(item->scale, scale, sizeof scale);
+    const size_t len = strlen(list);
+    const char *end;
+    double v;
+    const char *colon = strrchr(item->path, ':');
+    /* A path that itself ends as a scale needs one. */
+    const bool ambiguous = colon != NULL && qsf_number_parse(colon + 1, &v, &end) && *end == '\0';
+    const bool plain = item->scale == 1 && !ambiguous;
+    const int wrote = snprintf(list + len, cap - len, "%s%s%s%s", len > 0 ? "," : "", text, plain ? "" : ":",
+                               plain ? "" : scale);
+    return wrote > 0 && (size_t)wrote < cap - len;
+}
+
+/* A file is found again from other folders, as by a session. The last of several items of one file counts. */
+static bool set_adapters(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    QsfAdapterItem item[QSF_ADAPTERS_MAX], next;
+    char list[QSF_SETTING_TEXT] = "", full[PATH_MAX];
+    const char *at = strcasecmp(value, "off") == 0 ? "" : value;
+    size_t n = 0;
+    (void)row;
+    (void)s;
+    if (value[0] == '\0') return false;
+    while (*at != '\0') {
+        if (!next_item(&at, &next)) return false;
+        if (realpath(next.path, full) != NULL) memcpy(next.path, full, strlen(full) + 1);
+        size_t i = 0;
+        while (i < n && strcmp(item[i].path, next.path) != 0) i++;
+        if (i == QSF_ADAPTERS_MAX) return false;
+        item[i] = next;
+        if (i == n) n++;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!put_item(list, sizeof list, &item[i])) return false;
+    memcpy(p, list, sizeof list);
+    return true;
+}
+
+static void get_adapters(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
+}
+
+const QsfSettingKind qsf_kind_adapters = {
+    set_adapters, get_adapters,
+    "files separated by commas, each perhaps with :SCALE, at most 16 files and 1023 bytes, or off"
+};
+
+/* ---- opening ---- */
+
+bool qsf_adapters_differ(const QSFSettings *a, const QSFSettings *b) {
+    return strcmp(a->lora, b->lora) != 0 || strcmp(a->control_vector, b->control_vector) != 0;
+}
+
+/* Fills item and spec (QSF_ADAPTERS_MAX) from a list; returns their number. */
+static uint32_t specs_of(const char *list, QsfAdapterItem *item, QsfAdapterSpec *spec) {
+    uint32_t n = 0;
+    while (n < QSF_ADAPTERS_MAX && next_item(&list, &item[n])) {
+        spec[n] = (QsfAdapterSpec){ item[n].path, item[n].scale };
+        n++;
+    }
+    return n;
+}
+
+static int identify(QsfAdapterSet *s, QsfErr *err) {
+    int rc = QSF_OK;
+    for (uint32_t i = 0; rc == QSF_OK && i < s->n; i++)
+        rc = qsf_model_identity(s->adapter[i].src, &s->adapter[i].identity, err);
+    for (uint32_t i = 0; rc == QSF_OK && i < s->n_controls; i++)
+        rc = qsf_model_identity(s->control[i].src, &s->control[i].identity, err);
+    return rc;
+}
+
+int qsf_adapters_of_settings(QsfAdapterSet **out, const QsfModel *m, const QSFSettings *s, bool exact,
+                             QsfLedger *ledger, QsfErr *err) {
+    QsfAdapterSpec lora[QSF_ADAPTERS_MAX], control[QSF_ADAPTERS_MAX];
+    *out = NULL;
+    if (s->lora[0] == '\0' && s->control_vector[0] == '\0') return QSF_OK;
+    QsfAdapterItem *item = malloc(2 * QSF_ADAPTERS_MAX * sizeof *item);
+    if (item == NULL) return qsf_err_memory(err, "adapters");
+    const uint32_t n = specs_of(s->lora, item, lora),
+                   n_controls = specs_of(s->control_vector, item + QSF_ADAPTERS_MAX, control);
+    int rc = qsf_adapters_open(out, m, lora, n, control, n_controls, exact, ledger, err);
+    free(item);
+    if (rc == QSF_OK && *out != NULL) rc = identify(*out, err);
+    if (rc != QSF_OK) {
+        qsf_adapters_close(*out);
+        *out = NULL;
+    }
+    return rc;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Adapters in memory, and what they add to products and to the residual stream: internals of src/forward. The
+ * base product is not touched: ranks A x are computed before it, and B times them is added to its rows by the
+ * threads that computed these, adapter after adapter. An element depends on its row, its column and the level
+ * only, as in any product. */
+#ifndef QSF_FORWARD_ADAPTERS_H
+#define QSF_FORWARD_ADAPTERS_H
+
+#include "src/base/pool.h"
+#include "src/forward/forward.h"
+#include "src/model/adapter.h"
+#include "src/model/optional.h"
+
+struct QsfProduct;
+
+typedef struct QsfAdapters {
+    const QsfAdapterSet *set; /* that is in memory; NULL = none */
+    uint8_t *mem;             /* weights, control vectors, factors; PINNED */
+    uint64_t bytes;
+    float *control; /* (n_blocks, hidden) added to what a block leaves; NULL = none */
+    float *factor;  /* (n_pairs) of B (A x) */
+    float *ranks;   /* (n_cols, set->rank_floats) A x; ACTIVATIONS */
+    uint64_t rank_bytes;
+    uint32_t step;                   /* ranks are padded to a multiple of it */
+    QsfBlockSet controlled;          /* blocks with a control vector */
+    uint32_t from[QSF_ADAPTERS_MAX]; /* positions from which on each adapter acts */
+} QsfAdapters;
+
+/* Frees what the plan does not have (NULL: everything) / reads what it has. QSF_E_MODEL for values that are
+ * not finite, QSF_E_BUDGET, QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
+void qsf_adapters_free(QsfForward *f, const QsfPlan *p);
+int qsf_adapters_load(QsfForward *f, const QsfPlan *p, QsfErr *err);
+
+/* After positions were taken back: what acted on none of those that are left has not acted. */
+void qsf_adapters_truncated(QsfForward *f);
+/* Returns a number for the adapters, their scales and where they act; 0: none acts. */
+uint64_t qsf_adapters_key(const QsfForward *f);
+/* Does a unit have adapters? */
+static inline bool qsf_adapters_have(const QsfAdapters *a, uint32_t unit) {
+    return a->set != NULL && a->set->first[unit] < a->set->first[unit + 1];
+}
+/* Computes the ranks of the columns of a product, before its rows. */
+void qsf_adapters_ranks(QsfForward *f, uint32_t unit, const struct QsfProduct *p);
+/* Adds what adapters add to rows [row0 + lo, row0 + hi) of matrix `tensor` of a unit, for all columns of the
+ * product; y: row0 of its first column. One of the pool's threads. */
+void qsf_adapters_rows(const QsfForward *f, uint32_t unit, unsigned tensor, const struct QsfProduct *p,
+                       float *y, size_t row0, size_t lo, size_t hi);
+/* Adds to x, the row of a token in the embedding table, at position pos. */
+void qsf_adapters_embed(const QsfForward *f, uint32_t id, uint32_t pos, float *x);
+/* Is something added when step i begins, where a block ends? Adds it to the columns of the running steps. */
+bool qsf_adapters_control_at(const QsfForward *f, uint32_t step);
+void qsf_adapters_add_control(QsfForward *f, uint32_t step);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads adapters. In half precision a tensor is multiplied by a power of two, which brings its largest
+ * value to about 2^14, so that small values are as exact as large ones; the factor of its pair has the
+ * inverse. */
+#include <math.h>
+#include <string.h>
+
+#include "src/base/half.h"
+#include "src/file/dtype.h"
+#include "src/file/rows.h"
+#include "src/forward/forward_impl.h"
+
+#define PIECE    4096u /* elements, a multiple of every block */
+#define HALF_TOP 14    /* exponent of the largest value in half precision */
+
+/* A tensor on its way into memory. */
+typedef struct Loading {
+    QsfForward *f;
+    const QsfAdapter *of;
+    const QsfTensor *t;
+    uint8_t *to;     /* row r at to + r * stride */
+    uint64_t stride; /* bytes */
+    float scale;
+    float largest; /* found in the first round */
+    bool store;
+} Loading;
+
+static void store(const Loading *l, uint64_t i, float v) {
+    uint8_t *to = l->to + i / l->t->ne[0] * l->stride;
+    const uint64_t col = i % l->t->ne[0];
+    if (l->f->adapters.set->exact)
+        memcpy(to + 4 * col, &v, sizeof v);
+    else
+        qsf_half_put(to + 2 * col, qsf_half_bits((double)(v * l->scale)));
+}
+
+static int bad_value(const Loading *l, QsfErr *err) {
+    return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' has a value that is not a finite number",
+                       l->of->path, l->t->name);
+}
+
+/* One round over all values of the tensor. */
+static int walk(Loading *l, QsfErr *err) {
+    const QsfDtype *d = qsf_dtype(l->t->dtype);
+    const qk_weight_ops *ops = &l->f->table->weight[qk_type_of(l->t->dtype)];
+    const uint64_t all = l->t->ne[0] * l->t->ne[1] * l->t->ne[2];
+    uint8_t raw[PIECE * sizeof(float)];
+    float x[PIECE];
+    for (uint64_t i = 0, n; i < all; i += n) {
+        n = all - i < PIECE ? all - i : PIECE;
+        const uint64_t at = i / d->block_elems * d->block_bytes, bytes = n / d->block_elems * d->block_bytes;
+        if (qsf_cancelled(l->f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
+        int rc = qsf_source_read_bytes(l->of->src, l->t, at, raw, (size_t)bytes, err);
+        if (rc != QSF_OK) return rc;
+        ops->dequant(raw, x, (size_t)n);
+        for (uint64_t k = 0; k < n; k++) {
+            if (!isfinite(x[k])) return bad_value(l, err);
+            if (l->store)
+                store(l, i + k, x[k]);
+            else
+                l->largest = fmaxf(l->largest, fabsf(x[k]));
+        }
+    }
+    return QSF_OK;
+}
+
+/* Reads a tensor to `to`, and multiplies *factor by the inverse of its scale. */
+static int read_tensor(QsfForward *f, const QsfAdapter *of, const QsfTensor *t, uint8_t *to, uint64_t stride,
+                       float *factor, QsfErr *err) {
+    Loading l = { .f = f, .of = of, .t = t, .to = to, .stride = stride, .scale = 1 };
+    int exponent, rc = walk(&l, err);
+    if (rc == QSF_OK && l.largest > 0) {
+        (void)frexpf(l.largest, &exponent);
+        const int up = f->adapters.set->exact ? 0 : HALF_TOP - exponent;
+        l.scale = ldexpf(1, up);
+        *factor = ldexpf(*factor, -up);
+    }
+    l.store = true;
+    return rc == QSF_OK ? walk(&l, err) : rc;
+}
+
+static int read_pair(QsfForward *f, const QsfAdapter *a, const QsfAdapterPair *p, QsfErr *err) {
+    QsfAdapters *to = &f->adapters;
+    const uint64_t elem = to->set->exact ? 4 : 2,
+                   ranks = (p->rank + to->step - 1) / to->step * to->step * elem;
+    float factor = qsf_adapter_factor(a, p);
+    int rc = read_tensor(f, a, p->a, to->mem + p->at, p->table ? ranks : p->cols * elem, &factor, err);
+    if (rc == QSF_OK) rc = read_tensor(f, a, p->b, to->mem + p->at + p->a_bytes, ranks, &factor, err);
+    to->factor[p->index] = factor;
+    if (rc == QSF_OK && !isfinite(factor))
+        return qsf_err_set(err, QSF_E_MODEL, "%s: the values of '%s.lora_a' and '.lora_b' are too large",
+                           a->path, p->name);
+    return rc;
+}
+
+static int read_control(QsfForward *f, const QsfControl *c, QsfErr *err) {
+    const uint32_t hidden = f->model->hp.hidden;
+    for (uint32_t b = 0; b < f->model->prog.n_blocks; b++) {
+        float *to = f->adapters.control + (size_t)b * hidden, x[PIECE];
+        for (uint32_t i = 0, n; c->direction[b] != NULL && i < hidden; i += n) {
+            n = hidden - i < PIECE ? hidden - i : PIECE;
+            int rc = qsf_source_read_bytes(c->src, c->direction[b], 4ull * i, x, n * sizeof *x, err);
+            if (rc != QSF_OK) return rc;
+            for (uint32_t k = 0; k < n; k++) {
+                if (!isfinite(x[k]))
+                    return qsf_err_set(err, QSF_E_MODEL,
+                                       "%s: tensor '%s' has a value that is not a finite number", c->path,
+                                       c->direction[b]->name);
+                to[i + k] += c->scale * x[k];
+            }
+        }
+        if (c->direction[b] != NULL) qsf_blocks_add(&f->adapters.controlled, b);
+    }
+    return QSF_OK;
+}
+
+/* ---- memory ---- */
+
+static uint64_t floats_at(uint64_t bytes) { return (bytes + 63) & ~(uint64_t)63; }
+
+static int map(QsfForward *f, const QsfAdapterSet *s, QsfErr *err) {
+    QsfAdapters *a = &f->adapters;
+    void *mem;
+    int rc = qsf_mem_map(f->ledger, QSF_MEM_PINNED, s->pages, "adapters", &mem, err);
+    if (rc != QSF_OK) return rc;
+    const uint64_t control = s->n_controls > 0 ? 4ull * f->model->prog.n_blocks * f->model->hp.hidden : 0;
+    *a = (QsfAdapters){
+        .set = s, .mem = mem, .bytes = s->pages, .ranks = a->ranks, .rank_bytes = a->rank_bytes
+    };
+    a->control = control > 0 ? (float *)(void *)(a->mem + s->bytes) : NULL;
+    a->factor = (float *)(void *)(a->mem + s->bytes + floats_at(control));
+    const qk_level level = f->table->level;
+    for (uint32_t i = 0; i < s->n; i++) a->from[i] = s->adapter[i].n_invocation > 0 ? UINT32_MAX : 0;
+    a->step = level >= QK_LEVEL_AVX512 && level <= QK_LEVEL_AVX512VBMI ? 32 : 16;
+    return QSF_OK;
+}
+
+static int read_all(QsfForward *f, QsfErr *err) {
+    const QsfAdapterSet *s = f->adapters.set;
+    int rc = QSF_OK;
+    for (uint32_t k = 0; rc == QSF_OK && k < s->n; k++)
+        for (uint32_t i = 0; rc == QSF_OK && i < s->adapter[k].n_pairs; i++)
+            if (s->adapter[k].pair[i].used) rc = read_pair(f, &s->adapter[k], &s->adapter[k].pair[i], err);
+    for (uint32_t k = 0; rc == QSF_OK && k < s->n_controls; k++) rc = read_control(f, &s->control[k], err);
+    return rc;
+}
+
+static void free_weights(QsfForward *f) {
+    QsfAdapters *a = &f->adapters;
+    qsf_mem_unmap(f->ledger, QSF_MEM_PINNED, a->mem, a->bytes);
+    *a = (QsfAdapters){ .ranks = a->ranks, .rank_bytes = a->rank_bytes };
+}
+
+void qsf_adapters_free(QsfForward *f, const QsfPlan *p) {
+    QsfAdapters *a = &f->adapters;
+    qsf_mem_unmap(f->ledger, QSF_MEM_ACTIVATIONS, a->ranks, a->rank_bytes);
+    a->ranks = NULL;
+    a->rank_bytes = 0;
+    if (p == NULL || p->adapters != a->set) free_weights(f);
+}
+
+int qsf_adapters_load(QsfForward *f, const QsfPlan *p, QsfErr *err) {
+    QsfAdapters *a = &f->adapters;
+    void *mem;
+    int rc = QSF_OK;
+    if (p->adapters == NULL) return QSF_OK;
+    const bool is_new = a->set != p->adapters;
+    if (is_new) rc = map(f, p->adapters, err);
+    if (rc != QSF_OK) return rc;
+    a->rank_bytes = qsf_adapters_pass_bytes(a->set, f->l.n_cols);
+    rc = qsf_mem_map(f->ledger, QSF_MEM_ACTIVATIONS, a->rank_bytes, "ranks of adapters", &mem, err);
+    a->ranks = mem;
+    if (rc != QSF_OK) a->rank_bytes = 0;
+    if (rc == QSF_OK && is_new) rc = read_all(f, err);
+    if (rc != QSF_OK && is_new) free_weights(f);
+    return rc;
+}

@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Adapters: as if their products were in the weights, of dense matrices and of experts, one and two at other
+# scales; the same bytes for any chunk, number of threads and budget; control vectors; aLoRA; refusals by
+# name; the cases of an independent engine.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/model.sh"
+have python3 || skip "python3 is absent"
+
+# kl OPTIONS...: the mean divergence from the distributions in $work/kl.
+kl() {
+    "$run" --perplexity "$work/text" --kl-base "$work/kl" -c 64 --json "$@" >"$work/out" 2>"$work/err" ||
+        { cat "$work/err"; fail "exit $? with $*"; }
+    number mean_kl
+}
+# like REFERENCE MODEL OPTIONS...: does the model with its adapters have the distributions of the reference?
+# The file of distributions has 16 bits for each number.
+like() {
+    reference=$1
+    shift
+    "$run" --perplexity "$work/text" --kl-save "$work/kl" -c 64 --exact "$reference" >"$work/out" 2>&1 ||
+        { cat "$work/out"; fail "$reference"; }
+    at_most "$(kl --exact "$@")" 1e-7 || fail "not as $reference, but $(number mean_kl): $*"
+}
+answer() {
+    "$run" --json --temp 0 -n 12 "$@" >"$work/out" 2>"$work/err" </dev/null || { cat "$work/err"; fail "$*"; }
+    answer_text
+}
+
+words 60 >"$work/text"
+for kind in dense experts=stacked experts=fused experts=separate; do
+    base=$work/$kind.gguf at=$work/$kind
+    more=${kind#dense}
+    # shellcheck disable=SC2086  # no word where there is none
+    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$base" ctx=128 wtype=0 $more || fail "mktiny $kind"
+    py "$QSF_SRCDIR/tests/system/lora.py" "$base" "$at" 2>"$work/err" ||
+        { cat "$work/err"; fail "lora.py $kind"; }
+    like "$at/a-at-1.gguf" "$base" --lora "$at/a.gguf"
+    like "$at/mix.gguf" "$base" --lora "$at/a.gguf:0.5" --lora "$at/b.gguf:-0.75"
+    whole=$(kl "$base" --lora "$at/a.gguf:0.5" --lora "$at/b.gguf:-0.75")
+    at_most "$whole" 0.05 || fail "$kind: not near, as shipped: $whole"
+    for how in '--batch 7' '--batch 1' '--threads 1' '--pin 0 --slots 2' '--pin 0 --batch 5 -t 1'; do
+        # shellcheck disable=SC2086  # several options
+        got=$(kl "$base" --lora "$at/a.gguf:0.5" --lora "$at/b.gguf:-0.75" $how)
+        [ "$got" = "$whole" ] || fail "$kind: $got instead of $whole with $how"
+    done
+done
+
+# An adapter for stacked experts fits the same experts in other tensors.
+like "$work/experts=stacked/mix.gguf" "$work/experts=separate.gguf" \
+    --lora "$work/experts=stacked/a.gguf:0.5" --lora "$work/experts=stacked/b.gguf:-0.75"
+
+base=$work/dense.gguf at=$work/dense
+like "$at/bias.gguf" "$base" --control-vector "$at/control.gguf:2"
+
+# An aLoRA acts at and after its invocation.
+plain=$(answer "$base" -p 'a b')
+with=$(answer "$base" -p 'a b' --lora "$at/a.gguf")
+[ "$plain" != "$with" ] || fail "the adapter changes nothing"
+[ "$(answer "$base" -p 'a b' --lora "$at/alora.gguf")" = "$plain" ] || fail "an aLoRA acts without its invocation"
+
+for broken in alpha:alpha negative:alpha no-alpha:alpha arch:gpt2 type:general.type kind:vera \
+    token:1073741824 \
+    half:lora_b name:neither other:'does not have' norm:'cannot change' value:finite rows:rows columns:columns \
+    rank:rank empty:tensors; do
+    file=bad-${broken%%:*}.gguf
+    expect 3 "$file.*${broken#*:}" "$run" "$base" -p a --lora "$at/$file"
+done
+for broken in direction:direction.0 beyond:direction.99 short:elements hint:gpt2; do
+    file=bad-${broken%%:*}.gguf
+    expect 3 "$file.*${broken#*:}" "$run" "$base" -p a --control-vector "$at/$file"
+done
+expect 3 'not an adapter' "$run" "$base" -p a --lora "$base"
+expect 2 'lora takes' "$run" "$base" -p a --lora "$at/a.gguf:1e9"
+expect 3 'an adapter \(LoRA\).*--lora' "$run" "$at/a.gguf" -p a
+
+# A prompt cache is of its adapters and their scales.
+answer "$base" -p 'a b c d' --prompt-cache "$work/cache" --lora "$at/a.gguf" >/dev/null
+reused() {
+    answer "$base" -p 'a b c d' --prompt-cache "$work/cache" "$@" >/dev/null
+    number reused_tokens
+}
+[ "$(reused --lora "$at/a.gguf")" -gt 0 ] || fail "nothing of a prompt cache is used"
+[ "$(reused --lora "$at/a.gguf:0.5")" = 0 ] || fail "a prompt cache of another scale is used"
+[ "$(reused)" = 0 ] || fail "a prompt cache of an adapter is used without it"
+
+# The cases of an independent engine. Its GELU is a table of halves here (README.md of the cases), which alone
+# moves the logits of gemma and gpt2 that far.
+cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}
+for dir in "$cases"/lora/*/; do
+    dir=${dir%/} name=$(basename "$dir")
+    [ -f "$dir/a.gguf" ] || continue
+    case $name in gemma* | gpt2) most=1e-6 ;; *) most=1e-8 ;; esac
+    for exact in "--exact --max-kl $most" '--max-kl 0.05'; do
+        # shellcheck disable=SC2086  # several options
+        expect 0 '' "$run" --parity "$cases/architectures/$name" --lora "$dir/a.gguf" \
+            --logits "$dir/lora.f32" $exact
+        # shellcheck disable=SC2086
+        expect 0 '' "$run" --parity "$cases/architectures/$name" --lora "$dir/a.gguf:0.5" \
+            --lora "$dir/b.gguf:-0.75" --logits "$dir/lora_half_b.f32" $exact
+    done
+done
+finish

@@ -143,9 +143,38 @@ static void put_types(QsfStrbuf *b, const QsfModel *m) {
     qsf_strbuf_adds(b, "\n");
 }
 
+#define SEQUENCE "general.sampling.sequence"
+
+/* Whole numbers are exact up to 2^24 and printed without a decimal point; larger ones are out of range
+ * anyway. */
+static bool read_value(const QsfSource *src, const char *key, char *dst, size_t cap) {
+    float v;
+    const char *text = NULL;
+    size_t len = 0;
+    QsfErr err = { 0 };
+    if (strcmp(key, SEQUENCE) == 0) {
+        if (!qsf_meta_has(src, key) || qsf_meta_str(src, key, &text, &len, &err) != QSF_OK) return false;
+        snprintf(dst, cap, "%.*s", (int)(len < cap ? len : cap), text);
+        return len > 0 && len < cap;
+    }
+    if (!qsf_meta_has(src, key) || qsf_meta_f32(src, key, 0, &v, &err) != QSF_OK) return false;
+    if (!(fabsf(v) < 16777216.0f)) return false;
+    qsf_number_print(v, dst, cap);
+    return true;
+}
+
+/* Says why the order of the stages that it recommends is not used. */
+static void put_refused_order(QsfStrbuf *b, const QsfSource *src, QSFSettings *scratch) {
+    char value[QSF_SETTING_LINE], err[256];
+    if (!read_value(src, SEQUENCE, value, sizeof value)) return;
+    if (qsf_setting_set(scratch, qsf_setting_find("samplers"), value, err, sizeof err) == 0) return;
+    const size_t len = qsf_utf8_clean(err, strlen(err), false);
+    qsf_strbuf_addf(b, "%-16s%s: %.*s\n", "not used", SEQUENCE, (int)len, err);
+}
+
 static void put_advice(QsfStrbuf *b, const QsfModel *m) {
     QSFSettings advice;
-    char value[64];
+    char value[QSF_SETTING_TEXT];
     const char *sep = "recommends";
     qsf_model_defaults_read(m->src, &advice);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
@@ -156,6 +185,7 @@ static void put_advice(QsfStrbuf *b, const QsfModel *m) {
         sep = ", ";
     }
     if (*sep == ',') qsf_strbuf_adds(b, "\n");
+    put_refused_order(b, m->src, &advice);
 }
 
 static void put_unknown(QsfStrbuf *b, const QsfModel *m) {
@@ -193,7 +223,7 @@ char *qsf_model_text(const QsfModel *m) {
 
 /* ---- the settings it recommends ---- */
 
-/* The keys of ggml-org/llama.cpp, except general.sampling.sequence, the order of the stages. */
+/* The keys of ggml-org/llama.cpp. The sequence is a text of names with ';' in between. */
 static const struct {
     const char *key, *setting;
 } rows[] = {
@@ -208,32 +238,22 @@ static const struct {
     { "general.sampling.mirostat", "mirostat" },
     { "general.sampling.mirostat_tau", "mirostat-tau" },
     { "general.sampling.mirostat_eta", "mirostat-eta" },
+    { SEQUENCE, "samplers" },
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 
-/* Whole numbers are exact up to 2^24 and printed without a decimal point; larger ones are out of range
- * anyway. */
-static bool read_number(const QsfSource *src, const char *key, char *dst, size_t cap) {
-    float v;
-    QsfErr err = { 0 };
-    if (!qsf_meta_has(src, key) || qsf_meta_f32(src, key, 0, &v, &err) != QSF_OK) return false;
-    if (!(fabsf(v) < 16777216.0f)) return false;
-    qsf_number_print(v, dst, cap);
-    return true;
-}
-
 void qsf_model_defaults_read(const QsfSource *src, QSFSettings *advice) {
-    char value[64], err[256];
+    char value[QSF_SETTING_TEXT], err[256];
     qsf_settings_default(advice);
     for (size_t i = 0; i < N_ROWS; i++) {
         const QSFSetting *row = qsf_setting_find(rows[i].setting);
-        if (row != NULL && read_number(src, rows[i].key, value, sizeof value))
+        if (row != NULL && read_value(src, rows[i].key, value, sizeof value))
             (void)qsf_setting_set(advice, row, value, err, sizeof err);
     }
 }
 
 void qsf_model_defaults_apply(QSFSettings *dst, const QSFSettings *advice) {
-    char value[64], err[256];
+    char value[QSF_SETTING_TEXT], err[256];
     const QSFSettingSet user_set = dst->user_set;
     for (size_t i = 0; i < N_ROWS; i++) {
         const QSFSetting *row = qsf_setting_find(rows[i].setting);

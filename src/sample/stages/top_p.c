@@ -46,5 +46,5 @@ static void apply(QsfChain *c) {
     }
 }
 
-const QsfStage qsf_stage_top_p = { "top-p", "topp", QSF_STAGE_TRUNCATES | QSF_STAGE_KEEPS_BEST,
-                                   on,      apply,  NULL };
+const QsfStage qsf_stage_top_p = { "top-p", "topp,nucleus", QSF_STAGE_TRUNCATES | QSF_STAGE_KEEPS_BEST,
+                                   on,      apply,          NULL };

@@ -84,4 +84,4 @@ static void apply(QsfChain *c) {
     qsf_chain_select(c, key, &s);
 }
 
-const QsfStage qsf_stage_typical = { "typical", "typ-p,typical-p", QSF_STAGE_TRUNCATES, on, apply, NULL };
+const QsfStage qsf_stage_typical = { "typical", "typ-p,typical-p,typ", QSF_STAGE_TRUNCATES, on, apply, NULL };

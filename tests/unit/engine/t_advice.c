@@ -50,8 +50,12 @@ static void everything_available(void **state) {
                                          "general.sampling.min_p=float:0.05",
                                          "general.sampling.penalty_repeat=float:1.1",
                                          "general.sampling.penalty_last_n=int:-1",
+                                         "general.sampling.sequence=str:dry;top_k;typ_p;nucleus;temp",
                                          NULL };
+    char order[QSF_SETTING_TEXT];
     QSFSettings s = advice_with(specs);
+    qsf_setting_get(&s, qsf_setting_find("samplers"), order, sizeof order);
+    assert_string_equal(order, "dry,top-k,typical,top-p,temperature");
     assert_true(s.params.temperature == 0.6f && s.params.top_p == 0.95f && s.params.min_p == 0.05f);
     assert_true(s.params.repeat_penalty == 1.1f);
     assert_int_equal(s.params.top_k, 20);
@@ -67,6 +71,7 @@ static void invalid_values_are_ignored(void **state) {
                                          "general.sampling.min_p=float:7",
                                          "general.sampling.penalty_repeat=int:2",
                                          "general.sampling.penalty_last_n=int:99999999999",
+                                         "general.sampling.sequence=str:top_k;infill",
                                          NULL };
     QSFSettings s = advice_with(specs), d;
     qsf_settings_default(&d);
@@ -74,6 +79,7 @@ static void invalid_values_are_ignored(void **state) {
     assert_true(s.params.min_p == d.params.min_p && s.params.repeat_penalty == 2.0f);
     assert_int_equal(s.params.top_k, d.params.top_k);
     assert_int_equal(s.params.repeat_last_n, d.params.repeat_last_n);
+    assert_int_equal(s.params.samplers[0], 0);
     for (uint32_t k = 0; k < 4; k++) {
         /* NaN, both infinities, the largest */
         static const uint32_t odd[] = { 0x7fc00000, 0x7f800000, 0xff800000, 0x7f7fffff };
@@ -118,7 +124,8 @@ static void a_word_precedes_it(void **state) {
 
 static void the_worker_returns_it(void **state) {
     (void)state;
-    static const char *const specs[] = { "general.sampling.temp=float:0.25", NULL };
+    static const char *const specs[] = { "general.sampling.temp=float:0.25",
+                                         "general.sampling.sequence=str:top_k;infill", NULL };
     QSFSettings rig = qsf_rig_settings(), s;
     QSFWorker *w = qsf_rig_worker();
     qsf_settings_default(&s);
@@ -130,6 +137,7 @@ static void the_worker_returns_it(void **state) {
     assert_true(s.params.temperature == 0.25f);
     char *text = qsf_worker_describe(w, "model");
     assert_non_null(strstr(text, "recommends      temperature 0.25\n"));
+    assert_non_null(strstr(text, "general.sampling.sequence: samplers: 'infill' is unknown"));
     free(text);
     qsf_rig_finish(w, qsf_worker_unload(w));
     qsf_worker_model_defaults(w, &s);

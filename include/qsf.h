@@ -9,8 +9,8 @@
  *
  * Callbacks: while qsf_generate runs, its callback may call qsf_tokenize, qsf_detokenize, qsf_ram_budget,
  * qsf_print_stats and qsf_free on the same engine, everything on other engines and configurations, and
- * qsf_sample. qsf_generate, qsf_forward and qsf_set_ram_budget on the same engine fail there with code 1 (or
- * NULL) and change nothing. A callback must return: no longjmp, no exception.
+ * qsf_sample. qsf_generate, qsf_forward, qsf_set_grammar and qsf_set_ram_budget on the same engine fail there
+ * with code 1 (or NULL) and change nothing. A callback must return: no longjmp, no exception.
  *
  * Pointers that are handed in are borrowed for the call. See qsf_engine.h for the background engine with live
  * parameters, cancellation and events. */
@@ -56,6 +56,13 @@ void qsf_config_set_quality(QSFConfig *c, float quality);
  * id, NaN, more than 1e6, a list that is full (1 KiB as text: 40 tokens at least), or when c is NULL. An id
  * outside the vocabulary is an error of qsf_generate. */
 int qsf_config_set_logit_bias(QSFConfig *c, int token_id, float bias);
+/* Sets what the answer of every qsf_generate has to match, for engines that are loaded with this
+ * configuration afterwards. kind: "gbnf", "json-schema", "regex", or "words"; text: the grammar in GBNF, the
+ * JSON Schema ("any" = any JSON), the regular expression for the whole answer, or one that each word matches,
+ * and after a line feed one for words in between (docs/GRAMMARS.md). NULL for one of them: anything. It is
+ * compiled to check it: returns 0; 2 for an unknown kind or a wrong or unsupported grammar (qsf_error() says
+ * where), or when c is NULL; 1 without memory. Then the one before stays. */
+int qsf_config_set_grammar(QSFConfig *c, const char *kind, const char *text);
 /* Frees the configuration; NULL is allowed. Engines loaded with c keep the last values that were set. */
 void qsf_config_free(QSFConfig *c);
 
@@ -80,6 +87,9 @@ int qsf_set_quality(QSFEngine *e, float quality);
 /* Returns the quality of the next token; 0 when e is NULL. */
 float qsf_quality(const QSFEngine *e);
 
+/* The same for the qsf_generate calls of one loaded engine that follow. 1 also from a callback of e. */
+int qsf_set_grammar(QSFEngine *e, const char *kind, const char *text);
+
 /* May change logits (vocab_size), which are finite, before a token is sampled from them: before biases,
  * penalties and filters. What is NaN or -INFINITY afterwards is not chosen; if that is everything,
  * qsf_generate fails with code 1. Runs on the thread that called qsf_generate, under the rules for
@@ -96,8 +106,9 @@ typedef void (*QSFTokenCallback)(int token_id, const char *text, void *user_data
 
 /* Continues prompt (plain text, no chat template; special tokens in it are not recognized) for at most
  * max_tokens tokens; 0 computes nothing. temperature 0 = argmax; top_p 1 = off. callback may be NULL. Returns
- * 0, or the exit code of the failure: 1 runtime error (also from a callback of e, and when the callback freed
- * e), 2 bad argument, 5 context full (the text so far was delivered); qsf_error() says why. */
+ * 0, or the exit code of the failure: 1 runtime error (also from a callback of e, when the callback freed e,
+ * and when max_tokens was too small for an answer that matches its grammar), 2 bad argument, 5 context full
+ * (the text so far was delivered); qsf_error() says why. */
 int qsf_generate(QSFEngine *e, const char *prompt, int max_tokens, float temperature, float top_p,
                  QSFTokenCallback callback, void *user_data);
 

@@ -118,6 +118,7 @@ typedef struct UiWalk {
 typedef struct UiGame {
     char name[64];      /* "" = none */
     QSFSettings before; /* those that it replaced */
+    QSFSettings after;  /* those that it set: what differs now was changed since */
     QSFSettingSet set;
     UiBuf system; /* the system prompt that it replaced, if has_system */
     bool has_system;

@@ -38,10 +38,21 @@ static void remember(UiApp *a) {
     g->has_system = false;
 }
 
+/* Was a setting of the game changed since? Grammars end one another, so they are changed together. */
+static bool is_changed(const UiApp *a, const QSFSetting *row) {
+    const QSFSettings *now = &a->settings, *then = &a->game.after;
+    if (qsf_setting_differs(now, then, row)) return true;
+    return ui_setting_is_grammar(row) && (now->params.grammar_kind != then->params.grammar_kind ||
+                                          strcmp(now->params.grammar, then->params.grammar) != 0);
+}
+
+/* What was changed during the game stays. */
 static bool put_back(UiApp *a) {
     UiGame *g = &a->game;
     char value[QSF_SETTING_TEXT];
     bool ok = true;
+    for (size_t i = 0; i < qsf_setting_count(); i++)
+        if ((g->set >> i & 1) && is_changed(a, qsf_setting_at(i))) g->set &= ~((QSFSettingSet)1 << i);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         if (!(g->set >> i & 1)) continue;
@@ -64,6 +75,7 @@ static bool resume(UiApp *a) {
     g->before = a->settings;
     ui_app_base(a, &g->before);
     g->set = file->settings.user_set;
+    g->after = file->settings;
     g->has_system = file->system != NULL;
     ui_buf_clear(&g->system);
     (void)snprintf(g->name, sizeof g->name, "%s", file->name);
@@ -89,16 +101,18 @@ static bool end_game(UiApp *a, const char *name) {
 static bool take_settings(UiApp *a, const QSFGame *g) {
     const QSFSettings was = a->settings;
     char value[QSF_SETTING_TEXT];
-    for (size_t i = 0; i < qsf_setting_count(); i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         if (!qsf_setting_user_set(&g->settings, row)) continue;
         qsf_setting_get(&g->settings, row, value, sizeof value);
-        if (!ui_app_set(a, row, value, true)) return false;
-        a->game.set |= (QSFSettingSet)1 << i;
+        ok = ui_app_set(a, row, value, true);
+        if (ok) a->game.set |= (QSFSettingSet)1 << i;
     }
     for (size_t i = 0; i < qsf_setting_count(); i++)
         if (qsf_setting_differs(&a->settings, &was, qsf_setting_at(i))) a->game.set |= (QSFSettingSet)1 << i;
-    return true;
+    a->game.after = a->settings;
+    return ok;
 }
 
 /* The game's messages follow those of before. */

@@ -38,12 +38,14 @@ struct QSFEngine {
     _Atomic float quality; /* of the next token */
     QSFLogitsCallback change;
     void *change_data;
+    QsfApiGrammar grammar;
 };
 
 struct QSFConfig {
     QsfSharedConfig *shared; /* budget, threads and quality, shared with engines */
     QSFSettings settings;    /* the rest */
     float quality;           /* as it was set, even if it is out of range */
+    QsfApiGrammar grammar;
 };
 
 /* The error of this thread's last call. */
@@ -139,8 +141,13 @@ int qsf_config_set_logit_bias(QSFConfig *c, int token_id, float bias) {
     return qsf_err_set(qsf_api_begin(), QSF_E_USAGE, "%s", why);
 }
 
+int qsf_config_set_grammar(QSFConfig *c, const char *kind, const char *text) {
+    return is_config(c) ? qsf_api_grammar_set(&c->grammar, kind, text, qsf_api_begin()) : QSF_E_USAGE;
+}
+
 void qsf_config_free(QSFConfig *c) {
     if (c == NULL) return;
+    qsf_api_grammar_free(&c->grammar);
     qsf_shared_config_release(c->shared);
     free(c);
 }
@@ -149,6 +156,7 @@ void qsf_config_free(QSFConfig *c) {
 
 static int open_engine(QSFEngine *e, const char *path, const QSFConfig *c, QsfErr *err) {
     int rc = check_quality(c->quality, err);
+    if (rc == QSF_OK) rc = qsf_api_grammar_copy(&e->grammar, &c->grammar, err);
     if (rc != QSF_OK) return rc;
     QsfRuntimeOptions o = { .settings = c->settings };
     qsf_follower_init(&e->follower, c->shared, &o.settings);
@@ -194,6 +202,7 @@ QSFEngine *qsf_load(const char *model_path, QSFConfig *config) {
         return e;
     }
     qsf_follower_end(&e->follower);
+    qsf_api_grammar_free(&e->grammar);
     free(e);
     return NULL;
 }
@@ -202,6 +211,7 @@ static void destroy(QSFEngine *e) {
     qsf_timeline_free(&e->timeline);
     qsf_runtime_close(&e->rt);
     qsf_follower_end(&e->follower);
+    qsf_api_grammar_free(&e->grammar);
     free(e);
 }
 
@@ -282,6 +292,15 @@ int qsf_set_logits_callback(QSFEngine *e, QSFLogitsCallback callback, void *user
     e->change_data = user_data;
     api_leave(e);
     return QSF_OK;
+}
+
+int qsf_set_grammar(QSFEngine *e, const char *kind, const char *text) {
+    QsfErr *err = qsf_api_begin();
+    int rc = api_enter(e, "qsf_set_grammar", err);
+    if (rc != QSF_OK) return rc;
+    rc = qsf_api_grammar_set(&e->grammar, kind, text, err);
+    api_leave(e);
+    return rc;
 }
 
 /* ---- statistics ---- */
@@ -402,23 +421,28 @@ static void on_between(void *arg) { api_follow(((const Call *)arg)->engine); }
 
 static int generate(Call *c, const QsfIds *prompt, QsfErr *err) {
     QSFEngine *e = c->engine;
+    QsfHoldText grammar;
     QsfGenerate g = { .prompt = prompt->data,
                       .n_prompt = prompt->n,
                       .continues = true,
                       .params = on_params,
                       .text = on_text,
                       .between = on_between,
-                      .change = c->engine->change != NULL ? on_logits : NULL,
+                      .change = e->change != NULL ? on_logits : NULL,
+                      .grammar = &grammar,
                       .arg = c };
     QsfGeneration out;
     int rc = api_enter(e, "qsf_generate", err);
     if (rc != QSF_OK) return rc;
     memcpy(c->params.logit_bias, e->rt.settings.params.logit_bias, sizeof c->params.logit_bias);
+    grammar = (QsfHoldText){ e->grammar.kind, e->grammar.text, e->grammar.len };
     api_follow(e);
     rc = qsf_timeline_generate(&e->timeline, &g, &out, err);
     if (rc == QSF_OK && out.stop == QSF_STOP_CONTEXT)
         rc = qsf_err_set(err, QSF_E_CONTEXT, "the context of %u tokens is full",
                          (unsigned)qsf_forward_ctx(e->rt.fwd));
+    if (rc == QSF_OK && out.grammar_cut)
+        rc = qsf_err_set(err, QSF_E_RUNTIME, "the answer was cut before its grammar was complete");
     if (api_leave(e) && rc == QSF_OK)
         rc = qsf_err_set(err, QSF_E_RUNTIME, "generation stopped: the callback freed the engine");
     return rc;

@@ -14,4 +14,16 @@ int qsf_api_check_sampling(float temperature, float top_p, QsfErr *err);
 /* The parameters of a call with these; the other stages are off. */
 QSFParams qsf_api_sampling(float temperature, float top_p);
 
+/* api_grammar.c: what answers have to match; zeroed: anything. */
+typedef struct QsfApiGrammar {
+    uint8_t kind; /* QSFGrammarKind */
+    char *text;   /* (len + 1) owned */
+    size_t len;
+} QsfApiGrammar;
+/* As qsf_config_set_grammar. After a failure g is as before. */
+int qsf_api_grammar_set(QsfApiGrammar *g, const char *kind, const char *text, QsfErr *err);
+/* *dst is freed by the caller. QSF_E_RUNTIME. */
+int qsf_api_grammar_copy(QsfApiGrammar *dst, const QsfApiGrammar *src, QsfErr *err);
+void qsf_api_grammar_free(QsfApiGrammar *g);
+
 #endif

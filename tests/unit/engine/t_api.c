@@ -429,6 +429,45 @@ static void logits_can_be_changed(void **state) {
     qsf_config_free(c);
 }
 
+static void set_grammar_in_callback(int token_id, const char *text, void *user_data) {
+    (void)token_id;
+    (void)text;
+    assert_int_equal(qsf_set_grammar(user_data, "regex", "x"), 1);
+}
+
+static void grammars_hold(void **state) {
+    (void)state;
+    QSFConfig *c = qsf_config_default();
+    Heard h = { 0 };
+    assert_int_equal(qsf_config_set_grammar(NULL, "regex", "a"), 2);
+    assert_int_equal(qsf_config_set_grammar(c, "perl", "a"), 2);
+    assert_non_null(strstr(qsf_error(), "gbnf, json-schema, regex or words"));
+    assert_int_equal(qsf_config_set_grammar(c, "regex", "(ab"), 2);
+    assert_non_null(strstr(qsf_error(), "regex: "));
+    assert_int_equal(qsf_config_set_grammar(c, "json-schema", "{\"type\": \"object\", \"not\": {}}"), 2);
+    assert_non_null(strstr(qsf_error(), "not"));
+    assert_int_equal(qsf_config_set_grammar(c, "regex", "(?:ab ){3}c"), 0);
+    assert_int_equal(qsf_config_set_grammar(c, "gbnf", "root ::= x"), 2); /* the one before stays */
+    QSFEngine *e = qsf_load(tiny, c);
+    assert_non_null(e);
+    assert_int_equal(qsf_config_set_grammar(c, NULL, NULL), 0);
+    qsf_config_free(c);
+    assert_int_equal(qsf_generate(e, "hello", 30, 1, 1, hear, &h), 0);
+    assert_string_equal(h.text, "ab ab ab c");
+    assert_int_equal(qsf_generate(e, "hello", 3, 1, 1, NULL, NULL), 1);
+    assert_non_null(strstr(qsf_error(), "before its grammar was complete"));
+    h = (Heard){ 0 };
+    assert_int_equal(qsf_set_grammar(e, "gbnf", "root ::= [0-4] \"-\" [5-9]"), 0);
+    assert_int_equal(qsf_generate(e, "hello", 30, 1, 1, hear, &h), 0);
+    assert_true(strlen(h.text) == 3 && h.text[0] >= '0' && h.text[0] <= '4' && h.text[2] >= '5');
+    assert_int_equal(qsf_set_grammar(e, "words", "a+\nbe"), 0);
+    assert_int_equal(qsf_set_grammar(NULL, "words", "a+"), 2);
+    assert_int_equal(qsf_generate(e, "hello", 1, 0, 1, set_grammar_in_callback, e), 0);
+    assert_int_equal(qsf_set_grammar(e, NULL, NULL), 0);
+    assert_int_equal(qsf_generate(e, "hello", 2, 0, 1, NULL, NULL), 0);
+    qsf_free(e);
+}
+
 static void the_real_model_answers(void **state) {
     (void)state;
     char path[1024], want[1024] = "";
@@ -477,6 +516,7 @@ int main(void) {
         cmocka_unit_test(sample_follows_the_logits),
         cmocka_unit_test(errors_belong_to_their_thread),
         cmocka_unit_test(logits_can_be_changed),
+        cmocka_unit_test(grammars_hold),
         cmocka_unit_test(the_real_model_answers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

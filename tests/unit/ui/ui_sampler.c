@@ -165,6 +165,22 @@ static void test_games(void **state) {
     assert_string_equal(ui_buf_str(&x->app.system), "Before.");
     say(x, "/game off");
     assert_non_null(strstr(last_said(x, UI_ERROR), "no game is played"));
+    write_game(dir, "digits.ini", "[settings]\nregex = [0-9]+\ntop_k = 5\ntop_p = 0.5\n");
+    say(x, "/schema any");
+    say(x, "/game digits");
+    value_is(&x->app, "json-schema", "off");
+    say(x, "/top-p 0.75"); /* what is changed during the game stays after it */
+    say(x, "/only [ab]+");
+    say(x, "/game off");
+    value_is(&x->app, "only", "[ab]+");
+    value_is(&x->app, "json-schema", "off");
+    value_is(&x->app, "top-p", "0.75");
+    value_is(&x->app, "top-k", "77");
+    say(x, "/game digits");
+    say(x, "/game off");
+    value_is(&x->app, "only", "[ab]+");
+    value_is(&x->app, "top-p", "0.75");
+    say(x, "/only off");
     unsetenv("XDG_CONFIG_HOME");
 }
 

@@ -12,12 +12,13 @@ mb=$(($(wc -c <"$sparse") / 1048576 + 1))
 least=$(least_budget --kv-type f16 -c 256 "$sparse")
 [ -n "$least" ] || { cat "$work/err"; fail "the refusal does not end with the smallest budget"; finish; }
 least=$((least + 2)) # the memory of a process before it plans differs from run to run
+some=$((least + mb * 4 / 10))
 # In an order in which large and small ones alternate.
 list=$(awk -v a="$least" -v b=$((mb + 60)) 'BEGIN {
     for (i = 0; i < 20; i++) { k = i * 7 % 20; printf "%.0f ", a * (b / a) ^ (k / 19) } }')
-"$run" --plan -c 256 --ram-budget $((mb * 6 / 10)) "$sparse" 2>"$work/err" | grep -q '^expert slots *[1-9]' ||
-    { cat "$work/err"; fail "no slots for experts with $((mb * 6 / 10)) MB"; }
-chunk=$("$run" --plan -c 1024 --ram-budget $((mb * 6 / 10)) "$sparse" 2>&1 |
+"$run" --plan -c 256 --ram-budget $some "$sparse" 2>"$work/err" | grep -q '^expert slots *[1-9]' ||
+    { cat "$work/err"; fail "no slots for experts with $some MB"; }
+chunk=$("$run" --plan -c 1024 --ram-budget $some "$sparse" 2>&1 |
     sed -n 's/^prefill chunk *\([0-9]*\) tokens$/\1/p')
 [ "${chunk:-0}" -gt 128 ] || fail "a prompt reads all experts for each $chunk tokens"
 tokens=44
@@ -47,7 +48,7 @@ else
     walk '' env
 fi
 # The budget that keeps all experts in RAM is named: with it nothing streams, with less something does.
-"$run" -p a -n 1 -c 256 --ram-budget $((mb * 6 / 10)) "$sparse" >"$work/out" 2>"$work/err" || fail "exit $?"
+"$run" -p a -n 1 -c 256 --ram-budget $some "$sparse" >"$work/out" 2>"$work/err" || fail "exit $?"
 all=$(sed -n 's/.* of RAM are free: --ram-budget \([0-9]*\) keeps them in RAM$/\1/p' "$work/err")
 [ -n "$all" ] || { cat "$work/err"; fail "no budget is named that keeps the weights in RAM"; finish; }
 streams() {

@@ -36,7 +36,7 @@ for size in '100 30' '80 24' '40 12'; do
     keys '/model hf:t/wait' Enter
     see '(^| )get +(50%|0\.2/0\.5 MB)'
     touch "$work/hub/go"
-    see 'wait|tiny is ready'
+    see 'tiny random llama is ready'
     wait_for off_screen '(^| )get +[0-9.]+(%|/)' || fail "the download does not end"
     rm "$work/hub/go"
     keys /quit Enter
@@ -44,7 +44,7 @@ for size in '100 30' '80 24' '40 12'; do
 done
 
 # ---- in line mode: ^C stops the download only, and what is there is continued
-start 90 24 "HF_ENDPOINT=$url HF_HOME=$work/hfplain no_proxy='*' $chat --plain --no-save --max-tokens 5 $stories"
+start 90 24 "HF_ENDPOINT=$url HF_HOME=$work/hfplain no_proxy='*' $chat --plain --no-save --seed 3 --max-tokens 5 $stories"
 see '^>'
 keys '/model hf:t/wait' Enter
 see '[0-9]+ %.*|[0-9]+%'

@@ -52,6 +52,23 @@ static void stats_io(const QSFStats *s, UiBuf *b) {
                   s->wait_ms, s->stall * 100);
 }
 
+/* Shares of the drafts at each position that were right. */
+static void stats_source(const QSFDraftedBy *by, UiBuf *b) {
+    ui_buf_printf(b, "         %s: ", by->name);
+    for (uint32_t i = 0; i < QSF_SPECULATION_POSITIONS && by->drafted[i] > 0; i++)
+        ui_buf_printf(b, "%s%.0f %%", i > 0 ? ", " : "",
+                      100 * (double)by->accepted[i] / (double)by->drafted[i]);
+    ui_buf_printf(b, " right by position; passes with drafts: %llu\n", (unsigned long long)by->drafted[0]);
+}
+
+static void stats_speculation(const QSFSpeculation *s, UiBuf *b) {
+    if (s->passes > 0)
+        ui_buf_printf(b, "passes   %llu, %.2f tokens each%s%s\n", (unsigned long long)s->passes,
+                      (double)s->tokens / (double)s->passes, s->why[0] ? "; no drafts now: " : "", s->why);
+    for (uint32_t i = 0; i < s->n_sources && i < QSF_SPECULATION_SOURCES; i++)
+        if (s->source[i].drafted[0] > 0) stats_source(&s->source[i], b);
+}
+
 static void worst_layers(const UiApp *a, UiBuf *b) {
     uint32_t worst[UI_WORST];
     uint32_t n = ui_heat_worst(a->layers, a->n_layers, worst, UI_WORST);
@@ -85,6 +102,7 @@ bool ui_cmd_stats(UiApp *a, const char *name, const char *args) {
     ui_app_refresh(a);
     const QSFStats *s = &a->stats;
     stats_speed(s, ui_transcript_last_of(&a->chat, UI_ANSWER), &b);
+    stats_speculation(&s->speculation, &b);
     if (s->streamed_bytes > 0 || s->bytes_read > 0) stats_io(s, &b);
     if (s->io_notice[0]) ui_buf_printf(&b, "note     %s\n", s->io_notice);
     worst_layers(a, &b);

@@ -120,6 +120,15 @@ static void meter_decode(Pane *p) {
     draw_spark(p, row, field(p, row, "decode", text) + 2);
 }
 
+/* Only if passes have had more than one token. */
+static void meter_passes(Pane *p) {
+    const QSFSpeculation *s = &p->s->stats->speculation;
+    char text[48];
+    if (s->tokens <= s->passes) return;
+    (void)qsf_text_snprintf(text, sizeof text, "%5.2f tok", (double)s->tokens / (double)s->passes);
+    field(p, next(p), "a pass", text);
+}
+
 static void meter_prefill(Pane *p) {
     const QSFStats *st = p->s->stats;
     char tps[24], text[96], more[48] = "", span[24];
@@ -383,10 +392,11 @@ static void meter_token(Pane *p) {
 }
 
 void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width) {
-    static void (*const meters[])(Pane *) = { meter_state,   meter_download, meter_pinning,  meter_decode,
-                                              meter_prefill, meter_out,      meter_quality,  meter_limits,
-                                              meter_grammar, meter_context,  meter_ram,      meter_ram_rows,
-                                              meter_rss,     meter_io,       meter_sampling, meter_token };
+    static void (*const meters[])(Pane *) = { meter_state,    meter_download, meter_pinning, meter_decode,
+                                              meter_passes,   meter_prefill,  meter_out,     meter_quality,
+                                              meter_limits,   meter_grammar,  meter_context, meter_ram,
+                                              meter_ram_rows, meter_rss,      meter_io,      meter_sampling,
+                                              meter_token };
     Pane p = { .c = c, .s = s, .row = row, .end_row = end_row, .col = col + 2, .end = col + width };
     ui_canvas_vline(c, row, end_row, col, UI_STYLE_DIM);
     for (size_t i = 0; i < sizeof meters / sizeof *meters && p.row < end_row; i++) meters[i](&p);

@@ -55,6 +55,7 @@ static const QsfConfigOption options[] = {
     { "prompt", QSF_CONFIG_ONCE, "" },
     { "interactive", QSF_CONFIG_ONCE, "" },
     { "bench", QSF_CONFIG_ONCE, "" },
+    { "bench-text", QSF_CONFIG_ONCE, "" },
     { "inspect", QSF_CONFIG_ONCE, "" },
     { "plan", QSF_CONFIG_ONCE, "" },
     { "svg", QSF_CONFIG_ONCE, "" },

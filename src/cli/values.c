@@ -110,6 +110,7 @@ static const struct {
     { "receipt", "@file" },
     { "logits", "@file" },
     { "svg", "@file" },
+    { "bench-text", "@file" },
     { "perplexity", "@file" },
     { "kl-save", "@file" },
     { "kl-base", "@file" },

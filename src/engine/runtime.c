@@ -230,6 +230,11 @@ static void plan_drafts(QsfRuntime *r) {
     qsf_speculate_plan(&r->speculator, &o, r->plan_options.drafting);
 }
 
+void qsf_runtime_forget_drafts(QsfRuntime *r) {
+    qsf_speculate_close(&r->speculator);
+    plan_drafts(r);
+}
+
 static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     QsfForwardOptions fo = {
         .model = &r->model,

@@ -100,6 +100,8 @@ void qsf_runtime_protect(QsfRuntime *r, uint32_t n);
 /* Opens the template that settings name, and learns from it how answers end and what is reasoning. r->tok
  * must be open. On failure (codes of qsf_chat_template_open) the old one stays. */
 int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err);
+/* Drafts are made from nothing that was said before now. Between two answers. */
+void qsf_runtime_forget_drafts(QsfRuntime *r);
 /* Does this id end an answer, by the vocabulary or by the template? */
 bool qsf_runtime_ends(const QsfRuntime *r, int32_t id);
 

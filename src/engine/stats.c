@@ -385,6 +385,7 @@ static void add_live(QsfLiveStats *b, QSFStats *s) {
     s->pin_done = f.pin_done;
     s->pin_total = f.pin_total;
     add_experts(b, &f, &s->expert);
+    qsf_speculate_info(&b->rt->speculator, &s->speculation);
     s->embed_hits = f.embed_hits;
     s->embed_misses = f.embed_misses;
     qsf_forward_io(b->rt->fwd, s->io_name, sizeof s->io_name, s->io_notice, sizeof s->io_notice);

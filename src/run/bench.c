@@ -84,6 +84,17 @@ static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter 
     return QSF_OK;
 }
 
+/* The same with a prompt of text: the time of sampling cannot be told from that of passes. */
+static int measure_text(const Bench *b, RunBenchText *t, RunMeter *m, BenchRow *row, QsfErr *err) {
+    const QsfForwardStats before = m->s;
+    QsfGeneration g;
+    if (run_bench_text(t, (uint32_t)b->n_gen, m, &g, err)) return err->code;
+    const QsfForwardStats s = run_meter_since(m, &before);
+    row->f = run_figures(&s, &g);
+    row->b = run_breakdown(m, &s, &row->f, 0, 0, g.decode_ns);
+    return QSF_OK;
+}
+
 static double cache_bytes(void) {
 #ifdef _SC_LEVEL3_CACHE_SIZE
     long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -123,6 +134,11 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
         if (f->ahead_read > 0)
             qsf_strbuf_addf(&out, "ahead    %.1f MB per token, %.1f MB of them used, %.1f MB wasted\n",
                             f->ahead_read / 1048576, f->ahead_used / 1048576, f->ahead_wasted / 1048576);
+        QSFSpeculation drafts;
+        qsf_speculate_info(&rt->speculator, &drafts);
+        if (drafts.passes > 0)
+            qsf_strbuf_addf(&out, "passes   %.2f tokens each\n",
+                            (double)drafts.tokens / (double)drafts.passes);
         const int threads = run_threads(rt, false);
         qsf_strbuf_addf(
             &out, "peak RSS %.1f of %.1f MB, %d thread%s for tokens, %d for prompts, %s; medians of %lld\n",
@@ -190,7 +206,8 @@ static int draw(RunPicture *picture, QsfRuntime *rt, const RunOptions *o, const 
     return rc;
 }
 
-static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b, RunPicture *picture) {
+static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b, RunBenchText *text,
+                  RunPicture *picture) {
     size_t n_ids = (size_t)(b->n_prompt + b->n_gen);
     int32_t *ids = calloc(n_ids + 1, sizeof *ids);
     BenchRow *all = calloc((size_t)b->repeats, sizeof *all);
@@ -203,7 +220,9 @@ static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b, RunPictur
                                                                weights */
     if (!rc) fill_ids(ids, n_ids, rt->model.hp.n_vocab);
     if (!rc) rc = qsf_forward_eval(rt->fwd, ids, 1, NULL, NULL, &err); /* touch every page once */
-    for (int64_t i = 0; !rc && i < b->repeats; i++) rc = measure(rt, b, ids, &meter, &all[i], &err);
+    for (int64_t i = 0; !rc && i < b->repeats; i++)
+        rc = text != NULL ? measure_text(b, text, &meter, &all[i], &err)
+                          : measure(rt, b, ids, &meter, &all[i], &err);
     if (rc) {
         rc = run_fail(&err);
     } else {
@@ -229,6 +248,10 @@ int run_bench(const RunOptions *o) {
         qsf_cli_error(&run_cli, "--bench: nothing to measure: both -p and -n are 0");
         return QSF_EXIT_USAGE;
     }
+    if (o->bench_text && b.n_gen == 0) {
+        qsf_cli_error(&run_cli, "--bench-text: nothing is generated: -n is 0");
+        return QSF_EXIT_USAGE;
+    }
     if (o->svg && (b.n_prompt == 0 || b.n_gen == 0)) {
         qsf_cli_error(&run_cli, "--svg: the picture shows prefill and decoding: neither -p nor -n may be 0");
         return QSF_EXIT_USAGE;
@@ -238,16 +261,22 @@ int run_bench(const RunOptions *o) {
     QsfRuntimeOptions ro = run_runtime_options(o);
     int rc = run_open(&rt, o, &ro);
     if (rc) return rc;
-    if (b.n_prompt + b.n_gen > (int64_t)qsf_forward_ctx(rt.fwd)) {
+    RunBenchText text = { .timeline.rt = NULL };
+    if (o->bench_text != NULL) {
+        rc = run_bench_text_open(&text, &rt, o);
+        b.n_prompt = (int64_t)text.ids.n;
+    }
+    if (!rc && b.n_prompt + b.n_gen > (int64_t)qsf_forward_ctx(rt.fwd)) {
         qsf_cli_error(
             &run_cli,
             "--bench: %lld prompt and %lld generated tokens do not fit the context of %u (set a longer one "
             "with --ctx N)",
             (long long)b.n_prompt, (long long)b.n_gen, qsf_forward_ctx(rt.fwd));
         rc = QSF_EXIT_CONTEXT;
-    } else if (!(rc = run_picture_begin(&picture, o, &rt))) {
-        rc = repeat(&rt, o, &b, &picture);
+    } else if (!rc && !(rc = run_picture_begin(&picture, o, &rt))) {
+        rc = repeat(&rt, o, &b, o->bench_text != NULL ? &text : NULL, &picture);
     }
+    run_bench_text_free(&text);
     run_picture_end(&picture);
     run_close(&rt, o);
     return rc;

@@ -33,6 +33,7 @@ enum {
     OPT_TOP_LOGPROBS,
     OPT_BENCH,
     OPT_REPEATS,
+    OPT_BENCH_TEXT,
     OPT_SVG,
     OPT_INSPECT,
     OPT_PLAN,
@@ -83,6 +84,7 @@ static const QSFCliOption options[] = {
     { "interactive", "", 'i', NULL, "run qsf-chat --plain, a line-by-line chat", OPT_INTERACTIVE },
     { "bench", "", 0, NULL, "measure prefill and decode (-p, -n, -r are numbers)", OPT_BENCH },
     { "repeats", "", 'r', "N", "with --bench: number of repeats (default 3)", OPT_REPEATS },
+    { "bench-text", "", 0, "FILE", "with --bench: the prompt is the text of FILE instead of arbitrary tokens", OPT_BENCH_TEXT },
     { "svg", "", 0, "FILE", "with --plan: draw what ten budgets buy, with --bench: speed against length; - is stdout", OPT_SVG },
     { "inspect", "", 0, NULL, "print the contents of the model file", OPT_INSPECT },
     { "plan", "", 0, NULL, "print the memory plan without loading the model", OPT_PLAN },
@@ -238,6 +240,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_INTERACTIVE: return set_mode(o, RUN_INTERACTIVE, err, cap);
     case OPT_BENCH: return set_mode(o, RUN_BENCH, err, cap);
     case OPT_REPEATS: o->repeats = value; return 0;
+    case OPT_BENCH_TEXT: o->bench_text = value; return 0;
     case OPT_SVG:
         o->svg = value;
         if (*value) return 0;
@@ -294,6 +297,8 @@ static const char *wrong_combination(const RunOptions *o) {
         { o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE && o->mode != RUN_PERPLEXITY, "--no-special requires --tokenize, --detokenize or --perplexity" },
         { o->clean_spaces && o->mode != RUN_DETOKENIZE, "--clean-spaces requires --detokenize" },
         { o->repeats && o->mode != RUN_BENCH, "--repeats requires --bench" },
+        { o->bench_text && o->mode != RUN_BENCH, "--bench-text requires --bench" },
+        { o->bench_text && (o->prompt || o->svg), "--bench-text works with neither -p nor --svg: the text is the prompt" },
         { o->svg && o->mode != RUN_PLAN && o->mode != RUN_BENCH, "--svg requires --plan or --bench" },
         { o->svg && strcmp(o->svg, "-") == 0 && o->json, "--svg - and --json cannot be combined: both write to stdout" },
         { o->receipt && o->mode != RUN_PARITY, "--receipt requires --parity" },

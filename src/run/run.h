@@ -54,9 +54,10 @@ typedef struct RunOptions {
     size_t n_dirs;
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
     size_t n_overrides;
-    char i2s_flavor[64]; /* one of them */
-    const char *repeats; /* --bench -r */
-    const char *svg;     /* --plan and --bench: a picture is written there; "-" is stdout; NULL: none */
+    char i2s_flavor[64];    /* one of them */
+    const char *repeats;    /* --bench -r */
+    const char *bench_text; /* --bench: a file with the prompt; NULL: arbitrary tokens */
+    const char *svg;        /* --plan and --bench: a picture is written there; "-" is stdout; NULL: none */
     const char *prompt_cache;
     const char *output;       /* -o: a file instead of stdout, or NULL */
     const char *log_file;     /* --log-file, or NULL */
@@ -174,6 +175,19 @@ QsfForwardStats run_meter_since(const RunMeter *m, const QsfForwardStats *before
 /* Append ", "layers": [...]" for --json; print a table for --stats. Both per token. */
 void run_put_layers(QsfStrbuf *b, const RunMeter *m);
 void run_print_stats(const RunMeter *m);
+
+/* --- bench_text.c: --bench with a prompt of text --- */
+typedef struct RunBenchText {
+    QsfIds ids;
+    QsfThinkPrompt where;
+    QsfTimeline timeline;
+} RunBenchText;
+/* Reads the file and makes the prompt; t is freed in any case. Returns 0, or the exit code, reported. */
+int run_bench_text_open(RunBenchText *t, QsfRuntime *rt, const RunOptions *o);
+void run_bench_text_free(RunBenchText *t); /* a zeroed one is allowed */
+/* Evaluates the prompt from scratch and generates n_gen tokens after it, an interval of m. Codes of
+ * qsf_timeline_generate; QSF_E_INTERRUPTED. */
+int run_bench_text(RunBenchText *t, uint32_t n_gen, RunMeter *m, QsfGeneration *g, QsfErr *err);
 
 /* --- receipt.c: the figures that --json of a generation and --bench share --- */
 typedef struct RunFigures {

@@ -18,6 +18,7 @@ typedef struct Answer {
     int32_t ids[MOST];
     uint32_t n, ticks;
     double entropy; /* of all tokens, as looked at */
+    uint32_t cancel_at, refuse_at;
 } Answer;
 
 static atomic_int cancel;
@@ -29,7 +30,8 @@ static int on_text(void *arg, int32_t id, const char *text, size_t len) {
     memcpy(a->text + a->len, text, len);
     a->len += len;
     if (id >= 0) a->ids[a->n++] = id;
-    return 0;
+    if (a->cancel_at > 0 && a->n == a->cancel_at) atomic_store(&cancel, 1);
+    return a->refuse_at > 0 && a->n == a->refuse_at;
 }
 
 static void on_tick(void *arg, const QsfSample *s) {
@@ -229,7 +231,49 @@ static void answers_are_the_same(void **state) {
             }
 }
 
+/* An answer ends at any token, in the middle of a pass or not, and the conversation continues as after one
+ * without drafts. */
+static void ends_anywhere(Rig *r, const Kind *k, const Answer *whole, uint32_t at, unsigned how) {
+    static Answer a, rest;
+    QsfGeneration out;
+    QsfErr err = { 0 };
+    int32_t ids[N_PROMPT + MOST];
+    a = (Answer){ .params = params_of(k), .cancel_at = how == 0 ? at : 0, .refuse_at = how == 1 ? at : 0 };
+    if (how == 2) a.params.max_tokens = (int32_t)at;
+    const QsfGenerate g = {
+        .prompt = prompt, .n_prompt = N_PROMPT, .params = on_params, .text = on_text, .arg = &a
+    };
+    qsf_test_expect_ok(qsf_timeline_generate(&r->t, &g, &out, &err), &err);
+    atomic_store(&cancel, 0);
+    assert_int_equal(a.n, at);
+    assert_memory_equal(a.ids, whole->ids, at * sizeof *a.ids);
+    assert_int_equal(r->t.n_ids, N_PROMPT + at - 1); /* the last token is not evaluated */
+    assert_int_equal(qsf_forward_n_past(r->rt.fwd), r->t.n_ids);
+    memcpy(ids, prompt, sizeof prompt);
+    memcpy(ids + N_PROMPT, a.ids, at * sizeof *ids);
+    out = answer(r, ids, N_PROMPT + at, k, &rest);
+    assert_int_equal(out.reused_tokens, N_PROMPT + at - 1);
+    if (k->temperature <= 0) assert_memory_equal(rest.ids, whole->ids + at, (TOKENS - at) * sizeof *ids);
+}
+
+static void passes_end_anywhere(void **state) {
+    static Answer whole;
+    char path[512];
+    Rig r;
+    (void)state;
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("speculate_ends.gguf"));
+    for (size_t m = 0; m < 2; m++) {
+        assert_int_equal(writers[m](path), 0);
+        open_rig(&r, path, &ways[0], "lookup");
+        answer(&r, prompt, N_PROMPT, &kinds[0], &whole);
+        for (uint32_t at = 1; at < TOKENS; at += 2) ends_anywhere(&r, &kinds[0], &whole, at, at / 2 % 3);
+        close_rig(&r);
+    }
+    unlink(path);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(answers_are_the_same) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(answers_are_the_same),
+                                        cmocka_unit_test(passes_end_anywhere) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

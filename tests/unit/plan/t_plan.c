@@ -313,6 +313,35 @@ static void test_small_at_560(void **state) {
     qsf_shape_model_free(&m);
 }
 
+/* Speculation takes no context and, but for what it needs itself, no pins. */
+static void test_drafts(void **state) {
+    static const uint32_t budgets[] = { 60, 90, 120, 200, 560, 800, 2000 };
+    QsfModel m;
+    (void)state;
+    qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
+    for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+        QsfPlanOptions o = qsf_plans_options(budgets[i] * MIB);
+        QsfPlan on, off;
+        QsfErr err = { 0 };
+        o.drafting = QSF_DRAFTING_OFF;
+        if (qsf_plan_make(&off, &m, &o, &err) != QSF_OK) continue;
+        o.drafting = QSF_DRAFTING_AUTO;
+        qsf_plans_make(&on, &m, &o);
+        assert_int_equal(off.draft_cols, 0);
+        assert_int_equal(off.lookup_tokens, 0);
+        assert_int_equal(on.ctx, off.ctx);
+        assert_true(qsf_kv_types_equal(on.kv, off.kv));
+        const uint64_t drafts = 4ull * QSF_DRAFT_COLS * m.hp.n_vocab + qsf_lookup_bytes(on.lookup_tokens) +
+                                MIB;
+        assert_true(on.pinned_bytes + (on.draft_cols > 0 ? drafts : 0) >= off.pinned_bytes);
+        if (off.note[0] != '\0' && off.pinned_bytes == 0) assert_int_equal(on.draft_cols, 0);
+        if (budgets[i] >= 560) assert_int_equal(on.draft_cols, QSF_DRAFT_COLS);
+        qsf_plan_free(&on);
+        qsf_plan_free(&off);
+    }
+    qsf_shape_model_free(&m);
+}
+
 /* --- types of the KV cache --- */
 
 static unsigned bits_of(QsfKvTypes t) { return 64 * qsf_kv_type_bits(t.k) + qsf_kv_type_bits(t.v); }
@@ -579,16 +608,17 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusal_text),  cmocka_unit_test(test_user_values_stay),
-        cmocka_unit_test(test_batch_limits),  cmocka_unit_test(test_ctx_floor),
-        cmocka_unit_test(test_order),         cmocka_unit_test(test_spare),
-        cmocka_unit_test(test_pin_cap),       cmocka_unit_test(test_all_fits),
-        cmocka_unit_test(test_auto),          cmocka_unit_test(test_small_at_560),
-        cmocka_unit_test(test_7b_in_200),     cmocka_unit_test(test_kv_order),
-        cmocka_unit_test(test_kv_of_set_ctx), cmocka_unit_test(test_kv_kept),
-        cmocka_unit_test(test_text),          cmocka_unit_test(test_embedding),
-        cmocka_unit_test(test_two_bits),      cmocka_unit_test(test_kv_text),
-        cmocka_unit_test(test_budget_notice), cmocka_unit_test(test_budget_limit),
+        cmocka_unit_test(test_refusal_text), cmocka_unit_test(test_user_values_stay),
+        cmocka_unit_test(test_batch_limits), cmocka_unit_test(test_ctx_floor),
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_spare),
+        cmocka_unit_test(test_pin_cap),      cmocka_unit_test(test_all_fits),
+        cmocka_unit_test(test_auto),         cmocka_unit_test(test_small_at_560),
+        cmocka_unit_test(test_drafts),       cmocka_unit_test(test_7b_in_200),
+        cmocka_unit_test(test_kv_order),     cmocka_unit_test(test_kv_of_set_ctx),
+        cmocka_unit_test(test_kv_kept),      cmocka_unit_test(test_text),
+        cmocka_unit_test(test_embedding),    cmocka_unit_test(test_two_bits),
+        cmocka_unit_test(test_kv_text),      cmocka_unit_test(test_budget_notice),
+        cmocka_unit_test(test_budget_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,17 +48,19 @@ static uint32_t widest(const QsfDraftControl *c) {
     return 2 * n - 1;
 }
 
-uint32_t qsf_draft_control_width(const QsfDraftControl *c, unsigned source, unsigned grade, uint32_t most) {
+uint32_t qsf_draft_control_width(const QsfDraftControl *c, unsigned source, unsigned grade, uint32_t most,
+                                 double *gain) {
     const double *rate = c->rates[source][grade].rate;
-    double tokens = 1, all = 1, best = GAIN;
+    double tokens = 1, all = 1;
     uint32_t n = 0;
+    *gain = GAIN;
     if (!qsf_draft_control_tries(c)) return 0;
     if (most > widest(c)) most = widest(c);
     for (uint32_t i = 0; i < most && i < QSF_DRAFT_MOST; i++) {
         all *= rate[i];
         tokens += all;
-        const double gain = tokens / cost_of(c, i + 2);
-        if (gain > best) best = gain, n = i + 1;
+        const double now = tokens / cost_of(c, i + 2);
+        if (now > *gain) *gain = now, n = i + 1;
     }
     return n;
 }
@@ -89,6 +91,7 @@ void qsf_draft_control_note(QsfDraftControl *c, unsigned source, unsigned grade,
     if (n > 0) {
         note_rates(&c->rates[source][grade], n, accepted);
         c->lost += ns - c->cost[1] * (accepted + 1);
+        c->yield[source] += RATE_STEP * (c->cost[1] * (accepted + 1) / (ns + proposing) - c->yield[source]);
     }
     if (c->lost < -CREDIT * c->cost[1]) c->lost = -CREDIT * c->cost[1];
 }

@@ -60,14 +60,24 @@ void qsf_speculate_cut(QsfSpeculator *s, uint32_t n) {
             qsf_draft_sources[i]->cut(s->state[i], n);
 }
 
-/* The first source that has something to say. A source that was named is believed. */
+/* Does a source after this one usually gain more? It costs time to ask it. */
+static bool later_is_better(const QsfSpeculator *s, unsigned source, double gain) {
+    for (unsigned i = source + 1; i < QSF_DRAFT_SOURCES; i++)
+        if (s->state[i] != NULL && s->control.yield[i] > gain) return true;
+    return false;
+}
+
+/* The first source that has something to say, unless another one is better. A source that was named is
+ * believed. */
 static void propose(QsfSpeculator *s, const QsfDraftView *v, uint32_t most, QsfDraft *d) {
     for (unsigned i = 0; i < QSF_DRAFT_SOURCES && d->n == 0; i++) {
+        double gain;
         if (s->state[i] == NULL) continue;
         d->source = i;
         d->n = qsf_draft_sources[i]->propose(s->state[i], v, most, d->ids + 1, &d->grade);
-        if (d->n > 0 && s->drafting == QSF_DRAFTING_AUTO)
-            d->n = qsf_draft_control_width(&s->control, i, d->grade, d->n);
+        if (d->n == 0 || s->drafting != QSF_DRAFTING_AUTO) continue;
+        d->n = qsf_draft_control_width(&s->control, i, d->grade, d->n, &gain);
+        if (d->n > 0 && later_is_better(s, i, gain)) d->n = 0;
     }
 }
 

@@ -123,7 +123,8 @@ static double simulate(double slope, unsigned right, uint32_t passes) {
     uint32_t x = 7;
     qsf_draft_control_init(&c, false);
     for (uint32_t i = 0; i < passes; i++) {
-        const uint32_t n = qsf_draft_control_width(&c, 0, i % QSF_DRAFT_GRADES, QSF_DRAFT_MOST);
+        double gain;
+        const uint32_t n = qsf_draft_control_width(&c, 0, i % QSF_DRAFT_GRADES, QSF_DRAFT_MOST, &gain);
         uint32_t accepted = 0;
         while (accepted < n && (x = x * 1664525u + 1013904223u) >> 16 < 6553.6 * right) accepted++;
         qsf_draft_control_note(&c, 0, i % QSF_DRAFT_GRADES, n, accepted, cost(n + 1, slope), 100);

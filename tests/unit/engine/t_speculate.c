@@ -119,6 +119,7 @@ static void open_rig(Rig *r, const char *path, const Way *w, const char *specula
     QsfRuntimeOptions o = { .cancel = &cancel };
     qsf_settings_default(&o.settings);
     o.settings.ctx = CTX;
+    o.settings.ram_budget = 1ull << 30; /* sanitizers take some of it */
     o.settings.pin = w->pin;
     o.settings.threads = w->threads;
     snprintf(o.settings.kv, sizeof o.settings.kv, "%s", w->kv);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recorded choices of routers (docs/FORMATS.md), replayed with the pool: how many experts are read per token
  * with slots for a part of all, compared with the fewest that are possible, which only someone who knows the
- * future can reach. Prints the numbers for docs/PERFORMANCE.md, with all sizes for the file QSF_TRACE. */
+ * future can reach. Prints the numbers for docs/PERFORMANCE.md, with all sizes for the file QSF_TRACE, or for
+ * QSF_TRACE_SLOTS slots; and with QSF_TRACE_MS="L E", milliseconds to compute a layer and to read an expert, how long the same reads take at
+ * least if all choices are known in advance. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,7 +198,50 @@ static uint32_t run_step(Rig *r, const Trace *t, const Step *s) {
     return misses;
 }
 
+/* ---- the same reads, known in advance ---- */
+
+/* The disk reads without a pause, in the order of need, each expert as soon as its slot is free for it: when
+ * the one that it replaces was used for the last time. A layer ends when it is computed and all is there. */
+typedef struct Schedule {
+    double layer_ms, read_ms;
+    double now, disk;               /* end of the last layer, and of the last read */
+    double used[MOST];              /* end of the last layer that used it */
+    bool there[MOST];               /* before the layer */
+    double counted_from;            /* `now` when the first counted token began */
+    double computed, computed_from; /* by all layers, and until then */
+} Schedule;
+
+static void schedule_step(Schedule *s, const Rig *r, const Trace *t, const Step *step) {
+    static double free_at[MOST];
+    const uint32_t n = t->layers * t->experts;
+    uint32_t gone = 0, come = 0, id[1024];
+    for (uint32_t e = 0; e < n; e++) {
+        const bool is = qsf_expert_pool_has(r->pool, 2 * e);
+        come += is && !s->there[e];
+        if (!is && s->there[e]) free_at[gone++] = s->used[e];
+        s->there[e] = is;
+    }
+    for (uint32_t i = 0; i < come; i++) {
+        const double from = i < gone && free_at[i] > s->disk ? free_at[i] : s->disk;
+        s->disk = from + s->read_ms;
+    }
+    const double computed = s->now + s->layer_ms * step->n;
+    s->computed += s->layer_ms * step->n;
+    s->now = come > 0 && s->disk > computed ? s->disk : computed;
+    for (uint32_t k = different(t, step, id); k-- > 0;) s->used[id[k]] = s->now;
+}
+
+static void print_schedule(const Schedule *s, uint32_t tokens) {
+    print_message("known in advance: %.1f ms per token, of which %.1f are waiting\n",
+                  (s->now - s->counted_from) / tokens,
+                  (s->now - s->counted_from - s->computed + s->computed_from) / tokens);
+}
+
 static double replay(const Trace *t, uint32_t slots) {
+    static Schedule plan;
+    const char *ms = getenv("QSF_TRACE_MS");
+    plan = (Schedule){ 0 };
+    const bool timed = ms != NULL && sscanf(ms, "%lf %lf", &plan.layer_ms, &plan.read_ms) == 2;
     uint32_t misses = 0, done = 0, counted = 0;
     Rig r;
     open_rig(&r, t, slots);
@@ -206,31 +251,44 @@ static double replay(const Trace *t, uint32_t slots) {
         if (begins) qsf_expert_pool_begin_pass(r.pool, s->n);
         if (begins) done += s->n;
         const bool counts = done > t->tokens / 4;
+        if (counts && counted == 0) {
+            plan.counted_from = plan.now;
+            plan.computed_from = plan.computed;
+        }
         if (counts && begins) counted += s->n;
         const uint32_t n = run_step(&r, t, s);
+        if (timed) schedule_step(&plan, &r, t, s);
         if (counts) misses += n;
     }
+    if (timed) print_schedule(&plan, counted);
     close_rig(&r);
     return (double)misses / counted;
 }
 
-/* With slots for 12, 25, 50 and 75 % of the experts, the first n of these; most: times the fewest. */
-static void compare(const char *path, unsigned n, const double *most) {
+static void compare_at(const Trace *t, const char *path, uint32_t slots, double most) {
+    const uint32_t all = t->layers * t->experts;
+    const double least = fewest(t, slots), got = replay(t, slots);
+    print_message("%s: %2.0f %% of %u experts: %.1f read per token, %.2f times the %.1f that are needed\n",
+                  path, 100.0 * slots / all, all, got, got / least, least);
+    if (got < least || got > most * least)
+        fail_msg("%.2f times as many as needed, expected at most %.2f", got / least, most);
+}
+
+/* With slots for 12, 25, 50 and 75 % of the experts, the first n of these; most: times the fewest. slots: this
+ * many instead; NULL: not. */
+static void compare(const char *path, unsigned n, const double *most, const char *slots) {
     static const double part[] = { 0.12, 0.25, 0.5, 0.75 };
     static Trace t;
     if (!read_trace(&t, path)) {
         print_message("%s: absent\n", path);
         return;
     }
-    for (unsigned i = 0; i < n; i++) {
-        const uint32_t slots = (uint32_t)(part[i] * t.layers * t.experts + 0.5);
-        const double least = fewest(&t, slots), got = replay(&t, slots);
-        print_message(
-            "%s: %2.0f %% of %u experts: %.1f read per token, %.2f times the %.1f that are needed\n", path,
-            100 * part[i], t.layers * t.experts, got, got / least, least);
-        if (got < least || got > most[i] * least)
-            fail_msg("%.2f times as many as needed, expected at most %.2f", got / least, most[i]);
+    if (slots != NULL) {
+        compare_at(&t, path, (uint32_t)strtoul(slots, NULL, 10), most[0]);
+        return;
     }
+    for (unsigned i = 0; i < n; i++)
+        compare_at(&t, path, (uint32_t)(part[i] * t.layers * t.experts + 0.5), most[i]);
 }
 
 static void recorded(void **state) {
@@ -241,10 +299,10 @@ static void recorded(void **state) {
     const char *data = getenv("QSF_TEST_DATA"), *own = getenv("QSF_TRACE");
     char path[600];
     (void)state;
-    if (own != NULL) compare(own, 4, (const double[]){ 99, 99, 99, 99 });
+    if (own != NULL) compare(own, 4, (const double[]){ 99, 99, 99, 99 }, getenv("QSF_TRACE_SLOTS"));
     for (unsigned i = 0; i < sizeof traces / sizeof *traces; i++) {
         snprintf(path, sizeof path, "%s/traces/%s.trace", data != NULL ? data : "../shared", traces[i].name);
-        compare(path, 2, traces[i].most);
+        compare(path, 2, traces[i].most, NULL);
     }
 }
 

@@ -178,7 +178,7 @@ static void say_default_budget(const QSFEngine *e) {
     if (need == 0 || atomic_flag_test_and_set(&said)) return;
     fprintf(
         stderr,
-        "qsf: %.0f MB of weights stream from disk for each token; qsf_config_set_ram_budget(config, %llu) "
+        "qsf: %.1f MB of weights stream from disk for each token; qsf_config_set_ram_budget(config, %llu) "
         "keeps them in RAM\n",
         (double)rt->plan.streamed_bytes / MIB, (unsigned long long)(need >> 20));
 }

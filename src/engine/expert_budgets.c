@@ -32,7 +32,12 @@ static double wait_of(const QsfExpertFacts *f, double times) {
 
 static bool fill(const QsfExpertFacts *f, uint64_t budget, QSFExpertBudget *out) {
     const double s = slots_at(f, budget);
-    const uint32_t slots = budget == f->budget ? f->slots : s < 0 ? 0 : s >= f->n ? f->n : (uint32_t)s;
+    const bool all = f->full > 0 ? budget >= f->full : s >= f->n;
+    const uint32_t slots = budget == f->budget ? f->slots
+                           : all               ? f->n
+                           : s < 0             ? 0
+                           : s >= f->n         ? f->n - 1
+                                               : (uint32_t)s;
     const double hits = qsf_expert_hits_of(f->depth, slots, f->n),
                  now = qsf_expert_hits_of(f->depth, f->slots, f->n);
     *out = (QSFExpertBudget){ .budget = budget, .resident = (double)slots / f->n, .hits = hits };
@@ -68,7 +73,8 @@ uint32_t qsf_expert_budgets(const QsfExpertFacts *f, QSFExpertBudget *out, uint3
     List l = { .n = 0 };
     uint32_t n = 0;
     if (f->n == 0 || f->slot_bytes == 0 || f->slots == 0 || f->slots > f->n || f->from_slots == 0) return 0;
-    const uint64_t least = budget_of(f, 2 * f->used), most = budget_of(f, f->n), step = step_of(least, most);
+    const uint64_t least = budget_of(f, 2 * f->used), most = f->full > 0 ? f->full / MIB : budget_of(f, f->n),
+                   step = step_of(least, most);
     for (uint64_t mb = (least + step - 1) / step * step; mb < most && l.n < ROUND; mb += step)
         add(&l, mb * MIB);
     add(&l, most * MIB);

@@ -11,6 +11,7 @@ typedef struct QsfExpertFacts {
     uint64_t budget;       /* in force */
     uint64_t from;         /* a budget with which not all are in memory, */
     uint32_t from_slots;   /* and its slots: from there others are estimated */
+    uint64_t full;         /* the least one with which all are; 0: it is estimated, too */
     uint64_t slot_bytes;   /* of an expert */
     uint32_t n, slots;     /* experts, and slots for them now; n: all are in memory */
     uint32_t used;         /* most experts of a layer that a token uses */

@@ -157,6 +157,19 @@ static void plan_fewer(QSFWorker *w, QsfExpertFacts *f) {
     qsf_plan_free(&p);
 }
 
+/* Some are not in memory: finds the budget with which all are. */
+static void plan_full(QSFWorker *w, QsfExpertFacts *f) {
+    QsfPlan p;
+    QsfErr err = { 0 };
+    pthread_mutex_lock(&w->lock);
+    QsfPlanOptions o = w->plan_options;
+    pthread_mutex_unlock(&w->lock);
+    o.available = qsf_planning_memory(&w->rt.facts).available;
+    if (qsf_plan_make(&p, &w->rt.model, &o, &err) != QSF_OK) return;
+    f->full = qsf_plan_full_budget(&w->rt.model, &o, &p);
+    qsf_plan_free(&p);
+}
+
 uint32_t qsf_worker_expert_budgets(QSFWorker *w, QSFExpertBudget *out, uint32_t max) {
     QsfForwardStats s;
     QsfExpertFacts f;
@@ -164,6 +177,7 @@ uint32_t qsf_worker_expert_budgets(QSFWorker *w, QSFExpertBudget *out, uint32_t 
     if (w == NULL || out == NULL || !qsf_live_stats_experts(&w->stats, &s, &f) || f.n == 0) return 0;
     pthread_mutex_lock(&w->lend_lock);
     if (w->lent && f.slots == f.n) plan_fewer(w, &f);
+    if (w->lent && f.slots < f.n) plan_full(w, &f);
     if (w->lent) n = qsf_expert_budgets(&f, out, max);
     pthread_mutex_unlock(&w->lend_lock);
     return n;

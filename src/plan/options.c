@@ -179,11 +179,12 @@ void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const Qs
     dst[0] = '\0';
     uint64_t need = qsf_plan_full_budget(m, o, p);
     if (need == 0) return;
-    snprintf(
-        dst, cap,
-        "%llu MB of weights stream from disk although %llu MB of RAM are free: %s %llu keeps them in RAM",
-        (unsigned long long)(p->streamed_bytes / MIB), (unsigned long long)(o->available / MIB),
-        qsf_option_name(QSF_OPTION_BUDGET, o->commands), (unsigned long long)(need / MIB));
+    const bool slots = p->expert_slots > 0; /* then a token reads a part of what is not in RAM */
+    snprintf(dst, cap, "%llu MB of %s although %llu MB of RAM are free: %s %llu keeps them in RAM",
+             (unsigned long long)(((slots ? missing_bytes(p) : p->streamed_bytes) + MIB - 1) / MIB),
+             slots ? "experts are read from disk when they are chosen" : "weights stream from disk",
+             (unsigned long long)(o->available / MIB), qsf_option_name(QSF_OPTION_BUDGET, o->commands),
+             (unsigned long long)(need / MIB));
 }
 
 uint64_t qsf_plan_used_bytes(const QsfPlan *p) {

@@ -212,6 +212,14 @@ static void test_budgets(void **state) {
     assert_true(x[n - 1].resident == 1 && x[n - 1].hits == 1 && x[n - 1].tps > 24.9);
     assert_true(x[n - 1].budget >= 1500 * MB && x[n - 1].budget < 1510 * MB);
     assert_int_equal(qsf_expert_budgets(&f, x, 2), 2);
+    /* The planner knows better with which budget all are in memory: earlier, or later. */
+    for (uint64_t mb = 1450; mb <= 1550; mb += 100) {
+        QsfExpertFacts known = f;
+        known.full = mb * MB;
+        const uint32_t k = qsf_expert_budgets(&known, x, QSF_EXPERT_BUDGETS);
+        assert_int_equal(x[k - 1].budget, mb * MB);
+        for (uint32_t i = 0; i < k; i++) assert_int_equal(x[i].resident == 1, i == k - 1);
+    }
 }
 
 static void test_no_budgets(void **state) {

@@ -2,8 +2,8 @@
 /* Recorded choices of routers (docs/FORMATS.md), replayed with the pool: how many experts are read per token
  * with slots for a part of all, compared with the fewest that are possible, which only someone who knows the
  * future can reach. Prints the numbers for docs/PERFORMANCE.md, with all sizes for the file QSF_TRACE, or for
- * QSF_TRACE_SLOTS slots; and with QSF_TRACE_MS="L E", milliseconds to compute a layer and to read an expert, how long the same reads take at
- * least if all choices are known in advance. */
+ * QSF_TRACE_SLOTS slots; and with QSF_TRACE_MS="L E", milliseconds to compute a layer and to read an expert,
+ * how long the same reads take at least if all choices are known in advance. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,7 +274,7 @@ static void compare_at(const Trace *t, const char *path, uint32_t slots, double 
         fail_msg("%.2f times as many as needed, expected at most %.2f", got / least, most);
 }
 
-/* With slots for 12, 25, 50 and 75 % of the experts, the first n of these; most: times the fewest. slots: this
+/* With slots for 12, 25, 50 and 75 % of the experts, the first n of these; most: times the fewest. slots: as
  * many instead; NULL: not. */
 static void compare(const char *path, unsigned n, const double *most, const char *slots) {
     static const double part[] = { 0.12, 0.25, 0.5, 0.75 };

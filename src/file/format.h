@@ -28,5 +28,7 @@ extern const QsfFormat qsf_format_sentencepiece;  /* vocab/open.c */
  * generation_config.json, if they exist, say about its tokens; a directory that has neither is reported as
  * one without weights if those are wanted. Errors as above. */
 int qsf_hf_dir_open(QsfSource *s, const char *dir, bool weights, QsfErr *err);
+/* hf/peft.c: the same from a PEFT directory. */
+int qsf_hf_adapter_open(QsfSource *s, const char *dir, const QsfAdapterBase *base, QsfErr *err);
 
 #endif

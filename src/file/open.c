@@ -47,7 +47,9 @@ static int open_one(QsfSource *s, const char *path, QsfErr *err) {
     return detect_and_open(s, err);
 }
 
-static int open_source(QsfSource **out, const char *path, bool weights, QsfLedger *ledger, QsfErr *err) {
+/* base: a directory has an adapter for this model; NULL: it has a model. */
+static int open_source(QsfSource **out, const char *path, bool weights, const QsfAdapterBase *base,
+                       QsfLedger *ledger, QsfErr *err) {
     QsfErr local = { 0 };
     if (err == NULL) err = &local; /* the readers use its code */
     *out = NULL;
@@ -56,7 +58,11 @@ static int open_source(QsfSource **out, const char *path, bool weights, QsfLedge
     s->ledger = ledger;
     qsf_arena_init(&s->arena, ledger, QSF_MEM_META, "model metadata", 0);
     qsf_arena_init(&s->opening, ledger, QSF_MEM_META, "model headers", 0);
-    int rc = is_directory(path) ? qsf_hf_dir_open(s, path, weights, err) : open_one(s, path, err);
+    int rc;
+    if (!is_directory(path))
+        rc = open_one(s, path, err);
+    else
+        rc = base != NULL ? qsf_hf_adapter_open(s, path, base, err) : qsf_hf_dir_open(s, path, weights, err);
     qsf_arena_destroy(&s->opening);
     if (rc != QSF_OK) {
         qsf_source_close(s);
@@ -67,9 +73,14 @@ static int open_source(QsfSource **out, const char *path, bool weights, QsfLedge
 }
 
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
-    return open_source(out, path, true, ledger, err);
+    return open_source(out, path, true, NULL, ledger, err);
 }
 
 int qsf_source_open_tokens(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
-    return open_source(out, path, false, ledger, err);
+    return open_source(out, path, false, NULL, ledger, err);
+}
+
+int qsf_source_open_adapter(QsfSource **out, const char *path, const QsfAdapterBase *base, QsfLedger *ledger,
+                            QsfErr *err) {
+    return open_source(out, path, true, base, ledger, err);
 }

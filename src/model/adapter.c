@@ -13,6 +13,7 @@
 #include "src/model/adapter_impl.h"
 
 #define ALPHA      "adapter.lora.alpha"
+#define SQRT_RANK  "adapter.lora.sqrt_rank" /* of file/hf/peft.c */
 #define INVOCATION "adapter.alora.invocation_tokens"
 #define SHOWN      40
 
@@ -214,11 +215,15 @@ static int open_lora(QsfAdapterSet *s, const QsfModel *m, const QsfAdapterSpec *
     a->scale = spec->scale;
     a->path = qsf_arena_strdup(&s->arena, spec->path, strlen(spec->path), err);
     if (a->path == NULL) return err->code;
-    int rc = qsf_source_open(&a->src, spec->path, s->arena.ledger, err);
+    const QsfHparams *hp = &m->hp;
+    const QsfAdapterBase base = { hp->arch->name, hp->n_named,  hp->hidden, hp->n_heads,
+                                  hp->n_kv_heads, hp->head_dim, hp->n_vocab };
+    int rc = qsf_source_open_adapter(&a->src, spec->path, &base, s->arena.ledger, err);
     if (rc == QSF_OK) rc = check_word(a->src, "general.type", "adapter", "an adapter", err);
     if (rc == QSF_OK) rc = check_word(a->src, "adapter.type", "lora", "a LoRA adapter", err);
     if (rc == QSF_OK) rc = check_arch(a->src, m, err);
     if (rc == QSF_OK) rc = read_alpha(a, err);
+    if (rc == QSF_OK) rc = qsf_meta_bool(a->src, SQRT_RANK, false, &a->sqrt_rank, err);
     if (rc == QSF_OK) rc = read_invocation(a, m, err);
     return rc == QSF_OK ? read_pairs(s, a, err) : rc;
 }
@@ -274,5 +279,6 @@ void qsf_adapters_notice(const QsfAdapterSet *s, char *dst, size_t cap) {
 }
 
 float qsf_adapter_factor(const QsfAdapter *a, const QsfAdapterPair *p) {
-    return a->alpha > 0 ? a->scale * a->alpha / (float)p->rank : a->scale;
+    const float rank = a->sqrt_rank ? sqrtf((float)p->rank) : (float)p->rank;
+    return a->alpha > 0 ? a->scale * a->alpha / rank : a->scale;
 }

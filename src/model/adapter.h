@@ -34,6 +34,7 @@ typedef struct QsfAdapter {
     char *path;
     float scale; /* of the user */
     float alpha;
+    bool sqrt_rank; /* the factor is alpha / sqrt(rank) instead of alpha / rank */
     QsfAdapterPair *pair; /* (n_pairs) by name */
     uint32_t n_pairs;
     int32_t invocation[QSF_ADAPTER_TOKENS]; /* (n_invocation) 0 = it always acts */

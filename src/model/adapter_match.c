@@ -46,6 +46,11 @@ static void expert_ways(const QsfUnitSpec *u, unsigned t, uint32_t rows, Way *wa
         (void)snprintf(way[*n].name, NAME_BYTES, "blk.%u.ffn_%s_exps.weight", block, what);
         add_way(way, n, u->expert, 0, rows, u->n_expert);
     }
+    if (strstr(name, "_exps.weight") != NULL) { /* of PEFT */
+        (void)snprintf(way[*n].name, NAME_BYTES, "blk.%u.ffn_%s.%u.weight", block,
+                       u->matmul_class == QSF_MATMUL_FFN_OUT ? "down" : which, u->expert);
+        add_way(way, n, 0, 0, rows, 1);
+    }
     const bool is_fused = strstr(name, fused) != NULL;
     if (is_fused) {
         (void)snprintf(way[*n].name, NAME_BYTES, "blk.%u.ffn_%s_exps.weight", block, which);

@@ -51,6 +51,13 @@ like "$work/experts=stacked/mix.gguf" "$work/experts=separate.gguf" \
     --lora "$work/experts=stacked/a.gguf:0.5" --lora "$work/experts=stacked/b.gguf:-0.75"
 
 base=$work/dense.gguf at=$work/dense
+like "$at/a-at-1.gguf" "$base" --lora "$at/a-peft"
+for broken in use_dora:true bias:'"all"' lora_alpha:'"x"' peft_type:'"IA3"' init_lora_weights:'"pissa"'; do
+    cp -r "$at/a-peft" "$work/peft" && key=${broken%%:*}
+    sed -i "s/}\$/, \"$key\": ${broken#*:}}/" "$work/peft/adapter_config.json" # of two, the later one counts
+    expect 3 "peft.*$key" "$run" "$base" -p a --lora "$work/peft"
+    rm -r "$work/peft"
+done
 like "$at/bias.gguf" "$base" --control-vector "$at/control.gguf:2"
 
 # An aLoRA acts at and after its invocation.

@@ -31,6 +31,13 @@ const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name) {
     return NULL;
 }
 
+const QsfHfArch *qsf_hf_arch_of_gguf(const char *gguf, unsigned i) {
+    const QsfHfArch *a;
+    for (unsigned k = 0; (a = arch_at(k)) != NULL; k++)
+        if (strcmp(a->gguf, gguf) == 0 && i-- == 0) return a;
+    return NULL;
+}
+
 /* Parses a number without leading zeros and moves *p past it. */
 static bool read_number(const char **p, int32_t *v) {
     const size_t n = strspn(*p, "0123456789");

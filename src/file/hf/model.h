@@ -119,6 +119,10 @@ typedef struct QsfHfArch {
 
 /* Finds the architecture of a model whose settings are open; NULL if unknown. */
 const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name);
+/* Returns row i of those for an architecture of GGUF; NULL past the last. */
+const QsfHfArch *qsf_hf_arch_of_gguf(const char *gguf, unsigned i);
+/* Returns the name of a tensor without the prefix of the architecture. */
+const char *qsf_hf_bare_name(const QsfHfModel *m, const char *name);
 /* Does the name fit the pattern? Sets *layer and *expert, to -1 where the pattern has none. */
 bool qsf_hf_name_fits(const char *pattern, const char *name, int32_t *layer, int32_t *expert);
 

@@ -13,8 +13,7 @@
 
 #define QSF_HF_NAME 512 /* bytes of a name that is changed; longer ones are unknown */
 
-/* The name without the prefix of the architecture. */
-static const char *bare_name(const QsfHfModel *m, const char *name) {
+const char *qsf_hf_bare_name(const QsfHfModel *m, const char *name) {
     static const char *const usual[] = { "model.", NULL };
     const char *const *p = m->arch->prefixes != NULL ? m->arch->prefixes : usual;
     for (; *p != NULL; p++)
@@ -25,7 +24,7 @@ static const char *bare_name(const QsfHfModel *m, const char *name) {
 /* Is it of a block for predicting several tokens, which follow the others? */
 static bool is_nextn(const QsfHfModel *m, const char *name) {
     static const char prefix[] = "layers.";
-    name = bare_name(m, name);
+    name = qsf_hf_bare_name(m, name);
     if (m->n_nextn == 0 || strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
     char *end;
     const unsigned long n = strtoul(name + sizeof prefix - 1, &end, 10);
@@ -68,7 +67,7 @@ static int unknown(const QsfHfModel *m, uint32_t file, const QsfStTensor *t) {
 static int add_pieces(QsfHfPieces *l, uint32_t file, const QsfStTensor *t) {
     const QsfHfModel *m = l->m;
     char buf[QSF_HF_NAME];
-    const char *name = qsf_hf_nextn_name(m, bare_name(m, t->name), buf, sizeof buf);
+    const char *name = qsf_hf_nextn_name(m, qsf_hf_bare_name(m, t->name), buf, sizeof buf);
     const uint32_t n_layers = m->n_layers + (m->arch->nextn != QSF_HF_NEXTN_NONE ? m->n_nextn : 0);
     bool known = false;
     for (const QsfHfName *const *table = m->arch->tensors; *table != NULL; table++) {

@@ -4,9 +4,11 @@
 #define QSF_CONVERT_CONVERT_H
 
 #include "qsf_cli.h"
+#include "src/base/ledger.h"
 #include "src/base/strbuf.h"
 #include "src/convert/pack/calibration.h"
 #include "src/convert/pack/pack.h"
+#include "src/model/adapter.h"
 
 typedef enum ConvertMode { CONVERT_FILE, CONVERT_VERIFY, CONVERT_INSPECT, CONVERT_GGUF } ConvertMode;
 
@@ -15,6 +17,7 @@ typedef struct ConvertOptions {
     const char *input, *output; /* --verify and --inspect have no output */
     const char *type, *rule, *target, *layout, *experts, *by_use, *compress, *threads, *calibration, *budget,
         *i2s_flavor;
+    QSFSettings lora; /* only the setting of that name counts */
     bool json, quiet, dry, force, offline;
 } ConvertOptions;
 
@@ -28,6 +31,9 @@ int convert_gguf(const ConvertOptions *o);
 
 /* Opens the input, calls run, and closes the input. Returns the exit code of run or of the failed open. */
 int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s));
+/* merge.c: puts the adapters of the options into the matrices of s. *set is NULL, or closed by the
+ * caller after s. Prints its own error message and returns an exit code. */
+int convert_merge(const ConvertOptions *o, QsfSource *s, QsfLedger *ledger, QsfAdapterSet **set);
 /* Checks that the output is not one of the files of s. Prints its own error message and
  * returns an exit code. */
 int convert_check_output(const ConvertOptions *o, const QsfSource *s);

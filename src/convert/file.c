@@ -80,6 +80,7 @@ static int calibrate(const ConvertOptions *o, int threads, QsfCalibration *out) 
                               .arg = &show };
     int rc = parse_settings(o, threads, &c.settings);
     if (rc) return rc;
+    memcpy(c.settings.lora, o->lora.lora, sizeof c.settings.lora);
     convert_progress_begin(&show.progress, o);
     qsf_signals_end_at_once(true); /* no file has been made */
     rc = qsf_calibrate(out, &c, &err);
@@ -270,14 +271,17 @@ static int choose_flavor(const ConvertOptions *o, QsfSource *s, QsfErr *err) {
 int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s)) {
     QsfLedger ledger;
     QsfSource *s;
+    QsfAdapterSet *adapters = NULL;
     QsfErr err = { 0 };
     qsf_ledger_init(&ledger, 0);
     int rc = qsf_source_open(&s, o->input, &ledger, &err);
     if (rc)
         rc = convert_fail(&err);
     else {
-        rc = choose_flavor(o, s, &err) ? convert_fail(&err) : run(o, s);
+        rc = choose_flavor(o, s, &err) ? convert_fail(&err) : convert_merge(o, s, &ledger, &adapters);
+        if (!rc) rc = run(o, s);
         qsf_source_close(s);
+        qsf_adapters_close(adapters);
     }
     qsf_ledger_destroy(&ledger);
     return rc;

@@ -15,6 +15,7 @@ enum {
     OPT_RULE,
     OPT_TARGET,
     OPT_LAYOUT,
+    OPT_LORA,
     OPT_EXPERTS,
     OPT_BY_USE,
     OPT_COMPRESS,
@@ -39,6 +40,7 @@ static const QSFCliOption options[] = {
     { "layout", "", 0, "LAYOUT", "set the layout of matrices: x16 (rows interleaved by 16, as the kernels read them, default) or rows", OPT_LAYOUT },
     { "experts", "", 0, "LAYOUT", "store the matrices of each expert one after the other, which is one read for an expert (together, default), or those of all experts as one tensor, which older versions of qsf-run read, too (stacked)", OPT_EXPERTS },
     { "experts-by-use", "", 0, "FILE", "store experts that were seldom used with fewer bits, by the choices in FILE, which qsf-run has traced; learned = by what was kept of earlier answers", OPT_BY_USE },
+    { "lora", "", 0, "FILE[:SCALE]", "merge the LoRA adapter of FILE, a GGUF file or a PEFT directory, SCALE times (default 1); may be repeated", OPT_LORA },
     { "compress", "", 0, "HOW", "compress layers: none, lz4, lz4hc, zstd, or auto (default): LZ4 for layers of up to 32 MiB if it saves 3 % or more", OPT_COMPRESS },
     { "calibration", "", 0, "FILE", "run the model over this text (or chats, as JSON Lines) to weight the quantization errors and to score the layers", OPT_CALIBRATION },
     { "ram-budget", "", 0, "SIZE", "limit the memory of the calibration run (default 900M)", OPT_BUDGET },
@@ -65,13 +67,14 @@ static const char *option_values(const char *option) {
 const QSFCli convert_cli = {
     .program = "qsf-convert",
     .usage = "Usage: qsf-convert [options] INPUT OUTPUT.qsf\n"
-             "       qsf-convert [--i2s-flavor LAYOUT] [--dry-run] [--force] [--json] INPUT OUTPUT.gguf\n"
+             "       qsf-convert [--lora FILE] [--i2s-flavor LAYOUT] [--dry-run] [--force] [--json] INPUT\n"
+             "                   OUTPUT.gguf\n"
              "       qsf-convert --verify FILE.qsf\n"
              "       qsf-convert --inspect [--json] FILE.qsf\n",
     .summary =
         "Converts a GGUF file, a Hugging Face directory with safetensors weights, or a QSF file to QSF, or "
         "to "
-        "GGUF without changing weights.",
+        "GGUF without changing weights but by --lora.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .no_settings = true,
@@ -98,6 +101,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_TYPE: o->type = value; return 0;
     case OPT_RULE: o->rule = value; return 0;
     case OPT_TARGET: o->target = value; return 0;
+    case OPT_LORA: return qsf_setting_add(&o->lora, qsf_setting_find("lora"), value, err, cap);
     case OPT_LAYOUT: o->layout = value; return 0;
     case OPT_EXPERTS: o->experts = value; return 0;
     case OPT_BY_USE: o->by_use = value; return 0;
@@ -126,7 +130,7 @@ static bool is_gguf(const char *path) {
 static int check(ConvertOptions *o, const QSFCliResult *r) {
     const bool convert = o->mode == CONVERT_FILE;
     const int files = convert ? 2 : 1;
-    if (!convert && (o->type || o->rule || o->target || o->layout || o->experts || o->by_use || o->compress ||
+    if (!convert && (o->lora.lora[0] || o->type || o->rule || o->target || o->layout || o->experts || o->by_use || o->compress ||
                      o->calibration || o->budget || o->threads || o->i2s_flavor || o->dry || o->force)) {
         qsf_cli_error(&convert_cli, "--verify and --inspect do not accept conversion options");
         return QSF_EXIT_USAGE;

@@ -73,6 +73,7 @@ typedef struct QsfCompressedOps {
 /* What the reader of a format keeps; the others do not look into it. */
 struct QsfDerivedFile;     /* derive/derive.c */
 struct QsfCompressedCache; /* qsf/compressed.c: the decompressed layer that was read last */
+struct QsfMerged;          /* convert/pack/merged.c */
 struct QsfNamed;           /* qsf/names.h */
 struct QsfI2s;             /* gguf/i2s.c */
 
@@ -93,6 +94,7 @@ struct QsfSource {
     QsfTensorNote *notes;             /* (n_tensors), or NULL if there are none */
     const QsfVirtualOps *virtual_ops; /* NULL if no tensor is derived */
     struct QsfDerivedFile *derived;
+    struct QsfMerged *merged;
     uint64_t n_tensors;
     uint64_t n_left_out;        /* tensors of other inputs than text */
     QsfChecksumPart *checksums; /* (n_checksums), in the arena */

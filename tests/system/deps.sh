@@ -43,7 +43,8 @@ allowed() {
         ;;
     src/convert/pack/*) echo 'src/base/* src/convert/pack/* src/convert/quant/* src/file/* kernels/*' ;;
     src/convert/calibrate/*) echo "$engine src/convert/calibrate/* src/convert/pack/* src/engine/* api" ;;
-    src/convert/*) echo 'src/base/* src/convert/* src/engine/model_info.h src/engine/habits/file.h src/cli/* src/file/* kernels/* api' ;;
+    src/convert/*) echo 'src/base/* src/convert/* src/engine/model_info.h src/engine/habits/file.h src/cli/*' \
+        'src/engine/adapters.h src/model/adapter.h src/file/* kernels/* api' ;;
     src/svg/*) echo 'src/base/* src/svg/*' ;;
     src/run/*) echo "$engine src/run/* src/svg/* src/engine/* src/measure/* src/cli/* api" ;;
     ui/*) echo 'ui/* api' ;;

@@ -91,6 +91,18 @@ reused() {
 [ "$(reused --lora "$at/a.gguf:0.5")" = 0 ] || fail "a prompt cache of another scale is used"
 [ "$(reused)" = 0 ] || fail "a prompt cache of an adapter is used without it"
 
+# qsf-convert merges, into GGUF and into QSF.
+convert=$QSF_BUILDDIR/qsf-convert
+for kind in dense experts=stacked experts=fused experts=separate; do
+    for to in gguf qsf; do
+        "$convert" --quiet --lora "$work/$kind/a.gguf:0.5" --lora "$work/$kind/b.gguf:-0.75" "$work/$kind.gguf" \
+            "$work/merged.$to" >"$work/out" 2>&1 || { cat "$work/out"; fail "qsf-convert --lora $kind $to"; }
+        like "$work/$kind/mix.gguf" "$work/merged.$to"
+    done
+done
+expect 3 'aLoRA' "$convert" --lora "$at/alora.gguf" "$base" "$work/merged.gguf"
+expect 3 'bad-rank.gguf' "$convert" --lora "$at/bad-rank.gguf" "$base" "$work/merged.gguf"
+
 # The cases of an independent engine. Its GELU is a table of halves here (README.md of the cases), which alone
 # moves the logits of gemma and gpt2 that far.
 cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}

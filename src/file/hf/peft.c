@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads a PEFT directory as the GGUF file of an adapter. Names and settings: huggingface/peft
- * src/peft/tuners/lora/config.py, src/peft/utils/save_and_load.py; aLoRA: alora_invocation_tokens there. Which
- * matrix of GGUF a module is, and in which order its rows are, say the tables of architectures. */
+ * src/peft/tuners/lora/config.py, src/peft/utils/save_and_load.py; aLoRA: alora_invocation_tokens
+ * there. Which matrix of GGUF a module is, and in which order its rows are, say the tables of
+ * architectures. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

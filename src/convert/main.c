@@ -130,8 +130,9 @@ static bool is_gguf(const char *path) {
 static int check(ConvertOptions *o, const QSFCliResult *r) {
     const bool convert = o->mode == CONVERT_FILE;
     const int files = convert ? 2 : 1;
-    if (!convert && (o->lora.lora[0] || o->type || o->rule || o->target || o->layout || o->experts || o->by_use || o->compress ||
-                     o->calibration || o->budget || o->threads || o->i2s_flavor || o->dry || o->force)) {
+    if (!convert && (o->type || o->rule || o->target || o->layout || o->experts || o->by_use || o->compress ||
+                     o->calibration || o->budget || o->threads || o->i2s_flavor || o->dry || o->force ||
+                     o->lora.lora[0])) {
         qsf_cli_error(&convert_cli, "--verify and --inspect do not accept conversion options");
         return QSF_EXIT_USAGE;
     }

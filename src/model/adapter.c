@@ -233,7 +233,9 @@ static int open_lora(QsfAdapterSet *s, const QsfModel *m, const QsfAdapterSpec *
 int qsf_adapters_open(QsfAdapterSet **out, const QsfModel *m, const QsfAdapterSpec *lora, uint32_t n,
                       const QsfAdapterSpec *control, uint32_t n_controls, bool exact, QsfLedger *ledger,
                       QsfErr *err) {
+    QsfErr own = { 0 };
     *out = NULL;
+    if (err == NULL) err = &own;
     if (n == 0 && n_controls == 0) return QSF_OK;
     const uint64_t before = ledger->used[QSF_MEM_META];
     QsfAdapterSet *s = calloc(1, sizeof *s);

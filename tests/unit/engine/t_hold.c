@@ -87,6 +87,73 @@ static void reasoning_is_free(void **state) {
     done(w);
 }
 
+#define MESSAGES                                                                              \
+    "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor " \
+    "%}<|start|>assistant"
+#define CHANNELS(answer)                                                                                            \
+    "!<|channel|> analysis !<|message|> deep !<|end|> !<|start|> assistant !<|channel|> final !<|message|> " answer \
+    " !<|return|> +!<|call|>"
+
+/* Messages with channels: the heads and the reasoning are free, and the grammar chooses among the words of the
+ * last message; what does not match makes way for what does. */
+static void channels_are_free(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with(CHANNELS("Hello _world"), MESSAGES);
+    set(w, "regex", "(Hello|deep)( world)?", 0);
+    QsfSeen *s = ask(w, NULL);
+    assert_string_equal(s->reasoning, "<|channel|>analysis<|message|>deep\n\n");
+    assert_string_equal(s->text, "Hello world");
+    assert_int_equal(s->end.stop, QSF_STOP_EOS);
+    assert_false(s->end.grammar_cut);
+    set(w, "regex", "Hello|deep", 0);
+    s = ask(w, NULL);
+    assert_string_equal(s->text, "Hello");
+    assert_int_equal(s->end.stop, QSF_STOP_EOS);
+    set(w, "regex", " world", 0); /* nothing to choose */
+    s = ask(w, NULL);
+    assert_string_equal(s->reasoning, "<|channel|>analysis<|message|>deep\n\n");
+    assert_string_equal(s->text, " world");
+    set(w, "json-schema", "any", 40);
+    s = ask(w, NULL);
+    assert_string_equal(s->reasoning, "<|channel|>analysis<|message|>deep\n\n");
+    expect_json(s, "");
+    for (int32_t max = 9; max < 13; max++) { /* a limit inside or just after the heads */
+        set(w, "regex", "(Hello|deep){1,3}", max);
+        s = ask(w, NULL);
+        assert_int_equal(s->end.type, QSF_EVENT_DONE);
+        assert_true(s->end.tokens <= (uint32_t)max);
+        assert_int_equal(s->end.grammar_cut, s->text[0] == '\0');
+    }
+    done(w);
+}
+
+/* A model that has no reasoning, only the head of its answer; and formats with other heads. */
+static void heads_are_free(void **state) {
+    (void)state;
+    static const struct {
+        const char *script, *template, *reasoning;
+    } rows[] = {
+        { "!<|channel|> final !<|message|> Hello _world !<|return|> +!<|end|> +!<|call|> +!<|start|>",
+          MESSAGES, "" },
+        { "_to=self !<|message|> deep !<|eom|> !<|start|> assistant !<|message|> Hello _world !<|eot|>",
+          "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|eom|>{% endfor "
+          "%}<|start|>assistant",
+          " to=self<|message|>deep\n\n" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        QSFWorker *w = worker_with(rows[i].script, rows[i].template);
+        for (int k = 0; k < 2; k++) {
+            set(w, "regex", k ? "Hello" : "Hello world", 30);
+            const QsfSeen *s = ask(w, NULL);
+            if (s->end.type != QSF_EVENT_DONE) fail_msg("row %zu: %s", i, s->end_text);
+            assert_string_equal(s->reasoning, rows[i].reasoning);
+            assert_string_equal(s->text, k ? "Hello" : "Hello world");
+            assert_false(s->end.grammar_cut);
+        }
+        done(w);
+    }
+}
+
 static const char schema[] =
     "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\"}, \"b\": {\"type\": "
     "\"integer\"}, \"c\": {\"const\": \"\xF0\x9F\xA6\x89\"}}, \"required\": [\"a\", \"b\", \"c\"]}";
@@ -172,7 +239,8 @@ static void wrong_grammars(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reasoning_is_free), cmocka_unit_test(the_limit_closes),
+        cmocka_unit_test(reasoning_is_free), cmocka_unit_test(channels_are_free),
+        cmocka_unit_test(heads_are_free),    cmocka_unit_test(the_limit_closes),
         cmocka_unit_test(answers_continue),  cmocka_unit_test(branches_match),
         cmocka_unit_test(wrong_grammars),
     };

@@ -171,18 +171,61 @@ size_t qsf_token_rules_allow(QsfTokenRules *r, const int32_t *ids, size_t n) {
     return i;
 }
 
-/* A special token ends a sequence, too. */
+/* --- texts at which repeated sequences end --- */
+
+/* Does text have one that ends after its first `old` bytes? */
+static bool has_breaker(const QsfTokenRules *r, const char *text, size_t n, size_t old) {
+    const char *at = r->params->dry_breakers, *item;
+    char one[QSF_LIST_ITEM];
+    size_t len, one_len;
+    while (qsf_list_next(&at, &item, &len)) {
+        if (!qsf_list_text(item, len, one, &one_len)) continue;
+        const size_t from = old >= one_len ? old - one_len + 1 : 0;
+        if (n >= from + one_len && memmem(text + from, n - from, one, one_len) != NULL) return true;
+    }
+    return false;
+}
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* The beginning of a text becomes that of piece (n) with it. */
+static void prepend(char *text, size_t *len, const char *piece, size_t n) {
+    const size_t head = least(n, QSF_LIST_ITEM), rest = least(*len, QSF_LIST_ITEM - head);
+    memmove(text + head, text, rest);
+    memcpy(text, piece, head);
+    *len = head + rest;
+}
+
+/* Goes back token by token; a text may begin in a token and end in a later one. A special token ends a
+ * sequence, too. */
+static size_t unbroken(void *arg, const int32_t *ids, size_t n, size_t most) {
+    QsfTokenRules *r = arg;
+    char after[QSF_LIST_ITEM], join[2 * QSF_LIST_ITEM];
+    size_t n_after = 0, count = 0;
+    r->n_before = 0;
+    for (; count < most && count < n; count++) {
+        const size_t len = text_of(r, ids[n - 1 - count], false), tail = least(len, QSF_LIST_ITEM);
+        if (len == 0 || has_breaker(r, *r->piece, len, 0)) break;
+        memcpy(join, *r->piece + (len - tail), tail);
+        memcpy(join + tail, after, n_after);
+        if (has_breaker(r, join, tail + n_after, tail)) break;
+        const size_t space = least(tail, sizeof r->before - r->n_before);
+        memmove(r->before + space, r->before, r->n_before);
+        memcpy(r->before, *r->piece + (len - space), space);
+        r->n_before += space;
+        prepend(after, &n_after, *r->piece, len);
+    }
+    return count;
+}
+
 static bool breaks(void *arg, int32_t id) {
     QsfTokenRules *r = arg;
-    const size_t n = text_of(r, id, false);
-    const char *at = r->params->dry_breakers, *item;
-    char text[QSF_LIST_ITEM];
-    size_t len, text_len;
-    if (n == 0) return true;
-    while (qsf_list_next(&at, &item, &len))
-        if (qsf_list_text(item, len, text, &text_len) && memmem(*r->piece, n, text, text_len) != NULL)
-            return true;
-    return false;
+    char join[2 * QSF_LIST_ITEM];
+    const size_t n = text_of(r, id, false), head = least(n, QSF_LIST_ITEM);
+    if (n == 0 || has_breaker(r, *r->piece, n, 0)) return true;
+    memcpy(join, r->before, r->n_before);
+    memcpy(join + r->n_before, *r->piece, head);
+    return has_breaker(r, join, r->n_before + head, r->n_before);
 }
 
 void qsf_token_rules_input(QsfTokenRules *r, QsfSamplerInput *in) {
@@ -190,6 +233,7 @@ void qsf_token_rules_input(QsfTokenRules *r, QsfSamplerInput *in) {
     in->n_bias = r->n_bias;
     in->denied = r->denied;
     in->rejects = r->bans.n_texts > 0 ? rejects : NULL;
+    in->unbroken = unbroken;
     in->breaks = breaks;
     in->arg = r;
 }

@@ -30,6 +30,8 @@ typedef struct QsfTokenRules {
     uint64_t *denied;         /* of the sampler: tokens that have a banned text; NULL = none */
     char tail[QSF_LIST_ITEM]; /* (n_tail) the end of the text so far */
     size_t n_tail;
+    char before[QSF_LIST_ITEM]; /* (n_before) the end of the text that dry-breakers are looked for in */
+    size_t n_before;
     const QsfRuntime *rt;
     const QSFParams *params;
     char *const *piece; /* to (piece_cap) bytes of scratch, which may move */

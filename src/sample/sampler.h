@@ -44,9 +44,12 @@ typedef struct QsfSamplerInput {
     const QsfBias *bias; /* (n_bias) ids outside the vocabulary are ignored */
     size_t n_bias;
     const uint64_t *denied; /* the set of tokens that may not be chosen; NULL = none */
-    /* Whether the token that was chosen may not be: then another one is. breaks: whether repeated sequences
-     * end at a token (dry). Both may be NULL; arg is theirs. */
+    /* Whether the token that was chosen may not be: then another one is. NULL: none; arg is of all three. */
     bool (*rejects)(void *arg, int32_t id);
+    /* For dry: how many of the tokens at the end of ids (n), at most `most`, have no text at which repeated
+     * sequences end; then whether such a text ends in a token that follows them. NULL: as breaks says of each
+     * token alone; there is no such text. */
+    size_t (*unbroken)(void *arg, const int32_t *ids, size_t n, size_t most);
     bool (*breaks)(void *arg, int32_t id);
     void *arg;
     /* May change the logits (n), which are a finite copy then, before everything else; NULL = none. What it

@@ -48,6 +48,8 @@ static float penalized(const QsfChain *c, float v, float length, uint32_t least)
 /* The end of the conversation up to its last breaker. */
 static uint32_t unbroken(const QsfChain *c, uint32_t most) {
     uint32_t length = 0;
+    if (c->in->unbroken != NULL)
+        return (uint32_t)c->in->unbroken(c->in->arg, c->in->recent, c->in->n_recent, most);
     while (length < most && length < c->in->n_recent &&
            !breaks(c, c->in->recent[c->in->n_recent - 1 - length]))
         length++;

@@ -32,7 +32,12 @@ uint32_t qsf_gbuild_fail(QsfGrammarBuild *b, int code, const char *fmt, ...) {
     return 0;
 }
 
-static uint32_t no_memory(QsfGrammarBuild *b) {
+uint32_t qsf_gbuild_too_large(QsfGrammarBuild *b, const char *what, uint32_t most) {
+    return qsf_gbuild_fail(b, QSF_E_USAGE, "%s is too large: its counts expand it beyond %u states", what,
+                           most);
+}
+
+uint32_t qsf_gbuild_no_memory(QsfGrammarBuild *b) {
     if (!b->failed) qsf_err_memory(b->err, "the grammar");
     b->failed = true;
     return 0;
@@ -45,7 +50,7 @@ static bool grow(QsfGrammarBuild *b, void **p, uint32_t n, uint32_t *cap, size_t
     if (n >= most) return qsf_gbuild_fail(b, QSF_E_USAGE, "the grammar is too large") != 0;
     const uint32_t more = *cap > 0 ? *cap * 2 : 64;
     void *q = realloc(*p, more * size);
-    if (q == NULL) return no_memory(b) != 0;
+    if (q == NULL) return qsf_gbuild_no_memory(b) != 0;
     *p = q;
     *cap = more;
     return true;
@@ -65,7 +70,7 @@ uint32_t qsf_node_bytes(QsfGrammarBuild *b, const char *s, size_t len) {
     if (len == 0) return qsf_node_empty(b);
     if (at + len > QSF_GBUILD_NODES * 4u) return qsf_gbuild_fail(b, QSF_E_USAGE, "the grammar is too large");
     qsf_strbuf_add(&b->text, s, len);
-    if (!qsf_strbuf_ok(&b->text)) return no_memory(b);
+    if (!qsf_strbuf_ok(&b->text)) return qsf_gbuild_no_memory(b);
     return qsf_node_new(b, QSF_NODE_BYTES, (uint32_t)at, (uint32_t)len, 0);
 }
 
@@ -81,7 +86,7 @@ uint32_t qsf_node_set(QsfGrammarBuild *b, QsfCharset *s) {
         if (b->ranges.n == b->ranges.cap) {
             const uint32_t cap = b->ranges.cap > 0 ? b->ranges.cap * 2 : 64;
             QsfRange *r = realloc(b->ranges.r, cap * sizeof *r);
-            if (r == NULL) return no_memory(b);
+            if (r == NULL) return qsf_gbuild_no_memory(b);
             b->ranges.r = r;
             b->ranges.cap = cap;
         }
@@ -137,12 +142,12 @@ uint32_t qsf_rule_new(QsfGrammarBuild *b, const char *name, size_t len) {
     if (b->cap_rules > before) {
         uint32_t *next = realloc(b->rule_next, b->cap_rules * sizeof *next);
         if (next == NULL) b->cap_rules = before;
-        if (next == NULL) return no_memory(b), UINT32_MAX;
+        if (next == NULL) return qsf_gbuild_no_memory(b), UINT32_MAX;
         b->rule_next = next;
     }
     b->rules[i] = (QsfRule){ (uint32_t)b->text.len, (uint32_t)len, QSF_NO_RULE_BODY, 0, 0 };
     qsf_strbuf_add(&b->text, name, len);
-    if (!qsf_strbuf_ok(&b->text)) return no_memory(b), UINT32_MAX;
+    if (!qsf_strbuf_ok(&b->text)) return qsf_gbuild_no_memory(b), UINT32_MAX;
     b->rule_next[i] = b->rule_table[slot];
     b->rule_table[slot] = ++b->n_rules;
     return i;

@@ -63,6 +63,9 @@ void qsf_gbuild_free(QsfGrammarBuild *b);
 /* Records a failure; returns 0. */
 uint32_t qsf_gbuild_fail(QsfGrammarBuild *b, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same for what repetition counts make too large: more than `most` states. */
+uint32_t qsf_gbuild_too_large(QsfGrammarBuild *b, const char *what, uint32_t most);
+uint32_t qsf_gbuild_no_memory(QsfGrammarBuild *b);
 
 uint32_t qsf_node_new(QsfGrammarBuild *b, QsfNodeKind kind, uint32_t x, uint32_t y, uint32_t z);
 static inline uint32_t qsf_node_empty(QsfGrammarBuild *b) { return qsf_node_new(b, QSF_NODE_EMPTY, 0, 0, 0); }

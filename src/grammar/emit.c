@@ -26,27 +26,14 @@ typedef struct Emitter {
     uint32_t n_known;
 } Emitter;
 
-static uint32_t too_large(Emitter *e) {
-    return qsf_gbuild_fail(e->b, QSF_E_USAGE,
-                           "the grammar is too large: its repetition counts expand it beyond the limit of %u "
-                           "states",
-                           QSF_CODE_SIZE);
-}
-
-static uint32_t no_memory(Emitter *e) {
-    if (!e->b->failed) qsf_err_memory(e->b->err, "the grammar");
-    e->b->failed = true;
-    return 0;
-}
-
 static uint32_t put(Emitter *e, QsfInstr in) {
     QsfGrammar *g = e->g;
     if (e->b->failed) return 0;
-    if (g->n >= QSF_CODE_SIZE) return too_large(e);
+    if (g->n >= QSF_CODE_SIZE) return qsf_gbuild_too_large(e->b, "the grammar", QSF_CODE_SIZE);
     if (g->n == g->cap) {
         const uint32_t cap = g->cap > 0 ? g->cap * 2 : 256;
         QsfInstr *code = realloc(g->code, cap * sizeof *code);
-        if (code == NULL) return no_memory(e);
+        if (code == NULL) return qsf_gbuild_no_memory(e->b);
         g->code = code;
         g->cap = cap;
     }
@@ -70,7 +57,7 @@ static uint32_t new_rule(Emitter *e, uint32_t start) {
     if (g->n_rules == g->cap_rules) {
         const uint32_t cap = g->cap_rules > 0 ? g->cap_rules * 2 : 64;
         uint32_t *p = realloc(g->start, cap * sizeof *p);
-        if (p == NULL) return no_memory(e);
+        if (p == NULL) return qsf_gbuild_no_memory(e->b);
         g->start = p;
         g->cap_rules = cap;
     }
@@ -203,7 +190,7 @@ static bool push(Emitter *e, uint32_t v) {
     if (e->n_stack == e->cap_stack) {
         const uint32_t cap = e->cap_stack > 0 ? e->cap_stack * 2 : 64;
         uint32_t *p = realloc(e->stack, cap * sizeof *p);
-        if (p == NULL) return no_memory(e) != 0;
+        if (p == NULL) return qsf_gbuild_no_memory(e->b) != 0;
         e->stack = p;
         e->cap_stack = cap;
     }
@@ -270,7 +257,7 @@ static uint32_t emit_bytes(Emitter *e, const QsfNode *n, uint32_t next) {
 static uint32_t emit_node(Emitter *e, uint32_t node, uint32_t next) {
     const QsfNode n = e->b->nodes[node];
     if (e->b->failed) return 0;
-    if (e->steps++ > QSF_EMIT_STEPS) return too_large(e);
+    if (e->steps++ > QSF_EMIT_STEPS) return qsf_gbuild_too_large(e->b, "the grammar", QSF_CODE_SIZE);
     switch (n.kind) {
     case QSF_NODE_SET: return emit_set(e, e->b->ranges.r + n.a, n.b, false, next);
     case QSF_NODE_BYTES: return emit_bytes(e, &n, next);

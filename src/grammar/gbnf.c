@@ -80,19 +80,6 @@ static void class_item(QsfReadText *r, QsfCharset *s) {
     qsf_charset_add(s, lo, hi);
 }
 
-static uint32_t class(QsfReadText *r) {
-    const size_t at = r->at++;
-    QsfCharset s = { 0 };
-    const bool negated = qsf_read_take(r, '^');
-    while (!r->b->failed && !qsf_read_ended(r) && qsf_read_peek(r) != ']') class_item(r, &s);
-    if (!qsf_read_take(r, ']')) qsf_read_fail(r, at, "the class is not closed: ] is missing");
-    if (s.n == 0 && !negated) qsf_read_fail(r, at, "the class is empty: no character is in it");
-    if (negated) qsf_charset_negate(&s);
-    const uint32_t node = r->b->failed ? 0 : qsf_node_set(r->b, &s);
-    qsf_charset_free(&s);
-    return node;
-}
-
 /* <[ID]>, after an optional !. */
 static uint32_t token(QsfReadText *r, bool other) {
     const size_t at = r->at++;
@@ -168,7 +155,7 @@ static uint32_t repeated(QsfReadText *r, uint32_t node, bool in_group) {
 static uint32_t item(QsfReadText *r) {
     const char c = qsf_read_peek(r);
     if (c == '"') return literal(r);
-    if (c == '[') return class(r);
+    if (c == '[') return qsf_read_class(r, true, class_item);
     if (c == '(') return group(r);
     if (c == '<') return token(r, false);
     if (c == '!' && r->at + 1 < r->len && r->text[r->at + 1] == '<') {

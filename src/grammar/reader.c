@@ -63,3 +63,17 @@ bool qsf_read_number(QsfReadText *r, uint32_t *out) {
     *out = (uint32_t)v;
     return r->at > at;
 }
+
+uint32_t qsf_read_class(QsfReadText *r, bool any, void (*item)(QsfReadText *r, QsfCharset *s)) {
+    const size_t at = r->at++;
+    QsfCharset s = { 0 };
+    const bool negated = qsf_read_take(r, '^');
+    if (qsf_read_peek(r) == ']' && !(negated && any))
+        qsf_read_fail(r, at, "the class is empty; write \\] for a bracket in it");
+    while (!r->b->failed && !qsf_read_ended(r) && qsf_read_peek(r) != ']') item(r, &s);
+    if (!qsf_read_take(r, ']')) qsf_read_fail(r, at, "the class is not closed: ] is missing");
+    if (negated) qsf_charset_negate(&s);
+    const uint32_t node = r->b->failed ? 0 : qsf_node_set(r->b, &s);
+    qsf_charset_free(&s);
+    return node;
+}

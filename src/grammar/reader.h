@@ -34,5 +34,8 @@ uint32_t qsf_read_code(QsfReadText *r);
 uint32_t qsf_read_hex(QsfReadText *r, unsigned n, const char *what);
 /* Takes decimal digits; false if there are none. Numbers above 10^9 are 10^9. */
 bool qsf_read_number(QsfReadText *r, uint32_t *out);
+/* Takes a class, [...] or [^...], whose items the function item adds to the set. any: [^] is all characters.
+ * Returns its node. */
+uint32_t qsf_read_class(QsfReadText *r, bool any, void (*item)(QsfReadText *r, QsfCharset *s));
 
 #endif

@@ -127,19 +127,6 @@ static void class_item(QsfReadText *r, QsfCharset *s) {
     qsf_charset_add(s, lo, hi);
 }
 
-static uint32_t class(QsfReadText *r) {
-    const size_t at = r->at++;
-    QsfCharset s = { 0 };
-    const bool negated = qsf_read_take(r, '^');
-    if (qsf_read_peek(r) == ']') qsf_read_fail(r, at, "the class is empty; write \\] for a bracket in it");
-    while (!r->b->failed && !qsf_read_ended(r) && qsf_read_peek(r) != ']') class_item(r, &s);
-    if (!qsf_read_take(r, ']')) qsf_read_fail(r, at, "the class is not closed: ] is missing");
-    if (negated) qsf_charset_negate(&s);
-    const uint32_t node = r->b->failed ? 0 : qsf_node_set(r->b, &s);
-    qsf_charset_free(&s);
-    return node;
-}
-
 static uint32_t alternatives(QsfReadText *r);
 
 /* (?...) other than (?: and (?<name>; at the character after the question mark. */
@@ -212,7 +199,7 @@ static uint32_t atom(QsfReadText *r) {
     const size_t at = r->at;
     switch (qsf_read_peek(r)) {
     case '(': return group(r);
-    case '[': return class(r);
+    case '[': return qsf_read_class(r, false, class_item);
     case '\\': return escaped(r);
     case '.': r->at++; return any_but_newline(r);
     case '^': r->at++; return qsf_node_new(r->b, QSF_NODE_BEGIN, 0, 0, 0);

@@ -26,25 +26,13 @@ typedef struct Steps {
     uint32_t n_stack, cap_stack;
 } Steps;
 
-static uint32_t too_large(Steps *s) {
-    return qsf_gbuild_fail(s->b, QSF_E_USAGE,
-                           "the regular expression is too large: its counts expand it beyond %u states",
-                           STEPS);
-}
-
-static uint32_t no_memory(Steps *s) {
-    if (!s->b->failed) qsf_err_memory(s->b->err, "the regular expression");
-    s->b->failed = true;
-    return 0;
-}
-
 static uint32_t put(Steps *s, Step step) {
     if (s->b->failed) return 0;
-    if (s->n >= STEPS) return too_large(s);
+    if (s->n >= STEPS) return qsf_gbuild_too_large(s->b, "the regular expression", STEPS);
     if (s->n == s->cap) {
         const uint32_t cap = s->cap > 0 ? s->cap * 2 : 64;
         Step *p = realloc(s->step, cap * sizeof *p);
-        if (p == NULL) return no_memory(s);
+        if (p == NULL) return qsf_gbuild_no_memory(s->b);
         s->step = p;
         s->cap = cap;
     }
@@ -60,7 +48,7 @@ static bool push(Steps *s, uint32_t v) {
     if (s->n_stack == s->cap_stack) {
         const uint32_t cap = s->cap_stack > 0 ? s->cap_stack * 2 : 64;
         uint32_t *p = realloc(s->stack, cap * sizeof *p);
-        if (p == NULL) return no_memory(s) != 0;
+        if (p == NULL) return qsf_gbuild_no_memory(s->b) != 0;
         s->stack = p;
         s->cap_stack = cap;
     }
@@ -103,7 +91,7 @@ static uint32_t make_repeat(Steps *s, const QsfNode *n, uint32_t next) {
 static uint32_t make(Steps *s, uint32_t node, uint32_t next) {
     const QsfNode n = s->b->nodes[node];
     if (s->b->failed) return 0;
-    if (s->work++ > 4 * STEPS) return too_large(s);
+    if (s->work++ > 4 * STEPS) return qsf_gbuild_too_large(s->b, "the regular expression", STEPS);
     switch (n.kind) {
     case QSF_NODE_SET: return put(s, (Step){ .kind = STEP_SET, .x = next, .set = n.a, .n = n.b });
     case QSF_NODE_SEQ:
@@ -187,9 +175,9 @@ static QsfGraph *number_states(Steps *s, uint32_t first) {
     free(t.step);
     free(t.mark);
     free(t.list);
-    if (!ok) no_memory(s);
+    if (!ok) qsf_gbuild_no_memory(s->b);
     if (ok && t.g->failed && qsf_interrupted()) qsf_gbuild_fail(s->b, QSF_E_INTERRUPTED, "interrupted");
-    if (ok && t.g->failed) too_large(s);
+    if (ok && t.g->failed) qsf_gbuild_too_large(s->b, "the regular expression", STEPS);
     if (!s->b->failed) return t.g;
     qsf_graph_free(t.g);
     return NULL;

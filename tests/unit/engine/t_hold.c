@@ -94,8 +94,8 @@ static void reasoning_is_free(void **state) {
     "!<|channel|> analysis !<|message|> deep !<|end|> !<|start|> assistant !<|channel|> final !<|message|> " answer \
     " !<|return|> +!<|call|>"
 
-/* Messages with channels: the heads and the reasoning are free, and the grammar chooses among the words of the
- * last message; what does not match makes way for what does. */
+/* Messages with channels: the heads and the reasoning are free, and the grammar chooses among the words of
+ * the last message; what does not match makes way for what does. */
 static void channels_are_free(void **state) {
     (void)state;
     QSFWorker *w = worker_with(CHANNELS("Hello _world"), MESSAGES);

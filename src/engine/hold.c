@@ -12,7 +12,7 @@
 
 #define NAME         "the grammar"
 #define AUTOMATON    (4u << 20) /* bytes of its states */
-#define COMPILED     (2u << 20) /* bytes of a compiled grammar that a plan expects */
+#define COMPILED     (1u << 19) /* bytes of a compiled grammar that a plan expects */
 #define FORCED_MOST  256u       /* bytes of a stretch without a choice */
 #define FORCED_LEAST 4u
 #define BLANKS       3u /* line feeds of a token between reasoning and answer */
@@ -112,7 +112,8 @@ static int open_vocabulary(QsfRuntime *rt, QsfErr *err) {
 static int open_sets(QsfRuntime *rt, QsfConstraint *c, QsfErr *err) {
     const QsfMaskTokens t = { &c->trie, c->n_vocab, rt->eog, rt->n_eog };
     const size_t words = QSF_TOKEN_SET_WORDS(c->n_vocab);
-    const uint64_t need = AUTOMATON + qsf_grammar_bytes(c->grammar) + words * sizeof *c->extra;
+    rt->hold_compiled = qsf_grammar_bytes(c->grammar);
+    const uint64_t need = AUTOMATON + rt->hold_compiled + words * sizeof *c->extra;
     int rc = qsf_ledger_reserve(&rt->ledger, QSF_MEM_LOGITS, need, NAME, err);
     if (rc != QSF_OK) return rc;
     c->charged = need;
@@ -140,20 +141,30 @@ static int compile(QsfRuntime *rt, QsfGrammarKind kind, QsfStrbuf *text, QsfErr 
     return rc;
 }
 
+/* With a grammar that is larger than expected. */
+static uint64_t bytes_needed(const QsfRuntime *rt) {
+    const uint64_t more = rt->hold_compiled > COMPILED ? rt->hold_compiled - COMPILED : 0;
+    return qsf_hold_bytes(qsf_tokenizer_n_vocab(rt->tok)) + more;
+}
+
 bool qsf_hold_make_room(QsfRuntime *rt) {
     char note[512];
     QsfErr none = { 0 };
-    const uint64_t need = qsf_hold_bytes(qsf_tokenizer_n_vocab(rt->tok));
-    if (rt->hold_room) return false;
+    const uint64_t need = bytes_needed(rt), had = rt->hold_reserved;
+    if (need <= had) return false;
     qsf_hold_close(rt);
-    rt->plan_options.transcript_bytes += need;
-    rt->hold_room = qsf_runtime_replan(rt, &rt->settings, note, sizeof note, &none) == QSF_OK;
-    if (!rt->hold_room) rt->plan_options.transcript_bytes -= need;
-    return rt->hold_room;
+    rt->plan_options.transcript_bytes += need - had;
+    if (qsf_runtime_replan(rt, &rt->settings, note, sizeof note, &none) == QSF_OK)
+        rt->hold_reserved = need;
+    else
+        rt->plan_options.transcript_bytes -= need - had;
+    return rt->hold_reserved == need;
 }
 
+/* What is reserved counts already, unless it was not enough. */
 static int advise(const QsfRuntime *rt, QsfErr *err) {
-    return qsf_prompt_advise(rt, qsf_hold_bytes(qsf_tokenizer_n_vocab(rt->tok)), err);
+    const uint64_t need = bytes_needed(rt), had = rt->hold_reserved;
+    return qsf_prompt_advise(rt, need > had ? need - had : need, err);
 }
 
 int qsf_hold_begin(QsfHold *h, QsfRuntime *rt, const QSFParams *p, const QsfHoldText *given,

@@ -102,9 +102,8 @@ static QsfPlanFacts measure_facts(const QsfRuntime *r, const QsfRuntimeOptions *
         .stack_bytes = o->stack_bytes,
         .tokenizer_bytes = qsf_tokenizer_estimate(r->model.src),
         .meta_bytes = r->ledger.used[QSF_MEM_META],
-        .transcript_bytes =
-            o->transcript_bytes + (o->settings.trace_experts[0] != '\0' ? QSF_ROUTES_BYTES : 0) +
-            (o->settings.params.grammar_kind != QSF_GRAMMAR_NONE ? qsf_hold_bytes(r->model.hp.n_vocab) : 0),
+        .transcript_bytes = o->transcript_bytes +
+                            (o->settings.trace_experts[0] != '\0' ? QSF_ROUTES_BYTES : 0) + r->hold_reserved,
         .exact = o->exact,
     };
 }
@@ -125,6 +124,8 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     rc = qsf_check_weights(&r->model, err);
     if (rc != QSF_OK) return rc;
     qk_table_init(&r->table, level);
+    if (o->settings.params.grammar_kind != QSF_GRAMMAR_NONE)
+        r->hold_reserved = qsf_hold_bytes(r->model.hp.n_vocab);
     r->facts = measure_facts(r, o, base);
     qsf_plan_options_first(&r->plan_options, &o->settings, &r->facts, qsf_planning_memory(&r->facts));
     rc = qsf_adapters_of_settings(&r->adapters, &r->model, &o->settings, o->exact, &r->ledger, err);

@@ -468,6 +468,43 @@ static void grammars_hold(void **state) {
     qsf_free(e);
 }
 
+/* The budget that the last error names, in MB. */
+static size_t named_budget(void) {
+    const char *at = strstr(qsf_error(), "smallest budget that works: ");
+    if (at == NULL) fail_msg("%s", qsf_error());
+    return strtoul(at + strlen("smallest budget that works: "), NULL, 10);
+}
+
+static QSFEngine *load_with(size_t megabytes) {
+    QSFConfig *c = qsf_config_default();
+    qsf_config_set_ram_budget(c, megabytes);
+    QSFEngine *e = qsf_load(tiny, c);
+    qsf_config_free(c);
+    return e;
+}
+
+/* Counts make a grammar larger than a plan expects; then the budget that the refusal names is enough. */
+static void a_large_grammar_fits_the_named_budget(void **state) {
+    (void)state;
+    static const char large[] = "{\"type\": \"array\", \"maxItems\": 300, \"minItems\": 1, \"items\": "
+                                "{\"type\": \"string\", \"maxLength\": 15}}";
+    assert_null(load_with(1));
+    const size_t least = named_budget() + 1;
+    QSFEngine *e = load_with(least);
+    if (e == NULL) fail_msg("%s", qsf_error());
+    assert_int_equal(qsf_set_grammar(e, "json-schema", large), 0);
+    assert_int_equal(qsf_generate(e, "a", 20, 1, 1, NULL, NULL), 4);
+    const size_t named = named_budget();
+    qsf_free(e);
+    e = load_with(named + 1); /* the process has grown a little since */
+    if (e == NULL) fail_msg("%s", qsf_error());
+    assert_int_equal(qsf_set_grammar(e, "json-schema", large), 0);
+    if (qsf_generate(e, "a", 20, 1, 1, NULL, NULL) != 0) fail_msg("%zu MB: %s", named, qsf_error());
+    qsf_free(e);
+    print_message("%zu MB without a grammar, %zu MB with it\n", least, named);
+    assert_true(named > least && named < least + 24);
+}
+
 static void the_real_model_answers(void **state) {
     (void)state;
     char path[1024], want[1024] = "";
@@ -517,6 +554,7 @@ int main(void) {
         cmocka_unit_test(errors_belong_to_their_thread),
         cmocka_unit_test(logits_can_be_changed),
         cmocka_unit_test(grammars_hold),
+        cmocka_unit_test(a_large_grammar_fits_the_named_budget),
         cmocka_unit_test(the_real_model_answers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -90,9 +90,8 @@ static void reasoning_is_free(void **state) {
 #define MESSAGES                                                                              \
     "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor " \
     "%}<|start|>assistant"
-#define CHANNELS(answer)                                                                                            \
-    "!<|channel|> analysis !<|message|> deep !<|end|> !<|start|> assistant !<|channel|> final !<|message|> " answer \
-    " !<|return|> +!<|call|>"
+#define THOUGHT          "!<|channel|> analysis !<|message|> deep !<|end|> !<|start|> assistant "
+#define CHANNELS(answer) THOUGHT "!<|channel|> final !<|message|> " answer " !<|return|> +!<|call|>"
 
 /* Messages with channels: the heads and the reasoning are free, and the grammar chooses among the words of
  * the last message; what does not match makes way for what does. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: the file of a game. Must neither crash, leak nor hang; what is refused has a reason, and what is
- * accepted only sets what acts on the next token, to values that read back. */
+/* Fuzz target: the file of a game. Must neither crash, leak nor hang; what is refused has a reason, and what
+ * is accepted only sets what acts on the next token, to values that read back. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -156,8 +156,10 @@ static uint32_t slot_for(const QsfExpertPool *p, uint32_t e) {
     const uint32_t slot = qsf_expert_find_slot(p, p->n_slots, e, false),
                    owner = slot == QSF_NO_SLOT ? QSF_NO_SLOT : p->owner[slot];
     if (owner == QSF_NO_SLOT) return slot;
-    const float wait = p->positions > 1 ? qsf_expert_wait(p, e) : wait_of_guess(p);
-    return !p->expert[owner].likely && qsf_expert_wait(p, owner) > wait ? slot : QSF_NO_SLOT;
+    const QsfExpert *x = &p->expert[owner];
+    if (p->positions > 1)
+        return x->block <= p->block ? slot : QSF_NO_SLOT; /* others are needed in this pass */
+    return !x->likely && qsf_expert_wait(p, owner) > wait_of_guess(p) ? slot : QSF_NO_SLOT;
 }
 
 static bool is_absent(const QsfExpertPool *p, uint32_t e) {

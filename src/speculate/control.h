@@ -18,8 +18,10 @@ typedef struct QsfDraftControl {
     uint32_t seen[QSF_DRAFT_COLS + 1]; /* passes of that width, up to a limit */
     double slope; /* a guess: what each further column adds, as a share of the cost of one */
     double yield[QSF_DRAFT_SOURCES]; /* of passes with its drafts: how many times as fast as single tokens */
-    double lost;                     /* time that drafts have cost, less what they have saved */
-    double spent;                    /* in passes */
+    double ask[QSF_DRAFT_SOURCES];   /* time of asking it */
+    uint32_t passes;
+    double lost;  /* time that drafts have cost, less what they have saved */
+    double spent; /* in passes */
 } QsfDraftControl;
 
 /* Forgets everything; streams: a pass mostly reads, whatever its width. */

@@ -92,7 +92,8 @@ void qsf_speculate_begin(QsfSpeculator *s, const QsfDraftView *v, uint32_t most,
     else if (s->cols < 2)
         why = "the plan has no memory for it";
     else if (why == NULL && s->drafting == QSF_DRAFTING_AUTO && !qsf_draft_control_tries(&s->control))
-        why = "drafts did not pay; they are tried again later";
+        why = s->control.lost > 0 ? "drafts did not pay; they are tried again later"
+                                  : "single tokens are measured first";
     atomic_store_explicit(&s->why, why, memory_order_relaxed);
     if (why != NULL) return;
     if (most > QSF_DRAFT_MOST) most = QSF_DRAFT_MOST;

@@ -76,8 +76,8 @@ static const struct {
     { "only", "off" },
     { "template", "model the model's own|@template|@file" },
     { "expert-ahead", "auto as long as most are used|on|off" },
-    { "speculate",
-      "auto as long as it is faster|off|lookup drafts are what followed the same tokens before" },
+    { "speculate", "auto as long as it is faster|off|lookup drafts are what followed the same tokens before"
+                   "|nextn drafts are those of the model's own next-token block" },
     { "trace-experts", "off|@file" },
     { "lora", "off|@file" },
     { "control-vector", "off|@file" },

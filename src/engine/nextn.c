@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "src/engine/nextn.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "src/model/nextn.h"
+
+/* ---- plans ---- */
 
 /* Their weights may take this part of the budget, the first for which the model has a plan beside them;
  * 1: everything is in RAM. */
 static const uint64_t parts[] = { 1, 4, 16, 64 };
+#define N_PARTS (sizeof parts / sizeof *parts)
+
+/* With "auto", blocks take at most this part of a budget in which weights stream. */
+#define SHARE 16u
 
 /* Makes a plan of the model beside x, for the context and the types of the KV cache that it has alone. With a
  * head that is lent to the blocks, all of it is pinned. */
@@ -18,11 +27,22 @@ static int plan_both(const QsfRuntime *r, QsfNextn *x, const QsfPlan *alone, uin
     return qsf_planning_make(p, &r->model, o, &r->facts, err);
 }
 
-static int plan_parts(const QsfRuntime *r, QsfNextn *x, const QsfPlan *alone, QsfPlanOptions *o, QsfPlan *p,
-                      QsfErr *err) {
+/* Nothing that a token depends on is given up for drafts. */
+static bool is_same(const QsfPlan *alone, const QsfPlan *both) {
+    return both->ctx >= alone->ctx && qsf_kv_types_equal(both->kv, alone->kv) &&
+           qsf_kv_types_equal(both->kv_most, alone->kv_most);
+}
+
+/* n: of the parts that are tried. */
+static int plan_parts(const QsfRuntime *r, QsfNextn *x, const QsfPlan *alone, size_t n, bool compared,
+                      QsfPlanOptions *o, QsfPlan *p, QsfErr *err) {
     int rc = QSF_E_BUDGET;
-    for (size_t i = 0; rc == QSF_E_BUDGET && i < sizeof parts / sizeof *parts; i++)
+    for (size_t i = 0; rc == QSF_E_BUDGET && i < n; i++) {
         rc = plan_both(r, x, alone, parts[i] == 1 ? UINT64_MAX : alone->budget / parts[i], o, p, err);
+        if (rc != QSF_OK || compared || is_same(alone, p)) continue;
+        qsf_plan_free(p);
+        rc = QSF_E_BUDGET;
+    }
     return rc;
 }
 
@@ -31,53 +51,93 @@ static void without(QsfPlanOptions *o) {
     o->hold_head = false;
 }
 
-/* ---- opening ---- */
-
-static int open_blocks(QsfRuntime *r, const QsfRuntimeOptions *o, bool borrow, QsfErr *err) {
-    QsfPlanOptions next = r->plan_options;
-    QsfPlan plan;
-    QsfNextn *x;
-    int rc = qsf_nextn_create(&x, &r->model, o->nextn_first, o->nextn, borrow, err);
-    if (rc != QSF_OK) return rc;
-    rc = plan_parts(r, x, &r->plan, &next, &plan, err);
-    if (rc != QSF_OK) {
-        qsf_nextn_destroy(x);
-        return rc;
-    }
-    qsf_plan_free(&r->plan);
-    r->plan = plan;
-    r->plan_options = next;
-    r->nextn = x;
-    return QSF_OK;
+/* Nor many pins, unless the user asks for them. */
+static bool is_cheap(const QsfPlan *alone, const QsfPlan *both, const QsfPlanOptions *o) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < QSF_MEM_N; i++) sum += o->beside[i];
+    return !qsf_plan_streams(both) || (qsf_plan_streams(alone) && sum <= alone->budget / SHARE);
 }
 
-/* A head that may not be pinned is read twice. */
-int qsf_nextn_beside(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
-    if (o->nextn == 0) return QSF_OK;
-    int rc = open_blocks(r, o, true, err);
-    return rc == QSF_E_BUDGET || rc == QSF_E_USAGE ? open_blocks(r, o, false, err) : rc;
+/* ---- which blocks ---- */
+
+static bool wants(const QsfRuntime *r, const QsfPlanOptions *o) {
+    return o->drafting == QSF_DRAFTING_NEXTN || (o->drafting == QSF_DRAFTING_AUTO && r->may_draft);
 }
 
-/* ---- other plans ---- */
-
-int qsf_nextn_planning(QsfRuntime *r, QsfPlanOptions *o, QsfPlan *p, bool *keep, QsfErr *err) {
-    QsfPlan alone;
+/* Blocks that may be loaded, or new ones. borrow: which read the model's head. NULL: there are none. */
+static QsfNextn *candidate(const QsfRuntime *r, const QsfPlanOptions *o, bool borrow) {
     QsfErr none = { 0 };
-    *keep = false;
+    QsfNextn *x = NULL;
+    const uint32_t n = wants(r, o) ? qsf_nextn_count(&r->model) : 0;
+    if (r->nextn != NULL && borrow && (r->nextn_compared || n > 0)) return r->nextn;
+    return n > 0 && qsf_nextn_create(&x, &r->model, 0, n, borrow, &none) == QSF_OK ? x : NULL;
+}
+
+/* Plans beside a candidate, if that is possible and worth it; *x NULL: not. */
+static void plan_candidate(const QsfRuntime *r, bool borrow, bool asked, const QsfPlan *alone,
+                           QsfPlanOptions *o, QsfPlan *p, QsfNextn **x) {
+    QsfErr none = { 0 };
+    QsfNextn *try = candidate(r, o, borrow);
+    *x = NULL;
+    if (try != NULL &&
+        plan_parts(r, try, alone, asked ? N_PARTS : 1, r->nextn_compared, o, p, &none) == QSF_OK) {
+        if (asked || is_cheap(alone, p, o)) {
+            *x = try;
+            return;
+        }
+        qsf_plan_free(p);
+    }
+    if (try != r->nextn) qsf_nextn_destroy(try);
+    without(o);
+}
+
+/* A head that may not be pinned is read twice, if the user asks for these drafts. */
+int qsf_nextn_planning(QsfRuntime *r, QsfPlanOptions *o, QsfPlan *p, QsfNextn **x, QsfErr *err) {
+    QsfPlan alone;
+    const bool asked = o->drafting == QSF_DRAFTING_NEXTN || r->nextn_compared;
+    *x = NULL;
     without(o);
     int rc = qsf_planning_make(&alone, &r->model, o, &r->facts, err);
     if (rc != QSF_OK) return rc;
-    *keep = r->nextn != NULL && plan_parts(r, r->nextn, &alone, o, p, &none) == QSF_OK;
-    if (*keep) {
+    plan_candidate(r, true, asked, &alone, o, p, x);
+    if (*x == NULL && asked && !r->nextn_compared) plan_candidate(r, false, true, &alone, o, p, x);
+    if (*x == NULL)
+        *p = alone;
+    else
         qsf_plan_free(&alone);
-        return QSF_OK;
-    }
-    without(o);
-    *p = alone;
     return QSF_OK;
 }
 
+static int compare(const QsfRuntime *r, uint32_t first, uint32_t n, bool borrow, const QsfPlan *alone,
+                   QsfPlanOptions *o, QsfPlan *p, QsfNextn **x, QsfErr *err) {
+    int rc = qsf_nextn_create(x, &r->model, first, n, borrow, err);
+    if (rc == QSF_OK) rc = plan_parts(r, *x, alone, N_PARTS, true, o, p, err);
+    if (rc == QSF_OK) return rc;
+    qsf_nextn_destroy(*x);
+    *x = NULL;
+    return rc;
+}
+
+/* A head that may not be pinned is read twice. */
+int qsf_nextn_compare(QsfRuntime *r, uint32_t first, uint32_t n, QsfPlanOptions *o, QsfPlan *p, QsfNextn **x,
+                      QsfErr *err) {
+    QsfPlan alone;
+    *x = NULL;
+    without(o);
+    int rc = qsf_planning_make(&alone, &r->model, o, &r->facts, err);
+    if (rc != QSF_OK) return rc;
+    rc = compare(r, first, n, true, &alone, o, p, x, err);
+    if (rc == QSF_E_BUDGET || rc == QSF_E_USAGE) rc = compare(r, first, n, false, &alone, o, p, x, err);
+    qsf_plan_free(&alone);
+    r->nextn_compared = rc == QSF_OK;
+    return rc;
+}
+
+/* ---- blocks in use ---- */
+
 void qsf_nextn_close(QsfRuntime *r) {
+    if (r->nextn == NULL) return;
+    qsf_speculate_close(&r->speculator); /* a source drafts with them */
     qsf_nextn_destroy(r->nextn);
     r->nextn = NULL;
 }
@@ -85,4 +145,24 @@ void qsf_nextn_close(QsfRuntime *r) {
 void qsf_nextn_follow(QsfRuntime *r, QsfPool *pool) {
     QsfErr none = { 0 };
     if (r->nextn != NULL && qsf_nextn_replan(r->nextn, pool, &none) != QSF_OK) qsf_nextn_close(r);
+}
+
+void qsf_nextn_take(QsfRuntime *r, QsfNextn *x) {
+    const QsfForwardOptions fo = {
+        .table = &r->table, .pool = r->pool, .ledger = &r->ledger, .cancel = r->cancel
+    };
+    QsfErr none = { 0 };
+    if (x == NULL) return;
+    r->nextn = x;
+    if (qsf_nextn_load(x, r->fwd, &fo, &none) != QSF_OK) qsf_nextn_close(r);
+}
+
+void qsf_nextn_explain(QsfRuntime *r) {
+    char *dst = r->nextn_notice;
+    const size_t cap = sizeof r->nextn_notice;
+    qsf_nextn_notice(&r->model, dst, cap);
+    if (dst[0] != '\0' || r->plan_options.drafting != QSF_DRAFTING_NEXTN || r->nextn != NULL) return;
+    snprintf(dst, cap, "speculate: %s, so there are no drafts",
+             qsf_nextn_count(&r->model) == 0 ? "the model has no next-token block"
+                                             : "the budget has no room for the next-token block");
 }

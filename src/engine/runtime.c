@@ -17,7 +17,6 @@
 #include "src/engine/nextn.h"
 #include "src/engine/quality/quality.h"
 #include "src/forward/routes.h"
-#include "src/model/nextn.h"
 #include "src/model/purpose.h"
 
 #define HEADERS   (16u << 20) /* of adapters that are opened beside those in use */
@@ -110,6 +109,7 @@ static QsfPlanFacts measure_facts(const QsfRuntime *r, const QsfRuntimeOptions *
 
 /* Fills r->budget_notice, r->stream_notice and r->ctx_notice for the plan in force. */
 static void update_notices(QsfRuntime *r) {
+    qsf_nextn_explain(r);
     qsf_plan_budget_notice(&r->plan_options, &r->plan, r->budget_notice, sizeof r->budget_notice);
     qsf_plan_ctx_notice(&r->model, &r->plan, r->ctx_notice, sizeof r->ctx_notice);
     qsf_plan_stream_notice(&r->model, &r->plan_options, &r->plan, r->stream_notice, sizeof r->stream_notice);
@@ -133,9 +133,10 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     r->plan_options.adapters = r->adapters;
     if (o->learn) qsf_learning_open(r);
     r->plan_options.expert_depth = qsf_learning_depth(r);
-    rc = qsf_planning_make(&r->plan, &r->model, &r->plan_options, &r->facts, err);
-    if (rc == QSF_OK) rc = qsf_nextn_beside(r, o, err);
-    qsf_nextn_notice(&r->model, r->nextn_notice, sizeof r->nextn_notice);
+    r->may_draft = o->may_draft;
+    rc = o->nextn > 0
+             ? qsf_nextn_compare(r, o->nextn_first, o->nextn, &r->plan_options, &r->plan, &r->nextn, err)
+             : qsf_nextn_planning(r, &r->plan_options, &r->plan, &r->nextn, err);
     if (rc != QSF_OK) return rc;
     r->budget = r->plan.budget;
     r->threads = r->plan.threads;
@@ -227,7 +228,9 @@ static int open_trace(QsfRuntime *r, const char *path, QsfErr *err) {
 }
 
 static void plan_drafts(QsfRuntime *r) {
-    const QsfDraftOpen o = { .fwd = r->fwd, .model = &r->model, .plan = &r->plan, .ledger = &r->ledger };
+    const QsfDraftOpen o = {
+        .fwd = r->fwd, .model = &r->model, .nextn = r->nextn, .plan = &r->plan, .ledger = &r->ledger
+    };
     qsf_speculate_plan(&r->speculator, &o, r->plan_options.drafting);
 }
 
@@ -385,15 +388,20 @@ static void write_note(const QsfRuntime *r, char *note, size_t cap) {
 int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
     QsfPlanOptions own = *next;
     QsfPlan plan;
-    bool keep;
-    int rc = qsf_nextn_planning(r, &own, &plan, &keep, err);
+    QsfNextn *nextn;
+    int rc = qsf_nextn_planning(r, &own, &plan, &nextn, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_forward_catch_up(r->fwd, err);
-    if (rc == QSF_OK && !keep) qsf_nextn_close(r);
+    const bool fresh = nextn != r->nextn; /* or there are none any more */
+    if (rc == QSF_OK && fresh) qsf_nextn_close(r);
     if (rc == QSF_OK) {
         qsf_speculate_shrink(&r->speculator, &plan);
         rc = change(r, &plan, err);
     }
+    if (fresh && rc == QSF_OK)
+        qsf_nextn_take(r, nextn);
+    else if (fresh)
+        qsf_nextn_destroy(nextn);
     trim_heap();
     if (rc == QSF_OK) r->plan_options = own;
     plan_drafts(r);

@@ -51,11 +51,13 @@ typedef struct QsfRuntime {
     double *importance;   /* (n_blocks) of a calibrated file, or NULL */
     struct QsfQualityTable *quality_table; /* what each quality does, as measured; or NULL */
     struct QsfNextn *nextn;                /* next-token blocks for drafts (nextn.h), or NULL */
+    bool nextn_compared;                   /* they are those of a comparison (QsfRuntimeOptions.nextn) */
+    bool may_draft;                        /* as in the options */
     struct QsfRoutes *routes;              /* of the setting trace-experts, or NULL */
     char trace_notice[96];                 /* why there is none; or "" */
-    char nextn_notice[256];   /* the file announces next-token blocks that it does not have; or "" */
-    char quality_notice[512]; /* why that could not be read; or "" */
-    uint32_t system_tokens;   /* of qsf_runtime_protect */
+    char nextn_notice[256];                /* qsf_nextn_explain */
+    char quality_notice[512];              /* why that could not be read; or "" */
+    uint32_t system_tokens;                /* of qsf_runtime_protect */
     bool lost;                /* neither a new plan nor the old one could be applied: the model must be
                                  reopened */
     char budget_notice[256];  /* the budget that was chosen (auto), and how to change it; that one is more
@@ -82,9 +84,10 @@ typedef struct QsfRuntimeOptions {
     const atomic_int *cancel;
     uint32_t nextn, nextn_first; /* next-token blocks [nextn_first, nextn_first + nextn) are opened, too: an
                                     error if they cannot be */
-    bool predict;                /* measure disk and kernels for a prediction (--plan, --verbose) */
-    uint64_t stack_bytes;        /* stack of the thread that will generate, when it is not the main one */
-    uint64_t transcript_bytes;   /* that the caller will charge to TRANSCRIPT, besides a timeline */
+    bool may_draft; /* answers are generated: next-token blocks are opened where there is memory for them */
+    bool predict;   /* measure disk and kernels for a prediction (--plan, --verbose) */
+    uint64_t stack_bytes;      /* stack of the thread that will generate, when it is not the main one */
+    uint64_t transcript_bytes; /* that the caller will charge to TRANSCRIPT, besides a timeline */
 } QsfRuntimeOptions;
 
 /* Opens path. Order: source and metadata, plan (refusal before loading), tokenizer, template, pool,

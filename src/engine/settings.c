@@ -223,7 +223,7 @@ static const Row rows[] = {
       "read experts that the next layer of a sparse model will probably choose, while the disk is idle: on, off, or auto: as long as most are used (default auto)",
       0, 0, 0}, &qsf_kind_direct, AT(expert_ahead)},
     {{"speculate", "", 0, "NAME", REPLAN,
-      "how several tokens are computed at a time, which changes no token: lookup (drafts are what followed the same tokens before), off, or auto: as long as it is faster (default auto)",
+      "how several tokens are computed at a time, which changes no token: lookup (drafts are what followed the same tokens before), nextn (those of the model's own next-token block), off, or auto: as long as it is faster (default auto)",
       0, 0, 0}, &qsf_kind_speculate, AT(speculate)},
     {{"trace-experts", "", 0, "FILE", RELOAD | QSF_SETTING_HERE,
       "write which experts the routers of a sparse model choose to FILE, as text; each time a model is loaded the file starts from scratch; off = none (default off)",

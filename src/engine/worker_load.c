@@ -112,6 +112,7 @@ static int load(QSFWorker *w, const char *path, QsfErr *err) {
         .overrides = w->overrides,
         .cancel = &w->cancel,
         .learn = true,
+        .may_draft = true,
         .stack_bytes = QSF_ENGINE_STACK,
         .transcript_bytes = 2 * QSF_EVENTS_HARD + qsf_answer_tokens_bytes(),
     };

@@ -274,10 +274,11 @@ bool qsf_nextn_ready(const QsfNextn *x, const char **why) {
     return no == NULL;
 }
 
-static int32_t likeliest(const float *y, uint32_t n) {
+static int32_t likeliest(const float *y, uint32_t n, float *margin) {
     uint32_t best = 0;
     for (uint32_t i = 1; i < n; i++)
         if (y[i] > y[best]) best = i;
+    *margin = qsf_forward_margin(y, n);
     return (int32_t)best;
 }
 
@@ -294,10 +295,10 @@ static int step(QsfNextn *x, Block *b, uint32_t pos, const int32_t *ids, uint32_
     return rc;
 }
 
-uint32_t qsf_nextn_draft(QsfNextn *x, int32_t id, uint32_t n, int32_t *out) {
+uint32_t qsf_nextn_draft(QsfNextn *x, int32_t id, uint32_t n, float least, int32_t *out, float *margin) {
+    float ahead = 0;
     int32_t ids[QSF_NEXTN_DRAFTS + 1] = { id };
     if (n > QSF_NEXTN_DRAFTS) n = QSF_NEXTN_DRAFTS;
-    if (n == 0 || !qsf_nextn_ready(x, NULL)) return 0;
     const uint32_t pos = qsf_forward_n_past(x->of);
     for (uint32_t i = 0; i < x->n; i++) align(&x->block[i], pos);
     for (uint32_t i = 0; i < n; i++) {
@@ -305,7 +306,9 @@ uint32_t qsf_nextn_draft(QsfNextn *x, int32_t id, uint32_t n, int32_t *out) {
         /* A block that was not used in this draft has seen none of its tokens. */
         const uint32_t seen = b->base + qsf_forward_n_past(b->fwd) - pos;
         if (qsf_forward_room(b->fwd) < i + 1 - seen || step(x, b, pos, ids, seen, i) != QSF_OK) return i;
-        ids[i + 1] = out[i] = likeliest(qsf_forward_logits(b->fwd), b->model.hp.n_vocab);
+        ids[i + 1] = out[i] = likeliest(qsf_forward_logits(b->fwd), b->model.hp.n_vocab, &ahead);
+        if (i == 0) *margin = ahead;
+        if (ahead < least) return i + 1;
     }
     return n;
 }

@@ -32,16 +32,19 @@ int qsf_nextn_plan(QsfNextn *x, const QsfPlanOptions *o, uint32_t ctx, QsfKvType
 /* After a replan of the model's forward pass: puts the new plan in force, with its pool. Errors of
  * qsf_forward_replan; they must be destroyed then. */
 int qsf_nextn_replan(QsfNextn *x, QsfPool *pool, QsfErr *err);
-/* Maps memory, begins to read the weights, and follows f, which has no positions yet: as f was created. The
- * pool is f's: qsf_nextn_replan after it changes. QSF_E_BUDGET, QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
+/* Maps memory, begins to read the weights, and follows f beginning with its next pass: with the options that
+ * f was created with. The pool is f's: qsf_nextn_replan after it changes. QSF_E_BUDGET, QSF_E_RUNTIME,
+ * QSF_E_INTERRUPTED. */
 int qsf_nextn_load(QsfNextn *x, QsfForward *f, const QsfForwardOptions *o, QsfErr *err);
 
 /* Can it draft now? Only if the blocks have seen the last positions of the model, and the head is in memory;
  * otherwise *why (static, may be NULL) says why not. */
 bool qsf_nextn_ready(const QsfNextn *x, const char **why);
-/* Drafts what follows `id`, the token that was chosen after the model's last position, which it has not
- * evaluated: up to n tokens into out. Returns how many; errors leave none, and nothing changes. */
-uint32_t qsf_nextn_draft(QsfNextn *x, int32_t id, uint32_t n, int32_t *out);
+/* If it is ready: drafts what follows `id`, the token that was chosen after the model's last position, which
+ * it has not evaluated: up to n tokens into out. *margin becomes by how much the logit of the first one
+ * exceeds all others; after a token with a margin below `least` the draft ends. Returns how many; errors end
+ * it. */
+uint32_t qsf_nextn_draft(QsfNextn *x, int32_t id, uint32_t n, float least, int32_t *out, float *margin);
 
 /* For comparisons: passes of block `i` (of those that were opened) compute the logits of every position, and
  * show them; NULL ends it. */

@@ -15,6 +15,7 @@ typedef enum QsfDrafting {
     QSF_DRAFTING_AUTO,
     QSF_DRAFTING_OFF,
     QSF_DRAFTING_LOOKUP,
+    QSF_DRAFTING_NEXTN,
     QSF_DRAFTING_N
 } QsfDrafting;
 

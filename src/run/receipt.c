@@ -18,6 +18,7 @@ QsfRuntimeOptions run_runtime_options(const RunOptions *o) {
         .exact = o->exact,
         .cancel = &qsf_signal_cancel,
         .learn = o->mode == RUN_GENERATE || o->mode == RUN_PLAN,
+        .may_draft = o->mode == RUN_GENERATE || o->mode == RUN_PLAN || o->mode == RUN_BENCH,
         .predict = o->mode == RUN_PLAN || (o->verbose && (o->mode == RUN_GENERATE || o->mode == RUN_BENCH)),
     };
 }

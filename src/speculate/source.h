@@ -14,7 +14,8 @@
 typedef struct QsfDraftOpen {
     QsfForward *fwd;
     const QsfModel *model;
-    const QsfPlan *plan; /* with the memory that a source may charge to the ledger */
+    struct QsfNextn *nextn; /* next-token blocks that are loaded, or NULL */
+    const QsfPlan *plan;    /* with the memory that a source may charge to the ledger */
     QsfLedger *ledger;
 } QsfDraftOpen;
 
@@ -45,7 +46,8 @@ typedef struct QsfDraftSource {
 
 /* The sources, by how cheap they are. */
 extern const QsfDraftSource qsf_draft_lookup;
-#define QSF_DRAFT_SOURCES 1u
+extern const QsfDraftSource qsf_draft_nextn;
+#define QSF_DRAFT_SOURCES 2u
 extern const QsfDraftSource *const qsf_draft_sources[QSF_DRAFT_SOURCES];
 
 #endif

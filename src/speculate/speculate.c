@@ -5,7 +5,7 @@
 
 #include "src/base/clock.h"
 
-const QsfDraftSource *const qsf_draft_sources[QSF_DRAFT_SOURCES] = { &qsf_draft_lookup };
+const QsfDraftSource *const qsf_draft_sources[QSF_DRAFT_SOURCES] = { &qsf_draft_lookup, &qsf_draft_nextn };
 
 static void close_sources(QsfSpeculator *s) {
     for (unsigned i = 0; i < QSF_DRAFT_SOURCES; i++) {

@@ -87,6 +87,14 @@ typedef enum QsfTinyLayout {
     QSF_TINY_SEPARATE /* ffn_gate.E, ffn_up.E, ffn_down.E of each expert E, with the values of STACKED */
 } QsfTinyLayout;
 int qsf_test_write_tiny_experts_as(const char *path, uint64_t seed, QsfTinyLayout layout, bool with_shared);
+/* A tiny model of two blocks and next-token blocks, F32. */
+typedef struct QsfTinyNextn {
+    uint32_t announced, extra; /* next-token blocks by the metadata, and with tensors */
+    bool copies;   /* no block changes the residual stream, and a next-token block takes the embedding: each
+                    says what the model says */
+    uint64_t seed; /* [7] */
+} QsfTinyNextn;
+int qsf_test_write_tiny_nextn(const char *path, const QsfTinyNextn *k);
 /* The vocabulary part alone (SentencePiece style, n >= 260 entries). */
 void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n);
 /* The same, followed by n_more more tokens. */

@@ -35,8 +35,6 @@ qsf_book_core qsf_book_encode qsf_books_2bit qsf_books_3bit qsf_books_4bit
 qsf_json_member
 # What a grammar took: states and bytes, and nodes of the vocabulary that were visited for a set.
 qsf_automaton_bytes qsf_automaton_states qsf_masks_visited
-# Drafts of next-token blocks; sources of drafts have no table yet.
-qsf_nextn_draft qsf_nextn_ready
 # The reverse of qk_type_of.
 qk_type_ggml
 # What is on the screen, and what a line of the input is.

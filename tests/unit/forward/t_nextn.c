@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Next-token blocks: drafts of a model whose block computes what the model does; the same logits and drafts
  * however positions came, were taken back, and are read; files without the tensors of a block. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "src/forward/nextn.h"
@@ -10,89 +9,14 @@
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"
 
-enum { VOCAB = 300, HIDDEN = 64, HEADS = 4, FFN = 96, BLOCKS = 2, N = 40, DRAFTS = 4 };
+enum { VOCAB = 300, N = 40, DRAFTS = 4 };
 
-static uint64_t seed;
 static int32_t ids[N];
 
-static float next(void) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (float)((int64_t)(seed >> 33) % 2001 - 1000) / 1000.0f;
-}
-
-/* ---- the file ---- */
-
-typedef enum Fill { RANDOM, ZEROS, FIRST_HALF } Fill; /* FIRST_HALF: the identity, then zeros */
-
-typedef struct Kind {
-    uint32_t announced, extra; /* next-token blocks by the metadata, and with tensors */
-    bool copies; /* no block changes the residual stream, and a next-token block takes the embedding */
-} Kind;
-
-static void matrix(QsfGgufBuild *b, const char *name, uint32_t k, uint32_t n, Fill fill) {
-    float *x = calloc((size_t)k * n, sizeof *x);
-    assert_non_null(x);
-    for (size_t i = 0; i < (size_t)k * n; i++)
-        x[i] = fill == RANDOM       ? next() / sqrtf((float)k)
-               : fill == FIRST_HALF ? (float)(i % k == i / k)
-                                    : 0.0f;
-    qsf_gb_tensor(b, name, 0, 2, (uint64_t[]){ k, n }, x, (size_t)k * n * sizeof *x);
-    free(x);
-}
-
-static void vector(QsfGgufBuild *b, const char *name, uint32_t n, float spread) {
-    float x[HIDDEN];
-    for (uint32_t i = 0; i < n; i++) x[i] = 1.0f + spread * next();
-    qsf_gb_tensor(b, name, 0, 1, (uint64_t[]){ n }, x, n * sizeof *x);
-}
-
-static const char *named(uint32_t block, const char *name) {
-    static char buf[64];
-    snprintf(buf, sizeof buf, "blk.%u.%s.weight", block, name);
-    return buf;
-}
-
-static void block(QsfGgufBuild *b, uint32_t i, const Kind *k) {
-    const Fill out = k->copies ? ZEROS : RANDOM;
-    const uint32_t dim = HIDDEN / HEADS;
-    vector(b, named(i, "attn_norm"), HIDDEN, 0.1f);
-    matrix(b, named(i, "attn_q"), HIDDEN, HIDDEN, RANDOM);
-    matrix(b, named(i, "attn_k"), HIDDEN, HIDDEN / 2, RANDOM);
-    matrix(b, named(i, "attn_v"), HIDDEN, HIDDEN / 2, RANDOM);
-    vector(b, named(i, "attn_q_norm"), dim, 0.1f);
-    vector(b, named(i, "attn_k_norm"), dim, 0.1f);
-    matrix(b, named(i, "attn_output"), HIDDEN, HIDDEN, out);
-    vector(b, named(i, "ffn_norm"), HIDDEN, 0.1f);
-    matrix(b, named(i, "ffn_gate"), HIDDEN, FFN, RANDOM);
-    matrix(b, named(i, "ffn_up"), HIDDEN, FFN, RANDOM);
-    matrix(b, named(i, "ffn_down"), FFN, HIDDEN, out);
-    if (i < BLOCKS) return;
-    matrix(b, named(i, "nextn.eh_proj"), 2 * HIDDEN, HIDDEN, k->copies ? FIRST_HALF : RANDOM);
-    vector(b, named(i, "nextn.enorm"), HIDDEN, k->copies ? 0 : 0.1f);
-    vector(b, named(i, "nextn.hnorm"), HIDDEN, 0.1f);
-}
-
-static const char *write_model(const Kind *k) {
+static const char *write_model(const QsfTinyNextn *k) {
     static char path[512];
-    QsfGgufBuild b = { .version = 3 };
     snprintf(path, sizeof path, "%s", qsf_test_tmp("nextn.gguf"));
-    seed = 7;
-    qsf_gb_str(&b, "general.architecture", "hy_v3");
-    qsf_gb_u32(&b, "hy_v3.block_count", BLOCKS + k->announced);
-    qsf_gb_u32(&b, "hy_v3.nextn_predict_layers", k->announced);
-    qsf_gb_u32(&b, "hy_v3.context_length", 256);
-    qsf_gb_u32(&b, "hy_v3.embedding_length", HIDDEN);
-    qsf_gb_u32(&b, "hy_v3.feed_forward_length", FFN);
-    qsf_gb_u32(&b, "hy_v3.attention.head_count", HEADS);
-    qsf_gb_u32(&b, "hy_v3.attention.head_count_kv", HEADS / 2);
-    qsf_gb_f32(&b, "hy_v3.attention.layer_norm_rms_epsilon", 1e-5f);
-    qsf_gb_tiny_vocab(&b, VOCAB);
-    matrix(&b, "token_embd.weight", HIDDEN, VOCAB, RANDOM);
-    matrix(&b, "output.weight", HIDDEN, VOCAB, RANDOM);
-    vector(&b, "output_norm.weight", HIDDEN, 0.1f);
-    for (uint32_t i = 0; i < BLOCKS + k->extra; i++) block(&b, i, k);
-    assert_int_equal(qsf_gb_write(&b, path), 0);
-    qsf_gb_free(&b);
+    assert_int_equal(qsf_test_write_tiny_nextn(path, k), 0);
     return path;
 }
 
@@ -104,7 +28,7 @@ typedef struct Both {
 } Both;
 
 /* most: bytes of a plan of the blocks. */
-static void open_both(Both *b, const Kind *k, const QsfRigOptions *o, bool borrow, uint64_t most) {
+static void open_both(Both *b, const QsfTinyNextn *k, const QsfRigOptions *o, bool borrow, uint64_t most) {
     QsfErr err = { 0 };
     QsfRigOptions own = *o;
     uint64_t rows[QSF_MEM_N] = { 0 };
@@ -154,13 +78,15 @@ static void test_copies(void **state) {
         Both b;
         QsfErr err = { 0 };
         int32_t draft[DRAFTS], id;
-        open_both(&b, &(Kind){ extra, extra, true }, &(QsfRigOptions){ .batch = 7 }, true, UINT64_MAX);
+        float margin;
+        open_both(&b, &(QsfTinyNextn){ .announced = extra, .extra = extra, .copies = true },
+                  &(QsfRigOptions){ .batch = 7 }, true, UINT64_MAX);
         assert_false(qsf_nextn_ready(b.x, NULL));
         eval(&b, N, N);
         id = likeliest(qsf_forward_logits(b.rig.fwd));
         for (unsigned round = 0; round < 3; round++) {
             assert_true(qsf_nextn_ready(b.x, NULL));
-            assert_int_equal(qsf_nextn_draft(b.x, id, DRAFTS, draft), DRAFTS);
+            assert_int_equal(qsf_nextn_draft(b.x, id, DRAFTS, 0, draft, &margin), DRAFTS);
             for (unsigned i = 0; i < DRAFTS; i++) {
                 qsf_test_expect_ok(qsf_forward_eval(b.rig.fwd, &id, 1, NULL, NULL, &err), &err);
                 id = likeliest(qsf_forward_logits(b.rig.fwd));
@@ -184,11 +110,12 @@ static void on_logits(void *arg, uint32_t pos, const float *logits) {
 /* Position 20 is reached twice, with drafts in between, and other tokens after it the first time. */
 static void run_ways(const QsfRigOptions *o, bool borrow, uint64_t most, bool back, Result *out) {
     Both b;
-    open_both(&b, &(Kind){ 2, 2, false }, o, borrow, most);
+    float margin;
+    open_both(&b, &(QsfTinyNextn){ .announced = 2, .extra = 2 }, o, borrow, most);
     memset(out, 0, sizeof *out);
     if (back) {
         eval(&b, 20, 6);
-        assert_int_equal(qsf_nextn_draft(b.x, 5, DRAFTS, out->draft[0]), DRAFTS);
+        assert_int_equal(qsf_nextn_draft(b.x, 5, DRAFTS, 0, out->draft[0], &margin), DRAFTS);
         for (uint32_t i = 20; i < 26; i++) ids[i] += 3;
         eval(&b, 26, 3);
         for (uint32_t i = 20; i < 26; i++) ids[i] -= 3;
@@ -197,9 +124,9 @@ static void run_ways(const QsfRigOptions *o, bool borrow, uint64_t most, bool ba
     } else {
         eval(&b, 20, N);
     }
-    assert_int_equal(qsf_nextn_draft(b.x, 9, DRAFTS, out->draft[0]), DRAFTS);
+    assert_int_equal(qsf_nextn_draft(b.x, 9, DRAFTS, 0, out->draft[0], &margin), DRAFTS);
     eval(&b, N, back ? 1 : N);
-    assert_int_equal(qsf_nextn_draft(b.x, 5, DRAFTS, out->draft[1]), DRAFTS);
+    assert_int_equal(qsf_nextn_draft(b.x, 5, DRAFTS, 0, out->draft[1], &margin), DRAFTS);
     qsf_nextn_watch(b.x, 1, on_logits, out);
     assert_int_equal(qsf_forward_truncate(b.rig.fwd, 0), 0);
     eval(&b, N, back ? 11 : N);
@@ -225,7 +152,8 @@ static void test_head(void **state) {
     (void)state;
     Both b;
     const char *why;
-    open_both(&b, &(Kind){ 1, 1, false }, &(QsfRigOptions){ .stream = true }, true, UINT64_MAX);
+    open_both(&b, &(QsfTinyNextn){ .announced = 1, .extra = 1 }, &(QsfRigOptions){ .stream = true }, true,
+              UINT64_MAX);
     eval(&b, 4, 4);
     assert_false(qsf_nextn_ready(b.x, &why));
     assert_string_equal(why, "the head is not in memory");
@@ -239,7 +167,7 @@ static void test_missing(void **state) {
     QsfErr err = { 0 };
     QsfLedger ledger;
     qsf_ledger_init(&ledger, 0);
-    const char *path = write_model(&(Kind){ 2, 1, false });
+    const char *path = write_model(&(QsfTinyNextn){ .announced = 2, .extra = 1 });
     qsf_test_expect_ok(qsf_model_open(&m, path, NULL, &ledger, &err), &err);
     assert_int_equal(qsf_nextn_count(&m), 1);
     qsf_nextn_notice(&m, notice, sizeof notice);
@@ -251,7 +179,7 @@ static void test_missing(void **state) {
     assert_non_null(strstr(err.msg, "no next-token block 2"));
     qsf_model_close(&m);
     err = (QsfErr){ 0 };
-    path = write_model(&(Kind){ 1, 0, false });
+    path = write_model(&(QsfTinyNextn){ .announced = 1, .extra = 0 });
     qsf_test_expect_ok(qsf_model_open(&m, path, NULL, &ledger, &err), &err);
     qsf_nextn_notice(&m, notice, sizeof notice);
     assert_non_null(strstr(notice, "announces a next-token block (hy_v3.nextn_predict_layers is 1)"));

@@ -25,9 +25,14 @@ static uint32_t padded(const QsfAdapters *a, uint32_t rank) {
     return (rank + a->step - 1) / a->step * a->step;
 }
 
+/* Where a pair is in memory. */
+static const uint8_t *at(const QsfForward *f, const QsfAdapterPair *p) {
+    return f->adapters.mem + (f->adapters.streams ? p->in_block : p->at);
+}
+
 /* Row r of B, over all its matrices. */
 static const uint8_t *b_row(const QsfForward *f, const QsfAdapterPair *p, uint64_t r) {
-    return f->adapters.mem + p->at + p->a_bytes + r * padded(&f->adapters, p->rank) * elem_bytes(f);
+    return at(f, p) + p->a_bytes + r * padded(&f->adapters, p->rank) * elem_bytes(f);
 }
 
 /* Returns how many of the first columns of a product an adapter leaves as they are. */
@@ -53,8 +58,8 @@ static size_t items_of(const RanksJob *j, const QsfAdapterUse *u) {
     return (size_t)groups(pair_of(j->f->adapters.set, u)->rank, RANK_ROWS) * groups(j->p->n_cols, COLS);
 }
 
-/* Ranks [r, r + RANK_ROWS) of columns [c, c + COLS), into slot `at` of the ranks of a column. */
-static void some_ranks(const RanksJob *j, const QsfAdapterUse *u, size_t at, uint32_t r, uint32_t c) {
+/* Ranks [r, r + RANK_ROWS) of columns [c, c + COLS), into slot `slot` of the ranks of a column. */
+static void some_ranks(const RanksJob *j, const QsfAdapterUse *u, size_t slot, uint32_t r, uint32_t c) {
     const QsfForward *f = j->f;
     const QsfAdapterPair *pair = pair_of(f->adapters.set, u);
     const size_t stride = f->adapters.set->rank_floats, row = (size_t)pair->cols * elem_bytes(f);
@@ -62,8 +67,8 @@ static void some_ranks(const RanksJob *j, const QsfAdapterUse *u, size_t at, uin
                    c1 = c + COLS < j->p->n_cols ? c + COLS : j->p->n_cols,
                    pad = r1 == pair->rank ? padded(&f->adapters, pair->rank) : r1;
     const qk_weight_ops *ops = ops_of(f);
-    float *y = f->adapters.ranks + c * stride + at;
-    const qk_mm mm = { .w = f->adapters.mem + pair->at + (uint64_t)u->part * pair->rank * row,
+    float *y = f->adapters.ranks + c * stride + slot;
+    const qk_mm mm = { .w = at(f, pair) + (uint64_t)u->part * pair->rank * row,
                        .row_bytes = row,
                        .x = j->p->x + c * j->p->x_stride,
                        .x_stride = j->p->x_stride * sizeof(float),
@@ -82,23 +87,25 @@ static void some_ranks(const RanksJob *j, const QsfAdapterUse *u, size_t at, uin
 
 static void run_ranks(void *arg, int worker, size_t begin, size_t end) {
     const RanksJob *j = arg;
-    size_t base = 0, at = 0;
+    size_t base = 0, slot = 0;
     (void)worker;
     for (const QsfAdapterUse *u = j->use; u < j->end; u++) {
         const size_t n = items_of(j, u), cols = groups(j->p->n_cols, COLS);
         const size_t lo = begin > base ? begin - base : 0, hi = end > base ? end - base : 0;
         for (size_t i = lo; i < (hi < n ? hi : n); i++)
-            some_ranks(j, u, at, (uint32_t)(i / cols) * RANK_ROWS, (uint32_t)(i % cols) * COLS);
+            some_ranks(j, u, slot, (uint32_t)(i / cols) * RANK_ROWS, (uint32_t)(i % cols) * COLS);
         base += n;
-        at += padded(&j->f->adapters, pair_of(j->f->adapters.set, u)->rank);
+        slot += padded(&j->f->adapters, pair_of(j->f->adapters.set, u)->rank);
     }
 }
 
-void qsf_adapters_ranks(QsfForward *f, uint32_t unit, const QsfProduct *p) {
+int qsf_adapters_ranks(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err) {
     const QsfAdapterSet *s = f->adapters.set;
     RanksJob j = { .f = f, .p = p, .use = s->use + s->first[unit], .end = s->use + s->first[unit + 1] };
     size_t n = 0;
     uint64_t macs = 0;
+    int rc = qsf_adapters_hold(f, pair_of(s, j.use)->block, err);
+    if (rc != QSF_OK) return rc;
     for (const QsfAdapterUse *u = j.use; u < j.end; u++) {
         n += items_of(&j, u);
         macs += (uint64_t)pair_of(s, u)->rank * pair_of(s, u)->cols * p->n_cols;
@@ -109,6 +116,7 @@ void qsf_adapters_ranks(QsfForward *f, uint32_t unit, const QsfProduct *p) {
     else
         qsf_pool_run(f->pool, run_ranks, &j, n, 1);
     qsf_span_end(f, &span, &f->n.prep_ns);
+    return QSF_OK;
 }
 
 /* ---- rows ---- */
@@ -144,15 +152,15 @@ static void add_product(const QsfForward *f, const QsfAdapterPair *pair, const f
 void qsf_adapters_rows(const QsfForward *f, uint32_t unit, unsigned tensor, const QsfProduct *p, float *y,
                        size_t row0, size_t lo, size_t hi) {
     const QsfAdapterSet *s = f->adapters.set;
-    size_t at = 0;
+    size_t slot = 0;
     for (uint32_t i = s->first[unit]; i < s->first[unit + 1]; i++) {
         const QsfAdapterUse *u = &s->use[i];
         const QsfAdapterPair *pair = pair_of(s, u);
         if (u->tensor == tensor)
-            add_product(f, pair, f->adapters.ranks + at, s->rank_floats,
+            add_product(f, pair, f->adapters.ranks + slot, s->rank_floats,
                         (uint64_t)u->part * pair->rows + u->row0 + row0 + lo, y + lo, p->y_stride[tensor],
                         inactive(f, p, u->adapter), p->n_cols, hi - lo);
-        at += padded(&f->adapters, pair->rank);
+        slot += padded(&f->adapters, pair->rank);
     }
 }
 
@@ -166,7 +174,7 @@ void qsf_adapters_embed(const QsfForward *f, uint32_t id, uint32_t pos, float *x
             _Alignas(64) float ranks[QSF_ADAPTER_RANK_MAX];
             if (!p->table || pos < f->adapters.from[k]) continue;
             const size_t n = padded(&f->adapters, p->rank);
-            ops_of(f)->dequant(f->adapters.mem + p->at + id * n * elem_bytes(f), ranks, n);
+            ops_of(f)->dequant(at(f, p) + id * n * elem_bytes(f), ranks, n);
             f->table->scale(ranks, f->adapters.factor[p->index], n);
             add_product(f, p, ranks, n, 0, x, 0, 0, 1, p->cols);
         }

@@ -19,11 +19,15 @@ typedef struct QsfAdapters {
     uint64_t bytes;
     float *control; /* (n_blocks, hidden) added to what a block leaves; NULL = none */
     float *factor;  /* (n_pairs) of B (A x) */
+    float *scales;  /* (n_pairs, 2) that a and b are multiplied by in memory */
+    bool streams;   /* one block at a time is in memory: */
+    uint32_t held;  /* this one; QSF_NONE = none */
     float *ranks;   /* (n_cols, set->rank_floats) A x; ACTIVATIONS */
     uint64_t rank_bytes;
     uint32_t step;                   /* ranks are padded to a multiple of it */
     QsfBlockSet controlled;          /* blocks with a control vector */
     uint32_t from[QSF_ADAPTERS_MAX]; /* positions from which on each adapter acts */
+    const QsfAdapterSet *kept;       /* whose `from` is kept while nothing is in memory; NULL = none */
 } QsfAdapters;
 
 /* Frees what the plan does not have (NULL: everything) / reads what it has. QSF_E_MODEL for values that are
@@ -39,8 +43,10 @@ uint64_t qsf_adapters_key(const QsfForward *f);
 static inline bool qsf_adapters_have(const QsfAdapters *a, uint32_t unit) {
     return a->set != NULL && a->set->first[unit] < a->set->first[unit + 1];
 }
-/* Computes the ranks of the columns of a product, before its rows. */
-void qsf_adapters_ranks(QsfForward *f, uint32_t unit, const struct QsfProduct *p);
+/* Reads the weights of a block, if they are not in memory. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
+int qsf_adapters_hold(QsfForward *f, uint32_t block, QsfErr *err);
+/* Computes the ranks of the columns of a product, before its rows. Errors as above. */
+int qsf_adapters_ranks(QsfForward *f, uint32_t unit, const struct QsfProduct *p, QsfErr *err);
 /* Adds what adapters add to rows [row0 + lo, row0 + hi) of matrix `tensor` of a unit, for all columns of the
  * product; y: row0 of its first column. One of the pool's threads. */
 void qsf_adapters_rows(const QsfForward *f, uint32_t unit, unsigned tensor, const struct QsfProduct *p,

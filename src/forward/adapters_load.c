@@ -64,32 +64,63 @@ static int walk(Loading *l, QsfErr *err) {
     return QSF_OK;
 }
 
-/* Reads a tensor to `to`, and multiplies *factor by the inverse of its scale. */
-static int read_tensor(QsfForward *f, const QsfAdapter *of, const QsfTensor *t, uint8_t *to, uint64_t stride,
-                       float *factor, QsfErr *err) {
-    Loading l = { .f = f, .of = of, .t = t, .to = to, .stride = stride, .scale = 1 };
+/* Finds the scale of a tensor in memory, and multiplies *factor by its inverse. */
+static int find_scale(QsfForward *f, const QsfAdapter *of, const QsfTensor *t, float *scale, float *factor,
+                      QsfErr *err) {
+    Loading l = { .f = f, .of = of, .t = t, .scale = 1 };
     int exponent, rc = walk(&l, err);
-    if (rc == QSF_OK && l.largest > 0) {
-        (void)frexpf(l.largest, &exponent);
-        const int up = f->adapters.set->exact ? 0 : HALF_TOP - exponent;
-        l.scale = ldexpf(1, up);
-        *factor = ldexpf(*factor, -up);
-    }
-    l.store = true;
-    return rc == QSF_OK ? walk(&l, err) : rc;
+    *scale = 1;
+    if (rc != QSF_OK || !(l.largest > 0) || f->adapters.set->exact) return rc;
+    (void)frexpf(l.largest, &exponent);
+    *scale = ldexpf(1, HALF_TOP - exponent);
+    *factor = ldexpf(*factor, exponent - HALF_TOP);
+    return QSF_OK;
 }
 
-static int read_pair(QsfForward *f, const QsfAdapter *a, const QsfAdapterPair *p, QsfErr *err) {
-    QsfAdapters *to = &f->adapters;
-    const uint64_t elem = to->set->exact ? 4 : 2,
-                   ranks = (p->rank + to->step - 1) / to->step * to->step * elem;
-    float factor = qsf_adapter_factor(a, p);
-    int rc = read_tensor(f, a, p->a, to->mem + p->at, p->table ? ranks : p->cols * elem, &factor, err);
-    if (rc == QSF_OK) rc = read_tensor(f, a, p->b, to->mem + p->at + p->a_bytes, ranks, &factor, err);
-    to->factor[p->index] = factor;
+static int measure_pair(QsfForward *f, const QsfAdapter *a, const QsfAdapterPair *p, QsfErr *err) {
+    float factor = qsf_adapter_factor(a, p), *scale = f->adapters.scales + 2 * (size_t)p->index;
+    int rc = find_scale(f, a, p->a, &scale[0], &factor, err);
+    if (rc == QSF_OK) rc = find_scale(f, a, p->b, &scale[1], &factor, err);
+    f->adapters.factor[p->index] = factor;
     if (rc == QSF_OK && !isfinite(factor))
         return qsf_err_set(err, QSF_E_MODEL, "%s: the values of '%s.lora_a' and '.lora_b' are too large",
                            a->path, p->name);
+    return rc;
+}
+
+static int read_tensor(QsfForward *f, const QsfAdapter *of, const QsfTensor *t, uint8_t *to, uint64_t stride,
+                       float scale, QsfErr *err) {
+    Loading l = { .f = f, .of = of, .t = t, .to = to, .stride = stride, .scale = scale, .store = true };
+    return walk(&l, err);
+}
+
+static int read_pair(QsfForward *f, const QsfAdapter *a, const QsfAdapterPair *p, QsfErr *err) {
+    const QsfAdapters *to = &f->adapters;
+    const uint64_t elem = to->set->exact ? 4 : 2,
+                   ranks = (p->rank + to->step - 1) / to->step * to->step * elem;
+    uint8_t *mem = to->mem + (to->streams ? p->in_block : p->at);
+    const float *scale = to->scales + 2 * (size_t)p->index;
+    int rc = read_tensor(f, a, p->a, mem, p->table ? ranks : p->cols * elem, scale[0], err);
+    return rc == QSF_OK ? read_tensor(f, a, p->b, mem + p->a_bytes, ranks, scale[1], err) : rc;
+}
+
+/* Padding of ranks is zero, whatever the block before had there. */
+int qsf_adapters_hold(QsfForward *f, uint32_t block, QsfErr *err) {
+    QsfAdapters *a = &f->adapters;
+    int rc = QSF_OK;
+    if (!a->streams || a->held == block) return QSF_OK;
+    a->held = QSF_NONE;
+    memset(a->mem, 0, (size_t)a->set->block_bytes);
+    for (uint32_t k = 0; rc == QSF_OK && k < a->set->n; k++) {
+        const QsfAdapter *from = &a->set->adapter[k];
+        for (uint32_t i = 0; rc == QSF_OK && i < from->n_pairs; i++) {
+            const QsfAdapterPair *p = &from->pair[i];
+            if (!p->used || p->block != block) continue;
+            rc = read_pair(f, from, p, err);
+            qsf_count(&f->n.io.bytes_read, p->a->bytes + p->b->bytes);
+        }
+    }
+    if (rc == QSF_OK) a->held = block;
     return rc;
 }
 
@@ -118,19 +149,27 @@ static int read_control(QsfForward *f, const QsfControl *c, QsfErr *err) {
 
 static uint64_t floats_at(uint64_t bytes) { return (bytes + 63) & ~(uint64_t)63; }
 
-static int map(QsfForward *f, const QsfAdapterSet *s, QsfErr *err) {
+static int map(QsfForward *f, const QsfAdapterSet *s, bool streams, QsfErr *err) {
     QsfAdapters *a = &f->adapters;
     void *mem;
-    int rc = qsf_mem_map(f->ledger, QSF_MEM_PINNED, s->pages, "adapters", &mem, err);
+    const uint64_t pages = qsf_adapters_pages(s, streams), bytes = streams ? s->block_bytes : s->bytes;
+    int rc = qsf_mem_map(f->ledger, QSF_MEM_PINNED, pages, "adapters", &mem, err);
     if (rc != QSF_OK) return rc;
     const uint64_t control = s->n_controls > 0 ? 4ull * f->model->prog.n_blocks * f->model->hp.hidden : 0;
-    *a = (QsfAdapters){
-        .set = s, .mem = mem, .bytes = s->pages, .ranks = a->ranks, .rank_bytes = a->rank_bytes
-    };
-    a->control = control > 0 ? (float *)(void *)(a->mem + s->bytes) : NULL;
-    a->factor = (float *)(void *)(a->mem + s->bytes + floats_at(control));
+    QsfAdapters made = { .set = s,
+                         .mem = mem,
+                         .bytes = pages,
+                         .ranks = a->ranks,
+                         .rank_bytes = a->rank_bytes,
+                         .streams = streams,
+                         .held = QSF_NONE };
+    for (uint32_t i = 0; i < s->n; i++)
+        made.from[i] = a->kept == s ? a->from[i] : s->adapter[i].n_invocation > 0 ? UINT32_MAX : 0;
+    *a = made;
+    a->control = control > 0 ? (float *)(void *)(a->mem + bytes) : NULL;
+    a->factor = (float *)(void *)(a->mem + bytes + floats_at(control));
+    a->scales = a->factor + s->n_pairs;
     const qk_level level = f->table->level;
-    for (uint32_t i = 0; i < s->n; i++) a->from[i] = s->adapter[i].n_invocation > 0 ? UINT32_MAX : 0;
     a->step = level >= QK_LEVEL_AVX512 && level <= QK_LEVEL_AVX512VBMI ? 32 : 16;
     return QSF_OK;
 }
@@ -138,17 +177,27 @@ static int map(QsfForward *f, const QsfAdapterSet *s, QsfErr *err) {
 static int read_all(QsfForward *f, QsfErr *err) {
     const QsfAdapterSet *s = f->adapters.set;
     int rc = QSF_OK;
-    for (uint32_t k = 0; rc == QSF_OK && k < s->n; k++)
-        for (uint32_t i = 0; rc == QSF_OK && i < s->adapter[k].n_pairs; i++)
-            if (s->adapter[k].pair[i].used) rc = read_pair(f, &s->adapter[k], &s->adapter[k].pair[i], err);
+    for (uint32_t k = 0; rc == QSF_OK && k < s->n; k++) {
+        const QsfAdapter *a = &s->adapter[k];
+        for (uint32_t i = 0; rc == QSF_OK && i < a->n_pairs; i++) {
+            if (!a->pair[i].used) continue;
+            rc = measure_pair(f, a, &a->pair[i], err);
+            if (rc == QSF_OK && !f->adapters.streams) rc = read_pair(f, a, &a->pair[i], err);
+        }
+    }
     for (uint32_t k = 0; rc == QSF_OK && k < s->n_controls; k++) rc = read_control(f, &s->control[k], err);
     return rc;
 }
 
-static void free_weights(QsfForward *f) {
-    QsfAdapters *a = &f->adapters;
+/* keep: the same adapters are read again, and act where they do now. */
+static void free_weights(QsfForward *f, bool keep) {
+    QsfAdapters *a = &f->adapters, none = { .ranks = a->ranks, .rank_bytes = a->rank_bytes };
     qsf_mem_unmap(f->ledger, QSF_MEM_PINNED, a->mem, a->bytes);
-    *a = (QsfAdapters){ .ranks = a->ranks, .rank_bytes = a->rank_bytes };
+    if (keep) {
+        none.kept = a->set;
+        memcpy(none.from, a->from, sizeof none.from);
+    }
+    *a = none;
 }
 
 void qsf_adapters_free(QsfForward *f, const QsfPlan *p) {
@@ -156,7 +205,8 @@ void qsf_adapters_free(QsfForward *f, const QsfPlan *p) {
     qsf_mem_unmap(f->ledger, QSF_MEM_ACTIVATIONS, a->ranks, a->rank_bytes);
     a->ranks = NULL;
     a->rank_bytes = 0;
-    if (p == NULL || p->adapters != a->set) free_weights(f);
+    if (p == NULL || p->adapters != a->set || p->adapters_stream != a->streams)
+        free_weights(f, p != NULL && p->adapters == a->set);
 }
 
 int qsf_adapters_load(QsfForward *f, const QsfPlan *p, QsfErr *err) {
@@ -165,13 +215,13 @@ int qsf_adapters_load(QsfForward *f, const QsfPlan *p, QsfErr *err) {
     int rc = QSF_OK;
     if (p->adapters == NULL) return QSF_OK;
     const bool is_new = a->set != p->adapters;
-    if (is_new) rc = map(f, p->adapters, err);
+    if (is_new) rc = map(f, p->adapters, p->adapters_stream, err);
     if (rc != QSF_OK) return rc;
     a->rank_bytes = qsf_adapters_pass_bytes(a->set, f->l.n_cols);
     rc = qsf_mem_map(f->ledger, QSF_MEM_ACTIVATIONS, a->rank_bytes, "ranks of adapters", &mem, err);
     a->ranks = mem;
     if (rc != QSF_OK) a->rank_bytes = 0;
     if (rc == QSF_OK && is_new) rc = read_all(f, err);
-    if (rc != QSF_OK && is_new) free_weights(f);
+    if (rc != QSF_OK && is_new) free_weights(f, false);
     return rc;
 }

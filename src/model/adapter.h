@@ -12,6 +12,7 @@
 #define QSF_ADAPTERS_MAX      16u /* in use at a time, of each kind */
 #define QSF_ADAPTER_RANK_MAX  4096u
 #define QSF_ADAPTER_TOKENS    64u /* that invoke an aLoRA */
+#define QSF_ADAPTER_FACTORS   3u  /* floats for each pair in memory: its factor, the scales of a and b */
 #define QSF_ADAPTER_RANK_STEP 32u /* ranks are padded to a multiple of it in memory */
 
 /* What an adapter adds to a matrix of the model, or to each of n matrices of one tensor (experts). */
@@ -26,6 +27,7 @@ typedef struct QsfAdapterPair {
     uint32_t index;            /* among the pairs of all adapters */
     uint32_t block;            /* of its first use; n_blocks: outside of all blocks */
     uint64_t at;               /* bytes before it in memory, */
+    uint64_t in_block;         /* the same where only its block is in memory, */
     uint64_t a_bytes, b_bytes; /* and its own: a, then b */
 } QsfAdapterPair;
 
@@ -34,7 +36,7 @@ typedef struct QsfAdapter {
     char *path;
     float scale; /* of the user */
     float alpha;
-    bool sqrt_rank; /* the factor is alpha / sqrt(rank) instead of alpha / rank */
+    bool sqrt_rank;       /* the factor is alpha / sqrt(rank) instead of alpha / rank */
     QsfAdapterPair *pair; /* (n_pairs) by name */
     uint32_t n_pairs;
     int32_t invocation[QSF_ADAPTER_TOKENS]; /* (n_invocation) 0 = it always acts */
@@ -64,11 +66,14 @@ typedef struct QsfAdapterSet {
     uint32_t n_controls;
     QsfAdapterUse *use;       /* (n_uses) by unit, tensor and adapter */
     uint32_t n_uses, n_pairs; /* n_pairs: of all adapters */
+    bool has_table;           /* some pairs are of the embedding table */
     uint32_t *first;          /* (n_units + 1) uses of unit i are [first[i], first[i + 1]) */
     uint32_t rank_floats;     /* most ranks, padded, that a unit has */
     uint64_t bytes;           /* of all weights in memory */
     uint64_t meta_bytes;      /* charged to META */
     uint64_t pages;           /* bytes in whole pages, with control vectors and a factor for each pair */
+    uint64_t block_bytes;     /* the most bytes of the weights of a block */
+    uint64_t stream_pages;    /* as pages, where one block at a time is in memory; 0: that is not possible */
     bool exact;               /* weights are floats */
     const char *arch;         /* of the model */
     QsfArena arena;           /* META */
@@ -104,7 +109,13 @@ static inline uint32_t qsf_adapter_padded(uint32_t rank) {
 
 /* Sizes in memory of a set, which may be NULL: weights and control vectors in whole pages, what is charged to
  * META, and the ranks of a pass over n columns. */
-static inline uint64_t qsf_adapters_pages(const QsfAdapterSet *s) { return s != NULL ? s->pages : 0; }
+static inline uint64_t qsf_adapters_pages(const QsfAdapterSet *s, bool streams) {
+    return s == NULL ? 0 : streams ? s->stream_pages : s->pages;
+}
+/* Does a set need less memory when its weights are read for each pass, block by block? */
+static inline bool qsf_adapters_stream(const QsfAdapterSet *s) {
+    return s != NULL && s->stream_pages > 0 && s->stream_pages < s->pages;
+}
 static inline uint64_t qsf_adapters_meta(const QsfAdapterSet *s) { return s != NULL ? s->meta_bytes : 0; }
 static inline uint64_t qsf_adapters_pass_bytes(const QsfAdapterSet *s, uint32_t n_cols) {
     const uint64_t bytes = s != NULL ? 4ull * s->rank_floats * n_cols : 0;

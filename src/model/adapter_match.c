@@ -179,6 +179,7 @@ static int match_table(QsfAdapterSet *s, const QsfModel *m, QsfAdapter *a, QsfEr
     p->n = 1;
     p->used = true;
     p->block = m->prog.n_blocks;
+    s->has_table = true;
     const uint32_t floats = qsf_adapter_padded(p->rank);
     if (floats > s->rank_floats) s->rank_floats = floats;
     return QSF_OK;
@@ -214,22 +215,42 @@ static int refuse_unused(const QsfAdapterSet *s, const QsfModel *m, QsfErr *err)
 
 static uint64_t padded(uint64_t bytes) { return (bytes + 63) & ~(uint64_t)63; }
 
-static void measure(QsfAdapterSet *s, const QsfModel *m) {
-    const uint64_t elem = s->exact ? 4 : 2;
-    for (uint32_t k = 0; k < s->n; k++) {
-        for (uint32_t i = 0; i < s->adapter[k].n_pairs; i++) {
-            QsfAdapterPair *p = &s->adapter[k].pair[i];
-            const uint64_t rank = qsf_adapter_padded(p->rank);
-            if (!p->used) continue;
-            p->index = s->n_pairs++;
-            p->at = s->bytes;
-            p->a_bytes = padded(p->table ? p->rows * rank * elem : (uint64_t)p->n * p->rank * p->cols * elem);
-            p->b_bytes = padded((p->table ? p->cols : (uint64_t)p->n * p->rows) * rank * elem);
-            s->bytes += p->a_bytes + p->b_bytes;
+/* Do all pairs of each unit belong to one block? */
+static bool is_by_block(const QsfAdapterSet *s, const QsfModel *m) {
+    for (uint32_t i = 0; i < m->prog.n_units; i++) {
+        for (uint32_t k = s->first[i]; k + 1 < s->first[i + 1]; k++) {
+            const QsfAdapterUse *a = &s->use[k], *b = &s->use[k + 1];
+            if (s->adapter[a->adapter].pair[a->pair].block != s->adapter[b->adapter].pair[b->pair].block)
+                return false;
         }
     }
+    return true;
+}
+
+static void measure_pair(QsfAdapterSet *s, QsfAdapterPair *p, uint64_t *of_block) {
+    const uint64_t elem = s->exact ? 4 : 2, rank = qsf_adapter_padded(p->rank);
+    p->index = s->n_pairs++;
+    p->at = s->bytes;
+    p->in_block = *of_block;
+    p->a_bytes = padded(p->table ? p->rows * rank * elem : (uint64_t)p->n * p->rank * p->cols * elem);
+    p->b_bytes = padded((p->table ? p->cols : (uint64_t)p->n * p->rows) * rank * elem);
+    s->bytes += p->a_bytes + p->b_bytes;
+    *of_block += p->a_bytes + p->b_bytes;
+    if (*of_block > s->block_bytes) s->block_bytes = *of_block;
+}
+
+static int measure(QsfAdapterSet *s, const QsfModel *m, QsfErr *err) {
+    uint64_t *of_block = qsf_arena_alloc(&s->arena, (m->prog.n_blocks + 1u) * sizeof *of_block, 0, err);
+    if (of_block == NULL) return err->code;
+    for (uint32_t k = 0; k < s->n; k++)
+        for (uint32_t i = 0; i < s->adapter[k].n_pairs; i++)
+            if (s->adapter[k].pair[i].used)
+                measure_pair(s, &s->adapter[k].pair[i], &of_block[s->adapter[k].pair[i].block]);
     const uint64_t control = s->n_controls > 0 ? 4ull * m->prog.n_blocks * m->hp.hidden : 0;
-    s->pages = (s->bytes + padded(control) + padded(4ull * s->n_pairs) + 4095) & ~4095ull;
+    const uint64_t rest = padded(control) + padded(QSF_ADAPTER_FACTORS * sizeof(float) * s->n_pairs);
+    s->pages = (s->bytes + rest + 4095) & ~4095ull;
+    s->stream_pages = (s->block_bytes + rest + 4095) & ~4095ull;
+    return QSF_OK;
 }
 
 int qsf_adapters_match(QsfAdapterSet *s, const QsfModel *m, QsfErr *err) {
@@ -240,6 +261,8 @@ int qsf_adapters_match(QsfAdapterSet *s, const QsfModel *m, QsfErr *err) {
     s->first = qsf_arena_alloc(&s->arena, (m->prog.n_units + 1u) * sizeof *s->first, 0, err);
     s->use = s->first != NULL ? qsf_arena_alloc(&s->arena, (s->n_uses + 1u) * sizeof *s->use, 0, err) : NULL;
     if (s->use == NULL) return err->code;
-    measure(s, m);
-    return match_units(s, m, err);
+    rc = measure(s, m, err);
+    if (rc == QSF_OK) rc = match_units(s, m, err);
+    if (rc == QSF_OK && !is_by_block(s, m)) s->stream_pages = 0;
+    return rc;
 }

@@ -223,6 +223,7 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->draft_cols = c->draft_cols;
     p->lookup_tokens = c->draft_cols > 0 ? qsf_lookup_tokens(c->ctx) : 0;
     p->adapters = s->o->adapters;
+    p->adapters_stream = s->adapters_stream;
     p->stream = s->o->stream;
 }
 
@@ -340,6 +341,7 @@ static bool leaves(const QsfPricing *s, uint64_t text) {
 static uint64_t smallest(const QsfModel *m, const QsfPlanOptions *o, uint64_t text) {
     QsfPricing s;
     qsf_pricing_init(&s, m, o);
+    s.adapters_stream = qsf_adapters_stream(o->adapters);
     uint64_t lo = 1, hi = 1; /* MiB */
     for (s.budget = QSF_MIB; !leaves(&s, text) && hi < (1ull << 40); s.budget = hi * QSF_MIB) {
         lo = hi + 1;
@@ -398,7 +400,12 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
                            "not allow: set embedding to lru, or raise pin",
                            (unsigned long long)(o->pin_cap / QSF_MIB));
     if (o->budget == 0) s.budget = auto_budget(o);
-    if (!qsf_plan_search(&s, &c, &lowered)) {
+    bool found = qsf_plan_search(&s, &c, &lowered);
+    if (!found && qsf_adapters_stream(o->adapters)) {
+        s.adapters_stream = true;
+        found = qsf_plan_search(&s, &c, &lowered);
+    }
+    if (!found) {
         c = qsf_plan_least(&s);
         qsf_plan_refuse(&s, &c, qsf_plan_smallest_beside(m, o, 0),
                         err); /* the advice must work for the next run */

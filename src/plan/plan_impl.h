@@ -32,6 +32,7 @@ typedef struct QsfPricing {
     QsfShape shape;
     QsfSketchShape sketch; /* zero: none is wanted */
     bool hold_kv;          /* keep_k and keep_v of the options hold without exception */
+    bool adapters_stream;  /* they are read block by block for each pass */
     uint64_t budget;
 } QsfPricing;
 

@@ -100,7 +100,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     const uint64_t groups = s->shape.on_demand ? 1u + (uint64_t)s->o->threads : 1;
     rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + groups * s->shape.group_bytes +
                            qsf_pages(4 * s->shape.param_floats) + s->sketch.total +
-                           qsf_adapters_pages(s->o->adapters);
+                           qsf_adapters_pages(s->o->adapters, s->adapters_stream);
     /* Experts stream through slots of their own. */
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +
                           qsf_staging_bytes(&s->shape, c->n_slots);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fuzz target: any bytes as an adapter of a tiny model. Opens them as a LoRA adapter and as a control vector;
- * what is accepted must name matrices of the model in their shapes; must neither crash, leak, hang nor leave anything
- * charged. */
+ * what is accepted must name matrices of the model in their shapes; must neither crash, leak, hang nor leave
+ * anything charged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

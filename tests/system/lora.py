@@ -3,6 +3,7 @@
 
 a.gguf adapts every matrix (rank 3), b.gguf those of attention (rank 5), in F16; a-at-1.gguf and mix.gguf are
 BASE with a, and with a at 0.5 and b at -0.75, in its weights. alora.gguf is a, invoked by the tokens 5 6.
+wide.gguf has the rank 512, so that it is larger than the model.
 control.gguf has a direction for block 1, bias.gguf is BASE with it, twice, as the bias of its ffn_down.
 bad-NAME.gguf: adapters that are to be refused. a-peft is a as a PEFT directory of a Llama, where BASE is one.
 """
@@ -39,7 +40,7 @@ def write(path, entries, tensors):
         data += b"\0" * (-len(data) % 32)
         head += string(name) + struct.pack("<I", len(shape)) + struct.pack("<%dQ" % len(shape), *shape)
         head += struct.pack("<IQ", {"f": 0, "e": 1}[form], len(data))
-        data += struct.pack("<%d%s" % (len(values), form), *values)
+        data += values if isinstance(values, bytes) else struct.pack("<%d%s" % (len(values), form), *values)
     with open(path, "wb") as f:
         f.write(head + b"\0" * (-len(head) % 32) + data)
 
@@ -160,6 +161,13 @@ def main():
     if all(n.split(".")[2] in PEFT for n in a if n[0] == "b"):
         write_peft(os.path.join(out, "a-peft"), a, 2.0, 3, heads)
 
+    wide, pattern = {}, struct.pack("<8e", *[random.Random(4).uniform(-0.01, 0.01) for _ in range(8)])
+    for n in matrices:
+        cols, rows = base[n][0][:2]
+        if n[0] == "b" and "exps" not in n:
+            wide[n + ".lora_a"] = ([cols, 512], pattern * (cols * 64), "e")
+            wide[n + ".lora_b"] = ([512, rows], pattern * (rows * 64), "e")
+    put("wide.gguf", adapter_meta(arch, 32.0), wide)
     one = matrices[0]
     rows = base[one][0][1]
     short = {n: v for n, v in a.items() if n.startswith(one)}

@@ -28,7 +28,9 @@ answer() {
 }
 
 words 60 >"$work/text"
-for kind in dense experts=stacked experts=fused experts=separate; do
+kinds='dense experts=stacked'
+[ -n "$QSF_TEST_QUICK" ] || kinds="$kinds experts=fused experts=separate"
+for kind in $kinds; do
     base=$work/$kind.gguf at=$work/$kind
     more=${kind#dense}
     # shellcheck disable=SC2086  # no word where there is none
@@ -47,7 +49,7 @@ for kind in dense experts=stacked experts=fused experts=separate; do
 done
 
 # An adapter for stacked experts fits the same experts in other tensors.
-like "$work/experts=stacked/mix.gguf" "$work/experts=separate.gguf" \
+[ -n "$QSF_TEST_QUICK" ] || like "$work/experts=stacked/mix.gguf" "$work/experts=separate.gguf" \
     --lora "$work/experts=stacked/a.gguf:0.5" --lora "$work/experts=stacked/b.gguf:-0.75"
 
 base=$work/dense.gguf at=$work/dense
@@ -81,6 +83,18 @@ expect 3 'not an adapter' "$run" "$base" -p a --lora "$base"
 expect 2 'lora takes' "$run" "$base" -p a --lora "$at/a.gguf:1e9"
 expect 3 'an adapter \(LoRA\).*--lora' "$run" "$at/a.gguf" -p a
 
+# Where not all of it fits in the budget, an adapter is read block by block, and computes the same.
+"$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/deep.gguf" ctx=128 wtype=0 layers=16 || fail "mktiny"
+py "$QSF_SRCDIR/tests/system/lora.py" "$work/deep.gguf" "$work/deep" || fail "lora.py deep"
+wide=$work/deep/wide.gguf
+least=$(least_budget "$work/deep.gguf" --lora "$wide")
+[ $((least * 1048576)) -lt $(($(wc -c <"$wide") + $(least_budget "$work/deep.gguf") * 1048576)) ] ||
+    fail "an adapter takes all its memory at the smallest budget, $least MB"
+whole=$(answer "$work/deep.gguf" -p 'a b c' --lora "$wide" --ram-budget 1G)
+[ "$(answer "$work/deep.gguf" -p 'a b c' --lora "$wide" --ram-budget "$least")" = "$whole" ] ||
+    fail "other tokens with a smaller budget"
+[ "$(answer "$work/deep.gguf" -p 'a b c' --ram-budget 1G)" != "$whole" ] || fail "wide.gguf changes nothing"
+
 # A prompt cache is of its adapters and their scales.
 answer "$base" -p 'a b c d' --prompt-cache "$work/cache" --lora "$at/a.gguf" >/dev/null
 reused() {
@@ -93,7 +107,7 @@ reused() {
 
 # qsf-convert merges, into GGUF and into QSF.
 convert=$QSF_BUILDDIR/qsf-convert
-for kind in dense experts=stacked experts=fused experts=separate; do
+for kind in $kinds; do
     for to in gguf qsf; do
         "$convert" --quiet --lora "$work/$kind/a.gguf:0.5" --lora "$work/$kind/b.gguf:-0.75" "$work/$kind.gguf" \
             "$work/merged.$to" >"$work/out" 2>&1 || { cat "$work/out"; fail "qsf-convert --lora $kind $to"; }

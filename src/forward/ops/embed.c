@@ -140,6 +140,10 @@ int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
     const QsfHparams *hp = &f->model->hp;
     const qk_weight_ops *ops = &f->table->weight[qk_type_of(table_of(f)->dtype)];
     bool checked = false;
+    if (f->adapters.set != NULL && f->adapters.set->has_table) {
+        int held = qsf_adapters_hold(f, f->model->prog.n_blocks, err);
+        if (held != QSF_OK) return held;
+    }
     announce_rows(from, ids, n);
     for (uint32_t c = 0; c < n; c++) {
         const void *row;
@@ -148,7 +152,8 @@ int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
         if (rc != QSF_OK) return rc;
         ops->dequant(row, x, hp->hidden);
         if (ops->scaled) f->table->scale(x, table_of(f)->scale, hp->hidden);
-        if (f->adapters.set != NULL) qsf_adapters_embed(f, (uint32_t)ids[c], f->past + c, x);
+        if (f->adapters.set != NULL && f->adapters.set->has_table)
+            qsf_adapters_embed(f, (uint32_t)ids[c], f->past + c, x);
     }
     return QSF_OK;
 }

@@ -183,10 +183,11 @@ int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err)
     RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(w, unit) };
     qsf_linear_note_types(f, j.u);
     j.adapted = qsf_adapters_have(&f->adapters, unit);
-    if (j.adapted) qsf_adapters_ranks(f, unit, p);
+    int rc = j.adapted ? qsf_adapters_ranks(f, unit, p, err) : QSF_OK;
+    if (rc != QSF_OK) return rc;
     for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-        int rc = qsf_weights_acquire(w, unit, item, &j.v, err);
+        rc = qsf_weights_acquire(w, unit, item, &j.v, err);
         if (rc != QSF_OK) return rc;
         for (unsigned i = 0; i < j.v.n_parts; i++) set_part(&j, i);
         QsfSpan span = qsf_span_begin(f);

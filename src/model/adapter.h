@@ -72,7 +72,7 @@ typedef struct QsfAdapterSet {
     uint64_t bytes;           /* of all weights in memory */
     uint64_t meta_bytes;      /* charged to META */
     uint64_t pages;           /* bytes in whole pages, with control vectors and a factor for each pair */
-    uint64_t block_bytes;     /* the most bytes of the weights of a block */
+    uint64_t block_bytes;     /* of the largest block */
     uint64_t stream_pages;    /* as pages, where one block at a time is in memory; 0: that is not possible */
     bool exact;               /* weights are floats */
     const char *arch;         /* of the model */

@@ -29,7 +29,7 @@ answer() {
 
 words 60 >"$work/text"
 kinds='dense experts=stacked'
-[ -n "$QSF_TEST_QUICK" ] || kinds="$kinds experts=fused experts=separate"
+[ -n "${QSF_TEST_QUICK-}" ] || kinds="$kinds experts=fused experts=separate"
 for kind in $kinds; do
     base=$work/$kind.gguf at=$work/$kind
     more=${kind#dense}
@@ -49,7 +49,7 @@ for kind in $kinds; do
 done
 
 # An adapter for stacked experts fits the same experts in other tensors.
-[ -n "$QSF_TEST_QUICK" ] || like "$work/experts=stacked/mix.gguf" "$work/experts=separate.gguf" \
+[ -n "${QSF_TEST_QUICK-}" ] || like "$work/experts=stacked/mix.gguf" "$work/experts=separate.gguf" \
     --lora "$work/experts=stacked/a.gguf:0.5" --lora "$work/experts=stacked/b.gguf:-0.75"
 
 base=$work/dense.gguf at=$work/dense

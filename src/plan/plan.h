@@ -116,7 +116,7 @@ typedef struct QsfPlan {
     bool embed_resident;        /* the embedding table is in RAM (pinned head of a tied model counts) */
     uint32_t embed_rows;        /* rows of the embedding row cache; 0 = none (or resident) */
     const QsfAdapterSet *adapters; /* as in the options */
-    bool adapters_stream; /* they are read block by block for each pass */
+    bool adapters_stream;          /* they are read block by block for each pass */
     uint64_t sketch_bytes;         /* memory of the sketch of the head; 0: none */
     uint32_t draft_cols;    /* positions of a pass with drafts; 0: no memory is left for them, or off */
     uint32_t lookup_tokens; /* of the text in which drafts are looked up; 0: none */

@@ -120,6 +120,7 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
                         (long long)b->n_prompt, (long long)b->n_gen, (long long)b->repeats);
         run_put_figures(&out, f, rt);
         run_put_breakdown(&out, &row->b);
+        run_put_expert_budgets(&out, rt, f, (double)b->n_gen, true);
         run_put_layers(&out, m);
         qsf_strbuf_adds(&out, "}\n");
     } else {
@@ -131,6 +132,7 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
         if (rt->plan.expert_bytes > 0)
             qsf_strbuf_addf(&out, "experts  %.1f %% of those chosen were in memory, %.1f read per token\n",
                             100 * f->expert_hits, f->expert_misses);
+        run_put_expert_budgets(&out, rt, f, (double)b->n_gen, false);
         if (f->ahead_read > 0)
             qsf_strbuf_addf(&out, "ahead    %.1f MB per token, %.1f MB of them used, %.1f MB wasted\n",
                             f->ahead_read / 1048576, f->ahead_used / 1048576, f->ahead_wasted / 1048576);

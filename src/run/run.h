@@ -205,6 +205,13 @@ int run_threads(const QsfRuntime *rt, bool prompts);
 /* Computes the figures. s: the counters of decoding. */
 RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g);
 
+/* --- bench_experts.c --- */
+/* Appends the hits and speeds that are expected with other RAM budgets, as a field or a line; nothing if the
+ * model is not sparse, all or not even the dense part fits, or too little was chosen. f: of `tokens` decoded
+ * tokens. */
+void run_put_expert_budgets(QsfStrbuf *b, const QsfRuntime *rt, const RunFigures *f, double tokens,
+                            bool json);
+
 /* --- breakdown.c: the time of a decoded token by part (--bench) --- */
 typedef struct RunBreakdown {
     double matvec_ms, attention_ms, prep_ms, sync_ms, disk_ms, other_ms; /* of a token */

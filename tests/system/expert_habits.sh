@@ -62,7 +62,7 @@ reject() {
     grep -q "experts: .*$1.*: ignored" "$work/err" || { cat "$work/err"; fail "not said: $1"; }
     [ "$(field expert_hits_known)" = true ] || fail "a file that $1 was not replaced"
     [ "$(answer "$sparse")" = "$first" ] || fail "another answer"
-    [ ! -s "$work/err" ] || ! grep -q experts "$work/err" || { cat "$work/err"; fail "a word about experts"; }
+    [ ! -s "$work/err" ] || ! grep -q experts: "$work/err" || { cat "$work/err"; fail "a word about experts"; }
 }
 cp "$theirs" "$file"
 reject "is of another model"

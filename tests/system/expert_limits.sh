@@ -12,7 +12,7 @@ four="--override-kv llama.expert_used_count=int:4"
 
 # shellcheck disable=SC2086
 # ask OPTIONS...: a greedy answer in JSON.
-ask() { expect 0 '' "$run" --json --temperature 0 --ignore-eos -n 12 -c 128 -p 'a b c' $four "$@" "$sparse"; }
+ask() { expect 0 '' "$run" --json --speculate off --temperature 0 --ignore-eos -n 12 -c 128 -p 'a b c' $four "$@" "$sparse"; }
 has() { grep -q "\"$1\": $2[,}]" "$work/out" || { cat "$work/out"; fail "no \"$1\": $2"; }; }
 hasnt() { if grep -q "\"$1\":" "$work/out"; then cat "$work/out"; fail "\"$1\" is there"; fi; }
 

@@ -87,11 +87,11 @@ expect 3 'an adapter \(LoRA\).*--lora' "$run" "$at/a.gguf" -p a
 "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/deep.gguf" ctx=128 wtype=0 layers=16 || fail "mktiny"
 py "$QSF_SRCDIR/tests/system/lora.py" "$work/deep.gguf" "$work/deep" || fail "lora.py deep"
 wide=$work/deep/wide.gguf
-least=$(least_budget "$work/deep.gguf" --lora "$wide")
-[ $((least * 1048576)) -lt $(($(wc -c <"$wide") + $(least_budget "$work/deep.gguf") * 1048576)) ] ||
+least=$(least_budget "$work/deep.gguf" --kv-type f16 --lora "$wide")
+[ $((least * 1048576)) -lt $(($(wc -c <"$wide") + $(least_budget "$work/deep.gguf" --kv-type f16) * 1048576)) ] ||
     fail "an adapter takes all its memory at the smallest budget, $least MB"
-whole=$(answer "$work/deep.gguf" -p 'a b c' --lora "$wide" --ram-budget 1G)
-[ "$(answer "$work/deep.gguf" -p 'a b c' --lora "$wide" --ram-budget "$least")" = "$whole" ] ||
+whole=$(answer "$work/deep.gguf" -p 'a b c' --kv-type f16 --lora "$wide" --ram-budget 1G)
+[ "$(answer "$work/deep.gguf" -p 'a b c' --kv-type f16 --lora "$wide" --ram-budget "$least")" = "$whole" ] ||
     fail "other tokens with a smaller budget"
 [ "$(answer "$work/deep.gguf" -p 'a b c' --ram-budget 1G)" != "$whole" ] || fail "wide.gguf changes nothing"
 

@@ -39,10 +39,10 @@ static void add_line(Trace *t, const char *line, uint32_t first, uint32_t n) {
         if (end == p) break;
     }
     if (count < 3) return;
-    Step *s = &t->step[t->n_steps - 1];
-    if (t->n_steps == 0 || s->layer != word[1] || s->first != first || word[0] == first) {
+    Step *s = t->n_steps > 0 ? &t->step[t->n_steps - 1] : NULL;
+    if (s == NULL || s->layer != word[1] || s->first != first || word[0] == first) {
         assert_true(t->n_steps < STEPS);
-        const uint32_t begin = t->n_steps > 0 ? s->end : 0;
+        const uint32_t begin = s != NULL ? s->end : 0;
         s = &t->step[t->n_steps++];
         *s = (Step){ .layer = word[1], .first = first, .n = n, .begin = begin, .end = begin };
         if (word[1] == t->step[0].layer) t->tokens += n;

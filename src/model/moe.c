@@ -169,7 +169,7 @@ bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row) {
     if (row == NULL || qsf_build_failed(b)) return false;
     if (row->optional && qsf_build_u32(b, "expert_count", 0, 0, QSF_MAX_EXPERTS) == 0) return false;
     if (row->blocks == QSF_MOE_BLOCKS_ALL) return true;
-    /* A router or experts: what is missing of them is then named. */
+    /* With a router or with experts: the error then names the tensor that is missing. */
     if (row->blocks == QSF_MOE_BLOCKS_TENSORS)
         return qsf_build_has(b, "ffn_gate_inp.weight") || qsf_build_has(b, "ffn_down_exps.weight");
     if (b->block < qsf_build_u32(b, "leading_dense_block_count", 0, 0, QSF_MAX_LAYERS)) return false;

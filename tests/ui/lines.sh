@@ -124,7 +124,11 @@ peak_within "$least"
 # Tokenized all the same, because tokens may leave the context; of real words, which are few tokens.
 # With the sanitizers the memory of a process differs from run to run by more than such a text needs.
 yes 'there was a little girl named Lily and she loved' | head -n 5500 | tr '\n' ' ' >"$work/words"
-[ -n "${QSF_SAN-}" ] || long_text "$work/words" 0 --eviction-policy sliding -n 1 --ctx 512 --batch 512
+if [ -n "${QSF_SAN-}" ]; then
+    echo "skip: a text that just does not fit, with the sanitizers"
+else
+    long_text "$work/words" 0 --eviction-policy sliding -n 1 --ctx 512 --batch 512
+fi
 
 # Another model can be loaded; after an invalid one the chat continues.
 printf '/model %s\n/model %s\nhello\n' "$work/missing.gguf" "$stories" | chat_lines 1 -n 3

@@ -77,7 +77,9 @@ static const struct {
     { "template", "model the model's own|@template|@file" },
     { "expert-ahead", "auto as long as most are used|on|off" },
     { "speculate", "auto as long as it is faster|off|lookup drafts are what followed the same tokens before"
-                   "|nextn drafts are those of the model's own next-token block" },
+                   "|nextn drafts are those of the model's own next-token block"
+                   "|draft drafts are those of the draft model" },
+    { "draft-model", "off|@file" },
     { "trace-experts", "off|@file" },
     { "lora", "off|@file" },
     { "control-vector", "off|@file" },

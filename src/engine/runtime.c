@@ -12,6 +12,8 @@
 
 #include "src/base/clock.h"
 #include "src/engine/adapters.h"
+#include "src/engine/beside.h"
+#include "src/engine/draft_model.h"
 #include "src/engine/hold.h"
 #include "src/engine/model_info.h"
 #include "src/engine/nextn.h"
@@ -118,6 +120,7 @@ static void update_notices(QsfRuntime *r) {
 static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t base,
                      QsfErr *err) {
     qk_level level;
+    QsfBeside beside = { 0 };
     int rc = qsf_runtime_level(&o->settings, &level, err);
     if (rc == QSF_OK) rc = qsf_model_open(&r->model, path, o->overrides, &r->ledger, err);
     if (rc != QSF_OK) return rc;
@@ -134,10 +137,14 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (o->learn) qsf_learning_open(r);
     r->plan_options.expert_depth = qsf_learning_depth(r);
     r->may_draft = o->may_draft;
-    rc = o->nextn > 0
-             ? qsf_nextn_compare(r, o->nextn_first, o->nextn, &r->plan_options, &r->plan, &r->nextn, err)
-             : qsf_nextn_planning(r, &r->plan_options, &r->plan, &r->nextn, err);
+    memcpy(r->draft_file, o->settings.draft_model, sizeof r->draft_file);
+    if (o->nextn > 0)
+        rc = qsf_nextn_compare(r, o->nextn_first, o->nextn, &r->plan_options, &r->plan, &r->nextn, err);
+    else
+        rc = qsf_beside_planning(r, &r->plan_options, &r->plan, &beside, err);
     if (rc != QSF_OK) return rc;
+    if (o->nextn == 0) r->nextn = beside.nextn;
+    r->draft = beside.draft;
     r->budget = r->plan.budget;
     r->threads = r->plan.threads;
     settle_peak(r->budget);
@@ -229,7 +236,12 @@ static int open_trace(QsfRuntime *r, const char *path, QsfErr *err) {
 
 static void plan_drafts(QsfRuntime *r) {
     const QsfDraftOpen o = {
-        .fwd = r->fwd, .model = &r->model, .nextn = r->nextn, .plan = &r->plan, .ledger = &r->ledger
+        .fwd = r->fwd,
+        .model = &r->model,
+        .nextn = r->nextn,
+        .draft = r->draft,
+        .plan = &r->plan,
+        .ledger = &r->ledger,
     };
     qsf_speculate_plan(&r->speculator, &o, r->plan_options.drafting);
 }
@@ -250,6 +262,7 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
     };
     int rc = qsf_forward_create(&r->fwd, &fo, err);
     if (rc == QSF_OK && r->nextn != NULL) rc = qsf_nextn_load(r->nextn, r->fwd, &fo, err);
+    if (rc == QSF_OK && r->draft != NULL) rc = qsf_draft_model_load(r->draft, &fo, err);
     if (rc == QSF_OK) qsf_forward_trace_experts(r->fwd, r->routes);
     if (rc == QSF_OK) qsf_learning_begin(r);
     if (rc == QSF_OK) rc = set_eviction(r, &o->settings, err);
@@ -297,7 +310,7 @@ void qsf_runtime_close(QsfRuntime *r) {
     qsf_hold_close(r);
     qsf_speculate_close(&r->speculator);
     qsf_sampler_destroy(r->sampler);
-    qsf_nextn_close(r);
+    qsf_beside_close(r);
     qsf_forward_destroy(r->fwd);
     qsf_routes_close(r->routes);
     qsf_pool_destroy(r->pool);
@@ -360,13 +373,13 @@ static int change(QsfRuntime *r, const QsfPlan *p, QsfErr *err) {
         return rc;
     }
     const bool first = p->total <= r->plan.total; /* what gives memory back comes first */
-    if (first) qsf_nextn_follow(r, pool);
+    if (first) qsf_beside_follow(r, pool);
     rc = qsf_forward_replan(r->fwd, p, pool, err);
     if (rc != QSF_OK) {
-        qsf_nextn_close(r);
+        qsf_beside_close(r);
         roll_back(r, err);
     }
-    if (rc == QSF_OK && !first) qsf_nextn_follow(r, pool);
+    if (rc == QSF_OK && !first) qsf_beside_follow(r, pool);
     QsfPool *idle = rc == QSF_OK ? r->pool : pool;
     if (pool != r->pool) qsf_pool_destroy(idle);
     if (rc != QSF_OK) return rc;
@@ -380,7 +393,9 @@ static void write_note(const QsfRuntime *r, char *note, size_t cap) {
     char io[32], reason[160];
     qsf_forward_io(r->fwd, io, sizeof io, reason, sizeof reason);
     qsf_plan_summary(&r->plan, io, note, cap);
-    const size_t n = strlen(note);
+    size_t n = strlen(note);
+    if (r->draft_notice[0] != '\0') snprintf(note + n, cap - n, "; %s", r->draft_notice);
+    n = strlen(note);
     if (r->plan_options.budget != 0 && r->budget_notice[0] != '\0')
         snprintf(note + n, cap - n, "; %s", r->budget_notice);
 }
@@ -388,20 +403,16 @@ static void write_note(const QsfRuntime *r, char *note, size_t cap) {
 int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
     QsfPlanOptions own = *next;
     QsfPlan plan;
-    QsfNextn *nextn;
-    int rc = qsf_nextn_planning(r, &own, &plan, &nextn, err);
+    QsfBeside beside;
+    int rc = qsf_beside_planning(r, &own, &plan, &beside, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_forward_catch_up(r->fwd, err);
-    const bool fresh = nextn != r->nextn; /* or there are none any more */
-    if (rc == QSF_OK && fresh) qsf_nextn_close(r);
     if (rc == QSF_OK) {
+        qsf_beside_leave(r, &beside);
         qsf_speculate_shrink(&r->speculator, &plan);
         rc = change(r, &plan, err);
     }
-    if (fresh && rc == QSF_OK)
-        qsf_nextn_take(r, nextn);
-    else if (fresh)
-        qsf_nextn_destroy(nextn);
+    qsf_beside_take(r, &beside, rc == QSF_OK);
     trim_heap();
     if (rc == QSF_OK) r->plan_options = own;
     plan_drafts(r);
@@ -441,9 +452,13 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     if (err == NULL) err = &own;
     qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_kept(r->fwd),
                           qsf_forward_ctx(r->fwd), qsf_planning_memory(&r->facts));
+    memcpy(r->draft_file, s->draft_model, sizeof r->draft_file);
     int rc = qsf_adapters_differ(&r->settings, s) ? change_adapters(r, s, &next, err)
                                                   : qsf_runtime_apply(r, &next, err);
-    if (rc != QSF_OK) return rc;
+    if (rc != QSF_OK) {
+        memcpy(r->draft_file, r->settings.draft_model, sizeof r->draft_file);
+        return rc;
+    }
     const QSFSettings old = r->settings;
     qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);
     r->settings.text_bytes = s->text_bytes;

@@ -51,11 +51,15 @@ typedef struct QsfRuntime {
     double *importance;   /* (n_blocks) of a calibrated file, or NULL */
     struct QsfQualityTable *quality_table; /* what each quality does, as measured; or NULL */
     struct QsfNextn *nextn;                /* next-token blocks for drafts (nextn.h), or NULL */
+    struct QsfDraftModel *draft;           /* for drafts (draft_model.h), or NULL */
+    char draft_file[QSF_SETTING_LINE];     /* as set; "" = none */
+    char draft_used[QSF_SETTING_LINE];     /* the last one that could be opened */
     bool nextn_compared;                   /* they are those of a comparison (QsfRuntimeOptions.nextn) */
     bool may_draft;                        /* as in the options */
     struct QsfRoutes *routes;              /* of the setting trace-experts, or NULL */
     char trace_notice[96];                 /* why there is none; or "" */
     char nextn_notice[256];                /* qsf_nextn_explain */
+    char draft_notice[512];                /* why the draft model is not used; or "" */
     char quality_notice[512];              /* why that could not be read; or "" */
     uint32_t system_tokens;                /* of qsf_runtime_protect */
     bool lost;                /* neither a new plan nor the old one could be applied: the model must be

@@ -45,6 +45,7 @@ extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_LINE] */
 extern const QsfSettingKind qsf_kind_gbnf, qsf_kind_schema, qsf_kind_regex, qsf_kind_words;
 extern const QsfSettingKind
     qsf_kind_adapters;                     /* char[QSF_SETTING_TEXT]: a list of FILE[:SCALE] (adapters.c) */
+extern const QsfSettingKind qsf_kind_path; /* as file, and absolute where the file exists (draft_model.c) */
 extern const QsfSettingKind qsf_kind_file; /* char[QSF_SETTING_LINE]; "" is printed as "off" */
 
 #endif

@@ -10,6 +10,7 @@
 #include "src/base/clock.h"
 #include "src/base/utf8.h"
 #include "src/engine/adapters.h"
+#include "src/engine/draft_model.h"
 #include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
 
@@ -98,6 +99,7 @@ static int probe(QSFWorker *w, const char *path, const QSFSettings *s, QsfErr *e
     rc = qsf_model_open(&m, path, w->overrides, &ledger, err);
     if (rc == QSF_OK) {
         rc = qsf_check_weights(&m, err);
+        if (rc == QSF_OK) rc = qsf_draft_model_check(&m, s, &ledger, err);
         qsf_model_close(&m);
     }
     qsf_ledger_destroy(&ledger);
@@ -131,16 +133,11 @@ static void emit_notices(QSFWorker *w) {
     const char *warning = qsf_tokenizer_warning(w->rt.tok);
     char left_out[QSF_ERR_MSG_MAX];
     qsf_adapters_notice(w->rt.adapters, left_out, sizeof left_out);
-    const char *notes[] = { left_out,
-                            w->rt.budget_notice,
-                            w->rt.stream_notice,
-                            w->rt.plan.note,
-                            w->rt.ctx_notice,
-                            w->rt.tmpl_notice,
-                            w->rt.quality_notice,
-                            w->rt.trace_notice,
-                            w->rt.nextn_notice,
-                            warning != NULL ? warning : "" };
+    const char *notes[] = {
+        left_out,           w->rt.budget_notice, w->rt.stream_notice,           w->rt.plan.note,
+        w->rt.ctx_notice,   w->rt.tmpl_notice,   w->rt.quality_notice,          w->rt.trace_notice,
+        w->rt.nextn_notice, w->rt.draft_notice,  warning != NULL ? warning : ""
+    };
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         char text[QSF_ERR_MSG_MAX]; /* names from the file cannot add lines */
         snprintf(text, sizeof text, "%s", notes[i]);

@@ -218,8 +218,15 @@ static void fill_embedding(QsfForward *f) {
 
 /* What a conversation that goes back to here continues from. */
 static void keep_border(QsfForward *f) {
+    if (f->marks) return;
     save_state(f);
     qsf_kvlists_save_weights(&f->kv.lists, f->kv.n_past);
+}
+
+void qsf_forward_mark(QsfForward *f, uint32_t last) {
+    f->marks = true;
+    qsf_recurrent_drop_newest(&f->recurrent, last);
+    save_state(f);
 }
 
 /* One evaluation: where it began. */

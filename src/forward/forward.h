@@ -105,6 +105,11 @@ uint32_t qsf_forward_verifiable(const QsfForward *f, const char **why);
  * qsf_forward_eval, whose errors it has; after an error the positions whose logits fn has received stay. */
 int qsf_forward_verify(QsfForward *f, const int32_t *ids, uint32_t n, QsfVerifyFn fn, void *arg, QsfErr *err);
 
+/* Between two evals, of a forward pass that drafts: qsf_forward_truncate can go back to this position, also
+ * with recurrent states, whose copy it keeps. The mark replaces the one at position `last`, and from now on
+ * there are no other copies at the borders of evals. */
+void qsf_forward_mark(QsfForward *f, uint32_t last);
+
 /* ---- adapters (src/model/adapter.h) ---- */
 
 /* Between two evals, after a replan with other adapters than `old` (NULL = none): positions in the cache that

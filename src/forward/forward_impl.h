@@ -86,6 +86,7 @@ struct QsfForward {
     uint32_t pass_cols;    /* columns of the pass; the head may compute fewer. 0: none is running */
     uint64_t work_before;  /* n.work when it began */
     float *y;              /* QSF_BUF_LOGITS: column col0 */
+    bool marks;            /* copies of states are only where qsf_forward_mark wants them */
     bool keeps;            /* what states are made of is kept (replay.c) */
     uint64_t kept;         /* floats of a column that are */
     uint32_t block;        /* its time is being counted; QSF_NONE = none */

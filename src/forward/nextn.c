@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/forward/beside.h"
 #include "src/forward/forward_impl.h"
 #include "src/model/nextn.h"
 
@@ -77,35 +78,7 @@ bool qsf_nextn_borrows(const QsfNextn *x) {
 
 /* ---- the plan ---- */
 
-#define WITHOUT_LIMIT    (1ull << 46)
-#define LOADER_STACK     (256u * 1024)
 #define QSF_KERNEL_BYTES (1u << 20) /* of every plan, beside a share of the budget (pricing.c) */
-
-static const QsfMemCat planned[] = { QSF_MEM_PINNED, QSF_MEM_SLOTS, QSF_MEM_KV,  QSF_MEM_ACTIVATIONS,
-                                     QSF_MEM_LOGITS, QSF_MEM_EMBED, QSF_MEM_META };
-#define N_PLANNED (sizeof planned / sizeof *planned)
-
-/* Everything in RAM. What is there once is in the plan of the model. */
-static QsfPlanOptions options_of(const QsfPlanOptions *o, uint32_t ctx, QsfKvTypes kv) {
-    QsfPlanOptions p = *o;
-    p.budget = p.asked = WITHOUT_LIMIT;
-    memset(p.beside, 0, sizeof p.beside);
-    p.ctx = ctx;
-    p.k = (int)kv.k;
-    p.v = (int)kv.v;
-    p.keep_k = p.keep_v = p.kv_lists = p.kv_mass = false;
-    p.ctx_floor = p.ctx_room = 0;
-    p.pin_cap = UINT64_MAX;
-    p.slots = 0;
-    p.embedding = QSF_EMBEDDING_LRU;
-    p.batch = ctx < QSF_NEXTN_BATCH ? ctx : QSF_NEXTN_BATCH;
-    p.quality = (QsfQuality){ 0 };
-    p.adapters = NULL; /* of the matrices of the model */
-    p.drafting = QSF_DRAFTING_OFF;
-    p.text_bytes = p.base_bytes = p.tokenizer_bytes = p.meta_bytes = p.transcript_bytes = 0;
-    p.expert_depth = NULL;
-    return p;
-}
 
 static uint64_t states_bytes(const QsfNextn *x) {
     return qsf_pages(2ull * QSF_NEXTN_DRAFTS * x->hidden * sizeof(float));
@@ -118,19 +91,13 @@ static void share_rows(const QsfNextn *x, Block *b) {
     b->plan.embed_rows = 0;
 }
 
-static uint64_t planned_bytes(const QsfPlan *p) {
-    uint64_t sum = 0;
-    for (size_t k = 0; k < N_PLANNED; k++) sum += p->rows[planned[k]];
-    return sum;
-}
-
 /* Where everything in RAM takes more than `most`, weights are streamed. */
 static int plan_block(const QsfNextn *x, Block *b, QsfPlanOptions *p, uint64_t most, QsfErr *err) {
     qsf_plan_free(&b->plan);
-    p->budget = WITHOUT_LIMIT;
+    p->budget = QSF_BESIDE_WITHOUT_LIMIT;
     int rc = qsf_plan_make(&b->plan, &b->model, p, err);
     if (rc == QSF_OK) share_rows(x, b);
-    const uint64_t bytes = rc == QSF_OK ? planned_bytes(&b->plan) : 0;
+    const uint64_t bytes = rc == QSF_OK ? qsf_beside_bytes(&b->plan) : 0;
     if (rc != QSF_OK || bytes <= most) return rc;
     p->budget = most + b->plan.total - b->plan.rows[QSF_MEM_KERNEL] - bytes;
     p->budget += QSF_KERNEL_BYTES + p->budget / 256;
@@ -142,13 +109,12 @@ static int plan_block(const QsfNextn *x, Block *b, QsfPlanOptions *p, uint64_t m
 
 int qsf_nextn_plan(QsfNextn *x, const QsfPlanOptions *o, uint32_t ctx, QsfKvTypes kv, uint64_t most,
                    uint64_t *rows, QsfErr *err) {
-    QsfPlanOptions p = options_of(o, ctx, kv);
+    QsfPlanOptions p = qsf_beside_options(o, ctx, kv, QSF_NEXTN_BATCH);
     for (uint32_t i = 0; i < x->n; i++) {
         Block *b = &x->block[i];
         int rc = plan_block(x, b, &p, most / x->n, err);
         if (rc != QSF_OK) return rc;
-        for (size_t k = 0; k < N_PLANNED; k++) rows[planned[k]] += b->plan.rows[planned[k]];
-        rows[QSF_MEM_STACKS] += LOADER_STACK + 2 * qsf_io_stack_bytes(o->stream.kind);
+        qsf_beside_add(&b->plan, o, rows);
     }
     rows[QSF_MEM_ACTIVATIONS] += states_bytes(x);
     return QSF_OK;

@@ -88,6 +88,10 @@ void qsf_recurrent_save(QsfRecurrent *r, uint32_t pos) {
     r->pos[r->n++] = pos;
 }
 
+void qsf_recurrent_drop_newest(QsfRecurrent *r, uint32_t pos) {
+    if (r->n > 0 && r->pos[r->n - 1] == pos) r->n--;
+}
+
 uint32_t qsf_recurrent_before(const QsfRecurrent *r, uint32_t pos) {
     uint32_t best = 0;
     if (r->mem == NULL) return pos;

@@ -47,6 +47,8 @@ void qsf_recurrent_commit(QsfRecurrent *r);
  * slots are taken, one checkpoint is dropped first. The choice keeps recent checkpoints close
  * together and old ones far apart. */
 void qsf_recurrent_save(QsfRecurrent *r, uint32_t pos);
+/* Drops the newest checkpoint if it is the one at pos. */
+void qsf_recurrent_drop_newest(QsfRecurrent *r, uint32_t pos);
 /* Returns the newest position at or before pos that qsf_recurrent_restore can go back to; pos itself for a
  * program without states. */
 uint32_t qsf_recurrent_reaches(const QsfRecurrent *r, uint32_t pos);

@@ -208,7 +208,7 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->ctx = c->ctx;
     p->wanted_ctx = qsf_plan_wanted_ctx(s);
     take_types(s, c, p);
-    p->checkpoints = qsf_checkpoint_count(&s->m->prog, p->kv, p->ctx, s->budget);
+    p->checkpoints = qsf_pricing_checkpoints(s, p->kv, p->ctx);
     p->state_bytes = qsf_state_bytes(&s->m->prog, p->kv);
     p->batch = qsf_pricing_batch(s, c);
     p->threads = s->o->threads;
@@ -221,6 +221,7 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->embed_rows = c->embed_rows;
     p->sketch_bytes = s->sketch.total;
     p->draft_cols = c->draft_cols;
+    for (unsigned i = 0; i < QSF_MEM_N; i++) p->beside_bytes += s->o->beside[i];
     p->lookup_tokens = c->draft_cols > 0 ? qsf_lookup_tokens(c->ctx) : 0;
     p->adapters = s->o->adapters;
     p->adapters_stream = s->adapters_stream;

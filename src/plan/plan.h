@@ -62,6 +62,7 @@ typedef struct QsfPlanOptions {
     uint64_t transcript_bytes;     /* reserved for messages and the event queue, besides the ids of
                                   a conversation */
     bool hold_head;                /* all of the head is pinned */
+    uint32_t checkpoints;          /* at most this many copies of states; 0: as the budget allows */
     uint64_t beside[QSF_MEM_N];    /* of other forward passes in the same budget (forward/nextn.h) */
 } QsfPlanOptions;
 
@@ -119,6 +120,7 @@ typedef struct QsfPlan {
     bool adapters_stream;          /* they are read block by block for each pass */
     uint64_t sketch_bytes;         /* memory of the sketch of the head; 0: none */
     uint32_t draft_cols;    /* positions of a pass with drafts; 0: no memory is left for them, or off */
+    uint64_t beside_bytes;  /* of the rows: of other forward passes, which draft */
     uint32_t lookup_tokens; /* of the text in which drafts are looked up; 0: none */
     QsfStreamConfig stream;
     uint64_t pinned_bytes;   /* weights, without padding; as the rest when the context is full */

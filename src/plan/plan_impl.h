@@ -43,6 +43,8 @@ QsfKvTypes qsf_pricing_kv(const QsfPricing *s, const QsfConfig *c);
 QsfKvTypes qsf_pricing_wanted_kv(const QsfPricing *s, const QsfConfig *c);
 /* Fills rows (QSF_MEM_N) and returns their sum, UINT64_MAX when it does not fit 64 bits. */
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows);
+/* Returns the number of checkpoints of states. */
+uint32_t qsf_pricing_checkpoints(const QsfPricing *s, QsfKvTypes types, uint32_t ctx);
 /* Returns the columns that a pass can have: c->batch, but not more than the context, nor more
  * than rings of windows allow. */
 uint32_t qsf_pricing_batch(const QsfPricing *s, const QsfConfig *c);

@@ -79,6 +79,13 @@ static void experts(QsfStrbuf *b, const QsfPlan *p) {
                     p->expert_known ? ", by earlier conversations" : "");
 }
 
+/* Beside the rows of a pass, which are among the activations. */
+static void drafts(QsfStrbuf *b, const QsfPlan *p) {
+    if (p->draft_cols < 2) return;
+    line(b, "drafts", mb(p->beside_bytes + qsf_lookup_bytes(p->lookup_tokens)), "MB");
+    qsf_strbuf_addf(b, ", up to %" PRIu32 " tokens in a pass\n", p->draft_cols);
+}
+
 char *qsf_plan_text(const QsfPlan *p) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     char kv[QSF_PLAN_KV_TEXT];
@@ -103,6 +110,7 @@ char *qsf_plan_text(const QsfPlan *p) {
     experts(&b, p);
     streaming(&b, p);
     embedding(&b, p);
+    drafts(&b, p);
     qsf_strbuf_addf(&b, "%-20s %s, direct %s%s\n", "io", qsf_io_kind_name(p->stream.kind),
                     qsf_io_direct_name(p->stream.direct),
                     p->stream.keep_cached ? ", the page cache may keep the file" : "");

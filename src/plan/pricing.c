@@ -91,6 +91,11 @@ uint32_t qsf_pricing_batch(const QsfPricing *s, const QsfConfig *c) {
     return most;
 }
 
+uint32_t qsf_pricing_checkpoints(const QsfPricing *s, QsfKvTypes types, uint32_t ctx) {
+    const uint32_t n = qsf_checkpoint_count(&s->m->prog, types, ctx, s->budget), most = s->o->checkpoints;
+    return most > 0 && n > most ? most : n;
+}
+
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows) {
     const QsfHparams *hp = &s->m->hp;
     const QsfKvTypes types = qsf_pricing_kv(s, c);
@@ -104,7 +109,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     /* Experts stream through slots of their own. */
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +
                           qsf_staging_bytes(&s->shape, c->n_slots);
-    const uint32_t checkpoints = qsf_checkpoint_count(&s->m->prog, types, c->ctx, s->budget);
+    const uint32_t checkpoints = qsf_pricing_checkpoints(s, types, c->ctx);
     rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, types, c->ctx) + list_bytes(s, c->ctx) +
                        qsf_recurrent_bytes(&s->m->prog, types, checkpoints);
     rows[QSF_MEM_ACTIVATIONS] = l.total + qsf_adapters_pass_bytes(s->o->adapters, l.n_cols);

@@ -153,6 +153,7 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     print_notice(rt->trace_notice);
     if (generate) print_notice(rt->ctx_notice);
     if (generate) print_notice(rt->nextn_notice);
+    if (generate || o->mode == RUN_PLAN || o->mode == RUN_BENCH) print_notice(rt->draft_notice);
     if (generate && rt->settings.params.quality < 1) print_notice(rt->quality_notice);
     if (o->verbose) print_unknown(&rt->model);
     if (o->verbose && !ro->plan_only) print_verbose(rt);

@@ -14,8 +14,9 @@
 typedef struct QsfDraftOpen {
     QsfForward *fwd;
     const QsfModel *model;
-    struct QsfNextn *nextn; /* next-token blocks that are loaded, or NULL */
-    const QsfPlan *plan;    /* with the memory that a source may charge to the ledger */
+    struct QsfNextn *nextn;      /* next-token blocks that are loaded, or NULL */
+    struct QsfDraftModel *draft; /* a draft model that is loaded, or NULL */
+    const QsfPlan *plan;         /* with the memory that a source may charge to the ledger */
     QsfLedger *ledger;
 } QsfDraftOpen;
 
@@ -31,6 +32,9 @@ typedef struct QsfDraftSource {
      * QSF_E_BUDGET, QSF_E_RUNTIME. The ledger is not frozen. */
     int (*open)(void **state, const QsfDraftOpen *o, QsfErr *err);
     void (*close)(void *state, QsfLedger *ledger);
+    /* Before the first question after a prompt: evaluates what only has to be evaluated once. Its time is not
+     * that of a draft, as that of the prompt is not that of a token. NULL: nothing. */
+    void (*prepare)(void *state, const QsfDraftView *v);
     /* Writes up to max guesses at the tokens after v to out, and returns how many; *grade becomes how
      * sure it is of them, 0 to QSF_DRAFT_GRADES - 1: acceptance is measured for each. */
     uint32_t (*propose)(void *state, const QsfDraftView *v, uint32_t max, int32_t *out, unsigned *grade);
@@ -47,7 +51,8 @@ typedef struct QsfDraftSource {
 /* The sources, by how cheap they are. */
 extern const QsfDraftSource qsf_draft_lookup;
 extern const QsfDraftSource qsf_draft_nextn;
-#define QSF_DRAFT_SOURCES 2u
+extern const QsfDraftSource qsf_draft_model;
+#define QSF_DRAFT_SOURCES 3u
 extern const QsfDraftSource *const qsf_draft_sources[QSF_DRAFT_SOURCES];
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "src/base/clock.h"
 
-const QsfDraftSource *const qsf_draft_sources[QSF_DRAFT_SOURCES] = { &qsf_draft_lookup, &qsf_draft_nextn };
+const QsfDraftSource *const qsf_draft_sources[QSF_DRAFT_SOURCES] = { &qsf_draft_lookup, &qsf_draft_nextn,
+                                                                     &qsf_draft_model };
 
 static void close_sources(QsfSpeculator *s) {
     for (unsigned i = 0; i < QSF_DRAFT_SOURCES; i++) {
@@ -39,6 +40,7 @@ void qsf_speculate_plan(QsfSpeculator *s, const QsfDraftOpen *o, QsfDrafting dra
     atomic_store(&s->width, s->cols);
     s->lookup_tokens = o->plan->lookup_tokens;
     s->drafting = drafting;
+    s->prompted = true;
     qsf_draft_control_init(&s->control, streams); /* other weights may stream now */
     open_sources(s, o);
 }
@@ -55,6 +57,7 @@ void qsf_speculate_close(QsfSpeculator *s) {
 }
 
 void qsf_speculate_cut(QsfSpeculator *s, uint32_t n) {
+    s->prompted = true;
     for (unsigned i = 0; i < QSF_DRAFT_SOURCES; i++)
         if (s->state[i] != NULL && qsf_draft_sources[i]->cut != NULL)
             qsf_draft_sources[i]->cut(s->state[i], n);
@@ -81,6 +84,13 @@ static void propose(QsfSpeculator *s, const QsfDraftView *v, uint32_t most, QsfD
     }
 }
 
+static void prepare(QsfSpeculator *s, const QsfDraftView *v) {
+    for (unsigned i = 0; s->prompted && i < QSF_DRAFT_SOURCES; i++)
+        if (s->state[i] != NULL && qsf_draft_sources[i]->prepare != NULL)
+            qsf_draft_sources[i]->prepare(s->state[i], v);
+    s->prompted = false;
+}
+
 void qsf_speculate_begin(QsfSpeculator *s, const QsfDraftView *v, uint32_t most, const char *why,
                          QsfDraft *d) {
     d->ids[0] = v->ids[v->n - 1];
@@ -97,6 +107,8 @@ void qsf_speculate_begin(QsfSpeculator *s, const QsfDraftView *v, uint32_t most,
     atomic_store_explicit(&s->why, why, memory_order_relaxed);
     if (why != NULL) return;
     if (most > QSF_DRAFT_MOST) most = QSF_DRAFT_MOST;
+    if (most > 0) prepare(s, v);
+    d->begun_ns = qsf_now_ns();
     if (most > 0) propose(s, v, most, d);
     d->proposed_ns = qsf_now_ns();
 }

@@ -34,6 +34,7 @@ typedef struct QsfSpeculator {
     QsfDrafting drafting;
     uint32_t cols, lookup_tokens; /* of the plan */
     atomic_uint width;            /* cols, for any thread */
+    bool prompted;                /* a prompt was evaluated since the sources were asked */
     QsfDraftControl control;
     QsfDraftCounts counts;
     _Atomic(const char *) why; /* no drafts were made for the last token, static; NULL = some may have been */

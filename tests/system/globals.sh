@@ -35,6 +35,8 @@ qsf_book_core qsf_book_encode qsf_books_2bit qsf_books_3bit qsf_books_4bit
 qsf_json_member
 # What a grammar took: states and bytes, and nodes of the vocabulary that were visited for a set.
 qsf_automaton_bytes qsf_automaton_states qsf_masks_visited
+# Logits of a draft model, whose guesses alone say little.
+qsf_draft_model_forward
 # The reverse of qk_type_of.
 qk_type_ggml
 # What is on the screen, and what a line of the input is.

@@ -59,6 +59,7 @@ static void live_plans(void **state) {
         { "memory-threshold-mb", "77" },
         { "expert-ahead", "on" },
         { "speculate", "off" },
+        { "draft-model", "/tmp/none.gguf" },
         { "lora", "/tmp/none:0.5,/tmp/a\\,b" },
         { "control-vector", "/tmp/none:-2" },
     };

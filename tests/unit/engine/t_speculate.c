@@ -123,9 +123,10 @@ typedef struct Rig {
     QsfTimeline t;
 } Rig;
 
-static void open_rig(Rig *r, const char *path, const Way *w, const char *speculate) {
+/* draft: a model that drafts; NULL = none. */
+static void open_rig(Rig *r, const char *path, const Way *w, const char *speculate, const char *draft) {
     QsfErr err = { 0 };
-    QsfRuntimeOptions o = { .cancel = &cancel };
+    QsfRuntimeOptions o = { .cancel = &cancel, .may_draft = true };
     qsf_settings_default(&o.settings);
     o.settings.ctx = CTX;
     o.settings.ram_budget = 1ull << 30; /* sanitizers take some of it */
@@ -134,6 +135,7 @@ static void open_rig(Rig *r, const char *path, const Way *w, const char *specula
     snprintf(o.settings.kv, sizeof o.settings.kv, "%s", w->kv);
     snprintf(o.settings.eviction, sizeof o.settings.eviction, "%s", w->eviction);
     snprintf(o.settings.speculate, sizeof o.settings.speculate, "%s", speculate);
+    if (draft != NULL) snprintf(o.settings.draft_model, sizeof o.settings.draft_model, "%s", draft);
     qsf_test_expect_ok(qsf_runtime_open(&r->rt, path, &o, &err), &err);
     qsf_test_expect_ok(qsf_timeline_init(&r->t, &r->rt, &err), &err);
 }
@@ -210,29 +212,34 @@ static void compare(const Talk *off, const Talk *on, bool none) {
     }
 }
 
-static void check(Writer write, const Way *w, const Kind *k, const char *source) {
+/* write_draft: of a draft model, NULL = none. */
+static void check(Writer write, Writer write_draft, const Way *w, const Kind *k, const char *source) {
     const bool lookup = strcmp(source, "lookup") == 0;
     static Talk off, on;
-    char path[512];
+    char path[512], draft[512];
     Rig r;
     snprintf(path, sizeof path, "%s", qsf_test_tmp("speculate.gguf"));
+    snprintf(draft, sizeof draft, "%s", qsf_test_tmp("speculate_draft.gguf"));
     assert_int_equal(write(path), 0);
-    open_rig(&r, path, w, "off");
+    if (write_draft != NULL) assert_int_equal(write_draft(draft), 0);
+    open_rig(&r, path, w, "off", NULL);
     assert_int_equal(r.rt.plan.draft_cols, 0);
     talk(&r, k, &off);
     close_rig(&r);
-    open_rig(&r, path, w, source);
+    open_rig(&r, path, w, source, write_draft != NULL ? draft : NULL);
     assert_int_equal(r.rt.plan.draft_cols, QSF_DRAFT_COLS);
+    if (strcmp(source, "draft") == 0) assert_non_null(r.rt.draft);
     talk(&r, k, &on);
     close_rig(&r);
     compare(&off, &on, w->none);
     /* The drafts of the second answer are the first one. */
     if (lookup && !w->none && on.a[1].n > 30 && k->regex == NULL)
         assert_true(on.s[1].passes * 3 / 2 < on.s[1].tokens);
-    /* A block that says what the model says is always right. */
-    if (write == write_copies && !w->none && k == &kinds[0])
+    /* A block that says what the model says is always right, and so is the model itself. */
+    if ((write == write_copies || write == write_draft) && !w->none && k == &kinds[0])
         assert_true(on.s[0].passes * 3 / 2 < on.s[0].tokens);
     unlink(path);
+    unlink(draft);
 }
 
 static void answers_are_the_same(void **state) {
@@ -241,7 +248,7 @@ static void answers_are_the_same(void **state) {
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
             for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
                 if (qsf_test_quick() && (m + w + k) % 3 != 0) continue;
-                check(writers[m], &ways[w], &kinds[k], k % 4 != 3 ? "lookup" : "auto");
+                check(writers[m], NULL, &ways[w], &kinds[k], k % 4 != 3 ? "lookup" : "auto");
             }
 }
 
@@ -278,7 +285,7 @@ static void passes_end_anywhere(void **state) {
     snprintf(path, sizeof path, "%s", qsf_test_tmp("speculate_ends.gguf"));
     for (size_t m = 0; m < 2; m++) {
         assert_int_equal(writers[m](path), 0);
-        open_rig(&r, path, &ways[0], "lookup");
+        open_rig(&r, path, &ways[0], "lookup", NULL);
         answer(&r, prompt, N_PROMPT, &kinds[0], &whole);
         for (uint32_t at = 1; at < TOKENS; at += 2) ends_anywhere(&r, &kinds[0], &whole, at, at / 2 % 3);
         close_rig(&r);
@@ -291,13 +298,32 @@ static void blocks_draft(void **state) {
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             if (qsf_test_quick() && k > 0 && (w + k) % 3 != 0) continue;
-            check((w + k) % 2 == 0 || k == 0 ? write_copies : write_blocks, &ways[w], &kinds[k], "nextn");
+            check((w + k) % 2 == 0 || k == 0 ? write_copies : write_blocks, NULL, &ways[w], &kinds[k],
+                  "nextn");
         }
+}
+
+/* Of the model's architecture or another one, with its weights or others, and a shorter vocabulary. */
+static int write_other(const char *path) {
+    const QsfTinySpec spec = { .seed = 9, .vocab = 280, .ctx = 64 };
+    return qsf_test_write_tiny_llama(path, &spec);
+}
+
+static void draft_models_draft(void **state) {
+    static const Writer drafts[] = { write_llama, write_mamba, write_other };
+    (void)state;
+    for (size_t m = 0; m < sizeof writers / sizeof *writers; m++)
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+            for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+                const Writer draft = k == 0 ? writers[m] : drafts[(m + w + k) % 3];
+                if (qsf_test_quick() && k > 0 && (m + w + k) % 4 != 0) continue;
+                check(writers[m], draft, &ways[w], &kinds[k], k % 3 != 2 || w == 1 ? "draft" : "auto");
+            }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(answers_are_the_same),
-                                        cmocka_unit_test(passes_end_anywhere),
-                                        cmocka_unit_test(blocks_draft) };
+                                        cmocka_unit_test(passes_end_anywhere), cmocka_unit_test(blocks_draft),
+                                        cmocka_unit_test(draft_models_draft) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "src/engine/beside.h"
+
+#include "src/engine/draft_model.h"
+#include "src/engine/nextn.h"
+
+int qsf_beside_planning(QsfRuntime *r, QsfPlanOptions *o, QsfPlan *p, QsfBeside *b, QsfErr *err) {
+    b->draft = NULL;
+    int rc = qsf_nextn_planning(r, o, p, &b->nextn, err);
+    if (rc != QSF_OK) return rc;
+    rc = qsf_draft_model_planning(r, o, p, &b->draft, err);
+    b->new_nextn = b->nextn != r->nextn;
+    b->new_draft = b->draft != r->draft;
+    if (rc == QSF_OK) return QSF_OK;
+    qsf_plan_free(p);
+    if (b->new_nextn) qsf_nextn_destroy(b->nextn);
+    b->nextn = NULL;
+    return rc;
+}
+
+void qsf_beside_leave(QsfRuntime *r, const QsfBeside *b) {
+    if (b->new_nextn) qsf_nextn_close(r);
+    if (b->new_draft) qsf_draft_model_close(r);
+}
+
+void qsf_beside_follow(QsfRuntime *r, QsfPool *pool) {
+    qsf_nextn_follow(r, pool);
+    qsf_draft_model_follow_plan(r, pool);
+}
+
+void qsf_beside_take(QsfRuntime *r, const QsfBeside *b, bool ok) {
+    if (b->new_nextn && ok) qsf_nextn_take(r, b->nextn);
+    if (b->new_nextn && !ok) qsf_nextn_destroy(b->nextn);
+    if (b->new_draft && ok) qsf_draft_model_take(r, b->draft);
+    if (b->new_draft && !ok) qsf_draft_model_destroy(b->draft);
+}
+
+void qsf_beside_close(QsfRuntime *r) {
+    qsf_nextn_close(r);
+    qsf_draft_model_close(r);
+}

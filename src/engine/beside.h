@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What runs beside the model of a runtime, in its budget, and drafts: next-token blocks and a draft model. */
+#ifndef QSF_ENGINE_BESIDE_H
+#define QSF_ENGINE_BESIDE_H
+
+#include "src/engine/runtime.h"
+
+/* What a plan has memory for: NULL = not. */
+typedef struct QsfBeside {
+    struct QsfNextn *nextn;
+    struct QsfDraftModel *draft;
+    bool new_nextn, new_draft; /* not those of the runtime: not loaded yet, or there are none any more */
+} QsfBeside;
+
+/* Makes a plan with these options, which get the memory of what runs beside the model. Errors of
+ * qsf_nextn_planning and qsf_draft_model_planning. */
+int qsf_beside_planning(QsfRuntime *r, QsfPlanOptions *o, QsfPlan *p, QsfBeside *b, QsfErr *err);
+/* The plan is about to be in force: gives up what is not in it. */
+void qsf_beside_leave(QsfRuntime *r, const QsfBeside *b);
+/* What stays follows the plan, with this pool, and is given up if that fails. */
+void qsf_beside_follow(QsfRuntime *r, QsfPool *pool);
+/* The plan is in force: loads what is new in it; or it is not (ok false): closes that. */
+void qsf_beside_take(QsfRuntime *r, const QsfBeside *b, bool ok);
+/* Gives everything up. */
+void qsf_beside_close(QsfRuntime *r);
+
+#endif

@@ -54,9 +54,14 @@ lib_dirs := base file file/gguf file/qsf file/hf file/derive file/vocab file/hf/
     forward forward/ops grammar speculate sample sample/stages engine engine/snapshot engine/quality engine/habits measure catalog cli svg
 convert_dirs := convert/quant convert/pack convert/calibrate
 quant_dirs_x86 := src/convert/quant/x86
+# What operating systems do differently (src/base/platform.h): of each file that of the system, or else of POSIX.
+PLATFORM ?= linux
+platform_dirs := $(addprefix src/base/,$(PLATFORM) posix)
+platform_src := $(foreach f,$(sort $(notdir $(call find,$(addsuffix /*.c,$(platform_dirs))))), \
+    $(firstword $(foreach d,$(platform_dirs),$(call find,$d/$f))))
 include $S/kernels/kernels.mk
 kernel_src := $(call find,kernels/*.c kernels/ref/*.c kernels/x16/*.c) $(generated_src)
-lib_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs))) $(kernel_src)
+lib_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs))) $(platform_src) $(kernel_src)
 convert_lib_src := $(call find,$(patsubst %,src/%/*.c,$(convert_dirs)) $(addsuffix /*.c,$(quant_dirs_$(ARCH))))
 run_src := $(call find,src/run/*.c)
 convert_src := $(call find,src/convert/*.c)

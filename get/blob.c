@@ -14,6 +14,7 @@
 #include "get/hash.h"
 #include "src/base/clock.h"
 #include "src/base/interrupt.h"
+#include "src/base/platform.h"
 
 #define VERSION_MAX (2 * GET_HEADER_MAX)
 #define TRIES       6 /* without a byte in between */
@@ -148,10 +149,7 @@ static int check_space(Job *j) {
  * is written at last. */
 static void flush(Job *j) {
     if (j->have - j->flushed < FLUSH_BYTES) return;
-    const off_t from = (off_t)j->flushed, len = (off_t)(j->have - j->flushed);
-    (void)sync_file_range(j->fd, from, len,
-                          SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-    (void)posix_fadvise(j->fd, from, len, POSIX_FADV_DONTNEED);
+    qsf_os_write_back(j->fd, j->flushed, j->have - j->flushed);
     j->flushed = j->have;
 }
 
@@ -317,7 +315,7 @@ static int finish(Job *j) {
                     j->f->name, digest, j->f->etag);
         return remove_part(j);
     }
-    if (fsync(j->fd) != 0) return disk_error(j, "cannot be written");
+    if (qsf_os_sync(j->fd) != 0) return disk_error(j, "cannot be written");
     if (rename(j->part, j->place->blob) != 0) return disk_error(j, "cannot be renamed");
     rename_version(j);
     return QSF_OK;

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "src/base/file.h"
+#include "src/base/platform.h"
 #include "src/model/model.h"
 
 #define HEAD_MOST   ((uint64_t)64 << 20) /* bytes that are looked at */
@@ -17,7 +17,7 @@
  * memory. */
 static int copy_head(int fd, uint64_t bytes, uint64_t total) {
     const size_t cap = (size_t)1 << 20;
-    const int head = memfd_create("qsf-get", MFD_CLOEXEC);
+    const int head = qsf_os_memory_file("qsf-get");
     char *buf = malloc(cap);
     bool ok = head >= 0 && buf && ftruncate(head, (off_t)total) == 0;
     for (uint64_t at = 0; ok && at < bytes;) {
@@ -32,14 +32,14 @@ static int copy_head(int fd, uint64_t bytes, uint64_t total) {
 }
 
 int get_check(int fd, const char *name, uint64_t done, uint64_t total, QsfErr *err) {
-    char path[40];
+    char path[QSF_FD_PATH_MAX];
     QsfModel m;
     QsfErr why = { 0 };
     QsfLedger ledger;
     const uint64_t bytes = done < HEAD_MOST ? done : HEAD_MOST;
     const int head = total > 0 ? copy_head(fd, bytes, total) : -1;
     if (head < 0) return QSF_OK;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", head);
+    qsf_os_fd_path(head, path);
     qsf_file_known_end(bytes);
     qsf_ledger_init(&ledger, MEMORY_MOST);
     const int rc = qsf_model_open(&m, path, NULL, &ledger, &why);

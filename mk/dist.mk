@@ -71,7 +71,7 @@ uninstall:
 # ---- one file: qsf-run with the kernels of every machine, without the parts that only qsf-convert needs
 
 PYTHON ?= python3
-amalgam_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs) run) kernels/*.c kernels/*/*.c)
+amalgam_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs) run) kernels/*.c kernels/*/*.c) $(platform_src)
 amalgamation: $(addprefix $O/,$(generated_native))
 	$(call say,GEN,qsf.c)
 	$Q$(PYTHON) $S/tools/amalgamate -s $S -g $O -o . -v $(VERSION) -d $(datadir)/qsf \

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "qsf_system.h"
 #include "ui/app.h"
 #include "ui/buf.h"
 
@@ -50,18 +51,6 @@ static bool write_all(int fd, const char *s, size_t len) {
     return true;
 }
 
-static int nameless_file(void) {
-    const char *dir = getenv("TMPDIR");
-    char path[4000];
-    if (!dir || !*dir) dir = "/tmp";
-    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0) return fd;
-    if (snprintf(path, sizeof path, "%s/qsf-copy.XXXXXX", dir) >= (int)sizeof path) return -1;
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0) unlink(path);
-    return fd;
-}
-
 /* The text is valid UTF-8: it was cleaned. */
 static void to_utf16(UiBuf *b, const char *text, size_t len) {
     const unsigned char *s = (const unsigned char *)text;
@@ -86,7 +75,7 @@ static void to_utf16(UiBuf *b, const char *text, size_t len) {
 /* A file that begins with the text; -1 with errno. */
 static int text_file(const UiClipTool *tool, const char *text, size_t len) {
     UiBuf wide = { 0 };
-    int fd = nameless_file();
+    int fd = qsf_temp_file();
     if (tool->utf16) to_utf16(&wide, text, len);
     bool ok = fd >= 0 && !wide.failed &&
               (tool->utf16 ? write_all(fd, wide.data, wide.len) : write_all(fd, text, len)) &&

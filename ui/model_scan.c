@@ -12,10 +12,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __APPLE__
-#include <mach-o/dyld.h>
-#endif
 
+#include "qsf_system.h"
 #include "ui/app.h"
 
 #define ARGS_MOST 512
@@ -23,15 +21,6 @@
 extern char **environ;
 
 /* ---- the process ---- */
-
-static bool own_program(char *dst, size_t cap) {
-#ifdef __APPLE__
-    uint32_t size = (uint32_t)cap;
-    return _NSGetExecutablePath(dst, &size) == 0;
-#else
-    return snprintf(dst, cap, "/proc/self/exe") > 0 && access(dst, X_OK) == 0;
-#endif
-}
 
 typedef struct Args {
     char *text[ARGS_MOST + 1]; /* (n) owned, then NULL */
@@ -107,7 +96,7 @@ bool ui_model_scan_start(UiModelScan *s, const char *const *dirs, const char *on
     int fd[2];
     ui_model_scan_stop(s);
     s->last = qsf_model_last();
-    if (!own_program(program, sizeof program) || !open_pipe(fd)) return false;
+    if (!qsf_program_again(program, sizeof program) || !open_pipe(fd)) return false;
     Args *a = calloc(1, sizeof *a);
     if (a) make_args(a, program, dirs, only, settings);
     const bool ok = a && !a->failed && spawn(program, a->text, fd[1], &s->pid) == 0;

@@ -11,27 +11,11 @@
 
 #include "qsf_cli.h"
 #include "qsf_models.h"
+#include "qsf_system.h"
 #include "qsf_text.h"
 #include "ui/model_picker.h"
 
 #define SECONDS 3.0 /* that a place has to answer */
-
-/* The bytes that the chat which has started this process has in RAM: it gives its model back before it loads
- * another one. 0: it was started by something else. */
-static uint64_t held_by_chat(bool *chat) {
-    char path[64];
-    struct stat own, parent;
-    unsigned long pages = 0;
-    (void)snprintf(path, sizeof path, "/proc/%ld/exe", (long)getppid());
-    *chat = stat("/proc/self/exe", &own) == 0 && stat(path, &parent) == 0 && own.st_ino == parent.st_ino &&
-            own.st_dev == parent.st_dev;
-    if (!*chat) return 0;
-    (void)snprintf(path, sizeof path, "/proc/%ld/statm", (long)getppid());
-    FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%*u %lu", &pages) != 1) pages = 0;
-    if (f) (void)fclose(f);
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static UiModelRow row_of(const QSFModelEntry *e, const QSFModelFacts *f) {
     return (UiModelRow){ .field = { e->name, "", f->type, f->arch, f->verdict, e->place, e->path },
@@ -77,7 +61,7 @@ static size_t print_all(const UiOptions *o, const QSFModelList *l, const char *w
     const bool terminal = isatty(STDOUT_FILENO) == 1;
     bool chat = false;
     size_t n = 0;
-    const uint64_t freed = held_by_chat(&chat);
+    const uint64_t freed = qsf_parent_bytes(&chat);
     int cells = 0;
     for (size_t i = 0; i < l->n; i++) cells = ui_model_wider(cells, l->items[i].name);
     say_silent(l, chat && !terminal, err, cap);

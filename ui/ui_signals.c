@@ -3,11 +3,12 @@
 #include "ui/ui_signals.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "qsf_system.h"
 
 static int ends[2] = { -1, -1 };
 
@@ -26,7 +27,7 @@ static void handle(int sig, void (*fn)(int)) {
 }
 
 bool ui_signals_open(bool screen) {
-    if (ends[0] < 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+    if (ends[0] < 0 && !qsf_pipe(ends, true)) return false;
     handle(SIGINT, on_signal);
     handle(SIGTERM, on_signal);
     handle(SIGHUP, on_signal);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The CPUs that this process may use: how many cores of which kind, and how much of them. Sources: sysfs of
- * Linux (Documentation/ABI/testing/sysfs-devices-system-cpu, and event_source devices cpu_core, cpu_atom and
- * cpu_lowpower of hybrid Intel processors), sched_getaffinity(2), the CPU quota of cgroups (clock.h). Any
- * thread. */
+/* The CPUs that this process may use: how many cores of which kind, and how much of them. Sources on Linux:
+ * sysfs (Documentation/ABI/testing/sysfs-devices-system-cpu, and event_source devices cpu_core, cpu_atom and
+ * cpu_lowpower of hybrid Intel processors), sched_getaffinity(2), the CPU quota of cgroups (clock.h). On
+ * macOS: hw.perflevel0 and the like, sysctl(3). Any thread. */
 #ifndef QSF_BASE_CPUS_H
 #define QSF_BASE_CPUS_H
 
@@ -25,6 +25,9 @@ static inline void qsf_cpu_add(QsfCpuSet *s, unsigned n) {
     if (n < QSF_CPUS_MAX) s->bit[n / 64] |= 1ull << n % 64;
 }
 
+/* Returns how many there are. */
+int qsf_cpus_in_set(const QsfCpuSet *s);
+
 /* Cores of about the same speed. */
 typedef struct QsfCpuKind {
     int cores; /* those with at least one allowed CPU */
@@ -37,7 +40,7 @@ typedef struct QsfCpus {
     int cores, cpus;                /* of all kinds; >= 1 */
     double quota;                   /* CPUs that the tightest cgroup allows; 0 = no quota */
     int limit;                      /* threads that can run at once: cpus, or the quota rounded up; >= 1 */
-    const char *source;             /* what told the kinds: "cpu_core", "cpu_capacity", "cpufreq"; "" if
+    const char *source;             /* what told the kinds, such as "cpu_core" or "perflevel"; "" if
                                        nothing did, and all cores count as one kind */
 } QsfCpus;
 

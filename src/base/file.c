@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "src/base/checked.h"
+#include "src/base/platform.h"
 
 static atomic_uint_least64_t fault_off = UINT64_MAX;
 static atomic_int fault_errno;
@@ -104,27 +105,16 @@ int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr
 }
 
 int qsf_file_open_direct(const QsfFile *f) {
-#ifdef O_DIRECT
-    char self[64];
-    const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_DIRECT;
-    /* the same file, wherever its path leads now */
-    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
-    int fd = open(self, flags), e = errno;
-    if (fd < 0 && e == ENOENT) fd = open(f->path, flags); /* no /proc */
+    const int fd = qsf_os_open_direct(f->fd, f->path);
     struct stat st;
     if (fd < 0 || (fstat(fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino)) return fd;
     close(fd);
     errno = ESTALE;
     return -1;
-#else
-    (void)f;
-    errno = EINVAL;
-    return -1;
-#endif
 }
 
 void qsf_file_will_need(const QsfFile *f, uint64_t off, uint64_t len) {
-    if (qsf_range_ok(off, len, f->size)) posix_fadvise(f->fd, (off_t)off, (off_t)len, POSIX_FADV_WILLNEED);
+    if (qsf_range_ok(off, len, f->size)) qsf_os_advise(f->fd, off, len, QSF_ADVICE_WILL_NEED);
 }
 
 int qsf_file_unchanged(const QsfFile *f, QsfErr *err) {

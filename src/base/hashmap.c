@@ -3,9 +3,9 @@
  * (SipHash-1-3, Aumasson and Bernstein): a crafted vocabulary cannot make every key collide. */
 #include "src/base/hashmap.h"
 
-#include <stdatomic.h>
 #include <string.h>
-#include <sys/auxv.h>
+
+#include "src/base/platform.h"
 
 static uint64_t rotl(uint64_t x, int b) { return x << b | x >> (64 - b); }
 
@@ -16,21 +16,9 @@ static void sip_round(uint64_t v[4]) {
     v[2] += v[1], v[1] = rotl(v[1], 17) ^ v[2], v[2] = rotl(v[2], 32);
 }
 
-/* 16 random bytes that the kernel gives every process (AT_RANDOM); zeros if it does not. */
-static void process_key(uint64_t key[2]) {
-    static _Atomic(const void *) where; /* cached: a vocabulary needs it a million times */
-    const void *r = atomic_load_explicit(&where, memory_order_relaxed);
-    if (r == NULL) {
-        r = (const void *)(uintptr_t)getauxval(AT_RANDOM);
-        atomic_store_explicit(&where, r, memory_order_relaxed);
-    }
-    key[0] = key[1] = 0;
-    if (r != NULL) memcpy(key, r, 16);
-}
-
 uint64_t qsf_hash_bytes(const void *p, size_t len) {
     uint64_t key[2], m;
-    process_key(key);
+    qsf_os_process_key(key);
     uint64_t v[4] = { key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du,
                       key[0] ^ 0x6c7967656e657261u, key[1] ^ 0x7465646279746573u };
     const unsigned char *s = p;

@@ -7,21 +7,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "src/base/ledger_impl.h"
+#include "src/base/platform.h"
 
 #define LARGE (128u << 10) /* bytes */
 /* Arrays of this size and more are in huge pages: the kernel takes half a second to free gigabytes of
  * small ones. */
 #define HUGE_PAGES (16u << 20)
 
-/* Huge pages only fill a mapping, which is charged as a whole. A hint: failure is harmless. */
+/* Huge pages only fill a mapping, which is charged as a whole. */
 static void use_huge_pages(void *p, size_t bytes) {
-#ifdef MADV_HUGEPAGE
-    if (bytes >= HUGE_PAGES) (void)madvise(p, bytes, MADV_HUGEPAGE);
-#else
-    (void)p;
-    (void)bytes;
-#endif
+    if (bytes >= HUGE_PAGES) qsf_os_huge_pages(p, bytes);
 }
 
 static void *take(size_t bytes) {
@@ -46,7 +41,7 @@ static void *resize(void *p, size_t old, size_t bytes) {
     if (old == 0) return take(bytes);
     if (old < LARGE && bytes < LARGE) return realloc(p, bytes);
     if (old >= LARGE && bytes >= LARGE && bytes <= SIZE_MAX / 2) {
-        void *q = qsf_mem_remap(p, old, bytes);
+        void *q = qsf_os_remap(p, old, bytes);
         if (q == MAP_FAILED) return NULL;
         if (bytes > old) use_huge_pages(q, bytes);
         return q;

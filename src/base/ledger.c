@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "src/base/ledger_impl.h"
+#include "src/base/platform.h"
 #include "src/base/strbuf.h"
 
 #define MIB 1048576.0
@@ -208,20 +209,6 @@ int qsf_mem_none(const char *what, uint64_t bytes, QsfErr *err) {
     return qsf_err_memory(err, "%s needs %.2f MB: %s", what, (double)bytes / MIB, strerror(ENOMEM));
 }
 
-/* The thread sanitizer does not see mremap: memory that moves to where another thread's memory
- * was would be a race. */
-void *qsf_mem_remap(void *p, uint64_t old, uint64_t bytes) {
-#ifdef __SANITIZE_THREAD__
-    void *to = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (to == MAP_FAILED) return to;
-    memcpy(to, p, (size_t)(old < bytes ? old : bytes));
-    munmap(p, (size_t)old);
-    return to;
-#else
-    return mremap(p, (size_t)old, (size_t)bytes, MREMAP_MAYMOVE);
-#endif
-}
-
 int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, void **out, QsfErr *err) {
     *out = NULL;
     if (bytes == 0) return QSF_OK;
@@ -265,7 +252,7 @@ int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, co
     if (old == 0) return qsf_mem_map(l, cat, bytes, what, p, err);
     int rc = qsf_ledger_reserve(l, cat, bytes - old, what, err);
     if (rc != QSF_OK) return rc;
-    void *q = qsf_mem_remap(*p, old, bytes);
+    void *q = qsf_os_remap(*p, (size_t)old, (size_t)bytes);
     if (q == MAP_FAILED) {
         qsf_ledger_release(l, cat, bytes - old);
         return qsf_mem_none(what, bytes, err);
@@ -280,7 +267,7 @@ int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, co
 void qsf_mem_discard(void *p, uint64_t bytes) {
     uintptr_t from = ((uintptr_t)p + PAGE - 1) & ~(PAGE - 1),
               to = ((uintptr_t)p + (uintptr_t)bytes) & ~(PAGE - 1);
-    if (p != NULL && from < to) madvise((void *)from, to - from, MADV_DONTNEED);
+    if (p != NULL && from < to) qsf_os_discard((void *)from, to - from);
 }
 
 /* --- the table for users --- */

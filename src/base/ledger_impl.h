@@ -16,8 +16,6 @@ void qsf_region_change(QsfLedger *l, QsfMemCat cat, const char *what, const void
 
 /* Returns whether the next mapping must fail (qsf_mem_inject_failure). */
 bool qsf_mem_fails_now(void);
-/* Changes the size of a mapping and returns where it is then; MAP_FAILED as mremap with MREMAP_MAYMOVE. */
-void *qsf_mem_remap(void *p, uint64_t old, uint64_t bytes);
 /* Sets the error of a failed mapping and returns QSF_E_RUNTIME. */
 int qsf_mem_none(const char *what, uint64_t bytes, QsfErr *err);
 

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "qsf_system.h"
 
 bool qsf_path_join(char out[QSF_PATH_MAX], const char *a, const char *b, const char *c) {
     int n = snprintf(out, QSF_PATH_MAX, "%s%s%s", a, b, c);
@@ -30,9 +31,7 @@ bool qsf_path_config_home(char out[QSF_PATH_MAX]) { return xdg("XDG_CONFIG_HOME"
 
 /* Finds the directory of the running program; false if the system does not report it. */
 static bool exe_dir(char out[QSF_PATH_MAX]) {
-    ssize_t n = readlink("/proc/self/exe", out, QSF_PATH_MAX - 1);
-    if (n <= 0) return false;
-    out[n] = '\0';
+    if (!qsf_program_path(out, QSF_PATH_MAX)) return false;
     char *slash = strrchr(out, '/');
     if (slash == NULL) return false;
     *slash = '\0';

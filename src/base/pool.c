@@ -15,8 +15,6 @@
  * so that a job does not wake them; one that notices late can only do units that have to be done anyway. */
 #include "src/base/pool.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,30 +23,16 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/base/clock.h"
 #include "src/base/cpus.h"
+#include "src/base/platform.h"
 
 #define STACK_BYTES     (256u * 1024)
 #define SPIN_NS         500000u /* longer than the pause between two tokens; then sleep */
 #define QUIET_NS        5000u   /* yield after this time: the thread waited for may need this CPU */
 #define SPINS_PER_CHECK 64      /* pauses between two checks of the clock */
-
-_Static_assert(sizeof(atomic_uint) == 4, "a futex is a word of 32 bits");
-
-/* Sleeps while *word equals seen, until woken. May return early: the caller must check again. futex(2)
- * loses no wake-up and needs no lock around the number. (A condition variable can lose one, glibc bug
- * 25847, at the rate at which the jobs of a token come.) */
-static void sleep_while(atomic_uint *word, unsigned seen) {
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
-}
-
-/* Wakes all threads that sleep on the word, which must have been changed before. */
-static void wake_sleepers(atomic_uint *word) {
-    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
 
 /* Units [begin, end) that no thread has taken yet, and the generation of their job: 24, 24 and 16 bits. */
 #define UNIT_BITS 24
@@ -145,7 +129,7 @@ static uint32_t work(QsfPool *p, unsigned job, int worker) {
 
 static void finish(QsfPool *p, uint32_t n) {
     if (n == 0 || atomic_fetch_sub(&p->pending, n) != n || !atomic_load(&p->caller_sleeps)) return;
-    wake_sleepers(&p->pending);
+    qsf_os_wake(&p->pending, true);
 }
 
 /* ---- waiting ---- */
@@ -178,19 +162,19 @@ static bool spin_until(QsfPool *p, bool (*cond)(QsfPool *, unsigned), unsigned a
 /* Sleeps while this worker is not in use. */
 static void wait_for_use(QsfPool *p, int worker) {
     unsigned used;
-    while ((used = atomic_load(&p->used)) <= (unsigned)worker) sleep_while(&p->used, used);
+    while ((used = atomic_load(&p->used)) <= (unsigned)worker) qsf_os_sleep(&p->used, used);
 }
 
 static void wait_for_job(QsfPool *p, unsigned seen) {
     if (spin_until(p, job_is_new, seen)) return;
     atomic_fetch_add(&p->sleepers, 1);
-    while (atomic_load(&p->job) == seen) sleep_while(&p->job, seen);
+    while (atomic_load(&p->job) == seen) qsf_os_sleep(&p->job, seen);
     atomic_fetch_sub(&p->sleepers, 1);
 }
 
 static void publish(QsfPool *p) {
     atomic_fetch_add(&p->job, 1);
-    if (atomic_load(&p->sleepers) > 0) wake_sleepers(&p->job);
+    if (atomic_load(&p->sleepers) > 0) qsf_os_wake(&p->job, true);
 }
 
 static void *worker_main(void *arg) {
@@ -213,7 +197,7 @@ static void wait_for_workers(QsfPool *p) {
     if (spin_until(p, workers_done, 0)) return;
     unsigned left;
     atomic_store(&p->caller_sleeps, true);
-    while ((left = atomic_load(&p->pending)) != 0) sleep_while(&p->pending, left);
+    while ((left = atomic_load(&p->pending)) != 0) qsf_os_sleep(&p->pending, left);
     atomic_store(&p->caller_sleeps, false);
 }
 
@@ -261,7 +245,7 @@ void qsf_pool_use(QsfPool *p, int n_threads) {
     const int before = in_use(p);
     if (n_threads == before) return;
     atomic_store(&p->used, (unsigned)n_threads);
-    if (n_threads > before) wake_sleepers(&p->used);
+    if (n_threads > before) qsf_os_wake(&p->used, true);
 }
 
 /* Workers block asynchronous signals, which belong to the thread that handles the terminal. Fault signals

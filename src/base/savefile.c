@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/base/platform.h"
+
 #define PRIVATE_MODE 0600
 #define PRIVATE_STEM ".qsf-new" /* one for all names: whatever is saved next in a folder cleans it */
 #define ENDING       ".qsf-part"
@@ -57,14 +59,11 @@ static bool name_part(QSFSaveFile *f) {
     return true;
 }
 
-/* A folder that may be written to but not listed opens with O_PATH alone. */
 static int open_folder(const char *path) {
     size_t n = (size_t)(qsf_savefile_base(path) - path);
     char *folder = n > 0 ? strndup(path, n) : strdup(".");
     int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-#ifdef O_PATH
-    if (folder != NULL && fd < 0 && errno == EACCES) fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-#endif
+    if (folder != NULL && fd < 0 && errno == EACCES) fd = qsf_os_open_unlisted(folder);
     int why = folder != NULL ? errno : ENOMEM;
     free(folder);
     errno = why;
@@ -98,19 +97,11 @@ static void remove_parts(const QSFSaveFile *f) {
 
 /* ---- creating */
 
-/* A file without a name is removed with its process, however that ends. Its later name is made through /proc.
- */
 static int open_nameless(const QSFSaveFile *f, mode_t mode) {
-#ifdef O_TMPFILE
-    if (atomic_load(&always_named) || faccessat(AT_FDCWD, "/proc/self/fd", X_OK, 0) != 0) return -1;
-    int fd = openat(f->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    if (atomic_load(&always_named)) return -1;
+    int fd = qsf_os_open_nameless(f->dir, mode);
     if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB); /* for the moment in which it has a temporary name */
     return fd;
-#else
-    (void)f;
-    (void)mode;
-    return -1;
-#endif
 }
 
 /* Locked, and still under its name: another process may have removed it between the two. */
@@ -170,17 +161,15 @@ int qsf_savefile_write(QSFSaveFile *f, const void *data, size_t len) {
 /* ---- giving it its name */
 
 /* Some file systems have nothing to write out and say EINVAL; a folder that cannot be listed says EBADF. */
-static int sync_fd(int fd) { return fsync(fd) != 0 && errno != EINVAL && errno != EBADF ? errno : 0; }
+static int sync_fd(int fd) { return qsf_os_sync(fd) != 0 && errno != EINVAL && errno != EBADF ? errno : 0; }
 
 int qsf_savefile_sync(const QSFSaveFile *f) { return sync_fd(f->fd); }
 int qsf_savefile_sync_folder(const QSFSaveFile *f) { return sync_fd(f->dir); }
 
 /* Links the file to a name that must be free. */
 static int link_as(const QSFSaveFile *f, const char *name) {
-    char self[40];
-    if (f->temp[0] != '\0') return linkat(f->dir, f->temp, f->dir, name, 0) != 0 ? errno : 0;
-    snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
-    return linkat(AT_FDCWD, self, f->dir, name, AT_SYMLINK_FOLLOW) != 0 ? errno : 0;
+    if (f->temp[0] == '\0') return qsf_os_link_nameless(f->fd, f->dir, name);
+    return linkat(f->dir, f->temp, f->dir, name, 0) != 0 ? errno : 0;
 }
 
 static int rename_temp(QSFSaveFile *f, const char *name) {

@@ -6,28 +6,9 @@
 #include <sys/mman.h>
 
 #include "src/base/ledger_impl.h"
+#include "src/base/platform.h"
 
 #define HUGE ((uint64_t)2 << 20)
-
-static void ask_for_huge(void *p, uint64_t bytes) {
-#ifdef MADV_HUGEPAGE
-    madvise(p, (size_t)bytes, MADV_HUGEPAGE); /* a hint: failure is harmless */
-#else
-    (void)p;
-    (void)bytes;
-#endif
-}
-
-/* A partially released huge page is returned as a whole or not at all unless it is split first. MADV_COLD on
- * a part of it splits it and has no other significant effect. */
-static void split_huge(uint8_t *cut) {
-#ifdef MADV_COLD
-    uint64_t head = (uintptr_t)cut % HUGE;
-    if (head != 0) madvise(cut - head, (size_t)head, MADV_COLD);
-#else
-    (void)cut;
-#endif
-}
 
 int qsf_space_open(QsfSpace *s, uint64_t bytes, const char *what, QsfErr *err) {
     *s = (QsfSpace){ .map_bytes = bytes == 0 ? 0 : bytes + HUGE };
@@ -38,7 +19,7 @@ int qsf_space_open(QsfSpace *s, uint64_t bytes, const char *what, QsfErr *err) {
     if (p == MAP_FAILED) return qsf_mem_none(what, bytes, err);
     s->map = p;
     s->base = (uint8_t *)p + (HUGE - (uintptr_t)p % HUGE) % HUGE;
-    ask_for_huge(s->base, bytes);
+    qsf_os_huge_pages(s->base, (size_t)bytes);
     return QSF_OK;
 }
 
@@ -48,13 +29,13 @@ void qsf_space_close(QsfSpace *s) {
 }
 
 static void shrink(uint8_t *from, uint64_t bytes) {
-    split_huge(from);
-    split_huge(from + bytes);
+    qsf_os_split_page(from);
+    qsf_os_split_page(from + bytes);
     void *p = mmap(from, (size_t)bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (p == MAP_FAILED)
-        madvise(from, (size_t)bytes, MADV_DONTNEED);
+        qsf_os_discard(from, (size_t)bytes);
     else
-        ask_for_huge(from, bytes);
+        qsf_os_huge_pages(from, (size_t)bytes);
 }
 
 static void note_region(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, uint64_t old,
@@ -88,11 +69,7 @@ int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, 
 
 /* A huge page would touch more than was asked for. */
 static void keep_small(const QsfPartial *p) {
-#ifdef MADV_NOHUGEPAGE
-    if (p->mem != NULL && p->charged < p->bytes) madvise(p->mem, (size_t)p->bytes, MADV_NOHUGEPAGE);
-#else
-    (void)p;
-#endif
+    if (p->mem != NULL && p->charged < p->bytes) qsf_os_small_pages(p->mem, (size_t)p->bytes);
 }
 
 /* Changes the mapping; MAP_FAILED when there is no memory for it. */
@@ -104,7 +81,7 @@ static void *remap(const QsfPartial *p, uint64_t bytes) {
     }
     if (p->mem == NULL)
         return mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return qsf_mem_remap(p->mem, p->bytes, bytes);
+    return qsf_os_remap(p->mem, (size_t)p->bytes, (size_t)bytes);
 }
 
 static void note_partial(const QsfPartial *old, const QsfPartial *now, QsfLedger *l, QsfMemCat cat,

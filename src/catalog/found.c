@@ -5,20 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/platform.h"
 #include "src/base/utf8.h"
 
 QsfFound *qsf_found_new(unsigned users) {
     QsfFound *f = calloc(1, sizeof *f);
-    pthread_condattr_t attr;
     if (f == NULL) return NULL;
     f->users = users;
     pthread_mutex_init(&f->lock, NULL);
-    pthread_condattr_init(&attr);
-#ifndef __APPLE__
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-#endif
-    pthread_cond_init(&f->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    qsf_os_cond_init(&f->changed);
     return f;
 }
 

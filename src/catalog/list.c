@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/base/clock.h"
+#include "src/base/platform.h"
 #include "src/catalog/walk.h"
 #include "src/file/dirhint.h"
 
@@ -61,19 +63,6 @@ static bool start_job(QsfFound *f, const QsfPlace *place, unsigned index) {
 
 /* ---- all of them ---- */
 
-static struct timespec after(double seconds) {
-    struct timespec t;
-#ifdef __APPLE__
-    clock_gettime(CLOCK_REALTIME, &t);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &t);
-#endif
-    const long ns = t.tv_nsec + (long)((seconds - (double)(time_t)seconds) * 1e9);
-    t.tv_sec += (time_t)seconds + ns / 1000000000;
-    t.tv_nsec = ns % 1000000000;
-    return t;
-}
-
 /* By place, and there by name. */
 static int by_place(const void *a, const void *b) {
     const QsfFoundItem *x = a, *y = b;
@@ -109,10 +98,10 @@ static bool take(QsfFound *f, const QsfPlaces *places, QSFModelList *out) {
 }
 
 static bool wait_for(QsfFound *f, const QsfPlaces *places, double seconds, QSFModelList *out) {
-    const struct timespec end = after(seconds);
-    int rc = 0;
+    const uint64_t end = qsf_now_ns() + (uint64_t)(seconds * 1e9);
     pthread_mutex_lock(&f->lock);
-    while (f->running > 0 && rc != ETIMEDOUT) rc = pthread_cond_timedwait(&f->changed, &f->lock, &end);
+    for (uint64_t now; f->running > 0 && (now = qsf_now_ns()) < end;)
+        qsf_os_wait_for(&f->changed, &f->lock, end - now);
     f->closed = true;
     const bool ok = take(f, places, out);
     pthread_mutex_unlock(&f->lock);

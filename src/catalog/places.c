@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "src/base/paths.h"
+#include "src/base/platform.h"
 
 const char *qsf_place_name(QsfPlaceKind kind) {
     static const char *const names[QSF_PLACE_N] = {
@@ -76,14 +77,13 @@ static bool add_hugging_face(QsfPlaces *p, const char *home) {
 
 static bool add_llama_cpp(QsfPlaces *p, const char *home) {
     const char *own = set("LLAMA_CACHE"), *cache = set("XDG_CACHE_HOME");
+    char path[QSF_PATH_MAX];
     if (own != NULL) return add(p, QSF_PLACE_LLAMA_CPP, own, "");
-#ifdef __APPLE__
-    (void)cache;
-    return add(p, QSF_PLACE_LLAMA_CPP, home, "/Library/Caches/llama.cpp");
-#else
+    if (qsf_os_caches_folder() != NULL)
+        return qsf_path_join(path, home, qsf_os_caches_folder(), "") &&
+               add(p, QSF_PLACE_LLAMA_CPP, path, "/llama.cpp");
     if (cache != NULL) return add(p, QSF_PLACE_LLAMA_CPP, cache, "/llama.cpp");
     return add(p, QSF_PLACE_LLAMA_CPP, home, "/.cache/llama.cpp");
-#endif
 }
 
 /* The first line of ~/.lmstudio-home-pointer is the home of LM Studio. */

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "qsf_savefile.h"
 #include "src/base/json.h"
 #include "src/base/paths.h"
+#include "src/base/platform.h"
 #include "src/base/strbuf.h"
 #include "src/cli/chatlog_path.h"
 #include "src/cli/chatlog_scan.h"
@@ -143,10 +143,9 @@ QSFChatLog *qsf_chatlog_view(const char *name, char *err, size_t cap) {
 }
 
 QSFChatLog *qsf_chatlog_scratch(void) {
-#ifdef MFD_CLOEXEC
     QSFChatLog *l = calloc(1, sizeof *l);
     char *path = strdup("the conversation in memory");
-    const int fd = l && path ? memfd_create("qsf-chat", MFD_CLOEXEC) : -1;
+    const int fd = l && path ? qsf_os_memory_file("qsf-chat") : -1;
     if (fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) == 0) {
         *l = (QSFChatLog){ .fd = fd, .path = path, .scratch = true };
         return l;
@@ -154,7 +153,6 @@ QSFChatLog *qsf_chatlog_scratch(void) {
     if (fd >= 0) close(fd);
     free(path);
     free(l);
-#endif
     return NULL;
 }
 
@@ -299,7 +297,7 @@ static bool add_waiting(QSFChatLog *l, const QSFLogRecord *r) {
 uint64_t qsf_chatlog_last(const QSFChatLog *l) { return l->last; }
 
 void qsf_chatlog_batch(QSFChatLog *l, bool on) {
-    if (l->batch && !on) (void)fdatasync(l->fd);
+    if (l->batch && !on) (void)qsf_os_sync_data(l->fd);
     l->batch = on;
 }
 
@@ -318,7 +316,7 @@ bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t 
         return false;
     }
     if (r->kind == QSF_LOG_PART || l->pending || l->batch || l->scratch) return true;
-    if (!fdatasync(l->fd) || errno == EINVAL || errno == EROFS) return true;
+    if (!qsf_os_sync_data(l->fd) || errno == EINVAL || errno == EROFS) return true;
     snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
     return false;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "qsf_cli.h"
+#include "qsf_system.h"
 #include "qsf_text.h"
 #include "src/base/json.h"
 #include "src/base/paths.h"
@@ -27,10 +28,9 @@ bool qsf_fetch_is_remote(const char *name) {
 
 /* The one of this program's directory, or else of PATH. */
 static const char *program(char path[QSF_PATH_MAX]) {
-    ssize_t n = readlink("/proc/self/exe", path, QSF_PATH_MAX - sizeof "/qsf-get");
-    while (n > 0 && path[n - 1] != '/') n--;
-    if (n > 0) {
-        strcpy(path + n, "qsf-get");
+    char *slash = qsf_program_path(path, QSF_PATH_MAX - sizeof "qsf-get") ? strrchr(path, '/') : NULL;
+    if (slash != NULL) {
+        strcpy(slash + 1, "qsf-get");
         if (access(path, X_OK) == 0) return path;
     }
     return "qsf-get";
@@ -63,7 +63,7 @@ static pid_t start(const How *how, int *fd, char *err, size_t cap) {
     if (how->offline) args[n++] = "--offline";
     if (how->room > 0) args[n++] = "--room", args[n++] = bytes;
     args[n++] = "--", args[n++] = how->name, args[n] = NULL;
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (!qsf_pipe(ends, false)) {
         snprintf(err, cap, "%s: %s", how->name, strerror(errno));
         return -1;
     }

@@ -3,12 +3,14 @@
 #include "src/engine/events.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "qsf_system.h"
+#include "src/base/platform.h"
 
 #define POLL_NS 20000000 /* setting cancel does not signal q->space, so a waiting engine polls it */
 
@@ -18,20 +20,10 @@ static size_t record_bytes(size_t text_len) {
     return (n + a - 1) / a * a;
 }
 
-static int set_flags(int fd) {
-    int fl = fcntl(fd, F_GETFL);
-    if (fl < 0 || fcntl(fd, F_SETFL, fl | O_NONBLOCK) < 0) return -1;
-    return fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
 int qsf_events_init(QsfEvents *q, const atomic_int *cancel, QsfErr *err) {
     memset(q, 0, sizeof *q);
     pthread_mutex_init(&q->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&q->space, &attr);
-    pthread_condattr_destroy(&attr);
+    qsf_os_cond_init(&q->space);
     q->cancel = cancel;
     q->fd[0] = q->fd[1] = -1;
     q->fill.bytes = malloc(QSF_EVENTS_HARD);
@@ -40,7 +32,7 @@ int qsf_events_init(QsfEvents *q, const atomic_int *cancel, QsfErr *err) {
         qsf_events_free(q);
         return qsf_err_memory(err, "the event queue");
     }
-    if (pipe(q->fd) != 0 || set_flags(q->fd[0]) != 0 || set_flags(q->fd[1]) != 0) {
+    if (!qsf_pipe(q->fd, true)) {
         int e = errno;
         qsf_events_free(q);
         return qsf_err_set(err, QSF_E_RUNTIME, "cannot create a pipe for the event queue: %s", strerror(e));
@@ -60,16 +52,8 @@ void qsf_events_free(QsfEvents *q) {
 }
 
 static void wait_for_space(QsfEvents *q, size_t need) {
-    while (q->fill.len + need > QSF_EVENTS_SOFT && q->fill.len > 0 && atomic_load(q->cancel) == 0) {
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        t.tv_nsec += POLL_NS;
-        if (t.tv_nsec >= 1000000000) {
-            t.tv_nsec -= 1000000000;
-            t.tv_sec++;
-        }
-        pthread_cond_timedwait(&q->space, &q->lock, &t);
-    }
+    while (q->fill.len + need > QSF_EVENTS_SOFT && q->fill.len > 0 && atomic_load(q->cancel) == 0)
+        qsf_os_wait_for(&q->space, &q->lock, POLL_NS);
 }
 
 /* Grows the newest record when it is text of the same kind and request. */

@@ -4,13 +4,12 @@
  * is restored when that fails. */
 #include "src/engine/runtime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "src/base/clock.h"
+#include "src/base/platform.h"
 #include "src/engine/adapters.h"
 #include "src/engine/beside.h"
 #include "src/engine/draft_model.h"
@@ -323,18 +322,12 @@ void qsf_runtime_close(QsfRuntime *r) {
     qsf_model_close(&r->model);
     qsf_ledger_destroy(&r->ledger);
     memset(r, 0, sizeof *r);
-#ifdef __GLIBC__
-    malloc_trim(0); /* the resident set counts against the next model's budget */
-#endif
+    qsf_os_trim_heap(); /* the resident set counts against the next model's budget */
 }
 
 /* ---- another plan ---- */
 
-static void trim_heap(void) {
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
-}
+static void trim_heap(void) { qsf_os_trim_heap(); }
 
 /* Raises the ledger's limits to the larger of both plans, plus the threads of both pools while both exist. */
 static void widen(QsfRuntime *r, const QsfPlan *p) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --override-kv KEY=TYPE:VALUE: overrides metadata of the file. */
 #include <errno.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/plain_locale.h"
 #include "src/file/i2s.h"
 #include "src/file/source_impl.h"
 
@@ -30,11 +30,12 @@ static int parse_int(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *er
 static int parse_float(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *err) {
     char *end = NULL;
     (void)s;
-    locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    if (c == (locale_t)0) return qsf_err_memory(err, "rendered messages");
+    QsfPlainLocale plain;
+    qsf_plain_locale_begin(&plain);
     e->type = QSF_META_F64;
-    e->v.f = strtod_l(text, &end, c);
-    freelocale(c);
+    e->v.f = strtod(text, &end);
+    qsf_plain_locale_end(&plain);
+    if (plain.plain == NULL) return qsf_err_memory(err, "the value '%s'", text);
     if (end == text || *end != '\0') return qsf_err_set(err, QSF_E_USAGE, "'%s' is not a number", text);
     return QSF_OK;
 }

@@ -37,7 +37,7 @@ int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, v
 void qsf_source_will_need(const QsfSource *s, const QsfTensor *t, uint64_t at, uint64_t len) {
     if (t->file == QSF_FILE_NONE || !qsf_range_ok(at, len, t->bytes)) return;
     if (t->file == s->n_files)
-        qsf_source_virtual_advise(s, t->offset + at, len, POSIX_FADV_WILLNEED);
+        qsf_source_virtual_advise(s, t->offset + at, len, QSF_ADVICE_WILL_NEED);
     else
         qsf_file_will_need(&s->files[t->file], t->offset + at, len);
 }

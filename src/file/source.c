@@ -91,7 +91,7 @@ int qsf_source_virtual_read(const QsfSource *s, uint64_t off, uint64_t len, void
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s has no virtual file", qsf_source_path(s));
 }
 
-void qsf_source_virtual_advise(const QsfSource *s, uint64_t off, uint64_t len, int advice) {
+void qsf_source_virtual_advise(const QsfSource *s, uint64_t off, uint64_t len, QsfAdvice advice) {
     if (s->virtual_ops != NULL) s->virtual_ops->advise(s, off, len, advice);
 }
 

@@ -12,6 +12,7 @@
 
 #include "src/base/cursor.h"
 #include "src/base/ledger.h"
+#include "src/base/platform.h"
 
 /* Metadata types, numbered as in GGUF (ggml-org/ggml docs/gguf.md). */
 typedef enum QsfMetaType {
@@ -105,8 +106,8 @@ const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i);
 const QsfFile *qsf_source_virtual_file(const QsfSource *s);
 /* Reads bytes [off, off + len) of it. Any thread. Errors as of qsf_file_pread, which name the real file. */
 int qsf_source_virtual_read(const QsfSource *s, uint64_t off, uint64_t len, void *dst, QsfErr *err);
-/* Advises the kernel (POSIX_FADV_*) about what they are computed from. */
-void qsf_source_virtual_advise(const QsfSource *s, uint64_t off, uint64_t len, int advice);
+/* Advises the kernel about what they are computed from. */
+void qsf_source_virtual_advise(const QsfSource *s, uint64_t off, uint64_t len, QsfAdvice advice);
 /* Returns the parts with weights that have checksums, which opening does not check; *n of them, 0 if the
  * format has none. */
 const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n);

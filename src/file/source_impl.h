@@ -60,7 +60,7 @@ typedef struct QsfTensorNote {
 typedef struct QsfVirtualOps {
     const QsfFile *(*file)(const QsfSource *s);
     int (*read)(const QsfSource *s, uint64_t off, uint64_t len, void *dst, QsfErr *err);
-    void (*advise)(const QsfSource *s, uint64_t off, uint64_t len, int advice);
+    void (*advise)(const QsfSource *s, uint64_t off, uint64_t len, QsfAdvice advice);
     void (*close)(QsfSource *s);
 } QsfVirtualOps;
 

@@ -165,8 +165,9 @@ static bool f_truncate(QsfJCtx *c, A *a, QsfJVal *out) {
     int64_t chars = (int64_t)qsf_j_chars(s.u.s);
     if (chars <= length || chars - length <= leeway) return true;
     size_t keep = qsf_j_char_off(s.u.s, (size_t)(length - tail)), mark = qsf_j_mark(c);
-    const char *word = qsf_j_truth(a->v[1]) ? NULL : memrchr(s.u.s->p, ' ', keep);
-    if (word != NULL) keep = (size_t)(word - s.u.s->p);
+    size_t word = qsf_j_truth(a->v[1]) ? 0 : keep;
+    while (word > 0 && s.u.s->p[word - 1] != ' ') word--;
+    if (word > 0) keep = word - 1;
     return qsf_j_put_sub(c, s.u.s, 0, keep) && qsf_j_put_val(c, end) && qsf_j_cut(c, mark, out);
 }
 

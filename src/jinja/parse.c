@@ -3,9 +3,10 @@
 #include "src/jinja/parse.h"
 #include "src/jinja/eval.h"
 
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "src/base/plain_locale.h"
 
 /* Statements up to one of the tags in ends (names, NULL-terminated), whose name is then the current token; up
  * to the end of the template if ends is NULL. *out is the first of them, 0 if there are none. */
@@ -367,7 +368,8 @@ int qsf_jinja_compile(QsfJinja **out, const char *source, size_t len, const QsfJ
     qsf_j_mem_init(&t->mem, t->limits.memory);
     QsfJParser p = { .t = t, .err = &local };
     /* Numbers are written with a point in every locale. */
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = c == (locale_t)0 ? c : uselocale(c);
+    QsfPlainLocale plain;
+    qsf_plain_locale_begin(&plain);
     if (!copy_source(t, source, len) && t->mem.starved)
         qsf_err_memory(&local, "template");
     else if (t->source == NULL)
@@ -376,10 +378,7 @@ int qsf_jinja_compile(QsfJinja **out, const char *source, size_t len, const QsfJ
     else
         qsf_j_lex_init(&p.lx, t->source, t->source_len);
     if (local.code == QSF_OK) parse_template(&p);
-    if (c != (locale_t)0) {
-        uselocale(before);
-        freelocale(c);
-    }
+    qsf_plain_locale_end(&plain);
     if (local.code == QSF_OK) {
         *out = t;
         return QSF_OK;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rendering: variables in, text out, subject to the limits. */
 #include <errno.h>
-#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/interrupt.h"
+#include "src/base/plain_locale.h"
 #include "src/base/unicode.h"
 #include "src/jinja/ast.h"
 #include "src/jinja/eval.h"
@@ -188,15 +188,12 @@ int qsf_jinja_render(const QsfJinja *t, QsfJinjaVars *v, QsfJinjaOut *out, QsfEr
     else
         localtime_r(&clock, &c.now);
     /* Numbers and dates are written the same way in every locale. */
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0),
-             before = plain == (locale_t)0 ? plain : uselocale(plain);
+    QsfPlainLocale plain;
+    qsf_plain_locale_begin(&plain);
     (void)qsf_unicode_guessed(); /* steps of earlier calls do not count here */
     if (bind_variables(&c, v)) qsf_j_exec(&c, t->body);
     out->steps = c.steps;
-    if (plain != (locale_t)0) {
-        uselocale(before);
-        freelocale(plain);
-    }
+    qsf_plain_locale_end(&plain);
     if (qsf_unicode_guessed()) /* even an error may be the result of a wrong guess */
         return qsf_err_set(
             err, QSF_E_RUNTIME,

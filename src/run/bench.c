@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/platform.h"
 #include "src/engine/quality/quality.h"
 #include "src/run/picture.h"
 
@@ -95,18 +96,9 @@ static int measure_text(const Bench *b, RunBenchText *t, RunMeter *m, BenchRow *
     return QSF_OK;
 }
 
-static double cache_bytes(void) {
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return bytes > 0 ? (double)bytes : 0;
-#else
-    return 0;
-#endif
-}
-
 static void warn_share(const RunMeter *m, const RunBreakdown *b) {
     QsfStrbuf text = QSF_STRBUF_INIT;
-    run_put_share_warning(&text, b, run_weight_bytes(m), cache_bytes());
+    run_put_share_warning(&text, b, run_weight_bytes(m), (double)qsf_os_cache_bytes());
     if (text.len > 0) qsf_cli_error(&run_cli, "%s", qsf_strbuf_str(&text));
     qsf_strbuf_free(&text);
 }

@@ -8,14 +8,14 @@
 #include "qsf_fetch.h"
 #include "qsf_log.h"
 #include "qsf_models.h"
+#include "qsf_system.h"
 #include "src/run/run.h"
 
 /* Runs qsf-chat from this program's directory, or else from PATH, with the same arguments except
  * --interactive. */
 static int run_interactive(int argc, char **argv) {
     char self[4096], chat[4200] = "qsf-chat";
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    char *slash = n > 0 ? memrchr(self, '/', (size_t)n) : NULL;
+    char *slash = qsf_program_path(self, sizeof self) ? strrchr(self, '/') : NULL;
     if (slash) {
         snprintf(chat, sizeof chat, "%.*s/qsf-chat", (int)(slash - self), self);
         if (access(chat, X_OK)) snprintf(chat, sizeof chat, "qsf-chat");

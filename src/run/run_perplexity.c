@@ -8,13 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "qsf_text.h"
 #include "src/base/clock.h"
 #include "src/base/json.h"
+#include "src/base/platform.h"
 #include "src/engine/number.h"
 #include "src/measure/perplexity.h"
 #include "src/run/run.h"
@@ -169,9 +167,7 @@ static int encode(RunPerplexity *m, QsfStrbuf *text, QsfErr *err) {
     m->p.ids = p;
     m->p.n = ids.n;
     qsf_ids_free(&ids);
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
+    qsf_os_trim_heap();
     return rc;
 }
 

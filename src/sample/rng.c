@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* xoshiro256** and splitmix64. */
 #include "src/sample/rng.h"
-
-#include <sys/random.h>
+#include "src/base/platform.h"
 
 #include "src/base/clock.h"
 
@@ -34,7 +33,7 @@ double qsf_rng_unit(QsfRng *r) { return (double)(qsf_rng_next(r) >> 11) * 0x1p-5
 
 uint64_t qsf_random_seed(void) {
     uint32_t v;
-    if (getrandom(&v, sizeof v, 0) == (ssize_t)sizeof v) return v;
+    if (qsf_os_random(&v, sizeof v)) return v;
     uint64_t t = qsf_now_ns(); /* fallback before the kernel's entropy pool is ready */
     return splitmix(&t) >> 32;
 }

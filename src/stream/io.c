@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/platform.h"
 #include "src/stream/io_impl.h"
 
 #define CACHED_ENOUGH 0.75
@@ -62,7 +63,7 @@ bool qsf_io_take(QsfIo *io, QsfIoRead *r, const QsfIoStep *s, int64_t result) {
     bool grew = got > r->got;
     if (grew) r->got = got;
     if (r->got == want) {
-        if (io->drop && !direct) posix_fadvise(f->f->fd, (off_t)r->off, (off_t)r->len, POSIX_FADV_DONTNEED);
+        if (io->drop && !direct) qsf_os_advise(f->f->fd, r->off, r->len, QSF_ADVICE_DONT_NEED);
         return finish(r, 0);
     }
     return grew ? false : finish(r, 0); /* the file got shorter: the wait reports it */
@@ -74,7 +75,7 @@ void qsf_io_compute(QsfIo *io, QsfIoRead *r) {
     const bool ok = qsf_source_virtual_read(io->o.src, r->off, n, r->dst, &err) == QSF_OK;
     if (ok) r->got = n;
     if (ok && (io->drop || io->computed_once))
-        qsf_source_virtual_advise(io->o.src, r->off, n, POSIX_FADV_DONTNEED);
+        qsf_source_virtual_advise(io->o.src, r->off, n, QSF_ADVICE_DONT_NEED);
     finish(r, ok ? 0 : EIO);
 }
 
@@ -89,7 +90,7 @@ void qsf_io_start(QsfIo *io, QsfIoRead *r) {
     r->start_ns = qsf_now_ns();
     r->busy = true;
     if (io->file[r->file].computed)
-        qsf_source_virtual_advise(io->o.src, r->off, wanted(io, r), POSIX_FADV_WILLNEED);
+        qsf_source_virtual_advise(io->o.src, r->off, wanted(io, r), QSF_ADVICE_WILL_NEED);
     backend_of(io, r)->start(io, r);
 }
 
@@ -120,7 +121,12 @@ static bool open_direct(QsfIo *io, QsfIoFile *f, uint8_t *window) {
     f->direct_fd = qsf_file_open_direct(f->f);
     ssize_t n = f->direct_fd < 0 ? -1 : pread(f->direct_fd, window, QSF_IO_WINDOW, 0);
     atomic_store(&f->direct, n >= 0);
-    if (n < 0) add_notice(io, "O_DIRECT is not available", strerror(errno));
+    if (n < 0) {
+        const int why = errno;
+        char what[64];
+        (void)snprintf(what, sizeof what, "%s is not available", qsf_os_direct_name());
+        add_notice(io, what, strerror(why));
+    }
     return n >= 0;
 }
 

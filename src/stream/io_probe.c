@@ -1,65 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Properties of a file and its disk, measured before the weights are read. */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/platform.h"
 #include "src/stream/io.h"
 
 #define SAMPLES       96u
 #define PIECE         (1u << 20)
 #define MEASURE_MAX   (64u << 20)
 #define IN_FLIGHT_MAX 8u
-
-/* linux/magic.h: file systems whose files are memory. */
-static bool in_memory(int fd) {
-    struct statfs s;
-    if (fstatfs(fd, &s) != 0) return false;
-    unsigned long type = (unsigned long)s.f_type & 0xFFFFFFFFu;
-    return type == 0x01021994u || type == 0x858458F6u; /* tmpfs, ramfs */
-}
-
-/* Is mincore reliable? Linux reports the true state only to the owner of a file and to processes that may
- * write it; to others it reports every page as resident. */
-static bool mincore_is_reliable(const QsfFile *f) {
-    struct stat s;
-    if (fstat(f->fd, &s) == 0 && s.st_uid == geteuid()) return true;
-    return faccessat(AT_FDCWD, f->path, W_OK, AT_EACCESS) == 0;
-}
-
-/* Is the byte in memory? Reads nothing. -1 when unknown. */
-static int in_core(int fd, uint64_t off) {
-    unsigned char is = 0;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    void *at = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, (off_t)(off - off % page));
-    if (at == MAP_FAILED) return -1;
-    int rc = mincore(at, page, &is);
-    munmap(at, page);
-    return rc == 0 ? is & 1 : -1;
-}
-
-/* Can the byte be read without waiting for a disk? A disk that answers immediately looks like memory here. */
-static bool read_without_wait(int fd, uint64_t off) {
-#ifdef RWF_NOWAIT
-    char byte;
-    struct iovec v = { &byte, 1 };
-    return preadv2(fd, &v, 1, (off_t)off, RWF_NOWAIT) == 1;
-#else
-    (void)fd;
-    (void)off;
-    return false;
-#endif
-}
-
-static bool cached_at(const QsfFile *f, bool told, uint64_t off) {
-    int in = told ? in_core(f->fd, off) : -1;
-    return in >= 0 ? in == 1 : read_without_wait(f->fd, off);
-}
 
 /* Returns sample i of n, spread evenly over all files of the source; phase in [0,1) is the position within
  * the n-th part. */
@@ -89,23 +38,23 @@ static double fresh_phase(void) {
 /* A query about one byte must not cause readahead, which is megabytes on some disks: 96 queries would read
  * much of the file. With random access announced, Linux fetches only the requested page. The advice applies
  * to the open file and is reset afterwards. */
-static void advise(const QsfSource *src, int advice) {
+static void advise(const QsfSource *src, QsfAdvice advice) {
     for (uint32_t f = 0; f < qsf_source_n_files(src); f++)
-        posix_fadvise(qsf_source_file(src, f)->fd, 0, 0, advice);
+        qsf_os_advise(qsf_source_file(src, f)->fd, 0, 0, advice);
 }
 
 double qsf_io_cached_share(const QsfSource *src) {
     unsigned hits = 0, asked = 0;
     double phase = fresh_phase();
-    advise(src, POSIX_FADV_RANDOM);
+    advise(src, QSF_ADVICE_RANDOM);
     for (unsigned i = 0; i < SAMPLES; i++) {
         uint64_t off;
         const QsfFile *f = spread(src, i, SAMPLES, phase, &off);
         if (f == NULL) continue;
         asked++;
-        hits += in_memory(f->fd) || cached_at(f, mincore_is_reliable(f), off);
+        hits += qsf_os_is_cached(f->fd, f->path, off);
     }
-    advise(src, POSIX_FADV_NORMAL);
+    advise(src, QSF_ADVICE_NORMAL);
     return asked > 0 ? (double)hits / asked : 0;
 }
 

@@ -3,26 +3,23 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/platform.h"
+#include "src/base/sanitizer.h"
 #include "src/stream/io_impl.h"
 
 /* Sanitizers put red zones around everything on a stack. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STACK_FACTOR 4u
-#else
-#define STACK_FACTOR 1u
-#endif
+#define STACK_FACTOR (QSF_ADDRESS_SANITIZER || QSF_THREAD_SANITIZER ? 4u : 1u)
 
 typedef struct Threads {
     QsfIo *io;
     QsfIoStepFn fn;
-    sem_t work; /* number of reads in the queue, plus one for each thread when they have to stop. Not
-                   a condition variable: with several waiters glibc's can lose a wakeup (bug 25847) */
+    atomic_uint work; /* reads in the queue that no thread has taken on, plus one for each thread when they
+                         have to stop. A semaphore: macOS has none without a name */
     pthread_mutex_t lock;
     pthread_cond_t done;            /* one waiter: the loader */
     QsfIoRead *queue[QSF_IO_DEPTH]; /* ring */
@@ -30,6 +27,20 @@ typedef struct Threads {
     pthread_t thread[QSF_IO_THREADS];
     uint32_t n_threads;
 } Threads;
+
+static void post(Threads *t) {
+    atomic_fetch_add(&t->work, 1);
+    qsf_os_wake(&t->work, false);
+}
+
+static void take_on(Threads *t) {
+    for (unsigned n = atomic_load(&t->work);;) {
+        if (n == 0)
+            qsf_os_sleep(&t->work, 0), n = atomic_load(&t->work);
+        else if (atomic_compare_exchange_weak(&t->work, &n, n - 1))
+            return;
+    }
+}
 
 static void read_whole(Threads *t, QsfIoRead *r) {
     if (t->io->file[r->file].computed) {
@@ -45,7 +56,7 @@ static void read_whole(Threads *t, QsfIoRead *r) {
 static void *thread_main(void *arg) {
     Threads *t = arg;
     for (;;) {
-        while (sem_wait(&t->work) != 0) continue; /* a signal */
+        take_on(t);
         pthread_mutex_lock(&t->lock);
         if (t->n == 0) break; /* stop; reads that were started are always finished */
         QsfIoRead *r = t->queue[t->first];
@@ -97,7 +108,6 @@ int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why) {
     t->io = io;
     t->fn = fn;
     pthread_mutex_init(&t->lock, NULL);
-    sem_init(&t->work, 0, 0);
     pthread_cond_init(&t->done, NULL);
     io->threads = t;
     int rc = start_threads(t);
@@ -110,10 +120,9 @@ int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why) {
 void qsf_io_threads_close(QsfIo *io) {
     Threads *t = io->threads;
     if (t == NULL) return;
-    for (uint32_t i = 0; i < t->n_threads; i++) sem_post(&t->work);
+    for (uint32_t i = 0; i < t->n_threads; i++) post(t);
     for (uint32_t i = 0; i < t->n_threads; i++) pthread_join(t->thread[i], NULL);
     qsf_ledger_release(io->o.ledger, QSF_MEM_STACKS, QSF_IO_THREADS * QSF_IO_THREAD_STACK);
-    sem_destroy(&t->work);
     pthread_cond_destroy(&t->done);
     pthread_mutex_destroy(&t->lock);
     free(t);
@@ -125,7 +134,7 @@ void qsf_io_threads_start(QsfIo *io, QsfIoRead *r) {
     pthread_mutex_lock(&t->lock);
     t->queue[(t->first + t->n++) % QSF_IO_DEPTH] = r;
     pthread_mutex_unlock(&t->lock);
-    sem_post(&t->work);
+    post(t);
 }
 
 void qsf_io_threads_wait(QsfIo *io, QsfIoRead *r) {

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "src/base/clock.h"
+#include "src/base/platform.h"
 #include "src/file/qsf/layout.h"
 #include "src/stream/checksums.h"
 #include "src/stream/interleave.h"
@@ -183,17 +184,6 @@ void qsf_loader_begin_pass(QsfLoader *l, bool head) {
     pthread_mutex_unlock(&l->lock);
 }
 
-static struct timespec soon(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += CANCEL_POLL_NS;
-    if (t.tv_nsec >= 1000000000L) {
-        t.tv_nsec -= 1000000000L;
-        t.tv_sec++;
-    }
-    return t;
-}
-
 static bool cancelled(const QsfLoader *l) {
     return l->o.cancel != NULL && atomic_load_explicit(l->o.cancel, memory_order_relaxed) != 0;
 }
@@ -202,8 +192,7 @@ static bool cancelled(const QsfLoader *l) {
 static int wait_more(QsfLoader *l, QsfErr *err) {
     if (l->failed) return qsf_err_pass(err, &l->err);
     if (cancelled(l)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-    struct timespec t = soon();
-    pthread_cond_timedwait(&l->ready, &l->lock, &t);
+    qsf_os_wait_for(&l->ready, &l->lock, CANCEL_POLL_NS);
     return QSF_OK;
 }
 
@@ -342,13 +331,9 @@ const char *qsf_loader_io_notice(const QsfLoader *l) { return l->io_notice; }
 /* ---- life ---- */
 
 static void init_sync(QsfLoader *l) {
-    pthread_condattr_t attr;
     pthread_mutex_init(&l->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&l->work, &attr);
-    pthread_cond_init(&l->ready, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&l->work, NULL);
+    qsf_os_cond_init(&l->ready);
 }
 
 /* Blocks signals, which the thread that owns the terminal handles, except those of a fault. */

@@ -17,18 +17,9 @@
 #include <sys/mman.h>
 
 #include "src/base/ledger.h"
+#include "src/base/sanitizer.h"
 
-#if defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define OWN_MALLOC 0
-#endif
-#endif
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define OWN_MALLOC 0
-#endif
-#ifndef OWN_MALLOC
-#define OWN_MALLOC 1
-#endif
+#define OWN_MALLOC (!QSF_ADDRESS_SANITIZER && !QSF_THREAD_SANITIZER && !QSF_MEMORY_SANITIZER)
 
 #if OWN_MALLOC
 

@@ -14,7 +14,7 @@ allowed() {
     case $1 in
     kernels/*) echo 'kernels/*' ;;
     include/*) echo 'api' ;;
-    src/base/*) echo 'src/base/* qsf_savefile.h qsf_decode.h' ;; # the public headers that it implements
+    src/base/*) echo 'src/base/* qsf_savefile.h qsf_decode.h qsf_system.h' ;; # the public headers that it implements
     # Formats know the interface of sources and what they share, but not each other; only open.c names them,
     # by format.h.
     src/file/gguf/*) echo 'src/base/* src/file/= src/file/gguf/* src/file/derive/derive.h' ;;
@@ -88,6 +88,20 @@ door() {
     esac
 }
 
+# What only one kind of system has is below src/base, for that system (src/base/platform.h).
+system_only() {
+    case $1 in
+    linux/* | sys/auxv.h | sys/prctl.h | sys/random.h | sys/syscall.h | sys/vfs.h | malloc.h | \
+        sys/eventfd.h | sys/epoll.h | sys/signalfd.h | sys/timerfd.h | sys/inotify.h | sys/sendfile.h)
+        where=src/base/linux
+        ;;
+    mach/* | mach-o/* | malloc/* | libproc.h | sys/sysctl.h | sys/event.h | sys/mount.h | os/*)
+        where=src/base/macos
+        ;;
+    *) return 1 ;;
+    esac
+}
+
 # Kernels use the language and the instruction sets, but nothing that allocates, locks or makes system calls,
 # except cpu.c, which detects the features of the CPU.
 kernel_header() {
@@ -118,6 +132,12 @@ while IFS="$tab" read -r file inc; do
         door "$name"
         [ -z "$where" ] || case " $where " in *" $file "*) ;; *) false ;; esac ||
             fail "$file includes $inc, which only $where may include"
+        if system_only "$name"; then
+            case $file in
+            "$where"/* | kernels/*) ;;
+            *) fail "$file includes $inc, which only $where may include" ;;
+            esac
+        fi
         case $file in
         kernels/*) kernel_header "$file" "$name" ||
             fail "$file must not include $inc: kernels may only use the language" ;;
@@ -125,6 +145,11 @@ while IFS="$tab" read -r file inc; do
         ;;
     esac
 done <"$work/includes"
+
+# No other file asks for which system it is compiled.
+grep -vE '^src/base/(linux|macos|posix)/|^kernels/cpu\.c$' "$work/files" |
+    xargs grep -nE '^[[:space:]]*#.*\<__(APPLE|linux|GLIBC|FreeBSD)__' >"$work/systems" &&
+    { cat "$work/systems"; fail "what differs between systems belongs to src/base/platform.h"; }
 
 # Comments and strings are blanked before looking for the calls.
 # A signal may end a program at once.

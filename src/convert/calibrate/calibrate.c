@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "src/convert/calibrate/calibrate.h"
+#include "src/base/platform.h"
 
 #include "qsf_decode.h"
-
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "src/convert/calibrate/calibration_run.h"
 #include "src/convert/calibrate/calibration_text.h"
@@ -54,9 +51,7 @@ static int run_text(QsfStrbuf *text, const QsfCalibratePlan *p, const QsfCalibra
     if (rc != QSF_OK) return rc;
     rc = qsf_calibrate_encode(o->text, text, rt.tmpl, rt.tok, &ids, err);
     qsf_strbuf_free(text);
-#ifdef __GLIBC__
-    malloc_trim(0); /* release the text and temporary buffers */
-#endif
+    qsf_os_trim_heap(); /* release the text and temporary buffers */
     if (rc == QSF_OK) rc = run_ids(&rt, p, o, &ids, out, err);
     qsf_ids_free(&ids);
     qsf_runtime_close(&rt);

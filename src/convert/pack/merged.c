@@ -180,7 +180,7 @@ static int read_file(const QsfSource *s, uint64_t off, uint64_t len, void *dst, 
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: read outside the merged tensors");
 }
 
-static void advise(const QsfSource *s, uint64_t off, uint64_t len, int advice) {
+static void advise(const QsfSource *s, uint64_t off, uint64_t len, QsfAdvice advice) {
     const struct QsfMerged *m = s->merged;
     if (m->before != NULL && off < m->t[0].off) m->before->advise(s, off, len, advice);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/platform.h"
 #include "src/engine/model_info.h"
 #include "src/engine/snapshot/snapshot.h"
 #include "src/kv/cache.h"
@@ -136,7 +137,7 @@ static int restore(Load *l, QsfTimeline *t, const int32_t *ids, QsfErr *err) {
     qsf_speculate_cut(&t->rt->speculator, 0);
     int rc = qsf_forward_restore(l->f, l->n, err);
     if (rc != QSF_OK) return rc;
-    (void)posix_fadvise(l->file.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    qsf_os_advise(l->file.fd, 0, 0, QSF_ADVICE_SEQUENTIAL);
     if (!read_all(l, ids)) {
         (void)qsf_forward_restore(l->f, 0, &none); /* what was read of the states is worthless */
         return damaged(l, err);
@@ -179,7 +180,7 @@ static int restore_lists(Load *l, QsfTimeline *t, QsfErr *err) {
     int rc = qsf_timeline_grow(t, n, err);
     if (rc == QSF_OK) rc = qsf_forward_restore(l->f, n < ctx ? n : ctx, err);
     if (rc != QSF_OK) return rc;
-    (void)posix_fadvise(l->file.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    qsf_os_advise(l->file.fd, 0, 0, QSF_ADVICE_SEQUENTIAL);
     if (!read_lists(l, t)) {
         (void)qsf_forward_restore(l->f, 0, &none);
         return damaged(l, err);

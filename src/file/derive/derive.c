@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/base/platform.h"
 
 #define PLACE_ALIGN 4096u /* tensors do not share a page, so that a read never makes parts of two */
 
@@ -183,7 +184,7 @@ static int derived_read(const QsfSource *s, uint64_t off, uint64_t len, void *ds
 }
 
 static int advise(QsfDeriveRead *r, void *arg) {
-    const int advice = *(const int *)arg;
+    const QsfAdvice advice = *(const QsfAdvice *)arg;
     const QsfDerived *d = r->d;
     const QsfRowMap *m = r->p->map;
     if (!kinds[d->kind].sequential) return QSF_OK;
@@ -193,11 +194,11 @@ static int advise(QsfDeriveRead *r, void *arg) {
     row1 = (row1 + unit - 1) / unit * unit;
     const uint64_t src = d->src_cols * (d->scaled_f8 ? 1 : d->src_elem), first = qsf_row_place(m, row0),
                    n = m->run >= row1 - row0 ? row1 - row0 : qsf_row_place(m, row1 - 1) + 1 - first;
-    posix_fadvise(r->s->files[r->p->file].fd, (off_t)(r->p->at + first * src), (off_t)(n * src), advice);
+    qsf_os_advise(r->s->files[r->p->file].fd, r->p->at + first * src, n * src, advice);
     return QSF_OK;
 }
 
-static void derived_advise(const QsfSource *s, uint64_t off, uint64_t len, int advice) {
+static void derived_advise(const QsfSource *s, uint64_t off, uint64_t len, QsfAdvice advice) {
     QsfDeriveRead r = { .s = s };
     if (qsf_range_ok(off, len, s->derived->f.size)) (void)visit_range(off, len, &r, advise, &advice);
 }

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "qsf_chatlog.h"
+#include "src/base/sanitizer.h"
 
 static char home[256];
 
@@ -331,14 +332,6 @@ static void long_texts_stay_in_the_file(void **state) {
     free(big);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SHADOWED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SHADOWED 1
-#endif
-#endif
-
 static void repeat(FILE *f, const char *s, int n) {
     for (int i = 0; i < n; i++) fputs(s, f);
 }
@@ -363,7 +356,7 @@ static void reading_takes_no_memory(void **state) {
         if (!m || fscanf(m, "%lu", &pages) != 1) _exit(2);
         fclose(m);
         struct rlimit limit = { pages * 4096 + (1 << 20), pages * 4096 + (1 << 20) };
-#ifndef SHADOWED
+#if !QSF_ADDRESS_SANITIZER && !QSF_THREAD_SANITIZER
         if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(3);
 #endif
         (void)limit;

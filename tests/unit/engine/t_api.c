@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "qsf.h"
+#include "src/base/sanitizer.h"
 #include "tests/harness/gguf_build.h"
 
 static char tiny[256];
@@ -468,7 +469,7 @@ static void grammars_hold(void **state) {
     qsf_free(e);
 }
 
-#ifndef __SANITIZE_ADDRESS__
+#if !QSF_ADDRESS_SANITIZER
 /* The budget that the last error names, in MB. */
 static size_t named_budget(void) {
     const char *at = strstr(qsf_error(), "smallest budget that works: ");
@@ -556,7 +557,7 @@ int main(void) {
         cmocka_unit_test(errors_belong_to_their_thread),
         cmocka_unit_test(logits_can_be_changed),
         cmocka_unit_test(grammars_hold),
-#ifndef __SANITIZE_ADDRESS__ /* its own memory differs from run to run by more than a grammar needs */
+#if !QSF_ADDRESS_SANITIZER /* its own memory differs from run to run by more than a grammar needs */
         cmocka_unit_test(a_large_grammar_fits_the_named_budget),
 #endif
         cmocka_unit_test(the_real_model_answers),

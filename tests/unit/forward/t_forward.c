@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "src/base/file.h"
+#include "src/base/sanitizer.h"
 #include "src/forward/ops/ops.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
@@ -168,7 +169,7 @@ static void test_same_bits_files(void **state) {
                                          "parity/quant_iq4_nl/model.gguf", "parity/quant_iq4_xs/model.gguf",
                                          "parity/quant_tq1_0/model.gguf",  "parity/quant_tq2_0/model.gguf" };
     size_t n = sizeof files / sizeof *files;
-#ifdef __SANITIZE_ADDRESS__
+#if QSF_ADDRESS_SANITIZER
     n = 4; /* the kernels of the others are checked with sanitizers in checkkern */
 #endif
     if (qsf_test_quick()) n = 2;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What operating systems do differently, for the programs. Not installed. Any thread. */
+#ifndef QSF_SYSTEM_H
+#define QSF_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A pipe whose ends are closed when another program is executed; nonblocking: neither end waits. False with
+ * errno. */
+bool qsf_pipe(int ends[2], bool nonblocking);
+/* Opens a file without a name in $TMPDIR, or else /tmp, for reading and writing. It is gone when it is
+ * closed. -1 with errno. */
+int qsf_temp_file(void);
+/* The path of the running program. False if the system does not tell it, or it needs more than cap bytes. */
+bool qsf_program_path(char *out, size_t cap);
+/* A path that executes this program, also when its file has been replaced, where the system can do that. */
+bool qsf_program_again(char *out, size_t cap);
+/* *same: is the parent process the same program? Returns the bytes that the parent then has in RAM; 0 if
+ * they are not known. */
+uint64_t qsf_parent_bytes(bool *same);
+
+#endif

@@ -49,7 +49,7 @@ awk '/^qsf-chat: made .clear again/ { after = 1 } after && /^>/ { bad = 1 } END 
 
 # A new version that is being written when the program is killed: the saved part, and the version before.
 make_slow
-begin half "$slow" -n 4000 --temperature 0 --ram-budget 100
+begin half "$slow" -n 4000 --temperature 0 --cpu-mask ref --threads 1 --ignore-eos
 printf 'One day\n' >&3
 await in_session '"kind":"part"'
 kill -INT "$pid"
@@ -66,7 +66,7 @@ err_has '^> └ 3 ai '
 err_has 'took back /retry'
 
 # An answer that ends with the program has its seed and its tokens in the file.
-begin term "$slow" -n 4000 --seed 77 --ram-budget 100
+begin term "$slow" -n 4000 --seed 77 --cpu-mask ref --threads 1 --ignore-eos
 printf 'One day\n' >&3
 await in_session '"kind":"part"'
 kill -TERM "$pid"

@@ -293,6 +293,22 @@ for part, adds in (('attn_output', False), ('ffn_down', False), ('ffn_up', True)
     name = name.replace('1', '0', 1)
     assert old.numbers(name, shape) == new.numbers(name, shape), name
 EOF
+# A next-token block is trained beside a model that does not change, and the engine computes the same.
+train block --from "$work/whole/guide-f16.gguf" --set shape.nextn=1 --set nextn_only=true --set ema=0 \
+    --set cut=0 || { cat "$work/log"; fail "no next-token block was trained"; }
+PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail \
+    "the block was not trained, or the model beside it was"
+import sys
+sys.path.insert(0, sys.argv[1])
+from trainlib import export, ggufread
+old, new = (ggufread.Reader(f'{sys.argv[2]}/{m}/guide-f16.gguf') for m in ('whole', 'block'))
+assert new.shape() == {**old.shape(), 'nextn': 1}, new.shape()
+for name, shape in export.shapes(old.shape()):
+    assert old.numbers(name, shape) == new.numbers(name, shape), name
+assert set(new.numbers('blk.1.nextn.hnorm.weight', (256,))) != {1.0}
+EOF
+train other --set nextn_only=true && fail "a block was trained that the shape does not have"
+grep -q 'needs shape.nextn=1' "$work/log" || { tail -3 "$work/log"; fail "the shape was not named"; }
 train other --set shape.vocab=256 && fail "a vocabulary without space for the topics was accepted"
 grep -q 'do not fit a vocabulary of 256' "$work/log" ||
     { tail -3 "$work/log"; fail "the vocabulary was not reported"; }
@@ -310,6 +326,11 @@ sed -n '1,3p' "$work/text.jsonl" | sed 's/, {"role": "assistant".*/], "id": 1}/'
 "$tools/evaluate" "$work/whole/guide-f16.gguf" -b "$QSF_BUILDDIR" --questions "$work/ask" \
     --parity "$work/whole/checkpoint.pt" -n 3 --most 12 >"$work/parity" 2>&1 ||
     { cat "$work/parity"; fail "engine and PyTorch differ"; }
+"$tools/evaluate" "$work/block/guide-f16.gguf" -b "$QSF_BUILDDIR" --questions "$work/ask" \
+    --parity "$work/block/checkpoint.pt" -n 3 --most 12 >"$work/parity.block" 2>&1 ||
+    { cat "$work/parity.block"; fail "engine and PyTorch differ in the next-token block"; }
+grep -q '^next-token block: ' "$work/parity.block" ||
+    { cat "$work/parity.block"; fail "the next-token block was not compared"; }
 # Barely trained weights have small effects: a wrong RoPE base is visible only in the eighth digit.
 awk 'match($0, /min_cosine [0-9.e-]+/) && substr($0, RSTART + 11, RLENGTH - 11) + 0 >= 0.99999999 { ok = 1 } END { exit !ok }' "$work/parity" ||
     { cat "$work/parity"; fail "the network differs from the engine's"; }

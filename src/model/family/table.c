@@ -75,7 +75,7 @@ static const char *const cogvlm_unused[] = { "vis_attn_qkv.weight", "vis_attn_ou
                                              "vis_down.weight",     NULL };
 
 static const QsfFamily table[] = {
-    { "llama", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .moe = &optional_moe) },
+    { "llama", DENSE(.rope = QSF_ROPE_PAIRS, SWIGLU, .moe = &optional_moe), NEXTN },
     { "apertus", DENSE(.rope = QSF_ROPE_HALVES, .act = QSF_ACT_XIELU, .qk_norm = QSF_QK_NORM_HEAD) },
     { "arcee", DENSE(.rope = QSF_ROPE_PAIRS, .act = QSF_ACT_RELU2) },
     { "baichuan",

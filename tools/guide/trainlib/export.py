@@ -52,7 +52,7 @@ def describe(shape):
         'general.sampling.temp': TEMPERATURE,
         'llama.context_length': shape['context'],
         'llama.embedding_length': shape['dim'],
-        'llama.block_count': shape['layers'],
+        'llama.block_count': shape['layers'] + shape.get('nextn', 0),
         'llama.feed_forward_length': shape['ffn'],
         'llama.attention.head_count': shape['heads'],
         'llama.attention.head_count_kv': shape['kv_heads'],
@@ -60,6 +60,7 @@ def describe(shape):
         'llama.rope.dimension_count': head,
         'llama.rope.freq_base': 10000.0,
         'llama.vocab_size': shape['vocab'],
+        **({'llama.nextn_predict_layers': 1} if shape.get('nextn') else {}),
     }
 
 
@@ -69,11 +70,14 @@ def shapes(shape):
     dim, ffn = shape['dim'], shape['ffn']
     kv = dim // shape['heads'] * shape['kv_heads']
     yield 'token_embd.weight', (shape['vocab'], dim)
-    for i in range(shape['layers']):
+    for i in range(shape['layers'] + shape.get('nextn', 0)):
         for name, s in (('attn_norm', (dim,)), ('attn_q', (dim, dim)), ('attn_k', (kv, dim)), ('attn_v', (kv, dim)),
                         ('attn_output', (dim, dim)), ('ffn_norm', (dim,)), ('ffn_gate', (ffn, dim)),
                         ('ffn_up', (ffn, dim)), ('ffn_down', (dim, ffn))):
             yield f'blk.{i}.{name}.weight', s
+    if shape.get('nextn'):
+        for name, s in (('eh_proj', (dim, 2 * dim)), ('enorm', (dim,)), ('hnorm', (dim,)), ('shared_head_norm', (dim,))):
+            yield f'blk.{shape["layers"]}.nextn.{name}.weight', s
     yield 'output_norm.weight', (dim,)
 
 

@@ -86,4 +86,5 @@ class GuideFile:
         value = {k: self.meta['llama.' + name] for k, name in (
             ('dim', 'embedding_length'), ('layers', 'block_count'), ('heads', 'attention.head_count'),
             ('kv_heads', 'attention.head_count_kv'), ('ffn', 'feed_forward_length'), ('context', 'context_length'))}
-        return {**value, 'vocab': len(self.meta['tokenizer.ggml.tokens'])}
+        nextn = self.meta.get('llama.nextn_predict_layers', 0)
+        return {**value, 'layers': value['layers'] - nextn, 'nextn': nextn, 'vocab': len(self.meta['tokenizer.ggml.tokens'])}

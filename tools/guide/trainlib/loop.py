@@ -47,6 +47,13 @@ def losses(model, hidden, ids, answer, prompts=True):
     return F.cross_entropy(logits, target, reduction='none'), target, kind[keep] == 1, logits.detach().argmax(-1) == target
 
 
+def next_loss(model, hidden, ids, answer):
+    """The loss of the next-token block, of the tokens of answers."""
+    wanted = answer[:, 1:] == 1
+    logits = model.next_logits(ids, hidden)[:, :-1][wanted].float()
+    return F.cross_entropy(logits, ids[:, 1:][wanted])
+
+
 def bags(embedded, answer, place):
     """For each place where an answer begins, the normalized mean of what was embedded between the answer before and there:
     (places, dim). place: (row, column) of each, in order."""
@@ -99,8 +106,8 @@ class Training:
         """Muon for the matrices of the layers, AdamW for the embedding and the norms."""
         r, heads = self.recipe, self.model.shape
         kv = heads['kv_heads'] * heads['dim'] // heads['heads']
-        rows = {'qkv': [heads['dim'], kv, kv], 'gate_up': [heads['ffn']] * 2, 'out': [heads['dim']], 'down': [heads['dim']]}
-        layers = [(p, rows[name.split('.')[2]]) for name, p in self.model.named_parameters() if p.dim() > 1 and name != 'embed.weight']
+        rows = {'qkv': [heads['dim'], kv, kv], 'gate_up': [heads['ffn']] * 2, 'out': [heads['dim']], 'down': [heads['dim']], 'project': [heads['dim']]}
+        layers = [(p, rows[name.split('.')[-2]]) for name, p in self.model.named_parameters() if p.dim() > 1 and name != 'embed.weight']
         vectors = [p for p in self.model.parameters() if p.dim() == 1]
         muon = Muon([p for p, _ in layers], [n for _, n in layers], r['matrix_rate'], r['momentum'], r['weight_decay'], self.half)
         adam = torch.optim.AdamW([{'params': [self.model.embed.weight], 'weight_decay': r['weight_decay']},
@@ -147,18 +154,30 @@ class Training:
 
     def loss(self, ids, answer, topic):
         """(what is to fall, what is shown: the loss per token of answers, or of the intent where questions are learnt)"""
+        if self.recipe.get('nextn_only'):
+            with torch.no_grad():
+                hidden = self.model(ids)
+            total = next_loss(self.model, hidden, ids, answer)
+            return total, total.detach()
+        total, shown, hidden = self.model_loss(ids, answer, topic)
+        if self.model.next and hidden is not None:
+            total = total + next_loss(self.model, hidden, ids, answer)
+        return total, shown
+
+    def model_loss(self, ids, answer, topic):
+        """The same without the next-token block, and the model's states; None where questions are learnt."""
         a, r, place = self.at, self.recipe, topic.nonzero(as_tuple=True)
         if self.asking():
             embedded = self.model.embed(ids)
             total = self.named(self.model.lower(embedded, place), embedded, answer, topic, place)
-            return total, total.detach()
+            return total, total.detach(), None
         hidden, middle = self.model.both(ids)
         loss, target, said, _ = losses(self.model, hidden, ids, answer, a['step'] % r['prompt_every'] == 0)
         weight = torch.where(said, torch.ones_like(loss), torch.full_like(loss, r['prompt_weight']))
         weight[(target >= self.topics.start) & (target < self.topics.stop)] = r['begin_weight']
         total = (loss * weight).sum() / weight.sum() + self.named(middle[place], self.model.embed(ids), answer, topic, place)
         total = total + r['agree_weight'] * self.agreed(middle[place], hidden[place])
-        return total, loss.detach()[said].mean()
+        return total, loss.detach()[said].mean(), hidden
 
     def step(self):
         a, r = self.at, self.recipe

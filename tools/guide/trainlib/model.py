@@ -117,6 +117,24 @@ class Layer(nn.Module):
         return self.down(SwiGLU.apply(self.gate_up(x)))
 
 
+class NextToken(nn.Module):
+    """A block that predicts one token further, as docs/MODELS.md describes it. It learns from the model, and changes nothing of it."""
+
+    def __init__(self, shape):
+        super().__init__()
+        dim = shape['dim']
+        self.enorm, self.hnorm, self.norm = Norm(dim), Norm(dim), Norm(dim)
+        self.project = nn.Linear(2 * dim, dim, bias=False)
+        self.layer = Layer(shape)
+
+    def forward(self, embedded, hidden, table, mask):
+        """Position p has the embedding of its token and the model's state at p - 1, zeros for p = 0."""
+        given = F.pad(hidden, (0, 0, 1, 0))[:, :-1]
+        x = self.project(torch.cat((self.enorm(embedded), self.hnorm(given)), -1))
+        x = x + self.layer.attend(self.layer.attn_norm(x), table, mask)
+        return self.norm(x + self.layer.feed(self.layer.ffn_norm(x)))
+
+
 class Guide(nn.Module):
     def __init__(self, shape, dropout=0.0):
         super().__init__()
@@ -124,6 +142,7 @@ class Guide(nn.Module):
         self.embed = nn.Embedding(shape['vocab'], shape['dim'])
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape['layers']))
         self.norm = Norm(shape['dim'])
+        self.next = NextToken(shape) if shape.get('nextn') else None
         n = shape['context']
         self.register_buffer('table', rope_table(n, shape['dim'] // shape['heads']), persistent=False)
         self.register_buffer('mask', torch.full((n, n), float('-inf')).triu(1), persistent=False)
@@ -173,15 +192,24 @@ class Guide(nn.Module):
     def logits(self, hidden):
         return F.linear(hidden, self.embed.weight)
 
+    def next_logits(self, ids, hidden):
+        """What the next-token block says behind each of ids, from the model's states hidden: (batch, positions, vocab)."""
+        n = ids.shape[1]
+        states = self.next(self.embed(ids).detach(), hidden.detach(), self.table[:n], self.mask[:n, :n])
+        return F.linear(states, self.embed.weight.detach())
+
     def tensor(self, name):
         """The tensor that GGUF calls name."""
         if name == 'token_embd.weight':
             return self.embed.weight
         if name == 'output_norm.weight':
             return self.norm.weight
-        _, i, part, _ = name.split('.')
-        layer = self.layers[int(i)]
-        kv = layer.kv * layer.head
+        i, *parts = name.split('.')[1:-1]
+        layer = self.layers[int(i)] if int(i) < len(self.layers) else self.next.layer
+        if parts[0] == 'nextn':
+            return {'enorm': self.next.enorm, 'hnorm': self.next.hnorm, 'eh_proj': self.next.project,
+                    'shared_head_norm': self.next.norm}[parts[1]].weight
+        part, kv = parts[0], layer.kv * layer.head
         if part in ('attn_q', 'attn_k', 'attn_v'):
             q, k, v = layer.qkv.weight.split((layer.qkv.weight.shape[1], kv, kv))
             return {'attn_q': q, 'attn_k': k, 'attn_v': v}[part]
@@ -194,11 +222,12 @@ class Guide(nn.Module):
     @torch.no_grad()
     def take(self, numbers, layers):
         """Takes over the weights of a guide of so many layers; numbers(name in GGUF, shape): the flat list of a tensor's numbers.
-        Where this one has more, the new ones stand in the middle, at the end of the lower ones, and change nothing yet."""
+        Where this one has more, the new ones stand in the middle, at the end of the lower ones, and change nothing yet. A
+        next-token block begins anew."""
         more, place = len(self.layers) - layers, lower_layers(layers)
         if more < 0:
             raise ValueError(f'{layers} layers to begin with, {len(self.layers)} in the recipe')
-        for name, shape in export.shapes(self.shape):
+        for name, shape in export.shapes({**self.shape, 'nextn': 0}):
             of = name.split('.')
             if of[0] == 'blk' and int(of[1]) >= place:
                 if int(of[1]) < place + more:

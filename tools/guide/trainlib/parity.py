@@ -29,7 +29,22 @@ def load(checkpoint):
 
 @torch.no_grad()
 def logits(model, ids):
-    return model.logits(model(torch.tensor([ids]))[0])
+    """{name of the engine's file: (what it is called, options, logits)}: of the model, and of its next-token block."""
+    ids = torch.tensor([ids])
+    hidden = model(ids)
+    out = {'logits.f32': ('logits', [], model.logits(hidden[0]))}
+    if model.next:
+        out['mtp.f32'] = ('next-token block', ['--nextn', '0'], model.next_logits(ids, hidden)[0])
+    return out
+
+
+def receipts(program, gguf, ids, found):
+    """Yields (what it is called, receipt) of each of logits()."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / 'tokens.txt').write_text(' '.join(map(str, ids)) + '\n')
+        for name, (title, options, numbers) in found.items():
+            (Path(folder) / name).write_bytes(array('f', numbers.flatten().tolist()).tobytes())
+            yield title, json.loads(engine.call([program, '--exact', '--max-kl', '1', '--parity', folder, *options, str(gguf)]))
 
 
 def compare(program, checkpoint, gguf, dialogues, most, out):
@@ -39,12 +54,10 @@ def compare(program, checkpoint, gguf, dialogues, most, out):
     same = [tok.encode(t) == ids for t, ids in zip(texts, engine.tokenize(program, gguf, texts))]
     print(f'tokens: {sum(same)} of {len(same)} texts equal', file=out)
     joined = [i for d in dialogues for i in tok.dialogue(d, ask=True)[0]][:model.shape['context']]
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / 'tokens.txt').write_text(' '.join(map(str, joined)) + '\n')
-        (Path(folder) / 'logits.f32').write_bytes(array('f', logits(model, joined).flatten().tolist()).tobytes())
-        receipt = json.loads(engine.call([program, '--exact', '--max-kl', '1', '--parity', folder, str(gguf)]))
-    print('logits: ' + ', '.join(f'{k} {receipt[k]}' for k in ('tokens', 'min_cosine', 'mean_kl', 'argmax_match')), file=out)
     wrong = 0
+    for title, receipt in receipts(program, gguf, joined, logits(model, joined)):
+        print(f'{title}: ' + ', '.join(f'{k} {receipt[k]}' for k in ('tokens', 'min_cosine', 'mean_kl', 'argmax_match')), file=out)
+        wrong += receipt['mean_kl'] > MOST_KL
     for d in dialogues:
         ours = tok.decode(greedy(model, tok.dialogue(d, ask=True)[0], tok.special[bpe.STOP], most))
         theirs = engine.answer(program, gguf, d, most, [*engine.GREEDY, '--exact'])
@@ -52,4 +65,4 @@ def compare(program, checkpoint, gguf, dialogues, most, out):
             wrong += 1
             print(f'differs: {d[-1]["content"]}\n  PyTorch: {ours}\n  engine:  {theirs}', file=out)
     print(f'answers: {len(dialogues) - wrong} of {len(dialogues)} equal', file=out)
-    return wrong + len(same) - sum(same) + (receipt['mean_kl'] > MOST_KL)
+    return wrong + len(same) - sum(same)

@@ -55,7 +55,6 @@ lib_dirs := base file file/gguf file/qsf file/hf file/derive file/vocab file/hf/
 convert_dirs := convert/quant convert/pack convert/calibrate
 quant_dirs_x86 := src/convert/quant/x86
 # What operating systems do differently (src/base/platform.h): of each file that of the system, or else of POSIX.
-PLATFORM ?= linux
 platform_dirs := $(addprefix src/base/,$(PLATFORM) posix)
 platform_src := $(foreach f,$(sort $(notdir $(call find,$(addsuffix /*.c,$(platform_dirs))))), \
     $(firstword $(foreach d,$(platform_dirs),$(call find,$d/$f))))
@@ -163,11 +162,18 @@ $O/public.txt: $(addprefix $S/,$(public_headers))
 	@mkdir -p $(@D)
 	$Qsed -n 's/.*\(qsf_[a-z0-9_]*\)(.*/\1/p' $^ | sort -u >$@
 
-libqsf.a: $(call obj,$(lib_src)) $O/public.txt
+# Apple's linker makes names local itself, from a list in which they begin with _.
+ifeq ($(PLATFORM),macos)
+link_public = sed 's/^/_/' $O/public.txt >$O/public.list && \
+    $(CC) -nostdlib -r -Wl,-exported_symbols_list,$O/public.list -o $@ $(filter %.o,$^)
+else
+link_public = $(CC) -nostdlib -r -o $@ $(filter %.o,$^) && $(OBJCOPY) --keep-global-symbols=$O/public.txt $@
+endif
+$O/libqsf.o: $(call obj,$(lib_src)) $O/public.txt
+	$Q$(link_public)
+libqsf.a: $O/libqsf.o
 	$(call say,AR,$@)
 	@rm -f $@
-	$Q$(CC) -nostdlib -r -o $O/libqsf.o $(filter %.o,$^)
-	$Q$(OBJCOPY) --keep-global-symbols=$O/public.txt $O/libqsf.o
 	$Q$(AR) qc $@ $O/libqsf.o && $(RANLIB) $@
 
 qsf-run: $(call obj,$(run_src)) $(engine)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Detects the ISA level: CPUID leaves 1 and 7 together with XCR0 on x86 (the operating system must also save
- * the wide registers), the auxiliary vector on ARM. */
+ * the wide registers), the auxiliary vector on ARM, on macOS sysctl(3). */
 #include "kernels/cpu.h"
 #include "kernels/built.h"
 
@@ -13,6 +13,8 @@
 #include <cpuid.h>
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 
 #define NAME(isa, LEVEL, arch, kernels) #isa,
@@ -94,16 +96,27 @@ qk_cpu_family qk_cpu_family_of_machine(void) {
 
 qk_cpu_family qk_cpu_family_of_machine(void) { return QK_CPU_OTHER; }
 
+#if defined(__linux__)   /* arch/arm64/include/uapi/asm/hwcap.h */
+static int has_dotprod(void) { return (getauxval(AT_HWCAP) >> 20 & 1) != 0; }
+static int has_i8mm(void) { return (getauxval(AT_HWCAP2) >> 13 & 1) != 0; }
+#elif defined(__APPLE__) /* "Determining Instruction Set Characteristics" of Apple */
+static int has(const char *feature) {
+    int yes = 0;
+    size_t bytes = sizeof yes;
+    return sysctlbyname(feature, &yes, &bytes, NULL, 0) == 0 && yes != 0;
+}
+static int has_dotprod(void) { return has("hw.optional.arm.FEAT_DotProd"); }
+static int has_i8mm(void) { return has("hw.optional.arm.FEAT_I8MM"); }
+#else
+static int has_dotprod(void) { return 0; }
+static int has_i8mm(void) { return 0; }
+#endif
+
 static uint32_t detect(void) {
     uint32_t levels = 1u << QK_LEVEL_REF | 1u << QK_LEVEL_NEON; /* NEON is part of the base ISA */
-#if defined(__linux__)
-    const unsigned long hwcap_asimddp = 1ul << 20; /* Linux arch/arm64/include/uapi/asm/hwcap.h */
-    const unsigned long hwcap2_i8mm = 1ul << 13;
-    if (!(getauxval(AT_HWCAP) & hwcap_asimddp)) return levels;
+    if (!has_dotprod()) return levels;
     levels |= 1u << QK_LEVEL_DOTPROD;
-    if (getauxval(AT_HWCAP2) & hwcap2_i8mm) levels |= 1u << QK_LEVEL_I8MM;
-#endif
-    return levels;
+    return has_i8mm() ? levels | 1u << QK_LEVEL_I8MM : levels;
 }
 
 #else

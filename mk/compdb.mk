@@ -2,7 +2,7 @@
 # compile_commands.json, for editors and analyzers; part of the Makefile. One shell line per source, so that
 # no line grows too long.
 
-.PHONY: compdb
+.PHONY: compdb list-src kernel-src
 
 compdb: compile_commands.json
 define newline
@@ -18,3 +18,9 @@ compile_commands.json: config.mk $S/Makefile $(wildcard $S/mk/*.mk) $S/kernels/k
 	$(foreach s,$(all_src),$(call compdb_entry,$s,$(if $(filter $s,$(lastword $(all_src))),,$(comma))))
 	@echo ']' >>$@.tmp
 	@mv $@.tmp $@
+
+# The sources of the programs, for tests: list-src PLATFORM=macos ARCH=arm.
+list-src:
+	@printf '%s\n' $(filter-out $(generated_src),$(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(get_src))
+# Only the text of the generated kernels: kernel-src ARCH=arm O=DIRECTORY.
+kernel-src: $(addprefix $O/,$(generated_src))

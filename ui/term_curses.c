@@ -2,6 +2,9 @@
 /* The terminal through ncurses, the only file that uses it. */
 #include "ui/term.h"
 
+#ifndef NCURSES_WIDECHAR
+#define NCURSES_WIDECHAR 1 /* declare functions for wide characters, also where _GNU_SOURCE has no meaning */
+#endif
 #include <curses.h>
 #include <errno.h>
 #include <signal.h>

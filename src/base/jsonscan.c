@@ -2,7 +2,8 @@
 /* Streaming reader of JSON (RFC 8259). */
 #include "src/base/jsonscan.h"
 
-#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/base/checked.h"
@@ -164,6 +165,21 @@ static int read_exponent(QsfJsonScan *s, int *exponent, QsfErr *err) {
     return QSF_OK;
 }
 
+/* A power of ten that a double holds exactly, as it does 53 bits of digits, makes the quotient or the product
+ * the nearest double. The others, which are rare, are read by the C library: without a point, for which a
+ * locale could want a comma. */
+static double value_of(const Decimal *d) {
+    static const double power[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+    const int n = d->exponent < 0 ? -d->exponent : d->exponent;
+    char text[48];
+    if (d->digits == 0) return 0;
+    if (d->digits >> 53 == 0 && n < (int)(sizeof power / sizeof *power))
+        return d->exponent < 0 ? (double)d->digits / power[n] : (double)d->digits * power[n];
+    snprintf(text, sizeof text, "%llue%d", (unsigned long long)d->digits, d->exponent);
+    return strtod(text, NULL);
+}
+
 int qsf_jscan_number(QsfJsonScan *s, double *out, QsfErr *err) {
     Decimal d = { 0 };
     bool negative = qsf_jscan_peek(s) == '-';
@@ -175,9 +191,7 @@ int qsf_jscan_number(QsfJsonScan *s, double *out, QsfErr *err) {
         if (d.n == 0) return expected(s, "a digit", err);
     }
     int rc = skip_char(s, "eE") ? read_exponent(s, &d.exponent, err) : QSF_OK;
-    long double scale = powl(10, d.exponent < 0 ? -d.exponent : d.exponent);
-    long double v = d.exponent < 0 ? (long double)d.digits / scale : (long double)d.digits * scale;
-    *out = d.digits == 0 ? 0 : (double)(negative ? -v : v);
+    *out = negative && d.digits > 0 ? -value_of(&d) : value_of(&d);
     return rc;
 }
 

@@ -15,6 +15,7 @@
 #include "src/base/clock.h"
 #include "src/base/cpus.h"
 #include "src/base/paths.h"
+#include "src/base/platform.h"
 #include "src/catalog/rates.h"
 
 #define READ_BYTES ((size_t)4 << 20)
@@ -94,7 +95,8 @@ static void largest_blob(const char *hub, const char *repo, dev_t dev, char best
 /* Bytes per second of reading it past the page cache; 0 = not measured. */
 static double read_rate(const char *path) {
     uint64_t bytes = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+    const int plain = open(path, O_RDONLY | O_CLOEXEC), fd = plain < 0 ? -1 : qsf_os_open_direct(plain, path);
+    if (plain >= 0) close(plain);
     void *buf = NULL;
     if (fd < 0 || posix_memalign(&buf, ALIGN, READ_BYTES) != 0) {
         if (fd >= 0) close(fd);

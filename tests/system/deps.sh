@@ -108,7 +108,7 @@ kernel_header() {
     case $2 in
     assert.h | float.h | limits.h | math.h | stdbool.h | stdalign.h | stddef.h | stdint.h | string.h) ;;
     immintrin.h | smmintrin.h | nmmintrin.h | tmmintrin.h | arm_neon.h) ;;
-    cpuid.h | stdatomic.h | stdlib.h | sys/auxv.h | asm/hwcap.h) [ "$1" = kernels/cpu.c ] ;;
+    cpuid.h | stdatomic.h | stdlib.h | sys/auxv.h | sys/sysctl.h) [ "$1" = kernels/cpu.c ] ;;
     *) return 1 ;;
     esac
 }

@@ -89,6 +89,27 @@ static void test_numbers(void **state) {
     }
 }
 
+/* What is written with enough digits is read as the same double, of any size. */
+static void numbers_are_exact(void **state) {
+    uint64_t x = 88172645463325252u;
+    char text[40];
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        QsfErr e = { 0 };
+        double want, v;
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        if (i % 2 == 0)
+            memcpy(&want, &x, sizeof want);
+        else
+            want = (double)(int64_t)x * 0x1p-63; /* as most numbers of files */
+        if (!isfinite(want)) continue;
+        snprintf(text, sizeof text, i % 3 == 0 ? "%.17e" : "%.17g", want);
+        QsfJsonScan s = scan(text);
+        qsf_test_expect_ok(qsf_jscan_number(&s, &v, &e), &e);
+        assert_memory_equal(&v, &want, sizeof v);
+    }
+}
+
 /* Numbers used as sizes: exact, or refused. */
 static void test_whole_numbers(void **state) {
     static const struct {
@@ -179,7 +200,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strings),       cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_iteration),     cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_whole_numbers), cmocka_unit_test(numbers_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

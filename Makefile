@@ -67,6 +67,8 @@ convert_src := $(call find,src/convert/*.c)
 ui_src := $(call find,ui/*.c ui/*/*.c)
 # Only where libcurl and nettle are.
 get_src := $(if $(filter 1,$(HAVE_GET)),$(call find,get/*.c))
+# Only where libmicrohttpd is.
+serve_src := $(if $(filter 1,$(HAVE_SERVE)),$(call find,serve/*.c))
 harness_src := $(call find,tests/harness/*.c)
 unit_main := tests/unit/units.c
 unit_src := $(call find,tests/unit/*/t_*.c tests/unit/ui/ui_*.c)
@@ -74,7 +76,7 @@ checkkern_src := $(call find,tests/kernels/*.c tests/kernels/$(ARCH)/*.c)
 tool_src := $(call find,tests/tools/*.c)
 static_src := $(call find,packaging/static/*.c)
 fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
-all_src := $(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(get_src) $(harness_src) $(unit_main) $(unit_src) $(tool_src) $(checkkern_src)
+all_src := $(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(get_src) $(serve_src) $(harness_src) $(unit_main) $(unit_src) $(tool_src) $(checkkern_src)
 
 system_tests := $(filter-out %/lib.sh %/model.sh %/hf.sh,$(call find,tests/system/*.sh))
 ui_tests := $(filter-out %/lib.sh,$(call find,tests/ui/*.sh))
@@ -83,7 +85,8 @@ ui_tests := $(filter-out %/lib.sh,$(call find,tests/ui/*.sh))
 programs := $(if $(filter src/run/main.c,$(run_src)),qsf-run) \
             $(if $(filter ui/main.c,$(ui_src)),qsf-chat) \
             $(if $(filter src/convert/main.c,$(convert_src)),qsf-convert) \
-            $(if $(get_src),qsf-get)
+            $(if $(get_src),qsf-get) \
+            $(if $(serve_src),qsf-serve)
 unit_bin := $(patsubst %.c,$O/%,$(unit_src))
 checkkern := $(if $(checkkern_src),checkkern)
 tool_bin := $(patsubst %.c,$O/%,$(tool_src))
@@ -106,7 +109,7 @@ unrun = $(if $(filter $(KERNEL_UNRUN),$(call level_of,$1)),-fno-sanitize=all)
 kernel_opt = $(if $(filter kernels/generated/kv%,$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
 # Folders that compute little: their files use COLD_OPT, which configure sets unless CFLAGS are given. Each
 # file directly in src/convert, but not its folders, which quantize.
-cold_dirs := ui/% src/run/% src/svg/% src/model/% src/file/hf/% src/file/gguf/%
+cold_dirs := ui/% serve/% src/run/% src/svg/% src/model/% src/file/hf/% src/file/gguf/%
 cold_src := $(basename $(filter $(cold_dirs),$(all_src)) $(convert_src))
 src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $(FRAME_FLAGS) $(lean_debug) $(KERNEL_UNWIND) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
@@ -114,6 +117,7 @@ src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $
             $(if $(filter $(cold_src),$1),$(COLD_OPT)) \
             $(if $(filter ui/% tests/unit/ui/%,$1),$(UI_CFLAGS)) \
             $(if $(filter get/% tests/unit/get/%,$1),$(GET_CFLAGS)) \
+            $(if $(filter serve/%,$1),$(SERVE_CFLAGS)) \
             $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH))) \
             $(if $(filter-out $(unit_main:.c=),$(filter tests/unit/%,$1)),$(if $(filter $(computing_tests),$1),,$(TEST_OPT)) -include tests/unit/units.h -DQSF_UNIT=$(notdir $1))
 # Unit tests without optimization take a third of the time to compile, and no longer to run: what they test is optimized.
@@ -128,6 +132,7 @@ link = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $(EXTRA_LDFLAGS)
 link_dynamic = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(filter-out -static,$(LDFLAGS)) $(EXTRA_LDFLAGS)
 link_ui = $(if $(filter no,$(UI_STATIC)),$(link_dynamic),$(link))
 link_get = $(if $(filter no,$(GET_STATIC)),$(link_dynamic),$(link))
+link_serve = $(if $(filter no,$(SERVE_STATIC)),$(link_dynamic),$(link))
 
 # ---- build
 
@@ -147,7 +152,7 @@ $O/%.o: $S/%.c config.flags config.h
 	$(compile_it)
 $(call obj,$(generated_src)): $O/%.o: $O/%.c config.flags config.h
 	$(compile_it)
-$(call obj,$(filter ui/% get/% tests/%,$(all_src))): config.mk
+$(call obj,$(filter ui/% get/% serve/% tests/%,$(all_src))): config.mk
 
 # Linked by the programs and the tests: every function of src/ outside src/run and src/convert/*.c.
 engine := $O/libengine.a
@@ -192,6 +197,10 @@ qsf-get: $(call obj,$(get_src)) $(engine)
 	$(call say,LINK,$@)
 	$Q$(link_get) -o $@ $^ $(GET_LIBS) $(LIB_LIBS)
 
+qsf-serve: $(call obj,$(serve_src)) $(engine)
+	$(call say,LINK,$@)
+	$Q$(link_serve) -o $@ $^ $(SERVE_LIBS) $(LIB_LIBS)
+
 # The kernel checks link only the kernels, which must not need anything else.
 $(or $(checkkern),checkkern): $(call obj,$(checkkern_src)) $(call obj,$(kernel_src))
 	$(call say,LINK,$@)
@@ -222,7 +231,7 @@ run: qsf-chat $(filter qsf-get,$(programs))
 	@./qsf-chat $(MODEL)
 
 clean:
-	rm -rf $O san tsan fuzz arm package static qsf-chat qsf-run qsf-convert qsf-get checkkern libqsf.a compile_commands.json qsf.c qsf.h
+	rm -rf $O san tsan fuzz arm package static qsf-chat qsf-run qsf-convert qsf-get qsf-serve checkkern libqsf.a compile_commands.json qsf.c qsf.h
 
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true

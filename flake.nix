@@ -24,6 +24,7 @@
             inih
             jansson
             libdeflate
+            libmicrohttpd
             liburing
             lz4
             md4c

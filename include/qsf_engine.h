@@ -42,7 +42,7 @@ void qsf_worker_override(QSFWorker *w, const char *const *specs);
 int qsf_worker_fd(const QSFWorker *w);
 
 typedef struct QSFMessage {
-    const char *role; /* "system", "user", "assistant" */
+    const char *role; /* "system", "user", "assistant", "tool" */
     const char *content;
     size_t len;
     const char *reasoning; /* (reasoning_len) bytes: all text of QSF_EVENT_REASONING for this answer; NULL =
@@ -54,11 +54,22 @@ typedef struct QSFMessage {
                           NULL = none. With continue_last the last answer continues after exactly this, if it
                           has only tokens of the model */
     size_t exact_len;
+    const char
+        *calls; /* (calls_len) JSON: the array tool_calls of an answer, as in OpenAI's interface; NULL =
+                          none. For templates that render calls; others get what content has */
+    size_t calls_len;
+    const char *call_id, *name; /* of a tool's result: the call, and the tool; NULL = not told */
 } QSFMessage;
 
 typedef struct QSFRequest {
     const QSFMessage *messages; /* (n_messages), deep-copied */
     size_t n_messages;
+    bool raw;          /* the contents are text to continue: the chat template is not used, as if the
+                                setting template was "raw" */
+    const char *tools; /* (tools_len) JSON: an array of tools that the model may call, as in OpenAI's
+                                interface, for the template; NULL = none. A template that does not know
+                                tools: QSF_EVENT_ERROR */
+    size_t tools_len;
     bool continue_last;      /* continue the last (assistant) message */
     const char *const *stop; /* (n_stop) strings that end the answer and are not part of it; not searched
                                 for in reasoning */

@@ -113,6 +113,8 @@ typedef struct QSFSettings {
                             instead of options (--ram-budget) */
     uint64_t text_bytes; /* used by the programs, not a setting: bytes of the messages that a conversation has
                             when a model is loaded or planned again; an automatic budget has room for them */
+    uint64_t owner_bytes; /* used by the programs, not a setting: memory that the program itself takes while a
+                             model is loaded, beside what it had when that began; a part of every plan */
     uint32_t
         ctx_tokens; /* the same in tokens, when planned again; 0 = not known. An automatic context that has
                             room for them, and for 256 of an answer, keeps it */

@@ -54,6 +54,7 @@ install-data: completions
 	$(call install_to,644,$(addprefix $S/,$(models)),$(datadir)/qsf/models)
 	$(call install_to,644,$S/packaging/qsf.desktop,$(datadir)/applications)
 	$(call install_to,644,$S/packaging/qsf.svg,$(datadir)/icons/hicolor/scalable/apps)
+	$(if $(serve_src),$(call install_to,644,$S/packaging/qsf-serve.service,$(datadir)/systemd/user))
 	@$(foreach f,$(completion_files),test ! -s $O/completions/$f || { $(INSTALL) -d $(dir $(call completion_path,$f)) && \
 	    $(INSTALL) -m 644 $O/completions/$f $(call completion_path,$f); } || exit;)
 
@@ -65,6 +66,7 @@ uninstall:
 	    $(addprefix $D$(includedir)/,$(notdir $(headers))) \
 	    $(foreach p,$(man_pages),$D$(mandir)/man$(patsubst .%,%,$(suffix $p))/$(notdir $p)) \
 	    $D$(datadir)/applications/qsf.desktop $D$(datadir)/icons/hicolor/scalable/apps/qsf.svg \
+	    $D$(datadir)/systemd/user/qsf-serve.service \
 	    $(addprefix $D$(datadir)/qsf/,$(templates) $(games) $(models)) $(foreach f,$(completion_files),$(call completion_path,$f))
 	-@rmdir $D$(datadir)/qsf/templates/games $D$(datadir)/qsf/templates $D$(datadir)/qsf/models $D$(datadir)/qsf 2>/dev/null || true
 

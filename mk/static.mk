@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Static programs in static/, of the objects of this build; part of the Makefile. qsf-chat, qsf-run and
-# qsf-convert are one file with three names (packaging/static/one.c), because most of it is kernels; qsf-get
+# Static programs in static/, of the objects of this build; part of the Makefile. qsf-chat, qsf-run, qsf-convert
+# and qsf-serve are one file with these names (packaging/static/one.c), because most of it is kernels; qsf-get
 # is a program of its own.
 
 .PHONY: static
@@ -21,7 +21,7 @@ static: $(static_programs)
 $(static_libs): $S/packaging/static-libs
 	$(call say,LIBS,$(@D))
 	@rm -rf $(@D) && mkdir -p $(@D)
-	$QCC='$(CC)' AR='$(AR)' $S/packaging/static-libs $(@D) md4c $(if $(get_src),curl)
+	$QCC='$(CC)' AR='$(AR)' $S/packaging/static-libs $(@D) md4c $(if $(get_src),curl) $(if $(serve_src),libmicrohttpd)
 	@touch $@
 
 # $(call one_main,NAME,OBJECTS): one object whose only global symbol is qsf_NAME_main.
@@ -34,13 +34,14 @@ endef
 $O/static/chat.o: $(call obj,$(ui_src)) ; $(call one_main,qsf_chat_main)
 $O/static/run.o: $(call obj,$(run_src)) ; $(call one_main,qsf_run_main)
 $O/static/convert.o: $(call obj,$(convert_src)) ; $(call one_main,qsf_convert_main)
+$O/static/serve.o: $(call obj,$(serve_src)) ; $(call one_main,qsf_serve_main)
 
-static/qsf-chat: $(addprefix $O/,packaging/static/one.o packaging/static/users.o static/chat.o static/run.o static/convert.o) \
+static/qsf-chat: $(addprefix $O/,packaging/static/one.o packaging/static/users.o static/chat.o static/run.o static/convert.o $(if $(serve_src),static/serve.o)) \
     $(engine) $(static_libs)
 	$(call say,LINK,$@)
-	$Q$(link_alone) -o $@ $(filter %.o,$^) $(engine) $(UI_LIBS) $(LIB_LIBS)
+	$Q$(link_alone) -o $@ $(filter %.o,$^) $(engine) $(UI_LIBS) $(if $(serve_src),-lmicrohttpd) $(LIB_LIBS)
 
-static/qsf-run static/qsf-convert: static/qsf-chat
+static/qsf-run static/qsf-convert static/qsf-serve: static/qsf-chat
 	$(call say,LN,$@)
 	$Qln -f $< $@
 

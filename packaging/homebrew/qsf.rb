@@ -12,6 +12,7 @@ class Qsf < Formula
   depends_on "inih"
   depends_on "jansson"
   depends_on "libdeflate"
+  depends_on "libmicrohttpd"
   depends_on "liburing"
   depends_on :linux
   depends_on "lz4"

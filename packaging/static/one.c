@@ -9,13 +9,15 @@
 int qsf_chat_main(int argc, char **argv);
 int qsf_run_main(int argc, char **argv);
 int qsf_convert_main(int argc, char **argv);
+int qsf_serve_main(int argc, char **argv) __attribute__((weak)); /* only where libmicrohttpd is */
 
 static const struct {
     const char *name;
     int (*main)(int argc, char **argv);
 } programs[] = { { "qsf-chat", qsf_chat_main },
                  { "qsf-run", qsf_run_main },
-                 { "qsf-convert", qsf_convert_main } };
+                 { "qsf-convert", qsf_convert_main },
+                 { "qsf-serve", qsf_serve_main } };
 
 #define N (sizeof programs / sizeof *programs)
 
@@ -26,7 +28,8 @@ static size_t named(const char *path) {
     const char *name = slash ? slash + 1 : path;
     const size_t len = strcspn(name, " ");
     for (size_t i = 0; i < N; i++)
-        if (strlen(programs[i].name) == len && strncmp(name, programs[i].name, len) == 0) return i;
+        if (programs[i].main && strlen(programs[i].name) == len && strncmp(name, programs[i].name, len) == 0)
+            return i;
     return N;
 }
 

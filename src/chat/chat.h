@@ -19,6 +19,12 @@ typedef struct QsfMsg {
     const char *exact; /* (exact_len) of an unfinished answer: exactly what was generated
                           (src/chat/think.h); NULL = unknown */
     size_t exact_len;
+    const char *calls; /* (calls_len) JSON of an answer's tool_calls; NULL = none */
+    size_t calls_len;
+    const char *call_id, *name; /* of the result of a tool, or NULL */
+    const char *tools;          /* of the first message: (tools_len) JSON of the tools that answers may
+                                   call; NULL = none */
+    size_t tools_len;
 } QsfMsg;
 
 /* A run of rendered text. trusted: written by the template itself. */
@@ -88,14 +94,16 @@ enum {
     QSF_CHAT_CONTINUE = 2,      /* continue the last message, which is the assistant's */
     QSF_CHAT_ALLOW_SPECIAL = 4, /* special tokens in contents are parsed too (when tokenizing) */
     QSF_CHAT_CALLS = 8,         /* tool calls in answers are tool_calls of a template that takes them */
-    QSF_CHAT_REASON = 16        /* multiplied by a QsfReason */
+    QSF_CHAT_RAW = 16,          /* no template: the contents are continued (qsf_prompt_encode) */
+    QSF_CHAT_REASON = 32        /* multiplied by a QsfReason */
 };
 
 /* Renders. GENERATE opens the assistant's turn. If the last message is the assistant's and CONTINUE is set,
  * its content follows the opened turn unchanged, so that generation continues it. flags: QSF_CHAT_*. A
  * template that raises (raise_exception) or breaks a limit: QSF_E_RUNTIME with its message, after the names
  * of the file and the template. A system message that the template refuses is added before the first user
- * message. Contents are lists of typed parts where the template does not print strings. */
+ * message. Tools, for a template that does not mention them, or that are not a JSON array: QSF_E_USAGE.
+ * Contents are lists of typed parts where the template does not print strings. */
 int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsigned flags, QsfRendered *out,
                     QsfErr *err);
 

@@ -129,6 +129,14 @@ QsfJVal qsf_chat_tool_calls(QsfJMem *m, const QsfMsg *msg, size_t *len);
 /* Whether an answer of the request calls a tool and the template renders calls: name, keys and values. */
 bool qsf_chat_takes_calls(const QsfChatRequest *q);
 
+/* --- chat/json_calls.c --- */
+/* The value of JSON that a client gave: the tools of a conversation; none if there are none. */
+QsfJVal qsf_chat_tools_value(QsfJMem *m, const QsfMsg *msgs, size_t n);
+/* The tool_calls of an answer, with arguments as objects; missing if it has none. */
+QsfJVal qsf_chat_calls_value(QsfJMem *m, const QsfMsg *msg);
+/* Whether the tools and calls of messages are JSON, and the template takes them. QSF_E_USAGE. */
+int qsf_chat_check_tools(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, QsfErr *err);
+
 /* --- chat/render.c --- */
 /* qsf_chat_encode; *lost (may be NULL) as QsfRendered.lost. */
 int qsf_chat_encode_checked(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,

@@ -102,12 +102,19 @@ static QsfJVal content_value(QsfJMem *m, const QsfChatTemplate *t, const QsfMsg 
     return list;
 }
 
+static void add_name(QsfJMem *m, QsfJDict *d, const char *key, const char *name) {
+    if (name != NULL) qsf_j_dict_add(m, d, text_value(m, key), qsf_j_str(m, name, strlen(name), QSF_J_DATA));
+}
+
 /* field: the name by which the template reads reasoning, or NULL. */
 static QsfJVal message_value(QsfJMem *m, const QsfChatRequest *q, const QsfMsg *msg, const char *field) {
     QsfJVal d = qsf_j_dict(m, QSF_J_DICT, 4), body = { 0 }, calls = { 0 };
     QsfMsg content = *msg;
     if (d.type != QSF_J_DICT) return d;
-    if (q->calls) calls = qsf_chat_tool_calls(m, msg, &content.len);
+    if (msg->calls_len > 0)
+        calls = qsf_chat_calls_value(m, msg);
+    else if (q->calls)
+        calls = qsf_chat_tool_calls(m, msg, &content.len);
     if (msg->reasoning_len > 0) {
         char *text = qsf_j_alloc(m, msg->reasoning_len);
         const size_t len = text != NULL ? qsf_reasoning_plain(msg->reasoning, msg->reasoning_len, text) : 0;
@@ -118,6 +125,8 @@ static QsfJVal message_value(QsfJMem *m, const QsfChatRequest *q, const QsfMsg *
     qsf_j_dict_add(m, d.u.d, text_value(m, "content"), content_value(m, q->t, &content, body));
     if (field != NULL && body.type == QSF_J_STR) qsf_j_dict_add(m, d.u.d, text_value(m, field), body);
     if (calls.type == QSF_J_LIST) qsf_j_dict_add(m, d.u.d, text_value(m, "tool_calls"), calls);
+    add_name(m, d.u.d, "tool_call_id", msg->call_id);
+    add_name(m, d.u.d, "name", msg->name);
     return d;
 }
 
@@ -128,7 +137,7 @@ static void set_variables(const QsfChatRequest *q, QsfJinjaVars *v) {
     for (size_t i = 0; i < q->n && list.type == QSF_J_LIST; i++)
         qsf_j_append(m, list.u.l, message_value(m, q, &q->msgs[i], field));
     qsf_jinja_set(v, "messages", list);
-    qsf_jinja_set(v, "tools", qsf_j_none());
+    qsf_jinja_set(v, "tools", qsf_chat_tools_value(m, q->msgs, q->n));
     qsf_jinja_set(v, "documents", qsf_j_none());
     qsf_jinja_set(v, "add_generation_prompt", qsf_j_bool(q->generation));
     qsf_chat_reason_bind(q->switches, q->n_switches, q->reason, v);
@@ -139,7 +148,8 @@ static void set_variables(const QsfChatRequest *q, QsfJinjaVars *v) {
 
 static size_t content_bytes(const QsfChatRequest *q) {
     size_t n = 0;
-    for (size_t i = 0; i < q->n; i++) n += q->msgs[i].len + q->msgs[i].reasoning_len;
+    for (size_t i = 0; i < q->n; i++)
+        n += q->msgs[i].len + q->msgs[i].reasoning_len + q->msgs[i].calls_len + q->msgs[i].tools_len;
     return n;
 }
 

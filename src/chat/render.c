@@ -95,6 +95,8 @@ static int render_merged(const QsfChatRequest *q, QsfRendered *out, QsfErr *err)
     qsf_strbuf_add(&b, q->msgs[user].content, q->msgs[user].len);
     memcpy(msgs, q->msgs + 1, (q->n - 1) * sizeof *msgs);
     msgs[user - 1] = (QsfMsg){ .role = "user", .content = qsf_strbuf_str(&b), .len = b.len };
+    msgs[0].tools = q->msgs[0].tools;
+    msgs[0].tools_len = q->msgs[0].tools_len;
     QsfChatRequest merged = *q;
     merged.msgs = msgs;
     merged.n--;
@@ -247,7 +249,9 @@ int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsi
     q.generation = (flags & QSF_CHAT_GENERATE) && !open_end;
     q.calls = (flags & QSF_CHAT_CALLS) && qsf_chat_takes_calls(&q);
     bool merged = false;
-    int rc = render_calls(&q, &merged, out, err);
+    int rc = qsf_chat_check_tools(t, msgs, n, err);
+    if (rc != QSF_OK) return rc;
+    rc = render_calls(&q, &merged, out, err);
     out->lost = 0;
     return rc == QSF_OK ? find_lost(&q, out, merged, &out->lost, err) : rc;
 }

@@ -11,12 +11,13 @@
 
 static bool message_ok(const QSFMessage *m) {
     return m->role != NULL && (m->content != NULL || m->len == 0) &&
-           (m->reasoning != NULL || m->reasoning_len == 0) && (m->exact != NULL || m->exact_len == 0);
+           (m->reasoning != NULL || m->reasoning_len == 0) && (m->exact != NULL || m->exact_len == 0) &&
+           (m->calls != NULL || m->calls_len == 0);
 }
 
 bool qsf_request_ok(const QSFRequest *r) {
     if (r == NULL || (r->messages == NULL && r->n_messages > 0) || (r->stop == NULL && r->n_stop > 0) ||
-        (r->tokens == NULL && r->n_tokens > 0))
+        (r->tokens == NULL && r->n_tokens > 0) || (r->tools == NULL && r->tools_len > 0))
         return false;
     for (size_t i = 0; i < r->n_messages; i++)
         if (!message_ok(&r->messages[i])) return false;
@@ -28,15 +29,19 @@ bool qsf_request_ok(const QSFRequest *r) {
 /* The tokens of an answer that is evaluated. */
 static size_t n_tokens(const QSFRequest *r) { return r->score ? r->n_tokens : 0; }
 
+static size_t name_len(const char *name) { return name != NULL ? strlen(name) : 0; }
+
 static size_t block_bytes(const QSFRequest *r) {
     size_t n = sizeof(QsfRequestCopy) + r->n_messages * sizeof(QsfMsg) + r->n_stop * sizeof(char *);
     n += n_tokens(r) * sizeof *r->tokens;
     for (size_t i = 0; i < r->n_messages; i++) {
         const QSFMessage *m = &r->messages[i];
         n += strlen(m->role) + 1 + m->len + 1 + m->reasoning_len + 1 + m->exact_len + 1;
+        n += m->calls_len + 1 + name_len(m->call_id) + 1 + name_len(m->name) + 1;
     }
     for (size_t i = 0; i < r->n_stop; i++) n += strlen(r->stop[i]) + 1;
     if (r->grammar != NULL) n += r->grammar_len + 1;
+    if (r->tools != NULL) n += r->tools_len + 1;
     return n + (r->snapshot != NULL ? strlen(r->snapshot) + 1 : 0);
 }
 
@@ -52,8 +57,9 @@ static const char *put(char **at, const char *s, size_t len) {
 size_t qsf_request_text_bytes(const QSFRequest *r) {
     size_t n = n_tokens(r);
     for (size_t i = 0; i < r->n_messages; i++)
-        n += r->messages[i].len + r->messages[i].reasoning_len + r->messages[i].exact_len;
-    return n;
+        n += r->messages[i].len + r->messages[i].reasoning_len + r->messages[i].exact_len +
+             r->messages[i].calls_len;
+    return n + r->tools_len;
 }
 
 static QsfRequestCopy *copy(const QSFRequest *r) {
@@ -61,6 +67,7 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
     if (c == NULL) return NULL;
     *c = (QsfRequestCopy){ .n_messages = r->n_messages,
                            .n_stop = r->n_stop,
+                           .raw = r->raw,
                            .continue_last = r->continue_last || r->score,
                            .score = r->score,
                            .branch = r->score ? 0 : r->branch,
@@ -85,11 +92,19 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
         c->messages[i].content = put(&at, m->content, m->len);
         c->messages[i].reasoning = put(&at, m->reasoning, m->reasoning_len);
         c->messages[i].exact = put(&at, m->exact, m->exact_len);
+        c->messages[i].calls_len = m->calls_len;
+        c->messages[i].calls = put(&at, m->calls, m->calls_len);
+        c->messages[i].call_id = m->call_id != NULL ? put(&at, m->call_id, strlen(m->call_id)) : NULL;
+        c->messages[i].name = m->name != NULL ? put(&at, m->name, strlen(m->name)) : NULL;
     }
     for (size_t i = 0; i < r->n_stop; i++) c->stop[i] = put(&at, r->stop[i], strlen(r->stop[i]));
     if (r->grammar != NULL) c->grammar = put(&at, r->grammar, r->grammar_len);
     c->grammar_len = c->grammar != NULL ? r->grammar_len : 0;
     c->grammar_kind = c->grammar != NULL ? r->grammar_kind : (uint8_t)QSF_GRAMMAR_NONE;
+    if (r->tools != NULL) c->tools = put(&at, r->tools, r->tools_len);
+    c->tools_len = c->tools != NULL ? r->tools_len : 0;
+    if (r->n_messages > 0) c->messages[0].tools = c->tools;
+    if (r->n_messages > 0) c->messages[0].tools_len = c->tools_len;
     if (r->snapshot != NULL) c->snapshot = put(&at, r->snapshot, strlen(r->snapshot));
     return c;
 }
@@ -105,7 +120,8 @@ QsfRequestCopy *qsf_request_copy(const QSFRequest *r, uint64_t refused) {
 
 unsigned qsf_request_chat_flags(const QsfRequestCopy *r, const QSFParams *p) {
     return (r->continue_last ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE) |
-           (p->allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0) | QSF_CHAT_REASON * p->reasoning;
+           (p->allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0) | (r->raw ? QSF_CHAT_RAW : 0) |
+           QSF_CHAT_REASON * p->reasoning;
 }
 
 /* ---- prompts ---- */
@@ -167,26 +183,31 @@ static uint64_t messages_need(const QsfRuntime *r, const QsfMsg *msgs, size_t n)
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++) {
         sum += qsf_prompt_need(r, msgs[i].content, msgs[i].len);
-        sum += (msgs[i].reasoning_len + msgs[i].exact_len) * (uint64_t)QSF_REQUEST_BYTES;
+        sum += (msgs[i].reasoning_len + msgs[i].exact_len + msgs[i].calls_len + msgs[i].tools_len) *
+               (uint64_t)QSF_REQUEST_BYTES;
     }
     return sum;
 }
 
 static uint64_t text_bytes(const QsfMsg *msgs, size_t n) {
     uint64_t sum = 0;
-    for (size_t i = 0; i < n; i++) sum += msgs[i].len + msgs[i].reasoning_len + msgs[i].exact_len;
+    for (size_t i = 0; i < n; i++)
+        sum += msgs[i].len + msgs[i].reasoning_len + msgs[i].exact_len + msgs[i].calls_len +
+               msgs[i].tools_len;
     return sum;
 }
 
 int qsf_prompt_encode(QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err) {
     const uint64_t bytes = text_bytes(msgs, n) * QSF_REQUEST_BYTES;
+    const bool raw = flags & QSF_CHAT_RAW;
     int rc = n > 0 ? check_newest(r, &msgs[n - 1], err) : QSF_OK;
     if (rc == QSF_OK)
         rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation", err);
     if (rc == QSF_OK) {
         ids->ledger = &r->ledger;
-        rc = qsf_think_encode(&r->think, r->tmpl, r->tok, msgs, n, flags, ids, where, err);
+        rc = raw ? qsf_think_encode(&r->think_raw, NULL, r->tok, msgs, n, flags, ids, where, err)
+                 : qsf_think_encode(&r->think, r->tmpl, r->tok, msgs, n, flags, ids, where, err);
         qsf_ledger_release(&r->ledger, QSF_MEM_TRANSCRIPT, bytes);
     }
     if (rc == QSF_E_BUDGET && r->fwd != NULL) qsf_prompt_advise(r, messages_need(r, msgs, n), err);

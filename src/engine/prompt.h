@@ -17,6 +17,9 @@ typedef struct QsfRequestCopy {
     size_t text_bytes; /* of all messages */
     uint64_t refused;  /* not 0: the messages were not copied, because their text does not fit in the budget;
                           what their prompt needs (qsf_prompt_need) */
+    bool raw;          /* as QSFRequest.raw */
+    const char *tools; /* (tools_len) as QSFRequest.tools */
+    size_t tools_len;
     bool continue_last;
     uint32_t max_tokens;  /* 0 = none */
     const char *snapshot; /* NULL = none */
@@ -62,9 +65,9 @@ uint64_t qsf_prompt_budget(const QsfModel *m, const QsfPlanOptions *o, uint64_t 
  * `need` bytes; to no other error. Returns err->code. */
 int qsf_prompt_advise(const QsfRuntime *r, uint64_t need, QsfErr *err);
 
-/* As qsf_think_encode with the template and the vocabulary of r. ids, which must be empty, and all memory for
- * making them are charged to the ledger. Also QSF_E_BUDGET, whose message ends with the smallest budget that
- * works, and QSF_E_CONTEXT for a newest message that does not fit in the context. */
+/* As qsf_think_encode with the template, unless flags have QSF_CHAT_RAW, and the vocabulary of r. ids, which
+ * must be empty, and all memory for making them are charged to the ledger. Also QSF_E_BUDGET, whose message
+ * ends with the smallest budget that works, and QSF_E_CONTEXT for a newest message that does not fit in the context. */
 int qsf_prompt_encode(QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err);
 

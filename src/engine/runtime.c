@@ -183,6 +183,7 @@ int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err) {
     qsf_hold_close(r); /* which tokens end an answer has changed */
     const char *text = t != NULL ? qsf_chat_template_source(t) : NULL;
     qsf_think_detect(&r->think, r->tok, text, text != NULL ? strlen(text) : 0);
+    qsf_think_detect(&r->think_raw, r->tok, NULL, 0);
     return QSF_OK;
 }
 

@@ -71,6 +71,7 @@ typedef struct QsfRuntime {
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer; banned by ignore_eos */
     size_t n_eog;
     QsfThink think;                   /* how the model reasons, by template and vocabulary */
+    QsfThink think_raw;               /* the same without the template */
     uint64_t hold_reserved;           /* bytes that the plan keeps free for a grammar */
     uint64_t hold_compiled;           /* of the last grammar, compiled */
     struct QsfConstraint *constraint; /* of the last answer with a grammar (hold.h), or NULL */

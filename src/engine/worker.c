@@ -215,7 +215,7 @@ static uint64_t request_need(const QsfRuntime *r, const QSFRequest *q) {
     for (size_t i = 0; i < q->n_messages; i++) {
         const QSFMessage *m = &q->messages[i];
         if (m->len > 0) sum += qsf_prompt_need(r, m->content, m->len);
-        sum += (m->reasoning_len + m->exact_len) * (uint64_t)QSF_REQUEST_BYTES;
+        sum += (m->reasoning_len + m->exact_len + m->calls_len) * (uint64_t)QSF_REQUEST_BYTES;
     }
     return sum;
 }

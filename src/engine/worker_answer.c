@@ -203,7 +203,7 @@ static void publish_exact(QSFWorker *w, const Asked *q, const QsfGeneration *g) 
         QSF_OK)
         return;
     bool ok = add_continued(last, &q->where, &b) &&
-              add_generated(w, &prompt, g, w->rt.tmpl == NULL || last != NULL, &b, &special);
+              add_generated(w, &prompt, g, w->rt.tmpl == NULL || r->raw || last != NULL, &b, &special);
     if (ok && (q->where.exact || special)) qsf_worker_set_text(w, &w->text_answer, qsf_strbuf_take(&b, NULL));
     qsf_strbuf_free(&b);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
@@ -235,7 +235,7 @@ static QsfGenerate generation(QSFWorker *w, const Asked *q, const QsfHoldText *g
         .score = r->score,
         .chosen = r->branch > 0,
         .chosen_id = r->branch_id,
-        .continues = w->rt.tmpl == NULL || (r->continue_last && !r->score),
+        .continues = w->rt.tmpl == NULL || r->raw || (r->continue_last && !r->score),
         .grammar = grammar->text != NULL ? grammar : NULL,
         .written = last != NULL ? last->content : NULL,
         .n_written = last != NULL ? last->len : 0,

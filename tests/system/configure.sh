@@ -212,28 +212,28 @@ asked() {
 
 manager apt-get dpkg-query
 install_deps
-asked 'apt-get install -y --no-install-recommends gcc libc6-dev make pkg-config libncurses-dev libreadline-dev libmd4c-dev libutf8proc-dev libpcre2-dev libjansson-dev libinih-dev libcurl4-openssl-dev nettle-dev libdeflate-dev liblz4-dev libzstd-dev libcmocka-dev liburing-dev tmux procps' apt-get
+asked 'apt-get install -y --no-install-recommends gcc libc6-dev make pkg-config libncurses-dev libreadline-dev libmd4c-dev libutf8proc-dev libpcre2-dev libjansson-dev libinih-dev libcurl4-openssl-dev nettle-dev libmicrohttpd-dev libdeflate-dev liblz4-dev libzstd-dev libcmocka-dev liburing-dev tmux procps' apt-get
 asked 'apt-get update' apt-get
 expect_rc 1 'no compiler after a fake installation'
 expect_text 'no C compiler found' 'after the installation configure goes on'
 manager apt-get dpkg-query
 install_deps HAVE_PKG='gcc make tmux' CC=clang
-asked 'apt-get install -y --no-install-recommends clang libc6-dev pkg-config libncurses-dev libreadline-dev libmd4c-dev libutf8proc-dev libpcre2-dev libjansson-dev libinih-dev libcurl4-openssl-dev nettle-dev libdeflate-dev liblz4-dev libzstd-dev libcmocka-dev liburing-dev procps' 'apt-get, some there, CC=clang'
+asked 'apt-get install -y --no-install-recommends clang libc6-dev pkg-config libncurses-dev libreadline-dev libmd4c-dev libutf8proc-dev libpcre2-dev libjansson-dev libinih-dev libcurl4-openssl-dev nettle-dev libmicrohttpd-dev libdeflate-dev liblz4-dev libzstd-dev libcmocka-dev liburing-dev procps' 'apt-get, some there, CC=clang'
 manager dnf rpm
 install_deps
-asked 'dnf install -y gcc glibc-devel make pkgconf-pkg-config ncurses-devel readline-devel md4c-devel utf8proc-devel pcre2-devel jansson-devel inih-devel libcurl-devel nettle-devel libdeflate-devel lz4-devel libzstd-devel libcmocka-devel liburing-devel tmux procps-ng' dnf
+asked 'dnf install -y gcc glibc-devel make pkgconf-pkg-config ncurses-devel readline-devel md4c-devel utf8proc-devel pcre2-devel jansson-devel inih-devel libcurl-devel nettle-devel libmicrohttpd-devel libdeflate-devel lz4-devel libzstd-devel libcmocka-devel liburing-devel tmux procps-ng' dnf
 manager zypper rpm
 install_deps
-asked 'zypper --non-interactive install gcc glibc-devel make pkg-config ncurses-devel readline-devel md4c-devel utf8proc-devel pcre2-devel libjansson-devel libinih-devel libcurl-devel libnettle-devel libdeflate-devel liblz4-devel libzstd-devel libcmocka-devel liburing-devel tmux procps' zypper
+asked 'zypper --non-interactive install gcc glibc-devel make pkg-config ncurses-devel readline-devel md4c-devel utf8proc-devel pcre2-devel libjansson-devel libinih-devel libcurl-devel libnettle-devel libmicrohttpd-devel libdeflate-devel liblz4-devel libzstd-devel libcmocka-devel liburing-devel tmux procps' zypper
 manager pacman ''
 install_deps
-asked 'pacman -Sy --needed --noconfirm gcc glibc make pkgconf ncurses readline md4c libutf8proc pcre2 jansson libinih curl nettle libdeflate lz4 zstd cmocka liburing tmux procps-ng' pacman
+asked 'pacman -Sy --needed --noconfirm gcc glibc make pkgconf ncurses readline md4c libutf8proc pcre2 jansson libinih curl nettle libmicrohttpd libdeflate lz4 zstd cmocka liburing tmux procps-ng' pacman
 manager apk ''
 install_deps
-asked 'apk add -U gcc musl-dev make pkgconf ncurses-dev readline-dev md4c-dev utf8proc-dev pcre2-dev jansson-dev inih-dev curl-dev nettle-dev libdeflate-dev lz4-dev zstd-dev cmocka-dev liburing-dev tmux procps' apk
+asked 'apk add -U gcc musl-dev make pkgconf ncurses-dev readline-dev md4c-dev utf8proc-dev pcre2-dev jansson-dev inih-dev curl-dev nettle-dev libmicrohttpd-dev libdeflate-dev lz4-dev zstd-dev cmocka-dev liburing-dev tmux procps' apk
 manager brew ''
 install_deps FAKE_OS=Darwin FAKE_UID=501
-asked 'brew install make pkgconf ncurses readline md4c utf8proc pcre2 jansson inih curl nettle libdeflate lz4 zstd cmocka tmux' brew
+asked 'brew install make pkgconf ncurses readline md4c utf8proc pcre2 jansson inih curl nettle libmicrohttpd libdeflate lz4 zstd cmocka tmux' brew
 
 # All packages are installed: the manager is not even called.
 manager apt-get dpkg-query
@@ -244,7 +244,7 @@ expect_text 'all present' 'everything installed'
 # Not root: sudo if available, otherwise the exact command and a failure.
 manager apk 'sudo'
 install_deps FAKE_UID=1000
-asked 'sudo apk add -U gcc musl-dev make pkgconf ncurses-dev readline-dev md4c-dev utf8proc-dev pcre2-dev jansson-dev inih-dev curl-dev nettle-dev libdeflate-dev lz4-dev zstd-dev cmocka-dev liburing-dev tmux procps' 'not root'
+asked 'sudo apk add -U gcc musl-dev make pkgconf ncurses-dev readline-dev md4c-dev utf8proc-dev pcre2-dev jansson-dev inih-dev curl-dev nettle-dev libmicrohttpd-dev libdeflate-dev lz4-dev zstd-dev cmocka-dev liburing-dev tmux procps' 'not root'
 manager apk ''
 install_deps FAKE_UID=1000
 expect_rc 1 'not root, no sudo'

@@ -49,6 +49,7 @@ allowed() {
     src/run/*) echo "$engine src/run/* src/svg/* src/engine/* src/measure/* src/cli/* api" ;;
     ui/*) echo 'ui/* api' ;;
     get/*) echo 'get/* src/base/* src/cli/signals.h src/model/model.h api' ;;
+    serve/*) echo 'serve/* src/base/* src/cli/signals.h api' ;;
     esac
 }
 
@@ -77,6 +78,7 @@ door() {
     md4c*.h) where=ui/md/parse.c ;;
     curl/*) where=get/http.c ;;
     nettle/*) where='get/hash.h get/hash.c' ;;
+    microhttpd.h) where=serve/http.c ;;
     utf8proc.h) where=src/base/unicode.c ;;
     pcre2*.h) where=src/token/regex.c ;;
     jansson.h) where=src/base/json.c ;;
@@ -113,7 +115,7 @@ kernel_header() {
     esac
 }
 
-find src ui get kernels include -name '*.[ch]' | sort >"$work/files"
+find src ui get serve kernels include -name '*.[ch]' | sort >"$work/files"
 [ -s "$work/files" ] || fail "no sources found below $QSF_SRCDIR"
 
 # One line for each: FILE, a tab, what it includes. One process, because hundreds take seconds.

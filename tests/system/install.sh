@@ -18,6 +18,7 @@ find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
     done
     [ ! -f "$QSF_SRCDIR/ui/main.c" ] || echo /o/b/qsf-chat
     [ ! -x qsf-get ] || echo /o/b/qsf-get
+    [ ! -x qsf-serve ] || echo /o/b/qsf-serve
     printf '%s\n' /o/l/libqsf.a /o/l/pkgconfig/qsf.pc /o/i/qsf.h /o/i/qsf_engine.h /o/i/qsf_settings.h
     for f in "$QSF_SRCDIR"/man/*.[15]; do
         [ ! -f "$f" ] || echo "/o/m/man${f##*.}/${f##*/}"
@@ -32,7 +33,8 @@ find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
         [ ! -f "$f" ] || echo "/o/d/qsf/models/${f##*/}"
     done
     printf '%s\n' /o/d/applications/qsf.desktop /o/d/icons/hicolor/scalable/apps/qsf.svg
-    for p in qsf-run qsf-chat qsf-convert qsf-get; do
+    [ ! -x qsf-serve ] || echo /o/d/systemd/user/qsf-serve.service
+    for p in qsf-run qsf-chat qsf-convert qsf-get qsf-serve; do
         [ -x "$p" ] || continue
         printf '%s\n' "/o/d/bash-completion/completions/$p" "/o/z/_$p" "/o/d/fish/vendor_completions.d/$p.fish"
     done

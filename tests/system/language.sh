@@ -20,7 +20,7 @@ documents() {
     done
 }
 help_texts() {
-    for program in qsf-chat qsf-run qsf-convert qsf-get; do
+    for program in qsf-chat qsf-run qsf-convert qsf-get qsf-serve; do
         "$QSF_BUILDDIR/$program" --help </dev/null 2>&1 | sed "s/^/$program --help: /"
     done
     printf '/help\n' | "$QSF_BUILDDIR/qsf-chat" --plain 2>&1 | sed 's,^,/help: ,'

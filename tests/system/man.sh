@@ -22,7 +22,8 @@ man_options() {
 }
 
 tried=0
-for program in qsf-run qsf-chat qsf-convert qsf-get; do
+for program in qsf-run qsf-chat qsf-convert qsf-get qsf-serve; do
+    [ "$program" != qsf-serve ] || [ "$(config HAVE_SERVE)" = 1 ] || continue
     page=$QSF_SRCDIR/man/$program.1
     exe=$QSF_BUILDDIR/$program
     if [ ! -x "$exe" ] && [ ! -f "$page" ]; then continue; fi

@@ -20,7 +20,7 @@ done
 
 # configure has the names of the packages of each system: apt-get) packages='cc=gcc ...'.
 packages_of() { sed -n "/^$1) packages=/,/;;/p" configure | tr " '" '\n\n' | sed -n "s/^$2=//p" | grep -vx -e -; }
-for need in curses readline md4c utf8proc pcre2 jansson inih curl nettle deflate lz4 zstd uring; do
+for need in curses readline md4c utf8proc pcre2 jansson inih curl nettle microhttpd deflate lz4 zstd uring; do
     name=$(packages_of pacman $need)
     # shellcheck disable=SC2016
     bash -c '. "$1"; printf "%s\n" "${depends[@]}"' - $pkgbuild | grep -qxF "${name:-?}" ||

@@ -113,7 +113,7 @@ if [ -w /dev/full ]; then
     full "$run" "$tiny" -p a -n 5 --ignore-eos
     full "$run" "$tiny" -p a -n 5 --json
     for option in --help --version; do
-        for program in qsf-run qsf-chat qsf-convert qsf-get; do
+        for program in qsf-run qsf-chat qsf-convert qsf-get qsf-serve; do
             [ ! -x "$QSF_BUILDDIR/$program" ] || full "$QSF_BUILDDIR/$program" $option
         done
     done

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Requests to the engine, and its events: implements answer.h. */
+#include "serve/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "qsf_log.h"
+#include "serve/calls.h"
+#include "src/base/clock.h"
+#include "src/base/err.h"
+
+/* ---- the end of a job ---- */
+
+static void lock(ServeAnswer *a) { pthread_mutex_lock(&a->server->lock); }
+static void unlock(ServeAnswer *a) { pthread_mutex_unlock(&a->server->lock); }
+
+/* Under the lock. */
+static void finish(ServeAnswer *a) {
+    ServeJob *job = a->job;
+    job->state = SERVE_ENDED;
+    job->ended_ns = qsf_now_ns();
+    if (a->server->running == job) a->server->running = NULL;
+    serve_http_wake(job);
+    serve_job_release(job);
+    a->job = NULL;
+}
+
+static void fail(ServeAnswer *a, int status, const char *code, const char *message) {
+    lock(a);
+    serve_error_set(&a->job->error, status, code, NULL, "%s", message);
+    finish(a);
+    unlock(a);
+}
+
+/* ---- the beginning ---- */
+
+static QSFRequest request_of(const ServeAnswer *a, const ServeRequest *r, const char *snapshot) {
+    return (QSFRequest){ .messages = r->messages,
+                         .n_messages = r->n_messages,
+                         .raw = !r->chat,
+                         .tools = r->tools,
+                         .tools_len = r->tools_len,
+                         .continue_last = r->continue_last,
+                         .stop = r->stop,
+                         .n_stop = r->n_stop,
+                         .snapshot = snapshot,
+                         .snapshot_limit = a->slots->limit,
+                         .grammar_kind = r->grammar_kind,
+                         .grammar = r->grammar,
+                         .grammar_len = r->grammar_len };
+}
+
+void serve_answer_begin(ServeAnswer *a, ServeJob *job) {
+    QSFWorker *w = a->server->worker;
+    ServeRequest *r = &job->request;
+    a->job = job;
+    a->cancelled = false;
+    a->row = a->text_end = a->reasoning_end = 0;
+    job->began_ns = qsf_now_ns();
+    qsf_worker_model_defaults(w, &r->settings);
+    qsf_worker_set_params(w, &r->settings.params);
+    const QSFRequest q = request_of(a, r, serve_slots_choose(a->slots, r));
+    a->id = qsf_worker_submit(w, &q);
+    if (a->id == 0) {
+        fail(a, 500, NULL, "out of memory");
+        return;
+    }
+    lock(a);
+    if (r->echo) qsf_strbuf_add(&job->text, r->messages[0].content, r->messages[0].len);
+    job->shown = job->text.len;
+    serve_job_drop_body(job);
+    unlock(a);
+}
+
+/* ---- events ---- */
+
+static void cancel(ServeAnswer *a) {
+    if (!a->cancelled) qsf_worker_cancel(a->server->worker);
+    a->cancelled = true;
+}
+
+/* What clients get of the reasoning: it only grows. */
+static void update_plain(ServeJob *job) {
+    char *plain = malloc(job->reasoning.len + 1);
+    if (plain == NULL) return;
+    const size_t len = qsf_reasoning_plain(qsf_strbuf_str(&job->reasoning), job->reasoning.len, plain);
+    if (len > job->plain.len && memcmp(plain, qsf_strbuf_str(&job->plain), job->plain.len) == 0)
+        qsf_strbuf_add(&job->plain, plain + job->plain.len, len - job->plain.len);
+    free(plain);
+}
+
+static void take_text(ServeAnswer *a, const QSFEvent *e) {
+    ServeJob *job = a->job;
+    lock(a);
+    if (e->type == QSF_EVENT_REASONING) {
+        qsf_strbuf_add(&job->reasoning, e->text, e->text_len);
+        update_plain(job);
+    } else {
+        qsf_strbuf_add(&job->text, e->text, e->text_len);
+        job->shown = job->request.tools != NULL
+                         ? serve_calls_before(qsf_strbuf_str(&job->text), job->text.len)
+                         : job->text.len;
+    }
+    const bool ok = serve_job_charge(job) && qsf_strbuf_ok(&job->text) && qsf_strbuf_ok(&job->reasoning);
+    if (!ok)
+        serve_error_set(&job->error, 503, "answer_too_large", NULL,
+                        "the server has no more memory for answers that wait to be read");
+    unlock(a);
+    if (!ok) cancel(a);
+}
+
+/* With tools: the calls in the text, which is cut before them. */
+static void take_calls(ServeJob *job) {
+    size_t before;
+    if (job->request.tools == NULL) return;
+    const size_t n = serve_calls_read(qsf_strbuf_str(&job->text), job->text.len, job->request.one_call,
+                                      job->request.stream, &before, &job->calls);
+    job->shown = n > 0 ? before : job->text.len;
+    if (job->shown < job->sent_text) job->shown = job->sent_text;
+    if (n > 0) job->end.finish = "tool_calls";
+}
+
+static void count(ServeAnswer *a, const QSFEvent *e) {
+    ServeCounters *c = &a->server->counters;
+    const uint64_t took = qsf_now_ns() - a->job->began_ns;
+    c->answers++;
+    c->prompt_tokens += e->prompt_tokens;
+    c->cached_tokens += e->reused_tokens;
+    c->tokens += e->tokens;
+    c->answer_ns += took;
+    qsf_log("answer", "prompt %u tokens (%u reused), answer %u tokens in %.3f s, stop %s, seed %llu",
+            e->prompt_tokens, e->reused_tokens, e->tokens, (double)took / 1e9, qsf_stop_name(e->stop),
+            (unsigned long long)e->seed);
+}
+
+static void take_done(ServeAnswer *a, const QSFEvent *e) {
+    ServeJob *job = a->job;
+    const bool ended = e->stop == QSF_STOP_EOS || e->stop == QSF_STOP_STRING;
+    if (ended) serve_slots_answered(a->slots, qsf_strbuf_str(&job->text), job->text.len);
+    lock(a);
+    job->end = (ServeEnd){ .finish = ended ? "stop" : "length",
+                           .prompt_tokens = e->prompt_tokens,
+                           .cached_tokens = e->reused_tokens,
+                           .tokens = e->tokens,
+                           .reasoning_tokens = e->reasoning_tokens,
+                           .seed = e->seed };
+    take_calls(job);
+    if (a->server->stopping && !job->begun && job->text.len == 0)
+        serve_error_set(&job->error, 503, "stopping", NULL, "the server is stopping");
+    count(a, e);
+    (void)serve_job_charge(job);
+    finish(a);
+    unlock(a);
+}
+
+/* Before a token was generated, what fails is the prompt: its template, its grammar, its length. */
+static void take_error(ServeAnswer *a, const QSFEvent *e) {
+    const bool prompt = a->job->text.len == 0 && a->job->reasoning.len == 0 && !e->file;
+    switch (e->code) {
+    case QSF_E_CONTEXT: fail(a, 400, "context_length_exceeded", e->text); break;
+    case QSF_E_BUDGET: fail(a, 413, "ram_budget_exceeded", e->text); break;
+    case QSF_E_USAGE: fail(a, 400, NULL, e->text); break;
+    default: fail(a, prompt && e->code == QSF_E_RUNTIME ? 400 : 500, NULL, e->text);
+    }
+}
+
+void serve_answer_event(ServeAnswer *a, const QSFEvent *e) {
+    if (e->type == QSF_EVENT_NOTICE) qsf_log("notice", "%s", e->text);
+    if (a->job == NULL || e->request != a->id) return;
+    switch (e->type) {
+    case QSF_EVENT_TEXT:
+    case QSF_EVENT_REASONING: take_text(a, e); break;
+    case QSF_EVENT_DONE:
+        serve_logprobs_add(a);
+        take_done(a, e);
+        break;
+    case QSF_EVENT_ERROR:
+        qsf_log("error", "%s", e->text);
+        take_error(a, e);
+        break;
+    default: break;
+    }
+}
+
+void serve_answer_deliver(ServeAnswer *a) {
+    if (a->job == NULL) return;
+    serve_logprobs_add(a);
+    lock(a);
+    const bool gone = a->job->connection == NULL;
+    if (!gone && a->job->request.stream && serve_job_ready(a->job)) serve_http_wake(a->job);
+    unlock(a);
+    if (gone) cancel(a);
+}

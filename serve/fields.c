@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The fields of a request, a row each. Names are those of OpenAI's interface, and for what it lacks those
+ * that ggml-org/llama.cpp (tools/server/README.md) and vllm-project/vllm use. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "serve/reader.h"
+
+typedef struct Field Field;
+struct Field {
+    const char *name;
+    bool (*read)(ServeReader *rd, const Field *f); /* NULL: the value is ignored */
+    const char *setting;                           /* that it sets, or NULL */
+    bool only_chat, only_text;
+};
+
+static bool is_word(const ServeSlice *s, const char *word) {
+    return s->len == strlen(word) && memcmp(s->text, word, s->len) == 0;
+}
+
+/* ---- settings ---- */
+
+static bool set(ServeReader *rd, const char *setting, const char *value) {
+    char err[300];
+    const QSFSetting *row = qsf_setting_find(setting);
+    if (row != NULL && qsf_setting_set(&rd->r->settings, row, value, err, sizeof err) == 0) return true;
+    return serve_reader_fail(rd, "%s", row != NULL ? err : "no such setting");
+}
+
+static bool read_setting(ServeReader *rd, const Field *f) {
+    char text[40];
+    double v;
+    if (!serve_reader_number(rd, &v)) return false;
+    (void)snprintf(text, sizeof text, fabs(v) < 1e9 && !(v > floor(v)) ? "%.0f" : "%.9g", v);
+    return set(rd, f->setting, text);
+}
+
+static bool read_switch(ServeReader *rd, const Field *f) {
+    bool on;
+    return serve_reader_bool(rd, &on) && set(rd, f->setting, on ? "on" : "off");
+}
+
+/* Larger than what a double holds; -1 is a random one, as in llama.cpp. */
+static bool read_seed(ServeReader *rd, const Field *f) {
+    ServeSlice s;
+    char text[32];
+    if (!serve_reader_is(rd, '0')) return serve_reader_fail(rd, "expected a whole number");
+    if (!serve_reader_raw(rd, &s)) return false;
+    (void)snprintf(text, sizeof text, "%.*s", (int)(s.len < 31 ? s.len : 31), s.text);
+    return set(rd, f->setting, strcmp(text, "-1") == 0 ? "random" : text);
+}
+
+/* {"ID": X, ...} as the setting has it, "#ID=X,..." */
+static bool read_bias(ServeReader *rd, const Field *f) {
+    char list[QSF_SETTING_TEXT];
+    size_t n = 0;
+    bool first = true, more = true;
+    if (!serve_reader_enter(rd, '{')) return false;
+    while (serve_reader_next(rd, '{', &first, &more) && more) {
+        double v;
+        const char *id = qsf_strbuf_str(&rd->key);
+        if (rd->key.len == 0 || strspn(id, "0123456789") != rd->key.len)
+            return serve_reader_fail(rd, "expected the number of a token instead of \"%.40s\"", id);
+        const int k = snprintf(list + n, sizeof list - n, "%s#%.12s=", n > 0 ? "," : "", id);
+        n += (size_t)k;
+        if (!serve_reader_number(rd, &v)) return false;
+        if (v < -100 || v > 100) return serve_reader_fail(rd, "expected numbers from -100 to 100");
+        if (n < sizeof list) n += (size_t)snprintf(list + n, sizeof list - n, "%.6g", v);
+        if (n >= sizeof list)
+            return serve_reader_fail(rd, "more tokens than fit in %zu bytes of \"#ID=X,\"", sizeof list - 1);
+    }
+    return rd->error->status == 0 && (n == 0 || set(rd, f->setting, list));
+}
+
+/* An array of names of stages. */
+static bool read_samplers(ServeReader *rd, const Field *f) {
+    char list[QSF_SETTING_LINE];
+    size_t n = 0;
+    bool first = true, more = true;
+    if (!serve_reader_enter(rd, '[')) return false;
+    while (serve_reader_next(rd, '[', &first, &more) && more) {
+        ServeSlice s;
+        if (!serve_reader_string(rd, &s)) return false;
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? "," : "", s.text);
+        if (n >= sizeof list) return serve_reader_fail(rd, "too many stages");
+    }
+    return rd->error->status == 0 && (n == 0 || set(rd, f->setting, list));
+}
+
+/* ---- reasoning ---- */
+
+static bool read_effort(ServeReader *rd, const Field *f) {
+    static const char *const words[][2] = {
+        { "none", "off" }, { "minimal", "low" }, { "low", "low" }, { "medium", "medium" }, { "high", "high" }
+    };
+    ServeSlice s;
+    (void)f;
+    if (!serve_reader_string(rd, &s)) return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is_word(&s, words[i][0])) return set(rd, "reasoning", words[i][1]);
+    return serve_reader_fail(rd, "expected none, minimal, low, medium or high");
+}
+
+/* Of the variables of a template only those that switch reasoning have a meaning for every model. */
+static bool read_template_values(ServeReader *rd, const Field *f) {
+    bool first = true, more = true, on;
+    if (!serve_reader_enter(rd, '{')) return false;
+    while (serve_reader_next(rd, '{', &first, &more) && more) {
+        const char *key = qsf_strbuf_str(&rd->key);
+        if (strcmp(key, "enable_thinking") == 0 || strcmp(key, "thinking") == 0) {
+            if (!serve_reader_bool(rd, &on) || !set(rd, "reasoning", on ? "on" : "off")) return false;
+        } else if (strcmp(key, "reasoning_effort") == 0) {
+            if (!read_effort(rd, f)) return false;
+        } else {
+            return serve_reader_fail(rd, "the variable \"%.40s\" is not supported", key);
+        }
+    }
+    return rd->error->status == 0;
+}
+
+/* ---- the answer ---- */
+
+static bool read_max_tokens(ServeReader *rd, const Field *f) {
+    uint32_t n;
+    (void)f;
+    if (!serve_reader_count(rd, 1000000000, &n)) return false;
+    if (n == 0) return serve_reader_fail(rd, "expected 1 or more");
+    rd->r->settings.params.max_tokens = (int32_t)n;
+    return rd->r->max_tokens_set = true;
+}
+
+static bool add_stop(ServeReader *rd) {
+    ServeSlice s;
+    if (rd->r->n_stop == SERVE_STOPS) return serve_reader_fail(rd, "more than %u strings", SERVE_STOPS);
+    if (!serve_reader_string(rd, &s)) return false;
+    if (s.len == 0 || memchr(s.text, 0, s.len) != NULL)
+        return serve_reader_fail(rd, "a string must not be empty, and have no NUL");
+    rd->r->stop[rd->r->n_stop++] = s.text;
+    return true;
+}
+
+static bool read_stop(ServeReader *rd, const Field *f) {
+    bool first = true, more = true;
+    (void)f;
+    rd->r->n_stop = 0;
+    if (serve_reader_is(rd, '"')) return add_stop(rd);
+    if (!serve_reader_enter(rd, '[')) return false;
+    while (serve_reader_next(rd, '[', &first, &more) && more)
+        if (!add_stop(rd)) return false;
+    return rd->error->status == 0;
+}
+
+static bool read_one(ServeReader *rd, const Field *f) {
+    double v;
+    (void)f;
+    if (!serve_reader_number(rd, &v)) return false;
+    return v >= 1 && v <= 1 ? true : serve_reader_fail(rd, "only 1 answer at a time is supported");
+}
+
+static bool read_stream(ServeReader *rd, const Field *f) {
+    (void)f;
+    return serve_reader_bool(rd, &rd->r->stream);
+}
+
+static bool read_stream_options(ServeReader *rd, const Field *f) {
+    bool first = true, more = true, ignored;
+    (void)f;
+    if (!serve_reader_enter(rd, '{')) return false;
+    while (serve_reader_next(rd, '{', &first, &more) && more) {
+        const char *key = qsf_strbuf_str(&rd->key);
+        const bool usage = strcmp(key, "include_usage") == 0;
+        if (!usage && strcmp(key, "include_obfuscation") != 0)
+            return serve_reader_fail(rd, "the option \"%.40s\" is not supported", key);
+        if (!serve_reader_bool(rd, usage ? &rd->r->usage : &ignored)) return false;
+    }
+    return rd->error->status == 0;
+}
+
+/* A boolean of chats; of completions the number of alternatives. */
+static bool read_logprobs(ServeReader *rd, const Field *f) {
+    (void)f;
+    if (rd->r->chat) return serve_reader_bool(rd, &rd->r->logprobs);
+    rd->r->logprobs = true;
+    return serve_reader_count(rd, SERVE_TOP, &rd->r->top_logprobs);
+}
+
+static bool read_top_logprobs(ServeReader *rd, const Field *f) {
+    (void)f;
+    return serve_reader_count(rd, SERVE_TOP, &rd->r->top_logprobs);
+}
+
+static bool read_echo(ServeReader *rd, const Field *f) {
+    (void)f;
+    return serve_reader_bool(rd, &rd->r->echo);
+}
+
+static bool read_continue(ServeReader *rd, const Field *f) {
+    (void)f;
+    return serve_reader_bool(rd, &rd->r->continue_last);
+}
+
+static bool read_model(ServeReader *rd, const Field *f) {
+    ServeSlice s;
+    (void)f;
+    if (!serve_reader_string(rd, &s)) return false;
+    if (memchr(s.text, 0, s.len) != NULL) return serve_reader_fail(rd, "a name has no NUL");
+    rd->r->model = s.text;
+    return true;
+}
+
+/* ---- the prompt ---- */
+
+static bool read_messages(ServeReader *rd, const Field *f) {
+    (void)f;
+    return serve_messages_read(rd);
+}
+
+static bool read_prompt(ServeReader *rd, const Field *f) {
+    ServeSlice s;
+    (void)f;
+    bool list = serve_reader_is(rd, '['), first = true, more = true;
+    if (list && (!serve_reader_enter(rd, '[') || !serve_reader_next(rd, '[', &first, &more))) return false;
+    if (!more || !serve_reader_is(rd, '"'))
+        return serve_reader_fail(rd, "expected a string, or an array with one; tokens are not supported");
+    if (!serve_reader_string(rd, &s)) return false;
+    if (list && !serve_reader_next(rd, '[', &first, &more)) return false;
+    if (list && more) return serve_reader_fail(rd, "only one prompt at a time is supported");
+    return serve_request_set_prompt(rd->r, s.text, s.len) ||
+           serve_error_set(rd->error, 500, NULL, NULL, "out of memory");
+}
+
+/* ---- the form of the answer ---- */
+
+static bool take_grammar(ServeReader *rd, uint8_t kind, const char *text, size_t len) {
+    rd->r->grammar_kind = kind;
+    rd->r->grammar = text;
+    rd->r->grammar_len = len;
+    return true;
+}
+
+static bool read_grammar(ServeReader *rd, const Field *f) {
+    ServeSlice s;
+    (void)f;
+    return serve_reader_string(rd, &s) && take_grammar(rd, QSF_GRAMMAR_GBNF, s.text, s.len);
+}
+
+/* {"name": ..., "schema": {...}, "strict": ...}; answers always match. */
+static bool read_schema(ServeReader *rd) {
+    bool first = true, more = true;
+    ServeSlice s = { 0 }, other;
+    if (!serve_reader_enter(rd, '{')) return false;
+    while (serve_reader_next(rd, '{', &first, &more) && more) {
+        const char *key = qsf_strbuf_str(&rd->key);
+        const bool schema = strcmp(key, "schema") == 0;
+        if (!schema && strcmp(key, "name") != 0 && strcmp(key, "strict") != 0 &&
+            strcmp(key, "description") != 0)
+            return serve_reader_fail(rd, "json_schema.%.40s is not supported", key);
+        if (!serve_reader_raw(rd, schema ? &s : &other)) return false;
+    }
+    if (rd->error->status != 0) return false;
+    if (s.text == NULL) return serve_reader_fail(rd, "json_schema.schema is missing");
+    return take_grammar(rd, QSF_GRAMMAR_SCHEMA, s.text, s.len);
+}
+
+static bool read_format(ServeReader *rd, const Field *f) {
+    static const char object[] = "{\"type\": \"object\"}";
+    bool first = true, more = true, schema = false;
+    ServeSlice type = { 0 };
+    (void)f;
+    if (!serve_reader_enter(rd, '{')) return false;
+    while (serve_reader_next(rd, '{', &first, &more) && more) {
+        const char *key = qsf_strbuf_str(&rd->key);
+        if (strcmp(key, "type") == 0) {
+            if (!serve_reader_string(rd, &type)) return false;
+        } else if (strcmp(key, "json_schema") == 0) {
+            if (!read_schema(rd)) return false;
+            schema = true;
+        } else {
+            return serve_reader_fail(rd, "the member \"%.40s\" is not supported", key);
+        }
+    }
+    if (rd->error->status != 0) return false;
+    if (type.text != NULL && is_word(&type, "json_schema"))
+        return schema || serve_reader_fail(rd, "json_schema is missing");
+    if (type.text != NULL && is_word(&type, "json_object"))
+        return take_grammar(rd, QSF_GRAMMAR_SCHEMA, object, sizeof object - 1);
+    if (type.text != NULL && is_word(&type, "text")) return take_grammar(rd, QSF_GRAMMAR_NONE, NULL, 0);
+    return serve_reader_fail(rd, "expected the type text, json_object or json_schema");
+}
+
+/* ---- tools ---- */
+
+static bool read_tools(ServeReader *rd, const Field *f) {
+    ServeSlice s;
+    (void)f;
+    if (!serve_reader_is(rd, '[')) return serve_reader_fail(rd, "expected an array");
+    if (!serve_reader_raw(rd, &s)) return false;
+    const bool empty = s.len == 2 + strspn(s.text + 1, " \t\r\n");
+    rd->r->tools = empty ? NULL : s.text;
+    rd->r->tools_len = empty ? 0 : s.len;
+    return true;
+}
+
+static bool read_tool_choice(ServeReader *rd, const Field *f) {
+    ServeSlice s = { 0 };
+    (void)f;
+    if (serve_reader_is(rd, '"') && !serve_reader_string(rd, &s)) return false;
+    if (s.text != NULL && is_word(&s, "auto")) return true;
+    if (s.text != NULL && is_word(&s, "none")) return rd->r->no_tools = true;
+    return serve_reader_fail(rd, "only auto and none are supported: a model cannot be made to call a tool");
+}
+
+static bool read_parallel(ServeReader *rd, const Field *f) {
+    bool several;
+    (void)f;
+    if (!serve_reader_bool(rd, &several)) return false;
+    rd->r->one_call = !several;
+    return true;
+}
+
+static bool read_text_only(ServeReader *rd, const Field *f) {
+    bool first = true, more = true;
+    ServeSlice s;
+    (void)f;
+    if (!serve_reader_enter(rd, '[')) return false;
+    while (serve_reader_next(rd, '[', &first, &more) && more) {
+        if (!serve_reader_string(rd, &s)) return false;
+        if (!is_word(&s, "text")) return serve_reader_fail(rd, "only text is supported");
+    }
+    return rd->error->status == 0;
+}
+
+static const Field fields[] = {
+    /* clang-format off */
+    { .name = "model", .read = read_model },
+    { .name = "messages", .read = read_messages, .only_chat = true },
+    { .name = "prompt", .read = read_prompt, .only_text = true },
+    { .name = "stream", .read = read_stream },
+    { .name = "stream_options", .read = read_stream_options },
+    { .name = "max_tokens", .read = read_max_tokens },
+    { .name = "max_completion_tokens", .read = read_max_tokens, .only_chat = true },
+    { .name = "stop", .read = read_stop },
+    { .name = "n", .read = read_one },
+    { .name = "best_of", .read = read_one, .only_text = true },
+    { .name = "echo", .read = read_echo, .only_text = true },
+    { .name = "continue_final_message", .read = read_continue, .only_chat = true },
+    { .name = "logprobs", .read = read_logprobs },
+    { .name = "top_logprobs", .read = read_top_logprobs, .only_chat = true },
+    { .name = "response_format", .read = read_format },
+    { .name = "grammar", .read = read_grammar },
+    { .name = "tools", .read = read_tools, .only_chat = true },
+    { .name = "tool_choice", .read = read_tool_choice, .only_chat = true },
+    { .name = "parallel_tool_calls", .read = read_parallel, .only_chat = true },
+    { .name = "modalities", .read = read_text_only, .only_chat = true },
+    { .name = "reasoning_effort", .read = read_effort, .only_chat = true },
+    { .name = "chat_template_kwargs", .read = read_template_values, .only_chat = true },
+    /* sampling */
+    { .name = "seed", .read = read_seed, .setting = "seed" },
+    { .name = "temperature", .read = read_setting, .setting = "temperature" },
+    { .name = "top_p", .read = read_setting, .setting = "top-p" },
+    { .name = "top_k", .read = read_setting, .setting = "top-k" },
+    { .name = "min_p", .read = read_setting, .setting = "min-p" },
+    { .name = "presence_penalty", .read = read_setting, .setting = "presence" },
+    { .name = "frequency_penalty", .read = read_setting, .setting = "frequency" },
+    { .name = "repetition_penalty", .read = read_setting, .setting = "repeat-penalty" },
+    { .name = "repeat_penalty", .read = read_setting, .setting = "repeat-penalty" },
+    { .name = "repeat_last_n", .read = read_setting, .setting = "repeat-last-n" },
+    { .name = "typical_p", .read = read_setting, .setting = "typical" },
+    { .name = "top_n_sigma", .read = read_setting, .setting = "top-n-sigma" },
+    { .name = "xtc_probability", .read = read_setting, .setting = "xtc" },
+    { .name = "xtc_threshold", .read = read_setting, .setting = "xtc-threshold" },
+    { .name = "dynatemp_range", .read = read_setting, .setting = "dynatemp" },
+    { .name = "dynatemp_exponent", .read = read_setting, .setting = "dynatemp-exp" },
+    { .name = "mirostat", .read = read_setting, .setting = "mirostat" },
+    { .name = "mirostat_tau", .read = read_setting, .setting = "mirostat-tau" },
+    { .name = "mirostat_eta", .read = read_setting, .setting = "mirostat-eta" },
+    { .name = "adaptive_target", .read = read_setting, .setting = "adaptive-target" },
+    { .name = "adaptive_decay", .read = read_setting, .setting = "adaptive-decay" },
+    { .name = "dry_multiplier", .read = read_setting, .setting = "dry" },
+    { .name = "dry_base", .read = read_setting, .setting = "dry-base" },
+    { .name = "dry_allowed_length", .read = read_setting, .setting = "dry-length" },
+    { .name = "quality", .read = read_setting, .setting = "quality" },
+    { .name = "reasoning_budget", .read = read_setting, .setting = "reasoning-budget" },
+    { .name = "ignore_eos", .read = read_switch, .setting = "ignore-eos" },
+    { .name = "logit_bias", .read = read_bias, .setting = "logit-bias" },
+    { .name = "samplers", .read = read_samplers, .setting = "samplers" },
+    /* Ignored on purpose: what they say is about accounts and machines of a service, or true anyway. */
+    { .name = "user" }, { .name = "metadata" }, { .name = "store" }, { .name = "service_tier" },
+    { .name = "safety_identifier" }, { .name = "prompt_cache_key" }, { .name = "prompt_cache_retention" },
+    { .name = "cache_prompt" },
+    /* clang-format on */
+};
+
+bool serve_fields_read(ServeReader *rd) {
+    ServeSlice ignored;
+    bool is_null;
+    const char *key = qsf_strbuf_str(&rd->key);
+    (void)snprintf(rd->where, sizeof rd->where, "%.40s", key);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const Field *f = &fields[i];
+        if (strcmp(f->name, key) != 0 || strlen(key) != rd->key.len) continue;
+        if ((f->only_chat && !rd->r->chat) || (f->only_text && rd->r->chat)) break;
+        if (!serve_reader_null(rd, &is_null)) return false;
+        if (is_null) return true;
+        return f->read == NULL ? serve_reader_raw(rd, &ignored) : f->read(rd, f);
+    }
+    return serve_error_set(rd->error, 400, "unsupported_parameter", rd->where,
+                           "the field \"%s\" is not supported by this server", rd->where);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs and what is sent of them: implements job.h. */
+#include "serve/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/clock.h"
+#include "src/base/utf8.h"
+
+#define CHUNK_TEXT (16u << 10) /* bytes of text in an event */
+
+ServeJob *serve_job_new(const ServeRequest *r, char *body, uint64_t body_bytes, ServeRoom *room) {
+    ServeJob *job = calloc(1, sizeof *job);
+    if (job == NULL) return NULL;
+    job->refs = 1;
+    job->request = *r;
+    job->body = body;
+    job->fd = -1;
+    job->room = room;
+    job->body_bytes = job->held = body_bytes;
+    job->arrived_ns = qsf_now_ns();
+    return job;
+}
+
+static size_t texts(const ServeJob *job) {
+    size_t n = job->text.cap + job->reasoning.cap + job->plain.cap + job->calls.cap + job->out.cap;
+    for (size_t i = 0; i < SERVE_LOGPROBS; i++) n += job->logprobs[i].cap;
+    return n;
+}
+
+bool serve_job_charge(ServeJob *job) {
+    const uint64_t now = texts(job) + (job->body != NULL ? job->body_bytes : 0);
+    if (now > job->held && !serve_room_take(job->room, now - job->held)) return false;
+    if (now < job->held) serve_room_give(job->room, job->held - now);
+    job->held = now;
+    return true;
+}
+
+void serve_job_drop_body(ServeJob *job) {
+    serve_request_free(&job->request);
+    free(job->body);
+    job->body = NULL;
+    (void)serve_job_charge(job);
+}
+
+void serve_job_release(ServeJob *job) {
+    if (--job->refs > 0) return;
+    serve_room_give(job->room, job->held);
+    serve_request_free(&job->request);
+    qsf_strbuf_free(&job->text);
+    qsf_strbuf_free(&job->reasoning);
+    qsf_strbuf_free(&job->plain);
+    for (size_t i = 0; i < SERVE_LOGPROBS; i++) qsf_strbuf_free(&job->logprobs[i]);
+    qsf_strbuf_free(&job->calls);
+    qsf_strbuf_free(&job->out);
+    free(job->body);
+    free(job);
+}
+
+/* ---- what is sent ---- */
+
+/* As much of the text as has whole characters, at most max bytes. */
+static size_t whole(const QsfStrbuf *b, size_t from, size_t max) {
+    const size_t left = b->len - from;
+    return left <= max ? left : max - qsf_utf8_incomplete_tail(b->data + from, max);
+}
+
+/* What was not sent yet; false: nothing. */
+static bool take_more(ServeJob *job, ServeText *t, ServePiece logprobs[SERVE_LOGPROBS]) {
+    const size_t left = job->shown - job->sent_text,
+                 thought = whole(&job->plain, job->sent_plain, CHUNK_TEXT);
+    const size_t len = whole(&job->text, job->sent_text, left < CHUNK_TEXT ? left : CHUNK_TEXT);
+    *t = (ServeText){ 0 };
+    if (thought > 0) t->reasoning = job->plain.data + job->sent_plain;
+    if (len > 0) t->text = job->text.data + job->sent_text;
+    t->reasoning_len = thought;
+    t->len = len;
+    job->sent_plain += thought;
+    job->sent_text += len;
+    for (size_t i = 0; i < SERVE_LOGPROBS; i++) {
+        logprobs[i] = (ServePiece){ qsf_strbuf_str(&job->logprobs[i]) + job->sent_logprobs[i],
+                                    job->logprobs[i].len - job->sent_logprobs[i] };
+        job->sent_logprobs[i] = job->logprobs[i].len;
+    }
+    if (logprobs[0].len > 0) t->logprobs = logprobs;
+    return len > 0 || thought > 0 || t->logprobs != NULL;
+}
+
+/* The end of a stream: its tool calls, why it ended, or an error. */
+static void put_end(ServeJob *job) {
+    const ServeText calls = { .calls = { job->calls.data, job->calls.len } };
+    if (job->error.status != 0) {
+        serve_reply_broken(&job->out, &job->error);
+    } else {
+        if (job->calls.len > 0) serve_reply_chunk(&job->out, &job->head, &calls, !job->begun);
+        serve_reply_last(&job->out, &job->head, &job->end, job->request.usage);
+    }
+    serve_reply_done(&job->out);
+    job->begun = job->finished = true;
+}
+
+bool serve_job_ready(const ServeJob *job) {
+    return job->state == SERVE_ENDED || job->out_at < job->out.len || job->shown > job->sent_text ||
+           job->plain.len > job->sent_plain || job->logprobs[0].len > job->sent_logprobs[0];
+}
+
+/* Fills the empty buffer. */
+static void refill(ServeJob *job) {
+    ServePiece logprobs[SERVE_LOGPROBS];
+    ServeText t;
+    qsf_strbuf_clear(&job->out);
+    job->out_at = 0;
+    if (take_more(job, &t, logprobs)) {
+        serve_reply_chunk(&job->out, &job->head, &t, !job->begun);
+        job->begun = true;
+    } else if (job->state == SERVE_ENDED && !job->finished) {
+        put_end(job);
+    }
+}
+
+long serve_job_read(ServeJob *job, char *dst, size_t max) {
+    if (job->out_at == job->out.len) refill(job);
+    if (!qsf_strbuf_ok(&job->out)) return -1;
+    size_t n = job->out.len - job->out_at;
+    if (n == 0) return job->finished ? -1 : 0;
+    if (n > max) n = max;
+    memcpy(dst, job->out.data + job->out_at, n);
+    job->out_at += n;
+    return (long)n;
+}
+
+void serve_job_whole(const ServeJob *job, QsfStrbuf *b) {
+    ServePiece logprobs[SERVE_LOGPROBS];
+    ServeText t = { .calls = { job->calls.data, job->calls.len } };
+    if (job->error.status != 0) {
+        serve_reply_error(b, &job->error);
+        return;
+    }
+    if (job->shown > 0 || job->calls.len == 0) t.text = qsf_strbuf_str(&job->text);
+    t.len = job->shown;
+    if (job->plain.len > 0) t.reasoning = job->plain.data;
+    t.reasoning_len = job->plain.len;
+    for (size_t i = 0; i < SERVE_LOGPROBS; i++)
+        logprobs[i] = (ServePiece){ qsf_strbuf_str(&job->logprobs[i]), job->logprobs[i].len };
+    if (job->request.logprobs) t.logprobs = logprobs;
+    serve_reply_answer(b, &job->head, &t, &job->end);
+}

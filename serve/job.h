@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A request from its arrival to the last byte of its answer. The thread of HTTP makes it and reads what is to
+ * be sent; the thread of the engine answers it. Everything is under the lock of the server, unless a comment
+ * says otherwise. */
+#ifndef QSF_SERVE_JOB_H
+#define QSF_SERVE_JOB_H
+
+#include <pthread.h>
+
+#include "serve/request.h"
+#include "serve/room.h"
+
+typedef enum ServeState { SERVE_QUEUED, SERVE_RUNNING, SERVE_ENDED } ServeState;
+
+typedef struct ServeJob ServeJob;
+struct ServeJob {
+    ServeJob *next; /* in the queue */
+    unsigned refs;  /* of the connection, and of the queue and the engine */
+    ServeState state;
+    ServeRequest request; /* constant while it waits */
+    char *body;           /* malloc'ed; NULL after the engine has copied it */
+    uint64_t body_bytes;  /* that it and the request take */
+    ServeHead head;
+    uint64_t arrived_ns, began_ns, ended_ns;
+
+    void *connection; /* of HTTP; NULL = the client is gone, or has all of its answer */
+    int fd;           /* of it, while it is not NULL */
+    bool asleep;      /* it waits for serve_job_wake */
+
+    QsfStrbuf text, reasoning;          /* of the answer so far; reasoning with its tags */
+    QsfStrbuf logprobs[SERVE_LOGPROBS]; /* the parts of logprobs (reply.h) */
+    QsfStrbuf plain;                    /* reasoning as clients get it */
+    QsfStrbuf calls;                    /* tool calls, when it has ended */
+    size_t shown;                       /* bytes of text that can be sent: no tool call begins before */
+    ServeError error;                   /* it failed; nothing else is sent, if nothing was before */
+    ServeEnd end;                       /* when it has ended without an error */
+
+    QsfStrbuf out; /* what is being sent, from out_at */
+    size_t out_at;
+    size_t sent_text, sent_plain; /* bytes that were put into out */
+    size_t sent_logprobs[SERVE_LOGPROBS];
+    bool begun, finished; /* the first chunk was, and the last one */
+
+    pthread_mutex_t *lock; /* of the server */
+    ServeRoom *room;
+    uint64_t held; /* bytes of room that it has */
+};
+
+/* Makes a job of a request; takes over body, and the body_bytes of room that both have. NULL without memory:
+ * nothing is taken then. The caller has the only reference. No lock is needed. */
+ServeJob *serve_job_new(const ServeRequest *r, char *body, uint64_t body_bytes, ServeRoom *room);
+/* Gives up a reference; the last one frees the job. */
+void serve_job_release(ServeJob *job);
+/* Charges the room for what the texts take now; false: there is no more. */
+bool serve_job_charge(ServeJob *job);
+/* Forgets the body, which the engine has copied. */
+void serve_job_drop_body(ServeJob *job);
+
+/* Is there something to send, or nothing more to come? */
+bool serve_job_ready(const ServeJob *job);
+/* Writes the next bytes of a stream to dst (max): their number, 0 = none yet, -1 = that was all, or memory
+ * ran out. */
+long serve_job_read(ServeJob *job, char *dst, size_t max);
+/* Appends the whole answer, or the error, for a request without a stream. */
+void serve_job_whole(const ServeJob *job, QsfStrbuf *b);
+
+#endif

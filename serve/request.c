@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A body as a whole: implements request.h. */
+#include "serve/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/reader.h"
+
+#define DEFAULT_TEXT_TOKENS 16 /* of /v1/completions, as in OpenAI's interface */
+
+/* What the members say together. */
+static bool check(ServeReader *rd) {
+    ServeRequest *r = rd->r;
+    char err[400];
+    rd->where[0] = '\0';
+    if (r->n_messages == 0)
+        return serve_error_set(rd->error, 400, NULL, r->chat ? "messages" : "prompt",
+                               "%s is missing or empty", r->chat ? "messages" : "prompt");
+    const QSFMessage *last = &r->messages[r->n_messages - 1];
+    if (r->continue_last && strcmp(last->role, "assistant") != 0)
+        return serve_error_set(rd->error, 400, NULL, "continue_final_message",
+                               "continue_final_message: the last message is not the assistant's");
+    if (r->chat && r->top_logprobs > 0 && !r->logprobs)
+        return serve_error_set(rd->error, 400, NULL, "top_logprobs", "top_logprobs needs logprobs");
+    if (r->usage && !r->stream)
+        return serve_error_set(rd->error, 400, NULL, "stream_options", "stream_options needs stream");
+    if (r->echo && r->logprobs)
+        return serve_error_set(rd->error, 400, NULL, "echo", "echo and logprobs cannot be combined");
+    if (r->tools != NULL && r->grammar_kind != QSF_GRAMMAR_NONE && !r->no_tools)
+        return serve_error_set(rd->error, 400, NULL, "tools",
+                               "tools cannot be combined with response_format or grammar");
+    if (qsf_settings_check(&r->settings, err, sizeof err) != 0)
+        return serve_error_set(rd->error, 400, NULL, NULL, "%s", err);
+    return true;
+}
+
+/* What was not said. */
+static void fill(ServeRequest *r) {
+    if (r->no_tools) r->tools = NULL;
+    if (r->no_tools) r->tools_len = 0;
+    if (!r->chat && !r->max_tokens_set && r->settings.params.max_tokens == 0)
+        r->settings.params.max_tokens = DEFAULT_TEXT_TOKENS;
+}
+
+static bool read_body(ServeReader *rd) {
+    bool first = true, more = true;
+    QsfErr err = { 0 };
+    if (!serve_reader_is(rd, '{'))
+        return serve_error_set(rd->error, 400, NULL, NULL, "the body is not a JSON object");
+    if (!serve_reader_enter(rd, '{')) return false;
+    while (serve_reader_next(rd, '{', &first, &more) && more)
+        if (!serve_fields_read(rd)) return false;
+    if (rd->error->status != 0) return false;
+    if (qsf_jscan_end(&rd->scan, &err) != QSF_OK)
+        return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: %s", err.msg);
+    return true;
+}
+
+bool serve_request_parse(ServeRequest *r, bool chat, char *body, size_t len, const QSFSettings *base,
+                         ServeError *e) {
+    *r = (ServeRequest){ .chat = chat, .settings = *base };
+    ServeReader rd = { .body = body, .r = r, .error = e };
+    qsf_jscan_init(&rd.scan, body, len);
+    const bool ok = read_body(&rd) && check(&rd);
+    qsf_strbuf_free(&rd.word);
+    qsf_strbuf_free(&rd.key);
+    if (ok) fill(r);
+    return ok;
+}
+
+void serve_request_free(ServeRequest *r) {
+    free(r->messages);
+    r->messages = NULL;
+    r->n_messages = 0;
+}
+
+/* A message has at least as many bytes as {"role":"user","content":""}; their array, which grows by doubling,
+ * is copied when it grows. The longest string and the longest key are decoded beside the body, in buffers
+ * that grow by doubling, too. */
+#define MESSAGE_JSON 28u
+
+size_t serve_request_room(size_t len) {
+    size_t n = len / MESSAGE_JSON + 8;
+    if (n > SERVE_MESSAGES) n = SERVE_MESSAGES;
+    return 3 * n * sizeof(QSFMessage) + 4 * len;
+}
+
+size_t serve_request_held(const ServeRequest *r) { return 2 * r->n_messages * sizeof(QSFMessage); }

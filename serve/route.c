@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Paths, methods and headers: implements route.h. */
+#include "serve/route.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *path;
+    ServeTarget target;
+    bool prefix;     /* more follows */
+    bool post, open; /* open: without the key */
+} routes[] = {
+    { "/health", SERVE_HEALTH, false, false, true },
+    { "/metrics", SERVE_METRICS, false, false, false },
+    { "/v1/models", SERVE_MODELS, false, false, false },
+    { "/v1/models/", SERVE_MODEL, true, false, false },
+    { "/v1/chat/completions", SERVE_CHAT, false, true, false },
+    { "/v1/completions", SERVE_COMPLETION, false, true, false },
+};
+#define ROUTES (sizeof routes / sizeof *routes)
+
+static size_t find(const char *path) {
+    for (size_t i = 0; i < ROUTES; i++) {
+        const size_t n = strlen(routes[i].path);
+        if (strncmp(path, routes[i].path, n) == 0 && (routes[i].prefix ? path[n] != '\0' : path[n] == '\0'))
+            return i;
+    }
+    return ROUTES;
+}
+
+static bool check_who(const ServeHeaders *h, const ServeGuard *g, ServeError *e) {
+    if (!serve_guard_host(g, h->host))
+        return serve_error_set(e, 403, "host_not_allowed", NULL,
+                               "the host '%.100s' is not one of this server; see --allow-host",
+                               h->host != NULL ? h->host : "");
+    if (!serve_guard_origin(g, h->origin))
+        return serve_error_set(e, 403, "origin_not_allowed", NULL,
+                               "pages of '%.100s' may not use this server; see --allow-origin", h->origin);
+    return true;
+}
+
+/* Of a body that is announced. */
+static bool check_length(const ServeHeaders *h, uint64_t limit, ServeError *e) {
+    if (h->length == NULL) return true;
+    char *end;
+    const unsigned long long n = strtoull(h->length, &end, 10);
+    if (*h->length < '0' || *h->length > '9' || *end != '\0')
+        return serve_error_set(e, 400, NULL, NULL, "the header Content-Length is not a number");
+    if (n <= limit) return true;
+    return serve_error_set(e, 413, "request_too_large", NULL,
+                           "the request has %llu bytes, and at most %llu are accepted; see --body-limit", n,
+                           (unsigned long long)limit);
+}
+
+static bool is_get(const char *method) { return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0; }
+
+bool serve_route(ServeRoute *r, const char *method, const char *path, const ServeHeaders *h,
+                 const ServeGuard *g, uint64_t body_limit, ServeError *e) {
+    *r = (ServeRoute){ .target = SERVE_PREFLIGHT, .rest = "" };
+    if (!check_who(h, g, e)) return false;
+    const size_t i = find(path);
+    if (i < ROUTES && strcmp(method, "OPTIONS") == 0 && h->origin != NULL) return true; /* it has no key */
+    if ((i == ROUTES || !routes[i].open) && !serve_guard_key(g, h->authorization))
+        return serve_error_set(e, 401, "invalid_api_key", NULL, "the API key is missing or wrong");
+    if (i == ROUTES) return serve_error_set(e, 404, "not_found", NULL, "there is no %.200s here", path);
+    r->target = routes[i].target;
+    r->rest = path + strlen(routes[i].path);
+    r->has_body = routes[i].post;
+    r->allow = routes[i].post ? "POST" : "GET, HEAD";
+    if (routes[i].post ? strcmp(method, "POST") != 0 : !is_get(method))
+        return serve_error_set(e, 405, "method_not_allowed", NULL, "%.200s takes %s, not %.20s", path,
+                               r->allow, method);
+    return !r->has_body || check_length(h, body_limit, e);
+}

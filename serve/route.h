@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a request asks for, and whether it may: decided by its first line and its headers, before its body is
+ * read. Pure functions; any thread. */
+#ifndef QSF_SERVE_ROUTE_H
+#define QSF_SERVE_ROUTE_H
+
+#include "serve/guard.h"
+#include "serve/reply.h"
+
+typedef enum ServeTarget {
+    SERVE_HEALTH,
+    SERVE_METRICS,
+    SERVE_MODELS,
+    SERVE_MODEL, /* one of them; ServeRoute.rest is its name */
+    SERVE_CHAT,
+    SERVE_COMPLETION,
+    SERVE_PREFLIGHT, /* a browser asks whether a page may ask */
+    SERVE_TARGETS
+} ServeTarget;
+
+/* Of the headers, NULL = absent. */
+typedef struct ServeHeaders {
+    const char *host, *origin, *authorization, *length, *type;
+} ServeHeaders;
+
+typedef struct ServeRoute {
+    ServeTarget target;
+    const char *rest;  /* of the path */
+    const char *allow; /* with status 405: the methods that are */
+    bool has_body;
+} ServeRoute;
+
+/* Finds what is asked for; false with *e set: 400, 401, 403, 404, 405 or 413. */
+bool serve_route(ServeRoute *r, const char *method, const char *path, const ServeHeaders *h,
+                 const ServeGuard *g, uint64_t body_limit, ServeError *e);
+
+#endif

@@ -21,9 +21,7 @@ static void use_huge_pages(void *p, size_t bytes) {
 
 static void *take(size_t bytes) {
     if (bytes < LARGE) return malloc(bytes);
-    void *p = bytes > SIZE_MAX / 2
-                  ? MAP_FAILED
-                  : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = bytes > SIZE_MAX / 2 ? MAP_FAILED : qsf_os_map(bytes);
     if (p == MAP_FAILED) return NULL;
     use_huge_pages(p, bytes);
     return p;
@@ -33,7 +31,7 @@ static void give_back(void *p, size_t bytes) {
     if (bytes < LARGE)
         free(p);
     else
-        munmap(p, bytes);
+        qsf_os_unmap(p, bytes);
 }
 
 /* NULL without memory: then p is unchanged. bytes > 0. */

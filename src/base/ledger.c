@@ -215,9 +215,7 @@ int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, v
     int rc = qsf_ledger_reserve(l, cat, bytes, what, err);
     if (rc != QSF_OK) return rc;
     /* No machine has half the address space as memory; the kernel refuses the rest. */
-    void *p = bytes > SIZE_MAX / 2 || qsf_mem_fails_now()
-                  ? MAP_FAILED
-                  : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = bytes > SIZE_MAX / 2 || qsf_mem_fails_now() ? MAP_FAILED : qsf_os_map((size_t)bytes);
     if (p == MAP_FAILED) {
         qsf_ledger_release(l, cat, bytes);
         return qsf_mem_none(what, bytes, err);
@@ -230,7 +228,7 @@ int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, v
 void qsf_mem_unmap_named(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes, const char *what) {
     if (p == NULL || bytes == 0) return;
     qsf_region_change(l, cat, what, p, bytes, NULL, 0);
-    munmap(p, (size_t)bytes);
+    qsf_os_unmap(p, (size_t)bytes);
     qsf_ledger_release(l, cat, bytes);
 }
 
@@ -244,7 +242,10 @@ int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, co
     if (old != 0 && bytes != 0 && qsf_mem_fails_now()) return qsf_mem_none(what, bytes, err);
     if (bytes < old) {
         qsf_region_change(l, cat, what, *p, old, *p, bytes);
-        munmap((char *)*p + bytes, (size_t)(old - bytes));
+        if (bytes == 0)
+            qsf_os_unmap(*p, (size_t)old);
+        else
+            *p = qsf_os_remap(*p, (size_t)old, (size_t)bytes);
         qsf_ledger_release(l, cat, old - bytes);
         if (bytes == 0) *p = NULL;
         return QSF_OK;
@@ -252,7 +253,7 @@ int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, co
     if (old == 0) return qsf_mem_map(l, cat, bytes, what, p, err);
     int rc = qsf_ledger_reserve(l, cat, bytes - old, what, err);
     if (rc != QSF_OK) return rc;
-    void *q = qsf_os_remap(*p, (size_t)old, (size_t)bytes);
+    void *q = bytes > SIZE_MAX / 2 ? MAP_FAILED : qsf_os_remap(*p, (size_t)old, (size_t)bytes);
     if (q == MAP_FAILED) {
         qsf_ledger_release(l, cat, bytes - old);
         return qsf_mem_none(what, bytes, err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What operating systems do differently. Each function is implemented by the file of its heading in
- * src/base/linux/, src/base/macos/ or src/base/posix/: the build takes the one of the system, or else the one
- * of posix/, which uses nothing but POSIX (Makefile: platform_src). The programs use qsf_system.h. Any
+ * src/base/linux/, src/base/macos/, src/base/web/ or src/base/posix/: the build takes the one of the system, or else the one
+ * of posix/, which uses nothing but POSIX (Makefile: platform_src). So are space.h, wake.h, and the part of file.h
+ * that is in file_open.c. The programs use qsf_system.h. Any
  * thread. */
 #ifndef QSF_BASE_PLATFORM_H
 #define QSF_BASE_PLATFORM_H
@@ -20,10 +21,20 @@
 /* Makes the resident set of now the largest one. False if the system does not do that. */
 bool qsf_os_reset_peak(void);
 
+/* ---- mapping.c */
+
+/* Maps zeroed private memory, aligned to a page. MAP_FAILED if there is none. */
+void *qsf_os_map(size_t bytes);
+/* Unmaps all that qsf_os_map or qsf_os_remap returned. */
+void qsf_os_unmap(void *p, size_t bytes);
+/* Whether pages that were mapped and not touched take no memory. */
+bool qsf_os_maps_lazily(void);
+
 /* ---- pages.c */
 
 /* Changes the size of a mapping of `old` bytes, and returns where it is then: contents are kept up to the
- * smaller size, new memory is zero. MAP_FAILED: nothing has changed. */
+ * smaller size, new memory is zero. MAP_FAILED: nothing has changed. Less memory stays in place, and cannot
+ * fail. */
 void *qsf_os_remap(void *p, size_t old, size_t bytes);
 /* Returns whole pages of private memory to the system; they read as zeros afterwards. */
 void qsf_os_discard(void *p, size_t bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reserved address space whose parts get memory as needed: they grow and shrink, charged to the ledger, and
- * never move. Adjacent parts can share huge pages, which are requested; the kernel uses one only if all of it
+ * do not move; where the system cannot reserve addresses (src/base/web/space.c) they may, when they grow. Adjacent parts can share huge pages, which are requested; the kernel uses one only if all of it
  * is charged, so the resident set stays below the ledger's total. */
 #ifndef QSF_BASE_SPACE_H
 #define QSF_BASE_SPACE_H
@@ -8,7 +8,7 @@
 #include "src/base/ledger.h"
 
 typedef struct QsfSpace {
-    uint8_t *base; /* a multiple of 2 MiB */
+    uint8_t *base; /* a multiple of 2 MiB; NULL where the system cannot reserve addresses */
     void *map;     /* the mapping that contains base */
     uint64_t map_bytes;
 } QsfSpace;
@@ -18,10 +18,10 @@ int qsf_space_open(QsfSpace *s, uint64_t bytes, const char *what, QsfErr *err);
 /* Releases the address space; all parts must have been resized to 0. s may be zero-initialized. */
 void qsf_space_close(QsfSpace *s);
 
-/* Resizes the part at p from `old` to `bytes`; all are multiples of the page size. New memory is zeroed;
- * released memory returns to the kernel immediately. On QSF_E_BUDGET or QSF_E_RUNTIME nothing has changed.
+/* Resizes the part at *p from `old` to `bytes`; all are multiples of the page size. *p changes if the part
+ * moves, with its contents. New memory is zeroed; released memory returns to the kernel immediately. On QSF_E_BUDGET or QSF_E_RUNTIME nothing has changed.
  * Shrinking cannot fail. */
-int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, uint64_t old, uint64_t bytes,
+int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t **p, uint64_t old, uint64_t bytes,
                      QsfErr *err);
 
 /* A mapping of which only a part is charged: the owner touches no more pages than that, wherever they are,

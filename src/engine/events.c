@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records, logs and the pipe: implements events.h. */
+/* Records, logs and the wake-up: implements events.h. */
 #include "src/engine/events.h"
 
-#include <errno.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "qsf_system.h"
 #include "src/base/platform.h"
 
 #define POLL_NS 20000000 /* setting cancel does not signal q->space, so a waiting engine polls it */
@@ -25,25 +21,21 @@ int qsf_events_init(QsfEvents *q, const atomic_int *cancel, QsfErr *err) {
     pthread_mutex_init(&q->lock, NULL);
     qsf_os_cond_init(&q->space);
     q->cancel = cancel;
-    q->fd[0] = q->fd[1] = -1;
+    q->wake = (QsfWake){ { -1, -1 } };
     q->fill.bytes = malloc(QSF_EVENTS_HARD);
     q->drain.bytes = malloc(QSF_EVENTS_HARD);
     if (q->fill.bytes == NULL || q->drain.bytes == NULL) {
         qsf_events_free(q);
         return qsf_err_memory(err, "the event queue");
     }
-    if (!qsf_pipe(q->fd, true)) {
-        int e = errno;
-        qsf_events_free(q);
-        return qsf_err_set(err, QSF_E_RUNTIME, "cannot create a pipe for the event queue: %s", strerror(e));
-    }
-    return QSF_OK;
+    int rc = qsf_wake_open(&q->wake, err);
+    if (rc != QSF_OK) qsf_events_free(q);
+    return rc;
 }
 
 void qsf_events_free(QsfEvents *q) {
     if (q->cancel == NULL) return;
-    for (int i = 0; i < 2; i++)
-        if (q->fd[i] >= 0) close(q->fd[i]);
+    qsf_wake_close(&q->wake);
     free(q->fill.bytes);
     free(q->drain.bytes);
     pthread_cond_destroy(&q->space);
@@ -99,11 +91,7 @@ void qsf_events_push(QsfEvents *q, const QSFEvent *e, atomic_bool *busy) {
     if (busy != NULL) atomic_store(busy, false);
     bool wake = !q->signalled;
     q->signalled = true;
-    if (wake) {
-        ssize_t n;
-        do n = write(q->fd[1], "", 1);
-        while (n < 0 && errno == EINTR);
-    }
+    if (wake) qsf_wake_signal(&q->wake);
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -120,9 +108,7 @@ static bool refill(QsfEvents *q) {
         q->at = 0;
         pthread_cond_signal(&q->space);
     } else if (q->signalled) {
-        char c[8];
-        while (read(q->fd[0], c, sizeof c) > 0) {
-        }
+        qsf_wake_clear(&q->wake);
         q->signalled = false;
     }
     pthread_mutex_unlock(&q->lock);

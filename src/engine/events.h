@@ -12,6 +12,7 @@
 
 #include "qsf_engine.h"
 #include "src/base/err.h"
+#include "src/base/wake.h"
 
 /* Unread bytes at which the engine waits, and the size of a log, which leaves space for the events after a
  * cancellation. */
@@ -31,8 +32,8 @@ typedef struct QsfEvents {
     QsfEventLog fill;         /* engine side, under the lock */
     QsfEventLog drain;        /* owner side */
     size_t at;                /* next record of drain */
-    int fd[2];                /* pipe: owner's end, engine's end */
-    bool signalled;           /* under the lock: a byte is in the pipe */
+    QsfWake wake;             /* of the owner */
+    bool signalled;           /* under the lock: wake was signalled and not cleared */
     const atomic_int *cancel; /* non-zero: do not wait for a full log */
 } QsfEvents;
 

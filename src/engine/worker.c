@@ -176,7 +176,7 @@ void qsf_worker_override(QSFWorker *w, const char *const *specs) {
     if (w != NULL) w->overrides = specs;
 }
 
-int qsf_worker_fd(const QSFWorker *w) { return w != NULL ? w->events.fd[0] : -1; }
+int qsf_worker_fd(const QSFWorker *w) { return w != NULL ? w->events.wake.fd[0] : -1; }
 
 /* Passes c to the engine thread and takes ownership of it. Clears older cancellations, which were for earlier
  * requests. Returns 0 when the worker is busy; c is freed then. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/cpus.h"
+#include "src/base/platform.h"
 #include "src/base/plural.h"
 #include "src/plan/evict.h"
 #include "src/plan/layout.h"
@@ -109,6 +110,7 @@ void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPl
         .tokenizer_bytes = f->tokenizer_bytes,
         .meta_bytes = f->meta_bytes + META_SLACK,
         .transcript_bytes = f->transcript_bytes + QSF_PLAN_MESSAGE,
+        .kv_at_once = !qsf_os_maps_lazily(),
     };
     take_types(o, s);
     take_settings(o, s, memory);

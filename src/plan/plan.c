@@ -254,7 +254,8 @@ static int lend(const QsfPricing *s, const QsfConfig *c, QsfPlan *p, QsfErr *err
                    start = qsf_lend_positions(0, step, c->ctx);
     uint64_t room = qsf_kv_bytes(prog->kv, prog->n_kv, types, c->ctx) -
                     qsf_lend_kv_bytes(prog->kv, prog->n_kv, types, c->ctx, start);
-    if (room == 0 || s->o->kv_lists) return QSF_OK; /* what is kept after an eviction is anywhere */
+    /* What is kept after an eviction is anywhere. */
+    if (room == 0 || s->o->kv_lists || s->o->kv_at_once) return QSF_OK;
     p->kv_step = step;
     if (p->expert_slots > 0) {
         lend_slots(s, room, p);

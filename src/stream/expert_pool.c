@@ -175,7 +175,7 @@ int qsf_expert_pool_resize(QsfExpertPool *p, uint32_t n, QsfErr *err) {
     if (n > p->n_experts) n = p->n_experts;
     qsf_expert_ahead_finish(p);
     if (n < p->n_slots) move_down(p, n);
-    int rc = qsf_space_resize(p->ledger, QSF_MEM_PINNED, NAME, p->space.base, p->n_slots * p->slot_bytes,
+    int rc = qsf_space_resize(p->ledger, QSF_MEM_PINNED, NAME, &p->space.base, p->n_slots * p->slot_bytes,
                               n * p->slot_bytes, err);
     if (rc != QSF_OK) return rc;
     for (uint32_t s = p->n_slots; s < n; s++) p->owner[s] = QSF_NO_SLOT;
@@ -252,7 +252,7 @@ void qsf_expert_pool_destroy(QsfExpertPool *p) {
     QsfErr none = { 0 };
     if (p == NULL) return;
     qsf_expert_pool_stop(p);
-    if (p->space.map != NULL) (void)qsf_expert_pool_resize(p, 0, &none);
+    if (p->n_slots > 0) (void)qsf_expert_pool_resize(p, 0, &none);
     qsf_space_close(&p->space);
     qsf_mem_unmap(p->ledger, QSF_MEM_META, p->meta, p->meta_bytes);
     free(p);

@@ -170,9 +170,9 @@ const QsfIoBackend qsf_io_computed = {
 /* --- the pread back end, which works everywhere --- */
 
 static int64_t read_step(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s) {
-    (void)io;
-    (void)r;
-    ssize_t n = pread(s->fd, s->dst, (size_t)s->len, (off_t)s->off);
+    const QsfFile *f = io->file[r->file].f;
+    if (s->fd == f->fd) return qsf_file_read_some(f, s->dst, (size_t)s->len, s->off);
+    const ssize_t n = pread(s->fd, s->dst, (size_t)s->len, (off_t)s->off); /* past the page cache */
     return n < 0 ? -errno : n;
 }
 

@@ -13,6 +13,11 @@
 #define NAME       "pinned weights"
 #define GROUP_NAME "group of rows"
 
+/* u is a unit of a compressed layer. */
+static void place_in_layer(QsfWeightUnit *u, uint8_t *layer) {
+    for (unsigned t = 0; t < u->u.n; t++) u->pin[t] = layer + (u->u.offset[t] & ~(uint64_t)(QSF_WINDOW - 1));
+}
+
 /* With the skew of the file's windows (units.h). */
 static int place_tensors(QsfPins *p, QsfWeightUnit *units, uint32_t n_units, QsfErr *err) {
     uint64_t bytes = 0;
@@ -26,13 +31,11 @@ static int place_tensors(QsfPins *p, QsfWeightUnit *units, uint32_t n_units, Qsf
             at += qsf_compressed_whole(u->u.compressed);
         }
         for (unsigned t = 0; t < u->u.n; t++) {
-            if (u->u.compressed != NULL) {
-                u->pin[t] = layer + (u->u.offset[t] & ~(uint64_t)(QSF_WINDOW - 1));
-                continue;
-            }
+            if (u->u.compressed != NULL) continue;
             u->pin[t] = at;
             at += qsf_tensor_pinned_bytes(&u->u, t, u->u.rows[t]);
         }
+        if (u->u.compressed != NULL) place_in_layer(u, layer);
     }
     return rc;
 }
@@ -75,9 +78,12 @@ uint8_t *qsf_pins_layer(const QsfWeightUnit *u) {
 static int size_layer(QsfLedger *l, QsfWeightUnit *u, bool shrink_only, QsfErr *err) {
     uint64_t want = qsf_unit_pinned_bytes(&u->u, u->pinned_items);
     if (!qsf_unit_opens_compressed(&u->u) || (shrink_only && want > u->pin_bytes[0])) return QSF_OK;
-    int rc = qsf_space_resize(l, QSF_MEM_PINNED, NAME, qsf_pins_layer(u), u->pin_bytes[0], want, err);
-    if (rc == QSF_OK) u->pin_bytes[0] = want;
-    return rc;
+    uint8_t *layer = qsf_pins_layer(u);
+    int rc = qsf_space_resize(l, QSF_MEM_PINNED, NAME, &layer, u->pin_bytes[0], want, err);
+    if (rc != QSF_OK) return rc;
+    u->pin_bytes[0] = want;
+    for (uint32_t i = 0; i < u->u.layer_units; i++) place_in_layer(&u[i], layer);
+    return QSF_OK;
 }
 
 int qsf_pins_size(QsfLedger *l, QsfWeightUnit *u, bool shrink_only, QsfErr *err) {
@@ -85,7 +91,7 @@ int qsf_pins_size(QsfLedger *l, QsfWeightUnit *u, bool shrink_only, QsfErr *err)
     for (unsigned t = 0; t < u->u.n; t++) {
         uint64_t want = qsf_tensor_pinned_bytes(&u->u, t, pinned_rows(u, t));
         if (shrink_only && want > u->pin_bytes[t]) continue;
-        int rc = qsf_space_resize(l, QSF_MEM_PINNED, NAME, u->pin[t], u->pin_bytes[t], want, err);
+        int rc = qsf_space_resize(l, QSF_MEM_PINNED, NAME, &u->pin[t], u->pin_bytes[t], want, err);
         if (rc != QSF_OK) return rc;
         u->pin_bytes[t] = want;
     }

@@ -28,8 +28,9 @@ static void open_bench(Bench *b) {
 }
 
 static int resize(Bench *b, unsigned i, uint64_t bytes, QsfErr *err) {
-    int rc = qsf_space_resize(&b->ledger, QSF_MEM_PINNED, "part", b->space.base + (uint64_t)i * PART_BYTES,
-                              b->bytes[i], bytes, err);
+    uint8_t *const place = b->space.base + (uint64_t)i * PART_BYTES, *p = place;
+    int rc = qsf_space_resize(&b->ledger, QSF_MEM_PINNED, "part", &p, b->bytes[i], bytes, err);
+    assert_ptr_equal(p, place);
     if (rc == QSF_OK) b->bytes[i] = bytes;
     return rc;
 }

@@ -26,7 +26,7 @@ static void push_done(QsfEvents *q, uint64_t request, atomic_bool *busy) {
 }
 
 static bool readable(const QsfEvents *q) {
-    struct pollfd p = { .fd = q->fd[0], .events = POLLIN };
+    struct pollfd p = { .fd = q->wake.fd[0], .events = POLLIN };
     return poll(&p, 1, 0) == 1;
 }
 

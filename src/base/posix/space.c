@@ -46,8 +46,9 @@ static void note_region(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *
         qsf_region_change(l, cat, what, p, old, p, bytes);
 }
 
-int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, uint64_t old, uint64_t bytes,
+int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t **part, uint64_t old, uint64_t bytes,
                      QsfErr *err) {
+    uint8_t *const p = *part;
     if (bytes == old) return QSF_OK;
     if (bytes < old) {
         shrink(p + bytes, old - bytes);
@@ -62,51 +63,5 @@ int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, 
         }
     }
     note_region(l, cat, what, p, old, bytes);
-    return QSF_OK;
-}
-
-/* --- QsfPartial --- */
-
-/* A huge page would touch more than was asked for. */
-static void keep_small(const QsfPartial *p) {
-    if (p->mem != NULL && p->charged < p->bytes) qsf_os_small_pages(p->mem, (size_t)p->bytes);
-}
-
-/* Changes the mapping; MAP_FAILED when there is no memory for it. */
-static void *remap(const QsfPartial *p, uint64_t bytes) {
-    if (bytes > SIZE_MAX / 2 || (bytes > 0 && qsf_mem_fails_now())) return MAP_FAILED;
-    if (bytes == 0) {
-        munmap(p->mem, (size_t)p->bytes);
-        return NULL;
-    }
-    if (p->mem == NULL)
-        return mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return qsf_os_remap(p->mem, (size_t)p->bytes, (size_t)bytes);
-}
-
-static void note_partial(const QsfPartial *old, const QsfPartial *now, QsfLedger *l, QsfMemCat cat,
-                         const char *what) {
-    if (old->mem == NULL)
-        qsf_region_add(l, cat, what, now->mem, now->charged);
-    else
-        qsf_region_change(l, cat, what, old->mem, old->charged, now->mem, now->charged);
-}
-
-int qsf_partial_set(QsfPartial *p, QsfLedger *l, QsfMemCat cat, const char *what, uint64_t bytes,
-                    uint64_t charged, QsfErr *err) {
-    QsfPartial now = { .mem = p->mem, .bytes = bytes, .charged = charged };
-    const bool more = charged > p->charged;
-    int rc = more ? qsf_ledger_recharge(l, cat, p->charged, charged, what, err) : QSF_OK;
-    if (rc != QSF_OK) return rc;
-    void *mem = bytes != p->bytes ? remap(p, bytes) : p->mem;
-    if (mem == MAP_FAILED) {
-        if (more) qsf_ledger_release(l, cat, charged - p->charged);
-        return qsf_mem_none(what, bytes, err);
-    }
-    now.mem = mem;
-    if (!more) qsf_ledger_release(l, cat, p->charged - charged);
-    if (charged != p->charged || mem != p->mem) note_partial(p, &now, l, cat, what);
-    *p = now;
-    keep_small(p);
     return QSF_OK;
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Waking a thread that waits for descriptors, as poll(2) does. */
+#ifndef QSF_BASE_WAKE_H
+#define QSF_BASE_WAKE_H
+
+#include "src/base/err.h"
+
+typedef struct QsfWake {
+    int fd[2]; /* [0] is readable while a signal is waiting; -1 where there is no such thing (src/base/web/wake.c) */
+} QsfWake;
+
+/* QSF_E_RUNTIME. After an error, and zero-initialized with -1, qsf_wake_close does nothing. */
+int qsf_wake_open(QsfWake *w, QsfErr *err);
+void qsf_wake_close(QsfWake *w);
+/* Any thread. Never waits, if the last signal was cleared. */
+void qsf_wake_signal(QsfWake *w);
+/* Takes all signals. The thread that waits. */
+void qsf_wake_clear(QsfWake *w);
+
+#endif

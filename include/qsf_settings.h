@@ -100,7 +100,8 @@ typedef struct QSFSettings {
     char cpu_mask[16];         /* "" = best */
     char chat_template[QSF_SETTING_LINE]; /* "" = the model's own */
     char expert_ahead[8];                 /* "auto", "on", "off": read experts before they are chosen */
-    char speculate[8]; /* "auto", "off", or the source of drafts: "lookup", "nextn", "draft"; "" = auto */
+    char speculate[8]; /* "auto", "off", or the source of drafts: "lookup", "nextn", "pinned" or
+                          "draft"; "" = auto */
     char draft_model[QSF_SETTING_LINE];    /* a smaller model that drafts; "" = none */
     char trace_experts[QSF_SETTING_LINE];  /* file to which choices of experts are written; "" = none */
     char lora[QSF_SETTING_TEXT];           /* a list of FILE[:SCALE]: adapters in use; "" = none */

@@ -78,6 +78,7 @@ static const struct {
     { "expert-ahead", "auto as long as most are used|on|off" },
     { "speculate", "auto as long as it is faster|off|lookup drafts are what followed the same tokens before"
                    "|nextn drafts are those of the model's own next-token block"
+                   "|pinned drafts are those of layers that are pinned whole"
                    "|draft drafts are those of the draft model" },
     { "draft-model", "off|@file" },
     { "trace-experts", "off|@file" },

@@ -3,12 +3,14 @@
 
 #include "src/engine/draft_model.h"
 #include "src/engine/nextn.h"
+#include "src/engine/pinned.h"
 
 int qsf_beside_planning(QsfRuntime *r, QsfPlanOptions *o, QsfPlan *p, QsfBeside *b, QsfErr *err) {
     b->draft = NULL;
     int rc = qsf_nextn_planning(r, o, p, &b->nextn, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_draft_model_planning(r, o, p, &b->draft, err);
+    if (rc == QSF_OK) qsf_pinned_planning(r, o, p);
     b->new_nextn = b->nextn != r->nextn;
     b->new_draft = b->draft != r->draft;
     if (rc == QSF_OK) return QSF_OK;

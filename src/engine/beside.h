@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What runs beside the model of a runtime, in its budget, and drafts: next-token blocks and a draft model. */
+/* What runs beside the model of a runtime, in its budget, and drafts: next-token blocks and a draft model;
+ * and layers that are pinned for drafts. */
 #ifndef QSF_ENGINE_BESIDE_H
 #define QSF_ENGINE_BESIDE_H
 

@@ -48,7 +48,7 @@ static int plan_parts(const QsfRuntime *r, QsfNextn *x, const QsfPlan *alone, si
 
 static void without(QsfPlanOptions *o) {
     memset(o->beside, 0, sizeof o->beside);
-    o->hold_head = false;
+    o->hold_head = o->holds = false;
 }
 
 /* Nor many pins, unless the user asks for them. */

@@ -468,7 +468,8 @@ const QsfSettingKind qsf_kind_prefix = { set_prefix, get_prefix,
                                          "a whole number from 0 to 16777216, or auto" };
 const QsfSettingKind qsf_kind_io = { set_io, get_text, "auto, uring, pread or mmap" };
 const QsfSettingKind qsf_kind_direct = { set_direct, get_text, "auto, on or off" };
-const QsfSettingKind qsf_kind_speculate = { set_speculate, get_text, "auto, off, lookup, nextn or draft" };
+const QsfSettingKind qsf_kind_speculate = { set_speculate, get_text,
+                                            "auto, off, lookup, nextn, pinned or draft" };
 const QsfSettingKind qsf_kind_mask = {
     set_mask, get_mask,
     "one of ref, sse42, avx2, avxvnni, avx512, avx512vnni, avx512vbmi, neon, dotprod, i8mm, or best"

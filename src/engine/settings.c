@@ -223,7 +223,7 @@ static const Row rows[] = {
       "read experts that the next layer of a sparse model will probably choose, while the disk is idle: on, off, or auto: as long as most are used (default auto)",
       0, 0, 0}, &qsf_kind_direct, AT(expert_ahead)},
     {{"speculate", "", 0, "NAME", REPLAN,
-      "how several tokens are computed at a time, which changes no token: lookup (drafts are what followed the same tokens before), nextn (those of the model's own next-token block), draft (those of --draft-model), off, or auto: as long as it is faster (default auto)",
+      "how several tokens are computed at a time, which changes no token: lookup (drafts are what followed the same tokens before), nextn (those of the model's own next-token block), pinned (those of some of its layers), draft (those of --draft-model), off, or auto: as long as it is faster (default auto)",
       0, 0, 0}, &qsf_kind_speculate, AT(speculate)},
     {{"draft-model", "", 0, "FILE", REPLAN,
       "a smaller model with the same vocabulary, in the same budget: it guesses the next tokens, which changes no token; off = none (default off)",

@@ -13,7 +13,7 @@ QsfPlanOptions qsf_beside_options(const QsfPlanOptions *o, uint32_t ctx, QsfKvTy
     QsfPlanOptions p = *o;
     p.budget = p.asked = QSF_BESIDE_WITHOUT_LIMIT;
     memset(p.beside, 0, sizeof p.beside);
-    p.hold_head = false;
+    p.hold_head = p.holds = false;
     p.ctx = ctx;
     p.k = (int)kv.k;
     p.v = (int)kv.v;

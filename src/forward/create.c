@@ -157,6 +157,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
     if (rc == QSF_OK) rc = qsf_sketch_open(f, p, err);
     if (rc == QSF_OK) rc = qsf_adapters_load(f, p, err);
+    if (rc == QSF_OK) rc = qsf_pinned_open(f, p, err);
     if (rc == QSF_OK && qsf_cancelled(f)) rc = qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
     if (rc != QSF_OK) return rc;
     const QsfWeightsOptions wo = {
@@ -216,6 +217,7 @@ void qsf_forward_destroy(QsfForward *f) {
     qsf_embed_close(f, NULL);
     qsf_sketch_close(f, NULL);
     qsf_adapters_free(f, NULL);
+    qsf_pinned_close(f);
     qsf_counters_close(f);
     qsf_reduction_close(f);
     qsf_mem_unmap(f->ledger, QSF_MEM_LOGITS, f->logits, f->logits_bytes);
@@ -315,6 +317,7 @@ static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *e
     qsf_embed_close(f, p);
     qsf_sketch_close(f, p);
     qsf_adapters_free(f, p);
+    qsf_pinned_close(f);
     qsf_mem_discard(f->mem, f->l.total); /* scratch: pages of a larger layout need not stay resident */
     int rc = l->total < f->l.total ? buffers_set(f, l, err) : QSF_OK;
     if (rc == QSF_OK) rc = carry_recent(f, p, err);
@@ -339,6 +342,7 @@ static int grow(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
     if (rc == QSF_OK) rc = qsf_sketch_open(f, p, err);
     if (rc == QSF_OK) rc = qsf_adapters_load(f, p, err);
+    if (rc == QSF_OK) rc = qsf_pinned_open(f, p, err);
     const uint64_t lent = qsf_reserve_lent(f, p->ctx, p->kv, reserved(f, p));
     if (rc == QSF_OK) rc = qsf_weights_resume(f->weights, p, lent, err);
     atomic_store_explicit(&f->n.lent, lent, memory_order_relaxed);

@@ -77,8 +77,9 @@ static bool has_experts(const QsfModel *m) {
 static QsfQuality quality_of(const QsfModel *m, bool sketch) {
     QsfQuality q = { 0 };
     if (!sketch || has_experts(m)) return q;
+    q.value = 0.5f; /* any below 1: no block is skipped */
     qsf_quality_sketch(&q, m);
-    if (q.head.groups > 0) q.value = 0.5f; /* any below 1: no block is skipped */
+    if (q.head.groups == 0) q.value = 0;
     return q;
 }
 
@@ -205,15 +206,6 @@ int qsf_draft_model_follow(QsfDraftModel *x, const int32_t *ids, uint32_t n, Qsf
 
 /* ---- guesses ---- */
 
-static int32_t likeliest(const QsfDraftModel *x, float *margin) {
-    const float *y = qsf_forward_logits(x->fwd);
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < x->n_vocab; i++)
-        if (y[i] > y[best]) best = i;
-    *margin = qsf_forward_margin(y, x->n_vocab);
-    return (int32_t)best;
-}
-
 static int eval_guess(QsfDraftModel *x, int32_t id) {
     QsfErr none = { 0 };
     int rc = qsf_forward_decode(x->fwd, &id, 1, NULL, NULL, &none);
@@ -229,7 +221,7 @@ uint32_t qsf_draft_model_draft(QsfDraftModel *x, const int32_t *ids, uint32_t n,
     if (n == 0 || most == 0 || qsf_draft_model_follow(x, ids, n, &none) != QSF_OK) return 0;
     for (uint32_t i = 0; i < most; i++) {
         if (i > 0 && eval_guess(x, out[i - 1]) != QSF_OK) return i;
-        out[i] = likeliest(x, &ahead);
+        out[i] = qsf_forward_likeliest(qsf_forward_logits(x->fwd), x->n_vocab, &ahead);
         if (i == 0) *margin = ahead;
         if (ahead < least) return i + 1;
     }

@@ -140,6 +140,14 @@ float qsf_forward_margin(const float *y, uint32_t n) {
     return first - second;
 }
 
+int32_t qsf_forward_likeliest(const float *y, uint32_t n, float *margin) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (y[i] > y[best]) best = i;
+    *margin = qsf_forward_margin(y, n);
+    return (int32_t)best;
+}
+
 int qsf_exit_decide(QsfForward *f, QsfErr *err) {
     QsfReduction *r = &f->reduction;
     QsfPending *w = &r->pending;

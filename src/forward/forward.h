@@ -105,6 +105,14 @@ uint32_t qsf_forward_verifiable(const QsfForward *f, const char **why);
  * qsf_forward_eval, whose errors it has; after an error the positions whose logits fn has received stay. */
 int qsf_forward_verify(QsfForward *f, const int32_t *ids, uint32_t n, QsfVerifyFn fn, void *arg, QsfErr *err);
 
+/* Can qsf_forward_draft guess now? Otherwise *why (static, may be NULL) says why not. Between two evals. */
+bool qsf_forward_drafts(const QsfForward *f, const char **why);
+/* Guesses what follows `id`, which is not evaluated, with the blocks of the plan that are held in RAM
+ * (QsfPlan.hold): the others are skipped, and nothing streams. Their KV cache has what the model computed for
+ * earlier positions. Up to n tokens into out; *margin becomes by how much the logit of the first one exceeds
+ * all others, and after a token with a margin below `least` the draft ends. Returns how many; errors end it.
+ * All is as before then, but for qsf_forward_logits. */
+uint32_t qsf_forward_draft(QsfForward *f, int32_t id, uint32_t n, float least, int32_t *out, float *margin);
 /* Between two evals, of a forward pass that drafts: qsf_forward_truncate can go back to this position, also
  * with recurrent states, whose copy it keeps. The mark replaces the one at position `last`, and from now on
  * there are no other copies at the borders of evals. */
@@ -144,6 +152,8 @@ bool qsf_forward_can_exit(const QsfForward *f);
 int qsf_forward_catch_up(QsfForward *f, QsfErr *err);
 /* Returns by how much the largest of n logits exceeds the others; compared with QsfQuality.margin. */
 float qsf_forward_margin(const float *logits, uint32_t n);
+/* Returns the id of the largest of n logits; *margin becomes that. */
+int32_t qsf_forward_likeliest(const float *logits, uint32_t n, float *margin);
 /* Sets score (n_blocks) to the importance of the optional blocks: 1 - cos(input, output), averaged over the
  * first positions of the conversation but the very first, at most QSF_MEASURE_POSITIONS. Returns over how
  * many; 0: score is unchanged. */

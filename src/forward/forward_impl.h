@@ -25,6 +25,14 @@ typedef struct QsfParams {
     uint64_t bytes;
 } QsfParams;
 
+/* Drafts with the blocks that are held in RAM (pinned.c). */
+typedef struct QsfPinnedDrafts {
+    bool on;          /* the plan holds some */
+    QsfBlockSet skip; /* the others */
+    uint8_t *state;   /* (state_bytes) the states before a draft, KV; NULL: there are none */
+    uint64_t state_bytes;
+} QsfPinnedDrafts;
+
 struct QsfForward {
     const QsfModel *model;
     const qk_table *table;
@@ -92,6 +100,7 @@ struct QsfForward {
     uint32_t block;        /* its time is being counted; QSF_NONE = none */
     uint64_t block_ns, block_wait_ns;
 
+    QsfPinnedDrafts pinned;
     QsfStatesFn states; /* NULL = none */
     void *states_arg;
     const QsfGiven *given; /* of the eval that is running; NULL = none */
@@ -154,6 +163,11 @@ void qsf_replay_begin(QsfForward *f, bool keeps);
 void qsf_replay_keep(QsfForward *f, const QsfStep *s);
 /* Before the commit: the new states become those after the first n >= 1 columns. */
 int qsf_replay(QsfForward *f, uint32_t n, QsfErr *err);
+
+/* pinned.c: gives up / takes over what the plan holds for drafts (NULL: nothing). QSF_E_BUDGET,
+ * QSF_E_RUNTIME. */
+void qsf_pinned_close(QsfForward *f);
+int qsf_pinned_open(QsfForward *f, const QsfPlan *p, QsfErr *err);
 
 /* states.c: returns the first step that computes only columns whose logits are needed. */
 static inline uint32_t qsf_split_step(const QsfForward *f) {

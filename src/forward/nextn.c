@@ -240,14 +240,6 @@ bool qsf_nextn_ready(const QsfNextn *x, const char **why) {
     return no == NULL;
 }
 
-static int32_t likeliest(const float *y, uint32_t n, float *margin) {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < n; i++)
-        if (y[i] > y[best]) best = i;
-    *margin = qsf_forward_margin(y, n);
-    return (int32_t)best;
-}
-
 /* Evaluates tokens ids[k..i] of the draft, ids[0] being the model's next one, and keeps the state of the last
  * one. */
 static int step(QsfNextn *x, Block *b, uint32_t pos, const int32_t *ids, uint32_t k, uint32_t i) {
@@ -272,7 +264,7 @@ uint32_t qsf_nextn_draft(QsfNextn *x, int32_t id, uint32_t n, float least, int32
         /* A block that was not used in this draft has seen none of its tokens. */
         const uint32_t seen = b->base + qsf_forward_n_past(b->fwd) - pos;
         if (qsf_forward_room(b->fwd) < i + 1 - seen || step(x, b, pos, ids, seen, i) != QSF_OK) return i;
-        ids[i + 1] = out[i] = likeliest(qsf_forward_logits(b->fwd), b->model.hp.n_vocab, &ahead);
+        ids[i + 1] = out[i] = qsf_forward_likeliest(qsf_forward_logits(b->fwd), b->model.hp.n_vocab, &ahead);
         if (i == 0) *margin = ahead;
         if (ahead < least) return i + 1;
     }

@@ -11,6 +11,7 @@ typedef struct QsfSketch {
     uint8_t *mem;   /* rows first, PINNED; NULL: the plan has none */
     bool filled;    /* they are there */
     bool on;        /* the eval that is running uses it */
+    bool alone;     /* no rows of the head are multiplied in full */
     bool grouped;   /* its rows are interleaved */
     uint64_t types; /* qsf_interleaved_types */
 } QsfSketch;

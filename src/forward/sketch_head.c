@@ -292,6 +292,10 @@ int qsf_sketch_head(QsfForward *f, const QsfStep *s, QsfErr *err) {
     j.shared = dot(qsf_sketch_mean(f), qsf_col(f, s->in, f->col0), f->sketch.shape.k);
     const QsfSpan span = qsf_span_begin(f);
     qsf_pool_run(f->pool, run_sketch, &j, f->sketch.shape.groups, 1);
+    if (f->sketch.alone) {
+        qsf_span_end(f, &span, &f->n.matmul_ns[QSF_MATMUL_HEAD]);
+        return QSF_OK;
+    }
     const uint32_t n = list_best(&j);
     rc = multiply(&j, f, n, err);
     if (rc != QSF_OK) return rc;

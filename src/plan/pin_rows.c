@@ -45,12 +45,27 @@ static uint32_t pinned_of_last(const QsfUnit *u, double carry) {
     return down16(u->items - 1 - (uint32_t)n);
 }
 
+/* Of a compressed layer, all of it counts with its first unit. */
+uint64_t qsf_plan_held_bytes(const QsfPricing *s) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->shape.n_units; i++) {
+        QsfUnit u;
+        if (!qsf_plan_holds(s, i)) continue;
+        qsf_unit_at(s->m, i, &u);
+        if (u.compressed == NULL)
+            sum += qsf_unit_pinned_bytes(&u, u.items);
+        else if (qsf_unit_opens_compressed(&u))
+            sum += qsf_compressed_whole(u.compressed);
+    }
+    return sum;
+}
+
 /* Bytes of the units that every pass of an answer reads, if they stream. */
 static uint64_t fixed_bytes(const QsfPricing *s) {
     uint64_t sum = s->shape.weight_bytes - s->shape.expert_bytes;
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
         QsfUnit u;
-        const bool held = qsf_plan_holds_head(s) && i + 1 == s->shape.n_units;
+        const bool held = qsf_plan_holds(s, i);
         if (!held && (!qsf_plan_skips(s, i) || s->m->prog.unit[i].on_demand)) continue;
         qsf_unit_at(s->m, i, &u);
         sum -= u.bytes;
@@ -88,7 +103,7 @@ static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stre
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
-        const bool last = i + 1 == s->shape.n_units, held = last && qsf_plan_holds_head(s);
+        const bool last = i + 1 == s->shape.n_units, held = qsf_plan_holds(s, i);
         if (!held && (u.on_demand || qsf_plan_skips(s, i))) {
             pinned[i] = 0;
             if (u.on_demand || qsf_quality_sketches(&s->o->quality, i))
@@ -96,7 +111,8 @@ static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stre
             continue;
         }
         if (u.compressed != NULL) {
-            i += load_layer(s, i, u.compressed, share, &carry, &r, pinned) - 1;
+            double none = 0;
+            i += load_layer(s, i, u.compressed, held ? 0 : share, held ? &none : &carry, &r, pinned) - 1;
             continue;
         }
         if (!held) carry += share * (double)u.bytes;

@@ -221,6 +221,8 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->embed_rows = c->embed_rows;
     p->sketch_bytes = s->sketch.total;
     p->draft_cols = c->draft_cols;
+    p->holds = s->o->holds;
+    p->hold = s->o->hold;
     for (unsigned i = 0; i < QSF_MEM_N; i++) p->beside_bytes += s->o->beside[i];
     p->lookup_tokens = c->draft_cols > 0 ? qsf_lookup_tokens(c->ctx) : 0;
     p->adapters = s->o->adapters;

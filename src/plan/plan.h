@@ -63,6 +63,8 @@ typedef struct QsfPlanOptions {
     uint64_t transcript_bytes;     /* reserved for messages and the event queue, besides the ids of
                                   a conversation */
     bool hold_head;                /* all of the head is pinned */
+    bool holds;                    /* all weights of the blocks of hold, but for experts, are pinned, */
+    QsfBlockSet hold;              /* before any others: they draft (forward/pinned.c) */
     uint32_t checkpoints;          /* at most this many copies of states; 0: as the budget allows */
     uint64_t beside[QSF_MEM_N];    /* of other forward passes in the same budget (forward/nextn.h) */
 } QsfPlanOptions;
@@ -120,7 +122,9 @@ typedef struct QsfPlan {
     const QsfAdapterSet *adapters; /* as in the options */
     bool adapters_stream;          /* they are read block by block for each pass */
     uint64_t sketch_bytes;         /* memory of the sketch of the head; 0: none */
-    uint32_t draft_cols;    /* positions of a pass with drafts; 0: no memory is left for them, or off */
+    uint32_t draft_cols; /* positions of a pass with drafts; 0: no memory is left for them, or off */
+    bool holds;          /* as in the options */
+    QsfBlockSet hold;
     uint64_t beside_bytes;  /* of the rows: of other forward passes, which draft */
     uint32_t lookup_tokens; /* of the text in which drafts are looked up; 0: none */
     QsfStreamConfig stream;

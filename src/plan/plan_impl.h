@@ -65,6 +65,13 @@ static inline bool qsf_plan_holds_head(const QsfPricing *s) {
     return s->o->hold_head || (s->o->embedding == QSF_EMBEDDING_RESIDENT && s->m->prog.tied_head);
 }
 
+/* Must a unit be pinned? */
+static inline bool qsf_plan_holds(const QsfPricing *s, uint32_t unit) {
+    const QsfUnitSpec *u = &s->m->prog.unit[unit];
+    return (unit + 1 == s->shape.n_units && qsf_plan_holds_head(s)) ||
+           (s->o->holds && !u->on_demand && qsf_blocks_have(&s->o->hold, u->block));
+}
+
 /* Does a unit belong to a block that is skipped, or is it a head with a sketch? */
 static inline bool qsf_plan_skips(const QsfPricing *s, uint32_t unit) {
     return qsf_quality_sketches(&s->o->quality, unit) ||
@@ -86,10 +93,12 @@ typedef struct QsfSpread {
  * Helldez/BigMoeOnEdge). */
 double qsf_plan_expert_hits(const QsfPricing *s, uint64_t slots);
 
+/* Returns the memory of what must be pinned. */
+uint64_t qsf_plan_held_bytes(const QsfPricing *s);
 /* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are
  * pinned, and the streamed rows are spread evenly over the pass. Experts are pinned if all are, and get
- * slots if all other units are pinned; blocks that are skipped, with memory that nothing else needs. The
- * head, if it must be pinned, comes first: room is at least what it takes. */
+ * slots if all other units are pinned; blocks that are skipped, with memory that nothing else needs. What
+ * must be pinned comes first: room is at least what it takes. */
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned);
 
 /* Writes what was lowered to p->note. */

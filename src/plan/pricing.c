@@ -25,7 +25,7 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
     qk_table_init(&s->table, QK_LEVEL_REF);
     qsf_shape_make(&s->shape, m, &s->table);
     s->budget = o->budget;
-    if (qsf_quality_below(&o->quality) && o->quality.head.groups > 0)
+    if ((qsf_quality_below(&o->quality) && o->quality.head.groups > 0) || o->holds)
         (void)qsf_sketch_shape(m, o->threads, &s->sketch);
 }
 
@@ -111,7 +111,8 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
                           qsf_staging_bytes(&s->shape, c->n_slots);
     const uint32_t checkpoints = qsf_pricing_checkpoints(s, types, c->ctx);
     rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, types, c->ctx) + list_bytes(s, c->ctx) +
-                       qsf_recurrent_bytes(&s->m->prog, types, checkpoints);
+                       qsf_recurrent_bytes(&s->m->prog, types, checkpoints) +
+                       (s->o->holds ? qsf_pages(qsf_state_bytes(&s->m->prog, types)) : 0);
     rows[QSF_MEM_ACTIVATIONS] = l.total + qsf_adapters_pass_bytes(s->o->adapters, l.n_cols);
     rows[QSF_MEM_LOGITS] = qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab +
                            SAMPLER_SLACK;

@@ -76,14 +76,6 @@ static uint32_t preferred_slots(const QsfPricing *s) {
     return s->shape.stage_bytes > 0 ? 2 : QSF_MAX_SLOTS;
 }
 
-/* What is pinned whatever streams. */
-static uint64_t held_bytes(const QsfPricing *s) {
-    QsfUnit u;
-    if (!qsf_plan_holds_head(s)) return 0;
-    qsf_unit_at(s->m, s->shape.n_units - 1, &u);
-    return qsf_unit_pinned_bytes(&u, u.items);
-}
-
 QsfConfig qsf_plan_preferred(const QsfPricing *s) {
     const bool whole = s->o->embedding == QSF_EMBEDDING_RESIDENT;
     return (QsfConfig){
@@ -95,7 +87,7 @@ QsfConfig qsf_plan_preferred(const QsfPricing *s) {
         .slot_bytes = preferred_slot(s),
         .embed_rows = whole ? 0 : preferred_rows(s),
         .embed_resident = whole && !s->m->prog.tied_head,
-        .pinned_unit_bytes = held_bytes(s),
+        .pinned_unit_bytes = qsf_plan_held_bytes(s),
     };
 }
 

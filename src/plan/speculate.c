@@ -10,7 +10,7 @@
 #define MOST   (1u << 20)
 #define ARRAYS 3u /* the tokens, and two tables with an entry for each */
 
-static const char *const names[QSF_DRAFTING_N] = { "auto", "off", "lookup", "nextn", "draft" };
+static const char *const names[QSF_DRAFTING_N] = { "auto", "off", "lookup", "nextn", "pinned", "draft" };
 
 QsfDrafting qsf_drafting_parse(const char *word) {
     if (word == NULL || *word == '\0') return QSF_DRAFTING_AUTO;

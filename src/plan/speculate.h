@@ -16,6 +16,7 @@ typedef enum QsfDrafting {
     QSF_DRAFTING_OFF,
     QSF_DRAFTING_LOOKUP,
     QSF_DRAFTING_NEXTN,
+    QSF_DRAFTING_PINNED,
     QSF_DRAFTING_DRAFT,
     QSF_DRAFTING_N
 } QsfDrafting;

@@ -51,8 +51,9 @@ typedef struct QsfDraftSource {
 /* The sources, by how cheap they are. */
 extern const QsfDraftSource qsf_draft_lookup;
 extern const QsfDraftSource qsf_draft_nextn;
+extern const QsfDraftSource qsf_draft_pinned;
 extern const QsfDraftSource qsf_draft_model;
-#define QSF_DRAFT_SOURCES 3u
+#define QSF_DRAFT_SOURCES 4u
 extern const QsfDraftSource *const qsf_draft_sources[QSF_DRAFT_SOURCES];
 
 #endif

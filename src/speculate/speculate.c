@@ -6,7 +6,7 @@
 #include "src/base/clock.h"
 
 const QsfDraftSource *const qsf_draft_sources[QSF_DRAFT_SOURCES] = { &qsf_draft_lookup, &qsf_draft_nextn,
-                                                                     &qsf_draft_model };
+                                                                     &qsf_draft_pinned, &qsf_draft_model };
 
 static void close_sources(QsfSpeculator *s) {
     for (unsigned i = 0; i < QSF_DRAFT_SOURCES; i++) {

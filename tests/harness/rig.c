@@ -20,10 +20,19 @@ static int lend(QsfRig *r, uint32_t step, QsfErr *err) {
     return QSF_OK;
 }
 
+/* All blocks but every second one that may be skipped. */
+static int choose_held(const QsfRig *r, QsfBlockSet *hold, QsfErr *err) {
+    QsfBlockSet optional;
+    int rc = qsf_optional_blocks(&r->model, &optional, err);
+    for (uint32_t i = 0, n = 0; rc == QSF_OK && i < r->model.prog.n_blocks; i++)
+        if (!qsf_blocks_have(&optional, i) || n++ % 2 == 1) qsf_blocks_add(hold, i);
+    return rc;
+}
+
 static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     QsfQuality q = { .value = o->quality, .experts = o->limits };
     qsf_quality_sketch(&q, &r->model);
-    const QsfPlanOptions po = {
+    QsfPlanOptions po = {
         .quality = q,
         .budget = 4ull << 30,
         .ctx = o->ctx,
@@ -37,7 +46,9 @@ static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
         .threads_auto = o->measured,
         .exact = o->exact,
     };
-    int rc = qsf_plan_make(&r->plan, &r->model, &po, err);
+    po.holds = po.hold_head = o->hold;
+    int rc = o->hold ? choose_held(r, &po.hold, err) : QSF_OK;
+    if (rc == QSF_OK) rc = qsf_plan_make(&r->plan, &r->model, &po, err);
     if (rc != QSF_OK) return rc;
     if (o->n_slots != 0) r->plan.n_slots = o->n_slots;
     r->plan.stream.kind = o->io;

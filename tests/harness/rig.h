@@ -22,6 +22,7 @@ typedef struct QsfRigOptions {
     bool exact;
     float quality;          /* not 0: with a sketch of the head, and nothing else left out */
     QsfExpertLimits limits; /* of qsf_forward_decode */
+    bool hold;              /* about half of the blocks that may be skipped draft (qsf_forward_draft) */
     qk_level level;         /* QK_LEVEL_REF (0) .. ; QK_LEVEL_UNKNOWN = best */
 } QsfRigOptions;
 

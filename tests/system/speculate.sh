@@ -52,7 +52,7 @@ plain=$same
 ask -p "$text" --temperature 0 --ignore-eos --template raw --speculate lookup --prompt-cache "$work/cache"
 [ "$(printf %s "$same" | sed 's/, "reused_tokens".*//')" = "$plain" ] || fail "after an interrupt: another answer"
 
-expect 2 'speculate takes auto, off, lookup, nextn or draft' "$run" "$guide" -p x --speculate fast
+expect 2 'speculate takes auto, off, lookup, nextn, pinned or draft' "$run" "$guide" -p x --speculate fast
 expect 2 'bench-text requires --bench' "$run" "$guide" -p x --bench-text "$work/part"
 expect 2 'works with neither -p nor' "$run" "$guide" -p 4 --bench --bench-text "$work/part"
 printf %s "$text" >"$work/text"

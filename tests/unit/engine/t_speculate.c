@@ -60,6 +60,12 @@ static int write_blocks(const char *path) {
     return qsf_test_write_tiny_nextn(path, &k);
 }
 
+/* Layers that can be skipped. */
+static int write_deep(const char *path) {
+    const QsfTinySpec spec = { .layers = 6 };
+    return qsf_test_write_tiny_llama(path, &spec);
+}
+
 static const Writer writers[] = { write_llama, write_mamba, write_experts };
 
 typedef struct Way {
@@ -290,6 +296,14 @@ static void passes_end_anywhere(void **state) {
         for (uint32_t at = 1; at < TOKENS; at += 2) ends_anywhere(&r, &kinds[0], &whole, at, at / 2 % 3);
         close_rig(&r);
     }
+    /* With drafts of the model itself, and of its layers. */
+    for (size_t m = 0; m < 2; m++) {
+        assert_int_equal(write_deep(path), 0);
+        open_rig(&r, path, &ways[m], m == 0 ? "draft" : "pinned", m == 0 ? path : NULL);
+        answer(&r, prompt, N_PROMPT, &kinds[0], &whole);
+        for (uint32_t at = 1; at < TOKENS; at += 2) ends_anywhere(&r, &kinds[0], &whole, at, at / 2 % 3);
+        close_rig(&r);
+    }
     unlink(path);
 }
 
@@ -321,9 +335,104 @@ static void draft_models_draft(void **state) {
             }
 }
 
+static void pinned_layers_draft(void **state) {
+    (void)state;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            if (qsf_test_quick() && (w + k) % 3 != 0) continue;
+            check(write_deep, NULL, &ways[w], &kinds[k], "pinned");
+        }
+}
+
+/* ---- other plans in the middle of an answer ---- */
+
+/* What is in force after some tokens. */
+typedef struct Change {
+    const char *speculate;
+    bool draft;
+    uint64_t budget; /* MiB */
+    uint64_t pin;
+    int32_t threads;
+} Change;
+
+static const Change changes[] = {
+    { "draft", true, 1024, UINT64_MAX, 1 },  { "draft", true, 512, 300000, 2 },
+    { "pinned", true, 512, UINT64_MAX, 2 },  { "auto", true, 1024, 0, 1 },
+    { "draft", false, 1024, UINT64_MAX, 1 }, { "off", false, 300, UINT64_MAX, 1 },
+    { "draft", true, 1024, UINT64_MAX, 2 },  { "lookup", true, 1024, 200000, 2 },
+};
+
+typedef struct Changing {
+    Answer a; /* first: the callbacks get it */
+    Rig *r;
+    const char *draft;
+    unsigned done;
+} Changing;
+
+static void on_between(void *arg) {
+    Changing *c = arg;
+    QSFSettings s = c->r->rt.settings;
+    char note[512];
+    QsfErr err = { 0 };
+    if (c->a.n < 7 * (c->done + 1) || c->done == sizeof changes / sizeof *changes) return;
+    const Change *to = &changes[c->done++];
+    s.ram_budget = to->budget << 20;
+    s.pin = to->pin;
+    s.threads = to->threads;
+    snprintf(s.speculate, sizeof s.speculate, "%s", to->speculate);
+    snprintf(s.draft_model, sizeof s.draft_model, "%s", to->draft ? c->draft : "");
+    qsf_test_expect_ok(qsf_runtime_replan(&c->r->rt, &s, note, sizeof note, &err), &err);
+    if (to->draft && strcmp(to->speculate, "draft") == 0) assert_non_null(c->r->rt.draft);
+    if (!to->draft) assert_null(c->r->rt.draft);
+    if (strcmp(to->speculate, "pinned") == 0) assert_true(c->r->rt.plan.holds);
+}
+
+static void answer_while_changing(Rig *r, const Kind *k, const char *draft, Changing *c) {
+    QsfGeneration out;
+    QsfErr err = { 0 };
+    *c = (Changing){ .a = { .params = params_of(k) }, .r = r, .draft = draft };
+    const QsfGenerate g = { .prompt = prompt,
+                            .n_prompt = N_PROMPT,
+                            .continues = true,
+                            .params = on_params,
+                            .text = on_text,
+                            .between = draft != NULL ? on_between : NULL,
+                            .arg = c };
+    qsf_test_expect_ok(qsf_timeline_generate(&r->t, &g, &out, &err), &err);
+}
+
+static void plans_change_in_answers(void **state) {
+    static const Writer drafts[] = { write_deep, write_mamba };
+    static const Way way = { UINT64_MAX, 1, "f16", "none", false };
+    static Changing off, on;
+    char path[512], draft[512];
+    Rig r;
+    (void)state;
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("speculate.gguf"));
+    snprintf(draft, sizeof draft, "%s", qsf_test_tmp("speculate_draft.gguf"));
+    assert_int_equal(write_deep(path), 0);
+    for (size_t i = 0; i < 4; i++) {
+        const Kind *k = &kinds[i / 2];
+        assert_int_equal(drafts[i % 2](draft), 0);
+        open_rig(&r, path, &way, "off", NULL);
+        answer_while_changing(&r, k, NULL, &off);
+        close_rig(&r);
+        open_rig(&r, path, &way, "off", NULL);
+        answer_while_changing(&r, k, draft, &on);
+        assert_int_equal(on.done, sizeof changes / sizeof *changes);
+        close_rig(&r);
+        assert_int_equal(on.a.n, off.a.n);
+        assert_memory_equal(on.a.ids, off.a.ids, off.a.n * sizeof *off.a.ids);
+    }
+    unlink(path);
+    unlink(draft);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(answers_are_the_same),
-                                        cmocka_unit_test(passes_end_anywhere), cmocka_unit_test(blocks_draft),
-                                        cmocka_unit_test(draft_models_draft) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_are_the_same), cmocka_unit_test(passes_end_anywhere),
+        cmocka_unit_test(blocks_draft),         cmocka_unit_test(draft_models_draft),
+        cmocka_unit_test(pinned_layers_draft),  cmocka_unit_test(plans_change_in_answers)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

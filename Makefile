@@ -51,7 +51,7 @@ obj = $(patsubst %.c,$O/%.o,$1)
 
 # src/convert: what only qsf-convert uses; its own files are src/convert/*.c.
 lib_dirs := base file file/gguf file/qsf file/hf file/derive file/vocab file/hf/arch jinja token chat model model/family plan stream kv \
-    forward forward/ops grammar speculate sample sample/stages engine engine/snapshot engine/quality engine/habits measure catalog cli svg
+    forward forward/ops grammar speculate sample sample/stages engine engine/snapshot engine/quality engine/habits measure catalog cli svg remote
 convert_dirs := convert/quant convert/pack convert/calibrate
 quant_dirs_x86 := src/convert/quant/x86
 # What operating systems do differently (src/base/platform.h): of each file that of the system, or else of POSIX.

@@ -15,6 +15,7 @@
 #define AGAIN_SECONDS   5L  /* where the file is there, and only its version is asked for */
 #define STALL_SECONDS   60L /* without a byte */
 #define REDIRECTS_MAX   8L
+#define REQUEST_SECONDS 10L /* to be connected for a request of a person who waits */
 #define WAIT_MS         100 /* between two looks at whether the thread is to stop */
 
 struct GetHttp {
@@ -115,6 +116,8 @@ static void header(GetReply *r, const char *name, size_t n, const char *value, s
     if (n == 13 && !strncasecmp(name, "last-modified", n))
         copy_value(r->modified, sizeof r->modified, value, len);
     if (n == 4 && !strncasecmp(name, "link", n)) link_header(r, value, len);
+    if (n == 12 && !strncasecmp(name, "content-type", n)) copy_value(r->type, sizeof r->type, value, len);
+    if (n == 6 && !strncasecmp(name, "server", n)) copy_value(r->server, sizeof r->server, value, len);
     if (n == 11 && !strncasecmp(name, "retry-after", n) && whole(value) > 0)
         r->retry_after = (double)whole(value);
 }
@@ -123,7 +126,7 @@ static void header(GetReply *r, const char *name, size_t n, const char *value, s
 static void next_reply(GetReply *r) {
     r->length = r->first = r->total = -1;
     r->retry_after = 0;
-    r->etag[0] = r->modified[0] = r->location[0] = r->next[0] = '\0';
+    r->etag[0] = r->modified[0] = r->location[0] = r->next[0] = r->type[0] = r->server[0] = '\0';
 }
 
 static size_t on_header(char *line, size_t size, size_t n, void *arg) {
@@ -305,6 +308,78 @@ int get_http_body(GetHttp *h, const char *url, uint64_t first, GetSink sink, voi
     if (first > 0) curl_easy_setopt(h->easy, CURLOPT_RANGE, range);
     const int rc = perform(&t, url, err);
     *stopped = t.stopped;
+    return rc;
+}
+
+/* ---- requests of other programs */
+
+static bool is_here(const char *url) {
+    static const char *const hosts[] = { "localhost", "127.", "[::1]" };
+    const char *host = strstr(url, "://");
+    for (size_t i = 0; host && i < sizeof hosts / sizeof *hosts; i++)
+        if (strncasecmp(host + 3, hosts[i], strlen(hosts[i])) == 0) return true;
+    return false;
+}
+
+/* Seconds, also where the header has a date. */
+static void retry_after(GetHttp *h, GetReply *reply) {
+    curl_off_t seconds = 0;
+    curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &seconds);
+    if (seconds > 0) reply->retry_after = (double)seconds;
+}
+
+/* "Expect" would wait a second for servers that do not know it. */
+static struct curl_slist *request_headers(const GetRequest *r) {
+    struct curl_slist *list = NULL;
+    if (!r->body) return curl_slist_append(list, "Accept: application/json");
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const lines[] = { "Content-Type: application/json",
+                                             "Accept: text/event-stream, application/json", "Expect:" };
+        struct curl_slist *more = curl_slist_append(list, lines[i]);
+        if (!more) return curl_slist_free_all(list), NULL;
+        list = more;
+    }
+    return list;
+}
+
+typedef struct Asked {
+    GetHttp *h;
+    GetSink sink;
+    void *arg;
+} Asked;
+
+static bool pass_on(void *arg, const GetReply *reply, const void *bytes, size_t len) {
+    const Asked *a = arg;
+    GetReply with = *reply;
+    retry_after(a->h, &with);
+    return a->sink(a->arg, &with, bytes, len);
+}
+
+/* The URL that a redirect names is known only when the reply has ended: the sink does not get its page. */
+static bool pass_unless_redirect(void *arg, const GetReply *reply, const void *bytes, size_t len) {
+    return reply->status / 100 == 3 || pass_on(arg, reply, bytes, len);
+}
+
+int get_http_request(GetHttp *h, const GetRequest *r, GetSink sink, void *arg, GetReply *reply, QsfErr *err) {
+    Asked asked = { h, sink, arg };
+    Transfer t = { .h = h, .reply = reply, .sink = pass_unless_redirect, .arg = &asked };
+    struct curl_slist *list = request_headers(r);
+    if (!list) return qsf_err_memory(err, "a request");
+    prepare(&t, r->url);
+    curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, list);
+    curl_easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT, REQUEST_SECONDS);
+    curl_easy_setopt(h->easy, CURLOPT_LOW_SPEED_TIME, r->stall_seconds);
+    curl_easy_setopt(h->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(h->easy, CURLOPT_BUFFERSIZE, 16L << 10);
+    if (r->socket) curl_easy_setopt(h->easy, CURLOPT_UNIX_SOCKET_PATH, r->socket);
+    if (r->socket || is_here(r->url)) curl_easy_setopt(h->easy, CURLOPT_NOPROXY, "*");
+    if (r->body) {
+        curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, r->body);
+        curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->len);
+    }
+    const int rc = perform(&t, r->url, err);
+    retry_after(h, reply);
+    curl_slist_free_all(list);
     return rc;
 }
 

@@ -28,6 +28,8 @@ typedef struct GetReply {
     char commit[GET_HEADER_MAX];       /* X-Repo-Commit, of any of the redirects */
     char location[4 * GET_HEADER_MAX]; /* of a redirect that was not followed: the whole URL */
     char next[4 * GET_HEADER_MAX];     /* Link: <URL>; rel="next" */
+    char type[GET_HEADER_MAX];         /* Content-Type */
+    char server[GET_HEADER_MAX];       /* Server */
 } GetReply;
 
 /* Receives bytes of a body; false stops the transfer. reply has the status and the headers by then. */
@@ -55,6 +57,19 @@ int get_http_text(GetHttp *h, const char *url, size_t max, QsfStrbuf *b, GetRepl
  * above; a connection that ends early is one. *stopped: sink has returned false, which is not an error. */
 int get_http_body(GetHttp *h, const char *url, uint64_t first, GetSink sink, void *arg, GetReply *reply,
                   bool *stopped, QsfErr *err);
+
+/* A request of another program (request.h). */
+typedef struct GetRequest {
+    const char *url;
+    const char *socket; /* path of a unix socket that is used instead of the host of url; NULL = none */
+    const void *body;   /* (len) bytes of JSON to post; NULL: a GET */
+    size_t len;
+    long stall_seconds; /* without a byte, from the first one that is sent on */
+} GetRequest;
+/* Sends it and passes the body of the reply to sink as it arrives, whatever the status. Follows no redirect:
+ * neither the body nor the token reaches another host. Hosts of this machine are asked without a proxy.
+ * sink returned false: not an error. Errors as above. */
+int get_http_request(GetHttp *h, const GetRequest *r, GetSink sink, void *arg, GetReply *reply, QsfErr *err);
 
 /* Appends a part of a path, with everything escaped that has a meaning in URLs but '/'. */
 void get_http_put_path(QsfStrbuf *b, const char *path);

@@ -5,13 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "get/program.h"
+#include "get/request.h"
 #include "qsf_fetch.h"
 #include "src/base/clock.h"
 #include "src/cli/signals.h"
 
-enum { OPT_LIST, OPT_OFFLINE, OPT_ROOM, OPT_JSON, OPT_QUIET };
+enum { OPT_LIST, OPT_OFFLINE, OPT_ROOM, OPT_JSON, OPT_QUIET, OPT_REQUEST };
 
 static const QSFCliOption options[] = {
     { "list", "", 'l', NULL, "list the models of a repository; nothing is downloaded", OPT_LIST },
@@ -20,6 +22,9 @@ static const QSFCliOption options[] = {
       "choose for this much memory for weights (default: half of what is available now)", OPT_ROOM },
     { "json", "", 0, NULL, "print events on stdout, one JSON object per line", OPT_JSON },
     { "quiet", "", 'q', NULL, "print no progress", OPT_QUIET },
+    { "request", "", 0, NULL,
+      "for qsf-chat --connect: send one HTTP request, which is read from stdin, and print the reply",
+      OPT_REQUEST },
 };
 
 const QSFCli get_cli = {
@@ -40,7 +45,7 @@ const QSFCli get_cli = {
 
 typedef struct Args {
     GetOptions o;
-    bool json, quiet;
+    bool json, quiet, request;
 } Args;
 
 static int on_option(void *arg, int id, const char *value, char *err, size_t cap) {
@@ -51,6 +56,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_OFFLINE: a->o.offline = true; return 0;
     case OPT_JSON: a->json = true; return 0;
     case OPT_QUIET: a->quiet = true; return 0;
+    case OPT_REQUEST: a->request = true; return 0;
     default: break;
     }
     errno = 0;
@@ -71,12 +77,15 @@ int main(int argc, char **argv) {
     if (qsf_cli_open_std_fds(get_cli.program)) return QSF_EXIT_RUNTIME;
     int rc = qsf_cli_parse(&get_cli, argc, argv, NULL, on_option, &a, &r, msg, sizeof msg);
     if (rc == 0 && r.done) return qsf_cli_printed(get_cli.program);
-    if (rc == 0 && r.n_positional != 1) {
-        snprintf(msg, sizeof msg, "one model is needed: hf:OWNER/NAME or https://...");
+    if (rc == 0 && r.n_positional != !a.request) {
+        snprintf(msg, sizeof msg,
+                 a.request ? "--request takes no model"
+                           : "one model is needed: hf:OWNER/NAME or https://...");
         rc = QSF_EXIT_USAGE;
     }
     if (rc) return qsf_cli_error(&get_cli, "%s", msg), rc;
     qsf_signals_init();
+    if (a.request) return get_request_run(STDIN_FILENO, STDOUT_FILENO);
     a.o.model = r.positional[0];
     get_report_init(&report, a.json, a.quiet);
     rc = get_run(&a.o, &report, &err);

@@ -15,6 +15,10 @@
 /* Is this the name of a model to download, not of a file? */
 bool qsf_fetch_is_remote(const char *name);
 
+/* The program qsf-get: that of this program's directory, written to path, or "qsf-get", which is looked up in
+ * PATH. */
+const char *qsf_fetch_program(char *path, size_t cap);
+
 /* The bytes for weights in a RAM budget, roughly: what the context and the program need beside them is known
  * only when the model is there. */
 uint64_t qsf_fetch_weights(uint64_t budget);

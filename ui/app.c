@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The chat without a screen: submitted lines, and requests to the engine. */
 #include "ui/app.h"
+#include "ui/abilities.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ void ui_app_init(UiApp *a, UiEngine engine, const QSFSettings *settings) {
     *a = (UiApp){ .engine = engine, .settings = *settings, .given.settings = *settings };
     a->session.rewrite = ui_app_rewrite;
     a->session.arg = a;
-    a->engine.set_params(a->engine.self, &a->settings.params);
+    a->engine.set_params(a->engine.self, &a->settings);
     a->engine.stats(a->engine.self, &a->stats);
 }
 
@@ -296,6 +297,7 @@ void ui_app_draft(UiApp *a, const char *text, size_t len) {
 
 bool ui_app_answer_now(UiApp *a) {
     const bool thinks = a->running == UI_REQUEST_ANSWER && a->answer && !a->stopping &&
+                        ui_has(a, UI_NEEDS_CLOSE) &&
                         (a->answer->raw.len == 0 || (a->answer->thought && a->answer->thought->open));
     if (thinks) a->engine.answer_now(a->engine.self);
     return thinks;

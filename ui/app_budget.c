@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 
 #define LOOK_SECONDS 5.0 /* free memory changes without an event */
@@ -62,6 +63,10 @@ void ui_app_budget_key(UiApp *a, bool more, char *dst, size_t cap) {
     if (!a->model_ready || a->running == UI_REQUEST_LOAD || a->replanning) {
         (void)snprintf(dst, cap,
                        a->replanning ? "the RAM budget is being changed" : "no model is loaded yet");
+        return;
+    }
+    if (!ui_has(a, UI_NEEDS_MEMORY)) {
+        (void)snprintf(dst, cap, "%s", ui_lacks(UI_NEEDS_MEMORY));
         return;
     }
     ui_app_refresh_stats(a);

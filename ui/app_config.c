@@ -60,7 +60,7 @@ void ui_config_for_model(UiApp *a, const char *model) {
     const QSFSettings before = a->settings;
     ui_config_apply(a, model, a->settings.user_set & ~a->by_config);
     if (qsf_settings_differ(&before, &a->settings) & QSF_SETTING_LIVE)
-        a->engine.set_params(a->engine.self, &a->settings.params);
+        a->engine.set_params(a->engine.self, &a->settings);
 }
 
 /* Before the session has a file: only the command line is not replaced. */
@@ -77,7 +77,7 @@ static void begin_role(UiApp *a, const char *role) {
         ui_config_chosen(a, row);
     }
     (void)snprintf(a->role, sizeof a->role, "%s", role);
-    a->engine.set_params(a->engine.self, &a->settings.params);
+    a->engine.set_params(a->engine.self, &a->settings);
 }
 
 bool ui_config_begin_session(UiApp *a, const char *model) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "qsf_cli.h"
-#include "qsf_models.h"
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/branches.h"
 #include "ui/ctx_full.h"
@@ -80,6 +80,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     if (!it->label[0]) (void)snprintf(it->label, sizeof it->label, "%.63s", a->stats.model_name);
     if (e && e->type == QSF_EVENT_DONE) {
         it->tokens += e->tokens;
+        it->about = it->about || !a->engine.counted(a->engine.self);
         it->seed = a->settings.params.temperature > 0 ? e->seed : 0;
         it->tps = a->stats.decode_tps;
         it->prompt = e->prompt_tokens;
@@ -149,7 +150,8 @@ static void say_finished(UiApp *a, const QSFEvent *e) {
 
 /* The seed and the version, which the full screen shows with the answer. */
 static void say_which(UiApp *a, const QSFEvent *e) {
-    if (!a->full_screen && !a->settings.params.seed_set && a->settings.params.temperature > 0)
+    const bool known = ui_has(a, UI_NEEDS_TOKENS); /* a server does not say with which seed it wrote */
+    if (known && !a->full_screen && !a->settings.params.seed_set && a->settings.params.temperature > 0)
         ui_app_say(a, UI_NOTICE, "seed %llu", (unsigned long long)e->seed);
     const UiItem *last = ui_transcript_last(&a->chat);
     if (!a->full_screen && !goes_on(a) && last && last->kind == UI_ANSWER && last->of > 1)
@@ -217,45 +219,6 @@ static void answer_failed(UiApp *a, const QSFEvent *e) {
     if (e->file && a->interactive) ui_app_say(a, UI_NOTICE, "/retry asks again when the file can be read");
 }
 
-static void model_loaded(UiApp *a, const QSFEvent *e) {
-    UiBuf advice = { 0 };
-    a->model_ready = true;
-    ui_app_take_model_defaults(a, &advice);
-    free(a->good_path);
-    a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
-    a->good_settings = a->settings;
-    ui_app_refresh_stats(a);
-    ui_app_drop_limits(a);
-    ui_log_loaded(a);
-    ui_guide_switch(a);
-    ui_app_count_context(a);
-    if (!a->model_unsaved) ui_app_save_model(a);
-    if (a->remember_model && !ui_guide_is(a->model_path)) qsf_model_remember(a->model_path);
-    a->resuming = false;
-    ui_guide_welcome(a);
-    if (a->hooks.loaded) a->hooks.loaded(a->hooks.arg);
-    if (a->full_screen || a->interactive)
-        ui_app_say(a, UI_NOTICE, "%s is ready: %s%s", e->text ? e->text : "the model", a->stats.model_desc,
-                   ui_buf_str(&advice));
-    ui_buf_free(&advice);
-    ui_app_say_long(a);
-    ui_attach_announce(a);
-    for (int i = 0; i < 2 && a->verbose; i++) {
-        char *text = a->engine.describe(a->engine.self, i == 0 ? "plan" : "threads");
-        if (text) ui_app_print(a, UI_OUTPUT, text);
-        free(text);
-    }
-}
-
-/* The model loaded before the failed load: its file and its settings, but the current sampling. */
-static void go_back(UiApp *a) {
-    free(a->model_path);
-    a->model_path = ui_strdup_len(a->good_path, strlen(a->good_path));
-    ui_config_for_model(a, a->model_path);
-    if (a->config) a->engine.advise(a->engine.self, &a->settings);
-    ui_app_take_back(a, &a->good_settings, QSF_SETTING_REPLAN | QSF_SETTING_RELOAD, true);
-}
-
 void ui_app_say_refused(UiApp *a, const char *name, const char *value, const char *text) {
     const char *first = strchr(text, '\n'), *last = strrchr(text, '\n');
     size_t n = first ? strcspn(text, ";\n") : 0;
@@ -281,8 +244,8 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     if (a->stats.ctx_used < used) ui_app_count_context(a); /* the cache has lost what the conversation has */
     if (e->code)
         ui_app_say_refused(a, NULL, NULL, e->text ? e->text : "the settings were refused");
-    else
-        ui_app_print(a, UI_NOTICE, e->text ? e->text : "");
+    else if (e->text && *e->text)
+        ui_app_print(a, UI_NOTICE, e->text);
     /* It was requested before the load, which supersedes it. */
     if (a->running == UI_REQUEST_LOAD) return;
     ui_app_take_back(a, &now, QSF_SETTING_REPLAN, e->code != 0);
@@ -292,47 +255,13 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     ui_ctx_full_refresh(a);
 }
 
-/* The session keeps the name of its own model until the other one gets a message. */
-static void stay_with_old(UiApp *a) {
-    if (!a->resuming) return;
-    a->model_unsaved = true;
-    if (ui_guide_is(a->good_path) == a->guide_talk)
-        ui_app_say(a, UI_NOTICE, "session %s continues with %s", a->session.name, a->good_path);
-}
-
-static void load_failed(UiApp *a, const QSFEvent *e) {
-    bool replaced = a->stopping && (a->want_model || a->want_reload);
-    ui_app_refresh_stats(a);
-    if (replaced) return;
-    if (a->exit_code == 0) a->exit_code = e->code > 0 && !a->started ? e->code : 1;
-    ui_app_print(a, UI_ERROR, e->text && *e->text ? e->text : "the model was not loaded");
-    if (e->code == QSF_EXIT_MODEL && ui_guide_is(a->model_path)) ui_guide_failed(a);
-    /* If a file could not even be opened, the old model is still loaded. */
-    a->model_ready = a->stats.state == QSF_STATE_IDLE && a->good_path;
-    if (!a->good_path) {
-        a->resuming = false;
-        return;
-    }
-    stay_with_old(a);
-    go_back(a);
-    if (a->model_ready) {
-        a->resuming = false;
-        ui_guide_switch(a);
-        return;
-    }
-    /* Only once: if this fails too, there is nothing to fall back to. */
-    a->want_reload = true;
-    free(a->good_path);
-    a->good_path = NULL;
-}
-
 static void request_ended(UiApp *a, const QSFEvent *e) {
     UiRequest was = a->running;
     a->running = UI_REQUEST_NONE;
     if (was == UI_REQUEST_LOAD && e->type == QSF_EVENT_LOADED)
-        model_loaded(a, e);
+        ui_app_model_loaded(a, e);
     else if (was == UI_REQUEST_LOAD)
-        load_failed(a, e);
+        ui_app_load_failed(a, e);
     else if (was == UI_REQUEST_TOKENS)
         ui_walk_known_now(a, e);
     else if (was == UI_REQUEST_SWAP)

@@ -35,6 +35,9 @@ void ui_log_loaded(const UiApp *a);
 void ui_log_request(UiApp *a, const char *what);
 void ui_log_answer(const UiApp *a, const QSFEvent *e);
 void ui_log_said(UiKind kind, const char *text);
+/* The requested model was loaded, or was not (ui/app_load.c). */
+void ui_app_model_loaded(UiApp *a, const QSFEvent *e);
+void ui_app_load_failed(UiApp *a, const QSFEvent *e);
 /* Starts the requested load if nothing runs. */
 void ui_app_start_load(UiApp *a);
 /* Restores the rows of these kinds (QSF_SETTING_*) to their values in s, in the session's file too; say:

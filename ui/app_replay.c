@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "qsf_cli.h"
+#include "qsf_remote.h"
 #include "ui/app_internal.h"
 #include "ui/format.h"
 #include "ui/guide.h"
@@ -48,15 +49,26 @@ static bool wants_room(const UiApp *a, uint64_t counted) {
            ui_transcript_bytes(&a->chat) > counted + UI_TEXT_STEP;
 }
 
+/* The server was given without a model: it is the one that the session had there. */
+static void take_server_model(UiApp *a, const char *model) {
+    const bool same = a->want_model && model && qsf_connect_is(a->want_model) && qsf_connect_is(model) &&
+                      !*qsf_connect_model(a->want_model) && qsf_connect_same(a->want_model, model);
+    char *copy = same ? ui_strdup_len(model, strlen(model)) : NULL;
+    if (!copy) return;
+    free(a->want_model);
+    a->want_model = copy;
+}
+
 /* The settings of the session reach the engine, with its model if another one is loaded. */
 static void take_model(Replay *rp) {
     UiApp *a = rp->app;
     QSFSettings before = a->settings;
+    take_server_model(a, rp->of.model);
     const bool load = wants_load(a, rp->of.model);
     a->model_unsaved = false;
     ui_own_take(a, rp->of.system);
     if (!load) a->engine.advise(a->engine.self, &a->settings);
-    a->engine.set_params(a->engine.self, &a->settings.params);
+    a->engine.set_params(a->engine.self, &a->settings);
     if (load) {
         a->resuming = a->model_path != NULL;
         ui_app_load(a, rp->of.model);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/path.h"
 
@@ -65,7 +66,7 @@ void ui_app_replan(UiApp *a) {
 static void act(UiApp *a, const QSFSetting *row) {
     bool failed = !a->model_ready && a->model_path && !ui_app_busy(a);
     if (row->flags & QSF_SETTING_LIVE)
-        a->engine.set_params(a->engine.self, &a->settings.params);
+        a->engine.set_params(a->engine.self, &a->settings);
     else if ((row->flags & QSF_SETTING_REPLAN) && !failed)
         ui_app_replan(a);
     else
@@ -103,7 +104,8 @@ static bool is_limit(const QSFSetting *row) {
 
 /* Limits for experts need a model with experts; before a model is loaded, anything goes. */
 static bool is_possible(UiApp *a, const QSFSetting *row, const char *value) {
-    if (!is_limit(row) || strcmp(value, "0") == 0 || !a->model_ready) return true;
+    if (!is_limit(row) || strcmp(value, "0") == 0 || !a->model_ready || !ui_has(a, UI_NEEDS_MEMORY))
+        return true; /* a server ignores it, which is said */
     ui_app_refresh_stats(a);
     if (a->stats.experts > 0) return true;
     ui_app_say(a, UI_ERROR, "%s %s: %s has no experts", row->name, value, a->model_path);
@@ -112,7 +114,7 @@ static bool is_possible(UiApp *a, const QSFSetting *row, const char *value) {
 
 void ui_app_drop_limits(UiApp *a) {
     char err[100], value[QSF_SETTING_TEXT];
-    if (a->stats.experts > 0) return;
+    if (a->stats.experts > 0 || !ui_has(a, UI_NEEDS_MEMORY)) return;
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         if (!is_limit(row)) continue;
@@ -122,7 +124,7 @@ void ui_app_drop_limits(UiApp *a) {
         /* The configuration file is for all models. */
         if (!ui_config_sets(a, row))
             ui_app_say(a, UI_NOTICE, "%s is 0: %s has no experts", row->name, a->model_path);
-        a->engine.set_params(a->engine.self, &a->settings.params);
+        a->engine.set_params(a->engine.self, &a->settings);
     }
 }
 
@@ -156,6 +158,13 @@ static bool take_grammar(UiApp *a, const QSFSetting *row, const QSFSettings *nex
     return true;
 }
 
+/* Where it does nothing, that is said with the change. */
+static void say_effect(UiApp *a, const QSFSetting *row) {
+    const UiEffect effect = a->engine.effect(a->engine.self, row);
+    if (effect == UI_EFFECT_REFUSED || effect == UI_EFFECT_NONE)
+        ui_app_say(a, UI_NOTICE, "%s: %s", row->name, ui_effect_text(effect));
+}
+
 static bool set_value(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
     char err[400], from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT], why[100];
     QSFSettings next = a->settings;
@@ -174,6 +183,7 @@ static bool set_value(UiApp *a, const QSFSetting *row, const char *value, bool q
     if (!same && (!is_possible(a, row, to) || !accepted(a, row, &next))) return false;
     if (!same && !take_grammar(a, row, &next)) return false;
     a->settings = next;
+    if (same) a->engine.set_params(a->engine.self, &a->settings); /* it is set now, by the user */
     explain_auto(row, value, to, why, sizeof why);
     if (same) {
         /* It was an option of the command line, of the configuration file, or a recommendation. */
@@ -191,6 +201,7 @@ static bool set_value(UiApp *a, const QSFSetting *row, const char *value, bool q
     if (!quiet && ui_setting_is_grammar(row) && a->running == UI_REQUEST_ANSWER)
         ui_app_say(a, UI_NOTICE, "takes effect with the next answer");
     act(a, row);
+    if (!quiet && a->model_ready) say_effect(a, row);
     return true;
 }
 
@@ -232,7 +243,7 @@ void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say) 
 
 void ui_app_apply(UiApp *a, const QSFSettings *before) {
     unsigned changed = qsf_settings_differ(&a->settings, before);
-    if (changed & QSF_SETTING_LIVE) a->engine.set_params(a->engine.self, &a->settings.params);
+    if (changed & QSF_SETTING_LIVE) a->engine.set_params(a->engine.self, &a->settings);
     if (!a->model_path) return; /* the first load gets all of them */
     if (changed & QSF_SETTING_RELOAD)
         ui_app_reload(a, NULL);
@@ -255,7 +266,7 @@ void ui_app_take_model_defaults(UiApp *a, UiBuf *changed) {
         qsf_setting_get(&a->settings, row, is, sizeof is);
         ui_buf_printf(changed, ", %s %s", row->name, is);
     }
-    if (changed->len > 0) a->engine.set_params(a->engine.self, &a->settings.params);
+    if (changed->len > 0) a->engine.set_params(a->engine.self, &a->settings);
 }
 
 bool ui_setting_is_on(const QSFSettings *s, const QSFSetting *row) {

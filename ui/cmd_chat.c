@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/branches.h"
 #include "ui/commands.h"
@@ -110,6 +111,7 @@ bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {
 bool ui_cmd_think(UiApp *a, const char *name, const char *args) {
     bool show = strcmp(args, "show") == 0;
     if (strcmp(args, "now") == 0) {
+        if (!ui_need(a, UI_NEEDS_CLOSE, "think now")) return false;
         if (ui_app_answer_now(a)) return true;
         ui_app_say(a, UI_ERROR, "/%s now: no answer is thinking", name);
         return false;

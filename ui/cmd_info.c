@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/commands.h"
 #include "ui/format.h"
@@ -48,7 +49,7 @@ static bool show_license(UiApp *a) {
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         if (strcasestr(line, "licen")) ui_buf_printf(&b, "%s\n", line);
     }
-    ui_app_print(a, UI_OUTPUT, b.len ? ui_buf_str(&b) : "the model file does not name a license");
+    ui_app_print(a, UI_OUTPUT, b.len ? ui_buf_str(&b) : "the model does not name a license");
     ui_buf_free(&b);
     free(text);
     return true;
@@ -80,10 +81,11 @@ bool ui_cmd_show(UiApp *a, const char *name, const char *args) {
     if (!*args || strcmp(args, "settings") == 0 || strcmp(args, "parameters") == 0)
         return ui_cmd_set(a, "set", "");
     if (strcmp(args, "model") == 0 || strcmp(args, "info") == 0) return show_described(a, "model");
-    if (strcmp(args, "template") == 0 || strcmp(args, "plan") == 0 || strcmp(args, "memory") == 0)
-        return show_described(a, args);
+    if (strcmp(args, "plan") == 0 || strcmp(args, "memory") == 0)
+        return ui_need(a, UI_NEEDS_MEMORY, name) && show_described(a, args);
+    if (strcmp(args, "template") == 0) return show_described(a, args);
     if (strncmp(args, "prompt", 6) == 0 && strchr(" \t", args[6]))
-        return show_prompt(a, args + 6 + strspn(args + 6, " \t"));
+        return ui_need(a, UI_NEEDS_PROMPT, name) && show_prompt(a, args + 6 + strspn(args + 6, " \t"));
     if (strcmp(args, "system") == 0) return ui_cmd_system(a, "system", "");
     if (strcmp(args, "license") == 0 || strcmp(args, "licence") == 0) return show_license(a);
     ui_app_say(a, UI_ERROR,

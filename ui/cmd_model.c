@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/commands.h"
 #include "ui/model_picker.h"
 #include "ui/path.h"
+#include "ui/server_models.h"
 
 static bool set_by_name(UiApp *a, const char *setting, const char *value) {
     const QSFSetting *row = qsf_setting_find(setting);
@@ -30,6 +32,7 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
         return true;
     }
     if (qsf_fetch_is_remote(args)) return ui_download_begin(a, args);
+    if (ui_server_models_load(a, args)) return true;
     char *typed = ui_path_expand(args), hint[400] = "";
     char *path = typed ? qsf_model_resolve(typed, a->model_dirs, hint, sizeof hint) : NULL;
     free(typed);
@@ -44,29 +47,39 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
 
 #define LOOK_SECONDS 30.0
 
+static bool print_rows(UiApp *a, const UiModelScan *scan, const char *filter) {
+    UiBuf b = { 0 }, text = { 0 };
+    size_t shown = 0;
+    int cells = 0;
+    for (size_t i = 0; i < scan->n; i++) cells = ui_model_wider(cells, scan->rows[i].field[UI_MODEL_NAME]);
+    for (size_t i = 0; i < scan->n; i++) {
+        ui_model_row_text(&scan->rows[i], &text);
+        if (!ui_words_occur(ui_buf_str(&text), filter)) continue;
+        ui_buf_puts(&b, shown++ > 0 ? "\n" : "");
+        ui_model_row_line(&scan->rows[i], cells, &b);
+    }
+    if (shown == 0) ui_buf_puts(&b, scan->n > 0 ? "no model matches" : "no models found");
+    ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+    ui_buf_free(&b);
+    ui_buf_free(&text);
+    return true;
+}
+
 /* Line mode: all of them, when all is known. */
 static bool print_models(UiApp *a, const char *filter) {
     UiModelScan scan = { 0 };
-    UiBuf b = { 0 }, text = { 0 };
-    size_t shown = 0;
+    if (ui_server_models_list(a, &scan)) {
+        const bool any = print_rows(a, &scan, filter);
+        ui_model_scan_stop(&scan);
+        return any;
+    }
     if (!ui_model_scan_start(&scan, a->model_dirs, NULL, &a->settings)) {
         ui_app_print(a, UI_ERROR, "cannot look for models: the process for it cannot be started");
         return false;
     }
     ui_model_scan_finish(&scan, LOOK_SECONDS);
-    int cells = 0;
-    for (size_t i = 0; i < scan.n; i++) cells = ui_model_wider(cells, scan.rows[i].field[UI_MODEL_NAME]);
-    for (size_t i = 0; i < scan.n; i++) {
-        ui_model_row_text(&scan.rows[i], &text);
-        if (!ui_words_occur(ui_buf_str(&text), filter)) continue;
-        ui_buf_puts(&b, shown++ > 0 ? "\n" : "");
-        ui_model_row_line(&scan.rows[i], cells, &b);
-    }
-    if (shown == 0) ui_buf_puts(&b, scan.n > 0 ? "no model matches" : "no models found");
-    ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+    (void)print_rows(a, &scan, filter);
     if (scan.note[0]) ui_app_say(a, UI_NOTICE, "%s", scan.note);
-    ui_buf_free(&b);
-    ui_buf_free(&text);
     ui_model_scan_stop(&scan);
     return true;
 }
@@ -221,9 +234,12 @@ static void list_settings(UiApp *a) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char value[QSF_SETTING_TEXT];
+        const UiEffect effect = a->engine.effect(a->engine.self, row);
+        const char *does = ui_effect_text(effect), *mark = ui_effect_mark(effect);
         qsf_setting_get(&a->settings, row, value, sizeof value);
-        ui_buf_printf(&b, "%s%-15s %-9s %s", i ? "\n" : "", row->name, value, short_when(row));
-        if (strcmp(row->name, "prefill-ahead") == 0) add_ahead_reason(a, &b);
+        ui_buf_printf(&b, "%s%-15s %-9s %s", i ? "\n" : "", row->name, mark ? mark : value,
+                      does ? does : short_when(row));
+        if (effect == UI_EFFECT_USUAL && strcmp(row->name, "prefill-ahead") == 0) add_ahead_reason(a, &b);
     }
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);
@@ -273,7 +289,11 @@ static bool set_words(UiApp *a, char *rest) {
     if (*rest || !row->arg) return ui_app_set(a, row, rest, false);
     char value[QSF_SETTING_TEXT];
     qsf_setting_get(&a->settings, row, value, sizeof value);
-    ui_app_say(a, UI_OUTPUT, "%s %s\n%s", row->name, value, row->help);
+    const char *does = ui_effect_text(a->engine.effect(a->engine.self, row));
+    if (does)
+        ui_app_say(a, UI_OUTPUT, "%s %s\n%s\n%s", row->name, value, row->help, does);
+    else
+        ui_app_say(a, UI_OUTPUT, "%s %s\n%s", row->name, value, row->help);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/commands.h"
 #include "ui/format.h"
@@ -17,6 +18,13 @@ static void stats_reused(const UiItem *last, UiBuf *b) {
     ui_format_count(last->reused, part, sizeof part);
     ui_format_count(last->prompt, all, sizeof all);
     ui_buf_printf(b, "prompt   reused %s of %s tokens\n", part, all);
+}
+
+/* The context of a server, as far as it is known. */
+static void put_context(const QSFStats *s, UiBuf *b) {
+    if (s->ctx_used > 0) ui_buf_printf(b, "context  %u tokens after the last answer\n", s->ctx_used);
+    if (s->ctx_size > 0)
+        ui_buf_printf(b, "%-9s%u tokens at most\n", s->ctx_used > 0 ? "" : "context", s->ctx_size);
 }
 
 static void stats_speed(const QSFStats *s, const UiItem *last, UiBuf *b) {
@@ -95,12 +103,36 @@ static void stats_threads(const UiApp *a, UiBuf *b) {
     free(text);
 }
 
+/* What a server said, or what was counted of its answer. */
+static void stats_server(UiApp *a, UiBuf *b) {
+    const QSFStats *s = &a->stats;
+    const char *about = a->engine.counted(a->engine.self) ? "" : "about ";
+    char decode[24], prefill[24], ttft[24];
+    ui_format_tps(s->decode_tps, decode, sizeof decode);
+    ui_format_tps(s->prefill_tps, prefill, sizeof prefill);
+    ui_format_span(s->ttft_ms / 1000, ttft, sizeof ttft);
+    if (s->out_tokens > 0)
+        ui_buf_printf(b, "decode   %s%s t/s, %s%u tokens%s\n", about, decode, about, s->out_tokens,
+                      *about ? ": the server did not count them" : "");
+    if (s->prefill_tps > 0) ui_buf_printf(b, "prefill  %s t/s\n", prefill);
+    if (s->ttft_ms > 0) ui_buf_printf(b, "first    token after %s\n", ttft);
+    stats_reused(ui_transcript_last_of(&a->chat, UI_ANSWER), b);
+    put_context(s, b);
+    ui_buf_printf(b, "server   %s", s->model_desc);
+}
+
 bool ui_cmd_stats(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;
     UiBuf b = { 0 };
     ui_app_refresh_context(a);
     ui_app_refresh(a);
     const QSFStats *s = &a->stats;
+    if (!ui_has(a, UI_NEEDS_MEMORY)) {
+        stats_server(a, &b);
+        ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+        ui_buf_free(&b);
+        return true;
+    }
     stats_speed(s, ui_transcript_last_of(&a->chat, UI_ANSWER), &b);
     stats_speculation(&s->speculation, &b);
     if (s->streamed_bytes > 0 || s->bytes_read > 0) stats_io(s, &b);
@@ -135,6 +167,13 @@ bool ui_cmd_context(UiApp *a, const char *name, const char *args) {
     ui_app_refresh(a);
     const QSFStats *s = &a->stats;
     const QSFContextInfo *c = &s->context;
+    if (!ui_has(a, UI_NEEDS_MEMORY)) {
+        put_context(s, &b);
+        ui_app_print(a, UI_OUTPUT,
+                     b.len > 0 ? ui_buf_str(&b) : "the server has not counted the conversation yet");
+        ui_buf_free(&b);
+        return true;
+    }
     ui_buf_printf(&b, "%-15s %4u of %u tokens\n", "conversation", s->ctx_used, s->ctx_size);
     ui_buf_printf(&b, "%-15s %4u kept, %u evicted, %u protected\n", "positions", c->kept, c->evicted,
                   c->n_protected);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "qsf_cli.h"
+#include "ui/abilities.h"
 
 const UiWord ui_kv_words[] = {
     { "policy", "what the context forgets when it is full", "eviction-policy" },
@@ -348,6 +349,7 @@ static bool run(UiApp *a, const char *word, const char *args) {
         ui_app_say(a, UI_ERROR, "/%s takes one line; //%s sends the text to the model", word, word);
         return false;
     }
+    if (c && !ui_need(a, ui_command_need(c->name), word)) return false;
     if (c) {
         const bool ok = c->run(a, word, args);
         if (ok && (*args || strcmp(c->name, "new") == 0)) ui_undo_note(a, c->name);

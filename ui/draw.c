@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "qsf_remote.h"
 #include "ui/compose/above.h"
 #include "ui/ctx_full.h"
 #include "ui/format.h"
@@ -35,6 +36,8 @@ static int clip(const char *text, size_t max_cells) {
 
 /* While it is being loaded, or when that failed, shows the file name instead of the model's name. */
 static const char *file_name(const char *path) {
+    if (qsf_connect_is(path))
+        return *qsf_connect_model(path) ? qsf_connect_model(path) : path + strlen("connect:");
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
@@ -358,6 +361,7 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
         .knob = a->knob,
         .stopping = a->stopping,
         .more = &a->more,
+        .engine = &a->engine,
         .pin_left = ui_app_pin_left(a),
         .downloading = ui_download_running(a),
         .get_done = a->download.done,

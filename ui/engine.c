@@ -14,7 +14,7 @@ static void worker_cancel(void *self) { qsf_worker_cancel(self); }
 
 static void worker_answer_now(void *self) { qsf_worker_answer_now(self); }
 
-static void worker_set_params(void *self, const QSFParams *p) { qsf_worker_set_params(self, p); }
+static void worker_set_params(void *self, const QSFSettings *s) { qsf_worker_set_params(self, &s->params); }
 
 static bool worker_next(void *self, QSFEvent *e) { return qsf_worker_next(self, e); }
 
@@ -80,6 +80,26 @@ static size_t worker_token_text(void *self, int32_t id, char *dst, size_t cap, b
 
 static int worker_fd(void *self) { return qsf_worker_fd(self); }
 
+static bool worker_has(void *self, UiNeed need) {
+    (void)self, (void)need;
+    return true;
+}
+
+static UiEffect worker_effect(void *self, const QSFSetting *row) {
+    (void)self, (void)row;
+    return UI_EFFECT_USUAL;
+}
+
+static bool worker_model(void *self, size_t i, UiEngineModel *out) {
+    (void)self, (void)i, (void)out;
+    return false;
+}
+
+static bool worker_counted(void *self) {
+    (void)self;
+    return true;
+}
+
 UiEngine ui_engine_worker(QSFWorker *w) {
     return (UiEngine){
         .self = w,
@@ -110,5 +130,9 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .token_why = worker_token_why,
         .token_text = worker_token_text,
         .fd = worker_fd,
+        .has = worker_has,
+        .effect = worker_effect,
+        .model = worker_model,
+        .counted = worker_counted,
     };
 }

@@ -1,11 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The functions of the background engine used by the chat, as a table: the chat itself uses the worker of
- * qsf_engine.h, tests use a scripted one. Each function has the contract of the qsf_worker_ function of the
- * same name. */
+/* The functions of the engine used by the chat, as a table: the worker of qsf_engine.h, a server
+ * (qsf_remote.h), or a scripted one in tests. Each function has the contract of the qsf_worker_ function of
+ * the same name; the others are described here. */
 #ifndef QSF_UI_ENGINE_H
 #define QSF_UI_ENGINE_H
 
 #include "qsf_engine.h"
+
+/* What an engine may be unable to do. */
+typedef enum UiNeed {
+    UI_NEEDS_NOTHING,
+    UI_NEEDS_MEMORY, /* a plan for the memory of this process */
+    UI_NEEDS_TOKENS, /* the tokens of answers, their probabilities and candidates */
+    UI_NEEDS_PROMPT, /* the template, and the prompt that it makes */
+    UI_NEEDS_CLOSE,  /* reasoning can be ended */
+    UI_NEEDS         /* how many there are */
+} UiNeed;
+
+/* What a setting does. */
+typedef enum UiEffect {
+    UI_EFFECT_USUAL,   /* as its row says */
+    UI_EFFECT_SENT,    /* with the next answer */
+    UI_EFFECT_OWN,     /* nothing as long as it is not set: the engine has a value of its own */
+    UI_EFFECT_REFUSED, /* nothing: the engine has refused it */
+    UI_EFFECT_NONE     /* nothing with this engine */
+} UiEffect;
+
+/* A model that the engine can load without a file. */
+typedef struct UiEngineModel {
+    const char *name; /* valid until another model is loaded */
+    uint32_t ctx;     /* tokens, 0 = not known */
+    uint64_t bytes;   /* 0 = not known */
+    bool loaded;
+} UiEngineModel;
 
 typedef struct UiEngine {
     void *self;
@@ -14,7 +41,8 @@ typedef struct UiEngine {
     bool (*ahead)(void *self, const QSFRequest *r);
     void (*cancel)(void *self);
     void (*answer_now)(void *self);
-    void (*set_params)(void *self, const QSFParams *p);
+    /* The parameters are in force now; s->user_set says which of them the user has set. */
+    void (*set_params)(void *self, const QSFSettings *s);
     bool (*next)(void *self, QSFEvent *e);
     void (*replan)(void *self, const QSFSettings *s);
     void (*settings)(void *self, QSFSettings *out);
@@ -36,6 +64,12 @@ typedef struct UiEngine {
     bool (*token_why)(void *self, uint32_t i, QSFWhy *out);
     size_t (*token_text)(void *self, int32_t id, char *dst, size_t cap, bool *special);
     int (*fd)(void *self);
+    bool (*has)(void *self, UiNeed need);
+    UiEffect (*effect)(void *self, const QSFSetting *row);
+    /* false: there is none with this index. */
+    bool (*model)(void *self, size_t i, UiEngineModel *out);
+    /* Are the numbers of tokens of the last answer exact? */
+    bool (*counted)(void *self);
 } UiEngine;
 
 /* The real one; w stays owned by the caller. */

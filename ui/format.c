@@ -125,8 +125,9 @@ static void answer_facts(const UiItem *it, int detail, UiBuf *b) {
     bool early = it->stop[0] && strcmp(it->stop, "eos") != 0 && strcmp(it->stop, "stop") != 0;
     ui_format_tps(it->tps, tps, sizeof tps);
     if (detail > 3) reused(it, b);
-    if (detail > 0 && it->tokens > 0) ui_buf_printf(b, "  %u tok", it->tokens);
-    if (detail > 1 && it->tokens > 0 && it->tps > 0) ui_buf_printf(b, "  %s t/s", tps);
+    if (detail > 0 && it->tokens > 0) ui_buf_printf(b, "  %s%u tok", it->about ? "~" : "", it->tokens);
+    if (detail > 1 && it->tokens > 0 && it->tps > 0)
+        ui_buf_printf(b, "  %s%s t/s", it->about ? "~" : "", tps);
     if (detail > 2 && it->seed != 0) ui_buf_printf(b, "  seed %llu", (unsigned long long)it->seed);
     if (early) ui_buf_printf(b, "  %s", strcmp(it->stop, "interrupted") == 0 ? "stopped" : it->stop);
 }

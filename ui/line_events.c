@@ -89,6 +89,7 @@ static void on_answer_end(void *arg) {
     if (ui_item_thought(it)) put_reasoning(e, it->thought);
     field(e, "stop", it->stop, strlen(it->stop));
     number(e, "tokens", it->tokens);
+    if (it->about) ui_buf_printf(&e->line, ", \"approximate\": true");
     if (it->seed != 0) ui_buf_printf(&e->line, ", \"seed\": \"%llu\"", (unsigned long long)it->seed);
     if (it->tps > 0) ui_buf_printf(&e->line, ", \"tokens_per_second\": %.3f", it->tps);
     if (it->prompt > 0) number(e, "prompt_tokens", it->prompt);

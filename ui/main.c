@@ -10,6 +10,7 @@
 #include "qsf_log.h"
 #include "ui/app_internal.h"
 #include "ui/clipboard.h"
+#include "ui/engine_remote.h"
 #include "ui/goodbye.h"
 #include "ui/guide.h"
 #include "ui/line.h"
@@ -99,7 +100,7 @@ static void early(void *arg, UiKind kind, const char *text) {
 
 /* What the name of the model means; a folder of models is listed on the full screen. */
 static void take_model(UiApp *a, UiOptions *o, bool lines) {
-    if (!o->model) return;
+    if (!o->model || o->connect) return;
     if (!lines && qsf_model_is_folder(o->model)) {
         a->models_dir = o->model;
         o->model = NULL;
@@ -147,7 +148,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     }
     if (!ui_config_begin_session(a, o->model)) return a->exit_code;
     if (o->model) {
-        ui_app_load(a, o->model);
+        ui_app_load(a, a->want_model && o->connect ? a->want_model : o->model); /* the session may name it */
         a->model_unsaved = a->kept;
     } else if (!a->model_path && !a->want_model && !a->refused[0]) {
         a->choose_model = !lines;
@@ -228,6 +229,18 @@ static bool fetch_model(UiOptions *o, char **path, int *status) {
     return *path != NULL;
 }
 
+/* The key is read where a server may need it: a session can name one, too. */
+static QSFRemote *open_remote(const UiOptions *o, char *err, size_t cap, int *status) {
+    char *key;
+    *status = QSF_EXIT_USAGE;
+    if (!qsf_connect_key(o->key_file, &key, err, cap) && (o->key_file || o->connect)) return NULL;
+    QSFRemote *r = qsf_remote_new(key, o->timeout);
+    free(key);
+    if (!r) (void)snprintf(err, cap, "out of memory");
+    if (!r) *status = QSF_EXIT_RUNTIME;
+    return r;
+}
+
 int main(int argc, char **argv) {
     UiOptions options;
     UiApp app;
@@ -260,16 +273,21 @@ int main(int argc, char **argv) {
         ui_options_free(&options);
         return status;
     }
-    QSFWorker *worker = qsf_worker_start(&options.settings, err, sizeof err);
+    QSFRemote *remote = open_remote(&options, err, sizeof err, &status);
+    QSFWorker *worker = remote ? qsf_worker_start(&options.settings, err, sizeof err) : NULL;
     if (!worker) {
         ui_options_error(err);
+        qsf_remote_free(remote);
         ui_options_free(&options);
-        return QSF_EXIT_RUNTIME;
+        free(fetched);
+        return remote ? QSF_EXIT_RUNTIME : status;
     }
     qsf_worker_override(worker, options.overrides);
-    ui_app_init(&app, ui_engine_worker(worker), &options.settings);
+    UiEngines engines = { .worker = worker, .remote = remote };
+    ui_app_init(&app, ui_engine_both(&engines), &options.settings);
     status = chat(&app, &options, unicode);
     ui_clipboard_close();
+    qsf_remote_free(remote);
     qsf_worker_stop(worker);
     ui_app_free(&app);
     ui_options_free(&options);

@@ -44,6 +44,12 @@ static UiStyle verdict_style(const UiModelRow *r) {
                                                                     : UI_STYLE_VALUE;
 }
 
+/* A server may not say how large a model is. */
+static void put_size(const UiModelRow *r, char *dst, size_t cap) {
+    *dst = '\0';
+    if (r->bytes > 0) ui_format_bytes(r->bytes, dst, cap);
+}
+
 static void draw_model(const UiModelRow *r, bool chosen, UiCanvas *c, int row, int cols) {
     const UiStyle style = chosen ? UI_STYLE_TITLE : UI_STYLE_DIM;
     char size[24];
@@ -54,7 +60,7 @@ static void draw_model(const UiModelRow *r, bool chosen, UiCanvas *c, int row, i
     if (cols >= WITH_ARCH) end = put_left(c, row, end, ARCH_CELLS, style, r->field[UI_MODEL_ARCH]);
     if (cols >= WITH_TYPE) end = put_left(c, row, end, TYPE_CELLS, style, r->field[UI_MODEL_TYPE]);
     if (cols >= WITH_SIZE) {
-        ui_format_bytes(r->bytes, size, sizeof size);
+        put_size(r, size, sizeof size);
         end = ui_chooser_right(c, row, end, SIZE_CELLS, style, size);
     }
     ui_canvas_puts(c, row, 2, end,
@@ -173,7 +179,7 @@ int ui_model_wider(int cells, const char *name) {
 void ui_model_row_line(const UiModelRow *row, int name_cells, UiBuf *b) {
     char size[24];
     const char *const *f = row->field;
-    ui_format_bytes(row->bytes, size, sizeof size);
+    put_size(row, size, sizeof size);
     ui_buf_puts(b, f[UI_MODEL_NAME]);
     for (int w = (int)qsf_text_width(f[UI_MODEL_NAME], strlen(f[UI_MODEL_NAME])); w < name_cells; w++)
         ui_buf_puts(b, " ");

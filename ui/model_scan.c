@@ -165,7 +165,7 @@ static bool add_row(UiModelScan *s, const UiModelRow *row) {
     return true;
 }
 
-static bool take_line(UiModelScan *s, const char *line, size_t len) {
+bool ui_model_scan_add(UiModelScan *s, const char *line, size_t len) {
     UiModelRow row;
     if (!read_row(&row, line, len)) return false;
     if (!*row.field[UI_MODEL_PATH]) { /* about all of it */
@@ -192,7 +192,7 @@ static bool take_bytes(UiModelScan *s, const char *bytes, size_t n) {
             continue;
         }
         if (s->part.len <= UI_SCAN_LINE && !s->part.failed)
-            any = take_line(s, ui_buf_str(&s->part), s->part.len) || any;
+            any = ui_model_scan_add(s, ui_buf_str(&s->part), s->part.len) || any;
         ui_buf_clear(&s->part);
     }
     return any;

@@ -49,6 +49,8 @@ bool ui_model_scan_read(UiModelScan *s);
 void ui_model_scan_finish(UiModelScan *s, double seconds);
 /* Ends the process, if it runs, and frees the rows. */
 void ui_model_scan_stop(UiModelScan *s);
+/* Adds a row, or replaces the one with its path: the line that --list-models prints. */
+bool ui_model_scan_add(UiModelScan *s, const char *line, size_t len);
 /* Its header says that it cannot be loaded. */
 bool ui_model_row_refused(const UiModelRow *row);
 /* Replaces b with everything that is known about it, for filters. */

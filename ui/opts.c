@@ -12,6 +12,7 @@
 #include "qsf_glob.h"
 #include "qsf_text.h"
 #include "ui/app_internal.h"
+#include "ui/opts_connect.h"
 #include "ui/theme_config.h"
 
 #define UI_SYSTEM_MAX ((size_t)1 << 20)
@@ -19,6 +20,9 @@
 enum {
     OPT_MODEL,
     OPT_MODEL_DIR,
+    OPT_CONNECT,
+    OPT_KEY_FILE,
+    OPT_TIMEOUT,
     OPT_LIST_MODELS,
     OPT_PLAIN,
     OPT_SESSION,
@@ -55,6 +59,9 @@ static const QSFCliOption options[] = {
     /* clang-format off */
     { "model", "", 'm', "FILE", "load this model; same as MODEL", OPT_MODEL },
     { "model-dir", "", 0, "DIR", "look for models in this folder and the folders in it, too (repeatable)", OPT_MODEL_DIR },
+    { "connect", "", 0, "URL", "chat with a model of a server with the interface of OpenAI (qsf-serve, llama.cpp, vLLM, Ollama ...): http://HOST:PORT, https://... or unix:PATH; --model NAME chooses one of its models (default the first)", OPT_CONNECT },
+    { "api-key-file", "", 0, "FILE", "with a server: read the key from FILE (default OPENAI_API_KEY); only the server of --connect, or of the session that is resumed, gets it", OPT_KEY_FILE },
+    { "timeout", "", 0, "SECONDS", "with a server: give up after so long without a byte, 1 to 86400 (default 600)", OPT_TIMEOUT },
     { "list-models", "", 0, NULL, "print a line for each model found and exit: name, size, weight type, architecture, whether it fits; with words in place of MODEL only those in which all of them occur, with a folder only those in it", OPT_LIST_MODELS },
     { "session", "", 0, "NAME", "save the chat as NAME; resume it if it exists", OPT_SESSION },
     { "continue", "", 0, NULL, "resume the newest session that is free", OPT_CONTINUE },
@@ -93,6 +100,7 @@ static const QSFCliOption options[] = {
 static const QSFCli cli = {
     .program = "qsf-chat",
     .usage = "usage: qsf-chat [options] [MODEL]\n"
+             "       qsf-chat [options] --connect URL [--model NAME]\n"
              "       qsf-chat --list-models [WORDS | DIR]\n"
              "       qsf-chat --list-sessions [RE]\n"
              "       qsf-chat --print-session NAME\n",
@@ -261,6 +269,9 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_MODEL: o->model = value; break;
     case OPT_MODEL_DIR: return add_dir(o, value, err, cap);
     case OPT_LIST_MODELS: o->list_models = true; break;
+    case OPT_CONNECT: o->connect = value; break;
+    case OPT_KEY_FILE: o->key_file = value; break;
+    case OPT_TIMEOUT: return ui_opts_timeout(o, value, err, cap) ? 0 : 2;
     case OPT_PLAIN: o->plain = true; break;
     case OPT_CONTINUE: o->resume = true; break;
     case OPT_NO_SAVE: o->no_save = true; break;
@@ -433,7 +444,9 @@ int ui_options_parse(UiOptions *o, int argc, char **argv) {
     const char *wrong = contradiction(o, &r);
     if (wrong) return fail(wrong);
     if (r.n_positional == 1) *(o->list || o->list_models ? &o->find : &o->model) = r.positional[0];
+    if (!ui_opts_connect(o, r.n_positional > 0, err, sizeof err)) return fail(err);
     if (o->list || o->print) return -1;
+    const bool connected = o->connect != NULL;
     o->n_own_stops = o->stops.n;
     if (qsf_config_options(&o->start, &cli, handle, o, err, sizeof err) != 0 ||
         take_role(o, err, sizeof err) != 0)
@@ -444,6 +457,7 @@ int ui_options_parse(UiOptions *o, int argc, char **argv) {
     }
     wrong = contradiction(o, &(QSFCliResult){ 0 });
     if (wrong) return fail(wrong);
+    if (!connected && !ui_opts_connect(o, r.n_positional > 0, err, sizeof err)) return fail(err);
     if (!check_theme(o, err, sizeof err)) return fail(err);
     return r.print_config ? print_config(o) : -1;
 }

@@ -18,9 +18,12 @@ typedef enum UiColor { UI_COLOR_AUTO, UI_COLOR_ALWAYS, UI_COLOR_NEVER } UiColor;
 
 typedef struct UiOptions {
     QSFSettings settings;
-    const char *model;   /* NULL = none given */
-    char *found;         /* owned: the file that this name means, or NULL */
-    const char *session; /* --session NAME, or NULL */
+    const char *model;    /* NULL = none given */
+    char *found;          /* owned: the file that this name means, or NULL */
+    const char *connect;  /* --connect URL, or NULL; then model is "connect:URL#MODEL" */
+    const char *key_file; /* --api-key-file, or NULL */
+    unsigned timeout;     /* --timeout in seconds, 0 = not given */
+    const char *session;  /* --session NAME, or NULL */
     UiBuf system;
     UiStops stops;                        /* --stop */
     char *files[UI_ATTACH_MAX];           /* (n_files), --file, owned */

@@ -183,7 +183,7 @@ static bool answer_again(Rerun *x, const Step *s) {
     a->settings.params.seed = s->seed;
     a->settings.params.seed_set = true;
     a->settings.params.max_tokens = limit_of(x, s);
-    a->engine.set_params(a->engine.self, &a->settings.params);
+    a->engine.set_params(a->engine.self, &a->settings);
     const bool asked = ui_app_ask(a, go_on);
     const bool ok = asked && settle(x);
     a->settings.params = before;

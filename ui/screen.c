@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The full screen: actions of keys. */
 #include "ui/screen.h"
+#include "ui/abilities.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -435,7 +436,10 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_THINK: ui_app_think(s->app, !s->app->settings.show_thinking, true); break;
     case UI_DO_ANSWER:
         s->after_x = !ui_app_answer_now(s->app);
-        if (s->after_x) ui_screen_flash(s, "no answer is thinking; ^X ^E opens the editor");
+        if (s->after_x && ui_app_writing(s->app) && !ui_has(s->app, UI_NEEDS_CLOSE))
+            ui_screen_flash(s, "%s", ui_lacks(UI_NEEDS_CLOSE));
+        else if (s->after_x)
+            ui_screen_flash(s, "no answer is thinking; ^X ^E opens the editor");
         break;
     case UI_DO_KNOB_PREV: knob(s, -1, 0); break;
     case UI_DO_KNOB_NEXT: knob(s, 1, 0); break;

@@ -5,6 +5,7 @@
 
 #include "ui/guide.h"
 #include "ui/screen.h"
+#include "ui/server_models.h"
 
 #define WAIT_SECONDS 1.0 /* for the first model, at the start */
 
@@ -37,7 +38,7 @@ void ui_screen_models_open(UiScreen *s) {
     UiApp *a = s->app;
     s->choosing = false;
     ui_model_picker_close(&s->models);
-    start_scan(s, NULL);
+    if (!ui_server_models_list(a, &s->models.scan)) start_scan(s, NULL);
     ui_model_picker_open(&s->models, ui_buf_str(&a->view_text), NULL);
 }
 

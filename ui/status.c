@@ -3,12 +3,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/abilities.h"
+#include "ui/format.h"
 #include "ui/statuspane.h"
+
+bool ui_status_has(const UiStatus *s, UiNeed need) {
+    return !s->engine || s->engine->has(s->engine->self, need);
+}
+
+bool ui_status_counted(const UiStatus *s) { return !s->engine || s->engine->counted(s->engine->self); }
+
+void ui_status_value(const UiStatus *s, const QSFSetting *row, char *dst, size_t cap) {
+    char value[QSF_SETTING_TEXT];
+    const char *mark = s->engine ? ui_effect_mark(s->engine->effect(s->engine->self, row)) : NULL;
+    qsf_setting_get(s->settings, row, value, sizeof value);
+    ui_format_knob(mark ? mark : value, dst, cap);
+}
 
 const char *ui_status_word(const UiStatus *s) {
     static const char *const words[] = { "no model", "loading", "ready", "reading", "writing" };
     unsigned state = (unsigned)s->stats->state;
     if (s->stopping) return "stopping";
+    if (state == QSF_STATE_PREFILL && !ui_status_has(s, UI_NEEDS_PROMPT) && s->stats->prefill_total == 0)
+        return "waiting";
     return state < sizeof words / sizeof *words ? words[state] : "?";
 }
 

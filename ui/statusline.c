@@ -54,9 +54,8 @@ static unsigned percent(double a, double b) {
 
 static void knob_value(const UiStatus *s, const char *name, char *dst, size_t cap) {
     const QSFSetting *row = qsf_setting_find(name);
-    char value[QSF_SETTING_TEXT] = "-";
-    if (row) qsf_setting_get(s->settings, row, value, sizeof value);
-    ui_format_knob(value, dst, cap);
+    (void)snprintf(dst, cap, "-");
+    if (row) ui_status_value(s, row, dst, cap);
 }
 
 /* The selected setting is marked with a star. */
@@ -92,11 +91,24 @@ static void eta(const QSFStats *st, char *dst, size_t cap) {
     (void)snprintf(dst, cap, " eta %s", span);
 }
 
+/* Before numbers that are not exact. */
+static const char *about(const UiStatus *s) {
+    return s->stats->decode_tps > 0 && !ui_status_counted(s) ? "~" : "";
+}
+
+/* A server has not said anything yet. */
+static bool waits(const UiStatus *s) {
+    return s->stats->state == QSF_STATE_PREFILL && s->stats->prefill_total == 0 &&
+           !ui_status_has(s, UI_NEEDS_PROMPT);
+}
+
 static void doing(Segments *g, const UiStatus *s, bool with_eta) {
     const QSFStats *st = s->stats;
     char tps[24], left[40] = "";
     if (with_eta) eta(st, left, sizeof left);
-    if (st->state == QSF_STATE_PREFILL) {
+    if (waits(s)) {
+        seg(g, false, "%s %.0f s", ui_status_word(s), (double)st->elapsed_ns / 1e9);
+    } else if (st->state == QSF_STATE_PREFILL) {
         ui_format_tps(st->prefill_tps, tps, sizeof tps);
         bool known = st->prefill_tps > 0;
         seg(g, false, "%s %s%s%u/%u%s", ui_status_word(s), known ? tps : "", known ? " t/s " : "",
@@ -106,10 +118,10 @@ static void doing(Segments *g, const UiStatus *s, bool with_eta) {
     } else {
         ui_format_tps(st->decode_tps, tps, sizeof tps);
         if (st->max_tokens > 0)
-            seg(g, false, "%s %s t/s out %u/%u%s", ui_status_word(s), tps, st->out_tokens, st->max_tokens,
-                left);
+            seg(g, false, "%s %s%s t/s out %u/%u%s", ui_status_word(s), about(s), tps, st->out_tokens,
+                st->max_tokens, left);
         else
-            seg(g, false, "%s %s t/s out %u", ui_status_word(s), tps, st->out_tokens);
+            seg(g, false, "%s %s%s t/s out %u", ui_status_word(s), about(s), tps, st->out_tokens);
     }
 }
 
@@ -136,6 +148,7 @@ static void ram(Segments *g, const UiStatus *s, const char *label, bool with_uni
     const QSFStats *st = s->stats;
     char used[24];
     uint64_t sum = ui_status_used(st);
+    if (!ui_status_has(s, UI_NEEDS_MEMORY)) return;
     ui_format_mb(sum, used, sizeof used);
     unsigned share = percent((double)sum, (double)st->budget);
     if (with_unit && st->budget > 0)
@@ -166,12 +179,21 @@ static void grammar(Segments *g, const UiStatus *s) {
     if (ui_status_grammar(s, text, sizeof text)) seg(g, true, "%s", text);
 }
 
-static Segments strip_first(const UiStatus *s, bool with_eta) {
+/* The size is not known of every server, and what is used only after its first answer. */
+static void context(Segments *g, const UiStatus *s, bool full) {
     const QSFStats *st = s->stats;
+    const unsigned ctx = percent(st->ctx_used, st->ctx_size);
+    if (st->ctx_size > 0)
+        full ? seg(g, ctx >= 90, "ctx %u/%u %u%%", st->ctx_used, st->ctx_size, ctx)
+             : seg(g, ctx >= 90, "ctx%u%%", ctx);
+    else if (ui_status_has(s, UI_NEEDS_MEMORY) || st->ctx_used > 0)
+        seg(g, false, "ctx %u", st->ctx_used);
+}
+
+static Segments strip_first(const UiStatus *s, bool with_eta) {
     Segments g = { 0 };
-    unsigned ctx = percent(st->ctx_used, st->ctx_size);
     doing(&g, s, with_eta);
-    seg(&g, ctx >= 90, "ctx %u/%u %u%%", st->ctx_used, st->ctx_size, ctx);
+    context(&g, s, true);
     ram(&g, s, "RAM ", true);
     quality(&g, s, "quality ");
     return g;
@@ -205,10 +227,12 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     limits(&second, s, true);
     grammar(&second, s);
     disk(&second, st);
-    if (st->out_tokens > 0) seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
+    const bool memory = ui_status_has(s, UI_NEEDS_MEMORY);
+    if (st->out_tokens > 0 && ui_status_has(s, UI_NEEDS_TOKENS))
+        seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
     ui_format_mb(st->rss, rss, sizeof rss);
     ui_format_peak(st->recent_peak_rss, st->peak_rss, peak, sizeof peak);
-    seg(&second, false, "RSS %s peak %s MB", rss, peak);
+    if (memory) seg(&second, false, "RSS %s peak %s MB", rss, peak);
     if (st->state != QSF_STATE_PREFILL && st->prefill_tps > 0) {
         char tps[24];
         ui_format_tps(st->prefill_tps, tps, sizeof tps);
@@ -221,20 +245,21 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     const QSFStats *st = s->stats;
     Segments g = { 0 };
     char tps[24], temp[24], left[40] = "";
-    unsigned ctx = percent(st->ctx_used, st->ctx_size);
-    if (st->state == QSF_STATE_PREFILL) {
+    if (waits(s)) {
+        seg(&g, false, "%s %.0fs", ui_status_word(s), (double)st->elapsed_ns / 1e9);
+    } else if (st->state == QSF_STATE_PREFILL) {
         seg(&g, false, "reading %u/%u", st->prefill_done, st->prefill_total);
     } else if (st->decode_tps <= 0 && st->out_tokens == 0) {
         seg(&g, false, "%s", ui_status_word(s));
     } else {
         ui_format_tps(st->decode_tps, tps, sizeof tps);
-        seg(&g, false, "%st/s", tps);
+        seg(&g, false, "%s%st/s", about(s), tps);
         if (st->max_tokens > 0) seg(&g, false, "%u/%u", st->out_tokens, st->max_tokens);
     }
     if (ui_status_pinning(st) && st->state == QSF_STATE_IDLE) g.n = 0; /* ready for input */
     pinning(&g, s, false);
     download(&g, s);
-    seg(&g, ctx >= 90, "ctx%u%%", ctx);
+    context(&g, s, false);
     ram(&g, s, "RAM", false);
     if (st->state == QSF_STATE_PREFILL) eta(st, left, sizeof left);
     if (left[0]) seg(&g, false, "%s", width < UI_ETA_FROM ? strrchr(left, ' ') + 1 : left + 1);

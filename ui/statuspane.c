@@ -115,7 +115,8 @@ static void meter_pinning(Pane *p) {
 static void meter_decode(Pane *p) {
     char tps[24], text[48];
     ui_format_tps(p->s->stats->decode_tps, tps, sizeof tps);
-    (void)snprintf(text, sizeof text, "%5s t/s", tps);
+    const bool about = p->s->stats->decode_tps > 0 && !ui_status_counted(p->s);
+    (void)snprintf(text, sizeof text, "%s%5s t/s", about ? "~" : "", tps);
     int row = next(p);
     draw_spark(p, row, field(p, row, "decode", text) + 2);
 }
@@ -132,6 +133,7 @@ static void meter_passes(Pane *p) {
 static void meter_prefill(Pane *p) {
     const QSFStats *st = p->s->stats;
     char tps[24], text[96], more[48] = "", span[24];
+    if (!ui_status_has(p->s, UI_NEEDS_PROMPT) && st->prefill_tps <= 0 && st->prefill_total == 0) return;
     ui_format_tps(st->prefill_tps, tps, sizeof tps);
     if (st->state == QSF_STATE_PREFILL && ui_status_eta(st) >= 0) {
         ui_format_span(ui_status_eta(st), span, sizeof span);
@@ -153,10 +155,11 @@ static void meter_prefill(Pane *p) {
 static void meter_out(Pane *p) {
     const QSFStats *st = p->s->stats;
     char text[64], eta[24];
+    const char *about = st->out_tokens > 0 && !ui_status_counted(p->s) ? "~" : "";
     if (st->max_tokens > 0)
-        (void)snprintf(text, sizeof text, "%5u/%u", st->out_tokens, st->max_tokens);
+        (void)snprintf(text, sizeof text, "%s%5u/%u", about, st->out_tokens, st->max_tokens);
     else
-        (void)snprintf(text, sizeof text, "%5u tok", st->out_tokens);
+        (void)snprintf(text, sizeof text, "%s%5u tok", about, st->out_tokens);
     int row = next(p);
     field(p, row, "out", text);
     if (st->state == QSF_STATE_DECODE && ui_status_eta(st) >= 0) {
@@ -213,6 +216,13 @@ static void meter_context(Pane *p) {
     rule(p);
     int row = next(p);
     ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "CTX");
+    if (st->ctx_size == 0 && !ui_status_has(p->s, UI_NEEDS_MEMORY)) { /* the server does not say its size */
+        if (st->ctx_used > 0)
+            ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%u tok", st->ctx_used);
+        else
+            ui_canvas_puts(p->c, row, p->col + 4, p->end, UI_STYLE_DIM, "not known yet");
+        return;
+    }
     int at = ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%u/%u ", st->ctx_used,
                               st->ctx_size);
     double used = part(st->ctx_used, st->ctx_size);
@@ -223,6 +233,7 @@ static void meter_ram(Pane *p) {
     const QSFStats *st = p->s->stats;
     char used[24], budget[24];
     uint64_t sum = ui_status_used(st);
+    if (!ui_status_has(p->s, UI_NEEDS_MEMORY)) return;
     ui_format_mb(sum, used, sizeof used);
     rule(p);
     int row = next(p);
@@ -264,6 +275,7 @@ static void ram_row(Pane *p, const char *name, uint64_t bytes) {
 /* The largest owners, as many as fit, in the order of the engine; the others combined. */
 static void meter_ram_rows(Pane *p) {
     const QSFStats *st = p->s->stats;
+    if (!ui_status_has(p->s, UI_NEEDS_MEMORY)) return;
     int room = p->end_row - p->row - rows_below(p->s);
     uint64_t others = 0;
     uint32_t n = st->n_mem < QSF_STATS_MEM ? st->n_mem : QSF_STATS_MEM;
@@ -284,6 +296,7 @@ static void meter_ram_rows(Pane *p) {
 
 static void meter_rss(Pane *p) {
     char rss[24], peak[48];
+    if (!ui_status_has(p->s, UI_NEEDS_MEMORY)) return;
     ui_format_mb(p->s->stats->rss, rss, sizeof rss);
     ui_format_peak(p->s->stats->recent_peak_rss, p->s->stats->peak_rss, peak, sizeof peak);
     int row = next(p);
@@ -359,10 +372,9 @@ static void meter_io(Pane *p) {
 
 static void knob_cell(Pane *p, int row, int col, size_t i) {
     const QSFSetting *set = qsf_setting_at(i);
-    char value[QSF_SETTING_TEXT], shown[24];
+    char shown[24];
     bool chosen = p->s->knob == i && set->step > 0;
-    qsf_setting_get(p->s->settings, set, value, sizeof value);
-    ui_format_knob(value, shown, sizeof shown);
+    ui_status_value(p->s, set, shown, sizeof shown);
     /* A long name is shortened to its first word so that the value is always visible. */
     size_t len = strlen(set->name);
     if (len + strlen(shown) > 14) len = strcspn(set->name, "-");
@@ -386,7 +398,7 @@ static void meter_sampling(Pane *p) {
 
 static void meter_token(Pane *p) {
     const QSFStats *st = p->s->stats;
-    if (st->out_tokens == 0) return;
+    if (st->out_tokens == 0 || !ui_status_has(p->s, UI_NEEDS_TOKENS)) return;
     ui_canvas_printf(p->c, next(p), p->col, p->end, UI_STYLE_VALUE, " entropy %.2f b  p(token) %.2f",
                      st->token_entropy, st->token_p);
 }

@@ -5,6 +5,7 @@
 
 #include "qsf_engine.h"
 #include "ui/canvas.h"
+#include "ui/engine.h"
 
 #define UI_PANE_WIDTH 34
 #define UI_PANE_FROM  96 /* minimum columns of a screen for the pane */
@@ -23,6 +24,7 @@ typedef struct UiStatus {
     bool downloading;
     uint64_t get_done, get_total; /* bytes of the model that is downloaded; total 0 = unknown */
     double get_left;              /* seconds, -1 = unknown */
+    const UiEngine *engine;       /* what it cannot know is not drawn; NULL: it knows everything */
     double pin_left;              /* seconds until all weights to be pinned are in RAM, -1 = unknown */
 } UiStatus;
 
@@ -46,6 +48,11 @@ bool ui_status_pinning(const QSFStats *s);
 double ui_status_eta(const QSFStats *s);
 /* Number of the layer being computed, from 1; the last one while the head is. */
 uint32_t ui_status_layer(const QSFStats *s);
+/* Is it known, and are its numbers exact? */
+bool ui_status_has(const UiStatus *s, UiNeed need);
+bool ui_status_counted(const UiStatus *s);
+/* The value of a setting, "-" if it is not set and the engine has its own, or "n/a" if it does nothing. */
+void ui_status_value(const UiStatus *s, const QSFSetting *row, char *dst, size_t cap);
 /* A larger budget is possible, with which less streams. */
 bool ui_status_offers(const UiStatus *s);
 /* Bytes of all categories together. */

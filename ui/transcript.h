@@ -35,6 +35,7 @@ typedef struct UiItem {
     bool in_context;  /* part of the next request to the model */
     bool past;        /* a message of an earlier conversation that is only still shown */
     bool open;        /* an answer still being written */
+    bool about;       /* tokens are pieces of a text that a server sent, not counted by it */
     bool differs;     /* shown holds the text to display; otherwise raw is displayed */
     uint32_t id;      /* unique in the transcript, never 0 */
     uint32_t version; /* grows with every change of the text */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "qsf_cli.h"
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/branches.h"
 #include "ui/ids.h"
@@ -51,6 +52,7 @@ void ui_walk_keep(UiApp *a, UiItem *it, bool done) {
 static const char *obstacle(const UiApp *a) {
     if (!ui_walk_item(a)) return "the last message is not an answer";
     if (!a->model_ready) return "no model is loaded";
+    if (!ui_has(a, UI_NEEDS_TOKENS)) return ui_lacks(UI_NEEDS_TOKENS);
     if (a->running == UI_REQUEST_TOKENS) return "the tokens of the answer are being evaluated: ^C stops that";
     return ui_app_busy(a) ? "the model is busy: ^C stops it" : NULL;
 }

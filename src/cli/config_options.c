@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const QsfConfigOption options[] = {
-    { "model", 0, "" },
+    { "model", 0, "connect" },
     { "model-dir", QSF_CONFIG_LIST, "" },
     { "system", QSF_CONFIG_TEXT, "system-file" },
     { "system-file", QSF_CONFIG_TEXT, "system" },
@@ -25,6 +25,9 @@ static const QsfConfigOption options[] = {
     { "session", 0, "continue,no-save" },
     { "continue", 0, "session,no-save" },
     { "no-save", 0, "session,continue" },
+    { "connect", 0, "" },
+    { "api-key-file", 0, "" },
+    { "timeout", 0, "" },
     { "no-snapshot", 0, "snapshot-limit" },
     { "snapshot-limit", 0, "no-snapshot" },
     { "plain", 0, "" },

@@ -26,9 +26,9 @@ bool qsf_fetch_is_remote(const char *name) {
            strncmp(name, "http://", 7) == 0;
 }
 
-/* The one of this program's directory, or else of PATH. */
-static const char *program(char path[QSF_PATH_MAX]) {
-    char *slash = qsf_program_path(path, QSF_PATH_MAX - sizeof "qsf-get") ? strrchr(path, '/') : NULL;
+const char *qsf_fetch_program(char *path, size_t cap) {
+    const size_t room = cap > sizeof "qsf-get" ? cap - sizeof "qsf-get" : 0;
+    char *slash = qsf_program_path(path, room) ? strrchr(path, '/') : NULL;
     if (slash != NULL) {
         strcpy(slash + 1, "qsf-get");
         if (access(path, X_OK) == 0) return path;
@@ -55,7 +55,7 @@ static pid_t start(const How *how, int *fd, char *err, size_t cap) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t blocked;
-    const char *run = program(path);
+    const char *run = qsf_fetch_program(path, sizeof path);
     snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)how->room);
     args[n++] = run;
     if (how->json) args[n++] = "--json";

@@ -97,6 +97,10 @@ static const struct {
     /* qsf-chat */
     { "session", "@session" },
     { "print-session", "@session" },
+    { "connect",
+      "http://127.0.0.1:8080 llama.cpp, qsf-serve|http://127.0.0.1:8000 vLLM|http://127.0.0.1:11434 Ollama" },
+    { "api-key-file", "@file" },
+    { "timeout", "600" },
     { "replay", "@session" },
     { "snapshot-limit", "auto a tenth of the free space, at most 4G" },
     { "script", "@file" },

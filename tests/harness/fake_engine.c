@@ -65,9 +65,9 @@ static void fake_cancel(void *self) {
     f->n_cancels++;
 }
 
-static void fake_set_params(void *self, const QSFParams *p) {
+static void fake_set_params(void *self, const QSFSettings *s) {
     FakeEngine *f = self;
-    f->params = *p;
+    f->params = s->params;
     f->n_params++;
 }
 
@@ -231,6 +231,21 @@ static int fake_fd(void *self) {
     return -1;
 }
 
+static bool fake_has(void *self, UiNeed need) { return !(((FakeEngine *)self)->lacks & (1u << need)); }
+
+static UiEffect fake_effect(void *self, const QSFSetting *row) {
+    const FakeEngine *f = self;
+    return f->effect_of && strcmp(row->name, f->effect_of) == 0 ? f->effect : UI_EFFECT_USUAL;
+}
+
+static bool fake_model(void *self, size_t i, UiEngineModel *out) {
+    const FakeEngine *f = self;
+    if (i < f->n_models) *out = f->models[i];
+    return i < f->n_models;
+}
+
+static bool fake_counted(void *self) { return !((FakeEngine *)self)->guesses; }
+
 UiEngine fake_engine(FakeEngine *f) {
     *f = (FakeEngine){ 0 };
     qsf_settings_default(&f->in_force);
@@ -262,7 +277,11 @@ UiEngine fake_engine(FakeEngine *f) {
                        .token_rows = fake_token_rows,
                        .token_why = fake_token_why,
                        .token_text = fake_token_text,
-                       .fd = fake_fd };
+                       .fd = fake_fd,
+                       .has = fake_has,
+                       .effect = fake_effect,
+                       .model = fake_model,
+                       .counted = fake_counted };
 }
 
 static void put(FakeEngine *f, FakeEvent e) {

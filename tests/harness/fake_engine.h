@@ -52,6 +52,12 @@ typedef struct FakeEngine {
     uint32_t n_layers;
     QSFExpertBudget expert_budgets[QSF_EXPERT_BUDGETS];
     uint32_t n_expert_budgets, n_forgets;
+    unsigned lacks;        /* bits of UiNeed */
+    const char *effect_of; /* a setting that has this effect, or NULL */
+    UiEffect effect;
+    const UiEngineModel *models; /* (n_models) */
+    size_t n_models;
+    bool guesses;    /* its numbers of tokens are not exact */
     bool cut;        /* the next answer that ends had its reasoning cut, */
     uint32_t hidden; /* and that many tokens of more are hidden */
     FakeEvent events[64];

@@ -45,6 +45,7 @@ allowed() {
     src/convert/calibrate/*) echo "$engine src/convert/calibrate/* src/convert/pack/* src/engine/* api" ;;
     src/convert/*) echo 'src/base/* src/convert/* src/engine/model_info.h src/engine/habits/file.h src/cli/*' \
         'src/engine/adapters.h src/model/adapter.h src/file/* kernels/* api' ;;
+    src/remote/*) echo 'src/base/* src/remote/* api' ;;
     src/svg/*) echo 'src/base/* src/svg/*' ;;
     src/run/*) echo "$engine src/run/* src/svg/* src/engine/* src/measure/* src/cli/* api" ;;
     ui/*) echo 'ui/* api' ;;

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "src/remote/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "qsf_fetch.h"
+#include "qsf_request.h"
+#include "qsf_system.h"
+#include "src/base/platform.h"
+
+#define PIECE     65536u            /* bytes of a read */
+#define FRAME_MAX ((size_t)1 << 20) /* bytes of a frame of the reply: those of qsf-get are smaller */
+
+extern char **environ;
+
+/* ---- the request: memory that the child reads as its standard input, so that nothing waits for it */
+
+static void put_text(QsfStrbuf *b, char kind, const char *text) {
+    if (text && *text) qsf_frame_put(b, kind, text, strlen(text));
+}
+
+static bool write_all(int fd, const char *bytes, size_t len) {
+    while (len > 0) {
+        const ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return lseek(fd, 0, SEEK_SET) == 0;
+}
+
+/* Returns a descriptor, or -1 with errno. */
+static int request_file(const QsfChildRequest *r) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    char seconds[16];
+    snprintf(seconds, sizeof seconds, "%u", r->stall_seconds);
+    put_text(&b, QSF_REQUEST_URL, r->url);
+    put_text(&b, QSF_REQUEST_SOCKET, r->socket);
+    put_text(&b, QSF_REQUEST_KEY, r->key);
+    put_text(&b, QSF_REQUEST_STALL, seconds);
+    if (r->body) qsf_frame_put(&b, QSF_REQUEST_BODY, r->body->data, r->body->len);
+    int fd = qsf_strbuf_ok(&b) ? qsf_os_memory_file("request") : -1;
+    if (!qsf_strbuf_ok(&b)) errno = ENOMEM;
+    if (fd >= 0 && !write_all(fd, b.data, b.len)) {
+        close(fd);
+        fd = -1;
+    }
+    qsf_strbuf_free(&b);
+    return fd;
+}
+
+/* ---- the process */
+
+/* In a process group of its own, so that ^C on the terminal does not reach it; with signals as usual. */
+static int spawn(pid_t *pid, int in, int out) {
+    char path[4096];
+    const char *program = qsf_fetch_program(path, sizeof path);
+    const char *const argv[] = { program, "--request", NULL };
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    if (posix_spawn_file_actions_init(&files) != 0) return ENOMEM;
+    if (posix_spawnattr_init(&attr) != 0) {
+        posix_spawn_file_actions_destroy(&files);
+        return ENOMEM;
+    }
+    posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    const int why = posix_spawnp(pid, program, &files, &attr, (char *const *)argv, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&files);
+    return why;
+}
+
+int qsf_child_start(QsfChild *c, const QsfChildRequest *r, QsfErr *err) {
+    int ends[2];
+    *c = (QsfChild){ .frames.max = FRAME_MAX };
+    const int in = request_file(r);
+    if (in < 0) return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", r->url, strerror(errno));
+    if (!qsf_pipe(ends, false)) {
+        close(in);
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", r->url, strerror(errno));
+    }
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    const int why = spawn(&c->pid, in, ends[1]);
+    close(in);
+    close(ends[1]);
+    c->fd = ends[0];
+    if (why == 0) return QSF_OK;
+    close(ends[0]);
+    c->pid = 0;
+    return qsf_err_set(err, QSF_E_RUNTIME, "qsf-get cannot be run (%s): it is installed with libcurl only",
+                       strerror(why));
+}
+
+/* false: nothing more comes. */
+static bool read_piece(QsfChild *c, bool *nothing) {
+    char piece[PIECE];
+    const ssize_t n = read(c->fd, piece, sizeof piece);
+    *nothing = n < 0 && (errno == EAGAIN || errno == EINTR);
+    if (n <= 0) return false;
+    c->received += (size_t)n;
+    qsf_frames_add(&c->frames, piece, (size_t)n);
+    return true;
+}
+
+QsfChildGot qsf_child_next(QsfChild *c, QsfFrame *f) {
+    bool nothing = false;
+    for (int tries = 0; c->pid != 0 && tries < 2; tries++) {
+        const QsfFrameResult got = qsf_frames_next(&c->frames, f);
+        if (got == QSF_FRAME_ONE) return QSF_CHILD_FRAME;
+        if (got == QSF_FRAME_BAD) return QSF_CHILD_GONE;
+        if (tries == 0 && !read_piece(c, &nothing)) return nothing ? QSF_CHILD_NOTHING : QSF_CHILD_GONE;
+    }
+    return c->pid != 0 ? QSF_CHILD_NOTHING : QSF_CHILD_GONE;
+}
+
+void qsf_child_stop(QsfChild *c) {
+    if (c->pid == 0) return;
+    close(c->fd);
+    (void)kill(c->pid, SIGKILL);
+    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+    qsf_frames_free(&c->frames);
+    c->pid = 0;
+    c->fd = -1;
+}

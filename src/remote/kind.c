@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "src/remote/kind.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* From their sources: ggml-org/llama.cpp tools/server, vllm-project/vllm vllm/entrypoints/openai,
+ * ollama/ollama openai/. */
+static const QsfKind kinds[QSF_SERVERS] = {
+    [QSF_SERVER_OTHER] = { "OpenAI-compatible server", NULL, NULL, QSF_CONTINUES_NOT },
+    [QSF_SERVER_LLAMA] = { "llama.cpp", "llamacpp", "llama.cpp", QSF_CONTINUES_LAST },
+    [QSF_SERVER_VLLM] = { "vLLM", "vllm", NULL, QSF_CONTINUES_FLAGGED },
+    [QSF_SERVER_OLLAMA] = { "Ollama", "library", NULL, QSF_CONTINUES_LAST },
+    [QSF_SERVER_QSF] = { "qsf-serve", "qsf", "qsf-serve", QSF_CONTINUES_LAST },
+};
+
+const QsfKind *qsf_kind(QsfRemoteServer server) { return &kinds[server < QSF_SERVERS ? server : 0]; }
+
+QsfRemoteServer qsf_kind_find(const char *owned_by, const char *header) {
+    for (int i = 1; i < QSF_SERVERS; i++) {
+        const QsfKind *k = &kinds[i];
+        if (k->owned_by && strcmp(owned_by, k->owned_by) == 0) return (QsfRemoteServer)i;
+        if (k->header && strncasecmp(header, k->header, strlen(k->header)) == 0) return (QsfRemoteServer)i;
+    }
+    return QSF_SERVER_OTHER;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A remote engine: what it is, and the replies of its child. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "qsf_request.h"
+#include "qsf_system.h"
+#include "src/base/clock.h"
+#include "src/remote/remote_impl.h"
+
+#define FIRST_REQUEST ((uint64_t)1 << 32)
+#define BURST         ((size_t)256 << 10)
+#define LIST_SECONDS  30u /* for a list of models: a person waits */
+
+static bool open_ready(QSFRemote *r) {
+    if (!qsf_pipe(r->ready, false)) return false;
+    return write(r->ready[1], "", 1) == 1;
+}
+
+QSFRemote *qsf_remote_new(const char *key, unsigned timeout) {
+    QSFRemote *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->ready[0] = r->ready[1] = -1;
+    r->timeout = timeout > 0 ? timeout : QSF_REMOTE_TIMEOUT;
+    r->request = FIRST_REQUEST;
+    qsf_settings_default(&r->settings);
+    r->key = key ? strdup(key) : NULL;
+    if ((!key || r->key) && open_ready(r)) return r;
+    qsf_remote_free(r);
+    return NULL;
+}
+
+void qsf_remote_server_free(QsfRemoteServerState *s) {
+    free(s->model);
+    free(s->path);
+    qsf_remote_models_free(&s->models);
+    *s = (QsfRemoteServerState){ 0 };
+}
+
+void qsf_remote_free(QSFRemote *r) {
+    if (!r) return;
+    qsf_remote_stop(r);
+    qsf_remote_server_free(&r->now);
+    qsf_remote_server_free(&r->next);
+    qsf_remote_answer_free(r);
+    qsf_remote_events_free(&r->events);
+    qsf_strbuf_free(&r->current.data);
+    for (int i = 0; i < 2; i++)
+        if (r->ready[i] >= 0) close(r->ready[i]);
+    free(r->key);
+    free(r);
+}
+
+/* ---- requests */
+
+/* The first server gets the key: others were not meant. */
+static const char *key_for(QSFRemote *r, const QsfRemoteUrl *url) {
+    if (!r->key) return NULL;
+    if (!r->key_for.base[0]) r->key_for = *url;
+    if (!qsf_remote_url_same_origin(&r->key_for, url)) return NULL;
+    if (!url->encrypted && !url->loopback && !r->warned) {
+        r->warned = true;
+        qsf_remote_note(r, "the key and the messages are sent to %s unencrypted", url->name);
+    }
+    return r->key;
+}
+
+bool qsf_remote_start(QSFRemote *r, QsfRemoteJob job, const QsfRemoteUrl *url, const char *base,
+                      const char *path, const QsfStrbuf *body, QsfErr *err) {
+    char whole[QSF_REMOTE_URL_MAX + 32];
+    const unsigned most = job == QSF_JOB_ANSWER || r->timeout < LIST_SECONDS ? r->timeout : LIST_SECONDS;
+    snprintf(whole, sizeof whole, "%s%s", base, path);
+    qsf_remote_stop(r);
+    const QsfChildRequest q = { whole, url->socket, key_for(r, url), body, most };
+    if (qsf_child_start(&r->child, &q, err) != QSF_OK) return false;
+    r->job = job;
+    return true;
+}
+
+void qsf_remote_stop(QSFRemote *r) {
+    qsf_child_stop(&r->child);
+    r->head = (QsfReplyHead){ 0 };
+    r->headed = false;
+    qsf_strbuf_free(&r->body);
+}
+
+/* ---- replies */
+
+static void end_job(QSFRemote *r, const char *why, size_t len) {
+    if (r->job == QSF_JOB_ANSWER)
+        qsf_remote_answer_end(r, why, len);
+    else
+        qsf_remote_load_end(r, why, len);
+}
+
+static void too_long(QSFRemote *r, size_t most) {
+    QsfErr err = { 0 };
+    const char *name = r->job == QSF_JOB_ANSWER ? r->now.url.name : r->next.url.name;
+    qsf_err_set(&err, QSF_E_RUNTIME, "%s: the reply has more than %zu MB: stopped", name, most >> 20);
+    if (r->job != QSF_JOB_ANSWER) qsf_remote_server_free(&r->next);
+    qsf_remote_fail(r, &err);
+}
+
+/* A page is an error, of which the beginning is enough. */
+static void take_data(QSFRemote *r, const char *bytes, size_t len) {
+    const bool page = r->head.status != 200 || qsf_reply_is(&r->head, "text/html");
+    if (r->job == QSF_JOB_ANSWER && r->answer.stream) {
+        qsf_remote_answer_data(r, bytes, len);
+    } else if (page) {
+        const size_t room = QSF_REMOTE_PAGE_MAX - r->body.len;
+        qsf_strbuf_add(&r->body, bytes, len < room ? len : room);
+        if (len >= room) end_job(r, "", 0);
+    } else if (len > QSF_REMOTE_BODY_MAX - r->body.len) {
+        too_long(r, QSF_REMOTE_BODY_MAX);
+    } else {
+        qsf_strbuf_add(&r->body, bytes, len);
+    }
+}
+
+static void take_frame(QSFRemote *r, const QsfFrame *f) {
+    switch (f->kind) {
+    case QSF_REPLY_HEAD:
+        qsf_reply_head(&r->head, f->body, f->len);
+        r->headed = true;
+        r->answer.stream = r->head.status == 200 && qsf_reply_is(&r->head, "text/event-stream");
+        break;
+    case QSF_REPLY_DATA:
+        r->burst += f->len;
+        if (r->child.received > QSF_REMOTE_REPLY_MAX)
+            too_long(r, QSF_REMOTE_REPLY_MAX);
+        else
+            take_data(r, f->body, f->len);
+        break;
+    default: end_job(r, f->body, f->len); break;
+    }
+}
+
+static void gone(QSFRemote *r) {
+    static const char why[] = "the process of the request (qsf-get) ended unexpectedly";
+    end_job(r, why, sizeof why - 1);
+}
+
+static void out_of_memory(QSFRemote *r) {
+    QsfErr err = { 0 };
+    r->events.lost = false;
+    qsf_err_memory(&err, "the reply of the server");
+    qsf_remote_fail(r, &err);
+}
+
+bool qsf_remote_next(QSFRemote *r, QSFEvent *e) {
+    QsfFrame f;
+    while (!qsf_remote_take(r, e)) {
+        if (r->events.lost) out_of_memory(r);
+        if (r->job == QSF_JOB_NONE || r->burst >= BURST) {
+            r->burst = 0;
+            return qsf_remote_take(r, e);
+        }
+        const QsfChildGot got = qsf_child_next(&r->child, &f);
+        if (got == QSF_CHILD_FRAME)
+            take_frame(r, &f);
+        else if (got == QSF_CHILD_GONE)
+            gone(r);
+        else if (r->job == QSF_JOB_ANSWER)
+            qsf_remote_answer_tick(r);
+        if (got == QSF_CHILD_NOTHING && r->events.first == r->events.n) return false;
+    }
+    return true;
+}
+
+int qsf_remote_fd(QSFRemote *r) {
+    if (r->events.first < r->events.n || r->events.lost) return r->ready[0];
+    return r->job != QSF_JOB_NONE ? r->child.fd : -1;
+}
+
+void qsf_remote_cancel(QSFRemote *r) {
+    QsfErr err = { 0 };
+    if (r->job == QSF_JOB_ANSWER) qsf_remote_answer_cancel(r);
+    if (r->job == QSF_JOB_NONE) return;
+    qsf_err_set(&err, QSF_E_INTERRUPTED, "stopped: %s was not connected", r->next.url.name);
+    qsf_remote_server_free(&r->next);
+    qsf_remote_fail(r, &err);
+}
+
+/* ---- what is known */
+
+void qsf_remote_set(QSFRemote *r, const QSFSettings *s) { r->settings = *s; }
+
+void qsf_remote_settings(const QSFRemote *r, QSFSettings *s) { *s = r->settings; }
+
+bool qsf_remote_counted(const QSFRemote *r) {
+    return r->job != QSF_JOB_ANSWER && r->answer.delta.usage.completion >= 0;
+}
+
+QSFRemoteEffect qsf_remote_effect(const QSFRemote *r, const QSFSetting *row) {
+    static const QSFRemoteEffect effects[] = { [QSF_FIELD_SENT] = QSF_REMOTE_SENT,
+                                               [QSF_FIELD_UNSET] = QSF_REMOTE_OWN,
+                                               [QSF_FIELD_REFUSED] = QSF_REMOTE_REFUSED,
+                                               [QSF_FIELD_NONE] = QSF_REMOTE_NONE,
+                                               [QSF_FIELD_LOCAL] = QSF_REMOTE_LOCAL };
+    return effects[qsf_field_effect(&r->settings, row, r->now.server, r->now.refused)];
+}
+
+bool qsf_remote_model(const QSFRemote *r, size_t i, QSFRemoteModel *out) {
+    const QsfRemoteModels *m = &r->now.models;
+    if (i >= m->n) return false;
+    const QsfRemoteModel *of = &m->items[i];
+    *out = (QSFRemoteModel){ of->id, of->ctx > 0 ? of->ctx : of->ctx_train, of->bytes,
+                             r->now.model && strcmp(of->id, r->now.model) == 0 };
+    return true;
+}
+
+static void describe_model(const QSFRemote *r, QsfStrbuf *b) {
+    const QsfRemoteServerState *s = &r->now;
+    qsf_strbuf_addf(b, "model    %s\nserver   %s\nurl      %s\n", s->model, qsf_kind(s->server)->name,
+                    s->url.name);
+    qsf_strbuf_addf(b, "key      %s\n",
+                    !r->key ? "none is sent"
+                    : qsf_remote_url_same_origin(&r->key_for, &s->url)
+                        ? "sent"
+                        : "not sent: it was given for another server");
+    if (s->ctx > 0) qsf_strbuf_addf(b, "context  %u tokens\n", s->ctx);
+    if (s->ctx_train > 0) qsf_strbuf_addf(b, "trained  for %u tokens\n", s->ctx_train);
+    if (s->refused) {
+        qsf_strbuf_adds(b, "refused  ");
+        qsf_fields_list(s->refused, b);
+        qsf_strbuf_addc(b, '\n');
+    }
+}
+
+char *qsf_remote_describe(QSFRemote *r, const char *what) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    if (!r->now.model) return NULL;
+    if (strcmp(what, "model") == 0)
+        describe_model(r, &b);
+    else if (strcmp(what, "template") == 0)
+        qsf_strbuf_adds(&b, "the server applies the chat template of its model\n");
+    else
+        return NULL;
+    return qsf_strbuf_take(&b, NULL);
+}
+
+static QSFState state_of(const QSFRemote *r) {
+    if (r->job == QSF_JOB_MODELS || r->job == QSF_JOB_PROPS) return QSF_STATE_LOADING;
+    if (r->job == QSF_JOB_ANSWER) return r->answer.first > 0 ? QSF_STATE_DECODE : QSF_STATE_PREFILL;
+    return r->now.model ? QSF_STATE_IDLE : QSF_STATE_EMPTY;
+}
+
+static void answer_stats(const QSFRemote *r, QSFStats *out) {
+    const QsfRemoteAnswer *a = &r->answer;
+    const QsfDeltaUsage *u = &a->delta.usage;
+    out->out_tokens = qsf_remote_answer_tokens(r);
+    out->max_tokens = (uint32_t)(r->settings.params.max_tokens > 0 ? r->settings.params.max_tokens : 0);
+    out->decode_tps = qsf_remote_answer_tps(r);
+    out->prefill_tps = u->prompt_tps;
+    out->ttft_ms = a->first > a->asked ? (double)(a->first - a->asked) / 1e6 : 0;
+    if (u->to_read > 0) {
+        out->prefill_total = (uint32_t)u->to_read;
+        out->prefill_done = (uint32_t)(u->read > 0 ? u->read : 0);
+    }
+    if (u->prompt >= 0) out->ctx_used = (uint32_t)u->prompt + out->out_tokens;
+}
+
+void qsf_remote_stats(QSFRemote *r, QSFStats *out) {
+    const QsfRemoteServerState *s = &r->now;
+    *out = (QSFStats){ .state = state_of(r), .quality = 1 };
+    if (r->job != QSF_JOB_NONE) out->elapsed_ns = qsf_now_ns() - r->job_begun;
+    if (!s->model) return;
+    snprintf(out->model_name, sizeof out->model_name, "%.120s", s->model);
+    snprintf(out->model_path, sizeof out->model_path, "%s", s->path);
+    snprintf(out->model_desc, sizeof out->model_desc, "%s at %.90s", qsf_kind(s->server)->name, s->url.name);
+    snprintf(out->eviction, sizeof out->eviction, "none");
+    out->ctx_size = s->ctx;
+    out->ctx_train = s->ctx_train;
+    answer_stats(r, out);
+}

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A server with the interface of OpenAI on the loopback, for tests/ui/connect*.sh: answers.py FOLDER
+[CERTIFICATE]. Writes its port to FOLDER/port, listens on FOLDER/socket too, and writes each request to
+FOLDER/log as a line of JSON. The first part of the path is how it behaves: a program that people use, or
+a fault."""
+import http.server
+import json
+import os
+import socketserver
+import ssl
+import sys
+import threading
+import time
+
+FOLDER = sys.argv[1]
+LOG = open(os.path.join(FOLDER, "log"), "a", encoding="utf-8")
+LOCK = threading.Lock()
+OWNER = {"llama": "llamacpp", "vllm": "vllm", "ollama": "library", "qsf": "qsf"}
+WORDS = ["Hello", " there", ",", " this", " is", " an", " answer", "."]
+
+
+def chunk(delta, end=None, **more):
+    return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": end}], **more}
+
+
+def usage(n, prompt=20):
+    return {"prompt_tokens": prompt, "completion_tokens": n, "total_tokens": prompt + n,
+            "prompt_tokens_details": {"cached_tokens": 5}}
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def address_string(self):
+        return "local"
+
+    # ---- replies
+
+    def send(self, code, body, kind="application/json", **headers):
+        body = body.encode() if isinstance(body, str) else body
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def error(self, code, message, kind="invalid_request_error", **headers):
+        self.send(code, json.dumps({"error": {"message": message, "type": kind, "code": code}}), **headers)
+
+    def begin(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        if self.how == "llama":
+            self.send_header("Server", "llama.cpp")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def piece(self, data):
+        self.wfile.write(b"%x\r\n" % len(data) + data + b"\r\n")
+        self.wfile.flush()
+
+    def event(self, value):
+        text = value if isinstance(value, str) else json.dumps(value)
+        self.piece(f"data: {text}\n\n".encode())
+
+    def end(self):
+        self.wfile.write(b"0\r\n\r\n")
+
+    # ---- requests
+
+    def do_GET(self):
+        self.request_came(None)
+        if self.rest == "/props" and self.how == "llama":
+            return self.send(200, json.dumps({"default_generation_settings": {"n_ctx": 4096}}))
+        if self.rest != "/v1/models":
+            return self.send(404, "<html><head><title>404 Not Found</title></head></html>", "text/html")
+        if self.how == "unlisted":
+            return self.error(404, "not here")
+        if self.how == "401" and self.headers.get("Authorization") != "Bearer secret-key":
+            return self.error(401, "Incorrect API key provided: no")
+        if self.how == "redirect":
+            return self.send(301, "", "text/html", Location=f"http://127.0.0.1:{PORT}/redirect/v1/models")
+        if self.how == "nojson":
+            return self.send(200, "<!doctype html><title>A router\x1b[2J</title>", "text/html")
+        owner = OWNER.get(self.how, "someone")
+        models = [{"id": "small", "object": "model", "owned_by": owner},
+                  {"id": "large:70b", "object": "model", "owned_by": owner, "max_model_len": 8192}]
+        headers = {"Server": "llama.cpp"} if self.how == "llama" else {}
+        return self.send(200, json.dumps({"object": "list", "data": models}), **headers)
+
+    def do_POST(self):
+        length = int(self.headers.get("Content-Length", "0"))
+        self.request_came(json.loads(self.rfile.read(length)))
+        handler = getattr(self, "at_" + self.how.replace("-", "_"), None)
+        try:
+            return handler() if handler else self.answer()
+        except OSError:
+            self.close_connection = True
+            return None
+
+    def request_came(self, body):
+        parts = self.path.split("/", 2)
+        self.how, self.rest = parts[1], "/" + (parts[2] if len(parts) > 2 else "")
+        self.body = body
+        with LOCK:
+            LOG.write(json.dumps({"path": self.path, "key": self.headers.get("Authorization"),
+                                  "body": body}) + "\n")
+            LOG.flush()
+
+    def last(self):
+        return self.body["messages"][-1]["content"]
+
+    # ---- answers
+
+    def answer(self, words=None):
+        words = words or self.words()
+        self.begin()
+        self.event(chunk({"role": "assistant", "content": ""}))
+        for word in words:
+            self.event(chunk({"content": word}))
+        counted = "stream_options" in self.body
+        more = {"timings": {"prompt_per_second": 321.5, "predicted_per_second": 12.5, "cache_n": 7}} \
+            if self.how == "llama" else {}
+        self.event(chunk({}, "stop", **more))
+        if counted and self.how != "uncounted":
+            self.event({"id": "c1", "object": "chat.completion.chunk", "choices": [],
+                        "usage": usage(len(words))})
+        self.event("[DONE]")
+        self.end()
+
+    def words(self):
+        last = self.body["messages"][-1]
+        if last["role"] == "assistant":
+            return [" and", " more", "."]
+        return ["You", " said:", " "] + last["content"].split("\n")[0].split(" ")
+
+    def at_model(self):
+        self.answer([self.body["model"]])
+
+    def at_think(self):
+        self.begin()
+        for word in ["Let", " me", " think"]:
+            self.event(chunk({"reasoning_content": word}))
+        for word in ["\n\nForty", "-two"]:
+            self.event(chunk({"content": word}))
+        self.event(chunk({}, "stop", usage={**usage(5), "completion_tokens_details": {"reasoning_tokens": 3}}))
+        self.event("[DONE]")
+        self.end()
+
+    def at_inline(self):
+        self.answer(["<thi", "nk>", "hidden thought</th", "ink>", "\n\nshown", " text"])
+
+    def at_tools(self):
+        self.begin()
+        self.event(chunk({"tool_calls": [{"index": 0, "id": "a", "type": "function",
+                                          "function": {"name": "get_weather", "arguments": ""}}]}))
+        for part in ['{"city": ', '"Paris"}']:
+            self.event(chunk({"tool_calls": [{"index": 0, "function": {"arguments": part}}]}))
+        self.event(chunk({}, "tool_calls"))
+        self.event("[DONE]")
+        self.end()
+
+    def at_whole(self):
+        self.send(200, json.dumps({"choices": [{"index": 0, "finish_reason": "stop",
+                                                "message": {"content": "All at once."}}], "usage": usage(3)}))
+
+    def at_length(self):
+        self.begin()
+        self.event(chunk({"content": "too short"}))
+        self.event(chunk({}, "length", usage=usage(2)))
+        self.event("[DONE]")
+        self.end()
+
+    def at_wait(self):
+        """The rest comes when FOLDER/go exists; says in FOLDER/gone that the client went away."""
+        self.begin()
+        self.event(chunk({"content": "begun now"}))
+        try:
+            while not os.path.exists(os.path.join(FOLDER, "go")):
+                self.piece(b": waiting\n\n")
+                time.sleep(0.02)
+        except OSError:
+            open(os.path.join(FOLDER, "gone"), "w", encoding="utf-8").close()
+            raise
+        self.event(chunk({"content": " and ended"}))
+        self.event(chunk({}, "stop"))
+        self.event("[DONE]")
+        self.end()
+
+    # ---- faults
+
+    def at_silent(self):
+        while not os.path.exists(os.path.join(FOLDER, "go")):
+            time.sleep(0.05)
+        self.close_connection = True
+
+    def at_refuses(self):
+        for field in ("top_k", "min_p", "stream_options"):
+            if field in self.body:
+                return self.error(400, f"Unrecognized request argument supplied: {field}")
+        if "max_tokens" in self.body:
+            return self.error(400, "Unsupported parameter: 'max_tokens' is not supported with this model. "
+                                   "Use 'max_completion_tokens' instead.")
+        return self.answer()
+
+    def at_fastapi(self):
+        if "top_k" in self.body:
+            return self.send(422, json.dumps({"detail": [{"type": "extra_forbidden", "loc": ["body", "top_k"],
+                                                          "msg": "Extra inputs are not permitted"}]}))
+        return self.answer()
+
+    def at_401(self):
+        if self.headers.get("Authorization") != "Bearer secret-key":
+            return self.error(401, "Incorrect API key provided")
+        return self.answer()
+
+    def at_403(self):
+        self.error(403, "not for you")
+
+    def at_404(self):
+        self.error(404, "The model `small` does not exist.")
+
+    def at_429(self):
+        if os.path.exists(os.path.join(FOLDER, "calm")):
+            return self.answer()
+        return self.error(429, "Rate limit reached", Retry_After="7")
+
+    def at_500(self):
+        self.send(500, "<html><head><title>Bad\x1b[31m Gateway</title></head><body>no</body></html>",
+                  "text/html")
+
+    def at_503(self):
+        self.error(503, "Loading model", "unavailable_error")
+
+    def at_full(self):
+        self.error(400, "the request exceeds the available context size", "exceed_context_size_error")
+
+    def at_html(self):
+        self.send(200, "<html><title>Sign in</title></html>", "text/html")
+
+    def at_badjson(self):
+        self.begin()
+        self.event(chunk({"content": "a beginning"}))
+        self.event('{"choices": [{"delta": {"content": "x"')
+        self.end()
+
+    def at_cut(self):
+        self.begin()
+        self.event(chunk({"content": "half an"}))
+        self.wfile.flush()
+        self.connection.shutdown(2)
+        self.close_connection = True
+
+    def at_closed(self):
+        """Ends without an end of the answer."""
+        self.begin()
+        self.event(chunk({"content": "half an"}))
+        self.end()
+
+    def at_empty(self):
+        self.begin()
+        self.event("[DONE]")
+        self.end()
+
+    def at_midway(self):
+        self.begin()
+        self.event(chunk({"content": "so far"}))
+        self.event({"error": {"message": "out of\x1b[2J memory", "type": "server_error"}})
+        self.end()
+
+    def at_controls(self):
+        self.answer(["red \x1b[31m", "bell \x07 ", "del \x7f ", "title \x1b]0;x\x07", " \u202eend"])
+
+    def at_badchunks(self):
+        self.begin()
+        self.event(chunk({"content": "half an"}))
+        self.wfile.write(b"zz\r\nnot a chunk\r\n")
+        self.wfile.flush()
+        self.close_connection = True
+
+    def at_line(self):
+        """A line that never ends."""
+        self.begin()
+        self.piece(b"data: ")
+        for _ in range(80):
+            self.piece(b"x" * 65536)
+        self.end()
+
+    def at_flood(self):
+        """More text than an answer may have."""
+        self.begin()
+        data = f"data: {json.dumps(chunk({'content': 'y' * 60000}))}\n\n".encode()
+        for _ in range(400):
+            self.piece(data)
+        self.end()
+
+    def at_split(self):
+        """Events in pieces of one byte, with all ends of lines."""
+        self.begin()
+        text = "".join(f"event: x\r\n: comment\rdata: {json.dumps(chunk({'content': w}), ensure_ascii=False)}"
+                       f"\r\n\r\n" for w in ["gr\u00fc\u00df", "e \u4e16\u754c", " \U0001f600"])
+        for byte in ("\ufeff" + text + "data: [DONE]\n\n").encode():
+            self.piece(bytes([byte]))
+        self.end()
+
+    def at_forever(self):
+        """Says that the answer is complete, but does not end the stream."""
+        self.begin()
+        self.event(chunk({"content": "complete"}))
+        self.event(chunk({}, "stop"))
+        while not os.path.exists(os.path.join(FOLDER, "go")):
+            self.piece(b": still here\n\n")
+            time.sleep(0.05)
+        self.end()
+
+    def at_moved(self):
+        self.send(307, "", "text/html", Location="http://127.0.0.1:9/elsewhere/v1/chat/completions")
+
+
+class Tcp(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        pass  # a client that goes away
+
+
+class Unix(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        pass
+
+
+class OnSocket(Server):
+    """The path of a unix socket is its whole address: it behaves like qsf-serve."""
+
+    def parse_request(self):
+        ok = super().parse_request()
+        self.path = "/qsf" + self.path if ok else ""
+        return ok
+
+
+tcp = Tcp(("127.0.0.1", 0), Server)
+PORT = tcp.server_address[1]
+if len(sys.argv) > 2:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(sys.argv[2])
+    tcp.socket = tls.wrap_socket(tcp.socket, server_side=True)
+else:
+    local = Unix(os.path.join(FOLDER, "socket"), OnSocket)
+    threading.Thread(target=local.serve_forever, daemon=True).start()
+with open(os.path.join(FOLDER, "port.new"), "w", encoding="utf-8") as f:
+    f.write(str(PORT))
+os.rename(os.path.join(FOLDER, "port.new"), os.path.join(FOLDER, "port"))
+tcp.serve_forever()

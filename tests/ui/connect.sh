@@ -1,0 +1,248 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# qsf-chat --connect in lines: servers that people use, every fault of a server, keys, sessions. Against a
+# server on the loopback.
+. "$(dirname "$0")/lib.sh"
+[ -x "$QSF_BUILDDIR/qsf-get" ] || skip "qsf-get is not built (libcurl, nettle)"
+have python3 || skip "no python3"
+mkdir "$work/server"
+"${QSF_PYTHON:-python3}" -E -S "$QSF_SRCDIR/tests/harness/answers.py" "$work/server" &
+server=$!
+trap 'kill $server 2>/dev/null; end' EXIT
+while ! [ -s "$work/server/port" ]; do
+    kill -0 $server || { fail "the server ended"; finish; }
+    sleep 0.02
+done
+url="http://127.0.0.1:$(cat "$work/server/port")"
+# A proxy of the environment is not used for this machine.
+export http_proxy=http://127.0.0.1:9 OPENAI_API_KEY=''
+unset no_proxy NO_PROXY
+log=$work/server/log
+# ask CODE HOW ARGS...: one message to the server that behaves like HOW.
+ask() {
+    code=$1 how=$2
+    shift 2
+    : >"$log"
+    echo 'Good morning' | chat_lines "$code" --connect "$url/$how" "$@"
+}
+# sent EXPRESSION: in the requests of the last one.
+sent() { grep -qE -- "$1" "$log" || { cat "$log"; fail "no /$1/ was sent"; }; }
+not_sent() { ! grep -qE -- "$1" "$log" || { cat "$log"; fail "/$1/ was sent"; }; }
+
+# ---- an answer of each server; nothing is sent that was not set
+for how in llama vllm ollama qsf other; do
+    ask 0 $how
+    out_has '^You said: GoodMorning$|^You said: Goodmorning$'
+    sent "\"path\": \"/$how/v1/models\""
+    sent '"model": "small", "stream": true'
+    not_sent 'temperature|top_k|max_tokens|seed'
+done
+ask 0 other --model large --temp 0.5 --seed 7 -n 50 --stop END
+sent '"model": "large:70b"'
+sent '"temperature": 0.5'
+sent '"seed": 7'
+sent '"max_tokens": 50'
+sent '"stop": \["END"\]'
+ask 0 llama --top-k 5 --dry 0.8 --repeat-penalty 1.1
+sent '"top_k": 5'
+sent '"dry_multiplier": 0.8'
+sent '"repeat_penalty": 1.1'
+ask 0 vllm --repeat-penalty 1.1
+sent '"repetition_penalty": 1.1'
+# ---- forms of URLs
+ask 0 other/v1
+ask 0 other/v1/
+"$chat" --connect "127.0.0.1:${url##*:}/llama" -q <<'LINES' >"$work/out" || fail "no scheme"
+hello
+LINES
+out_has 'You said: hello'
+echo hello | chat_lines 0 --connect "unix:$work/server/socket"
+out_has 'You said: hello'
+
+# ---- reasoning, tool calls, answers in one piece, in bytes
+ask 0 think
+[ "$(cat "$work/out")" = Forty-two ] || { cat "$work/out"; fail "reasoning is part of the answer"; }
+ask 0 think --show-thinking --json
+out_has '"type": "reasoning", "text": "<think>Let'
+out_has '"text": "Forty-two", "reasoning": "Let me think", "stop": "eos", "tokens": 5'
+ask 0 inline --show-thinking --json
+out_has '"text": "shown text", "reasoning": "hidden thought"'
+ask 0 tools
+out_has '^\[tool call\] get_weather \{"city": "Paris"\}$'
+ask 0 whole
+out_has '^All at once\.$'
+ask 0 split
+out_has 'grüße 世界 😀'
+ask 0 forever
+out_has '^complete$'
+ask 0 uncounted --json
+out_has '"tokens": 5, "approximate": true'
+ask 0 llama --json
+out_has '"tokens": 5, "tokens_per_second": 12.500, "prompt_tokens": 20, "reused_tokens": 5'
+ask 0 length --json
+out_has '"stop": "length"'
+
+# ---- fields that a server refuses: said, and asked again without them
+ask 0 refuses --top-k 5 --min-p 0.1 -n 30
+out_has 'You said'
+err_has 'refuses top_k: it is not sent any more'
+err_has 'refuses min_p'
+err_has 'refuses max_tokens'
+sent '"max_completion_tokens": 30'
+tail -n 1 "$log" | grep -qE 'top_k|min_p|stream_options' && fail "a refused field was sent again"
+ask 0 fastapi --top-k 5
+err_has 'refuses top_k'
+# ---- what an answer has to match
+printf '{"type": "object"}' >"$work/schema.json"
+ask 0 other --json-schema "$work/schema.json"
+sent '"response_format": \{"type": "json_schema", "json_schema": \{"name": "answer", "schema": \{"type": "object"\}\}\}'
+ask 2 other --regex '[a-z]+'
+err_has 'regex: .*cannot be told'
+not_sent '"messages"'
+ask 0 vllm --regex '[a-z]+'
+sent '"structured_outputs": \{"regex": "\[a-z\]\+"\}'
+
+# ---- faults
+ask 1 401
+err_has 'HTTP 401: .*OPENAI_API_KEY.*Incorrect API key'
+ask 1 403
+err_has 'HTTP 403: .*not for you'
+ask 3 404
+err_has 'HTTP 404: .*does not exist'
+ask 1 429
+err_has 'HTTP 429: .*Rate limit reached; try again in 7 s'
+ask 1 500
+err_has 'HTTP 500: the server failed: Bad\?\[31m Gateway$'
+ask 1 503
+err_has 'HTTP 503: .*Loading model'
+ask 5 full
+err_has 'exceeds the available context'
+ask 1 html
+err_has 'not an answer of an OpenAI-compatible server, but text/html: Sign in'
+ask 1 nojson
+err_has 'not an answer.*: A router\?'
+ask 1 badjson
+out_has '^a beginning$'
+err_has 'not JSON'
+ask 1 cut
+out_has '^half an$'
+err_has 'the answer was cut off: .*; /retry asks again'
+ask 1 closed
+err_has 'the answer was cut off; /retry asks again'
+ask 1 badchunks
+err_has 'the answer was cut off'
+ask 1 empty
+err_has 'an empty answer'
+ask 1 midway
+out_has '^so far$'
+err_has 'out of\?\[2J memory'
+ask 1 line
+err_has 'a line of more than 4 MB'
+ask 1 flood
+err_has 'more than 16 MB'
+ask 1 silent --timeout 1
+err_has 'no answer: .*; /retry asks again'
+ask 1 moved
+err_has 'HTTP 307: the server is at http://127.0.0.1:9/elsewhere'
+ask 1 redirect
+err_has 'HTTP 301: '
+[ "$(wc -l <"$log")" = 1 ] || fail "a redirect was followed"
+ask 3 other --model nothing
+err_has 'nothing: the server does not have this model; it has small, large:70b'
+ask 0 unlisted --model any/thing
+sent '"model": "any/thing"'
+echo x | chat_lines 1 --connect http://127.0.0.1:9
+err_has 'not connected: .*(refused|connect)'
+echo x | no_proxy='*' chat_lines 1 --connect http://no-such-host.invalid
+err_has 'not connected: .*[Rr]esolve'
+echo x | chat_lines 1 --connect "https://127.0.0.1:${url##*:}"
+err_has 'not connected: '
+# After each of them the chat goes on.
+printf 'one\n/retry\n/set temperature 0.1\n' | chat_lines 1 --connect "$url/429" --no-save
+err_has 'temperature 0.1'
+touch "$work/server/calm"
+echo 'and now' | chat_lines 0 --connect "$url/429"
+
+# ---- keys: never on a command line, in a file of ours, or for another host
+printf 'secret-key\n' >"$work/key"
+ask 0 401 --api-key-file "$work/key" --session keyed --log-file "$work/chat.log"
+sent '"key": "Bearer secret-key"'
+export OPENAI_API_KEY=secret-key
+ask 0 401
+sent '"key": "Bearer secret-key"'
+printf '/model connect:http://localhost:%s/llama\nhello\n' "${url##*:}" |
+    chat_lines 0 --connect "$url/401" --no-save
+err_has 'no key is sent to http://localhost:[0-9]+/llama/v1'
+grep '/llama/v1/chat' "$log" | grep -q secret && fail "the key went to another host"
+grep -rqs secret-key "$XDG_DATA_HOME" "$XDG_STATE_HOME" "$work/chat.log" "$work/out" "$work/err" &&
+    fail "the key was written somewhere"
+OPENAI_API_KEY=''
+printf 'two words\n' >"$work/key"
+echo x | chat_lines 2 --connect "$url/llama" --api-key-file "$work/key"
+err_has 'expected a key'
+
+# ---- sessions remember the server and the model
+ask 0 model --model large --session s1
+out_has '^large:70b$'
+echo more | chat_lines 0 --session s1 # no option: the session knows
+out_has '^large:70b$'
+echo more | chat_lines 0 --connect "$url/model" --session s1 # the model that it had there
+out_has '^large:70b$'
+echo more | chat_lines 0 --connect "$url/model" --model small --session s1
+out_has '^small$'
+"$chat" --list-sessions >"$work/out"
+out_has '^s1.*small'
+# the context is there again, and an answer that was cut is continued where that is possible
+: >"$log"
+printf '/undo\n/continue\n' | chat_lines 2 --session s1
+echo x | chat_lines 0 --connect "$url/llama" --session s2
+: >"$log"
+echo /continue | chat_lines 0 --session s2
+out_has 'and more\.'
+sent '"role": "assistant", "content": "You said: x"\}\]'
+ask 1 cut --session s3
+echo /continue | chat_lines 2 --session s3
+err_has 'not known to continue'
+grep -q 'half an' "$XDG_DATA_HOME/qsf/sessions/s3.jsonl" || fail "the text of a cut answer is lost"
+
+# ---- everything local: files, branches, summaries, the other engine
+printf 'text of a file\n' >"$work/notes.txt"
+printf '/read %s\nsee\n/retry\n/as user mine\n/export %s\n/models\n/model large\n/show model\n/stats\n' \
+    "$work/notes.txt" "$work/x.md" | chat_lines 0 --connect "$url/vllm" --no-save
+sent 'text of a file'
+grep -q mine "$work/x.md" || fail "the export lacks a message"
+err_has '^small +in use$'
+err_has '^large:70b +there, context 8192$'
+err_has '^server   vLLM$'
+for command in /mem /kv '/quality 0.5' /why '/bias x=1' '/show prompt' '/ctx 100' '/think now'; do
+    echo "$command" | chat_lines 1 --connect "$url/llama" --no-save
+    [ "$(wc -l <"$work/err")" = 1 ] || { cat "$work/err"; fail "$command: not one sentence"; }
+done
+printf 'hello\n/model %s\n/max-tokens 3\nhello\n/model connect:%s\nhello again\n' "$stories" "$url/llama" |
+    chat_lines 0 --connect "$url/llama" --no-save
+out_has 'You said: hello$'
+out_has 'You said: helloagain$'
+
+# ---- options and the configuration file
+for option in '--ram-budget 100' '--ctx 512' '--threads 2' '--top-logprobs 2' '--offline' \
+    '--lora x' '--kv-type q8' '--override-kv a=int:1'; do
+    # shellcheck disable=SC2086 # options of words
+    echo x | chat_lines 2 --connect "$url/llama" --json $option
+    err_has "${option%% *} cannot be combined with --connect"
+done
+chat_lines 2 --connect "$url/llama" --list-models
+err_has '^qsf-chat: --list-models cannot be combined with --connect'
+echo x | chat_lines 2 --connect "$url/llama" "$stories"
+err_has '^qsf-chat: MODEL cannot be combined'
+echo x | chat_lines 2 --plan --connect "$url/llama"
+echo x | chat_lines 2 --connect ftp://x
+echo x | chat_lines 2 --connect "$url/llama" --timeout 0
+mkdir -p "$XDG_CONFIG_HOME/qsf"
+printf 'connect = %s/401\napi-key-file = %s\nram-budget = 100\nquiet = on\n' "$url" "$work/key" \
+    >"$XDG_CONFIG_HOME/qsf/config"
+echo secret-key >"$work/key"
+echo hello | chat_lines 0
+out_has '^You said: hello$'
+echo hello | chat_lines 0 --max-tokens 3 "$stories" # a MODEL replaces it
+out_has .
+finish

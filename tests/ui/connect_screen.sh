@@ -1,0 +1,157 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# qsf-chat --connect on the full screen, in sizes: what is shown of a server and what is not, the list of its
+# models, ^C, and the same in --plain on a terminal. Against a server on the loopback.
+. "$(dirname "$0")/lib.sh"
+[ -x "$QSF_BUILDDIR/qsf-get" ] || skip "qsf-get is not built (libcurl, nettle)"
+have python3 || skip "no python3"
+need_tmux
+mkdir "$work/server"
+"${QSF_PYTHON:-python3}" -E -S "$QSF_SRCDIR/tests/harness/answers.py" "$work/server" &
+server=$!
+trap 'kill $server 2>/dev/null; end' EXIT
+while ! [ -s "$work/server/port" ]; do
+    kill -0 $server || { fail "the server ended"; finish; }
+    sleep 0.02
+done
+url="http://127.0.0.1:$(cat "$work/server/port")"
+gone() { [ -e "$work/server/gone" ]; }
+
+for size in '100 30' '80 24' '40 12'; do
+    columns=${size% *}
+    # shellcheck disable=SC2086 # two numbers
+    start $size "$chat --connect $url/llama --session c$columns"
+    see '^>'
+    keys Hello Enter
+    see 'You said: Hello'
+    wide_enough "$columns"
+    # nothing about memory, probabilities or layers, and no zeros
+    not_see 'RAM|RSS|entropy|H 0|GB/s|0/0'
+    if [ "$columns" = 100 ]; then
+        see 'decode +12\.5 t/s'
+        see 'prefill +(321|322) t/s'
+        see 'CTX 24/4096'
+        see 'temperature - '
+        see 'quality n/a'
+    fi
+    # settings: sent, or without effect
+    keys /top-k Space 7 Enter
+    see 'top-k 40 -> 7'
+    keys /expert-top Space 2 Enter
+    see 'expert-top.* no effect'
+    keys /mem Enter
+    see 'plans its own'
+    # the list of models; another one is chosen
+    keys /models Enter
+    see '^> small'
+    see 'large:70b'
+    keys Down Enter
+    see 'large:70b is ready'
+    keys again Enter
+    see 'You said: again'
+    grep -q '"model": "large:70b".*"content": "again".*"top_k": 7' "$work/server/log" ||
+        fail "the second model did not get the message with top_k"
+    keys /retry Enter
+    see '2/2'
+    keys /quit Enter
+    see 'rc=0'
+
+    # ^C ends the request, and the text stays; a message that was queued is sent then
+    rm -f "$work/server/gone" "$work/server/go"
+    # shellcheck disable=SC2086
+    start $size "$chat --connect $url/wait --no-save"
+    see '^>'
+    keys first Enter
+    see 'begun'
+    keys C-c
+    wait_for gone || fail "the request goes on after ^C"
+    [ "$columns" = 40 ] || see 'stopped'
+    see 'begun'
+    touch "$work/server/go"
+    keys /retry Enter
+    see 'begun now and ended'
+    keys /quit Enter
+    see 'rc=0'
+
+    # A server that fails: the message is kept, /retry asks again
+    rm -f "$work/server/calm"
+    # shellcheck disable=SC2086
+    start $size "$chat --connect $url/429 --no-save"
+    see '^>'
+    keys patience Enter
+    see 'in 7 s'
+    touch "$work/server/calm"
+    keys /retry Enter
+    see 'You said: patience'
+    keys /quit Enter
+    see 'rc=0'
+    rm -f "$work/server/calm"
+done
+
+# ---- reasoning folds, control characters are shown, a server without counts
+start 100 30 "$chat --connect $url/think --no-save"
+see '^>'
+keys x Enter
+see 'Forty-two'
+see 'thought'
+not_see 'Let me think'
+keys C-t
+see 'Let me think'
+keys /quit Enter
+see 'rc=0'
+start 100 30 "$chat --connect $url/controls --no-save"
+see '^>'
+keys x Enter
+see 'red \^\[\[31m'
+keys /quit Enter
+see 'rc=0'
+start 100 30 "$chat --connect $url/uncounted --no-save"
+see '^>'
+keys x Enter
+see '~4 tok'
+see 'CTX not known yet'
+keys /quit Enter
+see 'rc=0'
+
+# ---- nobody listens: the screen opens anyway, and says so
+start 100 30 "$chat --connect http://127.0.0.1:9 --no-save"
+see 'not connected'
+see '^>'
+keys "/model connect:$url/llama" Enter
+see 'small is ready'
+keys back Enter
+see 'You said: back'
+keys /quit Enter
+see 'rc=0'
+
+# ---- lines on a terminal
+for columns in 100 40; do
+    start $columns 30 "$chat --plain --connect $url/llama --no-save"
+    see '^>'
+    keys 'one two three' Enter
+    see '^small: You said: one'
+    keys /stats Enter
+    see 'decode +12\.5 t/s, 6 tokens'
+    keys /quit Enter
+    see 'rc=0'
+done
+rm -f "$work/server/gone" "$work/server/go"
+start 100 30 "$chat --plain --connect $url/wait --no-save"
+see '^>'
+keys x Enter
+see 'begun'
+keys C-c
+wait_for gone || fail "the request goes on after ^C in lines"
+see '^>'
+keys C-d
+see 'rc='
+# The program ends while an answer is written: the request ends, too.
+rm -f "$work/server/gone"
+start 100 30 "$chat --connect $url/wait --no-save"
+see '^>'
+keys x Enter
+see 'begun'
+keys /quit Enter
+see 'rc=0'
+wait_for gone || fail "the request outlived the chat"
+finish

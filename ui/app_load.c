@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The chat without a screen: a model was loaded, or not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qsf_cli.h"
+#include "qsf_models.h"
+#include "qsf_remote.h"
+#include "ui/app_internal.h"
+#include "ui/guide.h"
+
+/* A server says which of its models answers. */
+static void take_path(UiApp *a) {
+    ui_app_refresh_stats(a);
+    if (!qsf_connect_is(a->model_path) || !qsf_connect_is(a->stats.model_path)) return;
+    char *path = ui_strdup_len(a->stats.model_path, strlen(a->stats.model_path));
+    if (!path) return;
+    free(a->model_path);
+    a->model_path = path;
+}
+
+void ui_app_model_loaded(UiApp *a, const QSFEvent *e) {
+    UiBuf advice = { 0 };
+    a->model_ready = true;
+    take_path(a);
+    ui_app_take_model_defaults(a, &advice);
+    free(a->good_path);
+    a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
+    a->good_settings = a->settings;
+    ui_app_refresh_stats(a);
+    ui_app_drop_limits(a);
+    ui_log_loaded(a);
+    ui_guide_switch(a);
+    ui_app_count_context(a);
+    if (!a->model_unsaved) ui_app_save_model(a);
+    if (a->remember_model && !ui_guide_is(a->model_path) && !qsf_connect_is(a->model_path))
+        qsf_model_remember(a->model_path);
+    a->resuming = false;
+    ui_guide_welcome(a);
+    if (a->hooks.loaded) a->hooks.loaded(a->hooks.arg);
+    if (a->full_screen || a->interactive)
+        ui_app_say(a, UI_NOTICE, "%s is ready: %s%s", e->text ? e->text : "the model", a->stats.model_desc,
+                   ui_buf_str(&advice));
+    ui_buf_free(&advice);
+    ui_app_say_long(a);
+    ui_attach_announce(a);
+    for (int i = 0; i < 2 && a->verbose; i++) {
+        char *text = a->engine.describe(a->engine.self, i == 0 ? "plan" : "threads");
+        if (text) ui_app_print(a, UI_OUTPUT, text);
+        free(text);
+    }
+}
+
+/* The model loaded before the failed load: its file and its settings, but the current sampling. */
+static void go_back(UiApp *a) {
+    free(a->model_path);
+    a->model_path = ui_strdup_len(a->good_path, strlen(a->good_path));
+    ui_config_for_model(a, a->model_path);
+    if (a->config) a->engine.advise(a->engine.self, &a->settings);
+    ui_app_take_back(a, &a->good_settings, QSF_SETTING_REPLAN | QSF_SETTING_RELOAD, true);
+}
+
+/* The session keeps the name of its own model until the other one gets a message. */
+static void stay_with_old(UiApp *a) {
+    if (!a->resuming) return;
+    a->model_unsaved = true;
+    if (ui_guide_is(a->good_path) == a->guide_talk)
+        ui_app_say(a, UI_NOTICE, "session %s continues with %s", a->session.name, a->good_path);
+}
+
+void ui_app_load_failed(UiApp *a, const QSFEvent *e) {
+    bool replaced = a->stopping && (a->want_model || a->want_reload);
+    ui_app_refresh_stats(a);
+    if (replaced) return;
+    if (a->exit_code == 0) a->exit_code = e->code > 0 && !a->started ? e->code : 1;
+    ui_app_print(a, UI_ERROR, e->text && *e->text ? e->text : "the model was not loaded");
+    if (e->code == QSF_EXIT_MODEL && ui_guide_is(a->model_path)) ui_guide_failed(a);
+    /* If a file could not even be opened, the old model is still loaded. */
+    a->model_ready = a->stats.state == QSF_STATE_IDLE && a->good_path;
+    if (!a->good_path) {
+        a->resuming = false;
+        return;
+    }
+    stay_with_old(a);
+    go_back(a);
+    if (a->model_ready) {
+        a->resuming = false;
+        ui_guide_switch(a);
+        return;
+    }
+    /* Only once: if this fails too, there is nothing to fall back to. */
+    a->want_reload = true;
+    free(a->good_path);
+    a->good_path = NULL;
+}

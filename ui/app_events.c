@@ -150,7 +150,7 @@ static void say_finished(UiApp *a, const QSFEvent *e) {
 
 /* The seed and the version, which the full screen shows with the answer. */
 static void say_which(UiApp *a, const QSFEvent *e) {
-    const bool known = ui_has(a, UI_NEEDS_TOKENS); /* a server does not say with which seed it wrote */
+    const bool known = ui_has(a, UI_NEEDS_TOKENS) || e->seed != 0; /* most servers do not say it */
     if (known && !a->full_screen && !a->settings.params.seed_set && a->settings.params.temperature > 0)
         ui_app_say(a, UI_NOTICE, "seed %llu", (unsigned long long)e->seed);
     const UiItem *last = ui_transcript_last(&a->chat);

@@ -35,7 +35,7 @@ bool ui_server_models_list(const UiApp *a, UiModelScan *scan) {
     return true;
 }
 
-/* Returns how many have the name, or it in theirs; one with the same name is alone. *out: the last of them. */
+/* Returns how many have this in their names, the last of them in *out. The same name is found alone. */
 static size_t find(const UiApp *a, const char *name, UiEngineModel *out) {
     UiEngineModel m;
     size_t found = 0;

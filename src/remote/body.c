@@ -20,7 +20,7 @@ static void put_messages(const QSFRequest *r, QsfStrbuf *b) {
 
 static int check_continues(const QsfKind *kind, const QSFRequest *r, QsfErr *err) {
     if (!r->continue_last) return QSF_OK;
-    if (kind->continues == QSF_CONTINUES_NOT)
+    if (!kind->continues)
         return qsf_err_set(err, QSF_E_USAGE,
                            "this server is not known to continue an answer: /retry asks again instead");
     if (r->n_messages > 0 && r->messages[r->n_messages - 1].len == 0)
@@ -38,7 +38,6 @@ int qsf_body_head(const char *model, QsfRemoteServer server, const QSFRequest *r
     qsf_strbuf_adds(b, ", \"stream\": true, \"messages\": [");
     put_messages(r, b);
     qsf_strbuf_addc(b, ']');
-    if (r->continue_last && kind->continues == QSF_CONTINUES_FLAGGED)
-        qsf_strbuf_adds(b, ", \"add_generation_prompt\": false, \"continue_final_message\": true");
+    if (r->continue_last) qsf_strbuf_adds(b, kind->continues);
     return qsf_strbuf_ok(b) ? QSF_OK : qsf_err_memory(err, "a request");
 }

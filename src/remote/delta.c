@@ -100,6 +100,8 @@ static void take_usage(QsfDelta *d, const QsfJson *root) {
     take_number(&to->cached, t, "cache_n"); /* llama.cpp */
     to->prompt_tps = number(qsf_json_get(t, "prompt_per_second"), to->prompt_tps);
     to->decode_tps = number(qsf_json_get(t, "predicted_per_second"), to->decode_tps);
+    const int64_t seed = qsf_json_int(qsf_json_get(root, "seed"), 0);
+    if (seed > 0) d->seed = (uint64_t)seed;
     take_number(&to->read, p, "processed");
     take_number(&to->to_read, p, "total");
 }

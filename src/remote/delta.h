@@ -33,7 +33,8 @@ typedef struct QsfDelta {
     QsfStrbuf error; /* what the server says went wrong; "" = nothing */
     bool is_error, context_full;
     QsfDeltaUsage usage;
-    int64_t tool; /* 1 + index of the tool call that was begun last; 0 = none */
+    uint64_t seed; /* with which the answer is written, as qsf-serve says; 0 = not sent */
+    int64_t tool;  /* 1 + index of the tool call that was begun last; 0 = none */
 } QsfDelta;
 
 /* Before the first chunk of an answer. */

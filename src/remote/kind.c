@@ -6,12 +6,13 @@
 
 /* From their sources: ggml-org/llama.cpp tools/server, vllm-project/vllm vllm/entrypoints/openai,
  * ollama/ollama openai/. */
+#define CONTINUE ", \"continue_final_message\": true"
 static const QsfKind kinds[QSF_SERVERS] = {
-    [QSF_SERVER_OTHER] = { "OpenAI-compatible server", NULL, NULL, QSF_CONTINUES_NOT },
-    [QSF_SERVER_LLAMA] = { "llama.cpp", "llamacpp", "llama.cpp", QSF_CONTINUES_LAST },
-    [QSF_SERVER_VLLM] = { "vLLM", "vllm", NULL, QSF_CONTINUES_FLAGGED },
-    [QSF_SERVER_OLLAMA] = { "Ollama", "library", NULL, QSF_CONTINUES_LAST },
-    [QSF_SERVER_QSF] = { "qsf-serve", "qsf", "qsf-serve", QSF_CONTINUES_LAST },
+    [QSF_SERVER_OTHER] = { "OpenAI-compatible server", NULL, NULL, NULL },
+    [QSF_SERVER_LLAMA] = { "llama.cpp", "llamacpp", "llama.cpp", "" },
+    [QSF_SERVER_VLLM] = { "vLLM", "vllm", NULL, CONTINUE ", \"add_generation_prompt\": false" },
+    [QSF_SERVER_OLLAMA] = { "Ollama", "library", NULL, "" },
+    [QSF_SERVER_QSF] = { "qsf-serve", "qsf", "qsf-serve", CONTINUE },
 };
 
 const QsfKind *qsf_kind(QsfRemoteServer server) { return &kinds[server < QSF_SERVERS ? server : 0]; }

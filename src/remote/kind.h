@@ -20,17 +20,12 @@ typedef enum QsfRemoteServer {
 #define QSF_ON_EVERY    ((1u << QSF_SERVERS) - 1)
 #define QSF_ON_SAMPLING (QSF_ON_EVERY & ~QSF_ON(OLLAMA)) /* that take more samplers than OpenAI's */
 
-typedef enum QsfContinues {
-    QSF_CONTINUES_NOT,    /* or not known to */
-    QSF_CONTINUES_LAST,   /* a last message of the assistant */
-    QSF_CONTINUES_FLAGGED /* the same, if told so: continue_final_message */
-} QsfContinues;
-
 typedef struct QsfKind {
-    const char *name;     /* for people */
-    const char *owned_by; /* of its models in /v1/models, or NULL */
-    const char *header;   /* how its header Server begins, or NULL */
-    QsfContinues continues;
+    const char *name;      /* for people */
+    const char *owned_by;  /* of its models in /v1/models, or NULL */
+    const char *header;    /* how its header Server begins, or NULL */
+    const char *continues; /* fields with which it continues a last message of the assistant; "" = it does so
+                              by itself, NULL = not, or not known to */
 } QsfKind;
 
 /* Static. */

@@ -169,7 +169,9 @@ static void done(QSFRemote *r, QSFStop stop) {
                    .reasoning_tokens = u->reasoning >= 0 ? (uint32_t)u->reasoning : a->reasoning_pieces,
                    .prompt_tokens = count_or_0(u->prompt),
                    .reused_tokens = count_or_0(u->cached),
-                   .seed = p->seed_set ? p->seed : 0,
+                   .seed = a->delta.seed > 0 ? a->delta.seed
+                           : p->seed_set     ? p->seed
+                                             : 0,
                    .thinking = a->thinking };
     if (a->delta.end == QSF_DELTA_FILTER && stop == QSF_STOP_EOS)
         qsf_remote_note(r, "the content filter of the server ended the answer");
@@ -289,7 +291,7 @@ static void whole(QSFRemote *r) {
 static void cut(QSFRemote *r, const char *why, size_t len) {
     QsfErr err = { 0 };
     const bool any = r->answer.begun || r->answer.thought;
-    const bool continues = r->answer.begun && qsf_kind(r->now.server)->continues != QSF_CONTINUES_NOT;
+    const bool continues = r->answer.begun && qsf_kind(r->now.server)->continues;
     qsf_err_set(&err, QSF_E_RUNTIME, "%s: %s%s%.*s; %s/retry asks again", r->now.url.name,
                 any ? "the answer was cut off" : "no answer", len > 0 ? ": " : "", (int)len, why,
                 continues ? "/continue resumes it, " : "");

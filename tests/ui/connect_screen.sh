@@ -113,7 +113,7 @@ see 'CTX not known yet'
 keys /quit Enter
 see 'rc=0'
 
-# ---- nobody listens: the screen opens anyway, and says so
+# ---- nothing listens: the screen opens anyway, and says so
 start 100 30 "$chat --connect http://127.0.0.1:9 --no-save"
 see 'not connected'
 see '^>'

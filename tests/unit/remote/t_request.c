@@ -312,6 +312,10 @@ static void test_messages(void **state) {
     qsf_strbuf_clear(&b);
     assert_int_equal(qsf_body_head("m", QSF_SERVER_LLAMA, &r, &b, &e), QSF_OK);
     assert_null(strstr(qsf_strbuf_str(&b), "continue_final_message"));
+    qsf_strbuf_clear(&b);
+    assert_int_equal(qsf_body_head("m", QSF_SERVER_QSF, &r, &b, &e), QSF_OK);
+    assert_non_null(strstr(qsf_strbuf_str(&b), "\"continue_final_message\": true"));
+    assert_null(strstr(qsf_strbuf_str(&b), "add_generation_prompt"));
     assert_int_equal(qsf_body_head("m", QSF_SERVER_OTHER, &r, &b, &e), QSF_E_USAGE);
     qsf_strbuf_free(&b);
 }

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# qsf-chat --connect and qsf-serve together: the same answers as without a server, in lines and on the screen;
+# an answer that is continued, a key, a unix socket, and ^C, after which the server is free again.
+. "$(dirname "$0")/lib.sh"
+for program in qsf-get qsf-serve; do
+    [ -x "$QSF_BUILDDIR/$program" ] || skip "$program is not built"
+done
+pids=''
+# shellcheck disable=SC2086 # several processes
+trap 'kill $pids 2>/dev/null; end' EXIT
+# serve NAME ARGS...: a server, and its URL in $url.
+serve() {
+    name=$1
+    shift
+    "$QSF_BUILDDIR/qsf-serve" "$@" >"$work/$name.out" 2>"$work/$name.err" &
+    pid=$!
+    pids="$pids $pid"
+    while ! grep -qs '^listening on ' "$work/$name.out"; do
+        kill -0 $pid 2>/dev/null || { cat "$work/$name.err"; fail "the server ended"; finish; }
+        sleep 0.02
+    done
+    url=$(sed -n 's/^listening on //p' "$work/$name.out")
+}
+serve plain --listen 127.0.0.1:0 --snapshots 2 "$stories"
+plain=$url
+
+# ---- the same answer as here
+for options in '--temp 0' '--seed 5 --temp 0.9 --top-k 20' '--seed 7 --min-p 0.1 --repeat-penalty 1.2'; do
+    # shellcheck disable=SC2086 # several words
+    echo 'Once upon a time' | chat_lines 0 -q -n 30 $options "$stories"
+    mv "$work/out" "$work/here"
+    # shellcheck disable=SC2086
+    echo 'Once upon a time' | chat_lines 0 -q -n 30 $options --connect "$plain"
+    cmp "$work/here" "$work/out" || { cat "$work/here" "$work/out"; fail "another answer with $options"; }
+done
+# Several messages: what the server evaluated is reused.
+printf 'One day\nand then\n' | chat_lines 0 --json -n 10 --temp 0 --connect "$plain" --session both
+out_has '"tokens": 10, .*"prompt_tokens": [0-9]+, "reused_tokens": [1-9]'
+# The session continues, and an answer that was cut is continued as it would be here.
+echo /continue | chat_lines 0 -q --session both
+out_has .
+# What it does not know is said, and left out.
+printf '/set dry-breakers x\n/ctx 100\n' | chat_lines 1 --connect "$plain" --no-save
+err_has 'dry-breakers: no effect on this server'
+# The seed with which it wrote.
+echo 'Hello' | chat_lines 0 -n 5 --connect "$plain"
+err_has '^qsf-chat: seed [0-9]+$'
+# JSON.
+printf '{"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}' >"$work/schema.json"
+echo 'Hello' | chat_lines 0 -q -n 60 --connect "$plain" --json-schema "$work/schema.json"
+out_has '^\{.*"a": *(true|false).*\}$'
+
+# ---- a key, and a socket
+printf 'the-key\n' >"$work/key"
+chmod 600 "$work/key"
+serve keyed --listen 127.0.0.1:0 --api-key-file "$work/key" "$stories"
+echo 'Hello' | chat_lines 1 -n 5 --connect "$url"
+err_has 'HTTP 401'
+echo 'Hello' | chat_lines 0 -n 5 --connect "$url" --api-key-file "$work/key"
+out_has .
+serve socket --listen "unix:$work/s" "$stories"
+echo 'Hello' | chat_lines 0 -n 5 --connect "unix:$work/s"
+out_has .
+
+# ---- the screen: ^C frees the server at once
+if have tmux; then
+    make_slow
+    serve slow --listen 127.0.0.1:0 "$slow"
+    start 100 30 "$chat --connect $url --no-save"
+    see '^>'
+    keys Hello Enter
+    see 'STATE +writing'
+    keys C-c
+    see 'stopped'
+    keys Again Enter
+    see 'STATE +writing'
+    keys C-c
+    see_gone 'STATE +(writing|stopping)'
+    keys /quit Enter
+    see 'rc=0'
+fi
+finish

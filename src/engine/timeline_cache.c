@@ -73,6 +73,17 @@ uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t 
     return qsf_forward_keeps(t->rt->fwd, keep);
 }
 
+/* Takes back what a prompt ids[0..n) does not find in the cache; `most` of its tokens may stay. Invocations in
+ * what is evaluated next are found after that: with the positions, those that were there are taken back. */
+static uint32_t keep_common(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t most) {
+    QsfForward *f = t->rt->fwd;
+    t->n_ids = qsf_forward_truncate(f, most);
+    qsf_forward_invoke(f, ids, n);
+    qsf_speculate_cut(&t->rt->speculator, t->n_ids);
+    qsf_forward_expect(f, (uint32_t)(n - t->n_ids));
+    return t->n_ids;
+}
+
 int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *reused, QsfErr *err) {
     QsfForward *f = t->rt->fwd;
     uint32_t ctx = qsf_forward_ctx(f);
@@ -82,11 +93,8 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     int rc = qsf_timeline_grow(t, n, err);
     if (rc != QSF_OK) return rc;
     qsf_forward_invoke(f, ids, n);
-    const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));
-    t->n_ids = keep;
-    qsf_speculate_cut(&t->rt->speculator, keep);
+    const uint32_t keep = keep_common(t, ids, n, qsf_timeline_reusable(t, ids, n));
     if (reused != NULL) *reused = keep;
-    qsf_forward_expect(f, (uint32_t)(n - keep));
     qsf_ledger_freeze(&t->rt->ledger);
     const size_t apart = t->last_apart && n - keep > 2 ? n - 1 : keep; /* evaluated before the rest */
     rc = qsf_forward_eval(f, ids + keep, apart - keep, NULL, NULL, err);
@@ -104,9 +112,7 @@ int qsf_timeline_ahead(QsfTimeline *t, const int32_t *ids, size_t n, const QsfAh
     *kept = t->n_ids;
     o->progress(o->arg, same);
     if (n - same < o->least) return QSF_OK;
-    *kept = t->n_ids = qsf_forward_truncate(f, same);
-    qsf_speculate_cut(&t->rt->speculator, *kept);
-    qsf_forward_expect(f, (uint32_t)(n - *kept));
+    *kept = keep_common(t, ids, n, same);
     int rc = QSF_OK;
     while (rc == QSF_OK && n - t->n_ids >= o->least) {
         const uint32_t at = t->n_ids, spare = qsf_forward_spare(f);

@@ -67,6 +67,9 @@ plain=$(answer "$base" -p 'a b')
 with=$(answer "$base" -p 'a b' --lora "$at/a.gguf")
 [ "$plain" != "$with" ] || fail "the adapter changes nothing"
 [ "$(answer "$base" -p 'a b' --lora "$at/alora.gguf")" = "$plain" ] || fail "an aLoRA acts without its invocation"
+invoked=$(printf 'a b \002\003 c d') # tokens 5 and 6
+[ "$(answer "$base" -p "$invoked" --lora "$at/alora.gguf:20")" != "$(answer "$base" -p "$invoked")" ] ||
+    fail "an aLoRA does not act after its invocation"
 
 for broken in alpha:alpha negative:alpha no-alpha:alpha arch:gpt2 type:general.type kind:vera \
     token:1073741824 \

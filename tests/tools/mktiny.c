@@ -2,8 +2,9 @@
 /* mktiny OUT.gguf [key=value ...]: a tiny llama with random weights, for the scripts of the tests.
  *
  * Keys are those of QsfTinySpec: layers, hidden, heads, kv_heads, ffn, vocab, ctx, seed, tied, twins, wtype,
- * chat_template; mamba=SEED, for a Mamba model instead; experts=stacked|fused|separate, for a sparse model
- * (shared=1: with a shared expert, too); script=WORDS, for a model that emits them
+ * chat_template; mamba=SEED, for a Mamba model instead; nextn=N, for a model with N next-token blocks,
+ * nextn=copy, for one whose block says what the model says; experts=stacked|fused|separate, for a sparse
+ * model (shared=1: with a shared expert, too); script=WORDS, for a model that emits them
  * (qsf_test_write_script_llama); dir=DTYPE, for an existing Hugging Face directory, which gets such weights
  * and a vocabulary of a few letters.
  */
@@ -56,9 +57,16 @@ static int write_experts(const char *path, const char *layout, uint64_t seed, bo
     return -1;
 }
 
+static int write_nextn(const char *path, const char *value, uint64_t seed) {
+    const bool copies = strcmp(value, "copy") == 0;
+    const uint32_t n = copies ? 1 : (uint32_t)strtoul(value, NULL, 10);
+    const QsfTinyNextn k = { .announced = n, .extra = n, .copies = copies, .seed = seed };
+    return qsf_test_write_tiny_nextn(path, &k);
+}
+
 int main(int argc, char **argv) {
     QsfTinySpec spec = { 0 };
-    const char *script = NULL, *dtype = NULL, *mamba = NULL, *experts = NULL;
+    const char *script = NULL, *dtype = NULL, *mamba = NULL, *experts = NULL, *nextn = NULL;
     bool shared = false;
     for (int i = 2; i < argc; i++) {
         char *eq = strchr(argv[i], '=');
@@ -69,6 +77,10 @@ int main(int argc, char **argv) {
         }
         if (eq && !strcmp(argv[i], "mamba")) {
             mamba = eq + 1;
+            continue;
+        }
+        if (eq && !strcmp(argv[i], "nextn")) {
+            nextn = eq + 1;
             continue;
         }
         if (eq && !strcmp(argv[i], "experts")) {
@@ -89,6 +101,7 @@ int main(int argc, char **argv) {
     int rc = argc < 2  ? -1
              : dtype   ? write_dir(argv[1], &spec, dtype)
              : experts ? write_experts(argv[1], experts, spec.seed, shared)
+             : nextn   ? write_nextn(argv[1], nextn, spec.seed)
              : mamba   ? qsf_test_write_tiny_mamba(argv[1], strtoull(mamba, NULL, 10))
              : script  ? qsf_test_write_script_llama(argv[1], script, &spec)
                        : qsf_test_write_tiny_llama(argv[1], &spec);

@@ -411,7 +411,7 @@ ServeHttp *serve_http_start(ServeServer *s, QsfErr *err) {
     h->rng = qsf_now_ns() ^ (uint64_t)time(NULL) << 32;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old); /* signals are for the main thread */
-    h->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+    h->daemon = MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
                                  &handle, h, MHD_OPTION_LISTEN_SOCKET, s->listen.fd,
                                  MHD_OPTION_CONNECTION_LIMIT, (unsigned)s->options->connections,
                                  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)s->options->timeout,

@@ -12,6 +12,8 @@
 bool serve_reader_fail(ServeReader *rd, const char *fmt, ...) {
     char text[800];
     va_list ap;
+    if (qsf_jscan_peek(&rd->scan) == '\0' && rd->scan.at == rd->scan.len)
+        return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: it ends too early");
     va_start(ap, fmt);
     (void)qsf_plural_vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);

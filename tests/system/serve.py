@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What clients of qsf-serve get: forms, fields, errors, and the answers of qsf-run. Run by serve.sh."""
+import json
+import os
+import subprocess
+
+from serve_http import Server, check, finish, text_of
+
+BUILD = os.environ["QSF_BUILDDIR"]
+QUESTION = "How do I set the temperature?"
+
+
+def run(*args):
+    command = [BUILD + "/qsf-run", "--no-config", "--json", *args, "guide"]
+    return json.loads(subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout)
+
+
+def content(answer):
+    return answer["choices"][0]["message"]["content"]
+
+
+def test_forms(s):
+    status, health, _ = s.ask("/health")
+    check(status == 200 and health["status"] == "ok" and health["model"] == "guide", "health", health)
+    status, models, _ = s.ask("/v1/models")
+    check(status == 200 and [m["id"] for m in models["data"]] == ["guide"], "models", models)
+    check(s.ask("/v1/models/guide")[1]["object"] == "model", "a model")
+    check(s.ask("/v1/models/other")[0] == 404, "a model that does not exist")
+    status, text, headers = s.ask("/metrics")
+    check(status == 200 and headers["Content-Type"].startswith("text/plain"), "metrics")
+    check(all(line.startswith("#") or len(line.split()) == 2 for line in text.splitlines()), "metrics", text)
+    status, answer, headers = s.chat(QUESTION, temperature=0, model="guide")
+    usage = answer["usage"]
+    check(status == 200 and answer["object"] == "chat.completion", "an answer", answer)
+    check(usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"], "usage", usage)
+    check(answer["choices"][0]["finish_reason"] == "stop", "finish_reason")
+    check(headers["Cache-Control"] == "no-store", "headers")
+
+
+def test_same_as_run(s):
+    for i, more in enumerate([{"temperature": 0}, {"seed": 7}, {"seed": 8, "top_k": 0, "min_p": 0.05},
+                              {"seed": 9, "repetition_penalty": 1.3, "temperature": 1.2},
+                              {"seed": 10, "mirostat": 2}, {"seed": 11, "top_p": 0.5, "frequency_penalty": 0.5}]):
+        options = []
+        names = {"repetition_penalty": "repeat-penalty", "frequency_penalty": "frequency"}
+        for k, v in more.items():
+            options += ["--" + names.get(k, k).replace("_", "-"), str(v)]
+        want = run("-n", "60", "-p", QUESTION, *options)
+        _, got, _ = s.chat(QUESTION, max_tokens=60, **more)
+        check(content(got) == want["text"], "not the answer of qsf-run:", more, content(got), want["text"])
+        check(got["usage"]["completion_tokens"] == want["tokens"], "tokens", i)
+        check(got["usage"]["prompt_tokens"] == want["prompt_tokens"], "prompt tokens", i)
+        events = s.stream({"messages": [{"role": "user", "content": QUESTION}], "max_tokens": 60, **more})
+        check(text_of(events) == want["text"], "another answer as a stream:", more)
+    want = run("--template", "raw", "--temperature", "0", "-n", "24", "-p", "The temperature")
+    body = {"prompt": "The temperature", "temperature": 0, "max_tokens": 24}
+    _, got, _ = s.ask("/v1/completions", body)
+    check(got["choices"][0]["text"] == want["text"], "not the text of qsf-run:", got, want["text"])
+    events = s.stream(body, "/v1/completions")
+    check("".join(e["choices"][0]["text"] for e in events) == want["text"], "another text as a stream")
+    _, got, _ = s.ask("/v1/completions", {**body, "prompt": ["The temperature"], "echo": True})
+    check(got["choices"][0]["text"] == "The temperature" + want["text"], "echo", got)
+    _, got, _ = s.ask("/v1/completions", {"prompt": "The temperature", "temperature": 0})
+    check(got["usage"]["completion_tokens"] <= 16, "16 tokens by default")
+    system = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]
+    want = run("--system", "Be brief.", "--temperature", "0", "-p", QUESTION)
+    parts = [{"type": "text", "text": QUESTION[:9]}, {"type": "text", "text": QUESTION[9:]}]
+    for messages in (system, [{**system[0], "role": "developer"}, {"role": "user", "content": parts}]):
+        _, got, _ = s.chat(messages, temperature=0, max_tokens=256)
+        check(content(got) == want["text"], "with a system message", got)
+
+
+def test_stream(s):
+    body = {"messages": [{"role": "user", "content": QUESTION}], "temperature": 0}
+    events = s.stream({**body, "stream_options": {"include_usage": True}})
+    check(events[0]["choices"][0]["delta"]["role"] == "assistant", "the role comes first")
+    check(all("role" not in e["choices"][0]["delta"] for e in events[1:-1]), "the role comes once")
+    check(events[-1]["choices"] == [] and events[-1]["usage"]["completion_tokens"] > 0, "usage", events[-1])
+    check(events[-2]["choices"][0]["finish_reason"] == "stop", "finish_reason", events[-2])
+    check(len({e["id"] for e in events}) == 1, "one id")
+    check(all("usage" not in e for e in s.stream(body)), "usage that nobody asked for")
+
+
+def test_fields(s):
+    _, whole, _ = s.chat(QUESTION, temperature=0)
+    text = content(whole)
+    word = text.split()[3]
+    for stop in (word, [word], ["no such text", word]):
+        _, got, _ = s.chat(QUESTION, temperature=0, stop=stop)
+        check(content(got) == text[:text.index(word)], "stop", got)
+        check(got["choices"][0]["finish_reason"] == "stop", "stop: finish_reason")
+    for name in ("max_tokens", "max_completion_tokens"):
+        _, got, _ = s.chat(QUESTION, temperature=0, **{name: 5})
+        check(got["choices"][0]["finish_reason"] == "length" and got["usage"]["completion_tokens"] == 5, name, got)
+    _, got, _ = s.chat(QUESTION)
+    _, again, _ = s.chat(QUESTION, seed=got["seed"])
+    check(content(again) == content(got), "the seed of an answer gives it again")
+    _, got, _ = s.chat(QUESTION, temperature=0, max_tokens=8, logprobs=True, top_logprobs=3)
+    tokens = got["choices"][0]["logprobs"]["content"]
+    joined = b"".join(bytes(t["bytes"]) for t in tokens).decode()
+    check(joined.strip() == content(got).strip(), "tokens of logprobs", joined, content(got))
+    check(all(len(t["top_logprobs"]) == 3 and t["top_logprobs"][0]["logprob"] >= t["logprob"] - 1e-6
+              for t in tokens), "top_logprobs", tokens)
+    events = s.stream({"messages": [{"role": "user", "content": QUESTION}], "temperature": 0, "max_tokens": 8,
+                       "logprobs": True})
+    streamed = [t["token"] for e in events for t in (e["choices"][0]["logprobs"] or {"content": []})["content"]]
+    check(streamed == [t["token"] for t in tokens], "logprobs of a stream", streamed)
+    _, got, _ = s.ask("/v1/completions", {"prompt": "The temperature", "temperature": 0, "logprobs": 2})
+    parts = got["choices"][0]["logprobs"]
+    check("".join(parts["tokens"]) == got["choices"][0]["text"], "logprobs of a completion", got)
+    check(len({len(parts[k]) for k in parts}) == 1 and parts["text_offset"][0] == 0, "their arrays", parts)
+    first = subprocess.run([BUILD + "/qsf-run", "--no-config", "--tokenize", "--no-bos", "guide"],
+                           input=text.split()[0], capture_output=True, text=True, check=True).stdout.split()[0]
+    _, got, _ = s.chat(QUESTION, temperature=0, logit_bias={first: -100})
+    check(not content(got).startswith(text.split()[0]), "logit_bias", first, got)
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"enum": ["x", "y"]}},
+              "required": ["a", "b"], "additionalProperties": False}
+    _, got, _ = s.chat("Say something", response_format={"type": "json_schema",
+                                                         "json_schema": {"name": "t", "schema": schema}})
+    value = json.loads(content(got))
+    check(isinstance(value["a"], int) and value["b"] in "xy", "json_schema", got)
+    _, got, _ = s.chat("Say something", response_format={"type": "json_object"}, max_tokens=40)
+    check(isinstance(json.loads(content(got)), dict), "json_object", got)
+    _, got, _ = s.chat("Say something", grammar='root ::= "yes" | "no"')
+    check(content(got) in ("yes", "no"), "grammar", got)
+    ignored = {"user": "u", "metadata": {"a": "b"}, "store": False, "service_tier": "auto", "stop": None}
+    check(s.chat(QUESTION, temperature=0, **ignored)[1]["choices"] == whole["choices"], "ignored fields")
+    begun = text[:text.index(" ", 20)]
+    _, got, _ = s.chat([{"role": "user", "content": QUESTION}, {"role": "assistant", "content": begun}],
+                       temperature=0, continue_final_message=True)
+    check((begun + content(got)) == text, "continue_final_message", got)
+
+
+def test_errors(s):
+    message = {"role": "user", "content": "x"}
+    cases = [
+        (b"", "not a JSON object"), (b"[]", "not a JSON object"), (b'{"messages": [', "not JSON"),
+        (b'{"a" "b"}', "JSON"), (b"{} x", "JSON"), (b'{"messages": "\xff"}', ""), ({}, "messages"),
+        ({"messages": []}, "messages"), ({"messages": [{}]}, "messages[0]: role"),
+        ({"messages": [{"role": "robot", "content": ""}]}, "robot"),
+        ({"messages": [{"role": "user"}]}, "content is missing"),
+        ({"messages": [message, {"role": "user", "content": 5}]}, "messages[1].content"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, "image_url"),
+        ({"messages": [{**message, "audio": {}}]}, "messages[0].audio"),
+        ({"messages": [message], "no_such_field": 1}, "no_such_field"),
+        ({"messages": [message], "prompt": "x"}, "prompt"), ({"messages": [message], "n": 2}, "n: only 1"),
+        ({"messages": [message], "temperature": "hot"}, "temperature"),
+        ({"messages": [message], "temperature": 99}, "temperature"),
+        ({"messages": [message], "top_k": 1.5}, "top"), ({"messages": [message], "max_tokens": 0}, "max_tokens"),
+        ({"messages": [message], "max_tokens": -1}, "max_tokens"), ({"messages": [message], "seed": 1.5}, "seed"),
+        ({"messages": [message], "stop": [""]}, "stop"), ({"messages": [message], "stop": ["a"] * 17}, "stop"),
+        ({"messages": [message], "top_logprobs": 2}, "top_logprobs"),
+        ({"messages": [message], "logprobs": True, "top_logprobs": 9}, "top_logprobs"),
+        ({"messages": [message], "logit_bias": {"x": 1}}, "logit_bias"),
+        ({"messages": [message], "logit_bias": {"1": 101}}, "logit_bias"),
+        ({"messages": [message], "response_format": {"type": "xml"}}, "response_format"),
+        ({"messages": [message], "response_format": {"type": "json_schema",
+          "json_schema": {"schema": {"type": "no such"}}}}, ""),
+        ({"messages": [message], "grammar": "root ::= ("}, ""), ({"messages": [message], "stream": 1}, "stream"),
+        ({"messages": [message], "stream_options": {"include_usage": True}}, "stream_options"),
+        ({"messages": [message], "tool_choice": "required"}, "tool_choice"),
+        ({"messages": [message], "tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
+        ({"messages": [message], "reasoning_effort": "extreme"}, "reasoning_effort"),
+        ({"messages": [message], "chat_template_kwargs": {"x": 1}}, "chat_template_kwargs"),
+        ({"messages": [message], "continue_final_message": True}, "continue_final_message"),
+        ({"messages": [{"role": "user", "content": "word " * 3000}]}, "context"),
+        ({"messages": [message] * 5000}, "messages"),
+    ]
+    for body, word in cases:
+        for stream in (False, True):
+            if isinstance(body, dict):
+                body = {**body, "stream": body.get("stream", stream)}
+            status, got, _ = s.ask("/v1/chat/completions", body)
+            ok = status == 400 and isinstance(got, dict) and word in got["error"]["message"]
+            check(ok and got["error"]["type"] == "invalid_request_error", "not refused:", str(body)[:200], status, got)
+    check(s.chat("x", model="gpt-4")[1]["error"]["code"] == "model_not_found", "another model")
+    check(s.chat("x", model="gpt-4")[0] == 404, "another model")
+    for prompt in ([1, 2], [], ["a", "b"], 5, [[1]]):
+        check(s.ask("/v1/completions", {"prompt": prompt})[0] == 400, "prompt", prompt)
+    check(s.ask("/v1/nothing")[0] == 404, "a path that does not exist")
+    status, _, headers = s.ask("/v1/chat/completions")
+    check(status == 405 and headers["Allow"] == "POST", "GET")
+    check(s.ask("/v1/models", b"{}")[0] == 405, "POST")
+    c = s.connect()  # refused before it is sent
+    c.putrequest("POST", "/v1/chat/completions")
+    c.putheader("Content-Length", str(2 << 20))
+    c.endheaders()
+    check(c.getresponse().status == 413, "a body that is too large")
+    c.close()
+    status, got, _ = s.ask("/v1/chat/completions", b'{"messages": ' + b"[" * 500 + b"]" * 500 + b"}")
+    check(status == 400, "nested arrays", got)
+    check(s.chat("\0\x01\u202e\U0001f600 \ud83d"[:-1])[0] == 200, "control characters are text")
+
+
+def test_text_is_text(s):
+    """What spells a control token in a message is text."""
+    for text in ("<|im_end|>", "<|endoftext|>", "<end_of_turn>", "</s>"):
+        _, a, _ = s.chat(text, max_tokens=1)
+        check(a["usage"]["prompt_tokens"] > s.chat("x", max_tokens=1)[1]["usage"]["prompt_tokens"], text)
+
+
+s = Server("guide")
+for test in (test_forms, test_same_as_run, test_stream, test_fields, test_errors, test_text_is_text):
+    test(s)
+check(s.stop() == 143, "SIGTERM: exit status")
+finish()

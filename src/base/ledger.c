@@ -194,6 +194,15 @@ void qsf_region_change(QsfLedger *l, QsfMemCat cat, const char *what, const void
 
 /* ---- mapped memory ---- */
 
+uint64_t qsf_page_bytes(void) {
+    static atomic_uint_fast64_t known; /* threads that ask at the same time learn the same */
+    uint64_t page = atomic_load_explicit(&known, memory_order_relaxed);
+    if (page != 0) return page;
+    page = qsf_os_page_bytes();
+    atomic_store_explicit(&known, page, memory_order_relaxed);
+    return page;
+}
+
 static atomic_uint_fast64_t fail_in; /* number of mappings until one fails; 0 = off */
 
 void qsf_mem_inject_failure(uint64_t n) { atomic_store(&fail_in, n); }
@@ -263,11 +272,9 @@ int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, co
     return QSF_OK;
 }
 
-#define PAGE ((uintptr_t)4096) /* the granularity of mappings (ledger.h) */
-
 void qsf_mem_discard(void *p, uint64_t bytes) {
-    uintptr_t from = ((uintptr_t)p + PAGE - 1) & ~(PAGE - 1),
-              to = ((uintptr_t)p + (uintptr_t)bytes) & ~(PAGE - 1);
+    const uintptr_t from = (uintptr_t)qsf_pages((uintptr_t)p),
+                    to = ((uintptr_t)p + (uintptr_t)bytes) & ~(uintptr_t)(qsf_page_bytes() - 1);
     if (p != NULL && from < to) qsf_os_discard((void *)from, to - from);
 }
 

@@ -83,6 +83,15 @@ void qsf_mem_inject_failure(uint64_t n);
 /* Returns "pinned weights", "KV cache", ...; static storage. */
 const char *qsf_mem_cat_name(QsfMemCat cat);
 
+/* Returns the bytes of a page of the kernel: 4096, or more on some ARM64 systems (16384 on those of Apple and
+ * on a Raspberry Pi 5). What is mapped and returned are whole ones. */
+uint64_t qsf_page_bytes(void);
+/* v rounded up to whole pages. */
+static inline uint64_t qsf_pages(uint64_t v) {
+    const uint64_t page = qsf_page_bytes();
+    return (v + page - 1) & ~(page - 1);
+}
+
 /* Maps zeroed, page-aligned memory (anonymous mmap, so that freeing it really returns it to the
  * kernel) and charges it to cat first. *out = NULL on failure (QSF_E_BUDGET or QSF_E_RUNTIME). With
  * bytes 0, succeeds with *out = NULL. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What operating systems do differently. Each function is implemented by the file of its heading in
- * src/base/linux/, src/base/macos/, src/base/web/ or src/base/posix/: the build takes the one of the system, or else the one
- * of posix/, which uses nothing but POSIX (Makefile: platform_src). So are space.h, wake.h, and the part of file.h
- * that is in file_open.c. The programs use qsf_system.h. Any
- * thread. */
+ * src/base/linux/, src/base/macos/, src/base/web/ or src/base/posix/: the build takes the one of the system, or
+ * else the one of posix/, which uses nothing but POSIX (Makefile: platform_src). So are space.h, wake.h, and the
+ * part of file.h that is in file_open.c. The programs use qsf_system.h. Any thread. */
 #ifndef QSF_BASE_PLATFORM_H
 #define QSF_BASE_PLATFORM_H
 
@@ -27,6 +26,8 @@ bool qsf_os_reset_peak(void);
 void *qsf_os_map(size_t bytes);
 /* Unmaps all that qsf_os_map or qsf_os_remap returned. */
 void qsf_os_unmap(void *p, size_t bytes);
+/* Bytes of a page, 4096 or more: a power of 2. */
+uint64_t qsf_os_page_bytes(void);
 /* Whether pages that were mapped and not touched take no memory. */
 bool qsf_os_maps_lazily(void);
 

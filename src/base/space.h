@@ -18,8 +18,9 @@ int qsf_space_open(QsfSpace *s, uint64_t bytes, const char *what, QsfErr *err);
 /* Releases the address space; all parts must have been resized to 0. s may be zero-initialized. */
 void qsf_space_close(QsfSpace *s);
 
-/* Resizes the part at *p from `old` to `bytes`; all are multiples of the page size. *p changes if the part
- * moves, with its contents. New memory is zeroed; released memory returns to the kernel immediately. On QSF_E_BUDGET or QSF_E_RUNTIME nothing has changed.
+/* Resizes the part at *p from `old` to `bytes`. *p is a multiple of the page size, and parts share no page; it
+ * changes if the part moves, with its contents. New memory is zeroed, except in a page that was used in part;
+ * released pages return to the kernel immediately. On QSF_E_BUDGET or QSF_E_RUNTIME nothing has changed.
  * Shrinking cannot fail. */
 int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t **p, uint64_t old, uint64_t bytes,
                      QsfErr *err);

@@ -231,7 +231,7 @@ static void measure_way(const TypeShare *s, const QsfModel *m, qk_table *t, QsfP
 static bool open_buffer(Buffer *b, uint64_t budget, QsfLedger *ledger) {
     QsfErr err = { 0 };
     void *mem;
-    b->bytes = budget / 8 < BUFFER_MAX ? budget / 8 / QSF_PAGE * QSF_PAGE : BUFFER_MAX;
+    b->bytes = budget / 8 < BUFFER_MAX ? budget / 8 / QSF_WINDOW * QSF_WINDOW : BUFFER_MAX;
     qsf_ledger_init(ledger, 0);
     if (qsf_mem_map(ledger, QSF_MEM_SLOTS, b->bytes, "measurement", &mem, &err) != QSF_OK) mem = NULL;
     b->mem = mem;

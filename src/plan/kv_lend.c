@@ -18,7 +18,8 @@ uint64_t qsf_lend_kv_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types, 
         const uint64_t tiles = qk_kv_tiles(qsf_kv_positions(&spec[i], used));
         for (unsigned which = 0; which < (spec[i].v_is_k ? 1u : 2u);
              which++) /* a run begins anywhere in a page */
-            sum += spec[i].heads * (qsf_pages(tiles * qsf_kv_tile(&spec[i], types, which)) + QSF_PAGE);
+            sum += spec[i].heads *
+                   (qsf_pages(tiles * qsf_kv_tile(&spec[i], types, which)) + qsf_page_bytes());
     }
     return sum < all ? sum : all;
 }

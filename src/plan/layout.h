@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "kernels/kernels.h"
+#include "src/base/ledger.h"
 #include "src/model/model.h"
 #include "src/plan/kvtypes.h"
 
-#define QSF_PAGE           4096u
 #define QSF_ROWCACHE_ENTRY 32u /* bytes that a row of the embedding row cache costs beside itself */
 
 /* Sizes computed from all tensors of a model; independent of any plan. */
@@ -133,8 +133,6 @@ uint64_t qsf_recurrent_bytes(const QsfProgram *p, QsfKvTypes types, uint32_t n_c
  * for 0 rows. */
 uint64_t qsf_rowcache_bytes(uint32_t rows, uint64_t row_bytes);
 
-/* v rounded up to whole pages. */
-static inline uint64_t qsf_pages(uint64_t v) { return (v + QSF_PAGE - 1) & ~(uint64_t)(QSF_PAGE - 1); }
 /* n floats padded to a multiple of 64 bytes. */
 static inline uint32_t qsf_pad16(uint32_t n) { return (n + 15u) & ~15u; }
 

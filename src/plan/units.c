@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "src/base/ledger.h"
 #include "src/file/qsf/groups.h"
 
 static uint64_t window_down(uint64_t v) { return v & ~(uint64_t)(QSF_WINDOW - 1); }
@@ -117,9 +118,10 @@ uint64_t qsf_unit_item_bytes(const QsfUnit *u, uint32_t item0, uint32_t item1) {
     return sum;
 }
 
+/* Whole pages of the kernel, which may be more than windows: pinned parts share none. */
 uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows) {
     uint64_t off = u->offset[t];
-    return rows == 0 ? 0 : window_up(off - window_down(off) + qsf_unit_row_end(u, t, rows));
+    return rows == 0 ? 0 : qsf_pages(off - window_down(off) + qsf_unit_row_end(u, t, rows));
 }
 
 bool qsf_unit_opens_compressed(const QsfUnit *u) {
@@ -130,7 +132,7 @@ bool qsf_unit_closes_compressed(const QsfUnit *u) {
     return u->compressed != NULL && u->index + 1 == u->layer_first + u->layer_units;
 }
 
-uint64_t qsf_compressed_whole(const QsfCompressed *c) { return window_up(c->whole_bytes); }
+uint64_t qsf_compressed_whole(const QsfCompressed *c) { return qsf_pages(c->whole_bytes); }
 
 uint64_t qsf_compressed_windows(const QsfCompressed *c) {
     return window_up(c->off + c->bytes) - window_down(c->off);

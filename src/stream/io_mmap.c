@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "src/base/ledger.h"
 #include "src/stream/io_impl.h"
 
 static _Thread_local sigjmp_buf *volatile landing; /* where a SIGBUS of this thread is expected; NULL =
@@ -71,7 +72,7 @@ static int64_t what_is_left(const QsfFile *f, uint64_t off, int64_t n) {
 
 static int64_t map_step(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s) {
     const QsfFile *f = io->file[r->file].f;
-    uint64_t skip = s->off & (QSF_IO_WINDOW - 1), len = s->len;
+    uint64_t skip = s->off & (qsf_page_bytes() - 1), len = s->len;
     if (len > QSF_IO_MAP_BYTES - skip) len = QSF_IO_MAP_BYTES - skip;
     void *p = mmap(NULL, (size_t)(skip + len), PROT_READ, MAP_SHARED, f->fd, (off_t)(s->off - skip));
     if (p == MAP_FAILED) return -errno;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Anonymous mappings. */
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "src/base/platform.h"
 
@@ -9,5 +10,10 @@ void *qsf_os_map(size_t bytes) {
 }
 
 void qsf_os_unmap(void *p, size_t bytes) { munmap(p, bytes); }
+
+uint64_t qsf_os_page_bytes(void) {
+    const long bytes = sysconf(_SC_PAGESIZE);
+    return bytes > 4096 ? (uint64_t)bytes : 4096;
+}
 
 bool qsf_os_maps_lazily(void) { return true; }

@@ -46,18 +46,20 @@ static void note_region(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *
         qsf_region_change(l, cat, what, p, old, p, bytes);
 }
 
-int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t **part, uint64_t old, uint64_t bytes,
-                     QsfErr *err) {
+int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t **part, uint64_t old,
+                     uint64_t bytes, QsfErr *err) {
     uint8_t *const p = *part;
     if (bytes == old) return QSF_OK;
     if (bytes < old) {
-        shrink(p + bytes, old - bytes);
+        const uint64_t from = qsf_pages(bytes), to = qsf_pages(old);
+        if (from < to) shrink(p + from, to - from);
         qsf_ledger_release(l, cat, old - bytes);
     } else {
+        const uint64_t from = qsf_pages(old), to = qsf_pages(bytes);
         if (qsf_mem_fails_now()) return qsf_mem_none(what, bytes - old, err);
         int rc = qsf_ledger_reserve(l, cat, bytes - old, what, err);
         if (rc != QSF_OK) return rc;
-        if (mprotect(p + old, (size_t)(bytes - old), PROT_READ | PROT_WRITE) != 0) {
+        if (from < to && mprotect(p + from, (size_t)(to - from), PROT_READ | PROT_WRITE) != 0) {
             qsf_ledger_release(l, cat, bytes - old);
             return qsf_mem_none(what, bytes - old, err);
         }

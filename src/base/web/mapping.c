@@ -20,3 +20,6 @@ void qsf_os_unmap(void *p, size_t bytes) {
 }
 
 bool qsf_os_maps_lazily(void) { return false; }
+
+/* WebAssembly has pages of 64 KiB, but what is mapped here is a part of its memory. */
+uint64_t qsf_os_page_bytes(void) { return PAGE; }

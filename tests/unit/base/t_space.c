@@ -9,7 +9,7 @@
 #include "tests/harness/qsf_test.h"
 
 #define PARTS      24
-#define PAGE       4096u
+#define PAGE       qsf_page_bytes()
 #define PART_BYTES (700u * PAGE) /* not a multiple of a huge page: neighbours share them */
 
 typedef struct Bench {

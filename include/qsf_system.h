@@ -10,6 +10,9 @@
 /* A pipe whose ends are closed when another program is executed; nonblocking: neither end waits. False with
  * errno. */
 bool qsf_pipe(int ends[2], bool nonblocking);
+/* A stream socket of a family (AF_INET) that is closed when another program is executed, and never waits. -1
+ * with errno. */
+int qsf_stream_socket(int family);
 /* Opens a file without a name in $TMPDIR, or else /tmp, for reading and writing. It is gone when it is
  * closed. -1 with errno. */
 int qsf_temp_file(void);

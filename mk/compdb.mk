@@ -21,6 +21,6 @@ compile_commands.json: config.mk $S/Makefile $(wildcard $S/mk/*.mk) $S/kernels/k
 
 # The sources of the programs, for tests: list-src PLATFORM=macos ARCH=arm.
 list-src:
-	@printf '%s\n' $(filter-out $(generated_src),$(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(get_src))
+	@printf '%s\n' $(filter-out $(generated_src),$(lib_src) $(convert_lib_src) $(run_src) $(convert_src) $(ui_src) $(get_src) $(serve_src))
 # Only the text of the generated kernels: kernel-src ARCH=arm O=DIRECTORY.
 kernel-src: $(addprefix $O/,$(generated_src))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Addresses and sockets: implements listen.h. */
 #include "serve/listen.h"
+#include "qsf_system.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -100,7 +101,7 @@ static int remove_stale(const Address *a, const char *address, QsfErr *err) {
     if (!S_ISSOCK(st.st_mode))
         return qsf_err_set(err, QSF_E_RUNTIME, "--listen %.200s: the file exists and is not a socket",
                            address);
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = qsf_stream_socket(AF_UNIX);
     if (fd < 0) return failed(address, "cannot make a socket", err);
     const bool refused = connect(fd, &a->any, sizeof a->path) != 0 && errno == ECONNREFUSED;
     close(fd);
@@ -153,7 +154,7 @@ int serve_listen_open(ServeListen *l, const char *address, QsfErr *err) {
     int rc = parse(address, &a, &len, err);
     if (rc == QSF_OK && a.any.sa_family == AF_UNIX) rc = remove_stale(&a, address, err);
     if (rc != QSF_OK) return rc;
-    const int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = qsf_stream_socket(a.any.sa_family);
     if (fd < 0) return failed(address, "cannot make a socket", err);
     rc = bind_it(fd, &a, len, address, err);
     if (rc != QSF_OK) {

@@ -15,6 +15,10 @@
 #define REST_MS  1000       /* nothing is answered: only limits of time are checked */
 #define GRACE_NS 100000000u /* for sending the ends of answers when the server stops */
 
+#ifndef POLLRDHUP /* Linux's own; elsewhere a client that has closed its side is a POLLHUP, or not noticed */
+#define POLLRDHUP POLLHUP
+#endif
+
 typedef struct Loop {
     ServeServer *s;
     ServeHttp *http;

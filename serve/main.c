@@ -7,30 +7,18 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "qsf_fetch.h"
 #include "qsf_log.h"
 #include "qsf_models.h"
 #include "serve/server.h"
 #include "serve/slots.h"
+#include "src/base/platform.h"
 #include "src/cli/signals.h"
 
 static int fail(const QsfErr *err) {
     qsf_cli_error(&serve_cli, "%s", err->msg);
     return err->code;
-}
-
-/* Bodies and answers come and go: what is freed returns to the kernel, and is not kept for each
- * thread. */
-static void tame_heap(void) {
-#ifdef __GLIBC__
-    (void)mallopt(M_ARENA_MAX, 1);
-    (void)mallopt(M_MMAP_THRESHOLD, 64 << 10);
-    (void)mallopt(M_TRIM_THRESHOLD, 64 << 10);
-#endif
 }
 
 /* ---- the model ---- */
@@ -56,8 +44,9 @@ static char *name_of(const char *path) {
     static const char *const endings[] = { ".gguf", ".qsf", ".safetensors" };
     size_t len = strlen(path);
     while (len > 1 && path[len - 1] == '/') len--;
-    const char *from = memrchr(path, '/', len);
-    from = from != NULL && (size_t)(from - path) + 1 < len ? from + 1 : path;
+    const char *from = path + len;
+    while (from > path && from[-1] != '/') from--;
+    if (from == path + len) from = path;
     size_t n = len - (size_t)(from - path);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const size_t e = strlen(endings[i]);
@@ -182,7 +171,7 @@ int main(int argc, char **argv) {
     QSFCliResult res;
     char *file = NULL;
     if (qsf_cli_open_std_fds(serve_cli.program)) return QSF_EXIT_RUNTIME;
-    tame_heap();
+    qsf_os_tame_heap(); /* bodies and answers come and go */
     qsf_signals_init();
     int rc = serve_options_parse(&o, argc, argv, &res);
     const char *asked = o.model;

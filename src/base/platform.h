@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What operating systems do differently. Each function is implemented by the file of its heading in
- * src/base/linux/, src/base/macos/, src/base/web/ or src/base/posix/: the build takes the one of the system, or
- * else the one of posix/, which uses nothing but POSIX (Makefile: platform_src). So are space.h, wake.h, and the
- * part of file.h that is in file_open.c. The programs use qsf_system.h. Any thread. */
+ * src/base/linux/, macos/, web/ or posix/: the build takes the one of the system, or else the one of posix/,
+ * which uses nothing but POSIX (Makefile: platform_src). So are space.h, wake.h, and the part of file.h that
+ * is in file_open.c. The programs use qsf_system.h. Any thread. */
 #ifndef QSF_BASE_PLATFORM_H
 #define QSF_BASE_PLATFORM_H
 
@@ -119,6 +119,9 @@ void qsf_os_process_key(uint64_t key[2]);
 /* Where programs of this system keep caches, below the home directory: "/Library/Caches"; NULL if they follow
  * the XDG specification. */
 const char *qsf_os_caches_folder(void);
+/* Lets what is freed return to the system soon, and not be kept for each thread. Called before threads are
+ * started. */
+void qsf_os_tame_heap(void);
 /* Returns memory that malloc holds but nobody uses to the system. */
 void qsf_os_trim_heap(void);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reserved address space whose parts get memory as needed: they grow and shrink, charged to the ledger, and
- * do not move; where the system cannot reserve addresses (src/base/web/space.c) they may, when they grow. Adjacent parts can share huge pages, which are requested; the kernel uses one only if all of it
- * is charged, so the resident set stays below the ledger's total. */
+ * do not move; where the system cannot reserve addresses (src/base/web/space.c) they may, when they grow.
+ * Adjacent parts can share huge pages, which are requested; the kernel uses one only if all of it is charged,
+ * so the resident set stays below the ledger's total. */
 #ifndef QSF_BASE_SPACE_H
 #define QSF_BASE_SPACE_H
 
@@ -18,8 +19,8 @@ int qsf_space_open(QsfSpace *s, uint64_t bytes, const char *what, QsfErr *err);
 /* Releases the address space; all parts must have been resized to 0. s may be zero-initialized. */
 void qsf_space_close(QsfSpace *s);
 
-/* Resizes the part at *p from `old` to `bytes`. *p is a multiple of the page size, and parts share no page; it
- * changes if the part moves, with its contents. New memory is zeroed, except in a page that was used in part;
+/* Resizes the part at *p from `old` to `bytes`. *p is a multiple of the page size, and parts share no page;
+ * it changes if the part moves, with its contents. New memory is zeroed, except in a page that was used in part;
  * released pages return to the kernel immediately. On QSF_E_BUDGET or QSF_E_RUNTIME nothing has changed.
  * Shrinking cannot fail. */
 int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t **p, uint64_t old, uint64_t bytes,

@@ -48,7 +48,7 @@ cat obj/public.txt >>"$work/allowed" || fail "no obj/public.txt"
 tr ' ' '\n' <"$work/allowed" | sort -u >"$work/known"
 
 # Only objects whose source exists: a build directory may hold those of an earlier version.
-find obj/src obj/ui obj/get obj/kernels -name '*.o' 2>/dev/null | while read -r o; do
+find obj/src obj/ui obj/get obj/serve obj/kernels -name '*.o' 2>/dev/null | while read -r o; do
     c=${o#obj/}
     c=${c%.o}.c
     [ -f "$QSF_SRCDIR/$c" ] || [ -f "obj/$c" ] || continue

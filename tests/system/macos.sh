@@ -27,7 +27,7 @@ echo '#define st_mtim st_mtimespec' >>config.h # as configure does on macOS
 
 # Headers of libraries are the same on all systems: links to those of this build, and to nothing beside them.
 mkdir lib
-flags="$(config LIB_CFLAGS) $(config UI_CFLAGS) $(config GET_CFLAGS)"
+flags="$(config LIB_CFLAGS) $(config UI_CFLAGS) $(config GET_CFLAGS) $(config SERVE_CFLAGS)"
 link_header() { # NAME as #include writes it, or its folder; false if it is not here
     echo "#include <$1>" >h.c
     # shellcheck disable=SC2086
@@ -56,6 +56,8 @@ grep -q '^src/base/macos/' all || fail "the list of sources has none of macOS"
 ! grep '^src/base/linux/' all || fail "the list of sources has some of Linux"
 ! { link_header curl/curl.h && link_header nettle/sha2.h; } || get=1
 [ -n "${get-}" ] || { grep -v '^get/' all >t && mv t all; }
+! link_header microhttpd.h || serve=1
+[ -n "${serve-}" ] || { grep -v '^serve/' all >t && mv t all; }
 [ "$(wc -l <all)" -gt 400 ] || fail "only $(wc -l <all) sources"
 
 # In make check those that ask the system for something.
@@ -94,7 +96,7 @@ sed -n 's/^[a-z].*[ *]\(qsf_[a-z0-9_]*\)(.*/_\1/p' "$QSF_SRCDIR/src/base/platfor
     "$QSF_SRCDIR/include/qsf_system.h" "$QSF_SRCDIR/src/base/clock.h" | sort -u >wanted
 [ "$(wc -l <wanted)" -gt 30 ] || fail "only $(wc -l <wanted) functions in the headers"
 if cmp -s all these; then
-    awk '$2 == "U" && /^_(qsf|ui|get|run|qk)_/ && $1 !~ /_(neon|dotprod|i8mm)$/ { print $1 }' names >>wanted
+    awk '$2 == "U" && /^_(qsf|ui|get|run|serve|qk)_/ && $1 !~ /_(neon|dotprod|i8mm)$/ { print $1 }' names >>wanted
 fi
 sort -u wanted | comm -23 - defined >missing
 [ ! -s missing ] || { head missing; fail "no file for macOS defines these"; }

@@ -20,16 +20,17 @@ for c in $needed; do echo "obj/${c%.c}.o"; done >made
     { cat log; fail "the files are not compiled"; finish; }
 # objects FOLDER LEVELS: of the sources there now: a build directory may hold those of earlier versions.
 objects() {
-    for c in $(cd "$QSF_SRCDIR" && find "$1" -maxdepth "$2" -name '*.c'); do echo "$built/${c%.c}.o"; done
+    (cd "$QSF_SRCDIR" && find "$1" -maxdepth "$2" -name '*.c') | sed "s|.*|$built/&|; s|c\$|o|"
 }
-# linked PROGRAM LIBS OBJECTS...: the files of Linux stay in the archive, because nothing asks for them; if one
-# defines something more, its other names are there twice.
+# linked PROGRAM LIBS OBJECTS...: the files of Linux stay in the archive, because nothing asks for them; if
+# one defines something more, its other names are there twice.
 linked() {
     program=$1 libs=$2
     shift 2
     # shellcheck disable=SC2046,SC2086
     $CC $(config CFLAGS) $(config EXTRA_CFLAGS) $(config LDFLAGS) $(config EXTRA_LDFLAGS) -o "$program" "$@" \
-        $(objects src/base/posix 1 | grep -v "${but:-/none}") "$built/libengine.a" $libs $(config LIB_LIBS) >log 2>&1 && return
+        $(objects src/base/posix 1 | grep -v "${but:-/none}") "$built/libengine.a" $libs $(config LIB_LIBS) \
+        >log 2>&1 && return
     cat log
     fail "$program is not linked"
     finish

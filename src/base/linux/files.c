@@ -10,7 +10,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "qsf_system.h"
 #include "src/base/platform.h"
 
 const char *qsf_os_direct_name(void) { return "O_DIRECT"; }
@@ -112,7 +111,3 @@ int qsf_os_link_nameless(int fd, int dir, const char *name) {
 }
 
 int qsf_os_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }
-
-bool qsf_pipe(int ends[2], bool nonblocking) {
-    return pipe2(ends, O_CLOEXEC | (nonblocking ? O_NONBLOCK : 0)) == 0;
-}

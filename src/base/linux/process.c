@@ -63,6 +63,14 @@ void qsf_os_process_key(uint64_t key[2]) {
 
 const char *qsf_os_caches_folder(void) { return NULL; }
 
+void qsf_os_tame_heap(void) {
+#ifdef __GLIBC__
+    (void)mallopt(M_ARENA_MAX, 1);
+    (void)mallopt(M_MMAP_THRESHOLD, 64 << 10);
+    (void)mallopt(M_TRIM_THRESHOLD, 64 << 10);
+#endif
+}
+
 void qsf_os_trim_heap(void) {
 #ifdef __GLIBC__
     malloc_trim(0);

@@ -80,12 +80,3 @@ int qsf_os_memory_file(const char *name) {
 void qsf_os_fd_path(int fd, char out[QSF_FD_PATH_MAX]) {
     (void)snprintf(out, QSF_FD_PATH_MAX, "/dev/fd/%d", fd);
 }
-
-bool qsf_pipe(int ends[2], bool nonblocking) {
-    if (pipe(ends) != 0) return false;
-    for (int i = 0; i < 2; i++) {
-        (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
-        if (nonblocking) (void)fcntl(ends[i], F_SETFL, O_NONBLOCK);
-    }
-    return true;
-}

@@ -31,4 +31,6 @@ void qsf_os_process_key(uint64_t key[2]) {
 
 const char *qsf_os_caches_folder(void) { return NULL; }
 
+void qsf_os_tame_heap(void) {}
+
 void qsf_os_trim_heap(void) {}

@@ -34,18 +34,49 @@ typedef double double_t;
 #define TWO_ARGS(name)               \
     double name(double x, double y); \
     float name##f(float x, float y);
+/* clang-format off */
 ONE_ARG(acos)
 ONE_ARG(asin)
 ONE_ARG(atan)
-ONE_ARG(cbrt) ONE_ARG(ceil) ONE_ARG(cos) ONE_ARG(cosh) ONE_ARG(erf) ONE_ARG(exp) ONE_ARG(exp2) ONE_ARG(expm1)
-    ONE_ARG(fabs) ONE_ARG(floor) ONE_ARG(lgamma) ONE_ARG(log) ONE_ARG(log10) ONE_ARG(log1p) ONE_ARG(log2)
-        ONE_ARG(logb) ONE_ARG(nearbyint) ONE_ARG(rint) ONE_ARG(round) ONE_ARG(sin) ONE_ARG(sinh) ONE_ARG(sqrt)
-            ONE_ARG(tan) ONE_ARG(tanh) ONE_ARG(trunc) TWO_ARGS(atan2) TWO_ARGS(copysign) TWO_ARGS(fdim)
-                TWO_ARGS(fmax) TWO_ARGS(fmin) TWO_ARGS(fmod) TWO_ARGS(hypot) TWO_ARGS(nextafter) TWO_ARGS(pow)
-                    TWO_ARGS(remainder)
+ONE_ARG(cbrt)
+ONE_ARG(ceil)
+ONE_ARG(cos)
+ONE_ARG(cosh)
+ONE_ARG(erf)
+ONE_ARG(exp)
+ONE_ARG(exp2)
+ONE_ARG(expm1)
+ONE_ARG(fabs)
+ONE_ARG(floor)
+ONE_ARG(lgamma)
+ONE_ARG(log)
+ONE_ARG(log10)
+ONE_ARG(log1p)
+ONE_ARG(log2)
+ONE_ARG(logb)
+ONE_ARG(nearbyint)
+ONE_ARG(rint)
+ONE_ARG(round)
+ONE_ARG(sin)
+ONE_ARG(sinh)
+ONE_ARG(sqrt)
+ONE_ARG(tan)
+ONE_ARG(tanh)
+ONE_ARG(trunc)
+TWO_ARGS(atan2)
+TWO_ARGS(copysign)
+TWO_ARGS(fdim)
+TWO_ARGS(fmax)
+TWO_ARGS(fmin)
+TWO_ARGS(fmod)
+TWO_ARGS(hypot)
+TWO_ARGS(nextafter)
+TWO_ARGS(pow)
+TWO_ARGS(remainder)
+/* clang-format on */
 #undef ONE_ARG
 #undef TWO_ARGS
-                        long double powl(long double x, long double y);
+                    long double powl(long double x, long double y);
 double fma(double x, double y, double z);
 float fmaf(float x, float y, float z);
 double frexp(double x, int *e);

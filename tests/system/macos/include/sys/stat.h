@@ -21,6 +21,7 @@ struct stat {
     uint32_t st_flags;
     uint32_t st_gen;
 };
+#define st_mtime    st_mtimespec.tv_sec
 #define S_IFMT      0170000
 #define S_ISREG(m)  (((m)&S_IFMT) == 0100000)
 #define S_ISDIR(m)  (((m)&S_IFMT) == 0040000)

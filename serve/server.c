@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-void serve_wake(ServeServer *s) {
+/* Wakes the main thread. */
+static void wake(ServeServer *s) {
     ssize_t n;
     do n = write(s->wake[1], "", 1);
     while (n < 0 && errno == EINTR);
@@ -21,7 +22,7 @@ bool serve_enqueue(ServeServer *s, ServeJob *job) {
     *(s->last != NULL ? &s->last->next : &s->first) = job;
     s->last = job;
     s->waiting++;
-    serve_wake(s);
+    wake(s);
     return true;
 }
 
@@ -42,5 +43,5 @@ void serve_forget(ServeServer *s, ServeJob *job) {
     job->fd = -1;
     if (state != SERVE_ENDED) s->counters.cancelled++;
     if (state == SERVE_QUEUED) remove_waiting(s, job);
-    if (state == SERVE_RUNNING) serve_wake(s); /* the main thread cancels it */
+    if (state == SERVE_RUNNING) wake(s); /* the main thread cancels it */
 }

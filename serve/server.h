@@ -42,8 +42,6 @@ typedef struct ServeServer {
     ServeCounters counters;
 } ServeServer;
 
-/* Wakes the main thread. Any thread. */
-void serve_wake(ServeServer *s);
 /* Puts a job into the queue, which gets a reference; false: it is full. Under the lock. */
 bool serve_enqueue(ServeServer *s, ServeJob *job);
 /* The client of a job is gone: what was begun for it ends. Under the lock. */

@@ -122,7 +122,7 @@ const char *qsf_os_caches_folder(void);
 /* Lets what is freed return to the system soon, and not be kept for each thread. Called before threads are
  * started. */
 void qsf_os_tame_heap(void);
-/* Returns memory that malloc holds but nobody uses to the system. */
+/* Returns memory that malloc holds without need to the system. */
 void qsf_os_trim_heap(void);
 
 #endif

@@ -84,6 +84,7 @@ if [ -s wrong ]; then
         echo "$file:"
         head -n 20 "$(echo "$file" | tr / .).o.log"
     done
+    echo "What macOS has, too, is declared in tests/system/macos/include; else src/base/platform.h hides it."
     fail "these do not compile for macOS: $(sort wrong | tr '\n' ' ')"
     finish
 fi

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 int isalnum(int c);
 int isalpha(int c);
+int isgraph(int c);
 int iscntrl(int c);
 int isdigit(int c);
 int islower(int c);

@@ -73,10 +73,10 @@ TWO_ARGS(hypot)
 TWO_ARGS(nextafter)
 TWO_ARGS(pow)
 TWO_ARGS(remainder)
-/* clang-format on */
 #undef ONE_ARG
 #undef TWO_ARGS
-                    long double powl(long double x, long double y);
+/* clang-format on */
+long double powl(long double x, long double y);
 double fma(double x, double y, double z);
 float fmaf(float x, float y, float z);
 double frexp(double x, int *e);

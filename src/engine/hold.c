@@ -161,6 +161,14 @@ bool qsf_hold_make_room(QsfRuntime *rt) {
     return rt->hold_reserved == need;
 }
 
+/* A grammar that fits beside the plan in force stays in memory, so the next plan has to count it. */
+static void count_in_next_plan(QsfRuntime *rt) {
+    const uint64_t need = bytes_needed(rt), had = rt->hold_reserved;
+    if (need <= had) return;
+    rt->plan_options.transcript_bytes += need - had;
+    rt->hold_reserved = need;
+}
+
 /* What is reserved counts already, unless it was not enough. */
 static int advise(const QsfRuntime *rt, QsfErr *err) {
     const uint64_t need = bytes_needed(rt), had = rt->hold_reserved;
@@ -186,6 +194,7 @@ int qsf_hold_begin(QsfHold *h, QsfRuntime *rt, const QSFParams *p, const QsfHold
         qsf_err_prefix(err, "%s", name);
     qsf_strbuf_free(&text);
     if (rc != QSF_OK || kind == QSF_KIND_N) return rc == QSF_OK ? QSF_OK : advise(rt, err);
+    count_in_next_plan(rt);
     h->c = rt->constraint;
     h->c->open = tag_token(rt, &rt->think.open);
     h->c->answer_open = tag_token(rt, &rt->think.answer_open);

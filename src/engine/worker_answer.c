@@ -313,12 +313,14 @@ static void answer(QSFWorker *w, const Asked *q) {
     qsf_live_stats_prefill(&w->stats, (uint32_t)ids->n,
                            qsf_timeline_reusable(&w->timeline, ids->data, ids->n), p.max_tokens);
     begin_tokens(w, q);
+    const uint64_t reserved = w->rt.hold_reserved;
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
     const bool ended = r->score ? q->begun > 0 && qsf_runtime_ends(&w->rt, ids->data[ids->n - 1])
                                 : out.stop == QSF_STOP_EOS;
     qsf_answer_tokens_end(&w->tokens, out.text_bytes, out.reasoning_bytes, rc == QSF_OK && ended);
     qsf_live_stats_done(&w->stats, qsf_forward_kept(w->rt.fwd));
     w->snap.due = w->snap.path != NULL;
+    if (w->rt.hold_reserved != reserved) qsf_worker_publish_plan(w);
     report_trace(w);
     if (rc == QSF_OK && r->score) rc = check_scored(w, q, &out, &err);
     if (rc != QSF_OK) {

@@ -46,11 +46,6 @@ static int plan_parts(const QsfRuntime *r, QsfNextn *x, const QsfPlan *alone, si
     return rc;
 }
 
-static void without(QsfPlanOptions *o) {
-    memset(o->beside, 0, sizeof o->beside);
-    o->hold_head = o->holds = false;
-}
-
 /* Nor many pins, unless the user asks for them. */
 static bool is_cheap(const QsfPlan *alone, const QsfPlan *both, const QsfPlanOptions *o) {
     uint64_t sum = 0;
@@ -88,7 +83,7 @@ static void plan_candidate(const QsfRuntime *r, bool borrow, bool asked, const Q
         qsf_plan_free(p);
     }
     if (try != r->nextn) qsf_nextn_destroy(try);
-    without(o);
+    qsf_plan_options_alone(o);
 }
 
 /* A head that may not be pinned is read twice, if the user asks for these drafts. */
@@ -96,7 +91,7 @@ int qsf_nextn_planning(QsfRuntime *r, QsfPlanOptions *o, QsfPlan *p, QsfNextn **
     QsfPlan alone;
     const bool asked = o->drafting == QSF_DRAFTING_NEXTN || r->nextn_compared;
     *x = NULL;
-    without(o);
+    qsf_plan_options_alone(o);
     int rc = qsf_planning_make(&alone, &r->model, o, &r->facts, err);
     if (rc != QSF_OK) return rc;
     plan_candidate(r, true, asked, &alone, o, p, x);
@@ -123,7 +118,7 @@ int qsf_nextn_compare(QsfRuntime *r, uint32_t first, uint32_t n, QsfPlanOptions 
                       QsfErr *err) {
     QsfPlan alone;
     *x = NULL;
-    without(o);
+    qsf_plan_options_alone(o);
     int rc = qsf_planning_make(&alone, &r->model, o, &r->facts, err);
     if (rc != QSF_OK) return rc;
     rc = compare(r, first, n, true, &alone, o, p, x, err);

@@ -82,7 +82,10 @@ static void larger(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p,
     offer(m, o, needs_all ? most : smallest_for(m, o, p->budget / MIB * MIB + MIB, most, &same), out);
 }
 
-static void smaller(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, QSFBudgetStep *out) {
+static void smaller(const QsfModel *m, const QsfPlanOptions *from, const QsfPlan *p, QSFBudgetStep *out) {
+    QsfPlanOptions alone = *from;
+    const QsfPlanOptions *o = &alone;
+    qsf_plan_options_alone(&alone);
     const uint64_t uses = qsf_plan_used_bytes(p), least = qsf_plan_smallest_beside(m, o, 0),
                    now = p->budget / MIB * MIB;
     const uint32_t room = o->ctx_room < p->ctx ? o->ctx_room : p->ctx;

@@ -138,8 +138,10 @@ void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const 
 }
 
 int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err) {
+    QsfPlanOptions alone = *o;
     QsfPlan plan;
-    int rc = qsf_plan_make(&plan, m, o, err);
+    qsf_plan_options_alone(&alone);
+    int rc = qsf_plan_make(&plan, m, &alone, err);
     if (rc == QSF_OK) qsf_plan_free(&plan);
     return rc;
 }

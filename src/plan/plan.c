@@ -342,9 +342,16 @@ static bool leaves(const QsfPricing *s, uint64_t text) {
     return left >= pins && left - pins >= text;
 }
 
+void qsf_plan_options_alone(QsfPlanOptions *o) {
+    memset(o->beside, 0, sizeof o->beside);
+    o->hold_head = o->holds = false;
+}
+
 static uint64_t smallest(const QsfModel *m, const QsfPlanOptions *o, uint64_t text) {
+    QsfPlanOptions alone = *o;
     QsfPricing s;
-    qsf_pricing_init(&s, m, o);
+    qsf_plan_options_alone(&alone);
+    qsf_pricing_init(&s, m, &alone);
     s.adapters_stream = qsf_adapters_stream(o->adapters);
     uint64_t lo = 1, hi = 1; /* MiB */
     for (s.budget = QSF_MIB; !leaves(&s, text) && hi < (1ull << 40); s.budget = hi * QSF_MIB) {

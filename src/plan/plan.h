@@ -168,8 +168,11 @@ typedef enum QsfOptionName {
 } QsfOptionName;
 const char *qsf_option_name(QsfOptionName name, bool commands);
 
+/* Leaves out what drafts beside the model, and what is pinned for drafts: all of it is given up before a
+ * budget is refused. */
+void qsf_plan_options_alone(QsfPlanOptions *o);
 /* Returns the smallest budget, in bytes and a multiple of 1 MiB, that qsf_plan_make accepts for these
- * options. */
+ * options without what drafts. */
 uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o);
 /* Returns the smallest budget, in bytes and a multiple of 1 MiB, whose plan also leaves at least `text` bytes
  * for making a prompt, in the next run too, whose resident set may be a little larger. */

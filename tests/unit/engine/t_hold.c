@@ -236,12 +236,26 @@ static void wrong_grammars(void **state) {
     done(w);
 }
 
+/* Memory for a grammar that fitted beside the plan is in every later one, so that a smaller budget holds. */
+static void a_smaller_budget_counts_it(void **state) {
+    (void)state;
+    const QSFTextSize none = { 0 };
+    QSFWorker *w = tiny_worker(QSF_RIG_BUDGET);
+    const uint64_t before = qsf_worker_text_budget(w, &none, 0);
+    set(w, "regex", "[ab]{3}", 20);
+    assert_int_equal(strlen(ask(w, NULL)->text), 3);
+    const uint64_t with = qsf_worker_text_budget(w, &none, 0);
+    print_message("%llu and %llu MB\n", (unsigned long long)before >> 20, (unsigned long long)with >> 20);
+    assert_true(before > 0 && with >= before + (3u << 20));
+    done(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reasoning_is_free), cmocka_unit_test(channels_are_free),
         cmocka_unit_test(heads_are_free),    cmocka_unit_test(the_limit_closes),
         cmocka_unit_test(answers_continue),  cmocka_unit_test(branches_match),
-        cmocka_unit_test(wrong_grammars),
+        cmocka_unit_test(wrong_grammars),    cmocka_unit_test(a_smaller_budget_counts_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -606,6 +606,24 @@ static void test_text(void **state) {
     qsf_shape_model_free(&m);
 }
 
+/* What drafts beside the model is given up before a budget is refused. */
+static void test_drafts_give_way(void **state) {
+    (void)state;
+    QsfModel m;
+    QsfPlan p;
+    QsfErr err = { 0 };
+    qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
+    QsfPlanOptions o = qsf_plans_options(0), with = o;
+    with.beside[QSF_MEM_PINNED] = 100 * MIB;
+    with.hold_head = true;
+    o.budget = with.budget = qsf_plan_smallest(&m, &o);
+    assert_int_equal(qsf_plan_smallest(&m, &with), o.budget);
+    assert_int_equal(qsf_plan_smallest_beside(&m, &with, 0), qsf_plan_smallest_beside(&m, &o, 0));
+    assert_int_equal(qsf_plan_make(&p, &m, &with, &err), QSF_E_BUDGET);
+    assert_int_equal(qsf_plan_check(&m, &with, &err), QSF_OK);
+    qsf_model_close(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusal_text), cmocka_unit_test(test_user_values_stay),
@@ -618,7 +636,7 @@ int main(void) {
         cmocka_unit_test(test_kv_kept),      cmocka_unit_test(test_text),
         cmocka_unit_test(test_embedding),    cmocka_unit_test(test_two_bits),
         cmocka_unit_test(test_kv_text),      cmocka_unit_test(test_budget_notice),
-        cmocka_unit_test(test_budget_limit),
+        cmocka_unit_test(test_budget_limit), cmocka_unit_test(test_drafts_give_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The chat without a screen: submitted lines, and requests to the engine. */
 #include "ui/app.h"
-#include "ui/abilities.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "qsf_remote.h"
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/commands.h"
 #include "ui/ctx_full.h"
@@ -224,6 +225,13 @@ bool ui_app_message(const UiApp *a, const char **text, size_t *len) {
     return true;
 }
 
+static void say_no_model(UiApp *a) {
+    if (a->model_path && qsf_connect_is(a->model_path))
+        ui_app_say(a, UI_ERROR, "not connected: /retry connects again");
+    else
+        ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
+}
+
 static bool submit_line(UiApp *a, const char *text, size_t len) {
     a->not_sent = 0;
     trim(&text, &len);
@@ -245,7 +253,7 @@ static bool submit_line(UiApp *a, const char *text, size_t len) {
     strip(&text, &len);
     if (ui_app_busy(a)) return queue_message(a, text, len);
     if (!a->model_ready) {
-        ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
+        say_no_model(a);
         return false;
     }
     if (!send_with_next(a, text, len)) return false;
@@ -374,7 +382,7 @@ static void begin_version(const UiApp *a, UiItem *it) {
 bool ui_app_ask(UiApp *a, bool go_on) {
     UiItem *last = ui_transcript_last(&a->chat);
     if (!a->model_ready) {
-        ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
+        say_no_model(a);
         return false;
     }
     const QSFRequest r = { .continue_last = go_on, .branch = a->branch, .branch_id = a->branch_id };

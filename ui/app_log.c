@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The chat without a screen: what --log-file has of it. */
 #include "qsf_log.h"
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 
 static double seconds(const UiApp *a) { return a->request_time > 0 ? ui_now() - a->request_time : 0; }
@@ -12,9 +13,12 @@ void ui_log_load(UiApp *a, const char *file) {
 
 void ui_log_loaded(const UiApp *a) {
     const QSFStats *s = &a->stats;
-    qsf_log("loaded", "%s in %.2f s: %s, context %u tokens, budget %.0f MB, %.0f MB pinned", s->model_path,
-            seconds(a), s->model_desc, s->ctx_size, (double)s->budget / (1 << 20),
-            (double)s->pinned_bytes / (1 << 20));
+    if (!ui_has(a, UI_NEEDS_MEMORY))
+        qsf_log("loaded", "%s in %.2f s: %s", s->model_path, seconds(a), s->model_desc);
+    else
+        qsf_log("loaded", "%s in %.2f s: %s, context %u tokens, budget %.0f MB, %.0f MB pinned",
+                s->model_path, seconds(a), s->model_desc, s->ctx_size, (double)s->budget / (1 << 20),
+                (double)s->pinned_bytes / (1 << 20));
 }
 
 void ui_log_request(UiApp *a, const char *what) {

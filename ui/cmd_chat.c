@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_remote.h"
 #include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/branches.h"
@@ -31,6 +32,10 @@ bool ui_cmd_clear(UiApp *a, const char *name, const char *args) {
 bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
     (void)args;
     if (ui_cmd_busy(a, name)) return false;
+    if (!a->model_ready && a->model_path && qsf_connect_is(a->model_path)) { /* the server may be there now */
+        ui_app_load(a, a->model_path);
+        return true;
+    }
     UiItem *user = ui_transcript_last_of(&a->chat, UI_USER);
     UiItem *last = ui_transcript_last(&a->chat);
     /* A summary in front of the conversation is not an answer. */

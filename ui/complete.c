@@ -140,13 +140,22 @@ static void branches(UiCompletion *c, const UiApp *a, const char *word, size_t l
     }
 }
 
+/* Those of the server that answers. */
+static bool server_models(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
+    UiEngineModel m;
+    size_t i = 0;
+    for (; a->engine.model(a->engine.self, i, &m); i++)
+        if (ui_complete_fits(c, m.name, NULL, word, len)) ui_complete_add(c, m.name, "", "on the server");
+    return i > 0;
+}
+
 /* Those that /models shows. Looking for them takes a moment, and keys follow each other quickly. */
 static void models(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
     static QSFModelList known;
     static const char *const *of;
     static double until;
     const char *const *dirs = a ? a->model_dirs : NULL;
-    if (!a) return;
+    if (!a || server_models(c, a, word, len)) return;
     if (ui_now() >= until || of != dirs) {
         qsf_models_free(&known);
         known = (QSFModelList){ 0 };

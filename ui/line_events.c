@@ -49,8 +49,8 @@ static void on_loaded(void *arg) {
     begin(e, "loaded");
     field(e, "model", s->model_name, strlen(s->model_name));
     field(e, "file", s->model_path, strlen(s->model_path));
-    number(e, "context", s->ctx_size);
-    number(e, "budget_bytes", s->budget);
+    if (s->ctx_size > 0) number(e, "context", s->ctx_size);
+    if (s->budget > 0) number(e, "budget_bytes", s->budget); /* a server has its own */
     end(e);
 }
 

@@ -116,7 +116,8 @@ void qsf_remote_load_end(QSFRemote *r, const char *why, size_t len) {
     if (r->job == QSF_JOB_PROPS) {
         props_end(r);
     } else if (len > 0 || !r->headed) {
-        qsf_err_set(&err, QSF_E_RUNTIME, "%s: not connected: %.*s", r->next.url.name, (int)len, why);
+        qsf_err_set(&err, QSF_E_RUNTIME, "%s: not connected: %.*s; /retry connects again", r->next.url.name,
+                    (int)len, why);
         fail(r, &err);
     } else {
         models_end(r);

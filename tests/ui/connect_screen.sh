@@ -117,8 +117,17 @@ see 'rc=0'
 start 100 30 "$chat --connect http://127.0.0.1:9 --no-save"
 see 'not connected'
 see '^>'
+keys 'a message' Enter
+see 'not connected: /retry connects again'
+see '^> a message' # it is not lost
+keys C-u
+keys /retry Enter
+see '^>$'
 keys "/model connect:$url/llama" Enter
 see 'small is ready'
+keys '/model lar' Tab
+see '^> /model large:70b'
+keys C-u
 keys back Enter
 see 'You said: back'
 keys /quit Enter
@@ -154,4 +163,16 @@ see 'begun'
 keys /quit Enter
 see 'rc=0'
 wait_for gone || fail "the request outlived the chat"
+# The same when it is killed.
+rm -f "$work/server/gone"
+mkfifo "$work/pipe"
+"$chat" --connect "$url/wait" --no-save <"$work/pipe" >"$work/killed" 2>&1 &
+killed=$!
+exec 5>"$work/pipe"
+echo x >&5
+has_begun() { grep -q begun "$work/killed"; }
+wait_for has_begun || fail "no answer in a pipe"
+kill -KILL $killed
+wait_for gone || fail "the request outlived the chat that was killed"
+exec 5>&-
 finish

@@ -437,11 +437,11 @@ void ui_app_load(UiApp *a, const char *path) {
         (void)ui_download_begin(a, path);
         return;
     }
-    char *copy = ui_strdup_len(path, strlen(path));
+    char *copy = ui_strdup_len(path, strlen(path)); /* path may be that of the last request */
+    (void)snprintf(what, sizeof what, "%.150s will be loaded", path);
     free(a->want_model);
     a->want_model = copy;
     a->model_unsaved = false;
-    (void)snprintf(what, sizeof what, "%.150s will be loaded", path);
     load_soon(a, what);
 }
 

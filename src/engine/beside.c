@@ -37,6 +37,24 @@ void qsf_beside_take(QsfRuntime *r, const QsfBeside *b, bool ok) {
     if (b->new_draft && !ok) qsf_draft_model_destroy(b->draft);
 }
 
+uint64_t qsf_beside_budget(uint64_t budget, bool (*works)(void *arg, uint64_t budget), void *arg) {
+    const uint64_t from = budget >> 20;
+    uint64_t lo = from + 1, hi = from + 1;
+    while (!works(arg, hi << 20)) {
+        lo = hi + 1;
+        hi = from + 2 * (hi - from);
+        if (hi > 64 * (from + 1)) return 0;
+    }
+    while (lo < hi) {
+        const uint64_t mid = lo + (hi - lo) / 2;
+        if (works(arg, mid << 20))
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return hi << 20;
+}
+
 void qsf_beside_close(QsfRuntime *r) {
     qsf_nextn_close(r);
     qsf_draft_model_close(r);

@@ -22,6 +22,9 @@ void qsf_beside_leave(QsfRuntime *r, const QsfBeside *b);
 void qsf_beside_follow(QsfRuntime *r, QsfPool *pool);
 /* The plan is in force: loads what is new in it; or it is not (ok false): closes that. */
 void qsf_beside_take(QsfRuntime *r, const QsfBeside *b, bool ok);
+/* Returns the smallest budget above this one, in bytes and a multiple of 1 MiB, with which something works
+ * that works with every larger one; 0 = with none below 64 times as much. */
+uint64_t qsf_beside_budget(uint64_t budget, bool (*works)(void *arg, uint64_t budget), void *arg);
 /* Gives everything up. */
 void qsf_beside_close(QsfRuntime *r);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/engine/beside.h"
 #include "src/engine/setting_kinds.h"
 #include "src/token/vocab_compare.h"
 
@@ -82,12 +83,13 @@ static bool is_worth(const QsfPlan *alone, const QsfPlan *both, uint64_t bytes, 
 }
 
 /* true: *p is the plan with it. */
-static bool plan_way(const QsfRuntime *r, QsfDraftModel *x, unsigned way, QsfPlanOptions *o, QsfPlan *p) {
+static bool plan_way(const QsfRuntime *r, QsfDraftModel *x, unsigned way, bool asked, QsfPlanOptions *o,
+                     QsfPlan *p) {
     QsfErr none = { 0 };
     QsfPlan both;
     if (qsf_draft_model_plan(x, o, p->ctx, p->kv, way, o->beside, &none) != QSF_OK) return false;
     if (qsf_planning_make(&both, &r->model, o, &r->facts, &none) != QSF_OK) return false;
-    if (!is_worth(p, &both, qsf_draft_model_bytes(x), o->drafting == QSF_DRAFTING_DRAFT)) {
+    if (!is_worth(p, &both, qsf_draft_model_bytes(x), asked)) {
         qsf_plan_free(&both);
         return false;
     }
@@ -96,32 +98,65 @@ static bool plan_way(const QsfRuntime *r, QsfDraftModel *x, unsigned way, QsfPla
     return true;
 }
 
-static void note_no_room(QsfRuntime *r, const QsfPlanOptions *o, const QsfDraftModel *x) {
-    const unsigned long long mb = (unsigned long long)(qsf_draft_model_bytes(x) >> 20) + 1;
+/* The first way that works; false: none, and o is what it was. */
+static bool plan_ways(const QsfRuntime *r, QsfDraftModel *x, bool asked, QsfPlanOptions *o, QsfPlan *p) {
+    uint64_t beside[QSF_MEM_N];
+    memcpy(beside, o->beside, sizeof beside);
+    for (unsigned way = 0; way < QSF_DRAFT_MODEL_WAYS; way++) {
+        if (plan_way(r, x, way, asked, o, p)) return true;
+        memcpy(o->beside, beside, sizeof beside);
+    }
+    return false;
+}
+
+/* ---- what would be enough ---- */
+
+typedef struct Enough {
+    const QsfRuntime *r;
+    const QsfPlanOptions *o;
+    QsfDraftModel *x;
+    bool asked;
+} Enough;
+
+static bool is_enough(void *arg, uint64_t budget) {
+    const Enough *e = arg;
+    QsfPlanOptions at = *e->o;
+    QsfPlan p;
+    QsfErr none = { 0 };
+    at.budget = budget;
+    if (qsf_planning_make(&p, &e->r->model, &at, &e->r->facts, &none) != QSF_OK) return false;
+    const bool ok = plan_ways(e->r, e->x, e->asked, &at, &p);
+    qsf_plan_free(&p);
+    return ok;
+}
+
+static void note_no_room(QsfRuntime *r, const QsfPlanOptions *o, QsfDraftModel *x, uint64_t budget) {
     const bool asked = o->drafting == QSF_DRAFTING_DRAFT;
-    snprintf(r->draft_notice, sizeof r->draft_notice,
-             "draft-model: not used: the budget has no room for its %llu MB beside the model%s%s%s", mb,
-             asked ? "" : " with all that it has now; ",
-             asked         ? ""
-             : o->commands ? "/speculate draft"
-                           : "--speculate draft",
-             asked ? "" : " gives up pinned weights for it");
+    Enough e = { r, o, x, true };
+    const bool helps = !asked && is_enough(&e, budget);
+    e.asked = asked;
+    const uint64_t enough = qsf_beside_budget(budget, is_enough, &e) >> 20;
+    const size_t cap = sizeof r->draft_notice;
+    size_t n = (size_t)snprintf(r->draft_notice, cap,
+                                "draft-model: not used: the budget has no room for it beside the model%s",
+                                asked ? "" : " with all that it has now");
+    if (enough > 0)
+        n += (size_t)snprintf(r->draft_notice + n, cap - n, "; %s %llu has",
+                              qsf_option_name(QSF_OPTION_BUDGET, o->commands), (unsigned long long)enough);
+    if (helps)
+        snprintf(r->draft_notice + n, cap - n, "; %s draft gives up pinned weights for it",
+                 o->commands ? "/speculate" : "--speculate");
 }
 
 static int plan_candidate(QsfRuntime *r, QsfPlanOptions *o, QsfPlan *p, QsfDraftModel **x, QsfErr *err) {
-    uint64_t beside[QSF_MEM_N];
     QsfDraftModel *try;
     int rc = candidate(r, &try, err);
     if (rc != QSF_OK) return rc;
-    memcpy(beside, o->beside, sizeof beside);
-    for (unsigned way = 0; way < QSF_DRAFT_MODEL_WAYS; way++) {
-        if (plan_way(r, try, way, o, p)) {
-            *x = try;
-            return QSF_OK;
-        }
-        memcpy(o->beside, beside, sizeof beside);
+    if (plan_ways(r, try, o->drafting == QSF_DRAFTING_DRAFT, o, p)) {
+        *x = try;
+        return QSF_OK;
     }
-    note_no_room(r, o, try);
+    note_no_room(r, o, try, p->budget);
     if (try != r->draft) qsf_draft_model_destroy(try);
     return QSF_OK;
 }

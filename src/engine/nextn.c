@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/engine/beside.h"
 #include "src/model/nextn.h"
 
 /* ---- plans ---- */
@@ -152,12 +153,38 @@ void qsf_nextn_take(QsfRuntime *r, QsfNextn *x) {
     if (qsf_nextn_load(x, r->fwd, &fo, &none) != QSF_OK) qsf_nextn_close(r);
 }
 
+static bool is_enough(void *arg, uint64_t budget) {
+    QsfRuntime *r = arg;
+    QsfPlanOptions at = r->plan_options;
+    QsfPlan p;
+    QsfNextn *x;
+    QsfErr none = { 0 };
+    at.budget = budget;
+    if (qsf_nextn_planning(r, &at, &p, &x, &none) != QSF_OK) return false;
+    qsf_plan_free(&p);
+    qsf_nextn_destroy(x);
+    return x != NULL;
+}
+
+static void note_no_room(QsfRuntime *r) {
+    char *dst = r->nextn_notice;
+    const size_t cap = sizeof r->nextn_notice;
+    const uint64_t enough = qsf_beside_budget(r->plan.budget, is_enough, r) >> 20;
+    const size_t n = (size_t)snprintf(
+        dst, cap, "speculate: the budget has no room for the next-token %s, so there are no drafts",
+        qsf_nextn_count(&r->model) == 1 ? "block" : "blocks");
+    if (enough > 0)
+        snprintf(dst + n, cap - n, "; %s %llu has",
+                 qsf_option_name(QSF_OPTION_BUDGET, r->plan_options.commands), (unsigned long long)enough);
+}
+
 void qsf_nextn_explain(QsfRuntime *r) {
     char *dst = r->nextn_notice;
     const size_t cap = sizeof r->nextn_notice;
     qsf_nextn_notice(&r->model, dst, cap);
     if (dst[0] != '\0' || r->plan_options.drafting != QSF_DRAFTING_NEXTN || r->nextn != NULL) return;
-    snprintf(dst, cap, "speculate: %s, so there are no drafts",
-             qsf_nextn_count(&r->model) == 0 ? "the model has no next-token block"
-                                             : "the budget has no room for the next-token block");
+    if (qsf_nextn_count(&r->model) > 0)
+        note_no_room(r);
+    else
+        snprintf(dst, cap, "speculate: the model has no next-token block, so there are no drafts");
 }

@@ -390,6 +390,9 @@ static void write_note(const QsfRuntime *r, char *note, size_t cap) {
     size_t n = strlen(note);
     if (r->draft_notice[0] != '\0') snprintf(note + n, cap - n, "; %s", r->draft_notice);
     n = strlen(note);
+    if (r->plan_options.drafting == QSF_DRAFTING_NEXTN && r->nextn_notice[0] != '\0')
+        snprintf(note + n, cap - n, "; %s", r->nextn_notice);
+    n = strlen(note);
     if (r->plan_options.budget != 0 && r->budget_notice[0] != '\0')
         snprintf(note + n, cap - n, "; %s", r->budget_notice);
 }

@@ -110,7 +110,9 @@ static uint32_t most_drafts(const QsfRun *r, const char **why) {
     const uint32_t cols = qsf_forward_verifiable(t->rt->fwd, why);
     const uint32_t limits[] = { t->cap - t->n_ids, qsf_run_left(r) };
     uint32_t n = cols;
-    if (!qsf_run_is_whole(r)) *why = "quality is below 1";
+    if (!qsf_run_is_whole(r))
+        *why = t->quality.value < 1 ? "quality is below 1"
+                                    : "a token uses fewer experts than the router chose";
     for (unsigned i = 0; i < 2; i++)
         if (limits[i] < n) n = limits[i];
     return n > 0 ? n - 1 : 0;

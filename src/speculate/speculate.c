@@ -91,6 +91,12 @@ static void prepare(QsfSpeculator *s, const QsfDraftView *v) {
     s->prompted = false;
 }
 
+static bool has_source(const QsfSpeculator *s) {
+    for (unsigned i = 0; i < QSF_DRAFT_SOURCES; i++)
+        if (s->state[i] != NULL) return true;
+    return false;
+}
+
 void qsf_speculate_begin(QsfSpeculator *s, const QsfDraftView *v, uint32_t most, const char *why,
                          QsfDraft *d) {
     d->ids[0] = v->ids[v->n - 1];
@@ -101,6 +107,8 @@ void qsf_speculate_begin(QsfSpeculator *s, const QsfDraftView *v, uint32_t most,
         why = "it is off";
     else if (s->cols < 2)
         why = "the plan has no memory for it";
+    else if (!has_source(s))
+        why = "the source that is set is not there";
     else if (why == NULL && s->drafting == QSF_DRAFTING_AUTO && !qsf_draft_control_tries(&s->control))
         why = s->control.lost > 0 ? "drafts did not pay; they are tried again later"
                                   : "single tokens are measured first";

@@ -6,8 +6,8 @@
  * equals the previous one: layers compress to half) experts=N used=N (in each layer, of ffn rows each)
  * type=q4_0|q8_0|q4_k|f16|mixed chain=N
  *
- * chain=N: the model repeats itself. Its layers add hardly anything, and the head finds after token t the next
- * one of a cycle of N: greedily always, at temperature 1 in about 93 of 100 tokens, else any other. */
+ * chain=N: the model repeats itself. Its layers add hardly anything, and the head finds after token t the
+ * next one of a cycle of N: greedily always, at temperature 1 in about 93 of 100 tokens, else any other. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -34,9 +34,10 @@ int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions
 /* merge.c: puts the adapters of the options into the matrices of s. *set is NULL, or closed by the
  * caller after s. Prints its own error message and returns an exit code. */
 int convert_merge(const ConvertOptions *o, QsfSource *s, QsfLedger *ledger, QsfAdapterSet **set);
-/* Checks that the output is not one of the files of s. Prints its own error message and
- * returns an exit code. */
-int convert_check_output(const ConvertOptions *o, const QsfSource *s);
+/* output.c: checks that the output, if there is one and it is written, does not replace a file that is read:
+ * of s, of adapters (may be NULL), --calibration, --experts-by-use. Prints its own error message and returns
+ * an exit code. */
+int convert_check_output(const ConvertOptions *o, const QsfSource *s, const QsfAdapterSet *adapters);
 /* Prints "qsf-convert: MESSAGE" and returns the exit code of err. After a signal, prints nothing and returns
  * 130 or 143. */
 int convert_fail(const QsfErr *err);

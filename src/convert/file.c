@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/cpus.h"
@@ -171,18 +170,6 @@ static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOpt
     return QSF_EXIT_OK;
 }
 
-/* The output replaces the file at its path, which must not be an input. */
-int convert_check_output(const ConvertOptions *o, const QsfSource *s) {
-    struct stat in, out;
-    if (o->dry || stat(o->output, &out)) return QSF_EXIT_OK;
-    for (uint32_t i = 0; i < qsf_source_n_files(s); i++)
-        if (!stat(qsf_source_file(s, i)->path, &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
-            qsf_cli_error(&convert_cli, "%s: the output is an input file", o->output);
-            return QSF_EXIT_USAGE;
-        }
-    return QSF_EXIT_OK;
-}
-
 static void show_item(void *arg, const QsfItem *item, uint64_t done, uint64_t total) {
     char name[QSF_ITEM_NAME];
     convert_progress_show(arg, total > 0 ? (double)done / (double)total : 1, qsf_item_name(item, name));
@@ -240,7 +227,6 @@ static int convert(const ConvertOptions *o, QsfSource *s) {
     QsfUses uses = { 0 };
     int rc = parse_options(o, s, &p);
     if (!rc) rc = find_learned(o, s, learned, &p);
-    if (!rc) rc = convert_check_output(o, s);
     if (!rc) rc = convert_check_input(o, s);
     if (!rc) rc = read_uses(s, &uses);
     if (uses.tensor != NULL) p.uses = &uses;
@@ -279,6 +265,7 @@ int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions
         rc = convert_fail(&err);
     else {
         rc = choose_flavor(o, s, &err) ? convert_fail(&err) : convert_merge(o, s, &ledger, &adapters);
+        if (!rc) rc = convert_check_output(o, s, adapters);
         if (!rc) rc = run(o, s);
         qsf_source_close(s);
         qsf_adapters_close(adapters);

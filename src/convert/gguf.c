@@ -58,8 +58,7 @@ static int convert(const ConvertOptions *o, QsfSource *s) {
         qsf_cli_error(&convert_cli, "%s: is %s and has no weights", o->input, qsf_source_format(s));
         return QSF_EXIT_MODEL;
     }
-    int rc = convert_check_output(o, s);
-    if (!rc) rc = convert_check_input(o, s);
+    int rc = convert_check_input(o, s);
     return rc ? rc : write_file(o, s);
 }
 

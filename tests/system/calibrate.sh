@@ -21,6 +21,7 @@ echo '{"messages": [{"role": "user", "content": "abc def ghi?"}, {"role": "assis
 "$convert" --verify --quiet a.qsf || fail "not whole"
 "$convert" -q 3bit --quiet m.gguf plain.qsf && cmp -s a.qsf plain.qsf &&
     fail "the calibration changed nothing"
+expect 2 'text.txt: the output is an input file' "$convert" -q 3bit --calibration text.txt m.gguf text.txt
 expect 4 'smallest budget that works' "$convert" --calibration text.txt --ram-budget 1 m.gguf c.qsf
 least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)
 "$convert" -q 3bit --calibration text.txt --ram-budget "${least}M" --quiet m.gguf b.qsf &&

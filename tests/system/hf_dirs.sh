@@ -133,6 +133,7 @@ py "$here/hf/edit.py" "$work/good/dir" set rope_parameters \
 expect 0 'warning: .*GGUF cannot say' "$convert" --quiet "$work/good/dir" "$work/rounded.gguf"
 expect 0 '' "$convert" -q keep --quiet "$work/good/dir" "$work/exact.qsf"
 [ ! -s "$work/err" ] || fail "a warning about QSF"
+expect 2 'the output is an input file' "$convert" -q keep --quiet "$work/good/dir" "$work/good/dir/config.json"
 equal truncate "$(answer "$work/good/dir")" answer "$work/exact.qsf"
 "$run" --inspect "$work/exact.qsf" | grep -q 'qsf.rope.yarn_truncate *bool *false' || fail "no key in QSF"
 if "$run" --inspect "$work/rounded.gguf" | grep -q 'yarn_truncate *bool'; then fail "the key in GGUF"; fi

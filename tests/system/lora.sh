@@ -118,6 +118,13 @@ for kind in $kinds; do
     done
 done
 expect 3 'aLoRA' "$convert" --lora "$at/alora.gguf" "$base" "$work/merged.gguf"
+# No file that is read is overwritten.
+for input in a.gguf a-peft/adapter_model.safetensors a-peft/adapter_config.json; do
+    lora=$at/${input%%/*}
+    sha256sum <"$at/$input" >"$work/before"
+    expect 2 'the output is an input file' "$convert" --lora "$at/b.gguf" --lora "$lora" "$base" "$at/$input"
+    sha256sum <"$at/$input" | cmp -s - "$work/before" || fail "$input was overwritten"
+done
 expect 3 'bad-rank.gguf' "$convert" --lora "$at/bad-rank.gguf" "$base" "$work/merged.gguf"
 
 # The cases of an independent engine. Its GELU is a table of halves here (README.md of the cases), which alone

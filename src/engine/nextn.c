@@ -9,20 +9,23 @@
 
 /* ---- plans ---- */
 
-/* Their weights may take this part of the budget, the first for which the model has a plan beside them;
- * 1: everything is in RAM. */
-static const uint64_t parts[] = { 1, 4, 16, 64 };
-#define N_PARTS (sizeof parts / sizeof *parts)
+/* How they are planned, the first way for which the model has a plan beside them: with a sketch of the head,
+ * and with a part of the budget for their weights; 1: everything is in RAM. "auto" tries those. */
+static const struct {
+    bool sketch;
+    uint32_t part;
+} ways[] = { { true, 1 }, { false, 1 }, { false, 4 }, { false, 16 }, { false, 64 } };
+#define N_WAYS (sizeof ways / sizeof *ways)
 
 /* With "auto", blocks take at most this part of a budget in which weights stream. */
 #define SHARE 16u
 
 /* Makes a plan of the model beside x, for the context and the types of the KV cache that it has alone. With a
  * head that is lent to the blocks, all of it is pinned. */
-static int plan_both(const QsfRuntime *r, QsfNextn *x, const QsfPlan *alone, uint64_t most, QsfPlanOptions *o,
-                     QsfPlan *p, QsfErr *err) {
+static int plan_both(const QsfRuntime *r, QsfNextn *x, const QsfPlan *alone, bool sketch, uint64_t most,
+                     QsfPlanOptions *o, QsfPlan *p, QsfErr *err) {
     memset(o->beside, 0, sizeof o->beside);
-    int rc = qsf_nextn_plan(x, o, alone->ctx, alone->kv, most, o->beside, err);
+    int rc = qsf_nextn_plan(x, o, alone->ctx, alone->kv, sketch, most, o->beside, err);
     if (rc != QSF_OK) return rc;
     o->hold_head = qsf_nextn_borrows(x);
     return qsf_planning_make(p, &r->model, o, &r->facts, err);
@@ -34,24 +37,26 @@ static bool is_same(const QsfPlan *alone, const QsfPlan *both) {
            qsf_kv_types_equal(both->kv_most, alone->kv_most);
 }
 
-/* n: of the parts that are tried. */
-static int plan_parts(const QsfRuntime *r, QsfNextn *x, const QsfPlan *alone, size_t n, bool compared,
-                      QsfPlanOptions *o, QsfPlan *p, QsfErr *err) {
-    int rc = QSF_E_BUDGET;
-    for (size_t i = 0; rc == QSF_E_BUDGET && i < n; i++) {
-        rc = plan_both(r, x, alone, parts[i] == 1 ? UINT64_MAX : alone->budget / parts[i], o, p, err);
-        if (rc != QSF_OK || compared || is_same(alone, p)) continue;
-        qsf_plan_free(p);
-        rc = QSF_E_BUDGET;
-    }
-    return rc;
-}
-
 /* Nor many pins, unless the user asks for them. */
 static bool is_cheap(const QsfPlan *alone, const QsfPlan *both, const QsfPlanOptions *o) {
     uint64_t sum = 0;
     for (unsigned i = 0; i < QSF_MEM_N; i++) sum += o->beside[i];
     return !qsf_plan_streams(both) || (qsf_plan_streams(alone) && sum <= alone->budget / SHARE);
+}
+
+/* asked: the user wants them. */
+static int plan_ways(const QsfRuntime *r, QsfNextn *x, const QsfPlan *alone, bool asked, bool compared,
+                     QsfPlanOptions *o, QsfPlan *p, QsfErr *err) {
+    int rc = QSF_E_BUDGET;
+    for (size_t i = 0; rc == QSF_E_BUDGET && i < N_WAYS; i++) {
+        const uint64_t most = ways[i].part == 1 ? UINT64_MAX : alone->budget / ways[i].part;
+        if ((ways[i].sketch && compared) || (most != UINT64_MAX && !asked)) continue;
+        rc = plan_both(r, x, alone, ways[i].sketch, most, o, p, err);
+        if (rc != QSF_OK || compared || (is_same(alone, p) && (asked || is_cheap(alone, p, o)))) continue;
+        qsf_plan_free(p);
+        rc = QSF_E_BUDGET;
+    }
+    return rc;
 }
 
 /* ---- which blocks ---- */
@@ -75,13 +80,9 @@ static void plan_candidate(const QsfRuntime *r, bool borrow, bool asked, const Q
     QsfErr none = { 0 };
     QsfNextn *try = candidate(r, o, borrow);
     *x = NULL;
-    if (try != NULL &&
-        plan_parts(r, try, alone, asked ? N_PARTS : 1, r->nextn_compared, o, p, &none) == QSF_OK) {
-        if (asked || is_cheap(alone, p, o)) {
-            *x = try;
-            return;
-        }
-        qsf_plan_free(p);
+    if (try != NULL && plan_ways(r, try, alone, asked, r->nextn_compared, o, p, &none) == QSF_OK) {
+        *x = try;
+        return;
     }
     if (try != r->nextn) qsf_nextn_destroy(try);
     qsf_plan_options_alone(o);
@@ -107,7 +108,7 @@ int qsf_nextn_planning(QsfRuntime *r, QsfPlanOptions *o, QsfPlan *p, QsfNextn **
 static int compare(const QsfRuntime *r, uint32_t first, uint32_t n, bool borrow, const QsfPlan *alone,
                    QsfPlanOptions *o, QsfPlan *p, QsfNextn **x, QsfErr *err) {
     int rc = qsf_nextn_create(x, &r->model, first, n, borrow, err);
-    if (rc == QSF_OK) rc = plan_parts(r, *x, alone, N_PARTS, true, o, p, err);
+    if (rc == QSF_OK) rc = plan_ways(r, *x, alone, true, true, o, p, err);
     if (rc == QSF_OK) return rc;
     qsf_nextn_destroy(*x);
     *x = NULL;

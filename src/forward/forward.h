@@ -86,6 +86,9 @@ typedef struct QsfGiven {
 /* As qsf_forward_eval, of a program that is given states. */
 int qsf_forward_eval_given(QsfForward *f, const int32_t *ids, size_t n, const QsfGiven *g, QsfLogitsFn all,
                            void *arg, QsfErr *err);
+/* The same, of the last position only, as qsf_forward_decode: the quality may find its logits with the sketch
+ * of the head. */
+int qsf_forward_decode_given(QsfForward *f, const int32_t *ids, size_t n, const QsfGiven *g, QsfErr *err);
 /* The same, but only what later positions need is computed: no logits. */
 int qsf_forward_fill_given(QsfForward *f, const int32_t *ids, size_t n, const QsfGiven *g, QsfErr *err);
 /* After an eval that computed logits of the last position: copies its state (hidden floats), which a further

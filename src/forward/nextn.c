@@ -12,7 +12,8 @@
 typedef struct Block {
     QsfModel model;
     QsfPlan plan;
-    QsfForward *fwd; /* NULL until loaded */
+    QsfForward *fwd;    /* NULL until loaded */
+    QsfQuality quality; /* of drafts: the head is found with its sketch, or zero */
     uint32_t base;
     QsfLogitsFn watch;
     void *watch_arg;
@@ -78,6 +79,7 @@ bool qsf_nextn_borrows(const QsfNextn *x) {
 
 /* ---- the plan ---- */
 
+#define ALL_EXPERTS      0.999f
 #define QSF_KERNEL_BYTES (1u << 20) /* of every plan, beside a share of the budget (pricing.c) */
 
 static uint64_t states_bytes(const QsfNextn *x) {
@@ -107,11 +109,20 @@ static int plan_block(const QsfNextn *x, Block *b, QsfPlanOptions *p, uint64_t m
     return rc;
 }
 
-int qsf_nextn_plan(QsfNextn *x, const QsfPlanOptions *o, uint32_t ctx, QsfKvTypes kv, uint64_t most,
-                   uint64_t *rows, QsfErr *err) {
+/* With a quality so near to 1 all experts of a position are used. */
+static QsfQuality quality_of(const QsfNextn *x, const QsfPlanOptions *o, bool sketch) {
+    QsfQuality q = { .value = ALL_EXPERTS };
+    qsf_quality_sketch(&q, &x->block[0].model);
+    return sketch && x->n == 1 && q.head.groups > 0 && !o->exact ? q : (QsfQuality){ 0 };
+}
+
+int qsf_nextn_plan(QsfNextn *x, const QsfPlanOptions *o, uint32_t ctx, QsfKvTypes kv, bool sketch,
+                   uint64_t most, uint64_t *rows, QsfErr *err) {
     QsfPlanOptions p = qsf_beside_options(o, ctx, kv, QSF_NEXTN_BATCH);
+    p.quality = quality_of(x, o, sketch);
     for (uint32_t i = 0; i < x->n; i++) {
         Block *b = &x->block[i];
+        b->quality = p.quality;
         int rc = plan_block(x, b, &p, most / x->n, err);
         if (rc != QSF_OK) return rc;
         qsf_beside_add(&b->plan, o, rows);
@@ -193,6 +204,7 @@ int qsf_nextn_replan(QsfNextn *x, QsfPool *pool, QsfErr *err) {
         Block *b = &x->block[i];
         if (qsf_forward_n_past(b->fwd) > b->plan.ctx) qsf_forward_truncate(b->fwd, 0);
         rc = qsf_forward_replan(b->fwd, &b->plan, pool, err);
+        if (rc == QSF_OK) qsf_forward_set_quality(b->fwd, &b->quality);
     }
     return rc;
 }
@@ -210,6 +222,7 @@ int qsf_nextn_load(QsfNextn *x, QsfForward *f, const QsfForwardOptions *o, QsfEr
         fo.model = &x->block[i].model;
         fo.plan = &x->block[i].plan;
         rc = qsf_forward_create(&x->block[i].fwd, &fo, err);
+        if (rc == QSF_OK) qsf_forward_set_quality(x->block[i].fwd, &x->block[i].quality);
     }
     if (rc == QSF_OK) qsf_forward_show_states(f, on_states, x);
     return rc;
@@ -220,6 +233,12 @@ int qsf_nextn_load(QsfNextn *x, QsfForward *f, const QsfForwardOptions *o, QsfEr
 static bool head_is_there(const QsfNextn *x) {
     const uint32_t head = qsf_weights_n_units(x->of->weights) - 1;
     return !qsf_nextn_borrows(x) || qsf_weights_pinned(x->of->weights, head);
+}
+
+void qsf_nextn_prepare(QsfNextn *x) {
+    QsfErr none = { 0 };
+    if (qsf_nextn_ready(x, NULL) && x->block[0].fwd->sketch.mem != NULL)
+        (void)qsf_sketch_fill(x->block[0].fwd, &none);
 }
 
 bool qsf_nextn_ready(const QsfNextn *x, const char **why) {
@@ -248,7 +267,7 @@ static int step(QsfNextn *x, Block *b, uint32_t pos, const int32_t *ids, uint32_
                          .stride = x->hidden,
                          .n_shown = k == 0 ? 1 : 0 };
     QsfErr err = { 0 };
-    int rc = qsf_forward_eval_given(b->fwd, ids + k, i + 1 - k, &g, NULL, NULL, &err);
+    int rc = qsf_forward_decode_given(b->fwd, ids + k, i + 1 - k, &g, &err);
     if (rc == QSF_OK) qsf_forward_own_state(b->fwd, own(x, i));
     return rc;
 }

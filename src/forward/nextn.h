@@ -24,11 +24,11 @@ void qsf_nextn_destroy(QsfNextn *x); /* NULL allowed; before the model's forward
 /* Do they read the head of the model? */
 bool qsf_nextn_borrows(const QsfNextn *x);
 /* Plans them beside a plan of the model with these options, for ctx positions and its types kv of the KV
- * cache: everything in RAM if that takes at most `most` bytes, otherwise their weights stream. Adds what they
- * take to rows (QSF_MEM_N). QSF_E_BUDGET: `most` is too little. QSF_E_RUNTIME. Call it before they are
- * loaded, or before qsf_nextn_replan. */
-int qsf_nextn_plan(QsfNextn *x, const QsfPlanOptions *o, uint32_t ctx, QsfKvTypes kv, uint64_t most,
-                   uint64_t *rows, QsfErr *err);
+ * cache: everything in RAM if that takes at most `most` bytes, otherwise their weights stream; with a sketch
+ * of a large head, if there is one block. Adds what they take to rows (QSF_MEM_N). QSF_E_BUDGET: `most` is
+ * too little. QSF_E_RUNTIME. Call it before they are loaded, or before qsf_nextn_replan. */
+int qsf_nextn_plan(QsfNextn *x, const QsfPlanOptions *o, uint32_t ctx, QsfKvTypes kv, bool sketch,
+                   uint64_t most, uint64_t *rows, QsfErr *err);
 /* After a replan of the model's forward pass: puts the new plan in force, with its pool. Errors of
  * qsf_forward_replan; they must be destroyed then. */
 int qsf_nextn_replan(QsfNextn *x, QsfPool *pool, QsfErr *err);
@@ -37,6 +37,8 @@ int qsf_nextn_replan(QsfNextn *x, QsfPool *pool, QsfErr *err);
  * QSF_E_INTERRUPTED. */
 int qsf_nextn_load(QsfNextn *x, QsfForward *f, const QsfForwardOptions *o, QsfErr *err);
 
+/* Before the first draft: makes the sketch of the head, if there is one, which takes a while. */
+void qsf_nextn_prepare(QsfNextn *x);
 /* Can it draft now? Only if the blocks have seen the last positions of the model, and the head is in memory;
  * otherwise *why (static, may be NULL) says why not. */
 bool qsf_nextn_ready(const QsfNextn *x, const char **why);

@@ -41,8 +41,18 @@ float *qsf_sketch_mean(const QsfForward *f) {
     return (float *)(void *)(f->sketch.mem + f->sketch.shape.mean);
 }
 
+QsfWeights *qsf_sketch_weights(const QsfForward *f, uint32_t *unit) {
+    *unit = f->sketch.shape.unit;
+    if (!f->model->prog.unit[*unit].borrowed) return f->weights;
+    *unit = qsf_weights_n_units(f->lender->weights) - 1;
+    return f->lender->weights;
+}
+
 bool qsf_sketch_walks_head(const QsfForward *f) {
-    return !qsf_sketch_runs(&f->sketch) || qsf_weights_pinned(f->weights, f->sketch.shape.unit);
+    uint32_t unit;
+    if (!qsf_sketch_runs(&f->sketch)) return true;
+    const QsfWeights *w = qsf_sketch_weights(f, &unit);
+    return qsf_weights_pinned(w, unit);
 }
 
 /* ---- rows ---- */
@@ -50,7 +60,8 @@ bool qsf_sketch_walks_head(const QsfForward *f) {
 /* Groups [first, first + n) of the head, in RAM (data NULL) or as they were read. */
 typedef struct Fill {
     QsfForward *f;
-    const QsfUnit *u;
+    const QsfWeights *w; /* with the head, */
+    const QsfUnit *u;    /* which is this unit */
     const uint8_t *data;
     uint32_t first;
 } Fill;
@@ -83,7 +94,7 @@ static const uint8_t *head_row(const Fill *j, uint32_t row, uint8_t *buf) {
     const QsfForward *f = j->f;
     const uint32_t in_group = row % QSF_ROW_QUANTUM;
     const uint64_t bytes = j->u->row_bytes[0];
-    if (j->data == NULL) return qsf_weights_pinned_row(f->weights, j->u->index, 0, row, buf);
+    if (j->data == NULL) return qsf_weights_pinned_row(j->w, j->u->index, 0, row, buf);
     const uint8_t *group = j->data + (row / QSF_ROW_QUANTUM - j->first) * QSF_ROW_QUANTUM * bytes;
     if (!j->u->x16[0]) return group + in_group * bytes;
     f->table->weight[j->u->type[0]].unpack_row(buf, group, in_group, j->u->k);
@@ -152,10 +163,12 @@ static int fill_mean(Fill *j, bool resident, QsfErr *err) {
 int qsf_sketch_fill(QsfForward *f, QsfErr *err) {
     QsfSketch *k = &f->sketch;
     const QsfSketchShape *s = &k->shape;
-    Fill j = { .f = f, .u = qsf_weights_unit(f->weights, s->unit) };
+    uint32_t unit;
     if (k->filled) return QSF_OK;
+    QsfWeights *w = qsf_sketch_weights(f, &unit);
+    Fill j = { .f = f, .w = w, .u = qsf_weights_unit(w, unit) };
     /* Rows are pinned in order. */
-    const bool resident = qsf_weights_has_row(f->weights, s->unit, 0, s->rows - 1);
+    const bool resident = qsf_weights_has_row(w, unit, 0, s->rows - 1);
     j.data = resident ? NULL : k->mem + s->stage;
     int rc = fill_mean(&j, resident, err);
     if (rc != QSF_OK) return rc;
@@ -173,7 +186,9 @@ int qsf_sketch_fill(QsfForward *f, QsfErr *err) {
 
 int qsf_sketch_read(QsfForward *f, uint32_t first, uint32_t n, uint32_t slot, QsfErr *err) {
     const QsfSketchShape *s = &f->sketch.shape;
-    const QsfUnit *u = qsf_weights_unit(f->weights, s->unit);
+    uint32_t unit;
+    const QsfWeights *w = qsf_sketch_weights(f, &unit);
+    const QsfUnit *u = qsf_weights_unit(w, unit);
     const QsfTensor *t = u->tensor[0];
     uint8_t *stage = f->sketch.mem + s->stage + slot * s->head_group;
     const uint64_t at = first * s->head_group, left = t->bytes - at, all = n * s->head_group;

@@ -5,6 +5,7 @@
 
 #include "src/forward/forward.h"
 #include "src/plan/sketch.h"
+#include "src/stream/weights.h"
 
 typedef struct QsfSketch {
     QsfSketchShape shape;
@@ -15,6 +16,9 @@ typedef struct QsfSketch {
     bool grouped;   /* its rows are interleaved */
     uint64_t types; /* qsf_interleaved_types */
 } QsfSketch;
+
+/* Returns what has the rows of the head, and its unit there: of a borrowed head the lender's. */
+QsfWeights *qsf_sketch_weights(const QsfForward *f, uint32_t *unit);
 
 /* Drops / maps what the plan has (NULL: nothing). QSF_E_BUDGET, QSF_E_RUNTIME. */
 void qsf_sketch_close(QsfForward *f, const QsfPlan *p);

@@ -22,7 +22,8 @@
 
 typedef struct HeadJob {
     const QsfForward *f;
-    const QsfUnit *u;
+    QsfWeights *w;    /* with the head, */
+    const QsfUnit *u; /* which is this unit */
     const qk_weight_ops *ops;
     qk_mm sketch, head; /* head.w: the rows in RAM, beginning with row0, or the stage */
     const float *bias;
@@ -174,7 +175,7 @@ static int walk_groups(HeadJob *j, QsfForward *f, uint32_t n, QsfErr *err) {
     float *y = j->head.y;
     QsfWeightView v;
     for (uint32_t item = 0; item < j->u->items; item = v.item1) {
-        int rc = qsf_weights_acquire(f->weights, j->u->index, item, &v, err);
+        int rc = qsf_weights_acquire(j->w, j->u->index, item, &v, err);
         if (rc != QSF_OK) return rc;
         j->row0 = v.part[0].row0;
         j->row1 = v.part[0].row1;
@@ -182,7 +183,7 @@ static int walk_groups(HeadJob *j, QsfForward *f, uint32_t n, QsfErr *err) {
         j->head.w = v.rows[0];
         j->head.y = y + j->row0;
         qsf_pool_run(f->pool, run_resident, j, n, 1);
-        qsf_weights_release(f->weights, &v);
+        qsf_weights_release(j->w, &v);
     }
     j->head.y = y;
     return QSF_OK;
@@ -282,9 +283,12 @@ static float dot(const float *a, const float *b, uint32_t n) {
 }
 
 int qsf_sketch_head(QsfForward *f, const QsfStep *s, QsfErr *err) {
-    HeadJob j = { .f = f, .u = qsf_weights_unit(f->weights, s->u.linear.unit) };
+    uint32_t unit;
+    HeadJob j = { .f = f };
     int rc = qsf_sketch_fill(f, err);
     if (rc != QSF_OK) return rc;
+    j.w = qsf_sketch_weights(f, &unit);
+    j.u = qsf_weights_unit(j.w, unit);
     j.ops = &f->table->weight[j.u->type[0]];
     j.bias = qsf_param(f, s->u.linear.bias[0]);
     qsf_linear_note_types(f, j.u);

@@ -80,6 +80,14 @@ int qsf_forward_eval_given(QsfForward *f, const int32_t *ids, size_t n, const Qs
     return with_states(f, ids, n, g, false, all, arg, err);
 }
 
+int qsf_forward_decode_given(QsfForward *f, const int32_t *ids, size_t n, const QsfGiven *g, QsfErr *err) {
+    f->given = g;
+    f->given_pos = qsf_forward_n_past(f);
+    int rc = qsf_forward_decode(f, ids, n, NULL, NULL, err);
+    f->given = NULL;
+    return rc;
+}
+
 int qsf_forward_fill_given(QsfForward *f, const int32_t *ids, size_t n, const QsfGiven *g, QsfErr *err) {
     return with_states(f, ids, n, g, true, NULL, NULL, err);
 }

@@ -45,7 +45,8 @@ bool qsf_sketch_shape(const QsfModel *m, int threads, QsfSketchShape *s) {
     memset(s, 0, sizeof *s);
     if (qsf_unit_count(m) == 0) return false;
     qsf_unit_at(m, qsf_unit_count(m) - 1, &u);
-    if (!can_be_sketched(m, &u) || u.bytes < active_bytes(m) / PART_LEAST) return false;
+    const uint64_t head = (uint64_t)u.rows[0] * u.row_bytes[0]; /* also if it is borrowed */
+    if (!can_be_sketched(m, &u) || head < active_bytes(m) / PART_LEAST) return false;
     const uint64_t row = u.k / QK_Q1_BLOCK * sizeof(qk_q1_0);
     if (3 * row > u.row_bytes[0]) return false; /* it would gain little */
     s->unit = u.index;

@@ -29,6 +29,12 @@ static void close_source(void *state, QsfLedger *ledger) {
     free(state);
 }
 
+static void prepare(void *state, const QsfDraftView *v) {
+    const Source *s = state;
+    (void)v;
+    qsf_nextn_prepare(s->x);
+}
+
 static uint32_t propose(void *state, const QsfDraftView *v, uint32_t max, int32_t *out, unsigned *grade) {
     Source *s = state;
     float margin = 0;
@@ -43,5 +49,9 @@ static uint32_t propose(void *state, const QsfDraftView *v, uint32_t max, int32_
 _Static_assert(QSF_DRAFT_MOST <= QSF_NEXTN_DRAFTS, "a block can draft as much as a pass has room for");
 
 const QsfDraftSource qsf_draft_nextn = {
-    .drafting = QSF_DRAFTING_NEXTN, .open = open_source, .close = close_source, .propose = propose
+    .drafting = QSF_DRAFTING_NEXTN,
+    .open = open_source,
+    .close = close_source,
+    .prepare = prepare,
+    .propose = propose,
 };

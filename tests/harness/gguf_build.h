@@ -90,9 +90,10 @@ int qsf_test_write_tiny_experts_as(const char *path, uint64_t seed, QsfTinyLayou
 /* A tiny model of two blocks and next-token blocks, F32. */
 typedef struct QsfTinyNextn {
     uint32_t announced, extra; /* next-token blocks by the metadata, and with tensors */
-    bool copies;   /* no block changes the residual stream, and a next-token block takes the embedding: each
+    bool copies;    /* no block changes the residual stream, and a next-token block takes the embedding: each
                     says what the model says */
-    uint64_t seed; /* [7] */
+    uint64_t seed;  /* [7] */
+    uint32_t vocab; /* [300] with more, a position has 128 values instead of 64 */
 } QsfTinyNextn;
 int qsf_test_write_tiny_nextn(const char *path, const QsfTinyNextn *k);
 /* The vocabulary part alone (SentencePiece style, n >= 260 entries). */

@@ -6,9 +6,10 @@
 
 #include "tests/harness/gguf_build.h"
 
-enum { VOCAB = 300, HIDDEN = 64, HEADS = 4, FFN = 96, BLOCKS = 2 };
+enum { VOCAB = 300, MOST_HIDDEN = 128, HEADS = 4, FFN = 96, BLOCKS = 2 };
 
 static uint64_t seed;
+static uint32_t hidden, vocab; /* of the model that is being written */
 
 static float next(void) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -29,7 +30,7 @@ static void matrix(QsfGgufBuild *b, const char *name, uint32_t k, uint32_t n, Fi
 }
 
 static void vector(QsfGgufBuild *b, const char *name, uint32_t n, float spread) {
-    float x[HIDDEN];
+    float x[MOST_HIDDEN];
     for (uint32_t i = 0; i < n; i++) x[i] = 1.0f + spread * next();
     qsf_gb_tensor(b, name, 0, 1, (uint64_t[]){ n }, x, n * sizeof *x);
 }
@@ -42,40 +43,42 @@ static const char *named(uint32_t block, const char *name) {
 
 static void block(QsfGgufBuild *b, uint32_t i, const QsfTinyNextn *k) {
     const Fill out = k->copies ? ZEROS : RANDOM;
-    const uint32_t dim = HIDDEN / HEADS;
-    vector(b, named(i, "attn_norm"), HIDDEN, 0.1f);
-    matrix(b, named(i, "attn_q"), HIDDEN, HIDDEN, RANDOM);
-    matrix(b, named(i, "attn_k"), HIDDEN, HIDDEN / 2, RANDOM);
-    matrix(b, named(i, "attn_v"), HIDDEN, HIDDEN / 2, RANDOM);
+    const uint32_t dim = hidden / HEADS;
+    vector(b, named(i, "attn_norm"), hidden, 0.1f);
+    matrix(b, named(i, "attn_q"), hidden, hidden, RANDOM);
+    matrix(b, named(i, "attn_k"), hidden, hidden / 2, RANDOM);
+    matrix(b, named(i, "attn_v"), hidden, hidden / 2, RANDOM);
     vector(b, named(i, "attn_q_norm"), dim, 0.1f);
     vector(b, named(i, "attn_k_norm"), dim, 0.1f);
-    matrix(b, named(i, "attn_output"), HIDDEN, HIDDEN, out);
-    vector(b, named(i, "ffn_norm"), HIDDEN, 0.1f);
-    matrix(b, named(i, "ffn_gate"), HIDDEN, FFN, RANDOM);
-    matrix(b, named(i, "ffn_up"), HIDDEN, FFN, RANDOM);
-    matrix(b, named(i, "ffn_down"), FFN, HIDDEN, out);
+    matrix(b, named(i, "attn_output"), hidden, hidden, out);
+    vector(b, named(i, "ffn_norm"), hidden, 0.1f);
+    matrix(b, named(i, "ffn_gate"), hidden, FFN, RANDOM);
+    matrix(b, named(i, "ffn_up"), hidden, FFN, RANDOM);
+    matrix(b, named(i, "ffn_down"), FFN, hidden, out);
     if (i < BLOCKS) return;
-    matrix(b, named(i, "nextn.eh_proj"), 2 * HIDDEN, HIDDEN, k->copies ? FIRST_HALF : RANDOM);
-    vector(b, named(i, "nextn.enorm"), HIDDEN, k->copies ? 0 : 0.1f);
-    vector(b, named(i, "nextn.hnorm"), HIDDEN, 0.1f);
+    matrix(b, named(i, "nextn.eh_proj"), 2 * hidden, hidden, k->copies ? FIRST_HALF : RANDOM);
+    vector(b, named(i, "nextn.enorm"), hidden, k->copies ? 0 : 0.1f);
+    vector(b, named(i, "nextn.hnorm"), hidden, 0.1f);
 }
 
 int qsf_test_write_tiny_nextn(const char *path, const QsfTinyNextn *k) {
     QsfGgufBuild b = { .version = 3 };
     seed = k->seed > 0 ? k->seed : 7;
+    vocab = k->vocab > 0 ? k->vocab : VOCAB;
+    hidden = vocab > VOCAB ? MOST_HIDDEN : MOST_HIDDEN / 2;
     qsf_gb_str(&b, "general.architecture", "hy_v3");
     qsf_gb_u32(&b, "hy_v3.block_count", BLOCKS + k->announced);
     qsf_gb_u32(&b, "hy_v3.nextn_predict_layers", k->announced);
     qsf_gb_u32(&b, "hy_v3.context_length", 512);
-    qsf_gb_u32(&b, "hy_v3.embedding_length", HIDDEN);
+    qsf_gb_u32(&b, "hy_v3.embedding_length", hidden);
     qsf_gb_u32(&b, "hy_v3.feed_forward_length", FFN);
     qsf_gb_u32(&b, "hy_v3.attention.head_count", HEADS);
     qsf_gb_u32(&b, "hy_v3.attention.head_count_kv", HEADS / 2);
     qsf_gb_f32(&b, "hy_v3.attention.layer_norm_rms_epsilon", 1e-5f);
-    qsf_gb_tiny_vocab(&b, VOCAB);
-    matrix(&b, "token_embd.weight", HIDDEN, VOCAB, RANDOM);
-    matrix(&b, "output.weight", HIDDEN, VOCAB, RANDOM);
-    vector(&b, "output_norm.weight", HIDDEN, 0.1f);
+    qsf_gb_tiny_vocab(&b, vocab);
+    matrix(&b, "token_embd.weight", hidden, vocab, RANDOM);
+    matrix(&b, "output.weight", hidden, vocab, RANDOM);
+    vector(&b, "output_norm.weight", hidden, 0.1f);
     for (uint32_t i = 0; i < BLOCKS + k->extra; i++) block(&b, i, k);
     int rc = qsf_gb_write(&b, path);
     qsf_gb_free(&b);

@@ -18,8 +18,8 @@ ask() {
 compare() {
     ask --speculate off "$@"
     plain=$same
-    for source in lookup auto; do
-        ask --speculate $source "$@"
+    for source in lookup pinned draft auto; do
+        ask --speculate $source --draft-model "$guide" "$@"
         [ "$same" = "$plain" ] || fail "--speculate $source $*: another answer"
     done
 }

@@ -57,10 +57,12 @@ static int write_experts(const char *path, const char *layout, uint64_t seed, bo
     return -1;
 }
 
-static int write_nextn(const char *path, const char *value, uint64_t seed) {
+static int write_nextn(const char *path, const char *value, const QsfTinySpec *s) {
     const bool copies = strcmp(value, "copy") == 0;
     const uint32_t n = copies ? 1 : (uint32_t)strtoul(value, NULL, 10);
-    const QsfTinyNextn k = { .announced = n, .extra = n, .copies = copies, .seed = seed };
+    const QsfTinyNextn k = {
+        .announced = n, .extra = n, .copies = copies, .seed = s->seed, .vocab = s->vocab
+    };
     return qsf_test_write_tiny_nextn(path, &k);
 }
 
@@ -101,7 +103,7 @@ int main(int argc, char **argv) {
     int rc = argc < 2  ? -1
              : dtype   ? write_dir(argv[1], &spec, dtype)
              : experts ? write_experts(argv[1], experts, spec.seed, shared)
-             : nextn   ? write_nextn(argv[1], nextn, spec.seed)
+             : nextn   ? write_nextn(argv[1], nextn, &spec)
              : mamba   ? qsf_test_write_tiny_mamba(argv[1], strtoull(mamba, NULL, 10))
              : script  ? qsf_test_write_script_llama(argv[1], script, &spec)
                        : qsf_test_write_tiny_llama(argv[1], &spec);

@@ -27,7 +27,7 @@ typedef struct Pair {
     uint32_t n_vocab;
 } Pair;
 
-static bool open_pair(Pair *p, const char *path, uint32_t ctx) {
+static bool open_pair_as(Pair *p, const char *path, uint32_t ctx, unsigned way) {
     QsfErr err = { 0 };
     const QsfRigOptions o = {
         .path = path, .threads = 2, .ctx = ctx, .k_type = "f16", .v_type = "f16", .level = QK_LEVEL_UNKNOWN
@@ -40,13 +40,16 @@ static bool open_pair(Pair *p, const char *path, uint32_t ctx) {
         .table = &p->rig.table, .pool = p->rig.pool, .ledger = &p->rig.ledger, .cancel = &p->rig.cancel
     };
     qsf_test_expect_ok(qsf_draft_model_create(&p->x, path, &p->rig.ledger, &err), &err);
-    qsf_test_expect_ok(qsf_draft_model_plan(p->x, &po, p->rig.plan.ctx, p->rig.plan.kv, 1, rows, &err), &err);
+    qsf_test_expect_ok(qsf_draft_model_plan(p->x, &po, p->rig.plan.ctx, p->rig.plan.kv, way, rows, &err),
+                       &err);
     qsf_test_expect_ok(qsf_draft_model_load(p->x, &fo, &err), &err);
     for (unsigned i = 0; i < QSF_MEM_N; i++) planned += rows[i];
     assert_in_range(qsf_rig_leak(&p->rig) - before, 1, planned);
     p->n_vocab = p->rig.model.hp.n_vocab;
     return true;
 }
+
+static bool open_pair(Pair *p, const char *path, uint32_t ctx) { return open_pair_as(p, path, ctx, 1); }
 
 static void close_pair(Pair *p) {
     qsf_draft_model_destroy(p->x);
@@ -166,6 +169,29 @@ static void test_vocab(void **state) {
     close_pair(&p);
 }
 
+/* Its head is found with a sketch: the likeliest tokens are the same. */
+static void test_sketch(void **state) {
+    static char path[512];
+    const QsfTinySpec spec = { .hidden = 128, .vocab = 33000 };
+    int32_t ids[PROMPT], out[2][QSF_DRAFT_MODEL_TOKENS];
+    QsfForwardStats s;
+    float margin[2];
+    (void)state;
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("draft_model.gguf"));
+    assert_int_equal(qsf_test_write_tiny_llama(path, &spec), 0);
+    for (uint32_t i = 0; i < PROMPT; i++) ids[i] = id_at(i);
+    for (unsigned way = 0; way < 2; way++) {
+        Pair p;
+        assert_true(open_pair_as(&p, path, CTX, way));
+        for (uint32_t n = 3; n <= PROMPT; n += 3)
+            assert_int_equal(qsf_draft_model_draft(p.x, ids, n, MOST, NEVER, out[way], &margin[way]), MOST);
+        qsf_forward_stats(qsf_draft_model_forward(p.x), &s);
+        assert_int_equal(s.head_sketched > 0, way == 0);
+        close_pair(&p);
+    }
+    assert_memory_equal(out[0], out[1], MOST * sizeof *out[0]);
+}
+
 /* What is cancelled is evaluated by the next call. */
 static void test_cancel(void **state) {
     int32_t ids[PROMPT], out[QSF_DRAFT_MODEL_TOKENS];
@@ -184,8 +210,8 @@ static void test_cancel(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tiny), cmocka_unit_test(test_architectures),
-                                        cmocka_unit_test(test_long), cmocka_unit_test(test_vocab),
-                                        cmocka_unit_test(test_cancel) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tiny),   cmocka_unit_test(test_architectures),
+                                        cmocka_unit_test(test_long),   cmocka_unit_test(test_vocab),
+                                        cmocka_unit_test(test_sketch), cmocka_unit_test(test_cancel) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,8 @@ static void open_both(Both *b, const QsfTinyNextn *k, const QsfRigOptions *o, bo
     };
     const uint64_t before = qsf_rig_leak(&b->rig);
     qsf_test_expect_ok(qsf_nextn_create(&b->x, &b->rig.model, 0, k->extra, borrow, &err), &err);
-    qsf_test_expect_ok(qsf_nextn_plan(b->x, &po, b->rig.plan.ctx, b->rig.plan.kv, most, rows, &err), &err);
+    qsf_test_expect_ok(qsf_nextn_plan(b->x, &po, b->rig.plan.ctx, b->rig.plan.kv, true, most, rows, &err),
+                       &err);
     qsf_test_expect_ok(qsf_nextn_load(b->x, b->rig.fwd, &fo, &err), &err);
     uint64_t planned = 0;
     for (unsigned i = 0; i < QSF_MEM_N; i++) planned += rows[i];
@@ -62,39 +63,48 @@ static void eval(Both *b, uint32_t n, uint32_t piece) {
     }
 }
 
-static int32_t likeliest(const float *y) {
-    int32_t best = 0;
-    for (int32_t i = 1; i < VOCAB; i++)
-        if (y[i] > y[best]) best = i;
-    return best;
+static int32_t likeliest(const Both *b) {
+    float margin;
+    return qsf_forward_likeliest(qsf_forward_logits(b->rig.fwd), b->rig.model.hp.n_vocab, &margin);
 }
 
 /* ---- tests ---- */
 
+static void check_copies(const QsfTinyNextn *k, bool borrow, uint64_t most) {
+    Both b;
+    QsfErr err = { 0 };
+    int32_t draft[DRAFTS], id;
+    float margin;
+    open_both(&b, k, &(QsfRigOptions){ .batch = 7, .level = QK_LEVEL_UNKNOWN }, borrow, most);
+    assert_false(qsf_nextn_ready(b.x, NULL));
+    eval(&b, N, N);
+    qsf_nextn_prepare(b.x);
+    id = likeliest(&b);
+    for (unsigned round = 0; round < 3; round++) {
+        assert_true(qsf_nextn_ready(b.x, NULL));
+        assert_int_equal(qsf_nextn_draft(b.x, id, DRAFTS, 0, draft, &margin), DRAFTS);
+        for (unsigned i = 0; i < DRAFTS; i++) {
+            qsf_test_expect_ok(qsf_forward_eval(b.rig.fwd, &id, 1, NULL, NULL, &err), &err);
+            id = likeliest(&b);
+            assert_int_equal(draft[i], id);
+        }
+    }
+    close_both(&b);
+}
+
 /* Each block says what the model says. */
 static void test_copies(void **state) {
     (void)state;
-    for (uint32_t extra = 1; extra <= 3; extra += 2) {
-        Both b;
-        QsfErr err = { 0 };
-        int32_t draft[DRAFTS], id;
-        float margin;
-        open_both(&b, &(QsfTinyNextn){ .announced = extra, .extra = extra, .copies = true },
-                  &(QsfRigOptions){ .batch = 7 }, true, UINT64_MAX);
-        assert_false(qsf_nextn_ready(b.x, NULL));
-        eval(&b, N, N);
-        id = likeliest(qsf_forward_logits(b.rig.fwd));
-        for (unsigned round = 0; round < 3; round++) {
-            assert_true(qsf_nextn_ready(b.x, NULL));
-            assert_int_equal(qsf_nextn_draft(b.x, id, DRAFTS, 0, draft, &margin), DRAFTS);
-            for (unsigned i = 0; i < DRAFTS; i++) {
-                qsf_test_expect_ok(qsf_forward_eval(b.rig.fwd, &id, 1, NULL, NULL, &err), &err);
-                id = likeliest(qsf_forward_logits(b.rig.fwd));
-                assert_int_equal(draft[i], id);
-            }
-        }
-        close_both(&b);
-    }
+    for (uint32_t extra = 1; extra <= 3; extra += 2)
+        check_copies(&(QsfTinyNextn){ .announced = extra, .extra = extra, .copies = true }, true, UINT64_MAX);
+}
+
+/* Also with the sketch of a large head, the model's or one that is read twice. */
+static void test_sketch(void **state) {
+    (void)state;
+    const QsfTinyNextn k = { .announced = 1, .extra = 1, .copies = true, .vocab = 33000 };
+    check_copies(&k, true, UINT64_MAX);
+    check_copies(&k, false, UINT64_MAX);
 }
 
 typedef struct Result {
@@ -188,8 +198,9 @@ static void test_missing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_copies), cmocka_unit_test(test_same),
-                                        cmocka_unit_test(test_head), cmocka_unit_test(test_missing) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_copies), cmocka_unit_test(test_sketch),
+                                        cmocka_unit_test(test_same), cmocka_unit_test(test_head),
+                                        cmocka_unit_test(test_missing) };
     for (int i = 0; i < N; i++) ids[i] = (i * 7919 + 1) % VOCAB;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

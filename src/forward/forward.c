@@ -111,6 +111,7 @@ static int begin_pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, 
     int rc = qsf_weights_begin_pass(f->weights, head && qsf_sketch_walks_head(f), err);
     if (rc != QSF_OK) return rc;
     qsf_weights_positions(f->weights, n);
+    if (f->keeps) qsf_weights_learn_position(f->weights);
     f->past = f->kv.n_past;
     if (f->routes != NULL) qsf_routes_begin_pass(f->routes, f->past, n);
     f->pass_cols = n;

@@ -235,8 +235,8 @@ void qsf_forward_trace_experts(QsfForward *f, struct QsfRoutes *r);
  * QSF_E_RUNTIME. */
 int qsf_forward_fill_experts(QsfForward *f, uint64_t max_bytes, bool *more, QsfErr *err);
 /* Between passes, of the n experts of all blocks in the order of their units: copies how often each was
- * chosen by single tokens since the last call, and returns the number of these tokens; 0 if n is wrong. n 0:
- * only returns that. */
+ * chosen by single tokens, or the first token of a pass with drafts, since the last call, and returns the
+ * number of these tokens; 0 if n is wrong. n 0: only returns that. */
 uint32_t qsf_forward_take_uses(QsfForward *f, uint32_t *uses, uint32_t n);
 /* Before the first pass: how often each of them was chosen in `positions` tokens of earlier conversations,
  * and what expert_depth of QsfForwardStats was then. The most used ones are read first into free slots; no

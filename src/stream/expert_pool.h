@@ -81,6 +81,10 @@ void qsf_expert_pool_note(QsfExpertPool *p, uint32_t unit, bool alone, QsfStream
 void qsf_expert_pool_note_position(QsfExpertPool *p, QsfStreamCounters *n);
 /* Returns R: about one in R experts and its uses are counted in the depths of n. */
 uint32_t qsf_expert_pool_every(const QsfExpertPool *p);
+/* A pass with drafts begins, of which the first position is certain to stay; that position chose an expert.
+ * Counted by qsf_expert_pool_take_uses, not in the depths. */
+void qsf_expert_pool_learn_position(QsfExpertPool *p);
+void qsf_expert_pool_learn_use(QsfExpertPool *p, uint32_t unit);
 /* Copies how often each of n experts was chosen for one position alone since the last call, and returns the
  * number of these positions. n: as many as there are; 0: only returns that. */
 uint32_t qsf_expert_pool_take_uses(QsfExpertPool *p, uint32_t *uses, uint32_t n);

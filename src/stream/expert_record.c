@@ -124,6 +124,15 @@ void qsf_expert_pool_note_position(QsfExpertPool *p, QsfStreamCounters *n) {
     }
 }
 
+void qsf_expert_pool_learn_position(QsfExpertPool *p) {
+    if (p->n_alone < UINT32_MAX) p->n_alone++;
+}
+
+void qsf_expert_pool_learn_use(QsfExpertPool *p, uint32_t unit) {
+    const uint32_t e = qsf_expert_find(p, unit);
+    if (p->uses[e] < UINT32_MAX) p->uses[e]++;
+}
+
 uint32_t qsf_expert_pool_take_uses(QsfExpertPool *p, uint32_t *uses, uint32_t n) {
     const uint32_t positions = p->n_alone;
     if (n == 0) return positions;

@@ -21,6 +21,12 @@ void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later) {
     qsf_expert_pool_use(w->pool, unit, later);
 }
 
+void qsf_weights_learn_position(QsfWeights *w) {
+    if (w->pool != NULL) qsf_expert_pool_learn_position(w->pool);
+}
+
+void qsf_weights_learn_use(QsfWeights *w, uint32_t unit) { qsf_expert_pool_learn_use(w->pool, unit); }
+
 static void count_expert(const QsfWeights *w, uint32_t unit) {
     QsfStreamCounters *n = w->counters;
     const uint64_t missed = !is_pinned(w, unit) && !qsf_weights_has_expert(w, unit);

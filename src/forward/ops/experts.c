@@ -314,6 +314,7 @@ static void find_chosen(QsfForward *f, const QsfStep *s, Chosen *c) {
             c->is[i] = true;
             c->columns++;
             qsf_weights_use_expert(f->weights, e->unit + 2 * i, end - 1 - col);
+            if (f->keeps && col == 0) qsf_weights_learn_use(f->weights, e->unit + 2 * i);
         }
     }
     for (uint32_t i = 0; i < e->n_expert; i++)

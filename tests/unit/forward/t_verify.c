@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/forward/forward_impl.h"
+#include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"
 
@@ -133,7 +134,42 @@ static void test_plans(void **state) {
     }
 }
 
+static bool all_stay(void *arg, uint32_t pos, const float *logits) {
+    (void)arg, (void)pos, (void)logits;
+    return true;
+}
+
+/* What the first position of a pass with drafts chose is learned, as if it were alone. */
+static void test_uses(void **state) {
+    const char *path = qsf_test_tmp("verify_experts.gguf");
+    uint32_t *uses[2], n = 0, sum = 0;
+    (void)state;
+    assert_int_equal(qsf_test_write_tiny_experts(path, 5), 0);
+    for (unsigned way = 0; way < 2; way++) {
+        const QsfRigOptions o = { .path = path, .ctx = CTX, .pin_cap = 200000, .level = QK_LEVEL_UNKNOWN };
+        const int32_t ids[3] = { 11, 12, 13 };
+        QsfErr err = { 0 };
+        QsfRig r;
+        qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
+        n = r.plan.n_experts;
+        uses[way] = calloc(n, sizeof **uses);
+        assert_non_null(uses[way]);
+        if (way == 0)
+            qsf_test_expect_ok(qsf_forward_decode(r.fwd, ids, 1, NULL, NULL, &err), &err);
+        else
+            qsf_test_expect_ok(qsf_forward_verify(r.fwd, ids, 3, all_stay, NULL, &err), &err);
+        assert_int_equal(qsf_forward_take_uses(r.fwd, uses[way], n), 1);
+        qsf_rig_close(&r);
+    }
+    for (uint32_t i = 0; i < n; i++) sum += uses[0][i];
+    assert_int_equal(sum, 4); /* two of each of two blocks */
+    assert_memory_equal(uses[0], uses[1], n * sizeof **uses);
+    free(uses[0]);
+    free(uses[1]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_architectures), cmocka_unit_test(test_plans) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_architectures), cmocka_unit_test(test_plans),
+                                        cmocka_unit_test(test_uses) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,11 +31,11 @@ typedef struct Reply {
 
 /* ---- the request */
 
-static char *text_of(const QsfFrame *f) {
+static char *text_of(const QsfPipeFrame *f) {
     return memchr(f->body, '\0', f->len) ? NULL : strndup(f->body, f->len);
 }
 
-static bool take_frame(Request *r, const QsfFrame *f) {
+static bool take_frame(Request *r, const QsfPipeFrame *f) {
     switch (f->kind) {
     case QSF_REQUEST_URL: return !r->url && (r->url = text_of(f)) != NULL;
     case QSF_REQUEST_SOCKET: return !r->socket && (r->socket = text_of(f)) != NULL;
@@ -55,7 +55,7 @@ static bool take_frame(Request *r, const QsfFrame *f) {
 }
 
 /* Everything up to the end of the input. */
-static bool read_all(int in, QsfFrames *f) {
+static bool read_all(int in, QsfPipeFrames *f) {
     char piece[PIECE];
     for (;;) {
         const ssize_t n = read(in, piece, sizeof piece);
@@ -67,8 +67,8 @@ static bool read_all(int in, QsfFrames *f) {
     }
 }
 
-static bool read_request(int in, QsfFrames *frames, Request *r) {
-    QsfFrame f;
+static bool read_request(int in, QsfPipeFrames *frames, Request *r) {
+    QsfPipeFrame f;
     QsfFrameResult got = QSF_FRAME_NONE;
     r->http.stall_seconds = STALL_DEFAULT;
     if (!read_all(in, frames)) return false;
@@ -145,7 +145,7 @@ static int send_request(const Request *q, Reply *r) {
 }
 
 int get_request_run(int in, int out) {
-    QsfFrames frames = { .max = REQUEST_MAX };
+    QsfPipeFrames frames = { .max = REQUEST_MAX };
     Request q = { 0 };
     Reply r = { .out = out };
     static const char broken[] = "qsf-get: the request is damaged";

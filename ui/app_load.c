@@ -6,6 +6,7 @@
 #include "qsf_cli.h"
 #include "qsf_models.h"
 #include "qsf_remote.h"
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/guide.h"
 
@@ -17,6 +18,20 @@ static void take_path(UiApp *a) {
     if (!path) return;
     free(a->model_path);
     a->model_path = path;
+}
+
+/* What was set, but not by the configuration file, which is for all models. */
+static void say_without_effect(UiApp *a) {
+    UiBuf b = { 0 };
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        if (!qsf_setting_user_set(&a->settings, row) || ui_config_sets(a, row)) continue;
+        const UiEffect effect = a->engine.effect(a->engine.self, row);
+        if (effect == UI_EFFECT_NONE || effect == UI_EFFECT_REFUSED)
+            ui_buf_printf(&b, "%s%s", b.len > 0 ? ", " : "", row->name);
+    }
+    if (b.len > 0) ui_app_say(a, UI_NOTICE, "%s: %s", ui_buf_str(&b), ui_effect_text(UI_EFFECT_NONE));
+    ui_buf_free(&b);
 }
 
 void ui_app_model_loaded(UiApp *a, const QSFEvent *e) {
@@ -42,6 +57,7 @@ void ui_app_model_loaded(UiApp *a, const QSFEvent *e) {
         ui_app_say(a, UI_NOTICE, "%s is ready: %s%s", e->text ? e->text : "the model", a->stats.model_desc,
                    ui_buf_str(&advice));
     ui_buf_free(&advice);
+    say_without_effect(a);
     ui_app_say_long(a);
     ui_attach_announce(a);
     for (int i = 0; i < 2 && a->verbose; i++) {

@@ -142,7 +142,7 @@ static const UiCommand table[] = {
     { "game", "", "[NAME|off]", "list the games, play one, or end it: personas that set sampling and what answers may consist of", { UI_ARG_GAME, game_words, NULL }, ui_cmd_game },
     { "template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",
       ARG(TEMPLATE), ui_cmd_template },
-    { "model", "", "[FILE|NAME|hf:OWNER/NAME]", "show or load a model, downloading it first; guide is the built-in one", ARG(MODEL), ui_cmd_model },
+    { "model", "", "[FILE|NAME|hf:OWNER/NAME|connect:URL]", "show or load a model, downloading it first, or one of a server; guide is the built-in one", ARG(MODEL), ui_cmd_model },
     { "models", "", "[WORDS]", "list the models on this machine, also those of Ollama, LM Studio, llama.cpp and Hugging Face; on the screen to choose from", WORDS(models_words), ui_cmd_models },
     { "retry", "regen,regenerate", "", "answer the last message again", ARG(NONE), ui_cmd_retry },
     { "edit", "", "[N [TEXT]]", "take message N (default your last) back into the input, without what follows it; or replace it by TEXT", ARG(NONE), ui_cmd_edit },

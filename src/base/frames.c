@@ -11,7 +11,7 @@ void qsf_frame_put(QsfStrbuf *b, char kind, const void *body, size_t len) {
 }
 
 /* What was taken makes room first. */
-void qsf_frames_add(QsfFrames *f, const void *bytes, size_t len) {
+void qsf_frames_add(QsfPipeFrames *f, const void *bytes, size_t len) {
     if (f->at > 0) {
         memmove(f->bytes.data, f->bytes.data + f->at, f->bytes.len - f->at);
         f->bytes.len -= f->at;
@@ -27,7 +27,7 @@ static size_t body_length(const char *head) {
     return len;
 }
 
-QsfFrameResult qsf_frames_next(QsfFrames *f, QsfFrame *out) {
+QsfFrameResult qsf_frames_next(QsfPipeFrames *f, QsfPipeFrame *out) {
     const size_t have = f->bytes.len - f->at;
     if (!qsf_strbuf_ok(&f->bytes)) return QSF_FRAME_BAD;
     if (have < QSF_FRAME_HEAD) return QSF_FRAME_NONE;
@@ -35,12 +35,12 @@ QsfFrameResult qsf_frames_next(QsfFrames *f, QsfFrame *out) {
     const size_t len = body_length(head);
     if (len > f->max) return QSF_FRAME_BAD;
     if (have - QSF_FRAME_HEAD < len) return QSF_FRAME_NONE;
-    *out = (QsfFrame){ head[0], head + QSF_FRAME_HEAD, len };
+    *out = (QsfPipeFrame){ head[0], head + QSF_FRAME_HEAD, len };
     f->at += QSF_FRAME_HEAD + len;
     return QSF_FRAME_ONE;
 }
 
-void qsf_frames_free(QsfFrames *f) {
+void qsf_frames_free(QsfPipeFrames *f) {
     qsf_strbuf_free(&f->bytes);
     f->at = 0;
 }

@@ -11,18 +11,18 @@
 
 #define QSF_FRAME_HEAD 5u /* bytes before the body */
 
-typedef struct QsfFrame {
+typedef struct QsfPipeFrame {
     char kind;
     const char *body; /* (len) bytes; followed by no NUL */
     size_t len;
-} QsfFrame;
+} QsfPipeFrame;
 
 /* What was read and is not a whole frame yet. Zeroed but for max it is empty. One thread. */
-typedef struct QsfFrames {
+typedef struct QsfPipeFrames {
     size_t max; /* bytes that a body may have */
     QsfStrbuf bytes;
     size_t at; /* where the next frame begins in them */
-} QsfFrames;
+} QsfPipeFrames;
 
 typedef enum QsfFrameResult {
     QSF_FRAME_NONE, /* not all of it was read yet */
@@ -33,9 +33,9 @@ typedef enum QsfFrameResult {
 /* Appends a frame to b; len below 4 GiB. */
 void qsf_frame_put(QsfStrbuf *b, char kind, const void *body, size_t len);
 /* Adds bytes that were read, in any pieces. */
-void qsf_frames_add(QsfFrames *f, const void *bytes, size_t len);
+void qsf_frames_add(QsfPipeFrames *f, const void *bytes, size_t len);
 /* Takes the next frame; its body is valid until bytes are added. */
-QsfFrameResult qsf_frames_next(QsfFrames *f, QsfFrame *out);
-void qsf_frames_free(QsfFrames *f);
+QsfFrameResult qsf_frames_next(QsfPipeFrames *f, QsfPipeFrame *out);
+void qsf_frames_free(QsfPipeFrames *f);
 
 #endif

@@ -119,7 +119,7 @@ static bool read_piece(QsfChild *c, bool *nothing) {
     return true;
 }
 
-QsfChildGot qsf_child_next(QsfChild *c, QsfFrame *f) {
+QsfChildGot qsf_child_next(QsfChild *c, QsfPipeFrame *f) {
     bool nothing = false;
     for (int tries = 0; c->pid != 0 && tries < 2; tries++) {
         const QsfFrameResult got = qsf_frames_next(&c->frames, f);

@@ -13,7 +13,7 @@
 typedef struct QsfChild {
     pid_t pid; /* 0 = none */
     int fd;    /* readable when there is more; does not block */
-    QsfFrames frames;
+    QsfPipeFrames frames;
     size_t received; /* bytes of its reply so far */
 } QsfChild;
 
@@ -33,7 +33,7 @@ typedef enum QsfChildGot {
     QSF_CHILD_GONE /* it has ended without its last frame */
 } QsfChildGot;
 /* Takes the next frame of the reply, reading at most a piece of it. */
-QsfChildGot qsf_child_next(QsfChild *c, QsfFrame *f);
+QsfChildGot qsf_child_next(QsfChild *c, QsfPipeFrame *f);
 /* Ends the process, in a few milliseconds. Does nothing if none is running. */
 void qsf_child_stop(QsfChild *c);
 

@@ -119,7 +119,7 @@ static void take_data(QSFRemote *r, const char *bytes, size_t len) {
     }
 }
 
-static void take_frame(QSFRemote *r, const QsfFrame *f) {
+static void take_frame(QSFRemote *r, const QsfPipeFrame *f) {
     switch (f->kind) {
     case QSF_REPLY_HEAD:
         qsf_reply_head(&r->head, f->body, f->len);
@@ -150,7 +150,7 @@ static void out_of_memory(QSFRemote *r) {
 }
 
 bool qsf_remote_next(QSFRemote *r, QSFEvent *e) {
-    QsfFrame f;
+    QsfPipeFrame f;
     while (!qsf_remote_take(r, e)) {
         if (r->events.lost) out_of_memory(r);
         if (r->job == QSF_JOB_NONE || r->burst >= BURST) {

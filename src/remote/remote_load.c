@@ -59,6 +59,14 @@ static void loaded(QSFRemote *r) {
     qsf_remote_push(r, QSF_EVENT_LOADED, r->now.model, strlen(r->now.model));
 }
 
+/* Ollama names the owner of each model: any of its own tells what the server is. */
+static QsfRemoteServer server_of(const QsfRemoteModels *all, const QsfRemoteModel *m, const char *header) {
+    QsfRemoteServer found = qsf_kind_find(m->owned_by, header);
+    for (size_t i = 0; i < all->n && found == QSF_SERVER_OTHER; i++)
+        found = qsf_kind_find(all->items[i].owned_by, "");
+    return found;
+}
+
 static bool take_model(QSFRemote *r, QsfErr *err) {
     QsfRemoteServerState *s = &r->next;
     const QsfRemoteModel *m = qsf_remote_models_find(&s->models, s->model, err);
@@ -70,7 +78,7 @@ static bool take_model(QSFRemote *r, QsfErr *err) {
     if (!id) return qsf_err_memory(err, "the name of a model"), false;
     free(s->model);
     s->model = id;
-    s->server = qsf_kind_find(m->owned_by, r->head.server);
+    s->server = server_of(&s->models, m, r->head.server);
     s->ctx = m->ctx;
     s->ctx_train = m->ctx_train;
     return true;

@@ -11,13 +11,13 @@ static void put_three(QsfStrbuf *b) {
     qsf_frame_put(b, 'D', zeros, 3);
 }
 
-static void read_three(QsfFrames *f, const char *bytes, size_t len, size_t piece) {
-    QsfFrame got[3];
+static void read_three(QsfPipeFrames *f, const char *bytes, size_t len, size_t piece) {
+    QsfPipeFrame got[3];
     char copy[3][8];
     size_t n = 0;
     for (size_t at = 0; at < len; at += piece) {
         qsf_frames_add(f, bytes + at, at + piece < len ? piece : len - at);
-        QsfFrame one;
+        QsfPipeFrame one;
         while (qsf_frames_next(f, &one) == QSF_FRAME_ONE) {
             assert_in_range(n, 0, 2);
             assert_in_range(one.len, 0, 7);
@@ -40,7 +40,7 @@ static void test_any_split(void **state) {
     (void)state;
     put_three(&b);
     for (size_t piece = 1; piece <= b.len; piece++) {
-        QsfFrames f = { .max = 16 };
+        QsfPipeFrames f = { .max = 16 };
         read_three(&f, b.data, b.len, piece);
         qsf_frames_free(&f);
     }
@@ -48,17 +48,17 @@ static void test_any_split(void **state) {
 }
 
 static void test_too_long_is_bad_at_once(void **state) {
-    QsfFrames f = { .max = 16 };
-    QsfFrame one;
+    QsfPipeFrames f = { .max = 16 };
+    QsfPipeFrame one;
     (void)state;
     qsf_frames_add(&f, "D\x11\0\0\0", 5);
     assert_int_equal(qsf_frames_next(&f, &one), QSF_FRAME_BAD);
     qsf_frames_free(&f);
-    f = (QsfFrames){ .max = 16 };
+    f = (QsfPipeFrames){ .max = 16 };
     qsf_frames_add(&f, "D\xff\xff\xff\xff", 5);
     assert_int_equal(qsf_frames_next(&f, &one), QSF_FRAME_BAD);
     qsf_frames_free(&f);
-    f = (QsfFrames){ .max = 16 };
+    f = (QsfPipeFrames){ .max = 16 };
     qsf_frames_add(&f, "D\x10\0\0", 4);
     assert_int_equal(qsf_frames_next(&f, &one), QSF_FRAME_NONE);
     qsf_frames_free(&f);

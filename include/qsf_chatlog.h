@@ -40,6 +40,7 @@ typedef struct QSFLogRecord {
     const char *stop; /* "eos", ... or NULL */
     uint64_t seed;
     uint32_t tokens;
+    bool about; /* tokens are not exact: a server did not count them */
     uint32_t n;
     uint32_t id; /* MESSAGE: its number in the session, 1...; 0 = none (written by an earlier version, or more
                     of an answer). A number that was there before: the same message again, so that the

@@ -34,6 +34,7 @@ static void save_text(UiApp *a, UiItem *it, UiPlace from, uint32_t id) {
     facts.time = id > 0 ? it->time : 0;
     facts.seed = it->seed;
     facts.tokens = it->tokens;
+    facts.about = it->about;
     facts.stop = it->stop[0] ? it->stop : NULL;
     facts.name = answer && it->label[0] ? it->label : NULL;
     if (!answer) facts.tokens = 0;

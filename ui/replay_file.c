@@ -52,6 +52,7 @@ static void replay_message(UiReplay *rp, const QSFLogRecord *r) {
     last->time = r->time > 0 && r->time < 1e11 ? r->time : 0; /* a damaged one does not fit any time type */
     last->seed = r->seed;
     last->tokens += r->tokens;
+    last->about = last->about || r->about;
     (void)snprintf(last->stop, sizeof last->stop, "%s", r->stop ? r->stop : "");
 }
 

@@ -265,6 +265,7 @@ static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
         put_field(b, "stop", r->stop, strlen(r->stop));
         /* The seed is a string: readers that store numbers as doubles would round it. */
         qsf_strbuf_addf(b, ",\"seed\":\"%llu\",\"tokens\":%u", (unsigned long long)r->seed, r->tokens);
+        if (r->about) qsf_strbuf_adds(b, ",\"about\":1");
     }
     if (r->reasoning_len) put_field(b, "reasoning", r->reasoning, r->reasoning_len);
     if (r->exact_len) put_field(b, "exact", r->exact, r->exact_len);

@@ -258,7 +258,7 @@ static const struct {
     { "exact", QSF_LOG_EXACT }, { "seed", QSF_LOG_SEED }, { "time", QSF_LOG_KEY },
     { "tokens", QSF_LOG_KEY },  { "n", QSF_LOG_KEY },     { "id", QSF_LOG_KEY },
     { "more", QSF_LOG_KEY },    { "by", QSF_LOG_BY },     { "was", QSF_LOG_WAS },
-    { "ids", QSF_LOG_IDS },
+    { "ids", QSF_LOG_IDS },     { "about", QSF_LOG_KEY },
 };
 
 static void clear_string(QsfLogString *d) {
@@ -284,7 +284,7 @@ static void clear_record(QsfLogScan *s) {
     s->string[QSF_LOG_IDS] = (QsfLogString){ .dst = s->ids, .cap = sizeof s->ids - 1 };
     for (int i = 0; i < QSF_LOG_STRINGS; i++) clear_string(&s->string[i]);
     s->time = 0;
-    s->tokens = s->count = s->id = s->more = 0;
+    s->tokens = s->count = s->id = s->more = s->about = 0;
 }
 
 static bool read_text(QsfLogScan *s, int which) {
@@ -313,6 +313,7 @@ static bool read_count(QsfLogScan *s, const char *key) {
     case 'n': s->count = integer(v); break;
     case 'i': s->id = integer(v); break;
     case 'm': s->more = integer(v); break;
+    case 'a': s->about = integer(v); break;
     default:
         if (key[1] == 'o')
             s->tokens = integer(v);
@@ -388,6 +389,7 @@ static bool record_of(const QsfLogScan *s, QSFLogRecord *r) {
     r->n = count_of(s->count);
     r->id = k == QSF_LOG_MESSAGE ? count_of(s->id) : 0;
     r->more = s->more == 1;
+    r->about = s->about == 1;
     r->by = string_of(s, QSF_LOG_BY, NULL);
     r->was = s->string[QSF_LOG_WAS].bytes < sizeof s->was ? string_of(s, QSF_LOG_WAS, NULL) : NULL;
     r->time = s->time;

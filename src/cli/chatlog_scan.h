@@ -52,7 +52,7 @@ typedef struct QsfLogScan {
     bool to_sink;           /* it goes to the sink */
     QsfLogString string[QSF_LOG_STRINGS];
     double time;
-    int64_t tokens, count, id, more;
+    int64_t tokens, count, id, more, about;
     char small[160];
     char was[QSF_LOG_HEAD + 1];
     char named[QSF_LOG_HEAD + 1], text[QSF_LOG_HEAD + 1], reasoning[QSF_LOG_HEAD + 1],

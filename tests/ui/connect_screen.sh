@@ -105,11 +105,16 @@ keys x Enter
 see 'red \^\[\[31m'
 keys /quit Enter
 see 'rc=0'
-start 100 30 "$chat --connect $url/uncounted --no-save"
+start 100 30 "$chat --connect $url/uncounted --session guessed"
 see '^>'
 keys x Enter
 see '~4 tok'
 see 'CTX not known yet'
+keys /quit Enter
+see 'rc=0'
+start 100 30 "$chat --session guessed"
+see '~4 tok'
+see 'small is ready'
 keys /quit Enter
 see 'rc=0'
 

@@ -69,6 +69,8 @@ ui_src := $(call find,ui/*.c ui/*/*.c)
 get_src := $(if $(filter 1,$(HAVE_GET)),$(call find,get/*.c))
 # Only where libmicrohttpd is.
 serve_src := $(if $(filter 1,$(HAVE_SERVE)),$(call find,serve/*.c))
+# Of these, what knows neither that library nor a running engine.
+serve_parts := $(patsubst %,serve/%.c,calls fields guard job messages reader reply request room route slots)
 harness_src := $(call find,tests/harness/*.c)
 unit_main := tests/unit/units.c
 unit_src := $(call find,tests/unit/*/t_*.c tests/unit/ui/ui_*.c)
@@ -213,7 +215,7 @@ $(tool_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
 
 # Parts of the chat that need nothing else of it.
 fuzz_ui := $(call obj,$(call find,ui/code/*.c ui/md/*.c) ui/buf.c ui/canvas.c ui/theme.c ui/wrap.c)
-$(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(fuzz_ui) $(engine)
+$(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(fuzz_ui) $(call obj,$(serve_parts)) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(CMOCKA_LIBS) $(UI_LIBS) $(LIB_LIBS)
 

@@ -23,6 +23,7 @@ $Q$(link_dynamic) -o $@ $(filter %.o,$^) $(engine) $(CMOCKA_LIBS) $(call ui_only
 endef
 
 $(filter $O/tests/unit/ui/%,$(unit_single) $(unit_folders:%=%units)): $(ui_inputs)
+$(filter $O/tests/unit/serve/%,$(unit_single) $(unit_folders:%=%units)): $(call obj,$(serve_parts))
 $(unit_single): $O/%: $O/%.o $(unit_inputs)
 	$(link_units)
 $(unit_folders:%=%units): $(unit_inputs)

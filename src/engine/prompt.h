@@ -67,7 +67,8 @@ int qsf_prompt_advise(const QsfRuntime *r, uint64_t need, QsfErr *err);
 
 /* As qsf_think_encode with the template, unless flags have QSF_CHAT_RAW, and the vocabulary of r. ids, which
  * must be empty, and all memory for making them are charged to the ledger. Also QSF_E_BUDGET, whose message
- * ends with the smallest budget that works, and QSF_E_CONTEXT for a newest message that does not fit in the context. */
+ * ends with the smallest budget that works, and QSF_E_CONTEXT for a newest message that does not fit in the
+ * context. */
 int qsf_prompt_encode(QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err);
 

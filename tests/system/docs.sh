@@ -52,12 +52,12 @@ done
 # docs/TESTING.md says which test covers which folder: each folder of sources is in its table, each folder of
 # unit tests has one of sources, and the tests it mentions exist.
 sed -n '/^## Which test covers which file/,/^## Skipping/p' docs/TESTING.md >"$work/covers"
-for dir in include kernels ui src/*/; do
+for dir in include kernels ui serve src/*/; do
     grep -qF "\`${dir%/}/\`" "$work/covers" || fail "docs/TESTING.md does not say which test covers $dir"
 done
 for dir in tests/unit/*/; do
     name=$(basename "$dir")
-    [ -d "src/$name" ] || [ "$name" = ui ] || fail "$dir has the name of no folder of src/"
+    [ -d "src/$name" ] || [ "$name" = ui ] || [ "$name" = serve ] || fail "$dir has the name of no folder of src/"
 done
 # shellcheck disable=SC2016 # names are in backquotes
 grep '^| ' "$work/covers" | cut -d '|' -f 3- |

@@ -12,7 +12,8 @@ QUESTION = "How do I set the temperature?"
 
 def run(*args):
     command = [BUILD + "/qsf-run", "--no-config", "--json", *args, "guide"]
-    return json.loads(subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    return json.loads(done.stdout)
 
 
 def content(answer):
@@ -109,8 +110,9 @@ def test_fields(s):
     parts = got["choices"][0]["logprobs"]
     check("".join(parts["tokens"]) == got["choices"][0]["text"], "logprobs of a completion", got)
     check(len({len(parts[k]) for k in parts}) == 1 and parts["text_offset"][0] == 0, "their arrays", parts)
-    first = subprocess.run([BUILD + "/qsf-run", "--no-config", "--tokenize", "--no-bos", "guide"],
-                           input=text.split()[0], capture_output=True, text=True, check=True).stdout.split()[0]
+    ids = subprocess.run([BUILD + "/qsf-run", "--no-config", "--tokenize", "--no-bos", "guide"],
+                         input=text.split()[0], capture_output=True, text=True, check=True)
+    first = ids.stdout.split()[0]
     _, got, _ = s.chat(QUESTION, temperature=0, logit_bias={first: -100})
     check(not content(got).startswith(text.split()[0]), "logit_bias", first, got)
     schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"enum": ["x", "y"]}},

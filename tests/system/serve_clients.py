@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How qsf-serve treats its clients: hosts, origins, keys, sockets, the queue, clients that go away or are slow,
-conversations, and the end. Run by serve.sh: BIG is a model that takes its time."""
+"""How qsf-serve treats its clients: hosts, origins, keys, sockets, the queue, clients that go away or are
+slow, conversations, and the end. Run by serve.sh: BIG is a model that takes its time."""
 import json
 import os
 import signal
@@ -265,8 +265,8 @@ def test_budget():
     check(s.stop() == 143, "status")
 
 
-for test in (test_hosts, test_keys, test_sockets, test_queue, test_slow, test_malformed, test_conversations, test_stop,
-             test_budget):
+for test in (test_hosts, test_keys, test_sockets, test_queue, test_slow, test_malformed,
+             test_conversations, test_stop, test_budget):
     begin = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - begin:.1f} s")

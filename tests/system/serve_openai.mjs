@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// OpenAI's own client for JavaScript against qsf-serve: node serve_openai.mjs URL. Run by serve_openai.sh, in a
+// folder where the package is installed.
+import assert from "node:assert";
+import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: process.argv[2] + "/v1", apiKey: "none", maxRetries: 0 });
+const messages = [{ role: "user", content: "How do I set the temperature?" }];
+
+const models = [];
+for await (const m of client.models.list()) models.push(m.id);
+assert.deepEqual(models, ["guide"]);
+
+const whole = await client.chat.completions.create({ model: "guide", messages, temperature: 0, logprobs: true });
+const text = whole.choices[0].message.content;
+assert.ok(text.length > 20);
+assert.equal(whole.choices[0].finish_reason, "stop");
+assert.ok(whole.choices[0].logprobs.content.length > 5);
+
+let streamed = "";
+let usage;
+const stream = await client.chat.completions.create({
+    model: "guide", messages, temperature: 0, stream: true, stream_options: { include_usage: true } });
+for await (const chunk of stream) {
+    streamed += chunk.choices[0]?.delta?.content ?? "";
+    usage = chunk.usage ?? usage;
+}
+assert.equal(streamed, text);
+assert.equal(usage.completion_tokens, whole.usage.completion_tokens);
+assert.ok(usage.prompt_tokens_details.cached_tokens > 0);
+
+const runner = client.chat.completions.stream({ model: "guide", messages, temperature: 0 });
+assert.equal(await runner.finalContent(), text);
+
+const schema = { type: "object", properties: { yes: { type: "boolean" } }, required: ["yes"], additionalProperties: false };
+const json = await client.chat.completions.create({
+    model: "guide", messages, response_format: { type: "json_schema", json_schema: { name: "n", schema, strict: true } } });
+assert.equal(typeof JSON.parse(json.choices[0].message.content).yes, "boolean");
+
+const raw = await client.completions.create({ model: "guide", prompt: "The temperature", max_tokens: 5, temperature: 0 });
+assert.ok(raw.choices[0].text.length > 0);
+
+await assert.rejects(client.chat.completions.create({ model: "other", messages }), OpenAI.NotFoundError);
+await assert.rejects(client.chat.completions.create({ model: "guide", messages, n: 2 }),
+    (e) => e instanceof OpenAI.BadRequestError && e.param === "n");
+
+const controller = new AbortController();
+const aborted = await client.chat.completions.create(
+    { model: "guide", messages, stream: true, ignore_eos: true, max_tokens: 900 }, { signal: controller.signal });
+for await (const chunk of aborted) {
+    if (chunk.choices[0].delta.content) controller.abort();
+}
+assert.ok((await client.chat.completions.create({ model: "guide", messages, temperature: 0 })).choices[0].message.content
+    === text);
+console.log("ok");

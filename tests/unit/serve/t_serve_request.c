@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bodies of requests: texts are decoded in place, every field is honored or refused by its name, and a part
+ * of a body is never more than an error. */
+#include "serve/request.h"
+
+#include "tests/harness/qsf_test.h"
+
+typedef struct Body {
+    ServeRequest r;
+    ServeError e;
+    char *text;
+    bool ok;
+} Body;
+
+/* The text is copied without the NUL, so that a sanitizer sees reads behind it. */
+static Body parse_bytes(bool chat, const char *text, size_t len) {
+    Body b = { .text = malloc(len > 0 ? len : 1) };
+    QSFSettings base;
+    qsf_settings_default(&base);
+    if (len > 0) memcpy(b.text, text, len);
+    b.ok = serve_request_parse(&b.r, chat, b.text, len, &base, &b.e);
+    assert_true(b.ok == (b.e.status == 0));
+    assert_true(b.ok || b.e.message[0] != '\0');
+    return b;
+}
+
+static Body parse(bool chat, const char *text) { return parse_bytes(chat, text, strlen(text)); }
+
+static void done(Body *b) {
+    serve_request_free(&b->r);
+    free(b->text);
+}
+
+static void is_message(const QSFMessage *m, const char *role, const char *content) {
+    assert_string_equal(m->role, role);
+    assert_int_equal(m->len, strlen(content));
+    assert_memory_equal(m->content, content, m->len);
+}
+
+static void test_messages(void **state) {
+    (void)state;
+    Body b = parse(true,
+                   "{\"messages\": [{\"role\": \"developer\", \"content\": \"a\\n\\u00e9\\ud83d\\ude00\"},"
+                   " {\"content\": [{\"type\": \"text\", \"text\": \"one \\\"\"}, {\"text\": \"two\", "
+                   "\"type\": \"text\"}, {\"type\": \"text\", \"text\": \"\"}], \"role\": \"user\"},"
+                   " {\"role\": \"assistant\", \"content\": null, \"reasoning_content\": \"why\", "
+                   "\"tool_calls\": [ {\"id\": \"c\"} ]},"
+                   " {\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"\", \"name\": null}]}");
+    assert_true(b.ok);
+    assert_int_equal(b.r.n_messages, 4);
+    is_message(&b.r.messages[0], "system", "a\n\xC3\xA9\xF0\x9F\x98\x80");
+    is_message(&b.r.messages[1], "user", "one \"two");
+    is_message(&b.r.messages[2], "assistant", "");
+    assert_int_equal(b.r.messages[2].calls_len, strlen("[ {\"id\": \"c\"} ]"));
+    assert_memory_equal(b.r.messages[2].reasoning, "why", 3);
+    is_message(&b.r.messages[3], "tool", "");
+    assert_string_equal(b.r.messages[3].call_id, "c");
+    assert_null(b.r.messages[3].name);
+    done(&b);
+}
+
+#define CHAT(more) "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}]" more "}"
+
+static void test_fields(void **state) {
+    (void)state;
+    Body b = parse(
+        true, CHAT(", \"temperature\": 0.5, \"top_k\": 7, \"seed\": 18446744073709551615, \"stop\": "
+                   "[\"a\\tb\", \"c\"], \"max_tokens\": null, \"max_completion_tokens\": 9, \"stream\": "
+                   "true, \"stream_options\": {\"include_usage\": true}, \"logprobs\": true, "
+                   "\"top_logprobs\": 2, \"logit_bias\": {\"12\": -100, \"3\": 1.5}, \"user\": [1, {}]"));
+    assert_true(b.ok);
+    const QSFParams *p = &b.r.settings.params;
+    assert_true(p->temperature > 0.49F && p->temperature < 0.51F && p->top_k == 7);
+    assert_true(p->seed_set && p->seed == UINT64_MAX && p->max_tokens == 9);
+    assert_int_equal(b.r.n_stop, 2);
+    assert_string_equal(b.r.stop[0], "a\tb");
+    assert_true(b.r.stream && b.r.usage && b.r.logprobs && b.r.top_logprobs == 2);
+    assert_string_equal(p->logit_bias, "#12=-100,#3=1.5");
+    done(&b);
+    b = parse(true,
+              CHAT(", \"seed\": -1, \"response_format\": {\"json_schema\": {\"schema\": {\"a\": \"\\n\"}, "
+                   "\"name\": \"n\"}, \"type\": \"json_schema\"}"));
+    assert_true(b.ok && !b.r.settings.params.seed_set);
+    assert_int_equal(b.r.grammar_kind, QSF_GRAMMAR_SCHEMA);
+    assert_int_equal(b.r.grammar_len, strlen("{\"a\": \"\\n\"}"));
+    assert_memory_equal(b.r.grammar, "{\"a\": \"\\n\"}", b.r.grammar_len);
+    done(&b);
+    b = parse(true, CHAT(", \"tools\": [{}], \"tool_choice\": \"none\", \"reasoning_effort\": \"none\""));
+    assert_true(b.ok && b.r.tools == NULL && b.r.settings.params.reasoning == 2);
+    done(&b);
+    b = parse(false, "{\"prompt\": [\"p\\u0000q\"], \"echo\": true}");
+    assert_true(b.ok && b.r.messages[0].len == 3 && b.r.echo && b.r.settings.params.max_tokens == 16);
+    done(&b);
+}
+
+static void test_refused(void **state) {
+    static const struct {
+        const char *text, *param, *part;
+    } bad[] = {
+        { CHAT(", \"nothing\": null"), "nothing", "nothing" },
+        { CHAT(", \"prompt\": \"p\""), "prompt", "not supported" },
+        { CHAT(", \"n\": 2"), "n", "only 1" },
+        { CHAT(", \"temperature\": 1e9"), "temperature", "temperature" },
+        { CHAT(", \"stream\": \"yes\""), "stream", "true or false" },
+        { CHAT(", \"stop\": \"a\\u0000\""), "stop", "NUL" },
+        { CHAT(", \"tools\": {}"), "tools", "array" },
+        { CHAT(", \"tool_choice\": {\"type\": \"function\"}"), "tool_choice", "auto and none" },
+        { "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}]}",
+          "messages[0].content", "text" },
+        { "{\"messages\": [{\"role\": \"user\", \"content\": \"a\", \"tool_calls\": [1]}]}", "messages[0]",
+          "assistant" },
+        { "{}", "messages", "missing" },
+        { "{\"messages\": nul}", "", "not JSON" },
+        { "{\"messages\": []} {", "", "not JSON" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        Body b = parse(true, bad[i].text);
+        if (b.ok || strstr(b.e.message, bad[i].part) == NULL) fail_msg("%s: %s", bad[i].text, b.e.message);
+        assert_int_equal(b.e.status, 400);
+        assert_string_equal(b.e.param, bad[i].param);
+        done(&b);
+    }
+}
+
+/* Every beginning of a body is an error; a body with another byte at some place is read or an error. */
+static void test_cut(void **state) {
+    static const char text[] = CHAT(
+        ", \"stop\": [\"a\\u00e9\"], \"logit_bias\": {\"1\": 2}, \"response_format\": "
+        "{\"type\": \"json_object\"}, \"tools\": null, \"top_p\": 0.25");
+    char copy[sizeof text];
+    (void)state;
+    for (size_t n = 0; n < sizeof text - 1; n++) {
+        Body b = parse_bytes(true, text, n);
+        assert_false(b.ok);
+        done(&b);
+        for (const char *c = "\"{}[],:\\0x\xFF"; *c != '\0'; c++) {
+            memcpy(copy, text, sizeof text);
+            copy[n] = *c;
+            b = parse_bytes(true, copy, sizeof text - 1);
+            done(&b);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* States after some of the columns of a pass. A recurrence cannot be taken back, and a copy of its state for
  * each column would be as large as the state. What a state is made of, such as a key, a value and gates, is
- * kept instead, and the steps that continue states run again over the columns that stay. */
+ * kept instead, and the steps that continue states run again over the columns that stay. What a convolution
+ * computes again is not kept for the steps after it. */
 #include <string.h>
 
 #include "src/forward/forward_impl.h"
@@ -20,7 +21,7 @@ static float *kept(const QsfForward *f, uint32_t c) {
 void qsf_replay_keep(QsfForward *f, const QsfStep *s) {
     QsfStateInputs in;
     if (!f->keeps || f->l.kept_floats == 0) return;
-    qsf_state_inputs(s, &in);
+    qsf_state_inputs(&f->model->prog, (uint32_t)(s - f->model->prog.step), &in);
     for (uint32_t c = 0; c + 1 < f->n_cols; c++) {
         float *to = kept(f, c);
         for (uint32_t i = 0; i < in.n; to += qsf_pad16(in.part[i++].width))
@@ -52,7 +53,7 @@ int qsf_replay(QsfForward *f, uint32_t n, QsfErr *err) {
     f->kept = 0;
     for (uint32_t i = 0; rc == QSF_OK && i < p->n_steps; i++) {
         QsfStateInputs in;
-        qsf_state_inputs(&p->step[i], &in);
+        qsf_state_inputs(p, i, &in);
         if (in.n == 0) continue;
         for (uint32_t c = 0; c < n; c++) {
             const float *from = kept(f, c);

@@ -139,32 +139,6 @@ static uint64_t staged_bytes(const QsfKvSpec *spec, uint32_t n, QsfKvTypes types
     return most * staged_tiles(n_cols);
 }
 
-/* What is only read by outputs is left out: queries, and C of a scan. */
-void qsf_state_inputs(const QsfStep *s, QsfStateInputs *in) {
-    QsfSlice a = s->in, c = s->in3;
-    *in = (QsfStateInputs){ .n = 1 };
-    switch (s->op) {
-    case QSF_OP_SHIFT:
-    case QSF_OP_CONV: break;
-    case QSF_OP_SCAN1:
-    case QSF_OP_SCAN2:
-        c.width = s->u.scan.groups * s->u.scan.n;
-        in->n = 3;
-        break;
-    case QSF_OP_DELTA:
-        a.off += s->u.delta.k_heads * s->u.delta.k_dim;
-        a.width -= s->u.delta.k_heads * s->u.delta.k_dim;
-        in->n = 3;
-        break;
-    case QSF_OP_WKV: break;
-    default: in->n = 0;
-    }
-    in->part[0] = a;
-    in->part[1] = s->in2;
-    in->part[2] = c;
-    for (uint32_t i = 0; i < in->n; i++) in->floats += qsf_pad16(in->part[i].width);
-}
-
 /* Room for the logits of the positions of a pass, and for what states are made of. */
 static void place_drafts(QsfLayout *l, const QsfModel *m, uint32_t draft_cols) {
     const uint64_t logits = (uint64_t)draft_cols * qsf_pad16(m->hp.n_vocab);
@@ -179,7 +153,7 @@ static void place_drafts(QsfLayout *l, const QsfModel *m, uint32_t draft_cols) {
     }
     for (uint32_t i = 0; i < m->prog.n_steps; i++) {
         QsfStateInputs in;
-        qsf_state_inputs(&m->prog.step[i], &in);
+        qsf_state_inputs(&m->prog, i, &in);
         l->kept_floats += in.floats;
     }
     l->kept = place(l, draft_cols > 1 ? 4 * (draft_cols - 1) * l->kept_floats : 0);

@@ -91,8 +91,8 @@ typedef struct QsfStateInputs {
     uint32_t n;
     uint32_t floats; /* of all, each padded to 16 floats */
 } QsfStateInputs;
-/* Fills *in; n is 0 for a step without a state. */
-void qsf_state_inputs(const QsfStep *s, QsfStateInputs *in);
+/* Fills *in for step i of a program; n is 0 for a step without a state. */
+void qsf_state_inputs(const QsfProgram *p, uint32_t i, QsfStateInputs *in);
 
 /* Returns the runs of tiles of a cache: one for each head's K, and one for its V unless it is K. */
 static inline uint32_t qsf_kv_runs(const QsfKvSpec *spec) { return (spec->v_is_k ? 1u : 2u) * spec->heads; }

@@ -121,8 +121,8 @@ void qsf_weights_positions(QsfWeights *w, uint32_t n);
 /* In a pass, of a layer whose router has chosen: a position chose the expert whose first unit is `unit`,
  * and `later` positions of the pass come after it. */
 void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later);
-/* The same, of the first position of a pass whose others may be taken back: for qsf_weights_take_uses it counts
- * as a single one. */
+/* The same, of the first position of a pass whose others may be taken back: for qsf_weights_take_uses it
+ * counts as a single one. */
 void qsf_weights_learn_position(QsfWeights *w);
 void qsf_weights_learn_use(QsfWeights *w, uint32_t unit);
 /* Each of these experts is about to be acquired, both units once, in the order of their use. The next

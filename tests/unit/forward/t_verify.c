@@ -134,6 +134,20 @@ static void test_plans(void **state) {
     }
 }
 
+/* Of a Mamba model: what convolutions read, steps and B, but not what the convolutions compute again. */
+static void test_kept(void **state) {
+    const char *path = qsf_test_tmp("verify_mamba.gguf");
+    const QsfRigOptions o = { .path = path, .ctx = CTX, .level = QK_LEVEL_UNKNOWN };
+    enum { BLOCKS = 2, INNER = 128, STATE = 16 };
+    QsfErr err = { 0 };
+    QsfRig r;
+    (void)state;
+    assert_int_equal(qsf_test_write_tiny_mamba(path, 3), 0);
+    qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
+    assert_int_equal(r.fwd->l.kept_floats, BLOCKS * (2 * INNER + STATE));
+    qsf_rig_close(&r);
+}
+
 static bool all_stay(void *arg, uint32_t pos, const float *logits) {
     (void)arg, (void)pos, (void)logits;
     return true;
@@ -170,6 +184,6 @@ static void test_uses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_architectures), cmocka_unit_test(test_plans),
-                                        cmocka_unit_test(test_uses) };
+                                        cmocka_unit_test(test_uses), cmocka_unit_test(test_kept) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

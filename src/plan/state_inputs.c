@@ -33,7 +33,7 @@ static Range without(Range have, Range less) {
 
 /* ---- what is computed again ---- */
 
-/* Returns what of a slice convolutions of the block leave there for step i. */
+/* Returns the part of a slice that convolutions of the block leave there for step i. */
 static Range computed(const QsfProgram *p, uint32_t i, QsfSlice part) {
     Range have = { 0, 0 };
     uint32_t first = i;

@@ -48,7 +48,7 @@ done
 for source in lookup nextn pinned draft; do
     case $drafted in *$source*) ;; *) fail "$source never drafted" ;; esac
 done
-# Each sequence was there before, and goes on in another way.
+# Each sequence was there before, and continues in another way.
 fool=$(awk 'BEGIN { for (i = 0; i < 60; i++) printf "ab cd %c%c ", 97 + i * 7 % 26, 97 + i * 11 % 26 }')
 same "$deep" -p "$fool" -n 40 -c 512 --temperature 1.5 --ignore-eos
 same "$copy" -p "$fool" -n 40 -c 512 --temperature 1.5 --ignore-eos

@@ -144,7 +144,7 @@ ask 1 line
 err_has 'a line of more than 4 MB'
 ask 1 flood
 err_has 'more than 16 MB'
-ask 1 silent --timeout 1
+ask 1 silent --timeout 4
 err_has 'no answer: .*; /retry asks again'
 ask 1 moved
 err_has 'HTTP 307: the server is at http://127.0.0.1:9/elsewhere'
@@ -166,6 +166,17 @@ printf 'one\n/retry\n/set temperature 0.1\n' | chat_lines 1 --connect "$url/429"
 err_has 'temperature 0.1'
 touch "$work/server/calm"
 echo 'and now' | chat_lines 0 --connect "$url/429"
+
+# ---- the other program: a request that is damaged is refused, and nothing is sent
+: >"$log"
+for bytes in 'garbage' 'X\001\000\000\000x' 'U\377\377\377\377' 'U\003\000\000\000ht' 'T\001\000\000\000x' ''; do
+    # shellcheck disable=SC2059 # the bytes are a format
+    printf "$bytes" | "$QSF_BUILDDIR/qsf-get" --request >"$work/reply" && fail "qsf-get takes $bytes"
+    grep -q 'the request is damaged' "$work/reply" || fail "qsf-get says nothing about $bytes"
+done
+[ ! -s "$log" ] || fail "a damaged request was sent"
+"$QSF_BUILDDIR/qsf-get" --request hf:x/y </dev/null 2>"$work/err" && fail "--request takes a model"
+err_has 'takes no model'
 
 # ---- keys: never on a command line, in a file of ours, or for another host
 printf 'secret-key\n' >"$work/key"

@@ -171,12 +171,13 @@ wait_for gone || fail "the request outlived the chat"
 # The same when it is killed.
 rm -f "$work/server/gone"
 mkfifo "$work/pipe"
-"$chat" --connect "$url/wait" --no-save <"$work/pipe" >"$work/killed" 2>&1 &
+OPENAI_API_KEY=secret-key "$chat" --connect "$url/wait" --no-save <"$work/pipe" >"$work/killed" 2>&1 &
 killed=$!
 exec 5>"$work/pipe"
 echo x >&5
 has_begun() { grep -q begun "$work/killed"; }
 wait_for has_begun || fail "no answer in a pipe"
+grep -qa 'secret-key' /proc/[0-9]*/cmdline 2>/dev/null && fail "a key is on a command line"
 kill -KILL $killed
 wait_for gone || fail "the request outlived the chat that was killed"
 exec 5>&-

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "qsf_text.h"
+#include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/ctx_full.h"
 
@@ -97,6 +98,7 @@ void ui_forget(UiApp *a, uint32_t exchanges) {
 
 uint32_t ui_compact_tokens(const UiApp *a) {
     const uint32_t n = a->stats.ctx_size / 8;
+    if (a->stats.ctx_size == 0) return SUMMARY_MAX; /* of a server that does not say it */
     return n > SUMMARY_MAX ? SUMMARY_MAX : n < SUMMARY_MIN ? SUMMARY_MIN : n;
 }
 
@@ -112,7 +114,8 @@ static bool summary_fits(const UiApp *a, uint32_t exchanges) {
     QSFMessage *m = summary_request(a, exchanges, &n);
     const int64_t tokens = count(a, m, n);
     free(m);
-    return tokens >= 0 && tokens + ui_compact_tokens(a) <= a->stats.ctx_size;
+    if (tokens < 0) return !ui_has(a, UI_NEEDS_PROMPT); /* only the server can tell */
+    return tokens + ui_compact_tokens(a) <= a->stats.ctx_size;
 }
 
 uint32_t ui_compact_choose(const UiApp *a) {

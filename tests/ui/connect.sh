@@ -229,6 +229,15 @@ grep -q mine "$work/x.md" || fail "the export lacks a message"
 err_has '^small +in use$'
 err_has '^large:70b +there, context 8192$'
 err_has '^server   vLLM$'
+printf 'one\ntwo\nthree\n/compact\n/context\n/forget\n/swap\n' | chat_lines 0 --connect "$url/llama" --session s4
+sent 'Summarize|summary'
+err_has '^context  [0-9]+ tokens after the last answer$'
+grep -q '"kind":"forget"' "$XDG_DATA_HOME/qsf/sessions/s4.jsonl" || fail "nothing was compacted"
+"$chat" --replay s4 >"$work/out" 2>"$work/err" || { cat "$work/out" "$work/err"; fail "--replay"; }
+out_has ' 0 different'
+printf 'hello\n' >"$work/script"
+chat_lines 0 --connect "$url/llama" --script "$work/script"
+out_has '^You said: hello$'
 for command in /mem /kv '/quality 0.5' /why '/bias x=1' '/show prompt' '/ctx 100' '/think now'; do
     echo "$command" | chat_lines 1 --connect "$url/llama" --no-save
     [ "$(wc -l <"$work/err")" = 1 ] || { cat "$work/err"; fail "$command: not one sentence"; }

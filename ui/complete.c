@@ -144,7 +144,7 @@ static void branches(UiCompletion *c, const UiApp *a, const char *word, size_t l
 static bool server_models(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
     UiEngineModel m;
     size_t i = 0;
-    for (; a->engine.model(a->engine.self, i, &m); i++)
+    for (; a->model_ready && a->engine.model(a->engine.self, i, &m); i++)
         if (ui_complete_fits(c, m.name, NULL, word, len)) ui_complete_add(c, m.name, "", "on the server");
     return i > 0;
 }

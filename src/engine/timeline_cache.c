@@ -74,7 +74,7 @@ uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t 
 }
 
 /* Takes back what a prompt ids[0..n) does not find in the cache; `most` of its tokens may stay. Invocations
- * in what is evaluated next are found after that: with the positions, those that were there are taken back. */
+ * in the rest are found after that: with the positions, those that were there are taken back. */
 static uint32_t keep_common(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t most) {
     QsfForward *f = t->rt->fwd;
     t->n_ids = qsf_forward_truncate(f, most);

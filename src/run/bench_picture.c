@@ -70,7 +70,7 @@ static void describe(const RunBenchNumbers *n, char *dst, size_t cap) {
         n->n_prompt, prefill, n->n_gen, decode);
 }
 
-static void draw_curve(QsfStrbuf *b, const QsfFrame *f, const RunCurve *c, const double *tps, QsfInk ink,
+static void draw_curve(QsfStrbuf *b, const QsfChartFrame *f, const RunCurve *c, const double *tps, QsfInk ink,
                        const char *axis) {
     QsfPoint at[RUN_LENGTHS];
     for (unsigned i = 0; i < c->n; i++) at[i] = (QsfPoint){ c->length[i], tps[i] };
@@ -86,10 +86,10 @@ void run_bench_picture(QsfStrbuf *svg, const RunBenchNumbers *n) {
     QsfChartBar bars[KINDS];
     char texts[KINDS][60], text[600], heading[120], number[QSF_NUMBER_BYTES];
     const unsigned n_bars = kinds_of(&n->part, bars, texts);
-    const QsfFrame top = { BARS_X, BARS_Y, WIDTH - BARS_X - 24, BAR_STEP * n_bars };
+    const QsfChartFrame top = { BARS_X, BARS_Y, WIDTH - BARS_X - 24, BAR_STEP * n_bars };
     const double y = BARS_Y + top.h + 64;
-    const QsfFrame left = { LEFT, y, CURVE_W, CURVE_H },
-                   right = { WIDTH - 24 - CURVE_W, y, CURVE_W, CURVE_H };
+    const QsfChartFrame left = { LEFT, y, CURVE_W, CURVE_H },
+                        right = { WIDTH - 24 - CURVE_W, y, CURVE_W, CURVE_H };
     describe(n, text, sizeof text);
     qsf_svg_begin(svg, WIDTH, y + CURVE_H + 52, "Speed of a model", text);
     note_of(n, text, sizeof text);
@@ -98,7 +98,7 @@ void run_bench_picture(QsfStrbuf *svg, const RunBenchNumbers *n) {
     qsf_svg_number(n->decode_tps > 0 ? 1000 / n->decode_tps : 0, number);
     snprintf(heading, sizeof heading,
              "Time of a decoded token by kind of step: %s ms (blue: products with matrices)", number);
-    const QsfFrame over = { 16, BARS_Y, 0, 0 };
+    const QsfChartFrame over = { 16, BARS_Y, 0, 0 };
     qsf_chart_heading(svg, &over, heading);
     qsf_chart_bars(svg, &top, bars, n_bars, BAR_STEP);
     qsf_chart_heading(svg, &left, "Prefill, tokens per second");

@@ -21,8 +21,8 @@ static const struct {
     [RUN_OWNER_PROGRAM] = { "program", QSF_INK_GRAY },
 };
 
-static const QsfFrame speed = { LEFT, 110, PLOT_W, 112 }, reads = { LEFT, 274, PLOT_W, 84 },
-                      memory = { LEFT, 410, PLOT_W, 190 };
+static const QsfChartFrame speed = { LEFT, 110, PLOT_W, 112 }, reads = { LEFT, 274, PLOT_W, 84 },
+                           memory = { LEFT, 410, PLOT_W, 190 };
 #define AXIS_Y 618.0 /* base line of the budgets */
 #define HEIGHT 682.0
 

@@ -30,12 +30,12 @@ void qsf_chart_title(QsfStrbuf *b, double x, double width, const char *title, co
     qsf_svg_text(b, &small, text);
 }
 
-void qsf_chart_heading(QsfStrbuf *b, const QsfFrame *f, const char *text) {
+void qsf_chart_heading(QsfStrbuf *b, const QsfChartFrame *f, const char *text) {
     const QsfSvgText t = { f->x, f->y - 20, QSF_CHART_HEADING, QSF_INK_TEXT, QSF_ANCHOR_START, true };
     qsf_svg_text(b, &t, text);
 }
 
-QsfScale qsf_chart_grid(QsfStrbuf *b, const QsfFrame *f, double most, unsigned lines) {
+QsfScale qsf_chart_grid(QsfStrbuf *b, const QsfChartFrame *f, double most, unsigned lines) {
     double ticks[QSF_TICKS_MOST];
     char label[QSF_NUMBER_BYTES];
     const unsigned n = qsf_ticks(most, lines, ticks);
@@ -52,15 +52,17 @@ QsfScale qsf_chart_grid(QsfStrbuf *b, const QsfFrame *f, double most, unsigned l
 
 /* ---- columns ---- */
 
-double qsf_chart_column(const QsfFrame *f, unsigned i, unsigned n) { return f->x + f->w * (i + 0.5) / n; }
+double qsf_chart_column(const QsfChartFrame *f, unsigned i, unsigned n) {
+    return f->x + f->w * (i + 0.5) / n;
+}
 
-static double column_width(const QsfFrame *f, unsigned n) {
+static double column_width(const QsfChartFrame *f, unsigned n) {
     const double w = f->w / n * COLUMN_PART;
     return w < COLUMN_MOST ? w : COLUMN_MOST;
 }
 
-void qsf_chart_columns(QsfStrbuf *b, const QsfFrame *f, const double *values, unsigned n, unsigned marked,
-                       QsfInk ink) {
+void qsf_chart_columns(QsfStrbuf *b, const QsfChartFrame *f, const double *values, unsigned n,
+                       unsigned marked, QsfInk ink) {
     char label[QSF_NUMBER_BYTES];
     const double w = column_width(f, n);
     const QsfScale s = qsf_chart_grid(b, f, largest(values, n), 4);
@@ -88,7 +90,7 @@ static void draw_stack(QsfStrbuf *b, const QsfScale *s, double x, double w, cons
 }
 
 /* Names beside the last stack, in the order of its parts, each with its value in column `named`. */
-static void name_parts(QsfStrbuf *b, const QsfFrame *f, const QsfScale *s, const QsfChartPart *parts,
+static void name_parts(QsfStrbuf *b, const QsfChartFrame *f, const QsfScale *s, const QsfChartPart *parts,
                        unsigned n_parts, unsigned n, unsigned named) {
     double at[QSF_CHART_PARTS], sum = 0; /* from the top */
     for (unsigned k = 0; k < n_parts; k++) {
@@ -108,7 +110,7 @@ static void name_parts(QsfStrbuf *b, const QsfFrame *f, const QsfScale *s, const
     }
 }
 
-void qsf_chart_stacks(QsfStrbuf *b, const QsfFrame *f, const QsfChartPart *parts, unsigned n_parts,
+void qsf_chart_stacks(QsfStrbuf *b, const QsfChartFrame *f, const QsfChartPart *parts, unsigned n_parts,
                       unsigned n, unsigned named, const double *limits) {
     double most = 0;
     for (unsigned i = 0; i < n; i++) {

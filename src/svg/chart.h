@@ -16,22 +16,22 @@
 #define QSF_CHART_POINTS  24 /* of a curve, at most */
 
 /* Where the data of a chart are drawn; tick labels are to the left and below, headings above. */
-typedef struct QsfFrame {
+typedef struct QsfChartFrame {
     double x, y, w, h;
-} QsfFrame;
+} QsfChartFrame;
 
 /* Draws the title of a picture and what explains it, cut to `width`; the last base line is at y = 52. */
 void qsf_chart_title(QsfStrbuf *b, double x, double width, const char *title, const char *note);
 /* Draws a heading 20 pixels above a frame. */
-void qsf_chart_heading(QsfStrbuf *b, const QsfFrame *f, const char *text);
+void qsf_chart_heading(QsfStrbuf *b, const QsfChartFrame *f, const char *text);
 /* Draws the lines of a grid for values from 0 to at least `most`, and their labels. */
-QsfScale qsf_chart_grid(QsfStrbuf *b, const QsfFrame *f, double most, unsigned lines);
+QsfScale qsf_chart_grid(QsfStrbuf *b, const QsfChartFrame *f, double most, unsigned lines);
 
 /* Returns the middle of column i of n. */
-double qsf_chart_column(const QsfFrame *f, unsigned i, unsigned n);
+double qsf_chart_column(const QsfChartFrame *f, unsigned i, unsigned n);
 /* Draws n values as columns with their numbers; `marked` is bold. n is at most QSF_CHART_COLUMNS. */
-void qsf_chart_columns(QsfStrbuf *b, const QsfFrame *f, const double *values, unsigned n, unsigned marked,
-                       QsfInk ink);
+void qsf_chart_columns(QsfStrbuf *b, const QsfChartFrame *f, const double *values, unsigned n,
+                       unsigned marked, QsfInk ink);
 
 typedef struct QsfChartPart {
     const char *name;
@@ -41,7 +41,7 @@ typedef struct QsfChartPart {
 /* Draws stacks of n_parts parts in n columns; names, with the values of column `named`, are to the right.
  * limits (n): a line above each stack, unless it is far above all of them; or NULL. At most QSF_CHART_PARTS
  * and QSF_CHART_COLUMNS. */
-void qsf_chart_stacks(QsfStrbuf *b, const QsfFrame *f, const QsfChartPart *parts, unsigned n_parts,
+void qsf_chart_stacks(QsfStrbuf *b, const QsfChartFrame *f, const QsfChartPart *parts, unsigned n_parts,
                       unsigned n, unsigned named, const double *limits);
 
 typedef struct QsfChartBar {
@@ -52,11 +52,11 @@ typedef struct QsfChartBar {
 } QsfChartBar;
 /* Draws n lying bars, one below the other, `step` pixels each; names are to the left, texts have 130 pixels
  * to the right of the longest bar. */
-void qsf_chart_bars(QsfStrbuf *b, const QsfFrame *f, const QsfChartBar *bars, unsigned n, double step);
+void qsf_chart_bars(QsfStrbuf *b, const QsfChartFrame *f, const QsfChartBar *bars, unsigned n, double step);
 
 /* Draws a curve through n points, 1 to QSF_CHART_POINTS, whose x ascends and is at least 1, over a
  * logarithmic axis with a tick for each point; points are labeled with their y where there is room. */
-void qsf_chart_curve(QsfStrbuf *b, const QsfFrame *f, const QsfPoint *at, unsigned n, QsfInk ink,
+void qsf_chart_curve(QsfStrbuf *b, const QsfChartFrame *f, const QsfPoint *at, unsigned n, QsfInk ink,
                      const char *axis);
 
 #endif

@@ -10,7 +10,7 @@
 
 static double positive(double v) { return isfinite(v) && v > 0 ? v : 0; }
 
-void qsf_chart_bars(QsfStrbuf *b, const QsfFrame *f, const QsfChartBar *bars, unsigned n, double step) {
+void qsf_chart_bars(QsfStrbuf *b, const QsfChartFrame *f, const QsfChartBar *bars, unsigned n, double step) {
     double most = 0;
     for (unsigned i = 0; i < n; i++) most = positive(bars[i].value) > most ? bars[i].value : most;
     const QsfScale s = { .hi = most > 0 ? most : 1, .from = f->x, .to = f->x + f->w - BAR_TEXT };
@@ -28,7 +28,7 @@ void qsf_chart_bars(QsfStrbuf *b, const QsfFrame *f, const QsfChartBar *bars, un
 /* ---- curves ---- */
 
 /* A label of the axis at each point, but for those that would overlap the one before. */
-static void draw_points_axis(QsfStrbuf *b, const QsfFrame *f, const QsfScale *x, const QsfPoint *at,
+static void draw_points_axis(QsfStrbuf *b, const QsfChartFrame *f, const QsfScale *x, const QsfPoint *at,
                              unsigned n, const char *axis) {
     double end = -1e9;
     char label[QSF_NUMBER_BYTES];
@@ -49,7 +49,7 @@ static void draw_points_axis(QsfStrbuf *b, const QsfFrame *f, const QsfScale *x,
 }
 
 /* Above a point, but below one that lies lower than the curve around it, if there is room. */
-static double label_y(const QsfFrame *f, const QsfPoint *place, unsigned n, unsigned i) {
+static double label_y(const QsfChartFrame *f, const QsfPoint *place, unsigned n, unsigned i) {
     const double left = place[i > 0   ? i - 1
                               : n > 1 ? 1
                                       : 0]
@@ -62,7 +62,7 @@ static double label_y(const QsfFrame *f, const QsfPoint *place, unsigned n, unsi
     return place[i].y > (left + right) / 2 + 1 && below < f->y + f->h - 2 ? below : place[i].y - POINT_LABEL;
 }
 
-void qsf_chart_curve(QsfStrbuf *b, const QsfFrame *f, const QsfPoint *at, unsigned n, QsfInk ink,
+void qsf_chart_curve(QsfStrbuf *b, const QsfChartFrame *f, const QsfPoint *at, unsigned n, QsfInk ink,
                      const char *axis) {
     QsfPoint place[QSF_CHART_POINTS];
     char label[QSF_NUMBER_BYTES];

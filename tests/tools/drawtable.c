@@ -200,7 +200,7 @@ static unsigned log_ticks(double lo, double hi, unsigned n, double out[QSF_TICKS
     }
 }
 
-static QsfScale draw_scale(QsfStrbuf *b, const Panel *p, const QsfFrame *f, unsigned n) {
+static QsfScale draw_scale(QsfStrbuf *b, const Panel *p, const QsfChartFrame *f, unsigned n) {
     double ticks[QSF_TICKS_MOST], least = INFINITY, most = 0;
     char label[QSF_NUMBER_BYTES];
     for (unsigned k = 0; k < p->n; k++)
@@ -268,7 +268,7 @@ static void draw_row(QsfStrbuf *b, const Panel *p, const QsfScale *s, unsigned r
     draw_number(b, p, s, row, y, to);
 }
 
-static void draw_panel(QsfStrbuf *b, const Table *t, const Panel *p, const QsfFrame *f) {
+static void draw_panel(QsfStrbuf *b, const Table *t, const Panel *p, const QsfChartFrame *f) {
     const QsfSvgText heading = { f->x, f->y - 10, QSF_CHART_HEADING, QSF_INK_TEXT, QSF_ANCHOR_START, true };
     char text[200];
     qsf_svg_fit(p->heading, heading.size * 1.12, f->w + GAP - 8, text, sizeof text);
@@ -321,7 +321,7 @@ static void draw(QsfStrbuf *b, const Table *t) {
         qsf_svg_text(b, &name, fitted);
     }
     for (unsigned p = 0; p < t->n_panels; p++) {
-        const QsfFrame f = { 16 + LABELS + (w + GAP) * p, TOP, w, h };
+        const QsfChartFrame f = { 16 + LABELS + (w + GAP) * p, TOP, w, h };
         draw_panel(b, t, &t->panel[p], &f);
     }
     qsf_svg_end(b);

@@ -15,10 +15,10 @@ QsfJVal qsf_chat_tools_value(QsfJMem *m, const QsfMsg *msgs, size_t n) {
 
 static QsfJVal text_value(QsfJMem *m, const char *s) { return qsf_j_str(m, s, strlen(s), QSF_J_TEXT); }
 
+/* A copy: the tree is freed before the template runs. */
 static QsfJVal data_value(QsfJMem *m, const QsfJson *string) {
-    size_t len = 0;
-    const char *s = qsf_json_string(string, &len);
-    return qsf_j_str(m, s != NULL ? s : "", len, QSF_J_DATA);
+    return qsf_json_type(string) == QSF_JSON_STRING ? qsf_jinja_from_json(m, string)
+                                                    : qsf_j_str(m, "", 0, QSF_J_DATA);
 }
 
 /* Clients give the arguments as a string with JSON; templates are written for the object in it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The options of qsf-chat and qsf-run besides the settings: one file is for both, so each has to know the
- * names of the other. tests/system/config.sh compares them with --help. */
+/* The options of qsf-chat, qsf-run and qsf-serve besides the settings: one file is for all, so each has to
+ * know the names of the others. tests/system/config.sh compares them with --help. */
 #include "src/cli/config_options.h"
 
 #include <string.h>
@@ -76,7 +76,19 @@ static const QsfConfigOption options[] = {
     { "kl-save", QSF_CONFIG_ONCE, "" },
     { "kl-base", QSF_CONFIG_ONCE, "" },
     { "calibrate-quality", QSF_CONFIG_ONCE, "" },
-    /* both */
+    /* qsf-serve */
+    { "listen", 0, "" },
+    { "api-key-file", 0, "" },
+    { "queue", 0, "" },
+    { "connections", 0, "" },
+    { "timeout", 0, "" },
+    { "body-limit", 0, "" },
+    { "snapshots", 0, "" },
+    { "snapshot-dir", 0, "" },
+    { "allow-host", QSF_CONFIG_LIST, "" },
+    { "allow-origin", QSF_CONFIG_LIST, "" },
+    { "model-name", 0, "" },
+    /* all */
     { "help", QSF_CONFIG_ONCE, "" },
     { "version", QSF_CONFIG_ONCE, "" },
     { "print-completion", QSF_CONFIG_ONCE, "" },

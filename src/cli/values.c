@@ -109,6 +109,11 @@ static const struct {
     { "color", "auto unless NO_COLOR is set|always|never" },
     { "theme",
       "auto dark or light, as the terminal is|dark|light|ansi the eight basic colors|mono without colors" },
+    /* qsf-serve */
+    { "listen", "127.0.0.1:8080|127.0.0.1:0 a free port" },
+    { "api-key-file", "@file" },
+    { "snapshots", "0 only the last conversation" },
+    { "snapshot-dir", "@dir" },
     /* qsf-run */
     { "prompt-cache", "@file" },
     { "render", "@jinja" },

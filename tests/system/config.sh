@@ -10,14 +10,16 @@ mkdir -p "$XDG_CONFIG_HOME/qsf" "$HOME"
 file=$XDG_CONFIG_HOME/qsf/config
 has() { grep -qE -- "$1" "$work/out" || { cat "$work/out"; fail "no /$1/ on stdout"; }; }
 
-# Every option of both programs is known to both, or only possible on the command line.
-for program in "$chat" "$run"; do
+# Every option of these programs is known to all, or only possible on the command line.
+serve=$QSF_BUILDDIR/qsf-serve
+[ -x "$serve" ] || serve=
+for program in "$chat" "$run" $serve; do
     "$program" --help | sed -n 's/^ \{2,6\}\(-., \)\{0,1\}--\([a-z0-9-]*\).*/\2/p'
 done | sort -u >"$work/names"
 [ "$(wc -l <"$work/names")" -gt 60 ] || fail "no list of options"
 while read -r name; do
     printf '%s = x\n' "$name" >"$work/one"
-    for program in "$chat" "$run"; do
+    for program in "$chat" "$run" $serve; do
         "$program" --config "$work/one" --print-config >"$work/out" 2>&1 </dev/null
         if grep -q 'unknown option' "$work/out"; then
             fail "$(basename "$program") does not know $name in a file: src/cli/config_options.c lists it"; fi

@@ -201,6 +201,46 @@ def test_text_is_text(s):
         check(a["usage"]["prompt_tokens"] > s.chat("x", max_tokens=1)[1]["usage"]["prompt_tokens"], text)
 
 
+def test_tools():
+    """The template of a file takes tools, and calls of earlier answers."""
+    path = os.environ["work"] + "/tools.jinja"
+    with open(path, "w") as f:
+        f.write("{% for t in tools or [] %}{{ t | tojson }}\n{% endfor %}{% for m in messages %}{{ m.role }}: "
+                "{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}\n{% endfor %}")
+    s = Server("--template", path, "guide")
+    ask = [{"role": "user", "content": "x"}]
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    tokens = [s.chat(m, max_tokens=4, **more)[1]["usage"]["prompt_tokens"] for m, more in (
+        (ask, {}), (ask, {"tools": tools}), (ask, {"tools": tools, "tool_choice": "none"}), (ask, {"tools": []}),
+        (ask + [{"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": "42"}], {"tools": tools}))]
+    check(tokens[0] < tokens[1] < tokens[4] and tokens[0] == tokens[2] == tokens[3], "prompts with tools", tokens)
+    for wrong in ([{}], [1], [{"type": "function"}]):
+        status, got, _ = s.chat("x", tools=wrong)
+        check(status == 400 and "tools" in got["error"]["message"], "tools", wrong, got)
+    text = '<tool_call>{"name": "look", "arguments": {"at": 1}}</tool_call>'
+    forced = {"grammar": 'root ::= "Wait. " ' + json.dumps(text)}
+    status, got, _ = s.chat("x", tools=tools, **forced)
+    check(status == 400 and "combined" in got["error"]["message"], "tools and a grammar", got)
+    s.stop()
+    with open(os.environ["work"] + "/call.gbnf", "w") as f:
+        f.write(forced["grammar"])
+    s = Server("--template", path, "--grammar", f.name, "guide")  # the model has no choice
+    status, got, _ = s.chat("x", tools=tools, max_tokens=200)
+    choice = got["choices"][0]
+    check(choice["finish_reason"] == "tool_calls" and choice["message"]["content"] == "Wait.", "a call", got)
+    function = choice["message"]["tool_calls"][0]["function"]
+    check(function == {"name": "look", "arguments": '{"at": 1}'}, "a call", function)
+    events = s.stream({"messages": ask, "tools": tools, "max_tokens": 200})
+    calls = [c for e in events for c in e["choices"][0]["delta"].get("tool_calls", [])]
+    check(text_of(events) == "Wait." and len(calls) == 1 and calls[0]["index"] == 0, "a streamed call", events)
+    check(calls[0]["function"] == function and events[-1]["choices"][0]["finish_reason"] == "tool_calls", "calls", calls)
+    check(s.chat("x", max_tokens=200)[1]["choices"][0]["message"]["content"] == "Wait. " + text, "without tools")
+    s.stop()
+
+
+test_tools()
 s = Server("guide")
 for test in (test_forms, test_same_as_run, test_stream, test_fields, test_errors, test_text_is_text):
     test(s)

@@ -12,6 +12,8 @@
 #   make check-unit check-kernels check-system check-ui bench fuzz
 #   make check-tsan          unit tests with threads, with the thread sanitizer
 #   make check-arm           kernels for 64-bit ARM by a cross compiler, checked in an emulator
+#   make wasm                the engine for web browsers and a page to chat with it (wasm/web)
+#   make check-wasm          its kernels, checked in node
 #   make count-arm           instructions of these kernels per multiply-add; FORMATS="q4_0 ..."
 #   make install install-strip uninstall [DESTDIR=DIR]
 #   make completions         completions for bash, zsh and fish, printed by the programs (part of all)
@@ -98,6 +100,7 @@ fuzz_bin := $(patsubst %.c,$O/%,$(fuzz_src))
 
 arch_define_x86 := -DQK_ARCH_X86=1
 arch_define_arm := -DQK_ARCH_ARM=1
+arch_define_wasm := -DQK_ARCH_WASM=1
 
 # $(call src_flags,path without .c): the flags of this file in addition to the common ones. Debug information of kernels
 # is most of an archive: they have line numbers only where configure was told to debug (KERNEL_DEBUG), and never the
@@ -114,7 +117,7 @@ kernel_opt = $(if $(filter kernels/generated/kv%,$1),$(KERNEL_OPT:-O0=-O1),$(KER
 cold_dirs := ui/% serve/% src/run/% src/svg/% src/model/% src/file/hf/% src/file/gguf/%
 cold_src := $(basename $(filter $(cold_dirs),$(all_src)) $(convert_src))
 src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $(FRAME_FLAGS) $(lean_debug) $(KERNEL_UNWIND) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
-            $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
+            $(if $(filter tests/kernels/x86/% tests/kernels/arm/% tests/kernels/wasm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
             $(if $(filter src/convert/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter $(cold_src),$1),$(COLD_OPT)) \
             $(if $(filter ui/% tests/unit/ui/%,$1),$(UI_CFLAGS)) \
@@ -126,8 +129,10 @@ src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $
 # Except these, which compute themselves what is compared.
 TEST_OPT ?= -O0 -U_FORTIFY_SOURCE
 computing_tests := tests/unit/kv/t_kvcache
-# $2: what is included before the first line instead of config.h.
-common_flags = $(STD_FLAGS) $(WARN_FLAGS) $(or $2,-include config.h) -I$S/include -I$S $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
+# What is included before the first line; a build for another machine has its own (mk/wasm.mk).
+config_h ?= config.h
+# $2: what is included instead.
+common_flags = $(STD_FLAGS) $(WARN_FLAGS) $(or $2,-include $(config_h)) -I$S/include -I$S $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 compile = $(strip $(CC) $(common_flags) $(call src_flags,$1))
 link = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $(EXTRA_LDFLAGS)
 # Tests are never static: cmocka has no static form on some systems. The chat is, where possible.
@@ -150,9 +155,9 @@ $(call say,CC,$*.c)
 @mkdir -p $(@D)
 $Q$(call compile,$*,$(call level_include,$*)) -MMD -MP -c -o $@ $<
 endef
-$O/%.o: $S/%.c config.flags config.h
+$O/%.o: $S/%.c config.flags $(config_h)
 	$(compile_it)
-$(call obj,$(generated_src)): $O/%.o: $O/%.c config.flags config.h
+$(call obj,$(generated_src)): $O/%.o: $O/%.c config.flags $(config_h)
 	$(compile_it)
 $(call obj,$(filter ui/% get/% serve/% tests/%,$(all_src))): config.mk
 
@@ -227,13 +232,13 @@ config.stamp: $S/configure $S/VERSION
 
 -include $(patsubst %.o,%.d,$(call obj,$(all_src) $(static_src) $(fuzz_src)))
 
-include $(addprefix $S/mk/,compdb.mk units.mk check.mk arm.mk bench.mk fuzz.mk dist.mk static.mk package.mk)
+include $(addprefix $S/mk/,compdb.mk units.mk check.mk arm.mk wasm.mk bench.mk fuzz.mk dist.mk static.mk package.mk)
 
 run: qsf-chat $(filter qsf-get,$(programs))
 	@./qsf-chat $(MODEL)
 
 clean:
-	rm -rf $O san tsan fuzz arm package static qsf-chat qsf-run qsf-convert qsf-get qsf-serve checkkern libqsf.a compile_commands.json qsf.c qsf.h
+	rm -rf $O san tsan fuzz arm wasm package static qsf-chat qsf-run qsf-convert qsf-get qsf-serve checkkern libqsf.a compile_commands.json qsf.c qsf.h
 
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true

@@ -24,6 +24,11 @@
 #define QK_BUILT_AVX512VBMI QK_BUILT_X86
 #define QK_BUILT_NEON       QK_BUILT_ARM
 #define QK_BUILT_DOTPROD    QK_BUILT_ARM
+#ifdef QK_ARCH_WASM
+#define QK_BUILT_WASM 1
+#else
+#define QK_BUILT_WASM 0
+#endif
 /* Whether the compiler knows them is in config.h. */
 #if QK_BUILT_ARM && QSF_HAVE_I8MM
 #define QK_BUILT_I8MM 1

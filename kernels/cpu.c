@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Detects the ISA level: CPUID leaves 1 and 7 together with XCR0 on x86 (the operating system must also save
- * the wide registers), the auxiliary vector on ARM, on macOS sysctl(3). */
+ * the wide registers), the auxiliary vector on ARM, on macOS sysctl(3), nothing on WebAssembly. */
 #include "kernels/cpu.h"
 #include "kernels/built.h"
 
@@ -118,6 +118,13 @@ static uint32_t detect(void) {
     levels |= 1u << QK_LEVEL_DOTPROD;
     return has_i8mm() ? levels | 1u << QK_LEVEL_I8MM : levels;
 }
+
+#elif defined(__wasm__)
+
+qk_cpu_family qk_cpu_family_of_machine(void) { return QK_CPU_OTHER; }
+
+/* A module with vectors is refused as a whole where there are none. */
+static uint32_t detect(void) { return 1u << QK_LEVEL_REF | 1u << QK_LEVEL_WASM; }
 
 #else
 

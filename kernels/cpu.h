@@ -18,7 +18,7 @@ int qk_cpu_has(qk_level level);
  * CPU of AMD than ZEN4 and ZEN5, OTHER is any other CPU. */
 typedef enum qk_cpu_family { QK_CPU_OTHER, QK_CPU_INTEL, QK_CPU_AMD, QK_CPU_ZEN4, QK_CPU_ZEN5 } qk_cpu_family;
 qk_cpu_family qk_cpu_family_of_machine(void);
-/* "ref" "sse42" "avx2" "avxvnni" "avx512" "avx512vnni" "avx512vbmi" "neon" "dotprod" "i8mm";
+/* "ref" "sse42" "avx2" "avxvnni" "avx512" "avx512vnni" "avx512vbmi" "neon" "dotprod" "i8mm" "wasm";
  * the values of --cpu-mask. */
 const char *qk_level_name(qk_level level);
 qk_level qk_level_parse(const char *word); /* QK_LEVEL_UNKNOWN */

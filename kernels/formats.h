@@ -84,7 +84,8 @@
     X(avx512vbmi, AVX512VBMI, x86, GRIDS)      \
     X(neon, NEON, arm, ALL)                    \
     X(dotprod, DOTPROD, arm, PACKED)           \
-    X(i8mm, I8MM, arm, WEIGHTS)
+    X(i8mm, I8MM, arm, WEIGHTS)                \
+    X(wasm, WASM, wasm, ALL)
 
 /* The levels that kernels are compiled for. A single file (QK_ONE_LEVEL, tools/amalgamate) has one, with
  * everything, for the instruction sets that the compiler's flags allow: `native` (kernels/native.h). */

@@ -15,6 +15,7 @@ avx512vbmi_flags := $(avx512vnni_flags) -mavx512vbmi
 neon_flags :=
 dotprod_flags := -march=armv8.2-a+dotprod
 i8mm_flags := $(dotprod_flags)$(I8MM_EXT)
+wasm_flags := -msimd128
 
 # ---- the families of operations, for each level that has ALL, and attention, kv and kvrows, where PACKED
 # has its dot product: templates below kernels/generic, in this order

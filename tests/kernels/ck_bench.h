@@ -28,7 +28,7 @@ typedef struct ck_limits {
     double (*dot)(size_t rounds, uint32_t *out);           /* returns multiply-adds done; NULL: no vectors */
 } ck_limits;
 ck_limits ck_limits_of(qk_level level);
-/* One per level (x86/limits_*.c, arm/limits_*.c). */
+/* One per level (x86/limits_*.c, arm/limits_*.c, wasm/limits_*.c). */
 #define CK_LIMITS(name)                                        \
     uint64_t name##_read(const uint8_t *p, size_t n, int way); \
     double name##_dot(size_t rounds, uint32_t *out);
@@ -41,6 +41,7 @@ CK_LIMITS(ck_avx512vbmi)
 CK_LIMITS(ck_neon)
 CK_LIMITS(ck_dotprod)
 CK_LIMITS(ck_i8mm)
+CK_LIMITS(ck_wasm)
 /* Picks the fastest way of reading [p, p + n) with this many threads. */
 typedef struct ck_reader {
     ck_limits limits;

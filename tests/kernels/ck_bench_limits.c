@@ -33,6 +33,8 @@ ck_limits ck_limits_of(qk_level level) {
     case QK_LEVEL_NEON: return (ck_limits){ ck_neon_read, ck_neon_dot };
     case QK_LEVEL_DOTPROD: return (ck_limits){ ck_dotprod_read, ck_dotprod_dot };
     case QK_LEVEL_I8MM: return (ck_limits){ ck_i8mm_read, ck_i8mm_dot };
+#elif defined QK_ARCH_WASM
+    case QK_LEVEL_WASM: return (ck_limits){ ck_wasm_read, ck_wasm_dot };
 #endif
     default: return (ck_limits){ plain_read, NULL };
     }

@@ -18,10 +18,11 @@ enum {
     NEON = 1 << QK_LEVEL_NEON,
     DOTPROD = 1 << QK_LEVEL_DOTPROD,
     I8MM = 1 << QK_LEVEL_I8MM,
-    FLOATS = SSE42 | AVX2 | AVX512 | NEON,
+    WASM = 1 << QK_LEVEL_WASM,
+    FLOATS = SSE42 | AVX2 | AVX512 | NEON | WASM,
     ALL = FLOATS,
     DOTS = VNNI | DOTPROD, /* attention also there */
-    GRID = SSE42 | AVX2 | AVX512 | VNNI | NEON | DOTPROD | I8MM
+    GRID = SSE42 | AVX2 | AVX512 | VNNI | NEON | DOTPROD | I8MM | WASM
 };
 
 /* Levels with a kernel of their own: for rows, and for groups of sixteen. */
@@ -126,7 +127,8 @@ static void check_ops_known(void) {
 
 /* The level below this one. */
 static qk_level level_below(qk_level level) {
-    return level == QK_LEVEL_SSE42 || level == QK_LEVEL_NEON ? QK_LEVEL_REF : (qk_level)(level - 1);
+    const int first = level == QK_LEVEL_SSE42 || level == QK_LEVEL_NEON || level == QK_LEVEL_WASM;
+    return first ? QK_LEVEL_REF : (qk_level)(level - 1);
 }
 
 static void check_grid(const qk_table *t, int arg) {

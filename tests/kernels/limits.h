@@ -26,6 +26,8 @@ enum { DOT_ACCS = 16 };
 /* Hides the value of v from the compiler, so that no product is moved out of the loop. */
 #if defined __x86_64__
 #define OPAQUE(v) __asm__ volatile("" : "+v"(v))
+#elif defined __wasm__
+#define OPAQUE(v) __asm__ volatile("" : "+r"(v))
 #else
 #define OPAQUE(v) __asm__ volatile("" : "+w"(v))
 #endif

@@ -46,6 +46,7 @@ allowed() {
     src/convert/*) echo 'src/base/* src/convert/* src/engine/model_info.h src/engine/habits/file.h src/cli/*' \
         'src/engine/adapters.h src/model/adapter.h src/file/* kernels/* api' ;;
     src/remote/*) echo 'src/base/* src/remote/* api' ;;
+    src/web/*) echo "src/base/* src/web/* src/stream/io_impl.h api" ;;
     src/svg/*) echo 'src/base/* src/svg/*' ;;
     src/run/*) echo "$engine src/run/* src/svg/* src/engine/* src/measure/* src/cli/* api" ;;
     ui/*) echo 'ui/* api' ;;
@@ -110,7 +111,7 @@ system_only() {
 kernel_header() {
     case $2 in
     assert.h | float.h | limits.h | math.h | stdbool.h | stdalign.h | stddef.h | stdint.h | string.h) ;;
-    immintrin.h | smmintrin.h | nmmintrin.h | tmmintrin.h | arm_neon.h) ;;
+    immintrin.h | smmintrin.h | nmmintrin.h | tmmintrin.h | arm_neon.h | wasm_simd128.h) ;;
     cpuid.h | stdatomic.h | stdlib.h | sys/auxv.h | sys/sysctl.h) [ "$1" = kernels/cpu.c ] ;;
     *) return 1 ;;
     esac

@@ -5,7 +5,7 @@
 
 # Long and rarely affected by a change to the engine: only in check-all, or selected by name. QSF_TEST_QUICK
 # tells the others to skip their long parts; in check-all it is empty.
-slow_tests := system/amalgamation system/cgroup system/configure system/guide system/guide_train system/package system/shell system/tarball \
+slow_tests := system/amalgamation system/cgroup system/configure system/guide system/guide_train system/package system/shell system/tarball system/web \
     ui/live ui/stop
 # Those that need minutes of the network run only if they are named.
 named_tests := system/chroots system/cross

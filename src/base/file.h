@@ -31,8 +31,8 @@ void qsf_file_close(QsfFile *f);
  * an I/O error or if the file has become shorter. */
 int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr *err);
 
-/* Makes one attempt to read len bytes at off. Returns how many were read, 0 at the end of the file, or -errno;
- * faults are not injected. */
+/* Makes one attempt to read len bytes at off. Returns how many were read, 0 at the end of the file, or
+ * -errno; faults are not injected. */
 int64_t qsf_file_read_some(const QsfFile *f, void *dst, size_t len, uint64_t off);
 
 /* Hints that [off, off+len) will be read soon: the kernel starts reading it into the page cache. Does not

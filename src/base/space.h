@@ -20,9 +20,9 @@ int qsf_space_open(QsfSpace *s, uint64_t bytes, const char *what, QsfErr *err);
 void qsf_space_close(QsfSpace *s);
 
 /* Resizes the part at *p from `old` to `bytes`. *p is a multiple of the page size, and parts share no page;
- * it changes if the part moves, with its contents. New memory is zeroed, except in a page that was used in part;
- * released pages return to the kernel immediately. On QSF_E_BUDGET or QSF_E_RUNTIME nothing has changed.
- * Shrinking cannot fail. */
+ * it changes if the part moves, with its contents. New memory is zeroed, except in a page that was used in
+ * part; released pages return to the kernel immediately. On QSF_E_BUDGET or QSF_E_RUNTIME nothing has
+ * changed. Shrinking cannot fail. */
 int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t **p, uint64_t old, uint64_t bytes,
                      QsfErr *err);
 

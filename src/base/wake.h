@@ -6,8 +6,7 @@
 #include "src/base/err.h"
 
 typedef struct QsfWake {
-    int fd
-        [2]; /* [0] is readable while a signal is waiting; -1 where there is no such thing (src/base/web/wake.c) */
+    int fd[2]; /* [0] is readable while a signal is waiting; -1 on systems without descriptors */
 } QsfWake;
 
 /* QSF_E_RUNTIME. After an error, and zero-initialized with -1, qsf_wake_close does nothing. */

@@ -36,8 +36,7 @@ typedef struct QsfPlanOptions {
     QsfKvTypes kv_now; /* in force, with positions in the cache, where keep_k and keep_v are set: kept as long
                           as the plan fits without another change, and never raised */
     bool keep_k, keep_v;
-    bool
-        kv_at_once; /* the KV cache has the memory of all its positions from the start, so that none is lent */
+    bool kv_at_once;              /* the KV cache has all its memory from the start */
     bool kv_lists, kv_mass;       /* lists of tiles for eviction; with weights of positions */
     uint32_t ctx_floor;           /* minimum context: positions already in the cache, plus one */
     uint32_t ctx_room;            /* minimum that an automatic context has before anything else is lowered: a

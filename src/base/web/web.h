@@ -2,8 +2,8 @@
 /* A web browser as a system (platform.h), which has neither files nor mappings nor descriptors.
  *
  * The module runs in a worker of the page. Its first thread, the owner of the engine, does nothing but handle
- * messages and events: it must never wait for another thread, because all of them need it to start threads and
- * to read files. */
+ * messages and events: it must never wait for another thread, because all of them need it to start threads
+ * and to read files. */
 #ifndef QSF_BASE_WEB_WEB_H
 #define QSF_BASE_WEB_WEB_H
 

@@ -240,6 +240,10 @@ struct UiApp {
 void ui_settings_default(QSFSettings *s);
 /* Does row have another value than by default? */
 bool ui_setting_is_on(const QSFSettings *s, const QSFSetting *row);
+/* Is the value a list of files with scales? */
+bool ui_setting_has_files(const QSFSetting *row);
+/* Writes a value as messages and the status show it: such lists without the folders of files. */
+void ui_setting_shown(const QSFSetting *row, const char *value, char *dst, size_t cap);
 /* settings are copied. The engine has no model yet. */
 void ui_app_init(UiApp *a, UiEngine engine, const QSFSettings *settings);
 void ui_app_free(UiApp *a);

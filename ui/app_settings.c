@@ -43,10 +43,13 @@ static void mark_on_screen(UiApp *a, const QSFSetting *row, const char *from, co
 }
 
 static void said_change(UiApp *a, const QSFSetting *row, const char *from, const char *to) {
+    char before[QSF_SETTING_TEXT], after[QSF_SETTING_TEXT];
+    ui_setting_shown(row, from, before, sizeof before);
+    ui_setting_shown(row, to, after, sizeof after);
     if (a->full_screen)
-        mark_on_screen(a, row, from, to);
+        mark_on_screen(a, row, before, after);
     else
-        ui_app_say(a, UI_NOTICE, "%s %s", row->name, to);
+        ui_app_say(a, UI_NOTICE, "%s %s", row->name, after);
 }
 
 void ui_app_note_conversation(UiApp *a, QSFSettings *s) {
@@ -82,7 +85,7 @@ static bool accepted(UiApp *a, const QSFSetting *row, QSFSettings *next) {
     ui_app_note_conversation(a, next);
     if (a->engine.check(a->engine.self, next, err, sizeof err) == 0) return true;
     qsf_setting_get(next, row, value, sizeof value);
-    ui_app_say_refused(a, row->name, value, err);
+    ui_app_say_refused(a, ui_setting_has_files(row) ? NULL : row->name, value, err); /* err names the file */
     return false;
 }
 
@@ -135,6 +138,22 @@ bool ui_setting_is_grammar(const QSFSetting *row) {
     return false;
 }
 
+bool ui_setting_has_files(const QSFSetting *row) { return row->arg && strcmp(row->arg, "FILE[:SCALE]") == 0; }
+
+void ui_setting_shown(const QSFSetting *row, const char *value, char *dst, size_t cap) {
+    size_t n = 0, item = 0;
+    for (const char *p = value; cap > 0 && *p != '\0' && n + 2 < cap; p++) {
+        if (ui_setting_has_files(row) && *p == '/' && p[1] != ',' && p[1] != '\0') {
+            n = item;
+            continue;
+        }
+        if (*p == '\\' && p[1] != '\0') dst[n++] = *p++;
+        dst[n++] = *p;
+        if (*p == ',') item = n;
+    }
+    if (cap > 0) dst[n] = '\0';
+}
+
 /* Ends the others, each as a change of its own, so that it can be taken back. */
 static void end_grammars(UiApp *a, const QSFSetting *row) {
     char value[QSF_SETTING_TEXT];
@@ -157,6 +176,9 @@ static bool take_grammar(UiApp *a, const QSFSetting *row, const QSFSettings *nex
     end_grammars(a, row);
     return true;
 }
+
+/* Does a change during an answer wait for its end? */
+static bool waits(const QSFSetting *row) { return ui_setting_is_grammar(row) || ui_setting_has_files(row); }
 
 /* Where it does nothing, that is said with the change. */
 static void say_effect(UiApp *a, const QSFSetting *row) {
@@ -198,7 +220,7 @@ static bool set_value(UiApp *a, const QSFSetting *row, const char *value, bool q
     a->session.was = NULL;
     (void)snprintf(to + strlen(to), sizeof to - strlen(to), "%s", why);
     if (!quiet) said_change(a, row, from, to);
-    if (!quiet && ui_setting_is_grammar(row) && a->running == UI_REQUEST_ANSWER)
+    if (!quiet && waits(row) && a->running == UI_REQUEST_ANSWER)
         ui_app_say(a, UI_NOTICE, "takes effect with the next answer");
     act(a, row);
     if (!quiet && a->model_ready) say_effect(a, row);
@@ -233,11 +255,12 @@ void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say) 
     qsf_settings_take(&a->settings, s, flags);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        char is[QSF_SETTING_TEXT];
+        char is[QSF_SETTING_TEXT], shown[QSF_SETTING_TEXT];
         if (!qsf_setting_differs(&a->settings, &before, row)) continue;
         qsf_setting_get(&a->settings, row, is, sizeof is);
         if (!a->resuming) mark(a, row, is);
-        if (say) ui_app_say(a, UI_NOTICE, "%s is %s again", row->name, is);
+        ui_setting_shown(row, is, shown, sizeof shown);
+        if (say) ui_app_say(a, UI_NOTICE, "%s is %s again", row->name, shown);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ui/abilities.h"
+#include "ui/app.h"
 #include "ui/format.h"
 #include "ui/statuspane.h"
 
@@ -14,10 +15,11 @@ bool ui_status_has(const UiStatus *s, UiNeed need) {
 bool ui_status_counted(const UiStatus *s) { return !s->engine || s->engine->counted(s->engine->self); }
 
 void ui_status_value(const UiStatus *s, const QSFSetting *row, char *dst, size_t cap) {
-    char value[QSF_SETTING_TEXT];
+    char value[QSF_SETTING_TEXT], shown[QSF_SETTING_TEXT];
     const char *mark = s->engine ? ui_effect_mark(s->engine->effect(s->engine->self, row)) : NULL;
     qsf_setting_get(s->settings, row, value, sizeof value);
-    ui_format_knob(mark ? mark : value, dst, cap);
+    ui_setting_shown(row, value, shown, sizeof shown);
+    ui_format_knob(mark ? mark : shown, dst, cap);
 }
 
 const char *ui_status_word(const UiStatus *s) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "qsf_text.h"
+#include "ui/app.h"
 #include "ui/format.h"
 #include "ui/statuspane.h"
 
@@ -179,6 +180,17 @@ static void grammar(Segments *g, const UiStatus *s) {
     if (ui_status_grammar(s, text, sizeof text)) seg(g, true, "%s", text);
 }
 
+/* "lora a.gguf:0.5" */
+static void files(Segments *g, const UiStatus *s) {
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char shown[40];
+        if (!ui_setting_has_files(row) || !ui_setting_is_on(s->settings, row)) continue;
+        ui_status_value(s, row, shown, sizeof shown);
+        seg(g, false, "%.*s %s", (int)strcspn(row->name, "-"), row->name, shown);
+    }
+}
+
 /* The size is not known of every server, and what is used only after its first answer. */
 static void context(Segments *g, const UiStatus *s, bool full) {
     const QSFStats *st = s->stats;
@@ -226,6 +238,7 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     knobs(&second, s);
     limits(&second, s, true);
     grammar(&second, s);
+    files(&second, s);
     disk(&second, st);
     const bool memory = ui_status_has(s, UI_NEEDS_MEMORY);
     if (st->out_tokens > 0 && ui_status_has(s, UI_NEEDS_TOKENS))

@@ -253,9 +253,12 @@ static bool some_experts(const UiStatus *s) {
 }
 
 static int sampling_rows(const UiStatus *s) {
-    int knobs = 0;
-    for (size_t i = 0; i < qsf_setting_count(); i++) knobs += is_shown(s, qsf_setting_at(i));
-    return 2 + (knobs + 1) / 2;
+    int knobs = 0, wide = 0;
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        if (is_shown(s, row)) *(ui_setting_has_files(row) ? &wide : &knobs) += 1;
+    }
+    return 2 + (knobs + 1) / 2 + wide;
 }
 
 /* Rows that the meters below need: RSS, disk, sampling and the last token. */
@@ -382,6 +385,16 @@ static void knob_cell(Pane *p, int row, int col, size_t i) {
                      chosen ? "*" : " ", (int)len, set->name, shown);
 }
 
+/* Names of files need a row of their own. */
+static void wide_cell(Pane *p, const QSFSetting *set) {
+    char shown[64];
+    ui_status_value(p->s, set, shown, sizeof shown);
+    const int row = next(p);
+    const int at = ui_canvas_printf(p->c, row, p->col, p->end, UI_STYLE_VALUE, " %.*s ",
+                                    (int)strcspn(set->name, "-"), set->name);
+    ui_canvas_puts(p->c, row, at, p->end, UI_STYLE_VALUE, shown);
+}
+
 static void meter_sampling(Pane *p) {
     rule(p);
     int row = next(p), k = 0;
@@ -389,10 +402,14 @@ static void meter_sampling(Pane *p) {
     right(p, row, UI_STYLE_DIM, "F5/F6 * F7/F8 -+");
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *set = qsf_setting_at(i);
-        if (!is_shown(p->s, set)) continue;
+        if (!is_shown(p->s, set) || ui_setting_has_files(set)) continue;
         if (k % 2 == 0) row = next(p);
         knob_cell(p, row, p->col + (k % 2) * 16, i);
         k++;
+    }
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *set = qsf_setting_at(i);
+        if (is_shown(p->s, set) && ui_setting_has_files(set)) wide_cell(p, set);
     }
 }
 

@@ -80,7 +80,7 @@ int convert_merge(const ConvertOptions *o, QsfSource *s, QsfLedger *ledger, QsfA
     if (o->lora.lora[0] == '\0') return QSF_EXIT_OK;
     int rc = qsf_model_of_source(&m, s, true, ledger, &err);
     if (rc != QSF_OK) return convert_fail(&err);
-    rc = qsf_adapters_of_settings(set, &m, &o->lora, true, ledger, &err);
+    rc = qsf_adapters_of_settings(set, &m, &o->lora, NULL, true, ledger, &err);
     if (rc == QSF_OK) rc = merge(s, &m, *set, &err);
     qsf_model_close(&m);
     return rc == QSF_OK ? QSF_EXIT_OK : convert_fail(&err);

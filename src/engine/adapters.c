@@ -112,40 +112,105 @@ bool qsf_adapters_differ(const QSFSettings *a, const QSFSettings *b) {
     return strcmp(a->lora, b->lora) != 0 || strcmp(a->control_vector, b->control_vector) != 0;
 }
 
-/* Fills item and spec (QSF_ADAPTERS_MAX) from a list; returns their number. */
-static uint32_t specs_of(const char *list, QsfAdapterItem *item, QsfAdapterSpec *spec) {
-    uint32_t n = 0;
-    while (n < QSF_ADAPTERS_MAX && next_item(&list, &item[n])) {
-        spec[n] = (QsfAdapterSpec){ item[n].path, item[n].scale };
-        n++;
+/* One list, parsed. */
+typedef struct Specs {
+    QsfAdapterItem item[QSF_ADAPTERS_MAX];
+    QsfAdapterSpec spec[QSF_ADAPTERS_MAX];
+    uint32_t n;
+} Specs;
+
+static void parse(const char *list, Specs *l) {
+    l->n = 0;
+    while (l->n < QSF_ADAPTERS_MAX && next_item(&list, &l->item[l->n])) {
+        l->spec[l->n] = (QsfAdapterSpec){ .path = l->item[l->n].path, .scale = l->item[l->n].scale };
+        l->n++;
     }
-    return n;
+}
+
+/* The two lists of settings, LoRA adapters first; freed by the caller. NULL: no memory. */
+static Specs *specs_of(const QSFSettings *s) {
+    Specs *l = malloc(2 * sizeof *l);
+    if (l == NULL) return NULL;
+    parse(s->lora, &l[0]);
+    parse(s->control_vector, &l[1]);
+    return l;
 }
 
 static int identify(QsfAdapterSet *s, QsfErr *err) {
     int rc = QSF_OK;
     for (uint32_t i = 0; rc == QSF_OK && i < s->n; i++)
-        rc = qsf_model_identity(s->adapter[i].src, &s->adapter[i].identity, err);
+        if (s->adapter[i].identity == 0)
+            rc = qsf_model_identity(s->adapter[i].src, &s->adapter[i].identity, err);
     for (uint32_t i = 0; rc == QSF_OK && i < s->n_controls; i++)
-        rc = qsf_model_identity(s->control[i].src, &s->control[i].identity, err);
+        if (s->control[i].identity == 0)
+            rc = qsf_model_identity(s->control[i].src, &s->control[i].identity, err);
     return rc;
 }
 
-int qsf_adapters_of_settings(QsfAdapterSet **out, const QsfModel *m, const QSFSettings *s, bool exact,
-                             QsfLedger *ledger, QsfErr *err) {
-    QsfAdapterSpec lora[QSF_ADAPTERS_MAX], control[QSF_ADAPTERS_MAX];
+int qsf_adapters_of_settings(QsfAdapterSet **out, const QsfModel *m, const QSFSettings *s,
+                             const QsfAdapterSet *have, bool exact, QsfLedger *ledger, QsfErr *err) {
     *out = NULL;
     if (s->lora[0] == '\0' && s->control_vector[0] == '\0') return QSF_OK;
-    QsfAdapterItem *item = malloc(2 * QSF_ADAPTERS_MAX * sizeof *item);
-    if (item == NULL) return qsf_err_memory(err, "adapters");
-    const uint32_t n = specs_of(s->lora, item, lora),
-                   n_controls = specs_of(s->control_vector, item + QSF_ADAPTERS_MAX, control);
-    int rc = qsf_adapters_open(out, m, lora, n, control, n_controls, exact, ledger, err);
-    free(item);
+    Specs *l = specs_of(s);
+    if (l == NULL) return qsf_err_memory(err, "adapters");
+    qsf_adapters_lend(have, false, l[0].spec, l[0].n);
+    qsf_adapters_lend(have, true, l[1].spec, l[1].n);
+    int rc = qsf_adapters_open(out, m, l[0].spec, l[0].n, l[1].spec, l[1].n, exact, ledger, err);
+    free(l);
     if (rc == QSF_OK && *out != NULL) rc = identify(*out, err);
     if (rc != QSF_OK) {
         qsf_adapters_close(*out);
         *out = NULL;
     }
+    return rc;
+}
+
+bool qsf_adapters_only_scales(const QsfAdapterSet *set, const QSFSettings *s, float *scale) {
+    Specs *l = set != NULL ? specs_of(s) : NULL;
+    bool same = l != NULL && l[0].n == set->n && l[1].n == set->n_controls;
+    for (uint32_t i = 0; same && i < set->n; i++) {
+        same = strcmp(l[0].spec[i].path, set->adapter[i].path) == 0;
+        scale[i] = l[0].spec[i].scale;
+    }
+    for (uint32_t i = 0; same && i < set->n_controls; i++)
+        same = strcmp(l[1].spec[i].path, set->control[i].path) == 0 &&
+               l[1].spec[i].scale == set->control[i].scale;
+    free(l);
+    return same;
+}
+
+/* ---- checking ---- */
+
+#define CHECK_BYTES (16u << 20) /* of headers */
+
+/* Leaves out what is in use already. */
+static void leave_known(Specs *l, const Specs *known) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        bool is_known = false;
+        for (uint32_t k = 0; k < known->n; k++)
+            is_known = is_known || strcmp(l->spec[i].path, known->spec[k].path) == 0;
+        if (!is_known) l->spec[n++] = l->spec[i];
+    }
+    l->n = n;
+}
+
+int qsf_adapters_check(const QsfModel *m, const QSFSettings *s, const QSFSettings *now, QsfErr *err) {
+    QsfAdapterSet *set = NULL;
+    QsfLedger ledger;
+    QSFSettings none;
+    if (now == NULL) qsf_settings_default(&none);
+    if (now == NULL) now = &none;
+    if (!qsf_adapters_differ(s, now)) return QSF_OK;
+    Specs *l = specs_of(s), *known = specs_of(now);
+    int rc = l == NULL || known == NULL ? qsf_err_memory(err, "adapters") : QSF_OK;
+    for (unsigned i = 0; rc == QSF_OK && i < 2; i++) leave_known(&l[i], &known[i]);
+    qsf_ledger_init(&ledger, CHECK_BYTES);
+    if (rc == QSF_OK)
+        rc = qsf_adapters_open(&set, m, l[0].spec, l[0].n, l[1].spec, l[1].n, false, &ledger, err);
+    qsf_adapters_close(set);
+    qsf_ledger_destroy(&ledger);
+    free(l);
+    free(known);
     return rc;
 }

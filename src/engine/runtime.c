@@ -130,7 +130,7 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
         r->hold_reserved = qsf_hold_bytes(r->model.hp.n_vocab);
     r->facts = measure_facts(r, o, base);
     qsf_plan_options_first(&r->plan_options, &o->settings, &r->facts, qsf_planning_memory(&r->facts));
-    rc = qsf_adapters_of_settings(&r->adapters, &r->model, &o->settings, o->exact, &r->ledger, err);
+    rc = qsf_adapters_of_settings(&r->adapters, &r->model, &o->settings, NULL, o->exact, &r->ledger, err);
     if (rc != QSF_OK) return rc;
     r->plan_options.adapters = r->adapters;
     if (o->learn) qsf_learning_open(r);
@@ -429,7 +429,7 @@ int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
 static int change_adapters(QsfRuntime *r, const QSFSettings *s, QsfPlanOptions *next, QsfErr *err) {
     QsfAdapterSet *set, *old = r->adapters;
     qsf_ledger_set_limit(&r->ledger, r->budget + HEADERS);
-    int rc = qsf_adapters_of_settings(&set, &r->model, s, r->plan.exact, &r->ledger, err);
+    int rc = qsf_adapters_of_settings(&set, &r->model, s, old, r->plan.exact, &r->ledger, err);
     if (rc == QSF_OK) {
         next->adapters = set;
         rc = qsf_runtime_apply(r, next, err);
@@ -437,10 +437,30 @@ static int change_adapters(QsfRuntime *r, const QSFSettings *s, QsfPlanOptions *
     if (rc == QSF_OK) {
         r->adapters = set;
         qsf_forward_adapted(r->fwd, old);
+        qsf_adapters_take(set, old);
     }
     qsf_adapters_close(rc == QSF_OK ? old : set);
     qsf_ledger_set_limit(&r->ledger, r->budget);
     return rc;
+}
+
+/* Other scales of the same files: nothing is read. */
+static int change_scales(QsfRuntime *r, const float *scale, const QsfPlanOptions *next, QsfErr *err) {
+    float old[QSF_ADAPTERS_MAX];
+    QsfErr none = { 0 };
+    for (uint32_t i = 0; i < r->adapters->n; i++) old[i] = r->adapters->adapter[i].scale;
+    int rc = qsf_forward_rescale(r->fwd, r->adapters, scale, err);
+    if (rc != QSF_OK) return rc;
+    rc = qsf_runtime_apply(r, next, err);
+    if (rc != QSF_OK) (void)qsf_forward_rescale(r->fwd, r->adapters, old, &none);
+    return rc;
+}
+
+static int apply(QsfRuntime *r, const QSFSettings *s, QsfPlanOptions *next, QsfErr *err) {
+    float scale[QSF_ADAPTERS_MAX];
+    if (!qsf_adapters_differ(&r->settings, s)) return qsf_runtime_apply(r, next, err);
+    return qsf_adapters_only_scales(r->adapters, s, scale) ? change_scales(r, scale, next, err)
+                                                           : change_adapters(r, s, next, err);
 }
 
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err) {
@@ -450,8 +470,7 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_kept(r->fwd),
                           qsf_forward_ctx(r->fwd), qsf_planning_memory(&r->facts));
     memcpy(r->draft_file, s->draft_model, sizeof r->draft_file);
-    int rc = qsf_adapters_differ(&r->settings, s) ? change_adapters(r, s, &next, err)
-                                                  : qsf_runtime_apply(r, &next, err);
+    int rc = apply(r, s, &next, err);
     if (rc != QSF_OK) {
         memcpy(r->draft_file, r->settings.draft_model, sizeof r->draft_file);
         return rc;

@@ -99,6 +99,7 @@ static int probe(QSFWorker *w, const char *path, const QSFSettings *s, QsfErr *e
     rc = qsf_model_open(&m, path, w->overrides, &ledger, err);
     if (rc == QSF_OK) {
         rc = qsf_check_weights(&m, err);
+        if (rc == QSF_OK) rc = qsf_adapters_check(&m, s, NULL, err);
         if (rc == QSF_OK) rc = qsf_draft_model_check(&m, s, &ledger, err);
         qsf_model_close(&m);
     }

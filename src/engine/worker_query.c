@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/engine/adapters.h"
 #include "src/engine/model_info.h"
 #include "src/engine/quality/quality.h"
 #include "src/forward/forward.h"
@@ -483,6 +484,7 @@ int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap) 
     int rc = QSF_OK;
     if (w->lent) rc = qsf_runtime_level(s, &level, &e);
     if (w->lent && rc == QSF_OK) rc = check_plan(w, s, &e);
+    if (w->lent && rc == QSF_OK) rc = qsf_adapters_check(&w->rt.model, s, &now, &e);
     if (w->lent && rc == QSF_OK && strcmp(s->eviction, now.eviction) != 0) rc = check_policy(w, s, &e);
     if (w->lent && rc == QSF_OK && strcmp(s->chat_template, now.chat_template) != 0)
         rc = check_template(w, s, &e);

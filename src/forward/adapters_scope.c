@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which positions adapters act on, and which positions in the cache were evaluated with the same ones. */
+#include <math.h>
 #include <string.h>
 
 #include "src/forward/forward_impl.h"
@@ -44,6 +45,47 @@ static void distrust(QsfForward *f, uint32_t from) {
 void qsf_forward_adapted(QsfForward *f, const QsfAdapterSet *old) {
     distrust(f, same_before(old, f->adapters.set) ? f->invoked_from : 0);
     f->invoked_from = UINT32_MAX;
+}
+
+/* The factor of a pair, as when it was read: its scales in memory are powers of two. */
+static float factor_of(const QsfAdapters *a, const QsfAdapter *of, const QsfAdapterPair *p) {
+    const float *in_memory = a->scales + 2 * (size_t)p->index;
+    return qsf_adapter_factor(of, p) / in_memory[0] / in_memory[1];
+}
+
+/* Computes all factors with these scales; store: into memory. */
+static int scale_all(QsfForward *f, const QsfAdapterSet *s, const float *scale, bool store, QsfErr *err) {
+    for (uint32_t k = 0; k < s->n; k++) {
+        QsfAdapter a = s->adapter[k];
+        a.scale = scale[k];
+        for (uint32_t i = 0; i < a.n_pairs; i++) {
+            const QsfAdapterPair *p = &a.pair[i];
+            if (!p->used) continue;
+            const float factor = factor_of(&f->adapters, &a, p);
+            if (!isfinite(factor))
+                return qsf_err_set(err, QSF_E_MODEL, "%s: the scale %g is too large for '%s.lora_a'", a.path,
+                                   (double)a.scale, p->name);
+            if (store) f->adapters.factor[p->index] = factor;
+        }
+    }
+    return QSF_OK;
+}
+
+int qsf_forward_rescale(QsfForward *f, QsfAdapterSet *s, const float *scale, QsfErr *err) {
+    bool always = false, invoked = false;
+    int rc = scale_all(f, s, scale, false, err);
+    if (rc != QSF_OK) return rc;
+    (void)scale_all(f, s, scale, true, err);
+    for (uint32_t k = 0; k < s->n; k++) {
+        QsfAdapter *a = &s->adapter[k];
+        const bool differs = a->scale != scale[k];
+        if (a->n_invocation == 0) always = always || differs;
+        if (a->n_invocation > 0) invoked = invoked || differs;
+        a->scale = scale[k];
+    }
+    if (always) distrust(f, 0);
+    if (invoked) distrust(f, f->invoked_from);
+    return QSF_OK;
 }
 
 /* ---- invocations ---- */

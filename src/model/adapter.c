@@ -218,7 +218,9 @@ static int open_lora(QsfAdapterSet *s, const QsfModel *m, const QsfAdapterSpec *
     const QsfHparams *hp = &m->hp;
     const QsfAdapterBase base = { hp->arch->name, hp->n_named,  hp->hidden, hp->n_heads,
                                   hp->n_kv_heads, hp->head_dim, hp->n_vocab };
-    int rc = qsf_source_open_adapter(&a->src, spec->path, &base, s->arena.ledger, err);
+    int rc = qsf_adapter_source(&a->src, spec, &base, s->arena.ledger, &a->src_bytes, err);
+    a->borrowed = spec->src != NULL;
+    a->identity = spec->identity;
     if (rc == QSF_OK) rc = check_word(a->src, "general.type", "adapter", "an adapter", err);
     if (rc == QSF_OK) rc = check_word(a->src, "adapter.type", "lora", "a LoRA adapter", err);
     if (rc == QSF_OK) rc = check_arch(a->src, m, err);
@@ -238,6 +240,7 @@ int qsf_adapters_open(QsfAdapterSet **out, const QsfModel *m, const QsfAdapterSp
     if (err == NULL) err = &own;
     if (n == 0 && n_controls == 0) return QSF_OK;
     const uint64_t before = ledger->used[QSF_MEM_META];
+    uint64_t borrowed = 0;
     QsfAdapterSet *s = calloc(1, sizeof *s);
     if (s == NULL) return qsf_err_memory(err, "adapters");
     qsf_arena_init(&s->arena, ledger, QSF_MEM_META, "adapters", 0);
@@ -248,7 +251,9 @@ int qsf_adapters_open(QsfAdapterSet **out, const QsfModel *m, const QsfAdapterSp
     for (uint32_t i = 0; rc == QSF_OK && i < n_controls; i++)
         rc = qsf_adapter_open_control(s, m, &control[i], err);
     if (rc == QSF_OK) rc = qsf_adapters_match(s, m, err);
-    s->meta_bytes = ledger->used[QSF_MEM_META] - before;
+    for (uint32_t i = 0; i < n; i++) borrowed += lora[i].src != NULL ? lora[i].src_bytes : 0;
+    for (uint32_t i = 0; i < n_controls; i++) borrowed += control[i].src != NULL ? control[i].src_bytes : 0;
+    s->meta_bytes = ledger->used[QSF_MEM_META] - before + borrowed;
     if (rc != QSF_OK) {
         qsf_adapters_close(s);
         return rc;
@@ -259,10 +264,52 @@ int qsf_adapters_open(QsfAdapterSet **out, const QsfModel *m, const QsfAdapterSp
 
 void qsf_adapters_close(QsfAdapterSet *s) {
     if (s == NULL) return;
-    for (uint32_t i = 0; i < s->n; i++) qsf_source_close(s->adapter[i].src);
-    for (uint32_t i = 0; i < s->n_controls; i++) qsf_source_close(s->control[i].src);
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!s->adapter[i].borrowed) qsf_source_close(s->adapter[i].src);
+    for (uint32_t i = 0; i < s->n_controls; i++)
+        if (!s->control[i].borrowed) qsf_source_close(s->control[i].src);
     qsf_arena_destroy(&s->arena);
     free(s);
+}
+
+/* ---- open files of another set ---- */
+
+int qsf_adapter_source(QsfSource **src, const QsfAdapterSpec *spec, const QsfAdapterBase *base,
+                       QsfLedger *ledger, uint64_t *bytes, QsfErr *err) {
+    const uint64_t before = ledger->used[QSF_MEM_META];
+    *src = spec->src;
+    *bytes = spec->src_bytes;
+    if (*src != NULL) return QSF_OK;
+    int rc = base != NULL ? qsf_source_open_adapter(src, spec->path, base, ledger, err)
+                          : qsf_source_open(src, spec->path, ledger, err);
+    *bytes = ledger->used[QSF_MEM_META] - before;
+    return rc;
+}
+
+void qsf_adapters_lend(const QsfAdapterSet *s, bool control, QsfAdapterSpec *spec, uint32_t n) {
+    for (uint32_t k = 0; s != NULL && k < n; k++) {
+        for (uint32_t i = 0; !control && i < s->n; i++) {
+            const QsfAdapter *a = &s->adapter[i];
+            if (strcmp(a->path, spec[k].path) == 0)
+                spec[k] = (QsfAdapterSpec){ spec[k].path, spec[k].scale, a->src, a->identity, a->src_bytes };
+        }
+        for (uint32_t i = 0; control && i < s->n_controls; i++) {
+            const QsfControl *c = &s->control[i];
+            if (strcmp(c->path, spec[k].path) == 0)
+                spec[k] = (QsfAdapterSpec){ spec[k].path, spec[k].scale, c->src, c->identity, c->src_bytes };
+        }
+    }
+}
+
+void qsf_adapters_take(QsfAdapterSet *s, QsfAdapterSet *from) {
+    for (uint32_t i = 0; from != NULL && i < from->n; i++)
+        for (uint32_t k = 0; s != NULL && k < s->n; k++)
+            if (s->adapter[k].src == from->adapter[i].src) from->adapter[i].borrowed = true;
+    for (uint32_t i = 0; from != NULL && i < from->n_controls; i++)
+        for (uint32_t k = 0; s != NULL && k < s->n_controls; k++)
+            if (s->control[k].src == from->control[i].src) from->control[i].borrowed = true;
+    for (uint32_t k = 0; s != NULL && k < s->n; k++) s->adapter[k].borrowed = false;
+    for (uint32_t k = 0; s != NULL && k < s->n_controls; k++) s->control[k].borrowed = false;
 }
 
 void qsf_adapters_notice(const QsfAdapterSet *s, char *dst, size_t cap) {

@@ -41,7 +41,9 @@ typedef struct QsfAdapter {
     uint32_t n_pairs;
     int32_t invocation[QSF_ADAPTER_TOKENS]; /* (n_invocation) 0 = it always acts */
     uint32_t n_invocation;
-    uint64_t identity; /* of its file; 0 until qsf_adapters_identify */
+    uint64_t identity;  /* of its file; 0 = not known */
+    uint64_t src_bytes; /* of src, charged to META */
+    bool borrowed;      /* src is of another set (qsf_adapters_take) */
 } QsfAdapter;
 
 /* Matrix `tensor` of a unit gets rows [row0, row0 + rows) of matrix `part` of a pair. */
@@ -56,7 +58,8 @@ typedef struct QsfControl {
     char *path;
     float scale;
     const QsfTensor *direction[QSF_MAX_LAYERS]; /* by block; NULL = none */
-    uint64_t identity;
+    uint64_t identity, src_bytes;               /* as of QsfAdapter */
+    bool borrowed;
 } QsfControl;
 
 typedef struct QsfAdapterSet {
@@ -83,6 +86,8 @@ typedef struct QsfAdapterSet {
 typedef struct QsfAdapterSpec {
     const char *path;
     float scale;
+    QsfSource *src; /* the file is open, for the same model, and stays so; NULL = it is opened */
+    uint64_t identity, src_bytes; /* of src */
 } QsfAdapterSpec;
 
 /* Opens and checks n LoRA adapters and n_controls control vectors for a model; exact: their weights are
@@ -93,7 +98,12 @@ typedef struct QsfAdapterSpec {
 int qsf_adapters_open(QsfAdapterSet **out, const QsfModel *m, const QsfAdapterSpec *lora, uint32_t n,
                       const QsfAdapterSpec *control, uint32_t n_controls, bool exact, QsfLedger *ledger,
                       QsfErr *err);
-void qsf_adapters_close(QsfAdapterSet *s); /* NULL allowed */
+/* Closes a set and its files, but those that are borrowed. NULL allowed. */
+void qsf_adapters_close(QsfAdapterSet *s);
+/* Lets n specs use the files that s (NULL = none) has open for the same paths; control: of its control vectors. */
+void qsf_adapters_lend(const QsfAdapterSet *s, bool control, QsfAdapterSpec *spec, uint32_t n);
+/* The files that s has borrowed from `from` are its own now; `from` can only be closed. */
+void qsf_adapters_take(QsfAdapterSet *s, QsfAdapterSet *from);
 
 /* Writes a sentence about pairs that are left out; "" if there are none. */
 void qsf_adapters_notice(const QsfAdapterSet *s, char *dst, size_t cap);

@@ -67,7 +67,9 @@ int qsf_adapter_open_control(QsfAdapterSet *s, const QsfModel *m, const QsfAdapt
     c->scale = spec->scale;
     c->path = qsf_arena_strdup(&s->arena, spec->path, strlen(spec->path), err);
     if (c->path == NULL) return err->code;
-    int rc = qsf_source_open(&c->src, spec->path, s->arena.ledger, err);
+    int rc = qsf_adapter_source(&c->src, spec, NULL, s->arena.ledger, &c->src_bytes, err);
+    c->borrowed = spec->src != NULL;
+    c->identity = spec->identity;
     if (rc == QSF_OK) rc = check_kind(c, m, err);
     for (uint64_t i = 0; rc == QSF_OK && i < qsf_source_n_tensors(c->src); i++)
         rc = add_direction(c, m, qsf_source_tensor(c->src, i), err);

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Adapters in the chat: changed between and during answers, files that are gone, names on the screen.
+. "$(dirname "$0")/lib.sh"
+have python3 || skip "python3 is absent"
+
+base=$work/base.gguf at=$work/at
+"$QSF_BUILDDIR/obj/tests/tools/mktiny" "$base" layers=3 vocab=512 ctx=2048 ascii=1 wtype=0 &&
+    python3 "$QSF_SRCDIR/tests/system/lora.py" "$base" "$at" || skip "mktiny is not built"
+
+# ---- lines
+
+# A change of scale reads no file, and a file in use is not opened again beside another one.
+cp "$at/a.gguf" "$work/live.gguf"
+printf 'hello\n/lora scale 1 2\n/lora add %s 0.5\n/retry\n/lora\n' "$at/b.gguf" >"$work/rest"
+mkfifo "$work/pipe"
+"$chat" --plain "$base" --lora "$work/live.gguf" -n 4 --no-save <"$work/pipe" >"$work/out" 2>"$work/err" &
+exec 9>"$work/pipe"
+head -n 1 "$work/rest" >&9
+wait_for test -s "$work/out"
+rm "$work/live.gguf"
+tail -n +2 "$work/rest" >&9
+exec 9>&-
+wait $! || { cat "$work/err"; fail "a file in use that is gone is opened again"; }
+err_has '^1  scale 2  .*/live.gguf$'
+err_has '^2  scale 0.5  .*/at/b.gguf$'
+err_has 'lora live.gguf:2,b.gguf:0.5$' # without folders
+
+# The same numbers as with that scale from the start.
+printf 'hello\n/lora scale 1 0.3\n/retry\n' | chat_lines 0 "$base" --lora "$at/a.gguf" -n 20 --temp 0 --no-save
+tail -n 1 "$work/out" >"$work/scaled"
+printf 'hello\n' | chat_lines 0 "$base" --lora "$at/a.gguf:0.3" -n 20 --temp 0 --no-save
+tail -n 1 "$work/out" | cmp -s - "$work/scaled" || fail "a changed scale is not the scale"
+
+# What cannot be used is refused at once, and only that.
+printf '/lora add nofile\n/lora add %s\n/lora\n' "$base" | chat_lines 1 "$base" --no-save
+err_has 'qsf-chat: nofile: cannot open'
+err_has 'base.gguf: is not an adapter'
+err_has 'no adapter is in use'
+if grep -qE 'lora (nofile|is off)' "$work/err"; then cat "$work/err"; fail "a refused change is announced"; fi
+
+# ---- the screen
+
+need_tmux
+start 100 32 "'$chat' '$base' --no-save --ignore-eos -n 1000000 --eviction-policy sliding --lora '$at/a.gguf:0.5'"
+see ' lora a.gguf:0.5$'
+keys 'hello' Enter
+see 'STATE   writing'
+keys "/lora add $work/none.gguf" Enter
+see 'none.gguf: cannot open'
+not_see 'lora none.gguf'
+keys '/lora add base.gguf' Enter
+keys "/lora add $at/b.gguf" Enter
+see 'lora a.gguf:0.5 -> a.gguf:0.5,b.gguf'
+see 'takes effect with the next answer'
+keys '/lora remove 1' Enter
+see ' -> b.gguf '
+keys C-c
+see 'STATE   ready'
+keys '/lora' Enter
+see '1  scale 1  .*/at/b.gguf'
+size 80 24
+see 'lora b.gguf'
+keys C-d
+finish

@@ -57,6 +57,21 @@ static QsfSnapKind damaged(QsfErr *err, const char *path) {
     return QSF_SNAP_DAMAGED;
 }
 
+/* Returns the length of the values before those of adapters, which are the last (qsf_forward_values). */
+static size_t before_adapters(const uint8_t *values) {
+    char text[QSF_FORWARD_VALUES + 1] = "";
+    memcpy(text, values, QSF_FORWARD_VALUES);
+    const char *adapters = strstr(text, ", adapters ");
+    return adapters != NULL ? (size_t)(adapters - text) : strlen(text);
+}
+
+static const char *what_differs(const uint8_t *is, const uint8_t *expected) {
+    const size_t n = before_adapters(is);
+    if (n == before_adapters(expected) && memcmp(is, expected, n) == 0)
+        return "the snapshot was made with other adapters, or other scales of them (--lora, --control-vector)";
+    return "the snapshot was made with other settings (KV type, --exact, --cpu-mask)";
+}
+
 static QsfSnapKind check_header(const QsfSnapFile *s, const uint8_t *h, QsfErr *err) {
     uint8_t expected[QSF_SNAP_HEADER];
     if (memcmp(h, MAGIC, 8) != 0) {
@@ -75,8 +90,7 @@ static QsfSnapKind check_header(const QsfSnapFile *s, const uint8_t *h, QsfErr *
     if (qsf_snap_get64(h + AT_MODEL) != s->key.model)
         return other(err, s->path, "the snapshot is of another model");
     if (memcmp(h + AT_VALUES, expected + AT_VALUES, QSF_FORWARD_VALUES) != 0)
-        return other(err, s->path,
-                     "the snapshot was made with other settings (KV type, --exact, --cpu-mask)");
+        return other(err, s->path, what_differs(h + AT_VALUES, expected + AT_VALUES));
     return memcmp(h, expected, QSF_SNAP_HEADER) == 0 ? QSF_SNAP_OURS : damaged(err, s->path);
 }
 

@@ -135,6 +135,16 @@ bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *
     return false;
 }
 
+int qsf_config_set(const QSFConfigFile *c, size_t i, QSFSettings *s, char *err, size_t cap) {
+    const QSFConfigEntry *e = &c->entries[i];
+    for (size_t k = 0; k < i; k++) {
+        const QSFConfigEntry *x = &c->entries[k];
+        if (x->setting != e->setting || x->layer != e->layer || strcmp(x->section, e->section) != 0) continue;
+        return qsf_setting_add(s, e->setting, e->value, err, cap);
+    }
+    return qsf_setting_set(s, e->setting, e->value, err, cap);
+}
+
 /* In the order of the table within a layer: kv-type replaces what is set for K or V alone. */
 static void set_layer(const QSFConfigFile *c, QSFConfigLayer layer, const char *model, const char *role,
                       QSFSettings *s) {
@@ -143,7 +153,7 @@ static void set_layer(const QSFConfigFile *c, QSFConfigLayer layer, const char *
         for (size_t i = 0; i < c->n; i++) {
             const QSFConfigEntry *e = &c->entries[i];
             if (e->layer == layer && e->setting == qsf_setting_at(k) && qsf_config_applies(e, model, role))
-                (void)qsf_setting_set(s, e->setting, e->value, err, sizeof err);
+                (void)qsf_config_set(c, i, s, err, sizeof err);
         }
 }
 

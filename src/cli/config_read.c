@@ -117,7 +117,8 @@ static bool check_switch(const QSFConfigEntry *e, const char *name, QsfErr *why)
 /* ~ is a home directory where a shell would expand it. */
 static bool expand_home(QSFConfigEntry *e, QsfErr *why) {
     const char *home = getenv("HOME");
-    const bool file = e->own && e->own->arg && strcmp(e->own->arg, "FILE") == 0;
+    const char *arg = e->own && e->own->arg ? e->own->arg : ""; /* settings do it themselves */
+    const bool file = strcmp(arg, "FILE") == 0 || strcmp(arg, "DIR") == 0;
     if (!file || strncmp(e->value, "~/", 2) != 0 || !home) return true;
     QsfStrbuf b = QSF_STRBUF_INIT;
     qsf_strbuf_addf(&b, "%s%s", home, e->value + 1);
@@ -135,7 +136,8 @@ static bool check_entry(Reader *rd, QSFConfigEntry *e, QsfErr *why) {
     if (is_switch && !check_switch(e, name, why)) return false;
     if (!*e->value) return refuse(why, "%s: the value is empty", name);
     if (!expand_home(e, why)) return false;
-    const int rc = e->setting ? qsf_setting_set(&rd->settings, e->setting, e->value, err, sizeof err)
+    const int rc = e->setting
+                       ? qsf_config_set(rd->c, (size_t)(e - rd->c->entries), &rd->settings, err, sizeof err)
                    : e->own->id < 0 || (is_switch && strcmp(e->value, "off") == 0)
                        ? 0
                        : rd->check(rd->scratch, e->own->id, is_switch ? NULL : e->value, err, sizeof err);
@@ -186,7 +188,7 @@ static bool check_again(const Reader *rd, const QSFConfigEntry *e, const QsfConf
     for (size_t i = 0; i < rd->c->n; i++) {
         const QSFConfigEntry *x = &rd->c->entries[i];
         if (x->layer != e->layer || strcmp(x->section, e->section) != 0) continue;
-        if (e->setting && x->setting == e->setting)
+        if (e->setting && x->setting == e->setting && !(e->setting->flags & QSF_SETTING_LIST))
             return refuse(why, "%s is set already, in line %u", e->setting->name, x->line);
         if (!e->own || !x->own) continue;
         if (x->own == e->own && !(known && known->flags & QSF_CONFIG_LIST))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "src/engine/model_info.h"
 #include "src/engine/number.h"
@@ -39,6 +40,14 @@ static bool cut_scale(QsfAdapterItem *item) {
     return fabs(v) <= SCALE_MAX && item->path[0] != '\0';
 }
 
+static bool exists(const char *path) { return access(path, F_OK) == 0; }
+
+/* Is an item, as the user wrote it, the name of a file that ends as a scale does? */
+static bool is_whole_name(const QsfAdapterItem *item) {
+    QsfAdapterItem cut = *item;
+    return exists(item->path) && (!cut_scale(&cut) || !exists(cut.path));
+}
+
 /* Reads the next item of a list; *at as in qsf_list_next. false at the end, and for an item without a path
  * or with a scale above SCALE_MAX. */
 static bool next_item(const char **at, QsfAdapterItem *item) {
@@ -46,6 +55,44 @@ static bool next_item(const char **at, QsfAdapterItem *item) {
     size_t len;
     return qsf_list_next(at, &text, &len) && unescape(text, len, item->path, sizeof item->path) &&
            cut_scale(item);
+}
+
+/* What is wrong with an item of the user, whose name is not cut yet. */
+static bool item_fault(const QsfAdapterItem *item, char *dst, size_t cap) {
+    QsfAdapterItem cut = *item;
+    char *colon = strrchr(cut.path, ':');
+    if (exists(item->path)) return false;
+    const bool in_range = cut_scale(&cut);
+    const bool is_number = strlen(cut.path) < strlen(item->path);
+    if (is_number && in_range) return false;
+    if (!is_number && colon != NULL) *colon = '\0';
+    const char *scale = colon != NULL ? colon + 1 : "";
+    if (colon != NULL && (is_number || exists(cut.path))) {
+        snprintf(dst, cap, "'%.40s' is not a scale of '%.200s': expected a number from -%.0f to %.0f", scale,
+                 cut.path, SCALE_MAX, SCALE_MAX);
+        return true;
+    }
+    memcpy(cut.path, item->path, sizeof cut.path);
+    char *comma = strchr(cut.path, ',');
+    if (comma != NULL) *comma = '\0';
+    if (comma == NULL || !exists(cut.path)) return false;
+    snprintf(dst, cap, "there is no file '%.200s': repeat the option for each of several files", item->path);
+    return true;
+}
+
+/* Reads the next item as the user wrote it: "~/" is the home directory, and the file exists or has a scale
+ * that is one. *fault: what is wrong (cap bytes of why). */
+static bool next_given(const char **at, QsfAdapterItem *item, char *why, size_t cap) {
+    const char *text;
+    size_t len;
+    char home[PATH_MAX];
+    why[0] = '\0';
+    if (!qsf_list_next(at, &text, &len) || !unescape(text, len, item->path, sizeof item->path)) return false;
+    const char *path = qsf_home_path(item->path, home);
+    if (path != item->path) memcpy(item->path, home, sizeof home);
+    if (item_fault(item, why, cap)) return false;
+    item->scale = 1;
+    return is_whole_name(item) || cut_scale(item);
 }
 
 /* ---- as a setting ---- */
@@ -72,28 +119,48 @@ static bool put_item(char *list, size_t cap, const QsfAdapterItem *item) {
     return wrote > 0 && (size_t)wrote < cap - len;
 }
 
-/* A file is found again from other folders, as by a session. The last of several items of one file counts. */
-static bool set_adapters(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+/* Puts the items of a value together as a setting. A file is found again from other folders, as by a session.
+ * The last of several items of one file counts. false: why says what is wrong, "" if that is not known. */
+static bool settle(const char *value, char list[QSF_SETTING_TEXT], char *why, size_t cap) {
     QsfAdapterItem item[QSF_ADAPTERS_MAX], next;
-    char list[QSF_SETTING_TEXT] = "", full[PATH_MAX];
+    char full[PATH_MAX];
     const char *at = strcasecmp(value, "off") == 0 ? "" : value;
     size_t n = 0;
-    (void)row;
-    (void)s;
+    list[0] = why[0] = '\0';
     if (value[0] == '\0') return false;
     while (*at != '\0') {
-        if (!next_item(&at, &next)) return false;
+        if (!next_given(&at, &next, why, cap)) return false;
         if (realpath(next.path, full) != NULL) memcpy(next.path, full, strlen(full) + 1);
         size_t i = 0;
         while (i < n && strcmp(item[i].path, next.path) != 0) i++;
-        if (i == QSF_ADAPTERS_MAX) return false;
+        if (i == QSF_ADAPTERS_MAX) {
+            snprintf(why, cap, "there are more than %u files, which is the most at a time", QSF_ADAPTERS_MAX);
+            return false;
+        }
         item[i] = next;
         if (i == n) n++;
     }
-    for (size_t i = 0; i < n; i++)
-        if (!put_item(list, sizeof list, &item[i])) return false;
+    for (size_t i = 0; i < n; i++) {
+        if (put_item(list, QSF_SETTING_TEXT, &item[i])) continue;
+        snprintf(why, cap, "the names of %zu files with their folders have more than %u bytes together", n,
+                 QSF_SETTING_TEXT - 1);
+        return false;
+    }
+    return true;
+}
+
+static bool set_adapters(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    char list[QSF_SETTING_TEXT], why[400];
+    (void)row;
+    (void)s;
+    if (!settle(value, list, why, sizeof why)) return false;
     memcpy(p, list, sizeof list);
     return true;
+}
+
+bool qsf_adapters_explain(const char *value, char *dst, size_t cap) {
+    char list[QSF_SETTING_TEXT];
+    return !settle(value, list, dst, cap) && dst[0] != '\0';
 }
 
 static void get_adapters(const QSFSettings *s, const void *p, char *dst, size_t cap) {
@@ -101,10 +168,8 @@ static void get_adapters(const QSFSettings *s, const void *p, char *dst, size_t 
     snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
 }
 
-const QsfSettingKind qsf_kind_adapters = {
-    set_adapters, get_adapters,
-    "files separated by commas, each perhaps with :SCALE, at most 16 files and 1023 bytes, or off"
-};
+const QsfSettingKind qsf_kind_adapters = { set_adapters, get_adapters,
+                                           "FILE[:SCALE], in a setting several separated by commas, or off" };
 
 /* ---- opening ---- */
 

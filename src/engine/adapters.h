@@ -14,6 +14,8 @@ typedef struct QsfAdapterItem {
     float scale; /* 1 where none is given */
 } QsfAdapterItem;
 
+/* Writes what is wrong with a value that the kind of these settings refuses; false: that is not known. */
+bool qsf_adapters_explain(const char *value, char *dst, size_t cap);
 /* Do two settings name other adapters, or other scales? */
 bool qsf_adapters_differ(const QSFSettings *a, const QSFSettings *b);
 /* Opens what the settings name, for a model; as qsf_adapters_open, with the identities of the files. Files that

@@ -18,7 +18,8 @@
 
 /* A session finds it from other folders, too. */
 static bool set_path(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
-    char full[PATH_MAX];
+    char full[PATH_MAX], own[PATH_MAX];
+    value = qsf_home_path(value, own);
     const bool found = strcmp(value, "off") != 0 && realpath(value, full) != NULL;
     return qsf_kind_file.set(row, s, p, found ? full : value);
 }

@@ -381,7 +381,18 @@ static void get_list(const QSFSettings *s, const void *p, char *dst, size_t cap)
     snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
 }
 
+/* ---- files ---- */
+
+const char *qsf_home_path(const char *value, char *buf) {
+    const char *home = getenv("HOME");
+    if (strncmp(value, "~/", 2) != 0 || home == NULL) return value;
+    const int n = snprintf(buf, PATH_MAX, "%s%s", home, value + 1);
+    return n > 0 && n < PATH_MAX ? buf : value;
+}
+
 static bool set_template(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    char path[PATH_MAX];
+    value = qsf_home_path(value, path);
     size_t len = strlen(value);
     (void)row;
     (void)s;
@@ -396,8 +407,10 @@ static void get_template(const QSFSettings *s, const void *p, char *dst, size_t 
 }
 
 static bool set_file(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    char path[PATH_MAX];
     (void)row;
     (void)s;
+    value = qsf_home_path(value, path);
     const size_t len = strlen(value);
     if (len == 0 || len >= QSF_SETTING_LINE) return false;
     snprintf(p, QSF_SETTING_LINE, "%s", strcmp(value, "off") == 0 ? "" : value);
@@ -423,7 +436,8 @@ static bool set_grammar(QSFSettings *s, QSFGrammarKind kind, const char *value) 
 
 /* A file is found again from other folders, as by a session. */
 static bool set_grammar_file(QSFSettings *s, QSFGrammarKind kind, const char *value) {
-    char path[PATH_MAX];
+    char path[PATH_MAX], own[PATH_MAX];
+    value = qsf_home_path(value, own);
     const bool word = strcmp(value, "off") == 0 || (kind == QSF_GRAMMAR_SCHEMA && strcmp(value, "any") == 0);
     if (!word && value[0] != '/' && value[0] != '\0' && realpath(value, path) != NULL) value = path;
     return set_grammar(s, kind, value);

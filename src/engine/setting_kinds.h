@@ -14,6 +14,10 @@ typedef struct QsfSettingKind {
     const char *expected; /* for the error message; NULL: a number from min to max of the row */
 } QsfSettingKind;
 
+/* Returns the name of a file in which "~/" at the beginning is the home directory, as where no shell has
+ * replaced it: value itself, or buf (PATH_MAX). */
+const char *qsf_home_path(const char *value, char *buf);
+
 /* The type of the member is given; a row of a different type must not use the kind. */
 extern const QsfSettingKind qsf_kind_float;    /* float */
 extern const QsfSettingKind qsf_kind_positive; /* float above 0 */

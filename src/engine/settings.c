@@ -11,6 +11,7 @@
 #include "src/base/paths.h"
 #include "src/base/utf8.h"
 #include "src/chat/chat.h"
+#include "src/engine/adapters.h"
 #include "src/engine/number.h"
 #include "src/engine/setting_kinds.h"
 #include "src/plan/plan.h"
@@ -312,10 +313,12 @@ static QSFSettingSet bit_of(const Row *r) { return (QSFSettingSet)1 << (r - rows
 static void put_value_error(const Row *r, const char *value, char *err, size_t cap) {
     QsfErr e = { 0 };
     const char *name = r->pub.name;
-    char why[300];
+    char why[400];
     uint8_t order[QSF_SAMPLERS_MAX];
     if (r->kind == &qsf_kind_samplers && !qsf_samplers_parse(value, order, why, sizeof why)) {
         qsf_err_set(&e, QSF_E_USAGE, "%s", why);
+    } else if (r->kind == &qsf_kind_adapters && qsf_adapters_explain(value, why, sizeof why)) {
+        qsf_err_set(&e, QSF_E_USAGE, "%s: %s", name, why);
     } else if (r->kind->expected != NULL) {
         qsf_err_set(&e, QSF_E_USAGE, "%s takes %s, not '%.60s'", name, r->kind->expected, value);
     } else {

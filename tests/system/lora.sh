@@ -83,7 +83,33 @@ for broken in direction:direction.0 beyond:direction.99 short:elements hint:gpt2
     expect 3 "$file.*${broken#*:}" "$run" "$base" -p a --control-vector "$at/$file"
 done
 expect 3 'not an adapter' "$run" "$base" -p a --lora "$base"
-expect 2 'lora takes' "$run" "$base" -p a --lora "$at/a.gguf:1e9"
+for scale in 1e9 nan '' 2,5; do
+    expect 2 "lora: '$scale' is not a scale of .*a.gguf': expected a number from -1000000" \
+        "$run" "$base" -p a --lora "$at/a.gguf:$scale"
+done
+expect 2 'repeat the option' "$run" "$base" -p a --lora "$at/a.gguf,$at/b.gguf"
+cp "$at/a.gguf" "$work/ad:2" # the name of a file may end as a scale does
+[ "$(answer "$base" -p a --lora "$work/ad:2")" = "$(answer "$base" -p a --lora "$at/a.gguf")" ] || fail "ad:2"
+[ "$(answer "$base" -p a --lora "$work/ad:2:3")" = "$(answer "$base" -p a --lora "$at/a.gguf:3")" ] || fail "ad:2:3"
+many='' i=0
+while [ $i -lt 17 ]; do
+    i=$((i + 1))
+    cp "$at/a.gguf" "$work/m$i"
+    many="$many --lora m$i"
+done
+# shellcheck disable=SC2086  # several options
+(cd "$work" && expect 2 'more than 16 files' "$run" "$base" -p a $many)
+
+# Of a configuration file: lines add up, and ~/ is the home directory, of every option for a file.
+printf '%s = ~/at-home.gguf\n' lora:0 control-vector draft-model grammar json-schema template trace-experts |
+    sed 's/:0 = \(.*\)/ = \1:0.5\nlora = \1.more/' >"$work/config"
+echo 'model-dir = ~/models' >>"$work/config"
+sed -i '/grammar/d' "$work/config" # one of the two
+: >"$work/at-home.gguf"
+HOME=$work "$QSF_BUILDDIR/qsf-chat" --config "$work/config" --print-config >"$work/out" 2>&1 || fail "--print-config"
+if grep '~/' "$work/out"; then fail "~ is not expanded"; fi
+grep -q "^lora = $work/at-home.gguf:0.5,$work/at-home.gguf.more " "$work/out" ||
+    { cat "$work/out"; fail "lines of lora do not add up"; }
 expect 3 'an adapter \(LoRA\).*--lora' "$run" "$at/a.gguf" -p a
 
 # Where not all of it fits in the budget, an adapter is read block by block, and computes the same.
@@ -106,6 +132,8 @@ reused() {
 }
 [ "$(reused --lora "$at/a.gguf")" -gt 0 ] || fail "nothing of a prompt cache is used"
 [ "$(reused --lora "$at/a.gguf:0.5")" = 0 ] || fail "a prompt cache of another scale is used"
+grep -q 'made with other adapters, or other scales' "$work/err" || fail "not said why a cache is not used"
+answer "$base" -p 'a b c d' --prompt-cache "$work/cache" --lora "$at/a.gguf" >/dev/null
 [ "$(reused)" = 0 ] || fail "a prompt cache of an adapter is used without it"
 
 # qsf-convert merges, into GGUF and into QSF.

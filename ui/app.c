@@ -225,11 +225,21 @@ bool ui_app_message(const UiApp *a, const char **text, size_t *len) {
     return true;
 }
 
+static bool has_adapters(const UiApp *a) {
+    for (size_t i = 0; a->model_path && i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        if (ui_setting_has_files(row) && ui_setting_is_on(&a->settings, row)) return true;
+    }
+    return false;
+}
+
 static void say_no_model(UiApp *a) {
     if (a->model_path && qsf_connect_is(a->model_path))
         ui_app_say(a, UI_ERROR, "not connected: /retry connects again");
     else
-        ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
+        ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)%s",
+                   has_adapters(a) ? "; /lora off or /control-vector off loads the same without adapters"
+                                   : "");
 }
 
 static bool submit_line(UiApp *a, const char *text, size_t len) {

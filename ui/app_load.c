@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The chat without a screen: a model was loaded, or not. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,12 +85,44 @@ static void stay_with_old(UiApp *a) {
         ui_app_say(a, UI_NOTICE, "session %s continues with %s", a->session.name, a->good_path);
 }
 
+/* If the file is not the model's but one that a setting names, the model works without it. */
+static void say_without(UiApp *a, const char *error) {
+    static const char *const names[] = { "lora", "control-vector" };
+    const size_t len = strcspn(error, ":");
+    for (size_t i = 0; len > 0 && i < sizeof names / sizeof *names; i++) {
+        char value[QSF_SETTING_TEXT], path[QSF_SETTING_TEXT];
+        qsf_setting_get(&a->settings, qsf_setting_find(names[i]), value, sizeof value);
+        (void)snprintf(path, sizeof path, "%.*s", (int)(len < sizeof path ? len : sizeof path - 1), error);
+        if (!strstr(value, path)) continue;
+        ui_app_say(a, UI_NOTICE, "to use the model without it: %s%s off",
+                   a->full_screen || a->interactive ? "/" : "--", names[i]);
+    }
+}
+
+/* A draft model changes no token, so the chat does not end with its file, unless the command line names it.
+ * The session keeps the setting. */
+static bool drop_draft_model(UiApp *a, const char *error) {
+    const QSFSetting *row = qsf_setting_find("draft-model");
+    char err[300];
+    if (strncmp(error, "draft-model: ", 13) != 0 || qsf_setting_user_set(&a->given.settings, row) ||
+        !ui_setting_is_on(&a->settings, row))
+        return false;
+    UiBuf b = { 0 };
+    ui_buf_printf(&b, "%s; it is not used", error);
+    ui_app_print(a, UI_NOTICE, ui_buf_str(&b));
+    ui_buf_free(&b);
+    (void)qsf_setting_set(&a->settings, row, "off", err, sizeof err);
+    a->want_reload = true;
+    return true;
+}
+
 void ui_app_load_failed(UiApp *a, const QSFEvent *e) {
     bool replaced = a->stopping && (a->want_model || a->want_reload);
     ui_app_refresh_stats(a);
-    if (replaced) return;
+    if (replaced || drop_draft_model(a, e->text ? e->text : "")) return;
     if (a->exit_code == 0) a->exit_code = e->code > 0 && !a->started ? e->code : 1;
     ui_app_print(a, UI_ERROR, e->text && *e->text ? e->text : "the model was not loaded");
+    if (e->code == QSF_EXIT_MODEL && e->text) say_without(a, e->text);
     if (e->code == QSF_EXIT_MODEL && ui_guide_is(a->model_path)) ui_guide_failed(a);
     /* If a file could not even be opened, the old model is still loaded. */
     a->model_ready = a->stats.state == QSF_STATE_IDLE && a->good_path;

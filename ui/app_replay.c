@@ -146,10 +146,23 @@ static void own_model(const Replay *rp, char *dst, size_t cap) {
     (void)snprintf(dst, cap, "%s", it.label);
 }
 
+/* ", lora a.gguf:0.5": adapters that are in use. */
+static void own_files(const UiApp *a, UiBuf *b) {
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char value[QSF_SETTING_TEXT], shown[QSF_SETTING_TEXT];
+        if (!ui_setting_has_files(row) || !ui_setting_is_on(&a->settings, row)) continue;
+        qsf_setting_get(&a->settings, row, value, sizeof value);
+        ui_setting_shown(row, value, shown, sizeof shown);
+        ui_buf_printf(b, ", %s %s", row->name, shown);
+    }
+}
+
 /* All messages of the session, as /sessions counts them. */
 static void say_resumed(const Replay *rp) {
     UiApp *a = rp->app;
     char ago[32] = "", model[sizeof((UiItem *)0)->label], forgotten[60] = "";
+    UiBuf files = { 0 };
     size_t n = 0, past = 0;
     double last = 0;
     for (size_t i = 0; i < a->chat.n; i++) {
@@ -162,9 +175,11 @@ static void say_resumed(const Replay *rp) {
     if (past > 0) (void)snprintf(forgotten, sizeof forgotten, ", %zu of them forgotten", past);
     ui_format_ago(last, (double)time(NULL), ago, sizeof ago);
     own_model(rp, model, sizeof model);
-    ui_app_say(a, UI_NOTICE, "resumed %s: %zu message%s%s%s%s%s%s%s", a->session.name, n, n == 1 ? "" : "s",
-               forgotten, ago[0] ? ", " : "", ago, model[0] ? ", " : "", model,
+    own_files(a, &files);
+    ui_app_say(a, UI_NOTICE, "resumed %s: %zu message%s%s%s%s%s%s%s%s", a->session.name, n, n == 1 ? "" : "s",
+               forgotten, ago[0] ? ", " : "", ago, model[0] ? ", " : "", model, ui_buf_str(&files),
                a->no_save ? "; what follows is not saved" : "");
+    ui_buf_free(&files);
 }
 
 /* Where the command line replaces what the session has. */

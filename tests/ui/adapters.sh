@@ -6,6 +6,7 @@ have python3 || skip "python3 is absent"
 
 base=$work/base.gguf at=$work/at
 "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$base" layers=3 vocab=512 ctx=2048 ascii=1 wtype=0 &&
+    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/other.gguf" layers=2 vocab=512 ctx=2048 ascii=1 &&
     python3 "$QSF_SRCDIR/tests/system/lora.py" "$base" "$at" || skip "mktiny is not built"
 
 # ---- lines
@@ -39,6 +40,24 @@ err_has 'base.gguf: is not an adapter'
 err_has 'no adapter is in use'
 if grep -qE 'lora (nofile|is off)' "$work/err"; then cat "$work/err"; fail "a refused change is announced"; fi
 
+# Without its adapter a session is not answered, but what to do is said; a draft model changes nothing.
+cp "$at/a.gguf" "$work/gone.gguf"
+printf 'hello\n' | chat_lines 0 "$base" --lora "$work/gone.gguf" -n 2 --session gone
+printf '' | chat_lines 0 --session gone
+err_has 'resumed gone: 2 messages.*, lora gone.gguf'
+rm "$work/gone.gguf"
+printf 'hello\n' | chat_lines 3 --session gone
+err_has 'gone.gguf: cannot open'
+err_has 'to use the model without it: --lora off'
+printf 'hello\n' | chat_lines 0 --session gone --lora off
+cp "$base" "$work/draft.gguf"
+printf 'hello\n' | chat_lines 0 "$base" --draft-model "$work/draft.gguf" -n 2 --session draft
+rm "$work/draft.gguf"
+printf 'hello\n' | chat_lines 0 --session draft
+err_has 'draft.gguf: cannot open.*; it is not used'
+[ -s "$work/out" ] || fail "no answer without the draft model"
+printf 'hello\n' | chat_lines 3 "$base" --draft-model "$work/draft.gguf" --no-save # asked for
+
 # ---- the screen
 
 need_tmux
@@ -61,5 +80,8 @@ keys '/lora' Enter
 see '1  scale 1  .*/at/b.gguf'
 size 80 24
 see 'lora b.gguf'
+keys "/model '$work/other.gguf'" Enter
+see 'to use the model without it: /lora off'
+see 'ready'
 keys C-d
 finish

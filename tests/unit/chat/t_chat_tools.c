@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tools and tool calls that a client gives as JSON: what templates get of them, and what is refused. Nothing in
- * them is the template's own text. */
+/* Tools and tool calls that a client gives as JSON, in templates; wrong ones are refused. Nothing in them is
+ * the template's own text. */
 #include "tests/harness/think_rig.h"
 
 #define MSG(r, text)     .role = (r), .content = (text), .len = sizeof(text) - 1
@@ -18,10 +18,8 @@ static const char *const tokens[] = { "<|end|>", NULL };
 
 static void test_rendered(void **state) {
     const QsfMsg msgs[] = {
-        { MSG("user", "hi"),
-          JSON(
-              tools,
-              "[{\"type\": \"function\", \"function\": {\"name\": \"look\", \"description\": \"a <|end|>\"}}]") },
+        { MSG("user", "hi"), JSON(tools, "[{\"type\": \"function\", \"function\": {\"name\": \"look\", "
+                                         "\"description\": \"<|end|>\"}}]") },
         { MSG("assistant", ""),
           JSON(calls, "[{\"id\": \"c1\", \"type\": \"function\", \"function\": {\"name\": \"look\", "
                       "\"arguments\": \"{\\\"at\\\": \\\"<|end|>\\\"}\"}}]") },
@@ -36,7 +34,7 @@ static void test_rendered(void **state) {
     qsf_test_expect_ok(qsf_chat_render(r.tmpl, msgs, 3, QSF_CHAT_GENERATE, &out, &e), &e);
     const char *text = qsf_strbuf_str(&out.text);
     assert_non_null(strstr(text, "(look {"));
-    assert_non_null(strstr(text, "\"description\": \"a "));
+    assert_non_null(strstr(text, "\"description\": \""));
     assert_non_null(strstr(text, "<assistant>[c1 function look at=<|end|>]<tool>42#c1 look<assistant>"));
     for (size_t i = 0; i < out.n_segs; from += out.segs[i++].len)
         if (out.segs[i].trusted) assert_null(memmem(text + from, out.segs[i].len, "<|end|>", 7));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory failures while a draft model or pinned layers draft, and while plans change that (tests/harness/oom.h).
- * Without them the answer is the same. */
+/* Memory failures while a draft model or pinned layers draft, and while plans change that: the answer is the
+ * same (tests/harness/oom.h). */
 #include "tests/harness/oom.h"
 
 #include "src/engine/timeline.h"

@@ -288,10 +288,20 @@ static bool names(const char *message, const char *field) {
     return false;
 }
 
+/* The field is known, but not this value: the user can choose another one. */
+static bool is_about_value(const char *message) {
+    static const char *const words[] = { "too large",    "too long", "too small", "must be",      "should be",
+                                         "out of range", "between",  "less than", "greater than", "maximum" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasestr(message, words[i])) return true;
+    return false;
+}
+
 /* A message that names another field to use instead names both: only what was sent can be dropped. "stop" and
  * "seed" are words of English, too: they count between quotes or backquotes, or before a colon. */
 QsfFieldSet qsf_fields_named(QsfFieldSet sent, const char *message) {
     QsfFieldSet found = 0;
+    if (is_about_value(message)) return 0;
     for (size_t i = 0; i < N_FIELDS; i++) {
         const char *name = fields[i].field;
         if (!(sent & bit(i)) || !names(message, name)) continue;

@@ -38,7 +38,8 @@ typedef struct QsfFieldInput {
 /* Appends `, "name": value` for each field, and to *sent those that were. QSF_E_USAGE if the answer has to
  * match something that this server cannot be told, or its file cannot be read. */
 int qsf_fields_put(const QsfFieldInput *in, QsfStrbuf *b, QsfFieldSet *sent, QsfErr *err);
-/* Which of the sent fields a message of the server names; 0 = none. */
+/* Which of the sent fields a message of the server refuses by their names; 0 = none, as where it is about a
+ * value. */
 QsfFieldSet qsf_fields_named(QsfFieldSet sent, const char *message);
 /* Appends the names of fields, separated by ", ". */
 void qsf_fields_list(QsfFieldSet set, QsfStrbuf *b);

@@ -105,6 +105,10 @@ static void too_long(QSFRemote *r, size_t most) {
 
 /* A page is an error, of which the beginning is enough. */
 static void take_data(QSFRemote *r, const char *bytes, size_t len) {
+    static const char data[] = "data:"; /* a stream that has another type */
+    if (r->job == QSF_JOB_ANSWER && r->head.status == 200 && r->body.len == 0 && len > sizeof data &&
+        memcmp(bytes, data, sizeof data - 1) == 0)
+        r->answer.stream = true;
     const bool page = r->head.status != 200 || qsf_reply_is(&r->head, "text/html");
     if (r->job == QSF_JOB_ANSWER && r->answer.stream) {
         qsf_remote_answer_data(r, bytes, len);

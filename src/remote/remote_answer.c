@@ -176,12 +176,14 @@ static void done(QSFRemote *r, QSFStop stop) {
     if (a->delta.end == QSF_DELTA_FILTER && stop == QSF_STOP_EOS)
         qsf_remote_note(r, "the content filter of the server ended the answer");
     qsf_remote_stop(r);
+    asked_free(&r->asked);
     r->job = QSF_JOB_NONE;
     qsf_remote_push_event(r, &e, "", 0);
 }
 
 static void failed(QSFRemote *r, QsfErr *err) {
     emit_split(r, "", 0, true);
+    asked_free(&r->asked);
     qsf_remote_fail(r, err);
 }
 

@@ -172,6 +172,10 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.send(200, json.dumps({"choices": [{"index": 0, "finish_reason": "stop",
                                                 "message": {"content": "All at once."}}], "usage": usage(3)}))
 
+    def at_plaintype(self):
+        text = "".join(f"data: {json.dumps(chunk({'content': w}))}\n\n" for w in ("a ", "stream"))
+        self.send(200, text + f"data: {json.dumps(chunk({}, 'stop'))}\n\n", "text/plain")
+
     def at_length(self):
         self.begin()
         self.event(chunk({"content": "too short"}))

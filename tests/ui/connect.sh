@@ -75,6 +75,8 @@ ask 0 tools
 out_has '^\[tool call\] get_weather \{"city": "Paris"\}$'
 ask 0 whole
 out_has '^All at once\.$'
+ask 0 plaintype
+out_has '^a stream$'
 ask 0 split
 out_has 'grüße 世界 😀'
 ask 0 forever

@@ -225,6 +225,8 @@ static void test_refused_fields(void **state) {
     assert_int_equal(qsf_fields_named(sent, "please stop this seed"), 0); /* words of English */
     assert_int_equal(qsf_fields_named(sent, "min_p is unknown"), 0);      /* was not sent */
     assert_int_equal(qsf_fields_named(sent, "xtop_k, top_kx"), 0);
+    assert_int_equal(qsf_fields_named(sent, "'max_tokens' is too large: 9"), 0); /* the value */
+    assert_int_equal(qsf_fields_named(sent, "top_k must be -1, or at least 1"), 0);
     named = qsf_fields_named(sent, "Unrecognized request argument supplied: top_k");
     qsf_fields_list(named, &b);
     assert_string_equal(qsf_strbuf_str(&b), "top_k");

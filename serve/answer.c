@@ -146,7 +146,8 @@ static void take_done(ServeAnswer *a, const QSFEvent *e) {
                            .reasoning_tokens = e->reasoning_tokens,
                            .seed = e->seed };
     take_calls(job);
-    if (a->server->stopping && !job->begun && job->text.len == 0)
+    /* Not a complete answer; an error that was the reason is kept. */
+    if (e->stop == QSF_STOP_INTERRUPTED)
         serve_error_set(&job->error, 503, "stopping", NULL, "the server is stopping");
     count(a, e);
     (void)serve_job_charge(job);
@@ -161,6 +162,7 @@ static void take_error(ServeAnswer *a, const QSFEvent *e) {
     case QSF_E_CONTEXT: fail(a, 400, "context_length_exceeded", e->text); break;
     case QSF_E_BUDGET: fail(a, 413, "ram_budget_exceeded", e->text); break;
     case QSF_E_USAGE: fail(a, 400, NULL, e->text); break;
+    case QSF_E_INTERRUPTED: fail(a, 503, "stopping", "the server is stopping"); break;
     default: fail(a, prompt && e->code == QSF_E_RUNTIME ? 400 : 500, NULL, e->text);
     }
 }

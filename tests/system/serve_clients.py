@@ -234,7 +234,16 @@ def test_stop():
         check(s.stop(sig) == status, "status of", sig)
         events = r.read().decode().split("\n\n")
         check(events[-2:] == ["data: [DONE]", ""], "a stream ends when the server stops", events[-3:])
+        check('"code": "stopping"' in events[-3] and '"finish_reason": "' not in "".join(events),
+              "a stream that was stopped is not complete", events[-4:])
         check(waiting.getresponse().status == 503, "one that waits")
+        c.close()
+        s = Server(*SLOW)
+        c = s.connect()
+        c.request("POST", "/v1/chat/completions", json.dumps({**LONG, "stream": False}))
+        s.wait("requests_running", 1)
+        check(s.stop(sig) == status, "status of", sig)
+        check(c.getresponse().status == 503, "an answer that was stopped is not complete")
         c.close()
 
 

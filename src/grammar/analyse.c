@@ -107,7 +107,7 @@ static void shortest_run(Shortest *s) {
     for (uint32_t i = 0; i < g->n; i++) {
         if (g->code[i].op == QSF_OP_RETURN) heap_push(s, 0, i);
     }
-    while (s->n_heap > 0 && !s->failed) {
+    for (uint32_t n = 0; s->n_heap > 0 && !s->failed && (n % 16384 != 0 || !qsf_interrupted()); n++) {
         const Item top = heap_pop(s);
         if (s->done[top.at]) continue;
         s->done[top.at] = 1;

@@ -9,18 +9,14 @@
 #define PLACES_FEW 64u /* of a state whose bytes are compared */
 
 static int failure(QsfAutomaton *a, QsfErr *err) {
+    const bool no_memory = a->no_memory, many = a->many;
+    a->no_memory = a->many = a->full = false;
     if (qsf_interrupt_check(err) != QSF_OK) return QSF_E_INTERRUPTED;
-    if (a->no_memory) {
-        a->no_memory = false;
-        return qsf_err_memory(err, "the states of the grammar");
-    }
-    if (a->many) {
-        a->many = false;
+    if (no_memory) return qsf_err_memory(err, "the states of the grammar");
+    if (many)
         return qsf_err_set(err, QSF_E_RUNTIME,
                            "the grammar has too many readings of this text: a byte takes more than %u steps",
                            QSF_ADDS_MOST);
-    }
-    a->full = false;
     return qsf_err_set(err, QSF_E_RUNTIME,
                        "the grammar has too many readings of this text: its states need more than %llu MB",
                        (unsigned long long)(a->max_bytes >> 20));
@@ -120,7 +116,7 @@ int qsf_automaton_step(QsfAutomaton *a, uint32_t state, unsigned char byte, uint
     const uint32_t at = row + a->g->class_of[byte];
     if (a->next[at] == 0) {
         const uint32_t to = after_byte(a, state, byte);
-        if (a->full || a->many || a->no_memory || (to == 0 && qsf_interrupted())) return failure(a, err);
+        if (a->full || a->many || a->no_memory || qsf_interrupted()) return failure(a, err);
         put_next(a, state, row, byte, to);
     }
     *next = a->next[at] - 1;
@@ -158,7 +154,7 @@ int qsf_automaton_token(QsfAutomaton *a, uint32_t state, int32_t id, const char 
     *next = after;
     if (rc != QSF_OK || !a->g->has_tokens) return rc;
     *next = after_name(a, state, id, after);
-    return a->full || a->many || a->no_memory || (*next == 0 && qsf_interrupted()) ? failure(a, err) : QSF_OK;
+    return a->full || a->many || a->no_memory || qsf_interrupted() ? failure(a, err) : QSF_OK;
 }
 
 void qsf_automaton_named(const QsfAutomaton *a, uint32_t state,

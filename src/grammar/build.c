@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/hashmap.h"
+#include "src/base/interrupt.h"
 
 void qsf_gbuild_init(QsfGrammarBuild *b, QsfErr *err) {
     memset(b, 0, sizeof *b);
@@ -26,7 +27,7 @@ void qsf_gbuild_free(QsfGrammarBuild *b) {
 uint32_t qsf_gbuild_fail(QsfGrammarBuild *b, int code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    if (!b->failed) qsf_err_setv(b->err, code, fmt, ap);
+    if (!b->failed && qsf_interrupt_check(b->err) == QSF_OK) qsf_err_setv(b->err, code, fmt, ap);
     va_end(ap);
     b->failed = true;
     return 0;
@@ -41,6 +42,16 @@ uint32_t qsf_gbuild_no_memory(QsfGrammarBuild *b) {
     if (!b->failed) qsf_err_memory(b->err, "the grammar");
     b->failed = true;
     return 0;
+}
+
+bool qsf_gbuild_step(QsfGrammarBuild *b, uint64_t n) {
+    const uint64_t before = b->steps;
+    b->steps += n;
+    if (before >> 12 != b->steps >> 12 && qsf_interrupted())
+        qsf_gbuild_fail(b, QSF_E_INTERRUPTED, "interrupted");
+    if (b->steps > QSF_GBUILD_STEPS)
+        qsf_gbuild_fail(b, QSF_E_USAGE, "the grammar takes too long to compile: it is too large");
+    return !b->failed;
 }
 
 /* Makes space for one more; false without it. */

@@ -12,7 +12,8 @@
 
 #define QSF_GBUILD_NODES 1000000u
 #define QSF_GBUILD_RULES 100000u
-#define QSF_GBUILD_DEPTH 200u /* nested groups */
+#define QSF_GBUILD_DEPTH 200u       /* nested groups */
+#define QSF_GBUILD_STEPS 200000000u /* of some 10 ns: about two seconds */
 #define QSF_REPEAT_MAX   2000u
 #define QSF_NO_LIMIT     UINT32_MAX
 #define QSF_NO_RULE_BODY UINT32_MAX
@@ -53,6 +54,7 @@ typedef struct QsfGrammarBuild {
     uint32_t root;             /* rule */
     uint32_t rule_table[1024]; /* last rule + 1 of each hash; rules are chained by rule_next */
     uint32_t *rule_next;
+    uint64_t steps;
     QsfErr *err;
     bool failed;
 } QsfGrammarBuild;
@@ -60,12 +62,15 @@ typedef struct QsfGrammarBuild {
 /* err must outlive the build. */
 void qsf_gbuild_init(QsfGrammarBuild *b, QsfErr *err);
 void qsf_gbuild_free(QsfGrammarBuild *b);
-/* Records a failure; returns 0. */
+/* Records a failure; returns 0. It is QSF_E_INTERRUPTED, whatever the code, if the thread is to stop. */
 uint32_t qsf_gbuild_fail(QsfGrammarBuild *b, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same for what repetition counts make too large: more than `most` states. */
 uint32_t qsf_gbuild_too_large(QsfGrammarBuild *b, const char *what, uint32_t most);
 uint32_t qsf_gbuild_no_memory(QsfGrammarBuild *b);
+/* Counts steps of work that grows faster than the text. Returns false once the build has failed: also when
+ * the thread is to stop (interrupt.h), or when these were more steps than QSF_GBUILD_STEPS. */
+bool qsf_gbuild_step(QsfGrammarBuild *b, uint64_t n);
 
 uint32_t qsf_node_new(QsfGrammarBuild *b, QsfNodeKind kind, uint32_t x, uint32_t y, uint32_t z);
 static inline uint32_t qsf_node_empty(QsfGrammarBuild *b) { return qsf_node_new(b, QSF_NODE_EMPTY, 0, 0, 0); }

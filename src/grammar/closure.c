@@ -123,6 +123,7 @@ static uint32_t follow(QsfAutomaton *a, uint32_t from) {
     uint32_t kept = from;
     for (uint32_t i = from; i < a->n_work && !failed(a); i++) {
         const QsfStackPlace p = a->work[i];
+        if (i % 4096 == 4095 && qsf_interrupted()) a->many = true; /* the caller sees why */
         const QsfInstr *in = &g->code[p.at];
         switch (in->op) {
         case QSF_OP_BYTE:

@@ -28,7 +28,7 @@ typedef struct Emitter {
 
 static uint32_t put(Emitter *e, QsfInstr in) {
     QsfGrammar *g = e->g;
-    if (e->b->failed) return 0;
+    if (!qsf_gbuild_step(e->b, 1)) return 0;
     if (g->n >= QSF_CODE_SIZE) return qsf_gbuild_too_large(e->b, "the grammar", QSF_CODE_SIZE);
     if (g->n == g->cap) {
         const uint32_t cap = g->cap > 0 ? g->cap * 2 : 256;
@@ -161,9 +161,9 @@ static bool is_big(const QsfRange *r, uint32_t n, bool json) {
     return ways >= BIG_SET;
 }
 
-static uint32_t find_rule(const Emitter *e, const QsfRange *r, uint32_t n, bool json) {
+static uint32_t find_rule(Emitter *e, const QsfRange *r, uint32_t n, bool json) {
     const uint32_t least = e->n_known > SET_MEMORY ? e->n_known - SET_MEMORY : 0;
-    for (uint32_t i = e->n_known; i-- > least;) {
+    for (uint32_t i = e->n_known; i-- > least && qsf_gbuild_step(e->b, 1 + n / 256);) {
         const SetRule *k = &e->known[i % SET_MEMORY];
         if (k->n == n && k->json == json && memcmp(k->ranges, r, n * sizeof *r) == 0) return k->rule;
     }
@@ -256,7 +256,7 @@ static uint32_t emit_bytes(Emitter *e, const QsfNode *n, uint32_t next) {
 
 static uint32_t emit_node(Emitter *e, uint32_t node, uint32_t next) {
     const QsfNode n = e->b->nodes[node];
-    if (e->b->failed) return 0;
+    if (!qsf_gbuild_step(e->b, 1)) return 0;
     if (e->steps++ > QSF_EMIT_STEPS) return qsf_gbuild_too_large(e->b, "the grammar", QSF_CODE_SIZE);
     switch (n.kind) {
     case QSF_NODE_SET: return emit_set(e, e->b->ranges.r + n.a, n.b, false, next);

@@ -103,6 +103,7 @@ static uint32_t find_pair(Pairs *p, uint32_t a, uint32_t b) {
 
 static void join_edges(QsfGraph *g, Pairs *p, const QsfGraph *a, const QsfEdge *x, const QsfGraph *b,
                        uint32_t state_b, QsfCharset *both) {
+    g->failed = g->failed || qsf_interrupted();
     for (uint32_t j = b->first[state_b]; j < b->first[state_b + 1] && !g->failed; j++) {
         const QsfEdge *y = &b->edges[j];
         qsf_charset_intersect(both, a->ranges + x->set, x->n, b->ranges + y->set, y->n);
@@ -121,7 +122,6 @@ static void join(QsfGraph *g, Pairs *p, const QsfGraph *a, const QsfGraph *b) {
         qsf_graph_state(g, a->final[s] && b->final[t]);
         for (uint32_t k = a->first[s]; k < a->first[s + 1] && !g->failed; k++)
             join_edges(g, p, a, &a->edges[k], b, t, &both);
-        if (i % 1024 == 0 && qsf_interrupted()) g->failed = true;
     }
     qsf_charset_free(&both);
 }
@@ -162,6 +162,7 @@ bool qsf_graph_accepts(const QsfGraph *g, const char *text, size_t len) {
     for (size_t i = 0; ok && i < len;) {
         uint32_t c;
         i += qsf_utf8_next(text + i, len - i, &c);
+        ok = !qsf_interrupted();
         memset(then, 0, g->n);
         for (uint32_t s = 0; s < g->n; s++)
             for (uint32_t k = g->first[s]; now[s] && k < g->first[s + 1]; k++)

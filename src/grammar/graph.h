@@ -33,7 +33,7 @@ void qsf_graph_edge(QsfGraph *g, uint32_t to, const QsfRange *r, uint32_t n);
 QsfGraph *qsf_graph_length(uint32_t min, uint32_t max);
 /* The texts that both accept; NULL without memory or if it is too large. */
 QsfGraph *qsf_graph_both(const QsfGraph *a, const QsfGraph *b);
-/* Whether the text, which is valid UTF-8, is accepted. false without memory. */
+/* Whether the text, which is valid UTF-8, is accepted. false without memory, or if the thread is to stop. */
 bool qsf_graph_accepts(const QsfGraph *g, const char *text, size_t len);
 /* Whether no text is accepted. */
 bool qsf_graph_is_empty(const QsfGraph *g);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/grammar/automaton_impl.h"
 
 #define NAME     "sets of allowed tokens"
@@ -193,8 +194,8 @@ static int walk(QsfMasks *m, uint32_t from, uint32_t end, unsigned top, uint32_t
         const QsfTokenNode *n = &node[i];
         uint32_t next;
         bool takes = false;
-        m->visited++;
-        int rc = next_state(m, at[n->depth - 1], n->byte, &next, err);
+        int rc = ++m->visited % 4096 == 0 ? qsf_interrupt_check(err) : QSF_OK;
+        if (rc == QSF_OK) rc = next_state(m, at[n->depth - 1], n->byte, &next, err);
         if (rc == QSF_OK && next > 0 && n->skip - i > BRANCH) rc = takes_branch(m, n, next, &takes, err);
         if (rc != QSF_OK) return rc;
         if (next == 0 || takes) {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/interrupt.h"
 #include "src/grammar/regex.h"
 
 #define STEPS 60000u
@@ -158,7 +157,7 @@ static void add_states(States *t, uint32_t first) {
     add_state(t, first, true);
     for (uint32_t i = 0; i < t->n_states && !t->g->failed; i++) {
         add_state(t, t->step[i], false);
-        if (i % 256 == 0 && qsf_interrupted()) t->g->failed = true;
+        if (!qsf_gbuild_step(t->s->b, t->n_list / 4 + 1)) t->g->failed = true;
     }
 }
 
@@ -176,7 +175,6 @@ static QsfGraph *number_states(Steps *s, uint32_t first) {
     free(t.mark);
     free(t.list);
     if (!ok) qsf_gbuild_no_memory(s->b);
-    if (ok && t.g->failed && qsf_interrupted()) qsf_gbuild_fail(s->b, QSF_E_INTERRUPTED, "interrupted");
     if (ok && t.g->failed) qsf_gbuild_too_large(s->b, "the regular expression", STEPS);
     if (!s->b->failed) return t.g;
     qsf_graph_free(t.g);
@@ -198,7 +196,7 @@ QsfGraph *qsf_regex_graph(QsfGrammarBuild *b, uint32_t node, bool search) {
     if (search) at = make_any(&s, any, at);
     at = make(&s, node, at);
     if (search) at = make_any(&s, any, at);
-    QsfGraph *g = b->failed ? NULL : number_states(&s, at);
+    QsfGraph *g = qsf_gbuild_step(b, 20ull * s.n) ? number_states(&s, at) : NULL;
     free(s.step);
     free(s.stack);
     return g;

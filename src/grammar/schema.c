@@ -120,7 +120,7 @@ static uint32_t make_values(QsfSchema *s, const QsfSchemaParts *p, const QsfSche
     const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT), path = qsf_schema_at(s, from->path, key);
     uint32_t n = 0;
     if (!one && qsf_json_type(list) != QSF_JSON_ARRAY) return qsf_schema_fail(s, path, "enum is not a list");
-    for (size_t i = 0; i < (one ? 1 : qsf_json_size(list)) && !s->b->failed; i++) {
+    for (size_t i = 0; i < (one ? 1 : qsf_json_size(list)) && qsf_gbuild_step(s->b, 10); i++) {
         const QsfJson *v = one ? list : qsf_json_at(list, i);
         if (!all_allow(s, p, v)) continue;
         qsf_node_add(s->b, alt, qsf_schema_value(s, v));
@@ -283,6 +283,7 @@ int qsf_read_schema(QsfGrammarBuild *b, const char *text, size_t len) {
     read_root(&s);
     free(s.paths);
     free(s.jobs);
+    qsf_values_free(&s);
     qsf_json_free(root);
     return b->failed ? b->err->code : QSF_OK;
 }

@@ -10,6 +10,7 @@
 #define QSF_SCHEMA_PARTS  64u
 #define QSF_SCHEMA_LENGTH 100000u /* of strings and arrays, where it is limited */
 #define QSF_SCHEMA_TUPLE  100u    /* most prefixItems */
+#define QSF_SCHEMA_SETS   16u     /* lists of values whose tables are kept */
 
 /* Which keywords of a part are done. */
 enum { QSF_PART_FLAT = 1, QSF_PART_ANY_DONE = 2, QSF_PART_ONE_DONE = 4 };
@@ -31,6 +32,13 @@ typedef struct QsfSchemaPath {
     uint32_t parent, index;
 } QsfSchemaPath;
 
+/* The values of an enum, by hash. */
+typedef struct QsfValueSet {
+    const QsfJson *list; /* borrowed; NULL = unused */
+    uint32_t *slot;      /* (n_slots) index + 1; owned */
+    uint32_t n_slots;
+} QsfValueSet;
+
 typedef struct QsfSchema {
     QsfGrammarBuild *b;
     const QsfJson *root;
@@ -41,6 +49,8 @@ typedef struct QsfSchema {
     uint32_t n_jobs, cap_jobs;
     uint32_t common[16]; /* rule + 1 of each common rule */
     uint32_t depth;      /* of the checks of values */
+    QsfValueSet sets[QSF_SCHEMA_SETS];
+    uint32_t n_sets; /* that were made */
 } QsfSchema;
 
 typedef struct QsfSchemaJob {
@@ -107,6 +117,16 @@ bool qsf_schema_valid(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uin
 /* The automaton of a pattern or format at a path; the caller frees it. NULL: s->b has failed. */
 QsfGraph *qsf_schema_pattern(QsfSchema *s, const QsfJson *pattern, uint32_t path);
 QsfGraph *qsf_schema_format(QsfSchema *s, const QsfJson *format, uint32_t path);
+
+/* --- schema_values.c --- */
+double qsf_value_number(const QsfJson *v);
+bool qsf_value_is_number(const QsfJson *v);
+/* Are two values equal? Numbers are compared as doubles. false if s->b fails. */
+bool qsf_value_equal(QsfSchema *s, const QsfJson *a, const QsfJson *b);
+/* Is v one of the values of an array? false if s->b fails. */
+bool qsf_value_in(QsfSchema *s, const QsfJson *v, const QsfJson *list);
+/* Frees the tables of lists. */
+void qsf_values_free(QsfSchema *s);
 
 /* --- schema_apart.c --- */
 /* Is it certain that no value is valid for both? */

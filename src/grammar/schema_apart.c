@@ -25,7 +25,7 @@ static bool values_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint3
 static bool required_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, unsigned depth) {
     const QsfJson *required = qsf_json_get(a, "required");
     const QsfJson *in_a = qsf_json_get(a, "properties"), *in_b = qsf_json_get(b, "properties");
-    for (size_t i = 0; required != NULL && i < qsf_json_size(required); i++) {
+    for (size_t i = 0; required != NULL && i < qsf_json_size(required) && qsf_gbuild_step(s->b, 20); i++) {
         const char *name = qsf_json_string(qsf_json_at(required, i), NULL);
         const QsfJson *x = name != NULL ? qsf_json_get(in_a, name) : NULL;
         const QsfJson *y = name != NULL ? qsf_json_get(in_b, name) : NULL;
@@ -82,7 +82,7 @@ static bool half_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_
 }
 
 static bool apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, unsigned depth) {
-    if (s->b->failed || depth > APART_DEPTH) return false;
+    if (!qsf_gbuild_step(s->b, 100) || depth > APART_DEPTH) return false;
     if (is_false(a) || is_false(b)) return true;
     if (qsf_json_type(a) != QSF_JSON_OBJECT || qsf_json_type(b) != QSF_JSON_OBJECT) return false;
     if ((qsf_schema_types(s, a, path) & qsf_schema_types(s, b, path)) == 0) return !s->b->failed;

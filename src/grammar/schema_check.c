@@ -7,50 +7,12 @@
 
 #define CHECK_DEPTH 100u
 
-static double number(const QsfJson *v) {
-    return qsf_json_type(v) == QSF_JSON_INT ? (double)qsf_json_int(v, 0) : qsf_json_real(v, 0);
-}
-
-static bool is_number(const QsfJson *v) {
-    return v != NULL && (qsf_json_type(v) == QSF_JSON_INT || qsf_json_type(v) == QSF_JSON_REAL);
-}
-
-static bool equal(const QsfJson *a, const QsfJson *b);
-
-static bool equal_objects(const QsfJson *a, const QsfJson *b) {
-    const char *key;
-    const QsfJson *v;
-    for (const void *it = NULL; (it = qsf_json_next(a, it, &key, &v)) != NULL;) {
-        const QsfJson *w = qsf_json_get(b, key);
-        if (w == NULL || !equal(v, w)) return false;
-    }
-    return true;
-}
-
-static bool equal(const QsfJson *a, const QsfJson *b) {
-    const QsfJsonType t = qsf_json_type(a);
-    size_t n = 0, m = 0;
-    if (is_number(a) && is_number(b)) return number(a) == number(b);
-    if (t != qsf_json_type(b)) return false;
-    if (t == QSF_JSON_BOOL) return qsf_json_bool(a, false) == qsf_json_bool(b, false);
-    if (t == QSF_JSON_STRING) {
-        const char *x = qsf_json_string(a, &n), *y = qsf_json_string(b, &m);
-        return n == m && memcmp(x, y, n) == 0;
-    }
-    if (t == QSF_JSON_NULL) return true;
-    if (qsf_json_size(a) != qsf_json_size(b)) return false;
-    if (t == QSF_JSON_OBJECT) return equal_objects(a, b);
-    for (size_t i = 0; i < qsf_json_size(a); i++)
-        if (!equal(qsf_json_at(a, i), qsf_json_at(b, i))) return false;
-    return true;
-}
-
 static uint32_t type_of(const QsfJson *v) {
     static const uint32_t types[] = { [QSF_JSON_NULL] = QSF_TYPE_NULL,     [QSF_JSON_BOOL] = QSF_TYPE_BOOL,
                                       [QSF_JSON_INT] = QSF_TYPE_INTEGER,   [QSF_JSON_REAL] = QSF_TYPE_REAL,
                                       [QSF_JSON_STRING] = QSF_TYPE_STRING, [QSF_JSON_ARRAY] = QSF_TYPE_ARRAY,
                                       [QSF_JSON_OBJECT] = QSF_TYPE_OBJECT };
-    const double n = is_number(v) ? number(v) : 0.5;
+    const double n = qsf_value_is_number(v) ? qsf_value_number(v) : 0.5;
     if (n == (double)(int64_t)n && n > -9e15 && n < 9e15) return QSF_TYPE_INTEGER;
     return types[qsf_json_type(v)];
 }
@@ -58,19 +20,20 @@ static uint32_t type_of(const QsfJson *v) {
 /* Compares with a bound, if there is one; sign 1: v has to be above it. */
 static bool in_bound(const QsfJson *schema, const char *key, double v, int sign, bool open) {
     const QsfJson *b = qsf_json_get(schema, key);
-    if (!is_number(b)) return true;
-    const double d = (v - number(b)) * sign;
+    if (!qsf_value_is_number(b)) return true;
+    const double d = (v - qsf_value_number(b)) * sign;
     return open ? d > 0 : d >= 0;
 }
 
 static bool valid_number(const QsfJson *v, const QsfJson *schema) {
-    const double n = number(v);
+    const double n = qsf_value_number(v);
     return in_bound(schema, "minimum", n, 1, false) && in_bound(schema, "exclusiveMinimum", n, 1, true) &&
            in_bound(schema, "maximum", n, -1, false) && in_bound(schema, "exclusiveMaximum", n, -1, true);
 }
 
-static bool accepts(QsfGraph *g, const char *text, size_t len) {
-    const bool ok = g != NULL && qsf_graph_accepts(g, text, len);
+static bool accepts(QsfSchema *s, QsfGraph *g, const char *text, size_t len) {
+    const bool ok = g != NULL && qsf_gbuild_step(s->b, (uint64_t)g->n * (len + 1) / 8) &&
+                    qsf_graph_accepts(g, text, len);
     qsf_graph_free(g);
     return ok;
 }
@@ -81,14 +44,15 @@ static bool valid_string(QsfSchema *s, const QsfJson *v, const QsfJson *schema, 
     size_t len, codes = 0;
     uint32_t n, code;
     const char *text = qsf_json_string(v, &len);
+    if (!qsf_gbuild_step(s->b, len / 8)) return false;
     for (size_t i = 0; i < len; codes++) i += qsf_utf8_next(text + i, len - i, &code);
     if (qsf_schema_count(s, &part, "minLength", &n) && codes < n) return false;
     if (qsf_schema_count(s, &part, "maxLength", &n) && codes > n) return false;
     if (pattern != NULL &&
-        !accepts(qsf_schema_pattern(s, pattern, qsf_schema_at(s, path, "pattern")), text, len))
+        !accepts(s, qsf_schema_pattern(s, pattern, qsf_schema_at(s, path, "pattern")), text, len))
         return false;
     return format == NULL ||
-           accepts(qsf_schema_format(s, format, qsf_schema_at(s, path, "format")), text, len);
+           accepts(s, qsf_schema_format(s, format, qsf_schema_at(s, path, "format")), text, len);
 }
 
 static bool valid_array(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
@@ -114,7 +78,7 @@ static bool valid_object(QsfSchema *s, const QsfJson *v, const QsfJson *schema, 
     const char *key;
     for (size_t i = 0; required != NULL && i < qsf_json_size(required); i++) {
         const char *name = qsf_json_string(qsf_json_at(required, i), NULL);
-        if (name != NULL && qsf_json_get(v, name) == NULL) return false;
+        if (!qsf_gbuild_step(s->b, 8) || (name != NULL && qsf_json_get(v, name) == NULL)) return false;
     }
     for (const void *it = NULL; (it = qsf_json_next(v, it, &key, &w)) != NULL;) {
         const QsfJson *one = qsf_json_get(all, key);
@@ -124,19 +88,17 @@ static bool valid_object(QsfSchema *s, const QsfJson *v, const QsfJson *schema, 
     return true;
 }
 
-static bool valid_values(const QsfJson *v, const QsfJson *schema) {
+static bool valid_values(QsfSchema *s, const QsfJson *v, const QsfJson *schema) {
     const QsfJson *one = qsf_json_get(schema, "const"), *list = qsf_json_get(schema, "enum");
-    if (one != NULL && !equal(v, one)) return false;
-    if (list == NULL) return true;
-    for (size_t i = 0; i < qsf_json_size(list); i++)
-        if (equal(v, qsf_json_at(list, i))) return true;
-    return false;
+    if (one != NULL && !qsf_value_equal(s, v, one)) return false;
+    return list == NULL || qsf_value_in(s, v, list);
 }
 
 /* How many schemas of the list are valid for v. */
 static size_t count_valid(QsfSchema *s, const QsfJson *v, const QsfJson *list, uint32_t path) {
     size_t n = 0;
-    for (size_t i = 0; i < qsf_json_size(list); i++) n += qsf_schema_valid(s, v, qsf_json_at(list, i), path);
+    for (size_t i = 0; i < qsf_json_size(list) && !s->b->failed; i++)
+        n += qsf_schema_valid(s, v, qsf_json_at(list, i), path);
     return n;
 }
 
@@ -164,13 +126,14 @@ static bool valid_typed(QsfSchema *s, const QsfJson *v, const QsfJson *schema, u
 
 bool qsf_schema_valid(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
     bool ok = false;
-    if (s->b->failed) return false;
+    if (!qsf_gbuild_step(s->b, 50)) return false;
     if (qsf_json_type(schema) == QSF_JSON_BOOL) return qsf_json_bool(schema, true);
     if (++s->depth > CHECK_DEPTH)
         qsf_schema_fail(s, path, "schemas or values are nested more than %u deep", CHECK_DEPTH);
     else
         ok = qsf_schema_known(s, schema, path) && (qsf_schema_types(s, schema, path) & type_of(v)) != 0 &&
-             valid_values(v, schema) && valid_typed(s, v, schema, path) && valid_combined(s, v, schema, path);
+             valid_values(s, v, schema) && valid_typed(s, v, schema, path) &&
+             valid_combined(s, v, schema, path);
     s->depth--;
     return ok && !s->b->failed;
 }

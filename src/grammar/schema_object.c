@@ -27,15 +27,16 @@ static bool is_bool(const QsfJson *v, bool which) {
     return v != NULL && qsf_json_type(v) == QSF_JSON_BOOL && qsf_json_bool(v, !which) == which;
 }
 
-static Property *find(Objects *o, const char *name) {
+static Property *find(QsfSchema *s, Objects *o, const char *name) {
+    if (!qsf_gbuild_step(s->b, o->n / 2 + 1)) return NULL;
     for (uint32_t i = 0; i < o->n; i++)
         if (strcmp(o->all[i].name, name) == 0) return &o->all[i];
     return NULL;
 }
 
 static Property *find_or_add(QsfSchema *s, Objects *o, const char *name, uint32_t path) {
-    Property *p = find(o, name);
-    if (p != NULL) return p;
+    Property *p = find(s, o, name);
+    if (p != NULL || s->b->failed) return p;
     if (o->n == o->cap) {
         const uint32_t cap = o->cap > 0 ? o->cap * 2 : 32;
         p = o->n < MOST_PROPERTIES ? realloc(o->all, cap * sizeof *p) : NULL;
@@ -86,7 +87,7 @@ static const QsfJson *schema_of(const QsfJson *part, const char *name, const cha
 }
 
 static void check_forbidden(QsfSchema *s, const QsfSchemaParts *p, Property *one) {
-    for (uint32_t i = 0; i < p->n && !s->b->failed; i++) {
+    for (uint32_t i = 0; i < p->n && qsf_gbuild_step(s->b, 10); i++) {
         const char *key;
         const QsfJson *v = schema_of(p->part[i].schema, one->name, &key);
         if (!is_bool(v, false)) continue;

@@ -67,7 +67,8 @@ static const Keyword *find_keyword(const char *name) {
 bool qsf_schema_known(QsfSchema *s, const QsfJson *schema, uint32_t path) {
     const char *key;
     const QsfJson *v;
-    for (const void *it = NULL; !s->b->failed && (it = qsf_json_next(schema, it, &key, &v)) != NULL;) {
+    for (const void *it = NULL;
+         qsf_gbuild_step(s->b, 10) && (it = qsf_json_next(schema, it, &key, &v)) != NULL;) {
         const bool off = strcmp(key, "uniqueItems") == 0 && qsf_json_type(v) == QSF_JSON_BOOL &&
                          !qsf_json_bool(v, true);
         if (find_keyword(key) == NULL && strncmp(key, "x-", 2) != 0 && !off)
@@ -183,6 +184,7 @@ static bool is_there(QsfSchema *s, const QsfSchemaParts *p, const QsfJson *schem
 
 static void add(QsfSchema *s, QsfSchemaParts *p, const QsfJson *schema, uint32_t path, const Way *before) {
     const Way way = { schema, before, before != NULL ? before->depth + 1 : 0 };
+    if (!qsf_gbuild_step(s->b, 20 + p->n)) return;
     if (s->b->failed) return;
     if (way.depth > REF_DEPTH) {
         qsf_schema_fail(s, path, "$ref and allOf are nested more than %d deep", REF_DEPTH);
@@ -265,7 +267,8 @@ uint32_t qsf_parts_types(QsfSchema *s, const QsfSchemaParts *p) {
         const char *key;
         given = given || qsf_json_get(schema, "type") != NULL;
         types &= qsf_schema_types(s, schema, p->part[i].path);
-        for (const void *it = NULL; (it = qsf_json_next(schema, it, &key, &v)) != NULL;) {
+        for (const void *it = NULL;
+             qsf_gbuild_step(s->b, 10) && (it = qsf_json_next(schema, it, &key, &v)) != NULL;) {
             const Keyword *k = find_keyword(key);
             about |= k != NULL ? k->type : 0;
         }

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/json.h"
 #include "src/base/utf8.h"
 #include "src/grammar/automaton.h"
@@ -310,7 +311,76 @@ static void test_bounds(void **state) {
     assert_true(inside > 5000);
 }
 
+/* --- time --- */
+
+/* before, n elements with their number where % stands, after. */
+static void put_many(QsfStrbuf *b, const char *before, uint32_t n, const char *element, const char *after) {
+    const char *hole = strchr(element, '%');
+    qsf_strbuf_adds(b, before);
+    for (uint32_t i = 0; i < n; i++) {
+        qsf_strbuf_adds(b, i > 0 ? "," : "");
+        qsf_strbuf_add(b, element, (size_t)(hole - element));
+        qsf_strbuf_addf(b, "%u%s", i, hole + 1);
+    }
+    qsf_strbuf_adds(b, after);
+}
+
+static int compile(const QsfStrbuf *b, QsfErr *err) {
+    QsfGrammar *g = NULL;
+    *err = (QsfErr){ 0 };
+    assert_true(qsf_strbuf_ok(b));
+    int rc = qsf_grammar_new(&g, QSF_KIND_SCHEMA, b->data, b->len, err);
+    assert_true((rc == QSF_OK) == (g != NULL));
+    qsf_grammar_free(g);
+    return rc;
+}
+
+/* Comparing every value with every other one would be more steps than are allowed. */
+static void test_large_enums(void **state) {
+    static const char *const ends[] = { "]}", "],\"type\":\"string\"}",
+                                        "],\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"type\":\"string\"}}}" };
+    QsfErr err;
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        QsfStrbuf b = QSF_STRBUF_INIT;
+        put_many(&b, "{\"enum\":[", 30000, "\"x%\"", ends[i]);
+        if (compile(&b, &err) != QSF_OK) fail_msg("%zu: %s", i, err.msg);
+        qsf_strbuf_free(&b);
+    }
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    put_many(&b, "{\"$ref\":\"#/$defs/a\",\"enum\":[", 14000, "[%]", "],");
+    put_many(&b, "\"$defs\":{\"a\":{\"enum\":[", 14000, "[%.0]", "]}}}");
+    if (compile(&b, &err) != QSF_OK) fail_msg("%s", err.msg);
+    qsf_strbuf_free(&b);
+}
+
+/* What takes quadratic time or worse is refused, and stops when the thread is to stop. */
+static void test_large_work(void **state) {
+    static const char *const texts[][3] = {
+        { "{\"oneOf\":[", "{\"const\":%}", "]}" },
+        { "{\"enum\":[", "\"%\"", "],\"pattern\":\"^([0-9]{1,900}){1,20}$\"}" },
+        { "{\"properties\":{\"a\":{\"anyOf\":[", "{\"$ref\":\"#/$defs/d\",\"maximum\":%}",
+          "]}},\"$defs\":{\"d\":{\"anyOf\":[{\"oneOf\":[{\"const\":1},{\"type\":\"null\"}]},{\"type\":\"string\"}]}}}" },
+    };
+    const atomic_int stop = 1;
+    QsfErr err;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        QsfStrbuf b = QSF_STRBUF_INIT;
+        put_many(&b, texts[i][0], 20000, texts[i][1], texts[i][2]);
+        const int rc = compile(&b, &err);
+        if (i < 2) assert_int_equal(rc, QSF_E_USAGE);
+        if (i < 2) assert_non_null(strstr(err.msg, "too l"));
+        (void)qsf_interrupt_watch(&stop);
+        assert_int_equal(compile(&b, &err), QSF_E_INTERRUPTED);
+        (void)qsf_interrupt_watch(NULL);
+        qsf_strbuf_free(&b);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_bounds) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_bounds),
+                                        cmocka_unit_test(test_large_enums),
+                                        cmocka_unit_test(test_large_work) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -232,7 +232,10 @@ static bool read_prompt(ServeReader *rd, const Field *f) {
 
 /* ---- the form of the answer ---- */
 
+/* Only one field may give the form of the answer. */
 static bool take_grammar(ServeReader *rd, uint8_t kind, const char *text, size_t len) {
+    if (rd->r->grammar_kind != QSF_GRAMMAR_NONE)
+        return serve_reader_fail(rd, "grammar and response_format cannot be combined");
     rd->r->grammar_kind = kind;
     rd->r->grammar = text;
     rd->r->grammar_len = len;
@@ -246,9 +249,9 @@ static bool read_grammar(ServeReader *rd, const Field *f) {
 }
 
 /* {"name": ..., "schema": {...}, "strict": ...}; answers always match. */
-static bool read_schema(ServeReader *rd) {
+static bool read_schema(ServeReader *rd, ServeSlice *out) {
     bool first = true, more = true;
-    ServeSlice s = { 0 }, other;
+    ServeSlice other;
     if (!serve_reader_enter(rd, '{')) return false;
     while (serve_reader_next(rd, '{', &first, &more) && more) {
         const char *key = qsf_strbuf_str(&rd->key);
@@ -256,17 +259,16 @@ static bool read_schema(ServeReader *rd) {
         if (!schema && strcmp(key, "name") != 0 && strcmp(key, "strict") != 0 &&
             strcmp(key, "description") != 0)
             return serve_reader_fail(rd, "json_schema.%.40s is not supported", key);
-        if (!serve_reader_raw(rd, schema ? &s : &other)) return false;
+        if (!serve_reader_raw(rd, schema ? out : &other)) return false;
     }
     if (rd->error->status != 0) return false;
-    if (s.text == NULL) return serve_reader_fail(rd, "json_schema.schema is missing");
-    return take_grammar(rd, QSF_GRAMMAR_SCHEMA, s.text, s.len);
+    return out->text != NULL || serve_reader_fail(rd, "json_schema.schema is missing");
 }
 
 static bool read_format(ServeReader *rd, const Field *f) {
     static const char object[] = "{\"type\": \"object\"}";
-    bool first = true, more = true, schema = false;
-    ServeSlice type = { 0 };
+    bool first = true, more = true;
+    ServeSlice type = { 0 }, schema = { 0 };
     (void)f;
     if (!serve_reader_enter(rd, '{')) return false;
     while (serve_reader_next(rd, '{', &first, &more) && more) {
@@ -274,18 +276,18 @@ static bool read_format(ServeReader *rd, const Field *f) {
         if (strcmp(key, "type") == 0) {
             if (!serve_reader_string(rd, &type)) return false;
         } else if (strcmp(key, "json_schema") == 0) {
-            if (!read_schema(rd)) return false;
-            schema = true;
+            if (!read_schema(rd, &schema)) return false;
         } else {
             return serve_reader_fail(rd, "the member \"%.40s\" is not supported", key);
         }
     }
     if (rd->error->status != 0) return false;
     if (type.text != NULL && is_word(&type, "json_schema"))
-        return schema || serve_reader_fail(rd, "json_schema is missing");
+        return schema.text != NULL ? take_grammar(rd, QSF_GRAMMAR_SCHEMA, schema.text, schema.len)
+                                   : serve_reader_fail(rd, "json_schema is missing");
     if (type.text != NULL && is_word(&type, "json_object"))
         return take_grammar(rd, QSF_GRAMMAR_SCHEMA, object, sizeof object - 1);
-    if (type.text != NULL && is_word(&type, "text")) return take_grammar(rd, QSF_GRAMMAR_NONE, NULL, 0);
+    if (type.text != NULL && is_word(&type, "text")) return true; /* a grammar may be given beside it */
     return serve_reader_fail(rd, "expected the type text, json_object or json_schema");
 }
 
@@ -394,15 +396,12 @@ static const Field fields[] = {
 
 bool serve_fields_read(ServeReader *rd) {
     ServeSlice ignored;
-    bool is_null;
     const char *key = qsf_strbuf_str(&rd->key);
     (void)snprintf(rd->where, sizeof rd->where, "%.40s", key);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         const Field *f = &fields[i];
         if (strcmp(f->name, key) != 0 || strlen(key) != rd->key.len) continue;
         if ((f->only_chat && !rd->r->chat) || (f->only_text && rd->r->chat)) break;
-        if (!serve_reader_null(rd, &is_null)) return false;
-        if (is_null) return true;
         return f->read == NULL ? serve_reader_raw(rd, &ignored) : f->read(rd, f);
     }
     return serve_error_set(rd->error, 400, "unsupported_parameter", rd->where,

@@ -75,10 +75,7 @@ static bool read_calls(ServeReader *rd, Draft *d) {
 static bool read_member(ServeReader *rd, Draft *d) {
     const char *key = qsf_strbuf_str(&rd->key);
     ServeSlice ignored;
-    bool is_null;
     set_where(rd, d, key);
-    if (!serve_reader_null(rd, &is_null)) return false;
-    if (is_null) return true;
     if (strcmp(key, "role") == 0) return serve_reader_string(rd, &d->role);
     if (strcmp(key, "content") == 0) return read_content(rd, &d->content);
     if (strcmp(key, "reasoning_content") == 0) return serve_reader_string(rd, &d->reasoning);

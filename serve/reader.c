@@ -43,16 +43,6 @@ bool serve_reader_raw(ServeReader *rd, ServeSlice *out) {
     return scanned(rd, rc, &err);
 }
 
-bool serve_reader_null(ServeReader *rd, bool *is_null) {
-    ServeSlice word;
-    *is_null = qsf_jscan_peek(&rd->scan) == 'n';
-    if (!*is_null) return true;
-    if (!serve_reader_raw(rd, &word)) return false;
-    if (word.len == 4 && memcmp(word.text, "null", 4) == 0) return true;
-    return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: '%.*s' is not a value",
-                           (int)(word.len < 40 ? word.len : 40), word.text);
-}
-
 /* A decoded string is shorter than its JSON by the quotation marks, so there is space for the NUL. */
 static bool take_string(ServeReader *rd, char *to, ServeSlice *out) {
     QsfErr err = { 0 };
@@ -108,9 +98,26 @@ bool serve_reader_enter(ServeReader *rd, char open) {
     return scanned(rd, qsf_jscan_enter(&rd->scan, open, &err), &err);
 }
 
+/* Is the next value null? Then it is consumed. */
+static bool skip_null(ServeReader *rd, bool *is_null) {
+    ServeSlice word;
+    *is_null = qsf_jscan_peek(&rd->scan) == 'n';
+    if (!*is_null) return true;
+    if (!serve_reader_raw(rd, &word)) return false;
+    if (word.len == 4 && memcmp(word.text, "null", 4) == 0) return true;
+    return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: '%.*s' is not a value",
+                           (int)(word.len < 40 ? word.len : 40), word.text);
+}
+
 bool serve_reader_next(ServeReader *rd, char open, bool *first, bool *more) {
     QsfErr err = { 0 };
-    int rc = qsf_jscan_next(&rd->scan, open == '[' ? ']' : '}', first, more, &err);
-    if (rc == QSF_OK && *more && open == '{') rc = qsf_jscan_key(&rd->scan, &rd->key, &err);
-    return scanned(rd, rc, &err);
+    bool is_null = true;
+    while (is_null) {
+        int rc = qsf_jscan_next(&rd->scan, open == '[' ? ']' : '}', first, more, &err);
+        if (rc == QSF_OK && *more && open == '{') rc = qsf_jscan_key(&rd->scan, &rd->key, &err);
+        if (!scanned(rd, rc, &err)) return false;
+        if (!*more || open == '[') return true;
+        if (!skip_null(rd, &is_null)) return false;
+    }
+    return true;
 }

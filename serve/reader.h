@@ -25,8 +25,6 @@ typedef struct ServeSlice {
 
 /* Reports what is wrong with the field that is read: "FIELD: ...". */
 bool serve_reader_fail(ServeReader *rd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Is the next value null? Then it is consumed: fields that are null count as absent. */
-bool serve_reader_null(ServeReader *rd, bool *is_null);
 /* Is the next value of this kind: '"', '[', '{', 't' (a boolean) or '0' (a number)? */
 bool serve_reader_is(ServeReader *rd, char kind);
 /* Reads a string and writes it over its own place in the body. */
@@ -40,7 +38,7 @@ bool serve_reader_count(ServeReader *rd, uint32_t max, uint32_t *out);
 /* Skips any value; *out is its JSON, unchanged. */
 bool serve_reader_raw(ServeReader *rd, ServeSlice *out);
 /* Enters an array or object, and moves to its next element or member; *more is false at its end. Of a member
- * the key is in rd->key. */
+ * the key is in rd->key; members that are null count as absent and are skipped. */
 bool serve_reader_enter(ServeReader *rd, char open);
 bool serve_reader_next(ServeReader *rd, char open, bool *first, bool *more);
 

@@ -88,6 +88,17 @@ static void test_fields(void **state) {
     b = parse(true, CHAT(", \"tools\": [{}], \"tool_choice\": \"none\", \"reasoning_effort\": \"none\""));
     assert_true(b.ok && b.r.tools == NULL && b.r.settings.params.reasoning == 2);
     done(&b);
+    static const char *const beside[] = {
+        CHAT(", \"grammar\": \"root ::= [a]\", \"response_format\": {\"type\": \"text\"}"),
+        CHAT(", \"response_format\": {\"type\": \"text\", \"json_schema\": null}, \"grammar\": \"root ::= "
+             "[a]\", \"functions\": null, \"stream_options\": {\"include_usage\": null, \"other\": null}"),
+    };
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        b = parse(true, beside[i]);
+        if (!b.ok) fail_msg("%s", b.e.message);
+        assert_int_equal(b.r.grammar_kind, QSF_GRAMMAR_GBNF);
+        done(&b);
+    }
     b = parse(false, "{\"prompt\": [\"p\\u0000q\"], \"echo\": true}");
     assert_true(b.ok && b.r.messages[0].len == 3 && b.r.echo && b.r.settings.params.max_tokens == 16);
     done(&b);
@@ -97,7 +108,13 @@ static void test_refused(void **state) {
     static const struct {
         const char *text, *param, *part;
     } bad[] = {
-        { CHAT(", \"nothing\": null"), "nothing", "nothing" },
+        { CHAT(", \"nothing\": 0"), "nothing", "nothing" },
+        { CHAT(", \"nothing\": nul"), "", "not JSON" },
+        { CHAT(", \"grammar\": \"root ::= [a]\", \"response_format\": {\"type\": \"json_object\"}"),
+          "response_format", "combined" },
+        { CHAT(", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {}}}, "
+               "\"grammar\": \"root ::= [a]\""),
+          "grammar", "combined" },
         { CHAT(", \"prompt\": \"p\""), "prompt", "not supported" },
         { CHAT(", \"n\": 2"), "n", "only 1" },
         { CHAT(", \"temperature\": 1e9"), "temperature", "temperature" },

@@ -2,7 +2,7 @@
 # The engine for web browsers, by Emscripten, with the page that chats with it; part of the Makefile. The
 # same files as for other systems (docs/WEB.md).
 
-.PHONY: wasm check-wasm wasm-checkkern wasm-ready
+.PHONY: wasm check-wasm wasm-checkkern wasm-ready wasm-maybe
 
 WASM_CC ?= emcc
 WASM_CFLAGS ?= -O2
@@ -60,6 +60,14 @@ wasm-ready:
 	@test -z '$(wasm_lacks)' || { echo 'make wasm: there is no $(wasm_lacks) (Debian: apt-get install emscripten)' >&2; exit 1; }
 wasm: wasm-ready $(wasm_libs)
 	+$Q$(MAKE) --no-print-directory $(wasm_build) wasm/web/engine.js $(wasm_pages)
+
+# Compiled before the tests run, which have a time limit.
+wasm-maybe:
+	-+$(if $(wasm_lacks),,$Q$(MAKE) --no-print-directory wasm >/dev/null)
+ifeq ($(SAN),)
+check-all check-long: $(if $(TESTS),$(if $(filter web,$(TESTS)),wasm-maybe),wasm-maybe)
+check-system: $(if $(filter web,$(TESTS)),wasm-maybe)
+endif
 
 # ---- the kernels, checked in node
 

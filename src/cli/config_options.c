@@ -26,8 +26,6 @@ static const QsfConfigOption options[] = {
     { "continue", 0, "session,no-save" },
     { "no-save", 0, "session,continue" },
     { "connect", 0, "" },
-    { "api-key-file", 0, "" },
-    { "timeout", 0, "" },
     { "no-snapshot", 0, "snapshot-limit" },
     { "snapshot-limit", 0, "no-snapshot" },
     { "plain", 0, "" },
@@ -76,7 +74,7 @@ static const QsfConfigOption options[] = {
     { "kl-save", QSF_CONFIG_ONCE, "" },
     { "kl-base", QSF_CONFIG_ONCE, "" },
     { "calibrate-quality", QSF_CONFIG_ONCE, "" },
-    /* qsf-serve */
+    /* qsf-serve; api-key-file and timeout are options of qsf-chat, too */
     { "listen", 0, "" },
     { "api-key-file", 0, "" },
     { "queue", 0, "" },

@@ -99,7 +99,6 @@ static const struct {
     { "print-session", "@session" },
     { "connect",
       "http://127.0.0.1:8080 llama.cpp, qsf-serve|http://127.0.0.1:8000 vLLM|http://127.0.0.1:11434 Ollama" },
-    { "api-key-file", "@file" },
     { "timeout", "600" },
     { "replay", "@session" },
     { "snapshot-limit", "auto a tenth of the free space, at most 4G" },
@@ -109,9 +108,9 @@ static const struct {
     { "color", "auto unless NO_COLOR is set|always|never" },
     { "theme",
       "auto dark or light, as the terminal is|dark|light|ansi the eight basic colors|mono without colors" },
-    /* qsf-serve */
-    { "listen", "127.0.0.1:8080|127.0.0.1:0 a free port" },
+    /* qsf-serve, and the first one of qsf-chat, too */
     { "api-key-file", "@file" },
+    { "listen", "127.0.0.1:8080|127.0.0.1:0 a free port" },
     { "snapshots", "0 only the last conversation" },
     { "snapshot-dir", "@dir" },
     /* qsf-run */

@@ -39,7 +39,7 @@ if [ -z "${QSF_TEST_QUICK-}" ]; then
         echo "skip: MAKE STATIC WAS NOT TRIED: static libraries are missing here and could not be built"
     else
         ! grep warning log || fail "the linker warns: something would be loaded at run time"
-        for p in chat run convert get; do
+        for p in chat run convert get serve; do
             [ -x "$QSF_BUILDDIR/qsf-$p" ] || continue
             ln -s "$QSF_BUILDDIR/static/qsf-$p" "called-$p"
             # Which program it is depends on the file, whatever it is called by.

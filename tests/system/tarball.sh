@@ -25,7 +25,7 @@ echo "the archive has $bytes bytes"
 
 gzip -dc "$work/first.tar.gz" | tar xf - -C "$work" || fail "unpacking"
 there=$work/$name
-for f in bin/qsf-run bin/qsf-convert bin/qsf-get share/man/man1/qsf-chat.1 share/man/man5/qsf-config.5 \
+for f in bin/qsf-run bin/qsf-convert bin/qsf-get $([ ! -x qsf-serve ] || echo bin/qsf-serve) share/man/man1/qsf-chat.1 share/man/man5/qsf-config.5 \
     share/applications/qsf.desktop share/icons/hicolor/scalable/apps/qsf.svg share/qsf/models/guide.qsf \
     share/qsf/templates/chatml.jinja share/bash-completion/completions/qsf-chat \
     share/zsh/site-functions/_qsf-run share/fish/vendor_completions.d/qsf-get.fish \
@@ -33,7 +33,7 @@ for f in bin/qsf-run bin/qsf-convert bin/qsf-get share/man/man1/qsf-chat.1 share
     [ -s "$there/$f" ] || fail "$f is missing"
 done
 for lib in glibc ncurses readline utf8proc pcre2 jansson inih libdeflate lz4 zstd liburing md4c curl c-ares \
-    mbedtls nettle; do
+    mbedtls nettle $([ ! -x qsf-serve ] || echo libmicrohttpd); do
     [ -s "$there/share/doc/qsf/licenses/$lib" ] || fail "the license of $lib is missing"
 done
 # ---- install.sh

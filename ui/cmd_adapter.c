@@ -122,6 +122,10 @@ static bool add(UiApp *a, const char *args) {
 /* N, as the list shows it; 0 and a message for others. */
 static size_t number(UiApp *a, const Adapters *l, const char *args, char **end) {
     const unsigned long n = strtoul(args, end, 10);
+    if (l->n == 0) {
+        ui_app_say(a, UI_ERROR, "/lora: no adapter is in use; /lora add FILE [SCALE] adds one");
+        return 0;
+    }
     if (*end != args && n >= 1 && n <= l->n) return n;
     ui_app_say(a, UI_ERROR, "/lora: '%.20s' is not the number of an adapter; /lora lists them", args);
     return 0;
@@ -151,6 +155,10 @@ static bool take_out(UiApp *a, const char *args) {
     char *end;
     read_list(a, &l);
     const size_t n = number(a, &l, args, &end);
+    if (n > 0 && *end != '\0') {
+        ui_app_say(a, UI_ERROR, "/lora remove: takes one number, not '%.40s'", args);
+        return false;
+    }
     return n > 0 && set_items(a, &l, n - 1, NULL);
 }
 

@@ -104,7 +104,7 @@ static const UiWord ban_words[] = {
     { NULL, NULL, NULL },
 };
 static const UiWord lora_words[] = {
-    { "add", "FILE [SCALE]: use one more adapter", NULL },
+    { "add", "FILE [SCALE]: use one more adapter", UI_WORD_FILE },
     { "scale", "N X: change the scale of one", NULL },
     { "remove", "N: use it no longer", NULL },
     { "off", "use none", NULL },

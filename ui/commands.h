@@ -28,8 +28,9 @@ typedef enum UiArgKind {
 typedef struct UiWord {
     const char *word;    /* NULL ends a list */
     const char *help;    /* one line, or "" */
-    const char *setting; /* a value of it follows, or NULL */
+    const char *setting; /* a value of it follows; UI_WORD_FILE: the name of a file; or NULL */
 } UiWord;
+#define UI_WORD_FILE "@file"
 
 typedef struct UiArg {
     UiArgKind kind;

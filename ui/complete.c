@@ -272,6 +272,17 @@ static const QSFSetting *value_of(const UiCommand *cmd, const char *line, size_t
     return row;
 }
 
+/* Moves *at to the name of a file that follows the first word; false: none does. */
+static bool file_of(const UiCommand *cmd, const char *line, size_t *at, size_t point) {
+    const char *typed = line + *at;
+    for (const UiWord *w = cmd->arg.words; w && w->word; w++) {
+        const size_t n = strlen(w->word);
+        if (!w->setting || strcmp(w->setting, UI_WORD_FILE) != 0) continue;
+        if (strncmp(typed, w->word, n) == 0 && typed[n] == ' ') return skip_word(line, at, point);
+    }
+    return false;
+}
+
 /* File names and sessions may contain blanks; anything else is one word. */
 static bool has_blanks(const UiArg *arg) {
     return arg->kind == UI_ARG_FILE || arg->kind == UI_ARG_CODE_FILE || arg->kind == UI_ARG_MODEL ||
@@ -319,6 +330,11 @@ static void arguments(UiCompletion *c, const UiApp *a, const char *line, size_t 
     if (c->from > point) c->from = point;
     if (cmd && code_number(c, a, cmd->arg.kind, line, point)) return;
     bool more = cmd && !has_blanks(&cmd->arg) && memchr(line + c->from, ' ', point - c->from);
+    if (more && file_of(cmd, line, &c->from, point)) {
+        static const UiArg file = { UI_ARG_FILE, NULL, NULL };
+        argument(c, a, &file, line + c->from, point - c->from);
+        return;
+    }
     if (more) row = value_of(cmd, line, &c->from, point);
     if (memchr(line + c->from, ' ', point - c->from) && row) return;
     if (row)

@@ -50,10 +50,8 @@ void qsf_dir_hint(const char *dir, size_t len, char *buf) {
     if (find_model(path, name))
         snprintf(buf, QSF_DIR_HINT, "; it contains %s: open that file", name);
     else if (has(path, "adapter_config.json") || has(path, "adapter_model.safetensors"))
-        snprintf(
-            buf, QSF_DIR_HINT,
-            "; it contains an adapter (adapter_model.safetensors), which is not supported: open the model "
-            "itself");
+        snprintf(buf, QSF_DIR_HINT,
+                 "; it contains an adapter (adapter_model.safetensors): open its model, with this as --lora");
     else if (has(path, "consolidated.safetensors"))
         snprintf(
             buf, QSF_DIR_HINT,

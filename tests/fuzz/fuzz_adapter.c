@@ -25,7 +25,7 @@ static void check(const QsfAdapterSet *s, const QsfModel *m) {
 }
 
 static void open_as(const QsfModel *m, const char *path, bool control) {
-    const QsfAdapterSpec spec = { path, 0.5f };
+    const QsfAdapterSpec spec = { .path = path, .scale = 0.5f };
     QsfAdapterSet *s;
     QsfLedger ledger;
     qsf_ledger_init(&ledger, (uint64_t)64 << 20);

@@ -125,7 +125,7 @@ expect 3 'model.safetensors: is a Git LFS pointer.*git lfs pull' "$run" -p a -n 
 rm "$work/clone/model.safetensors" "$work/clone"/tokenizer*
 expect 3 'without weights .model.safetensors' "$run" -p a -n 1 "$work/clone"
 : >"$work/clone/adapter_model.safetensors"
-expect 3 'without weights .*; it contains an adapter' "$run" -p a -n 1 "$work/clone"
+expect 3 'without weights .*; it contains an adapter .*: open its model, with this as --lora' "$run" -p a -n 1 "$work/clone"
 # YaRN that does not round: kept in QSF, and GGUF cannot say it.
 py "$here/hf/edit.py" "$work/good/dir" set rope_parameters \
     '{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "truncate": false}' ||

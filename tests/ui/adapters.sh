@@ -33,6 +33,13 @@ tail -n 1 "$work/out" >"$work/scaled"
 printf 'hello\n' | chat_lines 0 "$base" --lora "$at/a.gguf:0.3" -n 20 --temp 0 --no-save
 tail -n 1 "$work/out" | cmp -s - "$work/scaled" || fail "a changed scale is not the scale"
 
+printf '/lora remove 1\n/lora scale 1 2\n/lora add %s\n/lora remove 1 2\n/lora scale 1 1e30\n/lora\n' "$at/a.gguf" |
+    chat_lines 1 "$base" --no-save
+[ "$(grep -c '/lora: no adapter is in use' "$work/err")" = 2 ] || { cat "$work/err"; fail "no number of nothing"; }
+err_has "/lora remove: takes one number, not '1 2'"
+err_has "lora: '1e30' is not a scale of .*a.gguf'"
+err_has '^1  scale 1  '
+
 # What cannot be used is refused at once, and only that.
 printf '/lora add nofile\n/lora add %s\n/lora\n' "$base" | chat_lines 1 "$base" --no-save
 err_has 'qsf-chat: nofile: cannot open'
@@ -80,6 +87,9 @@ keys '/lora' Enter
 see '1  scale 1  .*/at/b.gguf'
 size 80 24
 see 'lora b.gguf'
+keys "/lora add $at/bi" Tab
+see '/lora add .*/at/bias.gguf'
+keys C-u
 keys "/model '$work/other.gguf'" Enter
 see 'to use the model without it: /lora off'
 see 'ready'

@@ -12,6 +12,7 @@
 #   make check-unit check-kernels check-system check-ui bench fuzz
 #   make check-tsan          unit tests with threads, with the thread sanitizer
 #   make check-arm           kernels for 64-bit ARM by a cross compiler, checked in an emulator
+#   make check-arm-all       all tests for 64-bit ARM, in an emulator (root, network, an hour)
 #   make wasm                the engine for web browsers and a page to chat with it (wasm/web)
 #   make check-wasm          its kernels, checked in node
 #   make count-arm           instructions of these kernels per multiply-add; FORMATS="q4_0 ..."
@@ -109,15 +110,18 @@ lean_debug = $(if $(filter -g%,$(CFLAGS)),$(KERNEL_DEBUG))
 # KERNEL_UNRUN: levels that this machine cannot run, so that sanitizers would only make them slower to compile.
 unrun = $(if $(filter $(KERNEL_UNRUN),$(call level_of,$1)),-fno-sanitize=all)
 # KERNEL_EXTRA: for the kernels only; CI disables AddressSanitizer for them, because in their checks every
-# buffer is followed by a guard page. Without optimization the frames of the attention kernels are larger than the stack of
-# a thread of the pool.
-kernel_opt = $(if $(filter kernels/generated/kv%,$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
+# buffer is followed by a guard page. KERNEL_OPT=-O0: the reference, which is quickly compiled and takes most of the time
+# of checks, has -O1; so have the attention kernels of gcc, whose frames would be larger than the stack of a thread of the
+# pool. CHECK_OPT: of the checks themselves.
+KERNEL_OPT_O1 := kernels/ref/% $(if $(findstring clang,$(CC)),,kernels/generated/kv%)
+kernel_opt = $(if $(filter $(KERNEL_OPT_O1),$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
 # Folders that compute little: their files use COLD_OPT, which configure sets unless CFLAGS are given. Each
 # file directly in src/convert, but not its folders, which quantize.
 cold_dirs := ui/% serve/% src/run/% src/svg/% src/model/% src/file/hf/% src/file/gguf/%
 cold_src := $(basename $(filter $(cold_dirs),$(all_src)) $(convert_src))
 src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $(FRAME_FLAGS) $(lean_debug) $(KERNEL_UNWIND) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/% tests/kernels/wasm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
+            $(if $(filter tests/kernels/%,$1),$(CHECK_OPT)) \
             $(if $(filter src/convert/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter $(cold_src),$1),$(COLD_OPT)) \
             $(if $(filter ui/% tests/unit/ui/%,$1),$(UI_CFLAGS)) \
@@ -238,7 +242,7 @@ run: qsf-chat $(filter qsf-get,$(programs))
 	@./qsf-chat $(MODEL)
 
 clean:
-	rm -rf $O san tsan fuzz arm wasm package static qsf-chat qsf-run qsf-convert qsf-get qsf-serve checkkern libqsf.a compile_commands.json qsf.c qsf.h
+	rm -rf $O san tsan fuzz arm arm-all wasm package static qsf-chat qsf-run qsf-convert qsf-get qsf-serve checkkern libqsf.a compile_commands.json qsf.c qsf.h
 
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true

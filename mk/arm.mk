@@ -32,3 +32,21 @@ check-arm: arm-checkkern
 
 count-arm: arm-checkkern
 	$QCHECKKERN=$(arm_dir)/checkkern ARM_QEMU='$(ARM_QEMU)' $S/tools/count-arm $(FORMATS)
+
+# The whole test suite: a build of its own in arm-all/, with Debian's libraries for ARM64. The scripts run the programs
+# by name: they need the emulator registered with the kernel (binfmt_misc, package qemu-user-binfmt or binfmt-support).
+.PHONY: check-arm-all arm-all
+arm_all_root ?= $(abspath arm-all-root)
+arm_all_env := PKG_CONFIG_SYSROOT_DIR=$(arm_all_root) PKG_CONFIG_LIBDIR=$(arm_all_root)/usr/lib/aarch64-linux-gnu/pkgconfig
+arm_all_make = $(arm_all_env) QEMU_LD_PREFIX=$(arm_all_root) $(MAKE) --no-print-directory -C arm-all SAN= \
+    EMULATOR='$(ARM_QEMU) -L $(arm_all_root)' $(if $(TESTS),TESTS='$(TESTS)')
+arm-all:
+	@[ -d $(arm_all_root) ] || $S/packaging/sysroot arm64 $(arm_all_root)
+	@mkdir -p arm-all
+	@[ -f arm-all/config.mk ] || (cd arm-all && $(arm_all_env) $(abs_srcdir)/configure --host=aarch64-linux-gnu \
+	    CC='aarch64-linux-gnu-gcc --sysroot=$(arm_all_root)' PKG_CONFIG=pkg-config CFLAGS='-O1 -g1' >config.out || { cat config.out; exit 1; })
+check-arm-all: arm-all
+	+$Q$(arm_all_make) check-unit
+	+$Q$(arm_all_make) all
+	+$Qif arm-all/qsf-run --version >/dev/null 2>&1; then $(arm_all_make) check-system check-ui; \
+	    else echo "skip: THE SCRIPTS DID NOT RUN FOR ARM64: this kernel does not start its programs (binfmt_misc)"; fi

@@ -21,6 +21,7 @@ run_kern := $(call wanted,$(checkkern))
 run_system := $(call wanted,$(if $(TESTS),$(system_tests),$(filter-out $(named_tests:%=tests/%.sh),$(system_tests))))
 run_ui := $(call wanted,$(ui_tests))
 runner = @QSF_SRCDIR='$(abs_srcdir)' QSF_BUILDDIR='$(CURDIR)' QSF_TEST_QUICK='$(quick)' QSF_SAN='$(filter yes,$(SANITIZERS))' \
+         QSF_EMULATOR='$(EMULATOR)' \
          CC='$(CC)' MAKE='$(MAKE)' TESTS='$(TESTS)' sh $S/tests/run.sh
 
 ifeq ($(HAVE_CMOCKA),no)

@@ -7,6 +7,8 @@
 #                            that measure time or memory of the whole machine run one by one.
 #                            [QSF_TEST_TIMES]: a file to which each test adds its seconds of processor time,
 #                            its seconds and its name.
+#                            [QSF_EMULATOR]: the command that runs programs of another machine; scripts
+#                            need it registered with the kernel (binfmt_misc).
 
 set -u
 : "${QSF_SRCDIR:=$(pwd)}" "${QSF_BUILDDIR:=$(pwd)}"
@@ -29,6 +31,7 @@ private_home() {
     export TMPDIR="$1/tmp"
 }
 
+# shellcheck disable=SC2086 # an emulator is a command with options
 start_test() {
     # Unit tests are deep below the build directory: they use templates/ of the source tree.
     case $1 in
@@ -42,8 +45,8 @@ start_test() {
         # shellcheck disable=SC2086 # options and an optional directory
         set -- "./$1" $QSF_FUZZ_OPTIONS "corpus/${1##*/}" $seeds
         ;;
-    */*) set -- env QSF_DATADIR="$QSF_SRCDIR" "$1" ;;
-    *) set -- "./$1" ;;
+    */*) set -- env QSF_DATADIR="$QSF_SRCDIR" ${QSF_EMULATOR-} "$1" ;;
+    *) set -- ${QSF_EMULATOR-} "./$1" ;;
     esac
     if ! command -v timeout >/dev/null 2>&1; then
         "$@" </dev/null

@@ -9,6 +9,7 @@
 #include "serve/calls.h"
 #include "src/base/clock.h"
 #include "src/base/err.h"
+#include "src/base/plural.h"
 
 /* ---- the end of a job ---- */
 
@@ -26,11 +27,22 @@ static void finish(ServeAnswer *a) {
     a->job = NULL;
 }
 
+/* Clients know the model by its name, not by its file. */
 static void fail(ServeAnswer *a, int status, const char *code, const char *message) {
+    QsfStrbuf text = QSF_STRBUF_INIT;
+    serve_reply_hide_paths(&text, message, a->server->options->model, a->server->model.id);
     lock(a);
-    serve_error_set(&a->job->error, status, code, NULL, "%s", message);
+    serve_error_set(&a->job->error, status, code, NULL, "%s",
+                    qsf_strbuf_ok(&text) ? qsf_strbuf_str(&text) : "out of memory");
     finish(a);
     unlock(a);
+    qsf_strbuf_free(&text);
+}
+
+/* In the log, and on stderr with --verbose. */
+static void report(const ServeAnswer *a, const char *kind, const char *text) {
+    qsf_log(kind, "%s", text);
+    if (a->server->options->verbose && !a->server->options->quiet) qsf_cli_error_text(&serve_cli, text);
 }
 
 /* ---- the beginning ---- */
@@ -122,6 +134,7 @@ static void take_calls(ServeJob *job) {
 }
 
 static void count(ServeAnswer *a, const QSFEvent *e) {
+    char line[200];
     ServeCounters *c = &a->server->counters;
     const uint64_t took = qsf_now_ns() - a->job->began_ns;
     c->answers++;
@@ -129,9 +142,11 @@ static void count(ServeAnswer *a, const QSFEvent *e) {
     c->cached_tokens += e->reused_tokens;
     c->tokens += e->tokens;
     c->answer_ns += took;
-    qsf_log("answer", "prompt %u tokens (%u reused), answer %u tokens in %.3f s, stop %s, seed %llu",
-            e->prompt_tokens, e->reused_tokens, e->tokens, (double)took / 1e9, qsf_stop_name(e->stop),
-            (unsigned long long)e->seed);
+    (void)qsf_plural_snprintf(line, sizeof line,
+                              "prompt %u tokens (%u reused), answer %u tokens in %.3f s, stop %s, seed %llu",
+                              e->prompt_tokens, e->reused_tokens, e->tokens, (double)took / 1e9,
+                              qsf_stop_name(e->stop), (unsigned long long)e->seed);
+    report(a, "answer", line);
 }
 
 static void take_done(ServeAnswer *a, const QSFEvent *e) {
@@ -168,7 +183,7 @@ static void take_error(ServeAnswer *a, const QSFEvent *e) {
 }
 
 void serve_answer_event(ServeAnswer *a, const QSFEvent *e) {
-    if (e->type == QSF_EVENT_NOTICE) qsf_log("notice", "%s", e->text);
+    if (e->type == QSF_EVENT_NOTICE) report(a, "notice", e->text);
     if (a->job == NULL || e->request != a->id) return;
     switch (e->type) {
     case QSF_EVENT_TEXT:
@@ -178,7 +193,7 @@ void serve_answer_event(ServeAnswer *a, const QSFEvent *e) {
         take_done(a, e);
         break;
     case QSF_EVENT_ERROR:
-        qsf_log("error", "%s", e->text);
+        report(a, "error", e->text);
         take_error(a, e);
         break;
     default: break;

@@ -36,6 +36,32 @@ bool serve_error_set(ServeError *e, int status, const char *code, const char *pa
     return false;
 }
 
+#define AROUND " \t'\"(),;:=" /* a path in a message */
+
+static bool ends_path(const char *text, size_t i) {
+    return text[i] == '\0' || strchr(AROUND, text[i]) != NULL;
+}
+
+void serve_reply_hide_paths(QsfStrbuf *b, const char *text, const char *file, const char *id) {
+    const size_t n = strlen(file);
+    for (size_t i = 0; text[i] != '\0';) {
+        const bool begins = i == 0 || ends_path(text, i - 1);
+        if (begins && n > 0 && strncmp(text + i, file, n) == 0 &&
+            (text[i + n] == '/' || ends_path(text, i + n))) {
+            qsf_strbuf_adds(b, id);
+            i += n;
+        } else if (begins && text[i] == '/') {
+            const size_t from = i;
+            while (!ends_path(text, i)) i++;
+            size_t name = i;
+            while (name > from + 1 && text[name - 1] != '/') name--;
+            qsf_strbuf_add(b, text + (name < i ? name : from), i - (name < i ? name : from));
+        } else {
+            qsf_strbuf_addc(b, text[i++]);
+        }
+    }
+}
+
 static void put(QsfStrbuf *b, const char *text, size_t len) {
     if (text == NULL)
         qsf_strbuf_adds(b, "null");

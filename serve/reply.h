@@ -25,6 +25,9 @@ typedef struct ServeError {
 bool serve_error_set(ServeError *e, int status, const char *code, const char *param, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* Appends a message of the engine without the folders of this machine: the path of the model's file is
+ * replaced by its id, and other absolute paths by the names of their files. */
+void serve_reply_hide_paths(QsfStrbuf *b, const char *text, const char *file, const char *id);
 /* {"error": {...}} */
 void serve_reply_error(QsfStrbuf *b, const ServeError *e);
 

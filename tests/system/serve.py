@@ -175,6 +175,9 @@ def test_errors(s):
             status, got, _ = s.ask("/v1/chat/completions", body)
             ok = status == 400 and isinstance(got, dict) and word in got["error"]["message"]
             check(ok and got["error"]["type"] == "invalid_request_error", "not refused:", str(body)[:200], status, got)
+    for more in ({}, {"tools": [{"type": "function", "function": {"name": "f"}}]}):
+        _, got, _ = s.chat("word " * 3000 if not more else "x", **more)
+        check("/" not in got["error"]["message"], "a path of this machine", got)
     check(s.chat("x", model="gpt-4")[1]["error"]["code"] == "model_not_found", "another model")
     check(s.chat("x", model="gpt-4")[0] == 404, "another model")
     for prompt in ([1, 2], [], ["a", "b"], 5, [[1]]):

@@ -18,7 +18,7 @@ py "$QSF_SRCDIR/tests/system/serve_clients.py" || fail "clients"
 
 # ---- curl, as in the documentation
 if have curl; then
-    "$serve" --no-config --listen 127.0.0.1:0 guide >"$work/first" 2>"$work/err" &
+    "$serve" --no-config -v --listen 127.0.0.1:0 guide >"$work/first" 2>"$work/err" &
     pid=$!
     until [ -s "$work/first" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
     url=$(sed -n '1s/^listening on //p' "$work/first")
@@ -29,6 +29,7 @@ if have curl; then
     kill $pid
     wait $pid
     [ $? = 143 ] || fail "the status after SIGTERM"
+    grep -q '^qsf-serve: prompt [0-9]* tokens' "$work/err" || { cat "$work/err"; fail "no line for the answer"; }
     [ "$(wc -l <"$work/first")" = 1 ] || { cat "$work/first"; fail "more than one line on standard output"; }
 else echo "skip: no curl"; fi
 

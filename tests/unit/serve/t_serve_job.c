@@ -164,10 +164,32 @@ static void test_room(void **state) {
     assert_int_equal(room.used, 0);
 }
 
+/* Clients do not learn where files are. */
+static void test_paths(void **state) {
+    static const char *const texts[][2] = {
+        { "/x/models/guide.qsf: the prompt has 9 tokens", "guide: the prompt has 9 tokens" },
+        { "cannot read '/x/models/guide.qsf'", "cannot read 'guide'" },
+        { "/x/models/guide.qsf/part-1.safetensors: short", "guide/part-1.safetensors: short" },
+        { "/x/models/guide.qsf2: bad", "guide.qsf2: bad" },
+        { "chat template /usr/share/qsf/templates/chatml.jinja has no place",
+          "chat template chatml.jinja has no place" },
+        { "#/properties/a: 1/2 of / and a/b", "#/properties/a: 1/2 of / and a/b" },
+        { "/tmp/", "/tmp/" },
+        { "", "" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        QsfStrbuf b = QSF_STRBUF_INIT;
+        serve_reply_hide_paths(&b, texts[i][0], "/x/models/guide.qsf", "guide");
+        assert_string_equal(qsf_strbuf_str(&b), texts[i][1]);
+        qsf_strbuf_free(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stream), cmocka_unit_test(test_large), cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_broken), cmocka_unit_test(test_room),
+        cmocka_unit_test(test_paths), cmocka_unit_test(test_stream), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_whole), cmocka_unit_test(test_broken), cmocka_unit_test(test_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,8 @@ typedef struct Exchange {
     ServeError error; /* why it is refused */
     char *body;       /* (len) of cap bytes, charged to the room */
     size_t len, cap;
+    uint64_t skipped; /* bytes of a body that is refused */
+    bool skips;    /* it is read to its end before the error is sent: clients read when they have sent all */
     ServeJob *job; /* a reference */
     char *origin;  /* a page that may ask, or NULL */
 } Exchange;
@@ -49,7 +51,8 @@ struct ServeHttp {
     uint64_t rng;
 };
 
-#define SENDING_LIMITS 20u /* times the limit of a client: for all of an answer that has ended */
+#define SKIP_MOST      (64u << 20) /* bytes of a refused body that are read; then the connection is closed */
+#define SENDING_LIMITS 20u         /* times the limit of a client: for all of an answer that has ended */
 
 static void lock(ServeHttp *h) { pthread_mutex_lock(&h->s->lock); }
 static void unlock(ServeHttp *h) { pthread_mutex_unlock(&h->s->lock); }
@@ -170,6 +173,15 @@ void serve_http_wake(ServeJob *job) {
     MHD_resume_connection(job->connection);
 }
 
+static void drop_body(ServeHttp *h, Exchange *x) {
+    lock(h);
+    serve_room_give(&h->s->room, x->cap);
+    unlock(h);
+    free(x->body);
+    x->body = NULL;
+    x->len = x->cap = 0;
+}
+
 /* Keeps a part of the body, as far as it fits. */
 static void take_body(ServeHttp *h, Exchange *x, const char *data, size_t n) {
     const size_t limit = (size_t)h->s->options->body_limit;
@@ -180,6 +192,7 @@ static void take_body(ServeHttp *h, Exchange *x, const char *data, size_t n) {
     if (x->len + n > limit) {
         serve_error_set(&x->error, 413, "request_too_large", NULL,
                         "the request has more than %zu bytes; see --body-limit", limit);
+        drop_body(h, x);
         return;
     }
     lock(h);
@@ -197,15 +210,6 @@ static void take_body(ServeHttp *h, Exchange *x, const char *data, size_t n) {
     memcpy(x->body + x->len, data, n);
     x->len += n;
     x->body[x->len] = '\0';
-}
-
-static void drop_body(ServeHttp *h, Exchange *x) {
-    lock(h);
-    serve_room_give(&h->s->room, x->cap);
-    unlock(h);
-    free(x->body);
-    x->body = NULL;
-    x->len = x->cap = 0;
 }
 
 static bool is_model(const ServeServer *s, const char *name) {
@@ -302,6 +306,13 @@ static enum MHD_Result answer(ServeHttp *h, Exchange *x, struct MHD_Connection *
 
 /* ---- libmicrohttpd calls ---- */
 
+static enum MHD_Result add_request_header(void *arg, enum MHD_ValueKind kind, const char *name,
+                                          const char *value) {
+    (void)kind;
+    serve_headers_add(arg, name, value);
+    return MHD_YES;
+}
+
 static Exchange *begin(ServeHttp *h, struct MHD_Connection *c, const char *method, const char *path) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     Exchange *x = calloc(1, sizeof *x);
@@ -309,14 +320,11 @@ static Exchange *begin(ServeHttp *h, struct MHD_Connection *c, const char *metho
         free(x);
         return NULL;
     }
-    const ServeHeaders headers = {
-        .host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST),
-        .origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN),
-        .authorization = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION),
-        .length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH),
-    };
+    ServeHeaders headers = { 0 };
+    (void)MHD_get_connection_values(c, MHD_HEADER_KIND, &add_request_header, &headers);
     x->conn = info->socket_context;
     (void)serve_route(&x->route, method, path, &headers, &h->s->guard, h->s->options->body_limit, &x->error);
+    x->skips = x->error.status != 0 && serve_headers_skippable(&headers, SKIP_MOST);
     if (headers.origin != NULL && serve_guard_origin(&h->s->guard, headers.origin))
         x->origin = strdup(headers.origin);
     return x;
@@ -330,13 +338,13 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *p
     if (x == NULL) {
         *state = x = begin(h, c, method, path);
         if (x == NULL) return MHD_NO;
-        /* Refused before the body is sent; otherwise it is waited for. */
-        return x->error.status != 0 ? send_error(h, x, c) : MHD_YES;
+        return x->error.status != 0 && !x->skips ? send_error(h, x, c) : MHD_YES;
     }
     if (*n > 0) {
         if (x->route.has_body) take_body(h, x, data, *n);
+        if (x->error.status != 0 || !x->route.has_body) x->skipped += *n;
         *n = 0;
-        return MHD_YES;
+        return x->skipped <= SKIP_MOST ? MHD_YES : MHD_NO;
     }
     if (x->job != NULL) return answer(h, x, c);
     if (x->error.status != 0) return send_error(h, x, c);
@@ -411,14 +419,13 @@ ServeHttp *serve_http_start(ServeServer *s, QsfErr *err) {
     h->rng = qsf_now_ns() ^ (uint64_t)time(NULL) << 32;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old); /* signals are for the main thread */
-    h->daemon = MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-                                 &handle, h, MHD_OPTION_LISTEN_SOCKET, s->listen.fd,
-                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)s->options->connections,
-                                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)s->options->timeout,
-                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVE_CONNECTION_POOL,
-                                 MHD_OPTION_THREAD_STACK_SIZE, (size_t)SERVE_HTTP_STACK,
-                                 MHD_OPTION_NOTIFY_COMPLETED, &completed, h, MHD_OPTION_NOTIFY_CONNECTION,
-                                 &connected, h, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+    h->daemon = MHD_start_daemon(
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, &handle, h,
+        MHD_OPTION_LISTEN_SOCKET, s->listen.fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)s->options->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)s->options->timeout,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVE_CONNECTION_POOL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)SERVE_HTTP_STACK, MHD_OPTION_NOTIFY_COMPLETED, &completed, h,
+        MHD_OPTION_NOTIFY_CONNECTION, &connected, h, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
     const int e = errno;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (h->daemon != NULL) return h;

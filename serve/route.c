@@ -2,8 +2,10 @@
 /* Paths, methods and headers: implements route.h. */
 #include "serve/route.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct {
     const char *path;
@@ -29,11 +31,75 @@ static size_t find(const char *path) {
     return ROUTES;
 }
 
+/* ---- headers ---- */
+
+static bool is_token(const char *s) {
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    const char *p = s;
+    while ((*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z') ||
+           (*p != '\0' && strchr(others, *p) != NULL))
+        p++;
+    return p > s && *p == '\0';
+}
+
+static bool is_value(const char *s) {
+    for (; *s != '\0'; s++)
+        if (((unsigned char)*s < 32 && *s != '\t') || *s == 127) return false;
+    return true;
+}
+
+void serve_headers_add(ServeHeaders *h, const char *name, const char *value) {
+    static const struct {
+        const char *name;
+        size_t place;
+        bool once; /* with two of them, programs do not agree on what the request is */
+    } known[] = { { "Host", offsetof(ServeHeaders, host), true },
+                  { "Content-Length", offsetof(ServeHeaders, length), true },
+                  { "Transfer-Encoding", offsetof(ServeHeaders, coding), true },
+                  { "Content-Encoding", offsetof(ServeHeaders, content), false },
+                  { "Origin", offsetof(ServeHeaders, origin), true },
+                  { "Authorization", offsetof(ServeHeaders, authorization), true },
+                  { "Expect", offsetof(ServeHeaders, expect), false } };
+    if (value == NULL) value = "";
+    h->malformed = h->malformed || !is_token(name) || !is_value(value);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const char **at = (const char **)(void *)((char *)h + known[i].place);
+        if (strcasecmp(name, known[i].name) != 0) continue;
+        h->twice = h->twice || (*at != NULL && known[i].once);
+        *at = value;
+    }
+}
+
+bool serve_headers_skippable(const ServeHeaders *h, uint64_t max) {
+    if (h->twice || h->malformed || h->expect != NULL || (h->coding != NULL && h->length != NULL))
+        return false;
+    if (h->coding != NULL) return strcasecmp(h->coding, "chunked") == 0;
+    return h->length != NULL && strtoull(h->length, NULL, 10) <= max;
+}
+
+/* Of what other programs may read in another way, so that a proxy and this server would disagree. */
+static bool check_form(const ServeHeaders *h, ServeError *e) {
+    const char *why = NULL;
+    if (h->malformed) why = "a header is malformed";
+    if (h->twice) why = "a header that may be there once is there twice";
+    if (h->length != NULL && h->coding != NULL)
+        why = "the headers Content-Length and Transfer-Encoding cannot be combined";
+    if (why != NULL) return serve_error_set(e, 400, "bad_headers", NULL, "%s", why);
+    if (h->coding != NULL && strcasecmp(h->coding, "chunked") != 0)
+        return serve_error_set(e, 400, "bad_headers", NULL, "Transfer-Encoding %.100s is not supported",
+                               h->coding);
+    if (h->content != NULL && strcasecmp(h->content, "identity") != 0)
+        return serve_error_set(e, 400, "bad_headers", NULL, "Content-Encoding %.100s is not supported",
+                               h->content);
+    return true;
+}
+
 static bool check_who(const ServeHeaders *h, const ServeGuard *g, ServeError *e) {
+    if (h->host == NULL && !serve_guard_host(g, NULL))
+        return serve_error_set(e, 403, "host_not_allowed", NULL, "the header Host is missing");
     if (!serve_guard_host(g, h->host))
         return serve_error_set(e, 403, "host_not_allowed", NULL,
-                               "the host '%.100s' is not one of this server; see --allow-host",
-                               h->host != NULL ? h->host : "");
+                               "the host '%.100s' is not one of this server; see --allow-host", h->host);
     if (!serve_guard_origin(g, h->origin))
         return serve_error_set(e, 403, "origin_not_allowed", NULL,
                                "pages of '%.100s' may not use this server; see --allow-origin", h->origin);
@@ -58,7 +124,7 @@ static bool is_get(const char *method) { return strcmp(method, "GET") == 0 || st
 bool serve_route(ServeRoute *r, const char *method, const char *path, const ServeHeaders *h,
                  const ServeGuard *g, uint64_t body_limit, ServeError *e) {
     *r = (ServeRoute){ .target = SERVE_PREFLIGHT, .rest = "" };
-    if (!check_who(h, g, e)) return false;
+    if (!check_form(h, e) || !check_who(h, g, e)) return false;
     const size_t i = find(path);
     if (i < ROUTES && strcmp(method, "OPTIONS") == 0 && h->origin != NULL) return true; /* it has no key */
     if ((i == ROUTES || !routes[i].open) && !serve_guard_key(g, h->authorization))

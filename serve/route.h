@@ -20,8 +20,19 @@ typedef enum ServeTarget {
 
 /* Of the headers, NULL = absent. */
 typedef struct ServeHeaders {
-    const char *host, *origin, *authorization, *length, *type;
+    const char *host, *origin, *authorization, *length;
+    const char *coding;  /* of the transfer */
+    const char *content; /* its coding */
+    const char *expect;
+    bool twice;     /* one of host, length and coding is there twice */
+    bool malformed; /* a name or value has characters that it cannot have */
 } ServeHeaders;
+
+/* Takes a header with this name, of any case, and value (NULL = none). */
+void serve_headers_add(ServeHeaders *h, const char *name, const char *value);
+/* Is a body announced that can be read to its end, at most max bytes as far as it is known? Clients that wait
+ * for "100 Continue" do not send it if they are answered before. */
+bool serve_headers_skippable(const ServeHeaders *h, uint64_t max);
 
 typedef struct ServeRoute {
     ServeTarget target;

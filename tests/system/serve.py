@@ -189,9 +189,13 @@ def test_errors(s):
     c = s.connect()  # refused before it is sent
     c.putrequest("POST", "/v1/chat/completions")
     c.putheader("Content-Length", str(2 << 20))
+    c.putheader("Expect", "100-continue")
     c.endheaders()
     check(c.getresponse().status == 413, "a body that is too large")
     c.close()
+    for path, want in (("/v1/chat/completions", 413), ("/v1/nothing", 404)):  # the whole body is sent, then the answer read
+        status, got, _ = s.ask(path, b" " * (3 << 20))
+        check(status == want and "error" in got, "an error for a large body", status, got)
     status, got, _ = s.ask("/v1/chat/completions", b'{"messages": ' + b"[" * 500 + b"]" * 500 + b"}")
     check(status == 400, "nested arrays", got)
     check(s.chat("\0\x01\u202e\U0001f600 \ud83d"[:-1])[0] == 200, "control characters are text")

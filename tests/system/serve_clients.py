@@ -185,6 +185,15 @@ def test_malformed():
             pass
         k.close()
     check(s.ask("/health")[0] == 200, "after malformed requests")
+    body = b'{"prompt": "x", "max_tokens": 1}'
+    length = b"Content-Length: %d\r\n" % len(body)
+    for more in (b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n", b"Host: 127.0.0.1\r\n", b"X-A : b\r\n",
+                 b"X-A: b\x01\r\n", b"Content-Encoding: gzip\r\n"):
+        k = s.socket()
+        k.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + length + more + b"\r\n" + body)
+        status = k.recv(1000).split(b"\r\n")[0]
+        check(b" 400 " in status, "a request that can be read in two ways", more, status)
+        k.close()
     k = s.socket()  # chunks without a length, more than the limit
     k.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
     status = b""

@@ -112,12 +112,46 @@ static void test_routes(void **state) {
     assert_int_equal(t, SERVE_PREFLIGHT);
 }
 
+/* A request that programs may read in different ways is refused. */
+static void test_headers(void **state) {
+    static const struct {
+        const char *name[3], *value[3];
+        int status;
+        bool skippable;
+    } cases[] = {
+        { { "host", "Content-Length" }, { "localhost", "10" }, 0, true },
+        { { "HOST", "Transfer-Encoding" }, { "localhost", "Chunked" }, 0, true },
+        { { "Host", "X-A", "X-A" }, { "localhost", "a\tb", "" }, 0, false },
+        { { "Host", "Content-Length", "content-length" }, { "localhost", "10", "10" }, 400, false },
+        { { "Host", "Content-Length", "Transfer-Encoding" }, { "localhost", "10", "chunked" }, 400, false },
+        { { "Host", "Host" }, { "localhost", "127.0.0.1" }, 400, false },
+        { { "Host", "X-A " }, { "localhost", "b" }, 400, false },
+        { { "Host", "" }, { "localhost", "b" }, 400, false },
+        { { "Host", "X-A" }, { "localhost", "b\rc" }, 400, false },
+        { { "Host", "Transfer-Encoding" }, { "localhost", "gzip, chunked" }, 400, false },
+        { { "Host", "Content-Length", "Content-Encoding" }, { "localhost", "10", "gzip" }, 400, true },
+        { { "Host", "Content-Length", "Expect" }, { "localhost", "1000", "100-continue" }, 413, false },
+        { { "Host", "Content-Length" }, { "localhost", "1000" }, 413, true },
+        { { "Host", "Content-Length" }, { "localhost", "1001" }, 413, false },
+        { { "Content-Length" }, { "10" }, 403, true },
+    };
+    const ServeGuard g = { .host = "127.0.0.1" };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ServeHeaders h = { 0 };
+        ServeTarget t;
+        for (size_t k = 0; k < 3 && cases[i].name[k] != NULL; k++)
+            serve_headers_add(&h, cases[i].name[k], cases[i].value[k]);
+        const int status = route("POST", "/v1/completions", &h, &g, &t);
+        if (status != cases[i].status) fail_msg("case %zu: %d", i, status);
+        if (serve_headers_skippable(&h, 1000) != cases[i].skippable) fail_msg("case %zu: skippable", i);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hosts),
-        cmocka_unit_test(test_origins),
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_hosts),  cmocka_unit_test(test_origins), cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_routes), cmocka_unit_test(test_headers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The fields of a request, a row each. Names are those of OpenAI's interface, and for what it lacks those
  * that ggml-org/llama.cpp (tools/server/README.md) and vllm-project/vllm use. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "serve/reader.h"
@@ -45,9 +47,14 @@ static bool read_switch(ServeReader *rd, const Field *f) {
 static bool read_seed(ServeReader *rd, const Field *f) {
     ServeSlice s;
     char text[32];
-    if (!serve_reader_is(rd, '0')) return serve_reader_fail(rd, "expected a whole number");
+    static const char expected[] = "expected a whole number from 0 to 2^64 - 1, or -1 for a random seed";
+    if (!serve_reader_is(rd, '0')) return serve_reader_fail(rd, "%s", expected);
     if (!serve_reader_raw(rd, &s)) return false;
     (void)snprintf(text, sizeof text, "%.*s", (int)(s.len < 31 ? s.len : 31), s.text);
+    errno = 0;
+    (void)strtoull(text, NULL, 10);
+    if (strcmp(text, "-1") != 0 && (errno != 0 || strspn(text, "0123456789") != s.len))
+        return serve_reader_fail(rd, "%s", expected);
     return set(rd, f->setting, strcmp(text, "-1") == 0 ? "random" : text);
 }
 
@@ -124,8 +131,7 @@ static bool read_template_values(ServeReader *rd, const Field *f) {
 static bool read_max_tokens(ServeReader *rd, const Field *f) {
     uint32_t n;
     (void)f;
-    if (!serve_reader_count(rd, 1000000000, &n)) return false;
-    if (n == 0) return serve_reader_fail(rd, "expected 1 or more");
+    if (!serve_reader_count(rd, 1, 1000000000, &n)) return false;
     rd->r->settings.params.max_tokens = (int32_t)n;
     return rd->r->max_tokens_set = true;
 }
@@ -182,12 +188,12 @@ static bool read_logprobs(ServeReader *rd, const Field *f) {
     (void)f;
     if (rd->r->chat) return serve_reader_bool(rd, &rd->r->logprobs);
     rd->r->logprobs = true;
-    return serve_reader_count(rd, SERVE_TOP, &rd->r->top_logprobs);
+    return serve_reader_count(rd, 0, SERVE_TOP, &rd->r->top_logprobs);
 }
 
 static bool read_top_logprobs(ServeReader *rd, const Field *f) {
     (void)f;
-    return serve_reader_count(rd, SERVE_TOP, &rd->r->top_logprobs);
+    return serve_reader_count(rd, 0, SERVE_TOP, &rd->r->top_logprobs);
 }
 
 static bool read_echo(ServeReader *rd, const Field *f) {

@@ -89,11 +89,13 @@ static bool take_more(ServeJob *job, ServeText *t, ServePiece logprobs[SERVE_LOG
 
 /* The end of a stream: its tool calls, why it ended, or an error. */
 static void put_end(ServeJob *job) {
-    const ServeText calls = { .calls = { job->calls.data, job->calls.len } };
+    const bool calls = job->calls.len > 0;
+    ServeText t = { .calls = { job->calls.data, job->calls.len } };
+    if (!calls) t.text = ""; /* an answer without text has a role, too */
     if (job->error.status != 0) {
         serve_reply_broken(&job->out, &job->error);
     } else {
-        if (job->calls.len > 0) serve_reply_chunk(&job->out, &job->head, &calls, !job->begun);
+        if (calls || !job->begun) serve_reply_chunk(&job->out, &job->head, &t, !job->begun);
         serve_reply_last(&job->out, &job->head, &job->end, job->request.usage);
     }
     serve_reply_done(&job->out);

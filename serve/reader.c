@@ -25,8 +25,11 @@ bool serve_reader_fail(ServeReader *rd, const char *fmt, ...) {
 static bool scanned(ServeReader *rd, int rc, const QsfErr *err) {
     if (rc == QSF_OK) return true;
     if (rc == QSF_E_RUNTIME) return serve_error_set(rd->error, 500, NULL, NULL, "%s", err->msg);
-    return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: %s", err->msg);
+    return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: %s",
+                           serve_reader_why(err->msg));
 }
+
+const char *serve_reader_why(const char *msg) { return strncmp(msg, "JSON: ", 6) == 0 ? msg + 6 : msg; }
 
 bool serve_reader_is(ServeReader *rd, char kind) {
     const char c = qsf_jscan_peek(&rd->scan);
@@ -79,14 +82,18 @@ bool serve_reader_bool(ServeReader *rd, bool *out) {
 bool serve_reader_number(ServeReader *rd, double *out) {
     QsfErr err = { 0 };
     if (!serve_reader_is(rd, '0')) return serve_reader_fail(rd, "expected a number");
+    const char *digits = rd->body + rd->scan.at + (qsf_jscan_peek(&rd->scan) == '-');
+    const size_t left = rd->scan.len - (size_t)(digits - rd->body);
+    if (left > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9')
+        return serve_reader_fail(rd, "a number has no leading zeros");
     return scanned(rd, qsf_jscan_number(&rd->scan, out, &err), &err);
 }
 
-bool serve_reader_count(ServeReader *rd, uint32_t max, uint32_t *out) {
+bool serve_reader_count(ServeReader *rd, uint32_t min, uint32_t max, uint32_t *out) {
     double v;
     if (!serve_reader_number(rd, &v)) return false;
-    if (!(v >= 0 && v <= max) || v > floor(v))
-        return serve_reader_fail(rd, "expected a whole number from 0 to %u", max);
+    if (!(v >= min && v <= max) || v > floor(v))
+        return serve_reader_fail(rd, "expected a whole number from %u to %u", min, max);
     *out = (uint32_t)v;
     return true;
 }

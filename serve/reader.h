@@ -25,6 +25,8 @@ typedef struct ServeSlice {
 
 /* Reports what is wrong with the field that is read: "FIELD: ...". */
 bool serve_reader_fail(ServeReader *rd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What the scanner says, without "JSON: " in front. */
+const char *serve_reader_why(const char *msg);
 /* Is the next value of this kind: '"', '[', '{', 't' (a boolean) or '0' (a number)? */
 bool serve_reader_is(ServeReader *rd, char kind);
 /* Reads a string and writes it over its own place in the body. */
@@ -33,8 +35,8 @@ bool serve_reader_string(ServeReader *rd, ServeSlice *out);
 bool serve_reader_append(ServeReader *rd, ServeSlice *to);
 bool serve_reader_bool(ServeReader *rd, bool *out);
 bool serve_reader_number(ServeReader *rd, double *out);
-/* Reads a whole number from 0 to max. */
-bool serve_reader_count(ServeReader *rd, uint32_t max, uint32_t *out);
+/* Reads a whole number from min to max. */
+bool serve_reader_count(ServeReader *rd, uint32_t min, uint32_t max, uint32_t *out);
 /* Skips any value; *out is its JSON, unchanged. */
 bool serve_reader_raw(ServeReader *rd, ServeSlice *out);
 /* Enters an array or object, and moves to its next element or member; *more is false at its end. Of a member

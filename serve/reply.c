@@ -207,8 +207,10 @@ void serve_reply_chunk(QsfStrbuf *b, const ServeHead *h, const ServeText *t, boo
 
 void serve_reply_last(QsfStrbuf *b, const ServeHead *h, const ServeEnd *end, bool usage) {
     begin_event(b, h);
-    qsf_strbuf_addf(b, "{\"index\": 0, %s, \"logprobs\": null, \"finish_reason\": \"%s\"}]}\n\n",
-                    h->chat ? "\"delta\": {}" : "\"text\": \"\"", end->finish);
+    qsf_strbuf_addf(b,
+                    "{\"index\": 0, %s, \"logprobs\": null, \"finish_reason\": \"%s\"}], \"seed\": %" PRIu64
+                    "}\n\n",
+                    h->chat ? "\"delta\": {}" : "\"text\": \"\"", end->finish, end->seed);
     if (!usage) return;
     begin_event(b, h);
     qsf_strbuf_adds(b, "], ");

@@ -53,7 +53,8 @@ static bool read_body(ServeReader *rd) {
         if (!serve_fields_read(rd)) return false;
     if (rd->error->status != 0) return false;
     if (qsf_jscan_end(&rd->scan, &err) != QSF_OK)
-        return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: %s", err.msg);
+        return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: %s",
+                               serve_reader_why(err.msg));
     return true;
 }
 

@@ -79,7 +79,11 @@ def test_stream(s):
     check(events[-1]["choices"] == [] and events[-1]["usage"]["completion_tokens"] > 0, "usage", events[-1])
     check(events[-2]["choices"][0]["finish_reason"] == "stop", "finish_reason", events[-2])
     check(len({e["id"] for e in events}) == 1, "one id")
-    check(all("usage" not in e for e in s.stream(body)), "usage that nobody asked for")
+    plain = s.stream({**body, "seed": 5})
+    check(all("usage" not in e for e in plain), "usage that nobody asked for")
+    check(plain[-1]["seed"] == 5 and all("seed" not in e for e in plain[:-1]), "the seed", plain[-1])
+    events = s.stream({**body, "grammar": 'root ::= "<" [a-z]*', "stop": ["<"]})
+    check(text_of(events) == "" and events[0]["choices"][0]["delta"]["role"] == "assistant", "no text", events)
 
 
 def test_fields(s):

@@ -360,7 +360,8 @@ static void test_large_work(void **state) {
         { "{\"oneOf\":[", "{\"const\":%}", "]}" },
         { "{\"enum\":[", "\"%\"", "],\"pattern\":\"^([0-9]{1,900}){1,20}$\"}" },
         { "{\"properties\":{\"a\":{\"anyOf\":[", "{\"$ref\":\"#/$defs/d\",\"maximum\":%}",
-          "]}},\"$defs\":{\"d\":{\"anyOf\":[{\"oneOf\":[{\"const\":1},{\"type\":\"null\"}]},{\"type\":\"string\"}]}}}" },
+          "]}},\"$defs\":{\"d\":{\"anyOf\":[{\"oneOf\":[{\"const\":1},{\"type\":\"null\"}]},"
+          "{\"type\":\"string\"}]}}}" },
     };
     const atomic_int stop = 1;
     QsfErr err;

@@ -89,6 +89,45 @@ static int add_to(const char **list, size_t *n, const char *value, char *err, si
     return QSF_EXIT_OK;
 }
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define HOST    LETTERS "0123456789.-_"
+
+/* Length of the host at the beginning, a name or an IPv6 address in brackets; 0: there is none. */
+static size_t host_length(const char *s) {
+    if (*s != '[') return strspn(s, HOST);
+    const size_t n = 1 + strspn(s + 1, "0123456789abcdefABCDEF:.");
+    return n > 1 && s[n] == ']' ? n + 1 : 0;
+}
+
+static int add_host(ServeOptions *o, const char *value, char *err, size_t cap) {
+    const size_t n = host_length(value);
+    if (n > 0 && value[n] == '\0') return add_to(o->hosts, &o->n_hosts, value, err, cap);
+    snprintf(err, cap,
+             "--allow-host takes a name or address without a port, such as gpu.example, not '%.100s'", value);
+    return QSF_EXIT_USAGE;
+}
+
+/* As browsers send it: SCHEME://HOST[:PORT]; or null, for pages without one. */
+static int add_origin(ServeOptions *o, const char *value, char *err, size_t cap) {
+    const size_t scheme = strspn(value, LETTERS "0123456789+-.");
+    const char *host = strncmp(value + scheme, "://", 3) == 0 && scheme > 0 ? value + scheme + 3 : "";
+    const size_t n = host_length(host);
+    const char *port = host + n + (host[n] == ':');
+    const bool ok = n > 0 && port[strspn(port, "0123456789")] == '\0' && (host[n] == '\0' || *port != '\0');
+    if (ok || strcmp(value, "null") == 0) return add_to(o->origins, &o->n_origins, value, err, cap);
+    snprintf(err, cap,
+             "--allow-origin takes an origin such as http://localhost:3000, without a path, not '%.100s'",
+             value);
+    return QSF_EXIT_USAGE;
+}
+
+static int set_name(ServeOptions *o, const char *value, char *err, size_t cap) {
+    o->name = value;
+    if (*value != '\0') return QSF_EXIT_OK;
+    snprintf(err, cap, "--model-name: the name is empty");
+    return QSF_EXIT_USAGE;
+}
+
 /* Options that are numbers, by id. */
 static const struct {
     const char *name;
@@ -146,10 +185,10 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_BODY_LIMIT: return set_body_limit(&o->body_limit, value, err, cap);
     case OPT_SNAPSHOT_LIMIT: return set_limit(&o->snapshot_limit, value, err, cap);
     case OPT_SNAPSHOT_DIR: o->snapshot_dir = value; return 0;
-    case OPT_HOST: return add_to(o->hosts, &o->n_hosts, value, err, cap);
-    case OPT_ORIGIN: return add_to(o->origins, &o->n_origins, value, err, cap);
+    case OPT_HOST: return add_host(o, value, err, cap);
+    case OPT_ORIGIN: return add_origin(o, value, err, cap);
     case OPT_MODEL: o->model = value; return 0;
-    case OPT_NAME: o->name = value; return 0;
+    case OPT_NAME: return set_name(o, value, err, cap);
     case OPT_MODEL_DIR: return add_to(o->dirs, &o->n_dirs, value, err, cap);
     case OPT_OFFLINE: o->offline = true; return 0;
     case OPT_LOG_FILE: o->log_file = value; return 0;

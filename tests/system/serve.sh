@@ -38,6 +38,13 @@ expect 2 'no MODEL given' "$serve"
 expect 2 'only one MODEL' "$serve" a b
 expect 2 '^qsf-serve: .*--queue takes a whole number' "$serve" --queue -1 guide
 expect 2 '^qsf-serve: .*--body-limit takes a size' "$serve" --body-limit 1K guide
+for wrong in a/b gpu.example:80 http://gpu.example '[::1' ''; do
+    expect 2 '^qsf-serve: .*--allow-host takes' "$serve" --allow-host "$wrong" guide
+done
+for wrong in foo http:// http://a/b http://a: '*' ''; do
+    expect 2 '^qsf-serve: .*--allow-origin takes' "$serve" --allow-origin "$wrong" guide
+done
+expect 2 '^qsf-serve: .*--model-name: the name is empty' "$serve" --model-name '' guide
 expect 3 '^qsf-serve: .*no-such-model' "$serve" ./no-such-model.gguf
 expect 4 'smallest budget that works' "$serve" --ram-budget 1 guide
 least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err")

@@ -82,14 +82,13 @@ bool ui_config_begin_session(UiApp *a, const char *model);
 void ui_app_base(const UiApp *a, QSFSettings *base);
 /* A model was loaded: applies its recommended settings. Adds ", NAME VALUE" for each setting that changed. */
 void ui_app_take_model_defaults(UiApp *a, UiBuf *changed);
-/* The last message got no answer: it leaves the context, but stays on the screen and, until the next change
- * of the messages, in the file. */
+/* The last message got no answer: it leaves the context, but stays on the screen, and in the file. */
 void ui_app_withdraw(UiApp *a);
 
 /* Returns a record with the text and the reasoning of a message, starting at `from`; both are
  * owned by the item. */
 QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
-/* Removes a message without an answer from the file. */
+/* A message without an answer leaves the context in the file, too: the conversation goes on without it. */
 void ui_app_drop_unanswered(UiApp *a);
 /* Saves a message of the transcript, starting at `from`. Creates the file with the first message, and writes
  * everything again if a record was lost before. */
@@ -116,6 +115,12 @@ void ui_app_set_role(UiApp *a, const char *role);
 /* Saves stops; replace: instead of those in the file. */
 void ui_app_save_stops(UiApp *a, const UiStops *stops, bool replace);
 
+/* A message that left the context because it got no answer. */
+typedef struct UiReplayAside {
+    UiItem *item;
+    int64_t before; /* place of the message in the context that follows it, or would */
+} UiReplayAside;
+
 /* The messages of a session whose file is replayed, without their texts (ui/replay_list.c). Zeroed but for
  * maker.ascii and maker.next_id it is empty. */
 typedef struct UiReplayList {
@@ -123,6 +128,9 @@ typedef struct UiReplayList {
     size_t first, n, cap;
     UiItem **past; /* (n_past) messages that were forgotten, before the others */
     size_t n_past, cap_past;
+    UiReplayAside *aside; /* [first_aside, n_aside): messages without an answer, in order */
+    size_t first_aside, n_aside, cap_aside;
+    int64_t front;      /* place of the first one in the context */
     UiTranscript maker; /* counts ids and numbers */
 } UiReplayList;
 /* The last one in the context, or NULL. */
@@ -131,11 +139,16 @@ UiItem *ui_replay_last(const UiReplayList *l);
 UiItem *ui_replay_add(UiReplayList *l, UiKind kind);
 /* Removes the last n in the context; the first n leave it, false without memory; removes all. */
 void ui_replay_drop(UiReplayList *l, uint32_t n);
+/* The last one, of the user, leaves the context, but keeps its place; false without memory. */
+bool ui_replay_withdraw(UiReplayList *l);
 bool ui_replay_forget(UiReplayList *l, uint32_t n);
 void ui_replay_clear(UiReplayList *l);
 /* Puts a question and an empty answer, which is returned, before those in the context; NULL
  * without memory. */
 UiItem *ui_replay_prepend(UiReplayList *l, const char *question);
+/* How many there are, and all of them in their order: (ui_replay_count) in dst. */
+size_t ui_replay_count(const UiReplayList *l);
+void ui_replay_all(const UiReplayList *l, UiItem **dst);
 /* Moves them to t, which must be empty; false without memory. */
 bool ui_replay_finish(UiReplayList *l, UiTranscript *t);
 void ui_replay_free(UiReplayList *l);

@@ -147,6 +147,15 @@ static void save_begin(UiApp *a) {
     if (r.len > 0 || r.reasoning_len > 0) ui_session_message(&a->session, "assistant", r.text, r.len, &r);
 }
 
+/* The last message leaves the context: it got no answer. A reader knows it by `more` without `by`. */
+static void save_withdrawal(UiApp *a) {
+    const char *by = a->session.by;
+    const bool more = a->session.more;
+    ui_session_because(&a->session, by, true); /* it belongs to what follows */
+    ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, 1);
+    ui_session_because(&a->session, by, more);
+}
+
 /* replace: the file has something that must not remain. */
 static void save_everything(UiApp *a, bool replace) {
     ui_session_restart(&a->session);
@@ -154,8 +163,9 @@ static void save_everything(UiApp *a, bool replace) {
     save_head(a, replace);
     for (size_t i = 0; i < a->chat.n; i++) {
         UiItem *it = a->chat.items[i];
-        const bool last = it->id == a->unanswered && !it->in_context;
-        if ((it->in_context && it != a->answer) || last) save_text(a, it, (UiPlace){ 0 }, 0);
+        const bool unanswered = it->kind == UI_USER && !it->in_context && !it->past;
+        if ((it->in_context && it != a->answer) || unanswered) save_text(a, it, (UiPlace){ 0 }, 0);
+        if (unanswered && it->id != a->unanswered) save_withdrawal(a);
         if (it == a->answer) save_begin(a);
     }
 }
@@ -200,11 +210,7 @@ void ui_app_drop_unanswered(UiApp *a) {
     const uint32_t id = a->unanswered;
     a->unanswered = 0;
     if (id == 0) return;
-    const char *by = a->session.by;
-    const bool more = a->session.more;
-    ui_session_because(&a->session, by, true); /* it belongs to what follows */
-    ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, 1);
-    ui_session_because(&a->session, by, more);
+    save_withdrawal(a);
     for (size_t i = a->chat.n; i > 0 && !a->full_screen; i--) { /* no screen shows it any more */
         if (a->chat.items[i - 1]->id != id) continue;
         ui_transcript_remove(&a->chat, a->chat.items[i - 1]);

@@ -75,6 +75,15 @@ static void replay_model(UiReplay *rp, const QSFLogRecord *r) {
     rp->guide_talk = guide;
 }
 
+/* A change that belongs to the next one, but to no command, is a message that got no answer before that one was
+ * sent (ui_app_drop_unanswered): it left the context, but it was written, and is shown. */
+static bool replay_undo(UiReplay *rp, const QSFLogRecord *r) {
+    const UiItem *last = ui_replay_last(&rp->list);
+    if (r->n == 1 && r->more && !r->by && last && last->kind == UI_USER) return ui_replay_withdraw(&rp->list);
+    ui_replay_drop(&rp->list, r->n);
+    return true;
+}
+
 static void take_short(char *dst, size_t cap, const QSFLogRecord *r) {
     (void)snprintf(dst, cap, "%s", r->text && r->text_bytes == r->len ? r->text : "");
 }
@@ -85,7 +94,7 @@ bool ui_replay_record(void *arg, const QSFLogRecord *r) {
     switch (r->kind) {
     case QSF_LOG_MESSAGE: replay_message(rp, r); break;
     case QSF_LOG_PART: break;
-    case QSF_LOG_UNDO: ui_replay_drop(&rp->list, r->n); break;
+    case QSF_LOG_UNDO: rp->too_many = rp->too_many || !replay_undo(rp, r); break;
     case QSF_LOG_CLEAR: ui_replay_clear(&rp->list); break;
     case QSF_LOG_FORGET:
         rp->too_many = rp->too_many || !ui_replay_forget(&rp->list, r->n);
@@ -113,7 +122,7 @@ bool ui_replay_record(void *arg, const QSFLogRecord *r) {
             rp->list.maker.next_number = rp->tree->last_id; /* a message may come again */
         }
     }
-    rp->too_many = rp->too_many || !ui_room_for_items(&rp->room, rp->list.n + rp->list.n_past, rp->places);
+    rp->too_many = rp->too_many || !ui_room_for_items(&rp->room, ui_replay_count(&rp->list), rp->places);
     return !rp->too_many;
 }
 

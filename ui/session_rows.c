@@ -94,6 +94,11 @@ static bool has_found(const UiBuf *roles, size_t n) {
     return n > 0 && (memchr(roles->data, 'U', n) || memchr(roles->data, 'A', n));
 }
 
+/* A message without an answer is shown, though it left the context. */
+static bool has_found_last(const UiBuf *roles) {
+    return roles->len > 0 && roles->data[roles->len - 1] == 'U';
+}
+
 /* The same rules as for replay: an answer after an answer continues it. */
 static void count_message(Reader *rd, const QSFLogRecord *r) {
     const bool user = strcmp(r->role, "user") == 0, found = find_record(&rd->find, r);
@@ -131,7 +136,10 @@ static bool on_record(void *arg, const QSFLogRecord *r) {
     Reader *rd = arg;
     switch (r->kind) {
     case QSF_LOG_MESSAGE: count_message(rd, r); break;
-    case QSF_LOG_UNDO: cut(&rd->roles, r->n < rd->roles.len ? rd->roles.len - r->n : 0); break;
+    case QSF_LOG_UNDO:
+        if (r->more && !r->by) rd->found = rd->found || has_found_last(&rd->roles);
+        cut(&rd->roles, r->n < rd->roles.len ? rd->roles.len - r->n : 0);
+        break;
     case QSF_LOG_CLEAR:
         cut(&rd->roles, 0);
         rd->past = 0;

@@ -200,10 +200,13 @@ static void print_head(Printer *p, const UiReplay *rp, const char *name) {
 }
 
 static void print_all(Printer *p, const UiReplay *rp, const char *name) {
-    const UiReplayList *l = &rp->list;
+    const size_t n = ui_replay_count(&rp->list);
+    UiItem **items = n > 0 ? malloc(n * sizeof *items) : NULL;
     print_head(p, rp, name);
-    for (size_t i = 0; i < l->n_past; i++) print_item(p, l->past[i]);
-    for (size_t i = 0; i < l->n; i++) print_item(p, l->items[l->first + i]);
+    if (items) ui_replay_all(&rp->list, items);
+    for (size_t i = 0; items && i < n; i++) print_item(p, items[i]);
+    p->failed = p->failed || (n > 0 && !items);
+    free(items);
 }
 
 int ui_session_print(const char *name, char *err, size_t cap) {

@@ -222,6 +222,20 @@ echo /continue | chat_lines 2 --session s3
 err_has 'not known to continue'
 grep -q 'half an' "$XDG_DATA_HOME/qsf/sessions/s3.jsonl" || fail "the text of a cut answer is lost"
 
+# ---- messages that got no answer stay in the session, and are not sent with later ones
+rm -f "$work/server/calm"
+echo 'first' | chat_lines 1 --connect "$url/429" --session s5
+echo 'second' | chat_lines 1 --connect "$url/429" --session s5
+touch "$work/server/calm"
+: >"$log"
+echo 'third' | chat_lines 0 --connect "$url/429" --session s5
+not_sent 'first|second'
+echo 'fourth' | chat_lines 0 --session s5
+not_sent 'first|second'
+"$chat" --print-session s5 >"$work/out" 2>"$work/err" || fail "--print-session"
+for text in first second third fourth; do out_has "^$text\$"; done
+[ "$("$chat" --list-sessions '^first$' | cut -f 1)" = s5 ] || fail "a message without an answer is not found"
+
 # ---- everything local: files, branches, summaries, the other engine
 printf 'text of a file\n' >"$work/notes.txt"
 printf '/read %s\nsee\n/retry\n/as user mine\n/export %s\n/models\n/model large\n/show model\n/stats\n' \

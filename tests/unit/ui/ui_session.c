@@ -506,7 +506,7 @@ static void test_unanswered(void **state) {
     } then[] = {
         { ask_again, 4, "2", "second" },
         { ask_other, 4, "3", "third" },
-        { continue_before, 2, "1 and more", "first" },
+        { continue_before, 2, "1 and more", "second" },
         { undo, 0, "", "" },
         { forgotten, 0, "", "second" },
         { written_again, 2, "1", "second" },
@@ -527,6 +527,57 @@ static void test_unanswered(void **state) {
         another_free(y);
         (void)teardown((void **)&x);
     }
+}
+
+static void ask_in_vain(Fixture *x, const char *text) {
+    say(x, text);
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
+    ui_app_pump(&x->app);
+}
+
+/* The messages of the session: those in brackets are not in the context. */
+static const char *shown(const char *name, const char *command) {
+    static char text[400];
+    Fixture *y = another();
+    text[0] = '\0';
+    assert_true(ui_app_resume(&y->app, name));
+    if (*command) say(y, command);
+    for (size_t i = 0; i < y->app.chat.n; i++) {
+        const UiItem *it = y->app.chat.items[i];
+        const size_t at = strlen(text);
+        if (it->kind == UI_USER || it->kind == UI_ANSWER)
+            (void)snprintf(text + at, sizeof text - at, it->in_context ? "%s " : "(%s) ",
+                           ui_buf_str(&it->raw));
+    }
+    ui_app_finish(&y->app);
+    another_free(y);
+    return text;
+}
+
+/* Messages without an answer are not lost when others follow. */
+static void test_unanswered_stay(void **state) {
+    Fixture *x = *state;
+    x->app.full_screen = x->app.session.on = true;
+    ui_session_use(&x->app.session, "talk");
+    ask_in_vain(x, "A");
+    ask_in_vain(x, "B");
+    say(x, "one"), answer(x, "1");
+    ask_in_vain(x, "C");
+    say(x, "two"), answer(x, "2");
+    ask_in_vain(x, "D");
+    ask_in_vain(x, "E");
+    say(x, "/save copy");
+    ui_app_finish(&x->app);
+    static const char all[] = "(A) (B) one 1 (C) two 2 (D) (E) ";
+    assert_string_equal(shown("talk", ""), all);
+    assert_string_equal(shown("copy", ""), all);
+    assert_string_equal(shown("copy", "/forget"), "(A) (B) (one) (1) (C) two 2 (D) (E) ");
+    assert_string_equal(shown("copy", ""), "(A) (B) (one) (1) (C) two 2 (D) (E) ");
+    assert_string_equal(shown("copy", "/continue"), "(A) (B) (one) (1) (C) two 2 (D) (E) ");
+    (void)shown("talk", "/undo");
+    assert_string_equal(shown("talk", ""), "(A) (B) one 1 (C) ");
+    (void)shown("talk", "/clear");
+    assert_string_equal(shown("talk", ""), "");
 }
 
 /* "again" only if it was saved before. */
@@ -555,7 +606,7 @@ int main(void) {
         T(test_temporarily_full),     T(test_same_second),   T(test_save_taken),
         T(test_context_in_use),       T(test_snapshot),      T(test_file_is_lost),
         T(test_lost_while_answering), T(test_no_folder),     T(test_exit_code),
-        T(test_unanswered),           T(test_saved_again),
+        T(test_unanswered),           T(test_saved_again),   T(test_unanswered_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

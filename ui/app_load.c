@@ -21,18 +21,28 @@ static void take_path(UiApp *a) {
     a->model_path = path;
 }
 
-/* What was set, but not by the configuration file, which is for all models. */
-static void say_without_effect(UiApp *a) {
-    UiBuf b = { 0 };
+/* Adds the names of settings that are set, but do nothing: those of the configuration file, or the others. */
+static void list_without_effect(UiApp *a, bool of_config, UiBuf *b) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        if (!qsf_setting_user_set(&a->settings, row) || ui_config_sets(a, row)) continue;
+        if (!qsf_setting_user_set(&a->settings, row) || ui_config_sets(a, row) != of_config) continue;
         const UiEffect effect = a->engine.effect(a->engine.self, row);
         if (effect == UI_EFFECT_NONE || effect == UI_EFFECT_REFUSED)
-            ui_buf_printf(&b, "%s%s", b.len > 0 ? ", " : "", row->name);
+            ui_buf_printf(b, "%s%s", b->len > 0 ? ", " : "", row->name);
     }
-    if (b.len > 0) ui_app_say(a, UI_NOTICE, "%s: %s", ui_buf_str(&b), ui_effect_text(UI_EFFECT_NONE));
-    ui_buf_free(&b);
+}
+
+/* The configuration file is for all models: in a pipe, what it sets for others is not worth a line each time. */
+static void say_without_effect(UiApp *a) {
+    UiBuf set = { 0 }, config = { 0 };
+    list_without_effect(a, false, &set);
+    if (a->full_screen || a->interactive) list_without_effect(a, true, &config);
+    if (set.len > 0) ui_app_say(a, UI_NOTICE, "%s: %s", ui_buf_str(&set), ui_effect_text(UI_EFFECT_NONE));
+    if (config.len > 0)
+        ui_app_say(a, UI_NOTICE, "%s of the configuration file: %s", ui_buf_str(&config),
+                   ui_effect_text(UI_EFFECT_NONE));
+    ui_buf_free(&set);
+    ui_buf_free(&config);
 }
 
 void ui_app_model_loaded(UiApp *a, const QSFEvent *e) {

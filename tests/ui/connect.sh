@@ -53,6 +53,11 @@ ask 0 mixed --top-k 5 --dry 0.8 --temp 0.5
 err_has '^qsf-chat: top-k, dry: no effect on this server$'
 not_sent 'top_k|dry'
 sent '"temperature": 0.5'
+ask 0 other --ban x --logit-bias a=1 --least 0.1 --quality 0.5 --samplers top-k --expert-top 1 \
+    --allow-special --ignore-eos
+for name in ban logit-bias least quality samplers expert-top allow-special ignore-eos; do
+    err_has "^qsf-chat: .*\<$name\>.*: no effect on this server\$"
+done
 # ---- forms of URLs
 ask 0 other/v1
 ask 0 other/v1/

@@ -3,6 +3,7 @@
  * that is not known. On the scripted engine. */
 #include "tests/harness/app_rig.h"
 #include "ui/abilities.h"
+#include "ui/app_internal.h"
 #include "ui/canvas.h"
 #include "ui/format.h"
 #include "ui/model_scan.h"
@@ -85,6 +86,33 @@ static void test_settings_without_effect(void **state) {
     say(x, "/ctx 100");
     assert_non_null(strstr(last(x), "the server decides"));
     assert_int_equal(x->engine.n_replans, 0);
+}
+
+static int times_said(const Fixture *x, const char *text) {
+    int n = 0;
+    for (size_t i = 0; i < x->app.chat.n; i++) n += strcmp(ui_buf_str(&x->app.chat.items[i]->raw), text) == 0;
+    return n;
+}
+
+/* Of the configuration file it is said to a person only. */
+static void test_config_without_effect(void **state) {
+    Fixture *x = *state;
+    char err[200];
+    const QSFSetting *row = qsf_setting_find("top-k");
+    x->engine.effect_of = "top-k";
+    x->engine.effect = UI_EFFECT_NONE;
+    assert_int_equal(qsf_setting_set(&x->app.settings, row, "7", err, sizeof err), 0);
+    for (size_t i = 0; i < qsf_setting_count(); i++)
+        if (qsf_setting_at(i) == row) x->app.by_config = (QSFSettingSet)1 << i;
+    for (int i = 0; i < 3; i++) {
+        x->app.full_screen = x->app.interactive = i > 0;
+        if (i == 2) ui_config_chosen(&x->app, row);
+        ui_app_load(&x->app, "connect:http://h:1/v1#large");
+        fake_loaded(&x->engine);
+        ui_app_pump(&x->app);
+        assert_int_equal(times_said(x, "top-k of the configuration file: no effect on this server"), i > 0);
+        assert_int_equal(times_said(x, "top-k: no effect on this server"), i == 2);
+    }
 }
 
 static bool drawn(const UiStatus *s, int kind, const char *text) {
@@ -182,6 +210,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_commands_say_why_not, begin, teardown),
         cmocka_unit_test_setup_teardown(test_keys_say_why_not, begin, teardown),
         cmocka_unit_test_setup_teardown(test_settings_without_effect, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_config_without_effect, begin, teardown),
         cmocka_unit_test_setup_teardown(test_no_number_that_is_not_known, begin, teardown),
         cmocka_unit_test_setup_teardown(test_approximate_answers, begin, teardown),
         cmocka_unit_test_setup_teardown(test_models_of_the_server, begin, teardown),

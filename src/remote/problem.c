@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "src/remote/delta.h"
+#include "src/remote/url.h"
 
 #define SAID_MAX 400 /* bytes of what the server says that are shown */
 
@@ -102,12 +103,14 @@ static const char *meaning(long status, int *code) {
 }
 
 static int redirect(const QsfReplyHead *h, const char *name, QsfErr *err) {
+    char base[sizeof h->location];
     if (!h->location[0])
         return qsf_err_set(err, QSF_E_RUNTIME, "%s: HTTP %ld, a redirect without a place", name, h->status);
+    qsf_remote_url_base(h->location, base, sizeof base);
     return qsf_err_set(err, QSF_E_RUNTIME,
                        "%s: HTTP %ld: the server is at %.300s now; redirects are not followed, so that no "
                        "message or key reaches another host: connect to that",
-                       name, h->status, h->location);
+                       name, h->status, base);
 }
 
 int qsf_problem(const QsfReplyHead *h, const char *name, const char *body, size_t len, QsfStrbuf *text,

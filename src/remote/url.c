@@ -47,12 +47,36 @@ static int parse_socket(const char *text, QsfRemoteUrl *out, QsfErr *err) {
     return QSF_OK;
 }
 
+static void cut_slashes(char *url) {
+    for (size_t n = strlen(url); n > sizeof SCHEME && url[n - 1] == '/';) url[--n] = '\0';
+}
+
+/* What other programs show as the URL of a server may be that of one of its functions. */
+static void cut_function(char *url) {
+    static const char *const functions[] = { "/chat/completions", "/completions", "/models" };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        const size_t n = strlen(url), tail = strlen(functions[i]);
+        if (n < tail + sizeof SCHEME || strcmp(url + n - tail, functions[i]) != 0) continue;
+        url[n - tail] = '\0';
+        cut_slashes(url);
+        return;
+    }
+}
+
 /* Without a scheme: "localhost:8080". */
 static const char *with_scheme(const char *text, char *dst, size_t cap) {
     const char *colon = strstr(text, "://");
     snprintf(dst, cap, "%s%s", colon ? "" : SCHEME, text);
-    for (size_t n = strlen(dst); n > sizeof SCHEME && dst[n - 1] == '/';) dst[--n] = '\0';
+    cut_slashes(dst);
+    cut_function(dst);
     return dst;
+}
+
+void qsf_remote_url_base(const char *location, char *dst, size_t cap) {
+    snprintf(dst, cap, "%s", location);
+    dst[strcspn(dst, "?#")] = '\0';
+    cut_slashes(dst);
+    cut_function(dst);
 }
 
 int qsf_remote_url_parse(const char *text, QsfRemoteUrl *out, QsfErr *err) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a server is: "http://HOST:PORT", with "/v1" or without, with a path before it, or "unix:PATH". */
+/* Where a server is: "http://HOST:PORT", with "/v1" or without, with a path before it, also with that of one of
+ * its functions after it ("/chat/completions"), or "unix:PATH". */
 #ifndef QSF_REMOTE_URL_H
 #define QSF_REMOTE_URL_H
 
@@ -19,6 +20,8 @@ typedef struct QsfRemoteUrl {
 /* QSF_E_USAGE with what is wrong: another scheme, a user name or password, '?', '#', blanks or control
  * characters, no host, or too long. */
 int qsf_remote_url_parse(const char *text, QsfRemoteUrl *out, QsfErr *err);
+/* The URL of the server in the place that a redirect names, without the path of a function. */
+void qsf_remote_url_base(const char *location, char *dst, size_t cap);
 /* Are both on the same scheme, host and port, or the same socket? A key of one may be sent to the other. */
 bool qsf_remote_url_same_origin(const QsfRemoteUrl *a, const QsfRemoteUrl *b);
 

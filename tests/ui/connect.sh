@@ -61,6 +61,7 @@ done
 # ---- forms of URLs
 ask 0 other/v1
 ask 0 other/v1/
+ask 0 other/v1/chat/completions
 "$chat" --connect "127.0.0.1:${url##*:}/llama" -q <<'LINES' >"$work/out" || fail "no scheme"
 hello
 LINES
@@ -152,9 +153,17 @@ err_has 'a line of more than 4 MB'
 ask 1 flood
 err_has 'more than 16 MB'
 ask 1 silent --timeout 4
-err_has 'no answer: .*; /retry asks again'
+err_has 'no answer: the server sent nothing for 4 seconds; /retry asks again'
+ask 1 longerror
+err_has 'HTTP 400: the message is long: x+$'
+[ "$(wc -c <"$work/err")" -lt 1000 ] || fail "the whole error is shown"
+echo x | chat_lines 1 --connect "unix:$work/no-such-socket"
+err_has 'no-such-socket: No such file'
+touch "$work/no-socket"
+echo x | chat_lines 1 --connect "unix:$work/no-socket"
+err_has 'no-socket: not a socket'
 ask 1 moved
-err_has 'HTTP 307: the server is at http://127.0.0.1:9/elsewhere'
+err_has 'HTTP 307: the server is at http://127.0.0.1:9/elsewhere/v1 now'
 ask 1 redirect
 err_has 'HTTP 301: '
 [ "$(wc -l <"$log")" = 1 ] || fail "a redirect was followed"

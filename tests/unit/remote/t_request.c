@@ -34,6 +34,10 @@ static void test_urls(void **state) {
     expect_url("https://example.com/v1beta/openai", "https://example.com/v1beta/openai", false, true);
     expect_url("http://[::1]:80", "http://[::1]:80/v1", true, false);
     expect_url("http://127.evil.com", "http://127.evil.com/v1", false, false);
+    expect_url("http://h:1/v1/chat/completions", "http://h:1/v1", false, false);
+    expect_url("h:1/v1/chat/completions/", "http://h:1/v1", false, false);
+    expect_url("https://h/api/v1/models", "https://h/api/v1", false, true);
+    expect_url("http://h/models", "http://h/v1", false, false);
     expect_url("unix:/run/qsf.sock", "http://localhost/v1", true, false);
 }
 

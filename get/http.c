@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "get/certs.h"
 #include "src/base/interrupt.h"
@@ -34,6 +35,8 @@ typedef struct Transfer {
     GetReply *reply;
     GetSink sink;
     void *arg;
+    const char *socket; /* NULL = none */
+    long stall;         /* seconds without a byte after which it fails; 0 = STALL_SECONDS */
     bool stopped;
 } Transfer;
 
@@ -171,6 +174,7 @@ static void prepare(Transfer *t, const char *url) {
     const char *allowed = strncmp(url, "https:", 6) == 0 ? "https" : "http,https";
     *t->reply = (GetReply){ .length = -1, .first = -1, .total = -1, .linked_size = -1 };
     t->h->reason[0] = '\0';
+    if (t->stall == 0) t->stall = STALL_SECONDS;
     curl_easy_reset(e);
     curl_easy_setopt(e, CURLOPT_URL, url);
     curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->h->reason);
@@ -180,7 +184,7 @@ static void prepare(Transfer *t, const char *url) {
     curl_easy_setopt(e, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
     curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, STALL_SECONDS);
+    curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, t->stall);
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(e, CURLOPT_USERAGENT, "qsf-get/" QSF_VERSION);
     curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
@@ -214,7 +218,23 @@ static const char *hint(const GetHttp *h, CURLcode c) {
                                 : "";
 }
 
+/* What libcurl says in its own terms: it connects to sockets as to a host, and measures speed. */
+static void explain(const Transfer *t, CURLcode c, char *dst, size_t cap) {
+    const char *said = t->h->reason[0] ? t->h->reason : curl_easy_strerror(c);
+    struct stat st;
+    if (c == CURLE_COULDNT_CONNECT && t->socket)
+        (void)snprintf(dst, cap, "%s: %s", t->socket,
+                       stat(t->socket, &st) != 0 ? strerror(errno)
+                       : S_ISSOCK(st.st_mode)    ? "nothing listens on this socket"
+                                                 : "not a socket");
+    else if (c == CURLE_OPERATION_TIMEDOUT && strncmp(said, "Operation too slow", 18) == 0)
+        (void)snprintf(dst, cap, "the server sent nothing for %ld seconds", t->stall);
+    else
+        (void)snprintf(dst, cap, "%s%s", said, hint(t->h, c));
+}
+
 static int perform(Transfer *t, const char *url, QsfErr *err) {
+    char why[CURL_ERROR_SIZE + 256];
     GetHttp *h = t->h;
     int running = 1;
     CURLMcode m = curl_multi_add_handle(h->multi, h->easy);
@@ -233,8 +253,8 @@ static int perform(Transfer *t, const char *url, QsfErr *err) {
     if (m != CURLM_OK) return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", url, curl_multi_strerror(m));
     if (c == CURLE_OK || t->stopped) return QSF_OK;
     t->reply->permanent = is_permanent(c);
-    return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s%s", url, h->reason[0] ? h->reason : curl_easy_strerror(c),
-                       hint(h, c));
+    explain(t, c, why, sizeof why);
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", url, why);
 }
 
 /* What was stored is not trusted: it must not begin another header. */
@@ -362,13 +382,17 @@ static bool pass_unless_redirect(void *arg, const GetReply *reply, const void *b
 
 int get_http_request(GetHttp *h, const GetRequest *r, GetSink sink, void *arg, GetReply *reply, QsfErr *err) {
     Asked asked = { h, sink, arg };
-    Transfer t = { .h = h, .reply = reply, .sink = pass_unless_redirect, .arg = &asked };
+    Transfer t = { .h = h,
+                   .reply = reply,
+                   .sink = pass_unless_redirect,
+                   .arg = &asked,
+                   .socket = r->socket,
+                   .stall = r->stall_seconds };
     struct curl_slist *list = request_headers(r);
     if (!list) return qsf_err_memory(err, "a request");
     prepare(&t, r->url);
     curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, list);
     curl_easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT, REQUEST_SECONDS);
-    curl_easy_setopt(h->easy, CURLOPT_LOW_SPEED_TIME, r->stall_seconds);
     curl_easy_setopt(h->easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(h->easy, CURLOPT_BUFFERSIZE, 16L << 10);
     if (r->socket) curl_easy_setopt(h->easy, CURLOPT_UNIX_SOCKET_PATH, r->socket);

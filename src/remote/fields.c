@@ -324,3 +324,9 @@ void qsf_fields_list(QsfFieldSet set, QsfStrbuf *b) {
         any = true;
     }
 }
+
+const char *qsf_fields_instead(QsfFieldSet refused, QsfFieldSet sent) {
+    for (size_t i = 1; i < N_FIELDS; i++)
+        if (fields[i].servers == 0 && (refused & bit(i - 1)) && (sent & bit(i))) return fields[i].field;
+    return NULL;
+}

@@ -41,6 +41,8 @@ int qsf_fields_put(const QsfFieldInput *in, QsfStrbuf *b, QsfFieldSet *sent, Qsf
 /* Which of the sent fields a message of the server refuses by their names; 0 = none, as where it is about a
  * value. */
 QsfFieldSet qsf_fields_named(QsfFieldSet sent, const char *message);
+/* The name of a sent field that replaces a refused one; NULL: none does. */
+const char *qsf_fields_instead(QsfFieldSet refused, QsfFieldSet sent);
 /* Appends the names of fields, separated by ", ". */
 void qsf_fields_list(QsfFieldSet set, QsfStrbuf *b);
 

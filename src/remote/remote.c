@@ -109,7 +109,8 @@ static void take_data(QSFRemote *r, const char *bytes, size_t len) {
     if (r->job == QSF_JOB_ANSWER && r->head.status == 200 && r->body.len == 0 && len > sizeof data &&
         memcmp(bytes, data, sizeof data - 1) == 0)
         r->answer.stream = true;
-    const bool page = r->head.status != 200 || qsf_reply_is(&r->head, "text/html");
+    const bool json = qsf_reply_is(&r->head, "application/json") || (r->body.len > 0 && *r->body.data == '{');
+    const bool page = (r->head.status != 200 && !json) || qsf_reply_is(&r->head, "text/html");
     if (r->job == QSF_JOB_ANSWER && r->answer.stream) {
         qsf_remote_answer_data(r, bytes, len);
     } else if (page) {

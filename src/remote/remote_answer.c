@@ -263,10 +263,13 @@ static bool repeat(QSFRemote *r, const QsfStrbuf *said) {
     if (named == 0 || r->asked.tries >= TRIES_MOST) return false;
     r->asked.tries++;
     r->now.refused |= named;
+    const bool ok = send(r, &err);
+    const char *instead = qsf_fields_instead(named, r->asked.sent);
     qsf_fields_list(named, &names);
-    qsf_remote_note(r, "the server refuses %s: it is not sent any more", qsf_strbuf_str(&names));
+    qsf_remote_note(r, "the server refuses %s: it is not sent any more%s%s%s", qsf_strbuf_str(&names),
+                    instead ? ", but " : "", instead ? instead : "", instead ? " is" : "");
     qsf_strbuf_free(&names);
-    if (!send(r, &err)) qsf_remote_fail(r, &err);
+    if (!ok) qsf_remote_fail(r, &err);
     return true;
 }
 

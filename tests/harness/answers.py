@@ -244,6 +244,9 @@ class Server(http.server.BaseHTTPRequestHandler):
     def at_503(self):
         self.error(503, "Loading model", "unavailable_error")
 
+    def at_longerror(self):
+        self.error(400, "the message is long: " + 100000 * "x")
+
     def at_full(self):
         self.error(400, "the request exceeds the available context size", "exceed_context_size_error")
 

@@ -99,7 +99,7 @@ ask 0 refuses --top-k 5 --min-p 0.1 -n 30
 out_has 'You said'
 err_has 'refuses top_k: it is not sent any more'
 err_has 'refuses min_p'
-err_has 'refuses max_tokens'
+err_has 'refuses max_tokens: it is not sent any more, but max_completion_tokens is$'
 sent '"max_completion_tokens": 30'
 tail -n 1 "$log" | grep -qE 'top_k|min_p|stream_options' && fail "a refused field was sent again"
 ask 0 fastapi --top-k 5

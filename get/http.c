@@ -228,7 +228,7 @@ static void explain(const Transfer *t, CURLcode c, char *dst, size_t cap) {
                        : S_ISSOCK(st.st_mode)    ? "nothing listens on this socket"
                                                  : "not a socket");
     else if (c == CURLE_OPERATION_TIMEDOUT && strncmp(said, "Operation too slow", 18) == 0)
-        (void)snprintf(dst, cap, "the server sent nothing for %ld seconds", t->stall);
+        (void)snprintf(dst, cap, "the server sent nothing for %ld s", t->stall);
     else
         (void)snprintf(dst, cap, "%s%s", said, hint(t->h, c));
 }

@@ -152,6 +152,8 @@ static void count(ServeAnswer *a, const QSFEvent *e) {
 static void take_done(ServeAnswer *a, const QSFEvent *e) {
     ServeJob *job = a->job;
     const bool ended = e->stop == QSF_STOP_EOS || e->stop == QSF_STOP_STRING;
+    QSFStats st;
+    qsf_worker_stats(a->server->worker, &st);
     if (ended) serve_slots_answered(a->slots, qsf_strbuf_str(&job->text), job->text.len);
     lock(a);
     job->end = (ServeEnd){ .finish = ended ? "stop" : "length",
@@ -159,7 +161,9 @@ static void take_done(ServeAnswer *a, const QSFEvent *e) {
                            .cached_tokens = e->reused_tokens,
                            .tokens = e->tokens,
                            .reasoning_tokens = e->reasoning_tokens,
-                           .seed = e->seed };
+                           .seed = e->seed,
+                           .prompt_tps = st.prefill_tps,
+                           .tps = st.decode_tps };
     take_calls(job);
     /* Not a complete answer; an error that was the reason is kept. */
     if (e->stop == QSF_STOP_INTERRUPTED)

@@ -116,6 +116,12 @@ static void put_usage(QsfStrbuf *b, const ServeEnd *end) {
                     "\"completion_tokens_details\": {\"reasoning_tokens\": %u}}, \"seed\": %" PRIu64,
                     end->prompt_tokens, end->tokens, end->prompt_tokens + end->tokens, end->cached_tokens,
                     end->reasoning_tokens, end->seed);
+    if (end->tps <= 0 && end->prompt_tps <= 0) return;
+    const char *comma = end->tps > 0 && end->prompt_tps > 0 ? ", " : "";
+    qsf_strbuf_adds(b, ", \"timings\": {"); /* as llama.cpp calls it: clients show it */
+    if (end->prompt_tps > 0) qsf_strbuf_addf(b, "\"prompt_per_second\": %.3f", end->prompt_tps);
+    if (end->tps > 0) qsf_strbuf_addf(b, "%s\"predicted_per_second\": %.3f", comma, end->tps);
+    qsf_strbuf_adds(b, "}");
 }
 
 static void put_array(QsfStrbuf *b, const char *name, const ServePiece *p) {

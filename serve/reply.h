@@ -52,6 +52,7 @@ typedef struct ServeEnd {
     const char *finish; /* static: "stop", "length", "tool_calls" */
     uint32_t prompt_tokens, cached_tokens, tokens, reasoning_tokens;
     uint64_t seed;
+    double prompt_tps, tps; /* tokens per second of the prompt and of the answer; 0 = not known */
 } ServeEnd;
 
 /* The parts of logprobs: of chats the first one, objects of tokens; of completions the members tokens,

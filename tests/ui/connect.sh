@@ -153,7 +153,7 @@ err_has 'a line of more than 4 MB'
 ask 1 flood
 err_has 'more than 16 MB'
 ask 1 silent --timeout 4
-err_has 'no answer: the server sent nothing for 4 seconds; /retry asks again'
+err_has 'no answer: the server sent nothing for 4 s; /retry asks again'
 ask 1 longerror
 err_has 'HTTP 400: the message is long: x+$'
 [ "$(wc -c <"$work/err")" -lt 1000 ] || fail "the whole error is shown"

@@ -46,6 +46,9 @@ err_has 'dry-breakers: no effect on this server'
 # The seed with which it wrote.
 echo 'Hello' | chat_lines 0 -n 5 --connect "$plain"
 err_has '^qsf-chat: seed [0-9]+$'
+# The speed, also of an answer that takes no time that could be measured here.
+echo 'Hello' | chat_lines 0 -n 32 --json --connect "$plain"
+out_has '"tokens": 32, .*"tokens_per_second": [1-9]'
 # JSON.
 printf '{"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}' >"$work/schema.json"
 echo 'Hello' | chat_lines 0 -q -n 60 --connect "$plain" --json-schema "$work/schema.json"

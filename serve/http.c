@@ -321,8 +321,10 @@ static Exchange *begin(ServeHttp *h, struct MHD_Connection *c, const char *metho
         return NULL;
     }
     ServeHeaders headers = { 0 };
+    char host[300];
     (void)MHD_get_connection_values(c, MHD_HEADER_KIND, &add_request_header, &headers);
     x->conn = info->socket_context;
+    path = serve_route_path(path, &headers, host, sizeof host);
     (void)serve_route(&x->route, method, path, &headers, &h->s->guard, h->s->options->body_limit, &x->error);
     x->skips = x->error.status != 0 && serve_headers_skippable(&headers, SKIP_MOST);
     if (headers.origin != NULL && serve_guard_origin(&h->s->guard, headers.origin))

@@ -119,6 +119,18 @@ static bool check_length(const ServeHeaders *h, uint64_t limit, ServeError *e) {
                            (unsigned long long)limit);
 }
 
+const char *serve_route_path(const char *target, ServeHeaders *h, char *host, size_t cap) {
+    static const char scheme[] = "http://";
+    const size_t s = sizeof scheme - 1;
+    if (strncasecmp(target, scheme, s) != 0) return target;
+    const size_t n = strcspn(target + s, "/");
+    if (target[s + n] == '\0' || n >= cap) return target;
+    memcpy(host, target + s, n);
+    host[n] = '\0';
+    h->host = host;
+    return target + s + n;
+}
+
 static bool is_get(const char *method) { return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0; }
 
 bool serve_route(ServeRoute *r, const char *method, const char *path, const ServeHeaders *h,

@@ -41,6 +41,10 @@ typedef struct ServeRoute {
     bool has_body;
 } ServeRoute;
 
+/* Of a target that is a whole URL, as clients send it to proxies: returns its path, and writes its host over
+ * the one of the header, as RFC 9112 demands, into host (cap bytes). Other targets are returned unchanged. */
+const char *serve_route_path(const char *target, ServeHeaders *h, char *host, size_t cap);
+
 /* Finds what is asked for; false with *e set: 400, 401, 403, 404, 405 or 413. */
 bool serve_route(ServeRoute *r, const char *method, const char *path, const ServeHeaders *h,
                  const ServeGuard *g, uint64_t body_limit, ServeError *e);

@@ -112,6 +112,24 @@ static void test_routes(void **state) {
     assert_int_equal(t, SERVE_PREFLIGHT);
 }
 
+static void test_targets(void **state) {
+    static const char *const cases[][3] = {
+        { "/v1/models", "/v1/models", "localhost" },
+        { "http://evil.example:80/v1/models", "/v1/models", "evil.example:80" },
+        { "HTTP://127.0.0.1/", "/", "127.0.0.1" },
+        { "http:///v1", "/v1", "" },
+        { "http://a", "http://a", "localhost" },
+        { "http://a-host-that-is-too-long/", "http://a-host-that-is-too-long/", "localhost" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ServeHeaders h = { .host = "localhost" };
+        char host[20];
+        assert_string_equal(serve_route_path(cases[i][0], &h, host, sizeof host), cases[i][1]);
+        assert_string_equal(h.host, cases[i][2]);
+    }
+}
+
 /* A request that programs may read in different ways is refused. */
 static void test_headers(void **state) {
     static const struct {
@@ -151,7 +169,7 @@ static void test_headers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts),  cmocka_unit_test(test_origins), cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_routes), cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_routes), cmocka_unit_test(test_headers), cmocka_unit_test(test_targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

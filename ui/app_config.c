@@ -9,7 +9,7 @@
 #include "ui/app_internal.h"
 #include "ui/opts.h"
 
-static QSFSettingSet bit_of(const QSFSetting *row) {
+QSFSettingSet ui_setting_bit(const QSFSetting *row) {
     for (size_t i = 0; i < qsf_setting_count(); i++)
         if (qsf_setting_at(i) == row) return (QSFSettingSet)1 << i;
     return 0;
@@ -20,9 +20,17 @@ void ui_config_base(const UiApp *a, const char *model, QSFSettings *s) {
     qsf_config_settings(a->config, model, NULL, s);
 }
 
-bool ui_config_sets(const UiApp *a, const QSFSetting *row) { return (a->by_config & bit_of(row)) != 0; }
+bool ui_config_sets(const UiApp *a, const QSFSetting *row) {
+    return (a->by_config & ui_setting_bit(row)) != 0;
+}
 
-void ui_config_chosen(UiApp *a, const QSFSetting *row) { a->by_config &= ~bit_of(row); }
+void ui_config_chosen(UiApp *a, const QSFSetting *row) { a->by_config &= ~ui_setting_bit(row); }
+
+void ui_config_unchosen(UiApp *a, const QSFSetting *row) {
+    QSFSettings s;
+    ui_config_base(a, a->model_path, &s);
+    a->by_config |= s.user_set & ui_setting_bit(row);
+}
 
 /* Two values may exclude each other: the one of the file gives way. */
 static void settle(UiApp *a, QSFSettings *s) {
@@ -44,7 +52,7 @@ void ui_config_apply(UiApp *a, const char *model, QSFSettingSet chosen) {
     a->by_config = s.user_set & ~chosen;
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        if (!(chosen & bit_of(row))) continue;
+        if (!(chosen & ui_setting_bit(row))) continue;
         qsf_setting_get(&a->settings, row, value, sizeof value);
         (void)qsf_setting_set(&s, row, value, err, sizeof err);
     }

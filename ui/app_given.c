@@ -23,19 +23,31 @@ void ui_own_free(UiOwn *own) {
     *own = (UiOwn){ 0 };
 }
 
-void ui_own_set(UiApp *a, const QSFSetting *row, const char *value) {
+/* A setting as a record has it: its value, or that it is not set any more. */
+static void take_recorded(QSFSettings *s, const QSFSetting *row, const char *value) {
     char err[200];
-    if (a->kept) (void)qsf_setting_set(&a->own.settings, row, value, err, sizeof err);
-    ui_config_chosen(a, row);
+    QSFSettings usual;
+    if (!ui_setting_is_default(row, value)) {
+        (void)qsf_setting_set(s, row, value, err, sizeof err);
+        return;
+    }
+    ui_settings_default(&usual);
+    ui_setting_unset(s, &usual, row);
+}
+
+void ui_own_set(UiApp *a, const QSFSetting *row, const char *value) {
+    if (a->kept) take_recorded(&a->own.settings, row, value);
+    if (ui_setting_is_default(row, value))
+        ui_config_unchosen(a, row);
+    else
+        ui_config_chosen(a, row);
     if (!(row->flags & QSF_SETTING_HERE)) ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
 }
 
 void ui_own_record(UiOwn *own, const QSFLogRecord *r) {
-    char err[200];
     if (!r->name || !r->text) return;
     const QSFSetting *row = qsf_setting_find(r->name);
-    if (row && !(row->flags & QSF_SETTING_HERE))
-        (void)qsf_setting_set(&own->settings, row, r->text, err, sizeof err);
+    if (row && !(row->flags & QSF_SETTING_HERE)) take_recorded(&own->settings, row, r->text);
     if (strcmp(r->name, UI_STOP_SETTING) != 0) return;
     if (*r->text)
         (void)ui_stops_add(&own->stops, r->text);

@@ -68,6 +68,17 @@ void ui_config_base(const UiApp *a, const char *model, QSFSettings *s);
 /* Does the row have the value of the file? After ui_config_chosen not any more: it is the session's own. */
 bool ui_config_sets(const UiApp *a, const QSFSetting *row);
 void ui_config_chosen(UiApp *a, const QSFSetting *row);
+/* The row has its default again, which is that of the file if it has one. */
+void ui_config_unchosen(UiApp *a, const QSFSetting *row);
+/* The bit of the row in QSFSettings.user_set. */
+QSFSettingSet ui_setting_bit(const QSFSetting *row);
+/* As a value of /set, and in session files: the setting is not set any more, and has the value that the
+ * configuration file, the model or the server gives it. */
+#define UI_DEFAULT "default"
+/* Does value mean that? Not for rows of which it is a value. */
+bool ui_setting_is_default(const QSFSetting *row, const char *value);
+/* Gives row of s the value that it has in base, which the user has not set if base does not say so. */
+void ui_setting_unset(QSFSettings *s, const QSFSettings *base, const QSFSetting *row);
 /* Makes the settings those of ui_config_base, but for the rows of `chosen` (as in
  * QSFSettings.user_set). */
 void ui_config_apply(UiApp *a, const char *model, QSFSettingSet chosen);

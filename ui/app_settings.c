@@ -187,39 +187,96 @@ static void say_effect(UiApp *a, const QSFSetting *row) {
         ui_app_say(a, UI_NOTICE, "%s: %s", row->name, ui_effect_text(effect));
 }
 
+bool ui_setting_is_default(const QSFSetting *row, const char *value) {
+    QSFSettings usual;
+    char text[QSF_SETTING_TEXT];
+    if (strcmp(value, UI_DEFAULT) != 0) return false;
+    ui_settings_default(&usual);
+    qsf_setting_get(&usual, row, text, sizeof text);
+    return strcmp(text, UI_DEFAULT) != 0;
+}
+
+void ui_setting_unset(QSFSettings *s, const QSFSettings *base, const QSFSetting *row) {
+    char value[QSF_SETTING_TEXT], err[200];
+    const QSFSettingSet bit = ui_setting_bit(row), others = s->user_set & ~bit;
+    qsf_setting_get(base, row, value, sizeof value);
+    (void)qsf_setting_set(s, row, value, err, sizeof err);
+    s->user_set = others | (base->user_set & bit);
+}
+
+/* A change of a setting: the values as they are shown. */
+typedef struct Change {
+    const QSFSetting *row;
+    bool unset;  /* it gets its default */
+    bool server; /* which has a default of its own, that is not known here */
+    char from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT];
+} Change;
+
+static void begin_change(const UiApp *a, const QSFSetting *row, const char *value, Change *c) {
+    const UiEffect effect = a->engine.effect(a->engine.self, row);
+    c->row = row;
+    c->unset = ui_setting_is_default(row, value);
+    c->server = effect == UI_EFFECT_OWN || effect == UI_EFFECT_SENT || effect == UI_EFFECT_REFUSED;
+    qsf_setting_get(&a->settings, row, c->from, sizeof c->from);
+    if (effect == UI_EFFECT_OWN) (void)snprintf(c->from, sizeof c->from, UI_DEFAULT);
+}
+
+/* Sets it in *next; false: reported. */
+static bool make_change(UiApp *a, Change *c, const char *value, QSFSettings *next) {
+    char err[400];
+    if (c->unset) {
+        QSFSettings base;
+        ui_app_base(a, &base);
+        ui_setting_unset(next, &base, c->row);
+    } else if (qsf_setting_set(next, c->row, value, err, sizeof err) != 0) {
+        ui_app_say(a, UI_ERROR, "%s", err);
+        return false;
+    }
+    qsf_setting_get(next, c->row, c->to, sizeof c->to);
+    return true;
+}
+
+static bool allowed(UiApp *a, const Change *c, QSFSettings *next) {
+    char err[400];
+    if (qsf_settings_check(next, err, sizeof err) != 0) {
+        ui_app_say(a, UI_ERROR, "%s", err);
+        return false;
+    }
+    return is_possible(a, c->row, c->to) && accepted(a, c->row, next) && take_grammar(a, c->row, next);
+}
+
+/* It was an option of the command line, of the configuration file, or a recommendation. */
+static void keep_value(UiApp *a, const Change *c) {
+    a->engine.set_params(a->engine.self, &a->settings); /* who chose it may have changed */
+    if (c->unset || ui_config_sets(a, c->row) ||
+        (a->kept && qsf_setting_differs(&a->settings, &a->own.settings, c->row)))
+        mark(a, c->row, c->unset ? UI_DEFAULT : c->to);
+}
+
 static bool set_value(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
-    char err[400], from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT], why[100];
+    char why[100];
+    Change c;
     QSFSettings next = a->settings;
-    qsf_setting_get(&a->settings, row, from, sizeof from);
-    if (qsf_setting_set(&next, row, value, err, sizeof err) != 0) {
-        ui_app_say(a, UI_ERROR, "%s", err);
-        return false;
-    }
-    qsf_setting_get(&next, row, to, sizeof to);
+    begin_change(a, row, value, &c);
+    if (!make_change(a, &c, value, &next)) return false;
+    explain_auto(row, value, c.to, why, sizeof why);
+    const char *shown = c.unset && c.server ? UI_DEFAULT : c.to;
     /* kv-type also takes back what was set for K or V alone */
-    const bool same = strcmp(from, to) == 0 && qsf_settings_differ(&a->settings, &next) == 0;
-    if (!same && qsf_settings_check(&next, err, sizeof err) != 0) {
-        ui_app_say(a, UI_ERROR, "%s", err);
-        return false;
-    }
-    if (!same && (!is_possible(a, row, to) || !accepted(a, row, &next))) return false;
-    if (!same && !take_grammar(a, row, &next)) return false;
+    const bool same = strcmp(c.from, shown) == 0 && qsf_settings_differ(&a->settings, &next) == 0;
+    if (!same && !allowed(a, &c, &next)) return false;
     a->settings = next;
-    if (same) a->engine.set_params(a->engine.self, &a->settings); /* it is set now, by the user */
-    explain_auto(row, value, to, why, sizeof why);
     if (same) {
-        /* It was an option of the command line, of the configuration file, or a recommendation. */
-        if (ui_config_sets(a, row) || (a->kept && qsf_setting_differs(&a->settings, &a->own.settings, row)))
-            mark(a, row, to);
-        if (!quiet) ui_app_say(a, UI_NOTICE, "%s is %s%s", row->name, to, why);
+        keep_value(a, &c);
+        if (!quiet) ui_app_say(a, UI_NOTICE, "%s is %s%s", row->name, shown, why);
         return true;
     }
     /* What only the screen shows is not a change of the conversation. */
-    a->session.was = strcmp(row->name, "show-thinking") == 0 ? NULL : from;
-    mark(a, row, to);
+    a->session.was = strcmp(row->name, "show-thinking") == 0 ? NULL : c.from;
+    mark(a, row, c.unset ? UI_DEFAULT : c.to);
     a->session.was = NULL;
-    (void)snprintf(to + strlen(to), sizeof to - strlen(to), "%s", why);
-    if (!quiet) said_change(a, row, from, to);
+    if (shown != c.to) (void)snprintf(c.to, sizeof c.to, "%s", shown);
+    (void)snprintf(c.to + strlen(c.to), sizeof c.to - strlen(c.to), "%s", why);
+    if (!quiet) said_change(a, row, c.from, c.to);
     if (!quiet && waits(row) && a->running == UI_REQUEST_ANSWER)
         ui_app_say(a, UI_NOTICE, "takes effect with the next answer");
     act(a, row);

@@ -58,6 +58,13 @@ ask 0 other --ban x --logit-bias a=1 --least 0.1 --quality 0.5 --samplers top-k 
 for name in ban logit-bias least quality samplers expert-top allow-special ignore-eos; do
     err_has "^qsf-chat: .*\<$name\>.*: no effect on this server\$"
 done
+printf '/temp 0.5\none\n/temp default\ntwo\n' | chat_lines 0 --connect "$url/other" --session unset
+err_has '^qsf-chat: temperature default$'
+sent '"one"}.*"temperature": 0.5'
+tail -n 1 "$log" | grep -q '"temperature"' && fail "a setting that was unset is sent"
+: >"$log"
+echo three | chat_lines 0 --session unset
+not_sent '"temperature"'
 # ---- forms of URLs
 ask 0 other/v1
 ask 0 other/v1/

@@ -94,6 +94,44 @@ static int times_said(const Fixture *x, const char *text) {
     return n;
 }
 
+/* The value of the server is not known here: it is called default, in both directions. */
+static void test_default_of_the_server(void **state) {
+    Fixture *x = *state;
+    const QSFSetting *row = qsf_setting_find("temperature");
+    x->engine.effect_of = "temperature";
+    x->engine.effect = UI_EFFECT_OWN;
+    say(x, "/temperature 0.3");
+    assert_string_equal(last(x), "temperature default -> 0.3");
+    x->engine.effect = UI_EFFECT_SENT;
+    say(x, "/top-k 5"); /* no longer one line */
+    say(x, "/set temperature default");
+    assert_string_equal(last(x), "temperature 0.3 -> default");
+    assert_false(qsf_setting_user_set(&x->app.settings, row));
+    x->engine.effect = UI_EFFECT_OWN;
+    say(x, "/temperature default");
+    assert_string_equal(last(x), "temperature is default");
+    say(x, "/undo");
+    assert_true(qsf_setting_user_set(&x->app.settings, row));
+    say(x, "/undo"); /* of top-k */
+    say(x, "/undo");
+    assert_false(qsf_setting_user_set(&x->app.settings, row));
+}
+
+/* Here it is the value of the configuration file, of the model, or of the program. */
+static void test_default_here(void **state) {
+    Fixture *x = *state;
+    char before[QSF_SETTING_TEXT], after[QSF_SETTING_TEXT];
+    const QSFSetting *row = qsf_setting_find("temperature");
+    qsf_setting_get(&x->app.settings, row, before, sizeof before);
+    say(x, "/temperature 0.3");
+    say(x, "/temperature default");
+    qsf_setting_get(&x->app.settings, row, after, sizeof after);
+    assert_string_equal(after, before);
+    assert_false(qsf_setting_user_set(&x->app.settings, row));
+    say(x, "/set samplers default"); /* which is a value of this one */
+    assert_true(qsf_setting_user_set(&x->app.settings, qsf_setting_find("samplers")));
+}
+
 /* Of the configuration file it is said to a person only. */
 static void test_config_without_effect(void **state) {
     Fixture *x = *state;
@@ -211,6 +249,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_keys_say_why_not, begin, teardown),
         cmocka_unit_test_setup_teardown(test_settings_without_effect, begin, teardown),
         cmocka_unit_test_setup_teardown(test_config_without_effect, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_default_of_the_server, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_default_here, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_number_that_is_not_known, begin, teardown),
         cmocka_unit_test_setup_teardown(test_approximate_answers, begin, teardown),
         cmocka_unit_test_setup_teardown(test_models_of_the_server, begin, teardown),

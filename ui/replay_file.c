@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_remote.h"
 #include "ui/app_internal.h"
 #include "ui/guide.h"
 
@@ -20,7 +21,7 @@ size_t ui_model_stem(const char *name) {
 /* The model's file name: older session files do not store the model's name. */
 static void label_from_path(UiItem *it, const char *path) {
     const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = qsf_connect_is(path) ? qsf_connect_model(path) : slash ? slash + 1 : path;
     char *clean = qsf_clean_dup(name, ui_model_stem(name), true);
     (void)snprintf(it->label, sizeof it->label, "%s", clean ? clean : "");
     free(clean);

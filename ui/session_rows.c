@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "qsf_remote.h"
 #include "qsf_text.h"
 #include "ui/app.h"
 #include "ui/format.h"
@@ -159,8 +160,22 @@ static bool on_record(void *arg, const QSFLogRecord *r) {
 
 /* ---- rows ---- */
 
-/* The model's file name without directory and extension. */
+/* "NAME at HOST:PORT": names of models may have slashes. */
+static char *server_model_name(const char *path) {
+    const char *url = strchr(path, ':') + 1, *host = strstr(url, "://");
+    UiBuf b = { 0 };
+    if (host) url = host + 3;
+    size_t len = strcspn(url, "#");
+    if (len > 3 && strncmp(url + len - 3, "/v1", 3) == 0) len -= 3;
+    ui_buf_printf(&b, "%s at %.*s", qsf_connect_model(path), (int)len, url);
+    char *clean = qsf_clean_dup(ui_buf_str(&b), b.len, true);
+    ui_buf_free(&b);
+    return clean;
+}
+
+/* The model's file name without directory and extension, or the model of a server. */
 static char *model_name(const UiBuf *path) {
+    if (qsf_connect_is(ui_buf_str(path))) return server_model_name(ui_buf_str(path));
     const char *slash = strrchr(ui_buf_str(path), '/');
     const char *name = slash ? slash + 1 : ui_buf_str(path);
     return qsf_clean_dup(name, ui_model_stem(name), true);

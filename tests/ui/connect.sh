@@ -229,7 +229,7 @@ out_has '^large:70b$'
 echo more | chat_lines 0 --connect "$url/model" --model small --session s1
 out_has '^small$'
 "$chat" --list-sessions >"$work/out"
-out_has '^s1.*small'
+out_has "^s1.*small at 127.0.0.1:${url##*:}/model"
 # the context is there again, and an answer that was cut is continued where that is possible
 : >"$log"
 printf '/undo\n/continue\n' | chat_lines 2 --session s1

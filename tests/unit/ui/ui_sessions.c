@@ -107,6 +107,21 @@ static void test_resumed_model(void **state) {
     assert_non_null(strstr(last_said(x, UI_NOTICE), ", second"));
 }
 
+/* Names of models of servers may have slashes, and say little without the server. */
+static void test_models_of_servers(void **state) {
+    (void)state;
+    session("server", 1, MODEL("connect:http://h:8080/v1#org/model.gguf") USER("hello") ANSWER);
+    session("prefix", 2, MODEL("connect:https://h/api/v1#n\\u00e4me x") USER("hello") ANSWER);
+    session("socket", 3, MODEL("connect:unix:/run/a.sock#guide") USER("hello") ANSWER);
+    session("damaged", 4, MODEL("connect:") USER("hello") ANSWER);
+    char *text = list("", 200);
+    assert_non_null(strstr(line_with(text, "server"), "org/model.gguf at h:8080"));
+    assert_non_null(strstr(line_with(text, "prefix"), " x at h/api"));
+    assert_non_null(strstr(line_with(text, "socket"), "guide at unix:/run/a.sock"));
+    assert_non_null(strstr(line_with(text, "damaged"), "hello"));
+    free(text);
+}
+
 /* The text of a file that goes with a message is not what the user said. */
 static void test_title_without_files(void **state) {
     Fixture *x = *state;
@@ -463,6 +478,7 @@ int main(void) {
     const struct CMUnitTest tests[] = { T(test_none),
                                         T(test_messages),
                                         T(test_resumed_model),
+                                        T(test_models_of_servers),
                                         T(test_title_without_files),
                                         T(test_empty_sessions),
                                         T(test_forgotten),

@@ -2,9 +2,11 @@
 #include "src/remote/delta.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/base/json.h"
+#include "src/base/utf8.h"
 
 static const QsfDeltaUsage unknown = { -1, -1, -1, -1, 0, 0, -1, -1 };
 
@@ -132,11 +134,60 @@ static void take_error(QsfDelta *d, const QsfJson *root) {
     }
 }
 
-int qsf_delta_parse(QsfDelta *d, const char *json, size_t len, QsfErr *err) {
+/* ---- characters that a server cut in two, at the ends of its pieces ---- */
+
+/* The code unit of an escape \uXXXX at s; -1 = there is none. */
+static long escape(const char *s, size_t len) {
+    char digits[5] = "";
+    if (len < 6 || s[0] != '\\' || s[1] != 'u') return -1;
+    memcpy(digits, s + 2, 4);
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? strtol(digits, NULL, 16) : -1;
+}
+
+/* Copies an escape, of which half a pair becomes U+FFFD; returns its bytes. */
+static size_t mend_escape(const char *s, size_t len, QsfStrbuf *out) {
+    const long unit = escape(s, len), next = len > 6 ? escape(s + 6, len - 6) : -1;
+    const bool pair = unit >= 0xD800 && unit <= 0xDBFF && next >= 0xDC00 && next <= 0xDFFF;
+    const size_t n = pair ? 12 : unit >= 0 ? 6 : len < 2 ? len : 2;
+    if (!pair && unit >= 0xD800 && unit <= 0xDFFF)
+        qsf_strbuf_adds(out, "\\ufffd");
+    else
+        qsf_strbuf_add(out, s, n);
+    return n;
+}
+
+/* Copies JSON; each byte or escape of half a character becomes U+FFFD. */
+static void mend(const char *json, size_t len, QsfStrbuf *out) {
+    for (size_t i = 0; i < len;) {
+        uint32_t cp;
+        if (json[i] == '\\') {
+            i += mend_escape(json + i, len - i, out);
+            continue;
+        }
+        const size_t n = qsf_utf8_next(json + i, len - i, &cp);
+        if (cp == UINT32_MAX)
+            qsf_strbuf_adds(out, "\xEF\xBF\xBD");
+        else
+            qsf_strbuf_add(out, json + i, n);
+        i += n;
+    }
+}
+
+static QsfJson *parse(const char *json, size_t len) {
     QsfErr why = { 0 };
+    QsfStrbuf whole = QSF_STRBUF_INIT;
+    QsfJson *root = qsf_json_parse(json, len, &why);
+    if (root) return root;
+    mend(json, len, &whole);
+    if (qsf_strbuf_ok(&whole)) root = qsf_json_parse(qsf_strbuf_str(&whole), whole.len, &(QsfErr){ 0 });
+    qsf_strbuf_free(&whole);
+    return root;
+}
+
+int qsf_delta_parse(QsfDelta *d, const char *json, size_t len, QsfErr *err) {
     qsf_strbuf_clear(&d->text);
     qsf_strbuf_clear(&d->reasoning);
-    QsfJson *root = qsf_json_parse(json, len, &why);
+    QsfJson *root = parse(json, len);
     if (!root || qsf_json_type(root) != QSF_JSON_OBJECT) {
         qsf_json_free(root);
         return qsf_err_set(err, QSF_E_RUNTIME, "the server sent something that is not JSON: %.*s",

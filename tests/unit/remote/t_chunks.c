@@ -39,6 +39,26 @@ static void test_text(void **state) {
     expect("{\"choices\":[3,null,{\"delta\":7}]}", "", "", QSF_DELTA_GOES_ON);
 }
 
+/* Servers that cut between tokens send half of an emoji, as an escape or as bytes. */
+static void test_half_characters(void **state) {
+    (void)state;
+    expect(CHOICE("\"delta\":{\"content\":\"a\\ud83d\"}"), "a\xEF\xBF\xBD", "", QSF_DELTA_GOES_ON);
+    expect(CHOICE("\"delta\":{\"content\":\"\\ude00b\"}"),
+           "\xEF\xBF\xBD"
+           "b",
+           "", QSF_DELTA_GOES_ON);
+    expect(CHOICE("\"delta\":{\"content\":\"\\ud83d\\n\\ud83d\\ude00\\\\ud83d\"}"),
+           "\xEF\xBF\xBD\n\xF0\x9F\x98\x80\\ud83d", "", QSF_DELTA_GOES_ON);
+    expect(CHOICE("\"delta\":{\"content\":\"a\xF0\x9F\"}"), "a\xEF\xBF\xBD\xEF\xBF\xBD", "",
+           QSF_DELTA_GOES_ON);
+    expect(CHOICE("\"delta\":{\"content\":\"\x98z\"}"), "\xEF\xBF\xBDz", "", QSF_DELTA_GOES_ON);
+    QsfDelta d = { 0 };
+    qsf_delta_begin(&d);
+    assert_int_equal(parse(&d, "{\"a\": \"\\ud8"), QSF_E_RUNTIME);
+    assert_int_equal(parse(&d, "\\"), QSF_E_RUNTIME);
+    qsf_delta_free(&d);
+}
+
 static void test_ends(void **state) {
     (void)state;
     expect(CHOICE("\"delta\":{},\"finish_reason\":\"length\""), "", "", QSF_DELTA_LENGTH);
@@ -160,13 +180,10 @@ static void test_inline_reasoning(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_tool_calls),
-        cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_not_json),
-        cmocka_unit_test(test_inline_reasoning),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_half_characters),
+        cmocka_unit_test(test_ends),     cmocka_unit_test(test_tool_calls),
+        cmocka_unit_test(test_usage),    cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_not_json), cmocka_unit_test(test_inline_reasoning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

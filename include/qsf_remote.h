@@ -24,6 +24,9 @@ bool qsf_connect_same(const char *x, const char *y);
  * if the variable is not set. false with a message in err, which never has any of it. */
 bool qsf_connect_key(const char *file, char **key, char *err, size_t cap);
 
+/* Can other users read that file? */
+bool qsf_connect_key_exposed(const char *file);
+
 /* ---- the engine ---- */
 
 typedef struct QSFRemote QSFRemote;

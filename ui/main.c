@@ -135,6 +135,8 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     if (o->has_system) ui_buf_puts(&a->given.system, ui_buf_str(&o->system));
     a->chat.ascii = !unicode;
     a->hooks = (UiHooks){ .arg = a, .said = early };
+    if (o->connect && o->key_file && qsf_connect_key_exposed(o->key_file))
+        ui_app_say(a, UI_NOTICE, "--api-key-file %s: other users can read it: chmod 600 helps", o->key_file);
     /* The conversation first: it may contain settings for loading the model. */
     if (o->model) a->want_model = ui_strdup_len(o->model, strlen(o->model));
     if (!begin_session(a, o)) return a->exit_code;

@@ -80,3 +80,8 @@ bool qsf_connect_key(const char *file, char **key, char *err, size_t cap) {
         snprintf(err, cap, "out of memory");
     return *key != NULL;
 }
+
+bool qsf_connect_key_exposed(const char *file) {
+    struct stat st;
+    return stat(file, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 007) != 0;
+}

@@ -203,8 +203,13 @@ err_has 'takes no model'
 
 # ---- keys: never on a command line, in a file of ours, or for another host
 printf 'secret-key\n' >"$work/key"
+chmod 600 "$work/key"
 ask 0 401 --api-key-file "$work/key" --session keyed --log-file "$work/chat.log"
 sent '"key": "Bearer secret-key"'
+[ ! -s "$work/err" ] || { cat "$work/err"; fail "something is said of a key that only its user can read"; }
+chmod 644 "$work/key"
+ask 0 401 --api-key-file "$work/key"
+err_has 'key: other users can read it: chmod 600'
 export OPENAI_API_KEY=secret-key
 ask 0 401
 sent '"key": "Bearer secret-key"'

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "src/base/plural.h"
 #include "src/engine/model_info.h"
 #include "src/engine/number.h"
 #include "src/engine/setting_kinds.h"
@@ -134,7 +135,8 @@ static bool settle(const char *value, char list[QSF_SETTING_TEXT], char *why, si
         size_t i = 0;
         while (i < n && strcmp(item[i].path, next.path) != 0) i++;
         if (i == QSF_ADAPTERS_MAX) {
-            snprintf(why, cap, "there are more than %u files, which is the most at a time", QSF_ADAPTERS_MAX);
+            qsf_plural_snprintf(why, cap, "there are more than %u files, which is the most at a time",
+                                QSF_ADAPTERS_MAX);
             return false;
         }
         item[i] = next;
@@ -142,8 +144,8 @@ static bool settle(const char *value, char list[QSF_SETTING_TEXT], char *why, si
     }
     for (size_t i = 0; i < n; i++) {
         if (put_item(list, QSF_SETTING_TEXT, &item[i])) continue;
-        snprintf(why, cap, "the names of %zu files with their folders have more than %u bytes together", n,
-                 QSF_SETTING_TEXT - 1);
+        qsf_plural_snprintf(why, cap, "the names of the files, with their folders, have more than %u bytes",
+                            QSF_SETTING_TEXT - 1);
         return false;
     }
     return true;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "kernels/cpu.h"
 #include "src/base/utf8.h"
@@ -301,7 +300,7 @@ static void get_limit(const QSFSettings *s, const void *p, char *dst, size_t cap
     get_int(s, &v, dst, cap);
 }
 
-static bool is_plain(const char *value) {
+bool qsf_setting_is_plain(const char *value) {
     for (; *value != '\0'; value++)
         if ((unsigned char)*value < 0x20 || *value == 0x7f) return false;
     return true;
@@ -311,7 +310,7 @@ static bool set_sentence(const QSFSetting *row, QSFSettings *s, void *p, const c
     (void)row;
     (void)s;
     const size_t len = strlen(value);
-    if (len >= QSF_SETTING_LINE || !is_plain(value) || !qsf_utf8_valid(value, len)) return false;
+    if (len >= QSF_SETTING_LINE || !qsf_setting_is_plain(value) || !qsf_utf8_valid(value, len)) return false;
     memcpy(p, value, len + 1);
     return true;
 }
@@ -355,7 +354,8 @@ static bool set_list(void *p, const char *value, size_t cap, bool (*valid)(const
         *(char *)p = '\0';
         return true;
     }
-    if (size == 0 || size >= cap || !is_plain(value) || !qsf_utf8_valid(value, size)) return false;
+    if (size == 0 || size >= cap || !qsf_setting_is_plain(value) || !qsf_utf8_valid(value, size))
+        return false;
     while (qsf_list_next(&at, &item, &len))
         if (!valid(item, len)) return false;
     memcpy(p, value, size + 1);
@@ -380,88 +380,6 @@ static void get_list(const QSFSettings *s, const void *p, char *dst, size_t cap)
     (void)s;
     snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
 }
-
-/* ---- files ---- */
-
-const char *qsf_home_path(const char *value, char *buf) {
-    const char *home = getenv("HOME");
-    if (strncmp(value, "~/", 2) != 0 || home == NULL) return value;
-    const int n = snprintf(buf, PATH_MAX, "%s%s", home, value + 1);
-    return n > 0 && n < PATH_MAX ? buf : value;
-}
-
-static bool set_template(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
-    char path[PATH_MAX];
-    value = qsf_home_path(value, path);
-    size_t len = strlen(value);
-    (void)row;
-    (void)s;
-    if (len >= QSF_SETTING_LINE) return false;
-    if (!is_plain(value) && access(value, F_OK) != 0) return false; /* a file may have any name */
-    snprintf(p, QSF_SETTING_LINE, "%s", strcmp(value, "model") == 0 ? "" : value);
-    return true;
-}
-static void get_template(const QSFSettings *s, const void *p, char *dst, size_t cap) {
-    (void)s;
-    snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "model" : (const char *)p);
-}
-
-static bool set_file(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
-    char path[PATH_MAX];
-    (void)row;
-    (void)s;
-    value = qsf_home_path(value, path);
-    const size_t len = strlen(value);
-    if (len == 0 || len >= QSF_SETTING_LINE) return false;
-    snprintf(p, QSF_SETTING_LINE, "%s", strcmp(value, "off") == 0 ? "" : value);
-    return true;
-}
-static void get_file(const QSFSettings *s, const void *p, char *dst, size_t cap) {
-    (void)s;
-    snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
-}
-
-/* Of the rows that share params.grammar; "off" only ends what the same row began. */
-static bool set_grammar(QSFSettings *s, QSFGrammarKind kind, const char *value) {
-    QSFParams *p = &s->params;
-    const size_t len = strlen(value);
-    const bool off = strcmp(value, "off") == 0;
-    if (len == 0 || len >= sizeof p->grammar || !qsf_utf8_valid(value, len) || strchr(value, '\n') != NULL)
-        return false;
-    if (off && p->grammar_kind != kind) return true;
-    p->grammar_kind = (uint8_t)(off ? QSF_GRAMMAR_NONE : kind);
-    snprintf(p->grammar, sizeof p->grammar, "%s", off ? "" : value);
-    return true;
-}
-
-/* A file is found again from other folders, as by a session. */
-static bool set_grammar_file(QSFSettings *s, QSFGrammarKind kind, const char *value) {
-    char path[PATH_MAX], own[PATH_MAX];
-    value = qsf_home_path(value, own);
-    const bool word = strcmp(value, "off") == 0 || (kind == QSF_GRAMMAR_SCHEMA && strcmp(value, "any") == 0);
-    if (!word && value[0] != '/' && value[0] != '\0' && realpath(value, path) != NULL) value = path;
-    return set_grammar(s, kind, value);
-}
-
-static void get_grammar(const QSFSettings *s, QSFGrammarKind kind, char *dst, size_t cap) {
-    snprintf(dst, cap, "%s", s->params.grammar_kind == kind ? s->params.grammar : "off");
-}
-
-#define GRAMMAR_KIND(name, kind, setter, expected)                                              \
-    static bool set_##name(const QSFSetting *row, QSFSettings *s, void *p, const char *value) { \
-        (void)row, (void)p;                                                                     \
-        return setter(s, kind, value);                                                          \
-    }                                                                                           \
-    static void get_##name(const QSFSettings *s, const void *p, char *dst, size_t cap) {        \
-        (void)p;                                                                                \
-        get_grammar(s, kind, dst, cap);                                                         \
-    }                                                                                           \
-    const QsfSettingKind qsf_kind_##name = { set_##name, get_##name, expected };
-GRAMMAR_KIND(gbnf, QSF_GRAMMAR_GBNF, set_grammar_file, "the name of a file, or off")
-GRAMMAR_KIND(schema, QSF_GRAMMAR_SCHEMA, set_grammar_file, "the name of a file, any, or off")
-GRAMMAR_KIND(regex, QSF_GRAMMAR_REGEX, set_grammar, "a regular expression of at most 1023 bytes, or off")
-GRAMMAR_KIND(words, QSF_GRAMMAR_WORDS, set_grammar,
-             "a regular expression and perhaps a second one, at most 1023 bytes, or off")
 
 const QsfSettingKind qsf_kind_float = { set_float, get_float, NULL };
 const QsfSettingKind qsf_kind_positive = { set_positive, get_float, "a number above 0 and at most 1" };
@@ -502,7 +420,3 @@ const QsfSettingKind qsf_kind_tokens = { set_tokens, get_list,
                                          "texts and #ids separated by commas, at most 1023 bytes, or off" };
 const QsfSettingKind qsf_kind_texts = { set_texts, get_list,
                                         "texts separated by commas, at most 255 bytes, or off" };
-const QsfSettingKind qsf_kind_template = { set_template, get_template,
-                                           "the name of a template or file, at most 255 bytes" };
-const QsfSettingKind qsf_kind_file = { set_file, get_file,
-                                       "the name of a file, 1 to 255 bytes, or off (./off is a file)" };

@@ -14,6 +14,8 @@ typedef struct QsfSettingKind {
     const char *expected; /* for the error message; NULL: a number from min to max of the row */
 } QsfSettingKind;
 
+/* Has the text no control characters? */
+bool qsf_setting_is_plain(const char *value);
 /* Returns the name of a file in which "~/" at the beginning is the home directory, as where no shell has
  * replaced it: value itself, or buf (PATH_MAX). */
 const char *qsf_home_path(const char *value, char *buf);

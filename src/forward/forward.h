@@ -126,9 +126,9 @@ void qsf_forward_mark(QsfForward *f, uint32_t last);
 /* Between two evals, after a replan with other adapters than `old` (NULL = none): positions in the cache that
  * the new ones may have changed do not count any more (qsf_forward_keeps). */
 void qsf_forward_adapted(QsfForward *f, const QsfAdapterSet *old);
-/* Between two evals: gives the adapters of s, which are in use, other scales (s->n). Nothing is read. Positions
- * in the cache count as with qsf_forward_adapted. QSF_E_MODEL, with nothing changed: a scale is too large for an
- * adapter. */
+/* Between two evals: gives the adapters of s, which are in use, other scales (s->n). Nothing is read.
+ * Positions in the cache count as with qsf_forward_adapted. QSF_E_MODEL, with nothing changed: a scale is too
+ * large for an adapter. */
 int qsf_forward_rescale(QsfForward *f, QsfAdapterSet *s, const float *scale, QsfErr *err);
 /* Between two evals, before the prompt ids[0..n): an aLoRA acts at and after its last invocation in it,
  * or not at all. Positions whose adapters change thereby do not count any more. */

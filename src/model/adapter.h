@@ -100,7 +100,8 @@ int qsf_adapters_open(QsfAdapterSet **out, const QsfModel *m, const QsfAdapterSp
                       QsfErr *err);
 /* Closes a set and its files, but those that are borrowed. NULL allowed. */
 void qsf_adapters_close(QsfAdapterSet *s);
-/* Lets n specs use the files that s (NULL = none) has open for the same paths; control: of its control vectors. */
+/* Lets n specs use the files that s (NULL = none) has open for the same paths; control: of its control
+ * vectors. */
 void qsf_adapters_lend(const QsfAdapterSet *s, bool control, QsfAdapterSpec *spec, uint32_t n);
 /* The files that s has borrowed from `from` are its own now; `from` can only be closed. */
 void qsf_adapters_take(QsfAdapterSet *s, QsfAdapterSet *from);

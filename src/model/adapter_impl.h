@@ -13,8 +13,8 @@ int qsf_adapter_fail(const char *path, QsfErr *err, const char *fmt, ...)
  * matrix of the model fits; QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_adapters_match(QsfAdapterSet *s, const QsfModel *m, QsfErr *err);
 
-/* Opens the file of a spec (base NULL: a control vector), or returns the open one. *bytes: what it has charged to
- * META. Errors of qsf_source_open_adapter. */
+/* Opens the file of a spec (base NULL: a control vector), or returns the open one. *bytes: what it has
+ * charged to META. Errors of qsf_source_open_adapter. */
 int qsf_adapter_source(QsfSource **src, const QsfAdapterSpec *spec, const QsfAdapterBase *base,
                        QsfLedger *ledger, uint64_t *bytes, QsfErr *err);
 

@@ -107,7 +107,7 @@ echo 'model-dir = ~/models' >>"$work/config"
 sed -i '/grammar/d' "$work/config" # one of the two
 : >"$work/at-home.gguf"
 HOME=$work "$QSF_BUILDDIR/qsf-chat" --config "$work/config" --print-config >"$work/out" 2>&1 || fail "--print-config"
-if grep '~/' "$work/out"; then fail "~ is not expanded"; fi
+if grep '[~]/' "$work/out"; then fail "~ is not expanded"; fi
 grep -q "^lora = $work/at-home.gguf:0.5,$work/at-home.gguf.more " "$work/out" ||
     { cat "$work/out"; fail "lines of lora do not add up"; }
 expect 3 'an adapter \(LoRA\).*--lora' "$run" "$at/a.gguf" -p a

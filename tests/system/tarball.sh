@@ -25,7 +25,8 @@ echo "the archive has $bytes bytes"
 
 gzip -dc "$work/first.tar.gz" | tar xf - -C "$work" || fail "unpacking"
 there=$work/$name
-for f in bin/qsf-run bin/qsf-convert bin/qsf-get $([ ! -x qsf-serve ] || echo bin/qsf-serve) share/man/man1/qsf-chat.1 share/man/man5/qsf-config.5 \
+for f in bin/qsf-run bin/qsf-convert bin/qsf-get $([ ! -x qsf-serve ] || echo bin/qsf-serve) \
+    share/man/man1/qsf-chat.1 share/man/man5/qsf-config.5 \
     share/applications/qsf.desktop share/icons/hicolor/scalable/apps/qsf.svg share/qsf/models/guide.qsf \
     share/qsf/templates/chatml.jinja share/bash-completion/completions/qsf-chat \
     share/zsh/site-functions/_qsf-run share/fish/vendor_completions.d/qsf-get.fish \

@@ -68,7 +68,8 @@ static size_t before_adapters(const uint8_t *values) {
 static const char *what_differs(const uint8_t *is, const uint8_t *expected) {
     const size_t n = before_adapters(is);
     if (n == before_adapters(expected) && memcmp(is, expected, n) == 0)
-        return "the snapshot was made with other adapters, or other scales of them (--lora, --control-vector)";
+        return "the snapshot was made with other adapters, or other scales of them (--lora, "
+               "--control-vector)";
     return "the snapshot was made with other settings (KV type, --exact, --cpu-mask)";
 }
 

@@ -43,7 +43,10 @@ static bool is_name(const char *s) {
 
 static bool add(QsfRemoteModels *out, const QsfJson *v) {
     const char *id = qsf_json_string(qsf_json_get(v, "id"), NULL);
-    if (!is_name(id)) return true;
+    if (!is_name(id)) {
+        out->bad_names += id != NULL;
+        return true;
+    }
     QsfRemoteModel *m = &out->items[out->n];
     *m = (QsfRemoteModel){ .id = strdup(id) };
     if (!m->id) return false;

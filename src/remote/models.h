@@ -20,10 +20,11 @@ typedef struct QsfRemoteModel {
 typedef struct QsfRemoteModels {
     QsfRemoteModel *items; /* (n) */
     size_t n;
+    size_t bad_names; /* models that are left out for their names */
 } QsfRemoteModels;
 
 /* Fills *out, which is freed first; later ones than the first QSF_REMOTE_MODELS_MAX, and those without a
- * name, are left out. QSF_E_RUNTIME if it is not a list of models. */
+ * name or with one that cannot be shown, are left out. QSF_E_RUNTIME if it is not a list of models. */
 int qsf_remote_models_parse(QsfRemoteModels *out, const char *json, size_t len, QsfErr *err);
 /* The model that a name means: the same name, otherwise the only one in which it occurs, in any case of
  * letters; "" is the first. NULL with a message in err (QSF_E_MODEL) that lists what there is. */

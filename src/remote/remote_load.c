@@ -69,6 +69,10 @@ static QsfRemoteServer server_of(const QsfRemoteModels *all, const QsfRemoteMode
 
 static bool take_model(QSFRemote *r, QsfErr *err) {
     QsfRemoteServerState *s = &r->next;
+    if (s->models.bad_names > 0)
+        qsf_remote_note(
+            r, "some models of %s are left out: their names are empty, too long, or have control characters",
+            s->url.name);
     const QsfRemoteModel *m = qsf_remote_models_find(&s->models, s->model, err);
     if (!m) {
         qsf_err_prefix(err, "%s", s->url.name);

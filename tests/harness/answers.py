@@ -91,6 +91,8 @@ class Server(http.server.BaseHTTPRequestHandler):
         owner = OWNER.get(self.how, "someone")
         models = [{"id": "small", "object": "model", "owned_by": owner},
                   {"id": "large:70b", "object": "model", "owned_by": owner, "max_model_len": 8192}]
+        if self.how == "names":
+            models += [{"id": "esc\x1b[2J"}, {"id": 400 * "x"}]
         if self.how == "mixed":  # Ollama, with a model of its own and one of another owner
             models[1]["owned_by"] = "library"
         headers = {"Server": "llama.cpp"} if self.how == "llama" else {}

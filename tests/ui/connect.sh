@@ -49,6 +49,8 @@ sent '"dry_multiplier": 0.8'
 sent '"repeat_penalty": 1.1'
 ask 0 vllm --repeat-penalty 1.1
 sent '"repetition_penalty": 1.1'
+ask 0 names
+err_has 'some models of .*/names/v1 are left out: their names'
 ask 0 mixed --top-k 5 --dry 0.8 --temp 0.5
 err_has '^qsf-chat: top-k, dry: no effect on this server$'
 not_sent 'top_k|dry'

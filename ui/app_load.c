@@ -32,7 +32,8 @@ static void list_without_effect(UiApp *a, bool of_config, UiBuf *b) {
     }
 }
 
-/* The configuration file is for all models: in a pipe, what it sets for others is not worth a line each time. */
+/* The configuration file is for all models: in a pipe, what it sets for others is not worth a line each
+ * time. */
 static void say_without_effect(UiApp *a) {
     UiBuf set = { 0 }, config = { 0 };
     list_without_effect(a, false, &set);

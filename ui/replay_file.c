@@ -76,8 +76,8 @@ static void replay_model(UiReplay *rp, const QSFLogRecord *r) {
     rp->guide_talk = guide;
 }
 
-/* A change that belongs to the next one, but to no command, is a message that got no answer before that one was
- * sent (ui_app_drop_unanswered): it left the context, but it was written, and is shown. */
+/* A change that belongs to the next one, but to no command, is a message that got no answer before that one
+ * was sent (ui_app_drop_unanswered): it left the context, but it was written, and is shown. */
 static bool replay_undo(UiReplay *rp, const QSFLogRecord *r) {
     const UiItem *last = ui_replay_last(&rp->list);
     if (r->n == 1 && r->more && !r->by && last && last->kind == UI_USER) return ui_replay_withdraw(&rp->list);

@@ -39,8 +39,8 @@ typedef struct QsfDelta {
 
 /* Before the first chunk of an answer. */
 void qsf_delta_begin(QsfDelta *d);
-/* Reads a chunk or a whole answer; half a character in it is U+FFFD. QSF_E_RUNTIME with the first bytes of the text if it is not a JSON object;
- * an object that is neither sets nothing. */
+/* Reads a chunk or a whole answer; half a character in it is U+FFFD. QSF_E_RUNTIME with the first bytes of
+ * the text if it is not a JSON object; an object that is neither sets nothing. */
 int qsf_delta_parse(QsfDelta *d, const char *json, size_t len, QsfErr *err);
 void qsf_delta_free(QsfDelta *d);
 

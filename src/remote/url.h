@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a server is: "http://HOST:PORT", with "/v1" or without, with a path before it, also with that of one of
- * its functions after it ("/chat/completions"), or "unix:PATH". */
+/* Where a server is: "http://HOST:PORT", with "/v1" or without, with a path before it, also with that
+ * of one of its functions after it ("/chat/completions"), or "unix:PATH". */
 #ifndef QSF_REMOTE_URL_H
 #define QSF_REMOTE_URL_H
 

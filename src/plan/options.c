@@ -10,6 +10,7 @@
 #include "src/base/plural.h"
 #include "src/plan/evict.h"
 #include "src/plan/layout.h"
+#include "src/plan/plan_impl.h"
 
 #define MIB (1ull << 20)
 /* Memory that grows after the resident set is measured and is not charged to a category: code and library
@@ -156,8 +157,21 @@ static uint64_t missing_bytes(const QsfPlan *p) {
     return experts + (p->expert_slots == 0 && p->pinned_bytes < dense ? dense - p->pinned_bytes : 0);
 }
 
-/* Finds the budget that pins everything with the planner; 0 when it is more than nine tenths of what is
- * available. */
+/* Does a plan with this budget keep everything in RAM in the next run, with at least this context? */
+static bool pins_all(const QsfModel *m, const QsfPlanOptions *o, uint64_t budget, uint32_t ctx) {
+    QsfPlanOptions other = *o;
+    QsfPlan plan;
+    QsfErr err = { 0 };
+    other.budget = budget;
+    other.base_bytes += QSF_BASE_JITTER + o->base_bytes / QSF_BASE_PER_JITTER;
+    if (qsf_plan_make(&plan, m, &other, &err) != QSF_OK) return false;
+    const bool all = missing_bytes(&plan) == 0 && plan.ctx >= ctx;
+    qsf_plan_free(&plan);
+    return all;
+}
+
+/* Finds the budget that pins everything with the planner, the smallest one in MB; 0 when it is more than nine
+ * tenths of what is available. */
 static uint64_t full_pin_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p) {
     QsfPlanOptions more = *o;
     uint64_t need = p->total, missing = missing_bytes(p);
@@ -171,7 +185,14 @@ static uint64_t full_pin_budget(const QsfModel *m, const QsfPlanOptions *o, cons
         missing = missing_bytes(&plan);
         qsf_plan_free(&plan);
     }
-    return missing == 0 ? need : 0;
+    if (missing > 0) return 0;
+    /* What the first plan took for its context and its slots may be less with everything in RAM. */
+    uint64_t lo = p->budget / MIB, hi = need / MIB;
+    while (hi > lo + 1) {
+        const uint64_t mid = lo + (hi - lo) / 2;
+        *(pins_all(m, o, mid * MIB, p->ctx) ? &hi : &lo) = mid;
+    }
+    return need < hi * MIB ? need : hi * MIB;
 }
 
 uint64_t qsf_plan_full_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p) {

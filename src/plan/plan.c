@@ -10,9 +10,7 @@
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
-#define BASE_JITTER     (256u * 1024) /* between the resident sets of two runs of one program (pricing.c) */
-#define BASE_PER_JITTER 32u           /* or this fraction: larger programs (sanitizer builds) vary more */
-#define BATCH_STEP      4u
+#define BATCH_STEP 4u
 /* An automatic budget has room for long messages: copies, rendered text and ids of all tokens that
  * the context holds; and of all messages of a conversation that is resumed, even if they turn out to
  * be too many for the context. */
@@ -373,7 +371,7 @@ uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o) { return 
 
 uint64_t qsf_plan_smallest_beside(const QsfModel *m, const QsfPlanOptions *o, uint64_t text) {
     QsfPlanOptions next = *o;
-    next.base_bytes += BASE_JITTER + o->base_bytes / BASE_PER_JITTER;
+    next.base_bytes += QSF_BASE_JITTER + o->base_bytes / QSF_BASE_PER_JITTER;
     return smallest(m, &next, text);
 }
 

@@ -8,6 +8,11 @@
 #include "src/plan/plan.h"
 #include "src/plan/sketch.h"
 
+/* Between the resident sets of two runs of one program (pricing.c); larger programs (sanitizer builds) vary
+ * more. A budget that is named for the next run has to hold both. */
+#define QSF_BASE_JITTER     (256u * 1024)
+#define QSF_BASE_PER_JITTER 32u /* this fraction is added */
+
 #define QSF_MIB         (1ull << 20)
 #define QSF_BATCH_LEAST 16u /* columns of a prefill chunk that are not given up but at the very end */
 

@@ -54,4 +54,18 @@ until [ -s "$work/first" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
 [ -s "$work/first" ] || { cat "$work/err"; fail "$least MB is not enough"; }
 kill $pid
 wait $pid
+
+# ---- the budget that keeps all weights in RAM: it does, and is not larger for a smaller budget
+keeps() { # BUDGET: the one that its notice names
+    "$serve" --no-config --listen 127.0.0.1:0 --ram-budget "$1" guide >"$work/first" 2>"$work/err" &
+    pid=$!
+    until [ -s "$work/first" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+    kill $pid
+    wait $pid
+    sed -n 's/.*--ram-budget \([0-9]*\) keeps them in RAM$/\1/p' "$work/err"
+}
+one=$(keeps "${least:-1}") two=$(keeps $((${least:-1} + 2)))
+[ -n "$one" ] && [ $((${two:-$one} - one)) -le 1 ] && [ $((one - ${two:-$one})) -le 1 ] ||
+    fail "$one MB keep the weights in RAM, or $two"
+[ -z "$(keeps "${one:-1}")" ] || { cat "$work/err"; fail "$one MB do not keep the weights in RAM"; }
 finish

@@ -48,6 +48,7 @@ expect 2 '^qsf-serve: .*--model-name: the name is empty' "$serve" --model-name '
 expect 3 '^qsf-serve: .*no-such-model' "$serve" ./no-such-model.gguf
 expect 4 'smallest budget that works' "$serve" --ram-budget 1 guide
 least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err")
+rm -f "$work/first"
 "$serve" --no-config --listen 127.0.0.1:0 --ram-budget "${least:-1}" guide >"$work/first" 2>"$work/err" &
 pid=$!
 until [ -s "$work/first" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
@@ -57,6 +58,7 @@ wait $pid
 
 # ---- the budget that keeps all weights in RAM: it does, and is not larger for a smaller budget
 keeps() { # BUDGET: the one that its notice names
+    rm -f "$work/first"
     "$serve" --no-config --listen 127.0.0.1:0 --ram-budget "$1" guide >"$work/first" 2>"$work/err" &
     pid=$!
     until [ -s "$work/first" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done

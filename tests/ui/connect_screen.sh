@@ -36,7 +36,7 @@ for size in '100 30' '80 24' '40 12'; do
     fi
     # settings: sent, or without effect
     keys /top-k Space 7 Enter
-    see 'top-k 40 -> 7'
+    see 'top-k default -> 7'
     keys /expert-top Space 2 Enter
     see 'expert-top.* no effect'
     keys /mem Enter

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The output replaces the file at its path, which must not be one that is read. */
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,13 +21,21 @@ static bool ends_with(const char *path, const char *end) {
     return n > k && strcmp(path + n - k, end) == 0;
 }
 
+/* The folder of a file, whose path is cut. */
+static const char *folder_of(char *path) {
+    char *slash = strrchr(path, '/');
+    if (slash == NULL) return ".";
+    slash[slash == path] = '\0';
+    return path;
+}
+
 /* Besides weights, a directory has files of settings and of the tokenizer. Earlier outputs may be there. */
 static bool is_in_directory(const char *output, const char *dir) {
     char path[PATH_MAX];
     struct stat in, folder;
     if (ends_with(output, ".gguf") || ends_with(output, ".qsf")) return false;
     const int n = snprintf(path, sizeof path, "%s", output);
-    return n > 0 && (size_t)n < sizeof path && stat(dir, &in) == 0 && stat(dirname(path), &folder) == 0 &&
+    return n > 0 && (size_t)n < sizeof path && stat(dir, &in) == 0 && stat(folder_of(path), &folder) == 0 &&
            is_same(&in, &folder);
 }
 

@@ -80,7 +80,7 @@ int qsf_specials_init(QsfSpecials *s, const QsfVocab *v, QsfTrieText *text, uint
     for (int kind = 0; kind < QSF_SPECIAL_KINDS && rc == QSF_OK; kind++) {
         uint32_t count = select_kind(v, text, n, (QsfSpecialKind)kind, rest);
         rc = qsf_matcher_init(&s->set[kind], text, count, arena, err);
-        text += count;
+        if (count > 0) text += count; /* there may be none: NULL */
         n -= count;
     }
     free(rest);

@@ -90,7 +90,7 @@ static void run(Outcome *o) {
     r = (Run){ .o = o };
     qsf_settings_default(&r.settings);
     r.settings.ctx = CTX;
-    r.settings.ram_budget = 1ull << 28;
+    r.settings.ram_budget = 1ull << 30;
     snprintf(r.settings.kv, sizeof r.settings.kv, "f16");
     set(&r, plans[0].speculate, plans[0].draft, plans[0].threads);
     bool ok = twice(&r, 1, open_step) && twice(&r, 2, answer_step);

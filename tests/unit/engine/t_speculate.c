@@ -350,16 +350,16 @@ static void pinned_layers_draft(void **state) {
 typedef struct Change {
     const char *speculate;
     bool draft;
-    uint64_t budget; /* MiB */
+    uint64_t budget; /* MiB; sanitizers take hundreds */
     uint64_t pin;
     int32_t threads;
 } Change;
 
 static const Change changes[] = {
-    { "draft", true, 1024, UINT64_MAX, 1 },  { "draft", true, 512, 300000, 2 },
-    { "pinned", true, 512, UINT64_MAX, 2 },  { "auto", true, 1024, 0, 1 },
-    { "draft", false, 1024, UINT64_MAX, 1 }, { "off", false, 300, UINT64_MAX, 1 },
-    { "draft", true, 1024, UINT64_MAX, 2 },  { "lookup", true, 1024, 200000, 2 },
+    { "draft", true, 2048, UINT64_MAX, 1 },  { "draft", true, 1800, 300000, 2 },
+    { "pinned", true, 1800, UINT64_MAX, 2 }, { "auto", true, 2048, 0, 1 },
+    { "draft", false, 2048, UINT64_MAX, 1 }, { "off", false, 1600, UINT64_MAX, 1 },
+    { "draft", true, 2048, UINT64_MAX, 2 },  { "lookup", true, 2048, 200000, 2 },
 };
 
 typedef struct Changing {

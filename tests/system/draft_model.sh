@@ -44,10 +44,10 @@ expect 0 'there is no draft model, so there are no drafts' "$run" "$tiny" -p a -
 big_model
 "$mktiny" "$work/draft.gguf" vocab=2000 hidden=128 heads=4 ffn=256 layers=4 || fail "mktiny"
 least=$(least_budget "$big" -c 256 --kv-type f16)
-ask "$big" --speculate off --ram-budget 60 -n 12
+ask "$big" --speculate off --ram-budget "$(mb 60)" -n 12
 plain=$text
 threads=1
-for budget in "$least" $((least + 4)) 60 auto; do
+for budget in "$least" $((least + 4)) "$(mb 60)" auto; do
     for source in draft auto; do
         threads=$((3 - threads))
         ask "$big" --speculate $source --draft-model "$work/draft.gguf" --ram-budget "$budget" -n 12 -t $threads
@@ -56,21 +56,21 @@ for budget in "$least" $((least + 4)) 60 auto; do
             fail "$(number peak_rss_mb) MB at a budget of $budget"
     done
 done
-ask "$big" --speculate draft --draft-model "$work/draft.gguf" --ram-budget 60 -n 12
+ask "$big" --speculate draft --draft-model "$work/draft.gguf" --ram-budget "$(mb 60)" -n 12
 drafted || { cat "$work/out" "$work/err"; fail "it does not draft beside a model that streams"; }
 expect 0 'draft-model: not used: the budget has no room for it beside the model.*; --ram-budget [0-9]* has' \
     "$run" "$big" -p a -n 1 -c 256 --kv-type f16 --ram-budget "$least" --speculate draft --draft-model "$big"
-expect 0 '' "$run" --plan "$big" --ram-budget 60 --speculate draft --draft-model "$work/draft.gguf"
+expect 0 '' "$run" --plan "$big" --ram-budget "$(mb 60)" --speculate draft --draft-model "$work/draft.gguf"
 grep -qE '^drafts +[0-9.]+ MB, up to [0-9] tokens in a pass$' "$work/out" || { cat "$work/out"; fail "no line in the plan"; }
 
 # ---- in the chat: other budgets, other draft models and none, between and in answers
 talk() { "$chat" --plain --kv-type f16 --temperature 0 --ignore-eos -n 12 -c 512 "$@" >"$work/out" 2>"$work/err"; }
-printf 'a b c\nd e f\n/retry\n/undo\ng h\n' | talk "$big" --ram-budget 60 --speculate off
+printf 'a b c\nd e f\n/retry\n/undo\ng h\n' | talk "$big" --ram-budget "$(mb 60)" --speculate off
 mv "$work/out" "$work/plain"
 {
-    printf 'a b c\n/budget 70\nd e f\n/draft-model %s\n/retry\n/undo\n' "$work/mamba.gguf"
+    printf 'a b c\n/budget %s\nd e f\n/draft-model %s\n/retry\n/undo\n' "$(mb 70)" "$work/mamba.gguf"
     printf '/draft-model %s\n/stats\n/draft-model off\n/draft-model %s\ng h\n/stats\n' "$work/none.gguf" "$work/draft.gguf"
-} | talk "$big" --ram-budget 60 --speculate draft --draft-model "$work/draft.gguf"
+} | talk "$big" --ram-budget "$(mb 60)" --speculate draft --draft-model "$work/draft.gguf"
 cmp "$work/out" "$work/plain" || { cat "$work/err"; fail "another conversation"; }
 grep -q 'draft-model: .*none.gguf: cannot open' "$work/err" || { cat "$work/err"; fail "a missing file is not named"; }
 grep -q '^ *draft: .* right by position; passes with drafts: [1-9]' "$work/err" || { cat "$work/err"; fail "/stats"; }

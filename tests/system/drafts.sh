@@ -100,11 +100,12 @@ talk() {
         printf 'a b c\nd e f\n/retry\n'
         [ "$source" = off ] || printf '/speculate auto\n/threads 1\n/stats\n'
         printf 'a b c d\n/undo\nb c d\n'
-        [ "$source" = off ] || printf '/speculate %s\n/budget 40\n' "$source"
+        [ "$source" = off ] || printf '/speculate %s\n/budget %s\n' "$source" "$(mb 40)"
         printf '/retry\ng h a b c\n'
-        [ "$source" = off ] || printf '/draft-model off\n/budget 60\n'
+        [ "$source" = off ] || printf '/draft-model off\n/budget %s\n' "$(mb 60)"
         printf 'i j\n/clear\na b c\n'
-    } | "$chat" "$deep" --plain --seed 5 --ignore-eos -n 30 -c 512 --kv-type f16 --ram-budget 60 --speculate "$source" "$@" \
+    } | "$chat" "$deep" --plain --seed 5 --ignore-eos -n 30 -c 512 --kv-type f16 --ram-budget "$(mb 60)" \
+        --speculate "$source" "$@" \
         >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "exit $?: talk $source $*"; }
 }
 for more in '--temperature 0.8' '--temperature 0 -c 160 --eviction-policy sliding'; do
@@ -127,7 +128,7 @@ while [ $n -lt 200 ]; do
     case $((n % 4)) in
     0) plan='--pin 0' ;;
     1) plan='--pin 300K' ;;
-    2) plan='--ram-budget 40' ;;
+    2) plan="--ram-budget $(mb 40)" ;;
     *) plan='--ram-budget auto' ;;
     esac
     case $((n / 2 % 3)) in 0) model=$deep ;; 1) model=$copy ;; *) model=$mamba ;; esac

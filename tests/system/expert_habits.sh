@@ -77,6 +77,9 @@ reject "is of another model"
 rm "$folder"/*
 chat=$QSF_BUILDDIR/qsf-chat
 if [ -x "$chat" ]; then
+    budget=$("$chat" --plain --no-save -c 256 --ram-budget 1 "$sparse" 2>&1 </dev/null |
+        sed -n 's/.*smallest budget that works: \([0-9]*\) MB.*/\1/p')
+    budget=$((budget + 10))
     printf '%s\n' 'tell me about it' /experts /mem '/experts forget' '/experts forge' |
         "$chat" --plain --no-save -c 256 --max-tokens 100 --ram-budget "$budget" "$sparse" >"$work/out" 2>&1
     for line in '^experts  64 in 2 layers, ' '^in RAM   [1-9]' '^slots    [1-9]' '^hits     [0-9]* % of ' \
@@ -85,6 +88,7 @@ if [ -x "$chat" ]; then
         grep -q "$line" "$work/out" || { cat "$work/out"; fail "not in what the chat printed: $line"; }
     done
     [ -z "$(ls -A "$folder")" ] || fail "not forgotten: $(ls -A "$folder")"
+    budget=$((least + 10))
 fi
 
 # Nothing can be written: one note, and the answer. A file in place of the folder stops root, too.

@@ -29,3 +29,6 @@ least_budget() {
     "$run" --json "$@" --ram-budget 1 -p a >"$work/out" 2>"$work/err" </dev/null
     [ $? = 4 ] && sed -n '$s/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err"
 }
+
+# mb N: a budget of N MB, and more with the sanitizers, whose programs are that much larger.
+mb() { if [ -n "${QSF_SAN-}" ]; then echo $(($1 + 60)); else echo "$1"; fi; }

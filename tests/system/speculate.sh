@@ -25,14 +25,20 @@ compare() {
 }
 accepted() { sed -n 's/.*"accepted": {"lookup": \[\([0-9]*\),.*/\1/p' "$work/out"; }
 
-# A text that repeats: some drafts are right, and the numbers say so.
+# A text that repeats; of a model that repeats itself some drafts are right, and the numbers say so.
 tokens=80
 text='how do I set the budget? how do I set the budget? how do I set the budget? how do I set the'
 compare -p "$text" --temperature 0 --ignore-eos --template raw -t 1
-ask -p "$text" --temperature 0 --ignore-eos --template raw --speculate lookup
+compare -p "$text" --temperature 0.8 --template raw --ignore-eos -t 2 --kv-type q2
+# A model that repeats itself.
+"$QSF_BUILDDIR/obj/tests/tools/mkbig" "$work/chain.gguf" layers=2 hidden=256 heads=4 ffn=512 vocab=900 chain=30 ||
+    fail "mkbig"
+own=$guide guide=$work/chain.gguf
+compare -p hello --temperature 0 --ignore-eos
+ask -p hello --temperature 0 --ignore-eos --speculate lookup
 [ "$(accepted)" -gt 0 ] || fail "no draft was right: $(cat "$work/out")"
 grep -q '"tokens_per_pass": 1\.[0-9]*[1-9]\|"tokens_per_pass": [2-9]' "$work/out" || fail "tokens_per_pass"
-compare -p "$text" --temperature 0.8 --template raw --ignore-eos -t 2 --kv-type q2
+guide=$own
 # Every sequence was there before, and is continued in another way: drafts are made, and wrong.
 fool=$(i=1; while [ $i -le 40 ]; do printf 'to set the %s ' $((i * 7919 % 1000)); i=$((i + 1)); done)
 compare -p "$fool" --temperature 1.5 --template raw --ignore-eos -t 1

@@ -39,7 +39,7 @@ same sparse.gguf $ask
 
 # Plans that change, memory that is lent and returned, experts in slots.
 tests='base/t_ledger base/t_space'
-[ -n "${QSF_TEST_QUICK-}" ] || tests="$tests forward/t_expert_pool stream/t_stream engine/t_worker_plan"
+[ -n "${QSF_TEST_QUICK-}" ] || tests="$tests forward/t_expert_pool engine/t_worker_plan"
 for t in $tests; do
     t=$QSF_BUILDDIR/obj/tests/unit/$t
     [ -e "$t" ] || continue

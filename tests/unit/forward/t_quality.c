@@ -41,7 +41,7 @@ static bool contains(const QsfBlockSet *a, const QsfBlockSet *b) {
 
 static void check_monotone(const QsfModel *m, const double *score) {
     QsfBlockSet optional;
-    QsfQuality last = { 0 }, q;
+    QsfQuality last = { 0 }, q = { 0 };
     QsfErr err = { 0 };
     qsf_test_expect_ok(qsf_optional_blocks(m, &optional, &err), &err);
     assert_int_equal(qsf_blocks_count(&optional), LAYERS - 2);

@@ -71,7 +71,7 @@ static void test_lower_skips_more(void **state) {
     open_rig(&r, &(QsfRigOptions){ 0 });
     check_monotone(&r.model, score);
     check_monotone(&r.model, NULL);
-    QsfQuality q;
+    QsfQuality q = { 0 };
     const QsfBlockSet *optional = qsf_forward_optional(r.fwd);
     qsf_quality_choose(&q, &r.model, optional, score, 0.7f);
     assert_true(qsf_blocks_have(&q.skip, 2) && qsf_blocks_have(&q.skip, 6)); /* the least important ones */

@@ -98,7 +98,7 @@ static bool read_members(QsfJsonScan *scan, Call *c, QsfStrbuf *key) {
     return !more && c->name.len > 0;
 }
 
-/* A call at s->at, which moves behind it. */
+/* Reads a call at s->at; s->at becomes the end of it. */
 static bool read_object(Span *s, Found *f) {
     QsfJsonScan scan;
     QsfStrbuf key = QSF_STRBUF_INIT;
@@ -126,7 +126,7 @@ static bool read_json(Span *s, Found *f) {
 
 /* ---- <function=NAME> <parameter=KEY> VALUE </parameter> ... </function> ---- */
 
-/* The text up to word, without the line breaks around it; s->at moves behind word. */
+/* Returns the text up to word, without the line breaks around it; s->at becomes the end of word. */
 static bool take_until(Span *s, const char *word, Span *out) {
     const char *at = find(s, word);
     if (at == NULL) return false;

@@ -27,7 +27,7 @@ int serve_guard_read_key(ServeGuard *g, const char *path, QsfErr *err);
 
 /* Is it a host that this server answers for, with any port? host: the header, NULL = none. */
 bool serve_guard_host(const ServeGuard *g, const char *host);
-/* May a page of this origin ask? origin: the header, NULL = none: it is no page. Only allowed origins get
+/* May a page of this origin ask? origin: the header, NULL = none: not a page. Only allowed origins get
  * CORS headers. */
 bool serve_guard_origin(const ServeGuard *g, const char *origin);
 /* Is the header "Authorization" (NULL = none) "Bearer KEY"? Takes as long for every wrong key of a length. */

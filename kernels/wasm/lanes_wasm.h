@@ -95,7 +95,7 @@ QK_INLINE li l_octets(const void *p) {
     return wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p)));
 }
 QK_INLINE lf l_float_of(li v) { return v; }
-/* There is no instruction for it. */
+/* SIMD128 has no instruction for this. */
 QK_INLINE void l_prefetch(const void *p) { (void)p; }
 QK_INLINE void l_prefetch_far(const void *p) { (void)p; }
 

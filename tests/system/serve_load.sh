@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # 64 clients of qsf-serve at a time, slow, aborting and malformed ones among them, at the smallest budget that
 # works: the peak that the kernel reports stays below it, nothing is killed in a memory cgroup of that size,
-# and the server answers as before. QSF_SERVE_SECONDS: how long.
+# and the server answers as before. QSF_SERVE_SECONDS: how long, less than QSF_TEST_TIMEOUT.
 . "$(dirname "$0")/lib.sh"
 serve=$QSF_BUILDDIR/qsf-serve
 [ -x "$serve" ] || skip "qsf-serve is not built (libmicrohttpd)"
 have python3 || skip "no python3"
 unset http_proxy HTTP_PROXY all_proxy ALL_PROXY XDG_CONFIG_HOME
-: "${QSF_SERVE_SECONDS:=$([ -n "${QSF_TEST_QUICK-}" ] && echo 5 || echo 600)}"
+: "${QSF_SERVE_SECONDS:=$([ -n "${QSF_TEST_QUICK-}" ] && echo 5 || echo 60)}"
 [ -z "${QSF_SAN-}" ] || QSF_SERVE_SECONDS=5
 export XDG_STATE_HOME="$work/state"
 pid=

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The configuration file of the programs: $XDG_CONFIG_HOME/qsf/config or --config FILE, lines NAME = VALUE
  * with the long names of options and settings (man/qsf-config.5). Lines before the first section apply
- * always, those of [model PATTERN] to models whose file name matches (fnmatch), those of [role NAME] with
- * --role and /role; each of them replaces the ones before. Those of [theme NAME] are colors. Options of one
- * program are skipped by the other. Not installed. One thread.
+ * always, those of a section with the name of a program ([qsf-serve]) to that program, those of
+ * [model PATTERN] to models whose file name matches (fnmatch), those of [role NAME] with --role and /role;
+ * each of them replaces the ones before. Those of [theme NAME] are colors. Options of one program are skipped
+ * by the other. Not installed. One thread.
  *
  * A NULL configuration is that of --no-config: nothing applies. */
 #ifndef QSF_CONFIG_H
@@ -13,6 +14,7 @@
 
 typedef enum QSFConfigLayer {
     QSF_CONFIG_TOP,
+    QSF_CONFIG_PROGRAM, /* entries of other programs set nothing */
     QSF_CONFIG_MODEL,
     QSF_CONFIG_ROLE,
     QSF_CONFIG_THEME /* it never applies by itself: qsf_config_theme */
@@ -20,7 +22,7 @@ typedef enum QSFConfigLayer {
 
 typedef struct QSFConfigEntry {
     QSFConfigLayer layer;
-    char *section;             /* pattern, or name of a role or theme; "" */
+    char *section;             /* pattern, or name of a program, role or theme; "" */
     char *key;                 /* of a theme: a role of it; else NULL */
     const QSFSetting *setting; /* what it sets: one of these; both NULL: an option of the other program,
                                   or of a theme */
@@ -59,8 +61,9 @@ int qsf_config_begin(QSFConfigStart *start, const QSFCli *cli, int argc, char **
                      void *scratch, char *err, size_t cap);
 void qsf_config_end(QSFConfigStart *start);
 
-/* Calls fn for the own options before the first section that the command line does not replace, except those
- * that qsf_config_text returns. Returns 0, or what fn returned with "FILE:LINE: " before its message. */
+/* Calls fn for the own options before the first section and in that of the program which nothing stronger
+ * replaces, except those that qsf_config_text returns. Returns 0, or what fn returned with "FILE:LINE: "
+ * before its message. */
 int qsf_config_options(const QSFConfigStart *start, const QSFCli *cli, QSFCliHandler fn, void *arg, char *err,
                        size_t cap);
 /* Sets in s what the configuration says for this model (its path; NULL = none) and role (NULL = none); own:
@@ -74,7 +77,7 @@ void qsf_config_overlay(QSFSettings *s, const QSFSettings *given);
  * none. */
 const QSFConfigEntry *qsf_config_text(const QSFConfigFile *c, const char *model, const char *role,
                                       const char *names, const QSFConfigEntry *after);
-/* The role before the first section ("role = NAME"), or NULL. */
+/* The role before the first section or in that of the program ("role = NAME"), or NULL. */
 const char *qsf_config_default_role(const QSFConfigFile *c);
 /* Name of the i-th role in the file, or NULL. */
 const char *qsf_config_role_at(const QSFConfigFile *c, size_t i);

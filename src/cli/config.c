@@ -98,6 +98,16 @@ const QSFConfigGiven *qsf_config_replaced(const QSFConfigStart *start, const QSF
     return NULL;
 }
 
+const QSFConfigEntry *qsf_config_overridden(const QSFConfigFile *c, const QSFConfigEntry *e) {
+    const QsfConfigOption *known = qsf_config_option(e->own->name);
+    for (size_t i = 0; e->layer == QSF_CONFIG_TOP && i < c->n; i++) {
+        const QSFConfigEntry *x = &c->entries[i];
+        if (x->layer != QSF_CONFIG_PROGRAM || !x->own) continue;
+        if (x->own == e->own || (known && qsf_config_in_list(known->yields, x->own->name))) return x;
+    }
+    return NULL;
+}
+
 int qsf_config_options(const QSFConfigStart *start, const QSFCli *cli, QSFCliHandler fn, void *arg, char *err,
                        size_t cap) {
     const QSFConfigFile *c = start->config;
@@ -105,7 +115,8 @@ int qsf_config_options(const QSFConfigStart *start, const QSFCli *cli, QSFCliHan
     for (size_t i = 0; c && i < c->n; i++) {
         const QSFConfigEntry *e = &c->entries[i];
         const QsfConfigOption *known = e->own ? qsf_config_option(e->own->name) : NULL;
-        if (!e->own || e->layer != QSF_CONFIG_TOP || (known && known->flags & QSF_CONFIG_TEXT)) continue;
+        if (!e->own || e->layer > QSF_CONFIG_PROGRAM || (known && known->flags & QSF_CONFIG_TEXT)) continue;
+        if (qsf_config_overridden(c, e)) continue;
         if (qsf_config_replaced(start, e->own) || (start->model && strcmp(e->own->name, "model") == 0))
             continue;
         if (!e->own->arg && strcmp(e->value, "off") == 0) continue;
@@ -127,7 +138,8 @@ static bool matches(const char *pattern, const char *model) {
 
 bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *role) {
     switch (e->layer) {
-    case QSF_CONFIG_TOP: return true;
+    case QSF_CONFIG_TOP:
+    case QSF_CONFIG_PROGRAM: return true;
     case QSF_CONFIG_MODEL: return model && matches(e->section, model);
     case QSF_CONFIG_ROLE: return role && strcmp(e->section, role) == 0;
     case QSF_CONFIG_THEME: break;
@@ -198,10 +210,8 @@ const QSFConfigEntry *qsf_config_text(const QSFConfigFile *c, const char *model,
 }
 
 const char *qsf_config_default_role(const QSFConfigFile *c) {
-    for (size_t i = 0; c && i < c->n; i++)
-        if (c->entries[i].layer == QSF_CONFIG_TOP && is_named(&c->entries[i], "role"))
-            return c->entries[i].value;
-    return NULL;
+    const QSFConfigEntry *e = qsf_config_text(c, NULL, NULL, "role", NULL);
+    return e ? e->value : NULL;
 }
 
 static const char *section_at(const QSFConfigFile *c, QSFConfigLayer layer, size_t at) {

@@ -8,7 +8,7 @@
 
 typedef struct QsfConfigSection {
     QSFConfigLayer layer;
-    char *name; /* pattern, role or theme */
+    char *name; /* pattern, program, role or theme */
     unsigned line;
 } QsfConfigSection;
 
@@ -30,6 +30,8 @@ void qsf_config_close(QSFConfigFile *c);
 int qsf_config_set(const QSFConfigFile *c, size_t i, QSFSettings *s, char *err, size_t cap);
 /* Does the section of e apply to this model and role? */
 bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *role);
+/* The entry in the section of the program that replaces this one before the first section, or NULL. */
+const QSFConfigEntry *qsf_config_overridden(const QSFConfigFile *c, const QSFConfigEntry *e);
 /* Does the command line replace this option? NULL = no, else the one that does. */
 const QSFConfigGiven *qsf_config_replaced(const QSFConfigStart *start, const QSFCliOption *own);
 

@@ -74,7 +74,7 @@ static const QsfConfigOption options[] = {
     { "kl-save", QSF_CONFIG_ONCE, "" },
     { "kl-base", QSF_CONFIG_ONCE, "" },
     { "calibrate-quality", QSF_CONFIG_ONCE, "" },
-    /* qsf-serve; api-key-file and timeout are options of qsf-chat, too */
+    /* qsf-serve; api-key-file and timeout are options of qsf-chat, too: sections tell them apart */
     { "listen", 0, "" },
     { "api-key-file", 0, "" },
     { "queue", 0, "" },
@@ -99,6 +99,10 @@ const QsfConfigOption *qsf_config_option(const char *name) {
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (strcmp(options[i].name, name) == 0) return &options[i];
     return NULL;
+}
+
+bool qsf_config_program(const char *name) {
+    return !strchr(name, ',') && qsf_config_in_list("qsf-chat,qsf-run,qsf-serve", name);
 }
 
 bool qsf_config_in_list(const char *list, const char *word) {

@@ -20,6 +20,8 @@ typedef struct QsfConfigOption {
 
 /* The row of an option of any program by its long name; NULL when no program has it. */
 const QsfConfigOption *qsf_config_option(const char *name);
+/* Is it one of the programs that read the file? */
+bool qsf_config_program(const char *name);
 /* Is word one of a comma-separated list? */
 bool qsf_config_in_list(const char *list, const char *word);
 

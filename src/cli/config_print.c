@@ -67,7 +67,7 @@ static void put_line(const char *name, const char *value, const char *source) {
 }
 
 static void put_entry_source(const QSFConfigFile *c, const QSFConfigEntry *e, char *dst, size_t cap) {
-    static const char *const kinds[] = { "", "model ", "role ", "theme " };
+    static const char *const kinds[] = { "", "", "model ", "role ", "theme " };
     (void)snprintf(dst, cap, "%s:%u%s%s%s%s", c->path, e->line, *e->section ? " [" : "", kinds[e->layer],
                    e->section, *e->section ? "]" : "");
 }
@@ -144,7 +144,12 @@ static bool print_given(const Printer *p, const QSFCliOption *own, const QsfConf
 static bool print_entries(const Printer *p, const QSFCliOption *own) {
     const QSFConfigFile *c = p->start->config;
     const QSFConfigEntry *e = qsf_config_text(c, p->model, p->role, own->name, NULL);
+    const QSFConfigEntry *by = e ? qsf_config_overridden(c, e) : NULL;
     char source[600];
+    if (by) {
+        printf("; %s is replaced by %s of [%s]\n", own->name, by->own->name, by->section);
+        return true;
+    }
     for (const QSFConfigEntry *i = e; i; i = qsf_config_text(c, p->model, p->role, own->name, i)) {
         put_entry_source(c, i, source, sizeof source);
         put_line(own->name, i->value, source);

@@ -17,6 +17,7 @@ typedef struct Reader {
     void *scratch;
     QSFConfigLayer layer; /* of the current section */
     const char *section;  /* its name, owned by c */
+    bool foreign;         /* that of another program */
     QsfStrbuf raw;        /* the value of the last entry so far */
     bool open;            /* it may go on */
     QSFSettings settings; /* where values are tried */
@@ -47,17 +48,32 @@ static bool check_theme(const Reader *rd, const char *key, const char *value, Qs
     return refuse(why, "%s", err);
 }
 
+/* Returns its name; NULL: there are no such sections. */
+static const char *section_name(const char *text, QSFConfigLayer *layer) {
+    static const char *const kinds[] = {
+        [QSF_CONFIG_MODEL] = "model", [QSF_CONFIG_ROLE] = "role", [QSF_CONFIG_THEME] = "theme"
+    };
+    const char *name = NULL;
+    *layer = QSF_CONFIG_PROGRAM;
+    if (qsf_config_program(text)) return text;
+    for (int i = QSF_CONFIG_MODEL; i <= QSF_CONFIG_THEME && !name; i++) {
+        name = after_word(text, kinds[i]);
+        *layer = (QSFConfigLayer)i;
+    }
+    return name;
+}
+
 static bool begin_section(Reader *rd, const QsfIniItem *item, QsfErr *why) {
     QSFConfigFile *c = rd->c;
-    static const char *const kinds[] = { "", "model", "role", "theme" };
-    int layer = QSF_CONFIG_THEME;
-    const char *name = NULL;
-    while (layer > QSF_CONFIG_TOP && !(name = after_word(item->section, kinds[layer]))) layer--;
+    QSFConfigLayer layer;
+    const char *name = section_name(item->section, &layer);
     if (!name)
-        return refuse(why, "unknown section [%s]: expected [model PATTERN], [role NAME] or [theme NAME]",
+        return refuse(why,
+                      "unknown section [%s]: expected [model PATTERN], [role NAME], [theme NAME] or "
+                      "[qsf-chat], [qsf-run], [qsf-serve]",
                       item->section);
     for (size_t i = 0; i < c->n_sections; i++)
-        if ((int)c->sections[i].layer == layer && strcmp(c->sections[i].name, name) == 0)
+        if (c->sections[i].layer == layer && strcmp(c->sections[i].name, name) == 0)
             return refuse(why, "section [%s] is there already, in line %u", item->section,
                           c->sections[i].line);
     QsfConfigSection *more = realloc(c->sections, (c->n_sections + 1) * sizeof *more);
@@ -65,10 +81,10 @@ static bool begin_section(Reader *rd, const QsfIniItem *item, QsfErr *why) {
     char *copy = more ? strdup(name) : NULL;
     if (!copy) return refuse(why, "out of memory");
     for (size_t n = strlen(copy); n > 0 && (copy[n - 1] == ' ' || copy[n - 1] == '\t');) copy[--n] = '\0';
-    c->sections[c->n_sections++] =
-        (QsfConfigSection){ .layer = (QSFConfigLayer)layer, .name = copy, .line = item->line };
-    rd->layer = (QSFConfigLayer)layer;
+    c->sections[c->n_sections++] = (QsfConfigSection){ .layer = layer, .name = copy, .line = item->line };
+    rd->layer = layer;
     rd->section = copy;
+    rd->foreign = layer == QSF_CONFIG_PROGRAM && strcmp(copy, rd->cli->program) != 0;
     return rd->layer != QSF_CONFIG_THEME || check_theme(rd, NULL, NULL, why);
 }
 
@@ -211,20 +227,30 @@ static bool add_role(const Reader *rd, const char *name, QSFConfigEntry *e, QsfE
     return e->key || refuse(why, "out of memory");
 }
 
+/* May an option that is not a setting be in this section? known: NULL, or its row. */
+static bool check_place(const Reader *rd, const QSFConfigEntry *e, const QsfConfigOption *known,
+                        const char *name, QsfErr *why) {
+    const bool text = known && known->flags & QSF_CONFIG_TEXT && strcmp(known->name, "role") != 0;
+    if (known && known->flags & QSF_CONFIG_ONCE)
+        return refuse(why, "%s is only possible on the command line", known->name);
+    if (e->layer == QSF_CONFIG_PROGRAM && !e->own)
+        return refuse(why, "%s is not an option of %s", name, rd->section);
+    if (e->layer > QSF_CONFIG_PROGRAM && !text)
+        return refuse(why,
+                      "%s is only possible before the first section and in that of a program; here settings, "
+                      "system, system-file and stop are",
+                      name);
+    return true;
+}
+
 static bool find_name(const Reader *rd, const char *name, QSFConfigEntry *e, QsfErr *why) {
     if (e->layer == QSF_CONFIG_THEME) return add_role(rd, name, e, why);
+    if (rd->foreign) return is_name(rd, name) || unknown(rd, name, why); /* that program reads the rest */
     e->own = qsf_cli_option(rd->cli, name);
     e->setting = e->own ? NULL : qsf_setting_find(name);
     const QsfConfigOption *known = e->setting ? NULL : qsf_config_option(e->own ? e->own->name : name);
     if (!e->own && !e->setting && !known) return unknown(rd, name, why);
-    if (known && known->flags & QSF_CONFIG_ONCE)
-        return refuse(why, "%s is only possible on the command line", known->name);
-    if (!e->setting && e->layer != QSF_CONFIG_TOP &&
-        !(known && known->flags & QSF_CONFIG_TEXT && strcmp(known->name, "role") != 0))
-        return refuse(
-            why,
-            "%s is only possible before the first section; here settings, system, system-file and stop are",
-            name);
+    if (!e->setting && !check_place(rd, e, known, name, why)) return false;
     return check_again(rd, e, known, why);
 }
 
@@ -279,7 +305,7 @@ static bool check_roles(const QSFConfigFile *c, QsfErr *err) {
     const char *role = qsf_config_default_role(c);
     for (size_t i = 0; role && i < c->n; i++) {
         const QSFConfigEntry *e = &c->entries[i];
-        if (e->layer == QSF_CONFIG_TOP && e->own && e->value == role && !qsf_config_has_role(c, role))
+        if (e->value == role && !qsf_config_has_role(c, role))
             return refuse(err, "%s:%u: there is no section [role %s]", c->path, e->line, role);
     }
     return true;

@@ -37,7 +37,13 @@ refused() {
 refused 2 "unknown option 'temperatur': did you mean temperature" "# c
 temperatur = 1"
 refused 1 "temperature takes a number from 0 to 5, not '9'" 'temperature = 9'
-refused 1 'unknown section \[foo\]: expected \[model PATTERN\], \[role NAME\] or \[theme NAME\]' '[foo]'
+refused 1 'unknown section \[foo\]: expected \[model PATTERN\], \[role NAME\], \[theme NAME\] or \[qsf-chat\]' '[foo]'
+refused 1 'unknown section \[qsf-get\]' '[qsf-get]'
+refused 3 'section \[qsf-serve\] is there already, in line 1' '[qsf-serve]
+timeout = 5
+[qsf-serve]'
+refused 2 "unknown option 'temperatur': did you mean temperature" '[qsf-serve]
+temperatur = 5'
 refused 1 'help is only possible on the command line' 'help = on'
 refused 1 'expected NAME = VALUE' 'something'
 refused 1 'there is text after a section' '[model x] temperature = 1'
@@ -90,6 +96,62 @@ expect 0 '' "$chat" --config "$work/themes" --print-config
 grep -q "^theme = mine ; $work/themes:1\$" "$work/out" || fail 'theme is not printed'
 sed -n '/^\[theme mine\]$/,$s/ ; .*//p' "$work/out" >"$work/section"
 printf 'base = light\nuser = #ffaf00 on 236 bold\n' | cmp - "$work/section" || fail 'the theme is not printed'
+# A section with the name of a program is read by that program alone, and replaces what is before it.
+cat >"$work/programs" <<END
+timeout = 20
+temperature = 0.1
+color = always
+role = one
+[qsf-chat]
+timeout = 77
+temperature = 0.2
+no-color = on
+api-key-file = ~/chat.key
+role = two
+[qsf-serve]
+timeout = 5
+temperature = 0.3
+api-key-file = ~/serve.key
+allow-host = a
+allow-host = b
+[qsf-run]
+temperature = 0.4
+[role one]
+top-k = 1
+[role two]
+top-k = 2
+END
+expect 0 '' "$chat" --config "$work/programs" --print-config
+has "^timeout = 77 ; $work/programs:6 \[qsf-chat\]\$"
+has "^temperature = 0.2 ; $work/programs:7 \[qsf-chat\]\$"
+has "^api-key-file = $HOME/chat.key ; "
+has '^; color is replaced by no-color of \[qsf-chat\]$'
+has '^role = two ; ' && has '^top-k = 2 ; '
+expect 0 '' "$chat" --config "$work/programs" --print-config --timeout 9 --temp 0.9
+has '^timeout = 9 ; command line$' && has '^temperature = 0.9 ; command line$'
+expect 0 '' "$run" --config "$work/programs" --print-config
+has '^temperature = 0.4 ; ' && has '^role = one ; ' && has '^top-k = 1 ; '
+if [ "$serve" ]; then
+    expect 0 '' "$serve" --config "$work/programs" --print-config
+    has "^timeout = 5 ; $work/programs:12 \[qsf-serve\]\$"
+    has '^temperature = 0.3 ; '
+    has "^api-key-file = $HOME/serve.key ; "
+    has '^allow-host = a ; ' && has '^allow-host = b ; '
+fi
+refused_chat() {
+    printf '%s\n' "$3" >"$work/bad"
+    expect 2 "^qsf-chat: $work/bad:$1: .*$2" "$chat" --config "$work/bad" --print-config
+}
+refused_chat 2 'listen is not an option of qsf-chat' '[qsf-chat]
+listen = 127.0.0.1:0'
+refused_chat 4 'temperature takes a number from 0 to 5' '[qsf-run]
+temperature = 9
+[qsf-chat]
+temperature = 9'
+refused_chat 2 'timeout must be 1 to 86400 seconds' '[qsf-chat]
+timeout = 0'
+refused_chat 2 'there is no section \[role x\]' '[qsf-chat]
+role = x'
 expect 2 'nothing: cannot read: No such file' "$chat" --config "$work/nothing"
 expect 2 'not a regular file' "$run" --config /dev/null --print-config
 expect 2 'no-config cannot be combined with --config' "$run" --no-config --config "$file"

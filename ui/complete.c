@@ -144,8 +144,14 @@ static void branches(UiCompletion *c, const UiApp *a, const char *word, size_t l
 static bool server_models(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
     UiEngineModel m;
     size_t i = 0;
-    for (; a->model_ready && a->engine.model(a->engine.self, i, &m); i++)
-        if (ui_complete_fits(c, m.name, NULL, word, len)) ui_complete_add(c, m.name, "", "on the server");
+    for (; a->model_ready && a->engine.model(a->engine.self, i, &m); i++) {
+        const bool marked = (len > 0 && *word == '#') || strcmp(m.name, QSF_GUIDE) == 0;
+        UiBuf name = { 0 };
+        ui_buf_printf(&name, "%s%s", marked ? "#" : "", m.name);
+        if (!name.failed && ui_complete_fits(c, ui_buf_str(&name), NULL, word, len))
+            ui_complete_add(c, ui_buf_str(&name), "", "on the server");
+        ui_buf_free(&name);
+    }
     return i > 0;
 }
 

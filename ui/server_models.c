@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_engine.h"
 #include "qsf_remote.h"
 
 /* "connect:URL#": what the names of its models begin with. */
@@ -49,27 +50,44 @@ static size_t find(const UiApp *a, const char *name, UiEngineModel *out) {
     return found;
 }
 
+static void load_of_url(UiApp *a, const char *name) {
+    char err[400] = "";
+    char *url = ui_strdup_len(name + strlen("connect:"), strcspn(name + strlen("connect:"), "#"));
+    char *path = url ? qsf_connect_path(url, qsf_connect_model(name), err, sizeof err) : NULL;
+    if (path)
+        ui_app_load(a, path);
+    else
+        ui_app_say(a, UI_ERROR, "%s", *err ? err : "out of memory");
+    free(url);
+    free(path);
+}
+
+/* The name always means the built-in guide, whatever the models of the server are called. */
+static bool is_guide(UiApp *a, const char *name) {
+    UiEngineModel m;
+    if (strcmp(name, QSF_GUIDE) != 0) return false;
+    if (find(a, name, &m) == 1 && strcmp(m.name, name) == 0)
+        ui_app_say(a, UI_NOTICE, "guide is the built-in guide; /model #guide is the model of the server");
+    return true;
+}
+
 bool ui_server_models_load(UiApp *a, const char *name) {
     UiEngineModel m = { 0 };
     UiBuf b = { 0 };
-    char err[400] = "";
     if (qsf_connect_is(name)) {
-        char *url = ui_strdup_len(name + strlen("connect:"), strcspn(name + strlen("connect:"), "#"));
-        char *path = url ? qsf_connect_path(url, qsf_connect_model(name), err, sizeof err) : NULL;
-        if (path)
-            ui_app_load(a, path);
-        else
-            ui_app_say(a, UI_ERROR, "%s", *err ? err : "out of memory");
-        free(url);
-        free(path);
+        load_of_url(a, name);
         return true;
     }
-    const size_t found = is_connected(a) ? find(a, name, &m) : 0;
+    if (!is_connected(a) || is_guide(a, name)) return false;
+    const bool marked = name[0] == '#';
+    const size_t found = find(a, name + marked, &m);
     if (found > 1)
         ui_app_say(a, UI_ERROR,
                    "%.80s: %zu models of the server have this in their names; /models lists them", name,
                    found);
-    if (found != 1) return found > 1;
+    else if (found == 0 && marked)
+        ui_app_say(a, UI_ERROR, "%.80s: the server has no such model; /models lists them", name);
+    if (found != 1) return found > 1 || marked;
     ui_buf_printf(&b, "%.*s#%s", prefix_length(a), a->model_path, m.name);
     if (!b.failed) ui_app_load(a, ui_buf_str(&b));
     ui_buf_free(&b);

@@ -108,9 +108,19 @@ static void take_usage(QsfDelta *d, const QsfJson *root) {
     take_number(&to->to_read, p, "total");
 }
 
+/* OpenAI and llama.cpp have a code for a conversation that does not fit; vLLM only has a message
+ * (vllm-project/vllm vllm/renderers/params.py, and earlier versions). */
+static bool is_context_full(const QsfJson *e, const char *message) {
+    static const char *const full[] = { "context_length_exceeded", "exceed_context_size_error" };
+    static const char *const says[] = { "maximum context length", "context length is only" };
+    const char *type = string(e, "type", NULL), *code = string(e, "code", NULL);
+    for (size_t i = 0; i < sizeof full / sizeof *full; i++)
+        if ((type && !strcmp(type, full[i])) || (code && !strcmp(code, full[i]))) return true;
+    return strstr(message, says[0]) || strstr(message, says[1]);
+}
+
 /* {"error": {"message": ...}}, {"error": "..."}, {"object": "error", "message": ...}, {"detail": ...}. */
 static void take_error(QsfDelta *d, const QsfJson *root) {
-    static const char *const full[] = { "context_length_exceeded", "exceed_context_size_error" };
     const QsfJson *e = qsf_json_get(root, "error"), *detail = qsf_json_get(root, "detail");
     const char *object = string(root, "object", NULL);
     size_t len = 0;
@@ -128,10 +138,7 @@ static void take_error(QsfDelta *d, const QsfJson *root) {
         if (part) qsf_strbuf_addf(&d->error, "%s: ", part);
     }
     if (text) qsf_strbuf_add(&d->error, text, len);
-    for (size_t i = 0; i < 2; i++) {
-        const char *type = string(e, "type", NULL), *code = string(e, "code", NULL);
-        if ((type && !strcmp(type, full[i])) || (code && !strcmp(code, full[i]))) d->context_full = true;
-    }
+    if (is_context_full(e, qsf_strbuf_str(&d->error))) d->context_full = true;
 }
 
 /* ---- characters that a server cut in two, at the ends of its pieces ---- */

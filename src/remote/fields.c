@@ -102,11 +102,15 @@ static bool put_limit(const Put *p) {
     return true;
 }
 
-#define OTHER (QSF_ON(OTHER))
-#define LLAMA (QSF_ON(LLAMA))
-#define VLLM  (QSF_ON(VLLM))
-#define QSF   (QSF_ON(QSF))
-/* Of two names for the same: the one of QSF is tried where nothing is known. */
+#define OTHER    (QSF_ON(OTHER))
+#define LLAMA    (QSF_ON(LLAMA))
+#define VLLM     (QSF_ON(VLLM))
+#define LMSTUDIO (QSF_ON(LMSTUDIO))
+#define QSF      (QSF_ON(QSF))
+/* From ggml-org/llama.cpp tools/server/server-schema.cpp and server-common.cpp, vllm-project/vllm
+ * vllm/entrypoints/openai/chat_completion/protocol.py, ollama/ollama openai/openai.go, lmstudio-ai/docs
+ * 1_developer/3_openai-compat/chat-completions.md. Of two names for the same, that of vLLM and OpenRouter is
+ * tried where nothing is known. */
 static const Field fields[] = {
     { "temperature", "temperature", QSF_ON_EVERY, put_number },
     { "top-p", "top_p", QSF_ON_EVERY, put_number },
@@ -117,8 +121,8 @@ static const Field fields[] = {
     { "presence", "presence_penalty", QSF_ON_EVERY, put_number },
     { "frequency", "frequency_penalty", QSF_ON_EVERY, put_number },
     { "top-k", "top_k", QSF_ON_SAMPLING, put_number },
-    { "min-p", "min_p", QSF_ON_SAMPLING, put_number },
-    { "repeat-penalty", "repeat_penalty", LLAMA | QSF, put_number },
+    { "min-p", "min_p", QSF_ON_SAMPLING & ~LMSTUDIO, put_number },
+    { "repeat-penalty", "repeat_penalty", LLAMA | LMSTUDIO | QSF, put_number },
     { "repeat-penalty", "repetition_penalty", VLLM | OTHER, put_number },
     { "repeat-last-n", "repeat_last_n", LLAMA | QSF, put_number },
     { "typical", "typical_p", LLAMA | QSF, put_number },
@@ -137,6 +141,8 @@ static const Field fields[] = {
     { "adaptive-decay", "adaptive_decay", LLAMA | QSF, put_number },
     { "quality", "quality", QSF, put_number },
     { "reasoning-budget", "reasoning_budget", QSF, put_number },
+    { "reasoning-budget", "reasoning_budget_tokens", LLAMA, put_number },
+    { "reasoning-budget", "thinking_token_budget", VLLM, put_number },
     { "ignore-eos", "ignore_eos", LLAMA | VLLM | QSF, put_switch },
     { "reasoning", "chat_template_kwargs", LLAMA | VLLM | QSF, put_thinking },
     { "reasoning", "reasoning_effort", QSF_ON_EVERY, put_effort },
@@ -164,9 +170,9 @@ static const char *grammar_name(unsigned kind) {
 }
 
 static bool can_hold(unsigned kind, QsfRemoteServer server) {
-    static const unsigned servers[QSF_GRAMMAR_N] = {
-        [QSF_GRAMMAR_GBNF] = LLAMA | QSF, [QSF_GRAMMAR_SCHEMA] = QSF_ON_EVERY, [QSF_GRAMMAR_REGEX] = VLLM
-    };
+    static const unsigned servers[QSF_GRAMMAR_N] = { [QSF_GRAMMAR_GBNF] = LLAMA | VLLM | QSF,
+                                                     [QSF_GRAMMAR_SCHEMA] = QSF_ON_EVERY,
+                                                     [QSF_GRAMMAR_REGEX] = VLLM };
     return kind < QSF_GRAMMAR_N && (servers[kind] & (1u << server)) != 0;
 }
 
@@ -198,19 +204,16 @@ static int put_schema(const char *text, size_t len, QsfStrbuf *b, QsfErr *err) {
     return QSF_OK;
 }
 
-static int put_text(unsigned kind, const char *text, size_t len, QsfStrbuf *b, QsfErr *err) {
-    switch (kind) {
-    case QSF_GRAMMAR_SCHEMA: return put_schema(text, len, b, err);
-    case QSF_GRAMMAR_REGEX:
-        qsf_strbuf_adds(b, ", \"structured_outputs\": {\"regex\": ");
-        qsf_json_put_string(b, text, len);
-        qsf_strbuf_addc(b, '}');
-        return QSF_OK;
-    default:
-        qsf_strbuf_adds(b, ", \"grammar\": ");
-        qsf_json_put_string(b, text, len);
-        return QSF_OK;
-    }
+/* vLLM reads grammars in the notation of llama.cpp, too, but in the field of all that an answer has to match
+ * (vllm-project/vllm docs/features/structured_outputs.md). */
+static int put_text(const QsfFieldInput *in, unsigned kind, const char *text, size_t len, QsfStrbuf *b,
+                    QsfErr *err) {
+    const bool nested = in->server == QSF_SERVER_VLLM;
+    if (kind == QSF_GRAMMAR_SCHEMA) return put_schema(text, len, b, err);
+    qsf_strbuf_addf(b, ", %s\"%s\": ", nested ? "\"structured_outputs\": {" : "", grammar_name(kind));
+    qsf_json_put_string(b, text, len);
+    if (nested) qsf_strbuf_addc(b, '}');
+    return QSF_OK;
 }
 
 static int put_grammar(const QsfFieldInput *in, QsfStrbuf *b, QsfErr *err) {
@@ -222,15 +225,15 @@ static int put_grammar(const QsfFieldInput *in, QsfStrbuf *b, QsfErr *err) {
                            "%s: %s cannot be told what an answer has to match this way; "
                            "/set %s off asks without it",
                            grammar_name(kind), qsf_kind(in->server)->name, grammar_name(kind));
-    if (in->grammar_kind) return put_text(kind, in->grammar, in->grammar_len, b, err);
+    if (in->grammar_kind) return put_text(in, kind, in->grammar, in->grammar_len, b, err);
     if (kind == QSF_GRAMMAR_SCHEMA && strcmp(p->grammar, "any") == 0) {
         qsf_strbuf_adds(b, ", \"response_format\": {\"type\": \"json_object\"}");
         return QSF_OK;
     }
-    if (kind == QSF_GRAMMAR_REGEX) return put_text(kind, p->grammar, strlen(p->grammar), b, err);
+    if (kind == QSF_GRAMMAR_REGEX) return put_text(in, kind, p->grammar, strlen(p->grammar), b, err);
     QsfStrbuf text = QSF_STRBUF_INIT;
     int rc = read_file(p->grammar, &text, err);
-    if (rc == QSF_OK) rc = put_text(kind, qsf_strbuf_str(&text), text.len, b, err);
+    if (rc == QSF_OK) rc = put_text(in, kind, qsf_strbuf_str(&text), text.len, b, err);
     qsf_strbuf_free(&text);
     return rc;
 }
@@ -264,6 +267,32 @@ static bool is_grammar(const QSFSetting *row, unsigned *kind) {
     return false;
 }
 
+/* Can the value be sent as this field? */
+static bool says_value(const QSFSettings *s, const char *value, QsfRemoteServer server, const Field *f) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    const QsfFieldInput in = { .settings = s, .server = server };
+    const bool says = f->put(&(Put){ .in = &in, .b = &b, .field = f->field, .value = value });
+    qsf_strbuf_free(&b);
+    return says;
+}
+
+/* Of a setting for which the server has a field. A value that is not sent makes no difference if it is the
+ * default, which leaves the choice to the server. */
+static QsfFieldEffect known_effect(const QSFSettings *s, const QSFSetting *row, QsfRemoteServer server,
+                                   QsfFieldSet refused) {
+    char value[QSF_SETTING_TEXT], usual[QSF_SETTING_TEXT];
+    QSFSettings defaults;
+    if (!qsf_setting_user_set(s, row)) return QSF_FIELD_UNSET;
+    qsf_setting_get(s, row, value, sizeof value);
+    for (size_t i = 0; i < N_FIELDS; i++)
+        if (fields[i].setting && strcmp(fields[i].setting, row->name) == 0 && is_known(i, server, refused) &&
+            !(refused & bit(i)) && says_value(s, value, server, &fields[i]))
+            return QSF_FIELD_SENT;
+    qsf_settings_default(&defaults);
+    qsf_setting_get(&defaults, row, usual, sizeof usual);
+    return strcmp(value, usual) == 0 ? QSF_FIELD_UNSET : QSF_FIELD_NONE;
+}
+
 QsfFieldEffect qsf_field_effect(const QSFSettings *s, const QSFSetting *row, QsfRemoteServer server,
                                 QsfFieldSet refused) {
     unsigned kind;
@@ -273,7 +302,7 @@ QsfFieldEffect qsf_field_effect(const QSFSettings *s, const QSFSetting *row, Qsf
     for (size_t i = 0; i < N_FIELDS; i++) {
         if (!fields[i].setting || strcmp(fields[i].setting, row->name) != 0) continue;
         if (!is_known(i, server, refused)) continue;
-        if (!(refused & bit(i))) return qsf_setting_user_set(s, row) ? QSF_FIELD_SENT : QSF_FIELD_UNSET;
+        if (!(refused & bit(i))) return known_effect(s, row, server, refused);
         any = true;
     }
     return any ? QSF_FIELD_REFUSED : QSF_FIELD_NONE;

@@ -11,6 +11,7 @@ typedef enum QsfRemoteServer {
     QSF_SERVER_LLAMA,
     QSF_SERVER_VLLM,
     QSF_SERVER_OLLAMA,
+    QSF_SERVER_LMSTUDIO,
     QSF_SERVER_QSF,
     QSF_SERVERS
 } QsfRemoteServer;
@@ -30,7 +31,7 @@ typedef struct QsfKind {
 
 /* Static. */
 const QsfKind *qsf_kind(QsfRemoteServer server);
-/* By what /v1/models says; either may be "". */
-QsfRemoteServer qsf_kind_find(const char *owned_by, const char *header);
+/* By what /v1/models says of a model, and the header Server of the reply; each may be "". */
+QsfRemoteServer qsf_kind_find(const char *owned_by, const char *id, const char *header);
 
 #endif

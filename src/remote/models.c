@@ -59,8 +59,10 @@ int qsf_remote_models_parse(QsfRemoteModels *out, const char *json, size_t len, 
     qsf_remote_models_free(out);
     QsfJson *root = qsf_json_parse(json, len, err);
     const QsfJson *data = qsf_json_get(root, "data");
-    size_t n = data && qsf_json_type(data) == QSF_JSON_ARRAY ? qsf_json_size(data) : 0;
-    if (root && !(data && qsf_json_type(data) == QSF_JSON_ARRAY))
+    const bool list = data && qsf_json_type(data) == QSF_JSON_ARRAY;
+    size_t n = list ? qsf_json_size(data) : 0;
+    /* Ollama without models: null (ollama/ollama openai/openai.go) */
+    if (root && !list && !(data && qsf_json_type(data) == QSF_JSON_NULL))
         qsf_err_set(err, QSF_E_RUNTIME, "the reply to /v1/models has no list of models");
     if (n > QSF_REMOTE_MODELS_MAX) n = QSF_REMOTE_MODELS_MAX;
     out->items = n > 0 ? calloc(n, sizeof *out->items) : NULL;
@@ -73,6 +75,10 @@ int qsf_remote_models_parse(QsfRemoteModels *out, const char *json, size_t len, 
 
 static const QsfRemoteModel *none(const QsfRemoteModels *m, const char *name, const char *why, QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
+    if (m->n == 0 && !*name) {
+        qsf_err_set(err, QSF_E_MODEL, "the server has no models");
+        return NULL;
+    }
     for (size_t i = 0; i < m->n && i < LIST_MOST; i++)
         qsf_strbuf_addf(&b, "%s%s", i > 0 ? ", " : "", m->items[i].id);
     if (m->n > LIST_MOST) qsf_strbuf_adds(&b, ", ...");
@@ -91,7 +97,7 @@ const QsfRemoteModel *qsf_remote_models_find(const QsfRemoteModels *m, const cha
         if (found) return none(m, name, "the server has several models with this in their names", err);
         found = &m->items[i];
     }
-    return found ? found : none(m, *name ? name : "no model", "the server does not have this model", err);
+    return found ? found : none(m, name, "the server does not have this model", err);
 }
 
 uint32_t qsf_remote_props_ctx(const char *json, size_t len) {

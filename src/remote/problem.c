@@ -89,6 +89,9 @@ static const struct {
     { 408, 408, QSF_E_RUNTIME, "the server has waited too long" },
     { 413, 413, QSF_E_RUNTIME, "the conversation is too large for the server: /forget removes old messages" },
     { 429, 429, QSF_E_RUNTIME, "too many requests, or a quota is used up" },
+    { 501, 501, QSF_E_RUNTIME, "the server cannot do this" },
+    /* llama.cpp while it loads a model, Ollama with a full queue, OpenRouter without a provider */
+    { 503, 503, QSF_E_RUNTIME, "the server is not ready, or too busy: /retry asks again" },
     { 500, 599, QSF_E_RUNTIME, "the server failed" },
 };
 

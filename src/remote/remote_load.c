@@ -61,9 +61,9 @@ static void loaded(QSFRemote *r) {
 
 /* Ollama names the owner of each model: any of its own tells what the server is. */
 static QsfRemoteServer server_of(const QsfRemoteModels *all, const QsfRemoteModel *m, const char *header) {
-    QsfRemoteServer found = qsf_kind_find(m->owned_by, header);
+    QsfRemoteServer found = qsf_kind_find(m->owned_by, m->id, header);
     for (size_t i = 0; i < all->n && found == QSF_SERVER_OTHER; i++)
-        found = qsf_kind_find(all->items[i].owned_by, "");
+        found = qsf_kind_find(all->items[i].owned_by, all->items[i].id, "");
     return found;
 }
 
@@ -99,7 +99,7 @@ static void models_end(QSFRemote *r) {
     QsfErr err = { 0 };
     if (lists_nothing(r)) {
         qsf_remote_note(r, "%s lists no models: %s is used as it is named", s->url.name, s->model);
-        s->server = qsf_kind_find("", r->head.server);
+        s->server = qsf_kind_find("", s->model, r->head.server);
         loaded(r);
         return;
     }

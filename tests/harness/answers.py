@@ -15,7 +15,8 @@ import time
 FOLDER = sys.argv[1]
 LOG = open(os.path.join(FOLDER, "log"), "a", encoding="utf-8")
 LOCK = threading.Lock()
-OWNER = {"llama": "llamacpp", "vllm": "vllm", "ollama": "library", "qsf": "qsf"}
+OWNER = {"llama": "llamacpp", "vllm": "vllm", "ollama": "library", "lmstudio": "organization_owner",
+         "qsf": "qsf"}
 WORDS = ["Hello", " there", ",", " this", " is", " an", " answer", "."]
 
 
@@ -93,6 +94,10 @@ class Server(http.server.BaseHTTPRequestHandler):
                   {"id": "large:70b", "object": "model", "owned_by": owner, "max_model_len": 8192}]
         if self.how == "names":
             models += [{"id": "esc\x1b[2J"}, {"id": 400 * "x"}]
+        if self.how == "guide":
+            models += [{"id": "misguided", "object": "model"}, {"id": "guide", "object": "model"}]
+        if self.how == "modelless":  # Ollama
+            models = None
         if self.how == "mixed":  # Ollama, with a model of its own and one of another owner
             models[1]["owned_by"] = "library"
         headers = {"Server": "llama.cpp"} if self.how == "llama" else {}
@@ -146,6 +151,8 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     def at_model(self):
         self.answer([self.body["model"]])
+
+    at_guide = at_model
 
     def at_think(self):
         self.begin()

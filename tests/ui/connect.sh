@@ -30,7 +30,7 @@ sent() { grep -qE -- "$1" "$log" || { cat "$log"; fail "no /$1/ was sent"; }; }
 not_sent() { ! grep -qE -- "$1" "$log" || { cat "$log"; fail "/$1/ was sent"; }; }
 
 # ---- an answer of each server; nothing is sent that was not set
-for how in llama vllm ollama qsf other; do
+for how in llama vllm ollama lmstudio qsf other; do
     ask 0 $how
     out_has '^You said: GoodMorning$|^You said: Goodmorning$'
     sent "\"path\": \"/$how/v1/models\""
@@ -49,6 +49,20 @@ sent '"dry_multiplier": 0.8'
 sent '"repeat_penalty": 1.1'
 ask 0 vllm --repeat-penalty 1.1
 sent '"repetition_penalty": 1.1'
+ask 0 vllm --reasoning-budget 64
+sent '"thinking_token_budget": 64'
+ask 0 llama --reasoning-budget 64
+sent '"reasoning_budget_tokens": 64'
+ask 0 lmstudio --repeat-penalty 1.1 --min-p 0.1
+sent '"repeat_penalty": 1.1'
+err_has '^qsf-chat: min-p: no effect on this server$'
+ask 0 other --reasoning off
+err_has '^qsf-chat: reasoning: no effect on this server$'
+ask 0 llama --reasoning off
+sent '"chat_template_kwargs": \{"enable_thinking": false\}'
+[ ! -s "$work/err" ] || { cat "$work/err"; fail "something is said of a setting that has an effect"; }
+ask 3 modelless
+err_has '/modelless/v1: the server has no models$'
 ask 0 names
 err_has 'some models of .*/names/v1 are left out: their names'
 ask 0 mixed --top-k 5 --dry 0.8 --temp 0.5
@@ -114,6 +128,13 @@ tail -n 1 "$log" | grep -qE 'top_k|min_p|stream_options' && fail "a refused fiel
 ask 0 fastapi --top-k 5
 err_has 'refuses top_k'
 # ---- what an answer has to match
+printf 'root ::= "yes" | "no"\n' >"$work/words.gbnf"
+ask 0 llama --grammar "$work/words.gbnf"
+sent '"grammar": "root ::= '
+ask 0 vllm --grammar "$work/words.gbnf"
+sent '"structured_outputs": \{"grammar": "root ::= '
+ask 2 ollama --grammar "$work/words.gbnf"
+err_has 'grammar: Ollama cannot be told'
 printf '{"type": "object"}' >"$work/schema.json"
 ask 0 other --json-schema "$work/schema.json"
 sent '"response_format": \{"type": "json_schema", "json_schema": \{"name": "answer", "schema": \{"type": "object"\}\}\}'
@@ -135,7 +156,7 @@ err_has 'HTTP 429: .*Rate limit reached; try again in 7 s'
 ask 1 500
 err_has 'HTTP 500: the server failed: Bad\?\[31m Gateway$'
 ask 1 503
-err_has 'HTTP 503: .*Loading model'
+err_has 'HTTP 503: the server is not ready, or too busy: /retry asks again: Loading model'
 ask 5 full
 err_has 'exceeds the available context'
 ask 1 html
@@ -291,6 +312,21 @@ printf 'hello\n/model %s\n/max-tokens 3\nhello\n/model connect:%s\nhello again\n
 out_has 'You said: hello$'
 out_has 'You said: helloagain$'
 
+# ---- a model of the server that is called guide is not the built-in guide
+: >"$log"
+printf 'one\n/model #guide\ntwo\n/model guide\n/model\n' | chat_lines 0 --connect "$url/guide" --session called
+[ "$(tr '\n' ' ' <"$work/out")" = 'small guide ' ] || { cat "$work/out"; fail "another model answered"; }
+err_has '^qsf-chat: guide is the built-in guide; /model #guide is the model of the server$'
+err_has '^guide$' # its path
+grep -q '"model": "guide".*"one".*"two"' "$log" || fail "the model of the server did not get the conversation"
+: >"$log"
+echo three | chat_lines 0 --connect "$url/guide" --model guide --no-save
+out_has '^guide$'
+echo '/model #nothing' | chat_lines 1 --connect "$url/guide" --no-save
+err_has '#nothing: the server has no such model'
+echo '/model #guid' | chat_lines 1 --connect "$url/guide" --no-save
+err_has '2 models of the server have this in their names'
+
 # ---- options and the configuration file
 for option in '--ram-budget 100' '--ctx 512' '--threads 2' '--top-logprobs 2' '--offline' \
     '--lora x' '--kv-type q8' '--override-kv a=int:1'; do
@@ -306,7 +342,7 @@ echo x | chat_lines 2 --plan --connect "$url/llama"
 echo x | chat_lines 2 --connect ftp://x
 echo x | chat_lines 2 --connect "$url/llama" --timeout 0
 mkdir -p "$XDG_CONFIG_HOME/qsf"
-printf 'connect = %s/401\napi-key-file = %s\nram-budget = 100\nquiet = on\n' "$url" "$work/key" \
+printf '[qsf-serve]\napi-key-file = /nonexistent\n[qsf-chat]\nconnect = %s/401\napi-key-file = %s\nram-budget = 100\nquiet = on\n' "$url" "$work/key" \
     >"$XDG_CONFIG_HOME/qsf/config"
 echo secret-key >"$work/key"
 echo hello | chat_lines 0

@@ -135,6 +135,8 @@ static void test_errors(void **state) {
                  false);
     expect_error("{\"error\":{\"message\":\"m\",\"type\":\"exceed_context_size_error\"}}", "m", true);
     expect_error("{\"error\":{\"message\":\"m\",\"code\":\"context_length_exceeded\"}}", "m", true);
+    expect_error("{\"error\":{\"message\":\"the model's context length is only 9 tokens\",\"code\":400}}",
+                 "the model's context length is only 9 tokens", true);
     expect("{\"error\":null,\"choices\":[{\"delta\":{\"content\":\"x\"}}]}", "x", "", QSF_DELTA_GOES_ON);
 }
 

@@ -204,10 +204,22 @@ static void test_fields_by_server(void **state) {
     expect_field(QSF_SERVER_VLLM, "dry_multiplier", false);
     expect_field(QSF_SERVER_VLLM, "chat_template_kwargs", true);
     expect_field(QSF_SERVER_OTHER, "chat_template_kwargs", false);
+    set("min-p", "0.1");
+    set("reasoning-budget", "64");
+    expect_field(QSF_SERVER_LMSTUDIO, "top_k", true);
+    expect_field(QSF_SERVER_LMSTUDIO, "min_p", false);
+    expect_field(QSF_SERVER_LMSTUDIO, "repeat_penalty", true);
+    expect_field(QSF_SERVER_LMSTUDIO, "repetition_penalty", false);
+    expect_field(QSF_SERVER_LLAMA, "reasoning_budget_tokens", true);
+    expect_field(QSF_SERVER_VLLM, "thinking_token_budget", true);
+    expect_field(QSF_SERVER_QSF, "reasoning_budget", true);
+    expect_field(QSF_SERVER_LLAMA, "reasoning_budget", false);
     set("reasoning", "low");
     expect_field(QSF_SERVER_VLLM, "chat_template_kwargs", false);
     expect_field(QSF_SERVER_OTHER, "reasoning_effort", true);
     const QSFSetting *dry = qsf_setting_find("dry"), *min_p = qsf_setting_find("min-p");
+    qsf_settings_default(&settings);
+    set("dry", "0.8");
     assert_int_equal(qsf_field_effect(&settings, dry, QSF_SERVER_LLAMA, 0), QSF_FIELD_SENT);
     assert_int_equal(qsf_field_effect(&settings, dry, QSF_SERVER_VLLM, 0), QSF_FIELD_NONE);
     assert_int_equal(qsf_field_effect(&settings, min_p, QSF_SERVER_VLLM, 0), QSF_FIELD_UNSET);
@@ -215,6 +227,37 @@ static void test_fields_by_server(void **state) {
                      QSF_FIELD_NONE);
     assert_int_equal(qsf_field_effect(&settings, qsf_setting_find("show-thinking"), QSF_SERVER_LLAMA, 0),
                      QSF_FIELD_LOCAL);
+}
+
+static QsfFieldEffect effect_of(const char *name, const char *value, QsfRemoteServer server) {
+    set(name, value);
+    return qsf_field_effect(&settings, qsf_setting_find(name), server, 0);
+}
+
+/* A value that a server cannot be told has no effect there; the default leaves the choice to it. */
+static void test_values_without_effect(void **state) {
+    (void)state;
+    assert_int_equal(effect_of("reasoning", "off", QSF_SERVER_OTHER), QSF_FIELD_NONE);
+    assert_int_equal(effect_of("reasoning", "off", QSF_SERVER_OLLAMA), QSF_FIELD_SENT);
+    assert_int_equal(effect_of("reasoning", "off", QSF_SERVER_LLAMA), QSF_FIELD_SENT);
+    assert_int_equal(effect_of("reasoning", "on", QSF_SERVER_OLLAMA), QSF_FIELD_NONE);
+    assert_int_equal(effect_of("reasoning", "high", QSF_SERVER_OTHER), QSF_FIELD_SENT);
+    assert_int_equal(effect_of("reasoning", "auto", QSF_SERVER_OTHER), QSF_FIELD_UNSET);
+    assert_int_equal(effect_of("seed", "random", QSF_SERVER_OTHER), QSF_FIELD_UNSET);
+    assert_int_equal(effect_of("seed", "5", QSF_SERVER_OTHER), QSF_FIELD_SENT);
+}
+
+static void test_kinds(void **state) {
+    (void)state;
+    assert_int_equal(qsf_kind_find("llamacpp", "m", ""), QSF_SERVER_LLAMA);
+    assert_int_equal(qsf_kind_find("", "m", "llama.cpp"), QSF_SERVER_LLAMA);
+    assert_int_equal(qsf_kind_find("vllm", "hf.co/a/b", ""), QSF_SERVER_VLLM);
+    assert_int_equal(qsf_kind_find("library", "qwen3:8b", ""), QSF_SERVER_OLLAMA);
+    assert_int_equal(qsf_kind_find("bartowski", "hf.co/bartowski/x-GGUF:Q4_K_M", ""), QSF_SERVER_OLLAMA);
+    assert_int_equal(qsf_kind_find("organization_owner", "qwen/qwen3-4b", ""), QSF_SERVER_LMSTUDIO);
+    assert_int_equal(qsf_kind_find("qsf", "guide", ""), QSF_SERVER_QSF);
+    assert_int_equal(qsf_kind_find("openai", "gpt", "cloudflare"), QSF_SERVER_OTHER);
+    assert_int_equal(qsf_kind_find("", "", ""), QSF_SERVER_OTHER);
 }
 
 static void test_refused_fields(void **state) {
@@ -280,6 +323,17 @@ static void test_grammars(void **state) {
     v = fields_for(QSF_SERVER_VLLM, 0, &sent);
     assert_string_equal(qsf_json_string(qsf_json_get(qsf_json_get(v, "structured_outputs"), "regex"), NULL),
                         "[a-z]+");
+    qsf_json_free(v);
+    set("regex", "off");
+    write_key(path, "root ::= \"a\"", 12);
+    set("grammar", path);
+    v = fields_for(QSF_SERVER_LLAMA, 0, &sent);
+    assert_string_equal(qsf_json_string(qsf_json_get(v, "grammar"), NULL), "root ::= \"a\"");
+    qsf_json_free(v);
+    v = fields_for(QSF_SERVER_VLLM, 0, &sent);
+    assert_null(qsf_json_get(v, "grammar"));
+    assert_string_equal(qsf_json_string(qsf_json_get(qsf_json_get(v, "structured_outputs"), "grammar"), NULL),
+                        "root ::= \"a\"");
     qsf_json_free(v);
     qsf_strbuf_free(&b);
     free(path);
@@ -353,6 +407,10 @@ static void test_models(void **state) {
     e = (QsfErr){ 0 };
     assert_int_equal(qsf_remote_models_parse(&m, "{\"data\": []}", 12, &e), QSF_OK);
     assert_null(qsf_remote_models_find(&m, "", &e));
+    e = (QsfErr){ 0 };
+    assert_int_equal(qsf_remote_models_parse(&m, "{\"object\": \"list\", \"data\": null}", 32, &e), QSF_OK);
+    assert_null(qsf_remote_models_find(&m, "", &e)); /* Ollama without models */
+    assert_non_null(strstr(e.msg, "no models"));
     qsf_remote_models_free(&m);
     static const char props[] = "{\"default_generation_settings\":{\"n_ctx\":512}}";
     assert_int_equal(qsf_remote_props_ctx(props, sizeof props - 1), 512);
@@ -382,6 +440,12 @@ static void test_problems(void **state) {
     expect_problem("200\ntext/html\n0\n\n\n", "<title>Sign in</title>", 1, "not an answer");
     expect_problem("400\n\n0\n\n\n", "{\"error\":{\"message\":\"m\",\"code\":\"context_length_exceeded\"}}",
                    5, "m");
+    expect_problem("503\n\n0\n\n\n", "{\"error\":{\"message\":\"Loading model\",\"code\":503}}", 1,
+                   "not ready, or too busy: /retry asks again: Loading model");
+    expect_problem(
+        "400\n\n0\n\n\n",
+        "{\"error\":{\"message\":\"This model's maximum context length is 9 tokens.\",\"code\":400}}", 5,
+        "maximum context length");
     expect_problem("", "", 1, "HTTP 0");
 }
 
@@ -394,6 +458,8 @@ int main(void) {
         cmocka_unit_test(test_keys),
         cmocka_unit_test_setup(test_only_what_is_set_is_sent, begin),
         cmocka_unit_test_setup(test_fields_by_server, begin),
+        cmocka_unit_test_setup(test_values_without_effect, begin),
+        cmocka_unit_test(test_kinds),
         cmocka_unit_test_setup(test_refused_fields, begin),
         cmocka_unit_test_setup(test_grammars, begin),
         cmocka_unit_test(test_messages),

@@ -36,7 +36,8 @@ typedef struct Rerun {
     bool no_memory;
     bool given;    /* the session's models are not loaded */
     bool chosen;   /* the answer that comes next has a token that the user chose */
-    uint32_t last; /* greatest number of a message so far */
+    uint32_t last;   /* greatest number of a message so far */
+    uint32_t number; /* in the session, of the message that comes next */
     bool touched;  /* a setting changed after the message that is answered next */
     uint32_t base; /* tokens of the answer that is continued */
     unsigned same, differ, skipped;
@@ -124,19 +125,19 @@ static void report(Rerun *x, const char *recorded, size_t len, uint32_t tokens, 
     while (at < len && at < n && recorded[at] == now[at]) at++;
     if (at == len && at == n && it->tokens != tokens) {
         x->differ++;
-        qsf_text_fprintf(stdout, "answer %u: differs: the same text of %u tokens, not %u\n", it->number,
+        qsf_text_fprintf(stdout, "answer %u: differs: the same text of %u tokens, not %u\n", x->number,
                          it->tokens, tokens);
         return;
     }
     if (at == len && at == n) {
         x->same++;
-        qsf_text_fprintf(stdout, "answer %u: the same, %u tokens\n", it->number, it->tokens);
+        qsf_text_fprintf(stdout, "answer %u: the same, %u tokens\n", x->number, it->tokens);
         return;
     }
     x->differ++;
     const size_t rest = len - at < 40 ? len - at : 40, now_rest = n - at < 40 ? n - at : 40;
     char *was = qsf_clean_dup(recorded + at, rest, true), *is = qsf_clean_dup(now + at, now_rest, true);
-    printf("answer %u: differs at byte %zu: it was \"%s\", and is \"%s\"\n", it->number, at, was ? was : "",
+    printf("answer %u: differs at byte %zu: it was \"%s\", and is \"%s\"\n", x->number, at, was ? was : "",
            is ? is : "");
     free(was);
     free(is);
@@ -170,8 +171,8 @@ static bool answer_again(Rerun *x, const Step *s) {
     const size_t from = go_on ? last->raw.len : 0;
     const QSFParams before = a->settings.params;
     if (!last || x->touched || x->chosen || strcmp(s->stop, "error") == 0 || s->tokens == 0) {
-        UiItem *it = add_recorded(x, s);
-        printf("answer %u: not repeated (%s)\n", it ? it->number : 0,
+        (void)add_recorded(x, s);
+        printf("answer %u: not repeated (%s)\n", x->number,
                x->chosen                             ? "a token of it was chosen"
                : x->touched                          ? "a setting changed while it was written"
                : strcmp(s->stop, "interrupted") == 0 ? "the program ended while it was written"
@@ -201,8 +202,11 @@ static bool message(Rerun *x, const Step *s) {
     const UiItem *last = ui_transcript_last(&x->app->chat);
     const bool more = s->id == 0 && !s->user && last && last->kind == UI_ANSWER;
     const uint32_t number = s->id > 0 ? s->id : x->last + 1;
-    if (!more) x->app->chat.next_number = number - 1;
-    if (!more && number > x->last) x->last = number;
+    if (!more) {
+        x->app->chat.next_number = number - 1;
+        x->number = number;
+        if (number > x->last) x->last = number;
+    }
     if (!s->user && !known) {
         const bool ok = answer_again(x, s);
         x->chosen = false;

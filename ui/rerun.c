@@ -34,12 +34,12 @@ typedef struct Rerun {
     Step *steps; /* (n) */
     size_t n, cap;
     bool no_memory;
-    bool given;    /* the session's models are not loaded */
-    bool chosen;   /* the answer that comes next has a token that the user chose */
+    bool given;      /* the session's models are not loaded */
+    bool chosen;     /* the answer that comes next has a token that the user chose */
     uint32_t last;   /* greatest number of a message so far */
     uint32_t number; /* in the session, of the message that comes next */
-    bool touched;  /* a setting changed after the message that is answered next */
-    uint32_t base; /* tokens of the answer that is continued */
+    bool touched;    /* a setting changed after the message that is answered next */
+    uint32_t base;   /* tokens of the answer that is continued */
     unsigned same, differ, skipped;
     int status; /* of a signal, 0 = none */
 } Rerun;

@@ -6,6 +6,7 @@
 
 #include "src/forward/beside.h"
 #include "src/forward/forward_impl.h"
+#include "src/forward/snapshot.h"
 #include "src/model/nextn.h"
 
 /* One block. Its position i is position base + i of the model. */
@@ -288,6 +289,56 @@ uint32_t qsf_nextn_draft(QsfNextn *x, int32_t id, uint32_t n, float least, int32
         if (ahead < least) return i + 1;
     }
     return n;
+}
+
+/* ---- snapshots ---- */
+
+uint32_t qsf_nextn_n(const QsfNextn *x) { return x->n; }
+
+QsfForward *qsf_nextn_pass(const QsfNextn *x, uint32_t i) { return x->block[i].fwd; }
+
+uint32_t qsf_nextn_hidden(const QsfNextn *x) { return x->hidden; }
+
+bool qsf_nextn_can_save(const QsfNextn *x, uint32_t n) {
+    QsfErr none = { 0 };
+    bool ok = x->of != NULL && x->failed.code == QSF_OK;
+    for (uint32_t i = 0; ok && i < x->n; i++) {
+        const Block *b = &x->block[i];
+        ok = b->base == 0 && qsf_forward_n_past(b->fwd) >= n && !qsf_forward_is_listed(b->fwd) &&
+             qsf_forward_state_bytes(b->fwd) == 0 && qsf_forward_savable(b->fwd, &none) == QSF_OK &&
+             qsf_forward_can_save(b->fwd, n);
+    }
+    return ok;
+}
+
+uint32_t qsf_nextn_states_from(const QsfNextn *x, uint32_t n) {
+    return state_before(x, n) != NULL ? x->from : n;
+}
+
+float *qsf_nextn_state(const QsfNextn *x, uint32_t pos) { return shown(x, pos); }
+
+void qsf_nextn_empty(QsfNextn *x) { forget(x, 0); }
+
+int qsf_nextn_restore(QsfNextn *x, uint32_t n, QsfErr *err) {
+    int rc = QSF_OK;
+    qsf_nextn_empty(x);
+    x->failed = (QsfErr){ 0 };
+    for (uint32_t i = 0; rc == QSF_OK && i < x->n; i++) {
+        x->block[i].base = 0;
+        rc = qsf_forward_restore(x->block[i].fwd, n, err);
+    }
+    return rc;
+}
+
+bool qsf_nextn_restored(QsfNextn *x, uint32_t i, uint32_t n, const uint32_t *have) {
+    if (!qsf_forward_is_enough(x->block[i].fwd, n, have)) return false;
+    qsf_forward_restored(x->block[i].fwd, n, have);
+    return true;
+}
+
+void qsf_nextn_states_restored(QsfNextn *x, uint32_t from, uint32_t n) {
+    x->from = from;
+    x->to = n;
 }
 
 /* ---- comparisons ---- */

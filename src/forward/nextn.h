@@ -48,6 +48,28 @@ bool qsf_nextn_ready(const QsfNextn *x, const char **why);
  * it. */
 uint32_t qsf_nextn_draft(QsfNextn *x, int32_t id, uint32_t n, float least, int32_t *out, float *margin);
 
+/* ---- snapshots ---- */
+
+/* Returns the number of blocks, and the forward pass of block i: its rows (src/forward/snapshot.h). */
+uint32_t qsf_nextn_n(const QsfNextn *x);
+QsfForward *qsf_nextn_pass(const QsfNextn *x, uint32_t i);
+/* Have the blocks followed positions [0, n) of the model, and are their rows all there is to save? */
+bool qsf_nextn_can_save(const QsfNextn *x, uint32_t n);
+/* Returns the first position before n from which on all states are kept; n: none. */
+uint32_t qsf_nextn_states_from(const QsfNextn *x, uint32_t n);
+/* Returns the place of the state of a position, qsf_nextn_hidden floats: one of the last QSF_NEXTN_DRAFTS. */
+float *qsf_nextn_state(const QsfNextn *x, uint32_t pos);
+uint32_t qsf_nextn_hidden(const QsfNextn *x); /* floats of a state */
+/* After the model's pass was restored with n positions: empties the blocks and makes room for n positions;
+ * then rows and states are written. QSF_E_CONTEXT, QSF_E_BUDGET, QSF_E_RUNTIME: they stay empty. */
+int qsf_nextn_restore(QsfNextn *x, uint32_t n, QsfErr *err);
+/* All rows of block i were written; have as of qsf_forward_restored. false: it cannot continue after n. */
+bool qsf_nextn_restored(QsfNextn *x, uint32_t i, uint32_t n, const uint32_t *have);
+/* After all blocks: the states of [from, n) were written. */
+void qsf_nextn_states_restored(QsfNextn *x, uint32_t from, uint32_t n);
+/* Empties the blocks: they begin with the next position. */
+void qsf_nextn_empty(QsfNextn *x);
+
 /* For comparisons: passes of block `i` (of those that were opened) compute the logits of every position, and
  * show them; NULL ends it. */
 void qsf_nextn_watch(QsfNextn *x, uint32_t i, QsfLogitsFn fn, void *arg);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fuzz target: a damaged snapshot of a conversation. The input is a list of patches of a good file
  * (offset in two bytes, value in one), after a byte that says whether the checksums of headers and
- * tables are repaired, and whether it is of a cache of 2 bits, which has states, or of one with an
- * eviction policy. Whatever is loaded, the logits must be those of the tokens, unless where states
+ * tables are repaired, and whether it is of a cache of 2 bits, which has states, of one with an
+ * eviction policy, or of a model with next-token blocks. Whatever is loaded, the logits must be those of the tokens, unless where states
  * belong, or what was evicted, was forged. */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 
 #include "src/base/crc32.h"
 #include "src/engine/snapshot/snapshot.h"
+#include "src/forward/nextn.h"
 #include "tests/harness/gguf_build.h"
 
 enum { N = 140, SAVED = 132, CTX = 96, HEAD = 40, FILE_MAX = 1 << 16, VOCAB_MAX = 1024 };
@@ -30,7 +31,7 @@ typedef struct Target {
     size_t good_len;
 } Target;
 
-enum { PLAIN, STATES, LISTS, TARGETS };
+enum { PLAIN, STATES, LISTS, BLOCKS, TARGETS };
 static Target targets[TARGETS];
 static int32_t ids[N];
 
@@ -74,6 +75,8 @@ static void open_target(Target *t, const char *model, const char *path, const ch
     snprintf(o.settings.kv, sizeof o.settings.kv, "%s", kv);
     snprintf(o.settings.eviction, sizeof o.settings.eviction, "%s", policy);
     if (policy[0] != '\0') o.settings.ctx = CTX;
+    o.may_draft = t == &targets[BLOCKS];
+    if (o.may_draft) snprintf(o.settings.speculate, sizeof o.settings.speculate, "nextn");
     must(qsf_runtime_open(&t->rt, model, &o, NULL) == QSF_OK);
     must(qsf_timeline_init(&t->timeline, &t->rt, NULL) == QSF_OK &&
          qsf_snapshot_key(&t->key, &t->rt, NULL) == QSF_OK);
@@ -95,6 +98,9 @@ static void prepare(void) {
     open_target(&targets[PLAIN], model, path, "f16", "");
     open_target(&targets[STATES], model, path, "q2", "");
     open_target(&targets[LISTS], model, path, "f16", "h2o");
+    must(qsf_test_write_tiny_nextn(model, &(QsfTinyNextn){ .announced = 1, .extra = 1 }) == 0);
+    open_target(&targets[BLOCKS], model, path, "f16", "");
+    must(targets[BLOCKS].rt.nextn != NULL);
     unlink(model);
     rmdir(dir);
 }
@@ -103,18 +109,32 @@ static void put32(uint8_t *p, uint32_t v) {
     for (unsigned i = 0; i < 4; i++) p[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* Of the first segment. */
+/* Of a segment, whose table has `table` bytes. */
+static void repair_segment(const Target *t, uint8_t *file, size_t at, size_t table) {
+    uint8_t *head = file + at;
+    put32(head + HEAD - 4, qsf_crc32(0, head, HEAD - 4));
+    put32(head + HEAD + table, qsf_crc32(0, head + HEAD, table));
+    const uint64_t bytes = qsf_snap_get64(head + 24); /* the end repeats the checksum of the head */
+    if (bytes >= 4 && bytes <= t->good_len - at) memcpy(head + bytes - 4, head + HEAD - 4, 4);
+}
+
+static size_t blocks_table(const Target *t) {
+    size_t sum = 2;
+    for (uint32_t i = 0; i < qsf_nextn_n(t->rt.nextn); i++)
+        sum += 4 + qsf_forward_n_caches(qsf_nextn_pass(t->rt.nextn, i));
+    return 4 * sum;
+}
+
+/* Of the first segment, and of the blocks that follow it. */
 static void repair(const Target *t, uint8_t *file) {
-    uint8_t *head = file + QSF_SNAP_HEADER;
     const bool lists = t == &targets[LISTS];
     const size_t n_states = t->key.state_bytes > 0, n = lists ? QSF_LISTS_WORDS + SAVED : SAVED / 2,
                  table = 4 * (t->key.n_caches + n_states + n);
     put32(file + QSF_SNAP_HEADER - 4, qsf_crc32(0, file, QSF_SNAP_HEADER - 4));
-    put32(head + HEAD - 4, qsf_crc32(0, head, HEAD - 4));
-    put32(head + HEAD + table, qsf_crc32(0, head + HEAD, table));
-    uint32_t bytes = 0; /* the end repeats the checksum of the head */
-    for (unsigned i = 0; i < 4; i++) bytes |= (uint32_t)head[24 + i] << 8 * i;
-    if (bytes >= 4 && bytes <= t->good_len - QSF_SNAP_HEADER) memcpy(head + bytes - 4, head + HEAD - 4, 4);
+    if (t == &targets[BLOCKS])
+        repair_segment(t, file, QSF_SNAP_HEADER + (size_t)qsf_snap_get64(t->good + QSF_SNAP_HEADER + 24),
+                       blocks_table(t));
+    repair_segment(t, file, QSF_SNAP_HEADER, table);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -126,7 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int fd = memfd_create("fuzz", 0);
     if (fd < 0 || size < 3) return fd < 0 ? 0 : close(fd);
     Target *t = &targets[(data[0] >> 2) % TARGETS];
-    const bool forged = t != &targets[PLAIN] && (data[0] & 1) != 0;
+    const bool forged = (t == &targets[STATES] || t == &targets[LISTS]) && (data[0] & 1) != 0;
     memcpy(file, t->good, t->good_len);
     for (size_t i = 3; i + 2 < size; i += 3)
         file[(data[i] | (size_t)data[i + 1] << 8) % t->good_len] = data[i + 2];

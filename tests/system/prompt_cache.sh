@@ -119,8 +119,8 @@ kept() {
 }
 echo 'my notes' >"$work/notes"
 kept 'is not a snapshot of a conversation' "$work/notes"
-{ head -c 8 "$work/good"; printf '\002'; tail -c +10 "$work/good"; } >"$work/newer"
-kept 'is a snapshot of format 2, and this program reads format 1' "$work/newer"
+{ head -c 8 "$work/good"; printf '\003'; tail -c +10 "$work/good"; } >"$work/newer"
+kept 'is a snapshot of format 3, and this program reads formats up to 2' "$work/newer"
 rm -f "$snap"
 mkdir "$snap"
 same 'a directory' 0

@@ -19,7 +19,6 @@
 #include "src/engine/snapshot/snapshot.h"
 
 #define MAGIC      "QSFSNAP\n"
-#define VERSION    1u
 #define AT_VERSION 8u
 #define AT_CACHES  12u
 #define AT_MODEL   16u
@@ -37,7 +36,7 @@ void qsf_snap_put_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key) {
     const size_t n = strlen(program);
     memset(h, 0, QSF_SNAP_HEADER);
     memcpy(h, MAGIC, 8);
-    qsf_snap_put32(h + AT_VERSION, VERSION);
+    qsf_snap_put32(h + AT_VERSION, QSF_SNAP_VERSION);
     qsf_snap_put32(h + AT_CACHES, key->n_caches);
     qsf_snap_put64(h + AT_MODEL, key->model);
     qsf_snap_put64(h + AT_STATE, key->state_bytes);
@@ -73,18 +72,27 @@ static const char *what_differs(const uint8_t *is, const uint8_t *expected) {
     return "the snapshot was made with other settings (KV type, --exact, --cpu-mask)";
 }
 
-static QsfSnapKind check_header(const QsfSnapFile *s, const uint8_t *h, QsfErr *err) {
+/* The header that a file of this version has. */
+static void expect_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key, uint32_t version) {
+    qsf_snap_put_header(h, key);
+    qsf_snap_put32(h + AT_VERSION, version);
+    qsf_snap_put32(h + AT_CRC, qsf_crc32(0, h, AT_CRC));
+}
+
+static QsfSnapKind check_header(QsfSnapFile *s, const uint8_t *h, QsfErr *err) {
     uint8_t expected[QSF_SNAP_HEADER];
     if (memcmp(h, MAGIC, 8) != 0) {
         qsf_err_set(err, QSF_E_MODEL, "%s: is not a snapshot of a conversation", s->path);
         return QSF_SNAP_ALIEN;
     }
-    if (qsf_snap_get32(h + AT_VERSION) > VERSION) {
-        qsf_err_set(err, QSF_E_MODEL, "%s: is a snapshot of format %u, and this program reads format %u",
-                    s->path, (unsigned)qsf_snap_get32(h + AT_VERSION), VERSION);
+    if (qsf_snap_get32(h + AT_VERSION) > QSF_SNAP_VERSION) {
+        qsf_err_set(err, QSF_E_MODEL,
+                    "%s: is a snapshot of format %u, and this program reads formats up to %u", s->path,
+                    (unsigned)qsf_snap_get32(h + AT_VERSION), QSF_SNAP_VERSION);
         return QSF_SNAP_ALIEN;
     }
-    qsf_snap_put_header(expected, &s->key);
+    s->version = qsf_snap_get32(h + AT_VERSION);
+    expect_header(expected, &s->key, s->version > 0 ? s->version : QSF_SNAP_VERSION);
     if (qsf_snap_get32(h + AT_CRC) != qsf_crc32(0, h, AT_CRC)) return damaged(err, s->path);
     if (memcmp(h + AT_PROGRAM, expected + AT_PROGRAM, AT_VALUES - AT_PROGRAM) != 0)
         return other(err, s->path, "the snapshot was written by another version of this program");
@@ -100,12 +108,13 @@ static QsfSnapKind check_header(const QsfSnapFile *s, const uint8_t *h, QsfErr *
 /* The segment replaces its first position and all later ones. Segments with lists are not
  * continued by others. */
 static bool take(QsfSnapFile *s, const QsfSnapSegment *g) {
-    while (s->n > 0 && s->seg[s->n - 1].from >= g->from) s->dead += s->seg[--s->n].bytes;
+    for (; s->n > 0 && s->seg[s->n - 1].from >= g->from; s->n--)
+        s->dead += s->seg[s->n - 1].bytes + s->seg[s->n - 1].blocks_bytes;
     const uint32_t end = s->n > 0 ? s->seg[s->n - 1].upto : 0;
     if (g->from > end || s->n == QSF_SNAP_SEGMENTS || (end > 0 && s->seg[0].lists)) return false;
     if (g->from < end) {
         QsfSnapSegment *last = &s->seg[s->n - 1];
-        s->dead += last->bytes / (last->to - last->from) * (last->upto - g->from);
+        s->dead += (last->bytes + last->blocks_bytes) / (last->to - last->from) * (last->upto - g->from);
         last->upto = g->from;
     }
     s->seg[s->n++] = *g;
@@ -115,9 +124,11 @@ static bool take(QsfSnapFile *s, const QsfSnapSegment *g) {
 static void read_segments(QsfSnapFile *s) {
     QsfSnapSegment g = { .at = QSF_SNAP_HEADER };
     s->end = QSF_SNAP_HEADER;
-    while (s->written < QSF_SNAP_SEGMENTS && qsf_snap_find_segment(s, &g) && take(s, &g)) {
+    while (s->written < QSF_SNAP_SEGMENTS && qsf_snap_find_segment(s, &g)) {
+        qsf_snap_find_blocks(s, &g);
+        if (!take(s, &g)) break;
         s->written++;
-        s->end = g.at += g.bytes;
+        s->end = g.at += g.bytes + g.blocks_bytes;
     }
 }
 

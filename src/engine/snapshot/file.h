@@ -25,6 +25,7 @@ static inline uint64_t qsf_snap_get64(const uint8_t *p) {
     return qsf_snap_get32(p) | (uint64_t)qsf_snap_get32(p + 4) << 32;
 }
 
+#define QSF_SNAP_VERSION  2u   /* of the format; 1: without next-token blocks */
 #define QSF_SNAP_SEGMENTS 256u /* maximum in one file */
 #define QSF_SNAP_TAIL     8u   /* bytes that end a segment */
 #define QSF_SNAP_STATES   4u   /* maximum in one segment, and of the newest ones that are read */
@@ -43,6 +44,8 @@ typedef struct QsfSnapSegment {
     uint32_t n_states;
     bool lists;         /* of caches with lists (src/forward/snapshot.h): all of a conversation, from = 0 */
     uint64_t at, bytes; /* in the file, whole */
+    uint64_t blocks_at, blocks_bytes; /* the segment of next-token blocks that follows; 0: none */
+    uint32_t blocks_states;           /* and its states */
 } QsfSnapSegment;
 
 typedef enum QsfSnapKind {
@@ -57,6 +60,7 @@ typedef struct QsfSnapFile {
     int fd; /* -1 = none */
     const char *path;
     QsfSnapKey key;
+    uint32_t version;                      /* of the format: one that is older is not added to */
     uint64_t size, end;                    /* of the file, and of its last complete segment */
     uint32_t n;                            /* segments */
     QsfSnapSegment seg[QSF_SNAP_SEGMENTS]; /* by ascending, adjacent [from, upto) */
@@ -96,6 +100,9 @@ bool qsf_snap_read_crc(QsfSnapStream *s);
 
 /* Is there a complete segment at g->at? Then fills in the rest of g. */
 bool qsf_snap_find_segment(const QsfSnapFile *s, QsfSnapSegment *g);
+/* Is it followed by a complete one of next-token blocks for the same positions? Fills in what g has
+ * of it, which becomes 0 otherwise. */
+void qsf_snap_find_blocks(const QsfSnapFile *s, QsfSnapSegment *g);
 
 /* The parts of a segment that come before its rows. */
 typedef struct QsfSnapTable {
@@ -115,6 +122,7 @@ bool qsf_snap_read_table(QsfSnapStream *s, const QsfSnapFile *f, const QsfSnapSe
 /* ---- writing ---- */
 
 #define QSF_SNAP_HEADER 320u
+/* Of the current version of the format. */
 void qsf_snap_put_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key);
 /* Returns the bytes of a segment; g->at and g->bytes are not read. */
 uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, const QsfSnapSegment *g,
@@ -123,5 +131,16 @@ uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, cons
  * NULL: asks before each row, or cache, whether to give up. */
 bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *key, const QsfSnapSegment *g,
                             const QsfSnapTable *t, const int32_t *ids, bool (*stop)(void *), void *arg);
+/* The head of a segment, and the mark at its end. */
+bool qsf_snap_put_head(QsfSnapStream *s, const QsfSnapSegment *g, uint32_t kind);
+bool qsf_snap_put_tail(QsfSnapStream *s, const QsfSnapSegment *g, uint32_t kind);
+/* Numbers of 4 bytes, and the checksum since qsf_snap_begin. */
+bool qsf_snap_read_u32(QsfSnapStream *s, uint32_t *v, size_t n);
+bool qsf_snap_write_u32(QsfSnapStream *s, const uint32_t *v, size_t n);
+bool qsf_snap_write_crc(QsfSnapStream *s);
+
+/* Kinds of segments: adjacent positions; caches with lists; next-token blocks. */
+enum { QSF_SNAP_POSITIONS = 1, QSF_SNAP_LISTS = 2, QSF_SNAP_BLOCKS = 3 };
+#define QSF_SNAP_HEAD 40u /* bytes of a segment's head */
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "src/base/platform.h"
 #include "src/engine/model_info.h"
+#include "src/engine/snapshot/blocks.h"
 #include "src/engine/snapshot/snapshot.h"
 #include "src/kv/cache.h"
 
@@ -27,8 +28,10 @@ typedef struct Load {
     QsfSnapTable table;
     uint32_t have[QSF_MAX_LAYERS]; /* first position of each cache */
     uint32_t segments, n;          /* to load, and positions */
-    bool other;                    /* an error is about settings, not damage */
-    const atomic_int *cancel;      /* may be NULL */
+    QsfSnapBlocks blocks;
+    uint32_t blocks_have[QSF_NEXTN_BLOCKS][QSF_MAX_LAYERS]; /* as have */
+    bool other;                                             /* an error is about settings, not damage */
+    const atomic_int *cancel;                               /* may be NULL */
 } Load;
 
 static void stream_at(Load *l, uint64_t at, uint64_t limit) {
@@ -131,6 +134,44 @@ static bool read_all(Load *l, const int32_t *ids) {
     return true;
 }
 
+/* ---- next-token blocks ---- */
+
+static bool has_blocks(const Load *l) {
+    bool all = true;
+    for (uint32_t k = 0; k < l->segments; k++) all = all && l->file.seg[k].blocks_bytes > 0;
+    return all;
+}
+
+/* *from: the first position whose state was read. */
+static QsfSnapBlocksFound read_blocks(Load *l, QsfNextn *x, uint32_t *from) {
+    QsfSnapBlocksFound found = QSF_SNAP_BLOCKS_READ;
+    for (uint32_t k = 0; found == QSF_SNAP_BLOCKS_READ && k < l->segments; k++) {
+        const QsfSnapSegment *g = &l->file.seg[k];
+        if (cancelled(l)) return QSF_SNAP_BLOCKS_DAMAGED;
+        stream_at(l, g->blocks_at, g->blocks_at + g->blocks_bytes);
+        found = qsf_snap_blocks_read(&l->s, x, g, l->n < g->upto ? l->n : g->upto, &l->blocks, l->blocks_have,
+                                     from);
+    }
+    return found;
+}
+
+/* After the model's pass was restored. The blocks of a file that has not all of them, or others, are left out:
+ * they begin with the next position. false: the file is damaged. */
+static bool restore_blocks(Load *l, QsfNextn *x) {
+    uint32_t from = l->n;
+    QsfErr none = { 0 };
+    if (x == NULL || !has_blocks(l) || qsf_nextn_restore(x, l->n, &none) != QSF_OK) return true;
+    const QsfSnapBlocksFound found = read_blocks(l, x, &from);
+    bool ok = found == QSF_SNAP_BLOCKS_READ;
+    for (uint32_t i = 0; ok && i < qsf_nextn_n(x); i++)
+        ok = qsf_nextn_restored(x, i, l->n, l->blocks_have[i]);
+    if (ok)
+        qsf_nextn_states_restored(x, from, l->n);
+    else
+        qsf_nextn_empty(x);
+    return found != QSF_SNAP_BLOCKS_DAMAGED;
+}
+
 static int restore(Load *l, QsfTimeline *t, const int32_t *ids, QsfErr *err) {
     QsfErr none = { 0 };
     t->n_ids = 0;
@@ -143,6 +184,10 @@ static int restore(Load *l, QsfTimeline *t, const int32_t *ids, QsfErr *err) {
         return damaged(l, err);
     }
     qsf_forward_restored(l->f, l->n, l->have);
+    if (!restore_blocks(l, t->rt->nextn)) {
+        (void)qsf_forward_restore(l->f, 0, &none);
+        return damaged(l, err);
+    }
     memcpy(t->ids, ids, l->n * sizeof *ids);
     t->n_ids = l->n;
     return QSF_OK;

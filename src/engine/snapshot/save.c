@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "src/base/savefile.h"
+#include "src/engine/snapshot/blocks.h"
 #include "src/engine/snapshot/snapshot.h"
 #include "src/kv/cache.h"
 
@@ -22,6 +23,8 @@ typedef struct Save {
     QsfSnapStream s;
     QsfSnapTable table;
     QsfSnapSegment seg; /* what is written */
+    QsfSnapBlocks blocks;
+    uint64_t blocks_bytes; /* of the segment with them, 0 = none */
     uint32_t to;
     bool lists;
     bool complete; /* the file has it all */
@@ -53,7 +56,8 @@ static uint64_t prepare(Save *s, uint32_t from) {
         qsf_forward_first_rows(s->f, s->seg.from / QK_KV_TILE, s->table.first);
     }
     choose_states(s);
-    return qsf_snap_segment_bytes(s->f, &s->key, &s->seg, &s->table);
+    s->blocks_bytes = qsf_snap_blocks_prepare(&s->blocks, s->t->rt->nextn, &s->seg);
+    return qsf_snap_segment_bytes(s->f, &s->key, &s->seg, &s->table) + s->blocks_bytes;
 }
 
 /* Does the last segment, whose table was read, hold the lists as they are? */
@@ -98,7 +102,10 @@ static int write_error(const Save *s, int why, QsfErr *err) {
 }
 
 static bool write_segment(Save *s) {
-    return qsf_snap_write_segment(&s->s, s->f, &s->key, &s->seg, &s->table, s->t->ids, s->o->stop, s->o->arg);
+    return qsf_snap_write_segment(&s->s, s->f, &s->key, &s->seg, &s->table, s->t->ids, s->o->stop,
+                                  s->o->arg) &&
+           (s->blocks_bytes == 0 ||
+            qsf_snap_blocks_write(&s->s, s->t->rt->nextn, &s->blocks, s->o->stop, s->o->arg));
 }
 
 /* What follows the last complete segment is overwritten. */
@@ -147,7 +154,8 @@ static int save(Save *s, QsfErr *err) {
     const uint64_t bytes = prepare(s, common);
     /* What the new segment replaces is dead as well. */
     if (end > 0) s->file.dead += s->file.end / end * (end - s->seg.from);
-    return common < QK_KV_TILE || is_wasteful(s, bytes) ? rewrite(s, err) : append(s, bytes, err);
+    const bool anew = common < QK_KV_TILE || is_wasteful(s, bytes) || s->file.version < QSF_SNAP_VERSION;
+    return anew ? rewrite(s, err) : append(s, bytes, err);
 }
 
 /* Returns the positions to save: none that lack something. 0: nothing can be saved. */

@@ -73,7 +73,7 @@ bool qsf_snap_write(QsfSnapStream *s, const void *src, size_t n) {
     return !s->failed;
 }
 
-static bool snap_read_u32(QsfSnapStream *s, uint32_t *v, size_t n) {
+bool qsf_snap_read_u32(QsfSnapStream *s, uint32_t *v, size_t n) {
     uint8_t b[4];
     for (size_t i = 0; i < n; i++) {
         if (!qsf_snap_read(s, b, sizeof b)) return false;
@@ -82,7 +82,7 @@ static bool snap_read_u32(QsfSnapStream *s, uint32_t *v, size_t n) {
     return true;
 }
 
-static bool snap_write_u32(QsfSnapStream *s, const uint32_t *v, size_t n) {
+bool qsf_snap_write_u32(QsfSnapStream *s, const uint32_t *v, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const uint8_t b[4] = { (uint8_t)v[i], (uint8_t)(v[i] >> 8), (uint8_t)(v[i] >> 16),
                                (uint8_t)(v[i] >> 24) };
@@ -94,29 +94,27 @@ static bool snap_write_u32(QsfSnapStream *s, const uint32_t *v, size_t n) {
 bool qsf_snap_read_crc(QsfSnapStream *s) {
     const uint32_t is = s->crc;
     uint32_t expected;
-    if (!snap_read_u32(s, &expected, 1)) return false;
+    if (!qsf_snap_read_u32(s, &expected, 1)) return false;
     return is == expected || fail(s, 0);
 }
 
-static bool snap_write_crc(QsfSnapStream *s) {
+bool qsf_snap_write_crc(QsfSnapStream *s) {
     const uint32_t crc = s->crc;
-    return snap_write_u32(s, &crc, 1);
+    return qsf_snap_write_u32(s, &crc, 1);
 }
 
-#define SEGMENT   0x31474553u /* "SEG1" */
-#define DONE      0x454E4F44u /* "DONE" */
-#define POSITIONS 1u          /* kinds of segments: adjacent positions; caches with lists */
-#define LISTS     2u
-#define HEAD      40u /* bytes of a segment's head */
-#define TAIL      QSF_SNAP_TAIL
-#define CTX_MAX   (1u << 24)
+#define SEGMENT 0x31474553u /* "SEG1" */
+#define DONE    0x454E4F44u /* "DONE" */
+#define HEAD    QSF_SNAP_HEAD
+#define TAIL    QSF_SNAP_TAIL
+#define CTX_MAX (1u << 24)
 
 /* ---- heads ---- */
 
-static void put_head(uint8_t h[HEAD], const QsfSnapSegment *g) {
+static void put_head(uint8_t h[HEAD], const QsfSnapSegment *g, uint32_t kind) {
     memset(h, 0, HEAD);
     qsf_snap_put32(h, SEGMENT);
-    qsf_snap_put32(h + 4, g->lists ? LISTS : POSITIONS);
+    qsf_snap_put32(h + 4, kind);
     qsf_snap_put32(h + 8, g->from);
     qsf_snap_put32(h + 12, g->to);
     qsf_snap_put32(h + 16, g->n_states);
@@ -124,25 +122,37 @@ static void put_head(uint8_t h[HEAD], const QsfSnapSegment *g) {
     qsf_snap_put32(h + 36, qsf_crc32(0, h, 36));
 }
 
-bool qsf_snap_find_segment(const QsfSnapFile *s, QsfSnapSegment *g) {
+/* Reads the head of the segment at g->at, and finds the mark at its end. */
+static bool find(const QsfSnapFile *s, QsfSnapSegment *g, uint32_t *kind) {
     uint8_t h[HEAD], tail[TAIL];
     if (g->at > s->size || s->size - g->at < HEAD + TAIL) return false;
     if (pread(s->fd, h, HEAD, (off_t)g->at) != HEAD) return false;
-    const uint32_t kind = qsf_snap_get32(h + 4);
-    if (qsf_snap_get32(h) != SEGMENT || (kind != POSITIONS && kind != LISTS) ||
-        qsf_snap_get32(h + 36) != qsf_crc32(0, h, 36))
-        return false;
-    g->lists = kind == LISTS;
+    if (qsf_snap_get32(h) != SEGMENT || qsf_snap_get32(h + 36) != qsf_crc32(0, h, 36)) return false;
+    *kind = qsf_snap_get32(h + 4);
     g->from = qsf_snap_get32(h + 8);
     g->to = g->upto = qsf_snap_get32(h + 12);
     g->n_states = qsf_snap_get32(h + 16);
     g->bytes = qsf_snap_get64(h + 24);
-    if ((g->lists ? g->from != 0 : g->from % QK_KV_TILE != 0) || g->to <= g->from || g->to > CTX_MAX ||
-        g->n_states > QSF_SNAP_STATES)
-        return false;
+    if (g->to <= g->from || g->to > CTX_MAX) return false;
     if (g->bytes < HEAD + TAIL || g->bytes > s->size - g->at) return false;
     if (pread(s->fd, tail, TAIL, (off_t)(g->at + g->bytes - TAIL)) != TAIL) return false;
     return qsf_snap_get32(tail) == DONE && qsf_snap_get32(tail + 4) == qsf_snap_get32(h + 36);
+}
+
+bool qsf_snap_find_segment(const QsfSnapFile *s, QsfSnapSegment *g) {
+    uint32_t kind;
+    if (!find(s, g, &kind) || (kind != QSF_SNAP_POSITIONS && kind != QSF_SNAP_LISTS)) return false;
+    g->lists = kind == QSF_SNAP_LISTS;
+    return (g->lists ? g->from == 0 : g->from % QK_KV_TILE == 0) && g->n_states <= QSF_SNAP_STATES;
+}
+
+void qsf_snap_find_blocks(const QsfSnapFile *s, QsfSnapSegment *g) {
+    uint32_t kind;
+    QsfSnapSegment b = { .at = g->at + g->bytes };
+    const bool ok = find(s, &b, &kind) && kind == QSF_SNAP_BLOCKS && b.from == g->from && b.to == g->to;
+    g->blocks_at = ok ? b.at : 0;
+    g->blocks_bytes = ok ? b.bytes : 0;
+    g->blocks_states = ok ? b.n_states : 0;
 }
 
 /* ---- tables ---- */
@@ -175,11 +185,11 @@ bool qsf_snap_read_table(QsfSnapStream *s, const QsfSnapFile *f, const QsfSnapSe
     *same = 0;
     if (!qsf_snap_read(s, head, HEAD)) return false;
     qsf_snap_begin(s);
-    if (!snap_read_u32(s, t->words, n_words(g)) || !snap_read_u32(s, t->first, f->key.n_caches) ||
-        !snap_read_u32(s, t->state_pos, g->n_states))
+    if (!qsf_snap_read_u32(s, t->words, n_words(g)) || !qsf_snap_read_u32(s, t->first, f->key.n_caches) ||
+        !qsf_snap_read_u32(s, t->state_pos, g->n_states))
         return false;
     for (uint32_t i = g->from; i < g->to; i++) {
-        if (!snap_read_u32(s, &id, 1)) return false;
+        if (!qsf_snap_read_u32(s, &id, 1)) return false;
         equal = equal && i < n && i < g->upto && (uint32_t)ids[i] == id;
         *same += equal;
         if (out != NULL) out[i - g->from] = (int32_t)id;
@@ -201,20 +211,34 @@ uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, cons
 
 static bool push(void *arg, uint8_t *tile, size_t bytes) { return qsf_snap_write(arg, tile, bytes); }
 
+bool qsf_snap_put_head(QsfSnapStream *s, const QsfSnapSegment *g, uint32_t kind) {
+    uint8_t head[HEAD];
+    put_head(head, g, kind);
+    return qsf_snap_write(s, head, HEAD);
+}
+
+bool qsf_snap_put_tail(QsfSnapStream *s, const QsfSnapSegment *g, uint32_t kind) {
+    uint8_t head[HEAD], tail[TAIL];
+    put_head(head, g, kind);
+    qsf_snap_put32(tail, DONE);
+    qsf_snap_put32(tail + 4, qsf_snap_get32(head + 36));
+    return qsf_snap_write(s, tail, TAIL) && snap_flush(s);
+}
+
+static uint32_t kind_of(const QsfSnapSegment *g) { return g->lists ? QSF_SNAP_LISTS : QSF_SNAP_POSITIONS; }
+
 static bool write_table(QsfSnapStream *s, const QsfSnapKey *key, const QsfSnapSegment *g,
                         const QsfSnapTable *t, const int32_t *ids) {
-    uint8_t head[HEAD];
-    put_head(head, g);
-    if (!qsf_snap_write(s, head, HEAD)) return false;
+    if (!qsf_snap_put_head(s, g, kind_of(g))) return false;
     qsf_snap_begin(s);
-    if (!snap_write_u32(s, t->words, n_words(g))) return false;
-    if (!snap_write_u32(s, t->first, key->n_caches)) return false;
-    if (!snap_write_u32(s, t->state_pos, g->n_states)) return false;
+    if (!qsf_snap_write_u32(s, t->words, n_words(g))) return false;
+    if (!qsf_snap_write_u32(s, t->first, key->n_caches)) return false;
+    if (!qsf_snap_write_u32(s, t->state_pos, g->n_states)) return false;
     for (uint32_t i = g->from; i < g->to; i++) {
         const uint32_t id = (uint32_t)ids[i];
-        if (!snap_write_u32(s, &id, 1)) return false;
+        if (!qsf_snap_write_u32(s, &id, 1)) return false;
     }
-    return snap_write_crc(s);
+    return qsf_snap_write_crc(s);
 }
 
 typedef struct Stop {
@@ -227,7 +251,7 @@ static bool write_rows(QsfSnapStream *s, QsfForward *f, const QsfSnapSegment *g,
     for (uint32_t row = g->from / QK_KV_TILE; row < qk_kv_tiles(g->to); row++) {
         if (stop->ask != NULL && stop->ask(stop->arg)) return false;
         qsf_snap_begin(s);
-        if (!qsf_forward_row(f, row, t->first, push, s) || !snap_write_crc(s)) return false;
+        if (!qsf_forward_row(f, row, t->first, push, s) || !qsf_snap_write_crc(s)) return false;
     }
     return true;
 }
@@ -237,7 +261,7 @@ static bool write_lists(QsfSnapStream *s, QsfForward *f, const QsfSnapSegment *g
     for (uint32_t i = 0; i < qsf_forward_n_caches(f); i++) {
         if (stop->ask != NULL && stop->ask(stop->arg)) return false;
         qsf_snap_begin(s);
-        if (!qsf_forward_lists_cache(f, i, t->first, g->to, push, s) || !snap_write_crc(s)) return false;
+        if (!qsf_forward_lists_cache(f, i, t->first, g->to, push, s) || !qsf_snap_write_crc(s)) return false;
     }
     return true;
 }
@@ -246,17 +270,13 @@ bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *k
                             const QsfSnapTable *t, const int32_t *ids, bool (*stop)(void *), void *arg) {
     const Stop ask = { stop, arg };
     QsfSnapSegment whole = *g;
-    uint8_t head[HEAD], tail[TAIL];
     whole.bytes = qsf_snap_segment_bytes(f, key, g, t);
     if (!write_table(s, key, &whole, t, ids)) return false;
     if (!(g->lists ? write_lists : write_rows)(s, f, g, t, &ask)) return false;
     for (uint32_t i = 0; i < g->n_states; i++) {
         qsf_snap_begin(s);
         if (!qsf_snap_write(s, qsf_forward_state(f, t->state_pos[i]), (size_t)key->state_bytes)) return false;
-        if (!snap_write_crc(s)) return false;
+        if (!qsf_snap_write_crc(s)) return false;
     }
-    put_head(head, &whole);
-    qsf_snap_put32(tail, DONE);
-    qsf_snap_put32(tail + 4, qsf_snap_get32(head + 36));
-    return qsf_snap_write(s, tail, TAIL) && snap_flush(s);
+    return qsf_snap_put_tail(s, &whole, kind_of(g));
 }

@@ -312,9 +312,9 @@ static void others_are_refused(void **state) {
     size_t len;
     uint8_t *data = read_file(snap_path, &len);
     open_tiny(&c);
-    data[8] = 2; /* a newer format */
+    data[8] = 3; /* a newer format */
     write_file(snap_path, data, len);
-    expect_refused(&c, ids, QSF_SNAP_ALIEN, "format 2");
+    expect_refused(&c, ids, QSF_SNAP_ALIEN, "format 3");
     prefill(&c, ids, 50);
     assert_int_equal(qsf_snapshot_save(&c.t, snap_path, &c.key, &o, &err), QSF_E_MODEL);
     write_file(snap_path, "my text, not a snapshot\n", 24);

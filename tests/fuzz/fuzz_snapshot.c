@@ -98,8 +98,8 @@ static void prepare(void) {
     open_target(&targets[PLAIN], model, path, "f16", "");
     open_target(&targets[STATES], model, path, "q2", "");
     open_target(&targets[LISTS], model, path, "f16", "h2o");
-    must(qsf_test_write_tiny_nextn(model, &(QsfTinyNextn){ .announced = 1, .extra = 1 }) == 0);
-    open_target(&targets[BLOCKS], model, path, "f16", "");
+    must(qsf_test_write_tiny_nextn(model, &(QsfTinyNextn){ .announced = 2, .extra = 2 }) == 0);
+    open_target(&targets[BLOCKS], model, path, "q8", "");
     must(targets[BLOCKS].rt.nextn != NULL);
     unlink(model);
     rmdir(dir);

@@ -208,7 +208,7 @@ static void answer_failed(UiApp *a, const QSFEvent *e) {
     /* In a pipe a message is a prompt like any other, but an answer that continues cannot be shortened. */
     const bool advise = e->code == QSF_EXIT_CONTEXT && (a->interactive || go_on);
     const int64_t prompt = advise && !go_on ? ui_app_prompt_tokens(a) : 0;
-    /* A request that does not fit the settings is no wrong use of the command line. */
+    /* 2 is about the command line, not about settings that do not fit a request. */
     if (a->exit_code == 0) a->exit_code = e->code > 0 && e->code != QSF_EXIT_USAGE ? e->code : 1;
     close_answer(a, "error", e);
     if (had_text && a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);

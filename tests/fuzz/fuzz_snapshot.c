@@ -2,8 +2,8 @@
 /* Fuzz target: a damaged snapshot of a conversation. The input is a list of patches of a good file
  * (offset in two bytes, value in one), after a byte that says whether the checksums of headers and
  * tables are repaired, and whether it is of a cache of 2 bits, which has states, of one with an
- * eviction policy, or of a model with next-token blocks. Whatever is loaded, the logits must be those of the tokens, unless where states
- * belong, or what was evicted, was forged. */
+ * eviction policy, or of a model with next-token blocks. Whatever is loaded, the logits must be those
+ * of the tokens, unless where states belong, or what was evicted, was forged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

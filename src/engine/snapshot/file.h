@@ -100,8 +100,8 @@ bool qsf_snap_read_crc(QsfSnapStream *s);
 
 /* Is there a complete segment at g->at? Then fills in the rest of g. */
 bool qsf_snap_find_segment(const QsfSnapFile *s, QsfSnapSegment *g);
-/* Is it followed by a complete one of next-token blocks for the same positions? Fills in what g has
- * of it, which becomes 0 otherwise. */
+/* Is it followed by a complete one of next-token blocks for the same positions? Fills in the
+ * numbers of g that describe it, which become 0 otherwise. */
 void qsf_snap_find_blocks(const QsfSnapFile *s, QsfSnapSegment *g);
 
 /* The parts of a segment that come before its rows. */

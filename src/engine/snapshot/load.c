@@ -155,8 +155,8 @@ static QsfSnapBlocksFound read_blocks(Load *l, QsfNextn *x, uint32_t *from) {
     return found;
 }
 
-/* After the model's pass was restored. The blocks of a file that has not all of them, or others, are left out:
- * they begin with the next position. false: the file is damaged. */
+/* After the model's pass was restored. Where a file has other blocks, or has them only in a part, they begin
+ * with the next position. false: the file is damaged. */
 static bool restore_blocks(Load *l, QsfNextn *x) {
     uint32_t from = l->n;
     QsfErr none = { 0 };

@@ -208,7 +208,7 @@ static void blocks_are_optional(void **state) {
     close_chat(&c);
 }
 
-/* A file of the first version is read, and written anew when there is more to save. */
+/* A file of the first version is read, and the next save rewrites it. */
 static void the_first_version_is_read(void **state) {
     Chat c;
     Result want, have;

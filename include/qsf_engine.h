@@ -54,9 +54,7 @@ typedef struct QSFMessage {
                           NULL = none. With continue_last the last answer continues after exactly this, if it
                           has only tokens of the model */
     size_t exact_len;
-    const char
-        *calls; /* (calls_len) JSON: the array tool_calls of an answer, as in OpenAI's interface; NULL =
-                          none. For templates that render calls; others get what content has */
+    const char *calls; /* (calls_len) JSON: the array tool_calls of an answer; for templates that have it */
     size_t calls_len;
     const char *call_id, *name; /* of a tool's result: the call, and the tool; NULL = not told */
 } QSFMessage;
@@ -64,12 +62,13 @@ typedef struct QSFMessage {
 typedef struct QSFRequest {
     const QSFMessage *messages; /* (n_messages), deep-copied */
     size_t n_messages;
-    bool raw;          /* the contents are text to continue: the chat template is not used, as if the
-                                setting template was "raw" */
+    bool raw;          /* the contents are text to continue, as if the setting template was "raw" */
     const char *tools; /* (tools_len) JSON: an array of tools that the model may call, as in OpenAI's
-                                interface, for the template; NULL = none. A template that does not know
-                                tools: QSF_EVENT_ERROR */
+                                interface; NULL = none. The template must know tools */
     size_t tools_len;
+    const char *call;        /* the tool that the answer has to call, "" = any; NULL = it need not. Not with
+                                grammar, raw, continue_last. It cannot be done: QSF_EVENT_ERROR */
+    bool one_call;           /* with call: one call */
     bool continue_last;      /* continue the last (assistant) message */
     const char *const *stop; /* (n_stop) strings that end the answer and are not part of it; not searched
                                 for in reasoning */
@@ -84,7 +83,7 @@ typedef struct QSFRequest {
                                 count: while the prompt is made they are charged to the RAM budget, too */
     uint8_t grammar_kind; /* QSFGrammarKind: the answer matches this grammar, whatever the parameters name */
     const char *grammar;  /* (grammar_len) bytes: its text, not a file. For words a newline is between the two
-                             expressions. A grammar that is wrong: QSF_EVENT_ERROR */
+                             expressions. With tools an answer may call one instead of matching a schema */
     size_t grammar_len;
     uint32_t branch;   /* 1 + a token of qsf_worker_tokens: the answer begins with the tokens before it, then
                           has branch_id, and continues after it; 0 = none. Not with continue_last. The events
@@ -228,9 +227,10 @@ const char *qsf_stop_name(QSFStop s);
 
 /* ---- tokens of the last answer ---------------------------------------------------------------- */
 
-#define QSF_CANDIDATES   8
-#define QSF_TOKENS_KNOWN 16384u /* tokens of an answer that can be a branch; later ones are not kept */
-#define QSF_TOKENS_ROWS  2048u  /* of these, the last ones have rows */
+#define QSF_CANDIDATES      8      /* of each token of an answer */
+#define QSF_CANDIDATES_MOST 20     /* of an engine that is asked for more (QSFSettings.candidates) */
+#define QSF_TOKENS_KNOWN    16384u /* tokens of an answer that can be a branch; later ones are not kept */
+#define QSF_TOKENS_ROWS     2048u  /* of these, the last ones have rows */
 
 typedef struct QSFCandidate {
     int32_t id;
@@ -246,7 +246,7 @@ typedef struct QSFToken {
     uint32_t text_end, reasoning_end; /* bytes of the answer and of its reasoning up to the end of this token.
                                          Text that was held back belongs to the token that completed it */
     uint32_t n;                       /* candidates */
-    QSFCandidate top[QSF_CANDIDATES]; /* (n) the likeliest tokens, likeliest first */
+    QSFCandidate top[QSF_CANDIDATES_MOST]; /* (n) the likeliest tokens, likeliest first */
 } QSFToken;
 
 /* The known tokens: of the last answer, also while it is written, until something else is evaluated. */

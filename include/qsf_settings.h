@@ -116,6 +116,8 @@ typedef struct QSFSettings {
                             when a model is loaded or planned again; an automatic budget has room for them */
     uint64_t owner_bytes; /* used by the programs, not a setting: memory that the program itself takes while a
                              model is loaded, beside what it had when that began; a part of every plan */
+    uint32_t candidates;  /* used by the programs, not a setting: QSFToken.n, at most QSF_CANDIDATES_MOST; 0 =
+                            QSF_CANDIDATES. Counts when a model is loaded */
     uint32_t
         ctx_tokens; /* the same in tokens, when planned again; 0 = not known. An automatic context that has
                             room for them, and for 256 of an answer, keeps it */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The tests; part of the Makefile. TESTS="name..." picks some by the last part of their name.
 
-.PHONY: tests check check-all check-long check-chroots check-unit check-kernels check-system check-ui check-san check-tsan
+.PHONY: tests check check-all check-long check-chroots check-hour check-unit check-kernels check-system check-ui check-san check-tsan
 
 # Long and rarely affected by a change to the engine: only in check-all, or selected by name. QSF_TEST_QUICK
 # tells the others to skip their long parts; in check-all it is empty.
@@ -69,6 +69,10 @@ check-long:
 # What leaves this machine, on other systems.
 check-chroots:
 	+$Q QSF_TEST_TIMEOUT=3600 $(MAKE) --no-print-directory check-system TESTS='chroots cross'
+
+# Before a release: what takes too long for the others.
+check-hour: check-chroots
+	+$Q QSF_SERVE_SECONDS=600 QSF_TEST_TIMEOUT=1200 $(MAKE) --no-print-directory check-system TESTS=serve_load
 
 ifeq ($(SAN),)
 check-kernels: $(checkkern)

@@ -53,6 +53,8 @@ static QSFRequest request_of(const ServeAnswer *a, const ServeRequest *r, const 
                          .raw = !r->chat,
                          .tools = r->tools,
                          .tools_len = r->tools_len,
+                         .call = r->call,
+                         .one_call = r->one_call,
                          .continue_last = r->continue_last,
                          .stop = r->stop,
                          .n_stop = r->n_stop,

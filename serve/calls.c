@@ -17,6 +17,7 @@ typedef struct Found {
     QsfStrbuf *out;
     size_t n;
     bool only_one, indexed;
+    bool bare; /* an object without a mark: it is a call only with arguments */
 } Found;
 
 typedef struct Span {
@@ -78,7 +79,7 @@ static bool read_arguments(QsfJsonScan *scan, QsfStrbuf *out) {
     return true;
 }
 
-static bool read_members(QsfJsonScan *scan, Call *c, QsfStrbuf *key) {
+static bool read_members(QsfJsonScan *scan, Call *c, QsfStrbuf *key, bool bare) {
     bool first = true, more = true;
     size_t begin, end;
     if (qsf_jscan_enter(scan, '{', NULL) != QSF_OK) return false;
@@ -94,6 +95,7 @@ static bool read_members(QsfJsonScan *scan, Call *c, QsfStrbuf *key) {
             ok = qsf_jscan_skip(scan, &begin, &end, NULL) == QSF_OK;
         if (!ok) return false;
     }
+    if (c->arguments.len == 0 && bare) return false;
     if (c->arguments.len == 0) qsf_strbuf_adds(&c->arguments, "{}");
     return !more && c->name.len > 0;
 }
@@ -104,7 +106,7 @@ static bool read_object(Span *s, Found *f) {
     QsfStrbuf key = QSF_STRBUF_INIT;
     Call c = { .name = QSF_STRBUF_INIT, .arguments = QSF_STRBUF_INIT };
     qsf_jscan_init(&scan, s->at, (size_t)(s->end - s->at));
-    const bool ok = read_members(&scan, &c, &key);
+    const bool ok = read_members(&scan, &c, &key, f->bare);
     if (ok) add(f, &c);
     if (ok) s->at += scan.at;
     free_call(&c);
@@ -206,10 +208,8 @@ static const struct {
     const char *word;
     bool (*read)(Span *s, Found *f);
 } marks[] = {
-    { "<tool_call>", read_tagged },
-    { "[TOOL_CALLS]", read_json },
-    { "[tool call to=", read_labelled },
-    { "<function=", read_function },
+    { "<tool_call>", read_tagged },      { "[TOOL_CALLS]", read_json },   { "<|tool_call|>", read_json },
+    { "[tool call to=", read_labelled }, { "<function=", read_function },
 };
 #define MARKS (sizeof marks / sizeof *marks)
 
@@ -255,7 +255,11 @@ size_t serve_calls_read(const char *text, size_t len, bool only_one, bool indexe
     size_t which;
     *before = is_bare(s) ? 0 : serve_calls_before(text, len);
     if (is_bare(s) && first_mark(&s, &which) == NULL) {
-        (void)read_json(&s, &f);
+        skip_blanks(&s);
+        f.bare = *s.at == '{';
+        /* Several: the marks between them are tokens that are not text. */
+        while (is_bare(s) && read_json(&s, &f)) {
+        }
         return f.n;
     }
     while ((at = first_mark(&s, &which)) != NULL) {

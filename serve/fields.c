@@ -310,20 +310,48 @@ static bool read_tools(ServeReader *rd, const Field *f) {
     return true;
 }
 
+/* {"type": "function", "function": {"name": ...}} */
+static bool read_named_tool(ServeReader *rd) {
+    bool first = true, more = true, in = true, any = true;
+    ServeSlice type = { 0 }, name = { 0 };
+    if (!serve_reader_enter(rd, '{')) return false;
+    while (serve_reader_next(rd, '{', &first, &more) && more) {
+        if (strcmp(qsf_strbuf_str(&rd->key), "type") == 0) {
+            if (!serve_reader_string(rd, &type)) return false;
+        } else if (strcmp(qsf_strbuf_str(&rd->key), "function") == 0) {
+            if (!serve_reader_enter(rd, '{')) return false;
+            while (serve_reader_next(rd, '{', &in, &any) && any)
+                if (strcmp(qsf_strbuf_str(&rd->key), "name") != 0 || !serve_reader_string(rd, &name))
+                    return serve_reader_fail(rd, "function has one member, name, which is a string");
+        } else {
+            return serve_reader_fail(rd, "the member \"%.40s\" is not supported", qsf_strbuf_str(&rd->key));
+        }
+    }
+    if (rd->error->status != 0) return false;
+    if (type.text == NULL || !is_word(&type, "function"))
+        return serve_reader_fail(rd, "only the type function is supported");
+    if (name.text == NULL || name.len == 0 || memchr(name.text, 0, name.len) != NULL)
+        return serve_reader_fail(rd, "the name of a function is expected");
+    rd->r->call = name.text;
+    return rd->r->one_call = true;
+}
+
 static bool read_tool_choice(ServeReader *rd, const Field *f) {
     ServeSlice s = { 0 };
     (void)f;
-    if (serve_reader_is(rd, '"') && !serve_reader_string(rd, &s)) return false;
-    if (s.text != NULL && is_word(&s, "auto")) return true;
-    if (s.text != NULL && is_word(&s, "none")) return rd->r->no_tools = true;
-    return serve_reader_fail(rd, "only auto and none are supported: a model cannot be made to call a tool");
+    if (serve_reader_is(rd, '{')) return read_named_tool(rd);
+    if (!serve_reader_string(rd, &s)) return false;
+    if (is_word(&s, "auto")) return true;
+    if (is_word(&s, "none")) return rd->r->no_tools = true;
+    if (is_word(&s, "required")) return (rd->r->call = "") != NULL;
+    return serve_reader_fail(rd, "expected none, auto, required, or an object with the name of a function");
 }
 
 static bool read_parallel(ServeReader *rd, const Field *f) {
     bool several;
     (void)f;
     if (!serve_reader_bool(rd, &several)) return false;
-    rd->r->one_call = !several;
+    rd->r->one_call = rd->r->one_call || !several; /* a function that is named is called once */
     return true;
 }
 

@@ -147,13 +147,16 @@ static enum MHD_Result send_preflight(ServeHttp *h, Exchange *x, struct MHD_Conn
 
 static enum MHD_Result send_models(ServeHttp *h, Exchange *x, struct MHD_Connection *c) {
     QsfStrbuf b = QSF_STRBUF_INIT;
-    const ServeModel *m = &h->s->model;
-    if (x->route.target == SERVE_MODEL && strcmp(x->route.rest, m->id) != 0) {
+    ServeModel m = h->s->model;
+    QSFStats st;
+    if (x->route.target == SERVE_MODEL && strcmp(x->route.rest, m.id) != 0) {
         serve_error_set(&x->error, 404, "model_not_found", "model", "the model '%.100s' does not exist",
                         x->route.rest);
         return send_error(h, x, c);
     }
-    x->route.target == SERVE_MODEL ? serve_reply_model(&b, m) : serve_reply_models(&b, m);
+    qsf_worker_stats(h->s->worker, &st);
+    m.ctx = st.ctx_size;
+    x->route.target == SERVE_MODEL ? serve_reply_model(&b, &m) : serve_reply_models(&b, &m);
     return send_text(h, x, c, 200, "application/json", &b);
 }
 

@@ -114,6 +114,7 @@ static void take_options(ServeServer *s, const ServeOptions *o) {
     s->options = o;
     s->settings = o->settings;
     s->settings.owner_bytes = serve_room_all(o) + serve_slots_bytes(o->snapshots);
+    s->settings.candidates = SERVE_TOP;
     s->room.limit = serve_room_texts(o);
     s->guard.hosts = o->n_hosts > 0 ? o->hosts : NULL;
     s->guard.origins = o->n_origins > 0 ? o->origins : NULL;

@@ -88,8 +88,11 @@ void serve_reply_error(QsfStrbuf *b, const ServeError *e) {
 void serve_reply_model(QsfStrbuf *b, const ServeModel *m) {
     qsf_strbuf_adds(b, "{\"id\": ");
     put_text(b, m->id);
-    qsf_strbuf_addf(b, ", \"object\": \"model\", \"created\": %" PRId64 ", \"owned_by\": \"qsf\"}",
-                    m->created);
+    /* The length of the context as vllm-project/vllm and as OpenRouter name it: clients read the one or the other. */
+    qsf_strbuf_addf(b,
+                    ", \"object\": \"model\", \"created\": %" PRId64
+                    ", \"owned_by\": \"qsf\", \"max_model_len\": %u, \"context_length\": %u}",
+                    m->created, (unsigned)m->ctx, (unsigned)m->ctx);
 }
 
 void serve_reply_models(QsfStrbuf *b, const ServeModel *m) {

@@ -35,6 +35,7 @@ void serve_reply_error(QsfStrbuf *b, const ServeError *e);
 typedef struct ServeModel {
     const char *id;
     int64_t created; /* seconds since 1970 */
+    uint32_t ctx;    /* tokens of its context */
 } ServeModel;
 void serve_reply_model(QsfStrbuf *b, const ServeModel *m);
 void serve_reply_models(QsfStrbuf *b, const ServeModel *m);

@@ -27,9 +27,13 @@ static bool check(ServeReader *rd) {
         return serve_error_set(rd->error, 400, NULL, "stream_options", "stream_options needs stream");
     if (r->echo && r->logprobs)
         return serve_error_set(rd->error, 400, NULL, "echo", "echo and logprobs cannot be combined");
-    if (r->tools != NULL && r->grammar_kind != QSF_GRAMMAR_NONE && !r->no_tools)
-        return serve_error_set(rd->error, 400, NULL, "tools",
-                               "tools cannot be combined with response_format or grammar");
+    if (r->call != NULL && r->tools == NULL)
+        return serve_error_set(rd->error, 400, NULL, "tool_choice", "tool_choice needs tools");
+    if (r->call != NULL && r->continue_last)
+        return serve_error_set(rd->error, 400, NULL, "tool_choice",
+                               "an answer that is continued cannot be made to call a tool");
+    if (r->tools != NULL && r->grammar_kind == QSF_GRAMMAR_GBNF && !r->no_tools)
+        return serve_error_set(rd->error, 400, NULL, "tools", "tools cannot be combined with grammar");
     if (qsf_settings_check(&r->settings, err, sizeof err) != 0)
         return serve_error_set(rd->error, 400, NULL, NULL, "%s", err);
     return true;
@@ -39,6 +43,9 @@ static bool check(ServeReader *rd) {
 static void fill(ServeRequest *r) {
     if (r->no_tools) r->tools = NULL;
     if (r->no_tools) r->tools_len = 0;
+    if (r->call != NULL)
+        r->grammar_kind = QSF_GRAMMAR_NONE; /* response_format is about answers without calls */
+    if (r->call != NULL) r->grammar = NULL;
     if (!r->chat && !r->max_tokens_set && r->settings.params.max_tokens == 0)
         r->settings.params.max_tokens = DEFAULT_TEXT_TOKENS;
 }

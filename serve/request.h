@@ -10,7 +10,7 @@
 
 #define SERVE_MESSAGES 4096u /* of a request */
 #define SERVE_STOPS    16u
-#define SERVE_TOP      QSF_CANDIDATES /* most of top_logprobs */
+#define SERVE_TOP      QSF_CANDIDATES_MOST /* most of top_logprobs */
 
 typedef struct ServeRequest {
     bool chat;                     /* of /v1/chat/completions, otherwise of /v1/completions */
@@ -31,6 +31,7 @@ typedef struct ServeRequest {
     const char *tools; /* (tools_len) JSON, in the body; NULL = none */
     size_t tools_len;
     bool no_tools;     /* tool_choice: none */
+    const char *call;  /* the tool that has to be called, in the body; "" = any of them; NULL = it need not */
     bool one_call;     /* at most one tool is called */
     const char *model; /* asked for, in the body; NULL = any */
 } ServeRequest;

@@ -3,6 +3,7 @@
 #include "src/engine/answer_tokens.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #define NAME "tokens of the last answer"
@@ -29,10 +30,21 @@ struct QsfPackedWhy {
 
 static uint64_t ids_bytes(void) { return QSF_TOKENS_KNOWN * sizeof(int32_t); }
 
-uint64_t qsf_answer_tokens_bytes(void) {
-    return (ids_bytes() + QSF_TOKENS_ROWS * sizeof(QSFToken) + QSF_WHY_KNOWN * sizeof(QsfPackedWhy) + PAGE -
-            1) /
-           PAGE * PAGE;
+static uint32_t candidates(uint32_t n_top) {
+    if (n_top == 0) return QSF_CANDIDATES;
+    return n_top < QSF_CANDIDATES_MOST ? n_top : QSF_CANDIDATES_MOST;
+}
+
+static size_t row_bytes(uint32_t n_top) { return offsetof(QSFToken, top) + n_top * sizeof(QSFCandidate); }
+
+/* The last row is a whole QSFToken. */
+static uint64_t rows_bytes(uint32_t n_top) {
+    return (QSF_TOKENS_ROWS - 1) * row_bytes(n_top) + sizeof(QSFToken);
+}
+
+uint64_t qsf_answer_tokens_bytes(uint32_t n_top) {
+    const uint64_t n = ids_bytes() + rows_bytes(candidates(n_top)) + QSF_WHY_KNOWN * sizeof(QsfPackedWhy);
+    return (n + PAGE - 1) / PAGE * PAGE;
 }
 
 void qsf_answer_tokens_init(QsfAnswerTokens *a) {
@@ -42,14 +54,15 @@ void qsf_answer_tokens_init(QsfAnswerTokens *a) {
 
 void qsf_answer_tokens_destroy(QsfAnswerTokens *a) { pthread_mutex_destroy(&a->lock); }
 
-int qsf_answer_tokens_open(QsfAnswerTokens *a, QsfLedger *ledger, QsfErr *err) {
+int qsf_answer_tokens_open(QsfAnswerTokens *a, uint32_t n_top, QsfLedger *ledger, QsfErr *err) {
     void *mem;
-    int rc = qsf_mem_map(ledger, QSF_MEM_TRANSCRIPT, qsf_answer_tokens_bytes(), NAME, &mem, err);
+    int rc = qsf_mem_map(ledger, QSF_MEM_TRANSCRIPT, qsf_answer_tokens_bytes(n_top), NAME, &mem, err);
     if (rc != QSF_OK) return rc;
     pthread_mutex_lock(&a->lock);
     a->why = mem; /* first: their alignment is the largest */
-    a->rows = (QSFToken *)(void *)(a->why + QSF_WHY_KNOWN);
-    a->ids = (int32_t *)(void *)(a->rows + QSF_TOKENS_ROWS);
+    a->n_top = candidates(n_top);
+    a->rows = (char *)(a->why + QSF_WHY_KNOWN);
+    a->ids = (int32_t *)(void *)(a->rows + rows_bytes(a->n_top));
     pthread_mutex_unlock(&a->lock);
     return QSF_OK;
 }
@@ -62,10 +75,12 @@ void qsf_answer_tokens_close(QsfAnswerTokens *a, QsfLedger *ledger) {
     a->ids = NULL;
     a->info = (QSFTokens){ 0 };
     pthread_mutex_unlock(&a->lock);
-    if (mem != NULL) qsf_mem_unmap(ledger, QSF_MEM_TRANSCRIPT, mem, qsf_answer_tokens_bytes());
+    if (mem != NULL) qsf_mem_unmap(ledger, QSF_MEM_TRANSCRIPT, mem, qsf_answer_tokens_bytes(a->n_top));
 }
 
-static QSFToken *row(const QsfAnswerTokens *a, uint32_t i) { return &a->rows[i % QSF_TOKENS_ROWS]; }
+static QSFToken *row(const QsfAnswerTokens *a, uint32_t i) {
+    return (QSFToken *)(void *)(a->rows + i % QSF_TOKENS_ROWS * row_bytes(a->n_top));
+}
 
 void qsf_answer_tokens_begin(QsfAnswerTokens *a, uint64_t request, uint32_t n, bool more) {
     pthread_mutex_lock(&a->lock);
@@ -87,7 +102,8 @@ void qsf_answer_tokens_add(QsfAnswerTokens *a, const QSFToken *token) {
     if (a->rows == NULL || n == QSF_TOKENS_KNOWN) return;
     pthread_mutex_lock(&a->lock);
     QSFToken *r = row(a, n);
-    *r = *token;
+    memcpy(r, token, row_bytes(a->n_top));
+    if (r->n > a->n_top) r->n = a->n_top;
     r->text_end += a->text;
     r->reasoning_end += a->reasoning;
     a->ids[n] = token->id;
@@ -138,7 +154,8 @@ uint32_t qsf_answer_tokens_ids(QsfAnswerTokens *a, uint32_t first, int32_t *out,
 uint32_t qsf_answer_tokens_rows(QsfAnswerTokens *a, uint32_t first, QSFToken *out, uint32_t max) {
     uint32_t n = 0;
     pthread_mutex_lock(&a->lock);
-    for (; first >= a->info.first && first + n < a->info.n && n < max; n++) out[n] = *row(a, first + n);
+    for (; first >= a->info.first && first + n < a->info.n && n < max; n++)
+        memcpy(&out[n], row(a, first + n), row_bytes(a->n_top));
     pthread_mutex_unlock(&a->lock);
     return n;
 }

@@ -11,14 +11,17 @@
 
 typedef struct QsfPackedWhy QsfPackedWhy;
 
-/* Bytes that an owner of tokens reserves in its plan. */
-uint64_t qsf_answer_tokens_bytes(void);
+/* Bytes that an owner of tokens with n_top candidates reserves in its plan. n_top: 0 = QSF_CANDIDATES; more
+ * than QSF_CANDIDATES_MOST are as many. */
+uint64_t qsf_answer_tokens_bytes(uint32_t n_top);
 
 typedef struct QsfAnswerTokens {
     pthread_mutex_t lock; /* for all of it; the engine thread reads without it */
     QSFTokens info;
-    int32_t *ids;             /* (QSF_TOKENS_KNOWN) */
-    QSFToken *rows;           /* (QSF_TOKENS_ROWS) a ring: token i is in row i % QSF_TOKENS_ROWS */
+    int32_t *ids; /* (QSF_TOKENS_KNOWN) */
+    char *rows;   /* (QSF_TOKENS_ROWS) a ring: token i is in row i % QSF_TOKENS_ROWS. A row is a
+                                 QSFToken of which only n_top candidates are stored */
+    uint32_t n_top;
     QsfPackedWhy *why;        /* (QSF_WHY_KNOWN) a ring, too */
     bool ended;               /* the last token ended the answer */
     uint32_t text, reasoning; /* bytes before what is being written */
@@ -28,7 +31,7 @@ typedef struct QsfAnswerTokens {
 void qsf_answer_tokens_init(QsfAnswerTokens *a);
 void qsf_answer_tokens_destroy(QsfAnswerTokens *a);
 /* Takes the memory, charged to TRANSCRIPT; QSF_E_BUDGET, QSF_E_RUNTIME. */
-int qsf_answer_tokens_open(QsfAnswerTokens *a, QsfLedger *ledger, QsfErr *err);
+int qsf_answer_tokens_open(QsfAnswerTokens *a, uint32_t n_top, QsfLedger *ledger, QsfErr *err);
 /* Forgets all, and gives the memory back; may be called without memory. */
 void qsf_answer_tokens_close(QsfAnswerTokens *a, QsfLedger *ledger);
 

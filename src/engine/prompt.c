@@ -19,6 +19,7 @@ bool qsf_request_ok(const QSFRequest *r) {
     if (r == NULL || (r->messages == NULL && r->n_messages > 0) || (r->stop == NULL && r->n_stop > 0) ||
         (r->tokens == NULL && r->n_tokens > 0) || (r->tools == NULL && r->tools_len > 0))
         return false;
+    if (r->call != NULL && (r->raw || r->continue_last || r->grammar != NULL)) return false;
     for (size_t i = 0; i < r->n_messages; i++)
         if (!message_ok(&r->messages[i])) return false;
     for (size_t i = 0; i < r->n_stop; i++)
@@ -42,6 +43,7 @@ static size_t block_bytes(const QSFRequest *r) {
     for (size_t i = 0; i < r->n_stop; i++) n += strlen(r->stop[i]) + 1;
     if (r->grammar != NULL) n += r->grammar_len + 1;
     if (r->tools != NULL) n += r->tools_len + 1;
+    if (r->call != NULL) n += strlen(r->call) + 1;
     return n + (r->snapshot != NULL ? strlen(r->snapshot) + 1 : 0);
 }
 
@@ -103,6 +105,8 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
     c->grammar_kind = c->grammar != NULL ? r->grammar_kind : (uint8_t)QSF_GRAMMAR_NONE;
     if (r->tools != NULL) c->tools = put(&at, r->tools, r->tools_len);
     c->tools_len = c->tools != NULL ? r->tools_len : 0;
+    if (r->call != NULL) c->call = put(&at, r->call, strlen(r->call));
+    c->one_call = r->one_call;
     if (r->n_messages > 0) c->messages[0].tools = c->tools;
     if (r->n_messages > 0) c->messages[0].tools_len = c->tools_len;
     if (r->snapshot != NULL) c->snapshot = put(&at, r->snapshot, strlen(r->snapshot));

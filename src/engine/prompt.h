@@ -20,6 +20,8 @@ typedef struct QsfRequestCopy {
     bool raw;          /* as QSFRequest.raw */
     const char *tools; /* (tools_len) as QSFRequest.tools */
     size_t tools_len;
+    const char *call; /* as QSFRequest.call */
+    bool one_call;
     bool continue_last;
     uint32_t max_tokens;  /* 0 = none */
     const char *snapshot; /* NULL = none */

@@ -106,6 +106,7 @@ typedef struct QsfGenerate {
     /* Called after the text of each token, and for the one that ended the answer, which has no text; may be
      * NULL. The token is valid during the call. Costs a pass over the logits at most (sampler.h). */
     void (*token)(void *arg, const QSFToken *token);
+    uint32_t n_candidates; /* of the token; 0 = QSF_CANDIDATES */
     void *arg;
 } QsfGenerate;
 

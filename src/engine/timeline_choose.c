@@ -6,6 +6,13 @@
 #include "src/engine/quality/quality.h"
 #include "src/engine/timeline_impl.h"
 
+/* Reasoning does not end an answer whose grammar has not been matched. */
+static bool must_answer(QsfRun *r) {
+    const QsfThinkSplit *split = qsf_run_split(r);
+    return !r->held && r->hold.c != NULL && split != NULL && split->t->format == QSF_THINK_TAGS &&
+           !qsf_hold_may_end(&r->hold);
+}
+
 static int sample(QsfRun *r, QsfSample *s, QsfErr *err) {
     const QsfTimeline *t = r->t;
     const QsfRuntime *rt = t->rt;
@@ -23,7 +30,7 @@ static int sample(QsfRun *r, QsfSample *s, QsfErr *err) {
                            .recent = t->ids,
                            .n_recent = t->n_ids,
                            .banned = rt->eog,
-                           .n_banned = r->params.ignore_eos ? rt->n_eog : 0 };
+                           .n_banned = r->params.ignore_eos || must_answer(r) ? rt->n_eog : 0 };
     int rc = qsf_token_rules_update(&r->rules, &r->params, err);
     if (rc != QSF_OK) return rc;
     qsf_token_rules_input(&r->rules, &in);
@@ -65,10 +72,11 @@ void qsf_run_look(QsfRun *r, const float *logits, int32_t id, float plain) {
     QSFToken token;
     if (r->why.id != id) r->why = (QSFWhy){ .id = id, .decided = -1, .random = -1 };
     if (r->g->why != NULL) r->g->why(r->g->arg, &r->why);
-    const bool known = qsf_sampler_look_why(&r->why, &token);
+    const uint32_t n = r->g->n_candidates > 0 ? r->g->n_candidates : QSF_CANDIDATES;
+    const bool known = qsf_sampler_look_why(&r->why, n, &token);
     r->why.id = -1;
     if (r->g->token == NULL) return;
-    if (!known) qsf_sampler_look(r->t->rt->sampler, logits, id, plain, &token);
+    if (!known) qsf_sampler_look(r->t->rt->sampler, logits, id, plain, n, &token);
     token.text_end = r->out->text_bytes;
     token.reasoning_end = r->out->reasoning_bytes;
     r->g->token(r->g->arg, &token);

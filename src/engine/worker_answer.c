@@ -5,6 +5,7 @@
 
 #include "src/base/plural.h"
 #include "src/base/utf8.h"
+#include "src/engine/call_rule.h"
 #include "src/engine/prompt.h"
 #include "src/engine/worker_impl.h"
 #include "src/forward/routes.h"
@@ -187,6 +188,7 @@ typedef struct Asked {
     QsfIds ids; /* of the prompt, and of the begin of the answer */
     QsfThinkPrompt where;
     uint32_t begun; /* the last ids: the answer begins with them */
+    QsfStrbuf call; /* the grammar of an answer that has to call a tool */
 } Asked;
 
 /* Publishes what an unfinished answer consists of, if its text does not tell. */
@@ -246,6 +248,7 @@ static QsfGenerate generation(QSFWorker *w, const Asked *q, const QsfHoldText *g
         .text = r->score ? NULL : on_text,
         .reasoning = r->score ? on_nothing : on_reasoning,
         .token = on_token,
+        .n_candidates = w->tokens.n_top,
         .why = on_why,
         .n_why = QSF_CANDIDATES,
         .think = q->where,
@@ -300,7 +303,8 @@ static void report_trace(QSFWorker *w) {
 
 static void answer(QSFWorker *w, const Asked *q) {
     const QsfRequestCopy *r = q->r;
-    const QsfHoldText grammar = { r->grammar_kind, r->grammar, r->grammar_len };
+    QsfHoldText grammar = { r->grammar_kind, r->grammar, r->grammar_len };
+    if (q->call.len > 0) grammar = (QsfHoldText){ QSF_GRAMMAR_GBNF, qsf_strbuf_str(&q->call), q->call.len };
     const QsfGenerate g = generation(w, q, &grammar);
     const QsfIds *ids = &q->ids;
     QsfGeneration out;
@@ -408,10 +412,12 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r) {
     int rc = encode(w, r, &q.ids, &q.where, &err);
     if (rc == QSF_OK && r->branch > 0) rc = begin_branch(w, &q, &err);
     if (rc == QSF_OK && r->score) rc = begin_score(w, &q, &err);
+    if (rc == QSF_OK && qsf_call_rule_counts(r)) rc = qsf_call_rule(&w->rt, r, &q.call, &err);
     switch (rc) {
     case QSF_OK: answer(w, &q); break;
     case QSF_E_INTERRUPTED: qsf_worker_end(w, &stopped, QSF_STATE_IDLE); break;
     default: qsf_worker_fail(w, &err);
     }
     qsf_ids_free(&q.ids);
+    qsf_strbuf_free(&q.call);
 }

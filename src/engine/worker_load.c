@@ -117,14 +117,15 @@ static int load(QSFWorker *w, const char *path, QsfErr *err) {
         .learn = true,
         .may_draft = true,
         .stack_bytes = QSF_ENGINE_STACK,
-        .transcript_bytes = 2 * QSF_EVENTS_HARD + qsf_answer_tokens_bytes() + w->settings.owner_bytes,
+        .transcript_bytes = 2 * QSF_EVENTS_HARD + qsf_answer_tokens_bytes(w->settings.candidates) +
+                            w->settings.owner_bytes,
     };
     int rc = qsf_runtime_open(&w->rt, path, &o, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, 2 * QSF_EVENTS_HARD + w->settings.owner_bytes,
                             "event queue and program", err);
     if (rc == QSF_OK) rc = qsf_timeline_init(&w->timeline, &w->rt, err);
-    if (rc == QSF_OK) rc = qsf_answer_tokens_open(&w->tokens, &w->rt.ledger, err);
+    if (rc == QSF_OK) rc = qsf_answer_tokens_open(&w->tokens, w->settings.candidates, &w->rt.ledger, err);
     if (rc == QSF_OK) return QSF_OK;
     if (w->timeline.piece != NULL) qsf_timeline_free(&w->timeline);
     qsf_runtime_close(&w->rt);

@@ -52,6 +52,7 @@ typedef struct QsfGrammarBuild {
     QsfGraph **graphs; /* owned */
     uint32_t n_nodes, cap_nodes, n_rules, cap_rules, n_graphs, cap_graphs;
     uint32_t root;             /* rule */
+    uint32_t n_schemas;        /* that were read */
     uint32_t rule_table[1024]; /* last rule + 1 of each hash; rules are chained by rule_next */
     uint32_t *rule_next;
     uint64_t steps;
@@ -88,6 +89,9 @@ static inline uint32_t qsf_node_rule(QsfGrammarBuild *b, uint32_t rule) {
 }
 /* Takes g, also when it fails. */
 uint32_t qsf_node_graph(QsfGrammarBuild *b, QsfGraph *g, bool json);
+
+/* Reads a JSON Schema: a node for what is valid for it. A failure has the path in the schema. */
+uint32_t qsf_node_schema(QsfGrammarBuild *b, const char *text, size_t len);
 
 /* Returns the rule of a name, which is added if there is none; UINT32_MAX on failure. */
 uint32_t qsf_rule_named(QsfGrammarBuild *b, const char *name, size_t len);

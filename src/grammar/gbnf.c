@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads GBNF, the grammars of ggml-org/llama.cpp: rules NAME ::= ..., alternatives |, groups, literals,
- * classes, repetition * + ? {m} {m,} {m,n}, # comments, tokens <[ID]> and !<[ID]>. A rule ends with its
- * line, except behind ::= and | and in parentheses. */
+ * classes, repetition * + ? {m} {m,} {m,n}, # comments, tokens <[ID]> and !<[ID]>; and %json SCHEMA, as in
+ * the grammars of guidance-ai/llguidance. A rule ends with its line, except behind ::= and | and in
+ * parentheses. */
 #include <string.h>
 
 #include "src/base/interrupt.h"
+#include "src/base/jsonscan.h"
 #include "src/base/utf8.h"
 #include "src/grammar/reader.h"
 
@@ -152,12 +154,35 @@ static uint32_t repeated(QsfReadText *r, uint32_t node, bool in_group) {
     }
 }
 
+/* %json and a schema. */
+static uint32_t schema(QsfReadText *r) {
+    static const char word[] = "%json";
+    const size_t n = sizeof word - 1, at = r->at;
+    size_t from, to;
+    uint32_t line, col;
+    QsfJsonScan scan;
+    QsfErr e = { 0 };
+    if (r->len - at < n || memcmp(r->text + at, word, n) != 0)
+        return qsf_read_fail(r, at, "after %% only json and a schema are known: %%json {...}");
+    qsf_jscan_init(&scan, r->text + at + n, r->len - at - n);
+    if (qsf_jscan_skip(&scan, &from, &to, &e) != QSF_OK)
+        return qsf_read_fail(r, at, "%%json: the schema is not JSON");
+    r->at = at + n + to;
+    const uint32_t node = qsf_node_schema(r->b, r->text + at + n + from, to - from);
+    if (r->b->failed && r->b->err->code == QSF_E_USAGE) {
+        qsf_read_place(r, at, &line, &col);
+        qsf_err_prefix(r->b->err, "line %u, column %u: %%json", line, col);
+    }
+    return node;
+}
+
 static uint32_t item(QsfReadText *r) {
     const char c = qsf_read_peek(r);
     if (c == '"') return literal(r);
     if (c == '[') return qsf_read_class(r, true, class_item);
     if (c == '(') return group(r);
     if (c == '<') return token(r, false);
+    if (c == '%') return schema(r);
     if (c == '!' && r->at + 1 < r->len && r->text[r->at + 1] == '<') {
         r->at++;
         return token(r, true);

@@ -80,7 +80,7 @@ static bool add_job(QsfSchema *s, uint32_t rule, const QsfSchemaParts *parts) {
 }
 
 uint32_t qsf_schema_rule(QsfSchema *s, const QsfSchemaParts *parts) {
-    char key[QSF_SCHEMA_PARTS * (sizeof(void *) + 1) + 1];
+    char key[QSF_SCHEMA_PARTS * (sizeof(void *) + 1) + sizeof s->number + 1];
     size_t len = 0;
     if (parts->n == 0) return qsf_schema_any(s);
     for (uint32_t i = 0; i < parts->n; i++) {
@@ -88,6 +88,8 @@ uint32_t qsf_schema_rule(QsfSchema *s, const QsfSchemaParts *parts) {
         len += sizeof(void *);
         key[len++] = (char)parts->part[i].done;
     }
+    memcpy(key + len, &s->number, sizeof s->number); /* the memory of a schema may be that of one before it */
+    len += sizeof s->number;
     key[len++] = '*'; /* other rules have other names */
     const uint32_t before = s->b->n_rules, rule = qsf_rule_named(s->b, key, len);
     if (!s->b->failed && s->b->n_rules > before && !add_job(s, rule, parts))
@@ -249,41 +251,44 @@ static void do_jobs(QsfSchema *s) {
     while (s->n_jobs > 0) free(s->jobs[--s->n_jobs].parts);
 }
 
-static void read_root(QsfSchema *s) {
+static uint32_t read_root(QsfSchema *s) {
     QsfSchemaParts parts = { .n = 0 };
     const char *draft = qsf_json_string(qsf_json_get(s->root, "$schema"), NULL);
     const QsfJsonType type = qsf_json_type(s->root);
     s->draft7 = draft != NULL && strstr(draft, "draft-0") != NULL;
-    if (type != QSF_JSON_OBJECT && type != QSF_JSON_BOOL) {
-        qsf_schema_fail(s, 0, "a schema is an object, true or false");
-        return;
-    }
-    if (type == QSF_JSON_BOOL && !qsf_json_bool(s->root, true)) {
-        qsf_schema_fail(s, 0, "nothing is valid for false");
-        return;
-    }
+    if (type != QSF_JSON_OBJECT && type != QSF_JSON_BOOL)
+        return qsf_schema_fail(s, 0, "a schema is an object, true or false");
+    if (type == QSF_JSON_BOOL && !qsf_json_bool(s->root, true))
+        return qsf_schema_fail(s, 0, "nothing is valid for false");
     qsf_parts_add(s, &parts, s->root, 0);
-    s->b->root = qsf_rule_new(s->b, "", 0);
-    const uint32_t body = s->b->failed ? 0 : qsf_schema_rule(s, &parts);
-    if (!s->b->failed) s->b->rules[s->b->root].node = body;
+    const uint32_t node = s->b->failed ? 0 : qsf_schema_rule(s, &parts);
     do_jobs(s);
+    return node;
 }
 
-int qsf_read_schema(QsfGrammarBuild *b, const char *text, size_t len) {
-    QsfSchema s = { .b = b };
-    const bool any = len == 3 && memcmp(text, "any", 3) == 0;
-    QsfJson *root = qsf_json_parse(any ? "true" : text, any ? 4 : len, b->err);
+uint32_t qsf_node_schema(QsfGrammarBuild *b, const char *text, size_t len) {
+    QsfSchema s = { .b = b, .number = ++b->n_schemas };
+    QsfJson *root = qsf_json_parse(text, len, b->err);
     if (root == NULL) {
         b->failed = true;
-        return b->err->code = b->err->code == QSF_E_INTERRUPTED ? QSF_E_INTERRUPTED : QSF_E_USAGE;
+        b->err->code = b->err->code == QSF_E_INTERRUPTED ? QSF_E_INTERRUPTED : QSF_E_USAGE;
+        return 0;
     }
     s.root = root;
-    s.b = b;
     (void)add_path(&s, (QsfSchemaPath){ .key = "" });
-    read_root(&s);
+    const uint32_t node = read_root(&s);
     free(s.paths);
     free(s.jobs);
     qsf_values_free(&s);
     qsf_json_free(root);
-    return b->failed ? b->err->code : QSF_OK;
+    return b->failed ? 0 : node;
+}
+
+int qsf_read_schema(QsfGrammarBuild *b, const char *text, size_t len) {
+    const bool any = len == 3 && memcmp(text, "any", 3) == 0;
+    const uint32_t node = qsf_node_schema(b, any ? "true" : text, any ? 4 : len);
+    b->root = b->failed ? 0 : qsf_rule_new(b, "", 0);
+    if (b->failed) return b->err->code;
+    b->rules[b->root].node = node;
+    return QSF_OK;
 }

@@ -42,6 +42,7 @@ typedef struct QsfValueSet {
 typedef struct QsfSchema {
     QsfGrammarBuild *b;
     const QsfJson *root;
+    uint32_t number; /* of this schema in the grammar */
     bool draft7;
     QsfSchemaPath *paths;
     uint32_t n_paths, cap_paths;

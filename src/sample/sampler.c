@@ -176,12 +176,13 @@ int qsf_sampler_next(QsfSampler *s, const QsfSamplerInput *in, QsfSample *out, Q
     return QSF_OK;
 }
 
-void qsf_sampler_look(QsfSampler *s, const float *logits, int32_t id, float plain, QSFToken *out) {
+void qsf_sampler_look(QsfSampler *s, const float *logits, int32_t id, float plain, uint32_t n,
+                      QSFToken *out) {
     QsfChain *c = &s->c;
     *out = (QSFToken){ .id = id, .entropy = plain };
     if (plain < 0) out->entropy = qsf_bits(c->table->softmax_t(c->prob, logits, c->n_vocab, 1.0f));
     if (id >= 0 && (uint32_t)id < c->n_vocab) out->p = c->prob[id];
-    out->n = (uint32_t)c->table->top_k(c->cand, logits, c->n_vocab, QSF_CANDIDATES);
+    out->n = (uint32_t)c->table->top_k(c->cand, logits, c->n_vocab, n);
     for (uint32_t i = 0; i < out->n; i++)
         out->top[i] = (QSFCandidate){ .id = (int32_t)c->cand[i].id, .p = c->prob[c->cand[i].id] };
 }

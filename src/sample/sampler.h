@@ -86,12 +86,13 @@ bool qsf_samplers_parse(const char *text, uint8_t *out, char *why, size_t cap);
 void qsf_samplers_print(const uint8_t *samplers, char *dst, size_t cap);
 
 /* Fills *out, except text_end and reasoning_end, with what the model says about token id of the vocabulary:
- * its distribution is softmax(logits), which must be finite. plain: that of the qsf_sampler_next that was
+ * its distribution is softmax(logits), which must be finite, with the n likeliest tokens, at most
+ * QSF_CANDIDATES_MOST. plain: that of the qsf_sampler_next that was
  * just called with the same logits, which then need not be passed over again; otherwise -1. Later draws do
  * not change. */
-void qsf_sampler_look(QsfSampler *s, const float *logits, int32_t id, float plain, QSFToken *out);
+void qsf_sampler_look(QsfSampler *s, const float *logits, int32_t id, float plain, uint32_t n, QSFToken *out);
 /* The same from what is known about the choice of a token, without another pass; false if that is too
  * little. */
-bool qsf_sampler_look_why(const QSFWhy *w, QSFToken *out);
+bool qsf_sampler_look_why(const QSFWhy *w, uint32_t n, QSFToken *out);
 
 #endif

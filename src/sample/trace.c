@@ -54,12 +54,11 @@ void qsf_trace_stage(QsfChain *c, QSFWhy *w, const QsfStage *stage) {
 
 bool qsf_trace_has(const QSFWhy *w, int32_t id) { return place_of(w, id) >= 0; }
 
-bool qsf_sampler_look_why(const QSFWhy *w, QSFToken *out) {
-    if (w->n_stages == 0 || w->n < QSF_CANDIDATES) return false;
-    *out = (QSFToken){ .id = w->id, .entropy = w->entropy, .n = QSF_CANDIDATES };
+bool qsf_sampler_look_why(const QSFWhy *w, uint32_t n, QSFToken *out) {
+    if (w->n_stages == 0 || w->n < n) return false;
+    *out = (QSFToken){ .id = w->id, .entropy = w->entropy, .n = n };
     for (uint32_t i = 0; i < w->n; i++)
         if (w->candidate[i] == w->id) out->p = w->p[i];
-    for (uint32_t i = 0; i < QSF_CANDIDATES; i++)
-        out->top[i] = (QSFCandidate){ .id = w->candidate[i], .p = w->p[i] };
+    for (uint32_t i = 0; i < n; i++) out->top[i] = (QSFCandidate){ .id = w->candidate[i], .p = w->p[i] };
     return true;
 }

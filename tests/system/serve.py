@@ -25,6 +25,8 @@ def test_forms(s):
     check(status == 200 and health["status"] == "ok" and health["model"] == "guide", "health", health)
     status, models, _ = s.ask("/v1/models")
     check(status == 200 and [m["id"] for m in models["data"]] == ["guide"], "models", models)
+    used = models["data"][0]
+    check(used["max_model_len"] == used["context_length"] == s.metric("context_tokens"), "the context", used)
     check(s.ask("/v1/models/guide")[1]["object"] == "model", "a model")
     check(s.ask("/v1/models/other")[0] == 404, "a model that does not exist")
     status, text, headers = s.ask("/metrics")
@@ -106,6 +108,11 @@ def test_fields(s):
     check(joined.strip() == content(got).strip(), "tokens of logprobs", joined, content(got))
     check(all(len(t["top_logprobs"]) == 3 and t["top_logprobs"][0]["logprob"] >= t["logprob"] - 1e-6
               for t in tokens), "top_logprobs", tokens)
+    _, got, _ = s.chat(QUESTION, temperature=0, max_tokens=8, logprobs=True, top_logprobs=20)
+    most = got["choices"][0]["logprobs"]["content"]
+    check(all(len(t["top_logprobs"]) == 20 and t["top_logprobs"][:3] == k["top_logprobs"] and
+              t["top_logprobs"] == sorted(t["top_logprobs"], key=lambda x: -x["logprob"])
+              for t, k in zip(most, tokens)), "20 top_logprobs", most)
     events = s.stream({"messages": [{"role": "user", "content": QUESTION}], "temperature": 0, "max_tokens": 8,
                        "logprobs": True})
     streamed = [t["token"] for e in events for t in (e["choices"][0]["logprobs"] or {"content": []})["content"]]
@@ -156,7 +163,7 @@ def test_errors(s):
         ({"messages": [message], "max_tokens": -1}, "max_tokens"), ({"messages": [message], "seed": 1.5}, "seed"),
         ({"messages": [message], "stop": [""]}, "stop"), ({"messages": [message], "stop": ["a"] * 17}, "stop"),
         ({"messages": [message], "top_logprobs": 2}, "top_logprobs"),
-        ({"messages": [message], "logprobs": True, "top_logprobs": 9}, "top_logprobs"),
+        ({"messages": [message], "logprobs": True, "top_logprobs": 21}, "top_logprobs"),
         ({"messages": [message], "logit_bias": {"x": 1}}, "logit_bias"),
         ({"messages": [message], "logit_bias": {"1": 101}}, "logit_bias"),
         ({"messages": [message], "response_format": {"type": "xml"}}, "response_format"),
@@ -164,7 +171,10 @@ def test_errors(s):
           "json_schema": {"schema": {"type": "no such"}}}}, ""),
         ({"messages": [message], "grammar": "root ::= ("}, ""), ({"messages": [message], "stream": 1}, "stream"),
         ({"messages": [message], "stream_options": {"include_usage": True}}, "stream_options"),
-        ({"messages": [message], "tool_choice": "required"}, "tool_choice"),
+        ({"messages": [message], "tool_choice": "required"}, "tool_choice needs tools"),
+        ({"messages": [message], "tool_choice": "maybe"}, "tool_choice"),
+        ({"messages": [message], "tool_choice": {"type": "function"}}, "tool_choice"),
+        ({"messages": [message], "tool_choice": {"type": "custom", "function": {"name": "f"}}}, "tool_choice"),
         ({"messages": [message], "tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
         ({"messages": [message], "reasoning_effort": "extreme"}, "reasoning_effort"),
         ({"messages": [message], "chat_template_kwargs": {"x": 1}}, "chat_template_kwargs"),
@@ -251,7 +261,103 @@ def test_tools():
     s.stop()
 
 
+# How templates write calls; c: a call, t: its function.
+BEGIN = "{% for t in tools or [] %}{{ t | tojson }}\n{% endfor %}{% for m in messages %}{{ m.role }}: {{ m.content }}"
+CALLS = "{% for c in m.tool_calls or [] %}{% set t = c.function %}"
+END = "{% endfor %}\n{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
+FORMS = {
+    "hermes": CALLS + '<tool_call>\n{"name": "{{ t.name }}", "arguments": {{ t.arguments | tojson }}}\n</tool_call>\n',
+    "llama": CALLS + '{"name": "{{ t.name }}", "parameters": {{ t.arguments | tojson }}}',
+    "mistral": "{% if m.tool_calls %}[TOOL_CALLS][{% endif %}" + CALLS +
+               '{"name": "{{ t.name }}", "arguments": {{ t.arguments | tojson }}, "id": "{{ c.id }}"}]',
+    "coder": CALLS + "<tool_call>\n<function={{ t.name }}>\n{% for k, v in t.arguments.items() %}<parameter={{ k }}>\n"
+             "{{ v }}\n</parameter>\n{% endfor %}</function>\n</tool_call>",
+}
+LOOK = {"type": "object", "properties": {
+    "at": {"enum": ["sea", "sky"]}, "n": {"type": "integer", "minimum": 3, "maximum": 7}, "to": {"$ref": "#/$defs/to"}},
+    "required": ["at", "n", "to"], "additionalProperties": False, "$defs": {"to": {"type": "array", "items": {
+        "type": "boolean"}, "minItems": 1, "maxItems": 2}}}
+STOP = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+def check_call(call, name=None):
+    f = call["function"]
+    a = json.loads(f["arguments"])
+    check(name in (None, f["name"]) and f["name"] in ("look", "stop"), "the name of a call", call)
+    if f["name"] == "stop":
+        return check(a == {}, "arguments of stop", call)
+    to = json.loads(a["to"]) if isinstance(a["to"], str) else a["to"]  # <parameter=...> has no type for it
+    return check(list(a) == ["at", "n", "to"] and a["at"] in ("sea", "sky") and 3 <= a["n"] <= 7 and 1 <= len(to) <= 2,
+                 "arguments of look", call)
+
+
+def test_tool_choice(name, form):
+    """The model has to call a tool, whatever it would say."""
+    path = f"{os.environ['work']}/{name}.jinja"
+    with open(path, "w") as f:
+        f.write(BEGIN + form + END)
+    s = Server("--ctx", "2048", "--template", path, "guide")
+    tools = [{"type": "function", "function": {"name": "look", "parameters": LOOK}},
+             {"type": "function", "function": {"name": "stop", "parameters": STOP}}]
+    for choice in ("required", {"type": "function", "function": {"name": "look"}},
+                   {"type": "function", "function": {"name": "stop"}}):
+        one = isinstance(choice, dict)
+        for seed in range(3):
+            more = {"tools": tools, "tool_choice": choice, "seed": seed, "max_tokens": 400, "temperature": 1.5}
+            status, got, _ = s.chat("x", **more)
+            if not check(status == 200 and got["choices"][0]["finish_reason"] in ("tool_calls", "length"), name, got):
+                continue
+            message = got["choices"][0]["message"]
+            check(len(message["tool_calls"]) >= 1 and not message["content"], name, choice, got)
+            check(not one or len(message["tool_calls"]) == 1, "one call", got)
+            for call in message["tool_calls"]:
+                check_call(call, choice["function"]["name"] if one else None)
+            events = s.stream({"messages": [{"role": "user", "content": "x"}], **more})
+            calls = [c for e in events for c in e["choices"][0]["delta"].get("tool_calls", [])]
+            check([c["function"] for c in calls] == [c["function"] for c in message["tool_calls"]], "streamed", calls)
+    for seed in range(4):
+        _, got, _ = s.chat("x", tools=tools, tool_choice="required", parallel_tool_calls=False, seed=seed, max_tokens=400)
+        check(len(got["choices"][0]["message"]["tool_calls"]) == 1, "no parallel calls", got)
+    answers = set()
+    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"enum": ["yes", "no"]}}}
+    for seed in range(24):  # a call, or an answer that matches
+        _, got, _ = s.chat("x", tools=tools, response_format=schema, seed=seed, max_tokens=400, temperature=5,
+                           top_k=0, top_p=1, min_p=0)
+        message = got["choices"][0]["message"]
+        answers.add("calls" if "tool_calls" in message else message["content"])
+    check(answers <= {"calls", '"yes"', '"no"'} and "calls" in answers and len(answers) > 1, "tools and response_format", answers)
+    _, got, _ = s.chat("x", tools=tools, tool_choice="required", response_format=schema, max_tokens=400)
+    check("tool_calls" in got["choices"][0]["message"], "required and response_format", got)
+    wrong = [{"type": "function", "function": {"name": "odd", "parameters": {"type": "object", "not": {}}}}]
+    for body, word in (({"tools": tools, "tool_choice": {"type": "function", "function": {"name": "no"}}}, "'no'"),
+                       ({"tools": tools, "tool_choice": "required", "grammar": 'root ::= "x"'}, "combined"),
+                       ({"tools": tools, "tool_choice": "required", "continue_final_message": True}, "continue")):
+        status, got, _ = s.chat("x", **body)
+        check(status == 400 and word in got["error"]["message"], "not refused", body, got)
+    status, got, _ = s.chat("x", tools=wrong, tool_choice="required")
+    check(name == "coder" or status == 400 and "'odd'" in got["error"]["message"] and "not" in got["error"]["message"],
+          "a schema that is not supported", got)
+    s.stop()
+
+
+def test_unknown_form():
+    path = os.environ["work"] + "/unknown.jinja"
+    with open(path, "w") as f:
+        f.write(BEGIN + CALLS + "CALL {{ t.name }}({{ t.arguments | tojson }})" + END)
+    s = Server("--template", path, "guide")
+    tools = [{"type": "function", "function": {"name": "look"}}]
+    for more in ({"tool_choice": "required"}, {"response_format": {"type": "json_object"}}):
+        status, got, _ = s.chat("x", tools=tools, **more)
+        check(status == 400 and "cannot be held" in got["error"]["message"] and "/" not in got["error"]["message"],
+              "an unknown form of calls", got)
+    check(s.chat("x", tools=tools, max_tokens=2)[0] == 200, "auto with an unknown form")
+    s.stop()
+
+
 test_tools()
+for form in FORMS.items():
+    test_tool_choice(*form)
+test_unknown_form()
 s = Server("guide")
 for test in (test_forms, test_same_as_run, test_stream, test_fields, test_errors, test_text_is_text):
     test(s)

@@ -245,6 +245,9 @@ static void test_refuse(void **state) {
     refuse(QSF_KIND_GBNF, "root ::= e root | \"a\"\ne ::= \"b\"?", "left-recursive");
     refuse(QSF_KIND_GBNF, "root ::= \"\\q\"", "no escape");
     refuse(QSF_KIND_GBNF, "root ::= \"\\uD800\"", "not a Unicode character");
+    refuse(QSF_KIND_GBNF, "root ::= \"a\" %json {\"type\": \"no\"}", "line 1, column 14: %json: #/type");
+    refuse(QSF_KIND_GBNF, "root ::= %json {\"type\"", "line 1, column 10: %json: the schema is not JSON");
+    refuse(QSF_KIND_GBNF, "root ::= %lark x", "only json");
     refuse(QSF_KIND_REGEX, "(?:a", "character 1: the group is not closed");
     refuse(QSF_KIND_REGEX, "a{20000}", "above the limit");
     refuse(QSF_KIND_REGEX, "((a{99}){99}){99}", "too large");
@@ -252,6 +255,34 @@ static void test_refuse(void **state) {
     refuse(QSF_KIND_SCHEMA, "[]", "#: a schema is an object");
     refuse(QSF_KIND_WORDS, "\\d \\d", "no word matches");
     refuse(QSF_KIND_WORDS, "a\n(", "not closed");
+}
+
+static bool matches(const char *gbnf, const char *text) {
+    QsfGrammar *g;
+    QsfAutomaton *a;
+    QsfErr e = { 0 };
+    uint32_t state;
+    qsf_test_expect_ok(qsf_grammar_new(&g, QSF_KIND_GBNF, gbnf, strlen(gbnf), &e), &e);
+    qsf_test_expect_ok(qsf_automaton_new(&a, g, QSF_AUTOMATON_BYTES, &e), &e);
+    qsf_test_expect_ok(qsf_automaton_feed(a, qsf_automaton_start(a), text, strlen(text), &state, &e), &e);
+    const bool ok = state != 0 && qsf_automaton_ends(a, state);
+    qsf_automaton_free(a);
+    qsf_grammar_free(g);
+    return ok;
+}
+
+/* Schemas in GBNF: each has its own root, and its own rules. */
+static void test_schemas_inside(void **state) {
+    static const char gbnf[] =
+        "root ::= (%json {\"$ref\": \"#/$defs/x\", \"$defs\": {\"x\": {\"enum\": [1]}}} | b)+\n"
+        "b ::= \"<\" %json {\"$ref\": \"#/$defs/x\", \"$defs\": {\"x\": {\"enum\": [2]}}} \">\" |\n"
+        "  \"[\" %json {\"items\": {\"type\": \"null\"}} \"]\" # a comment\n";
+    (void)state;
+    assert_true(matches(gbnf, "1<2>1"));
+    assert_true(matches(gbnf, "[[null, null]]"));
+    assert_false(matches(gbnf, "2"));
+    assert_false(matches(gbnf, "<1>"));
+    assert_true(matches("root ::= %json true", "{\"a\": [5]}"));
 }
 
 /* Groups and parentheses that never end; the readers do not recurse further than their limit. */
@@ -314,8 +345,8 @@ static void test_time(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_refuse),
-                                        cmocka_unit_test(test_deep), cmocka_unit_test(test_memory),
-                                        cmocka_unit_test(test_time) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_random),         cmocka_unit_test(test_refuse),
+                                        cmocka_unit_test(test_schemas_inside), cmocka_unit_test(test_deep),
+                                        cmocka_unit_test(test_memory),         cmocka_unit_test(test_time) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -358,7 +358,7 @@ static void a_look_at_a_token(void **state) {
     assert_non_null(x);
     random_logits(x, BIG, 1, 3);
     QSFToken plain, t;
-    qsf_sampler_look(s, x, 5, -1, &plain);
+    qsf_sampler_look(s, x, 5, -1, QSF_CANDIDATES, &plain);
     assert_int_equal(plain.n, QSF_CANDIDATES);
     assert_true(plain.id == 5 && plain.p > 0 && plain.p < plain.top[0].p);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
@@ -368,7 +368,7 @@ static void a_look_at_a_token(void **state) {
             qsf_sampler_seed(s, 9);
             next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
             const uint64_t from = qsf_now_ns();
-            qsf_sampler_look(s, x, 5, got.plain, &t);
+            qsf_sampler_look(s, x, 5, got.plain, QSF_CANDIDATES, &t);
             ns += qsf_now_ns() - from;
             assert_memory_equal(&t, &plain, sizeof t);
         }
@@ -377,7 +377,7 @@ static void a_look_at_a_token(void **state) {
         next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
         qsf_sampler_seed(s, 9);
         next(s, x, &kinds[k], NULL, 0, NULL, 0, &again);
-        qsf_sampler_look(s, x, 5, again.plain, &t);
+        qsf_sampler_look(s, x, 5, again.plain, QSF_CANDIDATES, &t);
         next(s, x, &kinds[k], NULL, 0, NULL, 0, &again);
         assert_true(got.id == again.id && got.p == again.p);
     }

@@ -232,12 +232,12 @@ static void why_tells_what_happened(void **state) {
         const QsfSample with = next(&in);
         assert_true(with.id == without.id && with.p == without.p && with.kept == without.kept);
         QSFToken look, again;
-        assert_false(qsf_sampler_look_why(&w, &again)); /* it has only 5 */
+        assert_false(qsf_sampler_look_why(&w, QSF_CANDIDATES, &again)); /* it has only 5 */
         in.n_why = QSF_CANDIDATES;
         qsf_sampler_seed(sampler, i);
         (void)next(&in);
-        assert_true(qsf_sampler_look_why(&w, &again));
-        qsf_sampler_look(sampler, x, with.id, -1, &look);
+        assert_true(qsf_sampler_look_why(&w, QSF_CANDIDATES, &again));
+        qsf_sampler_look(sampler, x, with.id, -1, QSF_CANDIDATES, &look);
         assert_memory_equal(&look, &again, sizeof look);
         in.n_why = 5;
         qsf_sampler_seed(sampler, i);

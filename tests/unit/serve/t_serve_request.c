@@ -88,6 +88,12 @@ static void test_fields(void **state) {
     b = parse(true, CHAT(", \"tools\": [{}], \"tool_choice\": \"none\", \"reasoning_effort\": \"none\""));
     assert_true(b.ok && b.r.tools == NULL && b.r.settings.params.reasoning == 2);
     done(&b);
+    b = parse(true,
+              CHAT(", \"tools\": [{}], \"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": "
+                   "\"f\"}}, \"parallel_tool_calls\": true, \"response_format\": {\"type\": "
+                   "\"json_object\"}"));
+    assert_true(b.ok && strcmp(b.r.call, "f") == 0 && b.r.one_call && b.r.grammar == NULL);
+    done(&b);
     static const char *const beside[] = {
         CHAT(", \"grammar\": \"root ::= [a]\", \"response_format\": {\"type\": \"text\"}"),
         CHAT(", \"response_format\": {\"type\": \"text\", \"json_schema\": null}, \"grammar\": \"root ::= "
@@ -129,7 +135,9 @@ static void test_refused(void **state) {
         { CHAT(", \"stream\": \"yes\""), "stream", "true or false" },
         { CHAT(", \"stop\": \"a\\u0000\""), "stop", "NUL" },
         { CHAT(", \"tools\": {}"), "tools", "array" },
-        { CHAT(", \"tool_choice\": {\"type\": \"function\"}"), "tool_choice", "auto and none" },
+        { CHAT(", \"tool_choice\": {\"type\": \"function\"}"), "tool_choice", "the name of a function" },
+        { CHAT(", \"tool_choice\": \"must\""), "tool_choice", "required" },
+        { CHAT(", \"tool_choice\": \"required\""), "tool_choice", "needs tools" },
         { "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}]}",
           "messages[0].content", "text" },
         { "{\"messages\": [{\"role\": \"user\", \"content\": \"a\", \"tool_calls\": [1]}]}", "messages[0]",

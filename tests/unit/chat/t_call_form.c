@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The forms of tool calls that are found in templates, and which texts match the grammars of these. */
+#include "src/chat/call_form.h"
+
+#include "src/grammar/automaton.h"
+#include "tests/harness/think_rig.h"
+
+#define BEGIN                                                \
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}" \
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}"
+#define CALL "{% for c in m.tool_calls or [] %}{% set f = c.function %}"
+#define END  "{% endfor %}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+
+static const char hermes[] = BEGIN CALL "<tool_call>\n{\"name\": \"{{ f.name }}\", \"arguments\": "
+                                        "{{ f.arguments | tojson }}}\n</tool_call>\n" END;
+static const char llama[] = BEGIN CALL "{\"name\": \"{{ f.name }}\", \"parameters\": "
+                                       "{{ f.arguments | tojson }}}" END;
+static const char mistral[] = BEGIN "{% if m.tool_calls %}[TOOL_CALLS] [{% endif %}" CALL
+                                    "{\"name\": \"{{ f.name }}\", \"arguments\": {{ f.arguments | tojson }}, "
+                                    "\"id\": \"{{ c.id }}\"}]" END;
+static const char coder[] = BEGIN CALL
+    "<tool_call>\n<function={{ f.name }}>\n{% for k, v in f.arguments.items() %}"
+    "<parameter={{ k }}>\n{{ v }}\n</parameter>\n{% endfor %}</function>\n"
+    "</tool_call>" END;
+
+static const char *const no_tokens[] = { NULL };
+
+static const char tools[] =
+    "[{\"function\": {\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"type\": "
+    "\"integer\"}, \"s\": {\"type\": \"string\"}, \"e\": {\"enum\": [\"x\", \"y z\"]}}, "
+    "\"required\": [\"a\"], \"additionalProperties\": false}}}, "
+    "{\"function\": {\"name\": \"g\\\"h\"}}]";
+
+static void make_grammar(QsfThinkRig *r, const QsfCallWish *wish, QsfStrbuf *out) {
+    QsfCallForm f;
+    QsfErr e = { 0 };
+    qsf_test_expect_ok(qsf_call_form_find(&f, r->tmpl, &e), &e);
+    qsf_test_expect_ok(qsf_call_form_grammar(&f, r->tok, wish, out, &e), &e);
+}
+
+static bool matches(const char *gbnf, const char *text) {
+    QsfGrammar *g;
+    QsfAutomaton *a;
+    QsfErr e = { 0 };
+    uint32_t state;
+    qsf_test_expect_ok(qsf_grammar_new(&g, QSF_KIND_GBNF, gbnf, strlen(gbnf), &e), &e);
+    qsf_test_expect_ok(qsf_automaton_new(&a, g, 1u << 20, &e), &e);
+    qsf_test_expect_ok(qsf_automaton_feed(a, qsf_automaton_start(a), text, strlen(text), &state, &e), &e);
+    const bool ok = state != 0 && qsf_automaton_ends(a, state);
+    qsf_automaton_free(a);
+    qsf_grammar_free(g);
+    return ok;
+}
+
+#define TWO                                                                     \
+    "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 5}}\n</tool_call>\n" \
+    "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 6}}\n</tool_call>"
+
+static const struct {
+    const char *template, *name, *text;
+    bool one, ok;
+} cases[] = {
+    { hermes, NULL, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 5}}\n</tool_call>", false, true },
+    { hermes, "", "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":5}}", false, true },
+    { hermes, "", "<tool_call>\n{\"name\": \"g\\\"h\", \"arguments\": {}}\n</tool_call>", false, true },
+    { hermes, "f", "<tool_call>\n{\"name\": \"g\\\"h\", \"arguments\": {}}\n</tool_call>", false, false },
+    { hermes, "", "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>", false, false },
+    { hermes, "", "<tool_call>\n{\"name\": \"f\", \"arguments\": 5}\n</tool_call>", false, false },
+    { hermes, "", "Let me look.", false, false },
+    { hermes, "", "", false, false },
+    { hermes, "", TWO, false, true },
+    { hermes, "", TWO, true, false },
+    { llama, "", "{\"name\": \"f\", \"parameters\": {\"a\": 5, \"s\": \"<\"}}", false, true },
+    { llama, "", "{\"name\": \"f\", \"parameters\": {\"a\": 5, \"q\": \"<\"}}", false, false },
+    { llama, "", "{\"name\": \"f\", \"arguments\": {\"a\": 5}}", false, false },
+    { mistral, "", "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 5}}]", false, true },
+    { mistral, "",
+      "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": 5}}, {\"name\": \"f\", \"arguments\": "
+      "{\"a\": 6}}]",
+      false, true },
+    { mistral, "",
+      "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 5}}, {\"name\": \"f\", \"arguments\": "
+      "{\"a\": 6}}]",
+      true, false },
+    { mistral, "", "[TOOL_CALLS] []", false, false },
+    { coder, "", "<tool_call>\n<function=f>\n<parameter=a>\n5\n</parameter>\n</function>\n</tool_call>",
+      false, true },
+    { coder, "",
+      "<tool_call>\n<function=f>\n<parameter=a>\n-5\n</parameter>\n<parameter=s>\na < b </p x\n</parameter>\n"
+      "<parameter=e>\ny z\n</parameter>\n</function>\n</tool_call>",
+      false, false }, /* "</p" ends a text */
+    { coder, "",
+      "<tool_call>\n<function=f>\n<parameter=a>\n-5\n</parameter>\n<parameter=s>\na <</b> c\n</parameter>\n"
+      "<parameter=e>\ny z\n</parameter>\n</function>\n</tool_call>",
+      false, true },
+    { coder, "", "<tool_call>\n<function=f>\n<parameter=a>\nfive\n</parameter>\n</function>\n</tool_call>",
+      false, false },
+    { coder, "", "<tool_call>\n<function=f>\n</function>\n</tool_call>", false, false },
+    { coder, "", "<tool_call>\n<function=g\"h>\n</function>", false, true },
+};
+
+static void test_texts(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const QsfCallWish wish = { tools, sizeof tools - 1, cases[i].name, cases[i].one, NULL, 0 };
+        QsfStrbuf gbnf = QSF_STRBUF_INIT;
+        QsfThinkRig r;
+        qsf_think_rig_open(&r, cases[i].template, no_tokens);
+        make_grammar(&r, &wish, &gbnf);
+        if (matches(qsf_strbuf_str(&gbnf), cases[i].text) != cases[i].ok)
+            fail_msg("case %zu: \"%s\" with\n%s", i, cases[i].text, qsf_strbuf_str(&gbnf));
+        qsf_strbuf_free(&gbnf);
+        qsf_think_rig_close(&r);
+    }
+}
+
+/* Marks that are tokens are generated as tokens; an answer may match a schema instead. */
+static void test_tokens_and_schema(void **state) {
+    static const char *const tokens[] = { "[TOOL_CALLS]", NULL };
+    static const char schema[] = "{\"enum\": [1, 2]}";
+    const QsfCallWish wish = { tools, sizeof tools - 1, NULL, false, schema, sizeof schema - 1 };
+    QsfStrbuf gbnf = QSF_STRBUF_INIT;
+    QsfThinkRig r;
+    char mark[32];
+    (void)state;
+    qsf_think_rig_open(&r, mistral, tokens);
+    make_grammar(&r, &wish, &gbnf);
+    (void)snprintf(mark, sizeof mark, "<[%d]>", (int)qsf_tokenizer_find(r.tok, "[TOOL_CALLS]", 12));
+    assert_non_null(strstr(qsf_strbuf_str(&gbnf), mark));
+    assert_true(matches(qsf_strbuf_str(&gbnf), "2"));
+    assert_false(matches(qsf_strbuf_str(&gbnf), "3"));
+    assert_false(
+        matches(qsf_strbuf_str(&gbnf), "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 5}}]"));
+    qsf_strbuf_free(&gbnf);
+    qsf_think_rig_close(&r);
+}
+
+static void unknown(const char *source) {
+    QsfThinkRig r;
+    QsfCallForm f;
+    QsfErr e = { 0 };
+    qsf_think_rig_open(&r, source, no_tokens);
+    assert_int_equal(qsf_call_form_find(&f, r.tmpl, &e), QSF_E_USAGE);
+    qsf_test_expect_err(&e, QSF_E_USAGE, "to which answers cannot be held");
+    qsf_think_rig_close(&r);
+}
+
+static void test_unknown(void **state) {
+    (void)state;
+    unknown(BEGIN "{% for c in m.tool_calls or [] %}{% endfor %}{% endfor %}");
+    unknown(BEGIN CALL "CALL {{ f.name }}({{ f.arguments | tojson }})" END);
+    unknown(BEGIN CALL
+            "{\"name\": \"{{ f.name }}\", \"arguments\": {{ f.arguments | tojson | tojson }}}" END);
+    unknown(BEGIN CALL
+            "Calling: {\"name\": \"{{ f.name }}\", \"arguments\": {{ f.arguments | tojson }}}" END);
+    unknown(BEGIN CALL
+            "<tool_call>{\"name\": \"{{ f.name }}\", \"arguments\": {{ f.arguments | tojson }}}</call>" END);
+    unknown(
+        BEGIN
+        "{% if m.tool_calls %}{{ raise_exception('no') }}{% endif %}{% for c in m.tool_calls or [] %}" END);
+}
+
+static void test_no_tool(void **state) {
+    const QsfCallWish wish = { tools, sizeof tools - 1, "h", false, NULL, 0 };
+    QsfStrbuf gbnf = QSF_STRBUF_INIT;
+    QsfThinkRig r;
+    QsfCallForm f;
+    QsfErr e = { 0 };
+    (void)state;
+    qsf_think_rig_open(&r, hermes, no_tokens);
+    qsf_test_expect_ok(qsf_call_form_find(&f, r.tmpl, &e), &e);
+    assert_int_equal(qsf_call_form_grammar(&f, r.tok, &wish, &gbnf, &e), QSF_E_USAGE);
+    qsf_test_expect_err(&e, QSF_E_USAGE, "'h'");
+    qsf_strbuf_free(&gbnf);
+    qsf_think_rig_close(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_tokens_and_schema),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_no_tool),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -8,7 +8,7 @@
 #include "src/base/json.h"
 #include "src/base/utf8.h"
 
-static const QsfDeltaUsage unknown = { -1, -1, -1, -1, 0, 0, -1, -1 };
+static const QsfDeltaUsage unknown = { -1, -1, -1, -1, 0, 0, -1, -1, false };
 
 void qsf_delta_begin(QsfDelta *d) {
     qsf_delta_free(d);
@@ -91,17 +91,26 @@ static void take_number(int64_t *dst, const QsfJson *object, const char *key) {
     if (n >= 0 && n <= INT32_MAX) *dst = n;
 }
 
+/* Of llama.cpp, with each piece if it is asked to. Its prompt is what was read and what was reused. */
+static void take_timings(QsfDeltaUsage *to, const QsfJson *t) {
+    int64_t read = -1;
+    take_number(&to->cached, t, "cache_n");
+    take_number(&read, t, "prompt_n");
+    take_number(&to->completion, t, "predicted_n");
+    if (read >= 0 && to->cached >= 0) to->prompt = read + to->cached;
+    to->live = to->live || qsf_json_get(t, "predicted_n");
+    to->prompt_tps = number(qsf_json_get(t, "prompt_per_second"), to->prompt_tps);
+    to->decode_tps = number(qsf_json_get(t, "predicted_per_second"), to->decode_tps);
+}
+
 static void take_usage(QsfDelta *d, const QsfJson *root) {
-    const QsfJson *u = qsf_json_get(root, "usage"), *t = qsf_json_get(root, "timings");
-    const QsfJson *p = qsf_json_get(root, "prompt_progress");
+    const QsfJson *u = qsf_json_get(root, "usage"), *p = qsf_json_get(root, "prompt_progress");
     QsfDeltaUsage *to = &d->usage;
+    take_timings(to, qsf_json_get(root, "timings"));
     take_number(&to->prompt, u, "prompt_tokens");
     take_number(&to->completion, u, "completion_tokens");
     take_number(&to->cached, qsf_json_get(u, "prompt_tokens_details"), "cached_tokens");
     take_number(&to->reasoning, qsf_json_get(u, "completion_tokens_details"), "reasoning_tokens");
-    take_number(&to->cached, t, "cache_n"); /* llama.cpp */
-    to->prompt_tps = number(qsf_json_get(t, "prompt_per_second"), to->prompt_tps);
-    to->decode_tps = number(qsf_json_get(t, "predicted_per_second"), to->decode_tps);
     const int64_t seed = qsf_json_int(qsf_json_get(root, "seed"), 0);
     if (seed > 0) d->seed = (uint64_t)seed;
     take_number(&to->read, p, "processed");

@@ -149,6 +149,7 @@ static const Field fields[] = {
     { NULL, "stop", QSF_ON_EVERY, put_stop },
     { NULL, "stream_options", QSF_ON_EVERY, put_usage },
     { NULL, "return_progress", LLAMA, put_true },
+    { NULL, "timings_per_token", LLAMA, put_true }, /* counts also of an answer that is stopped */
 };
 #define N_FIELDS (sizeof fields / sizeof *fields)
 _Static_assert(N_FIELDS <= 64, "QsfFieldSet has a bit for each row");
@@ -191,16 +192,37 @@ static int read_file(const char *path, QsfStrbuf *b, QsfErr *err) {
     return rc;
 }
 
-/* A schema becomes a part of the request: it must be JSON. */
-static int put_schema(const char *text, size_t len, QsfStrbuf *b, QsfErr *err) {
-    QsfJson *root = qsf_json_parse(text, len, err);
-    if (!root) return qsf_err_prefix(err, "json-schema");
-    qsf_json_free(root);
-    const size_t mark = len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+/* llama.cpp ignores a schema that allows everything, and then writes what is not JSON, and LM Studio does not
+ * know json_object (lmstudio-ai/docs 1_developer/3_openai-compat/structured-output.md). */
+static const char any_json[] =
+    "{\"type\": [\"object\", \"array\", \"string\", \"number\", \"boolean\", \"null\"]}";
+
+static void put_schema_text(const char *text, size_t len, QsfStrbuf *b) {
     qsf_strbuf_adds(b, ", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": "
                        "{\"name\": \"answer\", \"schema\": ");
-    qsf_strbuf_add(b, text + mark, len - mark);
+    qsf_strbuf_add(b, text, len);
     qsf_strbuf_adds(b, "}}");
+}
+
+static void put_any_json(QsfRemoteServer server, QsfStrbuf *b) {
+    if ((LLAMA | LMSTUDIO) & (1u << server))
+        put_schema_text(any_json, sizeof any_json - 1, b);
+    else
+        qsf_strbuf_adds(b, ", \"response_format\": {\"type\": \"json_object\"}");
+}
+
+/* A schema becomes a part of the request: it must be JSON. */
+static int put_schema(QsfRemoteServer server, const char *text, size_t len, QsfStrbuf *b, QsfErr *err) {
+    QsfJson *root = qsf_json_parse(text, len, err);
+    if (!root) return qsf_err_prefix(err, "json-schema");
+    const bool any = qsf_json_type(root) == QSF_JSON_OBJECT ? qsf_json_size(root) == 0
+                                                            : qsf_json_bool(root, false);
+    const size_t mark = len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    qsf_json_free(root);
+    if (any)
+        put_any_json(server, b);
+    else
+        put_schema_text(text + mark, len - mark, b);
     return QSF_OK;
 }
 
@@ -209,7 +231,7 @@ static int put_schema(const char *text, size_t len, QsfStrbuf *b, QsfErr *err) {
 static int put_text(const QsfFieldInput *in, unsigned kind, const char *text, size_t len, QsfStrbuf *b,
                     QsfErr *err) {
     const bool nested = in->server == QSF_SERVER_VLLM;
-    if (kind == QSF_GRAMMAR_SCHEMA) return put_schema(text, len, b, err);
+    if (kind == QSF_GRAMMAR_SCHEMA) return put_schema(in->server, text, len, b, err);
     qsf_strbuf_addf(b, ", %s\"%s\": ", nested ? "\"structured_outputs\": {" : "", grammar_name(kind));
     qsf_json_put_string(b, text, len);
     if (nested) qsf_strbuf_addc(b, '}');
@@ -227,7 +249,7 @@ static int put_grammar(const QsfFieldInput *in, QsfStrbuf *b, QsfErr *err) {
                            grammar_name(kind), qsf_kind(in->server)->name, grammar_name(kind));
     if (in->grammar_kind) return put_text(in, kind, in->grammar, in->grammar_len, b, err);
     if (kind == QSF_GRAMMAR_SCHEMA && strcmp(p->grammar, "any") == 0) {
-        qsf_strbuf_adds(b, ", \"response_format\": {\"type\": \"json_object\"}");
+        put_any_json(in->server, b);
         return QSF_OK;
     }
     if (kind == QSF_GRAMMAR_REGEX) return put_text(in, kind, p->grammar, strlen(p->grammar), b, err);

@@ -8,11 +8,12 @@
  * vllm-project/vllm vllm/entrypoints/openai/engine/protocol.py and chat_completion/protocol.py,
  * ollama/ollama openai/openai.go; LM Studio: lmstudio-ai/docs 1_developer/3_openai-compat, and lists of
  * models that its users quote. docs/REMOTE.md says which of them were tried. */
-#define CONTINUE ", \"continue_final_message\": true"
+#define CONTINUE  ", \"continue_final_message\": true"
+#define NO_PROMPT ", \"add_generation_prompt\": false"
 static const QsfKind kinds[QSF_SERVERS] = {
     [QSF_SERVER_OTHER] = { "OpenAI-compatible server", NULL, NULL, NULL },
-    [QSF_SERVER_LLAMA] = { "llama.cpp", "llamacpp", "llama.cpp", "" },
-    [QSF_SERVER_VLLM] = { "vLLM", "vllm", NULL, CONTINUE ", \"add_generation_prompt\": false" },
+    [QSF_SERVER_LLAMA] = { "llama.cpp", "llamacpp", "llama.cpp", CONTINUE NO_PROMPT },
+    [QSF_SERVER_VLLM] = { "vLLM", "vllm", NULL, CONTINUE NO_PROMPT },
     [QSF_SERVER_OLLAMA] = { "Ollama", "library", NULL, "" },
     [QSF_SERVER_LMSTUDIO] = { "LM Studio", "organization_owner", NULL, NULL },
     [QSF_SERVER_QSF] = { "qsf-serve", "qsf", "qsf-serve", CONTINUE },

@@ -195,7 +195,8 @@ void qsf_remote_set(QSFRemote *r, const QSFSettings *s) { r->settings = *s; }
 void qsf_remote_settings(const QSFRemote *r, QSFSettings *s) { *s = r->settings; }
 
 bool qsf_remote_counted(const QSFRemote *r) {
-    return r->job != QSF_JOB_ANSWER && r->answer.delta.usage.completion >= 0;
+    const QsfDeltaUsage *u = &r->answer.delta.usage;
+    return (r->job != QSF_JOB_ANSWER || u->live) && u->completion >= 0;
 }
 
 QSFRemoteEffect qsf_remote_effect(const QSFRemote *r, const QSFSetting *row) {
@@ -252,6 +253,12 @@ static QSFState state_of(const QSFRemote *r) {
     return r->now.model ? QSF_STATE_IDLE : QSF_STATE_EMPTY;
 }
 
+/* llama.cpp calls a model by the path of its file, unless it was given a name. */
+static const char *shown_name(const char *id) {
+    const char *slash = *id == '/' ? strrchr(id, '/') : NULL;
+    return slash && slash[1] ? slash + 1 : id;
+}
+
 static void answer_stats(const QSFRemote *r, QSFStats *out) {
     const QsfRemoteAnswer *a = &r->answer;
     const QsfDeltaUsage *u = &a->delta.usage;
@@ -272,7 +279,7 @@ void qsf_remote_stats(QSFRemote *r, QSFStats *out) {
     *out = (QSFStats){ .state = state_of(r), .quality = 1 };
     if (r->job != QSF_JOB_NONE) out->elapsed_ns = qsf_now_ns() - r->job_begun;
     if (!s->model) return;
-    snprintf(out->model_name, sizeof out->model_name, "%.120s", s->model);
+    snprintf(out->model_name, sizeof out->model_name, "%.120s", shown_name(s->model));
     snprintf(out->model_path, sizeof out->model_path, "%s", s->path);
     snprintf(out->model_desc, sizeof out->model_desc, "%s at %.90s", qsf_kind(s->server)->name, s->url.name);
     snprintf(out->eviction, sizeof out->eviction, "none");

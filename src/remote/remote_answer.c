@@ -217,6 +217,8 @@ static bool take_json(QSFRemote *r, const char *json, size_t len) {
         failed(r, &err);
         return false;
     }
+    if (r->asked.go_on && a->delta.usage.live && a->delta.usage.completion == 0)
+        qsf_strbuf_clear(&a->delta.text); /* llama.cpp may repeat what it continues, before its first token */
     count_piece(a);
     emit_reasoning(r, qsf_strbuf_str(&a->delta.reasoning), a->delta.reasoning.len);
     emit_split(r, qsf_strbuf_str(&a->delta.text), a->delta.text.len, false);

@@ -57,7 +57,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     def begin(self):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
-        if self.how == "llama":
+        if self.how.startswith("llama"):
             self.send_header("Server", "llama.cpp")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -77,7 +77,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.request_came(None)
-        if self.rest == "/props" and self.how == "llama":
+        if self.rest == "/props" and self.how.startswith("llama"):
             return self.send(200, json.dumps({"default_generation_settings": {"n_ctx": 4096}}))
         if self.rest != "/v1/models":
             return self.send(404, "<html><head><title>404 Not Found</title></head></html>", "text/html")
@@ -100,7 +100,7 @@ class Server(http.server.BaseHTTPRequestHandler):
             models = None
         if self.how == "mixed":  # Ollama, with a model of its own and one of another owner
             models[1]["owned_by"] = "library"
-        headers = {"Server": "llama.cpp"} if self.how == "llama" else {}
+        headers = {"Server": "llama.cpp"} if self.how.startswith("llama") else {}
         return self.send(200, json.dumps({"object": "list", "data": models}), **headers)
 
     def do_POST(self):
@@ -131,17 +131,29 @@ class Server(http.server.BaseHTTPRequestHandler):
         words = words or self.words()
         self.begin()
         self.event(chunk({"role": "assistant", "content": ""}))
-        for word in words:
-            self.event(chunk({"content": word}))
+        self.repeat()
+        for i, word in enumerate(words):
+            self.event(chunk({"content": word}, **self.timings(i + 1)))
         counted = "stream_options" in self.body
-        more = {"timings": {"prompt_per_second": 321.5, "predicted_per_second": 12.5, "cache_n": 7}} \
-            if self.how == "llama" else {}
-        self.event(chunk({}, "stop", **more))
+        self.event(chunk({}, "stop", **self.timings(len(words))))
         if counted and self.how != "uncounted":
             self.event({"id": "c1", "object": "chat.completion.chunk", "choices": [],
                         "usage": usage(len(words))})
         self.event("[DONE]")
         self.end()
+
+    def timings(self, done):
+        if not self.how.startswith("llama") or not self.body.get("timings_per_token"):
+            return {}
+        return {"timings": {"prompt_n": 13, "cache_n": 7, "prompt_per_second": 321.5, "predicted_n": done,
+                            "predicted_per_second": 12.5}}
+
+    def repeat(self):
+        """llama.cpp sends again what it continues, unless it is told that it continues; some do anyway."""
+        last = self.body["messages"][-1]
+        told = self.body.get("continue_final_message") and not self.body.get("add_generation_prompt", True)
+        if last["role"] == "assistant" and (self.how == "llama-repeats" or (self.how == "llama" and not told)):
+            self.event(chunk({"content": last["content"]}, **self.timings(0)))
 
     def words(self):
         last = self.body["messages"][-1]
@@ -195,7 +207,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     def at_wait(self):
         """The rest comes when FOLDER/go exists; says in FOLDER/gone that the client went away."""
         self.begin()
-        self.event(chunk({"content": "begun now"}))
+        self.event(chunk({"content": "begun now"}, **self.timings(2)))
         try:
             while not os.path.exists(os.path.join(FOLDER, "go")):
                 self.piece(b": waiting\n\n")
@@ -207,6 +219,8 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.event(chunk({}, "stop"))
         self.event("[DONE]")
         self.end()
+
+    at_llama_wait = at_wait
 
     # ---- faults
 

@@ -264,8 +264,12 @@ printf '/undo\n/continue\n' | chat_lines 2 --session s1
 echo x | chat_lines 0 --connect "$url/llama" --session s2
 : >"$log"
 echo /continue | chat_lines 0 --session s2
-out_has 'and more\.'
+[ "$(cat "$work/out")" = ' and more.' ] || { cat "$work/out"; fail "the continued answer begins with what it continues"; }
+sent '"continue_final_message": true, "add_generation_prompt": false'
 sent '"role": "assistant", "content": "You said: x"\}\]'
+ask 0 llama-repeats --session s6
+echo /continue | chat_lines 0 --session s6
+[ "$(cat "$work/out")" = ' and more.' ] || { cat "$work/out"; fail "a server repeats what it continues"; }
 ask 1 cut --session s3
 echo /continue | chat_lines 2 --session s3
 err_has 'not known to continue'

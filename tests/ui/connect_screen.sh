@@ -22,12 +22,14 @@ for size in '100 30' '80 24' '40 12'; do
     # shellcheck disable=SC2086 # two numbers
     start $size "$chat --connect $url/llama --session c$columns"
     see '^>'
+    [ "$columns" != 100 ] || see 'CTX -/4096'
     keys Hello Enter
     see 'You said: Hello'
     wide_enough "$columns"
     # nothing about memory, probabilities or layers, and no zeros
     not_see 'RAM|RSS|entropy|H 0|GB/s|0/0'
     if [ "$columns" = 100 ]; then
+        not_see 'CTX -/4096'
         see 'decode +12\.5 t/s'
         see 'prefill +(321|322) t/s'
         see 'CTX 24/4096'
@@ -70,6 +72,23 @@ for size in '100 30' '80 24' '40 12'; do
     touch "$work/server/go"
     keys /retry Enter
     see 'begun now and ended'
+    keys /quit Enter
+    see 'rc=0'
+
+    # One that counts while it writes: the numbers of an answer that is stopped are known, too
+    rm -f "$work/server/gone" "$work/server/go"
+    # shellcheck disable=SC2086
+    start $size "$chat --connect $url/llama-wait --no-save --quality 0.5"
+    see '^>'
+    keys first Enter
+    see 'begun'
+    keys C-c
+    wait_for gone || fail "the request goes on after ^C"
+    if [ "$columns" = 100 ]; then
+        see ' 2 tok +12\.5 t/s +stopped'
+        see 'CTX 22/4096'
+        not_see 'quality +0\.50'
+    fi
     keys /quit Enter
     see 'rc=0'
 

@@ -101,6 +101,12 @@ static void test_usage(void **state) {
     assert_int_equal(d.usage.cached, 8);
     assert_int_equal(d.usage.reasoning, 2);
     (void)parse(&d, "{\"timings\":{\"cache_n\":9,\"predicted_per_second\":12.5,\"prompt_per_second\":300}}");
+    assert_true(d.usage.live == false);
+    (void)parse(&d, "{\"timings\":{\"cache_n\":9,\"prompt_n\":3,\"predicted_n\":5}}");
+    assert_true(d.usage.live);
+    assert_int_equal(d.usage.prompt, 12);
+    assert_int_equal(d.usage.completion, 5);
+    (void)parse(&d, "{\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":4}}");
     (void)parse(&d, "{\"usage\":null,\"prompt_progress\":{\"total\":100,\"processed\":40}}");
     assert_int_equal(d.usage.cached, 9);
     assert_float_equal(d.usage.decode_tps, 12.5, 1e-9);

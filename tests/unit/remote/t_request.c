@@ -293,6 +293,17 @@ static void test_refused_fields(void **state) {
     qsf_strbuf_free(&b);
 }
 
+/* As a schema that names all types: an empty one is none to some servers. */
+static void expect_any_json(QsfRemoteServer server) {
+    QsfFieldSet sent;
+    QsfJson *v = fields_for(server, 0, &sent);
+    const QsfJson *format = qsf_json_get(v, "response_format");
+    const QsfJson *schema = qsf_json_get(qsf_json_get(format, "json_schema"), "schema");
+    assert_string_equal(qsf_json_string(qsf_json_get(format, "type"), NULL), "json_schema");
+    assert_int_equal(qsf_json_size(qsf_json_get(schema, "type")), 6);
+    qsf_json_free(v);
+}
+
 static void test_grammars(void **state) {
     QsfFieldSet sent;
     QsfErr e = { 0 };
@@ -311,6 +322,11 @@ static void test_grammars(void **state) {
     assert_string_equal(qsf_json_string(qsf_json_get(qsf_json_get(v, "response_format"), "type"), NULL),
                         "json_object");
     qsf_json_free(v);
+    expect_any_json(QSF_SERVER_LLAMA);
+    expect_any_json(QSF_SERVER_LMSTUDIO);
+    write_key(path, "{}\n", 3); /* the same as any */
+    set("json-schema", path);
+    expect_any_json(QSF_SERVER_LLAMA);
     write_key(path, "{\"type\": ", 9); /* what is not JSON would end the request */
     set("json-schema", path);
     const QsfFieldInput in = { .settings = &settings, .server = QSF_SERVER_OTHER };
@@ -370,8 +386,12 @@ static void test_messages(void **state) {
     assert_int_equal(qsf_body_head("m", QSF_SERVER_VLLM, &r, &b, &e), QSF_OK);
     assert_non_null(strstr(qsf_strbuf_str(&b), "\"continue_final_message\": true"));
     qsf_strbuf_clear(&b);
-    assert_int_equal(qsf_body_head("m", QSF_SERVER_LLAMA, &r, &b, &e), QSF_OK);
+    assert_int_equal(qsf_body_head("m", QSF_SERVER_OLLAMA, &r, &b, &e), QSF_OK);
     assert_null(strstr(qsf_strbuf_str(&b), "continue_final_message"));
+    qsf_strbuf_clear(&b);
+    assert_int_equal(qsf_body_head("m", QSF_SERVER_LLAMA, &r, &b, &e), QSF_OK);
+    assert_non_null(strstr(qsf_strbuf_str(&b), "\"continue_final_message\": true"));
+    assert_non_null(strstr(qsf_strbuf_str(&b), "\"add_generation_prompt\": false"));
     qsf_strbuf_clear(&b);
     assert_int_equal(qsf_body_head("m", QSF_SERVER_QSF, &r, &b, &e), QSF_OK);
     assert_non_null(strstr(qsf_strbuf_str(&b), "\"continue_final_message\": true"));

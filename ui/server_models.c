@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "qsf_engine.h"
 #include "qsf_remote.h"
@@ -78,8 +79,13 @@ bool ui_server_models_load(UiApp *a, const char *name) {
         load_of_url(a, name);
         return true;
     }
-    if (!is_connected(a) || is_guide(a, name)) return false;
     const bool marked = name[0] == '#';
+    if (marked && !is_connected(a) && access(name, F_OK) != 0) {
+        ui_app_say(a, UI_ERROR, "%.80s: no server answers; /model connect:URL%.80s connects to one", name,
+                   name);
+        return true;
+    }
+    if (!is_connected(a) || is_guide(a, name)) return false;
     const size_t found = find(a, name + marked, &m);
     if (found > 1)
         ui_app_say(a, UI_ERROR,

@@ -43,8 +43,16 @@ double ui_status_eta(const QSFStats *s) {
 
 bool ui_status_pinning(const QSFStats *s) { return s->pin_done < s->pin_total; }
 
+/* Not those that are set, but that a server does not know. */
+static bool has_effect(const UiStatus *s, const char *setting) {
+    const QSFSetting *row = qsf_setting_find(setting);
+    const UiEffect effect = s->engine && row ? s->engine->effect(s->engine->self, row) : UI_EFFECT_USUAL;
+    return effect != UI_EFFECT_NONE && effect != UI_EFFECT_REFUSED;
+}
+
 bool ui_status_reduced(const UiStatus *s) {
     const float set = s->settings->params.quality, used = s->stats->quality;
+    if (!has_effect(s, "quality")) return false;
     return (set > 0 && set < 1) || (used > 0 && used < 1);
 }
 
@@ -53,6 +61,8 @@ bool ui_status_limits(const UiStatus *s, int *top, float *drop) {
     const QSFStats *st = s->stats;
     *top = st->expert_top > 0 ? (int)st->expert_top : p->expert_top;
     *drop = st->expert_drop > 0 ? st->expert_drop : p->expert_drop;
+    if (!has_effect(s, "expert-top")) *top = 0;
+    if (!has_effect(s, "expert-drop")) *drop = 0;
     return *top > 0 || *drop > 0;
 }
 

@@ -195,10 +195,13 @@ static void files(Segments *g, const UiStatus *s) {
 static void context(Segments *g, const UiStatus *s, bool full) {
     const QSFStats *st = s->stats;
     const unsigned ctx = percent(st->ctx_used, st->ctx_size);
-    if (st->ctx_size > 0)
+    const bool known = ui_status_has(s, UI_NEEDS_MEMORY) || st->ctx_used > 0;
+    if (st->ctx_size > 0 && !known)
+        full ? seg(g, false, "ctx -/%u", st->ctx_size) : seg(g, false, "ctx -");
+    else if (st->ctx_size > 0)
         full ? seg(g, ctx >= 90, "ctx %u/%u %u%%", st->ctx_used, st->ctx_size, ctx)
              : seg(g, ctx >= 90, "ctx%u%%", ctx);
-    else if (ui_status_has(s, UI_NEEDS_MEMORY) || st->ctx_used > 0)
+    else if (known)
         seg(g, false, "ctx %u", st->ctx_used);
 }
 

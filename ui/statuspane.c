@@ -223,6 +223,10 @@ static void meter_context(Pane *p) {
             ui_canvas_puts(p->c, row, p->col + 4, p->end, UI_STYLE_DIM, "not known yet");
         return;
     }
+    if (st->ctx_used == 0 && !ui_status_has(p->s, UI_NEEDS_MEMORY)) { /* or how much of it is used */
+        ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "-/%u", st->ctx_size);
+        return;
+    }
     int at = ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%u/%u ", st->ctx_used,
                               st->ctx_size);
     double used = part(st->ctx_used, st->ctx_size);

@@ -203,6 +203,14 @@ static Specs *specs_of(const QSFSettings *s) {
     return l;
 }
 
+static int check_files(const Specs *l, QsfErr *err) {
+    int rc = QSF_OK;
+    for (unsigned k = 0; k < 2; k++)
+        for (uint32_t i = 0; rc == QSF_OK && i < l[k].n; i++)
+            if (l[k].spec[i].src == NULL) rc = qsf_setting_check_file(l[k].spec[i].path, err);
+    return rc;
+}
+
 static int identify(QsfAdapterSet *s, QsfErr *err) {
     int rc = QSF_OK;
     for (uint32_t i = 0; rc == QSF_OK && i < s->n; i++)
@@ -222,7 +230,9 @@ int qsf_adapters_of_settings(QsfAdapterSet **out, const QsfModel *m, const QSFSe
     if (l == NULL) return qsf_err_memory(err, "adapters");
     qsf_adapters_lend(have, false, l[0].spec, l[0].n);
     qsf_adapters_lend(have, true, l[1].spec, l[1].n);
-    int rc = qsf_adapters_open(out, m, l[0].spec, l[0].n, l[1].spec, l[1].n, exact, ledger, err);
+    int rc = check_files(l, err);
+    if (rc == QSF_OK)
+        rc = qsf_adapters_open(out, m, l[0].spec, l[0].n, l[1].spec, l[1].n, exact, ledger, err);
     free(l);
     if (rc == QSF_OK && *out != NULL) rc = identify(*out, err);
     if (rc != QSF_OK) {

@@ -37,7 +37,9 @@ static int open_file(QsfDraftModel **out, const QsfModel *m, const char *file, Q
                      QsfErr *err) {
     uint32_t n;
     QsfErr why = { 0 };
-    int rc = qsf_draft_model_create(out, file, ledger, &why);
+    int rc = qsf_setting_check_file(file, &why);
+    *out = NULL;
+    if (rc == QSF_OK) rc = qsf_draft_model_create(out, file, ledger, &why);
     if (rc == QSF_OK) rc = qsf_vocab_compare(m->src, qsf_draft_model_source(*out), &n, &why);
     if (rc == QSF_OK) {
         qsf_draft_model_set_vocab(*out, n);

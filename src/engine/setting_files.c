@@ -16,6 +16,14 @@ const char *qsf_home_path(const char *value, char *buf) {
     return n > 0 && n < PATH_MAX ? buf : value;
 }
 
+int qsf_setting_check_file(const char *path, QsfErr *err) {
+    const bool download = strncmp(path, "hf:", 3) == 0 || strstr(path, "://") != NULL;
+    if ((!download && strcmp(path, "guide") != 0) || access(path, F_OK) == 0) return QSF_OK;
+    if (!download) return qsf_err_set(err, QSF_E_MODEL, "guide: is not a file, as is needed here");
+    return qsf_err_set(err, QSF_E_MODEL, "%s: is not a file, as is needed here: download it with qsf-get",
+                       path);
+}
+
 static bool set_template(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
     char path[PATH_MAX];
     value = qsf_home_path(value, path);

@@ -4,6 +4,7 @@
 #define QSF_ENGINE_SETTING_KINDS_H
 
 #include "qsf_engine.h"
+#include "src/base/err.h"
 
 typedef struct QsfSettingKind {
     /* Parses value and stores it at p, the row's member of s. false, with nothing changed, when value is
@@ -19,6 +20,9 @@ bool qsf_setting_is_plain(const char *value);
 /* Returns the name of a file in which "~/" at the beginning is the home directory, as where no shell has
  * replaced it: value itself, or buf (PATH_MAX). */
 const char *qsf_home_path(const char *value, char *buf);
+
+/* QSF_E_MODEL for names that only a model can have, and no file here has: of a download, and of the guide. */
+int qsf_setting_check_file(const char *path, QsfErr *err);
 
 /* The type of the member is given; a row of a different type must not use the kind. */
 extern const QsfSettingKind qsf_kind_float;    /* float */

@@ -14,17 +14,19 @@ static const QsfFormat *const formats[] = {
     &qsf_format_sentencepiece,
 };
 
-static int detect_and_open(QsfSource *s, QsfErr *err) {
+/* Adapters and control vectors are GGUF files only. */
+static int detect_and_open(QsfSource *s, const QsfWanted *w, QsfErr *err) {
     unsigned char head[QSF_SNIFF_BYTES];
     size_t n;
     int rc = qsf_sniff_head(s, head, &n, err);
     if (rc != QSF_OK) return rc;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (!formats[i]->matches(head, n)) continue;
+        if (!formats[i]->matches(head, n) || (w != &qsf_wanted_model && formats[i] != &qsf_format_gguf))
+            continue;
         (void)snprintf(s->format, sizeof s->format, "%s", formats[i]->name);
         return formats[i]->open(s, err);
     }
-    return qsf_sniff_reject(&s->files[0], head, n, err);
+    return qsf_sniff_reject(&s->files[0], head, n, w, err);
 }
 
 static bool is_directory(const char *path) {
@@ -33,7 +35,7 @@ static bool is_directory(const char *path) {
 }
 
 /* Opens a model or vocabulary whose first file is given. */
-static int open_one(QsfSource *s, const char *path, QsfErr *err) {
+static int open_one(QsfSource *s, const char *path, const QsfWanted *w, QsfErr *err) {
     QsfFile file;
     int rc = qsf_file_open(&file, path, err);
     if (rc != QSF_OK) return rc;
@@ -44,12 +46,20 @@ static int open_one(QsfSource *s, const char *path, QsfErr *err) {
     }
     s->files[0] = file;
     s->n_files = 1;
-    return detect_and_open(s, err);
+    return detect_and_open(s, w, err);
 }
 
-/* base: a directory has an adapter for this model; NULL: it has a model. */
-static int open_source(QsfSource **out, const char *path, bool weights, const QsfAdapterBase *base,
-                       QsfLedger *ledger, QsfErr *err) {
+static int open_dir(QsfSource *s, const char *path, bool weights, const QsfWanted *w,
+                    const QsfAdapterBase *base, QsfErr *err) {
+    if (base != NULL) return qsf_hf_adapter_open(s, path, base, err);
+    if (w == &qsf_wanted_model) return qsf_hf_dir_open(s, path, weights, err);
+    return qsf_err_set(err, QSF_E_MODEL, "%s: is a directory, not %s: expected %s", path, w->what,
+                       w->expected);
+}
+
+/* base: a directory has an adapter for this model; NULL: no adapter is wanted. */
+static int open_source(QsfSource **out, const char *path, bool weights, const QsfWanted *w,
+                       const QsfAdapterBase *base, QsfLedger *ledger, QsfErr *err) {
     QsfErr local = { 0 };
     if (err == NULL) err = &local; /* the readers use its code */
     *out = NULL;
@@ -58,11 +68,7 @@ static int open_source(QsfSource **out, const char *path, bool weights, const Qs
     s->ledger = ledger;
     qsf_arena_init(&s->arena, ledger, QSF_MEM_META, "model metadata", 0);
     qsf_arena_init(&s->opening, ledger, QSF_MEM_META, "model headers", 0);
-    int rc;
-    if (!is_directory(path))
-        rc = open_one(s, path, err);
-    else
-        rc = base != NULL ? qsf_hf_adapter_open(s, path, base, err) : qsf_hf_dir_open(s, path, weights, err);
+    int rc = is_directory(path) ? open_dir(s, path, weights, w, base, err) : open_one(s, path, w, err);
     qsf_arena_destroy(&s->opening);
     if (rc != QSF_OK) {
         qsf_source_close(s);
@@ -73,14 +79,18 @@ static int open_source(QsfSource **out, const char *path, bool weights, const Qs
 }
 
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
-    return open_source(out, path, true, NULL, ledger, err);
+    return open_source(out, path, true, &qsf_wanted_model, NULL, ledger, err);
 }
 
 int qsf_source_open_tokens(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
-    return open_source(out, path, false, NULL, ledger, err);
+    return open_source(out, path, false, &qsf_wanted_model, NULL, ledger, err);
 }
 
 int qsf_source_open_adapter(QsfSource **out, const char *path, const QsfAdapterBase *base, QsfLedger *ledger,
                             QsfErr *err) {
-    return open_source(out, path, true, base, ledger, err);
+    return open_source(out, path, true, &qsf_wanted_adapter, base, ledger, err);
+}
+
+int qsf_source_open_control(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
+    return open_source(out, path, true, &qsf_wanted_control, NULL, ledger, err);
 }

@@ -12,8 +12,17 @@
 int qsf_sniff_head(const QsfSource *s, unsigned char head[QSF_SNIFF_BYTES], size_t *n, QsfErr *err);
 /* Are the bytes text, without NULs and other control characters? */
 bool qsf_sniff_is_text(const unsigned char *p, size_t n);
-/* Sets the error for a file of no known format, whose first n bytes are at p: what it is, if that is
+/* What a file is opened as, for messages about what it is instead. */
+typedef struct QsfWanted {
+    const char *what;       /* "a model" */
+    const char *expected;   /* its formats */
+    const char *in_its_dir; /* what to give instead of a safetensors file */
+} QsfWanted;
+
+extern const QsfWanted qsf_wanted_model, qsf_wanted_adapter, qsf_wanted_control;
+
+/* Sets the error for a file of no format that is wanted, whose first n bytes are at p: what it is, if that is
  * recognized. Returns QSF_E_MODEL. */
-int qsf_sniff_reject(const QsfFile *f, const unsigned char *p, size_t n, QsfErr *err);
+int qsf_sniff_reject(const QsfFile *f, const unsigned char *p, size_t n, const QsfWanted *w, QsfErr *err);
 
 #endif

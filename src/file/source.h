@@ -85,12 +85,14 @@ typedef struct QsfAdapterBase {
     const char *arch; /* general.architecture */
     uint32_t n_layers, hidden, n_heads, n_kv_heads, head_dim, n_vocab;
 } QsfAdapterBase;
-/* Opens a file as qsf_source_open; a PEFT directory (adapter_config.json, adapter_model.safetensors) as
+/* Opens a GGUF file as qsf_source_open; a PEFT directory (adapter_config.json, adapter_model.safetensors) as
  * the GGUF file of an adapter for the model: the metadata of adapters, and tensors NAME.lora_a and
  * NAME.lora_b, whose rows are in the order of GGUF. What changes the computation otherwise (DoRA,
  * biases, other kinds) is refused. Errors of qsf_source_open. */
 int qsf_source_open_adapter(QsfSource **out, const char *path, const QsfAdapterBase *base, QsfLedger *ledger,
                             QsfErr *err);
+/* Opens a GGUF file as qsf_source_open, and nothing else: messages are about a control vector. */
+int qsf_source_open_control(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
 void qsf_source_close(QsfSource *s);
 
 const char *qsf_source_path(const QsfSource *s); /* of the first file, or of the model directory */

@@ -2,6 +2,8 @@
 /* What adapters compute. */
 #include "src/forward/adapters.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/forward/forward_impl.h"
@@ -117,6 +119,29 @@ int qsf_adapters_ranks(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr
         qsf_pool_run(f->pool, run_ranks, &j, n, 1);
     qsf_span_end(f, &span, &f->n.prep_ns);
     return QSF_OK;
+}
+
+/* ---- messages ---- */
+
+void qsf_adapters_suspect(const QsfAdapterSet *set, char *dst, size_t cap) {
+    const char *path = NULL;
+    float scale = 0;
+    *dst = '\0';
+    if (set == NULL) return;
+    for (uint32_t i = 0; i < set->n; i++)
+        if (path == NULL || fabsf(set->adapter[i].scale) > fabsf(scale)) {
+            path = set->adapter[i].path;
+            scale = set->adapter[i].scale;
+        }
+    for (uint32_t i = 0; i < set->n_controls; i++)
+        if (path == NULL || fabsf(set->control[i].scale) > fabsf(scale)) {
+            path = set->control[i].path;
+            scale = set->control[i].scale;
+        }
+    if (path != NULL)
+        snprintf(dst, cap, " with %s%s at the scale %g%s", path,
+                 set->n + set->n_controls > 1 ? ", the one with the largest scale," : "", (double)scale,
+                 fabsf(scale) > 1 ? ": try a smaller one" : "");
 }
 
 /* ---- rows ---- */

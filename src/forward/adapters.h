@@ -35,6 +35,9 @@ typedef struct QsfAdapters {
 void qsf_adapters_free(QsfForward *f, const QsfPlan *p);
 int qsf_adapters_load(QsfForward *f, const QsfPlan *p, QsfErr *err);
 
+/* Writes which adapter or control vector may be the reason for invalid numbers, the one with the largest
+ * scale, for the end of a message; "" without a set. */
+void qsf_adapters_suspect(const QsfAdapterSet *set, char *dst, size_t cap);
 /* After positions were taken back: what acted on none of those that are left has not acted. */
 void qsf_adapters_truncated(QsfForward *f);
 /* Returns a number for the adapters, their scales and where they act; 0: none acts. */

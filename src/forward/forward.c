@@ -27,6 +27,13 @@ static bool finite(const float *x, size_t n) {
     return bad == 0;
 }
 
+static int invalid(const QsfForward *f, QsfErr *err) {
+    char why[sizeof err->msg];
+    qsf_adapters_suspect(f->adapters.set, why, sizeof why);
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: the model produced invalid numbers%s",
+                       qsf_source_path(f->model->src), why);
+}
+
 /* Computes the logits of columns [col0, col0 + n_cols) to y. */
 static int columns(QsfForward *f, uint32_t col0, uint32_t n_cols, float *y, QsfErr *err) {
     const uint32_t n_vocab = f->model->hp.n_vocab, stride = qsf_pad16(n_vocab);
@@ -35,9 +42,7 @@ static int columns(QsfForward *f, uint32_t col0, uint32_t n_cols, float *y, QsfE
     f->y = y;
     int rc = qsf_steps_run(f, qsf_split_step(f), f->model->prog.n_steps, err);
     for (uint32_t c = 0; rc == QSF_OK && c < n_cols; c++) {
-        if (!finite(y + (size_t)c * stride, n_vocab))
-            rc = qsf_err_set(err, QSF_E_RUNTIME, "%s: the model produced invalid numbers",
-                             qsf_source_path(f->model->src));
+        if (!finite(y + (size_t)c * stride, n_vocab)) rc = invalid(f, err);
     }
     return rc;
 }

@@ -281,7 +281,7 @@ int qsf_adapter_source(QsfSource **src, const QsfAdapterSpec *spec, const QsfAda
     *bytes = spec->src_bytes;
     if (*src != NULL) return QSF_OK;
     int rc = base != NULL ? qsf_source_open_adapter(src, spec->path, base, ledger, err)
-                          : qsf_source_open(src, spec->path, ledger, err);
+                          : qsf_source_open_control(src, spec->path, ledger, err);
     *bytes = ledger->used[QSF_MEM_META] - before;
     return rc;
 }

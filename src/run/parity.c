@@ -15,6 +15,7 @@
 #include "src/base/newfile.h"
 #include "src/engine/nextn.h"
 #include "src/file/dtype.h"
+#include "src/model/nextn.h"
 #include "src/plan/units.h"
 #include "src/run/run.h"
 #include "src/sample/score.h"
@@ -374,6 +375,25 @@ static int compare(QsfRuntime *rt, const RunOptions *o, Parity *p, const QsfIds 
     return rc ? rc : p->sum.sum_kl / (double)ids->n <= p->sum.limit ? QSF_EXIT_OK : QSF_EXIT_RUNTIME;
 }
 
+/* A name without a folder is a file of the directory if that has it. */
+static void find_logits(const RunOptions *o, char *path, size_t cap) {
+    if (o->logits)
+        snprintf(path, cap, "%s/%s", o->parity_dir, o->logits);
+    else if (o->nextn <= 0)
+        snprintf(path, cap, "%s/%s.f32", o->parity_dir, o->nextn < 0 ? "logits" : "mtp");
+    else
+        snprintf(path, cap, "%s/mtp%ld.f32", o->parity_dir, o->nextn);
+    if (o->logits && (strchr(o->logits, '/') || access(path, F_OK))) snprintf(path, cap, "%s", o->logits);
+}
+
+/* Says where a file was looked for, if it is not there. */
+static int open_logits(const RunOptions *o, QsfFile *ref, const char *path, QsfErr *err) {
+    if (o->logits && !strchr(o->logits, '/') && access(path, F_OK))
+        return qsf_err_set(err, QSF_E_MODEL, "--logits %s: there is no such file in %s, nor here", o->logits,
+                           o->parity_dir);
+    return qsf_file_open(ref, path, err);
+}
+
 static int load_and_compare(const RunOptions *o, Parity *p, const QsfIds *ids) {
     QsfRuntime rt;
     QsfRuntimeOptions ro = run_runtime_options(o);
@@ -387,15 +407,20 @@ static int load_and_compare(const RunOptions *o, Parity *p, const QsfIds *ids) {
     return rc;
 }
 
-/* A name without a folder is a file of the directory if that has it. */
-static void find_logits(const RunOptions *o, char *path, size_t cap) {
-    if (o->logits)
-        snprintf(path, cap, "%s/%s", o->parity_dir, o->logits);
-    else if (o->nextn <= 0)
-        snprintf(path, cap, "%s/%s.f32", o->parity_dir, o->nextn < 0 ? "logits" : "mtp");
-    else
-        snprintf(path, cap, "%s/mtp%ld.f32", o->parity_dir, o->nextn);
-    if (o->logits && (strchr(o->logits, '/') || access(path, F_OK))) snprintf(path, cap, "%s", o->logits);
+/* The model says which blocks it has before their logits are looked for. */
+static int check_block(const RunOptions *o, QsfErr *err) {
+    QsfModel m, block;
+    QsfLedger ledger;
+    if (o->nextn < 0) return QSF_OK;
+    qsf_ledger_init(&ledger, 0);
+    int rc = qsf_model_open(&m, o->model, o->n_overrides ? o->overrides : NULL, &ledger, err);
+    if (rc == QSF_OK) {
+        rc = qsf_nextn_open(&block, &m, (uint32_t)o->nextn, true, err);
+        if (rc == QSF_OK) qsf_model_close(&block);
+        qsf_model_close(&m);
+    }
+    qsf_ledger_destroy(&ledger);
+    return rc;
 }
 
 int run_parity(const RunOptions *o) {
@@ -406,7 +431,7 @@ int run_parity(const RunOptions *o) {
     QsfIds ids = { 0 };
     QsfErr err = { 0 };
     int rc;
-    if (read_tokens(tokens, &ids, &err) || qsf_file_open(&p.ref, logits, &err)) {
+    if (read_tokens(tokens, &ids, &err) || check_block(o, &err) || open_logits(o, &p.ref, logits, &err)) {
         rc = run_fail(&err);
     } else {
         rc = load_and_compare(o, &p, &ids);

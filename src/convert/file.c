@@ -258,15 +258,19 @@ int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions
     QsfLedger ledger;
     QsfSource *s;
     QsfAdapterSet *adapters = NULL;
+    ConvertMerged merged = { 0 };
+    ConvertOptions own = *o;
     QsfErr err = { 0 };
     qsf_ledger_init(&ledger, 0);
     int rc = qsf_source_open(&s, o->input, &ledger, &err);
     if (rc)
         rc = convert_fail(&err);
     else {
-        rc = choose_flavor(o, s, &err) ? convert_fail(&err) : convert_merge(o, s, &ledger, &adapters);
+        rc = choose_flavor(o, s, &err) ? convert_fail(&err)
+                                       : convert_merge(o, s, &ledger, &adapters, &merged);
         if (!rc) rc = convert_check_output(o, s, adapters);
-        if (!rc) rc = run(o, s);
+        own.merged = &merged;
+        if (!rc) rc = run(&own, s);
         qsf_source_close(s);
         qsf_adapters_close(adapters);
     }

@@ -19,10 +19,13 @@ static void put_report(QsfStrbuf *b, const ConvertOptions *o, const QsfGgufRepor
     if (o->json) {
         qsf_strbuf_adds(b, "{\"output\": ");
         qsf_json_put_string(b, o->output, strlen(o->output));
-        qsf_strbuf_addf(b, ", \"bytes\": %llu, \"tensors\": %llu, \"metadata\": %llu}\n", (Big)r->bytes,
+        qsf_strbuf_adds(b, ", ");
+        convert_put_merged(b, o);
+        qsf_strbuf_addf(b, "\"bytes\": %llu, \"tensors\": %llu, \"metadata\": %llu}\n", (Big)r->bytes,
                         (Big)r->n_tensors, (Big)r->n_pairs);
         return;
     }
+    convert_put_merged(b, o);
     char *path = qsf_clean_dup(o->output, strlen(o->output), true);
     qsf_strbuf_addf(b, "%s: %.1f MB, %llu tensors, %llu metadata pairs%s\n", path ? path : "",
                     (double)r->bytes / 1048576, (Big)r->n_tensors, (Big)r->n_pairs,

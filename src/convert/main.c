@@ -101,7 +101,12 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_TYPE: o->type = value; return 0;
     case OPT_RULE: o->rule = value; return 0;
     case OPT_TARGET: o->target = value; return 0;
-    case OPT_LORA: return qsf_setting_add(&o->lora, qsf_setting_find("lora"), value, err, cap);
+    case OPT_LORA:
+        if (strcmp(value, "off") == 0) { /* which is a setting of the other programs; ./off is a file */
+            snprintf(err, cap, "--lora: expected FILE[:SCALE], got 'off'");
+            return QSF_E_USAGE;
+        }
+        return qsf_setting_add(&o->lora, qsf_setting_find("lora"), value, err, cap);
     case OPT_LAYOUT: o->layout = value; return 0;
     case OPT_EXPERTS: o->experts = value; return 0;
     case OPT_BY_USE: o->by_use = value; return 0;

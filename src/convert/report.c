@@ -100,6 +100,8 @@ static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, 
                       const ConvertOptions *o) {
     double weights = 0, bytes = 0;
     uint32_t changed = 0, groups = 0;
+    convert_put_merged(b, o);
+    if (b->len > 0) qsf_strbuf_addc(b, '\n');
     if (c != NULL) put_layers(b, c);
     qsf_strbuf_addf(b, "%-28s %-9s %-9s %6s %7s %9s %9s %s\n", "tensor", "was", "is", "bits", "dB", "cosine",
                     "outliers", "why");
@@ -186,6 +188,7 @@ static void put_json(QsfStrbuf *b, const QsfPackReport *r, const QsfCalibration 
     qsf_json_put_string(b, o->output, strlen(o->output));
     qsf_strbuf_addf(b, ", \"written\": %s, \"bytes\": %llu, ", o->dry ? "false" : "true",
                     (unsigned long long)r->bytes);
+    convert_put_merged(b, o);
     if (c != NULL) put_json_layers(b, c);
     qsf_strbuf_addf(
         b, "\"compressed\": {\"layers\": %u, \"bytes\": %llu, \"whole_bytes\": %llu}, \"tensors\": [",

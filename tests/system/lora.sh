@@ -145,6 +145,16 @@ for kind in $kinds; do
         like "$work/$kind/mix.gguf" "$work/merged.$to"
     done
 done
+# The report says what was merged into how many tensors.
+report=$("$convert" --lora "$at/a.gguf:0.5" --lora "$at/b.gguf" "$base" "$work/merged.gguf" 2>&1)
+case $report in
+*/a.gguf,' times 0.5: merged into '[1-9]*' tensors'*/b.gguf,' times 1: merged into '[1-9]*) ;;
+*) fail "qsf-convert --lora reports $report" ;;
+esac
+"$convert" --json --dry-run --lora "$at/a.gguf" "$base" "$work/merged.qsf" >"$work/out" 2>&1
+grep -q '"merged": \[{"file": ".*/a.gguf", "scale": 1, "tensors": [1-9][0-9]*}\], "merged_tensors": [1-9]' \
+    "$work/out" || { cat "$work/out"; fail "--json does not say what is merged"; }
+expect 2 "expected FILE\[:SCALE\], got 'off'" "$convert" --lora off "$base" "$work/merged.gguf"
 expect 3 'aLoRA' "$convert" --lora "$at/alora.gguf" "$base" "$work/merged.gguf"
 # No file that is read is overwritten.
 for input in a.gguf a-peft/adapter_model.safetensors a-peft/adapter_config.json; do
@@ -154,6 +164,27 @@ for input in a.gguf a-peft/adapter_model.safetensors a-peft/adapter_config.json;
     sha256sum <"$at/$input" | cmp -s - "$work/before" || fail "$input was overwritten"
 done
 expect 3 'bad-rank.gguf' "$convert" --lora "$at/bad-rank.gguf" "$base" "$work/merged.gguf"
+
+# What a file is instead of an adapter or control vector, and which adapter makes numbers invalid.
+echo 'some text' >"$work/text.txt"
+expect 3 'text.txt: is a text file, not an adapter: expected GGUF, or a directory' \
+    "$run" "$base" -p a --lora "$work/text.txt"
+expect 3 'adapter_config.json: is a text file, not an adapter' \
+    "$run" "$base" -p a --lora "$at/a-peft/adapter_config.json"
+expect 3 'is a safetensors file: give the directory that contains it and its adapter_config.json' \
+    "$run" "$base" -p a --lora "$at/a-peft/adapter_model.safetensors"
+expect 3 'text.txt: is a text file, not a control vector: expected GGUF' \
+    "$run" "$base" -p a --control-vector "$work/text.txt"
+expect 3 'a-peft: is a directory, not a control vector' "$run" "$base" -p a --control-vector "$at/a-peft"
+expect 3 'merged.qsf: is a QSF file, not an adapter' "$run" "$base" -p a --lora "$work/merged.qsf"
+for option in lora control-vector draft-model; do
+    expect 3 'hf:a/b: is not a file, as is needed here: download it' "$run" "$base" -p a --$option hf:a/b
+    expect 3 'guide: is not a file, as is needed here' "$run" "$base" -p a --$option guide
+done
+expect 1 'invalid numbers with .*/a.gguf at the scale 1e\+06: try a smaller one' \
+    "$run" "$base" -p a -n 2 --lora "$at/a.gguf:1e6"
+expect 1 'invalid numbers with .*/b.gguf, the one with the largest scale, at the scale -1e\+06' \
+    "$run" "$base" -p a -n 2 --lora "$at/a.gguf" --lora "$at/b.gguf:-1e6"
 
 # The cases of an independent engine. Its GELU is a table of halves here (README.md of the cases), which alone
 # moves the logits of gemma and gpt2 that far.

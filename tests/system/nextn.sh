@@ -12,6 +12,10 @@ pre=$data/oracle/tokenizers/pre_tokenizers.json
 echo 5 6 >"$work/tokens.txt"
 : >"$work/mtp.f32"
 expect 3 'has no next-token block 0, it has 0' "$run" --parity "$work" --nextn 0 "$tiny"
+rm "$work/mtp.f32" # the model comes first
+expect 3 'has no next-token block 2, it has 0' "$run" --parity "$work" --nextn 2 "$tiny"
+expect 3 "logits none.f32: there is no such file in $work, nor here" \
+    "$run" --parity "$work" --logits none.f32 "$tiny"
 expect 2 'expected the number of a block' "$run" --parity "$work" --nextn -1 "$tiny"
 expect 2 'requires --parity' "$run" -p a --nextn 0 "$tiny"
 [ -d "$cases" ] || skip "$cases is absent: nothing was compared"

@@ -89,6 +89,7 @@ printf '/set temperature 1\nOnce\n/set max-tokens 20\nMore\n/continue\n/retry\n/
     chat_lines 0 "$stories" --session again -n 30
 chat_lines 0 --replay again
 out_has '^answer 2: the same, 30 tokens$'
+out_has '^answer 7: the same, 20 tokens$'
 out_has '^[45] answers the same, 0 different, 0 not repeated$'
 cp "$XDG_DATA_HOME/qsf/sessions/again.jsonl" "$work/before"
 sed -i 's/"role":"assistant","text":"/&x/' "$XDG_DATA_HOME/qsf/sessions/again.jsonl"

@@ -27,7 +27,7 @@ typedef struct ConvertOptions {
     const char *input, *output; /* --verify and --inspect have no output */
     const char *type, *rule, *target, *layout, *experts, *by_use, *compress, *threads, *calibration, *budget,
         *i2s_flavor;
-    QSFSettings lora;            /* only the setting of that name counts */
+    QSFSettings lora;            /* only its lora counts */
     const ConvertMerged *merged; /* for the report; NULL: none */
     bool json, quiet, dry, force, offline;
 } ConvertOptions;
@@ -42,11 +42,11 @@ int convert_gguf(const ConvertOptions *o);
 
 /* Opens the input, calls run, and closes the input. Returns the exit code of run or of the failed open. */
 int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s));
-/* merge.c: puts the adapters of the options into the matrices of s, and fills *merged. *set is NULL, or closed
- * by the caller after s. Prints its own error message and returns an exit code. */
+/* merge.c: puts the adapters of the options into the matrices of s, and fills *merged. *set is NULL, or the
+ * caller closes it after s. Prints its own error message and returns an exit code. */
 int convert_merge(const ConvertOptions *o, QsfSource *s, QsfLedger *ledger, QsfAdapterSet **set,
                   ConvertMerged *merged);
-/* Appends what was merged to a report: lines, or with --json a member and a comma; nothing without adapters. */
+/* Appends what was merged to a report: lines, or with --json members and a comma; nothing without adapters. */
 void convert_put_merged(QsfStrbuf *b, const ConvertOptions *o);
 /* output.c: checks that the output, if there is one and it is written, does not replace a file that is read:
  * of s, of adapters (may be NULL), --calibration, --experts-by-use. Prints its own error message and returns

@@ -113,7 +113,8 @@ int qsf_vocab_read(QsfSource *s, uint32_t n_vocab, QsfErr *err) {
     int rc = qsf_sniff_head(s, head, &n, err);
     if (rc != QSF_OK) return rc;
     const bool json = is_json(head, n);
-    if (!json && !is_sentencepiece(head, n)) return qsf_sniff_reject(&s->files[0], head, n, &qsf_wanted_model, err);
+    if (!json && !is_sentencepiece(head, n))
+        return qsf_sniff_reject(&s->files[0], head, n, &qsf_wanted_model, err);
     const QsfFormat *format = json ? &qsf_format_tokenizer_json : &qsf_format_sentencepiece;
     (void)snprintf(s->format, sizeof s->format, "%s", format->name);
     return read_vocab(s, json, n_vocab, err);

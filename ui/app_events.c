@@ -105,13 +105,15 @@ static void say_thinking(UiApp *a, const QSFEvent *e) {
     const UiItem *last = ui_transcript_last(&a->chat);
     if (!last || last->kind != UI_ANSWER || last->raw.len > 0 || e->stop == QSF_STOP_INTERRUPTED) return;
     const char *allows = e->stop == QSF_STOP_LENGTH ? ", /set max-tokens N allows more" : "";
+    /* a server continues text only */
+    const char *resumes = a->engine.has(a->engine.self, UI_NEEDS_PROMPT) ? "/continue resumes"
+                                                                         : "/retry asks again";
     if (last->thought && e->stop == QSF_STOP_EOS)
         ui_app_say(a, UI_NOTICE, "the model ended without an answer: /think shows its reasoning");
     else if (last->thought && e->thinking)
-        ui_app_say(a, UI_NOTICE, "the model was still thinking: /continue resumes, /think shows it%s",
-                   allows);
+        ui_app_say(a, UI_NOTICE, "the model was still thinking: %s, /think shows it%s", resumes, allows);
     else if (e->stop == QSF_STOP_LENGTH)
-        ui_app_say(a, UI_NOTICE, "the answer has no text yet: /continue resumes%s", allows);
+        ui_app_say(a, UI_NOTICE, "the answer has no text yet: %s%s", resumes, allows);
 }
 
 /* A person at a terminal is asked what to do. An answer without text was withdrawn. */

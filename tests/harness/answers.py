@@ -176,6 +176,14 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.event("[DONE]")
         self.end()
 
+    def at_thinking(self):
+        """Nothing but reasoning, and then the limit."""
+        self.begin()
+        self.event(chunk({"reasoning_content": "Let me think"}))
+        self.event(chunk({}, "length", usage=usage(3)))
+        self.event("[DONE]")
+        self.end()
+
     def at_inline(self):
         self.answer(["<thi", "nk>", "hidden thought</th", "ink>", "\n\nshown", " text"])
 

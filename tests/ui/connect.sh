@@ -98,6 +98,10 @@ ask 0 think
 ask 0 think --show-thinking --json
 out_has '"type": "reasoning", "text": "<think>Let'
 out_has '"text": "Forty-two", "reasoning": "Let me think", "stop": "eos", "tokens": 5'
+ask 0 thinking --session s7
+err_has 'the model was still thinking: /retry asks again'
+echo /continue | chat_lines 1 --session s7
+err_has 'not known to continue'
 ask 0 inline --show-thinking --json
 out_has '"text": "shown text", "reasoning": "hidden thought"'
 ask 0 tools

@@ -5,6 +5,7 @@
 #include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/canvas.h"
+#include "ui/complete.h"
 #include "ui/format.h"
 #include "ui/model_scan.h"
 #include "ui/server_models.h"
@@ -194,6 +195,14 @@ static void test_no_number_that_is_not_known(void **state) {
     assert_true(drawn(&status, 1, "T -"));
     x->engine.effect = UI_EFFECT_REFUSED;
     assert_true(drawn(&status, 0, "temperature n/a"));
+    x->app.settings.params.quality = 0.5f;
+    assert_true(drawn(&status, 0, "quality  0.50"));
+    x->engine.effect_of = "quality";
+    assert_false(drawn(&status, 0, "quality  0.50"));
+    s->ctx_size = 4096;
+    ui_app_refresh(&x->app);
+    assert_true(drawn(&status, 0, "CTX -/4096"));
+    assert_true(drawn(&status, 1, "ctx -"));
     s->state = QSF_STATE_PREFILL;
     ui_app_refresh(&x->app);
     assert_string_equal(ui_status_word(&status), "waiting");
@@ -243,6 +252,34 @@ static void test_models_of_the_server(void **state) {
     assert_non_null(strstr(last(x), "ftp://x"));
 }
 
+/* The name means the built-in guide, whatever a server calls its models. */
+static void test_guide_of_the_server(void **state) {
+    static const UiEngineModel named[] = { { .name = "small", .loaded = true },
+                                           { .name = "misguided" },
+                                           { .name = "guide" } };
+    Fixture *x = *state;
+    UiCompletion c = { 0 };
+    x->engine.models = named;
+    x->app.model_ready = true;
+    assert_true(ui_complete(&c, &x->app, "/model #gu", 10));
+    assert_string_equal(c.choices[0].text, "#guide");
+    assert_true(ui_complete(&c, &x->app, "/model mis", 10));
+    assert_string_equal(c.choices[0].text, "misguided");
+    ui_complete_free(&c);
+    assert_false(ui_server_models_load(&x->app, "guide"));
+    assert_non_null(strstr(last(x), "/model #guide is the model of the server"));
+    assert_true(ui_server_models_load(&x->app, "#nothing"));
+    assert_non_null(strstr(last(x), "no such model"));
+    assert_true(ui_server_models_load(&x->app, "#guide"));
+    assert_string_equal(x->engine.path, "connect:http://h:1/v1#guide");
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+    free(x->app.model_path);
+    x->app.model_path = strdup("a.gguf");
+    assert_true(ui_server_models_load(&x->app, "#guide"));
+    assert_non_null(strstr(last(x), "no server answers"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_commands_say_why_not, begin, teardown),
@@ -254,6 +291,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_no_number_that_is_not_known, begin, teardown),
         cmocka_unit_test_setup_teardown(test_approximate_answers, begin, teardown),
         cmocka_unit_test_setup_teardown(test_models_of_the_server, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_guide_of_the_server, begin, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static const char *key_for(QSFRemote *r, const QsfRemoteUrl *url) {
 
 bool qsf_remote_start(QSFRemote *r, QsfRemoteJob job, const QsfRemoteUrl *url, const char *base,
                       const char *path, const QsfStrbuf *body, QsfErr *err) {
-    char whole[QSF_REMOTE_URL_MAX + 32];
+    char whole[QSF_REMOTE_URL_MAX + QSF_REMOTE_PATH_MAX];
     const unsigned most = job == QSF_JOB_ANSWER || r->timeout < LIST_SECONDS ? r->timeout : LIST_SECONDS;
     snprintf(whole, sizeof whole, "%s%s", base, path);
     qsf_remote_stop(r);

@@ -13,8 +13,9 @@
 #include "src/remote/sse.h"
 #include "src/remote/url.h"
 
-#define QSF_REMOTE_TEXT_MAX  ((size_t)16 << 20)  /* bytes of an answer */
-#define QSF_REMOTE_BODY_MAX  ((size_t)16 << 20)  /* bytes of a reply that is one JSON value */
+#define QSF_REMOTE_PATH_MAX  1024u              /* bytes of a path below the base, with the name of a model */
+#define QSF_REMOTE_TEXT_MAX  ((size_t)16 << 20) /* bytes of an answer */
+#define QSF_REMOTE_BODY_MAX  ((size_t)16 << 20) /* bytes of a reply that is one JSON value */
 #define QSF_REMOTE_REPLY_MAX ((size_t)512 << 20) /* bytes of a stream */
 #define QSF_REMOTE_PAGE_MAX  ((size_t)64 << 10)  /* bytes of a page of which the title is shown */
 

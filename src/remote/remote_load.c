@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A remote engine: which models a server has, and what it is. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,23 @@ static bool lists_nothing(const QSFRemote *r) {
     return (status == 404 || status == 405 || status == 501) && r->next.model[0] != '\0';
 }
 
+/* A server of llama.cpp may have several models, each with its own context; to ask for it must not load one
+ * (ggml-org/llama.cpp tools/server/server-models.cpp). A server with one model ignores the arguments. */
+static bool ask_props(QSFRemote *r, QsfErr *err) {
+    const QsfRemoteServerState *s = &r->next;
+    QsfStrbuf path = QSF_STRBUF_INIT;
+    qsf_strbuf_adds(&path, "/props?autoload=false&model=");
+    for (const char *p = s->model; *p; p++)
+        if (isalnum((unsigned char)*p) || strchr("-._~", *p))
+            qsf_strbuf_addc(&path, *p);
+        else
+            qsf_strbuf_addf(&path, "%%%02X", (unsigned char)*p);
+    const bool ok = qsf_strbuf_ok(&path) && qsf_remote_start(r, QSF_JOB_PROPS, &s->url, s->url.root,
+                                                             qsf_strbuf_str(&path), NULL, err);
+    qsf_strbuf_free(&path);
+    return ok;
+}
+
 static void models_end(QSFRemote *r) {
     QsfRemoteServerState *s = &r->next;
     QsfErr err = { 0 };
@@ -108,9 +126,7 @@ static void models_end(QSFRemote *r) {
     } else if (qsf_remote_models_parse(&s->models, qsf_strbuf_str(&r->body), r->body.len, &err) != QSF_OK) {
         qsf_err_prefix(&err, "%s", s->url.name);
     } else if (take_model(r, &err)) {
-        if (s->server != QSF_SERVER_LLAMA ||
-            !qsf_remote_start(r, QSF_JOB_PROPS, &s->url, s->url.root, "/props", NULL, &err))
-            loaded(r);
+        if (s->server != QSF_SERVER_LLAMA || !ask_props(r, &err)) loaded(r);
         return;
     }
     fail(r, &err);

@@ -77,8 +77,9 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.request_came(None)
-        if self.rest == "/props" and self.how.startswith("llama"):
-            return self.send(200, json.dumps({"default_generation_settings": {"n_ctx": 4096}}))
+        if self.rest.startswith("/props?autoload=false&model=") and self.how.startswith("llama"):
+            n_ctx = 2048 if self.rest.endswith("=large%3A70b") else 4096
+            return self.send(200, json.dumps({"default_generation_settings": {"n_ctx": n_ctx}}))
         if self.rest != "/v1/models":
             return self.send(404, "<html><head><title>404 Not Found</title></head></html>", "text/html")
         if self.how == "unlisted":

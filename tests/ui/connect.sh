@@ -37,6 +37,10 @@ for how in llama vllm ollama lmstudio qsf other; do
     sent '"model": "small", "stream": true'
     not_sent 'temperature|top_k|max_tokens|seed'
 done
+echo '/show model' | chat_lines 0 --connect "$url/llama" --no-save
+err_has '^context  4096 tokens$'
+echo '/show model' | chat_lines 0 --connect "$url/llama" --model large --no-save
+err_has '^context  2048 tokens$' # each of several models has its own
 ask 0 other --model large --temp 0.5 --seed 7 -n 50 --stop END
 sent '"model": "large:70b"'
 sent '"temperature": 0.5'

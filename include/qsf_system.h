@@ -13,6 +13,9 @@ bool qsf_pipe(int ends[2], bool nonblocking);
 /* A stream socket of a family (AF_INET) that is closed when another program is executed, and never waits. -1
  * with errno. */
 int qsf_stream_socket(int family);
+/* The event of poll that says that the other side has closed a stream socket, or its half of it. It may come
+ * together with POLLHUP and POLLERR, which need not be asked for. */
+short qsf_poll_closed(void);
 /* Opens a file without a name in $TMPDIR, or else /tmp, for reading and writing. It is gone when it is
  * closed. -1 with errno. */
 int qsf_temp_file(void);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "qsf_system.h"
 #include "serve/answer.h"
 #include "src/base/clock.h"
 #include "src/cli/signals.h"
@@ -15,14 +16,9 @@
 #define REST_MS  1000       /* nothing is answered: only limits of time are checked */
 #define GRACE_NS 100000000u /* for sending the ends of answers when the server stops */
 
-#ifndef POLLRDHUP /* Linux's own; elsewhere a client that has closed its side is a POLLHUP, or not noticed */
-#define POLLRDHUP POLLHUP
-#endif
-
 typedef struct Loop {
     ServeServer *s;
     ServeHttp *http;
-    ServeSlots slots;
     ServeAnswer answer;
     struct pollfd *fds; /* (2 + 1 + queue) */
 } Loop;
@@ -33,21 +29,23 @@ typedef struct Loop {
  * if it still belongs to the job. */
 static uint32_t watch(Loop *l) {
     ServeServer *s = l->s;
+    const short closed = qsf_poll_closed();
     uint32_t n = 2;
     l->fds[0] = (struct pollfd){ .fd = qsf_worker_fd(s->worker), .events = POLLIN };
     l->fds[1] = (struct pollfd){ .fd = s->wake[0], .events = POLLIN };
     pthread_mutex_lock(&s->lock);
     if (s->running != NULL && s->running->fd >= 0)
-        l->fds[n++] = (struct pollfd){ .fd = s->running->fd, .events = POLLRDHUP };
+        l->fds[n++] = (struct pollfd){ .fd = s->running->fd, .events = closed };
     for (const ServeJob *j = s->first; j != NULL; j = j->next)
-        if (j->fd >= 0) l->fds[n++] = (struct pollfd){ .fd = j->fd, .events = POLLRDHUP };
+        if (j->fd >= 0) l->fds[n++] = (struct pollfd){ .fd = j->fd, .events = closed };
     pthread_mutex_unlock(&s->lock);
     return n;
 }
 
 static bool is_gone(const Loop *l, uint32_t n, const ServeJob *job) {
     for (uint32_t i = 2; i < n; i++)
-        if (l->fds[i].fd == job->fd) return (l->fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+        if (l->fds[i].fd == job->fd)
+            return (l->fds[i].revents & (qsf_poll_closed() | POLLHUP | POLLERR)) != 0;
     return false;
 }
 
@@ -156,16 +154,12 @@ static void run(Loop *l) {
     }
 }
 
-int serve_loop(ServeServer *s) {
+int serve_loop(ServeServer *s, ServeSlots *slots) {
     Loop l = { .s = s };
     QsfErr err = { 0 };
-    l.answer = (ServeAnswer){ .server = s, .slots = &l.slots };
+    l.answer = (ServeAnswer){ .server = s, .slots = slots };
     l.fds = calloc(3 + (size_t)s->options->queue + 1, sizeof *l.fds);
     if (l.fds == NULL) return qsf_cli_error(&serve_cli, "out of memory"), QSF_EXIT_RUNTIME;
-    if (serve_slots_open(&l.slots, s->options, &err) != QSF_OK) {
-        qsf_cli_error(&serve_cli, "%s; conversations are not kept", err.msg);
-        qsf_err_clear(&err);
-    }
     l.http = serve_http_start(s, &err);
     if (l.http == NULL) {
         qsf_cli_error(&serve_cli, "%s", err.msg);
@@ -175,7 +169,6 @@ int serve_loop(ServeServer *s) {
         run(&l);
         stop(&l);
     }
-    serve_slots_close(&l.slots);
     free(l.fds);
     return l.http == NULL ? QSF_EXIT_RUNTIME : QSF_EXIT_OK;
 }

@@ -125,8 +125,16 @@ static void finish_guard(ServeServer *s) {
     s->guard.anywhere = strcmp(s->listen.host, "0.0.0.0") == 0 || strcmp(s->listen.host, "[::]") == 0;
 }
 
+static void open_slots(const ServeServer *s, ServeSlots *slots) {
+    QsfErr err = { 0 };
+    if (serve_slots_open(slots, s->options, &err) != QSF_OK)
+        qsf_cli_error(&serve_cli, "%s; conversations are not kept", err.msg);
+    qsf_err_clear(&err);
+}
+
 /* With the model loaded. */
 static int serve(ServeServer *s) {
+    ServeSlots slots = { .lock = -1 };
     char err[1000];
     struct stat st;
     s->worker = qsf_worker_start(&s->settings, err, sizeof err);
@@ -135,8 +143,10 @@ static int serve(ServeServer *s) {
     s->model.created = stat(s->options->model, &st) == 0 ? (int64_t)st.st_mtime : 0;
     int rc = load(s);
     if (rc == QSF_EXIT_OK) print_plan(s);
-    if (rc == QSF_EXIT_OK) rc = serve_loop(s);
+    if (rc == QSF_EXIT_OK) open_slots(s, &slots);
+    if (rc == QSF_EXIT_OK) rc = serve_loop(s, &slots);
     qsf_worker_stop(s->worker);
+    serve_slots_close(&slots); /* the engine saves to the folder until it has stopped */
     return rc;
 }
 

@@ -49,8 +49,10 @@ void serve_forget(ServeServer *s, ServeJob *job);
 
 /* ---- loop.c: the main thread ---- */
 
+struct ServeSlots; /* slots.h */
+
 /* Answers requests until a signal comes. Returns an exit status. */
-int serve_loop(ServeServer *s);
+int serve_loop(ServeServer *s, struct ServeSlots *slots);
 
 /* ---- http.c ---- */
 

@@ -83,6 +83,9 @@ uint32_t qsf_node_range(QsfGrammarBuild *b, uint32_t lo, uint32_t hi);
 /* A list without children: SEQ or ALT. An ALT without children matches nothing. */
 uint32_t qsf_node_list(QsfGrammarBuild *b, QsfNodeKind kind);
 void qsf_node_add(QsfGrammarBuild *b, uint32_t list, uint32_t child);
+/* Returns a list of alternatives in which the texts among the n of a list have become a tree of their common
+ * beginnings (word_tree.c); the list itself if they are few. */
+uint32_t qsf_node_words(QsfGrammarBuild *b, uint32_t list, size_t n);
 uint32_t qsf_node_repeat(QsfGrammarBuild *b, uint32_t child, uint32_t min, uint32_t max);
 static inline uint32_t qsf_node_rule(QsfGrammarBuild *b, uint32_t rule) {
     return qsf_node_new(b, QSF_NODE_RULE, rule, 0, 0);

@@ -128,7 +128,7 @@ static uint32_t make_values(QsfSchema *s, const QsfSchemaParts *p, const QsfSche
         qsf_node_add(s->b, alt, qsf_schema_value(s, v));
         n++;
     }
-    if (n > 0 || s->b->failed) return alt;
+    if (n > 0 || s->b->failed) return qsf_node_words(s->b, alt, n);
     return qsf_schema_fail(s, path,
                            one ? "the const contradicts its type or another keyword: nothing is valid"
                                : "no value of the enum agrees with type and the other keywords: "

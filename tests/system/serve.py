@@ -337,7 +337,7 @@ def test_tool_choice(name, form):
     status, got, _ = s.chat("x", tools=wrong, tool_choice="required")
     check(name == "coder" or status == 400 and "'odd'" in got["error"]["message"] and "not" in got["error"]["message"],
           "a schema that is not supported", got)
-    s.stop()
+    check(s.stop() == 143, "SIGTERM: exit status", name)
 
 
 def test_unknown_form():
@@ -351,7 +351,7 @@ def test_unknown_form():
         check(status == 400 and "cannot be held" in got["error"]["message"] and "/" not in got["error"]["message"],
               "an unknown form of calls", got)
     check(s.chat("x", tools=tools, max_tokens=2)[0] == 200, "auto with an unknown form")
-    s.stop()
+    check(s.stop() == 143, "SIGTERM: exit status")
 
 
 test_tools()

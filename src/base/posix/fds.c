@@ -2,6 +2,7 @@
 /* Descriptors that are closed when another program is executed: a moment after they are made, which another
  * thread could use to execute one. */
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +16,10 @@ bool qsf_pipe(int ends[2], bool nonblocking) {
     }
     return true;
 }
+
+/* macOS reports the end of what can be read as a hangup to those that ask for it
+ * (apple-oss-distributions/xnu, bsd/kern/sys_generic.c). */
+short qsf_poll_closed(void) { return POLLHUP; }
 
 int qsf_stream_socket(int family) {
     const int fd = socket(family, SOCK_STREAM, 0);

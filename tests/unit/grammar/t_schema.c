@@ -354,6 +354,44 @@ static void test_large_enums(void **state) {
     qsf_strbuf_free(&b);
 }
 
+static void feed(QsfAutomaton *a, const char *text, bool ok) {
+    QsfErr err = { 0 };
+    uint32_t state;
+    qsf_test_expect_ok(qsf_automaton_feed(a, qsf_automaton_start(a), text, strlen(text), &state, &err), &err);
+    if ((state != 0 && qsf_automaton_ends(a, state)) != ok) fail_msg("%s", text);
+}
+
+/* Texts that begin alike are read together, in the memory that an answer has for states. */
+static void test_enum_of_many_texts(void **state) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfAutomaton *a;
+    QsfGrammar *g;
+    QsfErr err = { 0 };
+    (void)state;
+    put_many(&b, "{\"enum\":[", 40000, "\"x%\"", ",\"x7\",7,77,{\"a\":[1]},null,\"\",\"x\\n\",");
+    for (unsigned i = 1; i < 300; i++) /* each is the beginning of the next one */
+        qsf_strbuf_addf(&b, "\"%0*d\",", (int)i, 0);
+    qsf_strbuf_adds(&b, "\"\\u00e9\"]}");
+    qsf_test_expect_ok(qsf_grammar_new(&g, QSF_KIND_SCHEMA, b.data, b.len, &err), &err);
+    qsf_test_expect_ok(qsf_automaton_new(&a, g, 4u << 20, &err), &err);
+    static const char *const valid[] = { "\"x0\"", "\"x7\"",       "\"x39999\"", "\"x12\"", "7",
+                                         "77",     "{\"a\": [1]}", "null",       "\"\"",    "\"x\\n\"",
+                                         "\"0\"",  "\"000\"",      "\"\u00e9\"" };
+    static const char *const wrong[] = {
+        "\"x40000\"", "\"x\"", "\"x01\"", "777", "", "\"x7", "\"y\"", "[1]"
+    };
+    for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) feed(a, valid[i], true);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) feed(a, wrong[i], false);
+    for (int i = 1; i < 302; i += 20) {
+        char text[320];
+        (void)snprintf(text, sizeof text, "\"%0*d\"", i, 0);
+        feed(a, text, i < 300);
+    }
+    qsf_automaton_free(a);
+    qsf_grammar_free(g);
+    qsf_strbuf_free(&b);
+}
+
 /* What takes quadratic time or worse is refused, and stops when the thread is to stop. */
 static void test_large_work(void **state) {
     static const char *const texts[][3] = {
@@ -382,6 +420,7 @@ static void test_large_work(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_bounds),
                                         cmocka_unit_test(test_large_enums),
+                                        cmocka_unit_test(test_enum_of_many_texts),
                                         cmocka_unit_test(test_large_work) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

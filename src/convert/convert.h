@@ -46,7 +46,7 @@ int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions
  * caller closes it after s. Prints its own error message and returns an exit code. */
 int convert_merge(const ConvertOptions *o, QsfSource *s, QsfLedger *ledger, QsfAdapterSet **set,
                   ConvertMerged *merged);
-/* Appends what was merged to a report: lines, or with --json members and a comma; nothing without adapters. */
+/* Appends what was merged to a report: lines, or with --json members and a comma; nothing if none. */
 void convert_put_merged(QsfStrbuf *b, const ConvertOptions *o);
 /* output.c: checks that the output, if there is one and it is written, does not replace a file that is read:
  * of s, of adapters (may be NULL), --calibration, --experts-by-use. Prints its own error message and returns

@@ -2,6 +2,7 @@
 /* Requests to the engine, and its events: implements answer.h. */
 #include "serve/answer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,12 +177,19 @@ static void take_done(ServeAnswer *a, const QSFEvent *e) {
     unlock(a);
 }
 
+/* The first line: advice about the budget is for those who start the server, and the log has it. */
+static void fail_budget(ServeAnswer *a, const char *text) {
+    char line[600];
+    (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+    fail(a, 413, "ram_budget_exceeded", line);
+}
+
 /* Before a token was generated, what fails is the prompt: its template, its grammar, its length. */
 static void take_error(ServeAnswer *a, const QSFEvent *e) {
     const bool prompt = a->job->text.len == 0 && a->job->reasoning.len == 0 && !e->file;
     switch (e->code) {
     case QSF_E_CONTEXT: fail(a, 400, "context_length_exceeded", e->text); break;
-    case QSF_E_BUDGET: fail(a, 413, "ram_budget_exceeded", e->text); break;
+    case QSF_E_BUDGET: fail_budget(a, e->text); break;
     case QSF_E_USAGE: fail(a, 400, NULL, e->text); break;
     case QSF_E_INTERRUPTED: fail(a, 503, "stopping", "the server is stopping"); break;
     default: fail(a, prompt && e->code == QSF_E_RUNTIME ? 400 : 500, NULL, e->text);

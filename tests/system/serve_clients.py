@@ -3,6 +3,7 @@
 slow, conversations, and the end. Run by serve.sh: BIG is a model that takes its time."""
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -256,6 +257,22 @@ def test_stop():
         c.close()
 
 
+def test_too_large():
+    """A request that does not fit in the budget: clients get no advice about the options of the server."""
+    if os.environ.get("QSF_SAN"):
+        return
+    options = ["--body-limit", "1M", "--ctx", "256", "--ram-budget"]
+    refused = subprocess.run([os.environ["QSF_BUILDDIR"] + "/qsf-serve", "--no-config", *options, "1", "guide"],
+                             capture_output=True, text=True)
+    s = Server(*options, re.search(r"smallest budget that works: (\d+)", refused.stderr).group(1), "guide")
+    ask = [{"role": "user", "content": "w " * 450000}, {"role": "user", "content": "x"}]
+    status, got, _ = s.chat(ask)
+    check(status == 413 and got["error"]["code"] == "ram_budget_exceeded", "a request that does not fit", status, got)
+    check("needs" in got["error"]["message"] and "smallest" not in got["error"]["message"], "its message", got)
+    check(s.chat("x", max_tokens=1)[0] == 200, "another request")
+    check(s.stop() == 143, "status")
+
+
 def test_budget():
     """Large requests from many clients: the peak stays below the budget."""
     s = Server("--body-limit", "256K", "--ram-budget", "60", "guide")
@@ -284,7 +301,7 @@ def test_budget():
 
 
 for test in (test_hosts, test_keys, test_sockets, test_queue, test_slow, test_malformed,
-             test_conversations, test_stop, test_budget):
+             test_conversations, test_stop, test_too_large, test_budget):
     begin = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - begin:.1f} s")

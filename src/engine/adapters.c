@@ -63,6 +63,10 @@ static bool item_fault(const QsfAdapterItem *item, char *dst, size_t cap) {
     QsfAdapterItem cut = *item;
     char *colon = strrchr(cut.path, ':');
     if (exists(item->path)) return false;
+    if (strncmp(item->path, "add ", 4) == 0) { /* as /lora has it */
+        snprintf(dst, cap, "there is no file '%.200s': its name comes without 'add'", item->path);
+        return true;
+    }
     const bool in_range = cut_scale(&cut);
     const bool is_number = strlen(cut.path) < strlen(item->path);
     if (is_number && in_range) return false;
@@ -283,6 +287,7 @@ int qsf_adapters_check(const QsfModel *m, const QSFSettings *s, const QSFSetting
     int rc = l == NULL || known == NULL ? qsf_err_memory(err, "adapters") : QSF_OK;
     for (unsigned i = 0; rc == QSF_OK && i < 2; i++) leave_known(&l[i], &known[i]);
     qsf_ledger_init(&ledger, CHECK_BYTES);
+    if (rc == QSF_OK) rc = check_files(l, err);
     if (rc == QSF_OK)
         rc = qsf_adapters_open(&set, m, l[0].spec, l[0].n, l[1].spec, l[1].n, false, &ledger, err);
     qsf_adapters_close(set);

@@ -18,8 +18,6 @@ const char *qsf_home_path(const char *value, char *buf) {
 
 int qsf_setting_check_file(const char *path, QsfErr *err) {
     const bool download = strncmp(path, "hf:", 3) == 0 || strstr(path, "://") != NULL;
-    if (strncmp(path, "add ", 4) == 0 && access(path, F_OK) != 0)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: there is no such file: give its name without 'add'", path);
     if ((!download && strcmp(path, "guide") != 0) || access(path, F_OK) == 0) return QSF_OK;
     if (!download) return qsf_err_set(err, QSF_E_MODEL, "guide: is not a file, as is needed here");
     return qsf_err_set(err, QSF_E_MODEL, "%s: is not a file, as is needed here: download it with qsf-get",

@@ -21,8 +21,7 @@ bool qsf_setting_is_plain(const char *value);
  * replaced it: value itself, or buf (PATH_MAX). */
 const char *qsf_home_path(const char *value, char *buf);
 
-/* QSF_E_MODEL for names that no file here has: of a download and of the guide, which only a model can have,
- * and with the word of another command. */
+/* QSF_E_MODEL for names that only a model can have, and no file here has: of a download, and of the guide. */
 int qsf_setting_check_file(const char *path, QsfErr *err);
 
 /* The type of the member is given; a row of a different type must not use the kind. */

@@ -307,6 +307,19 @@ for name, shape in export.shapes(old.shape()):
     assert old.numbers(name, shape) == new.numbers(name, shape), name
 assert set(new.numbers('blk.1.nextn.hnorm.weight', (256,))) != {1.0}
 EOF
+# A deeper guide takes the block over.
+train deepblock --from "$work/block/guide-f16.gguf" --set shape.layers=2 --set shape.nextn=1 \
+    --set learning_rate=0 --set matrix_rate=0 --set weight_decay=0 --set ema=0 --set cut=0 ||
+    { cat "$work/log"; fail "a guide with a block was not deepened"; }
+PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail "the block has changed"
+import sys
+sys.path.insert(0, sys.argv[1])
+from trainlib import ggufread
+old, new = (ggufread.Reader(f'{sys.argv[2]}/{m}/guide-f16.gguf') for m in ('block', 'deepblock'))
+for part in ('nextn.eh_proj', 'nextn.hnorm', 'attn_q', 'ffn_down'):
+    name, shape = f'blk.1.{part}.weight', old.tensors[f'blk.1.{part}.weight'][0]
+    assert old.numbers(name, shape) == new.numbers(f'blk.2.{part}.weight', shape), name
+EOF
 train other --set nextn_only=true && fail "a block was trained that the shape does not have"
 grep -q 'needs shape.nextn=1' "$work/log" || { tail -3 "$work/log"; fail "the shape was not named"; }
 train other --set shape.vocab=256 && fail "a vocabulary without space for the topics was accepted"

@@ -88,9 +88,9 @@ class Training:
         self.at = {'pass': 0, 'epoch': 0, 'batch': 0, 'step': 0, 'progress': 0.0, 'seconds': 0.0, 'tokens': 0}
         self.batches = self.next_batches()
 
-    def begin_with(self, numbers, layers):
+    def begin_with(self, numbers, begin):
         """Takes over the weights of another guide, before the first step; as Guide.take does."""
-        self.model.take(numbers, layers)
+        self.model.take(numbers, begin)
         if self.mean:
             self.mean = [p.detach().clone() for p in self.model.parameters()]
 

@@ -220,14 +220,15 @@ class Guide(nn.Module):
 
 
     @torch.no_grad()
-    def take(self, numbers, layers):
-        """Takes over the weights of a guide of so many layers; numbers(name in GGUF, shape): the flat list of a tensor's numbers.
-        Where this one has more, the new ones stand in the middle, at the end of the lower ones, and change nothing yet. A
-        next-token block begins anew."""
+    def take(self, numbers, begin):
+        """Takes over the weights of a guide of the shape `begin`; numbers(name in GGUF, shape): the flat list of a tensor's numbers.
+        If this one has more layers, the new ones are in the middle, at the end of the lower ones, and change nothing yet. A
+        next-token block is taken over if both have one."""
+        layers = begin['layers']
         more, place = len(self.layers) - layers, lower_layers(layers)
         if more < 0:
             raise ValueError(f'{layers} layers to begin with, {len(self.layers)} in the recipe')
-        for name, shape in export.shapes({**self.shape, 'nextn': 0}):
+        for name, shape in export.shapes({**self.shape, 'nextn': min(self.shape.get('nextn', 0), begin.get('nextn', 0))}):
             of = name.split('.')
             if of[0] == 'blk' and int(of[1]) >= place:
                 if int(of[1]) < place + more:

@@ -109,12 +109,9 @@ arch_define_wasm := -DQK_ARCH_WASM=1
 # variables, which take the compiler as long as the kernel itself.
 lean_debug = $(if $(filter -g%,$(CFLAGS)),$(KERNEL_DEBUG))
 # KERNEL_UNRUN: levels that this machine cannot run, so that sanitizers would only make them slower to compile.
-unrun = $(if $(filter $(KERNEL_UNRUN),$(call level_of,$1)),-fno-sanitize=all)
+unrun = $(if $(filter $(KERNEL_UNRUN),$(call level_of,$1))$(if $(filter -O0,$(KERNEL_OPT)),$(filter $(fast_kernels),$1.c)),-fno-sanitize=all)
 # KERNEL_EXTRA: for the kernels only; CI disables AddressSanitizer for them, because in their checks every
-# buffer is followed by a guard page. KERNEL_OPT=-O0: the reference, which is quickly compiled and takes most of the time
-# of checks, has -O1; so have the attention kernels of gcc, whose frames would be larger than the stack of a thread of the
-# pool. CHECK_OPT: of the checks themselves.
-KERNEL_OPT_O1 := kernels/ref/% $(if $(findstring clang,$(CC)),,kernels/generated/kv%)
+# buffer is followed by a guard page. CHECK_OPT: of the checks themselves.
 kernel_opt = $(if $(filter $(KERNEL_OPT_O1),$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
 # Folders that compute little: their files use COLD_OPT, which configure sets unless CFLAGS are given. Each
 # file directly in src/convert, but not its folders, which quantize.

@@ -83,7 +83,13 @@ $(addprefix $O/,$(generated_all) $(generated_native)): $(formats_h) $S/kernels/k
 # compile a small kernel. Files with other flags than those of their level cannot use them.
 
 level_header = $O/kernels/generated/level_$1.h
-precompiled_src := $(if $(filter yes,$(KERNEL_PCH)),$(filter-out $(if $(filter -O0,$(KERNEL_OPT)),kernels/generated/kv%),$(generated_src)))
+# KERNEL_OPT=-O0: these have -O1, because tests spend most of their time in them: the reference, and without
+# sanitizers (with them clang needs a minute for each) attention and the products of F32, which most small
+# models of tests have. The lowest level, made from the same templates, keeps the sanitizers, except with gcc,
+# whose frames would be larger than the stack of a thread of the pool.
+fast_kernels := $(filter-out $(if $(findstring clang,$(CC)),%_sse42.c %_neon.c),$(filter kernels/generated/kv% kernels/generated/f32_%,$(generated_src)))
+KERNEL_OPT_O1 := kernels/ref/% $(fast_kernels:.c=)
+precompiled_src := $(if $(filter yes,$(KERNEL_PCH)),$(filter-out $(if $(filter -O0,$(KERNEL_OPT)),$(fast_kernels)),$(generated_src)))
 # The flags of a file that is to include them, $1 without .c, or nothing.
 level_include = $(if $(filter $1.c,$(precompiled_src)),-I. -include $(call level_header,$(call level_of,$1)))
 level_vectors = $(patsubst $S/kernels/%.h,%,$(wildcard $(patsubst %,$S/kernels/$(call column,2,$1)/%_$(call column,1,$1).h,v lanes)))

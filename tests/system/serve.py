@@ -340,6 +340,21 @@ def test_tool_choice(name, form):
     check(s.stop() == 143, "SIGTERM: exit status", name)
 
 
+def test_thought():
+    """The model reasons first, and does not end its answer with the thought."""
+    path = os.environ["work"] + "/thought.jinja"
+    with open(path, "w") as f:
+        f.write(BEGIN + FORMS["hermes"] + END.replace("assistant: ", "assistant: <think>\n") + "{# </think> #}")
+    s = Server("--template", path, "guide")
+    tools = [{"type": "function", "function": {"name": "stop", "parameters": STOP}}]
+    for seed in range(6):
+        _, got, _ = s.chat("x", tools=tools, tool_choice="required", seed=seed, max_tokens=200)
+        choice = got["choices"][0]
+        check(choice["finish_reason"] in ("length", "tool_calls"), "a thought ends the answer", got)
+        check(choice["message"]["reasoning_content"], "no thought", got)
+    check(s.stop() == 143, "SIGTERM: exit status")
+
+
 def test_unknown_form():
     path = os.environ["work"] + "/unknown.jinja"
     with open(path, "w") as f:
@@ -357,6 +372,7 @@ def test_unknown_form():
 test_tools()
 for form in FORMS.items():
     test_tool_choice(*form)
+test_thought()
 test_unknown_form()
 s = Server("guide")
 for test in (test_forms, test_same_as_run, test_stream, test_fields, test_errors, test_text_is_text):

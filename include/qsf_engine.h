@@ -74,11 +74,11 @@ typedef struct QSFRequest {
                                 for in reasoning */
     size_t n_stop;
     uint32_t max_tokens;  /* limit of this answer, besides the setting max_tokens; 0 = none */
-    const char *snapshot; /* a file that keeps the evaluated tokens of this conversation: what it has is not
-                             evaluated, and the rest is added after the answer. NULL = none. It has the
-                             permissions 0600; *.qsfsnap in its folder belong to the engine */
-    uint64_t
-        snapshot_limit;   /* bytes of all: the oldest are removed. 0 = a tenth of the free space, or 4 GiB */
+    const char *snapshot; /* a file (0600) that keeps the evaluated tokens of this conversation: what it has
+                             is not evaluated, and the rest is added after the answer. NULL = none. *.qsfsnap
+                             in its folder belong to the engine */
+    const char *snapshot_from; /* one that is only read: its beginning may be longer. NULL = none */
+    uint64_t snapshot_limit;   /* of all: the oldest are removed. 0 = a tenth of the free space, or 4 GiB */
     uint64_t held;        /* bytes of texts that the owner keeps and that the loaded model's plan does not
                                 count: while the prompt is made they are charged to the RAM budget, too */
     uint8_t grammar_kind; /* QSFGrammarKind: the answer matches this grammar, whatever the parameters name */

@@ -48,7 +48,8 @@ static void report(const ServeAnswer *a, const char *kind, const char *text) {
 
 /* ---- the beginning ---- */
 
-static QSFRequest request_of(const ServeAnswer *a, const ServeRequest *r, const char *snapshot) {
+static QSFRequest request_of(const ServeAnswer *a, const ServeRequest *r) {
+    const char *from, *snapshot = serve_slots_choose(a->slots, r, &from);
     return (QSFRequest){ .messages = r->messages,
                          .n_messages = r->n_messages,
                          .raw = !r->chat,
@@ -60,6 +61,7 @@ static QSFRequest request_of(const ServeAnswer *a, const ServeRequest *r, const 
                          .stop = r->stop,
                          .n_stop = r->n_stop,
                          .snapshot = snapshot,
+                         .snapshot_from = from,
                          .snapshot_limit = a->slots->limit,
                          .grammar_kind = r->grammar_kind,
                          .grammar = r->grammar,
@@ -75,7 +77,7 @@ void serve_answer_begin(ServeAnswer *a, ServeJob *job) {
     job->began_ns = qsf_now_ns();
     qsf_worker_model_defaults(w, &r->settings);
     qsf_worker_set_params(w, &r->settings.params);
-    const QSFRequest q = request_of(a, r, serve_slots_choose(a->slots, r));
+    const QSFRequest q = request_of(a, r);
     a->id = qsf_worker_submit(w, &q);
     if (a->id == 0) {
         fail(a, 500, NULL, "out of memory");

@@ -71,40 +71,69 @@ static bool continues(const ServeSlot *slot, const ServeSlot *request, uint32_t 
     return slot->chat ? n + 2 >= slot->n : n * 2 >= slot->n;
 }
 
+/* The slot that the request continues, or NULL. */
 static ServeSlot *find(ServeSlots *s, const ServeSlot *request) {
-    ServeSlot *best = NULL, *oldest = &s->slots[0];
+    ServeSlot *best = NULL;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t n = common(&s->slots[i], request);
+        if (continues(&s->slots[i], request, n) && n > most) best = &s->slots[i], most = n;
+    }
+    return best;
+}
+
+/* The slot that begins most like it, or NULL. */
+static ServeSlot *alike(ServeSlots *s, const ServeSlot *request) {
+    ServeSlot *best = NULL;
     uint32_t most = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         ServeSlot *slot = &s->slots[i];
-        const uint32_t n = common(slot, request);
-        if (continues(slot, request, n) && n > most) best = slot, most = n;
-        if (slot->used < oldest->used) oldest = slot;
+        const uint32_t n = slot->used > 0 && slot->chat == request->chat ? common(slot, request) : 0;
+        if (n > most || (n > 0 && n == most && slot->used > best->used)) best = slot, most = n;
     }
-    return best != NULL ? best : oldest;
+    return best;
 }
 
-static const char *path_of(ServeSlots *s, const ServeSlot *slot) {
-    (void)snprintf(s->path, sizeof s->path, "%s/%llu.qsfsnap", s->dir, (unsigned long long)slot->number);
-    return s->path;
+/* The slot that was used least recently; another one than `except`, if there is more than one. */
+static ServeSlot *oldest(ServeSlots *s, const ServeSlot *except) {
+    ServeSlot *best = NULL;
+    for (uint32_t i = 0; i < s->n; i++) {
+        ServeSlot *slot = &s->slots[i];
+        if (slot != except && (best == NULL || slot->used < best->used)) best = slot;
+    }
+    return best != NULL ? best : &s->slots[0];
 }
 
-const char *serve_slots_choose(ServeSlots *s, const ServeRequest *r) {
+static const char *path_of(const ServeSlots *s, char path[QSF_PATH_MAX], const ServeSlot *slot) {
+    (void)snprintf(path, QSF_PATH_MAX, "%s/%llu.qsfsnap", s->dir, (unsigned long long)slot->number);
+    return path;
+}
+
+/* A slot for a new conversation; *from as in slots.h. */
+static ServeSlot *begin(ServeSlots *s, const ServeSlot *request, const char **from) {
+    ServeSlot *model = alike(s, request), *slot = oldest(s, model);
+    if (slot == model) return slot; /* the only one: its file is read, then replaced */
+    if (model != NULL) *from = path_of(s, s->from, model);
+    if (slot->used > 0) (void)unlink(path_of(s, s->path, slot));
+    slot->number = ++s->files;
+    return slot;
+}
+
+const char *serve_slots_choose(ServeSlots *s, const ServeRequest *r, const char **from) {
     s->now = NULL;
+    *from = NULL;
     if (s->n == 0) return NULL;
     ServeSlot *request = &s->slots[s->n]; /* one more, for this */
     read_parts(request, r);
     if (request->n == 0) return NULL;
     ServeSlot *slot = find(s, request);
-    if (!continues(slot, request, common(slot, request))) {
-        if (slot->used > 0) (void)unlink(path_of(s, slot));
-        slot->number = ++s->files;
-    }
+    if (slot == NULL) slot = begin(s, request, from);
     const uint64_t number = slot->number;
     *slot = *request;
     slot->number = number;
     slot->used = ++s->clock;
     s->now = slot;
-    return path_of(s, slot);
+    return path_of(s, s->path, slot);
 }
 
 void serve_slots_answered(ServeSlots *s, const char *text, size_t len) {

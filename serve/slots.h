@@ -27,7 +27,7 @@ typedef struct ServeSlots {
     ServeSlot *now; /* of the running request, or NULL */
     uint64_t clock, files;
     uint64_t limit; /* bytes of all snapshots; 0 = as qsf_engine.h */
-    char dir[QSF_PATH_MAX - 32], path[QSF_PATH_MAX];
+    char dir[QSF_PATH_MAX - 32], path[QSF_PATH_MAX], from[QSF_PATH_MAX];
     int lock; /* a descriptor that is locked as long as the folder is in use */
 } ServeSlots;
 
@@ -36,9 +36,10 @@ typedef struct ServeSlots {
 int serve_slots_open(ServeSlots *s, const ServeOptions *o, QsfErr *err);
 /* Removes all files and the folder. A zeroed one is allowed. */
 void serve_slots_close(ServeSlots *s);
-/* Chooses the slot of a request. Returns the path of its snapshot, valid until the next call, or NULL: its
- * state is not kept. */
-const char *serve_slots_choose(ServeSlots *s, const ServeRequest *r);
+/* Chooses the slot of a request. Returns the path of its snapshot, or NULL: its state is not kept. *from: the
+ * snapshot of another conversation that begins alike (the same system prompt), or NULL. Both are valid until
+ * the next call. */
+const char *serve_slots_choose(ServeSlots *s, const ServeRequest *r, const char **from);
 /* The request was answered with this text: the next one has it as a message. */
 void serve_slots_answered(ServeSlots *s, const char *text, size_t len);
 

@@ -44,6 +44,7 @@ static size_t block_bytes(const QSFRequest *r) {
     if (r->grammar != NULL) n += r->grammar_len + 1;
     if (r->tools != NULL) n += r->tools_len + 1;
     if (r->call != NULL) n += strlen(r->call) + 1;
+    if (r->snapshot_from != NULL) n += strlen(r->snapshot_from) + 1;
     return n + (r->snapshot != NULL ? strlen(r->snapshot) + 1 : 0);
 }
 
@@ -110,6 +111,7 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
     if (r->n_messages > 0) c->messages[0].tools = c->tools;
     if (r->n_messages > 0) c->messages[0].tools_len = c->tools_len;
     if (r->snapshot != NULL) c->snapshot = put(&at, r->snapshot, strlen(r->snapshot));
+    if (r->snapshot_from != NULL) c->snapshot_from = put(&at, r->snapshot_from, strlen(r->snapshot_from));
     return c;
 }
 

@@ -23,8 +23,8 @@ typedef struct QsfRequestCopy {
     const char *call; /* as QSFRequest.call */
     bool one_call;
     bool continue_last;
-    uint32_t max_tokens;  /* 0 = none */
-    const char *snapshot; /* NULL = none */
+    uint32_t max_tokens;                  /* 0 = none */
+    const char *snapshot, *snapshot_from; /* NULL = none */
     uint64_t snapshot_limit;
     uint64_t held;        /* as QSFRequest.held */
     uint8_t grammar_kind; /* as QSFRequest.grammar_kind */

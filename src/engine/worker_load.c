@@ -376,6 +376,9 @@ void qsf_worker_snapshot_load(QSFWorker *w, const QsfRequestCopy *r, const QsfId
     if (qsf_quality_measures(&w->rt, &p)) return;
     int rc = qsf_snapshot_load(&w->timeline, s->path, &s->key, ids->data, ids->n, &loaded, &kind, &err);
     if (rc != QSF_OK) report_refused(w, kind, &err);
+    if (rc != QSF_OK || r->snapshot_from == NULL) return;
+    /* What is wrong with it is reported when its own conversation goes on. */
+    (void)qsf_snapshot_load(&w->timeline, r->snapshot_from, &s->key, ids->data, ids->n, &loaded, NULL, &err);
 }
 
 typedef struct Saving {

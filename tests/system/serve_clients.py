@@ -214,7 +214,8 @@ def test_conversations():
     s = Server("--ram-budget", os.environ["budget"], "--ctx", "512", BIG)
     state = os.environ["XDG_STATE_HOME"] + "/qsf/serve"
     check(len(os.listdir(state)) == 1 and stat.S_IMODE(os.stat(state).st_mode) == 0o700, "the folder of snapshots")
-    talks = [[{"role": "system", "content": "s y s"}, {"role": "user", "content": " ".join(x * 60)}] for x in "pqr"]
+    talks = [[{"role": "system", "content": " ".join(s * 50)}, {"role": "user", "content": " ".join(x * 60)}]
+             for s, x in ("sp", "tq", "sr")]
     for turn in range(3):
         for talk in talks:
             _, got, _ = s.chat(talk, temperature=0, max_tokens=8)
@@ -222,6 +223,8 @@ def test_conversations():
             cached = usage["prompt_tokens_details"]["cached_tokens"]
             new = usage["prompt_tokens"] - cached
             check(turn == 0 or new < 60, "evaluated again:", turn, usage)
+            if turn == 0 and talk is talks[2]:
+                check(cached >= 50, "the system prompt of another conversation:", usage)
             talk += [{"role": "assistant", "content": got["choices"][0]["message"]["content"]},
                      {"role": "user", "content": "x y z"}]
     check(s.stop() == 143 and os.listdir(state) == [], "snapshots are removed", os.listdir(state))

@@ -10,6 +10,7 @@
 #include "tests/harness/qsf_test.h"
 
 static char base[] = "/tmp/t_serve_slots.XXXXXX";
+static const char *from; /* of the last choice */
 
 static int open_slots(ServeSlots *s, uint32_t n) {
     const ServeOptions o = { .snapshots = n, .snapshot_dir = base };
@@ -29,7 +30,7 @@ static char *choose(ServeSlots *s, const char *const *texts, size_t n) {
                              .len = strlen(texts[i]) };
     }
     const ServeRequest r = { .chat = true, .messages = m, .n_messages = n };
-    const char *path = serve_slots_choose(s, &r);
+    const char *path = serve_slots_choose(s, &r, &from);
     return path != NULL ? strdup(path) : NULL;
 }
 
@@ -52,6 +53,7 @@ static void test_choice(void **state) {
     char *b = CHOOSE(&s, "S", "other");
     serve_slots_answered(&s, "answer b", 8);
     same(a, strdup(b), false);                                   /* only the system prompt is the same */
+    assert_string_equal(from, a);                                /* which is taken from there */
     same(a, CHOOSE(&s, "S", "hello", "answer a", "more"), true); /* white space does not count */
     serve_slots_answered(&s, "answer c", 8);
     same(b, CHOOSE(&s, "S", "other", "answer b", "and"), true);
@@ -61,10 +63,39 @@ static void test_choice(void **state) {
     same(a, CHOOSE(&s, "S", "hello", "answer a", "changed", "x", "y", "z"), true);
     char *c = CHOOSE(&s, "S", "hello"); /* a new conversation that begins like a long one */
     same(a, strdup(c), false);
+    assert_string_equal(from, a);
     char *d = CHOOSE(&s, "alone"); /* replaces what was used least recently */
     same(b, strdup(d), false);
+    assert_null(from);
     same(b, CHOOSE(&s, "S", "other", "answer b", "and"), false);
     free(a), free(b), free(c), free(d);
+    serve_slots_close(&s);
+}
+
+/* One slot: what it has is the beginning of the next conversation. */
+static void test_one(void **state) {
+    ServeSlots s;
+    (void)state;
+    assert_int_equal(open_slots(&s, 1), QSF_OK);
+    char *a = CHOOSE(&s, "S", "hello");
+    same(a, CHOOSE(&s, "S", "other"), true);
+    assert_null(from);
+    same(a, CHOOSE(&s, "T"), false);
+    free(a);
+    serve_slots_close(&s);
+}
+
+/* The one that is read is not replaced, although it was not used for longest. */
+static void test_alike(void **state) {
+    ServeSlots s;
+    (void)state;
+    assert_int_equal(open_slots(&s, 2), QSF_OK);
+    char *a = CHOOSE(&s, "S", "hello"), *b = CHOOSE(&s, "alone");
+    char *c = CHOOSE(&s, "S", "other");
+    assert_string_equal(from, a);
+    same(c, strdup(a), false);
+    same(c, strdup(b), false);
+    free(a), free(b), free(c);
     serve_slots_close(&s);
 }
 
@@ -76,17 +107,17 @@ static void test_prompts(void **state) {
     (void)state;
     memset(text, 'a', sizeof text);
     assert_int_equal(open_slots(&s, 2), QSF_OK);
-    char *a = strdup(serve_slots_choose(&s, &r));
+    char *a = strdup(serve_slots_choose(&s, &r, &from));
     m.len = 1200;
-    assert_string_equal(a, serve_slots_choose(&s, &r));
+    assert_string_equal(a, serve_slots_choose(&s, &r, &from));
     text[0] = 'b';
-    assert_string_not_equal(a, serve_slots_choose(&s, &r));
+    assert_string_not_equal(a, serve_slots_choose(&s, &r, &from));
     m.len = 100;
-    assert_null(serve_slots_choose(&s, &r)); /* too short */
+    assert_null(serve_slots_choose(&s, &r, &from)); /* too short */
     free(a);
     serve_slots_close(&s);
     assert_int_equal(open_slots(&s, 0), QSF_OK);
-    assert_null(serve_slots_choose(&s, &r));
+    assert_null(serve_slots_choose(&s, &r, &from));
     serve_slots_close(&s);
 }
 
@@ -123,9 +154,8 @@ static void test_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_prompts),
-        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_choice),  cmocka_unit_test(test_one),    cmocka_unit_test(test_alike),
+        cmocka_unit_test(test_prompts), cmocka_unit_test(test_folder),
     };
     if (mkdtemp(base) == NULL) return 1;
     const int rc = cmocka_run_group_tests(tests, NULL, NULL);

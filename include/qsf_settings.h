@@ -181,8 +181,8 @@ bool qsf_setting_user_set(const QSFSettings *s, const QSFSetting *row);
 bool qsf_setting_differs(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row);
 /* Returns the flags (QSF_SETTING_*) of all rows that differ between x and y. */
 unsigned qsf_settings_differ(const QSFSettings *x, const QSFSettings *y);
-/* Copies the rows that have one of flags (QSF_SETTING_*) from src to dst, except values that qsf_setting_set
- * would reject. */
+/* Copies the rows that have one of flags (QSF_SETTING_*) from src to dst, and whether they are user_set;
+ * except values that qsf_setting_set would reject. */
 void qsf_settings_take(QSFSettings *dst, const QSFSettings *src, unsigned flags);
 /* Parses "200", "200M", "1.5G", "64K", "25%" (*bytes is 0, *percent is set) or "auto" (both 0). Plain numbers
  * are MB; all units are powers of 1024. false when malformed or out of range. */

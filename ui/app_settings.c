@@ -180,9 +180,10 @@ static bool take_grammar(UiApp *a, const QSFSetting *row, const QSFSettings *nex
 /* Does a change during an answer wait for its end? */
 static bool waits(const QSFSetting *row) { return ui_setting_is_grammar(row) || ui_setting_has_files(row); }
 
-/* Where it does nothing, that is said with the change. */
+/* Where it does nothing, that is said with the change. Without a grammar there is nothing to do. */
 static void say_effect(UiApp *a, const QSFSetting *row) {
     const UiEffect effect = a->engine.effect(a->engine.self, row);
+    if (ui_setting_is_grammar(row) && a->settings.params.grammar_kind == QSF_GRAMMAR_NONE) return;
     if (effect == UI_EFFECT_REFUSED || effect == UI_EFFECT_NONE)
         ui_app_say(a, UI_NOTICE, "%s: %s", row->name, ui_effect_text(effect));
 }

@@ -61,7 +61,8 @@ bool ui_opts_connect(UiOptions *o, bool positional, char *err, size_t cap) {
     }
     if (!check(o, err, cap)) return false;
     free(o->found);
-    o->found = qsf_connect_path(o->connect, o->model ? o->model : "", err, cap);
+    const char *model = o->model ? o->model : "";
+    o->found = qsf_connect_path(o->connect, model + (*model == '#'), err, cap); /* as in /model */
     o->model = o->found;
     return o->found != NULL;
 }

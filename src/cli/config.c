@@ -147,12 +147,26 @@ bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *
     return false;
 }
 
+/* Adds the items of a list, each up to a comma that has no '\\' before it. */
+static int add_items(QSFSettings *s, const QSFSetting *row, const char *list, char *err, size_t cap) {
+    char item[QSF_SETTING_TEXT];
+    int rc = 0;
+    for (const char *at = list, *p; rc == 0 && *at; at = *p ? p + 1 : p) {
+        for (p = at; *p && *p != ','; p++)
+            if (*p == '\\' && p[1]) p++;
+        (void)snprintf(item, sizeof item, "%.*s", (int)(p - at), at);
+        rc = p - at < (ptrdiff_t)sizeof item ? qsf_setting_add(s, row, item, err, cap)
+                                             : qsf_setting_set(s, row, list, err, cap); /* too long */
+    }
+    return rc;
+}
+
 int qsf_config_set(const QSFConfigFile *c, size_t i, QSFSettings *s, char *err, size_t cap) {
     const QSFConfigEntry *e = &c->entries[i];
     for (size_t k = 0; k < i; k++) {
         const QSFConfigEntry *x = &c->entries[k];
         if (x->setting != e->setting || x->layer != e->layer || strcmp(x->section, e->section) != 0) continue;
-        return qsf_setting_add(s, e->setting, e->value, err, cap);
+        return add_items(s, e->setting, e->value, err, cap);
     }
     return qsf_setting_set(s, e->setting, e->value, err, cap);
 }

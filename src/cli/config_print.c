@@ -157,6 +157,13 @@ static bool print_entries(const Printer *p, const QSFCliOption *own) {
     return e != NULL;
 }
 
+/* MODEL of the command line replaces a server of the file. */
+static bool is_replaced_by_model(const Printer *p, const QSFCliOption *own, const QsfConfigOption *known) {
+    return p->start->model && known && strcmp(known->name, "connect") == 0 &&
+           qsf_config_text(p->start->config, p->model, p->role, own->name, NULL) &&
+           !qsf_config_replaced(p->start, own);
+}
+
 static void print_own(const Printer *p) {
     const QSFCliOption *own;
     for (size_t i = 0; (own = qsf_cli_option_at(p->cli, i)) != NULL; i++) {
@@ -166,8 +173,40 @@ static void print_own(const Printer *p) {
             put_line(own->name, p->start->role, "command line");
         else if (strcmp(own->name, "model") == 0 && p->model && p->start->model)
             put_line(own->name, p->model, "command line");
+        else if (is_replaced_by_model(p, own, known))
+            printf("; %s is replaced by MODEL\n", own->name);
         else if (!print_given(p, own, known) && !print_entries(p, own))
             printf("; %s is not set\n", own->name);
+    }
+}
+
+/* Does the command line have the last word on this entry of the role in effect? */
+static bool is_given(const Printer *p, const QSFConfigEntry *e) {
+    if (!p->role || strcmp(e->section, p->role) != 0) return false;
+    return e->setting ? qsf_setting_user_set(&p->start->given, e->setting)
+                      : qsf_config_replaced(p->start, e->own) != NULL;
+}
+
+static void begin_section(const char *kind, const char *of) {
+    char *name = qsf_clean_dup(of, strlen(of), true);
+    printf("\n[%s %s]\n", kind, name ? name : "");
+    free(name);
+}
+
+/* The sections of roles, after all that is before a section: the role that is named has to be one. */
+static void print_roles(const Printer *p) {
+    const QSFConfigFile *c = p->start->config;
+    const char *role;
+    for (size_t r = 0; (role = qsf_config_role_at(c, r)) != NULL; r++) {
+        begin_section("role", role);
+        for (size_t i = 0; i < c->n; i++) {
+            const QSFConfigEntry *e = &c->entries[i];
+            char source[600];
+            if (e->layer != QSF_CONFIG_ROLE || strcmp(e->section, role) != 0) continue;
+            if ((!e->setting && !e->own) || is_given(p, e)) continue;
+            put_entry_source(c, e, source, sizeof source);
+            put_line(e->setting ? e->setting->name : e->own->name, e->value, source);
+        }
     }
 }
 
@@ -178,9 +217,7 @@ static void print_themes(const Printer *p) {
     for (size_t i = 0; p->cli->check_theme && (theme = qsf_config_theme_at(c, i)) != NULL; i++) {
         const QSFConfigEntry *e = NULL;
         char source[600];
-        char *name = qsf_clean_dup(theme, strlen(theme), true);
-        printf("\n[theme %s]\n", name ? name : "");
-        free(name);
+        begin_section("theme", theme);
         while ((e = qsf_config_theme(c, theme, e)) != NULL) {
             put_entry_source(c, e, source, sizeof source);
             put_line(e->key, e->value, source);
@@ -204,5 +241,6 @@ void qsf_config_print(const QSFConfigStart *start, const QSFCli *cli, const QSFS
     free(path);
     print_own(&p);
     print_settings(&p, defaults);
+    print_roles(&p);
     print_themes(&p);
 }

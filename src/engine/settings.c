@@ -137,7 +137,7 @@ static const Row rows[] = {
       "parse special tokens in message text (default off: they are plain text)",
       0, 1, 0}, &qsf_kind_switch, AT(params.allow_special)},
     {{"ram-budget", "", 0, "SIZE", REPLAN,
-      "RAM budget of the whole process: 200, 200M, 1.5G, 25% of available memory, or auto (default 200M; qsf-chat: auto)",
+      "RAM budget of the whole process: 200, 200M, 1.5G, 25% of available memory, or auto (default 200M; qsf-chat and qsf-serve: auto)",
       0, 0, 0}, &qsf_kind_budget, AT(ram_budget)},
     {{"pin", "", 0, "SIZE", REPLAN,
       "maximum size of pinned weights, 0 = stream every layer, or auto (default auto)",
@@ -414,7 +414,8 @@ void qsf_settings_take(QSFSettings *dst, const QSFSettings *src, unsigned flags)
         const QSFSetting *row = &rows[i].pub;
         if ((row->flags & flags) == 0) continue;
         qsf_setting_get(src, row, text, sizeof text);
-        qsf_setting_set(dst, row, text, err, sizeof err);
+        if (qsf_setting_set(dst, row, text, err, sizeof err) != QSF_OK) continue;
+        dst->user_set = (dst->user_set & ~bit_of(&rows[i])) | (src->user_set & bit_of(&rows[i]));
     }
 }
 

@@ -339,7 +339,7 @@ static bool names(const char *message, const char *field) {
     return false;
 }
 
-/* The field is known, but not this value: the user can choose another one. */
+/* The field is known, but not this value: another one may be sent. */
 static bool is_about_value(const char *message) {
     static const char *const words[] = { "too large",    "too long", "too small", "must be",      "should be",
                                          "out of range", "between",  "less than", "greater than", "maximum" };
@@ -350,12 +350,12 @@ static bool is_about_value(const char *message) {
 
 /* A message that names another field to use instead names both: only what was sent can be dropped. "stop" and
  * "seed" are words of English, too: they count between quotes or backquotes, or before a colon. */
-QsfFieldSet qsf_fields_named(QsfFieldSet sent, const char *message) {
+QsfFieldSet qsf_fields_named(QsfFieldSet sent, const char *message, bool *by_value) {
     QsfFieldSet found = 0;
-    if (is_about_value(message)) return 0;
+    *by_value = is_about_value(message);
     for (size_t i = 0; i < N_FIELDS; i++) {
         const char *name = fields[i].field;
-        if (!(sent & bit(i)) || !names(message, name)) continue;
+        if (!(sent & bit(i)) || !names(message, name) || (*by_value && fields[i].put == put_limit)) continue;
         char quoted[3][40];
         snprintf(quoted[0], sizeof quoted[0], "'%s'", name);
         snprintf(quoted[1], sizeof quoted[1], "\"%s\"", name);
@@ -363,6 +363,16 @@ QsfFieldSet qsf_fields_named(QsfFieldSet sent, const char *message) {
         const bool sure = strchr(name, '_') || strstr(message, quoted[0]) || strstr(message, quoted[1]) ||
                           strstr(message, quoted[2]);
         if (sure) found |= bit(i);
+    }
+    return found;
+}
+
+QsfFieldSet qsf_fields_changed(QsfFieldSet set, const QSFSettings *x, const QSFSettings *y) {
+    QsfFieldSet found = 0;
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        const QSFSetting *row = set & bit(i) && fields[i].setting ? qsf_setting_find(fields[i].setting)
+                                                                  : NULL;
+        if (row && qsf_setting_differs(x, y, row)) found |= bit(i);
     }
     return found;
 }

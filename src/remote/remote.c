@@ -190,7 +190,12 @@ void qsf_remote_cancel(QSFRemote *r) {
 
 /* ---- what is known */
 
-void qsf_remote_set(QSFRemote *r, const QSFSettings *s) { r->settings = *s; }
+void qsf_remote_set(QSFRemote *r, const QSFSettings *s) {
+    const QsfFieldSet again = qsf_fields_changed(r->now.by_value, &r->settings, s);
+    r->now.refused &= ~again;
+    r->now.by_value &= ~again;
+    r->settings = *s;
+}
 
 void qsf_remote_settings(const QSFRemote *r, QSFSettings *s) { *s = r->settings; }
 

@@ -256,21 +256,31 @@ void qsf_remote_answer_data(QSFRemote *r, const char *bytes, size_t len) {
 
 /* ---- replies that are not a stream, or whose stream ended */
 
+static void note_refused(QSFRemote *r, QsfFieldSet named, bool by_value, const char *said) {
+    QsfStrbuf names = QSF_STRBUF_INIT;
+    const char *instead = qsf_fields_instead(named, r->asked.sent);
+    qsf_fields_list(named, &names);
+    if (by_value)
+        qsf_remote_note(r, "the server refuses this value of %s: %s; it is not sent until it is changed",
+                        qsf_strbuf_str(&names), said);
+    else
+        qsf_remote_note(r, "the server refuses %s: it is not sent any more%s%s%s", qsf_strbuf_str(&names),
+                        instead ? ", but " : "", instead ? instead : "", instead ? " is" : "");
+    qsf_strbuf_free(&names);
+}
+
 /* A 400 that names fields that were sent: the request is repeated without them. */
 static bool repeat(QSFRemote *r, const QsfStrbuf *said) {
     QsfErr err = { 0 };
-    QsfStrbuf names = QSF_STRBUF_INIT;
+    bool by_value = false;
     const bool refuses = r->head.status == 400 || r->head.status == 422;
-    const QsfFieldSet named = refuses ? qsf_fields_named(r->asked.sent, qsf_strbuf_str(said)) : 0;
+    const QsfFieldSet named = refuses ? qsf_fields_named(r->asked.sent, qsf_strbuf_str(said), &by_value) : 0;
     if (named == 0 || r->asked.tries >= TRIES_MOST) return false;
     r->asked.tries++;
     r->now.refused |= named;
+    if (by_value) r->now.by_value |= named;
     const bool ok = send(r, &err);
-    const char *instead = qsf_fields_instead(named, r->asked.sent);
-    qsf_fields_list(named, &names);
-    qsf_remote_note(r, "the server refuses %s: it is not sent any more%s%s%s", qsf_strbuf_str(&names),
-                    instead ? ", but " : "", instead ? instead : "", instead ? " is" : "");
-    qsf_strbuf_free(&names);
+    note_refused(r, named, by_value, qsf_strbuf_str(said));
     if (!ok) qsf_remote_fail(r, &err);
     return true;
 }

@@ -36,9 +36,9 @@ typedef struct QsfRemoteServerState {
     char *model; /* owned; NULL = none is loaded */
     QsfRemoteModels models;
     QsfRemoteServer server;
-    uint32_t ctx, ctx_train; /* 0 = not known */
-    QsfFieldSet refused;
-    char *path; /* owned: "connect:URL#MODEL" */
+    uint32_t ctx, ctx_train;       /* 0 = not known */
+    QsfFieldSet refused, by_value; /* by_value: those of them that may be sent with another value */
+    char *path;                    /* owned: "connect:URL#MODEL" */
 } QsfRemoteServerState;
 
 typedef enum QsfRemoteJob {

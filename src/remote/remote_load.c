@@ -48,7 +48,10 @@ static void loaded(QSFRemote *r) {
         fail(r, &err);
         return;
     }
-    if (r->now.model && qsf_remote_url_same_origin(&r->now.url, &s->url)) s->refused = r->now.refused;
+    if (r->now.model && qsf_remote_url_same_origin(&r->now.url, &s->url)) {
+        s->refused = r->now.refused;
+        s->by_value = r->now.by_value;
+    }
     qsf_remote_stop(r);
     qsf_remote_server_free(&r->now);
     r->now = r->next;

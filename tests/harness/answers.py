@@ -247,6 +247,14 @@ class Server(http.server.BaseHTTPRequestHandler):
                                    "Use 'max_completion_tokens' instead.")
         return self.answer()
 
+    def at_range(self):
+        """llama.cpp about a value that it does not take; a limit of the answer, too."""
+        if self.body.get("top_k", 1) < 1:
+            return self.error(400, "Field 'top_k': Value must be between 1 and 100, but got 0")
+        if self.body.get("max_tokens", 1) > 100:
+            return self.error(400, "Field 'max_tokens': Value must be between 1 and 100")
+        return self.answer()
+
     def at_fastapi(self):
         if "top_k" in self.body:
             return self.send(422, json.dumps({"detail": [{"type": "extra_forbidden", "loc": ["body", "top_k"],

@@ -215,12 +215,24 @@ expect 2 'has no such role; it has: coder' "$run" --role nobody "$tiny" -p x
 
 # What is printed can be read again, with the same result; a file without HOME is none.
 expect 0 '' "$chat" --print-config "$tiny" --role coder --system "$(printf 'a ; b\n"%400s"' x)"
-sed 's/ ; [^;]*$//; /^role/d; /^; /d' "$work/out" | sort >"$work/first"
-grep -v '^role' "$work/out" >"$work/printed"
+has '^role = coder ; command line$' && has '^\[role coder\]$'
+sed 's/ ; [^;]*$//; /^; /d' "$work/out" | sort >"$work/first"
+cp "$work/out" "$work/printed"
 expect 0 '' "$chat" --config "$work/printed" --print-config
 sed 's/ ; [^;]*$//; /^; /d' "$work/out" | sort | diff - "$work/first" ||
     fail "the printed file means something else"
+printf '[qsf-chat]\nrole = r\nconnect = http://127.0.0.1:1\n[role r]\ntop-k = 3\ntemperature = 0.2\n' >"$work/one"
+expect 0 '' "$chat" --config "$work/one" --print-config "$tiny" --temp 0.9
+has '^; connect is replaced by MODEL$'
+cp "$work/out" "$work/printed"
+expect 0 '' "$chat" --config "$work/printed" --print-config
+has '^role = r ; ' && has '^temperature = 0.9 ; ' && has '^top-k = 3 ; .*\[role r\]$'
+if grep -q '^connect' "$work/out"; then fail "a server that is not used is printed"; fi
 expect 0 '' env -u HOME -u XDG_CONFIG_HOME "$chat" --print-config
+# Lists: in one line or in several, with \, for a comma.
+printf '%s\n' 'ban = a\,b,c' 'ban = d,e\,f' >"$work/one"
+expect 0 '' "$chat" --config "$work/one" --print-config
+has '^ban = a\\,b,c,d,e\\,f ; '
 
 # It takes effect: the same tokens as with the same options; modes ignore options that they do not have.
 printf 'temperature = 0\nmax-tokens = 5\nshow-thinking = on\nstop = zzzz\nignore-eos = on\n' >"$file"

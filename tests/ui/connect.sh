@@ -135,6 +135,14 @@ sent '"max_completion_tokens": 30'
 tail -n 1 "$log" | grep -qE 'top_k|min_p|stream_options' && fail "a refused field was sent again"
 ask 0 fastapi --top-k 5
 err_has 'refuses top_k'
+# A value is not sent until it is another one; a limit of the answer is not dropped.
+: >"$log"
+printf 'One\nTwo\n/set top-k 5\nThree\n' | chat_lines 0 --connect "$url/range" --top-k 0 --no-save
+err_has "refuses this value of top_k: Field 'top_k': Value must be between 1 and 100, but got 0; it is not sent until"
+[ "$(grep -c '"top_k": 0' "$log")" = 1 ] || fail "a refused value was sent again"
+tail -n 1 "$log" | grep -q '"top_k": 5' || fail "another value was not sent"
+ask 1 range -n 300
+err_has "HTTP 400: Field 'max_tokens'"
 # ---- what an answer has to match
 printf 'root ::= "yes" | "no"\n' >"$work/words.gbnf"
 ask 0 llama --grammar "$work/words.gbnf"
@@ -324,6 +332,15 @@ printf 'hello\n/model %s\n/max-tokens 3\nhello\n/model connect:%s\nhello again\n
 out_has 'You said: hello$'
 out_has 'You said: helloagain$'
 
+# ---- a server that does not answer leaves no settings that nobody set
+printf '/model connect:http://127.0.0.1:1\n/model connect:%s\nhello\n' "$url/other" |
+    chat_lines 1 --connect "$url/llama" --no-save
+err_has 'not connected'
+out_has 'You said: hello'
+grep -q 'no effect' "$work/err" && fail "settings that nobody set are named"
+printf '/set regex a+\n/set only a\n' | chat_lines 0 --connect "$url/vllm" --no-save
+err_has '^qsf-chat: regex off$'
+grep -q 'regex: no effect' "$work/err" && fail "what is off has no effect"
 # ---- a model of the server that is called guide is not the built-in guide
 : >"$log"
 printf 'one\n/model #guide\ntwo\n/model guide\n/model\n' | chat_lines 0 --connect "$url/guide" --session called
@@ -333,6 +350,8 @@ err_has '^guide$' # its path
 grep -q '"model": "guide".*"one".*"two"' "$log" || fail "the model of the server did not get the conversation"
 : >"$log"
 echo three | chat_lines 0 --connect "$url/guide" --model guide --no-save
+out_has '^guide$'
+echo three | chat_lines 0 --connect "$url/guide" --model '#guide' --no-save
 out_has '^guide$'
 echo '/model #nothing' | chat_lines 1 --connect "$url/guide" --no-save
 err_has '#nothing: the server has no such model'

@@ -76,12 +76,16 @@ static void live_plans(void **state) {
     for (size_t i = 0; i < n; i++) assert_int_equal(set(&from, replan[i][0], replan[i][1], err), 0);
     for (size_t i = 0; i < 3; i++) assert_int_equal(set(&from, other[i][0], other[i][1], err), 0);
     from.pin++; /* not whole kilobytes */
+    const QSFSetting *unset = qsf_setting_find("pin");
+    for (size_t i = 0; i < qsf_setting_count(); i++)
+        if (qsf_setting_at(i) == unset) from.user_set &= ~((QSFSettingSet)1 << i);
     qsf_settings_take(&to, &from, QSF_SETTING_REPLAN);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         qsf_setting_get(&to, row, text, sizeof text);
         qsf_setting_get(row->flags & QSF_SETTING_REPLAN ? &from : &defaults, row, want, sizeof want);
         assert_string_equal(text, want);
+        assert_int_equal(qsf_setting_user_set(&to, row), row->flags & QSF_SETTING_REPLAN && row != unset);
     }
     assert_true(to.pin == (3u << 20) + 1 && to.ram_percent == 25 && to.ram_budget == 0);
 }

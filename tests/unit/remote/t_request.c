@@ -262,23 +262,31 @@ static void test_kinds(void **state) {
 
 static void test_refused_fields(void **state) {
     QsfFieldSet sent, named;
+    bool by_value;
     QsfStrbuf b = QSF_STRBUF_INIT;
     (void)state;
     set("top-k", "5");
     set("max-tokens", "9");
     set("seed", "3");
     qsf_json_free(fields_for(QSF_SERVER_OTHER, 0, &sent));
-    assert_int_equal(qsf_fields_named(sent, "nothing is named here"), 0);
-    assert_int_equal(qsf_fields_named(sent, "please stop this seed"), 0); /* words of English */
-    assert_int_equal(qsf_fields_named(sent, "min_p is unknown"), 0);      /* was not sent */
-    assert_int_equal(qsf_fields_named(sent, "xtop_k, top_kx"), 0);
-    assert_int_equal(qsf_fields_named(sent, "'max_tokens' is too large: 9"), 0); /* the value */
-    assert_int_equal(qsf_fields_named(sent, "top_k must be -1, or at least 1"), 0);
-    named = qsf_fields_named(sent, "Unrecognized request argument supplied: top_k");
+    assert_int_equal(qsf_fields_named(sent, "nothing is named here", &by_value), 0);
+    assert_int_equal(qsf_fields_named(sent, "please stop this seed", &by_value), 0); /* words of English */
+    assert_int_equal(qsf_fields_named(sent, "min_p is unknown", &by_value), 0);      /* was not sent */
+    assert_int_equal(qsf_fields_named(sent, "xtop_k, top_kx", &by_value), 0);
+    assert_int_equal(qsf_fields_named(sent, "'max_tokens' is too large: 9", &by_value), 0); /* a limit */
+    named = qsf_fields_named(sent, "top_k must be -1, or at least 1", &by_value);
+    assert_true(by_value && named != 0);
+    QSFSettings other = settings;
+    assert_int_equal(qsf_fields_changed(named, &settings, &other), 0);
+    set("top-k", "6");
+    assert_int_equal(qsf_fields_changed(named, &settings, &other), named);
+    named = qsf_fields_named(sent, "Unrecognized request argument supplied: top_k", &by_value);
+    assert_false(by_value);
     qsf_fields_list(named, &b);
     assert_string_equal(qsf_strbuf_str(&b), "top_k");
     qsf_strbuf_clear(&b);
-    named |= qsf_fields_named(sent, "'max_tokens' is not supported. Use 'max_completion_tokens'; 'seed' too");
+    named |= qsf_fields_named(sent, "'max_tokens' is not supported. Use 'max_completion_tokens'; 'seed' too",
+                              &by_value);
     qsf_fields_list(named, &b);
     assert_string_equal(qsf_strbuf_str(&b), "seed, max_tokens, top_k");
     QsfJson *v = fields_for(QSF_SERVER_OTHER, named, &sent);

@@ -289,9 +289,10 @@ static bool set_words(UiApp *a, char *rest) {
     if (*rest || !row->arg) return ui_app_set(a, row, rest, false);
     char value[QSF_SETTING_TEXT];
     qsf_setting_get(&a->settings, row, value, sizeof value);
-    const char *does = ui_effect_text(a->engine.effect(a->engine.self, row));
+    const UiEffect effect = a->engine.effect(a->engine.self, row);
+    const char *does = ui_effect_text(effect), *mark = ui_effect_mark(effect);
     if (does)
-        ui_app_say(a, UI_OUTPUT, "%s %s\n%s\n%s", row->name, value, row->help, does);
+        ui_app_say(a, UI_OUTPUT, "%s %s\n%s\n%s", row->name, mark ? mark : value, row->help, does);
     else
         ui_app_say(a, UI_OUTPUT, "%s %s\n%s", row->name, value, row->help);
     return true;

@@ -341,6 +341,13 @@ static bool takes_lines(const UiCommand *c) {
            strcmp(c->name, "compact") == 0;
 }
 
+/* Is the command another name of a setting that the server takes? */
+static bool sets_for_server(const UiApp *a, const UiCommand *c, const char *args) {
+    const QSFSetting *row = *args && c->arg.setting ? qsf_setting_find(c->arg.setting) : NULL;
+    const UiEffect effect = row ? a->engine.effect(a->engine.self, row) : UI_EFFECT_NONE;
+    return effect == UI_EFFECT_SENT || effect == UI_EFFECT_OWN || effect == UI_EFFECT_REFUSED;
+}
+
 static bool run(UiApp *a, const char *word, const char *args) {
     const QSFSetting *setting = NULL;
     bool ambiguous = false;
@@ -349,7 +356,7 @@ static bool run(UiApp *a, const char *word, const char *args) {
         ui_app_say(a, UI_ERROR, "/%s takes one line; //%s sends the text to the model", word, word);
         return false;
     }
-    if (c && !ui_need(a, ui_command_need(c->name), word)) return false;
+    if (c && !sets_for_server(a, c, args) && !ui_need(a, ui_command_need(c->name), word)) return false;
     if (c) {
         const bool ok = c->run(a, word, args);
         if (ok && (*args || strcmp(c->name, "new") == 0)) ui_undo_note(a, c->name);

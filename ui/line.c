@@ -38,6 +38,7 @@ typedef struct Line {
     QSFClean cleaner;
     UiFlow flow;     /* of an answer on a terminal */
     size_t newlines; /* held back at the end of the answer so far */
+    bool named;      /* the name before an answer is the last thing on the line */
     bool thinking;   /* hidden reasoning was announced */
     bool leaving;    /* ^C again leaves */
     bool ended;
@@ -119,11 +120,13 @@ static void answer_begin(void *arg) {
     if (!l->prompt || l->quiet) return;
     const char *name = l->app->stats.model_name[0] ? l->app->stats.model_name : "model";
     fprintf(stderr, "%s: ", name);
+    l->named = true;
     l->flow.col = isatty(STDERR_FILENO) ? (int)qsf_text_width(name, strlen(name)) + 2 : 0;
 }
 
 static void answer_text(void *arg, const char *text, size_t len) {
     Line *l = arg;
+    if (len > 0) l->named = false;
     if (l->clean)
         out_clean(l, text, len, false);
     else
@@ -138,6 +141,7 @@ static void answer_thought(void *arg, const char *text, size_t len) {
     } else if (l->prompt && !l->quiet && !l->thinking) {
         fputs("(thinking)\n", stderr);
         l->thinking = true;
+        l->named = false;
     }
 }
 
@@ -146,6 +150,7 @@ static void answer_end(void *arg) {
     if (l->clean) out_clean(l, "", 0, true);
     ui_flow_end(&l->flow);
     out(l, "\n", 1);
+    l->named = false;
     if (l->prompt && !l->quiet && l->app->stopping) fputs("[stopped]\n", stderr);
 }
 
@@ -166,13 +171,15 @@ static void say_lines(const Line *l, UiKind kind, const char *text, size_t len) 
 }
 
 static void said(void *arg, UiKind kind, const char *text) {
-    const Line *l = arg;
+    Line *l = arg;
     if (l->quiet && kind == UI_NOTICE) return;
     char *clean = qsf_clean_dup(text, strlen(text), false);
     if (!clean) return;
     size_t len = strlen(clean);
     while (len > 0 && clean[len - 1] == '\n') len--;
     const bool hidden = ui_plain_hide();
+    if (l->named) fputc('\n', stderr);
+    l->named = false;
     say_lines(l, kind, clean, len);
     if (hidden) ui_plain_show();
     free(clean);

@@ -158,8 +158,10 @@ static void draw_foot(const UiPager *p, UiCanvas *c, int row, int cols, int show
         return;
     }
     if (n > shown)
-        ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, "%d-%d of %d  PgUp/PgDn scroll, / searches, %s",
-                         p->top + 1, p->top + shown, n, cols < NARROW ? "q closes" : "any other key closes");
+        ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE,
+                         cols < NARROW ? "%d-%d/%d PgUp/PgDn, / searches, q closes"
+                                       : "%d-%d of %d  PgUp/PgDn scroll, / searches, any other key closes",
+                         p->top + 1, p->top + shown, n);
     else
         ui_canvas_puts(c, row, 1, cols, UI_STYLE_NOTICE, "any key closes, / searches");
 }

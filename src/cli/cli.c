@@ -107,12 +107,20 @@ static size_t edit_distance(const char *a, const char *b) {
     return row[lb];
 }
 
+#define PART_DISTANCE 2 /* of "budget" from "ram-budget" */
+
+static bool is_last_part(const char *word, const char *name) {
+    const char *dash = strrchr(name, '-');
+    return dash && strcmp(dash + 1, word) == 0;
+}
+
 const char *qsf_nearest(const char *word, const char *const *names, size_t n) {
     const char *best = NULL;
     size_t best_d = 4, len = strlen(word);
     for (size_t i = 0; i < n; i++) {
-        size_t d = edit_distance(word, names[i]);
-        if (d < best_d && d * 2 <= len) best = names[i], best_d = d;
+        const bool part = is_last_part(word, names[i]);
+        size_t d = part ? PART_DISTANCE : edit_distance(word, names[i]);
+        if (d < best_d && (part || d * 2 <= len)) best = names[i], best_d = d;
     }
     return best;
 }

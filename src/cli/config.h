@@ -25,8 +25,8 @@ struct QSFConfigFile {
 int qsf_config_read(QSFConfigFile **out, const QSFCli *cli, const char *path, QSFCliHandler check,
                     void *scratch, QsfErr *err);
 void qsf_config_close(QSFConfigFile *c);
-/* Sets the setting of entry i, or adds its items to a list to which earlier entries of its section have added.
- * Returns as qsf_setting_set. */
+/* Sets the setting of entry i, or adds its items to a list to which earlier entries of its section have
+ * added. Returns as qsf_setting_set. */
 int qsf_config_set(const QSFConfigFile *c, size_t i, QSFSettings *s, char *err, size_t cap);
 /* Does the section of e apply to this model and role? */
 bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *role);

@@ -49,9 +49,12 @@ void qsf_dir_hint(const char *dir, size_t len, char *buf) {
     if (n <= 0 || (size_t)n >= sizeof path) return;
     if (find_model(path, name))
         snprintf(buf, QSF_DIR_HINT, "; it contains %s: open that file", name);
-    else if (has(path, "adapter_config.json") || has(path, "adapter_model.safetensors"))
+    else if (has(path, "adapter_model.safetensors"))
         snprintf(buf, QSF_DIR_HINT,
                  "; it contains an adapter (adapter_model.safetensors): open its model, with this as --lora");
+    else if (has(path, "adapter_config.json"))
+        snprintf(buf, QSF_DIR_HINT,
+                 "; adapter_config.json is that of an adapter, whose adapter_model.safetensors is missing");
     else if (has(path, "consolidated.safetensors"))
         snprintf(
             buf, QSF_DIR_HINT,

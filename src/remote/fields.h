@@ -38,8 +38,8 @@ typedef struct QsfFieldInput {
 /* Appends `, "name": value` for each field, and to *sent those that were. QSF_E_USAGE if the answer has to
  * match something that this server cannot be told, or its file cannot be read. */
 int qsf_fields_put(const QsfFieldInput *in, QsfStrbuf *b, QsfFieldSet *sent, QsfErr *err);
-/* Which of the sent fields a message of the server refuses by their names; 0 = none. *by_value: the message is
- * about their values; a limit of the answer is not among them then, because the answer would have none. */
+/* Which of the sent fields a message of the server refuses by their names; 0 = none. *by_value: the message
+ * is about their values; a limit of the answer is not among them then, because the answer would have none. */
 QsfFieldSet qsf_fields_named(QsfFieldSet sent, const char *message, bool *by_value);
 /* Which of the fields have another value in one of the two. */
 QsfFieldSet qsf_fields_changed(QsfFieldSet set, const QSFSettings *x, const QSFSettings *y);

@@ -75,34 +75,37 @@ static void said(const QsfReplyHead *h, const char *body, size_t len, QsfStrbuf 
 }
 
 /* What each status means to the user, and what can be done. */
-static const struct {
+typedef struct Meaning {
     long first, last;
     int code;
-    const char *means;
-} meanings[] = {
-    { 401, 401, QSF_E_RUNTIME,
-      "the server wants a key, or another one: --api-key-file FILE or OPENAI_API_KEY gives it" },
-    { 402, 402, QSF_E_RUNTIME, "the server wants to be paid first" },
-    { 403, 403, QSF_E_RUNTIME, "this is not allowed, perhaps not with this key" },
-    { 404, 404, QSF_E_MODEL, "there is no such model or path: /models lists what the server has" },
-    { 405, 405, QSF_E_RUNTIME, "the URL is not that of an OpenAI-compatible server" },
-    { 408, 408, QSF_E_RUNTIME, "the server has waited too long" },
-    { 413, 413, QSF_E_RUNTIME, "the conversation is too large for the server: /forget removes old messages" },
-    { 429, 429, QSF_E_RUNTIME, "too many requests, or a quota is used up" },
-    { 501, 501, QSF_E_RUNTIME, "the server cannot do this" },
+    const char *means, *advice;
+} Meaning;
+
+static const Meaning meanings[] = {
+    { 401, 401, QSF_E_RUNTIME, "the server wants a key, or another one",
+      "--api-key-file FILE or OPENAI_API_KEY gives it" },
+    { 402, 402, QSF_E_RUNTIME, "the server wants to be paid first", NULL },
+    { 403, 403, QSF_E_RUNTIME, "this is not allowed, perhaps not with this key", NULL },
+    { 404, 404, QSF_E_MODEL, "there is no such model or path", "/models lists what the server has" },
+    { 405, 405, QSF_E_RUNTIME, "the URL is not that of an OpenAI-compatible server", NULL },
+    { 408, 408, QSF_E_RUNTIME, "the server has waited too long", NULL },
+    { 413, 413, QSF_E_RUNTIME, "the conversation is too large for the server",
+      "/forget removes old messages" },
+    { 429, 429, QSF_E_RUNTIME, "too many requests, or a quota is used up", NULL },
+    { 501, 501, QSF_E_RUNTIME, "the server cannot do this", NULL },
     /* llama.cpp while it loads a model, Ollama with a full queue, OpenRouter without a provider */
-    { 503, 503, QSF_E_RUNTIME, "the server is not ready, or too busy: /retry asks again" },
-    { 500, 599, QSF_E_RUNTIME, "the server failed" },
+    { 503, 503, QSF_E_RUNTIME, "the server is not ready, or too busy", "/retry asks again" },
+    { 500, 599, QSF_E_RUNTIME, "the server failed", NULL },
 };
 
-static const char *meaning(long status, int *code) {
-    *code = QSF_E_RUNTIME;
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
-        if (status < meanings[i].first || status > meanings[i].last) continue;
-        *code = meanings[i].code;
-        return meanings[i].means;
-    }
-    return NULL;
+/* listing: the request was for the models of the server, where a path that is missing is that of the URL. */
+static Meaning meaning(long status, bool listing) {
+    if (listing && status == 404)
+        return (Meaning){ .code = QSF_E_MODEL,
+                          .means = "the URL is not that of an OpenAI-compatible server" };
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (status >= meanings[i].first && status <= meanings[i].last) return meanings[i];
+    return (Meaning){ .code = QSF_E_RUNTIME };
 }
 
 static int redirect(const QsfReplyHead *h, const char *name, QsfErr *err) {
@@ -120,9 +123,10 @@ int qsf_problem(const QsfReplyHead *h, const char *name, const char *body, size_
                 QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     bool full = false;
-    int code;
     if (h->status / 100 == 3) return redirect(h, name, err);
-    const char *means = meaning(h->status, &code);
+    const Meaning m = meaning(h->status, text == NULL);
+    const char *means = m.means;
+    int code = m.code;
     said(h, body, len, &b, &full);
     const char *says = qsf_strbuf_str(&b);
     if (text) qsf_strbuf_add(text, says, b.len);
@@ -134,8 +138,9 @@ int qsf_problem(const QsfReplyHead *h, const char *name, const char *body, size_
         qsf_err_set(err, code, "%s: HTTP %ld: %s%s%s; try again in %ld s (/retry)", name, h->status,
                     means ? means : "refused", *says ? ": " : "", says, h->retry_after);
     } else {
-        qsf_err_set(err, code, "%s: HTTP %ld: %s%s%s%s", name, h->status, means ? means : "",
-                    means && *says ? ": " : "", says, means || *says ? "" : "no reason was given");
+        qsf_err_set(err, code, "%s: HTTP %ld: %s%s%s%s%s%s", name, h->status, means ? means : "",
+                    means && *says ? ": " : "", says, means || *says ? "" : "no reason was given",
+                    m.advice ? "; " : "", m.advice ? m.advice : "");
     }
     qsf_strbuf_free(&b);
     return code;

@@ -22,7 +22,7 @@ bool qsf_reply_is(const QsfReplyHead *h, const char *type);
 /* Sets *err to a sentence about a reply whose status is not 200, or whose type is not that of an answer: what
  * the server says, and what can be done. name: the server; body: what there is of its reply, which is
  * untrusted. Returns QSF_E_RUNTIME, QSF_E_CONTEXT, or QSF_E_MODEL if there is no such model.
- * *text (may be NULL) gets what the server says, "" if it says nothing. */
+ * *text gets what the server says, "" if it says nothing; NULL: the request was for the list of models. */
 int qsf_problem(const QsfReplyHead *h, const char *name, const char *body, size_t len, QsfStrbuf *text,
                 QsfErr *err);
 

@@ -9,11 +9,12 @@
 #define SCHEME "http://"
 
 static int refuse(QsfErr *err, const char *text, const char *why) {
-    return qsf_err_set(err, QSF_E_USAGE, "%.200s: %s", text, why);
+    return qsf_err_set(err, QSF_E_USAGE, "%.200s: %s", *text ? text : "connect", why);
 }
 
 /* What no URL of a server has. */
 static const char *wrong(const char *text) {
+    if (!*text) return "expected the URL of a server, such as http://127.0.0.1:8080";
     for (const char *p = text; *p; p++)
         if ((unsigned char)*p <= ' ' || *p == 0x7f) return "a URL has no blanks or control characters";
     if (strpbrk(text, "?#")) return "expected a URL without ? and #, such as http://127.0.0.1:8080";

@@ -211,16 +211,21 @@ static int parse_max_kl(RunOptions *o, const char *value, char *err, size_t cap)
     return QSF_EXIT_USAGE;
 }
 
+/* A value that an empty text cannot be: what, as "file name". */
+static int set_text(const char **to, const char *option, const char *what, const char *value, char *err,
+                    size_t cap) {
+    *to = value;
+    if (*value) return QSF_EXIT_OK;
+    snprintf(err, cap, "--%s: the %s is empty", option, what);
+    return QSF_EXIT_USAGE;
+}
+
 static int on_option(void *arg, int id, const char *value, char *err, size_t cap) {
     RunOptions *o = arg;
     switch (id) {
     case OPT_PROMPT: o->prompt = value + qsf_utf8_bom(value, strlen(value)); return 0;
     case OPT_FILE: return add_files(o, value, err, cap);
-    case OPT_PROMPT_CACHE:
-        o->prompt_cache = value;
-        if (*value) return 0;
-        snprintf(err, cap, "--prompt-cache: the file name is empty");
-        return QSF_EXIT_USAGE;
+    case OPT_PROMPT_CACHE: return set_text(&o->prompt_cache, "prompt-cache", "file name", value, err, cap);
     case OPT_MODEL: o->model = value; return 0;
     case OPT_MODEL_DIR: return add_to(o->dirs, &o->n_dirs, value, err, cap);
     case OPT_SYSTEM: o->system = value + qsf_utf8_bom(value, strlen(value)); return 0;
@@ -241,11 +246,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_BENCH: return set_mode(o, RUN_BENCH, err, cap);
     case OPT_REPEATS: o->repeats = value; return 0;
     case OPT_BENCH_TEXT: o->bench_text = value; return 0;
-    case OPT_SVG:
-        o->svg = value;
-        if (*value) return 0;
-        snprintf(err, cap, "--svg: the file name is empty");
-        return QSF_EXIT_USAGE;
+    case OPT_SVG: return set_text(&o->svg, "svg", "file name", value, err, cap);
     case OPT_INSPECT: return set_mode(o, RUN_INSPECT, err, cap);
     case OPT_PLAN: return set_mode(o, RUN_PLAN, err, cap);
     case OPT_SHOW_PROMPT: return set_mode(o, RUN_SHOW_PROMPT, err, cap);
@@ -263,7 +264,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_OVERRIDE_KV: return add_to(o->overrides, &o->n_overrides, value, err, cap);
     case OPT_PARITY: o->parity_dir = value; return set_mode(o, RUN_PARITY, err, cap);
     case OPT_RECEIPT: o->receipt = value; return 0;
-    case OPT_LOGITS: o->logits = value; return 0;
+    case OPT_LOGITS: return set_text(&o->logits, "logits", "name", value, err, cap);
     case OPT_PERPLEXITY: o->perplexity = value; return set_mode(o, RUN_PERPLEXITY, err, cap);
     case OPT_STRIDE: o->stride = value; return 0;
     case OPT_KL_SAVE: o->kl_save = value; return 0;

@@ -36,6 +36,7 @@ refused() {
 }
 refused 2 "unknown option 'temperatur': did you mean temperature" "# c
 temperatur = 1"
+refused 1 "unknown option 'budget': did you mean ram-budget" 'budget = 3'
 refused 1 "temperature takes a number from 0 to 5, not '9'" 'temperature = 9'
 refused 1 'unknown section \[foo\]: expected \[model PATTERN\], \[role NAME\], \[theme NAME\] or \[qsf-chat\]' '[foo]'
 refused 1 'unknown section \[qsf-get\]' '[qsf-get]'

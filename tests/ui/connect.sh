@@ -162,17 +162,17 @@ sent '"structured_outputs": \{"regex": "\[a-z\]\+"\}'
 
 # ---- faults
 ask 1 401
-err_has 'HTTP 401: .*OPENAI_API_KEY.*Incorrect API key'
+err_has 'HTTP 401: .*Incorrect API key.*; .*OPENAI_API_KEY'
 ask 1 403
 err_has 'HTTP 403: .*not for you'
 ask 3 404
-err_has 'HTTP 404: .*does not exist'
+err_has 'HTTP 404: .*does not exist\.; /models lists'
 ask 1 429
 err_has 'HTTP 429: .*Rate limit reached; try again in 7 s'
 ask 1 500
 err_has 'HTTP 500: the server failed: Bad\?\[31m Gateway$'
 ask 1 503
-err_has 'HTTP 503: the server is not ready, or too busy: /retry asks again: Loading model'
+err_has 'HTTP 503: the server is not ready, or too busy: Loading model; /retry asks again'
 ask 5 full
 err_has 'exceeds the available context'
 ask 1 html
@@ -332,15 +332,23 @@ printf 'hello\n/model %s\n/max-tokens 3\nhello\n/model connect:%s\nhello again\n
 out_has 'You said: hello$'
 out_has 'You said: helloagain$'
 
-# ---- a server that does not answer leaves no settings that nobody set
+# ---- after a load that failed, settings are not taken for those of the user
 printf '/model connect:http://127.0.0.1:1\n/model connect:%s\nhello\n' "$url/other" |
     chat_lines 1 --connect "$url/llama" --no-save
 err_has 'not connected'
 out_has 'You said: hello'
-grep -q 'no effect' "$work/err" && fail "settings that nobody set are named"
+grep -q 'no effect' "$work/err" && fail "settings are named that were not set"
 printf '/set regex a+\n/set only a\n' | chat_lines 0 --connect "$url/vllm" --no-save
 err_has '^qsf-chat: regex off$'
 grep -q 'regex: no effect' "$work/err" && fail "what is off has no effect"
+# ---- a command that is another name of a setting; a value that the server has of its own
+printf '/quality 0.5\n/set temperature\nhello\n' | chat_lines 0 --connect "$url/qsf" --no-save
+err_has '^temperature -$'
+sent '"quality": 0.5'
+printf '/quality 0.5\n' | chat_lines 1 --connect "$url/llama" --no-save
+err_has '/quality: the model runs on a server'
+chat_lines 2 --connect '' </dev/null
+err_has '^qsf-chat: connect: expected the URL of a server'
 # ---- a model of the server that is called guide is not the built-in guide
 : >"$log"
 printf 'one\n/model #guide\ntwo\n/model guide\n/model\n' | chat_lines 0 --connect "$url/guide" --session called

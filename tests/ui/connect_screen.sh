@@ -107,6 +107,15 @@ for size in '100 30' '80 24' '40 12'; do
     rm -f "$work/server/calm"
 done
 
+# ---- in lines, a message about an answer is not beside the name of the model
+start 80 24 "$chat --plain --connect $url/429 --no-save"
+see '^>'
+keys patience Enter
+see '^small:$'
+see '^qsf-chat: .*HTTP 429'
+keys C-d
+see 'rc=1'
+
 # ---- reasoning folds, control characters are shown, a server without counts
 start 100 30 "$chat --connect $url/think --no-save"
 see '^>'

@@ -469,7 +469,7 @@ static void test_problems(void **state) {
     expect_problem("400\n\n0\n\n\n", "{\"error\":{\"message\":\"m\",\"code\":\"context_length_exceeded\"}}",
                    5, "m");
     expect_problem("503\n\n0\n\n\n", "{\"error\":{\"message\":\"Loading model\",\"code\":503}}", 1,
-                   "not ready, or too busy: /retry asks again: Loading model");
+                   "not ready, or too busy: Loading model; /retry asks again");
     expect_problem(
         "400\n\n0\n\n\n",
         "{\"error\":{\"message\":\"This model's maximum context length is 9 tokens.\",\"code\":400}}", 5,

@@ -85,15 +85,17 @@ static void press_each(UiPager *p, const char *text) {
 }
 
 /* The last row of the pager; the first line shown is in *top. */
-static const char *foot_of(UiPager *p, UiCanvas *c, int *top) {
+static const char *foot_of_width(UiPager *p, UiCanvas *c, int *top, int cols) {
     static UiBuf b;
     ui_buf_clear(&b);
-    assert_true(ui_canvas_resize(c, 6, 60));
-    ui_pager_draw(p, c, 0, 6, 60);
+    assert_true(ui_canvas_resize(c, 6, cols));
+    ui_pager_draw(p, c, 0, 6, cols);
     ui_canvas_text(c, 5, &b);
     *top = p->top;
     return ui_buf_str(&b);
 }
+
+static const char *foot_of(UiPager *p, UiCanvas *c, int *top) { return foot_of_width(p, c, top, 60); }
 
 static void test_pager(void **state) {
     (void)state;
@@ -104,6 +106,7 @@ static void test_pager(void **state) {
     for (int i = 1; i <= 40; i++) ui_buf_printf(&text, i % 10 == 0 ? "the ten %d\n" : "line %d\n", i);
     ui_pager_show(&p, "title", ui_buf_str(&text), text.len);
     assert_non_null(strstr(foot_of(&p, &c, &top), "1-4 of 40  PgUp/PgDn scroll, / searches"));
+    assert_string_equal(foot_of_width(&p, &c, &top, 40), " 1-4/40 PgUp/PgDn, / searches, q closes");
     press(&p, "\x06", UI_DO_SEARCH);
     press_each(&p, "/Tens\x7f\x7f");
     assert_string_equal(foot_of(&p, &c, &top), " //Te");

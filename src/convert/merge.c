@@ -102,6 +102,13 @@ static int merge(QsfSource *s, const QsfModel *m, const QsfAdapterSet *set, Conv
     return rc;
 }
 
+/* Which of them are not in the output. */
+static void report_left_out(const ConvertOptions *o, const QsfAdapterSet *set) {
+    char text[QSF_ERR_MSG_MAX];
+    qsf_adapters_notice(set, text, sizeof text);
+    if (text[0] != '\0' && !o->quiet) qsf_cli_error_text(&convert_cli, text);
+}
+
 int convert_merge(const ConvertOptions *o, QsfSource *s, QsfLedger *ledger, QsfAdapterSet **set,
                   ConvertMerged *merged) {
     QsfModel m;
@@ -112,6 +119,7 @@ int convert_merge(const ConvertOptions *o, QsfSource *s, QsfLedger *ledger, QsfA
     if (rc != QSF_OK) return convert_fail(&err);
     rc = qsf_adapters_of_settings(set, &m, &o->lora, NULL, true, ledger, &err);
     if (rc == QSF_OK) rc = merge(s, &m, *set, merged, &err);
+    if (rc == QSF_OK) report_left_out(o, *set);
     qsf_model_close(&m);
     return rc == QSF_OK ? QSF_EXIT_OK : convert_fail(&err);
 }

@@ -124,8 +124,27 @@ static bool put_item(char *list, size_t cap, const QsfAdapterItem *item) {
     return wrote > 0 && (size_t)wrote < cap - len;
 }
 
+/* Adds an item to item[*n], in which a file is once: its scales add up, as adapters do. */
+static bool add_item(QsfAdapterItem *item, size_t *n, const QsfAdapterItem *next, char *why, size_t cap) {
+    size_t i = 0;
+    while (i < *n && strcmp(item[i].path, next->path) != 0) i++;
+    if (i == QSF_ADAPTERS_MAX) {
+        qsf_plural_snprintf(why, cap, "there are more than %u files, which is the most at a time",
+                            QSF_ADAPTERS_MAX);
+        return false;
+    }
+    if (i == *n) {
+        item[(*n)++] = *next;
+        return true;
+    }
+    item[i].scale += next->scale;
+    if (fabs((double)item[i].scale) <= SCALE_MAX) return true;
+    snprintf(why, cap, "the scales of '%.200s' add up to more than %.0f", next->path, SCALE_MAX);
+    return false;
+}
+
 /* Puts the items of a value together as a setting. A file is found again from other folders, as by a session.
- * The last of several items of one file counts. false: why says what is wrong, "" if that is not known. */
+ * false: why says what is wrong, "" if that is not known. */
 static bool settle(const char *value, char list[QSF_SETTING_TEXT], char *why, size_t cap) {
     QsfAdapterItem item[QSF_ADAPTERS_MAX], next;
     char full[PATH_MAX];
@@ -136,15 +155,7 @@ static bool settle(const char *value, char list[QSF_SETTING_TEXT], char *why, si
     while (*at != '\0') {
         if (!next_given(&at, &next, why, cap)) return false;
         if (realpath(next.path, full) != NULL) memcpy(next.path, full, strlen(full) + 1);
-        size_t i = 0;
-        while (i < n && strcmp(item[i].path, next.path) != 0) i++;
-        if (i == QSF_ADAPTERS_MAX) {
-            qsf_plural_snprintf(why, cap, "there are more than %u files, which is the most at a time",
-                                QSF_ADAPTERS_MAX);
-            return false;
-        }
-        item[i] = next;
-        if (i == n) n++;
+        if (!add_item(item, &n, &next, why, cap)) return false;
     }
     for (size_t i = 0; i < n; i++) {
         if (put_item(list, QSF_SETTING_TEXT, &item[i])) continue;

@@ -128,6 +128,8 @@ static void current(const QSFSettings *s, const QSFSetting *row, char *out, size
 
 static bool is_valued(const QSFSetting *row) { return strchr(row->arg, '=') != NULL; }
 
+static bool is_scaled(const QSFSetting *row) { return strstr(row->arg, ":SCALE") != NULL; }
+
 int qsf_setting_add(QSFSettings *s, const QSFSetting *row, const char *item, char *err, size_t cap) {
     char old[QSF_SETTING_TEXT], rest[QSF_SETTING_TEXT], one[QSF_SETTING_TEXT], list[2 * QSF_SETTING_TEXT + 2];
     if (s == NULL || row == NULL || item == NULL || is_off(item) || !(row->flags & QSF_SETTING_LIST))
@@ -135,7 +137,10 @@ int qsf_setting_add(QSFSettings *s, const QSFSetting *row, const char *item, cha
     current(s, row, old, sizeof old);
     escape_commas(item, one, sizeof one);
     end_escape(one, sizeof one);
-    without(old, one, is_valued(row), rest, sizeof rest);
+    if (is_scaled(row))
+        memcpy(rest, old, sizeof rest); /* the scales of one file add up */
+    else
+        without(old, one, is_valued(row), rest, sizeof rest);
     end_escape(rest, sizeof rest);
     snprintf(list, sizeof list, "%s%s%s", rest, rest[0] != '\0' ? "," : "", one);
     return qsf_setting_set(s, row, list, err, cap);

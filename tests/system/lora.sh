@@ -62,6 +62,10 @@ for broken in use_dora:true bias:'"all"' lora_alpha:'"x"' peft_type:'"IA3"' init
 done
 like "$at/bias.gguf" "$base" --control-vector "$at/control.gguf:2"
 
+# Of one file, too.
+like "$at/a-at-1.gguf" "$base" --lora "$at/a.gguf:0.5" --lora "$at/a.gguf:0.5"
+like "$at/a-at-1.gguf" "$base" --lora "$at/a.gguf" --lora "$at/a.gguf" --lora "$at/a.gguf:-1"
+
 # An aLoRA acts at and after its invocation.
 plain=$(answer "$base" -p 'a b')
 with=$(answer "$base" -p 'a b' --lora "$at/a.gguf")
@@ -156,6 +160,9 @@ grep -q '"merged": \[{"file": ".*/a.gguf", "scale": 1, "tensors": [1-9][0-9]*}\]
     "$work/out" || { cat "$work/out"; fail "--json does not say what is merged"; }
 expect 2 "expected FILE\[:SCALE\], got 'off'" "$convert" --lora off "$base" "$work/merged.gguf"
 expect 3 'aLoRA' "$convert" --lora "$at/alora.gguf" "$base" "$work/merged.gguf"
+"$convert" --json --dry-run --lora "$at/a.gguf" --lora "$at/a.gguf" "$base" "$work/merged.qsf" >"$work/out" 2>&1
+grep -q '"merged": \[{"file": ".*/a.gguf", "scale": 2, "tensors": [1-9][0-9]*}\]' "$work/out" ||
+    { cat "$work/out"; fail "the scales of one file do not add up in qsf-convert"; }
 # No file that is read is overwritten.
 for input in a.gguf a-peft/adapter_model.safetensors a-peft/adapter_config.json; do
     lora=$at/${input%%/*}
@@ -189,6 +196,13 @@ expect 1 'invalid numbers with .*/b.gguf, the one with the largest scale, at the
 # The cases of an independent engine. Its GELU is a table of halves here (README.md of the cases), which alone
 # moves the logits of gemma and gpt2 that far.
 cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}
+latent=$cases/lora/deepseek2/a.gguf
+if [ -f "$latent" ]; then # what qsf-run leaves out is not in the output, either
+    "$convert" --dry-run --lora "$latent" "$cases/architectures/deepseek2/model.gguf" "$work/merged.gguf" \
+        >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "qsf-convert --lora of a latent attention"; }
+    grep -q 'a.gguf: adapters of the attention and the head are left out (7 of 18)' "$work/err" ||
+        { cat "$work/err"; fail "qsf-convert does not say what it leaves out"; }
+fi
 for dir in "$cases"/lora/*/; do
     dir=${dir%/} name=$(basename "$dir")
     [ -f "$dir/a.gguf" ] || continue

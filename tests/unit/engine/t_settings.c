@@ -90,6 +90,28 @@ static void live_plans(void **state) {
     assert_true(to.pin == (3u << 20) + 1 && to.ram_percent == 25 && to.ram_budget == 0);
 }
 
+/* As adapters do, which are applied one after the other. */
+static void scales_of_one_file_add_up(void **state) {
+    static const char *const rows[] = { "lora", "control-vector" };
+    (void)state;
+    QSFSettings s;
+    char err[256], text[QSF_SETTING_TEXT];
+    for (size_t i = 0; i < 2; i++) {
+        const QSFSetting *row = qsf_setting_find(rows[i]);
+        qsf_settings_default(&s);
+        assert_int_equal(set(&s, rows[i], "/none/a:0.5,/none/b:2,/none/a:0.25", err), 0);
+        assert_int_equal(qsf_setting_add(&s, row, "/none/a:0.25", err, sizeof err), 0);
+        qsf_setting_get(&s, row, text, sizeof text);
+        assert_string_equal(text, "/none/a,/none/b:2");
+        assert_int_equal(qsf_setting_add(&s, row, "/none/b:2", err, sizeof err), 0);
+        qsf_setting_get(&s, row, text, sizeof text);
+        assert_string_equal(text, "/none/a,/none/b:4");
+        assert_int_equal(qsf_setting_add(&s, row, "/none/b:-1e6", err, sizeof err), 0);
+        assert_int_equal(qsf_setting_add(&s, row, "/none/b:-5", err, sizeof err), 2);
+        assert_non_null(strstr(err, "the scales of '/none/b' add up to more than 1000000"));
+    }
+}
+
 /* kv-type is for both, whatever was set before. */
 static void kv_type_takes_back_k_and_v(void **state) {
     (void)state;
@@ -428,6 +450,7 @@ int main(void) {
         cmocka_unit_test(what_excludes_each_other),
         cmocka_unit_test(defaults_are_the_documented_ones),
         cmocka_unit_test(every_row_reads_back_its_text),
+        cmocka_unit_test(scales_of_one_file_add_up),
         cmocka_unit_test(kv_type_takes_back_k_and_v),
         cmocka_unit_test(names_and_aliases),
         cmocka_unit_test(values),

@@ -99,6 +99,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     const size_t apart = t->last_apart && n - keep > 2 ? n - 1 : keep; /* evaluated before the rest */
     rc = qsf_forward_eval(f, ids + keep, apart - keep, NULL, NULL, err);
     if (rc == QSF_OK) rc = qsf_forward_eval(f, ids + apart, n - apart, NULL, NULL, err);
+    if (rc == QSF_OK && t->last_apart) qsf_forward_border(f);
     qsf_ledger_thaw(&t->rt->ledger);
     qsf_timeline_store(t, ids + keep, keep);
     return rc;

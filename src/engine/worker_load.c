@@ -357,10 +357,18 @@ static void report(QSFWorker *w, const char *text) {
 /* Snapshots of other models and settings are not worth a word: the chat changes both. */
 static void report_refused(QSFWorker *w, QsfSnapKind kind, const QsfErr *err) {
     QsfErr note = { 0 };
-    w->snap.fresh = kind == QSF_SNAP_DAMAGED;
-    if (kind != QSF_SNAP_DAMAGED && kind != QSF_SNAP_ALIEN) return;
-    qsf_err_set(&note, err->code, "%s; the conversation is evaluated again", err->msg);
+    w->snap.fresh = kind == QSF_SNAP_DAMAGED || kind == QSF_SNAP_CUT;
+    if (!w->snap.fresh && kind != QSF_SNAP_ALIEN) return;
+    qsf_err_set(&note, QSF_E_MODEL, "%s; the %s is evaluated again", err->msg,
+                kind == QSF_SNAP_CUT ? "rest" : "conversation");
     report(w, note.msg);
+}
+
+/* Does a repetition of the prompt continue before its last token? That takes a state, and so a pass for one
+ * token, which costs too much where all weights are read for it. */
+static bool holds_last(const QsfRuntime *rt, const QsfRequestCopy *r) {
+    return r->snapshot != NULL && qsf_forward_state_bytes(rt->fwd) > 0 && !qsf_forward_evicts(rt->fwd) &&
+           !qsf_plan_streams(&rt->plan);
 }
 
 void qsf_worker_snapshot_load(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
@@ -369,14 +377,16 @@ void qsf_worker_snapshot_load(QSFWorker *w, const QsfRequestCopy *r, const QsfId
     QsfSnapKind kind = QSF_SNAP_MISSING;
     QSFParams p;
     uint32_t loaded;
+    w->timeline.last_apart = holds_last(&w->rt, r);
     set_snapshot_path(s, r->snapshot);
     s->limit = r->snapshot_limit;
     if (s->path == NULL || ids->n == 0 || qsf_snapshot_key(&s->key, &w->rt, &err) != QSF_OK) return;
     qsf_worker_get_params(w, &p);
     if (qsf_quality_measures(&w->rt, &p)) return;
     int rc = qsf_snapshot_load(&w->timeline, s->path, &s->key, ids->data, ids->n, &loaded, &kind, &err);
-    if (rc != QSF_OK) report_refused(w, kind, &err);
+    if (rc != QSF_OK || kind == QSF_SNAP_CUT) report_refused(w, kind, &err);
     if (rc != QSF_OK || r->snapshot_from == NULL) return;
+    qsf_err_clear(&err);
     /* What is wrong with it is reported when its own conversation goes on. */
     (void)qsf_snapshot_load(&w->timeline, r->snapshot_from, &s->key, ids->data, ids->n, &loaded, NULL, &err);
 }

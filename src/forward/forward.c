@@ -229,6 +229,8 @@ static void keep_border(QsfForward *f) {
     qsf_kvlists_save_weights(&f->kv.lists, f->kv.n_past);
 }
 
+void qsf_forward_border(QsfForward *f) { keep_border(f); }
+
 void qsf_forward_mark(QsfForward *f, uint32_t last) {
     f->marks = true;
     qsf_recurrent_drop_newest(&f->recurrent, last);

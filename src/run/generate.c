@@ -40,8 +40,6 @@ static int check_policy(const QsfRuntime *rt, QsfErr *err) {
 
 /* Loads what the file at path (NULL = none) has of ids, unless the quality of p does not allow it. What is
  * wrong with it is printed. */
-/* Loads what the file at path (NULL = none) has of ids, unless the quality of p does not allow it. What is
- * wrong with it is printed. */
 static void cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFParams *p, const QsfIds *ids) {
     QsfErr err = { 0 };
     QsfSnapKind kind = QSF_SNAP_MISSING;
@@ -54,16 +52,17 @@ static void cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFP
     if (rc == QSF_OK && !qsf_quality_measures(t->rt, p))
         rc = qsf_snapshot_load(t, path, &c->key, ids->data, ids->n, &loaded, &kind, &err);
     c->load_ns = qsf_now_ns() - start;
-    c->fresh = kind == QSF_SNAP_OTHER || kind == QSF_SNAP_DAMAGED;
+    c->fresh = kind == QSF_SNAP_OTHER || kind == QSF_SNAP_DAMAGED || kind == QSF_SNAP_CUT;
     t->last_apart = rc != QSF_E_RUNTIME && qsf_forward_state_bytes(t->rt->fwd) > 0 &&
                     !qsf_forward_evicts(t->rt->fwd);
+    if (rc == QSF_OK && kind == QSF_SNAP_CUT)
+        report_cache(&err, "; the rest of the prompt is evaluated, and the file replaced");
     if (rc == QSF_OK) return;
     report_cache(&err,
                  c->fresh ? "; the prompt is evaluated, and the file replaced" : "; the prompt is evaluated");
     if (kind == QSF_SNAP_ALIEN || rc == QSF_E_RUNTIME) c->path = NULL;
 }
 
-/* Saves the timeline; prints why it cannot. */
 /* Saves the timeline; prints why it cannot. */
 static void cache_save(const RunCache *c, QsfTimeline *t) {
     QsfErr err = { 0 };

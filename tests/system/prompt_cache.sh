@@ -105,9 +105,23 @@ done
 for at in 9 $((bytes / 3)) $((bytes - 1)); do
     head -c "$at" "$work/good" >"$snap"
     same "cut after $at" 0
+    refused 'the snapshot is damaged; the prompt'
     same "after a cut at $at" $all
     quiet "after a cut at $at"
 done
+
+# A segment that is whole counts, and the end of the file is told.
+cp "$work/good" "$snap"
+same 'good' $all
+ask -p "$prompt a b c" --prompt-cache "$snap"
+head -c -1 "$snap" >"$work/cut"
+cp "$work/cut" "$snap"
+ask -p "$prompt" --prompt-cache "$snap"
+[ "$text" = "$plain" ] || fail "a cut end: another answer"
+[ "$reused" -ge 40 ] || fail "a cut end: only $reused tokens reused"
+refused 'the end of the snapshot is cut or damaged; the rest of the prompt is evaluated, and the file replaced'
+same 'after a cut end' $all
+quiet 'after a cut end'
 
 # ---- not touched
 # kept WORDS FILE: is refused, and stays what it is.

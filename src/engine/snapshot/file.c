@@ -151,6 +151,18 @@ static QsfSnapKind open_fd(QsfSnapFile *s, bool write, QsfErr *err) {
     return s->size > 0 ? QSF_SNAP_OURS : QSF_SNAP_MISSING;
 }
 
+/* A new file takes its name when it is complete, so it has a segment. */
+static QsfSnapKind check_end(QsfSnapFile *s, QsfErr *err) {
+    if (s->n > 0 && s->end == s->size) return QSF_SNAP_OURS;
+    if (s->n > 0 && flock(s->fd, LOCK_EX | LOCK_NB) != 0) return QSF_SNAP_OURS; /* it is being written */
+    if (s->n > 0) {
+        (void)other(err, s->path, "the end of the snapshot is cut or damaged");
+        return QSF_SNAP_CUT;
+    }
+    qsf_snapfile_close(s);
+    return damaged(err, s->path);
+}
+
 QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey *key, bool write,
                               QsfErr *err) {
     uint8_t h[QSF_SNAP_HEADER] = { 0 };
@@ -167,7 +179,7 @@ QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey
         read_segments(s);
     else
         qsf_snapfile_close(s);
-    return kind;
+    return kind == QSF_SNAP_OURS ? check_end(s, err) : kind;
 }
 
 void qsf_snapfile_close(QsfSnapFile *s) {

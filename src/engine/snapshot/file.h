@@ -50,6 +50,7 @@ typedef struct QsfSnapSegment {
 
 typedef enum QsfSnapKind {
     QSF_SNAP_OURS,    /* may be used, and written */
+    QSF_SNAP_CUT,     /* the same, but what follows its last complete segment is cut or damaged */
     QSF_SNAP_MISSING, /* no file, or an empty one */
     QSF_SNAP_ALIEN,   /* not a snapshot, or of a format that this program does not know */
     QSF_SNAP_OTHER,   /* of another model, of other settings or of another version of the program */
@@ -68,8 +69,9 @@ typedef struct QsfSnapFile {
     uint32_t written;                      /* segments in the file, dead ones too */
 } QsfSnapFile;
 
-/* Opens path and reads the headers. Except for OURS nothing is open afterwards, and for ALIEN,
- * OTHER and DAMAGED err says why. write: for reading and writing, locked; QSF_SNAP_ALIEN when
+/* Opens path and reads the headers. Except for OURS and CUT nothing is open afterwards, and for all but OURS
+ * and MISSING err says why. A file without a complete segment is DAMAGED; one that another program is adding
+ * to is not CUT. write: for reading and writing, locked; QSF_SNAP_ALIEN when
  * another program has it locked. */
 QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey *key, bool write,
                               QsfErr *err);

@@ -275,13 +275,14 @@ int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
     if (l == NULL) return qsf_err_memory(err, "a snapshot");
     l->f = t->rt->fwd;
     l->cancel = t->rt->cancel;
-    const QsfSnapKind is = qsf_snapfile_open(&l->file, path, key, false, err);
-    int rc = is == QSF_SNAP_OURS || is == QSF_SNAP_MISSING ? QSF_OK : QSF_E_MODEL;
-    if (is == QSF_SNAP_OURS && n > 0) {
-        rc = load(l, t, ids, n, loaded, err);
-        qsf_snapfile_close(&l->file);
-    }
-    const bool refused = rc == QSF_E_MODEL && is == QSF_SNAP_OURS;
+    QsfErr why = { 0 };
+    const QsfSnapKind is = qsf_snapfile_open(&l->file, path, key, false, &why);
+    const bool usable = is == QSF_SNAP_OURS || is == QSF_SNAP_CUT;
+    int rc = usable || is == QSF_SNAP_MISSING ? QSF_OK : QSF_E_MODEL;
+    if (usable && n > 0) rc = load(l, t, ids, n, loaded, err);
+    if (usable) qsf_snapfile_close(&l->file);
+    if (rc == QSF_OK || !usable) (void)qsf_err_pass(err, &why);
+    const bool refused = rc == QSF_E_MODEL && usable;
     if (kind != NULL) *kind = refused ? (l->other ? QSF_SNAP_OTHER : QSF_SNAP_DAMAGED) : is;
     free(l);
     return rc;

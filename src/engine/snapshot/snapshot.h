@@ -18,7 +18,7 @@ int qsf_snapshot_key(QsfSnapKey *key, const QsfRuntime *rt, QsfErr *err);
  * timeline shares with ids. *loaded = positions that were loaded, 0 = none. Codes: QSF_E_MODEL when
  * the file is refused, QSF_E_RUNTIME, QSF_E_BUDGET, QSF_E_INTERRUPTED (rt->cancel); the timeline may
  * be shorter than before then, but is valid. *kind (may be NULL) tells more about the file; DAMAGED:
- * it must be replaced (fresh). */
+ * it must be replaced (fresh). CUT, with QSF_OK: the same, err says why, and what is complete was used. */
 int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, const int32_t *ids, size_t n,
                       uint32_t *loaded, QsfSnapKind *kind, QsfErr *err);
 

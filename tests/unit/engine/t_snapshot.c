@@ -4,6 +4,7 @@
 #include "tests/harness/qsf_test.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "src/base/crc32.h"
@@ -346,6 +347,66 @@ static void patch(size_t at, uint8_t value) {
     close(fd);
 }
 
+/* What a file tells that ends after `len` bytes of a good one. */
+static QsfSnapKind told_of_cut(Chat *c, const int32_t *ids, const uint8_t *data, size_t len,
+                               uint32_t *loaded) {
+    QsfErr err = { 0 };
+    QsfSnapKind kind;
+    write_file(snap_path, data, len);
+    prefill(c, (const int32_t[]){ 249 }, 1);
+    const int rc = qsf_snapshot_load(&c->t, snap_path, &c->key, ids, N, loaded, &kind, &err);
+    assert_int_equal(rc, kind == QSF_SNAP_DAMAGED ? QSF_E_MODEL : QSF_OK);
+    assert_true(kind == QSF_SNAP_OURS || strstr(err.msg, "damaged") != NULL);
+    return kind;
+}
+
+/* Whole segments before the end of a cut file count; without one the file is damaged. It is replaced. */
+static void a_cut_is_told(void **state) {
+    Chat c;
+    int32_t ids[N];
+    size_t len;
+    uint32_t loaded;
+    QsfErr err = { 0 };
+    const QsfSnapSave o = { 0 };
+    (void)state;
+    fill(ids, N);
+    unlink(snap_path);
+    open_tiny(&c);
+    prefill(&c, ids, 20);
+    save(&c, 0);
+    const size_t first = (size_t)size_of(snap_path);
+    prefill(&c, ids, 36);
+    save(&c, 0);
+    uint8_t *data = read_file(snap_path, &len);
+    assert_int_equal(told_of_cut(&c, ids, data, len, &loaded), QSF_SNAP_OURS);
+    assert_int_equal(told_of_cut(&c, ids, data, first, &loaded), QSF_SNAP_OURS);
+    assert_int_equal(told_of_cut(&c, ids, data, QSF_SNAP_HEADER, &loaded), QSF_SNAP_DAMAGED);
+    assert_int_equal(told_of_cut(&c, ids, data, first / 2, &loaded), QSF_SNAP_DAMAGED);
+    assert_int_equal(told_of_cut(&c, ids, data, first - 1, &loaded), QSF_SNAP_DAMAGED);
+    assert_int_equal(loaded, 0);
+    assert_int_equal(told_of_cut(&c, ids, data, first + 1, &loaded), QSF_SNAP_CUT);
+    assert_int_equal(told_of_cut(&c, ids, data, len - 1, &loaded), QSF_SNAP_CUT);
+    assert_int_equal(loaded, 20);
+    data[len - 1] ^= 1;
+    assert_int_equal(told_of_cut(&c, ids, data, len, &loaded), QSF_SNAP_CUT);
+    qsf_test_expect_ok(qsf_snapshot_save(&c.t, snap_path, &c.key, &o, &err), &err);
+    free(data);
+    data = read_file(snap_path, &len);
+    assert_int_equal(told_of_cut(&c, ids, data, len, &loaded), QSF_SNAP_OURS);
+    assert_int_equal(loaded, 20);
+    /* While another program adds to it, its end is not there yet. */
+    const int fd = open(snap_path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    data = realloc(data, len + 1);
+    assert_non_null(data);
+    data[len] = 'S';
+    assert_int_equal(told_of_cut(&c, ids, data, len + 1, &loaded), QSF_SNAP_OURS);
+    close(fd);
+    assert_int_equal(told_of_cut(&c, ids, data, len + 1, &loaded), QSF_SNAP_CUT);
+    free(data);
+    close_chat(&c);
+}
+
 static void damage_is_found(void **state) {
     Chat c;
     int32_t ids[N];
@@ -516,9 +577,9 @@ int main(void) {
         cmocka_unit_test(what_was_saved_continues),  cmocka_unit_test(recent_positions_are_saved),
         cmocka_unit_test(a_common_prefix_is_enough), cmocka_unit_test(only_the_prompt_is_saved),
         cmocka_unit_test(waste_is_bounded),          cmocka_unit_test(a_stopped_save_changes_nothing),
-        cmocka_unit_test(others_are_refused),        cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(lengths_are_not_trusted),   cmocka_unit_test(the_oldest_are_dropped),
-        cmocka_unit_test(every_kind_of_cache),
+        cmocka_unit_test(others_are_refused),        cmocka_unit_test(a_cut_is_told),
+        cmocka_unit_test(damage_is_found),           cmocka_unit_test(lengths_are_not_trusted),
+        cmocka_unit_test(the_oldest_are_dropped),    cmocka_unit_test(every_kind_of_cache),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -175,6 +175,26 @@ static void retries_and_branches_reuse_it(void **state) {
     qsf_worker_stop(w);
 }
 
+/* A recurrent model has a state before the last token of the prompt: the same prompt continues there, in the
+ * same process and in another one, and so does the next turn, after the prompt. */
+static void a_recurrent_retry_reuses_it(void **state) {
+    Turn turn, first;
+    (void)state;
+    unlink(snap);
+    QSFWorker *w = NULL;
+    for (int i = 0; i < 4; i++) {
+        Talk t = { .path = snap };
+        if (i % 2 == 0) w = start(mamba);
+        turn = ask(w, &t, questions[0], NULL);
+        if (i == 0) first = turn;
+        expect_same(&turn, &first);
+        assert_int_equal(turn.reused, i == 0 ? 0 : turn.prompt - 1);
+        if (i % 2 == 0) continue;
+        if (i == 3) assert_true(ask(w, &t, questions[1], NULL).reused >= turn.prompt);
+        qsf_worker_stop(w);
+    }
+}
+
 static void patch(off_t at) {
     FILE *f = fopen(snap, "r+e");
     assert_non_null(f);
@@ -374,6 +394,7 @@ int main(void) {
         cmocka_unit_test(a_restart_changes_nothing),
         cmocka_unit_test(what_was_evicted_stays_evicted),
         cmocka_unit_test(retries_and_branches_reuse_it),
+        cmocka_unit_test(a_recurrent_retry_reuses_it),
         cmocka_unit_test(damage_costs_time_only),
         cmocka_unit_test(what_cannot_be_saved_is_told_once),
         cmocka_unit_test(the_oldest_is_dropped),

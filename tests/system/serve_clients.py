@@ -237,6 +237,29 @@ def test_conversations():
     s.stop()
 
 
+def check_states(*args):
+    s = Server("--ctx", "512", *args)
+    talk = [{"role": "user", "content": " ".join("p" * 99)}]
+    for i in range(4):
+        if i == 3:
+            talk += [{"role": "assistant", "content": text}, {"role": "user", "content": "x y z"}]
+        _, got, _ = s.chat(talk, temperature=0, max_tokens=8)
+        usage, text = got["usage"], got["choices"][0]["message"]["content"]
+        cached = usage["prompt_tokens_details"]["cached_tokens"]
+        if i in (1, 2):
+            check(cached == usage["prompt_tokens"] - 1, "a repeated prompt:", i, usage)
+        check(i < 3 or cached > 99, "the next turn:", usage)
+    check(s.stop() == 143, "status")
+
+
+def test_states():
+    """Recurrent models, and caches with 2 bits, continue only where their state is held."""
+    check_states("--ram-budget", os.environ["budget"], "--kv-type", "q2", BIG)
+    recurrent = os.environ.get("QSF_TEST_DATA", "") + "/mtp/qwen35_mtp/model.gguf"
+    if os.path.exists(recurrent):
+        check_states("--template", "chatml", recurrent)
+
+
 def test_stop():
     for sig, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
         s = Server("--queue", "4", *SLOW)
@@ -304,7 +327,7 @@ def test_budget():
 
 
 for test in (test_hosts, test_keys, test_sockets, test_queue, test_slow, test_malformed,
-             test_conversations, test_stop, test_too_large, test_budget):
+             test_conversations, test_states, test_stop, test_too_large, test_budget):
     begin = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - begin:.1f} s")

@@ -141,6 +141,8 @@ export QSF_PYTHON # py in tests/system/lib.sh
 
 # The same environment for all: no terminal settings, no home, no make flags of the caller.
 export QSF_SRCDIR QSF_BUILDDIR QSF_TEST_DATA QSF_TEST_TIMEOUT
+# What AddressSanitizer keeps of freed memory, 256 MB by default, counts against the budgets of tests.
+export ASAN_OPTIONS="quarantine_size_mb=16${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export LC_ALL=C.UTF-8 TZ=UTC0
 unset MAKEFLAGS MFLAGS MAKELEVEL QSF_CPU_MASK QSF_DATADIR LINES COLUMNS NO_COLOR DESTDIR 2>/dev/null
 

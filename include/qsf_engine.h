@@ -199,6 +199,7 @@ typedef struct QSFEvent {
     size_t text_len;
     int code;                  /* ERROR, PLAN: exit code */
     bool file;                 /* ERROR: the model file could not be read; the same request may work later */
+    bool own;                  /* ERROR: the request is not the cause: memory, a file, numbers of the model */
     QSFStop stop;              /* DONE */
     uint32_t tokens;           /* DONE: tokens generated; TEXT, REASONING: tokens that this text came from */
     uint32_t reasoning_tokens; /* DONE: the part of tokens that was reasoning */

@@ -29,15 +29,19 @@ static void finish(ServeAnswer *a) {
 }
 
 /* Clients know the model by its name, not by its file. */
-static void fail(ServeAnswer *a, int status, const char *code, const char *message) {
+static void fail_at(ServeAnswer *a, int status, const char *code, const char *param, const char *message) {
     QsfStrbuf text = QSF_STRBUF_INIT;
     serve_reply_hide_paths(&text, message, a->server->options->model, a->server->model.id);
     lock(a);
-    serve_error_set(&a->job->error, status, code, NULL, "%s",
+    serve_error_set(&a->job->error, status, code, param, "%s",
                     qsf_strbuf_ok(&text) ? qsf_strbuf_str(&text) : "out of memory");
     finish(a);
     unlock(a);
     qsf_strbuf_free(&text);
+}
+
+static void fail(ServeAnswer *a, int status, const char *code, const char *message) {
+    fail_at(a, status, code, NULL, message);
 }
 
 /* In the log, and on stderr with --verbose. */
@@ -59,7 +63,7 @@ static QSFRequest request_of(const ServeAnswer *a, const ServeRequest *r) {
                          .one_call = r->one_call,
                          .continue_last = r->continue_last,
                          .stop = r->stop,
-                         .n_stop = r->n_stop,
+                         .n_stop = r->call != NULL ? 0 : r->n_stop, /* a part of a call is none */
                          .snapshot = snapshot,
                          .snapshot_from = from,
                          .snapshot_limit = a->slots->limit,
@@ -131,8 +135,9 @@ static void take_text(ServeAnswer *a, const QSFEvent *e) {
 static void take_calls(ServeJob *job) {
     size_t before;
     if (job->request.tools == NULL) return;
-    const size_t n = serve_calls_read(qsf_strbuf_str(&job->text), job->text.len, job->request.one_call,
-                                      job->request.stream, &before, &job->calls);
+    const ServeCallTools tools = { qsf_strbuf_str(&job->tools), job->tools.len };
+    const size_t n = serve_calls_read(qsf_strbuf_str(&job->text), job->text.len, &tools,
+                                      job->request.one_call, job->request.stream, &before, &job->calls);
     job->shown = n > 0 ? before : job->text.len;
     if (job->shown < job->sent_text) job->shown = job->sent_text;
     if (n > 0) job->end.finish = "tool_calls";
@@ -186,13 +191,24 @@ static void fail_budget(ServeAnswer *a, const char *text) {
     fail(a, 413, "ram_budget_exceeded", line);
 }
 
+/* The field that a message of the engine is about, or NULL. */
+static const char *field_of(const char *message) {
+    static const char *const rows[][2] = { { "tool_choice: the parameters of", "tools" },
+                                           { "tool_choice", "tool_choice" },
+                                           { "tools", "tools" },
+                                           { "tool_calls", "messages" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strncmp(message, rows[i][0], strlen(rows[i][0])) == 0) return rows[i][1];
+    return NULL;
+}
+
 /* Before a token was generated, what fails is the prompt: its template, its grammar, its length. */
 static void take_error(ServeAnswer *a, const QSFEvent *e) {
-    const bool prompt = a->job->text.len == 0 && a->job->reasoning.len == 0 && !e->file;
+    const bool prompt = a->job->text.len == 0 && a->job->reasoning.len == 0 && !e->own;
     switch (e->code) {
     case QSF_E_CONTEXT: fail(a, 400, "context_length_exceeded", e->text); break;
     case QSF_E_BUDGET: fail_budget(a, e->text); break;
-    case QSF_E_USAGE: fail(a, 400, NULL, e->text); break;
+    case QSF_E_USAGE: fail_at(a, 400, NULL, field_of(e->text), e->text); break;
     case QSF_E_INTERRUPTED: fail(a, 503, "stopping", "the server is stopping"); break;
     default: fail(a, prompt && e->code == QSF_E_RUNTIME ? 400 : 500, NULL, e->text);
     }

@@ -7,6 +7,7 @@
 
 #include "src/base/json.h"
 #include "src/base/jsonscan.h"
+#include "src/chat/call_value.h"
 
 /* A call as it was found. */
 typedef struct Call {
@@ -18,6 +19,9 @@ typedef struct Found {
     size_t n;
     bool only_one, indexed;
     bool bare; /* an object without a mark: it is a call only with arguments */
+    const ServeCallTools *tools;
+    QsfStrbuf schema_of; /* the tool whose parameters schema has; NULL = it has none */
+    QsfJson *schema;
 } Found;
 
 typedef struct Span {
@@ -139,28 +143,77 @@ static bool take_until(Span *s, const char *word, Span *out) {
     return true;
 }
 
-/* Numbers, booleans, arrays and objects are JSON already; everything else is a string. */
-static void put_value(QsfStrbuf *b, const Span *v) {
+/* Makes f->schema the parameters of a tool. */
+static void find_schema(Found *f, const QsfStrbuf *name) {
+    QsfCallTool tool = { .name = QSF_STRBUF_INIT };
+    QsfErr none = { 0 };
+    size_t at = 0;
+    bool found = false;
+    if (f->schema_of.len > 0 && strcmp(qsf_strbuf_str(&f->schema_of), qsf_strbuf_str(name)) == 0) return;
+    qsf_json_free(f->schema);
+    f->schema = NULL;
+    qsf_strbuf_clear(&f->schema_of);
+    qsf_strbuf_add(&f->schema_of, qsf_strbuf_str(name), name->len);
+    while (!found && qsf_call_tool_next(f->tools->text, f->tools->len, &at, &tool))
+        found = strcmp(qsf_strbuf_str(&tool.name), qsf_strbuf_str(name)) == 0;
+    if (found && tool.parameters != NULL)
+        f->schema = qsf_json_parse(tool.parameters, tool.parameters_len, &none);
+    qsf_strbuf_free(&tool.name);
+}
+
+static QsfCallValue kind_of(const Found *f, const Span *key) {
+    QsfStrbuf name = QSF_STRBUF_INIT;
+    if (f->schema == NULL) return QSF_CALL_ANY;
+    qsf_strbuf_add(&name, key->at, (size_t)(key->end - key->at));
+    const QsfJson *schema = qsf_json_get(qsf_json_get(f->schema, "properties"), qsf_strbuf_str(&name));
+    qsf_strbuf_free(&name);
+    return qsf_call_value(f->schema, schema);
+}
+
+/* A value that is JSON may have "</parameter>" in a string. */
+static bool take_json(Span *s, Span *out) {
+    QsfJsonScan scan;
+    size_t begin, end;
+    qsf_jscan_init(&scan, s->at, (size_t)(s->end - s->at));
+    if (qsf_jscan_skip(&scan, &begin, &end, NULL) != QSF_OK) return false;
+    Span rest = { s->at + end, s->end };
+    skip_blanks(&rest);
+    if (!skip(&rest, "</parameter>")) return false;
+    *out = (Span){ s->at + begin, s->at + end };
+    s->at = rest.at;
+    return true;
+}
+
+static bool take_value(Span *s, QsfCallValue kind, Span *out) {
+    return ((kind == QSF_CALL_QUOTED || kind == QSF_CALL_VALUE) && take_json(s, out)) ||
+           take_until(s, "</parameter>", out);
+}
+
+/* Text, or JSON that is of the right kind already. Where nothing is known, JSON strings are text. */
+static void put_value(QsfStrbuf *b, QsfCallValue kind, const Span *v) {
     QsfErr e = { 0 };
     const size_t n = (size_t)(v->end - v->at);
-    QsfJson *j = qsf_json_parse(v->at, n, &e);
-    if (j != NULL && qsf_json_type(j) != QSF_JSON_STRING)
+    QsfJson *j = kind != QSF_CALL_TEXT ? qsf_json_parse(v->at, n, &e) : NULL;
+    const bool string = qsf_json_type(j) == QSF_JSON_STRING;
+    if (j != NULL && (kind == QSF_CALL_VALUE || string == (kind == QSF_CALL_QUOTED)))
         qsf_strbuf_add(b, v->at, n);
     else
         qsf_json_put_string(b, v->at, n);
     qsf_json_free(j);
 }
 
-static bool read_parameters(Span *s, QsfStrbuf *b) {
+static bool read_parameters(Span *s, const Found *f, QsfStrbuf *b) {
     Span key, value;
     const char *comma = "";
     qsf_strbuf_adds(b, "{");
     for (skip_blanks(s); skip(s, "<parameter="); skip_blanks(s)) {
-        if (!take_until(s, ">", &key) || !take_until(s, "</parameter>", &value)) return false;
+        if (!take_until(s, ">", &key)) return false;
+        const QsfCallValue kind = kind_of(f, &key);
+        if (!take_value(s, kind, &value)) return false;
         qsf_strbuf_adds(b, comma);
         qsf_json_put_string(b, key.at, (size_t)(key.end - key.at));
         qsf_strbuf_adds(b, ": ");
-        put_value(b, &value);
+        put_value(b, kind, &value);
         comma = ", ";
     }
     qsf_strbuf_adds(b, "}");
@@ -172,7 +225,8 @@ static bool read_function(Span *s, Found *f) {
     Span name;
     bool ok = take_until(s, ">", &name) && name.end > name.at;
     if (ok) qsf_strbuf_add(&c.name, name.at, (size_t)(name.end - name.at));
-    ok = ok && read_parameters(s, &c.arguments);
+    if (ok) find_schema(f, &c.name);
+    ok = ok && read_parameters(s, f, &c.arguments);
     if (ok) add(f, &c);
     free_call(&c);
     return ok;
@@ -247,24 +301,30 @@ size_t serve_calls_before(const char *text, size_t len) {
     return n;
 }
 
-size_t serve_calls_read(const char *text, size_t len, bool only_one, bool indexed, size_t *before,
-                        QsfStrbuf *out) {
-    Found f = { .out = out, .only_one = only_one, .indexed = indexed };
-    Span s = { text, text + len };
+static void read_all(Span s, Found *f) {
     const char *at;
     size_t which;
-    *before = is_bare(s) ? 0 : serve_calls_before(text, len);
     if (is_bare(s) && first_mark(&s, &which) == NULL) {
         skip_blanks(&s);
-        f.bare = *s.at == '{';
+        f->bare = *s.at == '{';
         /* Several: the marks between them are tokens that are not text. */
-        while (is_bare(s) && read_json(&s, &f)) {
+        while (is_bare(s) && read_json(&s, f)) {
         }
-        return f.n;
+        return;
     }
     while ((at = first_mark(&s, &which)) != NULL) {
         s.at = at + strlen(marks[which].word);
-        if (!marks[which].read(&s, &f)) break;
+        if (!marks[which].read(&s, f)) break;
     }
+}
+
+size_t serve_calls_read(const char *text, size_t len, const ServeCallTools *tools, bool only_one,
+                        bool indexed, size_t *before, QsfStrbuf *out) {
+    Found f = { .out = out, .tools = tools, .only_one = only_one, .indexed = indexed };
+    const Span s = { text, text + len };
+    *before = is_bare(s) ? 0 : serve_calls_before(text, len);
+    read_all(s, &f);
+    qsf_json_free(f.schema);
+    qsf_strbuf_free(&f.schema_of);
     return f.n;
 }

@@ -18,7 +18,7 @@ struct Field {
 };
 
 static bool is_word(const ServeSlice *s, const char *word) {
-    return s->len == strlen(word) && memcmp(s->text, word, s->len) == 0;
+    return s->text != NULL && s->len == strlen(word) && memcmp(s->text, word, s->len) == 0;
 }
 
 /* ---- settings ---- */
@@ -340,7 +340,7 @@ static bool read_tool_choice(ServeReader *rd, const Field *f) {
     ServeSlice s = { 0 };
     (void)f;
     if (serve_reader_is(rd, '{')) return read_named_tool(rd);
-    if (!serve_reader_string(rd, &s)) return false;
+    if (serve_reader_is(rd, '"') && !serve_reader_string(rd, &s)) return false;
     if (is_word(&s, "auto")) return true;
     if (is_word(&s, "none")) return rd->r->no_tools = true;
     if (is_word(&s, "required")) return (rd->r->call = "") != NULL;

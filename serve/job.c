@@ -24,7 +24,8 @@ ServeJob *serve_job_new(const ServeRequest *r, char *body, uint64_t body_bytes, 
 }
 
 static size_t texts(const ServeJob *job) {
-    size_t n = job->text.cap + job->reasoning.cap + job->plain.cap + job->calls.cap + job->out.cap;
+    size_t n = job->text.cap + job->reasoning.cap + job->plain.cap + job->tools.cap + job->calls.cap +
+               job->out.cap;
     for (size_t i = 0; i < SERVE_LOGPROBS; i++) n += job->logprobs[i].cap;
     return n;
 }
@@ -38,6 +39,7 @@ bool serve_job_charge(ServeJob *job) {
 }
 
 void serve_job_drop_body(ServeJob *job) {
+    if (job->request.tools != NULL) qsf_strbuf_add(&job->tools, job->request.tools, job->request.tools_len);
     serve_request_free(&job->request);
     free(job->body);
     job->body = NULL;
@@ -52,6 +54,7 @@ void serve_job_release(ServeJob *job) {
     qsf_strbuf_free(&job->reasoning);
     qsf_strbuf_free(&job->plain);
     for (size_t i = 0; i < SERVE_LOGPROBS; i++) qsf_strbuf_free(&job->logprobs[i]);
+    qsf_strbuf_free(&job->tools);
     qsf_strbuf_free(&job->calls);
     qsf_strbuf_free(&job->out);
     free(job->body);

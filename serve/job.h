@@ -30,6 +30,7 @@ struct ServeJob {
     QsfStrbuf text, reasoning;          /* of the answer so far; reasoning with its tags */
     QsfStrbuf logprobs[SERVE_LOGPROBS]; /* the parts of logprobs (reply.h) */
     QsfStrbuf plain;                    /* reasoning as clients get it */
+    QsfStrbuf tools;                    /* of the request, when its body is gone */
     QsfStrbuf calls;                    /* tool calls, when it has ended */
     size_t shown;                       /* bytes of text that can be sent: no tool call begins before */
     ServeError error;                   /* it failed; nothing else is sent, if nothing was before */
@@ -53,7 +54,7 @@ ServeJob *serve_job_new(const ServeRequest *r, char *body, uint64_t body_bytes, 
 void serve_job_release(ServeJob *job);
 /* Charges the room for what the texts take now; false: there is no more. */
 bool serve_job_charge(ServeJob *job);
-/* Forgets the body, which the engine has copied. */
+/* Forgets the body, which the engine has copied, but not its tools. */
 void serve_job_drop_body(ServeJob *job);
 
 /* Is there something to send, or nothing more to come? */

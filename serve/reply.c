@@ -2,6 +2,7 @@
 /* Errors, models, answers and events: implements reply.h. */
 #include "serve/reply.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,10 +43,16 @@ static bool ends_path(const char *text, size_t i) {
     return text[i] == '\0' || strchr(AROUND, text[i]) != NULL;
 }
 
+/* The "//" of an address that a client gave is no path of this machine. */
+static bool is_host(const char *text, size_t i) {
+    return i > 1 && text[i - 1] == ':' && isalpha((unsigned char)text[i - 2]) && text[i] == '/' &&
+           text[i + 1] == '/';
+}
+
 void serve_reply_hide_paths(QsfStrbuf *b, const char *text, const char *file, const char *id) {
     const size_t n = strlen(file);
     for (size_t i = 0; text[i] != '\0';) {
-        const bool begins = i == 0 || ends_path(text, i - 1);
+        const bool begins = (i == 0 || ends_path(text, i - 1)) && !is_host(text, i);
         if (begins && n > 0 && strncmp(text + i, file, n) == 0 &&
             (text[i + n] == '/' || ends_path(text, i + n))) {
             qsf_strbuf_adds(b, id);

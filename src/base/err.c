@@ -140,6 +140,6 @@ int qsf_err_prefix(QsfErr *err, const char *fmt, ...) {
 void qsf_err_clear(QsfErr *err) {
     if (err == NULL) return;
     err->code = QSF_OK;
-    err->memory = err->file = false;
+    err->memory = err->file = err->numbers = false;
     err->msg[0] = '\0';
 }

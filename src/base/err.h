@@ -25,6 +25,7 @@ typedef struct QsfErr {
     int code;                  /* QSF_OK or one of the above */
     bool memory;               /* out of memory: not caused by input; the same call may succeed later */
     bool file;                 /* reading a file failed: the same call may succeed if it becomes readable */
+    bool numbers;              /* the model computed numbers that are not finite: not caused by input */
     char msg[QSF_ERR_MSG_MAX]; /* one sentence, UTF-8, no newline at the end; "" when QSF_OK */
 } QsfErr;
 

@@ -5,6 +5,7 @@
 #ifndef QSF_CHAT_CALL_FORM_H
 #define QSF_CHAT_CALL_FORM_H
 
+#include "src/chat/call_value.h"
 #include "src/chat/chat.h"
 
 typedef enum QsfCallKind {
@@ -47,16 +48,5 @@ typedef struct QsfCallWish {
  * memory. */
 int qsf_call_form_grammar(const QsfCallForm *f, const QsfTokenizer *tok, const QsfCallWish *wish,
                           QsfStrbuf *out, QsfErr *err);
-
-/* A tool of the array: name, and the JSON of its parameters or NULL. */
-typedef struct QsfCallTool {
-    QsfStrbuf name;
-    const char *parameters; /* (parameters_len) in the array */
-    size_t parameters_len;
-} QsfCallTool;
-
-/* Reads the next tool: *at is 0 before the first one. The name is replaced; the caller frees it. false: there
- * is none. */
-bool qsf_call_tool_next(const char *tools, size_t len, size_t *at, QsfCallTool *tool);
 
 #endif

@@ -145,49 +145,18 @@ static void put_json(QsfStrbuf *b, const QsfCallForm *f, const QsfCallTool *tool
 
 /* ---- <function=NAME> <parameter=KEY> VALUE </parameter> </function> ---- */
 
-#define REFERENCES 8u /* that lead from one to the next */
-
-/* What a $ref "#/KEY/KEY" leads to, or the schema itself. */
-static Span follow(Span root, Span schema) {
-    QsfStrbuf ref = QSF_STRBUF_INIT;
-    for (unsigned i = 0; i < REFERENCES && get_string(schema, "$ref", &ref) && ref.len > 2; i++) {
-        char *rest = ref.data + 2, *key;
-        if (memcmp(ref.data, "#/", 2) != 0) break;
-        for (schema = root; (key = strsep(&rest, "/")) != NULL;) schema = get(schema, key);
+/* The strings of an enum or a const, without quotes. */
+static void put_words(QsfStrbuf *b, const QsfJson *schema) {
+    const QsfJson *list = qsf_json_get(schema, "enum"), *one = qsf_json_get(schema, "const");
+    const size_t n = one != NULL ? 1 : qsf_json_size(list);
+    qsf_strbuf_adds(b, " (");
+    for (size_t i = 0; i < n; i++) {
+        size_t len;
+        const char *word = qsf_json_string(one != NULL ? one : qsf_json_at(list, i), &len);
+        qsf_strbuf_adds(b, i > 0 ? " |" : "");
+        put_literal(b, word, len);
     }
-    qsf_strbuf_free(&ref);
-    return schema;
-}
-
-/* Values of this type are JSON; everything else is text. */
-static bool is_json_type(Span root, Span schema) {
-    static const char *const types[] = { "\"integer\"", "\"number\"", "\"boolean\"", "\"array\"",
-                                         "\"object\"" };
-    const Span type = get(follow(root, schema), "type");
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (is_json(type, types[i])) return true;
-    return false;
-}
-
-/* The strings of an enum, without quotes. false: there is none, or other values are in it. */
-static bool put_words(QsfStrbuf *b, Span schema) {
-    QsfStrbuf alternatives = QSF_STRBUF_INIT, word = QSF_STRBUF_INIT;
-    const Span list = get(schema, "enum");
-    Span value;
-    size_t at = 0;
-    bool ok = list.at != NULL && *list.at == '[';
-    while (ok && next_element(list, &at, &value)) {
-        QsfJsonScan s;
-        qsf_jscan_init(&s, value.at, value.len);
-        ok = qsf_jscan_string(&s, &word, NULL) == QSF_OK && word.len > 0;
-        qsf_strbuf_adds(&alternatives, alternatives.len > 0 ? " |" : "");
-        put_literal(&alternatives, qsf_strbuf_str(&word), word.len);
-    }
-    ok = ok && alternatives.len > 0;
-    if (ok) qsf_strbuf_addf(b, " (%s )", qsf_strbuf_str(&alternatives));
-    qsf_strbuf_free(&alternatives);
-    qsf_strbuf_free(&word);
-    return ok;
+    qsf_strbuf_adds(b, " )");
 }
 
 /* A schema inside another one, whose definitions it may refer to. */
@@ -221,36 +190,77 @@ static bool is_required(Span root, const char *key) {
     return found;
 }
 
-static void put_parameter(QsfStrbuf *b, const QsfCallForm *f, Span root, const QsfStrbuf *key, Span schema) {
-    const bool required = is_required(root, qsf_strbuf_str(key));
+/* A parameter and what its value has to be; at NULL: any. */
+typedef struct Parameter {
+    const QsfStrbuf *key;
+    Span at;
+    const QsfJson *root, *schema;
+} Parameter;
+
+static void put_value(QsfStrbuf *b, Span root, const Parameter *p) {
+    const QsfCallValue kind = qsf_call_value(p->root, p->schema);
+    const QsfJson *schema = qsf_call_schema(p->root, p->schema);
+    if (kind == QSF_CALL_QUOTED || kind == QSF_CALL_VALUE)
+        put_inner_schema(b, root, p->at);
+    else if (qsf_json_get(schema, "enum") != NULL || qsf_json_get(schema, "const") != NULL)
+        put_words(b, schema);
+    else
+        qsf_strbuf_adds(b, " text");
+}
+
+static void put_parameter(QsfStrbuf *b, const QsfCallForm *f, Span root, const Parameter *p, bool required) {
     qsf_strbuf_adds(b, " (");
     put_text(b, "<parameter=");
-    put_literal(b, qsf_strbuf_str(key), key->len);
+    put_literal(b, qsf_strbuf_str(p->key), p->key->len);
     put_text(b, ">");
     put_text(b, f->before_value);
-    if (is_json_type(root, schema))
-        put_inner_schema(b, root, schema);
-    else if (!put_words(b, follow(root, schema)))
-        qsf_strbuf_adds(b, " text");
+    put_value(b, root, p);
     put_text(b, f->after_value);
     put_text(b, "</parameter>");
     put_text(b, f->after_parameter);
     qsf_strbuf_adds(b, required ? " )" : " )?");
 }
 
-static void put_function(QsfStrbuf *b, const QsfCallForm *f, const QsfCallTool *tool) {
-    const Span root = { tool->parameters, tool->parameters_len }, properties = get(root, "properties");
+static void put_properties(QsfStrbuf *b, const QsfCallForm *f, Span root, const QsfJson *tree) {
+    const Span properties = get(root, "properties");
     QsfStrbuf key = QSF_STRBUF_INIT;
-    Span schema;
+    Parameter p = { .key = &key, .root = tree };
     size_t at = 0;
+    while (properties.at != NULL && *properties.at == '{' && next_member(properties, &at, &key, &p.at)) {
+        p.schema = qsf_json_get(qsf_json_get(tree, "properties"), qsf_strbuf_str(&key));
+        put_parameter(b, f, root, &p, is_required(root, qsf_strbuf_str(&key)));
+    }
+    qsf_strbuf_free(&key);
+}
+
+/* Parameters that are required without being among the properties. */
+static void put_unnamed(QsfStrbuf *b, const QsfCallForm *f, Span root, const QsfJson *tree) {
+    const QsfJson *required = qsf_json_get(tree, "required"), *properties = qsf_json_get(tree, "properties");
+    QsfStrbuf key = QSF_STRBUF_INIT;
+    const Parameter p = { .key = &key };
+    for (size_t i = 0; i < qsf_json_size(required); i++) {
+        const char *name = qsf_json_string(qsf_json_at(required, i), NULL);
+        if (name == NULL || qsf_json_get(properties, name) != NULL) continue;
+        qsf_strbuf_clear(&key);
+        qsf_strbuf_adds(&key, name);
+        put_parameter(b, f, root, &p, true);
+    }
+    qsf_strbuf_free(&key);
+}
+
+static int put_function(QsfStrbuf *b, const QsfCallForm *f, const QsfCallTool *tool, QsfErr *err) {
+    const Span root = { tool->parameters, tool->parameters_len };
+    QsfJson *tree = root.at != NULL ? qsf_json_parse(root.at, root.len, err) : NULL;
+    if (root.at != NULL && tree == NULL) return err->code;
     put_text(b, "<function=");
     put_literal(b, qsf_strbuf_str(&tool->name), tool->name.len);
     put_text(b, ">");
     put_text(b, f->after_name);
-    while (properties.at != NULL && *properties.at == '{' && next_member(properties, &at, &key, &schema))
-        put_parameter(b, f, root, &key, schema);
+    put_properties(b, f, root, tree);
+    put_unnamed(b, f, root, tree);
     put_text(b, "</function>");
-    qsf_strbuf_free(&key);
+    qsf_json_free(tree);
+    return QSF_OK;
 }
 
 /* Text in which "</" is not followed by "parameter": rule tN has read N bytes of "</p". */
@@ -260,20 +270,25 @@ static const char text_rules[] = "text ::= ([^<] | \"<\" t1)*\n"
 
 /* ---- all tools ---- */
 
-/* The rule "call". Returns the number of tools in it. */
-static size_t put_calls(QsfStrbuf *b, const QsfCallForm *f, const QsfCallWish *wish) {
+/* The rule "call", with *n tools. */
+static int put_calls(QsfStrbuf *b, const QsfCallForm *f, const QsfCallWish *wish, size_t *n, QsfErr *err) {
     QsfCallTool tool = { .name = QSF_STRBUF_INIT };
-    size_t n = 0, at = 0;
+    size_t at = 0;
+    int rc = QSF_OK;
+    *n = 0;
     qsf_strbuf_adds(b, "call ::=");
-    while (qsf_call_tool_next(wish->tools, wish->tools_len, &at, &tool)) {
+    while (rc == QSF_OK && qsf_call_tool_next(wish->tools, wish->tools_len, &at, &tool)) {
         if (wish->name != NULL && *wish->name != '\0' && strcmp(qsf_strbuf_str(&tool.name), wish->name) != 0)
             continue;
-        qsf_strbuf_adds(b, n++ > 0 ? " |\n" : "");
-        f->kind == QSF_CALL_JSON ? put_json(b, f, &tool) : put_function(b, f, &tool);
+        qsf_strbuf_adds(b, (*n)++ > 0 ? " |\n" : "");
+        if (f->kind == QSF_CALL_JSON)
+            put_json(b, f, &tool);
+        else
+            rc = put_function(b, f, &tool, err);
     }
     qsf_strbuf_adds(b, "\n");
     qsf_strbuf_free(&tool.name);
-    return n;
+    return rc;
 }
 
 /* The end mark may be missing where an answer ends, so that a limit of tokens can be kept. */
@@ -307,8 +322,10 @@ static void put_root(QsfStrbuf *b, const QsfCallForm *f, const QsfTokenizer *tok
 
 int qsf_call_form_grammar(const QsfCallForm *f, const QsfTokenizer *tok, const QsfCallWish *wish,
                           QsfStrbuf *out, QsfErr *err) {
+    size_t n;
     put_root(out, f, tok, wish);
-    const size_t n = put_calls(out, f, wish);
+    const int rc = put_calls(out, f, wish, &n, err);
+    if (rc != QSF_OK) return rc;
     if (f->kind == QSF_CALL_FUNCTION) qsf_strbuf_adds(out, text_rules);
     if (!qsf_strbuf_ok(out)) return qsf_err_memory(err, "the grammar of tool calls");
     if (n > 0) return QSF_OK;

@@ -58,6 +58,34 @@ QsfJVal qsf_chat_calls_value(QsfJMem *m, const QsfMsg *msg) {
     return list;
 }
 
+/* Parameters are the properties of an object. */
+static bool takes_object(const QsfJson *tool) {
+    const QsfJson *p = qsf_json_get(qsf_json_get(tool, "function"), "parameters");
+    const QsfJson *type = qsf_json_get(p, "type");
+    const char *word = qsf_json_string(type, NULL);
+    if (p == NULL || qsf_json_type(p) == QSF_JSON_NULL) return true;
+    if (qsf_json_type(p) != QSF_JSON_OBJECT) return false;
+    return type == NULL || qsf_json_type(type) == QSF_JSON_NULL ||
+           (word != NULL && strcmp(word, "object") == 0);
+}
+
+static int check_tools(const char *text, size_t len, QsfErr *err) {
+    QsfErr e = { 0 };
+    QsfJson *j = qsf_json_parse(text, len, &e);
+    int rc = e.code == QSF_E_INTERRUPTED ? qsf_err_pass(err, &e) : QSF_OK;
+    for (size_t i = 0; rc == QSF_OK && i < qsf_json_size(j); i++) {
+        const QsfJson *tool = qsf_json_at(j, i);
+        const char *name = qsf_json_string(qsf_json_get(qsf_json_get(tool, "function"), "name"), NULL);
+        if (name == NULL || *name == '\0')
+            rc = qsf_err_set(err, QSF_E_USAGE, "tools: the function.name of tool %zu is empty", i + 1);
+        else if (!takes_object(tool))
+            rc = qsf_err_set(err, QSF_E_USAGE,
+                             "tools: the parameters of '%.64s' are not a schema of the type object", name);
+    }
+    qsf_json_free(j);
+    return rc;
+}
+
 /* An array of objects in which each has the name of a function. */
 static int check_array(const char *what, const char *text, size_t len, QsfErr *err) {
     QsfErr e = { 0 };
@@ -75,6 +103,7 @@ static int check_array(const char *what, const char *text, size_t len, QsfErr *e
 int qsf_chat_check_tools(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, QsfErr *err) {
     const char *word = n > 0 && msgs[0].tools_len > 0 ? "tools" : NULL;
     int rc = word != NULL ? check_array(word, msgs[0].tools, msgs[0].tools_len, err) : QSF_OK;
+    if (rc == QSF_OK && word != NULL) rc = check_tools(msgs[0].tools, msgs[0].tools_len, err);
     for (size_t i = 0; i < n && rc == QSF_OK; i++) {
         if (msgs[i].calls_len == 0) continue;
         rc = check_array("tool_calls", msgs[i].calls, msgs[i].calls_len, err);

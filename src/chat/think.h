@@ -143,6 +143,12 @@ void qsf_think_feed_token(QsfThinkSplit *s, const char *text, size_t len, bool h
                           void *arg);
 /* Ends the output: emits the text still held back. */
 void qsf_think_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg);
+/* What is fed next is text of the answer, even if it looks like the beginning of a tag (TAGS; elsewhere
+ * nothing happens). Not while text is held back that may be a tag. */
+void qsf_think_answer(QsfThinkSplit *s);
+/* Returns how many bytes of the text, which would be fed next, belong to reasoning that is open; len: it
+ * stays open. */
+size_t qsf_think_rest(const QsfThinkSplit *s, const char *text, size_t len);
 /* Returns whether the next text is reasoning, as far as is known. */
 bool qsf_think_inside(const QsfThinkSplit *s);
 /* Maximum length of one emitted piece if no fed one is longer than piece_max. */

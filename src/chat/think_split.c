@@ -46,6 +46,17 @@ bool qsf_think_inside(const QsfThinkSplit *s) {
     return !s->heading && s->part == QSF_PART_REASONING;
 }
 
+void qsf_think_answer(QsfThinkSplit *s) {
+    if (s->t->format == QSF_THINK_TAGS) qsf_think_tags_answered(s, NULL, 0);
+}
+
+size_t qsf_think_rest(const QsfThinkSplit *s, const char *text, size_t len) {
+    QsfThinkSplit copy = *s;
+    size_t n = 0;
+    while (n < len && qsf_think_inside(&copy)) qsf_think_feed(&copy, text + n++, 1, NULL, NULL);
+    return n;
+}
+
 size_t qsf_think_piece_max(size_t piece_max) { return piece_max > QSF_THINK_BUF ? piece_max : QSF_THINK_BUF; }
 
 /* ---- exact text ---- */

@@ -2,17 +2,20 @@
 /* Answers that have to call a tool: implements call_rule.h. */
 #include "src/engine/call_rule.h"
 
+#include <string.h>
+
 #include "src/chat/call_form.h"
 #include "src/grammar/grammar.h"
 
-/* Whose schema is wrong or not supported: the grammar has those of all tools. */
+/* Whose schema is wrong or not supported, of the tools that may be called. */
 static int check_schemas(const QsfRequestCopy *r, QsfErr *err) {
     QsfCallTool tool = { .name = QSF_STRBUF_INIT };
     size_t at = 0;
     int rc = QSF_OK;
     while (rc == QSF_OK && qsf_call_tool_next(r->tools, r->tools_len, &at, &tool)) {
         QsfGrammar *g = NULL;
-        if (tool.parameters == NULL) continue;
+        const bool named = r->call != NULL && *r->call != '\0';
+        if (tool.parameters == NULL || (named && strcmp(qsf_strbuf_str(&tool.name), r->call) != 0)) continue;
         rc = qsf_grammar_new(&g, QSF_KIND_SCHEMA, tool.parameters, tool.parameters_len, err);
         qsf_grammar_free(g);
         if (rc == QSF_E_USAGE) qsf_err_prefix(err, "the parameters of '%.64s'", qsf_strbuf_str(&tool.name));
@@ -28,7 +31,7 @@ static int make(QsfRuntime *rt, const QsfRequestCopy *r, QsfStrbuf *out, QsfErr 
     };
     QsfCallForm form;
     int rc = qsf_call_form_find(&form, rt->tmpl, err);
-    if (rc == QSF_OK && form.kind == QSF_CALL_JSON) rc = check_schemas(r, err);
+    if (rc == QSF_OK) rc = check_schemas(r, err);
     return rc == QSF_OK ? qsf_call_form_grammar(&form, rt->tok, &wish, out, err) : rc;
 }
 

@@ -216,7 +216,9 @@ static bool after_reasoning(const QsfThinkSplit *split) {
 
 bool qsf_hold_counts(QsfHold *h, const QsfThinkSplit *split, const QsfDetok *detok) {
     if (h->c == NULL) return false;
-    h->drops = qsf_detok_drops_space(detok) || after_reasoning(split);
+    const bool dropped = qsf_detok_drops_space(detok);
+    h->spaced = !dropped && after_reasoning(split);
+    h->drops = dropped || h->spaced;
     if (split == NULL) return true;
     if (split->t->format == QSF_THINK_TAGS) return !qsf_think_inside(split);
     return split->part == QSF_PART_ANSWER && !split->heading;
@@ -274,28 +276,33 @@ bool qsf_hold_is_over(const QsfHold *h) {
     return qsf_hold_may_end(h) && !qsf_automaton_goes_on(h->c->automaton, h->state);
 }
 
-/* The state after a token; 0: it does not match. */
+/* The state after a token; 0: it does not match. *text: its bytes of the answer. */
 static int after(const QsfHold *h, const QsfRuntime *rt, int32_t id, char *piece, size_t cap, uint32_t *next,
-                 QsfErr *err) {
+                 size_t *text, QsfErr *err) {
     size_t len = qsf_tokenizer_piece(rt->tok, id, false, piece, cap);
     if (len > cap) len = cap;
     const size_t drop = h->drops && len > 0 && piece[0] == ' ';
+    *text = len - drop;
     return qsf_automaton_token(h->c->automaton, h->state, id, piece + drop, len - drop, next, err);
 }
 
 int qsf_hold_take(QsfHold *h, const QsfRuntime *rt, const QsfThinkSplit *split, const QsfDetok *detok,
                   int32_t id, char *piece, size_t cap, QsfErr *err) {
     uint32_t next;
+    size_t text;
+    h->took = false;
     if (!qsf_hold_counts(h, split, detok) || qsf_runtime_ends(rt, id)) return QSF_OK;
     if (id == opens(h, split)) return QSF_OK;
     if (takes_blanks(h, split) && is_blank(h->c, id)) {
         h->blanks++;
         return QSF_OK;
     }
-    int rc = after(h, rt, id, piece, cap, &next, err);
+    int rc = after(h, rt, id, piece, cap, &next, &text, err);
     if (rc == QSF_OK && next == 0)
         return qsf_err_set(err, QSF_E_USAGE, "token %d does not match the grammar of the answer", (int)id);
-    if (rc == QSF_OK) h->state = next;
+    if (rc != QSF_OK) return rc;
+    h->took = text > 0 || next != h->state;
+    h->state = next;
     return rc;
 }
 
@@ -376,10 +383,11 @@ static int ending(const QsfHold *h, const QsfRuntime *rt, uint32_t state, int32_
 int qsf_hold_limit(QsfHold *h, const QsfRuntime *rt, uint32_t left, int32_t *id, QsfErr *err) {
     char piece[QSF_TRIE_DEPTH];
     uint32_t next = 0;
+    size_t text;
     bool fits = true;
     QsfIds ids = { 0 };
     if (h->closing || qsf_runtime_ends(rt, *id)) return QSF_OK;
-    int rc = after(h, rt, *id, piece, sizeof piece, &next, err);
+    int rc = after(h, rt, *id, piece, sizeof piece, &next, &text, err);
     if (rc != QSF_OK || next == 0 || qsf_automaton_cost(h->c->automaton, next) + 1 < left) return rc;
     rc = ending(h, rt, next, *id, left - 1, &ids, &fits, err);
     if (rc == QSF_OK && !fits)

@@ -20,7 +20,9 @@ typedef struct QsfHold {
     uint32_t blanks;           /* tokens of white space between reasoning and answer */
     int32_t ids[QSF_HOLD_IDS]; /* ids[at..n) come next: they close what is open */
     uint32_t at, n;
-    bool drops;             /* a space at the beginning of the next token is not text of the answer */
+    bool drops;             /* a space at the beginning of the next token is not text of the answer, */
+    bool spaced;            /* and the detokenizer passes it on: it belongs to the reasoning */
+    bool took;              /* the grammar counted text of the last token */
     bool closing, finished; /* the limit was near; nothing is left to close */
 } QsfHold;
 
@@ -57,8 +59,8 @@ bool qsf_hold_may_end(const QsfHold *h);
  * closed any more, another token begins to close it: *id changes, or h->finished says that there is none.
  * What the rules forbid closes nothing. */
 int qsf_hold_limit(QsfHold *h, const QsfRuntime *rt, uint32_t left, int32_t *id, QsfErr *err);
-/* Takes a token, before it is passed to split and detok. piece (cap): scratch. QSF_E_USAGE: it does not
- * match. */
+/* Takes a token, before it is passed to split and detok; h->took: it is text of the answer, and a part of
+ * no tag. piece (cap): scratch. QSF_E_USAGE: it does not match. */
 int qsf_hold_take(QsfHold *h, const QsfRuntime *rt, const QsfThinkSplit *split, const QsfDetok *detok,
                   int32_t id, char *piece, size_t cap, QsfErr *err);
 /* The tokens without a choice that come next, at most max, up to one that the rules forbid: *n, 0 if there

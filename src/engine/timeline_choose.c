@@ -46,6 +46,26 @@ static int sample(QsfRun *r, QsfSample *s, QsfErr *err) {
     return rc;
 }
 
+/* With a grammar, a token with the end of reasoning and text of the answer is replaced by that end: the
+ * grammar has to choose what follows. */
+static int cut_at_answer(const QsfRun *r, int32_t *id, QsfErr *err) {
+    const QsfTokenizer *tok = r->t->rt->tok;
+    char *piece = r->t->piece;
+    const QsfThinkSplit *split = qsf_run_split(r);
+    QsfIds ids = { 0 };
+    if (r->hold.c == NULL || r->held || split == NULL || split->t->format != QSF_THINK_TAGS ||
+        qsf_tokenizer_type(tok, *id) != QSF_TOKEN_NORMAL)
+        return QSF_OK;
+    size_t len = qsf_tokenizer_piece(tok, *id, false, piece, QSF_TIMELINE_PIECE);
+    if (len > QSF_TIMELINE_PIECE) len = QSF_TIMELINE_PIECE;
+    const size_t n = qsf_think_rest(split, piece, len);
+    if (n + qsf_think_blanks(piece + n, len - n) == len) return QSF_OK;
+    const int rc = qsf_tokenizer_encode(tok, piece, n, QSF_TOK_NO_PREFIX, &ids, err);
+    if (rc == QSF_OK && ids.n > 0) *id = ids.data[0];
+    qsf_ids_free(&ids);
+    return rc;
+}
+
 /* Takes a token that closes reasoning instead of the sampled one, if it is time. */
 static bool close_reasoning(QsfRun *r, QsfSample *s) {
     const QsfRuntime *rt = r->t->rt;
@@ -180,6 +200,7 @@ int qsf_run_next(QsfRun *r, int32_t *id, QsfErr *err) {
     int rc = choose(r, &s, err);
     if (rc != QSF_OK || r->done) return rc;
     const bool closes = r->splits && close_reasoning(r, &s);
+    if (!closes && (rc = cut_at_answer(r, &s.id, err)) != QSF_OK) return rc;
     if (r->first) r->out->ttft_ns = qsf_now_ns() - r->start_ns;
     r->first = false;
     *id = s.id;

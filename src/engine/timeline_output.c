@@ -33,9 +33,20 @@ static void on_part(void *arg, bool reasoning, const char *text, size_t len) {
     if (len > 0) qsf_run_emit(r, reasoning, text, len);
 }
 
+/* Split and grammar agree on what is answer: what the grammar took is, whatever tag it may look like. */
+static size_t begin_answer(QsfRun *r, size_t len) {
+    const size_t spaces = r->hold.spaced && len > 0 && r->t->piece[0] == ' ';
+    if (!r->hold.took) return 0;
+    qsf_think_feed(&r->split, r->t->piece, spaces, on_part, r);
+    qsf_think_answer(&r->split);
+    r->hold.took = false;
+    return spaces;
+}
+
 static void feed_text(QsfRun *r, size_t len) {
+    const size_t from = r->splits ? begin_answer(r, len) : 0;
     if (r->splits)
-        qsf_think_feed(&r->split, r->t->piece, len, on_part, r);
+        qsf_think_feed(&r->split, r->t->piece + from, len - from, on_part, r);
     else
         on_part(r, false, r->t->piece, len);
 }

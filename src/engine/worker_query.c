@@ -31,6 +31,7 @@ void qsf_worker_fail(QSFWorker *w, const QsfErr *err) {
     QSFEvent e = { .type = QSF_EVENT_ERROR,
                    .code = err->code,
                    .file = err->file,
+                   .own = err->file || err->memory || err->numbers,
                    .text = err->msg,
                    .text_len = strlen(err->msg) };
     qsf_worker_end(w, &e, w->loaded ? QSF_STATE_IDLE : QSF_STATE_EMPTY);

@@ -30,6 +30,7 @@ static bool finite(const float *x, size_t n) {
 static int invalid(const QsfForward *f, QsfErr *err) {
     char why[sizeof err->msg];
     qsf_adapters_suspect(f->adapters.set, why, sizeof why);
+    if (err != NULL && err->code == QSF_OK) err->numbers = true;
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: the model produced invalid numbers%s",
                        qsf_source_path(f->model->src), why);
 }

@@ -286,8 +286,9 @@ def check_call(call, name=None):
     check(name in (None, f["name"]) and f["name"] in ("look", "stop"), "the name of a call", call)
     if f["name"] == "stop":
         return check(a == {}, "arguments of stop", call)
-    to = json.loads(a["to"]) if isinstance(a["to"], str) else a["to"]  # <parameter=...> has no type for it
-    return check(list(a) == ["at", "n", "to"] and a["at"] in ("sea", "sky") and 3 <= a["n"] <= 7 and 1 <= len(to) <= 2,
+    to = a["to"]
+    return check(isinstance(to, list) and list(a) == ["at", "n", "to"] and a["at"] in ("sea", "sky") and
+                 3 <= a["n"] <= 7 and 1 <= len(to) <= 2,
                  "arguments of look", call)
 
 
@@ -335,8 +336,18 @@ def test_tool_choice(name, form):
         status, got, _ = s.chat("x", **body)
         check(status == 400 and word in got["error"]["message"], "not refused", body, got)
     status, got, _ = s.chat("x", tools=wrong, tool_choice="required")
-    check(name == "coder" or status == 400 and "'odd'" in got["error"]["message"] and "not" in got["error"]["message"],
-          "a schema that is not supported", got)
+    check(status == 400 and "'odd'" in got["error"]["message"] and "not" in got["error"]["message"] and
+          got["error"]["param"] == "tools", "a schema that is not supported", got)
+    stop = {"type": "function", "function": {"name": "stop"}}
+    status, got, _ = s.chat("x", tools=wrong + tools, tool_choice=stop, max_tokens=400, stop=["st", "}", "<"])
+    check(status == 200 and got["choices"][0]["finish_reason"] == "tool_calls", "a wrong schema of another tool; stop", got)
+    for function, choice, word, param in (({"name": ""}, "required", "empty", "tools"), ({"name": ""}, "auto", "empty", "tools"),
+            ({"name": "f", "parameters": {"type": "string"}}, "required", "object", "tools"),
+            ({"name": "f", "parameters": {"properties": {"a": {"$ref": "http://evil/x"}}}}, "required", "http://evil/x", "tools"),
+            ({"name": "f"}, {"type": "function", "function": {"name": "no"}}, "'no'", "tool_choice"),
+            ({"name": "f"}, 1, "an object", "tool_choice")):
+        status, got, _ = s.chat("x", tools=[{"type": "function", "function": function}], tool_choice=choice)
+        check(status == 400 and word in got["error"]["message"] and got["error"]["param"] == param, function, choice, got)
     check(s.stop() == 143, "SIGTERM: exit status", name)
 
 

@@ -29,6 +29,7 @@ static const char tools[] =
     "[{\"function\": {\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"type\": "
     "\"integer\"}, \"s\": {\"type\": \"string\"}, \"e\": {\"enum\": [\"x\", \"y z\"]}}, "
     "\"required\": [\"a\"], \"additionalProperties\": false}}}, "
+    "{\"function\": {\"name\": \"u\", \"parameters\": {\"required\": [\"z\"]}}}, "
     "{\"function\": {\"name\": \"g\\\"h\"}}]";
 
 static void make_grammar(QsfThinkRig *r, const QsfCallWish *wish, QsfStrbuf *out) {
@@ -55,6 +56,39 @@ static bool matches(const char *gbnf, const char *text) {
 #define TWO                                                                     \
     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 5}}\n</tool_call>\n" \
     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 6}}\n</tool_call>"
+
+/* What strings cannot be held to as text is JSON, and what is required is always there. */
+static const char typed[] =
+    "[{\"function\": {\"name\": \"f\", \"parameters\": {\"$defs\": {\"s\": {\"type\": \"string\"}}, "
+    "\"properties\": {\"v\": %s}, \"required\": [\"v\"]}}}]";
+
+static const struct {
+    const char *schema, *text;
+    bool ok;
+} values[] = {
+    { "{\"type\": \"string\", \"enum\": [\"1\"]}", "1", true },
+    { "{\"type\": \"string\", \"enum\": [\"1\"]}", "\"1\"", false },
+    { "{\"const\": \"1\"}", "1", true },
+    { "{\"const\": \"1\"}", "2", false },
+    { "{\"const\": 1}", "1", true },
+    { "{\"const\": 1}", "x", false },
+    { "{\"enum\": [\"1\", 2]}", "\"1\"", true },
+    { "{\"enum\": [\"1\", 2]}", "2", true },
+    { "{\"enum\": [\"1\", 2]}", "1", false },
+    { "{\"type\": \"null\"}", "null", true },
+    { "{\"type\": \"null\"}", "x", false },
+    { "{\"type\": [\"integer\", \"null\"]}", "null", true },
+    { "{\"type\": [\"integer\", \"null\"]}", "x", false },
+    { "{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"null\"}]}", "\"x\"", true },
+    { "{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"null\"}]}", "x", false },
+    { "{\"allOf\": [{\"type\": \"integer\"}, {\"minimum\": 7}]}", "7", true },
+    { "{\"allOf\": [{\"type\": \"integer\"}, {\"minimum\": 7}]}", "6", false },
+    { "{\"type\": \"string\", \"pattern\": \"^a+$\"}", "\"aa\"", true },
+    { "{\"type\": \"string\", \"pattern\": \"^a+$\"}", "aa", false },
+    { "{\"$ref\": \"#/$defs/s\", \"description\": \"a place\"}", "any text", true },
+    { "{\"type\": \"string\", \"title\": \"a title\"}", "any text", true },
+    { "{}", "any text", true },
+};
 
 static const struct {
     const char *template, *name, *text;
@@ -96,6 +130,9 @@ static const struct {
     { coder, "", "<tool_call>\n<function=f>\n<parameter=a>\nfive\n</parameter>\n</function>\n</tool_call>",
       false, false },
     { coder, "", "<tool_call>\n<function=f>\n</function>\n</tool_call>", false, false },
+    { coder, "", "<tool_call>\n<function=u>\n<parameter=z>\n1\n</parameter>\n</function>\n</tool_call>",
+      false, true },
+    { coder, "", "<tool_call>\n<function=u>\n</function>\n</tool_call>", false, false },
     { coder, "", "<tool_call>\n<function=g\"h>\n</function>", false, true },
 };
 
@@ -112,6 +149,28 @@ static void test_texts(void **state) {
         qsf_strbuf_free(&gbnf);
         qsf_think_rig_close(&r);
     }
+}
+
+static void test_values(void **state) {
+    (void)state;
+    QsfThinkRig r;
+    qsf_think_rig_open(&r, coder, no_tokens);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        QsfStrbuf json = QSF_STRBUF_INIT, gbnf = QSF_STRBUF_INIT;
+        char text[200];
+        qsf_strbuf_addf(&json, typed, values[i].schema);
+        const QsfCallWish wish = { json.data, json.len, "", false, NULL, 0 };
+        make_grammar(&r, &wish, &gbnf);
+        (void)snprintf(
+            text, sizeof text,
+            "<tool_call>\n<function=f>\n<parameter=v>\n%s\n</parameter>\n</function>\n</tool_call>",
+            values[i].text);
+        if (matches(qsf_strbuf_str(&gbnf), text) != values[i].ok)
+            fail_msg("value %zu: \"%s\" with\n%s", i, text, qsf_strbuf_str(&gbnf));
+        qsf_strbuf_free(&gbnf);
+        qsf_strbuf_free(&json);
+    }
+    qsf_think_rig_close(&r);
 }
 
 /* Marks that are tokens are generated as tokens; an answer may match a schema instead. */
@@ -178,6 +237,7 @@ static void test_no_tool(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_values),
         cmocka_unit_test(test_tokens_and_schema),
         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_no_tool),

@@ -87,6 +87,37 @@ static void reasoning_is_free(void **state) {
     done(w);
 }
 
+/* What looks like the beginning of a tag is answer as soon as the grammar has taken it: no line feed that
+ * separates reasoning from its answer can come in between. White space that the grammar asks for is answer. */
+static void tags_do_not_begin_answers(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("<think> _deep </think> < <0x0A> <0x0A> <0x0A> +<th +Hello +in>", TURNS PLAIN);
+    set(w, "regex", "<(Hello|\\n)", 0);
+    assert_string_equal(ask(w, NULL)->text, "<\n");
+    set(w, "regex", "<Hello", 0);
+    assert_string_equal(ask(w, NULL)->text, "<Hello");
+    set(w, "regex", "<thin>", 0);
+    assert_string_equal(ask(w, NULL)->text, "<thin>");
+    set(w, "regex", "\\n\\n\\nHello", 0);
+    assert_string_equal(ask(w, NULL)->text, "\n\n\nHello");
+    done(w);
+}
+
+/* A token that closes the reasoning must not bring text of an answer that the grammar has not chosen. */
+static void closing_tags_end_tokens(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("_deep </think >Hello _world", TURNS
+                               "{% if add_generation_prompt %}<|assistant|><think>{% endif %}{# </think> #}");
+    set(w, "regex", "Hello|world|deep", 60);
+    QsfSeen *s = ask(w, NULL);
+    if (s->end.type != QSF_EVENT_DONE) fail_msg("%s", s->end_text);
+    assert_int_equal(strncmp(s->reasoning, "<think>deep</think>", 19), 0);
+    assert_null(strchr(s->reasoning, 'H'));
+    if (strcmp(s->text, "Hello") != 0 && strcmp(s->text, "world") != 0) assert_string_equal(s->text, "deep");
+    assert_false(s->end.grammar_cut);
+    done(w);
+}
+
 #define MESSAGES                                                                              \
     "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor " \
     "%}<|start|>assistant"
@@ -252,10 +283,11 @@ static void a_smaller_budget_counts_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reasoning_is_free), cmocka_unit_test(channels_are_free),
-        cmocka_unit_test(heads_are_free),    cmocka_unit_test(the_limit_closes),
-        cmocka_unit_test(answers_continue),  cmocka_unit_test(branches_match),
-        cmocka_unit_test(wrong_grammars),    cmocka_unit_test(a_smaller_budget_counts_it),
+        cmocka_unit_test(reasoning_is_free),       cmocka_unit_test(tags_do_not_begin_answers),
+        cmocka_unit_test(closing_tags_end_tokens), cmocka_unit_test(channels_are_free),
+        cmocka_unit_test(heads_are_free),          cmocka_unit_test(the_limit_closes),
+        cmocka_unit_test(answers_continue),        cmocka_unit_test(branches_match),
+        cmocka_unit_test(wrong_grammars),          cmocka_unit_test(a_smaller_budget_counts_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,17 @@
 #include "src/base/json.h"
 #include "tests/harness/qsf_test.h"
 
+static const char tools[] =
+    "[{\"function\": {\"name\": \"typed\", \"parameters\": {\"$defs\": {\"s\": {\"type\": \"string\"}}, "
+    "\"properties\": {\"s\": {\"type\": \"string\"}, \"e\": {\"enum\": [\"1\", \"true\"]}, \"c\": {\"const\": "
+    "\"2\"}, \"r\": {\"$ref\": \"#/$defs/s\"}, \"p\": {\"type\": \"string\", \"pattern\": \"[0-9]\"}, \"o\": "
+    "{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"null\"}]}, \"n\": {\"type\": [\"integer\", \"null\"]}, "
+    "\"a\": {}}}}}]";
+static const ServeCallTools given = { tools, sizeof tools - 1 };
+
+#define VALUE(key, value) "<parameter=" key ">\n" value "\n</parameter>\n"
+#define TYPED(values)     "<tool_call>\n<function=typed>\n" values "</function>\n</tool_call>"
+
 static const struct {
     const char *text, *before; /* before: what is not a call */
     const char *name[2], *arguments[2];
@@ -25,6 +36,19 @@ static const struct {
       "",
       { "f" },
       { "{\"path\": \"/tmp/a b\", \"n\": 3}" } },
+    { TYPED(VALUE("s", "1") VALUE("e", "true") VALUE("c", "2") VALUE("r", "null")),
+      "",
+      { "typed" },
+      { "{\"s\": \"1\", \"e\": \"true\", \"c\": \"2\", \"r\": \"null\"}" } },
+    { TYPED(VALUE("s", "\"x\"") VALUE("p", "\"1\"") VALUE("o", "\"1</parameter>\"") VALUE("n", "null")),
+      "",
+      { "typed" },
+      { "{\"s\": \"\\\"x\\\"\", \"p\": \"1\", \"o\": \"1</parameter>\", \"n\": null}" } },
+    { TYPED(VALUE("p", "1") VALUE("o", "a b") VALUE("a", "1")
+                VALUE("q", "[1]")), /* as templates write them */
+      "",
+      { "typed" },
+      { "{\"p\": \"1\", \"o\": \"a b\", \"a\": 1, \"q\": [1]}" } },
     { "{\"name\": \"f\", \"parameters\": {\"q\": \"x\"}}", "", { "f" }, { "{\"q\": \"x\"}" } },
     { "[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\"}]", "", { "f", "g" }, { "{}", "{}" } },
     { "[tool call to=functions.f] {\"a\": 1}\n\n[tool call to=functions.g] {}",
@@ -60,7 +84,8 @@ static void test_whole(void **state) {
         QsfErr e = { 0 };
         size_t before, want = 0;
         while (want < 2 && cases[i].name[want] != NULL) want++;
-        const size_t n = serve_calls_read(cases[i].text, strlen(cases[i].text), false, true, &before, &b);
+        const size_t n = serve_calls_read(cases[i].text, strlen(cases[i].text), &given, false, true, &before,
+                                          &b);
         if (n != want) fail_msg("%s: %zu calls", cases[i].text, n);
         if (n > 0) assert_int_equal(before, strlen(cases[i].before));
         if (n > 0) qsf_strbuf_addf(&list, "[%.*s]", (int)b.len - 2, b.data);
@@ -72,7 +97,8 @@ static void test_whole(void **state) {
         }
         qsf_json_free(j);
         qsf_strbuf_free(&b);
-        assert_int_equal(serve_calls_read(cases[i].text, strlen(cases[i].text), true, false, &before, &b),
+        assert_int_equal(serve_calls_read(cases[i].text, strlen(cases[i].text), &given, true, false, &before,
+                                          &b),
                          want > 0);
         qsf_strbuf_free(&b);
         qsf_strbuf_free(&list);

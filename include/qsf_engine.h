@@ -70,8 +70,7 @@ typedef struct QSFRequest {
                                 grammar, raw, continue_last. It cannot be done: QSF_EVENT_ERROR */
     bool one_call;           /* with call: one call */
     bool continue_last;      /* continue the last (assistant) message */
-    const char *const *stop; /* (n_stop) strings that end the answer and are not part of it; not searched
-                                for in reasoning */
+    const char *const *stop; /* (n_stop) strings that end the answer (not reasoning); not a part of it */
     size_t n_stop;
     uint32_t max_tokens;  /* limit of this answer, besides the setting max_tokens; 0 = none */
     const char *snapshot; /* a file (0600) that keeps the evaluated tokens of this conversation: what it has

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How the values of <parameter=KEY> (Qwen3-Coder) are written: what the grammar of calls and the reader of
- * answers have to agree on. Templates write strings as they are and everything else as JSON, so that the text 1
+ * answers have to agree on. Templates write strings as they are and everything else as JSON: the text 1
  * is a string or a number by the schema of the parameter. Pure functions; any thread. */
 #ifndef QSF_CHAT_CALL_VALUE_H
 #define QSF_CHAT_CALL_VALUE_H

@@ -87,8 +87,8 @@ static void reasoning_is_free(void **state) {
     done(w);
 }
 
-/* What looks like the beginning of a tag is answer as soon as the grammar has taken it: no line feed that
- * separates reasoning from its answer can come in between. White space that the grammar asks for is answer. */
+/* What looks like the beginning of a tag is answer as soon as the grammar has taken it: no line feed
+ * between reasoning and answer can come inside it. White space that the grammar asks for is answer. */
 static void tags_do_not_begin_answers(void **state) {
     (void)state;
     QSFWorker *w = worker_with("<think> _deep </think> < <0x0A> <0x0A> <0x0A> +<th +Hello +in>", TURNS PLAIN);

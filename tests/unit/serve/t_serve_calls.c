@@ -8,7 +8,8 @@
 static const char tools[] =
     "[{\"function\": {\"name\": \"typed\", \"parameters\": {\"$defs\": {\"s\": {\"type\": \"string\"}}, "
     "\"properties\": {\"s\": {\"type\": \"string\"}, \"e\": {\"enum\": [\"1\", \"true\"]}, "
-    "\"c\": {\"const\": \"2\"}, \"r\": {\"$ref\": \"#/$defs/s\"}, \"p\": {\"type\": \"string\", \"pattern\": \"[0-9]\"}, \"o\": "
+    "\"c\": {\"const\": \"2\"}, \"r\": {\"$ref\": \"#/$defs/s\"}, \"p\": {\"type\": \"string\", "
+    "\"pattern\": \"[0-9]\"}, \"o\": "
     "{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"null\"}]}, "
     "\"n\": {\"type\": [\"integer\", \"null\"]}, \"a\": {}}}}}]";
 static const ServeCallTools given = { tools, sizeof tools - 1 };

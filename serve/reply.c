@@ -43,7 +43,7 @@ static bool ends_path(const char *text, size_t i) {
     return text[i] == '\0' || strchr(AROUND, text[i]) != NULL;
 }
 
-/* The "//" of an address that a client gave is no path of this machine. */
+/* Is this the "//" of a URL? It comes from the client, and is not the path of a file. */
 static bool is_host(const char *text, size_t i) {
     return i > 1 && text[i - 1] == ':' && isalpha((unsigned char)text[i - 2]) && text[i] == '/' &&
            text[i + 1] == '/';
@@ -95,7 +95,7 @@ void serve_reply_error(QsfStrbuf *b, const ServeError *e) {
 void serve_reply_model(QsfStrbuf *b, const ServeModel *m) {
     qsf_strbuf_adds(b, "{\"id\": ");
     put_text(b, m->id);
-    /* The length of the context as vllm-project/vllm and as OpenRouter name it: clients read the one or the other. */
+    /* The length of the context, as vllm-project/vllm and as OpenRouter name it: clients read one of them. */
     qsf_strbuf_addf(b,
                     ", \"object\": \"model\", \"created\": %" PRId64
                     ", \"owned_by\": \"qsf\", \"max_model_len\": %u, \"context_length\": %u}",

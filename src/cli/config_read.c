@@ -48,7 +48,7 @@ static bool check_theme(const Reader *rd, const char *key, const char *value, Qs
     return refuse(why, "%s", err);
 }
 
-/* Returns its name; NULL: there are no such sections. */
+/* Returns the name in a section's heading and sets *layer. NULL: sections of this kind do not exist. */
 static const char *section_name(const char *text, QSFConfigLayer *layer) {
     static const char *const kinds[] = {
         [QSF_CONFIG_MODEL] = "model", [QSF_CONFIG_ROLE] = "role", [QSF_CONFIG_THEME] = "theme"

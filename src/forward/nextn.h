@@ -55,7 +55,7 @@ uint32_t qsf_nextn_n(const QsfNextn *x);
 QsfForward *qsf_nextn_pass(const QsfNextn *x, uint32_t i);
 /* Have the blocks followed positions [0, n) of the model, and are their rows all there is to save? */
 bool qsf_nextn_can_save(const QsfNextn *x, uint32_t n);
-/* Returns the first position before n from which on all states are kept; n: none. */
+/* Returns the first position p of which the states of p to n - 1 are all kept; n: not even the last. */
 uint32_t qsf_nextn_states_from(const QsfNextn *x, uint32_t n);
 /* Returns the place of the state of a position, qsf_nextn_hidden floats: one of the last QSF_NEXTN_DRAFTS. */
 float *qsf_nextn_state(const QsfNextn *x, uint32_t pos);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads GBNF, the grammars of ggml-org/llama.cpp: rules NAME ::= ..., alternatives |, groups, literals,
  * classes, repetition * + ? {m} {m,} {m,n}, # comments, tokens <[ID]> and !<[ID]>; and %json SCHEMA, as in
- * the grammars of guidance-ai/llguidance. A rule ends with its line, except behind ::= and | and in
- * parentheses. */
+ * the grammars of guidance-ai/llguidance. A rule ends at the end of its line, unless that follows
+ * ::= or | or is inside parentheses. */
 #include <string.h>
 
 #include "src/base/interrupt.h"

@@ -154,8 +154,8 @@ static int save(Save *s, QsfErr *err) {
     const uint64_t bytes = prepare(s, common);
     /* What the new segment replaces is dead as well. */
     if (end > 0) s->file.dead += s->file.end / end * (end - s->seg.from);
-    const bool anew = common < QK_KV_TILE || is_wasteful(s, bytes) || s->file.version < QSF_SNAP_VERSION;
-    return anew ? rewrite(s, err) : append(s, bytes, err);
+    const bool whole = common < QK_KV_TILE || is_wasteful(s, bytes) || s->file.version < QSF_SNAP_VERSION;
+    return whole ? rewrite(s, err) : append(s, bytes, err);
 }
 
 /* Returns the positions to save: none that lack something. 0: nothing can be saved. */

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,19 +37,6 @@ static const UiClipTool tools[] = {
 /* Of the last copy, if it was still running then; 0 = none. */
 static pid_t running;
 
-extern char **environ;
-
-static bool write_all(int fd, const char *s, size_t len) {
-    while (len > 0) {
-        ssize_t n = write(fd, s, len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        s += n;
-        len -= (size_t)n;
-    }
-    return true;
-}
-
 /* The text is valid UTF-8: it was cleaned. */
 static void to_utf16(UiBuf *b, const char *text, size_t len) {
     const unsigned char *s = (const unsigned char *)text;
@@ -78,7 +64,7 @@ static int text_file(const UiClipTool *tool, const char *text, size_t len) {
     int fd = qsf_temp_file();
     if (tool->utf16) to_utf16(&wide, text, len);
     bool ok = fd >= 0 && !wide.failed &&
-              (tool->utf16 ? write_all(fd, wide.data, wide.len) : write_all(fd, text, len)) &&
+              (tool->utf16 ? qsf_write_all(fd, wide.data, wide.len) : qsf_write_all(fd, text, len)) &&
               lseek(fd, 0, SEEK_SET) == 0;
     const int why = errno;
     ui_buf_free(&wide);
@@ -86,31 +72,6 @@ static int text_file(const UiClipTool *tool, const char *text, size_t len) {
     close(fd);
     errno = why;
     return -1;
-}
-
-/* In a process group of its own, so that ^C on the terminal does not reach it; with signals as usual.
- * Returns 0 or why it cannot be started. */
-static int start(const UiClipTool *tool, int input, pid_t *pid) {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    if (posix_spawn_file_actions_init(&files) != 0) return ENOMEM;
-    if (posix_spawnattr_init(&attr) != 0) {
-        posix_spawn_file_actions_destroy(&files);
-        return ENOMEM;
-    }
-    posix_spawn_file_actions_adddup2(&files, input, 0);
-    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    int why = posix_spawnp(pid, tool->argv[0], &files, &attr, (char *const *)tool->argv, environ);
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&files);
-    return why;
 }
 
 /* Whether it ended well before the deadline, or is still running. */
@@ -137,7 +98,7 @@ static bool try(const UiClipTool *tool, const char *text, size_t len, double dea
         (void)snprintf(err, cap, "cannot write the text to a file for %s: %s", name, strerror(errno));
         return false;
     }
-    int why = start(tool, input, &pid);
+    int why = qsf_spawn_apart(&pid, tool->argv, input, -1);
     close(input);
     if (why && why != ENOENT) (void)snprintf(err, cap, "cannot start %s: %s", name, strerror(why));
     return why == 0 && works(name, pid, deadline, err, cap);

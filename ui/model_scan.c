@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +16,6 @@
 #include "ui/app.h"
 
 #define ARGS_MOST 512
-
-extern char **environ;
 
 /* ---- the process ---- */
 
@@ -59,47 +56,17 @@ static void make_args(Args *a, const char *program, const char *const *dirs, con
     }
 }
 
-/* In a process group of its own, so that ^C on the terminal does not reach it; with signals as usual. */
-static int spawn(const char *program, char **argv, int out, pid_t *pid) {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    if (posix_spawn_file_actions_init(&files) != 0) return ENOMEM;
-    if (posix_spawnattr_init(&attr) != 0) {
-        posix_spawn_file_actions_destroy(&files);
-        return ENOMEM;
-    }
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, out, 1);
-    posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    const int why = posix_spawn(pid, program, &files, &attr, argv, environ);
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&files);
-    return why;
-}
-
-static bool open_pipe(int fd[2]) {
-    if (pipe(fd) != 0) return false;
-    for (int i = 0; i < 2; i++) (void)fcntl(fd[i], F_SETFD, FD_CLOEXEC);
-    (void)fcntl(fd[0], F_SETFL, O_NONBLOCK);
-    return true;
-}
-
 bool ui_model_scan_start(UiModelScan *s, const char *const *dirs, const char *only,
                          const QSFSettings *settings) {
     char program[4096];
     int fd[2];
     ui_model_scan_stop(s);
     s->last = qsf_model_last();
-    if (!qsf_program_again(program, sizeof program) || !open_pipe(fd)) return false;
+    if (!qsf_program_again(program, sizeof program) || !qsf_pipe(fd, false)) return false;
+    (void)fcntl(fd[0], F_SETFL, O_NONBLOCK);
     Args *a = calloc(1, sizeof *a);
     if (a) make_args(a, program, dirs, only, settings);
-    const bool ok = a && !a->failed && spawn(program, a->text, fd[1], &s->pid) == 0;
+    const bool ok = a && !a->failed && qsf_spawn_apart(&s->pid, (const char *const *)a->text, -1, fd[1]) == 0;
     for (size_t i = 0; a && i < a->n; i++) free(a->text[i]);
     free(a);
     close(fd[1]);

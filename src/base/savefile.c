@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "qsf_system.h"
 #include "src/base/platform.h"
 
 #define PRIVATE_MODE 0600
@@ -147,15 +148,7 @@ int qsf_savefile_open(QSFSaveFile *f, const char *path) {
 }
 
 int qsf_savefile_write(QSFSaveFile *f, const void *data, size_t len) {
-    const char *p = data;
-    while (len > 0) {
-        ssize_t n = write(f->fd, p, len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return n < 0 ? errno : EIO;
-        p += n;
-        len -= (size_t)n;
-    }
-    return 0;
+    return qsf_write_all(f->fd, data, len) ? 0 : errno;
 }
 
 /* ---- giving it its name */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "qsf_savefile.h"
+#include "qsf_system.h"
 #include "src/base/json.h"
 #include "src/base/paths.h"
 #include "src/base/platform.h"
@@ -172,25 +173,14 @@ bool qsf_chatlog_delete(const char *name, char *err, size_t cap) {
     return fd >= 0 && why == 0;
 }
 
-static bool write_all(int fd, const char *s, size_t len) {
-    while (len) {
-        ssize_t n = write(fd, s, len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        s += n;
-        len -= (size_t)n;
-    }
-    return true;
-}
-
 /* Writes all waiting records or none. false with a message in err, and errno. */
 static bool write_waiting(QSFChatLog *l, char *err, size_t cap) {
     struct stat st;
     if (!l->waiting.len) return true;
     bool known = !fstat(l->fd, &st);
     if (known && st.st_size != l->size) l->torn = ends_torn(l->fd); /* another program has written to it */
-    bool ready = known && (!l->torn || write_all(l->fd, "\n", 1));
-    if (ready && write_all(l->fd, l->waiting.data, l->waiting.len)) {
+    bool ready = known && (!l->torn || qsf_write_all(l->fd, "\n", 1));
+    if (ready && qsf_write_all(l->fd, l->waiting.data, l->waiting.len)) {
         const uint64_t after = l->waiting.len - l->last_waiting;
         l->torn = false;
         l->size = lseek(l->fd, 0, SEEK_END);

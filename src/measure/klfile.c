@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "qsf_system.h"
 #include "src/base/checked.h"
 #include "src/base/crc32.h"
 
@@ -205,14 +206,7 @@ static int failed(const QsfKlWriter *w, QsfErr *err) {
 }
 
 static int write_all(QsfKlWriter *w, const void *bytes, size_t len, QsfErr *err) {
-    for (const char *p = bytes; len > 0;) {
-        ssize_t n = write(w->out.file.fd, p, len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return failed(w, err);
-        p += n;
-        len -= (size_t)n;
-    }
-    return QSF_OK;
+    return qsf_write_all(w->out.file.fd, bytes, len) ? QSF_OK : failed(w, err);
 }
 
 static void put32(unsigned char *p, uint32_t v) {

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,23 +18,10 @@
 #define PIECE     65536u            /* bytes of a read */
 #define FRAME_MAX ((size_t)1 << 20) /* bytes of a frame of the reply: those of qsf-get are smaller */
 
-extern char **environ;
-
 /* ---- the request: memory that the child reads as its standard input, so that nothing waits for it */
 
 static void put_text(QsfStrbuf *b, char kind, const char *text) {
     if (text && *text) qsf_frame_put(b, kind, text, strlen(text));
-}
-
-static bool write_all(int fd, const char *bytes, size_t len) {
-    while (len > 0) {
-        const ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return lseek(fd, 0, SEEK_SET) == 0;
 }
 
 /* Returns a descriptor, or -1 with errno. */
@@ -50,7 +36,7 @@ static int request_file(const QsfChildRequest *r) {
     if (r->body) qsf_frame_put(&b, QSF_REQUEST_BODY, r->body->data, r->body->len);
     int fd = qsf_strbuf_ok(&b) ? qsf_os_memory_file("request") : -1;
     if (!qsf_strbuf_ok(&b)) errno = ENOMEM;
-    if (fd >= 0 && !write_all(fd, b.data, b.len)) {
+    if (fd >= 0 && !(qsf_write_all(fd, b.data, b.len) && lseek(fd, 0, SEEK_SET) == 0)) {
         close(fd);
         fd = -1;
     }
@@ -59,33 +45,6 @@ static int request_file(const QsfChildRequest *r) {
 }
 
 /* ---- the process */
-
-/* In a process group of its own, so that ^C on the terminal does not reach it; with signals as usual. */
-static int spawn(pid_t *pid, int in, int out) {
-    char path[4096];
-    const char *program = qsf_fetch_program(path, sizeof path);
-    const char *const argv[] = { program, "--request", NULL };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    if (posix_spawn_file_actions_init(&files) != 0) return ENOMEM;
-    if (posix_spawnattr_init(&attr) != 0) {
-        posix_spawn_file_actions_destroy(&files);
-        return ENOMEM;
-    }
-    posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    const int why = posix_spawnp(pid, program, &files, &attr, (char *const *)argv, environ);
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&files);
-    return why;
-}
 
 int qsf_child_start(QsfChild *c, const QsfChildRequest *r, QsfErr *err) {
     int ends[2];
@@ -97,7 +56,9 @@ int qsf_child_start(QsfChild *c, const QsfChildRequest *r, QsfErr *err) {
         return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", r->url, strerror(errno));
     }
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    const int why = spawn(&c->pid, in, ends[1]);
+    char path[4096];
+    const char *const argv[] = { qsf_fetch_program(path, sizeof path), "--request", NULL };
+    const int why = qsf_spawn_apart(&c->pid, argv, in, ends[1]);
     close(in);
     close(ends[1]);
     c->fd = ends[0];

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "qsf_system.h"
 #include "ui/compose/textfile.h"
 
 extern char **environ;
@@ -51,12 +52,7 @@ static bool make_dir(Draft *d) {
 
 static bool write_text(const Draft *d, const char *text, size_t len) {
     int fd = open(d->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool ok = fd >= 0;
-    while (ok && len > 0) {
-        ssize_t n = write(fd, text, len);
-        ok = n > 0 || (n < 0 && errno == EINTR);
-        if (n > 0) text += n, len -= (size_t)n;
-    }
+    bool ok = fd >= 0 && qsf_write_all(fd, text, len);
     if (fd >= 0 && close(fd) != 0) ok = false;
     return ok;
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "qsf_system.h"
 #include "src/base/newfile.h"
 #include "src/base/strbuf.h"
 
@@ -181,17 +182,6 @@ static int make_folder(const char *path, QsfErr *err) {
     return qsf_path_make_dirs(folder, err);
 }
 
-static int write_all(int fd, const char *p, size_t n, const char *path, QsfErr *err) {
-    while (n > 0) {
-        const ssize_t done = write(fd, p, n);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", path, strerror(errno));
-        p += done;
-        n -= (size_t)done;
-    }
-    return QSF_OK;
-}
-
 int qsf_quality_file_write(const char *path, const QsfQualityTable *c, QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfNewFile f = { 0 };
@@ -202,9 +192,9 @@ int qsf_quality_file_write(const char *path, const QsfQualityTable *c, QsfErr *e
         put_row(&b, (i + 1) * 100 / QSF_QUALITY_TENTHS, c->n_blocks, &c->row[i]);
     int rc = qsf_strbuf_ok(&b) ? make_folder(path, err) : qsf_err_memory(err, "quality");
     if (rc == QSF_OK) rc = qsf_newfile_create(&f, path, err);
-    if (rc == QSF_OK && fchmod(f.file.fd, 0600) != 0)
+    if (rc == QSF_OK &&
+        (fchmod(f.file.fd, 0600) != 0 || !qsf_write_all(f.file.fd, qsf_strbuf_str(&b), b.len)))
         rc = qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", path, strerror(errno));
-    if (rc == QSF_OK) rc = write_all(f.file.fd, qsf_strbuf_str(&b), b.len, path, err);
     if (rc == QSF_OK) rc = qsf_newfile_commit(&f, err);
     qsf_newfile_discard(&f);
     qsf_strbuf_free(&b);

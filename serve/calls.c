@@ -7,7 +7,7 @@
 
 #include "src/base/json.h"
 #include "src/base/jsonscan.h"
-#include "src/chat/call_value.h"
+#include "src/chat/call_params.h"
 
 /* A call as it was found. */
 typedef struct Call {
@@ -22,6 +22,7 @@ typedef struct Found {
     const ServeCallTools *tools;
     QsfStrbuf schema_of; /* the tool whose parameters schema has; NULL = it has none */
     QsfJson *schema;
+    QsfCallParams *params; /* of it; NULL = it cannot be taken apart */
 } Found;
 
 typedef struct Span {
@@ -150,24 +151,27 @@ static void find_schema(Found *f, const QsfStrbuf *name) {
     size_t at = 0;
     bool found = false;
     if (f->schema_of.len > 0 && strcmp(qsf_strbuf_str(&f->schema_of), qsf_strbuf_str(name)) == 0) return;
+    qsf_call_params_free(f->params);
     qsf_json_free(f->schema);
     f->schema = NULL;
+    f->params = NULL;
     qsf_strbuf_clear(&f->schema_of);
     qsf_strbuf_add(&f->schema_of, qsf_strbuf_str(name), name->len);
     while (!found && qsf_call_tool_next(f->tools->text, f->tools->len, &at, &tool))
         found = strcmp(qsf_strbuf_str(&tool.name), qsf_strbuf_str(name)) == 0;
     if (found && tool.parameters != NULL)
         f->schema = qsf_json_parse(tool.parameters, tool.parameters_len, &none);
+    if (f->schema != NULL) (void)qsf_call_params_new(&f->params, f->schema, &none);
     qsf_strbuf_free(&tool.name);
 }
 
 static QsfCallValue kind_of(const Found *f, const Span *key) {
     QsfStrbuf name = QSF_STRBUF_INIT;
-    if (f->schema == NULL) return QSF_CALL_ANY;
+    if (f->params == NULL) return QSF_CALL_ANY;
     qsf_strbuf_add(&name, key->at, (size_t)(key->end - key->at));
-    const QsfJson *schema = qsf_json_get(qsf_json_get(f->schema, "properties"), qsf_strbuf_str(&name));
+    const QsfCallValue value = qsf_call_params_value(f->params, qsf_strbuf_str(&name));
     qsf_strbuf_free(&name);
-    return qsf_call_value(f->schema, schema);
+    return value;
 }
 
 /* A value that is JSON may have "</parameter>" in a string. */
@@ -324,6 +328,7 @@ size_t serve_calls_read(const char *text, size_t len, const ServeCallTools *tool
     const Span s = { text, text + len };
     *before = is_bare(s) ? 0 : serve_calls_before(text, len);
     read_all(s, &f);
+    qsf_call_params_free(f.params);
     qsf_json_free(f.schema);
     qsf_strbuf_free(&f.schema_of);
     return f.n;

@@ -2,8 +2,12 @@
 /* The grammar of answers that call a tool: the second half of call_form.h. */
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/jsonscan.h"
 #include "src/chat/call_form.h"
+#include "src/chat/call_params.h"
+
+#define GRAMMAR_MOST (8u << 20) /* bytes: tools of 1 MB have less, unless many alternatives repeat much */
 
 typedef struct Span {
     const char *at; /* NULL: there is none */
@@ -159,108 +163,76 @@ static void put_words(QsfStrbuf *b, const QsfJson *schema) {
     qsf_strbuf_adds(b, " )");
 }
 
-/* A schema inside another one, whose definitions it may refer to. */
-static void put_inner_schema(QsfStrbuf *b, Span root, Span schema) {
-    static const char *const keys[] = { "$schema", "$defs", "definitions" };
-    qsf_strbuf_adds(b, " %json {");
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const Span value = get(root, keys[i]);
-        if (value.at == NULL) continue;
-        qsf_strbuf_addf(b, "\"%s\": ", keys[i]);
-        qsf_strbuf_add(b, value.at, value.len);
-        qsf_strbuf_adds(b, ", ");
+/* One alternative of a call as it is written. */
+typedef struct Function {
+    QsfStrbuf *b;
+    const QsfCallForm *f;
+    const QsfCallParams *params;
+    uint32_t alternative, tool; /* tool: number of its schema */
+} Function;
+
+static void put_value(const Function *w, const QsfCallParam *p) {
+    const QsfJson *schema = qsf_call_schema(qsf_call_params_root(w->params), p->schema);
+    if (p->value == QSF_CALL_QUOTED || p->value == QSF_CALL_VALUE) {
+        qsf_strbuf_addf(w->b, " %%json tool-%u ", w->tool);
+        qsf_call_params_put_schema(w->params, w->alternative, p->key, w->b);
+    } else if (qsf_json_get(schema, "enum") != NULL || qsf_json_get(schema, "const") != NULL) {
+        put_words(w->b, schema);
+    } else {
+        qsf_strbuf_adds(w->b, " text");
     }
-    qsf_strbuf_adds(b, "\"allOf\": [");
-    qsf_strbuf_add(b, schema.at, schema.len);
-    qsf_strbuf_adds(b, "]}");
 }
 
-static bool is_required(Span root, const char *key) {
-    const Span list = get(root, "required");
-    QsfStrbuf name = QSF_STRBUF_INIT;
-    Span value;
-    size_t at = 0;
-    bool found = false;
-    while (!found && next_element(list, &at, &value)) {
-        QsfJsonScan s;
-        qsf_jscan_init(&s, value.at, value.len);
-        found = qsf_jscan_string(&s, &name, NULL) == QSF_OK && strcmp(qsf_strbuf_str(&name), key) == 0;
-    }
-    qsf_strbuf_free(&name);
-    return found;
+/* A name ends at its '>', and line breaks around it are not read. */
+static int check_name(const char *what, const char *name, size_t len, QsfErr *err) {
+    if (len > 0 && memchr(name, '>', len) == NULL && name[0] != '\n' && name[len - 1] != '\n') return QSF_OK;
+    return qsf_err_set(err, QSF_E_USAGE, "the %s '%.64s' cannot be written as <%s=...>", what, name, what);
 }
 
-/* A parameter and what its value has to be; at NULL: any. */
-typedef struct Parameter {
-    const QsfStrbuf *key;
-    Span at;
-    const QsfJson *root, *schema;
-} Parameter;
-
-static void put_value(QsfStrbuf *b, Span root, const Parameter *p) {
-    const QsfCallValue kind = qsf_call_value(p->root, p->schema);
-    const QsfJson *schema = qsf_call_schema(p->root, p->schema);
-    if (kind == QSF_CALL_QUOTED || kind == QSF_CALL_VALUE)
-        put_inner_schema(b, root, p->at);
-    else if (qsf_json_get(schema, "enum") != NULL || qsf_json_get(schema, "const") != NULL)
-        put_words(b, schema);
-    else
-        qsf_strbuf_adds(b, " text");
+static int put_parameter(void *arg, const QsfCallParam *p, QsfErr *err) {
+    const Function *w = arg;
+    const int rc = check_name("parameter", p->key, strlen(p->key), err);
+    if (rc != QSF_OK || (w->b->len > GRAMMAR_MOST && !w->b->failed))
+        return rc != QSF_OK ? rc : qsf_err_set(err, QSF_E_USAGE, "the grammar of the calls is too large");
+    qsf_strbuf_adds(w->b, " (");
+    put_text(w->b, "<parameter=");
+    put_literal(w->b, p->key, strlen(p->key));
+    put_text(w->b, ">");
+    put_text(w->b, w->f->before_value);
+    put_value(w, p);
+    put_text(w->b, w->f->after_value);
+    put_text(w->b, "</parameter>");
+    put_text(w->b, w->f->after_parameter);
+    qsf_strbuf_adds(w->b, p->required ? " )" : " )?");
+    return qsf_interrupt_check(err);
 }
 
-static void put_parameter(QsfStrbuf *b, const QsfCallForm *f, Span root, const Parameter *p, bool required) {
-    qsf_strbuf_adds(b, " (");
-    put_text(b, "<parameter=");
-    put_literal(b, qsf_strbuf_str(p->key), p->key->len);
-    put_text(b, ">");
-    put_text(b, f->before_value);
-    put_value(b, root, p);
-    put_text(b, f->after_value);
-    put_text(b, "</parameter>");
-    put_text(b, f->after_parameter);
-    qsf_strbuf_adds(b, required ? " )" : " )?");
-}
-
-static void put_properties(QsfStrbuf *b, const QsfCallForm *f, Span root, const QsfJson *tree) {
-    const Span properties = get(root, "properties");
-    QsfStrbuf key = QSF_STRBUF_INIT;
-    Parameter p = { .key = &key, .root = tree };
-    size_t at = 0;
-    while (properties.at != NULL && *properties.at == '{' && next_member(properties, &at, &key, &p.at)) {
-        p.schema = qsf_json_get(qsf_json_get(tree, "properties"), qsf_strbuf_str(&key));
-        put_parameter(b, f, root, &p, is_required(root, qsf_strbuf_str(&key)));
-    }
-    qsf_strbuf_free(&key);
-}
-
-/* Parameters that are required without being among the properties. */
-static void put_unnamed(QsfStrbuf *b, const QsfCallForm *f, Span root, const QsfJson *tree) {
-    const QsfJson *required = qsf_json_get(tree, "required"), *properties = qsf_json_get(tree, "properties");
-    QsfStrbuf key = QSF_STRBUF_INIT;
-    const Parameter p = { .key = &key };
-    for (size_t i = 0; i < qsf_json_size(required); i++) {
-        const char *name = qsf_json_string(qsf_json_at(required, i), NULL);
-        if (name == NULL || qsf_json_get(properties, name) != NULL) continue;
-        qsf_strbuf_clear(&key);
-        qsf_strbuf_adds(&key, name);
-        put_parameter(b, f, root, &p, true);
-    }
-    qsf_strbuf_free(&key);
-}
-
-static int put_function(QsfStrbuf *b, const QsfCallForm *f, const QsfCallTool *tool, QsfErr *err) {
-    const Span root = { tool->parameters, tool->parameters_len };
-    QsfJson *tree = root.at != NULL ? qsf_json_parse(root.at, root.len, err) : NULL;
-    if (root.at != NULL && tree == NULL) return err->code;
+static int put_function(QsfStrbuf *b, const QsfCallForm *f, const QsfCallTool *tool, uint32_t number,
+                        QsfErr *err) {
+    QsfJson *root = tool->parameters != NULL ? qsf_json_parse(tool->parameters, tool->parameters_len, err)
+                                             : NULL;
+    Function w = { .b = b, .f = f, .tool = number };
+    QsfCallParams *params = NULL;
+    if (tool->parameters != NULL && root == NULL) return err->code;
+    int rc = check_name("function", qsf_strbuf_str(&tool->name), tool->name.len, err);
+    if (rc == QSF_OK) rc = qsf_call_params_new(&params, root, err);
+    if (rc == QSF_E_USAGE) qsf_err_prefix(err, "the parameters of '%.64s'", qsf_strbuf_str(&tool->name));
+    w.params = params;
     put_text(b, "<function=");
     put_literal(b, qsf_strbuf_str(&tool->name), tool->name.len);
     put_text(b, ">");
     put_text(b, f->after_name);
-    put_properties(b, f, root, tree);
-    put_unnamed(b, f, root, tree);
+    qsf_strbuf_adds(b, " (");
+    for (uint32_t i = 0; rc == QSF_OK && i < qsf_call_params_n(params); i++) {
+        w.alternative = i;
+        qsf_strbuf_adds(b, i > 0 ? " |\n \"\"" : " \"\"");
+        rc = qsf_call_params_each(params, i, put_parameter, &w, err);
+    }
+    qsf_strbuf_adds(b, " )");
     put_text(b, "</function>");
-    qsf_json_free(tree);
-    return QSF_OK;
+    qsf_call_params_free(params);
+    qsf_json_free(root);
+    return rc;
 }
 
 /* Text in which "</" is not followed by "parameter": rule tN has read N bytes of "</p". */
@@ -270,6 +242,23 @@ static const char text_rules[] = "text ::= ([^<] | \"<\" t1)*\n"
 
 /* ---- all tools ---- */
 
+static bool is_wanted(const QsfCallWish *wish, const QsfCallTool *tool) {
+    return wish->name == NULL || *wish->name == '\0' || strcmp(qsf_strbuf_str(&tool->name), wish->name) == 0;
+}
+
+/* The schemas that values of parameters refer to. */
+static void put_schemas(QsfStrbuf *b, const QsfCallWish *wish) {
+    QsfCallTool tool = { .name = QSF_STRBUF_INIT };
+    size_t at = 0;
+    for (uint32_t i = 0; qsf_call_tool_next(wish->tools, wish->tools_len, &at, &tool); i++) {
+        if (tool.parameters == NULL || !is_wanted(wish, &tool)) continue;
+        qsf_strbuf_addf(b, "%%schema tool-%u ", i);
+        qsf_strbuf_add(b, tool.parameters, tool.parameters_len);
+        qsf_strbuf_adds(b, "\n");
+    }
+    qsf_strbuf_free(&tool.name);
+}
+
 /* The rule "call", with *n tools. */
 static int put_calls(QsfStrbuf *b, const QsfCallForm *f, const QsfCallWish *wish, size_t *n, QsfErr *err) {
     QsfCallTool tool = { .name = QSF_STRBUF_INIT };
@@ -277,14 +266,13 @@ static int put_calls(QsfStrbuf *b, const QsfCallForm *f, const QsfCallWish *wish
     int rc = QSF_OK;
     *n = 0;
     qsf_strbuf_adds(b, "call ::=");
-    while (rc == QSF_OK && qsf_call_tool_next(wish->tools, wish->tools_len, &at, &tool)) {
-        if (wish->name != NULL && *wish->name != '\0' && strcmp(qsf_strbuf_str(&tool.name), wish->name) != 0)
-            continue;
+    for (uint32_t i = 0; rc == QSF_OK && qsf_call_tool_next(wish->tools, wish->tools_len, &at, &tool); i++) {
+        if (!is_wanted(wish, &tool)) continue;
         qsf_strbuf_adds(b, (*n)++ > 0 ? " |\n" : "");
         if (f->kind == QSF_CALL_JSON)
             put_json(b, f, &tool);
         else
-            rc = put_function(b, f, &tool, err);
+            rc = put_function(b, f, &tool, i, err);
     }
     qsf_strbuf_adds(b, "\n");
     qsf_strbuf_free(&tool.name);
@@ -324,6 +312,7 @@ int qsf_call_form_grammar(const QsfCallForm *f, const QsfTokenizer *tok, const Q
                           QsfStrbuf *out, QsfErr *err) {
     size_t n;
     put_root(out, f, tok, wish);
+    if (f->kind == QSF_CALL_FUNCTION) put_schemas(out, wish);
     const int rc = put_calls(out, f, wish, &n, err);
     if (rc != QSF_OK) return rc;
     if (f->kind == QSF_CALL_FUNCTION) qsf_strbuf_adds(out, text_rules);

@@ -18,24 +18,42 @@ static bool is_note(const char *key) {
     return false;
 }
 
-/* The next key of "/KEY/KEY", in which ~1 is a slash and ~0 a tilde; NULL: it is too long. */
+static int hex(char c) {
+    const char *digits = "0123456789abcdef", *at = c != '\0' ? strchr(digits, c | (c >= 'A' ? 32 : 0)) : NULL;
+    return at != NULL ? (int)(at - digits) : -1;
+}
+
+/* The next key of "/KEY/KEY", in which ~1 is a slash, ~0 a tilde and %HH a byte; NULL: it is too long. */
 static const char *next_key(const char *at, char key[KEY]) {
     size_t n = 0;
     for (at++; *at != '\0' && *at != '/' && n + 1 < KEY; at++) {
-        const bool escape = *at == '~' && (at[1] == '0' || at[1] == '1');
-        key[n++] = escape ? (at[1] == '0' ? '~' : '/') : *at;
+        char c = *at;
+        if (c == '%' && hex(at[1]) >= 0 && hex(at[2]) >= 0) {
+            c = (char)(hex(at[1]) * 16 + hex(at[2]));
+            at += 2;
+        }
+        const bool escape = c == '~' && (at[1] == '0' || at[1] == '1');
+        key[n++] = escape ? (at[1] == '0' ? '~' : '/') : c;
         at += escape;
     }
     key[n] = '\0';
     return n + 1 < KEY ? at : NULL;
 }
 
-static const QsfJson *lead(const QsfJson *root, const char *ref) {
+static const QsfJson *step_into(const QsfJson *v, const char *key) {
+    size_t i = 0;
+    if (qsf_json_type(v) != QSF_JSON_ARRAY) return qsf_json_get(v, key);
+    if (*key == '\0' || strlen(key) > 9 || key[strspn(key, "0123456789")] != '\0') return NULL;
+    for (; *key != '\0'; key++) i = i * 10 + (size_t)(*key - '0');
+    return i < qsf_json_size(v) ? qsf_json_at(v, i) : NULL;
+}
+
+const QsfJson *qsf_call_lead(const QsfJson *root, const char *ref) {
     char key[KEY];
     if (ref == NULL || *ref++ != '#') return NULL;
     while (root != NULL && ref != NULL && *ref == '/') {
         ref = next_key(ref, key);
-        root = qsf_json_get(root, key);
+        root = step_into(root, key);
     }
     return ref != NULL && *ref == '\0' ? root : NULL;
 }
@@ -69,7 +87,7 @@ const QsfJson *qsf_call_schema(const QsfJson *root, const QsfJson *schema) {
     for (unsigned i = 0; i < REFERENCES && schema != NULL; i++) {
         const Says s = read_schema(schema);
         if (!s.ref || s.other || s.type != NULL || s.list != NULL || s.one != NULL) return schema;
-        schema = lead(root, qsf_json_string(qsf_json_get(schema, "$ref"), NULL));
+        schema = qsf_call_lead(root, qsf_json_string(qsf_json_get(schema, "$ref"), NULL));
     }
     return schema;
 }

@@ -15,6 +15,7 @@ void qsf_gbuild_init(QsfGrammarBuild *b, QsfErr *err) {
 }
 
 void qsf_gbuild_free(QsfGrammarBuild *b) {
+    qsf_named_schemas_free(b);
     for (uint32_t i = 0; i < b->n_graphs; i++) qsf_graph_free(b->graphs[i]);
     free(b->graphs);
     free(b->nodes);

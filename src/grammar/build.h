@@ -51,8 +51,9 @@ typedef struct QsfGrammarBuild {
     QsfRule *rules;
     QsfGraph **graphs; /* owned */
     uint32_t n_nodes, cap_nodes, n_rules, cap_rules, n_graphs, cap_graphs;
-    uint32_t root;             /* rule */
-    uint32_t n_schemas;        /* that were read */
+    uint32_t root;      /* rule */
+    uint32_t n_schemas; /* that were read */
+    struct QsfNamedSchema *named;
     uint32_t rule_table[1024]; /* last rule + 1 of each hash; rules are chained by rule_next */
     uint32_t *rule_next;
     uint64_t steps;
@@ -95,6 +96,16 @@ uint32_t qsf_node_graph(QsfGrammarBuild *b, QsfGraph *g, bool json);
 
 /* Reads a JSON Schema: a node for what is valid for it. A failure has the path in the schema. */
 uint32_t qsf_node_schema(QsfGrammarBuild *b, const char *text, size_t len);
+
+/* --- schema_named.c: schemas that others refer to --- */
+typedef struct QsfNamedSchema QsfNamedSchema;
+/* Reads a schema and gives it a name, which must be a new one. Returns false on failure. */
+bool qsf_named_schema_add(QsfGrammarBuild *b, const char *name, size_t name_len, const char *text,
+                          size_t len);
+/* As qsf_node_schema; the references of the schema lead into the named one. */
+uint32_t qsf_node_schema_within(QsfGrammarBuild *b, const char *name, size_t name_len, const char *text,
+                                size_t len);
+void qsf_named_schemas_free(QsfGrammarBuild *b);
 
 /* Returns the rule of a name, which is added if there is none; UINT32_MAX on failure. */
 uint32_t qsf_rule_named(QsfGrammarBuild *b, const char *name, size_t len);

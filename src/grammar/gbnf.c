@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads GBNF, the grammars of ggml-org/llama.cpp: rules NAME ::= ..., alternatives |, groups, literals,
  * classes, repetition * + ? {m} {m,} {m,n}, # comments, tokens <[ID]> and !<[ID]>; and %json SCHEMA, as in
- * the grammars of guidance-ai/llguidance. A rule ends at the end of its line, unless that follows
- * ::= or | or is inside parentheses. */
+ * the grammars of guidance-ai/llguidance, with %schema NAME SCHEMA for what several refer to. A rule ends at
+ * the end of its line, unless that follows ::= or | or is inside parentheses. */
 #include <string.h>
 
 #include "src/base/interrupt.h"
@@ -154,26 +154,89 @@ static uint32_t repeated(QsfReadText *r, uint32_t node, bool in_group) {
     }
 }
 
-/* %json and a schema. */
-static uint32_t schema(QsfReadText *r) {
-    static const char word[] = "%json";
-    const size_t n = sizeof word - 1, at = r->at;
+/* --- schemas --- */
+
+typedef struct Text {
+    const char *at;
+    size_t len;
+} Text;
+
+static bool take_word(QsfReadText *r, const char *word) {
+    const size_t n = strlen(word);
+    if (r->len - r->at < n || memcmp(r->text + r->at, word, n) != 0) return false;
+    r->at += n;
+    return true;
+}
+
+/* The name of a schema, if the next word is one and not JSON. */
+static bool take_name(QsfReadText *r, Text *name) {
+    static const char *const json[] = { "true", "false", "null" };
+    const size_t at = r->at;
+    const char c = qsf_read_peek(r);
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))) return false;
+    while (!qsf_read_ended(r) && is_name(qsf_read_peek(r))) r->at++;
+    *name = (Text){ r->text + at, r->at - at };
+    for (size_t i = 0; i < sizeof json / sizeof *json; i++) {
+        if (name->len != strlen(json[i]) || memcmp(name->at, json[i], name->len) != 0) continue;
+        r->at = at;
+        return false;
+    }
+    return true;
+}
+
+static bool take_json(QsfReadText *r, Text *json) {
     size_t from, to;
-    uint32_t line, col;
     QsfJsonScan scan;
     QsfErr e = { 0 };
-    if (r->len - at < n || memcmp(r->text + at, word, n) != 0)
+    qsf_jscan_init(&scan, r->text + r->at, r->len - r->at);
+    const bool ok = qsf_jscan_skip(&scan, &from, &to, &e) == QSF_OK;
+    qsf_err_clear(&e);
+    if (!ok) return false;
+    *json = (Text){ r->text + r->at + from, to - from };
+    r->at += to;
+    return true;
+}
+
+/* Says where the schema is that was refused. */
+static void add_place(QsfReadText *r, size_t at, const char *word) {
+    uint32_t line, col;
+    if (!r->b->failed || r->b->err->code != QSF_E_USAGE) return;
+    qsf_read_place(r, at, &line, &col);
+    qsf_err_prefix(r->b->err, "line %u, column %u: %s", line, col, word);
+}
+
+/* %json and a schema, whose references may lead into another one with a name. */
+static uint32_t schema(QsfReadText *r) {
+    const size_t at = r->at;
+    Text name = { 0 }, json;
+    if (!take_word(r, "%json"))
         return qsf_read_fail(r, at, "after %% only json and a schema are known: %%json {...}");
-    qsf_jscan_init(&scan, r->text + at + n, r->len - at - n);
-    if (qsf_jscan_skip(&scan, &from, &to, &e) != QSF_OK)
-        return qsf_read_fail(r, at, "%%json: the schema is not JSON");
-    r->at = at + n + to;
-    const uint32_t node = qsf_node_schema(r->b, r->text + at + n + from, to - from);
-    if (r->b->failed && r->b->err->code == QSF_E_USAGE) {
-        qsf_read_place(r, at, &line, &col);
-        qsf_err_prefix(r->b->err, "line %u, column %u: %%json", line, col);
-    }
+    skip(r, false);
+    const bool named = take_name(r, &name);
+    if (!take_json(r, &json)) return qsf_read_fail(r, at, "%%json: the schema is not JSON");
+    const uint32_t node = named ? qsf_node_schema_within(r->b, name.at, name.len, json.at, json.len)
+                                : qsf_node_schema(r->b, json.at, json.len);
+    add_place(r, at, "%json");
     return node;
+}
+
+/* %schema, a name and a schema: not a rule, but what others refer to. */
+static void named_schema(QsfReadText *r) {
+    const size_t at = r->at;
+    Text name = { 0 }, json;
+    if (!take_word(r, "%schema")) {
+        qsf_read_fail(r, at, "the name of a rule is expected, or %%schema NAME {...}");
+        return;
+    }
+    skip(r, false);
+    if (!take_name(r, &name)) {
+        qsf_read_fail(r, r->at, "%%schema: a name is expected, which begins with a letter");
+    } else if (!take_json(r, &json)) {
+        qsf_read_fail(r, at, "%%schema: the schema is not JSON");
+    } else {
+        (void)qsf_named_schema_add(r->b, name.at, name.len, json.at, json.len);
+        add_place(r, at, "%schema");
+    }
 }
 
 static uint32_t item(QsfReadText *r) {
@@ -275,7 +338,10 @@ static void check_rules(QsfGrammarBuild *b) {
 int qsf_read_gbnf(QsfGrammarBuild *b, const char *text, size_t len) {
     QsfReadText r = { .b = b, .text = text, .len = len, .at = qsf_utf8_bom(text, len), .lines = true };
     for (skip(&r, true); !b->failed && !qsf_read_ended(&r); skip(&r, true)) {
-        read_rule(&r);
+        if (qsf_read_peek(&r) == '%')
+            named_schema(&r);
+        else
+            read_rule(&r);
         if (qsf_interrupted()) qsf_gbuild_fail(b, QSF_E_INTERRUPTED, "interrupted");
     }
     if (!b->failed && b->n_rules == 0)

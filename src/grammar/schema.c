@@ -251,35 +251,44 @@ static void do_jobs(QsfSchema *s) {
     while (s->n_jobs > 0) free(s->jobs[--s->n_jobs].parts);
 }
 
-static uint32_t read_root(QsfSchema *s) {
+uint32_t qsf_schema_start(QsfSchema *s, const QsfJson *start) {
     QsfSchemaParts parts = { .n = 0 };
     const char *draft = qsf_json_string(qsf_json_get(s->root, "$schema"), NULL);
-    const QsfJsonType type = qsf_json_type(s->root);
+    const QsfJsonType type = qsf_json_type(start);
     s->draft7 = draft != NULL && strstr(draft, "draft-0") != NULL;
+    if (s->n_paths == 0) (void)add_path(s, (QsfSchemaPath){ .key = "" });
     if (type != QSF_JSON_OBJECT && type != QSF_JSON_BOOL)
         return qsf_schema_fail(s, 0, "a schema is an object, true or false");
-    if (type == QSF_JSON_BOOL && !qsf_json_bool(s->root, true))
+    if (type == QSF_JSON_BOOL && !qsf_json_bool(start, true))
         return qsf_schema_fail(s, 0, "nothing is valid for false");
-    qsf_parts_add(s, &parts, s->root, 0);
+    qsf_parts_add(s, &parts, start, 0);
     const uint32_t node = s->b->failed ? 0 : qsf_schema_rule(s, &parts);
     do_jobs(s);
     return node;
 }
 
-uint32_t qsf_node_schema(QsfGrammarBuild *b, const char *text, size_t len) {
-    QsfSchema s = { .b = b, .number = ++b->n_schemas };
-    QsfJson *root = qsf_json_parse(text, len, b->err);
-    if (root == NULL) {
+QsfJson *qsf_schema_parse(QsfGrammarBuild *b, const char *text, size_t len) {
+    QsfJson *root = b->failed ? NULL : qsf_json_parse(text, len, b->err);
+    if (root == NULL && !b->failed) {
         b->failed = true;
         b->err->code = b->err->code == QSF_E_INTERRUPTED ? QSF_E_INTERRUPTED : QSF_E_USAGE;
-        return 0;
     }
+    return root;
+}
+
+void qsf_schema_close(QsfSchema *s) {
+    free(s->paths);
+    free(s->jobs);
+    qsf_values_free(s);
+}
+
+uint32_t qsf_node_schema(QsfGrammarBuild *b, const char *text, size_t len) {
+    QsfSchema s = { .b = b, .number = ++b->n_schemas };
+    QsfJson *root = qsf_schema_parse(b, text, len);
+    if (root == NULL) return 0;
     s.root = root;
-    (void)add_path(&s, (QsfSchemaPath){ .key = "" });
-    const uint32_t node = read_root(&s);
-    free(s.paths);
-    free(s.jobs);
-    qsf_values_free(&s);
+    const uint32_t node = qsf_schema_start(&s, root);
+    qsf_schema_close(&s);
     qsf_json_free(root);
     return b->failed ? 0 : node;
 }

@@ -80,6 +80,12 @@ uint32_t qsf_schema_at(QsfSchema *s, uint32_t path, const char *key);
 uint32_t qsf_schema_at_index(QsfSchema *s, uint32_t path, size_t index);
 /* Returns a node for the rule of these parts, which is compiled later. */
 uint32_t qsf_schema_rule(QsfSchema *s, const QsfSchemaParts *parts);
+/* Parses a schema, which the caller frees. NULL: b has failed. */
+QsfJson *qsf_schema_parse(QsfGrammarBuild *b, const char *text, size_t len);
+/* Returns a node for what is valid for start, whose references lead into s->root. */
+uint32_t qsf_schema_start(QsfSchema *s, const QsfJson *start);
+/* Frees all but the schemas. */
+void qsf_schema_close(QsfSchema *s);
 
 /* --- schema_parts.c --- */
 /* Adds a schema, and what its $ref and allOf add. */

@@ -51,7 +51,7 @@ allowed() {
     src/run/*) echo "$engine src/run/* src/svg/* src/engine/* src/measure/* src/cli/* api" ;;
     ui/*) echo 'ui/* api' ;;
     get/*) echo 'get/* src/base/* src/cli/signals.h src/model/model.h api' ;;
-    serve/*) echo 'serve/* src/base/* src/cli/signals.h src/chat/call_value.h api' ;;
+    serve/*) echo 'serve/* src/base/* src/cli/signals.h src/chat/call_params.h src/chat/call_value.h api' ;;
     esac
 }
 

@@ -173,6 +173,134 @@ static void test_values(void **state) {
     qsf_think_rig_close(&r);
 }
 
+/* Schemas that are put together at their root; P(k, v): a parameter. */
+#define P(key, value) "<parameter=" key ">\n" value "\n</parameter>\n"
+#define INTEGER       "{\"type\": \"integer\"}"
+#define STRING        "{\"type\": \"string\"}"
+
+static const struct {
+    const char *schema, *text;
+    bool ok;
+} roots[] = {
+    { "{\"$ref\": \"#/$defs/r\", \"$defs\": {\"r\": {\"type\": \"object\", \"properties\": {\"a\": " INTEGER
+      "}, \"required\": [\"a\"]}}}",
+      P("a", "5"), true },
+    { "{\"$ref\": \"#/$defs/r\", \"$defs\": {\"r\": {\"properties\": {\"a\": " INTEGER
+      "}, \"required\": [\"a\"]}}}",
+      "", false },
+    { "{\"properties\": {\"a\": " INTEGER ", \"b\": {\"$ref\": \"#/properties/a\"}}}",
+      P("a", "1") P("b", "2"), true },
+    { "{\"properties\": {\"a\": " INTEGER ", \"b\": {\"$ref\": \"#/properties/a\"}}}", P("b", "x"), false },
+    { "{\"properties\": {\"a/~%\": " INTEGER ", \"b\": {\"items\": {\"$ref\": \"#/properties/a~1~0%25\"}}}}",
+      P("a/~%", "1") P("b", "[2]"), true },
+    { "{\"properties\": {\"a/~%\": " INTEGER ", \"b\": {\"items\": {\"$ref\": \"#/properties/a~1~0%25\"}}}}",
+      P("b", "[true]"), false },
+    { "{\"allOf\": [{\"properties\": {\"a\": " INTEGER
+      "}, \"required\": [\"b\"]}, {\"properties\": {\"b\": " STRING "}, \"required\": [\"a\"]}]}",
+      P("a", "1") P("b", "x"), true },
+    { "{\"allOf\": [{\"properties\": {\"a\": " INTEGER
+      "}, \"required\": [\"b\"]}, {\"properties\": {\"b\": " STRING "}, \"required\": [\"a\"]}]}",
+      P("a", "1"), false },
+    /* both hold for a value, which is JSON then */
+    { "{\"allOf\": [{\"properties\": {\"a\": " STRING
+      "}}, {\"properties\": {\"a\": {\"enum\": [\"x\", 1]}}}]}",
+      P("a", "\"x\""), true },
+    { "{\"allOf\": [{\"properties\": {\"a\": " STRING
+      "}}, {\"properties\": {\"a\": {\"enum\": [\"x\", 1]}}}]}",
+      P("a", "1"), false },
+    { "{\"properties\": {\"a\": " STRING ", \"b\": " STRING
+      "}, \"anyOf\": [{\"required\": [\"a\"]}, {\"required\": "
+      "[\"b\"]}]}",
+      P("b", "x"), true },
+    { "{\"properties\": {\"a\": " STRING ", \"b\": " STRING
+      "}, \"anyOf\": [{\"required\": [\"a\"]}, {\"required\": "
+      "[\"b\"]}]}",
+      P("a", "x") P("b", "y"), true },
+    { "{\"properties\": {\"a\": " STRING ", \"b\": " STRING
+      "}, \"anyOf\": [{\"required\": [\"a\"]}, {\"required\": "
+      "[\"b\"]}]}",
+      "", false },
+    { "{\"oneOf\": [{\"properties\": {\"k\": {\"const\": \"i\"}, \"v\": " INTEGER
+      "}, \"required\": [\"k\", \"v\"]}, "
+      "{\"properties\": {\"k\": {\"const\": \"s\"}, \"v\": " STRING "}, \"required\": [\"k\", \"v\"]}]}",
+      P("k", "i") P("v", "5"), true },
+    { "{\"oneOf\": [{\"properties\": {\"k\": {\"const\": \"i\"}, \"v\": " INTEGER
+      "}, \"required\": [\"k\", \"v\"]}, "
+      "{\"properties\": {\"k\": {\"const\": \"s\"}, \"v\": " STRING "}, \"required\": [\"k\", \"v\"]}]}",
+      P("k", "s") P("v", "\"t\""), true },
+    { "{\"oneOf\": [{\"properties\": {\"k\": {\"const\": \"i\"}, \"v\": " INTEGER
+      "}, \"required\": [\"k\", \"v\"]}, "
+      "{\"properties\": {\"k\": {\"const\": \"s\"}, \"v\": " STRING "}, \"required\": [\"k\", \"v\"]}]}",
+      P("k", "s") P("v", "5"), false },
+    /* an alternative that contradicts itself is none, nor is one that is not an object */
+    { "{\"properties\": {\"a\": " INTEGER
+      "}, \"additionalProperties\": false, \"anyOf\": [{\"required\": [\"b\"]}, "
+      "{\"type\": \"string\"}, {\"required\": [\"a\"]}]}",
+      P("a", "5"), true },
+    { "{\"properties\": {\"a\": " INTEGER
+      "}, \"additionalProperties\": false, \"anyOf\": [{\"required\": [\"b\"]}, "
+      "{\"type\": \"string\"}, {\"required\": [\"a\"]}]}",
+      "", false },
+    { "{\"$schema\": \"http://json-schema.org/draft-07/schema#\", "
+      "\"$ref\": \"#/definitions/r\", \"required\": [\"z\"], "
+      "\"definitions\": {\"r\": {\"properties\": {\"a\": " INTEGER "}, \"required\": [\"a\"]}}}",
+      P("a", "5"), true },
+};
+
+static void test_roots(void **state) {
+    (void)state;
+    QsfThinkRig r;
+    qsf_think_rig_open(&r, coder, no_tokens);
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        QsfStrbuf json = QSF_STRBUF_INIT, gbnf = QSF_STRBUF_INIT;
+        char text[300];
+        qsf_strbuf_addf(&json, "[{\"function\": {\"name\": \"f\", \"parameters\": %s}}]", roots[i].schema);
+        const QsfCallWish wish = { json.data, json.len, "", false, NULL, 0 };
+        make_grammar(&r, &wish, &gbnf);
+        (void)snprintf(text, sizeof text, "<tool_call>\n<function=f>\n%s</function>\n</tool_call>",
+                       roots[i].text);
+        if (matches(qsf_strbuf_str(&gbnf), text) != roots[i].ok)
+            fail_msg("root %zu: \"%s\" with\n%s", i, text, qsf_strbuf_str(&gbnf));
+        qsf_strbuf_free(&gbnf);
+        qsf_strbuf_free(&json);
+    }
+    qsf_think_rig_close(&r);
+}
+
+static void refuse(const char *function, const char *why) {
+    QsfStrbuf json = QSF_STRBUF_INIT, gbnf = QSF_STRBUF_INIT;
+    QsfThinkRig r;
+    QsfCallForm f;
+    QsfErr e = { 0 };
+    qsf_think_rig_open(&r, coder, no_tokens);
+    qsf_strbuf_addf(&json, "[{\"function\": %s}]", function);
+    const QsfCallWish wish = { json.data, json.len, "", false, NULL, 0 };
+    qsf_test_expect_ok(qsf_call_form_find(&f, r.tmpl, &e), &e);
+    assert_int_equal(qsf_call_form_grammar(&f, r.tok, &wish, &gbnf, &e), QSF_E_USAGE);
+    qsf_test_expect_err(&e, QSF_E_USAGE, why);
+    qsf_strbuf_free(&gbnf);
+    qsf_strbuf_free(&json);
+    qsf_think_rig_close(&r);
+}
+
+/* What cannot be written as parameters is named. */
+static void test_refused(void **state) {
+    QsfStrbuf many = QSF_STRBUF_INIT;
+    (void)state;
+    refuse("{\"name\": \"f\", \"parameters\": {\"allOf\": [true, {\"enum\": [{}]}]}}",
+           "'f': #/allOf/1: a list of whole");
+    refuse("{\"name\": \"f\", \"parameters\": {\"type\": \"string\"}}", "nothing is valid");
+    refuse("{\"name\": \"f\", \"parameters\": {\"$ref\": \"#/no\"}}", "leads nowhere");
+    refuse("{\"name\": \"f\", \"parameters\": {\"properties\": {\"a>b\": true}}}",
+           "parameter 'a>b' cannot be written");
+    refuse("{\"name\": \"f>\"}", "function 'f>' cannot be written");
+    qsf_strbuf_adds(&many, "{\"name\": \"f\", \"parameters\": {\"anyOf\": [{}");
+    for (int i = 0; i < 32; i++) qsf_strbuf_addf(&many, ", {\"required\": [\"a%d\"]}", i);
+    qsf_strbuf_adds(&many, "]}}");
+    refuse(qsf_strbuf_str(&many), "too many alternatives");
+    qsf_strbuf_free(&many);
+}
+
 /* Marks that are tokens are generated as tokens; an answer may match a schema instead. */
 static void test_tokens_and_schema(void **state) {
     static const char *const tokens[] = { "[TOOL_CALLS]", NULL };
@@ -238,6 +366,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_roots),
+        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_tokens_and_schema),
         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_no_tool),

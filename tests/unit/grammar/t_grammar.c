@@ -246,6 +246,16 @@ static void test_refuse(void **state) {
     refuse(QSF_KIND_GBNF, "root ::= \"\\q\"", "no escape");
     refuse(QSF_KIND_GBNF, "root ::= \"\\uD800\"", "not a Unicode character");
     refuse(QSF_KIND_GBNF, "root ::= \"a\" %json {\"type\": \"no\"}", "line 1, column 14: %json: #/type");
+    refuse(QSF_KIND_GBNF, "root ::= %json s {}", "line 1, column 10: %json: there is no schema \"s\"");
+    refuse(QSF_KIND_GBNF, "%schema s {}\nroot ::= %json s",
+           "line 2, column 10: %json: the schema is not JSON");
+    refuse(QSF_KIND_GBNF, "%schema s {}\n%schema s {}",
+           "line 2, column 1: %schema: the schema \"s\" is there twice");
+    refuse(QSF_KIND_GBNF, "%schema s {\nroot ::= \"a\"", "line 1, column 1: %schema: the schema is not JSON");
+    refuse(QSF_KIND_GBNF, "%schema true {}", "line 1, column 9: %schema: a name is expected");
+    refuse(QSF_KIND_GBNF, "%other x", "line 1, column 1: the name of a rule is expected, or %schema NAME");
+    refuse(QSF_KIND_GBNF, "%schema s {\"a\": {\"type\": \"no\"}}\nroot ::= %json s {\"$ref\": \"#/a\"}",
+           "line 2, column 10: %json: #/$ref/type: there is no type");
     refuse(QSF_KIND_GBNF, "root ::= %json {\"type\"", "line 1, column 10: %json: the schema is not JSON");
     refuse(QSF_KIND_GBNF, "root ::= %lark x", "only json");
     refuse(QSF_KIND_REGEX, "(?:a", "character 1: the group is not closed");
@@ -283,6 +293,17 @@ static void test_schemas_inside(void **state) {
     assert_false(matches(gbnf, "2"));
     assert_false(matches(gbnf, "<1>"));
     assert_true(matches("root ::= %json true", "{\"a\": [5]}"));
+    const char named[] =
+        "%schema one {\"a\": {\"items\": {\"$ref\": \"#/b/0\"}}, \"b\": [{\"enum\": [7, \"x\"]}]}\n"
+        "%schema two {\"a\": {\"enum\": [8]}}\n"
+        "root ::= %json one {\"$ref\": \"#/a\"} \"-\" %json two {\"$ref\": \"#/a\"} \"-\" "
+        "(%json one {\"$ref\": \"#/b/0\"} | %json one {\"allOf\": [{\"$ref\": \"#/b/0\"}, "
+        "{\"type\": \"string\"}]} \"!\")";
+    assert_true(matches(named, "[7, \"x\"]-8-7"));
+    assert_true(matches(named, "[]-8-\"x\"!"));
+    assert_false(matches(named, "[8]-8-7"));
+    assert_false(matches(named, "[7]-7-7"));
+    assert_false(matches(named, "[7]-8-7!"));
 }
 
 /* Groups and parentheses that never end; the readers do not recurse further than their limit. */

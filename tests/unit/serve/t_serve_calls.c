@@ -11,7 +11,10 @@ static const char tools[] =
     "\"c\": {\"const\": \"2\"}, \"r\": {\"$ref\": \"#/$defs/s\"}, \"p\": {\"type\": \"string\", "
     "\"pattern\": \"[0-9]\"}, \"o\": "
     "{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"null\"}]}, "
-    "\"n\": {\"type\": [\"integer\", \"null\"]}, \"a\": {}}}}}]";
+    "\"n\": {\"type\": [\"integer\", \"null\"]}, \"a\": {}}}}}, "
+    "{\"function\": {\"name\": \"parts\", \"parameters\": {\"properties\": {\"s\": {\"type\": \"string\"}}, "
+    "\"$defs\": {\"i\": {\"properties\": {\"v\": {\"type\": \"integer\"}, \"w\": {\"type\": \"string\"}}}}, "
+    "\"anyOf\": [{\"$ref\": \"#/$defs/i\"}, {\"properties\": {\"v\": {\"$ref\": \"#/properties/s\"}}}]}}}]";
 static const ServeCallTools given = { tools, sizeof tools - 1 };
 
 #define VALUE(key, value) "<parameter=" key ">\n" value "\n</parameter>\n"
@@ -50,6 +53,11 @@ static const struct {
       "",
       { "typed" },
       { "{\"p\": \"1\", \"o\": \"a b\", \"a\": 1, \"q\": [1]}" } },
+    { "<tool_call>\n<function=parts>\n" VALUE("s", "1") VALUE("v", "\"2\"") VALUE("w", "3") "</function>",
+      "",
+      { "parts" },
+      { "{\"s\": \"1\", \"v\": \"2\", \"w\": \"3\"}" } },
+    { "<tool_call>\n<function=parts>\n" VALUE("v", "2") "</function>", "", { "parts" }, { "{\"v\": 2}" } },
     { "{\"name\": \"f\", \"parameters\": {\"q\": \"x\"}}", "", { "f" }, { "{\"q\": \"x\"}" } },
     { "[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\"}]", "", { "f", "g" }, { "{}", "{}" } },
     { "[tool call to=functions.f] {\"a\": 1}\n\n[tool call to=functions.g] {}",

@@ -210,6 +210,7 @@ typedef struct QSFEvent {
     bool grammar_cut;          /* DONE: it ended before its grammar was complete */
     bool reasoning_cut;        /* DONE: its reasoning was closed by the limit or by qsf_worker_answer_now */
     uint32_t hidden_tokens;    /* DONE: of reasoning that was opened again after that, without events */
+    uint64_t needed, left;     /* ERROR: bytes that the request takes, and that the RAM budget has; or 0 */
 } QSFEvent;
 
 /* Removes the oldest event and copies it to e; false when there is none. When the reader is slow, text of one
@@ -476,8 +477,7 @@ int64_t qsf_worker_count(QSFWorker *w, const QSFRequest *r);
  * (QSFRequest.held) are charged, too; 0 = unknown, because no model is loaded or it is being
  * replaced. Owner's thread; fast. */
 uint64_t qsf_worker_text_budget(QSFWorker *w, const QSFTextSize *size, uint64_t held);
-/* Lists the loaded model's own named templates as values of the setting template, in the format of
- * qsf_template_names. */
+/* Lists the model's own named templates as values of the setting template, as qsf_template_names does. */
 char *qsf_worker_templates(QSFWorker *w);
 /* The MODEL argument that selects the bundled model. */
 #define QSF_GUIDE "guide"

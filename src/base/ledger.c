@@ -108,6 +108,13 @@ int qsf_ledger_recharge(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t byte
     return fits ? QSF_OK : refuse_budget(&seen, cat, bytes - old, what, err);
 }
 
+uint64_t qsf_ledger_left(QsfLedger *l) {
+    pthread_mutex_lock(&l->lock);
+    const uint64_t left = l->total < l->limit ? l->limit - l->total : 0;
+    pthread_mutex_unlock(&l->lock);
+    return left;
+}
+
 void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes) {
     pthread_mutex_lock(&l->lock);
     /* Releasing more than is charged is a bug in the caller; clamping keeps the sum consistent. */

@@ -58,6 +58,8 @@ void qsf_ledger_set_limit(QsfLedger *l, uint64_t limit);
 /* Charges bytes to cat. QSF_E_BUDGET, with a message that names what, the bytes requested, the bytes in
  * use and the budget; then nothing is charged. `what` is the name of the buffer for messages. */
 int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err);
+/* Returns the bytes below the limit that are not charged. */
+uint64_t qsf_ledger_left(QsfLedger *l);
 void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes);
 /* Changes what a mapping that exists is charged with from `old` to `bytes`, also while the ledger is frozen.
  * QSF_E_BUDGET as above; less never fails. */

@@ -170,7 +170,7 @@ static void count_in_next_plan(QsfRuntime *rt) {
 }
 
 /* What is reserved counts already, unless it was not enough. */
-static int advise(const QsfRuntime *rt, QsfErr *err) {
+static int advise(QsfRuntime *rt, QsfErr *err) {
     const uint64_t need = bytes_needed(rt), had = rt->hold_reserved;
     return qsf_prompt_advise(rt, need > had ? need - had : need, err);
 }
@@ -214,10 +214,19 @@ static bool after_reasoning(const QsfThinkSplit *split) {
            (split->state == QSF_THINK_AFTER || split->state == QSF_THINK_OPENED);
 }
 
+/* May the next character be a space? */
+static bool takes_space(const QsfHold *h) {
+    QsfErr none = { 0 };
+    uint32_t next = 0;
+    const int rc = qsf_automaton_step(h->c->automaton, h->state, ' ', &next, &none);
+    qsf_err_clear(&none);
+    return rc == QSF_OK && next != 0;
+}
+
 bool qsf_hold_counts(QsfHold *h, const QsfThinkSplit *split, const QsfDetok *detok) {
     if (h->c == NULL) return false;
     const bool dropped = qsf_detok_drops_space(detok);
-    h->spaced = !dropped && after_reasoning(split);
+    h->spaced = !dropped && after_reasoning(split) && !takes_space(h);
     h->drops = dropped || h->spaced;
     if (split == NULL) return true;
     if (split->t->format == QSF_THINK_TAGS) return !qsf_think_inside(split);
@@ -276,14 +285,17 @@ bool qsf_hold_is_over(const QsfHold *h) {
     return qsf_hold_may_end(h) && !qsf_automaton_goes_on(h->c->automaton, h->state);
 }
 
-/* The state after a token; 0: it does not match. *text: its bytes of the answer. */
+/* The state after a token; 0: it does not match. *text: its bytes of the answer. A space that is dropped may
+ * come before one that counts. */
 static int after(const QsfHold *h, const QsfRuntime *rt, int32_t id, char *piece, size_t cap, uint32_t *next,
                  size_t *text, QsfErr *err) {
     size_t len = qsf_tokenizer_piece(rt->tok, id, false, piece, cap);
     if (len > cap) len = cap;
     const size_t drop = h->drops && len > 0 && piece[0] == ' ';
     *text = len - drop;
-    return qsf_automaton_token(h->c->automaton, h->state, id, piece + drop, len - drop, next, err);
+    const int rc = qsf_automaton_token(h->c->automaton, h->state, id, piece + drop, len - drop, next, err);
+    if (rc == QSF_OK && *next == 0 && drop == 1 && len == 1 && takes_space(h)) *next = h->state;
+    return rc;
 }
 
 int qsf_hold_take(QsfHold *h, const QsfRuntime *rt, const QsfThinkSplit *split, const QsfDetok *detok,
@@ -363,6 +375,14 @@ static bool rules_allow(const QsfHold *h, int32_t first, const QsfIds *ids) {
     return qsf_token_rules_allow(h->rules, all, before + ids->n) == before + ids->n;
 }
 
+/* The first space of a text is dropped: one more. */
+static void add_dropped(QsfStrbuf *text) {
+    qsf_strbuf_addc(text, ' ');
+    if (!qsf_strbuf_ok(text)) return;
+    memmove(text->data + 1, text->data, text->len - 1);
+    text->data[0] = ' ';
+}
+
 /* The tokens that complete a state after the token `first`, -1 = none; *fits: there are at most `most`, and
  * they are allowed. */
 static int ending(const QsfHold *h, const QsfRuntime *rt, uint32_t state, int32_t first, uint32_t most,
@@ -372,6 +392,7 @@ static int ending(const QsfHold *h, const QsfRuntime *rt, uint32_t state, int32_
     ids->n = 0;
     *fits = false;
     const bool known = qsf_automaton_close(h->c->automaton, state, QSF_HOLD_IDS * 4, &text, &none) == QSF_OK;
+    if (known && first < 0 && h->drops && qsf_strbuf_str(&text)[0] == ' ') add_dropped(&text);
     int rc = known && text.len > 0 ? spell(h->c, rt, &text, ids, err) : QSF_OK;
     if (rc == QSF_OK && known)
         *fits = (text.len == 0 || ids->n > 0) && ids->n <= most && ids->n <= QSF_HOLD_IDS &&

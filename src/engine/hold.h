@@ -20,7 +20,8 @@ typedef struct QsfHold {
     uint32_t blanks;           /* tokens of white space between reasoning and answer */
     int32_t ids[QSF_HOLD_IDS]; /* ids[at..n) come next: they close what is open */
     uint32_t at, n;
-    bool drops;             /* a space at the beginning of the next token is not text of the answer, */
+    bool drops;             /* a space at the beginning of the next token is not text of the answer: the
+                               tokenizer drops it, or it separates reasoning and answer, */
     bool spaced;            /* and the detokenizer passes it on: it belongs to the reasoning */
     bool took;              /* the grammar counted text of the last token */
     bool closing, finished; /* the limit was near; nothing is left to close */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/forward/snapshot.h"
+
 /* ---- requests ---- */
 
 static bool message_ok(const QSFMessage *m) {
@@ -175,9 +177,16 @@ uint64_t qsf_prompt_budget(const QsfModel *m, const QsfPlanOptions *o, uint64_t 
     return qsf_plan_smallest_beside(m, &next, need);
 }
 
-int qsf_prompt_advise(const QsfRuntime *r, uint64_t need, QsfErr *err) {
+/* What is needed is an estimate, but never less than what was not there. */
+static void set_shortage(QsfRuntime *r, uint64_t need) {
+    r->left = qsf_ledger_left(&r->ledger);
+    r->needed = need > r->left ? need : r->left + (1u << 20);
+}
+
+int qsf_prompt_advise(QsfRuntime *r, uint64_t need, QsfErr *err) {
     char text[QSF_ERR_MSG_MAX];
     if (err == NULL || err->code != QSF_E_BUDGET) return err != NULL ? err->code : QSF_OK;
+    set_shortage(r, need + r->text_held);
     const uint64_t least = qsf_prompt_budget(&r->model, &r->plan_options, need + r->text_held);
     snprintf(text, sizeof text, "%.*s\nsmallest budget that works: %" PRIu64 " MB", QSF_ERR_MSG_MAX - 64,
              err->msg, least >> 20);
@@ -216,23 +225,51 @@ int qsf_prompt_encode(QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flag
                  : qsf_think_encode(&r->think, r->tmpl, r->tok, msgs, n, flags, ids, where, err);
         qsf_ledger_release(&r->ledger, QSF_MEM_TRANSCRIPT, bytes);
     }
+    if (rc == QSF_E_BUDGET) qsf_ids_free(ids);
     if (rc == QSF_E_BUDGET && r->fwd != NULL) qsf_prompt_advise(r, messages_need(r, msgs, n), err);
     return rc;
 }
 
 /* ---- the system prompt ---- */
 
-uint32_t qsf_system_tokens(const QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags,
-                           const QsfIds *ids) {
-    if (r->tmpl == NULL || n < 2 || strcmp(msgs[0].role, "system") != 0 || !qsf_forward_evicts(r->fwd))
-        return 0;
-    const bool zero = msgs[1].len > 0 && msgs[1].content[0] == '0';
-    const QsfMsg other[2] = { msgs[0], { .role = msgs[1].role, .content = zero ? "1" : "0", .len = 1 } };
+#define LEADING 8u /* messages of the system at the beginning; more are a conversation */
+
+static size_t leading(const QsfMsg *msgs, size_t n) {
+    size_t k = 0;
+    while (k < n && strcmp(msgs[k].role, "system") == 0) k++;
+    return k;
+}
+
+/* The leading messages and another text after them. A line feed may become one token with the end of the
+ * template's own text before it, as the first letters of a text may not. */
+static uint32_t common_tokens(const QsfRuntime *r, const QsfMsg *msgs, size_t k, unsigned flags,
+                              const QsfIds *ids) {
+    QsfMsg other[LEADING + 1];
+    const bool feed = msgs[k].len > 0 && msgs[k].content[0] == '\n';
+    const char *text = feed ? "0" : "\n0";
     QsfIds two = { .ledger = ids->ledger };
     QsfErr err = { 0 };
     size_t same = 0;
-    if (qsf_chat_encode(r->tmpl, r->tok, other, 2, flags, &two, &err) == QSF_OK)
+    memcpy(other, msgs, k * sizeof *msgs);
+    other[k] = (QsfMsg){ .role = msgs[k].role, .content = text, .len = strlen(text) };
+    if (k == 0) other[0].tools = msgs[0].tools, other[0].tools_len = msgs[0].tools_len;
+    if (qsf_chat_encode(r->tmpl, r->tok, other, k + 1, flags, &two, &err) == QSF_OK)
         while (same < two.n && same < ids->n && two.data[same] == ids->data[same]) same++;
     qsf_ids_free(&two);
     return (uint32_t)same;
+}
+
+uint32_t qsf_system_tokens(const QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags,
+                           const QsfIds *ids) {
+    const size_t k = leading(msgs, n);
+    const uint64_t bytes = text_bytes(msgs, k > 0 ? k : n > 0) * QSF_REQUEST_BYTES;
+    QsfErr err = { 0 };
+    if (r->tmpl == NULL || (flags & QSF_CHAT_RAW) != 0 || k == n || k > LEADING) return 0;
+    if (k == 0 && msgs[0].tools_len == 0) return 0;
+    if (!qsf_forward_evicts(r->fwd) && qsf_forward_state_bytes(r->fwd) == 0) return 0;
+    if (qsf_ledger_reserve(ids->ledger, QSF_MEM_TRANSCRIPT, bytes, "the system prompt", &err) != QSF_OK)
+        return 0;
+    const uint32_t same = common_tokens(r, msgs, k, flags, ids);
+    qsf_ledger_release(ids->ledger, QSF_MEM_TRANSCRIPT, bytes);
+    return same;
 }

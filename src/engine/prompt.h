@@ -64,8 +64,9 @@ uint64_t qsf_prompt_need(const QsfRuntime *r, const char *text, size_t len);
  * model is open; o: from which its plan was made. */
 uint64_t qsf_prompt_budget(const QsfModel *m, const QsfPlanOptions *o, uint64_t need);
 /* Appends to a refusal (QSF_E_BUDGET) the smallest budget with which this prompt is made, which charges
- * `need` bytes; to no other error. Returns err->code. */
-int qsf_prompt_advise(const QsfRuntime *r, uint64_t need, QsfErr *err);
+ * `need` bytes, and sets r->needed and r->left, the bytes that the ledger has; to no other error.
+ * Returns err->code. */
+int qsf_prompt_advise(QsfRuntime *r, uint64_t need, QsfErr *err);
 
 /* As qsf_think_encode with the template, unless flags have QSF_CHAT_RAW, and the vocabulary of r. ids, which
  * must be empty, and all memory for making them are charged to the ledger. Also QSF_E_BUDGET, whose message
@@ -74,9 +75,10 @@ int qsf_prompt_advise(const QsfRuntime *r, uint64_t need, QsfErr *err);
 int qsf_prompt_encode(QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err);
 
-/* Returns n: ids[0..n) of the prompt of these messages do not depend on the text of the user. 0
- * without a system message, a template or a policy that protects it. Renders the first two messages
- * again, with another text of the user. */
+/* Returns n: ids[0..n) of the prompt of these messages, which have a ledger, do not depend on the text of the
+ * user. 0 without a system message or tools, without a template, without memory, and where nothing needs it:
+ * a policy that protects it, or states to be kept. Renders the first messages again, with another text of the
+ * user. */
 uint32_t qsf_system_tokens(const QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags,
                            const QsfIds *ids);
 

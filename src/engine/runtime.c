@@ -220,7 +220,7 @@ void qsf_runtime_protect(QsfRuntime *r, uint32_t n) {
     QsfErr err = { 0 };
     if (n == r->system_tokens) return;
     r->system_tokens = n;
-    if (set_eviction(r, &r->settings, &err) == QSF_OK) return;
+    if (!qsf_forward_evicts(r->fwd) || set_eviction(r, &r->settings, &err) == QSF_OK) return;
     r->system_tokens = 0; /* a context that is too small for it protects the first positions only */
     set_eviction(r, &r->settings, &err);
 }

@@ -41,6 +41,7 @@ typedef struct QsfRuntime {
     QsfPlanOptions plan_options;    /* the plan was made from these; for the next one */
     QsfPrediction prediction;       /* zero unless requested (predict) */
     QsfPressure pressure;           /* with memory-threshold-mb */
+    uint64_t needed, left;          /* of the last qsf_prompt_advise */
     uint64_t text_held;             /* of the request whose prompt is made (QsfRequestCopy.held) */
     bool pressed;                   /* memory is short: what was given back is not taken again */
     bool relief_reported, no_relief_reported;

@@ -350,8 +350,7 @@ static void add_prefill(const QsfLiveStats *b, const QsfForwardStats *f, QSFStat
     s->prefill_done = (uint32_t)done;
     s->prefill_tps = seconds > 0 && says_something(done, total, seconds) ? done / seconds : 0;
     s->prefill_left = prefill_left(b, done, seconds);
-    const uint32_t whole = f->chunk_done < s->prefill_total ? f->chunk_done : s->prefill_total;
-    const uint32_t past = b->reused + whole;
+    const uint32_t past = b->reused + s->prefill_done; /* a prompt may be several evals */
     s->ctx_used = past > f->missing ? past - f->missing : 0;
 }
 

@@ -18,6 +18,7 @@ typedef struct QsfTimeline {
     QsfQualityWish quality; /* of the tokens that are generated, in force */
     bool last_apart;        /* a prefill evaluates the last token by itself, so that the state before it is a
                         checkpoint of a recurrent model: the same prompt then needs one token only */
+    uint32_t lead;          /* of qsf_timeline_lead */
 } QsfTimeline;
 
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err);
@@ -30,6 +31,12 @@ int qsf_timeline_fit(QsfTimeline *t, QsfErr *err);
 int qsf_timeline_grow(QsfTimeline *t, size_t n, QsfErr *err);
 /* Removes tokens from the cache so that at most n are left. Not while an answer is generated. */
 void qsf_timeline_cut(QsfTimeline *t, uint32_t n);
+
+/* The first n tokens of the next prompt are those that other conversations begin with, too, such as the
+ * system prompt; 0 = none. They are evaluated by themselves, and the state of a recurrent model after them
+ * is kept as long as possible, in memory and in snapshots. Without effect if the plan has too few copies of
+ * states. */
+void qsf_timeline_lead(QsfTimeline *t, uint32_t n);
 
 /* Updates n_ids after an evaluation of ids, which begin at position `at`: the forward pass knows how many of
  * them reached the cache. */

@@ -4,6 +4,7 @@
 
 #include "src/engine/prompt.h"
 #include "src/engine/timeline.h"
+#include "src/forward/recurrent.h"
 
 #define NAME     "token ids of the conversation"
 #define MORE_IDS 16384u /* when their memory grows */
@@ -84,6 +85,28 @@ static uint32_t keep_common(QsfTimeline *t, const int32_t *ids, size_t n, uint32
     return t->n_ids;
 }
 
+void qsf_timeline_lead(QsfTimeline *t, uint32_t n) {
+    t->lead = t->rt->plan.checkpoints >= QSF_LEAD_SLOTS ? n : 0;
+    qsf_forward_lead(t->rt->fwd, t->lead);
+}
+
+/* ids[keep..n), in parts after which the state is kept. */
+static int evaluate(const QsfTimeline *t, const int32_t *ids, size_t keep, size_t n, QsfErr *err) {
+    QsfForward *f = t->rt->fwd;
+    const size_t lead = t->lead > keep && t->lead < n ? t->lead : keep;
+    const size_t apart = t->last_apart && n - keep > 2 ? n - 1 : lead;
+    const size_t ends[] = { lead, apart, n };
+    size_t at = keep;
+    int rc = QSF_OK;
+    for (unsigned i = 0; rc == QSF_OK && i < 3; i++) {
+        if (ends[i] == at) continue;
+        rc = qsf_forward_eval(f, ids + at, ends[i] - at, NULL, NULL, err);
+        if (rc == QSF_OK && (ends[i] == lead || t->last_apart)) qsf_forward_border(f);
+        at = ends[i];
+    }
+    return rc;
+}
+
 int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *reused, QsfErr *err) {
     QsfForward *f = t->rt->fwd;
     uint32_t ctx = qsf_forward_ctx(f);
@@ -96,10 +119,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     const uint32_t keep = keep_common(t, ids, n, qsf_timeline_reusable(t, ids, n));
     if (reused != NULL) *reused = keep;
     qsf_ledger_freeze(&t->rt->ledger);
-    const size_t apart = t->last_apart && n - keep > 2 ? n - 1 : keep; /* evaluated before the rest */
-    rc = qsf_forward_eval(f, ids + keep, apart - keep, NULL, NULL, err);
-    if (rc == QSF_OK) rc = qsf_forward_eval(f, ids + apart, n - apart, NULL, NULL, err);
-    if (rc == QSF_OK && t->last_apart) qsf_forward_border(f);
+    rc = evaluate(t, ids, keep, n, err);
     qsf_ledger_thaw(&t->rt->ledger);
     qsf_timeline_store(t, ids + keep, keep);
     return rc;
@@ -119,9 +139,12 @@ int qsf_timeline_ahead(QsfTimeline *t, const int32_t *ids, size_t n, const QsfAh
         const uint32_t at = t->n_ids, spare = qsf_forward_spare(f);
         /* No rest of less than `least`, unless only whole pieces are worth it. */
         const uint32_t with_rest = o->piece + (o->least < o->piece ? o->least - 1 : 0);
-        const size_t left = n - at, m = left <= with_rest ? left : o->piece;
+        const size_t left = n - at, lead = t->lead > at ? t->lead - at : 0;
+        size_t m = left <= with_rest ? left : o->piece;
+        if (lead > 0 && lead < m) m = lead;
         if (spare < m) break;
         rc = qsf_forward_eval(f, ids + at, m, NULL, NULL, err);
+        if (rc == QSF_OK && m == lead) qsf_forward_border(f);
         qsf_timeline_store(t, ids + at, at);
         o->progress(o->arg, t->n_ids);
     }

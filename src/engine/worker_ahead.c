@@ -103,6 +103,7 @@ void qsf_worker_do_ahead(QSFWorker *w, QsfRequestCopy *r) {
     if (ready && qsf_worker_encode(w, r, &all, &where, &err) == QSF_OK &&
         all.n <= qsf_forward_ctx(w->rt.fwd)) {
         const size_t n = settled(w, r, &all, &err);
+        qsf_worker_set_lead(w, r, &all);
         qsf_worker_snapshot_load(w, r, &all);
         evaluate(w, &all, n, &err);
     }

@@ -132,6 +132,7 @@ int qsf_worker_encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThi
                       QsfErr *err) {
     QSFParams p;
     qsf_worker_get_params(w, &p);
+    w->rt.needed = w->rt.left = 0;
     w->rt.text_held = r->held;
     int rc = encode_beside(w, r, qsf_request_chat_flags(r, &p), ids, where, err);
     w->rt.text_held = 0;
@@ -144,10 +145,19 @@ static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPr
     if (r->refused == 0) note_reasoning(w, &p);
     int rc = qsf_worker_encode(w, r, ids, where, err);
     if (rc == QSF_OK) note_lost(w, r, where->lost);
-    if (rc == QSF_OK)
-        qsf_runtime_protect(&w->rt, qsf_system_tokens(&w->rt, r->messages, r->n_messages,
-                                                      qsf_request_chat_flags(r, &p), ids));
+    if (rc == QSF_OK) qsf_worker_set_lead(w, r, ids);
     return rc;
+}
+
+void qsf_worker_set_lead(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
+    QsfRuntime *rt = &w->rt;
+    QSFParams p;
+    qsf_worker_get_params(w, &p);
+    const bool evicts = qsf_forward_evicts(rt->fwd);
+    uint32_t n = qsf_system_tokens(rt, r->messages, r->n_messages, qsf_request_chat_flags(r, &p), ids);
+    qsf_runtime_protect(rt, n);
+    if (evicts || (qsf_plan_streams(&rt->plan) && n < rt->plan.batch)) n = 0;
+    qsf_timeline_lead(&w->timeline, n);
 }
 
 /* Memory per token while the exact text is made. */

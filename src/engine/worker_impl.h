@@ -131,6 +131,9 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r);
 /* The tokens of its prompt, while the texts of the owner are charged; codes of qsf_prompt_encode. A request
  * whose text was refused fails. */
 int qsf_worker_encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err);
+/* What other conversations begin with, too, is protected from eviction, and the state after it is kept. That
+ * takes a pass of its own, which a model that streams makes only for a whole batch. ids: of the prompt. */
+void qsf_worker_set_lead(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids);
 
 /* ---- worker_ahead.c ---- */
 

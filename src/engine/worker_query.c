@@ -32,6 +32,8 @@ void qsf_worker_fail(QSFWorker *w, const QsfErr *err) {
                    .code = err->code,
                    .file = err->file,
                    .own = err->file || err->memory || err->numbers,
+                   .needed = err->code == QSF_E_BUDGET ? w->rt.needed : 0,
+                   .left = err->code == QSF_E_BUDGET ? w->rt.left : 0,
                    .text = err->msg,
                    .text_len = strlen(err->msg) };
     qsf_worker_end(w, &e, w->loaded ? QSF_STATE_IDLE : QSF_STATE_EMPTY);

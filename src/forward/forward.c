@@ -232,6 +232,8 @@ static void keep_border(QsfForward *f) {
 
 void qsf_forward_border(QsfForward *f) { keep_border(f); }
 
+void qsf_forward_lead(QsfForward *f, uint32_t n) { f->recurrent.lead = n; }
+
 void qsf_forward_mark(QsfForward *f, uint32_t last) {
     f->marks = true;
     qsf_recurrent_drop_newest(&f->recurrent, last);

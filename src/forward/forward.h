@@ -118,6 +118,9 @@ bool qsf_forward_drafts(const QsfForward *f, const char **why);
 uint32_t qsf_forward_draft(QsfForward *f, int32_t id, uint32_t n, float least, int32_t *out, float *margin);
 /* Between two evals: a conversation may go back to here. After an eval of several tokens it may anyway. */
 void qsf_forward_border(QsfForward *f);
+/* Between two evals: of the copies of recurrent states, the one after n positions is dropped last, because
+ * other conversations begin with these positions, too; 0 = none. */
+void qsf_forward_lead(QsfForward *f, uint32_t n);
 /* Between two evals, of a forward pass that drafts: qsf_forward_truncate can go back to this position, also
  * with recurrent states, whose copy it keeps. The mark replaces the one at position `last`, and from now on
  * there are no other copies at the borders of evals. */

@@ -2,6 +2,7 @@
 /* Recurrent states and their checkpoints. */
 #include "src/forward/recurrent.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,15 +66,19 @@ static void drop(QsfRecurrent *r, uint32_t i) {
     r->n--;
 }
 
+static bool is_lead(const QsfRecurrent *r, uint32_t i) {
+    return r->lead > 0 && r->pos[i] == r->lead && r->n_slots >= QSF_LEAD_SLOTS;
+}
+
 /* Returns the checkpoint whose neighbours are closest to each other, compared with their
  * distance from the end. */
 static uint32_t least_useful(const QsfRecurrent *r, uint32_t end) {
     uint32_t best = 0;
-    double least = 0;
+    double least = INFINITY;
     for (uint32_t i = 0; i < r->n; i++) {
         const uint32_t before = i == 0 ? 0 : r->pos[i - 1], after = i + 1 < r->n ? r->pos[i + 1] : end;
         const double loss = (double)(after - before) / ((double)(end - before) + 1);
-        if (i > 0 && loss >= least) continue;
+        if (loss >= least || is_lead(r, i)) continue;
         best = i;
         least = loss;
     }

@@ -13,6 +13,9 @@
 #include "src/model/program.h"
 #include "src/plan/layout.h"
 
+/* With fewer slots all are needed for the newest positions. */
+#define QSF_LEAD_SLOTS 3u
+
 typedef struct QsfRecurrent {
     const QsfProgram *p;
     uint8_t *mem;  /* (2 + n_slots, copy): the two copies, then the checkpoints */
@@ -22,6 +25,7 @@ typedef struct QsfRecurrent {
     uint32_t n_slots;
     uint32_t grain; /* the state after a position is also that after earlier ones of the same `grain`: of a
                        tile if there are only recent positions, otherwise 1 */
+    uint32_t lead;  /* a checkpoint here is dropped last, if there are QSF_LEAD_SLOTS slots; 0 = none */
     uint32_t n;     /* checkpoints: slots [0, n), of ascending positions */
     uint32_t pos[QSF_CHECKPOINTS_MAX];
     QsfLedger *ledger;

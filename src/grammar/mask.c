@@ -221,7 +221,11 @@ static int walk_all(QsfMasks *m, uint32_t state, bool drops_space, uint64_t *bit
     const QsfTokenTrie *t = m->t.trie;
     const uint32_t space = drops_space ? node_of(t, ' ') : 0;
     if (space == 0) return walk(m, 1, t->n, 0, state, bits, err);
-    int rc = walk(m, 1, space, 0, state, bits, err);
+    uint32_t next;
+    int rc = next_state(m, state, ' ', &next, err);
+    /* Only after a space that is dropped can there be one that counts. */
+    if (rc == QSF_OK && next > 0) add_tokens(m, bits, t->node[space].token, t->node[space + 1].token);
+    if (rc == QSF_OK) rc = walk(m, 1, space, 0, state, bits, err);
     if (rc == QSF_OK) rc = walk(m, space + 1, t->node[space].skip, 1, state, bits, err);
     return rc == QSF_OK ? walk(m, t->node[space].skip, t->n, 0, state, bits, err) : rc;
 }

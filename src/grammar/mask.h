@@ -24,8 +24,8 @@ uint64_t qsf_masks_bytes(uint32_t n_vocab);
 int qsf_masks_new(QsfMasks **out, const QsfMaskTokens *t, QsfAutomaton *a, QsfLedger *ledger, QsfErr *err);
 void qsf_masks_free(QsfMasks *m); /* NULL is allowed */
 /* Sets *set to the tokens (bit id % 64 of word id / 64) that may follow a state, valid until the next call.
- * drops_space: a space at the beginning of the next token is not part of the text. Errors of
- * qsf_automaton_step. */
+ * drops_space: a space at the beginning of the next token is not part of the text; a token that is nothing
+ * else is allowed where a space that is may follow it. Errors of qsf_automaton_step. */
 int qsf_masks_get(QsfMasks *m, uint32_t state, bool drops_space, const uint64_t **set, QsfErr *err);
 /* Nodes of the trie that the last call looked at; 0: the set was known. */
 uint32_t qsf_masks_visited(const QsfMasks *m);

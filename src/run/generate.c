@@ -46,15 +46,16 @@ static void cache_load(RunCache *c, const char *path, QsfTimeline *t, const QSFP
     uint32_t loaded;
     *c = (RunCache){ .path = path };
     if (path == NULL) return;
+    const bool evicts = qsf_forward_evicts(t->rt->fwd);
     const uint64_t start = qsf_now_ns();
+    qsf_timeline_lead(t, evicts ? 0 : t->rt->system_tokens);
     int rc = check_policy(t->rt, &err);
     if (rc == QSF_OK) rc = qsf_snapshot_key(&c->key, t->rt, &err);
     if (rc == QSF_OK && !qsf_quality_measures(t->rt, p))
         rc = qsf_snapshot_load(t, path, &c->key, ids->data, ids->n, &loaded, &kind, &err);
     c->load_ns = qsf_now_ns() - start;
     c->fresh = kind == QSF_SNAP_OTHER || kind == QSF_SNAP_DAMAGED || kind == QSF_SNAP_CUT;
-    t->last_apart = rc != QSF_E_RUNTIME && qsf_forward_state_bytes(t->rt->fwd) > 0 &&
-                    !qsf_forward_evicts(t->rt->fwd);
+    t->last_apart = rc != QSF_E_RUNTIME && qsf_forward_state_bytes(t->rt->fwd) > 0 && !evicts;
     if (rc == QSF_OK && kind == QSF_SNAP_CUT)
         report_cache(&err, "; the rest of the prompt is evaluated, and the file replaced");
     if (rc == QSF_OK) return;

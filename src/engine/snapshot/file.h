@@ -25,10 +25,12 @@ static inline uint64_t qsf_snap_get64(const uint8_t *p) {
     return qsf_snap_get32(p) | (uint64_t)qsf_snap_get32(p + 4) << 32;
 }
 
-#define QSF_SNAP_VERSION  2u   /* of the format; 1: without next-token blocks */
-#define QSF_SNAP_SEGMENTS 256u /* maximum in one file */
-#define QSF_SNAP_TAIL     8u   /* bytes that end a segment */
-#define QSF_SNAP_STATES   4u   /* maximum in one segment, and of the newest ones that are read */
+#define QSF_SNAP_VERSION  2u    /* of the format; 1: without next-token blocks */
+#define QSF_SNAP_SEGMENTS 256u  /* maximum in one file */
+#define QSF_SNAP_TAIL     8u    /* bytes that end a segment */
+#define QSF_SNAP_STATES   8u    /* maximum in one segment */
+#define QSF_SNAP_NEWEST   4u    /* of its states; and segments whose states are read */
+#define QSF_SNAP_APART    1024u /* positions between older states of a segment, at least */
 
 /* What a snapshot must have in common with the model that runs. */
 typedef struct QsfSnapKey {

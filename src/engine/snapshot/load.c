@@ -28,6 +28,7 @@ typedef struct Load {
     QsfSnapTable table;
     uint32_t have[QSF_MAX_LAYERS]; /* first position of each cache */
     uint32_t segments, n;          /* to load, and positions */
+    uint32_t lead;                 /* of the timeline */
     QsfSnapBlocks blocks;
     uint32_t blocks_have[QSF_NEXTN_BLOCKS][QSF_MAX_LAYERS]; /* as have */
     bool other;                                             /* an error is about settings, not damage */
@@ -102,11 +103,13 @@ static bool read_rows(Load *l, const QsfSnapSegment *g, uint32_t end) {
     return true;
 }
 
-/* The states follow the rows of the whole segment. */
-static bool read_states(Load *l, const QsfSnapSegment *g, uint32_t end) {
+/* The states follow the rows of the whole segment. all: not only the one after what other conversations begin
+ * with. */
+static bool read_states(Load *l, const QsfSnapSegment *g, uint32_t end, bool all) {
     const uint64_t bytes = l->file.key.state_bytes;
     uint64_t at = g->at + g->bytes - QSF_SNAP_TAIL - g->n_states * (bytes + 4);
     for (uint32_t i = 0; i < g->n_states && l->table.state_pos[i] <= end; i++, at += bytes + 4) {
+        if (!all && l->table.state_pos[i] != l->lead) continue;
         stream_at(l, at, g->at + g->bytes);
         if (!qsf_snap_read(&l->s, qsf_forward_state_place(l->f), (size_t)bytes) || !qsf_snap_read_crc(&l->s))
             return false;
@@ -129,7 +132,7 @@ static bool read_all(Load *l, const int32_t *ids) {
         if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, l->n, &same, NULL) || !length_ok(l, g) ||
             g->from + same < end || !read_rows(l, g, end))
             return false;
-        if (k + QSF_SNAP_STATES >= l->segments && !read_states(l, g, end)) return false;
+        if (!read_states(l, g, end, k + QSF_SNAP_NEWEST >= l->segments)) return false;
     }
     return true;
 }
@@ -213,7 +216,7 @@ static bool read_lists(Load *l, QsfTimeline *t) {
     }
     const bool stateless = l->file.key.state_bytes == 0;
     if (!stateless && (g->n_states == 0 || l->table.state_pos[g->n_states - 1] != g->to)) return false;
-    return read_states(l, g, g->to);
+    return read_states(l, g, g->to, true);
 }
 
 /* All of the conversation: the timeline cuts what follows the common prefix. */
@@ -275,6 +278,7 @@ int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
     if (l == NULL) return qsf_err_memory(err, "a snapshot");
     l->f = t->rt->fwd;
     l->cancel = t->rt->cancel;
+    l->lead = t->lead;
     QsfErr why = { 0 };
     const QsfSnapKind is = qsf_snapfile_open(&l->file, path, key, false, &why);
     const bool usable = is == QSF_SNAP_OURS || is == QSF_SNAP_CUT;

@@ -36,12 +36,18 @@ static void stream_at(Save *s, int fd, uint64_t at, uint64_t limit) {
     qsf_snap_stream(&s->s, fd, at, limit, buf, cap);
 }
 
-/* The newest states that the segment can have, by ascending positions. */
+/* The states of the segment, by ascending positions: the newest that are held, the one at which other
+ * conversations begin, and older ones that are farther and farther apart. */
 static void choose_states(Save *s) {
-    uint32_t pos[QSF_SNAP_STATES], n = 0;
-    for (uint32_t p = s->to; n < QSF_SNAP_STATES; n++, p = pos[n - 1] - 1) {
-        pos[n] = qsf_forward_state_before(s->f, s->seg.from, p);
-        if (pos[n] == 0) break;
+    const uint32_t from = s->seg.from, lead = s->t->lead;
+    uint32_t pos[QSF_SNAP_STATES], n = 0, gap = QSF_SNAP_APART;
+    for (uint32_t p = qsf_forward_state_before(s->f, from, s->to); p > 0 && n < QSF_SNAP_STATES;
+         p = qsf_forward_state_before(s->f, from, p - 1)) {
+        const bool newest = n < QSF_SNAP_NEWEST;
+        const bool far = !newest && n + 1 < QSF_SNAP_STATES && pos[n - 1] - p >= gap;
+        if (!newest && !far && p != lead) continue;
+        if (far) gap *= 2;
+        pos[n++] = p;
     }
     for (uint32_t i = 0; i < n; i++) s->table.state_pos[i] = pos[n - 1 - i];
     s->seg.n_states = n;

@@ -103,6 +103,35 @@ static void tags_do_not_begin_answers(void **state) {
     done(w);
 }
 
+/* An answer may have to begin with a space: after reasoning, where one that the grammar does not take is
+ * dropped, and after a prompt, where this tokenizer drops the first one. */
+static void a_space_may_come_first(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("<think> _deep </think> _Hello +_world", TURNS PLAIN);
+    const char *const expressions[] = { " Hello", " ?Hello", " (Hello|world)( world)?", " {1,2}Hello" };
+    for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
+        set(w, "regex", expressions[i], 0);
+        QsfSeen *s = ask(w, NULL);
+        if (s->end.type != QSF_EVENT_DONE) fail_msg("%s: %s", expressions[i], s->end_text);
+        assert_string_equal(s->text, " Hello");
+        assert_false(s->end.grammar_cut);
+    }
+    set(w, "regex", "Hello", 0); /* the space is not a part of the answer */
+    assert_string_equal(ask(w, NULL)->text, "Hello");
+    done(w);
+    w = worker_with("_Hello +_world", TURNS PLAIN);
+    for (int32_t max = 0; max < 4; max++) {
+        set(w, "regex", " Hello", max);
+        QsfSeen *s = ask(w, NULL);
+        if (s->end.type != QSF_EVENT_DONE) fail_msg("at most %d tokens: %s", max, s->end_text);
+        if (s->end.grammar_cut != (max == 1)) fail_msg("at most %d tokens: '%s'", max, s->text);
+        if (max != 1) assert_string_equal(s->text, " Hello");
+    }
+    set(w, "regex", "Hello", 0);
+    assert_string_equal(ask(w, NULL)->text, "Hello");
+    done(w);
+}
+
 /* A token that closes the reasoning must not bring text of an answer that the grammar has not chosen. */
 static void closing_tags_end_tokens(void **state) {
     (void)state;
@@ -283,11 +312,17 @@ static void a_smaller_budget_counts_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reasoning_is_free),       cmocka_unit_test(tags_do_not_begin_answers),
-        cmocka_unit_test(closing_tags_end_tokens), cmocka_unit_test(channels_are_free),
-        cmocka_unit_test(heads_are_free),          cmocka_unit_test(the_limit_closes),
-        cmocka_unit_test(answers_continue),        cmocka_unit_test(branches_match),
-        cmocka_unit_test(wrong_grammars),          cmocka_unit_test(a_smaller_budget_counts_it),
+        cmocka_unit_test(reasoning_is_free),
+        cmocka_unit_test(tags_do_not_begin_answers),
+        cmocka_unit_test(closing_tags_end_tokens),
+        cmocka_unit_test(channels_are_free),
+        cmocka_unit_test(heads_are_free),
+        cmocka_unit_test(the_limit_closes),
+        cmocka_unit_test(answers_continue),
+        cmocka_unit_test(branches_match),
+        cmocka_unit_test(a_space_may_come_first),
+        cmocka_unit_test(wrong_grammars),
+        cmocka_unit_test(a_smaller_budget_counts_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

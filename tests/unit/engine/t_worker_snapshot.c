@@ -23,7 +23,7 @@ typedef struct Talk {
     QSFMessage m[2 * TURNS + 4];
     char content[2 * TURNS + 4][TEXT];
     size_t n;
-    const char *path; /* of the snapshot */
+    const char *path, *from; /* of the snapshot, and of another conversation */
     uint64_t limit;
 } Talk;
 
@@ -38,13 +38,15 @@ static off_t size_of(const char *path) {
     return stat(path, &st) == 0 ? st.st_size : 0;
 }
 
-static const char *policy = ""; /* of eviction, with a short context */
+static const char *policy = "", *template = ""; /* policy: of eviction, with a short context */
 
 static QSFWorker *start(const char *model) {
     QSFSettings s = qsf_rig_settings();
     s.params.max_tokens = policy[0] != '\0' ? 4 : 20; /* few enough to evict nothing */
     snprintf(s.eviction, sizeof s.eviction, "%s", policy);
     if (policy[0] != '\0') s.ctx = EVICTING_CTX;
+    if (template[0] != '\0') s.ctx = 1024;
+    snprintf(s.chat_template, sizeof s.chat_template, "%s", template);
     QSFWorker *w = qsf_rig_worker();
     qsf_rig_load(w, model, &s);
     return w;
@@ -52,7 +54,11 @@ static QSFWorker *start(const char *model) {
 
 static uint64_t submit(QSFWorker *w, const Talk *t) {
     const QSFRequest r = {
-        .messages = t->m, .n_messages = t->n, .snapshot = t->path, .snapshot_limit = t->limit
+        .messages = t->m,
+        .n_messages = t->n,
+        .snapshot = t->path,
+        .snapshot_from = t->from,
+        .snapshot_limit = t->limit,
     };
     uint64_t id = qsf_worker_submit(w, &r);
     assert_true(id > 0);
@@ -72,7 +78,7 @@ static Turn ask(QSFWorker *w, Talk *t, const char *question, char *said) {
         assert_true(strlen(turn.text) + e.text_len < TEXT);
         strcat(turn.text, e.text);
     } while (e.request != id || (e.type != QSF_EVENT_DONE && e.type != QSF_EVENT_ERROR));
-    assert_int_equal(e.type, QSF_EVENT_DONE);
+    if (e.type != QSF_EVENT_DONE) fail_msg("%s", e.text);
     turn.reused = e.reused_tokens;
     turn.prompt = e.prompt_tokens;
     add(t, "assistant", turn.text);
@@ -193,6 +199,45 @@ static void a_recurrent_retry_reuses_it(void **state) {
         if (i == 3) assert_true(ask(w, &t, questions[1], NULL).reused >= turn.prompt);
         qsf_worker_stop(w);
     }
+}
+
+#define SYSTEM "a b c d e f g h i j k l m n o p q r s t u v w x y z"
+
+/* Conversations that begin with the same system prompt share it, in memory and from the file of another one,
+ * also after many turns, and give the answers that they give alone. */
+static void a_system_prompt_is_shared(void **state) {
+    static const char *const others[] = { "the first", "\n\nin the", "1 2 3" };
+    static Turn alone, turn;
+    char second[320];
+    (void)state;
+    template = "chatml";
+    snprintf(second, sizeof second, "%s/second.qsfsnap", folder);
+    for (int turns = 1; turns <= TURNS; turns += TURNS - 1) {
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+            for (int restart = 0; restart < 2; restart++) {
+                Talk t = { .path = snap }, other = { .path = second, .from = snap }, fresh = { 0 };
+                unlink(snap);
+                unlink(second);
+                QSFWorker *w = start(mamba);
+                add(&fresh, "system", SYSTEM);
+                alone = ask(w, &fresh, others[i], NULL);
+                assert_int_equal(alone.reused, 0);
+                qsf_worker_stop(w);
+                w = start(mamba);
+                add(&t, "system", SYSTEM);
+                add(&other, "system", SYSTEM);
+                for (int k = 0; k < turns; k++) ask(w, &t, questions[k], NULL);
+                if (restart) qsf_worker_stop(w);
+                if (restart) w = start(mamba);
+                turn = ask(w, &other, others[i], NULL);
+                expect_same(&turn, &alone);
+                assert_true(turn.reused >= strlen(SYSTEM) / 2 && turn.reused < turn.prompt - 2);
+                qsf_worker_stop(w);
+            }
+        }
+    }
+    unlink(second);
+    template = "";
 }
 
 static void patch(off_t at) {
@@ -395,6 +440,7 @@ int main(void) {
         cmocka_unit_test(what_was_evicted_stays_evicted),
         cmocka_unit_test(retries_and_branches_reuse_it),
         cmocka_unit_test(a_recurrent_retry_reuses_it),
+        cmocka_unit_test(a_system_prompt_is_shared),
         cmocka_unit_test(damage_costs_time_only),
         cmocka_unit_test(what_cannot_be_saved_is_told_once),
         cmocka_unit_test(the_oldest_is_dropped),

@@ -79,6 +79,28 @@ static void test_checkpoints(void **state) {
     assert_int_equal(l.total, 0);
 }
 
+/* What other conversations begin with stays, unless there are too few slots. */
+static void test_lead(void **state) {
+    (void)state;
+    for (uint32_t slots = 1; slots < 9; slots++) {
+        QsfRecurrent r;
+        QsfLedger l;
+        open_numbers(&r, &l, slots);
+        r.lead = 20;
+        for (uint32_t pos = 1; pos <= 3000; pos++) {
+            advance(&r, pos);
+            if (pos % 10 == 0) qsf_recurrent_save(&r, pos);
+        }
+        assert_int_equal(r.n, slots);
+        assert_int_equal(r.pos[r.n - 1], 3000);
+        assert_int_equal(qsf_recurrent_before(&r, 29), slots >= QSF_LEAD_SLOTS ? 20 : 0);
+        QsfErr err = { 0 };
+        qsf_test_expect_ok(qsf_recurrent_resize(&r, 0, &err), &err);
+        assert_int_equal(r.n, 0);
+        qsf_recurrent_free(&r);
+    }
+}
+
 static void test_no_slots(void **state) {
     QsfRecurrent r;
     QsfLedger l;
@@ -434,10 +456,11 @@ static void test_conversation(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checkpoints),    cmocka_unit_test(test_no_slots),
-        cmocka_unit_test(test_thinning),       cmocka_unit_test(test_truncate),
-        cmocka_unit_test(test_cancelled_pass), cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_scans),          cmocka_unit_test(test_conversation),
+        cmocka_unit_test(test_checkpoints),  cmocka_unit_test(test_lead),
+        cmocka_unit_test(test_no_slots),     cmocka_unit_test(test_thinning),
+        cmocka_unit_test(test_truncate),     cmocka_unit_test(test_cancelled_pass),
+        cmocka_unit_test(test_conv),         cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_conversation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

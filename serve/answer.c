@@ -184,22 +184,47 @@ static void take_done(ServeAnswer *a, const QSFEvent *e) {
     unlock(a);
 }
 
-/* The first line: advice about the budget is for those who start the server, and the log has it. */
-static void fail_budget(ServeAnswer *a, const char *text) {
+/* Advice about the budget is for those who start the server, and the log has it. */
+static void fail_budget(ServeAnswer *a, const QSFEvent *e) {
     char line[600];
-    (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+    const unsigned long long mib = 1u << 20;
+    if (e->needed > 0)
+        (void)snprintf(line, sizeof line,
+                       "the request is too large for the memory of this server: it needs about %llu MB, and "
+                       "%llu MB are left for it",
+                       (e->needed + mib - 1) / mib, e->left / mib);
+    else
+        (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(e->text, "\n"), e->text);
     fail(a, 413, "ram_budget_exceeded", line);
 }
 
-/* The field that a message of the engine is about, or NULL. */
-static const char *field_of(const char *message) {
+/* The field that a message of the engine is about, or NULL. *named: bytes of the message that name it in
+ * another way. */
+static const char *field_of(const ServeRequest *r, const char *message, size_t *named) {
     static const char *const rows[][2] = { { "tool_choice: the parameters of", "tools" },
                                            { "tool_choice", "tool_choice" },
                                            { "tools", "tools" },
                                            { "tool_calls", "messages" } };
+    static const char grammar[] = "the grammar";
+    const size_t n = strcspn(message, ":");
+    *named = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strncmp(message, rows[i][0], strlen(rows[i][0])) == 0) return rows[i][1];
-    return NULL;
+    if (!r->chat && strcmp(message, "the prompt is empty") == 0) return "prompt";
+    const bool given = r->grammar_kind != QSF_GRAMMAR_NONE && n == sizeof grammar - 1 &&
+                       memcmp(message, grammar, n) == 0;
+    const char *field = given ? (r->grammar_kind == QSF_GRAMMAR_SCHEMA ? "response_format" : "grammar")
+                              : serve_field_of_setting(message, n);
+    if (field != NULL && message[n] == ':') *named = n;
+    return field;
+}
+
+static void fail_request(ServeAnswer *a, const char *message) {
+    char line[1024];
+    size_t named;
+    const char *field = field_of(&a->job->request, message, &named);
+    (void)snprintf(line, sizeof line, "%s%s", named > 0 ? field : "", message + named);
+    fail_at(a, 400, NULL, field, line);
 }
 
 /* Before a token was generated, what fails is the prompt: its template, its grammar, its length. */
@@ -207,8 +232,8 @@ static void take_error(ServeAnswer *a, const QSFEvent *e) {
     const bool prompt = a->job->text.len == 0 && a->job->reasoning.len == 0 && !e->own;
     switch (e->code) {
     case QSF_E_CONTEXT: fail(a, 400, "context_length_exceeded", e->text); break;
-    case QSF_E_BUDGET: fail_budget(a, e->text); break;
-    case QSF_E_USAGE: fail_at(a, 400, NULL, field_of(e->text), e->text); break;
+    case QSF_E_BUDGET: fail_budget(a, e); break;
+    case QSF_E_USAGE: fail_request(a, e->text); break;
     case QSF_E_INTERRUPTED: fail(a, 503, "stopping", "the server is stopping"); break;
     default: fail(a, prompt && e->code == QSF_E_RUNTIME ? 400 : 500, NULL, e->text);
     }

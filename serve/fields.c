@@ -25,9 +25,11 @@ static bool is_word(const ServeSlice *s, const char *word) {
 
 static bool set(ServeReader *rd, const char *setting, const char *value) {
     char err[300];
+    const size_t n = strlen(setting);
     const QSFSetting *row = qsf_setting_find(setting);
     if (row != NULL && qsf_setting_set(&rd->r->settings, row, value, err, sizeof err) == 0) return true;
-    return serve_reader_fail(rd, "%s", row != NULL ? err : "no such setting");
+    const bool named = row != NULL && strncmp(err, setting, n) == 0 && err[n] == ' ';
+    return serve_reader_fail(rd, "%s", row == NULL ? "no such setting" : named ? err + n + 1 : err);
 }
 
 static bool read_setting(ServeReader *rd, const Field *f) {
@@ -128,12 +130,15 @@ static bool read_template_values(ServeReader *rd, const Field *f) {
 
 /* ---- the answer ---- */
 
+/* Of the two names of the limit the smaller number counts. */
 static bool read_max_tokens(ServeReader *rd, const Field *f) {
+    ServeRequest *r = rd->r;
     uint32_t n;
     (void)f;
     if (!serve_reader_count(rd, 1, 1000000000, &n)) return false;
-    rd->r->settings.params.max_tokens = (int32_t)n;
-    return rd->r->max_tokens_set = true;
+    if (!r->max_tokens_set || (int32_t)n < r->settings.params.max_tokens)
+        r->settings.params.max_tokens = (int32_t)n;
+    return r->max_tokens_set = true;
 }
 
 static bool add_stop(ServeReader *rd) {
@@ -428,6 +433,24 @@ static const Field fields[] = {
     /* clang-format on */
 };
 
+_Static_assert(sizeof fields / sizeof *fields <= 128, "bits of ServeReader.seen");
+
+/* Programs do not agree on which of two members counts. */
+static bool first_time(ServeReader *rd, size_t i) {
+    const uint64_t bit = 1ull << i % 64;
+    if ((rd->seen[i / 64] & bit) != 0) return serve_reader_fail(rd, "the field is there twice");
+    rd->seen[i / 64] |= bit;
+    return true;
+}
+
+const char *serve_field_of_setting(const char *name, size_t len) {
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].setting != NULL && strlen(fields[i].setting) == len &&
+            memcmp(fields[i].setting, name, len) == 0)
+            return fields[i].name;
+    return NULL;
+}
+
 bool serve_fields_read(ServeReader *rd) {
     ServeSlice ignored;
     const char *key = qsf_strbuf_str(&rd->key);
@@ -436,8 +459,12 @@ bool serve_fields_read(ServeReader *rd) {
         const Field *f = &fields[i];
         if (strcmp(f->name, key) != 0 || strlen(key) != rd->key.len) continue;
         if ((f->only_chat && !rd->r->chat) || (f->only_text && rd->r->chat)) break;
+        if (!first_time(rd, i)) return false;
         return f->read == NULL ? serve_reader_raw(rd, &ignored) : f->read(rd, f);
     }
+    if (strlen(key) != rd->key.len)
+        return serve_error_set(rd->error, 400, "unsupported_parameter", NULL,
+                               "the name of a field has a NUL");
     return serve_error_set(rd->error, 400, "unsupported_parameter", rd->where,
                            "the field \"%s\" is not supported by this server", rd->where);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The messages of a request, and its parts: implements a part of reader.h. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,9 @@
 
 /* One message as it is read. */
 typedef struct Draft {
-    ServeSlice role, content, reasoning, calls, call_id, name;
+    ServeSlice role, content, reasoning, calls, call_id, name, ignored;
     size_t i;
+    unsigned seen; /* a bit for each of its members */
 } Draft;
 
 static bool equals(const ServeSlice *s, const char *word) {
@@ -40,10 +42,12 @@ static bool read_part(ServeReader *rd, ServeSlice *out) {
     if (!serve_reader_enter(rd, '{')) return false;
     while (serve_reader_next(rd, '{', &first, &more) && more) {
         const char *key = qsf_strbuf_str(&rd->key);
-        if (strcmp(key, "text") == 0) {
+        const bool is_text = strcmp(key, "text") == 0, is_type = strcmp(key, "type") == 0;
+        if ((is_text && text) || (is_type && typed)) return serve_reader_fail(rd, "%s is there twice", key);
+        if (is_text) {
             if (!serve_reader_append(rd, out)) return false;
             text = true;
-        } else if (strcmp(key, "type") == 0) {
+        } else if (is_type) {
             if (!read_type(rd, &typed)) return false;
         } else if (!serve_reader_raw(rd, &other)) {
             return false;
@@ -65,24 +69,37 @@ static bool read_content(ServeReader *rd, ServeSlice *out) {
 
 /* ---- a message ---- */
 
-static bool read_calls(ServeReader *rd, Draft *d) {
+static bool read_calls(ServeReader *rd, ServeSlice *out) {
     if (!serve_reader_is(rd, '[')) return serve_reader_fail(rd, "expected an array");
-    if (!serve_reader_raw(rd, &d->calls)) return false;
-    if (d->calls.len == 2 + strspn(d->calls.text + 1, " \t\r\n")) d->calls = (ServeSlice){ 0 };
+    if (!serve_reader_raw(rd, out)) return false;
+    if (out->len == 2 + strspn(out->text + 1, " \t\r\n")) *out = (ServeSlice){ 0 };
     return true;
 }
 
+static const struct {
+    const char *name;
+    bool (*read)(ServeReader *rd, ServeSlice *out);
+    size_t place; /* in Draft */
+} members[] = {
+    { "role", serve_reader_string, offsetof(Draft, role) },
+    { "content", read_content, offsetof(Draft, content) },
+    { "reasoning_content", serve_reader_string, offsetof(Draft, reasoning) },
+    { "tool_calls", read_calls, offsetof(Draft, calls) },
+    { "tool_call_id", serve_reader_string, offsetof(Draft, call_id) },
+    { "name", serve_reader_string, offsetof(Draft, name) },
+    { "refusal", serve_reader_raw, offsetof(Draft, ignored) },
+    { "annotations", serve_reader_raw, offsetof(Draft, ignored) },
+};
+
 static bool read_member(ServeReader *rd, Draft *d) {
     const char *key = qsf_strbuf_str(&rd->key);
-    ServeSlice ignored;
     set_where(rd, d, key);
-    if (strcmp(key, "role") == 0) return serve_reader_string(rd, &d->role);
-    if (strcmp(key, "content") == 0) return read_content(rd, &d->content);
-    if (strcmp(key, "reasoning_content") == 0) return serve_reader_string(rd, &d->reasoning);
-    if (strcmp(key, "tool_calls") == 0) return read_calls(rd, d);
-    if (strcmp(key, "tool_call_id") == 0) return serve_reader_string(rd, &d->call_id);
-    if (strcmp(key, "name") == 0) return serve_reader_string(rd, &d->name);
-    if (strcmp(key, "refusal") == 0 || strcmp(key, "annotations") == 0) return serve_reader_raw(rd, &ignored);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        if (strcmp(key, members[i].name) != 0) continue;
+        if ((d->seen & 1u << i) != 0) return serve_reader_fail(rd, "this member is there twice");
+        d->seen |= 1u << i;
+        return members[i].read(rd, (ServeSlice *)(void *)((char *)d + members[i].place));
+    }
     return serve_reader_fail(rd, "this member is not supported");
 }
 

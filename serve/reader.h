@@ -9,10 +9,11 @@
 
 typedef struct ServeReader {
     QsfJsonScan scan;
-    char *body;     /* what scan reads */
-    QsfStrbuf word; /* the string that was read last, decoded */
-    QsfStrbuf key;  /* the key of the member that is read */
-    char where[48]; /* the field, for messages: "messages[3].content" */
+    char *body;       /* what scan reads */
+    QsfStrbuf word;   /* the string that was read last, decoded */
+    QsfStrbuf key;    /* the key of the member that is read */
+    char where[48];   /* the field, for messages: "messages[3].content" */
+    uint64_t seen[2]; /* a bit for each field (fields.c) */
     ServeRequest *r;
     ServeError *error;
 } ServeReader;

@@ -54,7 +54,9 @@ static bool read_body(ServeReader *rd) {
     bool first = true, more = true;
     QsfErr err = { 0 };
     if (!serve_reader_is(rd, '{'))
-        return serve_error_set(rd->error, 400, NULL, NULL, "the body is not a JSON object");
+        return serve_error_set(rd->error, 400, NULL, NULL, "the body is %s",
+                               rd->scan.at == rd->scan.len ? "empty: a JSON object is expected"
+                                                           : "not a JSON object in UTF-8");
     if (!serve_reader_enter(rd, '{')) return false;
     while (serve_reader_next(rd, '{', &first, &more) && more)
         if (!serve_fields_read(rd)) return false;

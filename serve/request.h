@@ -42,6 +42,8 @@ typedef struct ServeRequest {
 bool serve_request_parse(ServeRequest *r, bool chat, char *body, size_t len, const QSFSettings *base,
                          ServeError *e);
 void serve_request_free(ServeRequest *r);
+/* The field that sets a setting (qsf_engine.h), or NULL; name (len). */
+const char *serve_field_of_setting(const char *name, size_t len);
 /* Makes text the only message. false without memory. */
 bool serve_request_set_prompt(ServeRequest *r, const char *text, size_t len);
 

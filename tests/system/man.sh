@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every option of --help is in the manual page, and the other way round.
+# Every option of --help is in the manual page, and the other way round; and so are fields of JSON.
 . "$(dirname "$0")/lib.sh"
 
 # The options defined by an option list: long and short words at the start of an indented line.
@@ -57,4 +57,14 @@ grep -oE '(begin|field|number|text_event)\((e|arg), "[a-z_]+"|, \\"[a-z_]+\\": |
 [ "$(wc -l <"$work/events")" -gt 20 ] || { cat "$work/events"; fail "no fields of --json"; }
 only=$(comm -3 "$work/events" "$work/man")
 [ -z "$only" ] || fail "--json: only in ui/line_events.c, or (right) only in the page:" "$only"
+# The fields of requests to qsf-serve: each is in its page, which names no other, and in the document.
+grep -oE '\{ \.name = "[a-z_]+"' "$QSF_SRCDIR/serve/fields.c" | grep -oE '"[a-z_]+' | tr -d '"' | sort -u >"$work/fields"
+[ "$(wc -l <"$work/fields")" -gt 50 ] || { cat "$work/fields"; fail "no fields of requests"; }
+sed -n '/^\.Sh REQUESTS/,/^\.Sh SECURITY/s/^\.Li //p' "$QSF_SRCDIR/man/qsf-serve.1" | tr -s ' ,.;:)' '\n' |
+    grep '[a-z]' | sort -u >"$work/man"
+only=$(comm -3 "$work/fields" "$work/man")
+[ -z "$only" ] || fail "requests: only in serve/fields.c, or (right) only in the page:" "$only"
+while read -r name; do
+    grep -q "\`$name[.\`]" "$QSF_SRCDIR/docs/SERVER.md" || fail "docs/SERVER.md does not have the field $name"
+done <"$work/fields"
 finish

@@ -132,6 +132,13 @@ def test_fields(s):
                                                          "json_schema": {"name": "t", "schema": schema}})
     value = json.loads(content(got))
     check(isinstance(value["a"], int) and value["b"] in "xy", "json_schema", got)
+    for schema, want in (({"anyOf": [{"const": 7}, {"const": "x"}]}, (7, "x")),
+                         ({"$ref": "#/$defs/a", "$defs": {"a": {"enum": ["x", 7]}}}, (7, "x")),
+                         ({"allOf": [{"type": "integer"}, {"minimum": 7}, {"maximum": 7}]}, (7,)),
+                         ({"properties": {"a": {"enum": [7, "x"]}, "b": {"$ref": "#/properties/a"}}, "required": ["b"]}, None)):
+        _, got, _ = s.chat("Say something", response_format={"type": "json_schema", "json_schema": {"schema": schema}})
+        value = json.loads(content(got))
+        check(value in want if want else value["b"] in (7, "x"), "json_schema", schema, got)
     _, got, _ = s.chat("Say something", response_format={"type": "json_object"}, max_tokens=40)
     check(isinstance(json.loads(content(got)), dict), "json_object", got)
     _, got, _ = s.chat("Say something", grammar='root ::= "yes" | "no"')
@@ -147,7 +154,7 @@ def test_fields(s):
 def test_errors(s):
     message = {"role": "user", "content": "x"}
     cases = [
-        (b"", "not a JSON object"), (b"[]", "not a JSON object"), (b'{"messages": [', "not JSON"),
+        (b"", "a JSON object is expected"), (b"[]", "not a JSON object"), (b'{"messages": [', "not JSON"),
         (b'{"a" "b"}', "JSON"), (b"{} x", "JSON"), (b'{"messages": "\xff"}', ""), ({}, "messages"),
         ({"messages": []}, "messages"), ({"messages": [{}]}, "messages[0]: role"),
         ({"messages": [{"role": "robot", "content": ""}]}, "robot"),
@@ -189,6 +196,18 @@ def test_errors(s):
             status, got, _ = s.ask("/v1/chat/completions", body)
             ok = status == 400 and isinstance(got, dict) and word in got["error"]["message"]
             check(ok and got["error"]["type"] == "invalid_request_error", "not refused:", str(body)[:200], status, got)
+    named = [(b"", "empty", None), (json.dumps({"messages": [message]}).encode("utf-16"), "UTF-8", None),
+             (b'{"a\\u0000": 1}', "NUL", None), ({"messages": [message], "temperature": 9}, "temperature: takes", "temperature"),
+             ({"messages": [message], "grammar": "root ::= ("}, "grammar: line 1", "grammar"),
+             ({"messages": [message], "response_format": {"type": "json_schema", "json_schema": {"schema": {"not": {}}}}},
+              "response_format: #/not", "response_format"),
+             ({"messages": [message], "logit_bias": {"99999": 1}}, "logit_bias: there is no token", "logit_bias"),
+             (b'{"messages": [], "top_k": 1, "top_k": 1}', "top_k: the field is there twice", "top_k")]
+    for body, word, param in named:  # an error names the field
+        status, got, _ = s.ask("/v1/chat/completions", body)
+        check(status == 400 and word in got["error"]["message"] and got["error"]["param"] == param, "not named:", body, got)
+    status, got, _ = s.ask("/v1/completions", {"prompt": ""})
+    check(status == 400 and got["error"]["param"] == "prompt", "an empty prompt", got)
     for more in ({}, {"tools": [{"type": "function", "function": {"name": "f"}}]}):
         _, got, _ = s.chat("word " * 3000 if not more else "x", **more)
         check("/" not in got["error"]["message"], "a path of this machine", got)

@@ -210,6 +210,58 @@ def test_malformed():
     check(s.stop() == 143, "status")
 
 
+def exchange(s, data, n=1):
+    """Sends bytes, and reads n responses: (status line, headers, body) of each."""
+    k = s.socket()
+    k.sendall(data)
+    f = k.makefile("rb")
+    got = []
+    while len(got) < n:
+        line, headers, body = f.readline(), {}, b""
+        while (row := f.readline()) not in (b"\r\n", b""):
+            name, value = row.decode().rstrip().split(": ", 1)
+            headers[name] = value
+        if headers.get("Transfer-Encoding") == "chunked":
+            while (size := int(f.readline(), 16)) > 0:
+                body += f.read(size + 2)[:-2]
+            f.readline()
+        elif b" 100 " not in line and not data.startswith(b"HEAD"):
+            body = f.read(int(headers["Content-Length"])) if "Content-Length" in headers else f.read()
+        got.append((line.decode().rstrip(), headers, body))
+    k.close()
+    return got if n > 1 else got[0]
+
+
+def test_http():
+    """HTTP as other clients speak it."""
+    s = Server("guide")
+    body = json.dumps({"prompt": "x", "max_tokens": 2}).encode()
+    stream = json.dumps({"prompt": "x", "max_tokens": 2, "stream": True}).encode()
+
+    def post(data, version=b"1.1", more=b""):
+        return (b"POST /v1/completions HTTP/" + version + b"\r\nHost: localhost\r\n" + more +
+                b"Content-Length: %d\r\n\r\n" % len(data) + data)
+
+    line, headers, text = exchange(s, post(body, b"1.0"))
+    check(" 200 " in line and headers["Connection"] == "close" and json.loads(text)["usage"], "HTTP/1.0", line, headers)
+    line, headers, text = exchange(s, post(stream, b"1.0"))
+    check(" 200 " in line and "Transfer-Encoding" not in headers and text.endswith(b"data: [DONE]\n\n"), "a stream of HTTP/1.0",
+          line, headers, text)
+    got = exchange(s, post(stream) + post(body) + post(b"[") + b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", 4)
+    check([line.split()[1] for line, _, _ in got] == ["200", "200", "400", "200"], "pipelined requests", got)
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(body[i:i + 7]), body[i:i + 7]) for i in range(0, len(body), 7)) + b"0\r\n\r\n"
+    line, _, text = exchange(s, b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+    check(" 200 " in line and json.loads(text)["usage"]["completion_tokens"] == 2, "a body in chunks", line, text)
+    got = exchange(s, post(body, more=b"Expect: 100-continue\r\n"), 2)
+    check(" 100 " in got[0][0] and " 200 " in got[1][0], "100-continue", got)
+    for path, status in ((b"/health", "200"), (b"/v1/models", "200"), (b"/v1/completions", "405"), (b"/", "404")):
+        line, headers, _ = exchange(s, b"HEAD " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        check(line.split()[1] == status and int(headers["Content-Length"]) > 0, "HEAD", path, line, headers)
+    line, headers, _ = exchange(s, b"OPTIONS /v1/completions HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    check(" 405 " in line and headers["Allow"] == "POST", "OPTIONS without an origin", line)
+    check(s.stop() == 143, "status")
+
+
 def test_conversations():
     s = Server("--ram-budget", os.environ["budget"], "--ctx", "512", BIG)
     state = os.environ["XDG_STATE_HOME"] + "/qsf/serve"
@@ -252,12 +304,32 @@ def check_states(*args):
     check(s.stop() == 143, "status")
 
 
+def check_shared(*args):
+    """Conversations that begin with the same system prompt share it, and answer as they do alone."""
+    system = {"role": "system", "content": " ".join("q" * 80)}
+    asks = [[system, {"role": "user", "content": text}] for text in ("x y z", "1 2 3", "y z x " * 20)]
+    want = []
+    for ask in asks[1:]:
+        s = Server("--ctx", "512", "--snapshots", "0", *args)
+        want.append(s.chat(ask, temperature=0, max_tokens=8)[1]["choices"])
+        s.stop()
+    s = Server("--ctx", "512", *args)
+    s.chat(asks[0], temperature=0, max_tokens=8)
+    for _ in range(2):  # from memory, and from files
+        for ask, choices in zip(asks[1:], want):
+            _, got, _ = s.chat(ask, temperature=0, max_tokens=8)
+            check(got["usage"]["prompt_tokens_details"]["cached_tokens"] >= 80, "the system prompt of another:", got["usage"])
+            check(got["choices"] == choices, "another answer after a system prompt that is shared:", got, choices)
+    check(s.stop() == 143, "status")
+
+
 def test_states():
     """Recurrent models, and caches with 2 bits, continue only where their state is held."""
     check_states("--ram-budget", os.environ["budget"], "--kv-type", "q2", BIG)
     recurrent = os.environ.get("QSF_TEST_DATA", "") + "/mtp/qwen35_mtp/model.gguf"
     if os.path.exists(recurrent):
         check_states("--template", "chatml", recurrent)
+        check_shared("--template", "chatml", recurrent)
 
 
 def test_stop():
@@ -294,7 +366,8 @@ def test_too_large():
     ask = [{"role": "user", "content": "w " * 450000}, {"role": "user", "content": "x"}]
     status, got, _ = s.chat(ask)
     check(status == 413 and got["error"]["code"] == "ram_budget_exceeded", "a request that does not fit", status, got)
-    check("needs" in got["error"]["message"] and "smallest" not in got["error"]["message"], "its message", got)
+    found = re.search(r"needs about (\d+) MB, and (\d+) MB are left", got["error"]["message"])
+    check(found and int(found[1]) > int(found[2]) and "--" not in got["error"]["message"], "its message", got)
     check(s.chat("x", max_tokens=1)[0] == 200, "another request")
     check(s.stop() == 143, "status")
 
@@ -327,7 +400,7 @@ def test_budget():
     check(s.stop() == 143, "status")
 
 
-for test in (test_hosts, test_keys, test_sockets, test_queue, test_slow, test_malformed,
+for test in (test_hosts, test_keys, test_sockets, test_queue, test_slow, test_malformed, test_http,
              test_conversations, test_states, test_stop, test_too_large, test_budget):
     begin = time.monotonic()
     test()

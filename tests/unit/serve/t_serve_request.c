@@ -105,6 +105,12 @@ static void test_fields(void **state) {
         assert_int_equal(b.r.grammar_kind, QSF_GRAMMAR_GBNF);
         done(&b);
     }
+    b = parse(true, CHAT(", \"max_completion_tokens\": 7, \"max_tokens\": 9, \"top_p\": null, \"top_p\": 1"));
+    assert_true(b.ok && b.r.settings.params.max_tokens == 7);
+    done(&b);
+    b = parse(false, "\xEF\xBB\xBF{\"prompt\": \"after a byte order mark\"}");
+    assert_true(b.ok);
+    done(&b);
     b = parse(false, "{\"prompt\": [\"p\\u0000q\"], \"echo\": true}");
     assert_true(b.ok && b.r.messages[0].len == 3 && b.r.echo && b.r.settings.params.max_tokens == 16);
     done(&b);
@@ -122,6 +128,14 @@ static void test_refused(void **state) {
                "\"grammar\": \"root ::= [a]\""),
           "grammar", "combined" },
         { CHAT(", \"prompt\": \"p\""), "prompt", "not supported" },
+        { CHAT(", \"top_p\": 1, \"seed\": 1, \"top_p\": 1"), "top_p", "there twice" },
+        { CHAT(", \"user\": 1, \"user\": 1"), "user", "there twice" },
+        { CHAT(", \"messages\": []"), "messages", "there twice" },
+        { "{\"messages\": [{\"role\": \"user\", \"content\": \"a\", \"role\": \"user\"}]}",
+          "messages[0].role", "there twice" },
+        { "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\", "
+          "\"text\": \"b\"}]}]}",
+          "messages[0].content", "text is there twice" },
         { CHAT(", \"n\": 2"), "n", "only 1" },
         { CHAT(", \"temperature\": 00"), "temperature", "leading zeros" },
         { CHAT(", \"top_p\": -01"), "top_p", "leading zeros" },

@@ -14,16 +14,15 @@ int qsf_exit_open(QsfForward *f, QsfErr *err) {
     QsfReduction *r = &f->reduction;
     const QsfProgram *p = &f->model->prog;
     const uint32_t hidden = f->model->hp.hidden;
+    QsfBlockSet alone;
     void *mem;
-    for (uint32_t i = 1; i < p->n_blocks && p->n_states == 0 && f->model->nextn == 0; i++) {
-        const QsfResidualBlock *b = &r->residual.block[i];
-        if (b->n == 1 && b->width == hidden && qsf_residual_is_all(p, b->begin, r->residual.slice[b->first]))
-            qsf_blocks_add(&r->exits, i);
-    }
+    int rc = qsf_residual_alone(&r->residual, p, &alone, err);
+    if (rc != QSF_OK) return rc;
+    for (uint32_t i = 1; i < p->n_blocks && p->n_states == 0 && f->model->nextn == 0; i++)
+        if (qsf_blocks_have(&alone, i) && r->residual.block[i].width == hidden) qsf_blocks_add(&r->exits, i);
     if (qsf_blocks_count(&r->exits) == 0) return QSF_OK;
     r->pending.bytes = qsf_pages((QSF_PENDING_POSITIONS + 1) * (uint64_t)hidden * sizeof(float));
-    int rc = qsf_mem_map(f->ledger, QSF_MEM_META, r->pending.bytes, "positions after an early exit", &mem,
-                         err);
+    rc = qsf_mem_map(f->ledger, QSF_MEM_META, r->pending.bytes, "positions after an early exit", &mem, err);
     if (rc == QSF_OK) r->pending.x = mem;
     return rc;
 }

@@ -30,7 +30,7 @@ static Touch touch(const QsfStep *s, QsfSlice w) {
 
 /* Is the slice needed at step i, before which it has its value? Part of it may be replaced. */
 static bool is_read(const QsfProgram *p, uint32_t i, uint32_t end, QsfSlice w) {
-    for (; i < end; i++) {
+    for (; i < end && p->run[i] <= p->buf[w.buf].last; i++) {
         const Touch t = touch(&p->step[i], w);
         if (t != NOT) return t != REPLACES;
     }
@@ -95,16 +95,55 @@ bool qsf_residual_leaves_more(const QsfResidual *r, const QsfProgram *p, uint32_
     return false;
 }
 
-bool qsf_residual_is_all(const QsfProgram *p, uint32_t step, QsfSlice slice) {
+/* A slice that a program writes. */
+typedef struct Written {
+    QsfSlice slice;
+    uint32_t from; /* step before which it has been written */
+} Written;
+
+/* Adds w unless it is there. Blocks write what the block before wrote: the newest are compared first. */
+static uint32_t add_written(Written *list, uint32_t n, Written w) {
+    for (uint32_t i = n; i-- > 0;)
+        if (contains(list[i].slice, w.slice) && contains(w.slice, list[i].slice)) return n;
+    list[n] = w;
+    return n + 1;
+}
+
+/* The embedding and what steps write, each slice once. */
+static uint32_t list_written(Written *list, const QsfProgram *p) {
     const QsfSlice x = { .buf = QSF_BUF_X, .off = 0, .width = p->buf[QSF_BUF_X].width };
-    if (slice.buf != QSF_BUF_X && is_read(p, step, p->n_steps, x)) return false;
-    for (uint32_t i = 0; i < step; i++)
+    uint32_t n = add_written(list, 0, (Written){ x, 0 });
+    for (uint32_t i = 0; i < p->n_steps; i++)
         for (unsigned k = 0; k < QSF_UNIT_TENSORS; k++) {
             const QsfSlice w = p->step[i].out[k];
-            if (w.width > 0 && w.buf < p->n_bufs && !contains(slice, w) && is_read(p, step, p->n_steps, w))
-                return false;
+            if (w.width > 0 && w.buf < p->n_bufs) n = add_written(list, n, (Written){ w, i + 1 });
         }
-    return true;
+    return n;
+}
+
+/* Is step i the first one of a block whose residual does not have w? */
+static bool lacks(const QsfResidual *r, const QsfProgram *p, uint32_t i, QsfSlice w) {
+    if (p->step[i].block >= r->n_blocks) return false;
+    const QsfResidualBlock *b = &r->block[p->step[i].block];
+    return b->begin == i && !(b->n == 1 && contains(r->slice[b->first], w));
+}
+
+int qsf_residual_alone(const QsfResidual *r, const QsfProgram *p, QsfBlockSet *out, QsfErr *err) {
+    Written *list = malloc(((size_t)p->n_steps * QSF_UNIT_TENSORS + 1) * sizeof *list);
+    if (list == NULL) return qsf_err_memory(err, "layers");
+    *out = (QsfBlockSet){ 0 };
+    for (uint32_t i = 0; i < r->n_blocks; i++)
+        if (r->block[i].n == 1) qsf_blocks_add(out, i);
+    for (uint32_t n = list_written(list, p); n-- > 0;) {
+        bool read = false; /* by this step or a later one, before it is replaced */
+        for (uint32_t i = p->n_steps; i-- > list[n].from;) {
+            const Touch t = touch(&p->step[i], list[n].slice);
+            if (t != NOT) read = t != REPLACES;
+            if (read && lacks(r, p, i, list[n].slice)) qsf_blocks_remove(out, p->step[i].block);
+        }
+    }
+    free(list);
+    return QSF_OK;
 }
 
 static int find_steps(QsfResidual *r, const QsfModel *m, QsfErr *err) {

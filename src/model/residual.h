@@ -4,7 +4,7 @@
 #ifndef QSF_MODEL_RESIDUAL_H
 #define QSF_MODEL_RESIDUAL_H
 
-#include "src/model/model.h"
+#include "src/model/optional.h"
 
 typedef struct QsfResidualBlock {
     uint32_t begin, end; /* its steps; equal: it has none */
@@ -27,8 +27,8 @@ void qsf_residual_free(QsfResidual *r); /* *r may be zeroed */
 /* Does a block leave values for later steps that are not part of its residual? */
 bool qsf_residual_leaves_more(const QsfResidual *r, const QsfProgram *p, uint32_t block);
 
-/* Of the results of earlier steps and of the embedding, do `step` and later steps read only
- * the residual `slice`? */
-bool qsf_residual_is_all(const QsfProgram *p, uint32_t step, QsfSlice slice);
+/* The blocks before which the residual is one slice, and all of the earlier results and of the embedding that
+ * later steps read. QSF_E_RUNTIME if out of memory. */
+int qsf_residual_alone(const QsfResidual *r, const QsfProgram *p, QsfBlockSet *out, QsfErr *err);
 
 #endif

@@ -83,7 +83,46 @@ static void test_parts(void **state) {
     qsf_residual_free(&r);
 }
 
+static QsfBlockSet alone(QsfStep *steps, uint32_t n) {
+    const QsfProgram p = {
+        .n_blocks = 2, .step = steps, .n_steps = n, .run = runs, .buf = bufs, .n_bufs = BUFS
+    };
+    QsfErr err = { 0 };
+    QsfResidual r;
+    QsfBlockSet set;
+    qsf_test_expect_ok(make(&r, steps, n, &err), &err);
+    qsf_test_expect_ok(qsf_residual_alone(&r, &p, &set, &err), &err);
+    qsf_residual_free(&r);
+    return set;
+}
+
+/* Blocks that get nothing but the residual stream; then one value passes beside it, from before the first
+ * block or from that block to the next, until another step replaces it. */
+static void test_alone(void **state) {
+    (void)state;
+    const QsfSlice x = all_of(QSF_BUF_X), y = all_of(QSF_BUF_BRANCH), beside = all_of(FIRST);
+    QsfStep steps[] = {
+        step(QSF_OP_COPY, 2, x, y), /* not read by others */
+        step(QSF_OP_NORM, 0, x, y), step(QSF_OP_ADD, 0, y, x), step(QSF_OP_COPY, 1, x, y),
+        step(QSF_OP_NORM, 1, x, y), step(QSF_OP_ADD, 1, y, x), step(QSF_OP_NORM, 2, x, y),
+    };
+    enum { N = sizeof steps / sizeof *steps };
+    QsfBlockSet set = alone(steps, N);
+    assert_true(qsf_blocks_have(&set, 0) && qsf_blocks_have(&set, 1));
+    steps[0].out[0] = beside;
+    steps[4].in = beside; /* of both blocks, since nothing replaces it */
+    set = alone(steps, N);
+    assert_int_equal(qsf_blocks_count(&set), 0);
+    steps[1].out[0] = steps[2].in = beside; /* replaced in block 0: only the second one reads it */
+    set = alone(steps, N);
+    assert_true(qsf_blocks_have(&set, 0) && !qsf_blocks_have(&set, 1));
+    steps[3].out[0] = beside; /* and there, too */
+    set = alone(steps, N);
+    assert_int_equal(qsf_blocks_count(&set), 2);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_streams), cmocka_unit_test(test_parts) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_streams), cmocka_unit_test(test_parts),
+                                        cmocka_unit_test(test_alone) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

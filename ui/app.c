@@ -474,6 +474,7 @@ void ui_app_start_load(UiApp *a) {
     char *file = qsf_model_file(a->model_path);
     a->settings.text_bytes = ui_transcript_bytes(&a->chat);
     a->held_at_load = ui_transcript_held(&a->chat) + ui_session_held(&a->session);
+    ui_app_screen_load(a);
     ui_log_load(a, file ? file : a->model_path);
     a->request = file ? a->engine.load(a->engine.self, file, &a->settings) : 0;
     free(file);

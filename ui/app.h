@@ -148,6 +148,9 @@ struct UiApp {
     char *good_path;     /* the model loaded last, with good_settings: the fallback when a load fails */
     QSFSettings good_settings;
     uint64_t held_at_load; /* bytes of texts that the plan of the model counts as part of the program */
+    size_t cells;          /* of the full screen, 0 = there is none */
+    size_t cells_drawn;    /* those that have their memory */
+    size_t cells_at_load;  /* those that the plan of the model counts */
     bool model_ready;      /* the last load succeeded */
     UiItem *answer;        /* the answer being written */
     UiPlace answer_from;   /* its length before this request (/continue) */
@@ -347,6 +350,13 @@ uint64_t ui_app_budget_for(UiApp *a, const QSFTextSize *size);
 /* Reports that a text of this size was dropped because it has more than `room` bytes, and a budget that
  * works. */
 void ui_app_say_too_long(UiApp *a, const QSFTextSize *size, size_t room);
+
+/* The full screen takes memory for each of its cells. */
+#define UI_CELLS_ALWAYS ((size_t)16 << 10) /* of each plan: 256 columns, 64 rows */
+/* Cells that the screen may have so that it stays within the budget: UI_CELLS_ALWAYS to UI_CELLS_MAX. */
+size_t ui_app_screen_room(UiApp *a);
+/* Cells of the screen, for the plan of the model and for later texts. drawn: they have their memory. */
+void ui_app_screen_has(UiApp *a, size_t cells, bool drawn);
 
 /* ---- conversations ---- */
 

@@ -16,6 +16,8 @@ char *ui_app_snapshot(const UiApp *a);
 bool ui_app_request(UiApp *a, QSFRequest r);
 /* Bytes of texts for QSFRequest.held (app_room.c). */
 uint64_t ui_app_held(const UiApp *a);
+/* A load begins: the plan counts the screen as it is now (app_room.c). */
+void ui_app_screen_load(UiApp *a);
 /* Sends the next queued message when nothing runs and the queue is not held. */
 void ui_app_send_queued(UiApp *a);
 /* Takes a snapshot of the engine's numbers into a->stats. */

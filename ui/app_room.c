@@ -5,6 +5,7 @@
 
 #include "qsf_cli.h"
 #include "ui/app_internal.h"
+#include "ui/canvas.h"
 
 /* Copies of a message besides that of the transcript, while its prompt is made: what was read; and on the
  * full screen the input line, what undoes it, the history, and the lines on the screen. */
@@ -15,22 +16,45 @@ static double mb(uint64_t bytes) { return (double)bytes / (1 << 20); }
 
 static unsigned copies(const UiApp *a) { return a->full_screen ? COPIES_ON_SCREEN : COPIES_OF_LINES; }
 
-/* With what is queued or folded in the input: no plan counts that. */
-static uint64_t texts_since_load(const UiApp *a) {
+/* ---- the screen ---- */
+
+/* Memory of a cell: the canvas, and three screens of the terminal library. */
+#define CELL_BYTES 128u
+
+/* Of the cells above those of a plan. */
+static uint64_t cells_bytes(size_t cells, size_t planned) {
+    if (planned < UI_CELLS_ALWAYS) planned = UI_CELLS_ALWAYS;
+    return cells > planned ? (uint64_t)(cells - planned) * CELL_BYTES : 0;
+}
+
+void ui_app_screen_has(UiApp *a, size_t cells, bool drawn) {
+    a->cells = cells;
+    if (drawn) a->cells_drawn = cells;
+}
+
+void ui_app_screen_load(UiApp *a) {
+    a->settings.owner_bytes = cells_bytes(a->cells, a->cells_drawn);
+    a->cells_at_load = a->cells;
+}
+
+/* ---- texts ---- */
+
+/* With what is queued or folded in the input, and a larger screen: no plan counts that. */
+static uint64_t held_since_load(const UiApp *a) {
     const uint64_t now = ui_transcript_held(&a->chat) + ui_session_held(&a->session) + a->queue.bytes +
                          a->folds.bytes;
-    return now > a->held_at_load ? now - a->held_at_load : 0;
+    return (now > a->held_at_load ? now - a->held_at_load : 0) + cells_bytes(a->cells, a->cells_at_load);
 }
 
 uint64_t ui_app_held(const UiApp *a) {
     const UiItem *last = ui_transcript_last(&a->chat);
     const uint64_t newest = last && last->kind == UI_USER ? last->raw.len : 0;
-    return texts_since_load(a) + newest * copies(a);
+    return held_since_load(a) + newest * copies(a);
 }
 
 /* What a prompt of the conversation so far charges. */
 static uint64_t charged(const UiApp *a) {
-    return texts_since_load(a) + ui_transcript_bytes(&a->chat) * QSF_REQUEST_BYTES;
+    return held_since_load(a) + ui_transcript_bytes(&a->chat) * QSF_REQUEST_BYTES;
 }
 
 /* Without a model nothing is sent, but the line itself takes memory. */
@@ -50,6 +74,15 @@ static uint64_t bytes_free(UiApp *a) {
 
 /* Bytes of memory for a byte of it. */
 static unsigned per_byte(const UiApp *a) { return QSF_REQUEST_BYTES + 1 + copies(a); }
+
+size_t ui_app_screen_room(UiApp *a) {
+    size_t cells = UI_CELLS_ALWAYS;
+    if (cells < a->cells_at_load) cells = a->cells_at_load;
+    if (!a->model_ready) return UI_CELLS_MAX;
+    if (cells < a->cells) cells = a->cells; /* bytes_free subtracts what is more */
+    const uint64_t more = bytes_free(a) / CELL_BYTES;
+    return more < UI_CELLS_MAX - cells ? cells + (size_t)more : UI_CELLS_MAX;
+}
 
 size_t ui_app_text_room(UiApp *a) {
     const uint64_t room = bytes_free(a) / per_byte(a);

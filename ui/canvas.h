@@ -20,6 +20,9 @@ typedef struct UiInk {
     uint16_t link; /* ui_canvas_link, 0 = none */
 } UiInk;
 
+/* Of a screen, which takes memory for each cell: 640 columns and 200 rows. */
+#define UI_CELLS_MAX ((size_t)128 << 10)
+
 typedef struct UiCell {
     char text[UI_CELL_TEXT]; /* one grapheme cluster, (len) bytes; len 0: right half of the cell before it */
     uint8_t len, width;

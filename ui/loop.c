@@ -37,7 +37,9 @@ typedef struct Loop {
     double ahead;    /* when the typed text is to be looked at again; 0 = after a key or an event */
     UiNotify notify;
     UiNotifyWatch watch;
-    int status; /* exit status */
+    size_t max_cells; /* ui_term_limit */
+    bool cut;         /* the window has more */
+    int status;       /* exit status */
     bool ended;
 } Loop;
 
@@ -182,6 +184,14 @@ static void key_timeout(Loop *l, double now) {
     if (wait >= 0 && (now - l->key_time) * 1000 >= wait) on_keys(l, ui_keys_timeout(&l->keys, &k), &k, false);
 }
 
+/* The screen takes memory for its cells. */
+static void fit_window(Loop *l) {
+    l->max_cells = ui_app_screen_room(l->app);
+    ui_term_limit(l->max_cells);
+    ui_term_resized();
+    l->screen.again = true;
+}
+
 static void on_signal(Loop *l, int sig) {
     static const UiKey stop = { .action = UI_DO_STOP };
     l->dirty = true;
@@ -189,10 +199,7 @@ static void on_signal(Loop *l, int sig) {
     case SIGTERM: end(l, 143); break;
     case SIGHUP: end(l, 128 + SIGHUP); break;
     case SIGINT: ui_screen_key(&l->screen, &stop); break;
-    case SIGWINCH:
-        ui_term_resized();
-        l->screen.again = true;
-        break;
+    case SIGWINCH: fit_window(l); break;
     case SIGTSTP:
         ui_term_suspend();
         ask_again(l);
@@ -226,12 +233,23 @@ static void ask_background(Loop *l) {
     if (l->keys.replies) l->hold = ui_now() + UI_HOLD_SECONDS;
 }
 
+#define MORE_CELLS 4096u /* a cut screen grows by as many at least: each time all of it is drawn */
+
+static void measure(Loop *l, int *rows, int *cols) {
+    if (l->cut && ui_app_screen_room(l->app) >= l->max_cells + MORE_CELLS) fit_window(l);
+    const bool cut = ui_term_size(rows, cols);
+    if (cut && !l->cut && l->max_cells < UI_CELLS_MAX)
+        ui_screen_flash(&l->screen, "the RAM budget has no memory for all of this window: /budget raises it");
+    l->cut = cut;
+    ui_app_screen_has(l->app, (size_t)*rows * (size_t)*cols, true);
+}
+
 static void draw(Loop *l, double now) {
     UiInputView in;
     int rows, cols;
     use_theme(l);
     ui_input_view(&in);
-    ui_term_size(&rows, &cols);
+    measure(l, &rows, &cols);
     ui_screen_draw(&l->screen, &in, rows, cols);
     ui_term_show(&l->screen.canvas, l->screen.again);
     l->screen.again = false;
@@ -309,7 +327,9 @@ static void run(Loop *l) {
 
 int ui_loop_run(UiApp *a, const UiLoopOptions *o, char *err, size_t cap) {
     char notice[400]; /* at least cap */
-    Loop l = { .app = a, .dirty = true, .keys.knows = ui_input_knows, .notify = o->notify };
+    Loop l = {
+        .app = a, .dirty = true, .keys.knows = ui_input_knows, .notify = o->notify, .max_cells = UI_CELLS_MAX
+    };
     if (!ui_term_open(o->color, o->mouse, notice, err, cap)) return -1;
     (void)ui_signals_open(true);
     ui_screen_init(&l.screen, a, o->unicode);

@@ -20,6 +20,7 @@
 #include "ui/own_data.h"
 #include "ui/rerun.h"
 #include "ui/session_shell.h"
+#include "ui/term.h"
 #include "ui/ui_signals.h"
 
 static bool is_set(const char *name) {
@@ -126,6 +127,11 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->config = o->start.config;
     a->model_dirs = o->dirs;
     a->remember_model = !o->no_save && a->interactive;
+    if (!lines) {
+        int rows, cols;
+        (void)ui_term_size(&rows, &cols);
+        ui_app_screen_has(a, (size_t)rows * (size_t)cols, false);
+    }
     take_model(a, o, lines);
     if (o->start.role) (void)snprintf(a->role, sizeof a->role, "%s", o->start.role);
     ui_config_apply(a, o->model, a->given.settings.user_set);

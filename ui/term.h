@@ -27,8 +27,12 @@ void ui_term_answered(void);
 /* Restores it. Harmless if not open. What an unanswered question would leave in the input of the next program
  * is dropped if it was asked recently. */
 void ui_term_close(void);
-/* Size of the window, at least 1x1. */
-void ui_term_size(int *rows, int *cols);
+/* Size of the screen, at least 1x1: that of the window, up to the cells of ui_term_limit (default
+ * UI_CELLS_MAX) and 1000 columns. Returns whether the window is larger; the rest of it stays blank. Works
+ * while the terminal is not open, too. */
+bool ui_term_size(int *rows, int *cols);
+/* Sets the maximum of its cells; takes effect with the next ui_term_resized. */
+void ui_term_limit(size_t cells);
 /* The window changed. */
 void ui_term_resized(void);
 /* Shows c: writes only what differs from the screen; again: everything, as after ^L. */

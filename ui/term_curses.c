@@ -33,6 +33,8 @@
 /* An answer that comes later than this is not expected. */
 #define LATE_SECONDS 1.0
 
+#define COLUMNS_MAX 1000
+
 #define UI_SIGNALS 65 /* numbers of Linux: 1 to 64 */
 
 static struct {
@@ -54,7 +56,8 @@ static struct {
     UiOverlay overlay;
     UiBuf over;       /* bytes of it */
     long typed_ahead; /* unread bytes that arrived while we did not control the terminal */
-} term;
+    size_t max_cells; /* of the screen */
+} term = { .max_cells = UI_CELLS_MAX };
 
 static double now(void) {
     struct timespec t;
@@ -252,6 +255,19 @@ bool ui_term_described(void) {
     return described(name) || (ui_own_terminals() && described(name));
 }
 
+/* newterm takes memory for a window of any size, or refuses it, and believes LINES and COLUMNS. A window that
+ * is too large is opened at the size of the terminal's description; the size is set later. */
+static void choose_size(void) {
+    int rows, cols;
+    use_env(FALSE);
+    use_tioctl(!ui_term_size(&rows, &cols));
+}
+
+/* Of the screen: newterm has set that of the size that it found. */
+static void set_scroll_region(void) {
+    if (change_scroll_region) putp(tparm(change_scroll_region, 0, LINES - 1));
+}
+
 /* Debian's ncurses-base lacks kitty, alacritty, foot and others, all compatible with xterm. */
 static SCREEN *open_screen(char *notice, size_t cap) {
     const char *name = getenv("TERM");
@@ -273,6 +289,7 @@ bool ui_term_open(bool color, bool mouse, char *notice, char *err, size_t cap) {
         (void)snprintf(err, cap, "standard input is not a terminal: %s", strerror(errno));
         return false;
     }
+    choose_size();
     term.screen = open_screen(notice, cap);
     if (!term.screen) {
         const char *name = getenv("TERM");
@@ -290,6 +307,7 @@ bool ui_term_open(bool color, bool mouse, char *notice, char *err, size_t cap) {
     write_raw(MODES_SAVE, sizeof MODES_SAVE - 1);
     modes_on();
     ui_term_resized();
+    set_scroll_region();
     return true;
 }
 
@@ -308,14 +326,18 @@ void ui_term_close(void) {
     tcsetattr(STDIN_FILENO, late ? TCSAFLUSH : TCSADRAIN, &term.saved);
 }
 
-void ui_term_size(int *rows, int *cols) {
+void ui_term_limit(size_t cells) { term.max_cells = cells; }
+
+bool ui_term_size(int *rows, int *cols) {
     struct winsize ws = { 0 };
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) != 0 || ws.ws_row == 0 || ws.ws_col == 0) {
         ws.ws_row = 24;
         ws.ws_col = 80;
     }
-    *rows = ws.ws_row;
-    *cols = ws.ws_col;
+    *cols = ws.ws_col < COLUMNS_MAX ? ws.ws_col : COLUMNS_MAX;
+    const int most = (int)(term.max_cells / (size_t)*cols);
+    *rows = ws.ws_row < most ? ws.ws_row : most;
+    return *rows < ws.ws_row || *cols < ws.ws_col;
 }
 
 void ui_term_resized(void) {

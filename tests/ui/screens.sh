@@ -181,4 +181,22 @@ keys "/model $stories" Enter
 see 'is ready'
 keys C-d
 see '^rc=0'
+
+# A window larger than the budget has memory for is used in part; LINES and COLUMNS are not its size.
+budget=16
+[ -z "${QSF_SAN-}" ] || budget=80
+start 80 24 "COLUMNS=100000 LINES=7 '$chat' --no-save --ram-budget $budget '$stories'"
+see 'is ready'
+wide_enough 80
+size 900 300
+see 'the RAM budget has no memory for all of this window: /budget raises it'
+shell=$(tm list-panes -t t -F '#{pane_pid}')
+peak=$(awk '/^VmHWM/ { print $2 }' "/proc/$(cat "/proc/$shell/task/$shell/children" | tr -d ' ')/status")
+[ -n "${QSF_SAN-}" ] || [ "$peak" -le $((budget * 1024)) ] || fail "a peak of $peak KB with $budget MB"
+size 80 24
+see '^> *$'
+keys '/budget 200' Enter
+see "budget $budget MB? -> 200|budget ${budget}M -> 200M"
+keys C-d
+see '^rc=0'
 finish

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The chat without a screen, on a scripted engine: queue, stop, retry, undo, continue, settings, sessions. */
 #include "tests/harness/app_rig.h"
+#include "ui/canvas.h"
 
 static void test_turns(void **state) {
     Fixture *x = *state;
@@ -113,6 +114,35 @@ static void test_queue_limits(void **state) {
     while (n < UI_QUEUE_MAX && ui_app_submit(a, big, sizeof big)) n++;
     assert_in_range(n, 2, 30);
     assert_true(ui_app_text_room(a) < room);
+}
+
+/* A larger window takes memory of the budget, as texts do, and is used as far as there is some. */
+static void test_screen_room(void **state) {
+    Fixture *x = *state;
+    UiApp *a = &x->app;
+    a->model_ready = false;
+    assert_int_equal(ui_app_screen_room(a), UI_CELLS_MAX);
+    ui_app_screen_has(a, UI_CELLS_ALWAYS + 1000, false);
+    ui_app_load(a, "m.gguf");
+    assert_int_equal(a->settings.owner_bytes, 1000 * 128);
+    fake_loaded(&x->engine);
+    ui_app_pump(a);
+    ui_app_screen_has(a, UI_CELLS_ALWAYS + 1000, true);
+    x->engine.stats.budget = (uint64_t)2 << 20;
+    x->engine.stats.mem[0] = (QSFMemRow){ "weights", 1 << 20, 1 << 20 };
+    x->engine.stats.n_mem = 1;
+    const size_t room = ui_app_screen_room(a), text = ui_app_text_room(a);
+    assert_in_range(room, UI_CELLS_ALWAYS + 8000, UI_CELLS_ALWAYS + 1000 + (1 << 20) / 128);
+    ui_app_screen_has(a, UI_CELLS_ALWAYS + 5000, true);
+    assert_int_equal(ui_app_screen_room(a), room);
+    assert_true(ui_app_text_room(a) < text);
+    x->engine.stats.budget = (uint64_t)1 << 20; /* nothing is free: it stays as it is */
+    assert_int_equal(ui_app_screen_room(a), UI_CELLS_ALWAYS + 5000);
+    ui_app_screen_has(a, 80 * 24, true);
+    assert_int_equal(ui_app_screen_room(a), UI_CELLS_ALWAYS + 1000);
+    /* The next plan finds the drawn screen in the program's memory. */
+    ui_app_load(a, "n.gguf");
+    assert_int_equal(a->settings.owner_bytes, 0);
 }
 
 static void test_stop_keeps(void **state) {
@@ -868,6 +898,7 @@ int main(void) {
         T(test_queue_command),
         T(test_queue_held),
         T(test_queue_limits),
+        T(test_screen_room),
         T(test_stop_keeps),
         T(test_stop_before_text),
         T(test_retry_after_failure),

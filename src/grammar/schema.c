@@ -136,11 +136,13 @@ static uint32_t make_values(QsfSchema *s, const QsfSchemaParts *p, const QsfSche
 }
 
 /* No two schemas of the list may be valid for the same value. */
-static void check_one_of(QsfSchema *s, const QsfJson *list, uint32_t path) {
+static void check_one_of(QsfSchema *s, const QsfSchemaParts *p, const QsfJson *list, uint32_t path) {
     const size_t n = qsf_json_size(list);
+    uint32_t types = QSF_TYPE_ALL;
+    for (uint32_t i = 0; i < p->n; i++) types &= qsf_schema_types(s, p->part[i].schema, p->part[i].path);
     for (size_t i = 0; i < n && !s->b->failed; i++)
         for (size_t k = i + 1; k < n && !s->b->failed; k++)
-            if (!qsf_schema_apart(s, qsf_json_at(list, i), qsf_json_at(list, k), path))
+            if (!qsf_schema_apart(s, qsf_json_at(list, i), qsf_json_at(list, k), path, types))
                 qsf_schema_fail(s, path,
                                 "oneOf: a value may be valid for both %zu and %zu, which cannot be excluded; "
                                 "anyOf is supported",
@@ -186,7 +188,7 @@ static uint32_t make_choice(QsfSchema *s, const QsfSchemaParts *p, uint32_t i, c
     const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT), path = qsf_schema_at(s, p->part[i].path, key);
     if (qsf_json_type(list) != QSF_JSON_ARRAY || qsf_json_size(list) == 0)
         return qsf_schema_fail(s, path, "%s is not a list of schemas", key);
-    if (done == QSF_PART_ONE_DONE) check_one_of(s, list, path);
+    if (done == QSF_PART_ONE_DONE) check_one_of(s, p, list, path);
     bool possible = false;
     for (size_t k = 0; k < qsf_json_size(list) && !s->b->failed; k++) {
         QsfSchemaParts one = *p;

@@ -136,7 +136,7 @@ bool qsf_value_in(QsfSchema *s, const QsfJson *v, const QsfJson *list);
 void qsf_values_free(QsfSchema *s);
 
 /* --- schema_apart.c --- */
-/* Is it certain that no value is valid for both? */
-bool qsf_schema_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path);
+/* Is it certain that no value of these types is valid for both? */
+bool qsf_schema_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t types);
 
 #endif

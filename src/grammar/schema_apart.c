@@ -5,7 +5,9 @@
 
 #define APART_DEPTH 20u
 
-static bool apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, unsigned depth);
+/* only: types that the value may have. */
+static bool apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t only,
+                  unsigned depth);
 
 static bool is_false(const QsfJson *v) {
     return v != NULL && qsf_json_type(v) == QSF_JSON_BOOL && !qsf_json_bool(v, true);
@@ -31,7 +33,7 @@ static bool required_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uin
         const QsfJson *y = name != NULL ? qsf_json_get(in_b, name) : NULL;
         if (y == NULL) y = qsf_json_get(b, "additionalProperties");
         if (is_false(y)) return true;
-        if (x != NULL && y != NULL && apart(s, x, y, path, depth)) return true;
+        if (x != NULL && y != NULL && apart(s, x, y, path, QSF_TYPE_ALL, depth)) return true;
     }
     return false;
 }
@@ -55,40 +57,45 @@ static bool bounds_apart(uint32_t types, const QsfJson *a, const QsfJson *b) {
 }
 
 /* One of the schemas that hold in a, or each of those that it chooses from, is apart from b. */
-static bool inner_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, unsigned depth) {
+static bool inner_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t only,
+                        unsigned depth) {
     static const char *const keys[] = { "allOf", "anyOf", "oneOf" };
     for (unsigned k = 0; k < 3; k++) {
         const QsfJson *list = qsf_json_get(a, keys[k]);
         size_t n = 0;
         if (list == NULL || qsf_json_size(list) == 0) continue;
-        for (size_t i = 0; i < qsf_json_size(list); i++) n += apart(s, qsf_json_at(list, i), b, path, depth);
+        for (size_t i = 0; i < qsf_json_size(list); i++)
+            n += apart(s, qsf_json_at(list, i), b, path, only, depth);
         if (k == 0 ? n > 0 : n == qsf_json_size(list)) return true;
     }
     return false;
 }
 
-static bool ref_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, unsigned depth) {
+static bool ref_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t only,
+                      unsigned depth) {
     uint32_t where;
     const QsfJson *ref = qsf_json_get(a, "$ref");
     const QsfJson *to = ref != NULL ? qsf_schema_ref(s, ref, path, &where) : NULL;
-    return to != NULL && apart(s, to, b, path, depth);
+    return to != NULL && apart(s, to, b, path, only, depth);
 }
 
-static bool half_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, unsigned depth) {
-    const uint32_t types = qsf_schema_types(s, a, path) & qsf_schema_types(s, b, path);
+static bool half_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t only,
+                       unsigned depth) {
+    const uint32_t types = only & qsf_schema_types(s, a, path) & qsf_schema_types(s, b, path);
     return values_apart(s, a, b, path) || bounds_apart(types, a, b) ||
            (types == QSF_TYPE_OBJECT && required_apart(s, a, b, path, depth)) ||
-           inner_apart(s, a, b, path, depth) || ref_apart(s, a, b, path, depth);
+           inner_apart(s, a, b, path, only, depth) || ref_apart(s, a, b, path, only, depth);
 }
 
-static bool apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, unsigned depth) {
+static bool apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t only,
+                  unsigned depth) {
     if (!qsf_gbuild_step(s->b, 100) || depth > APART_DEPTH) return false;
     if (is_false(a) || is_false(b)) return true;
     if (qsf_json_type(a) != QSF_JSON_OBJECT || qsf_json_type(b) != QSF_JSON_OBJECT) return false;
-    if ((qsf_schema_types(s, a, path) & qsf_schema_types(s, b, path)) == 0) return !s->b->failed;
-    return half_apart(s, a, b, path, depth + 1) || half_apart(s, b, a, path, depth + 1);
+    if ((only & qsf_schema_types(s, a, path) & qsf_schema_types(s, b, path)) == 0) return !s->b->failed;
+    return half_apart(s, a, b, path, only, depth + 1) || half_apart(s, b, a, path, only, depth + 1);
 }
 
-bool qsf_schema_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path) {
-    return apart(s, a, b, path, 0);
+bool qsf_schema_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t only) {
+    return apart(s, a, b, path, only, 0);
 }

@@ -42,6 +42,13 @@ file '{"anyOf": [{"type": "string"}, {"type": "integer"}],
     "allOf": [{"oneOf": [{"type": "integer"}, {"type": "null"}]}]}'
 verdict mnnm --json-schema "$work/f"
 
+# schemas of oneOf that exclude each other for an object, which all of them are
+texts '"{\"k\": 1, \"v\": 3}"' '"{\"k\": 2, \"v\": 3}"' '"{\"k\": 2, \"v\": true}"' '"1"'
+file '{"type": "object", "properties": {"k": true, "v": true}, "required": ["k", "v"],
+    "oneOf": [{"properties": {"k": {"const": 1}, "v": {"const": 3}}, "required": ["k"]},
+    {"properties": {"k": {"const": 2}, "v": {"const": true}}}]}'
+verdict mnmn --json-schema "$work/f"
+
 # refuses PLACE FORMAT OPTION: one line that names the place
 refuses() {
     file "$2"

@@ -297,6 +297,11 @@ LOOK = {"type": "object", "properties": {
     "required": ["at", "n", "to"], "additionalProperties": False, "$defs": {"to": {"type": "array", "items": {
         "type": "boolean"}, "minItems": 1, "maxItems": 2}}}
 STOP = {"type": "object", "properties": {}, "additionalProperties": False}
+# Put together at its root, with references into other places than $defs.
+PARTS = {"$ref": "#/$defs/one", "$defs": {"one": {"type": "object", "properties": {"k": {"enum": ["i", "s"]}}, "required": ["k", "v"], "oneOf": [
+    {"properties": {"k": {"const": "i"}, "v": {"type": "integer", "minimum": 1, "maximum": 9}}, "required": ["k"]},
+    {"properties": {"k": {"const": "s"}, "v": {"enum": ["x", "y"]}, "w": {"$ref": "#/$defs/one/oneOf/0/properties/v"}},
+     "required": ["w"]}]}}}
 
 
 def check_call(call, name=None):
@@ -338,6 +343,15 @@ def test_tool_choice(name, form):
     for seed in range(4):
         _, got, _ = s.chat("x", tools=tools, tool_choice="required", parallel_tool_calls=False, seed=seed, max_tokens=400)
         check(len(got["choices"][0]["message"]["tool_calls"]) == 1, "no parallel calls", got)
+    parts = [{"type": "function", "function": {"name": "parts", "parameters": PARTS}}]
+    for seed in range(6):
+        status, got, _ = s.chat("x", tools=parts, tool_choice="required", parallel_tool_calls=False, seed=seed,
+                                max_tokens=400, temperature=2)
+        if not check(status == 200, "a schema of parts", name, got):
+            continue
+        a = json.loads(got["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"])
+        check(a in [{"k": "i", "v": v} for v in range(1, 10)] or
+              a in [{"k": "s", "v": v, "w": w} for v in "xy" for w in range(1, 10)], "a schema of parts", name, got)
     answers = set()
     schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"enum": ["yes", "no"]}}}
     for seed in range(24):  # a call, or an answer that matches

@@ -52,4 +52,46 @@ for await (const chunk of aborted) {
 }
 assert.ok((await client.chat.completions.create({ model: "guide", messages, temperature: 0 })).choices[0].message.content
     === text);
+
+// ---- tools, with a server whose chat template has a place for them
+const second = new OpenAI({ baseURL: process.argv[3] + "/v1", apiKey: "none", maxRetries: 0 });
+const parameters = { type: "object", properties: { at: { enum: ["sea", "sky"] }, n: { type: "integer", minimum: 3, maximum: 7 } },
+    required: ["at", "n"], additionalProperties: false };
+const asked = { model: "guide", messages, tools: [{ type: "function", function: { name: "look", parameters } }],
+    tool_choice: "required", parallel_tool_calls: false, seed: 1 };
+const isCall = (call) => {
+    const values = JSON.parse(call.function.arguments);
+    assert.ok(call.function.name === "look" && ["sea", "sky"].includes(values.at) && values.n >= 3 && values.n <= 7);
+};
+
+let name = "", args = "", id, finish;
+for await (const chunk of await second.chat.completions.create({ ...asked, stream: true })) {
+    for (const call of chunk.choices[0].delta.tool_calls ?? []) {
+        assert.equal(call.index, 0);
+        id ??= call.id;
+        name += call.function.name ?? "";
+        args += call.function.arguments ?? "";
+    }
+    finish = chunk.choices[0].finish_reason ?? finish;
+}
+assert.ok(id && finish === "tool_calls");
+isCall({ function: { name, arguments: args } });
+
+const helper = second.chat.completions.stream(asked);
+const message = (await helper.finalChatCompletion()).choices[0].message;
+isCall(message.tool_calls[0]);
+const named = await second.chat.completions.create({ ...asked, tool_choice: { type: "function", function: { name: "look" } } });
+isCall(named.choices[0].message.tool_calls[0]);
+const after = await second.chat.completions.create({ ...asked, tool_choice: "none", max_tokens: 4, messages: [
+    ...messages, message, { role: "tool", tool_call_id: message.tool_calls[0].id, content: "blue" }] });
+assert.ok(after.usage.completion_tokens > 0);
+
+const stop = new AbortController();
+const leaving = await second.chat.completions.create(
+    { ...asked, tool_choice: "auto", stream: true, ignore_eos: true, max_tokens: 400 }, { signal: stop.signal });
+for await (const chunk of leaving) {
+    assert.ok(chunk.id);
+    stop.abort();
+}
+isCall((await second.chat.completions.create(asked)).choices[0].message.tool_calls[0]);
 console.log("ok");

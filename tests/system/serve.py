@@ -344,7 +344,7 @@ def test_tool_choice(name, form):
         _, got, _ = s.chat("x", tools=tools, tool_choice="required", parallel_tool_calls=False, seed=seed, max_tokens=400)
         check(len(got["choices"][0]["message"]["tool_calls"]) == 1, "no parallel calls", got)
     parts = [{"type": "function", "function": {"name": "parts", "parameters": PARTS}}]
-    for seed in range(6):
+    for seed in range(4):
         status, got, _ = s.chat("x", tools=parts, tool_choice="required", parallel_tool_calls=False, seed=seed,
                                 max_tokens=400, temperature=2)
         if not check(status == 200, "a schema of parts", name, got):
@@ -359,6 +359,8 @@ def test_tool_choice(name, form):
                            top_k=0, top_p=1, min_p=0)
         message = got["choices"][0]["message"]
         answers.add("calls" if "tool_calls" in message else message["content"])
+        if seed >= 4 and "calls" in answers and len(answers) > 1:
+            break
     check(answers <= {"calls", '"yes"', '"no"'} and "calls" in answers and len(answers) > 1, "tools and response_format", answers)
     _, got, _ = s.chat("x", tools=tools, tool_choice="required", response_format=schema, max_tokens=400)
     check("tool_calls" in got["choices"][0]["message"], "required and response_format", got)

@@ -9,9 +9,7 @@ serve=$QSF_BUILDDIR/qsf-serve
 have python3 || skip "no python3"
 unset http_proxy HTTP_PROXY all_proxy ALL_PROXY XDG_CONFIG_HOME
 export XDG_STATE_HOME="$work/state" work QSF_BUILDDIR
-big_model
-budget=$((big_mb * 3 / 2))
-export big budget
+export tiny
 
 py "$QSF_SRCDIR/tests/system/serve.py" || fail "answers"
 py "$QSF_SRCDIR/tests/system/serve_clients.py" || fail "clients"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How qsf-serve treats its clients: hosts, origins, keys, sockets, the queue, clients that go away or are
-slow, conversations, and the end. Run by serve.sh: BIG is a model that takes its time."""
+slow, conversations, and the end. Run by serve.sh: TINY is a model with random weights."""
 import json
 import os
 import re
@@ -13,9 +13,9 @@ import time
 
 from serve_http import Server, check, finish, text_of
 
-WORK, BIG = os.environ["work"], os.environ["big"]
-SLOW = ["--ram-budget", os.environ["budget"], "--ctx", "512", "--threads", "1", BIG]
-LONG = {"messages": [{"role": "user", "content": "a b"}], "ignore_eos": True, "max_tokens": 400, "stream": True}
+WORK, TINY = os.environ["work"], os.environ["tiny"]
+ENDLESS = ["--ctx", "512", "--threads", "1", "--eviction-policy", "sliding", "guide"]
+LONG = {"messages": [{"role": "user", "content": "a b"}], "ignore_eos": True, "stream": True}  # ends when it is cancelled
 
 
 def serve_fails(*args):
@@ -108,7 +108,7 @@ def begin_stream(s, body=LONG):
 
 
 def test_queue():
-    s = Server("--queue", "1", *SLOW)
+    s = Server("--queue", "1", *ENDLESS)
     c, _ = begin_stream(s)
     waiting = s.connect()
     waiting.request("POST", "/v1/chat/completions", json.dumps({**LONG, "max_tokens": 2, "stream": False}))
@@ -120,7 +120,6 @@ def test_queue():
     r = waiting.getresponse()
     check(r.status == 200 and json.loads(r.read())["usage"]["completion_tokens"] == 2, "the one that waited")
     s.wait("cancelled_total", 1)
-    check(s.metric("generated_tokens_total") < 400, "a cancelled answer goes on")
     a, _ = begin_stream(s)  # clients that leave the queue
     for _ in range(3):
         b = s.connect()
@@ -263,7 +262,7 @@ def test_http():
 
 
 def test_conversations():
-    s = Server("--ram-budget", os.environ["budget"], "--ctx", "512", BIG)
+    s = Server("--ctx", "512", TINY)
     state = os.environ["XDG_STATE_HOME"] + "/qsf/serve"
     check(len(os.listdir(state)) == 1 and stat.S_IMODE(os.stat(state).st_mode) == 0o700, "the folder of snapshots")
     talks = [[{"role": "system", "content": " ".join(s * 50)}, {"role": "user", "content": " ".join(x * 60)}]
@@ -325,7 +324,7 @@ def check_shared(*args):
 
 def test_states():
     """Recurrent models, and caches with 2 bits, continue only where their state is held."""
-    check_states("--ram-budget", os.environ["budget"], "--kv-type", "q2", BIG)
+    check_states("--kv-type", "q2", TINY)
     recurrent = os.environ.get("QSF_TEST_DATA", "") + "/mtp/qwen35_mtp/model.gguf"
     if os.path.exists(recurrent):
         check_states("--template", "chatml", recurrent)
@@ -334,7 +333,7 @@ def test_states():
 
 def test_stop():
     for sig, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-        s = Server("--queue", "4", *SLOW)
+        s = Server("--queue", "4", *ENDLESS)
         c, r = begin_stream(s)
         waiting = s.connect()
         waiting.request("POST", "/v1/chat/completions", json.dumps(LONG))
@@ -346,7 +345,7 @@ def test_stop():
               "a stream that was stopped is not complete", events[-4:])
         check(waiting.getresponse().status == 503, "one that waits")
         c.close()
-        s = Server(*SLOW)
+        s = Server(*ENDLESS)
         c = s.connect()
         c.request("POST", "/v1/chat/completions", json.dumps({**LONG, "stream": False}))
         s.wait("requests_running", 1)

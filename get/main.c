@@ -80,14 +80,14 @@ int main(int argc, char **argv) {
     if (rc == 0 && r.n_positional != !a.request) {
         snprintf(msg, sizeof msg,
                  a.request ? "--request takes no model"
-                           : "one model is needed: hf:OWNER/NAME or https://...");
+                           : "one model is needed: hf:OWNER/NAME or https://... (see --help)");
         rc = QSF_EXIT_USAGE;
     }
     if (rc) return qsf_cli_error(&get_cli, "%s", msg), rc;
     qsf_signals_init();
     if (a.request) return get_request_run(STDIN_FILENO, STDOUT_FILENO);
     a.o.model = r.positional[0];
-    get_report_init(&report, a.json, a.quiet);
+    get_report_init(&report, a.json, a.quiet, a.o.list);
     rc = get_run(&a.o, &report, &err);
     if (rc) get_report_error(&report, &err);
     const int sig = atomic_load(&qsf_signal_cancel);

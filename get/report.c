@@ -13,8 +13,8 @@
 #define SHOW_NS  200000000u
 #define STILL_NS 1000000000u /* when nothing has come */
 
-void get_report_init(GetReport *r, bool json, bool quiet) {
-    *r = (GetReport){ .json = json, .quiet = quiet, .terminal = isatty(STDERR_FILENO) == 1 };
+void get_report_init(GetReport *r, bool json, bool quiet, bool list) {
+    *r = (GetReport){ .json = json, .quiet = quiet, .list = list, .terminal = isatty(STDERR_FILENO) == 1 };
 }
 
 static void put(QsfStrbuf *b) {
@@ -64,9 +64,9 @@ static void put_choice(GetReport *r, QsfStrbuf *b, const GetChoice *m, bool chos
     char verdict[80], size[32];
     const double tps = qsf_model_guess(speeds, name, m->bytes, room, verdict, sizeof verdict);
     if (!r->json) {
-        if (!r->quiet)
-            fprintf(stderr, "%c %10s  %-30s %s\n", chosen ? '*' : ' ', size_text(m->bytes, size), verdict,
-                    name);
+        if (r->list || !r->quiet)
+            fprintf(r->list ? stdout : stderr, "%c %10s  %-30s %s\n", chosen ? '*' : ' ',
+                    size_text(m->bytes, size), verdict, name);
         return;
     }
     qsf_strbuf_addf(b, "{\"bytes\": %llu", (unsigned long long)m->bytes);

@@ -11,6 +11,7 @@
 
 typedef struct GetReport {
     bool json, quiet;
+    bool list;           /* the models of a repository are the result */
     bool terminal;       /* stderr is one: progress is drawn on its line */
     uint64_t begun;      /* monotonic nanoseconds, when the first byte was expected */
     uint64_t shown;      /* when progress was last shown */
@@ -22,11 +23,11 @@ typedef struct GetReport {
     bool drawn;          /* the line has text */
 } GetReport;
 
-void get_report_init(GetReport *r, bool json, bool quiet);
+void get_report_init(GetReport *r, bool json, bool quiet, bool list);
 /* A sentence for the user. */
 void get_report_note(GetReport *r, const char *text);
 /* The models of a repository, with the chosen one marked, and what each would do with room bytes of memory
- * for weights. hub: the folder that it would be in. */
+ * for weights: on stdout if the list is what was asked for. hub: the folder that it would be in. */
 void get_report_choices(GetReport *r, const GetList *l, const GetChoices *c, const char *hub, uint64_t room);
 /* `done` bytes of the current part are on the disk. Cheap enough for every piece. */
 void get_report_progress(GetReport *r, uint64_t done);

@@ -69,11 +69,15 @@ expect 0 '' "$get" hf:t/folder
 
 # ---- the choice
 export XDG_STATE_HOME="$work/state"
-expect 0 'streams 3[78] %, disk not measured m-Q8_0' "$get" --list --room 5000000000 hf:t/types
-grep -q '^[*] .*fits .*m-Q4_K_M.gguf' "$work/err" || { cat "$work/err"; fail "the largest that fits"; }
-! grep -q mmproj "$work/err" || fail "a projector is offered"
-expect 0 '' "$get" --list --room 1 hf:t/types
-grep -q '^[*] .*m-Q4_0_4_4' "$work/err" || fail "the smallest if none fits"
+# listed RE: a line of the list, which is the result.
+listed() { grep -qE "$1" "$work/out" || { cat "$work/out"; fail "not listed: $1"; }; }
+expect 0 '' "$get" --list --room 5000000000 hf:t/types
+listed 'streams 3[78] %, disk not measured m-Q8_0'
+listed '^[*] .*fits .*m-Q4_K_M.gguf'
+[ ! -s "$work/err" ] || fail "--list: something on stderr"
+! grep -q mmproj "$work/out" || fail "a projector is offered"
+expect 0 '' "$get" --quiet --list --room 1 hf:t/types
+grep -q '^[*] .*m-Q4_0_4_4' "$work/out" || fail "the smallest if none fits"
 # How fast it would be, from what was measured before: of the disk, and of the type in the name.
 mkdir -p "$XDG_STATE_HOME/qsf"
 rates() {
@@ -81,8 +85,9 @@ rates() {
     printf 'compute-Q8_0-%s 20000000000\ncompute-Q4_0-%s 30000000000\n' "$1" "$1"
 }
 rates "$("$QSF_BUILDDIR/qsf-run" --plan -t 0 "$work/m.gguf" | sed -n 's/^threads *//p')" >"$XDG_STATE_HOME/qsf/rates"
-expect 0 'streams 3[78] %, about 2\.[0-9] tok/s  *m-Q8_0' "$get" --list --room 5000000000 hf:t/types
-grep -q '^[*] .*fits, about [0-9.]* tok/s  *m-Q4_K_M.gguf' "$work/err" || { cat "$work/err"; fail "its speed"; }
+expect 0 '' "$get" --list --room 5000000000 hf:t/types
+listed 'streams 3[78] %, about 2\.[0-9] tok/s  *m-Q8_0'
+listed '^[*] .*fits, about [0-9.]* tok/s  *m-Q4_K_M.gguf'
 expect 0 '' "$get" --json --list --room 5000000000 hf:t/types
 grep -q '"m-Q8_0.gguf", "verdict": "streams 3[78] %, about 2[^"]*", "tokens_per_second": 2\.' "$work/out" ||
     { cat "$work/out"; fail "a speed in JSON"; }

@@ -17,10 +17,12 @@
 #define REQUEST_MAX   ((size_t)256 << 20) /* bytes of a request */
 #define PIECE         ((size_t)64 << 10)
 #define STALL_DEFAULT 600
+#define WAIT_STEP     50 /* ms */
 
 typedef struct Request {
     GetRequest http;
     char *url, *socket, *key;
+    long delay_ms;
 } Request;
 
 typedef struct Reply {
@@ -35,6 +37,14 @@ static char *text_of(const QsfPipeFrame *f) {
     return memchr(f->body, '\0', f->len) ? NULL : strndup(f->body, f->len);
 }
 
+/* A number above 0; 0 = it is none. */
+static long number_of(const QsfPipeFrame *f) {
+    char digits[16] = "";
+    memcpy(digits, f->body, f->len < sizeof digits ? f->len : sizeof digits - 1);
+    const long n = strtol(digits, NULL, 10);
+    return n > 0 ? n : 0;
+}
+
 static bool take_frame(Request *r, const QsfPipeFrame *f) {
     switch (f->kind) {
     case QSF_REQUEST_URL: return !r->url && (r->url = text_of(f)) != NULL;
@@ -44,12 +54,8 @@ static bool take_frame(Request *r, const QsfPipeFrame *f) {
         r->http.body = f->body;
         r->http.len = f->len;
         return true;
-    case QSF_REQUEST_STALL: {
-        char digits[16] = "";
-        memcpy(digits, f->body, f->len < sizeof digits ? f->len : sizeof digits - 1);
-        r->http.stall_seconds = strtol(digits, NULL, 10);
-        return r->http.stall_seconds > 0;
-    }
+    case QSF_REQUEST_STALL: return (r->http.stall_seconds = number_of(f)) > 0;
+    case QSF_REQUEST_DELAY: return (r->delay_ms = number_of(f)) > 0;
     default: return false;
     }
 }
@@ -123,6 +129,15 @@ static void on_idle(void *arg) {
     if (poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLNVAL))) atomic_store(&qsf_signal_cancel, SIGTERM);
 }
 
+/* false: the program that asked is gone, or the wait was stopped. */
+static bool wait_first(Reply *r, long ms) {
+    for (; ms > 0 && !atomic_load(&qsf_signal_cancel); ms -= WAIT_STEP) {
+        (void)poll(NULL, 0, (int)(ms < WAIT_STEP ? ms : WAIT_STEP));
+        on_idle(r);
+    }
+    return !atomic_load(&qsf_signal_cancel);
+}
+
 /* The program that asked knows the URL. */
 static const char *without_url(const char *message, const char *url) {
     const size_t n = strlen(url);
@@ -133,6 +148,7 @@ static const char *without_url(const char *message, const char *url) {
 static int send_request(const Request *q, Reply *r) {
     QsfErr err = { 0 };
     GetReply reply = { 0 };
+    if (!wait_first(r, q->delay_ms)) return QSF_E_INTERRUPTED;
     GetHttp *h = get_http_new(q->key, &err);
     if (h) {
         get_http_on_idle(h, on_idle, r);

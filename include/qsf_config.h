@@ -2,9 +2,9 @@
 /* The configuration file of the programs: $XDG_CONFIG_HOME/qsf/config or --config FILE, lines NAME = VALUE
  * with the long names of options and settings (man/qsf-config.5). Lines before the first section apply
  * always, those of a section with the name of a program ([qsf-serve]) to that program, those of
- * [model PATTERN] to models whose file name matches (fnmatch), those of [role NAME] with --role and /role;
- * each of them replaces the ones before. Those of [theme NAME] are colors. Options of one program are skipped
- * by the other. Not installed. One thread.
+ * [model PATTERN] to models whose file name, or name on a server, matches (fnmatch), those of [role NAME]
+ * with --role and /role; each of them replaces the ones before. Those of [theme NAME] are colors. Options of
+ * one program are skipped by the other. Not installed. One thread.
  *
  * A NULL configuration is that of --no-config: nothing applies. */
 #ifndef QSF_CONFIG_H

@@ -41,18 +41,19 @@ void qsf_worker_override(QSFWorker *w, const char *const *specs);
  * qsf_worker_next. -1 when w is NULL. */
 int qsf_worker_fd(const QSFWorker *w);
 
+/* Reasoning as the events have it, or without its marks: continued it goes on, or an answer follows it. */
+enum { QSF_THOUGHT_MARKED, QSF_THOUGHT_OPEN, QSF_THOUGHT_CLOSED };
+
 typedef struct QSFMessage {
     const char *role; /* "system", "user", "assistant", "tool" */
     const char *content;
     size_t len;
-    const char *reasoning; /* (reasoning_len) bytes: all text of QSF_EVENT_REASONING for this answer; NULL =
-                              none. The reasoning of past answers reaches the model only where the template
-                              includes it; with continue_last the last answer continues after exactly this
-                              text */
+    const char *reasoning; /* (reasoning_len) all text of QSF_EVENT_REASONING; NULL = none. The model gets
+                              that of past answers only where the template includes it */
     size_t reasoning_len;
-    const char *exact; /* (exact_len) bytes of an unfinished answer: "answer" of qsf_worker_describe after it;
-                          NULL = none. With continue_last the last answer continues after exactly this, if it
-                          has only tokens of the model */
+    uint8_t thought;   /* QSF_THOUGHT_*: what the reasoning is */
+    const char *exact; /* (exact_len) "answer" of qsf_worker_describe after an unfinished answer, or NULL:
+                          that is continued, if it has only tokens of the model */
     size_t exact_len;
     const char *calls; /* (calls_len) JSON: the array tool_calls of an answer; for templates that have it */
     size_t calls_len;
@@ -63,8 +64,7 @@ typedef struct QSFRequest {
     const QSFMessage *messages; /* (n_messages), deep-copied */
     size_t n_messages;
     bool raw;          /* the contents are text to continue, as if the setting template was "raw" */
-    const char *tools; /* (tools_len) JSON: an array of tools that the model may call, as in OpenAI's
-                                interface; NULL = none. The template must know tools */
+    const char *tools; /* (tools_len) tools that the model may call, as in OpenAI's interface, or NULL */
     size_t tools_len;
     const char *call;        /* the tool that the answer has to call, "" = any; NULL = it need not. Not with
                                 grammar, raw, continue_last. It cannot be done: QSF_EVENT_ERROR */

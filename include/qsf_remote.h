@@ -44,6 +44,12 @@ void qsf_remote_free(QSFRemote *r);
 uint64_t qsf_remote_load(QSFRemote *r, const char *path, const QSFSettings *s);
 uint64_t qsf_remote_submit(QSFRemote *r, const QSFRequest *q);
 void qsf_remote_cancel(QSFRemote *r);
+/* As qsf_worker_answer_now: the request is repeated with the reasoning so far, as that of an answer which
+ * begins. Does nothing where qsf_remote_closes is false. */
+void qsf_remote_answer_now(QSFRemote *r);
+/* Can the server of the loaded model do that; can it continue reasoning that was cut (continue_last)? */
+bool qsf_remote_closes(const QSFRemote *r);
+bool qsf_remote_resumes(const QSFRemote *r);
 /* After about 256 KB of replies it returns false once, so that other work is done in between. */
 bool qsf_remote_next(QSFRemote *r, QSFEvent *e);
 /* As qsf_worker_fd; another one after each call of another function. */

@@ -11,6 +11,7 @@
 #define QSF_REQUEST_KEY    'K' /* for "Authorization: Bearer" */
 #define QSF_REQUEST_STALL  'T' /* decimal seconds without a byte after which it fails */
 #define QSF_REQUEST_BODY   'B' /* JSON to post; without it the request is a GET */
+#define QSF_REQUEST_DELAY  'W' /* decimal milliseconds to wait before it */
 
 /* Of the reply, on standard output as it arrives, in this order. */
 #define QSF_REPLY_HEAD 'H' /* lines: status, type, seconds of Retry-After, location, server; "" = not sent */

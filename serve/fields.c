@@ -60,26 +60,21 @@ static bool read_seed(ServeReader *rd, const Field *f) {
     return set(rd, f->setting, strcmp(text, "-1") == 0 ? "random" : text);
 }
 
-/* {"ID": X, ...} as the setting has it, "#ID=X,..." */
 static bool read_bias(ServeReader *rd, const Field *f) {
     char list[QSF_SETTING_TEXT];
-    size_t n = 0;
-    bool first = true, more = true;
-    if (!serve_reader_enter(rd, '{')) return false;
-    while (serve_reader_next(rd, '{', &first, &more) && more) {
-        double v;
-        const char *id = qsf_strbuf_str(&rd->key);
-        if (rd->key.len == 0 || strspn(id, "0123456789") != rd->key.len)
-            return serve_reader_fail(rd, "expected the number of a token instead of \"%.40s\"", id);
-        const int k = snprintf(list + n, sizeof list - n, "%s#%.12s=", n > 0 ? "," : "", id);
-        n += (size_t)k;
-        if (!serve_reader_number(rd, &v)) return false;
-        if (v < -100 || v > 100) return serve_reader_fail(rd, "expected numbers from -100 to 100");
-        if (n < sizeof list) n += (size_t)snprintf(list + n, sizeof list - n, "%.6g", v);
-        if (n >= sizeof list)
-            return serve_reader_fail(rd, "more tokens than fit in %zu bytes of \"#ID=X,\"", sizeof list - 1);
-    }
-    return rd->error->status == 0 && (n == 0 || set(rd, f->setting, list));
+    return serve_lists_biases(rd, list, sizeof list) && (!*list || set(rd, f->setting, list));
+}
+
+static bool read_texts(ServeReader *rd, const Field *f) {
+    char list[QSF_SETTING_TEXT];
+    return serve_lists_texts(rd, list, sizeof list) && (!*list || set(rd, f->setting, list));
+}
+
+static bool read_text(ServeReader *rd, const Field *f) {
+    ServeSlice s;
+    if (!serve_reader_string(rd, &s)) return false;
+    if (memchr(s.text, 0, s.len) != NULL) return serve_reader_fail(rd, "a text has no NUL");
+    return set(rd, f->setting, s.text);
 }
 
 /* An array of names of stages. */
@@ -206,9 +201,20 @@ static bool read_echo(ServeReader *rd, const Field *f) {
     return serve_reader_bool(rd, &rd->r->echo);
 }
 
+/* Also which part of it, as in llama.cpp: with "content" its reasoning is complete. */
 static bool read_continue(ServeReader *rd, const Field *f) {
+    ServeSlice s;
     (void)f;
-    return serve_reader_bool(rd, &rd->r->continue_last);
+    rd->r->thought = QSF_THOUGHT_MARKED;
+    if (!serve_reader_is(rd, '"')) return serve_reader_bool(rd, &rd->r->continue_last);
+    if (!serve_reader_string(rd, &s)) return false;
+    if (is_word(&s, "content"))
+        rd->r->thought = QSF_THOUGHT_CLOSED;
+    else if (is_word(&s, "reasoning_content"))
+        rd->r->thought = QSF_THOUGHT_OPEN;
+    else
+        return serve_reader_fail(rd, "expected true, false, content or reasoning_content");
+    return rd->r->continue_last = true;
 }
 
 static bool read_model(ServeReader *rd, const Field *f) {
@@ -246,7 +252,7 @@ static bool read_prompt(ServeReader *rd, const Field *f) {
 /* Only one field may give the form of the answer. */
 static bool take_grammar(ServeReader *rd, uint8_t kind, const char *text, size_t len) {
     if (rd->r->grammar_kind != QSF_GRAMMAR_NONE)
-        return serve_reader_fail(rd, "grammar and response_format cannot be combined");
+        return serve_reader_fail(rd, "grammar, regex and response_format cannot be combined");
     rd->r->grammar_kind = kind;
     rd->r->grammar = text;
     rd->r->grammar_len = len;
@@ -257,6 +263,12 @@ static bool read_grammar(ServeReader *rd, const Field *f) {
     ServeSlice s;
     (void)f;
     return serve_reader_string(rd, &s) && take_grammar(rd, QSF_GRAMMAR_GBNF, s.text, s.len);
+}
+
+static bool read_regex(ServeReader *rd, const Field *f) {
+    ServeSlice s;
+    (void)f;
+    return serve_reader_string(rd, &s) && take_grammar(rd, QSF_GRAMMAR_REGEX, s.text, s.len);
 }
 
 /* {"name": ..., "schema": {...}, "strict": ...}; answers always match. */
@@ -390,6 +402,7 @@ static const Field fields[] = {
     { .name = "top_logprobs", .read = read_top_logprobs, .only_chat = true },
     { .name = "response_format", .read = read_format },
     { .name = "grammar", .read = read_grammar },
+    { .name = "regex", .read = read_regex },
     { .name = "tools", .read = read_tools, .only_chat = true },
     { .name = "tool_choice", .read = read_tool_choice, .only_chat = true },
     { .name = "parallel_tool_calls", .read = read_parallel, .only_chat = true },
@@ -421,10 +434,16 @@ static const Field fields[] = {
     { .name = "dry_multiplier", .read = read_setting, .setting = "dry" },
     { .name = "dry_base", .read = read_setting, .setting = "dry-base" },
     { .name = "dry_allowed_length", .read = read_setting, .setting = "dry-length" },
+    { .name = "dry_sequence_breakers", .read = read_texts, .setting = "dry-breakers" },
+    { .name = "least", .read = read_setting, .setting = "least" },
     { .name = "quality", .read = read_setting, .setting = "quality" },
+    { .name = "expert_top", .read = read_setting, .setting = "expert-top" },
+    { .name = "expert_drop", .read = read_setting, .setting = "expert-drop" },
     { .name = "reasoning_budget", .read = read_setting, .setting = "reasoning-budget" },
+    { .name = "reasoning_budget_message", .read = read_text, .setting = "reasoning-budget-message" },
     { .name = "ignore_eos", .read = read_switch, .setting = "ignore-eos" },
     { .name = "logit_bias", .read = read_bias, .setting = "logit-bias" },
+    { .name = "bad_words", .read = read_texts, .setting = "ban" },
     { .name = "samplers", .read = read_samplers, .setting = "samplers" },
     /* Ignored on purpose: what they say is about accounts and machines of a service, or true anyway. */
     { .name = "user" }, { .name = "metadata" }, { .name = "store" }, { .name = "service_tier" },

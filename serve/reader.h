@@ -50,6 +50,13 @@ bool serve_reader_next(ServeReader *rd, char open, bool *first, bool *more);
 /* Reads the value of the field in rd->key. */
 bool serve_fields_read(ServeReader *rd);
 
+/* ---- lists.c: dst gets the value as the setting has it, "" for an empty list ---- */
+
+/* {"ID": X, ...}, or [[TOKEN, X], ...] with ids and texts, and false for never. */
+bool serve_lists_biases(ServeReader *rd, char *dst, size_t cap);
+/* ["TEXT", ...] */
+bool serve_lists_texts(ServeReader *rd, char *dst, size_t cap);
+
 /* ---- messages.c ---- */
 
 /* Reads the array of messages. */

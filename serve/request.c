@@ -32,15 +32,27 @@ static bool check(ServeReader *rd) {
     if (r->call != NULL && r->continue_last)
         return serve_error_set(rd->error, 400, NULL, "tool_choice",
                                "an answer that is continued cannot be made to call a tool");
-    if (r->tools != NULL && r->grammar_kind == QSF_GRAMMAR_GBNF && !r->no_tools)
-        return serve_error_set(rd->error, 400, NULL, "tools", "tools cannot be combined with grammar");
+    const bool free_form = r->grammar_kind == QSF_GRAMMAR_GBNF || r->grammar_kind == QSF_GRAMMAR_REGEX;
+    if (r->tools != NULL && free_form && !r->no_tools)
+        return serve_error_set(rd->error, 400, NULL, "tools",
+                               "tools cannot be combined with grammar or regex");
     if (qsf_settings_check(&r->settings, err, sizeof err) != 0)
         return serve_error_set(rd->error, 400, NULL, NULL, "%s", err);
     return true;
 }
 
+/* Reasoning comes without tags. A text of the answer follows it. */
+static void fill_thought(ServeRequest *r) {
+    QSFMessage *last = &r->messages[r->n_messages - 1];
+    if (!r->continue_last) return;
+    last->thought = r->thought != QSF_THOUGHT_MARKED ? r->thought
+                    : last->len > 0                  ? QSF_THOUGHT_CLOSED
+                                                     : QSF_THOUGHT_OPEN;
+}
+
 /* What was not said. */
 static void fill(ServeRequest *r) {
+    fill_thought(r);
     if (r->no_tools) r->tools = NULL;
     if (r->no_tools) r->tools_len = 0;
     if (r->call != NULL)

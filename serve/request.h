@@ -23,6 +23,7 @@ typedef struct ServeRequest {
     uint32_t top_logprobs; /* up to SERVE_TOP */
     bool max_tokens_set;   /* settings.params.max_tokens is the client's */
     bool continue_last;    /* continue the last message */
+    uint8_t thought;       /* QSF_THOUGHT_* of its reasoning; MARKED: what its content says */
     bool echo;             /* the text of an answer begins with the prompt */
     QSFSettings settings;  /* the server's, with what the request changes */
     uint8_t grammar_kind;  /* QSFGrammarKind */

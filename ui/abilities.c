@@ -11,7 +11,8 @@ const char *ui_lacks(UiNeed need) {
         [UI_NEEDS_MEMORY] = "the model runs on a server, which plans its own memory",
         [UI_NEEDS_TOKENS] = "the tokens of a server's answers and their candidates are not known here",
         [UI_NEEDS_PROMPT] = "the server makes the prompt, with the template of its model",
-        [UI_NEEDS_CLOSE] = "a server cannot be told to end its reasoning; ^C stops the answer",
+        [UI_NEEDS_CLOSE] = "this server cannot be told to end its reasoning; ^C stops the answer",
+        [UI_NEEDS_RESUME] = "this server does not continue reasoning",
     };
     return need < UI_NEEDS ? why[need] : "";
 }

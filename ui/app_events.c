@@ -105,8 +105,7 @@ static void say_thinking(UiApp *a, const QSFEvent *e) {
     const UiItem *last = ui_transcript_last(&a->chat);
     if (!last || last->kind != UI_ANSWER || last->raw.len > 0 || e->stop == QSF_STOP_INTERRUPTED) return;
     const char *allows = e->stop == QSF_STOP_LENGTH ? ", /set max-tokens N allows more" : "";
-    /* a server continues text only */
-    const char *resumes = a->engine.has(a->engine.self, UI_NEEDS_PROMPT) ? "/continue resumes"
+    const char *resumes = a->engine.has(a->engine.self, UI_NEEDS_RESUME) ? "/continue resumes"
                                                                          : "/retry asks again";
     if (last->thought && e->stop == QSF_STOP_EOS)
         ui_app_say(a, UI_NOTICE, "the model ended without an answer: /think shows its reasoning");

@@ -11,14 +11,17 @@
 #include "ui/app_internal.h"
 #include "ui/guide.h"
 
-/* A server says which of its models answers. */
+/* A server says which of its models answers; sections of the configuration file may be for it. */
 static void take_path(UiApp *a) {
     ui_app_refresh_stats(a);
     if (!qsf_connect_is(a->model_path) || !qsf_connect_is(a->stats.model_path)) return;
+    if (strcmp(a->model_path, a->stats.model_path) == 0) return;
     char *path = ui_strdup_len(a->stats.model_path, strlen(a->stats.model_path));
     if (!path) return;
     free(a->model_path);
     a->model_path = path;
+    ui_config_for_model(a, path);
+    if (!a->good_path) (void)ui_config_begin_session(a, path); /* texts, too */
 }
 
 /* Adds the names of settings that are set, but do nothing: those of the configuration file, or the others. */

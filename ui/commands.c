@@ -341,11 +341,20 @@ static bool takes_lines(const UiCommand *c) {
            strcmp(c->name, "compact") == 0;
 }
 
-/* Is the command another name of a setting that the server takes? */
+/* The setting of which the command is another name, NULL: of none. */
+static const QSFSetting *setting_of(const UiCommand *c, const char *args) {
+    static const char *const lists[][2] = { { "bias", "logit-bias" }, { "ban", "ban" } };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (strcmp(c->name, lists[i][0]) == 0) return qsf_setting_find(lists[i][1]);
+    return *args && c->arg.setting ? qsf_setting_find(c->arg.setting) : NULL;
+}
+
+/* Is it one that the server takes? What was set can always be changed back. */
 static bool sets_for_server(const UiApp *a, const UiCommand *c, const char *args) {
-    const QSFSetting *row = *args && c->arg.setting ? qsf_setting_find(c->arg.setting) : NULL;
+    const QSFSetting *row = setting_of(c, args);
     const UiEffect effect = row ? a->engine.effect(a->engine.self, row) : UI_EFFECT_NONE;
-    return effect == UI_EFFECT_SENT || effect == UI_EFFECT_OWN || effect == UI_EFFECT_REFUSED;
+    return effect == UI_EFFECT_SENT || effect == UI_EFFECT_OWN || effect == UI_EFFECT_REFUSED ||
+           (row && qsf_setting_user_set(&a->settings, row));
 }
 
 static bool run(UiApp *a, const char *word, const char *args) {

@@ -14,6 +14,7 @@ typedef enum UiNeed {
     UI_NEEDS_TOKENS, /* the tokens of answers, their probabilities and candidates */
     UI_NEEDS_PROMPT, /* the template, and the prompt that it makes */
     UI_NEEDS_CLOSE,  /* reasoning can be ended */
+    UI_NEEDS_RESUME, /* reasoning that was cut can be continued */
     UI_NEEDS         /* how many there are */
 } UiNeed;
 

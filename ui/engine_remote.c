@@ -93,7 +93,10 @@ static void both_cancel(void *self) {
 
 static void both_answer_now(void *self) {
     UiEngines *e = self;
-    if (!on_server(e)) e->local.answer_now(e->local.self);
+    if (on_server(e))
+        qsf_remote_answer_now(e->remote);
+    else
+        e->local.answer_now(e->local.self);
 }
 
 /* ---- settings ---- */
@@ -232,7 +235,9 @@ static size_t both_token_text(void *self, int32_t id, char *dst, size_t cap, boo
 
 static bool both_has(void *self, UiNeed need) {
     const UiEngines *e = self;
-    return need == UI_NEEDS_NOTHING || !on_server(e);
+    if (need == UI_NEEDS_NOTHING || !on_server(e)) return true;
+    return (need == UI_NEEDS_CLOSE && qsf_remote_closes(e->remote)) ||
+           (need == UI_NEEDS_RESUME && qsf_remote_resumes(e->remote));
 }
 
 static bool both_model(void *self, size_t i, UiEngineModel *out) {

@@ -16,6 +16,7 @@ typedef struct QsfMsg {
     size_t len;
     const char *reasoning; /* (reasoning_len) of an answer, tags included (src/chat/think.h); NULL = none */
     size_t reasoning_len;
+    uint8_t thought;   /* QSF_THOUGHT_* (qsf_engine.h): of the last message, whether it has tags */
     const char *exact; /* (exact_len) of an unfinished answer: exactly what was generated
                           (src/chat/think.h); NULL = unknown */
     size_t exact_len;

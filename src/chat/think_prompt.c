@@ -215,6 +215,28 @@ static int append_parts(const QsfTokenizer *tok, const QsfMsg *m, QsfRendered *r
     return rc;
 }
 
+/* ---- reasoning without marks ---- */
+
+/* The marks of the format around reasoning that came without. NULL: there is no memory for them. A format
+ * without reasoning has no place for it. */
+static const QsfMsg *mark(const QsfThink *t, const QsfMsg *m, QsfMsg *copy, QsfStrbuf *text, QsfErr *err) {
+    const bool tags = t->format == QSF_THINK_TAGS && t->open.len > 0;
+    const bool closed = m->thought == QSF_THOUGHT_CLOSED;
+    if (m->thought == QSF_THOUGHT_MARKED || m->reasoning_len == 0) return m;
+    *copy = *m;
+    copy->reasoning_len = 0;
+    if (!tags && qsf_think_dialect(t->format) == NULL) return copy;
+    if (tags) qsf_strbuf_addf(text, "%.*s\n", (int)t->open.len, t->open.text);
+    qsf_strbuf_add(text, m->reasoning, m->reasoning_len);
+    if (tags && closed) qsf_strbuf_addf(text, "\n%.*s", (int)t->close.len, t->close.text);
+    if (closed) qsf_strbuf_adds(text, "\n\n");
+    copy->reasoning = qsf_strbuf_str(text);
+    copy->reasoning_len = text->len;
+    if (qsf_strbuf_ok(text)) return copy;
+    (void)qsf_err_memory(err, "rendered messages");
+    return NULL;
+}
+
 /* ---- all of them ---- */
 
 static int append_last(const QsfTokenizer *tok, const QsfMsg *m, QsfRendered *r, QsfThinkPrompt *where,
@@ -255,10 +277,10 @@ static int render(const QsfThink *think, const QsfChatTemplate *t, const QsfToke
     return rc;
 }
 
-int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
-                     const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *out, QsfThinkPrompt *where,
-                     QsfErr *err) {
-    const QsfMsg *last = (flags & QSF_CHAT_CONTINUE) && n > 0 ? &msgs[n - 1] : NULL;
+/* last: the message that is continued, or NULL. */
+static int encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
+                  const QsfMsg *msgs, size_t n, const QsfMsg *last, unsigned flags, QsfIds *out,
+                  QsfThinkPrompt *where, QsfErr *err) {
     const bool parts = qsf_think_dialect(think->format) != NULL;
     QsfRendered r = { 0 };
     *where = (QsfThinkPrompt){ 0 };
@@ -278,5 +300,18 @@ int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfT
     if (rc == QSF_OK && last != NULL) rc = append_last(tok, last, &r, where, err);
     if (rc == QSF_OK) rc = qsf_chat_encode_rendered(tok, &r, flags & QSF_CHAT_ALLOW_SPECIAL, out, err);
     qsf_rendered_free(&r);
+    return rc;
+}
+
+int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
+                     const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *out, QsfThinkPrompt *where,
+                     QsfErr *err) {
+    const bool continues = (flags & QSF_CHAT_CONTINUE) && n > 0;
+    QsfMsg copy;
+    QsfStrbuf text = QSF_STRBUF_INIT;
+    const QsfMsg *last = continues ? mark(think, &msgs[n - 1], &copy, &text, err) : NULL;
+    const int rc = continues && last == NULL ? QSF_E_RUNTIME
+                                             : encode(think, t, tok, msgs, n, last, flags, out, where, err);
+    qsf_strbuf_free(&text);
     return rc;
 }

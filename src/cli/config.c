@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_remote.h"
 #include "src/base/strbuf.h"
 #include "src/cli/config_options.h"
 
@@ -131,9 +132,12 @@ int qsf_config_options(const QSFConfigStart *start, const QSFCli *cli, QSFCliHan
 
 /* ---- what applies ---- */
 
+/* A model of a server has the name that the server lists; without one the first model is meant, whose name is
+ * not known yet. */
 static bool matches(const char *pattern, const char *model) {
+    if (qsf_connect_is(model) && !qsf_connect_is(pattern)) model = qsf_connect_model(model);
     const char *slash = strrchr(model, '/');
-    return fnmatch(pattern, strchr(pattern, '/') || !slash ? model : slash + 1, 0) == 0;
+    return *model && fnmatch(pattern, strchr(pattern, '/') || !slash ? model : slash + 1, 0) == 0;
 }
 
 bool qsf_config_applies(const QSFConfigEntry *e, const char *model, const char *role) {

@@ -94,6 +94,7 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
         c->messages[i] = (QsfMsg){
             .role = role, .len = m->len, .reasoning_len = m->reasoning_len, .exact_len = m->exact_len
         };
+        c->messages[i].thought = m->thought;
         c->messages[i].content = put(&at, m->content, m->len);
         c->messages[i].reasoning = put(&at, m->reasoning, m->reasoning_len);
         c->messages[i].exact = put(&at, m->exact, m->exact_len);

@@ -7,8 +7,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "qsf_setting_items.h"
 #include "src/base/err.h"
 #include "src/engine/number.h"
+
+_Static_assert(QSF_SETTING_ITEM == QSF_LIST_ITEM, "an item fits");
 
 bool qsf_list_next(const char **at, const char **item, size_t *len) {
     const char *p = *at;
@@ -70,6 +73,34 @@ bool qsf_list_bias(const char *item, size_t len, QsfListToken *out, float *bias)
     if (!qsf_number_parse(number, &v, &end) || *end != '\0' || !(fabs(v) <= 1e6)) return false;
     *bias = (float)v;
     return true;
+}
+
+bool qsf_setting_item(const char **at, bool valued, QSFSettingItem *out) {
+    const char *item;
+    size_t len;
+    while (qsf_list_next(at, &item, &len)) {
+        QsfListToken token;
+        float bias = -INFINITY;
+        if (!(valued ? qsf_list_bias(item, len, &token, &bias) : qsf_list_token(item, len, &token))) continue;
+        *out = (QSFSettingItem){ .id = token.id, .len = token.len, .bias = bias };
+        memcpy(out->text, token.text, token.len);
+        return true;
+    }
+    return false;
+}
+
+bool qsf_setting_item_text(const char *text, size_t len, char *dst, size_t cap) {
+    static const char plain[] = "\n\t\r", letter[] = "ntr";
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        const char *at = text[i] ? strchr(plain, text[i]) : NULL;
+        const bool escapes = at || text[i] == ',' || text[i] == '\\' || (i == 0 && text[i] == '#');
+        if (!text[i] || n + 2 >= cap) return false;
+        if (escapes) dst[n++] = '\\';
+        dst[n++] = at ? letter[at - plain] : text[i];
+    }
+    if (cap > 0) dst[n] = '\0';
+    return n > 0 && len < QSF_LIST_ITEM;
 }
 
 /* Do two items mean the same token? */

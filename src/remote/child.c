@@ -27,12 +27,14 @@ static void put_text(QsfStrbuf *b, char kind, const char *text) {
 /* Returns a descriptor, or -1 with errno. */
 static int request_file(const QsfChildRequest *r) {
     QsfStrbuf b = QSF_STRBUF_INIT;
-    char seconds[16];
+    char seconds[16], delay[16] = "";
     snprintf(seconds, sizeof seconds, "%u", r->stall_seconds);
+    if (r->delay_ms > 0) snprintf(delay, sizeof delay, "%u", r->delay_ms);
     put_text(&b, QSF_REQUEST_URL, r->url);
     put_text(&b, QSF_REQUEST_SOCKET, r->socket);
     put_text(&b, QSF_REQUEST_KEY, r->key);
     put_text(&b, QSF_REQUEST_STALL, seconds);
+    put_text(&b, QSF_REQUEST_DELAY, delay);
     if (r->body) qsf_frame_put(&b, QSF_REQUEST_BODY, r->body->data, r->body->len);
     int fd = qsf_strbuf_ok(&b) ? qsf_os_memory_file("request") : -1;
     if (!qsf_strbuf_ok(&b)) errno = ENOMEM;

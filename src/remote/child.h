@@ -23,6 +23,7 @@ typedef struct QsfChildRequest {
     const char *key;        /* NULL = none */
     const QsfStrbuf *body;  /* NULL: a GET */
     unsigned stall_seconds; /* without a byte after which it fails */
+    unsigned delay_ms;      /* before it is sent */
 } QsfChildRequest;
 
 /* Starts it; QSF_E_RUNTIME if qsf-get cannot be run. */

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/file.h"
 #include "src/base/json.h"
-
-#define GRAMMAR_MAX ((uint64_t)4 << 20) /* bytes of its file */
+#include "src/remote/biases.h"
+#include "src/remote/form.h"
 
 typedef struct Put {
     const QsfFieldInput *in;
@@ -17,6 +16,8 @@ typedef struct Put {
     const char *field, *value; /* value: as qsf_setting_get prints it */
     QsfErr *err;
 } Put;
+
+#define EFFORT_NONE (QSF_ON(OLLAMA) | QSF_ON(OTHER))
 
 /* Appends the field; false: nothing of this value can be sent, or *err is set. */
 typedef bool (*PutValue)(const Put *p);
@@ -44,7 +45,7 @@ static bool put_switch(const Put *p) {
     return true;
 }
 
-/* How much, for servers that take words. */
+/* How much, for servers that take words; "none" is one of OpenAI, OpenRouter and Ollama. */
 static bool put_effort(const Put *p) {
     static const char *const words[] = { "low", "medium", "high" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -53,7 +54,7 @@ static bool put_effort(const Put *p) {
         qsf_strbuf_addf(p->b, "\"%s\"", words[i]);
         return true;
     }
-    if (strcmp(p->value, "off") != 0 || p->in->server != QSF_SERVER_OLLAMA) return false;
+    if (strcmp(p->value, "off") != 0 || !(EFFORT_NONE & (1u << p->in->server))) return false;
     put_name(p);
     qsf_strbuf_adds(p->b, "\"none\"");
     return true;
@@ -92,13 +93,81 @@ static bool put_true(const Put *p) {
     return true;
 }
 
-/* The smaller one of the limit of this answer and the setting. */
+/* The smaller one of the limit of this answer and the setting, without the tokens that it has already. */
 static bool put_limit(const Put *p) {
-    const unsigned long set = strtoul(p->value, NULL, 10), own = p->in->max_tokens;
+    const unsigned long set = strtoul(p->value, NULL, 10), own = p->in->max_tokens, spent = p->in->spent;
     const unsigned long least = set == 0 || (own > 0 && own < set) ? own : set;
     if (least == 0) return false;
     put_name(p);
-    qsf_strbuf_addf(p->b, "%lu", least);
+    qsf_strbuf_addf(p->b, "%lu", least > spent ? least - spent : 1);
+    return true;
+}
+
+static bool put_text(const Put *p) {
+    put_name(p);
+    qsf_json_put_string(p->b, p->value, strlen(p->value));
+    return true;
+}
+
+/* ---- lists */
+
+static bool put_biases(const Put *p) {
+    const QsfFieldInput *in = p->in;
+    put_name(p);
+    return qsf_biases_put(in->settings, in->server, in->tokens, false, p->b);
+}
+
+/* In the same field as biases; alone if there are none of those. */
+static bool put_banned(const Put *p) {
+    const QsfFieldInput *in = p->in;
+    QsfStrbuf biases = QSF_STRBUF_INIT;
+    const bool both = in->settings->params.logit_bias[0] != '\0';
+    const bool any = qsf_biases_put(in->settings, in->server, in->tokens, true, &biases);
+    if (any && !both) put_name(p);
+    if (any && !both) qsf_strbuf_add(p->b, qsf_strbuf_str(&biases), biases.len);
+    qsf_strbuf_free(&biases);
+    return any;
+}
+
+static bool put_ban_words(const Put *p) {
+    put_name(p);
+    return qsf_bans_put(p->in->settings, p->b);
+}
+
+static bool put_breakers(const Put *p) {
+    const char *at = p->in->settings->params.dry_breakers;
+    QSFSettingItem item;
+    bool any = false;
+    put_name(p);
+    while (qsf_setting_item(&at, false, &item)) {
+        qsf_strbuf_adds(p->b, any ? ", " : "[");
+        qsf_json_put_string(p->b, item.text, item.len);
+        any = true;
+    }
+    if (any) qsf_strbuf_addc(p->b, ']');
+    return any;
+}
+
+/* llama.cpp has other names for some stages, and leaves out what it does not know. */
+static bool put_samplers(const Put *p) {
+    static const char *const names[][2] = { { "typical", "typ_p" } };
+    if (strcmp(p->value, "default") == 0) return false;
+    put_name(p);
+    for (const char *at = p->value; *at;) {
+        const size_t n = strcspn(at, ",");
+        const char *name = at;
+        size_t len = n;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (p->in->server == QSF_SERVER_LLAMA && strlen(names[i][0]) == n &&
+                !memcmp(at, names[i][0], n)) {
+                name = names[i][1];
+                len = strlen(name);
+            }
+        qsf_strbuf_adds(p->b, at == p->value ? "[" : ", ");
+        qsf_json_put_string(p->b, name, len);
+        at += n + (at[n] == ',');
+    }
+    qsf_strbuf_addc(p->b, ']');
     return true;
 }
 
@@ -106,6 +175,7 @@ static bool put_limit(const Put *p) {
 #define LLAMA    (QSF_ON(LLAMA))
 #define VLLM     (QSF_ON(VLLM))
 #define LMSTUDIO (QSF_ON(LMSTUDIO))
+#define OLLAMA   (QSF_ON(OLLAMA))
 #define QSF      (QSF_ON(QSF))
 /* From ggml-org/llama.cpp tools/server/server-schema.cpp and server-common.cpp, vllm-project/vllm
  * vllm/entrypoints/openai/chat_completion/protocol.py, ollama/ollama openai/openai.go, lmstudio-ai/docs
@@ -139,10 +209,19 @@ static const Field fields[] = {
     { "mirostat-eta", "mirostat_eta", LLAMA | QSF, put_number },
     { "adaptive-target", "adaptive_target", LLAMA | QSF, put_number },
     { "adaptive-decay", "adaptive_decay", LLAMA | QSF, put_number },
+    { "dry-breakers", "dry_sequence_breakers", LLAMA | QSF, put_breakers },
+    { "samplers", "samplers", LLAMA | QSF, put_samplers },
+    { "logit-bias", "logit_bias", QSF_ON_EVERY & ~OLLAMA, put_biases },
+    { "ban", "logit_bias", QSF_ON_EVERY & ~OLLAMA, put_banned },
+    { "ban", "bad_words", VLLM | QSF, put_ban_words },
+    { "least", "least", QSF, put_number },
+    { "expert-top", "expert_top", QSF, put_number },
+    { "expert-drop", "expert_drop", QSF, put_number },
     { "quality", "quality", QSF, put_number },
     { "reasoning-budget", "reasoning_budget", QSF, put_number },
     { "reasoning-budget", "reasoning_budget_tokens", LLAMA, put_number },
     { "reasoning-budget", "thinking_token_budget", VLLM, put_number },
+    { "reasoning-budget-message", "reasoning_budget_message", LLAMA | QSF, put_text },
     { "ignore-eos", "ignore_eos", LLAMA | VLLM | QSF, put_switch },
     { "reasoning", "chat_template_kwargs", LLAMA | VLLM | QSF, put_thinking },
     { "reasoning", "reasoning_effort", QSF_ON_EVERY, put_effort },
@@ -163,105 +242,6 @@ static bool is_known(size_t i, QsfRemoteServer server, QsfFieldSet refused) {
     return (f->servers & (1u << server)) != 0;
 }
 
-/* ---- what an answer has to match */
-
-static const char *grammar_name(unsigned kind) {
-    static const char *const names[QSF_GRAMMAR_N] = { "", "grammar", "json-schema", "regex", "only" };
-    return kind < QSF_GRAMMAR_N ? names[kind] : "grammar";
-}
-
-static bool can_hold(unsigned kind, QsfRemoteServer server) {
-    static const unsigned servers[QSF_GRAMMAR_N] = { [QSF_GRAMMAR_GBNF] = LLAMA | VLLM | QSF,
-                                                     [QSF_GRAMMAR_SCHEMA] = QSF_ON_EVERY,
-                                                     [QSF_GRAMMAR_REGEX] = VLLM };
-    return kind < QSF_GRAMMAR_N && (servers[kind] & (1u << server)) != 0;
-}
-
-static int read_file(const char *path, QsfStrbuf *b, QsfErr *err) {
-    QsfFile f;
-    int rc = qsf_file_open(&f, path, err);
-    if (rc != QSF_OK) return rc;
-    char *bytes = f.size <= GRAMMAR_MAX ? malloc((size_t)f.size + 1) : NULL;
-    if (!bytes)
-        rc = qsf_err_set(err, QSF_E_USAGE, "%s: the file has more than 4 MB", path);
-    else
-        rc = qsf_file_pread(&f, bytes, (size_t)f.size, 0, err);
-    if (rc == QSF_OK) qsf_strbuf_add(b, bytes, (size_t)f.size);
-    free(bytes);
-    qsf_file_close(&f);
-    return rc;
-}
-
-/* llama.cpp ignores a schema that allows everything, and then writes what is not JSON, and LM Studio does not
- * know json_object (lmstudio-ai/docs 1_developer/3_openai-compat/structured-output.md). */
-static const char any_json[] =
-    "{\"type\": [\"object\", \"array\", \"string\", \"number\", \"boolean\", \"null\"]}";
-
-static void put_schema_text(const char *text, size_t len, QsfStrbuf *b) {
-    qsf_strbuf_adds(b, ", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": "
-                       "{\"name\": \"answer\", \"schema\": ");
-    qsf_strbuf_add(b, text, len);
-    qsf_strbuf_adds(b, "}}");
-}
-
-static void put_any_json(QsfRemoteServer server, QsfStrbuf *b) {
-    if ((LLAMA | LMSTUDIO) & (1u << server))
-        put_schema_text(any_json, sizeof any_json - 1, b);
-    else
-        qsf_strbuf_adds(b, ", \"response_format\": {\"type\": \"json_object\"}");
-}
-
-/* A schema becomes a part of the request: it must be JSON. */
-static int put_schema(QsfRemoteServer server, const char *text, size_t len, QsfStrbuf *b, QsfErr *err) {
-    QsfJson *root = qsf_json_parse(text, len, err);
-    if (!root) return qsf_err_prefix(err, "json-schema");
-    const bool any = qsf_json_type(root) == QSF_JSON_OBJECT ? qsf_json_size(root) == 0
-                                                            : qsf_json_bool(root, false);
-    const size_t mark = len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    qsf_json_free(root);
-    if (any)
-        put_any_json(server, b);
-    else
-        put_schema_text(text + mark, len - mark, b);
-    return QSF_OK;
-}
-
-/* vLLM reads grammars in the notation of llama.cpp, too, but in the field of all that an answer has to match
- * (vllm-project/vllm docs/features/structured_outputs.md). */
-static int put_text(const QsfFieldInput *in, unsigned kind, const char *text, size_t len, QsfStrbuf *b,
-                    QsfErr *err) {
-    const bool nested = in->server == QSF_SERVER_VLLM;
-    if (kind == QSF_GRAMMAR_SCHEMA) return put_schema(in->server, text, len, b, err);
-    qsf_strbuf_addf(b, ", %s\"%s\": ", nested ? "\"structured_outputs\": {" : "", grammar_name(kind));
-    qsf_json_put_string(b, text, len);
-    if (nested) qsf_strbuf_addc(b, '}');
-    return QSF_OK;
-}
-
-static int put_grammar(const QsfFieldInput *in, QsfStrbuf *b, QsfErr *err) {
-    const QSFParams *p = &in->settings->params;
-    const unsigned kind = in->grammar_kind ? in->grammar_kind : p->grammar_kind;
-    if (kind == QSF_GRAMMAR_NONE) return QSF_OK;
-    if (!can_hold(kind, in->server))
-        return qsf_err_set(err, QSF_E_USAGE,
-                           "%s: %s cannot be told what an answer has to match this way; "
-                           "/set %s off asks without it",
-                           grammar_name(kind), qsf_kind(in->server)->name, grammar_name(kind));
-    if (in->grammar_kind) return put_text(in, kind, in->grammar, in->grammar_len, b, err);
-    if (kind == QSF_GRAMMAR_SCHEMA && strcmp(p->grammar, "any") == 0) {
-        put_any_json(in->server, b);
-        return QSF_OK;
-    }
-    if (kind == QSF_GRAMMAR_REGEX) return put_text(in, kind, p->grammar, strlen(p->grammar), b, err);
-    QsfStrbuf text = QSF_STRBUF_INIT;
-    int rc = read_file(p->grammar, &text, err);
-    if (rc == QSF_OK) rc = put_text(in, kind, qsf_strbuf_str(&text), text.len, b, err);
-    qsf_strbuf_free(&text);
-    return rc;
-}
-
-/* ---- */
-
 static bool put_field(const QsfFieldInput *in, size_t i, QsfStrbuf *b, QsfErr *err) {
     char value[QSF_SETTING_TEXT] = "";
     const Field *f = &fields[i];
@@ -273,19 +253,22 @@ static bool put_field(const QsfFieldInput *in, size_t i, QsfStrbuf *b, QsfErr *e
             return false;
         qsf_setting_get(in->settings, row, value, sizeof value);
     }
-    return f->put(&(Put){ in, b, f->field, value, err });
+    const size_t before = b->len;
+    const bool put = f->put(&(Put){ in, b, f->field, value, err });
+    if (!put && b->data) b->data[b->len = before] = '\0'; /* its name, without a value */
+    return put;
 }
 
 int qsf_fields_put(const QsfFieldInput *in, QsfStrbuf *b, QsfFieldSet *sent, QsfErr *err) {
     *sent = 0;
     for (size_t i = 0; i < N_FIELDS; i++)
         if (put_field(in, i, b, err)) *sent |= bit(i);
-    return put_grammar(in, b, err);
+    return qsf_form_put(in, b, err);
 }
 
 static bool is_grammar(const QSFSetting *row, unsigned *kind) {
     for (*kind = 1; *kind < QSF_GRAMMAR_N; ++*kind)
-        if (strcmp(row->name, grammar_name(*kind)) == 0) return true;
+        if (strcmp(row->name, qsf_form_name(*kind)) == 0) return true;
     return false;
 }
 
@@ -320,7 +303,7 @@ QsfFieldEffect qsf_field_effect(const QSFSettings *s, const QSFSetting *row, Qsf
     unsigned kind;
     bool any = false;
     if (strcmp(row->name, "show-thinking") == 0) return QSF_FIELD_LOCAL;
-    if (is_grammar(row, &kind)) return can_hold(kind, server) ? QSF_FIELD_SENT : QSF_FIELD_NONE;
+    if (is_grammar(row, &kind)) return qsf_form_known(kind, server) ? QSF_FIELD_SENT : QSF_FIELD_NONE;
     for (size_t i = 0; i < N_FIELDS; i++) {
         if (!fields[i].setting || strcmp(fields[i].setting, row->name) != 0) continue;
         if (!is_known(i, server, refused)) continue;
@@ -381,6 +364,10 @@ void qsf_fields_list(QsfFieldSet set, QsfStrbuf *b) {
     bool any = false;
     for (size_t i = 0; i < N_FIELDS; i++) {
         if (!(set & bit(i))) continue;
+        bool twice = false; /* of two settings */
+        for (size_t k = 0; k < i; k++)
+            twice = twice || ((set & bit(k)) && strcmp(fields[k].field, fields[i].field) == 0);
+        if (twice) continue;
         qsf_strbuf_addf(b, "%s%s", any ? ", " : "", fields[i].field);
         any = true;
     }

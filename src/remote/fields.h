@@ -7,6 +7,7 @@
 #include "src/base/err.h"
 #include "src/base/strbuf.h"
 #include "src/remote/kind.h"
+#include "src/remote/tokens.h"
 
 /* Fields that a server refused, by their row in the table: they are not sent any more. */
 typedef uint64_t QsfFieldSet;
@@ -29,9 +30,11 @@ typedef struct QsfFieldInput {
     QsfFieldSet refused;
     const char *const *stop; /* (n_stop) */
     size_t n_stop;
-    uint32_t max_tokens;  /* besides the setting; 0 = none */
-    uint8_t grammar_kind; /* QSFGrammarKind, instead of that of the settings; 0 = that */
-    const char *grammar;  /* (grammar_len) its text */
+    const QsfTokenTexts *tokens; /* of biases; NULL: they are not known yet */
+    uint32_t max_tokens;         /* besides the setting; 0 = none */
+    uint32_t spent;              /* tokens that this answer has already */
+    uint8_t grammar_kind;        /* QSFGrammarKind, instead of that of the settings; 0 = that */
+    const char *grammar;         /* (grammar_len) its text */
     size_t grammar_len;
 } QsfFieldInput;
 

@@ -9,14 +9,21 @@
  * ollama/ollama openai/openai.go; LM Studio: lmstudio-ai/docs 1_developer/3_openai-compat, and lists of
  * models that its users quote. docs/REMOTE.md says which of them were tried. */
 #define CONTINUE  ", \"continue_final_message\": true"
+#define ANSWER    ", \"continue_final_message\": \"content\""
 #define NO_PROMPT ", \"add_generation_prompt\": false"
+#define THOUGHT   "reasoning_content"
 static const QsfKind kinds[QSF_SERVERS] = {
-    [QSF_SERVER_OTHER] = { "OpenAI-compatible server", NULL, NULL, NULL },
-    [QSF_SERVER_LLAMA] = { "llama.cpp", "llamacpp", "llama.cpp", CONTINUE NO_PROMPT },
-    [QSF_SERVER_VLLM] = { "vLLM", "vllm", NULL, CONTINUE NO_PROMPT },
-    [QSF_SERVER_OLLAMA] = { "Ollama", "library", NULL, "" },
-    [QSF_SERVER_LMSTUDIO] = { "LM Studio", "organization_owner", NULL, NULL },
-    [QSF_SERVER_QSF] = { "qsf-serve", "qsf", "qsf-serve", CONTINUE },
+    [QSF_SERVER_OTHER] = { .name = "OpenAI-compatible server" },
+    [QSF_SERVER_LLAMA] = { "llama.cpp", "llamacpp", "llama.cpp", CONTINUE NO_PROMPT, THOUGHT,
+                           ANSWER NO_PROMPT, true },
+    /* It cuts the prompt at the end of the text, so after the reasoning (huggingface/transformers
+     * src/transformers/utils/chat_template_utils.py); its name of that was once another one. */
+    [QSF_SERVER_VLLM] = { "vLLM", "vllm", NULL, CONTINUE NO_PROMPT, THOUGHT ",reasoning", CONTINUE NO_PROMPT,
+                          false },
+    /* Its parsers take a message without a text for one that still thinks (model/parsers). */
+    [QSF_SERVER_OLLAMA] = { "Ollama", "library", NULL, "", NULL, NULL, false },
+    [QSF_SERVER_LMSTUDIO] = { .name = "LM Studio", .owned_by = "organization_owner" },
+    [QSF_SERVER_QSF] = { "qsf-serve", "qsf", "qsf-serve", CONTINUE, THOUGHT, ANSWER, true },
 };
 
 const QsfKind *qsf_kind(QsfRemoteServer server) { return &kinds[server < QSF_SERVERS ? server : 0]; }

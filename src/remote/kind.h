@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is known of the servers that people use: how they are recognized, what they know beyond the interface
- * of OpenAI, and whether they continue an answer. */
+ * of OpenAI, and whether they continue an answer or its reasoning. */
 #ifndef QSF_REMOTE_KIND_H
 #define QSF_REMOTE_KIND_H
 
@@ -27,6 +27,9 @@ typedef struct QsfKind {
     const char *header;    /* how its header Server begins, or NULL */
     const char *continues; /* fields with which it continues a last message of the assistant; "" = it does so
                               by itself, NULL = not, or not known to */
+    const char *thought;   /* names of the reasoning in such a message, separated by ','; NULL = not known */
+    const char *closes;    /* fields with which it begins the answer after that reasoning; NULL = not known */
+    bool resumes;          /* with the fields of `continues`, reasoning without a text is continued */
 } QsfKind;
 
 /* Static. */

@@ -100,14 +100,6 @@ const QsfRemoteModel *qsf_remote_models_find(const QsfRemoteModels *m, const cha
     return found ? found : none(m, name, "the server does not have this model", err);
 }
 
-uint32_t qsf_remote_props_ctx(const char *json, size_t len) {
-    QsfErr ignored = { 0 };
-    QsfJson *root = qsf_json_parse(json, len, &ignored);
-    const uint32_t ctx = count_of(qsf_json_get(root, "default_generation_settings"), "n_ctx");
-    qsf_json_free(root);
-    return ctx;
-}
-
 void qsf_remote_models_free(QsfRemoteModels *m) {
     for (size_t i = 0; i < m->n; i++) free(m->items[i].id);
     free(m->items);

@@ -29,8 +29,6 @@ int qsf_remote_models_parse(QsfRemoteModels *out, const char *json, size_t len, 
 /* The model that a name means: the same name, otherwise the only one in which it occurs, in any case of
  * letters; "" is the first. NULL with a message in err (QSF_E_MODEL) that lists what there is. */
 const QsfRemoteModel *qsf_remote_models_find(const QsfRemoteModels *m, const char *name, QsfErr *err);
-/* The context of llama.cpp: reads the reply to /props; 0 = not in it. */
-uint32_t qsf_remote_props_ctx(const char *json, size_t len);
 void qsf_remote_models_free(QsfRemoteModels *m);
 
 #endif

@@ -74,6 +74,11 @@ static void said(const QsfReplyHead *h, const char *body, size_t len, QsfStrbuf 
     qsf_delta_free(&d);
 }
 
+void qsf_reply_said(const QsfReplyHead *h, const char *body, size_t len, QsfStrbuf *b) {
+    bool full;
+    said(h, body, len, b, &full);
+}
+
 /* What each status means to the user, and what can be done. */
 typedef struct Meaning {
     long first, last;

@@ -19,6 +19,8 @@ typedef struct QsfReplyHead {
 void qsf_reply_head(QsfReplyHead *h, const char *lines, size_t len);
 /* Is the reply of this type ("text/event-stream")? Parameters do not count. */
 bool qsf_reply_is(const QsfReplyHead *h, const char *type);
+/* Appends what the body of a reply says went wrong, untrusted and at most a few hundred bytes of it. */
+void qsf_reply_said(const QsfReplyHead *h, const char *body, size_t len, QsfStrbuf *b);
 /* Sets *err to a sentence about a reply whose status is not 200, or whose type is not that of an answer: what
  * the server says, and what can be done. name: the server; body: what there is of its reply, which is
  * untrusted. Returns QSF_E_RUNTIME, QSF_E_CONTEXT, or QSF_E_MODEL if there is no such model.

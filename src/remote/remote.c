@@ -35,6 +35,7 @@ QSFRemote *qsf_remote_new(const char *key, unsigned timeout) {
 void qsf_remote_server_free(QsfRemoteServerState *s) {
     free(s->model);
     free(s->path);
+    qsf_token_texts_free(&s->tokens);
     qsf_remote_models_free(&s->models);
     *s = (QsfRemoteServerState){ 0 };
 }
@@ -73,7 +74,8 @@ bool qsf_remote_start(QSFRemote *r, QsfRemoteJob job, const QsfRemoteUrl *url, c
     const unsigned most = job == QSF_JOB_ANSWER || r->timeout < LIST_SECONDS ? r->timeout : LIST_SECONDS;
     snprintf(whole, sizeof whole, "%s%s", base, path);
     qsf_remote_stop(r);
-    const QsfChildRequest q = { whole, url->socket, key_for(r, url), body, most };
+    const QsfChildRequest q = { whole, url->socket, key_for(r, url), body, most, r->delay_ms };
+    r->delay_ms = 0;
     if (qsf_child_start(&r->child, &q, err) != QSF_OK) return false;
     r->job = job;
     return true;
@@ -89,17 +91,24 @@ void qsf_remote_stop(QSFRemote *r) {
 /* ---- replies */
 
 static void end_job(QSFRemote *r, const char *why, size_t len) {
-    if (r->job == QSF_JOB_ANSWER)
-        qsf_remote_answer_end(r, why, len);
-    else
-        qsf_remote_load_end(r, why, len);
+    switch (r->job) {
+    case QSF_JOB_ANSWER: qsf_remote_answer_end(r, why, len); break;
+    case QSF_JOB_TOKENS: qsf_remote_tokens_end(r); break;
+    case QSF_JOB_CONTEXT: qsf_remote_context_end(r); break;
+    default: qsf_remote_load_end(r, why, len); break;
+    }
 }
 
 static void too_long(QSFRemote *r, size_t most) {
     QsfErr err = { 0 };
-    const char *name = r->job == QSF_JOB_ANSWER ? r->now.url.name : r->next.url.name;
+    if (r->job == QSF_JOB_CONTEXT || r->job == QSF_JOB_TOKENS) { /* it can do without */
+        qsf_strbuf_clear(&r->body);
+        end_job(r, "", 0);
+        return;
+    }
+    const char *name = r->next.model ? r->next.url.name : r->now.url.name;
     qsf_err_set(&err, QSF_E_RUNTIME, "%s: the reply has more than %zu MB: stopped", name, most >> 20);
-    if (r->job != QSF_JOB_ANSWER) qsf_remote_server_free(&r->next);
+    qsf_remote_server_free(&r->next);
     qsf_remote_fail(r, &err);
 }
 
@@ -179,9 +188,13 @@ int qsf_remote_fd(QSFRemote *r) {
     return r->job != QSF_JOB_NONE ? r->child.fd : -1;
 }
 
+/* An answer is complete, and only the size of the context is still asked for. */
+static bool is_late(const QSFRemote *r) { return r->job == QSF_JOB_CONTEXT && !r->next.model; }
+
 void qsf_remote_cancel(QSFRemote *r) {
     QsfErr err = { 0 };
-    if (r->job == QSF_JOB_ANSWER) qsf_remote_answer_cancel(r);
+    if (is_late(r)) qsf_remote_answer_done(r);
+    if (r->job == QSF_JOB_ANSWER || r->job == QSF_JOB_TOKENS) qsf_remote_answer_cancel(r);
     if (r->job == QSF_JOB_NONE) return;
     qsf_err_set(&err, QSF_E_INTERRUPTED, "stopped: %s was not connected", r->next.url.name);
     qsf_remote_server_free(&r->next);
@@ -231,8 +244,8 @@ static void describe_model(const QSFRemote *r, QsfStrbuf *b) {
                     : qsf_remote_url_same_origin(&r->key_for, &s->url)
                         ? "sent"
                         : "not sent: it was given for another server");
-    if (s->ctx > 0) qsf_strbuf_addf(b, "context  %u tokens\n", s->ctx);
-    if (s->ctx_train > 0) qsf_strbuf_addf(b, "trained  for %u tokens\n", s->ctx_train);
+    if (s->size.ctx > 0) qsf_strbuf_addf(b, "context  %u tokens\n", s->size.ctx);
+    if (s->size.ctx_train > 0) qsf_strbuf_addf(b, "trained  for %u tokens\n", s->size.ctx_train);
     if (s->refused) {
         qsf_strbuf_adds(b, "refused  ");
         qsf_fields_list(s->refused, b);
@@ -253,8 +266,9 @@ char *qsf_remote_describe(QSFRemote *r, const char *what) {
 }
 
 static QSFState state_of(const QSFRemote *r) {
-    if (r->job == QSF_JOB_MODELS || r->job == QSF_JOB_PROPS) return QSF_STATE_LOADING;
-    if (r->job == QSF_JOB_ANSWER) return r->answer.first > 0 ? QSF_STATE_DECODE : QSF_STATE_PREFILL;
+    if (r->next.model) return QSF_STATE_LOADING;
+    const bool reads = r->answer.first == 0 || (r->answer.closed && r->answer.pieces == 0);
+    if (r->job != QSF_JOB_NONE) return reads ? QSF_STATE_PREFILL : QSF_STATE_DECODE;
     return r->now.model ? QSF_STATE_IDLE : QSF_STATE_EMPTY;
 }
 
@@ -276,7 +290,10 @@ static void answer_stats(const QSFRemote *r, QSFStats *out) {
         out->prefill_total = (uint32_t)u->to_read;
         out->prefill_done = (uint32_t)(u->read > 0 ? u->read : 0);
     }
-    if (u->prompt >= 0) out->ctx_used = (uint32_t)u->prompt + out->out_tokens;
+    if (u->prompt >= 0)
+        out->ctx_used = (uint32_t)u->prompt + out->out_tokens - a->spent;
+    else if (a->closed)
+        out->ctx_used = a->used; /* of its first request */
 }
 
 void qsf_remote_stats(QSFRemote *r, QSFStats *out) {
@@ -288,7 +305,7 @@ void qsf_remote_stats(QSFRemote *r, QSFStats *out) {
     snprintf(out->model_path, sizeof out->model_path, "%s", s->path);
     snprintf(out->model_desc, sizeof out->model_desc, "%s at %.90s", qsf_kind(s->server)->name, s->url.name);
     snprintf(out->eviction, sizeof out->eviction, "none");
-    out->ctx_size = s->ctx;
-    out->ctx_train = s->ctx_train;
+    out->ctx_size = s->size.ctx;
+    out->ctx_train = s->size.ctx_train;
     answer_stats(r, out);
 }

@@ -13,15 +13,7 @@
 
 static const char think_open[] = "<think>", think_close[] = "</think>";
 
-/* ---- the request */
-
-static void asked_free(QsfRemoteAsked *q) {
-    qsf_strbuf_free(&q->head);
-    qsf_strbuf_free(&q->grammar);
-    for (size_t i = 0; i < q->n_stop; i++) free(q->stop[i]);
-    free(q->stop);
-    *q = (QsfRemoteAsked){ 0 };
-}
+/* ---- the beginning */
 
 static void answer_reset(QsfRemoteAnswer *a) {
     qsf_delta_free(&a->delta);
@@ -31,56 +23,11 @@ static void answer_reset(QsfRemoteAnswer *a) {
     qsf_delta_begin(&a->delta);
 }
 
+void qsf_remote_answer_begin(QSFRemote *r) { answer_reset(&r->answer); }
+
 void qsf_remote_answer_free(QSFRemote *r) {
-    asked_free(&r->asked);
+    qsf_remote_asked_free(r);
     answer_reset(&r->answer);
-}
-
-static bool copy_request(QSFRemote *r, const QSFRequest *q, QsfErr *err) {
-    QsfRemoteAsked *to = &r->asked;
-    asked_free(to);
-    to->max_tokens = q->max_tokens;
-    to->go_on = q->continue_last;
-    to->grammar_kind = q->grammar_kind;
-    if (q->grammar_kind) qsf_strbuf_add(&to->grammar, q->grammar, q->grammar_len);
-    to->stop = q->n_stop > 0 ? calloc(q->n_stop, sizeof *to->stop) : NULL;
-    bool ok = q->n_stop == 0 || to->stop;
-    for (; ok && to->n_stop < q->n_stop; to->n_stop++)
-        ok = (to->stop[to->n_stop] = strdup(q->stop[to->n_stop])) != NULL;
-    if (!ok || !qsf_strbuf_ok(&to->grammar)) return qsf_err_memory(err, "a request"), false;
-    return qsf_body_head(r->now.model, r->now.server, q, &to->head, err) == QSF_OK;
-}
-
-static bool send(QSFRemote *r, QsfErr *err) {
-    QsfRemoteAsked *q = &r->asked;
-    QsfStrbuf body = QSF_STRBUF_INIT;
-    const QsfFieldInput in = { .settings = &r->settings,
-                               .server = r->now.server,
-                               .refused = r->now.refused,
-                               .stop = (const char *const *)q->stop,
-                               .n_stop = q->n_stop,
-                               .max_tokens = q->max_tokens,
-                               .grammar_kind = q->grammar_kind,
-                               .grammar = qsf_strbuf_str(&q->grammar),
-                               .grammar_len = q->grammar.len };
-    qsf_strbuf_add(&body, qsf_strbuf_str(&q->head), q->head.len);
-    bool ok = qsf_fields_put(&in, &body, &q->sent, err) == QSF_OK;
-    qsf_strbuf_addc(&body, '}');
-    if (ok && !qsf_strbuf_ok(&body)) ok = qsf_err_memory(err, "a request") == QSF_OK;
-    ok = ok &&
-         qsf_remote_start(r, QSF_JOB_ANSWER, &r->now.url, r->now.url.base, "/chat/completions", &body, err);
-    qsf_strbuf_free(&body);
-    return ok;
-}
-
-uint64_t qsf_remote_submit(QSFRemote *r, const QSFRequest *q) {
-    QsfErr err = { 0 };
-    if (r->job != QSF_JOB_NONE || !r->now.model || q->score || q->branch > 0) return 0;
-    answer_reset(&r->answer);
-    r->request++;
-    r->job_begun = r->answer.asked = qsf_now_ns();
-    if (!copy_request(r, q, &err) || !send(r, &err)) qsf_remote_fail(r, &err);
-    return r->request;
 }
 
 /* ---- text */
@@ -96,13 +43,14 @@ static void emit_reasoning(QSFRemote *r, const char *text, size_t len) {
     if (len == 0) return;
     if (!a->thinking) emit(r, QSF_EVENT_REASONING, think_open, sizeof think_open - 1);
     a->thinking = a->thought = true;
+    qsf_strbuf_add(&r->asked.thought, text, len);
     emit(r, QSF_EVENT_REASONING, text, len);
 }
 
 /* Empty lines between reasoning and answer belong to neither. */
 static void emit_text(QSFRemote *r, const char *text, size_t len) {
     QsfRemoteAnswer *a = &r->answer;
-    for (; len > 0 && *text == '\n' && !a->begun && !r->asked.go_on; text++) len--;
+    for (; len > 0 && *text == '\n' && !a->begun && (a->closed || !r->asked.go_on); text++) len--;
     if (len == 0) return;
     if (a->thinking) emit(r, QSF_EVENT_REASONING, think_close, sizeof think_close - 1);
     a->thinking = false;
@@ -135,14 +83,14 @@ static void count_piece(QsfRemoteAnswer *a) {
 
 uint32_t qsf_remote_answer_tokens(const QSFRemote *r) {
     const int64_t counted = r->answer.delta.usage.completion;
-    return counted >= 0 ? (uint32_t)counted : r->answer.pieces;
+    return r->answer.spent + (counted >= 0 ? (uint32_t)counted : r->answer.pieces);
 }
 
 double qsf_remote_answer_tps(const QSFRemote *r) {
     const QsfRemoteAnswer *a = &r->answer;
     const uint32_t n = qsf_remote_answer_tokens(r);
     if (a->delta.usage.decode_tps > 0) return a->delta.usage.decode_tps;
-    if (n < 2 || a->pieces < 2 || a->last - a->first < SPEED_NS) return 0;
+    if (n < 2 || a->pieces + a->spent < 2 || a->last - a->first < SPEED_NS) return 0;
     return (double)(n - 1) / ((double)(a->last - a->first) / 1e9);
 }
 
@@ -153,37 +101,74 @@ static QSFStop stop_of(const QSFRemote *r) {
     const int64_t used = a->delta.usage.prompt + a->delta.usage.completion;
     if (a->delta.end == QSF_DELTA_STRING) return QSF_STOP_STRING;
     if (a->delta.end != QSF_DELTA_LENGTH) return QSF_STOP_EOS;
-    return r->now.ctx > 0 && used >= (int64_t)r->now.ctx - 1 ? QSF_STOP_CONTEXT : QSF_STOP_LENGTH;
+    return r->now.size.ctx > 0 && used >= (int64_t)r->now.size.ctx - 1 ? QSF_STOP_CONTEXT : QSF_STOP_LENGTH;
 }
 
 static uint32_t count_or_0(int64_t n) { return n > 0 ? (uint32_t)n : 0; }
 
 static void done(QSFRemote *r, QSFStop stop) {
-    const QsfRemoteAnswer *a = &r->answer;
+    QsfRemoteAnswer *a = &r->answer;
     const QsfDeltaUsage *u = &a->delta.usage;
     const QSFParams *p = &r->settings.params;
     emit_split(r, "", 0, true);
-    QSFEvent e = { .type = QSF_EVENT_DONE,
-                   .stop = stop,
-                   .tokens = qsf_remote_answer_tokens(r),
-                   .reasoning_tokens = u->reasoning >= 0 ? (uint32_t)u->reasoning : a->reasoning_pieces,
-                   .prompt_tokens = count_or_0(u->prompt),
-                   .reused_tokens = count_or_0(u->cached),
-                   .seed = a->delta.seed > 0 ? a->delta.seed
-                           : p->seed_set     ? p->seed
-                                             : 0,
-                   .thinking = a->thinking };
+    const uint32_t thought = u->reasoning >= 0 ? (uint32_t)u->reasoning : a->reasoning_pieces;
+    a->end = (QSFEvent){ .type = QSF_EVENT_DONE,
+                         .stop = stop,
+                         .tokens = qsf_remote_answer_tokens(r),
+                         .reasoning_tokens = a->spent + thought,
+                         .prompt_tokens = count_or_0(u->prompt),
+                         .reused_tokens = count_or_0(u->cached),
+                         .seed = a->delta.seed > 0 ? a->delta.seed
+                                 : p->seed_set     ? p->seed
+                                                   : 0,
+                         .thinking = a->thinking,
+                         .reasoning_cut = a->closed };
     if (a->delta.end == QSF_DELTA_FILTER && stop == QSF_STOP_EOS)
         qsf_remote_note(r, "the content filter of the server ended the answer");
     qsf_remote_stop(r);
-    asked_free(&r->asked);
+    if (stop == QSF_STOP_INTERRUPTED || !qsf_remote_context_again(r)) qsf_remote_answer_done(r);
+}
+
+/* Ollama leaves out what does not fit, and says nothing (ollama/ollama server/prompt.go). */
+static void note_nearly_full(QSFRemote *r) {
+    const QsfDeltaUsage *u = &r->answer.delta.usage;
+    const int64_t used = u->prompt + u->completion, size = r->now.size.ctx;
+    const bool full = r->now.server == QSF_SERVER_OLLAMA && size > 0 && u->prompt >= 0 &&
+                      used >= size * 7 / 8;
+    if (full && !r->now.full_said)
+        qsf_remote_note(r,
+                        "%lld of %lld tokens of the context are used: Ollama leaves out the oldest messages "
+                        "when it is full; /compact or /forget makes room",
+                        (long long)used, (long long)size);
+    r->now.full_said = full;
+}
+
+void qsf_remote_answer_done(QSFRemote *r) {
+    qsf_remote_stop(r);
+    note_nearly_full(r);
+    qsf_remote_asked_free(r);
     r->job = QSF_JOB_NONE;
-    qsf_remote_push_event(r, &e, "", 0);
+    qsf_remote_push_event(r, &r->answer.end, "", 0);
+}
+
+void qsf_remote_answer_split(QSFRemote *r) {
+    QsfRemoteAnswer *a = &r->answer;
+    emit(r, QSF_EVENT_REASONING, think_close, sizeof think_close - 1);
+    a->spent = qsf_remote_answer_tokens(r);
+    a->used = a->delta.usage.prompt >= 0 ? (uint32_t)a->delta.usage.prompt + a->spent : 0;
+    a->pieces = a->reasoning_pieces = 0;
+    a->thinking = a->close = false;
+    a->closed = true;
+    a->complete = 0;
+    qsf_delta_begin(&a->delta);
+    qsf_sse_free(&a->sse);
+    qsf_inline_think_free(&a->split);
+    a->split.state = QSF_INLINE_ANSWER;
 }
 
 static void failed(QSFRemote *r, QsfErr *err) {
     emit_split(r, "", 0, true);
-    asked_free(&r->asked);
+    qsf_remote_asked_free(r);
     qsf_remote_fail(r, err);
 }
 
@@ -217,13 +202,19 @@ static bool take_json(QSFRemote *r, const char *json, size_t len) {
         failed(r, &err);
         return false;
     }
-    if (r->asked.go_on && a->delta.usage.live && a->delta.usage.completion == 0)
+    if (r->asked.go_on && a->delta.usage.live && a->delta.usage.completion == 0) {
         qsf_strbuf_clear(&a->delta.text); /* llama.cpp may repeat what it continues, before its first token */
+        qsf_strbuf_clear(&a->delta.reasoning);
+    }
     count_piece(a);
     emit_reasoning(r, qsf_strbuf_str(&a->delta.reasoning), a->delta.reasoning.len);
     emit_split(r, qsf_strbuf_str(&a->delta.text), a->delta.text.len, false);
     if (!check_error(r)) return false;
     if (a->delta.end != QSF_DELTA_GOES_ON && a->complete == 0) a->complete = qsf_now_ns();
+    if (a->close && a->thinking && a->complete == 0) {
+        qsf_remote_close(r);
+        return false;
+    }
     if (a->bytes <= QSF_REMOTE_TEXT_MAX) return true;
     say_failed(r, QSF_E_RUNTIME, "the answer has more than 16 MB: stopped");
     return false;
@@ -279,9 +270,17 @@ static bool repeat(QSFRemote *r, const QsfStrbuf *said) {
     r->asked.tries++;
     r->now.refused |= named;
     if (by_value) r->now.by_value |= named;
-    const bool ok = send(r, &err);
+    const bool ok = qsf_remote_ask(r, &err);
     note_refused(r, named, by_value, qsf_strbuf_str(said));
     if (!ok) qsf_remote_fail(r, &err);
+    return true;
+}
+
+/* A server that is not ready yet is asked again later. */
+static bool wait_and_ask(QSFRemote *r) {
+    QsfErr err = { 0 };
+    if (!qsf_remote_waits(r, r->now.url.name)) return false;
+    if (!qsf_remote_ask(r, &err)) failed(r, &err);
     return true;
 }
 
@@ -289,7 +288,8 @@ static void refused(QSFRemote *r) {
     QsfErr err = { 0 };
     QsfStrbuf said = QSF_STRBUF_INIT;
     qsf_problem(&r->head, r->now.url.name, qsf_strbuf_str(&r->body), r->body.len, &said, &err);
-    if (!repeat(r, &said)) failed(r, &err);
+    if (r->answer.closed) qsf_err_prefix(&err, "the answer does not follow the reasoning");
+    if (!wait_and_ask(r) && !repeat(r, &said)) failed(r, &err);
     qsf_strbuf_free(&said);
 }
 

@@ -4,8 +4,10 @@
 #define QSF_REMOTE_IMPL_H
 
 #include "qsf_remote.h"
+#include "src/remote/biases.h"
 #include "src/remote/body.h"
 #include "src/remote/child.h"
+#include "src/remote/context.h"
 #include "src/remote/delta.h"
 #include "src/remote/inline_think.h"
 #include "src/remote/models.h"
@@ -36,27 +38,36 @@ typedef struct QsfRemoteServerState {
     char *model; /* owned; NULL = none is loaded */
     QsfRemoteModels models;
     QsfRemoteServer server;
-    uint32_t ctx, ctx_train;       /* 0 = not known */
+    QsfContextSize size;
+    bool size_asked;               /* after an answer */
+    bool full_said;                /* that it is nearly used up */
+    QsfTokenTexts tokens;          /* of biases */
     QsfFieldSet refused, by_value; /* by_value: those of them that may be sent with another value */
     char *path;                    /* owned: "connect:URL#MODEL" */
 } QsfRemoteServerState;
 
 typedef enum QsfRemoteJob {
     QSF_JOB_NONE,
-    QSF_JOB_MODELS, /* of a load */
-    QSF_JOB_PROPS,  /* of the same load: the context of llama.cpp */
+    QSF_JOB_MODELS,  /* of a load */
+    QSF_JOB_CONTEXT, /* of the same load, or after an answer: the size of the context */
+    QSF_JOB_TOKENS,  /* before an answer: those of a text */
     QSF_JOB_ANSWER
 } QsfRemoteJob;
 
 /* What a request is made of, for as long as it may have to be repeated. */
 typedef struct QsfRemoteAsked {
-    QsfStrbuf head; /* model and messages */
-    char **stop;    /* (n_stop) owned */
+    QsfStrbuf head;          /* model and messages, without one that is continued */
+    QsfStrbuf text, thought; /* of the one that is continued; thought: of any answer, for ^X */
+    bool closed;             /* the answer follows this thought */
+    bool tagged;             /* which the server does not know as such */
+    QSFSettingItem lookup;   /* the text whose tokens are asked for */
+    bool looked_up;          /* some were */
+    char **stop;             /* (n_stop) owned */
     size_t n_stop;
     uint32_t max_tokens;
     uint8_t grammar_kind;
     QsfStrbuf grammar;
-    bool go_on; /* an answer is continued */
+    bool go_on; /* an answer is continued: there is a last message */
     QsfFieldSet sent;
     unsigned tries; /* without fields that were refused */
 } QsfRemoteAsked;
@@ -66,11 +77,16 @@ typedef struct QsfRemoteAnswer {
     QsfDelta delta;
     QsfSse sse;
     QsfInlineThink split;
-    bool stream;   /* the reply is a stream of events */
-    bool thinking; /* reasoning is open */
-    bool begun;    /* there was text */
-    bool thought;  /* there was reasoning */
-    size_t bytes;  /* of text and reasoning */
+    bool stream;    /* the reply is a stream of events */
+    bool thinking;  /* reasoning is open */
+    bool begun;     /* there was text */
+    bool thought;   /* there was reasoning */
+    bool close;     /* it is to end: when it has begun, if it has not */
+    bool closed;    /* it was ended: what follows is of a request of its own */
+    uint32_t spent; /* tokens before that */
+    uint32_t used;  /* of the context, by then */
+    QSFEvent end;   /* how it ended, to be sent when its context is known */
+    size_t bytes;   /* of text and reasoning */
     uint32_t pieces, reasoning_pieces;
     uint64_t asked, first, last; /* monotonic nanoseconds: sent, first and last piece; 0 = none yet */
     uint64_t complete;           /* its end was sent, though not that of the stream */
@@ -85,6 +101,9 @@ struct QSFRemote {
     QSFSettings settings;
     uint64_t request; /* id of the last one */
     uint64_t job_begun;
+    unsigned delay_ms;  /* of the next request that starts */
+    unsigned wait_said; /* milliseconds of a wait, as the user knows; 0 = of none */
+    unsigned probe;     /* of the context: which request runs */
     QsfRemoteJob job;
     QsfChild child;
     QsfReplyHead head;
@@ -118,13 +137,35 @@ void qsf_remote_server_free(QsfRemoteServerState *s);
 
 /* remote_load.c: the reply to the request of a load is complete; why: "", or why it is not. */
 void qsf_remote_load_end(QSFRemote *r, const char *why, size_t len);
+/* The same of a request for the size of a context. */
+void qsf_remote_context_end(QSFRemote *r);
+/* Asks a server that did not say the size of its context when the model was loaded; false: nothing to ask. */
+bool qsf_remote_context_again(QSFRemote *r);
 
-/* remote_answer.c: bytes of the reply; the reply has ended, why as above; it takes too long to end. */
+/* remote_wait.c: does the reply, with which a request has ended, only say that the server is not ready? Then
+ * the user is told, and the same request may be started again: it waits first. */
+bool qsf_remote_waits(QSFRemote *r, const char *name);
+
+/* remote_ask.c: sends the request that r->asked describes. */
+bool qsf_remote_ask(QSFRemote *r, QsfErr *err);
+/* The reply to a question for tokens is complete. */
+void qsf_remote_tokens_end(QSFRemote *r);
+void qsf_remote_asked_free(QSFRemote *r);
+/* Sends it again, with the reasoning so far as that of an answer that follows. */
+void qsf_remote_close(QSFRemote *r);
+
+/* remote_answer.c: before a request. */
+void qsf_remote_answer_begin(QSFRemote *r);
+/* Bytes of the reply; the reply has ended, why as above; it takes too long to end. */
 void qsf_remote_answer_data(QSFRemote *r, const char *bytes, size_t len);
 void qsf_remote_answer_end(QSFRemote *r, const char *why, size_t len);
 void qsf_remote_answer_tick(QSFRemote *r);
 /* The user stops it. */
 void qsf_remote_answer_cancel(QSFRemote *r);
+/* Its last event, when nothing else is to be asked. */
+void qsf_remote_answer_done(QSFRemote *r);
+/* What follows is of another request, but of the same answer. */
+void qsf_remote_answer_split(QSFRemote *r);
 void qsf_remote_answer_free(QSFRemote *r);
 /* Tokens per second so far, 0 = not known; tokens so far. */
 double qsf_remote_answer_tps(const QSFRemote *r);

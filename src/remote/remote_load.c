@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A remote engine: which models a server has, and what it is. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +29,7 @@ uint64_t qsf_remote_load(QSFRemote *r, const char *path, const QSFSettings *s) {
     qsf_remote_set(r, s);
     qsf_remote_server_free(&r->next);
     r->request++;
+    r->wait_said = 0;
     r->job_begun = qsf_now_ns();
     if (!take_path(&r->next, path, &err) ||
         !qsf_remote_start(r, QSF_JOB_MODELS, &r->next.url, r->next.url.base, "/models", NULL, &err))
@@ -87,8 +87,7 @@ static bool take_model(QSFRemote *r, QsfErr *err) {
     free(s->model);
     s->model = id;
     s->server = server_of(&s->models, m, r->head.server);
-    s->ctx = m->ctx;
-    s->ctx_train = m->ctx_train;
+    s->size = (QsfContextSize){ m->ctx, m->ctx_train };
     return true;
 }
 
@@ -98,26 +97,53 @@ static bool lists_nothing(const QSFRemote *r) {
     return (status == 404 || status == 405 || status == 501) && r->next.model[0] != '\0';
 }
 
-/* A server of llama.cpp may have several models, each with its own context; to ask for it must not load one
- * (ggml-org/llama.cpp tools/server/server-models.cpp). A server with one model ignores the arguments. */
-static bool ask_props(QSFRemote *r, QsfErr *err) {
-    const QsfRemoteServerState *s = &r->next;
-    QsfStrbuf path = QSF_STRBUF_INIT;
-    qsf_strbuf_adds(&path, "/props?autoload=false&model=");
-    for (const char *p = s->model; *p; p++)
-        if (isalnum((unsigned char)*p) || strchr("-._~", *p))
-            qsf_strbuf_addc(&path, *p);
-        else
-            qsf_strbuf_addf(&path, "%%%02X", (unsigned char)*p);
-    const bool ok = qsf_strbuf_ok(&path) && qsf_remote_start(r, QSF_JOB_PROPS, &s->url, s->url.root,
-                                                             qsf_strbuf_str(&path), NULL, err);
+/* ---- the size of the context */
+
+static QsfRemoteServerState *sized(QSFRemote *r) { return r->next.model ? &r->next : &r->now; }
+
+/* Starts the next request for it; false: nothing is left to ask, or it is known. */
+static bool ask_size(QSFRemote *r, unsigned from) {
+    QsfRemoteServerState *s = sized(r);
+    QsfStrbuf path = QSF_STRBUF_INIT, body = QSF_STRBUF_INIT;
+    QsfErr ignored = { 0 };
+    r->probe = from;
+    const bool asks = qsf_context_request(s->server, from, s->model, &path, &body);
+    const bool ok = asks && qsf_strbuf_ok(&path) && qsf_strbuf_ok(&body) &&
+                    qsf_remote_start(r, QSF_JOB_CONTEXT, &s->url, s->url.root, qsf_strbuf_str(&path),
+                                     body.len > 0 ? &body : NULL, &ignored);
     qsf_strbuf_free(&path);
+    qsf_strbuf_free(&body);
     return ok;
 }
+
+bool qsf_remote_context_again(QSFRemote *r) {
+    QsfRemoteServerState *s = &r->now;
+    if (s->size.ctx > 0 || s->size_asked) return false;
+    s->size_asked = true;
+    return ask_size(r, 0);
+}
+
+void qsf_remote_context_end(QSFRemote *r) {
+    QsfRemoteServerState *s = sized(r);
+    if (r->headed && r->head.status == 200)
+        qsf_context_read(s->server, r->probe, s->model, qsf_strbuf_str(&r->body), r->body.len, &s->size);
+    const bool complete = s->size.ctx > 0 && (s->size.ctx_train > 0 || !r->next.model);
+    if (!complete && ask_size(r, r->probe + 1)) return;
+    if (r->next.model)
+        loaded(r);
+    else
+        qsf_remote_answer_done(r);
+}
+
+/* ---- */
 
 static void models_end(QSFRemote *r) {
     QsfRemoteServerState *s = &r->next;
     QsfErr err = { 0 };
+    if (qsf_remote_waits(r, s->url.name)) {
+        if (!qsf_remote_start(r, QSF_JOB_MODELS, &s->url, s->url.base, "/models", NULL, &err)) fail(r, &err);
+        return;
+    }
     if (lists_nothing(r)) {
         qsf_remote_note(r, "%s lists no models: %s is used as it is named", s->url.name, s->model);
         s->server = qsf_kind_find("", s->model, r->head.server);
@@ -129,24 +155,15 @@ static void models_end(QSFRemote *r) {
     } else if (qsf_remote_models_parse(&s->models, qsf_strbuf_str(&r->body), r->body.len, &err) != QSF_OK) {
         qsf_err_prefix(&err, "%s", s->url.name);
     } else if (take_model(r, &err)) {
-        if (s->server != QSF_SERVER_LLAMA || !ask_props(r, &err)) loaded(r);
+        if (!ask_size(r, 0)) loaded(r);
         return;
     }
     fail(r, &err);
 }
 
-static void props_end(QSFRemote *r) {
-    const uint32_t ctx = r->head.status == 200 ? qsf_remote_props_ctx(qsf_strbuf_str(&r->body), r->body.len)
-                                               : 0;
-    if (ctx > 0) r->next.ctx = ctx;
-    loaded(r);
-}
-
 void qsf_remote_load_end(QSFRemote *r, const char *why, size_t len) {
     QsfErr err = { 0 };
-    if (r->job == QSF_JOB_PROPS) {
-        props_end(r);
-    } else if (len > 0 || !r->headed) {
+    if (len > 0 || !r->headed) {
         qsf_err_set(&err, QSF_E_RUNTIME, "%s: not connected: %.*s; /retry connects again", r->next.url.name,
                     (int)len, why);
         fail(r, &err);

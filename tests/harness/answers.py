@@ -75,8 +75,34 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     # ---- requests
 
+    def is_file(self, name):
+        return os.path.exists(os.path.join(FOLDER, name))
+
+    def context(self):
+        """What servers say of the size of a context besides OpenAI's interface, of a model that is loaded."""
+        loaded = self.is_file("loaded")
+        if self.how == "ollama" and self.rest == "/api/ps":
+            return {"models": [{"name": "small", "model": "small", "context_length": 27}] if loaded else []}
+        if self.how == "ollama" and self.rest == "/api/show":
+            return {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40960},
+                    "parameters": "num_ctx 4096" if self.body["model"] == "tuned" else "temperature 1"}
+        if self.how == "lmstudio" and self.rest == "/api/v0/models":
+            return {"data": [{"id": "small", "max_context_length": 32768}]}
+        if self.how == "lmstudio" and self.rest == "/api/v1/models":
+            return {"models": [{"key": "small", "max_context_length": 32768, "loaded_instances":
+                                [{"id": "small", "config": {"context_length": 6144}}] if loaded else []}]}
+        return None
+
     def do_GET(self):
         self.request_came(None)
+        if self.context() is not None:
+            return self.send(200, json.dumps(self.context()))
+        if self.how == "llama-loading" and not self.is_file("calm"):
+            return self.error(503, "Loading model", "unavailable_error")
+        if self.how == "busy" and not self.is_file("calm"):
+            return self.error(503, "upstream is starting", Retry_After="1")
+        if self.how == "away":
+            return self.error(503, "no healthy upstream")
         if self.rest.startswith("/props?autoload=false&model=") and self.how.startswith("llama"):
             n_ctx = 2048 if self.rest.endswith("=large%3A70b") else 4096
             return self.send(200, json.dumps({"default_generation_settings": {"n_ctx": n_ctx}}))
@@ -90,9 +116,11 @@ class Server(http.server.BaseHTTPRequestHandler):
             return self.send(301, "", "text/html", Location=f"http://127.0.0.1:{PORT}/redirect/v1/models")
         if self.how == "nojson":
             return self.send(200, "<!doctype html><title>A router\x1b[2J</title>", "text/html")
-        owner = OWNER.get(self.how, "someone")
+        owner = OWNER.get(self.how.split("-")[0], "someone")
         models = [{"id": "small", "object": "model", "owned_by": owner},
                   {"id": "large:70b", "object": "model", "owned_by": owner, "max_model_len": 8192}]
+        if self.how in ("ollama", "lmstudio"):  # whose lists do not say it
+            models = [{"id": name, "owned_by": owner} for name in ("small", "tuned", "large:70b")]
         if self.how == "names":
             models += [{"id": "esc\x1b[2J"}, {"id": 400 * "x"}]
         if self.how == "guide":
@@ -107,6 +135,10 @@ class Server(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         length = int(self.headers.get("Content-Length", "0"))
         self.request_came(json.loads(self.rfile.read(length)))
+        if self.context() is not None:
+            return self.send(200, json.dumps(self.context()))
+        if self.rest == "/tokenize" and self.how in ("llama", "vllm"):
+            return self.tokenize()
         handler = getattr(self, "at_" + self.how.replace("-", "_"), None)
         try:
             return handler() if handler else self.answer()
@@ -123,6 +155,12 @@ class Server(http.server.BaseHTTPRequestHandler):
                                   "body": body}) + "\n")
             LOG.flush()
 
+    def tokenize(self):
+        """A word is a token, with the blank before it; longer ones are several."""
+        text = self.body["content" if self.how == "llama" else "prompt"]
+        pieces = [text[i:i + 6] for i in range(0, len(text), 6)]
+        return self.send(200, json.dumps({"tokens": [sum(piece.encode()) for piece in pieces]}))
+
     def last(self):
         return self.body["messages"][-1]["content"]
 
@@ -130,6 +168,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     def answer(self, words=None):
         words = words or self.words()
+        open(os.path.join(FOLDER, "loaded"), "w", encoding="utf-8").close()
         self.begin()
         self.event(chunk({"role": "assistant", "content": ""}))
         self.repeat()
@@ -185,6 +224,31 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.event("[DONE]")
         self.end()
 
+    def at_llama_think(self):
+        """Thinks until FOLDER/go exists. A thought that was cut goes on, or is followed by an answer."""
+        last = self.body["messages"][-1]
+        goes_on = self.body.get("continue_final_message")
+        self.begin()
+        if last["role"] == "assistant" and (goes_on == "content" or self.how.startswith("vllm")):
+            for i, word in enumerate(["\n\nForty", "-two"]):
+                self.event(chunk({"content": word}, **self.timings(i + 1)))
+            self.event(chunk({}, "stop", usage=usage(2)))
+        elif last["role"] == "assistant":
+            for word in [" and", " more"]:
+                self.event(chunk({"reasoning_content": word}))
+            self.event(chunk({"content": "done"}, "stop", usage=usage(3)))
+        else:
+            for i, word in enumerate(["Let", " me", " think"]):
+                self.event(chunk({"reasoning_content": word}, **self.timings(i + 1)))
+            while not self.is_file("go"):
+                self.piece(b": waiting\n\n")
+                time.sleep(0.02)
+            self.event(chunk({}, "length", usage=usage(3)))
+        self.event("[DONE]")
+        self.end()
+
+    at_vllm_think = at_qsf_think = at_other_think = at_llama_think
+
     def at_inline(self):
         self.answer(["<thi", "nk>", "hidden thought</th", "ink>", "\n\nshown", " text"])
 
@@ -218,7 +282,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.begin()
         self.event(chunk({"content": "begun now"}, **self.timings(2)))
         try:
-            while not os.path.exists(os.path.join(FOLDER, "go")):
+            while not self.is_file("go"):
                 self.piece(b": waiting\n\n")
                 time.sleep(0.02)
         except OSError:
@@ -234,7 +298,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     # ---- faults
 
     def at_silent(self):
-        while not os.path.exists(os.path.join(FOLDER, "go")):
+        while not self.is_file("go"):
             time.sleep(0.05)
         self.close_connection = True
 
@@ -273,16 +337,23 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.error(404, "The model `small` does not exist.")
 
     def at_429(self):
-        if os.path.exists(os.path.join(FOLDER, "calm")):
+        if self.is_file("calm"):
             return self.answer()
-        return self.error(429, "Rate limit reached", Retry_After="7")
+        return self.error(429, "Rate limit reached", Retry_After="1")
+
+    def at_quota(self):
+        if self.is_file("calm"):
+            return self.answer()
+        return self.error(429, "Quota is used up", Retry_After="3600")
+
+    at_busy = at_llama_loading = at_429
 
     def at_500(self):
         self.send(500, "<html><head><title>Bad\x1b[31m Gateway</title></head><body>no</body></html>",
                   "text/html")
 
     def at_503(self):
-        self.error(503, "Loading model", "unavailable_error")
+        self.error(503, "maximum pending requests exceeded")
 
     def at_longerror(self):
         self.error(400, "the message is long: " + 100000 * "x")
@@ -363,7 +434,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.begin()
         self.event(chunk({"content": "complete"}))
         self.event(chunk({}, "stop"))
-        while not os.path.exists(os.path.join(FOLDER, "go")):
+        while not self.is_file("go"):
             self.piece(b": still here\n\n")
             time.sleep(0.05)
         self.end()

@@ -37,6 +37,17 @@ for how in llama vllm ollama lmstudio qsf other; do
     sent '"model": "small", "stream": true'
     not_sent 'temperature|top_k|max_tokens|seed'
 done
+# the size of the context of servers whose lists do not say it: when it is known
+rm -f "$work/server/loaded"
+printf '/show model\nhello\n/show model\n' | chat_lines 0 --connect "$url/lmstudio" --no-save
+[ "$(grep -E '^(context|trained)' "$work/err" | tr -s ' \n' ' ')" = 'trained for 32768 tokens context 6144 tokens trained for 32768 tokens ' ] ||
+    { cat "$work/err"; fail "the context of a model that LM Studio has loaded"; }
+rm -f "$work/server/loaded"
+printf '/show model\nhello\n/show model\n/model tuned\n/show model\n' | chat_lines 0 --connect "$url/ollama" --no-save
+err_has '^context  27 tokens$'
+err_has '^context  4096 tokens$'
+err_has '^trained  for 40960 tokens$'
+err_has '^qsf-chat: 24 of 27 tokens of the context are used: Ollama leaves out the oldest messages'
 echo '/show model' | chat_lines 0 --connect "$url/llama" --no-save
 err_has '^context  4096 tokens$'
 echo '/show model' | chat_lines 0 --connect "$url/llama" --model large --no-save
@@ -60,8 +71,10 @@ sent '"reasoning_budget_tokens": 64'
 ask 0 lmstudio --repeat-penalty 1.1 --min-p 0.1
 sent '"repeat_penalty": 1.1'
 err_has '^qsf-chat: min-p: no effect on this server$'
-ask 0 other --reasoning off
+ask 0 lmstudio --reasoning off
 err_has '^qsf-chat: reasoning: no effect on this server$'
+ask 0 other --reasoning off
+sent '"reasoning_effort": "none"'
 ask 0 llama --reasoning off
 sent '"chat_template_kwargs": \{"enable_thinking": false\}'
 [ ! -s "$work/err" ] || { cat "$work/err"; fail "something is said of a setting that has an effect"; }
@@ -106,6 +119,19 @@ ask 0 thinking --session s7
 err_has 'the model was still thinking: /retry asks again'
 echo /continue | chat_lines 1 --session s7
 err_has 'not known to continue'
+# llama.cpp continues it, also when it is complete.
+touch "$work/server/go"
+ask 0 llama-think --session s8
+err_has 'the model was still thinking: /continue resumes'
+: >"$log"
+echo /continue | chat_lines 0 --session s8 --show-thinking --json
+sent '"role": "assistant", "content": "", "reasoning_content": "Let me think"\}\].*"continue_final_message": true'
+out_has '"text": "done", "reasoning": "Let me think and more"'
+ask 0 vllm-think --session s9
+err_has 'the model was still thinking: /retry asks again'
+echo /continue | chat_lines 1 --session s9
+err_has 'vLLM continues the text of an answer, not its reasoning'
+rm "$work/server/go"
 ask 0 inline --show-thinking --json
 out_has '"text": "shown text", "reasoning": "hidden thought"'
 ask 0 tools
@@ -143,18 +169,34 @@ err_has "refuses this value of top_k: Field 'top_k': Value must be between 1 and
 tail -n 1 "$log" | grep -q '"top_k": 5' || fail "another value was not sent"
 ask 1 range -n 300
 err_has "HTTP 400: Field 'max_tokens'"
+# ---- tokens that are biased or banned
+ask 0 llama --logit-bias '#7=2' --logit-bias word=-1 --ban ab --ban 'a longer text'
+sent '"path": "/llama/tokenize".*"content": "word", "add_special": false'
+sent '"logit_bias": \[\[7, 2(\.0)?\], \[444, -1(\.0)?\], \[195, false\], \[227, false\]\]'
+err_has '^qsf-chat: ban: "a longer text" has no effect: it is 3 tokens'
+ask 0 vllm --logit-bias word=-1 --ban 'a longer text'
+sent '"logit_bias": \{"444": -1(\.0)?\}, "bad_words": \["a longer text"\]'
+ask 0 other --ban '#5' --ban x
+sent '"logit_bias": \{"5": -100(\.0)?\}'
+not_sent tokenize
+printf '/ban x\nhello\n/ban off\n/ban\n' | chat_lines 0 --connect "$url/other" --no-save
+err_has 'ban.*no effect'
+err_has 'nothing is banned'
+: >"$log"
+printf '/ban ab\none\n/bias word=1\ntwo\n' | chat_lines 0 --connect "$url/llama" --no-save
+[ "$(grep -c tokenize "$log")" = 3 ] || { cat "$log"; fail "a text is looked up again"; }
 # ---- what an answer has to match
 printf 'root ::= "yes" | "no"\n' >"$work/words.gbnf"
 ask 0 llama --grammar "$work/words.gbnf"
 sent '"grammar": "root ::= '
 ask 0 vllm --grammar "$work/words.gbnf"
 sent '"structured_outputs": \{"grammar": "root ::= '
-ask 2 ollama --grammar "$work/words.gbnf"
+ask 1 ollama --grammar "$work/words.gbnf"
 err_has 'grammar: Ollama cannot be told'
 printf '{"type": "object"}' >"$work/schema.json"
 ask 0 other --json-schema "$work/schema.json"
 sent '"response_format": \{"type": "json_schema", "json_schema": \{"name": "answer", "schema": \{"type": "object"\}\}\}'
-ask 2 other --regex '[a-z]+'
+ask 1 other --regex '[a-z]+'
 err_has 'regex: .*cannot be told'
 not_sent '"messages"'
 ask 0 vllm --regex '[a-z]+'
@@ -167,12 +209,16 @@ ask 1 403
 err_has 'HTTP 403: .*not for you'
 ask 3 404
 err_has 'HTTP 404: .*does not exist\.; /models lists'
-ask 1 429
-err_has 'HTTP 429: .*Rate limit reached; try again in 7 s'
+ask 1 quota
+err_has 'HTTP 429: .*Quota is used up; try again in 3600 s'
+ask 1 429 --timeout 1 # a wait of a second does not fit
+err_has 'HTTP 429: .*Rate limit reached; try again in 1 s'
 ask 1 500
 err_has 'HTTP 500: the server failed: Bad\?\[31m Gateway$'
 ask 1 503
-err_has 'HTTP 503: the server is not ready, or too busy: Loading model; /retry asks again'
+err_has 'HTTP 503: the server is not ready, or too busy: maximum pending requests exceeded; /retry asks again'
+ask 1 away
+err_has 'HTTP 503: .*no healthy upstream'
 ask 5 full
 err_has 'exceeds the available context'
 ask 1 html
@@ -224,10 +270,22 @@ err_has 'not connected: .*[Rr]esolve'
 echo x | chat_lines 1 --connect "https://127.0.0.1:${url##*:}"
 err_has 'not connected: '
 # After each of them the chat goes on.
-printf 'one\n/retry\n/set temperature 0.1\n' | chat_lines 1 --connect "$url/429" --no-save
+printf 'one\n/retry\n/set temperature 0.1\n' | chat_lines 1 --connect "$url/quota" --no-save
 err_has 'temperature 0.1'
 touch "$work/server/calm"
-echo 'and now' | chat_lines 0 --connect "$url/429"
+echo 'and now' | chat_lines 0 --connect "$url/quota"
+# A server that is not ready yet is asked again.
+for how in 429 busy llama-loading; do
+    rm -f "$work/server/calm"
+    { echo hello | "$chat" --connect "$url/$how" --no-save; echo "rc=$?"; } >"$work/out" 2>"$work/err" &
+    waiting=$!
+    said() { grep -qE 'asking again in 1 s|still loading its model' "$work/err"; }
+    wait_for said || { cat "$work/err"; fail "$how: the chat does not say that it waits"; }
+    touch "$work/server/calm"
+    wait $waiting
+    out_has '^You said: hello$'
+    out_has '^rc=0$'
+done
 
 # ---- the other program: a request that is damaged is refused, and nothing is sent
 : >"$log"
@@ -276,7 +334,7 @@ out_has '^small$'
 out_has "^s1.*small at 127.0.0.1:${url##*:}/model"
 # the context is there again, and an answer that was cut is continued where that is possible
 : >"$log"
-printf '/undo\n/continue\n' | chat_lines 2 --session s1
+printf '/undo\n/continue\n' | chat_lines 1 --session s1
 echo x | chat_lines 0 --connect "$url/llama" --session s2
 : >"$log"
 echo /continue | chat_lines 0 --session s2
@@ -287,17 +345,17 @@ ask 0 llama-repeats --session s6
 echo /continue | chat_lines 0 --session s6
 [ "$(cat "$work/out")" = ' and more.' ] || { cat "$work/out"; fail "a server repeats what it continues"; }
 ask 1 cut --session s3
-echo /continue | chat_lines 2 --session s3
+echo /continue | chat_lines 1 --session s3
 err_has 'not known to continue'
 grep -q 'half an' "$XDG_DATA_HOME/qsf/sessions/s3.jsonl" || fail "the text of a cut answer is lost"
 
 # ---- messages that got no answer stay in the session, and are not sent with later ones
 rm -f "$work/server/calm"
-echo 'first' | chat_lines 1 --connect "$url/429" --session s5
-echo 'second' | chat_lines 1 --connect "$url/429" --session s5
+echo 'first' | chat_lines 1 --connect "$url/quota" --session s5
+echo 'second' | chat_lines 1 --connect "$url/quota" --session s5
 touch "$work/server/calm"
 : >"$log"
-echo 'third' | chat_lines 0 --connect "$url/429" --session s5
+echo 'third' | chat_lines 0 --connect "$url/quota" --session s5
 not_sent 'first|second'
 echo 'fourth' | chat_lines 0 --session s5
 not_sent 'first|second'
@@ -323,7 +381,7 @@ out_has ' 0 different'
 printf 'hello\n' >"$work/script"
 chat_lines 0 --connect "$url/llama" --script "$work/script"
 out_has '^You said: hello$'
-for command in /mem /kv '/quality 0.5' /why '/bias x=1' '/show prompt' '/ctx 100' '/think now'; do
+for command in /mem /kv '/quality 0.5' /why '/least 0.1' '/show prompt' '/ctx 100' '/think now'; do
     echo "$command" | chat_lines 1 --connect "$url/llama" --no-save
     [ "$(wc -l <"$work/err")" = 1 ] || { cat "$work/err"; fail "$command: not one sentence"; }
 done
@@ -388,4 +446,14 @@ echo hello | chat_lines 0
 out_has '^You said: hello$'
 echo hello | chat_lines 0 --max-tokens 3 "$stories" # a MODEL replaces it
 out_has .
+# sections for models are for those of servers, too, which are known when the server has answered
+printf '[qsf-chat]\nconnect = %s/llama\n[model small]\ntop-k = 7\nsystem = Be small.\n[model large*]\ntemperature = 0.3\n[model connect:*/llama/*]\nmin-p = 0.25\n' \
+    "$url" >"$XDG_CONFIG_HOME/qsf/config"
+: >"$log"
+printf 'one\n/model large\ntwo\n/model small\nthree\n' | chat_lines 0 --no-save
+[ "$(sed -n 's/.*"model": "\([^"]*\)".*"top_k": \([0-9]*\).*/\1 \2/p' "$log" | tr '\n' ' ')" = 'small 7 small 7 ' ] ||
+    { cat "$log"; fail "a section for a model of a server"; }
+sent '"large:70b".*"temperature": 0.3'
+sent '"role": "system", "content": "Be small."'
+[ "$(grep -c '"min_p": 0.25' "$log")" = 3 ] || fail "a section for all models of a server"
 finish

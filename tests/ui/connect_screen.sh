@@ -95,20 +95,45 @@ for size in '100 30' '80 24' '40 12'; do
     # A server that fails: the message is kept, /retry asks again
     rm -f "$work/server/calm"
     # shellcheck disable=SC2086
-    start $size "$chat --connect $url/429 --no-save"
+    start $size "$chat --connect $url/quota --no-save"
     see '^>'
     keys patience Enter
-    see 'in 7 s'
+    see 'in 3600 s'
     touch "$work/server/calm"
     keys /retry Enter
     see 'You said: patience'
     keys /quit Enter
     see 'rc=0'
     rm -f "$work/server/calm"
+
+    # One that is not ready is asked again; ^C ends the wait
+    # shellcheck disable=SC2086
+    start $size "$chat --connect $url/429 --no-save"
+    see '^>'
+    keys patience Enter
+    see 'asking again'
+    keys C-c
+    see_gone 'waiting|stopping'
+    see '^>'
+    keys again Enter
+    see 'waiting'
+    touch "$work/server/calm"
+    see 'You said: again'
+    keys /quit Enter
+    see 'rc=0'
+    rm -f "$work/server/calm"
+    # shellcheck disable=SC2086
+    start $size "$chat --connect $url/llama-loading --no-save"
+    see 'still loading'
+    touch "$work/server/calm"
+    see 'small is ready'
+    keys /quit Enter
+    see 'rc=0'
+    rm -f "$work/server/calm"
 done
 
 # ---- in lines, a message about an answer is not beside the name of the model
-start 80 24 "$chat --plain --connect $url/429 --no-save"
+start 80 24 "$chat --plain --connect $url/quota --no-save"
 see '^>'
 keys patience Enter
 see '^small:$'
@@ -125,6 +150,32 @@ see 'thought'
 not_see 'Let me think'
 keys C-t
 see 'Let me think'
+keys /quit Enter
+see 'rc=0'
+# ^X ends the reasoning, and the answer follows it: of one request the user sees, of two for the server.
+for how in llama vllm qsf; do
+    : >"$work/server/log"
+    start 100 30 "$chat --connect $url/$how-think --no-save --show-thinking -n 50"
+    see '^>'
+    keys x Enter
+    see 'Let me think'
+    keys C-x
+    see 'Forty-two'
+    see 'cut|closed|ended'
+    grep -q '"role": "assistant", "content": "", "reasoning_content": "Let me think".*"continue_final_message"' \
+        "$work/server/log" || fail "$how did not get the reasoning back"
+    grep -q '"continue_final_message".*"max_tokens": 47' "$work/server/log" || fail "the limit counts twice"
+    keys /quit Enter
+    see 'rc=0'
+done
+rm -f "$work/server/go"
+start 100 30 "$chat --connect $url/other-think --no-save --show-thinking"
+see '^>'
+keys x Enter
+see 'Let me think'
+keys C-x
+see 'cannot be told to end its reasoning'
+keys C-c
 keys /quit Enter
 see 'rc=0'
 start 100 30 "$chat --connect $url/controls --no-save"

@@ -41,8 +41,17 @@ out_has '"tokens": 10, .*"prompt_tokens": [0-9]+, "reused_tokens": [1-9]'
 echo /continue | chat_lines 0 -q --session both
 out_has .
 # What it does not know is said, and left out.
-printf '/set dry-breakers x\n/ctx 100\n' | chat_lines 1 --connect "$plain" --no-save
-err_has 'dry-breakers: no effect on this server'
+printf '/set allow-special on\n/ctx 100\n' | chat_lines 1 --connect "$plain" --no-save
+err_has 'allow-special: no effect on this server'
+# Biases and bans of texts: the first token is one that is banned, or another one.
+echo 'Once upon a time' | chat_lines 0 -q -n 1 --temp 0 --connect "$plain"
+first=$(cat "$work/out")
+echo 'Once upon a time' | chat_lines 0 -q -n 1 --temp 0 --connect "$plain" --ban "$first"
+[ "$(cat "$work/out")" != "$first" ] || fail "a text that is banned"
+echo 'Once upon a time' | chat_lines 0 -q -n 1 --temp 0 --connect "$plain" --logit-bias 'e=100'
+out_has '^e$'
+echo 'Once upon a time' | chat_lines 0 -q -n 9 --connect "$plain" --regex '[ab]{5,}'
+out_has '^[ab]{5,}$'
 # The seed with which it wrote.
 echo 'Hello' | chat_lines 0 -n 5 --connect "$plain"
 err_has '^qsf-chat: seed [0-9]+$'
@@ -70,7 +79,7 @@ out_has .
 if have tmux; then
     make_slow
     serve slow --listen 127.0.0.1:0 "$slow"
-    start 100 30 "$chat --connect $url --no-save"
+    start 100 30 "$chat --connect $url --no-save --ignore-eos"
     see '^>'
     keys Hello Enter
     see 'STATE +writing'

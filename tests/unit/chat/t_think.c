@@ -273,6 +273,16 @@ static void continuing(void **state) {
         { { .role = "assistant", .content = "</think>", .len = 8, THOUGHT("<think>a</think>") },
           "{259}a{260}</think>",
           QSF_THINK_ANSWER },
+        /* without tags, as clients of a server have it */
+        { { .role = "assistant", THOUGHT("a <think>"), .thought = QSF_THOUGHT_OPEN },
+          "{259}\na <think>",
+          QSF_THINK_INSIDE },
+        { { .role = "assistant", THOUGHT("a"), .thought = QSF_THOUGHT_CLOSED },
+          "{259}\na\n{260}\n\n",
+          QSF_THINK_AFTER },
+        { { .role = "assistant", .content = "b", .len = 1, THOUGHT("a"), .thought = QSF_THOUGHT_CLOSED },
+          "{259}\na\n{260}\n\nb",
+          QSF_THINK_ANSWER },
     };
     static const char *const templates[] = { TURNS OPEN, TURNS PLAIN };
     (void)state;

@@ -237,7 +237,8 @@ static QsfFieldEffect effect_of(const char *name, const char *value, QsfRemoteSe
 /* A value that a server cannot be told has no effect there; the default leaves the choice to it. */
 static void test_values_without_effect(void **state) {
     (void)state;
-    assert_int_equal(effect_of("reasoning", "off", QSF_SERVER_OTHER), QSF_FIELD_NONE);
+    assert_int_equal(effect_of("reasoning", "off", QSF_SERVER_LMSTUDIO), QSF_FIELD_NONE);
+    assert_int_equal(effect_of("reasoning", "off", QSF_SERVER_OTHER), QSF_FIELD_SENT);
     assert_int_equal(effect_of("reasoning", "off", QSF_SERVER_OLLAMA), QSF_FIELD_SENT);
     assert_int_equal(effect_of("reasoning", "off", QSF_SERVER_LLAMA), QSF_FIELD_SENT);
     assert_int_equal(effect_of("reasoning", "on", QSF_SERVER_OLLAMA), QSF_FIELD_NONE);
@@ -363,49 +364,99 @@ static void test_grammars(void **state) {
     free(path);
 }
 
-static void test_messages(void **state) {
-    static const char odd[] = "a \"quote\"\n\0\x1b \xff";
-    const QSFMessage m[] = {
-        { .role = "system", .content = "s", .len = 1 },
-        { .role = "user", .content = odd, .len = sizeof odd - 1 },
-        { .role = "assistant", .content = "half", .len = 4, .reasoning = "r", .reasoning_len = 1 }
-    };
-    QSFRequest r = { .messages = m, .n_messages = 3 };
+/* A request with its last message in QSFRequest; NULL: refused. */
+static QsfJson *body_for(QsfRemoteServer server, const QSFRequest *r, const QsfBodyLast *last) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfErr e = { 0 };
-    size_t len;
-    (void)state;
-    assert_int_equal(qsf_body_head("name \"x\"", QSF_SERVER_VLLM, &r, &b, &e), QSF_OK);
+    if (last && qsf_body_check(server, last, &e) != QSF_OK) {
+        assert_int_equal(e.code, QSF_E_USAGE);
+        return NULL;
+    }
+    qsf_body_begin("name \"x\"", r, &b);
+    qsf_body_end(server, last, &b);
     qsf_strbuf_addc(&b, '}');
     QsfJson *v = qsf_json_parse(qsf_strbuf_str(&b), b.len, &e);
-    assert_non_null(v);
+    if (!v) fail_msg("%s: %s", e.msg, qsf_strbuf_str(&b));
+    qsf_strbuf_free(&b);
+    return v;
+}
+
+static const char *last_text(const QsfJson *v, const char *key) {
+    const QsfJson *list = qsf_json_get(v, "messages");
+    return qsf_json_string(qsf_json_get(qsf_json_at(list, qsf_json_size(list) - 1), key), NULL);
+}
+
+static const char odd[] = "a \"quote\"\n\0\x1b \xff";
+static const QSFMessage messages[] = {
+    { .role = "system", .content = "s", .len = 1 },
+    { .role = "user", .content = odd, .len = sizeof odd - 1 },
+    { .role = "assistant", .content = "half", .len = 4, .reasoning = "r", .reasoning_len = 1 }
+};
+
+static void test_messages(void **state) {
+    QSFRequest r = { .messages = messages, .n_messages = 3 };
+    const QsfBodyLast half = { .text = "half", .len = 4, .closed = true };
+    size_t len;
+    (void)state;
+    QsfJson *v = body_for(QSF_SERVER_VLLM, &r, NULL);
     assert_string_equal(qsf_json_string(qsf_json_get(v, "model"), NULL), "name \"x\"");
     const QsfJson *list = qsf_json_get(v, "messages");
     assert_int_equal(qsf_json_size(list), 3);
     const char *text = qsf_json_string(qsf_json_get(qsf_json_at(list, 1), "content"), &len);
     assert_int_equal(len, sizeof odd - 1 + 2); /* U+FFFD has three bytes */
     assert_memory_equal(text, odd, sizeof odd - 2);
-    assert_null(qsf_json_get(qsf_json_at(list, 2), "reasoning_content"));
+    assert_null(last_text(v, "reasoning_content"));
     assert_null(qsf_json_get(v, "continue_final_message"));
     qsf_json_free(v);
     /* an answer is continued where that is known to work */
     r.continue_last = true;
-    qsf_strbuf_clear(&b);
-    assert_int_equal(qsf_body_head("m", QSF_SERVER_VLLM, &r, &b, &e), QSF_OK);
-    assert_non_null(strstr(qsf_strbuf_str(&b), "\"continue_final_message\": true"));
-    qsf_strbuf_clear(&b);
-    assert_int_equal(qsf_body_head("m", QSF_SERVER_OLLAMA, &r, &b, &e), QSF_OK);
-    assert_null(strstr(qsf_strbuf_str(&b), "continue_final_message"));
-    qsf_strbuf_clear(&b);
-    assert_int_equal(qsf_body_head("m", QSF_SERVER_LLAMA, &r, &b, &e), QSF_OK);
-    assert_non_null(strstr(qsf_strbuf_str(&b), "\"continue_final_message\": true"));
-    assert_non_null(strstr(qsf_strbuf_str(&b), "\"add_generation_prompt\": false"));
-    qsf_strbuf_clear(&b);
-    assert_int_equal(qsf_body_head("m", QSF_SERVER_QSF, &r, &b, &e), QSF_OK);
-    assert_non_null(strstr(qsf_strbuf_str(&b), "\"continue_final_message\": true"));
-    assert_null(strstr(qsf_strbuf_str(&b), "add_generation_prompt"));
-    assert_int_equal(qsf_body_head("m", QSF_SERVER_OTHER, &r, &b, &e), QSF_E_USAGE);
-    qsf_strbuf_free(&b);
+    v = body_for(QSF_SERVER_VLLM, &r, &half);
+    assert_string_equal(last_text(v, "content"), "half");
+    assert_true(qsf_json_bool(qsf_json_get(v, "continue_final_message"), false));
+    qsf_json_free(v);
+    v = body_for(QSF_SERVER_OLLAMA, &r, &half);
+    assert_string_equal(last_text(v, "content"), "half");
+    assert_null(qsf_json_get(v, "continue_final_message"));
+    qsf_json_free(v);
+    v = body_for(QSF_SERVER_LLAMA, &r, &half);
+    assert_true(qsf_json_bool(qsf_json_get(v, "continue_final_message"), false));
+    assert_false(qsf_json_bool(qsf_json_get(v, "add_generation_prompt"), true));
+    qsf_json_free(v);
+    v = body_for(QSF_SERVER_QSF, &r, &half);
+    assert_true(qsf_json_bool(qsf_json_get(v, "continue_final_message"), false));
+    assert_null(qsf_json_get(v, "add_generation_prompt"));
+    qsf_json_free(v);
+    assert_null(body_for(QSF_SERVER_OTHER, &r, &half));
+}
+
+/* Reasoning that was cut goes on, or an answer follows it, where the server knows a way. */
+static void test_reasoning_that_is_continued(void **state) {
+    const QSFRequest r = { .messages = messages, .n_messages = 3, .continue_last = true };
+    QsfBodyLast last = { .text = "", .thought = "hm \"x\"", .thought_len = 6 };
+    (void)state;
+    QsfJson *v = body_for(QSF_SERVER_LLAMA, &r, &last);
+    assert_string_equal(last_text(v, "reasoning_content"), "hm \"x\"");
+    assert_string_equal(last_text(v, "content"), "");
+    assert_true(qsf_json_bool(qsf_json_get(v, "continue_final_message"), false));
+    qsf_json_free(v);
+    assert_null(body_for(QSF_SERVER_VLLM, &r, &last));
+    assert_null(body_for(QSF_SERVER_OLLAMA, &r, &last));
+    last.closed = true;
+    v = body_for(QSF_SERVER_LLAMA, &r, &last);
+    assert_string_equal(qsf_json_string(qsf_json_get(v, "continue_final_message"), NULL), "content");
+    qsf_json_free(v);
+    v = body_for(QSF_SERVER_VLLM, &r, &last);
+    assert_string_equal(last_text(v, "reasoning"), "hm \"x\"");
+    assert_string_equal(last_text(v, "reasoning_content"), "hm \"x\"");
+    assert_true(qsf_json_bool(qsf_json_get(v, "continue_final_message"), false));
+    qsf_json_free(v);
+    assert_null(body_for(QSF_SERVER_OLLAMA, &r, &last));
+    last.tagged = true; /* the server takes it for text */
+    v = body_for(QSF_SERVER_OLLAMA, &r, &last);
+    assert_string_equal(last_text(v, "content"), "<think>\nhm \"x\"\n</think>\n\n");
+    assert_null(last_text(v, "reasoning"));
+    qsf_json_free(v);
+    assert_null(body_for(QSF_SERVER_OTHER, &r, &last));
 }
 
 /* ---- replies */
@@ -440,9 +491,6 @@ static void test_models(void **state) {
     assert_null(qsf_remote_models_find(&m, "", &e)); /* Ollama without models */
     assert_non_null(strstr(e.msg, "no models"));
     qsf_remote_models_free(&m);
-    static const char props[] = "{\"default_generation_settings\":{\"n_ctx\":512}}";
-    assert_int_equal(qsf_remote_props_ctx(props, sizeof props - 1), 512);
-    assert_int_equal(qsf_remote_props_ctx("nothing", 7), 0);
 }
 
 static void expect_problem(const char *head, const char *body, int code, const char *text) {
@@ -491,6 +539,7 @@ int main(void) {
         cmocka_unit_test_setup(test_refused_fields, begin),
         cmocka_unit_test_setup(test_grammars, begin),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_reasoning_that_is_continued),
         cmocka_unit_test(test_models),
         cmocka_unit_test(test_problems),
     };

@@ -85,6 +85,18 @@ static void test_fields(void **state) {
     assert_int_equal(b.r.grammar_len, strlen("{\"a\": \"\\n\"}"));
     assert_memory_equal(b.r.grammar, "{\"a\": \"\\n\"}", b.r.grammar_len);
     done(&b);
+    b = parse(true,
+              CHAT(", \"logit_bias\": [[7, 2], [\"a,b\", -1.5], [9, false], [\"#\", 1]], \"bad_words\": "
+                   "[\"x,\", \"\\n\"], \"dry_sequence_breakers\": [\":\"], \"regex\": \"a+\", \"least\": "
+                   "0.5, \"reasoning_budget_message\": \"Enough.\""));
+    if (!b.ok) fail_msg("%s", b.e.message);
+    p = &b.r.settings.params;
+    assert_string_equal(p->logit_bias, "#7=2,a\\,b=-1.5,#9=-inf,\\#=1");
+    assert_string_equal(p->ban, "x\\,,\\n");
+    assert_string_equal(p->dry_breakers, ":");
+    assert_string_equal(p->reasoning_message, "Enough.");
+    assert_int_equal(b.r.grammar_kind, QSF_GRAMMAR_REGEX);
+    done(&b);
     b = parse(true, CHAT(", \"tools\": [{}], \"tool_choice\": \"none\", \"reasoning_effort\": \"none\""));
     assert_true(b.ok && b.r.tools == NULL && b.r.settings.params.reasoning == 2);
     done(&b);
@@ -116,6 +128,30 @@ static void test_fields(void **state) {
     done(&b);
 }
 
+/* Reasoning that goes on, or that an answer follows. */
+static void expect_thought(const char *last, const char *how, int thought) {
+    char text[300];
+    (void)snprintf(
+        text, sizeof text,
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}, {\"role\": \"assistant\", %s}], "
+        "\"continue_final_message\": %s}",
+        last, how);
+    Body b = parse(true, text);
+    if (!b.ok) fail_msg("%s: %s", text, b.e.message);
+    assert_true(b.r.continue_last);
+    assert_int_equal(b.r.messages[1].thought, thought);
+    done(&b);
+}
+
+static void test_continued(void **state) {
+    (void)state;
+    expect_thought("\"content\": \"\", \"reasoning_content\": \"r\"", "true", QSF_THOUGHT_OPEN);
+    expect_thought("\"content\": \"\", \"reasoning_content\": \"r\"", "\"reasoning_content\"",
+                   QSF_THOUGHT_OPEN);
+    expect_thought("\"content\": \"\", \"reasoning_content\": \"r\"", "\"content\"", QSF_THOUGHT_CLOSED);
+    expect_thought("\"content\": \"c\", \"reasoning_content\": \"r\"", "true", QSF_THOUGHT_CLOSED);
+}
+
 static void test_refused(void **state) {
     static const struct {
         const char *text, *param, *part;
@@ -127,6 +163,14 @@ static void test_refused(void **state) {
         { CHAT(", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {}}}, "
                "\"grammar\": \"root ::= [a]\""),
           "grammar", "combined" },
+        { CHAT(", \"continue_final_message\": \"all\""), "continue_final_message", "content or" },
+        { CHAT(", \"logit_bias\": [[1]]"), "logit_bias", "pairs" },
+        { CHAT(", \"logit_bias\": [[1, 2, 3]]"), "logit_bias", "pairs" },
+        { CHAT(", \"logit_bias\": [[]]"), "logit_bias", "pairs" },
+        { CHAT(", \"logit_bias\": [[1, true]]"), "logit_bias", "false" },
+        { CHAT(", \"logit_bias\": [[\"\", 1]]"), "logit_bias", "1 to 255" },
+        { CHAT(", \"bad_words\": [\"a\\u0000\"]"), "bad_words", "NUL" },
+        { CHAT(", \"regex\": \"a\", \"grammar\": \"root ::= [a]\""), "grammar", "combined" },
         { CHAT(", \"prompt\": \"p\""), "prompt", "not supported" },
         { CHAT(", \"top_p\": 1, \"seed\": 1, \"top_p\": 1"), "top_p", "there twice" },
         { CHAT(", \"user\": 1, \"user\": 1"), "user", "there twice" },
@@ -173,7 +217,7 @@ static void test_refused(void **state) {
 /* Every beginning of a body is an error; a body with another byte at some place is read or an error. */
 static void test_cut(void **state) {
     static const char text[] = CHAT(
-        ", \"stop\": [\"a\\u00e9\"], \"logit_bias\": {\"1\": 2}, \"response_format\": "
+        ", \"stop\": [\"a\\u00e9\"], \"logit_bias\": [[1, 2], [\"b\", false]], \"response_format\": "
         "{\"type\": \"json_object\"}, \"tools\": null, \"top_p\": 0.25");
     char copy[sizeof text];
     (void)state;
@@ -192,10 +236,8 @@ static void test_cut(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_messages), cmocka_unit_test(test_fields), cmocka_unit_test(test_continued),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

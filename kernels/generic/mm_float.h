@@ -63,10 +63,20 @@ QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc, int ahea
 }
 
 /* One function per shape: each needs the registers. */
-static void tile_many(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, TILE_ROWS, TILE_COLS, 0); }
+static void tile_many(const qk_mm *m, size_t r, size_t c) {
+    tile(m, r, c, TILE_ROWS, TILE_COLS, m->way == QK_WAY_AHEAD);
+}
 
 static void tile_column(const qk_mm *m, size_t r, size_t c) {
     tile(m, r, c, MANY_ROWS, 1, m->way == QK_WAY_AHEAD);
+}
+
+static void tile_two(const qk_mm *m, size_t r, size_t c) {
+    tile(m, r, c, MANY_ROWS, 2, m->way == QK_WAY_AHEAD);
+}
+
+static void tile_three(const qk_mm *m, size_t r, size_t c) {
+    tile(m, r, c, MANY_ROWS, TILE_COLS < 3 ? TILE_COLS : 3, m->way == QK_WAY_AHEAD);
 }
 
 static void tile_one(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, 1, 1, 0); }
@@ -79,6 +89,16 @@ static void column(const qk_mm *m, size_t r, size_t n, size_t c) {
 
 #include "kernels/generic/mm_float_strip.h"
 
+/* MANY_ROWS rows times the n last columns, which begin at c: fewer than TILE_COLS. */
+static void last_columns(const qk_mm *m, size_t r, size_t c, size_t n) {
+    if (n == 1)
+        tile_column(m, r, c);
+    else if (n == 2 && TILE_COLS > 2)
+        tile_two(m, r, c);
+    else if (n == 3)
+        tile_three(m, r, c);
+}
+
 static void mm_float(const qk_mm *m, size_t row0, size_t row1) {
     size_t r = row0;
     if (m->n_cols >= STRIP_FROM_COLS) {
@@ -89,7 +109,7 @@ static void mm_float(const qk_mm *m, size_t row0, size_t row1) {
         size_t c = 0;
         for (; c + TILE_COLS <= m->n_cols; c += TILE_COLS)
             for (size_t i = 0; i < MANY_ROWS; i += TILE_ROWS) tile_many(m, r + i, c);
-        for (; c < m->n_cols; c++) tile_column(m, r, c);
+        last_columns(m, r, c, m->n_cols - c);
     }
     for (size_t c = 0; c < m->n_cols; c++) column(m, r, row1 - r, c);
 }

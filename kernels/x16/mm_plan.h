@@ -228,6 +228,9 @@ enum {
 /* ---- columns and rows at a time ---- */
 
 enum {
+    /* Do two and three columns, as passes with drafts have, have code of their own? Otherwise they take as
+     * long as four. Of super-blocks only with vectors of 16, where it is not much code. */
+    EACH_FEW = FMT_FEW && (!MM_SUPER || L == 16),
     COLS = 4,                         /* columns that share the weights of a group, without a tile */
     FEW_COLS = FMT_FEW ? COLS : 1,    /* columns for which a group is read once, without a tile */
     MV_GROUPS = 8,                    /* groups of rows that may be read together for few columns */

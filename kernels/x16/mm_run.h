@@ -4,7 +4,8 @@
  *   pack_block(dst, row, b)                  interleaves block b of 16 rows (x16.h)
  *   columns                                  units of a few columns, columns.q[c] the bytes of one
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
- *   mv_unit(acc, w, x, n, nc)                adds n blocks of each group times nc columns, FEW_COLS or one
+ *   mv_unit(acc, w, x, n, nc)                adds n blocks of each group times nc columns: FEW_COLS or one;
+ *                                            with EACH_FEW also numbers between
  *   own_columns(to, x, n), OWN_BYTES         WIDTH columns, n blocks of each, as tile_cols wants them: where
  *                                            OWN_COLUMNS is defined and not 0
  *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the
@@ -110,13 +111,27 @@ static void mv_few(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
     mv_rows(m, r, n, c, packed, FEW_COLS, left < (size_t)FEW_COLS ? (int)left : FEW_COLS);
 }
 
+static void mv_two(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
+    mv_rows(m, r, n, c, packed, FEW_COLS < 2 ? FEW_COLS : 2, 2);
+}
+
+static void mv_three(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
+    mv_rows(m, r, n, c, packed, FEW_COLS < 3 ? FEW_COLS : 3, 3);
+}
+
 /* All columns, for at most TILE_FROM_COLS - 1 of them. */
 static void mv_cols(const qk_mm *m, size_t r, size_t n, int packed) {
-    for (size_t c = 0; c < m->n_cols; c += FEW_COLS)
-        if (FEW_COLS == 1 || m->n_cols - c == 1)
+    for (size_t c = 0; c < m->n_cols; c += FEW_COLS) {
+        const size_t left = m->n_cols - c;
+        if (FEW_COLS == 1 || left == 1)
             mv_one(m, r, n, c, packed);
+        else if (EACH_FEW && left == 2)
+            mv_two(m, r, n, c, packed);
+        else if (EACH_FEW && left == 3)
+            mv_three(m, r, n, c, packed);
         else
             mv_few(m, r, n, c, packed);
+    }
 }
 
 /* ---- many columns ---- */

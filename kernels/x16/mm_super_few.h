@@ -75,43 +75,48 @@ QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, con
     }
 }
 
-/* Part i for FEW_COLS columns or one. */
-QK_INLINE void part_apart(li (*sum)[NV], const groups *w, const columns *x, int i, int few) {
-    if (i < PARTS && (few || !ONE_APART))
-        direct_part(sum, w, x, NULL, i, FEW_COLS);
-    else if (i < PARTS)
+/* Part i for nc columns, one only with ONE_APART. */
+QK_INLINE void part_apart(li (*sum)[NV], const groups *w, const columns *x, int i, int nc) {
+    if (i >= PARTS) return;
+    if (ONE_APART && nc == 1)
         direct_part(sum, w, x, NULL, i, 1);
+    else if (EACH_FEW && nc == 2)
+        direct_part(sum, w, x, NULL, i, 2);
+    else if (EACH_FEW && nc == 3)
+        direct_part(sum, w, x, NULL, i, 3);
+    else
+        direct_part(sum, w, x, NULL, i, FEW_COLS);
 }
 
-QK_INLINE void parts_apart(li (*sum)[NV], const groups *w, const columns *x, int quarter, int few) {
-    part_apart(sum, w, x, 2 * quarter, few);
-    part_apart(sum, w, x, 2 * quarter + 1, few);
+QK_INLINE void parts_apart(li (*sum)[NV], const groups *w, const columns *x, int quarter, int nc) {
+    part_apart(sum, w, x, 2 * quarter, nc);
+    part_apart(sum, w, x, 2 * quarter + 1, nc);
 }
 
 /* As functions: gcc takes longer for one than for its quarters. */
 static __attribute__((noinline, unused)) void parts_0(li (*sum)[NV], const groups *w, const columns *x,
-                                                      int few) {
-    parts_apart(sum, w, x, 0, few);
+                                                      int nc) {
+    parts_apart(sum, w, x, 0, nc);
 }
 static __attribute__((noinline, unused)) void parts_1(li (*sum)[NV], const groups *w, const columns *x,
-                                                      int few) {
-    parts_apart(sum, w, x, 1, few);
+                                                      int nc) {
+    parts_apart(sum, w, x, 1, nc);
 }
 static __attribute__((noinline, unused)) void parts_2(li (*sum)[NV], const groups *w, const columns *x,
-                                                      int few) {
-    parts_apart(sum, w, x, 2, few);
+                                                      int nc) {
+    parts_apart(sum, w, x, 2, nc);
 }
 static __attribute__((noinline, unused)) void parts_3(li (*sum)[NV], const groups *w, const columns *x,
-                                                      int few) {
-    parts_apart(sum, w, x, 3, few);
+                                                      int nc) {
+    parts_apart(sum, w, x, 3, nc);
 }
 
 /* All parts of a super-block of each group. */
-QK_INLINE void all_apart(li (*sum)[NV], const groups *w, const columns *x, int few) {
-    parts_0(sum, w, x, few);
-    parts_1(sum, w, x, few);
-    parts_2(sum, w, x, few);
-    parts_3(sum, w, x, few);
+QK_INLINE void all_apart(li (*sum)[NV], const groups *w, const columns *x, int nc) {
+    parts_0(sum, w, x, nc);
+    parts_1(sum, w, x, nc);
+    parts_2(sum, w, x, nc);
+    parts_3(sum, w, x, nc);
 }
 
 QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n, int nc) {
@@ -127,7 +132,7 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
             for (int v = 0; v < NV; v++) sum[g][v] = none;
         for (int i = 0, parts = rolled_parts(); i < parts; i++) ADD_PART(i);
     } else if (ONE_APART || (L == 8 && nc > 1))
-        all_apart(sum, w, x, nc > 1);
+        all_apart(sum, w, x, nc);
     else
         QK_REPEAT(PARTS, ADD_PART);
 #undef ADD_PART

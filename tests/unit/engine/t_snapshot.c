@@ -198,6 +198,41 @@ static void recent_positions_are_saved(void **state) {
     }
 }
 
+/* A change in the middle of a long text continues at an older state, and one of its end at a newer one; what
+ * other conversations begin with is always there. */
+static void older_states_are_kept(void **state) {
+    enum { ALL = 6000, LEAD = 70 };
+    static const uint32_t changed[] = { ALL - 1, 5000, 3000, 1500, LEAD, LEAD - 1 };
+    static int32_t ids[ALL];
+    float logits[VOCAB_MAX];
+    char mamba[256];
+    Chat c;
+    (void)state;
+    snprintf(mamba, sizeof mamba, "%s", qsf_test_tmp("states.gguf"));
+    assert_int_equal(qsf_test_write_tiny_mamba(mamba, 3), 0);
+    fill(ids, ALL);
+    unlink(snap_path);
+    open_chat(&c, mamba, 8192, UINT64_MAX, 1, NULL);
+    qsf_timeline_lead(&c.t, LEAD);
+    prefill(&c, ids, ALL);
+    save(&c, 0);
+    close_chat(&c);
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
+        const uint32_t at = changed[i], n = at + 20 < ALL ? at + 20 : ALL;
+        ids[at]++;
+        uninterrupted(mamba, 8192, ids, n, logits);
+        open_chat(&c, mamba, 8192, UINT64_MAX, 1, NULL);
+        const uint32_t loaded = load(&c, ids, n);
+        print_message("changed at %u: %u\n", at, loaded);
+        assert_true(loaded <= at && loaded >= (at >= ALL / 2 ? at / 2 : at >= LEAD ? LEAD : 0));
+        assert_int_equal(prefill(&c, ids, n), loaded);
+        expect_logits(&c, logits);
+        close_chat(&c);
+        ids[at]--;
+    }
+    unlink(mamba);
+}
+
 /* Half of the file at most is waste. */
 static void waste_is_bounded(void **state) {
     Chat c;
@@ -574,12 +609,19 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_saved_continues),  cmocka_unit_test(recent_positions_are_saved),
-        cmocka_unit_test(a_common_prefix_is_enough), cmocka_unit_test(only_the_prompt_is_saved),
-        cmocka_unit_test(waste_is_bounded),          cmocka_unit_test(a_stopped_save_changes_nothing),
-        cmocka_unit_test(others_are_refused),        cmocka_unit_test(a_cut_is_told),
-        cmocka_unit_test(damage_is_found),           cmocka_unit_test(lengths_are_not_trusted),
-        cmocka_unit_test(the_oldest_are_dropped),    cmocka_unit_test(every_kind_of_cache),
+        cmocka_unit_test(what_was_saved_continues),
+        cmocka_unit_test(recent_positions_are_saved),
+        cmocka_unit_test(older_states_are_kept),
+        cmocka_unit_test(a_common_prefix_is_enough),
+        cmocka_unit_test(only_the_prompt_is_saved),
+        cmocka_unit_test(waste_is_bounded),
+        cmocka_unit_test(a_stopped_save_changes_nothing),
+        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(a_cut_is_told),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(lengths_are_not_trusted),
+        cmocka_unit_test(the_oldest_are_dropped),
+        cmocka_unit_test(every_kind_of_cache),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

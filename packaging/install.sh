@@ -138,7 +138,7 @@ main() {
         --force) force=yes ;;
         --uninstall) action=uninstall ;;
         --help | -h) usage; exit 0 ;;
-        *) usage >&2; exit 2 ;;
+        *) echo "install.sh: unknown option $1" >&2; usage >&2; exit 2 ;;
         esac
         shift
     done

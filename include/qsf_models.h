@@ -40,9 +40,10 @@ void qsf_models_free(QSFModelList *l);
 bool qsf_model_is_folder(const char *path);
 
 /* Finds what a MODEL argument means: a file or directory of that name, "guide", or a model of that name in
- * the list. Returns what to load, malloc'ed; a name of which nothing is known is returned as it is. NULL if
- * several models have the name, a similar one exists, or it is a folder of models: hint is the error, which
- * lists them. NULL with "" in hint without memory. Takes at most about 3 seconds. Any thread. */
+ * the list. Returns what to load, malloc'ed; the path of a file that does not exist is returned unchanged.
+ * NULL if several models have the name, a similar one exists, none is known, or it is a folder of models:
+ * hint is the error, which lists them or says where to look. NULL with "" in hint without memory. Takes at
+ * most about 3 seconds. Any thread. */
 char *qsf_model_resolve(const char *name, const char *const *dirs, char *hint, size_t cap);
 
 /* What the header of a model tells about it on this machine. */

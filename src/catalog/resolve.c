@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a name means that is not a file. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,23 @@ static void say_folder(const char *dir, char *hint, size_t cap) {
     end_hint(&b, hint, cap);
 }
 
+/* The path of a file that does not exist is left to the one who opens it. */
+static void say_unknown(const char *name, char *hint, size_t cap) {
+    static const char *const ends[] = { ".gguf", ".qsf", ".safetensors" };
+    const size_t n = strlen(name);
+    bool path = strchr(name, '/') != NULL;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t end = strlen(ends[i]);
+        path = path || (n > end && strcasecmp(name + n - end, ends[i]) == 0);
+    }
+    if (path || errno != ENOENT) return;
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    put_clean(&b, name);
+    qsf_strbuf_adds(&b, ": no such file or model; qsf-chat --list-models lists those of this machine, "
+                        "hf:OWNER/NAME downloads one");
+    end_hint(&b, hint, cap);
+}
+
 /* The folder that it would be in, if it has one: its files may be meant, too. */
 static bool list_beside(const char *name, QSFModelList *out) {
     char dir[QSF_PATH_MAX];
@@ -152,6 +170,7 @@ static char *look_up(const char *name, const char *const *dirs, char *hint, size
     if (e == NULL && list_beside(name, &beside)) say_near(&beside, name, hint, cap);
     if (e == NULL && *hint == '\0') say_near(&l, name, hint, cap);
     if (e == NULL) qsf_models_free(&beside);
+    if (e == NULL && *hint == '\0' && access(name, F_OK) != 0) say_unknown(name, hint, cap);
     char *path = *hint != '\0' ? NULL : strdup(e != NULL ? e->path : name);
     qsf_models_free(&l);
     return path;
@@ -159,7 +178,9 @@ static char *look_up(const char *name, const char *const *dirs, char *hint, size
 
 char *qsf_model_resolve(const char *name, const char *const *dirs, char *hint, size_t cap) {
     hint[0] = '\0';
-    if (*name == '\0' || strcmp(name, QSF_GUIDE) == 0) return strdup(name);
+    if (*name == '\0') (void)snprintf(hint, cap, "the name of the model is empty");
+    if (*name == '\0') return NULL;
+    if (strcmp(name, QSF_GUIDE) == 0) return strdup(name);
     if (access(name, F_OK) == 0) {
         if (qsf_model_is_folder(name)) say_folder(name, hint, cap);
         return *hint != '\0' ? NULL : strdup(name);

@@ -96,6 +96,18 @@ static const char *at_most(const ConvertOptions *o) {
     return o->dry && (o->compress == NULL || strcmp(o->compress, "none")) ? "at most " : "";
 }
 
+/* Nothing is said about hundreds of tensors that stayed as they were. */
+static void put_rows(QsfStrbuf *b, const QsfItems *items, bool dry) {
+    bool any = dry;
+    for (uint32_t k = 0; k < items->n && !any; k++)
+        any = is_new(&items->item[k]) || items->item[k].n_seldom > 0;
+    if (!any) return;
+    qsf_strbuf_addf(b, "%-28s %-9s %-9s %6s %7s %9s %9s %s\n", "tensor", "was", "is", "bits", "dB", "cosine",
+                    "outliers", "why");
+    for (uint32_t k = 0; k < items->n; k++) put_row(b, &items->item[k], dry);
+    qsf_strbuf_addc(b, '\n');
+}
+
 static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, const QsfCalibration *c,
                       const ConvertOptions *o) {
     double weights = 0, bytes = 0;
@@ -103,11 +115,9 @@ static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, 
     convert_put_merged(b, o);
     if (b->len > 0) qsf_strbuf_addc(b, '\n');
     if (c != NULL) put_layers(b, c);
-    qsf_strbuf_addf(b, "%-28s %-9s %-9s %6s %7s %9s %9s %s\n", "tensor", "was", "is", "bits", "dB", "cosine",
-                    "outliers", "why");
+    put_rows(b, &r->items, o->dry);
     for (uint32_t k = 0; k < r->items.n; k++) {
         const QsfItem *i = &r->items.item[k];
-        put_row(b, i, o->dry);
         changed += is_new(i);
         groups += i->groups;
         weights += (double)i->rows * i->cols;
@@ -115,13 +125,13 @@ static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, 
     }
     char *out = qsf_clean_dup(o->output, strlen(o->output), true);
     if (r->n_compressed > 0)
-        qsf_strbuf_addf(b, "\n%u of %u layers compressed: %.1f MB of %.1f MB, %.1f %% saved", r->n_compressed,
+        qsf_strbuf_addf(b, "%u of %u layers compressed: %.1f MB of %.1f MB, %.1f %% saved\n", r->n_compressed,
                         r->items.n_layers, (double)r->compressed_bytes / 1048576,
                         (double)r->whole_bytes / 1048576,
                         100 - 100 * (double)r->compressed_bytes / (double)r->whole_bytes);
     qsf_strbuf_addf(
         b,
-        "\n%s%s: %s%.1f MB (was %.1f MB), %.3f bits per weight, %u of %u tensors requantized, %u with rows "
+        "%s%s: %s%.1f MB (was %.1f MB), %.3f bits per weight, %u of %u tensors requantized, %u with rows "
         "interleaved by 16\n",
         o->dry ? "not written: " : "", out ? out : "", at_most(o), (double)r->bytes / 1048576,
         (double)qsf_source_bytes(s) / 1048576, 8 * bytes / weights, changed, r->items.n, groups);

@@ -290,8 +290,11 @@ static void test_names(void **state) {
     means("rael.gguf", NULL, "did you mean real.gguf?");
     means("folder/sub/insade.gguf", NULL, "did you mean inside.gguf?");
     means("Q4_K_M", NULL, "did you mean gemma-3-4b-it-Q4_K_M?");
-    means("nothing like that at all", NULL, "");
-    means("bad\033name", NULL, "");
+    means("nothing like that at all", NULL, "no such file or model; qsf-chat --list-models lists");
+    means("bad\033name", NULL, "no such file or model");
+    means("", NULL, "the name of the model is empty");
+    means("missing/zzz", NULL, "");
+    means("zzz.GGUF", NULL, "");
     means("folder", NULL, "this is a folder; name the model in it: inside.gguf");
     means("empty", NULL, "there are no models in this folder, and no tokenizer.json or tokenizer.model");
     assert_true(qsf_model_is_folder("folder"));

@@ -15,21 +15,21 @@ static const struct {
     bool file;
 } kinds[] = { [QSF_GRAMMAR_NONE] = { "", QSF_KIND_N, false },
               [QSF_GRAMMAR_GBNF] = { "grammar", QSF_KIND_GBNF, true },
-              [QSF_GRAMMAR_SCHEMA] = { "JSON Schema", QSF_KIND_SCHEMA, true },
-              [QSF_GRAMMAR_REGEX] = { "regular expression", QSF_KIND_REGEX, false },
-              [QSF_GRAMMAR_WORDS] = { "words", QSF_KIND_WORDS, false } };
+              [QSF_GRAMMAR_SCHEMA] = { "json-schema", QSF_KIND_SCHEMA, true },
+              [QSF_GRAMMAR_REGEX] = { "regex", QSF_KIND_REGEX, false },
+              [QSF_GRAMMAR_WORDS] = { "only", QSF_KIND_WORDS, false } };
 #define N_KINDS (sizeof kinds / sizeof *kinds)
 
-static int read_file(const char *path, QsfStrbuf *out, QsfErr *err) {
+static int read_file(const char *path, const char *setting, QsfStrbuf *out, QsfErr *err) {
     char buf[8192];
     size_t n;
     FILE *f = fopen(path, "rb");
-    if (f == NULL) return qsf_err_set(err, QSF_E_MODEL, "%s: %s", path, strerror(errno));
+    if (f == NULL) return qsf_err_set(err, QSF_E_MODEL, "%s: %s: %s", setting, path, strerror(errno));
     while ((n = fread(buf, 1, sizeof buf, f)) > 0 && out->len <= QSF_GRAMMAR_TEXT_MAX)
         qsf_strbuf_add(out, buf, n);
     const int wrong = ferror(f) ? errno : 0;
     (void)fclose(f);
-    if (wrong != 0) return qsf_err_set(err, QSF_E_MODEL, "%s: %s", path, strerror(wrong));
+    if (wrong != 0) return qsf_err_set(err, QSF_E_MODEL, "%s: %s: %s", setting, path, strerror(wrong));
     return qsf_strbuf_ok(out) ? QSF_OK : qsf_err_memory(err, "the grammar");
 }
 
@@ -38,7 +38,7 @@ int qsf_hold_text(const QSFParams *p, QsfStrbuf *out, QsfGrammarKind *kind, QsfE
     const bool any = k == QSF_GRAMMAR_SCHEMA && strcmp(p->grammar, "any") == 0;
     *kind = kinds[k].kind;
     if (k == QSF_GRAMMAR_NONE) return QSF_OK;
-    if (kinds[k].file && !any) return read_file(p->grammar, out, err);
+    if (kinds[k].file && !any) return read_file(p->grammar, kinds[k].name, out, err);
     qsf_strbuf_adds(out, p->grammar);
     char *blank = k == QSF_GRAMMAR_WORDS && out->data != NULL ? strchr(out->data, ' ') : NULL;
     if (blank != NULL) *blank = '\n'; /* the expression for the words between */

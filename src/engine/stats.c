@@ -202,6 +202,12 @@ void qsf_live_stats_template(QsfLiveStats *b) {
 }
 
 /* Resident and pinned bytes change with the plan. */
+static void forget_rss(QsfLiveStats *b) {
+    pthread_mutex_lock(&b->rss_lock);
+    b->rss_ns = 0;
+    pthread_mutex_unlock(&b->rss_lock);
+}
+
 void qsf_live_stats_plan(QsfLiveStats *b, uint32_t ctx_used) {
     pthread_mutex_lock(&b->lock);
     if (b->rt != NULL) {
@@ -215,9 +221,7 @@ void qsf_live_stats_plan(QsfLiveStats *b, uint32_t ctx_used) {
         b->read_tokens = b->s.out_tokens;
     }
     pthread_mutex_unlock(&b->lock);
-    pthread_mutex_lock(&b->rss_lock);
-    b->rss_ns = 0;
-    pthread_mutex_unlock(&b->rss_lock);
+    forget_rss(b);
 }
 
 void qsf_live_stats_budget(QsfLiveStats *b, const QSFSettings *s) {
@@ -326,6 +330,7 @@ void qsf_live_stats_done(QsfLiveStats *b, uint32_t ctx_used) {
     b->s.ctx_used = ctx_used;
     set_state(b, QSF_STATE_IDLE);
     pthread_mutex_unlock(&b->lock);
+    forget_rss(b); /* /mem after a short answer */
 }
 
 static bool says_something(double done, double total, double seconds) {

@@ -286,7 +286,7 @@ static void wrong_grammars(void **state) {
     set(w, "grammar", "/nowhere/g.gbnf", 20);
     assert_non_null(strstr(ask(w, NULL)->end_text, "/nowhere/g.gbnf: No such file"));
     set(w, "only", "(", 20);
-    assert_non_null(strstr(ask(w, NULL)->end_text, "words: character 1: the group is not closed"));
+    assert_non_null(strstr(ask(w, NULL)->end_text, "only: character 1: the group is not closed"));
     set(w, "regex", "[ab]{3}", 20);
     assert_int_equal(strlen(ask(w, NULL)->text), 3);
     QSFParams p = { .grammar_kind = QSF_GRAMMAR_REGEX, .grammar = "a(?=b)" };

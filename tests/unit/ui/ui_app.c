@@ -847,8 +847,7 @@ static bool was_said(const Fixture *x, UiKind kind, const char *text) {
 static void test_grammars(void **state) {
     Fixture *x = *state;
     say(x, "/regex (a");
-    assert_non_null(
-        strstr(last_said(x, UI_ERROR), "regular expression: character 1: the group is not closed"));
+    assert_non_null(strstr(last_said(x, UI_ERROR), "regex: character 1: the group is not closed"));
     assert_int_equal(x->app.settings.params.grammar_kind, QSF_GRAMMAR_NONE);
     say(x, "/grammar /nowhere/g.gbnf");
     assert_non_null(strstr(last_said(x, UI_ERROR), "/nowhere/g.gbnf: No such file"));

@@ -97,9 +97,13 @@ bool ui_cmd_edit(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_ERROR, "out of memory: the message cannot be edited");
         return false;
     }
+    const uint32_t number = it->number;
     drop_from(a, it, false);
     ui_app_draft(a, text, len);
     free(text);
+    if (a->full_screen) /* else it is printed */
+        ui_app_say(a, UI_NOTICE, "editing message %u: Enter sends it, /undo brings back what was there",
+                   number);
     return true;
 }
 

@@ -115,7 +115,7 @@ static void stats_server(UiApp *a, UiBuf *b) {
         ui_buf_printf(b, "decode   %s%s t/s, %s%u tokens%s\n", about, decode, about, s->out_tokens,
                       *about ? ": the server did not count them" : "");
     if (s->prefill_tps > 0) ui_buf_printf(b, "prefill  %s t/s\n", prefill);
-    if (s->ttft_ms > 0) ui_buf_printf(b, "first    token after %s\n", ttft);
+    if (s->ttft_ms > 0) ui_buf_printf(b, "latency  %s to the first token\n", ttft);
     stats_reused(ui_transcript_last_of(&a->chat, UI_ANSWER), b);
     put_context(s, b);
     ui_buf_printf(b, "server   %s", s->model_desc);

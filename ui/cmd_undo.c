@@ -158,7 +158,7 @@ static bool undo_change(UiApp *a, bool *ok) {
     if (*ok && moved && is_version(by))
         ui_app_say(a, UI_NOTICE, "the version before is there again%s", what_is_next(a));
     else if (moved ? *ok : several)
-        ui_app_say(a, UI_NOTICE, "took back /%s%s", by, what_is_next(a));
+        ui_app_say(a, UI_NOTICE, "undid /%s%s", by, what_is_next(a));
     return true;
 }
 
@@ -294,7 +294,7 @@ bool ui_cmd_redo(UiApp *a, const char *name, const char *args) {
         if (kind == UI_STEP_MOVED && is_version(by))
             ui_app_say(a, UI_NOTICE, "the other version is there again");
         else if (kind == UI_STEP_MOVED || several)
-            ui_app_say(a, UI_NOTICE, "made /%s again", by);
+            ui_app_say(a, UI_NOTICE, "redid /%s", by);
     }
     if (exchanges > 0)
         ui_app_say(a, UI_NOTICE, "restored %ld exchange%s", exchanges, exchanges == 1 ? "" : "s");

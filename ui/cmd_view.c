@@ -19,7 +19,8 @@ bool ui_cmd_raw(UiApp *a, const char *name, const char *args) {
         return true;
     }
     a->raw = *args ? on : !a->raw;
-    ui_app_say(a, UI_NOTICE, a->raw ? "answers are shown as they are" : "answers are shown as Markdown");
+    ui_app_say(a, UI_NOTICE,
+               a->raw ? "answers are shown as the model wrote them" : "answers are shown as Markdown");
     return true;
 }
 
@@ -31,7 +32,7 @@ static void say_probs(UiApp *a) {
     if (a->tint == UI_TINT_OFF)
         ui_app_say(a, UI_NOTICE, "the last answer is shown as usual");
     else
-        ui_app_say(a, UI_NOTICE, "the last answer is shown as it is, its tokens %s", by[a->tint]);
+        ui_app_say(a, UI_NOTICE, "the tokens of the last answer are marked %s", by[a->tint]);
 }
 
 bool ui_cmd_probs(UiApp *a, const char *name, const char *args) {
@@ -70,7 +71,7 @@ static void list_themes(UiApp *a) {
 
 bool ui_cmd_theme(UiApp *a, const char *name, const char *args) {
     if (*args && (!ui_theme_known(a->config, args) || strlen(args) >= sizeof a->theme)) {
-        ui_app_say(a, UI_ERROR, "/%s: no theme is called '%.60s'", name, args);
+        ui_app_say(a, UI_ERROR, "/%s: no theme is called '%.60s'; /%s lists them", name, args, name);
         return false;
     }
     if (!a->full_screen) {

@@ -84,7 +84,8 @@ bool ui_cmd_why(UiApp *a, const char *name, const char *args) {
     UiBuf b = { 0 };
     uint32_t i;
     if (!ui_walk_item(a) || !ui_walk_known(a, &t)) {
-        ui_app_say(a, UI_ERROR, "/%s: no tokens are known: it is about the last answer since the start",
+        ui_app_say(a, UI_ERROR,
+                   "/%s: no tokens are known: ask something first; it explains the last answer of this run",
                    name);
         return false;
     }

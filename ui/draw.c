@@ -34,10 +34,15 @@ static int clip(const char *text, size_t max_cells) {
     return (int)i;
 }
 
-/* While it is being loaded, or when that failed, shows the file name instead of the model's name. */
-static const char *file_name(const char *path) {
-    if (qsf_connect_is(path))
-        return *qsf_connect_model(path) ? qsf_connect_model(path) : path + strlen("connect:");
+/* While it is being loaded, or when that failed, shows the file name instead of the model's name; of a server
+ * whose first model is meant, its URL, without the mark that ends it. */
+static const char *file_name(const char *path, char *url, size_t cap) {
+    if (qsf_connect_is(path)) {
+        const char *from = path + strlen("connect:");
+        if (*qsf_connect_model(path)) return qsf_connect_model(path);
+        (void)snprintf(url, cap, "%.*s", (int)strcspn(from, "#"), from);
+        return url;
+    }
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
@@ -54,11 +59,13 @@ static void draw_title(UiScreen *s, int row, int cols) {
     UiCanvas *c = &s->canvas;
     const UiApp *a = s->app;
     const QSFStats *st = &a->stats;
-    char right[80] = "", when[16], name[sizeof a->session.name];
+    char right[80] = "", when[16], name[sizeof a->session.name], url[200] = "";
     const char *template = st->state == QSF_STATE_EMPTY ? "" : st->template_name;
     /* One that could not be loaded is none. */
     const bool none = !a->model_path || (!a->model_ready && a->running != UI_REQUEST_LOAD);
-    const char *model = none ? "no model" : st->model_name[0] ? st->model_name : file_name(a->model_path);
+    const char *model = none                ? "no model"
+                        : st->model_name[0] ? st->model_name
+                                            : file_name(a->model_path, url, sizeof url);
     const unsigned threads = st->state == QSF_STATE_PREFILL ? st->prefill_threads : st->threads;
     ui_canvas_fill(c, row, 0, cols, UI_STYLE_TITLE);
     ui_format_clock((double)time(NULL), when, sizeof when);

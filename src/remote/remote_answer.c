@@ -77,6 +77,7 @@ static void count_piece(QsfRemoteAnswer *a) {
     if (a->delta.text.len == 0 && a->delta.reasoning.len == 0) return;
     a->last = qsf_now_ns();
     if (a->first == 0) a->first = a->last;
+    if (a->part == 0) a->part = a->last;
     a->pieces++;
     a->reasoning_pieces += a->delta.text.len == 0;
 }
@@ -88,10 +89,10 @@ uint32_t qsf_remote_answer_tokens(const QSFRemote *r) {
 
 double qsf_remote_answer_tps(const QSFRemote *r) {
     const QsfRemoteAnswer *a = &r->answer;
-    const uint32_t n = qsf_remote_answer_tokens(r);
+    const uint32_t n = qsf_remote_answer_tokens(r) - a->spent;
     if (a->delta.usage.decode_tps > 0) return a->delta.usage.decode_tps;
-    if (n < 2 || a->pieces + a->spent < 2 || a->last - a->first < SPEED_NS) return 0;
-    return (double)(n - 1) / ((double)(a->last - a->first) / 1e9);
+    if (n < 2 || a->pieces < 2 || a->last - a->part < SPEED_NS) return 0;
+    return (double)(n - 1) / ((double)(a->last - a->part) / 1e9);
 }
 
 /* ---- the end */
@@ -159,7 +160,7 @@ void qsf_remote_answer_split(QSFRemote *r) {
     a->pieces = a->reasoning_pieces = 0;
     a->thinking = a->close = false;
     a->closed = true;
-    a->complete = 0;
+    a->complete = a->part = 0;
     qsf_delta_begin(&a->delta);
     qsf_sse_free(&a->sse);
     qsf_inline_think_free(&a->split);

@@ -89,6 +89,7 @@ typedef struct QsfRemoteAnswer {
     size_t bytes;   /* of text and reasoning */
     uint32_t pieces, reasoning_pieces;
     uint64_t asked, first, last; /* monotonic nanoseconds: sent, first and last piece; 0 = none yet */
+    uint64_t part;               /* the first piece of this request, of several that the answer may take */
     uint64_t complete;           /* its end was sent, though not that of the stream */
 } QsfRemoteAnswer;
 

@@ -39,12 +39,12 @@ die
 err_has 'version 2/2$'
 err_has 'version 1/2$'
 printf '/undo\n/tree\n/undo\n/undo\n/redo 3\n/tree\n' | chat_lines 0 "$stories" -n 4 --session kept
-err_has 'took back /clear'
+err_has 'undid /clear'
 err_has '^\* 1 you One day$'
 err_has '^> └ 3 ai '
 err_has '^    4 you The end$'
-err_has 'made /clear again'
-awk '/^qsf-chat: made .clear again/ { after = 1 } after && /^>/ { bad = 1 } END { exit bad || !after }' \
+err_has 'redid /clear'
+awk '/^qsf-chat: redid .clear/ { after = 1 } after && /^>/ { bad = 1 } END { exit bad || !after }' \
     "$work/err" || { cat "$work/err"; fail "/redo did not clear the conversation again"; }
 
 # A new version that is being written when the program is killed: the saved part, and the version before.
@@ -63,7 +63,7 @@ die
 printf '/tree\n/undo\n/export %s\n' "$work/back.txt" | chat_lines 0 "$slow" --session half --ram-budget 100
 err_has '^  ├ 2 ai '
 err_has '^> └ 3 ai '
-err_has 'took back /retry'
+err_has 'undid /retry'
 
 # An answer that ends with the program has its seed and its tokens in the file.
 begin term "$slow" -n 4000 --seed 77 --cpu-mask ref --threads 1 --ignore-eos
@@ -100,7 +100,7 @@ for size in '100 30' '80 24' '40 12'; do
     wide_enough "${size% *}"
     keys Escape
     keys '/goto main' Enter && see 'branch main'
-    keys '/undo' Enter && see 'took back /goto'
+    keys '/undo' Enter && see 'undid /goto'
     keys '/quit' Enter && see 'rc=0'
 done
 finish

@@ -125,6 +125,7 @@ for size in '100 30' '80 24' '40 12'; do
     # shellcheck disable=SC2086
     start $size "$chat --connect $url/llama-loading --no-save"
     see 'still loading'
+    not_see '#'
     touch "$work/server/calm"
     see 'small is ready'
     keys /quit Enter

@@ -66,7 +66,7 @@ keys '/set max-tokens 5' Enter
 keys '/retry' Enter
 see ' 5 tok '
 keys '/undo' Enter
-see 'took back .retry'
+see 'undid .retry'
 keys C-d
 see '^rc=0'
 is_sane

@@ -109,7 +109,7 @@ static void test_versions_saved(void **state) {
     go_version(x, 1, "version 2/2");
     assert_string_equal(talk(&x->app), "one A two D"); /* /goto 1/2 and back was nothing */
     say(x, "/undo");
-    assert_non_null(strstr(last_said(x, UI_NOTICE), "took back /retry"));
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "undid /retry"));
     assert_string_equal(talk(&x->app), "one A two C");
     go_version(x, 1, "version 2/2");
     say(x, "/undo");

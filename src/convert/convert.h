@@ -19,7 +19,8 @@ typedef struct ConvertMerged {
         float scale;
         uint32_t tensors; /* that it changes */
     } adapter[QSF_ADAPTERS_MAX];
-    uint32_t n, tensors; /* adapters; tensors that any of them changes */
+    uint32_t n, tensors;          /* adapters; tensors that any of them changes */
+    char notice[QSF_ERR_MSG_MAX]; /* a sentence about what is not in the output; "": nothing */
 } ConvertMerged;
 
 typedef struct ConvertOptions {

@@ -102,13 +102,6 @@ static int merge(QsfSource *s, const QsfModel *m, const QsfAdapterSet *set, Conv
     return rc;
 }
 
-/* Which of them are not in the output. */
-static void report_left_out(const ConvertOptions *o, const QsfAdapterSet *set) {
-    char text[QSF_ERR_MSG_MAX];
-    qsf_adapters_notice(set, text, sizeof text);
-    if (text[0] != '\0' && !o->quiet) qsf_cli_error_text(&convert_cli, text);
-}
-
 int convert_merge(const ConvertOptions *o, QsfSource *s, QsfLedger *ledger, QsfAdapterSet **set,
                   ConvertMerged *merged) {
     QsfModel m;
@@ -119,7 +112,8 @@ int convert_merge(const ConvertOptions *o, QsfSource *s, QsfLedger *ledger, QsfA
     if (rc != QSF_OK) return convert_fail(&err);
     rc = qsf_adapters_of_settings(set, &m, &o->lora, NULL, true, ledger, &err);
     if (rc == QSF_OK) rc = merge(s, &m, *set, merged, &err);
-    if (rc == QSF_OK) report_left_out(o, *set);
+    if (rc == QSF_OK) qsf_adapters_notice(*set, merged->notice, sizeof merged->notice);
+    if (merged->notice[0] != '\0' && !o->quiet) qsf_cli_error_text(&convert_cli, merged->notice);
     qsf_model_close(&m);
     return rc == QSF_OK ? QSF_EXIT_OK : convert_fail(&err);
 }
@@ -144,6 +138,10 @@ static void put_json(QsfStrbuf *b, const ConvertMerged *m) {
         qsf_strbuf_addf(b, ", \"tensors\": %u}", m->adapter[i].tensors);
     }
     qsf_strbuf_addf(b, "], \"merged_tensors\": %u, ", m->tensors);
+    if (m->notice[0] == '\0') return;
+    qsf_strbuf_adds(b, "\"notice\": ");
+    qsf_json_put_string(b, m->notice, strlen(m->notice));
+    qsf_strbuf_adds(b, ", ");
 }
 
 void convert_put_merged(QsfStrbuf *b, const ConvertOptions *o) {

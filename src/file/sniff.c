@@ -33,6 +33,12 @@ const QsfWanted qsf_wanted_adapter = { "an adapter", "GGUF, or a directory with 
                                        "give the directory that contains it and its adapter_config.json" };
 const QsfWanted qsf_wanted_control = { "a control vector", "GGUF", "control vectors are GGUF files" };
 
+/* huggingface/peft, src/peft/utils/constants.py */
+static bool is_adapter(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash != NULL ? slash + 1 : path, "adapter_model.safetensors") == 0;
+}
+
 static bool is_safetensors(const unsigned char *p, size_t n) { return n >= 10 && p[8] == '{' && p[9] == '"'; }
 
 bool qsf_sniff_is_text(const unsigned char *p, size_t n) {
@@ -52,6 +58,12 @@ int qsf_sniff_reject(const QsfFile *f, const unsigned char *p, size_t n, const Q
         return qsf_err_set(err, QSF_E_MODEL, "%s: is %s, not %s: expected %s", f->path, m->what, w->what,
                            w->expected);
     }
+    if (is_safetensors(p, n) && w == &qsf_wanted_model && is_adapter(f->path))
+        return qsf_err_set(
+            err, QSF_E_MODEL,
+            "%s: has the weights of an adapter, not of a model: use its directory with --lora, "
+            "beside a model",
+            f->path);
     if (is_safetensors(p, n))
         return qsf_err_set(err, QSF_E_MODEL, "%s: is a safetensors file: %s", f->path, w->in_its_dir);
     if (qsf_sniff_is_text(p, n))

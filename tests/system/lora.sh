@@ -188,6 +188,13 @@ for option in lora control-vector draft-model; do
     expect 3 'hf:a/b: is not a file, as is needed here: download it' "$run" "$base" -p a --$option hf:a/b
     expect 3 'guide: is not a file, as is needed here' "$run" "$base" -p a --$option guide
 done
+expect 3 'draft-model: .*adapter_config.json: is the configuration of an adapter, not a model: use its directory with --lora' \
+    "$run" "$base" -p a --draft-model "$at/a-peft/adapter_config.json"
+expect 3 'draft-model: .*adapter_model.safetensors: has the weights of an adapter, not of a model' \
+    "$run" "$base" -p a --draft-model "$at/a-peft/adapter_model.safetensors"
+expect 3 'draft-model: .*a-peft: is a directory without .* it contains an adapter' \
+    "$run" "$base" -p a --draft-model "$at/a-peft"
+expect 3 'draft-model: .*a.gguf: .*adapter' "$run" "$base" -p a --draft-model "$at/a.gguf"
 expect 1 'invalid numbers with .*/a.gguf at the scale 1e\+06: try a smaller one' \
     "$run" "$base" -p a -n 2 --lora "$at/a.gguf:1e6"
 expect 1 'invalid numbers with .*/b.gguf, the one with the largest scale, at the scale -1e\+06' \
@@ -202,6 +209,10 @@ if [ -f "$latent" ]; then # what qsf-run leaves out is not in the output, either
         >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "qsf-convert --lora of a latent attention"; }
     grep -q 'a.gguf: adapters of the attention and the head are left out (7 of 18)' "$work/err" ||
         { cat "$work/err"; fail "qsf-convert does not say what it leaves out"; }
+    "$convert" --json --dry-run --lora "$latent" "$cases/architectures/deepseek2/model.gguf" "$work/merged.qsf" \
+        >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "qsf-convert --json --lora of a latent attention"; }
+    grep -q '"notice": ".*/a.gguf: adapters of the attention and the head are left out (7 of 18)' "$work/out" ||
+        { cat "$work/out"; fail "--json does not say what it leaves out"; }
 fi
 for dir in "$cases"/lora/*/; do
     dir=${dir%/} name=$(basename "$dir")

@@ -305,23 +305,29 @@ static int read_added(QsfVocabDraft *d, const QsfJson *list, QsfErr *err) {
     return rc;
 }
 
-/* Names another file of a model directory, which has no "model". */
+/* Files of a model or adapter directory without "model", by a member that they have. */
+static const struct {
+    const char *key, *is;
+} other_kinds[] = {
+    { "weight_map",
+      "the index of the weights of a model directory, without the weights: open the directory that contains "
+      "it, config.json and the files that it lists" },
+    { "peft_type", "the configuration of an adapter, not a model: use its directory with --lora, beside a "
+                   "model" },
+    { "architectures", "the configuration of a model directory, without weights and vocabulary: open the "
+                       "directory that contains it" },
+    { "model_type", "the configuration of a model directory, without weights and vocabulary: open the "
+                    "directory that contains it" },
+};
+#define OTHER_KINDS (sizeof other_kinds / sizeof *other_kinds)
+
 static int refuse_kind(Reader *r, size_t begin, QsfErr *err) {
-    Member m[] = { { .key = "weight_map" }, { .key = "architectures" }, { .key = "model_type" } };
-    const char *path = r->d->s->files[0].path;
-    int rc = find_members(r, begin, r->len, m, sizeof m / sizeof *m, err);
-    if (rc == QSF_OK && m[0].end > 0)
-        return qsf_err_set(
-            err, QSF_E_MODEL,
-            "%s: is the index of the weights of a model directory, without the weights: open the "
-            "directory that contains it, config.json and the files that it lists",
-            path);
-    if (rc == QSF_OK && (m[1].end > 0 || m[2].end > 0))
-        return qsf_err_set(
-            err, QSF_E_MODEL,
-            "%s: is the configuration of a model directory, without weights and vocabulary: open the "
-            "directory that contains it",
-            path);
+    Member m[OTHER_KINDS] = { 0 };
+    for (size_t i = 0; i < OTHER_KINDS; i++) m[i].key = other_kinds[i].key;
+    int rc = find_members(r, begin, r->len, m, OTHER_KINDS, err);
+    for (size_t i = 0; rc == QSF_OK && i < OTHER_KINDS; i++)
+        if (m[i].end > 0)
+            return qsf_err_set(err, QSF_E_MODEL, "%s: is %s", r->d->s->files[0].path, other_kinds[i].is);
     return rc == QSF_OK ? qsf_err_set(err, QSF_E_MODEL, "JSON: not a tokenizer.json: it has no \"model\"")
                         : rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Drafts of a draft model (src/forward/draft_model.h). A token of a draft costs a pass of that model, so
- * drafts are about as long as the last ones were right, and end where it is not sure. */
+ * drafts have the length that was right often enough (length.h), and end where it is not sure. */
 #include <stdlib.h>
 
 #include "src/forward/draft_model.h"
@@ -17,7 +17,7 @@ static int open_source(void **state, const QsfDraftOpen *o, QsfErr *err) {
     Source *s = malloc(sizeof *s);
     if (s == NULL) return qsf_err_memory(err, "speculation");
     *s = (Source){ .x = o->draft };
-    qsf_draft_length_init(&s->length);
+    qsf_draft_length_init(&s->length, qsf_plan_streams(o->plan));
     *state = s;
     return QSF_OK;
 }

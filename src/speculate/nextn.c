@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Drafts of the model's own next-token blocks (src/forward/nextn.h). A token of a draft costs a block and the
- * head, whether it is right or not, so drafts are about as long as the last ones were right, and end where a
- * block is not sure. */
+ * head, whether it is right or not, so drafts have the length that was right often enough (length.h), and end
+ * where a block is not sure. */
 #include "src/forward/nextn.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int open_source(void **state, const QsfDraftOpen *o, QsfErr *err) {
     Source *s = malloc(sizeof *s);
     if (s == NULL) return qsf_err_memory(err, "speculation");
     *s = (Source){ .x = o->nextn };
-    qsf_draft_length_init(&s->length);
+    qsf_draft_length_init(&s->length, qsf_plan_streams(o->plan));
     *state = s;
     return QSF_OK;
 }

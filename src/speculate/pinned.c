@@ -17,7 +17,7 @@ static int open_source(void **state, const QsfDraftOpen *o, QsfErr *err) {
     Source *s = malloc(sizeof *s);
     if (s == NULL) return qsf_err_memory(err, "speculation");
     *s = (Source){ .fwd = o->fwd };
-    qsf_draft_length_init(&s->length);
+    qsf_draft_length_init(&s->length, true);
     *state = s;
     return QSF_OK;
 }

@@ -18,6 +18,12 @@ expect 3 "logits none.f32: there is no such file in $work, nor here" \
     "$run" --parity "$work" --logits none.f32 "$tiny"
 expect 2 'expected the number of a block' "$run" --parity "$work" --nextn -1 "$tiny"
 expect 2 'requires --parity' "$run" -p a --nextn 0 "$tiny"
+# The matrices of a block are quantized as those of the model.
+"$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/block.gguf" nextn=1 || fail "mktiny"
+expect 0 '' "$convert" -q q8_0 --dry-run "$work/block.gguf" "$work/block.qsf"
+for matrix in nextn.eh_proj attn_q ffn_down; do
+    grep -q "^blk.2.$matrix.weight *F32 *Q8_0 " "$work/out" || { cat "$work/out"; fail "$matrix was not quantized"; }
+done
 [ -d "$cases" ] || skip "$cases is absent: nothing was compared"
 
 value() { sed -n "s/.*\"$2\": *\([-0-9.e]*\).*/\1/p" "$1" | head -n 1; }

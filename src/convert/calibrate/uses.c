@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "src/file/qsf/names.h"
+#include "src/model/nextn.h"
 
 enum { PARAMS_MAX = 6 }; /* of a step */
 
@@ -12,6 +13,7 @@ typedef struct Walker {
     QsfUses *u;
     const QsfModel *m;
     const QsfProgram *p;
+    uint32_t before; /* steps of the programs before this one */
 } Walker;
 
 static QsfTensorUse *use_of(const Walker *w, const QsfTensor *t) {
@@ -68,7 +70,8 @@ static void see_params(const Walker *w, uint32_t step) {
     uint32_t param[PARAMS_MAX];
     params_of(&w->p->step[step], param);
     for (int i = 0; i < PARAMS_MAX; i++)
-        if (param[i] < w->p->n_params) first_use(use_of(w, w->p->param[param[i]].tensor), 2 * step);
+        if (param[i] < w->p->n_params)
+            first_use(use_of(w, w->p->param[param[i]].tensor), 2 * (w->before + step));
 }
 
 /* ---- matrices */
@@ -93,7 +96,7 @@ static void see_unit(const Walker *w, uint32_t unit, uint32_t step) {
         QsfTensorUse *t = use_of(w, u->tensor[i]);
         t->use = how_of(u, i);
         t->role = role_of(u);
-        first_use(t, 2 * step + 1);
+        first_use(t, 2 * (w->before + step) + 1);
     }
 }
 
@@ -129,7 +132,7 @@ static void see_table(const Walker *w, const QsfTensor *t) {
 static void see_positions(const Walker *w, uint32_t step) {
     QsfTensorUse *t = use_of(w, w->p->position_table);
     t->use = QSF_USE_KEEP;
-    first_use(t, 2 * step);
+    first_use(t, 2 * (w->before + step));
 }
 
 /* ---- compression */
@@ -174,9 +177,35 @@ static void find_shared(const Walker *w) {
 
 /* ---- all */
 
+static void see_program(const Walker *w) {
+    see_table(w, w->p->embed);
+    see_table(w, w->p->token_table);
+    for (uint32_t i = 0; i < w->p->n_params; i++) use_of(w, w->p->param[i].tensor)->use = QSF_USE_KEEP;
+    for (uint32_t i = 0; i < w->p->n_steps; i++) {
+        if (w->p->step[i].op == QSF_OP_POSITION) see_positions(w, i);
+        see_params(w, i);
+        see_units(w, i);
+    }
+    for (uint32_t i = 0; i < w->p->n_steps; i++)
+        if (w->p->step[i].op == QSF_OP_ROUTE) keep_router(w, i);
+}
+
+/* The model's next-token blocks. One that cannot be run keeps what it has. */
+static void see_blocks(QsfUses *u, const QsfModel *m) {
+    uint32_t before = m->prog.n_steps;
+    for (uint32_t k = 0; k < qsf_nextn_count(m); k++) {
+        QsfModel block;
+        if (qsf_nextn_open(&block, m, k, false, NULL) != QSF_OK) continue;
+        const Walker w = { .u = u, .m = m, .p = &block.prog, .before = before };
+        see_program(&w);
+        before += block.prog.n_steps;
+        qsf_model_close(&block);
+    }
+}
+
 /* Reads the program of m. QSF_E_RUNTIME if out of memory. The caller frees the result with qsf_uses_free. */
 static int uses_of_model(QsfUses *out, const QsfModel *m, QsfErr *err) {
-    Walker w = { out, m, &m->prog };
+    const Walker w = { .u = out, .m = m, .p = &m->prog };
     *out = (QsfUses){ .n = qsf_source_n_tensors(m->src), .n_layers = m->hp.n_layers + m->hp.n_extra };
     out->tensor = calloc((size_t)out->n + 1, sizeof *out->tensor);
     out->whole = calloc((size_t)out->n_layers + 1, sizeof *out->whole);
@@ -185,16 +214,8 @@ static int uses_of_model(QsfUses *out, const QsfModel *m, QsfErr *err) {
         return qsf_err_memory(err, "%s", qsf_source_path(m->src));
     }
     for (uint64_t i = 0; i < out->n; i++) out->tensor[i].order = UINT32_MAX;
-    see_table(&w, w.p->embed);
-    see_table(&w, w.p->token_table);
-    for (uint32_t i = 0; i < w.p->n_params; i++) use_of(&w, w.p->param[i].tensor)->use = QSF_USE_KEEP;
-    for (uint32_t i = 0; i < w.p->n_steps; i++) {
-        if (w.p->step[i].op == QSF_OP_POSITION) see_positions(&w, i);
-        see_params(&w, i);
-        see_units(&w, i);
-    }
-    for (uint32_t i = 0; i < w.p->n_steps; i++)
-        if (w.p->step[i].op == QSF_OP_ROUTE) keep_router(&w, i);
+    see_program(&w);
+    see_blocks(out, m);
     find_whole(&w);
     find_shared(&w);
     return QSF_OK;

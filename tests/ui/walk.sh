@@ -46,7 +46,7 @@ see '^ ready'
 see_gone 'token 2 of'
 not_see '#4'
 keys '/probs' Enter
-see 'its tokens by probability'
+see 'marked by probability'
 tm capture-pane -e -p -t t | grep -q '\[32mHello' || fail "likely tokens are not green"
 tm capture-pane -e -p -t t | grep -q '\[1m.\[31m' || fail "the chosen token is not red"
 # The tokens of a version that was replaced are known, too.

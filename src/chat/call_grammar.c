@@ -116,33 +116,19 @@ static void put_mark(QsfStrbuf *b, const QsfTokenizer *tok, const char *mark) {
         put_text(b, mark);
 }
 
-/* A schema, which has to be of an object. */
-static void put_object_schema(QsfStrbuf *b, const QsfCallTool *tool) {
-    const Span p = { tool->parameters, tool->parameters_len };
-    size_t from = 1;
-    if (p.at == NULL) {
-        put_text(b, "{}");
-        return;
-    }
-    qsf_strbuf_adds(b, " %json ");
-    if (get(p, "type").at == NULL && *p.at == '{') {
-        while (from < p.len && strchr(" \t\r\n", p.at[from]) != NULL) from++;
-        qsf_strbuf_adds(b, p.at[from] == '}' ? "{\"type\": \"object\"" : "{\"type\": \"object\", ");
-        qsf_strbuf_add(b, p.at + from, p.len - from);
-    } else {
-        qsf_strbuf_add(b, p.at, p.len);
-    }
-}
-
 /* ---- {"name": ..., "arguments": ...} ---- */
 
-static void put_json(QsfStrbuf *b, const QsfCallForm *f, const QsfCallTool *tool) {
+static void put_json(QsfStrbuf *b, const QsfCallForm *f, const QsfCallTool *tool, uint32_t number) {
     QsfStrbuf name = QSF_STRBUF_INIT;
     put_text(b, f->head);
     qsf_json_put_string(&name, qsf_strbuf_str(&tool->name), tool->name.len);
     if (name.len > 2) put_literal(b, name.data + 1, name.len - 2); /* its quotes are in head and middle */
     put_text(b, f->middle);
-    put_object_schema(b, tool);
+    if (tool->parameters != NULL)
+        qsf_strbuf_addf(b, " %%json tool-%u {\"allOf\": [{\"type\": \"object\"}, {\"$ref\": \"#\"}]}",
+                        number);
+    else
+        put_text(b, "{}");
     put_text(b, "}");
     qsf_strbuf_free(&name);
 }
@@ -246,7 +232,7 @@ static bool is_wanted(const QsfCallWish *wish, const QsfCallTool *tool) {
     return wish->name == NULL || *wish->name == '\0' || strcmp(qsf_strbuf_str(&tool->name), wish->name) == 0;
 }
 
-/* The schemas that values of parameters refer to. */
+/* The schemas of parameters, which the rules of calls refer to. */
 static void put_schemas(QsfStrbuf *b, const QsfCallWish *wish) {
     QsfCallTool tool = { .name = QSF_STRBUF_INIT };
     size_t at = 0;
@@ -270,7 +256,7 @@ static int put_calls(QsfStrbuf *b, const QsfCallForm *f, const QsfCallWish *wish
         if (!is_wanted(wish, &tool)) continue;
         qsf_strbuf_adds(b, (*n)++ > 0 ? " |\n" : "");
         if (f->kind == QSF_CALL_JSON)
-            put_json(b, f, &tool);
+            put_json(b, f, &tool, i);
         else
             rc = put_function(b, f, &tool, i, err);
     }
@@ -312,7 +298,7 @@ int qsf_call_form_grammar(const QsfCallForm *f, const QsfTokenizer *tok, const Q
                           QsfStrbuf *out, QsfErr *err) {
     size_t n;
     put_root(out, f, tok, wish);
-    if (f->kind == QSF_CALL_FUNCTION) put_schemas(out, wish);
+    put_schemas(out, wish);
     const int rc = put_calls(out, f, wish, &n, err);
     if (rc != QSF_OK) return rc;
     if (f->kind == QSF_CALL_FUNCTION) qsf_strbuf_adds(out, text_rules);

@@ -7,17 +7,39 @@
 #include "src/chat/call_form.h"
 #include "src/grammar/grammar.h"
 
+static int check(QsfGrammarKind kind, const char *text, size_t len, QsfErr *err) {
+    QsfGrammar *g = NULL;
+    const int rc = qsf_grammar_new(&g, kind, text, len, err);
+    qsf_grammar_free(g);
+    return rc;
+}
+
+/* Arguments are an object, whether the schema says so or not. */
+static int check_object(const QsfCallTool *tool, QsfErr *err) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfErr why = { 0 };
+    qsf_strbuf_adds(&b, "%schema parameters ");
+    qsf_strbuf_add(&b, tool->parameters, tool->parameters_len);
+    qsf_strbuf_adds(&b,
+                    "\nroot ::= %json parameters {\"allOf\": [{\"type\": \"object\"}, {\"$ref\": \"#\"}]}\n");
+    int rc = qsf_strbuf_ok(&b) ? check(QSF_KIND_GBNF, qsf_strbuf_str(&b), b.len, &why)
+                               : qsf_err_memory(&why, "the grammar of tool calls");
+    qsf_strbuf_free(&b);
+    if (rc != QSF_E_USAGE) return rc == QSF_OK ? QSF_OK : qsf_err_pass(err, &why);
+    qsf_err_clear(&why);
+    return qsf_err_set(err, QSF_E_USAGE, "no object is valid for this schema");
+}
+
 /* Whose schema is wrong or not supported, of the tools that may be called. */
 static int check_schemas(const QsfRequestCopy *r, QsfErr *err) {
     QsfCallTool tool = { .name = QSF_STRBUF_INIT };
     size_t at = 0;
     int rc = QSF_OK;
     while (rc == QSF_OK && qsf_call_tool_next(r->tools, r->tools_len, &at, &tool)) {
-        QsfGrammar *g = NULL;
         const bool named = r->call != NULL && *r->call != '\0';
         if (tool.parameters == NULL || (named && strcmp(qsf_strbuf_str(&tool.name), r->call) != 0)) continue;
-        rc = qsf_grammar_new(&g, QSF_KIND_SCHEMA, tool.parameters, tool.parameters_len, err);
-        qsf_grammar_free(g);
+        rc = check(QSF_KIND_SCHEMA, tool.parameters, tool.parameters_len, err);
+        if (rc == QSF_OK) rc = check_object(&tool, err);
         if (rc == QSF_E_USAGE) qsf_err_prefix(err, "the parameters of '%.64s'", qsf_strbuf_str(&tool.name));
     }
     qsf_strbuf_free(&tool.name);

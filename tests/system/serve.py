@@ -378,6 +378,7 @@ def test_tool_choice(name, form):
     check(status == 200 and got["choices"][0]["finish_reason"] == "tool_calls", "a wrong schema of another tool; stop", got)
     for function, choice, word, param in (({"name": ""}, "required", "empty", "tools"), ({"name": ""}, "auto", "empty", "tools"),
             ({"name": "f", "parameters": {"type": "string"}}, "required", "object", "tools"),
+            ({"name": "f", "parameters": {"allOf": [{"type": "string"}]}}, "required", "no object", "tools"),
             ({"name": "f", "parameters": {"properties": {"a": {"$ref": "http://evil/x"}}}}, "required", "http://evil/x", "tools"),
             ({"name": "f"}, {"type": "function", "function": {"name": "no"}}, "'no'", "tool_choice"),
             ({"name": "f"}, 1, "an object", "tool_choice")):

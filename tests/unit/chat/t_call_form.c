@@ -247,6 +247,35 @@ static const struct {
       P("a", "5"), true },
 };
 
+/* Arguments are an object, whatever else the schema allows. */
+static void test_objects(void **state) {
+    static const char call[] = "{\"name\": \"f\", \"parameters\": %s}";
+    static const char *const schemas[] = {
+        "true",
+        "{\"title\": \"t\"}",
+        "{\"$schema\": \"http://json-schema.org/draft-07/schema#\", \"$ref\": \"#/definitions/r\", \"type\": "
+        "\"object\", \"definitions\": {\"r\": {\"type\": [\"object\", \"null\"]}}}",
+        "{\"anyOf\": [{\"type\": \"object\"}, {\"type\": \"null\"}]}",
+    };
+    (void)state;
+    QsfThinkRig r;
+    qsf_think_rig_open(&r, llama, no_tokens);
+    for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
+        QsfStrbuf json = QSF_STRBUF_INIT, gbnf = QSF_STRBUF_INIT;
+        char text[100];
+        qsf_strbuf_addf(&json, "[{\"function\": {\"name\": \"f\", \"parameters\": %s}}]", schemas[i]);
+        const QsfCallWish wish = { json.data, json.len, "", false, NULL, 0 };
+        make_grammar(&r, &wish, &gbnf);
+        (void)snprintf(text, sizeof text, call, "{\"a\": 1}");
+        assert_true(matches(qsf_strbuf_str(&gbnf), text));
+        (void)snprintf(text, sizeof text, call, "null");
+        assert_false(matches(qsf_strbuf_str(&gbnf), text));
+        qsf_strbuf_free(&gbnf);
+        qsf_strbuf_free(&json);
+    }
+    qsf_think_rig_close(&r);
+}
+
 static void test_roots(void **state) {
     (void)state;
     QsfThinkRig r;
@@ -364,13 +393,10 @@ static void test_no_tool(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_roots),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_tokens_and_schema),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_no_tool),
+        cmocka_unit_test(test_texts),   cmocka_unit_test(test_values),
+        cmocka_unit_test(test_roots),   cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_tokens_and_schema),
+        cmocka_unit_test(test_unknown), cmocka_unit_test(test_no_tool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,11 @@
 #include "src/engine/hold_text.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/base/utf8.h"
 
@@ -20,16 +23,33 @@ static const struct {
               [QSF_GRAMMAR_WORDS] = { "only", QSF_KIND_WORDS, false } };
 #define N_KINDS (sizeof kinds / sizeof *kinds)
 
+#define PIPE_MS 2000 /* for the next bytes of a pipe */
+
+/* read(2), which waits only so long. */
+static ssize_t read_some(int fd, char *buf, size_t n) {
+    for (;;) {
+        const ssize_t got = read(fd, buf, n);
+        if (got >= 0 || (errno != EAGAIN && errno != EINTR)) return got;
+        if (errno == EINTR) continue;
+        if (poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, PIPE_MS) == 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+    }
+}
+
+/* As much of it as shows that it is too long. A pipe without a writer is empty: the chat must not wait. */
 static int read_file(const char *path, const char *setting, QsfStrbuf *out, QsfErr *err) {
     char buf[8192];
-    size_t n;
-    FILE *f = fopen(path, "rb");
-    if (f == NULL) return qsf_err_set(err, QSF_E_MODEL, "%s: %s: %s", setting, path, strerror(errno));
-    while ((n = fread(buf, 1, sizeof buf, f)) > 0 && out->len <= QSF_GRAMMAR_TEXT_MAX)
-        qsf_strbuf_add(out, buf, n);
-    const int wrong = ferror(f) ? errno : 0;
-    (void)fclose(f);
-    if (wrong != 0) return qsf_err_set(err, QSF_E_MODEL, "%s: %s: %s", setting, path, strerror(wrong));
+    ssize_t n = -1;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (fd >= 0 && out->len <= QSF_GRAMMAR_TEXT_MAX && (n = read_some(fd, buf, sizeof buf)) > 0)
+        qsf_strbuf_add(out, buf, (size_t)n);
+    const int wrong = n < 0 ? errno : 0;
+    if (fd >= 0) (void)close(fd);
+    if (wrong != 0)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: %s", setting, path,
+                           wrong == ETIMEDOUT ? "nothing comes from this pipe" : strerror(wrong));
     return qsf_strbuf_ok(out) ? QSF_OK : qsf_err_memory(err, "the grammar");
 }
 

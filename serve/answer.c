@@ -257,9 +257,35 @@ void serve_answer_event(ServeAnswer *a, const QSFEvent *e) {
     }
 }
 
+/* The numbers of a client that shows them. Before its prompt is read, those of the last answer are left. */
+static void observe(ServeAnswer *a) {
+    QSFStats st;
+    ServeCounts *c = &a->job->counts;
+    if (!a->job->request.timings && !a->job->request.progress) return;
+    qsf_worker_stats(a->server->worker, &st);
+    lock(a);
+    if (st.state == QSF_STATE_PREFILL) {
+        const uint32_t there = st.ctx_used > st.prefill_done ? st.ctx_used - st.prefill_done : 0;
+        *c = (ServeCounts){ .reading = true,
+                            .prompt = there + st.prefill_total,
+                            .cached = there,
+                            .done = there + st.prefill_done,
+                            .ms = st.elapsed_ns / 1000000u };
+    } else if (st.state == QSF_STATE_DECODE) {
+        const uint32_t before = st.ctx_used + 1 > st.out_tokens ? st.ctx_used + 1 - st.out_tokens : 0;
+        if (!c->reading && c->prompt == 0) c->prompt = before;
+        c->reading = false;
+        c->done = st.out_tokens;
+        c->prompt_tps = st.prefill_tps;
+        c->tps = st.decode_tps;
+    }
+    unlock(a);
+}
+
 void serve_answer_deliver(ServeAnswer *a) {
     if (a->job == NULL) return;
     serve_logprobs_add(a);
+    observe(a);
     lock(a);
     const bool gone = a->job->connection == NULL;
     if (!gone && a->job->request.stream && serve_job_ready(a->job)) serve_http_wake(a->job);

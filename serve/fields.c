@@ -169,6 +169,16 @@ static bool read_stream(ServeReader *rd, const Field *f) {
     return serve_reader_bool(rd, &rd->r->stream);
 }
 
+static bool read_timings(ServeReader *rd, const Field *f) {
+    (void)f;
+    return serve_reader_bool(rd, &rd->r->timings);
+}
+
+static bool read_progress(ServeReader *rd, const Field *f) {
+    (void)f;
+    return serve_reader_bool(rd, &rd->r->progress);
+}
+
 static bool read_stream_options(ServeReader *rd, const Field *f) {
     bool first = true, more = true, ignored;
     (void)f;
@@ -391,6 +401,8 @@ static const Field fields[] = {
     { .name = "prompt", .read = read_prompt, .only_text = true },
     { .name = "stream", .read = read_stream },
     { .name = "stream_options", .read = read_stream_options },
+    { .name = "timings_per_token", .read = read_timings },
+    { .name = "return_progress", .read = read_progress },
     { .name = "max_tokens", .read = read_max_tokens },
     { .name = "max_completion_tokens", .read = read_max_tokens, .only_chat = true },
     { .name = "stop", .read = read_stop },

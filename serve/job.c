@@ -87,6 +87,7 @@ static bool take_more(ServeJob *job, ServeText *t, ServePiece logprobs[SERVE_LOG
         job->sent_logprobs[i] = job->logprobs[i].len;
     }
     if (logprobs[0].len > 0) t->logprobs = logprobs;
+    if (job->request.timings && !job->counts.reading && job->counts.done > 0) t->counts = &job->counts;
     return len > 0 || thought > 0 || t->logprobs != NULL;
 }
 
@@ -105,9 +106,15 @@ static void put_end(ServeJob *job) {
     job->begun = job->finished = true;
 }
 
+/* More of the prompt was read than the client knows. */
+static bool has_read(const ServeJob *job) {
+    return job->request.progress && job->counts.reading && job->counts.done > job->sent_done;
+}
+
 bool serve_job_ready(const ServeJob *job) {
-    return job->state == SERVE_ENDED || job->out_at < job->out.len || job->shown > job->sent_text ||
-           job->plain.len > job->sent_plain || job->logprobs[0].len > job->sent_logprobs[0];
+    return job->state == SERVE_ENDED || has_read(job) || job->out_at < job->out.len ||
+           job->shown > job->sent_text || job->plain.len > job->sent_plain ||
+           job->logprobs[0].len > job->sent_logprobs[0];
 }
 
 /* Fills the empty buffer. */
@@ -121,6 +128,11 @@ static void refill(ServeJob *job) {
         job->begun = true;
     } else if (job->state == SERVE_ENDED && !job->finished) {
         put_end(job);
+    } else if (has_read(job)) {
+        t = (ServeText){ .counts = &job->counts };
+        job->sent_done = job->counts.done;
+        serve_reply_chunk(&job->out, &job->head, &t, !job->begun);
+        job->begun = true;
     }
 }
 

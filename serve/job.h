@@ -35,10 +35,12 @@ struct ServeJob {
     size_t shown;                       /* bytes of text that can be sent: no tool call begins before */
     ServeError error;                   /* it failed; nothing else is sent, if nothing was before */
     ServeEnd end;                       /* when it has ended without an error */
+    ServeCounts counts;                 /* so far, if the request asks for them */
 
     QsfStrbuf out; /* what is being sent, from out_at */
     size_t out_at;
     size_t sent_text, sent_plain; /* bytes that were put into out */
+    uint32_t sent_done;           /* of a prompt that is read, as it was put into out */
     size_t sent_logprobs[SERVE_LOGPROBS];
     bool begun, finished; /* the first chunk was, and the last one */
 

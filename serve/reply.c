@@ -205,6 +205,22 @@ static void begin_event(QsfStrbuf *b, const ServeHead *h) {
     put_head(b, h, h->chat ? "chat.completion.chunk" : "text_completion");
 }
 
+/* In the form of ggml-org/llama.cpp (tools/server/README.md). */
+static void put_counts(QsfStrbuf *b, const ServeCounts *c) {
+    if (c->reading) {
+        qsf_strbuf_addf(b,
+                        ", \"prompt_progress\": {\"total\": %u, \"cache\": %u, \"processed\": %u, "
+                        "\"time_ms\": %" PRIu64 "}",
+                        c->prompt, c->cached, c->done, c->ms);
+        return;
+    }
+    qsf_strbuf_addf(b, ", \"timings\": {\"cache_n\": %u, \"prompt_n\": %u, \"predicted_n\": %u", c->cached,
+                    c->prompt - c->cached, c->done);
+    if (c->prompt_tps > 0) qsf_strbuf_addf(b, ", \"prompt_per_second\": %.3f", c->prompt_tps);
+    if (c->tps > 0) qsf_strbuf_addf(b, ", \"predicted_per_second\": %.3f", c->tps);
+    qsf_strbuf_adds(b, "}");
+}
+
 void serve_reply_chunk(QsfStrbuf *b, const ServeHead *h, const ServeText *t, bool first) {
     begin_event(b, h);
     qsf_strbuf_adds(b, "{\"index\": 0, ");
@@ -218,7 +234,9 @@ void serve_reply_chunk(QsfStrbuf *b, const ServeHead *h, const ServeText *t, boo
         qsf_strbuf_adds(b, ", ");
     }
     put_logprobs(b, h->chat, t);
-    qsf_strbuf_adds(b, ", \"finish_reason\": null}]}\n\n");
+    qsf_strbuf_adds(b, ", \"finish_reason\": null}]");
+    if (t->counts != NULL) put_counts(b, t->counts);
+    qsf_strbuf_adds(b, "}\n\n");
 }
 
 void serve_reply_last(QsfStrbuf *b, const ServeHead *h, const ServeEnd *end, bool usage) {

@@ -56,6 +56,15 @@ typedef struct ServeEnd {
     double prompt_tps, tps; /* tokens per second of the prompt and of the answer; 0 = not known */
 } ServeEnd;
 
+/* Of an answer that is being written, or of its prompt while that is read. */
+typedef struct ServeCounts {
+    bool reading;
+    uint32_t prompt, cached; /* tokens of the prompt, and those of them that were there already */
+    uint32_t done;           /* of the prompt, cached ones too, while it is read; of the answer */
+    uint64_t ms;             /* since it is read */
+    double prompt_tps, tps;  /* tokens per second; 0 = not known */
+} ServeCounts;
+
 /* The parts of logprobs: of chats the first one, objects of tokens; of completions the members tokens,
  * token_logprobs, top_logprobs and text_offset. */
 #define SERVE_LOGPROBS 4u
@@ -72,6 +81,7 @@ typedef struct ServeText {
     size_t len, reasoning_len;
     const ServePiece *logprobs; /* (SERVE_LOGPROBS), or NULL */
     ServePiece calls;           /* tool calls; json NULL = none */
+    const ServeCounts *counts;  /* NULL = not asked for */
 } ServeText;
 
 /* The whole answer. */

@@ -18,7 +18,8 @@ typedef struct ServeRequest {
     size_t n_messages;             /* /v1/completions: 1, the prompt */
     const char *stop[SERVE_STOPS]; /* (n_stop) in the body */
     size_t n_stop;
-    bool stream, usage; /* usage: an event of its own has it (stream_options) */
+    bool stream, usage;     /* usage: an event of its own has it (stream_options) */
+    bool timings, progress; /* events have counts: of the answer so far, of the prompt while it is read */
     bool logprobs;
     uint32_t top_logprobs; /* up to SERVE_TOP */
     bool max_tokens_set;   /* settings.params.max_tokens is the client's */

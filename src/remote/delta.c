@@ -8,7 +8,7 @@
 #include "src/base/json.h"
 #include "src/base/utf8.h"
 
-static const QsfDeltaUsage unknown = { -1, -1, -1, -1, 0, 0, -1, -1, false };
+static const QsfDeltaUsage unknown = { -1, -1, -1, -1, 0, 0, -1, -1, -1, -1, false };
 
 void qsf_delta_begin(QsfDelta *d) {
     qsf_delta_free(d);
@@ -115,6 +115,8 @@ static void take_usage(QsfDelta *d, const QsfJson *root) {
     if (seed > 0) d->seed = (uint64_t)seed;
     take_number(&to->read, p, "processed");
     take_number(&to->to_read, p, "total");
+    take_number(&to->read_before, p, "cache");
+    take_number(&to->read_ms, p, "time_ms");
 }
 
 /* OpenAI and llama.cpp have a code for a conversation that does not fit; vLLM only has a message

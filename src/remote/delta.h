@@ -23,6 +23,7 @@ typedef struct QsfDeltaUsage {
     int64_t prompt, completion, cached, reasoning; /* tokens */
     double prompt_tps, decode_tps;                 /* tokens per second, as it measured them */
     int64_t read, to_read;                         /* tokens of the prompt, while it is read */
+    int64_t read_before, read_ms;                  /* of read: those that were reused; time for the others */
     bool live;                                     /* the numbers come with every piece */
 } QsfDeltaUsage;
 

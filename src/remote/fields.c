@@ -227,8 +227,8 @@ static const Field fields[] = {
     { "reasoning", "reasoning_effort", QSF_ON_EVERY, put_effort },
     { NULL, "stop", QSF_ON_EVERY, put_stop },
     { NULL, "stream_options", QSF_ON_EVERY, put_usage },
-    { NULL, "return_progress", LLAMA, put_true },
-    { NULL, "timings_per_token", LLAMA, put_true }, /* counts also of an answer that is stopped */
+    { NULL, "return_progress", LLAMA | QSF, put_true },
+    { NULL, "timings_per_token", LLAMA | QSF, put_true }, /* counts also of an answer that is stopped */
 };
 #define N_FIELDS (sizeof fields / sizeof *fields)
 _Static_assert(N_FIELDS <= 64, "QsfFieldSet has a bit for each row");

@@ -278,13 +278,21 @@ static const char *shown_name(const char *id) {
     return slash && slash[1] ? slash + 1 : id;
 }
 
+/* Tokens per second of a prompt that is read. */
+static double read_tps(const QsfDeltaUsage *u) {
+    const int64_t n = u->read - (u->read_before > 0 ? u->read_before : 0);
+    return u->prompt_tps > 0         ? u->prompt_tps
+           : n > 0 && u->read_ms > 0 ? (double)n * 1e3 / (double)u->read_ms
+                                     : 0;
+}
+
 static void answer_stats(const QSFRemote *r, QSFStats *out) {
     const QsfRemoteAnswer *a = &r->answer;
     const QsfDeltaUsage *u = &a->delta.usage;
     out->out_tokens = qsf_remote_answer_tokens(r);
     out->max_tokens = (uint32_t)(r->settings.params.max_tokens > 0 ? r->settings.params.max_tokens : 0);
     out->decode_tps = qsf_remote_answer_tps(r);
-    out->prefill_tps = u->prompt_tps;
+    out->prefill_tps = read_tps(u);
     out->ttft_ms = a->first > a->asked ? (double)(a->first - a->asked) / 1e6 : 0;
     if (u->to_read > 0) {
         out->prefill_total = (uint32_t)u->to_read;

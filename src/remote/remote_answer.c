@@ -203,7 +203,9 @@ static bool take_json(QSFRemote *r, const char *json, size_t len) {
         failed(r, &err);
         return false;
     }
-    if (r->asked.go_on && a->delta.usage.live && a->delta.usage.completion == 0) {
+    const bool before = r->now.server == QSF_SERVER_LLAMA && a->delta.usage.live &&
+                        a->delta.usage.completion == 0;
+    if (r->asked.go_on && before) {
         qsf_strbuf_clear(&a->delta.text); /* llama.cpp may repeat what it continues, before its first token */
         qsf_strbuf_clear(&a->delta.reasoning);
     }

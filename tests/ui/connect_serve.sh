@@ -85,6 +85,10 @@ if have tmux; then
     see 'STATE +writing'
     keys C-c
     see 'stopped'
+    # what was counted while it wrote is known, though it was stopped
+    see ' [0-9]+ tok .*stopped'
+    see 'CTX [0-9]+/4096'
+    not_see '~|CTX -'
     keys Again Enter
     see 'STATE +writing'
     keys C-c

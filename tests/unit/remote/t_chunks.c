@@ -107,12 +107,16 @@ static void test_usage(void **state) {
     assert_int_equal(d.usage.prompt, 12);
     assert_int_equal(d.usage.completion, 5);
     (void)parse(&d, "{\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":4}}");
-    (void)parse(&d, "{\"usage\":null,\"prompt_progress\":{\"total\":100,\"processed\":40}}");
+    (void)parse(
+        &d,
+        "{\"usage\":null,\"prompt_progress\":{\"total\":100,\"cache\":10,\"processed\":40,\"time_ms\":60}}");
     assert_int_equal(d.usage.cached, 9);
     assert_float_equal(d.usage.decode_tps, 12.5, 1e-9);
     assert_float_equal(d.usage.prompt_tps, 300, 1e-9);
     assert_int_equal(d.usage.read, 40);
     assert_int_equal(d.usage.to_read, 100);
+    assert_int_equal(d.usage.read_before, 10);
+    assert_int_equal(d.usage.read_ms, 60);
     (void)parse(&d,
                 "{\"usage\":{\"completion_tokens\":-5,\"prompt_tokens\":9e99}}"); /* nonsense is left out */
     assert_int_equal(d.usage.completion, 4);

@@ -89,6 +89,33 @@ static void test_stream(void **state) {
     }
 }
 
+/* Clients that ask for it see how much of their prompt was read, and the counts of the answer. */
+static void test_counts(void **state) {
+    ServeRoom room = { .limit = 1 << 20 };
+    ServeJob *job = begin(&room, true);
+    QsfStrbuf out = QSF_STRBUF_INIT;
+    (void)state;
+    job->counts = (ServeCounts){ .reading = true, .prompt = 100, .cached = 10, .done = 40, .ms = 7 };
+    assert_false(serve_job_ready(job)); /* not asked for */
+    job->request.progress = job->request.timings = true;
+    assert_true(serve_job_ready(job));
+    assert_false(read_all(job, 4096, &out));
+    assert_non_null(strstr(out.data, "\"delta\": {\"role\": \"assistant\"}"));
+    assert_non_null(strstr(out.data,
+                           "\"prompt_progress\": {\"total\": 100, \"cache\": 10, \"processed\": 40, "
+                           "\"time_ms\": 7}}\n\n"));
+    assert_false(serve_job_ready(job)); /* nothing more was read */
+    job->counts = (ServeCounts){ .prompt = 100, .cached = 10, .done = 3, .tps = 2.5 };
+    write_text(job, "x");
+    assert_false(read_all(job, 4096, &out));
+    assert_non_null(strstr(out.data, "\"timings\": {\"cache_n\": 10, \"prompt_n\": 90, \"predicted_n\": 3, "
+                                     "\"predicted_per_second\": 2.500}}\n\n"));
+    end(job);
+    assert_true(read_all(job, 4096, &out));
+    qsf_strbuf_free(&out);
+    serve_job_release(job);
+}
+
 /* A large piece is cut between characters. */
 static void test_large(void **state) {
     ServeRoom room = { .limit = 4 << 20 };
@@ -188,8 +215,9 @@ static void test_paths(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths), cmocka_unit_test(test_stream), cmocka_unit_test(test_large),
-        cmocka_unit_test(test_whole), cmocka_unit_test(test_broken), cmocka_unit_test(test_room),
+        cmocka_unit_test(test_paths),  cmocka_unit_test(test_stream), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_counts), cmocka_unit_test(test_whole),  cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

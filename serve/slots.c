@@ -82,6 +82,13 @@ static ServeSlot *find(ServeSlots *s, const ServeSlot *request) {
     return best;
 }
 
+/* Of two that begin alike: the file of one with more turns has more states; of those that share only the system
+ * prompt, the newest may have the same beginning of the message after it. */
+static bool is_better(const ServeSlot *a, const ServeSlot *b, uint32_t n) {
+    if (n > a->lead && a->turns != b->turns) return a->turns > b->turns;
+    return a->used > b->used;
+}
+
 /* The slot that begins most like it, or NULL. */
 static ServeSlot *alike(ServeSlots *s, const ServeSlot *request) {
     ServeSlot *best = NULL;
@@ -89,7 +96,7 @@ static ServeSlot *alike(ServeSlots *s, const ServeSlot *request) {
     for (uint32_t i = 0; i < s->n; i++) {
         ServeSlot *slot = &s->slots[i];
         const uint32_t n = slot->used > 0 && slot->chat == request->chat ? common(slot, request) : 0;
-        if (n > most || (n > 0 && n == most && slot->used > best->used)) best = slot, most = n;
+        if (n > most || (n > 0 && n == most && is_better(slot, best, n))) best = slot, most = n;
     }
     return best;
 }
@@ -114,8 +121,10 @@ static ServeSlot *begin(ServeSlots *s, const ServeSlot *request, const char **fr
     ServeSlot *model = alike(s, request), *slot = oldest(s, model);
     if (slot == model) return slot; /* the only one: its file is read, then replaced */
     if (model != NULL) *from = path_of(s, s->from, model);
+    if (model != NULL) model->used = ++s->clock;
     if (slot->used > 0) (void)unlink(path_of(s, s->path, slot));
     slot->number = ++s->files;
+    slot->turns = 0;
     return slot;
 }
 
@@ -128,9 +137,10 @@ const char *serve_slots_choose(ServeSlots *s, const ServeRequest *r, const char 
     if (request->n == 0) return NULL;
     ServeSlot *slot = find(s, request);
     if (slot == NULL) slot = begin(s, request, from);
-    const uint64_t number = slot->number;
+    const uint64_t number = slot->number, turns = slot->turns;
     *slot = *request;
     slot->number = number;
+    slot->turns = turns + 1;
     slot->used = ++s->clock;
     s->now = slot;
     return path_of(s, s->path, slot);

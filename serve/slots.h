@@ -18,6 +18,7 @@ typedef struct ServeSlot {
     uint32_t n, lead;            /* lead: parts that many conversations begin with, the system prompt */
     bool chat;
     uint64_t used;   /* when: 0 = never */
+    uint64_t turns;  /* requests that continued it: its file has states of each */
     uint64_t number; /* of its file */
 } ServeSlot;
 

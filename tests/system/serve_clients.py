@@ -322,6 +322,23 @@ def check_shared(*args):
     check(s.stop() == 143, "status")
 
 
+def check_edits(*args):
+    """An old message that is changed costs the evaluation of its exchange, also after other conversations."""
+    s = Server("--ctx", "2048", *args)
+    talk, prompts = [{"role": "system", "content": " ".join("q" * 40)}], []
+    for i in range(7):
+        talk.append({"role": "user", "content": f"{i} " + "x y z " * 20})
+        _, got, _ = s.chat(talk, temperature=0, max_tokens=8)
+        prompts.append(got["usage"]["prompt_tokens"])
+        talk.append({"role": "assistant", "content": got["choices"][0]["message"]["content"]})
+        s.chat("another conversation", max_tokens=1)  # begins when everything is saved
+    for i in (6, 4, 2, 1):
+        _, got, _ = s.chat(talk[:1 + 2 * i] + [{"role": "user", "content": "changed"}], temperature=0, max_tokens=8)
+        cached = got["usage"]["prompt_tokens_details"]["cached_tokens"]
+        check(cached >= prompts[i - 1] - 1, "a message that was changed:", i, prompts, got["usage"])
+    check(s.stop() == 143, "status")
+
+
 def test_states():
     """Recurrent models, and caches with 2 bits, continue only where their state is held."""
     check_states("--kv-type", "q2", TINY)
@@ -329,6 +346,7 @@ def test_states():
     if os.path.exists(recurrent):
         check_states("--template", "chatml", recurrent)
         check_shared("--template", "chatml", recurrent)
+        check_edits("--template", "chatml", recurrent)
 
 
 def test_stop():

@@ -26,9 +26,10 @@ typedef struct Load {
     QsfForward *f;
     QsfSnapStream s;
     QsfSnapTable table;
-    uint32_t have[QSF_MAX_LAYERS]; /* first position of each cache */
-    uint32_t segments, n;          /* to load, and positions */
-    uint32_t lead;                 /* of the timeline */
+    uint32_t have[QSF_MAX_LAYERS];     /* first position of each cache */
+    uint32_t segments, n;              /* to load, and positions */
+    uint32_t lead;                     /* of the timeline */
+    uint32_t state[QSF_SNAP_SEGMENTS]; /* (file.n) the newest state of each segment, 0 = none; that is read */
     QsfSnapBlocks blocks;
     uint32_t blocks_have[QSF_NEXTN_BLOCKS][QSF_MAX_LAYERS]; /* as have */
     bool other;                                             /* an error is about settings, not damage */
@@ -77,6 +78,9 @@ static int choose(Load *l, const int32_t *ids, uint32_t n, QsfErr *err) {
         if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, n, &same, NULL)) return damaged(l, err);
         if (same == 0) break;
         add_gaps(l, g);
+        l->state[k] = 0;
+        for (uint32_t i = 0; i < g->n_states && l->table.state_pos[i] <= g->from + same; i++)
+            l->state[k] = l->table.state_pos[i];
         const uint32_t pos = continues_at(l, g, g->from + same);
         if (pos > 0) {
             l->n = pos;
@@ -103,13 +107,28 @@ static bool read_rows(Load *l, const QsfSnapSegment *g, uint32_t end) {
     return true;
 }
 
-/* The states follow the rows of the whole segment. all: not only the one after what other conversations begin
- * with. */
-static bool read_states(Load *l, const QsfSnapSegment *g, uint32_t end, bool all) {
+/* Of segments before the newest ones, the states are read that are far apart: those of old messages. */
+static void choose_states(Load *l) {
+    uint32_t gap = QSF_SNAP_APART, last = l->n;
+    for (uint32_t k = l->segments; k-- > 0;) {
+        if (k + QSF_SNAP_NEWEST >= l->segments) {
+            if (l->state[k] > 0 && l->state[k] < last) last = l->state[k];
+        } else if (l->state[k] == 0 || l->state[k] + gap > last) {
+            l->state[k] = 0;
+        } else {
+            last = l->state[k];
+            gap *= 2;
+        }
+    }
+}
+
+/* The states follow the rows of the whole segment. Read are all of them, or `one` and the one after what
+ * other conversations begin with. */
+static bool read_states(Load *l, const QsfSnapSegment *g, uint32_t end, bool all, uint32_t one) {
     const uint64_t bytes = l->file.key.state_bytes;
     uint64_t at = g->at + g->bytes - QSF_SNAP_TAIL - g->n_states * (bytes + 4);
     for (uint32_t i = 0; i < g->n_states && l->table.state_pos[i] <= end; i++, at += bytes + 4) {
-        if (!all && l->table.state_pos[i] != l->lead) continue;
+        if (!all && l->table.state_pos[i] != l->lead && l->table.state_pos[i] != one) continue;
         stream_at(l, at, g->at + g->bytes);
         if (!qsf_snap_read(&l->s, qsf_forward_state_place(l->f), (size_t)bytes) || !qsf_snap_read_crc(&l->s))
             return false;
@@ -124,6 +143,7 @@ static bool length_ok(const Load *l, const QsfSnapSegment *g) {
 }
 
 static bool read_all(Load *l, const int32_t *ids) {
+    choose_states(l);
     for (uint32_t k = 0; k < l->segments; k++) {
         const QsfSnapSegment *g = &l->file.seg[k];
         const uint32_t end = l->n < g->upto ? l->n : g->upto;
@@ -132,7 +152,7 @@ static bool read_all(Load *l, const int32_t *ids) {
         if (!qsf_snap_read_table(&l->s, &l->file, g, &l->table, ids, l->n, &same, NULL) || !length_ok(l, g) ||
             g->from + same < end || !read_rows(l, g, end))
             return false;
-        if (!read_states(l, g, end, k + QSF_SNAP_NEWEST >= l->segments)) return false;
+        if (!read_states(l, g, end, k + QSF_SNAP_NEWEST >= l->segments, l->state[k])) return false;
     }
     return true;
 }
@@ -216,7 +236,7 @@ static bool read_lists(Load *l, QsfTimeline *t) {
     }
     const bool stateless = l->file.key.state_bytes == 0;
     if (!stateless && (g->n_states == 0 || l->table.state_pos[g->n_states - 1] != g->to)) return false;
-    return read_states(l, g, g->to, true);
+    return read_states(l, g, g->to, true, 0);
 }
 
 /* All of the conversation: the timeline cuts what follows the common prefix. */

@@ -36,16 +36,27 @@ static void stream_at(Save *s, int fd, uint64_t at, uint64_t limit) {
     qsf_snap_stream(&s->s, fd, at, limit, buf, cap);
 }
 
-/* The states of the segment, by ascending positions: the newest that are held, the one at which other
- * conversations begin, and older ones that are farther and farther apart. */
+/* The oldest state that is held after a position: there the prompt of the segment began to be new. */
+static uint32_t oldest_state(const QsfForward *f, uint32_t from, uint32_t to) {
+    uint32_t oldest = 0;
+    for (uint32_t p = qsf_forward_state_before(f, from, to); p > 0;) {
+        oldest = p;
+        p = qsf_forward_state_before(f, from, p - 1);
+    }
+    return oldest;
+}
+
+/* The states of the segment, by ascending positions: the newest that are held, the oldest, the one at which
+ * other conversations begin, and between them some that are farther and farther apart. */
 static void choose_states(Save *s) {
-    const uint32_t from = s->seg.from, lead = s->t->lead;
+    const uint32_t from = s->seg.from, lead = s->t->lead, oldest = oldest_state(s->f, from, s->to);
+    const uint32_t most = QSF_SNAP_STATES - 1 - (lead > oldest); /* places for others */
     uint32_t pos[QSF_SNAP_STATES], n = 0, gap = QSF_SNAP_APART;
     for (uint32_t p = qsf_forward_state_before(s->f, from, s->to); p > 0 && n < QSF_SNAP_STATES;
          p = qsf_forward_state_before(s->f, from, p - 1)) {
         const bool newest = n < QSF_SNAP_NEWEST;
-        const bool far = !newest && n + 1 < QSF_SNAP_STATES && pos[n - 1] - p >= gap;
-        if (!newest && !far && p != lead) continue;
+        const bool far = !newest && n < most && pos[n - 1] - p >= gap;
+        if (!newest && !far && p != lead && p != oldest) continue;
         if (far) gap *= 2;
         pos[n++] = p;
     }

@@ -99,6 +99,23 @@ static void test_alike(void **state) {
     serve_slots_close(&s);
 }
 
+/* Of several that begin alike the one with most turns is read, and kept. */
+static void test_branches(void **state) {
+    ServeSlots s;
+    (void)state;
+    assert_int_equal(open_slots(&s, 3), QSF_OK);
+    char *a = CHOOSE(&s, "S", "1", "2", "3", "4", "5");
+    same(a, CHOOSE(&s, "S", "1", "2", "3", "4", "5", "6"), true);
+    for (int i = 0; i < 4; i++) {
+        const char *branch[] = { "one", "two", "three", "four" };
+        same(a, CHOOSE(&s, "S", "1", "2", branch[i], "x", "y"), false);
+        assert_non_null(from);
+        assert_string_equal(from, a);
+    }
+    free(a);
+    serve_slots_close(&s);
+}
+
 static void test_prompts(void **state) {
     char text[2048];
     ServeSlots s;
@@ -154,8 +171,8 @@ static void test_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice),  cmocka_unit_test(test_one),    cmocka_unit_test(test_alike),
-        cmocka_unit_test(test_prompts), cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_choice),   cmocka_unit_test(test_one),     cmocka_unit_test(test_alike),
+        cmocka_unit_test(test_branches), cmocka_unit_test(test_prompts), cmocka_unit_test(test_folder),
     };
     if (mkdtemp(base) == NULL) return 1;
     const int rc = cmocka_run_group_tests(tests, NULL, NULL);

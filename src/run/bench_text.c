@@ -14,7 +14,8 @@ int run_bench_text_open(RunBenchText *t, QsfRuntime *rt, const RunOptions *o) {
     QsfStrbuf text = QSF_STRBUF_INIT;
     QsfErr err = { 0 };
     *t = (RunBenchText){ .timeline.rt = NULL };
-    int rc = run_read_text("--bench-text", o->bench_text, &text);
+    const RunRoom room = run_room(o);
+    int rc = run_read_text("--bench-text", o->bench_text, &room, &text);
     if (!rc && (run_encode_prompt(rt, o, &text, &t->ids, &t->where, &err) ||
                 qsf_timeline_init(&t->timeline, rt, &err)))
         rc = run_fail(&err);

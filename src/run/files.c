@@ -16,21 +16,23 @@ static int refuse(const char *path, const char *why) {
     return QSF_EXIT_MODEL;
 }
 
-static int read_one(const char *path, QsfStrbuf *text) {
+static int read_one(const char *path, const RunRoom *room, QsfStrbuf *text) {
     struct stat st;
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return refuse(path, "it is a directory; name its files, as in -f DIR/a.txt -f DIR/b.txt");
-    const int rc = run_read_text("--file", path, text);
+    const int rc = run_read_text("--file", path, room, text);
     if (rc) return rc;
     if (qsf_decode_is_binary(text->data, text->len)) return refuse(path, "it is not text");
     return qsf_decode_is_utf8(text->data, text->len) ? QSF_EXIT_OK : refuse(path, "it is not UTF-8");
 }
 
-int run_files_read(const RunOptions *o, QsfStrbuf *b, RunFiles *files) {
+int run_files_read(const RunOptions *o, const RunRoom *room, QsfStrbuf *b, RunFiles *files) {
     int rc = QSF_EXIT_OK;
     for (size_t i = 0; i < o->n_files && !rc; i++) {
         QsfStrbuf text = QSF_STRBUF_INIT;
-        rc = read_one(o->files[i], &text);
+        RunRoom left = *room;
+        left.bytes -= b->len < left.bytes ? b->len : left.bytes;
+        rc = read_one(o->files[i], &left, &text);
         run_add_gap(b);
         files->from[i] = b->len;
         if (!rc) qsf_strbuf_add(b, qsf_strbuf_str(&text), text.len);

@@ -103,7 +103,8 @@ static bool stdin_has_text(void) {
 
 int run_read_prompt(const RunOptions *o, QsfStrbuf *b, RunFiles *files) {
     const bool given = o->prompt || o->n_files > 0;
-    int wrong = run_files_read(o, b, files);
+    RunRoom room = run_room(o);
+    int wrong = run_files_read(o, &room, b, files);
     if (wrong) return wrong;
     if (o->prompt) {
         run_add_gap(b);
@@ -115,7 +116,8 @@ int run_read_prompt(const RunOptions *o, QsfStrbuf *b, RunFiles *files) {
             return QSF_EXIT_USAGE;
         }
         QsfStrbuf in = QSF_STRBUF_INIT;
-        int rc = run_read_stdin(&in);
+        room.bytes -= b->len < room.bytes ? b->len : room.bytes;
+        int rc = run_read_stdin(&room, &in);
         if (!rc && in.len && given) qsf_strbuf_adds(b, "\n\n");
         if (!rc) qsf_strbuf_add(b, qsf_strbuf_str(&in), in.len);
         qsf_strbuf_free(&in);

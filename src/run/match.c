@@ -93,7 +93,7 @@ int run_match(const RunOptions *o) {
     Matcher m = { 0 };
     QsfStrbuf in = QSF_STRBUF_INIT;
     int rc = compile(&m, o);
-    if (rc == QSF_EXIT_OK) rc = run_read_stdin(&in);
+    if (rc == QSF_EXIT_OK) rc = run_read_stdin(NULL, &in);
     if (rc == QSF_EXIT_OK) rc = match_lines(&m, &in);
     qsf_strbuf_free(&in);
     qsf_strbuf_free(&m.out);

@@ -114,7 +114,7 @@ int run_render(const RunOptions *o) {
     if (file.damage != NULL) qsf_cli_error(&run_cli, "--render %s: %s", o->render, file.damage);
     if (qsf_jinja_compile(&r.jinja, file.text, file.len, NULL, &r.broken))
         qsf_err_prefix(&r.broken, "%s", o->render);
-    int rc = run_read_stdin(&in);
+    int rc = run_read_stdin(NULL, &in);
     if (!rc) rc = each_line(&r, &in);
     qsf_strbuf_free(&in);
     qsf_jinja_free(r.jinja);

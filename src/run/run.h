@@ -110,10 +110,19 @@ typedef struct RunFiles {
     size_t n;
 } RunFiles;
 
+#define RUN_TEXT_MAX (64u << 20)
+/* How much may be read. */
+typedef struct RunRoom {
+    size_t bytes;    /* at most RUN_TEXT_MAX */
+    uint64_t budget; /* that leaves no more, in bytes; 0: RUN_TEXT_MAX is the limit */
+} RunRoom;
+/* For texts read from now on: the memory of the budget that the process does not use yet, with all copies of
+ * a text; at least 1 MB. */
+RunRoom run_room(const RunOptions *o);
 /* Appends a blank line, unless b is empty. */
 void run_add_gap(QsfStrbuf *b);
 /* Appends the texts of --file to b. Returns an exit code and prints the message. */
-int run_files_read(const RunOptions *o, QsfStrbuf *b, RunFiles *files);
+int run_files_read(const RunOptions *o, const RunRoom *room, QsfStrbuf *b, RunFiles *files);
 /* Notes the name, size and tokens of each of them, and their sum. */
 void run_files_note(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, const RunFiles *files);
 /* Appends the texts of --file, -p and stdin to b. Returns an exit code and prints the message. */
@@ -149,12 +158,14 @@ void run_set_quiet(bool quiet);
 bool run_is_quiet(void);
 int run_write_raw(const char *s, size_t len); /* own text: JSON, tables */
 int run_write_end(void);                      /* what the cleaner still holds */
-/* Appends all of stdin to b. Returns an exit code and prints the message. */
-int run_read_stdin(QsfStrbuf *b);
 
-/* Appends the text at path to b; "-" is standard input, FIFOs are allowed. option: named in
- * messages, which it prints. Returns an exit code; a text without a byte is an error. */
-int run_read_text(const char *option, const char *path, QsfStrbuf *b);
+/* --- input.c: texts --- */
+/* Appends all of stdin to b; room NULL: whatever its size. Returns an exit code and prints the message:
+ * QSF_EXIT_BUDGET if it is longer than the room, QSF_EXIT_MODEL if it has more than RUN_TEXT_MAX. */
+int run_read_stdin(const RunRoom *room, QsfStrbuf *b);
+/* Appends the text at path to b, as run_read_stdin; "-" is standard input, FIFOs are allowed. option: named
+ * in messages. A text without a byte is an error. */
+int run_read_text(const char *option, const char *path, const RunRoom *room, QsfStrbuf *b);
 
 /* --- meter.c: the cost of decoding, in total and by layer --- */
 typedef struct RunMeter {

@@ -105,7 +105,8 @@ int run_calibrate_quality(const RunOptions *o) {
     QsfStrbuf text = QSF_STRBUF_INIT;
     QsfRuntime rt;
     QsfRuntimeOptions ro = run_runtime_options(o);
-    int rc = run_read_text("--calibrate-quality", o->calibrate_quality, &text);
+    const RunRoom room = run_room(o);
+    int rc = run_read_text("--calibrate-quality", o->calibrate_quality, &room, &text);
     if (rc == QSF_EXIT_OK) {
         if (ro.settings.ctx == 0) ro.settings.ctx = QSF_MEASURED_WINDOW;
         ro.predict = true;

@@ -51,7 +51,8 @@ static const char *role_of(const RunOptions *o) {
 /* The text of the file, which is there as long as the program runs. */
 static int read_system(RunOptions *o) {
     static QsfStrbuf text;
-    const int rc = run_read_text("system-file", o->system_file, &text);
+    const RunRoom room = run_room(o);
+    const int rc = run_read_text("system-file", o->system_file, &room, &text);
     while (text.len > 0 && text.data[text.len - 1] == '\n') text.data[--text.len] = '\0';
     o->system = qsf_strbuf_str(&text);
     return rc;

@@ -301,7 +301,8 @@ int run_perplexity(const RunOptions *o) {
     QsfErr err = { 0 };
     m.p.rt = &m.rt;
     int rc = parse_stride(&m);
-    if (!rc) rc = run_read_text("--perplexity", o->perplexity, &text);
+    const RunRoom room = run_room(o);
+    if (!rc) rc = run_read_text("--perplexity", o->perplexity, &room, &text);
     if (!rc && o->kl_base && qsf_kl_open(&m.reader, o->kl_base, &err)) rc = run_fail(&err);
     if (!rc) rc = with_text(&m, &text);
     qsf_kl_close(&m.reader);

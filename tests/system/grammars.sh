@@ -63,7 +63,7 @@ refuses '#/properties/a/not: the keyword not' '{"properties": {"a": {"not": {}}}
 refuses '#/items/pattern: the regular expression, character 2' '{"items": {"pattern": "a(?=b)"}}' --json-schema
 refuses '#/anyOf: none of anyOf agrees' '{"type": "null", "anyOf": [{"type": "string"}]}' --json-schema
 refuses '#/oneOf: .*both 0 and 1' '{"oneOf": [{"type": "integer"}, {"type": "number"}]}' --json-schema
-# a file that is not there, and pipes: the chat does not wait for one that nobody writes
+# a file that is not there, and pipes: the chat does not wait for one without a writer
 expect 3 'grammar: .*/none: No such file' "$run" --match --grammar "$work/none" --jsonl
 mkfifo "$work/fifo"
 expect 2 'fifo: the grammar is empty' "$run" --match --grammar "$work/fifo" --jsonl

@@ -96,6 +96,14 @@ if [ -z "${QSF_SAN:-}" ]; then
     tail -n 1 "$work/err" | grep -qE '^smallest budget that works: [0-9]+ MB$' ||
         { cat "$work/err"; fail "a refused text names no budget"; }
 fi
+# A text is only read as far as the budget has memory for it: this one never ends.
+yes | "$run" --ram-budget 100 "$tiny" >"$work/out" 2>"$work/err"
+[ $? = 4 ] || fail "a text without an end: not exit 4"
+grep -q '^qsf-run: stdin: more than .* for which the RAM budget of 100 MB has no memory' "$work/err" ||
+    { cat "$work/err"; fail "a text without an end: another message"; }
+head -c 60000000 /dev/zero | tr '\0' ' ' >"$work/long"
+expect 4 '--file .*/long: more than .*: --ram-budget [0-9]+ reads all of it' "$run" --ram-budget 100 "$tiny" -f "$work/long"
+rm "$work/long"
 expect 5 'context' "$run" "$tiny" -c 32 -p a -n 0 --ignore-eos
 [ -s "$work/out" ] || fail "the text before the context was full was not printed"
 expect 6 '' "$run" "$tiny" -p a -n 3 --ignore-eos --fail-on-length

@@ -34,6 +34,9 @@ export.write(f'{work}/even.gguf', gguf.Q8_0, shape, tok,
              lambda n: [rng.gauss(0, 0.1) * (i % 512 < 256) for i in range(size[n])])
 export.write(f'{work}/foreign.gguf', gguf.F16, shape,
              bpe.Tokenizer(merges, 768, ['not-' + intents[0], *intents[1:]]), lambda n: [0.0] * size[n])
+block = {**shape, 'nextn': 1}
+size.update((n, s[0] * (s[1] if len(s) > 1 else 1)) for n, s in export.shapes(block))
+export.write(f'{work}/nextn.gguf', gguf.F16, block, tok, lambda n: [rng.gauss(0, 0.1) for _ in range(size[n])])
 letters = [chr(c) for c in range(127)] + list(" \n\t'") * 12 + ["'s", "'LL", '<|im_end|>', '  ', '17', '/x']
 texts += [''.join(rng.choices(letters, k=rng.randrange(40))) for _ in range(2000)]
 for text, ids in zip(texts, engine.tokenize(program, work + '/f16.gguf', texts)):
@@ -151,6 +154,21 @@ for wrong in 1 1,x 1,0; do
         { cat "$work/log"; fail "--weights $wrong was not reported"; }
 done
 [ ! -e "$work/none" ] || fail "a refused input created a file"
+
+# A wider and deeper guide answers as the guide does, and its next-token block drafts the same.
+"$tools/widen" --times 2 --layers 3 "$work/nextn.gguf" "$work/wide.gguf" 2>"$work/log" ||
+    { cat "$work/log"; fail "no wider guide"; }
+grep -q 'wide.gguf: [0-9]* bytes, 3 layers of 512 values' "$work/log" || { cat "$work/log"; fail "widen's line"; }
+for m in nextn wide; do
+    "$QSF_BUILDDIR/qsf-run" --exact --temperature 0 --ignore-eos -n 40 -p 'hello there' --speculate nextn --json \
+        "$work/$m.gguf" 2>"$work/log" | sed 's/"prefill_tps".*"drafted"/"drafted"/; s/, "seed": [0-9]*//' >"$work/said.$m"
+    grep -q '"nextn": \[[1-9]' "$work/said.$m" || { cat "$work/log"; fail "the block of $m does not draft"; }
+done
+cmp "$work/said.nextn" "$work/said.wide" || fail "a wider guide answers or drafts something else"
+"$tools/widen" --layers 0 "$work/nextn.gguf" "$work/none" 2>"$work/log" && fail "fewer layers were accepted"
+grep -q 'widen: --layers 0: the guide has 1' "$work/log" || { cat "$work/log"; fail "--layers 0 was not reported"; }
+"$tools/widen" "$work/wide.gguf" "$work/none" 2>"$work/log" && fail "a wider guide was widened"
+grep -q 'wide.gguf: has a head of its own' "$work/log" || { cat "$work/log"; fail "the head was not reported"; }
 
 torch=
 for p in python3 /usr/bin/python3; do "$p" -c 'import torch' 2>/dev/null && torch=$p; done

@@ -85,7 +85,8 @@ typedef struct Answer {
     RunMeter meter;
     QsfStrbuf text;      /* --json: the whole answer */
     QsfStrbuf reasoning; /* --json: what came before it */
-    QsfStrbuf why;       /* --top-logprobs: objects of the tokens */
+    QsfStrbuf why;       /* --top-logprobs: objects of the tokens that were not written yet */
+    bool why_begun;      /* the beginning of the object was */
     const QsfRuntime *rt;
     bool thought;    /* there is reasoning, shown or not */
     bool evicted;    /* it was said that tokens are evicted */
@@ -210,9 +211,29 @@ static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
     return a->rc;
 }
 
+#define WHY_BYTES 16384 /* written together */
+
+static void flush_why(Answer *a) {
+    if (!a->rc && a->why.len > 0) a->rc = run_write_raw(qsf_strbuf_str(&a->why), a->why.len);
+    qsf_strbuf_clear(&a->why);
+}
+
+/* Of each token up to 20 KB: they are written while the answer is generated, before its text. */
 static void on_why(void *arg, const QSFWhy *w) {
     Answer *a = arg;
+    qsf_strbuf_adds(&a->why, a->why_begun ? ", " : "{\"logprobs\": [");
+    a->why_begun = true;
     run_put_why(&a->why, a->rt, w);
+    if (a->why.len >= WHY_BYTES) flush_why(a);
+}
+
+/* The beginning of the object, up to its text. */
+static void put_begin(Answer *a, QsfStrbuf *b) {
+    flush_why(a);
+    if (a->o->top_logprobs > 0)
+        qsf_strbuf_adds(b, a->why_begun ? "], " : "{\"logprobs\": [], ");
+    else
+        qsf_strbuf_adds(b, "{");
 }
 
 static int finish_text(Answer *a) {
@@ -234,7 +255,8 @@ static void put_reasoning(QsfStrbuf *b, const QsfStrbuf *reasoning) {
 static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     RunFigures f = run_figures(&a->meter.s, g);
-    qsf_strbuf_adds(&b, "{\"text\": ");
+    put_begin(a, &b);
+    qsf_strbuf_adds(&b, "\"text\": ");
     qsf_json_put_string(&b, qsf_strbuf_str(&a->text), a->text.len);
     qsf_strbuf_addf(&b, ", \"prompt_tokens\": %u, \"tokens\": %u, \"stop\": \"%s\", \"seed\": %llu",
                     g->prompt_tokens, g->tokens, qsf_stop_name(g->stop), (unsigned long long)g->seed);
@@ -250,10 +272,9 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
         if (g->reasoning_cut)
             qsf_strbuf_addf(&b, ", \"reasoning_cut\": true, \"hidden_tokens\": %u", g->hidden_tokens);
     }
-    if (a->o->top_logprobs > 0) qsf_strbuf_addf(&b, ", \"logprobs\": [%s]", qsf_strbuf_str(&a->why));
     run_put_figures(&b, &f, rt);
     qsf_strbuf_adds(&b, "}\n");
-    int rc = run_write_raw(qsf_strbuf_str(&b), b.len);
+    int rc = a->rc ? a->rc : run_write_raw(qsf_strbuf_str(&b), b.len);
     qsf_strbuf_free(&b);
     return rc;
 }
@@ -401,6 +422,8 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
         rc = report(&a, rt, &out);
     } else {
         finish_text(&a);
+        flush_why(&a);
+        if (a.why_begun && !a.rc) (void)run_write_raw("]}\n", 3);
         rc = run_fail(&err);
     }
     cache_save(&cache, t);

@@ -32,7 +32,7 @@ void run_put_why(QsfStrbuf *b, const QsfRuntime *rt, const QSFWhy *w) {
     float p = 0;
     for (uint32_t i = 0; i < w->n; i++)
         if (w->candidate[i] == w->id) p = w->p[i];
-    qsf_strbuf_adds(b, b->len > 0 ? ", {" : "{");
+    qsf_strbuf_adds(b, "{");
     put_token(b, rt, w->id, p);
     qsf_strbuf_adds(b, ", \"top\": [");
     for (uint32_t i = 0; i < w->n; i++) {

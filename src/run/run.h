@@ -77,7 +77,7 @@ int run_parse(RunOptions *o, int argc, char **argv, QSFCliResult *res);
 /* Frees what the options own; not their configuration. */
 void run_options_free(RunOptions *o);
 /* --- logprobs.c --- */
-/* Adds an object for a token of the answer to those in b. */
+/* Appends the object of a token of the answer to b. */
 void run_put_why(QsfStrbuf *b, const QsfRuntime *rt, const QSFWhy *w);
 /* --- run_config.c: the configuration file --- */
 /* Reads it as the command line asks for. Returns 0 or QSF_EXIT_USAGE, and prints the message. */

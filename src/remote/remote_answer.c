@@ -146,10 +146,10 @@ static void note_nearly_full(QSFRemote *r) {
 
 void qsf_remote_answer_done(QSFRemote *r) {
     qsf_remote_stop(r);
-    note_nearly_full(r);
     qsf_remote_asked_free(r);
     r->job = QSF_JOB_NONE;
     qsf_remote_push_event(r, &r->answer.end, "", 0);
+    note_nearly_full(r);
 }
 
 void qsf_remote_answer_split(QSFRemote *r) {

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fuzz target: what a server sends. The bytes are a stream of events, in pieces whose length the first byte
- * gives, whose events are read as chunks of an answer; and they are a list of models, and a page. */
+ * gives, whose events are read as chunks of an answer; and they are a list of models, the size of a context,
+ * tokens, and a page. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/utf8.h"
+#include "src/remote/context.h"
 #include "src/remote/delta.h"
 #include "src/remote/inline_think.h"
 #include "src/remote/models.h"
 #include "src/remote/problem.h"
 #include "src/remote/sse.h"
+#include "src/remote/tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -65,6 +68,19 @@ static void read_page(const char *bytes, size_t size) {
     if (e.msg[0] == '\0' || !qsf_utf8_valid(e.msg, strlen(e.msg))) abort();
 }
 
+static void read_facts(const char *bytes, size_t size) {
+    QsfTokenTexts texts = { 0 };
+    QsfErr e = { 0 };
+    for (int server = 0; server < QSF_SERVERS; server++)
+        for (unsigned i = 0; i < 3; i++) {
+            QsfContextSize context = { 0, 0 };
+            qsf_context_read((QsfRemoteServer)server, i, "m", bytes, size, &context);
+            if (context.ctx > INT32_MAX || context.ctx_train > INT32_MAX) abort();
+        }
+    (void)qsf_token_texts_add(&texts, "m", 1, bytes, size, &e);
+    qsf_token_texts_free(&texts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;
     const char *bytes = (const char *)data + 1;
@@ -75,5 +91,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     (void)qsf_remote_models_parse(&models, bytes, size - 1, &e);
     qsf_remote_models_free(&models);
     read_page(bytes, size - 1);
+    read_facts(bytes, size - 1);
     return 0;
 }

@@ -337,13 +337,16 @@ void ui_attach_announce(UiApp *a) {
     if (a->full_screen || !a->model_ready || at->told >= at->next.len) return;
     ui_attach_look(a, ui_buf_str(&at->next) + at->told, at->next.len - at->told);
     for (size_t i = 0; i < at->n; i++) {
+        const bool fits = at->listed[i]->result == UI_TEXTFILE_OK;
         ui_attach_describe(at->listed[i], text, sizeof text);
-        ui_app_say(a, UI_NOTICE, "attached to the next message: %s", text);
+        ui_app_say(a, UI_NOTICE, "%s%s", fits ? "attached to the next message: " : "", text);
     }
     at->told = at->next.len;
     ui_attach_look(a, ui_buf_str(&at->next), at->next.len);
+    size_t n = 0;
+    for (size_t i = 0; i < at->n; i++) n += at->listed[i]->result == UI_TEXTFILE_OK;
     ui_attach_sum(at, text, sizeof text);
-    if (at->n > 1) ui_app_say(a, UI_NOTICE, "%s", text);
+    if (n > 1) ui_app_say(a, UI_NOTICE, "%s", text);
 }
 
 void ui_attach_free(UiAttach *at) {

@@ -161,10 +161,18 @@ static int open_files(QsfIo *io, QsfErr *err) {
     return QSF_OK;
 }
 
+const char qsf_io_no_memory[] = "out of memory";
+
+static int not_opened(const QsfIo *io, const char *why, QsfErr *err) {
+    const char *path = qsf_source_path(io->o.src);
+    if (why == qsf_io_no_memory) return qsf_err_memory(err, "reading %s", path);
+    return qsf_err_set(err, QSF_E_RUNTIME, "cannot start reading %s: %s", path, why);
+}
+
 static int open_computed(QsfIo *io, QsfErr *err) {
     const char *why = "";
     if (qsf_source_virtual_file(io->o.src) == NULL || qsf_io_computed.open(io, &why) == QSF_OK) return QSF_OK;
-    return qsf_err_set(err, QSF_E_RUNTIME, "cannot start reading %s: %s", qsf_source_path(io->o.src), why);
+    return not_opened(io, why, err);
 }
 
 static int open_backend(QsfIo *io, QsfErr *err) {
@@ -177,7 +185,7 @@ static int open_backend(QsfIo *io, QsfErr *err) {
             add_notice(io, io->be->name, why);
     }
     io->be = NULL;
-    return qsf_err_set(err, QSF_E_RUNTIME, "cannot start reading %s: %s", qsf_source_path(io->o.src), why);
+    return not_opened(io, why, err);
 }
 
 int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err) {

@@ -15,12 +15,15 @@ typedef struct QsfIoFile {
     atomic_bool direct; /* false: f->fd, through the page cache */
 } QsfIoFile;
 
+/* What open says when it lacks memory; compared by its address. */
+extern const char qsf_io_no_memory[];
+
 /* How bytes are moved. Functions are called as those of io.h; wait returns when r is not busy, done tells
  * without waiting whether it is not. */
 typedef struct QsfIoBackend {
     QsfIoKind kind;
     const char *name;
-    /* Sets *why (static, or of strerror) when it is not available here. */
+    /* Sets *why (static, or of strerror) when it is not available here, or there is no memory. */
     int (*open)(QsfIo *io, const char **why);
     void (*close)(QsfIo *io);
     void (*start)(QsfIo *io, QsfIoRead *r);

@@ -97,7 +97,7 @@ static int start_threads(Threads *t) {
 int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why) {
     QsfErr err = { 0 };
     Threads *t = calloc(1, sizeof *t);
-    *why = "out of memory";
+    *why = qsf_io_no_memory;
     if (t == NULL) return QSF_E_RUNTIME;
     if (qsf_ledger_reserve(io->o.ledger, QSF_MEM_STACKS, QSF_IO_THREADS * QSF_IO_THREAD_STACK, "I/O threads",
                            &err)) {

@@ -36,7 +36,7 @@ static void register_buffers(const QsfIo *io, Ring *u) {
 static int open_uring(QsfIo *io, const char **why) {
     struct io_uring_params p;
     Ring *u = calloc(1, sizeof *u);
-    *why = "out of memory";
+    *why = qsf_io_no_memory;
     if (u == NULL) return QSF_E_RUNTIME;
     memset(&p, 0, sizeof p);
     int rc = io_uring_queue_init_params(QSF_IO_DEPTH, &u->ring, &p);

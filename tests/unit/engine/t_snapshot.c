@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "src/base/clock.h"
 #include "src/base/crc32.h"
 #include "src/engine/snapshot/snapshot.h"
 #include "tests/harness/gguf_build.h"
@@ -30,6 +31,7 @@ static void open_chat(Chat *c, const char *path, uint32_t ctx, uint64_t pin, int
     o.settings.ctx = ctx;
     o.settings.pin = pin;
     o.settings.threads = threads;
+    o.settings.ram_budget += qsf_rss_bytes(); /* many models one after the other, also in an emulator */
     if (kv != NULL) snprintf(o.settings.kv, sizeof o.settings.kv, "%s", kv);
     qsf_test_expect_ok(qsf_runtime_open(&c->rt, path, &o, &err), &err);
     qsf_test_expect_ok(qsf_timeline_init(&c->t, &c->rt, &err), &err);

@@ -249,6 +249,20 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     at_vllm_think = at_qsf_think = at_other_think = at_llama_think
 
+    def at_ollama_tags(self):
+        """Reasoning in the text of the answer, until FOLDER/go exists."""
+        last = self.body["messages"][-1]
+        self.begin()
+        if last["role"] == "assistant":
+            self.event(chunk({"content": "Forty-two"}, "stop", usage=usage(2)))
+        else:
+            self.event(chunk({"content": "<think>Let me think"}))
+            while not self.is_file("go"):
+                self.piece(b": waiting\n\n")
+                time.sleep(0.02)
+        self.event("[DONE]")
+        self.end()
+
     def at_inline(self):
         self.answer(["<thi", "nk>", "hidden thought</th", "ink>", "\n\nshown", " text"])
 

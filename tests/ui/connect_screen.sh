@@ -169,6 +169,17 @@ for how in llama vllm qsf; do
     keys /quit Enter
     see 'rc=0'
 done
+# Reasoning between tags is a part of the text, which more servers continue.
+start 100 30 "$chat --connect $url/ollama-tags --no-save --show-thinking"
+see '^>'
+keys x Enter
+see 'Let me think'
+keys C-x
+see 'Forty-two'
+grep -qF '"role": "assistant", "content": "<think>\nLet me think\n</think>\n\n"}]' "$work/server/log" ||
+    fail "the reasoning did not come back as text"
+keys /quit Enter
+see 'rc=0'
 rm -f "$work/server/go"
 start 100 30 "$chat --connect $url/other-think --no-save --show-thinking"
 see '^>'

@@ -9,7 +9,7 @@
 #   make check-all           the same with the long tests, and the long parts of the others
 #   make check-long          only what check leaves out
 #   make check-chroots       archive and package in bare systems of all Debian releases (root, network)
-#   make check-hour          the same, and 64 clients of qsf-serve for ten minutes
+#   make check-hour          the same, 64 clients of qsf-serve for ten minutes, 200 prompts with all drafts
 #   make check-unit check-kernels check-system check-ui bench fuzz
 #   make check-tsan          unit tests with threads, with the thread sanitizer
 #   make check-arm           kernels for 64-bit ARM by a cross compiler, checked in an emulator

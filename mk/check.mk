@@ -5,7 +5,7 @@
 
 # Long and rarely affected by a change to the engine: only in check-all, or selected by name. QSF_TEST_QUICK
 # tells the others to skip their long parts; in check-all it is empty.
-slow_tests := system/amalgamation system/cgroup system/configure system/guide system/guide_train system/package system/shell system/tarball system/web \
+slow_tests := system/amalgamation system/cgroup system/configure system/drafts_all system/guide system/guide_train system/package system/shell system/tarball system/web \
     ui/live ui/stop
 # Those that need minutes of the network run only if they are named.
 named_tests := system/chroots system/cross
@@ -72,7 +72,7 @@ check-chroots:
 
 # Before a release: what takes too long for the others.
 check-hour: check-chroots
-	+$Q QSF_SERVE_SECONDS=600 QSF_TEST_TIMEOUT=1200 $(MAKE) --no-print-directory check-system TESTS=serve_load
+	+$Q QSF_SERVE_SECONDS=600 QSF_DRAFTS_PROMPTS=200 QSF_TEST_TIMEOUT=1200 $(MAKE) --no-print-directory check-system TESTS='serve_load drafts_all'
 
 ifeq ($(SAN),)
 check-kernels: $(checkkern)

@@ -3,7 +3,7 @@
 # Every source of drafts, off among them, gives the same answers: for models of several kinds, plans, threads,
 # greedy and sampled; a text made to fool them; with adapters, an aLoRA that a later message invokes, and
 # control vectors; grammars and stop strings; and a conversation in the chat with retries, evictions and other
-# settings in between. The long part has 200 prompts.
+# settings in between. drafts_all.sh has many prompts.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 chat=$QSF_BUILDDIR/qsf-chat mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
@@ -117,22 +117,5 @@ for more in '--temperature 0.8' '--temperature 0 -c 160 --eviction-policy slidin
         talk $source $more --draft-model "$work/draft.gguf"
         cmp "$work/out" "$work/plain" || { cat "$work/err"; fail "--speculate $source $more: another conversation"; }
     done
-done
-
-# ---- long: 200 prompts, four plans, one and two threads, greedy and sampled
-if [ -n "${QSF_TEST_QUICK-}" ]; then finish; fi
-n=0
-while [ $n -lt 200 ]; do
-    n=$((n + 1))
-    prompt=$(awk -v n=$n 'BEGIN { srand(n); for (i = 0; i < 6 + n % 40; i++) printf "%c%s", 97 + rand() * 6, rand() < 0.6 ? " " : "" }')
-    case $((n % 4)) in
-    0) plan='--pin 0' ;;
-    1) plan='--pin 300K' ;;
-    2) plan="--ram-budget $(mb 40)" ;;
-    *) plan='--ram-budget auto' ;;
-    esac
-    case $((n / 2 % 3)) in 0) model=$deep ;; 1) model=$copy ;; *) model=$mamba ;; esac
-    # shellcheck disable=SC2086  # several options
-    same "$model" -p "$prompt" -n 40 -c 256 --ignore-eos $plan -t $((n / 4 % 2 + 1)) --temperature $((n / 8 % 2))
 done
 finish

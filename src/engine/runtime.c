@@ -16,6 +16,7 @@
 #include "src/engine/hold.h"
 #include "src/engine/model_info.h"
 #include "src/engine/nextn.h"
+#include "src/engine/open_model.h"
 #include "src/engine/quality/quality.h"
 #include "src/forward/routes.h"
 #include "src/model/purpose.h"
@@ -121,7 +122,7 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     qk_level level;
     QsfBeside beside = { 0 };
     int rc = qsf_runtime_level(&o->settings, &level, err);
-    if (rc == QSF_OK) rc = qsf_model_open(&r->model, path, o->overrides, &r->ledger, err);
+    if (rc == QSF_OK) rc = qsf_open_model(r, path, o, base, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_check_weights(&r->model, err);
     if (rc != QSF_OK) return rc;

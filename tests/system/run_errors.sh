@@ -104,6 +104,22 @@ grep -q '^qsf-run: stdin: more than .* for which the RAM budget of 100 MB has no
 head -c 60000000 /dev/zero | tr '\0' ' ' >"$work/long"
 expect 4 '--file .*/long: more than .*: --ram-budget [0-9]+ reads all of it' "$run" --ram-budget 100 "$tiny" -f "$work/long"
 rm "$work/long"
+# Neither may the headers of a model take more than the budget, or 64 MB if that is less.
+mkdir "$work/wide"
+cat >"$work/wide/config.json" <<'EOF'
+{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
+ "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 300,
+ "max_position_embeddings": 128, "rms_norm_eps": 1e-6}
+EOF
+{
+    printf '\000\102\144\004\000\000\000\000' # 73679360 bytes of header
+    printf '{"__metadata__": {"x": "'
+    head -c 73679333 /dev/zero | tr '\0' x
+    printf '"}}'
+} >"$work/wide/model.safetensors"
+expect 4 'wide: opening it takes more than 64 MB for headers and vocabulary: raise --ram-budget' \
+    "$run" --ram-budget 40 "$work/wide" -p a
+rm -r "$work/wide"
 expect 5 'context' "$run" "$tiny" -c 32 -p a -n 0 --ignore-eos
 [ -s "$work/out" ] || fail "the text before the context was full was not printed"
 expect 6 '' "$run" "$tiny" -p a -n 3 --ignore-eos --fail-on-length

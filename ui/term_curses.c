@@ -263,9 +263,13 @@ static void choose_size(void) {
     use_tioctl(!ui_term_size(&rows, &cols));
 }
 
-/* Of the screen: newterm has set that of the size that it found. */
+/* Of the screen: newterm has set that of the size that it found. It moves the cursor, and the program's own
+ * screen begins only with the first refresh: at the end the shell continues where the cursor was. */
 static void set_scroll_region(void) {
-    if (change_scroll_region) putp(tparm(change_scroll_region, 0, LINES - 1));
+    if (!change_scroll_region || !save_cursor || !restore_cursor) return;
+    putp(save_cursor);
+    putp(tparm(change_scroll_region, 0, LINES - 1));
+    putp(restore_cursor);
 }
 
 /* Debian's ncurses-base lacks kitty, alacritty, foot and others, all compatible with xterm. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,10 +22,25 @@ static int file = -1;
 static bool torn; /* the last line is not complete: the disk was full */
 static char name[32];
 
+/* A mistyped name must not append to a model. */
+static bool is_binary(const char *path) {
+    char begin[8];
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const ssize_t n = fd < 0 ? 0 : read(fd, begin, sizeof begin);
+    if (fd >= 0) (void)close(fd);
+    return n > 0 && memchr(begin, '\0', (size_t)n) != NULL;
+}
+
 /* A FIFO without a reader is refused instead of waited for. */
 bool qsf_log_open(const char *program, const char *path, char *err, size_t cap) {
     qsf_log_close();
     if (path == NULL) return true;
+    if (is_binary(path)) {
+        (void)snprintf(err, cap, "--log-file %.200s: is not a text file; nothing is logged", path);
+        return false;
+    }
     file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
     if (file < 0) {
         (void)snprintf(err, cap, "--log-file %.200s: %s; nothing is logged", path, strerror(errno));

@@ -58,6 +58,8 @@ static char *room(QsfRoutes *r, size_t bytes) {
     return (char *)r->mem + r->n;
 }
 
+#define MARK "# experts " /* how a file begins */
+
 /* Writes v in decimal and then `after`; returns the end. */
 static char *put(char *p, uint32_t v, char after) {
     char digit[NUMBER];
@@ -123,9 +125,8 @@ static void put_facts(QsfRoutes *r, const QsfModel *m) {
         }
         n += e->n_expert;
     }
-    r->n = (size_t)snprintf(r->mem, QSF_ROUTES_BYTES,
-                            "# experts 1\n# layers %u experts %u used %u bytes %llu\n", layers, experts, used,
-                            (unsigned long long)(n > 0 ? bytes / n : 0));
+    r->n = (size_t)snprintf(r->mem, QSF_ROUTES_BYTES, MARK "1\n# layers %u experts %u used %u bytes %llu\n",
+                            layers, experts, used, (unsigned long long)(n > 0 ? bytes / n : 0));
 }
 
 bool qsf_routes_has_experts(const QsfModel *m) {
@@ -142,16 +143,26 @@ static bool is_of_model(const QsfModel *m, const struct stat *st) {
     return false;
 }
 
-/* Empties it only when it is known not to be the model. */
+/* Empty files are, too. */
+static bool is_trace(int fd, const struct stat *st) {
+    char begin[sizeof MARK - 1];
+    return st->st_size == 0 || (pread(fd, begin, sizeof begin, 0) == (ssize_t)sizeof begin &&
+                                memcmp(begin, MARK, sizeof begin) == 0);
+}
+
+/* A mistyped name must not overwrite a model. */
 static int open_file(QsfRoutes *r, const QsfModel *m, QsfErr *err) {
     struct stat st;
-    r->fd = open(r->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+    r->fd = open(r->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
     if (r->fd < 0 || fstat(r->fd, &st) != 0)
         return qsf_err_set(err, QSF_E_USAGE, "trace-experts %s: %s", r->path, strerror(errno));
     if (is_of_model(m, &st))
         return qsf_err_set(err, QSF_E_USAGE, "trace-experts %s: this is the model", r->path);
     if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))
         return qsf_err_set(err, QSF_E_USAGE, "trace-experts %s: not a regular file", r->path);
+    if (S_ISREG(st.st_mode) && !is_trace(r->fd, &st))
+        return qsf_err_set(err, QSF_E_USAGE, "trace-experts %s: exists and is not a trace; not overwritten",
+                           r->path);
     if (S_ISREG(st.st_mode) && ftruncate(r->fd, 0) != 0)
         return qsf_err_set(err, QSF_E_USAGE, "trace-experts %s: %s", r->path, strerror(errno));
     return QSF_OK;

@@ -35,6 +35,9 @@ grep -q '^# pass 0 ' "$work/chat" || fail "qsf-chat records nothing"
 
 expect 2 'trace-experts /nowhere/t: No such file' "$run" "$sparse" -p a --trace-experts /nowhere/t
 expect 2 'this is the model' "$run" "$sparse" -p a --trace-experts "$sparse"
+echo 'not a trace' >"$work/notes"
+expect 2 'notes: exists and is not a trace; not overwritten' "$run" "$sparse" -p a --trace-experts "$work/notes"
+[ "$(cat "$work/notes")" = 'not a trace' ] || fail "another file was overwritten"
 expect 2 'trace-experts takes the name of a file' "$run" "$sparse" -p a --trace-experts ''
 expect 2 'needs a mode that evaluates' "$run" --plan "$sparse" --trace-experts "$trace"
 if [ -c /dev/full ]; then

@@ -72,6 +72,10 @@ done
 [ "$(stat -c %a "$work/log" 2>/dev/null || echo 600)" = 600 ] || fail "others can read the log"
 echo Hi | chat_lines 0 "$work/model.gguf" --log-file "$work/no/log"
 err_has 'no/log: No such file or directory; nothing is logged'
+printf 'QSF1\001\000\000\000' >"$work/binary"
+chat_lines 0 --no-save --log-file "$work/binary" -n 1 "$stories" </dev/null
+err_has 'binary: is not a text file; nothing is logged'
+[ "$(wc -c <"$work/binary")" = 8 ] || fail "a log was appended to a file that is not text"
 if [ -w /dev/full ]; then echo Hi | chat_lines 0 "$work/model.gguf" --log-file /dev/full; fi
 
 # ---- on the full screen, and ^C leaves out the rest

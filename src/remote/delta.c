@@ -113,6 +113,8 @@ static void take_usage(QsfDelta *d, const QsfJson *root) {
     take_number(&to->reasoning, qsf_json_get(u, "completion_tokens_details"), "reasoning_tokens");
     const int64_t seed = qsf_json_int(qsf_json_get(root, "seed"), 0);
     if (seed > 0) d->seed = (uint64_t)seed;
+    const char *id = string(root, "id", NULL);
+    if (id && strlen(id) < sizeof d->id) snprintf(d->id, sizeof d->id, "%s", id);
     take_number(&to->read, p, "processed");
     take_number(&to->to_read, p, "total");
     take_number(&to->read_before, p, "cache");

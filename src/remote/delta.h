@@ -36,6 +36,7 @@ typedef struct QsfDelta {
     bool is_error, context_full;
     QsfDeltaUsage usage;
     uint64_t seed; /* with which the answer is written, as qsf-serve says; 0 = not sent */
+    char id[100];  /* of the answer; "" = not sent, or too long */
     int64_t tool;  /* 1 + index of the tool call that was begun last; 0 = none */
 } QsfDelta;
 

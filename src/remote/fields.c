@@ -227,6 +227,7 @@ static const Field fields[] = {
     { "reasoning", "reasoning_effort", QSF_ON_EVERY, put_effort },
     { NULL, "stop", QSF_ON_EVERY, put_stop },
     { NULL, "stream_options", QSF_ON_EVERY, put_usage },
+    { NULL, "reasoning_control", LLAMA, put_true }, /* for ^X */
     { NULL, "return_progress", LLAMA | QSF, put_true },
     { NULL, "timings_per_token", LLAMA | QSF, put_true }, /* counts also of an answer that is stopped */
 };

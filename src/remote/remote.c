@@ -81,8 +81,18 @@ bool qsf_remote_start(QSFRemote *r, QsfRemoteJob job, const QsfRemoteUrl *url, c
     return true;
 }
 
+bool qsf_remote_start_beside(QSFRemote *r, QsfChild *child, const char *path, const QsfStrbuf *body) {
+    char whole[QSF_REMOTE_URL_MAX + QSF_REMOTE_PATH_MAX];
+    QsfErr ignored = { 0 };
+    const QsfRemoteUrl *url = &r->now.url;
+    snprintf(whole, sizeof whole, "%s%s", url->base, path);
+    const QsfChildRequest q = { whole, url->socket, key_for(r, url), body, LIST_SECONDS, 0 };
+    return qsf_child_start(child, &q, &ignored) == QSF_OK;
+}
+
 void qsf_remote_stop(QSFRemote *r) {
     qsf_child_stop(&r->child);
+    qsf_child_stop(&r->control);
     r->head = (QsfReplyHead){ 0 };
     r->headed = false;
     qsf_strbuf_free(&r->body);
@@ -171,6 +181,7 @@ bool qsf_remote_next(QSFRemote *r, QSFEvent *e) {
             r->burst = 0;
             return qsf_remote_take(r, e);
         }
+        qsf_remote_close_tick(r);
         const QsfChildGot got = qsf_child_next(&r->child, &f);
         if (got == QSF_CHILD_FRAME)
             take_frame(r, &f);

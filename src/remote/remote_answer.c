@@ -9,6 +9,7 @@
 
 #define END_NS     ((uint64_t)2000000000) /* that the end of a stream may take after that of the answer */
 #define SPEED_NS   ((uint64_t)20000000)   /* an answer that arrives faster came at once: it has no speed */
+#define TOLD_MOST  24u                    /* pieces of reasoning after the server was told to end it */
 #define TRIES_MOST 8u                     /* requests with fewer and fewer fields */
 
 static const char think_open[] = "<think>", think_close[] = "</think>";
@@ -123,7 +124,7 @@ static void done(QSFRemote *r, QSFStop stop) {
                                  : p->seed_set     ? p->seed
                                                    : 0,
                          .thinking = a->thinking,
-                         .reasoning_cut = a->closed };
+                         .reasoning_cut = a->closed || (a->told && r->control_ok && !a->thinking) };
     if (a->delta.end == QSF_DELTA_FILTER && stop == QSF_STOP_EOS)
         qsf_remote_note(r, "the content filter of the server ended the answer");
     qsf_remote_stop(r);
@@ -195,6 +196,13 @@ static bool check_error(QSFRemote *r) {
     return false;
 }
 
+/* llama.cpp also reports success where it does not see the beginning of the reasoning in the tokens of its
+ * prompt (ggml-org/llama.cpp common/reasoning-budget.cpp). */
+static bool thinks_on(const QSFRemote *r) {
+    const QsfRemoteAnswer *a = &r->answer;
+    return a->told && r->control_ok && r->control.pid == 0 && a->reasoning_pieces > a->told_at + TOLD_MOST;
+}
+
 static bool take_json(QSFRemote *r, const char *json, size_t len) {
     QsfRemoteAnswer *a = &r->answer;
     QsfErr err = { 0 };
@@ -214,10 +222,7 @@ static bool take_json(QSFRemote *r, const char *json, size_t len) {
     emit_split(r, qsf_strbuf_str(&a->delta.text), a->delta.text.len, false);
     if (!check_error(r)) return false;
     if (a->delta.end != QSF_DELTA_GOES_ON && a->complete == 0) a->complete = qsf_now_ns();
-    if (a->close && a->thinking && a->complete == 0) {
-        qsf_remote_close(r);
-        return false;
-    }
+    if (a->thinking && a->complete == 0 && (a->close || thinks_on(r)) && qsf_remote_close(r)) return false;
     if (a->bytes <= QSF_REMOTE_TEXT_MAX) return true;
     say_failed(r, QSF_E_RUNTIME, "the answer has more than 16 MB: stopped");
     return false;

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_request.h"
 #include "src/base/clock.h"
+#include "src/base/json.h"
 #include "src/remote/remote_impl.h"
 
 /* ---- a copy of the request */
@@ -142,7 +144,32 @@ void qsf_remote_tokens_end(QSFRemote *r) {
 
 /* ---- the answer now */
 
-void qsf_remote_close(QSFRemote *r) {
+/* llama.cpp ends the reasoning of an answer that it writes; earlier versions do not know the path. */
+static bool tell(QSFRemote *r) {
+    static const char path[] = "/chat/completions/control";
+    const char *id = r->answer.delta.id;
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    if (r->now.server != QSF_SERVER_LLAMA || !*id || r->answer.told) return false;
+    qsf_strbuf_adds(&b, "{\"action\": \"reasoning_end\", \"id\": ");
+    qsf_json_put_string(&b, id, strlen(id));
+    qsf_strbuf_adds(&b, ", \"model\": ");
+    qsf_json_put_string(&b, r->now.model, strlen(r->now.model));
+    qsf_strbuf_addc(&b, '}');
+    r->control_ok = false;
+    r->answer.told = qsf_strbuf_ok(&b) && qsf_remote_start_beside(r, &r->control, path, &b);
+    qsf_strbuf_free(&b);
+    return r->answer.told;
+}
+
+static bool says_success(const char *json, size_t len) {
+    QsfErr ignored = { 0 };
+    QsfJson *root = qsf_json_parse(json, len, &ignored);
+    const bool ok = qsf_json_bool(qsf_json_get(root, "success"), false);
+    qsf_json_free(root);
+    return ok;
+}
+
+static void send_closed(QSFRemote *r) {
     QsfErr err = { 0 };
     QsfRemoteAsked *q = &r->asked;
     q->tagged = r->answer.split.state == QSF_INLINE_INSIDE;
@@ -150,6 +177,26 @@ void qsf_remote_close(QSFRemote *r) {
     q->tries = 0;
     qsf_remote_answer_split(r);
     if (!send(r, &err)) qsf_remote_fail(r, &err);
+}
+
+bool qsf_remote_close(QSFRemote *r) {
+    r->answer.close = false;
+    if (tell(r)) return false;
+    send_closed(r);
+    return true;
+}
+
+/* The reply is one small frame. Where it is anything but a success, there is another way. */
+void qsf_remote_close_tick(QSFRemote *r) {
+    QsfPipeFrame f;
+    QsfChildGot got = QSF_CHILD_NOTHING;
+    if (r->control.pid == 0) return;
+    while ((got = qsf_child_next(&r->control, &f)) == QSF_CHILD_FRAME && f.kind != QSF_REPLY_END)
+        if (f.kind == QSF_REPLY_DATA) r->control_ok = r->control_ok || says_success(f.body, f.len);
+    if (got == QSF_CHILD_NOTHING) return;
+    qsf_child_stop(&r->control);
+    r->answer.told_at = r->answer.reasoning_pieces;
+    if (!r->control_ok && r->job == QSF_JOB_ANSWER && r->answer.thinking) send_closed(r);
 }
 
 static bool can_close(const QSFRemote *r) {
@@ -162,7 +209,7 @@ bool qsf_remote_closes(const QSFRemote *r) { return r->now.model && can_close(r)
 void qsf_remote_answer_now(QSFRemote *r) {
     if ((r->job != QSF_JOB_ANSWER && r->job != QSF_JOB_TOKENS) || !can_close(r)) return;
     if (r->job == QSF_JOB_ANSWER && r->answer.thinking)
-        qsf_remote_close(r);
+        (void)qsf_remote_close(r);
     else
         r->answer.close = true;
 }

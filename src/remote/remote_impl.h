@@ -77,16 +77,18 @@ typedef struct QsfRemoteAnswer {
     QsfDelta delta;
     QsfSse sse;
     QsfInlineThink split;
-    bool stream;    /* the reply is a stream of events */
-    bool thinking;  /* reasoning is open */
-    bool begun;     /* there was text */
-    bool thought;   /* there was reasoning */
-    bool close;     /* it is to end: when it has begun, if it has not */
-    bool closed;    /* it was ended: what follows is of a request of its own */
-    uint32_t spent; /* tokens before that */
-    uint32_t used;  /* of the context, by then */
-    QSFEvent end;   /* how it ended, to be sent when its context is known */
-    size_t bytes;   /* of text and reasoning */
+    bool stream;      /* the reply is a stream of events */
+    bool thinking;    /* reasoning is open */
+    bool begun;       /* there was text */
+    bool thought;     /* there was reasoning */
+    bool close;       /* it is to end: when it has begun, if it has not */
+    bool closed;      /* it was ended: what follows is of a request of its own */
+    bool told;        /* the server was told to end it */
+    uint32_t told_at; /* pieces of reasoning when it said that it does so */
+    uint32_t spent;   /* tokens before that */
+    uint32_t used;    /* of the context, by then */
+    QSFEvent end;     /* how it ended, to be sent when its context is known */
+    size_t bytes;     /* of text and reasoning */
     uint32_t pieces, reasoning_pieces;
     uint64_t asked, first, last; /* monotonic nanoseconds: sent, first and last piece; 0 = none yet */
     uint64_t part;               /* the first piece of this request, of several that the answer may take */
@@ -107,6 +109,8 @@ struct QSFRemote {
     unsigned probe;     /* of the context: which request runs */
     QsfRemoteJob job;
     QsfChild child;
+    QsfChild control; /* beside an answer: tells the server that its reasoning ends */
+    bool control_ok;  /* it says that it does so */
     QsfReplyHead head;
     bool headed;
     QsfStrbuf body;                 /* of a reply that is not a stream */
@@ -132,7 +136,9 @@ void qsf_remote_events_free(QsfRemoteEvents *q);
 /* remote.c: starts the child for a job: a GET of `path` below `base`, or a POST of a body. */
 bool qsf_remote_start(QSFRemote *r, QsfRemoteJob job, const QsfRemoteUrl *url, const char *base,
                       const char *path, const QsfStrbuf *body, QsfErr *err);
-/* Ends the child and what was read of the reply. */
+/* Starts another child for a POST to the server of the model, beside the one that runs. */
+bool qsf_remote_start_beside(QSFRemote *r, QsfChild *child, const char *path, const QsfStrbuf *body);
+/* Ends the children and what was read of the reply. */
 void qsf_remote_stop(QSFRemote *r);
 void qsf_remote_server_free(QsfRemoteServerState *s);
 
@@ -152,8 +158,11 @@ bool qsf_remote_ask(QSFRemote *r, QsfErr *err);
 /* The reply to a question for tokens is complete. */
 void qsf_remote_tokens_end(QSFRemote *r);
 void qsf_remote_asked_free(QSFRemote *r);
-/* Sends it again, with the reasoning so far as that of an answer that follows. */
-void qsf_remote_close(QSFRemote *r);
+/* Ends the reasoning: the server is told to, or the request is sent again, with the reasoning so far as that
+ * of an answer that follows. true: it was sent again, so nothing more comes of the one that ran. */
+bool qsf_remote_close(QSFRemote *r);
+/* Reads what the server says to that. */
+void qsf_remote_close_tick(QSFRemote *r);
 
 /* remote_answer.c: before a request. */
 void qsf_remote_answer_begin(QSFRemote *r);

@@ -137,6 +137,11 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.request_came(json.loads(self.rfile.read(length)))
         if self.context() is not None:
             return self.send(200, json.dumps(self.context()))
+        if self.rest == "/v1/chat/completions/control":
+            if self.how not in ("llama-control", "llama-deaf"):  # as it was before
+                return self.error(404, "File Not Found", "not_found_error")
+            open(os.path.join(FOLDER, "ended"), "w", encoding="utf-8").close()
+            return self.send(200, json.dumps({"success": self.body["id"] == "c1"}))
         if self.rest == "/tokenize" and self.how in ("llama", "vllm"):
             return self.tokenize()
         handler = getattr(self, "at_" + self.how.replace("-", "_"), None)
@@ -248,6 +253,28 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.end()
 
     at_vllm_think = at_qsf_think = at_other_think = at_llama_think
+
+    def at_llama_control(self):
+        """Thinks until it is told to end that."""
+        self.begin()
+        self.event(chunk({"reasoning_content": "Let me think"}))
+        while not self.is_file("ended"):
+            self.piece(b": waiting\n\n")
+            time.sleep(0.02)
+        self.event(chunk({"reasoning_content": " no more"}))
+        self.event(chunk({"content": "Forty-two"}, "stop", usage=usage(6)))
+        self.event("[DONE]")
+        self.end()
+
+    def at_llama_deaf(self):
+        """Says that it ends the reasoning, but does not."""
+        self.begin()
+        while self.body["messages"][-1]["role"] != "assistant":
+            self.event(chunk({"reasoning_content": "hm "}))
+            time.sleep(0.02)
+        self.event(chunk({"content": "Forty-two"}, "stop", usage=usage(6)))
+        self.event("[DONE]")
+        self.end()
 
     def at_ollama_tags(self):
         """Reasoning in the text of the answer, until FOLDER/go exists."""

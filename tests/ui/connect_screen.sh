@@ -169,6 +169,29 @@ for how in llama vllm qsf; do
     keys /quit Enter
     see 'rc=0'
 done
+# llama.cpp can be told to end it: the request goes on.
+: >"$work/server/log"
+start 100 30 "$chat --connect $url/llama-control --no-save --show-thinking"
+see '^>'
+keys x Enter
+see 'Let me think'
+keys C-x
+see 'Forty-two'
+see 'no more'
+see ', cut'
+[ "$(grep -c '"path": "/llama-control/v1/chat/completions"' "$work/server/log")" = 1 ] ||
+    fail "the request was sent again"
+grep -q '"reasoning_control": true' "$work/server/log" || fail "the server does not expect to be told"
+keys /quit Enter
+see 'rc=0'
+start 100 30 "$chat --connect $url/llama-deaf --no-save --show-thinking"
+see '^>'
+keys x Enter
+see 'hm hm'
+keys C-x
+see 'Forty-two'
+keys /quit Enter
+see 'rc=0'
 # Reasoning between tags is a part of the text, which more servers continue.
 start 100 30 "$chat --connect $url/ollama-tags --no-save --show-thinking"
 see '^>'

@@ -17,10 +17,6 @@ struct Field {
     bool only_chat, only_text;
 };
 
-static bool is_word(const ServeSlice *s, const char *word) {
-    return s->text != NULL && s->len == strlen(word) && memcmp(s->text, word, s->len) == 0;
-}
-
 /* ---- settings ---- */
 
 static bool set(ServeReader *rd, const char *setting, const char *value) {
@@ -102,7 +98,7 @@ static bool read_effort(ServeReader *rd, const Field *f) {
     (void)f;
     if (!serve_reader_string(rd, &s)) return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (is_word(&s, words[i][0])) return set(rd, "reasoning", words[i][1]);
+        if (serve_slice_is(&s, words[i][0])) return set(rd, "reasoning", words[i][1]);
     return serve_reader_fail(rd, "expected none, minimal, low, medium or high");
 }
 
@@ -218,9 +214,9 @@ static bool read_continue(ServeReader *rd, const Field *f) {
     rd->r->thought = QSF_THOUGHT_MARKED;
     if (!serve_reader_is(rd, '"')) return serve_reader_bool(rd, &rd->r->continue_last);
     if (!serve_reader_string(rd, &s)) return false;
-    if (is_word(&s, "content"))
+    if (serve_slice_is(&s, "content"))
         rd->r->thought = QSF_THOUGHT_CLOSED;
-    else if (is_word(&s, "reasoning_content"))
+    else if (serve_slice_is(&s, "reasoning_content"))
         rd->r->thought = QSF_THOUGHT_OPEN;
     else
         return serve_reader_fail(rd, "expected true, false, content or reasoning_content");
@@ -315,63 +311,26 @@ static bool read_format(ServeReader *rd, const Field *f) {
         }
     }
     if (rd->error->status != 0) return false;
-    if (type.text != NULL && is_word(&type, "json_schema"))
+    if (type.text != NULL && serve_slice_is(&type, "json_schema"))
         return schema.text != NULL ? take_grammar(rd, QSF_GRAMMAR_SCHEMA, schema.text, schema.len)
                                    : serve_reader_fail(rd, "json_schema is missing");
-    if (type.text != NULL && is_word(&type, "json_object"))
+    if (type.text != NULL && serve_slice_is(&type, "json_object"))
         return take_grammar(rd, QSF_GRAMMAR_SCHEMA, object, sizeof object - 1);
-    if (type.text != NULL && is_word(&type, "text")) return true; /* a grammar may be given beside it */
+    if (type.text != NULL && serve_slice_is(&type, "text"))
+        return true; /* a grammar may be given beside it */
     return serve_reader_fail(rd, "expected the type text, json_object or json_schema");
 }
 
 /* ---- tools ---- */
 
 static bool read_tools(ServeReader *rd, const Field *f) {
-    ServeSlice s;
     (void)f;
-    if (!serve_reader_is(rd, '[')) return serve_reader_fail(rd, "expected an array");
-    if (!serve_reader_raw(rd, &s)) return false;
-    const bool empty = s.len == 2 + strspn(s.text + 1, " \t\r\n");
-    rd->r->tools = empty ? NULL : s.text;
-    rd->r->tools_len = empty ? 0 : s.len;
-    return true;
-}
-
-/* {"type": "function", "function": {"name": ...}} */
-static bool read_named_tool(ServeReader *rd) {
-    bool first = true, more = true, in = true, any = true;
-    ServeSlice type = { 0 }, name = { 0 };
-    if (!serve_reader_enter(rd, '{')) return false;
-    while (serve_reader_next(rd, '{', &first, &more) && more) {
-        if (strcmp(qsf_strbuf_str(&rd->key), "type") == 0) {
-            if (!serve_reader_string(rd, &type)) return false;
-        } else if (strcmp(qsf_strbuf_str(&rd->key), "function") == 0) {
-            if (!serve_reader_enter(rd, '{')) return false;
-            while (serve_reader_next(rd, '{', &in, &any) && any)
-                if (strcmp(qsf_strbuf_str(&rd->key), "name") != 0 || !serve_reader_string(rd, &name))
-                    return serve_reader_fail(rd, "function has one member, name, which is a string");
-        } else {
-            return serve_reader_fail(rd, "the member \"%.40s\" is not supported", qsf_strbuf_str(&rd->key));
-        }
-    }
-    if (rd->error->status != 0) return false;
-    if (type.text == NULL || !is_word(&type, "function"))
-        return serve_reader_fail(rd, "only the type function is supported");
-    if (name.text == NULL || name.len == 0 || memchr(name.text, 0, name.len) != NULL)
-        return serve_reader_fail(rd, "the name of a function is expected");
-    rd->r->call = name.text;
-    return rd->r->one_call = true;
+    return serve_tools_read(rd);
 }
 
 static bool read_tool_choice(ServeReader *rd, const Field *f) {
-    ServeSlice s = { 0 };
     (void)f;
-    if (serve_reader_is(rd, '{')) return read_named_tool(rd);
-    if (serve_reader_is(rd, '"') && !serve_reader_string(rd, &s)) return false;
-    if (is_word(&s, "auto")) return true;
-    if (is_word(&s, "none")) return rd->r->no_tools = true;
-    if (is_word(&s, "required")) return (rd->r->call = "") != NULL;
-    return serve_reader_fail(rd, "expected none, auto, required, or an object with the name of a function");
+    return serve_tool_choice_read(rd);
 }
 
 static bool read_parallel(ServeReader *rd, const Field *f) {
@@ -389,7 +348,7 @@ static bool read_text_only(ServeReader *rd, const Field *f) {
     if (!serve_reader_enter(rd, '[')) return false;
     while (serve_reader_next(rd, '[', &first, &more) && more) {
         if (!serve_reader_string(rd, &s)) return false;
-        if (!is_word(&s, "text")) return serve_reader_fail(rd, "only text is supported");
+        if (!serve_slice_is(&s, "text")) return serve_reader_fail(rd, "only text is supported");
     }
     return rd->error->status == 0;
 }

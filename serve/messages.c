@@ -14,10 +14,6 @@ typedef struct Draft {
     unsigned seen; /* a bit for each of its members */
 } Draft;
 
-static bool equals(const ServeSlice *s, const char *word) {
-    return s->text != NULL && s->len == strlen(word) && memcmp(s->text, word, s->len) == 0;
-}
-
 static void set_where(ServeReader *rd, const Draft *d, const char *member) {
     (void)snprintf(rd->where, sizeof rd->where, "messages[%zu]%s%.20s", d->i, *member != '\0' ? "." : "",
                    member);
@@ -29,7 +25,7 @@ static void set_where(ServeReader *rd, const Draft *d, const char *member) {
 static bool read_type(ServeReader *rd, bool *ok) {
     ServeSlice s;
     if (!serve_reader_raw(rd, &s)) return false;
-    *ok = equals(&s, "\"text\"") || equals(&s, "\"input_text\"");
+    *ok = serve_slice_is(&s, "\"text\"") || serve_slice_is(&s, "\"input_text\"");
     if (*ok) return true;
     return serve_reader_fail(rd, "parts of the type %.*s are not supported, only text",
                              (int)(s.len < 40 ? s.len : 40), s.text);
@@ -113,7 +109,7 @@ static const char *role_of(const Draft *d) {
                                             { "assistant", "assistant" },
                                             { "tool", "tool" } };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-        if (equals(&d->role, roles[i][0])) return roles[i][1];
+        if (serve_slice_is(&d->role, roles[i][0])) return roles[i][1];
     return NULL;
 }
 
@@ -126,7 +122,7 @@ static bool check(ServeReader *rd, const Draft *d) {
                                  d->role.text);
     if (has_nul(&d->call_id) || has_nul(&d->name)) return serve_reader_fail(rd, "a name has no NUL");
     if (d->content.text == NULL && d->calls.text == NULL) return serve_reader_fail(rd, "content is missing");
-    if (d->calls.text != NULL && !equals(&d->role, "assistant"))
+    if (d->calls.text != NULL && !serve_slice_is(&d->role, "assistant"))
         return serve_reader_fail(rd, "tool_calls are of an assistant");
     return true;
 }
@@ -151,7 +147,7 @@ static bool add(ServeReader *rd, const Draft *d, size_t *cap) {
         .calls = d->calls.text,
         .calls_len = d->calls.len,
         .call_id = d->call_id.text,
-        .name = equals(&d->role, "tool") ? d->name.text : NULL,
+        .name = serve_slice_is(&d->role, "tool") ? d->name.text : NULL,
     };
     return true;
 }

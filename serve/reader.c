@@ -9,6 +9,10 @@
 
 #include "src/base/plural.h"
 
+bool serve_slice_is(const ServeSlice *s, const char *word) {
+    return s->text != NULL && s->len == strlen(word) && memcmp(s->text, word, s->len) == 0;
+}
+
 bool serve_reader_fail(ServeReader *rd, const char *fmt, ...) {
     char text[800];
     va_list ap;

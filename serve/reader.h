@@ -24,6 +24,8 @@ typedef struct ServeSlice {
     size_t len;
 } ServeSlice;
 
+/* Is it this word? */
+bool serve_slice_is(const ServeSlice *s, const char *word);
 /* Reports what is wrong with the field that is read: "FIELD: ...". */
 bool serve_reader_fail(ServeReader *rd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What the scanner says, without "JSON: " in front. */
@@ -56,6 +58,12 @@ bool serve_fields_read(ServeReader *rd);
 bool serve_lists_biases(ServeReader *rd, char *dst, size_t cap);
 /* ["TEXT", ...] */
 bool serve_lists_texts(ServeReader *rd, char *dst, size_t cap);
+
+/* ---- tools.c ---- */
+
+/* Read the values of tools and tool_choice. */
+bool serve_tools_read(ServeReader *rd);
+bool serve_tool_choice_read(ServeReader *rd);
 
 /* ---- messages.c ---- */
 

@@ -311,8 +311,8 @@ int qsf_evict_check(const QsfModel *m, const QsfEvict *e, uint64_t ctx, QsfErr *
     if (e->kind != QSF_EVICT_NONE && least > ctx)
         return qsf_err_set(
             err, QSF_E_CONTEXT,
-            "the eviction policy %s needs a context of at least %llu tokens: %u protected ones and %u "
-            "others, both in blocks of %u",
+            "the eviction policy %s needs a context of at least %llu tokens (protected: %u, others: %u, "
+            "both in blocks of %u)",
             qsf_evict_name(e->kind), (unsigned long long)least, (unsigned)e->protect, QSF_EVICT_MIN,
             QK_KV_TILE);
     return QSF_OK;

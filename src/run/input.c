@@ -52,7 +52,7 @@ static int fail_room(int fd, const RunRoom *room, const char *option, const char
         return fail(QSF_EXIT_MODEL, option, name, why);
     }
     const uint64_t enough = enough_for(fd, room);
-    if (enough > 0) (void)snprintf(advice, sizeof advice, "--ram-budget %" PRIu64 " reads all of it", enough);
+    if (enough > 0) (void)snprintf(advice, sizeof advice, "raise --ram-budget to %" PRIu64, enough);
     (void)snprintf(why, sizeof why,
                    "more than %.1f MB of text, for which the RAM budget of %.0f MB has no memory: %s",
                    (double)room->bytes / MIB, (double)room->budget / MIB, advice);

@@ -102,7 +102,7 @@ yes | "$run" --ram-budget 100 "$tiny" >"$work/out" 2>"$work/err"
 grep -q '^qsf-run: stdin: more than .* for which the RAM budget of 100 MB has no memory' "$work/err" ||
     { cat "$work/err"; fail "a text without an end: another message"; }
 head -c 60000000 /dev/zero | tr '\0' ' ' >"$work/long"
-expect 4 '--file .*/long: more than .*: --ram-budget [0-9]+ reads all of it' "$run" --ram-budget 100 "$tiny" -f "$work/long"
+expect 4 '--file .*/long: more than .*: raise --ram-budget to [0-9]+' "$run" --ram-budget 100 "$tiny" -f "$work/long"
 rm "$work/long"
 # Neither may the headers of a model take more than the budget, or 64 MB if that is less.
 mkdir "$work/wide"

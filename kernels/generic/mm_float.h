@@ -24,6 +24,13 @@ QK_INLINE void load_rest(const uint8_t *p, size_t n, vf out[2]) {
     fmt_load(bytes, out);
 }
 
+/* V elements, half a step, and zeros: rows of ranks of adapters are that short. */
+QK_INLINE void load_half_step(const uint8_t *p, vf out[2]) {
+    uint8_t bytes[STEP] = { 0 };
+    memcpy(bytes, p, STEP / 2);
+    fmt_load(bytes, out);
+}
+
 /* Prefetches what a tile of a single column needs AHEAD bytes later in each of its rows; near their end, of
  * the next tile's. With short steps each line once. */
 QK_INLINE void prefetch_rows(const qk_mm *m, const uint8_t *const w[MANY_ROWS], size_t at, int nr) {
@@ -50,7 +57,14 @@ QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc, int ahea
             QK_UNROLL for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi[1], v_load(x[j] + k + V), acc[i][j]);
         }
     }
-    for (int j = 0; rest && j < nc; j++) {
+    if (rest == V) {
+        QK_UNROLL for (int i = 0; i < nr; i++) {
+            load_half_step(w[i] + whole * FMT_BYTES, wi);
+            QK_UNROLL for (int j = 0; j < nc; j++)
+                acc[i][j] = v_fma(wi[1], v_set(0), v_fma(wi[0], v_load(x[j] + whole), acc[i][j]));
+        }
+    }
+    for (int j = 0; rest && rest != V && j < nc; j++) {
         const vf x0 = v_load_some(x[j] + whole, rest < V ? rest : V);
         const vf x1 = v_load_some(x[j] + whole + V, rest < V ? 0 : rest - V);
         QK_UNROLL for (int i = 0; i < nr; i++) {

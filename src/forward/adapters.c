@@ -9,9 +9,11 @@
 #include "src/forward/forward_impl.h"
 #include "src/forward/ops/ops.h"
 
-#define RANK_ROWS 8u         /* ranks that a thread computes at a time, */
-#define COLS      16u        /* and columns */
-#define ROWS      64u        /* of B */
+#define RANK_ROWS 8u     /* ranks that a thread computes at a time, */
+#define COLS      16u    /* and columns */
+#define ROWS      64u    /* of B */
+#define PREFETCH  16384u /* bytes of B; what follows, the processor requests in time */
+#define LINE      64u
 #define ALONE     (1u << 16) /* multiply-adds that are not worth waking other threads */
 
 static const QsfAdapterPair *pair_of(const QsfAdapterSet *s, const QsfAdapterUse *u) {
@@ -171,6 +173,18 @@ static void add_product(const QsfForward *f, const QsfAdapterPair *pair, const f
             for (uint32_t i = 0; i < cols; i++)
                 f->table->add(y + (c + i) * y_stride + r, sum + i * ROWS, rows);
         }
+    }
+}
+
+void qsf_adapters_prefetch(const QsfForward *f, uint32_t unit, unsigned tensor, size_t row, size_t n) {
+    const QsfAdapterSet *s = f->adapters.set;
+    for (uint32_t i = s->first[unit]; i < s->first[unit + 1]; i++) {
+        const QsfAdapterUse *u = &s->use[i];
+        const QsfAdapterPair *pair = pair_of(s, u);
+        if (u->tensor != tensor) continue;
+        const size_t row_bytes = padded(&f->adapters, pair->rank) * elem_bytes(f), all = n * row_bytes;
+        const uint8_t *p = b_row(f, pair, (uint64_t)u->part * pair->rows + u->row0 + row);
+        for (size_t at = 0; at < all && at < PREFETCH; at += LINE) __builtin_prefetch(p + at, 0, 2);
     }
 }
 

@@ -50,6 +50,8 @@ static inline bool qsf_adapters_have(const QsfAdapters *a, uint32_t unit) {
 int qsf_adapters_hold(QsfForward *f, uint32_t block, QsfErr *err);
 /* Computes the ranks of the columns of a product, before its rows. Errors as above. */
 int qsf_adapters_ranks(QsfForward *f, uint32_t unit, const struct QsfProduct *p, QsfErr *err);
+/* Requests what qsf_adapters_rows will read for rows [row, row + n) of a matrix, before they are computed. */
+void qsf_adapters_prefetch(const QsfForward *f, uint32_t unit, unsigned tensor, size_t row, size_t n);
 /* Adds what adapters add to rows [row0 + lo, row0 + hi) of matrix `tensor` of a unit, for all columns of the
  * product; y: row0 of its first column. One of the pool's threads. */
 void qsf_adapters_rows(const QsfForward *f, uint32_t unit, unsigned tensor, const struct QsfProduct *p,

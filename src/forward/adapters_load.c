@@ -169,8 +169,7 @@ static int map(QsfForward *f, const QsfAdapterSet *s, bool streams, QsfErr *err)
     a->control = control > 0 ? (float *)(void *)(a->mem + bytes) : NULL;
     a->factor = (float *)(void *)(a->mem + bytes + floats_at(control));
     a->scales = a->factor + s->n_pairs;
-    const qk_level level = f->table->level;
-    a->step = level >= QK_LEVEL_AVX512 && level <= QK_LEVEL_AVX512VBMI ? 32 : 16;
+    a->step = 16;
     return QSF_OK;
 }
 

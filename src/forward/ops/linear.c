@@ -122,6 +122,8 @@ static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int wo
     const QsfForward *f = j->f;
     const qk_mm *mm = &j->mm[i];
     const qk_weight_ops *ops = &f->table->weight[j->u->type[j->v.part[i].tensor]];
+    if (j->adapted)
+        qsf_adapters_prefetch(f, j->u->index, j->v.part[i].tensor, j->v.part[i].row0 + lo, hi - lo);
     qsf_multiply_stoppable(f, ops, mm, j->v.interleaved[i], lo, hi, worker);
     for (size_t c = 0; j->bias[i] != NULL && c < mm->n_cols; c++)
         f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);

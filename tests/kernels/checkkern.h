@@ -36,6 +36,9 @@ float ck_uniform(void); /* [-1, 1) */
 float ck_normal(void);  /* bell-shaped, variance 1 */
 void ck_fill_bytes(void *p, size_t n);
 
+/* The table of a level, made once. */
+const qk_table *ck_table(qk_level level);
+
 /* Memory that ends at an inaccessible page: buffer `slot` (0..CK_SLOTS-1), valid until the slot's next use.
  * ck_tail: the n bytes directly before the page. ck_tail64: the same with a start aligned to 64. */
 enum { CK_SLOTS = 6 };
@@ -60,6 +63,8 @@ double ck_weight(qk_type t, const uint8_t *row, size_t i, double *mag);
 /* Element i of an activation column in float64. */
 double ck_act_at(qk_act act, const void *col, size_t k, size_t i);
 double ck_half(uint16_t h);
+/* Sum of the products of n pairs. */
+double ck_dot(const double *a, const double *b, size_t n);
 
 /* Fills n blocks. kind: CK_RANDOM or one of the adversarial ones. */
 typedef enum ck_kind {

@@ -8,7 +8,7 @@
 
 #include "tests/kernels/checkkern.h"
 
-enum { SLOT_W, SLOT_X, SLOT_Y, SLOT_ROW, Y_PAD = 3, MAX_ROWS = 80, MAX_K = 2048 };
+enum { SLOT_W, SLOT_X, SLOT_Y, SLOT_ROW, Y_PAD = 3, MAX_ROWS = 80, MAX_K = 2048, MAX_COLS = 100 };
 
 /* One set of inputs. */
 typedef struct mm_case {
@@ -21,18 +21,13 @@ typedef struct mm_case {
 
 static void make_case(mm_case *c, const qk_table *t, qk_type type, size_t k, size_t rows, size_t cols,
                       ck_kind kind) {
-    static const qk_table *ref;
-    static qk_table ref_table;
+    const qk_table *ref = ck_table(QK_LEVEL_REF);
     /* Half of the cases: ordinary activations with weights of this kind, unaligned rows. */
     const ck_kind xkind = kind != CK_UNIT && (ck_rand() & 1) ? CK_RANDOM : kind;
     const size_t unit = qk_type_elems(type) > 1 ? 1 : qk_type_bytes(type),
                  gap = (ck_rand() & 1) * ck_below(9) * unit;
     float *x = malloc(k * sizeof *x);
     uint8_t *w;
-    if (!ref) {
-        qk_table_init(&ref_table, QK_LEVEL_REF);
-        ref = &ref_table;
-    }
     c->type = type;
     c->ops = &t->weight[type];
     c->rows = rows;
@@ -75,6 +70,18 @@ static double bound_of(const mm_case *c, double mags) {
     return (c->kind == CK_UNIT ? 0 : terms * CK_EPS * mags) + tiny;
 }
 
+/* The activations and their magnitudes: each column is compared with many rows. */
+static struct { double x[MAX_COLS][MAX_K], mag[MAX_COLS][MAX_K]; } columns;
+
+static void load_columns(const mm_case *c) {
+    for (size_t col = 0; col < c->m.n_cols; col++)
+        for (size_t i = 0; i < c->m.k; i++) {
+            const char *x = (const char *)c->m.x + col * c->m.x_stride;
+            columns.x[col][i] = ck_act_at(c->ops->act, x, c->m.k, i);
+            columns.mag[col][i] = fabs(columns.x[col][i]);
+        }
+}
+
 static void check_row(const mm_case *c, size_t r) {
     const uint8_t *row = (const uint8_t *)c->m.w + r * c->m.row_bytes;
     const double scale = c->type == QK_I2_S ? (double)c->m.scale : 1.0;
@@ -82,18 +89,14 @@ static void check_row(const mm_case *c, size_t r) {
     static double w[MAX_K], mag[MAX_K];
     for (size_t i = 0; i < c->m.k; i++) w[i] = scale * ck_weight(c->type, row, i, &mag[i]);
     for (size_t col = 0; col < c->m.n_cols && !ck_failed(); col++) {
-        const char *x = (const char *)c->m.x + col * c->m.x_stride;
-        double sum = 0, mags = 0;
-        for (size_t i = 0; i < c->m.k; i++) {
-            const double a = ck_act_at(c->ops->act, x, c->m.k, i);
-            sum += w[i] * a;
-            mags += fabs(scale) * mag[i] * fabs(a);
-        }
+        const double sum = ck_dot(w, columns.x[col], c->m.k),
+                     mags = fabs(scale) * ck_dot(mag, columns.mag[col], c->m.k);
         ck_near(name, col * c->rows + r, (double)c->m.y[col * c->m.y_stride + r], sum, bound_of(c, mags));
     }
 }
 
 static void check_truth(const mm_case *c) {
+    load_columns(c);
     for (size_t r = 0; r < c->rows && !ck_failed(); r++) check_row(c, r);
 }
 
@@ -130,15 +133,13 @@ static void check_independence(const mm_case *c) {
 /* The packed formats guarantee equal bits at every level. */
 static void check_equals_ref(const mm_case *c) {
     float y[MAX_ROWS];
-    qk_table ref;
     qk_mm m = c->m;
     if (c->ops->act == QK_ACT_F32) return;
-    qk_table_init(&ref, QK_LEVEL_REF);
     m.y = y;
     m.n_cols = 1;
     for (size_t col = 0; col < c->m.n_cols; col++) {
         m.x = (const char *)c->m.x + col * c->m.x_stride;
-        ref.weight[c->type].matmul(&m, 0, c->rows);
+        ck_table(QK_LEVEL_REF)->weight[c->type].matmul(&m, 0, c->rows);
         if (memcmp(y, c->m.y + col * c->m.y_stride, c->rows * sizeof *y) != 0)
             ck_error("%s: column %zu differs from the reference", case_name(c), col);
     }

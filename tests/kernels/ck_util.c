@@ -54,10 +54,28 @@ void ck_dst_ok(int slot, size_t n) {
 
 float ck_uniform(void) { return (float)((double)ck_rand() * 0x1p-31 - 1.0); }
 
+/* A sum of four uniform numbers of 16 bits: of [-1, 1) each, it has a variance of 4/3. */
 float ck_normal(void) {
-    float s = 0;
-    for (int i = 0; i < 6; i++) s += ck_uniform();
-    return s * 0.70710678f;
+    const uint32_t a = ck_rand(), b = ck_rand();
+    const int sum = (int)(a & 0xffff) + (int)(a >> 16) + (int)(b & 0xffff) + (int)(b >> 16);
+    return (float)(sum - 131070) * (0.8660254f / 32768);
+}
+
+const qk_table *ck_table(qk_level level) {
+    static qk_table tables[QK_LEVEL_N];
+    static int made[QK_LEVEL_N];
+    if (!made[level]) qk_table_init(&tables[level], level);
+    made[level] = 1;
+    return &tables[level];
+}
+
+double ck_dot(const double *a, const double *b, size_t n) {
+    double sum[4] = { 0 }; /* one would wait for itself */
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (size_t j = 0; j < 4; j++) sum[j] += a[i + j] * b[i + j];
+    for (; i < n; i++) sum[0] += a[i] * b[i];
+    return sum[0] + sum[1] + (sum[2] + sum[3]);
 }
 
 void ck_fill_bytes(void *p, size_t n) {
@@ -80,15 +98,13 @@ void ck_same_bits(const char *what, const float *got, const float *want, size_t 
 }
 
 void ck_avx2_bits(const qk_table *t, int kv, const qk_attn *a, size_t floats) {
-    qk_table low;
     if (t->level <= QK_LEVEL_AVX2 || t->level > QK_LEVEL_AVX512VNNI) return;
     float *y = malloc(floats * sizeof *y);
     qk_attn b = *a;
     if (!y) exit(1);
     memcpy(y, a->y, floats * sizeof *y);
     b.y = y;
-    qk_table_init(&low, QK_LEVEL_AVX2);
-    low.kv[kv].attend(&b);
+    ck_table(QK_LEVEL_AVX2)->kv[kv].attend(&b);
     ck_same_bits("avx2", y, a->y, floats);
     free(y);
 }

@@ -397,11 +397,10 @@ static void compare(const x16_case *c, size_t row0) {
 }
 
 static void matmul_case(const qk_table *t, qk_type type, size_t k, size_t groups, size_t cols, ck_kind kind) {
-    static qk_table ref;
+    const qk_table *ref = ck_table(QK_LEVEL_REF);
     const ck_kind xkind = kind != CK_UNIT && (ck_rand() & 1) ? CK_RANDOM : kind;
     x16_case c = { .type = type, .ops = &t->weight[type], .n = groups * QK_GROUP };
-    qk_table_init(&ref, QK_LEVEL_REF);
-    c.ref = &ref.weight[type];
+    c.ref = &ref->weight[type];
     c.rows.k = k;
     c.rows.n_cols = cols;
     c.rows.row_bytes = k / qk_type_elems(type) * qk_type_bytes(type);
@@ -410,7 +409,7 @@ static void matmul_case(const qk_table *t, qk_type type, size_t k, size_t groups
     c.rows.scale = ck_tensor_scale(kind);
     c.rows.way = (qk_way)ck_below(QK_WAY_N);
     c.rows.wide = (int)ck_below(2);
-    fill_case(&c, &ref, kind, xkind);
+    fill_case(&c, ref, kind, xkind);
     for (size_t row0 = 0; row0 < c.n; row0 += 2 * QK_GROUP) {
         c.groups.y = ck_dst(SLOT_Y, cols * c.rows.y_stride);
         c.ops->matmul16(&c.groups, row0, c.n);

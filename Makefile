@@ -113,14 +113,19 @@ unrun = $(if $(filter $(KERNEL_UNRUN),$(call level_of,$1))$(if $(filter -O0,$(KE
 # KERNEL_EXTRA: for the kernels only; CI disables AddressSanitizer for them, because in their checks every
 # buffer is followed by a guard page. CHECK_OPT: of the checks themselves.
 kernel_opt = $(if $(filter $(KERNEL_OPT_O1),$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
+# With KERNEL_OPT=-O0 tests would spend most of their time in the formats of their large model (tests/tools/mkbig.c),
+# at the level of the machine, KERNEL_LEVEL: these have -O1. Signed overflow is left to the other levels, which come
+# from the same templates: clang would need a hundred times as long.
+busy_kernels := $(foreach f,q8_0 q4_k q6_k q4_0,$(if $(KERNEL_LEVEL),kernels/generated/$f_$(KERNEL_LEVEL)))
 # Folders that compute little: their files use COLD_OPT, which configure sets unless CFLAGS are given. Each
 # file directly in src/convert, but not its folders, which quantize.
 cold_dirs := ui/% serve/% src/run/% src/svg/% src/model/% src/file/hf/% src/file/gguf/%
 cold_src := $(basename $(filter $(cold_dirs),$(all_src)) $(convert_src))
 src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $(FRAME_FLAGS) $(lean_debug) $(KERNEL_UNWIND) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
+            $(if $(filter $(busy_kernels),$1),-O1 -fno-sanitize=signed-integer-overflow) \
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/% tests/kernels/wasm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
             $(if $(filter tests/kernels/%,$1),$(CHECK_OPT)) \
-            $(if $(filter src/convert/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
+            $(if $(filter src/convert/quant/%,$1),$(KERNEL_OPT:-O0=-O1) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter $(cold_src),$1),$(COLD_OPT)) \
             $(if $(filter ui/% tests/unit/ui/%,$1),$(UI_CFLAGS)) \
             $(if $(filter get/% tests/unit/get/%,$1),$(GET_CFLAGS)) \
@@ -155,7 +160,7 @@ help:
 define compile_it
 $(call say,CC,$*.c)
 @mkdir -p $(@D)
-$Q$(call compile,$*,$(call level_include,$*)) -MMD -MP -c -o $@ $<
+$Q$(call compile,$*,$(if $(filter $(busy_kernels),$*),,$(call level_include,$*))) -MMD -MP -c -o $@ $<
 endef
 $O/%.o: $S/%.c config.flags $(config_h)
 	$(compile_it)

@@ -3,8 +3,9 @@
 # Runs test programs and scripts, one line each; the output is shown only on failure. Exit code 77
 # of a test means skipped, and its "skip:" lines are shown. The last line has only the totals.
 # usage: run.sh TEST...      environment: QSF_SRCDIR QSF_BUILDDIR [QSF_TEST_DATA] [QSF_TEST_TIMEOUT]
-#                            [QSF_TEST_JOBS]: how many at a time, by default as many as there are CPUs; tests
-#                            that measure time or memory of the whole machine run one by one.
+#                            [QSF_TEST_JOBS]: how many at a time, by default as many as there are CPUs, and
+#                            half as many that mostly wait; tests that measure time or memory of the whole
+#                            machine run one by one.
 #                            [QSF_TEST_TIMES]: a file to which each test adds its seconds of processor time,
 #                            its seconds and its name.
 #                            [QSF_EMULATOR]: the command that runs programs of another machine; scripts
@@ -15,17 +16,22 @@ set -u
 : "${QSF_TEST_DATA:=$QSF_SRCDIR/../shared}" "${QSF_TEST_TIMEOUT:=300}"
 : "${QSF_TEST_JOBS:=$(nproc 2>/dev/null || echo 1)}"
 alone=' t_pool t_predict stop build_time '
+# Those that wait for a terminal, a server or the network most of their time, like all of tests/ui, run beside
+# the others, so that no CPU is idle meanwhile.
+waiting=' get get_tls serve_openai '
 # Those that take longest begin first, so that the last one does not keep the other CPUs waiting
 # (QSF_TEST_TIMES).
-first='hf_dirs budgets hf_cases checkkern prompt_cache architectures quality_head quality_calibrate
-    split_scales retrieval t_kvcache t_worker_plan run_perplexity carry format headers t_forward run_parity
-    t_plan_sweep hf_scaled t_oom convert t_tokenizer_oracle t_snapshot_lists t_replan vocab_files t_kv_lend
-    screens keys lines sessions static t_tokspeed'
+first='checkkern serve_load prompt_cache budgets hf_cases architectures ui_resume_memory draft_model
+    run_perplexity quality_head posix convert t_plan_sweep quality_calibrate run_parity serve retrieval
+    macos t_replan t_forward headers t_oom lora t_kvcache t_oom_draft t_kv_lend experts_qsf hf_dirs carry
+    split_scales compressed config format t_expert_equality t_tokenizer_oracle run_tokenizers run_render
+    t_pack t_encode t_speculate t_snapshot_lists t_worker_plan convert_bad static recipes dist connect
+    connect_screen markdown get screens sessions branches compose models full serve_openai download'
 
 # A private home per test, so that no test sees another's history.
 private_home() {
-    mkdir -p "$1/config" "$1/data" "$1/state" "$1/cache" "$1/run" "$1/tmp"
-    chmod 700 "$1/run"
+    mkdir -p "$1/config" "$1/data" "$1/state" "$1/cache" "$1/tmp"
+    mkdir -m 700 "$1/run"
     export HOME="$1" XDG_CONFIG_HOME="$1/config" XDG_DATA_HOME="$1/data"
     export XDG_STATE_HOME="$1/state" XDG_CACHE_HOME="$1/cache" XDG_RUNTIME_DIR="$1/run"
     export TMPDIR="$1/tmp"
@@ -119,10 +125,21 @@ run_one() {
     rm -rf "$own" "$own.out" "$own.told"
 }
 
-# Runs one test.
-if [ "${1-}" = --one ]; then
+# Takes tests from lists, which several of these do at the same time, and runs them.
+worker() {
+    for list; do
+        n=0
+        while IFS= read -r t; do
+            n=$((n + 1))
+            claim=$tmp/$list.$n
+            if ! [ -e "$claim" ] && (set -C && : >"$claim") 2>/dev/null; then (run_one "$t"); fi
+        done <"$tmp/$list"
+    done
+}
+if [ "${1-}" = --worker ]; then
     tmp=$2 results=$2/results
-    run_one "$3"
+    # More workers than CPUs: only tests that wait.
+    if [ "$3" -gt "$QSF_TEST_JOBS" ]; then worker waiting; else worker computing waiting; fi
     exit 0
 fi
 
@@ -140,30 +157,41 @@ QSF_PYTHON=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null)
 export QSF_PYTHON # py in tests/system/lib.sh
 
 # The same environment for all: no terminal settings, no home, no make flags of the caller.
-export QSF_SRCDIR QSF_BUILDDIR QSF_TEST_DATA QSF_TEST_TIMEOUT
+export QSF_SRCDIR QSF_BUILDDIR QSF_TEST_DATA QSF_TEST_TIMEOUT QSF_TEST_JOBS
 # What AddressSanitizer keeps of freed memory, 256 MB by default, counts against the budgets of tests.
 export ASAN_OPTIONS="quarantine_size_mb=16${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export LC_ALL=C.UTF-8 TZ=UTC0
 unset MAKEFLAGS MFLAGS MAKELEVEL QSF_CPU_MASK QSF_DATADIR LINES COLUMNS NO_COLOR DESTDIR 2>/dev/null
 
-by_itself() {
-    [ "$QSF_TEST_JOBS" -gt 1 ] || return 0
+# $1 is in the list $2.
+listed() {
     name=${1##*/}
-    case $alone in *" ${name%.sh} "*) return 0 ;; esac
+    case $2 in *" ${name%.sh} "*) return 0 ;; esac
     return 1
 }
+by_itself() { [ "$QSF_TEST_JOBS" -gt 1 ] && listed "$1" "$alone"; }
+waits() {
+    [ "$QSF_TEST_JOBS" -gt 1 ] || return
+    case $1 in */tests/ui/*) return 0 ;; esac
+    listed "$1" "$waiting"
+}
 for t; do
-    by_itself "$t" || printf '%s\n' "$t"
+    if by_itself "$t"; then
+        echo alone "$t"
+    elif waits "$t"; then
+        echo waiting "$t"
+    else echo computing "$t"
+    fi
 done | first=$first awk '
     BEGIN { n = split(ENVIRON["first"], names, " "); for (i = 1; i <= n; i++) rank[names[i]] = i }
-    { name = $0; sub(/.*\//, "", name); sub(/\.sh$/, "", name) }
-    { printf "%d %d %s\n", name in rank ? rank[name] : n + 1, NR, $0 }' |
-    sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 3- >"$tmp/together"
-[ ! -s "$tmp/together" ] ||
-    tr '\n' '\0' <"$tmp/together" | xargs -0 -P "$QSF_TEST_JOBS" -n 1 sh "$0" --one "$tmp"
-for t; do
-    if by_itself "$t"; then sh "$0" --one "$tmp" "$t"; fi
+    { name = $2; sub(/.*\//, "", name); sub(/\.sh$/, "", name) }
+    { printf "%d %d %s\n", name in rank ? rank[name] : n + 1, NR, $0 }' | sort -n -k 1,1 -k 2,2 >"$tmp/all"
+for list in computing waiting alone; do
+    sed -n "s/^[0-9]* [0-9]* $list //p" "$tmp/all" >"$tmp/$list"
 done
+workers=$((QSF_TEST_JOBS + QSF_TEST_JOBS / 2))
+seq $workers | xargs -P $workers -n 1 sh "$0" --worker "$tmp"
+worker alone
 
 count() { grep -c "^$1 " "$results"; }
 failed=$(count FAILED)

@@ -94,7 +94,9 @@ for i in 1 2 3 4 5 6 7 8 9 10; do cat text.txt text.txt >t2 && mv t2 text.txt; d
 mkdir i
 "$convert" --calibration text.txt -t 1 large.gguf i/o.qsf >out 2>err &
 pid=$!
-sleep 0.3
+# ticks: what it has computed, in units of at most 10 ms; reading the files takes a tenth of this.
+ticks() { sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | cut -d ' ' -f 12; }
+while kill -0 $pid 2>/dev/null && [ -e "/proc/$pid/stat" ] && [ "$(ticks)" -lt 20 ]; do sleep 0.02; done
 kill -INT $pid
 wait $pid
 code=$?

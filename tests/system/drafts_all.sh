@@ -52,7 +52,7 @@ compare() {
     fail "another answer: $*"
 }
 
-drafted= combinations=0
+drafted='' combinations=0
 for model in layers block mamba; do
     file=$work/$model.gguf
     least=$(least_of_chat "$file")

@@ -65,6 +65,6 @@ sed -n '/^\.Sh REQUESTS/,/^\.Sh SECURITY/s/^\.Li //p' "$QSF_SRCDIR/man/qsf-serve
 only=$(comm -3 "$work/fields" "$work/man")
 [ -z "$only" ] || fail "requests: only in serve/fields.c, or (right) only in the page:" "$only"
 while read -r name; do
-    grep -q "\`$name[.\`]" "$QSF_SRCDIR/docs/SERVER.md" || fail "docs/SERVER.md does not have the field $name"
+    grep -q "\`${name}[.\`]" "$QSF_SRCDIR/docs/SERVER.md" || fail "docs/SERVER.md does not have the field $name"
 done <"$work/fields"
 finish

@@ -116,10 +116,11 @@ off_screen() { ! on_screen "$1"; }
 # wait_for COMMAND...: until it succeeds; fails if it never does. The limit is for a hanging program: nothing
 # depends on it, however slow the machine is.
 wait_for() {
-    tries=600
+    tries=620
     while [ $tries -gt 0 ]; do
         "$@" && return 0
-        sleep 0.1
+        # Most programs need a moment; for those that need longer it is asked less often.
+        if [ $tries -gt 600 ]; then sleep 0.02; else sleep 0.1; fi
         tries=$((tries - 1))
     done
     echo "---- the screen:"

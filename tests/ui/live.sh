@@ -33,8 +33,10 @@ err_has '^sum, budget .* 110.0 MB'
 
 need_tmux
 # Typed before the program controls the terminal: Enter is Enter.
-start 100 30 "sleep 1; '$chat' $model --ram-budget 100 --session live"
+start 100 30 "until [ -e '$work/go' ]; do sleep 0.05; done; '$chat' $model --ram-budget 100 --session live"
 keys 'typed early' Enter
+see '^typed early'
+touch "$work/go"
 see '^ │ typed early'
 see 'STATE   writing'
 see 'IO  [0-9.]+ GB/s  stall [0-9]+%'

@@ -47,11 +47,16 @@ see '^[0-9.]+t/s 60/60 ctx[0-9]+% RAM'
 not_see 'F1 help'
 wide_enough 40
 
+# Each size is one that it has drawn before the next one.
+tm pipe-pane -t t "cat >>'$work/drawn'"
+drawn() { [ "$(cat "$work/drawn" 2>/dev/null | wc -c)" -gt "$before" ]; }
 for wh in '20 5' '19 4' '1 1' '3 2' '200 50' '2 40' '120 3' '80 24'; do
+    before=$(cat "$work/drawn" 2>/dev/null | wc -c)
     # shellcheck disable=SC2086
     size $wh
-    sleep 0.2
+    wait_for drawn || fail "nothing is drawn in a window of $wh"
 done
+tm pipe-pane -t t
 see '│ Once upon a time'
 
 # Help scrolls and closes; the pane is hidden and shown.

@@ -127,7 +127,8 @@ see '^ writing'
 keys C-z
 see '^shell> *$|Stopped'
 # Text typed before the shell controls the terminal again may be lost.
-sleep 1
+shell_has_terminal() { ps -o tpgid= -o pgid= -p "$(chat_pid)" | awk '{ exit $1 != $2 }'; }
+wait_for shell_has_terminal || fail "the shell does not control the terminal"
 keys 'stty -a | grep -c " icanon"' Enter
 see '^1$'
 keys 'fg' Enter

@@ -187,21 +187,22 @@ see 'is ready'
 keys C-d
 see '^rc=0'
 
-# A window larger than the budget has memory for is used in part; LINES and COLUMNS are not its size.
-budget=16
-[ -z "${QSF_SAN-}" ] || budget=80
-start 80 24 "COLUMNS=100000 LINES=7 '$chat' --no-save --ram-budget $budget '$stories'"
+# A window larger than the budget has memory for is used in part; LINES and COLUMNS are not its size. With
+# sanitizers the memory of the program is another.
+start 80 24 "COLUMNS=100000 LINES=7 '$chat' --no-save --ram-budget ${QSF_SAN:+1}16 '$stories'"
 see 'is ready'
 wide_enough 80
 size 900 300
-see 'the RAM budget has no memory for all of this window: /budget raises it'
-shell=$(tm list-panes -t t -F '#{pane_pid}')
-peak=$(awk '/^VmHWM/ { print $2 }' "/proc/$(cat "/proc/$shell/task/$shell/children" | tr -d ' ')/status")
-[ -n "${QSF_SAN-}" ] || [ "$peak" -le $((budget * 1024)) ] || fail "a peak of $peak KB with $budget MB"
+if [ -z "${QSF_SAN-}" ]; then
+    see 'the RAM budget has no memory for all of this window: /budget raises it'
+    shell=$(tm list-panes -t t -F '#{pane_pid}')
+    peak=$(awk '/^VmHWM/ { print $2 }' "/proc/$(tr -d ' ' <"/proc/$shell/task/$shell/children")/status")
+    [ "$peak" -le $((16 * 1024)) ] || fail "a peak of $peak KB with 16 MB"
+fi
 size 80 24
 see '^> *$'
 keys '/budget 200' Enter
-see "budget $budget MB? -> 200|budget ${budget}M -> 200M"
+see 'budget (16|116)M -> 200M'
 keys C-d
 see '^rc=0'
 finish

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "serve/control.h"
 #include "serve/route.h"
 #include "serve/server.h"
 #include "src/base/clock.h"
@@ -284,6 +285,21 @@ static enum MHD_Result enqueue(ServeHttp *h, Exchange *x, struct MHD_Connection 
     return ok ? MHD_YES : send_error(h, x, c);
 }
 
+/* Ends the reasoning of the answer that is written. */
+static enum MHD_Result control(ServeHttp *h, Exchange *x, struct MHD_Connection *c) {
+    ServeServer *s = h->s;
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    uint64_t id = 0;
+    const bool ok = serve_control_parse(x->body != NULL ? x->body : "", x->len, &id, &x->error);
+    if (!ok) return send_error(h, x, c);
+    lock(h);
+    const bool found = s->running != NULL && s->running->head.chat && s->running->head.id == id;
+    if (found) qsf_worker_answer_now(s->worker);
+    unlock(h);
+    serve_control_reply(&b, found);
+    return send_text(h, x, c, 200, "application/json", &b);
+}
+
 /* It has woken: there is something to send. */
 static enum MHD_Result answer(ServeHttp *h, Exchange *x, struct MHD_Connection *c) {
     ServeJob *job = x->job;
@@ -356,6 +372,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *p
     switch (x->route.target) {
     case SERVE_CHAT:
     case SERVE_COMPLETION: return enqueue(h, x, c);
+    case SERVE_CONTROL: return control(h, x, c);
     case SERVE_MODEL:
     case SERVE_MODELS: return send_models(h, x, c);
     case SERVE_PREFLIGHT: return send_preflight(h, x, c);

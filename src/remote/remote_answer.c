@@ -9,8 +9,8 @@
 
 #define END_NS     ((uint64_t)2000000000) /* that the end of a stream may take after that of the answer */
 #define SPEED_NS   ((uint64_t)20000000)   /* an answer that arrives faster came at once: it has no speed */
-#define TOLD_MOST  24u                    /* pieces of reasoning after the server was told to end it */
-#define TRIES_MOST 8u                     /* requests with fewer and fewer fields */
+#define TOLD_MOST  80u /* pieces of reasoning after the server was told to end it, with a sentence */
+#define TRIES_MOST 8u  /* requests with fewer and fewer fields */
 
 static const char think_open[] = "<think>", think_close[] = "</think>";
 
@@ -108,6 +108,11 @@ static QSFStop stop_of(const QSFRemote *r) {
 
 static uint32_t count_or_0(int64_t n) { return n > 0 ? (uint32_t)n : 0; }
 
+/* Its reply may come later than the end of a short answer. */
+static bool was_told(const QSFRemote *r) {
+    return r->answer.told && !r->answer.thinking && (r->control_ok || r->control.pid != 0);
+}
+
 static void done(QSFRemote *r, QSFStop stop) {
     QsfRemoteAnswer *a = &r->answer;
     const QsfDeltaUsage *u = &a->delta.usage;
@@ -124,7 +129,7 @@ static void done(QSFRemote *r, QSFStop stop) {
                                  : p->seed_set     ? p->seed
                                                    : 0,
                          .thinking = a->thinking,
-                         .reasoning_cut = a->closed || (a->told && r->control_ok && !a->thinking) };
+                         .reasoning_cut = a->closed || was_told(r) };
     if (a->delta.end == QSF_DELTA_FILTER && stop == QSF_STOP_EOS)
         qsf_remote_note(r, "the content filter of the server ended the answer");
     qsf_remote_stop(r);

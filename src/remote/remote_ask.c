@@ -8,6 +8,8 @@
 #include "src/base/json.h"
 #include "src/remote/remote_impl.h"
 
+#define TOLD (QSF_ON(LLAMA) | QSF_ON(QSF)) /* that their reasoning ends */
+
 /* ---- a copy of the request */
 
 void qsf_remote_asked_free(QSFRemote *r) {
@@ -144,12 +146,13 @@ void qsf_remote_tokens_end(QSFRemote *r) {
 
 /* ---- the answer now */
 
-/* llama.cpp ends the reasoning of an answer that it writes; earlier versions do not know the path. */
+/* llama.cpp and qsf-serve end the reasoning of an answer that they write; earlier versions do not know the
+ * path. */
 static bool tell(QSFRemote *r) {
     static const char path[] = "/chat/completions/control";
     const char *id = r->answer.delta.id;
     QsfStrbuf b = QSF_STRBUF_INIT;
-    if (r->now.server != QSF_SERVER_LLAMA || !*id || r->answer.told) return false;
+    if (!(TOLD & (1u << r->now.server)) || !*id || r->answer.told) return false;
     qsf_strbuf_adds(&b, "{\"action\": \"reasoning_end\", \"id\": ");
     qsf_json_put_string(&b, id, strlen(id));
     qsf_strbuf_adds(&b, ", \"model\": ");

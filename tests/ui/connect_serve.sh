@@ -95,5 +95,21 @@ if have tmux; then
     see_gone 'STATE +(writing|stopping)'
     keys /quit Enter
     see 'rc=0'
+    # ^X: the server is told that the reasoning ends, and the answer follows in the same request.
+    printf '{%% for m in messages %%}{{ m.content }}{%% endfor %%}{%% if add_generation_prompt %%}<think>\n{%% endif %%}' \
+        >"$work/think.jinja"
+    serve thinks --listen 127.0.0.1:0 --template "$work/think.jinja" --log-file "$work/serve.log" "$slow"
+    start 100 30 "$chat --connect $url --no-save --ignore-eos"
+    see '^>'
+    keys Hello Enter
+    see 'thinking'
+    keys C-x
+    see 'thought, '
+    keys C-c
+    see 'stopped'
+    see 'thought, .*cut'
+    [ "$(grep -c 'answer' "$work/serve.log")" -le 1 ] || fail "the request was sent again"
+    keys /quit Enter
+    see 'rc=0'
 fi
 finish

@@ -81,6 +81,8 @@ static void test_routes(void **state) {
         { "GET", "/v1/models/a/b", 0, SERVE_MODEL },
         { "POST", "/v1/chat/completions", 0, SERVE_CHAT },
         { "POST", "/v1/completions", 0, SERVE_COMPLETION },
+        { "POST", "/v1/chat/completions/control", 0, SERVE_CONTROL },
+        { "GET", "/v1/chat/completions/control", 405, SERVE_CONTROL },
         { "GET", "/v1/chat/completions", 405, SERVE_CHAT },
         { "POST", "/health", 405, SERVE_HEALTH },
         { "OPTIONS", "/v1/completions", 405, SERVE_COMPLETION },

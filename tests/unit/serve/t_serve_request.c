@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bodies of requests: texts are decoded in place, every field is honored or refused by its name, and a part
  * of a body is never more than an error. */
+#include "serve/control.h"
 #include "serve/request.h"
 
 #include "tests/harness/qsf_test.h"
@@ -234,10 +235,35 @@ static void test_cut(void **state) {
     }
 }
 
+/* Which answer a client means. */
+static void expect_control(const char *body, int status, uint64_t id) {
+    ServeError e = { 0 };
+    uint64_t got = 1;
+    const bool ok = serve_control_parse(body, strlen(body), &got, &e);
+    if (ok != (status == 0) || e.status != status) fail_msg("%s: %d", body, e.status);
+    if (ok) assert_true(got == id);
+}
+
+static void test_control(void **state) {
+    char large[5000];
+    (void)state;
+    expect_control("{\"action\": \"reasoning_end\", \"id\": \"chatcmpl-00000000000000ff\", \"model\": \"m\"}",
+                   0, 255);
+    expect_control("{\"action\": \"reasoning_end\", \"id\": \"chatcmpl-ff\"}", 0, 0);
+    expect_control("{\"action\": \"reasoning_end\", \"id\": \"cmpl-00000000000000ff\"}", 0, 0);
+    expect_control("{\"action\": \"stop\", \"id\": \"chatcmpl-00000000000000ff\"}", 400, 0);
+    expect_control("{\"action\": \"reasoning_end\", \"id\": 7}", 400, 0);
+    expect_control("[]", 400, 0);
+    expect_control("", 400, 0);
+    memset(large, ' ', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    expect_control(large, 413, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages), cmocka_unit_test(test_fields), cmocka_unit_test(test_continued),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_messages), cmocka_unit_test(test_fields),  cmocka_unit_test(test_continued),
+        cmocka_unit_test(test_control),  cmocka_unit_test(test_refused), cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

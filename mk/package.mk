@@ -35,8 +35,8 @@ tarball_name = qsf-$(VERSION)-linux-$(machine)
 define stage_static
 @rm -rf $1 && mkdir -p $1/bin
 +@$(MAKE) --no-print-directory -s install-data DESTDIR=$(abspath $1) mandir=/share/man datadir=/share
-@cp static/qsf-chat static/qsf-get $1/bin/ && $(STRIP) $1/bin/*
-@for p in $(filter-out qsf-chat qsf-get,$(programs)); do ln $1/bin/qsf-chat $1/bin/$$p; done
+@cp static/qsf-chat $1/bin/ && $(STRIP) $1/bin/*
+@for p in $(filter-out qsf-chat,$(programs)); do ln $1/bin/qsf-chat $1/bin/$$p; done
 @mkdir -p $1/share/doc/qsf && cp $S/README.md $S/LICENSE $S/CHANGELOG.md $1/share/doc/qsf/
 @$S/packaging/own-data $1/share/qsf
 @CC='$(CC)' $S/packaging/licenses $1/share/doc/qsf/licenses static/libs/licenses

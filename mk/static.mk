@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Static programs in static/, of the objects of this build; part of the Makefile. qsf-chat, qsf-run, qsf-convert
-# and qsf-serve are one file with these names (packaging/static/one.c), because most of it is kernels; qsf-get
-# is a program of its own.
+# Static programs in static/, of the objects of this build; part of the Makefile. They are one file with several
+# names (packaging/static/one.c), because most of it is kernels.
 
 .PHONY: static
 
 # Only where configure found what they are made of.
-static_names := $(filter-out qsf-get,$(programs))
 static_programs := $(addprefix static/,$(programs))
 # The objects of this build are position-independent unless it is static itself.
 static_flags := $(filter-out -static -pie,$(LDFLAGS) $(EXTRA_LDFLAGS)) $(if $(filter -pie,$(EXTRA_LDFLAGS)),-static-pie,-static)
@@ -35,16 +33,14 @@ $O/static/chat.o: $(call obj,$(ui_src)) ; $(call one_main,qsf_chat_main)
 $O/static/run.o: $(call obj,$(run_src)) ; $(call one_main,qsf_run_main)
 $O/static/convert.o: $(call obj,$(convert_src)) ; $(call one_main,qsf_convert_main)
 $O/static/serve.o: $(call obj,$(serve_src)) ; $(call one_main,qsf_serve_main)
+$O/static/get.o: $(call obj,$(get_src)) ; $(call one_main,qsf_get_main)
 
-static/qsf-chat: $(addprefix $O/,packaging/static/one.o packaging/static/users.o static/chat.o static/run.o static/convert.o $(if $(serve_src),static/serve.o)) \
-    $(engine) $(static_libs)
+static_objects := packaging/static/one.o packaging/static/users.o static/chat.o static/run.o static/convert.o \
+    $(if $(serve_src),static/serve.o) $(if $(get_src),packaging/static/names.o static/get.o)
+static/qsf-chat: $(addprefix $O/,$(static_objects)) $(engine) $(static_libs)
 	$(call say,LINK,$@)
-	$Q$(link_alone) -o $@ $(filter %.o,$^) $(engine) $(UI_LIBS) $(if $(serve_src),-lmicrohttpd) $(LIB_LIBS)
+	$Q$(link_alone) -o $@ $(filter %.o,$^) $(engine) $(UI_LIBS) $(if $(get_src),$(static_get_libs)) $(if $(serve_src),-lmicrohttpd) $(LIB_LIBS)
 
-static/qsf-run static/qsf-convert static/qsf-serve: static/qsf-chat
+$(filter-out static/qsf-chat,$(static_programs)): static/qsf-chat
 	$(call say,LN,$@)
 	$Qln -f $< $@
-
-static/qsf-get: $O/packaging/static/names.o $(call obj,$(get_src)) $(engine) $(static_libs)
-	$(call say,LINK,$@)
-	$Q$(link_alone) -o $@ $(filter %.o,$^) $(engine) $(static_get_libs) $(LIB_LIBS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Services, for a static qsf-get: c-ares asks for them where a port has a name, which no URL here has. Those
+/* Services, for static programs: c-ares asks for them where a port has a name, which no URL here has. Those
  * of glibc load the shared libraries that /etc/nsswitch.conf names, which are of another version of it on
  * most systems. */
 #include <netdb.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* main() of the static programs that contain the engine: one file with several names (hard links), of which
- * most is kernels. mk/static.mk names the main() of each program as it is called here. */
+/* main() of the static programs: one file with several names (hard links), of which most is kernels. mk/static.mk names the main() of each program as it is called here. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +9,7 @@ int qsf_chat_main(int argc, char **argv);
 int qsf_run_main(int argc, char **argv);
 int qsf_convert_main(int argc, char **argv);
 int qsf_serve_main(int argc, char **argv) __attribute__((weak)); /* only where libmicrohttpd is */
+int qsf_get_main(int argc, char **argv) __attribute__((weak));   /* only where libcurl is */
 
 static const struct {
     const char *name;
@@ -17,7 +17,8 @@ static const struct {
 } programs[] = { { "qsf-chat", qsf_chat_main },
                  { "qsf-run", qsf_run_main },
                  { "qsf-convert", qsf_convert_main },
-                 { "qsf-serve", qsf_serve_main } };
+                 { "qsf-serve", qsf_serve_main },
+                 { "qsf-get", qsf_get_main } };
 
 #define N (sizeof programs / sizeof *programs)
 

@@ -38,7 +38,7 @@ static void drop_nodes(UiTree *t) {
     t->more = NULL;
     t->forgets = NULL;
     t->branches = NULL;
-    t->n = t->cap = t->n_more = t->cap_more = t->n_forgets = t->cap_forgets = 0;
+    t->n = t->cap = t->n_more = t->cap_more = t->more_of = t->n_forgets = t->cap_forgets = 0;
     t->tip = t->depth = t->forget = t->next = t->roots[0] = t->roots[1] = 0;
     t->n_branches = t->branch = 0;
 }
@@ -160,6 +160,7 @@ static void drop_branches(UiTree *t) {
     }
     free(path);
     t->n = t->tip = n;
+    t->more_of = 0; /* they have other numbers now */
     t->next = n > 0;
     t->roots[0] = n > 0 && kind_of(&t->nodes[0]) == 0;
     t->roots[1] = n > 0 && kind_of(&t->nodes[0]) == 1;
@@ -197,8 +198,10 @@ static uint32_t add_node(UiTree *t, uint32_t parent, uint32_t id, uint32_t at) {
 static bool add_more(UiTree *t, uint32_t index, uint32_t at) {
     if (!grow(&t->more, t->n_more, &t->cap_more, sizeof *t->more)) return false;
     uint32_t *last = &t->nodes[index - 1].more;
+    if (*last > 0 && t->more_of == index) last = &t->more[t->n_more - 1].next; /* the end */
     while (*last > 0) last = &t->more[*last - 1].next;
     *last = t->n_more + 1;
+    t->more_of = index;
     t->more[t->n_more++] = (UiNodeMore){ .at = at };
     return true;
 }

@@ -87,6 +87,7 @@ typedef struct UiTree {
     uint32_t depth;   /* messages up to it */
     UiNodeMore *more; /* (n_more) */
     uint32_t n_more, cap_more;
+    uint32_t more_of;  /* index + 1 of the message that has the last of them, 0 = not known */
     UiForget *forgets; /* (n_forgets) */
     uint32_t n_forgets, cap_forgets;
     uint32_t forget;            /* index + 1 of what applies, 0 = nothing */

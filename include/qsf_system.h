@@ -25,7 +25,7 @@ bool qsf_write_all(int fd, const void *bytes, size_t len);
 /* Starts argv[0], which is looked for in $PATH, in a process group of its own, so that ^C on the terminal
  * does not reach it. Signals have their usual effect in it, and its errors go to /dev/null. in, out: its
  * standard input and output, which the caller closes; -1: /dev/null. Returns 0, and the caller waits for
- * *pid; or why it cannot be started (an errno). */
+ * *pid; or why it cannot be started (an errno). Some systems return 0 then, and it ends with 127 at once. */
 int qsf_spawn_apart(pid_t *pid, const char *const *argv, int in, int out);
 /* The path of the running program. False if the system does not tell it, or it needs more than cap bytes. */
 bool qsf_program_path(char *out, size_t cap);

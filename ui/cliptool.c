@@ -17,6 +17,7 @@
 #include "ui/buf.h"
 
 #define UI_TOOL_SECONDS 0.09
+#define NOT_FOUND       127 /* what a program ends with that posix_spawn could not start, on some systems */
 
 typedef struct UiClipTool {
     const char *argv[4];
@@ -81,6 +82,7 @@ static bool works(const char *name, pid_t pid, double deadline, char *err, size_
     while ((got = waitpid(pid, &status, WNOHANG)) == 0 && ui_now() < deadline) (void)poll(NULL, 0, 2);
     if (got == 0) running = pid;
     if (got <= 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) return true;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND) return false;
     if (WIFEXITED(status))
         (void)snprintf(err, cap, "%s failed with exit code %d", name, WEXITSTATUS(status));
     else

@@ -26,6 +26,13 @@ const char *qsf_test_data(const char *relative) {
     return NULL;
 }
 
+bool qsf_test_emulated(const char *left_out) {
+    const char *by = getenv("QSF_EMULATOR");
+    const bool is = by != NULL && *by != '\0';
+    if (is) print_message("skip: in an emulator: %s\n", left_out);
+    return is;
+}
+
 bool qsf_test_quick(void) {
     const char *quick = getenv("QSF_TEST_QUICK");
     return quick != NULL && *quick != '\0';

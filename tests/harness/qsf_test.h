@@ -25,6 +25,9 @@ const char *qsf_test_tmp(const char *name);
 const char *qsf_test_data(const char *relative);
 /* make check skips long parts, make check-all does not ($QSF_TEST_QUICK). */
 bool qsf_test_quick(void);
+/* Whether an emulator runs the tests ($QSF_EMULATOR): its times say nothing, and it lacks some system calls.
+ * Prints what is left out then, as a "skip:" line. */
+bool qsf_test_emulated(const char *left_out);
 /* Fails the test, printing the message, unless err has this code and its message contains part. */
 void qsf_test_expect_err(const QsfErr *err, int code, const char *part);
 /* Fails the test, printing the message, unless rc is QSF_OK. */

@@ -100,6 +100,7 @@ static void test_ways(void **state) {
     qk_table t;
     qk_table_init(&t, qk_cpu_best());
     if (!(qsf_interleaved_types(&t) >> QK_Q8_0 & 1)) skip(); /* a build with the reference only */
+    if (qsf_test_emulated("measured ways")) skip();
     assert_int_equal(qsf_test_write_tiny_llama(path, &spec), 0);
     const QsfRigOptions o = { .path = path, .threads = 2, .level = QK_LEVEL_UNKNOWN };
     qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);

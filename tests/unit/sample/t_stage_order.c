@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Stages that change logits, the order of stages, and what holds for any mixture of them. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/harness/qsf_test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "src/base/clock.h"
 #include "tests/harness/stage_rig.h"
@@ -265,6 +258,7 @@ static void why_tells_what_happened(void **state) {
 /* Prints the time per token; the bound only catches an accident such as sorting the vocabulary. */
 static void a_large_vocabulary_is_cheap(void **state) {
     (void)state;
+    const bool emulated = qsf_test_emulated("times");
     enum { BIG = 262144, ROUNDS = 5 };
     float *x = malloc(BIG * sizeof *x);
     QsfSampler *s;
@@ -306,7 +300,7 @@ static void a_large_vocabulary_is_cheap(void **state) {
         for (int i = 0; i < ROUNDS; i++) assert_int_equal(qsf_sampler_next(s, &in, &out, &err), QSF_OK);
         const double us = (double)(qsf_now_ns() - from) / 1e3 / ROUNDS;
         printf("sampler, 262144 tokens, %s: %.0f us\n", names[k], us);
-        assert_true(us < 100000);
+        if (!emulated) assert_true(us < 100000);
     }
     qsf_sampler_destroy(s);
     free(x);

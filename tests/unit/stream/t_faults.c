@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include "qsf_engine.h"
+#include "src/base/clock.h"
 #include "src/base/file.h"
 #include "src/file/source.h"
 #include "src/stream/io.h"
@@ -58,7 +59,7 @@ static QSFSettings settings(const char *io, const char *direct, uint64_t pin) {
     s.threads = 2;
     s.ctx = 128;
     s.pin = pin;
-    s.ram_budget = 256u << 20; /* generous: sanitizers keep freed memory resident */
+    s.ram_budget = qsf_rss_bytes() + (256u << 20); /* generous: sanitizers keep freed memory resident */
     s.params.temperature = 0;
     s.params.max_tokens = 3;
     s.params.ignore_eos = true;

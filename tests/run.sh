@@ -18,7 +18,7 @@ set -u
 alone=' t_pool t_predict stop build_time '
 # Those that wait for a terminal, a server or the network most of their time, like all of tests/ui, run beside
 # the others, so that no CPU is idle meanwhile.
-waiting=' get get_tls serve_openai '
+waiting=' serve_load get get_tls serve serve_openai posix t_replan '
 # Those that take longest begin first, so that the last one does not keep the other CPUs waiting
 # (QSF_TEST_TIMES).
 first='checkkern serve_load prompt_cache budgets hf_cases architectures ui_resume_memory draft_model

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* main() of the static programs: one file with several names (hard links), of which most is kernels. mk/static.mk names the main() of each program as it is called here. */
+/* main() of the static programs: one file with several names (hard links), of which most is kernels.
+ * mk/static.mk names the main() of each program as it is called here. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

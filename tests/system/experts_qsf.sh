@@ -9,8 +9,9 @@ tools=$QSF_BUILDDIR/obj/tests/tools convert=$QSF_BUILDDIR/qsf-convert
 cd "$work" || exit 1
 "$tools/mkbig" sparse.gguf layers=3 hidden=256 heads=4 ffn=256 experts=32 used=4 type=q4_k vocab=300 ||
     fail "mkbig"
-expect 0 '' "$convert" sparse.gguf together.qsf
+expect 0 '' "$convert" --dry-run sparse.gguf together.qsf
 grep -q '^blk.0.ffn_down_exps.weight' out || { cat out; fail "the report has no row for all experts"; }
+expect 0 '' "$convert" sparse.gguf together.qsf
 expect 0 '' "$convert" --quiet --experts stacked sparse.gguf stacked.qsf
 expect 0 '' "$convert" --verify together.qsf
 [ "$("$convert" --inspect together.qsf | grep -c 'ffn_[a-z]*\.[0-9]*\.weight')" = 288 ] ||

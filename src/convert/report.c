@@ -96,9 +96,10 @@ static const char *at_most(const ConvertOptions *o) {
     return o->dry && (o->compress == NULL || strcmp(o->compress, "none")) ? "at most " : "";
 }
 
-/* Nothing is said about hundreds of tensors that stayed as they were. */
-static void put_rows(QsfStrbuf *b, const QsfItems *items, bool dry) {
-    bool any = dry;
+/* Nothing is said about hundreds of tensors that stayed as they were, unless -q asked for another type: then
+ * the rows tell why. */
+static void put_rows(QsfStrbuf *b, const QsfItems *items, bool dry, bool asked) {
+    bool any = dry || asked;
     for (uint32_t k = 0; k < items->n && !any; k++)
         any = is_new(&items->item[k]) || items->item[k].n_seldom > 0;
     if (!any) return;
@@ -115,7 +116,7 @@ static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, 
     convert_put_merged(b, o);
     if (b->len > 0) qsf_strbuf_addc(b, '\n');
     if (c != NULL) put_layers(b, c);
-    put_rows(b, &r->items, o->dry);
+    put_rows(b, &r->items, o->dry, o->type != NULL);
     for (uint32_t k = 0; k < r->items.n; k++) {
         const QsfItem *i = &r->items.item[k];
         changed += is_new(i);

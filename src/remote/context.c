@@ -46,8 +46,7 @@ static void read_parameters(const char *text, QsfContextSize *out) {
     static const char name[] = "num_ctx";
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (strncmp(line, name, sizeof name - 1) != 0 || !isblank((unsigned char)line[sizeof name - 1]))
-            continue;
+        if (strncmp(line, name, sizeof name - 1) != 0 || strspn(line + sizeof name - 1, " \t") == 0) continue;
         const long n = strtol(line + sizeof name, NULL, 10);
         if (n > 0 && n <= INT32_MAX) out->ctx = (uint32_t)n;
     }

@@ -253,8 +253,8 @@ static void test_objects(void **state) {
     static const char *const schemas[] = {
         "true",
         "{\"title\": \"t\"}",
-        "{\"$schema\": \"http://json-schema.org/draft-07/schema#\", \"$ref\": \"#/definitions/r\", \"type\": "
-        "\"object\", \"definitions\": {\"r\": {\"type\": [\"object\", \"null\"]}}}",
+        ("{\"$schema\": \"http://json-schema.org/draft-07/schema#\", \"$ref\": \"#/definitions/r\", "
+         "\"type\": \"object\", \"definitions\": {\"r\": {\"type\": [\"object\", \"null\"]}}}"),
         "{\"anyOf\": [{\"type\": \"object\"}, {\"type\": \"null\"}]}",
     };
     (void)state;

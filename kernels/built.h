@@ -98,6 +98,9 @@
 #define QK_BUILT_I8MM 0
 #endif
 
+/* Web browsers get no single file. */
+#define QK_BUILT_WASM 0
+
 #endif
 
 /* The level of a single file: the highest one. */

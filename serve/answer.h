@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From the events of the engine to the texts of a job. The main thread; functions that change the job take the
- * lock of the server. */
+/* From the events of the engine to the texts of a job. The main thread; functions that change the job take
+ * the lock of the server. */
 #ifndef QSF_SERVE_ANSWER_H
 #define QSF_SERVE_ANSWER_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tool calls in the text of an answer. Models write them in their own ways; read are: <tool_call> with JSON or
- * with <function=NAME> and <parameter=KEY> (Hermes, Qwen), JSON alone with name and arguments or parameters
- * (Llama, Mistral), and "[tool call to=NAME] {...}", which the engine makes of messages to tools (gpt-oss,
- * Kimi, Solar). Untrusted text; pure functions. */
+/* Tool calls in the text of an answer. Models write them in their own ways. These are read: <tool_call> with
+ * JSON or with <function=NAME> and <parameter=KEY> (Hermes, Qwen), JSON alone with name and arguments or
+ * parameters (Llama, Mistral), and "[tool call to=NAME] {...}", which the engine makes of messages to tools
+ * (gpt-oss, Kimi, Solar). Untrusted text; pure functions. */
 #ifndef QSF_SERVE_CALLS_H
 #define QSF_SERVE_CALLS_H
 

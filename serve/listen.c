@@ -28,8 +28,8 @@ typedef union Address {
 static int not_an_address(const char *address, QsfErr *err) {
     return qsf_err_set(
         err, QSF_E_USAGE,
-        "--listen %.200s: expected ADDRESS:PORT with a numeric address, such as 127.0.0.1:8080 or [::1]:0, or "
-        "unix:PATH",
+        "--listen %.200s: expected ADDRESS:PORT with a numeric address, such as 127.0.0.1:8080 or [::1]:0, "
+        "or unix:PATH",
         address);
 }
 

@@ -82,8 +82,8 @@ static ServeSlot *find(ServeSlots *s, const ServeSlot *request) {
     return best;
 }
 
-/* Of two that begin alike: the file of one with more turns has more states; of those that share only the system
- * prompt, the newest may have the same beginning of the message after it. */
+/* Of two that begin alike, the one with more turns has more states in its file. Of those that share only the
+ * system prompt, the newest may also share the beginning of the next message. */
 static bool is_better(const ServeSlot *a, const ServeSlot *b, uint32_t n) {
     if (n > a->lead && a->turns != b->turns) return a->turns > b->turns;
     return a->used > b->used;

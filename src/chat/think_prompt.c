@@ -217,8 +217,8 @@ static int append_parts(const QsfTokenizer *tok, const QsfMsg *m, QsfRendered *r
 
 /* ---- reasoning without marks ---- */
 
-/* The marks of the format around reasoning that came without. NULL: there is no memory for them. A format
- * without reasoning has no place for it. */
+/* Puts the marks of the format around reasoning that has none; a format without reasoning drops it. Returns
+ * m, or *copy, whose reasoning is in text; NULL when memory runs out. */
 static const QsfMsg *mark(const QsfThink *t, const QsfMsg *m, QsfMsg *copy, QsfStrbuf *text, QsfErr *err) {
     const bool tags = t->format == QSF_THINK_TAGS && t->open.len > 0;
     const bool closed = m->thought == QSF_THOUGHT_CLOSED;

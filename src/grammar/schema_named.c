@@ -50,7 +50,8 @@ uint32_t qsf_node_schema_within(QsfGrammarBuild *b, const char *name, size_t nam
                                 size_t len) {
     QsfNamedSchema *n = find(b, name, name_len);
     if (n == NULL)
-        return qsf_gbuild_fail(b, QSF_E_USAGE, "there is no schema \"%.*s\" before", shown(name_len), name);
+        return qsf_gbuild_fail(b, QSF_E_USAGE, "no schema \"%.*s\" is defined before this", shown(name_len),
+                               name);
     Start *start = calloc(1, sizeof *start);
     if (start == NULL) return qsf_gbuild_no_memory(b);
     start->next = n->starts;

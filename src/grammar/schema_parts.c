@@ -245,7 +245,7 @@ static uint32_t named_type(QsfSchema *s, const QsfJson *v, uint32_t path) {
     const char *name = qsf_json_string(v, NULL);
     const uint32_t type = type_of(name);
     if (type > 0) return type;
-    return qsf_schema_fail(s, path, "there is no type \"%.100s\"", name != NULL ? name : "?");
+    return qsf_schema_fail(s, path, "unknown type \"%.100s\"", name != NULL ? name : "?");
 }
 
 uint32_t qsf_schema_types(QsfSchema *s, const QsfJson *schema, uint32_t path) {

@@ -117,7 +117,7 @@ static bool put_biases(const Put *p) {
     return qsf_biases_put(in->settings, in->server, in->tokens, false, p->b);
 }
 
-/* In the same field as biases; alone if there are none of those. */
+/* Biases and bans share a field, which put_biases writes. This writes it when there are only bans. */
 static bool put_banned(const Put *p) {
     const QsfFieldInput *in = p->in;
     QsfStrbuf biases = QSF_STRBUF_INIT;

@@ -91,7 +91,7 @@ static const Meaning meanings[] = {
       "--api-key-file FILE or OPENAI_API_KEY gives it" },
     { 402, 402, QSF_E_RUNTIME, "the server wants to be paid first", NULL },
     { 403, 403, QSF_E_RUNTIME, "this is not allowed, perhaps not with this key", NULL },
-    { 404, 404, QSF_E_MODEL, "there is no such model or path", "/models lists what the server has" },
+    { 404, 404, QSF_E_MODEL, "the server has no such model or path", "/models lists what the server has" },
     { 405, 405, QSF_E_RUNTIME, "the URL is not that of an OpenAI-compatible server", NULL },
     { 408, 408, QSF_E_RUNTIME, "the server has waited too long", NULL },
     { 413, 413, QSF_E_RUNTIME, "the conversation is too large for the server",

@@ -116,8 +116,8 @@ typedef struct RunRoom {
     size_t bytes;    /* at most RUN_TEXT_MAX */
     uint64_t budget; /* that leaves no more, in bytes; 0: RUN_TEXT_MAX is the limit */
 } RunRoom;
-/* For texts read from now on: the memory of the budget that the process does not use yet, with all copies of
- * a text; at least 1 MB. */
+/* How much text fits into the part of the RAM budget that the process does not use yet, all copies of the
+ * text counted; at least 1 MB. */
 RunRoom run_room(const RunOptions *o);
 /* Appends a blank line, unless b is empty. */
 void run_add_gap(QsfStrbuf *b);

@@ -23,7 +23,7 @@ extern const char qsf_io_no_memory[];
 typedef struct QsfIoBackend {
     QsfIoKind kind;
     const char *name;
-    /* Sets *why (static, or of strerror) when it is not available here, or there is no memory. */
+    /* On failure sets *why (static, or of strerror): it is not available here, or memory runs out. */
     int (*open)(QsfIo *io, const char **why);
     void (*close)(QsfIo *io);
     void (*start)(QsfIo *io, QsfIoRead *r);

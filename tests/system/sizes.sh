@@ -29,7 +29,7 @@ line=$(printf '%0110d' 0)
 printf '%s\n/* clang-format off */\n%s1\n/* clang-format on */\n' "$line" "$line" >"$work/good.c"
 printf '%s1\n' "$line" >"$work/bad.c"
 [ "$(wide "$work/good.c" "$work/bad.c" | cut -f 1)" = "$work/bad.c:1" ] || fail "the search for long lines"
-find src ui get kernels include packaging tests tools -name '*.[ch]' | sort >"$work/files"
+find src ui get serve kernels include packaging tests tools -name '*.[ch]' | sort >"$work/files"
 [ "$(wc -l <"$work/files")" -gt 300 ] || fail "too few C files found below $QSF_SRCDIR"
 # shellcheck disable=SC2046 # one word per name
 wide $(cat "$work/files") | cut -f 1 >"$work/wide"

@@ -246,7 +246,8 @@ static void test_refuse(void **state) {
     refuse(QSF_KIND_GBNF, "root ::= \"\\q\"", "no escape");
     refuse(QSF_KIND_GBNF, "root ::= \"\\uD800\"", "not a Unicode character");
     refuse(QSF_KIND_GBNF, "root ::= \"a\" %json {\"type\": \"no\"}", "line 1, column 14: %json: #/type");
-    refuse(QSF_KIND_GBNF, "root ::= %json s {}", "line 1, column 10: %json: there is no schema \"s\"");
+    refuse(QSF_KIND_GBNF, "root ::= %json s {}",
+           "line 1, column 10: %json: no schema \"s\" is defined before this");
     refuse(QSF_KIND_GBNF, "%schema s {}\nroot ::= %json s",
            "line 2, column 10: %json: the schema is not JSON");
     refuse(QSF_KIND_GBNF, "%schema s {}\n%schema s {}",
@@ -255,7 +256,7 @@ static void test_refuse(void **state) {
     refuse(QSF_KIND_GBNF, "%schema true {}", "line 1, column 9: %schema: a name is expected");
     refuse(QSF_KIND_GBNF, "%other x", "line 1, column 1: the name of a rule is expected, or %schema NAME");
     refuse(QSF_KIND_GBNF, "%schema s {\"a\": {\"type\": \"no\"}}\nroot ::= %json s {\"$ref\": \"#/a\"}",
-           "line 2, column 10: %json: #/$ref/type: there is no type");
+           "line 2, column 10: %json: #/$ref/type: unknown type");
     refuse(QSF_KIND_GBNF, "root ::= %json {\"type\"", "line 1, column 10: %json: the schema is not JSON");
     refuse(QSF_KIND_GBNF, "root ::= %lark x", "only json");
     refuse(QSF_KIND_REGEX, "(?:a", "character 1: the group is not closed");

@@ -12,7 +12,6 @@
 #include "ui/typeahead.h"
 #include "ui/ui_signals.h"
 
-/* ^C and ^Z are meant for the editor. */
 static int wait_for_editor(void *arg) {
     int *ended = arg, pass = 0;
     struct pollfd fd = { .fd = ui_signals_fd(), .events = POLLIN };

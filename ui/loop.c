@@ -68,8 +68,7 @@ static void on_editor(void *arg) {
     l->screen.editor = true;
 }
 
-/* While the editor has the terminal: the engine goes on, and its events are taken. ^C and ^Z are meant for
- * the editor. */
+/* While the editor has the terminal: the engine goes on, and its events are taken. */
 static int wait_for_editor(void *arg) {
     Loop *l = arg;
     struct pollfd fds[3] = {

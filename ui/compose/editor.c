@@ -81,8 +81,26 @@ static bool make_draft(UiEditor *e, Draft *d, const char *text, size_t len) {
     return false;
 }
 
-/* Ignored signals would stay ignored in the editor. */
-static int start(const char *command, Draft *d, pid_t *pid) {
+/* The keys ^C, ^\ and ^Z signal everything in the foreground, and are meant for the editor. Caught here, such
+ * a signal may wait until the editor has ended, and would then stop an answer or this program. */
+typedef struct {
+    struct sigaction old[3];
+} Keys;
+
+static const int key_signals[] = { SIGINT, SIGQUIT, SIGTSTP };
+
+static void ignore_keys(Keys *k) {
+    struct sigaction ignore = { .sa_handler = SIG_IGN };
+    sigemptyset(&ignore.sa_mask);
+    for (int i = 0; i < 3; i++) sigaction(key_signals[i], &ignore, &k->old[i]);
+}
+
+static void restore_keys(const Keys *k) {
+    for (int i = 0; i < 3; i++) sigaction(key_signals[i], &k->old[i], NULL);
+}
+
+/* Ignored signals would stay ignored in the editor: only those do that were ignored by our caller. */
+static int start(const char *command, Draft *d, const Keys *k, pid_t *pid) {
     char script[1024], sh[] = "sh", option[] = "-c";
     char *argv[] = { sh, option, script, sh, d->path, NULL };
     posix_spawnattr_t attr;
@@ -91,6 +109,8 @@ static int start(const char *command, Draft *d, pid_t *pid) {
     sigemptyset(&ignored);
     sigaddset(&ignored, SIGPIPE);
     sigaddset(&ignored, SIGXFSZ);
+    for (int i = 0; i < 3; i++)
+        if (k->old[i].sa_handler != SIG_IGN) sigaddset(&ignored, key_signals[i]);
     sigemptyset(&none);
     if (posix_spawnattr_init(&attr) != 0) return ENOMEM;
     posix_spawnattr_setsigdefault(&attr, &ignored);
@@ -153,6 +173,7 @@ static bool read_draft(UiEditor *e, const Draft *d, UiBuf *out, bool *keep) {
 bool ui_editor_run(UiEditor *e, const char *text, size_t len, UiBuf *out) {
     const char *command = command_of_user();
     Draft d;
+    Keys keys;
     pid_t pid = 0;
     bool keep = false;
     e->problem[0] = '\0';
@@ -161,8 +182,11 @@ bool ui_editor_run(UiEditor *e, const char *text, size_t len, UiBuf *out) {
         return false;
     }
     if (!make_draft(e, &d, text, len)) return false;
-    const int code = start(command, &d, &pid);
-    const bool ok = code == 0 ? ended_well(e, command, wait_for(e, pid)) && read_draft(e, &d, out, &keep)
+    ignore_keys(&keys);
+    const int code = start(command, &d, &keys, &pid);
+    const int status = code == 0 ? wait_for(e, pid) : 0;
+    restore_keys(&keys);
+    const bool ok = code == 0 ? ended_well(e, command, status) && read_draft(e, &d, out, &keep)
                               : fail(e, "the editor", strerror(code));
     if (!keep) remove_draft(&d);
     return ok;

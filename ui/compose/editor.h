@@ -17,9 +17,10 @@ typedef struct UiEditor {
 
 /* Runs the command of $VISUAL, or of $EDITOR, on a private file (0600, in a directory of mode 0700 of its own
  * below $XDG_RUNTIME_DIR, $TMPDIR or /tmp) with this text, and reads it into out, without the newline at its
- * end. The terminal must be released. The file is removed, unless its text is too long: then e->problem says
- * where it is. false, with e->problem, if the text should stay as it was: without an editor, if it cannot be
- * run or fails, if the file cannot be read. */
+ * end. The terminal must be released. INT, QUIT and TSTP are ignored until the editor ends; when it stops,
+ * this program does, too. The file is removed, unless its text is too long: then e->problem says where it is.
+ * false, with e->problem, if the text should stay as it was: without an editor, if it cannot be run or fails,
+ * if the file cannot be read. */
 bool ui_editor_run(UiEditor *e, const char *text, size_t len, UiBuf *out);
 
 #endif

@@ -23,11 +23,16 @@ static int setup(void **state) {
     return 0;
 }
 
+static int keys_seen;
+
 static int wait_once(void *arg) {
     struct pollfd p = { .fd = ui_signals_fd(), .events = POLLIN };
     int pass = 0;
     (void)poll(&p, 1, -1);
-    for (int sig; (sig = ui_signals_next()) != 0;) pass = sig == SIGTERM ? sig : pass;
+    for (int sig; (sig = ui_signals_next()) != 0;) {
+        pass = sig == SIGTERM ? sig : pass;
+        keys_seen += sig == SIGINT || sig == SIGTSTP;
+    }
     (void)arg;
     return pass;
 }
@@ -124,11 +129,40 @@ static void test_terminated(void **state) {
     assert_non_null(strstr(e.problem, "status 143"));
 }
 
+/* The pending signals of the keys. */
+static int caught(void) {
+    int n = 0;
+    for (int sig; (sig = ui_signals_next()) != 0;) n += sig == SIGINT || sig == SIGTSTP;
+    return n;
+}
+
+/* What ^C and ^Z send to both reaches only the editor, and nothing of it is left when the editor has ended. */
+static void test_keys(void **state) {
+    (void)state;
+    UiEditor e = { 0 };
+    const pid_t self = getpid();
+    char editor[200];
+    assert_true(ui_signals_open(true));
+    (void)snprintf(editor, sizeof editor,
+                   "f() { kill -INT %d; kill -TSTP %d; kill -QUIT %d; echo text >\"$1\"; }; f", (int)self,
+                   (int)self, (int)self);
+    assert_true(run(&e, editor, ""));
+    assert_string_equal(text.data, "text");
+    assert_int_equal(keys_seen, 0);
+    assert_int_equal(caught(), 0);
+    /* The editor has them as they were, and so has this program. */
+    assert_true(run(&e, "f() { sed -n 's/^SigIgn:.//p' /proc/self/status >\"$1\"; }; f", ""));
+    const unsigned long long ignored = strtoull(text.data, NULL, 16);
+    assert_int_equal(ignored & (1ull << (SIGINT - 1) | 1ull << (SIGQUIT - 1) | 1ull << (SIGTSTP - 1)), 0);
+    assert_int_equal(raise(SIGINT), 0);
+    assert_int_equal(caught(), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_edits, setup),      cmocka_unit_test_setup(test_private, setup),
         cmocka_unit_test_setup(test_failures, setup),   cmocka_unit_test_setup(test_too_long, setup),
-        cmocka_unit_test_setup(test_terminated, setup),
+        cmocka_unit_test_setup(test_terminated, setup), cmocka_unit_test_setup(test_keys, setup),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     ui_buf_free(&text);

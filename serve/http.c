@@ -37,7 +37,7 @@ typedef struct Exchange {
     Conn *conn;
     ServeRoute route;
     ServeError error; /* why it is refused */
-    char *body;       /* (len) of cap bytes, charged to the room */
+    char *body;       /* (len) of cap bytes, charged to ServeMemory */
     size_t len, cap;
     uint64_t skipped; /* bytes of a body that is refused */
     bool skips;    /* it is read to its end before the error is sent: clients read when they have sent all */
@@ -179,7 +179,7 @@ void serve_http_wake(ServeJob *job) {
 
 static void drop_body(ServeHttp *h, Exchange *x) {
     lock(h);
-    serve_room_give(&h->s->room, x->cap);
+    serve_memory_give(&h->s->memory, x->cap);
     unlock(h);
     free(x->body);
     x->body = NULL;
@@ -200,11 +200,11 @@ static void take_body(ServeHttp *h, Exchange *x, const char *data, size_t n) {
         return;
     }
     lock(h);
-    const bool ok = cap <= x->cap || serve_room_take(&h->s->room, cap - x->cap);
+    const bool ok = cap <= x->cap || serve_memory_take(&h->s->memory, cap - x->cap);
     unlock(h);
     char *more = ok && cap > x->cap ? realloc(x->body, cap) : x->body;
     if (!ok || more == NULL) {
-        if (ok) lock(h), serve_room_give(&h->s->room, cap - x->cap), unlock(h);
+        if (ok) lock(h), serve_memory_give(&h->s->memory, cap - x->cap), unlock(h);
         serve_error_set(&x->error, 503, "server_busy", NULL,
                         "the server has no more memory for requests that wait");
         return;
@@ -234,11 +234,11 @@ static ServeJob *make_job(ServeHttp *h, Exchange *x) {
                              s->model.id);
     lock(h);
     const uint64_t held = serve_request_held(&r);
-    if (ok && !serve_room_take(&s->room, held))
+    if (ok && !serve_memory_take(&s->memory, held))
         ok = serve_error_set(&x->error, 503, "server_busy", NULL,
                              "the server has no more memory for requests that wait");
-    if (ok) job = serve_job_new(&r, x->body, x->cap + held, &s->room);
-    if (ok && job == NULL) serve_room_give(&s->room, held);
+    if (ok) job = serve_job_new(&r, x->body, x->cap + held, &s->memory);
+    if (ok && job == NULL) serve_memory_give(&s->memory, held);
     unlock(h);
     if (job == NULL) {
         serve_error_set(&x->error, 500, NULL, NULL, "out of memory");

@@ -10,14 +10,14 @@
 
 #define CHUNK_TEXT (16u << 10) /* bytes of text in an event */
 
-ServeJob *serve_job_new(const ServeRequest *r, char *body, uint64_t body_bytes, ServeRoom *room) {
+ServeJob *serve_job_new(const ServeRequest *r, char *body, uint64_t body_bytes, ServeMemory *memory) {
     ServeJob *job = calloc(1, sizeof *job);
     if (job == NULL) return NULL;
     job->refs = 1;
     job->request = *r;
     job->body = body;
     job->fd = -1;
-    job->room = room;
+    job->memory = memory;
     job->body_bytes = job->held = body_bytes;
     job->arrived_ns = qsf_now_ns();
     return job;
@@ -32,8 +32,8 @@ static size_t texts(const ServeJob *job) {
 
 bool serve_job_charge(ServeJob *job) {
     const uint64_t now = texts(job) + (job->body != NULL ? job->body_bytes : 0);
-    if (now > job->held && !serve_room_take(job->room, now - job->held)) return false;
-    if (now < job->held) serve_room_give(job->room, job->held - now);
+    if (now > job->held && !serve_memory_take(job->memory, now - job->held)) return false;
+    if (now < job->held) serve_memory_give(job->memory, job->held - now);
     job->held = now;
     return true;
 }
@@ -48,7 +48,7 @@ void serve_job_drop_body(ServeJob *job) {
 
 void serve_job_release(ServeJob *job) {
     if (--job->refs > 0) return;
-    serve_room_give(job->room, job->held);
+    serve_memory_give(job->memory, job->held);
     serve_request_free(&job->request);
     qsf_strbuf_free(&job->text);
     qsf_strbuf_free(&job->reasoning);

@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
+#include "serve/memory.h"
 #include "serve/request.h"
-#include "serve/room.h"
 
 typedef enum ServeState { SERVE_QUEUED, SERVE_RUNNING, SERVE_ENDED } ServeState;
 
@@ -45,16 +45,16 @@ struct ServeJob {
     bool begun, finished; /* the first chunk was, and the last one */
 
     pthread_mutex_t *lock; /* of the server */
-    ServeRoom *room;
-    uint64_t held; /* bytes of room that it has */
+    ServeMemory *memory;
+    uint64_t held; /* bytes charged to it */
 };
 
-/* Makes a job of a request; takes over body, and the body_bytes of room that both have. NULL without memory:
- * nothing is taken then. The caller has the only reference. No lock is needed. */
-ServeJob *serve_job_new(const ServeRequest *r, char *body, uint64_t body_bytes, ServeRoom *room);
+/* Makes a job of a request. It owns body and the body_bytes that the caller has charged to memory for both.
+ * NULL without memory: the caller keeps them. The caller has the only reference. No lock is needed. */
+ServeJob *serve_job_new(const ServeRequest *r, char *body, uint64_t body_bytes, ServeMemory *memory);
 /* Gives up a reference; the last one frees the job. */
 void serve_job_release(ServeJob *job);
-/* Charges the room for what the texts take now; false: there is no more. */
+/* Charges what the texts take now; false: the limit is reached. */
 bool serve_job_charge(ServeJob *job);
 /* Forgets the body, which the engine has copied, but not its tools. */
 void serve_job_drop_body(ServeJob *job);

@@ -113,9 +113,9 @@ static bool open_wake(ServeServer *s) {
 static void take_options(ServeServer *s, const ServeOptions *o) {
     s->options = o;
     s->settings = o->settings;
-    s->settings.owner_bytes = serve_room_all(o) + serve_slots_bytes(o->snapshots);
+    s->settings.owner_bytes = serve_memory_all(o) + serve_slots_bytes(o->snapshots);
     s->settings.candidates = SERVE_TOP;
-    s->room.limit = serve_room_texts(o);
+    s->memory.limit = serve_memory_texts(o);
     s->guard.hosts = o->n_hosts > 0 ? o->hosts : NULL;
     s->guard.origins = o->n_origins > 0 ? o->origins : NULL;
 }

@@ -38,7 +38,7 @@ void serve_put_metrics(ServeServer *s, QsfStrbuf *b) {
     pthread_mutex_lock(&s->lock);
     const ServeCounters c = s->counters;
     const uint32_t waiting = s->waiting, running = s->running != NULL, connections = s->connections;
-    const ServeRoom room = s->room;
+    const ServeMemory memory = s->memory;
     pthread_mutex_unlock(&s->lock);
     put_statuses(b, &c);
     put(b, "answers_total", "counter", "Answers that ended.", (double)c.answers);
@@ -52,8 +52,8 @@ void serve_put_metrics(ServeServer *s, QsfStrbuf *b) {
     put(b, "requests_running", "gauge", "Requests that are answered now.", running);
     put(b, "connections", "gauge", "Open connections.", connections);
     put(b, "text_bytes", "gauge", "Memory of requests and of answers that wait to be read.",
-        (double)room.used);
-    put(b, "text_limit_bytes", "gauge", "Limit of that.", (double)room.limit);
+        (double)memory.used);
+    put(b, "text_limit_bytes", "gauge", "Limit of that.", (double)memory.limit);
     put_memory(b, &st);
 }
 

@@ -33,7 +33,7 @@ typedef struct ServeServer {
 
     pthread_mutex_t lock;
     /* Under the lock: */
-    ServeRoom room;
+    ServeMemory memory;
     ServeJob *first, *last; /* the queue */
     uint32_t waiting;       /* jobs in it */
     ServeJob *running;      /* or NULL */

@@ -12,7 +12,7 @@
 #include "ui/ctx_full.h"
 #include "ui/exchanges.h"
 #include "ui/guide.h"
-#include "ui/swap.h"
+#include "ui/swap_roles.h"
 #include "ui/walk.h"
 
 #define UI_END_SECONDS 0.5 /* to wait for the end of an answer when the program ends */
@@ -267,7 +267,7 @@ static void request_ended(UiApp *a, const QSFEvent *e) {
     else if (was == UI_REQUEST_TOKENS)
         ui_walk_known_now(a, e);
     else if (was == UI_REQUEST_SWAP)
-        ui_swap_end(a, e);
+        ui_swap_roles_end(a, e);
     else if (was == UI_REQUEST_SUMMARY)
         ui_compact_end(a, e->stop,
                        e->type == QSF_EVENT_DONE ? NULL
@@ -308,7 +308,7 @@ static void take(UiApp *a, const QSFEvent *e) {
     if (a->running == UI_REQUEST_SUMMARY && e->type == QSF_EVENT_TEXT)
         ui_compact_text(a, e->text, e->text_len);
     else if (swap && e->type == QSF_EVENT_TEXT)
-        ui_swap_text(a, e->text, e->text_len);
+        ui_swap_roles_text(a, e->text, e->text_len);
     else if ((swap || a->running == UI_REQUEST_SUMMARY) && e->type == QSF_EVENT_REASONING)
         return; /* only the text is kept */
     else if (e->type == QSF_EVENT_TEXT || e->type == QSF_EVENT_REASONING)

@@ -6,7 +6,7 @@
 
 #include "ui/app_internal.h"
 #include "ui/commands.h"
-#include "ui/swap.h"
+#include "ui/swap_roles.h"
 
 /* The message with that number in the context, or NULL. */
 static UiItem *message_at(const UiApp *a, uint32_t number) {
@@ -146,5 +146,5 @@ bool ui_cmd_swap(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_ERROR, "/%s: the last message is yours: /retry answers it", name);
         return false;
     }
-    return ui_swap(a);
+    return ui_swap_roles(a);
 }

@@ -13,9 +13,9 @@
 #include "ui/commands.h"
 #include "ui/complete_internal.h"
 #include "ui/compose/mention.h"
+#include "ui/excerpt.h"
 #include "ui/path.h"
 #include "ui/sessions.h"
-#include "ui/take.h"
 
 #define UI_TITLES      50  /* sessions whose titles are read */
 #define MODELS_WAIT    0.3 /* seconds that a folder has to answer */
@@ -313,7 +313,7 @@ static void add_code(void *arg, unsigned k, const UiMdCode *code) {
 static void codes(UiCompletion *c, const UiApp *a, const char *word, size_t len, const char *after) {
     Codes x = { c, word, after, len };
     c->keep = true;
-    if (a) (void)ui_take_codes(&a->chat, add_code, &x);
+    if (a) (void)ui_excerpt_codes(&a->chat, add_code, &x);
 }
 
 /* "code K" and "K FILE": false unless a number is being typed. */

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "qsf_remote.h"
-#include "ui/compose/above.h"
+#include "ui/compose/pending.h"
 #include "ui/ctx_full.h"
 #include "ui/format.h"
 #include "ui/guide.h"
@@ -290,7 +290,7 @@ static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int co
     l.status = !status || l.pane ? 0 : cols >= UI_STRIP_FROM && rows >= 8 ? 2 : 1;
     l.status_rule = l.status > 0 && rows >= 8;
     l.rule = rows >= 4;
-    l.queue = ui_above_rows(s->app, rows);
+    l.queue = ui_pending_rows(s->app, rows);
     l.walk = ui_walk_panel_rows(s->app, rows);
     l.hints = rows >= 16;
     l.hint_rule = rows >= 20;
@@ -384,7 +384,7 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     const int cursor_row = s->canvas.cursor_row, cursor_col = s->canvas.cursor_col;
     row = draw_status(s, &l, &status, row + l.body, cols);
     if (l.rule) draw_rule(s, in, row++, cols);
-    if (l.queue) ui_above_draw(&s->canvas, a, row, rows, cols);
+    if (l.queue) ui_pending_draw(&s->canvas, a, row, rows, cols);
     row += l.queue;
     if (l.walk) ui_walk_draw(&s->canvas, a, row, l.walk, cols);
     row += l.walk;

@@ -173,21 +173,21 @@ bool ui_keys_are_paste(const UiKeys *k, const char *bytes, size_t n) {
 static void begin_paste(UiKeys *k, bool unmarked) {
     k->pasting = true;
     k->unmarked = unmarked;
-    ui_cut_begin(&k->cut, &k->paste);
+    ui_text_limit_begin(&k->cut, &k->paste);
 }
 
 void ui_keys_begin_paste(UiKeys *k) { begin_paste(k, true); }
 
 static bool paste_done(UiKeys *k, UiKey *out) {
     k->pasting = false;
-    if (k->cut.cut) ui_cut_count(&k->cut, &k->paste);
+    if (k->cut.cut) ui_text_limit_count(&k->cut, &k->paste);
     *out = (UiKey){ .paste = true };
     return true;
 }
 
 static bool feed_paste(UiKeys *k, char byte, UiKey *out) {
     static const char end[] = "\x1b[201~";
-    ui_cut_add(&k->cut, &k->paste, &byte, 1);
+    ui_text_limit_add(&k->cut, &k->paste, &byte, 1);
     if (k->unmarked || byte != '~' || !ends_with(&k->paste, end)) return false;
     k->paste.len -= sizeof end - 1;
     k->paste.data[k->paste.len] = '\0';

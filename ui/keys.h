@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "ui/cut.h"
+#include "ui/text_limit.h"
 
 #define UI_KEY_BYTES         32
 #define UI_ESC_DELAY_MS      25   /* a lone ESC is the Esc key if nothing follows within this time */
@@ -81,9 +81,9 @@ typedef struct UiKeys {
                   size_t n); /* whether ESC with this byte is a key of the input line; NULL: all are */
     bool replies;            /* a question was asked: ESC ] may begin the answer */
     bool pasting;
-    bool unmarked; /* the end of the paste is marked only by silence */
-    UiBuf paste;   /* text of the last paste, valid until the next one begins */
-    UiCut cut;     /* of a paste that is too long; its limit may be set while !pasting */
+    bool unmarked;   /* the end of the paste is marked only by silence */
+    UiBuf paste;     /* text of the last paste, valid until the next one begins */
+    UiTextLimit cut; /* of a paste that is too long; its limit may be set while !pasting */
 } UiKeys;
 
 /* Adds one byte; true if *out is a complete key. ESC and bytes that are not a sequence of a key are the Esc

@@ -35,11 +35,11 @@ bool ui_lines_at_start(const UiLines *l) { return !l->inside && !l->begun; }
 
 void ui_lines_add(UiLines *l, const char *part, size_t len) {
     if (ui_lines_at_start(l))
-        ui_cut_begin(&l->cut, &l->text);
+        ui_text_limit_begin(&l->cut, &l->text);
     else if (!l->begun)
-        ui_cut_add(&l->cut, &l->text, "\n", 1);
+        ui_text_limit_add(&l->cut, &l->text, "\n", 1);
     l->begun = true;
-    ui_cut_add(&l->cut, &l->text, part, len);
+    ui_text_limit_add(&l->cut, &l->text, part, len);
 }
 
 static void skip_mark(UiBuf *b) {
@@ -54,7 +54,7 @@ static void skip_mark(UiBuf *b) {
 /* The message is complete. */
 static bool done(UiLines *l) {
     l->inside = false;
-    if (l->cut.cut) ui_cut_count(&l->cut, &l->text);
+    if (l->cut.cut) ui_text_limit_count(&l->cut, &l->text);
     return true;
 }
 

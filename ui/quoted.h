@@ -3,7 +3,7 @@
 #ifndef QSF_UI_QUOTED_H
 #define QSF_UI_QUOTED_H
 
-#include "ui/cut.h"
+#include "ui/text_limit.h"
 
 /* Skips a byte order mark of UTF-8. */
 void ui_quoted_skip_mark(const char **text, size_t *len);
@@ -15,9 +15,9 @@ void ui_quoted_strip(const char **text, size_t *len);
 /* Collects lines into messages. Zeroed it is empty. */
 typedef struct UiLines {
     UiBuf text;
-    UiCut cut;   /* of a message that is too long; its limit may be set before one begins */
-    bool inside; /* a block is open */
-    bool begun;  /* a line is not complete */
+    UiTextLimit cut; /* of a message that is too long; its limit may be set before one begins */
+    bool inside;     /* a block is open */
+    bool begun;      /* a line is not complete */
 } UiLines;
 
 /* Whether the next line begins a message. */

@@ -7,14 +7,14 @@
 #include "ui/app_internal.h"
 
 #define UI_ROOM_MIN \
-    ((uint64_t)1 << 20)    /* for texts beside a model that takes the whole budget: its plan has a reserve */
-#define UI_BLOCK_BYTES 128 /* and on the screen */
-#define UI_LINE_BYTES  32  /* of a line on the screen, while their array grows */
-#define UI_LINE_CELLS  60
-#define UI_TREE_SHARE  8 /* and their tree about this one */
-#define UI_TREE_MIN    1024u
-#define UI_IDS_SHARE   4  /* tokens of answers take at most this part of what is left */
-#define UI_PAST_SHARE  16 /* messages that left the context take at most this part */
+    ((uint64_t)1 << 20) /* for texts beside a model that takes the whole budget: its plan has a reserve */
+#define UI_BLOCK_BYTES     128 /* and on the screen */
+#define UI_LINE_BYTES      32  /* of a line on the screen, while their array grows */
+#define UI_LINE_CELLS      60
+#define UI_TREE_SHARE      8 /* and their tree about this one */
+#define UI_TREE_MIN        1024u
+#define UI_TOKEN_IDS_SHARE 4  /* tokens of answers take at most this part of what is left */
+#define UI_PAST_SHARE      16 /* messages that left the context take at most this part */
 
 static double mb(uint64_t bytes) { return (double)bytes / (1 << 20); }
 
@@ -188,7 +188,8 @@ bool ui_texts_load(UiApp *a, UiTranscript *t, const QSFChatLog *log, UiRoom *roo
     const UiItem *last = ui_transcript_last(t);
     for (size_t i = 0; i < t->n; i++)
         if (t->items[i]->in_context) need += text_cost(a, t->items[i]);
-    const size_t from = need < room->bytes ? first_with_tokens(t, (room->bytes - need) / UI_IDS_SHARE) : t->n;
+    const size_t from = need < room->bytes ? first_with_tokens(t, (room->bytes - need) / UI_TOKEN_IDS_SHARE)
+                                           : t->n;
     for (size_t i = 0; ok && need <= room->bytes && i < t->n; i++) {
         UiItem *it = t->items[i];
         if (!it->in_context || !it->places) continue;

@@ -52,7 +52,7 @@ typedef struct UiItem {
     double seconds;         /* duration of the reasoning; 0 = unknown */
     char stop[16];          /* why the answer ended, "" while it is open or unknown; of reasoning that the
                                limit ended: "cut" */
-    char *ids;              /* of an answer: its tokens (ui/ids.h), or NULL */
+    char *ids;              /* of an answer: its tokens (ui/token_ids.h), or NULL */
     char *exact;            /* of an answer that was cut: QSFMessage.exact, or NULL */
     struct UiItem *thought; /* of an answer: the reasoning before it, tags included; NULL = none */
     UiPlaces *places;       /* NULL: the text is in memory */

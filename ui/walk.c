@@ -10,7 +10,7 @@
 #include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/branches.h"
-#include "ui/ids.h"
+#include "ui/token_ids.h"
 
 #define IDS_PIECE 256u /* tokens whose ids are asked for at once */
 #define TEXT_MAX  48   /* bytes of a token that are shown */
@@ -42,7 +42,7 @@ void ui_walk_keep(UiApp *a, UiItem *it, bool done) {
     for (uint32_t n, at = 0; known && at < t.n; at += n) {
         n = a->engine.token_ids(a->engine.self, at, ids, IDS_PIECE);
         if (n == 0) break;
-        ui_ids_put(&b, ids, n);
+        ui_token_ids_put(&b, ids, n);
     }
     if (b.failed) ui_buf_free(&b);
     ui_item_set_ids(it, b.data);
@@ -65,7 +65,7 @@ const char *ui_walk_evaluate(UiApp *a, bool open) {
         return "the tokens of this answer cannot be told from its text";
     const bool own = strncmp(it->label, a->stats.model_name, sizeof it->label - 1) == 0;
     size_t n = 0;
-    int32_t *ids = own ? ui_ids_read(it->ids, &n) : NULL; /* another model has other tokens */
+    int32_t *ids = own ? ui_token_ids_read(it->ids, &n) : NULL; /* another model has other tokens */
     const bool asked = ui_app_request(a, (QSFRequest){ .score = true, .tokens = ids, .n_tokens = n });
     free(ids);
     if (!asked) return "nothing was evaluated";

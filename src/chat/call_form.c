@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/base/jsonscan.h"
-#include "src/chat/impl.h"
+#include "src/chat/chat_impl.h"
 
 /* No template contains these words. */
 #define NAME  "zqcallk"

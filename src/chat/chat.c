@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/chat/impl.h"
+#include "src/chat/chat_impl.h"
 #include "src/chat/think.h"
 
 /* --- the form in which a template reads messages, found by rendering short ones: contents are strings, or

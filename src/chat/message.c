@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "qsf_engine.h"
-#include "src/chat/impl.h"
+#include "src/chat/chat_impl.h"
 #include "src/chat/think.h"
 
 void qsf_rendered_free(QsfRendered *r) {

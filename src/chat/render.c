@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/chat/impl.h"
+#include "src/chat/chat_impl.h"
 
 #define SHOWN   64                /* bytes of a text that are looked for */
 #define BEGIN   4096              /* bytes at its start that are considered */

@@ -3,7 +3,7 @@
 #ifndef QSF_CHAT_THINK_IMPL_H
 #define QSF_CHAT_THINK_IMPL_H
 
-#include "src/chat/impl.h"
+#include "src/chat/chat_impl.h"
 #include "src/chat/think.h"
 
 /* Maximum white space before a block; more is an answer. */

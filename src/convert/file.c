@@ -12,7 +12,7 @@
 #include "src/base/newfile.h"
 #include "src/cli/signals.h"
 #include "src/convert/calibrate/calibrate.h"
-#include "src/convert/calibrate/uses.h"
+#include "src/convert/calibrate/tensor_uses.h"
 #include "src/engine/habits/file.h"
 #include "src/engine/model_info.h"
 #include "src/file/i2s.h"

@@ -421,7 +421,7 @@ static void on_between(void *arg) { api_follow(((const Call *)arg)->engine); }
 
 static int generate(Call *c, const QsfIds *prompt, QsfErr *err) {
     QSFEngine *e = c->engine;
-    QsfHoldText grammar;
+    QsfGrammarText grammar;
     QsfGenerate g = { .prompt = prompt->data,
                       .n_prompt = prompt->n,
                       .continues = true,
@@ -435,7 +435,7 @@ static int generate(Call *c, const QsfIds *prompt, QsfErr *err) {
     int rc = api_enter(e, "qsf_generate", err);
     if (rc != QSF_OK) return rc;
     memcpy(c->params.logit_bias, e->rt.settings.params.logit_bias, sizeof c->params.logit_bias);
-    grammar = (QsfHoldText){ e->grammar.kind, e->grammar.text, e->grammar.len };
+    grammar = (QsfGrammarText){ e->grammar.kind, e->grammar.text, e->grammar.len };
     api_follow(e);
     rc = qsf_timeline_generate(&e->timeline, &g, &out, err);
     if (rc == QSF_OK && out.stop == QSF_STOP_CONTEXT)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/engine/beside.h"
+#include "src/engine/drafters.h"
 #include "src/engine/setting_kinds.h"
 #include "src/token/vocab_compare.h"
 
@@ -138,7 +138,7 @@ static void note_no_room(QsfRuntime *r, const QsfPlanOptions *o, QsfDraftModel *
     Enough e = { r, o, x, true };
     const bool helps = !asked && is_enough(&e, budget);
     e.asked = asked;
-    const uint64_t enough = qsf_beside_budget(budget, is_enough, &e) >> 20;
+    const uint64_t enough = qsf_drafters_budget(budget, is_enough, &e) >> 20;
     const size_t cap = sizeof r->draft_notice;
     size_t n = (size_t)snprintf(r->draft_notice, cap,
                                 "draft-model: not used: the budget has no room for it beside the model%s",

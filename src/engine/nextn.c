@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/engine/beside.h"
+#include "src/engine/drafters.h"
 #include "src/model/nextn.h"
 
 /* ---- plans ---- */
@@ -170,7 +170,7 @@ static bool is_enough(void *arg, uint64_t budget) {
 static void note_no_room(QsfRuntime *r) {
     char *dst = r->nextn_notice;
     const size_t cap = sizeof r->nextn_notice;
-    const uint64_t enough = qsf_beside_budget(r->plan.budget, is_enough, r) >> 20;
+    const uint64_t enough = qsf_drafters_budget(r->plan.budget, is_enough, r) >> 20;
     const size_t n = (size_t)snprintf(
         dst, cap, "speculate: the budget has no room for the next-token %s, so there are no drafts",
         qsf_nextn_count(&r->model) == 1 ? "block" : "blocks");

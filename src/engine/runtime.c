@@ -11,9 +11,9 @@
 #include "src/base/clock.h"
 #include "src/base/platform.h"
 #include "src/engine/adapters.h"
-#include "src/engine/beside.h"
 #include "src/engine/draft_model.h"
-#include "src/engine/hold.h"
+#include "src/engine/drafters.h"
+#include "src/engine/grammar_hold.h"
 #include "src/engine/model_info.h"
 #include "src/engine/nextn.h"
 #include "src/engine/open_model.h"
@@ -120,7 +120,7 @@ static void update_notices(QsfRuntime *r) {
 static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t base,
                      QsfErr *err) {
     qk_level level;
-    QsfBeside beside = { 0 };
+    QsfDrafters beside = { 0 };
     int rc = qsf_runtime_level(&o->settings, &level, err);
     if (rc == QSF_OK) rc = qsf_open_model(r, path, o, base, err);
     if (rc != QSF_OK) return rc;
@@ -128,7 +128,7 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (rc != QSF_OK) return rc;
     qk_table_init(&r->table, level);
     if (o->settings.params.grammar_kind != QSF_GRAMMAR_NONE)
-        r->hold_reserved = qsf_hold_bytes(r->model.hp.n_vocab);
+        r->hold_reserved = qsf_grammar_hold_bytes(r->model.hp.n_vocab);
     r->facts = measure_facts(r, o, base);
     qsf_plan_options_first(&r->plan_options, &o->settings, &r->facts, qsf_planning_memory(&r->facts));
     rc = qsf_adapters_of_settings(&r->adapters, &r->model, &o->settings, NULL, o->exact, &r->ledger, err);
@@ -141,7 +141,7 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (o->nextn > 0)
         rc = qsf_nextn_compare(r, o->nextn_first, o->nextn, &r->plan_options, &r->plan, &r->nextn, err);
     else
-        rc = qsf_beside_planning(r, &r->plan_options, &r->plan, &beside, err);
+        rc = qsf_drafters_planning(r, &r->plan_options, &r->plan, &beside, err);
     if (rc != QSF_OK) return rc;
     if (o->nextn == 0) r->nextn = beside.nextn;
     r->draft = beside.draft;
@@ -181,7 +181,7 @@ int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err) {
     qsf_chat_template_close(r->tmpl);
     r->tmpl = t;
     collect_ends(r, turn_end);
-    qsf_hold_close(r); /* which tokens end an answer has changed */
+    qsf_grammar_hold_close(r); /* which tokens end an answer has changed */
     const char *text = t != NULL ? qsf_chat_template_source(t) : NULL;
     qsf_think_detect(&r->think, r->tok, text, text != NULL ? strlen(text) : 0);
     qsf_think_detect(&r->think_raw, r->tok, NULL, 0);
@@ -308,10 +308,10 @@ int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
 
 void qsf_runtime_close(QsfRuntime *r) {
     qsf_learning_close(r);
-    qsf_hold_close(r);
+    qsf_grammar_hold_close(r);
     qsf_speculate_close(&r->speculator);
     qsf_sampler_destroy(r->sampler);
-    qsf_beside_close(r);
+    qsf_drafters_close(r);
     qsf_forward_destroy(r->fwd);
     qsf_routes_close(r->routes);
     qsf_pool_destroy(r->pool);
@@ -368,13 +368,13 @@ static int change(QsfRuntime *r, const QsfPlan *p, QsfErr *err) {
         return rc;
     }
     const bool first = p->total <= r->plan.total; /* what gives memory back comes first */
-    if (first) qsf_beside_follow(r, pool);
+    if (first) qsf_drafters_follow(r, pool);
     rc = qsf_forward_replan(r->fwd, p, pool, err);
     if (rc != QSF_OK) {
-        qsf_beside_close(r);
+        qsf_drafters_close(r);
         roll_back(r, err);
     }
-    if (rc == QSF_OK && !first) qsf_beside_follow(r, pool);
+    if (rc == QSF_OK && !first) qsf_drafters_follow(r, pool);
     QsfPool *idle = rc == QSF_OK ? r->pool : pool;
     if (pool != r->pool) qsf_pool_destroy(idle);
     if (rc != QSF_OK) return rc;
@@ -401,16 +401,16 @@ static void write_note(const QsfRuntime *r, char *note, size_t cap) {
 int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
     QsfPlanOptions own = *next;
     QsfPlan plan;
-    QsfBeside beside;
-    int rc = qsf_beside_planning(r, &own, &plan, &beside, err);
+    QsfDrafters beside;
+    int rc = qsf_drafters_planning(r, &own, &plan, &beside, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_forward_catch_up(r->fwd, err);
     if (rc == QSF_OK) {
-        qsf_beside_leave(r, &beside);
+        qsf_drafters_leave(r, &beside);
         qsf_speculate_shrink(&r->speculator, &plan);
         rc = change(r, &plan, err);
     }
-    qsf_beside_take(r, &beside, rc == QSF_OK);
+    qsf_drafters_take(r, &beside, rc == QSF_OK);
     trim_heap();
     if (rc == QSF_OK) r->plan_options = own;
     plan_drafts(r);

@@ -71,7 +71,7 @@ static bool on_verified(void *arg, uint32_t pos, const float *logits) {
     Verified *v = arg;
     QsfRun *r = v->r;
     QsfTimeline *t = r->t;
-    int32_t ids[QSF_HOLD_IDS], id;
+    int32_t ids[QSF_GRAMMAR_HOLD_IDS], id;
     uint32_t forced;
     (void)pos;
     t->ids[t->n_ids++] = v->d->ids[v->at++];
@@ -142,7 +142,7 @@ static int evaluate(QsfRun *r, int32_t id, QsfErr *err) {
 
 /* Chooses and emits a token, unless that was done at the end of a pass with drafts, and evaluates it. */
 static int step(QsfRun *r, QsfErr *err) {
-    int32_t ids[QSF_HOLD_IDS], id = r->next;
+    int32_t ids[QSF_GRAMMAR_HOLD_IDS], id = r->next;
     uint32_t n = 0;
     int rc = QSF_OK;
     r->next = -1;
@@ -276,8 +276,8 @@ static int run(QsfRun *r, QsfErr *err) {
         qsf_run_end(r, QSF_STOP_INTERRUPTED);
         rc = QSF_OK;
     }
-    const bool whole = r->hold.c == NULL ||
-                       (qsf_hold_counts(&r->hold, qsf_run_split(r), &r->detok) && qsf_hold_may_end(&r->hold));
+    const bool whole = r->hold.c == NULL || (qsf_grammar_hold_counts(&r->hold, qsf_run_split(r), &r->detok) &&
+                                             qsf_grammar_hold_may_end(&r->hold));
     r->out->grammar_cut = !whole;
     qsf_run_flush(r);
     return rc;
@@ -297,13 +297,13 @@ static int open_filters(QsfRun *r, QsfErr *err) {
 static int begin_hold(QsfRun *r, QsfErr *err) {
     const QsfGenerate *g = r->g;
     QsfRuntime *rt = r->t->rt;
-    int rc = qsf_hold_begin(&r->hold, rt, &r->params, g->grammar, g->written, g->n_written, err);
-    if (rc == QSF_E_BUDGET && qsf_hold_make_room(rt)) {
+    int rc = qsf_grammar_hold_begin(&r->hold, rt, &r->params, g->grammar, g->written, g->n_written, err);
+    if (rc == QSF_E_BUDGET && qsf_grammar_hold_make_room(rt)) {
         qsf_err_clear(err);
         if (g->quality != NULL) g->quality(g->arg);
         rc = qsf_timeline_fit(r->t, err);
         if (rc == QSF_OK)
-            rc = qsf_hold_begin(&r->hold, rt, &r->params, g->grammar, g->written, g->n_written, err);
+            rc = qsf_grammar_hold_begin(&r->hold, rt, &r->params, g->grammar, g->written, g->n_written, err);
     }
     r->hold.rules = &r->rules;
     return rc;

@@ -5,7 +5,7 @@
 #ifndef QSF_ENGINE_TIMELINE_H
 #define QSF_ENGINE_TIMELINE_H
 
-#include "src/engine/hold.h"
+#include "src/engine/grammar_hold.h"
 
 typedef struct QsfTimeline {
     QsfRuntime *rt;
@@ -94,8 +94,8 @@ typedef struct QsfGenerate {
     bool (*answer_now)(void *arg);
     /* Called when reasoning is closed, with its number of tokens (reasoning_limit.h); may be NULL. */
     void (*reasoning_cut)(void *arg, uint32_t tokens);
-    const QsfHoldText *grammar; /* for this answer instead of the one of the parameters, or NULL */
-    const char *written;        /* (n_written) bytes: the text of the answer that the prompt ends with */
+    const QsfGrammarText *grammar; /* for this answer instead of the one of the parameters, or NULL */
+    const char *written;           /* (n_written) bytes: the text of the answer that the prompt ends with */
     size_t n_written;
     QsfThinkPrompt think; /* where the answer begins, of qsf_think_encode */
     uint32_t

@@ -10,7 +10,7 @@
 static bool must_answer(QsfRun *r) {
     const QsfThinkSplit *split = qsf_run_split(r);
     return !r->held && r->hold.c != NULL && split != NULL && split->t->format == QSF_THINK_TAGS &&
-           !qsf_hold_may_end(&r->hold);
+           !qsf_grammar_hold_may_end(&r->hold);
 }
 
 static int sample(QsfRun *r, QsfSample *s, QsfErr *err) {
@@ -22,7 +22,7 @@ static int sample(QsfRun *r, QsfSample *s, QsfErr *err) {
         return QSF_OK;
     }
     if (r->held) {
-        int rc = qsf_hold_allowed(&r->hold, qsf_run_split(r), &allowed, err);
+        int rc = qsf_grammar_hold_allowed(&r->hold, qsf_run_split(r), &allowed, err);
         if (rc != QSF_OK) return rc;
     }
     QsfSamplerInput in = { .logits = r->logits,
@@ -104,8 +104,8 @@ void qsf_run_look(QsfRun *r, const float *logits, int32_t id, float plain) {
 
 int qsf_run_add(QsfRun *r, int32_t id, QsfErr *err) {
     QsfTimeline *t = r->t;
-    int rc = qsf_hold_take(&r->hold, t->rt, qsf_run_split(r), &r->detok, id, t->piece, QSF_TIMELINE_PIECE,
-                           err);
+    int rc = qsf_grammar_hold_take(&r->hold, t->rt, qsf_run_split(r), &r->detok, id, t->piece,
+                                   QSF_TIMELINE_PIECE, err);
     if (rc != QSF_OK) return rc;
     r->out->tokens++;
     r->out->last_id = id;
@@ -138,7 +138,7 @@ bool qsf_run_is_whole(const QsfRun *r) {
 static uint32_t room_for_forced(const QsfRun *r) {
     const QsfTimeline *t = r->t;
     if (!r->held || (r->first && r->g->chosen) || qsf_timeline_evicts(t) || !qsf_run_is_whole(r)) return 0;
-    uint32_t most = QSF_HOLD_IDS < t->cap - t->n_ids ? QSF_HOLD_IDS : t->cap - t->n_ids;
+    uint32_t most = QSF_GRAMMAR_HOLD_IDS < t->cap - t->n_ids ? QSF_GRAMMAR_HOLD_IDS : t->cap - t->n_ids;
     if (qsf_run_left(r) - 1 < most) most = qsf_run_left(r) - 1;
     return most;
 }
@@ -159,23 +159,23 @@ static int without_choice(QsfRun *r, int32_t *ids, uint32_t *n, QsfErr *err) {
         return QSF_OK;
     }
     int rc = qsf_token_rules_update(&r->rules, &r->params, err);
-    if (rc == QSF_OK && qsf_hold_is_over(&r->hold) && !may_end(r)) {
+    if (rc == QSF_OK && qsf_grammar_hold_is_over(&r->hold) && !may_end(r)) {
         qsf_run_end(r, QSF_STOP_EOS);
         return QSF_OK;
     }
-    if (rc == QSF_OK && most >= 2) rc = qsf_hold_forced(&r->hold, r->t->rt, ids, most, n, err);
+    if (rc == QSF_OK && most >= 2) rc = qsf_grammar_hold_forced(&r->hold, r->t->rt, ids, most, n, err);
     return rc;
 }
 
 int qsf_run_turn(QsfRun *r, int32_t *ids, uint32_t *n, QsfErr *err) {
     *n = 0;
-    r->held = qsf_hold_counts(&r->hold, qsf_run_split(r), &r->detok);
+    r->held = qsf_grammar_hold_counts(&r->hold, qsf_run_split(r), &r->detok);
     return r->held ? without_choice(r, ids, n, err) : QSF_OK;
 }
 
 /* The token that comes next. */
 static int choose(QsfRun *r, QsfSample *s, QsfErr *err) {
-    QsfHold *h = &r->hold;
+    QsfGrammarHold *h = &r->hold;
     *s = (QsfSample){ .p = 1, .kept = 1, .plain = -1 };
     if (r->held && h->closing) {
         s->id = h->ids[h->at++];
@@ -183,7 +183,7 @@ static int choose(QsfRun *r, QsfSample *s, QsfErr *err) {
     }
     int rc = sample(r, s, err);
     if (rc != QSF_OK || !r->held || (r->first && r->g->chosen)) return rc;
-    rc = qsf_hold_limit(h, r->t->rt, qsf_run_left(r), &s->id, err);
+    rc = qsf_grammar_hold_limit(h, r->t->rt, qsf_run_left(r), &s->id, err);
     if (h->finished) qsf_run_end(r, QSF_STOP_LENGTH);
     return rc;
 }

@@ -21,7 +21,7 @@ typedef struct QsfRun {
     QsfReasoningLimit limit;
     QsfTokenRules rules;
     QSFWhy why;
-    QsfHold hold;
+    QsfGrammarHold hold;
     bool held;  /* the next token belongs to the answer, which has to match a grammar */
     bool hides; /* reasoning was closed: more of it is not emitted */
     int32_t id; /* the token whose text is emitted next, -1 after it was emitted */
@@ -45,8 +45,8 @@ static inline const QsfThinkSplit *qsf_run_split(const QsfRun *r) { return r->sp
 
 /* ---- timeline_choose.c ---- */
 
-/* Whose turn is it? Fills ids[0..*n), QSF_HOLD_IDS at most, with tokens without a choice; *n 0: the next
- * token is chosen, unless the generation has ended. Errors of a grammar. */
+/* Fills ids[0..*n) with the tokens that a grammar leaves no choice about, at most QSF_GRAMMAR_HOLD_IDS;
+ * *n = 0: the next token is chosen, unless the generation has ended. Errors of a grammar. */
 int qsf_run_turn(QsfRun *r, int32_t *ids, uint32_t *n, QsfErr *err);
 /* Chooses the token after r->logits and emits its text; it is to be evaluated unless the generation has
  * ended. Errors of the sampler and of a grammar. */

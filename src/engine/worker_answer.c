@@ -5,8 +5,8 @@
 
 #include "src/base/plural.h"
 #include "src/base/utf8.h"
-#include "src/engine/call_rule.h"
 #include "src/engine/prompt.h"
+#include "src/engine/tool_choice.h"
 #include "src/engine/worker_impl.h"
 #include "src/forward/routes.h"
 
@@ -236,7 +236,7 @@ static void begin_tokens(QSFWorker *w, const Asked *q) {
         qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
 }
 
-static QsfGenerate generation(QSFWorker *w, const Asked *q, const QsfHoldText *grammar) {
+static QsfGenerate generation(QSFWorker *w, const Asked *q, const QsfGrammarText *grammar) {
     const QsfRequestCopy *r = q->r;
     const QsfMsg *last = r->continue_last && !r->score && r->n_messages > 0 ? &r->messages[r->n_messages - 1]
                                                                             : NULL;
@@ -313,8 +313,9 @@ static void report_trace(QSFWorker *w) {
 
 static void answer(QSFWorker *w, const Asked *q) {
     const QsfRequestCopy *r = q->r;
-    QsfHoldText grammar = { r->grammar_kind, r->grammar, r->grammar_len };
-    if (q->call.len > 0) grammar = (QsfHoldText){ QSF_GRAMMAR_GBNF, qsf_strbuf_str(&q->call), q->call.len };
+    QsfGrammarText grammar = { r->grammar_kind, r->grammar, r->grammar_len };
+    if (q->call.len > 0)
+        grammar = (QsfGrammarText){ QSF_GRAMMAR_GBNF, qsf_strbuf_str(&q->call), q->call.len };
     const QsfGenerate g = generation(w, q, &grammar);
     const QsfIds *ids = &q->ids;
     QsfGeneration out;
@@ -422,7 +423,7 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r) {
     int rc = encode(w, r, &q.ids, &q.where, &err);
     if (rc == QSF_OK && r->branch > 0) rc = begin_branch(w, &q, &err);
     if (rc == QSF_OK && r->score) rc = begin_score(w, &q, &err);
-    if (rc == QSF_OK && qsf_call_rule_counts(r)) rc = qsf_call_rule(&w->rt, r, &q.call, &err);
+    if (rc == QSF_OK && qsf_tool_choice_counts(r)) rc = qsf_tool_choice_grammar(&w->rt, r, &q.call, &err);
     switch (rc) {
     case QSF_OK: answer(w, &q); break;
     case QSF_E_INTERRUPTED: qsf_worker_end(w, &stopped, QSF_STATE_IDLE); break;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/forward/beside.h"
+#include "src/forward/draft_plan.h"
 
 #define BATCH       128u /* positions of a pass over a prompt */
 #define CHECKPOINTS 3u   /* copies of recurrent states: the mark, and earlier positions to go back to */
@@ -95,7 +95,7 @@ int qsf_draft_model_plan(QsfDraftModel *x, const QsfPlanOptions *o, uint32_t ctx
         bool sketch, less;
     } ways[QSF_DRAFT_MODEL_WAYS] = { { true, false }, { false, false }, { false, true } };
     const QsfKvTypes types = { type_of(kv.k), type_of(kv.v) };
-    QsfPlanOptions p = qsf_beside_options(o, context(&x->model, ctx, ways[way].less), types, BATCH);
+    QsfPlanOptions p = qsf_draft_plan_options(o, context(&x->model, ctx, ways[way].less), types, BATCH);
     p.exact = false;
     p.quality = quality_of(&x->model, ways[way].sketch);
     p.checkpoints = CHECKPOINTS;
@@ -104,11 +104,11 @@ int qsf_draft_model_plan(QsfDraftModel *x, const QsfPlanOptions *o, uint32_t ctx
     if (rc != QSF_OK) return rc;
     x->quality = p.quality;
     x->plan.rows[QSF_MEM_META] += x->meta_bytes;
-    qsf_beside_add(&x->plan, o, rows);
+    qsf_draft_plan_add(&x->plan, o, rows);
     return QSF_OK;
 }
 
-uint64_t qsf_draft_model_bytes(const QsfDraftModel *x) { return qsf_beside_bytes(&x->plan); }
+uint64_t qsf_draft_model_bytes(const QsfDraftModel *x) { return qsf_draft_plan_bytes(&x->plan); }
 
 /* What the cache holds of a longer context is given up. */
 int qsf_draft_model_replan(QsfDraftModel *x, QsfPool *pool, QsfErr *err) {

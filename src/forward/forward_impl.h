@@ -10,8 +10,8 @@
 #include "src/forward/counters.h"
 #include "src/forward/forward.h"
 #include "src/forward/ops/rowcache.h"
+#include "src/forward/quality_impl.h"
 #include "src/forward/recurrent.h"
-#include "src/forward/reduction.h"
 #include "src/forward/routes.h"
 #include "src/forward/sketch.h"
 #include "src/forward/threads.h"
@@ -169,7 +169,7 @@ int qsf_replay(QsfForward *f, uint32_t n, QsfErr *err);
 void qsf_pinned_close(QsfForward *f);
 int qsf_pinned_open(QsfForward *f, const QsfPlan *p, QsfErr *err);
 
-/* states.c: returns the first step that computes only columns whose logits are needed. */
+/* hidden_states.c: returns the first step that computes only columns whose logits are needed. */
 static inline uint32_t qsf_split_step(const QsfForward *f) {
     return f->states != NULL ? f->model->prog.done_step : f->model->prog.head_step;
 }

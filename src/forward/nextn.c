@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/forward/beside.h"
+#include "src/forward/draft_plan.h"
 #include "src/forward/forward_impl.h"
 #include "src/forward/snapshot.h"
 #include "src/model/nextn.h"
@@ -97,10 +97,10 @@ static void share_rows(const QsfNextn *x, Block *b) {
 /* Where everything in RAM takes more than `most`, weights are streamed. */
 static int plan_block(const QsfNextn *x, Block *b, QsfPlanOptions *p, uint64_t most, QsfErr *err) {
     qsf_plan_free(&b->plan);
-    p->budget = QSF_BESIDE_WITHOUT_LIMIT;
+    p->budget = QSF_DRAFT_PLAN_WITHOUT_LIMIT;
     int rc = qsf_plan_make(&b->plan, &b->model, p, err);
     if (rc == QSF_OK) share_rows(x, b);
-    const uint64_t bytes = rc == QSF_OK ? qsf_beside_bytes(&b->plan) : 0;
+    const uint64_t bytes = rc == QSF_OK ? qsf_draft_plan_bytes(&b->plan) : 0;
     if (rc != QSF_OK || bytes <= most) return rc;
     p->budget = most + b->plan.total - b->plan.rows[QSF_MEM_KERNEL] - bytes;
     p->budget += QSF_KERNEL_BYTES + p->budget / 256;
@@ -119,14 +119,14 @@ static QsfQuality quality_of(const QsfNextn *x, const QsfPlanOptions *o, bool sk
 
 int qsf_nextn_plan(QsfNextn *x, const QsfPlanOptions *o, uint32_t ctx, QsfKvTypes kv, bool sketch,
                    uint64_t most, uint64_t *rows, QsfErr *err) {
-    QsfPlanOptions p = qsf_beside_options(o, ctx, kv, QSF_NEXTN_BATCH);
+    QsfPlanOptions p = qsf_draft_plan_options(o, ctx, kv, QSF_NEXTN_BATCH);
     p.quality = quality_of(x, o, sketch);
     for (uint32_t i = 0; i < x->n; i++) {
         Block *b = &x->block[i];
         b->quality = p.quality;
         int rc = plan_block(x, b, &p, most / x->n, err);
         if (rc != QSF_OK) return rc;
-        qsf_beside_add(&b->plan, o, rows);
+        qsf_draft_plan_add(&b->plan, o, rows);
     }
     rows[QSF_MEM_ACTIVATIONS] += states_bytes(x);
     return QSF_OK;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "src/base/json.h"
-#include "src/engine/hold_text.h"
+#include "src/engine/grammar_text.h"
 #include "src/grammar/automaton.h"
 #include "src/run/run.h"
 
@@ -23,8 +23,8 @@ static int compile(Matcher *m, const RunOptions *o) {
     QsfErr err = { 0 };
     QsfGrammarKind kind;
     char name[256];
-    int rc = qsf_hold_text(p, &text, &kind, &err);
-    qsf_hold_name(p, name, sizeof name);
+    int rc = qsf_grammar_text(p, &text, &kind, &err);
+    qsf_grammar_name(p, name, sizeof name);
     if (rc == QSF_OK &&
         (rc = qsf_grammar_new(&m->grammar, kind, qsf_strbuf_str(&text), text.len, &err)) == QSF_OK)
         rc = qsf_automaton_new(&m->automaton, m->grammar, QSF_AUTOMATON_BYTES, &err);

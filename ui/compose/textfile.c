@@ -43,7 +43,7 @@ static int open_text(UiTextFile *f, const char *path, bool pipes, UiTextFileResu
 }
 
 /* 0, or the reason as errno; *binary ends it early. */
-static int read_all(UiTextFile *f, int fd, UiCut *cut, bool *binary) {
+static int read_all(UiTextFile *f, int fd, UiTextLimit *cut, bool *binary) {
     char bytes[PART], text[QSF_DECODE_MAX(PART)];
     QSFDecode d = { 0 };
     ssize_t n = 1;
@@ -56,7 +56,7 @@ static int read_all(UiTextFile *f, int fd, UiCut *cut, bool *binary) {
         else {
             const size_t len = qsf_decode(&d, bytes, (size_t)n, n == 0, text);
             *binary = qsf_decode_is_binary(text, len);
-            ui_cut_add(cut, &f->text, text, len);
+            ui_text_limit_add(cut, &f->text, text, len);
         }
     }
     f->damaged = d.damaged;
@@ -66,12 +66,12 @@ static int read_all(UiTextFile *f, int fd, UiCut *cut, bool *binary) {
 UiTextFileResult ui_textfile_read(UiTextFile *f, const char *path, size_t limit, bool pipes, char *err,
                                   size_t cap) {
     UiTextFileResult why = UI_TEXTFILE_OK;
-    UiCut cut = { .limit = limit };
+    UiTextLimit cut = { .limit = limit };
     bool binary = false;
     err[0] = '\0';
     f->size = (QSFTextSize){ 0 };
     f->text.failed = f->damaged = false;
-    ui_cut_begin(&cut, &f->text);
+    ui_text_limit_begin(&cut, &f->text);
     const int fd = open_text(f, path, pipes, &why, err, cap);
     if (fd < 0) return why;
     const int code = read_all(f, fd, &cut, &binary);
@@ -79,7 +79,7 @@ UiTextFileResult ui_textfile_read(UiTextFile *f, const char *path, size_t limit,
     if (code) return fail(f, UI_TEXTFILE_UNREADABLE, strerror(code), err, cap);
     if (binary) return fail(f, UI_TEXTFILE_BINARY, "it is not text", err, cap);
     if (f->text.failed) return fail(f, UI_TEXTFILE_MEMORY, "out of memory", err, cap);
-    ui_cut_count(&cut, &f->text);
+    ui_text_limit_count(&cut, &f->text);
     f->size = cut.size;
     const bool is_long = cut.cut || (limit > 0 && f->size.bytes > limit);
     if (is_long) return fail(f, UI_TEXTFILE_LONG, "it is too long", err, cap);

@@ -3,7 +3,7 @@
 #ifndef QSF_UI_TEXTFILE_H
 #define QSF_UI_TEXTFILE_H
 
-#include "ui/cut.h"
+#include "ui/text_limit.h"
 
 typedef enum UiTextFileResult {
     UI_TEXTFILE_OK,

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "src/convert/calibrate/calibration_run.h"
-#include "src/convert/calibrate/uses.h"
+#include "src/convert/calibrate/tensor_uses.h"
 #include "src/convert/pack/pack.h"
 #include "tests/harness/gguf_build.h"
 

@@ -4,7 +4,7 @@
 #include "tests/harness/oom.h"
 
 #include "src/convert/calibrate/calibrate.h"
-#include "src/convert/calibrate/uses.h"
+#include "src/convert/calibrate/tensor_uses.h"
 #include "src/convert/pack/gguf_out.h"
 #include "src/file/qsf/verify.h"
 #include "src/file/rows.h"

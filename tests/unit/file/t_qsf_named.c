@@ -3,7 +3,7 @@
  * again; lists of names that do not match the tensors. */
 #include "tests/harness/source_rig.h"
 
-#include "src/convert/calibrate/uses.h"
+#include "src/convert/calibrate/tensor_uses.h"
 #include "src/convert/pack/gguf_out.h"
 #include "src/convert/pack/pack.h"
 #include "src/file/qsf/names.h"

@@ -6,9 +6,9 @@
 #include "src/base/json.h"
 #include "tests/harness/qsf_test.h"
 
-static ServeJob *begin(ServeRoom *room, bool stream) {
+static ServeJob *begin(ServeMemory *memory, bool stream) {
     ServeRequest r = { .chat = true, .stream = stream, .usage = stream };
-    ServeJob *job = serve_job_new(&r, NULL, 0, room);
+    ServeJob *job = serve_job_new(&r, NULL, 0, memory);
     assert_non_null(job);
     job->state = SERVE_RUNNING;
     job->head = (ServeHead){ .chat = true, .id = 1, .created = 2, .model = "m\"" };
@@ -64,8 +64,8 @@ static void test_stream(void **state) {
     static const size_t pieces[] = { 1, 7, 4096 };
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        ServeRoom room = { .limit = 1 << 20 };
-        ServeJob *job = begin(&room, true);
+        ServeMemory memory = { .limit = 1 << 20 };
+        ServeJob *job = begin(&memory, true);
         QsfStrbuf out = QSF_STRBUF_INIT, text = QSF_STRBUF_INIT;
         assert_false(serve_job_ready(job));
         assert_false(read_all(job, pieces[i], &out));
@@ -83,16 +83,16 @@ static void test_stream(void **state) {
         assert_non_null(strstr(out.data, "\"cached_tokens\": 1"));
         qsf_strbuf_free(&out);
         qsf_strbuf_free(&text);
-        assert_true(room.used > 0);
+        assert_true(memory.used > 0);
         serve_job_release(job);
-        assert_int_equal(room.used, 0);
+        assert_int_equal(memory.used, 0);
     }
 }
 
 /* Clients that ask for it see how much of their prompt was read, and the counts of the answer. */
 static void test_counts(void **state) {
-    ServeRoom room = { .limit = 1 << 20 };
-    ServeJob *job = begin(&room, true);
+    ServeMemory memory = { .limit = 1 << 20 };
+    ServeJob *job = begin(&memory, true);
     QsfStrbuf out = QSF_STRBUF_INIT;
     (void)state;
     job->counts = (ServeCounts){ .reading = true, .prompt = 100, .cached = 10, .done = 40, .ms = 7 };
@@ -118,8 +118,8 @@ static void test_counts(void **state) {
 
 /* A large piece is cut between characters. */
 static void test_large(void **state) {
-    ServeRoom room = { .limit = 4 << 20 };
-    ServeJob *job = begin(&room, true);
+    ServeMemory memory = { .limit = 4 << 20 };
+    ServeJob *job = begin(&memory, true);
     QsfStrbuf out = QSF_STRBUF_INIT, text = QSF_STRBUF_INIT, want = QSF_STRBUF_INIT;
     (void)state;
     for (unsigned i = 0; i < 20000; i++) qsf_strbuf_adds(&want, i % 7 == 0 ? "x" : "\xE2\x82\xAC");
@@ -135,8 +135,8 @@ static void test_large(void **state) {
 }
 
 static void test_whole(void **state) {
-    ServeRoom room = { .limit = 1 << 20 };
-    ServeJob *job = begin(&room, false);
+    ServeMemory memory = { .limit = 1 << 20 };
+    ServeJob *job = begin(&memory, false);
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfErr e = { 0 };
     (void)state;
@@ -159,8 +159,8 @@ static void test_whole(void **state) {
 }
 
 static void test_broken(void **state) {
-    ServeRoom room = { .limit = 1 << 20 };
-    ServeJob *job = begin(&room, true);
+    ServeMemory memory = { .limit = 1 << 20 };
+    ServeJob *job = begin(&memory, true);
     QsfStrbuf out = QSF_STRBUF_INIT;
     (void)state;
     write_text(job, "begun");
@@ -175,20 +175,20 @@ static void test_broken(void **state) {
 }
 
 static void test_room(void **state) {
-    ServeRoom room = { .limit = 64 };
-    ServeJob *job = begin(&room, true);
+    ServeMemory memory = { .limit = 64 };
+    ServeJob *job = begin(&memory, true);
     (void)state;
     qsf_strbuf_adds(&job->text, "short");
     assert_true(serve_job_charge(job));
     for (int i = 0; i < 30; i++) qsf_strbuf_adds(&job->text, "much longer");
     assert_false(serve_job_charge(job));
-    assert_true(room.used <= room.limit);
+    assert_true(memory.used <= memory.limit);
     serve_job_release(job);
-    assert_int_equal(room.used, 0);
-    assert_false(serve_room_take(&room, 65));
-    assert_true(serve_room_take(&room, 64) && !serve_room_take(&room, 1));
-    serve_room_give(&room, 64);
-    assert_int_equal(room.used, 0);
+    assert_int_equal(memory.used, 0);
+    assert_false(serve_memory_take(&memory, 65));
+    assert_true(serve_memory_take(&memory, 64) && !serve_memory_take(&memory, 1));
+    serve_memory_give(&memory, 64);
+    assert_int_equal(memory.used, 0);
 }
 
 /* Clients do not learn where files are. */

@@ -136,7 +136,7 @@ static int caught(void) {
     return n;
 }
 
-/* What ^C and ^Z send to both reaches only the editor, and nothing of it is left when the editor has ended. */
+/* The signals of ^C and ^Z reach only the editor, and none is pending when the editor has ended. */
 static void test_keys(void **state) {
     (void)state;
     UiEditor e = { 0 };

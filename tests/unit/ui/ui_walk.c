@@ -2,9 +2,9 @@
 /* Walking through the last answer token by token, branches, and styles by token. */
 #include "tests/harness/app_rig.h"
 #include "ui/branches.h"
-#include "ui/ids.h"
 #include "ui/screen.h"
 #include "ui/tint.h"
+#include "ui/token_ids.h"
 #include "ui/walk.h"
 
 /* An answer of four tokens, "one two three.", that the engine knows. */
@@ -174,16 +174,16 @@ static void test_ids_as_text(void **state) {
     UiBuf b = { 0 };
     size_t n = 0;
     (void)state;
-    ui_ids_put(&b, ids, 7);
+    ui_token_ids_put(&b, ids, 7);
     assert_string_equal(ui_buf_str(&b), "AfgB/fggB///H//////B");
-    int32_t *back = ui_ids_read(ui_buf_str(&b), &n);
+    int32_t *back = ui_token_ids_read(ui_buf_str(&b), &n);
     assert_int_equal(n, 7);
     assert_memory_equal(back, ids, sizeof ids);
     free(back);
     ui_buf_free(&b);
-    assert_null(ui_ids_read(NULL, &n));
+    assert_null(ui_token_ids_read(NULL, &n));
     for (size_t i = 0; i < sizeof bad / sizeof *bad - 1; i++) {
-        assert_null(ui_ids_read(bad[i], &n));
+        assert_null(ui_token_ids_read(bad[i], &n));
         assert_int_equal(n, 0);
     }
 }

@@ -381,7 +381,7 @@ typedef struct QSFStats {
     char model_desc[128];   /* "llama 1.1B Q4_0" */
     char template_name[64]; /* "model", "chatml", "none" */
     char backend[16];       /* ISA level */
-    char plan_note[256];
+    char plan_note[352];
     uint32_t n_layers, layer;          /* layer being computed */
     uint32_t threads, prefill_threads; /* for tokens of an answer, and for prompts */
     uint32_t ctx_used, ctx_size;       /* ctx_used: positions in the KV cache, without evicted ones */

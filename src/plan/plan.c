@@ -10,16 +10,10 @@
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
-#define BATCH_STEP 4u
-/* An automatic budget has room for long messages: copies, rendered text and ids of all tokens that
- * the context holds; and of all messages of a conversation that is resumed, even if they turn out to
- * be too many for the context. */
-#define AUTO_ROOM      (8 * QSF_MIB)
-#define AUTO_PER_TOKEN 96u
-#define AUTO_PER_BYTE  10u
-#define BATCH_MOST     128u /* with more, computation hides the reads anyway */
-#define BATCH_EXPERTS  512u /* but an expert is computed for few of the columns */
-#define BATCH_ENOUGH   64u  /* where little streams */
+#define BATCH_STEP    4u
+#define BATCH_MOST    128u /* with more, computation hides the reads anyway */
+#define BATCH_EXPERTS 512u /* but an expert is computed for few of the columns */
+#define BATCH_ENOUGH  64u  /* where little streams */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -306,19 +300,6 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     return QSF_OK;
 }
 
-/* Lowers an automatic budget to what the plan uses, with room for the text of prompts (AUTO_ROOM). */
-static void trim_budget(QsfPlan *p, uint64_t text_bytes) {
-    const uint64_t text = text_bytes < p->budget ? text_bytes * AUTO_PER_BYTE : p->budget;
-    uint64_t rest = p->total - p->rows[QSF_MEM_KERNEL] + AUTO_ROOM + (uint64_t)p->ctx * AUTO_PER_TOKEN + text;
-    uint64_t b = (rest + QSF_MIB) / 997 * 1000 + 2 * QSF_MIB;
-    b = b / QSF_MIB * QSF_MIB;
-    if (b >= p->budget) return;
-    p->budget = b;
-    p->total -= p->rows[QSF_MEM_KERNEL];
-    p->rows[QSF_MEM_KERNEL] = QSF_MIB + b / 1000 * 3;
-    p->total += p->rows[QSF_MEM_KERNEL];
-}
-
 /* Can the page cache hold the file beside this process? Then the next start reads nothing from disk. */
 static bool cache_has_room(const QsfPricing *s, const QsfPlan *p) {
     uint64_t file = s->m->src != NULL ? qsf_source_bytes(s->m->src)
@@ -326,64 +307,18 @@ static bool cache_has_room(const QsfPricing *s, const QsfPlan *p) {
     return p->streamed_bytes == 0 && s->o->available > p->budget && s->o->available - p->budget >= file;
 }
 
-/* Whether the plan of this budget leaves so much for a prompt. What streams takes the rest for
- * pins, up to their limit. */
-static bool leaves(const QsfPricing *s, uint64_t text) {
-    QsfConfig c;
-    bool lowered;
-    uint64_t rows[QSF_MEM_N], pins = 0;
-    if (!qsf_plan_search(s, &c, &lowered)) return false;
-    if (text <= QSF_PLAN_MESSAGE) return true;
-    const uint64_t left = s->budget - qsf_pricing_rows(s, &c, rows) + QSF_PLAN_MESSAGE;
-    if (c.n_slots > 0 && s->o->pin_cap == UINT64_MAX) return false;
-    if (c.n_slots > 0) pins = min_u64(s->o->pin_cap, s->shape.pinned_units_bytes) + s->budget / 16;
-    return left >= pins && left - pins >= text;
-}
-
-void qsf_plan_options_alone(QsfPlanOptions *o) {
-    memset(o->beside, 0, sizeof o->beside);
-    o->hold_head = o->holds = false;
-}
-
-static uint64_t smallest(const QsfModel *m, const QsfPlanOptions *o, uint64_t text) {
-    QsfPlanOptions alone = *o;
-    QsfPricing s;
-    qsf_plan_options_alone(&alone);
-    qsf_pricing_init(&s, m, &alone);
-    s.adapters_stream = qsf_adapters_stream(o->adapters);
-    uint64_t lo = 1, hi = 1; /* MiB */
-    for (s.budget = QSF_MIB; !leaves(&s, text) && hi < (1ull << 40); s.budget = hi * QSF_MIB) {
-        lo = hi + 1;
-        hi *= 2;
-    }
-    while (lo < hi) {
-        uint64_t mid = lo + (hi - lo) / 2;
-        s.budget = mid * QSF_MIB;
-        if (leaves(&s, text))
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return hi * QSF_MIB;
-}
-
-uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o) { return smallest(m, o, 0); }
-
-uint64_t qsf_plan_smallest_beside(const QsfModel *m, const QsfPlanOptions *o, uint64_t text) {
-    QsfPlanOptions next = *o;
-    next.base_bytes += QSF_BASE_JITTER + o->base_bytes / QSF_BASE_PER_JITTER;
-    return smallest(m, &next, text);
-}
-
-static uint64_t auto_budget(const QsfPlanOptions *o) {
-    uint64_t half = o->available / 2 / QSF_MIB * QSF_MIB;
-    return half != 0 ? half : QSF_BUDGET_DEFAULT;
-}
-
 static bool may_hold_head(const QsfPricing *s) {
     QsfUnit u;
     qsf_unit_at(s->m, s->shape.n_units - 1, &u);
     return !qsf_plan_holds_head(s) || u.bytes <= s->o->pin_cap;
+}
+
+/* Reads adapters block by block only if nothing else fits. */
+static bool find(QsfPricing *s, QsfConfig *c, bool *lowered) {
+    s->adapters_stream = false;
+    if (qsf_plan_search(s, c, lowered)) return true;
+    s->adapters_stream = qsf_adapters_stream(s->o->adapters);
+    return s->adapters_stream && qsf_plan_search(s, c, lowered);
 }
 
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err) {
@@ -408,11 +343,12 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
                            "the resident embedding table of this model is its head, which pin %llu MB does "
                            "not allow: set embedding to lru, or raise pin",
                            (unsigned long long)(o->pin_cap / QSF_MIB));
-    if (o->budget == 0) s.budget = auto_budget(o);
-    bool found = qsf_plan_search(&s, &c, &lowered);
-    if (!found && qsf_adapters_stream(o->adapters)) {
-        s.adapters_stream = true;
-        found = qsf_plan_search(&s, &c, &lowered);
+    if (o->budget == 0) s.budget = qsf_plan_auto_half(o);
+    bool found = find(&s, &c, &lowered);
+    if (!found && o->budget == 0 && qsf_plan_auto_most(o) > s.budget) {
+        s.budget = qsf_plan_auto_more(m, o);
+        s.above_half = true;
+        found = find(&s, &c, &lowered);
     }
     if (!found) {
         c = qsf_plan_least(&s);
@@ -422,7 +358,7 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
     }
     int rc = write_plan(&s, &c, lowered, p, err);
     if (rc != QSF_OK) return rc;
-    if (o->budget == 0) trim_budget(p, o->text_bytes);
+    if (o->budget == 0) qsf_plan_auto_trim(p, o->text_bytes);
     p->stream.keep_cached = cache_has_room(&s, p);
     return QSF_OK;
 }

@@ -24,10 +24,13 @@
 /* Of every plan: copies, rendered text and ids of an ordinary prompt. */
 #define QSF_PLAN_MESSAGE (1ull << 20)
 
+#define QSF_PLAN_NOTE 352
+
 #define QSF_MAX_SLOTS 4 /* buffers that weights stream through */
 
 typedef struct QsfPlanOptions {
-    uint64_t budget;    /* whole process; 0 = auto: what the model needs up to half of available */
+    uint64_t budget;    /* whole process; 0 = auto: what the model needs up to half of available, or up to
+                           three quarters if no plan fits half */
     uint64_t asked;     /* the budget before it was limited to what the machine has; at least budget */
     uint64_t available; /* available memory, for auto (qsf_available_bytes) */
     uint32_t ctx;       /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
@@ -128,12 +131,13 @@ typedef struct QsfPlan {
     uint64_t beside_bytes;  /* of the rows: of other forward passes, which draft */
     uint32_t lookup_tokens; /* of the text in which drafts are looked up; 0: none */
     QsfStreamConfig stream;
-    uint64_t pinned_bytes;   /* weights, without padding; as the rest when the context is full */
-    uint64_t streamed_bytes; /* weights streamed for one token of an answer; of experts the average */
-    uint64_t disk_bytes;     /* bytes read for them: less, if layers are compressed */
-    uint64_t weight_bytes;   /* all units */
-    uint64_t active_bytes;   /* of them, the bytes that one token of an answer multiplies */
-    char note[256];          /* what was lowered, for stderr and the pane; "" when nothing */
+    uint64_t pinned_bytes;    /* weights, without padding; as the rest when the context is full */
+    uint64_t streamed_bytes;  /* weights streamed for one token of an answer; of experts the average */
+    uint64_t disk_bytes;      /* bytes read for them: less, if layers are compressed */
+    uint64_t weight_bytes;    /* all units */
+    uint64_t active_bytes;    /* of them, the bytes that one token of an answer multiplies */
+    char note[QSF_PLAN_NOTE]; /* what was lowered, and that an automatic budget is more than half of what is
+                                 available, for stderr and the pane; "" when nothing */
 } QsfPlan;
 
 /* Makes a plan; the caller frees it with qsf_plan_free. QSF_E_CONTEXT when o->ctx is longer than the model

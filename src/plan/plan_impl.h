@@ -38,6 +38,7 @@ typedef struct QsfPricing {
     QsfSketchShape sketch; /* zero: none is wanted */
     bool hold_kv;          /* keep_k and keep_v of the options hold without exception */
     bool adapters_stream;  /* they are read block by block for each pass */
+    bool above_half;       /* an automatic budget of more than half of what is available */
     uint64_t budget;
 } QsfPricing;
 
@@ -83,6 +84,16 @@ static inline bool qsf_plan_skips(const QsfPricing *s, uint32_t unit) {
            (qsf_quality_below(&s->o->quality) &&
             qsf_blocks_have(&s->o->quality.skip, s->m->prog.unit[unit].block));
 }
+
+/* Return the budgets of options without one, multiples of 1 MiB: half of what is available, the maximum
+ * (three quarters), and what is taken where half is too little: the smallest that works and a little more,
+ * up to the maximum; the maximum if that does not work. Without a known amount: QSF_BUDGET_DEFAULT. */
+uint64_t qsf_plan_auto_half(const QsfPlanOptions *o);
+uint64_t qsf_plan_auto_most(const QsfPlanOptions *o);
+uint64_t qsf_plan_auto_more(const QsfModel *m, const QsfPlanOptions *o);
+/* Lowers an automatic budget to what the plan uses, with room for the text of prompts and for text_bytes
+ * bytes of messages. */
+void qsf_plan_auto_trim(QsfPlan *p, uint64_t text_bytes);
 
 typedef struct QsfSpread {
     uint64_t held;     /* memory of what is pinned */

@@ -181,6 +181,15 @@ static void note_larger(const QsfPricing *s, const QsfPlan *p, Text *t) {
         smaller, mb(then));
 }
 
+static void note_half(const QsfPricing *s, Text *t) {
+    if (!s->above_half) return;
+    comma(t);
+    add(t,
+        "automatic RAM budget of %" PRIu64 " MB because half of the %" PRIu64 " MB that are available is "
+        "too little",
+        s->budget >> 20, s->o->available >> 20);
+}
+
 void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     Text t = { p->note, sizeof p->note, 0 };
     QsfConfig want = qsf_plan_preferred(s);
@@ -204,6 +213,7 @@ void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
         add(&t, "prefill chunk of %" PRIu32 " token%s", c->batch, c->batch == 1 ? "" : "s");
     }
     if (t.len > 0) add(&t, " to fit %" PRIu64 " MB", s->budget >> 20);
+    note_half(s, &t);
     note_types(s, p, true, &t);
     note_larger(s, p, &t);
     if (p->batch == s->o->batch || s->o->batch == 0) return;
@@ -261,8 +271,10 @@ void qsf_plan_refuse(const QsfPricing *s, const QsfConfig *least, uint64_t small
     uint64_t rows[QSF_MEM_N];
     Text t = { buf, sizeof buf, 0 };
     uint64_t sum = qsf_pricing_rows(s, least, rows);
-    add(&t, "%.5g MB%s too little for ", mb(s->budget),
-        s->o->asked > s->o->budget ? ", which is all that this machine, or its cgroup, has, is" : " is");
+    add(&t, "%.5g MB", mb(s->budget));
+    if (s->o->asked > s->o->budget) add(&t, ", which is all that this machine, or its cgroup, has,");
+    if (s->above_half) add(&t, ", three quarters of the %.5g MB that are available,", mb(s->o->available));
+    add(&t, " is too little for ");
     add_model(&t, s->m);
     add(&t, "; the least, in MB:\n");
     for (unsigned i = 0; i < QSF_MEM_N; i++) {

@@ -70,6 +70,47 @@ for policy in none sliding; do
     cgroup_close
 done
 
+# ---- automatic budgets: the smallest that works where half of the group's memory is too little; and beyond
+# three quarters a refusal with numbers, of each program.
+above='automatic RAM budget of [0-9]* MB because half of the [0-9]* MB that are available is too little'
+beyond='MB, three quarters of the [0-9.]* MB that are available, is too little'
+# automatic LEAST PROGRAM OPTIONS...: LEAST is the smallest budget of that program.
+automatic() {
+    least=$1
+    shift
+    cgroup_open $((least * 13 / 8 + 4)) || { fail "no group for an automatic budget"; return; }
+    cgroup_run "$@" --ram-budget auto "$big" >"$work/out" 2>"$work/err" </dev/null
+    well $? "with an automatic budget: $*"
+    grep -q "$above" "$work/out" "$work/err" || { cat "$work/err"; fail "no word of three quarters: $*"; }
+    cgroup_close
+    cgroup_open $((least + 4)) || { fail "no group for a refusal"; return; }
+    cgroup_run "$@" --ram-budget auto "$big" >"$work/out" 2>"$work/err" </dev/null
+    [ $? = 4 ] && grep -q "$beyond" "$work/err" && grep -q '^smallest budget that works: ' "$work/err" ||
+        { cat "$work/err"; fail "no refusal with numbers: $*"; }
+    cgroup_close
+}
+smallest_of() {
+    "$@" --ram-budget 1 "$big" 2>&1 </dev/null | sed -n '$s/^smallest budget that works: \([0-9]*\) MB$/\1/p'
+}
+for words in "$run -v -p a -n 2" "$run --plan" "$chat --plain"; do
+    # shellcheck disable=SC2086
+    automatic "$(smallest_of $words)" $words
+done
+
+serve=$QSF_BUILDDIR/qsf-serve
+if [ -x "$serve" ]; then
+    cgroup_open $(($(smallest_of "$serve" --no-config --listen 127.0.0.1:0) * 13 / 8 + 4))
+    : >"$work/first"
+    sh -c "$cgroup_enter" "$cg" "$serve" --no-config -v --listen 127.0.0.1:0 "$big" >"$work/first" \
+        2>"$work/err" &
+    pid=$!
+    until [ -s "$work/first" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+    grep -q "$above" "$work/err" || { cat "$work/err"; fail "no word of three quarters: qsf-serve"; }
+    kill $pid
+    wait $pid
+    cgroup_close
+fi
+
 # ---- a chat: the group's limit follows the budget down and is raised before it
 [ -x "$chat" ] || skip "qsf-chat is not built"
 small=$work/small.gguf

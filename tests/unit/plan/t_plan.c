@@ -285,6 +285,46 @@ static void test_auto(void **state) {
     qsf_shape_model_free(&m);
 }
 
+/* Where no plan fits half of what is available, the smallest one and a little more is taken, up to three
+ * quarters; beyond that the model is refused. */
+static void test_auto_above_half(void **state) {
+    (void)state;
+    QsfModel m;
+    QsfPlan p;
+    qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
+    QsfPlanOptions o = qsf_plans_options(0);
+    const uint64_t least = qsf_plan_smallest_beside(&m, &o, 0);
+    const struct {
+        uint64_t available, budget; /* 0: refused */
+    } rows[] = { { 2 * least, least },
+                 { 2 * qsf_plan_smallest(&m, &o) - 2 * MIB, (least + least / 16) / MIB * MIB },
+                 { least / 3 * 4 + 2 * MIB, least },
+                 { least / 3 * 4 - 2 * MIB, 0 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[96];
+        QsfErr err = { 0 };
+        o.available = rows[i].available;
+        const int rc = qsf_plan_make(&p, &m, &o, &err);
+        assert_int_equal(rc, rows[i].budget == 0 ? QSF_E_BUDGET : QSF_OK);
+        if (rows[i].budget == 0) {
+            snprintf(text, sizeof text, "three quarters of the %.5g MB that are available, is too little",
+                     (double)o.available / MIB);
+            assert_non_null(strstr(err.msg, text));
+            snprintf(text, sizeof text, "\nsmallest budget that works: %u MB", (unsigned)(least / MIB));
+            assert_non_null(strstr(err.msg, text));
+            continue;
+        }
+        qsf_plans_check(&m, &p, &o);
+        assert_in_range(p.budget, rows[i].budget, rows[i].budget + MIB);
+        assert_true(p.budget <= o.available / 4 * 3 + MIB);
+        snprintf(text, sizeof text, "automatic RAM budget of %u MB because half of the %u MB",
+                 (unsigned)(p.budget / MIB), (unsigned)(o.available / MIB));
+        assert_true((strstr(p.note, text) != NULL) == (i > 0));
+        qsf_plan_free(&p);
+    }
+    qsf_shape_model_free(&m);
+}
+
 /* At 92 % of a 1.1B file some 50 MB stream, in pieces of one slot; everything except pinned weights takes 45
  * MB. */
 static void test_small_at_560(void **state) {
@@ -626,17 +666,29 @@ static void test_drafts_give_way(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusal_text), cmocka_unit_test(test_user_values_stay),
-        cmocka_unit_test(test_batch_limits), cmocka_unit_test(test_ctx_floor),
-        cmocka_unit_test(test_order),        cmocka_unit_test(test_spare),
-        cmocka_unit_test(test_pin_cap),      cmocka_unit_test(test_all_fits),
-        cmocka_unit_test(test_auto),         cmocka_unit_test(test_small_at_560),
-        cmocka_unit_test(test_drafts),       cmocka_unit_test(test_7b_in_200),
-        cmocka_unit_test(test_kv_order),     cmocka_unit_test(test_kv_of_set_ctx),
-        cmocka_unit_test(test_kv_kept),      cmocka_unit_test(test_text),
-        cmocka_unit_test(test_embedding),    cmocka_unit_test(test_two_bits),
-        cmocka_unit_test(test_kv_text),      cmocka_unit_test(test_budget_notice),
-        cmocka_unit_test(test_budget_limit), cmocka_unit_test(test_drafts_give_way),
+        cmocka_unit_test(test_refusal_text),
+        cmocka_unit_test(test_user_values_stay),
+        cmocka_unit_test(test_batch_limits),
+        cmocka_unit_test(test_ctx_floor),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_spare),
+        cmocka_unit_test(test_pin_cap),
+        cmocka_unit_test(test_all_fits),
+        cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_auto_above_half),
+        cmocka_unit_test(test_small_at_560),
+        cmocka_unit_test(test_drafts),
+        cmocka_unit_test(test_7b_in_200),
+        cmocka_unit_test(test_kv_order),
+        cmocka_unit_test(test_kv_of_set_ctx),
+        cmocka_unit_test(test_kv_kept),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_embedding),
+        cmocka_unit_test(test_two_bits),
+        cmocka_unit_test(test_kv_text),
+        cmocka_unit_test(test_budget_notice),
+        cmocka_unit_test(test_budget_limit),
+        cmocka_unit_test(test_drafts_give_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

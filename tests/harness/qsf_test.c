@@ -3,6 +3,7 @@
 #include "tests/harness/qsf_test.h"
 
 #include <limits.h>
+#include <time.h>
 
 const char *qsf_test_tmp(const char *name) {
     static char paths[4][PATH_MAX];
@@ -24,6 +25,12 @@ const char *qsf_test_data(const char *relative) {
     if (access(path, R_OK) == 0) return path;
     printf("skip: test data %s is absent\n", path);
     return NULL;
+}
+
+uint64_t qsf_test_cpu_ns(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 bool qsf_test_emulated(const char *left_out) {

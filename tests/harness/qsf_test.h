@@ -23,6 +23,9 @@ const char *qsf_test_tmp(const char *name);
 /* Path below $QSF_TEST_DATA, else $QSF_SRCDIR/../shared; NULL (with a "skip:" line) if it does not exist.
  * Static storage, valid until the next call. */
 const char *qsf_test_data(const char *relative);
+/* The processor time of this process and all its threads: that of a computation depends little on what else
+ * the machine does. */
+uint64_t qsf_test_cpu_ns(void);
 /* make check skips long parts, make check-all does not ($QSF_TEST_QUICK). */
 bool qsf_test_quick(void);
 /* Whether an emulator runs the tests ($QSF_EMULATOR): its times say nothing, and it lacks some system calls.

@@ -17,9 +17,10 @@ void qsf_rig_wait(QSFWorker *w, QSFEvent *e) {
 }
 
 static void take_text(QsfSeen *s, const QSFEvent *e) {
-    assert_true(s->len + e->text_len < sizeof s->text);
-    memcpy(s->text + s->len, e->text, e->text_len + 1);
-    s->len += e->text_len;
+    const size_t room = sizeof s->text - 1 - s->len, n = e->text_len < room ? e->text_len : room;
+    memcpy(s->text + s->len, e->text, n);
+    s->len += n;
+    s->text[s->len] = '\0';
     s->tokens += e->tokens;
     s->text_events++;
 }

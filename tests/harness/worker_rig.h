@@ -11,7 +11,7 @@
 typedef struct QsfSeen {
     QSFEvent end; /* LOADED, DONE or ERROR; text is not valid */
     char end_text[1024];
-    char text[65536];
+    char text[65536]; /* its beginning: an answer that is read late may be longer */
     size_t len;
     char reasoning[4096];
     size_t reasoning_len;

@@ -2,7 +2,6 @@
 /* Byte string -> id. */
 #include "tests/harness/qsf_test.h"
 
-#include "src/base/clock.h"
 #include "src/base/hashmap.h"
 
 enum { N = 100000 };
@@ -30,11 +29,11 @@ static void test_many(void **state) {
     for (int i = 0; i < N; i++) snprintf(k->text[i], sizeof k->text[i], "k%d", i % (N - 10));
     qsf_test_expect_ok(qsf_hashmap_init(&m, &a, N, key_of, k, &e), &e);
     assert_true(m.n_slots * sizeof(int32_t) <= 1100000);
-    uint64_t start = qsf_now_ns();
+    const uint64_t start = qsf_test_cpu_ns();
     for (int32_t i = 0; i < N; i++) assert_int_equal(qsf_hashmap_put(&m, i), i % (N - 10));
     for (int32_t i = 0; i < N - 10; i++)
         assert_int_equal(qsf_hashmap_get(&m, k->text[i], strlen(k->text[i])), i);
-    assert_true(qsf_now_ns() - start < 5000000000u);
+    assert_true(qsf_test_cpu_ns() - start < 20000000000u);
     assert_int_equal(m.n, N - 10);
     assert_int_equal(qsf_hashmap_get(&m, "absent", 6), -1);
     assert_int_equal(qsf_hashmap_get(&m, "", 0), -1);
